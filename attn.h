@@ -1,0 +1,2198 @@
+/* attn.h - v0.1.0 - attention for C and C++ in one header - MIT licence (at the end)
+
+DOCBLOCK
+*/
+#ifndef ATTN__PASS
+
+#ifndef ATTN_H
+#define ATTN_H
+
+#include <stddef.h>
+
+#define ATTN_VERSION_MAJOR 0
+#define ATTN_VERSION_MINOR 1
+#define ATTN_VERSION_PATCH 0
+#define ATTN_VERSION (ATTN_VERSION_MAJOR * 10000 + ATTN_VERSION_MINOR * 100 + ATTN_VERSION_PATCH)
+#define ATTN_VERSION_STRING "0.1.0"
+
+#ifndef ATTN_API
+#if defined(ATTN_STATIC) && (defined(__GNUC__) || defined(__clang__))
+#define ATTN_API static __attribute__((unused))
+#elif defined(ATTN_STATIC)
+#define ATTN_API static
+#else
+#define ATTN_API extern
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ==== API: types ================================================================================================= */
+
+/* The type of one element. 16-bit types are native-endian; a BOOL is one byte, nonzero = true. */
+typedef enum attn_dtype {
+    ATTN_F32 = 0,
+    ATTN_F64,
+    ATTN_F16,  /* IEEE 754 binary16 */
+    ATTN_BF16, /* the upper half of an F32 */
+    ATTN_BOOL,
+    ATTN_I8 /* inside a KV cache only: every function here refuses it */
+} attn_dtype;
+
+/* What a call came to. Checks are made in the order NULL, DTYPE, SHAPE, OVERFLOW, VALUE, ALIAS, NOMEM, each over the
+   arguments from left to right. On anything but ATTN_OK no element of any output has been written. */
+typedef enum attn_status {
+    ATTN_OK = 0,
+    ATTN_ERR_NULL,     /* a required argument is absent, or a bad view (see attn_mat) */
+    ATTN_ERR_SHAPE,    /* dimensions do not fit together */
+    ATTN_ERR_DTYPE,    /* an element type that does not go here, or with the other arguments */
+    ATTN_ERR_VALUE,    /* a number out of its range, misaligned data, an instruction set this CPU lacks */
+    ATTN_ERR_ALIAS,    /* an output overlaps another argument or itself */
+    ATTN_ERR_OVERFLOW, /* dimensions, strides or bytes beyond what the address space holds */
+    ATTN_ERR_NOMEM     /* ATTN_MALLOC failed */
+} attn_status;
+
+/* A matrix of rows x cols elements that live elsewhere: element (r, c) is data[r * row_stride + c * col_stride].
+   Strides count elements and may be negative, or 0 in an input (one row or column seen many times).
+   Absent ("not given", "not wanted"): every member zero. Bad (a constructor failed): data NULL, rows and cols SIZE_MAX;
+   every function refuses it with ATTN_ERR_NULL. */
+typedef struct attn_mat {
+    void *data;
+    attn_dtype dtype;
+    size_t rows, cols;
+    ptrdiff_t row_stride, col_stride;
+} attn_mat;
+
+/* The same with four dimensions: batch x heads x len x dim. Absent and bad as for attn_mat. */
+typedef struct attn_tensor {
+    void *data;
+    attn_dtype dtype;
+    size_t batch, heads, len, dim;
+    ptrdiff_t batch_stride, head_stride, len_stride, dim_stride;
+} attn_tensor;
+
+/* The instruction sets the kernels exist for. */
+typedef enum attn_isa {
+    ATTN_ISA_BEST = 0, /* the best of the below that this CPU has */
+    ATTN_ISA_SCALAR,   /* plain C and libm: everywhere, slow, the oracle of the others */
+    ATTN_ISA_AVX2,     /* with FMA and F16C */
+    ATTN_ISA_AVX512,   /* F, BW, DQ, VL */
+    ATTN_ISA_NEON,     /* AArch64 */
+    ATTN_ISA_WASM128   /* reserved: not in this version */
+} attn_isa;
+
+/* How to run tasks side by side: run() calls task(arg, 0) .. task(arg, count - 1), in any order and on any threads, and
+   returns when all are done. width: the most tasks in progress at once (0 = 1). The library calls run() with
+   count <= width; tasks never wait for one another. run NULL: everything on the calling thread. */
+typedef struct attn_parallel {
+    void (*run)(void *user, size_t count, void (*task)(void *arg, size_t index), void *arg);
+    void *user;
+    size_t width;
+} attn_parallel;
+
+/* Where and how a call runs. NULL or all zero: this thread, ATTN_MALLOC, best instruction set.
+   scratch: scratch_size bytes, any alignment, shared out evenly over `width` tasks; with it nothing is allocated.
+   A ctx with scratch serves one call at a time. */
+typedef struct attn_ctx {
+    attn_parallel parallel;
+    void *scratch;
+    size_t scratch_size;
+    attn_isa isa;
+} attn_ctx;
+
+ATTN_API int attn_version(void);                          /* ATTN_VERSION of the compiled implementation */
+ATTN_API const char *attn_status_string(attn_status status); /* one line of English; never NULL */
+ATTN_API const char *attn_isa_string(attn_isa isa);          /* "avx512", ...; never NULL */
+ATTN_API int attn_isa_available(attn_isa isa);               /* 1 when this build and this CPU have it */
+
+/* ==== API: views ================================================================================================= */
+
+/* A packed row-major rows x cols matrix over `data`, which stays the caller's. Overflow: a bad view. */
+ATTN_API attn_mat attn_mat_of(const void *data, attn_dtype dtype, size_t rows, size_t cols);
+
+/* The same over memory of its own, zero-filled. Overflow, no memory or an unknown dtype: a bad view. */
+ATTN_API attn_mat attn_mat_new(attn_dtype dtype, size_t rows, size_t cols);
+
+/* Frees what attn_mat_new gave; leaves an absent view. NULL, absent and bad views are fine. */
+ATTN_API void attn_mat_free(attn_mat *m);
+
+/* The transpose, cols x rows: strides change places, nothing moves. */
+ATTN_API attn_mat attn_mat_t(attn_mat m);
+
+/* Rows (columns) first .. first + count - 1. Out of range: a bad view. */
+ATTN_API attn_mat attn_mat_rows(attn_mat m, size_t first, size_t count);
+ATTN_API attn_mat attn_mat_cols(attn_mat m, size_t first, size_t count);
+
+/* One element as a double, of any dtype. Out of range: NaN; set: no effect. set rounds once, to nearest even. */
+ATTN_API double attn_mat_get(attn_mat m, size_t r, size_t c);
+ATTN_API void attn_mat_set(attn_mat m, size_t r, size_t c, double value);
+
+/* out = in, both R x C, of any two dtypes: each element is rounded once, to nearest even; BOOL becomes 0 or 1.
+   Equal dtypes keep every bit. The identical view in place is legal. */
+ATTN_API attn_status attn_mat_copy(attn_mat out, attn_mat in);
+
+/* Packed tensors over `data`, in the two usual orders of memory. Both are indexed batch, head, position, dim.
+   Overflow: a bad view. */
+ATTN_API attn_tensor attn_bhld(const void *data, attn_dtype dtype, size_t B, size_t H, size_t L, size_t D);
+ATTN_API attn_tensor attn_blhd(const void *data, attn_dtype dtype, size_t B, size_t L, size_t H, size_t D);
+
+/* Any strides, in elements. Overflow: a bad view. */
+ATTN_API attn_tensor attn_tensor_of(const void *data, attn_dtype dtype, size_t B, size_t H, size_t L, size_t D,
+                                    ptrdiff_t batch_stride, ptrdiff_t head_stride, ptrdiff_t len_stride,
+                                    ptrdiff_t dim_stride);
+
+/* Positions first .. first + count - 1 of every head. Out of range: a bad view. */
+ATTN_API attn_tensor attn_tensor_slice(attn_tensor t, size_t first, size_t count);
+
+/* An L x (heads * D) matrix seen as 1 x heads x L x D: head h is columns h*D .. h*D + D - 1.
+   heads 0 or no divisor of cols: a bad view. */
+ATTN_API attn_tensor attn_heads(attn_mat m, size_t heads);
+
+/* Head h of batch item b as an L x D matrix. Out of range: a bad view. */
+ATTN_API attn_mat attn_head(attn_tensor t, size_t b, size_t h);
+
+/* ==== API: steps =================================================================================================
+
+   One function for each step of attention. Letters: Lq, Lk number of queries and keys, D size of a query and a key,
+   Dv size of a value. Types: when the first input is F64 every matrix must be; otherwise F32, F16 and BF16 mix freely,
+   are computed in F32, and are rounded to nearest even when stored. */
+
+/* out = a b, with a M x K, b K x N, out M x N. K = 0 gives zeros. a b^T is attn_matmul(out, a, attn_mat_t(b)). */
+ATTN_API attn_status attn_matmul(attn_mat out, attn_mat a, attn_mat b);
+
+/* out = scale q k^T: how well query i matches key j. q Lq x D, k Lk x D, out Lq x Lk; D = 0 is ATTN_ERR_SHAPE.
+   scale 0 means 1/sqrt(D); pass 1 for the raw product.                                    Vaswani 2017, arXiv 1706.03762 */
+ATTN_API attn_status attn_scores(attn_mat out, attn_mat q, attn_mat k, double scale);
+
+/* out = q w k^T, with w Dq x Dk: the general score. NOMEM: needs an Lq x Dk temporary.       Luong 2015, arXiv 1508.04025 */
+ATTN_API attn_status attn_scores_general(attn_mat out, attn_mat q, attn_mat k, attn_mat w);
+
+/* out[i][j] = sum over a of v[a] tanh((q wq)[i][a] + (k wk)[j][a]): the additive score, with wq Dq x A, wk Dk x A,
+   v A x 1. NOMEM: needs (Lq + Lk) x A temporaries.                                        Bahdanau 2014, arXiv 1409.0473 */
+ATTN_API attn_status attn_scores_additive(attn_mat out, attn_mat q, attn_mat k, attn_mat wq, attn_mat wk, attn_mat v);
+
+/* out[i][j] = beta cos(q_i, k_j); a zero vector gives 0.                                     Graves 2014, arXiv 1410.5401 */
+ATTN_API attn_status attn_scores_cosine(attn_mat out, attn_mat q, attn_mat k, double beta);
+
+/* Each row of out = exp(in - max) / sum, Lq x Lk. In place is legal. A row with NaN or +infinity is NaN in every
+   element; a row of -infinity (nothing to attend to) is zeros. */
+ATTN_API attn_status attn_softmax(attn_mat out, attn_mat in);
+
+/* out[j][d] = weights[0][j] v[j][d]: each value by its weight, before the sum. weights 1 x Lk, v and out Lk x Dv. */
+ATTN_API attn_status attn_weighted_values(attn_mat out, attn_mat weights, attn_mat v);
+
+/* out = weights v: the context vectors. weights Lq x Lk, v Lk x Dv, out Lq x Dv. */
+ATTN_API attn_status attn_weighted_sum(attn_mat out, attn_mat weights, attn_mat v);
+
+/* out = [heads[0] heads[1] ...]: `count` matrices side by side; out has their rows and the sum of their columns. */
+ATTN_API attn_status attn_concat_heads(attn_mat out, const attn_mat *heads, size_t count);
+
+/* The way back, without copying: heads[h] becomes the view of columns h*D .. h*D + D - 1 of `in`, D = cols / count.
+   count 0 or no divisor of cols: ATTN_ERR_SHAPE. */
+ATTN_API attn_status attn_split_heads(attn_mat *heads, size_t count, attn_mat in);
+
+/* One head, the steps in order, to read: out = softmax(scale q k^T) v. q Lq x D, k Lk x D, v Lk x Dv, out Lq x Dv.
+   weights: Lq x Lk of any float type, receives the softmax; or absent. Asking for it does not change out.
+   scale as in attn_scores. NOMEM: needs an Lq x Lk temporary, unless weights has the compute type. */
+ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, attn_mat k, attn_mat v, double scale);
+
+/* attn_matmul and attn_softmax with threads, instruction set and scratch; out = alpha a b. ctx may be NULL.
+   Both never return NOMEM: memory only makes them faster. */
+ATTN_API attn_status attn_matmul_ctx(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx);
+ATTN_API attn_status attn_softmax_ctx(attn_mat out, attn_mat in, const attn_ctx *ctx);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ATTN_H */
+
+/* ---- stop here if you only want the API ------------------------------------------------------------------------- */
+
+#if defined(ATTN_IMPLEMENTATION) && !defined(ATTN__IMPLEMENTED)
+#define ATTN__IMPLEMENTED
+
+/* ==== 1. compiler, configuration, checked sizes ================================================================== */
+
+#include <float.h>
+#include <stdint.h>
+#include <string.h>
+
+#if !defined(ATTN_SQRT) || !defined(ATTN_EXP) || !defined(ATTN_TANH)
+#include <math.h>
+#endif
+#ifndef ATTN_SQRT
+#define ATTN_SQRT sqrt
+#endif
+#ifndef ATTN_EXP
+#define ATTN_EXP exp
+#endif
+#ifndef ATTN_TANH
+#define ATTN_TANH tanh
+#endif
+
+#if defined(ATTN_MALLOC) != defined(ATTN_FREE)
+#error "attn.h: define both ATTN_MALLOC and ATTN_FREE, or neither"
+#elif defined(ATTN_MALLOC)
+#define ATTN__MALLOC(size) ATTN_MALLOC(size)
+#define ATTN__FREE(p) ATTN_FREE(p)
+#elif defined(ATTN_NO_STDLIB)
+#define ATTN__MALLOC(size) ((void)(size), (void *)0)
+#define ATTN__FREE(p) ((void)(p))
+#else
+#include <stdlib.h>
+#define ATTN__MALLOC(size) malloc(size)
+#define ATTN__FREE(p) free(p)
+#endif
+
+#ifndef ATTN_ASSERT
+#define ATTN_ASSERT(condition) ((void)0)
+#endif
+
+/* How this file includes itself for the kernels (section 9). */
+#if defined(ATTN_HEADER)
+#define ATTN__SELF ATTN_HEADER
+#elif defined(__FILE_NAME__)
+#define ATTN__SELF __FILE_NAME__
+#else
+#define ATTN__SELF "attn.h"
+#endif
+
+/* Which passes of the kernels this compiler can build; which of them run is decided on the machine (section 4). */
+#if !defined(ATTN_NO_SIMD) && !defined(__TINYC__)
+#if (defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))) || (defined(_MSC_VER) && defined(_M_X64))
+#define ATTN__X86 1
+#elif defined(__aarch64__) && (defined(__GNUC__) || defined(__clang__)) && defined(__ARM_NEON)
+#define ATTN__ARM 1
+#endif
+#endif
+#if defined(ATTN__X86)
+#if defined(_MSC_VER)
+#include <intrin.h>
+#endif
+#include <immintrin.h>
+#elif defined(ATTN__ARM)
+#include <arm_neon.h>
+#endif
+
+#if defined(__clang__)
+#define ATTN__UNROLL _Pragma("clang loop unroll(full)")
+#elif defined(__GNUC__) && __GNUC__ >= 8
+#define ATTN__UNROLL _Pragma("GCC unroll 16")
+#else
+#define ATTN__UNROLL
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define ATTN__INLINE static inline __attribute__((always_inline))
+#define ATTN__TARGET_ATTRIBUTE(features) __attribute__((target(features)))
+#elif defined(_MSC_VER)
+#define ATTN__INLINE static __forceinline
+#define ATTN__TARGET_ATTRIBUTE(features)
+#else
+#define ATTN__INLINE static
+#define ATTN__TARGET_ATTRIBUTE(features)
+#endif
+
+#define ATTN__PASTE_(a, b) a##b
+#define ATTN__PASTE(a, b) ATTN__PASTE_(a, b)
+
+#ifdef __cplusplus
+#define ATTN__ZERO {}
+extern "C" {
+#else
+#define ATTN__ZERO {0}
+#endif
+
+static size_t attn__min(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t attn__max(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static size_t attn__blocks(size_t n, size_t block) /* how many blocks cover n */
+{
+    return n / block + (n % block != 0);
+}
+
+static size_t attn__magnitude(ptrdiff_t x) /* |x|, PTRDIFF_MIN included */
+{
+    return x < 0 ? (size_t)0 - (size_t)x : (size_t)x;
+}
+
+/* *product = a b; 0 if that is more than PTRDIFF_MAX, the most that an object may measure. */
+static int attn__multiply(size_t *product, size_t a, size_t b)
+{
+    if (b != 0 && a > (size_t)PTRDIFF_MAX / b)
+        return 0;
+    *product = a * b;
+    return 1;
+}
+
+/* ==== 2. views and dtypes ========================================================================================
+
+   Both kinds of view become an attn__view, so that validation is written once. */
+
+typedef struct attn__view {
+    const char *data;
+    attn_dtype dtype;
+    int role;
+    size_t n[4];    /* dimensions, outermost first; a matrix has n[0] = n[1] = 1 */
+    ptrdiff_t s[4]; /* their strides, in elements */
+} attn__view;
+
+enum attn__role {
+    ATTN__IN = 0,
+    ATTN__OUT = 1,
+    ATTN__OPTIONAL = 2,  /* may be absent */
+    ATTN__ANY_FLOAT = 4, /* F64 too, whatever the compute type */
+    ATTN__ANY_TYPE = 8,  /* any float type or BOOL */
+    ATTN__IN_PLACE = 16, /* an output that may be the very same view as an input */
+    ATTN__ABSENT = 32    /* set by attn__view_of: not given */
+};
+
+static int attn__mat_absent(attn_mat m)
+{
+    return !m.data && m.dtype == ATTN_F32 && !m.rows && !m.cols && !m.row_stride && !m.col_stride;
+}
+
+static int attn__tensor_absent(attn_tensor t)
+{
+    return !t.data && t.dtype == ATTN_F32 && !t.batch && !t.heads && !t.len && !t.dim && !t.batch_stride &&
+           !t.head_stride && !t.len_stride && !t.dim_stride;
+}
+
+static attn__view attn__view_of(attn_mat m, int role)
+{
+    attn__view v;
+    v.data = (const char *)m.data;
+    v.dtype = m.dtype;
+    v.role = attn__mat_absent(m) ? role | ATTN__ABSENT : role;
+    v.n[0] = v.n[1] = 1;
+    v.n[2] = m.rows;
+    v.n[3] = m.cols;
+    v.s[0] = v.s[1] = 0;
+    v.s[2] = m.row_stride;
+    v.s[3] = m.col_stride;
+    return v;
+}
+
+static attn__view attn__view_of_tensor(attn_tensor t, int role)
+{
+    attn__view v;
+    v.data = (const char *)t.data;
+    v.dtype = t.dtype;
+    v.role = attn__tensor_absent(t) ? role | ATTN__ABSENT : role;
+    v.n[0] = t.batch;
+    v.n[1] = t.heads;
+    v.n[2] = t.len;
+    v.n[3] = t.dim;
+    v.s[0] = t.batch_stride;
+    v.s[1] = t.head_stride;
+    v.s[2] = t.len_stride;
+    v.s[3] = t.dim_stride;
+    return v;
+}
+
+static size_t attn__size(attn_dtype dtype) /* bytes of an element; 1 for an unknown dtype */
+{
+    switch (dtype) {
+    case ATTN_F32: return 4;
+    case ATTN_F64: return 8;
+    case ATTN_F16:
+    case ATTN_BF16: return 2;
+    default: return 1;
+    }
+}
+
+static size_t attn__alignment(attn_dtype dtype)
+{
+    struct f64 {
+        char c;
+        double x;
+    };
+    return dtype == ATTN_F64 ? offsetof(struct f64, x) : attn__size(dtype);
+}
+
+static int attn__is_float(attn_dtype dtype)
+{
+    return dtype == ATTN_F32 || dtype == ATTN_F64 || dtype == ATTN_F16 || dtype == ATTN_BF16;
+}
+
+static int attn__is_empty(const attn__view *v)
+{
+    return v->n[0] == 0 || v->n[1] == 0 || v->n[2] == 0 || v->n[3] == 0;
+}
+
+/* How far elements reach below and above data, in bytes; 0 if that, a dimension or an address overflows. */
+static int attn__extent(const attn__view *v, size_t *below, size_t *above)
+{
+    size_t size = attn__size(v->dtype), reach[2] = {0, 0}, bytes = 0, step;
+    int d;
+    for (d = 0; d < 4; d++) {
+        int side = v->s[d] > 0;
+        if (v->n[d] > (size_t)PTRDIFF_MAX)
+            return 0;
+        if (v->n[d] < 2)
+            continue;
+        if (!attn__multiply(&step, v->n[d] - 1, attn__magnitude(v->s[d])) || !attn__multiply(&step, step, size) ||
+            step > (size_t)PTRDIFF_MAX - size - bytes)
+            return 0;
+        bytes += step;
+        reach[side] += step;
+    }
+    *below = reach[0];
+    *above = reach[1] + size;
+    return v->data == NULL ||
+           ((uintptr_t)v->data >= reach[0] && UINTPTR_MAX - (uintptr_t)v->data >= reach[1] + size);
+}
+
+static attn_mat attn__bad_mat(void)
+{
+    attn_mat m = ATTN__ZERO;
+    m.rows = m.cols = SIZE_MAX;
+    return m;
+}
+
+static attn_tensor attn__bad_tensor(void)
+{
+    attn_tensor t = ATTN__ZERO;
+    t.batch = t.heads = t.len = t.dim = SIZE_MAX;
+    return t;
+}
+
+static int attn__mat_bad(attn_mat m)
+{
+    return !m.data && m.rows == SIZE_MAX && m.cols == SIZE_MAX;
+}
+
+static int attn__tensor_bad(attn_tensor t)
+{
+    return !t.data && t.batch == SIZE_MAX && t.heads == SIZE_MAX && t.len == SIZE_MAX && t.dim == SIZE_MAX;
+}
+
+static attn_mat attn__checked_mat(attn_mat m) /* m, or a bad view if it overflows */
+{
+    size_t below, above;
+    attn__view v = attn__view_of(m, ATTN__IN);
+    return attn__extent(&v, &below, &above) ? m : attn__bad_mat();
+}
+
+static attn_tensor attn__checked_tensor(attn_tensor t)
+{
+    size_t below, above;
+    attn__view v = attn__view_of_tensor(t, ATTN__IN);
+    return attn__extent(&v, &below, &above) ? t : attn__bad_tensor();
+}
+
+static void *attn__at(const void *data, attn_dtype dtype, ptrdiff_t elements) /* data + elements, const dropped */
+{
+    return (char *)(uintptr_t)data + elements * (ptrdiff_t)attn__size(dtype);
+}
+
+static void *attn__mat_at(attn_mat m, size_t r, size_t c)
+{
+    return attn__at(m.data, m.dtype, (ptrdiff_t)r * m.row_stride + (ptrdiff_t)c * m.col_stride);
+}
+
+ATTN_API attn_mat attn_mat_of(const void *data, attn_dtype dtype, size_t rows, size_t cols)
+{
+    attn_mat m;
+    if (cols > (size_t)PTRDIFF_MAX)
+        return attn__bad_mat();
+    m.data = attn__at(data, dtype, 0);
+    m.dtype = dtype;
+    m.rows = rows;
+    m.cols = cols;
+    m.row_stride = (ptrdiff_t)cols;
+    m.col_stride = 1;
+    return attn__checked_mat(m);
+}
+
+ATTN_API attn_mat attn_mat_new(attn_dtype dtype, size_t rows, size_t cols)
+{
+    attn_mat m = attn_mat_of(NULL, dtype, rows, cols);
+    size_t bytes = rows * cols * attn__size(dtype);
+    if (attn__mat_bad(m) || (!attn__is_float(dtype) && dtype != ATTN_BOOL))
+        return attn__bad_mat();
+    if (bytes == 0)
+        return m;
+    m.data = ATTN__MALLOC(bytes);
+    if (!m.data)
+        return attn__bad_mat();
+    memset(m.data, 0, bytes);
+    return m;
+}
+
+ATTN_API void attn_mat_free(attn_mat *m)
+{
+    if (!m)
+        return;
+    if (m->data)
+        ATTN__FREE(m->data);
+    memset(m, 0, sizeof *m);
+}
+
+ATTN_API attn_mat attn_mat_t(attn_mat m)
+{
+    attn_mat t = m;
+    t.rows = m.cols;
+    t.cols = m.rows;
+    t.row_stride = m.col_stride;
+    t.col_stride = m.row_stride;
+    return t;
+}
+
+ATTN_API attn_mat attn_mat_rows(attn_mat m, size_t first, size_t count)
+{
+    m = attn__checked_mat(m);
+    if (attn__mat_bad(m) || first > m.rows || count > m.rows - first)
+        return attn__bad_mat();
+    if (m.data && count > 0 && m.cols > 0)
+        m.data = attn__mat_at(m, first, 0);
+    m.rows = count;
+    return m;
+}
+
+ATTN_API attn_mat attn_mat_cols(attn_mat m, size_t first, size_t count)
+{
+    return attn_mat_t(attn_mat_rows(attn_mat_t(m), first, count));
+}
+
+ATTN_API attn_tensor attn_tensor_of(const void *data, attn_dtype dtype, size_t B, size_t H, size_t L, size_t D,
+                                    ptrdiff_t batch_stride, ptrdiff_t head_stride, ptrdiff_t len_stride,
+                                    ptrdiff_t dim_stride)
+{
+    attn_tensor t;
+    t.data = attn__at(data, dtype, 0);
+    t.dtype = dtype;
+    t.batch = B;
+    t.heads = H;
+    t.len = L;
+    t.dim = D;
+    t.batch_stride = batch_stride;
+    t.head_stride = head_stride;
+    t.len_stride = len_stride;
+    t.dim_stride = dim_stride;
+    return attn__checked_tensor(t);
+}
+
+ATTN_API attn_tensor attn_bhld(const void *data, attn_dtype dtype, size_t B, size_t H, size_t L, size_t D)
+{
+    size_t head, item;
+    if (!attn__multiply(&head, L, D) || !attn__multiply(&item, head, H) || D > (size_t)PTRDIFF_MAX)
+        return attn__bad_tensor();
+    return attn_tensor_of(data, dtype, B, H, L, D, (ptrdiff_t)item, (ptrdiff_t)head, (ptrdiff_t)D, 1);
+}
+
+ATTN_API attn_tensor attn_blhd(const void *data, attn_dtype dtype, size_t B, size_t L, size_t H, size_t D)
+{
+    size_t row, item;
+    if (!attn__multiply(&row, H, D) || !attn__multiply(&item, row, L) || D > (size_t)PTRDIFF_MAX)
+        return attn__bad_tensor();
+    return attn_tensor_of(data, dtype, B, H, L, D, (ptrdiff_t)item, (ptrdiff_t)D, (ptrdiff_t)row, 1);
+}
+
+ATTN_API attn_tensor attn_tensor_slice(attn_tensor t, size_t first, size_t count)
+{
+    t = attn__checked_tensor(t);
+    if (attn__tensor_bad(t) || first > t.len || count > t.len - first)
+        return attn__bad_tensor();
+    if (t.data && count > 0 && t.batch > 0 && t.heads > 0 && t.dim > 0)
+        t.data = attn__at(t.data, t.dtype, (ptrdiff_t)first * t.len_stride);
+    t.len = count;
+    return t;
+}
+
+ATTN_API attn_tensor attn_heads(attn_mat m, size_t heads)
+{
+    size_t D;
+    ptrdiff_t head_stride;
+    attn_tensor absent = ATTN__ZERO;
+    if (attn__mat_absent(m))
+        return absent;
+    m = attn__checked_mat(m);
+    if (attn__mat_bad(m) || heads == 0 || m.cols % heads != 0)
+        return attn__bad_tensor();
+    D = m.cols / heads;
+    head_stride = heads > 1 ? (ptrdiff_t)D * m.col_stride : 0;
+    return attn_tensor_of(m.data, m.dtype, 1, heads, m.rows, D, 0, head_stride, m.row_stride, m.col_stride);
+}
+
+ATTN_API attn_mat attn_head(attn_tensor t, size_t b, size_t h)
+{
+    attn_mat m;
+    t = attn__checked_tensor(t);
+    if (attn__tensor_bad(t) || b >= t.batch || h >= t.heads)
+        return attn__bad_mat();
+    m.data = t.data;
+    if (t.data && t.len > 0 && t.dim > 0)
+        m.data = attn__at(t.data, t.dtype, (ptrdiff_t)b * t.batch_stride + (ptrdiff_t)h * t.head_stride);
+    m.dtype = t.dtype;
+    m.rows = t.len;
+    m.cols = t.dim;
+    m.row_stride = t.len_stride;
+    m.col_stride = t.dim_stride;
+    return m;
+}
+
+/* -- statuses and checks -- */
+
+ATTN_API int attn_version(void)
+{
+    return ATTN_VERSION;
+}
+
+ATTN_API const char *attn_status_string(attn_status status)
+{
+    switch (status) {
+    case ATTN_OK: return "ok";
+    case ATTN_ERR_NULL: return "a required argument is missing, or a view that could not be made";
+    case ATTN_ERR_SHAPE: return "dimensions do not fit together";
+    case ATTN_ERR_DTYPE: return "element types do not fit together";
+    case ATTN_ERR_VALUE: return "a number out of range, misaligned data, or an instruction set this CPU lacks";
+    case ATTN_ERR_ALIAS: return "an output overlaps another argument or itself";
+    case ATTN_ERR_OVERFLOW: return "dimensions, strides or bytes overflow";
+    case ATTN_ERR_NOMEM: return "out of memory";
+    }
+    return "unknown status";
+}
+
+/* The one of two statuses that stands first in the documented order of checks. */
+static attn_status attn__first(attn_status a, attn_status b)
+{
+    static const attn_status order[] = {ATTN_ERR_NULL,  ATTN_ERR_DTYPE, ATTN_ERR_SHAPE, ATTN_ERR_OVERFLOW,
+                                        ATTN_ERR_VALUE, ATTN_ERR_ALIAS, ATTN_ERR_NOMEM};
+    size_t i;
+    for (i = 0; i < sizeof order / sizeof *order; i++)
+        if (a == order[i] || b == order[i])
+            return order[i];
+    return ATTN_OK;
+}
+
+static attn_status attn__require(int condition, attn_status otherwise)
+{
+    return condition ? ATTN_OK : otherwise;
+}
+
+/* Is x a number that stays finite in the compute type? By its bits: -ffast-math would fold a comparison. */
+static int attn__is_factor(double x, attn_dtype first_input)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, 8);
+    return (bits >> 52 & 0x7ff) != 0x7ff && (first_input == ATTN_F64 || (x <= FLT_MAX && x >= -FLT_MAX));
+}
+
+/* Do the elements of an output all have addresses of their own? Sorted by size, each stride must step over everything
+   that the smaller ones reach. */
+static int attn__is_distinct(const attn__view *v)
+{
+    size_t reach = 0;
+    int used[4] = {0, 0, 0, 0}, round, d;
+    for (round = 0; round < 4; round++) {
+        int smallest = -1;
+        for (d = 0; d < 4; d++)
+            if (!used[d] && v->n[d] > 1 &&
+                (smallest < 0 || attn__magnitude(v->s[d]) < attn__magnitude(v->s[smallest])))
+                smallest = d;
+        if (smallest < 0)
+            break;
+        used[smallest] = 1;
+        if (attn__magnitude(v->s[smallest]) <= reach)
+            return 0;
+        reach += (v->n[smallest] - 1) * attn__magnitude(v->s[smallest]);
+    }
+    return 1;
+}
+
+static int attn__is_same(const attn__view *a, const attn__view *b)
+{
+    int d;
+    if (a->data != b->data || a->dtype != b->dtype)
+        return 0;
+    for (d = 0; d < 4; d++)
+        if (a->n[d] != b->n[d] || (a->n[d] > 1 && a->s[d] != b->s[d]))
+            return 0;
+    return 1;
+}
+
+/* Is there a step c, -back[k] <= c[k] <= forth[k], with sum of c[k] stride[k] = offset over the first `count` strides,
+   largest first? Few candidates are left at each stride once the smaller ones cannot reach far; many: call it a yes. */
+static int attn__lattice_meets(int count, const ptrdiff_t *stride, const size_t *back, const size_t *forth,
+                               ptrdiff_t offset)
+{
+    size_t reach = 0, step, tries;
+    ptrdiff_t quotient, rest, c;
+    int k;
+    if (count == 0)
+        return offset == 0;
+    for (k = 1; k < count; k++)
+        reach += attn__max(back[k], forth[k]) * attn__magnitude(stride[k]);
+    step = attn__magnitude(stride[0]);
+    quotient = offset / stride[0];
+    rest = offset % stride[0];
+    if (reach > (size_t)PTRDIFF_MAX / 16 || step > (size_t)PTRDIFF_MAX / 16)
+        return 1;
+    tries = (reach + attn__magnitude(rest)) / step;
+    if (tries > 8)
+        return 1;
+    for (c = -(ptrdiff_t)tries; c <= (ptrdiff_t)tries; c++) {
+        ptrdiff_t total = quotient + c;
+        if (attn__magnitude(total) > (total < 0 ? back[0] : forth[0]))
+            continue;
+        if (attn__lattice_meets(count - 1, stride + 1, back + 1, forth + 1, rest - c * stride[0]))
+            return 1;
+    }
+    return 0;
+}
+
+/* May `out` and `other` share an element? Both have been checked for overflow. Legal are disjoint ranges of bytes, and
+   views with equal strides whose elements fall on different points of that lattice (interleaved buffers). */
+static int attn__overlaps(const attn__view *out, const attn__view *other)
+{
+    size_t below[2], above[2], back[4], forth[4], size = attn__size(out->dtype);
+    uintptr_t a = (uintptr_t)out->data, b = (uintptr_t)other->data, gap = a < b ? b - a : a - b;
+    ptrdiff_t stride[4], offset;
+    int count = 0, d, i;
+    if (attn__is_empty(out) || attn__is_empty(other) || !attn__extent(out, &below[0], &above[0]) ||
+        !attn__extent(other, &below[1], &above[1]))
+        return 0;
+    if (a + above[0] <= b - below[1] || b + above[1] <= a - below[0])
+        return 0;
+    if (size != attn__size(other->dtype) || gap % size != 0 || gap > (size_t)PTRDIFF_MAX)
+        return 1;
+    offset = (ptrdiff_t)(gap / size);
+    if (a > b)
+        offset = -offset;
+    for (d = 0; d < 4; d++) { /* the lattice: strides sorted by size, largest first */
+        ptrdiff_t s = out->n[d] > 1 ? out->s[d] : other->s[d];
+        if (out->n[d] < 2 && other->n[d] < 2)
+            continue;
+        if (out->n[d] > 1 && other->n[d] > 1 && out->s[d] != other->s[d])
+            return 1;
+        if (s == 0)
+            continue;
+        for (i = count++; i > 0 && attn__magnitude(stride[i - 1]) < attn__magnitude(s); i--) {
+            stride[i] = stride[i - 1];
+            back[i] = back[i - 1];
+            forth[i] = forth[i - 1];
+        }
+        stride[i] = s;
+        back[i] = other->n[d] - 1;
+        forth[i] = out->n[d] - 1;
+    }
+    return attn__lattice_meets(count, stride, back, forth, offset);
+}
+
+/* Every check that needs no more than the views themselves, in the documented order. The compute type is F64 if the
+   first input is F64. */
+static attn_status attn__check_views(const attn__view *v, size_t count)
+{
+    size_t i, j, below, above;
+    int wide;
+    for (i = 0; i + 1 < count && (v[i].role & ATTN__OUT); i++)
+        continue;
+    wide = v[i].dtype == ATTN_F64;
+    for (i = 0; i < count; i++)
+        if (v[i].role & ATTN__ABSENT ? !(v[i].role & ATTN__OPTIONAL) : !v[i].data && !attn__is_empty(&v[i]))
+            return ATTN_ERR_NULL;
+    for (i = 0; i < count; i++) {
+        int known = attn__is_float(v[i].dtype);
+        if (v[i].role & ATTN__ANY_TYPE)
+            known |= v[i].dtype == ATTN_BOOL;
+        else if (!(v[i].role & ATTN__ANY_FLOAT))
+            known &= (v[i].dtype == ATTN_F64) == wide;
+        if (!known && !(v[i].role & ATTN__ABSENT))
+            return ATTN_ERR_DTYPE;
+    }
+    for (i = 0; i < count; i++)
+        if (!attn__extent(&v[i], &below, &above))
+            return ATTN_ERR_OVERFLOW;
+    for (i = 0; i < count; i++)
+        if ((uintptr_t)v[i].data % attn__alignment(v[i].dtype) != 0)
+            return ATTN_ERR_VALUE;
+    for (i = 0; i < count; i++) {
+        if (!(v[i].role & ATTN__OUT) || attn__is_empty(&v[i]))
+            continue;
+        if (!attn__is_distinct(&v[i]))
+            return ATTN_ERR_ALIAS;
+        for (j = 0; j < count; j++) {
+            if (j == i || ((v[j].role & ATTN__OUT) && j < i))
+                continue;
+            if ((v[i].role & ATTN__IN_PLACE) && attn__is_same(&v[i], &v[j]))
+                continue;
+            if (attn__overlaps(&v[i], &v[j]))
+                return ATTN_ERR_ALIAS;
+        }
+    }
+    return ATTN_OK;
+}
+
+/* ==== 3. scalar math ============================================================================================= */
+
+/* Rounds a double to a 16-bit float of `mantissa` bits: once, to nearest even, with subnormals, infinities and the top
+   bits of a NaN's payload. Integers only, so that no compiler flag changes it. */
+static uint16_t attn__narrow(double x, int mantissa)
+{
+    int exponent_bits = 15 - mantissa, bias = (1 << (exponent_bits - 1)) - 1, shift = 52 - mantissa, exponent;
+    unsigned infinity = ((1u << exponent_bits) - 1) << mantissa;
+    uint64_t bits, sign, value;
+    memcpy(&bits, &x, 8);
+    sign = bits >> 63 << 15;
+    bits &= UINT64_MAX >> 1;
+    if (bits > (uint64_t)0x7ff << 52)
+        return (uint16_t)(sign | infinity | 1u << (mantissa - 1) | (bits << 12 >> (12 + shift)));
+    exponent = (int)(bits >> 52) - 1023;
+    if (exponent > bias)
+        return (uint16_t)(sign | infinity);
+    if (exponent >= 1 - bias) {
+        value = bits - ((uint64_t)(1023 - bias) << 52);
+    } else {
+        shift += 1 - bias - exponent;
+        if (shift > 54)
+            return (uint16_t)sign;
+        value = (bits & (UINT64_MAX >> 12)) | (uint64_t)1 << 52;
+    }
+    value += ((uint64_t)1 << (shift - 1)) - 1 + (value >> shift & 1);
+    return (uint16_t)(sign | value >> shift); /* a carry out of the mantissa is the next exponent, or infinity */
+}
+
+static float attn__widen_f16(uint16_t half)
+{
+    uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31, mantissa = half & 1023, bits;
+    float x;
+    if (exponent == 0) { /* zero and subnormals: a count of 2^-24 */
+        x = (float)mantissa * (1.0f / 16777216.0f);
+        memcpy(&bits, &x, 4);
+    } else if (exponent < 31) {
+        bits = (exponent + 127 - 15) << 23 | mantissa << 13;
+    } else { /* a NaN is made quiet, as hardware does */
+        bits = (uint32_t)0xff << 23 | mantissa << 13 | (mantissa ? (uint32_t)1 << 22 : 0);
+    }
+    bits |= sign;
+    memcpy(&x, &bits, 4);
+    return x;
+}
+
+static float attn__widen_bf16(uint16_t half)
+{
+    uint32_t bits = (uint32_t)half << 16;
+    float x;
+    memcpy(&x, &bits, 4);
+    return x;
+}
+
+static double attn__nan(void)
+{
+    uint64_t bits = (uint64_t)0x7ff8 << 48;
+    double x;
+    memcpy(&x, &bits, 8);
+    return x;
+}
+
+static double attn__load(const void *p, attn_dtype dtype) /* one element of any type */
+{
+    uint16_t half;
+    float single;
+    double x;
+    switch (dtype) {
+    case ATTN_F32: memcpy(&single, p, 4); return (double)single;
+    case ATTN_F64: memcpy(&x, p, 8); return x;
+    case ATTN_F16: memcpy(&half, p, 2); return (double)attn__widen_f16(half);
+    case ATTN_BF16: memcpy(&half, p, 2); return (double)attn__widen_bf16(half);
+    case ATTN_BOOL: return *(const unsigned char *)p ? 1.0 : 0.0;
+    default: return attn__nan();
+    }
+}
+
+static void attn__store(void *p, attn_dtype dtype, double x)
+{
+    uint64_t bits;
+    uint16_t half;
+    float single;
+    switch (dtype) {
+    case ATTN_F32: single = (float)x; memcpy(p, &single, 4); break;
+    case ATTN_F64: memcpy(p, &x, 8); break;
+    case ATTN_F16: half = attn__narrow(x, 10); memcpy(p, &half, 2); break;
+    case ATTN_BF16: half = attn__narrow(x, 7); memcpy(p, &half, 2); break;
+    case ATTN_BOOL: memcpy(&bits, &x, 8); *(unsigned char *)p = bits << 1 != 0; break;
+    default: break;
+    }
+}
+
+ATTN_API double attn_mat_get(attn_mat m, size_t r, size_t c)
+{
+    m = attn__checked_mat(m);
+    if (!m.data || r >= m.rows || c >= m.cols)
+        return attn__nan();
+    return attn__load(attn__mat_at(m, r, c), m.dtype);
+}
+
+ATTN_API void attn_mat_set(attn_mat m, size_t r, size_t c, double value)
+{
+    m = attn__checked_mat(m);
+    if (m.data && r < m.rows && c < m.cols)
+        attn__store(attn__mat_at(m, r, c), m.dtype, value);
+}
+
+static void attn__copy(attn_mat out, attn_mat in)
+{
+    size_t r, c;
+    for (r = 0; r < out.rows; r++)
+        for (c = 0; c < out.cols; c++) {
+            void *to = attn__mat_at(out, r, c);
+            const void *from = attn__mat_at(in, r, c);
+            if (out.dtype == in.dtype && out.dtype != ATTN_BOOL)
+                memmove(to, from, attn__size(out.dtype));
+            else
+                attn__store(to, out.dtype, attn__load(from, in.dtype));
+        }
+}
+
+ATTN_API attn_status attn_mat_copy(attn_mat out, attn_mat in)
+{
+    attn__view v[2];
+    attn_status status;
+    v[0] = attn__view_of(out, ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_TYPE);
+    v[1] = attn__view_of(in, ATTN__IN | ATTN__ANY_TYPE);
+    status = attn__first(attn__check_views(v, 2),
+                         attn__require(out.rows == in.rows && out.cols == in.cols, ATTN_ERR_SHAPE));
+    if (status == ATTN_OK)
+        attn__copy(out, in);
+    return status;
+}
+
+/* ==== 4. instruction sets and the kernel table ===================================================================
+
+   Every pass of section 9 fills one table. A kernel works on a block, in the real type of its pass: packed rows of
+   `float` or `double`, `ld` elements apart. load and store stand between that layout and the user's views. */
+
+typedef struct attn__kernels {
+    attn_isa isa;
+    attn_dtype real;
+    size_t size;       /* of a real */
+    size_t lanes;      /* reals in a vector */
+    size_t rows, cols; /* the register tile of matmul; the last tile of a row may be some vectors narrower */
+
+    /* x[r][c] = in[r * rs + c * cs], for rows x cols elements of any type that computes in `real` */
+    void (*load)(void *x, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, size_t rows,
+                 size_t cols);
+
+    /* out[r * rs + c * cs] = alpha x[r][c], rounded to dtype; out may be x */
+    void (*store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *x, size_t ld, size_t rows,
+                  size_t cols, double alpha);
+
+    /* c += a b, `cols` a multiple of lanes: c in packed tiles, row of tiles by row of tiles; a[r * rs + k * ks] where
+       it lies; b in panels of depth x tile cols */
+    void (*matmul)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows, const void *b, size_t cols,
+                   size_t depth);
+
+    /* the larger of `max` and n elements; *special is set if one of them is NaN or +infinity */
+    double (*softmax_max)(const void *x, size_t n, double max, int *special);
+
+    /* e[i] = exp(x[i] - max); the sum of e. e may be x */
+    double (*softmax_exp)(void *e, const void *x, size_t n, double max);
+} attn__kernels;
+
+/* The table for an instruction set and a real type (F32 or F64), or NULL where this build or this CPU has none.
+   Defined behind the passes. */
+static const attn__kernels *attn__kernels_for(attn_isa isa, attn_dtype real);
+
+#if defined(ATTN__X86)
+
+static void attn__cpuid(uint32_t leaf, uint32_t r[4]) /* eax, ebx, ecx, edx */
+{
+#if defined(_MSC_VER)
+    int regs[4];
+    __cpuidex(regs, (int)leaf, 0);
+    memcpy(r, regs, 16);
+#else
+    __asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(0));
+#endif
+}
+
+static uint32_t attn__xgetbv(void) /* which registers the operating system saves */
+{
+#if defined(_MSC_VER)
+    return (uint32_t)_xgetbv(0);
+#else
+    uint32_t low, high;
+    __asm__ volatile(".byte 0x0f, 0x01, 0xd0" : "=a"(low), "=d"(high) : "c"(0)); /* xgetbv, for old assemblers too */
+    (void)high;
+    return low;
+#endif
+}
+
+static unsigned attn__detect(void)
+{
+    const uint32_t fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29;              /* leaf 1 ecx */
+    const uint32_t avx2 = 1u << 5, avx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;               /* leaf 7 ebx */
+    const uint32_t ymm = 0x06, zmm = 0xe6;                                                           /* xcr0 */
+    unsigned isas = 1u << ATTN_ISA_SCALAR;
+    uint32_t r[4], wanted = fma | osxsave | avx | f16c, saved;
+    attn__cpuid(0, r);
+    if (r[0] < 7)
+        return isas;
+    attn__cpuid(1, r);
+    if ((r[2] & wanted) != wanted)
+        return isas;
+    saved = attn__xgetbv();
+    attn__cpuid(7, r);
+    if ((saved & ymm) == ymm && (r[1] & avx2))
+        isas |= 1u << ATTN_ISA_AVX2;
+#ifndef ATTN_NO_AVX512
+    if ((saved & zmm) == zmm && (r[1] & avx2) && (r[1] & avx512) == avx512)
+        isas |= 1u << ATTN_ISA_AVX512;
+#endif
+    return isas;
+}
+
+static unsigned attn__isas(void) /* a bit for each instruction set at hand; looked up once */
+{
+    static unsigned found;
+#if defined(_MSC_VER) && !defined(__clang__)
+    unsigned isas = *(volatile unsigned *)&found;
+    if (isas == 0)
+        *(volatile unsigned *)&found = isas = attn__detect();
+#else
+    unsigned isas = __atomic_load_n(&found, __ATOMIC_RELAXED);
+    if (isas == 0) {
+        isas = attn__detect();
+        __atomic_store_n(&found, isas, __ATOMIC_RELAXED);
+    }
+#endif
+    return isas;
+}
+
+#else
+
+static unsigned attn__isas(void)
+{
+#if defined(ATTN__ARM)
+    return 1u << ATTN_ISA_SCALAR | 1u << ATTN_ISA_NEON;
+#else
+    return 1u << ATTN_ISA_SCALAR;
+#endif
+}
+
+#endif
+
+ATTN_API const char *attn_isa_string(attn_isa isa)
+{
+    switch (isa) {
+    case ATTN_ISA_BEST: return "best";
+    case ATTN_ISA_SCALAR: return "scalar";
+    case ATTN_ISA_AVX2: return "avx2";
+    case ATTN_ISA_AVX512: return "avx512";
+    case ATTN_ISA_NEON: return "neon";
+    case ATTN_ISA_WASM128: return "wasm128";
+    }
+    return "unknown";
+}
+
+ATTN_API int attn_isa_available(attn_isa isa)
+{
+    return attn__kernels_for(isa, ATTN_F32) != NULL;
+}
+
+/* -- the ctx: checks, scratch, tasks -- */
+
+#define ATTN__STACK 16384 /* bytes of scratch that every task has on its stack */
+#define ATTN__ALIGN 64
+
+static attn_status attn__check_ctx(const attn_ctx *ctx)
+{
+    if (!ctx)
+        return ATTN_OK;
+    return attn__first(attn__require(ctx->scratch || ctx->scratch_size == 0, ATTN_ERR_NULL),
+                       attn__require(attn_isa_available(ctx->isa), ATTN_ERR_VALUE));
+}
+
+static attn__view attn__view_of_scratch(const attn_ctx *ctx) /* as an output: it must overlap nothing */
+{
+    attn_mat none = ATTN__ZERO;
+    if (!ctx || !ctx->scratch || ctx->scratch_size == 0)
+        return attn__view_of(none, ATTN__OUT | ATTN__OPTIONAL);
+    none.data = ctx->scratch;
+    none.dtype = ATTN_BOOL;
+    none.rows = 1;
+    none.col_stride = 1;
+    none.cols = ctx->scratch_size;
+    return attn__view_of(none, ATTN__OUT | ATTN__ANY_TYPE);
+}
+
+static const attn__kernels *attn__ctx_kernels(const attn_ctx *ctx, attn_dtype real)
+{
+    return attn__kernels_for(ctx ? ctx->isa : ATTN_ISA_BEST, real);
+}
+
+static size_t attn__ctx_tasks(const attn_ctx *ctx, size_t items)
+{
+    size_t width = ctx && ctx->parallel.run ? attn__max(ctx->parallel.width, 1) : 1;
+    return attn__min(width, items);
+}
+
+static void attn__run(const attn_ctx *ctx, size_t tasks, void (*task)(void *arg, size_t index), void *arg)
+{
+    if (tasks > 1)
+        ctx->parallel.run(ctx->parallel.user, tasks, task, arg);
+    else if (tasks == 1)
+        task(arg, 0);
+}
+
+static char *attn__align(void *p) /* up to ATTN__ALIGN */
+{
+    return (char *)p + (ATTN__ALIGN - (uintptr_t)p % ATTN__ALIGN) % ATTN__ALIGN;
+}
+
+/* ==== 5. steps =================================================================================================== */
+
+static attn_dtype attn__real(attn_dtype first_input) /* the compute type */
+{
+    return first_input == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+}
+
+/* -- matrix product --
+
+   out = alpha a b is cut into blocks of out; each is one work item. For every stretch of `depth` terms of the sum, the
+   block's part of b is packed into panels as wide as the register tile and multiplied with rows of a, which are read
+   where they lie (or packed too, if they are 16-bit). The sums stay in a block of reals until they are complete; then
+   they are scaled, rounded and stored. Each element is one chain of sums over k whatever the blocks are, so its bits
+   depend on neither blocks nor threads nor memory.                            Goto and van de Geijn 2008, ACM TOMS 34(3) */
+
+typedef struct attn__matmul_job {
+    attn_mat out, a, b;
+    double alpha;
+    const attn__kernels *kern;
+    size_t rows, cols, depth; /* of a block */
+    size_t tasks;
+    char *scratch; /* `slice` bytes for each task, or NULL: each uses its stack */
+    size_t slice;
+} attn__matmul_job;
+
+/* What a block needs: sums (rows x cols), panels of b (depth x cols), one tile of rows of a (tile rows x depth). */
+static size_t attn__matmul_bytes(const attn__matmul_job *job)
+{
+    return (job->rows * job->cols + job->depth * job->cols + job->kern->rows * job->depth) * job->kern->size +
+           ATTN__ALIGN;
+}
+
+/* Blocks for `slice` bytes: as large as a second-level cache likes, halved until they fit. */
+static void attn__matmul_blocks(attn__matmul_job *job, size_t slice)
+{
+    size_t tile_rows = job->kern->rows, tile_cols = job->kern->cols;
+    size_t row_tiles = attn__min(attn__blocks(job->out.rows, tile_rows), 256 / tile_rows);
+    size_t col_tiles = attn__min(attn__blocks(job->out.cols, tile_cols), 4);
+    job->depth = attn__min(attn__max(job->a.cols, 1), 256);
+    for (;;) {
+        job->rows = row_tiles * tile_rows;
+        job->cols = col_tiles * tile_cols;
+        if (attn__matmul_bytes(job) <= slice)
+            return;
+        if (row_tiles > 1)
+            row_tiles = attn__blocks(row_tiles, 2);
+        else if (col_tiles > 1)
+            col_tiles = attn__blocks(col_tiles, 2);
+        else
+            job->depth = attn__blocks(job->depth, 2);
+    }
+}
+
+static void attn__matmul_block(const attn__matmul_job *job, size_t r0, size_t c0, char *scratch)
+{
+    const attn__kernels *kern = job->kern;
+    attn_mat out = job->out, a = job->a, b = job->b;
+    size_t rows = attn__min(job->rows, out.rows - r0), cols = attn__min(job->cols, out.cols - c0);
+    size_t lanes = kern->lanes, padded = attn__blocks(cols, lanes) * lanes;
+    size_t band = kern->rows * padded * kern->size; /* bytes of a row of tiles */
+    size_t k, c, r, width, height, depth;
+    char *sums = attn__align(scratch), *panels = sums + attn__blocks(rows, kern->rows) * band, *a_rows;
+    memset(sums, 0, (size_t)(panels - sums));
+    for (k = 0; k < a.cols; k += depth) {
+        depth = attn__min(job->depth, a.cols - k);
+        a_rows = panels + padded * depth * kern->size;
+        if (padded > cols)
+            memset(panels + cols / kern->cols * kern->cols * depth * kern->size, 0,
+                   (padded - cols / kern->cols * kern->cols) * depth * kern->size);
+        for (c = 0; c < cols; c += kern->cols) {
+            width = attn__min(kern->cols, padded - c);
+            kern->load(panels + c * depth * kern->size, width, attn__mat_at(b, k, c0 + c), b.dtype, b.row_stride,
+                       b.col_stride, depth, attn__min(width, cols - c));
+        }
+        if (a.dtype == kern->real) {
+            kern->matmul(sums, attn__mat_at(a, r0, k), a.row_stride, a.col_stride, rows, panels, padded, depth);
+            continue;
+        }
+        for (r = 0; r < rows; r += kern->rows) {
+            height = attn__min(kern->rows, rows - r);
+            kern->load(a_rows, depth, attn__mat_at(a, r0 + r, k), a.dtype, a.row_stride, a.col_stride, height, depth);
+            kern->matmul(sums + r / kern->rows * band, a_rows, (ptrdiff_t)depth, 1, height, panels, padded, depth);
+        }
+    }
+    for (r = 0; r < rows; r += kern->rows)
+        for (c = 0; c < cols; c += kern->cols) {
+            width = attn__min(kern->cols, padded - c);
+            kern->store(attn__mat_at(out, r0 + r, c0 + c), out.dtype, out.row_stride, out.col_stride,
+                        sums + r / kern->rows * band + kern->rows * c * kern->size, width,
+                        attn__min(kern->rows, rows - r), attn__min(width, cols - c), job->alpha);
+        }
+}
+
+static void attn__matmul_task(void *arg, size_t index)
+{
+    const attn__matmul_job *job = (const attn__matmul_job *)arg;
+    char stack[ATTN__STACK], *scratch = job->scratch ? job->scratch + index * job->slice : stack;
+    size_t across = attn__blocks(job->out.cols, job->cols), item;
+    size_t items = attn__blocks(job->out.rows, job->rows) * across;
+    for (item = index; item < items; item += job->tasks)
+        attn__matmul_block(job, item / across * job->rows, item % across * job->cols, scratch);
+}
+
+/* out = alpha a b, everything checked. */
+static void attn__matmul(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
+{
+    attn__matmul_job job;
+    void *own = NULL;
+    if (out.rows == 0 || out.cols == 0)
+        return;
+    job.out = out;
+    job.a = a;
+    job.b = b;
+    job.alpha = alpha;
+    job.kern = attn__ctx_kernels(ctx, attn__real(a.dtype));
+    job.scratch = NULL;
+    job.slice = 0;
+    attn__matmul_blocks(&job, SIZE_MAX);
+    job.tasks = attn__ctx_tasks(ctx, attn__blocks(out.rows, job.rows) * attn__blocks(out.cols, job.cols));
+    if (ctx && ctx->scratch) {
+        job.scratch = (char *)ctx->scratch;
+        job.slice = ctx->scratch_size / job.tasks;
+    } else if (attn__matmul_bytes(&job) > ATTN__STACK) {
+        job.slice = attn__matmul_bytes(&job);
+        job.scratch = (char *)(own = ATTN__MALLOC(job.slice * job.tasks));
+    }
+    if (job.slice < ATTN__STACK || !job.scratch) {
+        job.scratch = NULL;
+        job.slice = ATTN__STACK;
+    }
+    attn__matmul_blocks(&job, job.slice);
+    attn__run(ctx, job.tasks, attn__matmul_task, &job);
+    if (own)
+        ATTN__FREE(own);
+}
+
+static attn_status attn__check_matmul(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
+{
+    attn__view v[4];
+    int fits = out.rows == a.rows && out.cols == b.cols && a.cols == b.rows;
+    v[0] = attn__view_of(out, ATTN__OUT);
+    v[1] = attn__view_of(a, ATTN__IN);
+    v[2] = attn__view_of(b, ATTN__IN);
+    v[3] = attn__view_of_scratch(ctx);
+    return attn__first(attn__first(attn__check_views(v, 4), attn__check_ctx(ctx)),
+                       attn__first(attn__require(fits, ATTN_ERR_SHAPE), attn__require(attn__is_factor(alpha, a.dtype), ATTN_ERR_VALUE)));
+}
+
+ATTN_API attn_status attn_matmul_ctx(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
+{
+    attn_status status = attn__check_matmul(out, a, b, alpha, ctx);
+    if (status == ATTN_OK)
+        attn__matmul(out, a, b, alpha, ctx);
+    return status;
+}
+
+ATTN_API attn_status attn_matmul(attn_mat out, attn_mat a, attn_mat b)
+{
+    return attn_matmul_ctx(out, a, b, 1.0, NULL);
+}
+
+ATTN_API attn_status attn_weighted_sum(attn_mat out, attn_mat weights, attn_mat v)
+{
+    return attn_matmul_ctx(out, weights, v, 1.0, NULL);
+}
+
+/* -- scores -- */
+
+static double attn__scale(double scale, size_t D) /* the one place that knows what scale 0 means */
+{
+    return scale != 0 || D == 0 ? scale : 1.0 / ATTN_SQRT((double)D);
+}
+
+ATTN_API attn_status attn_scores(attn_mat out, attn_mat q, attn_mat k, double scale)
+{
+    double alpha = attn__scale(scale, q.cols);
+    attn_status status = attn__first(attn__check_matmul(out, q, attn_mat_t(k), alpha, NULL),
+                                     attn__require(q.cols > 0, ATTN_ERR_SHAPE));
+    if (status == ATTN_OK)
+        attn__matmul(out, q, attn_mat_t(k), alpha, NULL);
+    return status;
+}
+
+ATTN_API attn_status attn_scores_general(attn_mat out, attn_mat q, attn_mat k, attn_mat w)
+{
+    attn__view v[4];
+    attn_mat qw;
+    attn_status status;
+    v[0] = attn__view_of(out, ATTN__OUT);
+    v[1] = attn__view_of(q, ATTN__IN);
+    v[2] = attn__view_of(k, ATTN__IN);
+    v[3] = attn__view_of(w, ATTN__IN);
+    status = attn__first(attn__check_views(v, 4),
+                         attn__require(out.rows == q.rows && out.cols == k.rows && w.rows == q.cols && w.cols == k.cols,
+                                       ATTN_ERR_SHAPE));
+    if (status != ATTN_OK)
+        return status;
+    qw = attn_mat_new(attn__real(q.dtype), q.rows, k.cols);
+    if (attn__mat_bad(qw))
+        return ATTN_ERR_NOMEM;
+    attn__matmul(qw, q, w, 1.0, NULL);
+    attn__matmul(out, qw, attn_mat_t(k), 1.0, NULL);
+    attn_mat_free(&qw);
+    return ATTN_OK;
+}
+
+ATTN_API attn_status attn_scores_additive(attn_mat out, attn_mat q, attn_mat k, attn_mat wq, attn_mat wk, attn_mat v)
+{
+    attn__view views[6];
+    attn_mat a, b; /* q wq and k wk */
+    attn_status status;
+    size_t i, j, d;
+    views[0] = attn__view_of(out, ATTN__OUT);
+    views[1] = attn__view_of(q, ATTN__IN);
+    views[2] = attn__view_of(k, ATTN__IN);
+    views[3] = attn__view_of(wq, ATTN__IN);
+    views[4] = attn__view_of(wk, ATTN__IN);
+    views[5] = attn__view_of(v, ATTN__IN);
+    status = attn__first(attn__check_views(views, 6),
+                         attn__require(out.rows == q.rows && out.cols == k.rows && wq.rows == q.cols &&
+                                           wk.rows == k.cols && wq.cols == v.rows && wk.cols == v.rows && v.cols == 1,
+                                       ATTN_ERR_SHAPE));
+    if (status != ATTN_OK)
+        return status;
+    a = attn_mat_new(attn__real(q.dtype), q.rows, v.rows);
+    b = attn_mat_new(attn__real(q.dtype), k.rows, v.rows);
+    if (attn__mat_bad(a) || attn__mat_bad(b)) {
+        status = ATTN_ERR_NOMEM;
+    } else {
+        attn__matmul(a, q, wq, 1.0, NULL);
+        attn__matmul(b, k, wk, 1.0, NULL);
+        for (i = 0; i < out.rows; i++)
+            for (j = 0; j < out.cols; j++) {
+                double sum = 0;
+                for (d = 0; d < v.rows; d++)
+                    sum += attn__load(attn__mat_at(v, d, 0), v.dtype) *
+                           ATTN_TANH(attn__load(attn__mat_at(a, i, d), a.dtype) +
+                                     attn__load(attn__mat_at(b, j, d), b.dtype));
+                attn__store(attn__mat_at(out, i, j), out.dtype, sum);
+            }
+    }
+    attn_mat_free(&a);
+    attn_mat_free(&b);
+    return status;
+}
+
+/* The largest magnitude in row i, and through *norm the length of that row divided by it: neither can overflow. */
+static double attn__row_norm(attn_mat m, size_t i, double *norm)
+{
+    double largest = 0, sum = 0, x;
+    size_t d;
+    for (d = 0; d < m.cols; d++) {
+        x = attn__load(attn__mat_at(m, i, d), m.dtype);
+        x = x < 0 ? -x : x;
+        largest = x <= largest ? largest : x;
+    }
+    for (d = 0; d < m.cols && largest != 0; d++) {
+        x = attn__load(attn__mat_at(m, i, d), m.dtype) / largest;
+        sum += x * x;
+    }
+    *norm = ATTN_SQRT(sum);
+    return largest;
+}
+
+ATTN_API attn_status attn_scores_cosine(attn_mat out, attn_mat q, attn_mat k, double beta)
+{
+    attn__view v[3];
+    attn_status status;
+    size_t i, j, d;
+    v[0] = attn__view_of(out, ATTN__OUT);
+    v[1] = attn__view_of(q, ATTN__IN);
+    v[2] = attn__view_of(k, ATTN__IN);
+    status = attn__first(
+        attn__first(attn__check_views(v, 3), attn__require(attn__is_factor(beta, q.dtype), ATTN_ERR_VALUE)),
+        attn__require(out.rows == q.rows && out.cols == k.rows && q.cols == k.cols, ATTN_ERR_SHAPE));
+    if (status != ATTN_OK)
+        return status;
+    for (i = 0; i < out.rows; i++) {
+        double q_norm, q_largest = attn__row_norm(q, i, &q_norm);
+        for (j = 0; j < out.cols; j++) {
+            double k_norm, k_largest = attn__row_norm(k, j, &k_norm), sum = 0;
+            for (d = 0; d < q.cols && q_largest != 0 && k_largest != 0; d++)
+                sum += attn__load(attn__mat_at(q, i, d), q.dtype) / q_largest *
+                       (attn__load(attn__mat_at(k, j, d), k.dtype) / k_largest);
+            if (q_largest != 0 && k_largest != 0)
+                sum /= q_norm * k_norm;
+            attn__store(attn__mat_at(out, i, j), out.dtype, beta * sum);
+        }
+    }
+    return ATTN_OK;
+}
+
+/* -- softmax --
+
+   Three passes over a row: its maximum m; e_j = exp(x_j - m) and their sum; e_j / sum. Subtracting m changes nothing in
+   exact arithmetic and keeps exp from overflowing. A row goes through in pieces of ATTN__PIECE elements; where in or out
+   is not a packed row of reals, a piece passes through a buffer on the stack. */
+
+#define ATTN__PIECE 1024
+
+typedef struct attn__softmax_job {
+    attn_mat out, in;
+    const attn__kernels *kern;
+    size_t rows; /* of a work item */
+    size_t tasks;
+} attn__softmax_job;
+
+/* A piece of a row as packed reals: where it lies if it can, else in the buffer. */
+static const void *attn__softmax_piece(const attn__kernels *kern, attn_mat m, size_t r, size_t first, size_t n,
+                                       void *buffer)
+{
+    const void *x = attn__mat_at(m, r, first);
+    if (m.dtype == kern->real && m.col_stride == 1)
+        return x;
+    kern->load(buffer, n, x, m.dtype, 0, m.col_stride, 1, n);
+    return buffer;
+}
+
+static void attn__softmax_row(const attn__kernels *kern, attn_mat out, attn_mat in, size_t r, void *buffer)
+{
+    int direct = out.dtype == kern->real && out.col_stride == 1, special = 0;
+    double max = kern->real == ATTN_F64 ? -DBL_MAX : -(double)FLT_MAX, sum = 0;
+    size_t i, n;
+    void *e = buffer;
+    for (i = 0; i < in.cols; i += n) {
+        n = attn__min(ATTN__PIECE, in.cols - i);
+        max = kern->softmax_max(attn__softmax_piece(kern, in, r, i, n, buffer), n, max, &special);
+    }
+    if (special) {
+        for (i = 0; i < out.cols; i++)
+            attn__store(attn__mat_at(out, r, i), out.dtype, attn__nan());
+        return;
+    }
+    for (i = 0; i < in.cols; i += n) {
+        n = attn__min(ATTN__PIECE, in.cols - i);
+        e = direct ? attn__mat_at(out, r, i) : buffer;
+        sum += kern->softmax_exp(e, attn__softmax_piece(kern, in, r, i, n, buffer), n, max);
+    }
+    for (i = 0; i < in.cols; i += n) {
+        n = attn__min(ATTN__PIECE, in.cols - i);
+        e = direct ? attn__mat_at(out, r, i) : buffer;
+        if (!direct && in.cols > ATTN__PIECE) /* the buffer has held another piece since */
+            kern->softmax_exp(e, attn__softmax_piece(kern, in, r, i, n, buffer), n, max);
+        kern->store(attn__mat_at(out, r, i), out.dtype, 0, out.col_stride, e, n, 1, n, sum > 0 ? 1 / sum : 0);
+    }
+}
+
+static void attn__softmax_task(void *arg, size_t index)
+{
+    const attn__softmax_job *job = (const attn__softmax_job *)arg;
+    double buffer[ATTN__PIECE]; /* of either real type */
+    size_t items = attn__blocks(job->out.rows, job->rows), item, r;
+    for (item = index; item < items; item += job->tasks)
+        for (r = item * job->rows; r < attn__min((item + 1) * job->rows, job->out.rows); r++)
+            attn__softmax_row(job->kern, job->out, job->in, r, buffer);
+}
+
+static void attn__softmax(attn_mat out, attn_mat in, const attn_ctx *ctx)
+{
+    attn__softmax_job job;
+    if (out.rows == 0 || out.cols == 0)
+        return;
+    job.out = out;
+    job.in = in;
+    job.kern = attn__ctx_kernels(ctx, attn__real(in.dtype));
+    job.rows = attn__max(1, 16384 / out.cols);
+    job.tasks = attn__ctx_tasks(ctx, attn__blocks(out.rows, job.rows));
+    attn__run(ctx, job.tasks, attn__softmax_task, &job);
+}
+
+ATTN_API attn_status attn_softmax_ctx(attn_mat out, attn_mat in, const attn_ctx *ctx)
+{
+    attn__view v[3];
+    attn_status status;
+    v[0] = attn__view_of(out, ATTN__OUT | ATTN__IN_PLACE);
+    v[1] = attn__view_of(in, ATTN__IN);
+    v[2] = attn__view_of_scratch(ctx);
+    status = attn__first(attn__first(attn__check_views(v, 3), attn__check_ctx(ctx)),
+                         attn__require(out.rows == in.rows && out.cols == in.cols, ATTN_ERR_SHAPE));
+    if (status == ATTN_OK)
+        attn__softmax(out, in, ctx);
+    return status;
+}
+
+ATTN_API attn_status attn_softmax(attn_mat out, attn_mat in)
+{
+    return attn_softmax_ctx(out, in, NULL);
+}
+
+/* -- values and heads -- */
+
+ATTN_API attn_status attn_weighted_values(attn_mat out, attn_mat weights, attn_mat v)
+{
+    attn__view views[3];
+    attn_status status;
+    size_t j, d;
+    views[0] = attn__view_of(out, ATTN__OUT);
+    views[1] = attn__view_of(weights, ATTN__IN);
+    views[2] = attn__view_of(v, ATTN__IN);
+    status = attn__first(attn__check_views(views, 3),
+                         attn__require(weights.rows == 1 && weights.cols == v.rows && out.rows == v.rows &&
+                                           out.cols == v.cols,
+                                       ATTN_ERR_SHAPE));
+    for (j = 0; j < v.rows && status == ATTN_OK; j++)
+        for (d = 0; d < v.cols; d++)
+            attn__store(attn__mat_at(out, j, d), out.dtype,
+                        attn__load(attn__mat_at(weights, 0, j), weights.dtype) *
+                            attn__load(attn__mat_at(v, j, d), v.dtype));
+    return status;
+}
+
+ATTN_API attn_status attn_concat_heads(attn_mat out, const attn_mat *heads, size_t count)
+{
+    attn__view v[2];
+    attn_status status;
+    size_t h, cols = 0;
+    v[0] = attn__view_of(out, ATTN__OUT);
+    status = attn__first(attn__check_views(v, 1), attn__require(heads || count == 0, ATTN_ERR_NULL));
+    for (h = 0; heads && h < count; h++) {
+        int fits = heads[h].rows == out.rows && heads[h].cols <= out.cols - cols;
+        v[1] = attn__view_of(heads[h], ATTN__IN);
+        status = attn__first(attn__first(status, attn__check_views(v, 2)), attn__require(fits, ATTN_ERR_SHAPE));
+        cols += fits ? heads[h].cols : 0;
+    }
+    status = attn__first(status, attn__require(cols == out.cols, ATTN_ERR_SHAPE));
+    for (h = 0, cols = 0; h < count && status == ATTN_OK; cols += heads[h++].cols)
+        attn__copy(attn_mat_cols(out, cols, heads[h].cols), heads[h]);
+    return status;
+}
+
+ATTN_API attn_status attn_split_heads(attn_mat *heads, size_t count, attn_mat in)
+{
+    attn__view v;
+    attn_status status;
+    size_t h;
+    v = attn__view_of(in, ATTN__IN | ATTN__ANY_TYPE);
+    status = attn__first(attn__first(attn__require(heads || count == 0, ATTN_ERR_NULL), attn__check_views(&v, 1)),
+                         attn__require(count > 0 && in.cols % count == 0, ATTN_ERR_SHAPE));
+    for (h = 0; h < count && status == ATTN_OK; h++)
+        heads[h] = attn_mat_cols(in, h * (in.cols / count), in.cols / count);
+    return status;
+}
+
+ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, attn_mat k, attn_mat v, double scale)
+{
+    attn__view views[5];
+    attn_mat s, own = ATTN__ZERO; /* s is Lq x Lk: scores, then weights */
+    attn_status status;
+    int wanted = !attn__mat_absent(weights);
+    double alpha = attn__scale(scale, q.cols);
+    views[0] = attn__view_of(out, ATTN__OUT);
+    views[1] = attn__view_of(weights, ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT);
+    views[2] = attn__view_of(q, ATTN__IN);
+    views[3] = attn__view_of(k, ATTN__IN);
+    views[4] = attn__view_of(v, ATTN__IN);
+    status = attn__first(
+        attn__check_views(views, 5),
+        attn__first(attn__require(q.cols > 0 && q.cols == k.cols && k.rows == v.rows && out.rows == q.rows &&
+                                      out.cols == v.cols &&
+                                      (!wanted || (weights.rows == q.rows && weights.cols == k.rows)),
+                                  ATTN_ERR_SHAPE),
+                    attn__require(attn__is_factor(alpha, q.dtype), ATTN_ERR_VALUE)));
+    if (status != ATTN_OK)
+        return status;
+    s = weights;
+    if (!wanted || weights.dtype != attn__real(q.dtype))
+        s = own = attn_mat_new(attn__real(q.dtype), q.rows, k.rows);
+    if (attn__mat_bad(s))
+        return ATTN_ERR_NOMEM;
+    attn__matmul(s, q, attn_mat_t(k), alpha, NULL);
+    attn__softmax(s, s, NULL);
+    attn__matmul(out, s, v, 1.0, NULL);
+    if (wanted && own.data)
+        attn__copy(weights, s);
+    attn_mat_free(&own);
+    return ATTN_OK;
+}
+
+/* -- the passes of section 9, and the way to their tables -- */
+
+#define ATTN__PASS_SCALAR 1
+#define ATTN__PASS_AVX2 2
+#define ATTN__PASS_AVX512 3
+#define ATTN__PASS_NEON 4
+
+#define ATTN__PASS ATTN__PASS_SCALAR
+#define ATTN__REAL_F64 0
+#include ATTN__SELF
+#define ATTN__REAL_F64 1
+#include ATTN__SELF
+#undef ATTN__PASS
+
+#if defined(ATTN__X86)
+#define ATTN__PASS ATTN__PASS_AVX2
+#define ATTN__REAL_F64 0
+#include ATTN__SELF
+#define ATTN__REAL_F64 1
+#include ATTN__SELF
+#undef ATTN__PASS
+#ifndef ATTN_NO_AVX512
+#define ATTN__PASS ATTN__PASS_AVX512
+#define ATTN__REAL_F64 0
+#include ATTN__SELF
+#define ATTN__REAL_F64 1
+#include ATTN__SELF
+#undef ATTN__PASS
+#endif
+#elif defined(ATTN__ARM)
+#define ATTN__PASS ATTN__PASS_NEON
+#define ATTN__REAL_F64 0
+#include ATTN__SELF
+#define ATTN__REAL_F64 1
+#include ATTN__SELF
+#undef ATTN__PASS
+#endif
+
+static const attn__kernels *attn__kernels_for(attn_isa isa, attn_dtype real)
+{
+    static const attn__kernels *const tables[][2] = {
+#if defined(ATTN__X86) && !defined(ATTN_NO_AVX512)
+        {&attn__kernels_avx512_f32, &attn__kernels_avx512_f64},
+#endif
+#if defined(ATTN__X86)
+        {&attn__kernels_avx2_f32, &attn__kernels_avx2_f64},
+#elif defined(ATTN__ARM)
+        {&attn__kernels_neon_f32, &attn__kernels_neon_f64},
+#endif
+        {&attn__kernels_scalar_f32, &attn__kernels_scalar_f64}};
+    size_t i;
+    for (i = 0; i < sizeof tables / sizeof *tables; i++) { /* best first */
+        attn_isa has = tables[i][0]->isa;
+        if ((isa == ATTN_ISA_BEST || isa == has) && (attn__isas() >> has & 1))
+            return tables[i][real == ATTN_F64];
+    }
+    return NULL;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ATTN_IMPLEMENTATION */
+
+#else /* ATTN__PASS */
+
+/* ==== 9. kernels =================================================================================================
+
+   This part is compiled once for every instruction set and real type. First the vocabulary of the pass: the vector V of
+   W reals R, its operations, its register tile of ROWS x 3 vectors. Then the kernels, written once on top of it.
+   Infinities and NaNs are never compared as numbers here: -ffast-math would fold that. Masked or special values are
+   found by their bits. */
+
+#if ATTN__REAL_F64
+#define ATTN__R double
+#define ATTN__REAL ATTN_F64
+#define ATTN__R_MAX DBL_MAX
+#define ATTN__BITS uint64_t
+#define ATTN__INFINITY ((uint64_t)0x7ff << 52)
+#else
+#define ATTN__R float
+#define ATTN__REAL ATTN_F32
+#define ATTN__R_MAX FLT_MAX
+#define ATTN__BITS uint32_t
+#define ATTN__INFINITY ((uint32_t)0xff << 23)
+#endif
+
+#if ATTN__PASS == ATTN__PASS_SCALAR
+
+#define ATTN__TARGET
+#define ATTN__ISA ATTN_ISA_SCALAR
+#if ATTN__REAL_F64
+#define ATTN__NAME(x) attn__##x##_scalar_f64
+#else
+#define ATTN__NAME(x) attn__##x##_scalar_f32
+#endif
+#define ATTN__V ATTN__R
+#define ATTN__W 1
+#define ATTN__ROWS 4
+#define ATTN__LOAD(p) (*(p))
+#define ATTN__STORE(p, v) ((void)(*(p) = (v)))
+#define ATTN__SET1(x) (x)
+#define ATTN__ADD(a, b) ((a) + (b))
+#define ATTN__SUB(a, b) ((a) - (b))
+#define ATTN__MUL(a, b) ((a) * (b))
+#define ATTN__FMA(a, b, c) ((a) * (b) + (c))
+#define ATTN__MAX(a, b) ((a) > (b) ? (a) : (b))
+#define ATTN__SPECIAL(v) ATTN__NAME(is_special)(v)
+#define ATTN__EXP(v) ((ATTN__R)ATTN_EXP((double)(v)))
+
+#elif ATTN__PASS == ATTN__PASS_AVX2 || ATTN__PASS == ATTN__PASS_AVX512
+
+#if ATTN__PASS == ATTN__PASS_AVX512
+#define ATTN__TARGET ATTN__TARGET_ATTRIBUTE("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")
+#define ATTN__ISA ATTN_ISA_AVX512
+#define ATTN__ROWS 8
+#define ATTN__ALL ATTN__MASK(-1) /* maskz forms: gcc 12 warns about its own headers' plain ones */
+#define ATTN__ROUND(v) ATTN__NAME(round)(v)
+#define ATTN__LDEXP(v, n) ATTN__X(maskz_scalef)(ATTN__ALL, v, n)
+#define ATTN__MAX(a, b) ATTN__X(maskz_max)(ATTN__ALL, a, b)
+#if ATTN__REAL_F64
+#define ATTN__NAME(x) attn__##x##_avx512_f64
+#define ATTN__V __m512d
+#define ATTN__W 8
+#define ATTN__MASK(x) ((__mmask8)(x))
+#define ATTN__X(op) _mm512_##op##_pd
+#define ATTN__SPECIAL(v)                                                                                               \
+    (_mm512_cmpeq_epi64_mask(_mm512_castpd_si512(v), _mm512_set1_epi64((long long)ATTN__INFINITY)) |                  \
+     _mm512_cmpgt_epi64_mask(_mm512_and_si512(_mm512_castpd_si512(v), _mm512_set1_epi64(INT64_MAX)),                   \
+                             _mm512_set1_epi64((long long)ATTN__INFINITY)))
+#else
+#define ATTN__NAME(x) attn__##x##_avx512_f32
+#define ATTN__V __m512
+#define ATTN__W 16
+#define ATTN__MASK(x) ((__mmask16)(x))
+#define ATTN__X(op) _mm512_##op##_ps
+#define ATTN__SPECIAL(v)                                                                                               \
+    (_mm512_cmpeq_epi32_mask(_mm512_castps_si512(v), _mm512_set1_epi32((int)ATTN__INFINITY)) |                        \
+     _mm512_cmpgt_epi32_mask(_mm512_and_si512(_mm512_castps_si512(v), _mm512_set1_epi32(INT32_MAX)),                   \
+                             _mm512_set1_epi32((int)ATTN__INFINITY)))
+#define ATTN__LOAD_F16(p) _mm512_maskz_cvtph_ps(ATTN__ALL, _mm256_loadu_si256((const __m256i *)(p)))
+#define ATTN__LOAD_BF16(p)                                                                                             \
+    _mm512_castsi512_ps(_mm512_maskz_slli_epi32(                                                                        \
+        ATTN__ALL, _mm512_maskz_cvtepu16_epi32(ATTN__ALL, _mm256_loadu_si256((const __m256i *)(p))), 16))
+#define ATTN__STORE_F16(p, v) _mm256_storeu_si256((__m256i *)(p), _mm512_maskz_cvtps_ph(ATTN__ALL, v, 8))
+#endif
+
+#else
+#define ATTN__TARGET ATTN__TARGET_ATTRIBUTE("avx2,fma,f16c")
+#define ATTN__ISA ATTN_ISA_AVX2
+#define ATTN__ROWS 4
+#define ATTN__ROUND(v) ATTN__X(round)(v, 8)
+#define ATTN__MAX(a, b) ATTN__X(max)(a, b)
+#define ATTN__LDEXP(v, n) ATTN__NAME(ldexp)(v, n)
+#if ATTN__REAL_F64
+#define ATTN__NAME(x) attn__##x##_avx2_f64
+#define ATTN__V __m256d
+#define ATTN__W 4
+#define ATTN__X(op) _mm256_##op##_pd
+#define ATTN__SPECIAL(v)                                                                                               \
+    _mm256_movemask_epi8(_mm256_or_si256(                                                                              \
+        _mm256_cmpeq_epi64(_mm256_castpd_si256(v), _mm256_set1_epi64x((long long)ATTN__INFINITY)),                     \
+        _mm256_cmpgt_epi64(_mm256_and_si256(_mm256_castpd_si256(v), _mm256_set1_epi64x(INT64_MAX)),                    \
+                           _mm256_set1_epi64x((long long)ATTN__INFINITY))))
+#else
+#define ATTN__NAME(x) attn__##x##_avx2_f32
+#define ATTN__V __m256
+#define ATTN__W 8
+#define ATTN__X(op) _mm256_##op##_ps
+#define ATTN__SPECIAL(v)                                                                                               \
+    _mm256_movemask_epi8(_mm256_or_si256(                                                                              \
+        _mm256_cmpeq_epi32(_mm256_castps_si256(v), _mm256_set1_epi32((int)ATTN__INFINITY)),                            \
+        _mm256_cmpgt_epi32(_mm256_and_si256(_mm256_castps_si256(v), _mm256_set1_epi32(INT32_MAX)),                     \
+                           _mm256_set1_epi32((int)ATTN__INFINITY))))
+#define ATTN__LOAD_F16(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p)))
+#define ATTN__LOAD_BF16(p)                                                                                             \
+    _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(p))), 16))
+#define ATTN__STORE_F16(p, v) _mm_storeu_si128((__m128i *)(p), _mm256_cvtps_ph(v, 0))
+#endif
+#endif
+
+#define ATTN__LOAD(p) ATTN__X(loadu)(p)
+#define ATTN__STORE(p, v) ATTN__X(storeu)(p, v)
+#define ATTN__SET1(x) ATTN__X(set1)(x)
+#define ATTN__ADD(a, b) ATTN__X(add)(a, b)
+#define ATTN__SUB(a, b) ATTN__X(sub)(a, b)
+#define ATTN__MUL(a, b) ATTN__X(mul)(a, b)
+#define ATTN__FMA(a, b, c) ATTN__X(fmadd)(a, b, c)
+#define ATTN__FMS(a, b, c) ATTN__X(fmsub)(a, b, c)
+#define ATTN__EXP(v) ATTN__NAME(exp)(v)
+
+#elif ATTN__PASS == ATTN__PASS_NEON
+
+#define ATTN__TARGET
+#define ATTN__ISA ATTN_ISA_NEON
+#define ATTN__ROWS 8
+#if ATTN__REAL_F64
+#define ATTN__NAME(x) attn__##x##_neon_f64
+#define ATTN__V float64x2_t
+#define ATTN__W 2
+#define ATTN__X(op) op##_f64
+#define ATTN__SPECIAL(v)                                                                                               \
+    (vmaxvq_u32(vreinterpretq_u32_u64(                                                                                 \
+         vorrq_u64(vceqq_u64(vreinterpretq_u64_f64(v), vdupq_n_u64(ATTN__INFINITY)),                                   \
+                   vcgtq_u64(vandq_u64(vreinterpretq_u64_f64(v), vdupq_n_u64(INT64_MAX)),                              \
+                             vdupq_n_u64(ATTN__INFINITY))))) != 0)
+#else
+#define ATTN__NAME(x) attn__##x##_neon_f32
+#define ATTN__V float32x4_t
+#define ATTN__W 4
+#define ATTN__X(op) op##_f32
+#define ATTN__SPECIAL(v)                                                                                               \
+    (vmaxvq_u32(vorrq_u32(vceqq_u32(vreinterpretq_u32_f32(v), vdupq_n_u32(ATTN__INFINITY)),                            \
+                          vcgtq_u32(vandq_u32(vreinterpretq_u32_f32(v), vdupq_n_u32(INT32_MAX)),                       \
+                                    vdupq_n_u32(ATTN__INFINITY)))) != 0)
+#define ATTN__LOAD_F16(p) vcvt_f32_f16(vreinterpret_f16_u16(ATTN__NAME(load_u16)(p)))
+#define ATTN__LOAD_BF16(p) vreinterpretq_f32_u32(vshll_n_u16(ATTN__NAME(load_u16)(p), 16))
+#define ATTN__STORE_F16(p, v) ATTN__NAME(store_u16)(p, vreinterpret_u16_f16(vcvt_f16_f32(v)))
+#endif
+#define ATTN__LOAD(p) ATTN__X(vld1q)(p)
+#define ATTN__STORE(p, v) ATTN__X(vst1q)(p, v)
+#define ATTN__SET1(x) ATTN__X(vdupq_n)(x)
+#define ATTN__ADD(a, b) ATTN__X(vaddq)(a, b)
+#define ATTN__SUB(a, b) ATTN__X(vsubq)(a, b)
+#define ATTN__MUL(a, b) ATTN__X(vmulq)(a, b)
+#define ATTN__FMA(a, b, c) ATTN__X(vfmaq)(c, a, b)
+#define ATTN__FMS(a, b, c) ATTN__X(vfmaq)(ATTN__X(vnegq)(c), a, b)
+#define ATTN__MAX(a, b) ATTN__X(vmaxq)(a, b)
+#define ATTN__ROUND(v) ATTN__X(vrndnq)(v)
+#define ATTN__LDEXP(v, n) ATTN__NAME(ldexp)(v, n)
+#define ATTN__EXP(v) ATTN__NAME(exp)(v)
+
+#if !ATTN__REAL_F64
+ATTN__INLINE uint16x4_t ATTN__NAME(load_u16)(const void *p)
+{
+    uint16x4_t h;
+    memcpy(&h, p, sizeof h);
+    return h;
+}
+
+ATTN__INLINE void ATTN__NAME(store_u16)(void *p, uint16x4_t h)
+{
+    memcpy(p, &h, sizeof h);
+}
+#endif
+
+#endif
+
+#define ATTN__TILE_COLS (3 * ATTN__W)
+
+static int ATTN__NAME(is_special)(ATTN__R x) /* NaN or +infinity */
+{
+    ATTN__BITS bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits == ATTN__INFINITY || bits << 1 > ATTN__INFINITY << 1;
+}
+
+#if ATTN__W > 1
+
+#if ATTN__PASS == ATTN__PASS_AVX512
+#if defined(__GNUC__) && !defined(__clang__) /* at -O0 this intrinsic is a macro that converts signs */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#endif
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(round)(ATTN__V v)
+{
+    return ATTN__X(maskz_roundscale)(ATTN__ALL, v, 8);
+}
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+#endif
+
+#if ATTN__PASS != ATTN__PASS_AVX512
+/* v 2^n for integral n, in two steps, so that results below the smallest normal number are rounded, not lost. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(ldexp)(ATTN__V v, ATTN__V n)
+{
+#if ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64
+    __m128i whole = _mm256_cvtpd_epi32(n), half = _mm_srai_epi32(whole, 1), bias = _mm_set1_epi32(1023);
+    __m128i rest = _mm_add_epi32(_mm_sub_epi32(whole, half), bias);
+    half = _mm_add_epi32(half, bias);
+    v = _mm256_mul_pd(v, _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_cvtepi32_epi64(half), 52)));
+    return _mm256_mul_pd(v, _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_cvtepi32_epi64(rest), 52)));
+#elif ATTN__PASS == ATTN__PASS_AVX2
+    __m256i whole = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(whole, 1), bias = _mm256_set1_epi32(127);
+    __m256i rest = _mm256_add_epi32(_mm256_sub_epi32(whole, half), bias);
+    half = _mm256_add_epi32(half, bias);
+    v = _mm256_mul_ps(v, _mm256_castsi256_ps(_mm256_slli_epi32(half, 23)));
+    return _mm256_mul_ps(v, _mm256_castsi256_ps(_mm256_slli_epi32(rest, 23)));
+#elif ATTN__REAL_F64
+    int64x2_t whole = vcvtq_s64_f64(n), half = vshrq_n_s64(whole, 1), bias = vdupq_n_s64(1023);
+    int64x2_t rest = vaddq_s64(vsubq_s64(whole, half), bias);
+    half = vaddq_s64(half, bias);
+    v = vmulq_f64(v, vreinterpretq_f64_s64(vshlq_n_s64(half, 52)));
+    return vmulq_f64(v, vreinterpretq_f64_s64(vshlq_n_s64(rest, 52)));
+#else
+    int32x4_t whole = vcvtq_s32_f32(n), half = vshrq_n_s32(whole, 1), bias = vdupq_n_s32(127);
+    int32x4_t rest = vaddq_s32(vsubq_s32(whole, half), bias);
+    half = vaddq_s32(half, bias);
+    v = vmulq_f32(v, vreinterpretq_f32_s32(vshlq_n_s32(half, 23)));
+    return vmulq_f32(v, vreinterpretq_f32_s32(vshlq_n_s32(rest, 23)));
+#endif
+}
+#endif
+
+/* exp(x) for x <= 0 = 2^n 2^f, n + f = x log2(e), -1/2 <= f <= 1/2. log2(e) comes in two parts, so that f keeps its
+   bits where n is large; 2^f is a minimax polynomial that is exactly 1 at f = 0. Below `least` all is 0. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp)(ATTN__V x)
+{
+#if ATTN__REAL_F64
+    static const double c[] = {4.078071929588336665e-10,  7.072570412814423510e-9,  1.018064765923413889e-7,
+                               1.3215442675329822143e-6,  1.52527273851938681969e-5, 1.54035304415721303297e-4,
+                               1.333355815343996474705e-3, 9.618129107607002379584e-3, 5.550410866479039455165e-2,
+                               0.2402265069591009800657,  0.6931471805599456967506, 1.0};
+    const double least = -746.0, log2e = 1.4426950408889634, log2e_rest = 2.0355273740931033e-17;
+#else
+    static const float c[] = {1.559467816e-4f, 1.340664390e-3f, 9.617692973e-3f, 5.550310551e-2f,
+                              0.2402265278f,   0.6931472150f,   1.0f};
+    const float least = -104.0f, log2e = 1.442695f, log2e_rest = 1.925963e-8f;
+#endif
+    ATTN__V n, f, power;
+    size_t i;
+    x = ATTN__MAX(x, ATTN__SET1(least));
+    n = ATTN__ROUND(ATTN__MUL(x, ATTN__SET1(log2e)));
+    f = ATTN__FMA(x, ATTN__SET1(log2e_rest), ATTN__FMS(x, ATTN__SET1(log2e), n));
+    power = ATTN__SET1(c[0]);
+    ATTN__UNROLL
+    for (i = 1; i < sizeof c / sizeof *c; i++)
+        power = ATTN__FMA(power, f, ATTN__SET1(c[i]));
+    return ATTN__LDEXP(power, n);
+}
+
+#endif /* ATTN__W > 1 */
+
+/* -- between the user's views and packed rows -- */
+
+ATTN__TARGET static void ATTN__NAME(load_row)(ATTN__R *x, const char *in, attn_dtype dtype, size_t n)
+{
+    size_t i = 0, size = attn__size(dtype);
+    if (dtype == ATTN__REAL) {
+        for (; i + ATTN__W <= n; i += ATTN__W)
+            ATTN__STORE(x + i, ATTN__LOAD((const ATTN__R *)(const void *)in + i));
+        for (; i < n; i++)
+            x[i] = ((const ATTN__R *)(const void *)in)[i];
+        return;
+    }
+#ifdef ATTN__LOAD_F16
+    for (; dtype == ATTN_F16 && i + ATTN__W <= n; i += ATTN__W)
+        ATTN__STORE(x + i, ATTN__LOAD_F16((const void *)(in + i * size)));
+    for (; dtype == ATTN_BF16 && i + ATTN__W <= n; i += ATTN__W)
+        ATTN__STORE(x + i, ATTN__LOAD_BF16((const void *)(in + i * size)));
+#endif
+    for (; i < n; i++)
+        x[i] = (ATTN__R)attn__load(in + i * size, dtype);
+}
+
+ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs,
+                                          ptrdiff_t cs, size_t rows, size_t cols)
+{
+    ATTN__R *x = (ATTN__R *)xv;
+    size_t r, c, c0, end;
+    if (cs == 1) {
+        for (r = 0; r < rows; r++)
+            ATTN__NAME(load_row)(x + r * ld, (const char *)attn__at(in, dtype, (ptrdiff_t)r * rs), dtype, cols);
+        return;
+    }
+    for (c0 = 0; c0 < cols; c0 = end) { /* a few columns at a time: a transposed view is read along its rows */
+        end = attn__min(c0 + 8, cols);
+        if (dtype == ATTN__REAL) {
+            const ATTN__R *p = (const ATTN__R *)in + (ptrdiff_t)c0 * cs;
+            for (r = 0; r < rows; r++, p += rs)
+                for (c = c0; c < end; c++)
+                    x[r * ld + c] = p[(ptrdiff_t)(c - c0) * cs];
+            continue;
+        }
+        for (r = 0; r < rows; r++)
+            for (c = c0; c < end; c++)
+                x[r * ld + c] =
+                    (ATTN__R)attn__load(attn__at(in, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype);
+    }
+}
+
+ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *xv,
+                                           size_t ld, size_t rows, size_t cols, double alpha)
+{
+    ATTN__R factor = (ATTN__R)alpha;
+    ATTN__V factors = ATTN__SET1(factor);
+    size_t r, c;
+    for (r = 0; r < rows; r++) {
+        const ATTN__R *x = (const ATTN__R *)xv + r * ld;
+        c = 0;
+        if (cs == 1 && dtype == ATTN__REAL)
+            for (; c + ATTN__W <= cols; c += ATTN__W)
+                ATTN__STORE((ATTN__R *)out + (ptrdiff_t)r * rs + c, ATTN__MUL(ATTN__LOAD(x + c), factors));
+#ifdef ATTN__STORE_F16
+        if (cs == 1 && dtype == ATTN_F16)
+            for (; c + ATTN__W <= cols; c += ATTN__W)
+                ATTN__STORE_F16(attn__at(out, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c),
+                                ATTN__MUL(ATTN__LOAD(x + c), factors));
+#endif
+        for (; c < cols; c++)
+            attn__store(attn__at(out, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype, (double)(x[c] * factor));
+    }
+}
+
+/* -- matrix product -- */
+
+/* One register tile: c (ROWS x `vectors`, packed) += rows of a times one panel of b. The vectors of b are named, not an
+   array, and c needs no stride: so gcc keeps everything in registers. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(matmul_tile)(ATTN__R *c, const ATTN__R *const *a, ptrdiff_t ks,
+                                                       const ATTN__R *b, size_t depth, const int vectors)
+{
+    ATTN__V sum[ATTN__ROWS][3];
+    ptrdiff_t at = 0;
+    size_t k;
+    int r, v;
+    ATTN__UNROLL
+    for (r = 0; r < ATTN__ROWS; r++)
+        ATTN__UNROLL
+        for (v = 0; v < vectors; v++)
+            sum[r][v] = ATTN__LOAD(c + (r * vectors + v) * ATTN__W);
+    for (k = 0; k < depth; k++) {
+        ATTN__V b0 = ATTN__LOAD(b), b1 = b0, b2 = b0;
+        if (vectors > 1)
+            b1 = ATTN__LOAD(b + ATTN__W);
+        if (vectors > 2)
+            b2 = ATTN__LOAD(b + 2 * ATTN__W);
+        ATTN__UNROLL
+        for (r = 0; r < ATTN__ROWS; r++) {
+            ATTN__V x = ATTN__SET1(a[r][at]);
+            sum[r][0] = ATTN__FMA(x, b0, sum[r][0]);
+            if (vectors > 1)
+                sum[r][1] = ATTN__FMA(x, b1, sum[r][1]);
+            if (vectors > 2)
+                sum[r][2] = ATTN__FMA(x, b2, sum[r][2]);
+        }
+        at += ks;
+        b += vectors * ATTN__W;
+    }
+    ATTN__UNROLL
+    for (r = 0; r < ATTN__ROWS; r++)
+        ATTN__UNROLL
+        for (v = 0; v < vectors; v++)
+            ATTN__STORE(c + (r * vectors + v) * ATTN__W, sum[r][v]);
+}
+
+ATTN__TARGET static void ATTN__NAME(matmul)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
+                                            const void *bv, size_t cols, size_t depth)
+{
+    ATTN__R *sums = (ATTN__R *)cv;
+    const ATTN__R *a[ATTN__ROWS], *b;
+    size_t r0, r, c;
+    for (r0 = 0; r0 < rows; r0 += ATTN__ROWS, sums += ATTN__ROWS * cols) {
+        for (r = 0; r < ATTN__ROWS; r++) /* past the end: the last row again, into sums that nobody reads */
+            a[r] = (const ATTN__R *)av + (ptrdiff_t)attn__min(r0 + r, rows - 1) * rs;
+        for (c = 0; c + ATTN__TILE_COLS <= cols; c += ATTN__TILE_COLS)
+            ATTN__NAME(matmul_tile)(sums + c * ATTN__ROWS, a, ks, (const ATTN__R *)bv + c * depth, depth, 3);
+        b = (const ATTN__R *)bv + c * depth;
+        if (cols - c == 2 * ATTN__W)
+            ATTN__NAME(matmul_tile)(sums + c * ATTN__ROWS, a, ks, b, depth, 2);
+        else if (cols - c == ATTN__W)
+            ATTN__NAME(matmul_tile)(sums + c * ATTN__ROWS, a, ks, b, depth, 1);
+    }
+}
+
+/* -- softmax -- */
+
+ATTN__TARGET static double ATTN__NAME(softmax_max)(const void *xv, size_t n, double max, int *special)
+{
+    const ATTN__R *x = (const ATTN__R *)xv;
+    ATTN__R lanes[4 * ATTN__W], m = (ATTN__R)max;
+    ATTN__V top[4];
+    size_t i = 0, j;
+    int found = 0;
+    for (j = 0; j < 4; j++)
+        top[j] = ATTN__SET1(m);
+    for (; i + 4 * ATTN__W <= n; i += 4 * ATTN__W)
+        ATTN__UNROLL
+        for (j = 0; j < 4; j++) {
+            ATTN__V v = ATTN__LOAD(x + i + j * ATTN__W);
+            found |= ATTN__SPECIAL(v);
+            top[j] = ATTN__MAX(top[j], v);
+        }
+    for (j = 0; j < 4; j++)
+        ATTN__STORE(lanes + j * ATTN__W, top[j]);
+    for (j = 0; j < 4 * ATTN__W; j++)
+        m = lanes[j] > m ? lanes[j] : m;
+    for (; i < n; i++) {
+        found |= ATTN__NAME(is_special)(x[i]);
+        m = x[i] > m ? x[i] : m;
+    }
+    *special |= found;
+    return (double)m;
+}
+
+ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, size_t n, double max)
+{
+    const ATTN__R *x = (const ATTN__R *)xv;
+    ATTN__R *e = (ATTN__R *)ev, lanes[4 * ATTN__W];
+    ATTN__V m = ATTN__SET1((ATTN__R)max), sums[4];
+    double sum = 0;
+    size_t i = 0, j;
+    for (j = 0; j < 4; j++)
+        sums[j] = ATTN__SET1((ATTN__R)0);
+    for (; i + 4 * ATTN__W <= n; i += 4 * ATTN__W)
+        ATTN__UNROLL
+        for (j = 0; j < 4; j++) {
+            ATTN__V v = ATTN__EXP(ATTN__SUB(ATTN__LOAD(x + i + j * ATTN__W), m));
+            ATTN__STORE(e + i + j * ATTN__W, v);
+            sums[j] = ATTN__ADD(sums[j], v);
+        }
+    for (j = 0; j < 4; j++)
+        ATTN__STORE(lanes + j * ATTN__W, sums[j]);
+    for (j = 0; j < 4 * ATTN__W; j++)
+        sum += (double)lanes[j];
+    for (; i < n; i += ATTN__W) { /* what is left goes through whole vectors too: an element's bits do not depend on n */
+        size_t count = attn__min(ATTN__W, n - i);
+        for (j = 0; j < ATTN__W; j++)
+            lanes[j] = j < count ? x[i + j] : (ATTN__R)max;
+        ATTN__STORE(lanes, ATTN__EXP(ATTN__SUB(ATTN__LOAD(lanes), m)));
+        for (j = 0; j < count; j++) {
+            e[i + j] = lanes[j];
+            sum += (double)lanes[j];
+        }
+    }
+    return sum;
+}
+
+static const attn__kernels ATTN__NAME(kernels) = {
+    ATTN__ISA,        ATTN__REAL,        sizeof(ATTN__R),    ATTN__W,           ATTN__ROWS,         ATTN__TILE_COLS,
+    ATTN__NAME(load), ATTN__NAME(store), ATTN__NAME(matmul), ATTN__NAME(softmax_max), ATTN__NAME(softmax_exp)};
+
+#undef ATTN__R
+#undef ATTN__REAL
+#undef ATTN__R_MAX
+#undef ATTN__BITS
+#undef ATTN__INFINITY
+#undef ATTN__TARGET
+#undef ATTN__ISA
+#undef ATTN__NAME
+#undef ATTN__V
+#undef ATTN__W
+#undef ATTN__X
+#undef ATTN__ROWS
+#undef ATTN__TILE_COLS
+#undef ATTN__LOAD
+#undef ATTN__STORE
+#undef ATTN__LOAD_F16
+#undef ATTN__LOAD_BF16
+#undef ATTN__STORE_F16
+#undef ATTN__SET1
+#undef ATTN__ADD
+#undef ATTN__SUB
+#undef ATTN__MUL
+#undef ATTN__FMA
+#undef ATTN__FMS
+#undef ATTN__MAX
+#undef ATTN__ALL
+#undef ATTN__MASK
+#undef ATTN__ROUND
+#undef ATTN__LDEXP
+#undef ATTN__SPECIAL
+#undef ATTN__EXP
+#undef ATTN__REAL_F64
+
+#endif /* ATTN__PASS */
