@@ -1748,6 +1748,7 @@ static const attn__kernels *attn__kernels_for(attn_isa isa, attn_dtype real)
 #define ATTN__ROWS 8
 #define ATTN__ALL ATTN__MASK(-1) /* maskz forms: gcc 12 warns about its own headers' plain ones */
 #define ATTN__ROUND(v) ATTN__NAME(round)(v)
+#define ATTN__SPECIAL(v) ATTN__NAME(special)(v)
 #define ATTN__LDEXP(v, n) ATTN__X(maskz_scalef)(ATTN__ALL, v, n)
 #define ATTN__MAX(a, b) ATTN__X(maskz_max)(ATTN__ALL, a, b)
 #if ATTN__REAL_F64
@@ -1756,20 +1757,12 @@ static const attn__kernels *attn__kernels_for(attn_isa isa, attn_dtype real)
 #define ATTN__W 8
 #define ATTN__MASK(x) ((__mmask8)(x))
 #define ATTN__X(op) _mm512_##op##_pd
-#define ATTN__SPECIAL(v)                                                                                               \
-    (_mm512_cmpeq_epi64_mask(_mm512_castpd_si512(v), _mm512_set1_epi64((long long)ATTN__INFINITY)) |                  \
-     _mm512_cmpgt_epi64_mask(_mm512_and_si512(_mm512_castpd_si512(v), _mm512_set1_epi64(INT64_MAX)),                   \
-                             _mm512_set1_epi64((long long)ATTN__INFINITY)))
 #else
 #define ATTN__NAME(x) attn__##x##_avx512_f32
 #define ATTN__V __m512
 #define ATTN__W 16
 #define ATTN__MASK(x) ((__mmask16)(x))
 #define ATTN__X(op) _mm512_##op##_ps
-#define ATTN__SPECIAL(v)                                                                                               \
-    (_mm512_cmpeq_epi32_mask(_mm512_castps_si512(v), _mm512_set1_epi32((int)ATTN__INFINITY)) |                        \
-     _mm512_cmpgt_epi32_mask(_mm512_and_si512(_mm512_castps_si512(v), _mm512_set1_epi32(INT32_MAX)),                   \
-                             _mm512_set1_epi32((int)ATTN__INFINITY)))
 #define ATTN__LOAD_F16(p) _mm512_maskz_cvtph_ps(ATTN__ALL, _mm256_loadu_si256((const __m256i *)(p)))
 #define ATTN__LOAD_BF16(p)                                                                                             \
     _mm512_castsi512_ps(_mm512_maskz_slli_epi32(                                                                        \
@@ -1890,13 +1883,22 @@ static int ATTN__NAME(is_special)(ATTN__R x) /* NaN or +infinity */
 #if ATTN__W > 1
 
 #if ATTN__PASS == ATTN__PASS_AVX512
-#if defined(__GNUC__) && !defined(__clang__) /* at -O0 this intrinsic is a macro that converts signs */
+#if defined(__GNUC__) && !defined(__clang__) /* at -O0 these intrinsics are macros that convert signs */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #endif
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(round)(ATTN__V v)
 {
     return ATTN__X(maskz_roundscale)(ATTN__ALL, v, 8);
+}
+
+ATTN__TARGET ATTN__INLINE int ATTN__NAME(special)(ATTN__V v)
+{
+#if ATTN__REAL_F64
+    return _mm512_fpclass_pd_mask(v, 0x89); /* quiet NaN, signalling NaN, +infinity */
+#else
+    return _mm512_fpclass_ps_mask(v, 0x89);
+#endif
 }
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
@@ -2100,7 +2102,7 @@ ATTN__TARGET static void ATTN__NAME(matmul)(void *cv, const void *av, ptrdiff_t 
 ATTN__TARGET static double ATTN__NAME(softmax_max)(const void *xv, size_t n, double max, int *special)
 {
     const ATTN__R *x = (const ATTN__R *)xv;
-    ATTN__R lanes[4 * ATTN__W], m = (ATTN__R)max;
+    ATTN__R lanes[ATTN__W], m = (ATTN__R)max;
     ATTN__V top[4];
     size_t i = 0, j;
     int found = 0;
@@ -2113,9 +2115,10 @@ ATTN__TARGET static double ATTN__NAME(softmax_max)(const void *xv, size_t n, dou
             found |= ATTN__SPECIAL(v);
             top[j] = ATTN__MAX(top[j], v);
         }
-    for (j = 0; j < 4; j++)
-        ATTN__STORE(lanes + j * ATTN__W, top[j]);
-    for (j = 0; j < 4 * ATTN__W; j++)
+    top[0] = ATTN__MAX(top[0], top[1]);
+    top[2] = ATTN__MAX(top[2], top[3]);
+    ATTN__STORE(lanes, ATTN__MAX(top[0], top[2]));
+    for (j = 0; j < ATTN__W; j++)
         m = lanes[j] > m ? lanes[j] : m;
     for (; i < n; i++) {
         found |= ATTN__NAME(is_special)(x[i]);
@@ -2128,7 +2131,7 @@ ATTN__TARGET static double ATTN__NAME(softmax_max)(const void *xv, size_t n, dou
 ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, size_t n, double max)
 {
     const ATTN__R *x = (const ATTN__R *)xv;
-    ATTN__R *e = (ATTN__R *)ev, lanes[4 * ATTN__W];
+    ATTN__R *e = (ATTN__R *)ev, lanes[ATTN__W];
     ATTN__V m = ATTN__SET1((ATTN__R)max), sums[4];
     double sum = 0;
     size_t i = 0, j;
@@ -2141,9 +2144,8 @@ ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, siz
             ATTN__STORE(e + i + j * ATTN__W, v);
             sums[j] = ATTN__ADD(sums[j], v);
         }
-    for (j = 0; j < 4; j++)
-        ATTN__STORE(lanes + j * ATTN__W, sums[j]);
-    for (j = 0; j < 4 * ATTN__W; j++)
+    ATTN__STORE(lanes, ATTN__ADD(ATTN__ADD(sums[0], sums[1]), ATTN__ADD(sums[2], sums[3])));
+    for (j = 0; j < ATTN__W; j++)
         sum += (double)lanes[j];
     for (; i < n; i += ATTN__W) { /* what is left goes through whole vectors too: an element's bits do not depend on n */
         size_t count = attn__min(ATTN__W, n - i);
