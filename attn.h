@@ -1,6 +1,103 @@
-/* attn.h - v0.1.0 - attention for C and C++ in one header - MIT licence (at the end)
+/* attn.h - v0.1.0 - attention for C and C++ in one header - MIT licence, at the end of this file
 
-DOCBLOCK
+   Attention lets each of Lq queries look at Lk keys and take home a mixture of their values:
+
+       scores  = scale * Q K^T          Lq x Lk    how well each query matches each key
+       weights = softmax(scores)        Lq x Lk    each row positive, summing to 1
+       out     = weights V              Lq x Dv    each row a weighted mean of the values
+
+   This header computes it step by step, one function for each line above and for the steps around them (matrix product,
+   the additive, general and cosine scores, splitting and joining heads), on matrices of any layout.
+
+   CONTENTS: search for "==== " to walk through this file
+       API: types                1. compiler, configuration, checked sizes    5. steps
+       API: views                2. views and dtypes                          (6 to 8: reserved)
+       API: steps                3. scalar math                               9. kernels
+                                 4. instruction sets and the kernel table
+
+   WHAT IT DOES
+       - float, double, IEEE half and bfloat16, mixed freely where that makes sense, rounded once when stored
+       - any strides: transposed, sliced, padded, reversed, broadcast; nothing is copied to please the library
+       - AVX2, AVX-512 or NEON at run time, with no compiler flag; plain C elsewhere
+       - your threads, your allocator, your scratch memory, or none of them
+       - every argument checked in every build; an error says what kind it is and has written nothing
+   WHAT IT DOES NOT
+       - GPUs; dropout; paged caches; training
+       - this version has the steps, not yet one fused call over batch and heads
+       - it is tested with gcc, clang and tcc, on x86-64, AArch64, 32-bit Arm and s390x; MSVC is untested
+
+   QUICK START: this is a whole program; cc app.c -lm
+
+       #define ATTN_IMPLEMENTATION
+       #include "attn.h"
+       #include <stdio.h>
+
+       int main(void)
+       {
+           float q[2][2] = {{1, 0}, {0, 1}}, k[3][2] = {{1, 0}, {0, 1}, {1, 1}}, v[3] = {10, 20, 30}, out[2];
+           attn_mat none = {0};
+           attn_status status = attn_attention(attn_mat_of(out, ATTN_F32, 2, 1), none, attn_mat_of(q, ATTN_F32, 2, 2),
+                                               attn_mat_of(k, ATTN_F32, 3, 2), attn_mat_of(v, ATTN_F32, 3, 1), 0);
+           printf("%s: %g %g\n", attn_status_string(status), out[0], out[1]);
+           return status;
+       }
+
+   Define ATTN_IMPLEMENTATION in exactly one source file of a program; the others just include attn.h.
+
+   OPTIONS: macros to define before the include
+     for the whole program, the same in every file:
+       ATTN_API              put before every function: storage class, visibility, dllexport       default: extern
+     in the file with ATTN_IMPLEMENTATION:
+       ATTN_STATIC           every function is static: a private copy for this file alone
+       ATTN_HEADER           "name.h", if you renamed this file (gcc before 12, and other compilers, cannot tell)
+       ATTN_MALLOC(size)     both or neither; ATTN_MALLOC may return NULL, alignment as malloc's   default: malloc, free
+       ATTN_FREE(pointer)
+       ATTN_NO_STDLIB        no malloc: attn_mat_new fails, and what needs a temporary returns ATTN_ERR_NOMEM
+       ATTN_NO_SIMD          only the scalar kernels
+       ATTN_NO_AVX512        no AVX-512 kernels
+       ATTN_SQRT ATTN_EXP    double to double, instead of <math.h>; with all three -lm is not needed
+       ATTN_TANH
+       ATTN_ASSERT(x)        checks for mistakes of the library itself, never of yours              default: nothing
+
+   VIEWS
+       An attn_mat is a pointer, a type, two sizes and two strides. It owns nothing and is passed by value. Element
+       (r, c) is data[r * row_stride + c * col_stride], in elements. attn_mat_of makes a packed one; attn_mat_t,
+       attn_mat_rows and attn_mat_cols make others from it; or fill in the members. Data is aligned to its element type.
+       Absent (every member zero, `attn_mat m = {0}`) means "not given" or "not wanted", where the prototype allows it.
+       A constructor that fails returns a bad view instead, which every function refuses: a failed slice is never
+       mistaken for an absent argument.
+       An output may not share an element with another argument, nor two of its own elements an address; where the
+       identical view in place is fine, the prototype says so. Interleaved buffers are fine: views with equal strides
+       whose elements fall between one another.
+
+   THREADS
+       The library starts none. It has no global state but the instruction sets found on first use, so every function
+       may be called from any thread at any time. To spread one large call over threads, give attn_matmul_ctx or
+       attn_softmax_ctx an attn_parallel that hands tasks to the pool you have.
+
+   MEMORY
+       attn_mat_new allocates; so do attn_attention and the general and additive scores, for a temporary that they free.
+       Larger matrix products take up to 512 KiB for each task, from ctx->scratch if that is given, else from
+       ATTN_MALLOC; without either they use 16 KiB of stack and give the same bits, only slower.
+
+   NUMERICS
+       The compute type is double if the first input is F64 (then every matrix must be), otherwise float: 16-bit
+       elements are widened, sums are kept in float, and the result is rounded once, to nearest even.
+       Products are sums over k in one chain, with fused multiply-add in the vector kernels: at least as accurate as the
+       three nested loops that everybody writes.
+       Softmax, against long double: each element is within 8 + d ulp, d = the row's maximum minus that element's input
+       (rounding that difference is worth d ulp), typically within 3 + d/2; below the smallest normal number within that
+       number. Rows sum to 1 within 4 ulp times the square root of their length.
+       Scores of 10000 are no different from scores of 0. A row with NaN or +infinity is NaN throughout; a row of
+       -infinity (nothing to attend to) is zeros; one of no columns is nothing.
+       -ffast-math keeps all of this, except that subnormal numbers may become zero.
+
+   DETERMINISM
+       On one CPU and instruction set the bits of a result depend on the inputs alone: not on threads, scratch, layout,
+       neighbouring rows, or on whether an optional output was asked for. Other instruction sets sum in another order.
+
+   VERSIONS
+       0.1.0   views, steps, kernels for AVX2, AVX-512 and NEON
 */
 #ifndef ATTN__PASS
 
@@ -102,7 +199,7 @@ typedef struct attn_ctx {
     attn_isa isa;
 } attn_ctx;
 
-ATTN_API int attn_version(void);                          /* ATTN_VERSION of the compiled implementation */
+ATTN_API int attn_version(void);                             /* ATTN_VERSION of the compiled implementation */
 ATTN_API const char *attn_status_string(attn_status status); /* one line of English; never NULL */
 ATTN_API const char *attn_isa_string(attn_isa isa);          /* "avx512", ...; never NULL */
 ATTN_API int attn_isa_available(attn_isa isa);               /* 1 when this build and this CPU have it */
@@ -163,17 +260,17 @@ ATTN_API attn_mat attn_head(attn_tensor t, size_t b, size_t h);
 ATTN_API attn_status attn_matmul(attn_mat out, attn_mat a, attn_mat b);
 
 /* out = scale q k^T: how well query i matches key j. q Lq x D, k Lk x D, out Lq x Lk; D = 0 is ATTN_ERR_SHAPE.
-   scale 0 means 1/sqrt(D); pass 1 for the raw product.                                    Vaswani 2017, arXiv 1706.03762 */
+   scale 0 means 1/sqrt(D); pass 1 for the raw product.                                Vaswani 2017, arXiv 1706.03762 */
 ATTN_API attn_status attn_scores(attn_mat out, attn_mat q, attn_mat k, double scale);
 
-/* out = q w k^T, with w Dq x Dk: the general score. NOMEM: needs an Lq x Dk temporary.       Luong 2015, arXiv 1508.04025 */
+/* out = q w k^T, with w Dq x Dk: the general score. NOMEM: needs an Lq x Dk temporary.  Luong 2015, arXiv 1508.04025 */
 ATTN_API attn_status attn_scores_general(attn_mat out, attn_mat q, attn_mat k, attn_mat w);
 
 /* out[i][j] = sum over a of v[a] tanh((q wq)[i][a] + (k wk)[j][a]): the additive score, with wq Dq x A, wk Dk x A,
-   v A x 1. NOMEM: needs (Lq + Lk) x A temporaries.                                        Bahdanau 2014, arXiv 1409.0473 */
+   v A x 1. NOMEM: needs (Lq + Lk) x A temporaries.                                    Bahdanau 2014, arXiv 1409.0473 */
 ATTN_API attn_status attn_scores_additive(attn_mat out, attn_mat q, attn_mat k, attn_mat wq, attn_mat wk, attn_mat v);
 
-/* out[i][j] = beta cos(q_i, k_j); a zero vector gives 0.                                     Graves 2014, arXiv 1410.5401 */
+/* out[i][j] = beta cos(q_i, k_j); a zero vector gives 0.                                Graves 2014, arXiv 1410.5401 */
 ATTN_API attn_status attn_scores_cosine(attn_mat out, attn_mat q, attn_mat k, double beta);
 
 /* Each row of out = exp(in - max) / sum, Lq x Lk. In place is legal. A row with NaN or +infinity is NaN in every
@@ -299,12 +396,14 @@ ATTN_API attn_status attn_softmax_ctx(attn_mat out, attn_mat in, const attn_ctx 
 #define ATTN__PASTE_(a, b) a##b
 #define ATTN__PASTE(a, b) ATTN__PASTE_(a, b)
 
+/* clang-format off */
 #ifdef __cplusplus
 #define ATTN__ZERO {}
 extern "C" {
 #else
 #define ATTN__ZERO {0}
 #endif
+/* clang-format on */
 
 static size_t attn__min(size_t a, size_t b)
 {
@@ -449,8 +548,7 @@ static int attn__extent(const attn__view *v, size_t *below, size_t *above)
     }
     *below = reach[0];
     *above = reach[1] + size;
-    return v->data == NULL ||
-           ((uintptr_t)v->data >= reach[0] && UINTPTR_MAX - (uintptr_t)v->data >= reach[1] + size);
+    return v->data == NULL || ((uintptr_t)v->data >= reach[0] && UINTPTR_MAX - (uintptr_t)v->data >= reach[1] + size);
 }
 
 static attn_mat attn__bad_mat(void)
@@ -676,9 +774,9 @@ static attn_status attn__first(attn_status a, attn_status b)
     return ATTN_OK;
 }
 
-static attn_status attn__require(int condition, attn_status otherwise)
+static attn_status attn__require(attn_status status, int condition, attn_status otherwise)
 {
-    return condition ? ATTN_OK : otherwise;
+    return condition ? status : attn__first(status, otherwise);
 }
 
 /* Is x a number that stays finite in the compute type? By its bits: -ffast-math would fold a comparison. */
@@ -698,8 +796,7 @@ static int attn__is_distinct(const attn__view *v)
     for (round = 0; round < 4; round++) {
         int smallest = -1;
         for (d = 0; d < 4; d++)
-            if (!used[d] && v->n[d] > 1 &&
-                (smallest < 0 || attn__magnitude(v->s[d]) < attn__magnitude(v->s[smallest])))
+            if (!used[d] && v->n[d] > 1 && (smallest < 0 || attn__magnitude(v->s[d]) < attn__magnitude(v->s[smallest])))
                 smallest = d;
         if (smallest < 0)
             break;
@@ -904,8 +1001,10 @@ static double attn__load(const void *p, attn_dtype dtype) /* one element of any 
     switch (dtype) {
     case ATTN_F32: memcpy(&single, p, 4); return (double)single;
     case ATTN_F64: memcpy(&x, p, 8); return x;
-    case ATTN_F16: memcpy(&half, p, 2); return (double)attn__widen_f16(half);
-    case ATTN_BF16: memcpy(&half, p, 2); return (double)attn__widen_bf16(half);
+    case ATTN_F16:
+    case ATTN_BF16:
+        memcpy(&half, p, 2);
+        return (double)(dtype == ATTN_F16 ? attn__widen_f16(half) : attn__widen_bf16(half));
     case ATTN_BOOL: return *(const unsigned char *)p ? 1.0 : 0.0;
     default: return attn__nan();
     }
@@ -917,11 +1016,20 @@ static void attn__store(void *p, attn_dtype dtype, double x)
     uint16_t half;
     float single;
     switch (dtype) {
-    case ATTN_F32: single = (float)x; memcpy(p, &single, 4); break;
+    case ATTN_F32:
+        single = (float)x;
+        memcpy(p, &single, 4);
+        break;
     case ATTN_F64: memcpy(p, &x, 8); break;
-    case ATTN_F16: half = attn__narrow(x, 10); memcpy(p, &half, 2); break;
-    case ATTN_BF16: half = attn__narrow(x, 7); memcpy(p, &half, 2); break;
-    case ATTN_BOOL: memcpy(&bits, &x, 8); *(unsigned char *)p = bits << 1 != 0; break;
+    case ATTN_F16:
+    case ATTN_BF16:
+        half = attn__narrow(x, dtype == ATTN_F16 ? 10 : 7);
+        memcpy(p, &half, 2);
+        break;
+    case ATTN_BOOL:
+        memcpy(&bits, &x, 8);
+        *(unsigned char *)p = bits << 1 != 0;
+        break;
     default: break;
     }
 }
@@ -961,8 +1069,8 @@ ATTN_API attn_status attn_mat_copy(attn_mat out, attn_mat in)
     attn_status status;
     v[0] = attn__view_of(out, ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_TYPE);
     v[1] = attn__view_of(in, ATTN__IN | ATTN__ANY_TYPE);
-    status = attn__first(attn__check_views(v, 2),
-                         attn__require(out.rows == in.rows && out.cols == in.cols, ATTN_ERR_SHAPE));
+    status = attn__check_views(v, 2);
+    status = attn__require(status, out.rows == in.rows && out.cols == in.cols, ATTN_ERR_SHAPE);
     if (status == ATTN_OK)
         attn__copy(out, in);
     return status;
@@ -1031,9 +1139,9 @@ static uint32_t attn__xgetbv(void) /* which registers the operating system saves
 
 static unsigned attn__detect(void)
 {
-    const uint32_t fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29;              /* leaf 1 ecx */
-    const uint32_t avx2 = 1u << 5, avx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;               /* leaf 7 ebx */
-    const uint32_t ymm = 0x06, zmm = 0xe6;                                                           /* xcr0 */
+    const uint32_t fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29; /* leaf 1 ecx */
+    const uint32_t avx2 = 1u << 5, avx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;  /* leaf 7 ebx */
+    const uint32_t ymm = 0x06, zmm = 0xe6;                                              /* xcr0 */
     unsigned isas = 1u << ATTN_ISA_SCALAR;
     uint32_t r[4], wanted = fma | osxsave | avx | f16c, saved;
     attn__cpuid(0, r);
@@ -1108,10 +1216,11 @@ ATTN_API int attn_isa_available(attn_isa isa)
 
 static attn_status attn__check_ctx(const attn_ctx *ctx)
 {
+    attn_status status = ATTN_OK;
     if (!ctx)
-        return ATTN_OK;
-    return attn__first(attn__require(ctx->scratch || ctx->scratch_size == 0, ATTN_ERR_NULL),
-                       attn__require(attn_isa_available(ctx->isa), ATTN_ERR_VALUE));
+        return status;
+    status = attn__require(status, ctx->scratch || ctx->scratch_size == 0, ATTN_ERR_NULL);
+    return attn__require(status, attn_isa_available(ctx->isa), ATTN_ERR_VALUE);
 }
 
 static attn__view attn__view_of_scratch(const attn_ctx *ctx) /* as an output: it must overlap nothing */
@@ -1164,7 +1273,7 @@ static attn_dtype attn__real(attn_dtype first_input) /* the compute type */
    block's part of b is packed into panels as wide as the register tile and multiplied with rows of a, which are read
    where they lie (or packed too, if they are 16-bit). The sums stay in a block of reals until they are complete; then
    they are scaled, rounded and stored. Each element is one chain of sums over k whatever the blocks are, so its bits
-   depend on neither blocks nor threads nor memory.                            Goto and van de Geijn 2008, ACM TOMS 34(3) */
+   depend on neither blocks nor threads nor memory.                        Goto and van de Geijn 2008, ACM TOMS 34(3) */
 
 typedef struct attn__matmul_job {
     attn_mat out, a, b;
@@ -1290,13 +1399,14 @@ static void attn__matmul(attn_mat out, attn_mat a, attn_mat b, double alpha, con
 static attn_status attn__check_matmul(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
 {
     attn__view v[4];
-    int fits = out.rows == a.rows && out.cols == b.cols && a.cols == b.rows;
+    attn_status status;
     v[0] = attn__view_of(out, ATTN__OUT);
     v[1] = attn__view_of(a, ATTN__IN);
     v[2] = attn__view_of(b, ATTN__IN);
     v[3] = attn__view_of_scratch(ctx);
-    return attn__first(attn__first(attn__check_views(v, 4), attn__check_ctx(ctx)),
-                       attn__first(attn__require(fits, ATTN_ERR_SHAPE), attn__require(attn__is_factor(alpha, a.dtype), ATTN_ERR_VALUE)));
+    status = attn__first(attn__check_views(v, 4), attn__check_ctx(ctx));
+    status = attn__require(status, out.rows == a.rows && out.cols == b.cols && a.cols == b.rows, ATTN_ERR_SHAPE);
+    return attn__require(status, attn__is_factor(alpha, a.dtype), ATTN_ERR_VALUE);
 }
 
 ATTN_API attn_status attn_matmul_ctx(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
@@ -1327,8 +1437,8 @@ static double attn__scale(double scale, size_t D) /* the one place that knows wh
 ATTN_API attn_status attn_scores(attn_mat out, attn_mat q, attn_mat k, double scale)
 {
     double alpha = attn__scale(scale, q.cols);
-    attn_status status = attn__first(attn__check_matmul(out, q, attn_mat_t(k), alpha, NULL),
-                                     attn__require(q.cols > 0, ATTN_ERR_SHAPE));
+    attn_status status = attn__check_matmul(out, q, attn_mat_t(k), alpha, NULL);
+    status = attn__require(status, q.cols > 0, ATTN_ERR_SHAPE);
     if (status == ATTN_OK)
         attn__matmul(out, q, attn_mat_t(k), alpha, NULL);
     return status;
@@ -1343,9 +1453,9 @@ ATTN_API attn_status attn_scores_general(attn_mat out, attn_mat q, attn_mat k, a
     v[1] = attn__view_of(q, ATTN__IN);
     v[2] = attn__view_of(k, ATTN__IN);
     v[3] = attn__view_of(w, ATTN__IN);
-    status = attn__first(attn__check_views(v, 4),
-                         attn__require(out.rows == q.rows && out.cols == k.rows && w.rows == q.cols && w.cols == k.cols,
-                                       ATTN_ERR_SHAPE));
+    status = attn__check_views(v, 4);
+    status = attn__require(status, out.rows == q.rows && out.cols == k.rows, ATTN_ERR_SHAPE);
+    status = attn__require(status, w.rows == q.cols && w.cols == k.cols, ATTN_ERR_SHAPE);
     if (status != ATTN_OK)
         return status;
     qw = attn_mat_new(attn__real(q.dtype), q.rows, k.cols);
@@ -1369,10 +1479,10 @@ ATTN_API attn_status attn_scores_additive(attn_mat out, attn_mat q, attn_mat k, 
     views[3] = attn__view_of(wq, ATTN__IN);
     views[4] = attn__view_of(wk, ATTN__IN);
     views[5] = attn__view_of(v, ATTN__IN);
-    status = attn__first(attn__check_views(views, 6),
-                         attn__require(out.rows == q.rows && out.cols == k.rows && wq.rows == q.cols &&
-                                           wk.rows == k.cols && wq.cols == v.rows && wk.cols == v.rows && v.cols == 1,
-                                       ATTN_ERR_SHAPE));
+    status = attn__check_views(views, 6);
+    status = attn__require(status, out.rows == q.rows && out.cols == k.rows, ATTN_ERR_SHAPE);
+    status = attn__require(status, wq.rows == q.cols && wk.rows == k.cols, ATTN_ERR_SHAPE);
+    status = attn__require(status, wq.cols == v.rows && wk.cols == v.rows && v.cols == 1, ATTN_ERR_SHAPE);
     if (status != ATTN_OK)
         return status;
     a = attn_mat_new(attn__real(q.dtype), q.rows, v.rows);
@@ -1423,9 +1533,9 @@ ATTN_API attn_status attn_scores_cosine(attn_mat out, attn_mat q, attn_mat k, do
     v[0] = attn__view_of(out, ATTN__OUT);
     v[1] = attn__view_of(q, ATTN__IN);
     v[2] = attn__view_of(k, ATTN__IN);
-    status = attn__first(
-        attn__first(attn__check_views(v, 3), attn__require(attn__is_factor(beta, q.dtype), ATTN_ERR_VALUE)),
-        attn__require(out.rows == q.rows && out.cols == k.rows && q.cols == k.cols, ATTN_ERR_SHAPE));
+    status = attn__check_views(v, 3);
+    status = attn__require(status, out.rows == q.rows && out.cols == k.rows && q.cols == k.cols, ATTN_ERR_SHAPE);
+    status = attn__require(status, attn__is_factor(beta, q.dtype), ATTN_ERR_VALUE);
     if (status != ATTN_OK)
         return status;
     for (i = 0; i < out.rows; i++) {
@@ -1446,8 +1556,8 @@ ATTN_API attn_status attn_scores_cosine(attn_mat out, attn_mat q, attn_mat k, do
 /* -- softmax --
 
    Three passes over a row: its maximum m; e_j = exp(x_j - m) and their sum; e_j / sum. Subtracting m changes nothing in
-   exact arithmetic and keeps exp from overflowing. A row goes through in pieces of ATTN__PIECE elements; where in or out
-   is not a packed row of reals, a piece passes through a buffer on the stack. */
+   exact arithmetic and keeps exp from overflowing. A row goes through in pieces of ATTN__PIECE elements; where in or
+   out is not a packed row of reals, a piece passes through a buffer on the stack. */
 
 #define ATTN__PIECE 1024
 
@@ -1472,7 +1582,7 @@ static const void *attn__softmax_piece(const attn__kernels *kern, attn_mat m, si
 static void attn__softmax_row(const attn__kernels *kern, attn_mat out, attn_mat in, size_t r, void *buffer)
 {
     int direct = out.dtype == kern->real && out.col_stride == 1, special = 0;
-    double max = kern->real == ATTN_F64 ? -DBL_MAX : -(double)FLT_MAX, sum = 0;
+    double max = kern->real == ATTN_F64 ? -DBL_MAX : -(double)FLT_MAX, sum = 0, lost = 0, part, total;
     size_t i, n;
     void *e = buffer;
     for (i = 0; i < in.cols; i += n) {
@@ -1487,7 +1597,10 @@ static void attn__softmax_row(const attn__kernels *kern, attn_mat out, attn_mat 
     for (i = 0; i < in.cols; i += n) {
         n = attn__min(ATTN__PIECE, in.cols - i);
         e = direct ? attn__mat_at(out, r, i) : buffer;
-        sum += kern->softmax_exp(e, attn__softmax_piece(kern, in, r, i, n, buffer), n, max);
+        part = kern->softmax_exp(e, attn__softmax_piece(kern, in, r, i, n, buffer), n, max) - lost;
+        total = sum + part; /* compensated: a row may have many pieces */
+        lost = (total - sum) - part;
+        sum = total;
     }
     for (i = 0; i < in.cols; i += n) {
         n = attn__min(ATTN__PIECE, in.cols - i);
@@ -1528,8 +1641,8 @@ ATTN_API attn_status attn_softmax_ctx(attn_mat out, attn_mat in, const attn_ctx 
     v[0] = attn__view_of(out, ATTN__OUT | ATTN__IN_PLACE);
     v[1] = attn__view_of(in, ATTN__IN);
     v[2] = attn__view_of_scratch(ctx);
-    status = attn__first(attn__first(attn__check_views(v, 3), attn__check_ctx(ctx)),
-                         attn__require(out.rows == in.rows && out.cols == in.cols, ATTN_ERR_SHAPE));
+    status = attn__first(attn__check_views(v, 3), attn__check_ctx(ctx));
+    status = attn__require(status, out.rows == in.rows && out.cols == in.cols, ATTN_ERR_SHAPE);
     if (status == ATTN_OK)
         attn__softmax(out, in, ctx);
     return status;
@@ -1550,10 +1663,9 @@ ATTN_API attn_status attn_weighted_values(attn_mat out, attn_mat weights, attn_m
     views[0] = attn__view_of(out, ATTN__OUT);
     views[1] = attn__view_of(weights, ATTN__IN);
     views[2] = attn__view_of(v, ATTN__IN);
-    status = attn__first(attn__check_views(views, 3),
-                         attn__require(weights.rows == 1 && weights.cols == v.rows && out.rows == v.rows &&
-                                           out.cols == v.cols,
-                                       ATTN_ERR_SHAPE));
+    status = attn__check_views(views, 3);
+    status = attn__require(status, weights.rows == 1 && weights.cols == v.rows, ATTN_ERR_SHAPE);
+    status = attn__require(status, out.rows == v.rows && out.cols == v.cols, ATTN_ERR_SHAPE);
     for (j = 0; j < v.rows && status == ATTN_OK; j++)
         for (d = 0; d < v.cols; d++)
             attn__store(attn__mat_at(out, j, d), out.dtype,
@@ -1568,14 +1680,14 @@ ATTN_API attn_status attn_concat_heads(attn_mat out, const attn_mat *heads, size
     attn_status status;
     size_t h, cols = 0;
     v[0] = attn__view_of(out, ATTN__OUT);
-    status = attn__first(attn__check_views(v, 1), attn__require(heads || count == 0, ATTN_ERR_NULL));
+    status = attn__require(attn__check_views(v, 1), heads || count == 0, ATTN_ERR_NULL);
     for (h = 0; heads && h < count; h++) {
         int fits = heads[h].rows == out.rows && heads[h].cols <= out.cols - cols;
         v[1] = attn__view_of(heads[h], ATTN__IN);
-        status = attn__first(attn__first(status, attn__check_views(v, 2)), attn__require(fits, ATTN_ERR_SHAPE));
+        status = attn__require(attn__first(status, attn__check_views(v, 2)), fits, ATTN_ERR_SHAPE);
         cols += fits ? heads[h].cols : 0;
     }
-    status = attn__first(status, attn__require(cols == out.cols, ATTN_ERR_SHAPE));
+    status = attn__require(status, cols == out.cols, ATTN_ERR_SHAPE);
     for (h = 0, cols = 0; h < count && status == ATTN_OK; cols += heads[h++].cols)
         attn__copy(attn_mat_cols(out, cols, heads[h].cols), heads[h]);
     return status;
@@ -1587,8 +1699,8 @@ ATTN_API attn_status attn_split_heads(attn_mat *heads, size_t count, attn_mat in
     attn_status status;
     size_t h;
     v = attn__view_of(in, ATTN__IN | ATTN__ANY_TYPE);
-    status = attn__first(attn__first(attn__require(heads || count == 0, ATTN_ERR_NULL), attn__check_views(&v, 1)),
-                         attn__require(count > 0 && in.cols % count == 0, ATTN_ERR_SHAPE));
+    status = attn__require(attn__check_views(&v, 1), heads || count == 0, ATTN_ERR_NULL);
+    status = attn__require(status, count > 0 && in.cols % count == 0, ATTN_ERR_SHAPE);
     for (h = 0; h < count && status == ATTN_OK; h++)
         heads[h] = attn_mat_cols(in, h * (in.cols / count), in.cols / count);
     return status;
@@ -1606,13 +1718,11 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
     views[2] = attn__view_of(q, ATTN__IN);
     views[3] = attn__view_of(k, ATTN__IN);
     views[4] = attn__view_of(v, ATTN__IN);
-    status = attn__first(
-        attn__check_views(views, 5),
-        attn__first(attn__require(q.cols > 0 && q.cols == k.cols && k.rows == v.rows && out.rows == q.rows &&
-                                      out.cols == v.cols &&
-                                      (!wanted || (weights.rows == q.rows && weights.cols == k.rows)),
-                                  ATTN_ERR_SHAPE),
-                    attn__require(attn__is_factor(alpha, q.dtype), ATTN_ERR_VALUE)));
+    status = attn__check_views(views, 5);
+    status = attn__require(status, out.rows == q.rows && out.cols == v.cols, ATTN_ERR_SHAPE);
+    status = attn__require(status, q.cols > 0 && q.cols == k.cols && k.rows == v.rows, ATTN_ERR_SHAPE);
+    status = attn__require(status, !wanted || (weights.rows == q.rows && weights.cols == k.rows), ATTN_ERR_SHAPE);
+    status = attn__require(status, attn__is_factor(alpha, q.dtype), ATTN_ERR_VALUE);
     if (status != ATTN_OK)
         return status;
     s = weights;
@@ -1678,7 +1788,8 @@ static const attn__kernels *attn__kernels_for(attn_isa isa, attn_dtype real)
 #elif defined(ATTN__ARM)
         {&attn__kernels_neon_f32, &attn__kernels_neon_f64},
 #endif
-        {&attn__kernels_scalar_f32, &attn__kernels_scalar_f64}};
+        {&attn__kernels_scalar_f32, &attn__kernels_scalar_f64}
+    };
     size_t i;
     for (i = 0; i < sizeof tables / sizeof *tables; i++) { /* best first */
         attn_isa has = tables[i][0]->isa;
@@ -1765,7 +1876,7 @@ static const attn__kernels *attn__kernels_for(attn_isa isa, attn_dtype real)
 #define ATTN__X(op) _mm512_##op##_ps
 #define ATTN__LOAD_F16(p) _mm512_maskz_cvtph_ps(ATTN__ALL, _mm256_loadu_si256((const __m256i *)(p)))
 #define ATTN__LOAD_BF16(p)                                                                                             \
-    _mm512_castsi512_ps(_mm512_maskz_slli_epi32(                                                                        \
+    _mm512_castsi512_ps(_mm512_maskz_slli_epi32(                                                                       \
         ATTN__ALL, _mm512_maskz_cvtepu16_epi32(ATTN__ALL, _mm256_loadu_si256((const __m256i *)(p))), 16))
 #define ATTN__STORE_F16(p, v) _mm256_storeu_si256((__m256i *)(p), _mm512_maskz_cvtps_ph(ATTN__ALL, v, 8))
 #endif
@@ -1783,20 +1894,20 @@ static const attn__kernels *attn__kernels_for(attn_isa isa, attn_dtype real)
 #define ATTN__W 4
 #define ATTN__X(op) _mm256_##op##_pd
 #define ATTN__SPECIAL(v)                                                                                               \
-    _mm256_movemask_epi8(_mm256_or_si256(                                                                              \
-        _mm256_cmpeq_epi64(_mm256_castpd_si256(v), _mm256_set1_epi64x((long long)ATTN__INFINITY)),                     \
-        _mm256_cmpgt_epi64(_mm256_and_si256(_mm256_castpd_si256(v), _mm256_set1_epi64x(INT64_MAX)),                    \
-                           _mm256_set1_epi64x((long long)ATTN__INFINITY))))
+    _mm256_movemask_epi8(                                                                                              \
+        _mm256_or_si256(_mm256_cmpeq_epi64(_mm256_castpd_si256(v), _mm256_set1_epi64x((long long)ATTN__INFINITY)),     \
+                        _mm256_cmpgt_epi64(_mm256_and_si256(_mm256_castpd_si256(v), _mm256_set1_epi64x(INT64_MAX)),    \
+                                           _mm256_set1_epi64x((long long)ATTN__INFINITY))))
 #else
 #define ATTN__NAME(x) attn__##x##_avx2_f32
 #define ATTN__V __m256
 #define ATTN__W 8
 #define ATTN__X(op) _mm256_##op##_ps
 #define ATTN__SPECIAL(v)                                                                                               \
-    _mm256_movemask_epi8(_mm256_or_si256(                                                                              \
-        _mm256_cmpeq_epi32(_mm256_castps_si256(v), _mm256_set1_epi32((int)ATTN__INFINITY)),                            \
-        _mm256_cmpgt_epi32(_mm256_and_si256(_mm256_castps_si256(v), _mm256_set1_epi32(INT32_MAX)),                     \
-                           _mm256_set1_epi32((int)ATTN__INFINITY))))
+    _mm256_movemask_epi8(                                                                                              \
+        _mm256_or_si256(_mm256_cmpeq_epi32(_mm256_castps_si256(v), _mm256_set1_epi32((int)ATTN__INFINITY)),            \
+                        _mm256_cmpgt_epi32(_mm256_and_si256(_mm256_castps_si256(v), _mm256_set1_epi32(INT32_MAX)),     \
+                                           _mm256_set1_epi32((int)ATTN__INFINITY))))
 #define ATTN__LOAD_F16(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p)))
 #define ATTN__LOAD_BF16(p)                                                                                             \
     _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(p))), 16))
@@ -1825,19 +1936,18 @@ static const attn__kernels *attn__kernels_for(attn_isa isa, attn_dtype real)
 #define ATTN__W 2
 #define ATTN__X(op) op##_f64
 #define ATTN__SPECIAL(v)                                                                                               \
-    (vmaxvq_u32(vreinterpretq_u32_u64(                                                                                 \
-         vorrq_u64(vceqq_u64(vreinterpretq_u64_f64(v), vdupq_n_u64(ATTN__INFINITY)),                                   \
-                   vcgtq_u64(vandq_u64(vreinterpretq_u64_f64(v), vdupq_n_u64(INT64_MAX)),                              \
-                             vdupq_n_u64(ATTN__INFINITY))))) != 0)
+    (vmaxvq_u32(vreinterpretq_u32_u64(vorrq_u64(                                                                       \
+         vceqq_u64(vreinterpretq_u64_f64(v), vdupq_n_u64(ATTN__INFINITY)),                                             \
+         vcgtq_u64(vandq_u64(vreinterpretq_u64_f64(v), vdupq_n_u64(INT64_MAX)), vdupq_n_u64(ATTN__INFINITY))))) != 0)
 #else
 #define ATTN__NAME(x) attn__##x##_neon_f32
 #define ATTN__V float32x4_t
 #define ATTN__W 4
 #define ATTN__X(op) op##_f32
 #define ATTN__SPECIAL(v)                                                                                               \
-    (vmaxvq_u32(vorrq_u32(vceqq_u32(vreinterpretq_u32_f32(v), vdupq_n_u32(ATTN__INFINITY)),                            \
-                          vcgtq_u32(vandq_u32(vreinterpretq_u32_f32(v), vdupq_n_u32(INT32_MAX)),                       \
-                                    vdupq_n_u32(ATTN__INFINITY)))) != 0)
+    (vmaxvq_u32(vorrq_u32(                                                                                             \
+         vceqq_u32(vreinterpretq_u32_f32(v), vdupq_n_u32(ATTN__INFINITY)),                                             \
+         vcgtq_u32(vandq_u32(vreinterpretq_u32_f32(v), vdupq_n_u32(INT32_MAX)), vdupq_n_u32(ATTN__INFINITY)))) != 0)
 #define ATTN__LOAD_F16(p) vcvt_f32_f16(vreinterpret_f16_u16(ATTN__NAME(load_u16)(p)))
 #define ATTN__LOAD_BF16(p) vreinterpretq_f32_u32(vshll_n_u16(ATTN__NAME(load_u16)(p), 16))
 #define ATTN__STORE_F16(p, v) ATTN__NAME(store_u16)(p, vreinterpret_u16_f16(vcvt_f16_f32(v)))
@@ -1942,14 +2052,14 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(ldexp)(ATTN__V v, ATTN__V n)
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp)(ATTN__V x)
 {
 #if ATTN__REAL_F64
-    static const double c[] = {4.078071929588336665e-10,  7.072570412814423510e-9,  1.018064765923413889e-7,
-                               1.3215442675329822143e-6,  1.52527273851938681969e-5, 1.54035304415721303297e-4,
+    static const double c[] = {4.078071929588336665e-10,   7.072570412814423510e-9,    1.018064765923413889e-7,
+                               1.3215442675329822143e-6,   1.52527273851938681969e-5,  1.54035304415721303297e-4,
                                1.333355815343996474705e-3, 9.618129107607002379584e-3, 5.550410866479039455165e-2,
-                               0.2402265069591009800657,  0.6931471805599456967506, 1.0};
+                               0.2402265069591009800657,   0.6931471805599456967506,   1.0};
     const double least = -746.0, log2e = 1.4426950408889634, log2e_rest = 2.0355273740931033e-17;
 #else
-    static const float c[] = {1.559467816e-4f, 1.340664390e-3f, 9.617692973e-3f, 5.550310551e-2f,
-                              0.2402265278f,   0.6931472150f,   1.0f};
+    static const float c[] = {
+        1.559467816e-4f, 1.340664390e-3f, 9.617692973e-3f, 5.550310551e-2f, 0.2402265278f, 0.6931472150f, 1.0f};
     const float least = -104.0f, log2e = 1.442695f, log2e_rest = 1.925963e-8f;
 #endif
     ATTN__V n, f, power;
@@ -2009,8 +2119,7 @@ ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, a
         }
         for (r = 0; r < rows; r++)
             for (c = c0; c < end; c++)
-                x[r * ld + c] =
-                    (ATTN__R)attn__load(attn__at(in, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype);
+                x[r * ld + c] = (ATTN__R)attn__load(attn__at(in, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype);
     }
 }
 
@@ -2051,8 +2160,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(matmul_tile)(ATTN__R *c, const ATTN__R
     ATTN__UNROLL
     for (r = 0; r < ATTN__ROWS; r++)
         ATTN__UNROLL
-        for (v = 0; v < vectors; v++)
-            sum[r][v] = ATTN__LOAD(c + (r * vectors + v) * ATTN__W);
+    for (v = 0; v < vectors; v++)
+        sum[r][v] = ATTN__LOAD(c + (r * vectors + v) * ATTN__W);
     for (k = 0; k < depth; k++) {
         ATTN__V b0 = ATTN__LOAD(b), b1 = b0, b2 = b0;
         if (vectors > 1)
@@ -2074,8 +2183,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(matmul_tile)(ATTN__R *c, const ATTN__R
     ATTN__UNROLL
     for (r = 0; r < ATTN__ROWS; r++)
         ATTN__UNROLL
-        for (v = 0; v < vectors; v++)
-            ATTN__STORE(c + (r * vectors + v) * ATTN__W, sum[r][v]);
+    for (v = 0; v < vectors; v++)
+        ATTN__STORE(c + (r * vectors + v) * ATTN__W, sum[r][v]);
 }
 
 ATTN__TARGET static void ATTN__NAME(matmul)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
@@ -2110,11 +2219,11 @@ ATTN__TARGET static double ATTN__NAME(softmax_max)(const void *xv, size_t n, dou
         top[j] = ATTN__SET1(m);
     for (; i + 4 * ATTN__W <= n; i += 4 * ATTN__W)
         ATTN__UNROLL
-        for (j = 0; j < 4; j++) {
-            ATTN__V v = ATTN__LOAD(x + i + j * ATTN__W);
-            found |= ATTN__SPECIAL(v);
-            top[j] = ATTN__MAX(top[j], v);
-        }
+    for (j = 0; j < 4; j++) {
+        ATTN__V v = ATTN__LOAD(x + i + j * ATTN__W);
+        found |= ATTN__SPECIAL(v);
+        top[j] = ATTN__MAX(top[j], v);
+    }
     top[0] = ATTN__MAX(top[0], top[1]);
     top[2] = ATTN__MAX(top[2], top[3]);
     ATTN__STORE(lanes, ATTN__MAX(top[0], top[2]));
@@ -2139,15 +2248,15 @@ ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, siz
         sums[j] = ATTN__SET1((ATTN__R)0);
     for (; i + 4 * ATTN__W <= n; i += 4 * ATTN__W)
         ATTN__UNROLL
-        for (j = 0; j < 4; j++) {
-            ATTN__V v = ATTN__EXP(ATTN__SUB(ATTN__LOAD(x + i + j * ATTN__W), m));
-            ATTN__STORE(e + i + j * ATTN__W, v);
-            sums[j] = ATTN__ADD(sums[j], v);
-        }
+    for (j = 0; j < 4; j++) {
+        ATTN__V v = ATTN__EXP(ATTN__SUB(ATTN__LOAD(x + i + j * ATTN__W), m));
+        ATTN__STORE(e + i + j * ATTN__W, v);
+        sums[j] = ATTN__ADD(sums[j], v);
+    }
     ATTN__STORE(lanes, ATTN__ADD(ATTN__ADD(sums[0], sums[1]), ATTN__ADD(sums[2], sums[3])));
     for (j = 0; j < ATTN__W; j++)
         sum += (double)lanes[j];
-    for (; i < n; i += ATTN__W) { /* what is left goes through whole vectors too: an element's bits do not depend on n */
+    for (; i < n; i += ATTN__W) { /* the rest in whole vectors too: an element's bits do not depend on its place */
         size_t count = attn__min(ATTN__W, n - i);
         for (j = 0; j < ATTN__W; j++)
             lanes[j] = j < count ? x[i + j] : (ATTN__R)max;
@@ -2160,9 +2269,17 @@ ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, siz
     return sum;
 }
 
-static const attn__kernels ATTN__NAME(kernels) = {
-    ATTN__ISA,        ATTN__REAL,        sizeof(ATTN__R),    ATTN__W,           ATTN__ROWS,         ATTN__TILE_COLS,
-    ATTN__NAME(load), ATTN__NAME(store), ATTN__NAME(matmul), ATTN__NAME(softmax_max), ATTN__NAME(softmax_exp)};
+static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
+                                                  ATTN__REAL,
+                                                  sizeof(ATTN__R),
+                                                  ATTN__W,
+                                                  ATTN__ROWS,
+                                                  ATTN__TILE_COLS,
+                                                  ATTN__NAME(load),
+                                                  ATTN__NAME(store),
+                                                  ATTN__NAME(matmul),
+                                                  ATTN__NAME(softmax_max),
+                                                  ATTN__NAME(softmax_exp)};
 
 #undef ATTN__R
 #undef ATTN__REAL
@@ -2198,3 +2315,23 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__REAL_F64
 
 #endif /* ATTN__PASS */
+
+/* ==== licence ====================================================================================================
+
+MIT licence
+
+Copyright (c) 2026 the attn.h authors
+
+Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
+documentation files (the "Software"), to deal in the Software without restriction, including without limitation the
+rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit
+persons to whom the Software is furnished to do so, subject to the following conditions:
+
+The above copyright notice and this permission notice shall be included in all copies or substantial portions of the
+Software.
+
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
+WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR
+COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
+OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
+*/
