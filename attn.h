@@ -1297,8 +1297,9 @@ static void attn__matmul_blocks(attn__matmul_job *job, size_t slice)
 {
     size_t tile_rows = job->kern->rows, tile_cols = job->kern->cols;
     size_t row_tiles = attn__min(attn__blocks(job->out.rows, tile_rows), 256 / tile_rows);
-    size_t col_tiles = attn__min(attn__blocks(job->out.cols, tile_cols), 4);
-    job->depth = attn__min(attn__max(job->a.cols, 1), 256);
+    size_t thin = 256 / (row_tiles * tile_rows); /* few rows: wider, shallower blocks, which read b as it lies */
+    size_t col_tiles = attn__min(attn__blocks(job->out.cols, tile_cols), 4 * thin);
+    job->depth = attn__min(attn__max(job->a.cols, 1), 256 / thin);
     for (;;) {
         job->rows = row_tiles * tile_rows;
         job->cols = col_tiles * tile_cols;
@@ -1383,8 +1384,11 @@ static void attn__matmul(attn_mat out, attn_mat a, attn_mat b, double alpha, con
         job.scratch = (char *)ctx->scratch;
         job.slice = ctx->scratch_size / job.tasks;
     } else if (attn__matmul_bytes(&job) > ATTN__STACK) {
+        size_t bytes = 0;
         job.slice = attn__matmul_bytes(&job);
-        job.scratch = (char *)(own = ATTN__MALLOC(job.slice * job.tasks));
+        if (attn__multiply(&bytes, job.slice, job.tasks))
+            own = ATTN__MALLOC(bytes);
+        job.scratch = (char *)own;
     }
     if (job.slice < ATTN__STACK || !job.scratch) {
         job.scratch = NULL;
@@ -1510,14 +1514,17 @@ ATTN_API attn_status attn_scores_additive(attn_mat out, attn_mat q, attn_mat k, 
 /* The largest magnitude in row i, and through *norm the length of that row divided by it: neither can overflow. */
 static double attn__row_norm(attn_mat m, size_t i, double *norm)
 {
-    double largest = 0, sum = 0, x;
+    double largest, sum = 0, x;
+    uint64_t top = 0, bits; /* magnitudes compared as integers: NaN is above all others */
     size_t d;
     for (d = 0; d < m.cols; d++) {
         x = attn__load(attn__mat_at(m, i, d), m.dtype);
-        x = x < 0 ? -x : x;
-        largest = x <= largest ? largest : x;
+        memcpy(&bits, &x, 8);
+        bits &= UINT64_MAX >> 1;
+        top = bits > top ? bits : top;
     }
-    for (d = 0; d < m.cols && largest != 0; d++) {
+    memcpy(&largest, &top, 8);
+    for (d = 0; d < m.cols && top != 0; d++) {
         x = attn__load(attn__mat_at(m, i, d), m.dtype) / largest;
         sum += x * x;
     }
