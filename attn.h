@@ -122,6 +122,13 @@
 #endif
 #endif
 
+/* A view may be made over an output that holds nothing yet: gcc takes a const pointer for one that is read. */
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
+#define ATTN__UNREAD __attribute__((access(none, 1)))
+#else
+#define ATTN__UNREAD
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -207,7 +214,7 @@ ATTN_API int attn_isa_available(attn_isa isa);               /* 1 when this buil
 /* ==== API: views ================================================================================================= */
 
 /* A packed row-major rows x cols matrix over `data`, which stays the caller's. Overflow: a bad view. */
-ATTN_API attn_mat attn_mat_of(const void *data, attn_dtype dtype, size_t rows, size_t cols);
+ATTN_API attn_mat attn_mat_of(const void *data, attn_dtype dtype, size_t rows, size_t cols) ATTN__UNREAD;
 
 /* The same over memory of its own, zero-filled. Overflow, no memory or an unknown dtype: a bad view. */
 ATTN_API attn_mat attn_mat_new(attn_dtype dtype, size_t rows, size_t cols);
@@ -232,13 +239,13 @@ ATTN_API attn_status attn_mat_copy(attn_mat out, attn_mat in);
 
 /* Packed tensors over `data`, in the two usual orders of memory. Both are indexed batch, head, position, dim.
    Overflow: a bad view. */
-ATTN_API attn_tensor attn_bhld(const void *data, attn_dtype dtype, size_t B, size_t H, size_t L, size_t D);
-ATTN_API attn_tensor attn_blhd(const void *data, attn_dtype dtype, size_t B, size_t L, size_t H, size_t D);
+ATTN_API attn_tensor attn_bhld(const void *data, attn_dtype dtype, size_t B, size_t H, size_t L, size_t D) ATTN__UNREAD;
+ATTN_API attn_tensor attn_blhd(const void *data, attn_dtype dtype, size_t B, size_t L, size_t H, size_t D) ATTN__UNREAD;
 
 /* Any strides, in elements. Overflow: a bad view. */
 ATTN_API attn_tensor attn_tensor_of(const void *data, attn_dtype dtype, size_t B, size_t H, size_t L, size_t D,
                                     ptrdiff_t batch_stride, ptrdiff_t head_stride, ptrdiff_t len_stride,
-                                    ptrdiff_t dim_stride);
+                                    ptrdiff_t dim_stride) ATTN__UNREAD;
 
 /* Positions first .. first + count - 1 of every head. Out of range: a bad view. */
 ATTN_API attn_tensor attn_tensor_slice(attn_tensor t, size_t first, size_t count);
