@@ -611,7 +611,7 @@ ATTN_API attn_mat attn_mat_of(const void *data, attn_dtype dtype, size_t rows, s
     attn_mat m;
     if (cols > (size_t)PTRDIFF_MAX)
         return attn__bad_mat();
-    m.data = attn__at(data, dtype, 0);
+    m.data = (void *)(uintptr_t)data;
     m.dtype = dtype;
     m.rows = rows;
     m.cols = cols;
@@ -675,7 +675,7 @@ ATTN_API attn_tensor attn_tensor_of(const void *data, attn_dtype dtype, size_t B
                                     ptrdiff_t dim_stride)
 {
     attn_tensor t;
-    t.data = attn__at(data, dtype, 0);
+    t.data = (void *)(uintptr_t)data;
     t.dtype = dtype;
     t.batch = B;
     t.heads = H;
