@@ -2140,15 +2140,21 @@ ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, a
 ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *xv,
                                            size_t ld, size_t rows, size_t cols, double alpha)
 {
+    size_t r, c;
+#if ATTN__W > 1
     ATTN__R factor = (ATTN__R)alpha;
     ATTN__V factors = ATTN__SET1(factor);
-    size_t r, c;
+#else
+    double factor = alpha;
+#endif
     for (r = 0; r < rows; r++) {
         const ATTN__R *x = (const ATTN__R *)xv + r * ld;
         c = 0;
+#if ATTN__W > 1
         if (cs == 1 && dtype == ATTN__REAL)
             for (; c + ATTN__W <= cols; c += ATTN__W)
                 ATTN__STORE((ATTN__R *)out + (ptrdiff_t)r * rs + c, ATTN__MUL(ATTN__LOAD(x + c), factors));
+#endif
 #ifdef ATTN__STORE_F16
         if (cs == 1 && dtype == ATTN_F16)
             for (; c + ATTN__W <= cols; c += ATTN__W)
@@ -2156,7 +2162,8 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
                                 ATTN__MUL(ATTN__LOAD(x + c), factors));
 #endif
         for (; c < cols; c++)
-            attn__store(attn__at(out, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype, (double)(x[c] * factor));
+            attn__store(attn__at(out, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype,
+                        (double)(ATTN__R)(x[c] * factor));
     }
 }
 
@@ -2172,10 +2179,11 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(matmul_tile)(ATTN__R *c, const ATTN__R
     size_t k;
     int r, v;
     ATTN__UNROLL
-    for (r = 0; r < ATTN__ROWS; r++)
+    for (r = 0; r < ATTN__ROWS; r++) {
         ATTN__UNROLL
-    for (v = 0; v < vectors; v++)
-        sum[r][v] = ATTN__LOAD(c + (r * vectors + v) * ATTN__W);
+        for (v = 0; v < vectors; v++)
+            sum[r][v] = ATTN__LOAD(c + (r * vectors + v) * ATTN__W);
+    }
     for (k = 0; k < depth; k++) {
         ATTN__V b0 = ATTN__LOAD(b), b1 = b0, b2 = b0;
         if (vectors > 1)
@@ -2195,10 +2203,11 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(matmul_tile)(ATTN__R *c, const ATTN__R
         b += vectors * ATTN__W;
     }
     ATTN__UNROLL
-    for (r = 0; r < ATTN__ROWS; r++)
+    for (r = 0; r < ATTN__ROWS; r++) {
         ATTN__UNROLL
-    for (v = 0; v < vectors; v++)
-        ATTN__STORE(c + (r * vectors + v) * ATTN__W, sum[r][v]);
+        for (v = 0; v < vectors; v++)
+            ATTN__STORE(c + (r * vectors + v) * ATTN__W, sum[r][v]);
+    }
 }
 
 ATTN__TARGET static void ATTN__NAME(matmul)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
@@ -2231,12 +2240,13 @@ ATTN__TARGET static double ATTN__NAME(softmax_max)(const void *xv, size_t n, dou
     int found = 0;
     for (j = 0; j < 4; j++)
         top[j] = ATTN__SET1(m);
-    for (; i + 4 * ATTN__W <= n; i += 4 * ATTN__W)
+    for (; i + 4 * ATTN__W <= n; i += 4 * ATTN__W) {
         ATTN__UNROLL
-    for (j = 0; j < 4; j++) {
-        ATTN__V v = ATTN__LOAD(x + i + j * ATTN__W);
-        found |= ATTN__SPECIAL(v);
-        top[j] = ATTN__MAX(top[j], v);
+        for (j = 0; j < 4; j++) {
+            ATTN__V v = ATTN__LOAD(x + i + j * ATTN__W);
+            found |= ATTN__SPECIAL(v);
+            top[j] = ATTN__MAX(top[j], v);
+        }
     }
     top[0] = ATTN__MAX(top[0], top[1]);
     top[2] = ATTN__MAX(top[2], top[3]);
@@ -2255,21 +2265,25 @@ ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, siz
 {
     const ATTN__R *x = (const ATTN__R *)xv;
     ATTN__R *e = (ATTN__R *)ev, lanes[ATTN__W];
-    ATTN__V m = ATTN__SET1((ATTN__R)max), sums[4];
+    ATTN__V m = ATTN__SET1((ATTN__R)max);
     double sum = 0;
     size_t i = 0, j;
+#if ATTN__W > 1
+    ATTN__V sums[4];
     for (j = 0; j < 4; j++)
         sums[j] = ATTN__SET1((ATTN__R)0);
-    for (; i + 4 * ATTN__W <= n; i += 4 * ATTN__W)
+    for (; i + 4 * ATTN__W <= n; i += 4 * ATTN__W) {
         ATTN__UNROLL
-    for (j = 0; j < 4; j++) {
-        ATTN__V v = ATTN__EXP(ATTN__SUB(ATTN__LOAD(x + i + j * ATTN__W), m));
-        ATTN__STORE(e + i + j * ATTN__W, v);
-        sums[j] = ATTN__ADD(sums[j], v);
+        for (j = 0; j < 4; j++) {
+            ATTN__V v = ATTN__EXP(ATTN__SUB(ATTN__LOAD(x + i + j * ATTN__W), m));
+            ATTN__STORE(e + i + j * ATTN__W, v);
+            sums[j] = ATTN__ADD(sums[j], v);
+        }
     }
     ATTN__STORE(lanes, ATTN__ADD(ATTN__ADD(sums[0], sums[1]), ATTN__ADD(sums[2], sums[3])));
     for (j = 0; j < ATTN__W; j++)
         sum += (double)lanes[j];
+#endif
     for (; i < n; i += ATTN__W) { /* the rest in whole vectors too: an element's bits do not depend on its place */
         size_t count = attn__min(ATTN__W, n - i);
         for (j = 0; j < ATTN__W; j++)
