@@ -391,12 +391,15 @@ ATTN_API attn_status attn_softmax_ctx(attn_mat out, attn_mat in, const attn_ctx 
 
 #if defined(__GNUC__) || defined(__clang__)
 #define ATTN__INLINE static inline __attribute__((always_inline))
+#define ATTN__NOINLINE static __attribute__((noinline))
 #define ATTN__TARGET_ATTRIBUTE(features) __attribute__((target(features)))
 #elif defined(_MSC_VER)
 #define ATTN__INLINE static __forceinline
+#define ATTN__NOINLINE static __declspec(noinline)
 #define ATTN__TARGET_ATTRIBUTE(features)
 #else
 #define ATTN__INLINE static
+#define ATTN__NOINLINE static
 #define ATTN__TARGET_ATTRIBUTE(features)
 #endif
 
@@ -992,6 +995,17 @@ static float attn__widen_bf16(uint16_t half)
     return x;
 }
 
+/* Calls that -ffast-math must leave alone: it would narrow exp, or reorder a division that keeps a range. */
+ATTN__NOINLINE double attn__exp(double x)
+{
+    return ATTN_EXP(x);
+}
+
+ATTN__NOINLINE double attn__divide(double x, double y)
+{
+    return x / y;
+}
+
 static double attn__nan(void)
 {
     uint64_t bits = (uint64_t)0x7ff8 << 48;
@@ -1442,7 +1456,9 @@ ATTN_API attn_status attn_weighted_sum(attn_mat out, attn_mat weights, attn_mat 
 
 static double attn__scale(double scale, size_t D) /* the one place that knows what scale 0 means */
 {
-    return scale != 0 || D == 0 ? scale : 1.0 / ATTN_SQRT((double)D);
+    uint64_t bits; /* as a number, NaN might pass for 0 under -ffast-math */
+    memcpy(&bits, &scale, 8);
+    return bits << 1 != 0 || D == 0 ? scale : 1.0 / ATTN_SQRT((double)D);
 }
 
 ATTN_API attn_status attn_scores(attn_mat out, attn_mat q, attn_mat k, double scale)
@@ -1532,7 +1548,7 @@ static double attn__row_norm(attn_mat m, size_t i, double *norm)
     }
     memcpy(&largest, &top, 8);
     for (d = 0; d < m.cols && top != 0; d++) {
-        x = attn__load(attn__mat_at(m, i, d), m.dtype) / largest;
+        x = attn__divide(attn__load(attn__mat_at(m, i, d), m.dtype), largest);
         sum += x * x;
     }
     *norm = ATTN_SQRT(sum);
@@ -1557,8 +1573,8 @@ ATTN_API attn_status attn_scores_cosine(attn_mat out, attn_mat q, attn_mat k, do
         for (j = 0; j < out.cols; j++) {
             double k_norm, k_largest = attn__row_norm(k, j, &k_norm), sum = 0;
             for (d = 0; d < q.cols && q_largest != 0 && k_largest != 0; d++)
-                sum += attn__load(attn__mat_at(q, i, d), q.dtype) / q_largest *
-                       (attn__load(attn__mat_at(k, j, d), k.dtype) / k_largest);
+                sum += attn__divide(attn__load(attn__mat_at(q, i, d), q.dtype), q_largest) *
+                       attn__divide(attn__load(attn__mat_at(k, j, d), k.dtype), k_largest);
             if (q_largest != 0 && k_largest != 0)
                 sum /= q_norm * k_norm;
             attn__store(attn__mat_at(out, i, j), out.dtype, beta * sum);
@@ -1863,7 +1879,7 @@ static const attn__kernels *attn__kernels_for(attn_isa isa, attn_dtype real)
 #define ATTN__FMA(a, b, c) ((a) * (b) + (c))
 #define ATTN__MAX(a, b) ((a) > (b) ? (a) : (b))
 #define ATTN__SPECIAL(v) ATTN__NAME(is_special)(v)
-#define ATTN__EXP(v) ((ATTN__R)ATTN_EXP((double)(v)))
+#define ATTN__EXP(v) ((ATTN__R)attn__exp((double)(v)))
 
 #elif ATTN__PASS == ATTN__PASS_AVX2 || ATTN__PASS == ATTN__PASS_AVX512
 
