@@ -85,9 +85,10 @@
        elements are widened, sums are kept in float, and the result is rounded once, to nearest even.
        Products are sums over k in one chain, with fused multiply-add in the vector kernels: at least as accurate as the
        three nested loops that everybody writes.
-       Softmax, against long double: each element is within 8 + d ulp, d = the row's maximum minus that element's input
-       (rounding that difference is worth d ulp), typically within 3 + d/2; below the smallest normal number within that
-       number. Rows sum to 1 within 4 ulp times the square root of their length.
+       Softmax, against long double: each element is within 20 + d ulp, where d is the row's maximum minus that
+       element's input (rounding that difference costs up to d ulp, nothing where it is exact); typically within 2.
+       Results below the smallest normal number are within that number. Rows sum to 1 within 4 ulp times the square
+       root of their length.
        Scores of 10000 are no different from scores of 0. A row with NaN or +infinity is NaN throughout; a row of
        -infinity (nothing to attend to) is zeros; one of no columns is nothing.
        -ffast-math keeps all of this, except that subnormal numbers may become zero.
@@ -995,7 +996,8 @@ static float attn__widen_bf16(uint16_t half)
     return x;
 }
 
-/* Calls that -ffast-math must leave alone: it would narrow exp, or reorder a division that keeps a range. */
+/* Calls that -ffast-math must leave alone: it would narrow exp, reorder a division that keeps a range, or prove that
+   nothing is ever lost from a sum. */
 ATTN__NOINLINE double attn__exp(double x)
 {
     return ATTN_EXP(x);
@@ -1004,6 +1006,19 @@ ATTN__NOINLINE double attn__exp(double x)
 ATTN__NOINLINE double attn__divide(double x, double y)
 {
     return x / y;
+}
+
+ATTN__NOINLINE double attn__rounding(double total, double sum, double part) /* of total = sum + part */
+{
+    return (total - sum) - part;
+}
+
+/* *sum += part, compensated: what is lost to rounding is taken from the next part.               Kahan 1965, CACM 8(1) */
+static void attn__add(double *sum, double *lost, double part)
+{
+    double exact = part - *lost, total = *sum + exact;
+    *lost = attn__rounding(total, *sum, exact);
+    *sum = total;
 }
 
 static double attn__nan(void)
@@ -1160,23 +1175,22 @@ static uint32_t attn__xgetbv(void) /* which registers the operating system saves
 
 static unsigned attn__detect(void)
 {
-    const uint32_t fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29; /* leaf 1 ecx */
-    const uint32_t avx2 = 1u << 5, avx512 = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;  /* leaf 7 ebx */
-    const uint32_t ymm = 0x06, zmm = 0xe6;                                              /* xcr0 */
+    const uint32_t basics = 1u << 12 | 1u << 27 | 1u << 28 | 1u << 29; /* leaf 1 ecx: FMA, OSXSAVE, AVX, F16C */
     unsigned isas = 1u << ATTN_ISA_SCALAR;
-    uint32_t r[4], wanted = fma | osxsave | avx | f16c, saved;
+    uint32_t r[4], saved;
     attn__cpuid(0, r);
     if (r[0] < 7)
         return isas;
     attn__cpuid(1, r);
-    if ((r[2] & wanted) != wanted)
+    if ((r[2] & basics) != basics)
         return isas;
     saved = attn__xgetbv();
-    attn__cpuid(7, r);
-    if ((saved & ymm) == ymm && (r[1] & avx2))
-        isas |= 1u << ATTN_ISA_AVX2;
+    attn__cpuid(7, r); /* ebx: bit 5 AVX2; 16, 17, 30, 31 AVX-512 F, DQ, BW, VL */
+    if ((saved & 0x06) != 0x06 || !(r[1] & 1u << 5))
+        return isas;
+    isas |= 1u << ATTN_ISA_AVX2;
 #ifndef ATTN_NO_AVX512
-    if ((saved & zmm) == zmm && (r[1] & avx2) && (r[1] & avx512) == avx512)
+    if ((saved & 0xe6) == 0xe6 && (r[1] & 0xc0030000u) == 0xc0030000u)
         isas |= 1u << ATTN_ISA_AVX512;
 #endif
     return isas;
@@ -1612,7 +1626,7 @@ static const void *attn__softmax_piece(const attn__kernels *kern, attn_mat m, si
 static void attn__softmax_row(const attn__kernels *kern, attn_mat out, attn_mat in, size_t r, void *buffer)
 {
     int direct = out.dtype == kern->real && out.col_stride == 1, special = 0;
-    double max = kern->real == ATTN_F64 ? -DBL_MAX : -(double)FLT_MAX, sum = 0, lost = 0, part, total;
+    double max = kern->real == ATTN_F64 ? -DBL_MAX : -(double)FLT_MAX, sum = 0, lost = 0;
     size_t i, n;
     void *e = buffer;
     for (i = 0; i < in.cols; i += n) {
@@ -1627,10 +1641,7 @@ static void attn__softmax_row(const attn__kernels *kern, attn_mat out, attn_mat 
     for (i = 0; i < in.cols; i += n) {
         n = attn__min(ATTN__PIECE, in.cols - i);
         e = direct ? attn__mat_at(out, r, i) : buffer;
-        part = kern->softmax_exp(e, attn__softmax_piece(kern, in, r, i, n, buffer), n, max) - lost;
-        total = sum + part; /* compensated: a row may have many pieces */
-        lost = (total - sum) - part;
-        sum = total;
+        attn__add(&sum, &lost, kern->softmax_exp(e, attn__softmax_piece(kern, in, r, i, n, buffer), n, max));
     }
     for (i = 0; i < in.cols; i += n) {
         n = attn__min(ATTN__PIECE, in.cols - i);
@@ -2277,41 +2288,66 @@ ATTN__TARGET static double ATTN__NAME(softmax_max)(const void *xv, size_t n, dou
     return (double)m;
 }
 
+#if ATTN__W > 1
+
 ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, size_t n, double max)
 {
     const ATTN__R *x = (const ATTN__R *)xv;
     ATTN__R *e = (ATTN__R *)ev, lanes[ATTN__W];
-    ATTN__V m = ATTN__SET1((ATTN__R)max);
-    double sum = 0;
-    size_t i = 0, j;
-#if ATTN__W > 1
-    ATTN__V sums[4];
-    for (j = 0; j < 4; j++)
-        sums[j] = ATTN__SET1((ATTN__R)0);
-    for (; i + 4 * ATTN__W <= n; i += 4 * ATTN__W) {
-        ATTN__UNROLL
-        for (j = 0; j < 4; j++) {
-            ATTN__V v = ATTN__EXP(ATTN__SUB(ATTN__LOAD(x + i + j * ATTN__W), m));
-            ATTN__STORE(e + i + j * ATTN__W, v);
-            sums[j] = ATTN__ADD(sums[j], v);
+    ATTN__V m = ATTN__SET1((ATTN__R)max), zero = ATTN__SET1((ATTN__R)0), sum = zero, sums[4];
+    double parts[ATTN__W];
+    size_t i = 0, j, count, end;
+    while (n - i >= 4 * ATTN__W) { /* sums of a few, then of those: rounding errors do not pile up */
+        end = i + attn__min((n - i) / (4 * ATTN__W), 8) * 4 * ATTN__W;
+        for (j = 0; j < 4; j++)
+            sums[j] = zero;
+        for (; i < end; i += 4 * ATTN__W) {
+            ATTN__UNROLL
+            for (j = 0; j < 4; j++) {
+                ATTN__V v = ATTN__EXP(ATTN__SUB(ATTN__LOAD(x + i + j * ATTN__W), m));
+                ATTN__STORE(e + i + j * ATTN__W, v);
+                sums[j] = ATTN__ADD(sums[j], v);
+            }
         }
+        sum = ATTN__ADD(sum, ATTN__ADD(ATTN__ADD(sums[0], sums[1]), ATTN__ADD(sums[2], sums[3])));
     }
-    ATTN__STORE(lanes, ATTN__ADD(ATTN__ADD(sums[0], sums[1]), ATTN__ADD(sums[2], sums[3])));
-    for (j = 0; j < ATTN__W; j++)
-        sum += (double)lanes[j];
-#endif
     for (; i < n; i += ATTN__W) { /* the rest in whole vectors too: an element's bits do not depend on its place */
-        size_t count = attn__min(ATTN__W, n - i);
+        count = attn__min(ATTN__W, n - i);
         for (j = 0; j < ATTN__W; j++)
             lanes[j] = j < count ? x[i + j] : (ATTN__R)max;
         ATTN__STORE(lanes, ATTN__EXP(ATTN__SUB(ATTN__LOAD(lanes), m)));
-        for (j = 0; j < count; j++) {
-            e[i + j] = lanes[j];
-            sum += (double)lanes[j];
-        }
+        for (j = 0; j < ATTN__W; j++)
+            if (j < count)
+                e[i + j] = lanes[j];
+            else
+                lanes[j] = 0;
+        sum = ATTN__ADD(sum, ATTN__LOAD(lanes));
+    }
+    ATTN__STORE(lanes, sum);
+    for (j = 0; j < ATTN__W; j++)
+        parts[j] = (double)lanes[j];
+    for (count = ATTN__W / 2; count > 0; count /= 2)
+        for (j = 0; j < count; j++)
+            parts[j] += parts[j + count];
+    return parts[0];
+}
+
+#else
+
+static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, size_t n, double max)
+{
+    const ATTN__R *x = (const ATTN__R *)xv;
+    ATTN__R *e = (ATTN__R *)ev;
+    double sum = 0, lost = 0;
+    size_t i;
+    for (i = 0; i < n; i++) {
+        e[i] = ATTN__EXP(x[i] - (ATTN__R)max);
+        attn__add(&sum, &lost, (double)e[i]);
     }
     return sum;
 }
+
+#endif
 
 static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
                                                   ATTN__REAL,

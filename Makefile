@@ -1,0 +1,87 @@
+# attn.h: `make` builds and runs the notebooks, `make test` tests the library, `make help` lists the rest.
+
+## CC, CFLAGS    the compiler and the flags of everything it compiles (cc, -O2)
+## IMPL_CFLAGS   more flags for the implementation alone, such as -O3 or -ffast-math
+## LDFLAGS       flags of the linker, such as -static
+## RUN           what runs the programs, such as qemu-aarch64-static
+## B             where everything built goes (build)
+## PREFIX        where `install` puts the library (/usr/local), below DESTDIR
+## TEST_LEVEL    in the environment: quick, for a shorter test
+
+CFLAGS  = -O2
+B       = build
+PREFIX  = /usr/local
+
+warnings  = -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+notebooks = $(patsubst examples/%.c,$B/%,$(wildcard examples/[0-9][0-9]_*.c))
+tests     = $(patsubst tests/%.c,$B/tests/%.o,$(wildcard tests/*.c))
+benches   = $(patsubst tests/bench/%.c,$B/%,$(wildcard tests/bench/bench_*.c))
+peers     = $B/peer_plain.o $B/peer_fast.o
+version   = $(shell sed -n 's/^.define ATTN_VERSION_STRING "\(.*\)"/\1/p' attn.h)
+
+.PHONY: all test bench install clean help FORCE
+.DELETE_ON_ERROR:
+.SECONDARY:
+.SUFFIXES:
+
+all: $(notebooks)                        ## build and run the notebooks; what you get by default
+	@mkdir -p $B/pictures
+	@for notebook in $(notebooks); do $(RUN) $$notebook $B/pictures || exit 1; done
+	@echo && echo "The pictures are in $B/pictures."
+
+test: $B/test $(notebooks)               ## test the library, its pictures, README and embedding
+	@CC='$(CC)' RUN='$(RUN)' B='$B' sh tests/config.sh program pictures readme quick
+
+bench: $(benches)                        ## compare speed with this machine's peak and with OpenBLAS
+	@for bench in $(benches); do $(RUN) $$bench || exit 1; done
+
+install:                                 ## install the header and its pkg-config file
+	install -d '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/share/pkgconfig'
+	install -m 644 attn.h '$(DESTDIR)$(PREFIX)/include/attn.h'
+	@printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' '' 'Name: attn' \
+	    'Description: attention for C and C++ in one header' 'Version: $(version)' \
+	    'Cflags: -I$${includedir}' 'Libs: -lm' > '$(DESTDIR)$(PREFIX)/share/pkgconfig/attn.pc'
+
+clean:                                   ## remove everything built
+	rm -rf $B
+
+help:                                    ## list the targets and variables
+	@echo 'Targets:'; sed -n 's/^\([a-z]*\):.*## */    \1\t/p' Makefile | expand -t 18
+	@echo 'Variables:'; sed -n 's/^## /    /p' Makefile
+
+# Notebooks and other examples: each is one file that compiles the implementation too.
+$B/%: examples/%.c $(wildcard examples/*.h) attn.h $B/flags
+	$(CC) $(CFLAGS) $(IMPL_CFLAGS) $(LDFLAGS) -o $@ $< -lm
+
+# The test program: tests/attn_impl.c is the implementation, the other files see its interface alone.
+$B/test: $(tests)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
+
+$B/tests/%.o: tests/%.c $(wildcard tests/*.h tests/golden/*) attn.h $B/cover.h $B/flags
+	@mkdir -p $(@D)
+	$(CC) -std=c99 $(warnings) $(CFLAGS) -I. -I$B -c -o $@ $<
+
+$B/tests/attn_impl.o: tests/attn_impl.c attn.h $B/flags
+	@mkdir -p $(@D)
+	$(CC) -std=c99 $(warnings) $(CFLAGS) $(IMPL_CFLAGS) -I. -c -o $@ $<
+
+# One macro for each public function, which notes that a test has called it; and the list of them all.
+$B/cover.h: attn.h
+	@mkdir -p $(@D)
+	@sed -n 's/^ATTN_API .*[ *]\(attn_[a-z0-9_]*\)(.*/\1/p' attn.h > $@.names
+	@sed 's/.*/#define &(...) (test_cover("&"), &(__VA_ARGS__))/' $@.names > $@
+	@{ printf '#define TEST_PUBLIC_FUNCTIONS'; sed 's/.*/ "&"/; $$!s/$$/,/' $@.names | tr -d '\n'; echo; } >> $@
+
+# Benchmarks: the peers are plain loops, compiled as their users would compile them for speed.
+$B/bench_%: tests/bench/bench_%.c $(wildcard tests/bench/*.h) attn.h $(peers) $B/flags
+	$(CC) -std=c99 $(warnings) $(CFLAGS) $(IMPL_CFLAGS) $(LDFLAGS) -I. -o $@ $< $(peers) -lm -lpthread -ldl
+
+$B/peer_%.o: tests/bench/peer.c tests/bench/peer.h $B/flags
+	$(CC) -std=c99 $(warnings) -O3 $(peer_$*) -DPEER=softmax_$* -c -o $@ $<
+peer_fast = -ffast-math
+
+# Changes only when a flag does: what was built with other flags is then built anew.
+$B/flags: export FLAGS = $(CC) $(CFLAGS) $(IMPL_CFLAGS) $(LDFLAGS)
+$B/flags: FORCE
+	@mkdir -p $B
+	@echo "$$FLAGS" | cmp -s - $@ || echo "$$FLAGS" > $@

@@ -1,0 +1,142 @@
+/* One step of a decoder with attention: its state scores the encoder's annotations, softmax turns scores into weights,
+   the weighted annotations add up to a context vector. Then Luong's attentional state, and three other ways to score.
+
+       cc 03_attention_scoring.c -lm && ./a.out [directory for the pictures] */
+#define ATTN_IMPLEMENTATION
+#include "../attn.h"
+#include "show.h"
+
+#define STEPS 4 /* of the encoder: one annotation each */
+#define NODES 3 /* numbers in a hidden state */
+
+static const double decoder_state[NODES] = {5, 1, 20};
+static const double encoder_states[STEPS][NODES] = {{3, 12, 45}, {59, 2, 5}, {1, 43, 5}, {4, 3, 45.3}};
+static const char *const nodes[] = {"node 1", "node 2", "node 3"};
+static const char *const steps[] = {"step 1", "step 2", "step 3", "step 4"};
+
+/* Draws rows of states as the columns of a heatmap. */
+static void draw(const char *directory, const char *file, const char *title, show_colours colours, int digits,
+                 attn_mat m)
+{
+    show_map map = show_map_of(title, colours, digits);
+    map.row_labels = nodes;
+    map.col_labels = m.rows > 1 ? steps : NULL;
+    map.bar = m.rows > 1;
+    show_heatmap(directory, file, attn_mat_t(m), &map);
+}
+
+/* Softmax as one would first write it: exp(929) is beyond the largest double, and infinity / infinity is no number. */
+static void naive_softmax(attn_mat scores)
+{
+    double powers[STEPS], weights[STEPS], sum = 0;
+    for (size_t j = 0; j < STEPS; j++)
+        sum += powers[j] = exp(attn_mat_get(scores, 0, j));
+    for (size_t j = 0; j < STEPS; j++)
+        weights[j] = powers[j] / sum;
+    show_vec("exp(scores)", attn_mat_of(powers, ATTN_F64, 1, STEPS));
+    show_vec("exp(scores) / their sum", attn_mat_of(weights, ATTN_F64, 1, STEPS));
+}
+
+/* tanh(Wc [context; state]): what the decoder goes on with (Luong 2015). Wc would be learned. */
+static void attentional_state(attn_mat context, attn_mat state)
+{
+    static const double weights[NODES][2 * NODES] = {{0.02, -0.05, 0.01, 0.04, 0.10, -0.02},
+                                                     {-0.06, 0.03, 0.02, -0.01, 0.05, -0.03},
+                                                     {0.05, 0.08, -0.03, 0.02, -0.10, 0.04}};
+    double memory[2 * NODES], out[NODES];
+    attn_mat wc = attn_mat_of(weights, ATTN_F64, NODES, 2 * NODES);
+    attn_mat both = attn_mat_of(memory, ATTN_F64, 1, 2 * NODES), parts[2];
+    parts[0] = context;
+    parts[1] = state;
+    SHOW_TRY(attn_concat_heads(both, parts, 2));
+    SHOW_TRY(attn_matmul(attn_mat_of(out, ATTN_F64, 1, NODES), both, attn_mat_t(wc)));
+    for (int i = 0; i < NODES; i++)
+        out[i] = tanh(out[i]);
+    show_vec("[context; state]", both);
+    show_vec("attentional state", attn_mat_of(out, ATTN_F64, 1, NODES));
+}
+
+/* The same state and annotations, scored in four ways. The matrices would be learned. */
+static void four_scorers(const char *directory, attn_mat state, attn_mat annotations)
+{
+    static const char *const names[] = {"dot", "general", "additive", "cosine"};
+    static const double w[NODES][NODES] = {{0.01, 0, 0}, {0, 0.02, 0}, {0, 0, 0.001}};
+    static const double query_weights[NODES][2] = {{0.05, -0.02}, {0.01, 0.04}, {-0.01, 0.02}};
+    static const double key_weights[NODES][2] = {{0.02, -0.01}, {-0.03, 0.02}, {0.01, 0.01}};
+    static const double mix[2] = {2, 1};
+    attn_mat general = attn_mat_of(w, ATTN_F64, NODES, NODES), v = attn_mat_of(mix, ATTN_F64, 2, 1);
+    attn_mat wq = attn_mat_of(query_weights, ATTN_F64, NODES, 2), wk = attn_mat_of(key_weights, ATTN_F64, NODES, 2);
+    double memory[2][4 * STEPS];
+    attn_mat scores = attn_mat_of(memory[0], ATTN_F64, 4, STEPS), weights = attn_mat_of(memory[1], ATTN_F64, 4, STEPS);
+    show_map map = show_map_of("Weights by four ways of scoring", SHOW_VIRIDIS, 4);
+    SHOW_TRY(attn_scores(attn_mat_rows(scores, 0, 1), state, annotations, 1));
+    SHOW_TRY(attn_scores_general(attn_mat_rows(scores, 1, 1), state, annotations, general));
+    SHOW_TRY(attn_scores_additive(attn_mat_rows(scores, 2, 1), state, annotations, wq, wk, v));
+    SHOW_TRY(attn_scores_cosine(attn_mat_rows(scores, 3, 1), state, annotations, 1));
+    SHOW_TRY(attn_softmax(weights, scores));
+    for (size_t i = 0; i < 4; i++)
+        show_vec(names[i], attn_mat_rows(scores, i, 1));
+    map.row_labels = names;
+    map.col_labels = steps;
+    show_heatmap(directory, "03_scorers.svg", weights, &map);
+}
+
+int main(int argc, char **argv)
+{
+    const char *directory = show_directory(argc, argv);
+    double memory[4][STEPS * NODES];
+    attn_mat state = attn_mat_of(decoder_state, ATTN_F64, 1, NODES);
+    attn_mat annotations = attn_mat_of(encoder_states, ATTN_F64, STEPS, NODES); /* one in each row */
+    attn_mat annotation = attn_mat_rows(annotations, 0, 1);
+    attn_mat scores = attn_mat_of(memory[0], ATTN_F64, 1, STEPS);
+    attn_mat weights = attn_mat_of(memory[1], ATTN_F64, 1, STEPS);
+    attn_mat applied = attn_mat_of(memory[2], ATTN_F64, STEPS, NODES);
+    attn_mat context = attn_mat_of(memory[3], ATTN_F64, 1, NODES);
+
+    show_title("1. Who asks: the decoder's hidden state");
+    show_vec_int("state", state);
+    draw(directory, "03_decoder_state.svg", "Decoder state", SHOW_PURPLE, 0, state);
+
+    show_title("2. Who is asked: one annotation, a hidden state of the encoder");
+    show_vec_int("annotation", annotation);
+    draw(directory, "03_annotation.svg", "One annotation", SHOW_ORANGE, 0, annotation);
+
+    show_title("3. The score of that annotation: a dot product");
+    SHOW_TRY(attn_scores(attn_mat_cols(scores, 0, 1), state, annotation, 1));
+    printf("score: %.0f\n", attn_mat_get(scores, 0, 0));
+
+    show_title("4. All annotations, one in each column");
+    show_mat("annotations", attn_mat_t(annotations));
+    draw(directory, "03_annotations.svg", "Annotations", SHOW_ORANGE, 1, annotations);
+
+    show_title("5. All scores in one product");
+    SHOW_TRY(attn_scores(scores, state, annotations, 1));
+    show_vec("scores", scores);
+
+    show_title("6. Softmax without care: the exponentials overflow");
+    naive_softmax(scores);
+
+    show_title("7. Softmax with the largest score taken off first");
+    puts("(the original takes 128-bit numbers instead, which only moves the limit)");
+    SHOW_TRY(attn_softmax(weights, scores));
+    show_vec("weights", weights);
+    for (size_t j = 0; j < STEPS; j++)
+        printf("%s: %.9g\n", steps[j], attn_mat_get(weights, 0, j));
+
+    show_title("8. Each annotation times its weight");
+    SHOW_TRY(attn_weighted_values(applied, weights, annotations));
+    show_mat("applied attention", attn_mat_t(applied));
+    draw(directory, "03_applied_attention.svg", "Annotations times their weights", SHOW_ORANGE, 2, applied);
+
+    show_title("9. The context vector: their sum");
+    SHOW_TRY(attn_weighted_sum(context, weights, annotations));
+    show_vec("context", context);
+    draw(directory, "03_context_vector.svg", "Context vector", SHOW_BLUE, 2, context);
+
+    show_title("10. Beyond: the attentional state, tanh(Wc [context; state])");
+    attentional_state(context, state);
+
+    show_title("11. Beyond: the general, additive and cosine scores beside the dot product");
+    four_scorers(directory, state, annotations);
+    return show_done();
+}

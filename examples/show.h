@@ -1,0 +1,796 @@
+/* show.h - prints matrices as numpy prints arrays and draws them as heatmaps; for the examples of attn.h - MIT licence
+
+   Include it after attn.h. It needs the C library and nothing else: C99, C++11. attn.h itself needs nothing of this.
+
+       SHOW_TRY(attn_softmax(w, s));          runs a call; on an error prints the call and the reason, exits with 1
+       show_title("Softmax");                 a heading
+       show_mat("weights", w);                name, shape, numbers; show_vec: one row or column as a 1-D array
+       show_heatmap(dir, "w.svg", w, &map);   coloured cells in the terminal, and a picture file
+
+   Numbers look like print(array) in numpy 2: the shortest digits that read back as the same element of its own type,
+   at most 8 after the point (show_precision), in columns, with exponents where the range asks for them, "..." beyond
+   1000 elements (show_threshold), lines of at most 75 columns. The locale changes nothing.
+   Pictures are SVG with coordinates and colours in integers: the same bytes on every platform. */
+#ifndef SHOW_H
+#define SHOW_H
+
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef _WIN32
+#include <io.h>
+#define SHOW__ISATTY() _isatty(1)
+#else
+#include <unistd.h>
+#define SHOW__ISATTY() isatty(1)
+#endif
+
+/* ==== Running ==================================================================================================== */
+
+#define SHOW_TRY(call) show_try((call), #call)
+
+static inline void show_try(attn_status status, const char *call)
+{
+    if (status == ATTN_OK)
+        return;
+    fflush(stdout);
+    fprintf(stderr, "%s: %s\n", call, attn_status_string(status));
+    exit(1);
+}
+
+/* The directory for pictures: the program's only argument, or the current directory. */
+static inline const char *show_directory(int argc, char **argv)
+{
+    if (argc > 2) {
+        fprintf(stderr, "usage: %s [directory for pictures]\n", argv[0]);
+        exit(1);
+    }
+    return argc == 2 ? argv[1] : ".";
+}
+
+/* What main returns: 0, or 1 when the output could not be written. */
+static inline int show_done(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    fprintf(stderr, "cannot write the output: %s\n", strerror(errno));
+    return 1;
+}
+
+/* Fills m with numbers in [low, high) that depend on the seed alone: the upper 53 bits of splitmix64
+   (Steele, Lea, Flood 2014). */
+static inline void show_random(attn_mat m, uint64_t seed, double low, double high)
+{
+    for (size_t r = 0; r < m.rows; r++)
+        for (size_t c = 0; c < m.cols; c++) {
+            uint64_t z = seed += 0x9e3779b97f4a7c15ULL;
+            z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+            z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+            double unit = (double)((z ^ (z >> 31)) >> 11) / 9007199254740992.0;
+            attn_mat_set(m, r, c, low + (high - low) * unit);
+        }
+}
+
+/* ==== Numbers, by the rules of numpy's arrayprint.py ============================================================== */
+
+static int show__precision = 8;
+static size_t show__threshold = 1000;
+
+/* At most this many digits after the point, 0 to 17. */
+static inline void show_precision(int digits)
+{
+    show__precision = digits < 0 ? 0 : digits > 17 ? 17 : digits;
+}
+
+/* A matrix of more elements than this shows three rows and three columns at each end. */
+static inline void show_threshold(size_t elements)
+{
+    show__threshold = elements;
+}
+
+/* A number in pieces: -12.5e+06 is "-12", "5", "e+06". */
+typedef struct show__number {
+    char whole[320], fraction[32], exponent[8];
+} show__number;
+
+/* NULL for a finite x, else its name. By the bits of x: under -ffast-math a comparison would not see them. */
+static inline const char *show__special(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if ((bits >> 52 & 0x7ff) != 0x7ff)
+        return NULL;
+    return bits << 12 ? "nan" : bits >> 63 ? "-inf" : "inf";
+}
+
+static inline size_t show__copy_digits(char *out, size_t size, const char **text)
+{
+    size_t n = 0;
+    for (; **text >= '0' && **text <= '9'; ++*text)
+        if (n + 1 < size)
+            out[n++] = **text;
+    out[n] = 0;
+    return n;
+}
+
+/* x with `digits` digits after the point, as 'f' or 'e' of printf. Whatever the locale has for a point is skipped. */
+static inline show__number show__split(double x, char kind, int digits)
+{
+    char text[400];
+    const char *s = text;
+    size_t sign;
+    show__number n;
+    snprintf(text, sizeof text, kind == 'e' ? "%.*e" : "%.*f", digits, x);
+    sign = *s == '-';
+    n.whole[0] = '-';
+    s += sign;
+    show__copy_digits(n.whole + sign, sizeof n.whole - sign, &s);
+    while (*s && *s != 'e' && (*s < '0' || *s > '9'))
+        s++;
+    show__copy_digits(n.fraction, sizeof n.fraction, &s);
+    n.exponent[0] = 0;
+    if (*s == 'e') {
+        n.exponent[0] = s[0];
+        n.exponent[1] = s[1];
+        s += 2;
+        while (*s == '0' && strlen(s) > 2) /* some libraries write e+006 */
+            s++;
+        show__copy_digits(n.exponent + 2, sizeof n.exponent - 2, &s);
+    }
+    return n;
+}
+
+/* x rounded to an element of this type. */
+static inline double show__rounded(double x, attn_dtype dtype)
+{
+    double memory = 0;
+    attn_mat one = attn_mat_of(&memory, dtype, 1, 1);
+    attn_mat_set(one, 0, 0, x);
+    return attn_mat_get(one, 0, 0);
+}
+
+/* x with no more digits than tell it from the other numbers of its type, nor than the precision, nor zeros at the end;
+   but `least` digits. At a power of two the neighbour farther from zero is twice as far away as the nearer one: there
+   the shortest text may be the one above. `above` is a quarter of that step up (f64 needs it from 16 digits on). */
+static inline show__number show__shortest(double x, attn_dtype dtype, char kind, int least)
+{
+    double quarter = dtype == ATTN_F32 ? 1.0 / (1L << 25) : dtype == ATTN_F16 ? 1.0 / (1L << 12) : 1.0 / (1L << 9);
+    double above = dtype == ATTN_F64 ? x : x * (1 + quarter), found = x;
+    char text[64];
+    int digits;
+    size_t end;
+    show__number n;
+    for (digits = 0; digits < 16; digits++) {
+        snprintf(text, sizeof text, "%.*e", digits, x);
+        found = strtod(text, NULL);
+        if (show__rounded(found, dtype) == x)
+            break;
+        snprintf(text, sizeof text, "%.*e", digits, above);
+        found = strtod(text, NULL);
+        if (show__rounded(found, dtype) == x)
+            break;
+        found = x;
+    }
+    if (kind == 'f')
+        digits -= (int)strtol(show__split(x, 'e', digits).exponent + 1, NULL, 10);
+    if (digits < least)
+        return show__split(x, kind, least);
+    if (digits > show__precision)
+        n = show__split(x, kind, show__precision);
+    else
+        n = show__split(found, kind, digits < 0 ? 0 : digits);
+    end = strlen(n.fraction);
+    while (end > (size_t)least && n.fraction[end - 1] == '0')
+        n.fraction[--end] = 0;
+    return n;
+}
+
+/* How all elements of one matrix are written. */
+typedef struct show__format {
+    attn_dtype dtype;
+    char kind;                     /* 'f': 1.5, 'e': 1.5e+00, 'i': 2, 'b': True */
+    int whole, fraction, exponent; /* the widest of each */
+    size_t edge_rows, edge_cols;   /* how many are shown at each end, 0: all */
+} show__format;
+
+/* The index shown after i. */
+static inline size_t show__next(size_t i, size_t count, size_t edge)
+{
+    return edge && i + 1 == edge ? count - edge : i + 1;
+}
+
+static inline void show__widen(int *width, const char *text)
+{
+    if (*width < (int)strlen(text))
+        *width = (int)strlen(text);
+}
+
+/* Exponents are for numbers too large, too small or too far apart. `low` and `high`: the least and greatest absolute
+   value, zeros left out. */
+static inline char show__kind(double low, double high, attn_dtype dtype)
+{
+    double limit = dtype == ATTN_F64 ? 1e8 : dtype == ATTN_F32 ? 1e6 : dtype == ATTN_F16 ? 1e3 : 1e2;
+    if (high >= limit || low < show__rounded(1e-4, dtype))
+        return 'e';
+    return show__rounded(high / low, dtype) > 1000 ? 'e' : 'f';
+}
+
+/* Looks at every element that will be shown: first for the kind, then for the widths. */
+static inline show__format show__format_of(attn_mat m, int integers)
+{
+    show__format f = {m.dtype, 'f', 0, 0, 0, 0, 0};
+    double low = DBL_MAX, high = 0;
+    int least = 0;
+    if (m.rows && m.cols > show__threshold / m.rows) {
+        f.edge_rows = m.rows > 6 ? 3 : 0;
+        f.edge_cols = m.cols > 6 ? 3 : 0;
+    }
+    for (size_t r = 0; r < m.rows; r = show__next(r, m.rows, f.edge_rows))
+        for (size_t c = 0; c < m.cols; c = show__next(c, m.cols, f.edge_cols)) {
+            double x = attn_mat_get(m, r, c);
+            if (show__special(x)) {
+                show__widen(&least, show__special(x));
+            } else if (x != 0) {
+                if (low > fabs(x))
+                    low = fabs(x);
+                if (high < fabs(x))
+                    high = fabs(x);
+            }
+        }
+    if (m.dtype == ATTN_BOOL) {
+        f.kind = 'b';
+        f.whole = 5;
+        return f;
+    }
+    if (high > 0)
+        f.kind = show__kind(low, high, m.dtype);
+    if (integers)
+        f.kind = 'i';
+    for (size_t r = 0; r < m.rows; r = show__next(r, m.rows, f.edge_rows))
+        for (size_t c = 0; c < m.cols; c = show__next(c, m.cols, f.edge_cols)) {
+            double x = attn_mat_get(m, r, c);
+            if (!show__special(x)) {
+                show__number n = integers ? show__split(x, 'f', 0) : show__shortest(x, m.dtype, f.kind, 0);
+                show__widen(&f.whole, n.whole);
+                show__widen(&f.fraction, n.fraction);
+                show__widen(&f.exponent, n.exponent);
+            }
+        }
+    if (!integers)
+        least -= 1 + f.fraction + f.exponent;
+    if (f.whole < least)
+        f.whole = least;
+    return f;
+}
+
+/* One element, as wide as its column. */
+static inline void show__word(char *out, size_t size, double x, const show__format *f)
+{
+    int width = f->whole + (f->kind == 'f' || f->kind == 'e' ? 1 + f->fraction + f->exponent : 0);
+    if (show__special(x)) {
+        snprintf(out, size, "%*s", width, show__special(x));
+    } else if (f->kind == 'b') {
+        snprintf(out, size, "%*s", width, x != 0 ? "True" : "False");
+    } else if (f->kind == 'i') {
+        snprintf(out, size, "%*s", width, show__split(x, 'f', 0).whole);
+    } else if (f->kind == 'f') {
+        show__number n = show__shortest(x, f->dtype, 'f', 0);
+        snprintf(out, size, "%*s.%-*s", f->whole, n.whole, f->fraction, n.fraction);
+    } else { /* as many digits for all, and exponents of one width */
+        show__number n = show__shortest(x, f->dtype, 'e', f->fraction);
+        int zeros = f->exponent - (int)strlen(n.exponent);
+        snprintf(out, size, "%*s.%s%.2s%.*s%s", f->whole, n.whole, n.fraction, n.exponent, zeros, "00", n.exponent + 2);
+    }
+}
+
+/* A row being printed: blanks wait until a word follows them, so that no line ends in one. */
+typedef struct show__line {
+    size_t indent, column, blanks;
+} show__line;
+
+static inline void show__put(show__line *line, const char *word)
+{
+    size_t length = strlen(word);
+    if (line->column > line->indent) {
+        line->column++;
+        line->blanks++;
+        if (line->column + length > 75 - line->indent) {
+            printf("\n%*s", (int)line->indent, "");
+            line->column = line->indent;
+            line->blanks = 0;
+        }
+    }
+    line->column += length;
+    printf("%*s", (int)line->blanks, "");
+    for (line->blanks = 0; length && word[length - 1] == ' '; length--)
+        line->blanks++;
+    printf("%.*s", (int)length, word);
+}
+
+static inline void show__row(attn_mat m, size_t r, const show__format *f, size_t indent)
+{
+    char word[400];
+    show__line line = {indent, indent, 0};
+    putchar('[');
+    for (size_t c = 0; c < m.cols; c = show__next(c, m.cols, f->edge_cols)) {
+        show__word(word, sizeof word, attn_mat_get(m, r, c), f);
+        show__put(&line, word);
+        if (f->edge_cols && c + 1 == f->edge_cols)
+            show__put(&line, "...");
+    }
+    printf("%*s]", (int)line.blanks, "");
+}
+
+static inline void show__require(const char *name, attn_mat m)
+{
+    if (m.data || !m.rows || !m.cols)
+        return;
+    fflush(stdout);
+    fprintf(stderr, "%s: not a matrix (a range out of bounds, or no memory)\n", name);
+    exit(1);
+}
+
+static inline void show__print(const char *name, attn_mat m, int vector, int integers)
+{
+    show__format f;
+    show__require(name, m);
+    if (vector && m.cols == 1)
+        m = attn_mat_t(m);
+    if (m.rows != 1)
+        vector = 0;
+    if (vector)
+        printf("%s (%lu,)\n", name, (unsigned long)m.cols);
+    else
+        printf("%s (%lu, %lu)\n", name, (unsigned long)m.rows, (unsigned long)m.cols);
+    if (!m.rows || !m.cols) {
+        puts("[]");
+        return;
+    }
+    f = show__format_of(m, integers);
+    if (!vector)
+        putchar('[');
+    for (size_t r = 0; r < m.rows; r = show__next(r, m.rows, f.edge_rows)) {
+        if (r)
+            printf("\n ");
+        show__row(m, r, &f, vector ? 1 : 2);
+        if (f.edge_rows && r + 1 == f.edge_rows)
+            printf("\n ...");
+    }
+    puts(vector ? "" : "]");
+}
+
+static inline void show_title(const char *title)
+{
+    printf("\n== %s\n", title);
+}
+
+/* A matrix: "name (3, 4)" and [[..]]. A vector, one row or one column: "name (4,)" and [..]. _int: without points. */
+static inline void show_mat(const char *name, attn_mat m)
+{
+    show__print(name, m, 0, 0);
+}
+static inline void show_vec(const char *name, attn_mat m)
+{
+    show__print(name, m, 1, 0);
+}
+static inline void show_mat_int(const char *name, attn_mat m)
+{
+    show__print(name, m, 0, 1);
+}
+static inline void show_vec_int(const char *name, attn_mat m)
+{
+    show__print(name, m, 1, 1);
+}
+
+/* ==== Heatmaps =================================================================================================== */
+
+/* Families of colours: three run from nearly white to full, the last from dark to bright. */
+typedef enum show_colours { SHOW_PURPLE = 0, SHOW_ORANGE, SHOW_BLUE, SHOW_VIRIDIS } show_colours;
+
+/* What a heatmap looks like. Texts are UTF-8; NULL: none. */
+typedef struct show_map {
+    const char *title;
+    show_colours colours;
+    int digits;                                        /* the cells' numbers are rounded to this many after the point */
+    int bar;                                           /* 1: the scale of colours is drawn beside the cells */
+    const char *row_name, *col_name;                   /* what a row and a column stand for */
+    const char *const *row_labels, *const *col_labels; /* one for each */
+    double low, high; /* the values of the first and the last colour; equal: the least and greatest of the matrix */
+} show_map;
+
+static inline show_map show_map_of(const char *title, show_colours colours, int digits)
+{
+    show_map map = {title, colours, digits, 0, NULL, NULL, NULL, NULL, 0, 0};
+    return map;
+}
+
+/* The next character of a UTF-8 text. U+FFFD stands for what is none, or has no place in XML. */
+static inline uint32_t show__character(const char **text)
+{
+    static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
+    const unsigned char *s = (const unsigned char *)*text;
+    unsigned more = s[0] >= 0xf0 ? 3 : s[0] >= 0xe0 ? 2 : s[0] >= 0xc0 ? 1 : 0;
+    uint32_t code = more ? s[0] & (0x3fU >> more) : s[0];
+    for (unsigned i = 1; i <= more; i++) {
+        if ((s[i] & 0xc0) != 0x80) {
+            *text += i;
+            return 0xfffd;
+        }
+        code = code << 6 | (s[i] & 0x3fU);
+    }
+    *text += more + 1;
+    if (code < 0x20 || code == 0x7f || (!more && code > 0x7f) || s[0] >= 0xf8)
+        return 0xfffd;
+    if (code < least[more] || (code >= 0xd800 && code <= 0xdfff) || code > 0x10ffff || code == 0xfffe || code == 0xffff)
+        return 0xfffd;
+    return code;
+}
+
+/* The columns that a text takes: East Asian characters take two. */
+static inline int show__columns(const char *text)
+{
+    int columns = 0;
+    while (text && *text)
+        columns += show__character(&text) >= 0x2e80 ? 2 : 1;
+    return columns;
+}
+
+static inline int show__max(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static inline int show__widest(const char *const *labels, size_t count)
+{
+    int widest = 0;
+    for (size_t i = 0; labels && i < count; i++)
+        widest = show__max(widest, show__columns(labels[i]));
+    return widest;
+}
+
+/* Writes a text, for XML or for the terminal. */
+static inline void show__text(FILE *file, const char *text, int xml)
+{
+    while (text && *text) {
+        uint32_t c = show__character(&text);
+        if (xml && strchr("<>&\"'", (int)c < 0x80 ? (int)c : 'x')) {
+            fprintf(file, "&#%d;", (int)c);
+        } else if (c < 0x80) {
+            putc((int)c, file);
+        } else {
+            int last = (int)(0x80 | (c & 0x3f)), third = (int)(0x80 | (c >> 6 & 0x3f));
+            if (c < 0x800)
+                fprintf(file, "%c%c", (int)(0xc0 | c >> 6), last);
+            else if (c < 0x10000)
+                fprintf(file, "%c%c%c", (int)(0xe0 | c >> 12), third, last);
+            else
+                fprintf(file, "%c%c%c%c", (int)(0xf0 | c >> 18), (int)(0x80 | (c >> 12 & 0x3f)), third, last);
+        }
+    }
+}
+
+/* The text of a cell: `digits` after the point, an exponent from a million on, no minus before a zero. */
+typedef struct show__cell {
+    char text[64];
+} show__cell;
+
+static inline show__cell show__cell_of(double x, int digits)
+{
+    show__cell cell;
+    show__number n;
+    const char *whole = n.whole;
+    if (show__special(x)) {
+        snprintf(cell.text, sizeof cell.text, "%s", show__special(x));
+        return cell;
+    }
+    n = show__split(x, fabs(x) < 1e6 ? 'f' : 'e', digits);
+    if (!n.whole[strspn(n.whole, "-0")] && !n.fraction[strspn(n.fraction, "0")])
+        whole = "0";
+    snprintf(cell.text, sizeof cell.text, "%.16s%s%s%s", whole, digits ? "." : "", n.fraction, n.exponent);
+    return cell;
+}
+
+typedef struct show__rgb {
+    int r, g, b;
+} show__rgb;
+
+static inline show__rgb show__stop(show_colours family, int stop) /* five stops, 0 to 4 */
+{
+    static const unsigned char stops[4][5][3] = {
+        {{245, 240, 247}, {218, 187, 224}, {187, 131, 199}, {154, 72, 170}, {122, 16, 140}},
+        {{253, 244, 230}, {253, 223, 177}, {252, 200, 121}, {250, 175, 66}, {245, 148, 12}},
+        {{238, 243, 252}, {188, 209, 244}, {131, 167, 233}, {75, 121, 217}, {28, 75, 190}},
+        {{68, 1, 84}, {59, 82, 139}, {33, 145, 140}, {94, 201, 98}, {253, 231, 37}}};
+    const unsigned char *s = stops[family][stop];
+    show__rgb colour = {s[0], s[1], s[2]};
+    return colour;
+}
+
+/* x as its cell shows it. Colours follow this number: a last bit that differs between machines changes no picture. */
+static inline double show__as_shown(double x, int digits)
+{
+    char text[400];
+    if (show__special(x))
+        return x;
+    snprintf(text, sizeof text, fabs(x) < 1e6 ? "%.*f" : "%.*e", digits, x);
+    return strtod(text, NULL);
+}
+
+/* The colour of x, in steps of a thousandth between low and high, a little more than halves upwards; grey for NaN. */
+static inline show__rgb show__colour(const show_map *map, double x)
+{
+    const char *special = show__special(x);
+    double shown = show__as_shown(x, map->digits), range = map->high / 2 - map->low / 2;
+    double way = special ? special[0] == 'i' : range > 0 ? (shown / 2 - map->low / 2) / range : 0.5;
+    int t = way >= 1 ? 1000 : way > 0 ? (int)(1000 * way + 0.500001) : 0;
+    int stop = t < 1000 ? t / 250 : 3, part = t - 250 * stop;
+    show__rgb a = show__stop(map->colours, stop), b = show__stop(map->colours, stop + 1), grey = {200, 200, 200};
+    if (special && special[0] == 'n')
+        return grey;
+    a.r = (a.r * (250 - part) + b.r * part + 125) / 250;
+    a.g = (a.g * (250 - part) + b.g * part + 125) / 250;
+    a.b = (a.b * (250 - part) + b.b * part + 125) / 250;
+    return a;
+}
+
+/* 1 where dark text stands out better than white: a luminance (squares for the usual power 2.2) above 0.27. */
+static inline int show__is_light(show__rgb c)
+{
+    return 2126L * c.r * c.r + 7152L * c.g * c.g + 722L * c.b * c.b > 175567500L;
+}
+
+/* Settles the digits and the range of colours; returns the width of the widest cell text. */
+static inline int show__measure(attn_mat m, show_map *map)
+{
+    double low = DBL_MAX, high = -DBL_MAX;
+    int widest = 0;
+    map->digits = map->digits < 0 ? 0 : map->digits > 17 ? 17 : map->digits;
+    for (size_t r = 0; r < m.rows; r++)
+        for (size_t c = 0; c < m.cols; c++) {
+            double x = show__as_shown(attn_mat_get(m, r, c), map->digits);
+            widest = show__max(widest, (int)strlen(show__cell_of(x, map->digits).text));
+            if (show__special(x))
+                continue;
+            if (x < low)
+                low = x;
+            if (x > high)
+                high = x;
+        }
+    if (!(map->low < map->high) && low <= high) {
+        map->low = low;
+        map->high = high;
+    }
+    return widest;
+}
+
+/* Escape sequences: only in a terminal that has them and whose owner does not mind (no-color.org). */
+static inline int show__has_colours(void)
+{
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    return SHOW__ISATTY() && !(no && *no) && !(term && strcmp(term, "dumb") == 0);
+}
+
+static inline int show__cube(int level) /* 0..255 to the 6 levels of the 256-colour cube */
+{
+    return level < 48 ? 0 : level < 115 ? 1 : (level - 35) / 40;
+}
+
+/* A text in the middle of `width` columns, padded on its right too if asked. */
+static inline void show__centred(const char *text, int width, int pad)
+{
+    int left = (width - show__columns(text)) / 2, right = width - show__columns(text) - left;
+    printf("%*s", left, "");
+    show__text(stdout, text, 0);
+    if (pad)
+        printf("%*s", right, "");
+}
+
+/* The heatmap in the terminal: colour blocks with the numbers on them, or the numbers alone. */
+static inline void show__blocks(attn_mat m, const show_map *map, int widest)
+{
+    const char *term = getenv("COLORTERM");
+    int colours = show__has_colours(), full = term && (strcmp(term, "truecolor") == 0 || strcmp(term, "24bit") == 0);
+    int label_width = show__widest(map->row_labels, m.rows);
+    int width = show__max(widest, show__widest(map->col_labels, m.cols)) + 2;
+    printf(map->title ? "heatmap: " : "heatmap");
+    show__text(stdout, map->title, 0);
+    if (map->row_name && map->col_name) {
+        printf(" (rows: ");
+        show__text(stdout, map->row_name, 0);
+        printf("; columns: ");
+        show__text(stdout, map->col_name, 0);
+        putchar(')');
+    }
+    putchar('\n');
+    if (map->col_labels) {
+        printf("%*s", label_width + 2, "");
+        for (size_t c = 0; c < m.cols; c++)
+            show__centred(map->col_labels[c], width, c + 1 < m.cols);
+        putchar('\n');
+    }
+    for (size_t r = 0; r < m.rows; r++) {
+        const char *label = map->row_labels ? map->row_labels[r] : "";
+        printf("%*s", label_width - show__columns(label), "");
+        show__text(stdout, label, 0);
+        printf("  ");
+        for (size_t c = 0; c < m.cols; c++) {
+            double x = attn_mat_get(m, r, c);
+            show__rgb b = show__colour(map, x);
+            int code = 16 + 36 * show__cube(b.r) + 6 * show__cube(b.g) + show__cube(b.b);
+            if (colours && full)
+                printf("\033[48;2;%d;%d;%d", b.r, b.g, b.b);
+            else if (colours)
+                printf("\033[48;5;%d", code);
+            if (colours)
+                printf(";38;5;%dm", show__is_light(b) ? 16 : 231);
+            show__centred(show__cell_of(x, map->digits).text, width, colours || c + 1 < m.cols);
+            if (colours)
+                printf("\033[0m");
+        }
+        putchar('\n');
+    }
+}
+
+/* One <text>; anchor: "start", "middle" or "end". */
+static inline void show__svg_text(FILE *file, int x, int y, const char *anchor, const char *more, const char *text)
+{
+    fprintf(file, "<text x=\"%d\" y=\"%d\" text-anchor=\"%s\"%s>", x, y, anchor, more);
+    show__text(file, text, 1);
+    fprintf(file, "</text>\n");
+}
+
+/* Where everything is in a picture. The widths of texts are guessed with room to spare: 9 a character, 11 in titles. */
+typedef struct show__layout {
+    int rows, cols, cell_width, cell_height, left, top, grid_width, grid_height, width, height;
+} show__layout;
+
+static inline show__layout show__layout_of(attn_mat m, const show_map *map, int widest)
+{
+    show__layout at;
+    int row_labels = show__widest(map->row_labels, m.rows), title = 48 + 11 * show__columns(map->title);
+    at.rows = (int)m.rows;
+    at.cols = (int)m.cols;
+    at.cell_width = show__max(76, 22 + 9 * show__max(widest, show__widest(map->col_labels, m.cols)));
+    at.cell_height = 46;
+    at.left = 24 + (map->row_name ? 26 : 0) + (map->row_labels ? 12 + 9 * row_labels : 0);
+    at.top = 22 + (map->title ? 34 : 0) + (map->col_name ? 24 : 0) + (map->col_labels ? 26 : 0);
+    at.grid_width = at.cols * at.cell_width;
+    at.grid_height = at.rows * at.cell_height;
+    at.width = at.left + at.grid_width + (map->bar ? 64 + 8 * widest : 24);
+    at.height = at.top + at.grid_height + 24;
+    if (at.width < title) {
+        at.left += (title - at.width) / 2;
+        at.width = title;
+    }
+    return at;
+}
+
+/* The title above all, names of rows and columns in grey, labels in black. */
+static inline void show__svg_names(FILE *file, const show_map *map, const show__layout *at)
+{
+    const char *grey = " font-size=\"13\" fill=\"#777\"";
+    const char *bold = " font-size=\"17\" font-weight=\"600\"";
+    if (map->title)
+        show__svg_text(file, at->width / 2, 36, "middle", bold, map->title);
+    if (map->col_name) {
+        int y = at->top - (map->col_labels ? 36 : 10);
+        show__svg_text(file, at->left + at->grid_width / 2, y, "middle", grey, map->col_name);
+    }
+    if (map->row_name) {
+        fprintf(file, "<g transform=\"translate(32 %d) rotate(-90)\">\n", at->top + at->grid_height / 2);
+        show__svg_text(file, 0, 0, "middle", grey, map->row_name);
+        fprintf(file, "</g>\n");
+    }
+    for (int c = 0; map->col_labels && c < at->cols; c++) {
+        int x = at->left + c * at->cell_width + at->cell_width / 2;
+        show__svg_text(file, x, at->top - 10, "middle", "", map->col_labels[c]);
+    }
+    for (int r = 0; map->row_labels && r < at->rows; r++) {
+        int y = at->top + r * at->cell_height + at->cell_height / 2 + 5;
+        show__svg_text(file, at->left - 10, y, "end", "", map->row_labels[r]);
+    }
+}
+
+/* A rectangle and a number for every element, with a white line around. */
+static inline void show__svg_cells(FILE *file, attn_mat m, const show_map *map, const show__layout *at)
+{
+    for (int r = 0; r < at->rows; r++)
+        for (int c = 0; c < at->cols; c++) {
+            double value = attn_mat_get(m, (size_t)r, (size_t)c);
+            show__rgb fill = show__colour(map, value);
+            const char *ink = show__is_light(fill) ? " fill=\"#1a1a1a\"" : " fill=\"#fff\"";
+            int x = at->left + c * at->cell_width, y = at->top + r * at->cell_height;
+            fprintf(file, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"", x, y, at->cell_width, at->cell_height);
+            fprintf(file, " fill=\"#%02x%02x%02x\" stroke=\"#fff\"/>\n", fill.r, fill.g, fill.b);
+            show__svg_text(file, x + at->cell_width / 2, y + at->cell_height / 2 + 5, "middle", ink,
+                           show__cell_of(value, map->digits).text);
+        }
+}
+
+/* The scale of colours, as tall as the cells, between its two values. */
+static inline void show__svg_bar(FILE *file, const show_map *map, const show__layout *at)
+{
+    int x = at->left + at->grid_width + 20, id = (int)map->colours;
+    fprintf(file, "<defs><linearGradient id=\"scale%d\" x1=\"0\" y1=\"1\" x2=\"0\" y2=\"0\">", id);
+    for (int stop = 0; stop < 5; stop++) {
+        show__rgb c = show__stop(map->colours, stop);
+        fprintf(file, "<stop offset=\"%d%%\" stop-color=\"#%02x%02x%02x\"/>", 25 * stop, c.r, c.g, c.b);
+    }
+    fprintf(file, "</linearGradient></defs>\n<rect x=\"%d\" y=\"%d\" width=\"14\" height=\"%d\"", x, at->top,
+            at->grid_height);
+    fprintf(file, " fill=\"url(#scale%d)\"/>\n<g font-size=\"12\" fill=\"#555\">\n", id);
+    show__svg_text(file, x + 20, at->top + 10, "start", "", show__cell_of(map->high, map->digits).text);
+    show__svg_text(file, x + 20, at->top + at->grid_height, "start", "", show__cell_of(map->low, map->digits).text);
+    fprintf(file, "</g>\n");
+}
+
+static inline void show__svg(FILE *file, attn_mat m, const show_map *map, int widest)
+{
+    show__layout at = show__layout_of(m, map, widest);
+    fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\"",
+            at.width, at.height, at.width, at.height);
+    fprintf(file, " role=\"img\" font-size=\"14\" fill=\"#333\"");
+    fprintf(file,
+            " font-family=\"system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif\">\n");
+    fprintf(file, "<title>");
+    show__text(file, map->title ? map->title : "Heatmap", 1);
+    fprintf(file, "</title>\n<desc>%d x %d numbers, rounded to %d digits after the point</desc>\n", at.rows, at.cols,
+            map->digits);
+    fprintf(file, "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", at.width, at.height);
+    show__svg_names(file, map, &at);
+    show__svg_cells(file, m, map, &at);
+    if (map->bar)
+        show__svg_bar(file, map, &at);
+    fprintf(file, "</svg>\n");
+}
+
+static inline void show__file_failed(const char *path, const char *part)
+{
+    int reason = errno;
+    if (part)
+        remove(part);
+    fflush(stdout);
+    fprintf(stderr, "cannot write %s: %s\n", path, strerror(reason));
+    exit(1);
+}
+
+/* Draws m in the terminal, and into the file directory/name. The file appears whole or, with a message and exit code 1,
+   not at all: it is written under another name first. */
+static inline void show_heatmap(const char *directory, const char *name, attn_mat m, const show_map *options)
+{
+    show_map map = *options;
+    size_t size = strlen(directory) + strlen(name) + 2;
+    char *path = (char *)malloc(size), *part = (char *)malloc(size + 5);
+    FILE *file;
+    int widest, failed;
+    show__require(name, m);
+    if (!path || !part || !m.rows || !m.cols || m.rows > 1000 || m.cols > 1000) {
+        fprintf(stderr, "%s: a heatmap has 1 to 1000 rows and columns\n", name);
+        exit(1);
+    }
+    widest = show__measure(m, &map);
+    show__blocks(m, &map, widest);
+    snprintf(path, size, "%s/%s", directory, name);
+    snprintf(part, size + 5, "%s.part", path);
+    file = fopen(part, "wb");
+    if (!file)
+        show__file_failed(path, NULL);
+    show__svg(file, m, &map, widest);
+    failed = ferror(file);
+    if (fclose(file) != 0 || failed)
+        show__file_failed(path, part);
+#ifdef _WIN32
+    remove(path); /* rename does not replace here */
+#endif
+    if (rename(part, path) != 0)
+        show__file_failed(path, part);
+    printf("picture: %s\n", name);
+    free(part);
+    free(path);
+}
+
+#endif /* SHOW_H */

@@ -1,0 +1,226 @@
+/* Timing side by side, and the peak of this machine: what every benchmark here is measured with.
+
+   Absolute times drift with the clock of the machine and with its other work, so the benchmarks print ratios alone.
+   Contestants run in turn, ROUNDS times over; each round gives one ratio, and the median of those is the result. */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <pthread.h>
+#include "attn.h"
+
+/* ==== Contestants ================================================================================================= */
+
+enum { ROUNDS = 11, CONTESTANTS = 8 };
+
+typedef struct contestant {
+    void (*run)(void *arg);
+    void *arg;
+    double work;            /* of one run, in whatever unit the ratio is about: flop, bytes, elements */
+    int wall;               /* measure by the clock on the wall: for more than one thread */
+    double seconds[ROUNDS]; /* of one run, in each round */
+} contestant;
+
+/* The time of this thread, which other programs on the machine do not add to; or the time on the wall. */
+static double seconds_now(int wall)
+{
+    struct timespec t;
+    clock_gettime(wall ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double seconds_of(const contestant *c, long runs)
+{
+    double start = seconds_now(c->wall);
+    long i;
+    for (i = 0; i < runs; i++)
+        c->run(c->arg);
+    return seconds_now(c->wall) - start;
+}
+
+/* Times the contestants in turn. A turn is as many runs as take 2 milliseconds, at least one. */
+static void race(contestant *c, size_t count)
+{
+    long runs[CONTESTANTS];
+    size_t i;
+    int round;
+
+    for (i = 0; i < count; i++) {
+        seconds_of(&c[i], 1);
+        for (runs[i] = 1; seconds_of(&c[i], runs[i]) < 0.002;)
+            runs[i] *= 2;
+    }
+    for (round = 0; round < ROUNDS; round++)
+        for (i = 0; i < count; i++)
+            c[i].seconds[round] = seconds_of(&c[i], runs[i]) / (double)runs[i];
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median over the rounds of rate a / rate b, where a rate is work per second. */
+static double ratio(const contestant *a, const contestant *b)
+{
+    double r[ROUNDS];
+    int i;
+    for (i = 0; i < ROUNDS; i++)
+        r[i] = a->work / a->seconds[i] * b->seconds[i] / b->work;
+    qsort(r, ROUNDS, sizeof r[0], compare_doubles);
+    return r[ROUNDS / 2];
+}
+
+/* ==== The peak: nothing but fused multiply-adds, on 12 independent accumulators (24 on AArch64) =================== */
+
+enum { PEAK_LOOPS = 20000 };
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define ACCUMULATORS 12
+#define FMA_LOOP(instruction, reg)                                                                                     \
+    __asm__ volatile(".irp r,0,1,2,3,4,5,6,7,8,9,10,11,14,15\n\tvxorps %%xmm\\r,%%xmm\\r,%%xmm\\r\n\t.endr\n"          \
+                     "1:\n\t"                                                                                          \
+                     ".irp r,0,1,2,3,4,5,6,7,8,9,10,11\n\t" instruction " %%" reg "14,%%" reg "15,%%" reg              \
+                     "\\r\n\t.endr\n\t"                                                                                \
+                     "dec %0\n\tjnz 1b\n\tvzeroupper"                                                                  \
+                     : "+r"(loops)                                                                                     \
+                     :                                                                                                 \
+                     : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",  \
+                       "xmm11", "xmm14", "xmm15")
+#elif defined(__aarch64__) && defined(__GNUC__)
+#define ACCUMULATORS 24
+#define FMA_LOOP(instruction, lanes)                                                                                   \
+    __asm__ volatile("movi v30.4s,#0\n\tmovi v31.4s,#0\n"                                                              \
+                     "1:\n\t"                                                                                          \
+                     ".irp r,0,1,2,3,4,5,6,7,16,17,18,19,20,21,22,23,24,25,26,27,28,29,8,9\n\t" instruction            \
+                     " v\\r\\()." lanes ",v30." lanes ",v31." lanes "\n\t.endr\n\t"                                    \
+                     "subs %0,%0,#1\n\tb.ne 1b"                                                                        \
+                     : "+r"(loops)                                                                                     \
+                     :                                                                                                 \
+                     : "cc", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v16", "v17", "v18", "v19",   \
+                       "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31")
+#endif
+
+typedef struct peak {
+    attn_isa isa;
+    attn_dtype dtype;
+} peak;
+
+/* Elements of dtype in a vector of isa; 0 where this file has no loop for it. */
+static size_t lanes_of(attn_isa isa, attn_dtype dtype)
+{
+    size_t bytes = 0;
+#if defined(__x86_64__) && defined(FMA_LOOP)
+    if (isa == ATTN_ISA_AVX512)
+        bytes = 64;
+    if (isa == ATTN_ISA_AVX2)
+        bytes = 32;
+#elif defined(FMA_LOOP)
+    if (isa == ATTN_ISA_NEON)
+        bytes = 16;
+#endif
+    (void)isa;
+    return bytes / (dtype == ATTN_F64 ? 8 : 4);
+}
+
+static void run_peak(void *arg)
+{
+    const peak *p = (const peak *)arg;
+    long loops = PEAK_LOOPS;
+#if defined(__x86_64__) && defined(FMA_LOOP)
+    if (p->isa == ATTN_ISA_AVX512 && p->dtype == ATTN_F64)
+        FMA_LOOP("vfmadd231pd", "zmm");
+    else if (p->isa == ATTN_ISA_AVX512)
+        FMA_LOOP("vfmadd231ps", "zmm");
+    else if (p->dtype == ATTN_F64)
+        FMA_LOOP("vfmadd231pd", "ymm");
+    else
+        FMA_LOOP("vfmadd231ps", "ymm");
+#elif defined(FMA_LOOP)
+    if (p->dtype == ATTN_F64)
+        FMA_LOOP("fmla", "2d");
+    else
+        FMA_LOOP("fmla", "4s");
+#endif
+    (void)p;
+    (void)loops;
+}
+
+/* The flop of one run_peak. */
+static double peak_work(const peak *p)
+{
+#ifdef FMA_LOOP
+    return 2.0 * PEAK_LOOPS * ACCUMULATORS * (double)lanes_of(p->isa, p->dtype);
+#else
+    (void)p;
+    return 1;
+#endif
+}
+
+/* ==== Two threads ================================================================================================= */
+
+typedef struct thread_task {
+    void (*task)(void *arg, size_t index);
+    void *arg;
+    size_t index;
+} thread_task;
+
+static void *thread_main(void *arg)
+{
+    const thread_task *t = (const thread_task *)arg;
+    t->task(t->arg, t->index);
+    return NULL;
+}
+
+/* An attn_parallel run for width 2: one thread more, for task 1. */
+static void run_on_two_threads(void *user, size_t count, void (*task)(void *arg, size_t index), void *arg)
+{
+    thread_task second = {task, arg, 1};
+    pthread_t thread;
+    int started = count > 1 && pthread_create(&thread, NULL, thread_main, &second) == 0;
+    (void)user;
+    if (count > 0)
+        task(arg, 0);
+    if (started)
+        pthread_join(thread, NULL);
+    else if (count > 1)
+        task(arg, 1);
+}
+
+/* ==== Data ======================================================================================================== */
+
+static void *bench_alloc(size_t bytes)
+{
+    void *p = NULL;
+    if (posix_memalign(&p, 4096, bytes + 4096) != 0) {
+        fprintf(stderr, "bench: out of memory\n");
+        exit(1);
+    }
+    memset(p, 0, bytes);
+    return p;
+}
+
+/* A matrix of numbers between -1 and 1: another one in each call, the same ones in every run. */
+static attn_mat bench_matrix(attn_dtype dtype, size_t rows, size_t cols)
+{
+    attn_mat m = attn_mat_of(bench_alloc(rows * cols * 8), dtype, rows, cols);
+    static uint32_t state = 12345;
+    size_t i;
+    for (i = 0; i < rows * cols; i++) {
+        double x;
+        state = state * 1664525u + 1013904223u;
+        x = (double)(state >> 8) / (1 << 23) - 1;
+        if (dtype == ATTN_F32)
+            ((float *)m.data)[i] = (float)x;
+        else
+            ((double *)m.data)[i] = x;
+    }
+    return m;
+}
+
+#endif

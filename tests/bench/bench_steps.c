@@ -1,0 +1,307 @@
+/* How fast attn_matmul and attn_softmax are, as ratios against peers of the same run:
+
+   - the peak: fused multiply-adds alone, with the same vectors on the same core;
+   - OpenBLAS on one thread, if this machine has it (Debian: libopenblas0);
+   - for softmax, memcpy of the matrix, a plain C loop, and that loop with libmvec's vector exponential.
+
+   Bars for f32 at 512 x 512 x 512: 70 % of OpenBLAS with AVX-512, 70 % of the peak with AVX2 and with NEON. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <math.h>
+#define ATTN_IMPLEMENTATION
+#include "attn.h"
+#include "bench.h"
+#include "peer.h"
+
+static const attn_isa ISAS[] = {ATTN_ISA_AVX512, ATTN_ISA_AVX2, ATTN_ISA_NEON};
+enum { ISA_COUNT = sizeof ISAS / sizeof ISAS[0] };
+
+static int bars, bars_met;
+
+static const char *bar(double value, double least)
+{
+    static char text[32];
+    bars++;
+    bars_met += value >= least;
+    snprintf(text, sizeof text, "%.0f %%: %s", 100 * least, value >= least ? "met" : "MISSED");
+    return text;
+}
+
+/* ==== OpenBLAS ==================================================================================================== */
+
+typedef void (*sgemm_fn)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
+                         const float *b, int ldb, float beta, float *c, int ldc);
+typedef void (*dgemm_fn)(int order, int ta, int tb, int m, int n, int k, double alpha, const double *a, int lda,
+                         const double *b, int ldb, double beta, double *c, int ldc);
+static sgemm_fn sgemm;
+static dgemm_fn dgemm;
+
+static void load_openblas(void)
+{
+    void *library, *s, *d;
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    /* OpenBLAS takes CPUs newer than itself for old ones: tell it about AVX-512, whatever the environment says. */
+    if (attn_isa_available(ATTN_ISA_AVX512))
+        setenv("OPENBLAS_CORETYPE", "SkylakeX", 1);
+    library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    s = library ? dlsym(library, "cblas_sgemm") : NULL;
+    d = library ? dlsym(library, "cblas_dgemm") : NULL;
+    memcpy(&sgemm, &s, sizeof s);
+    memcpy(&dgemm, &d, sizeof d);
+    if (!s || !d)
+        printf("OpenBLAS not found, skipped.\n");
+}
+
+/* ==== Matmul ====================================================================================================== */
+
+typedef struct matmul {
+    attn_mat out, a, b; /* b is the view that is multiplied: K x N, of N x K data where b_transposed */
+    int b_transposed;
+    attn_ctx ctx;
+} matmul;
+
+static void run_matmul(void *arg)
+{
+    matmul *m = (matmul *)arg;
+    if (attn_matmul_ctx(m->out, m->a, m->b, 1, &m->ctx) != ATTN_OK) {
+        fprintf(stderr, "bench: attn_matmul_ctx failed\n");
+        exit(1);
+    }
+}
+
+static void run_openblas(void *arg)
+{
+    enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
+    matmul *m = (matmul *)arg;
+    int rows = (int)m->a.rows, inner = (int)m->a.cols, cols = (int)m->b.cols;
+    int trans = m->b_transposed ? TRANS : NO_TRANS, ldb = m->b_transposed ? inner : cols;
+    if (m->out.dtype == ATTN_F32)
+        sgemm(ROW_MAJOR, NO_TRANS, trans, rows, cols, inner, 1, (float *)m->a.data, inner, (float *)m->b.data, ldb, 0,
+              (float *)m->out.data, cols);
+    else
+        dgemm(ROW_MAJOR, NO_TRANS, trans, rows, cols, inner, 1, (double *)m->a.data, inner, (double *)m->b.data, ldb, 0,
+              (double *)m->out.data, cols);
+}
+
+/* A few elements of the product against a plain sum: a wrong result has no speed. */
+static void check_product(const matmul *m)
+{
+    double tolerance = (m->out.dtype == ATTN_F32 ? 1e-6 : 1e-14) * sqrt((double)m->a.cols) * 4;
+    size_t i, k;
+    for (i = 0; i < 7; i++) {
+        size_t r = i * (m->out.rows - 1) / 6, c = (6 - i) * (m->out.cols - 1) / 6;
+        double sum = 0;
+        for (k = 0; k < m->a.cols; k++)
+            sum += attn_mat_get(m->a, r, k) * attn_mat_get(m->b, k, c);
+        if (!(fabs(sum - attn_mat_get(m->out, r, c)) <= tolerance)) {
+            fprintf(stderr, "bench: wrong product\n");
+            exit(1);
+        }
+    }
+}
+
+/* Who runs for one shape: the product with each instruction set, their peaks, the product with the best one on two
+   threads, and OpenBLAS. The contestants stand in this order. */
+typedef struct match {
+    matmul products[ISA_COUNT + 2];
+    peak peaks[ISA_COUNT];
+    contestant c[CONTESTANTS];
+    size_t isas, count;
+} match;
+
+static void enter(match *t, void (*run)(void *arg), void *arg, double work)
+{
+    contestant *c = &t->c[t->count++];
+    c->run = run;
+    c->arg = arg;
+    c->work = work;
+}
+
+static void set_up(match *t, matmul product)
+{
+    double work = 2.0 * (double)product.a.rows * (double)product.a.cols * (double)product.b.cols;
+    size_t i;
+
+    memset(t, 0, sizeof *t);
+    for (i = 0; i < ISA_COUNT + 2; i++)
+        t->products[i] = product;
+    for (i = 0; i < ISA_COUNT; i++)
+        if (attn_isa_available(ISAS[i]) && lanes_of(ISAS[i], product.out.dtype) > 0) {
+            t->products[t->isas].ctx.isa = ISAS[i];
+            t->peaks[t->isas].isa = ISAS[i];
+            t->peaks[t->isas++].dtype = product.out.dtype;
+        }
+    for (i = 0; i < t->isas; i++)
+        enter(t, run_matmul, &t->products[i], work);
+    for (i = 0; i < t->isas; i++)
+        enter(t, run_peak, &t->peaks[i], peak_work(&t->peaks[i]));
+    t->products[t->isas].ctx.parallel.run = run_on_two_threads;
+    t->products[t->isas].ctx.parallel.width = 2;
+    enter(t, run_matmul, &t->products[t->isas], work);
+    t->c[t->count - 1].wall = 1;
+    if (sgemm && dgemm)
+        enter(t, run_openblas, &t->products[t->isas + 1], work);
+}
+
+static void print_match(const match *t, int barred)
+{
+    const contestant *product = t->c, *peaks = t->c + t->isas, *two = peaks + t->isas, *openblas = two + 1;
+    int have_openblas = t->c + t->count > openblas;
+    size_t i;
+
+    for (i = 0; i < t->isas; i++)
+        printf("%9.0f %%", 100 * ratio(&product[i], &peaks[i]));
+    if (have_openblas)
+        printf("%9.0f %%", 100 * ratio(product, openblas));
+    else
+        printf("%11s", "-");
+    printf("%9.2f x", ratio(two, product));
+    for (i = 0; i < t->isas && barred; i++)
+        if (t->peaks[i].isa != ATTN_ISA_AVX512)
+            printf("   %s of peak, %s", attn_isa_string(t->peaks[i].isa), bar(ratio(&product[i], &peaks[i]), 0.7));
+        else if (have_openblas)
+            printf("   avx512 of OpenBLAS, %s", bar(ratio(product, openblas), 0.7));
+    printf("\n");
+    fflush(stdout);
+}
+
+/* One line of a table: a rows x inner matrix times an inner x cols one. */
+static void bench_matmul(attn_dtype dtype, int b_transposed, size_t rows, size_t inner, size_t cols)
+{
+    attn_mat data = bench_matrix(dtype, b_transposed ? cols : inner, b_transposed ? inner : cols);
+    matmul product;
+    match t;
+    size_t i;
+
+    memset(&product, 0, sizeof product);
+    product.a = bench_matrix(dtype, rows, inner);
+    product.b = b_transposed ? attn_mat_t(data) : data;
+    product.b_transposed = b_transposed;
+    product.out = bench_matrix(dtype, rows, cols);
+    set_up(&t, product);
+    for (i = 0; i < t.isas; i++) {
+        run_matmul(&t.products[i]);
+        check_product(&t.products[i]);
+    }
+    if (t.isas > 0) {
+        race(t.c, t.count);
+        printf("%5lu x%5lu x%5lu", (unsigned long)rows, (unsigned long)inner, (unsigned long)cols);
+        print_match(&t, dtype == ATTN_F32 && !b_transposed && rows == 512 && inner == 512 && cols == 512);
+    }
+    free(product.a.data);
+    free(product.out.data);
+    free(data.data);
+}
+
+static void bench_matmuls(attn_dtype dtype, int b_transposed)
+{
+    static const size_t squares[] = {4, 16, 64, 127, 128, 256, 512, 513, 1024};
+    size_t i;
+
+    printf("\nmatmul %s, out = %s: speed relative to\n%19s", dtype == ATTN_F32 ? "f32" : "f64",
+           b_transposed ? "a b^T" : "a b", "M     K     N ");
+    for (i = 0; i < ISA_COUNT; i++)
+        if (attn_isa_available(ISAS[i]))
+            printf("%6s peak", attn_isa_string(ISAS[i]));
+    printf("%11s%11s   bar\n", "OpenBLAS", "2 threads");
+
+    for (i = 0; i < sizeof squares / sizeof squares[0]; i++)
+        bench_matmul(dtype, b_transposed, squares[i], squares[i], squares[i]);
+    bench_matmul(dtype, b_transposed, 1, 4096, 4096);
+    bench_matmul(dtype, b_transposed, 512, 64, 512);
+    bench_matmul(dtype, b_transposed, 512, 512, 64);
+}
+
+/* ==== Softmax ===================================================================================================== */
+
+typedef struct softmax {
+    attn_mat out, in;
+    attn_ctx ctx;
+} softmax;
+
+static void run_softmax(void *arg)
+{
+    softmax *s = (softmax *)arg;
+    if (attn_softmax_ctx(s->out, s->in, &s->ctx) != ATTN_OK) {
+        fprintf(stderr, "bench: attn_softmax_ctx failed\n");
+        exit(1);
+    }
+}
+
+static void run_softmax_plain(void *arg)
+{
+    softmax *s = (softmax *)arg;
+    softmax_plain((float *)s->out.data, (const float *)s->in.data, s->in.rows, s->in.cols,
+                  4 * lanes_of(s->ctx.isa, ATTN_F32));
+}
+
+static void run_softmax_fast(void *arg)
+{
+    softmax *s = (softmax *)arg;
+    softmax_fast((float *)s->out.data, (const float *)s->in.data, s->in.rows, s->in.cols,
+                 4 * lanes_of(s->ctx.isa, ATTN_F32));
+}
+
+static void run_memcpy(void *arg)
+{
+    softmax *s = (softmax *)arg;
+    memcpy(s->out.data, s->in.data, s->in.rows * s->in.cols * sizeof(float));
+}
+
+static void bench_softmax(attn_isa isa, size_t rows, size_t cols)
+{
+    softmax s, two_threads;
+    contestant c[5];
+    size_t i;
+
+    memset(&s, 0, sizeof s);
+    memset(c, 0, sizeof c);
+    s.in = bench_matrix(ATTN_F32, rows, cols);
+    s.out = bench_matrix(ATTN_F32, rows, cols);
+    s.ctx.isa = isa;
+    two_threads = s;
+    two_threads.ctx.parallel.run = run_on_two_threads;
+    two_threads.ctx.parallel.width = 2;
+    for (i = 0; i < 5; i++) {
+        c[i].arg = &s;
+        c[i].work = 1;
+    }
+    c[0].run = run_softmax;
+    c[1].run = run_memcpy;
+    c[2].run = run_softmax_fast;
+    c[3].run = run_softmax_plain;
+    c[4].run = run_softmax;
+    c[4].arg = &two_threads;
+    c[4].wall = 1;
+    race(c, 5);
+
+    printf("%7lu x %5lu%8s", (unsigned long)rows, (unsigned long)cols, attn_isa_string(isa));
+    printf("%9.0f %%%9.2f x%9.2f x%9.2f x\n", 100 * ratio(&c[0], &c[1]), ratio(&c[0], &c[2]), ratio(&c[0], &c[3]),
+           ratio(&c[4], &c[0]));
+    fflush(stdout);
+    free(s.in.data);
+    free(s.out.data);
+}
+
+int main(void)
+{
+    size_t i;
+
+    printf("Ratios of speeds, medians of %d rounds in which the contestants take turns, on one thread.\n", ROUNDS);
+    load_openblas();
+    bench_matmuls(ATTN_F32, 0);
+    bench_matmuls(ATTN_F32, 1);
+    bench_matmuls(ATTN_F64, 0);
+    bench_matmuls(ATTN_F64, 1);
+
+    printf("\nsoftmax f32: speed relative to\n%15s%8s%11s%11s%11s%11s\n", "rows x cols", "", "memcpy", "libmvec",
+           "plain C", "2 threads");
+    for (i = 0; i < ISA_COUNT; i++)
+        if (attn_isa_available(ISAS[i])) {
+            bench_softmax(ISAS[i], 16, 1024);
+            bench_softmax(ISAS[i], 1024, 1024);
+            bench_softmax(ISAS[i], 64, 32768);
+        }
+    printf("\n%d of %d bars met\n", bars_met, bars);
+    return 0;
+}

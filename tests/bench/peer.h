@@ -1,0 +1,12 @@
+/* Softmax of each row as a plain loop. The same source twice: as any compiler must take it, and with -ffast-math, where
+   gcc and glibc make the exponential a vector function (libmvec). vector_bytes: 64 or 32 for AVX-512 or AVX2, which
+   this CPU must have; else what the compiler takes by itself. */
+#ifndef PEER_H
+#define PEER_H
+
+#include <stddef.h>
+
+void softmax_plain(float *out, const float *in, size_t rows, size_t cols, size_t vector_bytes);
+void softmax_fast(float *out, const float *in, size_t rows, size_t cols, size_t vector_bytes);
+
+#endif

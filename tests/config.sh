@@ -1,0 +1,225 @@
+#!/bin/sh
+# Checks of the library from outside, as programs embed it. Run from the top of the tree, after `make`:
+#
+#     sh tests/config.sh PART...
+#
+#     program    the test program, with the checks it counts itself
+#     pictures   the notebooks run, and draw the committed pictures byte for byte
+#     readme     every ```c block of README.md is a program that compiles and runs
+#     quick      embedding: a few seconds, the compiler CC alone; a missing tool is a skip
+#     full       embedding: gcc and clang, every standard and configuration; a missing tool is a failure
+#
+# Prints a line for each check and, last, how many passed and failed. Environment: CC, RUN and B as in the Makefile.
+
+CC=${CC:-cc} RUN=${RUN:-} B=${B:-build}
+top=$PWD
+config=$top/tests/config
+work=$(mkdir -p "$B" && cd "$B" && pwd)/config
+warnings='-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror'
+passed=0 failed=0 level=quick
+
+# ==== Counting ====================================================================================================
+
+ok()   { passed=$((passed + 1)); echo "ok $1"; }
+fail() { failed=$((failed + 1)); echo "FAIL $1"; }
+
+# check NAME COMMAND...: the command succeeds. What it printed shows only when it does not.
+check() {
+    title=$1; shift
+    "$@" > "$work/output" 2>&1 && ok "$title" && return
+    fail "$title"
+    sed -n '1,20s/^/    /p' "$work/output"
+    return 1
+}
+
+# refuses NAME TEXT COMMAND...: the command fails, and says TEXT.
+refuses() {
+    title=$1 text=$2; shift 2
+    if ! "$@" > "$work/output" 2>&1 && grep -q "$text" "$work/output"; then ok "$title"; else fail "$title"; fi
+}
+
+# silent COMMAND...: it prints nothing.
+silent() { printed=$("$@" 2>&1); [ -z "$printed" ] || { echo "$printed"; return 1; }; }
+
+# have TOOL: whether it is there.
+have() {
+    command -v "$1" > /dev/null && return
+    if [ "$level" = full ]; then fail "$1 is installed"; else echo "skip $1 is not installed"; fi
+    return 1
+}
+
+run() { $RUN "$@"; }
+
+# compile COMMAND...: a compiler call that sees the header, from a directory that does not hold it.
+compile() { (cd "$work" && "$@" -I"$top" -I"$config"); }
+
+# program NAME COMMAND...: a compiler call makes a program, which finds the right answer.
+program() {
+    name=$1; shift
+    check "$name" compile "$@" -o "$work/a.out" -lm && check "$name: answer" run "$work/a.out"
+}
+
+# ==== The test program, the pictures, README ======================================================================
+
+part_program() {
+    { run "$B/test"; echo "status $?"; } 2>&1 | tee "$work/log" |
+        grep -v -E '^(status [0-9]+|[0-9]+ passed, [0-9]+ failed)$'
+    set -- $(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$work/log" | tail -n 1)
+    check "the test program reaches its end" [ $# = 2 ]
+    check "the test program's status tells success from failure" \
+        grep -q -E "^status $([ "${2:-1}" = 0 ] && echo 0 || echo '[1-9]')" "$work/log"
+    passed=$((passed + ${1:-0})) failed=$((failed + ${2:-0}))
+}
+
+part_pictures() {
+    mkdir -p "$work/pictures"
+    for source in examples/[0-9][0-9]_*.c; do
+        notebook=$(basename "$source" .c)
+        check "notebook $notebook runs" run "$B/$notebook" "$work/pictures"
+    done
+    for picture in examples/pictures/*.svg; do
+        drawn=$(basename "$picture")
+        check "picture $drawn is as committed" cmp "$picture" "$work/pictures/$drawn"
+    done
+}
+
+part_readme() {
+    awk -v prefix="$work/readme_" '
+        /^```c$/ { n++; on = 1; next }
+        /^```/   { on = 0 }
+        on       { print > (prefix n ".c") }' README.md
+    for source in "$work"/readme_*.c; do
+        check "$(basename "$source" .c) compiles" $CC -I. -o "$work/readme" "$source" -lm
+        check "$(basename "$source" .c) runs" run "$work/readme"
+    done
+}
+
+# ==== Embedding: what one compiler makes of the header ============================================================
+
+# Names in an object file that do not begin with attn_, but for those local to a function (such as found.5).
+foreign_names() { nm "$1" "$2" 2>&1 | awk '$3 !~ /^(attn_|\.|\$)|\.[0-9]+$/ { print $3 }'; }
+private_names() { nm -D --defined-only "$1" 2>&1 | awk '$3 !~ /^attn_[a-z]/ { print $3 }'; }
+
+# Names that an object file needs, beyond mathematics, memory, what compilers call by themselves, and $2.
+foreign_calls() {
+    mathematics='(sqrt|exp|exp2|log|log2|tanh|sin|cos|pow|fabs|fma|floor|ceil|rint|nearbyint|ldexp)f?'
+    nm -u "$1" 2>&1 | sed 's/.* //; s/@.*//' |
+        grep -v -x -E "$mathematics|mem(cpy|move|set|cmp)|_GLOBAL_OFFSET_TABLE_|__stack_chk_.*|__aarch64_.*|$2"
+}
+
+# Macros that the header leaves defined, or takes away, though they do not begin with ATTN_.
+foreign_macros() {
+    compile "$@" -E -dD 2>&1 | awk '
+        /^# [0-9]+ "/                { ours = /attn\.h"/ }
+        !ours                        { next }
+        $1 == "#define"              { sub(/\(.*/, "", $2); left[$2]; if ($2 == "ATTN_H") read = 1 }
+        $1 == "#undef" && $2 in left { delete left[$2]; next }
+        $1 == "#undef"               { left[$2] }
+        END                          { for (name in left) if (name !~ /^ATTN_/) print name
+                                       if (!read) print "attn.h: not read" }'
+}
+
+embed() {
+    cc=$1
+    implementation=$config/implementation.c caller=$config/caller.c
+
+    check "$cc: interface, C99" compile $cc -std=c99 $warnings -c "$caller" -o "$work/caller.o"
+    check "$cc: implementation, C99" compile $cc -std=c99 $warnings -c "$implementation" -o "$work/implementation.o"
+    program "$cc: interface and implementation apart" $cc "$work/caller.o" "$work/implementation.o"
+    check "$cc: names begin with attn_" silent foreign_names --defined-only "$work/implementation.o"
+    check "$cc: macros begin with ATTN_, implementation" silent foreign_macros $cc "$implementation"
+    check "$cc: macros begin with ATTN_, interface" silent foreign_macros $cc "$caller"
+    check "$cc: calls memory and mathematics alone" silent foreign_calls "$work/implementation.o" 'malloc|calloc|free'
+
+    copies $cc
+    check "$cc: a private copy shows no name" [ "$(nm -g --defined-only "$work/best.o" | sed 's/.* //')" = copy_best ]
+
+    program "$cc: own allocator" $cc "$config/allocator.c"
+    refuses "$cc: ATTN_MALLOC without ATTN_FREE" ATTN_FREE compile $cc '-DATTN_MALLOC(n)=0' -E "$implementation"
+    refuses "$cc: ATTN_FREE without ATTN_MALLOC" ATTN_MALLOC compile $cc '-DATTN_FREE(p)=(void)0' -E "$implementation"
+
+    mkdir -p "$work/inc" && cp attn.h "$work/inc/mylib_attention.h"
+    for name in '' '-DATTN_HEADER="mylib_attention.h"'; do
+        check "$cc: renamed header ${name#-D}" renamed $cc "$name"
+    done
+
+    check "$cc: shared library" compile $cc -shared -fPIC -fvisibility=hidden \
+        '-DATTN_API=extern __attribute__((visibility("default")))' "$implementation" -o "$work/libattn.so" -lm
+    check "$cc: shared library exports the interface alone" silent private_names "$work/libattn.so"
+    program "$cc: linked with the shared library" $cc "$caller" "$work/libattn.so" -Wl,-rpath,"$work"
+    check "$cc: loader" compile $cc "$config/load.c" -o "$work/load" -ldl
+    check "$cc: loads the shared library" run "$work/load" "$work/libattn.so"
+
+    have g++ &&
+        program "$cc: a C++ program and the C implementation" g++ -x c++ "$caller" -x none "$work/implementation.o"
+}
+
+# Two private copies of the library in one program, one of them without SIMD.
+copies() {
+    copy=$config/copy.c
+    check "$*: private copy without SIMD" compile "$@" -DATTN_NO_SIMD -DCOPY=copy_scalar -c "$copy" -o "$work/scalar.o"
+    check "$*: private copy with SIMD" compile "$@" -DCOPY=copy_best -c "$copy" -o "$work/best.o"
+    check "$*: their program" compile "$@" -c "$config/copies.c" -o "$work/copies.o"
+    program "$*: two private copies in one program" "$1" "$work/copies.o" "$work/scalar.o" "$work/best.o"
+}
+
+# The header under another name, where only its own directory can lead to it.
+renamed() {
+    (cd "$work" && "$1" "-DHEADER=\"inc/mylib_attention.h\"" ${2:+"$2"} -I. \
+        "$config/implementation.c" "$config/caller.c" -o renamed -lm) && run "$work/renamed"
+}
+
+# ==== Embedding: every standard and configuration =================================================================
+
+languages() {
+    for cc in gcc clang; do
+        for language in c-c99 c-c11 c-c17 c++-c++11 c++-c++14 c++-c++17 c++-c++20; do
+            for optimize in -O0 -O2 -O3; do
+                flags="-x ${language%%-*} -std=${language#*-} $optimize"
+                check "$cc $flags" compile $cc $flags $warnings -c "$config/implementation.c" -o "$work/language.o"
+            done
+        done
+    done
+}
+
+configurations() {
+    for cc in gcc clang; do
+        while read -r flags; do
+            program "$cc $flags" $cc $flags $warnings "$config/implementation.c" "$config/caller.c"
+        done <<-END
+		-O1
+		-Os
+		-O2 -DATTN_NO_SIMD
+		-O2 -DATTN_NO_AVX512
+		-O2 -DATTN_NO_STDLIB
+		-O2 -march=native
+		-O2 -mno-avx
+		-O3 -ffast-math
+		-O3 -ffast-math -march=native
+		-O2 -flto
+		-O2 -funsigned-char
+		-O2 -fPIE -pie -fstack-protector-strong -D_FORTIFY_SOURCE=2
+		END
+        nostdlib="-O2 -DATTN_NO_STDLIB -c $config/implementation.c"
+        check "$cc -DATTN_NO_STDLIB" compile $cc $nostdlib -o "$work/nostdlib.o"
+        check "$cc -DATTN_NO_STDLIB calls no malloc" silent foreign_calls "$work/nostdlib.o" 'no more'
+        check "$cc -O2" compile $cc -O2 -c "$config/implementation.c" -o "$work/optimized.o"
+        check "$cc -O2 calls memory and mathematics alone" silent foreign_calls "$work/optimized.o" 'malloc|calloc|free'
+        copies $cc -x c++ -std=c++11 $warnings
+    done
+    have tcc && program "tcc" tcc -Wall "$config/implementation.c" "$config/caller.c"
+    have musl-gcc &&
+        program "musl-gcc" musl-gcc -O2 $warnings -static "$config/implementation.c" "$config/caller.c"
+}
+
+installed() {
+    make -s install PREFIX=/usr DESTDIR="$work/root" && cmp attn.h "$work/root/usr/include/attn.h" &&
+        grep -q "^Version: [0-9]*\.[0-9]*\.[0-9]*$" "$work/root/usr/share/pkgconfig/attn.pc"
+}
+part_quick() { embed "$CC"; check "make install" installed; }
+part_full()  { level=full; embed gcc; embed clang; languages; configurations; }
+
+rm -rf "$work" && mkdir -p "$work" || exit 1
+for part in "$@"; do part_"$part"; done
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ] && [ "$passed" -gt 0 ]

@@ -1,0 +1,18 @@
+/* A private copy of the library inside one file; the function COPY uses it. */
+#define ATTN_STATIC
+#define ATTN_IMPLEMENTATION
+#include "attn.h"
+#include "answer.h"
+
+int COPY(void);
+
+int COPY(void)
+{
+#ifdef ATTN_NO_SIMD
+    if (attn_isa_available(ATTN_ISA_AVX2) || attn_isa_available(ATTN_ISA_AVX512))
+        return 0;
+    if (attn_isa_available(ATTN_ISA_NEON))
+        return 0;
+#endif
+    return attn_isa_available(ATTN_ISA_SCALAR) && answer_is_right(NULL);
+}

@@ -1,0 +1,200 @@
+/* The harness of the tests: checks that name their place and case, matrices in every layout, models to compare with.
+
+   TEST_LEVEL=quick in the environment runs a short version that still calls every public function.
+   ./attn_test NAME runs only the tests whose name contains NAME; each test seeds its own random numbers, so a failing
+   case comes back. */
+#ifndef ATTN_TEST_H
+#define ATTN_TEST_H
+
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attn.h"
+#include "test_malloc.h"
+
+void test_cover(const char *function);
+#include "cover.h" /* generated: every call of a public function passes through test_cover() */
+
+/* ---- the tests, in the order in which they run ---- */
+#define TEST_LIST(X)                                                                                                   \
+    X(strings)                                                                                                         \
+    X(views_of_matrices)                                                                                               \
+    X(views_sliced)                                                                                                    \
+    X(views_of_tensors)                                                                                                \
+    X(views_too_large)                                                                                                 \
+    X(views_absent_and_bad)                                                                                            \
+    X(views_new_and_free)                                                                                              \
+    X(views_get_and_set)                                                                                               \
+    X(dtypes_from_16_bits)                                                                                             \
+    X(dtypes_to_16_bits)                                                                                               \
+    X(dtypes_16_to_16_bits)                                                                                            \
+    X(dtypes_f32_and_f64)                                                                                              \
+    X(dtypes_bool)                                                                                                     \
+    X(dtypes_copy_keeps_bits)                                                                                          \
+    X(status_single_faults)                                                                                            \
+    X(status_order)                                                                                                    \
+    X(status_empty_shapes)                                                                                             \
+    X(status_numbers)                                                                                                  \
+    X(status_heads)                                                                                                    \
+    X(status_huge_shapes)                                                                                              \
+    X(status_no_memory)                                                                                                \
+    X(alias_named_cases)                                                                                               \
+    X(alias_brute_force_copy)                                                                                          \
+    X(alias_brute_force_matmul)                                                                                        \
+    X(alias_outputs)                                                                                                   \
+    X(matmul_lengths)                                                                                                  \
+    X(matmul_large)                                                                                                    \
+    X(matmul_alpha)                                                                                                    \
+    X(matmul_specials)                                                                                                 \
+    X(matmul_contexts)                                                                                                 \
+    X(softmax_accuracy)                                                                                                \
+    X(softmax_equal_numbers)                                                                                           \
+    X(softmax_exponential)                                                                                             \
+    X(softmax_tiny_results)                                                                                            \
+    X(softmax_translation)                                                                                             \
+    X(softmax_permutation)                                                                                             \
+    X(softmax_specials)                                                                                                \
+    X(softmax_poison)                                                                                                  \
+    X(softmax_million)                                                                                                 \
+    X(softmax_contexts)                                                                                                \
+    X(steps_against_models)                                                                                            \
+    X(steps_layouts)                                                                                                   \
+    X(steps_heads)                                                                                                     \
+    X(steps_values)                                                                                                    \
+    X(steps_cosine)                                                                                                    \
+    X(steps_attention)                                                                                                 \
+    X(steps_pytorch)                                                                                                   \
+    X(notebooks_printed)                                                                                               \
+    X(notebooks_heads)
+
+#define TEST(name) void test_##name(void)
+#define TEST_DECLARE(name) TEST(name);
+TEST_LIST(TEST_DECLARE)
+
+extern int test_quick; /* the short version */
+
+typedef long double real; /* what references are computed in */
+
+/* ---- checks: each returns whether it held ---- */
+#define CHECK(condition) test_check((condition) ? 1 : 0, __FILE__, __LINE__, #condition)
+#define CHECK_STATUS(call, want) test_check_status(call, want, __FILE__, __LINE__, #call)
+#define CHECK_NEAR(got, want, tolerance) test_check_near(got, want, tolerance, __FILE__, __LINE__, #got)
+
+int test_check(int held, const char *file, int line, const char *what);
+int test_check_status(attn_status got, attn_status want, const char *file, int line, const char *what);
+int test_check_near(real got, real want, real tolerance, const char *file, int line, const char *what);
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 1, 2)))
+#endif
+void test_case(const char *format, ...); /* what is being tried: printed with a check that fails */
+
+/* ---- random numbers ---- */
+uint64_t test_random(void);
+size_t test_below(size_t n); /* 0 .. n - 1 */
+double test_uniform(void);   /* -1 .. 1, 53 random bits */
+int test_maybe(void);
+
+/* ---- memory: blocks between guard zones, filled with 0xff (NaN in every float type), freed after each test ---- */
+void *test_block(size_t size);
+void test_release(void);                                 /* frees every block */
+void test_freeze(void);                                  /* remembers every block's bytes */
+int test_wrote_nothing(void);                            /* no block changed since then */
+int test_wrote_only(const attn_mat *outs, size_t count); /* nothing but the elements of these changed */
+
+/* ---- matrices ---- */
+enum test_layout {
+    PACKED,
+    TRANSPOSED,
+    PADDED,
+    STRIDED,
+    REVERSED,
+    MIRRORED,
+    OUT_LAYOUTS,
+    ONE_ROW = OUT_LAYOUTS,
+    ONE_COL,
+    LAYOUTS
+};
+
+attn_mat test_mat(attn_dtype dtype, size_t rows, size_t cols, int layout);        /* in a block of its own */
+attn_mat test_random_mat(attn_dtype dtype, size_t rows, size_t cols, int layout); /* filled, -1 .. 1 */
+attn_mat test_mat_like(attn_mat m, int layout); /* same dtype and values, another layout */
+attn_mat test_numbers(attn_dtype dtype, size_t rows, size_t cols, const double *values);
+void test_fill(attn_mat m, double value);
+int test_same_bits(attn_mat a, attn_mat b); /* dtype, shape and every element's bits */
+int test_same_mat(attn_mat a, attn_mat b);  /* the very same view */
+int test_absent_mat(attn_mat m);
+int test_bad_mat(attn_mat m);
+void *test_at(attn_mat m, size_t r, size_t c); /* address of an element */
+size_t test_size(attn_dtype dtype);
+const char *test_dtype_name(attn_dtype dtype);
+
+/* ---- numbers, decoded without the library ---- */
+real test_load(const void *element, attn_dtype dtype);
+double test_decode(unsigned bits, attn_dtype dtype);  /* the value of an F16 or BF16 */
+unsigned test_encode(double value, attn_dtype dtype); /* rounded to nearest even, by searching the table of values */
+real test_ulp(real x, attn_dtype dtype);              /* distance to the next value away from zero */
+uint32_t test_bits32(float x);
+uint64_t test_bits64(double x);
+float test_f32(uint32_t bits);
+double test_f64(uint64_t bits);
+real *test_values(attn_mat m); /* row by row, in a block */
+real *test_reals(size_t count);
+real test_sum(const real *x, size_t count); /* compensated */
+
+/* ---- instruction sets and parallel runners ---- */
+#define FOR_EACH_ISA(isa)                                                                                              \
+    for (attn_isa isa = ATTN_ISA_SCALAR; isa <= ATTN_ISA_WASM128; isa = (attn_isa)(isa + 1))                           \
+        if (attn_isa_available(isa))
+
+typedef struct test_runner {
+    size_t width, calls, most;
+} test_runner;
+attn_parallel test_serial_backwards(test_runner *r, size_t width);
+attn_parallel test_threads(test_runner *r, size_t width);
+
+/* Calls `call(out, arg, ctx)` under every instruction set and on it every runner, width and scratch: all must give the
+   bits of the plain call, call the runner within its width, keep to the scratch, and allocate nothing beside it.
+   Returns the most tasks that a run had. */
+size_t test_contexts(attn_mat out, attn_status (*call)(attn_mat out, const attn_mat *in, const attn_ctx *ctx),
+                     const attn_mat *in);
+
+/* ---- the allocator ---- */
+typedef struct test_memory {
+    long calls, live, fail_at;
+    int fail_all;
+} test_memory; /* fail_at: 1 = the next call */
+extern test_memory test_memory_state;
+
+/* ---- the steps as a table ---- */
+enum { OP_ARGS = 6, OP_SCALE = 1, OP_CTX = 2, OP_IN_PLACE = 4, OP_COPY = 8, OP_ALLOCATES = 16 };
+
+typedef enum { EXACT, NAIVE32, NAIVE64 } test_mode; /* how a model computes: far beyond f64, or step by step as typed */
+
+typedef struct test_op {
+    const char *name;
+    const char *shapes; /* two letters a matrix, outputs first: i j d e a as in dims[], 1 is 1, h is 2 d */
+    int outs, args, flags;
+    attn_status (*call)(const attn_mat *m, double scale, const attn_ctx *ctx);
+    void (*model)(real *const *m, const size_t *dims, double scale, test_mode mode);
+} test_op;
+
+extern const test_op test_ops[];
+extern const size_t test_op_count;
+
+enum { DIM_I, DIM_J, DIM_D, DIM_E, DIM_A, DIMS };
+const test_op *test_op_named(const char *name);
+void test_op_shape(const test_op *op, int arg, const size_t *dims, size_t *rows, size_t *cols);
+
+/* |out - want| <= 2 worst + 4 ulp(want), plus half an ulp of a 16-bit out; NaN where want is NaN. worst is the largest
+   |naive - want| of the matrix, and at least half an ulp of the largest sum of magnitudes that the EXACT model met
+   since test_size_of_sums was zeroed: where there are few numbers, the naive way may have been lucky. */
+extern real test_size_of_sums;
+int test_close(attn_mat out, const real *want, const real *naive, attn_dtype compute);
+
+#endif

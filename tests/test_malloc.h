@@ -1,0 +1,10 @@
+/* The allocator that the tests give to the library: it counts, fills with NaN, and fails on request. */
+#ifndef ATTN_TEST_MALLOC_H
+#define ATTN_TEST_MALLOC_H
+
+#include <stddef.h>
+
+void *test_malloc(size_t size);
+void test_free(void *p);
+
+#endif

@@ -1,0 +1,164 @@
+/* attn_matmul_ctx on every instruction set: lengths around the vector width, layouts, types, specials, contexts. */
+#include "test.h"
+
+/* 0, 1, and W - 1, W, W + 1 for every vector and tile width in use; then several tiles and one. */
+static const size_t lengths[] = {0,  1,  2,  3,  4,  5,  7,  8,  9,  12, 15, 16, 17,  23,  24, 25,
+                                 31, 32, 33, 47, 48, 49, 63, 64, 65, 95, 96, 97, 129, 193, 257};
+enum { LENGTHS = sizeof lengths / sizeof *lengths };
+
+static attn_ctx on(attn_isa isa)
+{
+    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+    return ctx;
+}
+
+/* out = alpha a b on every instruction set against the models, and nothing beside out written. */
+static void check_product(attn_mat out, attn_mat a, attn_mat b, double alpha)
+{
+    const test_op *matmul = test_op_named("matmul");
+    size_t dims[DIMS] = {out.rows, out.cols, a.cols, 0, 0};
+    real *exact[3], *naive[3];
+    exact[1] = naive[1] = test_values(a);
+    exact[2] = naive[2] = test_values(b);
+    exact[0] = test_reals(out.rows * out.cols);
+    naive[0] = test_reals(out.rows * out.cols);
+    test_size_of_sums = 0;
+    matmul->model(exact, dims, alpha, EXACT);
+    matmul->model(naive, dims, alpha, a.dtype == ATTN_F64 ? NAIVE64 : NAIVE32);
+    FOR_EACH_ISA(isa)
+    {
+        attn_ctx ctx = on(isa);
+        test_case("%s, alpha %g, %s %zu x %zu strides %td %td, %s %zu x %zu strides %td %td, to %s strides %td %td",
+                  attn_isa_string(isa), alpha, test_dtype_name(a.dtype), a.rows, a.cols, a.row_stride, a.col_stride,
+                  test_dtype_name(b.dtype), b.rows, b.cols, b.row_stride, b.col_stride, test_dtype_name(out.dtype),
+                  out.row_stride, out.col_stride);
+        test_fill(out, 99);
+        test_freeze();
+        CHECK_STATUS(attn_matmul_ctx(out, a, b, alpha, &ctx), ATTN_OK);
+        CHECK(test_wrote_only(&out, 1));
+        test_close(out, exact[0], naive[0], a.dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32);
+    }
+    test_release();
+}
+
+static void check_shape(const attn_dtype dtype[3], const int layout[3], size_t M, size_t K, size_t N)
+{
+    attn_mat a = test_random_mat(dtype[1], M, K, layout[1]), b = test_random_mat(dtype[2], K, N, layout[2]);
+    check_product(test_mat(dtype[0], M, N, layout[0]), a, b, 1);
+}
+
+TEST(matmul_lengths)
+{
+    static const attn_dtype some[] = {ATTN_F32, ATTN_F16, ATTN_BF16};
+    for (size_t n = 0; n < LENGTHS; n += test_quick ? 4 : 1)
+        for (size_t place = 0; place < 3; place++) /* every length in every place: M, K, N */
+            for (int kind = 0; kind < 3; kind++)   /* f32, f64, a mix */
+                for (int round = 0; round < (test_quick ? 1 : 6); round++) {
+                    attn_dtype dtype[3];
+                    int layout[3];
+                    size_t size[3];
+                    for (size_t i = 0; i < 3; i++) {
+                        dtype[i] = kind == 1 ? ATTN_F64 : kind == 2 ? some[test_below(3)] : ATTN_F32;
+                        layout[i] = round == 0 ? PACKED : (int)test_below(i ? LAYOUTS : OUT_LAYOUTS);
+                        size[i] = 1 + test_below(20);
+                    }
+                    size[place] = lengths[n];
+                    check_shape(dtype, layout, size[0], size[1], size[2]);
+                }
+}
+
+/* Over the edges of every block that a product is cut into. */
+TEST(matmul_large)
+{
+    static const attn_dtype types[][3] = {
+        {ATTN_F32, ATTN_F32, ATTN_F32}, {ATTN_F64, ATTN_F64, ATTN_F64}, {ATTN_BF16, ATTN_F16, ATTN_F32}};
+    static const size_t shapes[][3] = {{67, 1031, 261}, {259, 515, 35}, {9, 300, 1100}, {1, 2100, 130}, {130, 2100, 1}};
+    for (size_t t = 0; t < 3; t++)
+        for (size_t s = 0; s < 5; s++) {
+            int layout[3] = {PACKED, PACKED, PACKED};
+            size_t part = test_quick ? 5 : 1;
+            layout[1 + s % 2] = (t + s) % 2 ? TRANSPOSED : PACKED;
+            if (!test_quick || (s == t && t != 1))
+                check_shape(types[t], layout, (shapes[s][0] + 3) / part, (shapes[s][1] + 3) / part,
+                            (shapes[s][2] + 3) / part);
+        }
+}
+
+TEST(matmul_alpha)
+{
+    static const double alphas[] = {1, -1, 0.125, -2.5, 1 / 3.0, 1e-3, 0};
+    for (int dtype = ATTN_F32; dtype <= ATTN_BF16; dtype++)
+        for (size_t n = 0; n < sizeof alphas / sizeof *alphas; n++) {
+            attn_mat a = test_random_mat((attn_dtype)dtype, 5, 19, PACKED),
+                     b = test_random_mat((attn_dtype)dtype, 19, 23, PACKED);
+            check_product(test_mat((attn_dtype)dtype, 5, 23, PADDED), a, b, alphas[n]);
+        }
+}
+
+/* NaN and infinity go where they belong and nowhere else; no sum over K = 0 leaves anything but zero. */
+TEST(matmul_specials)
+{
+    FOR_EACH_ISA(isa)
+    for (int dtype = ATTN_F32; dtype <= ATTN_BF16; dtype++) {
+        attn_ctx ctx = on(isa);
+        attn_mat a = test_mat((attn_dtype)dtype, 13, 21, PADDED), b = test_mat((attn_dtype)dtype, 21, 35, PACKED),
+                 out = test_mat((attn_dtype)dtype, 13, 35, STRIDED);
+        test_case("%s, %s, K = 0", attn_isa_string(isa), test_dtype_name((attn_dtype)dtype));
+        test_freeze();
+        CHECK_STATUS(attn_matmul_ctx(out, attn_mat_cols(a, 0, 0), attn_mat_rows(b, 0, 0), 1, &ctx), ATTN_OK);
+        CHECK(test_wrote_only(&out, 1));
+        for (size_t i = 0; i < 13 * 35; i++)
+            CHECK(test_load(test_at(out, i / 35, i % 35), out.dtype) == 0);
+        for (int n = 0; n < (test_quick ? 4 : 60); n++) {
+            size_t row = test_below(13), col = test_below(35), k = test_below(21);
+            int in_b = n % 2, inf = n / 2 % 2;
+            test_fill(a, 0.5);
+            test_fill(b, 0.25);
+            if (in_b)
+                (attn_mat_set)(b, k, col, inf ? -HUGE_VAL : NAN);
+            else
+                (attn_mat_set)(a, row, k, inf ? -HUGE_VAL : NAN);
+            test_case("%s, %s, %s at k %zu of %s", attn_isa_string(isa), test_dtype_name((attn_dtype)dtype),
+                      inf ? "-inf" : "NaN", k, in_b ? "b" : "a");
+            CHECK_STATUS(attn_matmul_ctx(out, a, b, 1, &ctx), ATTN_OK);
+            for (size_t i = 0; i < 13 * 35; i++) {
+                double x = (double)test_load(test_at(out, i / 35, i % 35), out.dtype);
+                if (in_b ? i % 35 == col : i / 35 == row)
+                    CHECK(inf ? x == -HUGE_VAL : isnan(x));
+                else
+                    CHECK(x == 21 * 0.125);
+            }
+            (attn_mat_set)(a, row, k, 0); /* 0 times infinity is NaN */
+            if (in_b && inf) {
+                CHECK_STATUS(attn_matmul_ctx(out, a, b, 1, &ctx), ATTN_OK);
+                CHECK(isnan((double)test_load(test_at(out, row, col), out.dtype)));
+            }
+        }
+        test_release();
+    }
+}
+
+static attn_status matmul_on(attn_mat out, const attn_mat *in, const attn_ctx *ctx)
+{
+    return attn_matmul_ctx(out, in[0], in[1], 0.75, ctx);
+}
+
+TEST(matmul_contexts)
+{
+    static const size_t shapes[][3] = {{1, 1, 1},     {5, 40, 7},    {1030, 3, 20},
+                                       {67, 130, 71}, {1, 500, 900}, {300, 520, 200}};
+    static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16};
+    size_t most = 0;
+    for (size_t s = 0; s < (test_quick ? 3 : 6); s++)
+        for (size_t d = 0; d < (s == 5 || test_quick ? 1 : 3); d++) {
+            size_t tasks;
+            attn_mat in[2], out = test_mat(dtypes[d], shapes[s][0], shapes[s][2], (int)(s % 3));
+            in[0] = test_random_mat(dtypes[d], shapes[s][0], shapes[s][1], (int)(s % 2));
+            in[1] = test_random_mat(dtypes[d], shapes[s][1], shapes[s][2], (int)(d % 2));
+            tasks = test_contexts(out, matmul_on, in);
+            most = tasks > most ? tasks : most;
+            test_release();
+        }
+    test_case("the largest product was cut for every thread");
+    CHECK(most == 5);
+}

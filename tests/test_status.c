@@ -1,0 +1,473 @@
+/* Every status that a step can return, for every argument that can cause it; the order of the checks; and that a call
+   that fails has written nothing. A fault is something wrong done to one argument of a call that was right. */
+#include "test.h"
+
+/* In the order of the checks. */
+static const attn_status order[] = {ATTN_ERR_NULL,  ATTN_ERR_DTYPE, ATTN_ERR_SHAPE, ATTN_ERR_OVERFLOW,
+                                    ATTN_ERR_VALUE, ATTN_ERR_ALIAS, ATTN_ERR_NOMEM};
+
+static int rank(attn_status s)
+{
+    int r = 0;
+    while (order[r] != s)
+        r++;
+    return r;
+}
+
+typedef struct call_state {
+    const test_op *op;
+    attn_mat m[OP_ARGS];
+    double scale;
+    attn_ctx ctx;
+    int no_memory;
+} call_state;
+
+/* ---- faults ---- */
+
+enum fault {
+    ABSENT,
+    BAD,
+    NULL_DATA, /* of a matrix: NULL */
+    DTYPE_I8,
+    DTYPE_BOOL,
+    DTYPE_F64,
+    DTYPE_UNKNOWN,
+    DTYPE_NEGATIVE, /* DTYPE */
+    ROWS,
+    COLS,
+    ROWS_MAX,
+    COLS_MAX, /* SHAPE */
+    STRIDE_MAX,
+    STRIDE_MIN,
+    STRIDE_BYTES, /* OVERFLOW */
+    MISALIGNED,   /* VALUE */
+    ZERO_STRIDE,
+    CLOSE_STRIDES,
+    OVERLAP,
+    IN_PLACE, /* of an output: ALIAS */
+    MATRIX_FAULTS,
+    SCALE_NAN = MATRIX_FAULTS,
+    SCALE_INF,
+    ISA_LACKING,
+    ISA_UNKNOWN,
+    ISA_NEGATIVE, /* of the call: VALUE */
+    NO_MEMORY,    /* NOMEM */
+    FAULTS
+};
+
+static const char *const fault_names[] = {"absent",
+                                          "bad",
+                                          "NULL data",
+                                          "i8",
+                                          "bool",
+                                          "f64",
+                                          "dtype 77",
+                                          "dtype -1",
+                                          "rows + 1",
+                                          "cols + 1",
+                                          "rows SIZE_MAX",
+                                          "cols SIZE_MAX",
+                                          "stride PTRDIFF_MAX",
+                                          "stride PTRDIFF_MIN",
+                                          "stride PTRDIFF_MAX / 2",
+                                          "misaligned",
+                                          "stride 0",
+                                          "strides 1 1",
+                                          "overlap",
+                                          "in place",
+                                          "scale NaN",
+                                          "scale inf",
+                                          "isa lacking",
+                                          "isa 77",
+                                          "isa -1",
+                                          "no memory"};
+
+static attn_isa lacking_isa(void)
+{
+    return ATTN_ISA_WASM128; /* reserved */
+}
+
+/* Does it to argument `arg`; the status to expect, or ATTN_OK where the fault has no meaning. */
+static attn_status inflict(call_state *s, int fault, int arg)
+{
+    attn_mat *m = &s->m[arg];
+    const test_op *op = s->op;
+    int copy = op->flags & OP_COPY,
+        wanted = strcmp(op->name, "attention") == 0 && arg == 1; /* weights: may be absent, any float */
+    int full = m->rows && m->cols, output = arg < op->outs;
+    ptrdiff_t *stride = m->rows > 1 ? &m->row_stride : &m->col_stride;
+    attn_mat none = {0}, source = s->m[op->outs];
+    switch (fault) {
+    case ABSENT: *m = none; return wanted ? ATTN_OK : ATTN_ERR_NULL;
+    case BAD: *m = attn_mat_rows(*m, m->rows, 1); return ATTN_ERR_NULL;
+    case NULL_DATA: m->data = NULL; return full ? ATTN_ERR_NULL : ATTN_OK;
+    case DTYPE_I8: m->dtype = ATTN_I8; return ATTN_ERR_DTYPE;
+    case DTYPE_BOOL: m->dtype = ATTN_BOOL; return copy ? ATTN_OK : ATTN_ERR_DTYPE;
+    case DTYPE_F64: m->dtype = ATTN_F64; return copy || wanted ? ATTN_OK : ATTN_ERR_DTYPE;
+    case DTYPE_UNKNOWN: m->dtype = (attn_dtype)77; return ATTN_ERR_DTYPE;
+    case DTYPE_NEGATIVE: m->dtype = (attn_dtype)-1; return ATTN_ERR_DTYPE;
+    case ROWS: m->rows++; return ATTN_ERR_SHAPE;
+    case COLS: m->cols++; return ATTN_ERR_SHAPE;
+    case ROWS_MAX: m->rows = SIZE_MAX; return ATTN_ERR_SHAPE;
+    case COLS_MAX: m->cols = SIZE_MAX; return ATTN_ERR_SHAPE;
+    case STRIDE_MAX: *stride = PTRDIFF_MAX; return full ? ATTN_ERR_OVERFLOW : ATTN_OK;
+    case STRIDE_MIN: *stride = PTRDIFF_MIN; return full ? ATTN_ERR_OVERFLOW : ATTN_OK;
+    case STRIDE_BYTES: *stride = PTRDIFF_MAX / 2; return full ? ATTN_ERR_OVERFLOW : ATTN_OK;
+    case MISALIGNED: m->data = (char *)m->data + 1; return full ? ATTN_ERR_VALUE : ATTN_OK;
+    case ZERO_STRIDE: *stride = 0; return full && output ? ATTN_ERR_ALIAS : ATTN_OK;
+    case CLOSE_STRIDES: m->row_stride = m->col_stride = 1; return full && output ? ATTN_ERR_ALIAS : ATTN_OK;
+    case OVERLAP:
+        if (!full || !output || !source.data || !source.rows || !source.cols)
+            return ATTN_OK;
+        m->data = (float *)source.data + 1;
+        return ATTN_ERR_ALIAS;
+    case IN_PLACE:
+        if (!full || !output || !source.data || !source.rows || !source.cols || op->flags & OP_IN_PLACE)
+            return ATTN_OK;
+        m->data = source.data;
+        return ATTN_ERR_ALIAS;
+    case SCALE_NAN: s->scale = NAN; return op->flags & OP_SCALE ? ATTN_ERR_VALUE : ATTN_OK;
+    case SCALE_INF: s->scale = -HUGE_VAL; return op->flags & OP_SCALE ? ATTN_ERR_VALUE : ATTN_OK;
+    case ISA_LACKING: s->ctx.isa = lacking_isa(); return op->flags & OP_CTX ? ATTN_ERR_VALUE : ATTN_OK;
+    case ISA_UNKNOWN: s->ctx.isa = (attn_isa)77; return op->flags & OP_CTX ? ATTN_ERR_VALUE : ATTN_OK;
+    case ISA_NEGATIVE: s->ctx.isa = (attn_isa)-1; return op->flags & OP_CTX ? ATTN_ERR_VALUE : ATTN_OK;
+    default: s->no_memory = 1; return op->flags & OP_ALLOCATES ? ATTN_ERR_NOMEM : ATTN_OK;
+    }
+}
+
+/* A call that is right, with outputs of canaries and a little room behind each input. */
+static call_state good_call(const test_op *op, const size_t *dims)
+{
+    call_state s = {op, {{NULL, ATTN_F32, 0, 0, 0, 0}}, 1, {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST}, 0};
+    for (int a = 0; a < op->args; a++) {
+        size_t rows, cols;
+        test_op_shape(op, a, dims, &rows, &cols);
+        s.m[a] = test_mat(ATTN_F32, rows, cols, PACKED);
+        if (a >= op->outs)
+            test_fill(s.m[a], 0.25);
+    }
+    return s;
+}
+
+static attn_status make(const call_state *s)
+{
+    attn_status status;
+    test_memory_state.fail_all = s->no_memory;
+    status = s->op->call(s->m, s->scale, &s->ctx);
+    test_memory_state.fail_all = 0;
+    return status;
+}
+
+static int args_of(const test_op *op, int fault)
+{
+    return fault < MATRIX_FAULTS ? op->args : 1;
+}
+
+static const size_t sizes[DIMS] = {3, 4, 5, 6, 7};
+
+TEST(status_single_faults)
+{
+    for (size_t o = 0; o < test_op_count; o++) {
+        const test_op *op = &test_ops[o];
+        call_state good = good_call(op, sizes), s;
+        test_freeze();
+        for (int fault = 0; fault < FAULTS; fault++)
+            for (int arg = 0; arg < args_of(op, fault); arg++) {
+                attn_status want;
+                s = good;
+                if ((want = inflict(&s, fault, arg)) == ATTN_OK)
+                    continue;
+                test_case("attn_%s, argument %d: %s", op->name, arg, fault_names[fault]);
+                CHECK_STATUS(make(&s), want);
+                CHECK(test_wrote_nothing());
+            }
+        test_case("attn_%s, as it should be", op->name);
+        CHECK_STATUS(make(&good), ATTN_OK);
+        CHECK(test_wrote_only(good.m, (size_t)op->outs));
+        CHECK(!test_same_bits(good.m[0], test_mat(ATTN_F32, good.m[0].rows, good.m[0].cols, PACKED)));
+        test_release();
+    }
+}
+
+/* Two faults at once, in two arguments or in one: the one that is checked first is the one that is reported. */
+static void check_pairs(const test_op *op, const size_t *dims)
+{
+    call_state good = good_call(op, dims);
+    test_freeze();
+    for (int f = 0; f < FAULTS; f++)
+        for (int g = 0; g < FAULTS; g++)
+            for (int a = 0; a < args_of(op, f); a++)
+                for (int b = 0; b < args_of(op, g); b++) {
+                    call_state s = good;
+                    attn_status first, second;
+                    int of_matrices = f < MATRIX_FAULTS && g < MATRIX_FAULTS;
+                    if (of_matrices && a == b) /* one may undo the other */
+                        continue;
+                    if (test_quick && test_below(8))
+                        continue;
+                    first = inflict(&s, f, a);
+                    second = inflict(&s, g, b);
+                    if (first == ATTN_OK || second == ATTN_OK || first == second)
+                        continue;
+                    test_case("attn_%s, %s in %d and %s in %d, dims %zu %zu", op->name, fault_names[f], a,
+                              fault_names[g], b, dims[0], dims[1]);
+                    CHECK_STATUS(make(&s), rank(first) < rank(second) ? first : second);
+                    CHECK(test_wrote_nothing());
+                }
+    test_release();
+}
+
+TEST(status_order)
+{
+    for (size_t o = 0; o < test_op_count; o++)
+        check_pairs(&test_ops[o], sizes);
+}
+
+TEST(status_empty_shapes)
+{
+    static const size_t empty[][DIMS] = {{0, 4, 5, 6, 7}, {3, 0, 5, 6, 7}, {0, 0, 5, 6, 7}};
+    for (size_t o = 0; o < test_op_count; o++)
+        for (size_t e = 0; e < 3; e++) {
+            const test_op *op = &test_ops[o];
+            call_state good = good_call(op, empty[e]), s;
+            test_freeze();
+            for (int fault = 0; fault < FAULTS; fault++)
+                for (int arg = 0; arg < args_of(op, fault); arg++) {
+                    attn_status want;
+                    s = good;
+                    if (fault == NO_MEMORY || (want = inflict(&s, fault, arg)) == ATTN_OK) /* nothing to allocate for */
+                        continue;
+                    test_case("attn_%s, dims %zu %zu, argument %d: %s", op->name, empty[e][0], empty[e][1], arg,
+                              fault_names[fault]);
+                    CHECK_STATUS(make(&s), want);
+                    CHECK(test_wrote_nothing());
+                }
+            test_case("attn_%s, dims %zu %zu", op->name, empty[e][0], empty[e][1]);
+            CHECK_STATUS(make(&good), ATTN_OK);
+            CHECK(test_wrote_only(good.m, (size_t)op->outs));
+            test_release();
+            check_pairs(op, empty[e]);
+        }
+}
+
+TEST(status_numbers)
+{
+    attn_mat q = test_random_mat(ATTN_F32, 2, 3, PACKED), k = test_random_mat(ATTN_F32, 2, 3, PACKED),
+             out = test_mat(ATTN_F32, 2, 2, PACKED);
+    attn_mat no_dims = attn_mat_cols(q, 0, 0), weights = test_mat(ATTN_F32, 2, 2, PACKED), none = {0};
+    attn_mat wide = test_mat(ATTN_F64, 2, 2, PACKED);
+    test_freeze();
+    test_case("a head of size 0");
+    CHECK_STATUS(attn_scores(out, no_dims, no_dims, 1), ATTN_ERR_SHAPE);
+    CHECK_STATUS(attn_attention(out, none, no_dims, no_dims, out, 1), ATTN_ERR_SHAPE);
+    test_case("v of the additive score is one column");
+    CHECK_STATUS(attn_scores_additive(out, q, k, attn_mat_t(q), attn_mat_t(k), out), ATTN_ERR_SHAPE);
+    test_case("weighted_values takes one row of weights");
+    CHECK_STATUS(attn_weighted_values(test_mat(ATTN_F32, 2, 3, PACKED), weights, q), ATTN_ERR_SHAPE);
+    test_case("weights may be absent, never bad");
+    CHECK_STATUS(attn_attention(out, attn_mat_rows(weights, 1, 2), q, k, attn_mat_cols(q, 0, 2), 0), ATTN_ERR_NULL);
+    test_case("types that do not mix");
+    CHECK_STATUS(attn_matmul(wide, q, attn_mat_t(k)), ATTN_ERR_DTYPE);
+    CHECK_STATUS(attn_softmax(wide, weights), ATTN_ERR_DTYPE);
+    CHECK_STATUS(attn_softmax(weights, wide), ATTN_ERR_DTYPE);
+    CHECK(test_wrote_nothing());
+    test_case("finite numbers");
+    CHECK_STATUS(attn_scores(out, q, k, -1), ATTN_OK);
+    CHECK_STATUS(attn_scores_cosine(out, q, k, 0), ATTN_OK);
+    CHECK(test_load(out.data, ATTN_F32) == 0);
+    CHECK_STATUS(attn_matmul_ctx(out, q, attn_mat_t(k), 1, NULL), ATTN_OK);
+    CHECK_STATUS(attn_softmax_ctx(out, out, NULL), ATTN_OK);
+    test_case("a number that is none in the compute type");
+    CHECK_STATUS(attn_scores(out, q, k, 1e300), ATTN_ERR_VALUE);
+    CHECK_STATUS(attn_matmul_ctx(out, q, attn_mat_t(k), -1e39, NULL), ATTN_ERR_VALUE);
+    CHECK_STATUS(attn_matmul_ctx(wide, wide, test_numbers(ATTN_F64, 2, 2, (const double[]){1, 2, 3, 4}), 1e300, NULL),
+                 ATTN_ERR_ALIAS);
+    CHECK_STATUS(attn_matmul_ctx(wide, test_mat(ATTN_F64, 2, 1, PACKED), test_mat(ATTN_F64, 1, 2, PACKED), 1e300, NULL),
+                 ATTN_OK);
+    {
+        static const double numbers[] = {NAN, HUGE_VAL, -HUGE_VAL};
+        attn_mat x = test_mat(ATTN_F64, 2, 3, PACKED), result = test_mat(ATTN_F64, 2, 2, PACKED);
+        attn_mat mixed = test_mat(ATTN_F64, 2, 3, PACKED);
+        for (size_t n = 0; n < 3; n++) {
+            CHECK_STATUS(attn_scores(result, x, x, numbers[n]), ATTN_ERR_VALUE);
+            CHECK_STATUS(attn_scores_cosine(result, x, x, numbers[n]), ATTN_ERR_VALUE);
+            CHECK_STATUS(attn_matmul_ctx(result, x, attn_mat_t(x), numbers[n], NULL), ATTN_ERR_VALUE);
+            CHECK_STATUS(attn_attention(mixed, none, x, x, x, numbers[n]), ATTN_ERR_VALUE);
+        }
+    }
+    test_case("scratch that is not there, or is in use");
+    {
+        float other[4] = {1, 2, 3, 4};
+        attn_mat in = attn_mat_of(other, ATTN_F32, 2, 2);
+        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 100, ATTN_ISA_BEST};
+        CHECK_STATUS(attn_softmax_ctx(out, in, &ctx), ATTN_ERR_NULL);
+        CHECK_STATUS(attn_matmul_ctx(out, in, in, 1, &ctx), ATTN_ERR_NULL);
+        ctx.scratch = (char *)out.data + 15;
+        CHECK_STATUS(attn_softmax_ctx(out, in, &ctx), ATTN_ERR_ALIAS);
+        CHECK_STATUS(attn_matmul_ctx(out, in, in, 1, &ctx), ATTN_ERR_ALIAS);
+        ctx.scratch = other;
+        ctx.scratch_size = 1;
+        CHECK_STATUS(attn_softmax_ctx(out, in, &ctx), ATTN_ERR_ALIAS);
+        CHECK_STATUS(attn_matmul_ctx(out, in, in, 1, &ctx), ATTN_ERR_ALIAS);
+        CHECK_STATUS(attn_softmax_ctx(in, in, &ctx), ATTN_ERR_ALIAS);
+    }
+    test_case("misaligned by 2 and 4 bytes");
+    {
+        attn_mat m = attn_mat_of((char *)q.data + 2, ATTN_F32, 1, 1);
+        CHECK_STATUS(attn_mat_copy(out, m), ATTN_ERR_SHAPE);
+        CHECK_STATUS(attn_mat_copy(attn_mat_of(out.data, ATTN_F32, 1, 1), m), ATTN_ERR_VALUE);
+        CHECK_STATUS(
+            attn_mat_copy(attn_mat_of((char *)out.data + 2, ATTN_F32, 1, 1), attn_mat_of(q.data, ATTN_F32, 1, 1)),
+            ATTN_ERR_VALUE);
+        CHECK_STATUS(
+            attn_mat_copy(attn_mat_of((char *)wide.data + 1, ATTN_F16, 1, 1), attn_mat_of(q.data, ATTN_F32, 1, 1)),
+            ATTN_ERR_VALUE);
+        CHECK_STATUS(
+            attn_mat_copy(attn_mat_of((char *)wide.data + 1, ATTN_BOOL, 1, 1), attn_mat_of(q.data, ATTN_F32, 1, 1)),
+            ATTN_OK);
+    }
+    FOR_EACH_ISA(isa)
+    {
+        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+        test_case("%s", attn_isa_string(isa));
+        CHECK_STATUS(attn_softmax_ctx(out, out, &ctx), ATTN_OK);
+    }
+    for (int isa = ATTN_ISA_SCALAR; isa <= ATTN_ISA_WASM128; isa++) {
+        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, (attn_isa)isa};
+        test_case("isa %d", isa);
+        CHECK_STATUS(attn_matmul_ctx(out, q, attn_mat_t(k), 1, &ctx),
+                     attn_isa_available((attn_isa)isa) ? ATTN_OK : ATTN_ERR_VALUE);
+    }
+}
+
+TEST(status_heads)
+{
+    attn_mat in = test_random_mat(ATTN_F32, 3, 8, PACKED), out = test_mat(ATTN_F32, 3, 8, PACKED), heads[4], none = {0},
+             kept;
+    for (int h = 0; h < 4; h++)
+        heads[h] = attn_mat_cols(out, 0, 1);
+    kept = heads[0];
+    test_freeze();
+    test_case("split");
+    CHECK_STATUS(attn_split_heads(NULL, 2, in), ATTN_ERR_NULL);
+    CHECK_STATUS(attn_split_heads(heads, 2, none), ATTN_ERR_NULL);
+    CHECK_STATUS(attn_split_heads(heads, 2, attn_mat_cols(in, 8, 1)), ATTN_ERR_NULL);
+    CHECK_STATUS(attn_split_heads(heads, 0, in), ATTN_ERR_SHAPE);
+    CHECK_STATUS(attn_split_heads(heads, 3, in), ATTN_ERR_SHAPE);
+    CHECK_STATUS(attn_split_heads(heads, 16, in), ATTN_ERR_SHAPE);
+    in.dtype = ATTN_I8;
+    CHECK_STATUS(attn_split_heads(heads, 3, in), ATTN_ERR_DTYPE);
+    in.dtype = ATTN_F32;
+    CHECK(test_same_mat(heads[0], kept));
+    test_case("concat");
+    CHECK_STATUS(attn_split_heads(heads, 4, in), ATTN_OK);
+    CHECK_STATUS(attn_concat_heads(out, NULL, 4), ATTN_ERR_NULL);
+    CHECK_STATUS(attn_concat_heads(none, heads, 4), ATTN_ERR_NULL);
+    CHECK_STATUS(attn_concat_heads(out, heads, 3), ATTN_ERR_SHAPE);
+    CHECK_STATUS(attn_concat_heads(out, heads, 0), ATTN_ERR_SHAPE);
+    kept = heads[3];
+    heads[3] = none;
+    CHECK_STATUS(attn_concat_heads(out, heads, 4), ATTN_ERR_NULL);
+    heads[3] = kept;
+    heads[2].dtype = ATTN_BOOL;
+    CHECK_STATUS(attn_concat_heads(out, heads, 4), ATTN_ERR_DTYPE);
+    heads[2].dtype = ATTN_F32;
+    heads[1].rows = 2;
+    CHECK_STATUS(attn_concat_heads(out, heads, 4), ATTN_ERR_SHAPE);
+    heads[1].rows = 3;
+    heads[1].cols = SIZE_MAX; /* 2 + SIZE_MAX + 2 + 2 is no sum */
+    CHECK_STATUS(attn_concat_heads(out, heads, 4), ATTN_ERR_SHAPE);
+    heads[1].cols = 2;
+    heads[3] = attn_mat_cols(out, 6, 2);
+    CHECK_STATUS(attn_concat_heads(out, heads, 4), ATTN_ERR_ALIAS);
+    heads[3] = kept;
+    CHECK(test_wrote_nothing());
+    CHECK_STATUS(attn_concat_heads(out, heads, 4), ATTN_OK);
+    CHECK(test_same_bits(out, in));
+}
+
+/* Shapes that fit one another but no memory: broadcast inputs make them possible without a byte. */
+TEST(status_huge_shapes)
+{
+    float x = 1, y = 1;
+    size_t huge = SIZE_MAX / 2;
+    attn_mat column = {&x, ATTN_F32, huge, 1, 0, 1}, row = {&x, ATTN_F32, 1, huge, 1, 0};
+    attn_mat out = {&y, ATTN_F32, huge, huge, 1, 1}, flat = {&y, ATTN_F32, huge, huge, 0, 0},
+             tall = {&y, ATTN_F32, huge, 1, 1, 1};
+    attn_mat all = {&x, ATTN_F32, huge, huge, 0, 0};
+    CHECK_STATUS(attn_matmul(out, column, row), ATTN_ERR_OVERFLOW);
+    CHECK_STATUS(attn_scores(out, column, column, 1), ATTN_ERR_OVERFLOW);
+    CHECK_STATUS(attn_softmax(out, all), ATTN_ERR_OVERFLOW);
+    CHECK_STATUS(attn_mat_copy(out, all), ATTN_ERR_OVERFLOW);
+    CHECK_STATUS(attn_mat_copy(tall, column), ATTN_ERR_OVERFLOW);
+    CHECK(attn_mat_copy(flat, all) == ATTN_ERR_OVERFLOW || attn_mat_copy(flat, all) == ATTN_ERR_ALIAS);
+    test_case("a sum of more terms than can be counted");
+    for (size_t terms = huge + 1; terms > huge; terms += huge) { /* 2^63 and 2^64 - 1, say */
+        attn_mat a = {&x, ATTN_F32, 1, terms, 0, 0}, b = {&x, ATTN_F32, terms, 1, 0, 0}, c = {&y, ATTN_F32, 1, 1, 1, 1};
+        CHECK_STATUS(attn_matmul(c, a, b), ATTN_ERR_OVERFLOW);
+    }
+    test_case("temporaries that fit no memory"); /* one query, one key, but A or Dk beyond counting */
+    {
+        attn_mat one = {&x, ATTN_F32, 1, 1, 1, 1}, result = {&y, ATTN_F32, 1, 1, 1, 1};
+        attn_mat lots = {&x, ATTN_F32, huge, huge, 0, 0};
+        CHECK(attn_scores_additive(result, one, one, row, row, column) >= ATTN_ERR_OVERFLOW);
+        CHECK(attn_scores_general(result, one, row, row) >= ATTN_ERR_OVERFLOW);
+        CHECK_STATUS(attn_attention(tall, attn_mat_rows(lots, 0, 0), column, column, column, 1), ATTN_ERR_SHAPE);
+    }
+    CHECK(y == 1);
+}
+
+/* Every allocation fails once: the call says NOMEM and has written nothing, or did without and gives the same bits. */
+TEST(status_no_memory)
+{
+    static const size_t dims[][DIMS] = {{3, 4, 5, 6, 7}, {70, 90, 40, 50, 33}};
+    static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16};
+    for (size_t o = 0; o < test_op_count; o++)
+        for (size_t n = 0; n < 12; n++) {
+            const test_op *op = &test_ops[o];
+            attn_mat none = {0};
+            size_t d = n / 3 % 2;
+            call_state s = good_call(op, dims[d]);
+            attn_mat want[2];
+            int absent = n >= 6, attention = strcmp(op->name, "attention") == 0, spent = 0;
+            if ((test_quick && d) || (absent && !attention)) {
+                test_release();
+                continue;
+            }
+            for (int a = 0; a < op->args; a++) {
+                attn_mat m = test_mat(dtypes[n % 3], s.m[a].rows, s.m[a].cols, PACKED);
+                if (a >= op->outs)
+                    test_fill(m, test_uniform());
+                s.m[a] = m;
+            }
+            if (absent)
+                s.m[1] = none;
+            test_case("attn_%s, %s, dims %zu", op->name, test_dtype_name(dtypes[n % 3]), d);
+            CHECK_STATUS(make(&s), ATTN_OK);
+            for (int a = 0; a < op->outs; a++)
+                want[a] = a && absent ? none : test_mat_like(s.m[a], PACKED);
+            for (int nth = 1; !spent; nth++) {
+                attn_status status;
+                for (int a = 0; a < op->outs; a++)
+                    if (s.m[a].data)
+                        test_fill(s.m[a], 99);
+                test_freeze();
+                test_memory_state.fail_at = nth;
+                status = s.op->call(s.m, s.scale, &s.ctx);
+                spent = test_memory_state.fail_at > 0;
+                test_memory_state.fail_at = 0;
+                test_case("attn_%s, %s, dims %zu, allocation %d fails", op->name, test_dtype_name(dtypes[n % 3]), d,
+                          nth);
+                CHECK(status == ATTN_OK || status == ATTN_ERR_NOMEM);
+                CHECK(status == ATTN_OK || op->flags & OP_ALLOCATES || attention);
+                CHECK(status == ATTN_OK ? test_same_bits(s.m[0], want[0]) : test_wrote_nothing());
+            }
+            s.no_memory = 1;
+            test_case("attn_%s, %s, dims %zu, no memory at all", op->name, test_dtype_name(dtypes[n % 3]), d);
+            if (op->flags & OP_ALLOCATES || (attention && (absent || n % 3 == 2)))
+                CHECK_STATUS(make(&s), ATTN_ERR_NOMEM);
+            else
+                CHECK_STATUS(make(&s), ATTN_OK);
+            test_release();
+        }
+}

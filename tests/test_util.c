@@ -1,0 +1,499 @@
+/* What the tests share: memory blocks, matrices, decoding of numbers, runners, the allocator. */
+#if !defined(_WIN32)
+#define _POSIX_C_SOURCE 200112L
+#define HAVE_PTHREADS 1
+#include <pthread.h>
+#endif
+
+#include "test.h"
+
+/* ---- the allocator ---- */
+
+test_memory test_memory_state;
+
+typedef union header {
+    size_t magic;
+    real align;
+    unsigned char bytes[32];
+} header;
+
+enum { MAGIC = 0x5a7e };
+
+void *test_malloc(size_t size)
+{
+    test_memory *t = &test_memory_state;
+    header *h;
+    t->calls++;
+    if (t->fail_all || (t->fail_at && --t->fail_at == 0) || size > SIZE_MAX / 4)
+        return NULL;
+    if ((h = malloc(sizeof *h + size)) == NULL)
+        return NULL;
+    memset(h + 1, 0xff, size);
+    h->magic = MAGIC;
+    t->live++;
+    return h + 1;
+}
+
+void test_free(void *p)
+{
+    header *h = p;
+    if (!p)
+        return;
+    if ((--h)->magic != MAGIC) {
+        puts("ATTN_FREE of what ATTN_MALLOC did not give");
+        abort();
+    }
+    h->magic = 0;
+    test_memory_state.live--;
+    free(h);
+}
+
+/* ---- random numbers ---- */
+
+size_t test_below(size_t n)
+{
+    return (size_t)(test_random() % n);
+}
+
+double test_uniform(void)
+{
+    return (double)(test_random() >> 11) / 4503599627370496.0 - 1;
+}
+
+int test_maybe(void)
+{
+    return (int)(test_random() >> 63);
+}
+
+/* ---- blocks ---- */
+
+#if defined(__SANITIZE_ADDRESS__)
+#define GUARD 0 /* the sanitizer watches the ends, reads too */
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define GUARD 0
+#endif
+#endif
+#ifndef GUARD
+#define GUARD 64
+#endif
+
+typedef struct block {
+    struct block *next;
+    unsigned char *bytes, *frozen;
+    size_t size;
+} block;
+
+static block *blocks;
+
+static void *must(void *p)
+{
+    if (!p) {
+        puts("the tests are out of memory");
+        exit(2);
+    }
+    return p;
+}
+
+void *test_block(size_t size)
+{
+    block *b = must(malloc(sizeof *b));
+    b->size = size + 2 * GUARD;
+    b->bytes = must(malloc(b->size + !b->size));
+    b->frozen = NULL;
+    memset(b->bytes, 0xff, b->size);
+    b->next = blocks;
+    blocks = b;
+    return b->bytes + GUARD;
+}
+
+void test_release(void)
+{
+    while (blocks) {
+        block *b = blocks;
+        blocks = b->next;
+        free(b->bytes);
+        free(b->frozen);
+        free(b);
+    }
+}
+
+void test_freeze(void)
+{
+    for (block *b = blocks; b; b = b->next) {
+        if (!b->frozen)
+            b->frozen = must(malloc(b->size + !b->size));
+        memcpy(b->frozen, b->bytes, b->size);
+    }
+}
+
+int test_wrote_nothing(void)
+{
+    for (block *b = blocks; b; b = b->next)
+        if (b->frozen && memcmp(b->frozen, b->bytes, b->size) != 0)
+            return 0;
+    return 1;
+}
+
+/* Takes the elements of the outputs over into the frozen copy, which then must equal memory. */
+int test_wrote_only(const attn_mat *outs, size_t count)
+{
+    for (size_t n = 0; n < count; n++) {
+        attn_mat m = outs[n];
+        block *b = blocks;
+        if (!m.rows || !m.cols)
+            continue;
+        while (b && !((uintptr_t)m.data >= (uintptr_t)b->bytes && (uintptr_t)m.data < (uintptr_t)b->bytes + b->size))
+            b = b->next;
+        if (!b || !b->frozen)
+            return 0;
+        for (size_t r = 0; r < m.rows; r++)
+            for (size_t c = 0; c < m.cols; c++) {
+                unsigned char *p = test_at(m, r, c);
+                memcpy(b->frozen + (p - b->bytes), p, test_size(m.dtype));
+            }
+    }
+    return test_wrote_nothing();
+}
+
+/* ---- matrices ---- */
+
+size_t test_size(attn_dtype dtype)
+{
+    static const size_t sizes[] = {4, 8, 2, 2, 1, 1};
+    return sizes[dtype];
+}
+
+const char *test_dtype_name(attn_dtype dtype)
+{
+    static const char *const names[] = {"f32", "f64", "f16", "bf16", "bool", "i8"};
+    return names[dtype];
+}
+
+void *test_at(attn_mat m, size_t r, size_t c)
+{
+    return (char *)m.data + ((ptrdiff_t)r * m.row_stride + (ptrdiff_t)c * m.col_stride) * (ptrdiff_t)test_size(m.dtype);
+}
+
+attn_mat test_mat(attn_dtype dtype, size_t rows, size_t cols, int layout)
+{
+    ptrdiff_t R = (ptrdiff_t)rows, C = (ptrdiff_t)cols, first = 0, last = 0;
+    attn_mat m = {NULL, dtype, rows, cols, C, 1};
+    switch (layout) {
+    case TRANSPOSED: m.row_stride = 1, m.col_stride = R; break;
+    case PADDED: m.row_stride = C + 3; break;
+    case STRIDED: m.row_stride = 2 * C + 3, m.col_stride = 2; break;
+    case REVERSED: m.row_stride = -(C + 1), m.col_stride = -1; break;
+    case MIRRORED: m.col_stride = -1; break;
+    case ONE_ROW: m.row_stride = 0; break;
+    case ONE_COL: m.row_stride = 1, m.col_stride = 0; break;
+    default: break;
+    }
+    if (rows && cols) {
+        ptrdiff_t down = (R - 1) * m.row_stride, across = (C - 1) * m.col_stride;
+        first = (down < 0 ? down : 0) + (across < 0 ? across : 0);
+        last = (down > 0 ? down : 0) + (across > 0 ? across : 0) + 1;
+    }
+    if (layout != PACKED) /* off the allocator's alignment */
+        first--;
+    m.data = (char *)test_block((size_t)(last - first) * test_size(dtype)) - first * (ptrdiff_t)test_size(dtype);
+    return m;
+}
+
+attn_mat test_random_mat(attn_dtype dtype, size_t rows, size_t cols, int layout)
+{
+    attn_mat m = test_mat(dtype, rows, cols, layout);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < cols; c++)
+            (attn_mat_set)(m, r, c, test_uniform());
+    return m;
+}
+
+attn_mat test_mat_like(attn_mat m, int layout)
+{
+    attn_mat like = test_mat(m.dtype, m.rows, m.cols, layout);
+    for (size_t r = 0; r < m.rows; r++)
+        for (size_t c = 0; c < m.cols; c++)
+            memcpy(test_at(like, r, c), test_at(m, r, c), test_size(m.dtype));
+    return like;
+}
+
+attn_mat test_numbers(attn_dtype dtype, size_t rows, size_t cols, const double *values)
+{
+    attn_mat m = test_mat(dtype, rows, cols, PACKED);
+    for (size_t i = 0; i < rows * cols; i++)
+        (attn_mat_set)(m, i / cols, i % cols, values[i]);
+    return m;
+}
+
+void test_fill(attn_mat m, double value)
+{
+    for (size_t r = 0; r < m.rows; r++)
+        for (size_t c = 0; c < m.cols; c++)
+            (attn_mat_set)(m, r, c, value);
+}
+
+int test_same_bits(attn_mat a, attn_mat b)
+{
+    if (a.dtype != b.dtype || a.rows != b.rows || a.cols != b.cols)
+        return 0;
+    for (size_t r = 0; r < a.rows; r++)
+        for (size_t c = 0; c < a.cols; c++)
+            if (memcmp(test_at(a, r, c), test_at(b, r, c), test_size(a.dtype)) != 0)
+                return 0;
+    return 1;
+}
+
+int test_same_mat(attn_mat a, attn_mat b)
+{
+    return a.data == b.data && a.dtype == b.dtype && a.rows == b.rows && a.cols == b.cols &&
+           a.row_stride == b.row_stride && a.col_stride == b.col_stride;
+}
+
+int test_absent_mat(attn_mat m)
+{
+    return !m.data && !m.dtype && !m.rows && !m.cols && !m.row_stride && !m.col_stride;
+}
+
+int test_bad_mat(attn_mat m)
+{
+    return !m.data && m.rows == SIZE_MAX && m.cols == SIZE_MAX;
+}
+
+/* ---- numbers ---- */
+
+uint32_t test_bits32(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    return bits;
+}
+
+uint64_t test_bits64(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, 8);
+    return bits;
+}
+
+float test_f32(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, 4);
+    return x;
+}
+
+double test_f64(uint64_t bits)
+{
+    double x;
+    memcpy(&x, &bits, 8);
+    return x;
+}
+
+static double decode(unsigned bits, int mantissa_bits, int bias)
+{
+    unsigned fraction = bits & ((1u << mantissa_bits) - 1);
+    int exponent = (int)((bits & 0x7fff) >> mantissa_bits), top = (0x7fff >> mantissa_bits);
+    double x = exponent == top ? (fraction ? test_f64(0x7ff8000000000000u) : HUGE_VAL)
+               : exponent      ? ldexp(fraction + ldexp(1, mantissa_bits), exponent - bias - mantissa_bits)
+                               : ldexp(fraction, 1 - bias - mantissa_bits);
+    return bits & 0x8000 ? -x : x;
+}
+
+double test_decode(unsigned bits, attn_dtype dtype)
+{
+    static double values[2][65536];
+    static int filled;
+    if (!filled) {
+        filled = 1;
+        for (unsigned i = 0; i < 65536; i++) {
+            values[0][i] = decode(i, 10, 15);
+            values[1][i] = decode(i, 7, 127);
+        }
+    }
+    return values[dtype == ATTN_BF16][bits];
+}
+
+/* Infinity stands where the next finite value would, so that the same rule of nearest and even decides overflow. */
+unsigned test_encode(double value, attn_dtype dtype)
+{
+    unsigned sign = (unsigned)(test_bits64(value) >> 63) << 15, inf = dtype == ATTN_F16 ? 0x7c00 : 0x7f80;
+    double x = fabs(value), beyond = 2 * test_decode(inf - (dtype == ATTN_F16 ? 0x400 : 0x80), dtype);
+    unsigned low = 0, high = inf;
+    if (isnan(value))
+        return sign | 0x7fff;
+    if (x >= beyond)
+        return sign | inf;
+    while (high - low > 1) { /* low <= x < high */
+        unsigned middle = (low + high) / 2;
+        if (test_decode(middle, dtype) <= x)
+            low = middle;
+        else
+            high = middle;
+    }
+    beyond = high == inf ? beyond : test_decode(high, dtype);
+    if (x - test_decode(low, dtype) > beyond - x || (x - test_decode(low, dtype) == beyond - x && (low & 1)))
+        low = high;
+    return sign | low;
+}
+
+real test_load(const void *element, attn_dtype dtype)
+{
+    uint16_t half;
+    float f;
+    double d;
+    switch (dtype) {
+    case ATTN_F32: memcpy(&f, element, 4); return f;
+    case ATTN_F64: memcpy(&d, element, 8); return d;
+    case ATTN_F16:
+    case ATTN_BF16: memcpy(&half, element, 2); return test_decode(half, dtype);
+    default: return *(const unsigned char *)element != 0;
+    }
+}
+
+real test_ulp(real x, attn_dtype dtype)
+{
+    int f64 = dtype == ATTN_F64, f16 = dtype == ATTN_F16;
+    int digits = f64 ? 53 : dtype == ATTN_F32 ? 24 : f16 ? 11 : 8, least = f64 ? -1021 : f16 ? -13 : -125, exponent;
+    frexpl(x, &exponent);
+    if (exponent < least || x == 0)
+        exponent = least;
+    return ldexpl(1, exponent - digits);
+}
+
+real *test_reals(size_t count)
+{
+    return test_block(count * sizeof(real));
+}
+
+real *test_values(attn_mat m)
+{
+    real *values = test_reals(m.rows * m.cols);
+    for (size_t r = 0; r < m.rows; r++)
+        for (size_t c = 0; c < m.cols; c++)
+            values[r * m.cols + c] = test_load(test_at(m, r, c), m.dtype);
+    return values;
+}
+
+/* ---- runners ---- */
+
+static void note_run(test_runner *r, size_t count)
+{
+    r->calls++;
+    if (count > r->most)
+        r->most = count;
+}
+
+static void run_backwards(void *user, size_t count, void (*task)(void *, size_t), void *arg)
+{
+    note_run(user, count);
+    while (count-- > 0)
+        task(arg, count);
+}
+
+attn_parallel test_serial_backwards(test_runner *r, size_t width)
+{
+    attn_parallel p = {run_backwards, r, width};
+    r->width = width;
+    r->calls = r->most = 0;
+    return p;
+}
+
+#ifdef HAVE_PTHREADS
+
+enum { MOST_THREADS = 16 };
+
+typedef struct job {
+    void (*task)(void *, size_t);
+    void *arg;
+    size_t index;
+} job;
+
+static void *run_job(void *p)
+{
+    job *j = p;
+    j->task(j->arg, j->index);
+    return NULL;
+}
+
+static void run_threads(void *user, size_t count, void (*task)(void *, size_t), void *arg)
+{
+    pthread_t threads[MOST_THREADS];
+    job jobs[MOST_THREADS];
+    int started[MOST_THREADS];
+    note_run(user, count);
+    for (size_t i = 0; i < count && i < MOST_THREADS; i++) {
+        job j = {task, arg, i};
+        jobs[i] = j;
+        started[i] = pthread_create(&threads[i], NULL, run_job, &jobs[i]) == 0;
+        if (!started[i])
+            task(arg, i);
+    }
+    for (size_t i = 0; i < count && i < MOST_THREADS; i++)
+        if (started[i])
+            pthread_join(threads[i], NULL);
+}
+
+attn_parallel test_threads(test_runner *r, size_t width)
+{
+    attn_parallel p = test_serial_backwards(r, width);
+    p.run = run_threads;
+    return p;
+}
+
+#else
+
+attn_parallel test_threads(test_runner *r, size_t width)
+{
+    return test_serial_backwards(r, width);
+}
+
+#endif
+
+static int all_canary(const unsigned char *p, size_t count)
+{
+    while (count > 0 && p[count - 1] == 0xff)
+        count--;
+    return count == 0;
+}
+
+size_t test_contexts(attn_mat out, attn_status (*call)(attn_mat, const attn_mat *, const attn_ctx *),
+                     const attn_mat *in)
+{
+    enum { EDGE = 64, LARGEST = 4 << 20 };
+    static const size_t widths[] = {1, 2, 3, 5}, sizes[] = {0, 1, 100, 4096, 65537, LARGEST};
+    unsigned char *memory = must(malloc(LARGEST + 2 * EDGE + 1));
+    size_t most = 0;
+    FOR_EACH_ISA(isa)
+    {
+        attn_ctx plain = {{NULL, NULL, 0}, NULL, 0, isa};
+        attn_mat want;
+        test_case("%s, %zu x %zu, plain", attn_isa_string(isa), out.rows, out.cols);
+        CHECK_STATUS(call(out, in, &plain), ATTN_OK);
+        want = test_mat_like(out, PACKED);
+        for (size_t n = test_quick ? 3 : 0; n < 4 * 6; n += test_quick ? 5 : 1) {
+            int threads = (n + n / 4) % 2 == 1;
+            size_t width = widths[n % 4], size = sizes[n / 4], start = EDGE + n % 2; /* odd: misaligned */
+            long calls = test_memory_state.calls;
+            test_runner runner;
+            attn_ctx ctx = plain;
+            ctx.parallel = threads ? test_threads(&runner, width) : test_serial_backwards(&runner, width);
+            ctx.scratch = size ? memory + start : NULL;
+            ctx.scratch_size = size;
+            memset(memory, 0xff, size + 2 * EDGE + 1);
+            test_fill(out, 7);
+            test_freeze();
+            test_case("%s, %zu x %zu, %s, width %zu, scratch %zu", attn_isa_string(isa), out.rows, out.cols,
+                      threads ? "threads" : "backwards", width, size);
+            CHECK_STATUS(call(out, in, &ctx), ATTN_OK);
+            CHECK(test_wrote_only(&out, 1));
+            CHECK(test_same_bits(out, want));
+            CHECK(runner.most <= width);
+            most = runner.most > most ? runner.most : most;
+            CHECK(!size || test_memory_state.calls == calls);
+            CHECK(all_canary(memory, start) && all_canary(memory + start + size, EDGE));
+        }
+    }
+    free(memory);
+    return most;
+}
