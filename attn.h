@@ -1008,16 +1008,16 @@ ATTN__NOINLINE double attn__divide(double x, double y)
     return x / y;
 }
 
-ATTN__NOINLINE double attn__rounding(double total, double sum, double part) /* of total = sum + part */
+ATTN__NOINLINE double attn__subtract(double x, double y)
 {
-    return (total - sum) - part;
+    return x - y;
 }
 
-/* *sum += part, compensated: what is lost to rounding is taken from the next part.               Kahan 1965, CACM 8(1) */
+/* *sum += part, compensated: what is lost to rounding is taken from the next part.              Kahan 1965, CACM 8(1) */
 static void attn__add(double *sum, double *lost, double part)
 {
     double exact = part - *lost, total = *sum + exact;
-    *lost = attn__rounding(total, *sum, exact);
+    *lost = attn__subtract(attn__subtract(total, *sum), exact);
     *sum = total;
 }
 
