@@ -439,10 +439,11 @@ static size_t attn__magnitude(ptrdiff_t x) /* |x|, PTRDIFF_MIN included */
 /* *product = a b; 0 if that is more than PTRDIFF_MAX, the most that an object may measure. */
 static int attn__multiply(size_t *product, size_t a, size_t b)
 {
-    if (b != 0 && a > (size_t)PTRDIFF_MAX / b)
+    const size_t half = (size_t)1 << sizeof(size_t) * 4;
+    if ((a >= half || b >= half) && b != 0 && a > (size_t)PTRDIFF_MAX / b) /* small factors need no division */
         return 0;
     *product = a * b;
-    return 1;
+    return *product <= (size_t)PTRDIFF_MAX;
 }
 
 /* ==== 2. views and dtypes ========================================================================================
@@ -453,8 +454,9 @@ typedef struct attn__view {
     const char *data;
     attn_dtype dtype;
     int role;
-    size_t n[4];    /* dimensions, outermost first; a matrix has n[0] = n[1] = 1 */
-    ptrdiff_t s[4]; /* their strides, in elements */
+    size_t n[4];          /* dimensions, outermost first; a matrix has n[0] = n[1] = 1 */
+    ptrdiff_t s[4];       /* their strides, in elements */
+    uintptr_t first, end; /* the addresses it covers, once measured */
 } attn__view;
 
 enum attn__role {
@@ -490,6 +492,7 @@ static attn__view attn__view_of(attn_mat m, int role)
     v.s[0] = v.s[1] = 0;
     v.s[2] = m.row_stride;
     v.s[3] = m.col_stride;
+    v.first = v.end = 0;
     return v;
 }
 
@@ -507,6 +510,7 @@ static attn__view attn__view_of_tensor(attn_tensor t, int role)
     v.s[1] = t.head_stride;
     v.s[2] = t.len_stride;
     v.s[3] = t.dim_stride;
+    v.first = v.end = 0;
     return v;
 }
 
@@ -540,26 +544,26 @@ static int attn__is_empty(const attn__view *v)
     return v->n[0] == 0 || v->n[1] == 0 || v->n[2] == 0 || v->n[3] == 0;
 }
 
-/* How far elements reach below and above data, in bytes; 0 if that, a dimension or an address overflows. */
-static int attn__extent(const attn__view *v, size_t *below, size_t *above)
+/* Finds the addresses that a view covers; 0 if they, a dimension or the bytes between them overflow. */
+static int attn__measure(attn__view *v)
 {
-    size_t size = attn__size(v->dtype), reach[2] = {0, 0}, bytes = 0, step;
+    size_t size = attn__size(v->dtype), below = 0, bytes = size, step;
+    uintptr_t data = (uintptr_t)v->data;
     int d;
     for (d = 0; d < 4; d++) {
-        int side = v->s[d] > 0;
         if (v->n[d] > (size_t)PTRDIFF_MAX)
             return 0;
         if (v->n[d] < 2)
             continue;
         if (!attn__multiply(&step, v->n[d] - 1, attn__magnitude(v->s[d])) || !attn__multiply(&step, step, size) ||
-            step > (size_t)PTRDIFF_MAX - size - bytes)
+            step > (size_t)PTRDIFF_MAX - bytes)
             return 0;
         bytes += step;
-        reach[side] += step;
+        below += v->s[d] < 0 ? step : 0;
     }
-    *below = reach[0];
-    *above = reach[1] + size;
-    return v->data == NULL || ((uintptr_t)v->data >= reach[0] && UINTPTR_MAX - (uintptr_t)v->data >= reach[1] + size);
+    v->first = data - below;
+    v->end = v->first + bytes;
+    return !v->data || (below <= data && bytes - below <= UINTPTR_MAX - data);
 }
 
 static attn_mat attn__bad_mat(void)
@@ -588,16 +592,14 @@ static int attn__tensor_bad(attn_tensor t)
 
 static attn_mat attn__checked_mat(attn_mat m) /* m, or a bad view if it overflows */
 {
-    size_t below, above;
     attn__view v = attn__view_of(m, ATTN__IN);
-    return attn__extent(&v, &below, &above) ? m : attn__bad_mat();
+    return attn__measure(&v) ? m : attn__bad_mat();
 }
 
 static attn_tensor attn__checked_tensor(attn_tensor t)
 {
-    size_t below, above;
     attn__view v = attn__view_of_tensor(t, ATTN__IN);
-    return attn__extent(&v, &below, &above) ? t : attn__bad_tensor();
+    return attn__measure(&v) ? t : attn__bad_tensor();
 }
 
 static void *attn__at(const void *data, attn_dtype dtype, ptrdiff_t elements) /* data + elements, const dropped */
@@ -860,18 +862,15 @@ static int attn__lattice_meets(int count, const ptrdiff_t *stride, const size_t 
     return 0;
 }
 
-/* May `out` and `other` share an element? Both have been checked for overflow. Legal are disjoint ranges of bytes, and
+/* May `out` and `other`, both measured, share an element? Legal are disjoint ranges of bytes, and
    views with equal strides whose elements fall on different points of that lattice (interleaved buffers). */
 static int attn__overlaps(const attn__view *out, const attn__view *other)
 {
-    size_t below[2], above[2], back[4], forth[4], size = attn__size(out->dtype);
+    size_t back[4], forth[4], size = attn__size(out->dtype);
     uintptr_t a = (uintptr_t)out->data, b = (uintptr_t)other->data, gap = a < b ? b - a : a - b;
     ptrdiff_t stride[4], offset;
     int count = 0, d, i;
-    if (attn__is_empty(out) || attn__is_empty(other) || !attn__extent(out, &below[0], &above[0]) ||
-        !attn__extent(other, &below[1], &above[1]))
-        return 0;
-    if (a + above[0] <= b - below[1] || b + above[1] <= a - below[0])
+    if (attn__is_empty(out) || attn__is_empty(other) || out->end <= other->first || other->end <= out->first)
         return 0;
     if (size != attn__size(other->dtype) || gap % size != 0 || gap > (size_t)PTRDIFF_MAX)
         return 1;
@@ -900,9 +899,9 @@ static int attn__overlaps(const attn__view *out, const attn__view *other)
 
 /* Every check that needs no more than the views themselves, in the documented order. The compute type is F64 if the
    first input is F64. */
-static attn_status attn__check_views(const attn__view *v, size_t count)
+static attn_status attn__check_views(attn__view *v, size_t count)
 {
-    size_t i, j, below, above;
+    size_t i, j;
     int wide;
     for (i = 0; i + 1 < count && (v[i].role & ATTN__OUT); i++)
         continue;
@@ -920,7 +919,7 @@ static attn_status attn__check_views(const attn__view *v, size_t count)
             return ATTN_ERR_DTYPE;
     }
     for (i = 0; i < count; i++)
-        if (!attn__extent(&v[i], &below, &above))
+        if (!attn__measure(&v[i]))
             return ATTN_ERR_OVERFLOW;
     for (i = 0; i < count; i++)
         if ((uintptr_t)v[i].data % attn__alignment(v[i].dtype) != 0)
@@ -2176,21 +2175,23 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
 #endif
     for (r = 0; r < rows; r++) {
         const ATTN__R *x = (const ATTN__R *)xv + r * ld;
+        void *to = attn__at(out, dtype, (ptrdiff_t)r * rs);
         c = 0;
+        if (dtype == ATTN__REAL) {
 #if ATTN__W > 1
-        if (cs == 1 && dtype == ATTN__REAL)
-            for (; c + ATTN__W <= cols; c += ATTN__W)
-                ATTN__STORE((ATTN__R *)out + (ptrdiff_t)r * rs + c, ATTN__MUL(ATTN__LOAD(x + c), factors));
+            for (; cs == 1 && c + ATTN__W <= cols; c += ATTN__W)
+                ATTN__STORE((ATTN__R *)to + c, ATTN__MUL(ATTN__LOAD(x + c), factors));
 #endif
+            for (; c < cols; c++)
+                ((ATTN__R *)to)[(ptrdiff_t)c * cs] = (ATTN__R)(x[c] * factor);
+            continue;
+        }
 #ifdef ATTN__STORE_F16
-        if (cs == 1 && dtype == ATTN_F16)
-            for (; c + ATTN__W <= cols; c += ATTN__W)
-                ATTN__STORE_F16(attn__at(out, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c),
-                                ATTN__MUL(ATTN__LOAD(x + c), factors));
+        for (; dtype == ATTN_F16 && cs == 1 && c + ATTN__W <= cols; c += ATTN__W)
+            ATTN__STORE_F16((uint16_t *)to + c, ATTN__MUL(ATTN__LOAD(x + c), factors));
 #endif
         for (; c < cols; c++)
-            attn__store(attn__at(out, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype,
-                        (double)(ATTN__R)(x[c] * factor));
+            attn__store(attn__at(to, dtype, (ptrdiff_t)c * cs), dtype, (double)(ATTN__R)(x[c] * factor));
     }
 }
 
