@@ -844,6 +844,7 @@ static int attn__lattice_meets(int count, const ptrdiff_t *stride, const size_t 
         return offset == 0;
     for (k = 1; k < count; k++)
         reach += attn__max(back[k], forth[k]) * attn__magnitude(stride[k]);
+    ATTN_ASSERT(stride[0] != 0);
     step = attn__magnitude(stride[0]);
     quotient = offset / stride[0];
     rest = offset % stride[0];
@@ -1334,6 +1335,7 @@ static void attn__matmul_blocks(attn__matmul_job *job, size_t slice)
     size_t thin = 256 / (row_tiles * tile_rows); /* few rows: wider, shallower blocks, which read b as it lies */
     size_t col_tiles = attn__min(attn__blocks(job->out.cols, tile_cols), 4 * thin);
     job->depth = attn__min(attn__max(job->a.cols, 1), 256 / thin);
+    ATTN_ASSERT(slice >= ATTN__STACK); /* which holds one tile of every pass */
     for (;;) {
         job->rows = row_tiles * tile_rows;
         job->cols = col_tiles * tile_cols;
@@ -1405,11 +1407,18 @@ static void attn__matmul(attn_mat out, attn_mat a, attn_mat b, double alpha, con
     void *own = NULL;
     if (out.rows == 0 || out.cols == 0)
         return;
+    job.kern = attn__ctx_kernels(ctx, attn__real(a.dtype));
+    ATTN_ASSERT(job.kern);                                      /* the ctx has been checked */
+    if (b.row_stride == 1 && out.rows <= job.kern->lanes / 2) { /* a few queries, many keys: */
+        attn_mat keys = attn_mat_t(b); /* out^T = b^T a^T packs the few and reads the many in place */
+        b = attn_mat_t(a);
+        a = keys;
+        out = attn_mat_t(out);
+    }
     job.out = out;
     job.a = a;
     job.b = b;
     job.alpha = alpha;
-    job.kern = attn__ctx_kernels(ctx, attn__real(a.dtype));
     job.scratch = NULL;
     job.slice = 0;
     attn__matmul_blocks(&job, SIZE_MAX);
@@ -1669,6 +1678,7 @@ static void attn__softmax(attn_mat out, attn_mat in, const attn_ctx *ctx)
     job.out = out;
     job.in = in;
     job.kern = attn__ctx_kernels(ctx, attn__real(in.dtype));
+    ATTN_ASSERT(job.kern);
     job.rows = attn__max(1, 16384 / out.cols);
     job.tasks = attn__ctx_tasks(ctx, attn__blocks(out.rows, job.rows));
     attn__run(ctx, job.tasks, attn__softmax_task, &job);

@@ -1,7 +1,10 @@
 /* The library as the tests link it: one object of its own, so that it can be built with any flags. */
 #include "test_malloc.h"
 
+#include <assert.h>
+
 #define ATTN_MALLOC(size) test_malloc(size)
 #define ATTN_FREE(p) test_free(p)
+#define ATTN_ASSERT(condition) assert(condition)
 #define ATTN_IMPLEMENTATION
 #include "../attn.h"
