@@ -1013,7 +1013,7 @@ ATTN__NOINLINE double attn__subtract(double x, double y)
     return x - y;
 }
 
-/* *sum += part, compensated: what is lost to rounding is taken from the next part.              Kahan 1965, CACM 8(1) */
+/* *sum += part, compensated: what is lost to rounding is taken from the next part.             Kahan 1965, CACM 8(1) */
 static void attn__add(double *sum, double *lost, double part)
 {
     double exact = part - *lost, total = *sum + exact;
