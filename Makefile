@@ -30,7 +30,7 @@ all: $(notebooks)                        ## build and run the notebooks; what yo
 	@echo && echo "The pictures are in $B/pictures."
 
 test: $B/test $(notebooks)               ## test the library, its pictures, README and embedding
-	@CC='$(CC)' RUN='$(RUN)' B='$B' sh tests/config.sh program pictures readme quick
+	@CC='$(CC)' RUN='$(RUN)' B='$B' sh tests/config.sh program pictures output readme quick
 
 bench: $(benches)                        ## compare speed with this machine's peak and with OpenBLAS
 	@for bench in $(benches); do $(RUN) $$bench || exit 1; done
@@ -59,7 +59,7 @@ $B/test: $(tests)
 
 $B/tests/%.o: tests/%.c $(wildcard tests/*.h tests/golden/*) attn.h $B/cover.h $B/flags
 	@mkdir -p $(@D)
-	$(CC) -std=c99 $(warnings) $(CFLAGS) -I. -I$B -c -o $@ $<
+	$(CC) -std=c99 $(warnings) $(CFLAGS) -fno-fast-math -I. -I$B -c -o $@ $<
 
 $B/tests/attn_impl.o: tests/attn_impl.c attn.h $B/flags
 	@mkdir -p $(@D)
@@ -68,7 +68,7 @@ $B/tests/attn_impl.o: tests/attn_impl.c attn.h $B/flags
 # One macro for each public function, which notes that a test has called it; and the list of them all.
 $B/cover.h: attn.h
 	@mkdir -p $(@D)
-	@sed -n 's/^ATTN_API .*[ *]\(attn_[a-z0-9_]*\)(.*/\1/p' attn.h > $@.names
+	@sed -n 's/^ATTN_API .*[ *]\(attn_[a-z0-9_]*\)(.*/\1/p' attn.h | sort -u > $@.names
 	@sed 's/.*/#define &(...) (test_cover("&"), &(__VA_ARGS__))/' $@.names > $@
 	@{ printf '#define TEST_PUBLIC_FUNCTIONS'; sed 's/.*/ "&"/; $$!s/$$/,/' $@.names | tr -d '\n'; echo; } >> $@
 

@@ -86,12 +86,13 @@
        Products are sums over k in one chain, with fused multiply-add in the vector kernels: at least as accurate as the
        three nested loops that everybody writes.
        Softmax, against long double: each element is within 20 + d ulp, where d is the row's maximum minus that
-       element's input (rounding that difference costs up to d ulp, nothing where it is exact); typically within 2.
-       Results below the smallest normal number are within that number. Rows sum to 1 within 4 ulp times the square
-       root of their length.
+       element's input (rounding that difference costs up to d ulp, nothing where it is exact); rows of random numbers
+       stay below 8. Results below the smallest normal number are within that number. Rows sum to 1 within 4 ulp times
+       the square root of their length. The vector exp by itself is within 2 ulp.
        Scores of 10000 are no different from scores of 0. A row with NaN or +infinity is NaN throughout; a row of
        -infinity (nothing to attend to) is zeros; one of no columns is nothing.
-       -ffast-math keeps all of this, except that subnormal numbers may become zero.
+       -ffast-math keeps all of this in the vector kernels, except that subnormal numbers may become zero; in the scalar
+       kernels it may also reorder sums.
 
    DETERMINISM
        On one CPU and instruction set the bits of a result depend on the inputs alone: not on threads, scratch, layout,
@@ -156,7 +157,7 @@ typedef enum attn_status {
     ATTN_ERR_VALUE,    /* a number out of its range, misaligned data, an instruction set this CPU lacks */
     ATTN_ERR_ALIAS,    /* an output overlaps another argument or itself */
     ATTN_ERR_OVERFLOW, /* dimensions, strides or bytes beyond what the address space holds */
-    ATTN_ERR_NOMEM     /* ATTN_MALLOC failed */
+    ATTN_ERR_NOMEM     /* ATTN_MALLOC failed, or there is none (ATTN_NO_STDLIB) */
 } attn_status;
 
 /* A matrix of rows x cols elements that live elsewhere: element (r, c) is data[r * row_stride + c * col_stride].
@@ -252,7 +253,7 @@ ATTN_API attn_tensor attn_tensor_of(const void *data, attn_dtype dtype, size_t B
 ATTN_API attn_tensor attn_tensor_slice(attn_tensor t, size_t first, size_t count);
 
 /* An L x (heads * D) matrix seen as 1 x heads x L x D: head h is columns h*D .. h*D + D - 1.
-   heads 0 or no divisor of cols: a bad view. */
+   heads 0 or no divisor of cols: a bad view; an absent matrix stays absent. */
 ATTN_API attn_tensor attn_heads(attn_mat m, size_t heads);
 
 /* Head h of batch item b as an L x D matrix. Out of range: a bad view. */
@@ -278,7 +279,8 @@ ATTN_API attn_status attn_scores_general(attn_mat out, attn_mat q, attn_mat k, a
    v A x 1. NOMEM: needs (Lq + Lk) x A temporaries.                                    Bahdanau 2014, arXiv 1409.0473 */
 ATTN_API attn_status attn_scores_additive(attn_mat out, attn_mat q, attn_mat k, attn_mat wq, attn_mat wk, attn_mat v);
 
-/* out[i][j] = beta cos(q_i, k_j); a zero vector gives 0.                                Graves 2014, arXiv 1410.5401 */
+/* out[i][j] = beta cos(q_i, k_j); a zero vector gives 0. NOMEM: needs (Lq + Lk) x D temporaries.
+                                Graves 2014, arXiv 1410.5401 */
 ATTN_API attn_status attn_scores_cosine(attn_mat out, attn_mat q, attn_mat k, double beta);
 
 /* Each row of out = exp(in - max) / sum, Lq x Lk. In place is legal. A row with NaN or +infinity is NaN in every
@@ -324,6 +326,15 @@ ATTN_API attn_status attn_softmax_ctx(attn_mat out, attn_mat in, const attn_ctx 
 #include <float.h>
 #include <stdint.h>
 #include <string.h>
+
+#ifdef ATTN_NO_STDLIB
+#define ATTN__ERRNO_KEEP(saved) ((void)(saved))
+#define ATTN__ERRNO 0
+#else
+#include <errno.h>
+#define ATTN__ERRNO errno
+#define ATTN__ERRNO_KEEP(saved) ((void)(errno = (saved))) /* malloc and libm may set it; a caller must not see that */
+#endif
 
 #if !defined(ATTN_SQRT) || !defined(ATTN_EXP) || !defined(ATTN_TANH)
 #include <math.h>
@@ -615,8 +626,6 @@ static void *attn__mat_at(attn_mat m, size_t r, size_t c)
 ATTN_API attn_mat attn_mat_of(const void *data, attn_dtype dtype, size_t rows, size_t cols)
 {
     attn_mat m;
-    if (cols > (size_t)PTRDIFF_MAX)
-        return attn__bad_mat();
     m.data = (void *)(uintptr_t)data;
     m.dtype = dtype;
     m.rows = rows;
@@ -630,11 +639,13 @@ ATTN_API attn_mat attn_mat_new(attn_dtype dtype, size_t rows, size_t cols)
 {
     attn_mat m = attn_mat_of(NULL, dtype, rows, cols);
     size_t bytes = rows * cols * attn__size(dtype);
+    int saved = ATTN__ERRNO;
     if (attn__mat_bad(m) || (!attn__is_float(dtype) && dtype != ATTN_BOOL))
         return attn__bad_mat();
     if (bytes == 0)
         return m;
     m.data = ATTN__MALLOC(bytes);
+    ATTN__ERRNO_KEEP(saved);
     if (!m.data)
         return attn__bad_mat();
     memset(m.data, 0, bytes);
@@ -697,7 +708,7 @@ ATTN_API attn_tensor attn_tensor_of(const void *data, attn_dtype dtype, size_t B
 ATTN_API attn_tensor attn_bhld(const void *data, attn_dtype dtype, size_t B, size_t H, size_t L, size_t D)
 {
     size_t head, item;
-    if (!attn__multiply(&head, L, D) || !attn__multiply(&item, head, H) || D > (size_t)PTRDIFF_MAX)
+    if (!attn__multiply(&head, L, D) || !attn__multiply(&item, head, H))
         return attn__bad_tensor();
     return attn_tensor_of(data, dtype, B, H, L, D, (ptrdiff_t)item, (ptrdiff_t)head, (ptrdiff_t)D, 1);
 }
@@ -705,7 +716,7 @@ ATTN_API attn_tensor attn_bhld(const void *data, attn_dtype dtype, size_t B, siz
 ATTN_API attn_tensor attn_blhd(const void *data, attn_dtype dtype, size_t B, size_t L, size_t H, size_t D)
 {
     size_t row, item;
-    if (!attn__multiply(&row, H, D) || !attn__multiply(&item, row, L) || D > (size_t)PTRDIFF_MAX)
+    if (!attn__multiply(&row, H, D) || !attn__multiply(&item, row, L))
         return attn__bad_tensor();
     return attn_tensor_of(data, dtype, B, H, L, D, (ptrdiff_t)item, (ptrdiff_t)D, (ptrdiff_t)row, 1);
 }
@@ -778,12 +789,12 @@ ATTN_API const char *attn_status_string(attn_status status)
 /* The one of two statuses that stands first in the documented order of checks. */
 static attn_status attn__first(attn_status a, attn_status b)
 {
-    static const attn_status order[] = {ATTN_ERR_NULL,  ATTN_ERR_DTYPE, ATTN_ERR_SHAPE, ATTN_ERR_OVERFLOW,
-                                        ATTN_ERR_VALUE, ATTN_ERR_ALIAS, ATTN_ERR_NOMEM};
+    static const attn_status attn__order[] = {ATTN_ERR_NULL,  ATTN_ERR_DTYPE, ATTN_ERR_SHAPE, ATTN_ERR_OVERFLOW,
+                                              ATTN_ERR_VALUE, ATTN_ERR_ALIAS, ATTN_ERR_NOMEM};
     size_t i;
-    for (i = 0; i < sizeof order / sizeof *order; i++)
-        if (a == order[i] || b == order[i])
-            return order[i];
+    for (i = 0; i < sizeof attn__order / sizeof *attn__order; i++)
+        if (a == attn__order[i] || b == attn__order[i])
+            return attn__order[i];
     return ATTN_OK;
 }
 
@@ -832,8 +843,9 @@ static int attn__is_same(const attn__view *a, const attn__view *b)
     return 1;
 }
 
-/* Is there a step c, -back[k] <= c[k] <= forth[k], with sum of c[k] stride[k] = offset over the first `count` strides,
-   largest first? Few candidates are left at each stride once the smaller ones cannot reach far; many: call it a yes. */
+/* Is there a step c, -back[k] <= c[k] <= forth[k], with sum of c[k] stride[k] = offset? Strides come largest first. Two
+   blocks of 4 columns in rows of 16, 8 apart: strides 16 and 1, offset 8; no multiple of 16 comes within 3 of it: no.
+   Few multiples of a stride come near once the smaller ones cannot reach far; where many do, the answer is yes. */
 static int attn__lattice_meets(int count, const ptrdiff_t *stride, const size_t *back, const size_t *forth,
                                ptrdiff_t offset)
 {
@@ -863,39 +875,55 @@ static int attn__lattice_meets(int count, const ptrdiff_t *stride, const size_t 
     return 0;
 }
 
-/* May `out` and `other`, both measured, share an element? Legal are disjoint ranges of bytes, and
-   views with equal strides whose elements fall on different points of that lattice (interleaved buffers). */
+/* May `out` and `other`, both measured, share an element? Legal are disjoint ranges of bytes, and views with equal
+   strides (in any order: one may be transposed) whose elements fall on different points of that lattice. */
 static int attn__overlaps(const attn__view *out, const attn__view *other)
 {
-    size_t back[4], forth[4], size = attn__size(out->dtype);
+    size_t back[8], forth[8], size = attn__size(out->dtype);
     uintptr_t a = (uintptr_t)out->data, b = (uintptr_t)other->data, gap = a < b ? b - a : a - b;
-    ptrdiff_t stride[4], offset;
-    int count = 0, d, i;
+    ptrdiff_t stride[8];
+    int count = 0, out_only = 0, other_only = 0, differ = 0, d, i, k;
     if (attn__is_empty(out) || attn__is_empty(other) || out->end <= other->first || other->end <= out->first)
         return 0;
     if (size != attn__size(other->dtype) || gap % size != 0 || gap > (size_t)PTRDIFF_MAX)
         return 1;
-    offset = (ptrdiff_t)(gap / size);
-    if (a > b)
-        offset = -offset;
-    for (d = 0; d < 4; d++) { /* the lattice: strides sorted by size, largest first */
-        ptrdiff_t s = out->n[d] > 1 ? out->s[d] : other->s[d];
-        if (out->n[d] < 2 && other->n[d] < 2)
+    for (d = 0; d < 4; d++) { /* the lattice: the strides of out ... */
+        differ |= out->n[d] > 1 && other->n[d] > 1 && out->s[d] != other->s[d];
+        if (out->n[d] < 2)
             continue;
-        if (out->n[d] > 1 && other->n[d] > 1 && out->s[d] != other->s[d])
-            return 1;
-        if (s == 0)
-            continue;
-        for (i = count++; i > 0 && attn__magnitude(stride[i - 1]) < attn__magnitude(s); i--) {
-            stride[i] = stride[i - 1];
-            back[i] = back[i - 1];
-            forth[i] = forth[i - 1];
-        }
-        stride[i] = s;
-        back[i] = other->n[d] - 1;
-        forth[i] = out->n[d] - 1;
+        stride[count] = out->s[d];
+        forth[count] = out->n[d] - 1;
+        back[count++] = 0;
     }
-    return attn__lattice_meets(count, stride, back, forth, offset);
+    out_only = count;
+    for (d = 0; d < 4; d++) { /* ... and those of other */
+        if (other->n[d] < 2 || other->s[d] == 0)
+            continue;
+        for (i = 0; i < count && (stride[i] != other->s[d] || back[i] > 0); i++)
+            continue;
+        if (i < count) {
+            out_only--;
+        } else {
+            other_only++;
+            stride[count] = other->s[d];
+            forth[count++] = 0;
+        }
+        back[i] = other->n[d] - 1;
+    }
+    if (differ && out_only > 0 && other_only > 0)
+        return 1;
+    for (i = 1; i < count; i++) /* largest first */
+        for (k = i; k > 0 && attn__magnitude(stride[k - 1]) < attn__magnitude(stride[k]); k--) {
+            ptrdiff_t s = stride[k];
+            size_t f = forth[k], r = back[k];
+            stride[k] = stride[k - 1];
+            forth[k] = forth[k - 1];
+            back[k] = back[k - 1];
+            stride[k - 1] = s;
+            forth[k - 1] = f;
+            back[k - 1] = r;
+        }
+    return attn__lattice_meets(count, stride, back, forth, a < b ? (ptrdiff_t)(gap / size) : -(ptrdiff_t)(gap / size));
 }
 
 /* Every check that needs no more than the views themselves, in the documented order. The compute type is F64 if the
@@ -942,7 +970,7 @@ static attn_status attn__check_views(attn__view *v, size_t count)
     return ATTN_OK;
 }
 
-/* ==== 3. scalar math ============================================================================================= */
+/* -- elements -- */
 
 /* Rounds a double to a 16-bit float of `mantissa` bits: once, to nearest even, with subnormals, infinities and the top
    bits of a NaN's payload. Integers only, so that no compiler flag changes it. */
@@ -994,31 +1022,6 @@ static float attn__widen_bf16(uint16_t half)
     float x;
     memcpy(&x, &bits, 4);
     return x;
-}
-
-/* Calls that -ffast-math must leave alone: it would narrow exp, reorder a division that keeps a range, or prove that
-   nothing is ever lost from a sum. */
-ATTN__NOINLINE double attn__exp(double x)
-{
-    return ATTN_EXP(x);
-}
-
-ATTN__NOINLINE double attn__divide(double x, double y)
-{
-    return x / y;
-}
-
-ATTN__NOINLINE double attn__subtract(double x, double y)
-{
-    return x - y;
-}
-
-/* *sum += part, compensated: what is lost to rounding is taken from the next part.             Kahan 1965, CACM 8(1) */
-static void attn__add(double *sum, double *lost, double part)
-{
-    double exact = part - *lost, total = *sum + exact;
-    *lost = attn__subtract(attn__subtract(total, *sum), exact);
-    *sum = total;
 }
 
 static double attn__nan(void)
@@ -1112,6 +1115,33 @@ ATTN_API attn_status attn_mat_copy(attn_mat out, attn_mat in)
     return status;
 }
 
+/* ==== 3. scalar math ============================================================================================= */
+
+/* Calls that -ffast-math must leave alone: it would narrow exp, reorder a division that keeps a range, or prove that
+   nothing is ever lost from a sum. */
+ATTN__NOINLINE double attn__exp(double x)
+{
+    return ATTN_EXP(x);
+}
+
+ATTN__NOINLINE double attn__divide(double x, double y)
+{
+    return x / y;
+}
+
+ATTN__NOINLINE double attn__subtract(double x, double y)
+{
+    return x - y;
+}
+
+/* *sum += part, compensated: what is lost to rounding is taken from the next part.             Kahan 1965, CACM 8(1) */
+static void attn__add(double *sum, double *lost, double part)
+{
+    double exact = part - *lost, total = *sum + exact;
+    *lost = attn__subtract(attn__subtract(total, *sum), exact);
+    *sum = total;
+}
+
 /* ==== 4. instruction sets and the kernel table ===================================================================
 
    Every pass of section 9 fills one table. A kernel works on a block, in the real type of its pass: packed rows of
@@ -1143,10 +1173,6 @@ typedef struct attn__kernels {
     /* e[i] = exp(x[i] - max); the sum of e. e may be x */
     double (*softmax_exp)(void *e, const void *x, size_t n, double max);
 } attn__kernels;
-
-/* The table for an instruction set and a real type (F32 or F64), or NULL where this build or this CPU has none.
-   Defined behind the passes. */
-static const attn__kernels *attn__kernels_for(attn_isa isa, attn_dtype real);
 
 #if defined(ATTN__X86)
 
@@ -1198,16 +1224,16 @@ static unsigned attn__detect(void)
 
 static unsigned attn__isas(void) /* a bit for each instruction set at hand; looked up once */
 {
-    static unsigned found;
+    static unsigned attn__found;
 #if defined(_MSC_VER) && !defined(__clang__)
-    unsigned isas = *(volatile unsigned *)&found;
+    unsigned isas = *(volatile unsigned *)&attn__found;
     if (isas == 0)
-        *(volatile unsigned *)&found = isas = attn__detect();
+        *(volatile unsigned *)&attn__found = isas = attn__detect();
 #else
-    unsigned isas = __atomic_load_n(&found, __ATOMIC_RELAXED);
+    unsigned isas = __atomic_load_n(&attn__found, __ATOMIC_RELAXED);
     if (isas == 0) {
         isas = attn__detect();
-        __atomic_store_n(&found, isas, __ATOMIC_RELAXED);
+        __atomic_store_n(&attn__found, isas, __ATOMIC_RELAXED);
     }
 #endif
     return isas;
@@ -1225,6 +1251,67 @@ static unsigned attn__isas(void)
 }
 
 #endif
+
+/* -- the passes of section 9, and the way to their tables -- */
+
+#define ATTN__PASS_SCALAR 1
+#define ATTN__PASS_AVX2 2
+#define ATTN__PASS_AVX512 3
+#define ATTN__PASS_NEON 4
+
+#define ATTN__PASS ATTN__PASS_SCALAR
+#define ATTN__REAL_F64 0
+#include ATTN__SELF
+#define ATTN__REAL_F64 1
+#include ATTN__SELF
+#undef ATTN__PASS
+
+#if defined(ATTN__X86)
+#define ATTN__PASS ATTN__PASS_AVX2
+#define ATTN__REAL_F64 0
+#include ATTN__SELF
+#define ATTN__REAL_F64 1
+#include ATTN__SELF
+#undef ATTN__PASS
+#ifndef ATTN_NO_AVX512
+#define ATTN__PASS ATTN__PASS_AVX512
+#define ATTN__REAL_F64 0
+#include ATTN__SELF
+#define ATTN__REAL_F64 1
+#include ATTN__SELF
+#undef ATTN__PASS
+#endif
+#elif defined(ATTN__ARM)
+#define ATTN__PASS ATTN__PASS_NEON
+#define ATTN__REAL_F64 0
+#include ATTN__SELF
+#define ATTN__REAL_F64 1
+#include ATTN__SELF
+#undef ATTN__PASS
+#endif
+
+/* The table for an instruction set and a real type (F32 or F64), or NULL where this build or this CPU has none. */
+static const attn__kernels *attn__kernels_for(attn_isa isa, attn_dtype real)
+{
+    static const attn__kernels *const attn__tables[][2] = {
+#if defined(ATTN__X86) && !defined(ATTN_NO_AVX512)
+        {&attn__kernels_avx512_f32, &attn__kernels_avx512_f64},
+#endif
+#if defined(ATTN__X86)
+        {&attn__kernels_avx2_f32, &attn__kernels_avx2_f64},
+#elif defined(ATTN__ARM)
+        {&attn__kernels_neon_f32, &attn__kernels_neon_f64},
+#endif
+        {&attn__kernels_scalar_f32, &attn__kernels_scalar_f64}
+    };
+    size_t i;
+    for (i = 0; i < sizeof attn__tables / sizeof *attn__tables; i++) { /* best first */
+        attn_isa has = attn__tables[i][0]->isa;
+        if ((isa == ATTN_ISA_BEST || isa == has) && (attn__isas() >> has & 1))
+            return attn__tables[i][real == ATTN_F64];
+    }
+    return NULL;
+}
 
 ATTN_API const char *attn_isa_string(attn_isa isa)
 {
@@ -1327,12 +1414,13 @@ static size_t attn__matmul_bytes(const attn__matmul_job *job)
            ATTN__ALIGN;
 }
 
-/* Blocks for `slice` bytes: as large as a second-level cache likes, halved until they fit. */
+/* Blocks for `slice` bytes: 256 rows x 4 tiles x 256 terms, which a second-level cache holds, halved until they fit. */
 static void attn__matmul_blocks(attn__matmul_job *job, size_t slice)
 {
     size_t tile_rows = job->kern->rows, tile_cols = job->kern->cols;
     size_t row_tiles = attn__min(attn__blocks(job->out.rows, tile_rows), 256 / tile_rows);
-    size_t thin = 256 / (row_tiles * tile_rows); /* few rows: wider, shallower blocks, which read b as it lies */
+    size_t thin = 256 / (row_tiles * tile_rows); /* few rows: blocks wider and shallower by this factor, so that b is
+                                                    read along its rows */
     size_t col_tiles = attn__min(attn__blocks(job->out.cols, tile_cols), 4 * thin);
     job->depth = attn__min(attn__max(job->a.cols, 1), 256 / thin);
     ATTN_ASSERT(slice >= ATTN__STACK); /* which holds one tile of every pass */
@@ -1350,27 +1438,36 @@ static void attn__matmul_blocks(attn__matmul_job *job, size_t slice)
     }
 }
 
+/* Packs b[k .. k + depth][c0 .. c0 + cols] into panels, the last one filled up with zeros to whole vectors. */
+static void attn__matmul_pack(const attn__matmul_job *job, char *panels, size_t k, size_t depth, size_t c0, size_t cols)
+{
+    const attn__kernels *kern = job->kern;
+    attn_mat b = job->b;
+    size_t c, width, padded;
+    for (c = 0; c < cols; c += width) {
+        char *panel = panels + c * depth * kern->size;
+        width = attn__min(kern->cols, cols - c);
+        padded = attn__blocks(width, kern->lanes) * kern->lanes;
+        if (padded > width)
+            memset(panel, 0, padded * depth * kern->size);
+        kern->load(panel, padded, attn__mat_at(b, k, c0 + c), b.dtype, b.row_stride, b.col_stride, depth, width);
+    }
+}
+
 static void attn__matmul_block(const attn__matmul_job *job, size_t r0, size_t c0, char *scratch)
 {
     const attn__kernels *kern = job->kern;
-    attn_mat out = job->out, a = job->a, b = job->b;
+    attn_mat out = job->out, a = job->a;
     size_t rows = attn__min(job->rows, out.rows - r0), cols = attn__min(job->cols, out.cols - c0);
-    size_t lanes = kern->lanes, padded = attn__blocks(cols, lanes) * lanes;
+    size_t padded = attn__blocks(cols, kern->lanes) * kern->lanes;
     size_t band = kern->rows * padded * kern->size; /* bytes of a row of tiles */
-    size_t k, c, r, width, height, depth;
+    size_t k, c, r, height, depth;
     char *sums = attn__align(scratch), *panels = sums + attn__blocks(rows, kern->rows) * band, *a_rows;
     memset(sums, 0, (size_t)(panels - sums));
     for (k = 0; k < a.cols; k += depth) {
         depth = attn__min(job->depth, a.cols - k);
         a_rows = panels + padded * depth * kern->size;
-        if (padded > cols)
-            memset(panels + cols / kern->cols * kern->cols * depth * kern->size, 0,
-                   (padded - cols / kern->cols * kern->cols) * depth * kern->size);
-        for (c = 0; c < cols; c += kern->cols) {
-            width = attn__min(kern->cols, padded - c);
-            kern->load(panels + c * depth * kern->size, width, attn__mat_at(b, k, c0 + c), b.dtype, b.row_stride,
-                       b.col_stride, depth, attn__min(width, cols - c));
-        }
+        attn__matmul_pack(job, panels, k, depth, c0, cols);
         if (a.dtype == kern->real) {
             kern->matmul(sums, attn__mat_at(a, r0, k), a.row_stride, a.col_stride, rows, panels, padded, depth);
             continue;
@@ -1382,12 +1479,10 @@ static void attn__matmul_block(const attn__matmul_job *job, size_t r0, size_t c0
         }
     }
     for (r = 0; r < rows; r += kern->rows)
-        for (c = 0; c < cols; c += kern->cols) {
-            width = attn__min(kern->cols, padded - c);
+        for (c = 0; c < cols; c += kern->cols)
             kern->store(attn__mat_at(out, r0 + r, c0 + c), out.dtype, out.row_stride, out.col_stride,
-                        sums + r / kern->rows * band + kern->rows * c * kern->size, width,
-                        attn__min(kern->rows, rows - r), attn__min(width, cols - c), job->alpha);
-        }
+                        sums + r / kern->rows * band + kern->rows * c * kern->size, attn__min(kern->cols, padded - c),
+                        attn__min(kern->rows, rows - r), attn__min(kern->cols, cols - c), job->alpha);
 }
 
 static void attn__matmul_task(void *arg, size_t index)
@@ -1428,9 +1523,11 @@ static void attn__matmul(attn_mat out, attn_mat a, attn_mat b, double alpha, con
         job.slice = ctx->scratch_size / job.tasks;
     } else if (attn__matmul_bytes(&job) > ATTN__STACK) {
         size_t bytes = 0;
+        int saved = ATTN__ERRNO;
         job.slice = attn__matmul_bytes(&job);
         if (attn__multiply(&bytes, job.slice, job.tasks))
             own = ATTN__MALLOC(bytes);
+        ATTN__ERRNO_KEEP(saved);
         job.scratch = (char *)own;
     }
     if (job.slice < ATTN__STACK || !job.scratch) {
@@ -1493,6 +1590,11 @@ ATTN_API attn_status attn_scores(attn_mat out, attn_mat q, attn_mat k, double sc
     return status;
 }
 
+static int attn__is_possible(attn_dtype first_input, size_t rows, size_t cols) /* a temporary of the compute type */
+{
+    return !attn__mat_bad(attn_mat_of(NULL, attn__real(first_input), rows, cols));
+}
+
 ATTN_API attn_status attn_scores_general(attn_mat out, attn_mat q, attn_mat k, attn_mat w)
 {
     attn__view v[4];
@@ -1505,6 +1607,7 @@ ATTN_API attn_status attn_scores_general(attn_mat out, attn_mat q, attn_mat k, a
     status = attn__check_views(v, 4);
     status = attn__require(status, out.rows == q.rows && out.cols == k.rows, ATTN_ERR_SHAPE);
     status = attn__require(status, w.rows == q.cols && w.cols == k.cols, ATTN_ERR_SHAPE);
+    status = attn__require(status, attn__is_possible(q.dtype, q.rows, k.cols), ATTN_ERR_OVERFLOW);
     if (status != ATTN_OK)
         return status;
     qw = attn_mat_new(attn__real(q.dtype), q.rows, k.cols);
@@ -1516,12 +1619,28 @@ ATTN_API attn_status attn_scores_general(attn_mat out, attn_mat q, attn_mat k, a
     return ATTN_OK;
 }
 
+/* out[i][j] = v . tanh(a_i + b_j) */
+static void attn__additive(attn_mat out, attn_mat a, attn_mat b, attn_mat v)
+{
+    size_t i, j, d;
+    int saved = ATTN__ERRNO;
+    for (i = 0; i < out.rows; i++)
+        for (j = 0; j < out.cols; j++) {
+            double sum = 0;
+            for (d = 0; d < v.rows; d++)
+                sum +=
+                    attn__load(attn__mat_at(v, d, 0), v.dtype) *
+                    ATTN_TANH(attn__load(attn__mat_at(a, i, d), a.dtype) + attn__load(attn__mat_at(b, j, d), b.dtype));
+            attn__store(attn__mat_at(out, i, j), out.dtype, sum);
+        }
+    ATTN__ERRNO_KEEP(saved);
+}
+
 ATTN_API attn_status attn_scores_additive(attn_mat out, attn_mat q, attn_mat k, attn_mat wq, attn_mat wk, attn_mat v)
 {
     attn__view views[6];
     attn_mat a, b; /* q wq and k wk */
     attn_status status;
-    size_t i, j, d;
     views[0] = attn__view_of(out, ATTN__OUT);
     views[1] = attn__view_of(q, ATTN__IN);
     views[2] = attn__view_of(k, ATTN__IN);
@@ -1532,6 +1651,8 @@ ATTN_API attn_status attn_scores_additive(attn_mat out, attn_mat q, attn_mat k, 
     status = attn__require(status, out.rows == q.rows && out.cols == k.rows, ATTN_ERR_SHAPE);
     status = attn__require(status, wq.rows == q.cols && wk.rows == k.cols, ATTN_ERR_SHAPE);
     status = attn__require(status, wq.cols == v.rows && wk.cols == v.rows && v.cols == 1, ATTN_ERR_SHAPE);
+    status = attn__require(status, attn__is_possible(q.dtype, q.rows, v.rows), ATTN_ERR_OVERFLOW);
+    status = attn__require(status, attn__is_possible(q.dtype, k.rows, v.rows), ATTN_ERR_OVERFLOW);
     if (status != ATTN_OK)
         return status;
     a = attn_mat_new(attn__real(q.dtype), q.rows, v.rows);
@@ -1541,68 +1662,68 @@ ATTN_API attn_status attn_scores_additive(attn_mat out, attn_mat q, attn_mat k, 
     } else {
         attn__matmul(a, q, wq, 1.0, NULL);
         attn__matmul(b, k, wk, 1.0, NULL);
-        for (i = 0; i < out.rows; i++)
-            for (j = 0; j < out.cols; j++) {
-                double sum = 0;
-                for (d = 0; d < v.rows; d++)
-                    sum += attn__load(attn__mat_at(v, d, 0), v.dtype) *
-                           ATTN_TANH(attn__load(attn__mat_at(a, i, d), a.dtype) +
-                                     attn__load(attn__mat_at(b, j, d), b.dtype));
-                attn__store(attn__mat_at(out, i, j), out.dtype, sum);
-            }
+        attn__additive(out, a, b, v);
     }
     attn_mat_free(&a);
     attn_mat_free(&b);
     return status;
 }
 
-/* The largest magnitude in row i, and through *norm the length of that row divided by it: neither can overflow. */
-static double attn__row_norm(attn_mat m, size_t i, double *norm)
+/* Each row of unit = that of m divided by its length; zeros stay zeros. The row is divided by its largest magnitude
+   first, so that no square overflows or vanishes. */
+static void attn__normalize(attn_mat unit, attn_mat m)
 {
-    double largest, sum = 0, x;
-    uint64_t top = 0, bits; /* magnitudes compared as integers: NaN is above all others */
-    size_t d;
-    for (d = 0; d < m.cols; d++) {
-        x = attn__load(attn__mat_at(m, i, d), m.dtype);
-        memcpy(&bits, &x, 8);
-        bits &= UINT64_MAX >> 1;
-        top = bits > top ? bits : top;
+    size_t i, d;
+    for (i = 0; i < m.rows; i++) {
+        double largest, sum = 0, x;
+        uint64_t top = 0, bits; /* magnitudes compared as integers: NaN is above all others */
+        for (d = 0; d < m.cols; d++) {
+            x = attn__load(attn__mat_at(m, i, d), m.dtype);
+            memcpy(&bits, &x, 8);
+            bits &= UINT64_MAX >> 1;
+            top = bits > top ? bits : top;
+        }
+        if (top == 0)
+            continue; /* unit is new: zeros */
+        memcpy(&largest, &top, 8);
+        for (d = 0; d < m.cols; d++) {
+            x = attn__divide(attn__load(attn__mat_at(m, i, d), m.dtype), largest);
+            sum += x * x;
+        }
+        for (d = 0; d < m.cols; d++) {
+            x = attn__divide(attn__load(attn__mat_at(m, i, d), m.dtype), largest);
+            attn__store(attn__mat_at(unit, i, d), unit.dtype, x / ATTN_SQRT(sum));
+        }
     }
-    memcpy(&largest, &top, 8);
-    for (d = 0; d < m.cols && top != 0; d++) {
-        x = attn__divide(attn__load(attn__mat_at(m, i, d), m.dtype), largest);
-        sum += x * x;
-    }
-    *norm = ATTN_SQRT(sum);
-    return largest;
 }
 
 ATTN_API attn_status attn_scores_cosine(attn_mat out, attn_mat q, attn_mat k, double beta)
 {
     attn__view v[3];
+    attn_mat a, b; /* q and k, their rows of length 1 */
     attn_status status;
-    size_t i, j, d;
     v[0] = attn__view_of(out, ATTN__OUT);
     v[1] = attn__view_of(q, ATTN__IN);
     v[2] = attn__view_of(k, ATTN__IN);
     status = attn__check_views(v, 3);
     status = attn__require(status, out.rows == q.rows && out.cols == k.rows && q.cols == k.cols, ATTN_ERR_SHAPE);
+    status = attn__require(status, attn__is_possible(q.dtype, q.rows, q.cols), ATTN_ERR_OVERFLOW);
+    status = attn__require(status, attn__is_possible(q.dtype, k.rows, k.cols), ATTN_ERR_OVERFLOW);
     status = attn__require(status, attn__is_factor(beta, q.dtype), ATTN_ERR_VALUE);
     if (status != ATTN_OK)
         return status;
-    for (i = 0; i < out.rows; i++) {
-        double q_norm, q_largest = attn__row_norm(q, i, &q_norm);
-        for (j = 0; j < out.cols; j++) {
-            double k_norm, k_largest = attn__row_norm(k, j, &k_norm), sum = 0;
-            for (d = 0; d < q.cols && q_largest != 0 && k_largest != 0; d++)
-                sum += attn__divide(attn__load(attn__mat_at(q, i, d), q.dtype), q_largest) *
-                       attn__divide(attn__load(attn__mat_at(k, j, d), k.dtype), k_largest);
-            if (q_largest != 0 && k_largest != 0)
-                sum /= q_norm * k_norm;
-            attn__store(attn__mat_at(out, i, j), out.dtype, beta * sum);
-        }
+    a = attn_mat_new(attn__real(q.dtype), q.rows, q.cols);
+    b = attn_mat_new(attn__real(q.dtype), k.rows, k.cols);
+    if (attn__mat_bad(a) || attn__mat_bad(b)) {
+        status = ATTN_ERR_NOMEM;
+    } else {
+        attn__normalize(a, q);
+        attn__normalize(b, k);
+        attn__matmul(out, a, attn_mat_t(b), beta, NULL);
     }
-    return ATTN_OK;
+    attn_mat_free(&a);
+    attn_mat_free(&b);
+    return status;
 }
 
 /* -- softmax --
@@ -1748,7 +1869,7 @@ ATTN_API attn_status attn_split_heads(attn_mat *heads, size_t count, attn_mat in
     attn__view v;
     attn_status status;
     size_t h;
-    v = attn__view_of(in, ATTN__IN | ATTN__ANY_TYPE);
+    v = attn__view_of(in, ATTN__IN | ATTN__ANY_FLOAT);
     status = attn__require(attn__check_views(&v, 1), heads || count == 0, ATTN_ERR_NULL);
     status = attn__require(status, count > 0 && in.cols % count == 0, ATTN_ERR_SHAPE);
     for (h = 0; h < count && status == ATTN_OK; h++)
@@ -1761,7 +1882,7 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
     attn__view views[5];
     attn_mat s, own = ATTN__ZERO; /* s is Lq x Lk: scores, then weights */
     attn_status status;
-    int wanted = !attn__mat_absent(weights);
+    int wanted = !attn__mat_absent(weights), own_needed;
     double alpha = attn__scale(scale, q.cols);
     views[0] = attn__view_of(out, ATTN__OUT);
     views[1] = attn__view_of(weights, ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT);
@@ -1772,81 +1893,23 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
     status = attn__require(status, out.rows == q.rows && out.cols == v.cols, ATTN_ERR_SHAPE);
     status = attn__require(status, q.cols > 0 && q.cols == k.cols && k.rows == v.rows, ATTN_ERR_SHAPE);
     status = attn__require(status, !wanted || (weights.rows == q.rows && weights.cols == k.rows), ATTN_ERR_SHAPE);
+    own_needed = !wanted || weights.dtype != attn__real(q.dtype);
+    status = attn__require(status, !own_needed || attn__is_possible(q.dtype, q.rows, k.rows), ATTN_ERR_OVERFLOW);
     status = attn__require(status, attn__is_factor(alpha, q.dtype), ATTN_ERR_VALUE);
     if (status != ATTN_OK)
         return status;
     s = weights;
-    if (!wanted || weights.dtype != attn__real(q.dtype))
+    if (own_needed)
         s = own = attn_mat_new(attn__real(q.dtype), q.rows, k.rows);
     if (attn__mat_bad(s))
         return ATTN_ERR_NOMEM;
     attn__matmul(s, q, attn_mat_t(k), alpha, NULL);
     attn__softmax(s, s, NULL);
     attn__matmul(out, s, v, 1.0, NULL);
-    if (wanted && own.data)
+    if (wanted && own_needed)
         attn__copy(weights, s);
     attn_mat_free(&own);
     return ATTN_OK;
-}
-
-/* -- the passes of section 9, and the way to their tables -- */
-
-#define ATTN__PASS_SCALAR 1
-#define ATTN__PASS_AVX2 2
-#define ATTN__PASS_AVX512 3
-#define ATTN__PASS_NEON 4
-
-#define ATTN__PASS ATTN__PASS_SCALAR
-#define ATTN__REAL_F64 0
-#include ATTN__SELF
-#define ATTN__REAL_F64 1
-#include ATTN__SELF
-#undef ATTN__PASS
-
-#if defined(ATTN__X86)
-#define ATTN__PASS ATTN__PASS_AVX2
-#define ATTN__REAL_F64 0
-#include ATTN__SELF
-#define ATTN__REAL_F64 1
-#include ATTN__SELF
-#undef ATTN__PASS
-#ifndef ATTN_NO_AVX512
-#define ATTN__PASS ATTN__PASS_AVX512
-#define ATTN__REAL_F64 0
-#include ATTN__SELF
-#define ATTN__REAL_F64 1
-#include ATTN__SELF
-#undef ATTN__PASS
-#endif
-#elif defined(ATTN__ARM)
-#define ATTN__PASS ATTN__PASS_NEON
-#define ATTN__REAL_F64 0
-#include ATTN__SELF
-#define ATTN__REAL_F64 1
-#include ATTN__SELF
-#undef ATTN__PASS
-#endif
-
-static const attn__kernels *attn__kernels_for(attn_isa isa, attn_dtype real)
-{
-    static const attn__kernels *const tables[][2] = {
-#if defined(ATTN__X86) && !defined(ATTN_NO_AVX512)
-        {&attn__kernels_avx512_f32, &attn__kernels_avx512_f64},
-#endif
-#if defined(ATTN__X86)
-        {&attn__kernels_avx2_f32, &attn__kernels_avx2_f64},
-#elif defined(ATTN__ARM)
-        {&attn__kernels_neon_f32, &attn__kernels_neon_f64},
-#endif
-        {&attn__kernels_scalar_f32, &attn__kernels_scalar_f64}
-    };
-    size_t i;
-    for (i = 0; i < sizeof tables / sizeof *tables; i++) { /* best first */
-        attn_isa has = tables[i][0]->isa;
-        if ((isa == ATTN_ISA_BEST || isa == has) && (attn__isas() >> has & 1))
-            return tables[i][real == ATTN_F64];
-    }
-    return NULL;
 }
 
 #ifdef __cplusplus
@@ -2102,13 +2165,13 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(ldexp)(ATTN__V v, ATTN__V n)
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp)(ATTN__V x)
 {
 #if ATTN__REAL_F64
-    static const double c[] = {4.078071929588336665e-10,   7.072570412814423510e-9,    1.018064765923413889e-7,
-                               1.3215442675329822143e-6,   1.52527273851938681969e-5,  1.54035304415721303297e-4,
-                               1.333355815343996474705e-3, 9.618129107607002379584e-3, 5.550410866479039455165e-2,
-                               0.2402265069591009800657,   0.6931471805599456967506,   1.0};
+    static const double attn__terms[] = {
+        4.078071929588336665e-10,   7.072570412814423510e-9,   1.018064765923413889e-7,    1.3215442675329822143e-6,
+        1.52527273851938681969e-5,  1.54035304415721303297e-4, 1.333355815343996474705e-3, 9.618129107607002379584e-3,
+        5.550410866479039455165e-2, 0.2402265069591009800657,  0.6931471805599456967506,   1.0};
     const double least = -746.0, log2e = 1.4426950408889634, log2e_rest = 2.0355273740931033e-17;
 #else
-    static const float c[] = {
+    static const float attn__terms[] = {
         1.559467816e-4f, 1.340664390e-3f, 9.617692973e-3f, 5.550310551e-2f, 0.2402265278f, 0.6931472150f, 1.0f};
     const float least = -104.0f, log2e = 1.442695f, log2e_rest = 1.925963e-8f;
 #endif
@@ -2117,10 +2180,10 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp)(ATTN__V x)
     x = ATTN__MAX(x, ATTN__SET1(least));
     n = ATTN__ROUND(ATTN__MUL(x, ATTN__SET1(log2e)));
     f = ATTN__FMA(x, ATTN__SET1(log2e_rest), ATTN__FMS(x, ATTN__SET1(log2e), n));
-    power = ATTN__SET1(c[0]);
+    power = ATTN__SET1(attn__terms[0]);
     ATTN__UNROLL
-    for (i = 1; i < sizeof c / sizeof *c; i++)
-        power = ATTN__FMA(power, f, ATTN__SET1(c[i]));
+    for (i = 1; i < sizeof attn__terms / sizeof *attn__terms; i++)
+        power = ATTN__FMA(power, f, ATTN__SET1(attn__terms[i]));
     return ATTN__LDEXP(power, n);
 }
 
@@ -2351,10 +2414,12 @@ static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, size_t n, double
     ATTN__R *e = (ATTN__R *)ev;
     double sum = 0, lost = 0;
     size_t i;
+    int saved = ATTN__ERRNO;
     for (i = 0; i < n; i++) {
         e[i] = ATTN__EXP(x[i] - (ATTN__R)max);
         attn__add(&sum, &lost, (double)e[i]);
     }
+    ATTN__ERRNO_KEEP(saved);
     return sum;
 }
 

@@ -43,6 +43,7 @@ void test_cover(const char *function);
     X(status_heads)                                                                                                    \
     X(status_huge_shapes)                                                                                              \
     X(status_no_memory)                                                                                                \
+    X(status_errno)                                                                                                    \
     X(alias_named_cases)                                                                                               \
     X(alias_brute_force_copy)                                                                                          \
     X(alias_brute_force_matmul)                                                                                        \
@@ -56,6 +57,7 @@ void test_cover(const char *function);
     X(softmax_equal_numbers)                                                                                           \
     X(softmax_exponential)                                                                                             \
     X(softmax_tiny_results)                                                                                            \
+    X(softmax_passes_differ)                                                                                           \
     X(softmax_translation)                                                                                             \
     X(softmax_permutation)                                                                                             \
     X(softmax_specials)                                                                                                \

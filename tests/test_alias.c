@@ -48,6 +48,19 @@ TEST(alias_named_cases)
                 attn_weighted_sum(attn_head(block_in, 0, to), f32(a + 100, 4, 4, 4, 1), attn_head(block_in, 0, from)),
                 to == from ? ATTN_ERR_ALIAS : ATTN_OK);
         }
+    test_case(
+        "a transposed input in the same buffer"); /* 4 queries, 4 keys and their scores, side by side in rows of 16 */
+    CHECK_STATUS(attn_scores(f32(a + 8, 4, 4, 16, 1), f32(a, 4, 4, 16, 1), f32(a + 4, 4, 4, 16, 1), 0), ATTN_OK);
+    CHECK_STATUS(attn_matmul(f32(a + 8, 4, 4, 16, 1), f32(a, 4, 4, 16, 1), f32(a + 4, 4, 4, 1, 16)), ATTN_OK);
+    CHECK_STATUS(attn_matmul(f32(a + 7, 4, 4, 16, 1), f32(a, 4, 4, 16, 1), f32(a + 4, 4, 4, 1, 16)), ATTN_ERR_ALIAS);
+    CHECK_STATUS(attn_scores(f32(a + 7, 4, 4, 16, 1), f32(a, 4, 4, 16, 1), f32(a + 4, 4, 4, 16, 1), 0), ATTN_ERR_ALIAS);
+    test_case("an input whose rows slide over one another"); /* many ways to reach an address */
+    CHECK_STATUS(attn_weighted_sum(f32(a, 2, 2, 3, 1), f32(a + 190, 2, 2, 2, 1), f32(a + 4, 2, 2, 3, 1)),
+                 ATTN_ERR_ALIAS);
+    CHECK_STATUS(attn_matmul(f32(a, 2, 2, 3, 1), f32(a + 190, 2, 2, 2, 1), f32(a + 5, 2, 2, 3, 1)), ATTN_OK);
+    CHECK_STATUS(attn_concat_heads(f32(a, 2, 2, 3, 1), (const attn_mat[]){f32(a + 1, 2, 2, 3, 1)}, 1), ATTN_ERR_ALIAS);
+    CHECK_STATUS(attn_matmul(f32(a, 2, 180, 200, 1), f32(a + 1, 2, 1, 3, 1), f32(a + 1, 1, 180, 3, 1)), ATTN_ERR_ALIAS);
+    CHECK_STATUS(attn_matmul(f32(a, 2, 2, 3, 1), f32(a + 1, 2, 190, 3, 1), f32(a + 1, 190, 2, 1, 0)), ATTN_ERR_ALIAS);
     test_case("interleaved element by element");
     CHECK_STATUS(attn_mat_copy(f32(a, 3, 4, 8, 2), f32(a + 1, 3, 4, 8, 2)), ATTN_OK);
     test_case("the identical view");

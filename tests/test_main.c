@@ -130,8 +130,8 @@ int main(int argc, char **argv)
         passed += !bad;
     }
     printf("instruction sets:");
-    FOR_EACH_ISA(isa)
-    printf(" %s", attn_isa_string(isa));
+    FOR_EACH_ISA (isa)
+        printf(" %s", attn_isa_string(isa));
     printf("%s\n%d passed, %d failed\n", test_quick ? " (quick)" : "", passed, failed);
     return failed > 0 || passed == 0;
 }

@@ -25,8 +25,7 @@ static void check_product(attn_mat out, attn_mat a, attn_mat b, double alpha)
     test_size_of_sums = 0;
     matmul->model(exact, dims, alpha, EXACT);
     matmul->model(naive, dims, alpha, a.dtype == ATTN_F64 ? NAIVE64 : NAIVE32);
-    FOR_EACH_ISA(isa)
-    {
+    FOR_EACH_ISA (isa) {
         attn_ctx ctx = on(isa);
         test_case("%s, alpha %g, %s %zu x %zu strides %td %td, %s %zu x %zu strides %td %td, to %s strides %td %td",
                   attn_isa_string(isa), alpha, test_dtype_name(a.dtype), a.rows, a.cols, a.row_stride, a.col_stride,
@@ -98,44 +97,44 @@ TEST(matmul_alpha)
 /* NaN and infinity go where they belong and nowhere else; no sum over K = 0 leaves anything but zero. */
 TEST(matmul_specials)
 {
-    FOR_EACH_ISA(isa)
-    for (int dtype = ATTN_F32; dtype <= ATTN_BF16; dtype++) {
-        attn_ctx ctx = on(isa);
-        attn_mat a = test_mat((attn_dtype)dtype, 13, 21, PADDED), b = test_mat((attn_dtype)dtype, 21, 35, PACKED),
-                 out = test_mat((attn_dtype)dtype, 13, 35, STRIDED);
-        test_case("%s, %s, K = 0", attn_isa_string(isa), test_dtype_name((attn_dtype)dtype));
-        test_freeze();
-        CHECK_STATUS(attn_matmul_ctx(out, attn_mat_cols(a, 0, 0), attn_mat_rows(b, 0, 0), 1, &ctx), ATTN_OK);
-        CHECK(test_wrote_only(&out, 1));
-        for (size_t i = 0; i < 13 * 35; i++)
-            CHECK(test_load(test_at(out, i / 35, i % 35), out.dtype) == 0);
-        for (int n = 0; n < (test_quick ? 4 : 60); n++) {
-            size_t row = test_below(13), col = test_below(35), k = test_below(21);
-            int in_b = n % 2, inf = n / 2 % 2;
-            test_fill(a, 0.5);
-            test_fill(b, 0.25);
-            if (in_b)
-                (attn_mat_set)(b, k, col, inf ? -HUGE_VAL : NAN);
-            else
-                (attn_mat_set)(a, row, k, inf ? -HUGE_VAL : NAN);
-            test_case("%s, %s, %s at k %zu of %s", attn_isa_string(isa), test_dtype_name((attn_dtype)dtype),
-                      inf ? "-inf" : "NaN", k, in_b ? "b" : "a");
-            CHECK_STATUS(attn_matmul_ctx(out, a, b, 1, &ctx), ATTN_OK);
-            for (size_t i = 0; i < 13 * 35; i++) {
-                double x = (double)test_load(test_at(out, i / 35, i % 35), out.dtype);
-                if (in_b ? i % 35 == col : i / 35 == row)
-                    CHECK(inf ? x == -HUGE_VAL : isnan(x));
+    FOR_EACH_ISA (isa)
+        for (int dtype = ATTN_F32; dtype <= ATTN_BF16; dtype++) {
+            attn_ctx ctx = on(isa);
+            attn_mat a = test_mat((attn_dtype)dtype, 13, 21, PADDED), b = test_mat((attn_dtype)dtype, 21, 35, PACKED),
+                     out = test_mat((attn_dtype)dtype, 13, 35, STRIDED);
+            test_case("%s, %s, K = 0", attn_isa_string(isa), test_dtype_name((attn_dtype)dtype));
+            test_freeze();
+            CHECK_STATUS(attn_matmul_ctx(out, attn_mat_cols(a, 0, 0), attn_mat_rows(b, 0, 0), 1, &ctx), ATTN_OK);
+            CHECK(test_wrote_only(&out, 1));
+            for (size_t i = 0; i < 13 * 35; i++)
+                CHECK(test_load(test_at(out, i / 35, i % 35), out.dtype) == 0);
+            for (int n = 0; n < (test_quick ? 4 : 60); n++) {
+                size_t row = test_below(13), col = test_below(35), k = test_below(21);
+                int in_b = n % 2, inf = n / 2 % 2;
+                test_fill(a, 0.5);
+                test_fill(b, 0.25);
+                if (in_b)
+                    (attn_mat_set)(b, k, col, inf ? -HUGE_VAL : NAN);
                 else
-                    CHECK(x == 21 * 0.125);
-            }
-            (attn_mat_set)(a, row, k, 0); /* 0 times infinity is NaN */
-            if (in_b && inf) {
+                    (attn_mat_set)(a, row, k, inf ? -HUGE_VAL : NAN);
+                test_case("%s, %s, %s at k %zu of %s", attn_isa_string(isa), test_dtype_name((attn_dtype)dtype),
+                          inf ? "-inf" : "NaN", k, in_b ? "b" : "a");
                 CHECK_STATUS(attn_matmul_ctx(out, a, b, 1, &ctx), ATTN_OK);
-                CHECK(isnan((double)test_load(test_at(out, row, col), out.dtype)));
+                for (size_t i = 0; i < 13 * 35; i++) {
+                    double x = (double)test_load(test_at(out, i / 35, i % 35), out.dtype);
+                    if (in_b ? i % 35 == col : i / 35 == row)
+                        CHECK(inf ? x == -HUGE_VAL : isnan(x));
+                    else
+                        CHECK(x == 21 * 0.125);
+                }
+                (attn_mat_set)(a, row, k, 0); /* 0 times infinity is NaN */
+                if (in_b && inf) {
+                    CHECK_STATUS(attn_matmul_ctx(out, a, b, 1, &ctx), ATTN_OK);
+                    CHECK(isnan((double)test_load(test_at(out, row, col), out.dtype)));
+                }
             }
+            test_release();
         }
-        test_release();
-    }
 }
 
 static attn_status matmul_on(attn_mat out, const attn_mat *in, const attn_ctx *ctx)

@@ -68,7 +68,7 @@ static void self_attention(void)
                  ATTN_OK);
 }
 
-/* 002: four words in f32. Its text lost W_Q, W_K and W_V: these are the only ones that give its Q, K and V. */
+/* 002: four words in f32. */
 static void four_words(void)
 {
     static const double words[] = {0, 1, 1, 2, 1, 0, 0, 2, 1, 1, 0, 2, 2, 1, 1, 1},
@@ -77,9 +77,9 @@ static void four_words(void)
                         value[] = {1, 2, 1, 1, 1, 2, 0, 1, 0, 0, 2, 0, 2, 1, 1, 2};
     attn_mat word = given("2 words", ATTN_F32, 4, 4, words), scores = room("2 scores", ATTN_F32, 4, 4),
              scaled = room("2 scaled", ATTN_F32, 4, 4);
-    attn_mat q = times("2 Query", word, test_numbers(ATTN_F32, 4, 4, query)),
-             k = times("2 Key", word, test_numbers(ATTN_F32, 4, 4, key));
-    attn_mat v = times("2 Value", word, test_numbers(ATTN_F32, 4, 4, value)), weights, first = attn_mat_rows(q, 0, 1),
+    attn_mat q = times("2 Query", word, given("2 W_Q", ATTN_F32, 4, 4, query)),
+             k = times("2 Key", word, given("2 W_K", ATTN_F32, 4, 4, key));
+    attn_mat v = times("2 Value", word, given("2 W_V", ATTN_F32, 4, 4, value)), weights, first = attn_mat_rows(q, 0, 1),
              none = {0};
     CHECK_STATUS(attn_scores(scores, q, k, 1), ATTN_OK);
     CHECK_STATUS(attn_scores(scaled, q, k, 0), ATTN_OK); /* divided by sqrt(4) */
@@ -158,6 +158,9 @@ static const struct {
     {"000 [12], 001 [13]", "0 output", "1.93662106 6.68310531 1.59506841"},
     {"000 [12], 001 [13]", "0 output at once", "1.93662106 6.68310531 1.59506841"},
     {"002 [11, 12]", "2 words", "0 1 1 2  1 0 0 2  1 1 0 2  2 1 1 1"},
+    {"002 [4]", "2 W_Q", "1 1 0 0  0 0 2 2  1 2 2 2  0 0 2 2"},
+    {"002 [4]", "2 W_K", "1 1 0 2  1 1 2 0  2 1 0 2  0 0 0 1"},
+    {"002 [4]", "2 W_V", "1 2 1 1  1 2 0 1  0 0 2 0  2 1 1 2"},
     {"002 [6, 13]", "2 Query", "1 2 8 8  1 1 4 4  1 1 6 6  3 4 6 6"},
     {"002 [6, 13]", "2 Key", "3 2 2 4  1 1 0 4  2 2 2 4  5 4 2 7"},
     {"002 [6, 13]", "2 Value", "5 4 4 5  5 4 3 5  6 6 3 6  5 7 5 5"},
@@ -263,8 +266,7 @@ static void check_printed(size_t n)
 
 TEST(notebooks_printed)
 {
-    FOR_EACH_ISA(isa)
-    {
+    FOR_EACH_ISA (isa) {
         ctx.isa = isa;
         result_count = 0;
         self_attention();

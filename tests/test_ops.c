@@ -248,7 +248,7 @@ const test_op test_ops[] = {
     OP(scores, "ij id jd", 1, 3, OP_SCALE, scores),
     OP(scores_general, "ij id je de", 1, 4, OP_ALLOCATES, scores_general),
     OP(scores_additive, "ij id je da ea a1", 1, 6, OP_ALLOCATES, scores_additive),
-    OP(scores_cosine, "ij id jd", 1, 3, OP_SCALE, scores_cosine),
+    OP(scores_cosine, "ij id jd", 1, 3, OP_SCALE | OP_ALLOCATES, scores_cosine),
     OP(softmax, "ij ij", 1, 2, OP_IN_PLACE, softmax),
     OP(weighted_values, "jd 1j jd", 1, 3, 0, weighted_values),
     OP(weighted_sum, "id ij jd", 1, 3, 0, weighted_sum),

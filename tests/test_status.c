@@ -2,6 +2,8 @@
    that fails has written nothing. A fault is something wrong done to one argument of a call that was right. */
 #include "test.h"
 
+#include <errno.h>
+
 /* In the order of the checks. */
 static const attn_status order[] = {ATTN_ERR_NULL,  ATTN_ERR_DTYPE, ATTN_ERR_SHAPE, ATTN_ERR_OVERFLOW,
                                     ATTN_ERR_VALUE, ATTN_ERR_ALIAS, ATTN_ERR_NOMEM};
@@ -326,8 +328,7 @@ TEST(status_numbers)
             attn_mat_copy(attn_mat_of((char *)wide.data + 1, ATTN_BOOL, 1, 1), attn_mat_of(q.data, ATTN_F32, 1, 1)),
             ATTN_OK);
     }
-    FOR_EACH_ISA(isa)
-    {
+    FOR_EACH_ISA (isa) {
         attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
         test_case("%s", attn_isa_string(isa));
         CHECK_STATUS(attn_softmax_ctx(out, out, &ctx), ATTN_OK);
@@ -410,8 +411,9 @@ TEST(status_huge_shapes)
     {
         attn_mat one = {&x, ATTN_F32, 1, 1, 1, 1}, result = {&y, ATTN_F32, 1, 1, 1, 1};
         attn_mat lots = {&x, ATTN_F32, huge, huge, 0, 0};
-        CHECK(attn_scores_additive(result, one, one, row, row, column) >= ATTN_ERR_OVERFLOW);
-        CHECK(attn_scores_general(result, one, row, row) >= ATTN_ERR_OVERFLOW);
+        CHECK_STATUS(attn_scores_additive(result, one, one, row, row, column), ATTN_ERR_OVERFLOW);
+        CHECK_STATUS(attn_scores_general(result, one, row, row), ATTN_ERR_OVERFLOW);
+        CHECK_STATUS(attn_scores_cosine(result, row, row, 1), ATTN_ERR_OVERFLOW);
         CHECK_STATUS(attn_attention(tall, attn_mat_rows(lots, 0, 0), column, column, column, 1), ATTN_ERR_SHAPE);
     }
     CHECK(y == 1);
@@ -470,4 +472,28 @@ TEST(status_no_memory)
                 CHECK_STATUS(make(&s), ATTN_OK);
             test_release();
         }
+}
+
+/* The caller's errno is never changed, whatever libm and malloc do to it. */
+TEST(status_errno)
+{
+    double x[] = {0, -1e4, -800, -746}, y[4] = {0};
+    attn_mat in = attn_mat_of(x, ATTN_F64, 1, 4), out = attn_mat_of(y, ATTN_F64, 1, 4), one = attn_mat_cols(in, 1, 1);
+    attn_mat large = test_random_mat(ATTN_F32, 100, 100, PACKED), product = test_mat(ATTN_F32, 100, 100, PACKED);
+    FOR_EACH_ISA (isa) {
+        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+        test_case("%s", attn_isa_string(isa));
+        errno = 7;
+        CHECK_STATUS(attn_softmax_ctx(out, in, &ctx), ATTN_OK);
+        CHECK(errno == 7);
+    }
+    test_case("tanh, and no memory");
+    errno = 7;
+    CHECK_STATUS(attn_scores_additive(attn_mat_cols(out, 0, 1), one, one, one, one, one), ATTN_OK);
+    CHECK(errno == 7);
+    test_memory_state.fail_all = 1;
+    CHECK(test_bad_mat(attn_mat_new(ATTN_F32, 2, 2)));
+    CHECK_STATUS(attn_matmul(product, large, large), ATTN_OK);
+    CHECK(errno == 7);
+    test_memory_state.fail_all = 0;
 }

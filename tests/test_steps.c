@@ -59,8 +59,8 @@ TEST(steps_against_models)
             if (n % 8 == 0 && n % 3 < 2)
                 dims[n % 3 ? DIM_I : DIM_J] = 0;
             if (op->flags & OP_CTX) {
-                FOR_EACH_ISA(isa)
-                check_op(op, dims, isa, n % 3 == 0, n % 3 == 1, n % 2);
+                FOR_EACH_ISA (isa)
+                    check_op(op, dims, isa, n % 3 == 0, n % 3 == 1, n % 2);
             } else
                 check_op(op, dims, ATTN_ISA_BEST, n % 3 == 0, n % 3 == 1, n % 2);
         }

@@ -7,6 +7,8 @@
 
 #include "test.h"
 
+#include <errno.h>
+
 /* ---- the allocator ---- */
 
 test_memory test_memory_state;
@@ -24,6 +26,7 @@ void *test_malloc(size_t size)
     test_memory *t = &test_memory_state;
     header *h;
     t->calls++;
+    errno = ENOMEM; /* as malloc may leave it */
     if (t->fail_all || (t->fail_at && --t->fail_at == 0) || size > SIZE_MAX / 4)
         return NULL;
     if ((h = malloc(sizeof *h + size)) == NULL)
@@ -464,8 +467,7 @@ size_t test_contexts(attn_mat out, attn_status (*call)(attn_mat, const attn_mat 
     static const size_t widths[] = {1, 2, 3, 5}, sizes[] = {0, 1, 100, 4096, 65537, LARGEST};
     unsigned char *memory = must(malloc(LARGEST + 2 * EDGE + 1));
     size_t most = 0;
-    FOR_EACH_ISA(isa)
-    {
+    FOR_EACH_ISA (isa) {
         attn_ctx plain = {{NULL, NULL, 0}, NULL, 0, isa};
         attn_mat want;
         test_case("%s, %zu x %zu, plain", attn_isa_string(isa), out.rows, out.cols);
