@@ -1972,7 +1972,6 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 #define ATTN__ROWS 8
 #define ATTN__ALL ATTN__MASK(-1) /* maskz forms: gcc 12 warns about its own headers' plain ones */
 #define ATTN__ROUND(v) ATTN__NAME(round)(v)
-#define ATTN__SPECIAL(v) ATTN__NAME(special)(v)
 #define ATTN__LDEXP(v, n) ATTN__X(maskz_scalef)(ATTN__ALL, v, n)
 #define ATTN__MAX(a, b) ATTN__X(maskz_max)(ATTN__ALL, a, b)
 #if ATTN__REAL_F64
@@ -2006,21 +2005,11 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 #define ATTN__V __m256d
 #define ATTN__W 4
 #define ATTN__X(op) _mm256_##op##_pd
-#define ATTN__SPECIAL(v)                                                                                               \
-    _mm256_movemask_epi8(                                                                                              \
-        _mm256_or_si256(_mm256_cmpeq_epi64(_mm256_castpd_si256(v), _mm256_set1_epi64x((long long)ATTN__INFINITY)),     \
-                        _mm256_cmpgt_epi64(_mm256_and_si256(_mm256_castpd_si256(v), _mm256_set1_epi64x(INT64_MAX)),    \
-                                           _mm256_set1_epi64x((long long)ATTN__INFINITY))))
 #else
 #define ATTN__NAME(x) attn__##x##_avx2_f32
 #define ATTN__V __m256
 #define ATTN__W 8
 #define ATTN__X(op) _mm256_##op##_ps
-#define ATTN__SPECIAL(v)                                                                                               \
-    _mm256_movemask_epi8(                                                                                              \
-        _mm256_or_si256(_mm256_cmpeq_epi32(_mm256_castps_si256(v), _mm256_set1_epi32((int)ATTN__INFINITY)),            \
-                        _mm256_cmpgt_epi32(_mm256_and_si256(_mm256_castps_si256(v), _mm256_set1_epi32(INT32_MAX)),     \
-                                           _mm256_set1_epi32((int)ATTN__INFINITY))))
 #define ATTN__LOAD_F16(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p)))
 #define ATTN__LOAD_BF16(p)                                                                                             \
     _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(p))), 16))
@@ -2037,6 +2026,7 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 #define ATTN__FMA(a, b, c) ATTN__X(fmadd)(a, b, c)
 #define ATTN__FMS(a, b, c) ATTN__X(fmsub)(a, b, c)
 #define ATTN__EXP(v) ATTN__NAME(exp)(v)
+#define ATTN__SPECIAL(v) ATTN__NAME(special)(v)
 
 #elif ATTN__PASS == ATTN__PASS_NEON
 
@@ -2048,19 +2038,11 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 #define ATTN__V float64x2_t
 #define ATTN__W 2
 #define ATTN__X(op) op##_f64
-#define ATTN__SPECIAL(v)                                                                                               \
-    (vmaxvq_u32(vreinterpretq_u32_u64(vorrq_u64(                                                                       \
-         vceqq_u64(vreinterpretq_u64_f64(v), vdupq_n_u64(ATTN__INFINITY)),                                             \
-         vcgtq_u64(vandq_u64(vreinterpretq_u64_f64(v), vdupq_n_u64(INT64_MAX)), vdupq_n_u64(ATTN__INFINITY))))) != 0)
 #else
 #define ATTN__NAME(x) attn__##x##_neon_f32
 #define ATTN__V float32x4_t
 #define ATTN__W 4
 #define ATTN__X(op) op##_f32
-#define ATTN__SPECIAL(v)                                                                                               \
-    (vmaxvq_u32(vorrq_u32(                                                                                             \
-         vceqq_u32(vreinterpretq_u32_f32(v), vdupq_n_u32(ATTN__INFINITY)),                                             \
-         vcgtq_u32(vandq_u32(vreinterpretq_u32_f32(v), vdupq_n_u32(INT32_MAX)), vdupq_n_u32(ATTN__INFINITY)))) != 0)
 #define ATTN__LOAD_F16(p) vcvt_f32_f16(vreinterpret_f16_u16(ATTN__NAME(load_u16)(p)))
 #define ATTN__LOAD_BF16(p) vreinterpretq_f32_u32(vshll_n_u16(ATTN__NAME(load_u16)(p), 16))
 #define ATTN__STORE_F16(p, v) ATTN__NAME(store_u16)(p, vreinterpret_u16_f16(vcvt_f16_f32(v)))
@@ -2077,6 +2059,7 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 #define ATTN__ROUND(v) ATTN__X(vrndnq)(v)
 #define ATTN__LDEXP(v, n) ATTN__NAME(ldexp)(v, n)
 #define ATTN__EXP(v) ATTN__NAME(exp)(v)
+#define ATTN__SPECIAL(v) ATTN__NAME(special)(v)
 
 #if !ATTN__REAL_F64
 ATTN__INLINE uint16x4_t ATTN__NAME(load_u16)(const void *p)
@@ -2105,27 +2088,46 @@ static int ATTN__NAME(is_special)(ATTN__R x) /* NaN or +infinity */
 
 #if ATTN__W > 1
 
-#if ATTN__PASS == ATTN__PASS_AVX512
-#if defined(__GNUC__) && !defined(__clang__) /* at -O0 these intrinsics are macros that convert signs */
+#if defined(__GNUC__) && !defined(__clang__) /* at -O0 some AVX-512 intrinsics are macros that convert signs */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #endif
+#if ATTN__PASS == ATTN__PASS_AVX512
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(round)(ATTN__V v)
 {
     return ATTN__X(maskz_roundscale)(ATTN__ALL, v, 8);
 }
+#endif
 
-ATTN__TARGET ATTN__INLINE int ATTN__NAME(special)(ATTN__V v)
+ATTN__TARGET ATTN__INLINE int ATTN__NAME(special)(ATTN__V v) /* is one of the lanes NaN or +infinity? */
 {
-#if ATTN__REAL_F64
+#if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
     return _mm512_fpclass_pd_mask(v, 0x89); /* quiet NaN, signalling NaN, +infinity */
-#else
+#elif ATTN__PASS == ATTN__PASS_AVX512
     return _mm512_fpclass_ps_mask(v, 0x89);
+#elif ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64
+    __m256i bits = _mm256_castpd_si256(v), infinity = _mm256_set1_epi64x((long long)ATTN__INFINITY);
+    __m256i magnitude = _mm256_and_si256(bits, _mm256_set1_epi64x(INT64_MAX));
+    return _mm256_movemask_epi8(
+        _mm256_or_si256(_mm256_cmpeq_epi64(bits, infinity), _mm256_cmpgt_epi64(magnitude, infinity)));
+#elif ATTN__PASS == ATTN__PASS_AVX2
+    __m256i bits = _mm256_castps_si256(v), infinity = _mm256_set1_epi32((int)ATTN__INFINITY);
+    __m256i magnitude = _mm256_and_si256(bits, _mm256_set1_epi32(INT32_MAX));
+    return _mm256_movemask_epi8(
+        _mm256_or_si256(_mm256_cmpeq_epi32(bits, infinity), _mm256_cmpgt_epi32(magnitude, infinity)));
+#elif ATTN__REAL_F64
+    uint64x2_t bits = vreinterpretq_u64_f64(v), infinity = vdupq_n_u64(ATTN__INFINITY);
+    uint64x2_t magnitude = vandq_u64(bits, vdupq_n_u64(INT64_MAX));
+    uint64x2_t found = vorrq_u64(vceqq_u64(bits, infinity), vcgtq_u64(magnitude, infinity));
+    return vmaxvq_u32(vreinterpretq_u32_u64(found)) != 0;
+#else
+    uint32x4_t bits = vreinterpretq_u32_f32(v), infinity = vdupq_n_u32(ATTN__INFINITY);
+    uint32x4_t magnitude = vandq_u32(bits, vdupq_n_u32(INT32_MAX));
+    return vmaxvq_u32(vorrq_u32(vceqq_u32(bits, infinity), vcgtq_u32(magnitude, infinity))) != 0;
 #endif
 }
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
-#endif
 #endif
 
 #if ATTN__PASS != ATTN__PASS_AVX512
