@@ -1503,9 +1503,9 @@ static void attn__matmul(attn_mat out, attn_mat a, attn_mat b, double alpha, con
     if (out.rows == 0 || out.cols == 0)
         return;
     job.kern = attn__ctx_kernels(ctx, attn__real(a.dtype));
-    ATTN_ASSERT(job.kern);                                      /* the ctx has been checked */
-    if (b.row_stride == 1 && out.rows <= job.kern->lanes / 2) { /* a few queries, many keys: */
-        attn_mat keys = attn_mat_t(b); /* out^T = b^T a^T packs the few and reads the many in place */
+    ATTN_ASSERT(job.kern);
+    if (b.row_stride == 1 && out.rows <= job.kern->lanes / 2) {
+        attn_mat keys = attn_mat_t(b); /* a few queries, many keys: out^T = b^T a^T packs the few, not the many */
         b = attn_mat_t(a);
         a = keys;
         out = attn_mat_t(out);
