@@ -91,8 +91,7 @@
        the square root of their length. The vector exp by itself is within 2 ulp.
        Scores of 10000 are no different from scores of 0. A row with NaN or +infinity is NaN throughout; a row of
        -infinity (nothing to attend to) is zeros; one of no columns is nothing.
-       -ffast-math keeps all of this in the vector kernels, except that subnormal numbers may become zero; in the scalar
-       kernels it may also reorder sums.
+       -ffast-math keeps all of this, except that subnormal numbers may become zero.
 
    DETERMINISM
        On one CPU and instruction set the bits of a result depend on the inputs alone: not on threads, scratch, layout,
@@ -327,13 +326,14 @@ ATTN_API attn_status attn_softmax_ctx(attn_mat out, attn_mat in, const attn_ctx 
 #include <stdint.h>
 #include <string.h>
 
+/* malloc and libm may set errno, which a caller must not see. volatile: -ffast-math believes that libm does not. */
 #ifdef ATTN_NO_STDLIB
-#define ATTN__ERRNO_KEEP(saved) ((void)(saved))
 #define ATTN__ERRNO 0
+#define ATTN__ERRNO_KEEP(saved) ((void)(saved))
 #else
 #include <errno.h>
-#define ATTN__ERRNO errno
-#define ATTN__ERRNO_KEEP(saved) ((void)(errno = (saved))) /* malloc and libm may set it; a caller must not see that */
+#define ATTN__ERRNO (*(volatile int *)&errno)
+#define ATTN__ERRNO_KEEP(saved) ((void)(ATTN__ERRNO = (saved)))
 #endif
 
 #if !defined(ATTN_SQRT) || !defined(ATTN_EXP) || !defined(ATTN_TANH)
@@ -1943,7 +1943,18 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 
 #if ATTN__PASS == ATTN__PASS_SCALAR
 
+/* Without intrinsics a compiler may fuse or reorder here but not there: then an element's bits would depend on its
+   neighbours. */
+#if defined(__clang__)
 #define ATTN__TARGET
+#define ATTN__AS_WRITTEN _Pragma("clang fp contract(off) reassociate(off)")
+#elif defined(__GNUC__) && !defined(__TINYC__)
+#define ATTN__TARGET __attribute__((optimize("no-fast-math", "fp-contract=off")))
+#define ATTN__AS_WRITTEN
+#else
+#define ATTN__TARGET
+#define ATTN__AS_WRITTEN
+#endif
 #define ATTN__ISA ATTN_ISA_SCALAR
 #if ATTN__REAL_F64
 #define ATTN__NAME(x) attn__##x##_scalar_f64
@@ -2078,6 +2089,9 @@ ATTN__INLINE void ATTN__NAME(store_u16)(void *p, uint16x4_t h)
 #endif
 
 #define ATTN__TILE_COLS (3 * ATTN__W)
+#ifndef ATTN__AS_WRITTEN
+#define ATTN__AS_WRITTEN
+#endif
 
 static int ATTN__NAME(is_special)(ATTN__R x) /* NaN or +infinity */
 {
@@ -2277,6 +2291,7 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(matmul_tile)(ATTN__R *c, const ATTN__R *const *a, ptrdiff_t ks,
                                                        const ATTN__R *b, size_t depth, const int vectors)
 {
+    ATTN__AS_WRITTEN
     ATTN__V sum[ATTN__ROWS][3];
     ptrdiff_t at = 0;
     size_t k;
@@ -2410,7 +2425,7 @@ ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, siz
 
 #else
 
-static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, size_t n, double max)
+ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, size_t n, double max)
 {
     const ATTN__R *x = (const ATTN__R *)xv;
     ATTN__R *e = (ATTN__R *)ev;
@@ -2452,6 +2467,7 @@ static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
 #undef ATTN__X
 #undef ATTN__ROWS
 #undef ATTN__TILE_COLS
+#undef ATTN__AS_WRITTEN
 #undef ATTN__LOAD
 #undef ATTN__STORE
 #undef ATTN__LOAD_F16

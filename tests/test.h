@@ -50,6 +50,7 @@ void test_cover(const char *function);
     X(alias_outputs)                                                                                                   \
     X(matmul_lengths)                                                                                                  \
     X(matmul_large)                                                                                                    \
+    X(matmul_bits)                                                                                                     \
     X(matmul_alpha)                                                                                                    \
     X(matmul_specials)                                                                                                 \
     X(matmul_contexts)                                                                                                 \

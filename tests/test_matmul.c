@@ -161,3 +161,36 @@ TEST(matmul_contexts)
     test_case("the largest product was cut for every thread");
     CHECK(most == 5);
 }
+
+/* An element's bits depend on its row and its column alone: not on the layout of any matrix, nor on the neighbours. */
+TEST(matmul_bits)
+{
+    static const attn_dtype types[] = {ATTN_F32, ATTN_F64};
+    FOR_EACH_ISA (isa)
+        for (size_t d = 0; d < 2; d++)
+            for (size_t n = 1; n < (test_quick ? 20 : 60); n += 3) {
+                attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+                size_t rows = 1 + n % 19, depth = 1 + n * 7 % 90;
+                attn_mat a = test_random_mat(types[d], rows, depth, PACKED),
+                         b = test_random_mat(types[d], depth, n, PACKED);
+                attn_mat whole = test_mat(types[d], rows, n, PACKED), part = test_mat(types[d], rows, n, PACKED);
+                test_case("%s, %s, %zu x %zu x %zu", attn_isa_string(isa), test_dtype_name(types[d]), rows, depth, n);
+                CHECK_STATUS(attn_matmul_ctx(whole, a, b, 1, &ctx), ATTN_OK);
+                for (int layout = PACKED; layout < OUT_LAYOUTS; layout++) {
+                    attn_mat out = test_mat(types[d], rows, n, layout);
+                    CHECK_STATUS(attn_matmul_ctx(out, test_mat_like(a, layout),
+                                                 test_mat_like(b, (layout + 1) % OUT_LAYOUTS), 1, &ctx),
+                                 ATTN_OK);
+                    CHECK(test_same_bits(whole, out));
+                }
+                for (size_t i = 0; i < rows; i++)
+                    CHECK_STATUS(attn_matmul_ctx(attn_mat_rows(part, i, 1), attn_mat_rows(a, i, 1), b, 1, &ctx),
+                                 ATTN_OK);
+                CHECK(test_same_bits(whole, part));
+                for (size_t j = 0; j < n; j++)
+                    CHECK_STATUS(attn_matmul_ctx(attn_mat_cols(part, j, 1), a, attn_mat_cols(b, j, 1), 1, &ctx),
+                                 ATTN_OK);
+                CHECK(test_same_bits(whole, part));
+                test_release();
+            }
+}
