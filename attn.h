@@ -82,7 +82,8 @@
 
    NUMERICS
        The compute type is double if the first input is F64 (then every matrix must be), otherwise float: 16-bit
-       elements are widened, sums are kept in float, and the result is rounded once, to nearest even.
+       elements are widened, sums are kept in float, and the float result is rounded once when stored, to nearest even.
+       alpha, scale and beta are rounded to the compute type too.
        Products are sums over k in one chain, with fused multiply-add in the vector kernels: at least as accurate as the
        three nested loops that everybody writes.
        Softmax, against long double: each element is within 20 + d ulp, where d is the row's maximum minus that
@@ -380,7 +381,8 @@ ATTN_API attn_status attn_softmax_ctx(attn_mat out, attn_mat in, const attn_ctx 
 #if !defined(ATTN_NO_SIMD) && !defined(__TINYC__)
 #if (defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))) || (defined(_MSC_VER) && defined(_M_X64))
 #define ATTN__X86 1
-#elif defined(__aarch64__) && (defined(__GNUC__) || defined(__clang__)) && defined(__ARM_NEON)
+#elif defined(__aarch64__) && defined(__ARM_NEON) && !defined(__AARCH64EB__) &&                                        \
+    (defined(__GNUC__) || defined(__clang__))
 #define ATTN__ARM 1
 #endif
 #endif
@@ -1091,7 +1093,7 @@ ATTN_API void attn_mat_set(attn_mat m, size_t r, size_t c, double value)
 static void attn__copy(attn_mat out, attn_mat in)
 {
     size_t r, c;
-    for (r = 0; r < out.rows; r++)
+    for (r = 0; r < out.rows && out.cols > 0; r++)
         for (c = 0; c < out.cols; c++) {
             void *to = attn__mat_at(out, r, c);
             const void *from = attn__mat_at(in, r, c);
@@ -1624,7 +1626,7 @@ static void attn__additive(attn_mat out, attn_mat a, attn_mat b, attn_mat v)
 {
     size_t i, j, d;
     int saved = ATTN__ERRNO;
-    for (i = 0; i < out.rows; i++)
+    for (i = 0; i < out.rows && out.cols > 0; i++)
         for (j = 0; j < out.cols; j++) {
             double sum = 0;
             for (d = 0; d < v.rows; d++)
@@ -1674,7 +1676,7 @@ ATTN_API attn_status attn_scores_additive(attn_mat out, attn_mat q, attn_mat k, 
 static void attn__normalize(attn_mat unit, attn_mat m)
 {
     size_t i, d;
-    for (i = 0; i < m.rows; i++) {
+    for (i = 0; i < m.rows && m.cols > 0; i++) {
         double largest, sum = 0, x;
         uint64_t top = 0, bits; /* magnitudes compared as integers: NaN is above all others */
         for (d = 0; d < m.cols; d++) {
@@ -1837,7 +1839,7 @@ ATTN_API attn_status attn_weighted_values(attn_mat out, attn_mat weights, attn_m
     status = attn__check_views(views, 3);
     status = attn__require(status, weights.rows == 1 && weights.cols == v.rows, ATTN_ERR_SHAPE);
     status = attn__require(status, out.rows == v.rows && out.cols == v.cols, ATTN_ERR_SHAPE);
-    for (j = 0; j < v.rows && status == ATTN_OK; j++)
+    for (j = 0; j < v.rows && v.cols > 0 && status == ATTN_OK; j++)
         for (d = 0; d < v.cols; d++)
             attn__store(attn__mat_at(out, j, d), out.dtype,
                         attn__load(attn__mat_at(weights, 0, j), weights.dtype) *
@@ -2240,10 +2242,9 @@ ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, a
     for (c0 = 0; c0 < cols; c0 = end) { /* a few columns at a time: a transposed view is read along its rows */
         end = attn__min(c0 + 8, cols);
         if (dtype == ATTN__REAL) {
-            const ATTN__R *p = (const ATTN__R *)in + (ptrdiff_t)c0 * cs;
-            for (r = 0; r < rows; r++, p += rs)
+            for (r = 0; r < rows; r++)
                 for (c = c0; c < end; c++)
-                    x[r * ld + c] = p[(ptrdiff_t)(c - c0) * cs];
+                    x[r * ld + c] = ((const ATTN__R *)in)[(ptrdiff_t)r * rs + (ptrdiff_t)c * cs];
             continue;
         }
         for (r = 0; r < rows; r++)

@@ -44,6 +44,7 @@ void test_cover(const char *function);
     X(status_huge_shapes)                                                                                              \
     X(status_no_memory)                                                                                                \
     X(status_errno)                                                                                                    \
+    X(status_endless_rows)                                                                                             \
     X(alias_named_cases)                                                                                               \
     X(alias_brute_force_copy)                                                                                          \
     X(alias_brute_force_matmul)                                                                                        \
@@ -70,6 +71,7 @@ void test_cover(const char *function);
     X(steps_heads)                                                                                                     \
     X(steps_values)                                                                                                    \
     X(steps_cosine)                                                                                                    \
+    X(steps_cosine_nan)                                                                                                \
     X(steps_attention)                                                                                                 \
     X(steps_pytorch)                                                                                                   \
     X(notebooks_printed)                                                                                               \

@@ -497,3 +497,20 @@ TEST(status_errno)
     CHECK(errno == 7);
     test_memory_state.fail_all = 0;
 }
+
+/* Without elements there is nothing to do, however many rows there are of them. */
+TEST(status_endless_rows)
+{
+    float x = 1;
+    attn_mat rows = {&x, ATTN_F32, PTRDIFF_MAX / 8, 0, 0, 0}, one = attn_mat_of(&x, ATTN_F32, 1, 1);
+    attn_mat weights = {&x, ATTN_F32, 1, PTRDIFF_MAX / 8, 0, 0}, none = attn_mat_of(&x, ATTN_F32, 0, 1);
+    CHECK_STATUS(attn_mat_copy(rows, rows), ATTN_OK);
+    CHECK_STATUS(attn_softmax(rows, rows), ATTN_OK);
+    CHECK_STATUS(attn_weighted_values(rows, weights, rows), ATTN_OK);
+    CHECK_STATUS(attn_weighted_sum(rows, rows, attn_mat_t(none)), ATTN_ERR_SHAPE);
+    CHECK_STATUS(attn_concat_heads(rows, &rows, 1), ATTN_OK);
+    CHECK_STATUS(attn_scores_cosine(rows, rows, attn_mat_cols(none, 0, 0), 1), ATTN_OK);
+    CHECK_STATUS(
+        attn_scores_additive(rows, rows, none, attn_mat_rows(attn_mat_t(none), 0, 0), attn_mat_cols(one, 0, 0), none),
+        ATTN_OK);
+}

@@ -292,3 +292,16 @@ TEST(steps_pytorch)
         CHECK_GOLDEN(out, attention_scaled);
     }
 }
+
+/* NaN in a vector makes its own cosines NaN, found by their bits; the others are right. */
+TEST(steps_cosine_nan)
+{
+    double values[] = {test_f64(0x7ff8000000000000u), 1, 3, 4, 1, 2}, y[9];
+    attn_mat m = attn_mat_of(values, ATTN_F64, 3, 2), out = attn_mat_of(y, ATTN_F64, 3, 3);
+    CHECK_STATUS(attn_scores_cosine(out, m, m, 1), ATTN_OK);
+    for (size_t i = 0; i < 9; i++) {
+        int nan = (test_bits64(y[i]) & INT64_MAX) > (uint64_t)0x7ff << 52;
+        CHECK(nan == (i < 3 || i == 3 || i == 6));
+    }
+    CHECK(fabs(y[4] - 1) < 1e-15 && fabs(y[8] - 1) < 1e-15);
+}
