@@ -76,7 +76,8 @@
        attn_softmax_ctx an attn_parallel that hands tasks to the pool you have.
 
    MEMORY
-       attn_mat_new allocates; so do attn_attention and the general and additive scores, for a temporary that they free.
+       attn_mat_new allocates; so do attn_attention and the general, additive and cosine scores, for temporaries that they
+       free.
        Larger matrix products take up to 512 KiB for each task, from ctx->scratch if that is given, else from
        ATTN_MALLOC; without either they use 16 KiB of stack and give the same bits, only slower.
 
@@ -279,8 +280,8 @@ ATTN_API attn_status attn_scores_general(attn_mat out, attn_mat q, attn_mat k, a
    v A x 1. NOMEM: needs (Lq + Lk) x A temporaries.                                    Bahdanau 2014, arXiv 1409.0473 */
 ATTN_API attn_status attn_scores_additive(attn_mat out, attn_mat q, attn_mat k, attn_mat wq, attn_mat wk, attn_mat v);
 
-/* out[i][j] = beta cos(q_i, k_j); a zero vector gives 0. NOMEM: needs (Lq + Lk) x D temporaries.
-                                Graves 2014, arXiv 1410.5401 */
+/* out[i][j] = beta cos(q_i, k_j); a zero vector gives 0, unless the other has NaN or infinity.
+   NOMEM: needs (Lq + Lk) x D temporaries.                                               Graves 2014, arXiv 1410.5401 */
 ATTN_API attn_status attn_scores_cosine(attn_mat out, attn_mat q, attn_mat k, double beta);
 
 /* Each row of out = exp(in - max) / sum, Lq x Lk. In place is legal. A row with NaN or +infinity is NaN in every
