@@ -76,8 +76,8 @@
        attn_softmax_ctx an attn_parallel that hands tasks to the pool you have.
 
    MEMORY
-       attn_mat_new allocates; so do attn_attention and the general, additive and cosine scores, for temporaries that they
-       free.
+       attn_mat_new allocates; so do attn_attention and the general, additive and cosine scores, for temporaries that
+       they free.
        Larger matrix products take up to 512 KiB for each task, from ctx->scratch if that is given, else from
        ATTN_MALLOC; without either they use 16 KiB of stack and give the same bits, only slower.
 
