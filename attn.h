@@ -311,6 +311,104 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 ATTN_API attn_status attn_matmul_ctx(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx);
 ATTN_API attn_status attn_softmax_ctx(attn_mat out, attn_mat in, const attn_ctx *ctx);
 
+/* ==== API: engine ================================================================================================
+
+   All of attention in one call, over batch and heads, without ever holding the score matrix. In exact arithmetic it
+   equals the steps, head by head; the order is always: dot, scale, softcap, + bias, + ALiBi, score_mod, mask, softmax.
+   Letters: B batch, H query heads, Hkv key/value heads, Lq and Lk number of queries and keys, D size of a query and a
+   key, Dv size of a value. */
+
+/* The rule j <= i + o: query i, at position i + o of the keys, sees no key after itself. i + o saturates. */
+typedef enum attn_causal {
+    ATTN_CAUSAL_NONE = 0,    /* every key. o = causal_offset[b], or 0 without it, for window and ALiBi */
+    ATTN_CAUSAL_UPPER_LEFT,  /* o = 0: the first query sees the first key */
+    ATTN_CAUSAL_LOWER_RIGHT, /* o = kv_lens[b] - q_lens[b], valid lengths: the last query sees the last key */
+    ATTN_CAUSAL_OFFSET       /* o = causal_offset[b], which must be given */
+} attn_causal;
+
+/* Shows only keys i + o - left .. i + o + right; -1 = unlimited on that side. left = L shows L + 1 keys, with its own. */
+typedef struct attn_window {
+    int on; /* 0: left and right are not looked at */
+    ptrdiff_t left, right;
+} attn_window;
+
+/* Which scores attn_opts.scores receives. */
+typedef enum attn_stage {
+    ATTN_STAGE_DOT = 0, /* scale q k^T */
+    ATTN_STAGE_SOFTCAP, /* after softcap */
+    ATTN_STAGE_FINAL    /* biased, modified, masked = -infinity: what softmax sees */
+} attn_stage;
+
+/* Edits `count` scores in place, of query i of head h of item b against keys j0, j0 + 1, ...; `scores` points to float
+   or double, the compute type. It may meet keys that the mask hides (the result is discarded), but never tiles that are
+   skipped; it may be called from several threads, and again for the same scores when weights or scores are wanted. */
+typedef void (*attn_score_mod)(void *user, void *scores, size_t count, size_t b, size_t h, size_t i, size_t j0);
+
+/* Every option of attn_sdpa. All zero (`attn_opts opts = {0}`): plain attention of every query with every key. */
+typedef struct attn_opts {
+    /* who sees whom: a key that is hidden is no part of any arithmetic, NaN or garbage there changes nothing */
+    attn_causal causal;
+    const ptrdiff_t *causal_offset; /* [B], may be negative */
+    attn_window window;
+    attn_tensor mask;      /* BOOL, true = attend; B x H x Lq x Lk, where any dimension may be 1: broadcast */
+    const size_t *q_lens;  /* [B], valid queries <= Lq; rows past them are zeros, their lse -infinity */
+    const size_t *kv_lens; /* [B], valid keys <= Lk; those past them are never read */
+
+    /* scores */
+    double scale;     /* 0 = 1/sqrt(D); negative is legal */
+    double softcap;   /* 0 = off; else score = softcap tanh(score / softcap)       Gemma 2, arXiv 2408.00118 */
+    attn_tensor bias; /* any float type, added; broadcast as mask is; exactly -infinity hides as mask = 0 does */
+    const float
+        *alibi_slopes;  /* [H], adds -slope |i + o - j|                             Press 2021, arXiv 2108.12409 */
+    const float *sinks; /* [H], one more logit in the denominator only               Xiao 2023, arXiv 2309.17453 */
+    attn_score_mod score_mod;
+    void *score_mod_user;
+
+    /* more outputs, of any float type; asking for them does not change out */
+    attn_tensor lse;     /* B x H x Lq x 1: natural log of the sum of exp of the row's scores, sinks included */
+    attn_tensor weights; /* B x H x Lq x Lk: the probabilities */
+    attn_tensor scores;  /* B x H x Lq x Lk, as of scores_stage; -infinity past the valid lengths */
+    attn_stage scores_stage;
+} attn_opts;
+
+/* out = softmax(scale q k^T) v for every head, with every option: q B x H x Lq x D, k B x Hkv x Lk x D,
+   v B x Hkv x Lk x Dv, out B x H x Lq x Dv. H is a multiple of Hkv: query head h reads key/value head h / (H / Hkv). A
+   k or v shared by the whole batch has batch_stride 0. opts and ctx may be NULL.
+   A row with nothing to attend to is zeros: weights 0, lse -infinity, or the sink where there is one. A NaN or +infinity
+   among its scores makes a row NaN, with its lse and weights. Lk = 0 is the empty row; D = 0 is ATTN_ERR_SHAPE.
+   VALUE: scale or softcap not finite, softcap < 0, a window side < -1, a length beyond Lq or Lk, an unknown enum.
+   NOMEM: ctx->scratch too small (see attn_sdpa_scratch), or ATTN_MALLOC failed.
+                                                      Vaswani 2017, arXiv 1706.03762; Dao 2022, arXiv 2205.14135 */
+ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v, const attn_opts *opts,
+                               const attn_ctx *ctx);
+
+/* *bytes = the scratch that this call needs in ctx->scratch: a function of shapes, dtypes, strides, which options are
+   present, instruction set and width, never of contents, and independent of lengths beyond a tile. ctx->scratch itself is
+   not looked at. On an error *bytes stays as it was. */
+ATTN_API attn_status attn_sdpa_scratch(size_t *bytes, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
+                                       const attn_opts *opts, const attn_ctx *ctx);
+
+/* Writes to text[size] how this call would run: instruction set, tiles, tasks, scratch, and what is copied and why. For
+   a call that would fail: the same status, and the name of the argument. Cut to size, always terminated if size > 0. */
+ATTN_API attn_status attn_sdpa_explain(char *text, size_t size, attn_tensor out, attn_tensor q, attn_tensor k,
+                                       attn_tensor v, const attn_opts *opts, const attn_ctx *ctx);
+
+/* Two results over disjoint sets of keys become one, in place: (out, lse) takes in (out_b, lse_b). For rings and split
+   attention: keep the parts in F32 or F64, and give sinks to exactly one of them. out is B x H x Lq x Dv, lse
+   B x H x Lq x 1 of any float type. A side with lse -infinity is empty, whatever its out; NaN or +infinity in an lse
+   makes the row NaN. */
+ATTN_API attn_status attn_merge(attn_tensor out, attn_tensor lse, attn_tensor out_b, attn_tensor lse_b);
+ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tensor out_b, attn_tensor lse_b,
+                                    const attn_ctx *ctx);
+
+#ifdef ATTN_THREADS
+/* A pool of threads (pthreads or Win32), for ctx.parallel. `threads` counts the calling one; 0 = one for each processor.
+   Calls from several threads at once are fine: one gets the pool, the others run alone. NOMEM: no memory, or the system
+   refused a thread. free: NULL-safe; leaves all zero; no call may be using the pool. */
+ATTN_API attn_status attn_pool_new(attn_parallel *pool, size_t threads);
+ATTN_API void attn_pool_free(attn_parallel *pool);
+#endif
+
 #ifdef __cplusplus
 }
 #endif
