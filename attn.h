@@ -326,7 +326,7 @@ typedef enum attn_causal {
     ATTN_CAUSAL_OFFSET       /* o = causal_offset[b], which must be given */
 } attn_causal;
 
-/* Shows only keys i + o - left .. i + o + right; -1 = unlimited on that side. left = L shows L + 1 keys, with its own. */
+/* Shows only keys i + o - left .. i + o + right; -1 = unlimited on that side. left = L shows L + 1 keys. */
 typedef struct attn_window {
     int on; /* 0: left and right are not looked at */
     ptrdiff_t left, right;
@@ -374,7 +374,7 @@ typedef struct attn_opts {
 /* out = softmax(scale q k^T) v for every head, with every option: q B x H x Lq x D, k B x Hkv x Lk x D,
    v B x Hkv x Lk x Dv, out B x H x Lq x Dv. H is a multiple of Hkv: query head h reads key/value head h / (H / Hkv). A
    k or v shared by the whole batch has batch_stride 0. opts and ctx may be NULL.
-   A row with nothing to attend to is zeros: weights 0, lse -infinity, or the sink where there is one. A NaN or +infinity
+   A row with nothing to attend to is zeros: weights 0, lse -infinity, or the sink if there is one. A NaN or +infinity
    among its scores makes a row NaN, with its lse and weights. Lk = 0 is the empty row; D = 0 is ATTN_ERR_SHAPE.
    VALUE: scale or softcap not finite, softcap < 0, a window side < -1, a length beyond Lq or Lk, an unknown enum.
    NOMEM: ctx->scratch too small (see attn_sdpa_scratch), or ATTN_MALLOC failed.
@@ -383,8 +383,8 @@ ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, at
                                const attn_ctx *ctx);
 
 /* *bytes = the scratch that this call needs in ctx->scratch: a function of shapes, dtypes, strides, which options are
-   present, instruction set and width, never of contents, and independent of lengths beyond a tile. ctx->scratch itself is
-   not looked at. On an error *bytes stays as it was. */
+   present, instruction set and width, never of contents, and independent of lengths beyond a tile. ctx->scratch itself
+   is not looked at. On an error *bytes stays as it was. */
 ATTN_API attn_status attn_sdpa_scratch(size_t *bytes, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
                                        const attn_opts *opts, const attn_ctx *ctx);
 
@@ -402,7 +402,7 @@ ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tenso
                                     const attn_ctx *ctx);
 
 #ifdef ATTN_THREADS
-/* A pool of threads (pthreads or Win32), for ctx.parallel. `threads` counts the calling one; 0 = one for each processor.
+/* A pool of threads (pthreads or Win32) for ctx.parallel. `threads` counts the calling one; 0 = one for each processor.
    Calls from several threads at once are fine: one gets the pool, the others run alone. NOMEM: no memory, or the system
    refused a thread. free: NULL-safe; leaves all zero; no call may be using the pool. */
 ATTN_API attn_status attn_pool_new(attn_parallel *pool, size_t threads);
