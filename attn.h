@@ -55,8 +55,8 @@
        ATTN_NO_STDLIB        no malloc: attn_mat_new fails, and what needs a temporary returns ATTN_ERR_NOMEM
        ATTN_NO_SIMD          only the scalar kernels
        ATTN_NO_AVX512        no AVX-512 kernels
-       ATTN_SQRT ATTN_EXP    double to double, instead of <math.h>; with all three -lm is not needed
-       ATTN_TANH
+       ATTN_SQRT ATTN_EXP    double to double, instead of <math.h>; with all four -lm is not needed
+       ATTN_LOG ATTN_TANH
        ATTN_ASSERT(x)        checks for mistakes of the library itself, never of yours              default: nothing
 
    VIEWS
@@ -436,7 +436,7 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
 #define ATTN__ERRNO_KEEP(saved) ((void)(ATTN__ERRNO = (saved)))
 #endif
 
-#if !defined(ATTN_SQRT) || !defined(ATTN_EXP) || !defined(ATTN_TANH)
+#if !defined(ATTN_SQRT) || !defined(ATTN_EXP) || !defined(ATTN_LOG) || !defined(ATTN_TANH)
 #include <math.h>
 #endif
 #ifndef ATTN_SQRT
@@ -444,6 +444,9 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
 #endif
 #ifndef ATTN_EXP
 #define ATTN_EXP exp
+#endif
+#ifndef ATTN_LOG
+#define ATTN_LOG log
 #endif
 #ifndef ATTN_TANH
 #define ATTN_TANH tanh
@@ -577,8 +580,9 @@ enum attn__role {
     ATTN__OPTIONAL = 2,  /* may be absent */
     ATTN__ANY_FLOAT = 4, /* F64 too, whatever the compute type */
     ATTN__ANY_TYPE = 8,  /* any float type or BOOL */
-    ATTN__IN_PLACE = 16, /* an output that may be the very same view as an input */
-    ATTN__ABSENT = 32    /* set by attn__view_of: not given */
+    ATTN__BOOL = 16,     /* BOOL alone */
+    ATTN__IN_PLACE = 32, /* an output that may be the very same view as an input */
+    ATTN__ABSENT = 64    /* set by attn__view_of: not given */
 };
 
 static int attn__mat_absent(attn_mat m)
@@ -904,12 +908,40 @@ static attn_status attn__require(attn_status status, int condition, attn_status 
     return condition ? status : attn__first(status, otherwise);
 }
 
-/* Is x a number that stays finite in the compute type? By its bits: -ffast-math would fold a comparison. */
-static int attn__is_factor(double x, attn_dtype first_input)
+/* Special values are made and tested by their bits: -ffast-math would fold a comparison. */
+static uint64_t attn__bits(double x)
 {
     uint64_t bits;
     memcpy(&bits, &x, 8);
-    return (bits >> 52 & 0x7ff) != 0x7ff && (first_input == ATTN_F64 || (x <= FLT_MAX && x >= -FLT_MAX));
+    return bits;
+}
+
+static int attn__is_finite(double x)
+{
+    return (attn__bits(x) >> 52 & 0x7ff) != 0x7ff;
+}
+
+static double attn__from_bits(uint64_t bits)
+{
+    double x;
+    memcpy(&x, &bits, 8);
+    return x;
+}
+
+static double attn__nan(void)
+{
+    return attn__from_bits((uint64_t)0x7ff8 << 48);
+}
+
+static double attn__minus_infinity(void)
+{
+    return attn__from_bits((uint64_t)0xfff << 52);
+}
+
+/* Is x a number that stays finite in the compute type? */
+static int attn__is_factor(double x, attn_dtype first_input)
+{
+    return attn__is_finite(x) && (first_input == ATTN_F64 || (x <= FLT_MAX && x >= -FLT_MAX));
 }
 
 /* Do the elements of an output all have addresses of their own? Sorted by size, each stride must step over everything
@@ -1028,33 +1060,35 @@ static int attn__overlaps(const attn__view *out, const attn__view *other)
 }
 
 /* Every check that needs no more than the views themselves, in the documented order. The compute type is F64 if the
-   first input is F64. */
-static attn_status attn__check_views(attn__view *v, size_t count)
+   first input is F64. *culprit: the view that is at fault. */
+static attn_status attn__find_fault(attn__view *v, size_t count, size_t *culprit)
 {
     size_t i, j;
     int wide;
     for (i = 0; i + 1 < count && (v[i].role & ATTN__OUT); i++)
         continue;
     wide = v[i].dtype == ATTN_F64;
-    for (i = 0; i < count; i++)
+    for (*culprit = 0; (i = *culprit) < count; ++*culprit)
         if (v[i].role & ATTN__ABSENT ? !(v[i].role & ATTN__OPTIONAL) : !v[i].data && !attn__is_empty(&v[i]))
             return ATTN_ERR_NULL;
-    for (i = 0; i < count; i++) {
+    for (*culprit = 0; (i = *culprit) < count; ++*culprit) {
         int known = attn__is_float(v[i].dtype);
-        if (v[i].role & ATTN__ANY_TYPE)
+        if (v[i].role & ATTN__BOOL)
+            known = v[i].dtype == ATTN_BOOL;
+        else if (v[i].role & ATTN__ANY_TYPE)
             known |= v[i].dtype == ATTN_BOOL;
         else if (!(v[i].role & ATTN__ANY_FLOAT))
             known &= (v[i].dtype == ATTN_F64) == wide;
         if (!known && !(v[i].role & ATTN__ABSENT))
             return ATTN_ERR_DTYPE;
     }
-    for (i = 0; i < count; i++)
+    for (*culprit = 0; (i = *culprit) < count; ++*culprit)
         if (!attn__measure(&v[i]))
             return ATTN_ERR_OVERFLOW;
-    for (i = 0; i < count; i++)
+    for (*culprit = 0; (i = *culprit) < count; ++*culprit)
         if ((uintptr_t)v[i].data % attn__alignment(v[i].dtype) != 0)
             return ATTN_ERR_VALUE;
-    for (i = 0; i < count; i++) {
+    for (*culprit = 0; (i = *culprit) < count; ++*culprit) {
         if (!(v[i].role & ATTN__OUT) || attn__is_empty(&v[i]))
             continue;
         if (!attn__is_distinct(&v[i]))
@@ -1069,6 +1103,12 @@ static attn_status attn__check_views(attn__view *v, size_t count)
         }
     }
     return ATTN_OK;
+}
+
+static attn_status attn__check_views(attn__view *v, size_t count)
+{
+    size_t culprit;
+    return attn__find_fault(v, count, &culprit);
 }
 
 /* -- elements -- */
@@ -1125,14 +1165,6 @@ static float attn__widen_bf16(uint16_t half)
     return x;
 }
 
-static double attn__nan(void)
-{
-    uint64_t bits = (uint64_t)0x7ff8 << 48;
-    double x;
-    memcpy(&x, &bits, 8);
-    return x;
-}
-
 static double attn__load(const void *p, attn_dtype dtype) /* one element of any type */
 {
     uint16_t half;
@@ -1152,7 +1184,6 @@ static double attn__load(const void *p, attn_dtype dtype) /* one element of any 
 
 static void attn__store(void *p, attn_dtype dtype, double x)
 {
-    uint64_t bits;
     uint16_t half;
     float single;
     switch (dtype) {
@@ -1166,10 +1197,7 @@ static void attn__store(void *p, attn_dtype dtype, double x)
         half = attn__narrow(x, dtype == ATTN_F16 ? 10 : 7);
         memcpy(p, &half, 2);
         break;
-    case ATTN_BOOL:
-        memcpy(&bits, &x, 8);
-        *(unsigned char *)p = bits << 1 != 0;
-        break;
+    case ATTN_BOOL: *(unsigned char *)p = attn__bits(x) << 1 != 0; break;
     default: break;
     }
 }
@@ -1218,11 +1246,26 @@ ATTN_API attn_status attn_mat_copy(attn_mat out, attn_mat in)
 
 /* ==== 3. scalar math ============================================================================================= */
 
+static double attn__lowest(attn_dtype real) /* finite number */
+{
+    return real == ATTN_F64 ? -DBL_MAX : -(double)FLT_MAX;
+}
+
 /* Calls that -ffast-math must leave alone: it would narrow exp, reorder a division that keeps a range, or prove that
    nothing is ever lost from a sum. */
 ATTN__NOINLINE double attn__exp(double x)
 {
     return ATTN_EXP(x);
+}
+
+ATTN__NOINLINE double attn__log(double x)
+{
+    return ATTN_LOG(x);
+}
+
+ATTN__NOINLINE double attn__tanh(double x)
+{
+    return ATTN_TANH(x);
 }
 
 ATTN__NOINLINE double attn__divide(double x, double y)
@@ -1248,6 +1291,25 @@ static void attn__add(double *sum, double *lost, double part)
    Every pass of section 9 fills one table. A kernel works on a block, in the real type of its pass: packed rows of
    `float` or `double`, `ld` elements apart. load and store stand between that layout and the user's views. */
 
+/* What has been seen of the keys so far, by a block of queries: a lane for each.   Milakov 2018, arXiv 1805.02867 */
+typedef struct attn__state {
+    void *out;          /* dims x lanes: sum of exp(score - max) value, transposed */
+    void *max, *sum;    /* lanes: the largest score; the sum of exp(score - max) */
+    unsigned char *nan; /* lanes: a score was NaN or +infinity */
+} attn__state;
+
+/* A tile: the scores of a block of queries (on lanes) against a block of keys, all in reals. */
+typedef struct attn__tile {
+    size_t keys, lanes;
+    void *scores;                 /* keys x lanes; softmax leaves exp(score - max) */
+    const void *bias, *mask;      /* keys x lanes, or NULL */
+    const void *first, *end;      /* lanes: each sees keys first .. end - 1 of the tile; or NULL: all */
+    const void *position, *slope; /* lanes: position less the tile's first key, -slope of ALiBi; or NULL */
+    void *factor;                 /* lanes: softmax leaves exp(old max - new max) */
+    unsigned char least[8],
+        hidden[8]; /* reals: the lowest finite number; -infinity. Data, so that no compiler folds it */
+} attn__tile;
+
 typedef struct attn__kernels {
     attn_isa isa;
     attn_dtype real;
@@ -1268,11 +1330,37 @@ typedef struct attn__kernels {
     void (*matmul)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows, const void *b, size_t cols,
                    size_t depth);
 
+    /* c = alpha a b, likewise */
+    void (*product)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows, const void *b, size_t cols,
+                    size_t depth, double alpha);
+
     /* the larger of `max` and n elements; *special is set if one of them is NaN or +infinity */
     double (*softmax_max)(const void *x, size_t n, double max, int *special);
 
     /* e[i] = exp(x[i] - max); the sum of e. e may be x */
     double (*softmax_exp)(void *e, const void *x, size_t n, double max);
+
+    /* is one of rows x cols elements NaN or infinite? */
+    int (*special)(const void *x, ptrdiff_t ld, size_t rows, size_t cols);
+
+    /* x[r][c] *= factor[c]; cols a multiple of lanes, here and below */
+    void (*scale)(void *x, size_t rows, size_t cols, const void *factor);
+
+    /* s[i] = cap tanh(s[i] / cap), for n scores */
+    void (*softcap)(void *s, size_t n, double cap);
+
+    /* adds bias and ALiBi to the scores of a tile */
+    void (*bias)(const attn__tile *tile);
+
+    /* puts -infinity where a key is hidden: by first and end, by mask, or by a bias of -infinity */
+    void (*hide)(const attn__tile *tile);
+
+    /* one step of the online softmax: takes the tile's scores into state->max, sum and nan. 1 if a maximum has changed:
+       then state->out must be multiplied by tile->factor */
+    int (*softmax)(const attn__tile *tile, const attn__state *state);
+
+    /* a becomes a and b together; dims rows of out */
+    void (*fold)(const attn__state *a, const attn__state *b, size_t dims, size_t lanes);
 } attn__kernels;
 
 #if defined(ATTN__X86)
@@ -1483,6 +1571,202 @@ static char *attn__align(void *p) /* up to ATTN__ALIGN */
     return (char *)p + (ATTN__ALIGN - (uintptr_t)p % ATTN__ALIGN) % ATTN__ALIGN;
 }
 
+/* -- a pool of threads -- */
+
+#ifdef ATTN_THREADS
+
+#if defined(_WIN32)
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#include <windows.h>
+typedef HANDLE attn__thread;
+typedef SRWLOCK attn__mutex;
+typedef CONDITION_VARIABLE attn__condition;
+#define ATTN__MUTEX_NEW(m) (InitializeSRWLock(m), 1)
+#define ATTN__MUTEX_FREE(m) ((void)(m))
+#define ATTN__MUTEX_LOCK(m) AcquireSRWLockExclusive(m)
+#define ATTN__MUTEX_UNLOCK(m) ReleaseSRWLockExclusive(m)
+#define ATTN__CONDITION_NEW(c) (InitializeConditionVariable(c), 1)
+#define ATTN__CONDITION_FREE(c) ((void)(c))
+#define ATTN__CONDITION_WAIT(c, m) ((void)SleepConditionVariableSRW(c, m, INFINITE, 0))
+#define ATTN__CONDITION_WAKE(c) WakeAllConditionVariable(c)
+#define ATTN__THREAD_START(t, arg) ((*(t) = CreateThread(NULL, 0, attn__pool_thread, arg, 0, NULL)) != NULL)
+#define ATTN__THREAD_JOIN(t) ((void)WaitForSingleObject(t, INFINITE), (void)CloseHandle(t))
+#define ATTN__THREAD_MAIN(name) static DWORD WINAPI name(LPVOID arg)
+#else
+#include <pthread.h>
+#include <unistd.h>
+typedef pthread_t attn__thread;
+typedef pthread_mutex_t attn__mutex;
+typedef pthread_cond_t attn__condition;
+#define ATTN__MUTEX_NEW(m) (pthread_mutex_init(m, NULL) == 0)
+#define ATTN__MUTEX_FREE(m) ((void)pthread_mutex_destroy(m))
+#define ATTN__MUTEX_LOCK(m) ((void)pthread_mutex_lock(m))
+#define ATTN__MUTEX_UNLOCK(m) ((void)pthread_mutex_unlock(m))
+#define ATTN__CONDITION_NEW(c) (pthread_cond_init(c, NULL) == 0)
+#define ATTN__CONDITION_FREE(c) ((void)pthread_cond_destroy(c))
+#define ATTN__CONDITION_WAIT(c, m) ((void)pthread_cond_wait(c, m))
+#define ATTN__CONDITION_WAKE(c) ((void)pthread_cond_broadcast(c))
+#define ATTN__THREAD_START(t, arg) (pthread_create(t, NULL, attn__pool_thread, arg) == 0)
+#define ATTN__THREAD_JOIN(t) ((void)pthread_join(t, NULL))
+#define ATTN__THREAD_MAIN(name) static void *name(void *arg)
+#endif
+
+static size_t attn__processors(void)
+{
+#if defined(_WIN32)
+    SYSTEM_INFO info;
+    GetSystemInfo(&info);
+    return attn__max(info.dwNumberOfProcessors, 1);
+#else
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 0 ? (size_t)count : 1;
+#endif
+}
+
+/* Threads wait for a run, take its tasks one by one along with the caller, and wait again. */
+typedef struct attn__pool {
+    attn__mutex lock;
+    attn__condition wake, done; /* there is a run, or an end; its last task has returned */
+    void (*task)(void *arg, size_t index);
+    void *arg;
+    size_t next, count; /* the next task to take, of how many */
+    size_t running;     /* tasks taken and not done */
+    size_t threads;     /* started */
+    int busy, stop;
+    attn__thread thread[1]; /* as many as there are */
+} attn__pool;
+
+/* Takes tasks until none is left; called and left with the lock held. */
+static void attn__pool_work(attn__pool *pool)
+{
+    while (pool->next < pool->count) {
+        void (*task)(void *arg, size_t index) = pool->task;
+        void *arg = pool->arg;
+        size_t index = pool->next++;
+        pool->running++;
+        ATTN__MUTEX_UNLOCK(&pool->lock);
+        task(arg, index);
+        ATTN__MUTEX_LOCK(&pool->lock);
+        if (--pool->running == 0 && pool->next == pool->count)
+            ATTN__CONDITION_WAKE(&pool->done);
+    }
+}
+
+ATTN__THREAD_MAIN(attn__pool_thread)
+{
+    attn__pool *pool = (attn__pool *)arg;
+    ATTN__MUTEX_LOCK(&pool->lock);
+    while (!pool->stop) {
+        attn__pool_work(pool);
+        if (!pool->stop)
+            ATTN__CONDITION_WAIT(&pool->wake, &pool->lock);
+    }
+    ATTN__MUTEX_UNLOCK(&pool->lock);
+    return 0;
+}
+
+static void attn__pool_run(void *user, size_t count, void (*task)(void *arg, size_t index), void *arg)
+{
+    attn__pool *pool = (attn__pool *)user;
+    size_t index;
+    int saved = ATTN__ERRNO, mine;
+    ATTN__MUTEX_LOCK(&pool->lock);
+    mine = !pool->busy;
+    if (mine) {
+        pool->busy = 1;
+        pool->task = task;
+        pool->arg = arg;
+        pool->next = 0;
+        pool->count = count;
+        ATTN__CONDITION_WAKE(&pool->wake);
+        attn__pool_work(pool);
+        while (pool->running > 0)
+            ATTN__CONDITION_WAIT(&pool->done, &pool->lock);
+        pool->next = pool->count = 0;
+        pool->busy = 0;
+    }
+    ATTN__MUTEX_UNLOCK(&pool->lock);
+    for (index = 0; !mine && index < count; index++) /* somebody else has the pool: alone, then */
+        task(arg, index);
+    ATTN__ERRNO_KEEP(saved);
+}
+
+ATTN_API void attn_pool_free(attn_parallel *parallel)
+{
+    attn__pool *pool;
+    if (!parallel)
+        return;
+    pool = (attn__pool *)parallel->user;
+    if (pool) {
+        ATTN__MUTEX_LOCK(&pool->lock);
+        pool->stop = 1;
+        ATTN__CONDITION_WAKE(&pool->wake);
+        ATTN__MUTEX_UNLOCK(&pool->lock);
+        while (pool->threads > 0)
+            ATTN__THREAD_JOIN(pool->thread[--pool->threads]);
+        ATTN__CONDITION_FREE(&pool->done);
+        ATTN__CONDITION_FREE(&pool->wake);
+        ATTN__MUTEX_FREE(&pool->lock);
+        ATTN__FREE(pool);
+    }
+    memset(parallel, 0, sizeof *parallel);
+}
+
+static int attn__pool_sync(attn__pool *pool) /* makes lock and conditions, all or none */
+{
+    if (!ATTN__MUTEX_NEW(&pool->lock))
+        return 0;
+    if (ATTN__CONDITION_NEW(&pool->wake)) {
+        if (ATTN__CONDITION_NEW(&pool->done))
+            return 1;
+        ATTN__CONDITION_FREE(&pool->wake);
+    }
+    ATTN__MUTEX_FREE(&pool->lock);
+    return 0;
+}
+
+ATTN_API attn_status attn_pool_new(attn_parallel *parallel, size_t threads)
+{
+    attn__pool *pool;
+    size_t bytes;
+    int saved = ATTN__ERRNO, started = 1;
+    if (!parallel)
+        return ATTN_ERR_NULL;
+    if (threads == 0)
+        threads = attn__processors();
+    if (!attn__multiply(&bytes, threads, sizeof(attn__thread)) || bytes > (size_t)PTRDIFF_MAX - sizeof *pool)
+        return ATTN_ERR_OVERFLOW;
+    pool = (attn__pool *)ATTN__MALLOC(sizeof *pool + bytes);
+    if (pool) {
+        memset(pool, 0, sizeof *pool);
+        if (!attn__pool_sync(pool)) {
+            ATTN__FREE(pool);
+            pool = NULL;
+        }
+    }
+    if (pool) {
+        memset(parallel, 0, sizeof *parallel);
+        parallel->run = attn__pool_run;
+        parallel->user = pool;
+        parallel->width = threads;
+        while (started && pool->threads + 1 < threads) {
+            started = ATTN__THREAD_START(&pool->thread[pool->threads], pool);
+            pool->threads += (size_t)started;
+        }
+        if (!started)
+            attn_pool_free(parallel);
+    }
+    ATTN__ERRNO_KEEP(saved);
+    return pool && started ? ATTN_OK : ATTN_ERR_NOMEM;
+}
+
+#endif /* ATTN_THREADS */
+
 /* ==== 5. steps =================================================================================================== */
 
 static attn_dtype attn__real(attn_dtype first_input) /* the compute type */
@@ -1676,9 +1960,7 @@ ATTN_API attn_status attn_weighted_sum(attn_mat out, attn_mat weights, attn_mat 
 
 static double attn__scale(double scale, size_t D) /* the one place that knows what scale 0 means */
 {
-    uint64_t bits; /* as a number, NaN might pass for 0 under -ffast-math */
-    memcpy(&bits, &scale, 8);
-    return bits << 1 != 0 || D == 0 ? scale : 1.0 / ATTN_SQRT((double)D);
+    return attn__bits(scale) << 1 != 0 || D == 0 ? scale : 1.0 / ATTN_SQRT((double)D);
 }
 
 ATTN_API attn_status attn_scores(attn_mat out, attn_mat q, attn_mat k, double scale)
@@ -1856,7 +2138,7 @@ static const void *attn__softmax_piece(const attn__kernels *kern, attn_mat m, si
 static void attn__softmax_row(const attn__kernels *kern, attn_mat out, attn_mat in, size_t r, void *buffer)
 {
     int direct = out.dtype == kern->real && out.col_stride == 1, special = 0;
-    double max = kern->real == ATTN_F64 ? -DBL_MAX : -(double)FLT_MAX, sum = 0, lost = 0;
+    double max = attn__lowest(kern->real), sum = 0, lost = 0;
     size_t i, n;
     void *e = buffer;
     for (i = 0; i < in.cols; i += n) {
@@ -2013,6 +2295,993 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
     return ATTN_OK;
 }
 
+/* ==== 6. engine ==================================================================================================
+
+   out = softmax(scale q k^T + ...) v without the score matrix. The rows of one key/value head (all queries of all query
+   heads of its group, head by head) are cut into blocks of a few vectors, one row in each lane. A block is transposed
+   once and then meets its keys, tile by tile:
+
+       S   = scale K Q^T           keys x lanes    each row of K against all queries at once
+       S   = softcap, bias, ...    as the options say; -infinity where a lane does not see a key
+       P   = exp(S - max)          max is the largest score so far, of each lane; out and sum shrink when it grows
+       sum = sum + P, out = out + V^T P
+
+   At the end out / sum goes back to rows. K and V are read where they lie, once for each block; nothing of them is
+   packed. Maxima, sums and hidden keys are compared and added lane by lane, so that no lane knows of its neighbours. A
+   tile that no row of the block sees is never touched.   Milakov 2018, arXiv 1805.02867; Dao 2022, arXiv 2205.14135
+
+   A long row of keys is cut into splits, each with a state of its own, which are folded from left to right. Where they
+   lie depends on the keys that the block can see and on nothing else; whether they run one after another or side by
+   side is a matter of threads, and changes no bit. */
+
+#ifndef ATTN__ON_TILE
+#define ATTN__ON_TILE() ((void)0) /* the tests count tiles */
+#endif
+
+#define ATTN__KEYS 128      /* keys of a tile */
+#define ATTN__SPLITS 32     /* most splits of a block, */
+#define ATTN__SPLIT_TILES 4 /* each of at least so many tiles */
+
+typedef struct attn__fault {
+    attn_status status;
+    const char *argument; /* its name */
+} attn__fault;
+
+typedef struct attn__plan {
+    attn_tensor out, q, k, v;
+    attn_opts opts; /* resolved: scale is not 0, what is absent has no data, a dimension that broadcasts has stride 0 */
+    attn_ctx ctx;
+    const attn__kernels *kern;
+    size_t group, rows;     /* of one key/value head: its query heads, and their queries together */
+    size_t lanes, blocks;   /* rows of a block, at most; blocks of one key/value head, */
+    size_t all_blocks;      /* of the batch */
+    size_t keys, splits;    /* keys of a tile; splits of a block, at most */
+    int direct_k, direct_v; /* tiles of k, v are read where they lie */
+    int apart;              /* splits run side by side: their states are kept */
+    size_t tasks;
+
+    /* Scratch is a slice for each task, then states. Where things lie in a slice; attn__work points there. */
+    size_t at_queries, at_scores, at_bias, at_mask, at_k, at_v, at_lanes, at_reals, at_row, at_state;
+    size_t state, slice, bytes;
+    char *scratch;
+} attn__plan;
+
+typedef struct attn__lane { /* one row of a block */
+    size_t first, end;      /* it sees keys first .. end - 1, if the mask lets it */
+    size_t valid;           /* keys 0 .. valid - 1 exist for it */
+    ptrdiff_t position;     /* i + o */
+} attn__lane;
+
+typedef struct attn__work { /* what a task has in hand: a block of rows, and the memory for it */
+    const attn__plan *plan;
+    size_t b, head, row, count; /* item, key/value head, first row, rows */
+    size_t from, to;            /* keys that any of them may see, whole tiles */
+    attn__lane *lanes;
+    char *queries;                        /* D x lanes */
+    char *bias, *mask, *k, *v;            /* tiles that are copied: keys x lanes twice, keys x D, keys x Dv */
+    char *first, *end, *position, *slope; /* lanes: see attn__tile */
+    char *inverse;                        /* lanes: 1 / sum */
+    char *row_scores;                     /* keys: one row's, for score_mod */
+    attn__state state, split;             /* of the block; of one more split */
+    attn__tile tile;
+} attn__work;
+
+/* -- who sees whom -- */
+
+static ptrdiff_t attn__plus(ptrdiff_t a, ptrdiff_t b) /* a + b, saturated */
+{
+    if (b > 0 && a > PTRDIFF_MAX - b)
+        return PTRDIFF_MAX;
+    if (b < 0 && a < PTRDIFF_MIN - b)
+        return PTRDIFF_MIN;
+    return a + b;
+}
+
+/* Which keys query i of item b sees, mask aside. Nothing else knows what causal, window and lengths mean. */
+static attn__lane attn__visible(const attn__plan *plan, size_t b, size_t i)
+{
+    const attn_opts *opts = &plan->opts;
+    ptrdiff_t queries = (ptrdiff_t)(opts->q_lens ? opts->q_lens[b] : plan->q.len);
+    ptrdiff_t keys = (ptrdiff_t)(opts->kv_lens ? opts->kv_lens[b] : plan->k.len);
+    ptrdiff_t offset = 0, first = 0, end = (ptrdiff_t)i < queries ? keys : 0, right;
+    attn__lane lane;
+    lane.valid = (size_t)end;
+    if (opts->causal == ATTN_CAUSAL_LOWER_RIGHT)
+        offset = keys - queries;
+    else if (opts->causal != ATTN_CAUSAL_UPPER_LEFT && opts->causal_offset)
+        offset = opts->causal_offset[b];
+    lane.position = attn__plus((ptrdiff_t)i, offset);
+    if (opts->causal != ATTN_CAUSAL_NONE && lane.position < end)
+        end = lane.position + 1;
+    if (opts->window.on && opts->window.right >= 0) {
+        right = attn__plus(lane.position, opts->window.right);
+        end = right < end ? right + 1 : end;
+    }
+    if (opts->window.on && opts->window.left >= 0)
+        first = attn__plus(lane.position, -opts->window.left);
+    if (first < 0)
+        first = 0;
+    if (first >= end)
+        first = end = 0;
+    lane.first = (size_t)first;
+    lane.end = (size_t)end;
+    return lane;
+}
+
+/* -- between tensors and blocks -- */
+
+static void *attn__tensor_at(attn_tensor t, size_t b, size_t h, size_t i, size_t d)
+{
+    return attn__at(t.data, t.dtype,
+                    (ptrdiff_t)b * t.batch_stride + (ptrdiff_t)h * t.head_stride + (ptrdiff_t)i * t.len_stride +
+                        (ptrdiff_t)d * t.dim_stride);
+}
+
+static char *attn__real_at(const attn__plan *plan, const void *reals, size_t i)
+{
+    return (char *)(uintptr_t)reals + i * plan->kern->size;
+}
+
+static void attn__set(const attn__plan *plan, void *reals, size_t i, double x)
+{
+    attn__store(attn__real_at(plan, reals, i), plan->kern->real, x);
+}
+
+static double attn__get(const attn__plan *plan, const void *reals, size_t i)
+{
+    return attn__load(attn__real_at(plan, reals, i), plan->kern->real);
+}
+
+/* The query head and query of a lane; returns how many lanes from there on belong to that head. */
+static size_t attn__run_of(const attn__work *work, size_t lane, size_t *h, size_t *i)
+{
+    const attn__plan *plan = work->plan;
+    size_t row = work->row + lane;
+    *h = work->head * plan->group + row / plan->q.len;
+    *i = row % plan->q.len;
+    return attn__min(plan->q.len - *i, work->count - lane);
+}
+
+/* x[r][lane] = element first + r of the lane's query in t, for `rows` elements; lanes past the last row get zeros. */
+static void attn__gather(const attn__work *work, void *x, attn_tensor t, size_t first, size_t rows)
+{
+    const attn__kernels *kern = work->plan->kern;
+    size_t lane, n, h, i;
+    if (work->count < work->tile.lanes)
+        memset(x, 0, rows * work->tile.lanes * kern->size);
+    for (lane = 0; lane < work->count; lane += n) {
+        n = attn__run_of(work, lane, &h, &i);
+        kern->load(attn__real_at(work->plan, x, lane), work->tile.lanes, attn__tensor_at(t, work->b, h, i, first),
+                   t.dtype, t.dim_stride, t.len_stride, rows, n);
+    }
+}
+
+/* The way back. */
+static void attn__scatter(const attn__work *work, attn_tensor t, size_t first, const void *x, size_t rows)
+{
+    size_t lane, n, h, i;
+    for (lane = 0; lane < work->count; lane += n) {
+        n = attn__run_of(work, lane, &h, &i);
+        work->plan->kern->store(attn__tensor_at(t, work->b, h, i, first), t.dtype, t.dim_stride, t.len_stride,
+                                attn__real_at(work->plan, x, lane), work->tile.lanes, rows, n, 1.0);
+    }
+}
+
+/* -- a tile: who sees what, scores, values -- */
+
+enum attn__seen { ATTN__SHOWN = 1, ATTN__HIDDEN = 2 }; /* there is such a key */
+
+static int attn__masked(const unsigned char *mask, ptrdiff_t stride, size_t n)
+{
+    int seen = 0;
+    size_t j;
+    if (stride == 1 && n > 0) { /* is there a nonzero byte, is there a zero? */
+        int shown = mask[0] != 0 || memcmp(mask, mask + 1, n - 1) != 0;
+        return (shown ? ATTN__SHOWN : 0) | (memchr(mask, 0, n) ? ATTN__HIDDEN : 0);
+    }
+    for (j = 0; j < n && seen != (ATTN__SHOWN | ATTN__HIDDEN); j++)
+        seen |= mask[(ptrdiff_t)j * stride] ? ATTN__SHOWN : ATTN__HIDDEN;
+    return seen;
+}
+
+/* Do the rows of the block see any of keys k0 .. k0 + n - 1? If so, makes the tile ready for attn__score. Before
+   ATTN_STAGE_FINAL they see every valid key. */
+static int attn__look(attn__work *work, size_t k0, size_t n, attn_stage stage)
+{
+    const attn__plan *plan = work->plan;
+    attn_tensor mask = plan->opts.mask;
+    attn__tile *tile = &work->tile;
+    size_t lane, h, i;
+    int by_range = 0, by_mask = 0;
+    for (lane = 0; lane < work->tile.lanes; lane++) {
+        size_t first = 0, end = 0;
+        if (lane < work->count) {
+            const attn__lane *l = &work->lanes[lane];
+            first = attn__min(attn__max(stage == ATTN_STAGE_FINAL ? l->first : 0, k0), k0 + n) - k0;
+            end = attn__min(attn__max(stage == ATTN_STAGE_FINAL ? l->end : l->valid, k0), k0 + n) - k0;
+            by_range |= (first < end ? ATTN__SHOWN : 0) | (first > 0 || end < n ? ATTN__HIDDEN : 0);
+            if (mask.data && stage == ATTN_STAGE_FINAL && first < end) {
+                attn__run_of(work, lane, &h, &i);
+                by_mask |= attn__masked((const unsigned char *)attn__tensor_at(mask, work->b, h, i, k0 + first),
+                                        mask.dim_stride, end - first);
+            }
+        }
+        attn__set(plan, work->first, lane, (double)first);
+        attn__set(plan, work->end, lane, (double)end);
+    }
+    tile->keys = n;
+    tile->first = by_range & ATTN__HIDDEN ? work->first : NULL;
+    tile->end = by_range & ATTN__HIDDEN ? work->end : NULL;
+    tile->mask = by_mask & ATTN__HIDDEN ? work->mask : NULL;
+    if (!(by_range & ATTN__SHOWN) || by_mask == ATTN__HIDDEN)
+        return 0;
+    if (tile->mask)
+        attn__gather(work, work->mask, mask, k0, n);
+    return 1;
+}
+
+/* score_mod takes one row at a time, and only keys in the row's range. */
+static void attn__modify(attn__work *work, size_t k0)
+{
+    const attn__plan *plan = work->plan;
+    size_t lane, h, i, j, first, end;
+    for (lane = 0; lane < work->count; lane++) {
+        first = attn__max(work->lanes[lane].first, k0) - k0;
+        end = attn__max(attn__min(work->lanes[lane].end, k0 + work->tile.keys), k0) - k0;
+        if (first >= end)
+            continue;
+        attn__run_of(work, lane, &h, &i);
+        for (j = first; j < end; j++)
+            memcpy(attn__real_at(plan, work->row_scores, j - first),
+                   attn__real_at(plan, work->tile.scores, j * work->tile.lanes + lane), plan->kern->size);
+        plan->opts.score_mod(plan->opts.score_mod_user, work->row_scores, end - first, work->b, h, i, k0 + first);
+        for (j = first; j < end; j++)
+            memcpy(attn__real_at(plan, work->tile.scores, j * work->tile.lanes + lane),
+                   attn__real_at(plan, work->row_scores, j - first), plan->kern->size);
+    }
+}
+
+/* Computes the scores of the tile that attn__look has made ready, up to a stage. */
+static void attn__score(attn__work *work, size_t k0, attn_stage stage)
+{
+    const attn__plan *plan = work->plan;
+    const attn__kernels *kern = plan->kern;
+    const attn_opts *opts = &plan->opts;
+    attn__tile *tile = &work->tile;
+    size_t lane, D = plan->q.dim;
+    const void *k = attn__tensor_at(plan->k, work->b, work->head, k0, 0);
+    ptrdiff_t step = plan->k.len_stride;
+    tile->bias = tile->slope = NULL;
+    if (!plan->direct_k) {
+        kern->load(work->k, D, k, plan->k.dtype, step, plan->k.dim_stride, tile->keys, D);
+        k = work->k;
+        step = (ptrdiff_t)D;
+    }
+    kern->product(tile->scores, k, step, 1, tile->keys, work->queries, tile->lanes, D, opts->scale);
+    if (opts->softcap > 0 && stage != ATTN_STAGE_DOT)
+        kern->softcap(tile->scores, tile->keys * tile->lanes, opts->softcap);
+    if (stage == ATTN_STAGE_FINAL) {
+        if (opts->bias.data) {
+            attn__gather(work, work->bias, opts->bias, k0, tile->keys);
+            tile->bias = work->bias;
+        }
+        if (opts->alibi_slopes) {
+            for (lane = 0; lane < work->count; lane++)
+                attn__set(plan, work->position, lane, (double)work->lanes[lane].position - (double)k0);
+            tile->position = work->position;
+            tile->slope = work->slope;
+        }
+        if (tile->bias || tile->slope)
+            kern->bias(tile);
+        if (opts->score_mod)
+            attn__modify(work, k0);
+    }
+    if (tile->first || tile->mask || tile->bias)
+        kern->hide(tile);
+}
+
+/* Was the key hidden from the lane? Asked after softmax, when exp has made hidden scores and very low ones 0. */
+static int attn__was_hidden(const attn__work *work, size_t j, size_t lane)
+{
+    const attn__plan *plan = work->plan;
+    const attn__tile *tile = &work->tile;
+    size_t at = j * tile->lanes + lane;
+    if (tile->first &&
+        ((double)j < attn__get(plan, tile->first, lane) || (double)j >= attn__get(plan, tile->end, lane)))
+        return 1;
+    if ((tile->mask && !(attn__get(plan, tile->mask, at) > 0)) ||
+        (plan->opts.score_mod && !(attn__get(plan, tile->scores, at) > 0)))
+        return 1;
+    return tile->bias && memcmp(attn__real_at(plan, tile->bias, at), tile->hidden, plan->kern->size) == 0;
+}
+
+/* The values of the tile's keys, rows `step` apart. Where a key may be hidden from some lane, a NaN or infinity of its
+   value must not meet the weight 0: such elements become 0 in a copy, and lanes that do see them get them here. */
+static const void *attn__values(attn__work *work, const attn__state *state, size_t k0, ptrdiff_t *step)
+{
+    const attn__plan *plan = work->plan;
+    const attn__kernels *kern = plan->kern;
+    const attn__tile *tile = &work->tile;
+    size_t j, d, lane, Dv = plan->v.dim, keys = tile->keys;
+    const void *v = attn__tensor_at(plan->v, work->b, work->head, k0, 0);
+    int hidden = tile->first || tile->mask || tile->bias || plan->opts.score_mod;
+    *step = plan->v.len_stride;
+    if (plan->direct_v && !(hidden && kern->special(v, *step, keys, Dv)))
+        return v;
+    kern->load(work->v, Dv, v, plan->v.dtype, *step, plan->v.dim_stride, keys, Dv);
+    *step = (ptrdiff_t)Dv;
+    if (!hidden || !kern->special(work->v, *step, keys, Dv))
+        return work->v;
+    for (j = 0; j < keys; j++)
+        for (d = 0; d < Dv; d++) {
+            double x = attn__get(plan, work->v, j * Dv + d);
+            if (attn__is_finite(x))
+                continue;
+            attn__set(plan, work->v, j * Dv + d, 0.0);
+            for (lane = 0; lane < work->count; lane++)
+                if (!attn__was_hidden(work, j, lane)) {
+                    size_t at = d * tile->lanes + lane;
+                    x *= attn__get(plan, tile->scores, j * tile->lanes + lane);
+                    attn__set(plan, state->out, at, attn__get(plan, state->out, at) + x);
+                }
+        }
+    return work->v;
+}
+
+/* -- a block: all its keys, out, what else was asked for -- */
+
+/* Takes block number `index` of the batch in hand. */
+static void attn__take_up(attn__work *work, size_t index)
+{
+    const attn__plan *plan = work->plan;
+    size_t lane, h, i;
+    work->b = index / plan->blocks / plan->k.heads;
+    work->head = index / plan->blocks % plan->k.heads;
+    work->row = index % plan->blocks * plan->lanes;
+    work->count = attn__min(plan->lanes, plan->rows - work->row);
+    work->tile.lanes = attn__blocks(work->count, plan->kern->lanes) * plan->kern->lanes;
+    work->from = SIZE_MAX;
+    work->to = 0;
+    for (lane = 0; lane < work->count; lane++) {
+        attn__lane *l = &work->lanes[lane];
+        attn__run_of(work, lane, &h, &i);
+        *l = attn__visible(plan, work->b, i);
+        if (plan->opts.alibi_slopes)
+            attn__set(plan, work->slope, lane, -(double)plan->opts.alibi_slopes[h]);
+        if (l->first < l->end) {
+            work->from = attn__min(work->from, l->first);
+            work->to = attn__max(work->to, l->end);
+        }
+    }
+    for (; lane < work->tile.lanes && plan->opts.alibi_slopes; lane++) {
+        attn__set(plan, work->slope, lane, 0.0);
+        attn__set(plan, work->position, lane, 0.0);
+    }
+    work->from = work->to > 0 ? work->from / plan->keys * plan->keys : 0;
+    attn__gather(work, work->queries, plan->q, 0, plan->q.dim);
+}
+
+/* Nothing seen yet; sinks count as a score without a value. */
+static void attn__begin(const attn__work *work, const attn__state *state, const float *sinks)
+{
+    const attn__plan *plan = work->plan;
+    size_t lane, h, i;
+    memset(state->out, 0, plan->v.dim * work->tile.lanes * plan->kern->size);
+    for (lane = 0; lane < work->tile.lanes; lane++) {
+        double max = attn__lowest(plan->kern->real), sum = 0;
+        int nan = 0;
+        if (sinks && lane < work->count) {
+            attn__run_of(work, lane, &h, &i);
+            if (attn__is_finite((double)sinks[h])) {
+                max = (double)sinks[h];
+                sum = 1;
+            } else {
+                nan = attn__bits((double)sinks[h]) != attn__bits(attn__minus_infinity());
+            }
+        }
+        attn__set(plan, state->max, lane, max);
+        attn__set(plan, state->sum, lane, sum);
+        state->nan[lane] = (unsigned char)nan;
+    }
+}
+
+/* The tile loop: takes keys from .. to - 1, whole tiles but for the last, into the state. */
+static void attn__attend(attn__work *work, const attn__state *state, size_t from, size_t to)
+{
+    const attn__plan *plan = work->plan;
+    const attn__kernels *kern = plan->kern;
+    attn__tile *tile = &work->tile;
+    size_t k0, n;
+    for (k0 = from; k0 < to; k0 += n) {
+        const void *v;
+        ptrdiff_t step;
+        n = attn__min(plan->keys, to - k0);
+        if (!attn__look(work, k0, n, ATTN_STAGE_FINAL))
+            continue;
+        ATTN__ON_TILE();
+        attn__score(work, k0, ATTN_STAGE_FINAL);
+        if (kern->softmax(tile, state))
+            kern->scale(state->out, plan->v.dim, tile->lanes, tile->factor);
+        v = attn__values(work, state, k0, &step);
+        kern->matmul(state->out, v, 1, step, plan->v.dim, tile->scores, tile->lanes, n);
+    }
+}
+
+/* Keys of one split of the block in hand, and how many splits there are. */
+static size_t attn__splits(const attn__work *work, size_t *keys)
+{
+    size_t tiles = attn__blocks(work->to - work->from, work->plan->keys);
+    size_t each = attn__max(attn__blocks(tiles, ATTN__SPLITS), ATTN__SPLIT_TILES);
+    *keys = each * work->plan->keys;
+    return attn__max(attn__blocks(tiles, each), 1);
+}
+
+static void attn__attend_split(attn__work *work, const attn__state *state, size_t split)
+{
+    size_t keys, count = attn__splits(work, &keys);
+    attn__begin(work, state, split == 0 ? work->plan->opts.sinks : NULL);
+    if (split < count)
+        attn__attend(work, state, work->from + split * keys, attn__min(work->from + (split + 1) * keys, work->to));
+}
+
+/* The weights and scores that were asked for, tile by tile: scores are computed once more, now that max and sum are
+   known. That is more work than keeping them would be, but it needs no memory and leaves the way to out alone. */
+static void attn__record(attn__work *work)
+{
+    const attn__plan *plan = work->plan;
+    const attn__kernels *kern = plan->kern;
+    attn__tile *tile = &work->tile;
+    attn_stage stage = plan->opts.scores_stage;
+    size_t k0, n, i;
+    memcpy(work->split.max, work->state.max, tile->lanes * kern->size);
+    memset(work->split.sum, 0, tile->lanes * kern->size);
+    for (k0 = 0; k0 < plan->k.len; k0 += n) {
+        n = attn__min(plan->keys, plan->k.len - k0);
+        if (plan->opts.scores.data) {
+            if (attn__look(work, k0, n, stage))
+                attn__score(work, k0, stage);
+            else
+                for (i = 0; i < n * tile->lanes; i++)
+                    attn__set(plan, tile->scores, i, attn__minus_infinity());
+            attn__scatter(work, plan->opts.scores, k0, tile->scores, n);
+        }
+        if (plan->opts.weights.data) {
+            memset(tile->scores, 0, n * tile->lanes * kern->size);
+            if (attn__look(work, k0, n, ATTN_STAGE_FINAL)) {
+                attn__score(work, k0, ATTN_STAGE_FINAL);
+                kern->softmax(tile, &work->split); /* max is the final one and does not move */
+            }
+            kern->scale(tile->scores, n, tile->lanes, work->inverse);
+            attn__scatter(work, plan->opts.weights, k0, tile->scores, n);
+        }
+    }
+}
+
+/* All keys are seen: out / sum and the log-sum-exp go to where the caller wants them. */
+static void attn__finish(attn__work *work)
+{
+    const attn__plan *plan = work->plan;
+    size_t lane, h, i;
+    for (lane = 0; lane < work->tile.lanes; lane++) {
+        double sum = attn__get(plan, work->state.sum, lane), lse = attn__minus_infinity(), inverse = 0;
+        if (work->state.nan[lane]) {
+            lse = inverse = attn__nan();
+        } else if (sum > 0) {
+            lse = attn__get(plan, work->state.max, lane) + attn__log(sum);
+            inverse = 1 / sum;
+        }
+        attn__set(plan, work->inverse, lane, inverse);
+        if (plan->opts.lse.data && lane < work->count) {
+            attn__run_of(work, lane, &h, &i);
+            attn__store(attn__tensor_at(plan->opts.lse, work->b, h, i, 0), plan->opts.lse.dtype, lse);
+        }
+    }
+    plan->kern->scale(work->state.out, plan->v.dim, work->tile.lanes, work->inverse);
+    attn__scatter(work, plan->out, 0, work->state.out, plan->v.dim);
+    if (plan->opts.weights.data || plan->opts.scores.data)
+        attn__record(work);
+}
+
+/* -- tasks -- */
+
+static attn__state attn__state_at(const attn__plan *plan, char *at)
+{
+    size_t lanes = plan->lanes * plan->kern->size;
+    attn__state state;
+    state.max = at;
+    state.sum = at + lanes;
+    state.nan = (unsigned char *)at + 2 * lanes;
+    state.out = at + attn__blocks(2 * lanes + plan->lanes, ATTN__ALIGN) * ATTN__ALIGN;
+    return state;
+}
+
+static attn__state attn__state_apart(const attn__plan *plan, size_t block, size_t split)
+{
+    return attn__state_at(plan,
+                          plan->scratch + plan->tasks * plan->slice + (block * plan->splits + split) * plan->state);
+}
+
+static void attn__set_up(attn__work *work, const attn__plan *plan, size_t index)
+{
+    char *slice = plan->scratch + index * plan->slice;
+    size_t lanes = plan->lanes * plan->kern->size;
+    memset(work, 0, sizeof *work);
+    work->plan = plan;
+    work->lanes = (attn__lane *)(void *)(slice + plan->at_lanes);
+    work->queries = slice + plan->at_queries;
+    work->bias = slice + plan->at_bias;
+    work->mask = slice + plan->at_mask;
+    work->k = slice + plan->at_k;
+    work->v = slice + plan->at_v;
+    work->first = slice + plan->at_reals;
+    work->end = work->first + lanes;
+    work->position = work->end + lanes;
+    work->slope = work->position + lanes;
+    work->inverse = work->slope + lanes;
+    work->row_scores = slice + plan->at_row;
+    work->state = attn__state_at(plan, slice + plan->at_state);
+    work->split = attn__state_at(plan, slice + plan->at_state + plan->state);
+    work->tile.scores = slice + plan->at_scores;
+    work->tile.factor = work->inverse + lanes;
+    attn__set(plan, work->tile.hidden, 0, attn__minus_infinity());
+    attn__set(plan, work->tile.least, 0, attn__lowest(plan->kern->real));
+}
+
+static void attn__sdpa_task(void *arg, size_t index)
+{
+    const attn__plan *plan = (const attn__plan *)arg;
+    size_t items = plan->apart ? plan->all_blocks * plan->splits : plan->all_blocks, item, split, count, keys;
+    int saved = ATTN__ERRNO;
+    attn__work work;
+    attn__set_up(&work, plan, index);
+    for (item = index; item < items; item += plan->tasks) {
+        if (plan->apart) {
+            attn__state state = attn__state_apart(plan, item / plan->splits, item % plan->splits);
+            attn__take_up(&work, item / plan->splits);
+            attn__attend_split(&work, &state, item % plan->splits);
+            continue;
+        }
+        attn__take_up(&work, item);
+        attn__attend_split(&work, &work.state, 0);
+        count = attn__splits(&work, &keys);
+        for (split = 1; split < count; split++) {
+            attn__attend_split(&work, &work.split, split);
+            plan->kern->fold(&work.state, &work.split, plan->v.dim, work.tile.lanes);
+        }
+        attn__finish(&work);
+    }
+    ATTN__ERRNO_KEEP(saved);
+}
+
+static void attn__sdpa(attn__plan *plan)
+{
+    size_t block, split, count, keys;
+    attn__work work;
+    attn__run(&plan->ctx, plan->tasks, attn__sdpa_task, plan);
+    if (!plan->apart)
+        return;
+    attn__set_up(&work, plan, 0);
+    for (block = 0; block < plan->all_blocks; block++) {
+        attn__take_up(&work, block);
+        work.state = attn__state_apart(plan, block, 0);
+        count = attn__splits(&work, &keys);
+        for (split = 1; split < count; split++) {
+            attn__state next = attn__state_apart(plan, block, split);
+            plan->kern->fold(&work.state, &next, plan->v.dim, work.tile.lanes);
+        }
+        attn__finish(&work);
+    }
+}
+
+/* -- the plan -- */
+
+/* Room for `count` things of `size` bytes at *end, which moves on; SIZE_MAX once it overflows. */
+static size_t attn__take(size_t *end, size_t count, size_t size)
+{
+    size_t at = *end, bytes;
+    if (at == SIZE_MAX || !attn__multiply(&bytes, count, size) ||
+        bytes > (size_t)PTRDIFF_MAX - ATTN__ALIGN - attn__min(at, (size_t)PTRDIFF_MAX - ATTN__ALIGN))
+        *end = SIZE_MAX;
+    else
+        *end = at + attn__blocks(bytes, ATTN__ALIGN) * ATTN__ALIGN;
+    return at;
+}
+
+/* Sizes of blocks, tiles and scratch, for arguments that have been checked; 0 if something overflows. */
+static int attn__lay_out(attn__plan *plan)
+{
+    const attn__kernels *kern = plan->kern;
+    const attn_opts *opts = &plan->opts;
+    size_t width = attn__ctx_tasks(&plan->ctx, SIZE_MAX), D = plan->q.dim, Dv = plan->v.dim, end = 0, elements;
+    int records = opts->weights.data || opts->scores.data, empty = plan->q.batch == 0 || plan->q.heads == 0;
+    plan->group = empty ? 1 : plan->q.heads / plan->k.heads;
+    if (!attn__multiply(&plan->rows, plan->group, plan->q.len))
+        return 0;
+    plan->lanes = attn__min(attn__max(attn__blocks(plan->rows, kern->lanes) * kern->lanes, kern->lanes), kern->cols);
+    plan->blocks = attn__blocks(plan->rows, plan->lanes);
+    if (empty || (Dv == 0 && !records && !opts->lse.data))
+        plan->all_blocks = 0;
+    else if (!attn__multiply(&elements, plan->k.heads, plan->q.batch) ||
+             !attn__multiply(&plan->all_blocks, elements, plan->blocks))
+        return 0;
+    plan->keys = attn__min(ATTN__KEYS, attn__max(attn__blocks(plan->k.len, kern->rows), 1) * kern->rows);
+    plan->splits = attn__blocks(attn__blocks(plan->k.len, plan->keys), ATTN__SPLIT_TILES);
+    plan->splits = attn__min(attn__max(plan->splits, 1), ATTN__SPLITS);
+    plan->apart = plan->all_blocks < width && plan->splits > 1 && !records;
+    plan->tasks = attn__min(width, plan->apart ? plan->all_blocks * plan->splits : plan->all_blocks);
+    plan->direct_k = plan->k.dtype == kern->real && plan->k.dim_stride == 1;
+    plan->direct_v = plan->v.dtype == kern->real && plan->v.dim_stride == 1;
+
+    plan->at_lanes = attn__take(&end, plan->lanes, sizeof(attn__lane));
+    plan->at_reals = attn__take(&end, 6 * plan->lanes, kern->size);
+    plan->at_scores = attn__take(&end, plan->keys * plan->lanes, kern->size);
+    plan->at_bias = attn__take(&end, opts->bias.data ? plan->keys * plan->lanes : 0, kern->size);
+    plan->at_mask = attn__take(&end, opts->mask.data ? plan->keys * plan->lanes : 0, kern->size);
+    plan->at_row = attn__take(&end, opts->score_mod ? plan->keys : 0, kern->size);
+    plan->at_queries = attn__take(&end, plan->lanes * kern->size, D);
+    plan->at_k = attn__take(&end, plan->direct_k ? 0 : plan->keys * kern->size, D);
+    plan->at_v = attn__take(&end, plan->keys * kern->size, Dv);
+    plan->state = 0;
+    attn__take(&plan->state, plan->lanes * (2 * kern->size + 1), 1);
+    attn__take(&plan->state, plan->lanes * kern->size, attn__blocks(Dv, kern->rows) * kern->rows);
+    plan->at_state = attn__take(&end, 2, plan->state);
+    plan->slice = end;
+    plan->bytes = plan->tasks > 0 ? ATTN__ALIGN : 0;
+    attn__take(&plan->bytes, plan->tasks, plan->slice);
+    attn__take(&plan->bytes, plan->apart ? plan->all_blocks * plan->splits : 0, plan->state);
+    return plan->bytes != SIZE_MAX;
+}
+
+/* A tensor of dimensions 1 or full becomes one of full dimensions with strides 0. */
+static attn_tensor attn__broadcast(attn_tensor t, size_t B, size_t H, size_t Lq, size_t Lk)
+{
+    t.batch_stride = t.batch == 1 ? 0 : t.batch_stride;
+    t.head_stride = t.heads == 1 ? 0 : t.head_stride;
+    t.len_stride = t.len == 1 ? 0 : t.len_stride;
+    t.dim_stride = t.dim == 1 ? 0 : t.dim_stride;
+    t.batch = B;
+    t.heads = H;
+    t.len = Lq;
+    t.dim = Lk;
+    return t;
+}
+
+static int attn__is_shape(attn_tensor t, size_t B, size_t H, size_t L, size_t D)
+{
+    return t.batch == B && t.heads == H && t.len == L && t.dim == D;
+}
+
+static int attn__can_broadcast(attn_tensor t, size_t B, size_t H, size_t Lq, size_t Lk)
+{
+    return attn__tensor_absent(t) || ((t.batch == B || t.batch == 1) && (t.heads == H || t.heads == 1) &&
+                                      (t.len == Lq || t.len == 1) && (t.dim == Lk || t.dim == 1));
+}
+
+static attn__view attn__view_of_array(const void *data, size_t count, size_t size) /* an optional input, as bytes */
+{
+    attn_mat m = ATTN__ZERO;
+    size_t bytes;
+    if (data) {
+        m.data = (void *)(uintptr_t)data;
+        m.dtype = ATTN_BOOL;
+        m.rows = 1;
+        m.cols = attn__multiply(&bytes, count, size) ? bytes : SIZE_MAX;
+        m.col_stride = 1;
+    }
+    return attn__view_of(m, ATTN__OPTIONAL | ATTN__BOOL);
+}
+
+/* *fault becomes `otherwise` unless the condition holds or it comes first already. */
+static void attn__demand(attn__fault *fault, int condition, attn_status otherwise, const char *argument)
+{
+    if (!condition && otherwise != fault->status && attn__first(fault->status, otherwise) == otherwise) {
+        fault->status = otherwise;
+        fault->argument = argument;
+    }
+}
+
+static int attn__lengths_fit(const size_t *lens, size_t B, size_t most)
+{
+    size_t b;
+    for (b = 0; lens && b < B; b++)
+        if (lens[b] > most)
+            return 0;
+    return 1;
+}
+
+/* The one place where arguments of the engine are checked, and options resolved. */
+static attn__fault attn__plan_sdpa(attn__plan *plan, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
+                                   const attn_opts *opts, const attn_ctx *ctx)
+{
+    static const char *const attn__names[] = {"out",
+                                              "q",
+                                              "k",
+                                              "v",
+                                              "opts.causal_offset",
+                                              "opts.mask",
+                                              "opts.q_lens",
+                                              "opts.kv_lens",
+                                              "opts.bias",
+                                              "opts.alibi_slopes",
+                                              "opts.sinks",
+                                              "opts.lse",
+                                              "opts.weights",
+                                              "opts.scores",
+                                              "ctx.scratch"};
+    attn__view views[15];
+    attn__fault fault;
+    attn_opts *o = &plan->opts;
+    size_t B = q.batch, H = q.heads, Lq = q.len, Lk = k.len, culprit;
+    double cap_least;
+    memset(plan, 0, sizeof *plan);
+    if (opts)
+        *o = *opts;
+    if (ctx)
+        plan->ctx = *ctx;
+    plan->out = out;
+    plan->q = q;
+    plan->k = k;
+    plan->v = v;
+    views[0] = attn__view_of_tensor(out, ATTN__OUT);
+    views[1] = attn__view_of_tensor(q, ATTN__IN);
+    views[2] = attn__view_of_tensor(k, ATTN__IN);
+    views[3] = attn__view_of_tensor(v, ATTN__IN);
+    views[4] = attn__view_of_array(o->causal_offset, B, sizeof *o->causal_offset);
+    views[5] = attn__view_of_tensor(o->mask, ATTN__OPTIONAL | ATTN__BOOL);
+    views[6] = attn__view_of_array(o->q_lens, B, sizeof *o->q_lens);
+    views[7] = attn__view_of_array(o->kv_lens, B, sizeof *o->kv_lens);
+    views[8] = attn__view_of_tensor(o->bias, ATTN__OPTIONAL | ATTN__ANY_FLOAT);
+    views[9] = attn__view_of_array(o->alibi_slopes, H, sizeof *o->alibi_slopes);
+    views[10] = attn__view_of_array(o->sinks, H, sizeof *o->sinks);
+    views[11] = attn__view_of_tensor(o->lse, ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT);
+    views[12] = attn__view_of_tensor(o->weights, ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT);
+    views[13] = attn__view_of_tensor(o->scores, ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT);
+    views[14] = attn__view_of_scratch(ctx);
+    fault.status = attn__find_fault(views, 15, &culprit);
+    fault.argument = fault.status == ATTN_OK ? "" : attn__names[culprit];
+
+    attn__demand(&fault, o->causal != ATTN_CAUSAL_OFFSET || o->causal_offset, ATTN_ERR_NULL, "opts.causal_offset");
+    attn__demand(&fault, !ctx || ctx->scratch || ctx->scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
+
+    attn__demand(&fault, attn__is_shape(out, B, H, Lq, v.dim), ATTN_ERR_SHAPE, "out");
+    attn__demand(&fault, q.dim > 0 && (k.heads ? H % k.heads == 0 : H == 0), ATTN_ERR_SHAPE, "q");
+    attn__demand(&fault, attn__is_shape(k, B, k.heads, Lk, q.dim), ATTN_ERR_SHAPE, "k");
+    attn__demand(&fault, attn__is_shape(v, B, k.heads, Lk, v.dim), ATTN_ERR_SHAPE, "v");
+    attn__demand(&fault, attn__can_broadcast(o->mask, B, H, Lq, Lk), ATTN_ERR_SHAPE, "opts.mask");
+    attn__demand(&fault, attn__can_broadcast(o->bias, B, H, Lq, Lk), ATTN_ERR_SHAPE, "opts.bias");
+    attn__demand(&fault, attn__tensor_absent(o->lse) || attn__is_shape(o->lse, B, H, Lq, 1), ATTN_ERR_SHAPE,
+                 "opts.lse");
+    attn__demand(&fault, attn__tensor_absent(o->weights) || attn__is_shape(o->weights, B, H, Lq, Lk), ATTN_ERR_SHAPE,
+                 "opts.weights");
+    attn__demand(&fault, attn__tensor_absent(o->scores) || attn__is_shape(o->scores, B, H, Lq, Lk), ATTN_ERR_SHAPE,
+                 "opts.scores");
+
+    o->mask = attn__broadcast(o->mask, B, H, Lq, Lk);
+    o->bias = attn__broadcast(o->bias, B, H, Lq, Lk);
+    o->scale = attn__scale(o->scale, q.dim);
+    plan->kern = attn__ctx_kernels(ctx, attn__real(q.dtype));
+    if (fault.status == ATTN_OK && plan->kern)
+        attn__demand(&fault, attn__lay_out(plan), ATTN_ERR_OVERFLOW, "q");
+
+    cap_least = q.dtype == ATTN_F64 ? DBL_MIN : (double)FLT_MIN;
+    attn__demand(&fault, (unsigned)o->causal <= ATTN_CAUSAL_OFFSET, ATTN_ERR_VALUE, "opts.causal");
+    attn__demand(&fault, !o->window.on || (o->window.left >= -1 && o->window.right >= -1), ATTN_ERR_VALUE,
+                 "opts.window");
+    if (attn__first(fault.status, ATTN_ERR_VALUE) == ATTN_ERR_VALUE) { /* else B may be anything */
+        attn__demand(&fault, attn__lengths_fit(o->q_lens, B, Lq), ATTN_ERR_VALUE, "opts.q_lens");
+        attn__demand(&fault, attn__lengths_fit(o->kv_lens, B, Lk), ATTN_ERR_VALUE, "opts.kv_lens");
+    }
+    attn__demand(&fault, attn__is_factor(o->scale, q.dtype), ATTN_ERR_VALUE, "opts.scale");
+    attn__demand(&fault,
+                 attn__is_factor(o->softcap, q.dtype) && (attn__bits(o->softcap) << 1 == 0 || o->softcap >= cap_least),
+                 ATTN_ERR_VALUE, "opts.softcap");
+    attn__demand(&fault, (unsigned)o->scores_stage <= ATTN_STAGE_FINAL, ATTN_ERR_VALUE, "opts.scores_stage");
+    attn__demand(&fault, plan->kern != NULL, ATTN_ERR_VALUE, "ctx.isa");
+    return fault;
+}
+
+ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v, const attn_opts *opts,
+                               const attn_ctx *ctx)
+{
+    attn__plan plan;
+    attn_status status = attn__plan_sdpa(&plan, out, q, k, v, opts, ctx).status;
+    char stack[ATTN__STACK];
+    void *own = NULL;
+    int saved = ATTN__ERRNO;
+    if (status != ATTN_OK || plan.tasks == 0)
+        return status;
+    if (plan.ctx.scratch) {
+        if (plan.ctx.scratch_size < plan.bytes)
+            return ATTN_ERR_NOMEM;
+        plan.scratch = (char *)plan.ctx.scratch;
+    } else if (plan.bytes <= sizeof stack) {
+        plan.scratch = stack;
+    } else {
+        own = ATTN__MALLOC(plan.bytes);
+        ATTN__ERRNO_KEEP(saved);
+        if (!own)
+            return ATTN_ERR_NOMEM;
+        plan.scratch = (char *)own;
+    }
+    plan.scratch = attn__align(plan.scratch);
+    attn__sdpa(&plan);
+    if (own)
+        ATTN__FREE(own);
+    return ATTN_OK;
+}
+
+ATTN_API attn_status attn_sdpa_scratch(size_t *bytes, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
+                                       const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn__plan plan;
+    attn_status status = attn__plan_sdpa(&plan, out, q, k, v, opts, ctx).status;
+    status = attn__require(status, bytes != NULL, ATTN_ERR_NULL);
+    if (status == ATTN_OK)
+        *bytes = plan.bytes;
+    return status;
+}
+
+/* -- explain -- */
+
+typedef struct attn__text {
+    char *at;
+    size_t left; /* with room for the end of the string */
+} attn__text;
+
+static void attn__say(attn__text *text, const char *s)
+{
+    for (; *s && text->left > 1; s++, text->left--)
+        *text->at++ = *s;
+    if (text->left > 0)
+        *text->at = 0;
+}
+
+static void attn__say_number(attn__text *text, const char *before, size_t n, const char *after)
+{
+    char digits[24];
+    size_t i = sizeof digits - 1;
+    digits[i] = 0;
+    do
+        digits[--i] = (char)('0' + n % 10);
+    while ((n /= 10) > 0);
+    attn__say(text, before);
+    attn__say(text, digits + i);
+    attn__say(text, after);
+}
+
+static void attn__say_read(attn__text *text, const char *name, attn_tensor t, attn_dtype real)
+{
+    attn__say(text, name);
+    if (t.dtype != real)
+        attn__say(text, " is copied tile by tile: its 16-bit elements are widened\n");
+    else if (t.dim_stride != 1)
+        attn__say(text, " is copied tile by tile: its dim_stride is not 1\n");
+    else
+        attn__say(text, " is read in place\n");
+}
+
+ATTN_API attn_status attn_sdpa_explain(char *text, size_t size, attn_tensor out, attn_tensor q, attn_tensor k,
+                                       attn_tensor v, const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn__plan plan;
+    attn__fault fault = attn__plan_sdpa(&plan, out, q, k, v, opts, ctx);
+    attn__text t;
+    t.at = text;
+    t.left = text ? size : 0;
+    attn__demand(&fault, text || size == 0, ATTN_ERR_NULL, "text");
+    if (fault.status == ATTN_OK && plan.ctx.scratch)
+        attn__demand(&fault, plan.ctx.scratch_size >= plan.bytes, ATTN_ERR_NOMEM, "ctx.scratch");
+    if (fault.status != ATTN_OK) {
+        attn__say(&t, fault.argument);
+        attn__say(&t, ": ");
+        attn__say(&t, attn_status_string(fault.status));
+        attn__say(&t, "\n");
+        return fault.status;
+    }
+    attn__say(&t, attn_isa_string(plan.kern->isa));
+    attn__say(&t, plan.kern->real == ATTN_F64 ? ", computed in double\n" : ", computed in float\n");
+    attn__say_number(&t, "blocks of ", plan.lanes, " queries x ");
+    attn__say_number(&t, "", plan.keys, " keys, ");
+    attn__say_number(&t, "", plan.all_blocks, " of them, on ");
+    attn__say_number(&t, "", plan.tasks, plan.tasks == 1 ? " task\n" : " tasks\n");
+    if (plan.splits > 1)
+        attn__say_number(&t, "keys in up to ", plan.splits,
+                         plan.apart ? " splits, side by side\n" : " splits, one after another\n");
+    attn__say_read(&t, "k", plan.k, plan.kern->real);
+    attn__say_read(&t, "v", plan.v, plan.kern->real);
+    if (plan.opts.weights.data || plan.opts.scores.data)
+        attn__say(&t, "weights and scores: every score is computed once more\n");
+    if (plan.opts.score_mod)
+        attn__say(&t, "score_mod: scores go through it row by row\n");
+    attn__say_number(&t, "scratch: ", plan.bytes, " bytes\n");
+    return ATTN_OK;
+}
+
+/* -- merge -- */
+
+typedef struct attn__merge_job {
+    attn_tensor out, lse, out_b, lse_b;
+    size_t rows, tasks;
+} attn__merge_job;
+
+/* out = (e^lse out + e^lse_b out_b) / (e^lse + e^lse_b), lse = log of that sum, for one row. */
+static void attn__merge_row(const attn__merge_job *job, size_t b, size_t h, size_t i)
+{
+    void *lse_at = attn__tensor_at(job->lse, b, h, i, 0);
+    double mine = attn__load(lse_at, job->lse.dtype), max, sum, share, x;
+    double other = attn__load(attn__tensor_at(job->lse_b, b, h, i, 0), job->lse_b.dtype);
+    uint64_t empty = attn__bits(attn__minus_infinity());
+    size_t d;
+    int mine_empty = attn__bits(mine) == empty, other_empty = attn__bits(other) == empty;
+    int nan = (!mine_empty && !attn__is_finite(mine)) || (!other_empty && !attn__is_finite(other));
+    if (other_empty && !mine_empty && !nan)
+        return;
+    share = sum = max = 0;
+    if (!mine_empty && !other_empty && !nan) {
+        max = mine > other ? mine : other;
+        sum = attn__exp(mine - max) + attn__exp(other - max);
+        share = attn__divide(attn__exp(other - max), sum);
+    }
+    for (d = 0; d < job->out.dim; d++) {
+        void *at = attn__tensor_at(job->out, b, h, i, d);
+        double y = attn__load(attn__tensor_at(job->out_b, b, h, i, d), job->out_b.dtype);
+        if (nan)
+            x = attn__nan();
+        else if (mine_empty)
+            x = other_empty ? 0 : y;
+        else
+            x = (1 - share) * attn__load(at, job->out.dtype) + share * y;
+        attn__store(at, job->out.dtype, x);
+    }
+    if (nan)
+        other = attn__nan();
+    else if (!mine_empty)
+        other = max + attn__log(sum);
+    attn__store(lse_at, job->lse.dtype, other);
+}
+
+static void attn__merge_task(void *arg, size_t index)
+{
+    const attn__merge_job *job = (const attn__merge_job *)arg;
+    size_t row, L = job->out.len;
+    int saved = ATTN__ERRNO;
+    for (row = index; row < job->rows; row += job->tasks)
+        attn__merge_row(job, row / L / job->out.heads, row / L % job->out.heads, row % L);
+    ATTN__ERRNO_KEEP(saved);
+}
+
+ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tensor out_b, attn_tensor lse_b,
+                                    const attn_ctx *ctx)
+{
+    attn__view v[5];
+    attn__merge_job job;
+    attn_status status;
+    v[0] = attn__view_of_tensor(out, ATTN__OUT);
+    v[1] = attn__view_of_tensor(lse, ATTN__OUT | ATTN__ANY_FLOAT);
+    v[2] = attn__view_of_tensor(out_b, ATTN__IN);
+    v[3] = attn__view_of_tensor(lse_b, ATTN__IN | ATTN__ANY_FLOAT);
+    v[4] = attn__view_of_scratch(ctx);
+    status = attn__first(attn__check_views(v, 5), attn__check_ctx(ctx));
+    status = attn__require(status, attn__is_shape(lse, out.batch, out.heads, out.len, 1), ATTN_ERR_SHAPE);
+    status = attn__require(status, attn__is_shape(out_b, out.batch, out.heads, out.len, out.dim), ATTN_ERR_SHAPE);
+    status = attn__require(status, attn__is_shape(lse_b, out.batch, out.heads, out.len, 1), ATTN_ERR_SHAPE);
+    if (status != ATTN_OK)
+        return status;
+    job.out = out;
+    job.lse = lse;
+    job.out_b = out_b;
+    job.lse_b = lse_b;
+    job.rows = out.batch * out.heads * out.len; /* lse has that many elements of its own */
+    job.tasks = attn__ctx_tasks(ctx, job.rows);
+    attn__run(ctx, job.tasks, attn__merge_task, &job);
+    return ATTN_OK;
+}
+
+ATTN_API attn_status attn_merge(attn_tensor out, attn_tensor lse, attn_tensor out_b, attn_tensor lse_b)
+{
+    return attn_merge_ctx(out, lse, out_b, lse_b, NULL);
+}
+
 #ifdef __cplusplus
 }
 #endif
@@ -2072,7 +3341,9 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 #define ATTN__SUB(a, b) ((a) - (b))
 #define ATTN__MUL(a, b) ((a) * (b))
 #define ATTN__FMA(a, b, c) ((a) * (b) + (c))
+#define ATTN__DIV(a, b) ((a) / (b))
 #define ATTN__MAX(a, b) ((a) > (b) ? (a) : (b))
+#define ATTN__PICK(a, b, x, y) ((a) < (b) ? (x) : (y))
 #define ATTN__SPECIAL(v) ATTN__NAME(is_special)(v)
 #define ATTN__EXP(v) ((ATTN__R)attn__exp((double)(v)))
 
@@ -2135,10 +3406,12 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 #define ATTN__ADD(a, b) ATTN__X(add)(a, b)
 #define ATTN__SUB(a, b) ATTN__X(sub)(a, b)
 #define ATTN__MUL(a, b) ATTN__X(mul)(a, b)
+#define ATTN__DIV(a, b) ATTN__X(div)(a, b)
 #define ATTN__FMA(a, b, c) ATTN__X(fmadd)(a, b, c)
 #define ATTN__FMS(a, b, c) ATTN__X(fmsub)(a, b, c)
 #define ATTN__EXP(v) ATTN__NAME(exp)(v)
-#define ATTN__SPECIAL(v) ATTN__NAME(special)(v)
+#define ATTN__SPECIAL(v) ATTN__NAME(special_lanes)(v)
+#define ATTN__PICK(a, b, x, y) ATTN__NAME(pick)(a, b, x, y)
 
 #elif ATTN__PASS == ATTN__PASS_NEON
 
@@ -2165,13 +3438,15 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 #define ATTN__ADD(a, b) ATTN__X(vaddq)(a, b)
 #define ATTN__SUB(a, b) ATTN__X(vsubq)(a, b)
 #define ATTN__MUL(a, b) ATTN__X(vmulq)(a, b)
+#define ATTN__DIV(a, b) ATTN__X(vdivq)(a, b)
 #define ATTN__FMA(a, b, c) ATTN__X(vfmaq)(c, a, b)
 #define ATTN__FMS(a, b, c) ATTN__X(vfmaq)(ATTN__X(vnegq)(c), a, b)
 #define ATTN__MAX(a, b) ATTN__X(vmaxq)(a, b)
 #define ATTN__ROUND(v) ATTN__X(vrndnq)(v)
 #define ATTN__LDEXP(v, n) ATTN__NAME(ldexp)(v, n)
 #define ATTN__EXP(v) ATTN__NAME(exp)(v)
-#define ATTN__SPECIAL(v) ATTN__NAME(special)(v)
+#define ATTN__SPECIAL(v) ATTN__NAME(special_lanes)(v)
+#define ATTN__PICK(a, b, x, y) ATTN__NAME(pick)(a, b, x, y)
 
 #if !ATTN__REAL_F64
 ATTN__INLINE uint16x4_t ATTN__NAME(load_u16)(const void *p)
@@ -2214,7 +3489,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(round)(ATTN__V v)
 }
 #endif
 
-ATTN__TARGET ATTN__INLINE int ATTN__NAME(special)(ATTN__V v) /* is one of the lanes NaN or +infinity? */
+ATTN__TARGET ATTN__INLINE int ATTN__NAME(special_lanes)(ATTN__V v) /* is one of the lanes NaN or +infinity? */
 {
 #if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
     return _mm512_fpclass_pd_mask(v, 0x89); /* quiet NaN, signalling NaN, +infinity */
@@ -2239,6 +3514,20 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(special)(ATTN__V v) /* is one of the la
     uint32x4_t bits = vreinterpretq_u32_f32(v), infinity = vdupq_n_u32(ATTN__INFINITY);
     uint32x4_t magnitude = vandq_u32(bits, vdupq_n_u32(INT32_MAX));
     return vmaxvq_u32(vorrq_u32(vceqq_u32(bits, infinity), vcgtq_u32(magnitude, infinity))) != 0;
+#endif
+}
+
+/* a < b ? x : y, lane by lane; never the x where a or b is NaN */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(pick)(ATTN__V a, ATTN__V b, ATTN__V x, ATTN__V y)
+{
+#if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
+    return _mm512_mask_blend_pd(_mm512_cmp_pd_mask(a, b, _CMP_LT_OQ), y, x);
+#elif ATTN__PASS == ATTN__PASS_AVX512
+    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), y, x);
+#elif ATTN__PASS == ATTN__PASS_AVX2
+    return ATTN__X(blendv)(y, x, ATTN__X(cmp)(a, b, _CMP_LT_OQ));
+#else
+    return ATTN__X(vbslq)(ATTN__X(vcltq)(a, b), x, y);
 #endif
 }
 #if defined(__GNUC__) && !defined(__clang__)
@@ -2277,31 +3566,49 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(ldexp)(ATTN__V v, ATTN__V n)
 }
 #endif
 
-/* exp(x) for x <= 0 = 2^n 2^f, n + f = x log2(e), -1/2 <= f <= 1/2. log2(e) comes in two parts, so that f keeps its
-   bits where n is large; 2^f is a minimax polynomial that is exactly 1 at f = 0. Below `least` all is 0. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp)(ATTN__V x)
+/* For x <= 0: n and f with n + f = x log2(e), n integral, -1/2 <= f <= 1/2, and p with 2^f = 1 + p f, so that
+   exp(x) = 2^n (1 + p f). log2(e) comes in two parts, so that f keeps its bits where n is large; p is a minimax
+   polynomial. Below `least` exp is 0. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp_parts)(ATTN__V x, ATTN__V *n, ATTN__V *f)
 {
 #if ATTN__REAL_F64
     static const double attn__terms[] = {
         4.078071929588336665e-10,   7.072570412814423510e-9,   1.018064765923413889e-7,    1.3215442675329822143e-6,
         1.52527273851938681969e-5,  1.54035304415721303297e-4, 1.333355815343996474705e-3, 9.618129107607002379584e-3,
-        5.550410866479039455165e-2, 0.2402265069591009800657,  0.6931471805599456967506,   1.0};
+        5.550410866479039455165e-2, 0.2402265069591009800657,  0.6931471805599456967506};
     const double least = -746.0, log2e = 1.4426950408889634, log2e_rest = 2.0355273740931033e-17;
 #else
-    static const float attn__terms[] = {
-        1.559467816e-4f, 1.340664390e-3f, 9.617692973e-3f, 5.550310551e-2f, 0.2402265278f, 0.6931472150f, 1.0f};
+    static const float attn__terms[] = {1.559467816e-4f, 1.340664390e-3f, 9.617692973e-3f,
+                                        5.550310551e-2f, 0.2402265278f,   0.6931472150f};
     const float least = -104.0f, log2e = 1.442695f, log2e_rest = 1.925963e-8f;
 #endif
-    ATTN__V n, f, power;
+    ATTN__V p = ATTN__SET1(attn__terms[0]);
     size_t i;
     x = ATTN__MAX(x, ATTN__SET1(least));
-    n = ATTN__ROUND(ATTN__MUL(x, ATTN__SET1(log2e)));
-    f = ATTN__FMA(x, ATTN__SET1(log2e_rest), ATTN__FMS(x, ATTN__SET1(log2e), n));
-    power = ATTN__SET1(attn__terms[0]);
+    *n = ATTN__ROUND(ATTN__MUL(x, ATTN__SET1(log2e)));
+    *f = ATTN__FMA(x, ATTN__SET1(log2e_rest), ATTN__FMS(x, ATTN__SET1(log2e), *n));
     ATTN__UNROLL
     for (i = 1; i < sizeof attn__terms / sizeof *attn__terms; i++)
-        power = ATTN__FMA(power, f, ATTN__SET1(attn__terms[i]));
-    return ATTN__LDEXP(power, n);
+        p = ATTN__FMA(p, *f, ATTN__SET1(attn__terms[i]));
+    return p;
+}
+
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp)(ATTN__V x)
+{
+    ATTN__V n, f, p = ATTN__NAME(exp_parts)(x, &n, &f);
+    return ATTN__LDEXP(ATTN__FMA(p, f, ATTN__SET1((ATTN__R)1)), n);
+}
+
+/* tanh(x) = -t / (t + 2) with t = exp(-2x) - 1 for x >= 0; t = 2^n p f + (2^n - 1) loses nothing where x is small. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(tanh)(ATTN__V x)
+{
+    ATTN__V zero = ATTN__SET1((ATTN__R)0), one = ATTN__SET1((ATTN__R)1), minus = ATTN__SUB(zero, x), n, f, p, power, t;
+    t = ATTN__PICK(x, zero, x, minus);
+    p = ATTN__NAME(exp_parts)(ATTN__ADD(t, t), &n, &f);
+    power = ATTN__LDEXP(one, n);
+    t = ATTN__FMA(power, ATTN__MUL(p, f), ATTN__SUB(power, one));
+    t = ATTN__DIV(t, ATTN__ADD(t, ATTN__ADD(one, one)));
+    return ATTN__PICK(x, zero, t, ATTN__SUB(zero, t));
 }
 
 #endif /* ATTN__W > 1 */
@@ -2386,10 +3693,11 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
 
 /* -- matrix product -- */
 
-/* One register tile: c (ROWS x `vectors`, packed) += rows of a times one panel of b. The vectors of b are named, not an
-   array, and c needs no stride: so gcc keeps everything in registers. */
+/* One register tile: c (ROWS x `vectors`, packed) += rows of a times one panel of b; or, `fresh`, = alpha times that.
+   The vectors of b are named, not an array, and c needs no stride: so gcc keeps everything in registers. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(matmul_tile)(ATTN__R *c, const ATTN__R *const *a, ptrdiff_t ks,
-                                                       const ATTN__R *b, size_t depth, const int vectors)
+                                                       const ATTN__R *b, size_t depth, const int vectors,
+                                                       const int fresh, ATTN__V alpha)
 {
     ATTN__AS_WRITTEN
     ATTN__V sum[ATTN__ROWS][3];
@@ -2400,7 +3708,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(matmul_tile)(ATTN__R *c, const ATTN__R
     for (r = 0; r < ATTN__ROWS; r++) {
         ATTN__UNROLL
         for (v = 0; v < vectors; v++)
-            sum[r][v] = ATTN__LOAD(c + (r * vectors + v) * ATTN__W);
+            sum[r][v] = fresh ? ATTN__SET1((ATTN__R)0) : ATTN__LOAD(c + (r * vectors + v) * ATTN__W);
     }
     for (k = 0; k < depth; k++) {
         ATTN__V b0 = ATTN__LOAD(b), b1 = b0, b2 = b0;
@@ -2424,13 +3732,15 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(matmul_tile)(ATTN__R *c, const ATTN__R
     for (r = 0; r < ATTN__ROWS; r++) {
         ATTN__UNROLL
         for (v = 0; v < vectors; v++)
-            ATTN__STORE(c + (r * vectors + v) * ATTN__W, sum[r][v]);
+            ATTN__STORE(c + (r * vectors + v) * ATTN__W, fresh ? ATTN__MUL(sum[r][v], alpha) : sum[r][v]);
     }
 }
 
-ATTN__TARGET static void ATTN__NAME(matmul)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
-                                            const void *bv, size_t cols, size_t depth)
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(multiply)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
+                                                    const void *bv, size_t cols, size_t depth, const int fresh,
+                                                    double factor)
 {
+    ATTN__V alpha = ATTN__SET1((ATTN__R)factor);
     ATTN__R *sums = (ATTN__R *)cv;
     const ATTN__R *a[ATTN__ROWS], *b;
     size_t r0, r, c;
@@ -2438,13 +3748,26 @@ ATTN__TARGET static void ATTN__NAME(matmul)(void *cv, const void *av, ptrdiff_t 
         for (r = 0; r < ATTN__ROWS; r++) /* past the end: the last row again, into sums that nobody reads */
             a[r] = (const ATTN__R *)av + (ptrdiff_t)attn__min(r0 + r, rows - 1) * rs;
         for (c = 0; c + ATTN__TILE_COLS <= cols; c += ATTN__TILE_COLS)
-            ATTN__NAME(matmul_tile)(sums + c * ATTN__ROWS, a, ks, (const ATTN__R *)bv + c * depth, depth, 3);
+            ATTN__NAME(matmul_tile)
+        (sums + c * ATTN__ROWS, a, ks, (const ATTN__R *)bv + c * depth, depth, 3, fresh, alpha);
         b = (const ATTN__R *)bv + c * depth;
         if (cols - c == 2 * ATTN__W)
-            ATTN__NAME(matmul_tile)(sums + c * ATTN__ROWS, a, ks, b, depth, 2);
+            ATTN__NAME(matmul_tile)(sums + c * ATTN__ROWS, a, ks, b, depth, 2, fresh, alpha);
         else if (cols - c == ATTN__W)
-            ATTN__NAME(matmul_tile)(sums + c * ATTN__ROWS, a, ks, b, depth, 1);
+            ATTN__NAME(matmul_tile)(sums + c * ATTN__ROWS, a, ks, b, depth, 1, fresh, alpha);
     }
+}
+
+ATTN__TARGET static void ATTN__NAME(matmul)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
+                                            const void *b, size_t cols, size_t depth)
+{
+    ATTN__NAME(multiply)(c, a, rs, ks, rows, b, cols, depth, 0, 1.0);
+}
+
+ATTN__TARGET static void ATTN__NAME(product)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
+                                             const void *b, size_t cols, size_t depth, double alpha)
+{
+    ATTN__NAME(multiply)(c, a, rs, ks, rows, b, cols, depth, 1, alpha);
 }
 
 /* -- softmax -- */
@@ -2542,17 +3865,188 @@ ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, siz
 
 #endif
 
-static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
-                                                  ATTN__REAL,
-                                                  sizeof(ATTN__R),
-                                                  ATTN__W,
-                                                  ATTN__ROWS,
-                                                  ATTN__TILE_COLS,
-                                                  ATTN__NAME(load),
-                                                  ATTN__NAME(store),
-                                                  ATTN__NAME(matmul),
-                                                  ATTN__NAME(softmax_max),
-                                                  ATTN__NAME(softmax_exp)};
+/* -- attention: tiles of scores, queries on lanes -- */
+
+ATTN__TARGET static int ATTN__NAME(special)(const void *xv, ptrdiff_t ld, size_t rows, size_t cols)
+{
+    size_t r, c;
+    for (r = 0; r < rows; r++) {
+        const ATTN__R *x = (const ATTN__R *)xv + (ptrdiff_t)r * ld;
+        int found = 0;
+        c = 0;
+#if ATTN__W > 1
+        for (; c + ATTN__W <= cols; c += ATTN__W) {
+            ATTN__V v = ATTN__LOAD(x + c);
+            found |= ATTN__SPECIAL(v) | ATTN__SPECIAL(ATTN__SUB(ATTN__SET1((ATTN__R)0), v));
+        }
+#endif
+        for (; c < cols; c++)
+            found |= ATTN__NAME(is_special)(x[c]) | ATTN__NAME(is_special)(-x[c]);
+        if (found)
+            return 1;
+    }
+    return 0;
+}
+
+ATTN__TARGET static void ATTN__NAME(scale)(void *xv, size_t rows, size_t cols, const void *factor)
+{
+    ATTN__AS_WRITTEN
+    ATTN__R *x = (ATTN__R *)xv;
+    size_t r, c;
+    for (r = 0; r < rows; r++, x += cols)
+        for (c = 0; c < cols; c += ATTN__W)
+            ATTN__STORE(x + c, ATTN__MUL(ATTN__LOAD(x + c), ATTN__LOAD((const ATTN__R *)factor + c)));
+}
+
+ATTN__TARGET static void ATTN__NAME(softcap)(void *sv, size_t n, double cap)
+{
+    ATTN__R *s = (ATTN__R *)sv;
+    size_t i, j;
+    for (i = 0; i < n; i += ATTN__W) {
+#if ATTN__W > 1
+        ATTN__V v = ATTN__LOAD(s + i), caps = ATTN__SET1((ATTN__R)cap);
+        if (!ATTN__SPECIAL(v)) {
+            ATTN__STORE(s + i, ATTN__MUL(caps, ATTN__NAME(tanh)(ATTN__DIV(v, caps))));
+            continue;
+        }
+#endif
+        for (j = 0; j < ATTN__W; j++)
+            s[i + j] = (ATTN__R)(cap * attn__tanh(attn__divide((double)s[i + j], cap)));
+    }
+}
+
+ATTN__TARGET static void ATTN__NAME(bias)(const attn__tile *t)
+{
+    ATTN__AS_WRITTEN
+    ATTN__V zero = ATTN__SET1((ATTN__R)0);
+    size_t k, c;
+    for (k = 0; k < t->keys; k++)
+        for (c = 0; c < t->lanes; c += ATTN__W) {
+            ATTN__R *s = (ATTN__R *)t->scores + k * t->lanes + c;
+            ATTN__V v = ATTN__LOAD(s);
+            if (t->bias)
+                v = ATTN__ADD(v, ATTN__LOAD((const ATTN__R *)t->bias + k * t->lanes + c));
+            if (t->slope) {
+                ATTN__V away = ATTN__SUB(ATTN__LOAD((const ATTN__R *)t->position + c), ATTN__SET1((ATTN__R)k));
+                away = ATTN__MAX(away, ATTN__SUB(zero, away));
+                v = ATTN__FMA(ATTN__LOAD((const ATTN__R *)t->slope + c), away, v);
+            }
+            ATTN__STORE(s, v);
+        }
+}
+
+ATTN__TARGET static void ATTN__NAME(hide)(const attn__tile *t)
+{
+    ATTN__R hidden, least;
+    ATTN__V out, floor, half = ATTN__SET1((ATTN__R)0.5);
+    size_t k, c;
+    memcpy(&hidden, t->hidden, sizeof hidden);
+    memcpy(&least, t->least, sizeof least);
+    out = ATTN__SET1(hidden);
+    floor = ATTN__SET1(least);
+    for (k = 0; k < t->keys; k++)
+        for (c = 0; c < t->lanes; c += ATTN__W) {
+            ATTN__R *s = (ATTN__R *)t->scores + k * t->lanes + c;
+            ATTN__V v = ATTN__LOAD(s), key = ATTN__SET1((ATTN__R)k);
+            if (t->first) {
+                v = ATTN__PICK(key, ATTN__LOAD((const ATTN__R *)t->first + c), out, v);
+                v = ATTN__PICK(key, ATTN__LOAD((const ATTN__R *)t->end + c), v, out);
+            }
+            if (t->mask)
+                v = ATTN__PICK(ATTN__LOAD((const ATTN__R *)t->mask + k * t->lanes + c), half, out, v);
+            if (t->bias)
+                v = ATTN__PICK(ATTN__LOAD((const ATTN__R *)t->bias + k * t->lanes + c), floor, out, v);
+            ATTN__STORE(s, v);
+        }
+}
+
+/* One vector of queries against the keys of a tile: maximum, exponentials, sum. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(softmax_lanes)(const attn__tile *t, const attn__state *state, size_t c)
+{
+    ATTN__AS_WRITTEN
+    ATTN__R *s = (ATTN__R *)t->scores + c, *max = (ATTN__R *)state->max + c, *sum = (ATTN__R *)state->sum + c;
+    ATTN__V old = ATTN__LOAD(max), zero = ATTN__SET1((ATTN__R)0), top[4], sums[4], factor, v;
+    size_t ld = t->lanes, k, j, whole = t->keys / 4 * 4;
+    int special = 0;
+    ATTN__UNROLL
+    for (j = 0; j < 4; j++) {
+        top[j] = old;
+        sums[j] = zero;
+    }
+    for (k = 0; k < whole; k += 4) {
+        ATTN__UNROLL
+        for (j = 0; j < 4; j++) {
+            v = ATTN__LOAD(s + (k + j) * ld);
+            special |= ATTN__SPECIAL(v);
+            top[j] = ATTN__MAX(top[j], v);
+        }
+    }
+    for (; k < t->keys; k++) {
+        v = ATTN__LOAD(s + k * ld);
+        special |= ATTN__SPECIAL(v);
+        top[0] = ATTN__MAX(top[0], v);
+    }
+    for (k = 0; special && k < t->keys; k++)
+        for (j = 0; j < ATTN__W; j++)
+            state->nan[c + j] |= (unsigned char)ATTN__NAME(is_special)(s[k * ld + j]);
+    top[0] = ATTN__MAX(ATTN__MAX(top[0], top[1]), ATTN__MAX(top[2], top[3]));
+    factor = ATTN__EXP(ATTN__SUB(old, top[0]));
+    for (k = 0; k < whole; k += 4) {
+        ATTN__UNROLL
+        for (j = 0; j < 4; j++) {
+            v = ATTN__EXP(ATTN__SUB(ATTN__LOAD(s + (k + j) * ld), top[0]));
+            ATTN__STORE(s + (k + j) * ld, v);
+            sums[j] = ATTN__ADD(sums[j], v);
+        }
+    }
+    for (j = 0; k < t->keys; k++, j++) { /* to the sum it would go to among more keys */
+        v = ATTN__EXP(ATTN__SUB(ATTN__LOAD(s + k * ld), top[0]));
+        ATTN__STORE(s + k * ld, v);
+        sums[j] = ATTN__ADD(sums[j], v);
+    }
+    v = ATTN__ADD(ATTN__ADD(sums[0], sums[1]), ATTN__ADD(sums[2], sums[3]));
+    ATTN__STORE(sum, ATTN__FMA(ATTN__LOAD(sum), factor, v));
+    ATTN__STORE(max, top[0]);
+    ATTN__STORE((ATTN__R *)t->factor + c, factor);
+}
+
+ATTN__TARGET static int ATTN__NAME(softmax)(const attn__tile *t, const attn__state *state)
+{
+    const ATTN__R *factor = (const ATTN__R *)t->factor;
+    size_t c;
+    int moved = 0;
+    for (c = 0; c < t->lanes; c += ATTN__W)
+        ATTN__NAME(softmax_lanes)(t, state, c);
+    for (c = 0; c < t->lanes; c++)
+        moved |= factor[c] < 1;
+    return moved;
+}
+
+ATTN__TARGET static void ATTN__NAME(fold)(const attn__state *a, const attn__state *b, size_t dims, size_t lanes)
+{
+    ATTN__AS_WRITTEN
+    ATTN__R *out = (ATTN__R *)a->out, *max = (ATTN__R *)a->max, *sum = (ATTN__R *)a->sum;
+    const ATTN__R *out_b = (const ATTN__R *)b->out, *max_b = (const ATTN__R *)b->max, *sum_b = (const ATTN__R *)b->sum;
+    size_t c, d;
+    for (c = 0; c < lanes; c++)
+        a->nan[c] |= b->nan[c];
+    for (c = 0; c < lanes; c += ATTN__W) {
+        ATTN__V top = ATTN__MAX(ATTN__LOAD(max + c), ATTN__LOAD(max_b + c));
+        ATTN__V mine = ATTN__EXP(ATTN__SUB(ATTN__LOAD(max + c), top));
+        ATTN__V other = ATTN__EXP(ATTN__SUB(ATTN__LOAD(max_b + c), top));
+        ATTN__STORE(max + c, top);
+        ATTN__STORE(sum + c, ATTN__FMA(ATTN__LOAD(sum_b + c), other, ATTN__MUL(ATTN__LOAD(sum + c), mine)));
+        for (d = c; d < dims * lanes; d += lanes)
+            ATTN__STORE(out + d, ATTN__FMA(ATTN__LOAD(out_b + d), other, ATTN__MUL(ATTN__LOAD(out + d), mine)));
+    }
+}
+
+static const attn__kernels ATTN__NAME(kernels) = {
+    ATTN__ISA,           ATTN__REAL,          sizeof(ATTN__R),         ATTN__W,
+    ATTN__ROWS,          ATTN__TILE_COLS,     ATTN__NAME(load),        ATTN__NAME(store),
+    ATTN__NAME(matmul),  ATTN__NAME(product), ATTN__NAME(softmax_max), ATTN__NAME(softmax_exp),
+    ATTN__NAME(special), ATTN__NAME(scale),   ATTN__NAME(softcap),     ATTN__NAME(bias),
+    ATTN__NAME(hide),    ATTN__NAME(softmax), ATTN__NAME(fold)};
 
 #undef ATTN__R
 #undef ATTN__REAL
@@ -2577,9 +4071,11 @@ static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
 #undef ATTN__ADD
 #undef ATTN__SUB
 #undef ATTN__MUL
+#undef ATTN__DIV
 #undef ATTN__FMA
 #undef ATTN__FMS
 #undef ATTN__MAX
+#undef ATTN__PICK
 #undef ATTN__ALL
 #undef ATTN__MASK
 #undef ATTN__ROUND
