@@ -1165,7 +1165,7 @@ static float attn__widen_bf16(uint16_t half)
     return x;
 }
 
-static double attn__load(const void *p, attn_dtype dtype) /* one element of any type */
+ATTN__INLINE double attn__load(const void *p, attn_dtype dtype) /* one element of any type */
 {
     uint16_t half;
     float single;
@@ -1177,7 +1177,7 @@ static double attn__load(const void *p, attn_dtype dtype) /* one element of any 
     case ATTN_BF16:
         memcpy(&half, p, 2);
         return (double)(dtype == ATTN_F16 ? attn__widen_f16(half) : attn__widen_bf16(half));
-    case ATTN_BOOL: return *(const unsigned char *)p ? 1.0 : 0.0;
+    case ATTN_BOOL: return (double)((*(const unsigned char *)p + 255) >> 8); /* 0 or 1, without a branch */
     default: return attn__nan();
     }
 }
@@ -2321,6 +2321,7 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 #define ATTN__KEYS 128      /* keys of a tile */
 #define ATTN__SPLITS 32     /* most splits of a block, */
 #define ATTN__SPLIT_TILES 4 /* each of at least so many tiles */
+#define ATTN__APART 256     /* no more blocks than this keep the states of their splits */
 
 typedef struct attn__fault {
     attn_status status;
@@ -2349,6 +2350,7 @@ typedef struct attn__plan {
 typedef struct attn__lane { /* one row of a block */
     size_t first, end;      /* it sees keys first .. end - 1, if the mask lets it */
     size_t valid;           /* keys 0 .. valid - 1 exist for it */
+    int exists;             /* i < q_lens[b] */
     ptrdiff_t position;     /* i + o */
 } attn__lane;
 
@@ -2383,8 +2385,10 @@ static attn__lane attn__visible(const attn__plan *plan, size_t b, size_t i)
     const attn_opts *opts = &plan->opts;
     ptrdiff_t queries = (ptrdiff_t)(opts->q_lens ? opts->q_lens[b] : plan->q.len);
     ptrdiff_t keys = (ptrdiff_t)(opts->kv_lens ? opts->kv_lens[b] : plan->k.len);
-    ptrdiff_t offset = 0, first = 0, end = (ptrdiff_t)i < queries ? keys : 0, right;
+    ptrdiff_t offset = 0, first = 0, end, right;
     attn__lane lane;
+    lane.exists = (ptrdiff_t)i < queries;
+    end = lane.exists ? keys : 0;
     lane.valid = (size_t)end;
     if (opts->causal == ATTN_CAUSAL_LOWER_RIGHT)
         offset = keys - queries;
@@ -2670,7 +2674,7 @@ static void attn__begin(const attn__work *work, const attn__state *state, const 
     for (lane = 0; lane < work->tile.lanes; lane++) {
         double max = attn__lowest(plan->kern->real), sum = 0;
         int nan = 0;
-        if (sinks && lane < work->count) {
+        if (sinks && lane < work->count && work->lanes[lane].exists) {
             attn__run_of(work, lane, &h, &i);
             if (attn__is_finite((double)sinks[h])) {
                 max = (double)sinks[h];
@@ -2907,7 +2911,7 @@ static int attn__lay_out(attn__plan *plan)
     plan->keys = attn__min(ATTN__KEYS, attn__max(attn__blocks(plan->k.len, kern->rows), 1) * kern->rows);
     plan->splits = attn__blocks(attn__blocks(plan->k.len, plan->keys), ATTN__SPLIT_TILES);
     plan->splits = attn__min(attn__max(plan->splits, 1), ATTN__SPLITS);
-    plan->apart = plan->all_blocks < width && plan->splits > 1 && !records;
+    plan->apart = plan->all_blocks < attn__min(width, ATTN__APART) && plan->splits > 1 && !records;
     plan->tasks = attn__min(width, plan->apart ? plan->all_blocks * plan->splits : plan->all_blocks);
     plan->direct_k = plan->k.dtype == kern->real && plan->k.dim_stride == 1;
     plan->direct_v = plan->v.dtype == kern->real && plan->v.dim_stride == 1;
@@ -3635,27 +3639,35 @@ ATTN__TARGET static void ATTN__NAME(load_row)(ATTN__R *x, const char *in, attn_d
         x[i] = (ATTN__R)attn__load(in + i * size, dtype);
 }
 
+/* A few columns at a time: a transposed view is read along its rows. dtype is a constant wherever this is inlined. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_strided)(ATTN__R *x, size_t ld, const void *in, attn_dtype dtype,
+                                                        ptrdiff_t rs, ptrdiff_t cs, size_t rows, size_t cols)
+{
+    size_t r, c, c0, end;
+    for (c0 = 0; c0 < cols; c0 = end) {
+        end = attn__min(c0 + 8, cols);
+        for (r = 0; r < rows; r++)
+            for (c = c0; c < end; c++)
+                x[r * ld + c] = (ATTN__R)attn__load(attn__at(in, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype);
+    }
+}
+
 ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs,
                                           ptrdiff_t cs, size_t rows, size_t cols)
 {
     ATTN__R *x = (ATTN__R *)xv;
-    size_t r, c, c0, end;
+    size_t r;
     if (cs == 1) {
         for (r = 0; r < rows; r++)
             ATTN__NAME(load_row)(x + r * ld, (const char *)attn__at(in, dtype, (ptrdiff_t)r * rs), dtype, cols);
         return;
     }
-    for (c0 = 0; c0 < cols; c0 = end) { /* a few columns at a time: a transposed view is read along its rows */
-        end = attn__min(c0 + 8, cols);
-        if (dtype == ATTN__REAL) {
-            for (r = 0; r < rows; r++)
-                for (c = c0; c < end; c++)
-                    x[r * ld + c] = ((const ATTN__R *)in)[(ptrdiff_t)r * rs + (ptrdiff_t)c * cs];
-            continue;
-        }
-        for (r = 0; r < rows; r++)
-            for (c = c0; c < end; c++)
-                x[r * ld + c] = (ATTN__R)attn__load(attn__at(in, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype);
+    switch (dtype) {
+    case ATTN_F32: ATTN__NAME(load_strided)(x, ld, in, ATTN_F32, rs, cs, rows, cols); break;
+    case ATTN_F64: ATTN__NAME(load_strided)(x, ld, in, ATTN_F64, rs, cs, rows, cols); break;
+    case ATTN_F16: ATTN__NAME(load_strided)(x, ld, in, ATTN_F16, rs, cs, rows, cols); break;
+    case ATTN_BF16: ATTN__NAME(load_strided)(x, ld, in, ATTN_BF16, rs, cs, rows, cols); break;
+    default: ATTN__NAME(load_strided)(x, ld, in, ATTN_BOOL, rs, cs, rows, cols); break;
     }
 }
 
