@@ -1,4 +1,4 @@
-/* attn.h - v0.1.0 - attention for C and C++ in one header - MIT licence, at the end of this file
+/* attn.h - v0.2.0 - attention for C and C++ in one header - MIT licence, at the end of this file
 
    Attention lets each of Lq queries look at Lk keys and take home a mixture of their values:
 
@@ -6,24 +6,26 @@
        weights = softmax(scores)        Lq x Lk    each row positive, summing to 1
        out     = weights V              Lq x Dv    each row a weighted mean of the values
 
-   This header computes it step by step, one function for each line above and for the steps around them (matrix product,
-   the additive, general and cosine scores, splitting and joining heads), on matrices of any layout.
+   This header computes it in two ways. The steps: one function for each line above and for those around them (matrix
+   product, additive, general and cosine scores, splitting and joining heads), on matrices, to read and to learn from.
+   The engine: attn_sdpa, one call for all heads of a batch that never holds the scores, with every option, to use.
 
    CONTENTS: search for "==== " to walk through this file
        API: types                1. compiler, configuration, checked sizes    5. steps
-       API: views                2. views and dtypes                          (6 to 8: reserved)
-       API: steps                3. scalar math                               9. kernels
-                                 4. instruction sets and the kernel table
+       API: views                2. views and dtypes                          6. engine
+       API: steps                3. scalar math                               (7, 8: reserved)
+       API: engine               4. instruction sets, kernel table, threads   9. kernels
 
    WHAT IT DOES
        - float, double, IEEE half and bfloat16, mixed freely where that makes sense, rounded once when stored
        - any strides: transposed, sliced, padded, reversed, broadcast; nothing is copied to please the library
+       - grouped queries, causal rules, windows, lengths, masks, biases, ALiBi, softcap, sinks, score_mod, log-sum-exp,
+         weights and scores on demand, D and Dv of any size; exact, in memory that does not grow with the lengths
        - AVX2, AVX-512 or NEON at run time, with no compiler flag; plain C elsewhere
        - your threads, your allocator, your scratch memory, or none of them
        - every argument checked in every build; an error says what kind it is and has written nothing
    WHAT IT DOES NOT
-       - GPUs; dropout; paged caches; training
-       - this version has the steps, not yet one fused call over batch and heads
+       - GPUs; dropout; paged caches; packed sequences of varying length; 4-bit elements; training
        - it is tested with gcc, clang and tcc, on x86-64, AArch64, 32-bit Arm and s390x; MSVC is untested
 
    QUICK START: this is a whole program; cc app.c -lm
@@ -44,9 +46,17 @@
 
    Define ATTN_IMPLEMENTATION in exactly one source file of a program; the others just include attn.h.
 
+   With the engine, for q, k, v in float arrays [B][H][L][D]:
+
+       attn_opts opts = {0};
+       opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
+       status = attn_sdpa(attn_bhld(out, ATTN_F32, B, H, L, D), attn_bhld(q, ATTN_F32, B, H, L, D),
+                          attn_bhld(k, ATTN_F32, B, H, L, D), attn_bhld(v, ATTN_F32, B, H, L, D), &opts, NULL);
+
    OPTIONS: macros to define before the include
      for the whole program, the same in every file:
        ATTN_API              put before every function: storage class, visibility, dllexport       default: extern
+       ATTN_THREADS          adds attn_pool_new and attn_pool_free; link with -lpthread where libc needs it
      in the file with ATTN_IMPLEMENTATION:
        ATTN_STATIC           every function is static: a private copy for this file alone
        ATTN_HEADER           "name.h", if you renamed this file (gcc before 12, and other compilers, cannot tell)
@@ -63,6 +73,7 @@
        An attn_mat is a pointer, a type, two sizes and two strides. It owns nothing and is passed by value. Element
        (r, c) is data[r * row_stride + c * col_stride], in elements. attn_mat_of makes a packed one; attn_mat_t,
        attn_mat_rows and attn_mat_cols make others from it; or fill in the members. Data is aligned to its element type.
+       An attn_tensor has four sizes and strides: batch, heads, len, dim. attn_bhld and attn_blhd make packed ones.
        Absent (every member zero, `attn_mat m = {0}`) means "not given" or "not wanted", where the prototype allows it.
        A constructor that fails returns a bad view instead, which every function refuses: a failed slice is never
        mistaken for an absent argument.
@@ -71,15 +82,17 @@
        whose elements fall between one another.
 
    THREADS
-       The library starts none. It has no global state but the instruction sets found on first use, so every function
-       may be called from any thread at any time. To spread one large call over threads, give attn_matmul_ctx or
-       attn_softmax_ctx an attn_parallel that hands tasks to the pool you have.
+       The library starts none of its own accord. It has no global state but the instruction sets found on first use, so
+       every function may be called from any thread at any time. To spread one call over threads, give it an
+       attn_parallel that hands tasks to the threads you have, or the pool that ATTN_THREADS adds.
 
    MEMORY
        attn_mat_new allocates; so do attn_attention and the general, additive and cosine scores, for temporaries that
        they free.
        Larger matrix products take up to 512 KiB for each task, from ctx->scratch if that is given, else from
        ATTN_MALLOC; without either they use 16 KiB of stack and give the same bits, only slower.
+       attn_sdpa takes some tiles for each task (attn_sdpa_scratch says how much: 96 KiB at D = 64 with AVX-512) from
+       ctx->scratch, else from the stack if 16 KiB will do, else from ATTN_MALLOC.
 
    NUMERICS
        The compute type is double if the first input is F64 (then every matrix must be), otherwise float: 16-bit
@@ -91,15 +104,19 @@
        element's input (rounding that difference costs up to d ulp, nothing where it is exact); rows of random numbers
        stay below 8. Results below the smallest normal number are within that number. Rows sum to 1 within 4 ulp times
        the square root of their length. The vector exp by itself is within 2 ulp.
+       The engine makes the same products, keeps maximum, sum and output of a row in the compute type, and rescales them
+       as larger scores appear (online softmax); its error stays within twice that of the plain steps in the same type.
        Scores of 10000 are no different from scores of 0. A row with NaN or +infinity is NaN throughout; a row of
        -infinity (nothing to attend to) is zeros; one of no columns is nothing.
        -ffast-math keeps all of this, except that subnormal numbers may become zero.
 
    DETERMINISM
        On one CPU and instruction set the bits of a result depend on the inputs alone: not on threads, scratch, layout,
-       neighbouring rows, or on whether an optional output was asked for. Other instruction sets sum in another order.
+       neighbouring rows or batch items, or on whether an optional output was asked for. Other instruction sets sum in
+       another order.
 
    VERSIONS
+       0.2.0   the engine: attn_sdpa, attn_merge; ATTN_THREADS
        0.1.0   views, steps, kernels for AVX2, AVX-512 and NEON
 */
 #ifndef ATTN__PASS
@@ -110,10 +127,10 @@
 #include <stddef.h>
 
 #define ATTN_VERSION_MAJOR 0
-#define ATTN_VERSION_MINOR 1
+#define ATTN_VERSION_MINOR 2
 #define ATTN_VERSION_PATCH 0
 #define ATTN_VERSION (ATTN_VERSION_MAJOR * 10000 + ATTN_VERSION_MINOR * 100 + ATTN_VERSION_PATCH)
-#define ATTN_VERSION_STRING "0.1.0"
+#define ATTN_VERSION_STRING "0.2.0"
 
 #ifndef ATTN_API
 #if defined(ATTN_STATIC) && (defined(__GNUC__) || defined(__clang__))
@@ -1286,7 +1303,7 @@ static void attn__add(double *sum, double *lost, double part)
     *sum = total;
 }
 
-/* ==== 4. instruction sets and the kernel table ===================================================================
+/* ==== 4. instruction sets, kernel table, threads =================================================================
 
    Every pass of section 9 fills one table. A kernel works on a block, in the real type of its pass: packed rows of
    `float` or `double`, `ld` elements apart. load and store stand between that layout and the user's views. */
