@@ -2505,39 +2505,53 @@ static int attn__masked(const unsigned char *mask, ptrdiff_t stride, size_t n)
     return seen;
 }
 
-/* Do the rows of the block see any of keys k0 .. k0 + n - 1? If so, makes the tile ready for attn__score. Before
-   ATTN_STAGE_FINAL they see every valid key. */
+/* The part of keys k0 .. k0 + n - 1 that a row sees, counted from k0. Before ATTN_STAGE_FINAL: all valid ones. */
+static size_t attn__part(const attn__lane *lane, size_t k0, size_t n, attn_stage stage, size_t *end)
+{
+    size_t first = stage == ATTN_STAGE_FINAL ? lane->first : 0;
+    *end = stage == ATTN_STAGE_FINAL ? lane->end : lane->valid;
+    *end = attn__min(attn__max(*end, k0), k0 + n) - k0;
+    return attn__min(attn__max(first, k0) - k0, *end);
+}
+
+/* Do the rows of the block see any of keys k0 .. k0 + n - 1? If so, makes the tile ready for attn__score. */
 static int attn__look(attn__work *work, size_t k0, size_t n, attn_stage stage)
 {
     const attn__plan *plan = work->plan;
     attn_tensor mask = plan->opts.mask;
     attn__tile *tile = &work->tile;
-    size_t lane, h, i;
+    size_t lane, run, l, h, i, first, end;
     int by_range = 0, by_mask = 0;
-    for (lane = 0; lane < work->tile.lanes; lane++) {
-        size_t first = 0, end = 0;
-        if (lane < work->count) {
-            const attn__lane *l = &work->lanes[lane];
-            first = attn__min(attn__max(stage == ATTN_STAGE_FINAL ? l->first : 0, k0), k0 + n) - k0;
-            end = attn__min(attn__max(stage == ATTN_STAGE_FINAL ? l->end : l->valid, k0), k0 + n) - k0;
-            by_range |= (first < end ? ATTN__SHOWN : 0) | (first > 0 || end < n ? ATTN__HIDDEN : 0);
-            if (mask.data && stage == ATTN_STAGE_FINAL && first < end) {
-                attn__run_of(work, lane, &h, &i);
-                by_mask |= attn__masked((const unsigned char *)attn__tensor_at(mask, work->b, h, i, k0 + first),
-                                        mask.dim_stride, end - first);
-            }
+    for (lane = 0; lane < work->count; lane += run) {
+        run = attn__run_of(work, lane, &h, &i);
+        for (l = lane; l < lane + run; l++) {
+            first = attn__part(&work->lanes[l], k0, n, stage, &end);
+            by_range |= (first < end ? ATTN__SHOWN : 0) | (end - first < n ? ATTN__HIDDEN : 0);
+            if (mask.data && stage == ATTN_STAGE_FINAL && first < end)
+                by_mask |=
+                    attn__masked((const unsigned char *)attn__tensor_at(mask, work->b, h, i + l - lane, k0 + first),
+                                 mask.dim_stride, end - first);
         }
-        attn__set(plan, work->first, lane, (double)first);
-        attn__set(plan, work->end, lane, (double)end);
     }
     tile->keys = n;
-    tile->first = by_range & ATTN__HIDDEN ? work->first : NULL;
-    tile->end = by_range & ATTN__HIDDEN ? work->end : NULL;
-    tile->mask = by_mask & ATTN__HIDDEN ? work->mask : NULL;
+    tile->first = tile->end = tile->mask = NULL;
     if (!(by_range & ATTN__SHOWN) || by_mask == ATTN__HIDDEN)
         return 0;
-    if (tile->mask)
+    if (by_range & ATTN__HIDDEN) {
+        for (lane = 0; lane < tile->lanes; lane++) {
+            end = first = 0;
+            if (lane < work->count)
+                first = attn__part(&work->lanes[lane], k0, n, stage, &end);
+            attn__set(plan, work->first, lane, (double)first);
+            attn__set(plan, work->end, lane, (double)end);
+        }
+        tile->first = work->first;
+        tile->end = work->end;
+    }
+    if (by_mask & ATTN__HIDDEN) {
         attn__gather(work, work->mask, mask, k0, n);
+        tile->mask = work->mask;
+    }
     return 1;
 }
 
@@ -2547,9 +2561,8 @@ static void attn__modify(attn__work *work, size_t k0)
     const attn__plan *plan = work->plan;
     size_t lane, h, i, j, first, end;
     for (lane = 0; lane < work->count; lane++) {
-        first = attn__max(work->lanes[lane].first, k0) - k0;
-        end = attn__max(attn__min(work->lanes[lane].end, k0 + work->tile.keys), k0) - k0;
-        if (first >= end)
+        first = attn__part(&work->lanes[lane], k0, work->tile.keys, ATTN_STAGE_FINAL, &end);
+        if (first == end)
             continue;
         attn__run_of(work, lane, &h, &i);
         for (j = first; j < end; j++)
@@ -2642,8 +2655,8 @@ static const void *attn__values(attn__work *work, const attn__state *state, size
             for (lane = 0; lane < work->count; lane++)
                 if (!attn__was_hidden(work, j, lane)) {
                     size_t at = d * tile->lanes + lane;
-                    x *= attn__get(plan, tile->scores, j * tile->lanes + lane);
-                    attn__set(plan, state->out, at, attn__get(plan, state->out, at) + x);
+                    double weight = attn__get(plan, tile->scores, j * tile->lanes + lane);
+                    attn__set(plan, state->out, at, attn__get(plan, state->out, at) + weight * x);
                 }
         }
     return work->v;
@@ -2655,7 +2668,7 @@ static const void *attn__values(attn__work *work, const attn__state *state, size
 static void attn__take_up(attn__work *work, size_t index)
 {
     const attn__plan *plan = work->plan;
-    size_t lane, h, i;
+    size_t lane, l, n, h, i;
     work->b = index / plan->blocks / plan->k.heads;
     work->head = index / plan->blocks % plan->k.heads;
     work->row = index % plan->blocks * plan->lanes;
@@ -2663,15 +2676,17 @@ static void attn__take_up(attn__work *work, size_t index)
     work->tile.lanes = attn__blocks(work->count, plan->kern->lanes) * plan->kern->lanes;
     work->from = SIZE_MAX;
     work->to = 0;
-    for (lane = 0; lane < work->count; lane++) {
-        attn__lane *l = &work->lanes[lane];
-        attn__run_of(work, lane, &h, &i);
-        *l = attn__visible(plan, work->b, i);
-        if (plan->opts.alibi_slopes)
-            attn__set(plan, work->slope, lane, -(double)plan->opts.alibi_slopes[h]);
-        if (l->first < l->end) {
-            work->from = attn__min(work->from, l->first);
-            work->to = attn__max(work->to, l->end);
+    for (lane = 0; lane < work->count; lane += n) {
+        n = attn__run_of(work, lane, &h, &i);
+        for (l = lane; l < lane + n; l++) {
+            attn__lane see = attn__visible(plan, work->b, i + l - lane);
+            work->lanes[l] = see;
+            if (see.first < see.end) {
+                work->from = attn__min(work->from, see.first);
+                work->to = attn__max(work->to, see.end);
+            }
+            if (plan->opts.alibi_slopes)
+                attn__set(plan, work->slope, l, -(double)plan->opts.alibi_slopes[h]);
         }
     }
     for (; lane < work->tile.lanes && plan->opts.alibi_slopes; lane++) {
@@ -2784,15 +2799,14 @@ static void attn__finish(attn__work *work)
     const attn__plan *plan = work->plan;
     size_t lane, h, i;
     for (lane = 0; lane < work->tile.lanes; lane++) {
-        double sum = attn__get(plan, work->state.sum, lane), lse = attn__minus_infinity(), inverse = 0;
-        if (work->state.nan[lane]) {
-            lse = inverse = attn__nan();
-        } else if (sum > 0) {
-            lse = attn__get(plan, work->state.max, lane) + attn__log(sum);
-            inverse = 1 / sum;
-        }
-        attn__set(plan, work->inverse, lane, inverse);
+        double sum = attn__get(plan, work->state.sum, lane), lse = attn__minus_infinity();
+        int nan = work->state.nan[lane];
+        attn__set(plan, work->inverse, lane, nan ? attn__nan() : sum > 0 ? 1 / sum : 0);
         if (plan->opts.lse.data && lane < work->count) {
+            if (nan)
+                lse = attn__nan();
+            else if (sum > 0)
+                lse = attn__get(plan, work->state.max, lane) + attn__log(sum);
             attn__run_of(work, lane, &h, &i);
             attn__store(attn__tensor_at(plan->opts.lse, work->b, h, i, 0), plan->opts.lse.dtype, lse);
         }
@@ -3081,14 +3095,14 @@ static attn__fault attn__plan_sdpa(attn__plan *plan, attn_tensor out, attn_tenso
     o->bias = attn__broadcast(o->bias, B, H, Lq, Lk);
     o->scale = attn__scale(o->scale, q.dim);
     plan->kern = attn__ctx_kernels(ctx, attn__real(q.dtype));
-    if (fault.status == ATTN_OK && plan->kern)
+    if (plan->kern && attn__first(fault.status, ATTN_ERR_OVERFLOW) == ATTN_ERR_OVERFLOW) /* else shapes are not known */
         attn__demand(&fault, attn__lay_out(plan), ATTN_ERR_OVERFLOW, "q");
 
     cap_least = q.dtype == ATTN_F64 ? DBL_MIN : (double)FLT_MIN;
     attn__demand(&fault, (unsigned)o->causal <= ATTN_CAUSAL_OFFSET, ATTN_ERR_VALUE, "opts.causal");
     attn__demand(&fault, !o->window.on || (o->window.left >= -1 && o->window.right >= -1), ATTN_ERR_VALUE,
                  "opts.window");
-    if (attn__first(fault.status, ATTN_ERR_VALUE) == ATTN_ERR_VALUE) { /* else B may be anything */
+    if (attn__first(fault.status, ATTN_ERR_VALUE) == ATTN_ERR_VALUE) { /* else B is not known */
         attn__demand(&fault, attn__lengths_fit(o->q_lens, B, Lq), ATTN_ERR_VALUE, "opts.q_lens");
         attn__demand(&fault, attn__lengths_fit(o->kv_lens, B, Lk), ATTN_ERR_VALUE, "opts.kv_lens");
     }
