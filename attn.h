@@ -2992,6 +2992,20 @@ static int attn__can_broadcast(attn_tensor t, size_t B, size_t H, size_t Lq, siz
                                       (t.len == Lq || t.len == 1) && (t.dim == Lk || t.dim == 1));
 }
 
+typedef struct attn__arguments {
+    attn__view view[15];
+    const char *name[15];
+    size_t count;
+} attn__arguments;
+
+static void attn__argument(attn__arguments *args, const char *name, attn__view view)
+{
+    if ((view.role & ATTN__ABSENT) && (view.role & ATTN__OPTIONAL))
+        return;
+    args->view[args->count] = view;
+    args->name[args->count++] = name;
+}
+
 static attn__view attn__view_of_array(const void *data, size_t count, size_t size) /* an optional input, as bytes */
 {
     attn_mat m = ATTN__ZERO;
@@ -3028,25 +3042,11 @@ static int attn__lengths_fit(const size_t *lens, size_t B, size_t most)
 static attn__fault attn__plan_sdpa(attn__plan *plan, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
                                    const attn_opts *opts, const attn_ctx *ctx)
 {
-    static const char *const attn__names[] = {"out",
-                                              "q",
-                                              "k",
-                                              "v",
-                                              "opts.causal_offset",
-                                              "opts.mask",
-                                              "opts.q_lens",
-                                              "opts.kv_lens",
-                                              "opts.bias",
-                                              "opts.alibi_slopes",
-                                              "opts.sinks",
-                                              "opts.lse",
-                                              "opts.weights",
-                                              "opts.scores",
-                                              "ctx.scratch"};
-    attn__view views[15];
+    attn__arguments args;
     attn__fault fault;
     attn_opts *o = &plan->opts;
     size_t B = q.batch, H = q.heads, Lq = q.len, Lk = k.len, culprit;
+    int more = ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT;
     double cap_least;
     memset(plan, 0, sizeof *plan);
     if (opts)
@@ -3057,23 +3057,24 @@ static attn__fault attn__plan_sdpa(attn__plan *plan, attn_tensor out, attn_tenso
     plan->q = q;
     plan->k = k;
     plan->v = v;
-    views[0] = attn__view_of_tensor(out, ATTN__OUT);
-    views[1] = attn__view_of_tensor(q, ATTN__IN);
-    views[2] = attn__view_of_tensor(k, ATTN__IN);
-    views[3] = attn__view_of_tensor(v, ATTN__IN);
-    views[4] = attn__view_of_array(o->causal_offset, B, sizeof *o->causal_offset);
-    views[5] = attn__view_of_tensor(o->mask, ATTN__OPTIONAL | ATTN__BOOL);
-    views[6] = attn__view_of_array(o->q_lens, B, sizeof *o->q_lens);
-    views[7] = attn__view_of_array(o->kv_lens, B, sizeof *o->kv_lens);
-    views[8] = attn__view_of_tensor(o->bias, ATTN__OPTIONAL | ATTN__ANY_FLOAT);
-    views[9] = attn__view_of_array(o->alibi_slopes, H, sizeof *o->alibi_slopes);
-    views[10] = attn__view_of_array(o->sinks, H, sizeof *o->sinks);
-    views[11] = attn__view_of_tensor(o->lse, ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT);
-    views[12] = attn__view_of_tensor(o->weights, ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT);
-    views[13] = attn__view_of_tensor(o->scores, ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT);
-    views[14] = attn__view_of_scratch(ctx);
-    fault.status = attn__find_fault(views, 15, &culprit);
-    fault.argument = fault.status == ATTN_OK ? "" : attn__names[culprit];
+    args.count = 0;
+    attn__argument(&args, "out", attn__view_of_tensor(out, ATTN__OUT));
+    attn__argument(&args, "q", attn__view_of_tensor(q, ATTN__IN));
+    attn__argument(&args, "k", attn__view_of_tensor(k, ATTN__IN));
+    attn__argument(&args, "v", attn__view_of_tensor(v, ATTN__IN));
+    attn__argument(&args, "opts.causal_offset", attn__view_of_array(o->causal_offset, B, sizeof *o->causal_offset));
+    attn__argument(&args, "opts.mask", attn__view_of_tensor(o->mask, ATTN__OPTIONAL | ATTN__BOOL));
+    attn__argument(&args, "opts.q_lens", attn__view_of_array(o->q_lens, B, sizeof *o->q_lens));
+    attn__argument(&args, "opts.kv_lens", attn__view_of_array(o->kv_lens, B, sizeof *o->kv_lens));
+    attn__argument(&args, "opts.bias", attn__view_of_tensor(o->bias, ATTN__OPTIONAL | ATTN__ANY_FLOAT));
+    attn__argument(&args, "opts.alibi_slopes", attn__view_of_array(o->alibi_slopes, H, sizeof *o->alibi_slopes));
+    attn__argument(&args, "opts.sinks", attn__view_of_array(o->sinks, H, sizeof *o->sinks));
+    attn__argument(&args, "opts.lse", attn__view_of_tensor(o->lse, more));
+    attn__argument(&args, "opts.weights", attn__view_of_tensor(o->weights, more));
+    attn__argument(&args, "opts.scores", attn__view_of_tensor(o->scores, more));
+    attn__argument(&args, "ctx.scratch", attn__view_of_scratch(ctx));
+    fault.status = attn__find_fault(args.view, args.count, &culprit);
+    fault.argument = fault.status == ATTN_OK ? "" : args.name[culprit];
 
     attn__demand(&fault, o->causal != ATTN_CAUSAL_OFFSET || o->causal_offset, ATTN_ERR_NULL, "opts.causal_offset");
     attn__demand(&fault, !ctx || ctx->scratch || ctx->scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
