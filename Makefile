@@ -16,7 +16,7 @@ warnings  = -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 notebooks = $(patsubst examples/%.c,$B/%,$(wildcard examples/[0-9][0-9]_*.c))
 tests     = $(patsubst tests/%.c,$B/tests/%.o,$(wildcard tests/*.c))
 benches   = $(patsubst tests/bench/%.c,$B/%,$(wildcard tests/bench/bench_*.c))
-peers     = $B/peer_plain.o $B/peer_fast.o
+peers     = $B/peer_plain.o $B/peer_fast.o $B/peer_sdpa.o
 version   = $(shell sed -n 's/^.define ATTN_VERSION_STRING "\(.*\)"/\1/p' attn.h)
 
 .PHONY: all test bench install clean help FORCE
@@ -32,7 +32,7 @@ all: $(notebooks)                        ## build and run the notebooks; what yo
 test: $B/test $(notebooks)               ## test the library, its pictures, README and embedding
 	@CC='$(CC)' RUN='$(RUN)' B='$B' sh tests/config.sh program pictures output readme quick
 
-bench: $(benches)                        ## compare speed with this machine's peak and with OpenBLAS
+bench: $(benches)                        ## compare speed with this machine's peak and with peers; minutes
 	@for bench in $(benches); do $(RUN) $$bench || exit 1; done
 
 install:                                 ## install the header and its pkg-config file
@@ -51,7 +51,8 @@ help:                                    ## list the targets and variables
 
 # Notebooks and other examples: each is one file that compiles the implementation too.
 $B/%: examples/%.c $(wildcard examples/*.h) attn.h $B/flags
-	$(CC) $(CFLAGS) $(IMPL_CFLAGS) $(LDFLAGS) -o $@ $< -lm
+	$(CC) $(CFLAGS) $(IMPL_CFLAGS) $(LDFLAGS) -o $@ $< -lm $(libraries)
+$B/08_threads: libraries = -lpthread
 
 # The test program: tests/attn_impl.c is the implementation, the other files see its interface alone.
 $B/test: $(tests)
@@ -79,6 +80,9 @@ $B/bench_%: tests/bench/bench_%.c $(wildcard tests/bench/*.h) attn.h $(peers) $B
 $B/peer_%.o: tests/bench/peer.c tests/bench/peer.h $B/flags
 	$(CC) -std=c99 $(warnings) -O3 $(peer_$*) -DPEER=softmax_$* -c -o $@ $<
 peer_fast = -ffast-math
+
+$B/peer_sdpa.o: tests/bench/peer_sdpa.c tests/bench/peer.h $B/flags
+	$(CC) -std=c99 $(warnings) -O3 -ffast-math -c -o $@ $<
 
 # Changes only when a flag does: what was built with other flags is then built anew.
 $B/flags: export FLAGS = $(CC) $(CFLAGS) $(IMPL_CFLAGS) $(LDFLAGS)

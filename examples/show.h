@@ -6,6 +6,7 @@
        show_title("Softmax");                 a heading
        show_mat("weights", w);                name, shape, numbers; show_vec: one row or column as a 1-D array
        show_heatmap(dir, "w.svg", w, &map);   coloured cells in the terminal, and a picture file
+       show_heatmaps(dir, "ws.svg", title, w, maps, 6, 3);   six small ones in one file, three side by side
 
    Numbers look like print(array) in numpy 2: the shortest digits that read back as the same element of its own type,
    at most 8 after the point (show_precision), in columns, with exponents where the range asks for them, "..." beyond
@@ -645,17 +646,19 @@ static inline void show__svg_text(FILE *file, int x, int y, const char *anchor, 
 
 /* Where everything is in a picture. The widths of texts are guessed with room to spare: 9 a character, 11 in titles. */
 typedef struct show__layout {
-    int rows, cols, cell_width, cell_height, left, top, grid_width, grid_height, width, height;
+    int rows, cols, small, cell_width, cell_height, left, top, grid_width, grid_height, width, height;
 } show__layout;
 
-static inline show__layout show__layout_of(attn_mat m, const show_map *map, int widest)
+static inline show__layout show__layout_of(attn_mat m, const show_map *map, int widest, int small)
 {
     show__layout at;
-    int row_labels = show__widest(map->row_labels, m.rows), title = 48 + 11 * show__columns(map->title);
+    int row_labels = show__widest(map->row_labels, m.rows), title = 48 + (small ? 9 : 11) * show__columns(map->title);
+    int cell_text = 9 * show__max(widest, show__widest(map->col_labels, m.cols));
     at.rows = (int)m.rows;
     at.cols = (int)m.cols;
-    at.cell_width = show__max(76, 22 + 9 * show__max(widest, show__widest(map->col_labels, m.cols)));
-    at.cell_height = 46;
+    at.small = small;
+    at.cell_width = small ? show__max(30, 4 + cell_text) : show__max(76, 22 + cell_text);
+    at.cell_height = small ? 30 : 46;
     at.left = 24 + (map->row_name ? 26 : 0) + (map->row_labels ? 12 + 9 * row_labels : 0);
     at.top = 22 + (map->title ? 34 : 0) + (map->col_name ? 24 : 0) + (map->col_labels ? 26 : 0);
     at.grid_width = at.cols * at.cell_width;
@@ -673,7 +676,7 @@ static inline show__layout show__layout_of(attn_mat m, const show_map *map, int 
 static inline void show__svg_names(FILE *file, const show_map *map, const show__layout *at)
 {
     const char *grey = " font-size=\"13\" fill=\"#777\"";
-    const char *bold = " font-size=\"17\" font-weight=\"600\"";
+    const char *bold = at->small ? " font-weight=\"600\"" : " font-size=\"17\" font-weight=\"600\"";
     if (map->title)
         show__svg_text(file, at->width / 2, 36, "middle", bold, map->title);
     if (map->col_name) {
@@ -695,17 +698,22 @@ static inline void show__svg_names(FILE *file, const show_map *map, const show__
     }
 }
 
-/* A rectangle and a number for every element, with a white line around. */
+/* A rectangle and a number for every element, with a white line around; a small map leaves the cell of a NaN empty. */
 static inline void show__svg_cells(FILE *file, attn_mat m, const show_map *map, const show__layout *at)
 {
     for (int r = 0; r < at->rows; r++)
         for (int c = 0; c < at->cols; c++) {
             double value = attn_mat_get(m, (size_t)r, (size_t)c);
-            show__rgb fill = show__colour(map, value);
+            int empty = at->small && show__special(value) && show__special(value)[0] == 'n';
+            show__rgb fill = show__colour(map, value), empty_fill = {243, 243, 243};
+            if (empty)
+                fill = empty_fill;
             const char *ink = show__is_light(fill) ? " fill=\"#1a1a1a\"" : " fill=\"#fff\"";
             int x = at->left + c * at->cell_width, y = at->top + r * at->cell_height;
             fprintf(file, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"", x, y, at->cell_width, at->cell_height);
             fprintf(file, " fill=\"#%02x%02x%02x\" stroke=\"#fff\"/>\n", fill.r, fill.g, fill.b);
+            if (empty)
+                continue;
             show__svg_text(file, x + at->cell_width / 2, y + at->cell_height / 2 + 5, "middle", ink,
                            show__cell_of(value, map->digits).text);
         }
@@ -728,23 +736,35 @@ static inline void show__svg_bar(FILE *file, const show_map *map, const show__la
     fprintf(file, "</g>\n");
 }
 
-static inline void show__svg(FILE *file, attn_mat m, const show_map *map, int widest)
+/* The start of a picture, up to its white ground. */
+static inline void show__svg_open(FILE *file, int width, int height, const char *title, const char *description)
 {
-    show__layout at = show__layout_of(m, map, widest);
-    fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\"",
-            at.width, at.height, at.width, at.height);
+    fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\"", width,
+            height, width, height);
     fprintf(file, " role=\"img\" font-size=\"14\" fill=\"#333\"");
     fprintf(file,
             " font-family=\"system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif\">\n");
     fprintf(file, "<title>");
-    show__text(file, map->title ? map->title : "Heatmap", 1);
-    fprintf(file, "</title>\n<desc>%d x %d numbers, rounded to %d digits after the point</desc>\n", at.rows, at.cols,
-            map->digits);
-    fprintf(file, "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", at.width, at.height);
-    show__svg_names(file, map, &at);
-    show__svg_cells(file, m, map, &at);
+    show__text(file, title, 1);
+    fprintf(file, "</title>\n<desc>%s</desc>\n", description);
+    fprintf(file, "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", width, height);
+}
+
+static inline void show__svg_map(FILE *file, attn_mat m, const show_map *map, const show__layout *at)
+{
+    show__svg_names(file, map, at);
+    show__svg_cells(file, m, map, at);
     if (map->bar)
-        show__svg_bar(file, map, &at);
+        show__svg_bar(file, map, at);
+}
+
+static inline void show__svg(FILE *file, attn_mat m, const show_map *map, int widest)
+{
+    show__layout at = show__layout_of(m, map, widest, 0);
+    char text[96];
+    snprintf(text, sizeof text, "%d x %d numbers, rounded to %d digits after the point", at.rows, at.cols, map->digits);
+    show__svg_open(file, at.width, at.height, map->title ? map->title : "Heatmap", text);
+    show__svg_map(file, m, map, &at);
     fprintf(file, "</svg>\n");
 }
 
@@ -758,39 +778,118 @@ static inline void show__file_failed(const char *path, const char *part)
     exit(1);
 }
 
-/* Draws m in the terminal, and into the file directory/name. The file appears whole or, with a message and exit code 1,
-   not at all: it is written under another name first. */
+/* A picture file: it appears whole or, with a message and exit code 1, not at all, for it is written under another name
+   first. */
+typedef struct show__file {
+    char *path, *part;
+    FILE *out;
+} show__file;
+
+static inline show__file show__create(const char *directory, const char *name)
+{
+    size_t size = strlen(directory) + strlen(name) + 2;
+    show__file file = {(char *)malloc(size), (char *)malloc(size + 5), NULL};
+    if (!file.path || !file.part) {
+        fprintf(stderr, "%s: out of memory\n", name);
+        exit(1);
+    }
+    snprintf(file.path, size, "%s/%s", directory, name);
+    snprintf(file.part, size + 5, "%s.part", file.path);
+    file.out = fopen(file.part, "wb");
+    if (!file.out)
+        show__file_failed(file.path, NULL);
+    return file;
+}
+
+static inline void show__finish(show__file *file, const char *name)
+{
+    int failed = ferror(file->out);
+    if (fclose(file->out) != 0 || failed)
+        show__file_failed(file->path, file->part);
+#ifdef _WIN32
+    remove(file->path); /* rename does not replace here */
+#endif
+    if (rename(file->part, file->path) != 0)
+        show__file_failed(file->path, file->part);
+    printf("picture: %s\n", name);
+    free(file->part);
+    free(file->path);
+}
+
+static inline void show__require_map(const char *name, attn_mat m)
+{
+    show__require(name, m);
+    if (m.rows && m.cols && m.rows <= 1000 && m.cols <= 1000)
+        return;
+    fprintf(stderr, "%s: a heatmap has 1 to 1000 rows and columns\n", name);
+    exit(1);
+}
+
+/* Draws m in the terminal, and into the file directory/name. */
 static inline void show_heatmap(const char *directory, const char *name, attn_mat m, const show_map *options)
 {
     show_map map = *options;
-    size_t size = strlen(directory) + strlen(name) + 2;
-    char *path = (char *)malloc(size), *part = (char *)malloc(size + 5);
-    FILE *file;
-    int widest, failed;
-    show__require(name, m);
-    if (!path || !part || !m.rows || !m.cols || m.rows > 1000 || m.cols > 1000) {
-        fprintf(stderr, "%s: a heatmap has 1 to 1000 rows and columns\n", name);
-        exit(1);
-    }
+    show__file file;
+    int widest;
+    show__require_map(name, m);
     widest = show__measure(m, &map);
     show__blocks(m, &map, widest);
-    snprintf(path, size, "%s/%s", directory, name);
-    snprintf(part, size + 5, "%s.part", path);
-    file = fopen(part, "wb");
-    if (!file)
-        show__file_failed(path, NULL);
-    show__svg(file, m, &map, widest);
-    failed = ferror(file);
-    if (fclose(file) != 0 || failed)
-        show__file_failed(path, part);
-#ifdef _WIN32
-    remove(path); /* rename does not replace here */
-#endif
-    if (rename(part, path) != 0)
-        show__file_failed(path, part);
-    printf("picture: %s\n", name);
-    free(part);
-    free(path);
+    file = show__create(directory, name);
+    show__svg(file.out, m, &map, widest);
+    show__finish(&file, name);
+}
+
+/* The layout of a small map; settles its range of colours. */
+static inline show__layout show__small(attn_mat m, show_map *map)
+{
+    int widest = show__measure(m, map);
+    return show__layout_of(m, map, widest, 1);
+}
+
+/* The width of the widest of these maps, the height of the tallest. */
+static inline show__layout show__largest(const attn_mat *mats, const show_map *maps, size_t count)
+{
+    show__layout largest = {0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0};
+    for (size_t i = 0; i < count; i++) {
+        show_map map = maps[i];
+        show__layout at = show__small(mats[i], &map);
+        largest.width = show__max(largest.width, at.width);
+        largest.height = show__max(largest.height, at.height);
+    }
+    return largest;
+}
+
+/* Draws small heatmaps into one file under one title, `across` side by side; nothing in the terminal. */
+static inline void show_heatmaps(const char *directory, const char *name, const char *title, const attn_mat *mats,
+                                 const show_map *maps, size_t count, size_t across)
+{
+    const char *bold = " font-size=\"17\" font-weight=\"600\"";
+    int height = 64, top = 48, column, width;
+    char text[64];
+    show__file file;
+    for (size_t i = 0; i < count; i++)
+        show__require_map(name, mats[i]);
+    for (size_t i = 0; i < count; i += across)
+        height += show__largest(mats + i, maps + i, count - i < across ? count - i : across).height;
+    column = show__largest(mats, maps, count).width;
+    width = 24 + (int)across * column;
+
+    file = show__create(directory, name);
+    snprintf(text, sizeof text, "%d heatmaps", (int)count);
+    show__svg_open(file.out, width, height, title, text);
+    show__svg_text(file.out, width / 2, 36, "middle", bold, title);
+    for (size_t i = 0; i < count; i++) {
+        show_map map = maps[i];
+        show__layout at = show__small(mats[i], &map);
+        if (i > 0 && i % across == 0)
+            top += show__largest(mats + i - across, maps + i - across, across).height;
+        fprintf(file.out, "<g transform=\"translate(%d %d)\">\n",
+                12 + (int)(i % across) * column + (column - at.width) / 2, top);
+        show__svg_map(file.out, mats[i], &map, &at);
+        fprintf(file.out, "</g>\n");
+    }
+    fprintf(file.out, "</svg>\n");
+    show__finish(&file, name);
 }
 
 #endif /* SHOW_H */

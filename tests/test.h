@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ATTN_THREADS
 #include "attn.h"
 #include "test_malloc.h"
 
@@ -74,6 +75,26 @@ void test_cover(const char *function);
     X(steps_cosine_nan)                                                                                                \
     X(steps_attention)                                                                                                 \
     X(steps_pytorch)                                                                                                   \
+    X(golden_pytorch)                                                                                                  \
+    X(golden_flex)                                                                                                     \
+    X(golden_onnx)                                                                                                     \
+    X(golden_microsoft)                                                                                                \
+    X(sdpa_grid)                                                                                                       \
+    X(sdpa_contexts)                                                                                                   \
+    X(sdpa_batch)                                                                                                      \
+    X(sdpa_requests)                                                                                                   \
+    X(sdpa_layouts)                                                                                                    \
+    X(sdpa_interleaved)                                                                                                \
+    X(sdpa_truncation)                                                                                                 \
+    X(sdpa_permutation)                                                                                                \
+    X(sdpa_groups)                                                                                                     \
+    X(sdpa_merged)                                                                                                     \
+    X(sdpa_garbage)                                                                                                    \
+    X(sdpa_unseen)                                                                                                     \
+    X(sdpa_scratch)                                                                                                    \
+    X(sdpa_scratch_of_long)                                                                                            \
+    X(sdpa_memory)                                                                                                     \
+    X(sdpa_tiles)                                                                                                      \
     X(notebooks_printed)                                                                                               \
     X(notebooks_heads)
 
@@ -173,7 +194,8 @@ size_t test_contexts(attn_mat out, attn_status (*call)(attn_mat out, const attn_
 typedef struct test_memory {
     long calls, live, fail_at;
     int fail_all;
-} test_memory; /* fail_at: 1 = the next call */
+    size_t bytes, peak; /* held now, and the most so far */
+} test_memory;          /* fail_at: 1 = the next call */
 extern test_memory test_memory_state;
 
 /* ---- the steps as a table ---- */

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #endif
 
-#include "test.h"
+#include "sdpa.h"
 
 #include <errno.h>
 
@@ -14,7 +14,9 @@
 test_memory test_memory_state;
 
 typedef union header {
-    size_t magic;
+    struct {
+        size_t magic, size;
+    } is;
     real align;
     unsigned char bytes[32];
 } header;
@@ -32,8 +34,11 @@ void *test_malloc(size_t size)
     if ((h = malloc(sizeof *h + size)) == NULL)
         return NULL;
     memset(h + 1, 0xff, size);
-    h->magic = MAGIC;
+    h->is.magic = MAGIC;
+    h->is.size = size;
     t->live++;
+    t->bytes += size;
+    t->peak = t->bytes > t->peak ? t->bytes : t->peak;
     return h + 1;
 }
 
@@ -42,12 +47,13 @@ void test_free(void *p)
     header *h = p;
     if (!p)
         return;
-    if ((--h)->magic != MAGIC) {
+    if ((--h)->is.magic != MAGIC) {
         puts("ATTN_FREE of what ATTN_MALLOC did not give");
         abort();
     }
-    h->magic = 0;
+    h->is.magic = 0;
     test_memory_state.live--;
+    test_memory_state.bytes -= h->is.size;
     free(h);
 }
 
@@ -498,4 +504,154 @@ size_t test_contexts(attn_mat out, attn_status (*call)(attn_mat, const attn_mat 
     }
     free(memory);
     return most;
+}
+
+/* ---- tensors ---- */
+
+attn_tensor test_tensor(attn_dtype dtype, size_t B, size_t H, size_t L, size_t D, int layout)
+{
+    ptrdiff_t h = (ptrdiff_t)H, l = (ptrdiff_t)L, d = (ptrdiff_t)D, first = 0, last = 0;
+    ptrdiff_t size = (ptrdiff_t)test_size(dtype);
+    attn_tensor t = {NULL, dtype, B, H, L, D, h * l * d, l * d, d, 1};
+    switch (layout) {
+    case T_BLHD: t.head_stride = d, t.len_stride = h * d; break;
+    case T_QKV: t.batch_stride = 3 * l * h * d, t.len_stride = 3 * h * d, t.head_stride = d; break;
+    case T_SLICE: t.len_stride = d + 3, t.head_stride = (l + 5) * (d + 3), t.batch_stride = h * t.head_stride; break;
+    case T_STEP: t.dim_stride = 2, t.len_stride *= 2, t.head_stride *= 2, t.batch_stride *= 2; break;
+    case T_TURNED: t.len_stride = 1, t.dim_stride = l; break;
+    case T_FLIPPED: t.dim_stride = -1, t.len_stride *= -1, t.head_stride *= -1, t.batch_stride *= -1; break;
+    case T_BACKWARDS: t.len_stride *= -1; break;
+    case T_ONE_BATCH: t.batch_stride = 0; break;
+    case T_ONE_HEAD: t.head_stride = 0; break;
+    case T_ONE_ROW: t.len_stride = 0; break;
+    case T_ONE_COL: t.dim_stride = 0; break;
+    default: break;
+    }
+    if (B && H && L && D) {
+        ptrdiff_t ends[4] = {(ptrdiff_t)(B - 1) * t.batch_stride, (h - 1) * t.head_stride, (l - 1) * t.len_stride,
+                             (d - 1) * t.dim_stride};
+        for (int n = 0; n < 4; n++) {
+            first += ends[n] < 0 ? ends[n] : 0;
+            last += ends[n] > 0 ? ends[n] : 0;
+        }
+        last++;
+    }
+    if (layout != T_BHLD && layout != T_BLHD) /* off the allocator's alignment */
+        first--;
+    t.data = (char *)test_block((size_t)((last - first) * size)) - first * size;
+    return t;
+}
+
+void *test_tensor_at(attn_tensor t, size_t b, size_t h, size_t i, size_t d)
+{
+    return (char *)t.data + ((ptrdiff_t)b * t.batch_stride + (ptrdiff_t)h * t.head_stride +
+                             (ptrdiff_t)i * t.len_stride + (ptrdiff_t)d * t.dim_stride) *
+                                (ptrdiff_t)test_size(t.dtype);
+}
+
+real test_tensor_get(attn_tensor t, size_t b, size_t h, size_t i, size_t d)
+{
+    return test_load(test_tensor_at(t, b, h, i, d), t.dtype);
+}
+
+static size_t elements(attn_tensor t)
+{
+    return t.batch * t.heads * t.len * t.dim;
+}
+
+static void *nth(attn_tensor t, size_t n) /* elements in the order [B][H][L][D] */
+{
+    size_t row = n / t.dim, head = row / t.len;
+    return test_tensor_at(t, head / t.heads, head % t.heads, row % t.len, n % t.dim);
+}
+
+static void set(void *element, attn_dtype dtype, double value)
+{
+    attn_mat one = {NULL, dtype, 1, 1, 1, 1};
+    one.data = element;
+    (attn_mat_set)(one, 0, 0, value);
+}
+
+void test_tensor_set(attn_tensor t, size_t b, size_t h, size_t i, size_t d, double value)
+{
+    set(test_tensor_at(t, b, h, i, d), t.dtype, value);
+}
+
+void test_scatter(attn_tensor t, uint64_t seed)
+{
+    for (size_t n = 0; n < elements(t); n++) {
+        uint64_t z = seed += 0x9e3779b97f4a7c15u; /* splitmix64 */
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+        z = (z ^ (z >> 31)) >> 11;
+        set(nth(t, n), t.dtype, t.dtype == ATTN_BOOL ? (double)(z & 1) : (double)z / 4503599627370496.0 - 1);
+    }
+}
+
+attn_tensor test_random_tensor(attn_dtype dtype, size_t B, size_t H, size_t L, size_t D, int layout)
+{
+    attn_tensor t = test_tensor(dtype, B, H, L, D, layout);
+    test_scatter(t, test_random());
+    return t;
+}
+
+attn_tensor test_tensor_like(attn_tensor t, int layout)
+{
+    attn_tensor like = test_tensor(t.dtype, t.batch, t.heads, t.len, t.dim, layout);
+    for (size_t n = 0; n < elements(t); n++)
+        memcpy(nth(like, n), nth(t, n), test_size(t.dtype));
+    return like;
+}
+
+void test_fill_tensor(attn_tensor t, double value)
+{
+    for (size_t n = 0; n < elements(t); n++)
+        set(nth(t, n), t.dtype, value);
+}
+
+real *test_tensor_values(attn_tensor t)
+{
+    real *values = test_reals(elements(t));
+    for (size_t n = 0; n < elements(t); n++)
+        values[n] = test_load(nth(t, n), t.dtype);
+    return values;
+}
+
+int test_absent_tensor(attn_tensor t)
+{
+    return !t.data && !t.dtype && !t.batch && !t.heads && !t.len && !t.dim && !t.batch_stride && !t.head_stride &&
+           !t.len_stride && !t.dim_stride;
+}
+
+int test_same_tensor_bits(attn_tensor a, attn_tensor b)
+{
+    if (a.dtype != b.dtype || a.batch != b.batch || a.heads != b.heads || a.len != b.len || a.dim != b.dim)
+        return 0;
+    for (size_t n = 0; n < elements(a); n++)
+        if (memcmp(nth(a, n), nth(b, n), test_size(a.dtype)) != 0)
+            return 0;
+    return 1;
+}
+
+int test_wrote_only_tensors(const attn_tensor *outs, size_t count)
+{
+    size_t heads = 0;
+    attn_mat *mats;
+    int held;
+    for (size_t n = 0; n < count; n++)
+        heads += outs[n].batch * outs[n].heads;
+    mats = must(malloc((heads + 1) * sizeof *mats));
+    heads = 0;
+    for (size_t n = 0; n < count; n++) {
+        attn_tensor t = outs[n];
+        for (size_t b = 0; b < t.batch; b++)
+            for (size_t h = 0; h < t.heads; h++) {
+                attn_mat m = {NULL, t.dtype, t.len, t.dim, t.len_stride, t.dim_stride};
+                m.data = t.len && t.dim ? test_tensor_at(t, b, h, 0, 0) : NULL;
+                mats[heads++] = m;
+            }
+    }
+    held = test_wrote_only(mats, heads);
+    free(mats);
+    return held;
 }

@@ -5,13 +5,32 @@
 #ifndef BENCH_H
 #define BENCH_H
 
+#include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <pthread.h>
 #include "attn.h"
+
+/* ==== Bars ======================================================================================================== */
+
+static int bars, bars_met;
+
+/* Counts a bar. */
+static const char *verdict(int met)
+{
+    bars++;
+    bars_met += met;
+    return met ? "met" : "MISSED";
+}
+
+static const char *bar(double value, double least)
+{
+    static char text[32];
+    snprintf(text, sizeof text, "%.0f %%: %s", 100 * least, verdict(value >= least));
+    return text;
+}
 
 /* ==== Contestants ================================================================================================= */
 
@@ -162,34 +181,38 @@ static double peak_work(const peak *p)
 #endif
 }
 
-/* ==== Two threads ================================================================================================= */
+static const attn_isa ISAS[] = {ATTN_ISA_AVX512, ATTN_ISA_AVX2, ATTN_ISA_NEON};
+enum { ISA_COUNT = sizeof ISAS / sizeof ISAS[0] };
 
-typedef struct thread_task {
-    void (*task)(void *arg, size_t index);
-    void *arg;
-    size_t index;
-} thread_task;
+/* ==== OpenBLAS ==================================================================================================== */
 
-static void *thread_main(void *arg)
+typedef void (*sgemm_fn)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
+                         const float *b, int ldb, float beta, float *c, int ldc);
+typedef void (*dgemm_fn)(int order, int ta, int tb, int m, int n, int k, double alpha, const double *a, int lda,
+                         const double *b, int ldb, double beta, double *c, int ldc);
+typedef void (*sgemv_fn)(int order, int trans, int m, int n, float alpha, const float *a, int lda, const float *x,
+                         int incx, float beta, float *y, int incy);
+enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
+static sgemm_fn sgemm;
+static dgemm_fn dgemm;
+static sgemv_fn sgemv;
+
+static void load_openblas(void)
 {
-    const thread_task *t = (const thread_task *)arg;
-    t->task(t->arg, t->index);
-    return NULL;
-}
-
-/* An attn_parallel run for width 2: one thread more, for task 1. */
-static void run_on_two_threads(void *user, size_t count, void (*task)(void *arg, size_t index), void *arg)
-{
-    thread_task second = {task, arg, 1};
-    pthread_t thread;
-    int started = count > 1 && pthread_create(&thread, NULL, thread_main, &second) == 0;
-    (void)user;
-    if (count > 0)
-        task(arg, 0);
-    if (started)
-        pthread_join(thread, NULL);
-    else if (count > 1)
-        task(arg, 1);
+    void *library, *s, *d, *v;
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    /* OpenBLAS takes CPUs newer than itself for old ones: tell it about AVX-512, whatever the environment says. */
+    if (attn_isa_available(ATTN_ISA_AVX512))
+        setenv("OPENBLAS_CORETYPE", "SkylakeX", 1);
+    library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    s = library ? dlsym(library, "cblas_sgemm") : NULL;
+    d = library ? dlsym(library, "cblas_dgemm") : NULL;
+    v = library ? dlsym(library, "cblas_sgemv") : NULL;
+    memcpy(&sgemm, &s, sizeof s);
+    memcpy(&dgemm, &d, sizeof d);
+    memcpy(&sgemv, &v, sizeof v);
+    if (!s || !d || !v)
+        printf("OpenBLAS not found, skipped.\n");
 }
 
 /* ==== Data ======================================================================================================== */

@@ -6,50 +6,41 @@
 
    Bars for f32 at 512 x 512 x 512: 70 % of OpenBLAS with AVX-512, 70 % of the peak with AVX2 and with NEON. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <math.h>
+#include <pthread.h>
 #define ATTN_IMPLEMENTATION
 #include "attn.h"
 #include "bench.h"
 #include "peer.h"
 
-static const attn_isa ISAS[] = {ATTN_ISA_AVX512, ATTN_ISA_AVX2, ATTN_ISA_NEON};
-enum { ISA_COUNT = sizeof ISAS / sizeof ISAS[0] };
+/* ==== Two threads ================================================================================================= */
 
-static int bars, bars_met;
+typedef struct thread_task {
+    void (*task)(void *arg, size_t index);
+    void *arg;
+    size_t index;
+} thread_task;
 
-static const char *bar(double value, double least)
+static void *thread_main(void *arg)
 {
-    static char text[32];
-    bars++;
-    bars_met += value >= least;
-    snprintf(text, sizeof text, "%.0f %%: %s", 100 * least, value >= least ? "met" : "MISSED");
-    return text;
+    const thread_task *t = (const thread_task *)arg;
+    t->task(t->arg, t->index);
+    return NULL;
 }
 
-/* ==== OpenBLAS ==================================================================================================== */
-
-typedef void (*sgemm_fn)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a, int lda,
-                         const float *b, int ldb, float beta, float *c, int ldc);
-typedef void (*dgemm_fn)(int order, int ta, int tb, int m, int n, int k, double alpha, const double *a, int lda,
-                         const double *b, int ldb, double beta, double *c, int ldc);
-static sgemm_fn sgemm;
-static dgemm_fn dgemm;
-
-static void load_openblas(void)
+/* An attn_parallel run for width 2: one thread more, for task 1. */
+static void run_on_two_threads(void *user, size_t count, void (*task)(void *arg, size_t index), void *arg)
 {
-    void *library, *s, *d;
-    setenv("OPENBLAS_NUM_THREADS", "1", 1);
-    /* OpenBLAS takes CPUs newer than itself for old ones: tell it about AVX-512, whatever the environment says. */
-    if (attn_isa_available(ATTN_ISA_AVX512))
-        setenv("OPENBLAS_CORETYPE", "SkylakeX", 1);
-    library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
-    s = library ? dlsym(library, "cblas_sgemm") : NULL;
-    d = library ? dlsym(library, "cblas_dgemm") : NULL;
-    memcpy(&sgemm, &s, sizeof s);
-    memcpy(&dgemm, &d, sizeof d);
-    if (!s || !d)
-        printf("OpenBLAS not found, skipped.\n");
+    thread_task second = {task, arg, 1};
+    pthread_t thread;
+    int started = count > 1 && pthread_create(&thread, NULL, thread_main, &second) == 0;
+    (void)user;
+    if (count > 0)
+        task(arg, 0);
+    if (started)
+        pthread_join(thread, NULL);
+    else if (count > 1)
+        task(arg, 1);
 }
 
 /* ==== Matmul ====================================================================================================== */
@@ -71,7 +62,6 @@ static void run_matmul(void *arg)
 
 static void run_openblas(void *arg)
 {
-    enum { ROW_MAJOR = 101, NO_TRANS = 111, TRANS = 112 };
     matmul *m = (matmul *)arg;
     int rows = (int)m->a.rows, inner = (int)m->a.cols, cols = (int)m->b.cols;
     int trans = m->b_transposed ? TRANS : NO_TRANS, ldb = m->b_transposed ? inner : cols;

@@ -9,4 +9,9 @@
 void softmax_plain(float *out, const float *in, size_t rows, size_t cols, size_t vector_bytes);
 void softmax_fast(float *out, const float *in, size_t rows, size_t cols, size_t vector_bytes);
 
+/* For attention without fusion, in peer_sdpa.c: softmax of one row in place, and a sum that only reads, as fast as memory
+   gives. */
+void peer_softmax_in_place(float *x, size_t count, size_t vector_bytes);
+float peer_sum(const float *x, size_t count, size_t vector_bytes);
+
 #endif

@@ -1,0 +1,148 @@
+/* Who sees whom: each option of attn_sdpa that hides keys from queries, drawn as a map. Every query scores every key
+   alike, so that the keys it sees share its attention evenly, and the value of key j is the number j: the output is the
+   mean of the keys seen, and the log-sum-exp is the logarithm of their number.
+
+       cc 06_causal_and_windows.c -lm && ./a.out [directory for the picture] */
+#define ATTN_IMPLEMENTATION
+#include "../attn.h"
+#include "show.h"
+
+#define MAPS 12
+#define LONGEST 7
+#define SIZE 4
+
+static const char *const numbers[LONGEST] = {"0", "1", "2", "3", "4", "5", "6"};
+static float queries[LONGEST][SIZE]; /* zeros: every score is 0 */
+static float keys[LONGEST][SIZE], values[LONGEST];
+static float weights[MAPS][LONGEST * LONGEST];
+static attn_mat pictured[MAPS];
+static show_map maps[MAPS];
+static size_t count;
+
+/* Attention of the first Lq queries and Lk keys under these options: prints who sees whom, keeps the weights for the
+   picture. */
+static void look(const char *title, const char *name, size_t Lq, size_t Lk, attn_opts opts)
+{
+    float out[LONGEST], lse[LONGEST], scores[LONGEST * LONGEST];
+    attn_tensor q = attn_bhld(queries, ATTN_F32, 1, 1, Lq, SIZE), k = attn_bhld(keys, ATTN_F32, 1, 1, Lk, SIZE);
+    attn_tensor v = attn_bhld(values, ATTN_F32, 1, 1, Lk, 1);
+
+    opts.weights = attn_bhld(weights[count], ATTN_F32, 1, 1, Lq, Lk);
+    opts.scores = attn_bhld(scores, ATTN_F32, 1, 1, Lq, Lk);
+    opts.scores_stage = ATTN_STAGE_FINAL; /* hidden keys have -infinity */
+    opts.lse = attn_bhld(lse, ATTN_F32, 1, 1, Lq, 1);
+    SHOW_TRY(attn_sdpa(attn_bhld(out, ATTN_F32, 1, 1, Lq, 1), q, k, v, &opts, NULL));
+
+    show_title(title);
+    printf("     key ");
+    for (size_t j = 0; j < Lk; j++)
+        printf(" %s", numbers[j]);
+    printf("   sees   output       lse\n");
+    for (size_t i = 0; i < Lq; i++) {
+        int seen = 0;
+        printf("query %s  ", numbers[i]);
+        for (size_t j = 0; j < Lk; j++) {
+            int sees = scores[i * Lk + j] > -FLT_MAX;
+            printf(" %c", sees ? '#' : '.');
+            if (!sees)
+                weights[count][i * Lk + j] = NAN; /* was 0; now an empty cell of the picture */
+            seen += sees;
+        }
+        printf("  %5d  %7.4f  %8.4f\n", seen, (double)out[i], (double)lse[i]);
+    }
+
+    pictured[count] = attn_mat_of(weights[count], ATTN_F32, Lq, Lk);
+    maps[count] = show_map_of(name, SHOW_BLUE, 2);
+    maps[count].row_labels = maps[count].col_labels = numbers;
+    maps[count].high = 0.5;
+    count++;
+}
+
+int main(int argc, char **argv)
+{
+    const char *directory = show_directory(argc, argv), *texts = "AABB-CC";
+    const attn_opts none = {0};
+    attn_opts opts = none;
+    ptrdiff_t offset;
+    size_t valid_queries = 4, valid_keys = 5;
+    unsigned char same_text[LONGEST][LONGEST];
+    float distance[5][5];
+
+    for (int j = 0; j < LONGEST; j++)
+        values[j] = (float)j;
+    show_random(attn_mat_of(keys, ATTN_F32, LONGEST, SIZE), 6, -1, 1);
+
+    look("1. No option: every query sees every key", "no option", 6, 6, none);
+
+    /* ---- causal: no key after the query's own position ---- */
+    opts.causal = ATTN_CAUSAL_UPPER_LEFT;
+    look("2. Causal, upper left: query i sits at position i of the keys", "causal, upper left", 4, 7, opts);
+    opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
+    look("3. Causal, lower right: the last query sits at the last key, as when four new tokens follow three old ones",
+         "causal, lower right", 4, 7, opts);
+    look("4. The same with more queries than keys: the first three come before every key and see nobody",
+         "lower right, Lq > Lk", 7, 4, opts);
+
+    opts.causal = ATTN_CAUSAL_OFFSET;
+    opts.causal_offset = &offset; /* one for each item of the batch */
+    offset = 2;
+    look("5. Causal, offset 2: query i sits at position i + 2", "causal, offset 2", 4, 7, opts);
+    offset = -2;
+    look("6. Causal, offset -2: a row without keys gives zeros and log-sum-exp -infinity, never NaN",
+         "causal, offset -2", 6, 6, opts);
+
+    /* ---- windows: so many keys to the left and to the right of the query's position ---- */
+    opts = none;
+    opts.window.on = 1;
+    opts.window.left = 2;
+    opts.window.right = 1;
+    look("7. Window, left 2 and right 1: up to 2 + 1 + 1 keys, the query's own among them", "window, left 2, right 1",
+         7, 7, opts);
+    opts.window.right = -1;
+    opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
+    look("8. Window, left 2 and right unlimited, with causal lower right: a sliding window of 3",
+         "causal, window left 2", 5, 7, opts);
+    opts = none;
+    opts.window.on = 1;
+    opts.window.left = -1;
+    opts.window.right = 1;
+    opts.causal_offset = &offset;
+    offset = 3;
+    look("9. Window, left unlimited and right 1, around position i + 3, not causal", "offset 3, window right 1", 5, 7,
+         opts);
+
+    /* ---- lengths, mask, bias. A hidden key or value may hold anything: here NaN, which would spread if it were read - */
+    opts = none;
+    opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
+    opts.q_lens = &valid_queries;
+    opts.kv_lens = &valid_keys;
+    keys[5][0] = keys[6][0] = values[5] = values[6] = NAN;
+    look("10. Valid lengths, 4 of 6 queries and 5 of 7 keys, causal lower right: the last valid ones meet",
+         "4 of 6 and 5 of 7, causal", 6, 7, opts);
+    values[5] = 5;
+    values[6] = 6;
+    show_random(attn_mat_of(keys, ATTN_F32, LONGEST, SIZE), 6, -1, 1);
+
+    opts = none;
+    opts.causal = ATTN_CAUSAL_UPPER_LEFT;
+    opts.mask = attn_bhld(same_text, ATTN_BOOL, 1, 1, LONGEST, LONGEST);
+    for (int i = 0; i < LONGEST; i++)
+        for (int j = 0; j < LONGEST; j++)
+            same_text[i][j] = texts[i] == texts[j] && texts[i] != '-';
+    keys[4][0] = values[4] = NAN;
+    look("11. Mask and causal: three texts in one row, A A B B - C C, see only themselves; the padding sees nobody",
+         "causal, mask of three texts", 7, 7, opts);
+
+    opts = none;
+    opts.bias = attn_bhld(distance, ATTN_F32, 1, 1, 5, 5);
+    for (int i = 0; i < 5; i++)
+        for (int j = 0; j < 5; j++)
+            distance[i][j] = j == 4 ? -INFINITY : -0.5f * (float)abs(i - j);
+    look("12. Bias: near keys count for more; exactly -infinity hides key 4, NaN or not", "bias, -infinity for key 4",
+         5, 5, opts);
+
+    show_title("All of them: each weight, no number where the key is hidden");
+    show_heatmaps(directory, "06_who_sees_whom.svg", "Who sees whom: weights of queries (rows) over keys (columns)",
+                  pictured, maps, count, 3);
+    return show_done();
+}

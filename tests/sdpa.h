@@ -1,0 +1,75 @@
+/* What the tests of the engine share: tensors in every layout, and the reference that attn_sdpa is compared with. */
+#ifndef ATTN_TEST_SDPA_H
+#define ATTN_TEST_SDPA_H
+
+#include "test.h"
+
+/* ---- tensors: each in a guarded block of its own (test_block), so test_freeze and test_wrote_nothing see them ---- */
+enum test_tensor_layout {
+    T_BHLD,      /* packed */
+    T_BLHD,      /* packed, heads side by side */
+    T_QKV,       /* one third of an interleaved [B][L][3][H][D] */
+    T_SLICE,     /* the first L rows of a larger [B][H][L + 5][D + 3] */
+    T_STEP,      /* dim_stride 2 */
+    T_TURNED,    /* dim_stride L, len_stride 1 */
+    T_FLIPPED,   /* every stride negative */
+    T_BACKWARDS, /* len_stride negative */
+    T_ODD,       /* packed, but starting off the alignment of vectors */
+    T_OUT_LAYOUTS,
+    T_ONE_BATCH = T_OUT_LAYOUTS, /* for inputs alone: batch_stride 0, every item is the same */
+    T_ONE_HEAD,                  /* head_stride 0 */
+    T_ONE_ROW,                   /* len_stride 0 */
+    T_ONE_COL,                   /* dim_stride 0 */
+    T_LAYOUTS
+};
+
+attn_tensor test_tensor(attn_dtype dtype, size_t B, size_t H, size_t L, size_t D, int layout);
+attn_tensor test_random_tensor(attn_dtype dtype, size_t B, size_t H, size_t L, size_t D, int layout); /* -1 .. 1 */
+attn_tensor test_tensor_like(attn_tensor t, int layout); /* same dtype, shape and bits, another layout */
+void test_scatter(attn_tensor t, uint64_t seed);         /* -1 .. 1 (BOOL: 0 or 1), a function of the seed alone */
+void test_fill_tensor(attn_tensor t, double value);
+void *test_tensor_at(attn_tensor t, size_t b, size_t h, size_t i, size_t d);
+real test_tensor_get(attn_tensor t, size_t b, size_t h, size_t i, size_t d); /* decoded without the library */
+void test_tensor_set(attn_tensor t, size_t b, size_t h, size_t i, size_t d, double value);
+real *test_tensor_values(attn_tensor t); /* [B][H][L][D], in a block */
+int test_absent_tensor(attn_tensor t);
+int test_same_tensor_bits(attn_tensor a, attn_tensor b);            /* dtype, shape and every element's bits */
+int test_wrote_only_tensors(const attn_tensor *outs, size_t count); /* since test_freeze; absent ones are fine */
+
+/* ---- who sees whom ---- */
+
+/* i + o of DESIGN.md: where query i of item b stands among the keys; saturated. */
+ptrdiff_t sdpa_position(const attn_opts *opts, size_t Lq, size_t Lk, size_t b, size_t i);
+
+/* Whether query i of head h of item b sees key j, by lengths, causal rule, window, mask and a bias of -infinity. */
+int sdpa_sees(const attn_opts *opts, size_t Lq, size_t Lk, size_t b, size_t h, size_t i, size_t j);
+
+/* ---- the reference ----
+   All of attn_sdpa in dull loops, results packed [B][H][Lq][Dv], [B][H][Lq], [B][H][Lq][Lk], [B][H][Lq][Lk]; any of
+   them may be NULL. `scores` is of opts->scores_stage, whether or not opts->scores is given. EXACT: long double and
+   compensated sums; NAIVE32 and NAIVE64: the naive composition, every operation rounded. opts may be NULL. What no row
+   sees is not read, except that `scores` of the first two stages holds every valid pair.
+   score_mod is called for one score at a time, in the compute type; so with it EXACT rounds the score once.
+   EXACT raises test_size_of_sums to the largest sum of magnitudes that a score is made of. */
+void sdpa_reference(real *out, real *lse, real *weights, real *scores, attn_tensor q, attn_tensor k, attn_tensor v,
+                    const attn_opts *opts, test_mode mode);
+
+int sdpa_finite(real x); /* isfinite, and under valgrind too, which has no long double */
+
+extern size_t sdpa_pairs; /* pairs of a query and a key it sees that EXACT has met */
+
+/* |got - want| <= 2 worst + 4 ulp(want), plus half an ulp of a `got` narrower than the compute type; the same NaN and infinities. want and naive
+   are packed as above; worst is the largest |naive - want|, and at least `least`: where there are few numbers, the
+   naive way may have been lucky. Says the first element that is off. */
+int sdpa_close(attn_tensor got, const real *want, const real *naive, attn_dtype compute, real least);
+
+/* What two ways of computing a result of magnitude `size` may differ by when the scores are sums of test_size_of_sums:
+   half an ulp of the score, times `size`; for `least` above. */
+real sdpa_least(real size, attn_dtype compute);
+
+/* The largest |naive - want| and |got - want| that sdpa_close has met since these were zeroed. */
+extern real sdpa_worst_naive, sdpa_worst_got;
+
+extern long test_tiles; /* tiles that the engine has computed: counted by tests/attn_impl.c */
+
+#endif

@@ -1,0 +1,1106 @@
+/* Every status that the engine can return, for every argument that can cause it; the order of the checks; that a call
+   which fails has written nothing; and what attn_sdpa_explain says of it. A fault is something wrong done to one
+   argument of a call that was right. */
+#include "sdpa.h"
+
+#include <errno.h>
+
+/* In the order of the checks. */
+static const attn_status order[] = {ATTN_ERR_NULL,  ATTN_ERR_DTYPE, ATTN_ERR_SHAPE, ATTN_ERR_OVERFLOW,
+                                    ATTN_ERR_VALUE, ATTN_ERR_ALIAS, ATTN_ERR_NOMEM};
+
+static int rank(attn_status s)
+{
+    int r = 0;
+    while (order[r] != s)
+        r++;
+    return r;
+}
+
+/* ---- arguments ---- */
+
+/* Tensors first; and what they are called in explanations. */
+/* clang-format off */
+#define ARG_LIST(X)                                                                                                    \
+    X(OUT, "out") X(Q, "q") X(K, "k") X(V, "v") X(MASK, "opts.mask") X(BIAS, "opts.bias") X(LSE, "opts.lse")           \
+    X(WEIGHTS, "opts.weights") X(SCORES, "opts.scores")                                                                \
+    X(CAUSAL, "opts.causal") X(CAUSAL_OFFSET, "opts.causal_offset") X(WINDOW, "opts.window")                           \
+    X(Q_LENS, "opts.q_lens") X(KV_LENS, "opts.kv_lens") X(SCALE, "opts.scale") X(SOFTCAP, "opts.softcap")              \
+    X(STAGE, "opts.scores_stage") X(SCRATCH, "ctx.scratch") X(ISA, "ctx.isa")
+/* clang-format on */
+#define ARG(arg, name) arg,
+#define ARG_NAME(arg, name) name,
+
+enum arg { ARG_LIST(ARG) ARGS, TENSORS = CAUSAL };
+static const char *const arg_names[] = {ARG_LIST(ARG_NAME)};
+
+enum role { REQUIRED = 1, OUTPUT = 2, ANY_FLOAT = 4, TRUTH = 8, BROADCAST = 16 };
+
+static const int sdpa_roles[TENSORS] = {REQUIRED | OUTPUT,  REQUIRED,           REQUIRED,
+                                        REQUIRED,           TRUTH | BROADCAST,  ANY_FLOAT | BROADCAST,
+                                        OUTPUT | ANY_FLOAT, OUTPUT | ANY_FLOAT, OUTPUT | ANY_FLOAT};
+
+enum { MERGE_OUT, MERGE_LSE, MERGE_OUT_B, MERGE_LSE_B, MERGE_TENSORS };
+
+static const int merge_roles[MERGE_TENSORS] = {REQUIRED | OUTPUT, REQUIRED | OUTPUT | ANY_FLOAT, REQUIRED,
+                                               REQUIRED | ANY_FLOAT};
+
+/* ---- faults of a tensor ---- */
+
+/* By status: NULL, DTYPE, SHAPE, OVERFLOW, VALUE, ALIAS. ON_TOP + n: an output on top of tensor n. */
+/* clang-format off */
+#define TENSOR_FAULT_LIST(X)                                                                                           \
+    X(ABSENT) X(BAD) X(NULL_DATA)                                                                                      \
+    X(DTYPE_I8) X(DTYPE_BOOL) X(DTYPE_F32) X(DTYPE_F64) X(DTYPE_UNKNOWN) X(DTYPE_NEGATIVE)                             \
+    X(MORE_BATCH) X(MORE_HEADS) X(MORE_LEN) X(MORE_DIM) X(NO_BATCH) X(NO_HEADS) X(NO_LEN) X(NO_DIM)                    \
+    X(MAX_BATCH) X(MAX_HEADS) X(MAX_LEN) X(MAX_DIM)                                                                    \
+    X(STRIDE_MAX) X(STRIDE_MIN) X(STRIDE_BYTES)                                                                        \
+    X(MISALIGNED)                                                                                                      \
+    X(ZERO_STRIDE) X(CLOSE_STRIDES) X(ON_TOP)
+/* clang-format on */
+#define ENUMERATOR(name) name,
+#define NAME(name) #name,
+
+enum tensor_fault { TENSOR_FAULT_LIST(ENUMERATOR) TENSOR_FAULTS = ON_TOP + TENSORS };
+static const char *const tensor_fault_names[] = {TENSOR_FAULT_LIST(NAME)};
+
+static size_t *dim_of(attn_tensor *t, int d)
+{
+    return d == 0 ? &t->batch : d == 1 ? &t->heads : d == 2 ? &t->len : &t->dim;
+}
+
+static ptrdiff_t *stride_of(attn_tensor *t, int d)
+{
+    return d == 0 ? &t->batch_stride : d == 1 ? &t->head_stride : d == 2 ? &t->len_stride : &t->dim_stride;
+}
+
+static int is_full(attn_tensor t)
+{
+    return t.batch && t.heads && t.len && t.dim;
+}
+
+/* Does it to t, which has this role; `other` is the tensor of ON_TOP. The status to expect, or ATTN_OK where the fault
+   has no meaning. */
+static attn_status inflict_tensor(attn_tensor *t, int role, int fault, const attn_tensor *other)
+{
+    int full = is_full(*t), wide = 3; /* wide: a dimension with a stride that counts */
+    attn_tensor none = {0};
+    while (wide > 0 && *dim_of(t, wide) < 2)
+        wide--;
+    if (fault >= STRIDE_MAX && (!full || *dim_of(t, wide) < 2) && fault != MISALIGNED)
+        return ATTN_OK;
+    if (fault >= ZERO_STRIDE && !(role & OUTPUT))
+        return ATTN_OK;
+    switch (fault) {
+    case ABSENT: *t = none; return role & REQUIRED ? ATTN_ERR_NULL : ATTN_OK;
+    case BAD: *t = attn_tensor_slice(*t, t->len, 1); return ATTN_ERR_NULL;
+    case NULL_DATA: t->data = NULL; return full ? ATTN_ERR_NULL : ATTN_OK;
+    case DTYPE_I8: t->dtype = ATTN_I8; return ATTN_ERR_DTYPE;
+    case DTYPE_BOOL: t->dtype = ATTN_BOOL; return role & TRUTH ? ATTN_OK : ATTN_ERR_DTYPE;
+    case DTYPE_F32: t->dtype = ATTN_F32; return role & TRUTH ? ATTN_ERR_DTYPE : ATTN_OK;
+    case DTYPE_F64: t->dtype = ATTN_F64; return role & ANY_FLOAT ? ATTN_OK : ATTN_ERR_DTYPE;
+    case DTYPE_UNKNOWN: t->dtype = (attn_dtype)77; return ATTN_ERR_DTYPE;
+    case DTYPE_NEGATIVE: t->dtype = (attn_dtype)-1; return ATTN_ERR_DTYPE;
+    case MORE_BATCH:
+    case MORE_HEADS:
+    case MORE_LEN:
+    case MORE_DIM: {
+        size_t *n = dim_of(t, fault - MORE_BATCH);
+        *n += *n == 0 && role & BROADCAST ? 2 : 1;
+        return ATTN_ERR_SHAPE;
+    }
+    case NO_BATCH:
+    case NO_HEADS:
+    case NO_LEN:
+    case NO_DIM: {
+        size_t *n = dim_of(t, fault - NO_BATCH);
+        if (*n == 0)
+            return ATTN_OK;
+        *n = 0;
+        return ATTN_ERR_SHAPE;
+    }
+    case MAX_BATCH:
+    case MAX_HEADS:
+    case MAX_LEN:
+    case MAX_DIM: *dim_of(t, fault - MAX_BATCH) = SIZE_MAX; return ATTN_ERR_SHAPE;
+    case STRIDE_MAX: *stride_of(t, wide) = PTRDIFF_MAX; return ATTN_ERR_OVERFLOW;
+    case STRIDE_MIN: *stride_of(t, wide) = PTRDIFF_MIN; return ATTN_ERR_OVERFLOW;
+    case STRIDE_BYTES:
+        *stride_of(t, wide) = PTRDIFF_MAX / 2;
+        return test_size(t->dtype) > 1 || *dim_of(t, wide) > 3 ? ATTN_ERR_OVERFLOW : ATTN_OK;
+    case MISALIGNED: t->data = (char *)t->data + 1; return full && test_size(t->dtype) > 1 ? ATTN_ERR_VALUE : ATTN_OK;
+    case ZERO_STRIDE: *stride_of(t, wide) = 0; return ATTN_ERR_ALIAS;
+    case CLOSE_STRIDES:
+        t->batch_stride = t->head_stride = t->len_stride = t->dim_stride = 1;
+        return (t->batch > 1) + (t->heads > 1) + (t->len > 1) + (t->dim > 1) > 1 ? ATTN_ERR_ALIAS : ATTN_OK;
+    default: /* ON_TOP + n */
+        if (!other || !is_full(*other))
+            return ATTN_OK;
+        t->data = (char *)other->data + 8;
+        return ATTN_ERR_ALIAS;
+    }
+}
+
+/* ---- faults of a call ---- */
+
+#define CALL_FAULT_LIST(X)                                                                                             \
+    X(OFFSET_MISSING, CAUSAL_OFFSET, ATTN_ERR_NULL)                                                                    \
+    X(SCRATCH_MISSING, SCRATCH, ATTN_ERR_NULL)                                                                         \
+    X(CAUSAL_UNKNOWN, CAUSAL, ATTN_ERR_VALUE)                                                                          \
+    X(CAUSAL_NEGATIVE, CAUSAL, ATTN_ERR_VALUE)                                                                         \
+    X(WINDOW_LEFT, WINDOW, ATTN_ERR_VALUE)                                                                             \
+    X(WINDOW_RIGHT, WINDOW, ATTN_ERR_VALUE)                                                                            \
+    X(WINDOW_MIN, WINDOW, ATTN_ERR_VALUE)                                                                              \
+    X(Q_LENS_LONG, Q_LENS, ATTN_ERR_VALUE)                                                                             \
+    X(Q_LENS_MAX, Q_LENS, ATTN_ERR_VALUE)                                                                              \
+    X(KV_LENS_LONG, KV_LENS, ATTN_ERR_VALUE)                                                                           \
+    X(KV_LENS_MAX, KV_LENS, ATTN_ERR_VALUE)                                                                            \
+    X(SCALE_NAN, SCALE, ATTN_ERR_VALUE)                                                                                \
+    X(SCALE_INF, SCALE, ATTN_ERR_VALUE)                                                                                \
+    X(SCALE_MINUS_INF, SCALE, ATTN_ERR_VALUE)                                                                          \
+    X(SCALE_NO_FLOAT, SCALE, ATTN_ERR_VALUE)                                                                           \
+    X(SOFTCAP_NAN, SOFTCAP, ATTN_ERR_VALUE)                                                                            \
+    X(SOFTCAP_INF, SOFTCAP, ATTN_ERR_VALUE)                                                                            \
+    X(SOFTCAP_NEGATIVE, SOFTCAP, ATTN_ERR_VALUE)                                                                       \
+    X(STAGE_UNKNOWN, STAGE, ATTN_ERR_VALUE)                                                                            \
+    X(STAGE_NEGATIVE, STAGE, ATTN_ERR_VALUE)                                                                           \
+    X(ISA_LACKING, ISA, ATTN_ERR_VALUE)                                                                                \
+    X(ISA_UNKNOWN, ISA, ATTN_ERR_VALUE)                                                                                \
+    X(ISA_NEGATIVE, ISA, ATTN_ERR_VALUE)                                                                               \
+    X(SCRATCH_ON_OUT, SCRATCH, ATTN_ERR_ALIAS)                                                                         \
+    X(SCRATCH_ON_LSE, SCRATCH, ATTN_ERR_ALIAS)                                                                         \
+    X(SCRATCH_SHORT, SCRATCH, ATTN_ERR_NOMEM)                                                                          \
+    X(NO_MEMORY, SCRATCH, ATTN_ERR_NOMEM)
+#define CALL_ENUMERATOR(name, arg, want) name,
+#define CALL_FAULT(name, arg, want) {#name, arg, want},
+
+enum call_fault { CALL_FAULT_LIST(CALL_ENUMERATOR) CALL_FAULTS };
+static const struct {
+    const char *name;
+    int arg;
+    attn_status want;
+} call_faults[CALL_FAULTS] = {CALL_FAULT_LIST(CALL_FAULT)};
+
+typedef struct shape {
+    size_t B, H, Hkv, Lq, Lk, D, Dv;
+} shape;
+
+typedef struct call_state {
+    attn_tensor t[TENSORS];
+    attn_opts opts; /* its tensors are t's */
+    attn_ctx ctx;
+    int no_memory, allocates; /* the allocator fails; a right call uses it */
+    size_t needed;            /* bytes of scratch */
+    void *scratch;
+    size_t *long_q, *long_k, *max_lens; /* valid but for the last item */
+} call_state;
+
+static attn_tensor tensor(attn_dtype dtype, size_t B, size_t H, size_t L, size_t D)
+{
+    enum { ROOM = 64 }; /* for a tensor that is laid on top of this one */
+    return attn_bhld(test_block(B * H * L * D * test_size(dtype) + ROOM), dtype, B, H, L, D);
+}
+
+static attn_tensor filled(attn_dtype dtype, size_t B, size_t H, size_t L, size_t D)
+{
+    return test_random_tensor(dtype, B, H, L, D, T_BHLD);
+}
+
+static size_t size_of(attn_tensor t)
+{
+    return t.batch * t.heads * t.len * t.dim;
+}
+
+static attn_opts options_of(const call_state *s)
+{
+    attn_opts opts = s->opts;
+    opts.mask = s->t[MASK];
+    opts.bias = s->t[BIAS];
+    opts.lse = s->t[LSE];
+    opts.weights = s->t[WEIGHTS];
+    opts.scores = s->t[SCORES];
+    return opts;
+}
+
+/* ---- the three functions ---- */
+
+enum { SDPA, SIZE, EXPLAIN, FUNCTIONS };
+static const char *const function_names[] = {"attn_sdpa", "attn_sdpa_scratch", "attn_sdpa_explain"};
+
+enum { TEXT = 1024 };
+
+static attn_status make(int function, const call_state *s, char *text)
+{
+    attn_opts opts = options_of(s);
+    attn_status status;
+    size_t bytes = 987654321;
+    test_memory_state.fail_all = s->no_memory || function != SDPA; /* only attn_sdpa may allocate */
+    if (function == SDPA)
+        status = attn_sdpa(s->t[OUT], s->t[Q], s->t[K], s->t[V], &opts, &s->ctx);
+    else if (function == SIZE)
+        status = attn_sdpa_scratch(&bytes, s->t[OUT], s->t[Q], s->t[K], s->t[V], &opts, &s->ctx);
+    else
+        status = attn_sdpa_explain(text, TEXT, s->t[OUT], s->t[Q], s->t[K], s->t[V], &opts, &s->ctx);
+    test_memory_state.fail_all = 0;
+    if (function == SIZE)
+        CHECK((status == ATTN_OK) == (bytes != 987654321));
+    return status;
+}
+
+static size_t needed_by(const call_state *s)
+{
+    attn_opts opts = options_of(s);
+    size_t bytes = 0;
+    CHECK_STATUS(attn_sdpa_scratch(&bytes, s->t[OUT], s->t[Q], s->t[K], s->t[V], &opts, &s->ctx), ATTN_OK);
+    return bytes;
+}
+
+/* A call that is right, with every optional tensor, inputs of 0.25 and 1, and outputs of canaries. */
+static call_state good_call(shape n)
+{
+    call_state s = {0};
+    long calls;
+    size_t *lens = test_block(5 * (n.B + 1) * sizeof(size_t)), *kv_lens = lens + n.B + 1;
+    s.long_q = kv_lens + n.B + 1;
+    s.long_k = s.long_q + n.B + 1;
+    s.max_lens = s.long_k + n.B + 1;
+    for (size_t b = 0; b < n.B; b++) {
+        lens[b] = n.Lq;
+        kv_lens[b] = n.Lk;
+        s.long_q[b] = n.Lq + (b + 1 == n.B);
+        s.long_k[b] = n.Lk + (b + 1 == n.B);
+        s.max_lens[b] = b + 1 == n.B ? SIZE_MAX : 0;
+    }
+    s.opts.q_lens = lens;
+    s.opts.kv_lens = kv_lens;
+    s.t[OUT] = tensor(ATTN_F32, n.B, n.H, n.Lq, n.Dv);
+    s.t[Q] = tensor(ATTN_F32, n.B, n.H, n.Lq, n.D);
+    s.t[K] = tensor(ATTN_F32, n.B, n.Hkv, n.Lk, n.D);
+    s.t[V] = tensor(ATTN_F32, n.B, n.Hkv, n.Lk, n.Dv);
+    s.t[MASK] = tensor(ATTN_BOOL, n.B, n.H, n.Lq, n.Lk);
+    s.t[BIAS] = tensor(ATTN_F32, n.B, n.H, n.Lq, n.Lk);
+    s.t[LSE] = tensor(ATTN_F32, n.B, n.H, n.Lq, 1);
+    s.t[WEIGHTS] = tensor(ATTN_F32, n.B, n.H, n.Lq, n.Lk);
+    s.t[SCORES] = tensor(ATTN_F32, n.B, n.H, n.Lq, n.Lk);
+    for (int a = Q; a <= BIAS; a++)
+        test_fill_tensor(s.t[a], a == MASK ? 1 : 0.25);
+    s.needed = needed_by(&s);
+    s.scratch = test_block(s.needed + 1);
+    calls = test_memory_state.calls;
+    CHECK_STATUS(make(SDPA, &s, NULL), ATTN_OK);
+    s.allocates = test_memory_state.calls > calls;
+    for (int a = 0; a < TENSORS; a++)
+        if (sdpa_roles[a] & OUTPUT)
+            memset(s.t[a].data, 0xff, size_of(s.t[a]) * test_size(s.t[a].dtype));
+    return s;
+}
+
+enum { FAULTS = TENSORS * TENSOR_FAULTS + CALL_FAULTS };
+
+static int arg_of(int fault)
+{
+    return fault < TENSORS * TENSOR_FAULTS ? fault / TENSOR_FAULTS : call_faults[fault - TENSORS * TENSOR_FAULTS].arg;
+}
+
+static const char *tensor_fault_name(int kind)
+{
+    return tensor_fault_names[kind < ON_TOP ? kind : ON_TOP];
+}
+
+static const char *name_of(int fault)
+{
+    return fault < TENSORS * TENSOR_FAULTS ? tensor_fault_name(fault % TENSOR_FAULTS)
+                                           : call_faults[fault - TENSORS * TENSOR_FAULTS].name;
+}
+
+static int may_undo(int f, int g) /* one of these the other */
+{
+    int a = arg_of(f), b = arg_of(g), kind = f % TENSOR_FAULTS, other = g % TENSOR_FAULTS;
+    if (a == b || (a == CAUSAL && b == CAUSAL_OFFSET) || (a == CAUSAL_OFFSET && b == CAUSAL))
+        return 1;
+    return a < TENSORS && b < TENSORS &&
+           ((kind == other && kind >= MORE_BATCH && kind <= MAX_DIM) || (kind >= ON_TOP && other >= ON_TOP));
+}
+
+static unsigned set_of(int arg)
+{
+    return 1u << arg;
+}
+
+static attn_status inflict_call(call_state *s, const call_state *good, int fault)
+{
+    static const ptrdiff_t sides[] = {-2, -2, PTRDIFF_MIN};
+    int full = is_full(good->t[Q]) && is_full(good->t[K]), items = good->t[Q].batch > 0;
+    switch (fault) {
+    case OFFSET_MISSING: s->opts.causal = ATTN_CAUSAL_OFFSET; break;
+    case SCRATCH_MISSING: s->ctx.scratch = NULL, s->ctx.scratch_size = 100; break;
+    case CAUSAL_UNKNOWN: s->opts.causal = (attn_causal)4; break;
+    case CAUSAL_NEGATIVE: s->opts.causal = (attn_causal)-1; break;
+    case WINDOW_LEFT: s->opts.window.on = 1, s->opts.window.left = sides[0]; break;
+    case WINDOW_RIGHT:
+    case WINDOW_MIN: s->opts.window.on = 1, s->opts.window.right = sides[fault - WINDOW_LEFT]; break;
+    case Q_LENS_LONG: s->opts.q_lens = s->long_q; return items ? ATTN_ERR_VALUE : ATTN_OK;
+    case Q_LENS_MAX: s->opts.q_lens = s->max_lens; return items ? ATTN_ERR_VALUE : ATTN_OK;
+    case KV_LENS_LONG: s->opts.kv_lens = s->long_k; return items ? ATTN_ERR_VALUE : ATTN_OK;
+    case KV_LENS_MAX: s->opts.kv_lens = s->max_lens; return items ? ATTN_ERR_VALUE : ATTN_OK;
+    case SCALE_NAN: s->opts.scale = NAN; break;
+    case SCALE_INF: s->opts.scale = HUGE_VAL; break;
+    case SCALE_MINUS_INF: s->opts.scale = -HUGE_VAL; break;
+    case SCALE_NO_FLOAT: s->opts.scale = 1e300; break;
+    case SOFTCAP_NAN: s->opts.softcap = NAN; break;
+    case SOFTCAP_INF: s->opts.softcap = HUGE_VAL; break;
+    case SOFTCAP_NEGATIVE: s->opts.softcap = -1; break;
+    case STAGE_UNKNOWN: s->opts.scores_stage = (attn_stage)3; break;
+    case STAGE_NEGATIVE: s->opts.scores_stage = (attn_stage)-1; break;
+    case ISA_LACKING: s->ctx.isa = ATTN_ISA_WASM128; break; /* reserved */
+    case ISA_UNKNOWN: s->ctx.isa = (attn_isa)77; break;
+    case ISA_NEGATIVE: s->ctx.isa = (attn_isa)-1; break;
+    case SCRATCH_SHORT:
+        s->ctx.scratch = good->scratch;
+        s->ctx.scratch_size = good->needed - 1;
+        return full ? ATTN_ERR_NOMEM : ATTN_OK;
+    case NO_MEMORY: s->no_memory = 1; return good->allocates ? ATTN_ERR_NOMEM : ATTN_OK;
+    default: { /* scratch over a tensor */
+        attn_tensor t = good->t[fault == SCRATCH_ON_OUT ? OUT : LSE];
+        s->ctx.scratch = (char *)t.data + 1;
+        s->ctx.scratch_size = 8;
+        return is_full(t) ? ATTN_ERR_ALIAS : ATTN_OK;
+    }
+    }
+    return call_faults[fault].want;
+}
+
+/* Does it to the call; *names becomes the set of arguments of which an explanation may name one. */
+static attn_status inflict(call_state *s, const call_state *good, int fault, unsigned *names)
+{
+    int arg = arg_of(fault), kind = fault % TENSOR_FAULTS;
+    const attn_tensor *other = NULL;
+    *names = set_of(arg);
+    if (fault >= TENSORS * TENSOR_FAULTS) {
+        kind = fault - TENSORS * TENSOR_FAULTS;
+        if (kind == SCRATCH_ON_OUT || kind == SCRATCH_ON_LSE)
+            *names |= set_of(kind == SCRATCH_ON_OUT ? OUT : LSE);
+        return inflict_call(s, good, kind);
+    }
+    if (kind >= ON_TOP && kind - ON_TOP != arg) {
+        other = &good->t[kind - ON_TOP];
+        *names |= set_of(kind - ON_TOP);
+    }
+    if (arg == Q && (kind == DTYPE_F64 || (kind >= MORE_BATCH && kind <= MAX_DIM)))
+        *names |= set_of(OUT) | set_of(K) | set_of(V); /* the others fit q no longer */
+    if (arg == K && (kind == MORE_HEADS || kind == NO_HEADS || kind == MAX_HEADS))
+        *names |= set_of(Q) | set_of(V);
+    if (arg == K && (kind == MORE_LEN || kind == NO_LEN || kind == MAX_LEN))
+        *names |= set_of(V) | set_of(MASK);
+    if (arg == V && (kind == MORE_DIM || kind == NO_DIM || kind == MAX_DIM))
+        *names |= set_of(OUT);
+    return inflict_tensor(&s->t[arg], sdpa_roles[arg], kind, other);
+}
+
+/* The size of the scratch is asked before there is one; neither it nor an explanation allocates. */
+static int concerns(int function, int fault)
+{
+    int kind = fault - TENSORS * TENSOR_FAULTS;
+    return !(function == SIZE && arg_of(fault) == SCRATCH) && !(function == EXPLAIN && kind == NO_MEMORY);
+}
+
+static int is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+}
+
+/* Where a name stands in a text as a word of its own; NULL if it does not. */
+static const char *find_word(const char *text, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = text; (at = strstr(at, word)) != NULL; at++)
+        if ((at == text || !is_word(at[-1])) && !(is_word(at[length]) && at[length] != '.'))
+            return at;
+    return NULL;
+}
+
+static int names_one_of(const char *text, unsigned names)
+{
+    for (int a = 0; a < ARGS; a++)
+        if (names & set_of(a) && find_word(text, arg_names[a]))
+            return 1;
+    return 0;
+}
+
+static void check_failure(int function, const call_state *s, attn_status want, unsigned names)
+{
+    char text[TEXT];
+    memset(text, 'x', sizeof text);
+    CHECK_STATUS(make(function, s, text), want);
+    if (function != EXPLAIN)
+        return;
+    if (CHECK(memchr(text, 0, TEXT) != NULL) && names && !CHECK(names_one_of(text, names)))
+        printf("    it says: %s\n", text);
+}
+
+static const shape usual = {2, 4, 2, 3, 5, 4, 6};
+
+TEST(sdpa_status_single_faults)
+{
+    call_state good = good_call(usual);
+    test_freeze();
+    for (int function = 0; function < FUNCTIONS; function++)
+        for (int fault = 0; fault < FAULTS; fault++) {
+            call_state s = good;
+            unsigned names;
+            attn_status want = inflict(&s, &good, fault, &names);
+            if (want == ATTN_OK || !concerns(function, fault))
+                continue;
+            test_case("%s, %s: %s", function_names[function], arg_names[arg_of(fault)], name_of(fault));
+            check_failure(function, &s, want, names);
+            CHECK(test_wrote_nothing());
+        }
+    test_case("attn_sdpa, as it should be");
+    {
+        attn_tensor outs[] = {good.t[OUT], good.t[LSE], good.t[WEIGHTS], good.t[SCORES]};
+        CHECK_STATUS(make(SDPA, &good, NULL), ATTN_OK);
+        CHECK(test_wrote_only_tensors(outs, 4));
+        for (size_t n = 0; n < 4; n++)
+            for (size_t i = 0; i < size_of(outs[n]); i++)
+                CHECK(isfinite(((const float *)outs[n].data)[i]));
+    }
+}
+
+/* Two faults at once: the one that is checked first is the one that is reported, and of two of a kind the argument
+   that stands further left is named. */
+static void check_pairs(shape n, size_t one_in)
+{
+    call_state good = good_call(n);
+    test_freeze();
+    for (int f = 0; f < FAULTS; f++)
+        for (int g = f + 1; g < FAULTS; g++) {
+            call_state s = good;
+            unsigned names_f, names_g;
+            int left = arg_of(f), function;
+            attn_status first, second;
+            if (may_undo(f, g) || (one_in > 1 && test_below(one_in)))
+                continue;
+            if ((first = inflict(&s, &good, f, &names_f)) == ATTN_OK ||
+                (second = inflict(&s, &good, g, &names_g)) == ATTN_OK)
+                continue;
+            function = (int)test_below(FUNCTIONS);
+            if (!concerns(function, f) || !concerns(function, g))
+                continue;
+            test_case("%s, %s: %s; and %s: %s; B %zu H %zu Lq %zu Lk %zu", function_names[function], arg_names[left],
+                      name_of(f), arg_names[arg_of(g)], name_of(g), n.B, n.H, n.Lq, n.Lk);
+            if (rank(first) < rank(second))
+                check_failure(function, &s, first, names_f);
+            else if (rank(second) < rank(first))
+                check_failure(function, &s, second, names_g);
+            else if (left > V || first == ATTN_ERR_ALIAS || (names_f & (names_f - 1)) || (names_g & (names_g - 1)))
+                check_failure(function, &s, first, names_f | names_g);
+            else
+                check_failure(function, &s, first, names_f);
+            CHECK(test_wrote_nothing());
+        }
+    test_release();
+}
+
+TEST(sdpa_status_order)
+{
+    check_pairs(usual, test_quick ? 40 : 1);
+}
+
+/* Nothing to do is no reason to look away. */
+TEST(sdpa_status_empty_shapes)
+{
+    static const shape empty[] = {{0, 4, 2, 3, 5, 4, 6}, {2, 0, 0, 3, 5, 4, 6}, {2, 0, 2, 3, 5, 4, 6},
+                                  {2, 4, 2, 0, 5, 4, 6}, {2, 4, 2, 3, 0, 4, 6}, {2, 4, 2, 3, 5, 4, 0},
+                                  {0, 0, 0, 0, 0, 1, 0}};
+    for (size_t e = 0; e < sizeof empty / sizeof *empty; e++) {
+        call_state good = good_call(empty[e]);
+        attn_tensor outs[] = {good.t[OUT], good.t[LSE], good.t[WEIGHTS], good.t[SCORES]};
+        const float *out = outs[0].data, *lse = outs[1].data;
+        char text[TEXT];
+        test_freeze();
+        for (int fault = 0; fault < FAULTS; fault++)
+            for (int function = 0; function < FUNCTIONS; function++) {
+                call_state s = good;
+                unsigned names;
+                attn_status want = inflict(&s, &good, fault, &names);
+                if (want == ATTN_OK || !concerns(function, fault))
+                    continue;
+                test_case("%s, empty shape %zu, %s: %s", function_names[function], e, arg_names[arg_of(fault)],
+                          name_of(fault));
+                check_failure(function, &s, want, names);
+                CHECK(test_wrote_nothing());
+            }
+        test_case("empty shape %zu", e);
+        CHECK_STATUS(make(SIZE, &good, NULL), ATTN_OK);
+        CHECK_STATUS(make(EXPLAIN, &good, text), ATTN_OK);
+        CHECK(test_wrote_nothing());
+        CHECK_STATUS(make(SDPA, &good, NULL), ATTN_OK);
+        CHECK(test_wrote_only_tensors(outs, 4));
+        for (size_t i = 0; i < size_of(outs[0]); i++) /* only Lk = 0 leaves any: zeros */
+            CHECK(test_bits32(out[i]) == 0);
+        for (size_t i = 0; i < size_of(outs[1]); i++)
+            CHECK(empty[e].Lk ? isfinite(lse[i]) : lse[i] == -HUGE_VALF);
+        test_release();
+        check_pairs(empty[e], test_quick ? 200 : 8);
+    }
+}
+
+TEST(sdpa_status_pointers)
+{
+    attn_tensor q = filled(ATTN_F32, 1, 1, 2, 3), k = filled(ATTN_F32, 1, 1, 4, 3), v = filled(ATTN_F32, 1, 1, 4, 3),
+                out = tensor(ATTN_F32, 1, 1, 2, 3);
+    char text[8] = "abcdefg";
+    size_t bytes = 3;
+    attn_opts opts = {0};
+    static const ptrdiff_t offset[] = {1};
+    test_freeze();
+    CHECK_STATUS(attn_sdpa_scratch(NULL, out, q, k, v, NULL, NULL), ATTN_ERR_NULL);
+    CHECK_STATUS(attn_sdpa_explain(NULL, 8, out, q, k, v, NULL, NULL), ATTN_ERR_NULL);
+    test_case("before everything else");
+    CHECK_STATUS(attn_sdpa_scratch(NULL, q, q, k, out, &opts, NULL), ATTN_ERR_NULL);
+    CHECK_STATUS(attn_sdpa_explain(NULL, 8, q, q, k, out, &opts, NULL), ATTN_ERR_NULL);
+    test_case("no text is wanted");
+    CHECK_STATUS(attn_sdpa_explain(NULL, 0, out, q, k, v, NULL, NULL), ATTN_OK);
+    CHECK_STATUS(attn_sdpa_explain(text, 0, out, q, k, v, NULL, NULL), ATTN_OK);
+    CHECK_STATUS(attn_sdpa_explain(NULL, 0, out, q, k, q, NULL, NULL), ATTN_ERR_SHAPE);
+    CHECK(memcmp(text, "abcdefg", 8) == 0 && bytes == 3 && test_wrote_nothing());
+    test_case("a size, where ctx asks for none");
+    CHECK_STATUS(attn_sdpa_scratch(&bytes, out, q, k, v, NULL, NULL), ATTN_OK);
+    CHECK(bytes != 3);
+    test_case("causal_offset is there, or need not be");
+    opts.causal = ATTN_CAUSAL_OFFSET;
+    CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, NULL), ATTN_ERR_NULL);
+    opts.causal_offset = offset;
+    CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, NULL), ATTN_OK);
+    opts.causal = ATTN_CAUSAL_NONE;
+    CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, NULL), ATTN_OK);
+    opts.causal_offset = NULL;
+    CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, NULL), ATTN_OK);
+    CHECK_STATUS(attn_sdpa(out, q, k, v, NULL, NULL), ATTN_OK);
+    test_case("a window that is off is not looked at");
+    opts.window.left = opts.window.right = -77;
+    CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, NULL), ATTN_OK);
+    opts.window.on = 1;
+    CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, NULL), ATTN_ERR_VALUE);
+    opts.window.left = opts.window.right = -1;
+    CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, NULL), ATTN_OK);
+    opts.window.left = opts.window.right = PTRDIFF_MAX;
+    CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, NULL), ATTN_OK);
+}
+
+/* A slice that failed is no absent mask, and a mask of another shape is no broadcast. */
+TEST(sdpa_status_masks)
+{
+    static const size_t n[4] = {2, 4, 3, 5};
+    attn_tensor q = filled(ATTN_F32, 2, 4, 3, 2), k = filled(ATTN_F32, 2, 2, 5, 2), v = filled(ATTN_F32, 2, 2, 5, 2),
+                out = tensor(ATTN_F32, 2, 4, 3, 2), bytes = tensor(ATTN_BOOL, 1, 1, 10, 100);
+    attn_tensor numbers = filled(ATTN_F32, 1, 1, 10, 100);
+    attn_opts none = {0}, opts;
+    opts = none;
+    opts.mask = attn_tensor_slice(attn_bhld(bytes.data, ATTN_BOOL, 2, 4, 2, 5), 0, 3);
+    test_freeze();
+    test_case("a slice of rows that are not there");
+    CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, NULL), ATTN_ERR_NULL);
+    opts = none;
+    opts.bias = attn_tensor_slice(attn_bhld(numbers.data, ATTN_F32, 2, 4, 2, 5), 1, 2);
+    CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, NULL), ATTN_ERR_NULL);
+    test_case("a failed tensor of too many elements");
+    opts = none;
+    opts.mask = attn_bhld(bytes.data, ATTN_BOOL, 2, 4, SIZE_MAX / 4, 5);
+    CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, NULL), ATTN_ERR_NULL);
+    CHECK(test_wrote_nothing());
+    for (size_t c = 0; c < 4 * 4 * 4 * 4; c++) { /* each dimension: full, 1, one more, one less (2 - 1 = 1 is legal) */
+        size_t d[4], choice[4] = {c % 4, c / 4 % 4, c / 16 % 4, c / 64}, legal = 1;
+        for (size_t i = 0; i < 4; i++) {
+            d[i] = choice[i] == 1 ? 1 : n[i] + (choice[i] == 2) - (choice[i] == 3);
+            legal = legal && (d[i] == 1 || d[i] == n[i]);
+        }
+        test_case("mask and bias %zu x %zu x %zu x %zu", d[0], d[1], d[2], d[3]);
+        opts = none;
+        opts.mask = attn_bhld(bytes.data, ATTN_BOOL, d[0], d[1], d[2], d[3]);
+        CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, NULL), legal ? ATTN_OK : ATTN_ERR_SHAPE);
+        opts = none;
+        opts.bias = attn_bhld(numbers.data, ATTN_F32, d[0], d[1], d[2], d[3]);
+        CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, NULL), legal ? ATTN_OK : ATTN_ERR_SHAPE);
+        opts.lse = attn_bhld(bytes.data, ATTN_F32, d[0], d[1], d[2], 1);
+        opts.bias = none.bias;
+        CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, NULL),
+                     d[0] == n[0] && d[1] == n[1] && d[2] == n[2] ? ATTN_OK : ATTN_ERR_SHAPE);
+    }
+}
+
+TEST(sdpa_status_shapes)
+{
+    attn_tensor q = filled(ATTN_F32, 1, 6, 2, 3), k = filled(ATTN_F32, 1, 6, 2, 3), out = tensor(ATTN_F32, 1, 6, 2, 3);
+    attn_tensor no_dim = q;
+    float x = 1, y = 1;
+    no_dim.dim = 0;
+    test_case("a head of size 0");
+    CHECK_STATUS(attn_sdpa(out, no_dim, no_dim, k, NULL, NULL), ATTN_ERR_SHAPE);
+    no_dim.len = 0;
+    CHECK_STATUS(attn_sdpa(attn_tensor_slice(out, 0, 0), no_dim, no_dim, attn_tensor_slice(k, 0, 0), NULL, NULL),
+                 ATTN_ERR_SHAPE);
+    for (size_t Hkv = 0; Hkv <= 12; Hkv++) {
+        attn_tensor few = attn_tensor_of(k.data, ATTN_F32, 1, Hkv, 2, 3, 0, 0, 3, 1);
+        test_case("6 heads of queries on %zu of keys", Hkv);
+        CHECK_STATUS(attn_sdpa(out, q, few, few, NULL, NULL), Hkv && 6 % Hkv == 0 ? ATTN_OK : ATTN_ERR_SHAPE);
+    }
+    test_case("shapes that fit one another but no memory");
+    {
+        size_t huge = SIZE_MAX / 4;
+        attn_tensor all = attn_tensor_of(&x, ATTN_F32, 1, 1, huge, 1, 0, 0, 0, 0),
+                    one = attn_bhld(&x, ATTN_F32, 1, 1, 1, 1);
+        attn_tensor tall = {&y, ATTN_F32, 1, 1, huge, 1, 0, 0, 1, 0};
+        attn_opts opts = {0};
+        CHECK_STATUS(attn_sdpa(tall, all, one, one, NULL, NULL), ATTN_ERR_OVERFLOW);
+        opts.weights = tall;
+        opts.weights.dim = huge;
+        opts.weights.len_stride = PTRDIFF_MAX / 8;
+        opts.weights.dim_stride = 1;
+        CHECK_STATUS(attn_sdpa(tall, all, all, all, &opts, NULL), ATTN_ERR_OVERFLOW);
+        opts.weights.len = 1;
+        opts.weights.dim_stride = 4;
+        CHECK_STATUS(attn_sdpa(attn_bhld(&y, ATTN_F32, 1, 1, 1, 1), one, all, all, &opts, NULL), ATTN_ERR_OVERFLOW);
+        CHECK(y == 1);
+    }
+}
+
+TEST(sdpa_status_types)
+{
+    static const attn_dtype types[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    for (size_t n = 0; n < 256; n++) { /* every mix of the four */
+        attn_dtype t[4] = {types[n % 4], types[n / 4 % 4], types[n / 16 % 4], types[n / 64]};
+        int wide = (t[0] == ATTN_F64) + (t[1] == ATTN_F64) + (t[2] == ATTN_F64) + (t[3] == ATTN_F64);
+        attn_opts opts = {0};
+        attn_tensor out = tensor(t[0], 1, 2, 2, 3);
+        opts.bias = filled(types[(n + n / 4) % 4], 1, 2, 2, 4);
+        opts.lse = tensor(types[(n + n / 16) % 4], 1, 2, 2, 1);
+        opts.weights = tensor(types[(n + n / 64) % 4], 1, 2, 2, 4);
+        opts.scores = tensor(types[(n / 4 + n / 16) % 4], 1, 2, 2, 4);
+        test_case("out %s, q %s, k %s, v %s", test_dtype_name(t[0]), test_dtype_name(t[1]), test_dtype_name(t[2]),
+                  test_dtype_name(t[3]));
+        CHECK_STATUS(
+            attn_sdpa(out, filled(t[1], 1, 2, 2, 3), filled(t[2], 1, 1, 4, 3), filled(t[3], 1, 1, 4, 3), &opts, NULL),
+            wide == 0 || wide == 4 ? ATTN_OK : ATTN_ERR_DTYPE);
+        test_release();
+    }
+    for (int type = -1; type < 8; type++) {
+        attn_opts opts = {0};
+        opts.mask = tensor(ATTN_BOOL, 1, 2, 2, 4);
+        opts.mask.dtype = (attn_dtype)type;
+        test_case("a mask of dtype %d", type);
+        CHECK_STATUS(attn_sdpa(tensor(ATTN_F32, 1, 2, 2, 3), filled(ATTN_F32, 1, 2, 2, 3), filled(ATTN_F32, 1, 1, 4, 3),
+                               filled(ATTN_F32, 1, 1, 4, 3), &opts, NULL),
+                     type == ATTN_BOOL ? ATTN_OK : ATTN_ERR_DTYPE);
+    }
+}
+
+TEST(sdpa_status_values)
+{
+    attn_tensor q = filled(ATTN_F64, 1, 1, 2, 3), out = tensor(ATTN_F64, 1, 1, 2, 3);
+    attn_tensor small = filled(ATTN_F32, 1, 1, 2, 3), small_out = tensor(ATTN_F32, 1, 1, 2, 3);
+    static const double finite[] = {1, -1, 1e-300, -1e30, 1e30, 1e300};
+    attn_opts none = {0}, opts;
+    for (size_t n = 0; n < 6; n++) {
+        test_case("scale %g", finite[n]);
+        opts = none;
+        opts.scale = finite[n];
+        CHECK_STATUS(attn_sdpa(out, q, q, q, &opts, NULL), ATTN_OK);
+        CHECK_STATUS(attn_sdpa(small_out, small, small, small, &opts, NULL), n < 5 ? ATTN_OK : ATTN_ERR_VALUE);
+        test_case("softcap %g", finite[n]);
+        opts = none;
+        opts.softcap = finite[n];
+        CHECK_STATUS(attn_sdpa(out, q, q, q, &opts, NULL), finite[n] > 0 ? ATTN_OK : ATTN_ERR_VALUE);
+    }
+    for (int isa = -1; isa <= ATTN_ISA_WASM128 + 1; isa++) {
+        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, (attn_isa)isa};
+        int there = isa == ATTN_ISA_BEST || attn_isa_available((attn_isa)isa);
+        size_t bytes;
+        test_case("isa %d", isa);
+        CHECK_STATUS(attn_sdpa(out, q, q, q, NULL, &ctx), there ? ATTN_OK : ATTN_ERR_VALUE);
+        CHECK_STATUS(attn_sdpa_scratch(&bytes, out, q, q, q, NULL, &ctx), there ? ATTN_OK : ATTN_ERR_VALUE);
+        CHECK_STATUS(attn_sdpa_explain(NULL, 0, out, q, q, q, NULL, &ctx), there ? ATTN_OK : ATTN_ERR_VALUE);
+    }
+}
+
+/* ---- overlap ---- */
+
+TEST(sdpa_status_overlap)
+{
+    float *a = test_block(400 * sizeof *a);
+    attn_tensor q = attn_bhld(a, ATTN_F32, 1, 2, 3, 4), kv = attn_bhld(a + 100, ATTN_F32, 1, 2, 3, 4);
+    attn_opts none = {0}, opts = none;
+    for (size_t i = 0; i < 400; i++)
+        a[i] = (float)i / 400;
+    test_case("in place");
+    CHECK_STATUS(attn_sdpa(q, q, kv, kv, NULL, NULL), ATTN_ERR_ALIAS);
+    CHECK_STATUS(attn_sdpa(kv, q, kv, kv, NULL, NULL), ATTN_ERR_ALIAS);
+    CHECK_STATUS(attn_sdpa(kv, q, q, kv, NULL, NULL), ATTN_ERR_ALIAS);
+    CHECK_STATUS(attn_sdpa(kv, q, kv, q, NULL, NULL), ATTN_ERR_ALIAS);
+    test_case("side by side");
+    CHECK_STATUS(attn_sdpa(attn_bhld(a + 24, ATTN_F32, 1, 2, 3, 4), q, kv, kv, NULL, NULL), ATTN_OK);
+    CHECK_STATUS(attn_sdpa(attn_bhld(a + 23, ATTN_F32, 1, 2, 3, 4), q, kv, kv, NULL, NULL), ATTN_ERR_ALIAS);
+    CHECK_STATUS(attn_sdpa(attn_bhld(a + 76, ATTN_F32, 1, 2, 3, 4), q, kv, kv, NULL, NULL), ATTN_OK);
+    CHECK_STATUS(attn_sdpa(attn_bhld(a + 77, ATTN_F32, 1, 2, 3, 4), q, kv, kv, NULL, NULL), ATTN_ERR_ALIAS);
+    test_case("inputs on one another");
+    CHECK_STATUS(attn_sdpa(attn_bhld(a + 200, ATTN_F32, 1, 2, 3, 4), q, q, q, NULL, NULL), ATTN_OK);
+    test_case("q, k, v and out in one buffer [L][4][H][D]"); /* L 3, H 2, D 4 */
+    for (ptrdiff_t place = 0; place < 4; place++) {
+        attn_tensor t[4];
+        for (ptrdiff_t i = 0; i < 4; i++)
+            t[i] = attn_tensor_of(a + (place + i) % 4 * 8, ATTN_F32, 1, 2, 3, 4, 0, 4, 32, 1);
+        CHECK_STATUS(attn_sdpa(t[0], t[1], t[2], t[3], NULL, NULL), ATTN_OK);
+        CHECK_STATUS(attn_sdpa(t[0], t[1], t[2], t[0], NULL, NULL), ATTN_ERR_ALIAS);
+        t[0].data = (float *)t[0].data + (place == 3 ? -1 : 1);
+        CHECK_STATUS(attn_sdpa(t[0], t[1], t[2], t[3], NULL, NULL), ATTN_ERR_ALIAS);
+    }
+    test_case("outputs that slide over themselves");
+    CHECK_STATUS(attn_sdpa(attn_tensor_of(a + 200, ATTN_F32, 1, 2, 3, 4, 0, 4, 4, 1), q, kv, kv, NULL, NULL),
+                 ATTN_ERR_ALIAS);
+    CHECK_STATUS(attn_sdpa(attn_tensor_of(a + 200, ATTN_F32, 1, 2, 3, 4, 0, 3, 8, 1), q, kv, kv, NULL, NULL),
+                 ATTN_ERR_ALIAS);
+    CHECK_STATUS(attn_sdpa(attn_tensor_of(a + 200, ATTN_F32, 1, 2, 3, 4, 0, 4, 8, 1), q, kv, kv, NULL, NULL), ATTN_OK);
+    CHECK_STATUS(attn_sdpa(attn_tensor_of(a + 212, ATTN_F32, 1, 2, 3, 4, 77, 12, -4, 1), q, kv, kv, NULL, NULL),
+                 ATTN_OK);
+    test_case("outputs on one another");
+    opts.lse = attn_bhld(a + 223, ATTN_F32, 1, 2, 3, 1);
+    CHECK_STATUS(attn_sdpa(attn_bhld(a + 200, ATTN_F32, 1, 2, 3, 4), q, kv, kv, &opts, NULL), ATTN_ERR_ALIAS);
+    opts.lse = attn_bhld(a + 224, ATTN_F32, 1, 2, 3, 1);
+    CHECK_STATUS(attn_sdpa(attn_bhld(a + 200, ATTN_F32, 1, 2, 3, 4), q, kv, kv, &opts, NULL), ATTN_OK);
+    opts.weights = attn_bhld(a + 229, ATTN_F32, 1, 2, 3, 3);
+    CHECK_STATUS(attn_sdpa(attn_bhld(a + 200, ATTN_F32, 1, 2, 3, 4), q, kv, kv, &opts, NULL), ATTN_ERR_ALIAS);
+    opts.weights = attn_bhld(a + 230, ATTN_F32, 1, 2, 3, 3);
+    CHECK_STATUS(attn_sdpa(attn_bhld(a + 200, ATTN_F32, 1, 2, 3, 4), q, kv, kv, &opts, NULL), ATTN_OK);
+    opts.scores = opts.weights;
+    CHECK_STATUS(attn_sdpa(attn_bhld(a + 200, ATTN_F32, 1, 2, 3, 4), q, kv, kv, &opts, NULL), ATTN_ERR_ALIAS);
+    opts.scores.data = a + 248;
+    CHECK_STATUS(attn_sdpa(attn_bhld(a + 200, ATTN_F32, 1, 2, 3, 4), q, kv, kv, &opts, NULL), ATTN_OK);
+    test_case("lse beside out in one row"); /* [L][H][4 + 1] */
+    opts = none;
+    opts.lse = attn_tensor_of(a + 204, ATTN_F32, 1, 2, 3, 1, 0, 5, 10, 1);
+    CHECK_STATUS(attn_sdpa(attn_tensor_of(a + 200, ATTN_F32, 1, 2, 3, 4, 0, 5, 10, 1), q, kv, kv, &opts, NULL),
+                 ATTN_OK);
+    test_case("the bias in place of the scores");
+    opts = none;
+    opts.bias = opts.scores = attn_bhld(a + 300, ATTN_F32, 1, 2, 3, 3);
+    CHECK_STATUS(attn_sdpa(attn_bhld(a + 200, ATTN_F32, 1, 2, 3, 4), q, kv, kv, &opts, NULL), ATTN_ERR_ALIAS);
+}
+
+/* ---- memory ---- */
+
+static call_state large_call(attn_dtype dtype)
+{
+    call_state s = {0};
+    s.t[OUT] = tensor(dtype, 1, 4, 70, 33);
+    s.t[Q] = filled(dtype, 1, 4, 70, 40);
+    s.t[K] = filled(dtype, 1, 2, 150, 40);
+    s.t[V] = filled(dtype, 1, 2, 150, 33);
+    return s;
+}
+
+/* With exactly the bytes that attn_sdpa_scratch asks for, at any address, nothing is allocated and nothing beyond them
+   is touched; with one byte less the call fails. */
+TEST(sdpa_status_scratch)
+{
+    static const size_t widths[] = {0, 1, 2, 3, 5};
+    static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16};
+    FOR_EACH_ISA (isa)
+        for (size_t n = 0; n < 5 * 3; n++) {
+            call_state s = large_call(dtypes[n / 5]), fed;
+            size_t width = widths[n % 5], bytes;
+            test_runner runner;
+            attn_tensor want;
+            unsigned char *memory;
+            long calls;
+            attn_tensor outs[2];
+            s.ctx.isa = isa;
+            if (test_quick && n % 4 != 2)
+                continue;
+            test_case("%s, %s, width %zu", attn_isa_string(isa), test_dtype_name(dtypes[n / 5]), width);
+            CHECK_STATUS(make(SDPA, &s, NULL), ATTN_OK);
+            want = s.t[OUT];
+            s.t[OUT] = tensor(want.dtype, want.batch, want.heads, want.len, want.dim);
+            if (width)
+                s.ctx.parallel = test_serial_backwards(&runner, width);
+            bytes = needed_by(&s);
+            CHECK(bytes > 0 && bytes < 4 << 20);
+            memory = test_block(bytes + 2);
+            fed = s;
+            fed.ctx.scratch = memory + 1;
+            fed.ctx.scratch_size = bytes;
+            CHECK(needed_by(&fed) == bytes);
+            outs[0] = fed.t[OUT];
+            outs[1] = attn_bhld(memory + 1, ATTN_BOOL, 1, 1, 1, bytes);
+            calls = test_memory_state.calls;
+            test_freeze();
+            CHECK_STATUS(make(SDPA, &fed, NULL), ATTN_OK);
+            CHECK(test_memory_state.calls == calls);
+            CHECK(test_wrote_only_tensors(outs, 2));
+            CHECK(test_same_tensor_bits(fed.t[OUT], want));
+            for (size_t less = 1; less < bytes; less = less * 5 + 1) {
+                char text[TEXT];
+                fed.ctx.scratch_size = bytes - less;
+                test_freeze();
+                CHECK_STATUS(make(SDPA, &fed, NULL), ATTN_ERR_NOMEM);
+                CHECK_STATUS(make(EXPLAIN, &fed, text), ATTN_ERR_NOMEM);
+                CHECK(find_word(text, "ctx.scratch") != NULL);
+                CHECK_STATUS(make(SIZE, &fed, NULL), ATTN_OK);
+                CHECK(test_wrote_nothing() && test_memory_state.calls == calls);
+            }
+            test_release();
+        }
+}
+
+/* Every allocation fails once: the call says NOMEM and has written nothing, or did without and gives the same bits. */
+TEST(sdpa_status_no_memory)
+{
+    static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16};
+    FOR_EACH_ISA (isa)
+        for (size_t n = 0; n < 3; n++) {
+            call_state s = large_call(dtypes[n]);
+            attn_tensor out = s.t[OUT], want;
+            test_runner runner;
+            int spent = 0;
+            s.ctx.isa = isa;
+            s.ctx.parallel = test_serial_backwards(&runner, 1 + n);
+            test_case("%s, %s", attn_isa_string(isa), test_dtype_name(dtypes[n]));
+            CHECK_STATUS(make(SDPA, &s, NULL), ATTN_OK);
+            want = test_tensor_like(out, T_BHLD);
+            for (int nth = 1; !spent && nth < 100; nth++) {
+                long live = test_memory_state.live;
+                attn_status status;
+                test_fill_tensor(out, 99);
+                test_freeze();
+                test_memory_state.fail_at = nth;
+                status = make(SDPA, &s, NULL);
+                spent = test_memory_state.fail_at > 0;
+                test_memory_state.fail_at = 0;
+                test_case("%s, %s, allocation %d fails", attn_isa_string(isa), test_dtype_name(dtypes[n]), nth);
+                CHECK(status == ATTN_OK || status == ATTN_ERR_NOMEM);
+                CHECK(status == ATTN_OK ? test_same_tensor_bits(out, want) : test_wrote_nothing());
+                CHECK(test_memory_state.live == live);
+            }
+            CHECK(spent);
+            test_fill_tensor(out, 99);
+            test_freeze();
+            s.no_memory = 1;
+            CHECK_STATUS(make(SDPA, &s, NULL), ATTN_ERR_NOMEM);
+            CHECK(test_wrote_nothing());
+            test_release();
+        }
+}
+
+/* Memory comes last. */
+TEST(sdpa_status_no_memory_at_last)
+{
+    static const shape large = {1, 4, 2, 70, 150, 40, 33};
+    call_state good = good_call(large), s;
+    CHECK(good.allocates);
+    test_freeze();
+    for (int fault = 0; fault < FAULTS; fault++) {
+        unsigned names;
+        attn_status want;
+        s = good;
+        if ((want = inflict(&s, &good, fault, &names)) == ATTN_OK)
+            continue;
+        s.no_memory = 1;
+        test_case("%s: %s", arg_names[arg_of(fault)], name_of(fault));
+        check_failure(SDPA, &s, want, names);
+    }
+    CHECK(test_wrote_nothing());
+}
+
+/* The caller's errno is never changed, whatever libm and malloc do to it. */
+TEST(sdpa_status_errno)
+{
+    FOR_EACH_ISA (isa)
+        for (size_t n = 0; n < 2; n++) {
+            attn_dtype dtype = n ? ATTN_F64 : ATTN_F32;
+            call_state s = large_call(dtype);
+            char text[TEXT];
+            test_fill_tensor(s.t[K], 1e-3);
+            test_fill(attn_head(s.t[K], 0, 1), n ? 300 : 90); /* weights that are too small for a number */
+            s.ctx.isa = isa;
+            s.opts.softcap = 1e4;
+            s.opts.scale = -3;
+            s.t[LSE] = tensor(dtype, 1, 4, 70, 1);
+            s.t[WEIGHTS] = tensor(dtype, 1, 4, 70, 150);
+            test_case("%s, %s", attn_isa_string(isa), test_dtype_name(dtype));
+            errno = 7;
+            CHECK_STATUS(make(SDPA, &s, NULL), ATTN_OK);
+            CHECK(errno == 7);
+            CHECK_STATUS(make(SIZE, &s, NULL), ATTN_OK);
+            CHECK_STATUS(make(EXPLAIN, &s, text), ATTN_OK);
+            CHECK(errno == 7);
+            s.no_memory = 1;
+            CHECK_STATUS(make(SDPA, &s, NULL), ATTN_ERR_NOMEM);
+            CHECK(errno == 7);
+            CHECK_STATUS(attn_merge(s.t[OUT], s.t[LSE], filled(dtype, 1, 4, 70, 33), filled(dtype, 1, 4, 70, 1)),
+                         ATTN_OK);
+            CHECK(errno == 7);
+            test_release();
+        }
+}
+
+/* ---- explanations ---- */
+
+/* The text of `want` cut to every size: always ended, always the beginning of the whole, never a byte beyond. */
+static void check_cuts(const call_state *s, attn_status want)
+{
+    attn_opts opts = options_of(s);
+    char whole[TEXT], text[TEXT + 8];
+    memset(whole, 'x', sizeof whole);
+    CHECK_STATUS(make(EXPLAIN, s, whole), want);
+    if (!CHECK(memchr(whole, 0, TEXT) != NULL && strlen(whole) > 0))
+        return;
+    for (size_t size = 0; size <= strlen(whole) + 3; size++) {
+        size_t length = size && size <= strlen(whole) ? size - 1 : strlen(whole);
+        memset(text, 0x55, sizeof text);
+        CHECK_STATUS(attn_sdpa_explain(text, size, s->t[OUT], s->t[Q], s->t[K], s->t[V], &opts, &s->ctx), want);
+        CHECK(size == 0 || (memcmp(text, whole, length) == 0 && text[length] == 0));
+        for (size_t i = size; i < size + 8 && i < sizeof text; i++)
+            CHECK(text[i] == 0x55);
+    }
+}
+
+TEST(sdpa_explain_sizes)
+{
+    call_state s = good_call(usual), bad = s;
+    bad.t[BIAS].len = 7;
+    test_case("a call that succeeds");
+    check_cuts(&s, ATTN_OK);
+    test_case("a call that fails");
+    check_cuts(&bad, ATTN_ERR_SHAPE);
+    test_case("a call that lacks memory");
+    bad = s;
+    bad.ctx.scratch = s.scratch;
+    bad.ctx.scratch_size = s.needed - 1;
+    check_cuts(&bad, ATTN_ERR_NOMEM);
+}
+
+TEST(sdpa_explain_text)
+{
+    FOR_EACH_ISA (isa)
+        for (size_t width = 1; width < 4; width++) {
+            call_state s = large_call(ATTN_F32), other = s;
+            test_runner runner;
+            char text[TEXT], bytes[32];
+            const char *blocks;
+            size_t queries = 0, keys = 0, from = 0;
+            s.ctx.isa = isa;
+            s.ctx.parallel = test_serial_backwards(&runner, width);
+            test_case("%s, width %zu", attn_isa_string(isa), width);
+            test_freeze();
+            CHECK_STATUS(make(EXPLAIN, &s, text), ATTN_OK);
+            CHECK(test_wrote_nothing() && runner.calls == 0);
+            CHECK(find_word(text, attn_isa_string(isa)) != NULL);
+            blocks = strstr(text, "blocks of ");
+            CHECK(blocks && sscanf(blocks, "blocks of %zu queries x %zu keys", &queries, &keys) == 2);
+            CHECK(queries > 0 && keys > 0);
+            snprintf(bytes, sizeof bytes, "%zu", needed_by(&s));
+            CHECK(find_word(text, bytes) != NULL);
+            CHECK(strstr(text, "cop") == NULL); /* packed floats are read where they lie */
+            for (int a = K; a <= V; a++) {
+                for (int why = 0; why < 2; why++) {
+                    other = s;
+                    if (why == 0)
+                        other.t[a].dtype = ATTN_F16;
+                    else
+                        other.t[a] = attn_tensor_of(filled(ATTN_F32, 1, 2, 150, 80).data, ATTN_F32, 1, 2, 150,
+                                                    other.t[a].dim, 0, 150 * 80, 80, 2);
+                    test_case("%s, width %zu, %s %s", attn_isa_string(isa), width, arg_names[a],
+                              why ? "strided" : "of 16 bits");
+                    CHECK_STATUS(make(EXPLAIN, &other, text), ATTN_OK);
+                    CHECK(strstr(text, "cop") != NULL && find_word(text, arg_names[a]) != NULL);
+                    CHECK(strstr(text, why ? "stride" : "16-bit") != NULL);
+                }
+            }
+            test_release();
+            (void)from;
+        }
+}
+
+/* ---- attn_merge ---- */
+
+typedef struct merge_state {
+    attn_tensor t[MERGE_TENSORS];
+    attn_ctx ctx;
+} merge_state;
+
+static merge_state good_merge(size_t B, size_t H, size_t L, size_t Dv)
+{
+    merge_state s = {0};
+    s.t[MERGE_OUT] = filled(ATTN_F32, B, H, L, Dv);
+    s.t[MERGE_LSE] = filled(ATTN_F32, B, H, L, 1);
+    s.t[MERGE_OUT_B] = filled(ATTN_F32, B, H, L, Dv);
+    s.t[MERGE_LSE_B] = filled(ATTN_F32, B, H, L, 1);
+    return s;
+}
+
+enum { MERGE_FAULTS = MERGE_TENSORS * TENSOR_FAULTS + 3 }; /* and three of ctx.isa */
+
+static attn_status inflict_merge(merge_state *s, const merge_state *good, int fault)
+{
+    static const int isas[] = {ATTN_ISA_WASM128, 77, -1};
+    int arg = fault / TENSOR_FAULTS, kind = fault % TENSOR_FAULTS, over = kind - ON_TOP;
+    if (arg == MERGE_TENSORS) {
+        s->ctx.isa = (attn_isa)isas[kind];
+        return ATTN_ERR_VALUE;
+    }
+    return inflict_tensor(&s->t[arg], merge_roles[arg], kind,
+                          over >= 0 && over < MERGE_TENSORS && over != arg ? &good->t[over] : NULL);
+}
+
+static attn_status merge(const merge_state *s, int plain)
+{
+    if (plain)
+        return attn_merge(s->t[0], s->t[1], s->t[2], s->t[3]);
+    return attn_merge_ctx(s->t[0], s->t[1], s->t[2], s->t[3], &s->ctx);
+}
+
+TEST(merge_status)
+{
+    static const size_t shapes[][4] = {{2, 3, 4, 5}, {0, 3, 4, 5}, {2, 0, 4, 5}, {2, 3, 0, 5}, {2, 3, 4, 0}};
+    for (size_t n = 0; n < 5; n++) {
+        merge_state good = good_merge(shapes[n][0], shapes[n][1], shapes[n][2], shapes[n][3]);
+        attn_tensor outs[] = {good.t[MERGE_OUT], good.t[MERGE_LSE]};
+        test_freeze();
+        for (int f = 0; f < MERGE_FAULTS; f++)
+            for (int g = f; g < MERGE_FAULTS; g++) {
+                merge_state s = good;
+                attn_status first = inflict_merge(&s, &good, f), second = first;
+                if (f != g && (f / TENSOR_FAULTS == g / TENSOR_FAULTS || f % TENSOR_FAULTS == g % TENSOR_FAULTS))
+                    continue; /* one may undo the other */
+                if (test_quick && f != g && test_below(20))
+                    continue;
+                if (f != g)
+                    second = inflict_merge(&s, &good, g);
+                if (first == ATTN_OK || second == ATTN_OK)
+                    continue;
+                test_case("shape %zu, argument %d: %s; argument %d: %s", n, f / TENSOR_FAULTS,
+                          tensor_fault_name(f % TENSOR_FAULTS), g / TENSOR_FAULTS,
+                          tensor_fault_name(g % TENSOR_FAULTS));
+                CHECK_STATUS(merge(&s, s.ctx.isa == ATTN_ISA_BEST && (f + g) % 2),
+                             rank(first) < rank(second) ? first : second);
+                CHECK(test_wrote_nothing());
+            }
+        test_case("shape %zu, as it should be", n);
+        CHECK_STATUS(merge(&good, n % 2), ATTN_OK);
+        CHECK(test_wrote_only_tensors(outs, 2));
+        test_release();
+    }
+}
+
+TEST(merge_status_types)
+{
+    static const attn_dtype types[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    for (size_t n = 0; n < 256; n++) {
+        attn_dtype t[4] = {types[n % 4], types[n / 4 % 4], types[n / 16 % 4], types[n / 64]};
+        test_case("%s, lse %s, with %s, lse %s", test_dtype_name(t[0]), test_dtype_name(t[1]), test_dtype_name(t[2]),
+                  test_dtype_name(t[3]));
+        CHECK_STATUS(attn_merge(filled(t[0], 1, 2, 3, 4), filled(t[1], 1, 2, 3, 1), filled(t[2], 1, 2, 3, 4),
+                                filled(t[3], 1, 2, 3, 1)),
+                     (t[0] == ATTN_F64) == (t[2] == ATTN_F64) ? ATTN_OK : ATTN_ERR_DTYPE);
+        test_release();
+    }
+}
