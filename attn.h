@@ -3942,21 +3942,33 @@ ATTN__TARGET static void ATTN__NAME(scale)(void *xv, size_t rows, size_t cols, c
             ATTN__STORE(x + c, ATTN__MUL(ATTN__LOAD(x + c), ATTN__LOAD((const ATTN__R *)factor + c)));
 }
 
+static ATTN__R ATTN__NAME(softcap_one)(ATTN__R s, double cap)
+{
+    return (ATTN__R)(cap * attn__tanh(attn__divide((double)s, cap)));
+}
+
 ATTN__TARGET static void ATTN__NAME(softcap)(void *sv, size_t n, double cap)
 {
     ATTN__R *s = (ATTN__R *)sv;
-    size_t i, j;
-    for (i = 0; i < n; i += ATTN__W) {
+    size_t i;
 #if ATTN__W > 1
-        ATTN__V v = ATTN__LOAD(s + i), caps = ATTN__SET1((ATTN__R)cap);
-        if (!ATTN__SPECIAL(v)) {
-            ATTN__STORE(s + i, ATTN__MUL(caps, ATTN__NAME(tanh)(ATTN__DIV(v, caps))));
+    ATTN__V caps = ATTN__SET1((ATTN__R)cap);
+    for (i = 0; i < n; i += ATTN__W) {
+        ATTN__R lanes[ATTN__W];
+        ATTN__V v = ATTN__LOAD(s + i);
+        size_t j;
+        ATTN__STORE(s + i, ATTN__MUL(caps, ATTN__NAME(tanh)(ATTN__DIV(v, caps))));
+        if (!ATTN__SPECIAL(v))
             continue;
-        }
-#endif
-        for (j = 0; j < ATTN__W; j++)
-            s[i + j] = (ATTN__R)(cap * attn__tanh(attn__divide((double)s[i + j], cap)));
+        ATTN__STORE(lanes, v);
+        for (j = 0; j < ATTN__W; j++) /* only its own lane: the bits of the others do not change */
+            if (ATTN__NAME(is_special)(lanes[j]))
+                s[i + j] = ATTN__NAME(softcap_one)(lanes[j], cap);
     }
+#else
+    for (i = 0; i < n; i++)
+        s[i] = ATTN__NAME(softcap_one)(s[i], cap);
+#endif
 }
 
 ATTN__TARGET static void ATTN__NAME(bias)(const attn__tile *t)
