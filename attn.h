@@ -406,7 +406,8 @@ ATTN_API attn_status attn_sdpa_scratch(size_t *bytes, attn_tensor out, attn_tens
                                        const attn_opts *opts, const attn_ctx *ctx);
 
 /* Writes to text[size] how this call would run: instruction set, tiles, tasks, scratch, and what is copied and why. For
-   a call that would fail: the same status, and the name of the argument. Cut to size, always terminated if size > 0. */
+   a call that would fail: the same status, and the name of the argument (ATTN_ERR_ALIAS: and of the one that it meets).
+   Cut to size, always terminated if size > 0. */
 ATTN_API attn_status attn_sdpa_explain(char *text, size_t size, attn_tensor out, attn_tensor q, attn_tensor k,
                                        attn_tensor v, const attn_opts *opts, const attn_ctx *ctx);
 
@@ -1077,18 +1078,19 @@ static int attn__overlaps(const attn__view *out, const attn__view *other)
 }
 
 /* Every check that needs no more than the views themselves, in the documented order. The compute type is F64 if the
-   first input is F64. *culprit: the view that is at fault. */
-static attn_status attn__find_fault(attn__view *v, size_t count, size_t *culprit)
+   first input is F64. culprit: the view that is at fault, and
+   for ALIAS the one that it overlaps. */
+static attn_status attn__find_fault(attn__view *v, size_t count, size_t culprit[2])
 {
     size_t i, j;
     int wide;
     for (i = 0; i + 1 < count && (v[i].role & ATTN__OUT); i++)
         continue;
     wide = v[i].dtype == ATTN_F64;
-    for (*culprit = 0; (i = *culprit) < count; ++*culprit)
+    for (culprit[0] = 0; (i = culprit[0]) < count; culprit[0]++)
         if (v[i].role & ATTN__ABSENT ? !(v[i].role & ATTN__OPTIONAL) : !v[i].data && !attn__is_empty(&v[i]))
             return ATTN_ERR_NULL;
-    for (*culprit = 0; (i = *culprit) < count; ++*culprit) {
+    for (culprit[0] = 0; (i = culprit[0]) < count; culprit[0]++) {
         int known = attn__is_float(v[i].dtype);
         if (v[i].role & ATTN__BOOL)
             known = v[i].dtype == ATTN_BOOL;
@@ -1099,18 +1101,20 @@ static attn_status attn__find_fault(attn__view *v, size_t count, size_t *culprit
         if (!known && !(v[i].role & ATTN__ABSENT))
             return ATTN_ERR_DTYPE;
     }
-    for (*culprit = 0; (i = *culprit) < count; ++*culprit)
+    for (culprit[0] = 0; (i = culprit[0]) < count; culprit[0]++)
         if (!attn__measure(&v[i]))
             return ATTN_ERR_OVERFLOW;
-    for (*culprit = 0; (i = *culprit) < count; ++*culprit)
+    for (culprit[0] = 0; (i = culprit[0]) < count; culprit[0]++)
         if ((uintptr_t)v[i].data % attn__alignment(v[i].dtype) != 0)
             return ATTN_ERR_VALUE;
-    for (*culprit = 0; (i = *culprit) < count; ++*culprit) {
+    for (culprit[0] = 0; (i = culprit[0]) < count; culprit[0]++) {
         if (!(v[i].role & ATTN__OUT) || attn__is_empty(&v[i]))
             continue;
+        culprit[1] = i;
         if (!attn__is_distinct(&v[i]))
             return ATTN_ERR_ALIAS;
         for (j = 0; j < count; j++) {
+            culprit[1] = j;
             if (j == i || ((v[j].role & ATTN__OUT) && j < i))
                 continue;
             if ((v[i].role & ATTN__IN_PLACE) && attn__is_same(&v[i], &v[j]))
@@ -1124,8 +1128,8 @@ static attn_status attn__find_fault(attn__view *v, size_t count, size_t *culprit
 
 static attn_status attn__check_views(attn__view *v, size_t count)
 {
-    size_t culprit;
-    return attn__find_fault(v, count, &culprit);
+    size_t culprit[2];
+    return attn__find_fault(v, count, culprit);
 }
 
 /* -- elements -- */
@@ -2342,7 +2346,7 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 
 typedef struct attn__fault {
     attn_status status;
-    const char *argument; /* its name */
+    const char *argument, *other; /* its name; for ALIAS, whom it overlaps; or NULL */
 } attn__fault;
 
 typedef struct attn__plan {
@@ -3026,6 +3030,7 @@ static void attn__demand(attn__fault *fault, int condition, attn_status otherwis
     if (!condition && otherwise != fault->status && attn__first(fault->status, otherwise) == otherwise) {
         fault->status = otherwise;
         fault->argument = argument;
+        fault->other = NULL;
     }
 }
 
@@ -3045,7 +3050,7 @@ static attn__fault attn__plan_sdpa(attn__plan *plan, attn_tensor out, attn_tenso
     attn__arguments args;
     attn__fault fault;
     attn_opts *o = &plan->opts;
-    size_t B = q.batch, H = q.heads, Lq = q.len, Lk = k.len, culprit;
+    size_t B = q.batch, H = q.heads, Lq = q.len, Lk = k.len, culprit[2];
     int more = ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT;
     double cap_least;
     memset(plan, 0, sizeof *plan);
@@ -3073,8 +3078,9 @@ static attn__fault attn__plan_sdpa(attn__plan *plan, attn_tensor out, attn_tenso
     attn__argument(&args, "opts.weights", attn__view_of_tensor(o->weights, more));
     attn__argument(&args, "opts.scores", attn__view_of_tensor(o->scores, more));
     attn__argument(&args, "ctx.scratch", attn__view_of_scratch(ctx));
-    fault.status = attn__find_fault(args.view, args.count, &culprit);
-    fault.argument = fault.status == ATTN_OK ? "" : args.name[culprit];
+    fault.status = attn__find_fault(args.view, args.count, culprit);
+    fault.argument = fault.status == ATTN_OK ? NULL : args.name[culprit[0]];
+    fault.other = fault.status == ATTN_ERR_ALIAS && culprit[1] != culprit[0] ? args.name[culprit[1]] : NULL;
 
     attn__demand(&fault, o->causal != ATTN_CAUSAL_OFFSET || o->causal_offset, ATTN_ERR_NULL, "opts.causal_offset");
     attn__demand(&fault, !ctx || ctx->scratch || ctx->scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
@@ -3209,6 +3215,8 @@ ATTN_API attn_status attn_sdpa_explain(char *text, size_t size, attn_tensor out,
         attn__demand(&fault, plan.ctx.scratch_size >= plan.bytes, ATTN_ERR_NOMEM, "ctx.scratch");
     if (fault.status != ATTN_OK) {
         attn__say(&t, fault.argument);
+        attn__say(&t, fault.other ? ", " : "");
+        attn__say(&t, fault.other ? fault.other : "");
         attn__say(&t, ": ");
         attn__say(&t, attn_status_string(fault.status));
         attn__say(&t, "\n");
