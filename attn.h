@@ -400,8 +400,9 @@ ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, at
                                const attn_ctx *ctx);
 
 /* *bytes = the scratch that this call needs in ctx->scratch: a function of shapes, dtypes, strides, which options are
-   present, instruction set and width, never of contents, and independent of lengths beyond a tile. ctx->scratch itself
-   is not looked at. On an error *bytes stays as it was. */
+   present, instruction set and width, never of contents. It does not grow with Lq, nor with Lk beyond one tile (beyond
+   32 splits where there are fewer blocks of queries than tasks). ctx->scratch itself is not looked at. On an error
+   *bytes stays as it was. */
 ATTN_API attn_status attn_sdpa_scratch(size_t *bytes, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
                                        const attn_opts *opts, const attn_ctx *ctx);
 

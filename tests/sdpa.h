@@ -54,7 +54,9 @@ int sdpa_sees(const attn_opts *opts, size_t Lq, size_t Lk, size_t b, size_t h, s
 void sdpa_reference(real *out, real *lse, real *weights, real *scores, attn_tensor q, attn_tensor k, attn_tensor v,
                     const attn_opts *opts, test_mode mode);
 
-int sdpa_finite(real x); /* isfinite, and under valgrind too, which has no long double */
+/* isfinite; and 1 and -1 for the infinities, else 0. Both look at a double: valgrind has no long doubles beyond. */
+int sdpa_finite(real x);
+int sdpa_infinite(real x);
 
 extern size_t sdpa_pairs; /* pairs of a query and a key it sees that EXACT has met */
 

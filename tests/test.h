@@ -85,16 +85,81 @@ void test_cover(const char *function);
     X(sdpa_requests)                                                                                                   \
     X(sdpa_layouts)                                                                                                    \
     X(sdpa_interleaved)                                                                                                \
+    X(sdpa_accuracy)                                                                                                   \
     X(sdpa_truncation)                                                                                                 \
     X(sdpa_permutation)                                                                                                \
     X(sdpa_groups)                                                                                                     \
     X(sdpa_merged)                                                                                                     \
     X(sdpa_garbage)                                                                                                    \
+    X(sdpa_infinite_scores)                                                                                            \
     X(sdpa_unseen)                                                                                                     \
     X(sdpa_scratch)                                                                                                    \
     X(sdpa_scratch_of_long)                                                                                            \
     X(sdpa_memory)                                                                                                     \
     X(sdpa_tiles)                                                                                                      \
+    X(sdpa_empty_rows)                                                                                                 \
+    X(sdpa_empty_rows_together)                                                                                        \
+    X(sdpa_no_keys)                                                                                                    \
+    X(sdpa_hidden_garbage)                                                                                             \
+    X(sdpa_hidden_from_all)                                                                                            \
+    X(sdpa_past_lengths)                                                                                               \
+    X(sdpa_mask_selects)                                                                                               \
+    X(sdpa_minus_infinity)                                                                                             \
+    X(sdpa_nan_attended)                                                                                               \
+    X(sdpa_overflow_of_scores)                                                                                         \
+    X(sdpa_softcap_before_bias_and_mask)                                                                               \
+    X(sdpa_all_options)                                                                                                \
+    X(sdpa_who_sees_whom)                                                                                              \
+    X(sdpa_who_sees_whom_across_tiles)                                                                                 \
+    X(sdpa_groups_of_heads)                                                                                            \
+    X(sdpa_sinks)                                                                                                      \
+    X(sdpa_sinks_of_minus_infinity)                                                                                    \
+    X(sdpa_sinks_of_nan)                                                                                               \
+    X(sdpa_sinks_of_empty_rows)                                                                                        \
+    X(sdpa_natural_log)                                                                                                \
+    X(sdpa_scales)                                                                                                     \
+    X(sdpa_large_logits)                                                                                               \
+    X(sdpa_finite_bias_is_no_mask)                                                                                     \
+    X(sdpa_truth)                                                                                                      \
+    X(sdpa_requests_change_nothing)                                                                                    \
+    X(sdpa_stages)                                                                                                     \
+    X(sdpa_types_of_outputs)                                                                                           \
+    X(sdpa_values_within_keys)                                                                                         \
+    X(sdpa_one_buffer)                                                                                                 \
+    X(sdpa_shared_by_the_batch)                                                                                        \
+    X(sdpa_score_mod_calls)                                                                                            \
+    X(sdpa_score_mod_skips)                                                                                            \
+    X(sdpa_score_mod_is_bias)                                                                                          \
+    X(sdpa_alibi)                                                                                                      \
+    X(sdpa_alibi_far_away)                                                                                             \
+    X(merge_halves)                                                                                                    \
+    X(merge_ring)                                                                                                      \
+    X(merge_rows)                                                                                                      \
+    X(merge_empty_keeps_bits)                                                                                          \
+    X(merge_contexts)                                                                                                  \
+    X(sdpa_status_single_faults)                                                                                       \
+    X(sdpa_status_order)                                                                                               \
+    X(sdpa_status_empty_shapes)                                                                                        \
+    X(sdpa_status_pointers)                                                                                            \
+    X(sdpa_status_masks)                                                                                               \
+    X(sdpa_status_shapes)                                                                                              \
+    X(sdpa_status_types)                                                                                               \
+    X(sdpa_status_values)                                                                                              \
+    X(sdpa_status_overlap)                                                                                             \
+    X(sdpa_status_scratch)                                                                                             \
+    X(sdpa_status_no_memory)                                                                                           \
+    X(sdpa_status_no_memory_at_last)                                                                                   \
+    X(sdpa_status_errno)                                                                                               \
+    X(sdpa_explain_sizes)                                                                                              \
+    X(sdpa_explain_text)                                                                                               \
+    X(merge_status)                                                                                                    \
+    X(merge_status_types)                                                                                              \
+    X(pool_runs)                                                                                                       \
+    X(pool_new_and_free)                                                                                               \
+    X(pool_nested)                                                                                                     \
+    X(pool_bits)                                                                                                       \
+    X(pool_nested_calls)                                                                                               \
+    X(pool_callers)                                                                                                    \
     X(notebooks_printed)                                                                                               \
     X(notebooks_heads)
 

@@ -568,8 +568,13 @@ static void *nth(attn_tensor t, size_t n) /* elements in the order [B][H][L][D] 
 static void set(void *element, attn_dtype dtype, double value)
 {
     attn_mat one = {NULL, dtype, 1, 1, 1, 1};
+    float narrow = (float)value;
     one.data = element;
-    (attn_mat_set)(one, 0, 0, value);
+    switch (dtype) {
+    case ATTN_F32: memcpy(element, &narrow, 4); break;
+    case ATTN_F64: memcpy(element, &value, 8); break;
+    default: (attn_mat_set)(one, 0, 0, value);
+    }
 }
 
 void test_tensor_set(attn_tensor t, size_t b, size_t h, size_t i, size_t d, double value)
