@@ -391,6 +391,7 @@ typedef struct attn_opts {
 /* out = softmax(scale q k^T) v for every head, with every option: q B x H x Lq x D, k B x Hkv x Lk x D,
    v B x Hkv x Lk x Dv, out B x H x Lq x Dv. H is a multiple of Hkv: query head h reads key/value head h / (H / Hkv). A
    k or v shared by the whole batch has batch_stride 0. opts and ctx may be NULL.
+   A score of -infinity, however it came about, hides its key.
    A row with nothing to attend to is zeros: weights 0, lse -infinity, or the sink if there is one. A NaN or +infinity
    among its scores makes a row NaN, with its lse and weights. Lk = 0 is the empty row; D = 0 is ATTN_ERR_SHAPE.
    VALUE: scale or softcap not finite, softcap < 0, a window side < -1, a length beyond Lq or Lk, an unknown enum.
@@ -952,6 +953,11 @@ static double attn__nan(void)
     return attn__from_bits((uint64_t)0x7ff8 << 48);
 }
 
+static double attn__minus_zero(void)
+{
+    return attn__from_bits((uint64_t)1 << 63);
+}
+
 static double attn__minus_infinity(void)
 {
     return attn__from_bits((uint64_t)0xfff << 52);
@@ -1328,9 +1334,14 @@ typedef struct attn__tile {
     const void *first, *end;      /* lanes: each sees keys first .. end - 1 of the tile; or NULL: all */
     const void *position, *slope; /* lanes: position less the tile's first key, -slope of ALiBi; or NULL */
     void *factor;                 /* lanes: softmax leaves exp(old max - new max) */
-    unsigned char least[8],
-        hidden[8]; /* reals: the lowest finite number; -infinity. Data, so that no compiler folds it */
+
+    /* reals, as data, so that no compiler folds them: the lowest finite number, -infinity, what softmax leaves for it */
+    unsigned char least[8];
+    unsigned char hidden[8];
+    unsigned char none[8];
 } attn__tile;
+
+enum attn__softmax_result { ATTN__MOVED = 1, ATTN__HID = 2 };
 
 typedef struct attn__kernels {
     attn_isa isa;
@@ -1377,8 +1388,8 @@ typedef struct attn__kernels {
     /* puts -infinity where a key is hidden: by first and end, by mask, or by a bias of -infinity */
     void (*hide)(const attn__tile *tile);
 
-    /* one step of the online softmax: takes the tile's scores into state->max, sum and nan. 1 if a maximum has changed:
-       then state->out must be multiplied by tile->factor */
+    /* one step of the online softmax: takes the tile's scores into state->max, sum and nan. MOVED: a maximum has
+       changed, state->out must be multiplied by tile->factor. HID: a score was -infinity (or NaN, or +infinity) */
     int (*softmax)(const attn__tile *tile, const attn__state *state);
 
     /* a becomes a and b together; dims rows of out */
@@ -2619,31 +2630,16 @@ static void attn__score(attn__work *work, size_t k0, attn_stage stage)
         kern->hide(tile);
 }
 
-/* Was the key hidden from the lane? Asked after softmax, when exp has made hidden scores and very low ones 0. */
-static int attn__was_hidden(const attn__work *work, size_t j, size_t lane)
-{
-    const attn__plan *plan = work->plan;
-    const attn__tile *tile = &work->tile;
-    size_t at = j * tile->lanes + lane;
-    if (tile->first &&
-        ((double)j < attn__get(plan, tile->first, lane) || (double)j >= attn__get(plan, tile->end, lane)))
-        return 1;
-    if ((tile->mask && !(attn__get(plan, tile->mask, at) > 0)) ||
-        (plan->opts.score_mod && !(attn__get(plan, tile->scores, at) > 0)))
-        return 1;
-    return tile->bias && memcmp(attn__real_at(plan, tile->bias, at), tile->hidden, plan->kern->size) == 0;
-}
-
-/* The values of the tile's keys, rows `step` apart. Where a key may be hidden from some lane, a NaN or infinity of its
-   value must not meet the weight 0: such elements become 0 in a copy, and lanes that do see them get them here. */
-static const void *attn__values(attn__work *work, const attn__state *state, size_t k0, ptrdiff_t *step)
+/* The values of the tile's keys, rows `step` apart. Where a key is `hidden` from some lane, a NaN or infinity of its
+   value must not meet the weight 0: such elements become 0 in a copy, and lanes that do see them get them here. The
+   weight of a hidden key is -0, any other at least +0. */
+static const void *attn__values(attn__work *work, const attn__state *state, size_t k0, int hidden, ptrdiff_t *step)
 {
     const attn__plan *plan = work->plan;
     const attn__kernels *kern = plan->kern;
     const attn__tile *tile = &work->tile;
     size_t j, d, lane, Dv = plan->v.dim, keys = tile->keys;
     const void *v = attn__tensor_at(plan->v, work->b, work->head, k0, 0);
-    int hidden = tile->first || tile->mask || tile->bias || plan->opts.score_mod;
     *step = plan->v.len_stride;
     if (plan->direct_v && !(hidden && kern->special(v, *step, keys, Dv)))
         return v;
@@ -2657,12 +2653,12 @@ static const void *attn__values(attn__work *work, const attn__state *state, size
             if (attn__is_finite(x))
                 continue;
             attn__set(plan, work->v, j * Dv + d, 0.0);
-            for (lane = 0; lane < work->count; lane++)
-                if (!attn__was_hidden(work, j, lane)) {
-                    size_t at = d * tile->lanes + lane;
-                    double weight = attn__get(plan, tile->scores, j * tile->lanes + lane);
+            for (lane = 0; lane < work->count; lane++) {
+                double weight = attn__get(plan, tile->scores, j * tile->lanes + lane);
+                size_t at = d * tile->lanes + lane;
+                if (attn__bits(weight) != attn__bits(attn__minus_zero()))
                     attn__set(plan, state->out, at, attn__get(plan, state->out, at) + weight * x);
-                }
+            }
         }
     return work->v;
 }
@@ -2736,14 +2732,16 @@ static void attn__attend(attn__work *work, const attn__state *state, size_t from
     for (k0 = from; k0 < to; k0 += n) {
         const void *v;
         ptrdiff_t step;
+        int seen;
         n = attn__min(plan->keys, to - k0);
         if (!attn__look(work, k0, n, ATTN_STAGE_FINAL))
             continue;
         ATTN__ON_TILE();
         attn__score(work, k0, ATTN_STAGE_FINAL);
-        if (kern->softmax(tile, state))
+        seen = kern->softmax(tile, state);
+        if (seen & ATTN__MOVED)
             kern->scale(state->out, plan->v.dim, tile->lanes, tile->factor);
-        v = attn__values(work, state, k0, &step);
+        v = attn__values(work, state, k0, seen & ATTN__HID, &step);
         kern->matmul(state->out, v, 1, step, plan->v.dim, tile->scores, tile->lanes, n);
     }
 }
@@ -2776,6 +2774,7 @@ static void attn__record(attn__work *work)
     size_t k0, n, i;
     memcpy(work->split.max, work->state.max, tile->lanes * kern->size);
     memset(work->split.sum, 0, tile->lanes * kern->size);
+    attn__set(plan, tile->none, 0, 0.0);
     for (k0 = 0; k0 < plan->k.len; k0 += n) {
         n = attn__min(plan->keys, plan->k.len - k0);
         if (plan->opts.scores.data) {
@@ -2796,6 +2795,7 @@ static void attn__record(attn__work *work)
             attn__scatter(work, plan->opts.weights, k0, tile->scores, n);
         }
     }
+    attn__set(plan, tile->none, 0, attn__minus_zero());
 }
 
 /* All keys are seen: out / sum and the log-sum-exp go to where the caller wants them. */
@@ -2864,6 +2864,7 @@ static void attn__set_up(attn__work *work, const attn__plan *plan, size_t index)
     work->tile.scores = slice + plan->at_scores;
     work->tile.factor = work->inverse + lanes;
     attn__set(plan, work->tile.hidden, 0, attn__minus_infinity());
+    attn__set(plan, work->tile.none, 0, attn__minus_zero());
     attn__set(plan, work->tile.least, 0, attn__lowest(plan->kern->real));
 }
 
@@ -3390,6 +3391,7 @@ ATTN_API attn_status attn_merge(attn_tensor out, attn_tensor lse, attn_tensor ou
 #define ATTN__MAX(a, b) ((a) > (b) ? (a) : (b))
 #define ATTN__PICK(a, b, x, y) ((a) < (b) ? (x) : (y))
 #define ATTN__SPECIAL(v) ATTN__NAME(is_special)(v)
+#define ATTN__ODD(v) (ATTN__NAME(is_special)(v) | ATTN__NAME(is_special)(-(v)))
 #define ATTN__EXP(v) ((ATTN__R)attn__exp((double)(v)))
 
 #elif ATTN__PASS == ATTN__PASS_AVX2 || ATTN__PASS == ATTN__PASS_AVX512
@@ -3456,6 +3458,7 @@ ATTN_API attn_status attn_merge(attn_tensor out, attn_tensor lse, attn_tensor ou
 #define ATTN__FMS(a, b, c) ATTN__X(fmsub)(a, b, c)
 #define ATTN__EXP(v) ATTN__NAME(exp)(v)
 #define ATTN__SPECIAL(v) ATTN__NAME(special_lanes)(v)
+#define ATTN__ODD(v) ATTN__NAME(odd_lanes)(v)
 #define ATTN__PICK(a, b, x, y) ATTN__NAME(pick)(a, b, x, y)
 
 #elif ATTN__PASS == ATTN__PASS_NEON
@@ -3491,6 +3494,7 @@ ATTN_API attn_status attn_merge(attn_tensor out, attn_tensor lse, attn_tensor ou
 #define ATTN__LDEXP(v, n) ATTN__NAME(ldexp)(v, n)
 #define ATTN__EXP(v) ATTN__NAME(exp)(v)
 #define ATTN__SPECIAL(v) ATTN__NAME(special_lanes)(v)
+#define ATTN__ODD(v) ATTN__NAME(odd_lanes)(v)
 #define ATTN__PICK(a, b, x, y) ATTN__NAME(pick)(a, b, x, y)
 
 #if !ATTN__REAL_F64
@@ -3559,6 +3563,27 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(special_lanes)(ATTN__V v) /* is one of 
     uint32x4_t bits = vreinterpretq_u32_f32(v), infinity = vdupq_n_u32(ATTN__INFINITY);
     uint32x4_t magnitude = vandq_u32(bits, vdupq_n_u32(INT32_MAX));
     return vmaxvq_u32(vorrq_u32(vceqq_u32(bits, infinity), vcgtq_u32(magnitude, infinity))) != 0;
+#endif
+}
+
+ATTN__TARGET ATTN__INLINE int ATTN__NAME(odd_lanes)(ATTN__V v) /* is one of the lanes NaN or infinite? */
+{
+#if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
+    return _mm512_fpclass_pd_mask(v, 0x99); /* -infinity too */
+#elif ATTN__PASS == ATTN__PASS_AVX512
+    return _mm512_fpclass_ps_mask(v, 0x99);
+#elif ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64
+    __m256i magnitude = _mm256_and_si256(_mm256_castpd_si256(v), _mm256_set1_epi64x(INT64_MAX));
+    return _mm256_movemask_epi8(_mm256_cmpgt_epi64(magnitude, _mm256_set1_epi64x((long long)ATTN__INFINITY - 1)));
+#elif ATTN__PASS == ATTN__PASS_AVX2
+    __m256i magnitude = _mm256_and_si256(_mm256_castps_si256(v), _mm256_set1_epi32(INT32_MAX));
+    return _mm256_movemask_epi8(_mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32((int)ATTN__INFINITY - 1)));
+#elif ATTN__REAL_F64
+    uint64x2_t magnitude = vandq_u64(vreinterpretq_u64_f64(v), vdupq_n_u64(INT64_MAX));
+    return vmaxvq_u32(vreinterpretq_u32_u64(vcgeq_u64(magnitude, vdupq_n_u64(ATTN__INFINITY)))) != 0;
+#else
+    uint32x4_t magnitude = vandq_u32(vreinterpretq_u32_f32(v), vdupq_n_u32(INT32_MAX));
+    return vmaxvq_u32(vcgeq_u32(magnitude, vdupq_n_u32(ATTN__INFINITY))) != 0;
 #endif
 }
 
@@ -3929,8 +3954,7 @@ ATTN__TARGET static int ATTN__NAME(special)(const void *xv, ptrdiff_t ld, size_t
         c = 0;
 #if ATTN__W > 1
         for (; c + ATTN__W <= cols; c += ATTN__W) {
-            ATTN__V v = ATTN__LOAD(x + c);
-            found |= ATTN__SPECIAL(v) | ATTN__SPECIAL(ATTN__SUB(ATTN__SET1((ATTN__R)0), v));
+            found |= ATTN__ODD(ATTN__LOAD(x + c));
         }
 #endif
         for (; c < cols; c++)
@@ -4025,66 +4049,87 @@ ATTN__TARGET static void ATTN__NAME(hide)(const attn__tile *t)
         }
 }
 
-/* One vector of queries against the keys of a tile: maximum, exponentials, sum. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(softmax_lanes)(const attn__tile *t, const attn__state *state, size_t c)
+/* exp(score - max) for one vector of queries and all keys of a tile, and its sum. `odd`: scores may be -infinity. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_sum)(const attn__tile *t, size_t c, ATTN__V max, const int odd)
 {
     ATTN__AS_WRITTEN
-    ATTN__R *s = (ATTN__R *)t->scores + c, *max = (ATTN__R *)state->max + c, *sum = (ATTN__R *)state->sum + c;
-    ATTN__V old = ATTN__LOAD(max), zero = ATTN__SET1((ATTN__R)0), top[4], sums[4], factor, v;
+    ATTN__R *s = (ATTN__R *)t->scores + c, least, none;
+    ATTN__V sums[4], floor, gone, v, e;
     size_t ld = t->lanes, k, j, whole = t->keys / 4 * 4;
-    int special = 0;
+    memcpy(&least, t->least, sizeof least);
+    memcpy(&none, t->none, sizeof none);
+    floor = ATTN__SET1(least);
+    gone = ATTN__SET1(none);
     ATTN__UNROLL
-    for (j = 0; j < 4; j++) {
-        top[j] = old;
-        sums[j] = zero;
-    }
+    for (j = 0; j < 4; j++)
+        sums[j] = ATTN__SET1((ATTN__R)0);
     for (k = 0; k < whole; k += 4) {
         ATTN__UNROLL
         for (j = 0; j < 4; j++) {
             v = ATTN__LOAD(s + (k + j) * ld);
-            special |= ATTN__SPECIAL(v);
+            e = ATTN__EXP(ATTN__SUB(v, max));
+            e = odd ? ATTN__PICK(v, floor, gone, e) : e;
+            ATTN__STORE(s + (k + j) * ld, e);
+            sums[j] = ATTN__ADD(sums[j], e);
+        }
+    }
+    for (j = 0; k < t->keys; k++, j++) { /* to the sum it would go to among more keys */
+        v = ATTN__LOAD(s + k * ld);
+        e = ATTN__EXP(ATTN__SUB(v, max));
+        e = odd ? ATTN__PICK(v, floor, gone, e) : e;
+        ATTN__STORE(s + k * ld, e);
+        sums[j] = ATTN__ADD(sums[j], e);
+    }
+    return ATTN__ADD(ATTN__ADD(sums[0], sums[1]), ATTN__ADD(sums[2], sums[3]));
+}
+
+/* One vector of queries against the keys of a tile: maximum, exponentials, sum. */
+ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, const attn__state *state, size_t c)
+{
+    ATTN__AS_WRITTEN
+    ATTN__R *s = (ATTN__R *)t->scores + c, *max = (ATTN__R *)state->max + c, *sum = (ATTN__R *)state->sum + c;
+    ATTN__V old = ATTN__LOAD(max), top[4], factor, total, v;
+    size_t ld = t->lanes, k, j, whole = t->keys / 4 * 4;
+    int odd = 0;
+    ATTN__UNROLL
+    for (j = 0; j < 4; j++)
+        top[j] = old;
+    for (k = 0; k < whole; k += 4) {
+        ATTN__UNROLL
+        for (j = 0; j < 4; j++) {
+            v = ATTN__LOAD(s + (k + j) * ld);
+            odd |= ATTN__ODD(v);
             top[j] = ATTN__MAX(top[j], v);
         }
     }
     for (; k < t->keys; k++) {
         v = ATTN__LOAD(s + k * ld);
-        special |= ATTN__SPECIAL(v);
+        odd |= ATTN__ODD(v);
         top[0] = ATTN__MAX(top[0], v);
     }
-    for (k = 0; special && k < t->keys; k++)
-        for (j = 0; j < ATTN__W; j++)
-            state->nan[c + j] |= (unsigned char)ATTN__NAME(is_special)(s[k * ld + j]);
+    for (k = 0; odd && k < t->keys; k++) /* NaN or +infinity among them? */
+        if (ATTN__SPECIAL(ATTN__LOAD(s + k * ld)))
+            for (j = 0; j < ATTN__W; j++)
+                state->nan[c + j] |= (unsigned char)ATTN__NAME(is_special)(s[k * ld + j]);
     top[0] = ATTN__MAX(ATTN__MAX(top[0], top[1]), ATTN__MAX(top[2], top[3]));
     factor = ATTN__EXP(ATTN__SUB(old, top[0]));
-    for (k = 0; k < whole; k += 4) {
-        ATTN__UNROLL
-        for (j = 0; j < 4; j++) {
-            v = ATTN__EXP(ATTN__SUB(ATTN__LOAD(s + (k + j) * ld), top[0]));
-            ATTN__STORE(s + (k + j) * ld, v);
-            sums[j] = ATTN__ADD(sums[j], v);
-        }
-    }
-    for (j = 0; k < t->keys; k++, j++) { /* to the sum it would go to among more keys */
-        v = ATTN__EXP(ATTN__SUB(ATTN__LOAD(s + k * ld), top[0]));
-        ATTN__STORE(s + k * ld, v);
-        sums[j] = ATTN__ADD(sums[j], v);
-    }
-    v = ATTN__ADD(ATTN__ADD(sums[0], sums[1]), ATTN__ADD(sums[2], sums[3]));
-    ATTN__STORE(sum, ATTN__FMA(ATTN__LOAD(sum), factor, v));
+    total = odd ? ATTN__NAME(softmax_sum)(t, c, top[0], 1) : ATTN__NAME(softmax_sum)(t, c, top[0], 0);
+    ATTN__STORE(sum, ATTN__FMA(ATTN__LOAD(sum), factor, total));
     ATTN__STORE(max, top[0]);
     ATTN__STORE((ATTN__R *)t->factor + c, factor);
+    return odd;
 }
 
 ATTN__TARGET static int ATTN__NAME(softmax)(const attn__tile *t, const attn__state *state)
 {
     const ATTN__R *factor = (const ATTN__R *)t->factor;
     size_t c;
-    int moved = 0;
+    int odd = 0, moved = 0;
     for (c = 0; c < t->lanes; c += ATTN__W)
-        ATTN__NAME(softmax_lanes)(t, state, c);
+        odd |= ATTN__NAME(softmax_lanes)(t, state, c);
     for (c = 0; c < t->lanes; c++)
         moved |= factor[c] < 1;
-    return moved;
+    return (moved ? ATTN__MOVED : 0) | (odd ? ATTN__HID : 0);
 }
 
 ATTN__TARGET static void ATTN__NAME(fold)(const attn__state *a, const attn__state *b, size_t dims, size_t lanes)
@@ -4146,6 +4191,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__ROUND
 #undef ATTN__LDEXP
 #undef ATTN__SPECIAL
+#undef ATTN__ODD
 #undef ATTN__EXP
 #undef ATTN__REAL_F64
 
