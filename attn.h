@@ -91,7 +91,7 @@
        they free.
        Larger matrix products take up to 512 KiB for each task, from ctx->scratch if that is given, else from
        ATTN_MALLOC; without either they use 16 KiB of stack and give the same bits, only slower.
-       attn_sdpa takes some tiles for each task (attn_sdpa_scratch says how much: 96 KiB at D = 64 with AVX-512) from
+       attn_sdpa takes some tiles for each task (attn_sdpa_scratch says how much: 128 KiB at D = 64 with AVX-512) from
        ctx->scratch, else from the stack if 16 KiB will do, else from ATTN_MALLOC.
 
    NUMERICS
@@ -106,14 +106,16 @@
        the square root of their length. The vector exp by itself is within 2 ulp.
        The engine makes the same products, keeps maximum, sum and output of a row in the compute type, and rescales them
        as larger scores appear (online softmax); its error stays within twice that of the plain steps in the same type.
+       It divides by the sum at the end: where the values of a row, each times exp(score - max), add up to more than the
+       compute type holds, out is infinite or NaN. tanh of softcap is within 4 ulp in float, 8 in double.
        Scores of 10000 are no different from scores of 0. A row with NaN or +infinity is NaN throughout; a row of
        -infinity (nothing to attend to) is zeros; one of no columns is nothing.
-       -ffast-math keeps all of this, except that subnormal numbers may become zero.
+       -ffast-math keeps all of this, except that subnormal numbers may become zero (softcaps above 1e37 lose by it).
 
    DETERMINISM
        On one CPU and instruction set the bits of a result depend on the inputs alone: not on threads, scratch, layout,
-       neighbouring rows or batch items, or on whether an optional output was asked for. Other instruction sets sum in
-       another order.
+       neighbouring rows or batch items, what hidden keys hold, or whether an optional output was asked for; the sign of
+       a zero excepted. Other instruction sets sum in another order.
 
    VERSIONS
        0.2.0   the engine: attn_sdpa, attn_merge; ATTN_THREADS
@@ -175,7 +177,7 @@ typedef enum attn_status {
     ATTN_ERR_VALUE,    /* a number out of its range, misaligned data, an instruction set this CPU lacks */
     ATTN_ERR_ALIAS,    /* an output overlaps another argument or itself */
     ATTN_ERR_OVERFLOW, /* dimensions, strides or bytes beyond what the address space holds */
-    ATTN_ERR_NOMEM     /* ATTN_MALLOC failed, or there is none (ATTN_NO_STDLIB) */
+    ATTN_ERR_NOMEM     /* ATTN_MALLOC failed, or there is none (ATTN_NO_STDLIB), or ctx->scratch is too small */
 } attn_status;
 
 /* A matrix of rows x cols elements that live elsewhere: element (r, c) is data[r * row_stride + c * col_stride].
@@ -217,7 +219,7 @@ typedef struct attn_parallel {
 } attn_parallel;
 
 /* Where and how a call runs. NULL or all zero: this thread, ATTN_MALLOC, best instruction set.
-   scratch: scratch_size bytes, any alignment, shared out evenly over `width` tasks; with it nothing is allocated.
+   scratch: scratch_size bytes, any alignment, shared out among `width` tasks; with it nothing is allocated.
    A ctx with scratch serves one call at a time. */
 typedef struct attn_ctx {
     attn_parallel parallel;
@@ -374,7 +376,7 @@ typedef struct attn_opts {
     /* scores */
     double scale;     /* 0 = 1/sqrt(D); negative is legal */
     double softcap;   /* 0 = off; else score = softcap tanh(score / softcap)       Gemma 2, arXiv 2408.00118 */
-    attn_tensor bias; /* any float type, added; broadcast as mask is; exactly -infinity hides as mask = 0 does */
+    attn_tensor bias; /* any float type, added; broadcast as mask is; -infinity hides as mask = 0 does */
     const float
         *alibi_slopes;  /* [H], adds -slope |i + o - j|                             Press 2021, arXiv 2108.12409 */
     const float *sinks; /* [H], one more logit in the denominator only               Xiao 2023, arXiv 2309.17453 */
@@ -388,13 +390,14 @@ typedef struct attn_opts {
     attn_stage scores_stage;
 } attn_opts;
 
-/* out = softmax(scale q k^T) v for every head, with every option: q B x H x Lq x D, k B x Hkv x Lk x D,
-   v B x Hkv x Lk x Dv, out B x H x Lq x Dv. H is a multiple of Hkv: query head h reads key/value head h / (H / Hkv). A
-   k or v shared by the whole batch has batch_stride 0. opts and ctx may be NULL.
-   A score of -infinity, however it came about, hides its key.
-   A row with nothing to attend to is zeros: weights 0, lse -infinity, or the sink if there is one. A NaN or +infinity
-   among its scores makes a row NaN, with its lse and weights. Lk = 0 is the empty row; D = 0 is ATTN_ERR_SHAPE.
-   VALUE: scale or softcap not finite, softcap < 0, a window side < -1, a length beyond Lq or Lk, an unknown enum.
+/* All heads, fused, to use: out = softmax(scale q k^T) v for every head, with every option. q is B x H x Lq x D,
+   k B x Hkv x Lk x D, v B x Hkv x Lk x Dv, out B x H x Lq x Dv. H is a multiple of Hkv: query head h reads key/value
+   head h / (H / Hkv). A k or v shared by the whole batch has batch_stride 0. opts and ctx may be NULL.
+   A score of -infinity, however it came about, hides its key. A row with nothing to attend to is zeros: weights 0, lse
+   -infinity, or the sink if there is one. A NaN or +infinity among its scores (after softcap) or for a sink makes a row
+   NaN, with its lse and weights. Lk = 0 is the empty row; D = 0 is ATTN_ERR_SHAPE.
+   VALUE: scale or softcap not finite in the compute type, softcap < 0 or subnormal there, a window side < -1, a length
+   beyond Lq or Lk, an unknown enum.
    NOMEM: ctx->scratch too small (see attn_sdpa_scratch), or ATTN_MALLOC failed.
                                                       Vaswani 2017, arXiv 1706.03762; Dao 2022, arXiv 2205.14135 */
 ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v, const attn_opts *opts,
@@ -402,8 +405,8 @@ ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, at
 
 /* *bytes = the scratch that this call needs in ctx->scratch: a function of shapes, dtypes, strides, which options are
    present, instruction set and width, never of contents. It does not grow with Lq, nor with Lk beyond one tile (beyond
-   32 splits where there are fewer blocks of queries than tasks). ctx->scratch itself is not looked at. On an error
-   *bytes stays as it was. */
+   32 splits where there are fewer blocks of queries than tasks). ctx->scratch and scratch_size are not looked at. On an
+   error *bytes stays as it was. */
 ATTN_API attn_status attn_sdpa_scratch(size_t *bytes, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
                                        const attn_opts *opts, const attn_ctx *ctx);
 
@@ -423,8 +426,9 @@ ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tenso
 
 #ifdef ATTN_THREADS
 /* A pool of threads (pthreads or Win32) for ctx.parallel. `threads` counts the calling one; 0 = one for each processor.
-   Calls from several threads at once are fine: one gets the pool, the others run alone. NOMEM: no memory, or the system
-   refused a thread. free: NULL-safe; leaves all zero; no call may be using the pool. */
+   Calls from several threads at once are fine: one gets the pool, the others run alone. OVERFLOW: more threads than
+   memory can list. NOMEM: no memory, or the system refused a thread. free: NULL-safe; leaves all zero; no call may be
+   using the pool. */
 ATTN_API attn_status attn_pool_new(attn_parallel *pool, size_t threads);
 ATTN_API void attn_pool_free(attn_parallel *pool);
 #endif
@@ -480,10 +484,15 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
 #elif defined(ATTN_NO_STDLIB)
 #define ATTN__MALLOC(size) ((void)(size), (void *)0)
 #define ATTN__FREE(p) ((void)(p))
+#define ATTN__NO_MALLOC 1
 #else
 #include <stdlib.h>
 #define ATTN__MALLOC(size) malloc(size)
 #define ATTN__FREE(p) free(p)
+#endif
+
+#ifndef ATTN__NO_MALLOC
+#define ATTN__NO_MALLOC 0
 #endif
 
 #ifndef ATTN_ASSERT
@@ -550,6 +559,22 @@ extern "C" {
 #define ATTN__ZERO {0}
 #endif
 /* clang-format on */
+
+static void *attn__allocate(size_t size)
+{
+    int saved = ATTN__ERRNO;
+    void *p = ATTN__MALLOC(size);
+    ATTN__ERRNO_KEEP(saved);
+    return p;
+}
+
+static void attn__release(void *p)
+{
+    int saved = ATTN__ERRNO;
+    if (p)
+        ATTN__FREE(p);
+    ATTN__ERRNO_KEEP(saved);
+}
 
 static size_t attn__min(size_t a, size_t b)
 {
@@ -764,13 +789,11 @@ ATTN_API attn_mat attn_mat_new(attn_dtype dtype, size_t rows, size_t cols)
 {
     attn_mat m = attn_mat_of(NULL, dtype, rows, cols);
     size_t bytes = rows * cols * attn__size(dtype);
-    int saved = ATTN__ERRNO;
     if (attn__mat_bad(m) || (!attn__is_float(dtype) && dtype != ATTN_BOOL))
         return attn__bad_mat();
     if (bytes == 0)
         return m;
-    m.data = ATTN__MALLOC(bytes);
-    ATTN__ERRNO_KEEP(saved);
+    m.data = attn__allocate(bytes);
     if (!m.data)
         return attn__bad_mat();
     memset(m.data, 0, bytes);
@@ -781,8 +804,7 @@ ATTN_API void attn_mat_free(attn_mat *m)
 {
     if (!m)
         return;
-    if (m->data)
-        ATTN__FREE(m->data);
+    attn__release(m->data);
     memset(m, 0, sizeof *m);
 }
 
@@ -1085,8 +1107,7 @@ static int attn__overlaps(const attn__view *out, const attn__view *other)
 }
 
 /* Every check that needs no more than the views themselves, in the documented order. The compute type is F64 if the
-   first input is F64. culprit: the view that is at fault, and
-   for ALIAS the one that it overlaps. */
+   first input is F64. culprit: the view that is at fault, and for ALIAS the one that it overlaps. */
 static attn_status attn__find_fault(attn__view *v, size_t count, size_t culprit[2])
 {
     size_t i, j;
@@ -1274,7 +1295,7 @@ ATTN_API attn_status attn_mat_copy(attn_mat out, attn_mat in)
 
 /* ==== 3. scalar math ============================================================================================= */
 
-static double attn__lowest(attn_dtype real) /* finite number */
+static double attn__lowest(attn_dtype real) /* the lowest finite number */
 {
     return real == ATTN_F64 ? -DBL_MAX : -(double)FLT_MAX;
 }
@@ -1335,13 +1356,13 @@ typedef struct attn__tile {
     const void *position, *slope; /* lanes: position less the tile's first key, -slope of ALiBi; or NULL */
     void *factor;                 /* lanes: softmax leaves exp(old max - new max) */
 
-    /* reals, as data, so that no compiler folds them: the lowest finite number, -infinity, what softmax leaves for it */
+    /* reals, as data that no compiler folds: the lowest finite number, -infinity, what softmax leaves for it */
     unsigned char least[8];
     unsigned char hidden[8];
     unsigned char none[8];
 } attn__tile;
 
-enum attn__softmax_result { ATTN__MOVED = 1, ATTN__HID = 2 };
+enum attn__product_mode { ATTN__ADD_TO, ATTN__SET_TO, ATTN__SHRINK };
 
 typedef struct attn__kernels {
     attn_isa isa;
@@ -1363,10 +1384,6 @@ typedef struct attn__kernels {
     void (*matmul)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows, const void *b, size_t cols,
                    size_t depth);
 
-    /* c = alpha a b, likewise */
-    void (*product)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows, const void *b, size_t cols,
-                    size_t depth, double alpha);
-
     /* the larger of `max` and n elements; *special is set if one of them is NaN or +infinity */
     double (*softmax_max)(const void *x, size_t n, double max, int *special);
 
@@ -1376,7 +1393,11 @@ typedef struct attn__kernels {
     /* is one of rows x cols elements NaN or infinite? */
     int (*special)(const void *x, ptrdiff_t ld, size_t rows, size_t cols);
 
-    /* x[r][c] *= factor[c]; cols a multiple of lanes, here and below */
+    /* the scores of a tile: scale K queries. Rows of K are `step` apart, queries are depth x lanes */
+    void (*scores)(const attn__tile *tile, const void *k, ptrdiff_t step, const void *queries, size_t depth,
+                   double scale);
+
+    /* x[r][c] *= factor[c]; cols a multiple of lanes */
     void (*scale)(void *x, size_t rows, size_t cols, const void *factor);
 
     /* s[i] = cap tanh(s[i] / cap), for n scores */
@@ -1388,9 +1409,12 @@ typedef struct attn__kernels {
     /* puts -infinity where a key is hidden: by first and end, by mask, or by a bias of -infinity */
     void (*hide)(const attn__tile *tile);
 
-    /* one step of the online softmax: takes the tile's scores into state->max, sum and nan. MOVED: a maximum has
-       changed, state->out must be multiplied by tile->factor. HID: a score was -infinity (or NaN, or +infinity) */
+    /* one step of the online softmax: takes the tile's scores into state->max, sum and nan, and leaves the factor by
+       which state->out must shrink. 1 if a score was NaN or infinite */
     int (*softmax)(const attn__tile *tile, const attn__state *state);
+
+    /* state->out = factor state->out + V^T scores: dims x lanes. Rows of V are `step` apart */
+    void (*values)(const attn__tile *tile, const attn__state *state, const void *v, ptrdiff_t step, size_t dims);
 
     /* a becomes a and b together; dims rows of out */
     void (*fold)(const attn__state *a, const attn__state *b, size_t dims, size_t lanes);
@@ -1555,6 +1579,7 @@ ATTN_API int attn_isa_available(attn_isa isa)
 
 /* -- the ctx: checks, scratch, tasks -- */
 
+#define ATTN__TASKS 256   /* most tasks of a run, however wide the caller is */
 #define ATTN__STACK 16384 /* bytes of scratch that every task has on its stack */
 #define ATTN__ALIGN 64
 
@@ -1588,7 +1613,7 @@ static const attn__kernels *attn__ctx_kernels(const attn_ctx *ctx, attn_dtype re
 static size_t attn__ctx_tasks(const attn_ctx *ctx, size_t items)
 {
     size_t width = ctx && ctx->parallel.run ? attn__max(ctx->parallel.width, 1) : 1;
-    return attn__min(width, items);
+    return attn__min(attn__min(width, ATTN__TASKS), items);
 }
 
 static void attn__run(const attn_ctx *ctx, size_t tasks, void (*task)(void *arg, size_t index), void *arg)
@@ -1729,25 +1754,17 @@ static void attn__pool_run(void *user, size_t count, void (*task)(void *arg, siz
     ATTN__ERRNO_KEEP(saved);
 }
 
-ATTN_API void attn_pool_free(attn_parallel *parallel)
+static void attn__pool_end(attn__pool *pool)
 {
-    attn__pool *pool;
-    if (!parallel)
-        return;
-    pool = (attn__pool *)parallel->user;
-    if (pool) {
-        ATTN__MUTEX_LOCK(&pool->lock);
-        pool->stop = 1;
-        ATTN__CONDITION_WAKE(&pool->wake);
-        ATTN__MUTEX_UNLOCK(&pool->lock);
-        while (pool->threads > 0)
-            ATTN__THREAD_JOIN(pool->thread[--pool->threads]);
-        ATTN__CONDITION_FREE(&pool->done);
-        ATTN__CONDITION_FREE(&pool->wake);
-        ATTN__MUTEX_FREE(&pool->lock);
-        ATTN__FREE(pool);
-    }
-    memset(parallel, 0, sizeof *parallel);
+    ATTN__MUTEX_LOCK(&pool->lock);
+    pool->stop = 1;
+    ATTN__CONDITION_WAKE(&pool->wake);
+    ATTN__MUTEX_UNLOCK(&pool->lock);
+    while (pool->threads > 0)
+        ATTN__THREAD_JOIN(pool->thread[--pool->threads]);
+    ATTN__CONDITION_FREE(&pool->done);
+    ATTN__CONDITION_FREE(&pool->wake);
+    ATTN__MUTEX_FREE(&pool->lock);
 }
 
 static int attn__pool_sync(attn__pool *pool) /* makes lock and conditions, all or none */
@@ -1763,39 +1780,53 @@ static int attn__pool_sync(attn__pool *pool) /* makes lock and conditions, all o
     return 0;
 }
 
-ATTN_API attn_status attn_pool_new(attn_parallel *parallel, size_t threads)
+static int attn__pool_begin(attn__pool *pool, size_t threads) /* starts threads besides the caller's, all or none */
 {
-    attn__pool *pool;
+    memset(pool, 0, sizeof *pool);
+    if (!attn__pool_sync(pool))
+        return 0;
+    for (; pool->threads + 1 < threads; pool->threads++)
+        if (!ATTN__THREAD_START(&pool->thread[pool->threads], pool)) {
+            attn__pool_end(pool);
+            return 0;
+        }
+    return 1;
+}
+
+ATTN_API attn_status attn_pool_new(attn_parallel *pool, size_t threads)
+{
+    attn__pool *own;
     size_t bytes;
-    int saved = ATTN__ERRNO, started = 1;
-    if (!parallel)
+    int saved = ATTN__ERRNO, begun;
+    if (!pool)
         return ATTN_ERR_NULL;
     if (threads == 0)
         threads = attn__processors();
-    if (!attn__multiply(&bytes, threads, sizeof(attn__thread)) || bytes > (size_t)PTRDIFF_MAX - sizeof *pool)
+    if (!attn__multiply(&bytes, threads, sizeof(attn__thread)) || bytes > (size_t)PTRDIFF_MAX - sizeof *own)
         return ATTN_ERR_OVERFLOW;
-    pool = (attn__pool *)ATTN__MALLOC(sizeof *pool + bytes);
-    if (pool) {
-        memset(pool, 0, sizeof *pool);
-        if (!attn__pool_sync(pool)) {
-            ATTN__FREE(pool);
-            pool = NULL;
-        }
-    }
-    if (pool) {
-        memset(parallel, 0, sizeof *parallel);
-        parallel->run = attn__pool_run;
-        parallel->user = pool;
-        parallel->width = threads;
-        while (started && pool->threads + 1 < threads) {
-            started = ATTN__THREAD_START(&pool->thread[pool->threads], pool);
-            pool->threads += (size_t)started;
-        }
-        if (!started)
-            attn_pool_free(parallel);
-    }
+    own = (attn__pool *)attn__allocate(sizeof *own + bytes);
+    begun = own && attn__pool_begin(own, threads);
     ATTN__ERRNO_KEEP(saved);
-    return pool && started ? ATTN_OK : ATTN_ERR_NOMEM;
+    if (!begun) {
+        attn__release(own);
+        return ATTN_ERR_NOMEM;
+    }
+    pool->run = attn__pool_run;
+    pool->user = own;
+    pool->width = threads;
+    return ATTN_OK;
+}
+
+ATTN_API void attn_pool_free(attn_parallel *pool)
+{
+    int saved = ATTN__ERRNO;
+    if (!pool)
+        return;
+    if (pool->user)
+        attn__pool_end((attn__pool *)pool->user);
+    attn__release(pool->user);
+    memset(pool, 0, sizeof *pool);
+    ATTN__ERRNO_KEEP(saved);
 }
 
 #endif /* ATTN_THREADS */
@@ -1941,11 +1972,9 @@ static void attn__matmul(attn_mat out, attn_mat a, attn_mat b, double alpha, con
         job.slice = ctx->scratch_size / job.tasks;
     } else if (attn__matmul_bytes(&job) > ATTN__STACK) {
         size_t bytes = 0;
-        int saved = ATTN__ERRNO;
         job.slice = attn__matmul_bytes(&job);
         if (attn__multiply(&bytes, job.slice, job.tasks))
-            own = ATTN__MALLOC(bytes);
-        ATTN__ERRNO_KEEP(saved);
+            own = attn__allocate(bytes);
         job.scratch = (char *)own;
     }
     if (job.slice < ATTN__STACK || !job.scratch) {
@@ -1954,8 +1983,7 @@ static void attn__matmul(attn_mat out, attn_mat a, attn_mat b, double alpha, con
     }
     attn__matmul_blocks(&job, job.slice);
     attn__run(ctx, job.tasks, attn__matmul_task, &job);
-    if (own)
-        ATTN__FREE(own);
+    attn__release(own);
 }
 
 static attn_status attn__check_matmul(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
@@ -2344,17 +2372,16 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
    tile that no row of the block sees is never touched.   Milakov 2018, arXiv 1805.02867; Dao 2022, arXiv 2205.14135
 
    A long row of keys is cut into splits, each with a state of its own, which are folded from left to right. Where they
-   lie depends on the keys that the block can see and on nothing else; whether they run one after another or side by
-   side is a matter of threads, and changes no bit. */
+   lie depends on the number of valid keys and on nothing else; whether they run one after another or side by side is a
+   matter of threads, and changes no bit. */
 
 #ifndef ATTN__ON_TILE
 #define ATTN__ON_TILE() ((void)0) /* the tests count tiles */
 #endif
 
 #define ATTN__KEYS 128      /* keys of a tile */
-#define ATTN__SPLITS 32     /* most splits of a block, */
-#define ATTN__SPLIT_TILES 4 /* each of at least so many tiles */
-#define ATTN__APART 256     /* no more blocks than this keep the states of their splits */
+#define ATTN__SPLITS 32     /* splits of a block, at most */
+#define ATTN__SPLIT_TILES 4 /* tiles of a split, at least */
 
 typedef struct attn__fault {
     attn_status status;
@@ -2390,7 +2417,7 @@ typedef struct attn__lane { /* one row of a block */
 typedef struct attn__work { /* what a task has in hand: a block of rows, and the memory for it */
     const attn__plan *plan;
     size_t b, head, row, count; /* item, key/value head, first row, rows */
-    size_t from, to;            /* keys that any of them may see, whole tiles */
+    size_t from, to, valid;     /* keys that any of them may see, from a whole tile on; keys that exist for any */
     attn__lane *lanes;
     char *queries;                        /* D x lanes */
     char *bias, *mask, *k, *v;            /* tiles that are copied: keys x lanes twice, keys x D, keys x Dv */
@@ -2497,7 +2524,7 @@ static void attn__gather(const attn__work *work, void *x, attn_tensor t, size_t 
 static void attn__scatter(const attn__work *work, attn_tensor t, size_t first, const void *x, size_t rows)
 {
     size_t lane, n, h, i;
-    for (lane = 0; lane < work->count; lane += n) {
+    for (lane = 0; lane < work->count && rows > 0; lane += n) {
         n = attn__run_of(work, lane, &h, &i);
         work->plan->kern->store(attn__tensor_at(t, work->b, h, i, first), t.dtype, t.dim_stride, t.len_stride,
                                 attn__real_at(work->plan, x, lane), work->tile.lanes, rows, n, 1.0);
@@ -2571,7 +2598,7 @@ static int attn__look(attn__work *work, size_t k0, size_t n, attn_stage stage)
     return 1;
 }
 
-/* score_mod takes one row at a time, and only keys in the row's range. */
+/* score_mod takes one row at a time; keys outside of the row's range are hidden in any case. */
 static void attn__modify(attn__work *work, size_t k0)
 {
     const attn__plan *plan = work->plan;
@@ -2607,7 +2634,7 @@ static void attn__score(attn__work *work, size_t k0, attn_stage stage)
         k = work->k;
         step = (ptrdiff_t)D;
     }
-    kern->product(tile->scores, k, step, 1, tile->keys, work->queries, tile->lanes, D, opts->scale);
+    kern->scores(tile, k, step, work->queries, D, opts->scale);
     if (opts->softcap > 0 && stage != ATTN_STAGE_DOT)
         kern->softcap(tile->scores, tile->keys * tile->lanes, opts->softcap);
     if (stage == ATTN_STAGE_FINAL) {
@@ -2630,37 +2657,53 @@ static void attn__score(attn__work *work, size_t k0, attn_stage stage)
         kern->hide(tile);
 }
 
-/* The values of the tile's keys, rows `step` apart. Where a key is `hidden` from some lane, a NaN or infinity of its
-   value must not meet the weight 0: such elements become 0 in a copy, and lanes that do see them get them here. The
-   weight of a hidden key is -0, any other at least +0. */
-static const void *attn__values(attn__work *work, const attn__state *state, size_t k0, int hidden, ptrdiff_t *step)
+/* The values of the tile's keys, in place or copied, rows `step` apart. */
+static const void *attn__values(attn__work *work, size_t k0, int copy, ptrdiff_t *step)
 {
     const attn__plan *plan = work->plan;
-    const attn__kernels *kern = plan->kern;
-    const attn__tile *tile = &work->tile;
-    size_t j, d, lane, Dv = plan->v.dim, keys = tile->keys;
     const void *v = attn__tensor_at(plan->v, work->b, work->head, k0, 0);
     *step = plan->v.len_stride;
-    if (plan->direct_v && !(hidden && kern->special(v, *step, keys, Dv)))
+    if (plan->direct_v && !copy)
         return v;
-    kern->load(work->v, Dv, v, plan->v.dtype, *step, plan->v.dim_stride, keys, Dv);
-    *step = (ptrdiff_t)Dv;
-    if (!hidden || !kern->special(work->v, *step, keys, Dv))
-        return work->v;
-    for (j = 0; j < keys; j++)
+    plan->kern->load(work->v, plan->v.dim, v, plan->v.dtype, *step, plan->v.dim_stride, work->tile.keys, plan->v.dim);
+    *step = (ptrdiff_t)plan->v.dim;
+    return work->v;
+}
+
+/* out = factor out + V^T P for the tile. Where a key is `hidden` from some lane, NaN and infinities of its value must
+   not meet the weight 0: they are taken out of a copy, and given to each lane that sees them. The weight of a hidden
+   key is -0, any other at least +0. */
+static void attn__take_values(attn__work *work, const attn__state *state, size_t k0, int hidden)
+{
+    const attn__plan *plan = work->plan;
+    const attn__tile *tile = &work->tile;
+    size_t i, j, d, lane, at, Dv = plan->v.dim;
+    ptrdiff_t step;
+    const void *v;
+    double x, weight;
+    if (Dv == 0)
+        return;
+    v = attn__values(work, k0, 0, &step);
+    if (!hidden || !plan->kern->special(v, step, tile->keys, Dv)) {
+        plan->kern->values(tile, state, v, step, Dv);
+        return;
+    }
+    attn__values(work, k0, 1, &step);
+    for (i = 0; i < tile->keys * Dv; i++)
+        if (!attn__is_finite(attn__get(plan, work->v, i)))
+            attn__set(plan, work->v, i, 0.0);
+    plan->kern->values(tile, state, work->v, step, Dv);
+    attn__values(work, k0, 1, &step);
+    for (j = 0; j < tile->keys; j++)
         for (d = 0; d < Dv; d++) {
-            double x = attn__get(plan, work->v, j * Dv + d);
-            if (attn__is_finite(x))
-                continue;
-            attn__set(plan, work->v, j * Dv + d, 0.0);
-            for (lane = 0; lane < work->count; lane++) {
-                double weight = attn__get(plan, tile->scores, j * tile->lanes + lane);
-                size_t at = d * tile->lanes + lane;
+            x = attn__get(plan, work->v, j * Dv + d);
+            for (lane = 0; lane < work->count && !attn__is_finite(x); lane++) {
+                weight = attn__get(plan, tile->scores, j * tile->lanes + lane);
+                at = d * tile->lanes + lane;
                 if (attn__bits(weight) != attn__bits(attn__minus_zero()))
                     attn__set(plan, state->out, at, attn__get(plan, state->out, at) + weight * x);
             }
         }
-    return work->v;
 }
 
 /* -- a block: all its keys, out, what else was asked for -- */
@@ -2676,12 +2719,13 @@ static void attn__take_up(attn__work *work, size_t index)
     work->count = attn__min(plan->lanes, plan->rows - work->row);
     work->tile.lanes = attn__blocks(work->count, plan->kern->lanes) * plan->kern->lanes;
     work->from = SIZE_MAX;
-    work->to = 0;
+    work->to = work->valid = 0;
     for (lane = 0; lane < work->count; lane += n) {
         n = attn__run_of(work, lane, &h, &i);
         for (l = lane; l < lane + n; l++) {
             attn__lane see = attn__visible(plan, work->b, i + l - lane);
             work->lanes[l] = see;
+            work->valid = attn__max(work->valid, see.valid);
             if (see.first < see.end) {
                 work->from = attn__min(work->from, see.first);
                 work->to = attn__max(work->to, see.end);
@@ -2726,41 +2770,36 @@ static void attn__begin(const attn__work *work, const attn__state *state, const 
 static void attn__attend(attn__work *work, const attn__state *state, size_t from, size_t to)
 {
     const attn__plan *plan = work->plan;
-    const attn__kernels *kern = plan->kern;
-    attn__tile *tile = &work->tile;
     size_t k0, n;
     for (k0 = from; k0 < to; k0 += n) {
-        const void *v;
-        ptrdiff_t step;
-        int seen;
         n = attn__min(plan->keys, to - k0);
         if (!attn__look(work, k0, n, ATTN_STAGE_FINAL))
             continue;
         ATTN__ON_TILE();
         attn__score(work, k0, ATTN_STAGE_FINAL);
-        seen = kern->softmax(tile, state);
-        if (seen & ATTN__MOVED)
-            kern->scale(state->out, plan->v.dim, tile->lanes, tile->factor);
-        v = attn__values(work, state, k0, seen & ATTN__HID, &step);
-        kern->matmul(state->out, v, 1, step, plan->v.dim, tile->scores, tile->lanes, n);
+        attn__take_values(work, state, k0, plan->kern->softmax(&work->tile, state));
     }
 }
 
-/* Keys of one split of the block in hand, and how many splits there are. */
-static size_t attn__splits(const attn__work *work, size_t *keys)
+/* How many splits the block in hand has; the *first of them, and their *keys. Where they lie depends on the valid keys
+   of the item alone: no row can tell which others share its block. */
+static size_t attn__splits(const attn__work *work, size_t *first, size_t *keys)
 {
-    size_t tiles = attn__blocks(work->to - work->from, work->plan->keys);
-    size_t each = attn__max(attn__blocks(tiles, ATTN__SPLITS), ATTN__SPLIT_TILES);
-    *keys = each * work->plan->keys;
-    return attn__max(attn__blocks(tiles, each), 1);
+    const attn__plan *plan = work->plan;
+    size_t tiles = attn__blocks(plan->opts.kv_lens ? plan->opts.kv_lens[work->b] : plan->k.len, plan->keys);
+    *keys = attn__max(attn__blocks(tiles, ATTN__SPLITS), ATTN__SPLIT_TILES) * plan->keys;
+    *first = work->from / *keys;
+    return attn__max(attn__blocks(work->to, *keys), *first + 1) - *first;
 }
 
+/* Split number `split` of the block, into a state of its own. Sinks are in the first. */
 static void attn__attend_split(attn__work *work, const attn__state *state, size_t split)
 {
-    size_t keys, count = attn__splits(work, &keys);
+    size_t first, keys, count = attn__splits(work, &first, &keys);
     attn__begin(work, state, split == 0 ? work->plan->opts.sinks : NULL);
     if (split < count)
-        attn__attend(work, state, work->from + split * keys, attn__min(work->from + (split + 1) * keys, work->to));
+        attn__attend(work, state, attn__max(work->from, (first + split) * keys),
+                     attn__min(work->to, (first + split + 1) * keys));
 }
 
 /* The weights and scores that were asked for, tile by tile: scores are computed once more, now that max and sum are
@@ -2776,7 +2815,7 @@ static void attn__record(attn__work *work)
     memset(work->split.sum, 0, tile->lanes * kern->size);
     attn__set(plan, tile->none, 0, 0.0);
     for (k0 = 0; k0 < plan->k.len; k0 += n) {
-        n = attn__min(plan->keys, plan->k.len - k0);
+        n = attn__min(plan->keys, (k0 < work->valid ? work->valid : plan->k.len) - k0); /* no tile is partly invalid */
         if (plan->opts.scores.data) {
             if (attn__look(work, k0, n, stage))
                 attn__score(work, k0, stage);
@@ -2868,35 +2907,50 @@ static void attn__set_up(attn__work *work, const attn__plan *plan, size_t index)
     attn__set(plan, work->tile.least, 0, attn__lowest(plan->kern->real));
 }
 
+/* All splits of the block in hand, folded from left to right; those that ran apart are only folded. Then its end. */
+static void attn__attend_all(attn__work *work, size_t block)
+{
+    const attn__plan *plan = work->plan;
+    attn__state part = work->split;
+    size_t split, first, keys, count = attn__splits(work, &first, &keys);
+    if (plan->apart)
+        work->state = attn__state_apart(plan, block, 0);
+    else
+        attn__attend_split(work, &work->state, 0);
+    for (split = 1; split < count; split++) {
+        if (plan->apart)
+            part = attn__state_apart(plan, block, split);
+        else
+            attn__attend_split(work, &part, split);
+        plan->kern->fold(&work->state, &part, plan->v.dim, work->tile.lanes);
+    }
+    attn__finish(work);
+}
+
 static void attn__sdpa_task(void *arg, size_t index)
 {
     const attn__plan *plan = (const attn__plan *)arg;
-    size_t items = plan->apart ? plan->all_blocks * plan->splits : plan->all_blocks, item, split, count, keys;
+    size_t items = plan->apart ? plan->all_blocks * plan->splits : plan->all_blocks, item;
     int saved = ATTN__ERRNO;
     attn__work work;
+    attn__state state;
     attn__set_up(&work, plan, index);
-    for (item = index; item < items; item += plan->tasks) {
+    for (item = index; item < items; item += plan->tasks)
         if (plan->apart) {
-            attn__state state = attn__state_apart(plan, item / plan->splits, item % plan->splits);
+            state = attn__state_apart(plan, item / plan->splits, item % plan->splits);
             attn__take_up(&work, item / plan->splits);
             attn__attend_split(&work, &state, item % plan->splits);
-            continue;
+        } else {
+            attn__take_up(&work, item);
+            attn__attend_all(&work, item);
         }
-        attn__take_up(&work, item);
-        attn__attend_split(&work, &work.state, 0);
-        count = attn__splits(&work, &keys);
-        for (split = 1; split < count; split++) {
-            attn__attend_split(&work, &work.split, split);
-            plan->kern->fold(&work.state, &work.split, plan->v.dim, work.tile.lanes);
-        }
-        attn__finish(&work);
-    }
     ATTN__ERRNO_KEEP(saved);
 }
 
 static void attn__sdpa(attn__plan *plan)
 {
-    size_t block, split, count, keys;
+    size_t block;
+    int saved = ATTN__ERRNO;
     attn__work work;
     attn__run(&plan->ctx, plan->tasks, attn__sdpa_task, plan);
     if (!plan->apart)
@@ -2904,14 +2958,9 @@ static void attn__sdpa(attn__plan *plan)
     attn__set_up(&work, plan, 0);
     for (block = 0; block < plan->all_blocks; block++) {
         attn__take_up(&work, block);
-        work.state = attn__state_apart(plan, block, 0);
-        count = attn__splits(&work, &keys);
-        for (split = 1; split < count; split++) {
-            attn__state next = attn__state_apart(plan, block, split);
-            plan->kern->fold(&work.state, &next, plan->v.dim, work.tile.lanes);
-        }
-        attn__finish(&work);
+        attn__attend_all(&work, block);
     }
+    ATTN__ERRNO_KEEP(saved);
 }
 
 /* -- the plan -- */
@@ -2948,7 +2997,7 @@ static int attn__lay_out(attn__plan *plan)
     plan->keys = attn__min(ATTN__KEYS, attn__max(attn__blocks(plan->k.len, kern->rows), 1) * kern->rows);
     plan->splits = attn__blocks(attn__blocks(plan->k.len, plan->keys), ATTN__SPLIT_TILES);
     plan->splits = attn__min(attn__max(plan->splits, 1), ATTN__SPLITS);
-    plan->apart = plan->all_blocks < attn__min(width, ATTN__APART) && plan->splits > 1 && !records;
+    plan->apart = plan->all_blocks < width && plan->splits > 1 && !records; /* attn__record belongs to a block's task */
     plan->tasks = attn__min(width, plan->apart ? plan->all_blocks * plan->splits : plan->all_blocks);
     plan->direct_k = plan->k.dtype == kern->real && plan->k.dim_stride == 1;
     plan->direct_v = plan->v.dtype == kern->real && plan->v.dim_stride == 1;
@@ -3050,10 +3099,12 @@ static attn__fault attn__plan_sdpa(attn__plan *plan, attn_tensor out, attn_tenso
                                    const attn_opts *opts, const attn_ctx *ctx)
 {
     attn__arguments args;
+    attn__view offset;
     attn__fault fault;
     attn_opts *o = &plan->opts;
     size_t B = q.batch, H = q.heads, Lq = q.len, Lk = k.len, culprit[2];
     int more = ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT;
+    int shaped; /* dimensions are known to be sound */
     double cap_least;
     memset(plan, 0, sizeof *plan);
     if (opts)
@@ -3069,7 +3120,10 @@ static attn__fault attn__plan_sdpa(attn__plan *plan, attn_tensor out, attn_tenso
     attn__argument(&args, "q", attn__view_of_tensor(q, ATTN__IN));
     attn__argument(&args, "k", attn__view_of_tensor(k, ATTN__IN));
     attn__argument(&args, "v", attn__view_of_tensor(v, ATTN__IN));
-    attn__argument(&args, "opts.causal_offset", attn__view_of_array(o->causal_offset, B, sizeof *o->causal_offset));
+    offset = attn__view_of_array(o->causal_offset, B, sizeof *o->causal_offset);
+    if (o->causal == ATTN_CAUSAL_OFFSET)
+        offset.role &= ~ATTN__OPTIONAL;
+    attn__argument(&args, "opts.causal_offset", offset);
     attn__argument(&args, "opts.mask", attn__view_of_tensor(o->mask, ATTN__OPTIONAL | ATTN__BOOL));
     attn__argument(&args, "opts.q_lens", attn__view_of_array(o->q_lens, B, sizeof *o->q_lens));
     attn__argument(&args, "opts.kv_lens", attn__view_of_array(o->kv_lens, B, sizeof *o->kv_lens));
@@ -3084,7 +3138,6 @@ static attn__fault attn__plan_sdpa(attn__plan *plan, attn_tensor out, attn_tenso
     fault.argument = fault.status == ATTN_OK ? NULL : args.name[culprit[0]];
     fault.other = fault.status == ATTN_ERR_ALIAS && culprit[1] != culprit[0] ? args.name[culprit[1]] : NULL;
 
-    attn__demand(&fault, o->causal != ATTN_CAUSAL_OFFSET || o->causal_offset, ATTN_ERR_NULL, "opts.causal_offset");
     attn__demand(&fault, !ctx || ctx->scratch || ctx->scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
 
     attn__demand(&fault, attn__is_shape(out, B, H, Lq, v.dim), ATTN_ERR_SHAPE, "out");
@@ -3103,18 +3156,20 @@ static attn__fault attn__plan_sdpa(attn__plan *plan, attn_tensor out, attn_tenso
     o->mask = attn__broadcast(o->mask, B, H, Lq, Lk);
     o->bias = attn__broadcast(o->bias, B, H, Lq, Lk);
     o->scale = attn__scale(o->scale, q.dim);
+    if (Lk == 0) /* outputs without elements are not wanted */
+        o->weights.data = o->scores.data = NULL;
     plan->kern = attn__ctx_kernels(ctx, attn__real(q.dtype));
-    if (plan->kern && attn__first(fault.status, ATTN_ERR_OVERFLOW) == ATTN_ERR_OVERFLOW) /* else shapes are not known */
+    shaped = fault.status == ATTN_OK ||
+             (fault.status != ATTN_ERR_OVERFLOW && attn__first(fault.status, ATTN_ERR_OVERFLOW) == ATTN_ERR_OVERFLOW);
+    if (shaped && plan->kern)
         attn__demand(&fault, attn__lay_out(plan), ATTN_ERR_OVERFLOW, "q");
 
     cap_least = q.dtype == ATTN_F64 ? DBL_MIN : (double)FLT_MIN;
     attn__demand(&fault, (unsigned)o->causal <= ATTN_CAUSAL_OFFSET, ATTN_ERR_VALUE, "opts.causal");
     attn__demand(&fault, !o->window.on || (o->window.left >= -1 && o->window.right >= -1), ATTN_ERR_VALUE,
                  "opts.window");
-    if (attn__first(fault.status, ATTN_ERR_VALUE) == ATTN_ERR_VALUE) { /* else B is not known */
-        attn__demand(&fault, attn__lengths_fit(o->q_lens, B, Lq), ATTN_ERR_VALUE, "opts.q_lens");
-        attn__demand(&fault, attn__lengths_fit(o->kv_lens, B, Lk), ATTN_ERR_VALUE, "opts.kv_lens");
-    }
+    attn__demand(&fault, !shaped || attn__lengths_fit(o->q_lens, B, Lq), ATTN_ERR_VALUE, "opts.q_lens");
+    attn__demand(&fault, !shaped || attn__lengths_fit(o->kv_lens, B, Lk), ATTN_ERR_VALUE, "opts.kv_lens");
     attn__demand(&fault, attn__is_factor(o->scale, q.dtype), ATTN_ERR_VALUE, "opts.scale");
     attn__demand(&fault,
                  attn__is_factor(o->softcap, q.dtype) && (attn__bits(o->softcap) << 1 == 0 || o->softcap >= cap_least),
@@ -3124,6 +3179,13 @@ static attn__fault attn__plan_sdpa(attn__plan *plan, attn_tensor out, attn_tenso
     return fault;
 }
 
+static int attn__has_scratch(const attn__plan *plan) /* as far as can be known before asking ATTN_MALLOC */
+{
+    if (plan->ctx.scratch)
+        return plan->ctx.scratch_size >= plan->bytes;
+    return plan->bytes <= ATTN__STACK || !ATTN__NO_MALLOC;
+}
+
 ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v, const attn_opts *opts,
                                const attn_ctx *ctx)
 {
@@ -3131,26 +3193,21 @@ ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, at
     attn_status status = attn__plan_sdpa(&plan, out, q, k, v, opts, ctx).status;
     char stack[ATTN__STACK];
     void *own = NULL;
-    int saved = ATTN__ERRNO;
     if (status != ATTN_OK || plan.tasks == 0)
         return status;
-    if (plan.ctx.scratch) {
-        if (plan.ctx.scratch_size < plan.bytes)
-            return ATTN_ERR_NOMEM;
+    if (!attn__has_scratch(&plan))
+        return ATTN_ERR_NOMEM;
+    if (plan.ctx.scratch)
         plan.scratch = (char *)plan.ctx.scratch;
-    } else if (plan.bytes <= sizeof stack) {
+    else if (plan.bytes <= sizeof stack)
         plan.scratch = stack;
-    } else {
-        own = ATTN__MALLOC(plan.bytes);
-        ATTN__ERRNO_KEEP(saved);
-        if (!own)
-            return ATTN_ERR_NOMEM;
-        plan.scratch = (char *)own;
-    }
+    else
+        plan.scratch = (char *)(own = attn__allocate(plan.bytes));
+    if (!plan.scratch)
+        return ATTN_ERR_NOMEM;
     plan.scratch = attn__align(plan.scratch);
     attn__sdpa(&plan);
-    if (own)
-        ATTN__FREE(own);
+    attn__release(own);
     return ATTN_OK;
 }
 
@@ -3158,7 +3215,13 @@ ATTN_API attn_status attn_sdpa_scratch(size_t *bytes, attn_tensor out, attn_tens
                                        const attn_opts *opts, const attn_ctx *ctx)
 {
     attn__plan plan;
-    attn_status status = attn__plan_sdpa(&plan, out, q, k, v, opts, ctx).status;
+    attn_ctx bare = ATTN__ZERO;
+    attn_status status;
+    if (ctx)
+        bare = *ctx;
+    bare.scratch = NULL;
+    bare.scratch_size = 0;
+    status = attn__plan_sdpa(&plan, out, q, k, v, opts, &bare).status;
     status = attn__require(status, bytes != NULL, ATTN_ERR_NULL);
     if (status == ATTN_OK)
         *bytes = plan.bytes;
@@ -3213,8 +3276,7 @@ ATTN_API attn_status attn_sdpa_explain(char *text, size_t size, attn_tensor out,
     t.at = text;
     t.left = text ? size : 0;
     attn__demand(&fault, text || size == 0, ATTN_ERR_NULL, "text");
-    if (fault.status == ATTN_OK && plan.ctx.scratch)
-        attn__demand(&fault, plan.ctx.scratch_size >= plan.bytes, ATTN_ERR_NOMEM, "ctx.scratch");
+    attn__demand(&fault, fault.status != ATTN_OK || attn__has_scratch(&plan), ATTN_ERR_NOMEM, "ctx.scratch");
     if (fault.status != ATTN_OK) {
         attn__say(&t, fault.argument);
         attn__say(&t, fault.other ? ", " : "");
@@ -3235,8 +3297,12 @@ ATTN_API attn_status attn_sdpa_explain(char *text, size_t size, attn_tensor out,
                          plan.apart ? " splits, side by side\n" : " splits, one after another\n");
     attn__say_read(&t, "k", plan.k, plan.kern->real);
     attn__say_read(&t, "v", plan.v, plan.kern->real);
+    if (plan.opts.mask.data)
+        attn__say(&t, "mask: read for each tile, copied where it hides a part of it\n");
+    if (plan.opts.bias.data)
+        attn__say(&t, "bias: copied tile by tile\n");
     if (plan.opts.weights.data || plan.opts.scores.data)
-        attn__say(&t, "weights and scores: every score is computed once more\n");
+        attn__say(&t, "weights, scores: every score is computed once more, and splits do not run side by side\n");
     if (plan.opts.score_mod)
         attn__say(&t, "score_mod: scores go through it row by row\n");
     attn__say_number(&t, "scratch: ", plan.bytes, " bytes\n");
@@ -3250,40 +3316,38 @@ typedef struct attn__merge_job {
     size_t rows, tasks;
 } attn__merge_job;
 
-/* out = (e^lse out + e^lse_b out_b) / (e^lse + e^lse_b), lse = log of that sum, for one row. */
+/* out = (e^lse out + e^lse_b out_b) / (e^lse + e^lse_b), lse = log of that sum, for one row. An empty side is no part
+   of it; where there is nothing else, the row is zeros. */
 static void attn__merge_row(const attn__merge_job *job, size_t b, size_t h, size_t i)
 {
-    void *lse_at = attn__tensor_at(job->lse, b, h, i, 0);
-    double mine = attn__load(lse_at, job->lse.dtype), max, sum, share, x;
-    double other = attn__load(attn__tensor_at(job->lse_b, b, h, i, 0), job->lse_b.dtype);
-    uint64_t empty = attn__bits(attn__minus_infinity());
+    void *lse_at = attn__tensor_at(job->lse, b, h, i, 0), *at;
+    double lse = attn__load(lse_at, job->lse.dtype), weight = 1, weight_b = 1, max, sum, x, y;
+    double lse_b = attn__load(attn__tensor_at(job->lse_b, b, h, i, 0), job->lse_b.dtype);
+    uint64_t nothing = attn__bits(attn__minus_infinity());
+    int empty = attn__bits(lse) == nothing, empty_b = attn__bits(lse_b) == nothing;
     size_t d;
-    int mine_empty = attn__bits(mine) == empty, other_empty = attn__bits(other) == empty;
-    int nan = (!mine_empty && !attn__is_finite(mine)) || (!other_empty && !attn__is_finite(other));
-    if (other_empty && !mine_empty && !nan)
+    if (empty_b && attn__is_finite(lse))
         return;
-    share = sum = max = 0;
-    if (!mine_empty && !other_empty && !nan) {
-        max = mine > other ? mine : other;
-        sum = attn__exp(mine - max) + attn__exp(other - max);
-        share = attn__divide(attn__exp(other - max), sum);
+    if ((!empty && !attn__is_finite(lse)) || (!empty_b && !attn__is_finite(lse_b))) {
+        lse = weight = weight_b = attn__nan();
+    } else if (empty) {
+        lse = lse_b;
+    } else {
+        max = lse > lse_b ? lse : lse_b;
+        weight = attn__exp(lse - max);
+        weight_b = attn__exp(lse_b - max);
+        sum = weight + weight_b;
+        weight = attn__divide(weight, sum);
+        weight_b = attn__divide(weight_b, sum);
+        lse = max + attn__log(sum);
     }
     for (d = 0; d < job->out.dim; d++) {
-        void *at = attn__tensor_at(job->out, b, h, i, d);
-        double y = attn__load(attn__tensor_at(job->out_b, b, h, i, d), job->out_b.dtype);
-        if (nan)
-            x = attn__nan();
-        else if (mine_empty)
-            x = other_empty ? 0 : y;
-        else
-            x = (1 - share) * attn__load(at, job->out.dtype) + share * y;
-        attn__store(at, job->out.dtype, x);
+        at = attn__tensor_at(job->out, b, h, i, d);
+        x = empty ? 0 : weight * attn__load(at, job->out.dtype);
+        y = empty_b ? 0 : weight_b * attn__load(attn__tensor_at(job->out_b, b, h, i, d), job->out_b.dtype);
+        attn__store(at, job->out.dtype, empty ? y : empty_b ? x : x + y);
     }
-    if (nan)
-        other = attn__nan();
-    else if (!mine_empty)
-        other = max + attn__log(sum);
-    attn__store(lse_at, job->lse.dtype, other);
+    attn__store(lse_at, job->lse.dtype, lse);
 }
 
 static void attn__merge_task(void *arg, size_t index)
@@ -3747,7 +3811,17 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
 #else
     double factor = alpha;
 #endif
-    for (r = 0; r < rows; r++) {
+    for (c = 0; rs == 1 && cs != 1 && c < cols; c++) { /* a transposed view is written along its rows */
+        const ATTN__R *x = (const ATTN__R *)xv + c;
+        void *to = attn__at(out, dtype, (ptrdiff_t)c * cs);
+        if (dtype == ATTN__REAL)
+            for (r = 0; r < rows; r++)
+                ((ATTN__R *)to)[r] = (ATTN__R)(x[r * ld] * factor);
+        else
+            for (r = 0; r < rows; r++)
+                attn__store(attn__at(to, dtype, (ptrdiff_t)r), dtype, (double)(ATTN__R)(x[r * ld] * factor));
+    }
+    for (r = 0; (rs != 1 || cs == 1) && r < rows; r++) {
         const ATTN__R *x = (const ATTN__R *)xv + r * ld;
         void *to = attn__at(out, dtype, (ptrdiff_t)r * rs);
         c = 0;
@@ -3771,11 +3845,12 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
 
 /* -- matrix product -- */
 
-/* One register tile: c (ROWS x `vectors`, packed) += rows of a times one panel of b; or, `fresh`, = alpha times that.
-   The vectors of b are named, not an array, and c needs no stride: so gcc keeps everything in registers. */
+/* One register tile c, ROWS x `vectors`, packed: rows of a times one panel of b. What becomes of the product is `mode`:
+   ADD_TO: c = c + product, one chain of sums; SET_TO: c = factor[0] product; SHRINK: c = factor c + product, a factor
+   for each column. The vectors of b are named, not an array, and c needs no stride: so gcc keeps all in registers. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(matmul_tile)(ATTN__R *c, const ATTN__R *const *a, ptrdiff_t ks,
                                                        const ATTN__R *b, size_t depth, const int vectors,
-                                                       const int fresh, ATTN__V alpha)
+                                                       const int mode, const ATTN__R *factor)
 {
     ATTN__AS_WRITTEN
     ATTN__V sum[ATTN__ROWS][3];
@@ -3786,7 +3861,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(matmul_tile)(ATTN__R *c, const ATTN__R
     for (r = 0; r < ATTN__ROWS; r++) {
         ATTN__UNROLL
         for (v = 0; v < vectors; v++)
-            sum[r][v] = fresh ? ATTN__SET1((ATTN__R)0) : ATTN__LOAD(c + (r * vectors + v) * ATTN__W);
+            sum[r][v] = mode == ATTN__ADD_TO ? ATTN__LOAD(c + (r * vectors + v) * ATTN__W) : ATTN__SET1((ATTN__R)0);
     }
     for (k = 0; k < depth; k++) {
         ATTN__V b0 = ATTN__LOAD(b), b1 = b0, b2 = b0;
@@ -3809,43 +3884,45 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(matmul_tile)(ATTN__R *c, const ATTN__R
     ATTN__UNROLL
     for (r = 0; r < ATTN__ROWS; r++) {
         ATTN__UNROLL
-        for (v = 0; v < vectors; v++)
-            ATTN__STORE(c + (r * vectors + v) * ATTN__W, fresh ? ATTN__MUL(sum[r][v], alpha) : sum[r][v]);
+        for (v = 0; v < vectors; v++) {
+            ATTN__R *to = c + (r * vectors + v) * ATTN__W;
+            if (mode == ATTN__SET_TO)
+                sum[r][v] = ATTN__MUL(sum[r][v], ATTN__SET1(*factor));
+            else if (mode == ATTN__SHRINK)
+                sum[r][v] = ATTN__FMA(ATTN__LOAD(to), ATTN__LOAD(factor + v * ATTN__W), sum[r][v]);
+            ATTN__STORE(to, sum[r][v]);
+        }
     }
 }
 
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(multiply)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
-                                                    const void *bv, size_t cols, size_t depth, const int fresh,
-                                                    double factor)
+                                                    const void *bv, size_t cols, size_t depth, const int mode,
+                                                    const ATTN__R *factor)
 {
-    ATTN__V alpha = ATTN__SET1((ATTN__R)factor);
-    ATTN__R *sums = (ATTN__R *)cv;
+    ATTN__R *tiles = (ATTN__R *)cv;
     const ATTN__R *a[ATTN__ROWS], *b;
-    size_t r0, r, c;
-    for (r0 = 0; r0 < rows; r0 += ATTN__ROWS, sums += ATTN__ROWS * cols) {
+    size_t r0, r, c, left, wide;
+    for (r0 = 0; r0 < rows; r0 += ATTN__ROWS) {
         for (r = 0; r < ATTN__ROWS; r++) /* past the end: the last row again, into sums that nobody reads */
             a[r] = (const ATTN__R *)av + (ptrdiff_t)attn__min(r0 + r, rows - 1) * rs;
-        for (c = 0; c + ATTN__TILE_COLS <= cols; c += ATTN__TILE_COLS)
-            ATTN__NAME(matmul_tile)
-        (sums + c * ATTN__ROWS, a, ks, (const ATTN__R *)bv + c * depth, depth, 3, fresh, alpha);
-        b = (const ATTN__R *)bv + c * depth;
-        if (cols - c == 2 * ATTN__W)
-            ATTN__NAME(matmul_tile)(sums + c * ATTN__ROWS, a, ks, b, depth, 2, fresh, alpha);
-        else if (cols - c == ATTN__W)
-            ATTN__NAME(matmul_tile)(sums + c * ATTN__ROWS, a, ks, b, depth, 1, fresh, alpha);
+        for (c = 0; c < cols; c += wide, tiles += wide * ATTN__ROWS) {
+            b = (const ATTN__R *)bv + c * depth;
+            left = (cols - c) / ATTN__W;
+            wide = attn__min(left, 3) * ATTN__W;
+            if (left >= 3)
+                ATTN__NAME(matmul_tile)(tiles, a, ks, b, depth, 3, mode, factor);
+            else if (left == 2)
+                ATTN__NAME(matmul_tile)(tiles, a, ks, b, depth, 2, mode, factor);
+            else
+                ATTN__NAME(matmul_tile)(tiles, a, ks, b, depth, 1, mode, factor);
+        }
     }
 }
 
 ATTN__TARGET static void ATTN__NAME(matmul)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
                                             const void *b, size_t cols, size_t depth)
 {
-    ATTN__NAME(multiply)(c, a, rs, ks, rows, b, cols, depth, 0, 1.0);
-}
-
-ATTN__TARGET static void ATTN__NAME(product)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
-                                             const void *b, size_t cols, size_t depth, double alpha)
-{
-    ATTN__NAME(multiply)(c, a, rs, ks, rows, b, cols, depth, 1, alpha);
+    ATTN__NAME(multiply)(c, a, rs, ks, rows, b, cols, depth, ATTN__ADD_TO, NULL);
 }
 
 /* -- softmax -- */
@@ -3965,6 +4042,20 @@ ATTN__TARGET static int ATTN__NAME(special)(const void *xv, ptrdiff_t ld, size_t
     return 0;
 }
 
+ATTN__TARGET static void ATTN__NAME(scores)(const attn__tile *t, const void *k, ptrdiff_t step, const void *queries,
+                                            size_t depth, double scale)
+{
+    ATTN__R factor = (ATTN__R)scale;
+    ATTN__NAME(multiply)(t->scores, k, step, 1, t->keys, queries, t->lanes, depth, ATTN__SET_TO, &factor);
+}
+
+ATTN__TARGET static void ATTN__NAME(values)(const attn__tile *t, const attn__state *state, const void *v,
+                                            ptrdiff_t step, size_t dims)
+{
+    ATTN__NAME(multiply)
+    (state->out, v, 1, step, dims, t->scores, t->lanes, t->keys, ATTN__SHRINK, (const ATTN__R *)t->factor);
+}
+
 ATTN__TARGET static void ATTN__NAME(scale)(void *xv, size_t rows, size_t cols, const void *factor)
 {
     ATTN__AS_WRITTEN
@@ -4049,38 +4140,36 @@ ATTN__TARGET static void ATTN__NAME(hide)(const attn__tile *t)
         }
 }
 
-/* exp(score - max) for one vector of queries and all keys of a tile, and its sum. `odd`: scores may be -infinity. */
+/* One vector of scores becomes exp(score - max), or `none` where it was below `floor`: that is -infinity. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_one)(ATTN__R *s, ATTN__V max, const int odd, ATTN__V floor,
+                                                          ATTN__V none)
+{
+    ATTN__V v = ATTN__LOAD(s), e = ATTN__EXP(ATTN__SUB(v, max));
+    e = odd ? ATTN__PICK(v, floor, none, e) : e;
+    ATTN__STORE(s, e);
+    return e;
+}
+
+/* That for one vector of queries and all keys of a tile, and the sum. It is one chain, as that of the values is: what
+   rounding loses from one, it loses from the other. `odd`: scores may be -infinity. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_sum)(const attn__tile *t, size_t c, ATTN__V max, const int odd)
 {
     ATTN__AS_WRITTEN
-    ATTN__R *s = (ATTN__R *)t->scores + c, least, none;
-    ATTN__V sums[4], floor, gone, v, e;
-    size_t ld = t->lanes, k, j, whole = t->keys / 4 * 4;
+    ATTN__R *s = (ATTN__R *)t->scores + c, least, gone;
+    ATTN__V sum = ATTN__SET1((ATTN__R)0), floor, none;
+    size_t ld = t->lanes, k, j;
     memcpy(&least, t->least, sizeof least);
-    memcpy(&none, t->none, sizeof none);
+    memcpy(&gone, t->none, sizeof gone);
     floor = ATTN__SET1(least);
-    gone = ATTN__SET1(none);
-    ATTN__UNROLL
-    for (j = 0; j < 4; j++)
-        sums[j] = ATTN__SET1((ATTN__R)0);
-    for (k = 0; k < whole; k += 4) {
+    none = ATTN__SET1(gone);
+    for (k = 0; k + 4 <= t->keys; k += 4) {
         ATTN__UNROLL
-        for (j = 0; j < 4; j++) {
-            v = ATTN__LOAD(s + (k + j) * ld);
-            e = ATTN__EXP(ATTN__SUB(v, max));
-            e = odd ? ATTN__PICK(v, floor, gone, e) : e;
-            ATTN__STORE(s + (k + j) * ld, e);
-            sums[j] = ATTN__ADD(sums[j], e);
-        }
+        for (j = 0; j < 4; j++)
+            sum = ATTN__ADD(sum, ATTN__NAME(softmax_one)(s + (k + j) * ld, max, odd, floor, none));
     }
-    for (j = 0; k < t->keys; k++, j++) { /* to the sum it would go to among more keys */
-        v = ATTN__LOAD(s + k * ld);
-        e = ATTN__EXP(ATTN__SUB(v, max));
-        e = odd ? ATTN__PICK(v, floor, gone, e) : e;
-        ATTN__STORE(s + k * ld, e);
-        sums[j] = ATTN__ADD(sums[j], e);
-    }
-    return ATTN__ADD(ATTN__ADD(sums[0], sums[1]), ATTN__ADD(sums[2], sums[3]));
+    for (; k < t->keys; k++)
+        sum = ATTN__ADD(sum, ATTN__NAME(softmax_one)(s + k * ld, max, odd, floor, none));
+    return sum;
 }
 
 /* One vector of queries against the keys of a tile: maximum, exponentials, sum. */
@@ -4122,14 +4211,11 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
 
 ATTN__TARGET static int ATTN__NAME(softmax)(const attn__tile *t, const attn__state *state)
 {
-    const ATTN__R *factor = (const ATTN__R *)t->factor;
     size_t c;
-    int odd = 0, moved = 0;
+    int odd = 0;
     for (c = 0; c < t->lanes; c += ATTN__W)
         odd |= ATTN__NAME(softmax_lanes)(t, state, c);
-    for (c = 0; c < t->lanes; c++)
-        moved |= factor[c] < 1;
-    return (moved ? ATTN__MOVED : 0) | (odd ? ATTN__HID : 0);
+    return odd != 0;
 }
 
 ATTN__TARGET static void ATTN__NAME(fold)(const attn__state *a, const attn__state *b, size_t dims, size_t lanes)
@@ -4151,12 +4237,26 @@ ATTN__TARGET static void ATTN__NAME(fold)(const attn__state *a, const attn__stat
     }
 }
 
-static const attn__kernels ATTN__NAME(kernels) = {
-    ATTN__ISA,           ATTN__REAL,          sizeof(ATTN__R),         ATTN__W,
-    ATTN__ROWS,          ATTN__TILE_COLS,     ATTN__NAME(load),        ATTN__NAME(store),
-    ATTN__NAME(matmul),  ATTN__NAME(product), ATTN__NAME(softmax_max), ATTN__NAME(softmax_exp),
-    ATTN__NAME(special), ATTN__NAME(scale),   ATTN__NAME(softcap),     ATTN__NAME(bias),
-    ATTN__NAME(hide),    ATTN__NAME(softmax), ATTN__NAME(fold)};
+static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
+                                                  ATTN__REAL,
+                                                  sizeof(ATTN__R),
+                                                  ATTN__W,
+                                                  ATTN__ROWS,
+                                                  ATTN__TILE_COLS,
+                                                  ATTN__NAME(load),
+                                                  ATTN__NAME(store),
+                                                  ATTN__NAME(matmul),
+                                                  ATTN__NAME(softmax_max),
+                                                  ATTN__NAME(softmax_exp),
+                                                  ATTN__NAME(special),
+                                                  ATTN__NAME(scores),
+                                                  ATTN__NAME(scale),
+                                                  ATTN__NAME(softcap),
+                                                  ATTN__NAME(bias),
+                                                  ATTN__NAME(hide),
+                                                  ATTN__NAME(softmax),
+                                                  ATTN__NAME(values),
+                                                  ATTN__NAME(fold)};
 
 #undef ATTN__R
 #undef ATTN__REAL
