@@ -975,11 +975,6 @@ static double attn__nan(void)
     return attn__from_bits((uint64_t)0x7ff8 << 48);
 }
 
-static double attn__minus_zero(void)
-{
-    return attn__from_bits((uint64_t)1 << 63);
-}
-
 static double attn__minus_infinity(void)
 {
     return attn__from_bits((uint64_t)0xfff << 52);
@@ -2657,6 +2652,17 @@ static void attn__score(attn__work *work, size_t k0, attn_stage stage)
         kern->hide(tile);
 }
 
+/* Lets softmax give hidden keys the weight -0. By its bits: to -ffast-math all zeros are one. */
+static void attn__mark_hidden(attn__tile *tile, attn_dtype real)
+{
+    uint64_t bits64 = (uint64_t)1 << 63;
+    uint32_t bits32 = (uint32_t)1 << 31;
+    if (real == ATTN_F64)
+        memcpy(tile->none, &bits64, 8);
+    else
+        memcpy(tile->none, &bits32, 4);
+}
+
 /* The values of the tile's keys, in place or copied, rows `step` apart. */
 static const void *attn__values(attn__work *work, size_t k0, int copy, ptrdiff_t *step)
 {
@@ -2700,7 +2706,7 @@ static void attn__take_values(attn__work *work, const attn__state *state, size_t
             for (lane = 0; lane < work->count && !attn__is_finite(x); lane++) {
                 weight = attn__get(plan, tile->scores, j * tile->lanes + lane);
                 at = d * tile->lanes + lane;
-                if (attn__bits(weight) != attn__bits(attn__minus_zero()))
+                if (attn__bits(weight) != (uint64_t)1 << 63)
                     attn__set(plan, state->out, at, attn__get(plan, state->out, at) + weight * x);
             }
         }
@@ -2813,7 +2819,7 @@ static void attn__record(attn__work *work)
     size_t k0, n, i;
     memcpy(work->split.max, work->state.max, tile->lanes * kern->size);
     memset(work->split.sum, 0, tile->lanes * kern->size);
-    attn__set(plan, tile->none, 0, 0.0);
+    memset(tile->none, 0, sizeof tile->none); /* weights are outputs: +0 */
     for (k0 = 0; k0 < plan->k.len; k0 += n) {
         n = attn__min(plan->keys, (k0 < work->valid ? work->valid : plan->k.len) - k0); /* no tile is partly invalid */
         if (plan->opts.scores.data) {
@@ -2834,7 +2840,7 @@ static void attn__record(attn__work *work)
             attn__scatter(work, plan->opts.weights, k0, tile->scores, n);
         }
     }
-    attn__set(plan, tile->none, 0, attn__minus_zero());
+    attn__mark_hidden(tile, kern->real);
 }
 
 /* All keys are seen: out / sum and the log-sum-exp go to where the caller wants them. */
@@ -2903,7 +2909,7 @@ static void attn__set_up(attn__work *work, const attn__plan *plan, size_t index)
     work->tile.scores = slice + plan->at_scores;
     work->tile.factor = work->inverse + lanes;
     attn__set(plan, work->tile.hidden, 0, attn__minus_infinity());
-    attn__set(plan, work->tile.none, 0, attn__minus_zero());
+    attn__mark_hidden(&work->tile, plan->kern->real);
     attn__set(plan, work->tile.least, 0, attn__lowest(plan->kern->real));
 }
 
