@@ -91,8 +91,9 @@
        they free.
        Larger matrix products take up to 512 KiB for each task, from ctx->scratch if that is given, else from
        ATTN_MALLOC; without either they use 16 KiB of stack and give the same bits, only slower.
-       attn_sdpa takes some tiles for each task (attn_sdpa_scratch says how much: 128 KiB at D = 64 with AVX-512) from
-       ctx->scratch, else from the stack if 16 KiB will do, else from ATTN_MALLOC.
+       attn_sdpa takes some tiles for each task (attn_sdpa_scratch says how much: 96 KiB at D = 64 with AVX-512, up to
+       1 MiB where many tasks share few queries) from ctx->scratch, else from the stack if 16 KiB will do, else from
+       ATTN_MALLOC.
 
    NUMERICS
        The compute type is double if the first input is F64 (then every matrix must be), otherwise float: 16-bit
@@ -2398,7 +2399,7 @@ typedef struct attn__plan {
 
     /* Scratch is a slice for each task, then states. Where things lie in a slice; attn__work points there. */
     size_t at_queries, at_scores, at_bias, at_mask, at_k, at_v, at_lanes, at_reals, at_row, at_state;
-    size_t state, slice, bytes;
+    size_t state_size, slice, bytes;
     char *scratch;
 } attn__plan;
 
@@ -2492,7 +2493,7 @@ static double attn__get(const attn__plan *plan, const void *reals, size_t i)
 }
 
 /* The query head and query of a lane; returns how many lanes from there on belong to that head. */
-static size_t attn__run_of(const attn__work *work, size_t lane, size_t *h, size_t *i)
+static size_t attn__head_of(const attn__work *work, size_t lane, size_t *h, size_t *i)
 {
     const attn__plan *plan = work->plan;
     size_t row = work->row + lane;
@@ -2509,7 +2510,7 @@ static void attn__gather(const attn__work *work, void *x, attn_tensor t, size_t 
     if (work->count < work->tile.lanes)
         memset(x, 0, rows * work->tile.lanes * kern->size);
     for (lane = 0; lane < work->count; lane += n) {
-        n = attn__run_of(work, lane, &h, &i);
+        n = attn__head_of(work, lane, &h, &i);
         kern->load(attn__real_at(work->plan, x, lane), work->tile.lanes, attn__tensor_at(t, work->b, h, i, first),
                    t.dtype, t.dim_stride, t.len_stride, rows, n);
     }
@@ -2520,7 +2521,7 @@ static void attn__scatter(const attn__work *work, attn_tensor t, size_t first, c
 {
     size_t lane, n, h, i;
     for (lane = 0; lane < work->count && rows > 0; lane += n) {
-        n = attn__run_of(work, lane, &h, &i);
+        n = attn__head_of(work, lane, &h, &i);
         work->plan->kern->store(attn__tensor_at(t, work->b, h, i, first), t.dtype, t.dim_stride, t.len_stride,
                                 attn__real_at(work->plan, x, lane), work->tile.lanes, rows, n, 1.0);
     }
@@ -2561,7 +2562,7 @@ static int attn__look(attn__work *work, size_t k0, size_t n, attn_stage stage)
     size_t lane, run, l, h, i, first, end;
     int by_range = 0, by_mask = 0;
     for (lane = 0; lane < work->count; lane += run) {
-        run = attn__run_of(work, lane, &h, &i);
+        run = attn__head_of(work, lane, &h, &i);
         for (l = lane; l < lane + run; l++) {
             first = attn__part(&work->lanes[l], k0, n, stage, &end);
             by_range |= (first < end ? ATTN__SHOWN : 0) | (end - first < n ? ATTN__HIDDEN : 0);
@@ -2602,7 +2603,7 @@ static void attn__modify(attn__work *work, size_t k0)
         first = attn__part(&work->lanes[lane], k0, work->tile.keys, ATTN_STAGE_FINAL, &end);
         if (first == end)
             continue;
-        attn__run_of(work, lane, &h, &i);
+        attn__head_of(work, lane, &h, &i);
         for (j = first; j < end; j++)
             memcpy(attn__real_at(plan, work->row_scores, j - first),
                    attn__real_at(plan, work->tile.scores, j * work->tile.lanes + lane), plan->kern->size);
@@ -2727,7 +2728,7 @@ static void attn__take_up(attn__work *work, size_t index)
     work->from = SIZE_MAX;
     work->to = work->valid = 0;
     for (lane = 0; lane < work->count; lane += n) {
-        n = attn__run_of(work, lane, &h, &i);
+        n = attn__head_of(work, lane, &h, &i);
         for (l = lane; l < lane + n; l++) {
             attn__lane see = attn__visible(plan, work->b, i + l - lane);
             work->lanes[l] = see;
@@ -2758,7 +2759,7 @@ static void attn__begin(const attn__work *work, const attn__state *state, const 
         double max = attn__lowest(plan->kern->real), sum = 0;
         int nan = 0;
         if (sinks && lane < work->count && work->lanes[lane].exists) {
-            attn__run_of(work, lane, &h, &i);
+            attn__head_of(work, lane, &h, &i);
             if (attn__is_finite((double)sinks[h])) {
                 max = (double)sinks[h];
                 sum = 1;
@@ -2857,7 +2858,7 @@ static void attn__finish(attn__work *work)
                 lse = attn__nan();
             else if (sum > 0)
                 lse = attn__get(plan, work->state.max, lane) + attn__log(sum);
-            attn__run_of(work, lane, &h, &i);
+            attn__head_of(work, lane, &h, &i);
             attn__store(attn__tensor_at(plan->opts.lse, work->b, h, i, 0), plan->opts.lse.dtype, lse);
         }
     }
@@ -2882,8 +2883,8 @@ static attn__state attn__state_at(const attn__plan *plan, char *at)
 
 static attn__state attn__state_apart(const attn__plan *plan, size_t block, size_t split)
 {
-    return attn__state_at(plan,
-                          plan->scratch + plan->tasks * plan->slice + (block * plan->splits + split) * plan->state);
+    return attn__state_at(plan, plan->scratch + plan->tasks * plan->slice +
+                                    (block * plan->splits + split) * plan->state_size);
 }
 
 static void attn__set_up(attn__work *work, const attn__plan *plan, size_t index)
@@ -2905,7 +2906,7 @@ static void attn__set_up(attn__work *work, const attn__plan *plan, size_t index)
     work->inverse = work->slope + lanes;
     work->row_scores = slice + plan->at_row;
     work->state = attn__state_at(plan, slice + plan->at_state);
-    work->split = attn__state_at(plan, slice + plan->at_state + plan->state);
+    work->split = attn__state_at(plan, slice + plan->at_state + plan->state_size);
     work->tile.scores = slice + plan->at_scores;
     work->tile.factor = work->inverse + lanes;
     attn__set(plan, work->tile.hidden, 0, attn__minus_infinity());
@@ -2972,7 +2973,7 @@ static void attn__sdpa(attn__plan *plan)
 /* -- the plan -- */
 
 /* Room for `count` things of `size` bytes at *end, which moves on; SIZE_MAX once it overflows. */
-static size_t attn__take(size_t *end, size_t count, size_t size)
+static size_t attn__reserve(size_t *end, size_t count, size_t size)
 {
     size_t at = *end, bytes;
     if (at == SIZE_MAX || !attn__multiply(&bytes, count, size) ||
@@ -3008,23 +3009,23 @@ static int attn__lay_out(attn__plan *plan)
     plan->direct_k = plan->k.dtype == kern->real && plan->k.dim_stride == 1;
     plan->direct_v = plan->v.dtype == kern->real && plan->v.dim_stride == 1;
 
-    plan->at_lanes = attn__take(&end, plan->lanes, sizeof(attn__lane));
-    plan->at_reals = attn__take(&end, 6 * plan->lanes, kern->size);
-    plan->at_scores = attn__take(&end, plan->keys * plan->lanes, kern->size);
-    plan->at_bias = attn__take(&end, opts->bias.data ? plan->keys * plan->lanes : 0, kern->size);
-    plan->at_mask = attn__take(&end, opts->mask.data ? plan->keys * plan->lanes : 0, kern->size);
-    plan->at_row = attn__take(&end, opts->score_mod ? plan->keys : 0, kern->size);
-    plan->at_queries = attn__take(&end, plan->lanes * kern->size, D);
-    plan->at_k = attn__take(&end, plan->direct_k ? 0 : plan->keys * kern->size, D);
-    plan->at_v = attn__take(&end, plan->keys * kern->size, Dv);
-    plan->state = 0;
-    attn__take(&plan->state, plan->lanes * (2 * kern->size + 1), 1);
-    attn__take(&plan->state, plan->lanes * kern->size, attn__blocks(Dv, kern->rows) * kern->rows);
-    plan->at_state = attn__take(&end, 2, plan->state);
+    plan->at_lanes = attn__reserve(&end, plan->lanes, sizeof(attn__lane));
+    plan->at_reals = attn__reserve(&end, 6 * plan->lanes, kern->size);
+    plan->at_scores = attn__reserve(&end, plan->keys * plan->lanes, kern->size);
+    plan->at_bias = attn__reserve(&end, opts->bias.data ? plan->keys * plan->lanes : 0, kern->size);
+    plan->at_mask = attn__reserve(&end, opts->mask.data ? plan->keys * plan->lanes : 0, kern->size);
+    plan->at_row = attn__reserve(&end, opts->score_mod ? plan->keys : 0, kern->size);
+    plan->at_queries = attn__reserve(&end, plan->lanes * kern->size, D);
+    plan->at_k = attn__reserve(&end, plan->direct_k ? 0 : plan->keys * kern->size, D);
+    plan->at_v = attn__reserve(&end, plan->keys * kern->size, Dv);
+    plan->state_size = 0;
+    attn__reserve(&plan->state_size, plan->lanes * (2 * kern->size + 1), 1);
+    attn__reserve(&plan->state_size, plan->lanes * kern->size, attn__blocks(Dv, kern->rows) * kern->rows);
+    plan->at_state = attn__reserve(&end, 2, plan->state_size);
     plan->slice = end;
     plan->bytes = plan->tasks > 0 ? ATTN__ALIGN : 0;
-    attn__take(&plan->bytes, plan->tasks, plan->slice);
-    attn__take(&plan->bytes, plan->apart ? plan->all_blocks * plan->splits : 0, plan->state);
+    attn__reserve(&plan->bytes, plan->tasks, plan->slice);
+    attn__reserve(&plan->bytes, plan->apart ? plan->all_blocks * plan->splits : 0, plan->state_size);
     return plan->bytes != SIZE_MAX;
 }
 
@@ -3100,32 +3101,20 @@ static int attn__lengths_fit(const size_t *lens, size_t B, size_t most)
     return 1;
 }
 
-/* The one place where arguments of the engine are checked, and options resolved. */
-static attn__fault attn__plan_sdpa(attn__plan *plan, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
-                                   const attn_opts *opts, const attn_ctx *ctx)
+/* What the views say by themselves: NULL, DTYPE, OVERFLOW, alignment, overlap. */
+static attn__fault attn__check_arguments(const attn__plan *plan)
 {
+    const attn_opts *o = &plan->opts;
+    size_t B = plan->q.batch, H = plan->q.heads, culprit[2];
+    int more = ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT;
     attn__arguments args;
     attn__view offset;
     attn__fault fault;
-    attn_opts *o = &plan->opts;
-    size_t B = q.batch, H = q.heads, Lq = q.len, Lk = k.len, culprit[2];
-    int more = ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT;
-    int shaped; /* dimensions are known to be sound */
-    double cap_least;
-    memset(plan, 0, sizeof *plan);
-    if (opts)
-        *o = *opts;
-    if (ctx)
-        plan->ctx = *ctx;
-    plan->out = out;
-    plan->q = q;
-    plan->k = k;
-    plan->v = v;
     args.count = 0;
-    attn__argument(&args, "out", attn__view_of_tensor(out, ATTN__OUT));
-    attn__argument(&args, "q", attn__view_of_tensor(q, ATTN__IN));
-    attn__argument(&args, "k", attn__view_of_tensor(k, ATTN__IN));
-    attn__argument(&args, "v", attn__view_of_tensor(v, ATTN__IN));
+    attn__argument(&args, "out", attn__view_of_tensor(plan->out, ATTN__OUT));
+    attn__argument(&args, "q", attn__view_of_tensor(plan->q, ATTN__IN));
+    attn__argument(&args, "k", attn__view_of_tensor(plan->k, ATTN__IN));
+    attn__argument(&args, "v", attn__view_of_tensor(plan->v, ATTN__IN));
     offset = attn__view_of_array(o->causal_offset, B, sizeof *o->causal_offset);
     if (o->causal == ATTN_CAUSAL_OFFSET)
         offset.role &= ~ATTN__OPTIONAL;
@@ -3139,49 +3128,88 @@ static attn__fault attn__plan_sdpa(attn__plan *plan, attn_tensor out, attn_tenso
     attn__argument(&args, "opts.lse", attn__view_of_tensor(o->lse, more));
     attn__argument(&args, "opts.weights", attn__view_of_tensor(o->weights, more));
     attn__argument(&args, "opts.scores", attn__view_of_tensor(o->scores, more));
-    attn__argument(&args, "ctx.scratch", attn__view_of_scratch(ctx));
+    attn__argument(&args, "ctx.scratch", attn__view_of_scratch(&plan->ctx));
     fault.status = attn__find_fault(args.view, args.count, culprit);
     fault.argument = fault.status == ATTN_OK ? NULL : args.name[culprit[0]];
     fault.other = fault.status == ATTN_ERR_ALIAS && culprit[1] != culprit[0] ? args.name[culprit[1]] : NULL;
 
-    attn__demand(&fault, !ctx || ctx->scratch || ctx->scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
+    return fault;
+}
 
-    attn__demand(&fault, attn__is_shape(out, B, H, Lq, v.dim), ATTN_ERR_SHAPE, "out");
-    attn__demand(&fault, q.dim > 0 && (k.heads ? H % k.heads == 0 : H == 0), ATTN_ERR_SHAPE, "q");
-    attn__demand(&fault, attn__is_shape(k, B, k.heads, Lk, q.dim), ATTN_ERR_SHAPE, "k");
-    attn__demand(&fault, attn__is_shape(v, B, k.heads, Lk, v.dim), ATTN_ERR_SHAPE, "v");
-    attn__demand(&fault, attn__can_broadcast(o->mask, B, H, Lq, Lk), ATTN_ERR_SHAPE, "opts.mask");
-    attn__demand(&fault, attn__can_broadcast(o->bias, B, H, Lq, Lk), ATTN_ERR_SHAPE, "opts.bias");
-    attn__demand(&fault, attn__tensor_absent(o->lse) || attn__is_shape(o->lse, B, H, Lq, 1), ATTN_ERR_SHAPE,
-                 "opts.lse");
-    attn__demand(&fault, attn__tensor_absent(o->weights) || attn__is_shape(o->weights, B, H, Lq, Lk), ATTN_ERR_SHAPE,
+static void attn__check_shapes(const attn__plan *plan, attn__fault *fault)
+{
+    const attn_opts *o = &plan->opts;
+    attn_tensor q = plan->q, k = plan->k, v = plan->v;
+    size_t B = q.batch, H = q.heads, Lq = q.len, Lk = k.len;
+    attn__demand(fault, attn__is_shape(plan->out, B, H, Lq, v.dim), ATTN_ERR_SHAPE, "out");
+    attn__demand(fault, q.dim > 0 && (k.heads ? H % k.heads == 0 : H == 0), ATTN_ERR_SHAPE, "q");
+    attn__demand(fault, attn__is_shape(k, B, k.heads, Lk, q.dim), ATTN_ERR_SHAPE, "k");
+    attn__demand(fault, attn__is_shape(v, B, k.heads, Lk, v.dim), ATTN_ERR_SHAPE, "v");
+    attn__demand(fault, attn__can_broadcast(o->mask, B, H, Lq, Lk), ATTN_ERR_SHAPE, "opts.mask");
+    attn__demand(fault, attn__can_broadcast(o->bias, B, H, Lq, Lk), ATTN_ERR_SHAPE, "opts.bias");
+    attn__demand(fault, attn__tensor_absent(o->lse) || attn__is_shape(o->lse, B, H, Lq, 1), ATTN_ERR_SHAPE, "opts.lse");
+    attn__demand(fault, attn__tensor_absent(o->weights) || attn__is_shape(o->weights, B, H, Lq, Lk), ATTN_ERR_SHAPE,
                  "opts.weights");
-    attn__demand(&fault, attn__tensor_absent(o->scores) || attn__is_shape(o->scores, B, H, Lq, Lk), ATTN_ERR_SHAPE,
+    attn__demand(fault, attn__tensor_absent(o->scores) || attn__is_shape(o->scores, B, H, Lq, Lk), ATTN_ERR_SHAPE,
                  "opts.scores");
+}
 
-    o->mask = attn__broadcast(o->mask, B, H, Lq, Lk);
-    o->bias = attn__broadcast(o->bias, B, H, Lq, Lk);
-    o->scale = attn__scale(o->scale, q.dim);
-    if (Lk == 0) /* outputs without elements are not wanted */
-        o->weights.data = o->scores.data = NULL;
-    plan->kern = attn__ctx_kernels(ctx, attn__real(q.dtype));
-    shaped = fault.status == ATTN_OK ||
-             (fault.status != ATTN_ERR_OVERFLOW && attn__first(fault.status, ATTN_ERR_OVERFLOW) == ATTN_ERR_OVERFLOW);
-    if (shaped && plan->kern)
-        attn__demand(&fault, attn__lay_out(plan), ATTN_ERR_OVERFLOW, "q");
-
-    cap_least = q.dtype == ATTN_F64 ? DBL_MIN : (double)FLT_MIN;
-    attn__demand(&fault, (unsigned)o->causal <= ATTN_CAUSAL_OFFSET, ATTN_ERR_VALUE, "opts.causal");
-    attn__demand(&fault, !o->window.on || (o->window.left >= -1 && o->window.right >= -1), ATTN_ERR_VALUE,
+/* Numbers in their ranges. The arrays are read only where shapes are known to be sound. */
+static void attn__check_values(const attn__plan *plan, attn__fault *fault, int sound)
+{
+    const attn_opts *o = &plan->opts;
+    double cap_least = plan->q.dtype == ATTN_F64 ? DBL_MIN : (double)FLT_MIN;
+    attn__demand(fault, (unsigned)o->causal <= ATTN_CAUSAL_OFFSET, ATTN_ERR_VALUE, "opts.causal");
+    attn__demand(fault, !o->window.on || (o->window.left >= -1 && o->window.right >= -1), ATTN_ERR_VALUE,
                  "opts.window");
-    attn__demand(&fault, !shaped || attn__lengths_fit(o->q_lens, B, Lq), ATTN_ERR_VALUE, "opts.q_lens");
-    attn__demand(&fault, !shaped || attn__lengths_fit(o->kv_lens, B, Lk), ATTN_ERR_VALUE, "opts.kv_lens");
-    attn__demand(&fault, attn__is_factor(o->scale, q.dtype), ATTN_ERR_VALUE, "opts.scale");
-    attn__demand(&fault,
-                 attn__is_factor(o->softcap, q.dtype) && (attn__bits(o->softcap) << 1 == 0 || o->softcap >= cap_least),
+    attn__demand(fault, !sound || attn__lengths_fit(o->q_lens, plan->q.batch, plan->q.len), ATTN_ERR_VALUE,
+                 "opts.q_lens");
+    attn__demand(fault, !sound || attn__lengths_fit(o->kv_lens, plan->q.batch, plan->k.len), ATTN_ERR_VALUE,
+                 "opts.kv_lens");
+    attn__demand(fault, attn__is_factor(o->scale, plan->q.dtype), ATTN_ERR_VALUE, "opts.scale");
+    attn__demand(fault,
+                 attn__is_factor(o->softcap, plan->q.dtype) &&
+                     (attn__bits(o->softcap) << 1 == 0 || o->softcap >= cap_least),
                  ATTN_ERR_VALUE, "opts.softcap");
-    attn__demand(&fault, (unsigned)o->scores_stage <= ATTN_STAGE_FINAL, ATTN_ERR_VALUE, "opts.scores_stage");
-    attn__demand(&fault, plan->kern != NULL, ATTN_ERR_VALUE, "ctx.isa");
+    attn__demand(fault, (unsigned)o->scores_stage <= ATTN_STAGE_FINAL, ATTN_ERR_VALUE, "opts.scores_stage");
+    attn__demand(fault, plan->kern != NULL, ATTN_ERR_VALUE, "ctx.isa");
+}
+
+/* Is there no fault that comes before OVERFLOW, nor that? */
+static int attn__is_sound(const attn__fault *fault)
+{
+    return fault->status == ATTN_OK ||
+           (fault->status != ATTN_ERR_OVERFLOW && attn__first(fault->status, ATTN_ERR_OVERFLOW) == ATTN_ERR_OVERFLOW);
+}
+
+/* The one place where arguments of the engine are checked, and options resolved. */
+static attn__fault attn__plan_sdpa(attn__plan *plan, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
+                                   const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn__fault fault;
+    attn_opts *o = &plan->opts;
+    memset(plan, 0, sizeof *plan);
+    if (opts)
+        *o = *opts;
+    if (ctx)
+        plan->ctx = *ctx;
+    plan->out = out;
+    plan->q = q;
+    plan->k = k;
+    plan->v = v;
+    fault = attn__check_arguments(plan);
+    attn__demand(&fault, plan->ctx.scratch || plan->ctx.scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
+    attn__check_shapes(plan, &fault);
+
+    o->mask = attn__broadcast(o->mask, q.batch, q.heads, q.len, k.len);
+    o->bias = attn__broadcast(o->bias, q.batch, q.heads, q.len, k.len);
+    o->scale = attn__scale(o->scale, q.dim);
+    if (k.len == 0) /* outputs without elements are not wanted */
+        o->weights.data = o->scores.data = NULL;
+    plan->kern = attn__ctx_kernels(&plan->ctx, attn__real(q.dtype));
+    if (attn__is_sound(&fault) && plan->kern)
+        attn__demand(&fault, attn__lay_out(plan), ATTN_ERR_OVERFLOW, "q");
+    attn__check_values(plan, &fault, attn__is_sound(&fault));
     return fault;
 }
 
