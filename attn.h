@@ -2749,28 +2749,15 @@ static void attn__take_up(attn__work *work, size_t index)
     attn__gather(work, work->queries, plan->q, 0, plan->q.dim);
 }
 
-/* Nothing seen yet; sinks count as a score without a value. */
-static void attn__begin(const attn__work *work, const attn__state *state, const float *sinks)
+static void attn__begin(const attn__work *work, const attn__state *state) /* nothing seen yet */
 {
     const attn__plan *plan = work->plan;
-    size_t lane, h, i;
-    memset(state->out, 0, plan->v.dim * work->tile.lanes * plan->kern->size);
-    for (lane = 0; lane < work->tile.lanes; lane++) {
-        double max = attn__lowest(plan->kern->real), sum = 0;
-        int nan = 0;
-        if (sinks && lane < work->count && work->lanes[lane].exists) {
-            attn__head_of(work, lane, &h, &i);
-            if (attn__is_finite((double)sinks[h])) {
-                max = (double)sinks[h];
-                sum = 1;
-            } else {
-                nan = attn__bits((double)sinks[h]) != attn__bits(attn__minus_infinity());
-            }
-        }
-        attn__set(plan, state->max, lane, max);
-        attn__set(plan, state->sum, lane, sum);
-        state->nan[lane] = (unsigned char)nan;
-    }
+    size_t lane, lanes = work->tile.lanes;
+    memset(state->out, 0, plan->v.dim * lanes * plan->kern->size);
+    memset(state->sum, 0, lanes * plan->kern->size);
+    memset(state->nan, 0, lanes);
+    for (lane = 0; lane < lanes; lane++)
+        attn__set(plan, state->max, lane, attn__lowest(plan->kern->real));
 }
 
 /* The tile loop: takes keys from .. to - 1, whole tiles but for the last, into the state. */
@@ -2799,11 +2786,11 @@ static size_t attn__splits(const attn__work *work, size_t *first, size_t *keys)
     return attn__max(attn__blocks(work->to, *keys), *first + 1) - *first;
 }
 
-/* Split number `split` of the block, into a state of its own. Sinks are in the first. */
+/* Split number `split` of the block, into a state of its own. */
 static void attn__attend_split(attn__work *work, const attn__state *state, size_t split)
 {
     size_t first, keys, count = attn__splits(work, &first, &keys);
-    attn__begin(work, state, split == 0 ? work->plan->opts.sinks : NULL);
+    attn__begin(work, state);
     if (split < count)
         attn__attend(work, state, attn__max(work->from, (first + split) * keys),
                      attn__min(work->to, (first + split + 1) * keys));
@@ -2844,23 +2831,47 @@ static void attn__record(attn__work *work)
     attn__mark_hidden(tile, kern->real);
 }
 
-/* All keys are seen: out / sum and the log-sum-exp go to where the caller wants them. */
+/* One more score, without a value, for a row that has seen sum = sum of exp(score - max). Returns by what out and the
+   sum so far must shrink. */
+static double attn__add_sink(double sink, double *max, double *sum, int *nan)
+{
+    double before = *max, shrink;
+    if (!attn__is_finite(sink)) {
+        *nan |= attn__bits(sink) != attn__bits(attn__minus_infinity());
+        return 1;
+    }
+    *max = *sum > 0 && before > sink ? before : sink;
+    shrink = *sum > 0 ? attn__exp(before - *max) : 0;
+    *sum = *sum * shrink + attn__exp(sink - *max);
+    return shrink;
+}
+
+/* One row: 1 / sum, by which its out is multiplied, and the log-sum-exp. */
+static void attn__finish_row(const attn__work *work, size_t lane, size_t h, size_t i)
+{
+    const attn__plan *plan = work->plan;
+    attn_tensor lse = plan->opts.lse;
+    double sum = attn__get(plan, work->state.sum, lane), max = attn__get(plan, work->state.max, lane), shrink = 1, x;
+    int nan = work->state.nan[lane];
+    if (plan->opts.sinks && work->lanes[lane].exists)
+        shrink = attn__add_sink((double)plan->opts.sinks[h], &max, &sum, &nan);
+    attn__set(plan, work->inverse, lane, nan ? attn__nan() : sum > 0 ? shrink / sum : 0);
+    if (!lse.data)
+        return;
+    x = nan ? attn__nan() : sum > 0 ? max + attn__log(sum) : attn__minus_infinity();
+    attn__store(attn__tensor_at(lse, work->b, h, i, 0), lse.dtype, x);
+}
+
+/* All keys are seen: everything goes to where the caller wants it. */
 static void attn__finish(attn__work *work)
 {
     const attn__plan *plan = work->plan;
-    size_t lane, h, i;
-    for (lane = 0; lane < work->tile.lanes; lane++) {
-        double sum = attn__get(plan, work->state.sum, lane), lse = attn__minus_infinity();
-        int nan = work->state.nan[lane];
-        attn__set(plan, work->inverse, lane, nan ? attn__nan() : sum > 0 ? 1 / sum : 0);
-        if (plan->opts.lse.data && lane < work->count) {
-            if (nan)
-                lse = attn__nan();
-            else if (sum > 0)
-                lse = attn__get(plan, work->state.max, lane) + attn__log(sum);
-            attn__head_of(work, lane, &h, &i);
-            attn__store(attn__tensor_at(plan->opts.lse, work->b, h, i, 0), plan->opts.lse.dtype, lse);
-        }
+    size_t lane, l, n, h, i;
+    memset(work->inverse, 0, work->tile.lanes * plan->kern->size);
+    for (lane = 0; lane < work->count; lane += n) {
+        n = attn__head_of(work, lane, &h, &i);
+        for (l = 0; l < n; l++)
+            attn__finish_row(work, lane + l, h, i + l);
     }
     plan->kern->scale(work->state.out, plan->v.dim, work->tile.lanes, work->inverse);
     attn__scatter(work, plan->out, 0, work->state.out, plan->v.dim);
