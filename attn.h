@@ -3499,6 +3499,7 @@ ATTN_API attn_status attn_merge(attn_tensor out, attn_tensor lse, attn_tensor ou
 #define ATTN__DIV(a, b) ((a) / (b))
 #define ATTN__MAX(a, b) ((a) > (b) ? (a) : (b))
 #define ATTN__PICK(a, b, x, y) ((a) < (b) ? (x) : (y))
+#define ATTN__PIN(v) ((void)0)
 #define ATTN__SPECIAL(v) ATTN__NAME(is_special)(v)
 #define ATTN__ODD(v) (ATTN__NAME(is_special)(v) | ATTN__NAME(is_special)(-(v)))
 #define ATTN__EXP(v) ((ATTN__R)attn__exp((double)(v)))
@@ -3509,6 +3510,7 @@ ATTN_API attn_status attn_merge(attn_tensor out, attn_tensor lse, attn_tensor ou
 #define ATTN__TARGET ATTN__TARGET_ATTRIBUTE("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")
 #define ATTN__ISA ATTN_ISA_AVX512
 #define ATTN__ROWS 8
+#define ATTN__REGISTER "+v"
 #define ATTN__ALL ATTN__MASK(-1) /* maskz forms: gcc 12 warns about its own headers' plain ones */
 #define ATTN__ROUND(v) ATTN__NAME(round)(v)
 #define ATTN__LDEXP(v, n) ATTN__X(maskz_scalef)(ATTN__ALL, v, n)
@@ -3536,6 +3538,7 @@ ATTN_API attn_status attn_merge(attn_tensor out, attn_tensor lse, attn_tensor ou
 #define ATTN__TARGET ATTN__TARGET_ATTRIBUTE("avx2,fma,f16c")
 #define ATTN__ISA ATTN_ISA_AVX2
 #define ATTN__ROWS 4
+#define ATTN__REGISTER "+x"
 #define ATTN__ROUND(v) ATTN__X(round)(v, 8)
 #define ATTN__MAX(a, b) ATTN__X(max)(a, b)
 #define ATTN__LDEXP(v, n) ATTN__NAME(ldexp)(v, n)
@@ -3599,6 +3602,7 @@ ATTN_API attn_status attn_merge(attn_tensor out, attn_tensor lse, attn_tensor ou
 #define ATTN__FMA(a, b, c) ATTN__X(vfmaq)(c, a, b)
 #define ATTN__FMS(a, b, c) ATTN__X(vfmaq)(ATTN__X(vnegq)(c), a, b)
 #define ATTN__MAX(a, b) ATTN__X(vmaxq)(a, b)
+#define ATTN__REGISTER "+w"
 #define ATTN__ROUND(v) ATTN__X(vrndnq)(v)
 #define ATTN__LDEXP(v, n) ATTN__NAME(ldexp)(v, n)
 #define ATTN__EXP(v) ATTN__NAME(exp)(v)
@@ -3620,6 +3624,13 @@ ATTN__INLINE void ATTN__NAME(store_u16)(void *p, uint16x4_t h)
 }
 #endif
 
+#endif
+
+/* v is final here: -ffast-math does not reorder a sum across this. */
+#if defined(ATTN__REGISTER) && (defined(__GNUC__) || defined(__clang__))
+#define ATTN__PIN(v) __asm__("" : ATTN__REGISTER(v))
+#elif defined(ATTN__REGISTER)
+#define ATTN__PIN(v) ((void)0)
 #endif
 
 #define ATTN__TILE_COLS (3 * ATTN__W)
@@ -3891,11 +3902,11 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
 /* -- matrix product -- */
 
 /* One register tile c, ROWS x `vectors`, packed: rows of a times one panel of b. What becomes of the product is `mode`:
-   ADD_TO: c = c + product, one chain of sums; SET_TO: c = factor[0] product; SHRINK: c = factor c + product, a factor
+   ADD_TO: c = c + product, one chain of sums; SET_TO: c = alpha product; SHRINK: c = factor c + product, a factor
    for each column. The vectors of b are named, not an array, and c needs no stride: so gcc keeps all in registers. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(matmul_tile)(ATTN__R *c, const ATTN__R *const *a, ptrdiff_t ks,
                                                        const ATTN__R *b, size_t depth, const int vectors,
-                                                       const int mode, const ATTN__R *factor)
+                                                       const int mode, ATTN__V alpha, const ATTN__R *factor)
 {
     ATTN__AS_WRITTEN
     ATTN__V sum[ATTN__ROWS][3];
@@ -3932,7 +3943,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(matmul_tile)(ATTN__R *c, const ATTN__R
         for (v = 0; v < vectors; v++) {
             ATTN__R *to = c + (r * vectors + v) * ATTN__W;
             if (mode == ATTN__SET_TO)
-                sum[r][v] = ATTN__MUL(sum[r][v], ATTN__SET1(*factor));
+                sum[r][v] = ATTN__MUL(sum[r][v], alpha);
             else if (mode == ATTN__SHRINK)
                 sum[r][v] = ATTN__FMA(ATTN__LOAD(to), ATTN__LOAD(factor + v * ATTN__W), sum[r][v]);
             ATTN__STORE(to, sum[r][v]);
@@ -3942,8 +3953,9 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(matmul_tile)(ATTN__R *c, const ATTN__R
 
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(multiply)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
                                                     const void *bv, size_t cols, size_t depth, const int mode,
-                                                    const ATTN__R *factor)
+                                                    double scale, const ATTN__R *factor)
 {
+    ATTN__V alpha = ATTN__SET1((ATTN__R)scale);
     ATTN__R *tiles = (ATTN__R *)cv;
     const ATTN__R *a[ATTN__ROWS], *b;
     size_t r0, r, c, left, wide;
@@ -3955,11 +3967,11 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(multiply)(void *cv, const void *av, pt
             left = (cols - c) / ATTN__W;
             wide = attn__min(left, 3) * ATTN__W;
             if (left >= 3)
-                ATTN__NAME(matmul_tile)(tiles, a, ks, b, depth, 3, mode, factor);
+                ATTN__NAME(matmul_tile)(tiles, a, ks, b, depth, 3, mode, alpha, factor);
             else if (left == 2)
-                ATTN__NAME(matmul_tile)(tiles, a, ks, b, depth, 2, mode, factor);
+                ATTN__NAME(matmul_tile)(tiles, a, ks, b, depth, 2, mode, alpha, factor);
             else
-                ATTN__NAME(matmul_tile)(tiles, a, ks, b, depth, 1, mode, factor);
+                ATTN__NAME(matmul_tile)(tiles, a, ks, b, depth, 1, mode, alpha, factor);
         }
     }
 }
@@ -3967,7 +3979,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(multiply)(void *cv, const void *av, pt
 ATTN__TARGET static void ATTN__NAME(matmul)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
                                             const void *b, size_t cols, size_t depth)
 {
-    ATTN__NAME(multiply)(c, a, rs, ks, rows, b, cols, depth, ATTN__ADD_TO, NULL);
+    ATTN__NAME(multiply)(c, a, rs, ks, rows, b, cols, depth, ATTN__ADD_TO, 1.0, NULL);
 }
 
 /* -- softmax -- */
@@ -4090,15 +4102,14 @@ ATTN__TARGET static int ATTN__NAME(special)(const void *xv, ptrdiff_t ld, size_t
 ATTN__TARGET static void ATTN__NAME(scores)(const attn__tile *t, const void *k, ptrdiff_t step, const void *queries,
                                             size_t depth, double scale)
 {
-    ATTN__R factor = (ATTN__R)scale;
-    ATTN__NAME(multiply)(t->scores, k, step, 1, t->keys, queries, t->lanes, depth, ATTN__SET_TO, &factor);
+    ATTN__NAME(multiply)(t->scores, k, step, 1, t->keys, queries, t->lanes, depth, ATTN__SET_TO, scale, NULL);
 }
 
 ATTN__TARGET static void ATTN__NAME(values)(const attn__tile *t, const attn__state *state, const void *v,
                                             ptrdiff_t step, size_t dims)
 {
-    ATTN__NAME(multiply)
-    (state->out, v, 1, step, dims, t->scores, t->lanes, t->keys, ATTN__SHRINK, (const ATTN__R *)t->factor);
+    const ATTN__R *factor = (const ATTN__R *)t->factor;
+    ATTN__NAME(multiply)(state->out, v, 1, step, dims, t->scores, t->lanes, t->keys, ATTN__SHRINK, 1.0, factor);
 }
 
 ATTN__TARGET static void ATTN__NAME(scale)(void *xv, size_t rows, size_t cols, const void *factor)
@@ -4209,11 +4220,15 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_sum)(const attn__tile *t, s
     none = ATTN__SET1(gone);
     for (k = 0; k + 4 <= t->keys; k += 4) {
         ATTN__UNROLL
-        for (j = 0; j < 4; j++)
+        for (j = 0; j < 4; j++) {
             sum = ATTN__ADD(sum, ATTN__NAME(softmax_one)(s + (k + j) * ld, max, odd, floor, none));
+            ATTN__PIN(sum);
+        }
     }
-    for (; k < t->keys; k++)
+    for (; k < t->keys; k++) {
         sum = ATTN__ADD(sum, ATTN__NAME(softmax_one)(s + k * ld, max, odd, floor, none));
+        ATTN__PIN(sum);
+    }
     return sum;
 }
 
@@ -4335,6 +4350,8 @@ static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
 #undef ATTN__MASK
 #undef ATTN__ROUND
 #undef ATTN__LDEXP
+#undef ATTN__PIN
+#undef ATTN__REGISTER
 #undef ATTN__SPECIAL
 #undef ATTN__ODD
 #undef ATTN__EXP

@@ -62,7 +62,17 @@ program() {
 
 # ==== The test program, the pictures, README ======================================================================
 
+# Tests that no list names: TEST_LIST in tests/test.h is what runs.
+unlisted_tests() {
+    set -- $(sed -n 's/^TEST(\([a-z0-9_]*\))$/\1/p' tests/test_*.c)
+    [ $# -gt 0 ] || echo "no TEST found in tests/*.c"
+    for name in "$@"; do
+        grep -q "^    X($name)" tests/test.h || echo "$name is not in TEST_LIST"
+    done
+}
+
 part_program() {
+    check "every TEST in tests/*.c is in TEST_LIST" silent unlisted_tests
     { run "$B/test"; echo "status $?"; } 2>&1 | tee "$work/log" |
         grep -v -E '^(status [0-9]+|[0-9]+ passed, [0-9]+ failed)$'
     set -- $(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$work/log" | tail -n 1)
@@ -162,6 +172,7 @@ embed() {
     check "$cc: a private copy shows no name" [ "$(nm -g --defined-only "$work/best.o" | sed 's/.* //')" = copy_best ]
 
     program "$cc: own allocator" $cc "$config/allocator.c"
+    program "$cc: ATTN_NO_STDLIB, more than the stack holds" $cc -std=c99 $warnings "$config/nomemory.c"
     threads $cc -std=c99 $warnings
     refuses "$cc: ATTN_MALLOC without ATTN_FREE" ATTN_FREE compile $cc '-DATTN_MALLOC(n)=0' -E "$implementation"
     refuses "$cc: ATTN_FREE without ATTN_MALLOC" ATTN_MALLOC compile $cc '-DATTN_FREE(p)=(void)0' -E "$implementation"

@@ -93,8 +93,11 @@ void test_cover(const char *function);
     X(sdpa_garbage)                                                                                                    \
     X(sdpa_infinite_scores)                                                                                            \
     X(sdpa_unseen)                                                                                                     \
+    X(sdpa_fences)                                                                                                     \
     X(sdpa_scratch)                                                                                                    \
     X(sdpa_scratch_of_long)                                                                                            \
+    X(sdpa_scratch_of_wide)                                                                                            \
+    X(sdpa_scratch_grows)                                                                                              \
     X(sdpa_memory)                                                                                                     \
     X(sdpa_tiles)                                                                                                      \
     X(sdpa_empty_rows)                                                                                                 \
@@ -103,8 +106,10 @@ void test_cover(const char *function);
     X(sdpa_hidden_garbage)                                                                                             \
     X(sdpa_hidden_from_all)                                                                                            \
     X(sdpa_past_lengths)                                                                                               \
+    X(sdpa_past_lengths_same_bits)                                                                                     \
     X(sdpa_mask_selects)                                                                                               \
     X(sdpa_minus_infinity)                                                                                             \
+    X(sdpa_minus_infinity_hides)                                                                                       \
     X(sdpa_nan_attended)                                                                                               \
     X(sdpa_overflow_of_scores)                                                                                         \
     X(sdpa_softcap_before_bias_and_mask)                                                                               \
@@ -119,6 +124,9 @@ void test_cover(const char *function);
     X(sdpa_natural_log)                                                                                                \
     X(sdpa_scales)                                                                                                     \
     X(sdpa_large_logits)                                                                                               \
+    X(sdpa_rows_alone)                                                                                                 \
+    X(sdpa_equal_values)                                                                                               \
+    X(sdpa_softcap_of_infinity)                                                                                        \
     X(sdpa_finite_bias_is_no_mask)                                                                                     \
     X(sdpa_truth)                                                                                                      \
     X(sdpa_requests_change_nothing)                                                                                    \
@@ -130,11 +138,13 @@ void test_cover(const char *function);
     X(sdpa_score_mod_calls)                                                                                            \
     X(sdpa_score_mod_skips)                                                                                            \
     X(sdpa_score_mod_is_bias)                                                                                          \
+    X(sdpa_score_mod_of_identity)                                                                                      \
     X(sdpa_alibi)                                                                                                      \
     X(sdpa_alibi_far_away)                                                                                             \
     X(merge_halves)                                                                                                    \
     X(merge_ring)                                                                                                      \
     X(merge_rows)                                                                                                      \
+    X(merge_light_sides)                                                                                               \
     X(merge_empty_keeps_bits)                                                                                          \
     X(merge_contexts)                                                                                                  \
     X(sdpa_status_single_faults)                                                                                       \
@@ -143,15 +153,22 @@ void test_cover(const char *function);
     X(sdpa_status_pointers)                                                                                            \
     X(sdpa_status_masks)                                                                                               \
     X(sdpa_status_shapes)                                                                                              \
+    X(sdpa_status_huge_shapes)                                                                                         \
+    X(sdpa_status_huge_and_empty)                                                                                      \
     X(sdpa_status_types)                                                                                               \
     X(sdpa_status_values)                                                                                              \
+    X(sdpa_status_edges)                                                                                               \
     X(sdpa_status_overlap)                                                                                             \
     X(sdpa_status_scratch)                                                                                             \
+    X(sdpa_status_scratch_unread)                                                                                      \
+    X(sdpa_status_small_scratch)                                                                                       \
     X(sdpa_status_no_memory)                                                                                           \
     X(sdpa_status_no_memory_at_last)                                                                                   \
     X(sdpa_status_errno)                                                                                               \
+    X(sdpa_status_errno_apart)                                                                                         \
     X(sdpa_explain_sizes)                                                                                              \
     X(sdpa_explain_text)                                                                                               \
+    X(sdpa_explain_options)                                                                                            \
     X(merge_status)                                                                                                    \
     X(merge_status_types)                                                                                              \
     X(pool_runs)                                                                                                       \
@@ -197,6 +214,11 @@ void test_release(void);                                 /* frees every block */
 void test_freeze(void);                                  /* remembers every block's bytes */
 int test_wrote_nothing(void);                            /* no block changed since then */
 int test_wrote_only(const attn_mat *outs, size_t count); /* nothing but the elements of these changed */
+
+/* `size` bytes between two fences, memory that nobody may read or write: they end where one begins or, if `low`, begin
+   where the other ends. Only with POSIX; elsewhere a block. */
+void *test_fenced(size_t size, int low);
+int test_keeps_off_fences(void (*call)(void *arg), void *arg); /* calls; 0 if that touched a fence */
 
 /* ---- matrices ---- */
 enum test_layout {

@@ -98,6 +98,17 @@ TEST(pool_new_and_free)
         test_memory_state.fail_all = 0;
         CHECK(!pool.run && !pool.user && pool.width == 77);
     }
+    test_case("a failure leaves the struct alone");
+    for (int n = 0; n < 2; n++) {
+        attn_parallel before;
+        memset(&before, 0x77, sizeof before);
+        pool = before;
+        test_memory_state.fail_all = 1;
+        CHECK_STATUS(attn_pool_new(&pool, n ? 3 : SIZE_MAX), n ? ATTN_ERR_NOMEM : ATTN_ERR_OVERFLOW);
+        test_memory_state.fail_all = 0;
+        CHECK(memcmp(&pool, &before, sizeof pool) == 0);
+    }
+    pool = untouched;
     test_case("more threads than can be counted");
     for (size_t threads = SIZE_MAX; threads > SIZE_MAX / 64; threads /= 2) {
         attn_status status = attn_pool_new(&pool, threads);

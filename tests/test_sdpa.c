@@ -1305,6 +1305,91 @@ TEST(sdpa_unseen)
         }
 }
 
+/* ---- memory that must not be touched ---- */
+
+/* L rows of D elements, the first `exist` of them in fenced memory: the others would lie beyond the fence, which comes
+   before the memory if the rows go backwards. */
+static attn_tensor fenced_rows(attn_dtype dtype, size_t L, size_t D, size_t exist, size_t step, int backwards)
+{
+    size_t size = test_size(dtype), row = D * step;
+    char *memory = test_fenced(exist ? (exist * row - step + 1) * size : 0, backwards);
+    attn_tensor t = {NULL, dtype, 1, 1, L, D, 0, 0, 0, 0};
+    t.len_stride = (backwards ? -1 : 1) * (ptrdiff_t)row;
+    t.dim_stride = (ptrdiff_t)step;
+    t.data = backwards ? memory + ((ptrdiff_t)exist - 1) * (ptrdiff_t)(row * size) : memory;
+    test_scatter(attn_tensor_slice(t, 0, exist), L + D);
+    return t;
+}
+
+/* One row of numbers for each query, or one for all, of which the first `exist` exist. */
+static attn_tensor fenced_pairs(attn_dtype dtype, size_t Lq, size_t Lk, size_t exist, int backwards)
+{
+    attn_tensor t = fenced_rows(dtype, Lk, Lq, exist, 1, backwards);
+    ptrdiff_t step = t.len_stride;
+    t.len = Lq, t.dim = Lk;
+    t.len_stride = t.dim_stride, t.dim_stride = step;
+    return t;
+}
+
+typedef struct fenced_call {
+    attn_tensor out, q, k, v;
+    attn_opts opts;
+    attn_ctx ctx;
+    attn_status status;
+} fenced_call;
+
+static void do_fenced_call(void *arg)
+{
+    fenced_call *c = arg;
+    c->status = attn_sdpa(c->out, c->q, c->k, c->v, &c->opts, &c->ctx);
+}
+
+/* Nothing is read past the valid keys, whatever is asked for, nor past the end of any tensor or before it. */
+TEST(sdpa_fences)
+{
+    static const size_t dims[][2] = {{1, 1}, {3, 5}, {7, 2}, {16, 33}, {40, 9}, {64, 17}};
+    static const size_t keys[][2] = {{1, 0},    {4, 4},     {5, 3},     {7, 7},     {8, 5},     {13, 12},
+                                     {31, 17},  {100, 66},  {127, 127}, {130, 129}, {140, 128}, {200, 130},
+                                     {260, 99}, {600, 600}, {700, 601}, {1100, 515}};
+    static const size_t queries[] = {1, 3, 17, 26};
+    FOR_EACH_ISA (isa)
+        for (size_t n = 0; n < (test_quick ? 128 : 1280); n++) {
+            size_t Lk = keys[n % 16][0], valid = keys[n % 16][1], Lq = queries[n / 16 % 4];
+            const size_t *dim = dims[test_below(COUNT(dims))];
+            size_t D = dim[0], Dv = dim[1], step = test_below(4) ? 1 : 2;
+            attn_dtype type = floats[test_below(4)], wide = type == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+            int backwards = test_maybe(), stage = (int)test_below(3), wanted = (int)test_below(5);
+            test_runner r;
+            fenced_call c;
+            memset(&c, 0, sizeof c);
+            c.q = fenced_rows(type, Lq, D, Lq, 1, test_maybe());
+            c.k = fenced_rows(type, Lk, D, valid, step, backwards);
+            c.v = fenced_rows(type, Lk, Dv, valid, test_below(4) ? 1 : 2, backwards);
+            c.out = fenced_rows(type, Lq, Dv, Lq, 1, test_maybe());
+            if (test_maybe())
+                c.opts.mask = fenced_pairs(ATTN_BOOL, test_maybe() ? Lq : 1, Lk, valid, backwards);
+            if (test_maybe())
+                c.opts.bias = fenced_pairs(floats[test_below(4)], test_maybe() ? Lq : 1, Lk, valid, backwards);
+            if (wanted > 0)
+                c.opts.lse = fenced_rows(wide, Lq, 1, Lq, 1, test_maybe());
+            if (wanted > 1 && wanted < 4)
+                c.opts.weights = fenced_rows(wide, Lq, Lk, Lq, 1, test_maybe());
+            if (wanted > 2)
+                c.opts.scores = fenced_rows(wide, Lq, Lk, Lq, 1, test_maybe());
+            c.opts.scores_stage = (attn_stage)stage;
+            c.opts.softcap = test_maybe() ? 2 : 0;
+            c.opts.causal = test_below(3) ? ATTN_CAUSAL_NONE : ATTN_CAUSAL_LOWER_RIGHT;
+            c.opts.kv_lens = &valid;
+            c.ctx = context(isa, RUN_BACKWARDS, n % 3 + 1, &r);
+            test_case("%s, %s, %d of %d keys%s, D %d, Dv %d, %d wanted, stage %d", attn_isa_string(isa),
+                      test_dtype_name(type), (int)valid, (int)Lk, backwards ? " backwards" : "", (int)D, (int)Dv,
+                      wanted, stage);
+            if (CHECK(test_keeps_off_fences(do_fenced_call, &c)))
+                CHECK_STATUS(c.status, ATTN_OK);
+            test_release();
+        }
+}
+
 /* ---- memory ---- */
 
 /* Exactly the scratch that was asked for is enough (the grid), one byte less is refused and nothing written; the bytes
@@ -1371,6 +1456,69 @@ TEST(sdpa_scratch_of_long)
                 printf("    %-7s %5d queries, %d heads, width %d: %zu bytes of scratch\n", attn_isa_string(isa),
                        single_query ? 1 : LONG, (int)heads, (int)width, bytes[1]);
         }
+    free(memory);
+}
+
+/* However wide the caller is, a run has no more than so many tasks, and scratch for no more. */
+TEST(sdpa_scratch_of_wide)
+{
+    enum { MOST_TASKS = 256, D = 3 };
+    static const size_t wide[] = {MOST_TASKS, MOST_TASKS + 1, (size_t)1 << 20, SIZE_MAX / 2, SIZE_MAX};
+    FOR_EACH_ISA (isa)
+        for (int decode = 0; decode < 2; decode++) { /* splits side by side; more blocks than tasks */
+            size_t B = decode ? 20 : 90, H = decode ? 1 : 4, Lk = decode ? 20000 : 9, first = 0;
+            attn_tensor q = test_random_tensor(ATTN_F32, B, H, 1, D, T_BHLD), want = {0};
+            attn_tensor kv = test_random_tensor(ATTN_F32, B, H, Lk, D, T_ONE_BATCH);
+            for (int w = 0; w < COUNT(wide); w++) {
+                test_runner r;
+                attn_ctx ctx = context(isa, RUN_BACKWARDS, wide[w], &r);
+                attn_tensor out = test_tensor(ATTN_F32, B, H, 1, D, T_BHLD);
+                size_t bytes = 0;
+                if (test_quick && decode && w != 4)
+                    continue;
+                test_case("%s, width %zu%s", attn_isa_string(isa), wide[w], decode ? ", one query" : "");
+                CHECK_STATUS(attn_sdpa_scratch(&bytes, out, q, kv, kv, NULL, &ctx), ATTN_OK);
+                first = first ? first : bytes;
+                CHECK(bytes > 0 && bytes == first && bytes < (size_t)MOST_TASKS << 22);
+                CHECK_STATUS(attn_sdpa(out, q, kv, kv, NULL, &ctx), ATTN_OK);
+                CHECK(r.calls == 1 && r.most == MOST_TASKS);
+                want = want.data ? want : out;
+                CHECK(test_same_tensor_bits(out, want));
+            }
+            test_release();
+        }
+}
+
+/* Scratch does not grow with the keys once there is a block for each task; and 4 MiB are enough for one, always. */
+TEST(sdpa_scratch_grows)
+{
+    static const size_t lengths[] = {512, 4096, 32768}, wide[] = {1, 4, 16, 256};
+    float one = 0;
+    float *memory = malloc(sizeof(float) * 256 * 64 * 128);
+    if (!CHECK(memory != NULL))
+        return;
+    FOR_EACH_ISA (isa)
+        for (int w = 0; w < COUNT(wide); w++)
+            for (int many = 0; many < 2; many++) {
+                size_t bytes[3] = {0, 0, 0}, H = many ? 256 : 1;
+                for (int l = 0; l < 3; l++) {
+                    test_runner r;
+                    attn_ctx ctx = context(isa, RUN_BACKWARDS, wide[w], &r);
+                    attn_tensor q = attn_tensor_of(&one, ATTN_F32, 1, H, 64, 128, 0, 0, 0, 1), kv = q;
+                    q.dim_stride = kv.dim_stride = 0;
+                    kv.len = lengths[l];
+                    CHECK_STATUS(
+                        attn_sdpa_scratch(&bytes[l], attn_bhld(memory, ATTN_F32, 1, H, 64, 128), q, kv, kv, NULL, &ctx),
+                        ATTN_OK);
+                    CHECK(bytes[l] > 0 && bytes[l] < wide[w] << 22);
+                }
+                test_case("%s, width %zu, %d heads: %zu, %zu, %zu bytes", attn_isa_string(isa), wide[w], (int)H,
+                          bytes[0], bytes[1], bytes[2]);
+                if (many || wide[w] == 1)
+                    CHECK(bytes[0] == bytes[1] && bytes[1] == bytes[2]);
+                else
+                    CHECK(bytes[0] <= bytes[1] && bytes[1] <= bytes[2]);
+            }
     free(memory);
 }
 

@@ -579,6 +579,35 @@ TEST(sdpa_past_lengths)
     }
 }
 
+/* Keys past kv_lens leave no trace: the bits of a call that has the valid ones alone. */
+TEST(sdpa_past_lengths_same_bits)
+{
+    static const size_t keys[] = {0,  1,  2,  3,  4,  5,   6,   7,   8,   9,   15,  16,  17,
+                                  31, 33, 65, 95, 96, 127, 128, 129, 130, 136, 255, 257, 1300};
+    static const size_t more[] = {1, 4, 8, 9, 40, 128, 200, 32000};
+    FOR_EACH_ISA (isa)
+        for (size_t n = 0; n < 26 * 8; n++) {
+            size_t valid = keys[n / 8], others = more[n % 8];
+            attn_dtype dtype = n % 5 < 3 ? ATTN_F32 : n % 5 == 3 ? ATTN_F16 : ATTN_F64;
+            shape dims = {1, 2, 1, 3, valid + others, 3, 5};
+            problem p, part;
+            result want, r;
+            if ((valid < 1000) != (others < 1000) || (test_quick && others < 1000 && n % 7 != (size_t)isa))
+                continue;
+            part = p = make_problem(isa, dtype, dims);
+            part.k = attn_tensor_slice(p.k, 0, valid);
+            part.v = attn_tensor_slice(p.v, 0, valid);
+            p.opts.kv_lens = lengths(&p, valid, valid);
+            p.opts.softcap = part.opts.softcap = n % 2 ? 0 : 2;
+            test_case("%s, %s, %zu of %zu keys", attn_isa_string(isa), test_dtype_name(dtype), valid, dims.Lk);
+            r = attend(&p);
+            want = attend(&part);
+            r.weights.dim = r.scores.dim = valid;
+            CHECK(same_results(r, want));
+            test_release();
+        }
+}
+
 /* The mask selects: what is computed under false never counts, be it NaN. */
 TEST(sdpa_mask_selects)
 {
@@ -645,6 +674,39 @@ TEST(sdpa_minus_infinity)
         FOR_EACH_ROW(p, b, h, i)
         CHECK(is_empty_row(r, b, h, i, -INFINITY));
     }
+}
+
+/* -infinity hides what lies in V also when K makes it, by an element or beyond the range of the compute type; and a
+   hidden weight is +0. */
+TEST(sdpa_minus_infinity_hides)
+{
+    problem p;
+    for (size_t n = 0; next_problem(&p, &n);)
+        for (int overflow = 0; overflow < 2; overflow++) {
+            double huge = p.q.dtype == ATTN_F64 ? -1e308 : p.q.dtype == ATTN_F16 ? -INFINITY : -3e38;
+            problem masked, dirty = p;
+            result want, r;
+            make_positive(p.q);
+            dirty.q = p.q;
+            dirty.k = test_tensor_like(p.k, T_BHLD);
+            dirty.v = test_tensor_like(p.v, T_BHLD);
+            dirty.opts.scale = 100;
+            masked = dirty;
+            masked.k = p.k;
+            masked.v = p.v;
+            hide_by_mask(&masked, hide_odd_keys);
+            trying(overflow ? "dot products overflow" : "-infinity in K");
+            for (size_t j = 1; j < p.k.len; j += 2) {
+                test_fill_tensor(attn_tensor_slice(dirty.k, j, 1), overflow ? huge : -INFINITY);
+                test_fill_tensor(attn_tensor_slice(dirty.v, j, 1), j % 4 == 1 ? NAN : INFINITY);
+            }
+            want = attend(&masked);
+            r = attend(&dirty);
+            CHECK(same_results(r, want));
+            FOR_EACH_ROW(p, b, h, i)
+            for (size_t j = 1; j < p.k.len; j += 2)
+                CHECK(is_number(test_tensor_get(r.weights, b, h, i, j), 0));
+        }
 }
 
 static int hide_one(size_t b, size_t h, size_t i, size_t j)
@@ -1137,6 +1199,125 @@ TEST(sdpa_large_logits)
         }
 }
 
+/* A dot product of +infinity is the cap; a cap as small as can be makes all keys alike. */
+TEST(sdpa_softcap_of_infinity)
+{
+    problem p;
+    for (size_t n = 0; next_problem(&p, &n);) {
+        result r;
+        make_positive(p.q);
+        p.opts.softcap = 2;
+        for (size_t j = 0; j < p.k.len; j++)
+            test_fill_tensor(attn_tensor_slice(p.k, j, 1), j % 2 ? INFINITY : -INFINITY);
+        trying("infinite dot products");
+        r = attend(&p);
+        FOR_EACH_ROW(p, b, h, i)
+        {
+            real even = (real)((p.k.len + 1) / 2), odd = (real)(p.k.len / 2), sum = odd + even * expl(-4);
+            for (size_t j = 0; j < p.k.len; j++)
+                CHECK_NEAR(test_tensor_get(r.weights, b, h, i, j), (j % 2 ? 1 : expl(-4)) / sum, 1e-6L);
+            for (size_t d = 0; d < p.v.dim; d++)
+                CHECK(isfinite(test_tensor_get(r.out, b, h, i, d)));
+            CHECK_NEAR(test_tensor_get(r.lse, b, h, i, 0), 2 + logl(sum), 1e-5L);
+        }
+        trying("the smallest cap");
+        p.opts.softcap = p.q.dtype == ATTN_F64 ? DBL_MIN : (double)FLT_MIN;
+        r = attend(&p);
+        FOR_EACH_ROW(p, b, h, i)
+        for (size_t j = 0; j < p.k.len; j++)
+            CHECK_NEAR(test_tensor_get(r.weights, b, h, i, j), 1 / (real)p.k.len, 1e-6L / (real)p.k.len);
+    }
+}
+
+/* ---- rows by themselves ---- */
+
+/* Some rows of a call, each asked for alone or with the next, at its place among the keys: no bit differs. Query i of
+   the call stands at i + offset. */
+static void check_rows_alone(const problem *p, ptrdiff_t offset)
+{
+    attn_tensor out = new_out(p), lse = new_rows(p, compute_type(p));
+    attn_opts opts = p->opts;
+    opts.lse = lse;
+    opts.causal_offset = offsets(p, offset);
+    CHECK_STATUS(run(p, out, &opts, 0), ATTN_OK);
+    for (size_t n = 0; n < (test_quick ? 3 : 12); n++) {
+        problem part = *p;
+        size_t count = n % 3 == 2 ? 5 : 1, i = test_below(p->q.len - count + 1);
+        attn_tensor got;
+        part.q = attn_tensor_slice(p->q, i, count);
+        got = new_out(&part);
+        opts.lse = new_rows(&part, compute_type(p));
+        opts.causal_offset = offsets(p, offset + (ptrdiff_t)i);
+        test_case("%s, %zu rows from row %zu of %zu, %zu keys", problem_name, count, i, p->q.len, p->k.len);
+        CHECK_STATUS(run(&part, got, &opts, n % 2 ? 3 : 0), ATTN_OK);
+        CHECK(test_same_tensor_bits(got, attn_tensor_slice(out, i, count)));
+        CHECK(test_same_tensor_bits(opts.lse, attn_tensor_slice(lse, i, count)));
+    }
+}
+
+TEST(sdpa_rows_alone)
+{
+    FOR_EACH_ISA (isa)
+        for (size_t n = 0; n < 2; n++) {
+            attn_dtype dtype = n ? ATTN_F64 : ATTN_F32;
+            size_t Lq = test_quick ? 300 : 3000;
+            shape narrow = {1, 1, 1, Lq, 3000, 3, 2}, wide = {1, 1, 1, test_quick ? 30 : 200, 40000, 2, 1};
+            problem p;
+            if (n && (test_quick || isa == ATTN_ISA_SCALAR))
+                continue;
+            snprintf(problem_name, sizeof problem_name, "%s, %s", attn_isa_string(isa), test_dtype_name(dtype));
+            p = make_problem(isa, dtype, narrow);
+            p.opts.causal = ATTN_CAUSAL_OFFSET;
+            p.opts.window.on = 1;
+            p.opts.window.left = 700;
+            check_rows_alone(&p, (ptrdiff_t)(3000 - Lq));
+            test_release();
+            p = make_problem(isa, dtype, wide);
+            check_rows_alone(&p, 0);
+            p.opts.kv_lens = lengths(&p, 38765, 0);
+            check_rows_alone(&p, 0);
+            p.q = attn_tensor_slice(p.q, 0, 30);
+            p.opts.causal = ATTN_CAUSAL_OFFSET;
+            check_rows_alone(&p, 32 * 9 * 128 - 15); /* half of them see a tile more than 32 splits of 9 */
+            test_release();
+        }
+}
+
+/* The mean of equal values is the value, be there one large weight and many small ones, or many of each: sums of weights
+   and of values are rounded alike. For powers of two, whose products are exact. */
+TEST(sdpa_equal_values)
+{
+    static const size_t counts[] = {128, 512, 5000, 100000};
+    static const double values[] = {1, 0.125, -4096};
+    FOR_EACH_ISA (isa)
+        for (size_t n = 0; n < 4 * 2 * 2; n++) {
+            attn_dtype dtype = n & 1 ? ATTN_F64 : ATTN_F32;
+            int turns = n & 2 ? 1 : 0;
+            shape dims = {1, 1, 1, 2, counts[n / 4], 1, 3};
+            problem p = make_problem(isa, dtype, dims);
+            attn_tensor out = new_out(&p);
+            if (test_quick && dims.Lk > 1000 && n % 4 > 0)
+                continue;
+            p.opts.scale = 1;
+            test_fill_tensor(p.q, 1);
+            for (size_t j = 0; j < dims.Lk; j++) {
+                double score = turns ? j % 2 ? 10 + 1e-3 * (double)(j % 7) : 0 : j ? -17.34 : 0;
+                test_tensor_set(p.k, 0, 0, j, 0, score);
+                for (size_t d = 0; d < 3; d++)
+                    test_tensor_set(p.v, 0, 0, j, d, values[d]);
+            }
+            test_case("%s, %s, %zu keys, %s", attn_isa_string(isa), test_dtype_name(dtype), dims.Lk,
+                      turns ? "10 and 0 by turns" : "0 and then -17.34");
+            CHECK_STATUS(run(&p, out, &p.opts, 0), ATTN_OK);
+            for (size_t d = 0; d < 3; d++) {
+                real want = test_tensor_get(p.v, 0, 0, 0, d);
+                CHECK_NEAR(test_tensor_get(out, 0, 0, 0, d), want, 2 * test_ulp(want, dtype));
+                CHECK_NEAR(test_tensor_get(out, 0, 0, 1, d), want, 2 * test_ulp(want, dtype));
+            }
+            test_release();
+        }
+}
+
 /* A large negative bias is a number, not a mask: a row of them alone is still a mean. */
 static int hide_all(size_t b, size_t h, size_t i, size_t j)
 {
@@ -1559,6 +1740,41 @@ TEST(sdpa_score_mod_is_bias)
         }
 }
 
+static void leave_scores(void *user, void *scores, size_t count, size_t b, size_t h, size_t i, size_t j0)
+{
+    (void)user, (void)scores, (void)count, (void)b, (void)h, (void)i, (void)j0;
+}
+
+/* A score_mod that changes nothing changes no bit: not even where a weight that is too small for a number meets NaN or
+   infinity in V. */
+TEST(sdpa_score_mod_of_identity)
+{
+    problem p;
+    for (size_t n = 0; next_problem(&p, &n);)
+        for (int way = 0; way < 6; way++) {
+            attn_opts none = {0};
+            problem modified;
+            result want, r;
+            p.opts = none;
+            if (way < 2)
+                hide(&p, way ? BY_CAUSAL : BY_MASK);
+            if (way >= 3) { /* one key lies far below the others */
+                double small = p.q.dtype == ATTN_F64 ? -900 : -300;
+                attn_tensor key = attn_tensor_slice(p.k, 3, 1);
+                test_fill_tensor(p.q, 1);
+                p.opts.scale = 1;
+                test_fill_tensor(key, small);
+                test_fill_tensor(attn_tensor_slice(p.v, 3, 1), way == 3 ? NAN : way == 4 ? INFINITY : -INFINITY);
+            }
+            modified = p;
+            modified.opts.score_mod = leave_scores;
+            test_case("%s, way %d", problem_name, way);
+            want = attend(&p);
+            r = attend(&modified);
+            CHECK(same_results(r, want));
+        }
+}
+
 /* ---- ALiBi ---- */
 
 /* With scores of 0, what is added stands alone: -slope |i + o - j|, exact for these slopes. */
@@ -1746,6 +1962,47 @@ TEST(merge_rows)
                        2 * test_ulp(isfinite(lse) && fabsl(lse) > 2 ? lse : 2, wide));
         }
         test_release();
+    }
+}
+
+/* A side of small weight keeps its digits, whichever side it is. */
+TEST(merge_light_sides)
+{
+    enum { ROWS = 400 };
+    attn_tensor t[4], mirror[4];
+    real *want = test_reals(ROWS), *size = test_reals(ROWS), *apart = test_reals(ROWS);
+    for (size_t x = 0; x < 4; x++)
+        t[x] = test_tensor(ATTN_F64, 1, 1, ROWS, 1, T_BHLD);
+    for (size_t i = 0; i < ROWS; i++) {
+        static const double first[][4] = {{1e30, -50, 1, 0},     {1, 0, 1e30, -50},  {1e300, -690, 1, 0},
+                                          {-1e10, 20, 1e20, -5}, {1, 0.5, -1, 0.25}, {1, 0, 1, -700}};
+        double range = i % 3 ? 40 : 2, pair[4];
+        real out[2], lse[2], most, sum;
+        pair[0] = test_uniform() * pow(10, 20 * test_uniform()), pair[1] = range * test_uniform();
+        pair[2] = test_uniform() * pow(10, 20 * test_uniform()), pair[3] = range * test_uniform();
+        for (size_t x = 0; x < 4; x++)
+            test_tensor_set(t[x], 0, 0, i, 0, i < 6 ? first[i][x] : pair[x]);
+        for (size_t x = 0; x < 2; x++) {
+            out[x] = test_tensor_get(t[2 * x], 0, 0, i, 0);
+            lse[x] = test_tensor_get(t[2 * x + 1], 0, 0, i, 0);
+        }
+        most = lse[0] > lse[1] ? lse[0] : lse[1];
+        sum = expl(lse[0] - most) + expl(lse[1] - most);
+        want[i] = (out[0] * expl(lse[0] - most) + out[1] * expl(lse[1] - most)) / sum;
+        size[i] = (fabsl(out[0]) * expl(lse[0] - most) + fabsl(out[1]) * expl(lse[1] - most)) / sum;
+        apart[i] = fabsl(lse[0] - lse[1]);
+    }
+    for (size_t x = 0; x < 4; x++)
+        mirror[x] = test_tensor_like(t[(x + 2) % 4], T_BHLD);
+    CHECK_STATUS(attn_merge(t[0], t[1], t[2], t[3]), ATTN_OK);
+    CHECK_STATUS(attn_merge(mirror[0], mirror[1], mirror[2], mirror[3]), ATTN_OK);
+    for (size_t i = 0; i < ROWS; i++) {
+        real unit = size[i] * test_ulp(1, ATTN_F64), got = test_tensor_get(t[0], 0, 0, i, 0);
+        test_case("row %zu", i);
+        CHECK_NEAR(got, want[i], (8 + apart[i]) * unit);
+        CHECK_NEAR(test_tensor_get(mirror[0], 0, 0, i, 0), want[i], (8 + apart[i]) * unit);
+        CHECK_NEAR(got, test_tensor_get(mirror[0], 0, 0, i, 0), 1e-14L * size[i]);
+        CHECK_NEAR(test_tensor_get(t[1], 0, 0, i, 0), test_tensor_get(mirror[1], 0, 0, i, 0), 1e-14L);
     }
 }
 

@@ -665,6 +665,113 @@ TEST(sdpa_status_shapes)
     }
 }
 
+/* Dimensions that someone has written into the struct, of tensors whose strides are 0: refused, never multiplied. */
+TEST(sdpa_status_huge_shapes)
+{
+    static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 126, (size_t)PTRDIFF_MAX + 2,
+                                   (size_t)PTRDIFF_MAX + 1};
+    static const size_t tall[] = {PTRDIFF_MAX, PTRDIFF_MAX - 1, PTRDIFF_MAX - 127, PTRDIFF_MAX / 2 + 1};
+    const size_t wide = (size_t)1 << (sizeof(size_t) * 5); /* its square overflows */
+    FOR_EACH_ISA (isa)
+        for (int n = 0; n < 6 * 5 + 3; n++) {
+            call_state s = {0};
+            char text[TEXT];
+            int kind = n / 5;
+            size_t huge = kind < 6 ? sizes[n % 5] : wide;
+            static const char *const names[] = {"Lk", "Lq", "B", "H", "D", "Dv", "B and H", "H and Lq", "H, D and Lq"};
+            if (kind == 6)
+                kind = 6 + n % 5;
+            s.ctx.isa = isa;
+            s.t[OUT] = tensor(ATTN_F32, 1, 1, 2, 3);
+            s.t[Q] = filled(ATTN_F32, 1, 1, 2, 3);
+            s.t[K] = filled(ATTN_F32, 1, 1, 4, 3);
+            s.t[V] = filled(ATTN_F32, 1, 1, 4, 3);
+            for (int a = OUT; a <= V; a++) {
+                attn_tensor *t = &s.t[a];
+                t->batch_stride = t->head_stride = t->len_stride = t->dim_stride = 0;
+                if (kind == 2 || kind == 6)
+                    t->batch = huge;
+                if ((kind == 3 && a < K) || kind == 6 || (kind > 6 && a < K))
+                    t->heads = huge;
+                if ((kind == 0 && a >= K) || ((kind == 1 || kind > 6) && a < K))
+                    t->len = huge;
+                if (((kind == 4 || kind == 8) && (a == Q || a == K)) || (kind == 5 && (a == OUT || a == V)))
+                    t->dim = huge;
+            }
+            test_case("%s, %s of %zu", attn_isa_string(isa), names[kind], huge);
+            test_freeze();
+            for (int f = 0; f < FUNCTIONS; f++)
+                CHECK_STATUS(make(f, &s, text), ATTN_ERR_OVERFLOW);
+            CHECK(test_wrote_nothing());
+            test_release();
+        }
+    FOR_EACH_ISA (isa)
+        for (int n = 0; n < 8; n++) { /* as many keys as there can be: only asked for */
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            attn_tensor out = tensor(ATTN_F32, 1, 1, 2, 3), kv = filled(ATTN_F32, 1, 1, 4, 3);
+            test_runner runner;
+            size_t bytes = 0;
+            ctx.isa = isa;
+            if (n % 2)
+                ctx.parallel = test_serial_backwards(&runner, 300);
+            kv.batch_stride = kv.head_stride = kv.len_stride = kv.dim_stride = 0;
+            kv.len = tall[n / 2];
+            test_case("%s, Lk of %zu", attn_isa_string(isa), kv.len);
+            CHECK_STATUS(attn_sdpa_scratch(&bytes, out, filled(ATTN_F32, 1, 1, 2, 3), kv, kv, NULL, &ctx), ATTN_OK);
+            CHECK(bytes > 0 && bytes < (size_t)1 << 30);
+            test_release();
+        }
+}
+
+/* Outputs without elements: nothing is looped over, however large the other dimensions are. */
+TEST(sdpa_status_huge_and_empty)
+{
+    const size_t many = (size_t)1 << (sizeof(size_t) * 5);
+    float one = 1;
+    FOR_EACH_ISA (isa) {
+        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+        attn_opts none = {0}, opts = none;
+        attn_tensor q = attn_tensor_of(&one, ATTN_F32, many, 1, 1, 1, 0, 0, 0, 0), k = q, v = q, out = q, weights, want;
+        ctx.isa = isa;
+        k.len = v.len = 0;
+        out.dim = v.dim = 0;
+        test_case("%s, no keys, no values, weights", attn_isa_string(isa));
+        opts.weights = attn_tensor_of(&one, ATTN_F32, many, 1, 1, 0, 0, 0, 0, 0);
+        opts.scores = opts.weights;
+        CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, &ctx), ATTN_OK);
+        CHECK_STATUS(attn_sdpa_explain(NULL, 0, out, q, k, v, &opts, &ctx), ATTN_OK);
+        test_case("%s, no values", attn_isa_string(isa));
+        k.len = v.len = 5;
+        CHECK_STATUS(attn_sdpa(out, q, k, v, NULL, &ctx), ATTN_OK);
+        q.len = out.len = 0;
+        v.dim = out.dim = 3;
+        test_case("%s, no queries", attn_isa_string(isa));
+        CHECK_STATUS(attn_sdpa(out, q, k, v, &none, &ctx), ATTN_OK);
+        for (int dtype = ATTN_F32; dtype <= ATTN_BF16; dtype++) {
+            attn_opts wanted = none;
+            q = filled((attn_dtype)dtype, 1, 2, 3, 4);
+            k = filled((attn_dtype)dtype, 1, 1, 150, 4);
+            want = wanted.weights = tensor(ATTN_F64, 1, 2, 3, 150);
+            test_case("%s, %s, weights without values", attn_isa_string(isa), test_dtype_name((attn_dtype)dtype));
+            CHECK_STATUS(attn_sdpa(tensor((attn_dtype)dtype, 1, 2, 3, 5), q, k, filled((attn_dtype)dtype, 1, 1, 150, 5),
+                                   &wanted, &ctx),
+                         ATTN_OK);
+            weights = wanted.weights = tensor(ATTN_F64, 1, 2, 3, 150);
+            v = k;
+            v.data = NULL;
+            v.dim = 0;
+            v.batch_stride = v.head_stride = v.len_stride = v.dim_stride = PTRDIFF_MAX / 8 / 256;
+            out = q;
+            out.data = NULL;
+            out.dim = 0;
+            out.batch_stride = out.head_stride = out.len_stride = out.dim_stride = PTRDIFF_MIN / 8 / 256;
+            CHECK_STATUS(attn_sdpa(out, q, k, v, &wanted, &ctx), ATTN_OK);
+            CHECK(test_same_tensor_bits(weights, want));
+        }
+        test_release();
+    }
+}
+
 TEST(sdpa_status_types)
 {
     static const attn_dtype types[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
@@ -721,6 +828,45 @@ TEST(sdpa_status_values)
         CHECK_STATUS(attn_sdpa_scratch(&bytes, out, q, q, q, NULL, &ctx), there ? ATTN_OK : ATTN_ERR_VALUE);
         CHECK_STATUS(attn_sdpa_explain(NULL, 0, out, q, q, q, NULL, &ctx), there ? ATTN_OK : ATTN_ERR_VALUE);
     }
+}
+
+/* scale and softcap are numbers of the compute type, and a cap is large enough to divide by. */
+TEST(sdpa_status_edges)
+{
+    static const struct {
+        double scale, softcap;
+        attn_status narrow, wide; /* of f32 and the 16-bit types; of f64 */
+    } cases[] = {{0, 1e-39, ATTN_ERR_VALUE, ATTN_OK},
+                 {0, 1e39, ATTN_ERR_VALUE, ATTN_OK},
+                 {1e39, 0, ATTN_ERR_VALUE, ATTN_OK},
+                 {-1e39, 0, ATTN_ERR_VALUE, ATTN_OK},
+                 {0, FLT_MIN, ATTN_OK, ATTN_OK},
+                 {0, FLT_MAX, ATTN_OK, ATTN_OK},
+                 {FLT_MAX, 0, ATTN_OK, ATTN_OK},
+                 {-FLT_MAX, 1, ATTN_OK, ATTN_OK},
+                 {1e-39, 0, ATTN_OK, ATTN_OK},
+                 {0, DBL_MIN, ATTN_ERR_VALUE, ATTN_OK},
+                 {0, 1e-310, ATTN_ERR_VALUE, ATTN_ERR_VALUE}};
+    FOR_EACH_ISA (isa)
+        for (int dtype = ATTN_F32; dtype <= ATTN_BF16; dtype++)
+            for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+                attn_status want = dtype == ATTN_F64 ? cases[n].wide : cases[n].narrow;
+                call_state s = {0};
+                char text[TEXT];
+                s.ctx.isa = isa;
+                s.opts.scale = cases[n].scale;
+                s.opts.softcap = cases[n].softcap;
+                s.t[OUT] = tensor((attn_dtype)dtype, 1, 1, 2, 3);
+                for (int a = Q; a <= V; a++)
+                    s.t[a] = filled((attn_dtype)dtype, 1, 1, 2, 3);
+                test_case("%s, %s, scale %g, softcap %g", attn_isa_string(isa), test_dtype_name((attn_dtype)dtype),
+                          cases[n].scale, cases[n].softcap);
+                for (int f = 0; f < FUNCTIONS; f++)
+                    CHECK_STATUS(make(f, &s, text), want);
+                CHECK(want == ATTN_OK ||
+                      find_word(text, cases[n].scale != 0 ? arg_names[SCALE] : arg_names[SOFTCAP]) != NULL);
+                test_release();
+            }
 }
 
 /* ---- overlap ---- */
@@ -851,6 +997,58 @@ TEST(sdpa_status_scratch)
         }
 }
 
+/* The size of the scratch is asked for before there is any: what ctx says of it is not looked at. */
+TEST(sdpa_status_scratch_unread)
+{
+    call_state s = large_call(ATTN_F32), other = s;
+    size_t bytes = needed_by(&s);
+    test_case("over an argument");
+    other.ctx.scratch = s.t[OUT].data;
+    other.ctx.scratch_size = 64;
+    CHECK(needed_by(&other) == bytes);
+    test_case("a size without memory");
+    other.ctx.scratch = NULL;
+    CHECK(needed_by(&other) == bytes);
+    test_case("past the end of memory");
+    other.ctx.scratch_size = SIZE_MAX;
+    CHECK(needed_by(&other) == bytes);
+    other.ctx.scratch = s.t[Q].data;
+    CHECK(needed_by(&other) == bytes);
+}
+
+/* Scratch of at most 16 KiB comes from the stack, more from the allocator, once. */
+TEST(sdpa_status_small_scratch)
+{
+    enum { STACK = 16384 };
+    static const shape shapes[] = {{1, 1, 1, 1, 1, 1, 1},  {1, 2, 1, 1, 9, 8, 8},    {2, 1, 1, 3, 20, 16, 4},
+                                   {1, 1, 1, 1, 40, 8, 8}, {1, 1, 1, 1, 128, 4, 4},  {1, 1, 1, 1, 2000, 64, 64},
+                                   {1, 8, 1, 9, 30, 3, 3}, {1, 4, 2, 40, 150, 9, 33}};
+    size_t small = 0, large = 0;
+    FOR_EACH_ISA (isa)
+        for (size_t n = 0; n < 8 * 3; n++) {
+            const shape *d = &shapes[n / 3];
+            attn_dtype dtype = n % 3 == 0 ? ATTN_F32 : n % 3 == 1 ? ATTN_F64 : ATTN_F16;
+            call_state s = {0};
+            long calls = test_memory_state.calls;
+            size_t bytes;
+            if (test_quick && (n / 3 + n) % 3 != (size_t)isa % 3)
+                continue;
+            s.ctx.isa = isa;
+            s.t[OUT] = tensor(dtype, d->B, d->H, d->Lq, d->Dv);
+            s.t[Q] = filled(dtype, d->B, d->H, d->Lq, d->D);
+            s.t[K] = filled(dtype, d->B, d->Hkv, d->Lk, d->D);
+            s.t[V] = filled(dtype, d->B, d->Hkv, d->Lk, d->Dv);
+            bytes = needed_by(&s);
+            test_case("%s, %s, shape %zu, %zu bytes", attn_isa_string(isa), test_dtype_name(dtype), n / 3, bytes);
+            CHECK_STATUS(make(SDPA, &s, NULL), ATTN_OK);
+            CHECK(test_memory_state.calls - calls == (bytes > STACK));
+            small += bytes <= STACK;
+            large += bytes > STACK;
+            test_release();
+        }
+    CHECK(small > 0 && large > 0);
+}
+
 /* Every allocation fails once: the call says NOMEM and has written nothing, or did without and gives the same bits. */
 TEST(sdpa_status_no_memory)
 {
@@ -942,6 +1140,35 @@ TEST(sdpa_status_errno)
         }
 }
 
+/* Nor where splits of the keys run side by side and are folded, far apart: the weights of one are too small. */
+TEST(sdpa_status_errno_apart)
+{
+    enum { L = 2048 };
+    FOR_EACH_ISA (isa)
+        for (int n = 0; n < 4; n++) {
+            attn_dtype dtype = n / 2 ? ATTN_F64 : ATTN_F32;
+            attn_tensor q = tensor(dtype, 1, 1, 1, 1), kv = tensor(dtype, 1, 1, L, 1), out = tensor(dtype, 1, 1, 1, 1);
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            test_runner runner;
+            test_fill_tensor(q, 1);
+            test_fill_tensor(attn_tensor_slice(kv, 0, L / 2), 0);
+            test_fill_tensor(attn_tensor_slice(kv, L / 2, L / 2), 900);
+            ctx.isa = isa;
+            ctx.parallel = test_serial_backwards(&runner, 4);
+            if (n % 2) { /* without the allocator, which may hide a change */
+                ctx.scratch_size = 1 << 18;
+                ctx.scratch = test_block(ctx.scratch_size);
+            }
+            test_case("%s, %s%s", attn_isa_string(isa), test_dtype_name(dtype), n % 2 ? ", scratch given" : "");
+            errno = 7;
+            CHECK_STATUS(attn_sdpa(out, q, kv, kv, NULL, &ctx), ATTN_OK);
+            CHECK(errno == 7);
+            CHECK(runner.most == 4);
+            CHECK_NEAR(test_tensor_get(out, 0, 0, 0, 0), 900, 1e-4L);
+            test_release();
+        }
+}
+
 /* ---- explanations ---- */
 
 /* The text of `want` cut to every size: always ended, always the beginning of the whole, never a byte beyond. */
@@ -1018,6 +1245,52 @@ TEST(sdpa_explain_text)
             test_release();
             (void)from;
         }
+}
+
+TEST(sdpa_explain_options)
+{
+    call_state good = large_call(ATTN_F32), s = good;
+    ptrdiff_t offset = 3;
+    char text[TEXT];
+    test_runner runner;
+    test_case("no causal_offset, and a mask of the wrong shape");
+    s.opts.causal = ATTN_CAUSAL_OFFSET;
+    s.t[MASK] = tensor(ATTN_BOOL, 1, 4, 70, 149);
+    CHECK_STATUS(make(EXPLAIN, &s, text), ATTN_ERR_NULL);
+    CHECK(find_word(text, arg_names[CAUSAL_OFFSET]) != NULL && find_word(text, arg_names[MASK]) == NULL);
+    s.t[MASK].data = NULL;
+    CHECK_STATUS(make(EXPLAIN, &s, text), ATTN_ERR_NULL);
+    CHECK(find_word(text, arg_names[CAUSAL_OFFSET]) != NULL && find_word(text, arg_names[MASK]) == NULL);
+    s.opts.causal_offset = &offset;
+    CHECK_STATUS(make(EXPLAIN, &s, text), ATTN_ERR_NULL);
+    CHECK(find_word(text, arg_names[CAUSAL_OFFSET]) == NULL && find_word(text, arg_names[MASK]) != NULL);
+    test_case("mask and bias");
+    for (int n = 0; n < 4; n++) {
+        s = good;
+        if (n & 1)
+            s.t[MASK] = filled(ATTN_BOOL, 1, 1, 70, 150);
+        if (n & 2)
+            s.t[BIAS] = filled(ATTN_F16, 1, 4, 70, 150);
+        CHECK_STATUS(make(EXPLAIN, &s, text), ATTN_OK);
+        CHECK((find_word(text, "mask") != NULL) == (n & 1));
+        CHECK((find_word(text, "bias") != NULL) == (n >> 1));
+        CHECK((strstr(text, "cop") != NULL) == (n > 0));
+    }
+    test_case("weights and splits");
+    for (int n = 0; n < 4; n++) {
+        static const char phrase[] = "splits do not run side by side";
+        s = good;
+        s.t[OUT] = tensor(ATTN_F32, 1, 4, 1, 33);
+        s.t[Q] = filled(ATTN_F32, 1, 4, 1, 40);
+        s.t[K] = filled(ATTN_F32, 1, 2, 2000, 40);
+        s.t[V] = filled(ATTN_F32, 1, 2, 2000, 33);
+        s.ctx.parallel = test_serial_backwards(&runner, 4);
+        if (n)
+            s.t[n == 1 ? WEIGHTS : n == 2 ? SCORES : LSE] = tensor(ATTN_F32, 1, 4, 1, n < 3 ? 2000 : 1);
+        CHECK_STATUS(make(EXPLAIN, &s, text), ATTN_OK);
+        CHECK((strstr(text, phrase) != NULL) == (n == 1 || n == 2));
+        CHECK((strstr(text, "splits, side by side") != NULL) == (n == 0 || n == 3));
+    }
 }
 
 /* ---- attn_merge ---- */

@@ -1,8 +1,14 @@
 /* What the tests share: memory blocks, matrices, decoding of numbers, runners, the allocator. */
 #if !defined(_WIN32)
 #define _POSIX_C_SOURCE 200112L
+#define _DEFAULT_SOURCE 1 /* MAP_ANONYMOUS */
+#define _DARWIN_C_SOURCE 1
 #define HAVE_PTHREADS 1
 #include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #endif
 
 #include "sdpa.h"
@@ -55,6 +61,7 @@ void test_free(void *p)
     test_memory_state.live--;
     test_memory_state.bytes -= h->is.size;
     free(h);
+    errno = EINVAL; /* as free may leave it */
 }
 
 /* ---- random numbers ---- */
@@ -116,6 +123,89 @@ void *test_block(size_t size)
     return b->bytes + GUARD;
 }
 
+/* ---- fenced memory ---- */
+
+#if !defined(_WIN32)
+
+enum { FENCE = 1 << 18 }; /* bytes on each side: whole pages everywhere */
+
+typedef struct fenced {
+    struct fenced *next;
+    unsigned char *bytes;
+    size_t size;
+} fenced;
+
+static fenced *all_fenced;
+
+void *test_fenced(size_t size, int low)
+{
+    fenced *f = must(malloc(sizeof *f));
+    size_t room = (size + FENCE - 1) / FENCE * FENCE;
+    f->size = room + 2 * FENCE;
+    f->bytes = mmap(NULL, f->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (f->bytes == MAP_FAILED || mprotect(f->bytes, FENCE, PROT_NONE) != 0 ||
+        mprotect(f->bytes + FENCE + room, FENCE, PROT_NONE) != 0)
+        must(NULL);
+    f->next = all_fenced;
+    all_fenced = f;
+    return f->bytes + FENCE + (low ? 0 : room - size);
+}
+
+static void release_fenced(void)
+{
+    while (all_fenced) {
+        fenced *f = all_fenced;
+        all_fenced = f->next;
+        munmap(f->bytes, f->size);
+        free(f);
+    }
+}
+
+static sigjmp_buf before_call;
+
+static void touched_fence(int signal)
+{
+    siglongjmp(before_call, signal);
+}
+
+int test_keeps_off_fences(void (*call)(void *arg), void *arg)
+{
+    struct sigaction action, saved[2];
+    volatile int kept = 0;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = touched_fence;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGSEGV, &action, &saved[0]);
+    sigaction(SIGBUS, &action, &saved[1]);
+    if (sigsetjmp(before_call, 1) == 0) {
+        call(arg);
+        kept = 1;
+    }
+    sigaction(SIGSEGV, &saved[0], NULL);
+    sigaction(SIGBUS, &saved[1], NULL);
+    return kept;
+}
+
+#else
+
+void *test_fenced(size_t size, int low)
+{
+    (void)low;
+    return test_block(size);
+}
+
+static void release_fenced(void)
+{
+}
+
+int test_keeps_off_fences(void (*call)(void *arg), void *arg)
+{
+    call(arg);
+    return 1;
+}
+
+#endif
+
 void test_release(void)
 {
     while (blocks) {
@@ -125,6 +215,7 @@ void test_release(void)
         free(b->frozen);
         free(b);
     }
+    release_fenced();
 }
 
 void test_freeze(void)
