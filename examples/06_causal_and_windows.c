@@ -101,7 +101,7 @@ int main(int argc, char **argv)
     opts.window.right = -1;
     opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
     look("8. Window, left 2 and right unlimited, with causal lower right: a sliding window of 3",
-         "causal, window left 2", 5, 7, opts);
+         "lower right, window left 2", 5, 7, opts);
     opts = none;
     opts.window.on = 1;
     opts.window.left = -1;
@@ -118,7 +118,7 @@ int main(int argc, char **argv)
     opts.kv_lens = &valid_keys;
     keys[5][0] = keys[6][0] = values[5] = values[6] = NAN;
     look("10. Valid lengths, 4 of 6 queries and 5 of 7 keys, causal lower right: the last valid ones meet",
-         "4 of 6 and 5 of 7, causal", 6, 7, opts);
+         "lower right, 4 of 6 and 5 of 7", 6, 7, opts);
     values[5] = 5;
     values[6] = 6;
     show_random(attn_mat_of(keys, ATTN_F32, LONGEST, SIZE), 6, -1, 1);
