@@ -158,7 +158,7 @@ static void check_result(const golden_case *c, const golden_result *want, attn_t
     }
     for (size_t n = 0; n < elements(got); n++) {
         real x = test_tensor_get(got, PLACE(got, n));
-        sum += x == -HUGE_VAL ? 0 : x * golden_number(c->seed, GOLDEN_SUM, n);
+        sum += (double)x == -HUGE_VAL ? 0 : x * golden_number(c->seed, GOLDEN_SUM, n);
     }
     tolerance += 4 * test_ulp(most, compute) + relative * most;
     CHECK_NEAR(sum, want->sum, sqrtl((real)elements(got)) * tolerance);

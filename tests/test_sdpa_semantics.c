@@ -1,4 +1,4 @@
-/* What attn_sdpa means where implementations differ: empty rows, hidden garbage, who sees whom, the order of the options,
+/* What attn_sdpa means where implementations differ: empty rows, hidden garbage, who sees whom, the order of options,
    sinks, specials, shared memory; and attn_merge. Expectations are made by hand where they can be; the rest is compared
    with the reference. Results are compared bit by bit where nothing may change them. */
 #include "sdpa.h"
@@ -125,7 +125,7 @@ static real largest(const real *x, size_t count) /* finite one */
 {
     real most = 1;
     for (size_t n = 0; n < count; n++)
-        if (isfinite(x[n]) && fabsl(x[n]) > most)
+        if (isfinite((double)x[n]) && fabsl(x[n]) > most)
             most = fabsl(x[n]);
     return most;
 }
@@ -486,10 +486,10 @@ TEST(sdpa_hidden_garbage)
                         CHECK(same_rows(r, clean, b, h, i));
                     } else if (!garbage[g].in_v) {
                         int capped = isinf(garbage[g].value) && p.opts.softcap > 0;
-                        CHECK(capped ? isfinite(test_tensor_get(r.lse, b, h, i, 0)) : is_nan_row(r, b, h, i));
+                        CHECK(capped ? isfinite((double)test_tensor_get(r.lse, b, h, i, 0)) : is_nan_row(r, b, h, i));
                     } else {
                         attn_tensor got = r.out, want = clean.out;
-                        real x = test_tensor_get(got, b, h, i, got.dim - 1);
+                        double x = (double)test_tensor_get(got, b, h, i, got.dim - 1); /* valgrind's real is a double */
                         CHECK(isnan(x) || (isinf(x) && isinf(garbage[g].value)));
                         got.dim = want.dim = got.dim - 1;
                         CHECK(same_row(got, want, b, h, i));
@@ -1217,7 +1217,7 @@ TEST(sdpa_softcap_of_infinity)
             for (size_t j = 0; j < p.k.len; j++)
                 CHECK_NEAR(test_tensor_get(r.weights, b, h, i, j), (j % 2 ? 1 : expl(-4)) / sum, 1e-6L);
             for (size_t d = 0; d < p.v.dim; d++)
-                CHECK(isfinite(test_tensor_get(r.out, b, h, i, d)));
+                CHECK(isfinite((double)test_tensor_get(r.out, b, h, i, d)));
             CHECK_NEAR(test_tensor_get(r.lse, b, h, i, 0), 2 + logl(sum), 1e-5L);
         }
         trying("the smallest cap");
@@ -1283,7 +1283,7 @@ TEST(sdpa_rows_alone)
         }
 }
 
-/* The mean of equal values is the value, be there one large weight and many small ones, or many of each: sums of weights
+/* The mean of equal values is that value, with one large weight and many small ones, or many of each: sums of weights
    and of values are rounded alike. For powers of two, whose products are exact. */
 TEST(sdpa_equal_values)
 {
