@@ -111,7 +111,7 @@ int main(int argc, char **argv)
     look("9. Window, left unlimited and right 1, around position i + 3, not causal", "offset 3, window right 1", 5, 7,
          opts);
 
-    /* ---- lengths, mask, bias. A hidden key or value may hold anything: here NaN, which would spread if it were read - */
+    /* ---- lengths, mask, bias. A hidden key or value may hold anything: NaN here, which would spread if it were read. */
     opts = none;
     opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
     opts.q_lens = &valid_queries;

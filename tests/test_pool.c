@@ -1,4 +1,4 @@
-/* attn_pool_new: the pool of threads behind ATTN_THREADS. That every task runs once, runs within runs, runs from several
+/* attn_pool_new: the pool of threads behind ATTN_THREADS. Every task runs once, runs within runs, runs from several
    threads at once, that bits do not change, and what happens without memory. */
 #if !defined(_WIN32)
 #define _POSIX_C_SOURCE 200112L

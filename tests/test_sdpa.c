@@ -584,7 +584,7 @@ static struct {
     real ratio, error;
 } report[ISAS][KINDS];
 
-/* Enough scores, none so large that rounding them decides everything, and no score_mod, before which EXACT rounds as the
+/* Enough scores, none so large that rounding it decides everything, and no score_mod, before which EXACT rounds as the
    naive way does: the naive error is no matter of luck. */
 static int naive_is_typical(const trial *t)
 {
