@@ -60,9 +60,9 @@ int sdpa_infinite(real x);
 
 extern size_t sdpa_pairs; /* pairs of a query and a key it sees that EXACT has met */
 
-/* |got - want| <= 2 worst + 4 ulp(want), plus half an ulp of a `got` narrower than the compute type; the same NaN
-   and infinities. want and naive are packed as above; worst is the largest |naive - want|, and at least `least`: where there are few numbers, the
-   naive way may have been lucky. Says the first element that is off. */
+/* |got - want| <= 2 worst + 4 ulp(want), plus half an ulp of a `got` narrower than the compute type; the same NaN and
+   infinities. want and naive are packed as above; worst is the largest |naive - want|, and at least `least`: where
+   there are few numbers, the naive way may have been lucky. Says the first element that is off. */
 int sdpa_close(attn_tensor got, const real *want, const real *naive, attn_dtype compute, real least);
 
 /* What two ways of computing a result of magnitude `size` may differ by when the scores are sums of test_size_of_sums:
