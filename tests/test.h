@@ -123,6 +123,7 @@ void test_cover(const char *function);
     X(sdpa_sinks_of_empty_rows)                                                                                        \
     X(sdpa_natural_log)                                                                                                \
     X(sdpa_scales)                                                                                                     \
+    X(sdpa_softcap_accuracy)                                                                                           \
     X(sdpa_large_logits)                                                                                               \
     X(sdpa_rows_alone)                                                                                                 \
     X(sdpa_equal_values)                                                                                               \
@@ -201,6 +202,8 @@ int test_check_near(real got, real want, real tolerance, const char *file, int l
 __attribute__((format(printf, 1, 2)))
 #endif
 void test_case(const char *format, ...); /* what is being tried: printed with a check that fails */
+
+int test_rank(attn_status s); /* its place in the order of the checks */
 
 /* ---- random numbers ---- */
 uint64_t test_random(void);

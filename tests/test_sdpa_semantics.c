@@ -1177,6 +1177,30 @@ TEST(sdpa_scales)
     }
 }
 
+/* tanh of softcap: within 6 ulp in float and 8 in double, as attn.h states, from 2^-20 to saturation. */
+TEST(sdpa_softcap_accuracy)
+{
+    enum { KEYS = 2000 };
+    FOR_EACH_ISA (isa)
+        for (int wide = 0; wide < 2; wide++) {
+            attn_dtype type = wide ? ATTN_F64 : ATTN_F32;
+            problem p = make_problem(isa, type, (shape){1, 1, 1, 1, KEYS, 1, 1});
+            test_case("%s, %s", attn_isa_string(isa), test_dtype_name(type));
+            test_fill_tensor(p.q, 1);
+            for (size_t j = 0; j < KEYS; j++)
+                test_tensor_set(p.k, 0, 0, j, 0, (j % 2 ? -1 : 1) * exp2(-20 + 25 * (double)j / KEYS));
+            p.opts.scale = p.opts.softcap = 1;
+            p.opts.scores = new_pairs(&p, type);
+            p.opts.scores_stage = ATTN_STAGE_SOFTCAP;
+            CHECK_STATUS(run(&p, new_out(&p), &p.opts, 0), ATTN_OK);
+            for (size_t j = 0; j < KEYS; j++) {
+                real want = tanhl(test_tensor_get(p.k, 0, 0, j, 0));
+                CHECK_NEAR(test_tensor_get(p.opts.scores, 0, 0, 0, j), want, (wide ? 8 : 6) * test_ulp(want, type));
+            }
+            test_release();
+        }
+}
+
 /* Scores of +-10000 made of whole numbers, so that every type has them exactly. */
 TEST(sdpa_large_logits)
 {

@@ -5,18 +5,6 @@
 
 #include <errno.h>
 
-/* In the order of the checks. */
-static const attn_status order[] = {ATTN_ERR_NULL,  ATTN_ERR_DTYPE, ATTN_ERR_SHAPE, ATTN_ERR_OVERFLOW,
-                                    ATTN_ERR_VALUE, ATTN_ERR_ALIAS, ATTN_ERR_NOMEM};
-
-static int rank(attn_status s)
-{
-    int r = 0;
-    while (order[r] != s)
-        r++;
-    return r;
-}
-
 /* ---- arguments ---- */
 
 /* Tensors first; and what they are called in explanations. */
@@ -488,9 +476,9 @@ static void check_pairs(shape n, size_t one_in)
                 continue;
             test_case("%s, %s: %s; and %s: %s; B %zu H %zu Lq %zu Lk %zu", function_names[function], arg_names[left],
                       name_of(f), arg_names[arg_of(g)], name_of(g), n.B, n.H, n.Lq, n.Lk);
-            if (rank(first) < rank(second))
+            if (test_rank(first) < test_rank(second))
                 check_failure(function, &s, first, names_f);
-            else if (rank(second) < rank(first))
+            else if (test_rank(second) < test_rank(first))
                 check_failure(function, &s, second, names_g);
             else if (left > V || first == ATTN_ERR_ALIAS || (names_f & (names_f - 1)) || (names_g & (names_g - 1)))
                 check_failure(function, &s, first, names_f | names_g);
@@ -1355,7 +1343,7 @@ TEST(merge_status)
                           tensor_fault_name(f % TENSOR_FAULTS), g / TENSOR_FAULTS,
                           tensor_fault_name(g % TENSOR_FAULTS));
                 CHECK_STATUS(merge(&s, s.ctx.isa == ATTN_ISA_BEST && (f + g) % 2),
-                             rank(first) < rank(second) ? first : second);
+                             test_rank(first) < test_rank(second) ? first : second);
                 CHECK(test_wrote_nothing());
             }
         test_case("shape %zu, as it should be", n);

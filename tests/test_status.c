@@ -4,18 +4,6 @@
 
 #include <errno.h>
 
-/* In the order of the checks. */
-static const attn_status order[] = {ATTN_ERR_NULL,  ATTN_ERR_DTYPE, ATTN_ERR_SHAPE, ATTN_ERR_OVERFLOW,
-                                    ATTN_ERR_VALUE, ATTN_ERR_ALIAS, ATTN_ERR_NOMEM};
-
-static int rank(attn_status s)
-{
-    int r = 0;
-    while (order[r] != s)
-        r++;
-    return r;
-}
-
 typedef struct call_state {
     const test_op *op;
     attn_mat m[OP_ARGS];
@@ -213,7 +201,7 @@ static void check_pairs(const test_op *op, const size_t *dims)
                         continue;
                     test_case("attn_%s, %s in %d and %s in %d, dims %zu %zu", op->name, fault_names[f], a,
                               fault_names[g], b, dims[0], dims[1]);
-                    CHECK_STATUS(make(&s), rank(first) < rank(second) ? first : second);
+                    CHECK_STATUS(make(&s), test_rank(first) < test_rank(second) ? first : second);
                     CHECK(test_wrote_nothing());
                 }
     test_release();

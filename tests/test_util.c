@@ -475,6 +475,18 @@ real *test_values(attn_mat m)
     return values;
 }
 
+/* ---- statuses ---- */
+
+int test_rank(attn_status s)
+{
+    static const attn_status order[] = {ATTN_ERR_NULL,  ATTN_ERR_DTYPE, ATTN_ERR_SHAPE, ATTN_ERR_OVERFLOW,
+                                        ATTN_ERR_VALUE, ATTN_ERR_ALIAS, ATTN_ERR_NOMEM};
+    int r = 0;
+    while (order[r] != s)
+        r++;
+    return r;
+}
+
 /* ---- runners ---- */
 
 static void note_run(test_runner *r, size_t count)
