@@ -425,6 +425,155 @@ ATTN_API attn_status attn_merge(attn_tensor out, attn_tensor lse, attn_tensor ou
 ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tensor out_b, attn_tensor lse_b,
                                     const attn_ctx *ctx);
 
+/* ==== API: key/value cache =======================================================================================
+
+   Keys and values of the tokens so far, for models that make one token after another: append the new rows, attend with
+   the new queries. Items of a batch may have different lengths. A ring keeps the newest `capacity` tokens of each item
+   and forgets the others; tokens keep their numbers, counted from the first ever appended. */
+
+/* Made by attn_kv_cache_init; to read, not to write. */
+typedef struct attn_kv_cache {
+    attn_tensor k, v;           /* B x Hkv x capacity x D and Dv; token j lies at j % capacity */
+    float *k_scales, *v_scales; /* I8: [B][Hkv][capacity], a row is its integers times its scale; else NULL */
+    size_t *lens;               /* [B] tokens appended so far, less those truncated */
+    size_t *first;              /* [B] the oldest token that is still there: 0 unless a ring has dropped some */
+    int ring;
+    void *own; /* what attn_kv_cache_free frees, or NULL */
+} attn_kv_cache;
+
+/* *bytes = the storage that such a cache needs; the arguments of attn_kv_cache_init. */
+ATTN_API attn_status attn_kv_cache_size(size_t *bytes, size_t B, size_t Hkv, size_t capacity, size_t D, size_t Dv,
+                                        attn_dtype dtype, int ring);
+
+/* An empty cache. dtype F32, F16, BF16, or I8: each row of integers -127 .. 127 with one float scale, its largest
+   magnitude / 127, so that every element is off by at most half a scale; a row with NaN or infinity is NaN throughout.
+   storage: attn_kv_cache_size bytes, any alignment, the caller's until the last use of the cache; NULL (and size 0):
+   from ATTN_MALLOC. SHAPE: capacity or D is 0. NOMEM: size is too small, or ATTN_MALLOC failed. */
+ATTN_API attn_status attn_kv_cache_init(attn_kv_cache *cache, size_t B, size_t Hkv, size_t capacity, size_t D,
+                                        size_t Dv, attn_dtype dtype, int ring, void *storage, size_t size);
+
+/* Frees what attn_kv_cache_init allocated; leaves all zero. NULL and all zero are fine. */
+ATTN_API void attn_kv_cache_free(attn_kv_cache *cache);
+
+/* Appends the first lens[b] rows of each item of k (B x Hkv x L x D) and v (B x Hkv x L x Dv); lens NULL: all L. Any
+   float types, rounded once to the cache's. More than a ring holds is legal: the oldest are dropped at once.
+   VALUE: lens[b] > L, or the cache is no ring and an item would outgrow its capacity; then no item has changed. */
+ATTN_API attn_status attn_kv_cache_append(attn_kv_cache *cache, attn_tensor k, attn_tensor v, const size_t *lens);
+
+/* Item b forgets all but its first len tokens. What a ring has dropped does not come back. VALUE: no such item, or it
+   has fewer. */
+ATTN_API attn_status attn_kv_cache_truncate(attn_kv_cache *cache, size_t b, size_t len);
+
+/* Item b becomes what item from[b] was, for all b at once: the step of a beam search. Needs no memory.
+   VALUE: from[b] >= B. */
+ATTN_API attn_status attn_kv_cache_reorder(attn_kv_cache *cache, const size_t *from);
+
+/* attn_sdpa of queries against a cache: q is B x H x Lq x D, out B x H x Lq x Dv. The first q_lens[b] (or all Lq)
+   queries of item b are its newest tokens: o = lens[b] - q_lens[b], and any rule of opts->causal but NONE means
+   j <= i + o. Key j is token j, of a ring too; mask, bias, weights and scores have Lk = the largest of cache->lens.
+   A window suits a ring: append L tokens, then attend with L queries, where left + L <= capacity. More at once: run
+   attn_sdpa over the tokens themselves, then append. Tokens that a ring has dropped have weight 0, scores -infinity.
+   The bits are those of attn_sdpa over the same keys in one tensor.
+   VALUE: opts->kv_lens or causal_offset given, or ATTN_CAUSAL_OFFSET; a query sees a dropped token by causal and
+   window. */
+ATTN_API attn_status attn_kv_cache_attend(attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
+                                          const attn_opts *opts, const attn_ctx *ctx);
+
+/* *bytes = scratch in ctx->scratch for that call, now and when the items have grown. As attn_sdpa_scratch. */
+ATTN_API attn_status attn_kv_cache_scratch(size_t *bytes, attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
+                                           const attn_opts *opts, const attn_ctx *ctx);
+
+/* ==== API: positions =============================================================================================
+
+   Attention by itself does not know the order of its keys. Rotations turn queries and keys by their positions, biases
+   add to the scores by distance, sinusoids are added to the tokens. */
+
+/* Options of attn_rope; all zero: the first and second half of D are rotated, base 10000, positions 0, 1, .. */
+typedef struct attn_rope_opts {
+    int interleaved; /* 0: pairs (d, d + dim/2), as Llama and GPT-NeoX; 1: pairs (2d, 2d + 1), as GPT-J and the paper */
+    size_t dim;      /* rotates elements 0 .. dim - 1, even; the others are copied. 0 = D */
+    double base;     /* pair d turns by base^(-2d/dim) for each position; 0 = 10000 */
+    ptrdiff_t offset;           /* position of row i: offset + i, or offset + positions[..] */
+    const ptrdiff_t *positions; /* positions[b * batch_stride + i * len_stride]; both strides 0: packed [B][L] */
+    ptrdiff_t position_batch_stride, position_len_stride;
+    const double *frequencies; /* [dim/2], instead of base */
+    double scale;              /* the rotated elements are multiplied by it; 0 = 1. See attn_rope_frequencies */
+} attn_rope_opts;
+
+/* Turns pair d of each row by angle position * frequency d: (x, y) -> (x cos - y sin, x sin + y cos). in and out
+   B x H x L x D of any float types; in place is legal. Computed in double, rounded once. Positions of 2^53 are exact.
+   opts may be NULL. SHAPE: D odd with dim 0. VALUE: dim odd or > D, base not finite or < 0, scale or a frequency not
+   finite.                                                                                Su 2021, arXiv 2104.09864 */
+ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_opts *opts);
+
+typedef enum attn_rope_scaling_kind {
+    ATTN_ROPE_PLAIN = 0,
+    ATTN_ROPE_LINEAR, /* frequencies / factor                                             Chen 2023, arXiv 2306.15595 */
+    ATTN_ROPE_NTK,    /* base * factor^(dim/(dim-2)): the highest frequency stays, the lowest is divided by factor */
+    ATTN_ROPE_YARN /* each frequency between the two ways, by its turns in original_len; Peng 2023, arXiv 2309.00071 */
+} attn_rope_scaling_kind;
+
+/* How a model reaches beyond the length it was trained on. */
+typedef struct attn_rope_scaling {
+    attn_rope_scaling_kind kind;
+    double factor;       /* > 0: so many times longer. Dynamic NTK: factor * len / original_len - (factor - 1) */
+    double original_len; /* YARN: the length in training, > 0 */
+    double beta_fast, beta_slow; /* YARN: more turns than fast: as is; fewer than slow: / factor. 0 = 32 and 1 */
+} attn_rope_scaling;
+
+/* freq[d], for d < dim/2: what attn_rope_opts.frequencies takes. dim is even; base 0 = 10000; scaling NULL = PLAIN.
+   *scale, unless NULL: for attn_rope_opts.scale; 1, but 1 + ln(factor) / 10 for YARN with factor > 1.
+   VALUE: dim odd; base, factor, original_len or a beta not finite, or out of range. */
+ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base, const attn_rope_scaling *scaling,
+                                           double *scale);
+
+/* H x (Lq + Lk - 1) values by distance as a 1 x H x Lq x Lk bias, without a copy: element (h, i, j) is
+   by_distance[h][j - i + Lq - 1]. Other shapes: a bad view; an absent matrix stays absent. */
+ATTN_API attn_tensor attn_relative(attn_mat by_distance, size_t Lq, size_t Lk);
+
+/* T5's bias for attn_relative: by_distance[h][c] = table[bucket of distance first_distance + c][h], distance = key -
+   query. by_distance H x N, table buckets x H, any float types. The first half of the buckets holds one distance each,
+   the others grow with its logarithm up to max_distance (0 = 128) and beyond; bidirectional: half of the buckets for
+   keys after the query, else those share bucket 0. For Lq queries of which the first is at position p: first_distance =
+   1 - Lq - p. SHAPE: fewer than 2 buckets (4 if bidirectional). VALUE: max_distance does not exceed the buckets that
+   hold one distance.                                                                    Raffel 2019, arXiv 1910.10683 */
+ATTN_API attn_status attn_t5_bias(attn_mat by_distance, attn_mat table, int bidirectional, size_t max_distance,
+                                  ptrdiff_t first_distance);
+
+/* slopes[h] for attn_opts.alibi_slopes: 2^(-8 (h + 1) / H) if H is a power of 2; else those of the power of 2 below H,
+   then every other of the next one.                                                    Press 2021, arXiv 2108.12409 */
+ATTN_API attn_status attn_alibi_slopes(float *slopes, size_t H);
+
+/* out[r][2d] = sin(p / 10000^(2d/D)), out[r][2d + 1] = cos of the same, for position p = first + r and D columns.
+                                                                                     Vaswani 2017, arXiv 1706.03762 */
+ATTN_API attn_status attn_sinusoid(attn_mat out, size_t first);
+
+/* ==== API: multi-head layer ====================================================================================== */
+
+/* A row x becomes x w + b. Matrices are inputs x outputs: give attn_mat_t of PyTorch's. */
+typedef struct attn_mha_weights {
+    attn_mat wq, wk, wv;       /* Eq x H D, Ek x Hkv D, Ev x Hkv Dv */
+    attn_mat wo;               /* H Dv x E */
+    const float *bq, *bk, *bv; /* [H D], [Hkv D], [Hkv Dv]; NULL = none */
+    const float *bo;           /* [E]; NULL = none */
+    size_t heads, kv_heads;    /* H; Hkv, 0 = H */
+} attn_mha_weights;
+
+/* Multi-head attention with its four projections: out = concat(attn_sdpa of q wq + bq, k wk + bk, v wv + bv) wo + bo.
+   q is B x 1 x Lq x Eq, k B x 1 x Lk x Ek, v B x 1 x Lk x Ev, out B x 1 x Lq x E: the mathematics of PyTorch's
+   nn.MultiheadAttention. opts as in attn_sdpa, with padding as kv_lens or as a mask B x 1 x 1 x Lk. opts->weights may be
+   B x 1 x Lq x Lk: it receives the mean over the heads. Rows past q_lens are zeros, without bo; rows of k and v past
+   kv_lens are not read. Projections are kept in the compute type, H (Lq (D + Dv)) + Hkv (Lk (D + Dv)) for each item.
+   NOMEM: ctx->scratch is too small, or ATTN_MALLOC failed.                          Vaswani 2017, arXiv 1706.03762 */
+ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
+                              const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx);
+
+/* *bytes = scratch in ctx->scratch for that call. As attn_sdpa_scratch, but it grows with the lengths. */
+ATTN_API attn_status attn_mha_scratch(size_t *bytes, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
+                                      const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx);
+
+/* ==== API: threads =============================================================================================== */
+
 #ifdef ATTN_THREADS
 /* A pool of threads (pthreads or Win32) for ctx.parallel. `threads` counts the calling one; 0 = one for each processor.
    Calls from several threads at once are fine: one gets the pool, the others run alone. OVERFLOW: more threads than
