@@ -79,6 +79,14 @@ void test_cover(const char *function);
     X(golden_flex)                                                                                                     \
     X(golden_onnx)                                                                                                     \
     X(golden_microsoft)                                                                                                \
+    X(golden_t5_buckets)                                                                                               \
+    X(golden_t5_biases)                                                                                                \
+    X(golden_frequencies)                                                                                              \
+    X(golden_slopes)                                                                                                   \
+    X(golden_sinusoids)                                                                                                \
+    X(golden_rotations)                                                                                                \
+    X(golden_layers)                                                                                                   \
+    X(golden_sessions)                                                                                                 \
     X(sdpa_grid)                                                                                                       \
     X(sdpa_contexts)                                                                                                   \
     X(sdpa_batch)                                                                                                      \

@@ -1,7 +1,7 @@
 """Writes sdpa.h: what PyTorch and ONNX Runtime compute for attention.   python3 make_sdpa.py > sdpa.h
 
 A case is the arguments of one attn_sdpa call; its keys are the members of golden_case and attn_opts. The inputs are not
-stored: numbers() here and golden_number() in test_golden.c are one function of seed and index; they give multiples of
+stored: numbers() here and golden_number() in golden.h are one function of seed and index; they give multiples of
 1/64, which every dtype holds exactly. Of a peer's result every stride-th element is stored, and one sum over all of
 them, weighted with more such numbers.
 
@@ -71,7 +71,7 @@ class Case:
             self.bias = np.where(self.shown(HIDDEN, bias), numbers(self.seed, BIAS, *bias[2:]), -np.inf)
 
     def shown(self, tag, pattern):
-        """golden_shown() of test_golden.c: true = attend"""
+        """golden_shown() of golden.h: true = attend"""
         kind, p, *dims = pattern
         i, j = np.arange(dims[2])[:, None], np.arange(dims[3])[None, :]
         if kind == "RANDOM":
@@ -205,12 +205,25 @@ def wrapped(items, indent=4):
     return ",\n".join(" " * indent + line for line in lines)
 
 
+def option(name, x):
+    """A member of attn_opts"""
+    types = {"causal_offset": "const ptrdiff_t", "q_lens": "const size_t", "kv_lens": "const size_t",
+             "alibi_slopes": "const float", "sinks": "const float"}
+    if name in types:
+        x = compound(types[name], x)
+    elif name == "causal":
+        x = "ATTN_CAUSAL_" + x
+    elif name == "window":
+        x = f"{{1, {x[0]}, {x[1]}}}"
+    return f".opts.{name} = {x}"
+
+
 class Writer:
     def __init__(self, name, double):
         self.name, self.double, self.arrays, self.cases = name, double, io.StringIO(), []
 
     def results(self, case, key, peer, exact, plain):
-        """A golden_result of test_golden.c"""
+        """A golden_result of golden.h"""
         peer, exact, plain = (np.asarray(x, np.float64) for x in (peer, exact[key], plain[key]))
         assert peer.shape == exact.shape, (case.name, key, peer.shape, exact.shape)
         finite = np.isfinite(exact)
@@ -244,19 +257,9 @@ class Writer:
             if pattern:
                 dims = ", ".join(str(x) for x in pattern[2:])
                 members.append(f".{m} = {{SHOW_{pattern[0]}, {pattern[1]}, {{{dims}}}}}")
-        opts = dict(case.opts)
-        types = {"causal_offset": "const ptrdiff_t", "q_lens": "const size_t", "kv_lens": "const size_t",
-                 "alibi_slopes": "const float", "sinks": "const float"}
         if case.mod:
             members.append(f".opts.score_mod = mod_{case.mod}")
-        for m, x in opts.items():
-            if m in types:
-                x = compound(types[m], x)
-            elif m == "causal":
-                x = "ATTN_CAUSAL_" + x
-            elif m == "window":
-                x = f"{{1, {x[0]}, {x[1]}}}"
-            members.append(f".opts.{m} = {x}")
+        members += [option(m, x) for m, x in case.opts.items()]
         for key, x in peer.items():
             text = self.results(case, key, x, exact, plain)
             if key in ("DOT", "SOFTCAP", "FINAL"):
@@ -660,4 +663,5 @@ def main():
     print("\n/* clang-format on */")
 
 
-main()
+if __name__ == "__main__":
+    main()
