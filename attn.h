@@ -1,4 +1,4 @@
-/* attn.h - v0.2.0 - attention for C and C++ in one header - MIT licence, at the end of this file
+/* attn.h - v0.3.0 - attention for C and C++ in one header - MIT licence, at the end of this file
 
    Attention lets each of Lq queries look at Lk keys and take home a mixture of their values:
 
@@ -8,19 +8,24 @@
 
    This header computes it in two ways. The steps: one function for each line above and for those around them (matrix
    product, additive, general and cosine scores, splitting and joining heads), on matrices, to read and to learn from.
-   The engine: attn_sdpa, one call for all heads of a batch that never holds the scores, with every option, to use.
+   The engine: attn_sdpa, one call for all heads of a batch that never holds the scores, with every option, to use. And
+   what a model needs around it: a cache of keys and values, positions, the multi-head layer.
 
    CONTENTS: search for "==== " to walk through this file
-       API: types                1. compiler, configuration, checked sizes    5. steps
-       API: views                2. views and dtypes                          6. engine
-       API: steps                3. scalar math                               (7, 8: reserved)
-       API: engine               4. instruction sets, kernel table, threads   9. kernels
+       API: types                API: key/value cache                  4. instruction sets, kernel table, threads
+       API: views                API: positions                        5. steps
+       API: steps                API: multi-head layer                 6. engine
+       API: engine               API: threads                          7. cache, positions, layer
+       1. compiler, configuration, checked sizes                       (8: reserved)
+       2. views and dtypes       3. scalar math                        9. kernels
 
    WHAT IT DOES
        - float, double, IEEE half and bfloat16, mixed freely where that makes sense, rounded once when stored
        - any strides: transposed, sliced, padded, reversed, broadcast; nothing is copied to please the library
        - grouped queries, causal rules, windows, lengths, masks, biases, ALiBi, softcap, sinks, score_mod, log-sum-exp,
          weights and scores on demand, D and Dv of any size; exact, in memory that does not grow with the lengths
+       - key/value caches, full or as a ring, in float, half, bfloat16 or 8-bit integers; rotary embeddings, ALiBi, T5's
+         bias, sinusoids; multi-head attention with its projections
        - AVX2, AVX-512 or NEON at run time, with no compiler flag; plain C elsewhere
        - your threads, your allocator, your scratch memory, or none of them
        - every argument checked in every build; an error says what kind it is and has written nothing
@@ -65,8 +70,10 @@
        ATTN_NO_STDLIB        no malloc: attn_mat_new fails, and what needs a temporary returns ATTN_ERR_NOMEM
        ATTN_NO_SIMD          only the scalar kernels
        ATTN_NO_AVX512        no AVX-512 kernels
-       ATTN_SQRT ATTN_EXP    double to double, instead of <math.h>; with all four -lm is not needed
-       ATTN_LOG ATTN_TANH
+       ATTN_SQRT ATTN_EXP    double to double, instead of <math.h>; ATTN_POW has two arguments. With all seven -lm is
+       ATTN_LOG ATTN_TANH    not needed
+       ATTN_SIN ATTN_COS
+       ATTN_POW
        ATTN_ASSERT(x)        checks for mistakes of the library itself, never of yours              default: nothing
 
    VIEWS
@@ -87,13 +94,14 @@
        attn_parallel that hands tasks to the threads you have, or the pool that ATTN_THREADS adds.
 
    MEMORY
-       attn_mat_new allocates; so do attn_attention and the general, additive and cosine scores, for temporaries that
-       they free.
+       attn_mat_new allocates; so do attn_kv_cache_init, unless it is given storage, and attn_attention and the general,
+       additive and cosine scores, for temporaries that they free.
        Larger matrix products take up to 512 KiB for each task, from ctx->scratch if that is given, else from
        ATTN_MALLOC; without either they use 16 KiB of stack and give the same bits, only slower.
        attn_sdpa takes some tiles for each task (attn_sdpa_scratch says how much: 96 KiB at D = 64 with AVX-512, up to
        1 MiB where many tasks share few queries) from ctx->scratch, else from the stack if 16 KiB will do, else from
-       ATTN_MALLOC.
+       ATTN_MALLOC; so does attn_kv_cache_attend. attn_mha takes its projections besides (attn_mha_scratch). Appending
+       to a cache, truncating and reordering it need no memory.
 
    NUMERICS
        The compute type is double if the first input is F64 (then every matrix must be), otherwise float: 16-bit
@@ -105,6 +113,8 @@
        element's input (rounding that difference costs up to d ulp, nothing where it is exact); rows of random numbers
        stay below 8. Results below the smallest normal number are within that number. Rows sum to 1 within 4 ulp times
        the square root of their length. The vector exp by itself is within 2 ulp.
+       A cache rounds what is appended to its type once; I8 keeps each element within half a scale, its row's largest
+       magnitude / 254. Angles, sines and rotations are computed in double and rounded once.
        The engine makes the same products, keeps maximum, sum and output of a row in the compute type, and rescales them
        as larger scores appear (online softmax). Its error stays within twice that of naive loops in the same type and
        4 ulp. It divides by the sum at the end: where the values of a row, each times exp(score - max), add up to more
@@ -118,7 +128,11 @@
        neighbouring rows or batch items, what hidden keys hold, or whether an optional output was asked for; the sign of
        a zero excepted. Other instruction sets sum in another order.
 
+       Token by token with a cache, all at once, and with a ring and a window: the same bits, up to 16384 keys; beyond,
+       where sums are split depends on how many keys there are.
+
    VERSIONS
+       0.3.0   key/value cache, positions, multi-head layer
        0.2.0   the engine: attn_sdpa, attn_merge; ATTN_THREADS
        0.1.0   views, steps, kernels for AVX2, AVX-512 and NEON
 */
@@ -130,10 +144,10 @@
 #include <stddef.h>
 
 #define ATTN_VERSION_MAJOR 0
-#define ATTN_VERSION_MINOR 2
+#define ATTN_VERSION_MINOR 3
 #define ATTN_VERSION_PATCH 0
 #define ATTN_VERSION (ATTN_VERSION_MAJOR * 10000 + ATTN_VERSION_MINOR * 100 + ATTN_VERSION_PATCH)
-#define ATTN_VERSION_STRING "0.2.0"
+#define ATTN_VERSION_STRING "0.3.0"
 
 #ifndef ATTN_API
 #if defined(ATTN_STATIC) && (defined(__GNUC__) || defined(__clang__))
@@ -535,8 +549,8 @@ ATTN_API attn_tensor attn_relative(attn_mat by_distance, size_t Lq, size_t Lk);
    query. by_distance H x N, table buckets x H, any float types. The first half of the buckets holds one distance each,
    the others grow with its logarithm up to max_distance (0 = 128) and beyond; bidirectional: half of the buckets for
    keys after the query, else those share bucket 0. For Lq queries of which the first is at position p: first_distance =
-   1 - Lq - p. SHAPE: fewer than 2 buckets (4 if bidirectional). VALUE: max_distance does not exceed the buckets that
-   hold one distance.                                                                    Raffel 2019, arXiv 1910.10683 */
+   1 - Lq - p. SHAPE: fewer than 2 buckets (4 if bidirectional). VALUE: max_distance is not above the buckets that hold
+   one distance.                                                                     Raffel 2019, arXiv 1910.10683 */
 ATTN_API attn_status attn_t5_bias(attn_mat by_distance, attn_mat table, int bidirectional, size_t max_distance,
                                   ptrdiff_t first_distance);
 
@@ -561,10 +575,11 @@ typedef struct attn_mha_weights {
 
 /* Multi-head attention with its four projections: out = concat(attn_sdpa of q wq + bq, k wk + bk, v wv + bv) wo + bo.
    q is B x 1 x Lq x Eq, k B x 1 x Lk x Ek, v B x 1 x Lk x Ev, out B x 1 x Lq x E: the mathematics of PyTorch's
-   nn.MultiheadAttention. opts as in attn_sdpa, with padding as kv_lens or as a mask B x 1 x 1 x Lk. opts->weights may be
-   B x 1 x Lq x Lk: it receives the mean over the heads. Rows past q_lens are zeros, without bo; rows of k and v past
-   kv_lens are not read. Projections are kept in the compute type, H (Lq (D + Dv)) + Hkv (Lk (D + Dv)) for each item.
-   NOMEM: ctx->scratch is too small, or ATTN_MALLOC failed.                          Vaswani 2017, arXiv 1706.03762 */
+   nn.MultiheadAttention. opts as in attn_sdpa, with padding as kv_lens or as a mask B x 1 x 1 x Lk; opts->weights may
+   also be B x 1 x Lq x Lk: it receives the mean over the heads. Rows past q_lens are zeros, without bo; rows of k and v
+   past kv_lens are not read. Projections are kept in the compute type: for each item, Lq H (D + Dv) + Lk Hkv (D + Dv)
+   elements, and Lq H Lk more for the mean. NOMEM: ctx->scratch is too small, or ATTN_MALLOC failed.
+                                                                                     Vaswani 2017, arXiv 1706.03762 */
 ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
                               const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx);
 
@@ -610,7 +625,8 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
 #define ATTN__ERRNO_KEEP(saved) ((void)(ATTN__ERRNO = (saved)))
 #endif
 
-#if !defined(ATTN_SQRT) || !defined(ATTN_EXP) || !defined(ATTN_LOG) || !defined(ATTN_TANH)
+#if !defined(ATTN_SQRT) || !defined(ATTN_EXP) || !defined(ATTN_LOG) || !defined(ATTN_TANH) || !defined(ATTN_SIN) ||    \
+    !defined(ATTN_COS) || !defined(ATTN_POW)
 #include <math.h>
 #endif
 #ifndef ATTN_SQRT
@@ -624,6 +640,15 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
 #endif
 #ifndef ATTN_TANH
 #define ATTN_TANH tanh
+#endif
+#ifndef ATTN_SIN
+#define ATTN_SIN sin
+#endif
+#ifndef ATTN_COS
+#define ATTN_COS cos
+#endif
+#ifndef ATTN_POW
+#define ATTN_POW pow
 #endif
 
 #if defined(ATTN_MALLOC) != defined(ATTN_FREE)
@@ -777,7 +802,8 @@ enum attn__role {
     ATTN__ANY_TYPE = 8,  /* any float type or BOOL */
     ATTN__BOOL = 16,     /* BOOL alone */
     ATTN__IN_PLACE = 32, /* an output that may be the very same view as an input */
-    ATTN__ABSENT = 64    /* set by attn__view_of: not given */
+    ATTN__CACHED = 64,   /* I8 too, which computes in float */
+    ATTN__ABSENT = 128   /* set by attn__view_of: not given */
 };
 
 static int attn__mat_absent(attn_mat m)
@@ -1100,6 +1126,12 @@ static attn_status attn__require(attn_status status, int condition, attn_status 
     return condition ? status : attn__first(status, otherwise);
 }
 
+/* Is there no fault up to OVERFLOW, so that arrays may be read? */
+static int attn__is_sound(attn_status status)
+{
+    return status == ATTN_OK || status == ATTN_ERR_VALUE || status == ATTN_ERR_ALIAS || status == ATTN_ERR_NOMEM;
+}
+
 /* Special values are made and tested by their bits: -ffast-math would fold a comparison. */
 static uint64_t attn__bits(double x)
 {
@@ -1269,8 +1301,11 @@ static attn_status attn__find_fault(attn__view *v, size_t count, size_t culprit[
             known = v[i].dtype == ATTN_BOOL;
         else if (v[i].role & ATTN__ANY_TYPE)
             known |= v[i].dtype == ATTN_BOOL;
-        else if (!(v[i].role & ATTN__ANY_FLOAT))
-            known &= (v[i].dtype == ATTN_F64) == wide;
+        else if (v[i].role & ATTN__ANY_FLOAT)
+            known |= v[i].role & ATTN__CACHED && v[i].dtype == ATTN_I8;
+        else
+            known =
+                v[i].role & ATTN__CACHED && v[i].dtype == ATTN_I8 ? !wide : known && (v[i].dtype == ATTN_F64) == wide;
         if (!known && !(v[i].role & ATTN__ABSENT))
             return ATTN_ERR_DTYPE;
     }
@@ -1372,6 +1407,7 @@ ATTN__INLINE double attn__load(const void *p, attn_dtype dtype) /* one element o
         memcpy(&half, p, 2);
         return (double)(dtype == ATTN_F16 ? attn__widen_f16(half) : attn__widen_bf16(half));
     case ATTN_BOOL: return (double)((*(const unsigned char *)p + 255) >> 8); /* 0 or 1, without a branch */
+    case ATTN_I8: return (double)*(const signed char *)p;
     default: return attn__nan();
     }
 }
@@ -1399,7 +1435,7 @@ static void attn__store(void *p, attn_dtype dtype, double x)
 ATTN_API double attn_mat_get(attn_mat m, size_t r, size_t c)
 {
     m = attn__checked_mat(m);
-    if (!m.data || r >= m.rows || c >= m.cols)
+    if (!m.data || m.dtype == ATTN_I8 || r >= m.rows || c >= m.cols)
         return attn__nan();
     return attn__load(attn__mat_at(m, r, c), m.dtype);
 }
@@ -1460,6 +1496,21 @@ ATTN__NOINLINE double attn__log(double x)
 ATTN__NOINLINE double attn__tanh(double x)
 {
     return ATTN_TANH(x);
+}
+
+ATTN__NOINLINE double attn__sin(double x)
+{
+    return ATTN_SIN(x);
+}
+
+ATTN__NOINLINE double attn__cos(double x)
+{
+    return ATTN_COS(x);
+}
+
+ATTN__NOINLINE double attn__pow(double x, double y)
+{
+    return ATTN_POW(x, y);
 }
 
 ATTN__NOINLINE double attn__divide(double x, double y)
@@ -1993,6 +2044,7 @@ static attn_dtype attn__real(attn_dtype first_input) /* the compute type */
 
 typedef struct attn__matmul_job {
     attn_mat out, a, b;
+    attn_mat last_a, last_b; /* one more term of the sums, a column and a row; or absent */
     double alpha;
     const attn__kernels *kern;
     size_t rows, cols, depth; /* of a block */
@@ -2033,10 +2085,9 @@ static void attn__matmul_blocks(attn__matmul_job *job, size_t slice)
 }
 
 /* Packs b[k .. k + depth][c0 .. c0 + cols] into panels, the last one filled up with zeros to whole vectors. */
-static void attn__matmul_pack(const attn__matmul_job *job, char *panels, size_t k, size_t depth, size_t c0, size_t cols)
+static void attn__matmul_pack(const attn__kernels *kern, char *panels, attn_mat b, size_t k, size_t depth, size_t c0,
+                              size_t cols)
 {
-    const attn__kernels *kern = job->kern;
-    attn_mat b = job->b;
     size_t c, width, padded;
     for (c = 0; c < cols; c += width) {
         char *panel = panels + c * depth * kern->size;
@@ -2048,30 +2099,38 @@ static void attn__matmul_pack(const attn__matmul_job *job, char *panels, size_t 
     }
 }
 
+/* sums += a[r0 ..][k .. k + depth] b[k .. k + depth][c0 ..], for a block. */
+static void attn__matmul_terms(const attn__kernels *kern, char *sums, attn_mat a, attn_mat b, size_t k, size_t depth,
+                               size_t r0, size_t rows, size_t c0, size_t cols)
+{
+    size_t padded = attn__blocks(cols, kern->lanes) * kern->lanes, r, height;
+    size_t band = kern->rows * padded * kern->size; /* bytes of a row of tiles */
+    char *panels = sums + attn__blocks(rows, kern->rows) * band, *a_rows = panels + padded * depth * kern->size;
+    attn__matmul_pack(kern, panels, b, k, depth, c0, cols);
+    if (a.dtype == kern->real) {
+        kern->matmul(sums, attn__mat_at(a, r0, k), a.row_stride, a.col_stride, rows, panels, padded, depth);
+        return;
+    }
+    for (r = 0; r < rows; r += kern->rows) {
+        height = attn__min(kern->rows, rows - r);
+        kern->load(a_rows, depth, attn__mat_at(a, r0 + r, k), a.dtype, a.row_stride, a.col_stride, height, depth);
+        kern->matmul(sums + r / kern->rows * band, a_rows, (ptrdiff_t)depth, 1, height, panels, padded, depth);
+    }
+}
+
 static void attn__matmul_block(const attn__matmul_job *job, size_t r0, size_t c0, char *scratch)
 {
     const attn__kernels *kern = job->kern;
-    attn_mat out = job->out, a = job->a;
+    attn_mat out = job->out;
     size_t rows = attn__min(job->rows, out.rows - r0), cols = attn__min(job->cols, out.cols - c0);
-    size_t padded = attn__blocks(cols, kern->lanes) * kern->lanes;
-    size_t band = kern->rows * padded * kern->size; /* bytes of a row of tiles */
-    size_t k, c, r, height, depth;
-    char *sums = attn__align(scratch), *panels = sums + attn__blocks(rows, kern->rows) * band, *a_rows;
-    memset(sums, 0, (size_t)(panels - sums));
-    for (k = 0; k < a.cols; k += depth) {
-        depth = attn__min(job->depth, a.cols - k);
-        a_rows = panels + padded * depth * kern->size;
-        attn__matmul_pack(job, panels, k, depth, c0, cols);
-        if (a.dtype == kern->real) {
-            kern->matmul(sums, attn__mat_at(a, r0, k), a.row_stride, a.col_stride, rows, panels, padded, depth);
-            continue;
-        }
-        for (r = 0; r < rows; r += kern->rows) {
-            height = attn__min(kern->rows, rows - r);
-            kern->load(a_rows, depth, attn__mat_at(a, r0 + r, k), a.dtype, a.row_stride, a.col_stride, height, depth);
-            kern->matmul(sums + r / kern->rows * band, a_rows, (ptrdiff_t)depth, 1, height, panels, padded, depth);
-        }
-    }
+    size_t padded = attn__blocks(cols, kern->lanes) * kern->lanes, band = kern->rows * padded * kern->size;
+    size_t k, c, r;
+    char *sums = attn__align(scratch);
+    memset(sums, 0, attn__blocks(rows, kern->rows) * band);
+    for (k = 0; k < job->a.cols; k += job->depth)
+        attn__matmul_terms(kern, sums, job->a, job->b, k, attn__min(job->depth, job->a.cols - k), r0, rows, c0, cols);
+    if (job->last_a.data)
+        attn__matmul_terms(kern, sums, job->last_a, job->last_b, 0, 1, r0, rows, c0, cols);
     for (r = 0; r < rows; r += kern->rows)
         for (c = 0; c < cols; c += kern->cols)
             kern->store(attn__mat_at(out, r0 + r, c0 + c), out.dtype, out.row_stride, out.col_stride,
@@ -2089,38 +2148,56 @@ static void attn__matmul_task(void *arg, size_t index)
         attn__matmul_block(job, item / across * job->rows, item % across * job->cols, scratch);
 }
 
-/* out = alpha a b, everything checked. */
-static void attn__matmul(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
+/* The job of out = alpha (a b + bias in every row), bias NULL = none; for as much scratch as is of use. */
+static attn__matmul_job attn__plan_matmul(attn_mat out, attn_mat a, attn_mat b, const float *bias, double alpha,
+                                          const attn_ctx *ctx)
 {
+    static const double attn__one64 = 1;
+    static const float attn__one32 = 1;
     attn__matmul_job job;
-    void *own = NULL;
-    if (out.rows == 0 || out.cols == 0)
-        return;
+    int wide = a.dtype == ATTN_F64;
+    memset(&job, 0, sizeof job);
     job.kern = attn__ctx_kernels(ctx, attn__real(a.dtype));
     ATTN_ASSERT(job.kern);
-    if (b.row_stride == 1 && out.rows <= job.kern->lanes / 2) {
-        attn_mat keys = attn_mat_t(b); /* a few queries, many keys: out^T = b^T a^T packs the few, not the many */
-        b = attn_mat_t(a);
-        a = keys;
-        out = attn_mat_t(out);
-    }
     job.out = out;
     job.a = a;
     job.b = b;
+    if (bias) { /* [a 1] [b; bias] */
+        job.last_a = attn_mat_of(wide ? (const void *)&attn__one64 : &attn__one32, attn__real(a.dtype), 1, 1);
+        job.last_a.rows = out.rows;
+        job.last_a.row_stride = 0;
+        job.last_b = attn_mat_of(bias, ATTN_F32, 1, out.cols);
+    }
+    if (b.row_stride == 1 && out.rows <= job.kern->lanes / 2) {
+        job.out = attn_mat_t(out); /* a few queries, many keys: out^T = b^T a^T packs the few, not the many */
+        job.a = attn_mat_t(b);
+        job.b = attn_mat_t(a);
+        a = job.last_a;
+        job.last_a = attn_mat_t(job.last_b);
+        job.last_b = attn_mat_t(a);
+    }
     job.alpha = alpha;
-    job.scratch = NULL;
-    job.slice = 0;
     attn__matmul_blocks(&job, SIZE_MAX);
-    job.tasks = attn__ctx_tasks(ctx, attn__blocks(out.rows, job.rows) * attn__blocks(out.cols, job.cols));
+    job.tasks = attn__ctx_tasks(ctx, attn__blocks(job.out.rows, job.rows) * attn__blocks(job.out.cols, job.cols));
+    job.slice = attn__matmul_bytes(&job);
+    return job;
+}
+
+/* out = alpha (a b + bias), everything checked. */
+static void attn__matmul_bias(attn_mat out, attn_mat a, attn_mat b, const float *bias, double alpha,
+                              const attn_ctx *ctx)
+{
+    attn__matmul_job job;
+    void *own = NULL;
+    size_t bytes;
+    if (out.rows == 0 || out.cols == 0)
+        return;
+    job = attn__plan_matmul(out, a, b, bias, alpha, ctx);
     if (ctx && ctx->scratch) {
         job.scratch = (char *)ctx->scratch;
         job.slice = ctx->scratch_size / job.tasks;
-    } else if (attn__matmul_bytes(&job) > ATTN__STACK) {
-        size_t bytes = 0;
-        job.slice = attn__matmul_bytes(&job);
-        if (attn__multiply(&bytes, job.slice, job.tasks))
-            own = attn__allocate(bytes);
-        job.scratch = (char *)own;
+    } else if (job.slice > ATTN__STACK && attn__multiply(&bytes, job.slice, job.tasks)) {
+        job.scratch = (char *)(own = attn__allocate(bytes));
     }
     if (job.slice < ATTN__STACK || !job.scratch) {
         job.scratch = NULL;
@@ -2129,6 +2206,11 @@ static void attn__matmul(attn_mat out, attn_mat a, attn_mat b, double alpha, con
     attn__matmul_blocks(&job, job.slice);
     attn__run(ctx, job.tasks, attn__matmul_task, &job);
     attn__release(own);
+}
+
+static void attn__matmul(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
+{
+    attn__matmul_bias(out, a, b, NULL, alpha, ctx);
 }
 
 static attn_status attn__check_matmul(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
@@ -2537,13 +2619,21 @@ typedef struct attn__plan {
     attn_tensor out, q, k, v;
     attn_opts opts; /* resolved: scale is not 0, what is absent has no data, a dimension that broadcasts has stride 0 */
     attn_ctx ctx;
+
+    /* of a cache (section 7) */
+    int newest;                       /* queries are the newest tokens: o = keys - queries, whatever the causal rule */
+    const size_t *kept;               /* [B], keys below are gone; NULL = none */
+    size_t wrap;                      /* key j is row j % wrap of k and v */
+    const float *k_scales, *v_scales; /* [B][Hkv][capacity], a row of integers counts in these; or NULL */
+    size_t capacity;
+
     const attn__kernels *kern;
-    size_t group, rows;     /* of one key/value head: its query heads, and their queries together */
-    size_t lanes, blocks;   /* rows of a block, at most; blocks of one key/value head, */
-    size_t all_blocks;      /* of the batch */
-    size_t keys, splits;    /* keys of a tile; splits of a block, at most */
-    int direct_k, direct_v; /* tiles of k, v are read where they lie */
-    int apart;              /* splits run side by side: their states are kept */
+    size_t group, rows;   /* of one key/value head: its query heads, and their queries together */
+    size_t lanes, blocks; /* rows of a block, at most; blocks of one key/value head, */
+    size_t all_blocks;    /* of the batch */
+    size_t keys, splits;  /* keys of a tile; splits of a block, at most */
+    int records;          /* weights or scores are wanted */
+    int apart;            /* splits run side by side: their states are kept */
     size_t tasks;
 
     /* Scratch is a slice for each task, then states. Where things lie in a slice; attn__work points there. */
@@ -2554,7 +2644,7 @@ typedef struct attn__plan {
 
 typedef struct attn__lane { /* one row of a block */
     size_t first, end;      /* it sees keys first .. end - 1, if the mask lets it */
-    size_t valid;           /* keys 0 .. valid - 1 exist for it */
+    size_t kept, valid;     /* keys kept .. valid - 1 exist for it */
     int exists;             /* i < q_lens[b] */
     ptrdiff_t position;     /* i + o */
 } attn__lane;
@@ -2595,7 +2685,8 @@ static attn__lane attn__visible(const attn__plan *plan, size_t b, size_t i)
     lane.exists = (ptrdiff_t)i < queries;
     end = lane.exists ? keys : 0;
     lane.valid = (size_t)end;
-    if (opts->causal == ATTN_CAUSAL_LOWER_RIGHT)
+    lane.kept = plan->kept && lane.exists ? plan->kept[b] : 0;
+    if (opts->causal == ATTN_CAUSAL_LOWER_RIGHT || plan->newest)
         offset = keys - queries;
     else if (opts->causal != ATTN_CAUSAL_UPPER_LEFT && opts->causal_offset)
         offset = opts->causal_offset[b];
@@ -2693,10 +2784,10 @@ static int attn__masked(const unsigned char *mask, ptrdiff_t stride, size_t n)
     return seen;
 }
 
-/* The part of keys k0 .. k0 + n - 1 that a row sees, counted from k0. Before ATTN_STAGE_FINAL: all valid ones. */
+/* The part of keys k0 .. k0 + n - 1 that a row sees, counted from k0. Before ATTN_STAGE_FINAL: all that exist. */
 static size_t attn__part(const attn__lane *lane, size_t k0, size_t n, attn_stage stage, size_t *end)
 {
-    size_t first = stage == ATTN_STAGE_FINAL ? lane->first : 0;
+    size_t first = stage == ATTN_STAGE_FINAL ? lane->first : lane->kept;
     *end = stage == ATTN_STAGE_FINAL ? lane->end : lane->valid;
     *end = attn__min(attn__max(*end, k0), k0 + n) - k0;
     return attn__min(attn__max(first, k0) - k0, *end);
@@ -2743,6 +2834,37 @@ static int attn__look(attn__work *work, size_t k0, size_t n, attn_stage stage)
     return 1;
 }
 
+/* Can n rows of k or v be read where they lie, from row j % wrap on? */
+static int attn__is_direct(const attn__plan *plan, attn_tensor t, size_t j, size_t n)
+{
+    return t.dtype == plan->kern->real && t.dim_stride == 1 && n <= plan->wrap - j % plan->wrap;
+}
+
+/* The tile's rows of k or v as reals, *step apart: where they lie if they can be, else, or to `copy`, in the buffer. */
+static const void *attn__rows(const attn__work *work, attn_tensor t, const float *scales, size_t k0, char *buffer,
+                              int copy, ptrdiff_t *step)
+{
+    const attn__plan *plan = work->plan;
+    const attn__kernels *kern = plan->kern;
+    size_t n = work->tile.keys, r, i, run, row;
+    *step = t.len_stride;
+    if (!copy && attn__is_direct(plan, t, k0, n))
+        return attn__tensor_at(t, work->b, work->head, k0 % plan->wrap, 0);
+    for (r = 0; r < n; r += run) { /* up to where a ring begins anew */
+        row = (k0 + r) % plan->wrap;
+        run = attn__min(n - r, plan->wrap - row);
+        kern->load(attn__real_at(plan, buffer, r * t.dim), t.dim, attn__tensor_at(t, work->b, work->head, row, 0),
+                   t.dtype, t.len_stride, t.dim_stride, run, t.dim);
+        for (i = r; scales && i < r + run; i++) {
+            char *x = attn__real_at(plan, buffer, i * t.dim);
+            size_t scale = (work->b * t.heads + work->head) * plan->capacity + row + i - r;
+            kern->store(x, kern->real, 0, 1, x, 0, 1, t.dim, (double)scales[scale]);
+        }
+    }
+    *step = (ptrdiff_t)t.dim;
+    return buffer;
+}
+
 /* score_mod takes one row at a time; keys outside of the row's range are hidden in any case. */
 static void attn__modify(attn__work *work, size_t k0)
 {
@@ -2770,16 +2892,11 @@ static void attn__score(attn__work *work, size_t k0, attn_stage stage)
     const attn__kernels *kern = plan->kern;
     const attn_opts *opts = &plan->opts;
     attn__tile *tile = &work->tile;
-    size_t lane, D = plan->q.dim;
-    const void *k = attn__tensor_at(plan->k, work->b, work->head, k0, 0);
-    ptrdiff_t step = plan->k.len_stride;
+    size_t lane;
+    ptrdiff_t step;
+    const void *k = attn__rows(work, plan->k, plan->k_scales, k0, work->k, 0, &step);
     tile->bias = tile->slope = NULL;
-    if (!plan->direct_k) {
-        kern->load(work->k, D, k, plan->k.dtype, step, plan->k.dim_stride, tile->keys, D);
-        k = work->k;
-        step = (ptrdiff_t)D;
-    }
-    kern->scores(tile, k, step, work->queries, D, opts->scale);
+    kern->scores(tile, k, step, work->queries, plan->q.dim, opts->scale);
     if (opts->softcap > 0 && stage != ATTN_STAGE_DOT)
         kern->softcap(tile->scores, tile->keys * tile->lanes, opts->softcap);
     if (stage == ATTN_STAGE_FINAL) {
@@ -2813,19 +2930,6 @@ static void attn__mark_hidden(attn__tile *tile, attn_dtype real)
         memcpy(tile->none, &bits32, 4);
 }
 
-/* The values of the tile's keys, in place or copied, rows `step` apart. */
-static const void *attn__values(attn__work *work, size_t k0, int copy, ptrdiff_t *step)
-{
-    const attn__plan *plan = work->plan;
-    const void *v = attn__tensor_at(plan->v, work->b, work->head, k0, 0);
-    *step = plan->v.len_stride;
-    if (plan->direct_v && !copy)
-        return v;
-    plan->kern->load(work->v, plan->v.dim, v, plan->v.dtype, *step, plan->v.dim_stride, work->tile.keys, plan->v.dim);
-    *step = (ptrdiff_t)plan->v.dim;
-    return work->v;
-}
-
 /* out = factor out + V^T P for the tile. Where a key is `hidden` from some lane, NaN and infinities of its value must
    not meet the weight 0: they are taken out of a copy, and given to each lane that sees them. The weight of a hidden
    key is -0, any other at least +0. */
@@ -2839,17 +2943,17 @@ static void attn__take_values(attn__work *work, const attn__state *state, size_t
     double x, weight;
     if (Dv == 0)
         return;
-    v = attn__values(work, k0, 0, &step);
+    v = attn__rows(work, plan->v, plan->v_scales, k0, work->v, 0, &step);
     if (!hidden || !plan->kern->special(v, step, tile->keys, Dv)) {
         plan->kern->values(tile, state, v, step, Dv);
         return;
     }
-    attn__values(work, k0, 1, &step);
+    attn__rows(work, plan->v, plan->v_scales, k0, work->v, 1, &step);
     for (i = 0; i < tile->keys * Dv; i++)
         if (!attn__is_finite(attn__get(plan, work->v, i)))
             attn__set(plan, work->v, i, 0.0);
     plan->kern->values(tile, state, work->v, step, Dv);
-    attn__values(work, k0, 1, &step);
+    attn__rows(work, plan->v, plan->v_scales, k0, work->v, 1, &step);
     for (j = 0; j < tile->keys; j++)
         for (d = 0; d < Dv; d++) {
             x = attn__get(plan, work->v, j * Dv + d);
@@ -3024,7 +3128,7 @@ static void attn__finish(attn__work *work)
     }
     plan->kern->scale(work->state.out, plan->v.dim, work->tile.lanes, work->inverse);
     attn__scatter(work, plan->out, 0, work->state.out, plan->v.dim);
-    if (plan->opts.weights.data || plan->opts.scores.data)
+    if (plan->records)
         attn__record(work);
 }
 
@@ -3150,13 +3254,14 @@ static int attn__lay_out(attn__plan *plan)
     const attn__kernels *kern = plan->kern;
     const attn_opts *opts = &plan->opts;
     size_t width = attn__ctx_tasks(&plan->ctx, SIZE_MAX), D = plan->q.dim, Dv = plan->v.dim, end = 0, elements;
-    int records = opts->weights.data || opts->scores.data, empty = plan->q.batch == 0 || plan->q.heads == 0;
+    int empty = plan->q.batch == 0 || plan->q.heads == 0;
     plan->group = empty ? 1 : plan->q.heads / plan->k.heads;
     if (!attn__multiply(&plan->rows, plan->group, plan->q.len))
         return 0;
     plan->lanes = attn__min(attn__max(attn__blocks(plan->rows, kern->lanes) * kern->lanes, kern->lanes), kern->cols);
     plan->blocks = attn__blocks(plan->rows, plan->lanes);
-    if (empty || (Dv == 0 && !records && !opts->lse.data))
+    plan->records = opts->weights.data || opts->scores.data;
+    if (empty || (Dv == 0 && !plan->records && !opts->lse.data))
         plan->all_blocks = 0;
     else if (!attn__multiply(&elements, plan->k.heads, plan->q.batch) ||
              !attn__multiply(&plan->all_blocks, elements, plan->blocks))
@@ -3164,10 +3269,9 @@ static int attn__lay_out(attn__plan *plan)
     plan->keys = attn__min(ATTN__KEYS, attn__max(attn__blocks(plan->k.len, kern->rows), 1) * kern->rows);
     plan->splits = attn__blocks(attn__blocks(plan->k.len, plan->keys), ATTN__SPLIT_TILES);
     plan->splits = attn__min(attn__max(plan->splits, 1), ATTN__SPLITS);
-    plan->apart = plan->all_blocks < width && plan->splits > 1 && !records; /* attn__record belongs to a block's task */
+    plan->apart =
+        plan->all_blocks < width && plan->splits > 1 && !plan->records; /* attn__record belongs to a block's task */
     plan->tasks = attn__min(width, plan->apart ? plan->all_blocks * plan->splits : plan->all_blocks);
-    plan->direct_k = plan->k.dtype == kern->real && plan->k.dim_stride == 1;
-    plan->direct_v = plan->v.dtype == kern->real && plan->v.dim_stride == 1;
 
     plan->at_lanes = attn__reserve(&end, plan->lanes, sizeof(attn__lane));
     plan->at_reals = attn__reserve(&end, 6 * plan->lanes, kern->size);
@@ -3176,7 +3280,7 @@ static int attn__lay_out(attn__plan *plan)
     plan->at_mask = attn__reserve(&end, opts->mask.data ? plan->keys * plan->lanes : 0, kern->size);
     plan->at_row = attn__reserve(&end, opts->score_mod ? plan->keys : 0, kern->size);
     plan->at_queries = attn__reserve(&end, plan->lanes * kern->size, D);
-    plan->at_k = attn__reserve(&end, plan->direct_k ? 0 : plan->keys * kern->size, D);
+    plan->at_k = attn__reserve(&end, attn__is_direct(plan, plan->k, 0, SIZE_MAX) ? 0 : plan->keys * kern->size, D);
     plan->at_v = attn__reserve(&end, plan->keys * kern->size, Dv);
     plan->state_size = 0;
     attn__reserve(&plan->state_size, plan->lanes * (2 * kern->size + 1), 1);
@@ -3214,9 +3318,11 @@ static int attn__can_broadcast(attn_tensor t, size_t B, size_t H, size_t Lq, siz
                                       (t.len == Lq || t.len == 1) && (t.dim == Lk || t.dim == 1));
 }
 
+enum { ATTN__ARGUMENTS = 24 }; /* those of attn_mha */
+
 typedef struct attn__arguments {
-    attn__view view[15];
-    const char *name[15];
+    attn__view view[ATTN__ARGUMENTS];
+    const char *name[ATTN__ARGUMENTS];
     size_t count;
 } attn__arguments;
 
@@ -3224,6 +3330,7 @@ static void attn__argument(attn__arguments *args, const char *name, attn__view v
 {
     if ((view.role & ATTN__ABSENT) && (view.role & ATTN__OPTIONAL))
         return;
+    ATTN_ASSERT(args->count < ATTN__ARGUMENTS);
     args->view[args->count] = view;
     args->name[args->count++] = name;
 }
@@ -3261,38 +3368,35 @@ static int attn__lengths_fit(const size_t *lens, size_t B, size_t most)
     return 1;
 }
 
-/* What the views say by themselves: NULL, DTYPE, OVERFLOW, alignment, overlap. */
-static attn__fault attn__check_arguments(const attn__plan *plan)
+static void attn__list_options(attn__arguments *args, const attn__plan *plan) /* and scratch */
 {
     const attn_opts *o = &plan->opts;
-    size_t B = plan->q.batch, H = plan->q.heads, culprit[2];
+    size_t B = plan->q.batch, H = plan->q.heads;
     int more = ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT;
-    attn__arguments args;
-    attn__view offset;
-    attn__fault fault;
-    args.count = 0;
-    attn__argument(&args, "out", attn__view_of_tensor(plan->out, ATTN__OUT));
-    attn__argument(&args, "q", attn__view_of_tensor(plan->q, ATTN__IN));
-    attn__argument(&args, "k", attn__view_of_tensor(plan->k, ATTN__IN));
-    attn__argument(&args, "v", attn__view_of_tensor(plan->v, ATTN__IN));
-    offset = attn__view_of_array(o->causal_offset, B, sizeof *o->causal_offset);
+    attn__view offset = attn__view_of_array(o->causal_offset, B, sizeof *o->causal_offset);
     if (o->causal == ATTN_CAUSAL_OFFSET)
         offset.role &= ~ATTN__OPTIONAL;
-    attn__argument(&args, "opts.causal_offset", offset);
-    attn__argument(&args, "opts.mask", attn__view_of_tensor(o->mask, ATTN__OPTIONAL | ATTN__BOOL));
-    attn__argument(&args, "opts.q_lens", attn__view_of_array(o->q_lens, B, sizeof *o->q_lens));
-    attn__argument(&args, "opts.kv_lens", attn__view_of_array(o->kv_lens, B, sizeof *o->kv_lens));
-    attn__argument(&args, "opts.bias", attn__view_of_tensor(o->bias, ATTN__OPTIONAL | ATTN__ANY_FLOAT));
-    attn__argument(&args, "opts.alibi_slopes", attn__view_of_array(o->alibi_slopes, H, sizeof *o->alibi_slopes));
-    attn__argument(&args, "opts.sinks", attn__view_of_array(o->sinks, H, sizeof *o->sinks));
-    attn__argument(&args, "opts.lse", attn__view_of_tensor(o->lse, more));
-    attn__argument(&args, "opts.weights", attn__view_of_tensor(o->weights, more));
-    attn__argument(&args, "opts.scores", attn__view_of_tensor(o->scores, more));
-    attn__argument(&args, "ctx.scratch", attn__view_of_scratch(&plan->ctx));
-    fault.status = attn__find_fault(args.view, args.count, culprit);
-    fault.argument = fault.status == ATTN_OK ? NULL : args.name[culprit[0]];
-    fault.other = fault.status == ATTN_ERR_ALIAS && culprit[1] != culprit[0] ? args.name[culprit[1]] : NULL;
+    attn__argument(args, "opts.causal_offset", offset);
+    attn__argument(args, "opts.mask", attn__view_of_tensor(o->mask, ATTN__OPTIONAL | ATTN__BOOL));
+    attn__argument(args, "opts.q_lens", attn__view_of_array(o->q_lens, B, sizeof *o->q_lens));
+    attn__argument(args, "opts.kv_lens", attn__view_of_array(o->kv_lens, B, sizeof *o->kv_lens));
+    attn__argument(args, "opts.bias", attn__view_of_tensor(o->bias, ATTN__OPTIONAL | ATTN__ANY_FLOAT));
+    attn__argument(args, "opts.alibi_slopes", attn__view_of_array(o->alibi_slopes, H, sizeof *o->alibi_slopes));
+    attn__argument(args, "opts.sinks", attn__view_of_array(o->sinks, H, sizeof *o->sinks));
+    attn__argument(args, "opts.lse", attn__view_of_tensor(o->lse, more));
+    attn__argument(args, "opts.weights", attn__view_of_tensor(o->weights, more));
+    attn__argument(args, "opts.scores", attn__view_of_tensor(o->scores, more));
+    attn__argument(args, "ctx.scratch", attn__view_of_scratch(&plan->ctx));
+}
 
+/* What the views say by themselves: NULL, DTYPE, OVERFLOW, alignment, overlap. */
+static attn__fault attn__check_arguments(attn__arguments *args)
+{
+    size_t culprit[2];
+    attn__fault fault;
+    fault.status = attn__find_fault(args->view, args->count, culprit);
+    fault.argument = fault.status == ATTN_OK ? NULL : args->name[culprit[0]];
+    fault.other = fault.status == ATTN_ERR_ALIAS && culprit[1] != culprit[0] ? args->name[culprit[1]] : NULL;
     return fault;
 }
 
@@ -3335,41 +3439,54 @@ static void attn__check_values(const attn__plan *plan, attn__fault *fault, int s
     attn__demand(fault, plan->kern != NULL, ATTN_ERR_VALUE, "ctx.isa");
 }
 
-/* Is there no fault that comes before OVERFLOW, nor that? */
-static int attn__is_sound(const attn__fault *fault)
+static void attn__begin_plan(attn__plan *plan, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
+                             const attn_opts *opts, const attn_ctx *ctx)
 {
-    return fault->status == ATTN_OK ||
-           (fault->status != ATTN_ERR_OVERFLOW && attn__first(fault->status, ATTN_ERR_OVERFLOW) == ATTN_ERR_OVERFLOW);
-}
-
-/* The one place where arguments of the engine are checked, and options resolved. */
-static attn__fault attn__plan_sdpa(attn__plan *plan, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
-                                   const attn_opts *opts, const attn_ctx *ctx)
-{
-    attn__fault fault;
-    attn_opts *o = &plan->opts;
     memset(plan, 0, sizeof *plan);
     if (opts)
-        *o = *opts;
+        plan->opts = *opts;
     if (ctx)
         plan->ctx = *ctx;
     plan->out = out;
     plan->q = q;
     plan->k = k;
     plan->v = v;
-    fault = attn__check_arguments(plan);
-    attn__demand(&fault, plan->ctx.scratch || plan->ctx.scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
-    attn__check_shapes(plan, &fault);
+    plan->wrap = SIZE_MAX;
+}
 
-    o->mask = attn__broadcast(o->mask, q.batch, q.heads, q.len, k.len);
-    o->bias = attn__broadcast(o->bias, q.batch, q.heads, q.len, k.len);
+/* The one place where the shapes and options of the engine are checked and resolved. *fault: what is known so far. */
+static void attn__resolve(attn__plan *plan, attn__fault *fault)
+{
+    attn_opts *o = &plan->opts;
+    attn_tensor q = plan->q;
+    size_t Lk = plan->k.len;
+    attn__demand(fault, plan->ctx.scratch || plan->ctx.scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
+    attn__check_shapes(plan, fault);
+    o->mask = attn__broadcast(o->mask, q.batch, q.heads, q.len, Lk);
+    o->bias = attn__broadcast(o->bias, q.batch, q.heads, q.len, Lk);
     o->scale = attn__scale(o->scale, q.dim);
-    if (k.len == 0) /* outputs without elements are not wanted */
+    if (Lk == 0) /* outputs without elements are not wanted */
         o->weights.data = o->scores.data = NULL;
     plan->kern = attn__ctx_kernels(&plan->ctx, attn__real(q.dtype));
-    if (attn__is_sound(&fault) && plan->kern)
-        attn__demand(&fault, attn__lay_out(plan), ATTN_ERR_OVERFLOW, "q");
-    attn__check_values(plan, &fault, attn__is_sound(&fault));
+    if (attn__is_sound(fault->status) && plan->kern)
+        attn__demand(fault, attn__lay_out(plan), ATTN_ERR_OVERFLOW, "q");
+    attn__check_values(plan, fault, attn__is_sound(fault->status));
+}
+
+static attn__fault attn__plan_sdpa(attn__plan *plan, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
+                                   const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn__fault fault;
+    attn__arguments args;
+    attn__begin_plan(plan, out, q, k, v, opts, ctx);
+    args.count = 0;
+    attn__argument(&args, "out", attn__view_of_tensor(out, ATTN__OUT));
+    attn__argument(&args, "q", attn__view_of_tensor(q, ATTN__IN));
+    attn__argument(&args, "k", attn__view_of_tensor(k, ATTN__IN));
+    attn__argument(&args, "v", attn__view_of_tensor(v, ATTN__IN));
+    attn__list_options(&args, plan);
+    fault = attn__check_arguments(&args);
+    attn__resolve(plan, &fault);
     return fault;
 }
 
@@ -3380,42 +3497,53 @@ static int attn__has_scratch(const attn__plan *plan) /* as far as can be known b
     return plan->bytes <= ATTN__STACK || !ATTN__NO_MALLOC;
 }
 
+/* What is planned, in the caller's scratch, on the stack, or in memory of its own. */
+static attn_status attn__run_plan(attn__plan *plan)
+{
+    char stack[ATTN__STACK];
+    void *own = NULL;
+    if (plan->tasks == 0)
+        return ATTN_OK;
+    if (!attn__has_scratch(plan))
+        return ATTN_ERR_NOMEM;
+    if (plan->ctx.scratch)
+        plan->scratch = (char *)plan->ctx.scratch;
+    else if (plan->bytes <= sizeof stack)
+        plan->scratch = stack;
+    else
+        plan->scratch = (char *)(own = attn__allocate(plan->bytes));
+    if (!plan->scratch)
+        return ATTN_ERR_NOMEM;
+    plan->scratch = attn__align(plan->scratch);
+    attn__sdpa(plan);
+    attn__release(own);
+    return ATTN_OK;
+}
+
 ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v, const attn_opts *opts,
                                const attn_ctx *ctx)
 {
     attn__plan plan;
     attn_status status = attn__plan_sdpa(&plan, out, q, k, v, opts, ctx).status;
-    char stack[ATTN__STACK];
-    void *own = NULL;
-    if (status != ATTN_OK || plan.tasks == 0)
-        return status;
-    if (!attn__has_scratch(&plan))
-        return ATTN_ERR_NOMEM;
-    if (plan.ctx.scratch)
-        plan.scratch = (char *)plan.ctx.scratch;
-    else if (plan.bytes <= sizeof stack)
-        plan.scratch = stack;
-    else
-        plan.scratch = (char *)(own = attn__allocate(plan.bytes));
-    if (!plan.scratch)
-        return ATTN_ERR_NOMEM;
-    plan.scratch = attn__align(plan.scratch);
-    attn__sdpa(&plan);
-    attn__release(own);
-    return ATTN_OK;
+    return status == ATTN_OK ? attn__run_plan(&plan) : status;
+}
+
+static attn_ctx attn__without_scratch(const attn_ctx *ctx)
+{
+    attn_ctx bare = ATTN__ZERO;
+    if (ctx)
+        bare = *ctx;
+    bare.scratch = NULL;
+    bare.scratch_size = 0;
+    return bare;
 }
 
 ATTN_API attn_status attn_sdpa_scratch(size_t *bytes, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
                                        const attn_opts *opts, const attn_ctx *ctx)
 {
     attn__plan plan;
-    attn_ctx bare = ATTN__ZERO;
-    attn_status status;
-    if (ctx)
-        bare = *ctx;
-    bare.scratch = NULL;
-    bare.scratch_size = 0;
-    status = attn__plan_sdpa(&plan, out, q, k, v, opts, &bare).status;
+    attn_ctx bare = attn__without_scratch(ctx);
+    attn_status status = attn__plan_sdpa(&plan, out, q, k, v, opts, &bare).status;
     status = attn__require(status, bytes != NULL, ATTN_ERR_NULL);
     if (status == ATTN_OK)
         *bytes = plan.bytes;
@@ -3495,7 +3623,7 @@ ATTN_API attn_status attn_sdpa_explain(char *text, size_t size, attn_tensor out,
         attn__say(&t, "mask: read for each tile, copied where it hides a part of it\n");
     if (plan.opts.bias.data)
         attn__say(&t, "bias: copied tile by tile\n");
-    if (plan.opts.weights.data || plan.opts.scores.data)
+    if (plan.records)
         attn__say(&t, "weights, scores: every score is computed once more, and splits do not run side by side\n");
     if (plan.opts.score_mod)
         attn__say(&t, "score_mod: scores go through it row by row\n");
@@ -3584,6 +3712,979 @@ ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tenso
 ATTN_API attn_status attn_merge(attn_tensor out, attn_tensor lse, attn_tensor out_b, attn_tensor lse_b)
 {
     return attn_merge_ctx(out, lse, out_b, lse_b, NULL);
+}
+
+/* ==== 7. cache, positions, layer ================================================================================= */
+
+/* -- key/value cache --
+
+   Storage is one block: three numbers for each item, the scales of I8, then all rows of k and v. Token j of an item is
+   row j % capacity. Nothing ever moves but in attn_kv_cache_reorder; a full cache and a ring differ only in what append
+   may do. Attending is the engine's work: the plan of a cache says where rows lie and which are gone. */
+
+typedef struct attn__cache_layout { /* where things lie in the storage; lens come first */
+    size_t first, uses, k_scales, v_scales, k, v, bytes;
+} attn__cache_layout;
+
+static int attn__lay_out_cache(attn__cache_layout *at, size_t B, size_t Hkv, size_t capacity, size_t D, size_t Dv,
+                               attn_dtype dtype) /* 0: overflow */
+{
+    size_t end = 0, rows, k_row, v_row, size = attn__size(dtype), scale = dtype == ATTN_I8 ? sizeof(float) : 0;
+    if (!attn__multiply(&rows, B, Hkv) || !attn__multiply(&rows, rows, capacity) || !attn__multiply(&k_row, D, size) ||
+        !attn__multiply(&v_row, Dv, size))
+        return 0;
+    attn__reserve(&end, B, sizeof(size_t));
+    at->first = attn__reserve(&end, B, sizeof(size_t));
+    at->uses = attn__reserve(&end, B, sizeof(size_t));
+    at->k_scales = attn__reserve(&end, rows, scale);
+    at->v_scales = attn__reserve(&end, rows, scale);
+    at->k = attn__reserve(&end, rows, k_row);
+    at->v = attn__reserve(&end, rows, v_row);
+    at->bytes = end;
+    attn__reserve(&end, 1, ATTN__ALIGN); /* to align what the caller gives */
+    return end != SIZE_MAX;
+}
+
+static attn_status attn__check_cache(attn__cache_layout *at, size_t B, size_t Hkv, size_t capacity, size_t D, size_t Dv,
+                                     attn_dtype dtype)
+{
+    attn_status status = ATTN_OK;
+    int known = dtype == ATTN_F32 || dtype == ATTN_F16 || dtype == ATTN_BF16 || dtype == ATTN_I8;
+    int possible = attn__lay_out_cache(at, B, Hkv, capacity, D, Dv, dtype) && capacity <= (size_t)PTRDIFF_MAX &&
+                   B <= (size_t)PTRDIFF_MAX && Hkv <= (size_t)PTRDIFF_MAX && D <= (size_t)PTRDIFF_MAX &&
+                   Dv <= (size_t)PTRDIFF_MAX;
+    status = attn__require(status, known, ATTN_ERR_DTYPE);
+    status = attn__require(status, capacity > 0 && D > 0, ATTN_ERR_SHAPE);
+    return attn__require(status, possible, ATTN_ERR_OVERFLOW);
+}
+
+ATTN_API attn_status attn_kv_cache_size(size_t *bytes, size_t B, size_t Hkv, size_t capacity, size_t D, size_t Dv,
+                                        attn_dtype dtype, int ring)
+{
+    attn__cache_layout at;
+    attn_status status = attn__check_cache(&at, B, Hkv, capacity, D, Dv, dtype);
+    (void)ring;
+    status = attn__require(status, bytes != NULL, ATTN_ERR_NULL);
+    if (status == ATTN_OK)
+        *bytes = at.bytes + ATTN__ALIGN;
+    return status;
+}
+
+ATTN_API attn_status attn_kv_cache_init(attn_kv_cache *cache, size_t B, size_t Hkv, size_t capacity, size_t D,
+                                        size_t Dv, attn_dtype dtype, int ring, void *storage, size_t size)
+{
+    attn__cache_layout at;
+    attn_status status = attn__check_cache(&at, B, Hkv, capacity, D, Dv, dtype);
+    void *own = NULL;
+    char *base;
+    status = attn__require(status, cache && (storage || size == 0), ATTN_ERR_NULL);
+    status = attn__require(status, !storage || size >= at.bytes + ATTN__ALIGN, ATTN_ERR_NOMEM);
+    if (status != ATTN_OK)
+        return status;
+    if (!storage)
+        storage = own = attn__allocate(at.bytes + ATTN__ALIGN);
+    if (!storage)
+        return ATTN_ERR_NOMEM;
+    base = attn__align(storage);
+    memset(cache, 0, sizeof *cache);
+    memset(base, 0, at.k_scales); /* the numbers of the items */
+    cache->lens = (size_t *)(void *)base;
+    cache->first = (size_t *)(void *)(base + at.first);
+    if (dtype == ATTN_I8) {
+        cache->k_scales = (float *)(void *)(base + at.k_scales);
+        cache->v_scales = (float *)(void *)(base + at.v_scales);
+    }
+    cache->k = attn_bhld(base + at.k, dtype, B, Hkv, capacity, D);
+    cache->v = attn_bhld(base + at.v, dtype, B, Hkv, capacity, Dv);
+    cache->ring = ring != 0;
+    cache->own = own;
+    return ATTN_OK;
+}
+
+ATTN_API void attn_kv_cache_free(attn_kv_cache *cache)
+{
+    if (!cache)
+        return;
+    attn__release(cache->own);
+    memset(cache, 0, sizeof *cache);
+}
+
+/* The cache, or one that every function refuses; and where its parts lie. */
+static attn_kv_cache attn__cache_of(const attn_kv_cache *cache, attn__cache_layout *at)
+{
+    attn_kv_cache none = ATTN__ZERO;
+    if (!cache || !cache->lens ||
+        !attn__lay_out_cache(at, cache->k.batch, cache->k.heads, cache->k.len, cache->k.dim, cache->v.dim,
+                             cache->k.dtype)) {
+        memset(at, 0, sizeof *at);
+        return none;
+    }
+    return *cache;
+}
+
+static attn__view attn__view_of_cache(const attn_kv_cache *cache, const attn__cache_layout *at, int role)
+{
+    attn__view view = attn__view_of_array(cache->lens, at->bytes, 1);
+    view.role = (view.role & ~ATTN__OPTIONAL) | role;
+    return view;
+}
+
+/* n integers for n numbers, in pieces; returns their scale. A row that is not finite throughout becomes 0 x NaN. */
+static float attn__put_i8(signed char *out, const attn__kernels *kern, const char *in, attn_dtype dtype,
+                          ptrdiff_t stride, size_t n)
+{
+    double piece[ATTN__PIECE], x, largest = 0, inverse; /* piece: of either real type */
+    size_t i, d, count;
+    float scale;
+    int finite = 1;
+    for (i = 0; i < n; i += count) {
+        count = attn__min(ATTN__PIECE, n - i);
+        kern->load(piece, count, attn__at(in, dtype, (ptrdiff_t)i * stride), dtype, 0, stride, 1, count);
+        for (d = 0; d < count; d++) {
+            x = attn__load((const char *)piece + d * kern->size, kern->real);
+            finite &= attn__is_finite(x);
+            x = x < 0 ? -x : x;
+            largest = x > largest ? x : largest;
+        }
+    }
+    finite &= largest <= FLT_MAX;
+    scale = (float)(finite ? largest / 127 : attn__nan());
+    inverse = finite && scale > 0 ? 1 / (double)scale : 0;
+    for (i = 0; i < n; i += count) {
+        count = attn__min(ATTN__PIECE, n - i);
+        kern->load(piece, count, attn__at(in, dtype, (ptrdiff_t)i * stride), dtype, 0, stride, 1, count);
+        for (d = 0; d < count; d++) {
+            x = finite ? attn__load((const char *)piece + d * kern->size, kern->real) * inverse : 0;
+            x = x > 127 ? 127 : x < -127 ? -127 : x;
+            out[i + d] = (signed char)(x < 0 ? x - 0.5 : x + 0.5);
+        }
+    }
+    return scale;
+}
+
+/* One row: n numbers of any float type, rounded once. */
+static void attn__put_row(void *out, attn_dtype out_dtype, const attn__kernels *kern, const char *in, attn_dtype dtype,
+                          ptrdiff_t stride, size_t n)
+{
+    double piece[ATTN__PIECE]; /* of either real type */
+    size_t i, count;
+    for (i = 0; i < n; i += count) {
+        count = attn__min(ATTN__PIECE, n - i);
+        kern->load(piece, count, attn__at(in, dtype, (ptrdiff_t)i * stride), dtype, 0, stride, 1, count);
+        kern->store(attn__at(out, out_dtype, (ptrdiff_t)i), out_dtype, 0, 1, piece, count, 1, count, 1.0);
+    }
+}
+
+/* Rows first .. n - 1 of item b, which go behind the item's tokens. */
+static void attn__put_rows(attn_tensor to, float *scales, attn_tensor in, size_t b, size_t len, size_t first, size_t n)
+{
+    const attn__kernels *kern = attn__kernels_for(ATTN_ISA_BEST, attn__real(in.dtype));
+    size_t h, r, row;
+    for (h = 0; h < to.heads; h++)
+        for (r = first; r < n && to.dim > 0; r++) {
+            const char *x = (const char *)attn__tensor_at(in, b, h, r, 0);
+            row = (len + r) % to.len;
+            if (scales)
+                scales[(b * to.heads + h) * to.len + row] = attn__put_i8(
+                    (signed char *)attn__tensor_at(to, b, h, row, 0), kern, x, in.dtype, in.dim_stride, to.dim);
+            else
+                attn__put_row(attn__tensor_at(to, b, h, row, 0), to.dtype, kern, x, in.dtype, in.dim_stride, to.dim);
+        }
+}
+
+/* What appending lens[b] (or all L) rows to each item comes to. */
+static attn_status attn__check_room(const attn_kv_cache *cache, size_t L, const size_t *lens)
+{
+    attn_status status = ATTN_OK;
+    size_t b, n;
+    for (b = 0; b < cache->k.batch; b++) {
+        n = lens ? lens[b] : L;
+        status = attn__require(status, n <= L && (cache->ring || n <= cache->k.len - cache->lens[b]), ATTN_ERR_VALUE);
+        status = attn__require(status, n <= (size_t)PTRDIFF_MAX - cache->lens[b], ATTN_ERR_OVERFLOW);
+    }
+    return status;
+}
+
+ATTN_API attn_status attn_kv_cache_append(attn_kv_cache *cache, attn_tensor k, attn_tensor v, const size_t *lens)
+{
+    attn__cache_layout at;
+    attn_kv_cache to = attn__cache_of(cache, &at);
+    attn__view views[4];
+    attn_status status;
+    size_t b, n, first;
+    views[0] = attn__view_of_cache(&to, &at, ATTN__OUT);
+    views[1] = attn__view_of_tensor(k, ATTN__IN | ATTN__ANY_FLOAT);
+    views[2] = attn__view_of_tensor(v, ATTN__IN | ATTN__ANY_FLOAT);
+    views[3] = attn__view_of_array(lens, to.k.batch, sizeof *lens);
+    status = attn__check_views(views, 4);
+    status = attn__require(status, attn__is_shape(k, to.k.batch, to.k.heads, k.len, to.k.dim), ATTN_ERR_SHAPE);
+    status = attn__require(status, attn__is_shape(v, to.k.batch, to.k.heads, k.len, to.v.dim), ATTN_ERR_SHAPE);
+    if (attn__is_sound(status))
+        status = attn__first(status, attn__check_room(&to, k.len, lens));
+    for (b = 0; b < to.k.batch && status == ATTN_OK; b++) {
+        n = lens ? lens[b] : k.len;
+        first = n > to.k.len ? n - to.k.len : 0; /* a ring keeps the newest */
+        attn__put_rows(to.k, to.k_scales, k, b, to.lens[b], first, n);
+        attn__put_rows(to.v, to.v_scales, v, b, to.lens[b], first, n);
+        to.lens[b] += n;
+        if (to.lens[b] > to.k.len)
+            to.first[b] = attn__max(to.first[b], to.lens[b] - to.k.len);
+    }
+    return status;
+}
+
+ATTN_API attn_status attn_kv_cache_truncate(attn_kv_cache *cache, size_t b, size_t len)
+{
+    if (!cache || !cache->lens)
+        return ATTN_ERR_NULL;
+    if (b >= cache->k.batch || len > cache->lens[b])
+        return ATTN_ERR_VALUE;
+    cache->lens[b] = len;
+    cache->first[b] = attn__min(cache->first[b], len);
+    return ATTN_OK;
+}
+
+static void attn__take_bytes(void *to, void *from, size_t size, int swap) /* swap: `from` gets what `to` held */
+{
+    char *a = (char *)to, *b = (char *)from, held[256];
+    size_t n;
+    for (; size > 0; size -= n, a += n, b += n) {
+        n = attn__min(size, sizeof held);
+        memcpy(held, a, n);
+        memcpy(a, b, n);
+        if (swap)
+            memcpy(b, held, n);
+    }
+}
+
+/* The first `rows` rows of each head. */
+static void attn__take_rows(attn_tensor t, size_t to, size_t from, size_t rows, int swap)
+{
+    size_t h, bytes = rows * t.dim * attn__size(t.dtype);
+    for (h = 0; h < t.heads && bytes > 0; h++)
+        attn__take_bytes(attn__tensor_at(t, to, h, 0, 0), attn__tensor_at(t, from, h, 0, 0), bytes, swap);
+}
+
+/* Item `to` becomes what item `from` is; swap: and the other way round. */
+static void attn__take_item(const attn_kv_cache *cache, size_t to, size_t from, int swap)
+{
+    size_t rows = swap ? attn__max(cache->lens[to], cache->lens[from]) : cache->lens[from];
+    attn_tensor scales;
+    rows = attn__min(rows, cache->k.len);
+    attn__take_rows(cache->k, to, from, rows, swap);
+    attn__take_rows(cache->v, to, from, rows, swap);
+    if (cache->k_scales) {
+        scales = attn_bhld(cache->k_scales, ATTN_F32, cache->k.batch, cache->k.heads, cache->k.len, 1);
+        attn__take_rows(scales, to, from, rows, swap);
+        scales.data = cache->v_scales;
+        attn__take_rows(scales, to, from, rows, swap);
+    }
+    attn__take_bytes(cache->lens + to, cache->lens + from, sizeof(size_t), swap);
+    attn__take_bytes(cache->first + to, cache->first + from, sizeof(size_t), swap);
+}
+
+/* An item that nobody waits for is overwritten at once, which may free the one it was copied from. What then is left
+   are circles, whose items change places. */
+static void attn__reorder(const attn_kv_cache *cache, size_t *waiting, const size_t *from)
+{
+    const size_t done = SIZE_MAX; /* waiting[b]: how many items are still to be copied from b */
+    size_t b, c, next, B = cache->k.batch;
+    for (b = 0; b < B; b++)
+        waiting[b] = 0;
+    for (b = 0; b < B; b++)
+        waiting[from[b]] += from[b] != b;
+    for (b = 0; b < B; b++)
+        for (c = b; waiting[c] == 0; c = next) {
+            next = from[c];
+            waiting[c] = done;
+            if (next == c)
+                break;
+            attn__take_item(cache, c, next, 0);
+            waiting[next]--;
+        }
+    for (b = 0; b < B; b++)
+        for (c = b; waiting[c] != done; c = next) {
+            next = from[c];
+            waiting[c] = done;
+            if (next != c && waiting[next] != done)
+                attn__take_item(cache, c, next, 1);
+        }
+}
+
+ATTN_API attn_status attn_kv_cache_reorder(attn_kv_cache *cache, const size_t *from)
+{
+    attn__cache_layout at;
+    attn_kv_cache of = attn__cache_of(cache, &at);
+    attn__view views[2];
+    attn_status status;
+    views[0] = attn__view_of_cache(&of, &at, ATTN__OUT);
+    views[1] = attn__view_of_array(from, of.k.batch, sizeof *from);
+    views[1].role &= ~ATTN__OPTIONAL;
+    status = attn__check_views(views, 2);
+    if (attn__is_sound(status) && of.k.batch > 0)
+        status = attn__require(status, attn__lengths_fit(from, of.k.batch, of.k.batch - 1), ATTN_ERR_VALUE);
+    if (status == ATTN_OK)
+        attn__reorder(&of, (size_t *)(void *)((char *)of.lens + at.uses), from);
+    return status;
+}
+
+static int attn__sees_dropped(const attn__plan *plan)
+{
+    size_t b, i;
+    for (b = 0; b < plan->q.batch; b++)
+        for (i = 0; i < plan->q.len && plan->kept[b] > 0; i++) {
+            attn__lane lane = attn__visible(plan, b, i);
+            if (lane.first < lane.end && lane.first < lane.kept)
+                return 1;
+        }
+    return 0;
+}
+
+static attn_status attn__plan_cache(attn__plan *plan, attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
+                                    const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn__cache_layout at;
+    attn_kv_cache of = attn__cache_of(cache, &at);
+    attn__arguments args;
+    attn__fault fault;
+    size_t b, longest = 0;
+    attn__begin_plan(plan, out, q, of.k, of.v, opts, ctx);
+    plan->newest = 1;
+    plan->kept = of.first;
+    plan->capacity = of.k.len;
+    plan->wrap = of.ring ? of.k.len : SIZE_MAX;
+    plan->k_scales = of.k_scales;
+    plan->v_scales = of.v_scales;
+    plan->opts.kv_lens = of.lens;
+    plan->opts.causal_offset = NULL;
+    if (plan->opts.causal == ATTN_CAUSAL_UPPER_LEFT || plan->opts.causal == ATTN_CAUSAL_OFFSET)
+        plan->opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
+    args.count = 0;
+    attn__argument(&args, "out", attn__view_of_tensor(out, ATTN__OUT));
+    attn__argument(&args, "q", attn__view_of_tensor(q, ATTN__IN));
+    attn__argument(&args, "cache", attn__view_of_cache(&of, &at, ATTN__IN));
+    attn__argument(&args, "cache", attn__view_of_tensor(of.k, ATTN__IN | ATTN__CACHED));
+    attn__argument(&args, "cache", attn__view_of_tensor(of.v, ATTN__IN | ATTN__CACHED));
+    attn__list_options(&args, plan);
+    fault = attn__check_arguments(&args);
+    for (b = 0; b < of.k.batch; b++)
+        longest = attn__max(longest, of.lens[b]);
+    plan->k.len = plan->v.len = longest;
+    if (opts) {
+        attn__demand(&fault, !opts->kv_lens, ATTN_ERR_VALUE, "opts.kv_lens");
+        attn__demand(&fault, !opts->causal_offset, ATTN_ERR_VALUE, "opts.causal_offset");
+        attn__demand(&fault, opts->causal != ATTN_CAUSAL_OFFSET, ATTN_ERR_VALUE, "opts.causal");
+    }
+    attn__resolve(plan, &fault);
+    if (fault.status == ATTN_OK)
+        attn__demand(&fault, !attn__sees_dropped(plan), ATTN_ERR_VALUE, "cache");
+    return fault.status;
+}
+
+ATTN_API attn_status attn_kv_cache_attend(attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
+                                          const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn__plan plan;
+    attn_status status = attn__plan_cache(&plan, out, q, cache, opts, ctx);
+    return status == ATTN_OK ? attn__run_plan(&plan) : status;
+}
+
+ATTN_API attn_status attn_kv_cache_scratch(size_t *bytes, attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
+                                           const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn__plan plan;
+    attn_ctx bare = attn__without_scratch(ctx);
+    attn_status status = attn__plan_cache(&plan, out, q, cache, opts, &bare);
+    status = attn__require(status, bytes != NULL, ATTN_ERR_NULL);
+    if (status != ATTN_OK)
+        return status;
+    plan.k.len = cache->ring ? (size_t)PTRDIFF_MAX : cache->k.len; /* as many keys as there may ever be */
+    if (!attn__lay_out(&plan))
+        return ATTN_ERR_OVERFLOW;
+    *bytes = plan.bytes;
+    return ATTN_OK;
+}
+
+/* -- positions -- */
+
+static attn__view attn__view_of_indices(const ptrdiff_t *data, size_t B, size_t L, ptrdiff_t bs, ptrdiff_t ls)
+{
+    attn_mat m = ATTN__ZERO;
+    if (data) { /* a float type of the same size stands for the integers, which the views have no type for */
+        m.data = (void *)(uintptr_t)data;
+        m.dtype = sizeof *data == 8 ? ATTN_F64 : ATTN_F32;
+        m.rows = B;
+        m.cols = L;
+        m.row_stride = bs;
+        m.col_stride = ls;
+    }
+    return attn__view_of(m, ATTN__OPTIONAL | ATTN__ANY_FLOAT);
+}
+
+static double attn__base(double base) /* the one place that knows what base 0 means */
+{
+    return attn__bits(base) << 1 != 0 ? base : 10000.0;
+}
+
+static int attn__is_positive(double x)
+{
+    return attn__is_finite(x) && x > 0;
+}
+
+#define ATTN__PAIRS 64 /* pairs that are turned together */
+
+typedef struct attn__turn { /* attn_rope at work: some pairs of one position */
+    attn_tensor out, in;
+    attn_rope_opts opts; /* resolved */
+    const attn__kernels *kern;
+    size_t first, pairs;
+    double frequency[ATTN__PAIRS], cosine[ATTN__PAIRS], sine[ATTN__PAIRS];
+} attn__turn;
+
+static void attn__turn_to(attn__turn *turn, ptrdiff_t position)
+{
+    size_t d;
+    for (d = 0; d < turn->pairs; d++) {
+        double angle = (double)position * turn->frequency[d];
+        turn->cosine[d] = turn->opts.scale * attn__cos(angle);
+        turn->sine[d] = turn->opts.scale * attn__sin(angle);
+    }
+}
+
+static void attn__turn_row(const attn__turn *turn, size_t b, size_t h, size_t i)
+{
+    attn_tensor out = turn->out, in = turn->in;
+    double x[ATTN__PAIRS], y[ATTN__PAIRS], held;
+    size_t n = turn->pairs, step = turn->opts.interleaved ? 2 : 1, at_x = step * turn->first, d;
+    size_t at_y = turn->opts.interleaved ? at_x + 1 : at_x + turn->opts.dim / 2;
+    ptrdiff_t from = (ptrdiff_t)step * in.dim_stride, to = (ptrdiff_t)step * out.dim_stride;
+    turn->kern->load(x, n, attn__tensor_at(in, b, h, i, at_x), in.dtype, 0, from, 1, n);
+    turn->kern->load(y, n, attn__tensor_at(in, b, h, i, at_y), in.dtype, 0, from, 1, n);
+    for (d = 0; d < n; d++) {
+        held = x[d];
+        x[d] = held * turn->cosine[d] - y[d] * turn->sine[d];
+        y[d] = held * turn->sine[d] + y[d] * turn->cosine[d];
+    }
+    turn->kern->store(attn__tensor_at(out, b, h, i, at_x), out.dtype, 0, to, x, n, 1, n, 1.0);
+    turn->kern->store(attn__tensor_at(out, b, h, i, at_y), out.dtype, 0, to, y, n, 1, n, 1.0);
+}
+
+static ptrdiff_t attn__position(const attn_rope_opts *o, size_t b, size_t i)
+{
+    if (!o->positions)
+        return attn__plus(o->offset, (ptrdiff_t)i);
+    return attn__plus(o->offset,
+                      o->positions[(ptrdiff_t)b * o->position_batch_stride + (ptrdiff_t)i * o->position_len_stride]);
+}
+
+/* All rows, for the pairs in hand: cosines and sines are computed once for all heads, and for all items at once where
+   their positions are the same. */
+static void attn__turn_rows(attn__turn *turn)
+{
+    size_t b, h, i;
+    ptrdiff_t position, last = 0;
+    for (i = 0; i < turn->in.len; i++)
+        for (b = 0; b < turn->in.batch; b++) {
+            position = attn__position(&turn->opts, b, i);
+            if ((i == 0 && b == 0) || position != last)
+                attn__turn_to(turn, position);
+            last = position;
+            for (h = 0; h < turn->in.heads; h++)
+                attn__turn_row(turn, b, h, i);
+        }
+}
+
+static void attn__rope(attn_tensor out, attn_tensor in, const attn_rope_opts *opts)
+{
+    attn__turn turn;
+    size_t d, b, h, D = in.dim, dim = opts->dim;
+    turn.out = out;
+    turn.in = in;
+    turn.opts = *opts;
+    turn.kern = attn__kernels_for(ATTN_ISA_BEST, ATTN_F64);
+    for (turn.first = 0; turn.first < dim / 2; turn.first += ATTN__PAIRS) {
+        turn.pairs = attn__min(dim / 2 - turn.first, ATTN__PAIRS);
+        for (d = 0; d < turn.pairs; d++)
+            turn.frequency[d] = opts->frequencies
+                                    ? opts->frequencies[turn.first + d]
+                                    : attn__pow(opts->base, -2.0 * (double)(turn.first + d) / (double)dim);
+        attn__turn_rows(&turn);
+    }
+    for (b = 0; b < in.batch && dim < D && out.data != in.data; b++)
+        for (h = 0; h < in.heads; h++)
+            attn__copy(attn_mat_cols(attn_head(out, b, h), dim, D - dim),
+                       attn_mat_cols(attn_head(in, b, h), dim, D - dim));
+}
+
+ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_opts *opts)
+{
+    attn_rope_opts o = ATTN__ZERO;
+    attn__view views[4];
+    attn_status status;
+    size_t d;
+    int saved = ATTN__ERRNO, known = 1;
+    if (opts)
+        o = *opts;
+    o.dim = o.dim ? o.dim : in.dim;
+    o.base = attn__base(o.base);
+    o.scale = attn__bits(o.scale) << 1 != 0 ? o.scale : 1;
+    if (o.position_batch_stride == 0 && o.position_len_stride == 0) {
+        o.position_batch_stride = (ptrdiff_t)in.len;
+        o.position_len_stride = 1;
+    }
+    views[0] = attn__view_of_tensor(out, ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_FLOAT);
+    views[1] = attn__view_of_tensor(in, ATTN__IN | ATTN__ANY_FLOAT);
+    views[2] = attn__view_of_indices(o.positions, in.batch, in.len, o.position_batch_stride, o.position_len_stride);
+    views[3] = attn__view_of_array(o.frequencies, o.dim / 2, sizeof *o.frequencies);
+    status = attn__check_views(views, 4);
+    status = attn__require(status, attn__is_shape(out, in.batch, in.heads, in.len, in.dim), ATTN_ERR_SHAPE);
+    status = attn__require(status, (opts && opts->dim) || in.dim % 2 == 0, ATTN_ERR_SHAPE);
+    status = attn__require(status, o.dim % 2 == 0 && o.dim <= in.dim, ATTN_ERR_VALUE);
+    for (d = 0; d < o.dim / 2 && o.frequencies && attn__is_sound(status) && o.dim <= in.dim; d++)
+        known &= attn__is_finite(o.frequencies[d]);
+    status = attn__require(status, known && attn__is_positive(o.base) && attn__is_finite(o.scale), ATTN_ERR_VALUE);
+    if (status == ATTN_OK && !attn__is_empty(&views[1]))
+        attn__rope(out, in, &o);
+    ATTN__ERRNO_KEEP(saved);
+    return status;
+}
+
+/* The pair, as a real number, that makes `turns` full turns within original_len positions. */
+static double attn__pair_of(double turns, double dim, double base, double original_len)
+{
+    return dim * attn__log(original_len / (turns * 6.283185307179586)) / (2 * attn__log(base));
+}
+
+static double attn__whole(double x, double most, int up) /* rounded down or up, within 0 .. most */
+{
+    double whole;
+    x = x < 0 ? 0 : x > most ? most : x;
+    whole = (double)(size_t)x;
+    return up && whole < x ? whole + 1 : whole;
+}
+
+static void attn__yarn(double *freq, size_t dim, double base, const attn_rope_scaling *s)
+{
+    double most = (double)dim - 1, low, high, share;
+    size_t d;
+    low = attn__whole(attn__pair_of(s->beta_fast, (double)dim, base, s->original_len), most, 0);
+    high = attn__whole(attn__pair_of(s->beta_slow, (double)dim, base, s->original_len), most, 1);
+    high = high > low ? high : low + 0.001;
+    for (d = 0; d < dim / 2; d++) { /* how much of pair d is stretched */
+        share = ((double)d - low) / (high - low);
+        share = share < 0 ? 0 : share > 1 ? 1 : share;
+        freq[d] = freq[d] * (1 - share) + freq[d] / s->factor * share;
+    }
+}
+
+ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base, const attn_rope_scaling *scaling,
+                                           double *scale)
+{
+    attn_rope_scaling s = ATTN__ZERO;
+    attn__view views[3];
+    attn_status status;
+    size_t d;
+    int saved = ATTN__ERRNO, right;
+    if (scaling)
+        s = *scaling;
+    base = attn__base(base);
+    s.beta_fast = attn__bits(s.beta_fast) << 1 != 0 ? s.beta_fast : 32;
+    s.beta_slow = attn__bits(s.beta_slow) << 1 != 0 ? s.beta_slow : 1;
+    views[0] = attn__view_of_array(freq, dim / 2, sizeof *freq);
+    views[0].role |= ATTN__OUT;
+    if (dim / 2 > 0)
+        views[0].role &= ~ATTN__OPTIONAL;
+    views[1] = attn__view_of_array(scaling, 1, sizeof *scaling);
+    views[2] = attn__view_of_array(scale, 1, sizeof *scale);
+    views[2].role |= ATTN__OUT;
+    status = attn__check_views(views, 3);
+    right = dim % 2 == 0 && attn__is_positive(base) && (unsigned)s.kind <= ATTN_ROPE_YARN;
+    right &= s.kind == ATTN_ROPE_PLAIN || attn__is_positive(s.factor);
+    right &=
+        s.kind != ATTN_ROPE_YARN || (base > 1 && attn__is_positive(s.original_len) && attn__is_positive(s.beta_slow) &&
+                                     attn__is_positive(s.beta_fast) && s.beta_fast >= s.beta_slow);
+    status = attn__require(status, right, ATTN_ERR_VALUE);
+    if (status != ATTN_OK)
+        return status;
+    if (s.kind == ATTN_ROPE_NTK && dim > 2)
+        base *= attn__pow(s.factor, (double)dim / (double)(dim - 2));
+    for (d = 0; d < dim / 2; d++) {
+        freq[d] = attn__pow(base, -2.0 * (double)d / (double)dim);
+        if (s.kind == ATTN_ROPE_LINEAR)
+            freq[d] /= s.factor;
+    }
+    if (s.kind == ATTN_ROPE_YARN)
+        attn__yarn(freq, dim, base, &s);
+    if (scale)
+        *scale = s.kind == ATTN_ROPE_YARN && s.factor > 1 ? 1 + 0.1 * attn__log(s.factor) : 1;
+    ATTN__ERRNO_KEEP(saved);
+    return ATTN_OK;
+}
+
+ATTN_API attn_tensor attn_relative(attn_mat by_distance, size_t Lq, size_t Lk)
+{
+    attn_tensor t = ATTN__ZERO;
+    if (attn__mat_absent(by_distance))
+        return t;
+    by_distance = attn__checked_mat(by_distance);
+    if (attn__mat_bad(by_distance) || Lq > (size_t)PTRDIFF_MAX || Lk > (size_t)PTRDIFF_MAX ||
+        by_distance.cols != attn__max(Lq + Lk, 1) - 1)
+        return attn__bad_tensor();
+    t.data = by_distance.data;
+    if (t.data && Lq > 0 && Lk > 0 && by_distance.rows > 0)
+        t.data = attn__mat_at(by_distance, 0, Lq - 1);
+    t.dtype = by_distance.dtype;
+    t.batch = 1;
+    t.heads = by_distance.rows;
+    t.len = Lq;
+    t.dim = Lk;
+    t.head_stride = by_distance.row_stride;
+    t.len_stride = -by_distance.col_stride;
+    t.dim_stride = by_distance.col_stride;
+    return t;
+}
+
+/* The bucket of a distance = key - query. Of the `count` in one direction, half hold one distance each, the others go
+   by its logarithm. */
+static size_t attn__bucket(ptrdiff_t distance, size_t buckets, int bidirectional, double max_distance)
+{
+    size_t count = bidirectional ? buckets / 2 : buckets, exact = count / 2, first = 0;
+    double far, steps;
+    if (bidirectional && distance > 0)
+        first = count;
+    else if (distance > 0)
+        distance = 0;
+    far = (double)attn__magnitude(distance);
+    if (far < (double)exact)
+        return first + attn__magnitude(distance);
+    steps = attn__log(far / (double)exact) / attn__log(max_distance / (double)exact) * (double)(count - exact);
+    steps += steps * 1e-12; /* where far is an exact step */
+    return first + (steps < (double)(count - exact - 1) ? exact + (size_t)steps : count - 1);
+}
+
+ATTN_API attn_status attn_t5_bias(attn_mat by_distance, attn_mat table, int bidirectional, size_t max_distance,
+                                  ptrdiff_t first_distance)
+{
+    attn__view views[2];
+    attn_status status;
+    size_t exact = table.rows / (bidirectional ? 4 : 2), c, h, bucket;
+    int saved = ATTN__ERRNO;
+    max_distance = max_distance ? max_distance : 128;
+    views[0] = attn__view_of(by_distance, ATTN__OUT | ATTN__ANY_FLOAT);
+    views[1] = attn__view_of(table, ATTN__IN | ATTN__ANY_FLOAT);
+    status = attn__check_views(views, 2);
+    status = attn__require(status, by_distance.rows == table.cols && exact > 0, ATTN_ERR_SHAPE);
+    status = attn__require(status, max_distance > exact, ATTN_ERR_VALUE);
+    for (c = 0; c < by_distance.cols && by_distance.rows > 0 && status == ATTN_OK; c++) {
+        bucket =
+            attn__bucket(attn__plus(first_distance, (ptrdiff_t)c), table.rows, bidirectional, (double)max_distance);
+        for (h = 0; h < by_distance.rows; h++)
+            attn__store(attn__mat_at(by_distance, h, c), by_distance.dtype,
+                        attn__load(attn__mat_at(table, bucket, h), table.dtype));
+    }
+    ATTN__ERRNO_KEEP(saved);
+    return status;
+}
+
+ATTN_API attn_status attn_alibi_slopes(float *slopes, size_t H)
+{
+    attn__view view = attn__view_of_array(slopes, H, sizeof *slopes);
+    attn_status status;
+    size_t h, power = 1;
+    int saved = ATTN__ERRNO;
+    view.role |= ATTN__OUT;
+    if (H > 0)
+        view.role &= ~ATTN__OPTIONAL;
+    status = attn__check_views(&view, 1);
+    while (power <= H / 2)
+        power *= 2;
+    for (h = 0; h < H && status == ATTN_OK; h++) { /* the nth of power, or the 1st, 3rd, .. of 2 power */
+        double n = h < power ? (double)(h + 1) : (double)(h - power) + 0.5;
+        slopes[h] = (float)attn__pow(2.0, -8.0 * n / (double)power);
+    }
+    ATTN__ERRNO_KEEP(saved);
+    return status;
+}
+
+ATTN_API attn_status attn_sinusoid(attn_mat out, size_t first)
+{
+    attn__view view = attn__view_of(out, ATTN__OUT | ATTN__ANY_FLOAT);
+    attn_status status = attn__check_views(&view, 1);
+    size_t r, c;
+    int saved = ATTN__ERRNO;
+    for (c = 0; c < out.cols && out.rows > 0 && status == ATTN_OK; c++) {
+        double frequency = attn__pow(10000.0, -2.0 * (double)(c / 2) / (double)out.cols);
+        for (r = 0; r < out.rows; r++) {
+            double angle = ((double)first + (double)r) * frequency;
+            attn__store(attn__mat_at(out, r, c), out.dtype, c % 2 ? attn__cos(angle) : attn__sin(angle));
+        }
+    }
+    ATTN__ERRNO_KEEP(saved);
+    return status;
+}
+
+/* -- multi-head layer --
+
+   Q = q wq + bq, K, V become packed rows in scratch, where the engine reads them as heads; what it returns goes through
+   wo. A bias is one more term of each sum. */
+
+typedef struct attn__mha {
+    attn__plan plan; /* of the projections: its tensors lie in scratch */
+    attn_tensor out, q, k, v;
+    attn_tensor mean; /* B x 1 x Lq x Lk, or absent: the mean over plan.opts.weights, then in scratch too */
+    attn_mha_weights w;
+    size_t at_q, at_k, at_v, at_out, at_weights, at_rest, bytes;
+} attn__mha;
+
+static attn_tensor attn__packed(attn_dtype dtype, size_t B, size_t L, size_t H, size_t D) /* [B][L][H][D], data NULL */
+{
+    attn_tensor t;
+    t.data = NULL;
+    t.dtype = dtype;
+    t.batch = B;
+    t.heads = H;
+    t.len = L;
+    t.dim = D;
+    t.batch_stride = (ptrdiff_t)(L * H * D);
+    t.head_stride = (ptrdiff_t)D;
+    t.len_stride = (ptrdiff_t)(H * D);
+    t.dim_stride = 1;
+    return t;
+}
+
+static attn_tensor attn__one_head(attn_tensor t) /* B x H x L x D, packed as above, as B x 1 x L x H D */
+{
+    t.dim *= t.heads;
+    t.heads = 1;
+    return t;
+}
+
+/* Rows of all items in one, where strides allow. */
+static attn_tensor attn__one_item(attn_tensor t)
+{
+    if (t.len == 1)
+        t.len_stride = t.batch_stride;
+    else if (t.batch != 1 && (size_t)t.batch_stride != (size_t)t.len_stride * t.len)
+        return t;
+    t.len *= t.batch;
+    t.batch = 1;
+    return t;
+}
+
+/* out = in w + bias: the first lens[b] (or all) rows of each item; the others become zeros. */
+static void attn__project(attn_tensor out, attn_tensor in, attn_mat w, const float *bias, const size_t *lens,
+                          const attn_ctx *ctx)
+{
+    attn_tensor all_out = attn__one_item(out), all_in = attn__one_item(in);
+    attn_mat rows, zeros;
+    size_t b, n;
+    if (!lens && all_out.batch == 1 && all_in.batch == 1) {
+        out = all_out;
+        in = all_in;
+    }
+    for (b = 0; b < out.batch; b++) {
+        rows = attn_head(out, b, 0);
+        n = lens ? lens[b] : rows.rows;
+        attn__matmul_bias(attn_mat_rows(rows, 0, n), attn_mat_rows(attn_head(in, b, 0), 0, n), w, bias, 1.0, ctx);
+        zeros = attn_mat_rows(rows, n, rows.rows - n);
+        attn__matmul(zeros, attn_mat_of(NULL, in.dtype, zeros.rows, 0), attn_mat_of(NULL, w.dtype, 0, zeros.cols), 1.0,
+                     ctx);
+    }
+}
+
+static void attn__mean_weights(attn_tensor mean, attn_tensor weights)
+{
+    size_t b, h, i, j;
+    for (b = 0; b < mean.batch; b++)
+        for (i = 0; i < mean.len; i++)
+            for (j = 0; j < mean.dim; j++) {
+                double sum = 0;
+                for (h = 0; h < weights.heads; h++)
+                    sum += attn__load(attn__tensor_at(weights, b, h, i, j), weights.dtype);
+                attn__store(attn__tensor_at(mean, b, 0, i, j), mean.dtype, sum / (double)weights.heads);
+            }
+}
+
+static void attn__list_mha(attn__arguments *args, const attn__mha *mha)
+{
+    const attn_mha_weights *w = &mha->w;
+    attn__argument(args, "out", attn__view_of_tensor(mha->out, ATTN__OUT));
+    attn__argument(args, "q", attn__view_of_tensor(mha->q, ATTN__IN));
+    attn__argument(args, "k", attn__view_of_tensor(mha->k, ATTN__IN));
+    attn__argument(args, "v", attn__view_of_tensor(mha->v, ATTN__IN));
+    attn__argument(args, "weights.wq", attn__view_of(w->wq, ATTN__IN));
+    attn__argument(args, "weights.wk", attn__view_of(w->wk, ATTN__IN));
+    attn__argument(args, "weights.wv", attn__view_of(w->wv, ATTN__IN));
+    attn__argument(args, "weights.wo", attn__view_of(w->wo, ATTN__IN));
+    attn__argument(args, "weights.bq", attn__view_of_array(w->bq, w->wq.cols, sizeof *w->bq));
+    attn__argument(args, "weights.bk", attn__view_of_array(w->bk, w->wk.cols, sizeof *w->bk));
+    attn__argument(args, "weights.bv", attn__view_of_array(w->bv, w->wv.cols, sizeof *w->bv));
+    attn__argument(args, "weights.bo", attn__view_of_array(w->bo, w->wo.cols, sizeof *w->bo));
+    attn__list_options(args, &mha->plan);
+}
+
+static void attn__check_mha_shapes(const attn__mha *mha, attn__fault *fault)
+{
+    const attn_mha_weights *w = &mha->w;
+    attn_tensor q = mha->q, k = mha->k, v = mha->v;
+    size_t B = q.batch, H = w->heads, Hkv = w->kv_heads, D = mha->plan.q.dim, Dv = mha->plan.v.dim;
+    attn__demand(fault, attn__is_shape(mha->out, B, 1, q.len, w->wo.cols), ATTN_ERR_SHAPE, "out");
+    attn__demand(fault, q.heads == 1, ATTN_ERR_SHAPE, "q");
+    attn__demand(fault, attn__is_shape(k, B, 1, k.len, k.dim), ATTN_ERR_SHAPE, "k");
+    attn__demand(fault, attn__is_shape(v, B, 1, k.len, v.dim), ATTN_ERR_SHAPE, "v");
+    attn__demand(fault, H > 0 && Hkv > 0 && H % attn__max(Hkv, 1) == 0, ATTN_ERR_SHAPE, "weights.heads");
+    attn__demand(fault, w->wq.rows == q.dim && D > 0 && w->wq.cols % D == 0 && w->wq.cols / D == H, ATTN_ERR_SHAPE,
+                 "weights.wq");
+    attn__demand(fault, w->wk.rows == k.dim && D > 0 && w->wk.cols % D == 0 && w->wk.cols / D == Hkv, ATTN_ERR_SHAPE,
+                 "weights.wk");
+    attn__demand(fault, w->wv.rows == v.dim && Hkv > 0 && w->wv.cols % attn__max(Hkv, 1) == 0, ATTN_ERR_SHAPE,
+                 "weights.wv");
+    attn__demand(fault, H > 0 && w->wo.rows % attn__max(H, 1) == 0 && w->wo.rows / attn__max(H, 1) == Dv,
+                 ATTN_ERR_SHAPE, "weights.wo");
+    attn__demand(fault, attn__tensor_absent(mha->mean) || attn__is_shape(mha->mean, B, 1, q.len, k.len), ATTN_ERR_SHAPE,
+                 "opts.weights");
+}
+
+static size_t attn__reserve_tensor(size_t *end, attn_tensor t)
+{
+    size_t rows, row;
+    if (attn__multiply(&rows, t.batch, t.len) && attn__multiply(&row, t.heads, t.dim) &&
+        attn__multiply(&row, row, attn__size(t.dtype)))
+        return attn__reserve(end, rows, row);
+    *end = SIZE_MAX;
+    return *end;
+}
+
+/* Scratch that the widest product has use for; with less it only takes longer. */
+static size_t attn__product_bytes(const attn__mha *mha, attn_tensor out, attn_mat w)
+{
+    attn_mat a = attn_mat_of(NULL, mha->q.dtype, out.batch * out.len, w.rows);
+    attn_mat to = attn_mat_of(NULL, out.dtype, out.batch * out.len, w.cols);
+    attn__matmul_job job;
+    size_t bytes;
+    if (to.rows == 0 || to.cols == 0)
+        return 0;
+    job = attn__plan_matmul(to, a, w, NULL, 1.0, &mha->plan.ctx);
+    if (job.slice <= ATTN__STACK || !attn__multiply(&bytes, job.slice, job.tasks))
+        return 0;
+    return bytes;
+}
+
+static int attn__lay_out_mha(attn__mha *mha) /* 0: overflow */
+{
+    attn__plan *plan = &mha->plan;
+    size_t end = 0, rest;
+    attn_tensor none = ATTN__ZERO;
+    mha->at_q = attn__reserve_tensor(&end, plan->q);
+    mha->at_k = attn__reserve_tensor(&end, plan->k);
+    mha->at_v = attn__reserve_tensor(&end, plan->v);
+    mha->at_out = attn__reserve_tensor(&end, plan->out);
+    mha->at_weights = attn__reserve_tensor(&end, attn__tensor_absent(mha->mean) ? none : plan->opts.weights);
+    mha->at_rest = end;
+    if (end == SIZE_MAX)
+        return 0;
+    rest = attn__max(plan->bytes, attn__product_bytes(mha, plan->q, mha->w.wq));
+    rest = attn__max(rest, attn__product_bytes(mha, plan->k, mha->w.wk));
+    rest = attn__max(rest, attn__product_bytes(mha, plan->v, mha->w.wv));
+    rest = attn__max(rest, attn__product_bytes(mha, plan->q, mha->w.wo));
+    attn__reserve(&end, rest, 1);
+    attn__reserve(&end, 1, ATTN__ALIGN);
+    mha->bytes = end;
+    return end != SIZE_MAX;
+}
+
+static attn_status attn__plan_mha(attn__mha *mha, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
+                                  const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn__plan *plan = &mha->plan;
+    attn__arguments args;
+    attn__fault fault;
+    attn_dtype real = attn__real(q.dtype);
+    size_t H, Hkv, D, Dv;
+    memset(mha, 0, sizeof *mha);
+    if (weights)
+        mha->w = *weights;
+    mha->w.kv_heads = mha->w.kv_heads ? mha->w.kv_heads : mha->w.heads;
+    mha->out = out;
+    mha->q = q;
+    mha->k = k;
+    mha->v = v;
+    H = mha->w.heads;
+    Hkv = mha->w.kv_heads;
+    D = H ? mha->w.wq.cols / H : 0;
+    Dv = Hkv ? mha->w.wv.cols / Hkv : 0;
+    attn__begin_plan(plan, attn__packed(real, q.batch, q.len, H, Dv), attn__packed(real, q.batch, q.len, H, D),
+                     attn__packed(real, q.batch, k.len, Hkv, D), attn__packed(real, q.batch, k.len, Hkv, Dv), opts,
+                     ctx);
+    args.count = 0;
+    attn__list_mha(&args, mha);
+    fault = attn__check_arguments(&args);
+    if (!attn__tensor_absent(plan->opts.weights) && plan->opts.weights.heads == 1 && H > 1) {
+        mha->mean = plan->opts.weights;
+        plan->opts.weights = attn__packed(real, q.batch, q.len, H, k.len);
+        plan->opts.weights.data = mha->mean.data; /* until there is scratch */
+    }
+    attn__check_mha_shapes(mha, &fault);
+    attn__resolve(plan, &fault);
+    if (attn__is_sound(fault.status) && plan->kern)
+        attn__demand(&fault, attn__lay_out_mha(mha), ATTN_ERR_OVERFLOW, "q");
+    return fault.status;
+}
+
+static void attn__mha_run(attn__mha *mha, char *scratch)
+{
+    attn__plan *plan = &mha->plan;
+    const attn_mha_weights *w = &mha->w;
+    const attn_opts *o = &plan->opts;
+    attn_ctx ctx = plan->ctx; /* products use what the engine will use after them */
+    plan->q.data = scratch + mha->at_q;
+    plan->k.data = scratch + mha->at_k;
+    plan->v.data = scratch + mha->at_v;
+    plan->out.data = scratch + mha->at_out;
+    if (plan->opts.weights.data && !attn__tensor_absent(mha->mean))
+        plan->opts.weights.data = scratch + mha->at_weights;
+    plan->scratch = scratch + mha->at_rest;
+    ctx.scratch = plan->scratch;
+    ctx.scratch_size = mha->bytes - ATTN__ALIGN - mha->at_rest;
+    attn__project(attn__one_head(plan->q), mha->q, w->wq, w->bq, o->q_lens, &ctx);
+    attn__project(attn__one_head(plan->k), mha->k, w->wk, w->bk, o->kv_lens, &ctx);
+    attn__project(attn__one_head(plan->v), mha->v, w->wv, w->bv, o->kv_lens, &ctx);
+    if (plan->tasks > 0)
+        attn__sdpa(plan);
+    if (!attn__tensor_absent(mha->mean))
+        attn__mean_weights(mha->mean, plan->opts.weights);
+    attn__project(mha->out, attn__one_head(plan->out), w->wo, w->bo, o->q_lens, &ctx);
+}
+
+ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
+                              const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn__mha mha;
+    attn_status status = attn__plan_mha(&mha, out, q, k, v, weights, opts, ctx);
+    void *own = NULL, *scratch = mha.plan.ctx.scratch;
+    if (status != ATTN_OK)
+        return status;
+    if (scratch && mha.plan.ctx.scratch_size < mha.bytes)
+        return ATTN_ERR_NOMEM;
+    if (!scratch)
+        scratch = own = attn__allocate(mha.bytes);
+    if (!scratch)
+        return ATTN_ERR_NOMEM;
+    attn__mha_run(&mha, attn__align(scratch));
+    attn__release(own);
+    return ATTN_OK;
+}
+
+ATTN_API attn_status attn_mha_scratch(size_t *bytes, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
+                                      const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn__mha mha;
+    attn_ctx bare = attn__without_scratch(ctx);
+    attn_status status = attn__plan_mha(&mha, out, q, k, v, weights, opts, &bare);
+    status = attn__require(status, bytes != NULL, ATTN_ERR_NULL);
+    if (status == ATTN_OK)
+        *bytes = mha.bytes;
+    return status;
 }
 
 #ifdef __cplusplus
@@ -3681,6 +4782,8 @@ ATTN_API attn_status attn_merge(attn_tensor out, attn_tensor lse, attn_tensor ou
     _mm512_castsi512_ps(_mm512_maskz_slli_epi32(                                                                       \
         ATTN__ALL, _mm512_maskz_cvtepu16_epi32(ATTN__ALL, _mm256_loadu_si256((const __m256i *)(p))), 16))
 #define ATTN__STORE_F16(p, v) _mm256_storeu_si256((__m256i *)(p), _mm512_maskz_cvtps_ph(ATTN__ALL, v, 8))
+#define ATTN__LOAD_I8(p)                                                                                               \
+    _mm512_maskz_cvtepi32_ps(ATTN__ALL, _mm512_maskz_cvtepi8_epi32(ATTN__ALL, _mm_loadu_si128((const __m128i *)(p))))
 #endif
 
 #else
@@ -3705,6 +4808,7 @@ ATTN_API attn_status attn_merge(attn_tensor out, attn_tensor lse, attn_tensor ou
 #define ATTN__LOAD_BF16(p)                                                                                             \
     _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(p))), 16))
 #define ATTN__STORE_F16(p, v) _mm_storeu_si128((__m128i *)(p), _mm256_cvtps_ph(v, 0))
+#define ATTN__LOAD_I8(p) _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(p))))
 #endif
 #endif
 
@@ -3964,6 +5068,10 @@ ATTN__TARGET static void ATTN__NAME(load_row)(ATTN__R *x, const char *in, attn_d
             x[i] = ((const ATTN__R *)(const void *)in)[i];
         return;
     }
+#ifdef ATTN__LOAD_I8
+    for (; dtype == ATTN_I8 && i + ATTN__W <= n; i += ATTN__W)
+        ATTN__STORE(x + i, ATTN__LOAD_I8((const void *)(in + i)));
+#endif
 #ifdef ATTN__LOAD_F16
     for (; dtype == ATTN_F16 && i + ATTN__W <= n; i += ATTN__W)
         ATTN__STORE(x + i, ATTN__LOAD_F16((const void *)(in + i * size)));
@@ -4002,6 +5110,7 @@ ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, a
     case ATTN_F64: ATTN__NAME(load_strided)(x, ld, in, ATTN_F64, rs, cs, rows, cols); break;
     case ATTN_F16: ATTN__NAME(load_strided)(x, ld, in, ATTN_F16, rs, cs, rows, cols); break;
     case ATTN_BF16: ATTN__NAME(load_strided)(x, ld, in, ATTN_BF16, rs, cs, rows, cols); break;
+    case ATTN_I8: ATTN__NAME(load_strided)(x, ld, in, ATTN_I8, rs, cs, rows, cols); break;
     default: ATTN__NAME(load_strided)(x, ld, in, ATTN_BOOL, rs, cs, rows, cols); break;
     }
 }
@@ -4485,6 +5594,7 @@ static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
 #undef ATTN__LOAD_F16
 #undef ATTN__LOAD_BF16
 #undef ATTN__STORE_F16
+#undef ATTN__LOAD_I8
 #undef ATTN__SET1
 #undef ATTN__ADD
 #undef ATTN__SUB
