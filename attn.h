@@ -12,12 +12,14 @@
    what a model needs around it: a cache of keys and values, positions, the multi-head layer.
 
    CONTENTS: search for "==== " to walk through this file
-       API: types                API: key/value cache                  4. instruction sets, kernel table, threads
-       API: views                API: positions                        5. steps
-       API: steps                API: multi-head layer                 6. engine
-       API: engine               API: threads                          7. cache, positions, layer
-       1. compiler, configuration, checked sizes                       (8: reserved)
-       2. views and dtypes       3. scalar math                        9. kernels
+       API: types                1. compiler, configuration, checked sizes
+       API: views                2. views and dtypes
+       API: steps                3. scalar math
+       API: engine               4. instruction sets, kernel table, threads
+       API: key/value cache      5. steps
+       API: positions            6. engine
+       API: multi-head layer     7. cache, positions, layer
+       API: threads              9. kernels                                  (8: reserved)
 
    WHAT IT DOES
        - float, double, IEEE half and bfloat16, mixed freely where that makes sense, rounded once when stored
@@ -128,8 +130,9 @@
        neighbouring rows or batch items, what hidden keys hold, or whether an optional output was asked for; the sign of
        a zero excepted. Other instruction sets sum in another order.
 
-       Token by token with a cache, all at once, and with a ring and a window: the same bits, up to 16384 keys; beyond,
-       where sums are split depends on how many keys there are.
+       A cache changes nothing either: its bits are those of attn_sdpa over the same tokens, and a ring's those of a full
+       cache. With up to 16384 keys a token's bits do not depend on the keys after it: decoding token by token equals
+       one causal call. Beyond, where the sums are split depends on how many keys there are.
 
    VERSIONS
        0.3.0   key/value cache, positions, multi-head layer
@@ -2148,14 +2151,20 @@ static void attn__matmul_task(void *arg, size_t index)
         attn__matmul_block(job, item / across * job->rows, item % across * job->cols, scratch);
 }
 
+static attn_mat attn__ones(attn_dtype real, size_t rows, size_t cols)
+{
+    static const double attn__one64 = 1;
+    static const float attn__one32 = 1;
+    attn_mat m = attn_mat_of(real == ATTN_F64 ? (const void *)&attn__one64 : &attn__one32, real, rows, cols);
+    m.row_stride = m.col_stride = 0;
+    return m;
+}
+
 /* The job of out = alpha (a b + bias in every row), bias NULL = none; for as much scratch as is of use. */
 static attn__matmul_job attn__plan_matmul(attn_mat out, attn_mat a, attn_mat b, const float *bias, double alpha,
                                           const attn_ctx *ctx)
 {
-    static const double attn__one64 = 1;
-    static const float attn__one32 = 1;
     attn__matmul_job job;
-    int wide = a.dtype == ATTN_F64;
     memset(&job, 0, sizeof job);
     job.kern = attn__ctx_kernels(ctx, attn__real(a.dtype));
     ATTN_ASSERT(job.kern);
@@ -2163,9 +2172,7 @@ static attn__matmul_job attn__plan_matmul(attn_mat out, attn_mat a, attn_mat b, 
     job.a = a;
     job.b = b;
     if (bias) { /* [a 1] [b; bias] */
-        job.last_a = attn_mat_of(wide ? (const void *)&attn__one64 : &attn__one32, attn__real(a.dtype), 1, 1);
-        job.last_a.rows = out.rows;
-        job.last_a.row_stride = 0;
+        job.last_a = attn__ones(attn__real(a.dtype), out.rows, 1);
         job.last_b = attn_mat_of(bias, ATTN_F32, 1, out.cols);
     }
     if (b.row_stride == 1 && out.rows <= job.kern->lanes / 2) {
@@ -3829,34 +3836,31 @@ static attn__view attn__view_of_cache(const attn_kv_cache *cache, const attn__ca
     return view;
 }
 
-/* n integers for n numbers, in pieces; returns their scale. A row that is not finite throughout becomes 0 x NaN. */
-static float attn__put_i8(signed char *out, const attn__kernels *kern, const char *in, attn_dtype dtype,
-                          ptrdiff_t stride, size_t n)
+/* n numbers as integers; returns their scale. A row that is not finite throughout becomes 0 x NaN. */
+static float attn__put_i8(signed char *out, const char *in, attn_dtype dtype, ptrdiff_t stride, size_t n)
 {
-    double piece[ATTN__PIECE], x, largest = 0, inverse; /* piece: of either real type */
+    const attn__kernels *kern = attn__kernels_for(ATTN_ISA_BEST, ATTN_F32);
+    float x[ATTN__PIECE], minus_x[ATTN__PIECE], scale;
+    double largest = 0, inverse, shifted;
     size_t i, d, count;
-    float scale;
-    int finite = 1;
+    uint64_t bits;
+    int special = 0;
     for (i = 0; i < n; i += count) {
         count = attn__min(ATTN__PIECE, n - i);
-        kern->load(piece, count, attn__at(in, dtype, (ptrdiff_t)i * stride), dtype, 0, stride, 1, count);
-        for (d = 0; d < count; d++) {
-            x = attn__load((const char *)piece + d * kern->size, kern->real);
-            finite &= attn__is_finite(x);
-            x = x < 0 ? -x : x;
-            largest = x > largest ? x : largest;
-        }
+        kern->load(x, count, attn__at(in, dtype, (ptrdiff_t)i * stride), dtype, 0, stride, 1, count);
+        kern->store(minus_x, ATTN_F32, 0, 1, x, count, 1, count, -1.0);
+        largest = kern->softmax_max(x, count, largest, &special);
+        largest = kern->softmax_max(minus_x, count, largest, &special);
     }
-    finite &= largest <= FLT_MAX;
-    scale = (float)(finite ? largest / 127 : attn__nan());
-    inverse = finite && scale > 0 ? 1 / (double)scale : 0;
+    scale = (float)(special ? attn__nan() : largest / 127 + 7.006492321624085e-46); /* + 2^-150: subnormals go up */
+    inverse = special || largest <= 0 ? 0 : attn__divide(1, (double)scale);
     for (i = 0; i < n; i += count) {
         count = attn__min(ATTN__PIECE, n - i);
-        kern->load(piece, count, attn__at(in, dtype, (ptrdiff_t)i * stride), dtype, 0, stride, 1, count);
-        for (d = 0; d < count; d++) {
-            x = finite ? attn__load((const char *)piece + d * kern->size, kern->real) * inverse : 0;
-            x = x > 127 ? 127 : x < -127 ? -127 : x;
-            out[i + d] = (signed char)(x < 0 ? x - 0.5 : x + 0.5);
+        kern->load(x, count, attn__at(in, dtype, (ptrdiff_t)i * stride), dtype, 0, stride, 1, count);
+        for (d = 0; d < count; d++) { /* + 1.5 * 2^52: the integer nearest to it is in the lowest bits */
+            shifted = (special ? 0 : (double)x[d]) * inverse + 6755399441055744.0;
+            memcpy(&bits, &shifted, 8);
+            out[i + d] = (signed char)(bits & 255);
         }
     }
     return scale;
@@ -3885,8 +3889,8 @@ static void attn__put_rows(attn_tensor to, float *scales, attn_tensor in, size_t
             const char *x = (const char *)attn__tensor_at(in, b, h, r, 0);
             row = (len + r) % to.len;
             if (scales)
-                scales[(b * to.heads + h) * to.len + row] = attn__put_i8(
-                    (signed char *)attn__tensor_at(to, b, h, row, 0), kern, x, in.dtype, in.dim_stride, to.dim);
+                scales[(b * to.heads + h) * to.len + row] =
+                    attn__put_i8((signed char *)attn__tensor_at(to, b, h, row, 0), x, in.dtype, in.dim_stride, to.dim);
             else
                 attn__put_row(attn__tensor_at(to, b, h, row, 0), to.dtype, kern, x, in.dtype, in.dim_stride, to.dim);
         }
@@ -4492,17 +4496,16 @@ static void attn__project(attn_tensor out, attn_tensor in, attn_mat w, const flo
     }
 }
 
-static void attn__mean_weights(attn_tensor mean, attn_tensor weights)
+/* mean = weights averaged over the heads, which lie beside each other: for each query a product of 1 x H and H x Lk. */
+static void attn__mean_weights(attn_tensor mean, attn_tensor weights, const attn_ctx *ctx)
 {
-    size_t b, h, i, j;
+    attn_mat ones = attn__ones(weights.dtype, 1, weights.heads), all;
+    size_t b, i;
     for (b = 0; b < mean.batch; b++)
-        for (i = 0; i < mean.len; i++)
-            for (j = 0; j < mean.dim; j++) {
-                double sum = 0;
-                for (h = 0; h < weights.heads; h++)
-                    sum += attn__load(attn__tensor_at(weights, b, h, i, j), weights.dtype);
-                attn__store(attn__tensor_at(mean, b, 0, i, j), mean.dtype, sum / (double)weights.heads);
-            }
+        for (i = 0; i < mean.len; i++) {
+            all = attn_mat_of(attn__tensor_at(weights, b, 0, i, 0), weights.dtype, weights.heads, weights.dim);
+            attn__matmul(attn_mat_rows(attn_head(mean, b, 0), i, 1), ones, all, 1 / (double)weights.heads, ctx);
+        }
 }
 
 static void attn__list_mha(attn__arguments *args, const attn__mha *mha)
@@ -4652,7 +4655,7 @@ static void attn__mha_run(attn__mha *mha, char *scratch)
     if (plan->tasks > 0)
         attn__sdpa(plan);
     if (!attn__tensor_absent(mha->mean))
-        attn__mean_weights(mha->mean, plan->opts.weights);
+        attn__mean_weights(mha->mean, plan->opts.weights, &ctx);
     attn__project(mha->out, attn__one_head(plan->out), w->wo, w->bo, o->q_lens, &ctx);
 }
 
