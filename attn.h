@@ -3757,9 +3757,9 @@ static attn_status attn__check_cache(attn__cache_layout *at, size_t B, size_t Hk
 {
     attn_status status = ATTN_OK;
     int known = dtype == ATTN_F32 || dtype == ATTN_F16 || dtype == ATTN_BF16 || dtype == ATTN_I8;
-    int possible = attn__lay_out_cache(at, B, Hkv, capacity, D, Dv, dtype) && capacity <= (size_t)PTRDIFF_MAX &&
-                   B <= (size_t)PTRDIFF_MAX && Hkv <= (size_t)PTRDIFF_MAX && D <= (size_t)PTRDIFF_MAX &&
-                   Dv <= (size_t)PTRDIFF_MAX;
+    int possible = attn__lay_out_cache(at, B, Hkv, capacity, D, Dv, dtype) &&
+                   !attn__tensor_bad(attn_bhld(NULL, dtype, B, Hkv, capacity, D)) &&
+                   !attn__tensor_bad(attn_bhld(NULL, dtype, B, Hkv, capacity, Dv));
     status = attn__require(status, known, ATTN_ERR_DTYPE);
     status = attn__require(status, capacity > 0 && D > 0, ATTN_ERR_SHAPE);
     return attn__require(status, possible, ATTN_ERR_OVERFLOW);
@@ -3852,7 +3852,11 @@ static float attn__put_i8(signed char *out, const char *in, attn_dtype dtype, pt
         largest = kern->softmax_max(x, count, largest, &special);
         largest = kern->softmax_max(minus_x, count, largest, &special);
     }
-    scale = (float)(special ? attn__nan() : largest / 127 + 7.006492321624085e-46); /* + 2^-150: subnormals go up */
+    scale = (float)(special ? attn__nan() : largest / 127);
+    if (!special && scale < FLT_MIN) /* no less than largest / 127: integers beyond 127 there are none */
+        scale = (float)(largest / 127 + 7.006492321624085e-46);
+    else if (!special && (double)scale * 127 > FLT_MAX)
+        scale = (float)(FLT_MAX / 127 * (1 - 6e-8));
     inverse = special || largest <= 0 ? 0 : attn__divide(1, (double)scale);
     for (i = 0; i < n; i += count) {
         count = attn__min(ATTN__PIECE, n - i);
@@ -3904,7 +3908,7 @@ static attn_status attn__check_room(const attn_kv_cache *cache, size_t L, const 
     for (b = 0; b < cache->k.batch; b++) {
         n = lens ? lens[b] : L;
         status = attn__require(status, n <= L && (cache->ring || n <= cache->k.len - cache->lens[b]), ATTN_ERR_VALUE);
-        status = attn__require(status, n <= (size_t)PTRDIFF_MAX - cache->lens[b], ATTN_ERR_OVERFLOW);
+        status = attn__require(status, n > L || n <= (size_t)PTRDIFF_MAX - cache->lens[b], ATTN_ERR_OVERFLOW);
     }
     return status;
 }
