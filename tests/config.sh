@@ -173,6 +173,10 @@ embed() {
 
     program "$cc: own allocator" $cc "$config/allocator.c"
     program "$cc: ATTN_NO_STDLIB, more than the stack holds" $cc -std=c99 $warnings "$config/nomemory.c"
+    for optimize in -O0 -O3; do
+        check "$cc $optimize: own mathematics, no -lm" compile $cc -std=c99 $optimize $warnings "$config/ownmath.c" \
+            -o "$work/a.out" && check "$cc $optimize: own mathematics: answer" run "$work/a.out"
+    done
     threads $cc -std=c99 $warnings
     refuses "$cc: ATTN_MALLOC without ATTN_FREE" ATTN_FREE compile $cc '-DATTN_MALLOC(n)=0' -E "$implementation"
     refuses "$cc: ATTN_FREE without ATTN_MALLOC" ATTN_MALLOC compile $cc '-DATTN_FREE(p)=(void)0' -E "$implementation"

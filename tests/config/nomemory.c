@@ -1,5 +1,5 @@
 /* A program with the implementation of a library that has no malloc: what the stack cannot hold is refused, and the
-   explanation says so with the same status. */
+   explanation says so with the same status. A cache and a layer live in memory of the program's. */
 #define ATTN_NO_STDLIB
 #define ATTN_IMPLEMENTATION
 #include "attn.h"
@@ -8,10 +8,69 @@
 
 enum { L = 300, D = 64 };
 
+static double scratch[1 << 17];
+
+/* A cache in storage of the program's, attended to in its scratch; a byte less of either is too little. */
+static int cache_is_right(attn_tensor out, attn_tensor q)
+{
+    static double storage[1 << 16];
+    attn_kv_cache cache;
+    attn_ctx ctx;
+    size_t bytes = 0;
+
+    memset(&ctx, 0, sizeof ctx);
+    if (attn_kv_cache_init(&cache, 1, 1, L, D, D, ATTN_F32, 0, NULL, 0) != ATTN_ERR_NOMEM)
+        return 0;
+    if (attn_kv_cache_size(&bytes, 1, 1, L, D, D, ATTN_F32, 0) != ATTN_OK || bytes > sizeof storage)
+        return 0;
+    if (attn_kv_cache_init(&cache, 1, 1, L, D, D, ATTN_F32, 0, storage, bytes - 1) != ATTN_ERR_NOMEM)
+        return 0;
+    if (attn_kv_cache_init(&cache, 1, 1, L, D, D, ATTN_F32, 0, storage, bytes) != ATTN_OK)
+        return 0;
+    if (attn_kv_cache_append(&cache, q, q, NULL) != ATTN_OK)
+        return 0;
+    if (attn_kv_cache_attend(out, q, &cache, NULL, NULL) != ATTN_ERR_NOMEM)
+        return 0;
+    if (attn_kv_cache_scratch(&bytes, out, q, &cache, NULL, NULL) != ATTN_OK || bytes > sizeof scratch)
+        return 0;
+    ctx.scratch = scratch;
+    ctx.scratch_size = bytes - 1;
+    if (attn_kv_cache_attend(out, q, &cache, NULL, &ctx) != ATTN_ERR_NOMEM)
+        return 0;
+    ctx.scratch_size = bytes;
+    if (attn_kv_cache_attend(out, q, &cache, NULL, &ctx) != ATTN_OK)
+        return 0;
+    attn_kv_cache_free(&cache);
+    return cache.lens == NULL;
+}
+
+/* A layer in scratch of the program's. */
+static int layer_is_right(attn_tensor out, attn_tensor x)
+{
+    static float projection[D * D];
+    attn_mha_weights layer;
+    attn_ctx ctx;
+    size_t bytes = 0;
+
+    memset(&ctx, 0, sizeof ctx);
+    memset(&layer, 0, sizeof layer);
+    layer.wq = layer.wk = layer.wv = layer.wo = attn_mat_of(projection, ATTN_F32, D, D);
+    layer.heads = 2;
+    if (attn_mha(out, x, x, x, &layer, NULL, NULL) != ATTN_ERR_NOMEM)
+        return 0;
+    if (attn_mha_scratch(&bytes, out, x, x, x, &layer, NULL, NULL) != ATTN_OK || bytes > sizeof scratch)
+        return 0;
+    ctx.scratch = scratch;
+    ctx.scratch_size = bytes - 1;
+    if (attn_mha(out, x, x, x, &layer, NULL, &ctx) != ATTN_ERR_NOMEM)
+        return 0;
+    ctx.scratch_size = bytes;
+    return attn_mha(out, x, x, x, &layer, NULL, &ctx) == ATTN_OK;
+}
+
 int main(void)
 {
     static float in[L * D], out[L * D], little[2];
-    static double scratch[1 << 17];
     char text[256];
     size_t bytes = 0;
     attn_ctx ctx;
@@ -37,5 +96,9 @@ int main(void)
     if (attn_sdpa_explain(text, sizeof text, small_out, small, small, small, NULL, NULL) != ATTN_OK ||
         attn_sdpa(small_out, small, small, small, NULL, NULL) != ATTN_OK)
         return 7;
+    if (!cache_is_right(o, q))
+        return 8;
+    if (!layer_is_right(o, q))
+        return 9;
     return 0;
 }
