@@ -36,6 +36,32 @@ int test_absent_tensor(attn_tensor t);
 int test_same_tensor_bits(attn_tensor a, attn_tensor b);            /* dtype, shape and every element's bits */
 int test_wrote_only_tensors(const attn_tensor *outs, size_t count); /* since test_freeze; absent ones are fine */
 
+/* ---- faults: something wrong done to one view of a call that was right ---- */
+enum { SPOIL_REQUIRED = 1, SPOIL_OUTPUT = 2 }; /* what it is to the call */
+enum test_spoil_kind {                         /* in the order in which they are checked */
+                       SPOIL_ABSENT,
+                       SPOIL_BAD,
+                       SPOIL_NULL_DATA,
+                       SPOIL_I8,
+                       SPOIL_BOOL,
+                       SPOIL_UNKNOWN,
+                       SPOIL_BATCH, /* one more than fits; of a matrix only SPOIL_LEN and SPOIL_DIM */
+                       SPOIL_HEADS,
+                       SPOIL_LEN,
+                       SPOIL_DIM,
+                       SPOIL_NO_LEN,
+                       SPOIL_NO_DIM,
+                       SPOIL_STRIDE,
+                       SPOIL_FARTHER,
+                       SPOIL_MISALIGNED,
+                       SPOIL_ZERO_STRIDE,
+                       SPOILS
+};
+
+/* Does it; the status to expect, or ATTN_OK where the fault has no meaning for this view. */
+attn_status test_spoil(attn_tensor *t, int role, int kind);
+attn_status test_spoil_mat(attn_mat *m, int role, int kind);
+
 /* ---- who sees whom ---- */
 
 /* i + o of DESIGN.md: where query i of item b stands among the keys; saturated. */

@@ -763,3 +763,51 @@ int test_wrote_only_tensors(const attn_tensor *outs, size_t count)
     free(mats);
     return held;
 }
+
+/* ---- faults ---- */
+
+attn_status test_spoil(attn_tensor *t, int role, int kind)
+{
+    size_t *const sizes[] = {&t->batch, &t->heads, &t->len, &t->dim};
+    ptrdiff_t *const strides[] = {&t->batch_stride, &t->head_stride, &t->len_stride, &t->dim_stride};
+    attn_tensor none = {0};
+    size_t full = elements(*t), wide = 4; /* wide: a dimension with a stride that counts */
+    while (wide > 0 && *sizes[wide - 1] < 2)
+        wide--;
+    switch (kind) {
+    case SPOIL_ABSENT: *t = none; return role & SPOIL_REQUIRED ? ATTN_ERR_NULL : ATTN_OK;
+    case SPOIL_BAD: none.batch = none.heads = none.len = none.dim = SIZE_MAX, *t = none; return ATTN_ERR_NULL;
+    case SPOIL_NULL_DATA: t->data = NULL; return full ? ATTN_ERR_NULL : ATTN_OK;
+    case SPOIL_I8: t->dtype = ATTN_I8; return ATTN_ERR_DTYPE;
+    case SPOIL_BOOL: t->dtype = ATTN_BOOL; return ATTN_ERR_DTYPE;
+    case SPOIL_UNKNOWN: t->dtype = (attn_dtype)77; return ATTN_ERR_DTYPE;
+    case SPOIL_BATCH:
+    case SPOIL_HEADS:
+    case SPOIL_LEN:
+    case SPOIL_DIM: ++*sizes[kind - SPOIL_BATCH]; return ATTN_ERR_SHAPE;
+    case SPOIL_NO_LEN:
+    case SPOIL_NO_DIM: {
+        size_t *n = kind == SPOIL_NO_LEN ? &t->len : &t->dim, was = *n;
+        *n = 0;
+        return was ? ATTN_ERR_SHAPE : ATTN_OK;
+    }
+    case SPOIL_MISALIGNED:
+        t->data = (char *)t->data + 1;
+        return full && test_size(t->dtype) > 1 ? ATTN_ERR_VALUE : ATTN_OK;
+    default: break;
+    }
+    if (!full || !wide || (kind == SPOIL_ZERO_STRIDE && !(role & SPOIL_OUTPUT)))
+        return ATTN_OK;
+    *strides[wide - 1] = kind == SPOIL_STRIDE ? PTRDIFF_MAX : kind == SPOIL_FARTHER ? PTRDIFF_MIN : 0;
+    return kind == SPOIL_ZERO_STRIDE ? ATTN_ERR_ALIAS : ATTN_ERR_OVERFLOW;
+}
+
+attn_status test_spoil_mat(attn_mat *m, int role, int kind)
+{
+    attn_tensor t = {m->data, m->dtype, 1, 1, m->rows, m->cols, 0, 0, m->row_stride, m->col_stride};
+    attn_status status = kind == SPOIL_BATCH || kind == SPOIL_HEADS ? ATTN_OK : test_spoil(&t, role, kind);
+    attn_mat spoiled = {NULL, t.dtype, t.len, t.dim, t.len_stride, t.dim_stride};
+    spoiled.data = t.data;
+    *m = spoiled;
+    return status;
+}

@@ -1,0 +1,1275 @@
+/* The multi-head layer against its formula: four projections around the reference of the engine. */
+#include "sdpa.h"
+
+#include <errno.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static const attn_dtype floats[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+static const size_t widths[] = {1, 2, 3, 7};
+
+/* ---- a layer and its arguments ---- */
+
+typedef struct shape {
+    size_t B, H, Hkv, Lq, Lk, D, Dv, Eq, Ek, Ev, E;
+} shape;
+
+typedef struct observer { /* what the score_mod is told */
+    int f64;
+    size_t b0; /* the number of the first item among all */
+    shape n;
+    volatile int strayed;
+} observer;
+
+typedef struct layer {
+    shape n;
+    attn_dtype compute;
+    attn_tensor q, k, v, out;
+    attn_mha_weights w;
+    attn_opts o;
+} layer;
+
+enum { /* what a layer is made with */
+       WITH_BIASES = 1,
+       WITH_RULES = 2,
+       WITH_NUMBERS = 4,
+       WITH_OUTPUTS = 8,
+       WITH_LAYOUTS = 16,
+       WITH_BROADCAST = 32, /* of inputs */
+       WITH_TYPES = 64,
+       WITH_ALL = 127
+};
+
+/* A function of the score and every index. */
+static void bend_scores(void *user, void *scores, size_t count, size_t b, size_t h, size_t i, size_t j0)
+{
+    observer *u = user;
+    if (b + u->b0 >= u->n.B || h >= u->n.H || i >= u->n.Lq || j0 > u->n.Lk || count > u->n.Lk - j0)
+        u->strayed = 1;
+    for (size_t n = 0; n < count; n++) {
+        double lift = 0.125 * (double)((3 * (b + u->b0) + 5 * h + 7 * i + 11 * (j0 + n)) % 17);
+        if (u->f64)
+            ((double *)scores)[n] = ((double *)scores)[n] * 0.75 + lift;
+        else
+            ((float *)scores)[n] = ((float *)scores)[n] * 0.75f + (float)lift;
+    }
+}
+
+static float *random_floats(size_t count)
+{
+    float *x = test_block(count * sizeof *x);
+    for (size_t n = 0; n < count; n++)
+        x[n] = (float)test_uniform();
+    return x;
+}
+
+/* A matrix whose products with vectors of ones are about one. */
+static attn_mat projection(attn_dtype dtype, size_t rows, size_t cols, int layout)
+{
+    attn_mat m = test_mat(dtype, rows, cols, layout);
+    double size = rows ? 1.5 / sqrt((double)rows) : 1;
+    for (size_t r = 0; r < rows; r++)
+        for (size_t c = 0; c < cols; c++)
+            (attn_mat_set)(m, r, c, size * test_uniform());
+    return m;
+}
+
+static attn_tensor spread(attn_dtype dtype, const shape *n, int layout)
+{
+    return test_random_tensor(dtype, test_maybe() ? n->B : 1, test_maybe() ? n->H : 1, test_maybe() ? n->Lq : 1,
+                              test_maybe() ? n->Lk : 1, layout);
+}
+
+static size_t *random_lengths(size_t B, size_t most)
+{
+    size_t *lens = test_block((B + 1) * sizeof *lens);
+    for (size_t b = 0; b < B; b++)
+        lens[b] = test_below(most + 1);
+    return lens;
+}
+
+static void make_rules(layer *t, int layout)
+{
+    const shape *n = &t->n;
+    ptrdiff_t *offsets = test_block((n->B + 1) * sizeof *offsets);
+    for (size_t b = 0; b < n->B; b++)
+        offsets[b] = (ptrdiff_t)test_below(n->Lk + 5) - 2;
+    t->o.causal = (attn_causal)test_below(4);
+    t->o.causal_offset = t->o.causal == ATTN_CAUSAL_OFFSET || test_below(4) == 0 ? offsets : NULL;
+    t->o.q_lens = test_below(3) ? NULL : random_lengths(n->B, n->Lq);
+    t->o.kv_lens = test_maybe() ? NULL : random_lengths(n->B, n->Lk);
+    if (test_below(4) == 0) {
+        t->o.window.on = 1;
+        t->o.window.left = (ptrdiff_t)test_below(6) - 1, t->o.window.right = (ptrdiff_t)test_below(6) - 1;
+    }
+    if (test_below(3) == 0)
+        t->o.mask = spread(ATTN_BOOL, n, layout);
+    if (test_below(3) == 0)
+        t->o.bias = spread(floats[test_below(4)], n, layout);
+}
+
+static void make_numbers(layer *t)
+{
+    static const double scales[] = {0, 0, 1, -0.7}, softcaps[] = {0, 0, 2};
+    observer *u = test_block(sizeof *u);
+    float *slopes = random_floats(t->n.H), *sinks = random_floats(t->n.H);
+    memset(u, 0, sizeof *u);
+    u->f64 = t->compute == ATTN_F64;
+    u->n = t->n;
+    t->o.scale = scales[test_below(4)];
+    t->o.softcap = softcaps[test_below(3)];
+    t->o.alibi_slopes = test_below(3) ? NULL : slopes;
+    t->o.sinks = test_below(3) ? NULL : sinks;
+    t->o.score_mod = test_below(3) ? NULL : bend_scores;
+    t->o.score_mod_user = u;
+}
+
+/* Fresh outputs, of the types and layouts of these numbers; weights: 0 none, 1 for each head, 2 their mean. */
+static void make_outputs(layer *t, attn_dtype type, int weights, int others, int layout)
+{
+    static const attn_tensor none;
+    const shape *n = &t->n;
+    t->out = test_tensor(type, n->B, 1, n->Lq, n->E, layout);
+    t->o.lse = t->o.weights = t->o.scores = none;
+    if (weights)
+        t->o.weights = test_tensor(floats[others % 4], n->B, weights == 1 ? n->H : 1, n->Lq, n->Lk, layout);
+    if (others & 4)
+        t->o.lse = test_tensor(floats[others / 8 % 4], n->B, n->H, n->Lq, 1, layout);
+    if (others & 32) {
+        t->o.scores = test_tensor(floats[others / 64 % 4], n->B, n->H, n->Lq, n->Lk, layout);
+        t->o.scores_stage = (attn_stage)(others / 256 % 3);
+    }
+}
+
+static layer make_layer(shape n, attn_dtype dtype, unsigned with)
+{
+    layer t;
+    attn_dtype type[8];
+    int in[8] = {0}, mats = with & WITH_BROADCAST ? LAYOUTS : OUT_LAYOUTS,
+        tensors = with & WITH_BROADCAST ? T_LAYOUTS : T_OUT_LAYOUTS;
+    memset(&t, 0, sizeof t);
+    t.n = n;
+    t.compute = dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+    for (int i = 0; i < 8; i++) {
+        type[i] = dtype;
+        if (with & WITH_TYPES && dtype != ATTN_F64 && test_below(3) == 0)
+            type[i] = floats[test_below(3) ? 2 + test_below(2) : 0];
+        if (with & WITH_LAYOUTS)
+            in[i] = (int)test_below((size_t)(i < 4 ? tensors : mats));
+    }
+    t.q = test_random_tensor(type[0], n.B, 1, n.Lq, n.Eq, in[0]);
+    t.k = test_random_tensor(type[1], n.B, 1, n.Lk, n.Ek, in[1]);
+    t.v = test_random_tensor(type[2], n.B, 1, n.Lk, n.Ev, in[2]);
+    t.w.wq = projection(type[4], n.Eq, n.H * n.D, in[4]);
+    t.w.wk = projection(type[5], n.Ek, n.Hkv * n.D, in[5]);
+    t.w.wv = projection(type[6], n.Ev, n.Hkv * n.Dv, in[6]);
+    t.w.wo = projection(type[7], n.H * n.Dv, n.E, in[7]);
+    t.w.heads = n.H;
+    t.w.kv_heads = n.Hkv == n.H && test_maybe() ? 0 : n.Hkv;
+    if (with & WITH_BIASES) {
+        t.w.bq = test_maybe() ? random_floats(n.H * n.D) : NULL;
+        t.w.bk = test_maybe() ? random_floats(n.Hkv * n.D) : NULL;
+        t.w.bv = test_maybe() ? random_floats(n.Hkv * n.Dv) : NULL;
+        t.w.bo = test_maybe() ? random_floats(n.E) : NULL;
+    }
+    if (with & WITH_RULES)
+        make_rules(&t, in[3] % T_OUT_LAYOUTS);
+    if (with & WITH_NUMBERS)
+        make_numbers(&t);
+    make_outputs(&t, type[3], with & WITH_OUTPUTS ? (int)test_below(3) : 0,
+                 with & WITH_OUTPUTS ? (int)test_below(768) : 0, in[3] % T_OUT_LAYOUTS);
+    return t;
+}
+
+static shape random_shape(void)
+{
+    shape n;
+    n.B = 1 + test_below(3);
+    n.Hkv = 1 + test_below(3);
+    n.H = n.Hkv * (1 + test_below(3));
+    n.Lq = test_below(8) ? 1 + test_below(9) : 0;
+    n.Lk = test_below(8) ? 1 + test_below(20) : test_below(2);
+    n.D = 1 + test_below(9);
+    n.Dv = test_maybe() ? n.D : 1 + test_below(7);
+    n.Eq = 1 + test_below(20);
+    n.Ek = test_maybe() ? n.Eq : 1 + test_below(20);
+    n.Ev = test_maybe() ? n.Ek : 1 + test_below(20);
+    n.E = test_maybe() ? n.Eq : 1 + test_below(20);
+    return n;
+}
+
+static const shape large = {2, 6, 2, 37, 150, 20, 12, 48, 40, 33, 50};
+
+static attn_status run(const layer *t, const attn_ctx *ctx)
+{
+    return attn_mha(t->out, t->q, t->k, t->v, &t->w, &t->o, ctx);
+}
+
+static size_t scratch_of(const layer *t, const attn_ctx *ctx)
+{
+    size_t bytes = 987654321;
+    CHECK_STATUS(attn_mha_scratch(&bytes, t->out, t->q, t->k, t->v, &t->w, &t->o, ctx), ATTN_OK);
+    return bytes;
+}
+
+static int wrote_only_outputs(const layer *t)
+{
+    attn_tensor outs[4];
+    outs[0] = t->out, outs[1] = t->o.lse, outs[2] = t->o.weights, outs[3] = t->o.scores;
+    return test_wrote_only_tensors(outs, 4);
+}
+
+static int same_outputs(const layer *a, const layer *b)
+{
+    return test_same_tensor_bits(a->out, b->out) && test_same_tensor_bits(a->o.lse, b->o.lse) &&
+           test_same_tensor_bits(a->o.weights, b->o.weights) && test_same_tensor_bits(a->o.scores, b->o.scores);
+}
+
+static layer with_fresh_outputs(const layer *t)
+{
+    static const attn_tensor none;
+    layer fresh = *t;
+    attn_tensor *outs[] = {&fresh.out, &fresh.o.lse, &fresh.o.weights, &fresh.o.scores};
+    for (size_t n = 0; n < 4; n++)
+        *outs[n] = test_absent_tensor(*outs[n]) ? none
+                                                : test_tensor(outs[n]->dtype, outs[n]->batch, outs[n]->heads,
+                                                              outs[n]->len, outs[n]->dim, (int)n);
+    return fresh;
+}
+
+/* One call: keeps to its outputs, its width and the scratch, if that is wanted: exactly as large as it has to be, off
+   every alignment. Otherwise allocates once at most, and frees that. */
+static void run_at(const layer *t, attn_isa isa, int threads, size_t width, int scratch)
+{
+    test_runner r = {0, 0, 0};
+    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+    long calls, live = test_memory_state.live;
+    size_t bytes;
+    ctx.isa = isa;
+    ctx.parallel = threads ? test_threads(&r, width) : test_serial_backwards(&r, width);
+    calls = test_memory_state.calls;
+    bytes = scratch_of(t, &ctx);
+    CHECK(test_memory_state.calls == calls);
+    if (scratch) {
+        ctx.scratch = (char *)test_block(bytes + 1) + 1;
+        ctx.scratch_size = bytes;
+    }
+    test_freeze();
+    CHECK_STATUS(run(t, &ctx), ATTN_OK);
+    if (scratch && bytes) { /* a block may change; what surrounds it may not */
+        attn_tensor outs[5];
+        outs[0] = t->out, outs[1] = t->o.lse, outs[2] = t->o.weights, outs[3] = t->o.scores;
+        outs[4] = attn_bhld(ctx.scratch, ATTN_BOOL, 1, 1, 1, bytes);
+        CHECK(test_wrote_only_tensors(outs, 5));
+    } else
+        CHECK(wrote_only_outputs(t));
+    CHECK(r.most <= width);
+    CHECK(test_memory_state.live == live);
+    CHECK(test_memory_state.calls - calls <= !scratch);
+    if (bytes > 16384)
+        CHECK(test_memory_state.calls - calls == !scratch);
+}
+
+/* ---- the model ---- */
+
+static real fit(real x, test_mode mode)
+{
+    return mode == NAIVE32 ? (real)(float)x : mode == NAIVE64 ? (real)(double)x : x;
+}
+
+/* x w + b for each row, as B x heads x L x D; kept as double by EXACT. */
+static attn_tensor project(attn_tensor x, attn_mat w, const float *bias, size_t heads, test_mode mode)
+{
+    size_t D = w.cols / heads;
+    attn_tensor y = test_tensor(mode == NAIVE32 ? ATTN_F32 : ATTN_F64, x.batch, heads, x.len, D, T_BHLD);
+    real *row = test_reals(x.dim), *matrix = test_values(w);
+    for (size_t b = 0; b < x.batch; b++)
+        for (size_t i = 0; i < x.len; i++) {
+            for (size_t e = 0; e < x.dim; e++)
+                row[e] = test_tensor_get(x, b, 0, i, e);
+            for (size_t c = 0; c < w.cols; c++) {
+                real sum = 0;
+                for (size_t e = 0; e < x.dim; e++)
+                    sum = fit(sum + fit(row[e] * matrix[e * w.cols + c], mode), mode);
+                test_tensor_set(y, b, c / D, i, c % D, (double)fit(sum + (bias ? (real)bias[c] : 0), mode));
+            }
+        }
+    return y;
+}
+
+typedef struct answers {
+    real *out, *lse, *weights, *mean, *scores;
+    real size; /* the largest sum of magnitudes of an output */
+} answers;
+
+static answers answer(const layer *t, test_mode mode)
+{
+    const shape *n = &t->n;
+    size_t rows = n->B * n->H * n->Lq, width = n->H * n->Dv;
+    attn_tensor q = project(t->q, t->w.wq, t->w.bq, n->H, mode), k = project(t->k, t->w.wk, t->w.bk, n->Hkv, mode),
+                v = project(t->v, t->w.wv, t->w.bv, n->Hkv, mode);
+    real *mixed = test_reals(rows * n->Dv), *wo = test_values(t->w.wo);
+    observer *u = t->o.score_mod_user;
+    answers a = {NULL, NULL, NULL, NULL, NULL, 0};
+    a.out = test_reals(n->B * n->Lq * n->E);
+    a.lse = test_reals(rows);
+    a.weights = test_reals(rows * n->Lk);
+    a.mean = test_reals(n->B * n->Lq * n->Lk);
+    a.scores = test_reals(rows * n->Lk);
+    if (u)
+        u->f64 = mode != NAIVE32;
+    sdpa_reference(mixed, a.lse, a.weights, a.scores, q, k, v, &t->o, mode);
+    if (u)
+        u->f64 = t->compute == ATTN_F64;
+    for (size_t b = 0; b < n->B; b++)
+        for (size_t i = 0; i < n->Lq; i++) {
+            for (size_t e = 0; e < n->E; e++) {
+                real sum = 0, size = 0;
+                for (size_t c = 0; c < width; c++) {
+                    real x = mixed[((b * n->H + c / n->Dv) * n->Lq + i) * n->Dv + c % n->Dv] * wo[c * n->E + e];
+                    sum = fit(sum + fit(x, mode), mode);
+                    size += fabsl(x);
+                }
+                if (t->w.bo)
+                    sum = fit(sum + (real)t->w.bo[e], mode), size += fabsl((real)t->w.bo[e]);
+                a.out[(b * n->Lq + i) * n->E + e] = t->o.q_lens && i >= t->o.q_lens[b] ? 0 : sum;
+                a.size = size > a.size ? size : a.size;
+            }
+            for (size_t j = 0; j < n->Lk; j++) {
+                real sum = 0;
+                for (size_t h = 0; h < n->H; h++)
+                    sum = fit(sum + a.weights[((b * n->H + h) * n->Lq + i) * n->Lk + j], mode);
+                a.mean[(b * n->Lq + i) * n->Lk + j] = fit(sum / (real)n->H, mode);
+            }
+        }
+    return a;
+}
+
+/* Where there are few numbers the naive way may be lucky: then twice what rounding the scores comes to is allowed. */
+static void check_answers(const layer *t, const answers *want, const answers *naive)
+{
+    real few = t->n.B * t->n.H * t->n.Lq * t->n.Lk < 2000 ? 2 * sdpa_least(1, t->compute) : 0;
+    CHECK(sdpa_close(t->out, want->out, naive->out, t->compute, few * (want->size > 1 ? want->size : 1)));
+    if (!test_absent_tensor(t->o.lse))
+        CHECK(sdpa_close(t->o.lse, want->lse, naive->lse, t->compute, few));
+    if (!test_absent_tensor(t->o.weights)) {
+        int mean = t->o.weights.heads != t->n.H;
+        CHECK(sdpa_close(t->o.weights, mean ? want->mean : want->weights, mean ? naive->mean : naive->weights,
+                         t->compute, few));
+    }
+    if (!test_absent_tensor(t->o.scores))
+        CHECK(sdpa_close(t->o.scores, want->scores, naive->scores, t->compute, few));
+}
+
+/* One layer on every instruction set against the model, and then in other contexts: the same bits. */
+static void check_layer(const layer *first, size_t others)
+{
+    answers want, naive;
+    test_size_of_sums = 0;
+    want = answer(first, EXACT);
+    naive = answer(first, first->compute == ATTN_F64 ? NAIVE64 : NAIVE32);
+    FOR_EACH_ISA (isa) {
+        layer t = with_fresh_outputs(first);
+        run_at(&t, isa, 0, 1, 0);
+        check_answers(&t, &want, &naive);
+        for (size_t n = 0; n < others; n++) {
+            size_t which = others < 8 ? test_below(16) : n;
+            layer again = with_fresh_outputs(&t);
+            run_at(&again, isa, which / 8 != 0, widths[which % 4], which / 4 % 2 != 0);
+            CHECK(same_outputs(&t, &again));
+        }
+    }
+    if (first->o.score_mod_user)
+        CHECK(!((observer *)first->o.score_mod_user)->strayed);
+}
+
+TEST(mha_grid)
+{
+    for (size_t n = 0; n < (test_quick ? 60 : 900); n++) {
+        shape d = random_shape();
+        layer t = make_layer(d, floats[n % 4], WITH_ALL);
+        test_case("case %zu, %s, B %zu H %zu / %zu Lq %zu Lk %zu D %zu Dv %zu E %zu %zu %zu %zu", n,
+                  test_dtype_name(floats[n % 4]), d.B, d.H, d.Hkv, d.Lq, d.Lk, d.D, d.Dv, d.Eq, d.Ek, d.Ev, d.E);
+        check_layer(&t, 1);
+        test_release();
+    }
+}
+
+/* Several tiles, the widths of models: threads, scratch and instruction sets in every combination. */
+TEST(mha_large)
+{
+    static const unsigned withs[] = {0, WITH_BIASES | WITH_OUTPUTS,
+                                     WITH_RULES | WITH_BIASES | WITH_TYPES | WITH_LAYOUTS, WITH_ALL};
+    for (size_t n = 0; n < (test_quick ? 2 : 8); n++) {
+        shape d = large;
+        layer t;
+        if (n % 4 == 2)
+            d.B = 1, d.H = d.Hkv, d.Lk = 600, d.Lq = 1 + n;
+        t = make_layer(d, floats[n / 2 % 4], withs[test_quick ? 3 : n % 4]);
+        test_case("case %zu, %s", n, test_dtype_name(floats[n / 2 % 4]));
+        check_layer(&t, test_quick ? 3 : 16);
+        test_release();
+    }
+}
+
+/* ---- what must hold whatever the values are ---- */
+
+static attn_mat identity(attn_dtype dtype, size_t n)
+{
+    attn_mat m = test_mat(dtype, n, n, TRANSPOSED);
+    for (size_t r = 0; r < n; r++)
+        for (size_t c = 0; c < n; c++)
+            (attn_mat_set)(m, r, c, r == c);
+    return m;
+}
+
+/* Around projections that change nothing it is attn_sdpa, to the last bit; NULL options are none. */
+TEST(mha_of_identities)
+{
+    FOR_EACH_ISA (isa)
+        for (size_t n = 0; n < (test_quick ? 12 : 60); n++) {
+            attn_dtype dtype = floats[n % 4], compute = dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+            size_t D = 1 + test_below(9), Hkv = 1 + test_below(3), H = Hkv * (1 + test_below(3)),
+                   Lq = 1 + test_below(40), Lk = 1 + test_below(150);
+            attn_tensor q = test_random_tensor(dtype, 2, 1, Lq, H * D, T_BHLD),
+                        k = test_random_tensor(dtype, 2, 1, Lk, Hkv * D, T_BHLD),
+                        v = test_random_tensor(dtype, 2, 1, Lk, Hkv * D, T_BHLD),
+                        out = test_tensor(compute, 2, 1, Lq, H * D, T_BHLD),
+                        want = test_tensor(compute, 2, 1, Lq, H * D, T_BHLD);
+            attn_mha_weights w = {{0}, {0}, {0}, {0}, NULL, NULL, NULL, NULL, 0, 0};
+            attn_opts o = {0};
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            ctx.isa = isa;
+            w.wq = w.wo = identity(compute, H * D);
+            w.wk = w.wv = identity(compute, Hkv * D);
+            w.heads = H, w.kv_heads = Hkv;
+            o.causal = (attn_causal)test_below(3);
+            test_case("%s, %s, H %zu / %zu, D %zu, Lq %zu, Lk %zu", attn_isa_string(isa), test_dtype_name(dtype), H,
+                      Hkv, D, Lq, Lk);
+            CHECK_STATUS(attn_sdpa(attn_blhd(want.data, compute, 2, Lq, H, D), attn_blhd(q.data, dtype, 2, Lq, H, D),
+                                   attn_blhd(k.data, dtype, 2, Lk, Hkv, D), attn_blhd(v.data, dtype, 2, Lk, Hkv, D),
+                                   o.causal ? &o : NULL, &ctx),
+                         ATTN_OK);
+            CHECK_STATUS(attn_mha(out, q, k, v, &w, o.causal ? &o : NULL, &ctx), ATTN_OK);
+            for (size_t b = 0; b < 2; b++)
+                for (size_t i = 0; i < Lq; i++)
+                    for (size_t e = 0; e < H * D; e++) /* == : the sign of a zero is no matter */
+                        if (!CHECK(test_tensor_get(out, b, 0, i, e) == test_tensor_get(want, b, 0, i, e)))
+                            b = 2, i = Lq, e = H * D;
+            test_release();
+        }
+}
+
+static attn_tensor item_of(attn_tensor t, size_t b) /* of a batch, or of what is broadcast */
+{
+    if (test_absent_tensor(t))
+        return t;
+    if (t.batch > 1)
+        t.data = test_tensor_at(t, b, 0, 0, 0);
+    t.batch = 1;
+    return t;
+}
+
+/* An item has the bits that it has alone, and beside others that are NaN. */
+TEST(mha_batch)
+{
+    for (size_t n = 0; n < (test_quick ? 8 : 60); n++)
+        FOR_EACH_ISA (isa) {
+            shape d = random_shape();
+            layer all, one;
+            observer *u;
+            d.B = 3;
+            if (n % 8 == 7)
+                d = large;
+            all = make_layer(d, floats[n / 2 % 4], WITH_ALL & ~(unsigned)WITH_BROADCAST);
+            test_case("case %zu, %s", n, attn_isa_string(isa));
+            run_at(&all, isa, 0, widths[n % 4], 0);
+            for (size_t b = 0; b < d.B; b++) {
+                layer part = all;
+                part.q = item_of(all.q, b), part.k = item_of(all.k, b), part.v = item_of(all.v, b);
+                part.out = item_of(all.out, b);
+                part.o.mask = item_of(all.o.mask, b), part.o.bias = item_of(all.o.bias, b);
+                part.o.lse = item_of(all.o.lse, b), part.o.weights = item_of(all.o.weights, b);
+                part.o.scores = item_of(all.o.scores, b);
+                part.o.q_lens = all.o.q_lens ? all.o.q_lens + b : NULL;
+                part.o.kv_lens = all.o.kv_lens ? all.o.kv_lens + b : NULL;
+                part.o.causal_offset = all.o.causal_offset ? all.o.causal_offset + b : NULL;
+                part.n.B = 1;
+                one = with_fresh_outputs(&part);
+                if ((u = all.o.score_mod_user) != NULL)
+                    u->b0 = b;
+                run_at(&one, isa, 0, widths[(n + b) % 4], 1);
+                if (u)
+                    u->b0 = 0;
+                CHECK(same_outputs(&one, &part));
+            }
+            one = with_fresh_outputs(&all);
+            test_fill_tensor(item_of(one.q, 1), NAN);
+            test_fill_tensor(item_of(one.k, 1), NAN);
+            test_fill_tensor(item_of(one.v, 1), NAN);
+            run_at(&one, isa, 1, 3, 0);
+            for (size_t b = 0; b < d.B; b += 2)
+                CHECK(test_same_tensor_bits(item_of(one.out, b), item_of(all.out, b)));
+            test_release();
+        }
+}
+
+/* Asking for more changes no bit of out; the mean of the weights is that; 16-bit ones are rounded once. */
+TEST(mha_requests)
+{
+    for (size_t n = 0; n < (test_quick ? 8 : 80); n++)
+        FOR_EACH_ISA (isa) {
+            shape d = n % 8 == 7 ? large : random_shape();
+            layer bare = make_layer(d, floats[n % 4], WITH_ALL & ~(unsigned)WITH_OUTPUTS), each = bare, mean = bare;
+            attn_dtype wide = bare.compute;
+            real tolerance = 4 * test_ulp(1, wide);
+            test_case("case %zu, %s, %s", n, test_dtype_name(floats[n % 4]), attn_isa_string(isa));
+            run_at(&bare, isa, 0, 1, 0);
+            make_outputs(&each, bare.out.dtype, 1, 4 + 32 + (int)wide, 2);
+            run_at(&each, isa, 0, 3, 1);
+            CHECK(test_same_tensor_bits(bare.out, each.out));
+            make_outputs(&mean, bare.out.dtype, 2, (int)wide, 1);
+            run_at(&mean, isa, 1, 2, 0);
+            CHECK(test_same_tensor_bits(bare.out, mean.out));
+            for (size_t b = 0; b < d.B; b++)
+                for (size_t i = 0; i < d.Lq; i++)
+                    for (size_t j = 0; j < d.Lk; j++) {
+                        real sum = 0;
+                        for (size_t h = 0; h < d.H; h++)
+                            sum += test_tensor_get(each.o.weights, b, h, i, j);
+                        CHECK_NEAR(test_tensor_get(mean.o.weights, b, 0, i, j), sum / (real)d.H, tolerance);
+                    }
+            for (int narrow = 2; narrow < 4; narrow++)
+                for (int which = 1; which < 3; which++) {
+                    layer rounded = bare;
+                    attn_tensor from = which == 1 ? each.o.weights : mean.o.weights;
+                    make_outputs(&rounded, bare.out.dtype, which, narrow, 3);
+                    run_at(&rounded, isa, 0, 1, 0);
+                    CHECK(test_same_tensor_bits(bare.out, rounded.out));
+                    for (size_t b = 0; b < d.B; b++)
+                        for (size_t h = 0; h < from.heads; h++)
+                            for (size_t i = 0; i < d.Lq; i++)
+                                for (size_t j = 0; j < d.Lk; j++) {
+                                    real x = test_tensor_get(from, b, h, i, j);
+                                    real half = test_ulp(x, rounded.o.weights.dtype) / 2;
+                                    CHECK_NEAR(test_tensor_get(rounded.o.weights, b, h, i, j), x,
+                                               half + 4 * test_ulp(x, wide));
+                                }
+                }
+            test_release();
+        }
+}
+
+static int zero_row(attn_tensor t, size_t b, size_t h, size_t i)
+{
+    for (size_t d = 0; d < t.dim; d++)
+        if (test_tensor_get(t, b, h, i, d) != 0)
+            return 0;
+    return 1;
+}
+
+/* Padding said by lengths, by a mask, or by a shorter tensor; and what lies there does not matter. */
+TEST(mha_padding)
+{
+    for (size_t n = 0; n < (test_quick ? 10 : 100); n++)
+        FOR_EACH_ISA (isa) {
+            shape d = n % 8 == 7 ? large : random_shape();
+            size_t *lens, *q_lens;
+            layer padded, masked, cut, dirty;
+            d.B = n % 3 == 0 ? 1 : 2;
+            lens = random_lengths(d.B, d.Lk);
+            q_lens = random_lengths(d.B, d.Lq);
+            padded = make_layer(d, floats[n % 4], WITH_BIASES | WITH_TYPES | WITH_LAYOUTS);
+            padded.o.kv_lens = lens;
+            masked = with_fresh_outputs(&padded);
+            masked.o.kv_lens = NULL;
+            masked.o.mask = test_tensor(ATTN_BOOL, d.B, 1, 1, d.Lk, T_BHLD);
+            for (size_t b = 0; b < d.B; b++)
+                for (size_t j = 0; j < d.Lk; j++)
+                    *(unsigned char *)test_tensor_at(masked.o.mask, b, 0, 0, j) = j < lens[b];
+            test_case("case %zu, %s, %s", n, test_dtype_name(floats[n % 4]), attn_isa_string(isa));
+            run_at(&padded, isa, 0, 1, 0);
+            run_at(&masked, isa, 0, 2, 0);
+            CHECK(same_outputs(&padded, &masked));
+            if (d.B == 1) {
+                cut = with_fresh_outputs(&padded);
+                cut.o.kv_lens = NULL;
+                cut.k = attn_tensor_slice(cut.k, 0, lens[0]), cut.v = attn_tensor_slice(cut.v, 0, lens[0]);
+                run_at(&cut, isa, 0, 1, 1);
+                CHECK(same_outputs(&padded, &cut));
+            }
+            dirty = with_fresh_outputs(&padded);
+            dirty.o.q_lens = q_lens;
+            for (size_t b = 0; b < d.B; b++) {
+                for (size_t j = lens[b]; j < d.Lk; j++)
+                    for (size_t e = 0; e < d.Ek || e < d.Ev; e++) {
+                        if (e < d.Ek)
+                            test_tensor_set(dirty.k, b, 0, j, e, e % 2 ? HUGE_VAL : NAN);
+                        if (e < d.Ev)
+                            test_tensor_set(dirty.v, b, 0, j, e, NAN);
+                    }
+                for (size_t i = q_lens[b]; i < d.Lq; i++)
+                    for (size_t e = 0; e < d.Eq; e++)
+                        test_tensor_set(dirty.q, b, 0, i, e, NAN);
+            }
+            run_at(&dirty, isa, 0, 3, 1);
+            for (size_t b = 0; b < d.B; b++)
+                for (size_t i = 0; i < d.Lq; i++)
+                    if (i < q_lens[b])
+                        for (size_t e = 0; e < d.E; e++)
+                            CHECK(test_tensor_get(dirty.out, b, 0, i, e) == test_tensor_get(padded.out, b, 0, i, e));
+                    else
+                        CHECK(zero_row(dirty.out, b, 0, i));
+            test_release();
+        }
+}
+
+/* Rows without a key are bo, rows past q_lens are zeros in out and in both kinds of weights. */
+TEST(mha_empty_rows)
+{
+    for (int n = 0; n < 8; n++)
+        FOR_EACH_ISA (isa) {
+            shape d = {2, 4, 2, 5, 6, 3, 2, 7, 8, 9, 10};
+            layer t = make_layer(d, floats[n % 4], n < 4 ? WITH_LAYOUTS : 0);
+            float *bo = random_floats(d.E);
+            size_t *q_lens = test_block(2 * sizeof *q_lens), *kv_lens = test_block(2 * sizeof *kv_lens);
+            q_lens[0] = 3, q_lens[1] = 5, kv_lens[0] = 6, kv_lens[1] = 0;
+            t.w.bv = random_floats(d.Hkv * d.Dv);
+            t.w.bo = bo;
+            t.o.q_lens = q_lens, t.o.kv_lens = kv_lens;
+            make_outputs(&t, t.out.dtype, 1 + n / 4, 4, n);
+            test_case("%s, %s, weights %d", test_dtype_name(floats[n % 4]), attn_isa_string(isa), 1 + n / 4);
+            run_at(&t, isa, 0, 2, n % 2);
+            for (size_t b = 0; b < 2; b++)
+                for (size_t i = 0; i < d.Lq; i++)
+                    for (size_t h = 0; h < t.o.weights.heads; h++) {
+                        int past = i >= q_lens[b];
+                        CHECK(zero_row(t.o.weights, b, h, i) == (past || b == 1));
+                        CHECK(sdpa_finite(test_tensor_get(t.o.lse, b, h, i, 0)) == !(past || b == 1));
+                        CHECK(zero_row(t.out, b, 0, i) == past);
+                        for (size_t e = 0; e < d.E && b == 1; e++)
+                            CHECK_NEAR(test_tensor_get(t.out, b, 0, i, e), (real)bo[e],
+                                       t.out.dtype == ATTN_F32 || t.out.dtype == ATTN_F64
+                                           ? 0
+                                           : test_ulp((real)bo[e], t.out.dtype) / 2);
+                    }
+            test_release();
+        }
+}
+
+/* ---- what is never read ---- */
+
+typedef struct fenced_call {
+    layer t;
+    attn_ctx ctx;
+    attn_status status;
+} fenced_call;
+
+static void do_fenced_call(void *arg)
+{
+    fenced_call *c = arg;
+    c->status = run(&c->t, &c->ctx);
+}
+
+/* One item of L rows, of which the first `exist` have memory, which ends (or, backwards, begins) at a fence. */
+static attn_tensor fenced_rows(attn_dtype dtype, size_t L, size_t E, size_t exist, int backwards)
+{
+    attn_tensor t = {NULL, dtype, 1, 1, L, E, 0, 0, 0, 1};
+    attn_tensor there;
+    size_t row = E * test_size(dtype);
+    char *memory = test_fenced(exist * row, backwards);
+    t.data = backwards && exist ? memory + (exist - 1) * row : memory;
+    t.len_stride = backwards ? -(ptrdiff_t)E : (ptrdiff_t)E;
+    there = t;
+    there.len = exist;
+    test_scatter(there, test_random());
+    return t;
+}
+
+TEST(mha_fences)
+{
+    static const size_t keys[][2] = {{5, 0}, {4, 4}, {7, 3}, {9, 8}, {31, 17}, {130, 129}, {140, 128}, {260, 99}};
+    FOR_EACH_ISA (isa)
+        for (size_t n = 0; n < (test_quick ? 16 : 120); n++) {
+            size_t *valid = test_block(2 * sizeof *valid);
+            attn_dtype dtype = floats[n % 4];
+            shape d = random_shape();
+            fenced_call c;
+            test_runner r;
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            int backwards = test_maybe();
+            d.B = 1;
+            d.Lk = keys[n % COUNT(keys)][0], valid[0] = keys[n % COUNT(keys)][1];
+            valid[1] = d.Lq;
+            c.t = make_layer(d, dtype, WITH_BIASES | WITH_LAYOUTS);
+            make_outputs(&c.t, c.t.out.dtype, n % 3 == 0 ? 1 : 2 * (n % 3 == 1), test_maybe() ? 4 : 0, 0);
+            c.t.k = fenced_rows(dtype, d.Lk, d.Ek, valid[0], backwards);
+            c.t.v = fenced_rows(dtype, d.Lk, d.Ev, valid[0], backwards);
+            c.t.q = fenced_rows(dtype, d.Lq, d.Eq, d.Lq, test_maybe());
+            c.t.o.kv_lens = valid;
+            c.t.o.q_lens = test_maybe() ? valid + 1 : NULL;
+            ctx.isa = isa;
+            ctx.parallel = test_serial_backwards(&r, 1 + n % 3);
+            c.ctx = ctx;
+            test_case("%s, %s, %zu of %zu keys%s, E %zu %zu %zu", attn_isa_string(isa), test_dtype_name(dtype),
+                      valid[0], d.Lk, backwards ? " backwards" : "", d.Eq, d.Ek, d.Ev);
+            if (CHECK(test_keeps_off_fences(do_fenced_call, &c)))
+                CHECK_STATUS(c.status, ATTN_OK);
+            test_release();
+        }
+}
+
+/* ---- memory ---- */
+
+TEST(mha_memory)
+{
+    for (size_t n = 0; n < (test_quick ? 4 : 16); n++)
+        FOR_EACH_ISA (isa) {
+            shape d = n % 4 ? large : random_shape();
+            layer t;
+            test_runner r;
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            size_t bytes;
+            attn_status status;
+            long live = test_memory_state.live;
+            d.Lq += !d.Lq;
+            d.Lk += !d.Lk;
+            t = make_layer(d, floats[n % 4], WITH_ALL & ~(unsigned)WITH_RULES);
+            ctx.isa = isa;
+            ctx.parallel = test_serial_backwards(&r, widths[n / 4]);
+            bytes = scratch_of(&t, &ctx);
+            test_case("%s, %s, width %zu, %zu bytes", test_dtype_name(floats[n % 4]), attn_isa_string(isa),
+                      widths[n / 4], bytes);
+            CHECK(bytes >= test_size(t.compute) * (d.H * d.Lq * d.D + d.Hkv * d.Lk * (d.D + d.Dv)));
+            /* contents do not matter, nor what ctx holds */
+            test_fill_tensor(t.q, 0);
+            ctx.scratch = test_block(bytes);
+            CHECK(scratch_of(&t, &ctx) == bytes);
+            ctx.scratch_size = bytes - 1;
+            CHECK(scratch_of(&t, &ctx) == bytes);
+            test_freeze();
+            CHECK_STATUS(run(&t, &ctx), ATTN_ERR_NOMEM);
+            CHECK(test_wrote_nothing() && r.calls == 0);
+            ctx.scratch = NULL, ctx.scratch_size = 0;
+            for (int nth = 1; nth < 3; nth++) {
+                test_memory_state.fail_at = nth;
+                if (nth == 2)
+                    test_memory_state.fail_all = 1, test_memory_state.fail_at = 0;
+                test_freeze();
+                status = run(&t, &ctx);
+                test_memory_state.fail_at = 0, test_memory_state.fail_all = 0;
+                CHECK(status == ATTN_ERR_NOMEM || (status == ATTN_OK && bytes <= 16384));
+                CHECK(status == ATTN_OK || test_wrote_nothing());
+                CHECK(test_memory_state.live == live);
+            }
+            test_release();
+        }
+}
+
+/* It grows with the lengths as the projections do; as the scores only where their mean is wanted. */
+TEST(mha_scratch_grows)
+{
+    enum { LONG = 8000, E = 8 };
+    float x = 0;
+    for (int n = 0; n < 6; n++) {
+        attn_tensor rows = {NULL, ATTN_F32, 1, 1, LONG, E, 0, 0, 0, 0},
+                    out = {NULL, ATTN_F32, 1, 1, LONG, E, 0, 0, E, 1};
+        attn_mha_weights w = {{0}, {0}, {0}, {0}, NULL, NULL, NULL, NULL, 2, 0};
+        attn_opts o = {0};
+        test_runner r;
+        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+        size_t bytes = 0, kept, half = 0;
+        float *memory = malloc(sizeof(float) * LONG * E); /* never touched */
+        attn_mat square = {NULL, ATTN_F32, E, E, 0, 0};
+        if (!CHECK(memory != NULL))
+            return;
+        rows.data = square.data = &x;
+        out.data = memory;
+        w.wq = w.wk = w.wv = w.wo = square;
+        if (n % 3 == 1) /* a view that no one writes to, for the question needs addresses alone */
+            o.weights = attn_tensor_of((void *)((uintptr_t)memory + sizeof(float) * LONG * E), ATTN_F32, 1, 1, LONG,
+                                       LONG, 0, 0, LONG, 1);
+        ctx.parallel = test_serial_backwards(&r, n < 3 ? 1 : 7);
+        kept = sizeof(float) * LONG * (size_t)(n % 3 == 1 ? 4 * E + 2 * LONG : 4 * E);
+        CHECK_STATUS(attn_mha_scratch(&bytes, out, rows, rows, rows, &w, &o, &ctx), ATTN_OK);
+        test_case("%zu bytes, projections of %zu", bytes, kept);
+        CHECK(bytes >= kept * 3 / 4 && bytes < kept * 3 / 2 + ctx.parallel.width * ((size_t)1 << 20));
+        rows.len = out.len = LONG / 2;
+        if (n % 3 == 1)
+            o.weights.len = o.weights.dim = LONG / 2;
+        CHECK_STATUS(attn_mha_scratch(&half, out, rows, rows, rows, &w, &o, &ctx), ATTN_OK);
+        CHECK(bytes - half > kept / 4 && bytes - half < (n % 3 == 1 ? 4 : 1) * kept);
+        free(memory);
+    }
+}
+
+/* ---- statuses ---- */
+
+enum view { OUT, Q, K, V, WQ, WK, WV, WO, MASK, BIAS, LSE, WEIGHTS, SCORES, VIEWS };
+
+static const int roles[VIEWS] = {SPOIL_REQUIRED | SPOIL_OUTPUT,
+                                 SPOIL_REQUIRED,
+                                 SPOIL_REQUIRED,
+                                 SPOIL_REQUIRED,
+                                 SPOIL_REQUIRED,
+                                 SPOIL_REQUIRED,
+                                 SPOIL_REQUIRED,
+                                 SPOIL_REQUIRED,
+                                 0,
+                                 0,
+                                 SPOIL_OUTPUT,
+                                 SPOIL_OUTPUT,
+                                 SPOIL_OUTPUT};
+
+typedef struct call {
+    layer t;
+    const attn_mha_weights *weights; /* &t.w, or NULL */
+    attn_ctx ctx;
+    int no_memory;
+} call;
+
+/* Other arguments than views; then faults of those. */
+enum {
+    A_WEIGHTS = VIEWS,
+    A_HEADS,
+    A_BQ,
+    A_BK,
+    A_BV,
+    A_BO,
+    A_CAUSAL,
+    A_WINDOW,
+    A_QLENS,
+    A_KVLENS,
+    A_SCALE,
+    A_CAP,
+    A_STAGE,
+    A_SLOPES,
+    A_SINKS,
+    A_SCRATCH,
+    A_ISA
+};
+
+#define FAULT_LIST(X)                                                                                                  \
+    X(NO_WEIGHTS, A_WEIGHTS, ATTN_ERR_NULL)                                                                            \
+    X(OFFSET_MISSING, A_CAUSAL, ATTN_ERR_NULL)                                                                         \
+    X(SCRATCH_MISSING, A_SCRATCH, ATTN_ERR_NULL)                                                                       \
+    X(HEADS_NONE, A_HEADS, ATTN_ERR_SHAPE)                                                                             \
+    X(HEADS_FEW, A_HEADS, ATTN_ERR_SHAPE)                                                                              \
+    X(HEADS_MANY, A_HEADS, ATTN_ERR_SHAPE)                                                                             \
+    X(HEADS_MOST, A_HEADS, ATTN_ERR_SHAPE)                                                                             \
+    X(GROUPS_ALL, A_HEADS, ATTN_ERR_SHAPE)                                                                             \
+    X(GROUPS_ODD, A_HEADS, ATTN_ERR_SHAPE)                                                                             \
+    X(GROUPS_ONE, A_HEADS, ATTN_ERR_SHAPE)                                                                             \
+    X(GROUPS_MOST, A_HEADS, ATTN_ERR_SHAPE)                                                                            \
+    X(CAUSAL_UNKNOWN, A_CAUSAL, ATTN_ERR_VALUE)                                                                        \
+    X(WINDOW_LEFT, A_WINDOW, ATTN_ERR_VALUE)                                                                           \
+    X(WINDOW_RIGHT, A_WINDOW, ATTN_ERR_VALUE)                                                                          \
+    X(QLENS_LONG, A_QLENS, ATTN_ERR_VALUE)                                                                             \
+    X(KVLENS_LONG, A_KVLENS, ATTN_ERR_VALUE)                                                                           \
+    X(SCALE_NAN, A_SCALE, ATTN_ERR_VALUE)                                                                              \
+    X(SCALE_NO_FLOAT, A_SCALE, ATTN_ERR_VALUE)                                                                         \
+    X(CAP_NEGATIVE, A_CAP, ATTN_ERR_VALUE)                                                                             \
+    X(CAP_INF, A_CAP, ATTN_ERR_VALUE)                                                                                  \
+    X(STAGE_UNKNOWN, A_STAGE, ATTN_ERR_VALUE)                                                                          \
+    X(ISA_LACKING, A_ISA, ATTN_ERR_VALUE)                                                                              \
+    X(ISA_UNKNOWN, A_ISA, ATTN_ERR_VALUE)                                                                              \
+    X(OUT_ON_Q, OUT, ATTN_ERR_ALIAS)                                                                                   \
+    X(OUT_ON_K, OUT, ATTN_ERR_ALIAS)                                                                                   \
+    X(OUT_ON_V, OUT, ATTN_ERR_ALIAS)                                                                                   \
+    X(OUT_ON_WQ, OUT, ATTN_ERR_ALIAS)                                                                                  \
+    X(OUT_ON_WK, OUT, ATTN_ERR_ALIAS)                                                                                  \
+    X(OUT_ON_WV, OUT, ATTN_ERR_ALIAS)                                                                                  \
+    X(OUT_ON_WO, OUT, ATTN_ERR_ALIAS)                                                                                  \
+    X(OUT_ON_MASK, OUT, ATTN_ERR_ALIAS)                                                                                \
+    X(OUT_ON_BIAS, OUT, ATTN_ERR_ALIAS)                                                                                \
+    X(OUT_ON_LSE, OUT, ATTN_ERR_ALIAS)                                                                                 \
+    X(OUT_ON_WEIGHTS, OUT, ATTN_ERR_ALIAS)                                                                             \
+    X(OUT_ON_SCORES, OUT, ATTN_ERR_ALIAS)                                                                              \
+    X(BQ_ON_OUT, A_BQ, ATTN_ERR_ALIAS)                                                                                 \
+    X(BK_ON_OUT, A_BK, ATTN_ERR_ALIAS)                                                                                 \
+    X(BV_ON_OUT, A_BV, ATTN_ERR_ALIAS)                                                                                 \
+    X(BO_ON_OUT, A_BO, ATTN_ERR_ALIAS)                                                                                 \
+    X(BO_ON_LSE, A_BO, ATTN_ERR_ALIAS)                                                                                 \
+    X(SLOPES_ON_OUT, A_SLOPES, ATTN_ERR_ALIAS)                                                                         \
+    X(SINKS_ON_OUT, A_SINKS, ATTN_ERR_ALIAS)                                                                           \
+    X(LSE_ON_WO, LSE, ATTN_ERR_ALIAS)                                                                                  \
+    X(WEIGHTS_ON_Q, WEIGHTS, ATTN_ERR_ALIAS)                                                                           \
+    X(SCORES_ON_WEIGHTS, SCORES, ATTN_ERR_ALIAS)                                                                       \
+    X(SCRATCH_ON_OUT, A_SCRATCH, ATTN_ERR_ALIAS)                                                                       \
+    X(SCRATCH_ON_Q, A_SCRATCH, ATTN_ERR_ALIAS)                                                                         \
+    X(SCRATCH_ON_WO, A_SCRATCH, ATTN_ERR_ALIAS)                                                                        \
+    X(SCRATCH_SHORT, A_SCRATCH, ATTN_ERR_NOMEM)                                                                        \
+    X(NO_MEMORY, A_SCRATCH, ATTN_ERR_NOMEM)
+#define ENUMERATOR(name, arg, want) name,
+#define ENTRY(name, arg, want) {#name, arg, want},
+
+enum { FAULT_LIST(ENUMERATOR) OTHER_FAULTS, VIEW_FAULTS = VIEWS * SPOILS, FAULTS = VIEW_FAULTS + OTHER_FAULTS };
+
+static const struct {
+    const char *name;
+    int arg;
+    attn_status want;
+} other_faults[] = {FAULT_LIST(ENTRY)};
+
+static attn_tensor *tensor_of(call *c, int view)
+{
+    attn_tensor *all[] = {&c->t.out,    &c->t.q,      &c->t.k,     &c->t.v,         NULL,          NULL, NULL, NULL,
+                          &c->t.o.mask, &c->t.o.bias, &c->t.o.lse, &c->t.o.weights, &c->t.o.scores};
+    return all[view];
+}
+
+static attn_mat *mat_of(call *c, int view)
+{
+    attn_mat *all[] = {&c->t.w.wq, &c->t.w.wk, &c->t.w.wv, &c->t.w.wo};
+    return all[view - WQ];
+}
+
+static void *data_of(const call *c, int view)
+{
+    call copy = *c;
+    return view >= WQ && view <= WO ? mat_of(&copy, view)->data : tensor_of(&copy, view)->data;
+}
+
+static int arg_of(int fault)
+{
+    return fault < VIEW_FAULTS ? fault / SPOILS : other_faults[fault - VIEW_FAULTS].arg;
+}
+
+static const size_t too_long[] = {0, 1000};
+static char some_scratch[16];
+
+static attn_status spoil(call *c, const call *good, int fault)
+{
+    static const int out_on[] = {Q, K, V, WQ, WK, WV, WO, MASK, BIAS, LSE, WEIGHTS, SCORES};
+    int view = fault / SPOILS, kind = fault % SPOILS, other = fault - VIEW_FAULTS;
+    if (fault < VIEW_FAULTS) {
+        if (view == MASK && kind == SPOIL_BOOL)
+            return ATTN_OK;
+        return view >= WQ && view <= WO ? test_spoil_mat(mat_of(c, view), roles[view], kind)
+                                        : test_spoil(tensor_of(c, view), roles[view], kind);
+    }
+    switch (other) {
+    case NO_WEIGHTS: c->weights = NULL; break;
+    case OFFSET_MISSING: c->t.o.causal = ATTN_CAUSAL_OFFSET, c->t.o.causal_offset = NULL; break;
+    case SCRATCH_MISSING: c->ctx.scratch_size = 100; break;
+    case HEADS_NONE: c->t.w.heads = 0; break;
+    case HEADS_FEW: c->t.w.heads = 2; break;
+    case HEADS_MANY: c->t.w.heads = 5; break;
+    case HEADS_MOST: c->t.w.heads = SIZE_MAX; break;
+    case GROUPS_ALL: c->t.w.kv_heads = 0; break;
+    case GROUPS_ODD: c->t.w.kv_heads = 3; break;
+    case GROUPS_ONE: c->t.w.kv_heads = 1; break;
+    case GROUPS_MOST: c->t.w.kv_heads = SIZE_MAX; break;
+    case CAUSAL_UNKNOWN: c->t.o.causal = (attn_causal)77; break;
+    case WINDOW_LEFT: c->t.o.window.on = 1, c->t.o.window.left = -2; break;
+    case WINDOW_RIGHT: c->t.o.window.on = 1, c->t.o.window.right = PTRDIFF_MIN; break;
+    case QLENS_LONG: c->t.o.q_lens = too_long; break;
+    case KVLENS_LONG: c->t.o.kv_lens = too_long; break;
+    case SCALE_NAN: c->t.o.scale = NAN; break;
+    case SCALE_NO_FLOAT: c->t.o.scale = 1e300; break;
+    case CAP_NEGATIVE: c->t.o.softcap = -1; break;
+    case CAP_INF: c->t.o.softcap = HUGE_VAL; break;
+    case STAGE_UNKNOWN: c->t.o.scores_stage = (attn_stage)3; break;
+    case ISA_LACKING: c->ctx.isa = ATTN_ISA_WASM128; break;
+    case ISA_UNKNOWN: c->ctx.isa = (attn_isa)77; break;
+    case BQ_ON_OUT: c->t.w.bq = good->t.out.data; break;
+    case BK_ON_OUT: c->t.w.bk = good->t.out.data; break;
+    case BV_ON_OUT: c->t.w.bv = good->t.out.data; break;
+    case BO_ON_OUT: c->t.w.bo = good->t.out.data; break;
+    case BO_ON_LSE: c->t.w.bo = good->t.o.lse.data; break;
+    case SLOPES_ON_OUT: c->t.o.alibi_slopes = good->t.out.data; break;
+    case SINKS_ON_OUT: c->t.o.sinks = good->t.out.data; break;
+    case LSE_ON_WO: c->t.o.lse.data = good->t.w.wo.data; break;
+    case WEIGHTS_ON_Q: c->t.o.weights.data = good->t.q.data; break;
+    case SCORES_ON_WEIGHTS: c->t.o.scores.data = (char *)good->t.o.weights.data + 4; break;
+    case SCRATCH_ON_OUT: c->ctx.scratch = good->t.out.data, c->ctx.scratch_size = 1; break;
+    case SCRATCH_ON_Q: c->ctx.scratch = good->t.q.data, c->ctx.scratch_size = 1; break;
+    case SCRATCH_ON_WO: c->ctx.scratch = good->t.w.wo.data, c->ctx.scratch_size = 1; break;
+    case SCRATCH_SHORT: c->ctx.scratch = some_scratch, c->ctx.scratch_size = 16; break;
+    case NO_MEMORY: c->no_memory = 1; break;
+    default: c->t.out.data = (char *)data_of(good, out_on[other - OUT_ON_Q]) + 4; break;
+    }
+    return other_faults[other].want;
+}
+
+/* Two faults in dimensions may fit one another, and one may hide what the other has broken. */
+static int may_undo(int f, int g)
+{
+    int a = arg_of(f) < arg_of(g) ? arg_of(f) : arg_of(g), b = arg_of(f) < arg_of(g) ? arg_of(g) : arg_of(f);
+    return a == b || (a == OUT && b == WO) || (a == Q && b == WQ) || (a == K && b == WK) || (a == V && b == WV) ||
+           (a == WQ && b == WK) || (a == WV && b == WO) || (a == A_HEADS && b == A_HEADS);
+}
+
+static attn_status make(int scratch, call *c)
+{
+    size_t bytes = 987654321;
+    attn_status status;
+    test_memory_state.fail_all = c->no_memory || scratch;
+    status = scratch ? attn_mha_scratch(&bytes, c->t.out, c->t.q, c->t.k, c->t.v, c->weights, &c->t.o, &c->ctx)
+                     : attn_mha(c->t.out, c->t.q, c->t.k, c->t.v, c->weights, &c->t.o, &c->ctx);
+    test_memory_state.fail_all = 0;
+    if (scratch)
+        CHECK((status == ATTN_OK) == (bytes != 987654321));
+    return status;
+}
+
+static call good_call(void)
+{
+    static const shape usual = {2, 4, 2, 3, 200, 3, 40, 6, 7, 8, 9};
+    static const call zero;
+    call c = zero;
+    size_t *lens = test_block(4 * sizeof *lens);
+    c.t = make_layer(usual, ATTN_F32, 0);
+    c.t.w.bq = random_floats(12), c.t.w.bk = random_floats(6), c.t.w.bv = random_floats(80),
+    c.t.w.bo = random_floats(9);
+    c.t.w.kv_heads = 2;
+    make_outputs(&c.t, ATTN_F32, 1, 4 + 32, 0);
+    c.t.o.mask = test_random_tensor(ATTN_BOOL, 2, 4, 3, 200, T_BHLD);
+    c.t.o.bias = test_random_tensor(ATTN_F32, 2, 4, 3, 200, T_BHLD);
+    lens[0] = lens[1] = 3, lens[2] = lens[3] = 100;
+    c.t.o.q_lens = lens, c.t.o.kv_lens = lens + 2;
+    c.t.o.alibi_slopes = random_floats(4), c.t.o.sinks = random_floats(4);
+    return c;
+}
+
+TEST(mha_status)
+{
+    call good = good_call();
+    good.weights = &good.t.w;
+    test_freeze();
+    for (int f = 0; f < FAULTS; f++)
+        for (int g = f; g < FAULTS; g++) { /* g == f: alone */
+            call c = good;
+            attn_status first, second;
+            int scratch = f == g ? 0 : test_maybe();
+            int in_scratch = arg_of(f) == A_SCRATCH || arg_of(g) == A_SCRATCH;
+            if (f != g && (may_undo(f, g) || (test_quick && test_below(20))))
+                continue;
+            c.weights = &c.t.w;
+            first = spoil(&c, &good, f);
+            if (first == ATTN_OK)
+                break;
+            second = f == g ? first : spoil(&c, &good, g);
+            if (second == ATTN_OK)
+                continue;
+            if (test_rank(second) < test_rank(first))
+                first = second;
+            test_case("%d.%d%s and %d.%d%s", arg_of(f), f % SPOILS,
+                      f < VIEW_FAULTS ? "" : other_faults[f - VIEW_FAULTS].name, arg_of(g), g % SPOILS,
+                      g < VIEW_FAULTS ? "" : other_faults[g - VIEW_FAULTS].name);
+            if (!scratch || in_scratch)
+                CHECK_STATUS(make(0, &c), first);
+            if (!in_scratch && (f == g || scratch))
+                CHECK_STATUS(make(1, &c), first);
+            CHECK(test_wrote_nothing());
+        }
+    test_case("as it should be");
+    CHECK_STATUS(make(1, &good), ATTN_OK);
+    CHECK(test_wrote_nothing());
+    CHECK_STATUS(make(0, &good), ATTN_OK);
+    CHECK(wrote_only_outputs(&good.t));
+    test_case("where to write the size");
+    CHECK_STATUS(attn_mha_scratch(NULL, good.t.out, good.t.q, good.t.k, good.t.v, &good.t.w, &good.t.o, NULL),
+                 ATTN_ERR_NULL);
+    good.t.out.dtype = ATTN_BOOL;
+    CHECK_STATUS(attn_mha_scratch(NULL, good.t.out, good.t.q, good.t.k, good.t.v, &good.t.w, NULL, NULL),
+                 ATTN_ERR_NULL);
+}
+
+/* F64 throughout or nowhere; any other mixture is fine (the grid). */
+TEST(mha_status_types)
+{
+    for (int all = 0; all < 2; all++)
+        for (int view = OUT; view <= WO; view++) {
+            shape d = {1, 2, 2, 2, 3, 2, 2, 4, 4, 4, 4};
+            call c = {0};
+            attn_dtype other = all ? ATTN_F32 : ATTN_F64;
+            c.t = make_layer(d, all ? ATTN_F64 : ATTN_F32, 0);
+            c.weights = &c.t.w;
+            if (view >= WQ)
+                *mat_of(&c, view) = test_random_mat(other, mat_of(&c, view)->rows, mat_of(&c, view)->cols, PACKED);
+            else
+                *tensor_of(&c, view) = test_random_tensor(other, 1, 1, tensor_of(&c, view)->len, 4, T_BHLD);
+            test_freeze();
+            test_case("%s, but view %d", all ? "f64" : "f32", view);
+            CHECK_STATUS(make(0, &c), ATTN_ERR_DTYPE);
+            CHECK_STATUS(make(1, &c), ATTN_ERR_DTYPE);
+            CHECK(test_wrote_nothing());
+            test_release();
+        }
+}
+
+/* Numbers of heads: what divides, and what fits the other matrices. */
+TEST(mha_status_heads)
+{
+    shape d = {1, 4, 4, 2, 3, 3, 3, 12, 12, 12, 12};
+    layer t = make_layer(d, ATTN_F32, 0);
+    attn_tensor more;
+    test_freeze();
+    for (size_t heads = 0; heads < 30; heads++)
+        for (size_t kv_heads = 0; kv_heads < 30; kv_heads++) {
+            int fits = heads > 0 && 12 % heads == 0 && (kv_heads == 0 || kv_heads == heads); /* D is 12 / either */
+            t.w.heads = heads, t.w.kv_heads = kv_heads;
+            test_case("%zu and %zu heads of 12 columns", heads, kv_heads);
+            CHECK_STATUS(attn_mha_scratch(&(size_t){0}, t.out, t.q, t.k, t.v, &t.w, NULL, NULL),
+                         fits ? ATTN_OK : ATTN_ERR_SHAPE);
+            if (!fits)
+                CHECK_STATUS(run(&t, NULL), ATTN_ERR_SHAPE);
+        }
+    CHECK(test_wrote_nothing());
+    test_case("the number of heads in a tensor is 1");
+    t.w.heads = 4, t.w.kv_heads = 0;
+    more = t.q, more.heads = 2, more.dim = 6;
+    CHECK_STATUS(attn_mha(t.out, more, t.k, t.v, &t.w, NULL, NULL), ATTN_ERR_SHAPE);
+    more = t.out, more.heads = 0;
+    CHECK_STATUS(attn_mha(more, t.q, t.k, t.v, &t.w, NULL, NULL), ATTN_ERR_SHAPE);
+    test_case("weights for each head, or for all");
+    for (size_t heads = 0; heads < 6; heads++) {
+        t.o.weights = test_tensor(ATTN_F32, 1, heads, 2, 3, T_BHLD);
+        CHECK_STATUS(run(&t, NULL), heads == 1 || heads == 4 ? ATTN_OK : ATTN_ERR_SHAPE);
+    }
+    test_case("lse and scores only for each");
+    memset(&t.o, 0, sizeof t.o);
+    t.o.lse = test_tensor(ATTN_F32, 1, 1, 2, 1, T_BHLD);
+    CHECK_STATUS(run(&t, NULL), ATTN_ERR_SHAPE);
+    memset(&t.o, 0, sizeof t.o);
+    t.o.scores = test_tensor(ATTN_F32, 1, 1, 2, 3, T_BHLD);
+    CHECK_STATUS(run(&t, NULL), ATTN_ERR_SHAPE);
+}
+
+/* The arrays reach as far as the heads do, not further. Only the size is asked: nothing is read or written there. */
+TEST(mha_status_overlap)
+{
+    shape d = {2, 4, 2, 3, 5, 3, 5, 6, 7, 8, 9};
+    layer t = make_layer(d, ATTN_F32, 0);
+    float *arrays = test_block(600 * sizeof *arrays);
+    static const size_t counts[] = {12, 6, 10, 9, 4, 4};
+    for (int n = 0; n < 600; n++)
+        arrays[n] = 0;
+    for (int which = 0; which < 6; which++)
+        for (size_t start = 0; start < 2; start++) { /* out begins at the array's last element, or past it */
+            layer s = t;
+            size_t bytes;
+            const float **array[] = {&s.w.bq, &s.w.bk, &s.w.bv, &s.w.bo, &s.o.alibi_slopes, &s.o.sinks};
+            *array[which] = arrays + 100;
+            s.out = attn_bhld(arrays + 100 + counts[which] - 1 + start, ATTN_F32, 2, 1, 3, 9);
+            test_case("array %d, out at %zu", which, counts[which] - 1 + start);
+            CHECK_STATUS(attn_mha_scratch(&bytes, s.out, s.q, s.k, s.v, &s.w, &s.o, NULL),
+                         start ? ATTN_OK : ATTN_ERR_ALIAS);
+            *array[which] = arrays + 100 + 54 - 1 + start;
+            s.out.data = arrays + 100;
+            CHECK_STATUS(attn_mha_scratch(&bytes, s.out, s.q, s.k, s.v, &s.w, &s.o, NULL),
+                         start ? ATTN_OK : ATTN_ERR_ALIAS);
+        }
+    test_case("out on the lengths"); /* zeros: right in themselves */
+    {
+        layer s = t;
+        size_t bytes, *lens = test_block(100 * sizeof *lens);
+        memset(lens, 0, 100 * sizeof *lens);
+        s.o.q_lens = lens + 1;
+        for (size_t start = 0; start < 2; start++) {
+            s.out = attn_bhld(lens + 2 + start, ATTN_F32, 2, 1, 3, 9);
+            CHECK_STATUS(attn_mha_scratch(&bytes, s.out, s.q, s.k, s.v, &s.w, &s.o, NULL),
+                         start ? ATTN_OK : ATTN_ERR_ALIAS);
+        }
+    }
+    test_case("inputs may be one"); /* self-attention, and one matrix for all */
+    {
+        shape e = {2, 2, 2, 5, 5, 4, 4, 8, 8, 8, 8};
+        layer s = make_layer(e, ATTN_F32, 0), u;
+        u = with_fresh_outputs(&s);
+        s.k = s.v = s.q;
+        s.w.wk = s.w.wv = s.w.wo = s.w.wq;
+        u = with_fresh_outputs(&s);
+        u.k = test_tensor_like(s.q, T_BHLD), u.v = test_tensor_like(s.q, T_FLIPPED);
+        CHECK_STATUS(run(&s, NULL), ATTN_OK);
+        CHECK_STATUS(run(&u, NULL), ATTN_OK);
+        CHECK(same_outputs(&s, &u));
+        s.out = s.q;
+        CHECK_STATUS(run(&s, NULL), ATTN_ERR_ALIAS);
+    }
+}
+
+TEST(mha_status_empty_shapes)
+{
+    static const shape shapes[] = {
+        {0, 4, 2, 3, 5, 4, 6, 7, 8, 9, 10}, {2, 4, 2, 0, 5, 4, 6, 7, 8, 9, 10}, {2, 4, 2, 3, 0, 4, 6, 7, 8, 9, 10},
+        {2, 4, 2, 3, 5, 4, 0, 7, 8, 9, 10}, {2, 4, 2, 3, 5, 4, 6, 0, 8, 9, 10}, {2, 4, 2, 3, 5, 4, 6, 7, 0, 9, 10},
+        {2, 4, 2, 3, 5, 4, 6, 7, 8, 0, 10}, {2, 4, 2, 3, 5, 4, 6, 7, 8, 9, 0},  {0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0}};
+    for (size_t n = 0; n < COUNT(shapes) * 4; n++) {
+        shape d = shapes[n / 4];
+        layer t = make_layer(d, floats[n % 4], WITH_BIASES | WITH_OUTPUTS | WITH_NUMBERS), bad;
+        test_case("shape %zu, %s", n / 4, test_dtype_name(floats[n % 4]));
+        check_layer(&t, 2);
+        test_freeze();
+        test_case("shape %zu, %s, with a fault", n / 4, test_dtype_name(floats[n % 4]));
+        bad = t, bad.w.wo.dtype = ATTN_BOOL;
+        CHECK_STATUS(run(&bad, NULL), ATTN_ERR_DTYPE);
+        bad = t, bad.q.heads = 2;
+        CHECK_STATUS(run(&bad, NULL), ATTN_ERR_SHAPE);
+        bad = t, bad.o.scale = NAN;
+        CHECK_STATUS(run(&bad, NULL), ATTN_ERR_VALUE);
+        bad = t, bad.w.wk = attn_mat_rows(bad.w.wk, bad.w.wk.rows, 1);
+        CHECK_STATUS(run(&bad, NULL), ATTN_ERR_NULL);
+        CHECK(test_wrote_nothing());
+        test_release();
+    }
+    {
+        shape d = {2, 4, 2, 3, 5, 0, 6, 7, 8, 9, 10};
+        layer t = make_layer(d, ATTN_F32, 0);
+        test_case("heads without elements");
+        CHECK_STATUS(run(&t, NULL), ATTN_ERR_SHAPE);
+    }
+}
+
+TEST(mha_status_huge_shapes)
+{
+    const size_t wide = (size_t)1 << (sizeof(size_t) * 5), most = PTRDIFF_MAX; /* the square of wide overflows */
+    float x = 1;
+    for (int n = 0; n < 9; n++) {
+        static const char *const names[] = {"H and Lq", "Lk and D",   "Lk and Dv", "Lk", "Lq",
+                                            "SIZE_MAX", "Hkv and Lk", "B",         "H D"};
+        size_t H = n == 0 || n == 6 || n == 8 ? wide : 1, Hkv = n == 6 || n == 8 ? wide : 1;
+        size_t Lq = n == 0 ? wide : n == 4 ? most : 1, Lk = n == 1 || n == 2 || n == 6 ? wide : n == 3 ? most : 1;
+        size_t D = n == 1 ? wide : 1, Dv = n == 2 ? wide : 1, B = n == 7 ? SIZE_MAX / 2 + 1 : 1, bytes = 77;
+        attn_tensor q = {NULL, ATTN_F32, B, 1, Lq, 1, 0, 0, 0, 0}, k = {NULL, ATTN_F32, B, 1, Lk, 1, 0, 0, 0, 0}, out;
+        attn_mat one = {NULL, ATTN_F32, 1, 1, 0, 0};
+        attn_mha_weights w = {{0}, {0}, {0}, {0}, NULL, NULL, NULL, NULL, H, Hkv};
+        q.data = k.data = one.data = &x;
+        if (n == 5)
+            q.len = SIZE_MAX;
+        out = q;
+        out.data = &(float){0};
+        w.wq = w.wk = w.wv = w.wo = one;
+        w.wq.cols = H * D, w.wk.cols = Hkv * D, w.wv.cols = Hkv * Dv, w.wo.rows = H * Dv;
+        if (n == 8) { /* the matrices' own */
+            w.wq.cols = w.wk.cols = wide << (sizeof(size_t) * 3 - 1);
+            w.heads = w.kv_heads = 1;
+            w.wv.cols = 1, w.wo.rows = 1;
+        }
+        test_case("%s", names[n]);
+        CHECK_STATUS(attn_mha(out, q, k, k, &w, NULL, NULL), ATTN_ERR_OVERFLOW);
+        CHECK_STATUS(attn_mha_scratch(&bytes, out, q, k, k, &w, NULL, NULL), ATTN_ERR_OVERFLOW);
+        CHECK(bytes == 77);
+    }
+}
+
+TEST(mha_errno)
+{
+    FOR_EACH_ISA (isa)
+        for (int n = 0; n < 2; n++) {
+            layer t = make_layer(large, floats[n], WITH_BIASES | WITH_OUTPUTS);
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            ctx.isa = isa;
+            t.o.softcap = 1e4;
+            t.o.scale = -300;
+            errno = 7;
+            CHECK_STATUS(run(&t, &ctx), ATTN_OK);
+            (void)scratch_of(&t, &ctx);
+            test_memory_state.fail_all = 1;
+            CHECK_STATUS(run(&t, &ctx), ATTN_ERR_NOMEM);
+            test_memory_state.fail_all = 0;
+            CHECK(errno == 7);
+            test_release();
+        }
+}
