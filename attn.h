@@ -3836,24 +3836,25 @@ static attn__view attn__view_of_cache(const attn_kv_cache *cache, const attn__ca
     return view;
 }
 
-/* n numbers as integers; returns their scale. A row that is not finite throughout becomes 0 x NaN. */
-static float attn__put_i8(signed char *out, const char *in, attn_dtype dtype, ptrdiff_t stride, size_t n)
+/* n numbers as integers; returns their scale. A row that is not finite in float throughout becomes 0 x NaN. */
+static float attn__put_i8(signed char *out, const attn__kernels *kern, const char *in, attn_dtype dtype,
+                          ptrdiff_t stride, size_t n)
 {
-    const attn__kernels *kern = attn__kernels_for(ATTN_ISA_BEST, ATTN_F32);
-    float x[ATTN__PIECE], minus_x[ATTN__PIECE], scale;
-    double largest = 0, inverse, shifted;
+    double x[ATTN__PIECE], minus_x[ATTN__PIECE], largest = 0, inverse, shifted; /* x: of either real type */
     size_t i, d, count;
     uint64_t bits;
+    float scale;
     int special = 0;
     for (i = 0; i < n; i += count) {
         count = attn__min(ATTN__PIECE, n - i);
         kern->load(x, count, attn__at(in, dtype, (ptrdiff_t)i * stride), dtype, 0, stride, 1, count);
-        kern->store(minus_x, ATTN_F32, 0, 1, x, count, 1, count, -1.0);
+        kern->store(minus_x, kern->real, 0, 1, x, count, 1, count, -1.0);
         largest = kern->softmax_max(x, count, largest, &special);
         largest = kern->softmax_max(minus_x, count, largest, &special);
     }
+    special |= largest > FLT_MAX;
     scale = (float)(special ? attn__nan() : largest / 127);
-    if (!special && scale < FLT_MIN) /* no less than largest / 127: integers beyond 127 there are none */
+    if (!special && scale < FLT_MIN) /* never below largest / 127: there is no integer beyond 127 */
         scale = (float)(largest / 127 + 7.006492321624085e-46);
     else if (!special && (double)scale * 127 > FLT_MAX)
         scale = (float)(FLT_MAX / 127 * (1 - 6e-8));
@@ -3862,7 +3863,8 @@ static float attn__put_i8(signed char *out, const char *in, attn_dtype dtype, pt
         count = attn__min(ATTN__PIECE, n - i);
         kern->load(x, count, attn__at(in, dtype, (ptrdiff_t)i * stride), dtype, 0, stride, 1, count);
         for (d = 0; d < count; d++) { /* + 1.5 * 2^52: the integer nearest to it is in the lowest bits */
-            shifted = (special ? 0 : (double)x[d]) * inverse + 6755399441055744.0;
+            shifted = kern->real == ATTN_F64 ? x[d] : (double)((const float *)(const void *)x)[d];
+            shifted = (special ? 0 : shifted) * inverse + 6755399441055744.0;
             memcpy(&bits, &shifted, 8);
             out[i + d] = (signed char)(bits & 255);
         }
@@ -3893,8 +3895,8 @@ static void attn__put_rows(attn_tensor to, float *scales, attn_tensor in, size_t
             const char *x = (const char *)attn__tensor_at(in, b, h, r, 0);
             row = (len + r) % to.len;
             if (scales)
-                scales[(b * to.heads + h) * to.len + row] =
-                    attn__put_i8((signed char *)attn__tensor_at(to, b, h, row, 0), x, in.dtype, in.dim_stride, to.dim);
+                scales[(b * to.heads + h) * to.len + row] = attn__put_i8(
+                    (signed char *)attn__tensor_at(to, b, h, row, 0), kern, x, in.dtype, in.dim_stride, to.dim);
             else
                 attn__put_row(attn__tensor_at(to, b, h, row, 0), to.dtype, kern, x, in.dtype, in.dim_stride, to.dim);
         }
@@ -4084,7 +4086,7 @@ static attn_status attn__plan_cache(attn__plan *plan, attn_tensor out, attn_tens
         attn__demand(&fault, opts->causal != ATTN_CAUSAL_OFFSET, ATTN_ERR_VALUE, "opts.causal");
     }
     attn__resolve(plan, &fault);
-    if (fault.status == ATTN_OK)
+    if (attn__is_sound(fault.status))
         attn__demand(&fault, !attn__sees_dropped(plan), ATTN_ERR_VALUE, "cache");
     return fault.status;
 }
