@@ -3267,7 +3267,7 @@ static int attn__lay_out(attn__plan *plan)
         return 0;
     plan->lanes = attn__min(attn__max(attn__blocks(plan->rows, kern->lanes) * kern->lanes, kern->lanes), kern->cols);
     plan->blocks = attn__blocks(plan->rows, plan->lanes);
-    plan->records = opts->weights.data || opts->scores.data;
+    plan->records = plan->k.len > 0 && (!attn__tensor_absent(opts->weights) || !attn__tensor_absent(opts->scores));
     if (empty || (Dv == 0 && !plan->records && !opts->lse.data))
         plan->all_blocks = 0;
     else if (!attn__multiply(&elements, plan->k.heads, plan->q.batch) ||
@@ -3283,8 +3283,8 @@ static int attn__lay_out(attn__plan *plan)
     plan->at_lanes = attn__reserve(&end, plan->lanes, sizeof(attn__lane));
     plan->at_reals = attn__reserve(&end, 6 * plan->lanes, kern->size);
     plan->at_scores = attn__reserve(&end, plan->keys * plan->lanes, kern->size);
-    plan->at_bias = attn__reserve(&end, opts->bias.data ? plan->keys * plan->lanes : 0, kern->size);
-    plan->at_mask = attn__reserve(&end, opts->mask.data ? plan->keys * plan->lanes : 0, kern->size);
+    plan->at_bias = attn__reserve(&end, attn__tensor_absent(opts->bias) ? 0 : plan->keys * plan->lanes, kern->size);
+    plan->at_mask = attn__reserve(&end, attn__tensor_absent(opts->mask) ? 0 : plan->keys * plan->lanes, kern->size);
     plan->at_row = attn__reserve(&end, opts->score_mod ? plan->keys : 0, kern->size);
     plan->at_queries = attn__reserve(&end, plan->lanes * kern->size, D);
     plan->at_k = attn__reserve(&end, attn__is_direct(plan, plan->k, 0, SIZE_MAX) ? 0 : plan->keys * kern->size, D);
@@ -3303,6 +3303,8 @@ static int attn__lay_out(attn__plan *plan)
 /* A tensor of dimensions 1 or full becomes one of full dimensions with strides 0. */
 static attn_tensor attn__broadcast(attn_tensor t, size_t B, size_t H, size_t Lq, size_t Lk)
 {
+    if (attn__tensor_absent(t))
+        return t;
     t.batch_stride = t.batch == 1 ? 0 : t.batch_stride;
     t.head_stride = t.heads == 1 ? 0 : t.head_stride;
     t.len_stride = t.len == 1 ? 0 : t.len_stride;
@@ -3472,8 +3474,6 @@ static void attn__resolve(attn__plan *plan, attn__fault *fault)
     o->mask = attn__broadcast(o->mask, q.batch, q.heads, q.len, Lk);
     o->bias = attn__broadcast(o->bias, q.batch, q.heads, q.len, Lk);
     o->scale = attn__scale(o->scale, q.dim);
-    if (Lk == 0) /* outputs without elements are not wanted */
-        o->weights.data = o->scores.data = NULL;
     plan->kern = attn__ctx_kernels(&plan->ctx, attn__real(q.dtype));
     if (attn__is_sound(fault->status) && plan->kern)
         attn__demand(fault, attn__lay_out(plan), ATTN_ERR_OVERFLOW, "q");
@@ -4631,7 +4631,6 @@ static attn_status attn__plan_mha(attn__mha *mha, attn_tensor out, attn_tensor q
     if (!attn__tensor_absent(plan->opts.weights) && plan->opts.weights.heads == 1 && H > 1) {
         mha->mean = plan->opts.weights;
         plan->opts.weights = attn__packed(real, q.batch, q.len, H, k.len);
-        plan->opts.weights.data = mha->mean.data; /* until there is scratch */
     }
     attn__check_mha_shapes(mha, &fault);
     attn__resolve(plan, &fault);
@@ -4650,7 +4649,7 @@ static void attn__mha_run(attn__mha *mha, char *scratch)
     plan->k.data = scratch + mha->at_k;
     plan->v.data = scratch + mha->at_v;
     plan->out.data = scratch + mha->at_out;
-    if (plan->opts.weights.data && !attn__tensor_absent(mha->mean))
+    if (!attn__tensor_absent(mha->mean))
         plan->opts.weights.data = scratch + mha->at_weights;
     plan->scratch = scratch + mha->at_rest;
     ctx.scratch = plan->scratch;
