@@ -18,14 +18,14 @@
 static int bars, bars_met;
 
 /* Counts a bar. */
-static const char *verdict(int met)
+static inline const char *verdict(int met)
 {
     bars++;
     bars_met += met;
     return met ? "met" : "MISSED";
 }
 
-static const char *bar(double value, double least)
+static inline const char *bar(double value, double least)
 {
     static char text[32];
     snprintf(text, sizeof text, "%.0f %%: %s", 100 * least, verdict(value >= least));
@@ -45,14 +45,14 @@ typedef struct contestant {
 } contestant;
 
 /* The time of this thread, which other programs on the machine do not add to; or the time on the wall. */
-static double seconds_now(int wall)
+static inline double seconds_now(int wall)
 {
     struct timespec t;
     clock_gettime(wall ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static double seconds_of(const contestant *c, long runs)
+static inline double seconds_of(const contestant *c, long runs)
 {
     double start = seconds_now(c->wall);
     long i;
@@ -62,7 +62,7 @@ static double seconds_of(const contestant *c, long runs)
 }
 
 /* Times the contestants in turn. A turn is as many runs as take 2 milliseconds, at least one. */
-static void race(contestant *c, size_t count)
+static inline void race(contestant *c, size_t count)
 {
     long runs[CONTESTANTS];
     size_t i;
@@ -78,14 +78,14 @@ static void race(contestant *c, size_t count)
             c[i].seconds[round] = seconds_of(&c[i], runs[i]) / (double)runs[i];
 }
 
-static int compare_doubles(const void *a, const void *b)
+static inline int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
 /* The median over the rounds of rate a / rate b, where a rate is work per second. */
-static double ratio(const contestant *a, const contestant *b)
+static inline double ratio(const contestant *a, const contestant *b)
 {
     double r[ROUNDS];
     int i;
@@ -131,7 +131,7 @@ typedef struct peak {
 } peak;
 
 /* Elements of dtype in a vector of isa; 0 where this file has no loop for it. */
-static size_t lanes_of(attn_isa isa, attn_dtype dtype)
+static inline size_t lanes_of(attn_isa isa, attn_dtype dtype)
 {
     size_t bytes = 0;
 #if defined(__x86_64__) && defined(FMA_LOOP)
@@ -147,7 +147,7 @@ static size_t lanes_of(attn_isa isa, attn_dtype dtype)
     return bytes / (dtype == ATTN_F64 ? 8 : 4);
 }
 
-static void run_peak(void *arg)
+static inline void run_peak(void *arg)
 {
     const peak *p = (const peak *)arg;
     long loops = PEAK_LOOPS;
@@ -171,7 +171,7 @@ static void run_peak(void *arg)
 }
 
 /* The flop of one run_peak. */
-static double peak_work(const peak *p)
+static inline double peak_work(const peak *p)
 {
 #ifdef FMA_LOOP
     return 2.0 * PEAK_LOOPS * ACCUMULATORS * (double)lanes_of(p->isa, p->dtype);
@@ -183,6 +183,16 @@ static double peak_work(const peak *p)
 
 static const attn_isa ISAS[] = {ATTN_ISA_AVX512, ATTN_ISA_AVX2, ATTN_ISA_NEON};
 enum { ISA_COUNT = sizeof ISAS / sizeof ISAS[0] };
+
+/* The vectors of the best instruction set. */
+static inline size_t best_vector_bytes(void)
+{
+    size_t i, most = 0;
+    for (i = 0; i < ISA_COUNT; i++)
+        if (attn_isa_available(ISAS[i]) && most < 4 * lanes_of(ISAS[i], ATTN_F32))
+            most = 4 * lanes_of(ISAS[i], ATTN_F32);
+    return most;
+}
 
 /* ==== OpenBLAS ==================================================================================================== */
 
@@ -197,7 +207,7 @@ static sgemm_fn sgemm;
 static dgemm_fn dgemm;
 static sgemv_fn sgemv;
 
-static void load_openblas(void)
+static inline void load_openblas(void)
 {
     void *library, *s, *d, *v;
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
@@ -217,7 +227,7 @@ static void load_openblas(void)
 
 /* ==== Data ======================================================================================================== */
 
-static void *bench_alloc(size_t bytes)
+static inline void *bench_alloc(size_t bytes)
 {
     void *p = NULL;
     if (posix_memalign(&p, 4096, bytes + 4096) != 0) {
@@ -229,7 +239,7 @@ static void *bench_alloc(size_t bytes)
 }
 
 /* A matrix of numbers between -1 and 1: another one in each call, the same ones in every run. */
-static attn_mat bench_matrix(attn_dtype dtype, size_t rows, size_t cols)
+static inline attn_mat bench_matrix(attn_dtype dtype, size_t rows, size_t cols)
 {
     attn_mat m = attn_mat_of(bench_alloc(rows * cols * 8), dtype, rows, cols);
     static uint32_t state = 12345;

@@ -11,9 +11,6 @@
    for each thread at length 32768. */
 #define _GNU_SOURCE
 #include <math.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* An allocator that knows how much is out, and how much that ever was. */
 #include <stdlib.h>
@@ -47,6 +44,7 @@ static void counting_free(void *p)
 #include "attn.h"
 #include "bench.h"
 #include "peer.h"
+#include "torch.h"
 
 /* ==== One attention =============================================================================================== */
 
@@ -159,15 +157,6 @@ static void check_attention(const attention *a, const char *who)
 
 /* ==== Peers ======================================================================================================= */
 
-static size_t best_vector_bytes(void)
-{
-    size_t i, most = 0;
-    for (i = 0; i < ISA_COUNT; i++)
-        if (attn_isa_available(ISAS[i]) && most < 4 * lanes_of(ISAS[i], ATTN_F32))
-            most = 4 * lanes_of(ISAS[i], ATTN_F32);
-    return most;
-}
-
 /* Attention of one strip: `rows` queries from number `first` on, of one head. */
 static void run_strip(attention *a, size_t head, size_t first, size_t rows)
 {
@@ -215,9 +204,6 @@ static void run_read(void *arg)
     (void)sum;
 }
 
-/* PyTorch in a process of its own: each line that it reads is a shape to set up, or asks for one run of it. */
-static FILE *to_torch, *from_torch;
-static pid_t torch_process;
 static const char torch_script[] =
     "import sys, torch\n"
     "torch.set_num_threads(1)\n"
@@ -233,80 +219,12 @@ static const char torch_script[] =
     "        attend(q, k, v, is_causal=bool(causal), **more)\n"
     "        print(torch.__version__, flush=True)\n";
 
-static char torch_version[64]; /* its answer to everything, with a newline */
-
-static int ask_torch(const char *question)
-{
-    if (!to_torch || fputs(question, to_torch) < 0 || fflush(to_torch) != 0 ||
-        !fgets(torch_version, sizeof torch_version, from_torch)) {
-        if (to_torch)
-            fclose(to_torch);
-        to_torch = NULL;
-        return 0;
-    }
-    return 1;
-}
-
-static void run_torch(void *arg)
-{
-    (void)arg;
-    if (!ask_torch("run\n")) {
-        fprintf(stderr, "bench: PyTorch stopped\n");
-        exit(1);
-    }
-}
-
 static int set_up_torch(const shape *s)
 {
     char text[128];
     snprintf(text, sizeof text, "%d %d %d %d %d %d %d\n", (int)s->heads, (int)s->kv_heads, (int)s->queries,
              (int)s->keys, (int)s->size, s->causal, s->dtype == ATTN_F16);
     return ask_torch(text);
-}
-
-static void load_torch(void)
-{
-    static const shape small = {1, 1, 3, 3, 4, 0, ATTN_F32, 0};
-    const char *python = getenv("ATTN_BENCH_PYTHON");
-    int questions[2], answers[2];
-    if (!python || !*python) {
-        printf("PyTorch skipped: ATTN_BENCH_PYTHON names no Python.\n");
-        return;
-    }
-    signal(SIGPIPE, SIG_IGN);
-    fflush(stdout);
-    if (pipe(questions) != 0 || pipe(answers) != 0 || (torch_process = fork()) < 0) {
-        printf("PyTorch skipped: no pipe or process.\n");
-        return;
-    }
-    if (torch_process == 0) {
-        dup2(questions[0], 0);
-        dup2(answers[1], 1);
-        close(questions[0]);
-        close(questions[1]);
-        close(answers[0]);
-        close(answers[1]);
-        execlp(python, python, "-c", torch_script, (char *)NULL);
-        _exit(127);
-    }
-    close(questions[0]);
-    close(answers[1]);
-    to_torch = fdopen(questions[1], "w");
-    from_torch = fdopen(answers[0], "r");
-    if (!from_torch || !set_up_torch(&small))
-        printf("PyTorch skipped: %s does not run it.\n", python);
-    else
-        printf("PyTorch %s", torch_version);
-}
-
-/* It ends when there is nothing more to read. */
-static void stop_torch(void)
-{
-    if (torch_process <= 0)
-        return;
-    if (to_torch)
-        fclose(to_torch);
-    waitpid(torch_process, NULL, 0);
 }
 
 /* ==== Matches ===================================================================================================== */
@@ -481,7 +399,7 @@ int main(void)
         return 1;
     }
     load_openblas();
-    load_torch();
+    load_torch(torch_script, "1 1 3 3 4 0 0\n");
     bench_shapes("attn_sdpa", "peak", prefill, sizeof prefill / sizeof prefill[0]);
     bench_shapes("attn_sdpa, one query", "read", decode, sizeof decode / sizeof decode[0]);
     bench_memory();

@@ -14,4 +14,8 @@ void softmax_fast(float *out, const float *in, size_t rows, size_t cols, size_t 
 void peer_softmax_in_place(float *x, size_t count, size_t vector_bytes);
 float peer_sum(const float *x, size_t count, size_t vector_bytes);
 
+/* One query against some keys and values of `size` numbers, in plain loops; scores: room for as many as there are keys. */
+void peer_decode(float *out, const float *q, const float *k, const float *v, float *scores, size_t keys, size_t size,
+                 float scale, size_t vector_bytes);
+
 #endif

@@ -53,13 +53,34 @@
         return s0 + s1 + s2 + s3;                                                                                      \
     }
 
+#define DECODE(name, softmax)                                                                                          \
+    static void name(float *out, const float *q, const float *k, const float *v, float *scores, size_t keys,           \
+                     size_t size, float scale)                                                                         \
+    {                                                                                                                  \
+        size_t j, d;                                                                                                   \
+        for (j = 0; j < keys; j++) {                                                                                   \
+            float dot = 0;                                                                                             \
+            for (d = 0; d < size; d++)                                                                                 \
+                dot += q[d] * k[j * size + d];                                                                         \
+            scores[j] = scale * dot;                                                                                   \
+        }                                                                                                              \
+        softmax(scores, keys);                                                                                         \
+        for (d = 0; d < size; d++)                                                                                     \
+            out[d] = 0;                                                                                                \
+        for (j = 0; j < keys; j++)                                                                                     \
+            for (d = 0; d < size; d++)                                                                                 \
+                out[d] += scores[j] * v[j * size + d];                                                                 \
+    }
+
 #ifdef FOR_AVX512
 FOR_AVX512 SOFTMAX_IN_PLACE(softmax_avx512)
 FOR_AVX2 SOFTMAX_IN_PLACE(softmax_avx2)
 FOR_AVX512 SUM_OF(sum_avx512)
 FOR_AVX2 SUM_OF(sum_avx2)
+FOR_AVX512 DECODE(decode_avx512, softmax_avx512)
+FOR_AVX2 DECODE(decode_avx2, softmax_avx2)
 #endif
-    SOFTMAX_IN_PLACE(softmax) SUM_OF(sum)
+    SOFTMAX_IN_PLACE(softmax) SUM_OF(sum) DECODE(decode, softmax)
 
         void peer_softmax_in_place(float *x, size_t count, size_t vector_bytes)
 {
@@ -87,4 +108,21 @@ float peer_sum(const float *x, size_t count, size_t vector_bytes)
 #endif
     (void)vector_bytes;
     return sum(x, count);
+}
+
+void peer_decode(float *out, const float *q, const float *k, const float *v, float *scores, size_t keys, size_t size,
+                 float scale, size_t vector_bytes)
+{
+#ifdef FOR_AVX512
+    if (vector_bytes == 64) {
+        decode_avx512(out, q, k, v, scores, keys, size, scale);
+        return;
+    }
+    if (vector_bytes == 32) {
+        decode_avx2(out, q, k, v, scores, keys, size, scale);
+        return;
+    }
+#endif
+    (void)vector_bytes;
+    decode(out, q, k, v, scores, keys, size, scale);
 }
