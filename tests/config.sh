@@ -116,7 +116,13 @@ part_output() {
     check "a pipe gets none" silent grep "$escape\[" "$work/plain"
 }
 
+# Public functions that README's table lacks.
+missing_in_readme() {
+    while read -r name; do grep -q "^|.*\`$name\`.*|" README.md || echo "$name"; done < "$B/cover.h.names"
+}
+
 part_readme() {
+    check "README names every public function" silent missing_in_readme
     awk -v prefix="$work/readme_" '
         /^```c$/ { n++; on = 1; next }
         /^```/   { on = 0 }
