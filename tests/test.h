@@ -188,47 +188,6 @@ void test_cover(const char *function);
     X(pool_callers)                                                                                                    \
     X(notebooks_printed)                                                                                               \
     X(notebooks_heads)                                                                                                 \
-    X(rope_grid)                                                                                                       \
-    X(rope_many_rows)                                                                                                  \
-    X(rope_rounds_once)                                                                                                \
-    X(rope_copies)                                                                                                     \
-    X(rope_in_place)                                                                                                   \
-    X(rope_overlap)                                                                                                    \
-    X(rope_properties)                                                                                                 \
-    X(rope_far_away)                                                                                                   \
-    X(rope_status)                                                                                                     \
-    X(positions_errno)                                                                                                 \
-    X(rope_frequencies_formulas)                                                                                       \
-    X(rope_frequencies_status)                                                                                         \
-    X(relative_elements)                                                                                               \
-    X(relative_shapes)                                                                                                 \
-    X(t5_buckets)                                                                                                      \
-    X(t5_other_buckets)                                                                                                \
-    X(t5_far_away)                                                                                                     \
-    X(t5_types_and_layouts)                                                                                            \
-    X(t5_as_bias)                                                                                                      \
-    X(t5_status)                                                                                                       \
-    X(alibi_slopes_values)                                                                                             \
-    X(alibi_slopes_status)                                                                                             \
-    X(sinusoid_values)                                                                                                 \
-    X(sinusoid_status)                                                                                                 \
-    X(mha_grid)                                                                                                        \
-    X(mha_large)                                                                                                       \
-    X(mha_of_identities)                                                                                               \
-    X(mha_batch)                                                                                                       \
-    X(mha_requests)                                                                                                    \
-    X(mha_padding)                                                                                                     \
-    X(mha_empty_rows)                                                                                                  \
-    X(mha_fences)                                                                                                      \
-    X(mha_memory)                                                                                                      \
-    X(mha_scratch_grows)                                                                                               \
-    X(mha_status)                                                                                                      \
-    X(mha_status_types)                                                                                                \
-    X(mha_status_heads)                                                                                                \
-    X(mha_status_overlap)                                                                                              \
-    X(mha_status_empty_shapes)                                                                                         \
-    X(mha_status_huge_shapes)                                                                                          \
-    X(mha_errno)                                                                                                       \
     X(cache_storage)                                                                                                   \
     X(cache_own_storage)                                                                                               \
     X(cache_fences)                                                                                                    \
@@ -267,7 +226,49 @@ void test_cover(const char *function);
     X(cache_scratch)                                                                                                   \
     X(cache_scratch_grows)                                                                                             \
     X(cache_zeroed)                                                                                                    \
-    X(cache_errno)
+    X(cache_errno)                                                                                                     \
+    X(rope_grid)                                                                                                       \
+    X(rope_many_rows)                                                                                                  \
+    X(rope_rounds_once)                                                                                                \
+    X(rope_copies)                                                                                                     \
+    X(rope_in_place)                                                                                                   \
+    X(rope_overlap)                                                                                                    \
+    X(rope_properties)                                                                                                 \
+    X(rope_far_away)                                                                                                   \
+    X(rope_status)                                                                                                     \
+    X(positions_errno)                                                                                                 \
+    X(rope_frequencies_formulas)                                                                                       \
+    X(rope_frequencies_status)                                                                                         \
+    X(relative_elements)                                                                                               \
+    X(relative_shapes)                                                                                                 \
+    X(t5_buckets)                                                                                                      \
+    X(t5_other_buckets)                                                                                                \
+    X(t5_whole_steps)                                                                                                  \
+    X(t5_far_away)                                                                                                     \
+    X(t5_types_and_layouts)                                                                                            \
+    X(t5_as_bias)                                                                                                      \
+    X(t5_status)                                                                                                       \
+    X(alibi_slopes_values)                                                                                             \
+    X(alibi_slopes_status)                                                                                             \
+    X(sinusoid_values)                                                                                                 \
+    X(sinusoid_status)                                                                                                 \
+    X(mha_grid)                                                                                                        \
+    X(mha_large)                                                                                                       \
+    X(mha_of_identities)                                                                                               \
+    X(mha_batch)                                                                                                       \
+    X(mha_requests)                                                                                                    \
+    X(mha_padding)                                                                                                     \
+    X(mha_empty_rows)                                                                                                  \
+    X(mha_fences)                                                                                                      \
+    X(mha_memory)                                                                                                      \
+    X(mha_scratch_grows)                                                                                               \
+    X(mha_status)                                                                                                      \
+    X(mha_status_types)                                                                                                \
+    X(mha_status_heads)                                                                                                \
+    X(mha_status_overlap)                                                                                              \
+    X(mha_status_empty_shapes)                                                                                         \
+    X(mha_status_huge_shapes)                                                                                          \
+    X(mha_errno)
 
 #define TEST(name) void test_##name(void)
 #define TEST_DECLARE(name) TEST(name);

@@ -743,8 +743,11 @@ TEST(mha_memory)
             CHECK(bytes >= test_size(t.compute) * (d.H * d.Lq * d.D + d.Hkv * d.Lk * (d.D + d.Dv)));
             /* contents do not matter, nor what ctx holds */
             test_fill_tensor(t.q, 0);
-            ctx.scratch = test_block(bytes);
+            ctx.scratch = t.out.data, ctx.scratch_size = SIZE_MAX;
             CHECK(scratch_of(&t, &ctx) == bytes);
+            ctx.scratch = NULL;
+            CHECK(scratch_of(&t, &ctx) == bytes);
+            ctx.scratch = test_block(bytes);
             ctx.scratch_size = bytes - 1;
             CHECK(scratch_of(&t, &ctx) == bytes);
             test_freeze();
@@ -1127,6 +1130,11 @@ TEST(mha_status_heads)
     for (size_t heads = 0; heads < 6; heads++) {
         t.o.weights = test_tensor(ATTN_F32, 1, heads, 2, 3, T_BHLD);
         CHECK_STATUS(run(&t, NULL), heads == 1 || heads == 4 ? ATTN_OK : ATTN_ERR_SHAPE);
+    }
+    test_case("their mean has as many rows and columns");
+    for (size_t c = 0; c < 27; c++) {
+        t.o.weights = test_tensor(ATTN_F32, c % 3, 1, 1 + c / 3 % 3, 2 + c / 9, T_BHLD);
+        CHECK_STATUS(run(&t, NULL), c % 3 == 1 && c / 3 % 3 == 1 && c / 9 == 1 ? ATTN_OK : ATTN_ERR_SHAPE);
     }
     test_case("lse and scores only for each");
     memset(&t.o, 0, sizeof t.o);

@@ -147,7 +147,7 @@ static attn_rope_opts random_rope(size_t B, size_t L, size_t D)
 
 TEST(rope_grid)
 {
-    static const size_t dims[] = {2, 3, 4, 5, 6, 8, 9, 10, 16, 18, 64, 67};
+    static const size_t dims[] = {2, 3, 4, 5, 6, 8, 9, 10, 16, 18, 64, 67, 132, 261};
     for (size_t n = 0; n < (test_quick ? 300 : 3000); n++) {
         size_t B = 1 + test_below(3), H = 1 + test_below(3), L = 1 + test_below(5), D = dims[n % COUNT(dims)];
         attn_dtype from = floats[n / COUNT(dims) % 4], to = floats[test_below(4)];
@@ -275,7 +275,7 @@ TEST(rope_in_place)
     for (size_t n = 0; n < 4 * T_OUT_LAYOUTS * 4; n++) {
         attn_dtype dtype = floats[n % 4];
         int layout = (int)(n / 4 % T_OUT_LAYOUTS);
-        size_t D = 2 + n % 7;
+        size_t D = n % 16 == 5 ? 150 + n % 3 : 2 + n % 7;
         attn_tensor in = test_random_tensor(dtype, 2, 3, 4, D, layout), out = test_tensor(dtype, 2, 3, 4, D, T_BHLD);
         attn_rope_opts o = random_rope(2, 4, D);
         test_case("%s, layout %d, D %zu, dim %zu, interleaved %d", test_dtype_name(dtype), layout, D, o.dim,
@@ -431,21 +431,26 @@ TEST(rope_far_away)
     for (ptrdiff_t i = 0; i < L; i++)
         positions[i] = i;
     turned_well(out, in, &o);
-    for (int n = 0; n < 8; n++) {
+    for (size_t n = 0; n < 8; n++) { /* positions saturate */
         static const ptrdiff_t ends[] = {PTRDIFF_MAX, PTRDIFF_MIN, PTRDIFF_MAX - 2, PTRDIFF_MIN + 1};
         attn_rope_opts far = {0};
         far.offset = ends[n % 4];
         far.positions = n < 4 ? NULL : positions;
+        far.frequencies = powers;
         for (size_t i = 0; i < L; i++)
             positions[i] = ends[n % 4];
         test_case("offset %td%s", far.offset, n < 4 ? "" : ", twice");
         CHECK_STATUS(attn_rope(out, in, &far), ATTN_OK);
-        for (size_t i = 0; i < L; i++)
+        for (size_t i = 0; i < L; i++) {
+            real position = position_of(&far, L, 0, i), end = position < 0 ? PTRDIFF_MIN : PTRDIFF_MAX;
+            position = (double)(fabsl(position) < fabsl(end) ? position : end);
             for (size_t d = 0; d < D / 2; d++) {
-                real size = hypotl(test_tensor_get(in, 0, 0, i, d), test_tensor_get(in, 0, 0, i, d + D / 2));
-                CHECK_NEAR(hypotl(test_tensor_get(out, 0, 0, i, d), test_tensor_get(out, 0, 0, i, d + D / 2)), size,
-                           8 * eps * size);
+                real x = test_tensor_get(in, 0, 0, i, d), y = test_tensor_get(in, 0, 0, i, d + D / 2);
+                real angle = position * (real)powers[d];
+                CHECK_NEAR(test_tensor_get(out, 0, 0, i, d), x * cosl(angle) - y * sinl(angle), 4 * eps);
+                CHECK_NEAR(test_tensor_get(out, 0, 0, i, d + D / 2), x * sinl(angle) + y * cosl(angle), 4 * eps);
             }
+        }
     }
 }
 
@@ -573,6 +578,9 @@ TEST(rope_status)
     o.dim = 2, o.frequencies = one;
     CHECK_STATUS(attn_rope(out, in, &o), ATTN_OK);
     turned_well(out, in, &o);
+    test_case("positions off their alignment");
+    o.positions = (const ptrdiff_t *)(const void *)((const char *)test_block(64) + 1);
+    CHECK_STATUS(attn_rope(out, in, &o), ATTN_ERR_VALUE);
     test_case("nothing is turned, with frequencies or without");
     CHECK_STATUS(attn_rope(attn_bhld(NULL, ATTN_F32, 2, 3, 4, 0), attn_bhld(NULL, ATTN_F32, 2, 3, 4, 0), NULL),
                  ATTN_OK);
@@ -962,6 +970,27 @@ TEST(t5_other_buckets)
         }
         test_release();
     }
+}
+
+/* Where a step falls on a whole distance: max_distance = exact ratio^steps. */
+TEST(t5_whole_steps)
+{
+    static const size_t counts[] = {3, 4, 5, 6, 7, 8, 10, 12};
+    for (size_t n = 0; n < COUNT(counts); n++)
+        for (size_t ratio = 2; ratio < 260; ratio += test_quick ? 5 : 1) {
+            size_t count = counts[n], exact = count / 2, most = exact, at = exact;
+            for (size_t k = exact; k < count && most < 65536; k++)
+                most *= ratio;
+            if (most >= 65536)
+                break;
+            for (size_t k = exact; k < count; k++, at *= ratio) {
+                attn_mat got = buckets_at(count, 0, most, -(ptrdiff_t)at, 2);
+                test_case("%zu buckets, most %zu, distance %zu", count, most, at);
+                CHECK(*(float *)test_at(got, 0, 0) == (float)k);
+                CHECK(*(float *)test_at(got, 0, 1) == (float)(k - 1));
+            }
+            test_release();
+        }
 }
 
 /* Distances past what a ptrdiff_t holds are simply far. */
