@@ -4323,7 +4323,7 @@ ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base
         if (s.kind == ATTN_ROPE_LINEAR)
             freq[d] /= s.factor;
     }
-    if (s.kind == ATTN_ROPE_YARN)
+    if (s.kind == ATTN_ROPE_YARN && dim > 0)
         attn__yarn(freq, dim, base, &s);
     if (scale)
         *scale = s.kind == ATTN_ROPE_YARN && s.factor > 1 ? 1 + 0.1 * attn__log(s.factor) : 1;
@@ -4349,7 +4349,7 @@ ATTN_API attn_tensor attn_relative(attn_mat by_distance, size_t Lq, size_t Lk)
     t.len = Lq;
     t.dim = Lk;
     t.head_stride = by_distance.row_stride;
-    t.len_stride = -by_distance.col_stride;
+    t.len_stride = by_distance.cols > 1 ? -by_distance.col_stride : 0;
     t.dim_stride = by_distance.col_stride;
     return t;
 }
@@ -4507,7 +4507,7 @@ static void attn__mean_weights(attn_tensor mean, attn_tensor weights, const attn
 {
     attn_mat ones = attn__ones(weights.dtype, 1, weights.heads), all;
     size_t b, i;
-    for (b = 0; b < mean.batch; b++)
+    for (b = 0; b < mean.batch && mean.dim > 0; b++)
         for (i = 0; i < mean.len; i++) {
             all = attn_mat_of(attn__tensor_at(weights, b, 0, i, 0), weights.dtype, weights.heads, weights.dim);
             attn__matmul(attn_mat_rows(attn_head(mean, b, 0), i, 1), ones, all, 1 / (double)weights.heads, ctx);
