@@ -4164,19 +4164,20 @@ static void attn__turn_to(attn__turn *turn, ptrdiff_t position)
 static void attn__turn_row(const attn__turn *turn, size_t b, size_t h, size_t i)
 {
     attn_tensor out = turn->out, in = turn->in;
-    double x[ATTN__PAIRS], y[ATTN__PAIRS], held;
-    size_t n = turn->pairs, step = turn->opts.interleaved ? 2 : 1, at_x = step * turn->first, d;
-    size_t at_y = turn->opts.interleaved ? at_x + 1 : at_x + turn->opts.dim / 2;
-    ptrdiff_t from = (ptrdiff_t)step * in.dim_stride, to = (ptrdiff_t)step * out.dim_stride;
-    turn->kern->load(x, n, attn__tensor_at(in, b, h, i, at_x), in.dtype, 0, from, 1, n);
-    turn->kern->load(y, n, attn__tensor_at(in, b, h, i, at_y), in.dtype, 0, from, 1, n);
+    double x[2 * ATTN__PAIRS], held; /* two halves, or pairs side by side */
+    size_t n = turn->pairs, both = turn->opts.interleaved ? 2 : 1, step = both, at = both * turn->first, d;
+    size_t y = turn->opts.interleaved ? 1 : ATTN__PAIRS, half = turn->opts.interleaved ? 0 : turn->opts.dim / 2;
+    turn->kern->load(x, n, attn__tensor_at(in, b, h, i, at), in.dtype, 0, in.dim_stride, 1, both * n);
+    if (half)
+        turn->kern->load(x + y, n, attn__tensor_at(in, b, h, i, at + half), in.dtype, 0, in.dim_stride, 1, n);
     for (d = 0; d < n; d++) {
-        held = x[d];
-        x[d] = held * turn->cosine[d] - y[d] * turn->sine[d];
-        y[d] = held * turn->sine[d] + y[d] * turn->cosine[d];
+        held = x[step * d];
+        x[step * d] = held * turn->cosine[d] - x[step * d + y] * turn->sine[d];
+        x[step * d + y] = held * turn->sine[d] + x[step * d + y] * turn->cosine[d];
     }
-    turn->kern->store(attn__tensor_at(out, b, h, i, at_x), out.dtype, 0, to, x, n, 1, n, 1.0);
-    turn->kern->store(attn__tensor_at(out, b, h, i, at_y), out.dtype, 0, to, y, n, 1, n, 1.0);
+    turn->kern->store(attn__tensor_at(out, b, h, i, at), out.dtype, 0, out.dim_stride, x, n, 1, both * n, 1.0);
+    if (half)
+        turn->kern->store(attn__tensor_at(out, b, h, i, at + half), out.dtype, 0, out.dim_stride, x + y, n, 1, n, 1.0);
 }
 
 static ptrdiff_t attn__position(const attn_rope_opts *o, size_t b, size_t i)
@@ -4779,6 +4780,8 @@ ATTN_API attn_status attn_mha_scratch(size_t *bytes, attn_tensor out, attn_tenso
 #define ATTN__W 8
 #define ATTN__MASK(x) ((__mmask8)(x))
 #define ATTN__X(op) _mm512_##op##_pd
+#define ATTN__LOAD_F32(p) _mm512_maskz_cvtps_pd(ATTN__ALL, _mm256_loadu_ps(p))
+#define ATTN__STORE_F32(p, v) _mm256_storeu_ps(p, _mm512_maskz_cvtpd_ps(ATTN__ALL, v))
 #else
 #define ATTN__NAME(x) attn__##x##_avx512_f32
 #define ATTN__V __m512
@@ -4807,6 +4810,8 @@ ATTN_API attn_status attn_mha_scratch(size_t *bytes, attn_tensor out, attn_tenso
 #define ATTN__V __m256d
 #define ATTN__W 4
 #define ATTN__X(op) _mm256_##op##_pd
+#define ATTN__LOAD_F32(p) _mm256_cvtps_pd(_mm_loadu_ps(p))
+#define ATTN__STORE_F32(p, v) _mm_storeu_ps(p, _mm256_cvtpd_ps(v))
 #else
 #define ATTN__NAME(x) attn__##x##_avx2_f32
 #define ATTN__V __m256
@@ -4844,6 +4849,8 @@ ATTN_API attn_status attn_mha_scratch(size_t *bytes, attn_tensor out, attn_tenso
 #define ATTN__V float64x2_t
 #define ATTN__W 2
 #define ATTN__X(op) op##_f64
+#define ATTN__LOAD_F32(p) vcvt_f64_f32(vld1_f32(p))
+#define ATTN__STORE_F32(p, v) vst1_f32(p, vcvt_f32_f64(v))
 #else
 #define ATTN__NAME(x) attn__##x##_neon_f32
 #define ATTN__V float32x4_t
@@ -4968,6 +4975,37 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(odd_lanes)(ATTN__V v) /* is one of the 
 #endif
 }
 
+#ifdef ATTN__STORE_F16
+/* Rounds to nearest even by integers: half of what is cut off is added, and carries; a NaN is made quiet instead. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_bf16)(uint16_t *p, ATTN__V v)
+{
+#if ATTN__PASS == ATTN__PASS_AVX512
+    __m512i bits = _mm512_castps_si512(v), upper = _mm512_maskz_srli_epi32(ATTN__ALL, bits, 16);
+    __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(INT32_MAX));
+    __m512i half = _mm512_add_epi32(_mm512_and_si512(upper, _mm512_set1_epi32(1)), _mm512_set1_epi32(0x7fff));
+    __mmask16 nan = _mm512_cmpgt_epi32_mask(magnitude, _mm512_set1_epi32((int)ATTN__INFINITY));
+    upper = _mm512_maskz_srli_epi32(ATTN__ALL, _mm512_add_epi32(bits, half), 16);
+    upper = _mm512_mask_or_epi32(upper, nan, _mm512_maskz_srli_epi32(ATTN__ALL, bits, 16), _mm512_set1_epi32(0x40));
+    _mm256_storeu_si256((__m256i *)(void *)p, _mm512_maskz_cvtepi32_epi16(ATTN__ALL, upper));
+#elif ATTN__PASS == ATTN__PASS_AVX2
+    __m256i bits = _mm256_castps_si256(v), upper = _mm256_srli_epi32(bits, 16);
+    __m256i magnitude = _mm256_and_si256(bits, _mm256_set1_epi32(INT32_MAX));
+    __m256i half = _mm256_add_epi32(_mm256_and_si256(upper, _mm256_set1_epi32(1)), _mm256_set1_epi32(0x7fff));
+    __m256i nan = _mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32((int)ATTN__INFINITY));
+    __m256i rounded = _mm256_srli_epi32(_mm256_add_epi32(bits, half), 16);
+    upper = _mm256_blendv_epi8(rounded, _mm256_or_si256(upper, _mm256_set1_epi32(0x40)), nan);
+    upper = _mm256_permute4x64_epi64(_mm256_packus_epi32(upper, upper), 8);
+    _mm_storeu_si128((__m128i *)(void *)p, _mm256_castsi256_si128(upper));
+#else
+    uint32x4_t bits = vreinterpretq_u32_f32(v), upper = vshrq_n_u32(bits, 16);
+    uint32x4_t nan = vcgtq_u32(vandq_u32(bits, vdupq_n_u32(INT32_MAX)), vdupq_n_u32(ATTN__INFINITY));
+    uint32x4_t half = vaddq_u32(vandq_u32(upper, vdupq_n_u32(1)), vdupq_n_u32(0x7fff));
+    upper = vbslq_u32(nan, vorrq_u32(upper, vdupq_n_u32(0x40)), vshrq_n_u32(vaddq_u32(bits, half), 16));
+    ATTN__NAME(store_u16)(p, vmovn_u32(upper));
+#endif
+}
+#endif
+
 /* a < b ? x : y, lane by lane; never the x where a or b is NaN */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(pick)(ATTN__V a, ATTN__V b, ATTN__V x, ATTN__V y)
 {
@@ -5080,6 +5118,10 @@ ATTN__TARGET static void ATTN__NAME(load_row)(ATTN__R *x, const char *in, attn_d
     for (; dtype == ATTN_I8 && i + ATTN__W <= n; i += ATTN__W)
         ATTN__STORE(x + i, ATTN__LOAD_I8((const void *)(in + i)));
 #endif
+#ifdef ATTN__LOAD_F32
+    for (; dtype == ATTN_F32 && i + ATTN__W <= n; i += ATTN__W)
+        ATTN__STORE(x + i, ATTN__LOAD_F32((const float *)(const void *)(in + i * size)));
+#endif
 #ifdef ATTN__LOAD_F16
     for (; dtype == ATTN_F16 && i + ATTN__W <= n; i += ATTN__W)
         ATTN__STORE(x + i, ATTN__LOAD_F16((const void *)(in + i * size)));
@@ -5118,7 +5160,6 @@ ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, a
     case ATTN_F64: ATTN__NAME(load_strided)(x, ld, in, ATTN_F64, rs, cs, rows, cols); break;
     case ATTN_F16: ATTN__NAME(load_strided)(x, ld, in, ATTN_F16, rs, cs, rows, cols); break;
     case ATTN_BF16: ATTN__NAME(load_strided)(x, ld, in, ATTN_BF16, rs, cs, rows, cols); break;
-    case ATTN_I8: ATTN__NAME(load_strided)(x, ld, in, ATTN_I8, rs, cs, rows, cols); break;
     default: ATTN__NAME(load_strided)(x, ld, in, ATTN_BOOL, rs, cs, rows, cols); break;
     }
 }
@@ -5159,6 +5200,12 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
 #ifdef ATTN__STORE_F16
         for (; dtype == ATTN_F16 && cs == 1 && c + ATTN__W <= cols; c += ATTN__W)
             ATTN__STORE_F16((uint16_t *)to + c, ATTN__MUL(ATTN__LOAD(x + c), factors));
+        for (; dtype == ATTN_BF16 && cs == 1 && c + ATTN__W <= cols; c += ATTN__W)
+            ATTN__NAME(store_bf16)((uint16_t *)to + c, ATTN__MUL(ATTN__LOAD(x + c), factors));
+#endif
+#ifdef ATTN__STORE_F32
+        for (; dtype == ATTN_F32 && cs == 1 && c + ATTN__W <= cols; c += ATTN__W)
+            ATTN__STORE_F32((float *)to + c, ATTN__MUL(ATTN__LOAD(x + c), factors));
 #endif
         for (; c < cols; c++)
             attn__store(attn__at(to, dtype, (ptrdiff_t)c * cs), dtype, (double)(ATTN__R)(x[c] * factor));
@@ -5599,6 +5646,8 @@ static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
 #undef ATTN__AS_WRITTEN
 #undef ATTN__LOAD
 #undef ATTN__STORE
+#undef ATTN__LOAD_F32
+#undef ATTN__STORE_F32
 #undef ATTN__LOAD_F16
 #undef ATTN__LOAD_BF16
 #undef ATTN__STORE_F16
