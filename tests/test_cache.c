@@ -2304,12 +2304,12 @@ static void set_scene(struct scene *scene, attn_dtype dtype)
 {
     shape s = {S_B, 1, 4, S_D, S_DV, ATTN_F32, 1};
     size_t rows[2] = {S_LK, 3};
-    model m;
+    attn_tensor k = test_random_tensor(ATTN_F32, S_B, 1, S_LK, S_D, T_BHLD);
+    attn_tensor v = test_random_tensor(ATTN_F32, S_B, 1, S_LK, S_DV, T_BHLD);
     s.dtype = dtype;
     trying(s, "statuses");
     scene->cache = new_cache(s);
-    m = new_model(s);
-    append(&scene->cache, &m, S_LK, rows);
+    CHECK_STATUS(attn_kv_cache_append(&scene->cache, k, v, rows), ATTN_OK);
     scene->right = right_call(&scene->cache);
 }
 
