@@ -510,7 +510,7 @@ typedef struct attn_rope_opts {
     int interleaved; /* 0: pairs (d, d + dim/2), as Llama and GPT-NeoX; 1: pairs (2d, 2d + 1), as GPT-J and the paper */
     size_t dim;      /* rotates elements 0 .. dim - 1, even; the others are copied. 0 = D */
     double base;     /* pair d turns by base^(-2d/dim) for each position; 0 = 10000 */
-    ptrdiff_t offset;           /* position of row i: offset + i, or offset + positions[..] */
+    ptrdiff_t offset;           /* position of row i: offset + i, or offset + positions[..]; saturates */
     const ptrdiff_t *positions; /* positions[b * batch_stride + i * len_stride]; both strides 0: packed [B][L] */
     ptrdiff_t position_batch_stride, position_len_stride;
     const double *frequencies; /* [dim/2], instead of base */
@@ -540,7 +540,7 @@ typedef struct attn_rope_scaling {
 
 /* freq[d], for d < dim/2: what attn_rope_opts.frequencies takes. dim is even; base 0 = 10000; scaling NULL = PLAIN.
    *scale, unless NULL: for attn_rope_opts.scale; 1, but 1 + ln(factor) / 10 for YARN with factor > 1.
-   VALUE: dim odd; base, factor, original_len or a beta not finite, or out of range. */
+   VALUE: dim odd; base, factor, original_len or a beta not finite or <= 0; for YARN base <= 1 or beta_fast < beta_slow. */
 ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base, const attn_rope_scaling *scaling,
                                            double *scale);
 
@@ -3737,6 +3737,7 @@ static int attn__lay_out_cache(attn__cache_layout *at, size_t B, size_t Hkv, siz
                                attn_dtype dtype) /* 0: overflow */
 {
     size_t end = 0, rows, k_row, v_row, size = attn__size(dtype), scale = dtype == ATTN_I8 ? sizeof(float) : 0;
+    memset(at, 0, sizeof *at);
     if (!attn__multiply(&rows, B, Hkv) || !attn__multiply(&rows, rows, capacity) || !attn__multiply(&k_row, D, size) ||
         !attn__multiply(&v_row, Dv, size))
         return 0;
@@ -3820,12 +3821,11 @@ ATTN_API void attn_kv_cache_free(attn_kv_cache *cache)
 static attn_kv_cache attn__cache_of(const attn_kv_cache *cache, attn__cache_layout *at)
 {
     attn_kv_cache none = ATTN__ZERO;
+    memset(at, 0, sizeof *at);
     if (!cache || !cache->lens ||
         !attn__lay_out_cache(at, cache->k.batch, cache->k.heads, cache->k.len, cache->k.dim, cache->v.dim,
-                             cache->k.dtype)) {
-        memset(at, 0, sizeof *at);
+                             cache->k.dtype))
         return none;
-    }
     return *cache;
 }
 
@@ -4067,7 +4067,7 @@ static attn_status attn__plan_cache(attn__plan *plan, attn_tensor out, attn_tens
     plan->v_scales = of.v_scales;
     plan->opts.kv_lens = of.lens;
     plan->opts.causal_offset = NULL;
-    if (plan->opts.causal == ATTN_CAUSAL_UPPER_LEFT || plan->opts.causal == ATTN_CAUSAL_OFFSET)
+    if (plan->opts.causal == ATTN_CAUSAL_OFFSET) /* refused below, but not for want of an array */
         plan->opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
     args.count = 0;
     attn__argument(&args, "out", attn__view_of_tensor(out, ATTN__OUT));

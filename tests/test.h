@@ -188,45 +188,6 @@ void test_cover(const char *function);
     X(pool_callers)                                                                                                    \
     X(notebooks_printed)                                                                                               \
     X(notebooks_heads)                                                                                                 \
-    X(cache_storage)                                                                                                   \
-    X(cache_own_storage)                                                                                               \
-    X(cache_fences)                                                                                                    \
-    X(cache_empty_shapes)                                                                                              \
-    X(cache_append_types)                                                                                              \
-    X(cache_append_lengths)                                                                                            \
-    X(cache_append_past_capacity)                                                                                      \
-    X(cache_rows_apart)                                                                                                \
-    X(cache_truncate)                                                                                                  \
-    X(cache_truncate_ring)                                                                                             \
-    X(cache_reorder)                                                                                                   \
-    X(cache_reorder_random)                                                                                            \
-    X(cache_decode)                                                                                                    \
-    X(cache_chunks)                                                                                                    \
-    X(cache_decode_far)                                                                                                \
-    X(cache_ring)                                                                                                      \
-    X(cache_ring_prefill)                                                                                              \
-    X(cache_dropped)                                                                                                   \
-    X(cache_at_random)                                                                                                 \
-    X(cache_garbage)                                                                                                   \
-    X(cache_i8_rows)                                                                                                   \
-    X(cache_i8_nearest)                                                                                                \
-    X(cache_i8_attend)                                                                                                 \
-    X(cache_i8_nan)                                                                                                    \
-    X(cache_status_init)                                                                                               \
-    X(cache_status_huge_shapes)                                                                                        \
-    X(cache_status_huge_and_empty)                                                                                     \
-    X(cache_status_append)                                                                                             \
-    X(cache_status_ring_append)                                                                                        \
-    X(cache_status_endless_append)                                                                                     \
-    X(cache_status_truncate_and_reorder)                                                                               \
-    X(cache_status_attend)                                                                                             \
-    X(cache_status_attend_right)                                                                                       \
-    X(cache_overlap)                                                                                                   \
-    X(cache_no_memory)                                                                                                 \
-    X(cache_scratch)                                                                                                   \
-    X(cache_scratch_grows)                                                                                             \
-    X(cache_zeroed)                                                                                                    \
-    X(cache_errno)                                                                                                     \
     X(rope_grid)                                                                                                       \
     X(rope_many_rows)                                                                                                  \
     X(rope_rounds_once)                                                                                                \
@@ -268,7 +229,46 @@ void test_cover(const char *function);
     X(mha_status_overlap)                                                                                              \
     X(mha_status_empty_shapes)                                                                                         \
     X(mha_status_huge_shapes)                                                                                          \
-    X(mha_errno)
+    X(mha_errno)                                                                                                       \
+    X(cache_storage)                                                                                                   \
+    X(cache_own_storage)                                                                                               \
+    X(cache_fences)                                                                                                    \
+    X(cache_empty_shapes)                                                                                              \
+    X(cache_append_types)                                                                                              \
+    X(cache_append_lengths)                                                                                            \
+    X(cache_append_past_capacity)                                                                                      \
+    X(cache_rows_apart)                                                                                                \
+    X(cache_truncate)                                                                                                  \
+    X(cache_truncate_ring)                                                                                             \
+    X(cache_reorder)                                                                                                   \
+    X(cache_reorder_random)                                                                                            \
+    X(cache_decode)                                                                                                    \
+    X(cache_chunks)                                                                                                    \
+    X(cache_decode_far)                                                                                                \
+    X(cache_ring)                                                                                                      \
+    X(cache_ring_prefill)                                                                                              \
+    X(cache_dropped)                                                                                                   \
+    X(cache_at_random)                                                                                                 \
+    X(cache_garbage)                                                                                                   \
+    X(cache_i8_rows)                                                                                                   \
+    X(cache_i8_nearest)                                                                                                \
+    X(cache_i8_attend)                                                                                                 \
+    X(cache_i8_nan)                                                                                                    \
+    X(cache_status_init)                                                                                               \
+    X(cache_status_huge_shapes)                                                                                        \
+    X(cache_status_huge_and_empty)                                                                                     \
+    X(cache_status_append)                                                                                             \
+    X(cache_status_ring_append)                                                                                        \
+    X(cache_status_endless_append)                                                                                     \
+    X(cache_status_truncate_and_reorder)                                                                               \
+    X(cache_status_attend)                                                                                             \
+    X(cache_status_attend_right)                                                                                       \
+    X(cache_overlap)                                                                                                   \
+    X(cache_no_memory)                                                                                                 \
+    X(cache_scratch)                                                                                                   \
+    X(cache_scratch_grows)                                                                                             \
+    X(cache_zeroed)                                                                                                    \
+    X(cache_errno)
 
 #define TEST(name) void test_##name(void)
 #define TEST_DECLARE(name) TEST(name);
