@@ -130,9 +130,9 @@
        neighbouring rows or batch items, what hidden keys hold, or whether an optional output was asked for; the sign of
        a zero excepted. Other instruction sets sum in another order.
 
-       A cache changes nothing either: its bits are those of attn_sdpa over the same tokens, and a ring's those of a full
-       cache. With up to 16384 keys a token's bits do not depend on the keys after it: decoding token by token equals
-       one causal call. Beyond, where the sums are split depends on how many keys there are.
+       A cache changes nothing either: its bits are those of attn_sdpa over the same tokens, and a ring's are those of a
+       full cache. With up to 16384 keys a token's bits do not depend on the keys after it: decoding token by token
+       equals one causal call. Beyond, where the sums are split depends on how many keys there are.
 
    VERSIONS
        0.3.0   key/value cache, positions, multi-head layer
@@ -509,12 +509,14 @@ ATTN_API attn_status attn_kv_cache_scratch(size_t *bytes, attn_tensor out, attn_
 typedef struct attn_rope_opts {
     int interleaved; /* 0: pairs (d, d + dim/2), as Llama and GPT-NeoX; 1: pairs (2d, 2d + 1), as GPT-J and the paper */
     size_t dim;      /* rotates elements 0 .. dim - 1, even; the others are copied. 0 = D */
-    double base;     /* pair d turns by base^(-2d/dim) for each position; 0 = 10000 */
-    ptrdiff_t offset;           /* position of row i: offset + i, or offset + positions[..]; saturates */
-    const ptrdiff_t *positions; /* positions[b * batch_stride + i * len_stride]; both strides 0: packed [B][L] */
-    ptrdiff_t position_batch_stride, position_len_stride;
-    const double *frequencies; /* [dim/2], instead of base */
-    double scale;              /* the rotated elements are multiplied by it; 0 = 1. See attn_rope_frequencies */
+
+    double base;               /* pair d turns by base^(-2d/dim) for each position; 0 = 10000 */
+    const double *frequencies; /* [dim/2], instead; see attn_rope_frequencies */
+    double scale;              /* what is rotated is multiplied by it; 0 = 1 */
+
+    ptrdiff_t offset;           /* position of row i: offset + i, */
+    const ptrdiff_t *positions; /* or offset + positions[b * batch_stride + i * len_stride]. The sum saturates */
+    ptrdiff_t position_batch_stride, position_len_stride; /* both 0: packed [B][L] */
 } attn_rope_opts;
 
 /* Turns pair d of each row by angle position * frequency d: (x, y) -> (x cos - y sin, x sin + y cos). in and out
@@ -527,20 +529,22 @@ typedef enum attn_rope_scaling_kind {
     ATTN_ROPE_PLAIN = 0,
     ATTN_ROPE_LINEAR, /* frequencies / factor                                             Chen 2023, arXiv 2306.15595 */
     ATTN_ROPE_NTK,    /* base * factor^(dim/(dim-2)): the highest frequency stays, the lowest is divided by factor */
-    ATTN_ROPE_YARN /* each frequency between the two ways, by its turns in original_len; Peng 2023, arXiv 2309.00071 */
+    ATTN_ROPE_YARN    /* between PLAIN and LINEAR, by the turns a pair makes              Peng 2023, arXiv 2309.00071 */
 } attn_rope_scaling_kind;
 
 /* How a model reaches beyond the length it was trained on. */
 typedef struct attn_rope_scaling {
     attn_rope_scaling_kind kind;
-    double factor;       /* > 0: so many times longer. Dynamic NTK: factor * len / original_len - (factor - 1) */
-    double original_len; /* YARN: the length in training, > 0 */
-    double beta_fast, beta_slow; /* YARN: more turns than fast: as is; fewer than slow: / factor. 0 = 32 and 1 */
+    double factor; /* so many times longer, > 0; for dynamic NTK: factor * len / original_len - (factor - 1) */
+
+    /* YARN */
+    double original_len;         /* the length in training, > 0 */
+    double beta_fast, beta_slow; /* more turns in it than fast: PLAIN; fewer than slow: LINEAR. 0 = 32 and 1 */
 } attn_rope_scaling;
 
 /* freq[d], for d < dim/2: what attn_rope_opts.frequencies takes. dim is even; base 0 = 10000; scaling NULL = PLAIN.
    *scale, unless NULL: for attn_rope_opts.scale; 1, but 1 + ln(factor) / 10 for YARN with factor > 1.
-   VALUE: dim odd; base, factor, original_len or a beta not finite or <= 0; for YARN base <= 1 or beta_fast < beta_slow. */
+   VALUE: dim odd; base, factor, original_len or a beta not finite or <= 0; YARN: base <= 1, beta_fast < beta_slow. */
 ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base, const attn_rope_scaling *scaling,
                                            double *scale);
 
