@@ -115,8 +115,8 @@
        element's input (rounding that difference costs up to d ulp, nothing where it is exact); rows of random numbers
        stay below 8. Results below the smallest normal number are within that number. Rows sum to 1 within 4 ulp times
        the square root of their length. The vector exp by itself is within 2 ulp.
-       A cache rounds what is appended to its type once; I8 keeps each element within half a scale, its row's largest
-       magnitude / 254. Angles, sines and rotations are computed in double and rounded once.
+       A cache rounds what is appended to its type once; I8 keeps each element within half a scale, the scale being its
+       row's largest magnitude / 127. Angles, sines and rotations are computed in double and rounded once.
        The engine makes the same products, keeps maximum, sum and output of a row in the compute type, and rescales them
        as larger scores appear (online softmax). Its error stays within twice that of naive loops in the same type and
        4 ulp. It divides by the sum at the end: where the values of a row, each times exp(score - max), add up to more
@@ -465,7 +465,8 @@ ATTN_API attn_status attn_kv_cache_size(size_t *bytes, size_t B, size_t Hkv, siz
 /* An empty cache. dtype F32, F16, BF16, or I8: each row of integers -127 .. 127 with one float scale, its largest
    magnitude / 127, so that every element is off by at most half a scale; a row with NaN or infinity is NaN throughout.
    storage: attn_kv_cache_size bytes, any alignment, the caller's until the last use of the cache; NULL (and size 0):
-   from ATTN_MALLOC. SHAPE: capacity or D is 0. NOMEM: size is too small, or ATTN_MALLOC failed. */
+   from ATTN_MALLOC. What *cache was before is not looked at, nor freed; on an error it stays as it was: begin with {0}.
+   SHAPE: capacity or D is 0. NOMEM: size is too small, or ATTN_MALLOC failed. */
 ATTN_API attn_status attn_kv_cache_init(attn_kv_cache *cache, size_t B, size_t Hkv, size_t capacity, size_t D,
                                         size_t Dv, attn_dtype dtype, int ring, void *storage, size_t size);
 
@@ -473,7 +474,8 @@ ATTN_API attn_status attn_kv_cache_init(attn_kv_cache *cache, size_t B, size_t H
 ATTN_API void attn_kv_cache_free(attn_kv_cache *cache);
 
 /* Appends the first lens[b] rows of each item of k (B x Hkv x L x D) and v (B x Hkv x L x Dv); lens NULL: all L. Any
-   float types, rounded once to the cache's. More than a ring holds is legal: the oldest are dropped at once.
+   float types, rounded once to the cache's. A ring drops its oldest tokens for them, though queries to come may need
+   those; more rows than it holds are legal.
    VALUE: lens[b] > L, or the cache is no ring and an item would outgrow its capacity; then no item has changed. */
 ATTN_API attn_status attn_kv_cache_append(attn_kv_cache *cache, attn_tensor k, attn_tensor v, const size_t *lens);
 
@@ -485,20 +487,26 @@ ATTN_API attn_status attn_kv_cache_truncate(attn_kv_cache *cache, size_t b, size
    VALUE: from[b] >= B. */
 ATTN_API attn_status attn_kv_cache_reorder(attn_kv_cache *cache, const size_t *from);
 
-/* attn_sdpa of queries against a cache: q is B x H x Lq x D, out B x H x Lq x Dv. The first q_lens[b] (or all Lq)
-   queries of item b are its newest tokens: o = lens[b] - q_lens[b], and any rule of opts->causal but NONE means
-   j <= i + o. Key j is token j, of a ring too; mask, bias, weights and scores have Lk = the largest of cache->lens.
-   A window suits a ring: append L tokens, then attend with L queries, where left + L <= capacity. More at once: run
-   attn_sdpa over the tokens themselves, then append. Tokens that a ring has dropped have weight 0, scores -infinity.
-   The bits are those of attn_sdpa over the same keys in one tensor.
-   VALUE: opts->kv_lens or causal_offset given, or ATTN_CAUSAL_OFFSET; a query sees a dropped token by causal and
-   window. */
+/* attn_sdpa of queries against a cache: q is B x H x Lq x D, out B x H x Lq x Dv, neither of them F64. The queries of
+   item b, all Lq or the first q_lens[b], belong to its newest tokens: o = lens[b] - q_lens[b]. Give q_lens what append
+   was given as lens. UPPER_LEFT and LOWER_RIGHT both mean j <= i + o here. For cross-attention append the other sequence
+   once and leave the rule NONE: then there may be more queries than tokens. Key j is token j, of a ring too; mask, bias,
+   weights and scores have Lk = the largest of cache->lens. The bits are those of attn_sdpa over the keys in one tensor.
+   A ring is for windows: L tokens appended at once and attended by L queries need left + L <= capacity. Feed longer
+   texts in pieces of capacity - left tokens; or, if the ring is empty, run attn_sdpa over the text and append it then.
+   Tokens that a ring has dropped have weight 0 and scores -infinity.
+   VALUE: opts->kv_lens or causal_offset given, or ATTN_CAUSAL_OFFSET; causal and window show a query a dropped token. */
 ATTN_API attn_status attn_kv_cache_attend(attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
                                           const attn_opts *opts, const attn_ctx *ctx);
 
-/* *bytes = scratch in ctx->scratch for that call, now and when the items have grown. As attn_sdpa_scratch. */
+/* *bytes = scratch in ctx->scratch for that call, now and when the items have grown: as attn_sdpa_scratch, except that
+   Lk is today's for the shapes of mask, bias, weights and scores. */
 ATTN_API attn_status attn_kv_cache_scratch(size_t *bytes, attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
                                            const attn_opts *opts, const attn_ctx *ctx);
+
+/* Writes to text[size] how that call would run, or which argument is at fault: as attn_sdpa_explain. */
+ATTN_API attn_status attn_kv_cache_explain(char *text, size_t size, attn_tensor out, attn_tensor q,
+                                           const attn_kv_cache *cache, const attn_opts *opts, const attn_ctx *ctx);
 
 /* ==== API: positions =============================================================================================
 
@@ -515,14 +523,14 @@ typedef struct attn_rope_opts {
     double scale;              /* what is rotated is multiplied by it; 0 = 1 */
 
     ptrdiff_t offset;           /* position of row i: offset + i, */
-    const ptrdiff_t *positions; /* or offset + positions[b * batch_stride + i * len_stride]. The sum saturates */
+    const ptrdiff_t *positions; /* or offset + positions[b * batch_stride + i * len_stride]; the sum saturates */
     ptrdiff_t position_batch_stride, position_len_stride; /* both 0: packed [B][L] */
 } attn_rope_opts;
 
 /* Turns pair d of each row by angle position * frequency d: (x, y) -> (x cos - y sin, x sin + y cos). in and out
-   B x H x L x D of any float types; in place is legal. Computed in double, rounded once. Positions of 2^53 are exact.
-   opts may be NULL. SHAPE: D odd with dim 0. VALUE: dim odd or > D, base not finite or < 0, scale or a frequency not
-   finite.                                                                                Su 2021, arXiv 2104.09864 */
+   B x H x L x D of any float types; in place is legal. Computed in double, rounded once: the angle is off by position
+   2^-53 at most. opts may be NULL. SHAPE: D odd with dim 0. VALUE: dim odd or > D, base not finite or < 0, scale or a
+   frequency not finite.                                                                  Su 2021, arXiv 2104.09864 */
 ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_opts *opts);
 
 typedef enum attn_rope_scaling_kind {
@@ -544,20 +552,21 @@ typedef struct attn_rope_scaling {
 
 /* freq[d], for d < dim/2: what attn_rope_opts.frequencies takes. dim is even; base 0 = 10000; scaling NULL = PLAIN.
    *scale, unless NULL: for attn_rope_opts.scale; 1, but 1 + ln(factor) / 10 for YARN with factor > 1.
-   VALUE: dim odd; base, factor, original_len or a beta not finite or <= 0; YARN: base <= 1, beta_fast < beta_slow. */
+   VALUE: dim odd, base not finite or <= 0; the same of what else the kind uses; YARN: base <= 1, beta_fast < beta_slow.
+ */
 ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base, const attn_rope_scaling *scaling,
                                            double *scale);
 
 /* H x (Lq + Lk - 1) values by distance as a 1 x H x Lq x Lk bias, without a copy: element (h, i, j) is
-   by_distance[h][j - i + Lq - 1]. Other shapes: a bad view; an absent matrix stays absent. */
+   by_distance[h][j - i + Lq - 1], the same for every item. Other shapes: a bad view; an absent matrix stays absent. */
 ATTN_API attn_tensor attn_relative(attn_mat by_distance, size_t Lq, size_t Lk);
 
 /* T5's bias for attn_relative: by_distance[h][c] = table[bucket of distance first_distance + c][h], distance = key -
    query. by_distance H x N, table buckets x H, any float types. The first half of the buckets holds one distance each,
    the others grow with its logarithm up to max_distance (0 = 128) and beyond; bidirectional: half of the buckets for
    keys after the query, else those share bucket 0. For Lq queries of which the first is at position p: first_distance =
-   1 - Lq - p. SHAPE: fewer than 2 buckets (4 if bidirectional). VALUE: max_distance is not above the buckets that hold
-   one distance.                                                                     Raffel 2019, arXiv 1910.10683 */
+   1 - Lq - p. T5 has opts.scale = 1. SHAPE: fewer than 2 buckets (4 if bidirectional). VALUE: max_distance is not above
+   the number of buckets that hold one distance.                                     Raffel 2019, arXiv 1910.10683 */
 ATTN_API attn_status attn_t5_bias(attn_mat by_distance, attn_mat table, int bidirectional, size_t max_distance,
                                   ptrdiff_t first_distance);
 
@@ -575,24 +584,30 @@ ATTN_API attn_status attn_sinusoid(attn_mat out, size_t first);
 typedef struct attn_mha_weights {
     attn_mat wq, wk, wv;       /* Eq x H D, Ek x Hkv D, Ev x Hkv Dv */
     attn_mat wo;               /* H Dv x E */
-    const float *bq, *bk, *bv; /* [H D], [Hkv D], [Hkv Dv]; NULL = none */
+    const float *bq, *bk, *bv; /* [H D], [Hkv D], [Hkv Dv], float in every compute type; NULL = none */
     const float *bo;           /* [E]; NULL = none */
-    size_t heads, kv_heads;    /* H; Hkv, 0 = H */
+    size_t heads, kv_heads;    /* H, which must be given; Hkv, 0 = H */
 } attn_mha_weights;
 
 /* Multi-head attention with its four projections: out = concat(attn_sdpa of q wq + bq, k wk + bk, v wv + bv) wo + bo.
    q is B x 1 x Lq x Eq, k B x 1 x Lk x Ek, v B x 1 x Lk x Ev, out B x 1 x Lq x E: the mathematics of PyTorch's
-   nn.MultiheadAttention. opts as in attn_sdpa, with padding as kv_lens or as a mask B x 1 x 1 x Lk; opts->weights may
-   also be B x 1 x Lq x Lk: it receives the mean over the heads. Rows past q_lens are zeros, without bo; rows of k and v
-   past kv_lens are not read. Projections are kept in the compute type: for each item, Lq H (D + Dv) + Lk Hkv (D + Dv)
-   elements, and Lq H Lk more for the mean. NOMEM: ctx->scratch is too small, or ATTN_MALLOC failed.
-                                                                                     Vaswani 2017, arXiv 1706.03762 */
+   nn.MultiheadAttention, without bias_k, bias_v and add_zero_attn. opts as in attn_sdpa, with padding as kv_lens or a
+   mask B x 1 x 1 x Lk; opts->weights may also be B x 1 x Lq x Lk: it receives the mean over the heads. A row that sees
+   no key is bo. Rows past q_lens are zeros; rows of k and v past kv_lens are not read. Projections are kept in the
+   compute type: for each item, Lq H (D + Dv) + Lk Hkv (D + Dv) elements, and Lq H Lk more for the mean. A layer with
+   rotary positions or a cache has steps between these: attn_matmul, attn_rope, attn_kv_cache_attend.
+   NOMEM: ctx->scratch is too small, or ATTN_MALLOC failed.                          Vaswani 2017, arXiv 1706.03762 */
 ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
                               const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx);
 
 /* *bytes = scratch in ctx->scratch for that call. As attn_sdpa_scratch, but it grows with the lengths. */
 ATTN_API attn_status attn_mha_scratch(size_t *bytes, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
                                       const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx);
+
+/* Writes to text[size] how that call would run, or which argument is at fault: as attn_sdpa_explain. */
+ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, attn_tensor q, attn_tensor k,
+                                      attn_tensor v, const attn_mha_weights *weights, const attn_opts *opts,
+                                      const attn_ctx *ctx);
 
 /* ==== API: threads =============================================================================================== */
 
@@ -876,6 +891,20 @@ static size_t attn__alignment(attn_dtype dtype)
         double x;
     };
     return dtype == ATTN_F64 ? offsetof(struct f64, x) : attn__size(dtype);
+}
+
+/* An array of numbers that are no elements: the type of that size stands for theirs. NULL: absent. */
+static attn__view attn__view_of_array(const void *data, size_t count, size_t size, int role)
+{
+    attn_mat m = ATTN__ZERO;
+    if (data) {
+        m.data = (void *)(uintptr_t)data;
+        m.dtype = size == 8 ? ATTN_F64 : size == 4 ? ATTN_F32 : ATTN_BOOL;
+        m.rows = 1;
+        m.cols = count;
+        m.col_stride = 1;
+    }
+    return attn__view_of(m, role | ATTN__ANY_TYPE);
 }
 
 static int attn__is_float(attn_dtype dtype)
@@ -1167,6 +1196,11 @@ static double attn__nan(void)
 static double attn__minus_infinity(void)
 {
     return attn__from_bits((uint64_t)0xfff << 52);
+}
+
+static double attn__or(double x, double otherwise) /* x, unless it is 0 */
+{
+    return attn__bits(x) << 1 != 0 ? x : otherwise;
 }
 
 /* Is x a number that stays finite in the compute type? */
@@ -1797,15 +1831,8 @@ static attn_status attn__check_ctx(const attn_ctx *ctx)
 
 static attn__view attn__view_of_scratch(const attn_ctx *ctx) /* as an output: it must overlap nothing */
 {
-    attn_mat none = ATTN__ZERO;
-    if (!ctx || !ctx->scratch || ctx->scratch_size == 0)
-        return attn__view_of(none, ATTN__OUT | ATTN__OPTIONAL);
-    none.data = ctx->scratch;
-    none.dtype = ATTN_BOOL;
-    none.rows = 1;
-    none.col_stride = 1;
-    none.cols = ctx->scratch_size;
-    return attn__view_of(none, ATTN__OUT | ATTN__ANY_TYPE);
+    size_t size = ctx ? ctx->scratch_size : 0;
+    return attn__view_of_array(size > 0 ? ctx->scratch : NULL, size, 1, ATTN__OUT | ATTN__OPTIONAL);
 }
 
 static const attn__kernels *attn__ctx_kernels(const attn_ctx *ctx, attn_dtype real)
@@ -2259,7 +2286,7 @@ ATTN_API attn_status attn_weighted_sum(attn_mat out, attn_mat weights, attn_mat 
 
 static double attn__scale(double scale, size_t D) /* the one place that knows what scale 0 means */
 {
-    return attn__bits(scale) << 1 != 0 || D == 0 ? scale : 1.0 / ATTN_SQRT((double)D);
+    return D == 0 ? scale : attn__or(scale, 1.0 / ATTN_SQRT((double)D));
 }
 
 ATTN_API attn_status attn_scores(attn_mat out, attn_mat q, attn_mat k, double scale)
@@ -2633,10 +2660,9 @@ typedef struct attn__plan {
 
     /* of a cache (section 7) */
     int newest;                       /* queries are the newest tokens: o = keys - queries, whatever the causal rule */
-    const size_t *kept;               /* [B], keys below are gone; NULL = none */
+    const size_t *oldest;             /* [B], the oldest key still there; NULL = 0 */
     size_t wrap;                      /* key j is row j % wrap of k and v */
-    const float *k_scales, *v_scales; /* [B][Hkv][capacity], a row of integers counts in these; or NULL */
-    size_t capacity;
+    const float *k_scales, *v_scales; /* [B][Hkv][wrap], a row of integers counts in these; or NULL */
 
     const attn__kernels *kern;
     size_t group, rows;   /* of one key/value head: its query heads, and their queries together */
@@ -2655,7 +2681,7 @@ typedef struct attn__plan {
 
 typedef struct attn__lane { /* one row of a block */
     size_t first, end;      /* it sees keys first .. end - 1, if the mask lets it */
-    size_t kept, valid;     /* keys kept .. valid - 1 exist for it */
+    size_t oldest, valid;   /* keys oldest .. valid - 1 exist for it */
     int exists;             /* i < q_lens[b] */
     ptrdiff_t position;     /* i + o */
 } attn__lane;
@@ -2696,7 +2722,7 @@ static attn__lane attn__visible(const attn__plan *plan, size_t b, size_t i)
     lane.exists = (ptrdiff_t)i < queries;
     end = lane.exists ? keys : 0;
     lane.valid = (size_t)end;
-    lane.kept = plan->kept && lane.exists ? plan->kept[b] : 0;
+    lane.oldest = plan->oldest && lane.exists ? plan->oldest[b] : 0;
     if (opts->causal == ATTN_CAUSAL_LOWER_RIGHT || plan->newest)
         offset = keys - queries;
     else if (opts->causal != ATTN_CAUSAL_UPPER_LEFT && opts->causal_offset)
@@ -2798,7 +2824,7 @@ static int attn__masked(const unsigned char *mask, ptrdiff_t stride, size_t n)
 /* The part of keys k0 .. k0 + n - 1 that a row sees, counted from k0. Before ATTN_STAGE_FINAL: all that exist. */
 static size_t attn__part(const attn__lane *lane, size_t k0, size_t n, attn_stage stage, size_t *end)
 {
-    size_t first = stage == ATTN_STAGE_FINAL ? lane->first : lane->kept;
+    size_t first = stage == ATTN_STAGE_FINAL ? lane->first : lane->oldest;
     *end = stage == ATTN_STAGE_FINAL ? lane->end : lane->valid;
     *end = attn__min(attn__max(*end, k0), k0 + n) - k0;
     return attn__min(attn__max(first, k0) - k0, *end);
@@ -2868,7 +2894,7 @@ static const void *attn__rows(const attn__work *work, attn_tensor t, const float
                    t.dtype, t.len_stride, t.dim_stride, run, t.dim);
         for (i = r; scales && i < r + run; i++) {
             char *x = attn__real_at(plan, buffer, i * t.dim);
-            size_t scale = (work->b * t.heads + work->head) * plan->capacity + row + i - r;
+            size_t scale = (work->b * t.heads + work->head) * plan->wrap + row + i - r;
             kern->store(x, kern->real, 0, 1, x, 0, 1, t.dim, (double)scales[scale]);
         }
     }
@@ -3291,7 +3317,7 @@ static int attn__lay_out(attn__plan *plan)
     plan->at_mask = attn__reserve(&end, attn__tensor_absent(opts->mask) ? 0 : plan->keys * plan->lanes, kern->size);
     plan->at_row = attn__reserve(&end, opts->score_mod ? plan->keys : 0, kern->size);
     plan->at_queries = attn__reserve(&end, plan->lanes * kern->size, D);
-    plan->at_k = attn__reserve(&end, attn__is_direct(plan, plan->k, 0, SIZE_MAX) ? 0 : plan->keys * kern->size, D);
+    plan->at_k = attn__reserve(&end, attn__is_direct(plan, plan->k, 0, plan->k.len) ? 0 : plan->keys * kern->size, D);
     plan->at_v = attn__reserve(&end, plan->keys * kern->size, Dv);
     plan->state_size = 0;
     attn__reserve(&plan->state_size, plan->lanes * (2 * kern->size + 1), 1);
@@ -3348,20 +3374,6 @@ static void attn__argument(attn__arguments *args, const char *name, attn__view v
     args->name[args->count++] = name;
 }
 
-static attn__view attn__view_of_array(const void *data, size_t count, size_t size) /* an optional input, as bytes */
-{
-    attn_mat m = ATTN__ZERO;
-    size_t bytes;
-    if (data) {
-        m.data = (void *)(uintptr_t)data;
-        m.dtype = ATTN_BOOL;
-        m.rows = 1;
-        m.cols = attn__multiply(&bytes, count, size) ? bytes : SIZE_MAX;
-        m.col_stride = 1;
-    }
-    return attn__view_of(m, ATTN__OPTIONAL | ATTN__BOOL);
-}
-
 /* *fault becomes `otherwise` unless the condition holds or it comes first already. */
 static void attn__demand(attn__fault *fault, int condition, attn_status otherwise, const char *argument)
 {
@@ -3386,16 +3398,16 @@ static void attn__list_options(attn__arguments *args, const attn__plan *plan) /*
     const attn_opts *o = &plan->opts;
     size_t B = plan->q.batch, H = plan->q.heads;
     int more = ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT;
-    attn__view offset = attn__view_of_array(o->causal_offset, B, sizeof *o->causal_offset);
-    if (o->causal == ATTN_CAUSAL_OFFSET)
-        offset.role &= ~ATTN__OPTIONAL;
-    attn__argument(args, "opts.causal_offset", offset);
+    int offset = o->causal == ATTN_CAUSAL_OFFSET ? ATTN__IN : ATTN__OPTIONAL;
+    attn__argument(args, "opts.causal_offset",
+                   attn__view_of_array(o->causal_offset, B, sizeof *o->causal_offset, offset));
     attn__argument(args, "opts.mask", attn__view_of_tensor(o->mask, ATTN__OPTIONAL | ATTN__BOOL));
-    attn__argument(args, "opts.q_lens", attn__view_of_array(o->q_lens, B, sizeof *o->q_lens));
-    attn__argument(args, "opts.kv_lens", attn__view_of_array(o->kv_lens, B, sizeof *o->kv_lens));
+    attn__argument(args, "opts.q_lens", attn__view_of_array(o->q_lens, B, sizeof *o->q_lens, ATTN__OPTIONAL));
+    attn__argument(args, "opts.kv_lens", attn__view_of_array(o->kv_lens, B, sizeof *o->kv_lens, ATTN__OPTIONAL));
     attn__argument(args, "opts.bias", attn__view_of_tensor(o->bias, ATTN__OPTIONAL | ATTN__ANY_FLOAT));
-    attn__argument(args, "opts.alibi_slopes", attn__view_of_array(o->alibi_slopes, H, sizeof *o->alibi_slopes));
-    attn__argument(args, "opts.sinks", attn__view_of_array(o->sinks, H, sizeof *o->sinks));
+    attn__argument(args, "opts.alibi_slopes",
+                   attn__view_of_array(o->alibi_slopes, H, sizeof *o->alibi_slopes, ATTN__OPTIONAL));
+    attn__argument(args, "opts.sinks", attn__view_of_array(o->sinks, H, sizeof *o->sinks, ATTN__OPTIONAL));
     attn__argument(args, "opts.lse", attn__view_of_tensor(o->lse, more));
     attn__argument(args, "opts.weights", attn__view_of_tensor(o->weights, more));
     attn__argument(args, "opts.scores", attn__view_of_tensor(o->scores, more));
@@ -3501,11 +3513,12 @@ static attn__fault attn__plan_sdpa(attn__plan *plan, attn_tensor out, attn_tenso
     return fault;
 }
 
-static int attn__has_scratch(const attn__plan *plan) /* as far as can be known before asking ATTN_MALLOC */
+/* Is there room for `bytes`, `stack` of them without asking, as far as can be known before asking ATTN_MALLOC? */
+static int attn__has_scratch(const attn_ctx *ctx, size_t bytes, size_t stack)
 {
-    if (plan->ctx.scratch)
-        return plan->ctx.scratch_size >= plan->bytes;
-    return plan->bytes <= ATTN__STACK || !ATTN__NO_MALLOC;
+    if (ctx->scratch)
+        return ctx->scratch_size >= bytes;
+    return bytes <= stack || !ATTN__NO_MALLOC;
 }
 
 /* What is planned, in the caller's scratch, on the stack, or in memory of its own. */
@@ -3515,7 +3528,7 @@ static attn_status attn__run_plan(attn__plan *plan)
     void *own = NULL;
     if (plan->tasks == 0)
         return ATTN_OK;
-    if (!attn__has_scratch(plan))
+    if (!attn__has_scratch(&plan->ctx, plan->bytes, sizeof stack))
         return ATTN_ERR_NOMEM;
     if (plan->ctx.scratch)
         plan->scratch = (char *)plan->ctx.scratch;
@@ -3589,27 +3602,31 @@ static void attn__say_number(attn__text *text, const char *before, size_t n, con
     attn__say(text, after);
 }
 
-static void attn__say_read(attn__text *text, const char *name, attn_tensor t, attn_dtype real)
+static void attn__say_read(attn__text *text, const char *name, const attn__plan *plan, attn_tensor t)
 {
     attn__say(text, name);
-    if (t.dtype != real)
+    if (t.dtype == ATTN_I8)
+        attn__say(text, " is copied tile by tile: its integers are multiplied by their scales\n");
+    else if (t.dtype != plan->kern->real)
         attn__say(text, " is copied tile by tile: its 16-bit elements are widened\n");
     else if (t.dim_stride != 1)
         attn__say(text, " is copied tile by tile: its dim_stride is not 1\n");
+    else if (t.len > plan->wrap)
+        attn__say(text, " is read in place, but for the tiles where the ring begins anew\n");
     else
         attn__say(text, " is read in place\n");
 }
 
-ATTN_API attn_status attn_sdpa_explain(char *text, size_t size, attn_tensor out, attn_tensor q, attn_tensor k,
-                                       attn_tensor v, const attn_opts *opts, const attn_ctx *ctx)
+/* What a call would do, in `bytes` of scratch (which `stack` bytes may hold), or why it would fail. */
+static attn_status attn__explain(char *text, size_t size, const attn__plan *plan, attn__fault fault, size_t bytes,
+                                 size_t stack)
 {
-    attn__plan plan;
-    attn__fault fault = attn__plan_sdpa(&plan, out, q, k, v, opts, ctx);
     attn__text t;
     t.at = text;
     t.left = text ? size : 0;
     attn__demand(&fault, text || size == 0, ATTN_ERR_NULL, "text");
-    attn__demand(&fault, fault.status != ATTN_OK || attn__has_scratch(&plan), ATTN_ERR_NOMEM, "ctx.scratch");
+    attn__demand(&fault, fault.status != ATTN_OK || attn__has_scratch(&plan->ctx, bytes, stack), ATTN_ERR_NOMEM,
+                 "ctx.scratch");
     if (fault.status != ATTN_OK) {
         attn__say(&t, fault.argument);
         attn__say(&t, fault.other ? ", " : "");
@@ -3619,27 +3636,35 @@ ATTN_API attn_status attn_sdpa_explain(char *text, size_t size, attn_tensor out,
         attn__say(&t, "\n");
         return fault.status;
     }
-    attn__say(&t, attn_isa_string(plan.kern->isa));
-    attn__say(&t, plan.kern->real == ATTN_F64 ? ", computed in double\n" : ", computed in float\n");
-    attn__say_number(&t, "blocks of ", plan.lanes, " queries x ");
-    attn__say_number(&t, "", plan.keys, " keys, ");
-    attn__say_number(&t, "", plan.all_blocks, " of them, on ");
-    attn__say_number(&t, "", plan.tasks, plan.tasks == 1 ? " task\n" : " tasks\n");
-    if (plan.splits > 1)
-        attn__say_number(&t, "keys in up to ", plan.splits,
-                         plan.apart ? " splits, side by side\n" : " splits, one after another\n");
-    attn__say_read(&t, "k", plan.k, plan.kern->real);
-    attn__say_read(&t, "v", plan.v, plan.kern->real);
-    if (plan.opts.mask.data)
+    attn__say(&t, attn_isa_string(plan->kern->isa));
+    attn__say(&t, plan->kern->real == ATTN_F64 ? ", computed in double\n" : ", computed in float\n");
+    attn__say_number(&t, "blocks of ", plan->lanes, " queries x ");
+    attn__say_number(&t, "", plan->keys, " keys, ");
+    attn__say_number(&t, "", plan->all_blocks, " of them, on ");
+    attn__say_number(&t, "", plan->tasks, plan->tasks == 1 ? " task\n" : " tasks\n");
+    if (plan->splits > 1)
+        attn__say_number(&t, "keys in up to ", plan->splits,
+                         plan->apart ? " splits, side by side\n" : " splits, one after another\n");
+    attn__say_read(&t, "k", plan, plan->k);
+    attn__say_read(&t, "v", plan, plan->v);
+    if (plan->opts.mask.data)
         attn__say(&t, "mask: read for each tile, copied where it hides a part of it\n");
-    if (plan.opts.bias.data)
+    if (plan->opts.bias.data)
         attn__say(&t, "bias: copied tile by tile\n");
-    if (plan.records)
+    if (plan->records)
         attn__say(&t, "weights, scores: every score is computed once more, and splits do not run side by side\n");
-    if (plan.opts.score_mod)
+    if (plan->opts.score_mod)
         attn__say(&t, "score_mod: scores go through it row by row\n");
-    attn__say_number(&t, "scratch: ", plan.bytes, " bytes\n");
+    attn__say_number(&t, "scratch: ", bytes, " bytes\n");
     return ATTN_OK;
+}
+
+ATTN_API attn_status attn_sdpa_explain(char *text, size_t size, attn_tensor out, attn_tensor q, attn_tensor k,
+                                       attn_tensor v, const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn__plan plan;
+    attn__fault fault = attn__plan_sdpa(&plan, out, q, k, v, opts, ctx);
+    return attn__explain(text, size, &plan, fault, plan.bytes, ATTN__STACK);
 }
 
 /* -- merge -- */
@@ -3835,9 +3860,7 @@ static attn_kv_cache attn__cache_of(const attn_kv_cache *cache, attn__cache_layo
 
 static attn__view attn__view_of_cache(const attn_kv_cache *cache, const attn__cache_layout *at, int role)
 {
-    attn__view view = attn__view_of_array(cache->lens, at->bytes, 1);
-    view.role = (view.role & ~ATTN__OPTIONAL) | role;
-    return view;
+    return attn__view_of_array(cache->lens, at->bytes, 1, role);
 }
 
 /* n numbers as integers; returns their scale. A row that is not finite in float throughout becomes 0 x NaN. */
@@ -3858,10 +3881,10 @@ static float attn__put_i8(signed char *out, const attn__kernels *kern, const cha
     }
     special |= largest > FLT_MAX;
     scale = (float)(special ? attn__nan() : largest / 127);
-    if (!special && scale < FLT_MIN) /* never below largest / 127: there is no integer beyond 127 */
+    if (!special && scale < FLT_MIN) /* coarse there: half a step more (2^-150), and no integer is beyond 127 */
         scale = (float)(largest / 127 + 7.006492321624085e-46);
-    else if (!special && (double)scale * 127 > FLT_MAX)
-        scale = (float)(FLT_MAX / 127 * (1 - 6e-8));
+    else if (!special && (double)scale * 127 > FLT_MAX) /* a step less (2^-24), and 127 of it are finite */
+        scale = (float)(FLT_MAX / 127 * (1 - 5.960464477539063e-8));
     inverse = special || largest <= 0 ? 0 : attn__divide(1, (double)scale);
     for (i = 0; i < n; i += count) {
         count = attn__min(ATTN__PIECE, n - i);
@@ -3922,27 +3945,27 @@ static attn_status attn__check_room(const attn_kv_cache *cache, size_t L, const 
 ATTN_API attn_status attn_kv_cache_append(attn_kv_cache *cache, attn_tensor k, attn_tensor v, const size_t *lens)
 {
     attn__cache_layout at;
-    attn_kv_cache to = attn__cache_of(cache, &at);
+    attn_kv_cache c = attn__cache_of(cache, &at);
     attn__view views[4];
     attn_status status;
     size_t b, n, first;
-    views[0] = attn__view_of_cache(&to, &at, ATTN__OUT);
+    views[0] = attn__view_of_cache(&c, &at, ATTN__OUT);
     views[1] = attn__view_of_tensor(k, ATTN__IN | ATTN__ANY_FLOAT);
     views[2] = attn__view_of_tensor(v, ATTN__IN | ATTN__ANY_FLOAT);
-    views[3] = attn__view_of_array(lens, to.k.batch, sizeof *lens);
+    views[3] = attn__view_of_array(lens, c.k.batch, sizeof *lens, ATTN__OPTIONAL);
     status = attn__check_views(views, 4);
-    status = attn__require(status, attn__is_shape(k, to.k.batch, to.k.heads, k.len, to.k.dim), ATTN_ERR_SHAPE);
-    status = attn__require(status, attn__is_shape(v, to.k.batch, to.k.heads, k.len, to.v.dim), ATTN_ERR_SHAPE);
+    status = attn__require(status, attn__is_shape(k, c.k.batch, c.k.heads, k.len, c.k.dim), ATTN_ERR_SHAPE);
+    status = attn__require(status, attn__is_shape(v, c.k.batch, c.k.heads, k.len, c.v.dim), ATTN_ERR_SHAPE);
     if (attn__is_sound(status))
-        status = attn__first(status, attn__check_room(&to, k.len, lens));
-    for (b = 0; b < to.k.batch && status == ATTN_OK; b++) {
+        status = attn__first(status, attn__check_room(&c, k.len, lens));
+    for (b = 0; b < c.k.batch && status == ATTN_OK; b++) {
         n = lens ? lens[b] : k.len;
-        first = n > to.k.len ? n - to.k.len : 0; /* a ring keeps the newest */
-        attn__put_rows(to.k, to.k_scales, k, b, to.lens[b], first, n);
-        attn__put_rows(to.v, to.v_scales, v, b, to.lens[b], first, n);
-        to.lens[b] += n;
-        if (to.lens[b] > to.k.len)
-            to.first[b] = attn__max(to.first[b], to.lens[b] - to.k.len);
+        first = n > c.k.len ? n - c.k.len : 0; /* a ring keeps the newest */
+        attn__put_rows(c.k, c.k_scales, k, b, c.lens[b], first, n);
+        attn__put_rows(c.v, c.v_scales, v, b, c.lens[b], first, n);
+        c.lens[b] += n;
+        if (c.lens[b] > c.k.len)
+            c.first[b] = attn__max(c.first[b], c.lens[b] - c.k.len);
     }
     return status;
 }
@@ -3960,14 +3983,15 @@ ATTN_API attn_status attn_kv_cache_truncate(attn_kv_cache *cache, size_t b, size
 
 static void attn__take_bytes(void *to, void *from, size_t size, int swap) /* swap: `from` gets what `to` held */
 {
-    char *a = (char *)to, *b = (char *)from, held[256];
+    char *a = (char *)to, *b = (char *)from, held[1024];
     size_t n;
-    for (; size > 0; size -= n, a += n, b += n) {
+    if (!swap)
+        memcpy(a, b, size);
+    for (; swap && size > 0; size -= n, a += n, b += n) {
         n = attn__min(size, sizeof held);
         memcpy(held, a, n);
         memcpy(a, b, n);
-        if (swap)
-            memcpy(b, held, n);
+        memcpy(b, held, n);
     }
 }
 
@@ -3998,7 +4022,7 @@ static void attn__take_item(const attn_kv_cache *cache, size_t to, size_t from, 
 }
 
 /* An item that nobody waits for is overwritten at once, which may free the one it was copied from. What then is left
-   are circles, whose items change places. */
+   are cycles, whose items change places. */
 static void attn__reorder(const attn_kv_cache *cache, size_t *waiting, const size_t *from)
 {
     const size_t done = SIZE_MAX; /* waiting[b]: how many items are still to be copied from b */
@@ -4028,17 +4052,16 @@ static void attn__reorder(const attn_kv_cache *cache, size_t *waiting, const siz
 ATTN_API attn_status attn_kv_cache_reorder(attn_kv_cache *cache, const size_t *from)
 {
     attn__cache_layout at;
-    attn_kv_cache of = attn__cache_of(cache, &at);
+    attn_kv_cache c = attn__cache_of(cache, &at);
     attn__view views[2];
     attn_status status;
-    views[0] = attn__view_of_cache(&of, &at, ATTN__OUT);
-    views[1] = attn__view_of_array(from, of.k.batch, sizeof *from);
-    views[1].role &= ~ATTN__OPTIONAL;
+    views[0] = attn__view_of_cache(&c, &at, ATTN__OUT);
+    views[1] = attn__view_of_array(from, c.k.batch, sizeof *from, ATTN__IN);
     status = attn__check_views(views, 2);
-    if (attn__is_sound(status) && of.k.batch > 0)
-        status = attn__require(status, attn__lengths_fit(from, of.k.batch, of.k.batch - 1), ATTN_ERR_VALUE);
+    if (attn__is_sound(status) && c.k.batch > 0)
+        status = attn__require(status, attn__lengths_fit(from, c.k.batch, c.k.batch - 1), ATTN_ERR_VALUE);
     if (status == ATTN_OK)
-        attn__reorder(&of, (size_t *)(void *)((char *)of.lens + at.uses), from);
+        attn__reorder(&c, (size_t *)(void *)((char *)c.lens + at.uses), from);
     return status;
 }
 
@@ -4046,43 +4069,42 @@ static int attn__sees_dropped(const attn__plan *plan)
 {
     size_t b, i;
     for (b = 0; b < plan->q.batch; b++)
-        for (i = 0; i < plan->q.len && plan->kept[b] > 0; i++) {
+        for (i = 0; i < plan->q.len && plan->oldest[b] > 0; i++) {
             attn__lane lane = attn__visible(plan, b, i);
-            if (lane.first < lane.end && lane.first < lane.kept)
+            if (lane.first < lane.end && lane.first < lane.oldest)
                 return 1;
         }
     return 0;
 }
 
-static attn_status attn__plan_cache(attn__plan *plan, attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
+static attn__fault attn__plan_cache(attn__plan *plan, attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
                                     const attn_opts *opts, const attn_ctx *ctx)
 {
     attn__cache_layout at;
-    attn_kv_cache of = attn__cache_of(cache, &at);
+    attn_kv_cache c = attn__cache_of(cache, &at);
     attn__arguments args;
     attn__fault fault;
     size_t b, longest = 0;
-    attn__begin_plan(plan, out, q, of.k, of.v, opts, ctx);
+    attn__begin_plan(plan, out, q, c.k, c.v, opts, ctx);
     plan->newest = 1;
-    plan->kept = of.first;
-    plan->capacity = of.k.len;
-    plan->wrap = of.ring ? of.k.len : SIZE_MAX;
-    plan->k_scales = of.k_scales;
-    plan->v_scales = of.v_scales;
-    plan->opts.kv_lens = of.lens;
+    plan->oldest = c.first;
+    plan->wrap = c.k.len;
+    plan->k_scales = c.k_scales;
+    plan->v_scales = c.v_scales;
+    plan->opts.kv_lens = c.lens;
     plan->opts.causal_offset = NULL;
     if (plan->opts.causal == ATTN_CAUSAL_OFFSET) /* refused below, but not for want of an array */
         plan->opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
     args.count = 0;
     attn__argument(&args, "out", attn__view_of_tensor(out, ATTN__OUT));
     attn__argument(&args, "q", attn__view_of_tensor(q, ATTN__IN));
-    attn__argument(&args, "cache", attn__view_of_cache(&of, &at, ATTN__IN));
-    attn__argument(&args, "cache", attn__view_of_tensor(of.k, ATTN__IN | ATTN__CACHED));
-    attn__argument(&args, "cache", attn__view_of_tensor(of.v, ATTN__IN | ATTN__CACHED));
+    attn__argument(&args, "cache", attn__view_of_cache(&c, &at, ATTN__IN));
+    attn__argument(&args, "cache", attn__view_of_tensor(c.k, ATTN__IN | ATTN__CACHED));
+    attn__argument(&args, "cache", attn__view_of_tensor(c.v, ATTN__IN | ATTN__CACHED));
     attn__list_options(&args, plan);
     fault = attn__check_arguments(&args);
-    for (b = 0; b < of.k.batch; b++)
-        longest = attn__max(longest, of.lens[b]);
+    for (b = 0; b < c.k.batch; b++)
+        longest = attn__max(longest, c.lens[b]);
     plan->k.len = plan->v.len = longest;
     if (opts) {
         attn__demand(&fault, !opts->kv_lens, ATTN_ERR_VALUE, "opts.kv_lens");
@@ -4090,16 +4112,23 @@ static attn_status attn__plan_cache(attn__plan *plan, attn_tensor out, attn_tens
         attn__demand(&fault, opts->causal != ATTN_CAUSAL_OFFSET, ATTN_ERR_VALUE, "opts.causal");
     }
     attn__resolve(plan, &fault);
+    return fault;
+}
+
+static attn__fault attn__plan_attend(attn__plan *plan, attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
+                                     const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn__fault fault = attn__plan_cache(plan, out, q, cache, opts, ctx);
     if (attn__is_sound(fault.status))
         attn__demand(&fault, !attn__sees_dropped(plan), ATTN_ERR_VALUE, "cache");
-    return fault.status;
+    return fault;
 }
 
 ATTN_API attn_status attn_kv_cache_attend(attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
                                           const attn_opts *opts, const attn_ctx *ctx)
 {
     attn__plan plan;
-    attn_status status = attn__plan_cache(&plan, out, q, cache, opts, ctx);
+    attn_status status = attn__plan_attend(&plan, out, q, cache, opts, ctx).status;
     return status == ATTN_OK ? attn__run_plan(&plan) : status;
 }
 
@@ -4108,7 +4137,7 @@ ATTN_API attn_status attn_kv_cache_scratch(size_t *bytes, attn_tensor out, attn_
 {
     attn__plan plan;
     attn_ctx bare = attn__without_scratch(ctx);
-    attn_status status = attn__plan_cache(&plan, out, q, cache, opts, &bare);
+    attn_status status = attn__plan_cache(&plan, out, q, cache, opts, &bare).status;
     status = attn__require(status, bytes != NULL, ATTN_ERR_NULL);
     if (status != ATTN_OK)
         return status;
@@ -4119,26 +4148,15 @@ ATTN_API attn_status attn_kv_cache_scratch(size_t *bytes, attn_tensor out, attn_
     return ATTN_OK;
 }
 
+ATTN_API attn_status attn_kv_cache_explain(char *text, size_t size, attn_tensor out, attn_tensor q,
+                                           const attn_kv_cache *cache, const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn__plan plan;
+    attn__fault fault = attn__plan_attend(&plan, out, q, cache, opts, ctx);
+    return attn__explain(text, size, &plan, fault, plan.bytes, ATTN__STACK);
+}
+
 /* -- positions -- */
-
-static attn__view attn__view_of_indices(const ptrdiff_t *data, size_t B, size_t L, ptrdiff_t bs, ptrdiff_t ls)
-{
-    attn_mat m = ATTN__ZERO;
-    if (data) { /* a float type of the same size stands for the integers, which the views have no type for */
-        m.data = (void *)(uintptr_t)data;
-        m.dtype = sizeof *data == 8 ? ATTN_F64 : ATTN_F32;
-        m.rows = B;
-        m.cols = L;
-        m.row_stride = bs;
-        m.col_stride = ls;
-    }
-    return attn__view_of(m, ATTN__OPTIONAL | ATTN__ANY_FLOAT);
-}
-
-static double attn__base(double base) /* the one place that knows what base 0 means */
-{
-    return attn__bits(base) << 1 != 0 ? base : 10000.0;
-}
 
 static int attn__is_positive(double x)
 {
@@ -4237,40 +4255,45 @@ ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_
     attn__view views[4];
     attn_status status;
     size_t d;
-    int saved = ATTN__ERRNO, known = 1;
+    int saved = ATTN__ERRNO, finite = 1;
     if (opts)
         o = *opts;
     o.dim = o.dim ? o.dim : in.dim;
-    o.base = attn__base(o.base);
-    o.scale = attn__bits(o.scale) << 1 != 0 ? o.scale : 1;
+    o.base = attn__or(o.base, 10000);
+    o.scale = attn__or(o.scale, 1);
     if (o.position_batch_stride == 0 && o.position_len_stride == 0) {
         o.position_batch_stride = (ptrdiff_t)in.len;
         o.position_len_stride = 1;
     }
     views[0] = attn__view_of_tensor(out, ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_FLOAT);
     views[1] = attn__view_of_tensor(in, ATTN__IN | ATTN__ANY_FLOAT);
-    views[2] = attn__view_of_indices(o.positions, in.batch, in.len, o.position_batch_stride, o.position_len_stride);
-    views[3] = attn__view_of_array(o.frequencies, o.dim / 2, sizeof *o.frequencies);
+    views[2] = attn__view_of_array(o.positions, in.len, sizeof *o.positions, ATTN__OPTIONAL);
+    if (o.positions) {
+        views[2].n[2] = in.batch;
+        views[2].s[2] = o.position_batch_stride;
+        views[2].s[3] = o.position_len_stride;
+    }
+    views[3] = attn__view_of_array(o.frequencies, o.dim / 2, sizeof *o.frequencies, ATTN__OPTIONAL);
     status = attn__check_views(views, 4);
     status = attn__require(status, attn__is_shape(out, in.batch, in.heads, in.len, in.dim), ATTN_ERR_SHAPE);
     status = attn__require(status, (opts && opts->dim) || in.dim % 2 == 0, ATTN_ERR_SHAPE);
     status = attn__require(status, o.dim % 2 == 0 && o.dim <= in.dim, ATTN_ERR_VALUE);
     for (d = 0; d < o.dim / 2 && o.frequencies && attn__is_sound(status) && o.dim <= in.dim; d++)
-        known &= attn__is_finite(o.frequencies[d]);
-    status = attn__require(status, known && attn__is_positive(o.base) && attn__is_finite(o.scale), ATTN_ERR_VALUE);
+        finite &= attn__is_finite(o.frequencies[d]);
+    status = attn__require(status, finite && attn__is_positive(o.base) && attn__is_finite(o.scale), ATTN_ERR_VALUE);
     if (status == ATTN_OK && !attn__is_empty(&views[1]))
         attn__rope(out, in, &o);
     ATTN__ERRNO_KEEP(saved);
     return status;
 }
 
-/* The pair, as a real number, that makes `turns` full turns within original_len positions. */
-static double attn__pair_of(double turns, double dim, double base, double original_len)
+/* The pair, as a real number, that comes round `cycles` times within original_len positions. */
+static double attn__pair_of(double cycles, double dim, double base, double original_len)
 {
-    return dim * attn__log(original_len / (turns * 6.283185307179586)) / (2 * attn__log(base));
+    return dim * attn__log(original_len / (cycles * 6.283185307179586)) / (2 * attn__log(base));
 }
 
-static double attn__whole(double x, double most, int up) /* rounded down or up, within 0 .. most */
+static double attn__round_within(double x, double most, int up) /* rounded down or up, within 0 .. most */
 {
     double whole;
     x = x < 0 ? 0 : x > most ? most : x;
@@ -4282,8 +4305,8 @@ static void attn__yarn(double *freq, size_t dim, double base, const attn_rope_sc
 {
     double most = (double)dim - 1, low, high, share;
     size_t d;
-    low = attn__whole(attn__pair_of(s->beta_fast, (double)dim, base, s->original_len), most, 0);
-    high = attn__whole(attn__pair_of(s->beta_slow, (double)dim, base, s->original_len), most, 1);
+    low = attn__round_within(attn__pair_of(s->beta_fast, (double)dim, base, s->original_len), most, 0);
+    high = attn__round_within(attn__pair_of(s->beta_slow, (double)dim, base, s->original_len), most, 1);
     high = high > low ? high : low + 0.001;
     for (d = 0; d < dim / 2; d++) { /* how much of pair d is stretched */
         share = ((double)d - low) / (high - low);
@@ -4299,26 +4322,22 @@ ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base
     attn__view views[3];
     attn_status status;
     size_t d;
-    int saved = ATTN__ERRNO, right;
+    int saved = ATTN__ERRNO, valid;
     if (scaling)
         s = *scaling;
-    base = attn__base(base);
-    s.beta_fast = attn__bits(s.beta_fast) << 1 != 0 ? s.beta_fast : 32;
-    s.beta_slow = attn__bits(s.beta_slow) << 1 != 0 ? s.beta_slow : 1;
-    views[0] = attn__view_of_array(freq, dim / 2, sizeof *freq);
-    views[0].role |= ATTN__OUT;
-    if (dim / 2 > 0)
-        views[0].role &= ~ATTN__OPTIONAL;
-    views[1] = attn__view_of_array(scaling, 1, sizeof *scaling);
-    views[2] = attn__view_of_array(scale, 1, sizeof *scale);
-    views[2].role |= ATTN__OUT;
+    base = attn__or(base, 10000);
+    s.beta_fast = attn__or(s.beta_fast, 32);
+    s.beta_slow = attn__or(s.beta_slow, 1);
+    views[0] = attn__view_of_array(freq, dim / 2, sizeof *freq, dim / 2 > 0 ? ATTN__OUT : ATTN__OUT | ATTN__OPTIONAL);
+    views[1] = attn__view_of_array(scale, 1, sizeof *scale, ATTN__OUT | ATTN__OPTIONAL);
+    views[2] = attn__view_of_array(scaling, sizeof *scaling, 1, ATTN__OPTIONAL);
     status = attn__check_views(views, 3);
-    right = dim % 2 == 0 && attn__is_positive(base) && (unsigned)s.kind <= ATTN_ROPE_YARN;
-    right &= s.kind == ATTN_ROPE_PLAIN || attn__is_positive(s.factor);
-    right &=
+    valid = dim % 2 == 0 && attn__is_positive(base) && (unsigned)s.kind <= ATTN_ROPE_YARN;
+    valid &= s.kind == ATTN_ROPE_PLAIN || attn__is_positive(s.factor);
+    valid &=
         s.kind != ATTN_ROPE_YARN || (base > 1 && attn__is_positive(s.original_len) && attn__is_positive(s.beta_slow) &&
                                      attn__is_positive(s.beta_fast) && s.beta_fast >= s.beta_slow);
-    status = attn__require(status, right, ATTN_ERR_VALUE);
+    status = attn__require(status, valid, ATTN_ERR_VALUE);
     if (status != ATTN_OK)
         return status;
     if (s.kind == ATTN_ROPE_NTK && dim > 2)
@@ -4403,13 +4422,10 @@ ATTN_API attn_status attn_t5_bias(attn_mat by_distance, attn_mat table, int bidi
 
 ATTN_API attn_status attn_alibi_slopes(float *slopes, size_t H)
 {
-    attn__view view = attn__view_of_array(slopes, H, sizeof *slopes);
+    attn__view view = attn__view_of_array(slopes, H, sizeof *slopes, H > 0 ? ATTN__OUT : ATTN__OUT | ATTN__OPTIONAL);
     attn_status status;
     size_t h, power = 1;
     int saved = ATTN__ERRNO;
-    view.role |= ATTN__OUT;
-    if (H > 0)
-        view.role &= ~ATTN__OPTIONAL;
     status = attn__check_views(&view, 1);
     while (power <= H / 2)
         power *= 2;
@@ -4446,7 +4462,7 @@ ATTN_API attn_status attn_sinusoid(attn_mat out, size_t first)
 typedef struct attn__mha {
     attn__plan plan; /* of the projections: its tensors lie in scratch */
     attn_tensor out, q, k, v;
-    attn_tensor mean; /* B x 1 x Lq x Lk, or absent: the mean over plan.opts.weights, then in scratch too */
+    attn_tensor mean, all; /* the mean of the weights, and all of them, in scratch; both absent if it is not wanted */
     attn_mha_weights w;
     size_t at_q, at_k, at_v, at_out, at_weights, at_rest, bytes;
 } attn__mha;
@@ -4467,7 +4483,7 @@ static attn_tensor attn__packed(attn_dtype dtype, size_t B, size_t L, size_t H, 
     return t;
 }
 
-static attn_tensor attn__one_head(attn_tensor t) /* B x H x L x D, packed as above, as B x 1 x L x H D */
+static attn_tensor attn__join_heads(attn_tensor t) /* B x H x L x D, packed as above, as B x 1 x L x H D */
 {
     t.dim *= t.heads;
     t.heads = 1;
@@ -4475,7 +4491,7 @@ static attn_tensor attn__one_head(attn_tensor t) /* B x H x L x D, packed as abo
 }
 
 /* Rows of all items in one, where strides allow. */
-static attn_tensor attn__one_item(attn_tensor t)
+static attn_tensor attn__join_items(attn_tensor t)
 {
     if (t.len == 1)
         t.len_stride = t.batch_stride;
@@ -4490,9 +4506,9 @@ static attn_tensor attn__one_item(attn_tensor t)
 static void attn__project(attn_tensor out, attn_tensor in, attn_mat w, const float *bias, const size_t *lens,
                           const attn_ctx *ctx)
 {
-    attn_tensor all_out = attn__one_item(out), all_in = attn__one_item(in);
-    attn_mat rows, zeros;
-    size_t b, n;
+    attn_tensor all_out = attn__join_items(out), all_in = attn__join_items(in);
+    attn_mat rows;
+    size_t b, n, r, c;
     if (!lens && all_out.batch == 1 && all_in.batch == 1) {
         out = all_out;
         in = all_in;
@@ -4501,9 +4517,9 @@ static void attn__project(attn_tensor out, attn_tensor in, attn_mat w, const flo
         rows = attn_head(out, b, 0);
         n = lens ? lens[b] : rows.rows;
         attn__matmul_bias(attn_mat_rows(rows, 0, n), attn_mat_rows(attn_head(in, b, 0), 0, n), w, bias, 1.0, ctx);
-        zeros = attn_mat_rows(rows, n, rows.rows - n);
-        attn__matmul(zeros, attn_mat_of(NULL, in.dtype, zeros.rows, 0), attn_mat_of(NULL, w.dtype, 0, zeros.cols), 1.0,
-                     ctx);
+        for (r = n; r < rows.rows && rows.cols > 0; r++)
+            for (c = 0; c < rows.cols; c++)
+                attn__store(attn__mat_at(rows, r, c), rows.dtype, 0);
     }
 }
 
@@ -4530,11 +4546,16 @@ static void attn__list_mha(attn__arguments *args, const attn__mha *mha)
     attn__argument(args, "weights.wk", attn__view_of(w->wk, ATTN__IN));
     attn__argument(args, "weights.wv", attn__view_of(w->wv, ATTN__IN));
     attn__argument(args, "weights.wo", attn__view_of(w->wo, ATTN__IN));
-    attn__argument(args, "weights.bq", attn__view_of_array(w->bq, w->wq.cols, sizeof *w->bq));
-    attn__argument(args, "weights.bk", attn__view_of_array(w->bk, w->wk.cols, sizeof *w->bk));
-    attn__argument(args, "weights.bv", attn__view_of_array(w->bv, w->wv.cols, sizeof *w->bv));
-    attn__argument(args, "weights.bo", attn__view_of_array(w->bo, w->wo.cols, sizeof *w->bo));
+    attn__argument(args, "weights.bq", attn__view_of_array(w->bq, w->wq.cols, sizeof *w->bq, ATTN__OPTIONAL));
+    attn__argument(args, "weights.bk", attn__view_of_array(w->bk, w->wk.cols, sizeof *w->bk, ATTN__OPTIONAL));
+    attn__argument(args, "weights.bv", attn__view_of_array(w->bv, w->wv.cols, sizeof *w->bv, ATTN__OPTIONAL));
+    attn__argument(args, "weights.bo", attn__view_of_array(w->bo, w->wo.cols, sizeof *w->bo, ATTN__OPTIONAL));
     attn__list_options(args, &mha->plan);
+}
+
+static int attn__is_product(size_t n, size_t a, size_t b) /* n = a b, of a > 0 */
+{
+    return a > 0 && n % a == 0 && n / a == b;
 }
 
 static void attn__check_mha_shapes(const attn__mha *mha, attn__fault *fault)
@@ -4546,17 +4567,12 @@ static void attn__check_mha_shapes(const attn__mha *mha, attn__fault *fault)
     attn__demand(fault, q.heads == 1, ATTN_ERR_SHAPE, "q");
     attn__demand(fault, attn__is_shape(k, B, 1, k.len, k.dim), ATTN_ERR_SHAPE, "k");
     attn__demand(fault, attn__is_shape(v, B, 1, k.len, v.dim), ATTN_ERR_SHAPE, "v");
-    attn__demand(fault, H > 0 && Hkv > 0 && H % attn__max(Hkv, 1) == 0, ATTN_ERR_SHAPE, "weights.heads");
-    attn__demand(fault, w->wq.rows == q.dim && D > 0 && w->wq.cols % D == 0 && w->wq.cols / D == H, ATTN_ERR_SHAPE,
+    attn__demand(fault, H > 0 && H % Hkv == 0, ATTN_ERR_SHAPE, "weights.heads");
+    attn__demand(fault, w->wq.rows == q.dim && D > 0 && attn__is_product(w->wq.cols, H, D), ATTN_ERR_SHAPE,
                  "weights.wq");
-    attn__demand(fault, w->wk.rows == k.dim && D > 0 && w->wk.cols % D == 0 && w->wk.cols / D == Hkv, ATTN_ERR_SHAPE,
-                 "weights.wk");
-    attn__demand(fault, w->wv.rows == v.dim && Hkv > 0 && w->wv.cols % attn__max(Hkv, 1) == 0, ATTN_ERR_SHAPE,
-                 "weights.wv");
-    attn__demand(fault, H > 0 && w->wo.rows % attn__max(H, 1) == 0 && w->wo.rows / attn__max(H, 1) == Dv,
-                 ATTN_ERR_SHAPE, "weights.wo");
-    attn__demand(fault, attn__tensor_absent(mha->mean) || attn__is_shape(mha->mean, B, 1, q.len, k.len), ATTN_ERR_SHAPE,
-                 "opts.weights");
+    attn__demand(fault, w->wk.rows == k.dim && attn__is_product(w->wk.cols, Hkv, D), ATTN_ERR_SHAPE, "weights.wk");
+    attn__demand(fault, w->wv.rows == v.dim && attn__is_product(w->wv.cols, Hkv, Dv), ATTN_ERR_SHAPE, "weights.wv");
+    attn__demand(fault, attn__is_product(w->wo.rows, H, Dv), ATTN_ERR_SHAPE, "weights.wo");
 }
 
 static size_t attn__reserve_tensor(size_t *end, attn_tensor t)
@@ -4569,45 +4585,41 @@ static size_t attn__reserve_tensor(size_t *end, attn_tensor t)
     return *end;
 }
 
-/* Scratch that the widest product has use for; with less it only takes longer. */
-static size_t attn__product_bytes(const attn__mha *mha, attn_tensor out, attn_mat w)
+/* Scratch that a product of so many rows has use for; with less it only takes longer. */
+static size_t attn__product_bytes(const attn__plan *plan, size_t rows, attn_mat w)
 {
-    attn_mat a = attn_mat_of(NULL, mha->q.dtype, out.batch * out.len, w.rows);
-    attn_mat to = attn_mat_of(NULL, out.dtype, out.batch * out.len, w.cols);
+    attn_mat a = attn_mat_of(NULL, plan->q.dtype, rows, w.rows), out = attn_mat_of(NULL, plan->q.dtype, rows, w.cols);
     attn__matmul_job job;
     size_t bytes;
-    if (to.rows == 0 || to.cols == 0)
+    if (out.rows == 0 || out.cols == 0)
         return 0;
-    job = attn__plan_matmul(to, a, w, NULL, 1.0, &mha->plan.ctx);
-    if (job.slice <= ATTN__STACK || !attn__multiply(&bytes, job.slice, job.tasks))
-        return 0;
-    return bytes;
+    job = attn__plan_matmul(out, a, w, NULL, 1.0, &plan->ctx);
+    return job.slice > ATTN__STACK && attn__multiply(&bytes, job.slice, job.tasks) ? bytes : 0;
 }
 
 static int attn__lay_out_mha(attn__mha *mha) /* 0: overflow */
 {
     attn__plan *plan = &mha->plan;
-    size_t end = 0, rest;
-    attn_tensor none = ATTN__ZERO;
+    size_t end = 0, rest, q_rows = plan->q.batch * plan->q.len, k_rows = plan->k.batch * plan->k.len;
     mha->at_q = attn__reserve_tensor(&end, plan->q);
     mha->at_k = attn__reserve_tensor(&end, plan->k);
     mha->at_v = attn__reserve_tensor(&end, plan->v);
     mha->at_out = attn__reserve_tensor(&end, plan->out);
-    mha->at_weights = attn__reserve_tensor(&end, attn__tensor_absent(mha->mean) ? none : plan->opts.weights);
+    mha->at_weights = attn__reserve_tensor(&end, mha->all);
     mha->at_rest = end;
     if (end == SIZE_MAX)
         return 0;
-    rest = attn__max(plan->bytes, attn__product_bytes(mha, plan->q, mha->w.wq));
-    rest = attn__max(rest, attn__product_bytes(mha, plan->k, mha->w.wk));
-    rest = attn__max(rest, attn__product_bytes(mha, plan->v, mha->w.wv));
-    rest = attn__max(rest, attn__product_bytes(mha, plan->q, mha->w.wo));
+    rest = attn__max(plan->bytes, attn__product_bytes(plan, q_rows, mha->w.wq));
+    rest = attn__max(rest, attn__product_bytes(plan, k_rows, mha->w.wk));
+    rest = attn__max(rest, attn__product_bytes(plan, k_rows, mha->w.wv));
+    rest = attn__max(rest, attn__product_bytes(plan, q_rows, mha->w.wo));
     attn__reserve(&end, rest, 1);
     attn__reserve(&end, 1, ATTN__ALIGN);
     mha->bytes = end;
     return end != SIZE_MAX;
 }
 
-static attn_status attn__plan_mha(attn__mha *mha, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
+static attn__fault attn__plan_mha(attn__mha *mha, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
                                   const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx)
 {
     attn__plan *plan = &mha->plan;
@@ -4633,15 +4645,16 @@ static attn_status attn__plan_mha(attn__mha *mha, attn_tensor out, attn_tensor q
     args.count = 0;
     attn__list_mha(&args, mha);
     fault = attn__check_arguments(&args);
-    if (!attn__tensor_absent(plan->opts.weights) && plan->opts.weights.heads == 1 && H > 1) {
+    if (H > 1 && !attn__tensor_absent(plan->opts.weights) &&
+        attn__is_shape(plan->opts.weights, q.batch, 1, q.len, k.len)) {
         mha->mean = plan->opts.weights;
-        plan->opts.weights = attn__packed(real, q.batch, q.len, H, k.len);
+        mha->all = plan->opts.weights = attn__packed(real, q.batch, q.len, H, k.len);
     }
     attn__check_mha_shapes(mha, &fault);
     attn__resolve(plan, &fault);
     if (attn__is_sound(fault.status) && plan->kern)
         attn__demand(&fault, attn__lay_out_mha(mha), ATTN_ERR_OVERFLOW, "q");
-    return fault.status;
+    return fault;
 }
 
 static void attn__mha_run(attn__mha *mha, char *scratch)
@@ -4659,25 +4672,24 @@ static void attn__mha_run(attn__mha *mha, char *scratch)
     plan->scratch = scratch + mha->at_rest;
     ctx.scratch = plan->scratch;
     ctx.scratch_size = mha->bytes - ATTN__ALIGN - mha->at_rest;
-    attn__project(attn__one_head(plan->q), mha->q, w->wq, w->bq, o->q_lens, &ctx);
-    attn__project(attn__one_head(plan->k), mha->k, w->wk, w->bk, o->kv_lens, &ctx);
-    attn__project(attn__one_head(plan->v), mha->v, w->wv, w->bv, o->kv_lens, &ctx);
+    attn__project(attn__join_heads(plan->q), mha->q, w->wq, w->bq, o->q_lens, &ctx);
+    attn__project(attn__join_heads(plan->k), mha->k, w->wk, w->bk, o->kv_lens, &ctx);
+    attn__project(attn__join_heads(plan->v), mha->v, w->wv, w->bv, o->kv_lens, &ctx);
     if (plan->tasks > 0)
         attn__sdpa(plan);
-    if (!attn__tensor_absent(mha->mean))
-        attn__mean_weights(mha->mean, plan->opts.weights, &ctx);
-    attn__project(mha->out, attn__one_head(plan->out), w->wo, w->bo, o->q_lens, &ctx);
+    attn__mean_weights(mha->mean, plan->opts.weights, &ctx);
+    attn__project(mha->out, attn__join_heads(plan->out), w->wo, w->bo, o->q_lens, &ctx);
 }
 
 ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
                               const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx)
 {
     attn__mha mha;
-    attn_status status = attn__plan_mha(&mha, out, q, k, v, weights, opts, ctx);
+    attn_status status = attn__plan_mha(&mha, out, q, k, v, weights, opts, ctx).status;
     void *own = NULL, *scratch = mha.plan.ctx.scratch;
     if (status != ATTN_OK)
         return status;
-    if (scratch && mha.plan.ctx.scratch_size < mha.bytes)
+    if (!attn__has_scratch(&mha.plan.ctx, mha.bytes, 0))
         return ATTN_ERR_NOMEM;
     if (!scratch)
         scratch = own = attn__allocate(mha.bytes);
@@ -4693,11 +4705,20 @@ ATTN_API attn_status attn_mha_scratch(size_t *bytes, attn_tensor out, attn_tenso
 {
     attn__mha mha;
     attn_ctx bare = attn__without_scratch(ctx);
-    attn_status status = attn__plan_mha(&mha, out, q, k, v, weights, opts, &bare);
+    attn_status status = attn__plan_mha(&mha, out, q, k, v, weights, opts, &bare).status;
     status = attn__require(status, bytes != NULL, ATTN_ERR_NULL);
     if (status == ATTN_OK)
         *bytes = mha.bytes;
     return status;
+}
+
+ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, attn_tensor q, attn_tensor k,
+                                      attn_tensor v, const attn_mha_weights *weights, const attn_opts *opts,
+                                      const attn_ctx *ctx)
+{
+    attn__mha mha;
+    attn__fault fault = attn__plan_mha(&mha, out, q, k, v, weights, opts, ctx);
+    return attn__explain(text, size, &mha.plan, fault, mha.bytes, 0);
 }
 
 #ifdef __cplusplus
