@@ -128,7 +128,8 @@
    DETERMINISM
        On one CPU and instruction set the bits of a result depend on the inputs alone: not on threads, scratch, layout,
        neighbouring rows or batch items, what hidden keys hold, or whether an optional output was asked for; the sign of
-       a zero excepted. Other instruction sets sum in another order.
+       a zero excepted. Other instruction sets sum in another order. (x87 arithmetic, i386 without SSE2, rounds where it
+       likes: not there.)
 
        A cache changes nothing either: its bits are those of attn_sdpa over the same tokens, and a ring's are those of a
        full cache. With up to 16384 keys a token's bits do not depend on the keys after it: decoding token by token
@@ -463,7 +464,8 @@ ATTN_API attn_status attn_kv_cache_size(size_t *bytes, size_t B, size_t Hkv, siz
                                         attn_dtype dtype, int ring);
 
 /* An empty cache. dtype F32, F16, BF16, or I8: each row of integers -127 .. 127 with one float scale, its largest
-   magnitude / 127, so that every element is off by at most half a scale; a row with NaN or infinity is NaN throughout.
+   magnitude / 127, so that an element is off by at most half a scale and one rounding; a row with NaN, infinity or what
+   float does not hold is NaN throughout.
    storage: attn_kv_cache_size bytes, any alignment, the caller's until the last use of the cache; NULL (and size 0):
    from ATTN_MALLOC. What *cache was before is not looked at, nor freed; on an error it stays as it was: begin with {0}.
    SHAPE: capacity or D is 0. NOMEM: size is too small, or ATTN_MALLOC failed. */
@@ -489,13 +491,13 @@ ATTN_API attn_status attn_kv_cache_reorder(attn_kv_cache *cache, const size_t *f
 
 /* attn_sdpa of queries against a cache: q is B x H x Lq x D, out B x H x Lq x Dv, neither of them F64. The queries of
    item b, all Lq or the first q_lens[b], belong to its newest tokens: o = lens[b] - q_lens[b]. Give q_lens what append
-   was given as lens. UPPER_LEFT and LOWER_RIGHT both mean j <= i + o here. For cross-attention append the other sequence
-   once and leave the rule NONE: then there may be more queries than tokens. Key j is token j, of a ring too; mask, bias,
-   weights and scores have Lk = the largest of cache->lens. The bits are those of attn_sdpa over the keys in one tensor.
+   was given as lens. UPPER_LEFT and LOWER_RIGHT both mean j <= i + o here. For cross-attention append the other text
+   once and leave the rule NONE; there may be more queries than tokens then. Key j is token j, of a ring too; mask,
+   bias, weights, scores have Lk = the largest of cache->lens. The bits are those of attn_sdpa over them in one tensor.
    A ring is for windows: L tokens appended at once and attended by L queries need left + L <= capacity. Feed longer
    texts in pieces of capacity - left tokens; or, if the ring is empty, run attn_sdpa over the text and append it then.
    Tokens that a ring has dropped have weight 0 and scores -infinity.
-   VALUE: opts->kv_lens or causal_offset given, or ATTN_CAUSAL_OFFSET; causal and window show a query a dropped token. */
+   VALUE: opts->kv_lens or causal_offset given, or ATTN_CAUSAL_OFFSET; causal and window show a query a lost token. */
 ATTN_API attn_status attn_kv_cache_attend(attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
                                           const attn_opts *opts, const attn_ctx *ctx);
 
@@ -529,8 +531,8 @@ typedef struct attn_rope_opts {
 
 /* Turns pair d of each row by angle position * frequency d: (x, y) -> (x cos - y sin, x sin + y cos). in and out
    B x H x L x D of any float types; in place is legal. Computed in double, rounded once: the angle is off by position
-   2^-53 at most. opts may be NULL. SHAPE: D odd with dim 0. VALUE: dim odd or > D, base not finite or < 0, scale or a
-   frequency not finite.                                                                  Su 2021, arXiv 2104.09864 */
+   2^-53 at most, and one that is not finite makes NaN. opts may be NULL. SHAPE: D odd with dim 0. VALUE: dim odd or
+   > D; base negative, or it or 1 / base not finite; scale or a frequency not finite.     Su 2021, arXiv 2104.09864 */
 ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_opts *opts);
 
 typedef enum attn_rope_scaling_kind {
@@ -552,8 +554,8 @@ typedef struct attn_rope_scaling {
 
 /* freq[d], for d < dim/2: what attn_rope_opts.frequencies takes. dim is even; base 0 = 10000; scaling NULL = PLAIN.
    *scale, unless NULL: for attn_rope_opts.scale; 1, but 1 + ln(factor) / 10 for YARN with factor > 1.
-   VALUE: dim odd, base not finite or <= 0; the same of what else the kind uses; YARN: base <= 1, beta_fast < beta_slow.
- */
+   VALUE: dim odd, base not finite or <= 0, the same of what else the kind uses; YARN: base <= 1, beta_fast < beta_slow;
+   a frequency that is not finite. */
 ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base, const attn_rope_scaling *scaling,
                                            double *scale);
 
@@ -3812,9 +3814,13 @@ ATTN_API attn_status attn_kv_cache_init(attn_kv_cache *cache, size_t B, size_t H
 {
     attn__cache_layout at;
     attn_status status = attn__check_cache(&at, B, Hkv, capacity, D, Dv, dtype);
+    attn__view views[2];
     void *own = NULL;
     char *base;
-    status = attn__require(status, cache && (storage || size == 0), ATTN_ERR_NULL);
+    views[0] = attn__view_of_array(cache, sizeof *cache, 1, ATTN__OUT);
+    views[1] = attn__view_of_array(storage, size, 1, ATTN__OUT | ATTN__OPTIONAL);
+    status = attn__first(status, attn__check_views(views, 2));
+    status = attn__require(status, storage || size == 0, ATTN_ERR_NULL);
     status = attn__require(status, !storage || size >= at.bytes + ATTN__ALIGN, ATTN_ERR_NOMEM);
     if (status != ATTN_OK)
         return status;
@@ -3882,10 +3888,10 @@ static float attn__put_i8(signed char *out, const attn__kernels *kern, const cha
     special |= largest > FLT_MAX;
     scale = (float)(special ? attn__nan() : largest / 127);
     if (!special && scale < FLT_MIN) /* coarse there: half a step more (2^-150), and no integer is beyond 127 */
-        scale = (float)(largest / 127 + 7.006492321624085e-46);
+        scale = (float)(largest / 127 + 7.006492321624087e-46);
     else if (!special && (double)scale * 127 > FLT_MAX) /* a step less (2^-24), and 127 of it are finite */
         scale = (float)(FLT_MAX / 127 * (1 - 5.960464477539063e-8));
-    inverse = special || largest <= 0 ? 0 : attn__divide(1, (double)scale);
+    inverse = special || scale <= 0 ? 0 : attn__divide(1, (double)scale);
     for (i = 0; i < n; i += count) {
         count = attn__min(ATTN__PIECE, n - i);
         kern->load(x, count, attn__at(in, dtype, (ptrdiff_t)i * stride), dtype, 0, stride, 1, count);
@@ -4119,7 +4125,7 @@ static attn__fault attn__plan_attend(attn__plan *plan, attn_tensor out, attn_ten
                                      const attn_opts *opts, const attn_ctx *ctx)
 {
     attn__fault fault = attn__plan_cache(plan, out, q, cache, opts, ctx);
-    if (attn__is_sound(fault.status))
+    if (fault.status == ATTN_OK || fault.status == ATTN_ERR_ALIAS)
         attn__demand(&fault, !attn__sees_dropped(plan), ATTN_ERR_VALUE, "cache");
     return fault;
 }
@@ -4280,7 +4286,8 @@ ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_
     status = attn__require(status, o.dim % 2 == 0 && o.dim <= in.dim, ATTN_ERR_VALUE);
     for (d = 0; d < o.dim / 2 && o.frequencies && attn__is_sound(status) && o.dim <= in.dim; d++)
         finite &= attn__is_finite(o.frequencies[d]);
-    status = attn__require(status, finite && attn__is_positive(o.base) && attn__is_finite(o.scale), ATTN_ERR_VALUE);
+    finite &= attn__is_positive(o.base) && attn__is_finite(o.scale) && attn__is_finite(attn__divide(1, o.base));
+    status = attn__require(status, finite, ATTN_ERR_VALUE);
     if (status == ATTN_OK && !attn__is_empty(&views[1]))
         attn__rope(out, in, &o);
     ATTN__ERRNO_KEEP(saved);
@@ -4301,18 +4308,16 @@ static double attn__round_within(double x, double most, int up) /* rounded down 
     return up && whole < x ? whole + 1 : whole;
 }
 
-static void attn__yarn(double *freq, size_t dim, double base, const attn_rope_scaling *s)
+/* Frequency d; of YARN those below `low` stay, those above `high` are stretched. */
+static double attn__frequency(const attn_rope_scaling *s, double base, size_t dim, size_t d, double low, double high)
 {
-    double most = (double)dim - 1, low, high, share;
-    size_t d;
-    low = attn__round_within(attn__pair_of(s->beta_fast, (double)dim, base, s->original_len), most, 0);
-    high = attn__round_within(attn__pair_of(s->beta_slow, (double)dim, base, s->original_len), most, 1);
-    high = high > low ? high : low + 0.001;
-    for (d = 0; d < dim / 2; d++) { /* how much of pair d is stretched */
+    double frequency = attn__pow(base, -2.0 * (double)d / (double)dim), share = 0;
+    if (s->kind == ATTN_ROPE_LINEAR)
+        share = 1;
+    else if (s->kind == ATTN_ROPE_YARN)
         share = ((double)d - low) / (high - low);
-        share = share < 0 ? 0 : share > 1 ? 1 : share;
-        freq[d] = freq[d] * (1 - share) + freq[d] / s->factor * share;
-    }
+    share = share < 0 ? 0 : share > 1 ? 1 : share;
+    return share > 0 ? frequency * (1 - share) + frequency / s->factor * share : frequency;
 }
 
 ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base, const attn_rope_scaling *scaling,
@@ -4321,6 +4326,7 @@ ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base
     attn_rope_scaling s = ATTN__ZERO;
     attn__view views[3];
     attn_status status;
+    double most = dim > 0 ? (double)dim - 1 : 0, low = 0, high = 1;
     size_t d;
     int saved = ATTN__ERRNO, valid;
     if (scaling)
@@ -4342,17 +4348,19 @@ ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base
         return status;
     if (s.kind == ATTN_ROPE_NTK && dim > 2)
         base *= attn__pow(s.factor, (double)dim / (double)(dim - 2));
-    for (d = 0; d < dim / 2; d++) {
-        freq[d] = attn__pow(base, -2.0 * (double)d / (double)dim);
-        if (s.kind == ATTN_ROPE_LINEAR)
-            freq[d] /= s.factor;
+    if (s.kind == ATTN_ROPE_YARN) {
+        low = attn__round_within(attn__pair_of(s.beta_fast, (double)dim, base, s.original_len), most, 0);
+        high = attn__round_within(attn__pair_of(s.beta_slow, (double)dim, base, s.original_len), most, 1);
+        high = high > low ? high : low + 0.001;
     }
-    if (s.kind == ATTN_ROPE_YARN && dim > 0)
-        attn__yarn(freq, dim, base, &s);
-    if (scale)
+    for (d = 0; d < dim / 2; d++)
+        valid &= attn__is_finite(attn__frequency(&s, base, dim, d, low, high));
+    for (d = 0; d < dim / 2 && valid; d++)
+        freq[d] = attn__frequency(&s, base, dim, d, low, high);
+    if (scale && valid)
         *scale = s.kind == ATTN_ROPE_YARN && s.factor > 1 ? 1 + 0.1 * attn__log(s.factor) : 1;
     ATTN__ERRNO_KEEP(saved);
-    return ATTN_OK;
+    return valid ? ATTN_OK : ATTN_ERR_VALUE;
 }
 
 ATTN_API attn_tensor attn_relative(attn_mat by_distance, size_t Lq, size_t Lk)
@@ -4508,10 +4516,15 @@ static void attn__project(attn_tensor out, attn_tensor in, attn_mat w, const flo
 {
     attn_tensor all_out = attn__join_items(out), all_in = attn__join_items(in);
     attn_mat rows;
-    size_t b, n, r, c;
-    if (!lens && all_out.batch == 1 && all_in.batch == 1) {
+    size_t b, n, r, c, full = 0;
+    if (out.len == 0 || out.dim == 0)
+        return;
+    while (full < out.batch && (!lens || lens[full] == out.len))
+        full++;
+    if (full == out.batch && all_out.batch == 1 && all_in.batch == 1) {
         out = all_out;
         in = all_in;
+        lens = NULL;
     }
     for (b = 0; b < out.batch; b++) {
         rows = attn_head(out, b, 0);

@@ -105,7 +105,7 @@ int main(void)
     const char *beams[BEAMS] = {"attention sees", "attention hears", "attention reads"};
     const char *const chosen[BEAMS] = {"attention red", "attention see", "attention rea"};
     const size_t from[BEAMS] = {2, 0, 2};
-    attn_kv_cache cache, ring;
+    attn_kv_cache cache = {0}, ring = {0};
     attn_opts causal = {0}, windowed;
     attn_status status;
 

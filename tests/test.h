@@ -230,6 +230,10 @@ void test_cover(const char *function);
     X(mha_status_empty_shapes)                                                                                         \
     X(mha_status_huge_shapes)                                                                                          \
     X(mha_errno)                                                                                                       \
+    X(mha_explain)                                                                                                     \
+    X(mha_empty_items)                                                                                                 \
+    X(arrays_misaligned)                                                                                               \
+    X(rope_frequencies_finite)                                                                                         \
     X(cache_storage)                                                                                                   \
     X(cache_own_storage)                                                                                               \
     X(cache_fences)                                                                                                    \
@@ -263,6 +267,8 @@ void test_cover(const char *function);
     X(cache_status_truncate_and_reorder)                                                                               \
     X(cache_status_attend)                                                                                             \
     X(cache_status_attend_right)                                                                                       \
+    X(cache_explain)                                                                                                   \
+    X(cache_odd_arguments)                                                                                             \
     X(cache_overlap)                                                                                                   \
     X(cache_no_memory)                                                                                                 \
     X(cache_scratch)                                                                                                   \

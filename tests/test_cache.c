@@ -2335,6 +2335,11 @@ static void attempt_attend(int f, int g, attn_status want)
             status = attn_kv_cache_scratch(&bytes, c.out, c.q, c.cache, &c.opts, &c.ctx);
             CHECK_STATUS(status, want);
         }
+        if (!c.no_memory) {
+            char text[200] = "";
+            CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, c.out, c.q, c.cache, &c.opts, &c.ctx), want);
+            CHECK(strstr(text, attn_status_string(want)) != NULL);
+        }
         CHECK(bytes == 12345 && test_wrote_nothing());
         CHECK(same_struct(&scenes[kind].cache, &before) && is_zero_struct(zero));
     }
@@ -2364,6 +2369,77 @@ TEST(cache_status_attend_right)
         c.ctx.scratch = NULL, c.ctx.scratch_size = 0;
         CHECK_STATUS(attn_kv_cache_attend(c.out, c.q, c.cache, &c.opts, &c.ctx), ATTN_OK);
     }
+}
+
+/* Found by review: lengths that are refused are not reckoned with, a cache may not lie in its own storage, and doubles
+   of any smallness have a scale. */
+TEST(cache_odd_arguments)
+{
+    shape s = {1, 1, 4, 2, 2, ATTN_F32, 1}, tiny = {1, 1, 4, 2, 2, ATTN_I8, 0};
+    attn_kv_cache cache = new_cache(s), small = new_cache(tiny), *inside = test_block(4096), before;
+    attn_tensor k = test_random_tensor(ATTN_F32, 1, 1, 10, 2, T_BHLD), q = attn_tensor_slice(k, 0, 1);
+    attn_tensor out = test_tensor(ATTN_F32, 1, 1, 1, 2, T_BHLD), d = test_random_tensor(ATTN_F64, 1, 1, 1, 2, T_BHLD);
+    size_t q_len = (size_t)1 << (sizeof(size_t) * 8 - 1);
+    attn_opts opts = {0};
+    trying(s, "odd arguments");
+    CHECK_STATUS(attn_kv_cache_append(&cache, k, k, NULL), ATTN_OK);
+    opts.q_lens = &q_len;
+    opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
+    CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, &opts, NULL), ATTN_ERR_VALUE);
+    memset(inside, 0x5a, sizeof *inside);
+    before = *inside;
+    CHECK_STATUS(attn_kv_cache_init(inside, 1, 1, 4, 2, 2, ATTN_F32, 1, inside, 4096), ATTN_ERR_ALIAS);
+    CHECK(memcmp(inside, &before, sizeof before) == 0);
+    for (int power = -140; power > -1075; power -= 3) {
+        test_tensor_set(d, 0, 0, 0, 0, ldexp(1.1, power));
+        test_tensor_set(d, 0, 0, 0, 1, 0);
+        CHECK_STATUS(attn_kv_cache_truncate(&small, 0, 0), ATTN_OK);
+        CHECK_STATUS(attn_kv_cache_append(&small, d, d, NULL), ATTN_OK);
+        CHECK(fabsl(small.k_scales[0] * (real)((const signed char *)small.k.data)[0] - ldexpl(1.1L, power)) <=
+              small.k_scales[0] * 0.500001L);
+    }
+}
+
+/* How k is read, which argument is at fault, and scratch that is no matter of what a ring has dropped. */
+TEST(cache_explain)
+{
+    static const char *const reads[] = {"k is read in place\n", "widened", "widened", "scales"};
+    for (int kind = 0; kind < 4; kind++)
+        for (int ring = 0; ring < 2; ring++) {
+            shape s = {1, 1, 200, 8, 8, ATTN_F32, 0};
+            size_t empty, full, now, past = 250;
+            attn_kv_cache cache;
+            attn_tensor k = test_random_tensor(ATTN_F32, 1, 1, 150, 8, T_BHLD), q = attn_tensor_slice(k, 0, 2);
+            attn_tensor out = test_tensor(ATTN_F32, 1, 1, 2, 8, T_BHLD);
+            attn_opts opts = {0};
+            char text[400], bytes[32];
+            s.dtype = kinds[kind];
+            s.ring = ring;
+            trying(s, "explain");
+            cache = new_cache(s);
+            CHECK_STATUS(attn_kv_cache_scratch(&empty, out, q, &cache, NULL, NULL), ATTN_OK);
+            CHECK_STATUS(attn_kv_cache_append(&cache, k, k, NULL), ATTN_OK);
+            CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, NULL, NULL), ATTN_OK);
+            CHECK(strstr(text, reads[kind]) != NULL && strstr(text, "anew") == NULL);
+            CHECK_STATUS(attn_sdpa_scratch(&now, out, q, k, k, NULL, NULL), ATTN_OK);
+            snprintf(bytes, sizeof bytes, "scratch: %zu bytes", now);
+            CHECK(kind != 0 || strstr(text, bytes) != NULL);
+            if (ring) {
+                CHECK_STATUS(attn_kv_cache_append(&cache, k, k, NULL), ATTN_OK);
+                CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, NULL, NULL), ATTN_ERR_VALUE);
+                CHECK(strncmp(text, "cache: ", 7) == 0);
+                CHECK_STATUS(attn_kv_cache_scratch(&full, out, q, &cache, NULL, NULL), ATTN_OK);
+                CHECK(full == empty);
+                opts.window.on = 1;
+                opts.window.left = 9;
+                CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, &opts, NULL), ATTN_OK);
+                CHECK((strstr(text, "anew") != NULL) == (kind == 0));
+            }
+            opts.kv_lens = &past;
+            CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, &opts, NULL), ATTN_ERR_VALUE);
+            CHECK(strncmp(text, "opts.kv_lens: ", 14) == 0);
+            CHECK_STATUS(attn_kv_cache_explain(NULL, 1, out, q, &cache, NULL, NULL), ATTN_ERR_NULL);
+        }
 }
 
 /* ---- overlap ---- */

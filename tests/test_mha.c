@@ -1023,6 +1023,13 @@ static attn_status make(int scratch, call *c)
     test_memory_state.fail_all = 0;
     if (scratch)
         CHECK((status == ATTN_OK) == (bytes != 987654321));
+    else if (!c->no_memory) {
+        char text[200] = "";
+        CHECK_STATUS(
+            attn_mha_explain(text, sizeof text, c->t.out, c->t.q, c->t.k, c->t.v, c->weights, &c->t.o, &c->ctx),
+            status);
+        CHECK(status == ATTN_OK || strstr(text, attn_status_string(status)) != NULL);
+    }
     return status;
 }
 
@@ -1290,4 +1297,52 @@ TEST(mha_errno)
             CHECK(errno == 7);
             test_release();
         }
+}
+
+/* Items without elements are not gone through one by one; and lengths that say "all" change no bit. */
+TEST(mha_empty_items)
+{
+    attn_mat one = test_random_mat(ATTN_F32, 1, 1, PACKED);
+    attn_mha_weights w = {0};
+    attn_tensor many = attn_tensor_of(NULL, ATTN_F32, SIZE_MAX / 16, 1, 0, 1, 1, 1, 1, 1);
+    layer t = make_layer(large, ATTN_F32, WITH_BIASES);
+    size_t *q_lens = test_block(t.n.B * sizeof *q_lens), *kv_lens = test_block(t.n.B * sizeof *kv_lens);
+    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+    attn_tensor plain;
+    w.wq = w.wk = w.wv = w.wo = one;
+    w.heads = 1;
+    CHECK_STATUS(attn_mha(many, many, many, many, &w, NULL, NULL), ATTN_OK);
+    CHECK_STATUS(run(&t, &ctx), ATTN_OK);
+    plain = test_tensor_like(t.out, T_BHLD);
+    for (size_t b = 0; b < t.n.B; b++)
+        q_lens[b] = t.n.Lq, kv_lens[b] = t.n.Lk;
+    t.o.q_lens = q_lens, t.o.kv_lens = kv_lens;
+    CHECK_STATUS(run(&t, &ctx), ATTN_OK);
+    CHECK(test_same_tensor_bits(plain, t.out));
+}
+
+/* The argument at fault by its name; and the scratch of the layer, not of the engine in it. */
+TEST(mha_explain)
+{
+    layer t = make_layer(large, ATTN_F32, WITH_BIASES);
+    attn_mha_weights w = t.w;
+    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+    char text[400], bytes[32];
+    test_case("explain");
+    snprintf(bytes, sizeof bytes, "scratch: %zu bytes", scratch_of(&t, &ctx));
+    CHECK_STATUS(attn_mha_explain(text, sizeof text, t.out, t.q, t.k, t.v, &t.w, &t.o, &ctx), ATTN_OK);
+    CHECK(strstr(text, bytes) != NULL);
+    w.wk.rows++;
+    CHECK_STATUS(attn_mha_explain(text, sizeof text, t.out, t.q, t.k, t.v, &w, &t.o, &ctx), ATTN_ERR_SHAPE);
+    CHECK(strncmp(text, "weights.wk: ", 12) == 0);
+    w = t.w;
+    w.heads = 0;
+    CHECK_STATUS(attn_mha_explain(text, sizeof text, t.out, t.q, t.k, t.v, &w, &t.o, &ctx), ATTN_ERR_SHAPE);
+    CHECK(strncmp(text, "weights.heads: ", 15) == 0);
+    w = t.w;
+    w.bv = (const float *)(const void *)((const char *)t.w.bv + 1); /* never read */
+    CHECK_STATUS(attn_mha_explain(text, sizeof text, t.out, t.q, t.k, t.v, &w, &t.o, &ctx), ATTN_ERR_VALUE);
+    CHECK(strncmp(text, "weights.bv: ", 12) == 0);
+    CHECK_STATUS(attn_mha(t.out, t.q, t.k, t.v, &w, &t.o, &ctx), ATTN_ERR_VALUE);
+    CHECK_STATUS(attn_mha_explain(NULL, 1, t.out, t.q, t.k, t.v, &t.w, &t.o, &ctx), ATTN_ERR_NULL);
 }

@@ -608,7 +608,7 @@ TEST(positions_errno)
     o.frequencies = NULL, o.base = DBL_MAX;
     CHECK_STATUS(attn_rope(out, in, &o), ATTN_OK);
     o.base = 5e-324;
-    CHECK_STATUS(attn_rope(out, in, &o), ATTN_OK);
+    CHECK_STATUS(attn_rope(out, in, &o), ATTN_ERR_VALUE);
     CHECK(errno == 7);
     for (int kind = ATTN_ROPE_PLAIN; kind <= ATTN_ROPE_YARN; kind++)
         for (int n = 0; n < 4; n++) {
@@ -1233,4 +1233,51 @@ TEST(sinusoid_status)
                 CHECK_NEAR(size, 1, 1e-6L);
             }
     }
+}
+
+/* What would not be finite is refused, not half written. */
+TEST(rope_frequencies_finite)
+{
+    static const struct {
+        double base;
+        attn_rope_scaling s;
+    } bad[] = {{5e-324, {ATTN_ROPE_PLAIN, 0, 0, 0, 0}},
+               {10000, {ATTN_ROPE_LINEAR, 5e-324, 0, 0, 0}},
+               {10000, {ATTN_ROPE_NTK, 5e-324, 0, 0, 0}},
+               {1e-300, {ATTN_ROPE_LINEAR, 1e-100, 0, 0, 0}},
+               {1.5, {ATTN_ROPE_YARN, 5e-324, 100, 0, 0}}};
+    double freq[32], before[32], scale = 5, plain[32];
+    memset(freq, 0x5a, sizeof freq);
+    memcpy(before, freq, sizeof freq);
+    for (size_t n = 0; n < COUNT(bad); n++) {
+        test_case("%zu", n);
+        CHECK_STATUS(attn_rope_frequencies(freq, 64, bad[n].base, &bad[n].s, &scale), ATTN_ERR_VALUE);
+        CHECK(memcmp(freq, before, sizeof freq) == 0 && scale > 4);
+    }
+    CHECK_STATUS(attn_rope_frequencies(freq, 64, 1e-300, NULL, &scale), ATTN_OK);
+    CHECK_STATUS(attn_rope_frequencies(plain, 64, 0, NULL, NULL), ATTN_OK);
+    CHECK(freq[31] > 1e200 && freq[31] < 1e300 && plain[0] > 0.999);
+}
+
+/* Numbers that are no elements must be aligned too: nothing is read or written through such a pointer. */
+TEST(arrays_misaligned)
+{
+    char *block = test_block(64), *odd = block + 1;
+    double *frequencies = (double *)(void *)odd, scale;
+    attn_tensor t = test_random_tensor(ATTN_F32, 1, 1, 1, 4, T_BHLD);
+    attn_rope_opts o = {0};
+    attn_opts opts = {0};
+    test_case("misaligned");
+    test_freeze();
+    o.frequencies = frequencies;
+    CHECK_STATUS(attn_rope(t, t, &o), ATTN_ERR_VALUE);
+    o.frequencies = NULL;
+    o.positions = (const ptrdiff_t *)(const void *)odd;
+    CHECK_STATUS(attn_rope(t, t, &o), ATTN_ERR_VALUE);
+    CHECK_STATUS(attn_rope_frequencies(frequencies, 4, 0, NULL, &scale), ATTN_ERR_VALUE);
+    CHECK_STATUS(attn_rope_frequencies((double *)(void *)block, 4, 0, NULL, frequencies), ATTN_ERR_VALUE);
+    CHECK_STATUS(attn_alibi_slopes((float *)(void *)odd, 2), ATTN_ERR_VALUE);
+    opts.kv_lens = (const size_t *)(const void *)odd;
+    CHECK_STATUS(attn_sdpa(attn_bhld(block, ATTN_F32, 1, 1, 1, 4), t, t, t, &opts, NULL), ATTN_ERR_VALUE);
+    CHECK(test_wrote_nothing());
 }
