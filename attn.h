@@ -2684,7 +2684,7 @@ typedef struct attn__plan {
 typedef struct attn__lane { /* one row of a block */
     size_t first, end;      /* it sees keys first .. end - 1, if the mask lets it */
     size_t oldest, valid;   /* keys oldest .. valid - 1 exist for it */
-    int exists;             /* i < q_lens[b] */
+    size_t exists;          /* i < q_lens[b]; a number, so that no padding goes into scratch */
     ptrdiff_t position;     /* i + o */
 } attn__lane;
 
@@ -5014,7 +5014,7 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(odd_lanes)(ATTN__V v) /* is one of the 
 }
 
 #ifdef ATTN__STORE_F16
-/* Rounds to nearest even by integers: half of what is cut off is added, and carries; a NaN is made quiet instead. */
+/* Rounds to nearest even by integers: half of what is cut off is added, and carries. NaNs, quiet ones, are cut. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_bf16)(uint16_t *p, ATTN__V v)
 {
 #if ATTN__PASS == ATTN__PASS_AVX512
@@ -5022,8 +5022,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_bf16)(uint16_t *p, ATTN__V v)
     __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(INT32_MAX));
     __m512i half = _mm512_add_epi32(_mm512_and_si512(upper, _mm512_set1_epi32(1)), _mm512_set1_epi32(0x7fff));
     __mmask16 nan = _mm512_cmpgt_epi32_mask(magnitude, _mm512_set1_epi32((int)ATTN__INFINITY));
-    upper = _mm512_maskz_srli_epi32(ATTN__ALL, _mm512_add_epi32(bits, half), 16);
-    upper = _mm512_mask_or_epi32(upper, nan, _mm512_maskz_srli_epi32(ATTN__ALL, bits, 16), _mm512_set1_epi32(0x40));
+    upper = _mm512_mask_srli_epi32(upper, (__mmask16)~nan, _mm512_add_epi32(bits, half), 16);
     _mm256_storeu_si256((__m256i *)(void *)p, _mm512_maskz_cvtepi32_epi16(ATTN__ALL, upper));
 #elif ATTN__PASS == ATTN__PASS_AVX2
     __m256i bits = _mm256_castps_si256(v), upper = _mm256_srli_epi32(bits, 16);
@@ -5031,14 +5030,14 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_bf16)(uint16_t *p, ATTN__V v)
     __m256i half = _mm256_add_epi32(_mm256_and_si256(upper, _mm256_set1_epi32(1)), _mm256_set1_epi32(0x7fff));
     __m256i nan = _mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32((int)ATTN__INFINITY));
     __m256i rounded = _mm256_srli_epi32(_mm256_add_epi32(bits, half), 16);
-    upper = _mm256_blendv_epi8(rounded, _mm256_or_si256(upper, _mm256_set1_epi32(0x40)), nan);
+    upper = _mm256_blendv_epi8(rounded, upper, nan);
     upper = _mm256_permute4x64_epi64(_mm256_packus_epi32(upper, upper), 8);
     _mm_storeu_si128((__m128i *)(void *)p, _mm256_castsi256_si128(upper));
 #else
     uint32x4_t bits = vreinterpretq_u32_f32(v), upper = vshrq_n_u32(bits, 16);
     uint32x4_t nan = vcgtq_u32(vandq_u32(bits, vdupq_n_u32(INT32_MAX)), vdupq_n_u32(ATTN__INFINITY));
     uint32x4_t half = vaddq_u32(vandq_u32(upper, vdupq_n_u32(1)), vdupq_n_u32(0x7fff));
-    upper = vbslq_u32(nan, vorrq_u32(upper, vdupq_n_u32(0x40)), vshrq_n_u32(vaddq_u32(bits, half), 16));
+    upper = vbslq_u32(nan, upper, vshrq_n_u32(vaddq_u32(bits, half), 16));
     ATTN__NAME(store_u16)(p, vmovn_u32(upper));
 #endif
 }

@@ -55,6 +55,7 @@ void test_cover(const char *function);
     X(matmul_bits)                                                                                                     \
     X(matmul_alpha)                                                                                                    \
     X(matmul_specials)                                                                                                 \
+    X(matmul_rounds_once)                                                                                              \
     X(matmul_contexts)                                                                                                 \
     X(softmax_accuracy)                                                                                                \
     X(softmax_equal_numbers)                                                                                           \

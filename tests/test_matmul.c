@@ -194,3 +194,43 @@ TEST(matmul_bits)
                 test_release();
             }
 }
+
+/* Numbers of every sign, exponent and upper half, with lower halves around every tie: what is stored is what the nearest
+   16-bit number is, under each instruction set, in whole vectors and in the rest of a row. A NaN stays one. */
+TEST(matmul_rounds_once)
+{
+    static const uint32_t lower[] = {0, 1, 0x0fff, 0x1000, 0x1001, 0x2fff, 0x3000, 0x7fff, 0x8000, 0x8001, 0xffff};
+    attn_mat one = test_mat(ATTN_F32, 1, 1, PACKED), in = test_mat(ATTN_F32, 1, 1003, PACKED);
+    test_fill(one, 1);
+    for (uint32_t n = 0, high = 0x0080; high < 0x10000; n++) { /* no zeros and no subnormals */
+        attn_mat out[2];
+        size_t c;
+        out[0] = test_mat(ATTN_F16, 1, in.cols, PACKED), out[1] = test_mat(ATTN_BF16, 1, in.cols, PACKED);
+        for (c = 0; c < in.cols; c++, high += test_quick ? 1 + (uint32_t)test_below(41) : 1 + (uint32_t)test_below(5)) {
+            uint32_t bits = ((high & 0x7f80) ? (high & 0xffff) << 16 : 0x3f800000) | lower[test_below(11)];
+            if (c % 37 == 5) /* NaNs that rounding would make an infinity or zero */
+                bits = (test_maybe() ? 0x7f800001 : 0x7fffffff) | (uint32_t)test_below(2) << 31;
+            memcpy(test_at(in, 0, c), &bits, 4);
+        }
+        FOR_EACH_ISA (isa) {
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            ctx.isa = isa;
+            for (int type = 0; type < 2; type++) {
+                test_case("%s, %s, row %u", attn_isa_string(isa), type ? "bf16" : "f16", (unsigned)n);
+                CHECK_STATUS(attn_matmul_ctx(out[type], one, in, 1, &ctx), ATTN_OK);
+                for (c = 0; c < in.cols; c++) {
+                    double x = (double)test_load(test_at(in, 0, c), ATTN_F32);
+                    uint16_t got;
+                    memcpy(&got, test_at(out[type], 0, c), 2);
+                    if (isnan(x))
+                        CHECK(isnan(test_decode(got, out[type].dtype)));
+                    else
+                        CHECK(got == test_encode(x, out[type].dtype));
+                }
+            }
+        }
+        test_release();
+        one = test_mat(ATTN_F32, 1, 1, PACKED), in = test_mat(ATTN_F32, 1, 1003, PACKED);
+        test_fill(one, 1);
+    }
+}
