@@ -183,7 +183,7 @@ typedef enum attn_dtype {
     ATTN_F16,  /* IEEE 754 binary16 */
     ATTN_BF16, /* the upper half of an F32 */
     ATTN_BOOL,
-    ATTN_I8 /* inside a KV cache only: every function here refuses it */
+    ATTN_I8 /* inside an attn_kv_cache only: all others refuse it */
 } attn_dtype;
 
 /* What a call came to. Checks are made in the order NULL, DTYPE, SHAPE, OVERFLOW, VALUE, ALIAS, NOMEM, each over the
@@ -493,7 +493,7 @@ ATTN_API attn_status attn_kv_cache_reorder(attn_kv_cache *cache, const size_t *f
    item b, all Lq or the first q_lens[b], belong to its newest tokens: o = lens[b] - q_lens[b]. Give q_lens what append
    was given as lens. UPPER_LEFT and LOWER_RIGHT both mean j <= i + o here. For cross-attention append the other text
    once and leave the rule NONE; there may be more queries than tokens then. Key j is token j, of a ring too; mask,
-   bias, weights, scores have Lk = the largest of cache->lens. The bits are those of attn_sdpa over them in one tensor.
+   bias, weights, scores have Lk = the largest of cache->lens. The bits are those of attn_sdpa over keys in one tensor.
    A ring is for windows: L tokens appended at once and attended by L queries need left + L <= capacity. Feed longer
    texts in pieces of capacity - left tokens; or, if the ring is empty, run attn_sdpa over the text and append it then.
    Tokens that a ring has dropped have weight 0 and scores -infinity.
