@@ -895,13 +895,23 @@ static size_t attn__alignment(attn_dtype dtype)
     return dtype == ATTN_F64 ? offsetof(struct f64, x) : attn__size(dtype);
 }
 
-/* An array of numbers that are no elements: the type of that size stands for theirs. NULL: absent. */
+static attn_dtype attn__like(size_t size) /* for numbers that are no elements: the type that has their size */
+{
+    return size == 8 ? ATTN_F64 : size == 4 ? ATTN_F32 : ATTN_BOOL;
+}
+
+static int attn__is_aligned(const void *array, size_t size)
+{
+    return (uintptr_t)array % attn__alignment(attn__like(size)) == 0;
+}
+
+/* An array of numbers that are no elements. NULL: absent. */
 static attn__view attn__view_of_array(const void *data, size_t count, size_t size, int role)
 {
     attn_mat m = ATTN__ZERO;
     if (data) {
         m.data = (void *)(uintptr_t)data;
-        m.dtype = size == 8 ? ATTN_F64 : size == 4 ? ATTN_F32 : ATTN_BOOL;
+        m.dtype = attn__like(size);
         m.rows = 1;
         m.cols = count;
         m.col_stride = 1;
@@ -1164,7 +1174,7 @@ static attn_status attn__require(attn_status status, int condition, attn_status 
     return condition ? status : attn__first(status, otherwise);
 }
 
-/* Is there no fault up to OVERFLOW, so that arrays may be read? */
+/* Is there no fault up to OVERFLOW, so that arrays may be read, if they are aligned? */
 static int attn__is_sound(attn_status status)
 {
     return status == ATTN_OK || status == ATTN_ERR_VALUE || status == ATTN_ERR_ALIAS || status == ATTN_ERR_NOMEM;
@@ -3389,7 +3399,7 @@ static void attn__demand(attn__fault *fault, int condition, attn_status otherwis
 static int attn__lengths_fit(const size_t *lens, size_t B, size_t most)
 {
     size_t b;
-    for (b = 0; lens && b < B; b++)
+    for (b = 0; lens && attn__is_aligned(lens, sizeof *lens) && b < B; b++)
         if (lens[b] > most)
             return 0;
     return 1;
@@ -3962,7 +3972,7 @@ ATTN_API attn_status attn_kv_cache_append(attn_kv_cache *cache, attn_tensor k, a
     status = attn__check_views(views, 4);
     status = attn__require(status, attn__is_shape(k, c.k.batch, c.k.heads, k.len, c.k.dim), ATTN_ERR_SHAPE);
     status = attn__require(status, attn__is_shape(v, c.k.batch, c.k.heads, k.len, c.v.dim), ATTN_ERR_SHAPE);
-    if (attn__is_sound(status))
+    if (attn__is_sound(status) && attn__is_aligned(lens, sizeof *lens))
         status = attn__first(status, attn__check_room(&c, k.len, lens));
     for (b = 0; b < c.k.batch && status == ATTN_OK; b++) {
         n = lens ? lens[b] : k.len;
@@ -4284,8 +4294,9 @@ ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_
     status = attn__require(status, attn__is_shape(out, in.batch, in.heads, in.len, in.dim), ATTN_ERR_SHAPE);
     status = attn__require(status, (opts && opts->dim) || in.dim % 2 == 0, ATTN_ERR_SHAPE);
     status = attn__require(status, o.dim % 2 == 0 && o.dim <= in.dim, ATTN_ERR_VALUE);
-    for (d = 0; d < o.dim / 2 && o.frequencies && attn__is_sound(status) && o.dim <= in.dim; d++)
-        finite &= attn__is_finite(o.frequencies[d]);
+    if (o.frequencies && attn__is_sound(status) && attn__is_aligned(o.frequencies, sizeof *o.frequencies))
+        for (d = 0; d < o.dim / 2 && o.dim <= in.dim; d++)
+            finite &= attn__is_finite(o.frequencies[d]);
     finite &= attn__is_positive(o.base) && attn__is_finite(o.scale) && attn__is_finite(attn__divide(1, o.base));
     status = attn__require(status, finite, ATTN_ERR_VALUE);
     if (status == ATTN_OK && !attn__is_empty(&views[1]))

@@ -1266,8 +1266,14 @@ TEST(arrays_misaligned)
     double *frequencies = (double *)(void *)odd, scale;
     attn_tensor t = test_random_tensor(ATTN_F32, 1, 1, 1, 4, T_BHLD);
     attn_rope_opts o = {0};
+    attn_tensor out = test_tensor(ATTN_F32, 1, 1, 1, 4, T_BHLD);
+    const size_t *lens = (const size_t *)(const void *)odd;
     attn_opts opts = {0};
+    attn_kv_cache cache = {0};
+    size_t bytes;
     test_case("misaligned");
+    CHECK_STATUS(attn_kv_cache_size(&bytes, 1, 1, 2, 4, 4, ATTN_F32, 0), ATTN_OK);
+    CHECK_STATUS(attn_kv_cache_init(&cache, 1, 1, 2, 4, 4, ATTN_F32, 0, test_block(bytes), bytes), ATTN_OK);
     test_freeze();
     o.frequencies = frequencies;
     CHECK_STATUS(attn_rope(t, t, &o), ATTN_ERR_VALUE);
@@ -1277,7 +1283,9 @@ TEST(arrays_misaligned)
     CHECK_STATUS(attn_rope_frequencies(frequencies, 4, 0, NULL, &scale), ATTN_ERR_VALUE);
     CHECK_STATUS(attn_rope_frequencies((double *)(void *)block, 4, 0, NULL, frequencies), ATTN_ERR_VALUE);
     CHECK_STATUS(attn_alibi_slopes((float *)(void *)odd, 2), ATTN_ERR_VALUE);
-    opts.kv_lens = (const size_t *)(const void *)odd;
-    CHECK_STATUS(attn_sdpa(attn_bhld(block, ATTN_F32, 1, 1, 1, 4), t, t, t, &opts, NULL), ATTN_ERR_VALUE);
+    opts.kv_lens = lens;
+    CHECK_STATUS(attn_sdpa(out, t, t, t, &opts, NULL), ATTN_ERR_VALUE);
+    CHECK_STATUS(attn_kv_cache_append(&cache, t, t, lens), ATTN_ERR_VALUE);
+    CHECK_STATUS(attn_kv_cache_reorder(&cache, lens), ATTN_ERR_VALUE);
     CHECK(test_wrote_nothing());
 }
