@@ -128,9 +128,8 @@
    DETERMINISM
        On one CPU and instruction set the bits of a result depend on the inputs alone: not on threads, scratch, layout,
        neighbouring rows or batch items, what hidden keys hold, or whether an optional output was asked for; the sign of
-       a zero excepted. Other instruction sets sum in another order. (x87 arithmetic, i386 without SSE2, rounds where it
-       likes: not there.)
-
+       a zero excepted. Other instruction sets sum in another order. None of this holds for x87 arithmetic (i386 without
+       SSE2).
        A cache changes nothing either: its bits are those of attn_sdpa over the same tokens, and a ring's are those of a
        full cache. With up to 16384 keys a token's bits do not depend on the keys after it: decoding token by token
        equals one causal call. Beyond, where the sums are split depends on how many keys there are.
@@ -1084,12 +1083,31 @@ ATTN_API attn_tensor attn_bhld(const void *data, attn_dtype dtype, size_t B, siz
     return attn_tensor_of(data, dtype, B, H, L, D, (ptrdiff_t)item, (ptrdiff_t)head, (ptrdiff_t)D, 1);
 }
 
+static attn_tensor attn__packed(attn_dtype dtype, size_t B, size_t L, size_t H,
+                                size_t D) /* [B][L][H][D], data NULL, not checked */
+{
+    attn_tensor t;
+    t.data = NULL;
+    t.dtype = dtype;
+    t.batch = B;
+    t.heads = H;
+    t.len = L;
+    t.dim = D;
+    t.batch_stride = (ptrdiff_t)(L * H * D);
+    t.head_stride = (ptrdiff_t)D;
+    t.len_stride = (ptrdiff_t)(H * D);
+    t.dim_stride = 1;
+    return t;
+}
+
 ATTN_API attn_tensor attn_blhd(const void *data, attn_dtype dtype, size_t B, size_t L, size_t H, size_t D)
 {
+    attn_tensor t = attn__packed(dtype, B, L, H, D);
     size_t row, item;
+    t.data = (void *)(uintptr_t)data;
     if (!attn__multiply(&row, H, D) || !attn__multiply(&item, row, L))
         return attn__bad_tensor();
-    return attn_tensor_of(data, dtype, B, H, L, D, (ptrdiff_t)item, (ptrdiff_t)D, (ptrdiff_t)row, 1);
+    return attn__checked_tensor(t);
 }
 
 ATTN_API attn_tensor attn_tensor_slice(attn_tensor t, size_t first, size_t count)
@@ -4485,22 +4503,6 @@ typedef struct attn__mha {
     attn_mha_weights w;
     size_t at_q, at_k, at_v, at_out, at_weights, at_rest, bytes;
 } attn__mha;
-
-static attn_tensor attn__packed(attn_dtype dtype, size_t B, size_t L, size_t H, size_t D) /* [B][L][H][D], data NULL */
-{
-    attn_tensor t;
-    t.data = NULL;
-    t.dtype = dtype;
-    t.batch = B;
-    t.heads = H;
-    t.len = L;
-    t.dim = D;
-    t.batch_stride = (ptrdiff_t)(L * H * D);
-    t.head_stride = (ptrdiff_t)D;
-    t.len_stride = (ptrdiff_t)(H * D);
-    t.dim_stride = 1;
-    return t;
-}
 
 static attn_tensor attn__join_heads(attn_tensor t) /* B x H x L x D, packed as above, as B x 1 x L x H D */
 {
