@@ -4970,6 +4970,11 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
     _mm512_castsi512_ps(_mm512_maskz_slli_epi32(                                                                       \
         ATTN__ALL, _mm512_maskz_cvtepu16_epi32(ATTN__ALL, _mm256_loadu_si256((const __m256i *)(p))), 16))
 #define ATTN__STORE_F16(p, v) _mm256_storeu_si256((__m256i *)(p), _mm512_maskz_cvtps_ph(ATTN__ALL, v, 8))
+#define ATTN__LOAD_BOOL(p)                                                                                             \
+    _mm512_maskz_mov_ps(                                                                                               \
+        _mm512_test_epi32_mask(_mm512_maskz_cvtepi8_epi32(ATTN__ALL, _mm_loadu_si128((const __m128i *)(p))),           \
+                               _mm512_set1_epi32(-1)),                                                                 \
+        _mm512_set1_ps(1))
 #define ATTN__LOAD_I8(p)                                                                                               \
     _mm512_maskz_cvtepi32_ps(ATTN__ALL, _mm512_maskz_cvtepi8_epi32(ATTN__ALL, _mm_loadu_si128((const __m128i *)(p))))
 #endif
@@ -4998,6 +5003,10 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 #define ATTN__LOAD_BF16(p)                                                                                             \
     _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(p))), 16))
 #define ATTN__STORE_F16(p, v) _mm_storeu_si128((__m128i *)(p), _mm256_cvtps_ph(v, 0))
+#define ATTN__LOAD_BOOL(p)                                                                                             \
+    _mm256_andnot_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(                                                           \
+                         _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(p))), _mm256_setzero_si256())),        \
+                     _mm256_set1_ps(1))
 #define ATTN__LOAD_I8(p) _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(p))))
 #endif
 #endif
@@ -5441,32 +5450,122 @@ ATTN__TARGET static void ATTN__NAME(turn)(ATTN__R *x, size_t ld, const ATTN__R *
 }
 #endif
 
-ATTN__TARGET static void ATTN__NAME(load_row)(ATTN__R *x, const char *in, attn_dtype dtype, size_t n)
+/* Has the pass a vector load for that type, and a store? */
+ATTN__INLINE int ATTN__NAME(widens)(attn_dtype dtype)
 {
-    size_t i = 0, size = attn__size(dtype);
-    if (dtype == ATTN__REAL) {
-        for (; i + ATTN__W <= n; i += ATTN__W)
-            ATTN__STORE(x + i, ATTN__LOAD((const ATTN__R *)(const void *)in + i));
-        for (; i < n; i++)
-            x[i] = ((const ATTN__R *)(const void *)in)[i];
-        return;
-    }
+#ifdef ATTN__LOAD_F16
+    if (dtype == ATTN_F16 || dtype == ATTN_BF16)
+        return 1;
+#endif
 #ifdef ATTN__LOAD_I8
-    for (; dtype == ATTN_I8 && i + ATTN__W <= n; i += ATTN__W)
-        ATTN__STORE(x + i, ATTN__LOAD_I8((const void *)(in + i)));
+    if (dtype == ATTN_I8 || dtype == ATTN_BOOL)
+        return 1;
 #endif
 #ifdef ATTN__LOAD_F32
-    for (; dtype == ATTN_F32 && i + ATTN__W <= n; i += ATTN__W)
-        ATTN__STORE(x + i, ATTN__LOAD_F32((const float *)(const void *)(in + i * size)));
+    if (dtype == ATTN_F32)
+        return 1;
 #endif
+    return dtype == ATTN__REAL;
+}
+
+ATTN__INLINE int ATTN__NAME(narrows)(attn_dtype dtype)
+{
+    return ATTN__NAME(widens)(dtype) && dtype != ATTN_I8 && dtype != ATTN_BOOL;
+}
+
+/* W elements of such a type as reals. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(widen)(const void *p, attn_dtype dtype)
+{
 #ifdef ATTN__LOAD_F16
-    for (; dtype == ATTN_F16 && i + ATTN__W <= n; i += ATTN__W)
-        ATTN__STORE(x + i, ATTN__LOAD_F16((const void *)(in + i * size)));
-    for (; dtype == ATTN_BF16 && i + ATTN__W <= n; i += ATTN__W)
-        ATTN__STORE(x + i, ATTN__LOAD_BF16((const void *)(in + i * size)));
+    if (dtype == ATTN_F16)
+        return ATTN__LOAD_F16(p);
+    if (dtype == ATTN_BF16)
+        return ATTN__LOAD_BF16(p);
 #endif
+#ifdef ATTN__LOAD_I8
+    if (dtype == ATTN_I8)
+        return ATTN__LOAD_I8(p);
+    if (dtype == ATTN_BOOL)
+        return ATTN__LOAD_BOOL(p);
+#endif
+#ifdef ATTN__LOAD_F32
+    if (dtype == ATTN_F32)
+        return ATTN__LOAD_F32((const float *)p);
+#endif
+    (void)dtype;
+    return ATTN__LOAD((const ATTN__R *)p);
+}
+
+/* The first n of them; the others are 0. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(widen_part)(const void *p, attn_dtype dtype, size_t n)
+{
+    char part[8 * ATTN__W];
+    if (dtype == ATTN__REAL)
+        return ATTN__NAME(load_part)((const ATTN__R *)p, n);
+    memset(part, 0, sizeof part);
+    memcpy(part, p, n * attn__size(dtype));
+    return ATTN__NAME(widen)(part, dtype);
+}
+
+/* The way back, rounded. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(narrow)(void *p, ATTN__V v, attn_dtype dtype)
+{
+#ifdef ATTN__STORE_F16
+    if (dtype == ATTN_F16) {
+        ATTN__STORE_F16(p, v);
+        return;
+    }
+    if (dtype == ATTN_BF16) {
+        ATTN__NAME(store_bf16)((uint16_t *)p, v);
+        return;
+    }
+#endif
+#ifdef ATTN__STORE_F32
+    if (dtype == ATTN_F32) {
+        ATTN__STORE_F32((float *)p, v);
+        return;
+    }
+#endif
+    (void)dtype;
+    ATTN__STORE((ATTN__R *)p, v);
+}
+
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(narrow_part)(void *p, ATTN__V v, attn_dtype dtype, size_t n)
+{
+    char part[8 * ATTN__W];
+    if (dtype == ATTN__REAL) {
+        ATTN__NAME(store_part)((ATTN__R *)p, v, n);
+        return;
+    }
+    ATTN__NAME(narrow)(part, v, dtype);
+    memcpy(p, part, n * attn__size(dtype));
+}
+
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_row_of)(ATTN__R *x, const char *in, attn_dtype dtype, size_t n)
+{
+    size_t i = 0, size = attn__size(dtype);
+    if (ATTN__NAME(widens)(dtype)) {
+        for (; i + ATTN__W <= n; i += ATTN__W)
+            ATTN__STORE(x + i, ATTN__NAME(widen)(in + i * size, dtype));
+        if (i < n)
+            ATTN__NAME(store_part)(x + i, ATTN__NAME(widen_part)(in + i * size, dtype, n - i), n - i);
+        return;
+    }
     for (; i < n; i++)
         x[i] = (ATTN__R)attn__load(in + i * size, dtype);
+}
+
+ATTN__TARGET static void ATTN__NAME(load_row)(ATTN__R *x, const void *in, attn_dtype dtype, size_t n)
+{
+    const char *from = (const char *)in;
+    switch (dtype) {
+    case ATTN_F32: ATTN__NAME(load_row_of)(x, from, ATTN_F32, n); break;
+    case ATTN_F64: ATTN__NAME(load_row_of)(x, from, ATTN_F64, n); break;
+    case ATTN_F16: ATTN__NAME(load_row_of)(x, from, ATTN_F16, n); break;
+    case ATTN_BF16: ATTN__NAME(load_row_of)(x, from, ATTN_BF16, n); break;
+    case ATTN_BOOL: ATTN__NAME(load_row_of)(x, from, ATTN_BOOL, n); break;
+    default: ATTN__NAME(load_row_of)(x, from, ATTN_I8, n); break;
+    }
 }
 
 /* x[r][c] = in[r * rs + c * cs]. A view whose columns are contiguous is read along these, some rows at a time, and
@@ -5478,7 +5577,7 @@ ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, a
     size_t r, c;
     if (cs == 1) {
         for (r = 0; r < rows; r++)
-            ATTN__NAME(load_row)(x + r * ld, (const char *)attn__at(in, dtype, (ptrdiff_t)r * rs), dtype, cols);
+            ATTN__NAME(load_row)(x + r * ld, attn__at(in, dtype, (ptrdiff_t)r * rs), dtype, cols);
         return;
     }
 #if ATTN__W > 1
@@ -5493,7 +5592,7 @@ ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, a
             wide = attn__min(cols - c0, ATTN__W);
             for (c = 0; c < wide; c++)
                 ATTN__NAME(load_row)
-                (piece + c * ATTN__PIECE, (const char *)attn__at(in, dtype, (ptrdiff_t)(c0 + c) * cs), dtype, high);
+                (piece + c * ATTN__PIECE, attn__at(in, dtype, (ptrdiff_t)(c0 + c) * cs), dtype, high);
             ATTN__NAME(turn)(x + c0, ld, piece, ATTN__PIECE, high, wide);
         }
         x += high * ld;
@@ -5505,30 +5604,37 @@ ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, a
             x[r * ld + c] = (ATTN__R)attn__load(attn__at(in, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype);
 }
 
-/* out[c] = x[c], both packed, rounded to dtype; out may be x. */
-ATTN__TARGET static void ATTN__NAME(store_row)(void *out, attn_dtype dtype, const ATTN__R *x, size_t n, double alpha)
+/* out[i] = factor x[i], both packed, rounded to dtype; out may be x. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_row_of)(char *out, attn_dtype dtype, const ATTN__R *x, size_t n,
+                                                        double alpha)
 {
-    size_t c = 0;
+    size_t i = 0, size = attn__size(dtype);
 #if ATTN__W > 1
     ATTN__R factor = (ATTN__R)alpha;
     ATTN__V factors = ATTN__SET1(factor);
-    for (; dtype == ATTN__REAL && c + ATTN__W <= n; c += ATTN__W)
-        ATTN__STORE((ATTN__R *)out + c, ATTN__MUL(ATTN__LOAD(x + c), factors));
+    for (; ATTN__NAME(narrows)(dtype) && i + ATTN__W <= n; i += ATTN__W)
+        ATTN__NAME(narrow)(out + i * size, ATTN__MUL(ATTN__LOAD(x + i), factors), dtype);
+    if (ATTN__NAME(narrows)(dtype) && i < n) {
+        ATTN__V v = ATTN__MUL(ATTN__NAME(load_part)(x + i, n - i), factors);
+        ATTN__NAME(narrow_part)(out + i * size, v, dtype, n - i);
+        return;
+    }
 #else
     double factor = alpha;
 #endif
-#ifdef ATTN__STORE_F16
-    for (; dtype == ATTN_F16 && c + ATTN__W <= n; c += ATTN__W)
-        ATTN__STORE_F16((uint16_t *)out + c, ATTN__MUL(ATTN__LOAD(x + c), factors));
-    for (; dtype == ATTN_BF16 && c + ATTN__W <= n; c += ATTN__W)
-        ATTN__NAME(store_bf16)((uint16_t *)out + c, ATTN__MUL(ATTN__LOAD(x + c), factors));
-#endif
-#ifdef ATTN__STORE_F32
-    for (; dtype == ATTN_F32 && c + ATTN__W <= n; c += ATTN__W)
-        ATTN__STORE_F32((float *)out + c, ATTN__MUL(ATTN__LOAD(x + c), factors));
-#endif
-    for (; c < n; c++)
-        attn__store(attn__at(out, dtype, (ptrdiff_t)c), dtype, (double)(ATTN__R)(x[c] * factor));
+    for (; i < n; i++)
+        attn__store(out + i * size, dtype, (double)(ATTN__R)(x[i] * factor));
+}
+
+ATTN__TARGET static void ATTN__NAME(store_row)(void *out, attn_dtype dtype, const ATTN__R *x, size_t n, double alpha)
+{
+    char *to = (char *)out;
+    switch (dtype) {
+    case ATTN_F32: ATTN__NAME(store_row_of)(to, ATTN_F32, x, n, alpha); break;
+    case ATTN_F64: ATTN__NAME(store_row_of)(to, ATTN_F64, x, n, alpha); break;
+    case ATTN_F16: ATTN__NAME(store_row_of)(to, ATTN_F16, x, n, alpha); break;
+    default: ATTN__NAME(store_row_of)(to, ATTN_BF16, x, n, alpha); break;
+    }
 }
 
 ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *xv,
@@ -5555,7 +5661,7 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
             ATTN__NAME(turn)(piece, ATTN__PIECE, x + c0, (ptrdiff_t)ld, wide, high);
             for (c = 0; c < wide; c++)
                 ATTN__NAME(store_row)
-                (attn__at(out, dtype, (ptrdiff_t)(c0 + c) * cs), dtype, piece + c * ATTN__PIECE, high, alpha);
+            (attn__at(out, dtype, (ptrdiff_t)(c0 + c) * cs), dtype, piece + c * ATTN__PIECE, high, alpha);
         }
         x += high * ld;
         out = attn__at(out, dtype, (ptrdiff_t)high);
@@ -6114,28 +6220,6 @@ ATTN__TARGET static void ATTN__NAME(fold)(const attn__tile *t, const attn__state
 #define ATTN__PREFETCH(p) ((void)0)
 #endif
 
-/* The first n of W elements as reals, the others 0. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(widen)(const char *p, attn_dtype dtype, size_t n)
-{
-    ATTN__R lanes[ATTN__W];
-    if (dtype == ATTN__REAL)
-        return n == ATTN__W ? ATTN__LOAD((const ATTN__R *)(const void *)p)
-                            : ATTN__NAME(load_part)((const ATTN__R *)(const void *)p, n);
-#ifdef ATTN__LOAD_F16
-    if (dtype == ATTN_F16 && n == ATTN__W)
-        return ATTN__LOAD_F16((const void *)p);
-    if (dtype == ATTN_BF16 && n == ATTN__W)
-        return ATTN__LOAD_BF16((const void *)p);
-#endif
-#ifdef ATTN__LOAD_I8
-    if (dtype == ATTN_I8 && n == ATTN__W)
-        return ATTN__LOAD_I8((const void *)p);
-#endif
-    memset(lanes, 0, sizeof lanes);
-    ATTN__NAME(load_row)(lanes, p, dtype, n);
-    return ATTN__LOAD(lanes);
-}
-
 /* Scores of W keys from number g on, by W dims from number d on. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_scores_block)(const attn__tile *t, const attn__rows *k,
                                                             const ATTN__R *queries, size_t depth, size_t g, size_t d,
@@ -6150,7 +6234,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_scores_block)(const attn__tile *t,
         p = (const char *)k->data + ((ptrdiff_t)row * k->step + (ptrdiff_t)d) * (ptrdiff_t)size;
         if (whole && ahead > 0 && d * size % 64 == 0)
             ATTN__PREFETCH(p + (ptrdiff_t)(ahead * size) * k->step);
-        x[i] = ATTN__NAME(widen)(p, dtype, n);
+        x[i] = whole ? ATTN__NAME(widen)(p, dtype) : ATTN__NAME(widen_part)(p, dtype, n);
         if (dtype == ATTN_I8)
             x[i] = ATTN__MUL(x[i], ATTN__SET1((ATTN__R)k->scales[row]));
     }
@@ -6223,7 +6307,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_values_block)(const attn__tile *t,
         }
         ATTN__UNROLL
         for (j = 0; j < vectors; j++) {
-            x[j] = ATTN__NAME(widen)(from + (size_t)j * ATTN__W * size, dtype, vectors == 1 ? n : ATTN__W);
+            x[j] = n == ATTN__W ? ATTN__NAME(widen)(from + (size_t)j * ATTN__W * size, dtype)
+                                : ATTN__NAME(widen_part)(from, dtype, n);
             if (dtype == ATTN_I8)
                 x[j] = ATTN__MUL(x[j], ATTN__SET1((ATTN__R)v->scales[k]));
         }
@@ -6325,6 +6410,7 @@ static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
 #undef ATTN__LOAD_BF16
 #undef ATTN__STORE_F16
 #undef ATTN__LOAD_I8
+#undef ATTN__LOAD_BOOL
 #undef ATTN__SET1
 #undef ATTN__ADD
 #undef ATTN__SUB
