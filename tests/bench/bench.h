@@ -111,7 +111,7 @@ static inline void race(contestant *c, size_t count)
         }
 }
 
-/* The end of a benchmark. Figures for two threads mean little where other programs took much time. */
+/* The end of a benchmark. */
 static inline void print_bars(void)
 {
     if (bars > 0)

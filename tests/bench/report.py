@@ -1,6 +1,6 @@
 """Writes what `make bench` found into README.md, between the two comments that name this file, and draws its picture.
 
-    python3 tests/bench/report.py build/bench.tsv README.md tests/bench/speed.svg
+    python3 tests/bench/report.py build/bench.tsv README.md tests/bench/speed.svg        what `make bench-report` runs
 
 Each line of the first file is a figure: work, heads x keys x size, of whom, against what, unit, value, bar."""
 import sys
@@ -8,7 +8,7 @@ from collections import namedtuple
 from math import log2
 
 Figure = namedtuple("Figure", "work shape of against unit value")
-STRIPS = {"OpenBLAS": "OpenBLAS strips", "oneDNN": "oneDNN strips"}
+NAMES = {"OpenBLAS": "OpenBLAS strips", "oneDNN": "oneDNN strips", "untrimmed": "PyTorch, untrimmed"}
 COLOURS = {"attn.h": "#0b57d0", "PyTorch": "#c2410c", "ONNX Runtime": "#7e22ce", "oneDNN": "#15803d",
            "OpenBLAS": "#6b7280"}
 AGAINST = {"peak": " of the peak", "read": " of the read", "one thread": " one thread", "f32 speed": " the f32 speed",
@@ -23,7 +23,7 @@ def read(path):
 
 
 def is_peer(name):
-    return name.startswith(("PyTorch", "untrimmed", "ONNX Runtime", *STRIPS))
+    return name.startswith(("PyTorch", "ONNX Runtime", *NAMES))
 
 
 # ==== The tables =====================================================================================================
@@ -82,7 +82,7 @@ def peers(figures):
     cells = {(f.work, f.shape, f.of, f.against): number(f) for f in figures}
     names = list(dict.fromkeys(f.against for f in figures if is_peer(f.against)))
     works = dict.fromkeys((f.work, f.shape) for f in figures if is_peer(f.against))
-    yield "| work | heads x keys x size | " + " | ".join(STRIPS.get(n, n) for n in names) + " |"
+    yield "| work | heads x keys x size | " + " | ".join(NAMES.get(n, n) for n in names) + " |"
     yield "|---|---|" + "---|" * len(names)
     for key in works:
         row = [" / ".join(cells[(*key, of, name)] for of in ("1 thread", "2 threads") if (*key, of, name) in cells)
@@ -136,7 +136,7 @@ def panel(left, title, lines):
             yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{width}" fill="{colour}"/>'
         below = max(below + 17, places[-1][1] + 5)
         bold = ' font-weight="700"' if name == "attn.h" else ""
-        yield text(left + PANEL + 12, below, STRIPS.get(name, name), f' font-size="13" fill="{colour}"{bold}')
+        yield text(left + PANEL + 12, below, NAMES.get(name, name), f' font-size="13" fill="{colour}"{bold}')
 
 
 def picture(figures):
@@ -163,8 +163,8 @@ def main():
         page = file.read()
     before, rest = page.split(start)
     after = rest.split(end)[1]
-    rows = [*limits(figures), *others(figures), "", "Speed relative to peers, on one / two threads:", ""]
-    rows += [*peers(figures), ""]
+    rows = [f"![Share of the peak over the length, beside peers]({svg})", "", *limits(figures), *others(figures), ""]
+    rows += ["Speed relative to peers, on one / two threads:", "", *peers(figures), ""]
     with open(readme, "w") as file:
         file.write(before + start + "\n" + "\n".join(rows) + "\n" + end + after)
     with open(svg, "w") as file:
