@@ -5592,7 +5592,7 @@ ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, a
             wide = attn__min(cols - c0, ATTN__W);
             for (c = 0; c < wide; c++)
                 ATTN__NAME(load_row)
-                (piece + c * ATTN__PIECE, attn__at(in, dtype, (ptrdiff_t)(c0 + c) * cs), dtype, high);
+            (piece + c * ATTN__PIECE, attn__at(in, dtype, (ptrdiff_t)(c0 + c) * cs), dtype, high);
             ATTN__NAME(turn)(x + c0, ld, piece, ATTN__PIECE, high, wide);
         }
         x += high * ld;
@@ -6215,7 +6215,7 @@ ATTN__TARGET static void ATTN__NAME(fold)(const attn__tile *t, const attn__state
 #if ATTN__W > 1
 
 #if defined(__GNUC__) || defined(__clang__)
-#define ATTN__PREFETCH(p) __builtin_prefetch(p)
+#define ATTN__PREFETCH(p) __builtin_prefetch(p, 0, 2) /* into the second cache */
 #else
 #define ATTN__PREFETCH(p) ((void)0)
 #endif
@@ -6223,20 +6223,19 @@ ATTN__TARGET static void ATTN__NAME(fold)(const attn__tile *t, const attn__state
 /* Scores of W keys from number g on, by W dims from number d on. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_scores_block)(const attn__tile *t, const attn__rows *k,
                                                             const ATTN__R *queries, size_t depth, size_t g, size_t d,
-                                                            size_t ahead, attn_dtype dtype, const int whole)
+                                                            attn_dtype dtype, const int whole)
 {
-    size_t size = attn__size(dtype), n = whole ? ATTN__W : attn__min(depth - d, ATTN__W), i, r, row;
+    size_t size = attn__size(dtype), n = whole ? ATTN__W : attn__min(depth - d, ATTN__W), i, r;
+    ptrdiff_t step = k->step * (ptrdiff_t)size;
+    const char *p = (const char *)k->data + (ptrdiff_t)g * step + (ptrdiff_t)(d * size);
     ATTN__V x[ATTN__W];
     ATTN__UNROLL
     for (i = 0; i < ATTN__W; i++) {
-        const char *p;
-        row = whole ? g + i : attn__min(g + i, t->keys - 1);
-        p = (const char *)k->data + ((ptrdiff_t)row * k->step + (ptrdiff_t)d) * (ptrdiff_t)size;
-        if (whole && ahead > 0 && d * size % 64 == 0)
-            ATTN__PREFETCH(p + (ptrdiff_t)(ahead * size) * k->step);
         x[i] = whole ? ATTN__NAME(widen)(p, dtype) : ATTN__NAME(widen_part)(p, dtype, n);
         if (dtype == ATTN_I8)
-            x[i] = ATTN__MUL(x[i], ATTN__SET1((ATTN__R)k->scales[row]));
+            x[i] = ATTN__MUL(x[i], ATTN__SET1((ATTN__R)k->scales[whole ? g + i : attn__min(g + i, t->keys - 1)]));
+        p += whole || g + i + 1 < t->keys ? step : 0; /* past the end: the last row again, for nobody */
+        ATTN__PIN_POINTER(p);
     }
     ATTN__NAME(transpose)(x);
     for (r = 0; r < t->queries; r++) {
@@ -6251,22 +6250,33 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_scores_block)(const attn__tile *t,
     }
 }
 
-enum { ATTN__NAME(ahead) = 4 * ATTN__W }; /* keys whose dims are taken in turn, and that are fetched ahead */
+/* A row of the next tile. */
+ATTN__INLINE void ATTN__NAME(fetch)(const attn__tile *t, const attn__rows *rows, size_t row, size_t bytes)
+{
+    ptrdiff_t from = (ptrdiff_t)(t->keys + row) * rows->step * (ptrdiff_t)attn__size(rows->dtype);
+    size_t i;
+    if (row < rows->more)
+        for (i = 0; i < bytes; i += 64)
+            ATTN__PREFETCH((const char *)rows->data + from + (ptrdiff_t)i);
+}
 
+/* Groups of W keys are taken four at a time, far from each other, so that their chains of sums overlap. Meanwhile the
+   next tile is fetched, row by row from as many places: several streams memory serves better than one. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_scores_of)(const attn__tile *t, const attn__rows *k,
                                                          const ATTN__R *queries, size_t depth, attn_dtype dtype)
 {
-    size_t g0, g, d, end, ahead;
-    for (g0 = 0; g0 < t->keys; g0 = end) {
-        end = g0 + ATTN__NAME(ahead);
-        ahead = end < t->keys + k->more ? ATTN__NAME(ahead) : 0;
-        for (d = 0; d < depth; d += ATTN__W)
-            for (g = g0; g < end && g < t->keys; g += ATTN__W)
+    size_t far = attn__blocks(t->keys, 4 * ATTN__W) * ATTN__W, bytes = depth * attn__size(dtype), g0, g, d, fetched;
+    for (g0 = 0; g0 < far; g0 += ATTN__W)
+        for (d = fetched = 0; d < depth; d += ATTN__W) {
+            for (g = g0; g < t->keys; g += far)
                 if (d + ATTN__W <= depth && g + ATTN__W <= t->keys)
-                    ATTN__NAME(row_scores_block)(t, k, queries, depth, g, d, ahead, dtype, 1);
+                    ATTN__NAME(row_scores_block)(t, k, queries, depth, g, d, dtype, 1);
                 else
-                    ATTN__NAME(row_scores_block)(t, k, queries, depth, g, d, ahead, dtype, 0);
-    }
+                    ATTN__NAME(row_scores_block)(t, k, queries, depth, g, d, dtype, 0);
+            for (; fetched < ATTN__W && fetched * depth < (d + ATTN__W) * ATTN__W; fetched++)
+                for (g = g0; g < t->keys; g += far)
+                    ATTN__NAME(fetch)(t, k, g + fetched, bytes);
+        }
 }
 
 ATTN__TARGET static void ATTN__NAME(row_scores)(const attn__tile *t, attn__rows k, const void *queriesv, size_t depth)
@@ -6299,12 +6309,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_values_block)(const attn__tile *t,
     }
     for (k = 0; k < t->keys; k++) {
         const char *from = (const char *)v->data + ((ptrdiff_t)k * v->step + (ptrdiff_t)d) * (ptrdiff_t)size;
-        if (k + ATTN__NAME(ahead) < t->keys + v->more) {
-            ATTN__UNROLL
-            for (j = 0; j < vectors; j++)
-                if ((size_t)j * ATTN__W * size % 64 == 0)
-                    ATTN__PREFETCH(from + (ptrdiff_t)(ATTN__NAME(ahead) * size) * v->step + (size_t)j * ATTN__W * size);
-        }
+        if (d == 0)
+            ATTN__NAME(fetch)(t, v, k % 4 * (t->keys / 4) + k / 4, dims * size);
         ATTN__UNROLL
         for (j = 0; j < vectors; j++) {
             x[j] = n == ATTN__W ? ATTN__NAME(widen)(from + (size_t)j * ATTN__W * size, dtype)
