@@ -768,9 +768,11 @@ static void *attn__allocate(size_t size)
 
 static void attn__release(void *p)
 {
-    int saved = ATTN__ERRNO;
-    if (p)
-        ATTN__FREE(p);
+    int saved;
+    if (!p)
+        return;
+    saved = ATTN__ERRNO;
+    ATTN__FREE(p);
     ATTN__ERRNO_KEEP(saved);
 }
 
@@ -786,7 +788,14 @@ static size_t attn__max(size_t a, size_t b)
 
 static size_t attn__blocks(size_t n, size_t block) /* how many blocks cover n */
 {
-    return n / block + (n % block != 0);
+    return n <= block ? n != 0 : n / block + (n % block != 0); /* one block needs no division */
+}
+
+/* Where compilers know the size they use string instructions, which start slowly. */
+static void attn__clear(void *p, size_t bytes)
+{
+    volatile size_t size = bytes;
+    memset(p, 0, size);
 }
 
 static size_t attn__magnitude(ptrdiff_t x) /* |x|, PTRDIFF_MIN included */
@@ -834,10 +843,10 @@ static int attn__mat_absent(attn_mat m)
     return !m.data && m.dtype == ATTN_F32 && !m.rows && !m.cols && !m.row_stride && !m.col_stride;
 }
 
-static int attn__tensor_absent(attn_tensor t)
+ATTN__INLINE int attn__tensor_absent(attn_tensor t)
 {
-    return !t.data && t.dtype == ATTN_F32 && !t.batch && !t.heads && !t.len && !t.dim && !t.batch_stride &&
-           !t.head_stride && !t.len_stride && !t.dim_stride;
+    return ((uintptr_t)t.data | (size_t)t.dtype | t.batch | t.heads | t.len | t.dim | (size_t)t.batch_stride |
+            (size_t)t.head_stride | (size_t)t.len_stride | (size_t)t.dim_stride) == 0;
 }
 
 static attn__view attn__view_of(attn_mat m, int role)
@@ -856,7 +865,7 @@ static attn__view attn__view_of(attn_mat m, int role)
     return v;
 }
 
-static attn__view attn__view_of_tensor(attn_tensor t, int role)
+ATTN__INLINE attn__view attn__view_of_tensor(attn_tensor t, int role)
 {
     attn__view v;
     v.data = (const char *)t.data;
@@ -901,7 +910,7 @@ static attn_dtype attn__like(size_t size) /* for numbers that are no elements: t
 
 static int attn__is_aligned(const void *array, size_t size)
 {
-    return (uintptr_t)array % attn__alignment(attn__like(size)) == 0;
+    return ((uintptr_t)array & (attn__alignment(attn__like(size)) - 1)) == 0;
 }
 
 /* An array of numbers that are no elements. NULL: absent. */
@@ -931,20 +940,21 @@ static int attn__is_empty(const attn__view *v)
 /* Finds the addresses that a view covers; 0 if they, a dimension or the bytes between them overflow. */
 static int attn__measure(attn__view *v)
 {
-    size_t size = attn__size(v->dtype), below = 0, bytes = size, step;
+    size_t size = attn__size(v->dtype), below = 0, reach = 0, bytes, step;
     uintptr_t data = (uintptr_t)v->data;
     int d;
     for (d = 0; d < 4; d++) {
-        if (v->n[d] > (size_t)PTRDIFF_MAX)
-            return 0;
         if (v->n[d] < 2)
             continue;
-        if (!attn__multiply(&step, v->n[d] - 1, attn__magnitude(v->s[d])) || !attn__multiply(&step, step, size) ||
-            step > (size_t)PTRDIFF_MAX - bytes)
+        if (v->n[d] > (size_t)PTRDIFF_MAX || !attn__multiply(&step, v->n[d] - 1, attn__magnitude(v->s[d])) ||
+            step > (size_t)PTRDIFF_MAX - reach)
             return 0;
-        bytes += step;
+        reach += step;
         below += v->s[d] < 0 ? step : 0;
     }
+    if (!attn__multiply(&bytes, reach + 1, size))
+        return 0;
+    below *= size;
     v->first = data - below;
     v->end = v->first + bytes;
     return !v->data || (below <= data && bytes - below <= UINTPTR_MAX - data);
@@ -1243,19 +1253,22 @@ static int attn__is_factor(double x, attn_dtype first_input)
    that the smaller ones reach. */
 static int attn__is_distinct(const attn__view *v)
 {
-    size_t reach = 0;
-    int used[4] = {0, 0, 0, 0}, round, d;
-    for (round = 0; round < 4; round++) {
-        int smallest = -1;
-        for (d = 0; d < 4; d++)
-            if (!used[d] && v->n[d] > 1 && (smallest < 0 || attn__magnitude(v->s[d]) < attn__magnitude(v->s[smallest])))
-                smallest = d;
-        if (smallest < 0)
-            break;
-        used[smallest] = 1;
-        if (attn__magnitude(v->s[smallest]) <= reach)
+    size_t stride[4], reach[4], below = 0;
+    int count = 0, d, i;
+    for (d = 3; d >= 0; d--) { /* the last dimensions mostly have the smallest strides */
+        if (v->n[d] < 2)
+            continue;
+        for (i = count++; i > 0 && stride[i - 1] > attn__magnitude(v->s[d]); i--) {
+            stride[i] = stride[i - 1];
+            reach[i] = reach[i - 1];
+        }
+        stride[i] = attn__magnitude(v->s[d]);
+        reach[i] = (v->n[d] - 1) * stride[i];
+    }
+    for (i = 0; i < count; i++) {
+        if (stride[i] <= below)
             return 0;
-        reach += (v->n[smallest] - 1) * attn__magnitude(v->s[smallest]);
+        below += reach[i];
     }
     return 1;
 }
@@ -1303,15 +1316,15 @@ static int attn__lattice_meets(int count, const ptrdiff_t *stride, const size_t 
     return 0;
 }
 
-/* May `out` and `other`, both measured, share an element? Legal are disjoint ranges of bytes, and views with equal
-   strides (in any order: one may be transposed) whose elements fall on different points of that lattice. */
-static int attn__overlaps(const attn__view *out, const attn__view *other)
+/* May `out` and `other`, whose ranges of bytes meet, share an element? Legal are views with equal strides (in any
+   order: one may be transposed) whose elements fall on different points of that lattice. */
+ATTN__NOINLINE int attn__shares(const attn__view *out, const attn__view *other)
 {
     size_t back[8], forth[8], size = attn__size(out->dtype);
     uintptr_t a = (uintptr_t)out->data, b = (uintptr_t)other->data, gap = a < b ? b - a : a - b;
     ptrdiff_t stride[8];
     int count = 0, out_only = 0, other_only = 0, differ = 0, d, i, k;
-    if (attn__is_empty(out) || attn__is_empty(other) || out->end <= other->first || other->end <= out->first)
+    if (attn__is_empty(out) || attn__is_empty(other))
         return 0;
     if (size != attn__size(other->dtype) || gap % size != 0 || gap > (size_t)PTRDIFF_MAX)
         return 1;
@@ -1354,42 +1367,56 @@ static int attn__overlaps(const attn__view *out, const attn__view *other)
     return attn__lattice_meets(count, stride, back, forth, a < b ? (ptrdiff_t)(gap / size) : -(ptrdiff_t)(gap / size));
 }
 
+static int attn__overlaps(const attn__view *out, const attn__view *other) /* both measured */
+{
+    return out->first < other->end && other->first < out->end && attn__shares(out, other);
+}
+
+static int attn__is_dtype(const attn__view *v, int wide) /* may it go there, where the compute type is F64 or not? */
+{
+    int real = attn__is_float(v->dtype), integer = (v->role & ATTN__CACHED) && v->dtype == ATTN_I8;
+    if (v->role & ATTN__BOOL)
+        return v->dtype == ATTN_BOOL;
+    if (v->role & ATTN__ANY_TYPE)
+        return real || v->dtype == ATTN_BOOL;
+    if (v->role & ATTN__ANY_FLOAT)
+        return real || integer;
+    return integer ? !wide : real && (v->dtype == ATTN_F64) == wide;
+}
+
+/* The first fault of one view; measures it. */
+static attn_status attn__find_own_fault(attn__view *v, int wide)
+{
+    if (v->role & ATTN__ABSENT ? !(v->role & ATTN__OPTIONAL) : !v->data && !attn__is_empty(v))
+        return ATTN_ERR_NULL;
+    if (!attn__is_dtype(v, wide) && !(v->role & ATTN__ABSENT))
+        return ATTN_ERR_DTYPE;
+    if (!attn__measure(v))
+        return ATTN_ERR_OVERFLOW;
+    return ((uintptr_t)v->data & (attn__alignment(v->dtype) - 1)) != 0 ? ATTN_ERR_VALUE : ATTN_OK;
+}
+
 /* Every check that needs no more than the views themselves, in the documented order. The compute type is F64 if the
    first input is F64. culprit: the view that is at fault, and for ALIAS the one that it overlaps. */
 static attn_status attn__find_fault(attn__view *v, size_t count, size_t culprit[2])
 {
+    attn_status status = ATTN_OK, own;
     size_t i, j;
     int wide;
     for (i = 0; i + 1 < count && (v[i].role & ATTN__OUT); i++)
         continue;
     wide = v[i].dtype == ATTN_F64;
-    for (culprit[0] = 0; (i = culprit[0]) < count; culprit[0]++)
-        if (v[i].role & ATTN__ABSENT ? !(v[i].role & ATTN__OPTIONAL) : !v[i].data && !attn__is_empty(&v[i]))
-            return ATTN_ERR_NULL;
-    for (culprit[0] = 0; (i = culprit[0]) < count; culprit[0]++) {
-        int known = attn__is_float(v[i].dtype);
-        if (v[i].role & ATTN__BOOL)
-            known = v[i].dtype == ATTN_BOOL;
-        else if (v[i].role & ATTN__ANY_TYPE)
-            known |= v[i].dtype == ATTN_BOOL;
-        else if (v[i].role & ATTN__ANY_FLOAT)
-            known |= v[i].role & ATTN__CACHED && v[i].dtype == ATTN_I8;
-        else
-            known =
-                v[i].role & ATTN__CACHED && v[i].dtype == ATTN_I8 ? !wide : known && (v[i].dtype == ATTN_F64) == wide;
-        if (!known && !(v[i].role & ATTN__ABSENT))
-            return ATTN_ERR_DTYPE;
+    for (i = 0; i < count; i++) {
+        own = attn__find_own_fault(&v[i], wide);
+        if (own != ATTN_OK && own != status && attn__first(own, status) == own) {
+            status = own;
+            culprit[0] = i;
+        }
     }
-    for (culprit[0] = 0; (i = culprit[0]) < count; culprit[0]++)
-        if (!attn__measure(&v[i]))
-            return ATTN_ERR_OVERFLOW;
-    for (culprit[0] = 0; (i = culprit[0]) < count; culprit[0]++)
-        if ((uintptr_t)v[i].data % attn__alignment(v[i].dtype) != 0)
-            return ATTN_ERR_VALUE;
-    for (culprit[0] = 0; (i = culprit[0]) < count; culprit[0]++) {
+    for (i = 0; i < count && status == ATTN_OK; i++) {
         if (!(v[i].role & ATTN__OUT) || attn__is_empty(&v[i]))
             continue;
-        culprit[1] = i;
+        culprit[0] = culprit[1] = i;
         if (!attn__is_distinct(&v[i]))
             return ATTN_ERR_ALIAS;
         for (j = 0; j < count; j++) {
@@ -1402,7 +1429,7 @@ static attn_status attn__find_fault(attn__view *v, size_t count, size_t culprit[
                 return ATTN_ERR_ALIAS;
         }
     }
-    return ATTN_OK;
+    return status;
 }
 
 static attn_status attn__check_views(attn__view *v, size_t count)
@@ -2687,6 +2714,7 @@ typedef struct attn__plan {
     attn_tensor out, q, k, v;
     attn_opts opts; /* resolved: scale is not 0, what is absent has no data, a dimension that broadcasts has stride 0 */
     attn_ctx ctx;
+    int tensors; /* opts are given: there may be a mask, bias, lse, weights or scores among them */
 
     /* of a cache (section 7) */
     int newest;                       /* queries are the newest tokens: o = keys - queries, whatever the causal rule */
@@ -2791,12 +2819,25 @@ static char *attn__real_at(const attn__plan *plan, const void *reals, size_t i)
 
 static void attn__set(const attn__plan *plan, void *reals, size_t i, double x)
 {
-    attn__store(attn__real_at(plan, reals, i), plan->kern->real, x);
+    float single;
+    if (plan->kern->real == ATTN_F64) {
+        memcpy(attn__real_at(plan, reals, i), &x, 8);
+    } else {
+        single = (float)x;
+        memcpy(attn__real_at(plan, reals, i), &single, 4);
+    }
 }
 
 static double attn__get(const attn__plan *plan, const void *reals, size_t i)
 {
-    return attn__load(attn__real_at(plan, reals, i), plan->kern->real);
+    float single;
+    double x;
+    if (plan->kern->real == ATTN_F64) {
+        memcpy(&x, attn__real_at(plan, reals, i), 8);
+        return x;
+    }
+    memcpy(&single, attn__real_at(plan, reals, i), 4);
+    return (double)single;
 }
 
 /* The query head and query of a lane; returns how many lanes from there on belong to that head. */
@@ -2804,8 +2845,9 @@ static size_t attn__head_of(const attn__work *work, size_t lane, size_t *h, size
 {
     const attn__plan *plan = work->plan;
     size_t row = work->row + lane;
-    *h = work->head * plan->group + row / plan->q.len;
-    *i = row % plan->q.len;
+    size_t head = row < plan->q.len ? 0 : row / plan->q.len;
+    *h = work->head * plan->group + head;
+    *i = row - head * plan->q.len;
     return attn__min(plan->q.len - *i, work->count - lane);
 }
 
@@ -3222,7 +3264,7 @@ static void attn__set_up(attn__work *work, const attn__plan *plan, size_t index)
 {
     char *slice = plan->scratch + index * plan->slice;
     size_t lanes = plan->lanes * plan->kern->size;
-    memset(work, 0, sizeof *work);
+    attn__clear(work, sizeof *work);
     work->plan = plan;
     work->lanes = (attn__lane *)(void *)(slice + plan->at_lanes);
     work->queries = slice + plan->at_queries;
@@ -3288,11 +3330,12 @@ static void attn__sdpa_task(void *arg, size_t index)
 static void attn__sdpa(attn__plan *plan)
 {
     size_t block;
-    int saved = ATTN__ERRNO;
+    int saved;
     attn__work work;
     attn__run(&plan->ctx, plan->tasks, attn__sdpa_task, plan);
     if (!plan->apart)
         return;
+    saved = ATTN__ERRNO;
     attn__set_up(&work, plan, 0);
     for (block = 0; block < plan->all_blocks; block++) {
         attn__take_up(&work, block);
@@ -3304,14 +3347,14 @@ static void attn__sdpa(attn__plan *plan)
 /* -- the plan -- */
 
 /* Room for `count` things of `size` bytes at *end, which moves on; SIZE_MAX once it overflows. */
-static size_t attn__reserve(size_t *end, size_t count, size_t size)
+ATTN__INLINE size_t attn__reserve(size_t *end, size_t count, size_t size)
 {
+    const size_t most = (size_t)PTRDIFF_MAX - ATTN__ALIGN;
     size_t at = *end, bytes;
-    if (at == SIZE_MAX || !attn__multiply(&bytes, count, size) ||
-        bytes > (size_t)PTRDIFF_MAX - ATTN__ALIGN - attn__min(at, (size_t)PTRDIFF_MAX - ATTN__ALIGN))
+    if (at > most || !attn__multiply(&bytes, count, size) || at + bytes > most)
         *end = SIZE_MAX;
     else
-        *end = at + attn__blocks(bytes, ATTN__ALIGN) * ATTN__ALIGN;
+        *end = (at + bytes + ATTN__ALIGN - 1) & ~(size_t)(ATTN__ALIGN - 1);
     return at;
 }
 
@@ -3322,7 +3365,7 @@ static int attn__lay_out(attn__plan *plan)
     const attn_opts *opts = &plan->opts;
     size_t width = attn__ctx_tasks(&plan->ctx, SIZE_MAX), D = plan->q.dim, Dv = plan->v.dim, end = 0, elements;
     int empty = plan->q.batch == 0 || plan->q.heads == 0;
-    plan->group = empty ? 1 : plan->q.heads / plan->k.heads;
+    plan->group = empty ? 1 : attn__blocks(plan->q.heads, plan->k.heads);
     if (!attn__multiply(&plan->rows, plan->group, plan->q.len))
         return 0;
     plan->lanes = attn__min(attn__max(attn__blocks(plan->rows, kern->lanes) * kern->lanes, kern->lanes), kern->cols);
@@ -3361,19 +3404,18 @@ static int attn__lay_out(attn__plan *plan)
 }
 
 /* A tensor of dimensions 1 or full becomes one of full dimensions with strides 0. */
-static attn_tensor attn__broadcast(attn_tensor t, size_t B, size_t H, size_t Lq, size_t Lk)
+static void attn__broadcast(attn_tensor *t, size_t B, size_t H, size_t Lq, size_t Lk)
 {
-    if (attn__tensor_absent(t))
-        return t;
-    t.batch_stride = t.batch == 1 ? 0 : t.batch_stride;
-    t.head_stride = t.heads == 1 ? 0 : t.head_stride;
-    t.len_stride = t.len == 1 ? 0 : t.len_stride;
-    t.dim_stride = t.dim == 1 ? 0 : t.dim_stride;
-    t.batch = B;
-    t.heads = H;
-    t.len = Lq;
-    t.dim = Lk;
-    return t;
+    if (attn__tensor_absent(*t))
+        return;
+    t->batch_stride = t->batch == 1 ? 0 : t->batch_stride;
+    t->head_stride = t->heads == 1 ? 0 : t->head_stride;
+    t->len_stride = t->len == 1 ? 0 : t->len_stride;
+    t->dim_stride = t->dim == 1 ? 0 : t->dim_stride;
+    t->batch = B;
+    t->heads = H;
+    t->len = Lq;
+    t->dim = Lk;
 }
 
 static int attn__is_shape(attn_tensor t, size_t B, size_t H, size_t L, size_t D)
@@ -3423,25 +3465,41 @@ static int attn__lengths_fit(const size_t *lens, size_t B, size_t most)
     return 1;
 }
 
+/* An option joins the arguments if it is given. */
+static void attn__option(attn__arguments *args, const char *name, const attn_tensor *t, int role)
+{
+    if (!attn__tensor_absent(*t))
+        attn__argument(args, name, attn__view_of_tensor(*t, role));
+}
+
+static void attn__option_array(attn__arguments *args, const char *name, const void *data, size_t count, size_t size)
+{
+    if (data)
+        attn__argument(args, name, attn__view_of_array(data, count, size, ATTN__IN));
+}
+
 static void attn__list_options(attn__arguments *args, const attn__plan *plan) /* and scratch */
 {
     const attn_opts *o = &plan->opts;
     size_t B = plan->q.batch, H = plan->q.heads;
-    int more = ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT;
-    int offset = o->causal == ATTN_CAUSAL_OFFSET ? ATTN__IN : ATTN__OPTIONAL;
-    attn__argument(args, "opts.causal_offset",
-                   attn__view_of_array(o->causal_offset, B, sizeof *o->causal_offset, offset));
-    attn__argument(args, "opts.mask", attn__view_of_tensor(o->mask, ATTN__OPTIONAL | ATTN__BOOL));
-    attn__argument(args, "opts.q_lens", attn__view_of_array(o->q_lens, B, sizeof *o->q_lens, ATTN__OPTIONAL));
-    attn__argument(args, "opts.kv_lens", attn__view_of_array(o->kv_lens, B, sizeof *o->kv_lens, ATTN__OPTIONAL));
-    attn__argument(args, "opts.bias", attn__view_of_tensor(o->bias, ATTN__OPTIONAL | ATTN__ANY_FLOAT));
-    attn__argument(args, "opts.alibi_slopes",
-                   attn__view_of_array(o->alibi_slopes, H, sizeof *o->alibi_slopes, ATTN__OPTIONAL));
-    attn__argument(args, "opts.sinks", attn__view_of_array(o->sinks, H, sizeof *o->sinks, ATTN__OPTIONAL));
-    attn__argument(args, "opts.lse", attn__view_of_tensor(o->lse, more));
-    attn__argument(args, "opts.weights", attn__view_of_tensor(o->weights, more));
-    attn__argument(args, "opts.scores", attn__view_of_tensor(o->scores, more));
-    attn__argument(args, "ctx.scratch", attn__view_of_scratch(&plan->ctx));
+    if (o->causal_offset || o->causal == ATTN_CAUSAL_OFFSET)
+        attn__argument(args, "opts.causal_offset",
+                       attn__view_of_array(o->causal_offset, B, sizeof *o->causal_offset, ATTN__IN));
+    if (plan->tensors)
+        attn__option(args, "opts.mask", &o->mask, ATTN__BOOL);
+    attn__option_array(args, "opts.q_lens", o->q_lens, B, sizeof *o->q_lens);
+    attn__option_array(args, "opts.kv_lens", o->kv_lens, B, sizeof *o->kv_lens);
+    if (plan->tensors)
+        attn__option(args, "opts.bias", &o->bias, ATTN__ANY_FLOAT);
+    attn__option_array(args, "opts.alibi_slopes", o->alibi_slopes, H, sizeof *o->alibi_slopes);
+    attn__option_array(args, "opts.sinks", o->sinks, H, sizeof *o->sinks);
+    if (plan->tensors) {
+        attn__option(args, "opts.lse", &o->lse, ATTN__OUT | ATTN__ANY_FLOAT);
+        attn__option(args, "opts.weights", &o->weights, ATTN__OUT | ATTN__ANY_FLOAT);
+        attn__option(args, "opts.scores", &o->scores, ATTN__OUT | ATTN__ANY_FLOAT);
+    }
+    if (plan->ctx.scratch)
+        attn__argument(args, "ctx.scratch", attn__view_of_scratch(&plan->ctx));
 }
 
 /* What the views say by themselves: NULL, DTYPE, OVERFLOW, alignment, overlap. */
@@ -3461,9 +3519,11 @@ static void attn__check_shapes(const attn__plan *plan, attn__fault *fault)
     attn_tensor q = plan->q, k = plan->k, v = plan->v;
     size_t B = q.batch, H = q.heads, Lq = q.len, Lk = k.len;
     attn__demand(fault, attn__is_shape(plan->out, B, H, Lq, v.dim), ATTN_ERR_SHAPE, "out");
-    attn__demand(fault, q.dim > 0 && (k.heads ? H % k.heads == 0 : H == 0), ATTN_ERR_SHAPE, "q");
+    attn__demand(fault, q.dim > 0 && (H == k.heads || (k.heads > 0 && H % k.heads == 0)), ATTN_ERR_SHAPE, "q");
     attn__demand(fault, attn__is_shape(k, B, k.heads, Lk, q.dim), ATTN_ERR_SHAPE, "k");
     attn__demand(fault, attn__is_shape(v, B, k.heads, Lk, v.dim), ATTN_ERR_SHAPE, "v");
+    if (!plan->tensors)
+        return;
     attn__demand(fault, attn__can_broadcast(o->mask, B, H, Lq, Lk), ATTN_ERR_SHAPE, "opts.mask");
     attn__demand(fault, attn__can_broadcast(o->bias, B, H, Lq, Lk), ATTN_ERR_SHAPE, "opts.bias");
     attn__demand(fault, attn__tensor_absent(o->lse) || attn__is_shape(o->lse, B, H, Lq, 1), ATTN_ERR_SHAPE, "opts.lse");
@@ -3497,9 +3557,10 @@ static void attn__check_values(const attn__plan *plan, attn__fault *fault, int s
 static void attn__begin_plan(attn__plan *plan, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
                              const attn_opts *opts, const attn_ctx *ctx)
 {
-    memset(plan, 0, sizeof *plan);
+    attn__clear(plan, sizeof *plan);
     if (opts)
         plan->opts = *opts;
+    plan->tensors = opts != NULL;
     if (ctx)
         plan->ctx = *ctx;
     plan->out = out;
@@ -3513,14 +3574,14 @@ static void attn__begin_plan(attn__plan *plan, attn_tensor out, attn_tensor q, a
 static void attn__resolve(attn__plan *plan, attn__fault *fault)
 {
     attn_opts *o = &plan->opts;
-    attn_tensor q = plan->q;
-    size_t Lk = plan->k.len;
     attn__demand(fault, plan->ctx.scratch || plan->ctx.scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
     attn__check_shapes(plan, fault);
-    o->mask = attn__broadcast(o->mask, q.batch, q.heads, q.len, Lk);
-    o->bias = attn__broadcast(o->bias, q.batch, q.heads, q.len, Lk);
-    o->scale = attn__scale(o->scale, q.dim);
-    plan->kern = attn__ctx_kernels(&plan->ctx, attn__real(q.dtype));
+    if (plan->tensors) {
+        attn__broadcast(&o->mask, plan->q.batch, plan->q.heads, plan->q.len, plan->k.len);
+        attn__broadcast(&o->bias, plan->q.batch, plan->q.heads, plan->q.len, plan->k.len);
+    }
+    o->scale = attn__scale(o->scale, plan->q.dim);
+    plan->kern = attn__ctx_kernels(&plan->ctx, attn__real(plan->q.dtype));
     if (attn__is_sound(fault->status) && plan->kern)
         attn__demand(fault, attn__lay_out(plan), ATTN_ERR_OVERFLOW, "q");
     attn__check_values(plan, fault, attn__is_sound(fault->status));
