@@ -845,8 +845,8 @@ static int attn__mat_absent(attn_mat m)
 
 ATTN__INLINE int attn__tensor_absent(attn_tensor t)
 {
-    return ((uintptr_t)t.data | (size_t)t.dtype | t.batch | t.heads | t.len | t.dim | (size_t)t.batch_stride |
-            (size_t)t.head_stride | (size_t)t.len_stride | (size_t)t.dim_stride) == 0;
+    return !t.data && ((size_t)t.dtype | t.batch | t.heads | t.len | t.dim | (size_t)t.batch_stride |
+                       (size_t)t.head_stride | (size_t)t.len_stride | (size_t)t.dim_stride) == 0;
 }
 
 static attn__view attn__view_of(attn_mat m, int role)
@@ -940,24 +940,28 @@ static int attn__is_empty(const attn__view *v)
 /* Finds the addresses that a view covers; 0 if they, a dimension or the bytes between them overflow. */
 static int attn__measure(attn__view *v)
 {
-    size_t size = attn__size(v->dtype), below = 0, reach = 0, bytes, step;
+    size_t reach = 0, below = 0, size = attn__size(v->dtype), step, stride;
     uintptr_t data = (uintptr_t)v->data;
     int d;
+    ATTN__UNROLL
     for (d = 0; d < 4; d++) {
         if (v->n[d] < 2)
             continue;
-        if (v->n[d] > (size_t)PTRDIFF_MAX || !attn__multiply(&step, v->n[d] - 1, attn__magnitude(v->s[d])) ||
-            step > (size_t)PTRDIFF_MAX - reach)
+        stride = attn__magnitude(v->s[d]);
+        if (!attn__multiply(&step, v->n[d] - 1, stride) || v->n[d] > (size_t)PTRDIFF_MAX)
             return 0;
         reach += step;
-        below += v->s[d] < 0 ? step : 0;
+        if (reach > (size_t)PTRDIFF_MAX)
+            return 0;
+        if (v->s[d] < 0)
+            below += step;
     }
-    if (!attn__multiply(&bytes, reach + 1, size))
+    if (!attn__multiply(&reach, reach + 1, size))
         return 0;
     below *= size;
     v->first = data - below;
-    v->end = v->first + bytes;
-    return !v->data || (below <= data && bytes - below <= UINTPTR_MAX - data);
+    v->end = v->first + reach;
+    return !data || (below <= data && reach - below <= UINTPTR_MAX - data);
 }
 
 static attn_mat attn__bad_mat(void)
@@ -1374,14 +1378,11 @@ static int attn__overlaps(const attn__view *out, const attn__view *other) /* bot
 
 static int attn__is_dtype(const attn__view *v, int wide) /* may it go there, where the compute type is F64 or not? */
 {
-    int real = attn__is_float(v->dtype), integer = (v->role & ATTN__CACHED) && v->dtype == ATTN_I8;
-    if (v->role & ATTN__BOOL)
-        return v->dtype == ATTN_BOOL;
-    if (v->role & ATTN__ANY_TYPE)
-        return real || v->dtype == ATTN_BOOL;
-    if (v->role & ATTN__ANY_FLOAT)
-        return real || integer;
-    return integer ? !wide : real && (v->dtype == ATTN_F64) == wide;
+    if (v->role & ATTN__BOOL || v->dtype == ATTN_BOOL)
+        return v->dtype == ATTN_BOOL && v->role & (ATTN__BOOL | ATTN__ANY_TYPE);
+    if (v->dtype == ATTN_I8)
+        return v->role & ATTN__CACHED && (v->role & ATTN__ANY_FLOAT || !wide);
+    return attn__is_float(v->dtype) && ((v->dtype == ATTN_F64) == wide || v->role & (ATTN__ANY_TYPE | ATTN__ANY_FLOAT));
 }
 
 /* The first fault of one view; measures it. */
@@ -3370,7 +3371,8 @@ static int attn__lay_out(attn__plan *plan)
         return 0;
     plan->lanes = attn__min(attn__max(attn__blocks(plan->rows, kern->lanes) * kern->lanes, kern->lanes), kern->cols);
     plan->blocks = attn__blocks(plan->rows, plan->lanes);
-    plan->records = plan->k.len > 0 && (!attn__tensor_absent(opts->weights) || !attn__tensor_absent(opts->scores));
+    plan->records =
+        plan->tensors && plan->k.len > 0 && (!attn__tensor_absent(opts->weights) || !attn__tensor_absent(opts->scores));
     if (empty || (Dv == 0 && !plan->records && !opts->lse.data))
         plan->all_blocks = 0;
     else if (!attn__multiply(&elements, plan->k.heads, plan->q.batch) ||
@@ -3386,11 +3388,15 @@ static int attn__lay_out(attn__plan *plan)
     plan->at_lanes = attn__reserve(&end, plan->lanes, sizeof(attn__lane));
     plan->at_reals = attn__reserve(&end, 6 * plan->lanes, kern->size);
     plan->at_scores = attn__reserve(&end, plan->keys * plan->lanes, kern->size);
-    plan->at_bias = attn__reserve(&end, attn__tensor_absent(opts->bias) ? 0 : plan->keys * plan->lanes, kern->size);
-    plan->at_mask = attn__reserve(&end, attn__tensor_absent(opts->mask) ? 0 : plan->keys * plan->lanes, kern->size);
-    plan->at_row = attn__reserve(&end, opts->score_mod ? plan->keys : 0, kern->size);
+    if (plan->tensors && !attn__tensor_absent(opts->bias))
+        plan->at_bias = attn__reserve(&end, plan->keys * plan->lanes, kern->size);
+    if (plan->tensors && !attn__tensor_absent(opts->mask))
+        plan->at_mask = attn__reserve(&end, plan->keys * plan->lanes, kern->size);
+    if (opts->score_mod)
+        plan->at_row = attn__reserve(&end, plan->keys, kern->size);
     plan->at_queries = attn__reserve(&end, plan->lanes * kern->size, D);
-    plan->at_k = attn__reserve(&end, attn__is_direct(plan, plan->k, 0, plan->k.len) ? 0 : plan->keys * kern->size, D);
+    if (!attn__is_direct(plan, plan->k, 0, plan->k.len))
+        plan->at_k = attn__reserve(&end, plan->keys * kern->size, D);
     plan->at_v = attn__reserve(&end, plan->keys * kern->size, Dv);
     plan->state_size = 0;
     attn__reserve(&plan->state_size, plan->lanes * (2 * kern->size + 1), 1);
@@ -3399,7 +3405,8 @@ static int attn__lay_out(attn__plan *plan)
     plan->slice = end;
     plan->bytes = plan->tasks > 0 ? ATTN__ALIGN : 0;
     attn__reserve(&plan->bytes, plan->tasks, plan->slice);
-    attn__reserve(&plan->bytes, plan->apart ? plan->all_blocks * plan->splits : 0, plan->state_size);
+    if (plan->apart)
+        attn__reserve(&plan->bytes, plan->all_blocks * plan->splits, plan->state_size);
     return plan->bytes != SIZE_MAX;
 }
 
@@ -3554,8 +3561,8 @@ static void attn__check_values(const attn__plan *plan, attn__fault *fault, int s
     attn__demand(fault, plan->kern != NULL, ATTN_ERR_VALUE, "ctx.isa");
 }
 
-static void attn__begin_plan(attn__plan *plan, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
-                             const attn_opts *opts, const attn_ctx *ctx)
+ATTN__INLINE void attn__begin_plan(attn__plan *plan, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
+                                   const attn_opts *opts, const attn_ctx *ctx)
 {
     attn__clear(plan, sizeof *plan);
     if (opts)
@@ -3587,17 +3594,15 @@ static void attn__resolve(attn__plan *plan, attn__fault *fault)
     attn__check_values(plan, fault, attn__is_sound(fault->status));
 }
 
-static attn__fault attn__plan_sdpa(attn__plan *plan, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
-                                   const attn_opts *opts, const attn_ctx *ctx)
+static attn__fault attn__plan_sdpa(attn__plan *plan) /* begun */
 {
     attn__fault fault;
     attn__arguments args;
-    attn__begin_plan(plan, out, q, k, v, opts, ctx);
     args.count = 0;
-    attn__argument(&args, "out", attn__view_of_tensor(out, ATTN__OUT));
-    attn__argument(&args, "q", attn__view_of_tensor(q, ATTN__IN));
-    attn__argument(&args, "k", attn__view_of_tensor(k, ATTN__IN));
-    attn__argument(&args, "v", attn__view_of_tensor(v, ATTN__IN));
+    attn__argument(&args, "out", attn__view_of_tensor(plan->out, ATTN__OUT));
+    attn__argument(&args, "q", attn__view_of_tensor(plan->q, ATTN__IN));
+    attn__argument(&args, "k", attn__view_of_tensor(plan->k, ATTN__IN));
+    attn__argument(&args, "v", attn__view_of_tensor(plan->v, ATTN__IN));
     attn__list_options(&args, plan);
     fault = attn__check_arguments(&args);
     attn__resolve(plan, &fault);
@@ -3639,7 +3644,9 @@ ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, at
                                const attn_ctx *ctx)
 {
     attn__plan plan;
-    attn_status status = attn__plan_sdpa(&plan, out, q, k, v, opts, ctx).status;
+    attn_status status;
+    attn__begin_plan(&plan, out, q, k, v, opts, ctx);
+    status = attn__plan_sdpa(&plan).status;
     return status == ATTN_OK ? attn__run_plan(&plan) : status;
 }
 
@@ -3658,7 +3665,9 @@ ATTN_API attn_status attn_sdpa_scratch(size_t *bytes, attn_tensor out, attn_tens
 {
     attn__plan plan;
     attn_ctx bare = attn__without_scratch(ctx);
-    attn_status status = attn__plan_sdpa(&plan, out, q, k, v, opts, &bare).status;
+    attn_status status;
+    attn__begin_plan(&plan, out, q, k, v, opts, &bare);
+    status = attn__plan_sdpa(&plan).status;
     status = attn__require(status, bytes != NULL, ATTN_ERR_NULL);
     if (status == ATTN_OK)
         *bytes = plan.bytes;
@@ -3754,7 +3763,9 @@ ATTN_API attn_status attn_sdpa_explain(char *text, size_t size, attn_tensor out,
                                        attn_tensor v, const attn_opts *opts, const attn_ctx *ctx)
 {
     attn__plan plan;
-    attn__fault fault = attn__plan_sdpa(&plan, out, q, k, v, opts, ctx);
+    attn__fault fault;
+    attn__begin_plan(&plan, out, q, k, v, opts, ctx);
+    fault = attn__plan_sdpa(&plan);
     return attn__explain(text, size, &plan, fault, plan.bytes, ATTN__STACK);
 }
 
