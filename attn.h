@@ -746,6 +746,17 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
 #define ATTN__TARGET_ATTRIBUTE(features)
 #endif
 
+/* *p, a size_t, before 1 is added; and *p. What the adding thread wrote before is seen by the one that looks. Not every
+   compiler has them. */
+#if defined(__GCC_ATOMIC_POINTER_LOCK_FREE) && __GCC_ATOMIC_POINTER_LOCK_FREE == 2
+#define ATTN__COUNT_UP(p) __atomic_fetch_add(p, 1, __ATOMIC_ACQ_REL)
+#define ATTN__LOOK_AT(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#elif defined(_MSC_VER) && defined(_WIN64)
+#include <intrin.h>
+#define ATTN__COUNT_UP(p) ((size_t)_InterlockedExchangeAdd64((volatile __int64 *)(p), 1))
+#define ATTN__LOOK_AT(p) ((size_t)_InterlockedOr64((volatile __int64 *)(p), 0))
+#endif
+
 #define ATTN__PASTE_(a, b) a##b
 #define ATTN__PASTE(a, b) ATTN__PASTE_(a, b)
 
@@ -3308,15 +3319,36 @@ static void attn__attend_all(attn__work *work, size_t block)
     attn__finish(work);
 }
 
+typedef struct attn__job { /* what the tasks of a run share */
+    const attn__plan *plan;
+    size_t items; /* blocks, or their splits where these run apart */
+    size_t taken; /* items that tasks have taken, where they can be counted together */
+} attn__job;
+
+/* The item that a task, which has done so many, does next; no less than job->items: none is left. Which task does an
+   item changes no bit. Each takes the next that is free, so that all end together; where compilers have no atomics,
+   the items are dealt out. */
+static size_t attn__next_item(attn__job *job, size_t index, size_t done)
+{
+#ifdef ATTN__COUNT_UP
+    if (job->plan->tasks > 1)
+        return ATTN__COUNT_UP(&job->taken);
+#endif
+    (void)job->taken;
+    return index + done * job->plan->tasks;
+}
+
 static void attn__sdpa_task(void *arg, size_t index)
 {
-    const attn__plan *plan = (const attn__plan *)arg;
-    size_t items = plan->apart ? plan->all_blocks * plan->splits : plan->all_blocks, item;
+    attn__job *job = (attn__job *)arg;
+    const attn__plan *plan = job->plan;
+    size_t item, done;
     int saved = ATTN__ERRNO;
     attn__work work;
     attn__state state;
     attn__set_up(&work, plan, index);
-    for (item = index; item < items; item += plan->tasks)
+    for (done = 0; (item = attn__next_item(job, index, done)) < job->items; done++) {
+        item = job->items - 1 - item; /* of causal blocks the last have the most keys: they go first */
         if (plan->apart) {
             state = attn__state_apart(plan, item / plan->splits, item % plan->splits);
             attn__take_up(&work, item / plan->splits);
@@ -3325,6 +3357,7 @@ static void attn__sdpa_task(void *arg, size_t index)
             attn__take_up(&work, item);
             attn__attend_all(&work, item);
         }
+    }
     ATTN__ERRNO_KEEP(saved);
 }
 
@@ -3333,7 +3366,11 @@ static void attn__sdpa(attn__plan *plan)
     size_t block;
     int saved;
     attn__work work;
-    attn__run(&plan->ctx, plan->tasks, attn__sdpa_task, plan);
+    attn__job job;
+    job.plan = plan;
+    job.items = plan->apart ? plan->all_blocks * plan->splits : plan->all_blocks;
+    job.taken = 0;
+    attn__run(&plan->ctx, plan->tasks, attn__sdpa_task, &job);
     if (!plan->apart)
         return;
     saved = ATTN__ERRNO;
