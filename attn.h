@@ -1973,6 +1973,20 @@ typedef pthread_cond_t attn__condition;
 #define ATTN__THREAD_MAIN(name) static void *name(void *arg)
 #endif
 
+#if defined(_WIN32)
+#define ATTN__PAUSE() YieldProcessor()
+#elif (defined(__GNUC__) || defined(__clang__)) && (defined(__x86_64__) || defined(__i386__))
+#define ATTN__PAUSE() __builtin_ia32_pause()
+#elif (defined(__GNUC__) || defined(__clang__)) && defined(__aarch64__)
+#define ATTN__PAUSE() __asm__ volatile("yield")
+#else
+#define ATTN__PAUSE() ((void)0)
+#endif
+
+#ifndef ATTN__SPINS
+#define ATTN__SPINS 1000 /* looks at what is waited for, before a thread sleeps: some tens of microseconds */
+#endif
+
 static size_t attn__processors(void)
 {
 #if defined(_WIN32)
@@ -1985,18 +1999,46 @@ static size_t attn__processors(void)
 #endif
 }
 
-/* Threads wait for a run, take its tasks one by one along with the caller, and wait again. */
+/* Threads wait for a run, take its tasks one by one along with the caller, and wait again. To sleep and be woken takes
+   long beside a small run, so that whoever waits looks for a while whether something has happened; that is a hint and
+   no more: what has happened is for those to see who hold the lock. */
 typedef struct attn__pool {
     attn__mutex lock;
     attn__condition wake, done; /* there is a run, or an end; its last task has returned */
     void (*task)(void *arg, size_t index);
     void *arg;
-    size_t next, count; /* the next task to take, of how many */
-    size_t running;     /* tasks taken and not done */
-    size_t threads;     /* started */
+    size_t next, count;  /* the next task to take, of how many */
+    size_t running;      /* tasks taken and not done */
+    size_t threads;      /* started */
+    size_t begun, ended; /* hints: they change with wake and done */
+    size_t spins;        /* looks at a hint before a thread sleeps; 0 where threads have no processors of their own */
     int busy, stop;
     attn__thread thread[1]; /* as many as there are */
 } attn__pool;
+
+/* Waits until *hint changes, not for long; called and left with the lock held. */
+static void attn__pool_look(attn__pool *pool, const size_t *hint)
+{
+#ifdef ATTN__LOOK_AT
+    size_t before = ATTN__LOOK_AT(hint), spins = pool->spins;
+    ATTN__MUTEX_UNLOCK(&pool->lock);
+    for (; spins > 0 && ATTN__LOOK_AT(hint) == before; spins--)
+        ATTN__PAUSE();
+    ATTN__MUTEX_LOCK(&pool->lock);
+#else
+    (void)pool, (void)hint;
+#endif
+}
+
+static void attn__pool_wake(attn__condition *condition, size_t *hint) /* with the lock held */
+{
+#ifdef ATTN__COUNT_UP
+    ATTN__COUNT_UP(hint);
+#else
+    (void)hint;
+#endif
+    ATTN__CONDITION_WAKE(condition);
+}
 
 /* Takes tasks until none is left; called and left with the lock held. */
 static void attn__pool_work(attn__pool *pool)
@@ -2010,7 +2052,7 @@ static void attn__pool_work(attn__pool *pool)
         task(arg, index);
         ATTN__MUTEX_LOCK(&pool->lock);
         if (--pool->running == 0 && pool->next == pool->count)
-            ATTN__CONDITION_WAKE(&pool->done);
+            attn__pool_wake(&pool->done, &pool->ended);
     }
 }
 
@@ -2020,7 +2062,8 @@ ATTN__THREAD_MAIN(attn__pool_thread)
     ATTN__MUTEX_LOCK(&pool->lock);
     while (!pool->stop) {
         attn__pool_work(pool);
-        if (!pool->stop)
+        attn__pool_look(pool, &pool->begun);
+        if (!pool->stop && pool->next == pool->count)
             ATTN__CONDITION_WAIT(&pool->wake, &pool->lock);
     }
     ATTN__MUTEX_UNLOCK(&pool->lock);
@@ -2040,8 +2083,10 @@ static void attn__pool_run(void *user, size_t count, void (*task)(void *arg, siz
         pool->arg = arg;
         pool->next = 0;
         pool->count = count;
-        ATTN__CONDITION_WAKE(&pool->wake);
+        attn__pool_wake(&pool->wake, &pool->begun);
         attn__pool_work(pool);
+        if (pool->running > 0)
+            attn__pool_look(pool, &pool->ended);
         while (pool->running > 0)
             ATTN__CONDITION_WAIT(&pool->done, &pool->lock);
         pool->next = pool->count = 0;
@@ -2057,7 +2102,7 @@ static void attn__pool_end(attn__pool *pool)
 {
     ATTN__MUTEX_LOCK(&pool->lock);
     pool->stop = 1;
-    ATTN__CONDITION_WAKE(&pool->wake);
+    attn__pool_wake(&pool->wake, &pool->begun);
     ATTN__MUTEX_UNLOCK(&pool->lock);
     while (pool->threads > 0)
         ATTN__THREAD_JOIN(pool->thread[--pool->threads]);
@@ -2082,6 +2127,7 @@ static int attn__pool_sync(attn__pool *pool) /* makes lock and conditions, all o
 static int attn__pool_begin(attn__pool *pool, size_t threads) /* starts threads besides the caller's, all or none */
 {
     memset(pool, 0, sizeof *pool);
+    pool->spins = threads <= attn__processors() ? ATTN__SPINS : 0;
     if (!attn__pool_sync(pool))
         return 0;
     for (; pool->threads + 1 < threads; pool->threads++)
