@@ -1953,9 +1953,11 @@ typedef CONDITION_VARIABLE attn__condition;
 #define ATTN__CONDITION_WAKE(c) WakeAllConditionVariable(c)
 #define ATTN__THREAD_START(t, arg) ((*(t) = CreateThread(NULL, 0, attn__pool_thread, arg, 0, NULL)) != NULL)
 #define ATTN__THREAD_JOIN(t) ((void)WaitForSingleObject(t, INFINITE), (void)CloseHandle(t))
+#define ATTN__YIELD() ((void)SwitchToThread())
 #define ATTN__THREAD_MAIN(name) static DWORD WINAPI name(LPVOID arg)
 #else
 #include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
 typedef pthread_t attn__thread;
 typedef pthread_mutex_t attn__mutex;
@@ -1970,6 +1972,7 @@ typedef pthread_cond_t attn__condition;
 #define ATTN__CONDITION_WAKE(c) ((void)pthread_cond_broadcast(c))
 #define ATTN__THREAD_START(t, arg) (pthread_create(t, NULL, attn__pool_thread, arg) == 0)
 #define ATTN__THREAD_JOIN(t) ((void)pthread_join(t, NULL))
+#define ATTN__YIELD() ((void)sched_yield())
 #define ATTN__THREAD_MAIN(name) static void *name(void *arg)
 #endif
 
@@ -1983,9 +1986,7 @@ typedef pthread_cond_t attn__condition;
 #define ATTN__PAUSE() ((void)0)
 #endif
 
-#ifndef ATTN__SPINS
-#define ATTN__SPINS 1000 /* looks at what is waited for, before a thread sleeps: some tens of microseconds */
-#endif
+#define ATTN__LOOKS 1000 /* at what is waited for, before a thread sleeps: some microseconds */
 
 static size_t attn__processors(void)
 {
@@ -2011,7 +2012,6 @@ typedef struct attn__pool {
     size_t running;      /* tasks taken and not done */
     size_t threads;      /* started */
     size_t begun, ended; /* hints: they change with wake and done */
-    size_t spins;        /* looks at a hint before a thread sleeps; 0 where threads have no processors of their own */
     int busy, stop;
     attn__thread thread[1]; /* as many as there are */
 } attn__pool;
@@ -2020,10 +2020,13 @@ typedef struct attn__pool {
 static void attn__pool_look(attn__pool *pool, const size_t *hint)
 {
 #ifdef ATTN__LOOK_AT
-    size_t before = ATTN__LOOK_AT(hint), spins = pool->spins;
+    size_t before = ATTN__LOOK_AT(hint), looks;
     ATTN__MUTEX_UNLOCK(&pool->lock);
-    for (; spins > 0 && ATTN__LOOK_AT(hint) == before; spins--)
-        ATTN__PAUSE();
+    for (looks = 0; looks < ATTN__LOOKS && ATTN__LOOK_AT(hint) == before; looks++)
+        if (looks % 32 == 31)
+            ATTN__YIELD(); /* to the thread that is waited for, if it has no other processor */
+        else
+            ATTN__PAUSE();
     ATTN__MUTEX_LOCK(&pool->lock);
 #else
     (void)pool, (void)hint;
@@ -2127,7 +2130,6 @@ static int attn__pool_sync(attn__pool *pool) /* makes lock and conditions, all o
 static int attn__pool_begin(attn__pool *pool, size_t threads) /* starts threads besides the caller's, all or none */
 {
     memset(pool, 0, sizeof *pool);
-    pool->spins = threads <= attn__processors() ? ATTN__SPINS : 0;
     if (!attn__pool_sync(pool))
         return 0;
     for (; pool->threads + 1 < threads; pool->threads++)
