@@ -949,7 +949,7 @@ static int attn__is_empty(const attn__view *v)
 }
 
 /* Finds the addresses that a view covers; 0 if they, a dimension or the bytes between them overflow. */
-static int attn__measure(attn__view *v)
+ATTN__INLINE int attn__measure(attn__view *v)
 {
     size_t reach = 0, below = 0, size = attn__size(v->dtype), step, stride;
     uintptr_t data = (uintptr_t)v->data;
@@ -2774,7 +2774,7 @@ typedef struct attn__plan {
     attn_tensor out, q, k, v;
     attn_opts opts; /* resolved: scale is not 0, what is absent has no data, a dimension that broadcasts has stride 0 */
     attn_ctx ctx;
-    int tensors; /* opts are given: there may be a mask, bias, lse, weights or scores among them */
+    int given; /* 0: there are no options, nothing of opts needs a look but the scale */
 
     /* of a cache (section 7) */
     int newest;                       /* queries are the newest tokens: o = keys - queries, whatever the causal rule */
@@ -3457,7 +3457,7 @@ static int attn__lay_out(attn__plan *plan)
     plan->lanes = attn__min(attn__max(attn__blocks(plan->rows, kern->lanes) * kern->lanes, kern->lanes), kern->cols);
     plan->blocks = attn__blocks(plan->rows, plan->lanes);
     plan->records =
-        plan->tensors && plan->k.len > 0 && (!attn__tensor_absent(opts->weights) || !attn__tensor_absent(opts->scores));
+        plan->given && plan->k.len > 0 && (!attn__tensor_absent(opts->weights) || !attn__tensor_absent(opts->scores));
     if (empty || (Dv == 0 && !plan->records && !opts->lse.data))
         plan->all_blocks = 0;
     else if (!attn__multiply(&elements, plan->k.heads, plan->q.batch) ||
@@ -3473,9 +3473,9 @@ static int attn__lay_out(attn__plan *plan)
     plan->at_lanes = attn__reserve(&end, plan->lanes, sizeof(attn__lane));
     plan->at_reals = attn__reserve(&end, 6 * plan->lanes, kern->size);
     plan->at_scores = attn__reserve(&end, plan->keys * plan->lanes, kern->size);
-    if (plan->tensors && !attn__tensor_absent(opts->bias))
+    if (plan->given && !attn__tensor_absent(opts->bias))
         plan->at_bias = attn__reserve(&end, plan->keys * plan->lanes, kern->size);
-    if (plan->tensors && !attn__tensor_absent(opts->mask))
+    if (plan->given && !attn__tensor_absent(opts->mask))
         plan->at_mask = attn__reserve(&end, plan->keys * plan->lanes, kern->size);
     if (opts->score_mod)
         plan->at_row = attn__reserve(&end, plan->keys, kern->size);
@@ -3574,18 +3574,16 @@ static void attn__list_options(attn__arguments *args, const attn__plan *plan) /*
 {
     const attn_opts *o = &plan->opts;
     size_t B = plan->q.batch, H = plan->q.heads;
-    if (o->causal_offset || o->causal == ATTN_CAUSAL_OFFSET)
-        attn__argument(args, "opts.causal_offset",
-                       attn__view_of_array(o->causal_offset, B, sizeof *o->causal_offset, ATTN__IN));
-    if (plan->tensors)
+    if (plan->given) {
+        if (o->causal_offset || o->causal == ATTN_CAUSAL_OFFSET)
+            attn__argument(args, "opts.causal_offset",
+                           attn__view_of_array(o->causal_offset, B, sizeof *o->causal_offset, ATTN__IN));
         attn__option(args, "opts.mask", &o->mask, ATTN__BOOL);
-    attn__option_array(args, "opts.q_lens", o->q_lens, B, sizeof *o->q_lens);
-    attn__option_array(args, "opts.kv_lens", o->kv_lens, B, sizeof *o->kv_lens);
-    if (plan->tensors)
+        attn__option_array(args, "opts.q_lens", o->q_lens, B, sizeof *o->q_lens);
+        attn__option_array(args, "opts.kv_lens", o->kv_lens, B, sizeof *o->kv_lens);
         attn__option(args, "opts.bias", &o->bias, ATTN__ANY_FLOAT);
-    attn__option_array(args, "opts.alibi_slopes", o->alibi_slopes, H, sizeof *o->alibi_slopes);
-    attn__option_array(args, "opts.sinks", o->sinks, H, sizeof *o->sinks);
-    if (plan->tensors) {
+        attn__option_array(args, "opts.alibi_slopes", o->alibi_slopes, H, sizeof *o->alibi_slopes);
+        attn__option_array(args, "opts.sinks", o->sinks, H, sizeof *o->sinks);
         attn__option(args, "opts.lse", &o->lse, ATTN__OUT | ATTN__ANY_FLOAT);
         attn__option(args, "opts.weights", &o->weights, ATTN__OUT | ATTN__ANY_FLOAT);
         attn__option(args, "opts.scores", &o->scores, ATTN__OUT | ATTN__ANY_FLOAT);
@@ -3614,7 +3612,7 @@ static void attn__check_shapes(const attn__plan *plan, attn__fault *fault)
     attn__demand(fault, q.dim > 0 && (H == k.heads || (k.heads > 0 && H % k.heads == 0)), ATTN_ERR_SHAPE, "q");
     attn__demand(fault, attn__is_shape(k, B, k.heads, Lk, q.dim), ATTN_ERR_SHAPE, "k");
     attn__demand(fault, attn__is_shape(v, B, k.heads, Lk, v.dim), ATTN_ERR_SHAPE, "v");
-    if (!plan->tensors)
+    if (!plan->given)
         return;
     attn__demand(fault, attn__can_broadcast(o->mask, B, H, Lq, Lk), ATTN_ERR_SHAPE, "opts.mask");
     attn__demand(fault, attn__can_broadcast(o->bias, B, H, Lq, Lk), ATTN_ERR_SHAPE, "opts.bias");
@@ -3643,7 +3641,6 @@ static void attn__check_values(const attn__plan *plan, attn__fault *fault, int s
                      (attn__bits(o->softcap) << 1 == 0 || o->softcap >= cap_least),
                  ATTN_ERR_VALUE, "opts.softcap");
     attn__demand(fault, (unsigned)o->scores_stage <= ATTN_STAGE_FINAL, ATTN_ERR_VALUE, "opts.scores_stage");
-    attn__demand(fault, plan->kern != NULL, ATTN_ERR_VALUE, "ctx.isa");
 }
 
 ATTN__INLINE void attn__begin_plan(attn__plan *plan, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
@@ -3652,7 +3649,7 @@ ATTN__INLINE void attn__begin_plan(attn__plan *plan, attn_tensor out, attn_tenso
     attn__clear(plan, sizeof *plan);
     if (opts)
         plan->opts = *opts;
-    plan->tensors = opts != NULL;
+    plan->given = opts != NULL;
     if (ctx)
         plan->ctx = *ctx;
     plan->out = out;
@@ -3668,7 +3665,7 @@ static void attn__resolve(attn__plan *plan, attn__fault *fault)
     attn_opts *o = &plan->opts;
     attn__demand(fault, plan->ctx.scratch || plan->ctx.scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
     attn__check_shapes(plan, fault);
-    if (plan->tensors) {
+    if (plan->given) {
         attn__broadcast(&o->mask, plan->q.batch, plan->q.heads, plan->q.len, plan->k.len);
         attn__broadcast(&o->bias, plan->q.batch, plan->q.heads, plan->q.len, plan->k.len);
     }
@@ -3676,7 +3673,9 @@ static void attn__resolve(attn__plan *plan, attn__fault *fault)
     plan->kern = attn__ctx_kernels(&plan->ctx, attn__real(plan->q.dtype));
     if (attn__is_sound(fault->status) && plan->kern)
         attn__demand(fault, attn__lay_out(plan), ATTN_ERR_OVERFLOW, "q");
-    attn__check_values(plan, fault, attn__is_sound(fault->status));
+    if (plan->given)
+        attn__check_values(plan, fault, attn__is_sound(fault->status));
+    attn__demand(fault, plan->kern != NULL, ATTN_ERR_VALUE, "ctx.isa");
 }
 
 static attn__fault attn__plan_sdpa(attn__plan *plan) /* begun */
@@ -4277,6 +4276,7 @@ static attn__fault attn__plan_cache(attn__plan *plan, attn_tensor out, attn_tens
     attn__fault fault;
     size_t b, longest = 0;
     attn__begin_plan(plan, out, q, c.k, c.v, opts, ctx);
+    plan->given = 1;
     plan->newest = 1;
     plan->oldest = c.first;
     plan->wrap = c.k.len;
