@@ -1418,6 +1418,7 @@ static attn_status attn__find_fault(attn__view *v, size_t count, size_t culprit[
     for (i = 0; i + 1 < count && (v[i].role & ATTN__OUT); i++)
         continue;
     wide = v[i].dtype == ATTN_F64;
+    culprit[0] = culprit[1] = 0;
     for (i = 0; i < count; i++) {
         own = attn__find_own_fault(&v[i], wide);
         if (own != ATTN_OK && own != status && attn__first(own, status) == own) {
