@@ -6,20 +6,25 @@
 ## RUN           what runs the programs, such as qemu-aarch64-static
 ## B             where everything built goes (build)
 ## PREFIX        where `install` puts the library (/usr/local), below DESTDIR
+## ATTN          the directory of the attn.h that the benchmarks measure (.)
+## ATTN_BENCH_PYTHON   what may have numpy, PyTorch and ONNX Runtime for the benchmarks (python3)
 ## TEST_LEVEL    in the environment: quick, for a shorter test
 
 CFLAGS  = -O2
 B       = build
 PREFIX  = /usr/local
+ATTN    = .
 
 warnings  = -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 notebooks = $(patsubst examples/%.c,$B/%,$(wildcard examples/[0-9][0-9]_*.c))
 tests     = $(patsubst tests/%.c,$B/tests/%.o,$(wildcard tests/*.c))
 benches   = $(patsubst tests/bench/%.c,$B/%,$(wildcard tests/bench/bench_*.c))
 peers     = $B/peer_plain.o $B/peer_fast.o $B/peer_sdpa.o
+python    = $(or $(ATTN_BENCH_PYTHON),python3)
+compile   = $(CC) -O2 -x c -DATTN_IMPLEMENTATION -c -o $B/bench_compiled.o $(ATTN)/attn.h
 version   = $(shell sed -n 's/^.define ATTN_VERSION_STRING "\(.*\)"/\1/p' attn.h)
 
-.PHONY: all test bench install clean help FORCE
+.PHONY: all test bench bench-quick bench-report install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
@@ -32,8 +37,16 @@ all: $(notebooks)                        ## build and run the notebooks; what yo
 test: $B/test $(notebooks)               ## test the library, its pictures, README and embedding
 	@CC='$(CC)' RUN='$(RUN)' B='$B' sh tests/config.sh program pictures output readme quick
 
-bench: $(benches)                        ## compare speed with this machine's peak and with peers; minutes
+bench: $(benches) $B/libbench.so         ## compare speed with this machine's limits and with peers; minutes
+	@rm -f $(ATTN_BENCH_TSV)
 	@for bench in $(benches); do $(RUN) $$bench || exit 1; done
+	@if command -v $(python) > /dev/null; then $(python) tests/bench/peers.py $B/libbench.so; fi
+
+bench-quick: export ATTN_BENCH_QUICK = 1
+bench-quick: bench                       ## a part of that; less than a minute
+
+bench-report:                            ## write what `make bench` found into README.md and its picture
+	@$(python) tests/bench/report.py $(ATTN_BENCH_TSV) README.md tests/bench/speed.svg
 
 install:                                 ## install the header and its pkg-config file
 	install -d '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/share/pkgconfig'
@@ -46,7 +59,7 @@ clean:                                   ## remove everything built
 	rm -rf $B
 
 help:                                    ## list the targets and variables
-	@echo 'Targets:'; sed -n 's/^\([a-z]*\):.*## */    \1\t/p' Makefile | expand -t 18
+	@echo 'Targets:'; sed -n 's/^\([a-z-]*\):.*## */    \1\t/p' Makefile | expand -t 18
 	@echo 'Variables:'; sed -n 's/^## /    /p' Makefile
 
 # Notebooks and other examples: each is one file that compiles the implementation too.
@@ -73,9 +86,19 @@ $B/cover.h: attn.h
 	@sed 's/.*/#define &(...) (test_cover("&"), &(__VA_ARGS__))/' $@.names > $@
 	@{ printf '#define TEST_PUBLIC_FUNCTIONS'; sed 's/.*/ "&"/; $$!s/$$/,/' $@.names | tr -d '\n'; echo; } >> $@
 
-# Benchmarks: the peers are plain loops, compiled as their users would compile them for speed.
-$B/bench_%: tests/bench/bench_%.c $(wildcard tests/bench/*.h) attn.h $(peers) $B/flags
-	$(CC) -std=c99 $(warnings) $(CFLAGS) $(IMPL_CFLAGS) $(LDFLAGS) -I. -o $@ $< $(peers) -lm -lpthread -ldl
+# Benchmarks: one library for all; the peers are plain loops, compiled as their users would compile them for speed.
+bench bench-report: export ATTN_BENCH_TSV = $B/bench.tsv
+bench: export ATTN_BENCH_COMPILE = $(compile)
+bench: export ATTN_BENCH_OBJECT = $B/bench_compiled.o
+
+$B/bench_%: tests/bench/bench_%.c $(wildcard tests/bench/*.h) $B/bench_library.o $(peers)
+	$(CC) -std=c99 $(warnings) $(CFLAGS) $(LDFLAGS) -I$(ATTN) -o $@ $< $B/bench_library.o $(peers) -lm -lpthread -ldl
+
+$B/libbench.so: $B/bench_library.o
+	$(CC) -shared -o $@ $< -lm -lpthread
+
+$B/bench_library.o: tests/bench/library.c tests/bench/library.h $(ATTN)/attn.h $B/flags
+	$(CC) -std=c99 $(warnings) $(CFLAGS) $(IMPL_CFLAGS) -fPIC -I$(ATTN) -c -o $@ $<
 
 $B/peer_%.o: tests/bench/peer.c tests/bench/peer.h $B/flags
 	$(CC) -std=c99 $(warnings) -O3 $(peer_$*) -DPEER=softmax_$* -c -o $@ $<
@@ -85,7 +108,7 @@ $B/peer_sdpa.o: tests/bench/peer_sdpa.c tests/bench/peer.h $B/flags
 	$(CC) -std=c99 $(warnings) -O3 -ffast-math -c -o $@ $<
 
 # Changes only when a flag does: what was built with other flags is then built anew.
-$B/flags: export FLAGS = $(CC) $(CFLAGS) $(IMPL_CFLAGS) $(LDFLAGS)
+$B/flags: export FLAGS = $(CC) $(CFLAGS) $(IMPL_CFLAGS) $(LDFLAGS) -I$(ATTN)
 $B/flags: FORCE
 	@mkdir -p $B
 	@echo "$$FLAGS" | cmp -s - $@ || echo "$$FLAGS" > $@

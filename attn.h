@@ -1587,6 +1587,9 @@ ATTN_API attn_status attn_mat_copy(attn_mat out, attn_mat in)
 
 /* ==== 3. scalar math ============================================================================================= */
 
+#define ATTN__LN2 0.69314718055994530942
+#define ATTN__LOG2E 1.44269504088896340736
+
 static double attn__lowest(attn_dtype real) /* the lowest finite number */
 {
     return real == ATTN_F64 ? -DBL_MAX : -(double)FLT_MAX;
@@ -1647,27 +1650,41 @@ static void attn__add(double *sum, double *lost, double part)
    Every pass of section 9 fills one table. A kernel works on a block, in the real type of its pass: packed rows of
    `float` or `double`, `ld` elements apart. load and store stand between that layout and the user's views. */
 
-/* What has been seen of the keys so far, by a block of queries: a lane for each.   Milakov 2018, arXiv 1805.02867 */
+/* What has been seen of the keys so far, by a block of queries.   Milakov 2018, arXiv 1805.02867 */
 typedef struct attn__state {
-    void *out;          /* dims x lanes: sum of exp(score - max) value, transposed */
-    void *max, *sum;    /* lanes: the largest score; the sum of exp(score - max) */
-    unsigned char *nan; /* lanes: a score was NaN or +infinity */
+    void *out;          /* sum of exp(score - max) value: dims x lanes; or, across, queries x dims in whole vectors */
+    void *max, *sum;    /* of each query: the largest score; the sum of exp(score - max) */
+    unsigned char *nan; /* of each query: a score was NaN or +infinity */
 } attn__state;
 
-/* A tile: the scores of a block of queries (on lanes) against a block of keys, all in reals. */
+/* A tile: the scores of a block of queries against a block of keys, all in reals. Its vectors lie along the queries,
+   keys x lanes; or, where these are few, `across`: along the keys, queries x ld. Each number comes out the same. */
 typedef struct attn__tile {
-    size_t keys, lanes;
-    void *scores;                 /* keys x lanes; softmax leaves exp(score - max) */
-    const void *bias, *mask;      /* keys x lanes, or NULL */
-    const void *first, *end;      /* lanes: each sees keys first .. end - 1 of the tile; or NULL: all */
-    const void *position, *slope; /* lanes: position less the tile's first key, -slope of ALiBi; or NULL */
-    void *factor;                 /* lanes: softmax leaves exp(old max - new max) */
+    int across;
+    size_t queries, lanes;        /* queries of the block; and in whole vectors */
+    size_t keys, ld;              /* keys of the tile; from query to query across, from key to key otherwise */
+    void *scores;                 /* softmax leaves exp(score - max) */
+    const void *bias, *mask;      /* as scores, or NULL */
+    const void *first, *end;      /* of each query: it sees keys first .. end - 1 of the tile; or NULL: all */
+    size_t all_first, all_end;    /* every query sees keys all_first .. all_end - 1, as far as first and end go */
+    const void *position, *slope; /* of each query: position less the tile's first key, -slope of ALiBi; or NULL */
+    void *factor;                 /* of each query: softmax leaves exp(old max - new max) */
 
-    /* reals, as data that no compiler folds: the lowest finite number, -infinity, what softmax leaves for it */
+    /* reals, as data that no compiler folds: the lowest finite number, -infinity, what softmax leaves for it, 0 */
     unsigned char least[8];
     unsigned char hidden[8];
     unsigned char none[8];
+    unsigned char zero[8];
 } attn__tile;
+
+/* Rows of keys or values where they lie. */
+typedef struct attn__rows {
+    const void *data;
+    attn_dtype dtype;
+    ptrdiff_t step;      /* elements from row to row; those of a row are next to each other */
+    const float *scales; /* of each row, for integers; or NULL */
+    size_t more;         /* rows that follow and will be wanted soon */
+} attn__rows;
 
 enum attn__product_mode { ATTN__ADD_TO, ATTN__SET_TO, ATTN__SHRINK };
 
@@ -1700,31 +1717,37 @@ typedef struct attn__kernels {
     /* is one of rows x cols elements NaN or infinite? */
     int (*special)(const void *x, ptrdiff_t ld, size_t rows, size_t cols);
 
-    /* the scores of a tile: scale K queries. Rows of K are `step` apart, queries are depth x lanes */
-    void (*scores)(const attn__tile *tile, const void *k, ptrdiff_t step, const void *queries, size_t depth,
-                   double scale);
+    /* the scores of a tile: K queries. Rows of K, reals, are `step` apart, queries are depth x lanes */
+    void (*scores)(const attn__tile *tile, const void *k, ptrdiff_t step, const void *queries, size_t depth);
 
-    /* x[r][c] *= factor[c]; cols a multiple of lanes */
-    void (*scale)(void *x, size_t rows, size_t cols, const void *factor);
+    /* the same across, from rows of any type; queries are queries x depth */
+    void (*row_scores)(const attn__tile *tile, attn__rows k, const void *queries, size_t depth);
 
-    /* s[i] = cap tanh(s[i] / cap), for n scores */
-    void (*softcap)(void *s, size_t n, double cap);
+    /* x[r][c] *= factor[c] or, across, factor[r]; cols a multiple of lanes */
+    void (*scale)(void *x, size_t rows, size_t cols, const void *factor, int across);
 
-    /* adds bias and ALiBi to the scores of a tile */
-    void (*bias)(const attn__tile *tile);
+    /* s = cap tanh(scale s / cap), for the scores of a tile */
+    void (*softcap)(const attn__tile *tile, double scale, double cap);
+
+    /* multiplies the scores of a tile by scale, and adds bias and ALiBi */
+    void (*bias)(const attn__tile *tile, double scale);
 
     /* puts -infinity where a key is hidden: by first and end, by mask, or by a bias of -infinity */
     void (*hide)(const attn__tile *tile);
 
-    /* one step of the online softmax: takes the tile's scores into state->max, sum and nan, and leaves the factor by
-       which state->out must shrink. 1 if a score was NaN or infinite */
-    int (*softmax)(const attn__tile *tile, const attn__state *state);
+    /* one step of the online softmax: takes the tile's scores, times unit = log2(e), or less where the scores lack
+       their scale, into state->max, sum and nan, and leaves the factor by which state->out must shrink. 1 if a score
+       was NaN or infinite */
+    int (*softmax)(const attn__tile *tile, const attn__state *state, double unit);
 
-    /* state->out = factor state->out + V^T scores: dims x lanes. Rows of V are `step` apart */
+    /* state->out = factor state->out + V^T scores: dims x lanes. Rows of V, reals, are `step` apart */
     void (*values)(const attn__tile *tile, const attn__state *state, const void *v, ptrdiff_t step, size_t dims);
 
-    /* a becomes a and b together; dims rows of out */
-    void (*fold)(const attn__state *a, const attn__state *b, size_t dims, size_t lanes);
+    /* the same across, from rows of any type */
+    void (*row_values)(const attn__tile *tile, const attn__state *state, attn__rows v, size_t dims);
+
+    /* a becomes a and b together; dims of out */
+    void (*fold)(const attn__tile *tile, const attn__state *a, const attn__state *b, size_t dims, double unit);
 } attn__kernels;
 
 #if defined(ATTN__X86)
@@ -2788,6 +2811,10 @@ typedef struct attn__plan {
     size_t lanes, blocks; /* rows of a block, at most; blocks of one key/value head, */
     size_t all_blocks;    /* of the batch */
     size_t keys, splits;  /* keys of a tile; splits of a block, at most */
+    int across;           /* tiles are across: a block has few rows */
+    double scale;         /* what dot products are multiplied by before the options, */
+    double scale_left;    /* and what is left of opts.scale then: 1, or all of it where no option wants scores */
+    double unit;          /* log2(e) times that */
     int records;          /* weights or scores are wanted */
     int apart;            /* splits run side by side: their states are kept */
     size_t tasks;
@@ -2808,10 +2835,11 @@ typedef struct attn__lane { /* one row of a block */
 typedef struct attn__work { /* what a task has in hand: a block of rows, and the memory for it */
     const attn__plan *plan;
     size_t b, head, row, count; /* item, key/value head, first row, rows */
-    size_t from, to, valid;     /* keys that any of them may see, from a whole tile on; keys that exist for any */
+    size_t from, to, valid;     /* keys that any of them may see; keys that exist for any */
+    size_t all_from, all_to;    /* keys that all of them see, but for the mask */
     attn__lane *lanes;
-    char *queries;                        /* D x lanes */
-    char *bias, *mask, *k, *v;            /* tiles that are copied: keys x lanes twice, keys x D, keys x Dv */
+    char *queries;                        /* D x lanes; across, rows x D */
+    char *bias, *mask, *k, *v;            /* tiles that are copied: as scores, twice, keys x D, keys x Dv */
     char *first, *end, *position, *slope; /* lanes: see attn__tile */
     char *inverse;                        /* lanes: 1 / sum */
     char *row_scores;                     /* keys: one row's, for score_mod */
@@ -2912,29 +2940,71 @@ static size_t attn__head_of(const attn__work *work, size_t lane, size_t *h, size
     return attn__min(plan->q.len - *i, work->count - lane);
 }
 
-/* x[r][lane] = element first + r of the lane's query in t, for `rows` elements; lanes past the last row get zeros. */
-static void attn__gather(const attn__work *work, void *x, attn_tensor t, size_t first, size_t rows)
+/* x[r][lane] (across: x[lane][r], ld from lane to lane) = element first + r of the lane's query in t, for `rows`
+   elements. Lanes past the last row get zeros. */
+static void attn__gather(const attn__work *work, void *x, size_t ld, attn_tensor t, size_t first, size_t rows)
 {
     const attn__kernels *kern = work->plan->kern;
+    const attn__tile *tile = &work->tile;
     size_t lane, n, h, i;
-    if (work->count < work->tile.lanes)
-        memset(x, 0, rows * work->tile.lanes * kern->size);
+    const void *from;
+    if (!tile->across && work->count < tile->lanes)
+        memset(x, 0, rows * tile->lanes * kern->size);
     for (lane = 0; lane < work->count; lane += n) {
         n = attn__head_of(work, lane, &h, &i);
-        kern->load(attn__real_at(work->plan, x, lane), work->tile.lanes, attn__tensor_at(t, work->b, h, i, first),
-                   t.dtype, t.dim_stride, t.len_stride, rows, n);
+        from = attn__tensor_at(t, work->b, h, i, first);
+        if (tile->across)
+            kern->load(attn__real_at(work->plan, x, lane * ld), ld, from, t.dtype, t.len_stride, t.dim_stride, n, rows);
+        else
+            kern->load(attn__real_at(work->plan, x, lane), tile->lanes, from, t.dtype, t.dim_stride, t.len_stride, rows,
+                       n);
     }
 }
 
-/* The way back. */
-static void attn__scatter(const attn__work *work, attn_tensor t, size_t first, const void *x, size_t rows)
+/* The way back, times alpha. */
+static void attn__scatter(const attn__work *work, attn_tensor t, size_t first, const void *x, size_t ld, size_t rows,
+                          double alpha)
 {
+    const attn__kernels *kern = work->plan->kern;
+    const attn__tile *tile = &work->tile;
     size_t lane, n, h, i;
+    void *to;
     for (lane = 0; lane < work->count && rows > 0; lane += n) {
         n = attn__head_of(work, lane, &h, &i);
-        work->plan->kern->store(attn__tensor_at(t, work->b, h, i, first), t.dtype, t.dim_stride, t.len_stride,
-                                attn__real_at(work->plan, x, lane), work->tile.lanes, rows, n, 1.0);
+        to = attn__tensor_at(t, work->b, h, i, first);
+        if (tile->across)
+            kern->store(to, t.dtype, t.len_stride, t.dim_stride, attn__real_at(work->plan, x, lane * ld), ld, n, rows,
+                        alpha);
+        else
+            kern->store(to, t.dtype, t.dim_stride, t.len_stride, attn__real_at(work->plan, x, lane), tile->lanes, rows,
+                        n, alpha);
     }
+}
+
+/* Where a number of the tile is, or of state->out, in reals. */
+static size_t attn__score_at(const attn__work *work, size_t key, size_t lane)
+{
+    return work->tile.across ? lane * work->tile.ld + key : key * work->tile.ld + lane;
+}
+
+static size_t attn__out_row(const attn__work *work) /* across, a row of state->out is in whole vectors */
+{
+    size_t lanes = work->plan->kern->lanes;
+    return attn__blocks(work->plan->v.dim, lanes) * lanes;
+}
+
+static size_t attn__out_at(const attn__work *work, size_t dim, size_t lane)
+{
+    return work->tile.across ? lane * attn__out_row(work) + dim : dim * work->tile.lanes + lane;
+}
+
+/* x[...][lane] *= factor[lane], for `rows` rows; across ld is their length. */
+static void attn__scale_lanes(const attn__work *work, void *x, size_t ld, size_t rows, const void *factor)
+{
+    if (work->tile.across)
+        work->plan->kern->scale(x, work->count, ld, factor, 1);
+    else
+        work->plan->kern->scale(x, rows, work->tile.lanes, factor, 0);
 }
 
 /* -- a tile: who sees what, scores, values -- */
@@ -2963,14 +3033,36 @@ static size_t attn__part(const attn__lane *lane, size_t k0, size_t n, attn_stage
     return attn__min(attn__max(first, k0) - k0, *end);
 }
 
+/* The parts of the tile that each row sees, for attn__score to hide the rest. */
+static void attn__set_parts(attn__work *work, size_t k0, attn_stage stage)
+{
+    const attn__plan *plan = work->plan;
+    attn__tile *tile = &work->tile;
+    size_t lane, first, end;
+    for (lane = 0; lane < tile->lanes; lane++) {
+        end = first = 0;
+        if (lane < work->count)
+            first = attn__part(&work->lanes[lane], k0, tile->keys, stage, &end);
+        attn__set(plan, work->first, lane, (double)first);
+        attn__set(plan, work->end, lane, (double)end);
+    }
+    tile->first = work->first;
+    tile->end = work->end;
+    tile->all_first = attn__max(work->all_from, k0) - k0;
+    tile->all_end = stage == ATTN_STAGE_FINAL ? attn__max(work->all_to, k0) - k0 : 0;
+}
+
 /* Do the rows of the block see any of keys k0 .. k0 + n - 1? If so, makes the tile ready for attn__score. */
 static int attn__look(attn__work *work, size_t k0, size_t n, attn_stage stage)
 {
-    const attn__plan *plan = work->plan;
-    attn_tensor mask = plan->opts.mask;
+    attn_tensor mask = work->plan->opts.mask;
     attn__tile *tile = &work->tile;
     size_t lane, run, l, h, i, first, end;
     int by_range = 0, by_mask = 0;
+    tile->keys = n;
+    tile->first = tile->end = tile->mask = NULL;
+    if (stage == ATTN_STAGE_FINAL && !mask.data && work->all_from <= k0 && k0 + n <= work->all_to)
+        return 1;
     for (lane = 0; lane < work->count; lane += run) {
         run = attn__head_of(work, lane, &h, &i);
         for (l = lane; l < lane + run; l++) {
@@ -2982,57 +3074,56 @@ static int attn__look(attn__work *work, size_t k0, size_t n, attn_stage stage)
                                  mask.dim_stride, end - first);
         }
     }
-    tile->keys = n;
-    tile->first = tile->end = tile->mask = NULL;
     if (!(by_range & ATTN__SHOWN) || by_mask == ATTN__HIDDEN)
         return 0;
-    if (by_range & ATTN__HIDDEN) {
-        for (lane = 0; lane < tile->lanes; lane++) {
-            end = first = 0;
-            if (lane < work->count)
-                first = attn__part(&work->lanes[lane], k0, n, stage, &end);
-            attn__set(plan, work->first, lane, (double)first);
-            attn__set(plan, work->end, lane, (double)end);
-        }
-        tile->first = work->first;
-        tile->end = work->end;
-    }
+    if (by_range & ATTN__HIDDEN)
+        attn__set_parts(work, k0, stage);
     if (by_mask & ATTN__HIDDEN) {
-        attn__gather(work, work->mask, mask, k0, n);
+        attn__gather(work, work->mask, tile->ld, mask, k0, n);
         tile->mask = work->mask;
     }
     return 1;
 }
 
-/* Can n rows of k or v be read where they lie, from row j % wrap on? */
+/* Can n rows of k or v be read where they lie, from row j % wrap on? Across, any type can. */
 static int attn__is_direct(const attn__plan *plan, attn_tensor t, size_t j, size_t n)
 {
-    return t.dtype == plan->kern->real && t.dim_stride == 1 && n <= plan->wrap - j % plan->wrap;
+    return (plan->across || t.dtype == plan->kern->real) && t.dim_stride == 1 && n <= plan->wrap - j % plan->wrap;
 }
 
-/* The tile's rows of k or v as reals, *step apart: where they lie if they can be, else, or to `copy`, in the buffer. */
-static const void *attn__rows(const attn__work *work, attn_tensor t, const float *scales, size_t k0, char *buffer,
-                              int copy, ptrdiff_t *step)
+/* The tile's rows of k or v: where they lie if they can be read there, else, or to `copy`, as reals in the buffer. */
+static attn__rows attn__fetch(const attn__work *work, attn_tensor t, const float *scales, size_t k0, char *buffer,
+                              int copy)
 {
     const attn__plan *plan = work->plan;
     const attn__kernels *kern = plan->kern;
-    size_t n = work->tile.keys, r, i, run, row;
-    *step = t.len_stride;
+    size_t n = work->tile.keys, row = k0 % plan->wrap, r, i, run;
+    const float *factors = scales ? scales + (work->b * t.heads + work->head) * plan->wrap : NULL;
+    attn__rows rows;
+    rows.data = attn__tensor_at(t, work->b, work->head, row, 0);
+    rows.dtype = t.dtype;
+    rows.step = t.len_stride;
+    rows.scales = factors ? factors + row : NULL;
+    rows.more = attn__min(attn__max(work->to, k0 + n) - k0, plan->wrap - row);
+    rows.more = rows.more > n ? rows.more - n : 0;
     if (!copy && attn__is_direct(plan, t, k0, n))
-        return attn__tensor_at(t, work->b, work->head, k0 % plan->wrap, 0);
+        return rows;
     for (r = 0; r < n; r += run) { /* up to where a ring begins anew */
         row = (k0 + r) % plan->wrap;
         run = attn__min(n - r, plan->wrap - row);
         kern->load(attn__real_at(plan, buffer, r * t.dim), t.dim, attn__tensor_at(t, work->b, work->head, row, 0),
                    t.dtype, t.len_stride, t.dim_stride, run, t.dim);
-        for (i = r; scales && i < r + run; i++) {
-            char *x = attn__real_at(plan, buffer, i * t.dim);
-            size_t scale = (work->b * t.heads + work->head) * plan->wrap + row + i - r;
-            kern->store(x, kern->real, 0, 1, x, 0, 1, t.dim, (double)scales[scale]);
+        for (i = 0; factors && i < run; i++) {
+            char *x = attn__real_at(plan, buffer, (r + i) * t.dim);
+            kern->store(x, kern->real, 0, 1, x, 0, 1, t.dim, (double)factors[row + i]);
         }
     }
-    *step = (ptrdiff_t)t.dim;
-    return buffer;
+    rows.data = buffer;
+    rows.dtype = kern->real;
+    rows.step = (ptrdiff_t)t.dim;
+    rows.scales = NULL;
+    rows.more = 0;
+    return rows;
 }
 
 /* score_mod takes one row at a time; keys outside of the row's range are hidden in any case. */
@@ -3047,44 +3138,47 @@ static void attn__modify(attn__work *work, size_t k0)
         attn__head_of(work, lane, &h, &i);
         for (j = first; j < end; j++)
             memcpy(attn__real_at(plan, work->row_scores, j - first),
-                   attn__real_at(plan, work->tile.scores, j * work->tile.lanes + lane), plan->kern->size);
+                   attn__real_at(plan, work->tile.scores, attn__score_at(work, j, lane)), plan->kern->size);
         plan->opts.score_mod(plan->opts.score_mod_user, work->row_scores, end - first, work->b, h, i, k0 + first);
         for (j = first; j < end; j++)
-            memcpy(attn__real_at(plan, work->tile.scores, j * work->tile.lanes + lane),
+            memcpy(attn__real_at(plan, work->tile.scores, attn__score_at(work, j, lane)),
                    attn__real_at(plan, work->row_scores, j - first), plan->kern->size);
     }
 }
 
-/* Computes the scores of the tile that attn__look has made ready, up to a stage. */
+/* Computes the scores of the tile that attn__look has made ready, up to a stage, as far as plan->scale. */
 static void attn__score(attn__work *work, size_t k0, attn_stage stage)
 {
     const attn__plan *plan = work->plan;
     const attn__kernels *kern = plan->kern;
     const attn_opts *opts = &plan->opts;
     attn__tile *tile = &work->tile;
+    attn__rows k = attn__fetch(work, plan->k, plan->k_scales, k0, work->k, 0);
+    double scale = plan->scale;
     size_t lane;
-    ptrdiff_t step;
-    const void *k = attn__rows(work, plan->k, plan->k_scales, k0, work->k, 0, &step);
     tile->bias = tile->slope = NULL;
-    kern->scores(tile, k, step, work->queries, plan->q.dim, opts->scale);
-    if (opts->softcap > 0 && stage != ATTN_STAGE_DOT)
-        kern->softcap(tile->scores, tile->keys * tile->lanes, opts->softcap);
-    if (stage == ATTN_STAGE_FINAL) {
-        if (opts->bias.data) {
-            attn__gather(work, work->bias, opts->bias, k0, tile->keys);
-            tile->bias = work->bias;
-        }
-        if (opts->alibi_slopes) {
-            for (lane = 0; lane < work->count; lane++)
-                attn__set(plan, work->position, lane, (double)work->lanes[lane].position - (double)k0);
-            tile->position = work->position;
-            tile->slope = work->slope;
-        }
-        if (tile->bias || tile->slope)
-            kern->bias(tile);
-        if (opts->score_mod)
-            attn__modify(work, k0);
+    if (tile->across)
+        kern->row_scores(tile, k, work->queries, plan->q.dim);
+    else
+        kern->scores(tile, k.data, k.step, work->queries, plan->q.dim);
+    if (opts->softcap > 0 && stage != ATTN_STAGE_DOT) {
+        kern->softcap(tile, scale, opts->softcap);
+        scale = 1;
     }
+    if (stage == ATTN_STAGE_FINAL && opts->bias.data) {
+        attn__gather(work, work->bias, tile->ld, opts->bias, k0, tile->keys);
+        tile->bias = work->bias;
+    }
+    if (stage == ATTN_STAGE_FINAL && opts->alibi_slopes) {
+        for (lane = 0; lane < work->count; lane++)
+            attn__set(plan, work->position, lane, (double)work->lanes[lane].position - (double)k0);
+        tile->position = work->position;
+        tile->slope = work->slope;
+    }
+    if (tile->bias || tile->slope || scale < 1 || scale > 1)
+        kern->bias(tile, scale);
+    if (stage == ATTN_STAGE_FINAL && opts->score_mod)
+        attn__modify(work, k0);
     if (tile->first || tile->mask || tile->bias)
         kern->hide(tile);
 }
@@ -3106,32 +3200,37 @@ static void attn__mark_hidden(attn__tile *tile, attn_dtype real)
 static void attn__take_values(attn__work *work, const attn__state *state, size_t k0, int hidden)
 {
     const attn__plan *plan = work->plan;
+    const attn__kernels *kern = plan->kern;
     const attn__tile *tile = &work->tile;
-    size_t i, j, d, lane, at, Dv = plan->v.dim;
-    ptrdiff_t step;
-    const void *v;
+    size_t i, j, d, lane, Dv = plan->v.dim;
+    attn__rows v;
     double x, weight;
+    int odd;
     if (Dv == 0)
         return;
-    v = attn__rows(work, plan->v, plan->v_scales, k0, work->v, 0, &step);
-    if (!hidden || !plan->kern->special(v, step, tile->keys, Dv)) {
-        plan->kern->values(tile, state, v, step, Dv);
-        return;
+    v = attn__fetch(work, plan->v, plan->v_scales, k0, work->v, hidden && plan->v.dtype != kern->real);
+    odd = hidden && kern->special(v.data, v.step, tile->keys, Dv);
+    if (odd) {
+        v = attn__fetch(work, plan->v, plan->v_scales, k0, work->v, 1);
+        for (i = 0; i < tile->keys * Dv; i++)
+            if (!attn__is_finite(attn__get(plan, work->v, i)))
+                attn__set(plan, work->v, i, 0.0);
     }
-    attn__rows(work, plan->v, plan->v_scales, k0, work->v, 1, &step);
-    for (i = 0; i < tile->keys * Dv; i++)
-        if (!attn__is_finite(attn__get(plan, work->v, i)))
-            attn__set(plan, work->v, i, 0.0);
-    plan->kern->values(tile, state, work->v, step, Dv);
-    attn__rows(work, plan->v, plan->v_scales, k0, work->v, 1, &step);
+    if (tile->across)
+        kern->row_values(tile, state, v, Dv);
+    else
+        kern->values(tile, state, v.data, v.step, Dv);
+    if (!odd)
+        return;
+    attn__fetch(work, plan->v, plan->v_scales, k0, work->v, 1);
     for (j = 0; j < tile->keys; j++)
         for (d = 0; d < Dv; d++) {
             x = attn__get(plan, work->v, j * Dv + d);
             for (lane = 0; lane < work->count && !attn__is_finite(x); lane++) {
-                weight = attn__get(plan, tile->scores, j * tile->lanes + lane);
-                at = d * tile->lanes + lane;
+                weight = attn__get(plan, tile->scores, attn__score_at(work, j, lane));
+                i = attn__out_at(work, d, lane);
                 if (attn__bits(weight) != (uint64_t)1 << 63)
-                    attn__set(plan, state->out, at, attn__get(plan, state->out, at) + weight * x);
+                    attn__set(plan, state->out, i, attn__get(plan, state->out, i) + weight * x);
             }
         }
 }
@@ -3147,15 +3246,20 @@ static void attn__take_up(attn__work *work, size_t index)
     work->head = index / plan->blocks % plan->k.heads;
     work->row = index % plan->blocks * plan->lanes;
     work->count = attn__min(plan->lanes, plan->rows - work->row);
+    work->tile.across = plan->across;
+    work->tile.queries = work->count;
     work->tile.lanes = attn__blocks(work->count, plan->kern->lanes) * plan->kern->lanes;
-    work->from = SIZE_MAX;
-    work->to = work->valid = 0;
+    work->tile.ld = plan->across ? attn__blocks(plan->keys, plan->kern->lanes) * plan->kern->lanes : work->tile.lanes;
+    work->from = work->all_to = SIZE_MAX;
+    work->to = work->valid = work->all_from = 0;
     for (lane = 0; lane < work->count; lane += n) {
         n = attn__head_of(work, lane, &h, &i);
         for (l = lane; l < lane + n; l++) {
             attn__lane see = attn__visible(plan, work->b, i + l - lane);
             work->lanes[l] = see;
             work->valid = attn__max(work->valid, see.valid);
+            work->all_from = attn__max(work->all_from, see.first);
+            work->all_to = attn__min(work->all_to, see.end);
             if (see.first < see.end) {
                 work->from = attn__min(work->from, see.first);
                 work->to = attn__max(work->to, see.end);
@@ -3168,33 +3272,35 @@ static void attn__take_up(attn__work *work, size_t index)
         attn__set(plan, work->slope, lane, 0.0);
         attn__set(plan, work->position, lane, 0.0);
     }
-    work->from = work->to > 0 ? work->from / plan->keys * plan->keys : 0;
-    attn__gather(work, work->queries, plan->q, 0, plan->q.dim);
+    work->from = work->to > 0 ? work->from : 0;
+    attn__gather(work, work->queries, plan->q.dim, plan->q, 0, plan->q.dim);
 }
 
 static void attn__begin(const attn__work *work, const attn__state *state) /* nothing seen yet */
 {
     const attn__plan *plan = work->plan;
     size_t lane, lanes = work->tile.lanes;
-    memset(state->out, 0, plan->v.dim * lanes * plan->kern->size);
+    size_t reals = work->tile.across ? work->count * attn__out_row(work) : plan->v.dim * lanes;
+    memset(state->out, 0, reals * plan->kern->size);
     memset(state->sum, 0, lanes * plan->kern->size);
     memset(state->nan, 0, lanes);
     for (lane = 0; lane < lanes; lane++)
         attn__set(plan, state->max, lane, attn__lowest(plan->kern->real));
 }
 
-/* The tile loop: takes keys from .. to - 1, whole tiles but for the last, into the state. */
+/* The tile loop: takes keys from .. to - 1 into the state. Where tiles begin depends on nothing else; the first and the
+   last may be parts. */
 static void attn__attend(attn__work *work, const attn__state *state, size_t from, size_t to)
 {
     const attn__plan *plan = work->plan;
     size_t k0, n;
     for (k0 = from; k0 < to; k0 += n) {
-        n = attn__min(plan->keys, to - k0);
+        n = attn__min(plan->keys - k0 % plan->keys, to - k0);
         if (!attn__look(work, k0, n, ATTN_STAGE_FINAL))
             continue;
         ATTN__ON_TILE();
         attn__score(work, k0, ATTN_STAGE_FINAL);
-        attn__take_values(work, state, k0, plan->kern->softmax(&work->tile, state));
+        attn__take_values(work, state, k0, plan->kern->softmax(&work->tile, state, plan->unit));
     }
 }
 
@@ -3227,28 +3333,29 @@ static void attn__record(attn__work *work)
     const attn__kernels *kern = plan->kern;
     attn__tile *tile = &work->tile;
     attn_stage stage = plan->opts.scores_stage;
-    size_t k0, n, i;
+    size_t k0, n, i, size;
     memcpy(work->split.max, work->state.max, tile->lanes * kern->size);
     memset(work->split.sum, 0, tile->lanes * kern->size);
     memset(tile->none, 0, sizeof tile->none); /* weights are outputs: +0 */
     for (k0 = 0; k0 < plan->k.len; k0 += n) {
         n = attn__min(plan->keys, (k0 < work->valid ? work->valid : plan->k.len) - k0); /* no tile is partly invalid */
+        size = tile->ld * (tile->across ? work->count : n);
         if (plan->opts.scores.data) {
             if (attn__look(work, k0, n, stage))
                 attn__score(work, k0, stage);
             else
-                for (i = 0; i < n * tile->lanes; i++)
+                for (i = 0; i < size; i++)
                     attn__set(plan, tile->scores, i, attn__minus_infinity());
-            attn__scatter(work, plan->opts.scores, k0, tile->scores, n);
+            attn__scatter(work, plan->opts.scores, k0, tile->scores, tile->ld, n, plan->scale_left);
         }
         if (plan->opts.weights.data) {
-            memset(tile->scores, 0, n * tile->lanes * kern->size);
+            memset(tile->scores, 0, size * kern->size);
             if (attn__look(work, k0, n, ATTN_STAGE_FINAL)) {
                 attn__score(work, k0, ATTN_STAGE_FINAL);
-                kern->softmax(tile, &work->split); /* max is the final one and does not move */
+                kern->softmax(tile, &work->split, plan->unit); /* max is the final one and does not move */
             }
-            kern->scale(tile->scores, n, tile->lanes, work->inverse);
-            attn__scatter(work, plan->opts.weights, k0, tile->scores, n);
+            attn__scale_lanes(work, tile->scores, tile->ld, n, work->inverse);
+            attn__scatter(work, plan->opts.weights, k0, tile->scores, tile->ld, n, 1.0);
         }
     }
     attn__mark_hidden(tile, kern->real);
@@ -3276,6 +3383,7 @@ static void attn__finish_row(const attn__work *work, size_t lane, size_t h, size
     attn_tensor lse = plan->opts.lse;
     double sum = attn__get(plan, work->state.sum, lane), max = attn__get(plan, work->state.max, lane), shrink = 1, x;
     int nan = work->state.nan[lane];
+    max *= plan->scale_left;
     if (plan->opts.sinks && work->lanes[lane].exists)
         shrink = attn__add_sink((double)plan->opts.sinks[h], &max, &sum, &nan);
     attn__set(plan, work->inverse, lane, nan ? attn__nan() : sum > 0 ? shrink / sum : 0);
@@ -3296,8 +3404,8 @@ static void attn__finish(attn__work *work)
         for (l = 0; l < n; l++)
             attn__finish_row(work, lane + l, h, i + l);
     }
-    plan->kern->scale(work->state.out, plan->v.dim, work->tile.lanes, work->inverse);
-    attn__scatter(work, plan->out, 0, work->state.out, plan->v.dim);
+    attn__scale_lanes(work, work->state.out, attn__out_row(work), plan->v.dim, work->inverse);
+    attn__scatter(work, plan->out, 0, work->state.out, attn__out_row(work), plan->v.dim, 1.0);
     if (plan->records)
         attn__record(work);
 }
@@ -3363,7 +3471,7 @@ static void attn__attend_all(attn__work *work, size_t block)
             part = attn__state_apart(plan, block, split);
         else
             attn__attend_split(work, &part, split);
-        plan->kern->fold(&work->state, &part, plan->v.dim, work->tile.lanes);
+        plan->kern->fold(&work->tile, &work->state, &part, plan->v.dim, plan->unit);
     }
     attn__finish(work);
 }
@@ -3457,6 +3565,7 @@ static int attn__lay_out(attn__plan *plan)
         return 0;
     plan->lanes = attn__min(attn__max(attn__blocks(plan->rows, kern->lanes) * kern->lanes, kern->lanes), kern->cols);
     plan->blocks = attn__blocks(plan->rows, plan->lanes);
+    plan->across = kern->row_scores && plan->rows <= kern->lanes / 2;
     plan->records =
         plan->given && plan->k.len > 0 && (!attn__tensor_absent(opts->weights) || !attn__tensor_absent(opts->scores));
     if (empty || (Dv == 0 && !plan->records && !opts->lse.data))
@@ -3494,6 +3603,18 @@ static int attn__lay_out(attn__plan *plan)
     if (plan->apart)
         attn__reserve(&plan->bytes, plan->all_blocks * plan->splits, plan->state_size);
     return plan->bytes != SIZE_MAX;
+}
+
+/* Where nobody asks for scores, their scale becomes part of the unit of exponents: one product less. It must not be
+   negative then, nor make a finite number of an infinite score. */
+static void attn__choose_unit(attn__plan *plan)
+{
+    const attn_opts *o = &plan->opts;
+    int plain = !(o->softcap > 0) && attn__tensor_absent(o->bias) && !o->alibi_slopes && !o->score_mod;
+    plain = plain && o->scale > 0 && o->scale * ATTN__LOG2E <= 1;
+    plan->scale = plain ? 1 : o->scale;
+    plan->scale_left = plain ? o->scale : 1;
+    plan->unit = plan->scale_left * ATTN__LOG2E;
 }
 
 /* A tensor of dimensions 1 or full becomes one of full dimensions with strides 0. */
@@ -3671,6 +3792,7 @@ static void attn__resolve(attn__plan *plan, attn__fault *fault)
         attn__broadcast(&o->bias, plan->q.batch, plan->q.heads, plan->q.len, plan->k.len);
     }
     o->scale = attn__scale(o->scale, plan->q.dim);
+    attn__choose_unit(plan);
     plan->kern = attn__ctx_kernels(&plan->ctx, attn__real(plan->q.dtype));
     if (attn__is_sound(fault->status) && plan->kern)
         attn__demand(fault, attn__lay_out(plan), ATTN_ERR_OVERFLOW, "q");
@@ -4926,12 +5048,16 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 #define ATTN__R_MAX DBL_MAX
 #define ATTN__BITS uint64_t
 #define ATTN__INFINITY ((uint64_t)0x7ff << 52)
+#define ATTN__MAGIC 6755399441055744.0 /* 1.5 2^52 */
+#define ATTN__EXPONENT (-1021.0)
 #else
 #define ATTN__R float
 #define ATTN__REAL ATTN_F32
 #define ATTN__R_MAX FLT_MAX
 #define ATTN__BITS uint32_t
 #define ATTN__INFINITY ((uint32_t)0xff << 23)
+#define ATTN__MAGIC 12582912.0f /* 1.5 2^23 */
+#define ATTN__EXPONENT (-125.0)
 #endif
 
 #if ATTN__PASS == ATTN__PASS_SCALAR
@@ -5110,6 +5236,12 @@ ATTN__INLINE void ATTN__NAME(store_u16)(void *p, uint16x4_t h)
 #define ATTN__PIN(v) ((void)0)
 #endif
 
+#if defined(__GNUC__) || defined(__clang__)
+#define ATTN__PIN_POINTER(p) __asm__("" : "+r"(p))
+#else
+#define ATTN__PIN_POINTER(p) ((void)0)
+#endif
+
 #define ATTN__TILE_COLS (3 * ATTN__W)
 #ifndef ATTN__AS_WRITTEN
 #define ATTN__AS_WRITTEN
@@ -5214,6 +5346,28 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_bf16)(uint16_t *p, ATTN__V v)
 }
 #endif
 
+/* The lanes of a and b in turn, a[0] b[0] a[1] b[1] ...: the first W of them, or the others. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(zip)(ATTN__V a, ATTN__V b, const int high)
+{
+#if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
+    return _mm512_permutex2var_pd(
+        a, high ? _mm512_set_epi64(15, 7, 14, 6, 13, 5, 12, 4) : _mm512_set_epi64(11, 3, 10, 2, 9, 1, 8, 0), b);
+#elif ATTN__PASS == ATTN__PASS_AVX512
+    return _mm512_permutex2var_ps(a,
+                                  high ? _mm512_set_epi32(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8)
+                                       : _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0),
+                                  b);
+#elif ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64
+    ATTN__V low = _mm256_unpacklo_pd(a, b), rest = _mm256_unpackhi_pd(a, b);
+    return high ? _mm256_permute2f128_pd(low, rest, 0x31) : _mm256_permute2f128_pd(low, rest, 0x20);
+#elif ATTN__PASS == ATTN__PASS_AVX2
+    ATTN__V low = _mm256_unpacklo_ps(a, b), rest = _mm256_unpackhi_ps(a, b);
+    return high ? _mm256_permute2f128_ps(low, rest, 0x31) : _mm256_permute2f128_ps(low, rest, 0x20);
+#else
+    return high ? ATTN__X(vzip2q)(a, b) : ATTN__X(vzip1q)(a, b);
+#endif
+}
+
 /* a < b ? x : y, lane by lane; never the x where a or b is NaN */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(pick)(ATTN__V a, ATTN__V b, ATTN__V x, ATTN__V y)
 {
@@ -5263,37 +5417,84 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(ldexp)(ATTN__V v, ATTN__V n)
 }
 #endif
 
-/* For x <= 0: n and f with n + f = x log2(e), n integral, -1/2 <= f <= 1/2, and p with 2^f = 1 + p f, so that
-   exp(x) = 2^n (1 + p f). log2(e) comes in two parts, so that f keeps its bits where n is large; p is a minimax
-   polynomial. Below `least` exp is 0. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp_parts)(ATTN__V x, ATTN__V *n, ATTN__V *f)
+/* p, a minimax polynomial, with 2^f = 1 + p f for -1/2 <= f <= 1/2 */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp2_part)(ATTN__V f)
 {
 #if ATTN__REAL_F64
     static const double attn__terms[] = {
         4.078071929588336665e-10,   7.072570412814423510e-9,   1.018064765923413889e-7,    1.3215442675329822143e-6,
         1.52527273851938681969e-5,  1.54035304415721303297e-4, 1.333355815343996474705e-3, 9.618129107607002379584e-3,
         5.550410866479039455165e-2, 0.2402265069591009800657,  0.6931471805599456967506};
-    const double least = -746.0, log2e = 1.4426950408889634, log2e_rest = 2.0355273740931033e-17;
 #else
     static const float attn__terms[] = {1.559467816e-4f, 1.340664390e-3f, 9.617692973e-3f,
                                         5.550310551e-2f, 0.2402265278f,   0.6931472150f};
-    const float least = -104.0f, log2e = 1.442695f, log2e_rest = 1.925963e-8f;
 #endif
     ATTN__V p = ATTN__SET1(attn__terms[0]);
     size_t i;
+    ATTN__UNROLL
+    for (i = 1; i < sizeof attn__terms / sizeof *attn__terms; i++)
+        p = ATTN__FMA(p, f, ATTN__SET1(attn__terms[i]));
+    return p;
+}
+
+/* For x <= 0: n and f with n + f = x log2(e), n integral, -1/2 <= f <= 1/2, and p with 2^f = 1 + p f, so that
+   exp(x) = 2^n (1 + p f). log2(e) comes in two parts, so that f keeps its bits where n is large. Below `least` exp
+   is 0. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp_parts)(ATTN__V x, ATTN__V *n, ATTN__V *f)
+{
+#if ATTN__REAL_F64
+    const double least = -746.0, log2e = 1.4426950408889634, log2e_rest = 2.0355273740931033e-17;
+#else
+    const float least = -104.0f, log2e = 1.442695f, log2e_rest = 1.925963e-8f;
+#endif
     x = ATTN__MAX(x, ATTN__SET1(least));
     *n = ATTN__ROUND(ATTN__MUL(x, ATTN__SET1(log2e)));
     *f = ATTN__FMA(x, ATTN__SET1(log2e_rest), ATTN__FMS(x, ATTN__SET1(log2e), *n));
-    ATTN__UNROLL
-    for (i = 1; i < sizeof attn__terms / sizeof *attn__terms; i++)
-        p = ATTN__FMA(p, *f, ATTN__SET1(attn__terms[i]));
-    return p;
+    return ATTN__NAME(exp2_part)(*f);
 }
 
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp)(ATTN__V x)
 {
     ATTN__V n, f, p = ATTN__NAME(exp_parts)(x, &n, &f);
     return ATTN__LDEXP(ATTN__FMA(p, f, ATTN__SET1((ATTN__R)1)), n);
+}
+
+/* p 2^n, for n = z - ATTN__MAGIC: it stands in the lowest bits of z. Or 0 where d < limit. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(power)(ATTN__V p, ATTN__V z, ATTN__V d, ATTN__V limit)
+{
+#if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
+    __m512i power = _mm512_maskz_slli_epi64(ATTN__ALL, _mm512_castpd_si512(z), 52);
+    return _mm512_castsi512_pd(
+        _mm512_maskz_add_epi64(_mm512_cmp_pd_mask(d, limit, _CMP_NLT_UQ), _mm512_castpd_si512(p), power));
+#elif ATTN__PASS == ATTN__PASS_AVX512
+    __m512i power = _mm512_maskz_slli_epi32(ATTN__ALL, _mm512_castps_si512(z), 23);
+    return _mm512_castsi512_ps(
+        _mm512_maskz_add_epi32(_mm512_cmp_ps_mask(d, limit, _CMP_NLT_UQ), _mm512_castps_si512(p), power));
+#elif ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64
+    __m256i power = _mm256_slli_epi64(_mm256_castpd_si256(z), 52);
+    power = _mm256_add_epi64(_mm256_castpd_si256(p), power);
+    return _mm256_and_pd(_mm256_castsi256_pd(power), _mm256_cmp_pd(d, limit, _CMP_NLT_UQ));
+#elif ATTN__PASS == ATTN__PASS_AVX2
+    __m256i power = _mm256_slli_epi32(_mm256_castps_si256(z), 23);
+    power = _mm256_add_epi32(_mm256_castps_si256(p), power);
+    return _mm256_and_ps(_mm256_castsi256_ps(power), _mm256_cmp_ps(d, limit, _CMP_NLT_UQ));
+#elif ATTN__REAL_F64
+    uint64x2_t power = vaddq_u64(vreinterpretq_u64_f64(p), vshlq_n_u64(vreinterpretq_u64_f64(z), 52));
+    return vreinterpretq_f64_u64(vbicq_u64(power, vcltq_f64(d, limit)));
+#else
+    uint32x4_t power = vaddq_u32(vreinterpretq_u32_f32(p), vshlq_n_u32(vreinterpretq_u32_f32(z), 23));
+    return vreinterpretq_f32_u32(vbicq_u32(power, vcltq_f32(d, limit)));
+#endif
+}
+
+/* 2^(d unit) for d <= 0 and unit > 0, or 0 where d < limit = ATTN__EXPONENT / unit, where hardly a normal number is
+   left. Adding ATTN__MAGIC rounds to an integer. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp2)(ATTN__V d, ATTN__V unit, ATTN__V limit)
+{
+    ATTN__V magic = ATTN__SET1(ATTN__MAGIC), z = ATTN__FMA(d, unit, magic), f;
+    ATTN__PIN(z);
+    f = ATTN__FMS(d, unit, ATTN__SUB(z, magic));
+    return ATTN__NAME(power)(ATTN__FMA(ATTN__NAME(exp2_part)(f), f, ATTN__SET1((ATTN__R)1)), z, d, limit);
 }
 
 /* tanh(x) = -t / (t + 2) with t = exp(-2x) - 1 for x >= 0; t = 2^n p f + (2^n - 1) loses nothing where x is small. */
@@ -5308,9 +5509,95 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(tanh)(ATTN__V x)
     return ATTN__PICK(x, zero, t, ATTN__SUB(zero, t));
 }
 
+#else
+
+static ATTN__R ATTN__NAME(exp2)(ATTN__R d, ATTN__R unit, ATTN__R limit)
+{
+    (void)limit;
+    return (ATTN__R)attn__exp((double)d * (double)unit * ATTN__LN2);
+}
+
 #endif /* ATTN__W > 1 */
 
 /* -- between the user's views and packed rows -- */
+
+/* The first n of W reals; the others are 0. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_part)(const ATTN__R *p, size_t n)
+{
+#if ATTN__PASS == ATTN__PASS_AVX512
+    return ATTN__X(maskz_loadu)(ATTN__MASK((1u << n) - 1), p);
+#else
+    ATTN__R lanes[ATTN__W];
+    size_t i;
+    for (i = 0; i < ATTN__W; i++)
+        lanes[i] = i < n ? p[i] : 0;
+    return ATTN__LOAD(lanes);
+#endif
+}
+
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_part)(ATTN__R *p, ATTN__V v, size_t n)
+{
+#if ATTN__PASS == ATTN__PASS_AVX512
+    ATTN__X(mask_storeu)(p, ATTN__MASK((1u << n) - 1), v);
+#else
+    ATTN__R lanes[ATTN__W];
+    size_t i;
+    ATTN__STORE(lanes, v);
+    for (i = 0; i < n; i++)
+        p[i] = lanes[i];
+#endif
+}
+
+#define ATTN__PIECE 64 /* a row of what is transposed at a time */
+
+#if ATTN__W > 1
+/* W vectors of W reals change rows for columns: each of log2(W) shuffles halves the distance of neighbours. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose)(ATTN__V *x)
+{
+    ATTN__V y[ATTN__W];
+    size_t i, step;
+    ATTN__UNROLL
+    for (step = 1; step < ATTN__W; step *= 2) {
+        ATTN__UNROLL
+        for (i = 0; i < ATTN__W / 2; i++) {
+            y[2 * i] = ATTN__NAME(zip)(x[i], x[i + ATTN__W / 2], 0);
+            y[2 * i + 1] = ATTN__NAME(zip)(x[i], x[i + ATTN__W / 2], 1);
+        }
+        ATTN__UNROLL
+        for (i = 0; i < ATTN__W; i++)
+            x[i] = y[i];
+    }
+}
+
+/* x[r][c] = in[r + c * cs] */
+ATTN__TARGET static void ATTN__NAME(turn)(ATTN__R *x, size_t ld, const ATTN__R *in, ptrdiff_t cs, size_t rows,
+                                          size_t cols)
+{
+    ATTN__V v[ATTN__W];
+    size_t r, c, i, high, wide;
+    for (c = 0; c < cols; c += ATTN__W) {
+        wide = attn__min(cols - c, ATTN__W);
+        for (r = 0; r < rows; r += ATTN__W) {
+            high = attn__min(rows - r, ATTN__W);
+            if (wide == ATTN__W && high == ATTN__W) {
+                ATTN__UNROLL
+                for (i = 0; i < ATTN__W; i++)
+                    v[i] = ATTN__LOAD(in + (ptrdiff_t)(c + i) * cs + r);
+                ATTN__NAME(transpose)(v);
+                ATTN__UNROLL
+                for (i = 0; i < ATTN__W; i++)
+                    ATTN__STORE(x + (r + i) * ld + c, v[i]);
+                continue;
+            }
+            for (i = 0; i < ATTN__W; i++)
+                v[i] = ATTN__NAME(load_part)(in + (ptrdiff_t)(c + attn__min(i, wide - 1)) * cs + r, high);
+            ATTN__NAME(transpose)(v);
+            for (i = 0; i < high; i++)
+                ATTN__NAME(store_part)(x + (r + i) * ld + c, v[i], wide);
+        }
+    }
+}
+#endif
 
 ATTN__TARGET static void ATTN__NAME(load_row)(ATTN__R *x, const char *in, attn_dtype dtype, size_t n)
 {
@@ -5340,94 +5627,112 @@ ATTN__TARGET static void ATTN__NAME(load_row)(ATTN__R *x, const char *in, attn_d
         x[i] = (ATTN__R)attn__load(in + i * size, dtype);
 }
 
-/* A few columns at a time: a transposed view is read along its rows. dtype is a constant wherever this is inlined. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_strided)(ATTN__R *x, size_t ld, const void *in, attn_dtype dtype,
-                                                        ptrdiff_t rs, ptrdiff_t cs, size_t rows, size_t cols)
-{
-    size_t r, c, c0, end;
-    for (c0 = 0; c0 < cols; c0 = end) {
-        end = attn__min(c0 + 8, cols);
-        for (r = 0; r < rows; r++)
-            for (c = c0; c < end; c++)
-                x[r * ld + c] = (ATTN__R)attn__load(attn__at(in, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype);
-    }
-}
-
+/* x[r][c] = in[r * rs + c * cs]. A view whose columns are contiguous is read along these, some rows at a time, and
+   transposed. */
 ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs,
                                           ptrdiff_t cs, size_t rows, size_t cols)
 {
     ATTN__R *x = (ATTN__R *)xv;
-    size_t r;
+    size_t r, c;
     if (cs == 1) {
         for (r = 0; r < rows; r++)
             ATTN__NAME(load_row)(x + r * ld, (const char *)attn__at(in, dtype, (ptrdiff_t)r * rs), dtype, cols);
         return;
     }
-    switch (dtype) {
-    case ATTN_F32: ATTN__NAME(load_strided)(x, ld, in, ATTN_F32, rs, cs, rows, cols); break;
-    case ATTN_F64: ATTN__NAME(load_strided)(x, ld, in, ATTN_F64, rs, cs, rows, cols); break;
-    case ATTN_F16: ATTN__NAME(load_strided)(x, ld, in, ATTN_F16, rs, cs, rows, cols); break;
-    case ATTN_BF16: ATTN__NAME(load_strided)(x, ld, in, ATTN_BF16, rs, cs, rows, cols); break;
-    default: ATTN__NAME(load_strided)(x, ld, in, ATTN_BOOL, rs, cs, rows, cols); break;
+#if ATTN__W > 1
+    if (rs == 1 && dtype == ATTN__REAL) {
+        ATTN__NAME(turn)(x, ld, (const ATTN__R *)in, cs, rows, cols);
+        return;
     }
+    for (; rs == 1 && rows > 0; rows -= attn__min(rows, ATTN__PIECE)) {
+        ATTN__R piece[ATTN__W * ATTN__PIECE];
+        size_t high = attn__min(rows, ATTN__PIECE), c0, wide;
+        for (c0 = 0; c0 < cols; c0 += wide) {
+            wide = attn__min(cols - c0, ATTN__W);
+            for (c = 0; c < wide; c++)
+                ATTN__NAME(load_row)
+            (piece + c * ATTN__PIECE, (const char *)attn__at(in, dtype, (ptrdiff_t)(c0 + c) * cs), dtype, high);
+            ATTN__NAME(turn)(x + c0, ld, piece, ATTN__PIECE, high, wide);
+        }
+        x += high * ld;
+        in = attn__at(in, dtype, (ptrdiff_t)high);
+    }
+#endif
+    for (r = 0; r < rows; r++)
+        for (c = 0; c < cols; c++)
+            x[r * ld + c] = (ATTN__R)attn__load(attn__at(in, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype);
+}
+
+/* out[c] = x[c], both packed, rounded to dtype; out may be x. */
+ATTN__TARGET static void ATTN__NAME(store_row)(void *out, attn_dtype dtype, const ATTN__R *x, size_t n, double alpha)
+{
+    size_t c = 0;
+#if ATTN__W > 1
+    ATTN__R factor = (ATTN__R)alpha;
+    ATTN__V factors = ATTN__SET1(factor);
+    for (; dtype == ATTN__REAL && c + ATTN__W <= n; c += ATTN__W)
+        ATTN__STORE((ATTN__R *)out + c, ATTN__MUL(ATTN__LOAD(x + c), factors));
+#else
+    double factor = alpha;
+#endif
+#ifdef ATTN__STORE_F16
+    for (; dtype == ATTN_F16 && c + ATTN__W <= n; c += ATTN__W)
+        ATTN__STORE_F16((uint16_t *)out + c, ATTN__MUL(ATTN__LOAD(x + c), factors));
+    for (; dtype == ATTN_BF16 && c + ATTN__W <= n; c += ATTN__W)
+        ATTN__NAME(store_bf16)((uint16_t *)out + c, ATTN__MUL(ATTN__LOAD(x + c), factors));
+#endif
+#ifdef ATTN__STORE_F32
+    for (; dtype == ATTN_F32 && c + ATTN__W <= n; c += ATTN__W)
+        ATTN__STORE_F32((float *)out + c, ATTN__MUL(ATTN__LOAD(x + c), factors));
+#endif
+    for (; c < n; c++)
+        attn__store(attn__at(out, dtype, (ptrdiff_t)c), dtype, (double)(ATTN__R)(x[c] * factor));
 }
 
 ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *xv,
                                            size_t ld, size_t rows, size_t cols, double alpha)
 {
+    const ATTN__R *x = (const ATTN__R *)xv;
     size_t r, c;
 #if ATTN__W > 1
     ATTN__R factor = (ATTN__R)alpha;
-    ATTN__V factors = ATTN__SET1(factor);
 #else
     double factor = alpha;
 #endif
-    for (c = 0; rs == 1 && cs != 1 && c < cols; c++) { /* a transposed view is written along its rows */
-        const ATTN__R *x = (const ATTN__R *)xv + c;
-        void *to = attn__at(out, dtype, (ptrdiff_t)c * cs);
-        if (dtype == ATTN__REAL)
-            for (r = 0; r < rows; r++)
-                ((ATTN__R *)to)[r] = (ATTN__R)(x[r * ld] * factor);
-        else
-            for (r = 0; r < rows; r++)
-                attn__store(attn__at(to, dtype, (ptrdiff_t)r), dtype, (double)(ATTN__R)(x[r * ld] * factor));
+    if (cs == 1) {
+        for (r = 0; r < rows; r++)
+            ATTN__NAME(store_row)(attn__at(out, dtype, (ptrdiff_t)r * rs), dtype, x + r * ld, cols, alpha);
+        return;
     }
-    for (r = 0; (rs != 1 || cs == 1) && r < rows; r++) {
-        const ATTN__R *x = (const ATTN__R *)xv + r * ld;
-        void *to = attn__at(out, dtype, (ptrdiff_t)r * rs);
-        c = 0;
-        if (dtype == ATTN__REAL) {
 #if ATTN__W > 1
-            for (; cs == 1 && c + ATTN__W <= cols; c += ATTN__W)
-                ATTN__STORE((ATTN__R *)to + c, ATTN__MUL(ATTN__LOAD(x + c), factors));
-#endif
-            for (; c < cols; c++)
-                ((ATTN__R *)to)[(ptrdiff_t)c * cs] = (ATTN__R)(x[c] * factor);
-            continue;
+    for (; rs == 1 && rows > 0; rows -= attn__min(rows, ATTN__PIECE)) { /* a transposed view: along its rows */
+        ATTN__R piece[ATTN__W * ATTN__PIECE];
+        size_t high = attn__min(rows, ATTN__PIECE), c0, wide;
+        for (c0 = 0; c0 < cols; c0 += wide) {
+            wide = attn__min(cols - c0, ATTN__W);
+            ATTN__NAME(turn)(piece, ATTN__PIECE, x + c0, (ptrdiff_t)ld, wide, high);
+            for (c = 0; c < wide; c++)
+                ATTN__NAME(store_row)
+            (attn__at(out, dtype, (ptrdiff_t)(c0 + c) * cs), dtype, piece + c * ATTN__PIECE, high, alpha);
         }
-#ifdef ATTN__STORE_F16
-        for (; dtype == ATTN_F16 && cs == 1 && c + ATTN__W <= cols; c += ATTN__W)
-            ATTN__STORE_F16((uint16_t *)to + c, ATTN__MUL(ATTN__LOAD(x + c), factors));
-        for (; dtype == ATTN_BF16 && cs == 1 && c + ATTN__W <= cols; c += ATTN__W)
-            ATTN__NAME(store_bf16)((uint16_t *)to + c, ATTN__MUL(ATTN__LOAD(x + c), factors));
-#endif
-#ifdef ATTN__STORE_F32
-        for (; dtype == ATTN_F32 && cs == 1 && c + ATTN__W <= cols; c += ATTN__W)
-            ATTN__STORE_F32((float *)to + c, ATTN__MUL(ATTN__LOAD(x + c), factors));
-#endif
-        for (; c < cols; c++)
-            attn__store(attn__at(to, dtype, (ptrdiff_t)c * cs), dtype, (double)(ATTN__R)(x[c] * factor));
+        x += high * ld;
+        out = attn__at(out, dtype, (ptrdiff_t)high);
     }
+#endif
+    for (r = 0; r < rows; r++)
+        for (c = 0; c < cols; c++)
+            attn__store(attn__at(out, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype,
+                        (double)(ATTN__R)(x[r * ld + c] * factor));
 }
 
 /* -- matrix product -- */
 
 /* One register tile c, ROWS x `vectors`, packed: rows of a times one panel of b. What becomes of the product is `mode`:
-   ADD_TO: c = c + product, one chain of sums; SET_TO: c = alpha product; SHRINK: c = factor c + product, a factor
-   for each column. The vectors of b are named, not an array, and c needs no stride: so gcc keeps all in registers. */
+   ADD_TO: c = c + product, one chain of sums; SET_TO: c = product; SHRINK: c = factor c + product, a factor for each
+   column. The vectors of b are named, not an array, and c needs no stride: so gcc keeps all in registers. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(matmul_tile)(ATTN__R *c, const ATTN__R *const *a, ptrdiff_t ks,
                                                        const ATTN__R *b, size_t depth, const int vectors,
-                                                       const int mode, ATTN__V alpha, const ATTN__R *factor)
+                                                       const int mode, const ATTN__R *factor)
 {
     ATTN__AS_WRITTEN
     ATTN__V sum[ATTN__ROWS][3];
@@ -5463,9 +5768,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(matmul_tile)(ATTN__R *c, const ATTN__R
         ATTN__UNROLL
         for (v = 0; v < vectors; v++) {
             ATTN__R *to = c + (r * vectors + v) * ATTN__W;
-            if (mode == ATTN__SET_TO)
-                sum[r][v] = ATTN__MUL(sum[r][v], alpha);
-            else if (mode == ATTN__SHRINK)
+            if (mode == ATTN__SHRINK)
                 sum[r][v] = ATTN__FMA(ATTN__LOAD(to), ATTN__LOAD(factor + v * ATTN__W), sum[r][v]);
             ATTN__STORE(to, sum[r][v]);
         }
@@ -5474,25 +5777,26 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(matmul_tile)(ATTN__R *c, const ATTN__R
 
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(multiply)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
                                                     const void *bv, size_t cols, size_t depth, const int mode,
-                                                    double scale, const ATTN__R *factor)
+                                                    const ATTN__R *factor)
 {
-    ATTN__V alpha = ATTN__SET1((ATTN__R)scale);
     ATTN__R *tiles = (ATTN__R *)cv;
     const ATTN__R *a[ATTN__ROWS], *b;
     size_t r0, r, c, left, wide;
     for (r0 = 0; r0 < rows; r0 += ATTN__ROWS) {
-        for (r = 0; r < ATTN__ROWS; r++) /* past the end: the last row again, into sums that nobody reads */
+        for (r = 0; r < ATTN__ROWS; r++) { /* past the end: the last row again, into sums that nobody reads */
             a[r] = (const ATTN__R *)av + (ptrdiff_t)attn__min(r0 + r, rows - 1) * rs;
+            ATTN__PIN_POINTER(a[r]); /* no vector of pointers: those registers are wanted */
+        }
         for (c = 0; c < cols; c += wide, tiles += wide * ATTN__ROWS) {
             b = (const ATTN__R *)bv + c * depth;
             left = (cols - c) / ATTN__W;
             wide = attn__min(left, 3) * ATTN__W;
             if (left >= 3)
-                ATTN__NAME(matmul_tile)(tiles, a, ks, b, depth, 3, mode, alpha, factor);
+                ATTN__NAME(matmul_tile)(tiles, a, ks, b, depth, 3, mode, factor);
             else if (left == 2)
-                ATTN__NAME(matmul_tile)(tiles, a, ks, b, depth, 2, mode, alpha, factor);
+                ATTN__NAME(matmul_tile)(tiles, a, ks, b, depth, 2, mode, factor);
             else
-                ATTN__NAME(matmul_tile)(tiles, a, ks, b, depth, 1, mode, alpha, factor);
+                ATTN__NAME(matmul_tile)(tiles, a, ks, b, depth, 1, mode, factor);
         }
     }
 }
@@ -5500,7 +5804,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(multiply)(void *cv, const void *av, pt
 ATTN__TARGET static void ATTN__NAME(matmul)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
                                             const void *b, size_t cols, size_t depth)
 {
-    ATTN__NAME(multiply)(c, a, rs, ks, rows, b, cols, depth, ATTN__ADD_TO, 1.0, NULL);
+    ATTN__NAME(multiply)(c, a, rs, ks, rows, b, cols, depth, ATTN__ADD_TO, NULL);
 }
 
 /* -- softmax -- */
@@ -5598,8 +5902,9 @@ ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, siz
 
 #endif
 
-/* -- attention: tiles of scores, queries on lanes -- */
+/* -- attention: tiles of scores -- */
 
+/* Does it hold NaN or an infinity? A sum of zeros tells: `zero` is data that no compiler folds. */
 ATTN__TARGET static int ATTN__NAME(special)(const void *xv, ptrdiff_t ld, size_t rows, size_t cols)
 {
     size_t r, c;
@@ -5620,202 +5925,516 @@ ATTN__TARGET static int ATTN__NAME(special)(const void *xv, ptrdiff_t ld, size_t
 }
 
 ATTN__TARGET static void ATTN__NAME(scores)(const attn__tile *t, const void *k, ptrdiff_t step, const void *queries,
-                                            size_t depth, double scale)
+                                            size_t depth)
 {
-    ATTN__NAME(multiply)(t->scores, k, step, 1, t->keys, queries, t->lanes, depth, ATTN__SET_TO, scale, NULL);
+    ATTN__NAME(multiply)(t->scores, k, step, 1, t->keys, queries, t->lanes, depth, ATTN__SET_TO, NULL);
 }
 
 ATTN__TARGET static void ATTN__NAME(values)(const attn__tile *t, const attn__state *state, const void *v,
                                             ptrdiff_t step, size_t dims)
 {
     const ATTN__R *factor = (const ATTN__R *)t->factor;
-    ATTN__NAME(multiply)(state->out, v, 1, step, dims, t->scores, t->lanes, t->keys, ATTN__SHRINK, 1.0, factor);
+    ATTN__NAME(multiply)(state->out, v, 1, step, dims, t->scores, t->lanes, t->keys, ATTN__SHRINK, factor);
 }
 
-ATTN__TARGET static void ATTN__NAME(scale)(void *xv, size_t rows, size_t cols, const void *factor)
+ATTN__TARGET static void ATTN__NAME(scale)(void *xv, size_t rows, size_t cols, const void *factorv, int across)
 {
     ATTN__AS_WRITTEN
     ATTN__R *x = (ATTN__R *)xv;
+    const ATTN__R *factor = (const ATTN__R *)factorv;
     size_t r, c;
     for (r = 0; r < rows; r++, x += cols)
         for (c = 0; c < cols; c += ATTN__W)
-            ATTN__STORE(x + c, ATTN__MUL(ATTN__LOAD(x + c), ATTN__LOAD((const ATTN__R *)factor + c)));
+            ATTN__STORE(x + c, ATTN__MUL(ATTN__LOAD(x + c), across ? ATTN__SET1(factor[r]) : ATTN__LOAD(factor + c)));
 }
 
-static ATTN__R ATTN__NAME(softcap_one)(ATTN__R s, double cap)
+/* Vectors of a tile: `count` rows of `width` reals. */
+static void ATTN__NAME(extent)(const attn__tile *t, size_t *count, size_t *width)
 {
-    return (ATTN__R)(cap * attn__tanh(attn__divide((double)s, cap)));
+    *count = t->across ? t->queries : t->keys;
+    *width = t->across ? attn__blocks(t->keys, ATTN__W) * ATTN__W : t->lanes;
 }
 
-ATTN__TARGET static void ATTN__NAME(softcap)(void *sv, size_t n, double cap)
+static ATTN__R ATTN__NAME(softcap_one)(ATTN__R s, double scale, double cap)
 {
-    ATTN__R *s = (ATTN__R *)sv;
-    size_t i;
+    return (ATTN__R)(cap * attn__tanh(attn__divide((double)s * scale, cap)));
+}
+
+ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, double scale, double cap)
+{
+    size_t count, width, r, i;
 #if ATTN__W > 1
-    ATTN__V caps = ATTN__SET1((ATTN__R)cap);
-    for (i = 0; i < n; i += ATTN__W) {
-        ATTN__R lanes[ATTN__W];
-        ATTN__V v = ATTN__LOAD(s + i);
-        size_t j;
-        ATTN__STORE(s + i, ATTN__MUL(caps, ATTN__NAME(tanh)(ATTN__DIV(v, caps))));
-        if (!ATTN__SPECIAL(v))
-            continue;
-        ATTN__STORE(lanes, v);
-        for (j = 0; j < ATTN__W; j++) /* only its own lane: the bits of the others do not change */
-            if (ATTN__NAME(is_special)(lanes[j]))
-                s[i + j] = ATTN__NAME(softcap_one)(lanes[j], cap);
-    }
-#else
-    for (i = 0; i < n; i++)
-        s[i] = ATTN__NAME(softcap_one)(s[i], cap);
+    ATTN__V caps = ATTN__SET1((ATTN__R)cap), scales = ATTN__SET1((ATTN__R)scale);
 #endif
+    ATTN__NAME(extent)(t, &count, &width);
+    for (r = 0; r < count; r++) {
+        ATTN__R *s = (ATTN__R *)t->scores + r * t->ld;
+#if ATTN__W > 1
+        for (i = 0; i < width; i += ATTN__W) {
+            ATTN__R lanes[ATTN__W];
+            ATTN__V v = ATTN__LOAD(s + i);
+            size_t j;
+            ATTN__STORE(s + i, ATTN__MUL(caps, ATTN__NAME(tanh)(ATTN__DIV(ATTN__MUL(v, scales), caps))));
+            if (!ATTN__SPECIAL(v))
+                continue;
+            ATTN__STORE(lanes, v);
+            for (j = 0; j < ATTN__W; j++) /* only its own lane: the bits of the others do not change */
+                if (ATTN__NAME(is_special)(lanes[j]))
+                    s[i + j] = ATTN__NAME(softcap_one)(lanes[j], scale, cap);
+        }
+#else
+        for (i = 0; i < width; i++)
+            s[i] = ATTN__NAME(softcap_one)(s[i], scale, cap);
+#endif
+    }
 }
 
-ATTN__TARGET static void ATTN__NAME(bias)(const attn__tile *t)
+/* The numbers of queries or keys of a vector of the tile at row r, column c: which of both, `mine` says. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(of_query)(const void *x, size_t r, size_t c, const int across)
+{
+    return across ? ATTN__SET1(((const ATTN__R *)x)[r]) : ATTN__LOAD((const ATTN__R *)x + c);
+}
+
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(key_numbers)(size_t r, size_t c, const int across)
+{
+    static const ATTN__R attn__count[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    return across ? ATTN__ADD(ATTN__SET1((ATTN__R)c), ATTN__LOAD(attn__count)) : ATTN__SET1((ATTN__R)r);
+}
+
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(bias_as)(const attn__tile *t, double scale, const int across)
 {
     ATTN__AS_WRITTEN
-    ATTN__V zero = ATTN__SET1((ATTN__R)0);
-    size_t k, c;
-    for (k = 0; k < t->keys; k++)
-        for (c = 0; c < t->lanes; c += ATTN__W) {
-            ATTN__R *s = (ATTN__R *)t->scores + k * t->lanes + c;
+    ATTN__V zero = ATTN__SET1((ATTN__R)0), scales = ATTN__SET1((ATTN__R)scale);
+    size_t count, width, r, c;
+    ATTN__NAME(extent)(t, &count, &width);
+    for (r = 0; r < count; r++)
+        for (c = 0; c < width; c += ATTN__W) {
+            ATTN__R *s = (ATTN__R *)t->scores + r * t->ld + c;
             ATTN__V v = ATTN__LOAD(s);
             if (t->bias)
-                v = ATTN__ADD(v, ATTN__LOAD((const ATTN__R *)t->bias + k * t->lanes + c));
+                v = ATTN__FMA(v, scales, ATTN__LOAD((const ATTN__R *)t->bias + r * t->ld + c));
+            else
+                v = ATTN__MUL(v, scales);
             if (t->slope) {
-                ATTN__V away = ATTN__SUB(ATTN__LOAD((const ATTN__R *)t->position + c), ATTN__SET1((ATTN__R)k));
+                ATTN__V away = ATTN__NAME(of_query)(t->position, r, c, across);
+                away = ATTN__SUB(away, ATTN__NAME(key_numbers)(r, c, across));
                 away = ATTN__MAX(away, ATTN__SUB(zero, away));
-                v = ATTN__FMA(ATTN__LOAD((const ATTN__R *)t->slope + c), away, v);
+                v = ATTN__FMA(ATTN__NAME(of_query)(t->slope, r, c, across), away, v);
             }
+            ATTN__STORE(s, v);
+        }
+}
+
+ATTN__TARGET static void ATTN__NAME(bias)(const attn__tile *t, double scale)
+{
+    if (t->across)
+        ATTN__NAME(bias_as)(t, scale, 1);
+    else
+        ATTN__NAME(bias_as)(t, scale, 0);
+}
+
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(hide_as)(const attn__tile *t, const int across)
+{
+    ATTN__R hidden, least;
+    ATTN__V out, floor, half = ATTN__SET1((ATTN__R)0.5);
+    size_t count, width, r, c;
+    memcpy(&hidden, t->hidden, sizeof hidden);
+    memcpy(&least, t->least, sizeof least);
+    out = ATTN__SET1(hidden);
+    floor = ATTN__SET1(least);
+    ATTN__NAME(extent)(t, &count, &width);
+    for (r = 0; r < count; r++)
+        for (c = 0; c < width; c += ATTN__W) {
+            ATTN__R *s = (ATTN__R *)t->scores + r * t->ld + c;
+            ATTN__V v = ATTN__LOAD(s);
+            if (t->first &&
+                (across ? c < t->all_first || c + ATTN__W > t->all_end : r < t->all_first || r >= t->all_end)) {
+                ATTN__V key = ATTN__NAME(key_numbers)(r, c, across);
+                v = ATTN__PICK(key, ATTN__NAME(of_query)(t->first, r, c, across), out, v);
+                v = ATTN__PICK(key, ATTN__NAME(of_query)(t->end, r, c, across), v, out);
+            }
+            if (t->mask)
+                v = ATTN__PICK(ATTN__LOAD((const ATTN__R *)t->mask + r * t->ld + c), half, out, v);
+            if (t->bias)
+                v = ATTN__PICK(ATTN__LOAD((const ATTN__R *)t->bias + r * t->ld + c), floor, out, v);
             ATTN__STORE(s, v);
         }
 }
 
 ATTN__TARGET static void ATTN__NAME(hide)(const attn__tile *t)
 {
-    ATTN__R hidden, least;
-    ATTN__V out, floor, half = ATTN__SET1((ATTN__R)0.5);
-    size_t k, c;
-    memcpy(&hidden, t->hidden, sizeof hidden);
-    memcpy(&least, t->least, sizeof least);
-    out = ATTN__SET1(hidden);
-    floor = ATTN__SET1(least);
-    for (k = 0; k < t->keys; k++)
-        for (c = 0; c < t->lanes; c += ATTN__W) {
-            ATTN__R *s = (ATTN__R *)t->scores + k * t->lanes + c;
-            ATTN__V v = ATTN__LOAD(s), key = ATTN__SET1((ATTN__R)k);
-            if (t->first) {
-                v = ATTN__PICK(key, ATTN__LOAD((const ATTN__R *)t->first + c), out, v);
-                v = ATTN__PICK(key, ATTN__LOAD((const ATTN__R *)t->end + c), v, out);
-            }
-            if (t->mask)
-                v = ATTN__PICK(ATTN__LOAD((const ATTN__R *)t->mask + k * t->lanes + c), half, out, v);
-            if (t->bias)
-                v = ATTN__PICK(ATTN__LOAD((const ATTN__R *)t->bias + k * t->lanes + c), floor, out, v);
-            ATTN__STORE(s, v);
-        }
+    if (t->across)
+        ATTN__NAME(hide_as)(t, 1);
+    else
+        ATTN__NAME(hide_as)(t, 0);
 }
 
-/* One vector of scores becomes exp(score - max), or `none` where it was below `floor`: that is -infinity. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_one)(ATTN__R *s, ATTN__V max, const int odd, ATTN__V floor,
-                                                          ATTN__V none)
+/* One vector of scores becomes 2^(unit (score - max)), or `none` where it was below `floor`: that is -infinity. `odd`:
+   it may be. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_one)(ATTN__R *s, ATTN__V max, ATTN__V unit, ATTN__V limit,
+                                                          const int odd, ATTN__V floor, ATTN__V none)
 {
-    ATTN__V v = ATTN__LOAD(s), e = ATTN__EXP(ATTN__SUB(v, max));
+    ATTN__V v = ATTN__LOAD(s), e = ATTN__NAME(exp2)(ATTN__SUB(v, max), unit, limit);
     e = odd ? ATTN__PICK(v, floor, none, e) : e;
     ATTN__STORE(s, e);
     return e;
 }
 
 /* That for one vector of queries and all keys of a tile, and the sum. It is one chain, as that of the values is: what
-   rounding loses from one, it loses from the other. `odd`: scores may be -infinity. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_sum)(const attn__tile *t, size_t c, ATTN__V max, const int odd)
+   rounding loses from one, it loses from the other. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_sum)(const attn__tile *t, size_t c, ATTN__V max, ATTN__V unit,
+                                                          ATTN__V limit, const int odd)
 {
     ATTN__AS_WRITTEN
     ATTN__R *s = (ATTN__R *)t->scores + c, least, gone;
     ATTN__V sum = ATTN__SET1((ATTN__R)0), floor, none;
-    size_t ld = t->lanes, k, j;
+    size_t ld = t->ld, keys = t->keys, k, j;
     memcpy(&least, t->least, sizeof least);
     memcpy(&gone, t->none, sizeof gone);
     floor = ATTN__SET1(least);
     none = ATTN__SET1(gone);
-    for (k = 0; k + 4 <= t->keys; k += 4) {
+    for (k = 0; k + 4 <= keys; k += 4) {
         ATTN__UNROLL
         for (j = 0; j < 4; j++) {
-            sum = ATTN__ADD(sum, ATTN__NAME(softmax_one)(s + (k + j) * ld, max, odd, floor, none));
+            sum = ATTN__ADD(sum, ATTN__NAME(softmax_one)(s + (k + j) * ld, max, unit, limit, odd, floor, none));
             ATTN__PIN(sum);
         }
     }
-    for (; k < t->keys; k++) {
-        sum = ATTN__ADD(sum, ATTN__NAME(softmax_one)(s + k * ld, max, odd, floor, none));
+    for (; k < keys; k++) {
+        sum = ATTN__ADD(sum, ATTN__NAME(softmax_one)(s + k * ld, max, unit, limit, odd, floor, none));
         ATTN__PIN(sum);
     }
     return sum;
 }
 
 /* One vector of queries against the keys of a tile: maximum, exponentials, sum. */
-ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, const attn__state *state, size_t c)
+ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, const attn__state *state, size_t c,
+                                                        ATTN__V unit, ATTN__V limit)
 {
     ATTN__AS_WRITTEN
-    ATTN__R *s = (ATTN__R *)t->scores + c, *max = (ATTN__R *)state->max + c, *sum = (ATTN__R *)state->sum + c;
-    ATTN__V old = ATTN__LOAD(max), top[4], factor, total, v;
-    size_t ld = t->lanes, k, j, whole = t->keys / 4 * 4;
-    int odd = 0;
+    ATTN__R *s = (ATTN__R *)t->scores + c, *max = (ATTN__R *)state->max + c, *sum = (ATTN__R *)state->sum + c, nought;
+    ATTN__V old = ATTN__LOAD(max), most[4], zeros[4], zero, factor, total, v;
+    size_t ld = t->ld, keys = t->keys, whole = keys / 4 * 4, k, j;
+    int odd;
+    memcpy(&nought, t->zero, sizeof nought);
+    zero = ATTN__SET1(nought);
     ATTN__UNROLL
-    for (j = 0; j < 4; j++)
-        top[j] = old;
+    for (j = 0; j < 4; j++) {
+        most[j] = old;
+        zeros[j] = zero;
+    }
     for (k = 0; k < whole; k += 4) {
         ATTN__UNROLL
         for (j = 0; j < 4; j++) {
             v = ATTN__LOAD(s + (k + j) * ld);
-            odd |= ATTN__ODD(v);
-            top[j] = ATTN__MAX(top[j], v);
+            zeros[j] = ATTN__FMA(v, zero, zeros[j]);
+            most[j] = ATTN__MAX(most[j], v);
         }
     }
-    for (; k < t->keys; k++) {
+    for (; k < keys; k++) {
         v = ATTN__LOAD(s + k * ld);
-        odd |= ATTN__ODD(v);
-        top[0] = ATTN__MAX(top[0], v);
+        zeros[0] = ATTN__FMA(v, zero, zeros[0]);
+        most[0] = ATTN__MAX(most[0], v);
     }
-    for (k = 0; odd && k < t->keys; k++) /* NaN or +infinity among them? */
+    odd = ATTN__ODD(ATTN__ADD(ATTN__ADD(zeros[0], zeros[1]), ATTN__ADD(zeros[2], zeros[3])));
+    for (k = 0; odd && k < keys; k++) /* NaN or +infinity among them? */
         if (ATTN__SPECIAL(ATTN__LOAD(s + k * ld)))
             for (j = 0; j < ATTN__W; j++)
                 state->nan[c + j] |= (unsigned char)ATTN__NAME(is_special)(s[k * ld + j]);
-    top[0] = ATTN__MAX(ATTN__MAX(top[0], top[1]), ATTN__MAX(top[2], top[3]));
-    factor = ATTN__EXP(ATTN__SUB(old, top[0]));
-    total = odd ? ATTN__NAME(softmax_sum)(t, c, top[0], 1) : ATTN__NAME(softmax_sum)(t, c, top[0], 0);
+    v = ATTN__MAX(ATTN__MAX(most[0], most[1]), ATTN__MAX(most[2], most[3]));
+    factor = ATTN__NAME(exp2)(ATTN__SUB(old, v), unit, limit);
+    total = odd ? ATTN__NAME(softmax_sum)(t, c, v, unit, limit, 1) : ATTN__NAME(softmax_sum)(t, c, v, unit, limit, 0);
     ATTN__STORE(sum, ATTN__FMA(ATTN__LOAD(sum), factor, total));
-    ATTN__STORE(max, top[0]);
+    ATTN__STORE(max, v);
     ATTN__STORE((ATTN__R *)t->factor + c, factor);
     return odd;
 }
 
-ATTN__TARGET static int ATTN__NAME(softmax)(const attn__tile *t, const attn__state *state)
+#if ATTN__W > 1
+
+/* One query across: maximum and exponentials; the sum is softmax_totals'. */
+ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const attn__state *state, size_t r,
+                                                      ATTN__V unit, ATTN__V limit)
 {
+    ATTN__R *s = (ATTN__R *)t->scores + r * t->ld, *max = (ATTN__R *)state->max + r, lanes[ATTN__W], number;
+    ATTN__V old = ATTN__SET1(*max), most = old, zeros, zero, floor, none, v;
+    size_t c, j;
+    int odd;
+    memcpy(&number, t->zero, sizeof number);
+    zeros = zero = ATTN__SET1(number);
+    memcpy(&number, t->none, sizeof number);
+    none = ATTN__SET1(number);
+    memcpy(&number, t->least, sizeof number);
+    floor = ATTN__SET1(number);
+    for (c = t->keys; c % ATTN__W > 0; c++) /* past the last key */
+        s[c] = number;
+    for (c = 0; c < t->keys; c += ATTN__W) {
+        v = ATTN__LOAD(s + c);
+        zeros = ATTN__FMA(v, zero, zeros);
+        most = ATTN__MAX(most, v);
+    }
+    odd = ATTN__ODD(zeros);
+    for (c = 0; odd && c < t->keys; c++)
+        state->nan[r] |= (unsigned char)ATTN__NAME(is_special)(s[c]);
+    ATTN__STORE(lanes, most);
+    for (j = 0; j < ATTN__W; j++)
+        *max = lanes[j] > *max ? lanes[j] : *max;
+    v = ATTN__SET1(*max);
+    ATTN__NAME(store_part)((ATTN__R *)t->factor + r, ATTN__NAME(exp2)(ATTN__SUB(old, v), unit, limit), 1);
+    if (odd)
+        for (c = 0; c < t->keys; c += ATTN__W)
+            ATTN__NAME(softmax_one)(s + c, v, unit, limit, 1, floor, none);
+    else
+        for (c = 0; c < t->keys; c += ATTN__W)
+            ATTN__NAME(softmax_one)(s + c, v, unit, limit, 0, floor, none);
+    return odd;
+}
+
+/* The sums of four queries side by side, each one chain. */
+ATTN__TARGET static void ATTN__NAME(softmax_totals)(const attn__tile *t, const attn__state *state, size_t r)
+{
+    ATTN__AS_WRITTEN
+    const ATTN__R *s[4];
+    ATTN__R total[4] = {0, 0, 0, 0}, *sum = (ATTN__R *)state->sum + r;
+    size_t n = attn__min(t->queries - r, 4), k, j;
+    for (j = 0; j < 4; j++)
+        s[j] = (const ATTN__R *)t->scores + (r + attn__min(j, n - 1)) * t->ld;
+    for (k = 0; k < t->keys; k++) {
+        ATTN__UNROLL
+        for (j = 0; j < 4; j++) {
+            total[j] += s[j][k];
+            ATTN__PIN(total[j]);
+        }
+    }
+    ATTN__NAME(store_part)
+    (sum,
+     ATTN__FMA(ATTN__NAME(load_part)(sum, n), ATTN__NAME(load_part)((const ATTN__R *)t->factor + r, n),
+               ATTN__NAME(load_part)(total, n)),
+     n);
+}
+
+#endif
+
+ATTN__TARGET static int ATTN__NAME(softmax)(const attn__tile *t, const attn__state *state, double unit)
+{
+    ATTN__V units = ATTN__SET1((ATTN__R)unit), limit = ATTN__SET1((ATTN__R)(ATTN__EXPONENT / unit));
     size_t c;
     int odd = 0;
+#if ATTN__W > 1
+    if (t->across) {
+        for (c = 0; c < t->queries; c++)
+            odd |= ATTN__NAME(softmax_row)(t, state, c, units, limit);
+        for (c = 0; c < t->queries; c += 4)
+            ATTN__NAME(softmax_totals)(t, state, c);
+        return odd != 0;
+    }
+#endif
     for (c = 0; c < t->lanes; c += ATTN__W)
-        odd |= ATTN__NAME(softmax_lanes)(t, state, c);
+        odd |= ATTN__NAME(softmax_lanes)(t, state, c, units, limit);
     return odd != 0;
 }
 
-ATTN__TARGET static void ATTN__NAME(fold)(const attn__state *a, const attn__state *b, size_t dims, size_t lanes)
+ATTN__TARGET static void ATTN__NAME(fold)(const attn__tile *t, const attn__state *a, const attn__state *b, size_t dims,
+                                          double unit)
 {
     ATTN__AS_WRITTEN
     ATTN__R *out = (ATTN__R *)a->out, *max = (ATTN__R *)a->max, *sum = (ATTN__R *)a->sum;
     const ATTN__R *out_b = (const ATTN__R *)b->out, *max_b = (const ATTN__R *)b->max, *sum_b = (const ATTN__R *)b->sum;
-    size_t c, d;
-    for (c = 0; c < lanes; c++)
+    ATTN__R mine[ATTN__W], other[ATTN__W];
+    ATTN__V units = ATTN__SET1((ATTN__R)unit), limit = ATTN__SET1((ATTN__R)(ATTN__EXPONENT / unit)), x, y, top;
+    size_t wide = attn__blocks(dims, ATTN__W) * ATTN__W, c, d, j;
+    for (c = 0; c < t->lanes; c++)
         a->nan[c] |= b->nan[c];
-    for (c = 0; c < lanes; c += ATTN__W) {
-        ATTN__V top = ATTN__MAX(ATTN__LOAD(max + c), ATTN__LOAD(max_b + c));
-        ATTN__V mine = ATTN__EXP(ATTN__SUB(ATTN__LOAD(max + c), top));
-        ATTN__V other = ATTN__EXP(ATTN__SUB(ATTN__LOAD(max_b + c), top));
+    for (c = 0; c < t->lanes; c += ATTN__W) {
+        top = ATTN__MAX(ATTN__LOAD(max + c), ATTN__LOAD(max_b + c));
+        x = ATTN__NAME(exp2)(ATTN__SUB(ATTN__LOAD(max + c), top), units, limit);
+        y = ATTN__NAME(exp2)(ATTN__SUB(ATTN__LOAD(max_b + c), top), units, limit);
         ATTN__STORE(max + c, top);
-        ATTN__STORE(sum + c, ATTN__FMA(ATTN__LOAD(sum_b + c), other, ATTN__MUL(ATTN__LOAD(sum + c), mine)));
-        for (d = c; d < dims * lanes; d += lanes)
-            ATTN__STORE(out + d, ATTN__FMA(ATTN__LOAD(out_b + d), other, ATTN__MUL(ATTN__LOAD(out + d), mine)));
+        ATTN__STORE(sum + c, ATTN__FMA(ATTN__LOAD(sum_b + c), y, ATTN__MUL(ATTN__LOAD(sum + c), x)));
+        for (d = c; !t->across && d < dims * t->lanes; d += t->lanes)
+            ATTN__STORE(out + d, ATTN__FMA(ATTN__LOAD(out_b + d), y, ATTN__MUL(ATTN__LOAD(out + d), x)));
+        ATTN__STORE(mine, x);
+        ATTN__STORE(other, y);
+        for (j = 0; t->across && c + j < t->queries && j < ATTN__W; j++)
+            for (d = (c + j) * wide; d < (c + j + 1) * wide; d += ATTN__W)
+                ATTN__STORE(out + d, ATTN__FMA(ATTN__LOAD(out_b + d), ATTN__SET1(other[j]),
+                                               ATTN__MUL(ATTN__LOAD(out + d), ATTN__SET1(mine[j]))));
     }
 }
+
+/* -- attention across: few queries, each row of K and V read once -- */
+
+#if ATTN__W > 1
+
+#if defined(__GNUC__) || defined(__clang__)
+#define ATTN__PREFETCH(p) __builtin_prefetch(p)
+#else
+#define ATTN__PREFETCH(p) ((void)0)
+#endif
+
+/* The first n of W elements as reals, the others 0. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(widen)(const char *p, attn_dtype dtype, size_t n)
+{
+    ATTN__R lanes[ATTN__W];
+    if (dtype == ATTN__REAL)
+        return n == ATTN__W ? ATTN__LOAD((const ATTN__R *)(const void *)p)
+                            : ATTN__NAME(load_part)((const ATTN__R *)(const void *)p, n);
+#ifdef ATTN__LOAD_F16
+    if (dtype == ATTN_F16 && n == ATTN__W)
+        return ATTN__LOAD_F16((const void *)p);
+    if (dtype == ATTN_BF16 && n == ATTN__W)
+        return ATTN__LOAD_BF16((const void *)p);
+#endif
+#ifdef ATTN__LOAD_I8
+    if (dtype == ATTN_I8 && n == ATTN__W)
+        return ATTN__LOAD_I8((const void *)p);
+#endif
+    memset(lanes, 0, sizeof lanes);
+    ATTN__NAME(load_row)(lanes, p, dtype, n);
+    return ATTN__LOAD(lanes);
+}
+
+/* Scores of W keys from number g on, by W dims from number d on. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_scores_block)(const attn__tile *t, const attn__rows *k,
+                                                            const ATTN__R *queries, size_t depth, size_t g, size_t d,
+                                                            size_t ahead, attn_dtype dtype, const int whole)
+{
+    size_t size = attn__size(dtype), n = whole ? ATTN__W : attn__min(depth - d, ATTN__W), i, r, row;
+    ATTN__V x[ATTN__W];
+    ATTN__UNROLL
+    for (i = 0; i < ATTN__W; i++) {
+        const char *p;
+        row = whole ? g + i : attn__min(g + i, t->keys - 1);
+        p = (const char *)k->data + ((ptrdiff_t)row * k->step + (ptrdiff_t)d) * (ptrdiff_t)size;
+        if (whole && ahead > 0 && d * size % 64 == 0)
+            ATTN__PREFETCH(p + (ptrdiff_t)(ahead * size) * k->step);
+        x[i] = ATTN__NAME(widen)(p, dtype, n);
+        if (dtype == ATTN_I8)
+            x[i] = ATTN__MUL(x[i], ATTN__SET1((ATTN__R)k->scales[row]));
+    }
+    ATTN__NAME(transpose)(x);
+    for (r = 0; r < t->queries; r++) {
+        ATTN__R *s = (ATTN__R *)t->scores + r * t->ld + g;
+        const ATTN__R *q = queries + r * depth + d;
+        ATTN__V sum = d > 0 ? ATTN__LOAD(s) : ATTN__SET1((ATTN__R)0);
+        ATTN__UNROLL
+        for (i = 0; i < ATTN__W; i++)
+            if (whole || i < n)
+                sum = ATTN__FMA(x[i], ATTN__SET1(q[i]), sum);
+        ATTN__STORE(s, sum);
+    }
+}
+
+enum { ATTN__NAME(ahead) = 4 * ATTN__W }; /* keys whose dims are taken in turn, and that are fetched ahead */
+
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_scores_of)(const attn__tile *t, const attn__rows *k,
+                                                         const ATTN__R *queries, size_t depth, attn_dtype dtype)
+{
+    size_t g0, g, d, end, ahead;
+    for (g0 = 0; g0 < t->keys; g0 = end) {
+        end = g0 + ATTN__NAME(ahead);
+        ahead = end < t->keys + k->more ? ATTN__NAME(ahead) : 0;
+        for (d = 0; d < depth; d += ATTN__W)
+            for (g = g0; g < end && g < t->keys; g += ATTN__W)
+                if (d + ATTN__W <= depth && g + ATTN__W <= t->keys)
+                    ATTN__NAME(row_scores_block)(t, k, queries, depth, g, d, ahead, dtype, 1);
+                else
+                    ATTN__NAME(row_scores_block)(t, k, queries, depth, g, d, ahead, dtype, 0);
+    }
+}
+
+ATTN__TARGET static void ATTN__NAME(row_scores)(const attn__tile *t, attn__rows k, const void *queriesv, size_t depth)
+{
+    const ATTN__R *queries = (const ATTN__R *)queriesv;
+    switch (ATTN__REAL_F64 ? ATTN__REAL : k.dtype) {
+    case ATTN_F16: ATTN__NAME(row_scores_of)(t, &k, queries, depth, ATTN_F16); break;
+    case ATTN_BF16: ATTN__NAME(row_scores_of)(t, &k, queries, depth, ATTN_BF16); break;
+    case ATTN_I8: ATTN__NAME(row_scores_of)(t, &k, queries, depth, ATTN_I8); break;
+    default: ATTN__NAME(row_scores_of)(t, &k, queries, depth, ATTN__REAL); break;
+    }
+}
+
+/* `rows` queries from number r on, `vectors` vectors of dims from number d on, n in the last one. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_values_block)(const attn__tile *t, const attn__state *state,
+                                                            const attn__rows *v, size_t dims, size_t r, size_t d,
+                                                            size_t n, attn_dtype dtype, const int rows,
+                                                            const int vectors)
+{
+    size_t size = attn__size(dtype), wide = attn__blocks(dims, ATTN__W) * ATTN__W, k;
+    const ATTN__R *p[4], *factor = (const ATTN__R *)t->factor;
+    ATTN__V sum[4][4], x[4];
+    int i, j;
+    ATTN__UNROLL
+    for (i = 0; i < rows; i++) {
+        p[i] = (const ATTN__R *)t->scores + attn__min(r + (size_t)i, t->queries - 1) * t->ld;
+        ATTN__UNROLL
+        for (j = 0; j < vectors; j++)
+            sum[i][j] = ATTN__SET1((ATTN__R)0);
+    }
+    for (k = 0; k < t->keys; k++) {
+        const char *from = (const char *)v->data + ((ptrdiff_t)k * v->step + (ptrdiff_t)d) * (ptrdiff_t)size;
+        if (k + ATTN__NAME(ahead) < t->keys + v->more) {
+            ATTN__UNROLL
+            for (j = 0; j < vectors; j++)
+                if ((size_t)j * ATTN__W * size % 64 == 0)
+                    ATTN__PREFETCH(from + (ptrdiff_t)(ATTN__NAME(ahead) * size) * v->step + (size_t)j * ATTN__W * size);
+        }
+        ATTN__UNROLL
+        for (j = 0; j < vectors; j++) {
+            x[j] = ATTN__NAME(widen)(from + (size_t)j * ATTN__W * size, dtype, vectors == 1 ? n : ATTN__W);
+            if (dtype == ATTN_I8)
+                x[j] = ATTN__MUL(x[j], ATTN__SET1((ATTN__R)v->scales[k]));
+        }
+        ATTN__UNROLL
+        for (i = 0; i < rows; i++) {
+            ATTN__V weight = ATTN__SET1(p[i][k]);
+            ATTN__UNROLL
+            for (j = 0; j < vectors; j++)
+                sum[i][j] = ATTN__FMA(x[j], weight, sum[i][j]);
+        }
+    }
+    ATTN__UNROLL
+    for (i = 0; i < rows; i++) {
+        ATTN__R *out = (ATTN__R *)state->out + (r + (size_t)i) * wide + d;
+        ATTN__UNROLL
+        for (j = 0; j < vectors; j++, out += ATTN__W)
+            if (r + (size_t)i < t->queries)
+                ATTN__STORE(out, ATTN__FMA(ATTN__LOAD(out), ATTN__SET1(factor[r + (size_t)i]), sum[i][j]));
+    }
+}
+
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_values_of)(const attn__tile *t, const attn__state *state,
+                                                         const attn__rows *v, size_t dims, attn_dtype dtype)
+{
+    size_t d, r, left;
+    for (d = 0; d < dims; d += left >= 4 * ATTN__W ? 4 * ATTN__W : ATTN__W) {
+        left = dims - d;
+        for (r = 0; r < t->queries; r += 4)
+            if (left >= 4 * ATTN__W && t->queries == 1)
+                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, ATTN__W, dtype, 1, 4);
+            else if (left >= 4 * ATTN__W)
+                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, ATTN__W, dtype, 4, 4);
+            else
+                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, attn__min(left, ATTN__W), dtype, 4, 1);
+    }
+}
+
+ATTN__TARGET static void ATTN__NAME(row_values)(const attn__tile *t, const attn__state *state, attn__rows v,
+                                                size_t dims)
+{
+    switch (ATTN__REAL_F64 ? ATTN__REAL : v.dtype) {
+    case ATTN_F16: ATTN__NAME(row_values_of)(t, state, &v, dims, ATTN_F16); break;
+    case ATTN_BF16: ATTN__NAME(row_values_of)(t, state, &v, dims, ATTN_BF16); break;
+    case ATTN_I8: ATTN__NAME(row_values_of)(t, state, &v, dims, ATTN_I8); break;
+    default: ATTN__NAME(row_values_of)(t, state, &v, dims, ATTN__REAL); break;
+    }
+}
+
+#undef ATTN__PREFETCH
+#define ATTN__ROW_KERNEL(name) ATTN__NAME(name)
+#else
+#define ATTN__ROW_KERNEL(name) NULL /* one query is a vector */
+#endif
 
 static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
                                                   ATTN__REAL,
@@ -5830,12 +6449,14 @@ static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
                                                   ATTN__NAME(softmax_exp),
                                                   ATTN__NAME(special),
                                                   ATTN__NAME(scores),
+                                                  ATTN__ROW_KERNEL(row_scores),
                                                   ATTN__NAME(scale),
                                                   ATTN__NAME(softcap),
                                                   ATTN__NAME(bias),
                                                   ATTN__NAME(hide),
                                                   ATTN__NAME(softmax),
                                                   ATTN__NAME(values),
+                                                  ATTN__ROW_KERNEL(row_values),
                                                   ATTN__NAME(fold)};
 
 #undef ATTN__R
@@ -5851,6 +6472,8 @@ static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
 #undef ATTN__X
 #undef ATTN__ROWS
 #undef ATTN__TILE_COLS
+#undef ATTN__PIECE
+#undef ATTN__ROW_KERNEL
 #undef ATTN__AS_WRITTEN
 #undef ATTN__LOAD
 #undef ATTN__STORE
@@ -5874,10 +6497,13 @@ static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
 #undef ATTN__ROUND
 #undef ATTN__LDEXP
 #undef ATTN__PIN
+#undef ATTN__PIN_POINTER
 #undef ATTN__REGISTER
 #undef ATTN__SPECIAL
 #undef ATTN__ODD
 #undef ATTN__EXP
+#undef ATTN__MAGIC
+#undef ATTN__EXPONENT
 #undef ATTN__REAL_F64
 
 #endif /* ATTN__PASS */

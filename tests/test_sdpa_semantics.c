@@ -1777,9 +1777,12 @@ TEST(sdpa_score_mod_of_identity)
     for (size_t n = 0; next_problem(&p, &n);)
         for (int way = 0; way < 6; way++) {
             attn_opts none = {0};
+            float *slopes = test_block(p.q.heads * sizeof *slopes); /* of 0: both calls make scores */
             problem modified;
             result want, r;
+            memset(slopes, 0, p.q.heads * sizeof *slopes);
             p.opts = none;
+            p.opts.alibi_slopes = slopes;
             if (way < 2)
                 hide(&p, way ? BY_CAUSAL : BY_MASK);
             if (way >= 3) { /* one key lies far below the others */

@@ -1,7 +1,8 @@
 /* Timing side by side, and the peak of this machine: what every benchmark here is measured with.
 
    Absolute times drift with the clock of the machine and with its other work, so the benchmarks print ratios alone.
-   Contestants run in turn, ROUNDS times over; each round gives one ratio, and the median of those is the result. */
+   Contestants run in turn, ROUNDS times over; each round gives one ratio, and the median of those is the result.
+   ATTN_BENCH_QUICK in the environment: a part of everything. Include it after _GNU_SOURCE is defined. */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -10,10 +11,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include "attn.h"
 
-/* ==== Bars ======================================================================================================== */
+static inline int is_quick(void)
+{
+    const char *quick = getenv("ATTN_BENCH_QUICK");
+    return quick && *quick;
+}
+
+static inline void require(int fine, const char *what)
+{
+    if (fine)
+        return;
+    fflush(stdout);
+    fprintf(stderr, "bench: %s failed\n", what);
+    exit(1);
+}
 
 static int bars, bars_met;
 
@@ -25,57 +40,83 @@ static inline const char *verdict(int met)
     return met ? "met" : "MISSED";
 }
 
-static inline const char *bar(double value, double least)
-{
-    static char text[32];
-    snprintf(text, sizeof text, "%.0f %%: %s", 100 * least, verdict(value >= least));
-    return text;
-}
-
 /* ==== Contestants ================================================================================================= */
 
-enum { ROUNDS = 11, CONTESTANTS = 8 };
+enum { ROUNDS = 11, CONTESTANTS = 12 };
+enum { CPU, WALL, CLOCKS };
 
 typedef struct contestant {
     void (*run)(void *arg);
     void *arg;
-    double work;            /* of one run, in whatever unit the ratio is about: flop, bytes, elements */
-    int wall;               /* measure by the clock on the wall: for more than one thread */
-    double seconds[ROUNDS]; /* of one run, in each round */
+    double work;                    /* of one run, in whatever unit the ratio is about: flop, bytes, elements */
+    int wall;                       /* measure by the clock on the wall: for more than one thread */
+    double seconds[CLOCKS][ROUNDS]; /* of one run, in each round */
 } contestant;
 
 /* The time of this thread, which other programs on the machine do not add to; or the time on the wall. */
-static inline double seconds_now(int wall)
+static inline double seconds_now(int clock)
 {
     struct timespec t;
-    clock_gettime(wall ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &t);
+    clock_gettime(clock == WALL ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static inline double seconds_of(const contestant *c, long runs)
+/* One turn; seconds: of one run by each clock. */
+static inline void take_turn(const contestant *c, long runs, double *seconds)
 {
-    double start = seconds_now(c->wall);
+    double start[CLOCKS];
+    int clock;
     long i;
+    for (clock = 0; clock < CLOCKS; clock++)
+        start[clock] = seconds_now(clock);
     for (i = 0; i < runs; i++)
         c->run(c->arg);
-    return seconds_now(c->wall) - start;
+    for (clock = 0; clock < CLOCKS; clock++)
+        seconds[clock] = (seconds_now(clock) - start[clock]) / (double)runs;
 }
 
-/* Times the contestants in turn. A turn is as many runs as take 2 milliseconds, at least one. */
+/* As many runs as take 2 milliseconds, at least one. */
+static inline long runs_in_a_turn(const contestant *c)
+{
+    double seconds[CLOCKS];
+    long runs = 1;
+    take_turn(c, 1, seconds);
+    for (;; runs *= 2) {
+        take_turn(c, runs, seconds);
+        if ((double)runs * seconds[c->wall ? WALL : CPU] >= 0.002)
+            return runs;
+    }
+}
+
+/* Of turns on one thread: what they took by each clock. */
+static double turns[CLOCKS];
+
+/* Times the contestants in turn. */
 static inline void race(contestant *c, size_t count)
 {
     long runs[CONTESTANTS];
+    double seconds[CLOCKS];
     size_t i;
-    int round;
+    int round, clock;
 
-    for (i = 0; i < count; i++) {
-        seconds_of(&c[i], 1);
-        for (runs[i] = 1; seconds_of(&c[i], runs[i]) < 0.002;)
-            runs[i] *= 2;
-    }
+    for (i = 0; i < count; i++)
+        runs[i] = runs_in_a_turn(&c[i]);
     for (round = 0; round < ROUNDS; round++)
-        for (i = 0; i < count; i++)
-            c[i].seconds[round] = seconds_of(&c[i], runs[i]) / (double)runs[i];
+        for (i = 0; i < count; i++) {
+            take_turn(&c[i], runs[i], seconds);
+            for (clock = 0; clock < CLOCKS; clock++)
+                c[i].seconds[clock][round] = seconds[clock];
+            for (clock = 0; clock < CLOCKS && !c[i].wall; clock++)
+                turns[clock] += seconds[clock] * (double)runs[i];
+        }
+}
+
+/* The end of a benchmark. Figures for two threads mean little where other programs took much time. */
+static inline void print_bars(void)
+{
+    if (bars > 0)
+        printf("\n%d of %d bars met", bars_met, bars);
+    printf("\nOther programs took %.0f %% of the time.\n", 100 * (1 - turns[CPU] / turns[WALL]));
 }
 
 static inline int compare_doubles(const void *a, const void *b)
@@ -84,15 +125,23 @@ static inline int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median over the rounds of rate a / rate b, where a rate is work per second. */
+static inline double median(const double *x)
+{
+    double sorted[ROUNDS];
+    memcpy(sorted, x, sizeof sorted);
+    qsort(sorted, ROUNDS, sizeof sorted[0], compare_doubles);
+    return sorted[ROUNDS / 2];
+}
+
+/* The median over the rounds of rate a / rate b, where a rate is work per second. By the clock on the wall if one of
+   them needs it. */
 static inline double ratio(const contestant *a, const contestant *b)
 {
+    int clock = a->wall || b->wall ? WALL : CPU, i;
     double r[ROUNDS];
-    int i;
     for (i = 0; i < ROUNDS; i++)
-        r[i] = a->work / a->seconds[i] * b->seconds[i] / b->work;
-    qsort(r, ROUNDS, sizeof r[0], compare_doubles);
-    return r[ROUNDS / 2];
+        r[i] = a->work / a->seconds[clock][i] * b->seconds[clock][i] / b->work;
+    return median(r);
 }
 
 /* ==== The peak: nothing but fused multiply-adds, on 12 independent accumulators (24 on AArch64) =================== */
@@ -227,13 +276,16 @@ static inline void load_openblas(void)
 
 /* ==== Data ======================================================================================================== */
 
+/* Large arrays lie in huge pages where the system has them: reading them is then about memory alone. */
 static inline void *bench_alloc(size_t bytes)
 {
+    enum { HUGE_PAGE = 2 << 20 };
     void *p = NULL;
-    if (posix_memalign(&p, 4096, bytes + 4096) != 0) {
-        fprintf(stderr, "bench: out of memory\n");
-        exit(1);
-    }
+    require(posix_memalign(&p, bytes < HUGE_PAGE ? 4096 : HUGE_PAGE, bytes + 4096) == 0, "memory");
+#ifdef MADV_HUGEPAGE
+    if (bytes >= HUGE_PAGE)
+        (void)madvise(p, bytes, MADV_HUGEPAGE);
+#endif
     memset(p, 0, bytes);
     return p;
 }

@@ -1,152 +1,291 @@
-/* How fast attn_sdpa is, as ratios against peers of the same run:
+/* How fast attn_sdpa is, as ratios against limits and peers of the same run:
 
    - the peak: fused multiply-adds alone, with the same vectors on the same core;
-   - strips: attention without fusion as one would write it for speed, 128 queries at a time: sgemm of OpenBLAS, a
-     vectorised softmax in place, sgemm (sgemv for a single query), never touching keys that causal hides;
-   - for one query, reading every key and value once;
-   - scaled_dot_product_attention of PyTorch, where ATTN_BENCH_PYTHON names a Python that has it.
+   - for one query, the read: all keys and values once, with as many streams as are fastest;
+   - the plain call: f32, packed, every key seen, for what options, types and layouts cost;
+   - strips: attention without fusion as one would write it for speed, 128 queries at a time: a matrix product of
+     OpenBLAS or oneDNN, a vectorised softmax in place, another product, never touching keys that causal hides. Up to
+     128 queries, and for one query of each head of a group, that is a product for the whole of them.
 
-   Half of the work counts where causal hides half of the keys. A call whose result is wrong stops the benchmark.
-   Bars: 65 % of the peak at 8 heads of 1024 x 1024 x 64 with each vector instruction set, and less than 4 MiB of scratch
-   for each thread at length 32768. */
+   Half of the work counts where causal hides half of the keys, visible pairs of query and key alone where fewer are
+   seen.
+   A call whose result is wrong stops the benchmark. The bars are for AVX-512. */
 #define _GNU_SOURCE
 #include <math.h>
-
-/* An allocator that knows how much is out, and how much that ever was. */
-#include <stdlib.h>
-static size_t allocated, allocated_most;
-
-static void *counting_malloc(size_t size)
-{
-    size_t *p = size < (size_t)-1 - 64 ? (size_t *)malloc(size + 64) : NULL;
-    if (!p)
-        return NULL;
-    *p = size;
-    allocated += size;
-    if (allocated_most < allocated)
-        allocated_most = allocated;
-    return (char *)p + 64;
-}
-
-static void counting_free(void *p)
-{
-    if (!p)
-        return;
-    p = (char *)p - 64;
-    allocated -= *(size_t *)p;
-    free(p);
-}
-
-#define ATTN_MALLOC(size) counting_malloc(size)
-#define ATTN_FREE(p) counting_free(p)
-#define ATTN_THREADS
-#define ATTN_IMPLEMENTATION
-#include "attn.h"
+#include <sys/resource.h>
+#include "library.h"
 #include "bench.h"
 #include "peer.h"
-#include "torch.h"
 
 /* ==== One attention =============================================================================================== */
 
-typedef struct shape {
-    size_t heads, kv_heads, queries, keys, size;
-    int causal;
-    attn_dtype dtype;
-    int barred;
-} shape;
+/* What it asks for: one thing alone. */
+typedef enum option { PLAIN, CAUSAL, WINDOW, BLOCKS, LENGTHS, SOFTCAP, BIAS, ALIBI, SINKS, MASK } option;
 
+/* [B][H][L][D], [B][L][H][D], or q, k, v in one array of [B][L][3][H][D]. */
+typedef enum layout { PACKED, BLHD, INTERLEAVED } layout;
+
+/* A call. */
+typedef struct job {
+    size_t heads, kv_heads, queries, keys, size;
+    attn_dtype dtype, kv_dtype; /* of q and out; of k and v: I8 is a cache, for attn_kv_cache_attend */
+    option option;
+    layout layout;
+    attn_isa isa;
+} job;
+
+#define ONE_QUERY(h, kv, l, d) .heads = h, .kv_heads = kv, .queries = 1, .keys = l, .size = d
+#define SQUARE(h, l, d) .heads = h, .kv_heads = h, .queries = l, .keys = l, .size = d
+#define TYPE(t) .dtype = t, .kv_dtype = t
+
+/* The same with its arguments. */
 typedef struct attention {
-    shape shape;
+    job job;
     attn_tensor out, q, k, v;
+    attn_kv_cache cache;
     attn_opts opts;
     attn_ctx ctx;
-    float *strip; /* the scores of STRIP queries */
+    double pairs;   /* of a query and a key that it sees, in all heads and items */
+    void *owned[8]; /* what free_attention frees */
+    size_t owns;
+    float *strips[2]; /* room for the scores of a strip, for each thread */
 } attention;
 
-enum { STRIP = 128 };
+enum { STRIP = 128, WINDOW_SIZE = 512, BLOCK = 128, ITEMS = 4 };
 
 static attn_parallel two_threads; /* the library's pool */
 
-/* The work: two products of one multiplication and one addition for each query, each key that it sees, each number. */
-static double flop(const shape *s)
+/* The work: two products of one multiplication and one addition for each pair and each number of a key and a value. */
+static double flop(const attention *a)
 {
-    double pairs = (double)s->queries * (double)s->keys;
-    if (s->causal)
-        pairs = (double)s->queries * ((double)s->queries + 1) / 2;
-    return 4 * pairs * (double)s->heads * (double)s->size;
+    return 4 * a->pairs * (double)a->job.size;
 }
 
-static attn_tensor random_tensor(attn_dtype dtype, size_t heads, size_t len, size_t size)
+static void *own(attention *a, void *p)
 {
-    attn_mat m = bench_matrix(ATTN_F32, heads * len, size), copy;
-    if (dtype == ATTN_F32)
-        return attn_bhld(m.data, ATTN_F32, 1, heads, len, size);
-    copy = attn_mat_of(bench_alloc(heads * len * size * 2), dtype, heads * len, size);
-    if (attn_mat_copy(copy, m) != ATTN_OK) {
-        fprintf(stderr, "bench: attn_mat_copy failed\n");
-        exit(1);
-    }
+    require(a->owns < sizeof a->owned / sizeof a->owned[0], "room for arguments");
+    return a->owned[a->owns++] = p;
+}
+
+static uint32_t random_below(uint32_t end)
+{
+    static uint32_t state = 1;
+    state = state * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)state * end >> 32);
+}
+
+/* So many random numbers. */
+static void *random_array(attention *a, attn_dtype dtype, size_t count)
+{
+    attn_mat m = bench_matrix(dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32, 1, count), copy;
+    if (dtype == m.dtype)
+        return own(a, m.data);
+    copy = attn_mat_of(bench_alloc(count * 2), dtype, 1, count);
+    require(attn_mat_copy(copy, m) == ATTN_OK, "attn_mat_copy");
     free(m.data);
-    return attn_bhld(copy.data, dtype, 1, heads, len, size);
+    return own(a, copy.data);
 }
 
-static attention new_attention(shape s)
+static attn_tensor random_tensor(attention *a, attn_dtype dtype, size_t heads, size_t len)
+{
+    size_t items = a->job.option == LENGTHS ? ITEMS : 1, size = a->job.size;
+    void *data = random_array(a, dtype, items * heads * len * size);
+    return a->job.layout == PACKED ? attn_bhld(data, dtype, items, heads, len, size)
+                                   : attn_blhd(data, dtype, items, len, heads, size);
+}
+
+/* The n-th of q, k, v in one array. */
+static attn_tensor interleaved(const job *j, float *data, size_t n)
+{
+    ptrdiff_t row = (ptrdiff_t)(3 * j->heads * j->size);
+    return attn_tensor_of(data + n * j->heads * j->size, ATTN_F32, 1, j->heads, j->queries, j->size,
+                          (ptrdiff_t)j->queries * row, (ptrdiff_t)j->size, row, 1);
+}
+
+/* A mask for all heads of which a tenth of the aligned blocks is visible; returns how many pairs that is. */
+static double random_blocks(unsigned char *mask, size_t length)
+{
+    size_t across = length / BLOCK, blocks = across * across, wanted = blocks / 10, n, row;
+    for (n = 0; n < blocks; n++) { /* exactly so many: each block takes its chance of those that are left */
+        if (random_below((uint32_t)(blocks - n)) >= wanted)
+            continue;
+        wanted--;
+        for (row = 0; row < BLOCK; row++)
+            memset(mask + (n / across * BLOCK + row) * length + n % across * BLOCK, 1, BLOCK);
+    }
+    return (double)(blocks / 10 * BLOCK * BLOCK);
+}
+
+/* Sets one option. Every one but those on who sees whom leaves all keys visible, for the time of dense work. */
+static void set_option(attention *a)
+{
+    static const size_t lengths[ITEMS] = {2048, 1531, 1022, 515};
+    const job *j = &a->job;
+    size_t n, pairs;
+    float *numbers;
+    unsigned char *mask;
+
+    a->pairs = (double)j->heads * (double)j->queries * (double)j->keys;
+    switch (j->option) {
+    case PLAIN: break;
+    case CAUSAL:
+        a->opts.causal = ATTN_CAUSAL_UPPER_LEFT;
+        a->pairs /= 2;
+        break;
+    case WINDOW:
+        a->opts.causal = ATTN_CAUSAL_UPPER_LEFT;
+        a->opts.window.on = 1;
+        a->opts.window.left = WINDOW_SIZE - 1;
+        pairs = WINDOW_SIZE * (WINDOW_SIZE + 1) / 2 + (j->queries - WINDOW_SIZE) * WINDOW_SIZE;
+        a->pairs = (double)j->heads * (double)pairs;
+        break;
+    case BLOCKS:
+        mask = (unsigned char *)own(a, bench_alloc(j->queries * j->keys));
+        a->opts.mask = attn_bhld(mask, ATTN_BOOL, 1, 1, j->queries, j->keys);
+        a->pairs = (double)j->heads * random_blocks(mask, j->queries);
+        break;
+    case LENGTHS:
+        a->opts.q_lens = a->opts.kv_lens = lengths;
+        for (n = 0, pairs = 0; n < ITEMS; n++)
+            pairs += lengths[n] * lengths[n];
+        a->pairs = (double)j->heads * (double)pairs;
+        break;
+    case SOFTCAP: a->opts.softcap = 50; break;
+    case BIAS:
+        a->opts.bias = attn_bhld(random_array(a, ATTN_F32, j->heads * j->queries * j->keys), ATTN_F32, 1, j->heads,
+                                 j->queries, j->keys);
+        break;
+    case ALIBI:
+        numbers = (float *)own(a, bench_alloc(j->heads * sizeof(float)));
+        require(attn_alibi_slopes(numbers, j->heads) == ATTN_OK, "attn_alibi_slopes");
+        a->opts.alibi_slopes = numbers;
+        break;
+    case SINKS: a->opts.sinks = (float *)random_array(a, ATTN_F32, j->heads); break;
+    case MASK: /* one key in ten is hidden, anywhere */
+        mask = (unsigned char *)own(a, bench_alloc(j->queries * j->keys));
+        for (n = 0; n < j->queries * j->keys; n++)
+            mask[n] = random_below(10) > 0;
+        a->opts.mask = attn_bhld(mask, ATTN_BOOL, 1, 1, j->queries, j->keys);
+        break;
+    }
+}
+
+static attention new_attention(const job *j)
 {
     attention a;
+    attn_dtype kv = j->kv_dtype == ATTN_I8 ? ATTN_F32 : j->kv_dtype;
+    size_t n;
+
     memset(&a, 0, sizeof a);
-    a.shape = s;
-    a.q = random_tensor(s.dtype, s.heads, s.queries, s.size);
-    a.k = random_tensor(s.dtype, s.kv_heads, s.keys, s.size);
-    a.v = random_tensor(s.dtype, s.kv_heads, s.keys, s.size);
-    a.out = random_tensor(s.dtype, s.heads, s.queries, s.size);
-    a.opts.causal = s.causal ? ATTN_CAUSAL_UPPER_LEFT : ATTN_CAUSAL_NONE;
-    a.strip = (float *)bench_alloc(STRIP * s.keys * sizeof(float));
+    a.job = *j;
+    a.ctx.isa = j->isa;
+    if (j->layout == INTERLEAVED) {
+        float *data = (float *)random_array(&a, ATTN_F32, 3 * j->heads * j->queries * j->size);
+        a.q = interleaved(j, data, 0);
+        a.k = interleaved(j, data, 1);
+        a.v = interleaved(j, data, 2);
+    } else {
+        a.q = random_tensor(&a, j->dtype, j->heads, j->queries);
+        a.k = random_tensor(&a, kv, j->kv_heads, j->keys);
+        a.v = random_tensor(&a, kv, j->kv_heads, j->keys);
+    }
+    a.out = random_tensor(&a, j->dtype, j->heads, j->queries);
+    set_option(&a);
+    if (j->kv_dtype == ATTN_I8)
+        require(attn_kv_cache_init(&a.cache, 1, j->kv_heads, j->keys, j->size, j->size, ATTN_I8, 0, NULL, 0) ==
+                        ATTN_OK &&
+                    attn_kv_cache_append(&a.cache, a.k, a.v, NULL) == ATTN_OK,
+                "attn_kv_cache_append");
+    for (n = 0; n < 2; n++)
+        a.strips[n] = (float *)own(&a, bench_alloc(STRIP * j->keys * sizeof(float)));
     return a;
 }
 
 static void free_attention(attention *a)
 {
-    free(a->q.data);
-    free(a->k.data);
-    free(a->v.data);
-    free(a->out.data);
-    free(a->strip);
+    attn_kv_cache_free(&a->cache);
+    while (a->owns > 0)
+        free(a->owned[--a->owns]);
 }
 
 static void run_sdpa(void *arg)
 {
     attention *a = (attention *)arg;
-    attn_status status = attn_sdpa(a->out, a->q, a->k, a->v, &a->opts, &a->ctx);
-    if (status != ATTN_OK) {
-        fprintf(stderr, "bench: attn_sdpa: %s\n", attn_status_string(status));
-        exit(1);
+    attn_status status = a->job.kv_dtype == ATTN_I8 ? attn_kv_cache_attend(a->out, a->q, &a->cache, &a->opts, &a->ctx)
+                                                    : attn_sdpa(a->out, a->q, a->k, a->v, &a->opts, &a->ctx);
+    require(status == ATTN_OK, attn_status_string(status));
+}
+
+/* ---- is it right? ---- */
+
+/* One head and the query of it that is looked at. */
+typedef struct place {
+    size_t b, h, i;
+    attn_mat out, q, k, v;
+} place;
+
+static double option_at(attn_tensor t, const place *p, size_t j)
+{
+    return attn_mat_get(attn_head(t, t.batch > 1 ? p->b : 0, t.heads > 1 ? p->h : 0), p->i, j);
+}
+
+/* exp of the score of key j; 0: the query does not see it. Scores are small here. */
+static double weight(const attn_opts *o, const place *p, size_t j)
+{
+    size_t d;
+    double s = 0;
+
+    if ((o->causal && j > p->i) || (o->window.on && j + WINDOW_SIZE <= p->i) || (o->kv_lens && j >= o->kv_lens[p->b]) ||
+        (o->mask.data && option_at(o->mask, p, j) == 0))
+        return 0;
+    for (d = 0; d < p->q.cols; d++)
+        s += attn_mat_get(p->q, p->i, d) * attn_mat_get(p->k, j, d);
+    s /= sqrt((double)p->q.cols);
+    if (o->softcap > 0)
+        s = o->softcap * tanh(s / o->softcap);
+    if (o->bias.data)
+        s += option_at(o->bias, p, j);
+    if (o->alibi_slopes)
+        s -= o->alibi_slopes[p->h] * fabs((double)p->i - (double)j);
+    return exp(s);
+}
+
+static double tolerance_of(const job *j)
+{
+    attn_dtype coarsest = j->dtype == ATTN_F32 ? j->kv_dtype : j->dtype;
+    switch (coarsest) {
+    case ATTN_F64: return 1e-13;
+    case ATTN_F32: return 1e-5;
+    case ATTN_F16: return 1e-3;
+    default: return 1e-2;
     }
 }
 
-/* Some rows of the result, in plain double precision. */
+/* The first, a middle and the last row, in plain double precision. */
 static void check_attention(const attention *a, const char *who)
 {
-    double tolerance = a->shape.dtype == ATTN_F32 ? 1e-5 : 1e-3;
     double *weights = (double *)bench_alloc(a->k.len * sizeof(double));
     size_t n, j, d;
-    for (n = 0; n < 5; n++) {
-        size_t h = n * (a->q.heads - 1) / 4, i = (4 - n) * (a->q.len - 1) / 4;
-        size_t seen = a->shape.causal ? i + 1 : a->k.len;
-        attn_mat q = attn_head(a->q, 0, h), out = attn_head(a->out, 0, h);
-        attn_mat k = attn_head(a->k, 0, h / (a->q.heads / a->k.heads));
-        attn_mat v = attn_head(a->v, 0, h / (a->q.heads / a->k.heads));
-        double sum = 0;
-        for (j = 0; j < seen; j++) {
-            double dot = 0;
-            for (d = 0; d < q.cols; d++)
-                dot += attn_mat_get(q, i, d) * attn_mat_get(k, j, d);
-            sum += weights[j] = exp(dot / sqrt((double)q.cols)); /* |dot| is small here */
-        }
-        for (d = 0; d < v.cols; d++) {
+    for (n = 0; n < 3; n++) {
+        place p;
+        double sum;
+        p.b = n * (a->q.batch - 1) / 2;
+        p.h = n * (a->q.heads - 1) / 2;
+        p.i = n * ((a->opts.q_lens ? a->opts.q_lens[p.b] : a->q.len) - 1) / 2;
+        p.out = attn_head(a->out, p.b, p.h);
+        p.q = attn_head(a->q, p.b, p.h);
+        p.k = attn_head(a->k, p.b, p.h / (a->q.heads / a->k.heads));
+        p.v = attn_head(a->v, p.b, p.h / (a->q.heads / a->k.heads));
+        sum = a->opts.sinks ? exp((double)a->opts.sinks[p.h]) : 0;
+        for (j = 0; j < p.k.rows; j++)
+            sum += weights[j] = weight(&a->opts, &p, j);
+        for (d = 0; d < p.v.cols; d++) {
             double mean = 0;
-            for (j = 0; j < seen; j++)
-                mean += weights[j] / sum * attn_mat_get(v, j, d);
-            if (!(fabs(mean - attn_mat_get(out, i, d)) <= tolerance)) {
+            for (j = 0; j < p.k.rows; j++)
+                if (weights[j] > 0)
+                    mean += weights[j] / sum * attn_mat_get(p.v, j, d);
+            if (sum > 0 && !(fabs(mean - attn_mat_get(p.out, p.i, d)) <= tolerance_of(&a->job))) {
+                fflush(stdout);
                 fprintf(stderr, "bench: %s: wrong attention\n", who);
                 exit(1);
             }
@@ -155,256 +294,597 @@ static void check_attention(const attention *a, const char *who)
     free(weights);
 }
 
+/* Runs, and checks what that has written. */
+static void try_out(void (*run)(void *arg), void *arg, const attention *a, const char *who)
+{
+    size_t bytes = a->job.dtype == ATTN_F64 ? 8 : a->job.dtype == ATTN_F32 ? 4 : 2;
+    memset(a->out.data, 0xff, a->out.batch * a->out.heads * a->out.len * a->out.dim * bytes); /* NaN */
+    run(arg);
+    check_attention(a, who);
+}
+
 /* ==== Peers ======================================================================================================= */
 
-/* Attention of one strip: `rows` queries from number `first` on, of one head. */
-static void run_strip(attention *a, size_t head, size_t first, size_t rows)
-{
-    size_t size = a->shape.size, kv_head = head / (a->shape.heads / a->shape.kv_heads), i;
-    size_t keys = a->shape.causal ? first + rows : a->shape.keys;
-    const float *q = (const float *)a->q.data + (head * a->shape.queries + first) * size;
-    const float *k = (const float *)a->k.data + kv_head * a->shape.keys * size;
-    const float *v = (const float *)a->v.data + kv_head * a->shape.keys * size;
-    float *out = (float *)a->out.data + (head * a->shape.queries + first) * size, *scores = a->strip;
-    float scale = (float)(1 / sqrt((double)size));
-    int m = (int)rows, n = (int)keys, d = (int)size;
+typedef int (*dnnl_sgemm_fn)(char ta, char tb, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
+                             int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
+static dnnl_sgemm_fn dnnl_sgemm;
 
-    if (rows == 1)
-        sgemv(ROW_MAJOR, NO_TRANS, n, d, scale, k, d, q, 1, 0, scores, 1);
+static void load_onednn(void)
+{
+    static const char *const names[] = {"libdnnl.so.3", "libdnnl.so.2"};
+    void *library = NULL, *function;
+    size_t i;
+    setenv("OMP_NUM_THREADS", "1", 1);
+    for (i = 0; i < 2 && !library; i++)
+        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    function = library ? dlsym(library, "dnnl_sgemm") : NULL;
+    memcpy(&dnnl_sgemm, &function, sizeof function);
+    if (!function)
+        printf("oneDNN not found, skipped.\n");
+}
+
+/* C = alpha A B, or alpha A B^T where `trans`; all packed, row-major: m x k, k x n or n x k, m x n. */
+typedef void (*product_fn)(int trans, size_t m, size_t n, size_t k, float alpha, const float *a, const float *b,
+                           float *c);
+
+static void openblas_product(int trans, size_t m, size_t n, size_t k, float alpha, const float *a, const float *b,
+                             float *c)
+{
+    int rows = (int)m, cols = (int)n, inner = (int)k;
+    if (m == 1)
+        sgemv(ROW_MAJOR, trans ? NO_TRANS : TRANS, trans ? cols : inner, trans ? inner : cols, alpha, b,
+              trans ? inner : cols, a, 1, 0, c, 1);
     else
-        sgemm(ROW_MAJOR, NO_TRANS, TRANS, m, n, d, scale, q, d, k, d, 0, scores, n);
+        sgemm(ROW_MAJOR, NO_TRANS, trans ? TRANS : NO_TRANS, rows, cols, inner, alpha, a, inner, b,
+              trans ? inner : cols, 0, c, cols);
+}
+
+static void onednn_product(int trans, size_t m, size_t n, size_t k, float alpha, const float *a, const float *b,
+                           float *c)
+{
+    int64_t rows = (int64_t)m, cols = (int64_t)n, inner = (int64_t)k;
+    dnnl_sgemm('N', trans ? 'T' : 'N', rows, cols, inner, alpha, a, inner, b, trans ? inner : cols, 0, c, cols);
+}
+
+typedef struct peer {
+    const char *name;
+    product_fn product;
+} peer;
+
+static peer peers[2];
+static size_t peer_count;
+
+static void load_peers(void)
+{
+    static const peer openblas = {"OpenBLAS", openblas_product}, onednn = {"oneDNN", onednn_product};
+    load_openblas();
+    load_onednn();
+    if (sgemm && sgemv)
+        peers[peer_count++] = openblas;
+    if (dnnl_sgemm)
+        peers[peer_count++] = onednn;
+}
+
+/* A peer at work. */
+typedef struct strips {
+    const attention *of;
+    product_fn product;
+} strips;
+
+/* Strip number n: of one head and some queries of it; or of one query of each head that shares keys. */
+static void run_strip(const strips *s, size_t n, float *scores)
+{
+    const attention *a = s->of;
+    const job *j = &a->job;
+    size_t group = j->heads / j->kv_heads, size = j->size;
+    size_t each = j->queries == 1 ? 1 : (j->queries + STRIP - 1) / STRIP, kv = j->queries == 1 ? n : n / each / group;
+    size_t first = j->queries == 1 ? n * group : n / each * j->queries + n % each * STRIP;
+    size_t rows = j->queries == 1 ? group : j->queries - n % each * STRIP, seen = j->keys, i;
+    const float *k = (const float *)a->k.data + kv * j->keys * size;
+    const float *v = (const float *)a->v.data + kv * j->keys * size;
+
+    rows = rows < STRIP ? rows : STRIP;
+    if (j->option == CAUSAL)
+        seen = n % each * STRIP + rows;
+    s->product(1, rows, seen, size, (float)(1 / sqrt((double)size)), (const float *)a->q.data + first * size, k,
+               scores);
     for (i = 0; i < rows; i++) {
-        size_t seen = a->shape.causal ? first + i + 1 : keys;
-        peer_softmax_in_place(scores + i * keys, seen, best_vector_bytes());
-        memset(scores + i * keys + seen, 0, (keys - seen) * sizeof(float));
+        size_t row = j->option == CAUSAL ? seen - rows + i + 1 : seen;
+        peer_softmax_in_place(scores + i * seen, row, best_vector_bytes());
+        memset(scores + i * seen + row, 0, (seen - row) * sizeof(float));
     }
-    if (rows == 1)
-        sgemv(ROW_MAJOR, TRANS, n, d, 1, v, d, scores, 1, 0, out, 1);
-    else
-        sgemm(ROW_MAJOR, NO_TRANS, NO_TRANS, m, d, n, 1, scores, n, v, d, 0, out, d);
+    s->product(0, rows, size, seen, 1, scores, v, (float *)a->out.data + first * size);
+}
+
+static size_t strip_count(const job *j)
+{
+    return j->queries == 1 ? j->kv_heads : j->heads * ((j->queries + STRIP - 1) / STRIP);
 }
 
 static void run_strips(void *arg)
 {
-    attention *a = (attention *)arg;
-    size_t head, first, left;
-    for (head = 0; head < a->shape.heads; head++)
-        for (first = 0; first < a->shape.queries; first += STRIP) {
-            left = a->shape.queries - first;
-            run_strip(a, head, first, left < STRIP ? left : STRIP);
-        }
+    const strips *s = (const strips *)arg;
+    size_t n;
+    for (n = 0; n < strip_count(&s->of->job); n++)
+        run_strip(s, n, s->of->strips[0]);
+}
+
+/* Every other strip. */
+static void strips_task(void *arg, size_t index)
+{
+    const strips *s = (const strips *)arg;
+    size_t n;
+    for (n = index; n < strip_count(&s->of->job); n += 2)
+        run_strip(s, n, s->of->strips[index]);
+}
+
+static void run_strips_on_two(void *arg)
+{
+    two_threads.run(two_threads.user, 2, strips_task, arg);
+}
+
+/* ---- the read ---- */
+
+typedef struct reading {
+    const attention *of;
+    size_t streams, ahead;
+} reading;
+
+static void read_part(const reading *r, size_t part, size_t parts)
+{
+    size_t bytes = r->of->job.kv_heads * r->of->job.keys * r->of->job.size * sizeof(float) / parts;
+    volatile float sum;
+    sum = peer_read((const char *)r->of->k.data + part * bytes, bytes, r->streams, r->ahead, best_vector_bytes());
+    sum = peer_read((const char *)r->of->v.data + part * bytes, bytes, r->streams, r->ahead, best_vector_bytes());
+    (void)sum;
 }
 
 static void run_read(void *arg)
 {
-    const attention *a = (const attention *)arg;
-    size_t count = a->shape.kv_heads * a->shape.keys * a->shape.size / (a->shape.dtype == ATTN_F32 ? 1 : 2);
-    volatile float sum = peer_sum((const float *)a->k.data, count, best_vector_bytes());
-    sum = peer_sum((const float *)a->v.data, count, best_vector_bytes());
-    (void)sum;
+    read_part((const reading *)arg, 0, 1);
 }
 
-static const char torch_script[] =
-    "import sys, torch\n"
-    "torch.set_num_threads(1)\n"
-    "attend = torch.nn.functional.scaled_dot_product_attention\n"
-    "with torch.no_grad():\n"
-    "    for line in sys.stdin:\n"
-    "        if line != 'run\\n':\n"
-    "            heads, kv_heads, queries, keys, size, causal, half = map(int, line.split())\n"
-    "            dtype = torch.float16 if half else torch.float32\n"
-    "            q = torch.randn(1, heads, queries, size, dtype=dtype)\n"
-    "            k, v = (torch.randn(1, kv_heads, keys, size, dtype=dtype) for _ in 'kv')\n"
-    "            more = {'enable_gqa': True} if heads != kv_heads else {}\n"
-    "        attend(q, k, v, is_causal=bool(causal), **more)\n"
-    "        print(torch.__version__, flush=True)\n";
-
-static int set_up_torch(const shape *s)
+static void read_task(void *arg, size_t index)
 {
-    char text[128];
-    snprintf(text, sizeof text, "%d %d %d %d %d %d %d\n", (int)s->heads, (int)s->kv_heads, (int)s->queries,
-             (int)s->keys, (int)s->size, s->causal, s->dtype == ATTN_F16);
-    return ask_torch(text);
+    read_part((const reading *)arg, index, 2);
 }
 
-/* ==== Matches ===================================================================================================== */
+static void run_read_on_two(void *arg)
+{
+    two_threads.run(two_threads.user, 2, read_task, arg);
+}
 
-/* Who runs for one shape, in this order: attn_sdpa with each instruction set, their peaks, attn_sdpa with the best one
-   on two threads; then the peers that there are. */
+/* Finds the fastest streams for `run`, by one of the clocks. */
+static reading best_reading(const attention *a, void (*run)(void *arg), int clock)
+{
+    static const size_t streams[] = {1, 2, 3, 4, 6, 8, 12, 16}, ahead[] = {0, 512, 1024, 2048, 4096};
+    reading best = {a, 1, 0};
+    double least = 1e30;
+    size_t n;
+    for (n = 0; n < 8 * 5 * 3; n++) { /* three rounds over all, the best of each */
+        reading r = {a, 1, 0};
+        contestant c;
+        double seconds[CLOCKS];
+        memset(&c, 0, sizeof c);
+        r.streams = streams[n % 8];
+        r.ahead = ahead[n / 8 % 5];
+        c.run = run;
+        c.arg = &r;
+        take_turn(&c, 1, seconds);
+        if (seconds[clock] < least) {
+            least = seconds[clock];
+            best = r;
+        }
+    }
+    return best;
+}
+
+/* ==== The table =================================================================================================== */
+
+/* What the first figure of a row is relative to, and what the bar is then: the least or the most. */
+typedef enum limit {
+    LIMIT_PEAK,  /* share of the peak: the least */
+    LIMIT_READ,  /* share of the fastest read: the least */
+    LIMIT_SPEED, /* speed relative to the plain call: the least */
+    LIMIT_TIME   /* time for each visible pair relative to the plain call: the most */
+} limit;
+
+/* What the figure for two threads is relative to. */
+typedef enum two {
+    TWO_NOT,
+    TWO_ONE,   /* the same on one thread: the least */
+    TWO_LIMIT, /* the limit on two threads */
+    TWO_PEERS  /* the fastest peer on two threads: the least */
+} two;
+
+/* A bar of 0 is none. */
+typedef struct row {
+    const char *work;
+    job job;
+    limit limit;
+    double bar;
+    two two;
+    double two_bar, peer_bar; /* peer_bar: speed relative to the fastest peer */
+    int quick;
+} row;
+
+static const char *const LIMITS[] = {"peak", "read", "f32 speed", "plain time"};
+static const char *const UNITS[] = {"%", "%", "x", "x"};
+
+static FILE *tsv; /* every figure, for report.py: work, shape, of, against, unit, value, bar */
+
+typedef struct figure {
+    const char *of, *against; /* "1 thread", "peak" */
+    const char *unit;         /* "%": value and bar are shares; "x" and others */
+    double value, bar;
+    int most; /* the bar is the most, not the least */
+} figure;
+
+static void print_figure(const char *work, const char *shape, const figure *f)
+{
+    char text[40] = "", value[32];
+    double times = strcmp(f->unit, "%") == 0 ? 100 : 1;
+    int digits = times > 1 || f->bar >= 10 ? 0 : 2;
+    int judged = f->bar > 0 && attn_isa_available(ATTN_ISA_AVX512);
+    if (judged)
+        snprintf(text, sizeof text, "%s%.*f %s", f->most ? "<=" : ">=", digits, times * f->bar,
+                 verdict(f->most ? f->value <= f->bar : f->value >= f->bar));
+    snprintf(value, sizeof value, "%.*f %s", digits, times * f->value, f->unit);
+    printf("%8s %-14s", value, text);
+    if (tsv)
+        fprintf(tsv, judged ? "%s\t%s\t%s\t%s\t%s\t%g\t%s%g\n" : "%s\t%s\t%s\t%s\t%s\t%g\t\n", work, shape, f->of,
+                f->against, f->unit, f->value, f->most ? "<=" : ">=", f->bar);
+}
+
+static void print_start(const char *work, const char *shape, const char *against)
+{
+    printf("%-16s%-20s%-11s", work, shape, against);
+}
+
+static attn_isa isa_of(attn_isa isa)
+{
+    size_t i;
+    for (i = 0; i < ISA_COUNT && isa == ATTN_ISA_BEST; i++)
+        if (attn_isa_available(ISAS[i]))
+            isa = ISAS[i];
+    return isa;
+}
+
+/* Who may run for a row. */
+enum { OURS, OURS_ON_TWO, LIMIT, LIMIT_ON_TWO, PEERS, PEERS_ON_TWO = PEERS + 2, ALL = PEERS_ON_TWO + 2 };
+
 typedef struct match {
-    attention calls[ISA_COUNT + 1];
-    peak peaks[ISA_COUNT];
-    contestant c[CONTESTANTS];
-    size_t isas, count;
-    const contestant *calls_first, *peaks_first, *two, *strips, *torch, *read;
+    attention ours, on_two, plain, plain_on_two;
+    peak peak;
+    reading read, read_on_two;
+    strips strips[2];
+    contestant c[ALL]; /* those who race stand first, and `at` says where */
+    size_t count, at[ALL];
 } match;
 
-static const contestant *enter(match *t, void (*run)(void *arg), void *arg, double work, int wall)
+static void enter(match *m, size_t who, void (*run)(void *arg), void *arg, double work, int wall)
 {
-    contestant *c = &t->c[t->count++];
+    contestant *c = &m->c[m->count];
+    m->at[who] = m->count++;
     c->run = run;
     c->arg = arg;
     c->work = work;
     c->wall = wall;
-    return c;
 }
 
-static void set_up(match *t, const attention *a)
+static const contestant *who(const match *m, size_t n)
 {
-    double work = flop(&a->shape);
+    return &m->c[m->at[n]];
+}
+
+static int races(const match *m, size_t n)
+{
+    return n == OURS || m->at[n] > 0;
+}
+
+static int has_plain(const row *r)
+{
+    return r->limit != LIMIT_PEAK && r->limit != LIMIT_READ;
+}
+
+static int has_peers(const row *r)
+{
+    const job *j = &r->job;
+    return !has_plain(r) && j->dtype == ATTN_F32 && j->kv_dtype == ATTN_F32 && j->isa == ATTN_ISA_BEST;
+}
+
+static job plain_job(const job *j)
+{
+    job plain = *j;
+    plain.dtype = plain.kv_dtype = ATTN_F32;
+    plain.option = PLAIN;
+    plain.layout = PACKED;
+    return plain;
+}
+
+static void set_up(match *m, const row *r)
+{
+    job plain = plain_job(&r->job);
+    double work;
     size_t i;
 
-    memset(t, 0, sizeof *t);
-    for (i = 0; i < ISA_COUNT + 1; i++)
-        t->calls[i] = *a;
-    for (i = 0; i < ISA_COUNT; i++)
-        if (attn_isa_available(ISAS[i]) && lanes_of(ISAS[i], ATTN_F32) > 0) {
-            t->calls[t->isas].ctx.isa = ISAS[i];
-            t->peaks[t->isas++].isa = ISAS[i];
-        }
-    t->calls[t->isas].ctx.parallel = two_threads;
+    memset(m, 0, sizeof *m);
+    m->ours = new_attention(&r->job);
+    m->on_two = m->ours;
+    m->on_two.ctx.parallel = two_threads;
+    work = flop(&m->ours);
+    try_out(run_sdpa, &m->on_two, &m->ours, "two threads");
+    try_out(run_sdpa, &m->ours, &m->ours, "one thread");
+    enter(m, OURS, run_sdpa, &m->ours, work, 0);
+    if (r->two != TWO_NOT)
+        enter(m, OURS_ON_TWO, run_sdpa, &m->on_two, work, 1);
 
-    t->calls_first = t->c;
-    for (i = 0; i < t->isas; i++)
-        enter(t, run_sdpa, &t->calls[i], work, 0);
-    t->peaks_first = t->c + t->count;
-    for (i = 0; i < t->isas && a->shape.queries > 1; i++)
-        enter(t, run_peak, &t->peaks[i], peak_work(&t->peaks[i]), 0);
-    t->two = enter(t, run_sdpa, &t->calls[t->isas], work, 1);
-    if (sgemm && sgemv && a->shape.dtype == ATTN_F32)
-        t->strips = enter(t, run_strips, &t->calls[0], work, 0);
-    if (set_up_torch(&a->shape))
-        t->torch = enter(t, run_torch, NULL, work, 1);
-    if (a->shape.queries == 1)
-        t->read = enter(t, run_read, &t->calls[0], work, 0);
+    if (r->limit == LIMIT_PEAK) {
+        m->peak.isa = isa_of(r->job.isa);
+        m->peak.dtype = r->job.dtype;
+        if (lanes_of(m->peak.isa, m->peak.dtype) > 0)
+            enter(m, LIMIT, run_peak, &m->peak, peak_work(&m->peak), 0);
+    } else if (r->limit == LIMIT_READ) {
+        m->read = best_reading(&m->ours, run_read, CPU);
+        m->read_on_two = best_reading(&m->ours, run_read_on_two, WALL);
+        enter(m, LIMIT, run_read, &m->read, work, 0);
+        enter(m, LIMIT_ON_TWO, run_read_on_two, &m->read_on_two, work, 1);
+    } else {
+        m->plain = new_attention(&plain);
+        m->plain_on_two = m->plain;
+        m->plain_on_two.ctx.parallel = two_threads;
+        enter(m, LIMIT, run_sdpa, &m->plain, flop(&m->plain), 0);
+        if (r->two == TWO_LIMIT)
+            enter(m, LIMIT_ON_TWO, run_sdpa, &m->plain_on_two, flop(&m->plain), 1);
+    }
+
+    for (i = 0; i < peer_count && has_peers(r); i++) {
+        m->strips[i].of = &m->ours;
+        m->strips[i].product = peers[i].product;
+        try_out(run_strips, &m->strips[i], &m->ours, peers[i].name);
+        enter(m, PEERS + i, run_strips, &m->strips[i], work, 0);
+        if (r->two == TWO_PEERS)
+            enter(m, PEERS_ON_TWO + i, run_strips_on_two, &m->strips[i], work, 1);
+    }
 }
 
-static void print_times(const contestant *a, const contestant *b)
+static void shape_of(char *text, size_t size, const job *j)
 {
-    if (b)
-        printf("%9.2f x", ratio(a, b));
+    if (j->heads == j->kv_heads)
+        snprintf(text, size, "%d x %d x %d", (int)j->heads, (int)j->keys, (int)j->size);
     else
-        printf("%11s", "-");
+        snprintf(text, size, "%d/%d x %d x %d", (int)j->heads, (int)j->kv_heads, (int)j->keys, (int)j->size);
 }
 
-static void print_match(const match *t, const shape *s)
+static void print_two(const match *m, const row *r, const char *shape)
+{
+    figure f = {"2 threads", "one thread", "x", 1e30, r->two_bar, 0};
+    double x;
+    size_t i;
+
+    if (r->two == TWO_ONE)
+        f.value = ratio(who(m, OURS_ON_TWO), who(m, OURS));
+    if (r->two == TWO_LIMIT) {
+        f.value = ratio(who(m, OURS_ON_TWO), who(m, LIMIT_ON_TWO));
+        f.against = LIMITS[r->limit];
+        f.unit = UNITS[r->limit];
+        f.most = r->limit == LIMIT_TIME;
+        f.value = f.most ? 1 / f.value : f.value;
+    }
+    for (i = 0; i < peer_count && r->two == TWO_PEERS; i++) {
+        x = ratio(who(m, OURS_ON_TWO), who(m, PEERS_ON_TWO + i));
+        f.value = x < f.value ? x : f.value;
+        f.against = "fastest strips";
+    }
+    if (r->two == TWO_NOT || f.value >= 1e30)
+        printf("%8s %-14s", "-", "");
+    else
+        print_figure(r->work, shape, &f);
+}
+
+/* Each peer has the bar to itself: the fastest is among them. */
+static void print_peers(const match *m, const row *r, const char *shape)
 {
     size_t i;
-    printf("%4lu/%-2lu%6lu x%6lu x%4lu  %s %s", (unsigned long)s->heads, (unsigned long)s->kv_heads,
-           (unsigned long)s->queries, (unsigned long)s->keys, (unsigned long)s->size,
-           s->dtype == ATTN_F32 ? "f32" : "f16", s->causal ? "causal" : "      ");
-    for (i = 0; i < t->isas; i++)
-        if (t->read)
-            printf("%9.0f %%", 100 * ratio(&t->calls_first[i], t->read));
-        else
-            printf("%9.0f %%", 100 * ratio(&t->calls_first[i], &t->peaks_first[i]));
-    print_times(t->calls_first, t->strips);
-    print_times(t->calls_first, t->torch);
-    print_times(t->two, t->calls_first);
-    for (i = 0; i < t->isas && s->barred; i++)
-        printf("%s%s of peak, %s", i > 0 ? "; " : "   ", attn_isa_string(t->peaks[i].isa),
-               bar(ratio(&t->calls_first[i], &t->peaks_first[i]), 0.65));
+    for (i = 0; i < peer_count && races(m, PEERS + i); i++) {
+        figure f = {"1 thread", "", "x", 0, r->peer_bar, 0};
+        f.against = peers[i].name;
+        f.value = ratio(who(m, OURS), who(m, PEERS + i));
+        print_figure(r->work, shape, &f);
+    }
+}
+
+static void print_row(const match *m, const row *r)
+{
+    figure f = {"1 thread", LIMITS[r->limit], UNITS[r->limit], 0, r->bar, r->limit == LIMIT_TIME};
+    char shape[48];
+
+    shape_of(shape, sizeof shape, &r->job);
+    print_start(r->work, shape, LIMITS[r->limit]);
+    if (races(m, LIMIT)) {
+        f.value = ratio(who(m, OURS), who(m, LIMIT));
+        f.value = f.most ? 1 / f.value : f.value;
+        print_figure(r->work, shape, &f);
+    } else
+        printf("%8s %-14s", "-", "");
+    print_two(m, r, shape);
+    print_peers(m, r, shape);
     printf("\n");
     fflush(stdout);
 }
 
-static void bench_shapes(const char *title, const char *against, const shape *shapes, size_t count)
+static void bench_row(const row *r)
 {
-    size_t n, i;
-    printf("\n%s: speed relative to\n%39s", title, "heads   queries   keys  size           ");
-    for (i = 0; i < ISA_COUNT; i++)
-        if (attn_isa_available(ISAS[i]))
-            printf("%6s %s", attn_isa_string(ISAS[i]), against);
-    printf("%11s%11s%11s   bars\n", "strips", "PyTorch", "2 threads");
-    for (n = 0; n < count; n++) {
-        attention a = new_attention(shapes[n]);
-        match t;
-        set_up(&t, &a);
-        for (i = 0; i < t.isas; i++) {
-            run_sdpa(&t.calls[i]);
-            check_attention(&a, attn_isa_string(t.peaks[i].isa));
-        }
-        if (t.strips) {
-            run_strips(&t.calls[0]);
-            check_attention(&a, "strips");
-        }
-        if (t.isas > 0) {
-            race(t.c, t.count);
-            print_match(&t, &shapes[n]);
-        }
-        free_attention(&a);
-    }
+    match m;
+    if (!attn_isa_available(r->job.isa))
+        return;
+    set_up(&m, r);
+    race(m.c, m.count);
+    print_row(&m, r);
+    free_attention(&m.ours);
+    if (has_plain(r))
+        free_attention(&m.plain);
 }
 
-/* ==== Memory ====================================================================================================== */
+/* ==== What is not a ratio ========================================================================================= */
 
-/* One whole run at length 32768, on two threads, by the clock on the wall. */
+/* One call of almost nothing: its time, what it allocates, and whether it troubles other threads. */
+
+static size_t runs;
+
+static void counting_run(void *user, size_t count, void (*task)(void *arg, size_t index), void *arg)
+{
+    size_t i;
+    (void)user;
+    runs++;
+    for (i = 0; i < count; i++)
+        task(arg, i);
+}
+
+static void bench_overhead(void)
+{
+    static const row r = {.work = "one call", .job = {SQUARE(1, 3, 3)}};
+    figure us = {"1 thread", "", "us", 0, 0.1, 1};
+    size_t allocations;
+    match m;
+
+    set_up(&m, &r);
+    m.ours.ctx.parallel.run = counting_run;
+    m.ours.ctx.parallel.width = 2;
+    runs = 0;
+    allocations = bench_allocations;
+    run_sdpa(&m.ours);
+    allocations = bench_allocations - allocations;
+    print_start(r.work, "1 x 3 x 3", "");
+    race(m.c, m.count);
+    us.value = 1e6 * median(m.c[OURS].seconds[CPU]);
+    print_figure(r.work, "1 x 3 x 3", &us);
+    print_peers(&m, &r, "1 x 3 x 3");
+    printf("%d allocations, %d runs of threads: %s\n", (int)allocations, (int)runs,
+           verdict(allocations == 0 && runs == 0));
+    free_attention(&m.ours);
+}
+
+/* One call at length 32768, on two threads: what the library takes beside inputs and output. */
 static void bench_memory(void)
 {
-    static const shape long_one = {8, 8, 32768, 32768, 64, 0, ATTN_F32, 0};
-    attention a = new_attention(long_one);
-    peak p = {ATTN_ISA_BEST, ATTN_F32};
-    size_t i, bytes[2] = {0, 0};
-    double start, seconds, peak_seconds;
+    static const job j = {SQUARE(2, 32768, 64)};
+    figure high = {"a thread", "allocated", "MiB", 0, 4, 1},
+           scratch = {"a thread", "attn_sdpa_scratch", "MiB", 0, 4, 1};
+    attention a = new_attention(&j);
+    size_t bytes = 0, before = bench_allocated;
 
-    printf("\nmemory: 8 heads of 32768 x 32768 x 64, f32; the scores alone would be %.0f GiB\n",
-           8.0 * 32768 * 32768 * 4 / (1 << 30));
-    for (i = 0; i < 2; i++) {
-        if (i == 1)
-            a.ctx.parallel = two_threads;
-        if (attn_sdpa_scratch(&bytes[i], a.out, a.q, a.k, a.v, &a.opts, &a.ctx) != ATTN_OK)
-            exit(1);
-        printf("attn_sdpa_scratch, %d thread%s: %.0f KiB   for each thread less than 4 MiB, %s\n", (int)i + 1,
-               i ? "s" : " ", (double)bytes[i] / 1024, verdict(bytes[i] < (i + 1) * (4u << 20)));
-    }
-    allocated_most = allocated;
-    start = seconds_now(1);
-    run_sdpa(&a);
-    seconds = seconds_now(1) - start;
-    check_attention(&a, "length 32768");
-    for (i = 0; i < ISA_COUNT && p.isa == ATTN_ISA_BEST; i++)
-        if (attn_isa_available(ISAS[i]))
-            p.isa = ISAS[i];
-    printf("allocated at most: %.0f KiB\n", (double)allocated_most / 1024);
-    if (lanes_of(p.isa, ATTN_F32) > 0) {
-        start = seconds_now(0);
-        for (i = 0; i < 100; i++)
-            run_peak(&p);
-        peak_seconds = (seconds_now(0) - start) / 100;
-        printf("the run on two threads: %.1f s, %.0f %% of twice the peak\n", seconds,
-               50 * flop(&long_one) / seconds / (peak_work(&p) / peak_seconds));
-    }
+    a.ctx.parallel = two_threads;
+    require(attn_sdpa_scratch(&bytes, a.out, a.q, a.k, a.v, &a.opts, &a.ctx) == ATTN_OK, "attn_sdpa_scratch");
+    bench_allocated_most = bench_allocated;
+    try_out(run_sdpa, &a, &a, "length 32768");
+    high.value = (double)(bench_allocated_most - before) / 2 / (1 << 20);
+    scratch.value = (double)bytes / 2 / (1 << 20);
+    print_start("memory", "2 x 32768 x 64", "a thread");
+    print_figure("memory", "2 x 32768 x 64", &high);
+    print_figure("memory", "2 x 32768 x 64", &scratch);
+    printf("at most, attn_sdpa_scratch\n");
     free_attention(&a);
 }
 
+/* Compiles the implementation with the command in the environment, which makes the object file named there. */
+static void bench_compiler(void)
+{
+    figure seconds = {"compile time", "-O2", "s", 0, 6, 1}, text = {"text", "-O2", "KB", 0, 500, 1};
+    const char *command = getenv("ATTN_BENCH_COMPILE"), *object = getenv("ATTN_BENCH_OBJECT");
+    char size[256];
+    struct rusage before, after;
+    FILE *pipe;
+
+    if (!command || !object)
+        return;
+    getrusage(RUSAGE_CHILDREN, &before);
+    require(system(command) == 0, command);
+    getrusage(RUSAGE_CHILDREN, &after);
+    seconds.value = (double)(after.ru_utime.tv_sec - before.ru_utime.tv_sec) +
+                    1e-6 * (double)(after.ru_utime.tv_usec - before.ru_utime.tv_usec);
+    snprintf(size, sizeof size, "size '%s' | awk 'NR == 2 { print $1 / 1000 }'", object);
+    pipe = popen(size, "r");
+    require(pipe && fscanf(pipe, "%lf", &text.value) == 1, size);
+    pclose(pipe);
+    print_start("implementation", "", "-O2");
+    print_figure("implementation", "", &seconds);
+    print_figure("implementation", "", &text);
+    printf("compile time, text\n");
+}
+
+/* ==== The rows ==================================================================================================== */
+
+static const row rows[] = {
+    {"prefill", {SQUARE(8, 512, 64)}, LIMIT_PEAK, 0.82, TWO_ONE, 1.92, 1.1, 1},
+    {"prefill", {SQUARE(8, 1024, 64)}, LIMIT_PEAK, 0.85, TWO_ONE, 1.92, 1.1, 1},
+    {"prefill", {SQUARE(8, 2048, 64)}, LIMIT_PEAK, 0, TWO_ONE, 1.92, 1.1, 0},
+    {"prefill", {SQUARE(8, 4096, 64)}, LIMIT_PEAK, 0.86, TWO_ONE, 1.92, 1.1, 0},
+    {"prefill", {SQUARE(8, 1024, 128)}, LIMIT_PEAK, 0.88, TWO_ONE, 1.92, 1.1, 1},
+    {"prefill", {SQUARE(8, 2048, 128)}, LIMIT_PEAK, 0.90, TWO_ONE, 1.92, 1.1, 0},
+    {"causal", {SQUARE(12, 128, 64), .option = CAUSAL}, LIMIT_PEAK, 0, TWO_ONE, 0, 1.3, 0},
+    {"causal", {SQUARE(8, 512, 64), .option = CAUSAL}, LIMIT_PEAK, 0.72, TWO_ONE, 1.9, 1.3, 1},
+    {"causal", {SQUARE(8, 1024, 64), .option = CAUSAL}, LIMIT_PEAK, 0.77, TWO_ONE, 1.9, 1.3, 1},
+    {"causal", {SQUARE(8, 2048, 64), .option = CAUSAL}, LIMIT_PEAK, 0.81, TWO_ONE, 1.9, 1.3, 0},
+    {"causal", {SQUARE(8, 4096, 64), .option = CAUSAL}, LIMIT_PEAK, 0.84, TWO_ONE, 1.9, 1.3, 0},
+    {"causal", {SQUARE(8, 1024, 128), .option = CAUSAL}, LIMIT_PEAK, 0, TWO_ONE, 1.9, 1.2, 0},
+    {"causal", {SQUARE(8, 2048, 128), .option = CAUSAL}, LIMIT_PEAK, 0.85, TWO_ONE, 1.9, 1.2, 0},
+    {"other sizes", {SQUARE(8, 1000, 40)}, LIMIT_PEAK, 0.70, TWO_ONE, 0, 1.1, 0},
+    {"other sizes", {SQUARE(8, 1000, 72)}, LIMIT_PEAK, 0.75, TWO_ONE, 0, 1.1, 0},
+    {"other sizes", {SQUARE(8, 1000, 80)}, LIMIT_PEAK, 0.75, TWO_ONE, 0, 1.1, 1},
+    {"other sizes", {SQUARE(8, 1000, 96)}, LIMIT_PEAK, 0.78, TWO_ONE, 0, 1.1, 0},
+    {"other sizes", {SQUARE(8, 1000, 256)}, LIMIT_PEAK, 0.80, TWO_ONE, 0, 1.1, 0},
+    {"small", {SQUARE(12, 128, 64)}, LIMIT_PEAK, 0.76, TWO_ONE, 0, 1.1, 1},
+    {"small", {SQUARE(8, 16, 64)}, LIMIT_PEAK, 0, TWO_ONE, 0, 1.5, 1},
+    {"one query", {ONE_QUERY(32, 8, 32768, 128)}, LIMIT_READ, 0.80, TWO_LIMIT, 0.88, 1.5, 0},
+    {"with f16 keys", {ONE_QUERY(32, 8, 32768, 128), .kv_dtype = ATTN_F16}, LIMIT_TIME, 0.55, TWO_LIMIT, 0.55, 0, 0},
+    {"with bf16 keys", {ONE_QUERY(32, 8, 32768, 128), .kv_dtype = ATTN_BF16}, LIMIT_TIME, 0.55, TWO_LIMIT, 0.55, 0, 0},
+    {"with i8 keys", {ONE_QUERY(32, 8, 32768, 128), .kv_dtype = ATTN_I8}, LIMIT_TIME, 0.45, TWO_LIMIT, 0.35, 0, 0},
+    {"one query", {ONE_QUERY(32, 8, 4096, 128)}, LIMIT_READ, 0, TWO_PEERS, 0, 1.5, 1},
+    {"one query", {ONE_QUERY(8, 8, 4096, 64)}, LIMIT_READ, 0, TWO_PEERS, 1.2, 1.3, 1},
+    {"bf16", {SQUARE(8, 1024, 64), TYPE(ATTN_BF16)}, LIMIT_SPEED, 1.5, TWO_ONE, 0, 0, 1},
+    {"f16", {SQUARE(8, 1024, 64), TYPE(ATTN_F16)}, LIMIT_SPEED, 0.95, TWO_ONE, 0, 0, 1},
+    {"f64", {SQUARE(8, 1024, 64), TYPE(ATTN_F64)}, LIMIT_PEAK, 0.80, TWO_ONE, 0, 0, 1},
+    {"f64", {SQUARE(8, 1024, 128), TYPE(ATTN_F64)}, LIMIT_PEAK, 0.85, TWO_ONE, 0, 0, 0},
+    {"AVX2", {SQUARE(8, 1024, 64), .isa = ATTN_ISA_AVX2}, LIMIT_PEAK, 0.82, TWO_ONE, 0, 0, 1},
+    {"window of 512", {SQUARE(2, 8192, 64), .option = WINDOW}, LIMIT_TIME, 1.25, TWO_ONE, 0, 0, 0},
+    {"mask of blocks", {SQUARE(4, 8192, 64), .option = BLOCKS}, LIMIT_TIME, 1.25, TWO_ONE, 0, 0, 0},
+    {"lengths", {SQUARE(2, 2048, 64), .option = LENGTHS}, LIMIT_TIME, 1.25, TWO_ONE, 0, 0, 0},
+    {"softcap", {SQUARE(8, 1024, 64), .option = SOFTCAP}, LIMIT_TIME, 1.25, TWO_NOT, 0, 0, 1},
+    {"softcap", {SQUARE(8, 1024, 128), .option = SOFTCAP}, LIMIT_TIME, 1.15, TWO_NOT, 0, 0, 0},
+    {"bias", {SQUARE(8, 1024, 64), .option = BIAS}, LIMIT_TIME, 1.15, TWO_NOT, 0, 0, 1},
+    {"ALiBi", {SQUARE(8, 1024, 64), .option = ALIBI}, LIMIT_TIME, 1.10, TWO_NOT, 0, 0, 1},
+    {"sinks", {SQUARE(8, 1024, 64), .option = SINKS}, LIMIT_TIME, 1.02, TWO_NOT, 0, 0, 1},
+    {"bool mask", {SQUARE(8, 1024, 64), .option = MASK}, LIMIT_TIME, 1.20, TWO_NOT, 0, 0, 1},
+    {"[B,L,H,D]", {SQUARE(8, 1024, 64), .layout = BLHD}, LIMIT_TIME, 1.04, TWO_NOT, 0, 0, 1},
+    {"[B,L,3,H,D]", {SQUARE(8, 1024, 64), .layout = INTERLEAVED}, LIMIT_TIME, 1.04, TWO_NOT, 0, 0, 1},
+};
+
 int main(void)
 {
-    static const shape prefill[] = {
-        {8, 8, 512, 512, 64, 0, ATTN_F32, 0},    {8, 8, 1024, 1024, 64, 0, ATTN_F32, 1},
-        {8, 8, 2048, 2048, 64, 0, ATTN_F32, 0},  {8, 8, 512, 512, 64, 1, ATTN_F32, 0},
-        {8, 8, 2048, 2048, 64, 1, ATTN_F32, 0},  {8, 8, 2048, 2048, 128, 0, ATTN_F32, 0},
-        {8, 8, 2048, 2048, 128, 1, ATTN_F32, 0}, {12, 12, 128, 128, 64, 0, ATTN_F32, 0},
-        {8, 8, 16, 16, 64, 0, ATTN_F32, 0},      {8, 2, 1024, 1024, 64, 0, ATTN_F32, 0},
-        {8, 8, 1024, 1024, 64, 0, ATTN_F16, 0},  {8, 8, 1024, 1024, 64, 1, ATTN_F16, 0},
-    };
-    static const shape decode[] = {
-        {8, 8, 1, 4096, 64, 0, ATTN_F32, 0},
-        {32, 8, 1, 4096, 128, 0, ATTN_F32, 0},
-        {8, 8, 1, 4096, 64, 0, ATTN_F16, 0},
-    };
+    const char *path = getenv("ATTN_BENCH_TSV");
+    size_t i;
 
-    printf("Ratios of speeds, medians of %d rounds in which the contestants take turns, on one thread.\n", ROUNDS);
-    if (attn_pool_new(&two_threads, 2) != ATTN_OK) {
-        fprintf(stderr, "bench: no threads\n");
-        return 1;
-    }
-    load_openblas();
-    load_torch(torch_script, "1 1 3 3 4 0 0\n");
-    bench_shapes("attn_sdpa", "peak", prefill, sizeof prefill / sizeof prefill[0]);
-    bench_shapes("attn_sdpa, one query", "read", decode, sizeof decode / sizeof decode[0]);
-    bench_memory();
+    require(attn_pool_new(&two_threads, 2) == ATTN_OK, "attn_pool_new");
+    tsv = path && *path ? fopen(path, "a") : NULL;
+    printf("attn_sdpa: ratios, medians of %d rounds in which the contestants take turns.\n", ROUNDS);
+    load_peers();
+    printf("\n");
+    print_start("work", "heads x keys x size", "against");
+    printf("%8s %-14s%8s %-14s", "1 thread", "", "2 threads", "");
+    for (i = 0; i < peer_count; i++)
+        printf("%8s %-14s", peers[i].name, "");
+    printf("\n");
+    for (i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (rows[i].quick || !is_quick())
+            bench_row(&rows[i]);
+    bench_overhead();
+    if (!is_quick())
+        bench_memory();
+    bench_compiler();
+    print_bars();
+    if (tsv)
+        fclose(tsv);
     attn_pool_free(&two_threads);
-    stop_torch();
-    printf("\n%d of %d bars met%s\n", bars_met, bars, bars_met < bars ? ", some MISSED" : "");
     return 0;
 }

@@ -1,30 +1,21 @@
 /* What state, positions and projections cost around attn_sdpa, as ratios against peers of the same run:
 
-   - decode: one query against a cache of each dtype, beside attn_sdpa over one tensor with the same tokens, and beside
-     plain loops over them, which the compiler makes vectors of;
-   - what a step of a model adds to that: appending the token, rotating its query and key; and the same for a prompt;
-   - attn_mha, beside its four products and attn_sdpa called one by one, and beside nn.MultiheadAttention of PyTorch,
-     where ATTN_BENCH_PYTHON names a Python that has it.
+   - a ring, beside a cache of the same tokens that is not one;
+   - what a step of a model adds to attending: appending the token, rotating its query and key; the same for a prompt;
+   - attn_mha, beside its four products and attn_sdpa called one by one.
 
    A call whose result is wrong stops the benchmark. There are no bars. */
 #define _GNU_SOURCE
 #include <math.h>
-#define ATTN_IMPLEMENTATION
-#include "attn.h"
+#include "library.h"
 #include "bench.h"
-#include "peer.h"
-#include "torch.h"
 
 enum { DTYPES = 4, F32 = 0, RING = DTYPES, CACHES };
 static const attn_dtype DTYPE[CACHES] = {ATTN_F32, ATTN_F16, ATTN_BF16, ATTN_I8, ATTN_F32};
-static const double TOLERANCE[CACHES] = {1e-5, 1e-3, 1e-2, 2e-2, 1e-5};
 
-static void require(attn_status status, const char *call)
+static void succeed(attn_status status, const char *call)
 {
-    if (status == ATTN_OK)
-        return;
-    fprintf(stderr, "bench: %s: %s\n", call, attn_status_string(status));
-    exit(1);
+    require(status == ATTN_OK, call);
 }
 
 static attn_tensor random_tensor(size_t heads, size_t len, size_t size)
@@ -40,10 +31,8 @@ static void check_near(attn_tensor a, attn_tensor b, double tolerance, const cha
         for (i = 0; i < a.len; i++)
             for (d = 0; d < a.dim; d++)
                 if (!(fabs(attn_mat_get(attn_head(a, 0, h), i, d) - attn_mat_get(attn_head(b, 0, h), i, d)) <=
-                      tolerance)) {
-                    fprintf(stderr, "bench: %s: wrong attention\n", who);
-                    exit(1);
-                }
+                      tolerance))
+                    require(0, who);
 }
 
 static void enter(contestant *c, void (*run)(void *arg), void *arg)
@@ -63,7 +52,6 @@ typedef struct decode {
     attn_tensor rotated, turned; /* query and key after attn_rope */
     attn_kv_cache cache[CACHES];
     attn_opts opts;
-    float *scores;
 } decode;
 
 /* A decode against one of its caches. */
@@ -73,37 +61,18 @@ typedef struct use {
     attn_opts opts;
 } use;
 
-static void run_one_tensor(void *arg)
-{
-    const decode *d = (const decode *)arg;
-    require(attn_sdpa(d->out, d->q, d->k, d->v, &d->opts, NULL), "attn_sdpa");
-}
-
 static void run_attend(void *arg)
 {
     const use *u = (const use *)arg;
-    require(attn_kv_cache_attend(u->of->out, u->of->q, u->cache, &u->opts, NULL), "attn_kv_cache_attend");
-}
-
-static void run_loops(void *arg)
-{
-    const decode *d = (const decode *)arg;
-    size_t h, kv;
-    for (h = 0; h < d->heads; h++) {
-        kv = h / (d->heads / d->kv_heads);
-        peer_decode((float *)d->out.data + h * d->size, (const float *)d->q.data + h * d->size,
-                    (const float *)d->k.data + kv * d->tokens * d->size,
-                    (const float *)d->v.data + kv * d->tokens * d->size, d->scores, d->tokens, d->size,
-                    (float)(1 / sqrt((double)d->size)), best_vector_bytes());
-    }
+    succeed(attn_kv_cache_attend(u->of->out, u->of->q, u->cache, &u->opts, NULL), "attn_kv_cache_attend");
 }
 
 /* Appends in place of what was there: the cache is as long as before. */
 static void run_append(void *arg)
 {
     const use *u = (const use *)arg;
-    require(attn_kv_cache_truncate(u->cache, 0, u->cache->lens[0] - u->of->new_k.len), "attn_kv_cache_truncate");
-    require(attn_kv_cache_append(u->cache, u->of->new_k, u->of->new_v, NULL), "attn_kv_cache_append");
+    succeed(attn_kv_cache_truncate(u->cache, 0, u->cache->lens[0] - u->of->new_k.len), "attn_kv_cache_truncate");
+    succeed(attn_kv_cache_append(u->cache, u->of->new_k, u->of->new_v, NULL), "attn_kv_cache_append");
 }
 
 static void run_rope(void *arg)
@@ -112,8 +81,8 @@ static void run_rope(void *arg)
     attn_rope_opts opts;
     memset(&opts, 0, sizeof opts);
     opts.offset = (ptrdiff_t)d->tokens;
-    require(attn_rope(d->rotated, d->q, &opts), "attn_rope");
-    require(attn_rope(d->turned, d->new_k, &opts), "attn_rope");
+    succeed(attn_rope(d->rotated, d->q, &opts), "attn_rope");
+    succeed(attn_rope(d->turned, d->new_k, &opts), "attn_rope");
 }
 
 static void run_copy(void *arg)
@@ -141,16 +110,15 @@ static void new_decode(decode *d, size_t heads, size_t kv_heads, size_t tokens, 
     d->new_k = random_tensor(kv_heads, queries, size);
     d->new_v = random_tensor(kv_heads, queries, size);
     d->turned = random_tensor(kv_heads, queries, size);
-    d->scores = (float *)bench_alloc(tokens * sizeof(float));
     d->opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
     for (i = 0; i < CACHES; i++) {
-        require(attn_kv_cache_init(&d->cache[i], 1, kv_heads, tokens, size, size, DTYPE[i], i == RING, NULL, 0),
+        succeed(attn_kv_cache_init(&d->cache[i], 1, kv_heads, tokens, size, size, DTYPE[i], i == RING, NULL, 0),
                 "attn_kv_cache_init");
         if (i == RING) /* older tokens, which the others push out: its rows begin in the middle */
-            require(attn_kv_cache_append(&d->cache[i], attn_tensor_slice(d->k, 0, tokens / 2),
+            succeed(attn_kv_cache_append(&d->cache[i], attn_tensor_slice(d->k, 0, tokens / 2),
                                          attn_tensor_slice(d->v, 0, tokens / 2), NULL),
                     "attn_kv_cache_append");
-        require(attn_kv_cache_append(&d->cache[i], d->k, d->v, NULL), "attn_kv_cache_append");
+        succeed(attn_kv_cache_append(&d->cache[i], d->k, d->v, NULL), "attn_kv_cache_append");
     }
 }
 
@@ -167,7 +135,6 @@ static void free_decode(decode *d)
     free(d->new_v.data);
     free(d->rotated.data);
     free(d->turned.data);
-    free(d->scores);
 }
 
 static void use_caches(use *uses, decode *d)
@@ -188,36 +155,25 @@ static void print_shape(const decode *d)
            (unsigned long)d->size);
 }
 
-/* The loops and the one tensor share memory: neither may follow the other, which would leave it in the processor's own
-   cache. So the loops take their turn in the middle. */
-static void bench_decode(size_t heads, size_t kv_heads, size_t tokens, size_t size)
+/* The ring begins in its middle. */
+static void bench_ring(size_t heads, size_t kv_heads, size_t tokens, size_t size)
 {
     decode d;
     use uses[CACHES];
-    contestant c[CACHES + 2], *caches[CACHES], *tensor = &c[0], *loops = &c[4];
+    contestant c[2];
     attn_tensor right = random_tensor(heads, 1, size);
-    size_t i;
 
     new_decode(&d, heads, kv_heads, tokens, size, 1);
     use_caches(uses, &d);
-    enter(tensor, run_one_tensor, &d);
-    run_one_tensor(&d);
+    enter(&c[0], run_attend, &uses[RING]);
+    enter(&c[1], run_attend, &uses[F32]);
+    run_attend(&uses[F32]);
     memcpy(right.data, d.out.data, heads * size * sizeof(float));
-    for (i = 0; i < CACHES; i++) {
-        caches[i] = &c[i < 3 ? i + 1 : i + 2];
-        enter(caches[i], run_attend, &uses[i]);
-        run_attend(&uses[i]);
-        check_near(d.out, right, TOLERANCE[i], "attn_kv_cache_attend");
-    }
-    enter(loops, run_loops, &d);
-    run_loops(&d);
-    check_near(d.out, right, TOLERANCE[F32], "loops");
-
-    race(c, CACHES + 2);
+    run_attend(&uses[RING]);
+    check_near(d.out, right, 1e-5, "a ring");
+    race(c, 2);
     print_shape(&d);
-    for (i = 0; i < CACHES; i++)
-        printf("%7.2f x", ratio(caches[i], tensor));
-    printf("%9.2f x\n", ratio(caches[F32], loops));
+    printf("%9.2f x\n", ratio(&c[0], &c[1]));
     fflush(stdout);
     free(right.data);
     free_decode(&d);
@@ -250,18 +206,6 @@ static void bench_step(size_t heads, size_t kv_heads, size_t tokens, size_t size
 
 /* ==== The layer =================================================================================================== */
 
-static const char torch_script[] =
-    "import sys, torch\n"
-    "torch.set_num_threads(1)\n"
-    "with torch.no_grad():\n"
-    "    for line in sys.stdin:\n"
-    "        if line != 'run\\n':\n"
-    "            heads, length, size = map(int, line.split())\n"
-    "            layer = torch.nn.MultiheadAttention(heads * size, heads, batch_first=True).eval()\n"
-    "            x = torch.randn(1, length, heads * size)\n"
-    "        layer(x, x, x, need_weights=False)\n"
-    "        print(torch.__version__, flush=True)\n";
-
 typedef struct layer {
     size_t heads, size;
     attn_mat x, out, projected[3], joined; /* length x (heads * size) */
@@ -272,7 +216,7 @@ static void run_layer(void *arg)
 {
     const layer *l = (const layer *)arg;
     attn_tensor x = attn_heads(l->x, 1);
-    require(attn_mha(attn_heads(l->out, 1), x, x, x, &l->weights, NULL, NULL), "attn_mha");
+    succeed(attn_mha(attn_heads(l->out, 1), x, x, x, &l->weights, NULL, NULL), "attn_mha");
 }
 
 static void run_parts(void *arg)
@@ -284,11 +228,11 @@ static void run_parts(void *arg)
     w[1] = &l->weights.wk;
     w[2] = &l->weights.wv;
     for (n = 0; n < 3; n++)
-        require(attn_matmul(l->projected[n], l->x, *w[n]), "attn_matmul");
-    require(attn_sdpa(attn_heads(l->joined, l->heads), attn_heads(l->projected[0], l->heads),
+        succeed(attn_matmul(l->projected[n], l->x, *w[n]), "attn_matmul");
+    succeed(attn_sdpa(attn_heads(l->joined, l->heads), attn_heads(l->projected[0], l->heads),
                       attn_heads(l->projected[1], l->heads), attn_heads(l->projected[2], l->heads), NULL, NULL),
             "attn_sdpa");
-    require(attn_matmul(l->out, l->joined, l->weights.wo), "attn_matmul");
+    succeed(attn_matmul(l->out, l->joined, l->weights.wo), "attn_matmul");
 }
 
 /* A matrix of numbers as small as a layer starts with. */
@@ -304,10 +248,8 @@ static attn_mat projection(size_t size)
 static void bench_layer(size_t heads, size_t length, size_t size)
 {
     layer l;
-    contestant c[3]; /* the layer, its parts, PyTorch */
+    contestant c[2];
     attn_mat right = bench_matrix(ATTN_F32, length, heads * size);
-    char question[64];
-    int torch;
     size_t n;
 
     memset(&l, 0, sizeof l);
@@ -324,22 +266,14 @@ static void bench_layer(size_t heads, size_t length, size_t size)
     l.weights.wo = projection(heads * size);
 
     run_parts(&l);
-    require(attn_mat_copy(right, l.out), "attn_mat_copy");
+    succeed(attn_mat_copy(right, l.out), "attn_mat_copy");
     run_layer(&l);
     check_near(attn_heads(l.out, 1), attn_heads(right, 1), 1e-4, "attn_mha");
     enter(&c[0], run_layer, &l);
     enter(&c[1], run_parts, &l);
-    enter(&c[2], run_torch, NULL);
-    snprintf(question, sizeof question, "%d %d %d\n", (int)heads, (int)length, (int)size);
-    torch = ask_torch(question);
-    c[0].wall = c[1].wall = c[2].wall = torch; /* PyTorch runs in another process */
-    race(c, torch ? 3 : 2);
-    printf("%5lu%8lu%6lu%9.2f x", (unsigned long)heads, (unsigned long)length, (unsigned long)size,
+    race(c, 2);
+    printf("%5lu%8lu%6lu%9.2f x\n", (unsigned long)heads, (unsigned long)length, (unsigned long)size,
            ratio(&c[0], &c[1]));
-    if (torch)
-        printf("%9.2f x\n", ratio(&c[0], &c[2]));
-    else
-        printf("%11s\n", "-");
     fflush(stdout);
     for (n = 0; n < 3; n++)
         free(l.projected[n].data);
@@ -356,15 +290,12 @@ static void bench_layer(size_t heads, size_t length, size_t size)
 int main(void)
 {
     printf("Ratios of speeds, medians of %d rounds in which the contestants take turns, on one thread.\n", ROUNDS);
-    load_torch(torch_script, "1 3 4\n");
 
-    printf(
-        "\nattn_kv_cache_attend, one query: speed relative to attn_sdpa over one f32 tensor; f32 relative to loops\n");
-    printf("  heads  tokens  size      f32      f16     bf16       i8     ring      loops\n");
-    bench_decode(8, 8, 512, 64);
-    bench_decode(8, 8, 4096, 64);
-    bench_decode(32, 8, 4096, 128);
-    bench_decode(8, 8, 32768, 64);
+    printf("\nattn_kv_cache_attend, one query, a ring: speed relative to a cache of the same tokens\n");
+    printf("  heads  tokens  size     ring\n");
+    bench_ring(8, 8, 512, 64);
+    bench_ring(8, 8, 4096, 64);
+    bench_ring(32, 8, 4096, 128);
 
     printf(
         "\nattn_kv_cache_append, memcpy of as much f32, attn_rope of q and k: time in percent of attending in f32\n");
@@ -372,13 +303,15 @@ int main(void)
     bench_step(8, 8, 4096, 64, 1);
     bench_step(32, 8, 4096, 128, 1);
     bench_step(8, 8, 1024, 64, 1024);
-    bench_step(32, 8, 1024, 128, 1024);
+    if (!is_quick())
+        bench_step(32, 8, 1024, 128, 1024);
 
-    printf("\nattn_mha: speed relative to four products and attn_sdpa, and to PyTorch\n");
-    printf("heads  length  size      parts    PyTorch\n");
+    printf("\nattn_mha: speed relative to four products and attn_sdpa\n");
+    printf("heads  length  size      parts\n");
     bench_layer(8, 64, 64);
     bench_layer(8, 512, 64);
-    bench_layer(16, 1024, 64);
-    stop_torch();
+    if (!is_quick())
+        bench_layer(16, 1024, 64);
+    print_bars();
     return 0;
 }

@@ -9,13 +9,11 @@
 void softmax_plain(float *out, const float *in, size_t rows, size_t cols, size_t vector_bytes);
 void softmax_fast(float *out, const float *in, size_t rows, size_t cols, size_t vector_bytes);
 
-/* For attention without fusion, in peer_sdpa.c: softmax of one row in place, and a sum that only reads, as fast as memory
-   gives. */
+/* For attention without fusion, in peer_sdpa.c: softmax of one row in place. */
 void peer_softmax_in_place(float *x, size_t count, size_t vector_bytes);
-float peer_sum(const float *x, size_t count, size_t vector_bytes);
 
-/* One query against some keys and values of `size` numbers, in plain loops; scores: room for as many as there are keys. */
-void peer_decode(float *out, const float *q, const float *k, const float *v, float *scores, size_t keys, size_t size,
-                 float scale, size_t vector_bytes);
+/* Reads, and does no more than a sum needs: nearly all of x, which lies on a multiple of 64 bytes, as fast as memory
+   gives it with that many streams, each of which prefetches `ahead` bytes ahead (0: not). */
+float peer_read(const void *x, size_t bytes, size_t streams, size_t ahead, size_t vector_bytes);
 
 #endif

@@ -1,4 +1,5 @@
-/* Compiled with -O3 -ffast-math: loops that any compiler turns into vectors. */
+/* Compiled with -O3 -ffast-math: loops that gcc and clang turn into vectors, of what the function they end up in may
+   use. */
 #include "peer.h"
 #include <stdint.h>
 #include <string.h>
@@ -10,79 +11,82 @@
 #define FOR_AVX512 __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,fma,prefer-vector-width=512")))
 #define FOR_AVX2 __attribute__((target("avx2,fma")))
 #endif
+#define INLINE static inline __attribute__((always_inline))
 
 /* exp(x - max) is 2^n 2^r with an integer n and |r| <= 1/2; 2^r is its Taylor series up to r^6. */
-#define SOFTMAX_IN_PLACE(name)                                                                                         \
-    static void name(float *x, size_t count)                                                                           \
-    {                                                                                                                  \
-        float max = x[0], sum = 0, factor;                                                                             \
-        size_t i;                                                                                                      \
-        for (i = 1; i < count; i++)                                                                                    \
-            max = x[i] > max ? x[i] : max;                                                                             \
-        for (i = 0; i < count; i++) {                                                                                  \
-            float t = (x[i] - max) * 1.44269504f, r, power;                                                            \
-            int32_t n, bits;                                                                                           \
-            t = t < -126 ? -126 : t;                                                                                   \
-            n = (int32_t)(t - 0.5f);                                                                                   \
-            r = t - (float)n;                                                                                          \
-            bits = (n + 127) * (1 << 23);                                                                              \
-            memcpy(&power, &bits, sizeof power);                                                                       \
-            r = 1 + r * (0.693147181f +                                                                                \
-                         r * (0.240226507f + r * (0.0555041087f + r * (0.00961812911f +                                \
-                                                                       r * (0.00133335581f + r * 0.000154035304f))))); \
-            sum += x[i] = power * r;                                                                                   \
-        }                                                                                                              \
-        factor = 1 / sum;                                                                                              \
-        for (i = 0; i < count; i++)                                                                                    \
-            x[i] *= factor;                                                                                            \
+INLINE void softmax(float *x, size_t count)
+{
+    float max = x[0], sum = 0, factor;
+    size_t i;
+    for (i = 1; i < count; i++)
+        max = x[i] > max ? x[i] : max;
+    for (i = 0; i < count; i++) {
+        float t = (x[i] - max) * 1.44269504f, r, power;
+        int32_t n, bits;
+        t = t < -126 ? -126 : t;
+        n = (int32_t)(t - 0.5f);
+        r = t - (float)n;
+        bits = (n + 127) * (1 << 23);
+        memcpy(&power, &bits, sizeof power);
+        r = 1 + r * (0.693147181f +
+                     r * (0.240226507f +
+                          r * (0.0555041087f + r * (0.00961812911f + r * (0.00133335581f + r * 0.000154035304f)))));
+        sum += x[i] = power * r;
     }
+    factor = 1 / sum;
+    for (i = 0; i < count; i++)
+        x[i] *= factor;
+}
 
-/* Four places at once: one stream alone does not fill the path to memory. */
-#define SUM_OF(name)                                                                                                   \
-    static float name(const float *x, size_t count)                                                                    \
-    {                                                                                                                  \
-        const float *x1 = x + count / 4, *x2 = x1 + count / 4, *x3 = x2 + count / 4;                                   \
-        float s0 = 0, s1 = 0, s2 = 0, s3 = 0;                                                                          \
-        size_t i;                                                                                                      \
-        for (i = 0; i < count / 4; i++) {                                                                              \
-            s0 += x[i];                                                                                                \
-            s1 += x1[i];                                                                                               \
-            s2 += x2[i];                                                                                               \
-            s3 += x3[i];                                                                                               \
-        }                                                                                                              \
-        return s0 + s1 + s2 + s3;                                                                                      \
-    }
+/* One stream alone does not fill the path to memory: each reads lines of its own part, and asks for those ahead. */
+typedef float lanes __attribute__((vector_size(64)));
 
-#define DECODE(name, softmax)                                                                                          \
-    static void name(float *out, const float *q, const float *k, const float *v, float *scores, size_t keys,           \
-                     size_t size, float scale)                                                                         \
-    {                                                                                                                  \
-        size_t j, d;                                                                                                   \
-        for (j = 0; j < keys; j++) {                                                                                   \
-            float dot = 0;                                                                                             \
-            for (d = 0; d < size; d++)                                                                                 \
-                dot += q[d] * k[j * size + d];                                                                         \
-            scores[j] = scale * dot;                                                                                   \
-        }                                                                                                              \
-        softmax(scores, keys);                                                                                         \
-        for (d = 0; d < size; d++)                                                                                     \
-            out[d] = 0;                                                                                                \
-        for (j = 0; j < keys; j++)                                                                                     \
-            for (d = 0; d < size; d++)                                                                                 \
-                out[d] += scores[j] * v[j * size + d];                                                                 \
-    }
+INLINE float read_streams(const char *x, size_t bytes, size_t streams, size_t ahead)
+{
+    size_t part = bytes / streams / 256 * 256, i, s;
+    lanes sums[4] = {{0}, {0}, {0}, {0}};
+    for (i = 0; i < part; i += 256)
+        for (s = 0; s < streams; s++) {
+            const char *p = x + s * part + i;
+            const lanes *v = (const lanes *)p;
+            if (ahead > 0) {
+                __builtin_prefetch(p + ahead);
+                __builtin_prefetch(p + ahead + 64);
+                __builtin_prefetch(p + ahead + 128);
+                __builtin_prefetch(p + ahead + 192);
+            }
+            sums[0] += v[0];
+            sums[1] += v[1];
+            sums[2] += v[2];
+            sums[3] += v[3];
+        }
+    sums[0] += sums[1] + sums[2] + sums[3];
+    return sums[0][0];
+}
 
 #ifdef FOR_AVX512
-FOR_AVX512 SOFTMAX_IN_PLACE(softmax_avx512)
-FOR_AVX2 SOFTMAX_IN_PLACE(softmax_avx2)
-FOR_AVX512 SUM_OF(sum_avx512)
-FOR_AVX2 SUM_OF(sum_avx2)
-FOR_AVX512 DECODE(decode_avx512, softmax_avx512)
-FOR_AVX2 DECODE(decode_avx2, softmax_avx2)
-#endif
-    SOFTMAX_IN_PLACE(softmax) SUM_OF(sum) DECODE(decode, softmax)
+FOR_AVX512 static void softmax_avx512(float *x, size_t count)
+{
+    softmax(x, count);
+}
 
-        void peer_softmax_in_place(float *x, size_t count, size_t vector_bytes)
+FOR_AVX2 static void softmax_avx2(float *x, size_t count)
+{
+    softmax(x, count);
+}
+
+FOR_AVX512 static float read_avx512(const char *x, size_t bytes, size_t streams, size_t ahead)
+{
+    return read_streams(x, bytes, streams, ahead);
+}
+
+FOR_AVX2 static float read_avx2(const char *x, size_t bytes, size_t streams, size_t ahead)
+{
+    return read_streams(x, bytes, streams, ahead);
+}
+#endif
+
+void peer_softmax_in_place(float *x, size_t count, size_t vector_bytes)
 {
 #ifdef FOR_AVX512
     if (vector_bytes == 64) {
@@ -98,31 +102,14 @@ FOR_AVX2 DECODE(decode_avx2, softmax_avx2)
     softmax(x, count);
 }
 
-float peer_sum(const float *x, size_t count, size_t vector_bytes)
+float peer_read(const void *x, size_t bytes, size_t streams, size_t ahead, size_t vector_bytes)
 {
 #ifdef FOR_AVX512
     if (vector_bytes == 64)
-        return sum_avx512(x, count);
+        return read_avx512((const char *)x, bytes, streams, ahead);
     if (vector_bytes == 32)
-        return sum_avx2(x, count);
+        return read_avx2((const char *)x, bytes, streams, ahead);
 #endif
     (void)vector_bytes;
-    return sum(x, count);
-}
-
-void peer_decode(float *out, const float *q, const float *k, const float *v, float *scores, size_t keys, size_t size,
-                 float scale, size_t vector_bytes)
-{
-#ifdef FOR_AVX512
-    if (vector_bytes == 64) {
-        decode_avx512(out, q, k, v, scores, keys, size, scale);
-        return;
-    }
-    if (vector_bytes == 32) {
-        decode_avx2(out, q, k, v, scores, keys, size, scale);
-        return;
-    }
-#endif
-    (void)vector_bytes;
-    decode(out, q, k, v, scores, keys, size, scale);
+    return read_streams((const char *)x, bytes, streams, ahead);
 }

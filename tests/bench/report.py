@@ -1,0 +1,174 @@
+"""Writes what `make bench` found into README.md, between the two comments that name this file, and draws its picture.
+
+    python3 tests/bench/report.py build/bench.tsv README.md tests/bench/speed.svg
+
+Each line of the first file is a figure: work, heads x keys x size, of whom, against what, unit, value, bar."""
+import sys
+from collections import namedtuple
+from math import log2
+
+Figure = namedtuple("Figure", "work shape of against unit value")
+STRIPS = {"OpenBLAS": "OpenBLAS strips", "oneDNN": "oneDNN strips"}
+COLOURS = {"attn.h": "#0b57d0", "PyTorch": "#c2410c", "ONNX Runtime": "#7e22ce", "oneDNN": "#15803d",
+           "OpenBLAS": "#6b7280"}
+AGAINST = {"peak": " of the peak", "read": " of the read", "one thread": " one thread", "f32 speed": " the f32 speed",
+           "plain time": " the plain time", "fastest strips": " the fastest strips"}
+
+
+def read(path):
+    with open(path) as lines:
+        for line in lines:
+            work, shape, of, against, unit, value, _ = line.rstrip("\n").split("\t")
+            yield Figure(work, shape, of, against, unit, float(value))
+
+
+def is_peer(name):
+    return name.startswith(("PyTorch", "untrimmed", "ONNX Runtime", *STRIPS))
+
+
+# ==== The tables =====================================================================================================
+
+
+def number(figure):
+    return f"{100 * figure.value:.0f}" if figure.unit == "%" else f"{figure.value:.2f}"
+
+
+def joined(figures):
+    """Numbers of figures of one kind, as one cell."""
+    if not figures or None in figures:
+        return ""
+    unit = {"%": " %", "x": " x"}.get(figures[0].unit, " " + figures[0].unit)
+    return " / ".join(map(number, figures)) + unit + AGAINST.get(figures[0].against, "")
+
+
+def groups(works):
+    """Neighbours of one work whose shapes differ in one number."""
+    group, place = [works[0]], None
+    for work, shape in works[1:]:
+        first = group[0][1].split(" x ")
+        differs = [i for i, part in enumerate(shape.split(" x ")) if part != first[i]]
+        if work == group[0][0] and len(differs) == 1 and place in (None, differs[0]):
+            group, place = group + [(work, shape)], differs[0]
+        else:
+            yield group, place
+            group, place = [(work, shape)], None
+    yield group, place
+
+
+def limits(figures):
+    """Rows of work that is measured against a limit."""
+    cells = {(f.work, f.shape, f.of): f for f in figures if f.against in AGAINST}
+    works = list(dict.fromkeys((f.work, f.shape) for f in figures if f.against in AGAINST))
+    yield "| work | heads x keys x size | one thread | two threads |\n|---|---|---|---|"
+    for group, place in groups(works):
+        shape = group[0][1].split(" x ")
+        if place is not None:
+            shape[place] = " / ".join(s.split(" x ")[place] for _, s in group)
+        one, two = (joined([cells.get((*key, of)) for key in group]) for of in ("1 thread", "2 threads"))
+        yield f"| {group[0][0]} | {' x '.join(shape)} | {one} | {two} |"
+
+
+def others(figures):
+    """Figures that are no ratios."""
+    for f in figures:
+        if f.unit not in ("%", "x"):
+            digits = 0 if f.unit == "KB" else 2
+            name = ", ".join(x for x in (f.work, f.against, f.of) if x)
+            yield f"| {name} | {f.shape} | {f.value:.{digits}f} {f.unit} | |"
+
+
+def peers(figures):
+    """Speed relative to each peer, on one and two threads."""
+    cells = {(f.work, f.shape, f.of, f.against): number(f) for f in figures}
+    names = list(dict.fromkeys(f.against for f in figures if is_peer(f.against)))
+    works = dict.fromkeys((f.work, f.shape) for f in figures if is_peer(f.against))
+    yield "| work | heads x keys x size | " + " | ".join(STRIPS.get(n, n) for n in names) + " |"
+    yield "|---|---|" + "---|" * len(names)
+    for key in works:
+        row = [" / ".join(cells[(*key, of, name)] for of in ("1 thread", "2 threads") if (*key, of, name) in cells)
+               for name in names]
+        yield f"| {key[0]} | {key[1]} | " + " | ".join(row) + " |"
+
+
+# ==== The picture ====================================================================================================
+
+WIDTH, HEIGHT, LEFT, TOP, PANEL, FLOOR, NEXT = 900, 400, 56, 84, 280, 340, 430
+
+
+def share_of_peak(figures, works):
+    """Of each contestant: [(length, share)], for heads of 64 on one thread."""
+    ours = {f.shape: f.value for f in figures if f.work in works and f.against == "peak"}
+    lines = {}
+    for f in figures:
+        if f.work not in works or f.of != "1 thread" or f.shape not in ours or not f.shape.endswith(" x 64"):
+            continue
+        length = int(f.shape.split(" x ")[1])
+        name = "attn.h" if f.against == "peak" else f.against.replace("ONNX Runtime", "ONNX_Runtime").split()[0]
+        share = f.value if f.against == "peak" else ours[f.shape] / f.value
+        if name.replace("_", " ") in COLOURS and length >= 128:
+            lines.setdefault(name.replace("_", " "), []).append((length, share))
+    return {name: sorted(points) for name, points in lines.items()}
+
+
+def text(x, y, words, more=""):
+    return f'<text x="{x:.0f}" y="{y:.0f}"{more}>{words}</text>'
+
+
+def panel(left, title, lines):
+    def at(length, share):
+        return left + PANEL * log2(length / 128) / 5, FLOOR - (FLOOR - TOP) * share
+
+    grey = ' font-size="12" fill="#666"'
+    yield text(left, TOP - 14, title, ' font-weight="600"')
+    for share in (0, 0.2, 0.4, 0.6, 0.8, 1):
+        _, y = at(128, share)
+        yield f'<path d="M{left} {y:.0f}h{PANEL}" stroke="#ddd"/>'
+        yield text(left - 8, y + 4, f"{100 * share:.0f} %", ' text-anchor="end"' + grey)
+    for length in (128, 256, 512, 1024, 2048, 4096):
+        yield text(at(length, 0)[0], FLOOR + 20, length, ' text-anchor="middle"' + grey)
+    below = TOP - 30  # each name stands beside the end of its line, at least a line of text below the one before
+    for name, points in sorted(lines.items(), key=lambda line: -line[1][-1][1]):
+        places = [at(*point) for point in points]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+        colour, width = COLOURS[name], 3.5 if name == "attn.h" else 2
+        yield f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width}"/>'
+        for x, y in places:
+            yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{width}" fill="{colour}"/>'
+        below = max(below + 17, places[-1][1] + 5)
+        bold = ' font-weight="700"' if name == "attn.h" else ""
+        yield text(left + PANEL + 12, below, STRIPS.get(name, name), f' font-size="13" fill="{colour}"{bold}')
+
+
+def picture(figures):
+    full, causal = share_of_peak(figures, ("prefill", "small")), share_of_peak(figures, ("causal",))
+    title = "Attention on one thread: share of the peak of multiply-adds"
+    yield (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
+           'role="img" font-size="14" fill="#333" font-family="system-ui, -apple-system, \'Segoe UI\', Roboto, '
+           "'Helvetica Neue', Arial, sans-serif\">")
+    yield f"<title>{title}</title>"
+    yield f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>'
+    yield text(LEFT, 36, title, ' font-size="17" font-weight="600"')
+    yield from panel(LEFT, "every key", full)
+    yield from panel(LEFT + NEXT, "causal: half of the work", causal)
+    yield text(WIDTH / 2, HEIGHT - 14, "number of queries and keys; f32, heads of 64",
+               ' text-anchor="middle" font-size="13" fill="#666"')
+    yield "</svg>"
+
+
+def main():
+    table, readme, svg = sys.argv[1:]
+    figures = list(read(table))
+    start, end = "<!-- tests/bench/report.py -->\n", "<!-- end of tests/bench/report.py -->"
+    with open(readme) as file:
+        page = file.read()
+    before, rest = page.split(start)
+    after = rest.split(end)[1]
+    rows = [*limits(figures), *others(figures), "", "Speed relative to peers, on one / two threads:", ""]
+    rows += [*peers(figures), ""]
+    with open(readme, "w") as file:
+        file.write(before + start + "\n" + "\n".join(rows) + "\n" + end + after)
+    with open(svg, "w") as file:
+        file.write("\n".join(picture(figures)) + "\n")
+
+
+main()
