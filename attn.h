@@ -1523,7 +1523,7 @@ ATTN__INLINE double attn__load(const void *p, attn_dtype dtype) /* one element o
     }
 }
 
-static void attn__store(void *p, attn_dtype dtype, double x)
+ATTN__INLINE void attn__store(void *p, attn_dtype dtype, double x) /* inline: kernels may not call SSE code */
 {
     uint16_t half;
     float single;
