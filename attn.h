@@ -746,6 +746,17 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
 #define ATTN__TARGET_ATTRIBUTE(features)
 #endif
 
+/* *p, a size_t, before 1 is added; and *p. What the adding thread wrote before is seen by the one that looks. Not every
+   compiler has them. */
+#if defined(__GCC_ATOMIC_POINTER_LOCK_FREE) && __GCC_ATOMIC_POINTER_LOCK_FREE == 2
+#define ATTN__COUNT_UP(p) __atomic_fetch_add(p, 1, __ATOMIC_ACQ_REL)
+#define ATTN__LOOK_AT(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#elif defined(_MSC_VER) && defined(_WIN64)
+#include <intrin.h>
+#define ATTN__COUNT_UP(p) ((size_t)_InterlockedExchangeAdd64((volatile __int64 *)(p), 1))
+#define ATTN__LOOK_AT(p) ((size_t)_InterlockedOr64((volatile __int64 *)(p), 0))
+#endif
+
 #define ATTN__PASTE_(a, b) a##b
 #define ATTN__PASTE(a, b) ATTN__PASTE_(a, b)
 
@@ -768,9 +779,11 @@ static void *attn__allocate(size_t size)
 
 static void attn__release(void *p)
 {
-    int saved = ATTN__ERRNO;
-    if (p)
-        ATTN__FREE(p);
+    int saved;
+    if (!p)
+        return;
+    saved = ATTN__ERRNO;
+    ATTN__FREE(p);
     ATTN__ERRNO_KEEP(saved);
 }
 
@@ -786,7 +799,14 @@ static size_t attn__max(size_t a, size_t b)
 
 static size_t attn__blocks(size_t n, size_t block) /* how many blocks cover n */
 {
-    return n / block + (n % block != 0);
+    return n <= block ? n != 0 : n / block + (n % block != 0); /* one block needs no division */
+}
+
+/* Where compilers know the size they use string instructions, which start slowly. */
+static void attn__clear(void *p, size_t bytes)
+{
+    volatile size_t size = bytes;
+    memset(p, 0, size);
 }
 
 static size_t attn__magnitude(ptrdiff_t x) /* |x|, PTRDIFF_MIN included */
@@ -834,10 +854,10 @@ static int attn__mat_absent(attn_mat m)
     return !m.data && m.dtype == ATTN_F32 && !m.rows && !m.cols && !m.row_stride && !m.col_stride;
 }
 
-static int attn__tensor_absent(attn_tensor t)
+ATTN__INLINE int attn__tensor_absent(attn_tensor t)
 {
-    return !t.data && t.dtype == ATTN_F32 && !t.batch && !t.heads && !t.len && !t.dim && !t.batch_stride &&
-           !t.head_stride && !t.len_stride && !t.dim_stride;
+    return !t.data && ((size_t)t.dtype | t.batch | t.heads | t.len | t.dim | (size_t)t.batch_stride |
+                       (size_t)t.head_stride | (size_t)t.len_stride | (size_t)t.dim_stride) == 0;
 }
 
 static attn__view attn__view_of(attn_mat m, int role)
@@ -856,7 +876,7 @@ static attn__view attn__view_of(attn_mat m, int role)
     return v;
 }
 
-static attn__view attn__view_of_tensor(attn_tensor t, int role)
+ATTN__INLINE attn__view attn__view_of_tensor(attn_tensor t, int role)
 {
     attn__view v;
     v.data = (const char *)t.data;
@@ -901,7 +921,7 @@ static attn_dtype attn__like(size_t size) /* for numbers that are no elements: t
 
 static int attn__is_aligned(const void *array, size_t size)
 {
-    return (uintptr_t)array % attn__alignment(attn__like(size)) == 0;
+    return ((uintptr_t)array & (attn__alignment(attn__like(size)) - 1)) == 0;
 }
 
 /* An array of numbers that are no elements. NULL: absent. */
@@ -929,25 +949,30 @@ static int attn__is_empty(const attn__view *v)
 }
 
 /* Finds the addresses that a view covers; 0 if they, a dimension or the bytes between them overflow. */
-static int attn__measure(attn__view *v)
+ATTN__INLINE int attn__measure(attn__view *v)
 {
-    size_t size = attn__size(v->dtype), below = 0, bytes = size, step;
+    size_t reach = 0, below = 0, size = attn__size(v->dtype), step, stride;
     uintptr_t data = (uintptr_t)v->data;
     int d;
+    ATTN__UNROLL
     for (d = 0; d < 4; d++) {
-        if (v->n[d] > (size_t)PTRDIFF_MAX)
-            return 0;
         if (v->n[d] < 2)
             continue;
-        if (!attn__multiply(&step, v->n[d] - 1, attn__magnitude(v->s[d])) || !attn__multiply(&step, step, size) ||
-            step > (size_t)PTRDIFF_MAX - bytes)
+        stride = attn__magnitude(v->s[d]);
+        if (!attn__multiply(&step, v->n[d] - 1, stride) || v->n[d] > (size_t)PTRDIFF_MAX)
             return 0;
-        bytes += step;
-        below += v->s[d] < 0 ? step : 0;
+        reach += step;
+        if (reach > (size_t)PTRDIFF_MAX)
+            return 0;
+        if (v->s[d] < 0)
+            below += step;
     }
+    if (!attn__multiply(&reach, reach + 1, size))
+        return 0;
+    below *= size;
     v->first = data - below;
-    v->end = v->first + bytes;
-    return !v->data || (below <= data && bytes - below <= UINTPTR_MAX - data);
+    v->end = v->first + reach;
+    return !data || (below <= data && reach - below <= UINTPTR_MAX - data);
 }
 
 static attn_mat attn__bad_mat(void)
@@ -1243,19 +1268,22 @@ static int attn__is_factor(double x, attn_dtype first_input)
    that the smaller ones reach. */
 static int attn__is_distinct(const attn__view *v)
 {
-    size_t reach = 0;
-    int used[4] = {0, 0, 0, 0}, round, d;
-    for (round = 0; round < 4; round++) {
-        int smallest = -1;
-        for (d = 0; d < 4; d++)
-            if (!used[d] && v->n[d] > 1 && (smallest < 0 || attn__magnitude(v->s[d]) < attn__magnitude(v->s[smallest])))
-                smallest = d;
-        if (smallest < 0)
-            break;
-        used[smallest] = 1;
-        if (attn__magnitude(v->s[smallest]) <= reach)
+    size_t stride[4], reach[4], below = 0;
+    int count = 0, d, i;
+    for (d = 3; d >= 0; d--) { /* the last dimensions mostly have the smallest strides */
+        if (v->n[d] < 2)
+            continue;
+        for (i = count++; i > 0 && stride[i - 1] > attn__magnitude(v->s[d]); i--) {
+            stride[i] = stride[i - 1];
+            reach[i] = reach[i - 1];
+        }
+        stride[i] = attn__magnitude(v->s[d]);
+        reach[i] = (v->n[d] - 1) * stride[i];
+    }
+    for (i = 0; i < count; i++) {
+        if (stride[i] <= below)
             return 0;
-        reach += (v->n[smallest] - 1) * attn__magnitude(v->s[smallest]);
+        below += reach[i];
     }
     return 1;
 }
@@ -1303,15 +1331,15 @@ static int attn__lattice_meets(int count, const ptrdiff_t *stride, const size_t 
     return 0;
 }
 
-/* May `out` and `other`, both measured, share an element? Legal are disjoint ranges of bytes, and views with equal
-   strides (in any order: one may be transposed) whose elements fall on different points of that lattice. */
-static int attn__overlaps(const attn__view *out, const attn__view *other)
+/* May `out` and `other`, whose ranges of bytes meet, share an element? Legal are views with equal strides (in any
+   order: one may be transposed) whose elements fall on different points of that lattice. */
+ATTN__NOINLINE int attn__shares(const attn__view *out, const attn__view *other)
 {
     size_t back[8], forth[8], size = attn__size(out->dtype);
     uintptr_t a = (uintptr_t)out->data, b = (uintptr_t)other->data, gap = a < b ? b - a : a - b;
     ptrdiff_t stride[8];
     int count = 0, out_only = 0, other_only = 0, differ = 0, d, i, k;
-    if (attn__is_empty(out) || attn__is_empty(other) || out->end <= other->first || other->end <= out->first)
+    if (attn__is_empty(out) || attn__is_empty(other))
         return 0;
     if (size != attn__size(other->dtype) || gap % size != 0 || gap > (size_t)PTRDIFF_MAX)
         return 1;
@@ -1354,42 +1382,54 @@ static int attn__overlaps(const attn__view *out, const attn__view *other)
     return attn__lattice_meets(count, stride, back, forth, a < b ? (ptrdiff_t)(gap / size) : -(ptrdiff_t)(gap / size));
 }
 
+static int attn__overlaps(const attn__view *out, const attn__view *other) /* both measured */
+{
+    return out->first < other->end && other->first < out->end && attn__shares(out, other);
+}
+
+static int attn__is_dtype(const attn__view *v, int wide) /* may it go there, where the compute type is F64 or not? */
+{
+    if (v->role & ATTN__BOOL || v->dtype == ATTN_BOOL)
+        return v->dtype == ATTN_BOOL && v->role & (ATTN__BOOL | ATTN__ANY_TYPE);
+    if (v->dtype == ATTN_I8)
+        return v->role & ATTN__CACHED && (v->role & ATTN__ANY_FLOAT || !wide);
+    return attn__is_float(v->dtype) && ((v->dtype == ATTN_F64) == wide || v->role & (ATTN__ANY_TYPE | ATTN__ANY_FLOAT));
+}
+
+/* The first fault of one view; measures it. */
+static attn_status attn__find_own_fault(attn__view *v, int wide)
+{
+    if (v->role & ATTN__ABSENT ? !(v->role & ATTN__OPTIONAL) : !v->data && !attn__is_empty(v))
+        return ATTN_ERR_NULL;
+    if (!attn__is_dtype(v, wide) && !(v->role & ATTN__ABSENT))
+        return ATTN_ERR_DTYPE;
+    if (!attn__measure(v))
+        return ATTN_ERR_OVERFLOW;
+    return ((uintptr_t)v->data & (attn__alignment(v->dtype) - 1)) != 0 ? ATTN_ERR_VALUE : ATTN_OK;
+}
+
 /* Every check that needs no more than the views themselves, in the documented order. The compute type is F64 if the
    first input is F64. culprit: the view that is at fault, and for ALIAS the one that it overlaps. */
 static attn_status attn__find_fault(attn__view *v, size_t count, size_t culprit[2])
 {
+    attn_status status = ATTN_OK, own;
     size_t i, j;
     int wide;
     for (i = 0; i + 1 < count && (v[i].role & ATTN__OUT); i++)
         continue;
     wide = v[i].dtype == ATTN_F64;
-    for (culprit[0] = 0; (i = culprit[0]) < count; culprit[0]++)
-        if (v[i].role & ATTN__ABSENT ? !(v[i].role & ATTN__OPTIONAL) : !v[i].data && !attn__is_empty(&v[i]))
-            return ATTN_ERR_NULL;
-    for (culprit[0] = 0; (i = culprit[0]) < count; culprit[0]++) {
-        int known = attn__is_float(v[i].dtype);
-        if (v[i].role & ATTN__BOOL)
-            known = v[i].dtype == ATTN_BOOL;
-        else if (v[i].role & ATTN__ANY_TYPE)
-            known |= v[i].dtype == ATTN_BOOL;
-        else if (v[i].role & ATTN__ANY_FLOAT)
-            known |= v[i].role & ATTN__CACHED && v[i].dtype == ATTN_I8;
-        else
-            known =
-                v[i].role & ATTN__CACHED && v[i].dtype == ATTN_I8 ? !wide : known && (v[i].dtype == ATTN_F64) == wide;
-        if (!known && !(v[i].role & ATTN__ABSENT))
-            return ATTN_ERR_DTYPE;
+    culprit[0] = culprit[1] = 0;
+    for (i = 0; i < count; i++) {
+        own = attn__find_own_fault(&v[i], wide);
+        if (own != ATTN_OK && own != status && attn__first(own, status) == own) {
+            status = own;
+            culprit[0] = i;
+        }
     }
-    for (culprit[0] = 0; (i = culprit[0]) < count; culprit[0]++)
-        if (!attn__measure(&v[i]))
-            return ATTN_ERR_OVERFLOW;
-    for (culprit[0] = 0; (i = culprit[0]) < count; culprit[0]++)
-        if ((uintptr_t)v[i].data % attn__alignment(v[i].dtype) != 0)
-            return ATTN_ERR_VALUE;
-    for (culprit[0] = 0; (i = culprit[0]) < count; culprit[0]++) {
+    for (i = 0; i < count && status == ATTN_OK; i++) {
         if (!(v[i].role & ATTN__OUT) || attn__is_empty(&v[i]))
             continue;
-        culprit[1] = i;
+        culprit[0] = culprit[1] = i;
         if (!attn__is_distinct(&v[i]))
             return ATTN_ERR_ALIAS;
         for (j = 0; j < count; j++) {
@@ -1402,7 +1442,7 @@ static attn_status attn__find_fault(attn__view *v, size_t count, size_t culprit[
                 return ATTN_ERR_ALIAS;
         }
     }
-    return ATTN_OK;
+    return status;
 }
 
 static attn_status attn__check_views(attn__view *v, size_t count)
@@ -1483,7 +1523,7 @@ ATTN__INLINE double attn__load(const void *p, attn_dtype dtype) /* one element o
     }
 }
 
-static void attn__store(void *p, attn_dtype dtype, double x)
+ATTN__INLINE void attn__store(void *p, attn_dtype dtype, double x) /* inline: kernels may not call SSE code */
 {
     uint16_t half;
     float single;
@@ -1937,9 +1977,11 @@ typedef CONDITION_VARIABLE attn__condition;
 #define ATTN__CONDITION_WAKE(c) WakeAllConditionVariable(c)
 #define ATTN__THREAD_START(t, arg) ((*(t) = CreateThread(NULL, 0, attn__pool_thread, arg, 0, NULL)) != NULL)
 #define ATTN__THREAD_JOIN(t) ((void)WaitForSingleObject(t, INFINITE), (void)CloseHandle(t))
+#define ATTN__YIELD() ((void)SwitchToThread())
 #define ATTN__THREAD_MAIN(name) static DWORD WINAPI name(LPVOID arg)
 #else
 #include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
 typedef pthread_t attn__thread;
 typedef pthread_mutex_t attn__mutex;
@@ -1954,8 +1996,21 @@ typedef pthread_cond_t attn__condition;
 #define ATTN__CONDITION_WAKE(c) ((void)pthread_cond_broadcast(c))
 #define ATTN__THREAD_START(t, arg) (pthread_create(t, NULL, attn__pool_thread, arg) == 0)
 #define ATTN__THREAD_JOIN(t) ((void)pthread_join(t, NULL))
+#define ATTN__YIELD() ((void)sched_yield())
 #define ATTN__THREAD_MAIN(name) static void *name(void *arg)
 #endif
+
+#if defined(_WIN32)
+#define ATTN__PAUSE() YieldProcessor()
+#elif (defined(__GNUC__) || defined(__clang__)) && (defined(__x86_64__) || defined(__i386__))
+#define ATTN__PAUSE() __builtin_ia32_pause()
+#elif (defined(__GNUC__) || defined(__clang__)) && defined(__aarch64__)
+#define ATTN__PAUSE() __asm__ volatile("yield")
+#else
+#define ATTN__PAUSE() ((void)0)
+#endif
+
+#define ATTN__LOOKS 1000 /* at what is waited for, before a thread sleeps: some microseconds */
 
 static size_t attn__processors(void)
 {
@@ -1969,18 +2024,48 @@ static size_t attn__processors(void)
 #endif
 }
 
-/* Threads wait for a run, take its tasks one by one along with the caller, and wait again. */
+/* Threads wait for a run, take its tasks one by one along with the caller, and wait again. To sleep and be woken takes
+   long beside a small run, so that whoever waits looks for a while whether something has happened; that is a hint and
+   no more: what has happened is for those to see who hold the lock. */
 typedef struct attn__pool {
     attn__mutex lock;
     attn__condition wake, done; /* there is a run, or an end; its last task has returned */
     void (*task)(void *arg, size_t index);
     void *arg;
-    size_t next, count; /* the next task to take, of how many */
-    size_t running;     /* tasks taken and not done */
-    size_t threads;     /* started */
+    size_t next, count;  /* the next task to take, of how many */
+    size_t running;      /* tasks taken and not done */
+    size_t threads;      /* started */
+    size_t begun, ended; /* hints: they change with wake and done */
     int busy, stop;
     attn__thread thread[1]; /* as many as there are */
 } attn__pool;
+
+/* Waits until *hint changes, not for long; called and left with the lock held. */
+static void attn__pool_look(attn__pool *pool, const size_t *hint)
+{
+#ifdef ATTN__LOOK_AT
+    size_t before = ATTN__LOOK_AT(hint), looks;
+    ATTN__MUTEX_UNLOCK(&pool->lock);
+    for (looks = 0; looks < ATTN__LOOKS && ATTN__LOOK_AT(hint) == before; looks++)
+        if (looks % 32 == 31)
+            ATTN__YIELD(); /* to the thread that is waited for, if it has no other processor */
+        else
+            ATTN__PAUSE();
+    ATTN__MUTEX_LOCK(&pool->lock);
+#else
+    (void)pool, (void)hint;
+#endif
+}
+
+static void attn__pool_wake(attn__condition *condition, size_t *hint) /* with the lock held */
+{
+#ifdef ATTN__COUNT_UP
+    ATTN__COUNT_UP(hint);
+#else
+    (void)hint;
+#endif
+    ATTN__CONDITION_WAKE(condition);
+}
 
 /* Takes tasks until none is left; called and left with the lock held. */
 static void attn__pool_work(attn__pool *pool)
@@ -1994,7 +2079,7 @@ static void attn__pool_work(attn__pool *pool)
         task(arg, index);
         ATTN__MUTEX_LOCK(&pool->lock);
         if (--pool->running == 0 && pool->next == pool->count)
-            ATTN__CONDITION_WAKE(&pool->done);
+            attn__pool_wake(&pool->done, &pool->ended);
     }
 }
 
@@ -2004,7 +2089,8 @@ ATTN__THREAD_MAIN(attn__pool_thread)
     ATTN__MUTEX_LOCK(&pool->lock);
     while (!pool->stop) {
         attn__pool_work(pool);
-        if (!pool->stop)
+        attn__pool_look(pool, &pool->begun);
+        if (!pool->stop && pool->next == pool->count)
             ATTN__CONDITION_WAIT(&pool->wake, &pool->lock);
     }
     ATTN__MUTEX_UNLOCK(&pool->lock);
@@ -2024,8 +2110,10 @@ static void attn__pool_run(void *user, size_t count, void (*task)(void *arg, siz
         pool->arg = arg;
         pool->next = 0;
         pool->count = count;
-        ATTN__CONDITION_WAKE(&pool->wake);
+        attn__pool_wake(&pool->wake, &pool->begun);
         attn__pool_work(pool);
+        if (pool->running > 0)
+            attn__pool_look(pool, &pool->ended);
         while (pool->running > 0)
             ATTN__CONDITION_WAIT(&pool->done, &pool->lock);
         pool->next = pool->count = 0;
@@ -2041,7 +2129,7 @@ static void attn__pool_end(attn__pool *pool)
 {
     ATTN__MUTEX_LOCK(&pool->lock);
     pool->stop = 1;
-    ATTN__CONDITION_WAKE(&pool->wake);
+    attn__pool_wake(&pool->wake, &pool->begun);
     ATTN__MUTEX_UNLOCK(&pool->lock);
     while (pool->threads > 0)
         ATTN__THREAD_JOIN(pool->thread[--pool->threads]);
@@ -2710,6 +2798,7 @@ typedef struct attn__plan {
     attn_tensor out, q, k, v;
     attn_opts opts; /* resolved: scale is not 0, what is absent has no data, a dimension that broadcasts has stride 0 */
     attn_ctx ctx;
+    int given; /* 0: there are no options, nothing of opts needs a look but the scale */
 
     /* of a cache (section 7) */
     int newest;                       /* queries are the newest tokens: o = keys - queries, whatever the causal rule */
@@ -2819,12 +2908,25 @@ static char *attn__real_at(const attn__plan *plan, const void *reals, size_t i)
 
 static void attn__set(const attn__plan *plan, void *reals, size_t i, double x)
 {
-    attn__store(attn__real_at(plan, reals, i), plan->kern->real, x);
+    float single;
+    if (plan->kern->real == ATTN_F64) {
+        memcpy(attn__real_at(plan, reals, i), &x, 8);
+    } else {
+        single = (float)x;
+        memcpy(attn__real_at(plan, reals, i), &single, 4);
+    }
 }
 
 static double attn__get(const attn__plan *plan, const void *reals, size_t i)
 {
-    return attn__load(attn__real_at(plan, reals, i), plan->kern->real);
+    float single;
+    double x;
+    if (plan->kern->real == ATTN_F64) {
+        memcpy(&x, attn__real_at(plan, reals, i), 8);
+        return x;
+    }
+    memcpy(&single, attn__real_at(plan, reals, i), 4);
+    return (double)single;
 }
 
 /* The query head and query of a lane; returns how many lanes from there on belong to that head. */
@@ -2832,8 +2934,9 @@ static size_t attn__head_of(const attn__work *work, size_t lane, size_t *h, size
 {
     const attn__plan *plan = work->plan;
     size_t row = work->row + lane;
-    *h = work->head * plan->group + row / plan->q.len;
-    *i = row % plan->q.len;
+    size_t head = row < plan->q.len ? 0 : row / plan->q.len;
+    *h = work->head * plan->group + head;
+    *i = row - head * plan->q.len;
     return attn__min(plan->q.len - *i, work->count - lane);
 }
 
@@ -3330,7 +3433,7 @@ static void attn__set_up(attn__work *work, const attn__plan *plan, size_t index)
 {
     char *slice = plan->scratch + index * plan->slice;
     size_t lanes = plan->lanes * plan->kern->size;
-    memset(work, 0, sizeof *work);
+    attn__clear(work, sizeof *work);
     work->plan = plan;
     work->lanes = (attn__lane *)(void *)(slice + plan->at_lanes);
     work->queries = slice + plan->at_queries;
@@ -3373,15 +3476,36 @@ static void attn__attend_all(attn__work *work, size_t block)
     attn__finish(work);
 }
 
+typedef struct attn__job { /* what the tasks of a run share */
+    const attn__plan *plan;
+    size_t items; /* blocks, or their splits where these run apart */
+    size_t taken; /* items that tasks have taken, where they can be counted together */
+} attn__job;
+
+/* The item that a task, which has done so many, does next; no less than job->items: none is left. Which task does an
+   item changes no bit. Each takes the next that is free, so that all end together; where compilers have no atomics,
+   the items are dealt out. */
+static size_t attn__next_item(attn__job *job, size_t index, size_t done)
+{
+#ifdef ATTN__COUNT_UP
+    if (job->plan->tasks > 1)
+        return ATTN__COUNT_UP(&job->taken);
+#endif
+    (void)job->taken;
+    return index + done * job->plan->tasks;
+}
+
 static void attn__sdpa_task(void *arg, size_t index)
 {
-    const attn__plan *plan = (const attn__plan *)arg;
-    size_t items = plan->apart ? plan->all_blocks * plan->splits : plan->all_blocks, item;
+    attn__job *job = (attn__job *)arg;
+    const attn__plan *plan = job->plan;
+    size_t item, done;
     int saved = ATTN__ERRNO;
     attn__work work;
     attn__state state;
     attn__set_up(&work, plan, index);
-    for (item = index; item < items; item += plan->tasks)
+    for (done = 0; (item = attn__next_item(job, index, done)) < job->items; done++) {
+        item = job->items - 1 - item; /* of causal blocks the last have the most keys: they go first */
         if (plan->apart) {
             state = attn__state_apart(plan, item / plan->splits, item % plan->splits);
             attn__take_up(&work, item / plan->splits);
@@ -3390,17 +3514,23 @@ static void attn__sdpa_task(void *arg, size_t index)
             attn__take_up(&work, item);
             attn__attend_all(&work, item);
         }
+    }
     ATTN__ERRNO_KEEP(saved);
 }
 
 static void attn__sdpa(attn__plan *plan)
 {
     size_t block;
-    int saved = ATTN__ERRNO;
+    int saved;
     attn__work work;
-    attn__run(&plan->ctx, plan->tasks, attn__sdpa_task, plan);
+    attn__job job;
+    job.plan = plan;
+    job.items = plan->apart ? plan->all_blocks * plan->splits : plan->all_blocks;
+    job.taken = 0;
+    attn__run(&plan->ctx, plan->tasks, attn__sdpa_task, &job);
     if (!plan->apart)
         return;
+    saved = ATTN__ERRNO;
     attn__set_up(&work, plan, 0);
     for (block = 0; block < plan->all_blocks; block++) {
         attn__take_up(&work, block);
@@ -3412,14 +3542,14 @@ static void attn__sdpa(attn__plan *plan)
 /* -- the plan -- */
 
 /* Room for `count` things of `size` bytes at *end, which moves on; SIZE_MAX once it overflows. */
-static size_t attn__reserve(size_t *end, size_t count, size_t size)
+ATTN__INLINE size_t attn__reserve(size_t *end, size_t count, size_t size)
 {
+    const size_t most = (size_t)PTRDIFF_MAX - ATTN__ALIGN;
     size_t at = *end, bytes;
-    if (at == SIZE_MAX || !attn__multiply(&bytes, count, size) ||
-        bytes > (size_t)PTRDIFF_MAX - ATTN__ALIGN - attn__min(at, (size_t)PTRDIFF_MAX - ATTN__ALIGN))
+    if (at > most || !attn__multiply(&bytes, count, size) || at + bytes > most)
         *end = SIZE_MAX;
     else
-        *end = at + attn__blocks(bytes, ATTN__ALIGN) * ATTN__ALIGN;
+        *end = (at + bytes + ATTN__ALIGN - 1) & ~(size_t)(ATTN__ALIGN - 1);
     return at;
 }
 
@@ -3430,13 +3560,14 @@ static int attn__lay_out(attn__plan *plan)
     const attn_opts *opts = &plan->opts;
     size_t width = attn__ctx_tasks(&plan->ctx, SIZE_MAX), D = plan->q.dim, Dv = plan->v.dim, end = 0, elements;
     int empty = plan->q.batch == 0 || plan->q.heads == 0;
-    plan->group = empty ? 1 : plan->q.heads / plan->k.heads;
+    plan->group = empty ? 1 : attn__blocks(plan->q.heads, plan->k.heads);
     if (!attn__multiply(&plan->rows, plan->group, plan->q.len))
         return 0;
     plan->lanes = attn__min(attn__max(attn__blocks(plan->rows, kern->lanes) * kern->lanes, kern->lanes), kern->cols);
     plan->blocks = attn__blocks(plan->rows, plan->lanes);
     plan->across = kern->row_scores && plan->rows <= kern->lanes / 2;
-    plan->records = plan->k.len > 0 && (!attn__tensor_absent(opts->weights) || !attn__tensor_absent(opts->scores));
+    plan->records =
+        plan->given && plan->k.len > 0 && (!attn__tensor_absent(opts->weights) || !attn__tensor_absent(opts->scores));
     if (empty || (Dv == 0 && !plan->records && !opts->lse.data))
         plan->all_blocks = 0;
     else if (!attn__multiply(&elements, plan->k.heads, plan->q.batch) ||
@@ -3452,11 +3583,15 @@ static int attn__lay_out(attn__plan *plan)
     plan->at_lanes = attn__reserve(&end, plan->lanes, sizeof(attn__lane));
     plan->at_reals = attn__reserve(&end, 6 * plan->lanes, kern->size);
     plan->at_scores = attn__reserve(&end, plan->keys * plan->lanes, kern->size);
-    plan->at_bias = attn__reserve(&end, attn__tensor_absent(opts->bias) ? 0 : plan->keys * plan->lanes, kern->size);
-    plan->at_mask = attn__reserve(&end, attn__tensor_absent(opts->mask) ? 0 : plan->keys * plan->lanes, kern->size);
-    plan->at_row = attn__reserve(&end, opts->score_mod ? plan->keys : 0, kern->size);
+    if (plan->given && !attn__tensor_absent(opts->bias))
+        plan->at_bias = attn__reserve(&end, plan->keys * plan->lanes, kern->size);
+    if (plan->given && !attn__tensor_absent(opts->mask))
+        plan->at_mask = attn__reserve(&end, plan->keys * plan->lanes, kern->size);
+    if (opts->score_mod)
+        plan->at_row = attn__reserve(&end, plan->keys, kern->size);
     plan->at_queries = attn__reserve(&end, plan->lanes * kern->size, D);
-    plan->at_k = attn__reserve(&end, attn__is_direct(plan, plan->k, 0, plan->k.len) ? 0 : plan->keys * kern->size, D);
+    if (!attn__is_direct(plan, plan->k, 0, plan->k.len))
+        plan->at_k = attn__reserve(&end, plan->keys * kern->size, D);
     plan->at_v = attn__reserve(&end, plan->keys * kern->size, Dv);
     plan->state_size = 0;
     attn__reserve(&plan->state_size, plan->lanes * (2 * kern->size + 1), 1);
@@ -3465,7 +3600,8 @@ static int attn__lay_out(attn__plan *plan)
     plan->slice = end;
     plan->bytes = plan->tasks > 0 ? ATTN__ALIGN : 0;
     attn__reserve(&plan->bytes, plan->tasks, plan->slice);
-    attn__reserve(&plan->bytes, plan->apart ? plan->all_blocks * plan->splits : 0, plan->state_size);
+    if (plan->apart)
+        attn__reserve(&plan->bytes, plan->all_blocks * plan->splits, plan->state_size);
     return plan->bytes != SIZE_MAX;
 }
 
@@ -3482,19 +3618,18 @@ static void attn__choose_unit(attn__plan *plan)
 }
 
 /* A tensor of dimensions 1 or full becomes one of full dimensions with strides 0. */
-static attn_tensor attn__broadcast(attn_tensor t, size_t B, size_t H, size_t Lq, size_t Lk)
+static void attn__broadcast(attn_tensor *t, size_t B, size_t H, size_t Lq, size_t Lk)
 {
-    if (attn__tensor_absent(t))
-        return t;
-    t.batch_stride = t.batch == 1 ? 0 : t.batch_stride;
-    t.head_stride = t.heads == 1 ? 0 : t.head_stride;
-    t.len_stride = t.len == 1 ? 0 : t.len_stride;
-    t.dim_stride = t.dim == 1 ? 0 : t.dim_stride;
-    t.batch = B;
-    t.heads = H;
-    t.len = Lq;
-    t.dim = Lk;
-    return t;
+    if (attn__tensor_absent(*t))
+        return;
+    t->batch_stride = t->batch == 1 ? 0 : t->batch_stride;
+    t->head_stride = t->heads == 1 ? 0 : t->head_stride;
+    t->len_stride = t->len == 1 ? 0 : t->len_stride;
+    t->dim_stride = t->dim == 1 ? 0 : t->dim_stride;
+    t->batch = B;
+    t->heads = H;
+    t->len = Lq;
+    t->dim = Lk;
 }
 
 static int attn__is_shape(attn_tensor t, size_t B, size_t H, size_t L, size_t D)
@@ -3544,25 +3679,39 @@ static int attn__lengths_fit(const size_t *lens, size_t B, size_t most)
     return 1;
 }
 
+/* An option joins the arguments if it is given. */
+static void attn__option(attn__arguments *args, const char *name, const attn_tensor *t, int role)
+{
+    if (!attn__tensor_absent(*t))
+        attn__argument(args, name, attn__view_of_tensor(*t, role));
+}
+
+static void attn__option_array(attn__arguments *args, const char *name, const void *data, size_t count, size_t size)
+{
+    if (data)
+        attn__argument(args, name, attn__view_of_array(data, count, size, ATTN__IN));
+}
+
 static void attn__list_options(attn__arguments *args, const attn__plan *plan) /* and scratch */
 {
     const attn_opts *o = &plan->opts;
     size_t B = plan->q.batch, H = plan->q.heads;
-    int more = ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT;
-    int offset = o->causal == ATTN_CAUSAL_OFFSET ? ATTN__IN : ATTN__OPTIONAL;
-    attn__argument(args, "opts.causal_offset",
-                   attn__view_of_array(o->causal_offset, B, sizeof *o->causal_offset, offset));
-    attn__argument(args, "opts.mask", attn__view_of_tensor(o->mask, ATTN__OPTIONAL | ATTN__BOOL));
-    attn__argument(args, "opts.q_lens", attn__view_of_array(o->q_lens, B, sizeof *o->q_lens, ATTN__OPTIONAL));
-    attn__argument(args, "opts.kv_lens", attn__view_of_array(o->kv_lens, B, sizeof *o->kv_lens, ATTN__OPTIONAL));
-    attn__argument(args, "opts.bias", attn__view_of_tensor(o->bias, ATTN__OPTIONAL | ATTN__ANY_FLOAT));
-    attn__argument(args, "opts.alibi_slopes",
-                   attn__view_of_array(o->alibi_slopes, H, sizeof *o->alibi_slopes, ATTN__OPTIONAL));
-    attn__argument(args, "opts.sinks", attn__view_of_array(o->sinks, H, sizeof *o->sinks, ATTN__OPTIONAL));
-    attn__argument(args, "opts.lse", attn__view_of_tensor(o->lse, more));
-    attn__argument(args, "opts.weights", attn__view_of_tensor(o->weights, more));
-    attn__argument(args, "opts.scores", attn__view_of_tensor(o->scores, more));
-    attn__argument(args, "ctx.scratch", attn__view_of_scratch(&plan->ctx));
+    if (plan->given) {
+        if (o->causal_offset || o->causal == ATTN_CAUSAL_OFFSET)
+            attn__argument(args, "opts.causal_offset",
+                           attn__view_of_array(o->causal_offset, B, sizeof *o->causal_offset, ATTN__IN));
+        attn__option(args, "opts.mask", &o->mask, ATTN__BOOL);
+        attn__option_array(args, "opts.q_lens", o->q_lens, B, sizeof *o->q_lens);
+        attn__option_array(args, "opts.kv_lens", o->kv_lens, B, sizeof *o->kv_lens);
+        attn__option(args, "opts.bias", &o->bias, ATTN__ANY_FLOAT);
+        attn__option_array(args, "opts.alibi_slopes", o->alibi_slopes, H, sizeof *o->alibi_slopes);
+        attn__option_array(args, "opts.sinks", o->sinks, H, sizeof *o->sinks);
+        attn__option(args, "opts.lse", &o->lse, ATTN__OUT | ATTN__ANY_FLOAT);
+        attn__option(args, "opts.weights", &o->weights, ATTN__OUT | ATTN__ANY_FLOAT);
+        attn__option(args, "opts.scores", &o->scores, ATTN__OUT | ATTN__ANY_FLOAT);
+    }
+    if (plan->ctx.scratch)
+        attn__argument(args, "ctx.scratch", attn__view_of_scratch(&plan->ctx));
 }
 
 /* What the views say by themselves: NULL, DTYPE, OVERFLOW, alignment, overlap. */
@@ -3582,9 +3731,11 @@ static void attn__check_shapes(const attn__plan *plan, attn__fault *fault)
     attn_tensor q = plan->q, k = plan->k, v = plan->v;
     size_t B = q.batch, H = q.heads, Lq = q.len, Lk = k.len;
     attn__demand(fault, attn__is_shape(plan->out, B, H, Lq, v.dim), ATTN_ERR_SHAPE, "out");
-    attn__demand(fault, q.dim > 0 && (k.heads ? H % k.heads == 0 : H == 0), ATTN_ERR_SHAPE, "q");
+    attn__demand(fault, q.dim > 0 && (H == k.heads || (k.heads > 0 && H % k.heads == 0)), ATTN_ERR_SHAPE, "q");
     attn__demand(fault, attn__is_shape(k, B, k.heads, Lk, q.dim), ATTN_ERR_SHAPE, "k");
     attn__demand(fault, attn__is_shape(v, B, k.heads, Lk, v.dim), ATTN_ERR_SHAPE, "v");
+    if (!plan->given)
+        return;
     attn__demand(fault, attn__can_broadcast(o->mask, B, H, Lq, Lk), ATTN_ERR_SHAPE, "opts.mask");
     attn__demand(fault, attn__can_broadcast(o->bias, B, H, Lq, Lk), ATTN_ERR_SHAPE, "opts.bias");
     attn__demand(fault, attn__tensor_absent(o->lse) || attn__is_shape(o->lse, B, H, Lq, 1), ATTN_ERR_SHAPE, "opts.lse");
@@ -3612,15 +3763,15 @@ static void attn__check_values(const attn__plan *plan, attn__fault *fault, int s
                      (attn__bits(o->softcap) << 1 == 0 || o->softcap >= cap_least),
                  ATTN_ERR_VALUE, "opts.softcap");
     attn__demand(fault, (unsigned)o->scores_stage <= ATTN_STAGE_FINAL, ATTN_ERR_VALUE, "opts.scores_stage");
-    attn__demand(fault, plan->kern != NULL, ATTN_ERR_VALUE, "ctx.isa");
 }
 
-static void attn__begin_plan(attn__plan *plan, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
-                             const attn_opts *opts, const attn_ctx *ctx)
+ATTN__INLINE void attn__begin_plan(attn__plan *plan, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
+                                   const attn_opts *opts, const attn_ctx *ctx)
 {
-    memset(plan, 0, sizeof *plan);
+    attn__clear(plan, sizeof *plan);
     if (opts)
         plan->opts = *opts;
+    plan->given = opts != NULL;
     if (ctx)
         plan->ctx = *ctx;
     plan->out = out;
@@ -3634,31 +3785,31 @@ static void attn__begin_plan(attn__plan *plan, attn_tensor out, attn_tensor q, a
 static void attn__resolve(attn__plan *plan, attn__fault *fault)
 {
     attn_opts *o = &plan->opts;
-    attn_tensor q = plan->q;
-    size_t Lk = plan->k.len;
     attn__demand(fault, plan->ctx.scratch || plan->ctx.scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
     attn__check_shapes(plan, fault);
-    o->mask = attn__broadcast(o->mask, q.batch, q.heads, q.len, Lk);
-    o->bias = attn__broadcast(o->bias, q.batch, q.heads, q.len, Lk);
-    o->scale = attn__scale(o->scale, q.dim);
+    if (plan->given) {
+        attn__broadcast(&o->mask, plan->q.batch, plan->q.heads, plan->q.len, plan->k.len);
+        attn__broadcast(&o->bias, plan->q.batch, plan->q.heads, plan->q.len, plan->k.len);
+    }
+    o->scale = attn__scale(o->scale, plan->q.dim);
     attn__choose_unit(plan);
-    plan->kern = attn__ctx_kernels(&plan->ctx, attn__real(q.dtype));
+    plan->kern = attn__ctx_kernels(&plan->ctx, attn__real(plan->q.dtype));
     if (attn__is_sound(fault->status) && plan->kern)
         attn__demand(fault, attn__lay_out(plan), ATTN_ERR_OVERFLOW, "q");
-    attn__check_values(plan, fault, attn__is_sound(fault->status));
+    if (plan->given)
+        attn__check_values(plan, fault, attn__is_sound(fault->status));
+    attn__demand(fault, plan->kern != NULL, ATTN_ERR_VALUE, "ctx.isa");
 }
 
-static attn__fault attn__plan_sdpa(attn__plan *plan, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
-                                   const attn_opts *opts, const attn_ctx *ctx)
+static attn__fault attn__plan_sdpa(attn__plan *plan) /* begun */
 {
     attn__fault fault;
     attn__arguments args;
-    attn__begin_plan(plan, out, q, k, v, opts, ctx);
     args.count = 0;
-    attn__argument(&args, "out", attn__view_of_tensor(out, ATTN__OUT));
-    attn__argument(&args, "q", attn__view_of_tensor(q, ATTN__IN));
-    attn__argument(&args, "k", attn__view_of_tensor(k, ATTN__IN));
-    attn__argument(&args, "v", attn__view_of_tensor(v, ATTN__IN));
+    attn__argument(&args, "out", attn__view_of_tensor(plan->out, ATTN__OUT));
+    attn__argument(&args, "q", attn__view_of_tensor(plan->q, ATTN__IN));
+    attn__argument(&args, "k", attn__view_of_tensor(plan->k, ATTN__IN));
+    attn__argument(&args, "v", attn__view_of_tensor(plan->v, ATTN__IN));
     attn__list_options(&args, plan);
     fault = attn__check_arguments(&args);
     attn__resolve(plan, &fault);
@@ -3700,7 +3851,9 @@ ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, at
                                const attn_ctx *ctx)
 {
     attn__plan plan;
-    attn_status status = attn__plan_sdpa(&plan, out, q, k, v, opts, ctx).status;
+    attn_status status;
+    attn__begin_plan(&plan, out, q, k, v, opts, ctx);
+    status = attn__plan_sdpa(&plan).status;
     return status == ATTN_OK ? attn__run_plan(&plan) : status;
 }
 
@@ -3719,7 +3872,9 @@ ATTN_API attn_status attn_sdpa_scratch(size_t *bytes, attn_tensor out, attn_tens
 {
     attn__plan plan;
     attn_ctx bare = attn__without_scratch(ctx);
-    attn_status status = attn__plan_sdpa(&plan, out, q, k, v, opts, &bare).status;
+    attn_status status;
+    attn__begin_plan(&plan, out, q, k, v, opts, &bare);
+    status = attn__plan_sdpa(&plan).status;
     status = attn__require(status, bytes != NULL, ATTN_ERR_NULL);
     if (status == ATTN_OK)
         *bytes = plan.bytes;
@@ -3815,7 +3970,9 @@ ATTN_API attn_status attn_sdpa_explain(char *text, size_t size, attn_tensor out,
                                        attn_tensor v, const attn_opts *opts, const attn_ctx *ctx)
 {
     attn__plan plan;
-    attn__fault fault = attn__plan_sdpa(&plan, out, q, k, v, opts, ctx);
+    attn__fault fault;
+    attn__begin_plan(&plan, out, q, k, v, opts, ctx);
+    fault = attn__plan_sdpa(&plan);
     return attn__explain(text, size, &plan, fault, plan.bytes, ATTN__STACK);
 }
 
@@ -4242,6 +4399,7 @@ static attn__fault attn__plan_cache(attn__plan *plan, attn_tensor out, attn_tens
     attn__fault fault;
     size_t b, longest = 0;
     attn__begin_plan(plan, out, q, c.k, c.v, opts, ctx);
+    plan->given = 1;
     plan->newest = 1;
     plan->oldest = c.first;
     plan->wrap = c.k.len;

@@ -207,7 +207,7 @@ embed() {
 threads() {
     check "$*: ATTN_THREADS" compile "$@" -DATTN_THREADS -c "$config/implementation.c" -o "$work/threads.o"
     check "$*: ATTN_THREADS calls threads, memory and mathematics alone" silent foreign_calls "$work/threads.o" \
-        'malloc|calloc|free|sysconf|pthread_[a-z_]*'
+        'malloc|calloc|free|sysconf|sched_yield|pthread_[a-z_]*'
     check "$*: macros with ATTN_THREADS begin with ATTN_" silent foreign_macros "$@" -DATTN_THREADS \
         "$config/implementation.c"
     check "$*: names with ATTN_THREADS begin with attn_" silent foreign_names '-g --defined-only' "$work/threads.o"
