@@ -5227,6 +5227,9 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 #define ATTN__LOAD_F16(p) vcvt_f32_f16(vreinterpret_f16_u16(ATTN__NAME(load_u16)(p)))
 #define ATTN__LOAD_BF16(p) vreinterpretq_f32_u32(vshll_n_u16(ATTN__NAME(load_u16)(p), 16))
 #define ATTN__STORE_F16(p, v) ATTN__NAME(store_u16)(p, vreinterpret_u16_f16(vcvt_f16_f32(v)))
+#define ATTN__LOAD_I8(p) vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_u8(ATTN__NAME(load_u8)(p))))))
+#define ATTN__LOAD_BOOL(p)                                                                                             \
+    vcvtq_f32_u32(vminq_u32(vmovl_u16(vget_low_u16(vmovl_u8(ATTN__NAME(load_u8)(p)))), vdupq_n_u32(1)))
 #endif
 #define ATTN__LOAD(p) ATTN__X(vld1q)(p)
 #define ATTN__STORE(p, v) ATTN__X(vst1q)(p, v)
@@ -5252,6 +5255,13 @@ ATTN__INLINE uint16x4_t ATTN__NAME(load_u16)(const void *p)
     uint16x4_t h;
     memcpy(&h, p, sizeof h);
     return h;
+}
+
+ATTN__INLINE uint8x8_t ATTN__NAME(load_u8)(const void *p) /* four bytes */
+{
+    uint32_t word;
+    memcpy(&word, p, sizeof word);
+    return vreinterpret_u8_u32(vdup_n_u32(word));
 }
 
 ATTN__INLINE void ATTN__NAME(store_u16)(void *p, uint16x4_t h)
@@ -5564,8 +5574,9 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_part)(const ATTN__R *p, size_t
 #else
     ATTN__R lanes[ATTN__W];
     size_t i;
-    for (i = 0; i < ATTN__W; i++)
-        lanes[i] = i < n ? p[i] : 0;
+    memset(lanes, 0, sizeof lanes);
+    for (i = 0; i < n; i++)
+        memcpy(lanes + i, p + i, sizeof *p); /* as bytes: infinities pass -ffast-math */
     return ATTN__LOAD(lanes);
 #endif
 }
@@ -5579,7 +5590,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_part)(ATTN__R *p, ATTN__V v, siz
     size_t i;
     ATTN__STORE(lanes, v);
     for (i = 0; i < n; i++)
-        p[i] = lanes[i];
+        memcpy(p + i, lanes + i, sizeof *p);
 #endif
 }
 
@@ -6447,6 +6458,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_scores_block)(const attn__tile *t,
         ATTN__R *s = (ATTN__R *)t->scores + r * t->ld + g;
         const ATTN__R *q = queries + r * depth + d;
         ATTN__V sum = d > 0 ? ATTN__LOAD(s) : ATTN__SET1((ATTN__R)0);
+        ATTN__PIN(sum); /* 0 + -0 is 0, also to -ffast-math */
         ATTN__UNROLL
         for (i = 0; i < ATTN__W; i++)
             if (whole || i < n)
