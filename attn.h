@@ -1723,6 +1723,12 @@ typedef struct attn__kernels {
     /* the same across, from rows of any type; queries are queries x depth */
     void (*row_scores)(const attn__tile *tile, attn__rows k, const void *queries, size_t depth);
 
+    /* nothing seen yet, by `lanes` queries; out has `reals` reals. Both are multiples of the vector */
+    void (*begin)(const attn__state *state, size_t reals, size_t lanes);
+
+    /* inverse[i] = 1 / sum[i], or 0 where that is 0 */
+    void (*finish)(const attn__state *state, void *inverse, size_t lanes);
+
     /* x[r][c] *= factor[c] or, across, factor[r]; cols a multiple of lanes */
     void (*scale)(void *x, size_t rows, size_t cols, const void *factor, int across);
 
@@ -2816,6 +2822,7 @@ typedef struct attn__plan {
     double scale_left;    /* and what is left of opts.scale then: 1, or all of it where no option wants scores */
     double unit;          /* log2(e) times that */
     int records;          /* weights or scores are wanted */
+    int alike;            /* all rows of an item see the same keys, but for the mask; no position is wanted */
     int apart;            /* splits run side by side: their states are kept */
     size_t tasks;
 
@@ -2859,7 +2866,7 @@ static ptrdiff_t attn__plus(ptrdiff_t a, ptrdiff_t b) /* a + b, saturated */
 }
 
 /* Which keys query i of item b sees, mask aside. Nothing else knows what causal, window and lengths mean. */
-static attn__lane attn__visible(const attn__plan *plan, size_t b, size_t i)
+ATTN__INLINE attn__lane attn__visible(const attn__plan *plan, size_t b, size_t i)
 {
     const attn_opts *opts = &plan->opts;
     ptrdiff_t queries = (ptrdiff_t)(opts->q_lens ? opts->q_lens[b] : plan->q.len);
@@ -3241,6 +3248,7 @@ static void attn__take_values(attn__work *work, const attn__state *state, size_t
 static void attn__take_up(attn__work *work, size_t index)
 {
     const attn__plan *plan = work->plan;
+    attn__lane see = ATTN__ZERO;
     size_t lane, l, n, h, i;
     work->b = index / plan->blocks / plan->k.heads;
     work->head = index / plan->blocks % plan->k.heads;
@@ -3255,15 +3263,15 @@ static void attn__take_up(attn__work *work, size_t index)
     for (lane = 0; lane < work->count; lane += n) {
         n = attn__head_of(work, lane, &h, &i);
         for (l = lane; l < lane + n; l++) {
-            attn__lane see = attn__visible(plan, work->b, i + l - lane);
-            work->lanes[l] = see;
-            work->valid = attn__max(work->valid, see.valid);
-            work->all_from = attn__max(work->all_from, see.first);
-            work->all_to = attn__min(work->all_to, see.end);
-            if (see.first < see.end) {
-                work->from = attn__min(work->from, see.first);
-                work->to = attn__max(work->to, see.end);
+            if (l == 0 || !plan->alike) {
+                see = attn__visible(plan, work->b, i + l - lane);
+                work->valid = attn__max(work->valid, see.valid);
+                work->all_from = attn__max(work->all_from, see.first);
+                work->all_to = attn__min(work->all_to, see.end);
+                work->from = see.first < see.end ? attn__min(work->from, see.first) : work->from;
+                work->to = see.first < see.end ? attn__max(work->to, see.end) : work->to;
             }
+            work->lanes[l] = see;
             if (plan->opts.alibi_slopes)
                 attn__set(plan, work->slope, l, -(double)plan->opts.alibi_slopes[h]);
         }
@@ -3279,13 +3287,8 @@ static void attn__take_up(attn__work *work, size_t index)
 static void attn__begin(const attn__work *work, const attn__state *state) /* nothing seen yet */
 {
     const attn__plan *plan = work->plan;
-    size_t lane, lanes = work->tile.lanes;
-    size_t reals = work->tile.across ? work->count * attn__out_row(work) : plan->v.dim * lanes;
-    memset(state->out, 0, reals * plan->kern->size);
-    memset(state->sum, 0, lanes * plan->kern->size);
-    memset(state->nan, 0, lanes);
-    for (lane = 0; lane < lanes; lane++)
-        attn__set(plan, state->max, lane, attn__lowest(plan->kern->real));
+    size_t lanes = work->tile.lanes;
+    plan->kern->begin(state, work->tile.across ? work->count * attn__out_row(work) : plan->v.dim * lanes, lanes);
 }
 
 /* The tile loop: takes keys from .. to - 1 into the state. Where tiles begin depends on nothing else; the first and the
@@ -3309,7 +3312,12 @@ static void attn__attend(attn__work *work, const attn__state *state, size_t from
 static size_t attn__splits(const attn__work *work, size_t *first, size_t *keys)
 {
     const attn__plan *plan = work->plan;
-    size_t tiles = attn__blocks(plan->opts.kv_lens ? plan->opts.kv_lens[work->b] : plan->k.len, plan->keys);
+    size_t tiles;
+    *first = 0;
+    *keys = plan->k.len;
+    if (plan->splits == 1)
+        return 1;
+    tiles = attn__blocks(plan->opts.kv_lens ? plan->opts.kv_lens[work->b] : plan->k.len, plan->keys);
     *keys = attn__max(attn__blocks(tiles, ATTN__SPLITS), ATTN__SPLIT_TILES) * plan->keys;
     *first = work->from / *keys;
     return attn__max(attn__blocks(work->to, *keys), *first + 1) - *first;
@@ -3376,7 +3384,7 @@ static double attn__add_sink(double sink, double *max, double *sum, int *nan)
     return shrink;
 }
 
-/* One row: 1 / sum, by which its out is multiplied, and the log-sum-exp. */
+/* One row with a sink, a wanted log-sum-exp, or NaN: that, and by what its out is multiplied. */
 static void attn__finish_row(const attn__work *work, size_t lane, size_t h, size_t i)
 {
     const attn__plan *plan = work->plan;
@@ -3398,11 +3406,12 @@ static void attn__finish(attn__work *work)
 {
     const attn__plan *plan = work->plan;
     size_t lane, l, n, h, i;
-    memset(work->inverse, 0, work->tile.lanes * plan->kern->size);
+    plan->kern->finish(&work->state, work->inverse, work->tile.lanes);
     for (lane = 0; lane < work->count; lane += n) {
         n = attn__head_of(work, lane, &h, &i);
         for (l = 0; l < n; l++)
-            attn__finish_row(work, lane + l, h, i + l);
+            if (plan->opts.sinks || plan->opts.lse.data || work->state.nan[lane + l])
+                attn__finish_row(work, lane + l, h, i + l);
     }
     attn__scale_lanes(work, work->state.out, attn__out_row(work), plan->v.dim, work->inverse);
     attn__scatter(work, plan->out, 0, work->state.out, attn__out_row(work), plan->v.dim, 1.0);
@@ -3568,6 +3577,7 @@ static int attn__lay_out(attn__plan *plan)
     plan->across = kern->row_scores && plan->rows <= kern->lanes / 2;
     plan->records =
         plan->given && plan->k.len > 0 && (!attn__tensor_absent(opts->weights) || !attn__tensor_absent(opts->scores));
+    plan->alike = opts->causal == ATTN_CAUSAL_NONE && !opts->window.on && !opts->q_lens && !opts->alibi_slopes;
     if (empty || (Dv == 0 && !plan->records && !opts->lse.data))
         plan->all_blocks = 0;
     else if (!attn__multiply(&elements, plan->k.heads, plan->q.batch) ||
@@ -5578,34 +5588,98 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose)(ATTN__V *x)
     }
 }
 
-/* x[r][c] = in[r + c * cs] */
-ATTN__TARGET static void ATTN__NAME(turn)(ATTN__R *x, size_t ld, const ATTN__R *in, ptrdiff_t cs, size_t rows,
+#define ATTN__QUAD (16 / (int)sizeof(ATTN__R)) /* reals in 128 bits */
+
+/* A vector of W / QUAD pieces of 128 bits, `step` apart. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_quads)(const ATTN__R *p, ptrdiff_t step)
+{
+#if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
+    __m512d v = _mm512_castpd128_pd512(_mm_loadu_pd(p));
+    v = _mm512_maskz_insertf64x2(ATTN__ALL, v, _mm_loadu_pd(p + step), 1);
+    v = _mm512_maskz_insertf64x2(ATTN__ALL, v, _mm_loadu_pd(p + 2 * step), 2);
+    return _mm512_maskz_insertf64x2(ATTN__ALL, v, _mm_loadu_pd(p + 3 * step), 3);
+#elif ATTN__PASS == ATTN__PASS_AVX512
+    __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(p));
+    v = _mm512_maskz_insertf32x4(ATTN__ALL, v, _mm_loadu_ps(p + step), 1);
+    v = _mm512_maskz_insertf32x4(ATTN__ALL, v, _mm_loadu_ps(p + 2 * step), 2);
+    return _mm512_maskz_insertf32x4(ATTN__ALL, v, _mm_loadu_ps(p + 3 * step), 3);
+#elif ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64
+    return _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(p)), _mm_loadu_pd(p + step), 1);
+#elif ATTN__PASS == ATTN__PASS_AVX2
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + step), 1);
+#else
+    (void)step;
+    return ATTN__LOAD(p);
+#endif
+}
+
+/* zip, within each 128 bits */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(zip_quads)(ATTN__V a, ATTN__V b, const int high)
+{
+#if ATTN__PASS == ATTN__PASS_AVX512
+    return high ? ATTN__X(maskz_unpackhi)(ATTN__ALL, a, b) : ATTN__X(maskz_unpacklo)(ATTN__ALL, a, b);
+#elif ATTN__PASS == ATTN__PASS_AVX2
+    return high ? ATTN__X(unpackhi)(a, b) : ATTN__X(unpacklo)(a, b);
+#else
+    return ATTN__NAME(zip)(a, b, high);
+#endif
+}
+
+/* x[r * rs + c] = in[r + c * cs] for `high` rows of W columns, by pieces of 128 bits: a vector holds QUAD rows of each
+   QUAD-th column, and these change places. Not `whole`: the last rows are read but not stored, nor more than `wide`
+   columns. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(turn_block)(ATTN__R *x, ptrdiff_t rs, const ATTN__R *in, ptrdiff_t cs,
+                                                      size_t high, size_t wide, const int whole)
+{
+    ATTN__V v[ATTN__QUAD], y[ATTN__QUAD];
+    size_t r;
+    int i, step;
+    for (r = 0; r < high; r += ATTN__QUAD) {
+        ATTN__UNROLL
+        for (i = 0; i < ATTN__QUAD; i++)
+            v[i] = ATTN__NAME(load_quads)(in + r + i * cs, ATTN__QUAD * cs);
+        ATTN__UNROLL
+        for (step = 1; step < ATTN__QUAD; step *= 2) {
+            ATTN__UNROLL
+            for (i = 0; i < ATTN__QUAD / 2; i++) {
+                y[2 * i] = ATTN__NAME(zip_quads)(v[i], v[i + ATTN__QUAD / 2], 0);
+                y[2 * i + 1] = ATTN__NAME(zip_quads)(v[i], v[i + ATTN__QUAD / 2], 1);
+            }
+            ATTN__UNROLL
+            for (i = 0; i < ATTN__QUAD; i++)
+                v[i] = y[i];
+        }
+        ATTN__UNROLL
+        for (i = 0; i < ATTN__QUAD; i++)
+            if (whole)
+                ATTN__STORE(x + ((ptrdiff_t)r + i) * rs, v[i]);
+            else if (r + (size_t)i < high)
+                ATTN__NAME(store_part)(x + ((ptrdiff_t)r + i) * rs, v[i], wide);
+    }
+}
+
+/* x[r * rs + c] = in[r + c * cs] */
+ATTN__TARGET static void ATTN__NAME(turn)(ATTN__R *x, ptrdiff_t rs, const ATTN__R *in, ptrdiff_t cs, size_t rows,
                                           size_t cols)
 {
-    ATTN__V v[ATTN__W];
+    ATTN__R part[ATTN__W * ATTN__W];
     size_t r, c, i, high, wide;
     for (c = 0; c < cols; c += ATTN__W) {
         wide = attn__min(cols - c, ATTN__W);
-        for (r = 0; r < rows; r += ATTN__W) {
+        r = wide == ATTN__W ? rows / ATTN__QUAD * ATTN__QUAD : 0;
+        if (r > 0)
+            ATTN__NAME(turn_block)(x + c, rs, in + (ptrdiff_t)c * cs, cs, r, wide, 1);
+        for (; r < rows; r += high) {
             high = attn__min(rows - r, ATTN__W);
-            if (wide == ATTN__W && high == ATTN__W) {
-                ATTN__UNROLL
-                for (i = 0; i < ATTN__W; i++)
-                    v[i] = ATTN__LOAD(in + (ptrdiff_t)(c + i) * cs + r);
-                ATTN__NAME(transpose)(v);
-                ATTN__UNROLL
-                for (i = 0; i < ATTN__W; i++)
-                    ATTN__STORE(x + (r + i) * ld + c, v[i]);
-                continue;
-            }
             for (i = 0; i < ATTN__W; i++)
-                v[i] = ATTN__NAME(load_part)(in + (ptrdiff_t)(c + attn__min(i, wide - 1)) * cs + r, high);
-            ATTN__NAME(transpose)(v);
-            for (i = 0; i < high; i++)
-                ATTN__NAME(store_part)(x + (r + i) * ld + c, v[i], wide);
+                ATTN__STORE(part + i * ATTN__W,
+                            ATTN__NAME(load_part)(in + (ptrdiff_t)(c + attn__min(i, wide - 1)) * cs + r, high));
+            ATTN__NAME(turn_block)(x + (ptrdiff_t)r * rs + c, rs, part, ATTN__W, high, wide, 0);
         }
     }
 }
+
+#undef ATTN__QUAD
 #endif
 
 /* Has the pass a vector load for that type, and a store? */
@@ -5740,7 +5814,7 @@ ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, a
     }
 #if ATTN__W > 1
     if (rs == 1 && dtype == ATTN__REAL) {
-        ATTN__NAME(turn)(x, ld, (const ATTN__R *)in, cs, rows, cols);
+        ATTN__NAME(turn)(x, (ptrdiff_t)ld, (const ATTN__R *)in, cs, rows, cols);
         return;
     }
     for (; rs == 1 && rows > 0; rows -= attn__min(rows, ATTN__PIECE)) {
@@ -5751,7 +5825,7 @@ ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, a
             for (c = 0; c < wide; c++)
                 ATTN__NAME(load_row)
             (piece + c * ATTN__PIECE, attn__at(in, dtype, (ptrdiff_t)(c0 + c) * cs), dtype, high);
-            ATTN__NAME(turn)(x + c0, ld, piece, ATTN__PIECE, high, wide);
+            ATTN__NAME(turn)(x + c0, (ptrdiff_t)ld, piece, ATTN__PIECE, high, wide);
         }
         x += high * ld;
         in = attn__at(in, dtype, (ptrdiff_t)high);
@@ -5811,6 +5885,10 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
         return;
     }
 #if ATTN__W > 1
+    if (rs == 1 && dtype == ATTN__REAL && alpha >= 1 && alpha <= 1) {
+        ATTN__NAME(turn)((ATTN__R *)out, cs, x, (ptrdiff_t)ld, cols, rows);
+        return;
+    }
     for (; rs == 1 && rows > 0; rows -= attn__min(rows, ATTN__PIECE)) { /* a transposed view: along its rows */
         ATTN__R piece[ATTN__W * ATTN__PIECE];
         size_t high = attn__min(rows, ATTN__PIECE), c0, wide;
@@ -5889,8 +5967,10 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(multiply)(void *cv, const void *av, pt
     const ATTN__R *a[ATTN__ROWS], *b;
     size_t r0, r, c, left, wide;
     for (r0 = 0; r0 < rows; r0 += ATTN__ROWS) {
-        for (r = 0; r < ATTN__ROWS; r++) { /* past the end: the last row again, into sums that nobody reads */
-            a[r] = (const ATTN__R *)av + (ptrdiff_t)attn__min(r0 + r, rows - 1) * rs;
+        a[0] = (const ATTN__R *)av + (ptrdiff_t)r0 * rs;
+        ATTN__UNROLL
+        for (r = 1; r < ATTN__ROWS; r++) { /* past the end: the last row again, into sums that nobody reads */
+            a[r] = a[r - 1] + (r0 + r < rows ? rs : 0);
             ATTN__PIN_POINTER(a[r]); /* no vector of pointers: those registers are wanted */
         }
         for (c = 0; c < cols; c += wide, tiles += wide * ATTN__ROWS) {
@@ -6043,15 +6123,41 @@ ATTN__TARGET static void ATTN__NAME(values)(const attn__tile *t, const attn__sta
     ATTN__NAME(multiply)(state->out, v, 1, step, dims, t->scores, t->lanes, t->keys, ATTN__SHRINK, factor);
 }
 
+ATTN__TARGET static void ATTN__NAME(begin)(const attn__state *state, size_t reals, size_t lanes)
+{
+    ATTN__V zero = ATTN__SET1((ATTN__R)0), lowest = ATTN__SET1(-ATTN__R_MAX);
+    size_t i;
+    for (i = 0; i < reals; i += ATTN__W)
+        ATTN__STORE((ATTN__R *)state->out + i, zero);
+    for (i = 0; i < lanes; i += ATTN__W) {
+        ATTN__STORE((ATTN__R *)state->max + i, lowest);
+        ATTN__STORE((ATTN__R *)state->sum + i, zero);
+    }
+    memset(state->nan, 0, lanes);
+}
+
+ATTN__TARGET static void ATTN__NAME(finish)(const attn__state *state, void *inverse, size_t lanes)
+{
+    ATTN__V zero = ATTN__SET1((ATTN__R)0), one = ATTN__SET1((ATTN__R)1);
+    size_t i;
+    for (i = 0; i < lanes; i += ATTN__W) {
+        ATTN__V sum = ATTN__LOAD((const ATTN__R *)state->sum + i);
+        ATTN__STORE((ATTN__R *)inverse + i, ATTN__PICK(zero, sum, ATTN__DIV(one, sum), zero));
+    }
+}
+
 ATTN__TARGET static void ATTN__NAME(scale)(void *xv, size_t rows, size_t cols, const void *factorv, int across)
 {
     ATTN__AS_WRITTEN
     ATTN__R *x = (ATTN__R *)xv;
     const ATTN__R *factor = (const ATTN__R *)factorv;
-    size_t r, c;
-    for (r = 0; r < rows; r++, x += cols)
-        for (c = 0; c < cols; c += ATTN__W)
-            ATTN__STORE(x + c, ATTN__MUL(ATTN__LOAD(x + c), across ? ATTN__SET1(factor[r]) : ATTN__LOAD(factor + c)));
+    size_t lines = across ? rows : cols / ATTN__W, n = across ? cols / ATTN__W : rows, i, j; /* of equal factors */
+    for (i = 0; i < lines; i++) {
+        ATTN__V v = across ? ATTN__SET1(factor[i]) : ATTN__LOAD(factor + i * ATTN__W);
+        ATTN__R *line = x + i * (across ? cols : ATTN__W);
+        for (j = 0; j < n; j++, line += across ? ATTN__W : cols)
+            ATTN__STORE(line, ATTN__MUL(ATTN__LOAD(line), v));
+    }
 }
 
 /* Vectors of a tile: `count` rows of `width` reals. */
@@ -6541,6 +6647,8 @@ static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
                                                   ATTN__NAME(special),
                                                   ATTN__NAME(scores),
                                                   ATTN__ROW_KERNEL(row_scores),
+                                                  ATTN__NAME(begin),
+                                                  ATTN__NAME(finish),
                                                   ATTN__NAME(scale),
                                                   ATTN__NAME(softcap),
                                                   ATTN__NAME(bias),
