@@ -3384,7 +3384,7 @@ static double attn__add_sink(double sink, double *max, double *sum, int *nan)
     return shrink;
 }
 
-/* One row with a sink, a wanted log-sum-exp, or NaN: that, and by what its out is multiplied. */
+/* One row with a sink or NaN: by what its out is multiplied. And the log-sum-exp. */
 static void attn__finish_row(const attn__work *work, size_t lane, size_t h, size_t i)
 {
     const attn__plan *plan = work->plan;
@@ -3394,7 +3394,8 @@ static void attn__finish_row(const attn__work *work, size_t lane, size_t h, size
     max *= plan->scale_left;
     if (plan->opts.sinks && work->lanes[lane].exists)
         shrink = attn__add_sink((double)plan->opts.sinks[h], &max, &sum, &nan);
-    attn__set(plan, work->inverse, lane, nan ? attn__nan() : sum > 0 ? shrink / sum : 0);
+    if (nan || plan->opts.sinks)
+        attn__set(plan, work->inverse, lane, nan ? attn__nan() : sum > 0 ? shrink / sum : 0);
     if (!lse.data)
         return;
     x = nan ? attn__nan() : sum > 0 ? max + attn__log(sum) : attn__minus_infinity();
