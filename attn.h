@@ -834,7 +834,8 @@ typedef struct attn__view {
     int role;
     size_t n[4];          /* dimensions, outermost first; a matrix has n[0] = n[1] = 1 */
     ptrdiff_t s[4];       /* their strides, in elements */
-    uintptr_t first, end; /* the addresses it covers, once measured */
+    uintptr_t first, end; /* once measured: the addresses it covers; */
+    int nested;           /* each stride steps over all that the dimensions after it reach */
 } attn__view;
 
 enum attn__role {
@@ -873,6 +874,7 @@ static attn__view attn__view_of(attn_mat m, int role)
     v.s[2] = m.row_stride;
     v.s[3] = m.col_stride;
     v.first = v.end = 0;
+    v.nested = 0;
     return v;
 }
 
@@ -891,6 +893,7 @@ ATTN__INLINE attn__view attn__view_of_tensor(attn_tensor t, int role)
     v.s[2] = t.len_stride;
     v.s[3] = t.dim_stride;
     v.first = v.end = 0;
+    v.nested = 0;
     return v;
 }
 
@@ -951,19 +954,22 @@ static int attn__is_empty(const attn__view *v)
 /* Finds the addresses that a view covers; 0 if they, a dimension or the bytes between them overflow. */
 ATTN__INLINE int attn__measure(attn__view *v)
 {
+    const size_t most = (size_t)PTRDIFF_MAX, few = (size_t)1 << (sizeof(size_t) * 4 - 2); /* 4 few few: no overflow */
     size_t reach = 0, below = 0, size = attn__size(v->dtype), step, stride;
     uintptr_t data = (uintptr_t)v->data;
     int d;
+    v->nested = 1;
     ATTN__UNROLL
-    for (d = 0; d < 4; d++) {
+    for (d = 3; d >= 0; d--) {
         if (v->n[d] < 2)
             continue;
         stride = attn__magnitude(v->s[d]);
-        if (!attn__multiply(&step, v->n[d] - 1, stride) || v->n[d] > (size_t)PTRDIFF_MAX)
+        step = (v->n[d] - 1) * stride;
+        if ((v->n[d] | stride) >= few &&
+            (!attn__multiply(&step, v->n[d] - 1, stride) || v->n[d] > most || reach > most - step))
             return 0;
+        v->nested &= stride > reach;
         reach += step;
-        if (reach > (size_t)PTRDIFF_MAX)
-            return 0;
         if (v->s[d] < 0)
             below += step;
     }
@@ -1265,12 +1271,14 @@ static int attn__is_factor(double x, attn_dtype first_input)
 }
 
 /* Do the elements of an output all have addresses of their own? Sorted by size, each stride must step over everything
-   that the smaller ones reach. */
+   that the smaller ones reach. Mostly they are sorted. */
 static int attn__is_distinct(const attn__view *v)
 {
     size_t stride[4], reach[4], below = 0;
     int count = 0, d, i;
-    for (d = 3; d >= 0; d--) { /* the last dimensions mostly have the smallest strides */
+    if (v->nested)
+        return 1;
+    for (d = 3; d >= 0; d--) {
         if (v->n[d] < 2)
             continue;
         for (i = count++; i > 0 && stride[i - 1] > attn__magnitude(v->s[d]); i--) {
@@ -1382,9 +1390,9 @@ ATTN__NOINLINE int attn__shares(const attn__view *out, const attn__view *other)
     return attn__lattice_meets(count, stride, back, forth, a < b ? (ptrdiff_t)(gap / size) : -(ptrdiff_t)(gap / size));
 }
 
-static int attn__overlaps(const attn__view *out, const attn__view *other) /* both measured */
+static int attn__meets(const attn__view *a, const attn__view *b) /* both measured: do their ranges of bytes? */
 {
-    return out->first < other->end && other->first < out->end && attn__shares(out, other);
+    return a->first < b->end && b->first < a->end;
 }
 
 static int attn__is_dtype(const attn__view *v, int wide) /* may it go there, where the compute type is F64 or not? */
@@ -1433,12 +1441,12 @@ static attn_status attn__find_fault(attn__view *v, size_t count, size_t culprit[
         if (!attn__is_distinct(&v[i]))
             return ATTN_ERR_ALIAS;
         for (j = 0; j < count; j++) {
-            culprit[1] = j;
-            if (j == i || ((v[j].role & ATTN__OUT) && j < i))
+            if (!attn__meets(&v[i], &v[j]) || j == i || ((v[j].role & ATTN__OUT) && j < i))
                 continue;
             if ((v[i].role & ATTN__IN_PLACE) && attn__is_same(&v[i], &v[j]))
                 continue;
-            if (attn__overlaps(&v[i], &v[j]))
+            culprit[1] = j;
+            if (attn__shares(&v[i], &v[j]))
                 return ATTN_ERR_ALIAS;
         }
     }
@@ -3662,7 +3670,7 @@ typedef struct attn__arguments {
     size_t count;
 } attn__arguments;
 
-static void attn__argument(attn__arguments *args, const char *name, attn__view view)
+ATTN__INLINE void attn__argument(attn__arguments *args, const char *name, attn__view view)
 {
     if ((view.role & ATTN__ABSENT) && (view.role & ATTN__OPTIONAL))
         return;
@@ -3691,13 +3699,14 @@ static int attn__lengths_fit(const size_t *lens, size_t B, size_t most)
 }
 
 /* An option joins the arguments if it is given. */
-static void attn__option(attn__arguments *args, const char *name, const attn_tensor *t, int role)
+ATTN__NOINLINE void attn__option(attn__arguments *args, const char *name, const attn_tensor *t, int role)
 {
     if (!attn__tensor_absent(*t))
         attn__argument(args, name, attn__view_of_tensor(*t, role));
 }
 
-static void attn__option_array(attn__arguments *args, const char *name, const void *data, size_t count, size_t size)
+ATTN__NOINLINE void attn__option_array(attn__arguments *args, const char *name, const void *data, size_t count,
+                                       size_t size)
 {
     if (data)
         attn__argument(args, name, attn__view_of_array(data, count, size, ATTN__IN));
