@@ -3252,43 +3252,59 @@ static void attn__take_values(attn__work *work, const attn__state *state, size_t
 
 /* -- a block: all its keys, out, what else was asked for -- */
 
+/* What the rows of the block see, each and together. */
+static void attn__see(attn__work *work)
+{
+    const attn__plan *plan = work->plan;
+    size_t count = plan->alike ? attn__min(plan->rows, plan->lanes) : work->count, lane, h, i; /* alike: of any block */
+    attn__lane see = ATTN__ZERO;
+    work->from = work->all_to = SIZE_MAX;
+    work->to = work->valid = work->all_from = 0;
+    attn__head_of(work, 0, &h, &i);
+    for (lane = 0; lane < count; lane++, i = i + 1 < plan->q.len ? i + 1 : 0) {
+        if (lane == 0 || !plan->alike) {
+            see = attn__visible(plan, work->b, i);
+            work->valid = attn__max(work->valid, see.valid);
+            work->all_from = attn__max(work->all_from, see.first);
+            work->all_to = attn__min(work->all_to, see.end);
+            work->from = see.first < see.end ? attn__min(work->from, see.first) : work->from;
+            work->to = see.first < see.end ? attn__max(work->to, see.end) : work->to;
+        }
+        work->lanes[lane] = see;
+    }
+    work->from = work->to > 0 ? work->from : 0;
+}
+
+static void attn__set_slopes(attn__work *work) /* zeros past the last row */
+{
+    const attn__plan *plan = work->plan;
+    size_t lane, h, i;
+    for (lane = 0; lane < work->tile.lanes; lane++) {
+        if (lane < work->count)
+            attn__head_of(work, lane, &h, &i);
+        attn__set(plan, work->slope, lane, lane < work->count ? -(double)plan->opts.alibi_slopes[h] : 0.0);
+        attn__set(plan, work->position, lane, 0.0);
+    }
+}
+
 /* Takes block number `index` of the batch in hand. */
 static void attn__take_up(attn__work *work, size_t index)
 {
     const attn__plan *plan = work->plan;
-    attn__lane see = ATTN__ZERO;
-    size_t lane, l, n, h, i;
-    work->b = index / plan->blocks / plan->k.heads;
-    work->head = index / plan->blocks % plan->k.heads;
-    work->row = index % plan->blocks * plan->lanes;
+    size_t kv_head = index / plan->blocks, b = kv_head / plan->k.heads;
+    int known = plan->alike && b == work->b;
+    work->b = b;
+    work->head = kv_head - b * plan->k.heads;
+    work->row = (index - kv_head * plan->blocks) * plan->lanes;
     work->count = attn__min(plan->lanes, plan->rows - work->row);
     work->tile.across = plan->across;
     work->tile.queries = work->count;
     work->tile.lanes = attn__blocks(work->count, plan->kern->lanes) * plan->kern->lanes;
     work->tile.ld = plan->across ? attn__blocks(plan->keys, plan->kern->lanes) * plan->kern->lanes : work->tile.lanes;
-    work->from = work->all_to = SIZE_MAX;
-    work->to = work->valid = work->all_from = 0;
-    for (lane = 0; lane < work->count; lane += n) {
-        n = attn__head_of(work, lane, &h, &i);
-        for (l = lane; l < lane + n; l++) {
-            if (l == 0 || !plan->alike) {
-                see = attn__visible(plan, work->b, i + l - lane);
-                work->valid = attn__max(work->valid, see.valid);
-                work->all_from = attn__max(work->all_from, see.first);
-                work->all_to = attn__min(work->all_to, see.end);
-                work->from = see.first < see.end ? attn__min(work->from, see.first) : work->from;
-                work->to = see.first < see.end ? attn__max(work->to, see.end) : work->to;
-            }
-            work->lanes[l] = see;
-            if (plan->opts.alibi_slopes)
-                attn__set(plan, work->slope, l, -(double)plan->opts.alibi_slopes[h]);
-        }
-    }
-    for (; lane < work->tile.lanes && plan->opts.alibi_slopes; lane++) {
-        attn__set(plan, work->slope, lane, 0.0);
-        attn__set(plan, work->position, lane, 0.0);
-    }
-    work->from = work->to > 0 ? work->from : 0;
+    if (!known)
+        attn__see(work);
+    if (plan->opts.alibi_slopes)
+        attn__set_slopes(work);
     attn__gather(work, work->queries, plan->q.dim, plan->q, 0, plan->q.dim);
 }
 
@@ -3453,6 +3469,7 @@ static void attn__set_up(attn__work *work, const attn__plan *plan, size_t index)
     size_t lanes = plan->lanes * plan->kern->size;
     attn__clear(work, sizeof *work);
     work->plan = plan;
+    work->b = SIZE_MAX; /* none yet */
     work->lanes = (attn__lane *)(void *)(slice + plan->at_lanes);
     work->queries = slice + plan->at_queries;
     work->bias = slice + plan->at_bias;
