@@ -834,7 +834,8 @@ typedef struct attn__view {
     int role;
     size_t n[4];          /* dimensions, outermost first; a matrix has n[0] = n[1] = 1 */
     ptrdiff_t s[4];       /* their strides, in elements */
-    uintptr_t first, end; /* the addresses it covers, once measured */
+    uintptr_t first, end; /* once measured: the addresses it covers; */
+    int nested;           /* each stride steps over all that the dimensions after it reach */
 } attn__view;
 
 enum attn__role {
@@ -873,6 +874,7 @@ static attn__view attn__view_of(attn_mat m, int role)
     v.s[2] = m.row_stride;
     v.s[3] = m.col_stride;
     v.first = v.end = 0;
+    v.nested = 0;
     return v;
 }
 
@@ -891,6 +893,7 @@ ATTN__INLINE attn__view attn__view_of_tensor(attn_tensor t, int role)
     v.s[2] = t.len_stride;
     v.s[3] = t.dim_stride;
     v.first = v.end = 0;
+    v.nested = 0;
     return v;
 }
 
@@ -951,19 +954,22 @@ static int attn__is_empty(const attn__view *v)
 /* Finds the addresses that a view covers; 0 if they, a dimension or the bytes between them overflow. */
 ATTN__INLINE int attn__measure(attn__view *v)
 {
+    const size_t most = (size_t)PTRDIFF_MAX, few = (size_t)1 << (sizeof(size_t) * 4 - 2); /* 4 few few: no overflow */
     size_t reach = 0, below = 0, size = attn__size(v->dtype), step, stride;
     uintptr_t data = (uintptr_t)v->data;
     int d;
+    v->nested = 1;
     ATTN__UNROLL
-    for (d = 0; d < 4; d++) {
+    for (d = 3; d >= 0; d--) {
         if (v->n[d] < 2)
             continue;
         stride = attn__magnitude(v->s[d]);
-        if (!attn__multiply(&step, v->n[d] - 1, stride) || v->n[d] > (size_t)PTRDIFF_MAX)
+        step = (v->n[d] - 1) * stride;
+        if ((v->n[d] | stride) >= few &&
+            (!attn__multiply(&step, v->n[d] - 1, stride) || v->n[d] > most || reach > most - step))
             return 0;
+        v->nested &= stride > reach;
         reach += step;
-        if (reach > (size_t)PTRDIFF_MAX)
-            return 0;
         if (v->s[d] < 0)
             below += step;
     }
@@ -1265,12 +1271,14 @@ static int attn__is_factor(double x, attn_dtype first_input)
 }
 
 /* Do the elements of an output all have addresses of their own? Sorted by size, each stride must step over everything
-   that the smaller ones reach. */
+   that the smaller ones reach. Mostly they are sorted. */
 static int attn__is_distinct(const attn__view *v)
 {
     size_t stride[4], reach[4], below = 0;
     int count = 0, d, i;
-    for (d = 3; d >= 0; d--) { /* the last dimensions mostly have the smallest strides */
+    if (v->nested)
+        return 1;
+    for (d = 3; d >= 0; d--) {
         if (v->n[d] < 2)
             continue;
         for (i = count++; i > 0 && stride[i - 1] > attn__magnitude(v->s[d]); i--) {
@@ -1382,9 +1390,9 @@ ATTN__NOINLINE int attn__shares(const attn__view *out, const attn__view *other)
     return attn__lattice_meets(count, stride, back, forth, a < b ? (ptrdiff_t)(gap / size) : -(ptrdiff_t)(gap / size));
 }
 
-static int attn__overlaps(const attn__view *out, const attn__view *other) /* both measured */
+static int attn__meets(const attn__view *a, const attn__view *b) /* both measured: do their ranges of bytes? */
 {
-    return out->first < other->end && other->first < out->end && attn__shares(out, other);
+    return a->first < b->end && b->first < a->end;
 }
 
 static int attn__is_dtype(const attn__view *v, int wide) /* may it go there, where the compute type is F64 or not? */
@@ -1433,12 +1441,12 @@ static attn_status attn__find_fault(attn__view *v, size_t count, size_t culprit[
         if (!attn__is_distinct(&v[i]))
             return ATTN_ERR_ALIAS;
         for (j = 0; j < count; j++) {
-            culprit[1] = j;
-            if (j == i || ((v[j].role & ATTN__OUT) && j < i))
+            if (!attn__meets(&v[i], &v[j]) || j == i || ((v[j].role & ATTN__OUT) && j < i))
                 continue;
             if ((v[i].role & ATTN__IN_PLACE) && attn__is_same(&v[i], &v[j]))
                 continue;
-            if (attn__overlaps(&v[i], &v[j]))
+            culprit[1] = j;
+            if (attn__shares(&v[i], &v[j]))
                 return ATTN_ERR_ALIAS;
         }
     }
@@ -1731,6 +1739,12 @@ typedef struct attn__kernels {
 
     /* the same across, from rows of any type; queries are queries x depth */
     void (*row_scores)(const attn__tile *tile, const attn__rows *k, const void *queries, size_t depth);
+
+    /* nothing seen yet, by `lanes` queries; out has `reals` reals. Both are multiples of the vector */
+    void (*begin)(const attn__state *state, size_t reals, size_t lanes);
+
+    /* inverse[i] = 1 / sum[i], or 0 where that is 0 */
+    void (*finish)(const attn__state *state, void *inverse, size_t lanes);
 
     /* x[r][c] *= factor[c] or, across, factor[r]; cols a multiple of lanes */
     void (*scale)(void *x, size_t rows, size_t cols, const void *factor, int across);
@@ -2825,6 +2839,7 @@ typedef struct attn__plan {
     double scale_left;    /* and what is left of opts.scale then: 1, or all of it where no option wants scores */
     double unit;          /* log2(e) times that */
     int records;          /* weights or scores are wanted */
+    int alike;            /* all rows of an item see the same keys, but for the mask; no position is wanted */
     int apart;            /* splits run side by side: their states are kept */
     size_t tasks;
 
@@ -2868,7 +2883,7 @@ static ptrdiff_t attn__plus(ptrdiff_t a, ptrdiff_t b) /* a + b, saturated */
 }
 
 /* Which keys query i of item b sees, mask aside. Nothing else knows what causal, window and lengths mean. */
-static attn__lane attn__visible(const attn__plan *plan, size_t b, size_t i)
+ATTN__INLINE attn__lane attn__visible(const attn__plan *plan, size_t b, size_t i)
 {
     const attn_opts *opts = &plan->opts;
     ptrdiff_t queries = (ptrdiff_t)(opts->q_lens ? opts->q_lens[b] : plan->q.len);
@@ -3261,55 +3276,67 @@ static void attn__take_values(attn__work *work, const attn__state *state, size_t
 
 /* -- a block: all its keys, out, what else was asked for -- */
 
+/* What the rows of the block see, each and together. */
+static void attn__see(attn__work *work)
+{
+    const attn__plan *plan = work->plan;
+    size_t count = plan->alike ? attn__min(plan->rows, plan->lanes) : work->count, lane, h, i; /* alike: of any block */
+    attn__lane see = ATTN__ZERO;
+    work->from = work->all_to = SIZE_MAX;
+    work->to = work->valid = work->all_from = 0;
+    attn__head_of(work, 0, &h, &i);
+    for (lane = 0; lane < count; lane++, i = i + 1 < plan->q.len ? i + 1 : 0) {
+        if (lane == 0 || !plan->alike) {
+            see = attn__visible(plan, work->b, i);
+            work->valid = attn__max(work->valid, see.valid);
+            work->all_from = attn__max(work->all_from, see.first);
+            work->all_to = attn__min(work->all_to, see.end);
+            work->from = see.first < see.end ? attn__min(work->from, see.first) : work->from;
+            work->to = see.first < see.end ? attn__max(work->to, see.end) : work->to;
+        }
+        work->lanes[lane] = see;
+    }
+    work->from = work->to > 0 ? work->from : 0;
+}
+
+static void attn__set_slopes(attn__work *work) /* zeros past the last row */
+{
+    const attn__plan *plan = work->plan;
+    size_t lane, h, i;
+    for (lane = 0; lane < work->tile.lanes; lane++) {
+        if (lane < work->count)
+            attn__head_of(work, lane, &h, &i);
+        attn__set(plan, work->slope, lane, lane < work->count ? -(double)plan->opts.alibi_slopes[h] : 0.0);
+        attn__set(plan, work->position, lane, 0.0);
+    }
+}
+
 /* Takes block number `index` of the batch in hand. */
 static void attn__take_up(attn__work *work, size_t index)
 {
     const attn__plan *plan = work->plan;
-    size_t lane, l, n, h, i;
-    work->b = index / plan->blocks / plan->k.heads;
-    work->head = index / plan->blocks % plan->k.heads;
-    work->row = index % plan->blocks * plan->lanes;
+    size_t kv_head = index / plan->blocks, b = kv_head / plan->k.heads;
+    int known = plan->alike && b == work->b;
+    work->b = b;
+    work->head = kv_head - b * plan->k.heads;
+    work->row = (index - kv_head * plan->blocks) * plan->lanes;
     work->count = attn__min(plan->lanes, plan->rows - work->row);
     work->tile.across = plan->across;
     work->tile.queries = work->count;
     work->tile.lanes = attn__blocks(work->count, plan->kern->lanes) * plan->kern->lanes;
     work->tile.ld = plan->across ? attn__blocks(plan->keys, plan->kern->lanes) * plan->kern->lanes : work->tile.lanes;
-    work->from = work->all_to = SIZE_MAX;
-    work->to = work->valid = work->all_from = 0;
-    for (lane = 0; lane < work->count; lane += n) {
-        n = attn__head_of(work, lane, &h, &i);
-        for (l = lane; l < lane + n; l++) {
-            attn__lane see = attn__visible(plan, work->b, i + l - lane);
-            work->lanes[l] = see;
-            work->valid = attn__max(work->valid, see.valid);
-            work->all_from = attn__max(work->all_from, see.first);
-            work->all_to = attn__min(work->all_to, see.end);
-            if (see.first < see.end) {
-                work->from = attn__min(work->from, see.first);
-                work->to = attn__max(work->to, see.end);
-            }
-            if (plan->opts.alibi_slopes)
-                attn__set(plan, work->slope, l, -(double)plan->opts.alibi_slopes[h]);
-        }
-    }
-    for (; lane < work->tile.lanes && plan->opts.alibi_slopes; lane++) {
-        attn__set(plan, work->slope, lane, 0.0);
-        attn__set(plan, work->position, lane, 0.0);
-    }
-    work->from = work->to > 0 ? work->from : 0;
+    if (!known)
+        attn__see(work);
+    if (plan->opts.alibi_slopes)
+        attn__set_slopes(work);
     attn__gather(work, work->queries, plan->q.dim, plan->q, 0, plan->q.dim);
 }
 
 static void attn__begin(const attn__work *work, const attn__state *state) /* nothing seen yet */
 {
     const attn__plan *plan = work->plan;
-    size_t lane, lanes = work->tile.lanes;
-    size_t reals = work->tile.across ? work->count * attn__out_row(work) : plan->v.dim * lanes;
-    memset(state->out, 0, reals * plan->kern->size);
-    memset(state->sum, 0, lanes * plan->kern->size);
-    memset(state->nan, 0, lanes);
-    for (lane = 0; lane < lanes; lane++)
-        attn__set(plan, state->max, lane, attn__lowest(plan->kern->real));
+    size_t lanes = work->tile.lanes;
+    plan->kern->begin(state, work->tile.across ? work->count * attn__out_row(work) : plan->v.dim * lanes, lanes);
 }
 
 /* The tile loop: takes keys from .. to - 1 into the state. Where tiles begin depends on nothing else; the first and the
@@ -3333,7 +3360,12 @@ static void attn__attend(attn__work *work, const attn__state *state, size_t from
 static size_t attn__splits(const attn__work *work, size_t *first, size_t *keys)
 {
     const attn__plan *plan = work->plan;
-    size_t tiles = attn__blocks(plan->opts.kv_lens ? plan->opts.kv_lens[work->b] : plan->k.len, plan->keys);
+    size_t tiles;
+    *first = 0;
+    *keys = plan->k.len;
+    if (plan->splits == 1)
+        return 1;
+    tiles = attn__blocks(plan->opts.kv_lens ? plan->opts.kv_lens[work->b] : plan->k.len, plan->keys);
     *keys = attn__max(attn__blocks(tiles, ATTN__SPLITS), ATTN__SPLIT_TILES) * plan->keys;
     *first = work->from / *keys;
     return attn__max(attn__blocks(work->to, *keys), *first + 1) - *first;
@@ -3400,7 +3432,7 @@ static double attn__add_sink(double sink, double *max, double *sum, int *nan)
     return shrink;
 }
 
-/* One row: 1 / sum, by which its out is multiplied, and the log-sum-exp. */
+/* One row with a sink or NaN: by what its out is multiplied. And the log-sum-exp. */
 static void attn__finish_row(const attn__work *work, size_t lane, size_t h, size_t i)
 {
     const attn__plan *plan = work->plan;
@@ -3410,7 +3442,8 @@ static void attn__finish_row(const attn__work *work, size_t lane, size_t h, size
     max *= plan->scale_left;
     if (plan->opts.sinks && work->lanes[lane].exists)
         shrink = attn__add_sink((double)plan->opts.sinks[h], &max, &sum, &nan);
-    attn__set(plan, work->inverse, lane, nan ? attn__nan() : sum > 0 ? shrink / sum : 0);
+    if (nan || plan->opts.sinks)
+        attn__set(plan, work->inverse, lane, nan ? attn__nan() : sum > 0 ? shrink / sum : 0);
     if (!lse.data)
         return;
     x = nan ? attn__nan() : sum > 0 ? max + attn__log(sum) : attn__minus_infinity();
@@ -3422,11 +3455,12 @@ static void attn__finish(attn__work *work)
 {
     const attn__plan *plan = work->plan;
     size_t lane, l, n, h, i;
-    memset(work->inverse, 0, work->tile.lanes * plan->kern->size);
+    plan->kern->finish(&work->state, work->inverse, work->tile.lanes);
     for (lane = 0; lane < work->count; lane += n) {
         n = attn__head_of(work, lane, &h, &i);
         for (l = 0; l < n; l++)
-            attn__finish_row(work, lane + l, h, i + l);
+            if (plan->opts.sinks || plan->opts.lse.data || work->state.nan[lane + l])
+                attn__finish_row(work, lane + l, h, i + l);
     }
     attn__scale_lanes(work, work->state.out, attn__out_row(work), plan->v.dim, work->inverse);
     attn__scatter(work, plan->out, 0, work->state.out, attn__out_row(work), plan->v.dim, 1.0);
@@ -3459,6 +3493,7 @@ static void attn__set_up(attn__work *work, const attn__plan *plan, size_t index)
     size_t lanes = plan->lanes * plan->kern->size;
     attn__clear(work, sizeof *work);
     work->plan = plan;
+    work->b = SIZE_MAX; /* none yet */
     work->lanes = (attn__lane *)(void *)(slice + plan->at_lanes);
     work->queries = slice + plan->at_queries;
     work->bias = slice + plan->at_bias;
@@ -3592,6 +3627,7 @@ static int attn__lay_out(attn__plan *plan)
     plan->across = kern->row_scores && plan->rows <= kern->lanes / 2;
     plan->records =
         plan->given && plan->k.len > 0 && (!attn__tensor_absent(opts->weights) || !attn__tensor_absent(opts->scores));
+    plan->alike = opts->causal == ATTN_CAUSAL_NONE && !opts->window.on && !opts->q_lens && !opts->alibi_slopes;
     if (empty || (Dv == 0 && !plan->records && !opts->lse.data))
         plan->all_blocks = 0;
     else if (!attn__multiply(&elements, plan->k.heads, plan->q.batch) ||
@@ -3675,7 +3711,7 @@ typedef struct attn__arguments {
     size_t count;
 } attn__arguments;
 
-static void attn__argument(attn__arguments *args, const char *name, attn__view view)
+ATTN__INLINE void attn__argument(attn__arguments *args, const char *name, attn__view view)
 {
     if ((view.role & ATTN__ABSENT) && (view.role & ATTN__OPTIONAL))
         return;
@@ -3704,13 +3740,14 @@ static int attn__lengths_fit(const size_t *lens, size_t B, size_t most)
 }
 
 /* An option joins the arguments if it is given. */
-static void attn__option(attn__arguments *args, const char *name, const attn_tensor *t, int role)
+ATTN__NOINLINE void attn__option(attn__arguments *args, const char *name, const attn_tensor *t, int role)
 {
     if (!attn__tensor_absent(*t))
         attn__argument(args, name, attn__view_of_tensor(*t, role));
 }
 
-static void attn__option_array(attn__arguments *args, const char *name, const void *data, size_t count, size_t size)
+ATTN__NOINLINE void attn__option_array(attn__arguments *args, const char *name, const void *data, size_t count,
+                                       size_t size)
 {
     if (data)
         attn__argument(args, name, attn__view_of_array(data, count, size, ATTN__IN));
@@ -5069,6 +5106,7 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 #if ATTN__REAL_F64
 #define ATTN__R double
 #define ATTN__REAL ATTN_F64
+#define ATTN__R_MAX DBL_MAX
 #define ATTN__R_LEAST DBL_MIN
 #define ATTN__BITS uint64_t
 #define ATTN__INFINITY ((uint64_t)0x7ff << 52)
@@ -5077,6 +5115,7 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 #else
 #define ATTN__R float
 #define ATTN__REAL ATTN_F32
+#define ATTN__R_MAX FLT_MAX
 #define ATTN__R_LEAST (double)FLT_MIN
 #define ATTN__BITS uint32_t
 #define ATTN__INFINITY ((uint32_t)0xff << 23)
@@ -5615,34 +5654,98 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose)(ATTN__V *x)
     }
 }
 
-/* x[r][c] = in[r + c * cs] */
-ATTN__TARGET static void ATTN__NAME(turn)(ATTN__R *x, size_t ld, const ATTN__R *in, ptrdiff_t cs, size_t rows,
+#define ATTN__QUAD (16 / (int)sizeof(ATTN__R)) /* reals in 128 bits */
+
+/* A vector of W / QUAD pieces of 128 bits, `step` apart. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_quads)(const ATTN__R *p, ptrdiff_t step)
+{
+#if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
+    __m512d v = _mm512_castpd128_pd512(_mm_loadu_pd(p));
+    v = _mm512_maskz_insertf64x2(ATTN__ALL, v, _mm_loadu_pd(p + step), 1);
+    v = _mm512_maskz_insertf64x2(ATTN__ALL, v, _mm_loadu_pd(p + 2 * step), 2);
+    return _mm512_maskz_insertf64x2(ATTN__ALL, v, _mm_loadu_pd(p + 3 * step), 3);
+#elif ATTN__PASS == ATTN__PASS_AVX512
+    __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(p));
+    v = _mm512_maskz_insertf32x4(ATTN__ALL, v, _mm_loadu_ps(p + step), 1);
+    v = _mm512_maskz_insertf32x4(ATTN__ALL, v, _mm_loadu_ps(p + 2 * step), 2);
+    return _mm512_maskz_insertf32x4(ATTN__ALL, v, _mm_loadu_ps(p + 3 * step), 3);
+#elif ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64
+    return _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(p)), _mm_loadu_pd(p + step), 1);
+#elif ATTN__PASS == ATTN__PASS_AVX2
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + step), 1);
+#else
+    (void)step;
+    return ATTN__LOAD(p);
+#endif
+}
+
+/* zip, within each 128 bits */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(zip_quads)(ATTN__V a, ATTN__V b, const int high)
+{
+#if ATTN__PASS == ATTN__PASS_AVX512
+    return high ? ATTN__X(maskz_unpackhi)(ATTN__ALL, a, b) : ATTN__X(maskz_unpacklo)(ATTN__ALL, a, b);
+#elif ATTN__PASS == ATTN__PASS_AVX2
+    return high ? ATTN__X(unpackhi)(a, b) : ATTN__X(unpacklo)(a, b);
+#else
+    return ATTN__NAME(zip)(a, b, high);
+#endif
+}
+
+/* x[r * rs + c] = in[r + c * cs] for `high` rows of W columns, by pieces of 128 bits: a vector holds QUAD rows of each
+   QUAD-th column, and these change places. Not `whole`: the last rows are read but not stored, nor more than `wide`
+   columns. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(turn_block)(ATTN__R *x, ptrdiff_t rs, const ATTN__R *in, ptrdiff_t cs,
+                                                      size_t high, size_t wide, const int whole)
+{
+    ATTN__V v[ATTN__QUAD], y[ATTN__QUAD];
+    size_t r;
+    int i, step;
+    for (r = 0; r < high; r += ATTN__QUAD) {
+        ATTN__UNROLL
+        for (i = 0; i < ATTN__QUAD; i++)
+            v[i] = ATTN__NAME(load_quads)(in + r + i * cs, ATTN__QUAD * cs);
+        ATTN__UNROLL
+        for (step = 1; step < ATTN__QUAD; step *= 2) {
+            ATTN__UNROLL
+            for (i = 0; i < ATTN__QUAD / 2; i++) {
+                y[2 * i] = ATTN__NAME(zip_quads)(v[i], v[i + ATTN__QUAD / 2], 0);
+                y[2 * i + 1] = ATTN__NAME(zip_quads)(v[i], v[i + ATTN__QUAD / 2], 1);
+            }
+            ATTN__UNROLL
+            for (i = 0; i < ATTN__QUAD; i++)
+                v[i] = y[i];
+        }
+        ATTN__UNROLL
+        for (i = 0; i < ATTN__QUAD; i++)
+            if (whole)
+                ATTN__STORE(x + ((ptrdiff_t)r + i) * rs, v[i]);
+            else if (r + (size_t)i < high)
+                ATTN__NAME(store_part)(x + ((ptrdiff_t)r + i) * rs, v[i], wide);
+    }
+}
+
+/* x[r * rs + c] = in[r + c * cs] */
+ATTN__TARGET static void ATTN__NAME(turn)(ATTN__R *x, ptrdiff_t rs, const ATTN__R *in, ptrdiff_t cs, size_t rows,
                                           size_t cols)
 {
-    ATTN__V v[ATTN__W];
+    ATTN__R part[ATTN__W * ATTN__W];
     size_t r, c, i, high, wide;
     for (c = 0; c < cols; c += ATTN__W) {
         wide = attn__min(cols - c, ATTN__W);
-        for (r = 0; r < rows; r += ATTN__W) {
+        r = wide == ATTN__W ? rows / ATTN__QUAD * ATTN__QUAD : 0;
+        if (r > 0)
+            ATTN__NAME(turn_block)(x + c, rs, in + (ptrdiff_t)c * cs, cs, r, wide, 1);
+        for (; r < rows; r += high) {
             high = attn__min(rows - r, ATTN__W);
-            if (wide == ATTN__W && high == ATTN__W) {
-                ATTN__UNROLL
-                for (i = 0; i < ATTN__W; i++)
-                    v[i] = ATTN__LOAD(in + (ptrdiff_t)(c + i) * cs + r);
-                ATTN__NAME(transpose)(v);
-                ATTN__UNROLL
-                for (i = 0; i < ATTN__W; i++)
-                    ATTN__STORE(x + (r + i) * ld + c, v[i]);
-                continue;
-            }
             for (i = 0; i < ATTN__W; i++)
-                v[i] = ATTN__NAME(load_part)(in + (ptrdiff_t)(c + attn__min(i, wide - 1)) * cs + r, high);
-            ATTN__NAME(transpose)(v);
-            for (i = 0; i < high; i++)
-                ATTN__NAME(store_part)(x + (r + i) * ld + c, v[i], wide);
+                ATTN__STORE(part + i * ATTN__W,
+                            ATTN__NAME(load_part)(in + (ptrdiff_t)(c + attn__min(i, wide - 1)) * cs + r, high));
+            ATTN__NAME(turn_block)(x + (ptrdiff_t)r * rs + c, rs, part, ATTN__W, high, wide, 0);
         }
     }
 }
+
+#undef ATTN__QUAD
 #endif
 
 /* Has the pass a vector load for that type, and a store? */
@@ -5777,7 +5880,7 @@ ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, a
     }
 #if ATTN__W > 1
     if (rs == 1 && dtype == ATTN__REAL) {
-        ATTN__NAME(turn)(x, ld, (const ATTN__R *)in, cs, rows, cols);
+        ATTN__NAME(turn)(x, (ptrdiff_t)ld, (const ATTN__R *)in, cs, rows, cols);
         return;
     }
     for (; rs == 1 && rows > 0; rows -= attn__min(rows, ATTN__PIECE)) {
@@ -5788,7 +5891,7 @@ ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, a
             for (c = 0; c < wide; c++)
                 ATTN__NAME(load_row)
             (piece + c * ATTN__PIECE, attn__at(in, dtype, (ptrdiff_t)(c0 + c) * cs), dtype, high);
-            ATTN__NAME(turn)(x + c0, ld, piece, ATTN__PIECE, high, wide);
+            ATTN__NAME(turn)(x + c0, (ptrdiff_t)ld, piece, ATTN__PIECE, high, wide);
         }
         x += high * ld;
         in = attn__at(in, dtype, (ptrdiff_t)high);
@@ -5848,6 +5951,10 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
         return;
     }
 #if ATTN__W > 1
+    if (rs == 1 && dtype == ATTN__REAL && alpha >= 1 && alpha <= 1) {
+        ATTN__NAME(turn)((ATTN__R *)out, cs, x, (ptrdiff_t)ld, cols, rows);
+        return;
+    }
     for (; rs == 1 && rows > 0; rows -= attn__min(rows, ATTN__PIECE)) { /* a transposed view: along its rows */
         ATTN__R piece[ATTN__W * ATTN__PIECE];
         size_t high = attn__min(rows, ATTN__PIECE), c0, wide;
@@ -5938,8 +6045,10 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(multiply)(void *cv, const void *av, pt
     for (r0 = 0; r0 < rows; r0 += ATTN__ROWS) {
         for (; next && fetched < next->more && fetched * rows <= r0 * next->more; fetched++)
             ATTN__NAME(fetch)(next, fetched);
-        for (r = 0; r < ATTN__ROWS; r++) { /* past the end: the last row again, into sums that nobody reads */
-            a[r] = (const ATTN__R *)av + (ptrdiff_t)attn__min(r0 + r, rows - 1) * rs;
+        a[0] = (const ATTN__R *)av + (ptrdiff_t)r0 * rs;
+        ATTN__UNROLL
+        for (r = 1; r < ATTN__ROWS; r++) { /* past the end: the last row again, into sums that nobody reads */
+            a[r] = a[r - 1] + (r0 + r < rows ? rs : 0);
             ATTN__PIN_POINTER(a[r]); /* no vector of pointers: those registers are wanted */
         }
         for (c = 0; c < cols; c += wide, tiles += wide * ATTN__ROWS) {
@@ -6121,15 +6230,41 @@ ATTN__TARGET static void ATTN__NAME(values)(const attn__tile *t, const attn__sta
     ATTN__NAME(multiply)(state->out, v->data, 1, v->step, dims, t->scores, t->lanes, t->keys, ATTN__SHRINK, factor, v);
 }
 
+ATTN__TARGET static void ATTN__NAME(begin)(const attn__state *state, size_t reals, size_t lanes)
+{
+    ATTN__V zero = ATTN__SET1((ATTN__R)0), lowest = ATTN__SET1(-ATTN__R_MAX);
+    size_t i;
+    for (i = 0; i < reals; i += ATTN__W)
+        ATTN__STORE((ATTN__R *)state->out + i, zero);
+    for (i = 0; i < lanes; i += ATTN__W) {
+        ATTN__STORE((ATTN__R *)state->max + i, lowest);
+        ATTN__STORE((ATTN__R *)state->sum + i, zero);
+    }
+    memset(state->nan, 0, lanes);
+}
+
+ATTN__TARGET static void ATTN__NAME(finish)(const attn__state *state, void *inverse, size_t lanes)
+{
+    ATTN__V zero = ATTN__SET1((ATTN__R)0), one = ATTN__SET1((ATTN__R)1);
+    size_t i;
+    for (i = 0; i < lanes; i += ATTN__W) {
+        ATTN__V sum = ATTN__LOAD((const ATTN__R *)state->sum + i);
+        ATTN__STORE((ATTN__R *)inverse + i, ATTN__PICK(zero, sum, ATTN__DIV(one, sum), zero));
+    }
+}
+
 ATTN__TARGET static void ATTN__NAME(scale)(void *xv, size_t rows, size_t cols, const void *factorv, int across)
 {
     ATTN__AS_WRITTEN
     ATTN__R *x = (ATTN__R *)xv;
     const ATTN__R *factor = (const ATTN__R *)factorv;
-    size_t r, c;
-    for (r = 0; r < rows; r++, x += cols)
-        for (c = 0; c < cols; c += ATTN__W)
-            ATTN__STORE(x + c, ATTN__MUL(ATTN__LOAD(x + c), across ? ATTN__SET1(factor[r]) : ATTN__LOAD(factor + c)));
+    size_t lines = across ? rows : cols / ATTN__W, n = across ? cols / ATTN__W : rows, i, j; /* of equal factors */
+    for (i = 0; i < lines; i++) {
+        ATTN__V v = across ? ATTN__SET1(factor[i]) : ATTN__LOAD(factor + i * ATTN__W);
+        ATTN__R *line = x + i * (across ? cols : ATTN__W);
+        for (j = 0; j < n; j++, line += across ? ATTN__W : cols)
+            ATTN__STORE(line, ATTN__MUL(ATTN__LOAD(line), v));
+    }
 }
 
 /* Vectors of a tile: `count` rows of `width` reals. */
@@ -6612,6 +6747,8 @@ static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
                                                   ATTN__NAME(seen),
                                                   ATTN__NAME(scores),
                                                   ATTN__ROW_KERNEL(row_scores),
+                                                  ATTN__NAME(begin),
+                                                  ATTN__NAME(finish),
                                                   ATTN__NAME(scale),
                                                   ATTN__NAME(softcap),
                                                   ATTN__NAME(bias),
@@ -6623,6 +6760,7 @@ static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
 
 #undef ATTN__R
 #undef ATTN__REAL
+#undef ATTN__R_MAX
 #undef ATTN__R_LEAST
 #undef ATTN__BITS
 #undef ATTN__INFINITY
