@@ -3438,11 +3438,11 @@ static void attn__finish_row(const attn__work *work, size_t lane, size_t h, size
     const attn__plan *plan = work->plan;
     attn_tensor lse = plan->opts.lse;
     double sum = attn__get(plan, work->state.sum, lane), max = attn__get(plan, work->state.max, lane), shrink = 1, x;
-    int nan = work->state.nan[lane];
+    int nan = work->state.nan[lane], sink = plan->opts.sinks && work->lanes[lane].exists;
     max *= plan->scale_left;
-    if (plan->opts.sinks && work->lanes[lane].exists)
+    if (sink)
         shrink = attn__add_sink((double)plan->opts.sinks[h], &max, &sum, &nan);
-    if (nan || plan->opts.sinks)
+    if (nan || (sink && attn__is_finite((double)plan->opts.sinks[h])))
         attn__set(plan, work->inverse, lane, nan ? attn__nan() : sum > 0 ? shrink / sum : 0);
     if (!lse.data)
         return;
