@@ -1691,8 +1691,14 @@ typedef struct attn__rows {
     attn_dtype dtype;
     ptrdiff_t step;      /* elements from row to row; those of a row are next to each other */
     const float *scales; /* of each row, for integers; or NULL */
-    size_t more;         /* rows that follow and will be wanted soon */
+
+    /* rows that will be wanted next, of the next tile, to be fetched meanwhile: how many, of so many bytes */
+    const char *next;
+    ptrdiff_t next_step; /* in bytes */
+    size_t more, bytes;
 } attn__rows;
+
+enum attn__seen { ATTN__SHOWN = 1, ATTN__HIDDEN = 2 }; /* there is such a key */
 
 enum attn__product_mode { ATTN__ADD_TO, ATTN__SET_TO, ATTN__SHRINK };
 
@@ -1725,11 +1731,14 @@ typedef struct attn__kernels {
     /* is one of rows x cols elements NaN or infinite? */
     int (*special)(const void *x, ptrdiff_t ld, size_t rows, size_t cols);
 
-    /* the scores of a tile: K queries. Rows of K, reals, are `step` apart, queries are depth x lanes */
-    void (*scores)(const attn__tile *tile, const void *k, ptrdiff_t step, const void *queries, size_t depth);
+    /* ATTN__SHOWN if one of rows x n bytes is not 0, ATTN__HIDDEN if one is; rows are `step` apart */
+    int (*seen)(const unsigned char *mask, ptrdiff_t step, size_t rows, size_t n);
+
+    /* the scores of a tile: K queries. Rows of K are reals, queries depth x lanes */
+    void (*scores)(const attn__tile *tile, const attn__rows *k, const void *queries, size_t depth);
 
     /* the same across, from rows of any type; queries are queries x depth */
-    void (*row_scores)(const attn__tile *tile, attn__rows k, const void *queries, size_t depth);
+    void (*row_scores)(const attn__tile *tile, const attn__rows *k, const void *queries, size_t depth);
 
     /* nothing seen yet, by `lanes` queries; out has `reals` reals. Both are multiples of the vector */
     void (*begin)(const attn__state *state, size_t reals, size_t lanes);
@@ -1743,7 +1752,7 @@ typedef struct attn__kernels {
     /* s = cap tanh(scale s / cap), for the scores of a tile */
     void (*softcap)(const attn__tile *tile, double scale, double cap);
 
-    /* multiplies the scores of a tile by scale, and adds bias and ALiBi */
+    /* multiplies the scores of a tile by scale, and adds bias and ALiBi; a bias of -infinity hides its key */
     void (*bias)(const attn__tile *tile, double scale);
 
     /* puts -infinity where a key is hidden: by first and end, by mask, or by a bias of -infinity */
@@ -1754,11 +1763,11 @@ typedef struct attn__kernels {
        was NaN or infinite */
     int (*softmax)(const attn__tile *tile, const attn__state *state, double unit);
 
-    /* state->out = factor state->out + V^T scores: dims x lanes. Rows of V, reals, are `step` apart */
-    void (*values)(const attn__tile *tile, const attn__state *state, const void *v, ptrdiff_t step, size_t dims);
+    /* state->out = factor state->out + V^T scores: dims x lanes. Rows of V are reals */
+    void (*values)(const attn__tile *tile, const attn__state *state, const attn__rows *v, size_t dims);
 
-    /* the same across, from rows of any type */
-    void (*row_values)(const attn__tile *tile, const attn__state *state, attn__rows v, size_t dims);
+    /* the same across, from rows of any type; and state->sum, which softmax leaves to it */
+    void (*row_values)(const attn__tile *tile, const attn__state *state, const attn__rows *v, size_t dims);
 
     /* a becomes a and b together; dims of out */
     void (*fold)(const attn__tile *tile, const attn__state *a, const attn__state *b, size_t dims, double unit);
@@ -3024,18 +3033,22 @@ static void attn__scale_lanes(const attn__work *work, void *x, size_t ld, size_t
 
 /* -- a tile: who sees what, scores, values -- */
 
-enum attn__seen { ATTN__SHOWN = 1, ATTN__HIDDEN = 2 }; /* there is such a key */
-
-static int attn__masked(const unsigned char *mask, ptrdiff_t stride, size_t n)
+/* What rows i .. i + rows - 1 of head h see of n keys from number k0 on, if it were for the mask alone. */
+static int attn__masked(const attn__work *work, size_t h, size_t i, size_t rows, size_t k0, size_t n)
 {
+    attn_tensor mask = work->plan->opts.mask;
+    const unsigned char *at = (const unsigned char *)attn__tensor_at(mask, work->b, h, i, k0);
     int seen = 0;
-    size_t j;
-    if (stride == 1 && n > 0) { /* is there a nonzero byte, is there a zero? */
-        int shown = mask[0] != 0 || memcmp(mask, mask + 1, n - 1) != 0;
-        return (shown ? ATTN__SHOWN : 0) | (memchr(mask, 0, n) ? ATTN__HIDDEN : 0);
-    }
-    for (j = 0; j < n && seen != (ATTN__SHOWN | ATTN__HIDDEN); j++)
-        seen |= mask[(ptrdiff_t)j * stride] ? ATTN__SHOWN : ATTN__HIDDEN;
+    size_t r, j;
+    if (mask.len_stride == 0)
+        rows = 1;
+    if (mask.dim_stride == 0)
+        n = attn__min(n, 1);
+    if (mask.dim_stride == 1 || n == 1)
+        return work->plan->kern->seen(at, mask.len_stride, rows, n);
+    for (r = 0; r < rows; r++)
+        for (j = 0; j < n && seen != (ATTN__SHOWN | ATTN__HIDDEN); j++)
+            seen |= at[(ptrdiff_t)r * mask.len_stride + (ptrdiff_t)j * mask.dim_stride] ? ATTN__SHOWN : ATTN__HIDDEN;
     return seen;
 }
 
@@ -3073,20 +3086,23 @@ static int attn__look(attn__work *work, size_t k0, size_t n, attn_stage stage)
     attn_tensor mask = work->plan->opts.mask;
     attn__tile *tile = &work->tile;
     size_t lane, run, l, h, i, first, end;
-    int by_range = 0, by_mask = 0;
+    int by_range = 0, by_mask = 0, all = stage == ATTN_STAGE_FINAL && work->all_from <= k0 && k0 + n <= work->all_to;
     tile->keys = n;
     tile->first = tile->end = tile->mask = NULL;
-    if (stage == ATTN_STAGE_FINAL && !mask.data && work->all_from <= k0 && k0 + n <= work->all_to)
+    if (all && !mask.data)
         return 1;
     for (lane = 0; lane < work->count; lane += run) {
         run = attn__head_of(work, lane, &h, &i);
+        if (all) {
+            by_range = ATTN__SHOWN;
+            by_mask |= attn__masked(work, h, i, run, k0, n);
+            continue;
+        }
         for (l = lane; l < lane + run; l++) {
             first = attn__part(&work->lanes[l], k0, n, stage, &end);
             by_range |= (first < end ? ATTN__SHOWN : 0) | (end - first < n ? ATTN__HIDDEN : 0);
             if (mask.data && stage == ATTN_STAGE_FINAL && first < end)
-                by_mask |=
-                    attn__masked((const unsigned char *)attn__tensor_at(mask, work->b, h, i + l - lane, k0 + first),
-                                 mask.dim_stride, end - first);
+                by_mask |= attn__masked(work, h, i + l - lane, 1, k0 + first, end - first);
         }
     }
     if (!(by_range & ATTN__SHOWN) || by_mask == ATTN__HIDDEN)
@@ -3100,9 +3116,13 @@ static int attn__look(attn__work *work, size_t k0, size_t n, attn_stage stage)
     return 1;
 }
 
-/* Can n rows of k or v be read where they lie, from row j % wrap on? Across, any type can. */
+/* Can n rows of k or v be read where they lie, from row j % wrap on? Across, any type can. Otherwise a tile is read many
+   times over: rows far apart from each other are in each other's way in the cache, and on too many pages. */
 static int attn__is_direct(const attn__plan *plan, attn_tensor t, size_t j, size_t n)
 {
+    size_t step = t.len_stride < 0 ? 0 - (size_t)t.len_stride : (size_t)t.len_stride;
+    if (!plan->across && n > 1 && step > 2 * t.dim + 64)
+        return 0;
     return (plan->across || t.dtype == plan->kern->real) && t.dim_stride == 1 && n <= plan->wrap - j % plan->wrap;
 }
 
@@ -3112,15 +3132,20 @@ static attn__rows attn__fetch(const attn__work *work, attn_tensor t, const float
 {
     const attn__plan *plan = work->plan;
     const attn__kernels *kern = plan->kern;
-    size_t n = work->tile.keys, row = k0 % plan->wrap, r, i, run;
+    size_t n = work->tile.keys, row = k0 % plan->wrap, after, r, i, run;
     const float *factors = scales ? scales + (work->b * t.heads + work->head) * plan->wrap : NULL;
     attn__rows rows;
     rows.data = attn__tensor_at(t, work->b, work->head, row, 0);
     rows.dtype = t.dtype;
     rows.step = t.len_stride;
     rows.scales = factors ? factors + row : NULL;
-    rows.more = attn__min(attn__max(work->to, k0 + n) - k0, plan->wrap - row);
-    rows.more = rows.more > n ? rows.more - n : 0;
+    after = (k0 + n) % plan->wrap;
+    rows.more = attn__min(attn__max(work->to, k0 + n) - (k0 + n), attn__min(plan->keys, plan->wrap - after));
+    if (t.dim_stride != 1)
+        rows.more = 0;
+    rows.next = rows.more > 0 ? (const char *)attn__tensor_at(t, work->b, work->head, after, 0) : NULL;
+    rows.next_step = t.len_stride * (ptrdiff_t)attn__size(t.dtype);
+    rows.bytes = t.dim * attn__size(t.dtype);
     if (!copy && attn__is_direct(plan, t, k0, n))
         return rows;
     for (r = 0; r < n; r += run) { /* up to where a ring begins anew */
@@ -3137,7 +3162,6 @@ static attn__rows attn__fetch(const attn__work *work, attn_tensor t, const float
     rows.dtype = kern->real;
     rows.step = (ptrdiff_t)t.dim;
     rows.scales = NULL;
-    rows.more = 0;
     return rows;
 }
 
@@ -3173,9 +3197,9 @@ static void attn__score(attn__work *work, size_t k0, attn_stage stage)
     size_t lane;
     tile->bias = tile->slope = NULL;
     if (tile->across)
-        kern->row_scores(tile, k, work->queries, plan->q.dim);
+        kern->row_scores(tile, &k, work->queries, plan->q.dim);
     else
-        kern->scores(tile, k.data, k.step, work->queries, plan->q.dim);
+        kern->scores(tile, &k, work->queries, plan->q.dim);
     if (opts->softcap > 0 && stage != ATTN_STAGE_DOT) {
         kern->softcap(tile, scale, opts->softcap);
         scale = 1;
@@ -3194,7 +3218,7 @@ static void attn__score(attn__work *work, size_t k0, attn_stage stage)
         kern->bias(tile, scale);
     if (stage == ATTN_STAGE_FINAL && opts->score_mod)
         attn__modify(work, k0);
-    if (tile->first || tile->mask || tile->bias)
+    if (tile->first || tile->mask || (tile->bias && (opts->score_mod || opts->alibi_slopes)))
         kern->hide(tile);
 }
 
@@ -3221,7 +3245,7 @@ static void attn__take_values(attn__work *work, const attn__state *state, size_t
     attn__rows v;
     double x, weight;
     int odd;
-    if (Dv == 0)
+    if (Dv == 0 && !tile->across) /* across, the sum of the weights is still to come */
         return;
     v = attn__fetch(work, plan->v, plan->v_scales, k0, work->v, hidden && plan->v.dtype != kern->real);
     odd = hidden && kern->special(v.data, v.step, tile->keys, Dv);
@@ -3232,9 +3256,9 @@ static void attn__take_values(attn__work *work, const attn__state *state, size_t
                 attn__set(plan, work->v, i, 0.0);
     }
     if (tile->across)
-        kern->row_values(tile, state, v, Dv);
+        kern->row_values(tile, state, &v, Dv);
     else
-        kern->values(tile, state, v.data, v.step, Dv);
+        kern->values(tile, state, &v, Dv);
     if (!odd)
         return;
     attn__fetch(work, plan->v, plan->v_scales, k0, work->v, 1);
@@ -5083,6 +5107,7 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 #define ATTN__R double
 #define ATTN__REAL ATTN_F64
 #define ATTN__R_MAX DBL_MAX
+#define ATTN__R_LEAST DBL_MIN
 #define ATTN__BITS uint64_t
 #define ATTN__INFINITY ((uint64_t)0x7ff << 52)
 #define ATTN__MAGIC 6755399441055744.0 /* 1.5 2^52 */
@@ -5091,6 +5116,7 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 #define ATTN__R float
 #define ATTN__REAL ATTN_F32
 #define ATTN__R_MAX FLT_MAX
+#define ATTN__R_LEAST (double)FLT_MIN
 #define ATTN__BITS uint32_t
 #define ATTN__INFINITY ((uint32_t)0xff << 23)
 #define ATTN__MAGIC 12582912.0f /* 1.5 2^23 */
@@ -5284,8 +5310,10 @@ ATTN__INLINE void ATTN__NAME(store_u16)(void *p, uint16x4_t h)
 
 #if defined(__GNUC__) || defined(__clang__)
 #define ATTN__PIN_POINTER(p) __asm__("" : "+r"(p))
+#define ATTN__PREFETCH(p) __builtin_prefetch(p, 0, 2) /* into the second cache */
 #else
 #define ATTN__PIN_POINTER(p) ((void)0)
+#define ATTN__PREFETCH(p) ((void)0)
 #endif
 
 #define ATTN__TILE_COLS (3 * ATTN__W)
@@ -5986,14 +6014,26 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(matmul_tile)(ATTN__R *c, const ATTN__R
     }
 }
 
+/* Row of `rows` that is wanted next. */
+ATTN__INLINE void ATTN__NAME(fetch)(const attn__rows *rows, size_t row)
+{
+    const char *from = rows->next + (ptrdiff_t)row * rows->next_step;
+    size_t i;
+    for (i = 0; i < rows->bytes && row < rows->more; i += 64)
+        ATTN__PREFETCH(from + i);
+}
+
+/* c = a b, as `mode` says. Meanwhile rows that are wanted next are fetched. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(multiply)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
                                                     const void *bv, size_t cols, size_t depth, const int mode,
-                                                    const ATTN__R *factor)
+                                                    const ATTN__R *factor, const attn__rows *next)
 {
     ATTN__R *tiles = (ATTN__R *)cv;
     const ATTN__R *a[ATTN__ROWS], *b;
-    size_t r0, r, c, left, wide;
+    size_t r0, r, c, left, wide, fetched = 0;
     for (r0 = 0; r0 < rows; r0 += ATTN__ROWS) {
+        for (; next && fetched < next->more && fetched * rows <= r0 * next->more; fetched++)
+            ATTN__NAME(fetch)(next, fetched);
         a[0] = (const ATTN__R *)av + (ptrdiff_t)r0 * rs;
         ATTN__UNROLL
         for (r = 1; r < ATTN__ROWS; r++) { /* past the end: the last row again, into sums that nobody reads */
@@ -6017,7 +6057,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(multiply)(void *cv, const void *av, pt
 ATTN__TARGET static void ATTN__NAME(matmul)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
                                             const void *b, size_t cols, size_t depth)
 {
-    ATTN__NAME(multiply)(c, a, rs, ks, rows, b, cols, depth, ATTN__ADD_TO, NULL);
+    ATTN__NAME(multiply)(c, a, rs, ks, rows, b, cols, depth, ATTN__ADD_TO, NULL, NULL);
 }
 
 /* -- softmax -- */
@@ -6137,17 +6177,46 @@ ATTN__TARGET static int ATTN__NAME(special)(const void *xv, ptrdiff_t ld, size_t
     return 0;
 }
 
-ATTN__TARGET static void ATTN__NAME(scores)(const attn__tile *t, const void *k, ptrdiff_t step, const void *queries,
-                                            size_t depth)
+ATTN__TARGET static int ATTN__NAME(seen)(const unsigned char *mask, ptrdiff_t step, size_t rows, size_t n)
 {
-    ATTN__NAME(multiply)(t->scores, k, step, 1, t->keys, queries, t->lanes, depth, ATTN__SET_TO, NULL);
+    int seen = 0;
+    size_t r, j;
+    for (r = 0; r < rows && seen != (ATTN__SHOWN | ATTN__HIDDEN); r++, mask += step) {
+        j = 0;
+#if ATTN__PASS == ATTN__PASS_AVX512
+        for (; j + 64 <= n; j += 64) {
+            __m512i bytes = _mm512_loadu_si512(mask + j);
+            uint64_t shown = _mm512_test_epi8_mask(bytes, bytes);
+            seen |= (shown != 0 ? ATTN__SHOWN : 0) | (shown != UINT64_MAX ? ATTN__HIDDEN : 0);
+        }
+#elif ATTN__PASS == ATTN__PASS_AVX2
+        for (; j + 32 <= n; j += 32) {
+            __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)(mask + j));
+            int hidden = _mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, _mm256_setzero_si256()));
+            seen |= (hidden != -1 ? ATTN__SHOWN : 0) | (hidden != 0 ? ATTN__HIDDEN : 0);
+        }
+#elif ATTN__PASS == ATTN__PASS_NEON
+        for (; j + 16 <= n; j += 16) {
+            uint8x16_t bytes = vld1q_u8(mask + j);
+            seen |= (vmaxvq_u8(bytes) != 0 ? ATTN__SHOWN : 0) | (vminvq_u8(bytes) == 0 ? ATTN__HIDDEN : 0);
+        }
+#endif
+        for (; j < n; j++)
+            seen |= mask[j] ? ATTN__SHOWN : ATTN__HIDDEN;
+    }
+    return seen;
 }
 
-ATTN__TARGET static void ATTN__NAME(values)(const attn__tile *t, const attn__state *state, const void *v,
-                                            ptrdiff_t step, size_t dims)
+ATTN__TARGET static void ATTN__NAME(scores)(const attn__tile *t, const attn__rows *k, const void *queries, size_t depth)
+{
+    ATTN__NAME(multiply)(t->scores, k->data, k->step, 1, t->keys, queries, t->lanes, depth, ATTN__SET_TO, NULL, k);
+}
+
+ATTN__TARGET static void ATTN__NAME(values)(const attn__tile *t, const attn__state *state, const attn__rows *v,
+                                            size_t dims)
 {
     const ATTN__R *factor = (const ATTN__R *)t->factor;
-    ATTN__NAME(multiply)(state->out, v, 1, step, dims, t->scores, t->lanes, t->keys, ATTN__SHRINK, factor);
+    ATTN__NAME(multiply)(state->out, v->data, 1, v->step, dims, t->scores, t->lanes, t->keys, ATTN__SHRINK, factor, v);
 }
 
 ATTN__TARGET static void ATTN__NAME(begin)(const attn__state *state, size_t reals, size_t lanes)
@@ -6204,6 +6273,8 @@ ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, double scale, 
     size_t count, width, r, i;
 #if ATTN__W > 1
     ATTN__V caps = ATTN__SET1((ATTN__R)cap), scales = ATTN__SET1((ATTN__R)scale);
+    ATTN__V ratio = ATTN__SET1((ATTN__R)(scale / cap));
+    int subnormal = scale / cap < ATTN__R_LEAST && scale / cap > -ATTN__R_LEAST;
 #endif
     ATTN__NAME(extent)(t, &count, &width);
     for (r = 0; r < count; r++) {
@@ -6213,7 +6284,8 @@ ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, double scale, 
             ATTN__R lanes[ATTN__W];
             ATTN__V v = ATTN__LOAD(s + i);
             size_t j;
-            ATTN__STORE(s + i, ATTN__MUL(caps, ATTN__NAME(tanh)(ATTN__DIV(ATTN__MUL(v, scales), caps))));
+            ATTN__V x = subnormal ? ATTN__DIV(ATTN__MUL(v, scales), caps) : ATTN__MUL(v, ratio);
+            ATTN__STORE(s + i, ATTN__MUL(caps, ATTN__NAME(tanh)(x)));
             if (!ATTN__SPECIAL(v))
                 continue;
             ATTN__STORE(lanes, v);
@@ -6243,16 +6315,22 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(key_numbers)(size_t r, size_t c, co
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(bias_as)(const attn__tile *t, double scale, const int across)
 {
     ATTN__AS_WRITTEN
-    ATTN__V zero = ATTN__SET1((ATTN__R)0), scales = ATTN__SET1((ATTN__R)scale);
+    ATTN__R least, hidden;
+    ATTN__V zero = ATTN__SET1((ATTN__R)0), scales = ATTN__SET1((ATTN__R)scale), floor, out;
     size_t count, width, r, c;
+    memcpy(&least, t->least, sizeof least);
+    memcpy(&hidden, t->hidden, sizeof hidden);
+    floor = ATTN__SET1(least);
+    out = ATTN__SET1(hidden);
     ATTN__NAME(extent)(t, &count, &width);
     for (r = 0; r < count; r++)
         for (c = 0; c < width; c += ATTN__W) {
             ATTN__R *s = (ATTN__R *)t->scores + r * t->ld + c;
             ATTN__V v = ATTN__LOAD(s);
-            if (t->bias)
-                v = ATTN__FMA(v, scales, ATTN__LOAD((const ATTN__R *)t->bias + r * t->ld + c));
-            else
+            if (t->bias) {
+                ATTN__V bias = ATTN__LOAD((const ATTN__R *)t->bias + r * t->ld + c);
+                v = ATTN__PICK(bias, floor, out, ATTN__FMA(v, scales, bias));
+            } else
                 v = ATTN__MUL(v, scales);
             if (t->slope) {
                 ATTN__V away = ATTN__NAME(of_query)(t->position, r, c, across);
@@ -6391,13 +6469,13 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
 
 #if ATTN__W > 1
 
-/* One query across: maximum and exponentials; the sum is softmax_totals'. */
+/* One query across: maximum and exponentials; the sum comes with the values. */
 ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const attn__state *state, size_t r,
                                                       ATTN__V unit, ATTN__V limit)
 {
     ATTN__R *s = (ATTN__R *)t->scores + r * t->ld, *max = (ATTN__R *)state->max + r, lanes[ATTN__W], number;
     ATTN__V old = ATTN__SET1(*max), most = old, zeros, zero, floor, none, v;
-    size_t c, j;
+    size_t c, j, n;
     int odd;
     memcpy(&number, t->zero, sizeof number);
     zeros = zero = ATTN__SET1(number);
@@ -6416,8 +6494,10 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const
     for (c = 0; odd && c < t->keys; c++)
         state->nan[r] |= (unsigned char)ATTN__NAME(is_special)(s[c]);
     ATTN__STORE(lanes, most);
-    for (j = 0; j < ATTN__W; j++)
-        *max = lanes[j] > *max ? lanes[j] : *max;
+    for (n = ATTN__W / 2; n > 0; n /= 2)
+        for (j = 0; j < n; j++)
+            lanes[j] = lanes[j] > lanes[j + n] ? lanes[j] : lanes[j + n];
+    *max = lanes[0];
     v = ATTN__SET1(*max);
     ATTN__NAME(store_part)((ATTN__R *)t->factor + r, ATTN__NAME(exp2)(ATTN__SUB(old, v), unit, limit), 1);
     if (odd)
@@ -6427,29 +6507,6 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const
         for (c = 0; c < t->keys; c += ATTN__W)
             ATTN__NAME(softmax_one)(s + c, v, unit, limit, 0, floor, none);
     return odd;
-}
-
-/* The sums of four queries side by side, each one chain. */
-ATTN__TARGET static void ATTN__NAME(softmax_totals)(const attn__tile *t, const attn__state *state, size_t r)
-{
-    ATTN__AS_WRITTEN
-    const ATTN__R *s[4];
-    ATTN__R total[4] = {0, 0, 0, 0}, *sum = (ATTN__R *)state->sum + r;
-    size_t n = attn__min(t->queries - r, 4), k, j;
-    for (j = 0; j < 4; j++)
-        s[j] = (const ATTN__R *)t->scores + (r + attn__min(j, n - 1)) * t->ld;
-    for (k = 0; k < t->keys; k++) {
-        ATTN__UNROLL
-        for (j = 0; j < 4; j++) {
-            total[j] += s[j][k];
-            ATTN__PIN(total[j]);
-        }
-    }
-    ATTN__NAME(store_part)
-    (sum,
-     ATTN__FMA(ATTN__NAME(load_part)(sum, n), ATTN__NAME(load_part)((const ATTN__R *)t->factor + r, n),
-               ATTN__NAME(load_part)(total, n)),
-     n);
 }
 
 #endif
@@ -6463,8 +6520,6 @@ ATTN__TARGET static int ATTN__NAME(softmax)(const attn__tile *t, const attn__sta
     if (t->across) {
         for (c = 0; c < t->queries; c++)
             odd |= ATTN__NAME(softmax_row)(t, state, c, units, limit);
-        for (c = 0; c < t->queries; c += 4)
-            ATTN__NAME(softmax_totals)(t, state, c);
         return odd != 0;
     }
 #endif
@@ -6505,12 +6560,6 @@ ATTN__TARGET static void ATTN__NAME(fold)(const attn__tile *t, const attn__state
 
 #if ATTN__W > 1
 
-#if defined(__GNUC__) || defined(__clang__)
-#define ATTN__PREFETCH(p) __builtin_prefetch(p, 0, 2) /* into the second cache */
-#else
-#define ATTN__PREFETCH(p) ((void)0)
-#endif
-
 /* Scores of W keys from number g on, by W dims from number d on. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_scores_block)(const attn__tile *t, const attn__rows *k,
                                                             const ATTN__R *queries, size_t depth, size_t g, size_t d,
@@ -6541,22 +6590,12 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_scores_block)(const attn__tile *t,
     }
 }
 
-/* A row of the next tile. */
-ATTN__INLINE void ATTN__NAME(fetch)(const attn__tile *t, const attn__rows *rows, size_t row, size_t bytes)
-{
-    ptrdiff_t from = (ptrdiff_t)(t->keys + row) * rows->step * (ptrdiff_t)attn__size(rows->dtype);
-    size_t i;
-    if (row < rows->more)
-        for (i = 0; i < bytes; i += 64)
-            ATTN__PREFETCH((const char *)rows->data + from + (ptrdiff_t)i);
-}
-
 /* Groups of W keys are taken four at a time, far from each other, so that their chains of sums overlap. Meanwhile the
    next tile is fetched, row by row from as many places: several streams memory serves better than one. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_scores_of)(const attn__tile *t, const attn__rows *k,
                                                          const ATTN__R *queries, size_t depth, attn_dtype dtype)
 {
-    size_t far = attn__blocks(t->keys, 4 * ATTN__W) * ATTN__W, bytes = depth * attn__size(dtype), g0, g, d, fetched;
+    size_t far = attn__blocks(t->keys, 4 * ATTN__W) * ATTN__W, g0, g, d, fetched;
     for (g0 = 0; g0 < far; g0 += ATTN__W)
         for (d = fetched = 0; d < depth; d += ATTN__W) {
             for (g = g0; g < t->keys; g += far)
@@ -6566,33 +6605,37 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_scores_of)(const attn__tile *t, co
                     ATTN__NAME(row_scores_block)(t, k, queries, depth, g, d, dtype, 0);
             for (; fetched < ATTN__W && fetched * depth < (d + ATTN__W) * ATTN__W; fetched++)
                 for (g = g0; g < t->keys; g += far)
-                    ATTN__NAME(fetch)(t, k, g + fetched, bytes);
+                    ATTN__NAME(fetch)(k, g + fetched);
         }
 }
 
-ATTN__TARGET static void ATTN__NAME(row_scores)(const attn__tile *t, attn__rows k, const void *queriesv, size_t depth)
+ATTN__TARGET static void ATTN__NAME(row_scores)(const attn__tile *t, const attn__rows *k, const void *queriesv,
+                                                size_t depth)
 {
     const ATTN__R *queries = (const ATTN__R *)queriesv;
-    switch (ATTN__REAL_F64 ? ATTN__REAL : k.dtype) {
-    case ATTN_F16: ATTN__NAME(row_scores_of)(t, &k, queries, depth, ATTN_F16); break;
-    case ATTN_BF16: ATTN__NAME(row_scores_of)(t, &k, queries, depth, ATTN_BF16); break;
-    case ATTN_I8: ATTN__NAME(row_scores_of)(t, &k, queries, depth, ATTN_I8); break;
-    default: ATTN__NAME(row_scores_of)(t, &k, queries, depth, ATTN__REAL); break;
+    switch (ATTN__REAL_F64 ? ATTN__REAL : k->dtype) {
+    case ATTN_F16: ATTN__NAME(row_scores_of)(t, k, queries, depth, ATTN_F16); break;
+    case ATTN_BF16: ATTN__NAME(row_scores_of)(t, k, queries, depth, ATTN_BF16); break;
+    case ATTN_I8: ATTN__NAME(row_scores_of)(t, k, queries, depth, ATTN_I8); break;
+    default: ATTN__NAME(row_scores_of)(t, k, queries, depth, ATTN__REAL); break;
     }
 }
 
-/* `rows` queries from number r on, `vectors` vectors of dims from number d on, n in the last one. */
+/* `rows` queries from number r on, `vectors` vectors of dims from number d on, n in the last one. The `first` block sums
+   the weights too: one chain, like that of the lanes. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_values_block)(const attn__tile *t, const attn__state *state,
                                                             const attn__rows *v, size_t dims, size_t r, size_t d,
-                                                            size_t n, attn_dtype dtype, const int rows,
+                                                            size_t n, attn_dtype dtype, const int first, const int rows,
                                                             const int vectors)
 {
     size_t size = attn__size(dtype), wide = attn__blocks(dims, ATTN__W) * ATTN__W, k;
     const ATTN__R *p[4], *factor = (const ATTN__R *)t->factor;
-    ATTN__V sum[4][4], x[4];
+    ATTN__V sum[4][4], x[4], total[4];
+    ATTN__R *sums = (ATTN__R *)state->sum;
     int i, j;
     ATTN__UNROLL
     for (i = 0; i < rows; i++) {
+        total[i] = ATTN__SET1((ATTN__R)0);
         p[i] = (const ATTN__R *)t->scores + attn__min(r + (size_t)i, t->queries - 1) * t->ld;
         ATTN__UNROLL
         for (j = 0; j < vectors; j++)
@@ -6601,7 +6644,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_values_block)(const attn__tile *t,
     for (k = 0; k < t->keys; k++) {
         const char *from = (const char *)v->data + ((ptrdiff_t)k * v->step + (ptrdiff_t)d) * (ptrdiff_t)size;
         if (d == 0)
-            ATTN__NAME(fetch)(t, v, k % 4 * (t->keys / 4) + k / 4, dims * size);
+            ATTN__NAME(fetch)(v, k % 4 * (t->keys / 4) + k / 4);
         ATTN__UNROLL
         for (j = 0; j < vectors; j++) {
             x[j] = n == ATTN__W ? ATTN__NAME(widen)(from + (size_t)j * ATTN__W * size, dtype)
@@ -6612,6 +6655,10 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_values_block)(const attn__tile *t,
         ATTN__UNROLL
         for (i = 0; i < rows; i++) {
             ATTN__V weight = ATTN__SET1(p[i][k]);
+            if (first) {
+                total[i] = ATTN__ADD(total[i], weight);
+                ATTN__PIN(total[i]);
+            }
             ATTN__UNROLL
             for (j = 0; j < vectors; j++)
                 sum[i][j] = ATTN__FMA(x[j], weight, sum[i][j]);
@@ -6619,42 +6666,55 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_values_block)(const attn__tile *t,
     }
     ATTN__UNROLL
     for (i = 0; i < rows; i++) {
-        ATTN__R *out = (ATTN__R *)state->out + (r + (size_t)i) * wide + d;
+        size_t query = r + (size_t)i;
+        ATTN__R *out = (ATTN__R *)state->out + query * wide + d;
+        if (first && query < t->queries) {
+            ATTN__V before = ATTN__FMA(ATTN__SET1(sums[query]), ATTN__SET1(factor[query]), total[i]);
+            ATTN__NAME(store_part)(sums + query, before, 1);
+        }
         ATTN__UNROLL
         for (j = 0; j < vectors; j++, out += ATTN__W)
-            if (r + (size_t)i < t->queries)
-                ATTN__STORE(out, ATTN__FMA(ATTN__LOAD(out), ATTN__SET1(factor[r + (size_t)i]), sum[i][j]));
+            if (query < t->queries)
+                ATTN__STORE(out, ATTN__FMA(ATTN__LOAD(out), ATTN__SET1(factor[query]), sum[i][j]));
     }
 }
 
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_values_of)(const attn__tile *t, const attn__state *state,
                                                          const attn__rows *v, size_t dims, attn_dtype dtype)
 {
-    size_t d, r, left;
-    for (d = 0; d < dims; d += left >= 4 * ATTN__W ? 4 * ATTN__W : ATTN__W) {
+    size_t d = 0, r, left, queries = t->queries;
+    do {
         left = dims - d;
-        for (r = 0; r < t->queries; r += 4)
-            if (left >= 4 * ATTN__W && t->queries == 1)
-                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, ATTN__W, dtype, 1, 4);
-            else if (left >= 4 * ATTN__W)
-                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, ATTN__W, dtype, 4, 4);
+        for (r = 0; r < queries; r += 4)
+            if (left == 0)
+                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, 0, dtype, 1, 4, 0);
+            else if (left < 4 * ATTN__W && d == 0)
+                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, attn__min(left, ATTN__W), dtype, 1, 4, 1);
+            else if (left < 4 * ATTN__W)
+                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, attn__min(left, ATTN__W), dtype, 0, 4, 1);
+            else if (queries == 1 && d == 0)
+                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, ATTN__W, dtype, 1, 1, 4);
+            else if (queries == 1)
+                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, ATTN__W, dtype, 0, 1, 4);
+            else if (d == 0)
+                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, ATTN__W, dtype, 1, 4, 4);
             else
-                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, attn__min(left, ATTN__W), dtype, 4, 1);
-    }
+                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, ATTN__W, dtype, 0, 4, 4);
+        d += left >= 4 * ATTN__W ? 4 * ATTN__W : ATTN__W;
+    } while (d < dims);
 }
 
-ATTN__TARGET static void ATTN__NAME(row_values)(const attn__tile *t, const attn__state *state, attn__rows v,
+ATTN__TARGET static void ATTN__NAME(row_values)(const attn__tile *t, const attn__state *state, const attn__rows *v,
                                                 size_t dims)
 {
-    switch (ATTN__REAL_F64 ? ATTN__REAL : v.dtype) {
-    case ATTN_F16: ATTN__NAME(row_values_of)(t, state, &v, dims, ATTN_F16); break;
-    case ATTN_BF16: ATTN__NAME(row_values_of)(t, state, &v, dims, ATTN_BF16); break;
-    case ATTN_I8: ATTN__NAME(row_values_of)(t, state, &v, dims, ATTN_I8); break;
-    default: ATTN__NAME(row_values_of)(t, state, &v, dims, ATTN__REAL); break;
+    switch (ATTN__REAL_F64 ? ATTN__REAL : v->dtype) {
+    case ATTN_F16: ATTN__NAME(row_values_of)(t, state, v, dims, ATTN_F16); break;
+    case ATTN_BF16: ATTN__NAME(row_values_of)(t, state, v, dims, ATTN_BF16); break;
+    case ATTN_I8: ATTN__NAME(row_values_of)(t, state, v, dims, ATTN_I8); break;
+    default: ATTN__NAME(row_values_of)(t, state, v, dims, ATTN__REAL); break;
     }
 }
 
-#undef ATTN__PREFETCH
 #define ATTN__ROW_KERNEL(name) ATTN__NAME(name)
 #else
 #define ATTN__ROW_KERNEL(name) NULL /* one query is a vector */
@@ -6672,6 +6732,7 @@ static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
                                                   ATTN__NAME(softmax_max),
                                                   ATTN__NAME(softmax_exp),
                                                   ATTN__NAME(special),
+                                                  ATTN__NAME(seen),
                                                   ATTN__NAME(scores),
                                                   ATTN__ROW_KERNEL(row_scores),
                                                   ATTN__NAME(begin),
@@ -6688,6 +6749,7 @@ static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
 #undef ATTN__R
 #undef ATTN__REAL
 #undef ATTN__R_MAX
+#undef ATTN__R_LEAST
 #undef ATTN__BITS
 #undef ATTN__INFINITY
 #undef ATTN__TARGET
@@ -6725,6 +6787,7 @@ static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
 #undef ATTN__LDEXP
 #undef ATTN__PIN
 #undef ATTN__PIN_POINTER
+#undef ATTN__PREFETCH
 #undef ATTN__REGISTER
 #undef ATTN__SPECIAL
 #undef ATTN__ODD
