@@ -3118,51 +3118,47 @@ static int attn__look(attn__work *work, size_t k0, size_t n, attn_stage stage)
 
 /* Can n rows of k or v be read where they lie, from row j % wrap on? Across, any type can. Otherwise a tile is read many
    times over: rows far apart from each other are in each other's way in the cache, and on too many pages. */
-static int attn__is_direct(const attn__plan *plan, attn_tensor t, size_t j, size_t n)
+static int attn__is_direct(const attn__plan *plan, const attn_tensor *t, size_t j, size_t n)
 {
-    size_t step = t.len_stride < 0 ? 0 - (size_t)t.len_stride : (size_t)t.len_stride;
-    if (!plan->across && n > 1 && step > 2 * t.dim + 64)
+    size_t step = t->len_stride < 0 ? 0 - (size_t)t->len_stride : (size_t)t->len_stride;
+    if (!plan->across && n > 1 && step > 2 * t->dim + 64)
         return 0;
-    return (plan->across || t.dtype == plan->kern->real) && t.dim_stride == 1 && n <= plan->wrap - j % plan->wrap;
+    return (plan->across || t->dtype == plan->kern->real) && t->dim_stride == 1 && n <= plan->wrap - j % plan->wrap;
 }
 
 /* The tile's rows of k or v: where they lie if they can be read there, else, or to `copy`, as reals in the buffer. */
-static attn__rows attn__fetch(const attn__work *work, attn_tensor t, const float *scales, size_t k0, char *buffer,
-                              int copy)
+static void attn__fetch(const attn__work *work, attn__rows *rows, const attn_tensor *t, const float *scales, size_t k0,
+                        char *buffer, int copy)
 {
     const attn__plan *plan = work->plan;
     const attn__kernels *kern = plan->kern;
-    size_t n = work->tile.keys, row = k0 % plan->wrap, after, r, i, run;
-    const float *factors = scales ? scales + (work->b * t.heads + work->head) * plan->wrap : NULL;
-    attn__rows rows;
-    rows.data = attn__tensor_at(t, work->b, work->head, row, 0);
-    rows.dtype = t.dtype;
-    rows.step = t.len_stride;
-    rows.scales = factors ? factors + row : NULL;
-    after = (k0 + n) % plan->wrap;
-    rows.more = attn__min(attn__max(work->to, k0 + n) - (k0 + n), attn__min(plan->keys, plan->wrap - after));
-    if (t.dim_stride != 1)
-        rows.more = 0;
-    rows.next = rows.more > 0 ? (const char *)attn__tensor_at(t, work->b, work->head, after, 0) : NULL;
-    rows.next_step = t.len_stride * (ptrdiff_t)attn__size(t.dtype);
-    rows.bytes = t.dim * attn__size(t.dtype);
+    size_t n = work->tile.keys, row = k0 % plan->wrap, after = (k0 + n) % plan->wrap, r, i, run;
+    const float *factors = scales ? scales + (work->b * t->heads + work->head) * plan->wrap : NULL;
+    rows->data = attn__tensor_at(*t, work->b, work->head, row, 0);
+    rows->dtype = t->dtype;
+    rows->step = t->len_stride;
+    rows->scales = factors ? factors + row : NULL;
+    rows->more = t->dim_stride == 1 ? attn__min(attn__max(work->to, k0 + n) - (k0 + n), plan->keys) : 0;
+    rows->more = attn__min(rows->more, plan->wrap - after);
+    rows->next = rows->more > 0 ? (const char *)attn__tensor_at(*t, work->b, work->head, after, 0) : NULL;
+    rows->next_step = t->len_stride * (ptrdiff_t)attn__size(t->dtype);
+    rows->bytes = t->dim * attn__size(t->dtype);
     if (!copy && attn__is_direct(plan, t, k0, n))
-        return rows;
+        return;
     for (r = 0; r < n; r += run) { /* up to where a ring begins anew */
         row = (k0 + r) % plan->wrap;
         run = attn__min(n - r, plan->wrap - row);
-        kern->load(attn__real_at(plan, buffer, r * t.dim), t.dim, attn__tensor_at(t, work->b, work->head, row, 0),
-                   t.dtype, t.len_stride, t.dim_stride, run, t.dim);
+        kern->load(attn__real_at(plan, buffer, r * t->dim), t->dim, attn__tensor_at(*t, work->b, work->head, row, 0),
+                   t->dtype, t->len_stride, t->dim_stride, run, t->dim);
         for (i = 0; factors && i < run; i++) {
-            char *x = attn__real_at(plan, buffer, (r + i) * t.dim);
-            kern->store(x, kern->real, 0, 1, x, 0, 1, t.dim, (double)factors[row + i]);
+            char *x = attn__real_at(plan, buffer, (r + i) * t->dim);
+            kern->store(x, kern->real, 0, 1, x, 0, 1, t->dim, (double)factors[row + i]);
         }
     }
-    rows.data = buffer;
-    rows.dtype = kern->real;
-    rows.step = (ptrdiff_t)t.dim;
-    rows.scales = NULL;
-    return rows;
+    rows->data = buffer;
+    rows->dtype = kern->real;
+    rows->step = (ptrdiff_t)t->dim;
+    rows->scales = NULL;
 }
 
 /* score_mod takes one row at a time; keys outside of the row's range are hidden in any case. */
@@ -3192,9 +3188,10 @@ static void attn__score(attn__work *work, size_t k0, attn_stage stage)
     const attn__kernels *kern = plan->kern;
     const attn_opts *opts = &plan->opts;
     attn__tile *tile = &work->tile;
-    attn__rows k = attn__fetch(work, plan->k, plan->k_scales, k0, work->k, 0);
+    attn__rows k;
     double scale = plan->scale;
     size_t lane;
+    attn__fetch(work, &k, &plan->k, plan->k_scales, k0, work->k, 0);
     tile->bias = tile->slope = NULL;
     if (tile->across)
         kern->row_scores(tile, &k, work->queries, plan->q.dim);
@@ -3247,10 +3244,10 @@ static void attn__take_values(attn__work *work, const attn__state *state, size_t
     int odd;
     if (Dv == 0 && !tile->across) /* across, the sum of the weights is still to come */
         return;
-    v = attn__fetch(work, plan->v, plan->v_scales, k0, work->v, hidden && plan->v.dtype != kern->real);
+    attn__fetch(work, &v, &plan->v, plan->v_scales, k0, work->v, hidden && plan->v.dtype != kern->real);
     odd = hidden && kern->special(v.data, v.step, tile->keys, Dv);
     if (odd) {
-        v = attn__fetch(work, plan->v, plan->v_scales, k0, work->v, 1);
+        attn__fetch(work, &v, &plan->v, plan->v_scales, k0, work->v, 1);
         for (i = 0; i < tile->keys * Dv; i++)
             if (!attn__is_finite(attn__get(plan, work->v, i)))
                 attn__set(plan, work->v, i, 0.0);
@@ -3261,7 +3258,7 @@ static void attn__take_values(attn__work *work, const attn__state *state, size_t
         kern->values(tile, state, &v, Dv);
     if (!odd)
         return;
-    attn__fetch(work, plan->v, plan->v_scales, k0, work->v, 1);
+    attn__fetch(work, &v, &plan->v, plan->v_scales, k0, work->v, 1);
     for (j = 0; j < tile->keys; j++)
         for (d = 0; d < Dv; d++) {
             x = attn__get(plan, work->v, j * Dv + d);
@@ -3650,7 +3647,7 @@ static int attn__lay_out(attn__plan *plan)
     if (opts->score_mod)
         plan->at_row = attn__reserve(&end, plan->keys, kern->size);
     plan->at_queries = attn__reserve(&end, plan->lanes * kern->size, D);
-    if (!attn__is_direct(plan, plan->k, 0, plan->k.len))
+    if (!attn__is_direct(plan, &plan->k, 0, plan->k.len))
         plan->at_k = attn__reserve(&end, plan->keys * kern->size, D);
     plan->at_v = attn__reserve(&end, plan->keys * kern->size, Dv);
     plan->state_size = 0;
@@ -6484,9 +6481,9 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
 ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const attn__state *state, size_t r,
                                                       ATTN__V unit, ATTN__V limit)
 {
-    ATTN__R *s = (ATTN__R *)t->scores + r * t->ld, *max = (ATTN__R *)state->max + r, lanes[ATTN__W], number;
+    ATTN__R *s = (ATTN__R *)t->scores + r * t->ld, *max = (ATTN__R *)state->max + r, number;
     ATTN__V old = ATTN__SET1(*max), most = old, zeros, zero, floor, none, v;
-    size_t c, j, n;
+    size_t c, j;
     int odd;
     memcpy(&number, t->zero, sizeof number);
     zeros = zero = ATTN__SET1(number);
@@ -6494,8 +6491,10 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const
     none = ATTN__SET1(number);
     memcpy(&number, t->least, sizeof number);
     floor = ATTN__SET1(number);
-    for (c = t->keys; c % ATTN__W > 0; c++) /* past the last key */
-        s[c] = number;
+    c = t->keys / ATTN__W * ATTN__W;
+    if (c < t->keys) /* past the last key */
+        ATTN__STORE(s + c, ATTN__PICK(ATTN__NAME(key_numbers)(0, c, 1), ATTN__SET1((ATTN__R)t->keys), ATTN__LOAD(s + c),
+                                      floor));
     for (c = 0; c < t->keys; c += ATTN__W) {
         v = ATTN__LOAD(s + c);
         zeros = ATTN__FMA(v, zero, zeros);
@@ -6504,12 +6503,11 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const
     odd = ATTN__ODD(zeros);
     for (c = 0; odd && c < t->keys; c++)
         state->nan[r] |= (unsigned char)ATTN__NAME(is_special)(s[c]);
-    ATTN__STORE(lanes, most);
-    for (n = ATTN__W / 2; n > 0; n /= 2)
-        for (j = 0; j < n; j++)
-            lanes[j] = lanes[j] > lanes[j + n] ? lanes[j] : lanes[j + n];
-    *max = lanes[0];
-    v = ATTN__SET1(*max);
+    ATTN__UNROLL
+    for (j = 1; j < ATTN__W; j *= 2) /* the largest of all goes to all */
+        most = ATTN__MAX(ATTN__NAME(zip)(most, most, 0), ATTN__NAME(zip)(most, most, 1));
+    v = most;
+    ATTN__NAME(store_part)(max, v, 1);
     ATTN__NAME(store_part)((ATTN__R *)t->factor + r, ATTN__NAME(exp2)(ATTN__SUB(old, v), unit, limit), 1);
     if (odd)
         for (c = 0; c < t->keys; c += ATTN__W)
