@@ -6569,22 +6569,20 @@ ATTN__TARGET static void ATTN__NAME(fold)(const attn__tile *t, const attn__state
 
 #if ATTN__W > 1
 
-/* Scores of W keys from number g on, by W dims from number d on. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_scores_block)(const attn__tile *t, const attn__rows *k,
-                                                            const ATTN__R *queries, size_t depth, size_t g, size_t d,
-                                                            attn_dtype dtype, const int whole)
+/* Scores of W keys from number g on, whose rows p points to, by n dims from number d on. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_scores_block)(const attn__tile *t, const char *p, ptrdiff_t step,
+                                                            const float *scales, const ATTN__R *queries, size_t depth,
+                                                            size_t g, size_t d, size_t n, attn_dtype dtype,
+                                                            const int whole)
 {
-    size_t size = attn__size(dtype), n = whole ? ATTN__W : attn__min(depth - d, ATTN__W), i, r;
-    ptrdiff_t step = k->step * (ptrdiff_t)size;
-    const char *p = (const char *)k->data + (ptrdiff_t)g * step + (ptrdiff_t)(d * size);
     ATTN__V x[ATTN__W];
+    size_t i, r;
     ATTN__UNROLL
-    for (i = 0; i < ATTN__W; i++) {
-        x[i] = whole ? ATTN__NAME(widen)(p, dtype) : ATTN__NAME(widen_part)(p, dtype, n);
-        if (dtype == ATTN_I8)
-            x[i] = ATTN__MUL(x[i], ATTN__SET1((ATTN__R)k->scales[whole ? g + i : attn__min(g + i, t->keys - 1)]));
-        p += whole || g + i + 1 < t->keys ? step : 0; /* past the end: the last row again, for nobody */
+    for (i = 0; i < ATTN__W; i++, p += step) {
         ATTN__PIN_POINTER(p);
+        x[i] = ATTN__NAME(widen)(p, dtype);
+        if (dtype == ATTN_I8)
+            x[i] = ATTN__MUL(x[i], ATTN__SET1((ATTN__R)scales[i]));
     }
     ATTN__NAME(transpose)(x);
     for (r = 0; r < t->queries; r++) {
@@ -6600,19 +6598,40 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_scores_block)(const attn__tile *t,
     }
 }
 
+/* The same at the end of keys or dims, from a copy. */
+ATTN__TARGET static void ATTN__NAME(row_scores_edge)(const attn__tile *t, const attn__rows *k, const ATTN__R *queries,
+                                                     size_t depth, size_t g, size_t d)
+{
+    ATTN__R copy[ATTN__W * ATTN__W];
+    size_t n = attn__min(depth - d, ATTN__W), i;
+    memset(copy, 0, sizeof copy);
+    for (i = 0; i < ATTN__W && g + i < t->keys; i++) {
+        const void *row = attn__at(k->data, k->dtype, (ptrdiff_t)(g + i) * k->step + (ptrdiff_t)d);
+        ATTN__R *x = copy + i * ATTN__W;
+        ATTN__NAME(load_row)(x, row, k->dtype, n);
+        if (k->scales)
+            ATTN__STORE(x, ATTN__MUL(ATTN__LOAD(x), ATTN__SET1((ATTN__R)k->scales[g + i])));
+    }
+    ATTN__NAME(row_scores_block)
+    (t, (const char *)copy, ATTN__W * sizeof *copy, NULL, queries, depth, g, d, n, ATTN__REAL, 0);
+}
+
 /* Groups of W keys are taken four at a time, far from each other, so that their chains of sums overlap. Meanwhile the
    next tile is fetched, row by row from as many places: several streams memory serves better than one. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_scores_of)(const attn__tile *t, const attn__rows *k,
                                                          const ATTN__R *queries, size_t depth, attn_dtype dtype)
 {
     size_t far = attn__blocks(t->keys, 4 * ATTN__W) * ATTN__W, g0, g, d, fetched;
+    ptrdiff_t step = k->step * (ptrdiff_t)attn__size(dtype);
     for (g0 = 0; g0 < far; g0 += ATTN__W)
         for (d = fetched = 0; d < depth; d += ATTN__W) {
             for (g = g0; g < t->keys; g += far)
                 if (d + ATTN__W <= depth && g + ATTN__W <= t->keys)
-                    ATTN__NAME(row_scores_block)(t, k, queries, depth, g, d, dtype, 1);
+                    ATTN__NAME(row_scores_block)
+                    (t, (const char *)k->data + (ptrdiff_t)g * step + d * attn__size(dtype), step,
+                     k->scales ? k->scales + g : NULL, queries, depth, g, d, ATTN__W, dtype, 1);
                 else
-                    ATTN__NAME(row_scores_block)(t, k, queries, depth, g, d, dtype, 0);
+                    ATTN__NAME(row_scores_edge)(t, k, queries, depth, g, d);
             for (; fetched < ATTN__W && fetched * depth < (d + ATTN__W) * ATTN__W; fetched++)
                 for (g = g0; g < t->keys; g += far)
                     ATTN__NAME(fetch)(k, g + fetched);
@@ -6631,11 +6650,11 @@ ATTN__TARGET static void ATTN__NAME(row_scores)(const attn__tile *t, const attn_
     }
 }
 
-/* `rows` queries from number r on, `vectors` vectors of dims from number d on, n in the last one. The `first` block sums
-   the weights too: one chain, like that of the lanes. */
+/* `rows` queries from number r on, `vectors` vectors of dims from number d on, n in the last one. The weights are summed
+   too: one chain, like that of the lanes. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_values_block)(const attn__tile *t, const attn__state *state,
                                                             const attn__rows *v, size_t dims, size_t r, size_t d,
-                                                            size_t n, attn_dtype dtype, const int first, const int rows,
+                                                            size_t n, attn_dtype dtype, const int rows,
                                                             const int vectors)
 {
     size_t size = attn__size(dtype), wide = attn__blocks(dims, ATTN__W) * ATTN__W, k;
@@ -6665,10 +6684,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_values_block)(const attn__tile *t,
         ATTN__UNROLL
         for (i = 0; i < rows; i++) {
             ATTN__V weight = ATTN__SET1(p[i][k]);
-            if (first) {
-                total[i] = ATTN__ADD(total[i], weight);
-                ATTN__PIN(total[i]);
-            }
+            total[i] = ATTN__ADD(total[i], weight);
+            ATTN__PIN(total[i]);
             ATTN__UNROLL
             for (j = 0; j < vectors; j++)
                 sum[i][j] = ATTN__FMA(x[j], weight, sum[i][j]);
@@ -6678,7 +6695,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_values_block)(const attn__tile *t,
     for (i = 0; i < rows; i++) {
         size_t query = r + (size_t)i;
         ATTN__R *out = (ATTN__R *)state->out + query * wide + d;
-        if (first && query < t->queries) {
+        if (d == 0 && query < t->queries) {
             ATTN__V before = ATTN__FMA(ATTN__SET1(sums[query]), ATTN__SET1(factor[query]), total[i]);
             ATTN__NAME(store_part)(sums + query, before, 1);
         }
@@ -6697,19 +6714,13 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_values_of)(const attn__tile *t, co
         left = dims - d;
         for (r = 0; r < queries; r += 4)
             if (left == 0)
-                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, 0, dtype, 1, 4, 0);
-            else if (left < 4 * ATTN__W && d == 0)
-                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, attn__min(left, ATTN__W), dtype, 1, 4, 1);
+                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, 0, dtype, 4, 0);
             else if (left < 4 * ATTN__W)
-                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, attn__min(left, ATTN__W), dtype, 0, 4, 1);
-            else if (queries == 1 && d == 0)
-                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, ATTN__W, dtype, 1, 1, 4);
+                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, attn__min(left, ATTN__W), dtype, 4, 1);
             else if (queries == 1)
-                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, ATTN__W, dtype, 0, 1, 4);
-            else if (d == 0)
-                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, ATTN__W, dtype, 1, 4, 4);
+                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, ATTN__W, dtype, 1, 4);
             else
-                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, ATTN__W, dtype, 0, 4, 4);
+                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, ATTN__W, dtype, 4, 4);
         d += left >= 4 * ATTN__W ? 4 * ATTN__W : ATTN__W;
     } while (d < dims);
 }
