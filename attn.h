@@ -108,13 +108,14 @@
    NUMERICS
        The compute type is double if the first input is F64 (then every matrix must be), otherwise float: 16-bit
        elements are widened, sums are kept in float, and the float result is rounded once when stored, to nearest even.
-       alpha, scale and beta are rounded to the compute type too.
+       alpha and beta are rounded to the compute type too, and so may scale be.
        Products are sums over k in one chain, with fused multiply-add in the vector kernels: at least as accurate as the
        three nested loops that everybody writes.
        Softmax, against long double: each element is within 20 + d ulp, where d is the row's maximum minus that
        element's input (rounding that difference costs up to d ulp, nothing where it is exact); rows of random numbers
        stay below 8. Results below the smallest normal number are within that number. Rows sum to 1 within 4 ulp times
-       the square root of their length. The vector exp by itself is within 2 ulp.
+       the square root of their length. The vector exp by itself is within 2 ulp, of the engine too, which lets become
+       zero what is below 2^-125 of a row's largest weight (2^-1021 in double).
        A cache rounds what is appended to its type once; I8 keeps each element within half a scale, the scale being its
        row's largest magnitude / 127. Angles, sines and rotations are computed in double and rounded once.
        The engine makes the same products, keeps maximum, sum and output of a row in the compute type, and rescales them
@@ -135,6 +136,7 @@
        equals one causal call. Beyond, where the sums are split depends on how many keys there are.
 
    VERSIONS
+       0.4.0   speed: decoding, short calls, layouts, masks; no new functions
        0.3.0   key/value cache, positions, multi-head layer
        0.2.0   the engine: attn_sdpa, attn_merge; ATTN_THREADS
        0.1.0   views, steps, kernels for AVX2, AVX-512 and NEON
@@ -147,10 +149,10 @@
 #include <stddef.h>
 
 #define ATTN_VERSION_MAJOR 0
-#define ATTN_VERSION_MINOR 3
+#define ATTN_VERSION_MINOR 4
 #define ATTN_VERSION_PATCH 0
 #define ATTN_VERSION (ATTN_VERSION_MAJOR * 10000 + ATTN_VERSION_MINOR * 100 + ATTN_VERSION_PATCH)
-#define ATTN_VERSION_STRING "0.3.0"
+#define ATTN_VERSION_STRING "0.4.0"
 
 #ifndef ATTN_API
 #if defined(ATTN_STATIC) && (defined(__GNUC__) || defined(__clang__))
@@ -1595,8 +1597,8 @@ ATTN_API attn_status attn_mat_copy(attn_mat out, attn_mat in)
 
 /* ==== 3. scalar math ============================================================================================= */
 
-#define ATTN__LN2 0.69314718055994530942
-#define ATTN__LOG2E 1.44269504088896340736
+#define ATTN__LOG2E 1.4426950408889634 /* and */
+#define ATTN__LOG2E_REST 2.0355273740931033e-17
 
 static double attn__lowest(attn_dtype real) /* the lowest finite number */
 {
@@ -1758,10 +1760,10 @@ typedef struct attn__kernels {
     /* puts -infinity where a key is hidden: by first and end, by mask, or by a bias of -infinity */
     void (*hide)(const attn__tile *tile);
 
-    /* one step of the online softmax: takes the tile's scores, times unit = log2(e), or less where the scores lack
-       their scale, into state->max, sum and nan, and leaves the factor by which state->out must shrink. 1 if a score
-       was NaN or infinite */
-    int (*softmax)(const attn__tile *tile, const attn__state *state, double unit);
+    /* one step of the online softmax: takes the tile's scores, times what is left of their scale, into state->max (but
+       for that scale), sum and nan, and leaves the factor by which state->out must shrink. 1 if a score was NaN or
+       infinite */
+    int (*softmax)(const attn__tile *tile, const attn__state *state, double scale);
 
     /* state->out = factor state->out + V^T scores: dims x lanes. Rows of V are reals */
     void (*values)(const attn__tile *tile, const attn__state *state, const attn__rows *v, size_t dims);
@@ -1770,7 +1772,7 @@ typedef struct attn__kernels {
     void (*row_values)(const attn__tile *tile, const attn__state *state, const attn__rows *v, size_t dims);
 
     /* a becomes a and b together; dims of out */
-    void (*fold)(const attn__tile *tile, const attn__state *a, const attn__state *b, size_t dims, double unit);
+    void (*fold)(const attn__tile *tile, const attn__state *a, const attn__state *b, size_t dims, double scale);
 } attn__kernels;
 
 #if defined(ATTN__X86)
@@ -2796,9 +2798,14 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
        P   = exp(S - max)          max is the largest score so far, of each lane; out and sum shrink when it grows
        sum = sum + P, out = out + V^T P
 
-   At the end out / sum goes back to rows. K and V are read where they lie, once for each block; nothing of them is
-   packed. Maxima, sums and hidden keys are compared and added lane by lane, so that no lane knows of its neighbours. A
-   tile that no row of the block sees is never touched.   Milakov 2018, arXiv 1805.02867; Dao 2022, arXiv 2205.14135
+   At the end out / sum goes back to rows. K and V are read where they lie, once for each block; a tile of them is copied
+   only if it needs another type, or if its rows are far apart. Maxima, sums and hidden keys are compared and added lane
+   by lane, so that no lane knows of its neighbours. A tile that no row of the block sees is never touched.
+   Milakov 2018, arXiv 1805.02867; Dao 2022, arXiv 2205.14135
+
+   Where a block has few rows, as in decoding, most lanes would idle: such a tile is taken across. Its vectors lie along
+   the keys (S = Q K^T, rows x keys; K is transposed in registers) and along the dims of V, every element of which is
+   read once, in its own type, for all rows. Each number is the same chain of the same roundings either way.
 
    A long row of keys is cut into splits, each with a state of its own, which are folded from left to right. Where they
    lie depends on the number of valid keys and on nothing else; whether they run one after another or side by side is a
@@ -2836,8 +2843,7 @@ typedef struct attn__plan {
     size_t keys, splits;  /* keys of a tile; splits of a block, at most */
     int across;           /* tiles are across: a block has few rows */
     double scale;         /* what dot products are multiplied by before the options, */
-    double scale_left;    /* and what is left of opts.scale then: 1, or all of it where no option wants scores */
-    double unit;          /* log2(e) times that */
+    double scale_left;    /* and what softmax is left to do: 1, or all of it where no option wants scores */
     int records;          /* weights or scores are wanted */
     int alike;            /* all rows of an item see the same keys, but for the mask; no position is wanted */
     int apart;            /* splits run side by side: their states are kept */
@@ -3348,7 +3354,7 @@ static void attn__attend(attn__work *work, const attn__state *state, size_t from
             continue;
         ATTN__ON_TILE();
         attn__score(work, k0, ATTN_STAGE_FINAL);
-        attn__take_values(work, state, k0, plan->kern->softmax(&work->tile, state, plan->unit));
+        attn__take_values(work, state, k0, plan->kern->softmax(&work->tile, state, plan->scale_left));
     }
 }
 
@@ -3405,7 +3411,7 @@ static void attn__record(attn__work *work)
             memset(tile->scores, 0, size * kern->size);
             if (attn__look(work, k0, n, ATTN_STAGE_FINAL)) {
                 attn__score(work, k0, ATTN_STAGE_FINAL);
-                kern->softmax(tile, &work->split, plan->unit); /* max is the final one and does not move */
+                kern->softmax(tile, &work->split, plan->scale_left); /* max is the final one and does not move */
             }
             attn__scale_lanes(work, tile->scores, tile->ld, n, work->inverse);
             attn__scatter(work, plan->opts.weights, k0, tile->scores, tile->ld, n, 1.0);
@@ -3527,7 +3533,7 @@ static void attn__attend_all(attn__work *work, size_t block)
             part = attn__state_apart(plan, block, split);
         else
             attn__attend_split(work, &part, split);
-        plan->kern->fold(&work->tile, &work->state, &part, plan->v.dim, plan->unit);
+        plan->kern->fold(&work->tile, &work->state, &part, plan->v.dim, plan->scale_left);
     }
     attn__finish(work);
 }
@@ -3662,16 +3668,15 @@ static int attn__lay_out(attn__plan *plan)
     return plan->bytes != SIZE_MAX;
 }
 
-/* Where nobody asks for scores, their scale becomes part of the unit of exponents: one product less. It must not be
+/* Where nobody asks for scores, their scale is left to softmax, which multiplies by log2(e) in any case. It must not be
    negative then, nor make a finite number of an infinite score. */
-static void attn__choose_unit(attn__plan *plan)
+static void attn__choose_scale(attn__plan *plan)
 {
     const attn_opts *o = &plan->opts;
     int plain = !(o->softcap > 0) && attn__tensor_absent(o->bias) && !o->alibi_slopes && !o->score_mod;
     plain = plain && o->scale > 0 && o->scale * ATTN__LOG2E <= 1;
     plan->scale = plain ? 1 : o->scale;
     plan->scale_left = plain ? o->scale : 1;
-    plan->unit = plan->scale_left * ATTN__LOG2E;
 }
 
 /* A tensor of dimensions 1 or full becomes one of full dimensions with strides 0. */
@@ -3850,7 +3855,7 @@ static void attn__resolve(attn__plan *plan, attn__fault *fault)
         attn__broadcast(&o->bias, plan->q.batch, plan->q.heads, plan->q.len, plan->k.len);
     }
     o->scale = attn__scale(o->scale, plan->q.dim);
-    attn__choose_unit(plan);
+    attn__choose_scale(plan);
     plan->kern = attn__ctx_kernels(&plan->ctx, attn__real(plan->q.dtype));
     if (attn__is_sound(fault->status) && plan->kern)
         attn__demand(fault, attn__lay_out(plan), ATTN_ERR_OVERFLOW, "q");
@@ -5335,6 +5340,11 @@ static int ATTN__NAME(is_special)(ATTN__R x) /* NaN or +infinity */
     return bits == ATTN__INFINITY || bits << 1 > ATTN__INFINITY << 1;
 }
 
+typedef struct ATTN__NAME(base) { /* of the weights of scores: e^scale = 2^(unit + rest) */
+    double scale;
+    ATTN__V unit, rest, limit;
+} ATTN__NAME(base);
+
 #if ATTN__W > 1
 
 #if defined(__GNUC__) && !defined(__clang__) /* at -O0 some AVX-512 intrinsics are macros that convert signs */
@@ -5524,7 +5534,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp2_part)(ATTN__V f)
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp_parts)(ATTN__V x, ATTN__V *n, ATTN__V *f)
 {
 #if ATTN__REAL_F64
-    const double least = -746.0, log2e = 1.4426950408889634, log2e_rest = 2.0355273740931033e-17;
+    const double least = -746.0, log2e = ATTN__LOG2E, log2e_rest = ATTN__LOG2E_REST;
 #else
     const float least = -104.0f, log2e = 1.442695f, log2e_rest = 1.925963e-8f;
 #endif
@@ -5568,14 +5578,14 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(power)(ATTN__V p, ATTN__V z, ATTN__
 #endif
 }
 
-/* 2^(d unit) for d <= 0 and unit > 0, or 0 where d < limit = ATTN__EXPONENT / unit, where hardly a normal number is
-   left. Adding ATTN__MAGIC rounds to an integer. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp2)(ATTN__V d, ATTN__V unit, ATTN__V limit)
+/* e^(scale d) for d <= 0 and scale > 0, or 0 where d < limit, where hardly a normal number is left. scale log2(e) comes
+   in two parts. Adding ATTN__MAGIC rounds to an integer. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(power_of)(ATTN__V d, const ATTN__NAME(base) * b)
 {
-    ATTN__V magic = ATTN__SET1(ATTN__MAGIC), z = ATTN__FMA(d, unit, magic), f;
+    ATTN__V magic = ATTN__SET1(ATTN__MAGIC), z = ATTN__FMA(d, b->unit, magic), f;
     ATTN__PIN(z);
-    f = ATTN__FMS(d, unit, ATTN__SUB(z, magic));
-    return ATTN__NAME(power)(ATTN__FMA(ATTN__NAME(exp2_part)(f), f, ATTN__SET1((ATTN__R)1)), z, d, limit);
+    f = ATTN__FMA(d, b->rest, ATTN__FMS(d, b->unit, ATTN__SUB(z, magic)));
+    return ATTN__NAME(power)(ATTN__FMA(ATTN__NAME(exp2_part)(f), f, ATTN__SET1((ATTN__R)1)), z, d, b->limit);
 }
 
 /* tanh(x) = -t / (t + 2) with t = exp(-2x) - 1 for x >= 0; t = 2^n p f + (2^n - 1) loses nothing where x is small. */
@@ -5592,10 +5602,9 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(tanh)(ATTN__V x)
 
 #else
 
-static ATTN__R ATTN__NAME(exp2)(ATTN__R d, ATTN__R unit, ATTN__R limit)
+static ATTN__R ATTN__NAME(power_of)(ATTN__R d, const ATTN__NAME(base) * b)
 {
-    (void)limit;
-    return (ATTN__R)attn__exp((double)d * (double)unit * ATTN__LN2);
+    return (ATTN__R)attn__exp((double)d * b->scale);
 }
 
 #endif /* ATTN__W > 1 */
@@ -6394,12 +6403,24 @@ ATTN__TARGET static void ATTN__NAME(hide)(const attn__tile *t)
         ATTN__NAME(hide_as)(t, 0);
 }
 
-/* One vector of scores becomes 2^(unit (score - max)), or `none` where it was below `floor`: that is -infinity. `odd`:
+ATTN__TARGET ATTN__INLINE ATTN__NAME(base) ATTN__NAME(base_of)(double scale)
+{
+    ATTN__NAME(base) b;
+    double unit = scale * ATTN__LOG2E;
+    ATTN__R near = (ATTN__R)unit;
+    b.scale = scale;
+    b.unit = ATTN__SET1(near);
+    b.rest = ATTN__SET1((ATTN__R)(ATTN__REAL_F64 ? scale * ATTN__LOG2E_REST : unit - (double)near));
+    b.limit = ATTN__SET1((ATTN__R)(ATTN__EXPONENT / unit));
+    return b;
+}
+
+/* One vector of scores becomes e^(scale (score - max)), or `none` where it was below `floor`: that is -infinity. `odd`:
    it may be. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_one)(ATTN__R *s, ATTN__V max, ATTN__V unit, ATTN__V limit,
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_one)(ATTN__R *s, ATTN__V max, const ATTN__NAME(base) * b,
                                                           const int odd, ATTN__V floor, ATTN__V none)
 {
-    ATTN__V v = ATTN__LOAD(s), e = ATTN__NAME(exp2)(ATTN__SUB(v, max), unit, limit);
+    ATTN__V v = ATTN__LOAD(s), e = ATTN__NAME(power_of)(ATTN__SUB(v, max), b);
     e = odd ? ATTN__PICK(v, floor, none, e) : e;
     ATTN__STORE(s, e);
     return e;
@@ -6407,8 +6428,8 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_one)(ATTN__R *s, ATTN__V ma
 
 /* That for one vector of queries and all keys of a tile, and the sum. It is one chain, as that of the values is: what
    rounding loses from one, it loses from the other. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_sum)(const attn__tile *t, size_t c, ATTN__V max, ATTN__V unit,
-                                                          ATTN__V limit, const int odd)
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_sum)(const attn__tile *t, size_t c, ATTN__V max,
+                                                          const ATTN__NAME(base) * b, const int odd)
 {
     ATTN__AS_WRITTEN
     ATTN__R *s = (ATTN__R *)t->scores + c, least, gone;
@@ -6421,12 +6442,12 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_sum)(const attn__tile *t, s
     for (k = 0; k + 4 <= keys; k += 4) {
         ATTN__UNROLL
         for (j = 0; j < 4; j++) {
-            sum = ATTN__ADD(sum, ATTN__NAME(softmax_one)(s + (k + j) * ld, max, unit, limit, odd, floor, none));
+            sum = ATTN__ADD(sum, ATTN__NAME(softmax_one)(s + (k + j) * ld, max, b, odd, floor, none));
             ATTN__PIN(sum);
         }
     }
     for (; k < keys; k++) {
-        sum = ATTN__ADD(sum, ATTN__NAME(softmax_one)(s + k * ld, max, unit, limit, odd, floor, none));
+        sum = ATTN__ADD(sum, ATTN__NAME(softmax_one)(s + k * ld, max, b, odd, floor, none));
         ATTN__PIN(sum);
     }
     return sum;
@@ -6434,7 +6455,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_sum)(const attn__tile *t, s
 
 /* One vector of queries against the keys of a tile: maximum, exponentials, sum. */
 ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, const attn__state *state, size_t c,
-                                                        ATTN__V unit, ATTN__V limit)
+                                                        const ATTN__NAME(base) * b)
 {
     ATTN__AS_WRITTEN
     ATTN__R *s = (ATTN__R *)t->scores + c, *max = (ATTN__R *)state->max + c, *sum = (ATTN__R *)state->sum + c, nought;
@@ -6467,8 +6488,8 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
             for (j = 0; j < ATTN__W; j++)
                 state->nan[c + j] |= (unsigned char)ATTN__NAME(is_special)(s[k * ld + j]);
     v = ATTN__MAX(ATTN__MAX(most[0], most[1]), ATTN__MAX(most[2], most[3]));
-    factor = ATTN__NAME(exp2)(ATTN__SUB(old, v), unit, limit);
-    total = odd ? ATTN__NAME(softmax_sum)(t, c, v, unit, limit, 1) : ATTN__NAME(softmax_sum)(t, c, v, unit, limit, 0);
+    factor = ATTN__NAME(power_of)(ATTN__SUB(old, v), b);
+    total = odd ? ATTN__NAME(softmax_sum)(t, c, v, b, 1) : ATTN__NAME(softmax_sum)(t, c, v, b, 0);
     ATTN__STORE(sum, ATTN__FMA(ATTN__LOAD(sum), factor, total));
     ATTN__STORE(max, v);
     ATTN__STORE((ATTN__R *)t->factor + c, factor);
@@ -6479,7 +6500,7 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
 
 /* One query across: maximum and exponentials; the sum comes with the values. */
 ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const attn__state *state, size_t r,
-                                                      ATTN__V unit, ATTN__V limit)
+                                                      const ATTN__NAME(base) * b)
 {
     ATTN__R *s = (ATTN__R *)t->scores + r * t->ld, *max = (ATTN__R *)state->max + r, number;
     ATTN__V old = ATTN__SET1(*max), most = old, zeros, zero, floor, none, v;
@@ -6508,50 +6529,51 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const
         most = ATTN__MAX(ATTN__NAME(zip)(most, most, 0), ATTN__NAME(zip)(most, most, 1));
     v = most;
     ATTN__NAME(store_part)(max, v, 1);
-    ATTN__NAME(store_part)((ATTN__R *)t->factor + r, ATTN__NAME(exp2)(ATTN__SUB(old, v), unit, limit), 1);
+    ATTN__NAME(store_part)((ATTN__R *)t->factor + r, ATTN__NAME(power_of)(ATTN__SUB(old, v), b), 1);
     if (odd)
         for (c = 0; c < t->keys; c += ATTN__W)
-            ATTN__NAME(softmax_one)(s + c, v, unit, limit, 1, floor, none);
+            ATTN__NAME(softmax_one)(s + c, v, b, 1, floor, none);
     else
         for (c = 0; c < t->keys; c += ATTN__W)
-            ATTN__NAME(softmax_one)(s + c, v, unit, limit, 0, floor, none);
+            ATTN__NAME(softmax_one)(s + c, v, b, 0, floor, none);
     return odd;
 }
 
 #endif
 
-ATTN__TARGET static int ATTN__NAME(softmax)(const attn__tile *t, const attn__state *state, double unit)
+ATTN__TARGET static int ATTN__NAME(softmax)(const attn__tile *t, const attn__state *state, double scale)
 {
-    ATTN__V units = ATTN__SET1((ATTN__R)unit), limit = ATTN__SET1((ATTN__R)(ATTN__EXPONENT / unit));
+    ATTN__NAME(base) base = ATTN__NAME(base_of)(scale);
     size_t c;
     int odd = 0;
 #if ATTN__W > 1
     if (t->across) {
         for (c = 0; c < t->queries; c++)
-            odd |= ATTN__NAME(softmax_row)(t, state, c, units, limit);
+            odd |= ATTN__NAME(softmax_row)(t, state, c, &base);
         return odd != 0;
     }
 #endif
     for (c = 0; c < t->lanes; c += ATTN__W)
-        odd |= ATTN__NAME(softmax_lanes)(t, state, c, units, limit);
+        odd |= ATTN__NAME(softmax_lanes)(t, state, c, &base);
     return odd != 0;
 }
 
 ATTN__TARGET static void ATTN__NAME(fold)(const attn__tile *t, const attn__state *a, const attn__state *b, size_t dims,
-                                          double unit)
+                                          double scale)
 {
     ATTN__AS_WRITTEN
     ATTN__R *out = (ATTN__R *)a->out, *max = (ATTN__R *)a->max, *sum = (ATTN__R *)a->sum;
     const ATTN__R *out_b = (const ATTN__R *)b->out, *max_b = (const ATTN__R *)b->max, *sum_b = (const ATTN__R *)b->sum;
     ATTN__R mine[ATTN__W], other[ATTN__W];
-    ATTN__V units = ATTN__SET1((ATTN__R)unit), limit = ATTN__SET1((ATTN__R)(ATTN__EXPONENT / unit)), x, y, top;
+    ATTN__NAME(base) base = ATTN__NAME(base_of)(scale);
+    ATTN__V x, y, top;
     size_t wide = attn__blocks(dims, ATTN__W) * ATTN__W, c, d, j;
     for (c = 0; c < t->lanes; c++)
         a->nan[c] |= b->nan[c];
     for (c = 0; c < t->lanes; c += ATTN__W) {
         top = ATTN__MAX(ATTN__LOAD(max + c), ATTN__LOAD(max_b + c));
-        x = ATTN__NAME(exp2)(ATTN__SUB(ATTN__LOAD(max + c), top), units, limit);
-        y = ATTN__NAME(exp2)(ATTN__SUB(ATTN__LOAD(max_b + c), top), units, limit);
+        x = ATTN__NAME(power_of)(ATTN__SUB(ATTN__LOAD(max + c), top), &base);
+        y = ATTN__NAME(power_of)(ATTN__SUB(ATTN__LOAD(max_b + c), top), &base);
         ATTN__STORE(max + c, top);
         ATTN__STORE(sum + c, ATTN__FMA(ATTN__LOAD(sum_b + c), y, ATTN__MUL(ATTN__LOAD(sum + c), x)));
         for (d = c; !t->across && d < dims * t->lanes; d += t->lanes)
@@ -6628,10 +6650,9 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_scores_of)(const attn__tile *t, co
             for (g = g0; g < t->keys; g += far)
                 if (d + ATTN__W <= depth && g + ATTN__W <= t->keys)
                     ATTN__NAME(row_scores_block)
-                    (t, (const char *)k->data + (ptrdiff_t)g * step + d * attn__size(dtype), step,
-                     k->scales ? k->scales + g : NULL, queries, depth, g, d, ATTN__W, dtype, 1);
-                else
-                    ATTN__NAME(row_scores_edge)(t, k, queries, depth, g, d);
+            (t, (const char *)k->data + (ptrdiff_t)g * step + d * attn__size(dtype), step,
+             k->scales ? k->scales + g : NULL, queries, depth, g, d, ATTN__W, dtype, 1);
+            else ATTN__NAME(row_scores_edge)(t, k, queries, depth, g, d);
             for (; fetched < ATTN__W && fetched * depth < (d + ATTN__W) * ATTN__W; fetched++)
                 for (g = g0; g < t->keys; g += far)
                     ATTN__NAME(fetch)(k, g + fetched);
