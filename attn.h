@@ -1,4 +1,4 @@
-/* attn.h - v0.3.0 - attention for C and C++ in one header - MIT licence, at the end of this file
+/* attn.h - v0.4.0 - attention for C and C++ in one header - MIT licence, at the end of this file
 
    Attention lets each of Lq queries look at Lk keys and take home a mixture of their values:
 

@@ -130,6 +130,8 @@ void test_cover(const char *function);
     X(sdpa_sinks_of_minus_infinity)                                                                                    \
     X(sdpa_sinks_of_nan)                                                                                               \
     X(sdpa_sinks_of_empty_rows)                                                                                        \
+    X(sdpa_tiles_across)                                                                                               \
+    X(sdpa_tiles_exponentials)                                                                                         \
     X(sdpa_natural_log)                                                                                                \
     X(sdpa_scales)                                                                                                     \
     X(sdpa_softcap_accuracy)                                                                                           \

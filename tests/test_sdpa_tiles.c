@@ -1,0 +1,132 @@
+/* Tiles of the engine: whichever way their vectors lie, each number is the same; and how exact the exponentials are. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "sdpa.h"
+
+enum { HEADS = 20, ROWS = 9 }; /* more than half a vector of any pass, and so many that some are fewer than that */
+
+/* Heads first .. first + count - 1 of t, where it has so many. */
+static attn_tensor some_heads(attn_tensor t, size_t first, size_t count)
+{
+    if (t.heads != HEADS)
+        return t;
+    t.data = test_tensor_at(t, 0, first, 0, 0);
+    t.heads = count;
+    return t;
+}
+
+typedef struct shape {
+    size_t D, Dv, Lk;
+    int layout;
+} shape;
+
+enum { PLAIN, BIASED, MASKED, WINDOWED, CAPPED, SLOPED, SUNK, OPTIONS };
+
+static attn_opts options(int kind, size_t Lk, attn_dtype dtype, float *slopes)
+{
+    attn_opts opts = {0};
+    attn_dtype wide = dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+    opts.lse = test_tensor(wide, 1, HEADS, 1, 1, T_BHLD);
+    opts.weights = test_tensor(wide, 1, HEADS, 1, Lk, T_BHLD);
+    opts.scores = test_tensor(wide, 1, HEADS, 1, Lk, T_BHLD);
+    opts.scores_stage = ATTN_STAGE_FINAL;
+    if (kind == BIASED)
+        opts.bias = test_random_tensor(ATTN_F16, 1, HEADS, 1, Lk, T_BHLD);
+    if (kind == MASKED)
+        opts.mask = test_random_tensor(ATTN_BOOL, 1, HEADS, 1, Lk, T_BHLD);
+    if (kind == WINDOWED) {
+        opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
+        opts.window.on = 1;
+        opts.window.left = (ptrdiff_t)(Lk * 2 / 3);
+        opts.window.right = -1;
+    }
+    if (kind == CAPPED)
+        opts.softcap = 0.5;
+    for (size_t h = 0; h < HEADS; h++)
+        slopes[h] = ldexpf(1, -(int)h - 3);
+    if (kind == SLOPED)
+        opts.alibi_slopes = slopes;
+    if (kind == SUNK)
+        opts.sinks = slopes;
+    if (kind % 2)
+        opts.scale = -0.3;
+    return opts;
+}
+
+/* Few rows of a key/value head take their tiles across, many do not. */
+TEST(sdpa_tiles_across)
+{
+    static const shape shapes[] = {{1, 1, 1, T_BHLD},     {3, 5, 15, T_BHLD},      {16, 16, 16, T_BHLD},
+                                   {20, 65, 129, T_BLHD}, {33, 80, 127, T_BHLD},   {64, 64, 300, T_QKV},
+                                   {8, 0, 40, T_BHLD},    {40, 24, 1100, T_SLICE}, {17, 18, 260, T_TURNED}};
+    static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    FOR_EACH_ISA (isa)
+        for (size_t n = 0; n < sizeof shapes / sizeof *shapes; n++)
+            for (int trial = 0; trial < 4 * OPTIONS; trial++) {
+                shape s = shapes[n];
+                attn_dtype dtype = dtypes[trial % 4];
+                float slopes[HEADS];
+                attn_tensor q, k, v, out, few;
+                attn_opts opts, part;
+                attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+                size_t rows = 1 + test_random() % ROWS, first = test_random() % (HEADS - ROWS);
+                if (test_quick && (size_t)trial % 5 != n % 5)
+                    continue;
+                ctx.isa = isa;
+                q = test_random_tensor(dtype, 1, HEADS, 1, s.D, T_BHLD);
+                k = test_random_tensor(dtype, 1, 1, s.Lk, s.D, s.layout);
+                v = test_random_tensor(dtype, 1, 1, s.Lk, s.Dv, s.layout);
+                out = test_tensor(dtype, 1, HEADS, 1, s.Dv, T_BHLD);
+                few = test_tensor(dtype, 1, rows, 1, s.Dv, T_BHLD);
+                opts = options(trial / 4, s.Lk, dtype, slopes);
+                part = opts;
+                part.lse = test_tensor(opts.lse.dtype, 1, rows, 1, 1, T_BHLD);
+                part.weights = test_tensor(opts.lse.dtype, 1, rows, 1, s.Lk, T_BHLD);
+                part.scores = test_tensor(opts.lse.dtype, 1, rows, 1, s.Lk, T_BHLD);
+                part.bias = some_heads(opts.bias, first, rows);
+                part.mask = some_heads(opts.mask, first, rows);
+                part.alibi_slopes = opts.alibi_slopes ? slopes + first : NULL;
+                part.sinks = opts.sinks ? slopes + first : NULL;
+                test_case("%s, %s, D %d, Dv %d, Lk %d, options %d, rows %d from %d", attn_isa_string(isa),
+                          test_dtype_name(dtype), (int)s.D, (int)s.Dv, (int)s.Lk, trial / 4, (int)rows, (int)first);
+                CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, &ctx), ATTN_OK);
+                CHECK_STATUS(attn_sdpa(few, some_heads(q, first, rows), k, v, &part, &ctx), ATTN_OK);
+                CHECK(test_same_tensor_bits(few, some_heads(out, first, rows)));
+                CHECK(test_same_tensor_bits(part.lse, some_heads(opts.lse, first, rows)));
+                CHECK(test_same_tensor_bits(part.weights, some_heads(opts.weights, first, rows)));
+                CHECK(test_same_tensor_bits(part.scores, some_heads(opts.scores, first, rows)));
+                test_release();
+            }
+}
+
+/* Scores that are exact, 0, -1, -2 ...: each weight is exp of its score, divided by the sum. */
+TEST(sdpa_tiles_exponentials)
+{
+    FOR_EACH_ISA (isa)
+        for (int n = 0; n < 8; n++) {
+            attn_dtype dtype = n % 2 ? ATTN_F64 : ATTN_F32;
+            size_t Lk = n % 2 ? 690 : 82, rows = n / 2 % 2 ? 1 : 40;
+            double scale = n / 4 ? 0.25 : 1;
+            attn_tensor q = test_tensor(dtype, 1, 1, rows, 1, T_BHLD), k = test_tensor(dtype, 1, 1, Lk, 1, T_BHLD);
+            attn_tensor out = test_tensor(dtype, 1, 1, rows, 1, T_BHLD);
+            attn_opts opts = {0};
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            real sum = 0;
+            ctx.isa = isa;
+            opts.scale = scale;
+            opts.weights = test_tensor(dtype, 1, 1, rows, Lk, T_BHLD);
+            test_fill_tensor(q, 1);
+            for (size_t j = 0; j < Lk; j++) {
+                test_tensor_set(k, 0, 0, j, 0, -(double)j / scale);
+                sum += expl(-(real)j);
+            }
+            test_case("%s, %s, %d rows, scale %g", attn_isa_string(isa), test_dtype_name(dtype), (int)rows, scale);
+            CHECK_STATUS(attn_sdpa(out, q, k, k, &opts, &ctx), ATTN_OK);
+            for (size_t j = 0; j < Lk; j++) {
+                real want = expl(-(real)j) / sum;
+                CHECK_NEAR(test_tensor_get(opts.weights, 0, 0, rows - 1, j), want, 4 * test_ulp(want, dtype));
+            }
+            test_release();
+        }
+}
