@@ -2798,8 +2798,8 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
        P   = exp(S - max)          max is the largest score so far, of each lane; out and sum shrink when it grows
        sum = sum + P, out = out + V^T P
 
-   At the end out / sum goes back to rows. K and V are read where they lie, once for each block; a tile of them is copied
-   only if it needs another type, or if its rows are far apart. Maxima, sums and hidden keys are compared and added lane
+   At the end out / sum goes back to rows. K and V are read where they lie, once for each block; a tile is copied only if
+   it needs another type. Maxima, sums and hidden keys are compared and added lane
    by lane, so that no lane knows of its neighbours. A tile that no row of the block sees is never touched.
    Milakov 2018, arXiv 1805.02867; Dao 2022, arXiv 2205.14135
 
@@ -3083,7 +3083,7 @@ static void attn__set_parts(attn__work *work, size_t k0, attn_stage stage)
     tile->first = work->first;
     tile->end = work->end;
     tile->all_first = attn__max(work->all_from, k0) - k0;
-    tile->all_end = stage == ATTN_STAGE_FINAL ? attn__max(work->all_to, k0) - k0 : 0;
+    tile->all_end = attn__max(work->all_to, k0) - k0;
 }
 
 /* Do the rows of the block see any of keys k0 .. k0 + n - 1? If so, makes the tile ready for attn__score. */
@@ -3122,13 +3122,9 @@ static int attn__look(attn__work *work, size_t k0, size_t n, attn_stage stage)
     return 1;
 }
 
-/* Can n rows of k or v be read where they lie, from row j % wrap on? Across, any type can. Otherwise a tile is read many
-   times over: rows far apart from each other are in each other's way in the cache, and on too many pages. */
+/* Can n rows of k or v be read where they lie, from row j % wrap on? Across, any type can. */
 static int attn__is_direct(const attn__plan *plan, const attn_tensor *t, size_t j, size_t n)
 {
-    size_t step = t->len_stride < 0 ? 0 - (size_t)t->len_stride : (size_t)t->len_stride;
-    if (!plan->across && n > 1 && step > 2 * t->dim + 64)
-        return 0;
     return (plan->across || t->dtype == plan->kern->real) && t->dim_stride == 1 && n <= plan->wrap - j % plan->wrap;
 }
 
@@ -3142,12 +3138,12 @@ static void attn__fetch(const attn__work *work, attn__rows *rows, const attn_ten
     const float *factors = scales ? scales + (work->b * t->heads + work->head) * plan->wrap : NULL;
     rows->data = attn__tensor_at(*t, work->b, work->head, row, 0);
     rows->dtype = t->dtype;
-    rows->step = t->len_stride;
+    rows->step = t->len > 1 ? t->len_stride : 0;
     rows->scales = factors ? factors + row : NULL;
     rows->more = t->dim_stride == 1 ? attn__min(attn__max(work->to, k0 + n) - (k0 + n), plan->keys) : 0;
     rows->more = attn__min(rows->more, plan->wrap - after);
     rows->next = rows->more > 0 ? (const char *)attn__tensor_at(*t, work->b, work->head, after, 0) : NULL;
-    rows->next_step = t->len_stride * (ptrdiff_t)attn__size(t->dtype);
+    rows->next_step = rows->step * (ptrdiff_t)attn__size(t->dtype);
     rows->bytes = t->dim * attn__size(t->dtype);
     if (!copy && attn__is_direct(plan, t, k0, n))
         return;
@@ -3187,7 +3183,7 @@ static void attn__modify(attn__work *work, size_t k0)
     }
 }
 
-/* Computes the scores of the tile that attn__look has made ready, up to a stage, as far as plan->scale. */
+/* Computes the scores of the tile that attn__look has made ready, up to a stage, but for plan->scale_left. */
 static void attn__score(attn__work *work, size_t k0, attn_stage stage)
 {
     const attn__plan *plan = work->plan;
@@ -3669,12 +3665,13 @@ static int attn__lay_out(attn__plan *plan)
 }
 
 /* Where nobody asks for scores, their scale is left to softmax, which multiplies by log2(e) in any case. It must not be
-   negative then, nor make a finite number of an infinite score. */
+   negative then, nor so large that it would have made a finite product infinite, nor so small that a limit of 1 / scale
+   is out of range. */
 static void attn__choose_scale(attn__plan *plan)
 {
     const attn_opts *o = &plan->opts;
     int plain = !(o->softcap > 0) && attn__tensor_absent(o->bias) && !o->alibi_slopes && !o->score_mod;
-    plain = plain && o->scale > 0 && o->scale * ATTN__LOG2E <= 1;
+    plain = plain && o->scale >= 1e-20 && o->scale * ATTN__LOG2E <= 1;
     plan->scale = plain ? 1 : o->scale;
     plan->scale_left = plain ? o->scale : 1;
 }
@@ -3975,9 +3972,9 @@ static void attn__say_number(attn__text *text, const char *before, size_t n, con
 static void attn__say_read(attn__text *text, const char *name, const attn__plan *plan, attn_tensor t)
 {
     attn__say(text, name);
-    if (t.dtype == ATTN_I8)
+    if (t.dtype == ATTN_I8 && !plan->across)
         attn__say(text, " is copied tile by tile: its integers are multiplied by their scales\n");
-    else if (t.dtype != plan->kern->real)
+    else if (t.dtype != plan->kern->real && !plan->across)
         attn__say(text, " is copied tile by tile: its 16-bit elements are widened\n");
     else if (t.dim_stride != 1)
         attn__say(text, " is copied tile by tile: its dim_stride is not 1\n");
@@ -4008,13 +4005,15 @@ static attn_status attn__explain(char *text, size_t size, const attn__plan *plan
     }
     attn__say(&t, attn_isa_string(plan->kern->isa));
     attn__say(&t, plan->kern->real == ATTN_F64 ? ", computed in double\n" : ", computed in float\n");
-    attn__say_number(&t, "blocks of ", plan->lanes, " queries x ");
+    attn__say_number(&t, "blocks of ", plan->across ? plan->rows : plan->lanes, " queries x ");
     attn__say_number(&t, "", plan->keys, " keys, ");
     attn__say_number(&t, "", plan->all_blocks, " of them, on ");
     attn__say_number(&t, "", plan->tasks, plan->tasks == 1 ? " task\n" : " tasks\n");
     if (plan->splits > 1)
         attn__say_number(&t, "keys in up to ", plan->splits,
                          plan->apart ? " splits, side by side\n" : " splits, one after another\n");
+    if (plan->across)
+        attn__say(&t, "few queries: tiles are taken across, with keys on the lanes of vectors\n");
     attn__say_read(&t, "k", plan, plan->k);
     attn__say_read(&t, "v", plan, plan->v);
     if (plan->opts.mask.data)
@@ -5118,7 +5117,7 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 #define ATTN__R float
 #define ATTN__REAL ATTN_F32
 #define ATTN__R_MAX FLT_MAX
-#define ATTN__R_LEAST (double)FLT_MIN
+#define ATTN__R_LEAST FLT_MIN
 #define ATTN__BITS uint32_t
 #define ATTN__INFINITY ((uint32_t)0xff << 23)
 #define ATTN__MAGIC 12582912.0f /* 1.5 2^23 */
@@ -6031,12 +6030,15 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(matmul_tile)(ATTN__R *c, const ATTN__R
     }
 }
 
-/* Row of `rows` that is wanted next. */
+/* Fetches row number `row` of those that are wanted next. */
 ATTN__INLINE void ATTN__NAME(fetch)(const attn__rows *rows, size_t row)
 {
-    const char *from = rows->next + (ptrdiff_t)row * rows->next_step;
+    const char *from;
     size_t i;
-    for (i = 0; i < rows->bytes && row < rows->more; i += 64)
+    if (row >= rows->more)
+        return;
+    from = rows->next + (ptrdiff_t)row * rows->next_step;
+    for (i = 0; i < rows->bytes; i += 64)
         ATTN__PREFETCH(from + i);
 }
 
@@ -6174,7 +6176,6 @@ ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, siz
 
 /* -- attention: tiles of scores -- */
 
-/* Does it hold NaN or an infinity? A sum of zeros tells: `zero` is data that no compiler folds. */
 ATTN__TARGET static int ATTN__NAME(special)(const void *xv, ptrdiff_t ld, size_t rows, size_t cols)
 {
     size_t r, c;
@@ -6198,28 +6199,29 @@ ATTN__TARGET static int ATTN__NAME(seen)(const unsigned char *mask, ptrdiff_t st
 {
     int seen = 0;
     size_t r, j;
-    for (r = 0; r < rows && seen != (ATTN__SHOWN | ATTN__HIDDEN); r++, mask += step) {
+    for (r = 0; r < rows && seen != (ATTN__SHOWN | ATTN__HIDDEN); r++) {
+        const unsigned char *at = mask + (ptrdiff_t)r * step;
         j = 0;
 #if ATTN__PASS == ATTN__PASS_AVX512
         for (; j + 64 <= n; j += 64) {
-            __m512i bytes = _mm512_loadu_si512(mask + j);
+            __m512i bytes = _mm512_loadu_si512(at + j);
             uint64_t shown = _mm512_test_epi8_mask(bytes, bytes);
             seen |= (shown != 0 ? ATTN__SHOWN : 0) | (shown != UINT64_MAX ? ATTN__HIDDEN : 0);
         }
 #elif ATTN__PASS == ATTN__PASS_AVX2
         for (; j + 32 <= n; j += 32) {
-            __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)(mask + j));
+            __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)(at + j));
             int hidden = _mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, _mm256_setzero_si256()));
             seen |= (hidden != -1 ? ATTN__SHOWN : 0) | (hidden != 0 ? ATTN__HIDDEN : 0);
         }
 #elif ATTN__PASS == ATTN__PASS_NEON
         for (; j + 16 <= n; j += 16) {
-            uint8x16_t bytes = vld1q_u8(mask + j);
+            uint8x16_t bytes = vld1q_u8(at + j);
             seen |= (vmaxvq_u8(bytes) != 0 ? ATTN__SHOWN : 0) | (vminvq_u8(bytes) == 0 ? ATTN__HIDDEN : 0);
         }
 #endif
         for (; j < n; j++)
-            seen |= mask[j] ? ATTN__SHOWN : ATTN__HIDDEN;
+            seen |= at[j] ? ATTN__SHOWN : ATTN__HIDDEN;
     }
     return seen;
 }
@@ -6289,9 +6291,10 @@ ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, double scale, 
 {
     size_t count, width, r, i;
 #if ATTN__W > 1
+    double size = attn__divide(scale < 0 ? -scale : scale, cap);
+    int in_range = size >= ATTN__R_LEAST && size <= ATTN__R_MAX;
     ATTN__V caps = ATTN__SET1((ATTN__R)cap), scales = ATTN__SET1((ATTN__R)scale);
-    ATTN__V ratio = ATTN__SET1((ATTN__R)(scale / cap));
-    int subnormal = scale / cap < ATTN__R_LEAST && scale / cap > -ATTN__R_LEAST;
+    ATTN__V ratio = ATTN__SET1(in_range ? (ATTN__R)(scale / cap) : 0);
 #endif
     ATTN__NAME(extent)(t, &count, &width);
     for (r = 0; r < count; r++) {
@@ -6301,7 +6304,7 @@ ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, double scale, 
             ATTN__R lanes[ATTN__W];
             ATTN__V v = ATTN__LOAD(s + i);
             size_t j;
-            ATTN__V x = subnormal ? ATTN__DIV(ATTN__MUL(v, scales), caps) : ATTN__MUL(v, ratio);
+            ATTN__V x = in_range ? ATTN__MUL(v, ratio) : ATTN__DIV(ATTN__MUL(v, scales), caps);
             ATTN__STORE(s + i, ATTN__MUL(caps, ATTN__NAME(tanh)(x)));
             if (!ATTN__SPECIAL(v))
                 continue;
@@ -6317,7 +6320,7 @@ ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, double scale, 
     }
 }
 
-/* The numbers of queries or keys of a vector of the tile at row r, column c: which of both, `mine` says. */
+/* What belongs to the queries, or to the numbers of the keys, of the vector at row r and column c of a tile. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(of_query)(const void *x, size_t r, size_t c, const int across)
 {
     return across ? ATTN__SET1(((const ATTN__R *)x)[r]) : ATTN__LOAD((const ATTN__R *)x + c);

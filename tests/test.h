@@ -132,6 +132,8 @@ void test_cover(const char *function);
     X(sdpa_sinks_of_empty_rows)                                                                                        \
     X(sdpa_tiles_across)                                                                                               \
     X(sdpa_tiles_exponentials)                                                                                         \
+    X(sdpa_tiles_scales)                                                                                               \
+    X(sdpa_tiles_softcaps)                                                                                             \
     X(sdpa_natural_log)                                                                                                \
     X(sdpa_scales)                                                                                                     \
     X(sdpa_softcap_accuracy)                                                                                           \

@@ -2405,14 +2405,16 @@ TEST(cache_explain)
 {
     static const char *const reads[] = {"k is read in place\n", "widened", "widened", "scales"};
     for (int kind = 0; kind < 4; kind++)
-        for (int ring = 0; ring < 2; ring++) {
+        for (int way = 0; way < 4; way++) {
+            int ring = way % 2, across;
+            size_t queries = way / 2 ? 1 : 40; /* one is taken across, where there are vectors */
             shape s = {1, 1, 200, 8, 8, ATTN_F32, 0};
             size_t empty, full, now, past = 250;
             attn_kv_cache cache;
-            attn_tensor k = test_random_tensor(ATTN_F32, 1, 1, 150, 8, T_BHLD), q = attn_tensor_slice(k, 0, 2);
-            attn_tensor out = test_tensor(ATTN_F32, 1, 1, 2, 8, T_BHLD);
+            attn_tensor k = test_random_tensor(ATTN_F32, 1, 1, 150, 8, T_BHLD), q = attn_tensor_slice(k, 0, queries);
+            attn_tensor out = test_tensor(ATTN_F32, 1, 1, queries, 8, T_BHLD);
             attn_opts opts = {0};
-            char text[400], bytes[32];
+            char text[600], bytes[32];
             s.dtype = kinds[kind];
             s.ring = ring;
             trying(s, "explain");
@@ -2420,7 +2422,9 @@ TEST(cache_explain)
             CHECK_STATUS(attn_kv_cache_scratch(&empty, out, q, &cache, NULL, NULL), ATTN_OK);
             CHECK_STATUS(attn_kv_cache_append(&cache, k, k, NULL), ATTN_OK);
             CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, NULL, NULL), ATTN_OK);
-            CHECK(strstr(text, reads[kind]) != NULL && strstr(text, "anew") == NULL);
+            across = strstr(text, "across") != NULL;
+            CHECK(across == (queries == 1 && strncmp(text, "scalar", 6) != 0));
+            CHECK(strstr(text, reads[across ? 0 : kind]) != NULL && strstr(text, "anew") == NULL);
             CHECK_STATUS(attn_sdpa_scratch(&now, out, q, k, k, NULL, NULL), ATTN_OK);
             snprintf(bytes, sizeof bytes, "scratch: %zu bytes", now);
             CHECK(kind != 0 || strstr(text, bytes) != NULL);
@@ -2433,7 +2437,7 @@ TEST(cache_explain)
                 opts.window.on = 1;
                 opts.window.left = 9;
                 CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, &opts, NULL), ATTN_OK);
-                CHECK((strstr(text, "anew") != NULL) == (kind == 0));
+                CHECK((strstr(text, "anew") != NULL) == (kind == 0 || across));
             }
             opts.kv_lens = &past;
             CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, &opts, NULL), ATTN_ERR_VALUE);

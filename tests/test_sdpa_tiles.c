@@ -130,3 +130,69 @@ TEST(sdpa_tiles_exponentials)
             test_release();
         }
 }
+
+/* One query of 1 and keys whose products with it are `dots`, values 1, 2 ...; across, or once in each lane. */
+static attn_tensor attend_dots(const double *dots, size_t Lk, attn_dtype dtype, attn_isa isa, int few, attn_opts *opts)
+{
+    size_t rows = few ? 1 : 17;
+    double half = dtype == ATTN_F64 ? 1e150 : 1e17; /* no product of inputs is out of range by itself */
+    attn_tensor q = test_tensor(dtype, 1, 1, rows, 1, T_BHLD), k = test_tensor(dtype, 1, 1, Lk, 1, T_BHLD);
+    attn_tensor v = test_tensor(dtype, 1, 1, Lk, 1, T_BHLD), out = test_tensor(dtype, 1, 1, rows, 1, T_BHLD);
+    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+    ctx.isa = isa;
+    opts->scores = test_tensor(dtype, 1, 1, rows, Lk, T_BHLD);
+    opts->scores_stage = ATTN_STAGE_FINAL;
+    test_fill_tensor(q, half);
+    for (size_t j = 0; j < Lk; j++) {
+        test_tensor_set(k, 0, 0, j, 0, dots[j] / half);
+        test_tensor_set(v, 0, 0, j, 0, (double)j + 1);
+    }
+    CHECK_STATUS(attn_sdpa(out, q, k, v, opts, &ctx), ATTN_OK);
+    return out;
+}
+
+/* Scales far from 1: tiny ones make equal weights of large products, large ones infinities of small ones. */
+TEST(sdpa_tiles_scales)
+{
+    FOR_EACH_ISA (isa)
+        for (int n = 0; n < 4; n++) {
+            attn_dtype dtype = n % 2 ? ATTN_F64 : ATTN_F32;
+            double large = n % 2 ? 1e300 : 1e34, tiny = n % 2 ? 1e-306 : 1e-37, dots[4] = {large, large, large, large};
+            attn_opts opts = {0};
+            test_case("%s, %s, %s", attn_isa_string(isa), test_dtype_name(dtype), n / 2 ? "few" : "many");
+            for (int times = 0; times < 4; times++, tiny /= 100) {
+                opts.scale = tiny;
+                CHECK_NEAR(test_tensor_get(attend_dots(dots, 4, dtype, isa, n / 2, &opts), 0, 0, 0, 0), 2.5, 1e-2L);
+            }
+            opts.causal = ATTN_CAUSAL_UPPER_LEFT; /* hidden scores stay -infinity, whatever the scale */
+            attend_dots(dots, 4, dtype, isa, n / 2, &opts);
+            CHECK(test_tensor_get(opts.scores, 0, 0, 0, 3) == -INFINITY);
+            opts.causal = ATTN_CAUSAL_NONE;
+            opts.scale = n % 2 ? 1e10 : 1e6; /* the score is infinite though the product is not */
+            CHECK(isnan(test_tensor_get(attend_dots(dots, 4, dtype, isa, n / 2, &opts), 0, 0, 0, 0)));
+            test_release();
+        }
+}
+
+/* Softcaps whose ratio to the scale is out of range, above and below. */
+TEST(sdpa_tiles_softcaps)
+{
+    FOR_EACH_ISA (isa)
+        for (int n = 0; n < 4; n++) {
+            attn_dtype dtype = n % 2 ? ATTN_F64 : ATTN_F32;
+            double large = n % 2 ? 1e308 : 3e38, dots[3] = {0, -1, 1};
+            attn_opts opts = {0};
+            test_case("%s, %s, %s", attn_isa_string(isa), test_dtype_name(dtype), n / 2 ? "few" : "many");
+            opts.scale = large;
+            opts.softcap = 0.5;
+            attend_dots(dots, 3, dtype, isa, n / 2, &opts);
+            for (size_t j = 0; j < 3; j++)
+                CHECK_NEAR(test_tensor_get(opts.scores, 0, 0, 0, j), dots[j] / 2, 1e-6L);
+            opts.scale = n % 2 ? 1e-20 : 1e-10;
+            opts.softcap = large;
+            dots[1] = large / 1e5;
+            attend_dots(dots, 3, dtype, isa, n / 2, &opts);
+            CHECK_NEAR(test_tensor_get(opts.scores, 0, 0, 0, 1), dots[1] * opts.scale, dots[1] * opts.scale * 1e-6);
+            test_release();
+        }
+}
