@@ -87,7 +87,7 @@ $B/cover.h: attn.h
 	@{ printf '#define TEST_PUBLIC_FUNCTIONS'; sed 's/.*/ "&"/; $$!s/$$/,/' $@.names | tr -d '\n'; echo; } >> $@
 
 # Benchmarks: one library for all; the peers are plain loops, compiled as their users would compile them for speed.
-bench bench-report: export ATTN_BENCH_TSV = $B/bench.tsv
+bench bench-report: export ATTN_BENCH_TSV = $B/bench$(if $(ATTN_BENCH_QUICK),-quick).tsv
 bench: export ATTN_BENCH_COMPILE = $(compile)
 bench: export ATTN_BENCH_OBJECT = $B/bench_compiled.o
 

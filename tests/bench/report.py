@@ -16,10 +16,13 @@ AGAINST = {"peak": " of the peak", "read": " of the read", "one thread": " one t
 
 
 def read(path):
-    with open(path) as lines:
-        for line in lines:
-            work, shape, of, against, unit, value, _ = line.rstrip("\n").split("\t")
-            yield Figure(work, shape, of, against, unit, float(value))
+    try:
+        with open(path) as lines:
+            for line in lines:
+                work, shape, of, against, unit, value, _ = line.rstrip("\n").split("\t")
+                yield Figure(work, shape, of, against, unit, float(value))
+    except (OSError, ValueError) as error:
+        sys.exit(f"{path}: {error}; run `make bench` first")
 
 
 def is_peer(name):
@@ -96,7 +99,8 @@ WIDTH, HEIGHT, LEFT, TOP, PANEL, FLOOR, NEXT = 900, 400, 56, 84, 280, 340, 430
 
 
 def share_of_peak(figures, works):
-    """Of each contestant: [(length, share)], for heads of 64 on one thread."""
+    """Of each contestant: [(length, share)], for heads of 64 on one thread. A peer's is ours, divided by our speed
+    relative to it: two medians, that of PyTorch and ONNX Runtime from a run of its own."""
     ours = {f.shape: f.value for f in figures if f.work in works and f.against == "peak"}
     lines = {}
     for f in figures:
@@ -156,15 +160,20 @@ def picture(figures):
 
 
 def main():
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
     table, readme, svg = sys.argv[1:]
     figures = list(read(table))
+    if not any(f.against in AGAINST for f in figures):
+        sys.exit(f"{table}: no figures; run `make bench` first")
     start, end = "<!-- tests/bench/report.py -->\n", "<!-- end of tests/bench/report.py -->"
     with open(readme) as file:
         page = file.read()
     before, rest = page.split(start)
     after = rest.split(end)[1]
     rows = [f"![Share of the peak over the length, beside peers]({svg})", "", *limits(figures), *others(figures), ""]
-    rows += ["Speed relative to peers, on one / two threads:", "", *peers(figures), ""]
+    if any(is_peer(f.against) for f in figures):
+        rows += ["Speed relative to peers, on one / two threads:", "", *peers(figures), ""]
     with open(readme, "w") as file:
         file.write(before + start + "\n" + "\n".join(rows) + "\n" + end + after)
     with open(svg, "w") as file:
