@@ -6646,20 +6646,20 @@ ATTN__TARGET static void ATTN__NAME(row_scores_edge)(const attn__tile *t, const 
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_scores_of)(const attn__tile *t, const attn__rows *k,
                                                          const ATTN__R *queries, size_t depth, attn_dtype dtype)
 {
-    size_t far = attn__blocks(t->keys, 4 * ATTN__W) * ATTN__W, g0, g, d, fetched;
+    size_t far = attn__blocks(t->keys, 4 * ATTN__W) * ATTN__W, g0, g, d, fetched, f = 0;
     ptrdiff_t step = k->step * (ptrdiff_t)attn__size(dtype);
     for (g0 = 0; g0 < far; g0 += ATTN__W)
-        for (d = fetched = 0; d < depth; d += ATTN__W) {
-            for (g = g0; g < t->keys; g += far)
+        for (d = fetched = 0; d < depth; d += ATTN__W, fetched = f)
+            for (g = g0; g < t->keys; g += far) {
                 if (d + ATTN__W <= depth && g + ATTN__W <= t->keys)
                     ATTN__NAME(row_scores_block)
-            (t, (const char *)k->data + (ptrdiff_t)g * step + d * attn__size(dtype), step,
-             k->scales ? k->scales + g : NULL, queries, depth, g, d, ATTN__W, dtype, 1);
-            else ATTN__NAME(row_scores_edge)(t, k, queries, depth, g, d);
-            for (; fetched < ATTN__W && fetched * depth < (d + ATTN__W) * ATTN__W; fetched++)
-                for (g = g0; g < t->keys; g += far)
-                    ATTN__NAME(fetch)(k, g + fetched);
-        }
+                    (t, (const char *)k->data + (ptrdiff_t)g * step + d * attn__size(dtype), step,
+                     k->scales ? k->scales + g : NULL, queries, depth, g, d, ATTN__W, dtype, 1);
+                else
+                    ATTN__NAME(row_scores_edge)(t, k, queries, depth, g, d);
+                for (f = fetched; f < ATTN__W && f * depth < (d + ATTN__W) * ATTN__W; f++)
+                    ATTN__NAME(fetch)(k, g + f);
+            }
 }
 
 ATTN__TARGET static void ATTN__NAME(row_scores)(const attn__tile *t, const attn__rows *k, const void *queriesv,
