@@ -5339,10 +5339,11 @@ static int ATTN__NAME(is_special)(ATTN__R x) /* NaN or +infinity */
     return bits == ATTN__INFINITY || bits << 1 > ATTN__INFINITY << 1;
 }
 
-typedef struct ATTN__NAME(base) { /* of the weights of scores: e^scale = 2^(unit + rest) */
+#define ATTN__BASE ATTN__NAME(base)
+typedef struct ATTN__BASE { /* of the weights of scores: e^scale = 2^(unit + rest) */
     double scale;
     ATTN__V unit, rest, limit;
-} ATTN__NAME(base);
+} ATTN__BASE;
 
 #if ATTN__W > 1
 
@@ -5579,7 +5580,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(power)(ATTN__V p, ATTN__V z, ATTN__
 
 /* e^(scale d) for d <= 0 and scale > 0, or 0 where d < limit, where hardly a normal number is left. scale log2(e) comes
    in two parts. Adding ATTN__MAGIC rounds to an integer. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(power_of)(ATTN__V d, const ATTN__NAME(base) * b)
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(power_of)(ATTN__V d, const ATTN__BASE *b)
 {
     ATTN__V magic = ATTN__SET1(ATTN__MAGIC), z = ATTN__FMA(d, b->unit, magic), f;
     ATTN__PIN(z);
@@ -5601,7 +5602,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(tanh)(ATTN__V x)
 
 #else
 
-static ATTN__R ATTN__NAME(power_of)(ATTN__R d, const ATTN__NAME(base) * b)
+static ATTN__R ATTN__NAME(power_of)(ATTN__R d, const ATTN__BASE *b)
 {
     return (ATTN__R)attn__exp((double)d * b->scale);
 }
@@ -6406,9 +6407,9 @@ ATTN__TARGET static void ATTN__NAME(hide)(const attn__tile *t)
         ATTN__NAME(hide_as)(t, 0);
 }
 
-ATTN__TARGET ATTN__INLINE ATTN__NAME(base) ATTN__NAME(base_of)(double scale)
+ATTN__TARGET ATTN__INLINE ATTN__BASE ATTN__NAME(base_of)(double scale)
 {
-    ATTN__NAME(base) b;
+    ATTN__BASE b;
     double unit = scale * ATTN__LOG2E;
     ATTN__R near = (ATTN__R)unit;
     b.scale = scale;
@@ -6420,8 +6421,8 @@ ATTN__TARGET ATTN__INLINE ATTN__NAME(base) ATTN__NAME(base_of)(double scale)
 
 /* One vector of scores becomes e^(scale (score - max)), or `none` where it was below `floor`: that is -infinity. `odd`:
    it may be. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_one)(ATTN__R *s, ATTN__V max, const ATTN__NAME(base) * b,
-                                                          const int odd, ATTN__V floor, ATTN__V none)
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_one)(ATTN__R *s, ATTN__V max, const ATTN__BASE *b, const int odd,
+                                                          ATTN__V floor, ATTN__V none)
 {
     ATTN__V v = ATTN__LOAD(s), e = ATTN__NAME(power_of)(ATTN__SUB(v, max), b);
     e = odd ? ATTN__PICK(v, floor, none, e) : e;
@@ -6432,7 +6433,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_one)(ATTN__R *s, ATTN__V ma
 /* That for one vector of queries and all keys of a tile, and the sum. It is one chain, as that of the values is: what
    rounding loses from one, it loses from the other. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_sum)(const attn__tile *t, size_t c, ATTN__V max,
-                                                          const ATTN__NAME(base) * b, const int odd)
+                                                          const ATTN__BASE *b, const int odd)
 {
     ATTN__AS_WRITTEN
     ATTN__R *s = (ATTN__R *)t->scores + c, least, gone;
@@ -6458,7 +6459,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_sum)(const attn__tile *t, s
 
 /* One vector of queries against the keys of a tile: maximum, exponentials, sum. */
 ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, const attn__state *state, size_t c,
-                                                        const ATTN__NAME(base) * b)
+                                                        const ATTN__BASE *b)
 {
     ATTN__AS_WRITTEN
     ATTN__R *s = (ATTN__R *)t->scores + c, *max = (ATTN__R *)state->max + c, *sum = (ATTN__R *)state->sum + c, nought;
@@ -6503,7 +6504,7 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
 
 /* One query across: maximum and exponentials; the sum comes with the values. */
 ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const attn__state *state, size_t r,
-                                                      const ATTN__NAME(base) * b)
+                                                      const ATTN__BASE *b)
 {
     ATTN__R *s = (ATTN__R *)t->scores + r * t->ld, *max = (ATTN__R *)state->max + r, number;
     ATTN__V old = ATTN__SET1(*max), most = old, zeros, zero, floor, none, v;
@@ -6546,7 +6547,7 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const
 
 ATTN__TARGET static int ATTN__NAME(softmax)(const attn__tile *t, const attn__state *state, double scale)
 {
-    ATTN__NAME(base) base = ATTN__NAME(base_of)(scale);
+    ATTN__BASE base = ATTN__NAME(base_of)(scale);
     size_t c;
     int odd = 0;
 #if ATTN__W > 1
@@ -6568,7 +6569,7 @@ ATTN__TARGET static void ATTN__NAME(fold)(const attn__tile *t, const attn__state
     ATTN__R *out = (ATTN__R *)a->out, *max = (ATTN__R *)a->max, *sum = (ATTN__R *)a->sum;
     const ATTN__R *out_b = (const ATTN__R *)b->out, *max_b = (const ATTN__R *)b->max, *sum_b = (const ATTN__R *)b->sum;
     ATTN__R mine[ATTN__W], other[ATTN__W];
-    ATTN__NAME(base) base = ATTN__NAME(base_of)(scale);
+    ATTN__BASE base = ATTN__NAME(base_of)(scale);
     ATTN__V x, y, top;
     size_t wide = attn__blocks(dims, ATTN__W) * ATTN__W, c, d, j;
     for (c = 0; c < t->lanes; c++)
@@ -6653,10 +6654,9 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_scores_of)(const attn__tile *t, co
             for (g = g0; g < t->keys; g += far) {
                 if (d + ATTN__W <= depth && g + ATTN__W <= t->keys)
                     ATTN__NAME(row_scores_block)
-                    (t, (const char *)k->data + (ptrdiff_t)g * step + d * attn__size(dtype), step,
-                     k->scales ? k->scales + g : NULL, queries, depth, g, d, ATTN__W, dtype, 1);
-                else
-                    ATTN__NAME(row_scores_edge)(t, k, queries, depth, g, d);
+                (t, (const char *)k->data + (ptrdiff_t)g * step + d * attn__size(dtype), step,
+                 k->scales ? k->scales + g : NULL, queries, depth, g, d, ATTN__W, dtype, 1);
+                else ATTN__NAME(row_scores_edge)(t, k, queries, depth, g, d);
                 for (f = fetched; f < ATTN__W && f * depth < (d + ATTN__W) * ATTN__W; f++)
                     ATTN__NAME(fetch)(k, g + f);
             }
@@ -6838,6 +6838,7 @@ static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
 #undef ATTN__ODD
 #undef ATTN__EXP
 #undef ATTN__MAGIC
+#undef ATTN__BASE
 #undef ATTN__EXPONENT
 #undef ATTN__REAL_F64
 

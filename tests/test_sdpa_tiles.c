@@ -70,7 +70,7 @@ TEST(sdpa_tiles_across)
                 attn_tensor q, k, v, out, few;
                 attn_opts opts, part;
                 attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
-                size_t rows = 1 + test_random() % ROWS, first = test_random() % (HEADS - ROWS);
+                size_t rows = 1 + (size_t)(test_random() % ROWS), first = (size_t)(test_random() % (HEADS - ROWS));
                 if (test_quick && (size_t)trial % 5 != n % 5)
                     continue;
                 ctx.isa = isa;
