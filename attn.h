@@ -6305,7 +6305,9 @@ ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, double scale, 
             ATTN__R lanes[ATTN__W];
             ATTN__V v = ATTN__LOAD(s + i);
             size_t j;
-            ATTN__V x = in_range ? ATTN__MUL(v, ratio) : ATTN__DIV(ATTN__MUL(v, scales), caps);
+            ATTN__V x = ATTN__MUL(v, in_range ? ratio : scales);
+            ATTN__PIN(x);
+            x = in_range ? x : ATTN__DIV(x, caps);
             ATTN__STORE(s + i, ATTN__MUL(caps, ATTN__NAME(tanh)(x)));
             if (!ATTN__SPECIAL(v))
                 continue;
