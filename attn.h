@@ -2798,8 +2798,8 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
        P   = exp(S - max)          max is the largest score so far, of each lane; out and sum shrink when it grows
        sum = sum + P, out = out + V^T P
 
-   At the end out / sum goes back to rows. K and V are read where they lie, once for each block; a tile is copied only if
-   it needs another type. Maxima, sums and hidden keys are compared and added lane
+   At the end out / sum goes back to rows. K and V are read where they lie, once for each block; a tile is copied only
+   if it needs another type. Maxima, sums and hidden keys are compared and added lane
    by lane, so that no lane knows of its neighbours. A tile that no row of the block sees is never touched.
    Milakov 2018, arXiv 1805.02867; Dao 2022, arXiv 2205.14135
 
@@ -6676,8 +6676,8 @@ ATTN__TARGET static void ATTN__NAME(row_scores)(const attn__tile *t, const attn_
     }
 }
 
-/* `rows` queries from number r on, `vectors` vectors of dims from number d on, n in the last one. The weights are summed
-   too: one chain, like that of the lanes. */
+/* `rows` queries from number r on, `vectors` vectors of dims from number d on, n in the last one. The weights are
+   summed too: one chain, like that of the lanes. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_values_block)(const attn__tile *t, const attn__state *state,
                                                             const attn__rows *v, size_t dims, size_t r, size_t d,
                                                             size_t n, attn_dtype dtype, const int rows,
