@@ -2799,8 +2799,8 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
        sum = sum + P, out = out + V^T P
 
    At the end out / sum goes back to rows. K and V are read where they lie, once for each block; a tile is copied only
-   if it needs another type. Maxima, sums and hidden keys are compared and added lane
-   by lane, so that no lane knows of its neighbours. A tile that no row of the block sees is never touched.
+   if it needs another type. Maxima, sums and hidden keys are compared and added lane by lane, so that no lane knows of
+   its neighbours. A tile that no row of the block sees is never touched.
    Milakov 2018, arXiv 1805.02867; Dao 2022, arXiv 2205.14135
 
    Where a block has few rows, as in decoding, most lanes would idle: such a tile is taken across. Its vectors lie along
@@ -5639,7 +5639,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_part)(ATTN__R *p, ATTN__V v, siz
 #endif
 }
 
-#define ATTN__PIECE 64 /* a row of what is transposed at a time */
+#define ATTN__STRIP 64 /* a row of what is transposed at a time */
 
 #if ATTN__W > 1
 /* W vectors of W reals change rows for columns: each of log2(W) shuffles halves the distance of neighbours. */
@@ -5889,15 +5889,15 @@ ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, a
         ATTN__NAME(turn)(x, (ptrdiff_t)ld, (const ATTN__R *)in, cs, rows, cols);
         return;
     }
-    for (; rs == 1 && rows > 0; rows -= attn__min(rows, ATTN__PIECE)) {
-        ATTN__R piece[ATTN__W * ATTN__PIECE];
-        size_t high = attn__min(rows, ATTN__PIECE), c0, wide;
+    for (; rs == 1 && rows > 0; rows -= attn__min(rows, ATTN__STRIP)) {
+        ATTN__R piece[ATTN__W * ATTN__STRIP];
+        size_t high = attn__min(rows, ATTN__STRIP), c0, wide;
         for (c0 = 0; c0 < cols; c0 += wide) {
             wide = attn__min(cols - c0, ATTN__W);
             for (c = 0; c < wide; c++)
                 ATTN__NAME(load_row)
-            (piece + c * ATTN__PIECE, attn__at(in, dtype, (ptrdiff_t)(c0 + c) * cs), dtype, high);
-            ATTN__NAME(turn)(x + c0, (ptrdiff_t)ld, piece, ATTN__PIECE, high, wide);
+            (piece + c * ATTN__STRIP, attn__at(in, dtype, (ptrdiff_t)(c0 + c) * cs), dtype, high);
+            ATTN__NAME(turn)(x + c0, (ptrdiff_t)ld, piece, ATTN__STRIP, high, wide);
         }
         x += high * ld;
         in = attn__at(in, dtype, (ptrdiff_t)high);
@@ -5961,15 +5961,15 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
         ATTN__NAME(turn)((ATTN__R *)out, cs, x, (ptrdiff_t)ld, cols, rows);
         return;
     }
-    for (; rs == 1 && rows > 0; rows -= attn__min(rows, ATTN__PIECE)) { /* a transposed view: along its rows */
-        ATTN__R piece[ATTN__W * ATTN__PIECE];
-        size_t high = attn__min(rows, ATTN__PIECE), c0, wide;
+    for (; rs == 1 && rows > 0; rows -= attn__min(rows, ATTN__STRIP)) { /* a transposed view: along its rows */
+        ATTN__R piece[ATTN__W * ATTN__STRIP];
+        size_t high = attn__min(rows, ATTN__STRIP), c0, wide;
         for (c0 = 0; c0 < cols; c0 += wide) {
             wide = attn__min(cols - c0, ATTN__W);
-            ATTN__NAME(turn)(piece, ATTN__PIECE, x + c0, (ptrdiff_t)ld, wide, high);
+            ATTN__NAME(turn)(piece, ATTN__STRIP, x + c0, (ptrdiff_t)ld, wide, high);
             for (c = 0; c < wide; c++)
                 ATTN__NAME(store_row)
-            (attn__at(out, dtype, (ptrdiff_t)(c0 + c) * cs), dtype, piece + c * ATTN__PIECE, high, alpha);
+            (attn__at(out, dtype, (ptrdiff_t)(c0 + c) * cs), dtype, piece + c * ATTN__STRIP, high, alpha);
         }
         x += high * ld;
         out = attn__at(out, dtype, (ptrdiff_t)high);
@@ -6807,7 +6807,7 @@ static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
 #undef ATTN__X
 #undef ATTN__ROWS
 #undef ATTN__TILE_COLS
-#undef ATTN__PIECE
+#undef ATTN__STRIP
 #undef ATTN__ROW_KERNEL
 #undef ATTN__AS_WRITTEN
 #undef ATTN__LOAD
