@@ -1019,9 +1019,10 @@ static attn_tensor attn__checked_tensor(attn_tensor t)
     return attn__measure(&v) ? t : attn__bad_tensor();
 }
 
-static void *attn__at(const void *data, attn_dtype dtype, ptrdiff_t elements) /* data + elements, const dropped */
+/* data + elements, const dropped; NULL, which an array without elements may be, stays NULL. */
+static void *attn__at(const void *data, attn_dtype dtype, ptrdiff_t elements)
 {
-    return (char *)(uintptr_t)data + elements * (ptrdiff_t)attn__size(dtype);
+    return data ? (char *)(uintptr_t)data + elements * (ptrdiff_t)attn__size(dtype) : NULL;
 }
 
 static void *attn__mat_at(attn_mat m, size_t r, size_t c)
