@@ -2799,9 +2799,10 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
        P   = exp(S - max)          max is the largest score so far, of each lane; out and sum shrink when it grows
        sum = sum + P, out = out + V^T P
 
-   At the end out / sum goes back to rows. K and V are read where they lie, once for each block; a tile is copied only
-   if it needs another type. Maxima, sums and hidden keys are compared and added lane by lane, so that no lane knows of
-   its neighbours. A tile that no row of the block sees is never touched.
+   At the end out / sum goes back to rows. K and V are read where they lie; a tile is copied if it needs another type, or
+   if its rows lie far apart. A task takes a few blocks abreast, which meet each tile one after another: they share its
+   copy, and its way from memory. Maxima, sums and hidden keys are compared and added lane by lane, so that no lane knows
+   of its neighbours. A tile that no row of the block sees is never touched.
    Milakov 2018, arXiv 1805.02867; Dao 2022, arXiv 2205.14135
 
    Where a block has few rows, as in decoding, most lanes would idle: such a tile is taken across. Its vectors lie along
@@ -2817,6 +2818,7 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 #endif
 
 #define ATTN__KEYS 128      /* keys of a tile */
+#define ATTN__ABREAST 4     /* blocks that meet it one after another, at most */
 #define ATTN__SPLITS 32     /* splits of a block, at most */
 #define ATTN__SPLIT_TILES 4 /* tiles of a split, at least */
 
@@ -2838,21 +2840,24 @@ typedef struct attn__plan {
     const float *k_scales, *v_scales; /* [B][Hkv][wrap], a row of integers counts in these; or NULL */
 
     const attn__kernels *kern;
-    size_t group, rows;   /* of one key/value head: its query heads, and their queries together */
-    size_t lanes, blocks; /* rows of a block, at most; blocks of one key/value head, */
-    size_t all_blocks;    /* of the batch */
-    size_t keys, splits;  /* keys of a tile; splits of a block, at most */
-    int across;           /* tiles are across: a block has few rows */
-    double scale;         /* what dot products are multiplied by before the options, */
-    double scale_left;    /* and what softmax is left to do: 1, or all of it where no option wants scores */
-    int records;          /* weights or scores are wanted */
-    int alike;            /* all rows of an item see the same keys, but for the mask; no position is wanted */
-    int apart;            /* splits run side by side: their states are kept */
+    size_t group, rows;             /* of one key/value head: its query heads, and their queries together */
+    size_t lanes, blocks;           /* rows of a block, at most; blocks of one key/value head, */
+    size_t abreast;                 /* blocks that a task takes at a time, at most; */
+    size_t takings;                 /* how often tasks take some from one key/value head, */
+    size_t all_blocks, all_takings; /* of the batch */
+    size_t keys, splits;            /* keys of a tile; splits of a block, at most */
+    int across;                     /* tiles are across: a block has few rows */
+    double scale;                   /* what dot products are multiplied by before the options, */
+    double scale_left;              /* and what softmax is left to do: 1, or all of it where no option wants scores */
+    int records;                    /* weights or scores are wanted */
+    int alike;                      /* all rows of an item see the same keys, but for the mask; no position is wanted */
+    int apart;                      /* splits run side by side: their states are kept */
     size_t tasks;
 
     /* Scratch is a slice for each task, then states. Where things lie in a slice; attn__work points there. */
-    size_t at_queries, at_scores, at_bias, at_mask, at_k, at_v, at_lanes, at_reals, at_row, at_state;
-    size_t state_size, slice, bytes;
+    size_t at_scores, at_bias, at_mask, at_k, at_v, at_row;
+    size_t at_lanes, at_queries, at_reals, at_state; /* of each block abreast, */
+    size_t block_size, state_size, slice, bytes;     /* which are so far apart */
     char *scratch;
 } attn__plan;
 
@@ -2863,18 +2868,27 @@ typedef struct attn__lane { /* one row of a block */
     ptrdiff_t position;     /* i + o */
 } attn__lane;
 
-typedef struct attn__work { /* what a task has in hand: a block of rows, and the memory for it */
+typedef struct attn__copied { /* what a task has copied of k or v */
+    char *rows;               /* reals of */
+    size_t from, to;          /* keys from .. to - 1 */
+    size_t first, end;        /* a tile is copied as far as these go: all that the blocks abreast may see */
+} attn__copied;
+
+typedef struct attn__work { /* a block of rows that a task has in hand, and the memory for it */
     const attn__plan *plan;
     size_t b, head, row, count; /* item, key/value head, first row, rows */
     size_t from, to, valid;     /* keys that any of them may see; keys that exist for any */
     size_t all_from, all_to;    /* keys that all of them see, but for the mask */
     attn__lane *lanes;
     char *queries;                        /* D x lanes; across, rows x D */
-    char *bias, *mask, *k, *v;            /* tiles that are copied: as scores, twice, keys x D, keys x Dv */
+    char *bias, *mask;                    /* tiles that are copied, as scores */
+    attn__copied *k, *v;                  /* keys x D, keys x Dv: for all blocks abreast */
     char *first, *end, *position, *slope; /* lanes: see attn__tile */
     char *inverse;                        /* lanes: 1 / sum */
     char *row_scores;                     /* keys: one row's, for score_mod */
     attn__state state, split;             /* of the block; of one more split */
+    attn__state *into;                    /* the state that tiles go into; NULL: the split has no keys for the block, */
+    size_t split_from, split_to;          /* else these */
     attn__tile tile;
 } attn__work;
 
@@ -3123,19 +3137,42 @@ static int attn__look(attn__work *work, size_t k0, size_t n, attn_stage stage)
     return 1;
 }
 
-/* Can n rows of k or v be read where they lie, from row j % wrap on? Across, any type can. */
+/* Are n rows of k or v to be read where they lie, from row j % wrap on? Across, any type can be. Rows that lie apart
+   fall into few sets of the cache: blocks abreast do better with a copy. */
 static int attn__is_direct(const attn__plan *plan, const attn_tensor *t, size_t j, size_t n)
 {
-    return (plan->across || t->dtype == plan->kern->real) && t->dim_stride == 1 && n <= plan->wrap - j % plan->wrap;
+    int together = plan->abreast == 1 || t->len_stride == (ptrdiff_t)t->dim;
+    return (plan->across || (t->dtype == plan->kern->real && together)) && t->dim_stride == 1 &&
+           n <= plan->wrap - j % plan->wrap;
 }
 
-/* The tile's rows of k or v: where they lie if they can be read there, else, or to `copy`, as reals in the buffer. */
-static void attn__fetch(const attn__work *work, attn__rows *rows, const attn_tensor *t, const float *scales, size_t k0,
-                        char *buffer, int copy)
+/* Copies, as reals, the rows of k or v that the tile has and those that other blocks abreast want of it. */
+static void attn__copy_rows(const attn__work *work, attn__copied *copy, const attn_tensor *t, const float *factors,
+                            size_t k0)
 {
     const attn__plan *plan = work->plan;
     const attn__kernels *kern = plan->kern;
-    size_t n = work->tile.keys, row = k0 % plan->wrap, after = (k0 + n) % plan->wrap, r, i, run;
+    size_t begin = k0 - k0 % plan->keys, r, i, row, run;
+    char *to = copy->rows;
+    copy->from = attn__min(k0, attn__max(begin, copy->first));
+    copy->to = attn__max(k0 + work->tile.keys, attn__min(begin + plan->keys, copy->end));
+    for (r = copy->from; r < copy->to; r += run) { /* up to where a ring begins anew */
+        row = r % plan->wrap;
+        run = attn__min(copy->to - r, plan->wrap - row);
+        kern->load(to, t->dim, attn__tensor_at(*t, work->b, work->head, row, 0), t->dtype, t->len_stride, t->dim_stride,
+                   run, t->dim);
+        for (i = 0; i < run; i++, to = attn__real_at(plan, to, t->dim))
+            if (factors)
+                kern->store(to, kern->real, 0, 1, to, 0, 1, t->dim, (double)factors[row + i]);
+    }
+}
+
+/* The tile's rows of k or v: where they lie if they can be read there, else, or if a copy is a `must`, in a copy. */
+static void attn__fetch(const attn__work *work, attn__rows *rows, const attn_tensor *t, const float *scales, size_t k0,
+                        attn__copied *copy, int must)
+{
+    const attn__plan *plan = work->plan;
+    size_t n = work->tile.keys, row = k0 % plan->wrap, after = (k0 + n) % plan->wrap;
     const float *factors = scales ? scales + (work->b * t->heads + work->head) * plan->wrap : NULL;
     rows->data = attn__tensor_at(*t, work->b, work->head, row, 0);
     rows->dtype = t->dtype;
@@ -3146,20 +3183,12 @@ static void attn__fetch(const attn__work *work, attn__rows *rows, const attn_ten
     rows->next = rows->more > 0 ? (const char *)attn__tensor_at(*t, work->b, work->head, after, 0) : NULL;
     rows->next_step = rows->step * (ptrdiff_t)attn__size(t->dtype);
     rows->bytes = t->dim * attn__size(t->dtype);
-    if (!copy && attn__is_direct(plan, t, k0, n))
+    if (!must && attn__is_direct(plan, t, k0, n))
         return;
-    for (r = 0; r < n; r += run) { /* up to where a ring begins anew */
-        row = (k0 + r) % plan->wrap;
-        run = attn__min(n - r, plan->wrap - row);
-        kern->load(attn__real_at(plan, buffer, r * t->dim), t->dim, attn__tensor_at(*t, work->b, work->head, row, 0),
-                   t->dtype, t->len_stride, t->dim_stride, run, t->dim);
-        for (i = 0; factors && i < run; i++) {
-            char *x = attn__real_at(plan, buffer, (r + i) * t->dim);
-            kern->store(x, kern->real, 0, 1, x, 0, 1, t->dim, (double)factors[row + i]);
-        }
-    }
-    rows->data = buffer;
-    rows->dtype = kern->real;
+    if (k0 < copy->from || k0 + n > copy->to)
+        attn__copy_rows(work, copy, t, factors, k0);
+    rows->data = attn__real_at(plan, copy->rows, (k0 - copy->from) * t->dim);
+    rows->dtype = plan->kern->real;
     rows->step = (ptrdiff_t)t->dim;
     rows->scales = NULL;
 }
@@ -3236,9 +3265,10 @@ static void attn__mark_hidden(attn__tile *tile, attn_dtype real)
 /* out = factor out + V^T P for the tile. Where a key is `hidden` from some lane, NaN and infinities of its value must
    not meet the weight 0: they are taken out of a copy, and given to each lane that sees them. The weight of a hidden
    key is -0, any other at least +0. */
-static void attn__take_values(attn__work *work, const attn__state *state, size_t k0, int hidden)
+static void attn__take_values(attn__work *work, size_t k0, int hidden)
 {
     const attn__plan *plan = work->plan;
+    const attn__state *state = work->into;
     const attn__kernels *kern = plan->kern;
     const attn__tile *tile = &work->tile;
     size_t i, j, d, lane, Dv = plan->v.dim;
@@ -3252,8 +3282,9 @@ static void attn__take_values(attn__work *work, const attn__state *state, size_t
     if (odd) {
         attn__fetch(work, &v, &plan->v, plan->v_scales, k0, work->v, 1);
         for (i = 0; i < tile->keys * Dv; i++)
-            if (!attn__is_finite(attn__get(plan, work->v, i)))
-                attn__set(plan, work->v, i, 0.0);
+            if (!attn__is_finite(attn__get(plan, v.data, i)))
+                attn__set(plan, attn__real_at(plan, v.data, i), 0, 0.0);
+        work->v->to = work->v->from; /* no more a copy */
     }
     if (tile->across)
         kern->row_values(tile, state, &v, Dv);
@@ -3264,7 +3295,7 @@ static void attn__take_values(attn__work *work, const attn__state *state, size_t
     attn__fetch(work, &v, &plan->v, plan->v_scales, k0, work->v, 1);
     for (j = 0; j < tile->keys; j++)
         for (d = 0; d < Dv; d++) {
-            x = attn__get(plan, work->v, j * Dv + d);
+            x = attn__get(plan, v.data, j * Dv + d);
             for (lane = 0; lane < work->count && !attn__is_finite(x); lane++) {
                 weight = attn__get(plan, tile->scores, attn__score_at(work, j, lane));
                 i = attn__out_at(work, d, lane);
@@ -3332,27 +3363,12 @@ static void attn__take_up(attn__work *work, size_t index)
     attn__gather(work, work->queries, plan->q.dim, plan->q, 0, plan->q.dim);
 }
 
-static void attn__begin(const attn__work *work, const attn__state *state) /* nothing seen yet */
+static void attn__begin(attn__work *work, attn__state *state) /* nothing seen yet */
 {
     const attn__plan *plan = work->plan;
     size_t lanes = work->tile.lanes;
+    work->into = state;
     plan->kern->begin(state, work->tile.across ? work->count * attn__out_row(work) : plan->v.dim * lanes, lanes);
-}
-
-/* The tile loop: takes keys from .. to - 1 into the state. Where tiles begin depends on nothing else; the first and the
-   last may be parts. */
-static void attn__attend(attn__work *work, const attn__state *state, size_t from, size_t to)
-{
-    const attn__plan *plan = work->plan;
-    size_t k0, n;
-    for (k0 = from; k0 < to; k0 += n) {
-        n = attn__min(plan->keys - k0 % plan->keys, to - k0);
-        if (!attn__look(work, k0, n, ATTN_STAGE_FINAL))
-            continue;
-        ATTN__ON_TILE();
-        attn__score(work, k0, ATTN_STAGE_FINAL);
-        attn__take_values(work, state, k0, plan->kern->softmax(&work->tile, state, plan->scale_left));
-    }
 }
 
 /* How many splits the block in hand has; the *first of them, and their *keys. Where they lie depends on the valid keys
@@ -3371,14 +3387,43 @@ static size_t attn__splits(const attn__work *work, size_t *first, size_t *keys)
     return attn__max(attn__blocks(work->to, *keys), *first + 1) - *first;
 }
 
-/* Split number `split` of the block, into a state of its own. */
-static void attn__attend_split(attn__work *work, const attn__state *state, size_t split)
+/* Takes keys k0 .. k0 + n - 1, all of one tile, into the state. */
+static void attn__take_keys(attn__work *work, size_t k0, size_t n)
 {
-    size_t first, keys, count = attn__splits(work, &first, &keys);
-    attn__begin(work, state);
-    if (split < count)
-        attn__attend(work, state, attn__max(work->from, (first + split) * keys),
-                     attn__min(work->to, (first + split + 1) * keys));
+    if (!attn__look(work, k0, n, ATTN_STAGE_FINAL))
+        return;
+    ATTN__ON_TILE();
+    attn__score(work, k0, ATTN_STAGE_FINAL);
+    attn__take_values(work, k0, work->plan->kern->softmax(&work->tile, work->into, work->plan->scale_left));
+}
+
+/* Which keys the blocks abreast may see, and have copied by the first of them; none is copied yet. */
+static void attn__want(attn__work *work, size_t from, size_t to)
+{
+    work->k->first = work->v->first = from;
+    work->k->end = work->v->end = to;
+    work->k->from = work->v->from = work->k->to = work->v->to = 0;
+}
+
+/* The keys of split number `split`, for those of `count` blocks abreast that have a state for it. Where tiles begin
+   depends on nothing else; a block may see but a part of one. */
+static void attn__attend_split(attn__work *works, size_t count, size_t split, size_t keys)
+{
+    size_t tile = works->plan->keys, from = SIZE_MAX, to = 0, k0, first, end, i;
+    for (i = 0; i < count; i++) {
+        works[i].split_from = works[i].into ? attn__max(works[i].from, split * keys) : SIZE_MAX;
+        works[i].split_to = works[i].into ? attn__min(works[i].to, (split + 1) * keys) : 0;
+        from = attn__min(from, works[i].split_from);
+        to = attn__max(to, works[i].split_to);
+    }
+    attn__want(works, from, to);
+    for (k0 = from; k0 < to; k0 += tile - k0 % tile)
+        for (i = 0; i < count; i++) {
+            first = attn__max(k0, works[i].split_from);
+            end = attn__min(k0 - k0 % tile + tile, works[i].split_to);
+            if (first < end)
+                attn__take_keys(&works[i], first, end - first);
+        }
 }
 
 /* The weights and scores that were asked for, tile by tile: scores are computed once more, now that max and sum are
@@ -3393,6 +3438,7 @@ static void attn__record(attn__work *work)
     memcpy(work->split.max, work->state.max, tile->lanes * kern->size);
     memset(work->split.sum, 0, tile->lanes * kern->size);
     memset(tile->none, 0, sizeof tile->none); /* weights are outputs: +0 */
+    attn__want(work, SIZE_MAX, 0);
     for (k0 = 0; k0 < plan->k.len; k0 += n) {
         n = attn__min(plan->keys, (k0 < work->valid ? work->valid : plan->k.len) - k0); /* no tile is partly invalid */
         size = tile->ld * (tile->across ? work->count : n);
@@ -3487,57 +3533,99 @@ static attn__state attn__state_apart(const attn__plan *plan, size_t block, size_
                                     (block * plan->splits + split) * plan->state_size);
 }
 
-static void attn__set_up(attn__work *work, const attn__plan *plan, size_t index)
+typedef struct attn__task { /* blocks abreast, and what they share */
+    attn__work works[ATTN__ABREAST];
+    attn__copied k, v;
+} attn__task;
+
+static void attn__set_up(attn__task *task, const attn__plan *plan, size_t index)
 {
-    char *slice = plan->scratch + index * plan->slice;
-    size_t lanes = plan->lanes * plan->kern->size;
-    attn__clear(work, sizeof *work);
-    work->plan = plan;
-    work->b = SIZE_MAX; /* none yet */
-    work->lanes = (attn__lane *)(void *)(slice + plan->at_lanes);
-    work->queries = slice + plan->at_queries;
-    work->bias = slice + plan->at_bias;
-    work->mask = slice + plan->at_mask;
-    work->k = slice + plan->at_k;
-    work->v = slice + plan->at_v;
-    work->first = slice + plan->at_reals;
-    work->end = work->first + lanes;
-    work->position = work->end + lanes;
-    work->slope = work->position + lanes;
-    work->inverse = work->slope + lanes;
-    work->row_scores = slice + plan->at_row;
-    work->state = attn__state_at(plan, slice + plan->at_state);
-    work->split = attn__state_at(plan, slice + plan->at_state + plan->state_size);
-    work->tile.scores = slice + plan->at_scores;
-    work->tile.factor = work->inverse + lanes;
-    attn__set(plan, work->tile.hidden, 0, attn__minus_infinity());
-    attn__mark_hidden(&work->tile, plan->kern->real);
-    attn__set(plan, work->tile.least, 0, attn__lowest(plan->kern->real));
+    char *slice = plan->scratch + index * plan->slice, *at = slice;
+    size_t lanes = plan->lanes * plan->kern->size, i;
+    attn__work *work = task->works;
+    task->k.rows = slice + plan->at_k;
+    task->v.rows = slice + plan->at_v;
+    for (i = 0; i < plan->abreast; i++, work++, at += plan->block_size) {
+        attn__clear(work, sizeof *work);
+        work->plan = plan;
+        work->b = SIZE_MAX; /* none yet */
+        work->k = &task->k;
+        work->v = &task->v;
+        work->bias = slice + plan->at_bias;
+        work->mask = slice + plan->at_mask;
+        work->row_scores = slice + plan->at_row;
+        work->lanes = (attn__lane *)(void *)(at + plan->at_lanes);
+        work->queries = at + plan->at_queries;
+        work->first = at + plan->at_reals;
+        work->end = work->first + lanes;
+        work->position = work->end + lanes;
+        work->slope = work->position + lanes;
+        work->inverse = work->slope + lanes;
+        work->state = attn__state_at(plan, at + plan->at_state);
+        work->split = attn__state_at(plan, at + plan->at_state + plan->state_size);
+        work->tile.scores = slice + plan->at_scores;
+        work->tile.factor = work->inverse + lanes;
+        attn__set(plan, work->tile.hidden, 0, attn__minus_infinity());
+        attn__mark_hidden(&work->tile, plan->kern->real);
+        attn__set(plan, work->tile.least, 0, attn__lowest(plan->kern->real));
+    }
 }
 
-/* All splits of the block in hand, folded from left to right; those that ran apart are only folded. Then its end. */
-static void attn__attend_all(attn__work *work, size_t block)
+static void attn__fold(attn__work *work, const attn__state *part)
 {
-    const attn__plan *plan = work->plan;
-    attn__state part = work->split;
-    size_t split, first, keys, count = attn__splits(work, &first, &keys);
-    if (plan->apart)
-        work->state = attn__state_apart(plan, block, 0);
-    else
-        attn__attend_split(work, &work->state, 0);
-    for (split = 1; split < count; split++) {
-        if (plan->apart)
-            part = attn__state_apart(plan, block, split);
-        else
-            attn__attend_split(work, &part, split);
-        plan->kern->fold(&work->tile, &work->state, &part, plan->v.dim, plan->scale_left);
+    work->plan->kern->fold(&work->tile, &work->state, part, work->plan->v.dim, work->plan->scale_left);
+}
+
+/* All splits of the blocks in hand, each block's folded from left to right. Then its end. */
+static void attn__attend(attn__work *works, size_t count)
+{
+    size_t split, splits, keys, first = SIZE_MAX, end = 0, firsts[ATTN__ABREAST], ends[ATTN__ABREAST], i;
+    for (i = 0; i < count; i++) {
+        splits = attn__splits(&works[i], &firsts[i], &keys);
+        ends[i] = firsts[i] + splits;
+        first = attn__min(first, firsts[i]);
+        end = attn__max(end, ends[i]);
+    }
+    for (split = first; split < end; split++) {
+        for (i = 0; i < count; i++) {
+            works[i].into = NULL;
+            if (firsts[i] <= split && split < ends[i])
+                attn__begin(&works[i], split == firsts[i] ? &works[i].state : &works[i].split);
+        }
+        attn__attend_split(works, count, split, keys);
+        for (i = 0; i < count; i++)
+            if (works[i].into == &works[i].split)
+                attn__fold(&works[i], works[i].into);
+    }
+    for (i = 0; i < count; i++)
+        attn__finish(&works[i]);
+}
+
+/* One split of a block, into a state that is kept. */
+static void attn__attend_apart(attn__work *work, attn__state state, size_t split)
+{
+    size_t first, keys, splits = attn__splits(work, &first, &keys);
+    attn__begin(work, &state);
+    if (split < splits)
+        attn__attend_split(work, 1, first + split, keys);
+}
+
+/* All splits of a block that were kept. */
+static void attn__gather_splits(attn__work *work, size_t block)
+{
+    size_t first, keys, splits = attn__splits(work, &first, &keys), split;
+    attn__state part;
+    work->state = attn__state_apart(work->plan, block, 0);
+    for (split = 1; split < splits; split++) {
+        part = attn__state_apart(work->plan, block, split);
+        attn__fold(work, &part);
     }
     attn__finish(work);
 }
 
 typedef struct attn__job { /* what the tasks of a run share */
     const attn__plan *plan;
-    size_t items; /* blocks, or their splits where these run apart */
+    size_t items; /* takings of blocks, or splits of one where these run apart */
     size_t taken; /* items that tasks have taken, where they can be counted together */
 } attn__job;
 
@@ -3558,20 +3646,23 @@ static void attn__sdpa_task(void *arg, size_t index)
 {
     attn__job *job = (attn__job *)arg;
     const attn__plan *plan = job->plan;
-    size_t item, done;
+    size_t item, done, head, block, count, i;
     int saved = ATTN__ERRNO;
-    attn__work work;
-    attn__state state;
-    attn__set_up(&work, plan, index);
+    attn__task task;
+    attn__set_up(&task, plan, index);
     for (done = 0; (item = attn__next_item(job, index, done)) < job->items; done++) {
         item = job->items - 1 - item; /* of causal blocks the last have the most keys: they go first */
         if (plan->apart) {
-            state = attn__state_apart(plan, item / plan->splits, item % plan->splits);
-            attn__take_up(&work, item / plan->splits);
-            attn__attend_split(&work, &state, item % plan->splits);
+            attn__take_up(task.works, item / plan->splits);
+            attn__attend_apart(task.works, attn__state_apart(plan, item / plan->splits, item % plan->splits),
+                               item % plan->splits);
         } else {
-            attn__take_up(&work, item);
-            attn__attend_all(&work, item);
+            head = item / plan->takings;
+            block = item % plan->takings * plan->abreast;
+            count = attn__min(plan->abreast, plan->blocks - block);
+            for (i = 0; i < count; i++)
+                attn__take_up(&task.works[i], head * plan->blocks + block + i);
+            attn__attend(task.works, count);
         }
     }
     ATTN__ERRNO_KEEP(saved);
@@ -3581,19 +3672,19 @@ static void attn__sdpa(attn__plan *plan)
 {
     size_t block;
     int saved;
-    attn__work work;
+    attn__task task;
     attn__job job;
     job.plan = plan;
-    job.items = plan->apart ? plan->all_blocks * plan->splits : plan->all_blocks;
+    job.items = plan->apart ? plan->all_blocks * plan->splits : plan->all_takings;
     job.taken = 0;
     attn__run(&plan->ctx, plan->tasks, attn__sdpa_task, &job);
     if (!plan->apart)
         return;
     saved = ATTN__ERRNO;
-    attn__set_up(&work, plan, 0);
+    attn__set_up(&task, plan, 0);
     for (block = 0; block < plan->all_blocks; block++) {
-        attn__take_up(&work, block);
-        attn__attend_all(&work, block);
+        attn__take_up(task.works, block);
+        attn__gather_splits(task.works, block);
     }
     ATTN__ERRNO_KEEP(saved);
 }
@@ -3617,7 +3708,7 @@ static int attn__lay_out(attn__plan *plan)
 {
     const attn__kernels *kern = plan->kern;
     const attn_opts *opts = &plan->opts;
-    size_t width = attn__ctx_tasks(&plan->ctx, SIZE_MAX), D = plan->q.dim, Dv = plan->v.dim, end = 0, elements;
+    size_t width = attn__ctx_tasks(&plan->ctx, SIZE_MAX), D = plan->q.dim, Dv = plan->v.dim, end = 0, heads = 0;
     int empty = plan->q.batch == 0 || plan->q.heads == 0;
     plan->group = empty ? 1 : attn__blocks(plan->q.heads, plan->k.heads);
     if (!attn__multiply(&plan->rows, plan->group, plan->q.len))
@@ -3630,18 +3721,29 @@ static int attn__lay_out(attn__plan *plan)
     plan->alike = opts->causal == ATTN_CAUSAL_NONE && !opts->window.on && !opts->q_lens && !opts->alibi_slopes;
     if (empty || (Dv == 0 && !plan->records && !opts->lse.data))
         plan->all_blocks = 0;
-    else if (!attn__multiply(&elements, plan->k.heads, plan->q.batch) ||
-             !attn__multiply(&plan->all_blocks, elements, plan->blocks))
+    else if (!attn__multiply(&heads, plan->k.heads, plan->q.batch) ||
+             !attn__multiply(&plan->all_blocks, heads, plan->blocks))
         return 0;
     plan->keys = attn__min(ATTN__KEYS, attn__max(attn__blocks(plan->k.len, kern->rows), 1) * kern->rows);
     plan->splits = attn__blocks(attn__blocks(plan->k.len, plan->keys), ATTN__SPLIT_TILES);
     plan->splits = attn__min(attn__max(plan->splits, 1), ATTN__SPLITS);
     plan->apart =
         plan->all_blocks < width && plan->splits > 1 && !plan->records; /* attn__record belongs to a block's task */
-    plan->tasks = attn__min(width, plan->apart ? plan->all_blocks * plan->splits : plan->all_blocks);
+    plan->abreast = plan->apart ? 1 : attn__min(attn__max(plan->all_blocks / width / 4, 1), ATTN__ABREAST);
+    plan->takings = attn__blocks(plan->blocks, plan->abreast);
+    plan->abreast = attn__max(attn__blocks(plan->blocks, plan->takings), 1);
+    plan->all_takings = heads * plan->takings;
+    plan->tasks = attn__min(width, plan->apart ? plan->all_blocks * plan->splits : plan->all_takings);
 
+    plan->state_size = 0;
     plan->at_lanes = attn__reserve(&end, plan->lanes, sizeof(attn__lane));
     plan->at_reals = attn__reserve(&end, 6 * plan->lanes, kern->size);
+    plan->at_queries = attn__reserve(&end, plan->lanes * kern->size, D);
+    attn__reserve(&plan->state_size, plan->lanes * (2 * kern->size + 1), 1);
+    attn__reserve(&plan->state_size, plan->lanes * kern->size, attn__blocks(Dv, kern->rows) * kern->rows);
+    plan->at_state = attn__reserve(&end, 2, plan->state_size);
+    plan->block_size = end;
+    attn__reserve(&end, plan->abreast - 1, plan->block_size);
     plan->at_scores = attn__reserve(&end, plan->keys * plan->lanes, kern->size);
     if (plan->given && !attn__tensor_absent(opts->bias))
         plan->at_bias = attn__reserve(&end, plan->keys * plan->lanes, kern->size);
@@ -3649,14 +3751,9 @@ static int attn__lay_out(attn__plan *plan)
         plan->at_mask = attn__reserve(&end, plan->keys * plan->lanes, kern->size);
     if (opts->score_mod)
         plan->at_row = attn__reserve(&end, plan->keys, kern->size);
-    plan->at_queries = attn__reserve(&end, plan->lanes * kern->size, D);
     if (!attn__is_direct(plan, &plan->k, 0, plan->k.len))
         plan->at_k = attn__reserve(&end, plan->keys * kern->size, D);
     plan->at_v = attn__reserve(&end, plan->keys * kern->size, Dv);
-    plan->state_size = 0;
-    attn__reserve(&plan->state_size, plan->lanes * (2 * kern->size + 1), 1);
-    attn__reserve(&plan->state_size, plan->lanes * kern->size, attn__blocks(Dv, kern->rows) * kern->rows);
-    plan->at_state = attn__reserve(&end, 2, plan->state_size);
     plan->slice = end;
     plan->bytes = plan->tasks > 0 ? ATTN__ALIGN : 0;
     attn__reserve(&plan->bytes, plan->tasks, plan->slice);

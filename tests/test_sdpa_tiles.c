@@ -100,6 +100,85 @@ TEST(sdpa_tiles_across)
             }
 }
 
+/* Rows first .. first + count - 1 of t, where it has so many. */
+static attn_tensor some_rows(attn_tensor t, size_t rows, size_t first, size_t count)
+{
+    if (t.len != rows)
+        return t;
+    t.data = test_tensor_at(t, 0, 0, first, 0);
+    t.len = count;
+    return t;
+}
+
+/* In a tenth of v's rows an infinity or NaN, one kind to a column: no row may see it through a copy that hides it. */
+static void spoil_some(attn_tensor v)
+{
+    static const double specials[] = {HUGE_VAL, -HUGE_VAL, NAN};
+    for (size_t j = 0; j < v.len; j += 10)
+        test_tensor_set(v, 0, 0, j, j / 10 % v.dim, specials[j / 10 % v.dim % 3]);
+}
+
+/* Many blocks share the copies of their tiles, few rows have none to share: the same bits, whatever each sees. */
+TEST(sdpa_tiles_abreast)
+{
+    enum { LQ = 800, LK = 700, D = 5 };
+    static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    static const int layouts[] = {T_BHLD, T_QKV, T_TURNED};
+    FOR_EACH_ISA (isa)
+        for (int trial = 0; trial < 24; trial++) {
+            attn_dtype dtype = dtypes[trial % 4], wide = dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+            ptrdiff_t offset = -60, here;
+            size_t lens = LK - 77;
+            attn_tensor q, k, v, out;
+            attn_opts opts = {0}, part;
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            ctx.isa = isa;
+            if (test_quick && trial % 4 != (int)isa % 4)
+                continue;
+            q = test_random_tensor(dtype, 1, 1, LQ, D, T_BHLD);
+            k = test_random_tensor(dtype, 1, 1, LK, D, layouts[trial % 3]);
+            v = test_random_tensor(dtype, 1, 1, LK, D, layouts[trial / 2 % 3]);
+            out = test_tensor(dtype, 1, 1, LQ, D, T_BHLD);
+            opts.lse = test_tensor(wide, 1, 1, LQ, 1, T_BHLD);
+            if (trial % 6 == 1)
+                opts.weights = test_tensor(wide, 1, 1, LQ, LK, T_BHLD);
+            if (trial % 6 == 3)
+                opts.mask = test_random_tensor(ATTN_BOOL, 1, 1, LQ, LK, T_BHLD);
+            if (trial % 6 == 4)
+                opts.kv_lens = &lens;
+            opts.causal_offset = &offset;
+            if (trial % 3 != 0)
+                opts.causal = ATTN_CAUSAL_OFFSET;
+            if (trial % 5 == 2) {
+                opts.window.on = 1;
+                opts.window.left = 50;
+                opts.window.right = -1;
+            }
+            if (trial % 2)
+                spoil_some(v);
+            CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, &ctx), ATTN_OK);
+            for (size_t first = 0, rows; first < LQ; first += rows) {
+                rows = 1 + (size_t)(test_random() % 60);
+                rows = rows < LQ - first ? rows : LQ - first;
+                test_case("%s, %s, trial %d, %d rows from %d", attn_isa_string(isa), test_dtype_name(dtype), trial,
+                          (int)rows, (int)first);
+                attn_tensor few = test_tensor(dtype, 1, 1, rows, D, T_BHLD);
+                here = offset + (ptrdiff_t)first;
+                part = opts;
+                part.causal_offset = &here;
+                part.lse = test_tensor(wide, 1, 1, rows, 1, T_BHLD);
+                part.mask = some_rows(opts.mask, LQ, first, rows);
+                if (opts.weights.data)
+                    part.weights = test_tensor(wide, 1, 1, rows, LK, T_BHLD);
+                CHECK_STATUS(attn_sdpa(few, some_rows(q, LQ, first, rows), k, v, &part, &ctx), ATTN_OK);
+                CHECK(test_same_tensor_bits(few, some_rows(out, LQ, first, rows)));
+                CHECK(test_same_tensor_bits(part.lse, some_rows(opts.lse, LQ, first, rows)));
+                CHECK(test_same_tensor_bits(part.weights, some_rows(opts.weights, LQ, first, rows)));
+            }
+            test_release();
+        }
+}
+
 /* Scores that are exact, 0, -1, -2 ...: each weight is exp of its score, divided by the sum. */
 TEST(sdpa_tiles_exponentials)
 {
