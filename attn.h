@@ -2799,10 +2799,10 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
        P   = exp(S - max)          max is the largest score so far, of each lane; out and sum shrink when it grows
        sum = sum + P, out = out + V^T P
 
-   At the end out / sum goes back to rows. K and V are read where they lie; a tile is copied if it needs another type, or
-   if its rows lie far apart. A task takes a few blocks abreast, which meet each tile one after another: they share its
-   copy, and its way from memory. Maxima, sums and hidden keys are compared and added lane by lane, so that no lane knows
-   of its neighbours. A tile that no row of the block sees is never touched.
+   At the end out / sum goes back to rows. K and V are read where they lie; a tile is copied if it needs another type,
+   or if its rows lie far apart. A task takes a few blocks abreast, which meet each tile one after another: they share
+   its copy, and its way from memory. Maxima, sums and hidden keys are compared and added lane by lane, so that no lane
+   knows of its neighbours. A tile that no row of the block sees is never touched.
    Milakov 2018, arXiv 1805.02867; Dao 2022, arXiv 2205.14135
 
    Where a block has few rows, as in decoding, most lanes would idle: such a tile is taken across. Its vectors lie along
@@ -2819,6 +2819,7 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 
 #define ATTN__KEYS 128      /* keys of a tile */
 #define ATTN__ABREAST 4     /* blocks that meet it one after another, at most */
+#define ATTN__KNOWN 8192    /* tiles of a mask that are remembered, at most */
 #define ATTN__SPLITS 32     /* splits of a block, at most */
 #define ATTN__SPLIT_TILES 4 /* tiles of a split, at least */
 
@@ -2845,7 +2846,7 @@ typedef struct attn__plan {
     size_t abreast;                 /* blocks that a task takes at a time, at most; */
     size_t takings;                 /* how often tasks take some from one key/value head, */
     size_t all_blocks, all_takings; /* of the batch */
-    size_t keys, splits;            /* keys of a tile; splits of a block, at most */
+    size_t known, keys, splits;     /* keys of a tile; splits of a block, at most */
     int across;                     /* tiles are across: a block has few rows */
     double scale;                   /* what dot products are multiplied by before the options, */
     double scale_left;              /* and what softmax is left to do: 1, or all of it where no option wants scores */
@@ -2856,8 +2857,8 @@ typedef struct attn__plan {
 
     /* Scratch is a slice for each task, then states. Where things lie in a slice; attn__work points there. */
     size_t at_scores, at_bias, at_mask, at_k, at_v, at_row;
-    size_t at_lanes, at_queries, at_reals, at_state; /* of each block abreast, */
-    size_t block_size, state_size, slice, bytes;     /* which are so far apart */
+    size_t at_lanes, at_masked, at_queries, at_reals, at_state; /* of each block abreast, */
+    size_t block_size, state_size, slice, bytes;                /* which are so far apart */
     char *scratch;
 } attn__plan;
 
@@ -2880,6 +2881,7 @@ typedef struct attn__work { /* a block of rows that a task has in hand, and the 
     size_t from, to, valid;     /* keys that any of them may see; keys that exist for any */
     size_t all_from, all_to;    /* keys that all of them see, but for the mask */
     attn__lane *lanes;
+    unsigned char *masked;                /* what attn__block_masked knows of plan->known tiles; 0 = nothing yet */
     char *queries;                        /* D x lanes; across, rows x D */
     char *bias, *mask;                    /* tiles that are copied, as scores */
     attn__copied *k, *v;                  /* keys x D, keys x Dv: for all blocks abreast */
@@ -3073,6 +3075,23 @@ static int attn__masked(const attn__work *work, size_t h, size_t i, size_t rows,
     return seen;
 }
 
+/* The same for all rows of the block. Of a mask that the heads share, a task that goes through them looks but once. */
+static int attn__block_masked(const attn__work *work, size_t k0, size_t n)
+{
+    int once = k0 / n < work->plan->known && n == work->plan->keys && k0 % n == 0;
+    int seen = once ? work->masked[k0 / n] : 0;
+    size_t lane, run, h, i;
+    if (seen)
+        return seen;
+    for (lane = 0; lane < work->count; lane += run) {
+        run = attn__head_of(work, lane, &h, &i);
+        seen |= attn__masked(work, h, i, run, k0, n);
+    }
+    if (once)
+        work->masked[k0 / n] = (unsigned char)seen;
+    return seen;
+}
+
 /* The part of keys k0 .. k0 + n - 1 that a row sees, counted from k0. Before ATTN_STAGE_FINAL: all that exist. */
 static size_t attn__part(const attn__lane *lane, size_t k0, size_t n, attn_stage stage, size_t *end)
 {
@@ -3106,24 +3125,22 @@ static int attn__look(attn__work *work, size_t k0, size_t n, attn_stage stage)
 {
     attn_tensor mask = work->plan->opts.mask;
     attn__tile *tile = &work->tile;
-    size_t lane, run, l, h, i, first, end;
+    size_t lane, h, i, first, end;
     int by_range = 0, by_mask = 0, all = stage == ATTN_STAGE_FINAL && work->all_from <= k0 && k0 + n <= work->all_to;
     tile->keys = n;
     tile->first = tile->end = tile->mask = NULL;
     if (all && !mask.data)
         return 1;
-    for (lane = 0; lane < work->count; lane += run) {
-        run = attn__head_of(work, lane, &h, &i);
-        if (all) {
-            by_range = ATTN__SHOWN;
-            by_mask |= attn__masked(work, h, i, run, k0, n);
-            continue;
-        }
-        for (l = lane; l < lane + run; l++) {
-            first = attn__part(&work->lanes[l], k0, n, stage, &end);
-            by_range |= (first < end ? ATTN__SHOWN : 0) | (end - first < n ? ATTN__HIDDEN : 0);
-            if (mask.data && stage == ATTN_STAGE_FINAL && first < end)
-                by_mask |= attn__masked(work, h, i + l - lane, 1, k0 + first, end - first);
+    if (all) {
+        by_range = ATTN__SHOWN;
+        by_mask = attn__block_masked(work, k0, n);
+    }
+    for (lane = 0; lane < work->count && !all; lane++) {
+        first = attn__part(&work->lanes[lane], k0, n, stage, &end);
+        by_range |= (first < end ? ATTN__SHOWN : 0) | (end - first < n ? ATTN__HIDDEN : 0);
+        if (mask.data && stage == ATTN_STAGE_FINAL && first < end) {
+            attn__head_of(work, lane, &h, &i);
+            by_mask |= attn__masked(work, h, i, 1, k0 + first, end - first);
         }
     }
     if (!(by_range & ATTN__SHOWN) || by_mask == ATTN__HIDDEN)
@@ -3348,9 +3365,12 @@ static void attn__take_up(attn__work *work, size_t index)
     const attn__plan *plan = work->plan;
     size_t kv_head = index / plan->blocks, b = kv_head / plan->k.heads;
     int known = plan->alike && b == work->b;
+    size_t row = (index - kv_head * plan->blocks) * plan->lanes;
+    if (plan->known && (b != work->b || row != work->row))
+        memset(work->masked, 0, plan->known);
     work->b = b;
     work->head = kv_head - b * plan->k.heads;
-    work->row = (index - kv_head * plan->blocks) * plan->lanes;
+    work->row = row;
     work->count = attn__min(plan->lanes, plan->rows - work->row);
     work->tile.across = plan->across;
     work->tile.queries = work->count;
@@ -3555,6 +3575,7 @@ static void attn__set_up(attn__task *task, const attn__plan *plan, size_t index)
         work->mask = slice + plan->at_mask;
         work->row_scores = slice + plan->at_row;
         work->lanes = (attn__lane *)(void *)(at + plan->at_lanes);
+        work->masked = (unsigned char *)at + plan->at_masked;
         work->queries = at + plan->at_queries;
         work->first = at + plan->at_reals;
         work->end = work->first + lanes;
@@ -3657,8 +3678,8 @@ static void attn__sdpa_task(void *arg, size_t index)
             attn__attend_apart(task.works, attn__state_apart(plan, item / plan->splits, item % plan->splits),
                                item % plan->splits);
         } else {
-            head = item / plan->takings;
-            block = item % plan->takings * plan->abreast;
+            head = item / plan->k.heads / plan->takings * plan->k.heads + item % plan->k.heads; /* the heads in turn */
+            block = item / plan->k.heads % plan->takings * plan->abreast;
             count = attn__min(plan->abreast, plan->blocks - block);
             for (i = 0; i < count; i++)
                 attn__take_up(&task.works[i], head * plan->blocks + block + i);
@@ -3737,6 +3758,9 @@ static int attn__lay_out(attn__plan *plan)
 
     plan->state_size = 0;
     plan->at_lanes = attn__reserve(&end, plan->lanes, sizeof(attn__lane));
+    if (plan->given && !attn__tensor_absent(opts->mask) && opts->mask.head_stride == 0 && plan->k.heads > 1)
+        plan->known = attn__min(attn__blocks(plan->k.len, plan->keys), ATTN__KNOWN);
+    plan->at_masked = attn__reserve(&end, plan->known, 1);
     plan->at_reals = attn__reserve(&end, 6 * plan->lanes, kern->size);
     plan->at_queries = attn__reserve(&end, plan->lanes * kern->size, D);
     attn__reserve(&plan->state_size, plan->lanes * (2 * kern->size + 1), 1);

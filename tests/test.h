@@ -131,6 +131,7 @@ void test_cover(const char *function);
     X(sdpa_sinks_of_nan)                                                                                               \
     X(sdpa_sinks_of_empty_rows)                                                                                        \
     X(sdpa_tiles_abreast)                                                                                              \
+    X(sdpa_tiles_remembered)                                                                                           \
     X(sdpa_tiles_across)                                                                                               \
     X(sdpa_tiles_exponentials)                                                                                         \
     X(sdpa_tiles_scales)                                                                                               \

@@ -6,14 +6,19 @@
 
 enum { HEADS = 20, ROWS = 9 }; /* more than half a vector of any pass, and so many that some are fewer than that */
 
-/* Heads first .. first + count - 1 of t, where it has so many. */
-static attn_tensor some_heads(attn_tensor t, size_t first, size_t count)
+/* Heads first .. first + count - 1 of t, where it has `heads`. */
+static attn_tensor some_heads_of(attn_tensor t, size_t heads, size_t first, size_t count)
 {
-    if (t.heads != HEADS)
+    if (t.heads != heads)
         return t;
     t.data = test_tensor_at(t, 0, first, 0, 0);
     t.heads = count;
     return t;
+}
+
+static attn_tensor some_heads(attn_tensor t, size_t first, size_t count)
+{
+    return some_heads_of(t, HEADS, first, count);
 }
 
 typedef struct shape {
@@ -174,6 +179,47 @@ TEST(sdpa_tiles_abreast)
                 CHECK(test_same_tensor_bits(few, some_rows(out, LQ, first, rows)));
                 CHECK(test_same_tensor_bits(part.lse, some_rows(opts.lse, LQ, first, rows)));
                 CHECK(test_same_tensor_bits(part.weights, some_rows(opts.weights, LQ, first, rows)));
+            }
+            test_release();
+        }
+}
+
+/* Parts of the mask hide all, some or nothing: what is remembered of it, for heads that share it, changes no bit. */
+TEST(sdpa_tiles_remembered)
+{
+    enum { B = 2, H = 3, LQ = 300, LK = 520, D = 3, PART = 64 };
+    FOR_EACH_ISA (isa)
+        for (int trial = 0; trial < 6; trial++) {
+            size_t lens[B] = {LK - 100, LK}, mask_heads = trial % 2 ? 1 : 2 * H, mask_batch = trial % 3 ? B : 1;
+            attn_tensor q = test_random_tensor(ATTN_F32, B, 2 * H, LQ / 2, D, T_BHLD), k, v, out, one;
+            attn_opts opts = {0}, part;
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            ctx.isa = isa;
+            k = test_random_tensor(ATTN_F32, B, H, LK, D, T_BHLD);
+            v = test_random_tensor(ATTN_F32, B, H, LK, D, T_BHLD);
+            out = test_tensor(ATTN_F32, B, 2 * H, LQ / 2, D, T_BHLD);
+            one = test_tensor(ATTN_F32, B, 2, LQ / 2, D, T_BHLD);
+            opts.mask = test_random_tensor(ATTN_BOOL, mask_batch, mask_heads, LQ / 2, LK, T_BHLD);
+            for (size_t b = 0; b < mask_batch; b++)
+                for (size_t h = 0; h < mask_heads; h++)
+                    for (size_t j = 0, seen = 0; j < LK; j++) {
+                        seen = j % PART == 0 ? (size_t)(test_random() % 4) : seen;
+                        for (size_t i = 0; i < LQ / 2 && seen < 3; i++)
+                            test_tensor_set(opts.mask, b, h, i, j, seen == (i / PART + b + h) % 3);
+                    }
+            opts.weights = test_tensor(ATTN_F32, B, 2 * H, LQ / 2, LK, T_BHLD);
+            opts.kv_lens = trial / 2 % 2 ? lens : NULL;
+            CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, &ctx), ATTN_OK);
+            for (size_t h = 0; h < H; h++) {
+                test_case("%s, trial %d, head %d", attn_isa_string(isa), trial, (int)h);
+                part = opts;
+                part.mask = some_heads_of(opts.mask, 2 * H, 2 * h, 2);
+                part.weights = test_tensor(ATTN_F32, B, 2, LQ / 2, LK, T_BHLD);
+                CHECK_STATUS(attn_sdpa(one, some_heads_of(q, 2 * H, 2 * h, 2), some_heads_of(k, H, h, 1),
+                                       some_heads_of(v, H, h, 1), &part, &ctx),
+                             ATTN_OK);
+                CHECK(test_same_tensor_bits(one, some_heads_of(out, 2 * H, 2 * h, 2)));
+                CHECK(test_same_tensor_bits(part.weights, some_heads_of(opts.weights, 2 * H, 2 * h, 2)));
             }
             test_release();
         }
