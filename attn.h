@@ -2841,18 +2841,19 @@ typedef struct attn__plan {
     const float *k_scales, *v_scales; /* [B][Hkv][wrap], a row of integers counts in these; or NULL */
 
     const attn__kernels *kern;
-    size_t group, rows;             /* of one key/value head: its query heads, and their queries together */
-    size_t lanes, blocks;           /* rows of a block, at most; blocks of one key/value head, */
-    size_t abreast;                 /* blocks that a task takes at a time, at most; */
-    size_t takings;                 /* how often tasks take some from one key/value head, */
-    size_t all_blocks, all_takings; /* of the batch */
-    size_t known, keys, splits;     /* keys of a tile; splits of a block, at most */
-    int across;                     /* tiles are across: a block has few rows */
-    double scale;                   /* what dot products are multiplied by before the options, */
-    double scale_left;              /* and what softmax is left to do: 1, or all of it where no option wants scores */
-    int records;                    /* weights or scores are wanted */
-    int alike;                      /* all rows of an item see the same keys, but for the mask; no position is wanted */
-    int apart;                      /* splits run side by side: their states are kept */
+    size_t group, rows;          /* of one key/value head: its query heads, and their queries together */
+    size_t lanes, blocks;        /* rows of a block, at most; blocks of one key/value head, */
+    size_t all_blocks;           /* of the batch */
+    size_t abreast;              /* blocks that a task takes at a time, at most */
+    size_t takings, all_takings; /* such takings of one key/value head, of the batch */
+    size_t keys, splits;         /* keys of a tile; splits of a block, at most */
+    size_t known;                /* tiles of which a task remembers what the mask lets a block see */
+    int across;                  /* tiles are across: a block has few rows */
+    double scale;                /* what dot products are multiplied by before the options, */
+    double scale_left;           /* and what softmax is left to do: 1, or all of it where no option wants scores */
+    int records;                 /* weights or scores are wanted */
+    int alike;                   /* all rows of an item see the same keys, but for the mask; no position is wanted */
+    int apart;                   /* splits run side by side: their states are kept */
     size_t tasks;
 
     /* Scratch is a slice for each task, then states. Where things lie in a slice; attn__work points there. */
