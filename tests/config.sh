@@ -8,7 +8,9 @@
 #     output     the notebooks print what is committed; colours go to terminals alone
 #     readme     every ```c block of README.md is a program that compiles and runs, and so is the doc block's
 #     quick      embedding: a few seconds, the compiler CC alone; a missing tool is a skip
-#     full       embedding: gcc and clang, every standard and configuration; a missing tool is a failure
+#     full_gcc   embedding: gcc, every standard and configuration; tcc and musl; a missing tool is a failure
+#     full_clang the same of clang; beside the other only with a B of its own
+#     full       both
 #
 # Prints a line for each check and, last, how many passed and failed. Environment: CC, RUN and B as in the Makefile.
 
@@ -233,22 +235,23 @@ renamed() {
 
 # ==== Embedding: every standard and configuration =================================================================
 
+# What a standard forbids shows at -O0; what an optimiser warns of does not depend on the standard.
 languages() {
-    for cc in gcc clang; do
-        for language in c-c99 c-c11 c-c17 c++-c++11 c++-c++14 c++-c++17 c++-c++20; do
-            for optimize in -O0 -O2 -O3; do
-                flags="-x ${language%%-*} -std=${language#*-} $optimize"
-                check "$cc $flags" compile $cc $flags $warnings -c "$config/implementation.c" -o "$work/language.o"
-            done
+    for language in c-c99 c-c11 c-c17 c++-c++11 c++-c++14 c++-c++17 c++-c++20; do
+        levels=-O0
+        case $language in c-c99 | c++-c++20) levels='-O0 -O2 -O3' ;; esac
+        for optimize in $levels; do
+            flags="-x ${language%%-*} -std=${language#*-} $optimize"
+            check "$1 $flags" compile $1 $flags $warnings -c "$config/implementation.c" -o "$work/language.o"
         done
     done
 }
 
 configurations() {
-    for cc in gcc clang; do
-        while read -r flags; do
-            program "$cc $flags" $cc $flags $warnings "$config/implementation.c" "$config/caller.c"
-        done <<-END
+    cc=$1
+    while read -r flags; do
+        program "$cc $flags" $cc $flags $warnings "$config/implementation.c" "$config/caller.c"
+    done <<-END
 		-O1
 		-Os
 		-O2 -DATTN_NO_SIMD
@@ -262,16 +265,18 @@ configurations() {
 		-O2 -funsigned-char
 		-O2 -fPIE -pie -fstack-protector-strong -D_FORTIFY_SOURCE=2
 		END
-        nostdlib="-O2 -DATTN_NO_STDLIB -c $config/implementation.c"
-        check "$cc -DATTN_NO_STDLIB" compile $cc $nostdlib -o "$work/nostdlib.o"
-        check "$cc -DATTN_NO_STDLIB calls no malloc" silent foreign_calls "$work/nostdlib.o" 'no more'
-        check "$cc -O2" compile $cc -O2 -c "$config/implementation.c" -o "$work/optimized.o"
-        check "$cc -O2 calls memory and mathematics alone" silent foreign_calls "$work/optimized.o" 'malloc|calloc|free'
-        copies $cc -x c++ -std=c++11 $warnings
-        for flags in '-O0' '-O2 -DATTN_NO_SIMD' '-O3 -ffast-math'; do threads $cc -std=c99 $flags $warnings; done
-        check "$cc -x c++ -std=c++11 -DATTN_THREADS" compile $cc -x c++ -std=c++11 $warnings -DATTN_THREADS \
-            -c "$config/implementation.c" -o "$work/language.o"
-    done
+    nostdlib="-O2 -DATTN_NO_STDLIB -c $config/implementation.c"
+    check "$cc -DATTN_NO_STDLIB" compile $cc $nostdlib -o "$work/nostdlib.o"
+    check "$cc -DATTN_NO_STDLIB calls no malloc" silent foreign_calls "$work/nostdlib.o" 'no more'
+    check "$cc -O2" compile $cc -O2 -c "$config/implementation.c" -o "$work/optimized.o"
+    check "$cc -O2 calls memory and mathematics alone" silent foreign_calls "$work/optimized.o" 'malloc|calloc|free'
+    copies $cc -x c++ -std=c++11 $warnings
+    for flags in '-O0' '-O2 -DATTN_NO_SIMD' '-O3 -ffast-math'; do threads $cc -std=c99 $flags $warnings; done
+    check "$cc -x c++ -std=c++11 -DATTN_THREADS" compile $cc -x c++ -std=c++11 $warnings -DATTN_THREADS \
+        -c "$config/implementation.c" -o "$work/language.o"
+}
+
+other_compilers() {
     check "gcc -fopenmp: threads example" compile gcc -O2 -fopenmp "$top/examples/08_threads.c" -o "$work/openmp" \
         -lm -lpthread
     check "gcc -fopenmp: threads example: output" openmp_output
@@ -290,7 +295,10 @@ part_quick() {
     check "make install" installed
     if [ "${TEST_LEVEL:-}" = quick ]; then echo "skip embedding: TEST_LEVEL=quick"; else embed "$CC"; fi
 }
-part_full()  { level=full; embed gcc; embed clang; languages; configurations; }
+full() { level=full; embed "$1"; languages "$1"; configurations "$1"; }
+part_full_gcc()   { full gcc; other_compilers; }
+part_full_clang() { full clang; }
+part_full()       { part_full_gcc; part_full_clang; }
 
 rm -rf "$work" && mkdir -p "$work" || exit 1
 for part in "$@"; do part_"$part"; done

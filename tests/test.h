@@ -1,8 +1,8 @@
 /* The harness of the tests: checks that name their place and case, matrices in every layout, models to compare with.
 
    TEST_LEVEL=quick in the environment runs a short version that still calls every public function.
-   ./attn_test NAME runs only the tests whose name contains NAME; each test seeds its own random numbers, so a failing
-   case comes back. */
+   build/test NAME... -NAME... runs only the tests whose name contains a NAME, and of these not what contains a -NAME;
+   each test seeds its own random numbers, so a failing case comes back. */
 #ifndef ATTN_TEST_H
 #define ATTN_TEST_H
 

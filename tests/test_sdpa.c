@@ -803,7 +803,7 @@ static int same_item(const trial *one, const trial *all, size_t b)
 /* A batch has the bits of its items one by one, and of any batch where the other items are NaN. */
 TEST(sdpa_batch)
 {
-    for (size_t n = 0; n < (test_quick ? 6 : 80); n++)
+    for (size_t n = 0; n < (test_quick ? 3 : 80); n++)
         FOR_EACH_ISA (isa) {
             point p = sample(100 + n, 2e5);
             trial all, other, one;
