@@ -2819,7 +2819,8 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 
 #define ATTN__KEYS 128      /* keys of a tile */
 #define ATTN__ABREAST 4     /* blocks that meet it one after another, at most */
-#define ATTN__KNOWN 8192    /* tiles of a mask that are remembered, at most */
+#define ATTN__KNOWN 8192    /* tiles of a mask that are remembered, at most; */
+#define ATTN__AHEAD 8       /* and that are looked at together */
 #define ATTN__SPLITS 32     /* splits of a block, at most */
 #define ATTN__SPLIT_TILES 4 /* tiles of a split, at least */
 
@@ -2882,7 +2883,7 @@ typedef struct attn__work { /* a block of rows that a task has in hand, and the 
     size_t from, to, valid;     /* keys that any of them may see; keys that exist for any */
     size_t all_from, all_to;    /* keys that all of them see, but for the mask */
     attn__lane *lanes;
-    unsigned char *masked;                /* what attn__block_masked knows of plan->known tiles; 0 = nothing yet */
+    unsigned char *masked;                /* what attn__remember_masked knows of plan->known tiles; 0 = nothing yet */
     char *queries;                        /* D x lanes; across, rows x D */
     char *bias, *mask;                    /* tiles that are copied, as scores */
     attn__copied *k, *v;                  /* keys x D, keys x Dv: for all blocks abreast */
@@ -3076,21 +3077,31 @@ static int attn__masked(const attn__work *work, size_t h, size_t i, size_t rows,
     return seen;
 }
 
-/* The same for all rows of the block. Of a mask that the heads share, a task that goes through them looks but once. */
+/* The same for all rows of the block. */
 static int attn__block_masked(const attn__work *work, size_t k0, size_t n)
 {
-    int once = k0 / n < work->plan->known && n == work->plan->keys && k0 % n == 0;
-    int seen = once ? work->masked[k0 / n] : 0;
     size_t lane, run, h, i;
-    if (seen)
-        return seen;
+    int seen = 0;
     for (lane = 0; lane < work->count; lane += run) {
         run = attn__head_of(work, lane, &h, &i);
         seen |= attn__masked(work, h, i, run, k0, n);
     }
-    if (once)
-        work->masked[k0 / n] = (unsigned char)seen;
     return seen;
+}
+
+/* The same, remembered, for keys that all rows see but for the mask. Some tiles are looked at ahead: rows of the mask
+   are long and far apart, and the next block abreast wants others. */
+static int attn__remember_masked(const attn__work *work, size_t k0, size_t n)
+{
+    size_t keys = work->plan->keys, first = k0 / keys, tile, end;
+    if (k0 % keys != 0 || n != keys || first >= work->plan->known)
+        return attn__block_masked(work, k0, n);
+    if (!work->masked[first]) {
+        end = attn__min(attn__min(first + ATTN__AHEAD, work->plan->known), work->all_to / keys);
+        for (tile = first; tile < end; tile++)
+            work->masked[tile] = (unsigned char)attn__block_masked(work, tile * keys, keys);
+    }
+    return work->masked[first];
 }
 
 /* The part of keys k0 .. k0 + n - 1 that a row sees, counted from k0. Before ATTN_STAGE_FINAL: all that exist. */
@@ -3134,7 +3145,7 @@ static int attn__look(attn__work *work, size_t k0, size_t n, attn_stage stage)
         return 1;
     if (all) {
         by_range = ATTN__SHOWN;
-        by_mask = attn__block_masked(work, k0, n);
+        by_mask = attn__remember_masked(work, k0, n);
     }
     for (lane = 0; lane < work->count && !all; lane++) {
         first = attn__part(&work->lanes[lane], k0, n, stage, &end);
@@ -3367,7 +3378,7 @@ static void attn__take_up(attn__work *work, size_t index)
     size_t kv_head = index / plan->blocks, b = kv_head / plan->k.heads;
     int known = plan->alike && b == work->b;
     size_t row = (index - kv_head * plan->blocks) * plan->lanes;
-    if (plan->known && (b != work->b || row != work->row))
+    if (plan->known && (b != work->b || row != work->row || plan->opts.mask.head_stride != 0)) /* heads may share it */
         memset(work->masked, 0, plan->known);
     work->b = b;
     work->head = kv_head - b * plan->k.heads;
@@ -3759,7 +3770,7 @@ static int attn__lay_out(attn__plan *plan)
 
     plan->state_size = 0;
     plan->at_lanes = attn__reserve(&end, plan->lanes, sizeof(attn__lane));
-    if (plan->given && !attn__tensor_absent(opts->mask) && opts->mask.head_stride == 0 && plan->k.heads > 1)
+    if (plan->given && !attn__tensor_absent(opts->mask))
         plan->known = attn__min(attn__blocks(plan->k.len, plan->keys), ATTN__KNOWN);
     plan->at_masked = attn__reserve(&end, plan->known, 1);
     plan->at_reals = attn__reserve(&end, 6 * plan->lanes, kern->size);
