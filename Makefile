@@ -71,7 +71,7 @@ $B/08_threads: libraries = -lpthread
 $B/test: $(tests)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
 
-$B/tests/%.o: tests/%.c $(wildcard tests/*.h tests/golden/*) attn.h $B/cover.h $B/flags
+$B/tests/%.o: tests/%.c $(wildcard tests/*.h tests/golden/*) attn.h $B/cover.h $B/flags_of_tests
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(warnings) $(CFLAGS) -fno-fast-math -I. -I$B -c -o $@ $<
 
@@ -109,6 +109,7 @@ $B/peer_sdpa.o: tests/bench/peer_sdpa.c tests/bench/peer.h $B/flags
 
 # Changes only when a flag does: what was built with other flags is then built anew.
 $B/flags: export FLAGS = $(CC) $(CFLAGS) $(IMPL_CFLAGS) $(LDFLAGS) -I$(ATTN)
-$B/flags: FORCE
+$B/flags_of_tests: export FLAGS = $(CC) $(CFLAGS)
+$B/flags $B/flags_of_tests: FORCE
 	@mkdir -p $B
 	@echo "$$FLAGS" | cmp -s - $@ || echo "$$FLAGS" > $@
