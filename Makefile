@@ -75,7 +75,7 @@ $B/tests/%.o: tests/%.c $(wildcard tests/*.h tests/golden/*) attn.h $B/cover.h $
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(warnings) $(CFLAGS) -fno-fast-math -I. -I$B -c -o $@ $<
 
-$B/tests/attn_impl.o: tests/attn_impl.c attn.h $B/flags
+$B/tests/attn_impl.o: tests/attn_impl.c tests/test_malloc.h attn.h $B/flags
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(warnings) $(CFLAGS) $(IMPL_CFLAGS) -I. -c -o $@ $<
 

@@ -100,7 +100,7 @@
        additive and cosine scores, for temporaries that they free.
        Larger matrix products take up to 512 KiB for each task, from ctx->scratch if that is given, else from
        ATTN_MALLOC; without either they use 16 KiB of stack and give the same bits, only slower.
-       attn_sdpa takes some tiles for each task (attn_sdpa_scratch says how much: 96 KiB at D = 64 with AVX-512, up to
+       attn_sdpa takes some tiles for each task (attn_sdpa_scratch says how much: 220 KiB at D = 64 with AVX-512, up to
        1 MiB where many tasks share few queries) from ctx->scratch, else from the stack if 16 KiB will do, else from
        ATTN_MALLOC; so does attn_kv_cache_attend. attn_mha takes its projections besides (attn_mha_scratch). Appending
        to a cache, truncating and reordering it need no memory.
@@ -2819,7 +2819,8 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 
 #define ATTN__KEYS 128      /* keys of a tile */
 #define ATTN__ABREAST 4     /* blocks that meet it one after another, at most */
-#define ATTN__KNOWN 8192    /* tiles of a mask that are remembered, at most; */
+#define ATTN__TAKINGS 4     /* for each task, at least, before blocks are taken abreast */
+#define ATTN__KNOWN 512     /* tiles of a mask that are remembered, at most; */
 #define ATTN__AHEAD 8       /* and that are looked at together */
 #define ATTN__SPLITS 32     /* splits of a block, at most */
 #define ATTN__SPLIT_TILES 4 /* tiles of a split, at least */
@@ -2872,9 +2873,9 @@ typedef struct attn__lane { /* one row of a block */
 } attn__lane;
 
 typedef struct attn__copied { /* what a task has copied of k or v */
-    char *rows;               /* reals of */
-    size_t from, to;          /* keys from .. to - 1 */
-    size_t first, end;        /* a tile is copied as far as these go: all that the blocks abreast may see */
+    char *rows;               /* keys from .. to - 1, as reals */
+    size_t from, to;
+    size_t want_from, want_to; /* what the blocks abreast see together: a tile is copied that far */
 } attn__copied;
 
 typedef struct attn__work { /* a block of rows that a task has in hand, and the memory for it */
@@ -2891,8 +2892,8 @@ typedef struct attn__work { /* a block of rows that a task has in hand, and the 
     char *inverse;                        /* lanes: 1 / sum */
     char *row_scores;                     /* keys: one row's, for score_mod */
     attn__state state, split;             /* of the block; of one more split */
-    attn__state *into;                    /* the state that tiles go into; NULL: the split has no keys for the block, */
-    size_t split_from, split_to;          /* else these */
+    attn__state *into;                    /* the state that tiles go into, NULL = the split has no keys for the block */
+    size_t split_from, split_to;          /* keys of the split that any row may see, in attn__attend_split */
     attn__tile tile;
 } attn__work;
 
@@ -3097,7 +3098,8 @@ static int attn__remember_masked(const attn__work *work, size_t k0, size_t n)
     if (k0 % keys != 0 || n != keys || first >= work->plan->known)
         return attn__block_masked(work, k0, n);
     if (!work->masked[first]) {
-        end = attn__min(attn__min(first + ATTN__AHEAD, work->plan->known), work->all_to / keys);
+        end = attn__min(first + ATTN__AHEAD, work->plan->known);
+        end = attn__min(end, (work->plan->apart ? attn__min(work->all_to, work->split_to) : work->all_to) / keys);
         for (tile = first; tile < end; tile++)
             work->masked[tile] = (unsigned char)attn__block_masked(work, tile * keys, keys);
     }
@@ -3146,15 +3148,15 @@ static int attn__look(attn__work *work, size_t k0, size_t n, attn_stage stage)
     if (all) {
         by_range = ATTN__SHOWN;
         by_mask = attn__remember_masked(work, k0, n);
-    }
-    for (lane = 0; lane < work->count && !all; lane++) {
-        first = attn__part(&work->lanes[lane], k0, n, stage, &end);
-        by_range |= (first < end ? ATTN__SHOWN : 0) | (end - first < n ? ATTN__HIDDEN : 0);
-        if (mask.data && stage == ATTN_STAGE_FINAL && first < end) {
-            attn__head_of(work, lane, &h, &i);
-            by_mask |= attn__masked(work, h, i, 1, k0 + first, end - first);
+    } else
+        for (lane = 0; lane < work->count; lane++) {
+            first = attn__part(&work->lanes[lane], k0, n, stage, &end);
+            by_range |= (first < end ? ATTN__SHOWN : 0) | (end - first < n ? ATTN__HIDDEN : 0);
+            if (mask.data && stage == ATTN_STAGE_FINAL && first < end) {
+                attn__head_of(work, lane, &h, &i);
+                by_mask |= attn__masked(work, h, i, 1, k0 + first, end - first);
+            }
         }
-    }
     if (!(by_range & ATTN__SHOWN) || by_mask == ATTN__HIDDEN)
         return 0;
     if (by_range & ATTN__HIDDEN)
@@ -3166,13 +3168,17 @@ static int attn__look(attn__work *work, size_t k0, size_t n, attn_stage stage)
     return 1;
 }
 
-/* Are n rows of k or v to be read where they lie, from row j % wrap on? Across, any type can be. Rows that lie apart
-   fall into few sets of the cache: blocks abreast do better with a copy. */
+/* Rows that do not follow each other fall into few sets of the cache: blocks abreast do better with a copy. */
+static int attn__is_packed(const attn_tensor *t)
+{
+    return t->len_stride == (ptrdiff_t)t->dim;
+}
+
+/* Are n rows of k or v to be read where they lie, from row j % wrap on? Across, any type can be. */
 static int attn__is_direct(const attn__plan *plan, const attn_tensor *t, size_t j, size_t n)
 {
-    int together = plan->abreast == 1 || t->len_stride == (ptrdiff_t)t->dim;
-    return (plan->across || (t->dtype == plan->kern->real && together)) && t->dim_stride == 1 &&
-           n <= plan->wrap - j % plan->wrap;
+    int likes = t->dtype == plan->kern->real && (plan->abreast == 1 || attn__is_packed(t));
+    return (plan->across || likes) && t->dim_stride == 1 && n <= plan->wrap - j % plan->wrap;
 }
 
 /* Copies, as reals, the rows of k or v that the tile has and those that other blocks abreast want of it. */
@@ -3183,16 +3189,17 @@ static void attn__copy_rows(const attn__work *work, attn__copied *copy, const at
     const attn__kernels *kern = plan->kern;
     size_t begin = k0 - k0 % plan->keys, r, i, row, run;
     char *to = copy->rows;
-    copy->from = attn__min(k0, attn__max(begin, copy->first));
-    copy->to = attn__max(k0 + work->tile.keys, attn__min(begin + plan->keys, copy->end));
+    copy->from = attn__min(k0, attn__max(begin, copy->want_from));
+    copy->to = attn__max(k0 + work->tile.keys, attn__min(begin + plan->keys, copy->want_to));
     for (r = copy->from; r < copy->to; r += run) { /* up to where a ring begins anew */
         row = r % plan->wrap;
         run = attn__min(copy->to - r, plan->wrap - row);
         kern->load(to, t->dim, attn__tensor_at(*t, work->b, work->head, row, 0), t->dtype, t->len_stride, t->dim_stride,
                    run, t->dim);
-        for (i = 0; i < run; i++, to = attn__real_at(plan, to, t->dim))
-            if (factors)
-                kern->store(to, kern->real, 0, 1, to, 0, 1, t->dim, (double)factors[row + i]);
+        for (i = 0; factors && i < run; i++)
+            kern->store(attn__real_at(plan, to, i * t->dim), kern->real, 0, 1, attn__real_at(plan, to, i * t->dim), 0,
+                        1, t->dim, (double)factors[row + i]);
+        to = attn__real_at(plan, to, run * t->dim);
     }
 }
 
@@ -3376,9 +3383,10 @@ static void attn__take_up(attn__work *work, size_t index)
 {
     const attn__plan *plan = work->plan;
     size_t kv_head = index / plan->blocks, b = kv_head / plan->k.heads;
-    int known = plan->alike && b == work->b;
+    int seen = plan->alike && b == work->b;
     size_t row = (index - kv_head * plan->blocks) * plan->lanes;
-    if (plan->known && (b != work->b || row != work->row || plan->opts.mask.head_stride != 0)) /* heads may share it */
+    if (plan->known &&
+        !(b == work->b && row == work->row && plan->opts.mask.head_stride == 0)) /* a mask's other rows */
         memset(work->masked, 0, plan->known);
     work->b = b;
     work->head = kv_head - b * plan->k.heads;
@@ -3388,7 +3396,7 @@ static void attn__take_up(attn__work *work, size_t index)
     work->tile.queries = work->count;
     work->tile.lanes = attn__blocks(work->count, plan->kern->lanes) * plan->kern->lanes;
     work->tile.ld = plan->across ? attn__blocks(plan->keys, plan->kern->lanes) * plan->kern->lanes : work->tile.lanes;
-    if (!known)
+    if (!seen)
         attn__see(work);
     if (plan->opts.alibi_slopes)
         attn__set_slopes(work);
@@ -3429,11 +3437,11 @@ static void attn__take_keys(attn__work *work, size_t k0, size_t n)
     attn__take_values(work, k0, work->plan->kern->softmax(&work->tile, work->into, work->plan->scale_left));
 }
 
-/* Which keys the blocks abreast may see, and have copied by the first of them; none is copied yet. */
+/* Which keys the blocks abreast see together; none of them is copied yet. SIZE_MAX .. 0: a block is alone. */
 static void attn__want(attn__work *work, size_t from, size_t to)
 {
-    work->k->first = work->v->first = from;
-    work->k->end = work->v->end = to;
+    work->k->want_from = work->v->want_from = from;
+    work->k->want_to = work->v->want_to = to;
     work->k->from = work->v->from = work->k->to = work->v->to = 0;
 }
 
@@ -3443,10 +3451,12 @@ static void attn__attend_split(attn__work *works, size_t count, size_t split, si
 {
     size_t tile = works->plan->keys, from = SIZE_MAX, to = 0, k0, first, end, i;
     for (i = 0; i < count; i++) {
-        works[i].split_from = works[i].into ? attn__max(works[i].from, split * keys) : SIZE_MAX;
+        works[i].split_from = attn__max(works[i].from, split * keys);
         works[i].split_to = works[i].into ? attn__min(works[i].to, (split + 1) * keys) : 0;
-        from = attn__min(from, works[i].split_from);
-        to = attn__max(to, works[i].split_to);
+        if (works[i].split_from < works[i].split_to) {
+            from = attn__min(from, works[i].split_from);
+            to = attn__max(to, works[i].split_to);
+        }
     }
     attn__want(works, from, to);
     for (k0 = from; k0 < to; k0 += tile - k0 % tile)
@@ -3613,7 +3623,7 @@ static void attn__fold(attn__work *work, const attn__state *part)
 static void attn__attend(attn__work *works, size_t count)
 {
     size_t split, splits, keys, first = SIZE_MAX, end = 0, firsts[ATTN__ABREAST], ends[ATTN__ABREAST], i;
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < count; i++) { /* blocks of one item: their splits have the same keys */
         splits = attn__splits(&works[i], &firsts[i], &keys);
         ends[i] = firsts[i] + splits;
         first = attn__min(first, firsts[i]);
@@ -3741,7 +3751,8 @@ static int attn__lay_out(attn__plan *plan)
 {
     const attn__kernels *kern = plan->kern;
     const attn_opts *opts = &plan->opts;
-    size_t width = attn__ctx_tasks(&plan->ctx, SIZE_MAX), D = plan->q.dim, Dv = plan->v.dim, end = 0, heads = 0;
+    size_t width = attn__ctx_tasks(&plan->ctx, SIZE_MAX), D = plan->q.dim, Dv = plan->v.dim, end = 0, heads = 0, room,
+           abreast;
     int empty = plan->q.batch == 0 || plan->q.heads == 0;
     plan->group = empty ? 1 : attn__blocks(plan->q.heads, plan->k.heads);
     if (!attn__multiply(&plan->rows, plan->group, plan->q.len))
@@ -3762,24 +3773,26 @@ static int attn__lay_out(attn__plan *plan)
     plan->splits = attn__min(attn__max(plan->splits, 1), ATTN__SPLITS);
     plan->apart =
         plan->all_blocks < width && plan->splits > 1 && !plan->records; /* attn__record belongs to a block's task */
-    plan->abreast = plan->apart ? 1 : attn__min(attn__max(plan->all_blocks / width / 4, 1), ATTN__ABREAST);
-    plan->takings = attn__blocks(plan->blocks, plan->abreast);
-    plan->abreast = attn__max(attn__blocks(plan->blocks, plan->takings), 1);
+    room = plan->lanes < kern->cols ? 1 : ATTN__ABREAST; /* of full blocks, however many: it does not grow with Lq */
+    abreast = plan->apart ? 1 : attn__min(attn__max(plan->all_blocks / (width * ATTN__TAKINGS), 1), room);
+    plan->takings = attn__blocks(plan->blocks, abreast);
+    plan->abreast = plan->blocks == 0 ? 1 : attn__blocks(plan->blocks, plan->takings); /* as even as can be */
     plan->all_takings = heads * plan->takings;
     plan->tasks = attn__min(width, plan->apart ? plan->all_blocks * plan->splits : plan->all_takings);
 
     plan->state_size = 0;
     plan->at_lanes = attn__reserve(&end, plan->lanes, sizeof(attn__lane));
-    if (plan->given && !attn__tensor_absent(opts->mask))
+    if (plan->given && !attn__tensor_absent(opts->mask)) {
         plan->known = attn__min(attn__blocks(plan->k.len, plan->keys), ATTN__KNOWN);
-    plan->at_masked = attn__reserve(&end, plan->known, 1);
+        plan->at_masked = attn__reserve(&end, ATTN__KNOWN, 1);
+    }
     plan->at_reals = attn__reserve(&end, 6 * plan->lanes, kern->size);
     plan->at_queries = attn__reserve(&end, plan->lanes * kern->size, D);
     attn__reserve(&plan->state_size, plan->lanes * (2 * kern->size + 1), 1);
     attn__reserve(&plan->state_size, plan->lanes * kern->size, attn__blocks(Dv, kern->rows) * kern->rows);
     plan->at_state = attn__reserve(&end, 2, plan->state_size);
     plan->block_size = end;
-    attn__reserve(&end, plan->abreast - 1, plan->block_size);
+    attn__reserve(&end, room - 1, plan->block_size);
     plan->at_scores = attn__reserve(&end, plan->keys * plan->lanes, kern->size);
     if (plan->given && !attn__tensor_absent(opts->bias))
         plan->at_bias = attn__reserve(&end, plan->keys * plan->lanes, kern->size);
@@ -3787,7 +3800,7 @@ static int attn__lay_out(attn__plan *plan)
         plan->at_mask = attn__reserve(&end, plan->keys * plan->lanes, kern->size);
     if (opts->score_mod)
         plan->at_row = attn__reserve(&end, plan->keys, kern->size);
-    if (!attn__is_direct(plan, &plan->k, 0, plan->k.len))
+    if (!attn__is_direct(plan, &plan->k, 0, plan->k.len) || (room > 1 && !attn__is_packed(&plan->k)))
         plan->at_k = attn__reserve(&end, plan->keys * kern->size, D);
     plan->at_v = attn__reserve(&end, plan->keys * kern->size, Dv);
     plan->slice = end;
@@ -4112,6 +4125,8 @@ static void attn__say_read(attn__text *text, const char *name, const attn__plan 
         attn__say(text, " is copied tile by tile: its 16-bit elements are widened\n");
     else if (t.dim_stride != 1)
         attn__say(text, " is copied tile by tile: its dim_stride is not 1\n");
+    else if (!attn__is_direct(plan, &t, 0, 1))
+        attn__say(text, " is copied tile by tile, once for several blocks: its rows do not follow each other\n");
     else if (t.len > plan->wrap)
         attn__say(text, " is read in place, but for the tiles where the ring begins anew\n");
     else
@@ -4151,7 +4166,7 @@ static attn_status attn__explain(char *text, size_t size, const attn__plan *plan
     attn__say_read(&t, "k", plan, plan->k);
     attn__say_read(&t, "v", plan, plan->v);
     if (plan->opts.mask.data)
-        attn__say(&t, "mask: read for each tile, copied where it hides a part of it\n");
+        attn__say(&t, "mask: looked at tile by tile, copied where it hides a part of one\n");
     if (plan->opts.bias.data)
         attn__say(&t, "bias: copied tile by tile\n");
     if (plan->records)

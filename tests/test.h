@@ -1,8 +1,8 @@
 /* The harness of the tests: checks that name their place and case, matrices in every layout, models to compare with.
 
    TEST_LEVEL=quick in the environment runs a short version that still calls every public function.
-   build/test NAME... -NAME... runs only the tests whose name contains a NAME, and of these not what contains a -NAME;
-   each test seeds its own random numbers, so a failing case comes back. */
+   build/test NAME... -NAME... runs only the tests whose name contains a NAME (=NAME: is NAME), and of these not what
+   contains a -NAME (-=NAME: is NAME); each test seeds its own random numbers, so a failing case comes back. */
 #ifndef ATTN_TEST_H
 #define ATTN_TEST_H
 
@@ -105,6 +105,7 @@ void test_cover(const char *function);
     X(sdpa_fences)                                                                                                     \
     X(sdpa_scratch)                                                                                                    \
     X(sdpa_scratch_of_long)                                                                                            \
+    X(sdpa_scratch_steady)                                                                                             \
     X(sdpa_scratch_of_wide)                                                                                            \
     X(sdpa_scratch_grows)                                                                                              \
     X(sdpa_memory)                                                                                                     \
@@ -132,6 +133,7 @@ void test_cover(const char *function);
     X(sdpa_sinks_of_empty_rows)                                                                                        \
     X(sdpa_tiles_abreast)                                                                                              \
     X(sdpa_tiles_remembered)                                                                                           \
+    X(sdpa_tiles_split)                                                                                                \
     X(sdpa_tiles_across)                                                                                               \
     X(sdpa_tiles_exponentials)                                                                                         \
     X(sdpa_tiles_scales)                                                                                               \

@@ -113,7 +113,13 @@ static int run_test(const char *name, void (*run)(void))
     return failures != 0;
 }
 
-/* Whether the names on the command line, "cache" or "-cache_ring", choose this test: by one of the former, if there are
+/* "=cache_ring" means that test alone, "cache_ring" all whose names contain it. */
+static int means(const char *word, const char *name)
+{
+    return *word == '=' ? strcmp(name, word + 1) == 0 : strstr(name, word) != NULL;
+}
+
+/* Whether the words on the command line, a name or - and a name, choose this test: by one of the former, if there are
    any, and by none of the latter. */
 static int chosen(const char *name, int argc, char **argv)
 {
@@ -121,11 +127,26 @@ static int chosen(const char *name, int argc, char **argv)
     for (int i = 1; i < argc; i++)
         if (argv[i][0] != '-') {
             names++;
-            wanted |= strstr(name, argv[i]) != NULL;
-        } else if (strstr(name, argv[i] + 1)) {
+            wanted |= means(argv[i], name);
+        } else if (means(argv[i] + 1, name)) {
             return 0;
         }
     return wanted || names == 0;
+}
+
+/* Words that mean no test. */
+static int report_unknown(int argc, char **argv)
+{
+    int unknown = 0;
+    for (int i = 1; i < argc; i++) {
+        int known = 0;
+        for (size_t n = 0; n < sizeof tests / sizeof *tests; n++)
+            known |= means(argv[i] + (argv[i][0] == '-'), tests[n].name);
+        if (!known)
+            printf("FAIL no test is called %s\n", argv[i]);
+        unknown += !known;
+    }
+    return unknown;
 }
 
 int main(int argc, char **argv)
@@ -139,6 +160,7 @@ int main(int argc, char **argv)
             failed += bad;
             passed += !bad;
         }
+    failed += report_unknown(argc, argv);
     if (argc < 2) { /* the coverage of the public functions counts as one test */
         int bad = report_uncovered() > 0;
         failed += bad;

@@ -803,7 +803,7 @@ static int same_item(const trial *one, const trial *all, size_t b)
 /* A batch has the bits of its items one by one, and of any batch where the other items are NaN. */
 TEST(sdpa_batch)
 {
-    for (size_t n = 0; n < (test_quick ? 3 : 80); n++)
+    for (size_t n = 0; n < (test_quick ? 6 : 80); n += test_quick ? 3 : 1) /* of these the last has many keys */
         FOR_EACH_ISA (isa) {
             point p = sample(100 + n, 2e5);
             trial all, other, one;
@@ -1457,6 +1457,38 @@ TEST(sdpa_scratch_of_long)
                        single_query ? 1 : LONG, (int)heads, (int)width, bytes[1]);
         }
     free(memory);
+}
+
+/* What a call with more than a block of queries needs, any call with as many or more needs too, to the byte. */
+TEST(sdpa_scratch_steady)
+{
+    enum { D = 3, H = 4, LONG = 70000 };
+    static const size_t lengths[][2] = {{LONG, LONG}, {100, 1000}, {192, 128}, {240, 1000}, {288, 300}, {5000, 2000}};
+    static float one[1], memory[H * D * LONG], keys[H * D * LONG];
+    FOR_EACH_ISA (isa)
+        for (int n = 0; n < 8; n++) {
+            size_t first = 0, bytes = 0;
+            for (size_t l = 0; l < COUNT(lengths); l++) {
+                size_t Lq = lengths[l][0], Lk = lengths[l][1];
+                attn_tensor q = attn_tensor_of(one, ATTN_F32, 1, H, Lq, D, 0, 0, 0, 0), kv = q;
+                attn_opts opts = {0};
+                attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+                ctx.isa = isa;
+                kv.len = Lk;
+                if (n % 2)
+                    kv = attn_blhd(keys, ATTN_F32, 1, Lk, H, D);
+                if (n / 2 % 2)
+                    opts.mask = attn_tensor_of(one, ATTN_BOOL, 1, 1, 1, Lk, 0, 0, 0, 0);
+                if (n / 4)
+                    q.heads = kv.heads = 1;
+                test_case("%s, kind %d, %zu queries, %zu keys", attn_isa_string(isa), n, Lq, Lk);
+                CHECK_STATUS(
+                    attn_sdpa_scratch(&bytes, attn_bhld(memory, ATTN_F32, 1, q.heads, Lq, D), q, kv, kv, &opts, &ctx),
+                    ATTN_OK);
+                first = l == 0 ? bytes : first;
+                CHECK(bytes == first);
+            }
+        }
 }
 
 /* However wide the caller is, a run has no more than so many tasks, and scratch for no more. */

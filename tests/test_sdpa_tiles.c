@@ -225,6 +225,36 @@ TEST(sdpa_tiles_remembered)
         }
 }
 
+/* So many keys that splits lie by their number: by that of the item, whatever another item has. */
+TEST(sdpa_tiles_split)
+{
+    enum { LONG = 33000 };
+    static const size_t lens[2] = {17000, LONG};
+    FOR_EACH_ISA (isa)
+        for (size_t rows = 1; rows < 60; rows += 50) {
+            attn_tensor q = test_random_tensor(ATTN_F32, 2, 1, rows, 2, T_BHLD), one = q;
+            attn_tensor k = test_random_tensor(ATTN_F32, 2, 1, LONG, 2, T_BHLD), part = k;
+            attn_tensor out = test_tensor(ATTN_F32, 2, 1, rows, 2, T_BHLD), some = out;
+            attn_opts opts = {0};
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            ctx.isa = isa;
+            opts.kv_lens = lens;
+            CHECK_STATUS(attn_sdpa(out, q, k, k, &opts, &ctx), ATTN_OK);
+            for (size_t b = 0; b < 2; b++) {
+                test_case("%s, %zu rows, item %zu", attn_isa_string(isa), rows, b);
+                one.batch = part.batch = some.batch = 1;
+                one.data = test_tensor_at(q, b, 0, 0, 0);
+                part.data = test_tensor_at(k, b, 0, 0, 0);
+                part.len = lens[b];
+                some.data = test_tensor_at(out, b, 0, 0, 0);
+                attn_tensor alone = test_tensor(ATTN_F32, 1, 1, rows, 2, T_BHLD);
+                CHECK_STATUS(attn_sdpa(alone, one, part, part, NULL, &ctx), ATTN_OK);
+                CHECK(test_same_tensor_bits(alone, some));
+            }
+            test_release();
+        }
+}
+
 /* Scores that are exact, 0, -1, -2 ...: each weight is exp of its score, divided by the sum. */
 TEST(sdpa_tiles_exponentials)
 {
