@@ -3614,9 +3614,9 @@ static void attn__set_up(attn__task *task, const attn__plan *plan, size_t index)
     }
 }
 
-static void attn__fold(attn__work *work, const attn__state *part)
+static void attn__fold(attn__work *work) /* the split into the state */
 {
-    work->plan->kern->fold(&work->tile, &work->state, part, work->plan->v.dim, work->plan->scale_left);
+    work->plan->kern->fold(&work->tile, &work->state, &work->split, work->plan->v.dim, work->plan->scale_left);
 }
 
 /* All splits of the blocks in hand, each block's folded from left to right. Then its end. */
@@ -3638,17 +3638,18 @@ static void attn__attend(attn__work *works, size_t count)
         attn__attend_split(works, count, split, keys);
         for (i = 0; i < count; i++)
             if (works[i].into == &works[i].split)
-                attn__fold(&works[i], works[i].into);
+                attn__fold(&works[i]);
     }
     for (i = 0; i < count; i++)
         attn__finish(&works[i]);
 }
 
 /* One split of a block, into a state that is kept. */
-static void attn__attend_apart(attn__work *work, attn__state state, size_t split)
+static void attn__attend_apart(attn__work *work, size_t block, size_t split)
 {
     size_t first, keys, splits = attn__splits(work, &first, &keys);
-    attn__begin(work, &state);
+    work->split = attn__state_apart(work->plan, block, split);
+    attn__begin(work, &work->split);
     if (split < splits)
         attn__attend_split(work, 1, first + split, keys);
 }
@@ -3657,11 +3658,10 @@ static void attn__attend_apart(attn__work *work, attn__state state, size_t split
 static void attn__gather_splits(attn__work *work, size_t block)
 {
     size_t first, keys, splits = attn__splits(work, &first, &keys), split;
-    attn__state part;
     work->state = attn__state_apart(work->plan, block, 0);
     for (split = 1; split < splits; split++) {
-        part = attn__state_apart(work->plan, block, split);
-        attn__fold(work, &part);
+        work->split = attn__state_apart(work->plan, block, split);
+        attn__fold(work);
     }
     attn__finish(work);
 }
@@ -3697,8 +3697,7 @@ static void attn__sdpa_task(void *arg, size_t index)
         item = job->items - 1 - item; /* of causal blocks the last have the most keys: they go first */
         if (plan->apart) {
             attn__take_up(task.works, item / plan->splits);
-            attn__attend_apart(task.works, attn__state_apart(plan, item / plan->splits, item % plan->splits),
-                               item % plan->splits);
+            attn__attend_apart(task.works, item / plan->splits, item % plan->splits);
         } else {
             head = item / plan->k.heads / plan->takings * plan->k.heads + item % plan->k.heads; /* the heads in turn */
             block = item / plan->k.heads % plan->takings * plan->abreast;
