@@ -16,8 +16,11 @@ PREFIX  = /usr/local
 ATTN    = .
 
 warnings  = -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+tools     = $B/tokenize $B/tensors
 notebooks = $(patsubst examples/%.c,$B/%,$(wildcard examples/[0-9][0-9]_*.c))
-tests     = $(patsubst tests/%.c,$B/tests/%.o,$(wildcard tests/*.c))
+readers   = json safetensors sentencepiece
+headers   = $(wildcard tests/*.h tests/golden/*.h examples/translate/*.h)
+tests     = $(patsubst tests/%.c,$B/tests/%.o,$(wildcard tests/*.c)) $(readers:%=$B/tests/%.o)
 benches   = $(patsubst tests/bench/%.c,$B/%,$(wildcard tests/bench/bench_*.c))
 peers     = $B/peer_plain.o $B/peer_fast.o $B/peer_sdpa.o
 python    = $(or $(ATTN_BENCH_PYTHON),python3)
@@ -29,13 +32,13 @@ version   = $(shell sed -n 's/^.define ATTN_VERSION_STRING "\(.*\)"/\1/p' attn.h
 .SECONDARY:
 .SUFFIXES:
 
-all: $(notebooks)                        ## build and run the notebooks; what you get by default
+all: $(notebooks) $(tools)               ## build and run the notebooks; what you get by default
 	@mkdir -p $B/pictures
 	@for notebook in $(notebooks); do $(RUN) $$notebook $B/pictures || exit 1; done
 	@echo && echo "The pictures are in $B/pictures."
 
-test: $B/test $(notebooks)               ## test the library, its pictures, README and embedding
-	@CC='$(CC)' RUN='$(RUN)' B='$B' sh tests/config.sh program pictures output readme quick
+test: $B/test $(notebooks) $(tools)      ## test the library, the examples, README and embedding
+	@CC='$(CC)' RUN='$(RUN)' B='$B' sh tests/config.sh program pictures output tools readme quick
 
 bench: $(benches) $B/libbench.so         ## compare speed with this machine's limits and with peers; minutes
 	@rm -f $(ATTN_BENCH_TSV)
@@ -67,17 +70,28 @@ $B/%: examples/%.c $(wildcard examples/*.h) attn.h $B/flags
 	$(CC) $(CFLAGS) $(IMPL_CFLAGS) $(LDFLAGS) -o $@ $< -lm $(libraries)
 $B/08_threads: libraries = -lpthread
 
+# Tools that show what model files hold.
+$B/tokenize: $(addprefix examples/translate/,tokenize.c sentencepiece.c)
+$B/tensors: $(addprefix examples/translate/,tensors.c safetensors.c json.c)
+$(tools): $(wildcard examples/translate/*.h) $B/flags
+	$(CC) $(CFLAGS) $(IMPL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^)
+
 # The test program: tests/attn_impl.c is the implementation, the other files see its interface alone.
 $B/test: $(tests)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
 
-$B/tests/%.o: tests/%.c $(wildcard tests/*.h tests/golden/*) attn.h $B/cover.h $B/flags_of_tests
+$B/tests/%.o: tests/%.c $(headers) attn.h $B/cover.h $B/flags_of_tests
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(warnings) $(CFLAGS) -fno-fast-math -I. -I$B -c -o $@ $<
 
 $B/tests/attn_impl.o: tests/attn_impl.c tests/test_malloc.h attn.h $B/flags
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(warnings) $(CFLAGS) $(IMPL_CFLAGS) -I. -c -o $@ $<
+
+$B/tests/%.o: examples/translate/%.c $(wildcard examples/translate/*.h) $B/flags
+	@mkdir -p $(@D)
+	$(CC) -std=c99 $(warnings) $(CFLAGS) $(IMPL_CFLAGS) $(heap) -c -o $@ $<
+heap = -Dmalloc=test_malloc -Drealloc=test_realloc -Dfree=test_free
 
 # One macro for each public function, which notes that a test has called it; and the list of them all.
 $B/cover.h: attn.h

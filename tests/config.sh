@@ -6,6 +6,7 @@
 #     program    the test program, with the checks it counts itself
 #     pictures   the notebooks run, and draw the committed pictures byte for byte
 #     output     the notebooks print what is committed; colours go to terminals alone
+#     tools      the readers of model files compile alone; tokenize and tensors show files, and refuse wrong ones
 #     readme     every ```c block of README.md is a program that compiles and runs, and so is the doc block's
 #     quick      embedding: a few seconds, the compiler CC alone; a missing tool is a skip
 #     full_gcc   embedding: gcc, every standard and configuration; tcc and musl; a missing tool is a failure
@@ -101,7 +102,7 @@ uncoloured() { [ -s "$1" ] && ! grep "$(printf '\033')\[" "$1"; }
 # What an example prints must be what is committed, up to the heading from where it differs between machines: in 02 the
 # last f32 digits, in 08 what attn_sdpa_explain says.
 part_output() {
-    for expected in tests/golden/*.txt; do
+    for expected in tests/golden/[0-9][0-9]_*.txt; do
         notebook=$(basename "$expected" .txt)
         run "$B/$notebook" "$work" | sed '/^== 8. Matrix form/,$d; /^== 5. How it runs/,$d' > "$work/$notebook.txt"
         check "output of $notebook is as committed" diff "$expected" "$work/$notebook.txt"
@@ -138,6 +139,91 @@ part_readme() {
     sed -n '/^   QUICK START/,/^   Define ATTN_IMPLEMENTATION/s/^       //p' attn.h > "$work/doc.c"
     check "the doc block's program compiles" $CC -I. -o "$work/doc" "$work/doc.c" -lm
     check "the doc block's program prints its line" [ "$(run "$work/doc")" = 'ok: 20 22.0334' ]
+}
+
+# ==== Model files =================================================================================================
+
+# in_lift COMMAND...: it runs where a reader has been taken to.
+in_lift() { (cd "$work/lift" && "$@"); }
+compile_reader() { in_lift sh -c "$CC -std=c99 $warnings -c *.c"; }
+compile_user() { cp "$config/lift_$1.c" "$work/lift" && in_lift sh -c "$2 lift_$1.c -x none *.o -o user"; }
+names_of_others() { nm -g --defined-only "$work/lift/$1.o" | sed 's/.* //' | grep -v -E "^_?$1(_.*)?\$"; }
+
+# lifted READER OTHERS...: in a directory of its own, as a stranger takes it, it compiles, its names begin with its own,
+# and a program that uses it runs, in C and in C++.
+lifted() {
+    rm -rf "$work/lift" && mkdir "$work/lift" || return
+    for name in "$@"; do cp examples/translate/$name.[ch] "$work/lift" || return; done
+    check "$1 compiles alone" compile_reader
+    check "$1: names begin with $1_" silent names_of_others $1
+    check "$1: a program" compile_user $1 "$CC $warnings" && check "$1: answer" run "$work/lift/user"
+    if command -v g++ > /dev/null && [ -z "$RUN" ]; then
+        check "$1: a C++ program" compile_user $1 "g++ $warnings -x c++" && check "$1: its answer" run "$work/lift/user"
+    fi
+}
+
+# says STATUS TEXT COMMAND...: the command ends with that status, and its messages hold TEXT.
+says() {
+    status=$1 text=$2; shift 2
+    run "$@" > "$work/shown" 2> "$work/messages" < /dev/null
+    got=$?
+    [ $got = "$status" ] && grep -q -F -e "$text" "$work/messages" && return
+    echo "status $got, messages:"; cat "$work/messages"; return 1
+}
+
+# shows EXPECTED COMMAND...: what the command prints is the committed text.
+shows() { expected=$1; shift; run "$@" < /dev/null | diff "$expected" -; }
+
+lines_agree() {
+    printf 'hello world\r\n\nr\303\251sum\303\251\na' > "$work/lines"
+    run "$B/tokenize" --ids "$model" < "$work/lines" > "$work/ids"
+    run "$B/tokenize" --ids "$model" 'hello world' '' "$(printf 'r\303\251sum\303\251')" a | diff - "$work/ids"
+}
+gives_back() { [ "$(run "$B/tokenize" --decode "$model" $(run "$B/tokenize" --ids "$model" "$1"))" = "$1" ]; }
+
+# refused NAME CAUSE TOOL BYTES: the tool refuses a file of these bytes, given as printf has them.
+refused() {
+    printf "$4" > "$work/hostile file"
+    check "$3 refuses $1" says 1 "hostile file: $2" "$B/$3" "$work/hostile file"
+}
+
+part_tools() {
+    model=tests/golden/unigram.model tensors=tests/golden/types.safetensors
+    lifted json
+    lifted safetensors json
+    lifted sentencepiece
+
+    check "tokenize shows pieces, ids and scores" shows tests/golden/tokenize.out "$B/tokenize" "$model" \
+        'Hello <extra_id_0> world' '' "$(printf 'caf\303\251 \033[31m \360\237\230\200 \377')"
+    check "tokenize reads lines" lines_agree
+    check "tokenize gives text back" gives_back 'the house'
+    check "tokenize: an id that is not there" says 1 "an id that the model does not have" \
+        "$B/tokenize" --decode "$model" 123456
+    check "tokenize: not an id" says 1 "not an id" "$B/tokenize" --decode "$model" 5x
+    check "tokenize: usage" says 2 "usage: tokenize" "$B/tokenize"
+    check "tokenize: an unknown option" says 2 "usage: tokenize" "$B/tokenize" --idz "$model" text
+    check "tokenize: no such file" says 1 "$work/none: cannot be opened" "$B/tokenize" "$work/none" text
+    check "tokenize: a directory" says 1 "$work: cannot be read" "$B/tokenize" "$work" text
+    refused "an empty model" "no pieces" tokenize ''
+    refused "a truncated model" "byte 2: a field is longer than its message" tokenize '\n\005\n'
+    refused "an endless number" "byte 10: a number is too long" tokenize '\377\377\377\377\377\377\377\377\377\377\377'
+    refused "a model without an unknown piece" "no unknown piece" tokenize '\n\003\n\001a'
+
+    check "tensors shows types, shapes and values" shows tests/golden/tensors.out "$B/tensors" "$tensors"
+    cat "$tensors" | run "$B/tensors" /dev/stdin | sed "s,^/dev/stdin,$tensors," > "$work/piped"
+    check "tensors reads a pipe" diff tests/golden/tensors.out "$work/piped"
+    check "tensors without mmap compiles" $CC -DSAFETENSORS_NO_MMAP -o "$work/tensors" examples/translate/tensors.c \
+        examples/translate/safetensors.c examples/translate/json.c &&
+        check "tensors without mmap" shows tests/golden/tensors.out "$work/tensors" "$tensors"
+    check "tensors: usage" says 2 "usage: tensors" "$B/tensors"
+    check "tensors: no such file" says 1 "$work/none: cannot be opened" "$B/tensors" "$work/none"
+    check "tensors: a directory" says 1 "$work: cannot be read" "$B/tensors" "$work"
+    refused "an empty file" "no header length" tensors ''
+    refused "a header past the end" "a header of 3 bytes in a file of 10" tensors '\003\0\0\0\0\0\0\0{}'
+    refused "a huge header" "a header of 9223372036854775807 bytes is too large" tensors \
+        '\377\377\377\377\377\377\377\177{}'
+    refused "half a surrogate pair" "header, byte 2: half a surrogate pair" tensors \
+        '\014\0\0\0\0\0\0\0{"\\ud800":1}'
 }
 
 # ==== Embedding: what one compiler makes of the header ============================================================

@@ -283,7 +283,47 @@ void test_cover(const char *function);
     X(cache_scratch)                                                                                                   \
     X(cache_scratch_grows)                                                                                             \
     X(cache_zeroed)                                                                                                    \
-    X(cache_errno)
+    X(cache_errno)                                                                                                     \
+    X(tokens_unigram)                                                                                                  \
+    X(tokens_bytes)                                                                                                    \
+    X(tokens_suffix)                                                                                                   \
+    X(tokens_shared_models)                                                                                            \
+    X(tokens_flags)                                                                                                    \
+    X(tokens_ids)                                                                                                      \
+    X(tokens_round_trip)                                                                                               \
+    X(tokens_spell_the_text)                                                                                           \
+    X(tokens_sentinels)                                                                                                \
+    X(tokens_t5_goldens)                                                                                               \
+    X(tokens_trails)                                                                                                   \
+    X(json_values)                                                                                                     \
+    X(json_whitespace)                                                                                                 \
+    X(json_rejects)                                                                                                    \
+    X(json_rejects_numbers)                                                                                            \
+    X(json_rejects_strings)                                                                                            \
+    X(json_escapes)                                                                                                    \
+    X(json_utf8)                                                                                                       \
+    X(json_strings)                                                                                                    \
+    X(json_spelling)                                                                                                   \
+    X(json_order)                                                                                                      \
+    X(json_members)                                                                                                    \
+    X(json_none)                                                                                                       \
+    X(json_depth)                                                                                                      \
+    X(json_truncated)                                                                                                  \
+    X(json_uint)                                                                                                       \
+    X(json_double)                                                                                                     \
+    X(json_double_halfway)                                                                                             \
+    X(json_locale)                                                                                                     \
+    X(json_at_random)                                                                                                  \
+    X(sentencepiece_protobuf)                                                                                          \
+    X(sentencepiece_fields)                                                                                            \
+    X(sentencepiece_charsmap)                                                                                          \
+    X(sentencepiece_pieces)                                                                                            \
+    X(sentencepiece_many_pieces)                                                                                       \
+    X(sentencepiece_text)                                                                                              \
+    X(sentencepiece_scores)                                                                                            \
+    X(sentencepiece_decode_ids)                                                                                        \
+    X(sentencepiece_no_memory)                                                                                         \
+    X(sentencepiece_open_files)
 
 #define TEST(name) void test_##name(void)
 #define TEST_DECLARE(name) TEST(name);

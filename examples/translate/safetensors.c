@@ -1,0 +1,497 @@
+#if !defined(_WIN32) && !defined(SAFETENSORS_NO_MMAP)
+#define SAFETENSORS_MMAP
+#define _POSIX_C_SOURCE 200809L
+#define _FILE_OFFSET_BITS 64
+#endif
+
+#include "safetensors.h"
+#include "json.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef SAFETENSORS_MMAP
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
+
+enum { LENGTH = 8, HEADER_MAX = 100000000 }; /* bytes of the header's length, and the most it may say */
+
+static const struct {
+    const char *name;
+    size_t bits;
+} dtypes[] = {{"BOOL", 8},    {"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6},     {"U8", 8},          {"I8", 8},
+              {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"I16", 16},
+              {"U16", 16},    {"F16", 16},    {"BF16", 16},   {"I32", 32},        {"U32", 32},        {"F32", 32},
+              {"C64", 64},    {"F64", 64},    {"I64", 64},    {"U64", 64}};
+
+enum { DTYPES = sizeof dtypes / sizeof *dtypes };
+
+/* ---- messages ---- */
+
+/* Copies UTF-8 to show it to a person: whole characters, as many as fit, and ? for what would control a terminal. */
+static const char *shown(char *out, size_t size, const char *text, size_t length)
+{
+    size_t i, n = length;
+    if (n > size - 4)
+        for (n = size - 4; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80; n--)
+            ;
+    for (i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)text[i];
+        out[i] = c < 0x20 || c == 0x7f || (c == 0xc2 && i + 1 < n && (unsigned char)text[i + 1] < 0xa0) ? '?' : text[i];
+        if (c == 0xc2 && out[i] == '?')
+            out[++i] = '?';
+    }
+    strcpy(out + n, n < length ? "..." : "");
+    return out;
+}
+
+/* An empty file, whose messages will begin with its name. */
+static void start(safetensors *file, const char *name)
+{
+    char text[256];
+    memset(file, 0, sizeof *file);
+    snprintf(file->error, sizeof file->error, "%s: ", shown(text, sizeof text, name, strlen(name)));
+}
+
+static const char *fail(safetensors *file, const char *format, ...)
+{
+    size_t used = strlen(file->error);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(file->error + used, sizeof file->error - used, format, arguments);
+    va_end(arguments);
+    return file->error;
+}
+
+static const char *fail_tensor(safetensors *file, const safetensors_tensor *tensor, const char *cause)
+{
+    char name[128];
+    return fail(file, "tensor \"%s\": %s", shown(name, sizeof name, tensor->name, tensor->name_size), cause);
+}
+
+/* ---- the header ---- */
+
+static int is_metadata(json name)
+{
+    return json_is(name, "__metadata__");
+}
+
+static size_t count_elements(json container)
+{
+    size_t count = 0;
+    json element;
+    for (element = json_first(container); element.type; element = json_next(element))
+        count++;
+    return count;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return json_compare(*(const json *)a, *(const json *)b);
+}
+
+/* Whether each name of an object is there once. `what` stands for the object in the message. */
+static const char *check_names(safetensors *file, json object, const char *what)
+{
+    size_t count = count_elements(object), i = 0;
+    const char *error = NULL;
+    char name[64], text[64];
+    json element, *names;
+    if (count < 2)
+        return NULL;
+    if ((names = malloc(count * sizeof *names)) == NULL)
+        return fail(file, "no memory");
+    for (element = json_first(object); element.type; element = json_next(element))
+        names[i++] = element;
+    qsort(names, count, sizeof *names, compare_names);
+    for (i = 1; i < count && !error; i++)
+        if (json_compare(names[i - 1], names[i]) == 0) {
+            size_t length = json_string(names[i], name, sizeof name);
+            length = length < sizeof name ? length : sizeof name - 1;
+            error = fail(file, "%s has two members \"%s\"", what, shown(text, sizeof text, name, length));
+        }
+    free(names);
+    return error;
+}
+
+static const char *check_metadata(safetensors *file, json metadata)
+{
+    json name;
+    const char *error;
+    if (metadata.type != JSON_OBJECT)
+        return fail(file, "__metadata__ is not an object");
+    if ((error = check_names(file, metadata, "__metadata__")) != NULL)
+        return error;
+    for (name = json_first(metadata); name.type; name = json_next(name))
+        if (json_value(name).type != JSON_STRING)
+            return fail(file, "__metadata__ holds what is not a string");
+    return NULL;
+}
+
+/* dtype, shape and data_offsets of a tensor that has its name already; its sizes go to *shape and move it on. */
+static const char *read_tensor(safetensors *file, json info, safetensors_tensor *tensor, size_t **shape,
+                               const unsigned char *data, size_t data_size)
+{
+    json dtype = json_get(info, "dtype"), sizes = json_get(info, "shape"), offsets = json_get(info, "data_offsets");
+    json begin = json_first(offsets), end = json_next(begin), element;
+    uint64_t value, from, to;
+    char message[128];
+    size_t i, bits;
+    if (info.type != JSON_OBJECT)
+        return fail_tensor(file, tensor, "not an object");
+    if (dtype.type != JSON_STRING)
+        return fail_tensor(file, tensor, "dtype is not a string");
+    for (i = 0; i < DTYPES && !json_is(dtype, dtypes[i].name); i++)
+        ;
+    if (i == DTYPES)
+        return fail_tensor(file, tensor, "dtype is unknown");
+    tensor->dtype = (safetensors_dtype)i;
+
+    if (sizes.type != JSON_ARRAY)
+        return fail_tensor(file, tensor, "shape is not an array");
+    tensor->shape = *shape;
+    tensor->count = 1;
+    for (element = json_first(sizes); element.type; element = json_next(element)) {
+        if (!json_uint(element, &value) || value > SIZE_MAX)
+            return fail_tensor(file, tensor, "shape holds what is not a size");
+        if (value && tensor->count > SIZE_MAX / value)
+            return fail_tensor(file, tensor, "shape overflows");
+        tensor->count *= (size_t)value;
+        *(*shape)++ = (size_t)value;
+        tensor->rank++;
+    }
+    bits = dtypes[tensor->dtype].bits;
+    if (tensor->count > SIZE_MAX / bits)
+        return fail_tensor(file, tensor, "size in bytes overflows");
+    if (tensor->count * bits % 8)
+        return fail_tensor(file, tensor, "elements do not fill whole bytes");
+    tensor->size = tensor->count * bits / 8;
+
+    if (offsets.type != JSON_ARRAY || count_elements(offsets) != 2 || !json_uint(begin, &from) || !json_uint(end, &to))
+        return fail_tensor(file, tensor, "data_offsets is not two offsets");
+    if (from > to)
+        return fail_tensor(file, tensor, "data_offsets end before they begin");
+    if (to > data_size)
+        return fail_tensor(file, tensor, "data_offsets end after the file");
+    if (to - from != tensor->size) {
+        snprintf(message, sizeof message, "dtype and shape take %llu bytes, data_offsets %llu",
+                 (unsigned long long)tensor->size, (unsigned long long)(to - from));
+        return fail_tensor(file, tensor, message);
+    }
+    tensor->data = data + (size_t)from;
+    return NULL;
+}
+
+static int compare_data(const void *a, const void *b)
+{
+    const safetensors_tensor *s = a, *t = b;
+    const unsigned char *x = s->data, *y = t->data;
+    return x != y ? (x > y) - (x < y) : (s->size > t->size) - (s->size < t->size);
+}
+
+static int compare_tensors(const void *a, const void *b)
+{
+    const safetensors_tensor *s = a, *t = b;
+    int order = memcmp(s->name, t->name, s->name_size < t->name_size ? s->name_size : t->name_size);
+    return order ? order : (s->name_size > t->name_size) - (s->name_size < t->name_size);
+}
+
+/* Whether the tensors' data, in order, are the data: nothing between, before or after them, and nothing twice. */
+static const char *check_layout(safetensors *file, safetensors_tensor *tensors, size_t count, const unsigned char *data,
+                                size_t data_size)
+{
+    const unsigned char *next = data;
+    size_t i;
+    qsort(tensors, count, sizeof *tensors, compare_data);
+    for (i = 0; i < count; i++) {
+        if ((const unsigned char *)tensors[i].data < next)
+            return fail_tensor(file, &tensors[i], "data overlap those of another tensor");
+        if ((const unsigned char *)tensors[i].data > next)
+            return fail_tensor(file, &tensors[i], "a gap lies before the data");
+        next += tensors[i].size;
+    }
+    if ((size_t)(next - data) != data_size)
+        return fail(file, "%llu bytes after the last tensor", (unsigned long long)(data_size - (size_t)(next - data)));
+    return NULL;
+}
+
+static const char *read_tensors(safetensors *file, json header, const unsigned char *data, size_t data_size)
+{
+    size_t count = 0, sizes = 0, bytes = 0, i = 0, *shape;
+    safetensors_tensor *tensors;
+    const char *error;
+    char *names, text[128];
+    json name;
+    if ((error = check_names(file, header, "the header")) != NULL)
+        return error;
+    for (name = json_first(header); name.type; name = json_next(name))
+        if (!is_metadata(name)) {
+            count++;
+            bytes += json_string(name, NULL, 0) + 1;
+            sizes += count_elements(json_get(json_value(name), "shape"));
+        }
+    file->owned = tensors = malloc(count * sizeof *tensors + sizes * sizeof *shape + bytes + 1);
+    if (!tensors)
+        return fail(file, "no memory");
+    memset(tensors, 0, count * sizeof *tensors);
+    shape = (size_t *)(void *)(tensors + count);
+    names = (char *)(shape + sizes);
+    for (name = json_first(header); name.type; name = json_next(name)) {
+        json info = json_value(name);
+        if (is_metadata(name)) {
+            error = check_metadata(file, info);
+        } else {
+            tensors[i].name = names;
+            tensors[i].name_size = json_string(name, names, file->header_size);
+            names += tensors[i].name_size + 1;
+            error = check_names(file, info, shown(text, sizeof text, tensors[i].name, tensors[i].name_size));
+            error = error ? error : read_tensor(file, info, &tensors[i++], &shape, data, data_size);
+        }
+        if (error)
+            return error;
+    }
+    if ((error = check_layout(file, tensors, count, data, data_size)) != NULL)
+        return error;
+    qsort(tensors, count, sizeof *tensors, compare_tensors);
+    file->tensors = tensors;
+    file->count = count;
+    return NULL;
+}
+
+static uint64_t little_endian(const unsigned char *bytes, size_t count)
+{
+    uint64_t value = 0;
+    while (count--)
+        value = value << 8 | bytes[count];
+    return value;
+}
+
+static const char *read_file(safetensors *file, const unsigned char *bytes, size_t size)
+{
+    uint64_t length = size < LENGTH ? 0 : little_endian(bytes, LENGTH);
+    size_t header_size = (size_t)length, where;
+    const char *error;
+    json header;
+    if (size < LENGTH)
+        return fail(file, "no header length: %llu bytes", (unsigned long long)size);
+    if (length > HEADER_MAX)
+        return fail(file, "a header of %llu bytes is too large", (unsigned long long)length);
+    if (length > size - LENGTH)
+        return fail(file, "a header of %llu bytes in a file of %llu", (unsigned long long)length,
+                    (unsigned long long)size);
+    file->header = (const char *)bytes + LENGTH;
+    file->header_size = header_size;
+    if ((error = json_parse(&header, file->header, header_size, &where)) != NULL)
+        return fail(file, "header, byte %llu: %s", (unsigned long long)where, error);
+    if (header.type != JSON_OBJECT)
+        return fail(file, "the header is not an object");
+    return read_tensors(file, header, bytes + LENGTH + header_size, size - LENGTH - header_size);
+}
+
+/* ---- files ---- */
+
+/* What keeps its message, and gives back the rest, when there is one. */
+static const char *finish(safetensors *file, const char *error)
+{
+    char message[sizeof file->error];
+    if (error) {
+        memcpy(message, file->error, sizeof message);
+        safetensors_close(file);
+        memcpy(file->error, message, sizeof message);
+        return file->error;
+    }
+    file->error[0] = 0;
+    return NULL;
+}
+
+/* Reads to the end, or until the header is known to be wrong: some files have no end. */
+static const char *read_stream(safetensors *file, FILE *stream, size_t *size)
+{
+    size_t room = 1 << 16, got;
+    uint64_t length;
+    *size = 0;
+    if ((file->contents = malloc(room)) == NULL)
+        return fail(file, "no memory");
+    while ((got = fread((char *)file->contents + *size, 1, room - *size, stream)) > 0) {
+        *size += got;
+        length = *size < LENGTH ? 2 : little_endian(file->contents, LENGTH);
+        if (length < 2 || length > HEADER_MAX)
+            break;
+        if (*size == room) {
+            void *larger = room > SIZE_MAX / 2 ? NULL : realloc(file->contents, room *= 2);
+            if (!larger)
+                return fail(file, "no memory");
+            file->contents = larger;
+        }
+    }
+    return ferror(stream) ? fail(file, "cannot be read: %s", strerror(errno)) : NULL;
+}
+
+#ifdef SAFETENSORS_MMAP
+/* Maps a regular file. Where that cannot be done, mapping stays NULL. */
+static void map_file(safetensors *file, const char *path)
+{
+    struct stat status;
+    void *mapping;
+    int descriptor;
+    if (stat(path, &status) || !S_ISREG(status.st_mode) || (descriptor = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+        return;
+    if (!fstat(descriptor, &status) && status.st_size > 0 && (uintmax_t)status.st_size <= SIZE_MAX) {
+        mapping = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+        if (mapping != MAP_FAILED) {
+            file->mapping = mapping;
+            file->mapped = (size_t)status.st_size;
+        }
+    }
+    close(descriptor);
+}
+#endif
+
+const char *safetensors_open(safetensors *file, const char *path)
+{
+    const char *error;
+    size_t size;
+    FILE *stream;
+    start(file, path);
+#ifdef SAFETENSORS_MMAP
+    map_file(file, path);
+    if (file->mapping)
+        return finish(file, read_file(file, file->mapping, file->mapped));
+#endif
+    if ((stream = fopen(path, "rb")) == NULL)
+        return fail(file, "cannot be opened: %s", strerror(errno));
+    error = read_stream(file, stream, &size);
+    fclose(stream);
+    return finish(file, error ? error : read_file(file, file->contents, size));
+}
+
+const char *safetensors_parse(safetensors *file, const void *bytes, size_t size, const char *name)
+{
+    start(file, name);
+    return finish(file, read_file(file, bytes, size));
+}
+
+void safetensors_close(safetensors *file)
+{
+#ifdef SAFETENSORS_MMAP
+    if (file->mapping)
+        munmap(file->mapping, file->mapped);
+#endif
+    free(file->contents);
+    free(file->owned);
+    memset(file, 0, sizeof *file);
+}
+
+/* ---- tensors ---- */
+
+const safetensors_tensor *safetensors_find(const safetensors *file, const char *name)
+{
+    safetensors_tensor wanted;
+    memset(&wanted, 0, sizeof wanted);
+    wanted.name = name;
+    wanted.name_size = strlen(name);
+    if (!file->count)
+        return NULL;
+    return bsearch(&wanted, file->tensors, file->count, sizeof wanted, compare_tensors);
+}
+
+const char *safetensors_dtype_name(safetensors_dtype dtype)
+{
+    return (unsigned)dtype < DTYPES ? dtypes[dtype].name : "unknown";
+}
+
+size_t safetensors_bits(safetensors_dtype dtype)
+{
+    return (unsigned)dtype < DTYPES ? dtypes[dtype].bits : 0;
+}
+
+static double from_f32(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
+static double from_f64(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static double from_f16(uint32_t bits)
+{
+    uint64_t sign = (uint64_t)(bits >> 15) << 63, exponent = bits >> 10 & 31, fraction = bits & 0x3ff, wide;
+    double tiny = (double)fraction / (1 << 24);
+    memcpy(&wide, &tiny, sizeof wide);
+    if (exponent > 0)
+        wide = (exponent == 31 ? 0x7ff : exponent + 1008) << 52 | fraction << 42;
+    return from_f64(sign | wide);
+}
+
+double safetensors_get(const safetensors_tensor *tensor, size_t i)
+{
+    size_t size = safetensors_bits(tensor->dtype) / 8;
+    uint64_t bits;
+    if (i >= tensor->count)
+        return from_f64((uint64_t)0x7ff8 << 48);
+    bits = little_endian((const unsigned char *)tensor->data + i * size, size);
+    switch (tensor->dtype) {
+    case SAFETENSORS_BOOL: return bits != 0;
+    case SAFETENSORS_U8:
+    case SAFETENSORS_U16:
+    case SAFETENSORS_U32:
+    case SAFETENSORS_U64: return (double)bits;
+    case SAFETENSORS_I8: return (double)((int64_t)(bits ^ 0x80) - 0x80);
+    case SAFETENSORS_I16: return (double)((int64_t)(bits ^ 0x8000) - 0x8000);
+    case SAFETENSORS_I32: return (double)((int64_t)(bits ^ 0x80000000) - 0x80000000LL);
+    case SAFETENSORS_I64: return bits >> 63 ? -(double)(~bits + 1) : (double)bits;
+    case SAFETENSORS_F16: return from_f16((uint32_t)bits);
+    case SAFETENSORS_BF16: return from_f32((uint32_t)bits << 16);
+    case SAFETENSORS_F32: return from_f32((uint32_t)bits);
+    case SAFETENSORS_F64: return from_f64(bits);
+    default: return from_f64((uint64_t)0x7ff8 << 48);
+    }
+}
+
+/* Bytes of a number: of C64, of one of its two parts. 1 for what has less than 8 bits. */
+static size_t number_size(safetensors_dtype dtype)
+{
+    size_t size = safetensors_bits(dtype) / 8;
+    return dtype == SAFETENSORS_C64 ? 4 : size ? size : 1;
+}
+
+static int is_little_endian(void)
+{
+    static const uint16_t one = 1;
+    return *(const unsigned char *)&one;
+}
+
+int safetensors_is_native(const safetensors_tensor *tensor)
+{
+    size_t size = number_size(tensor->dtype);
+    return (size == 1 || is_little_endian()) && (uintptr_t)tensor->data % size == 0;
+}
+
+int safetensors_copy(const safetensors_tensor *tensor, size_t first, size_t count, void *out)
+{
+    size_t size = safetensors_bits(tensor->dtype) / 8, number = number_size(tensor->dtype), i, j;
+    unsigned char *bytes = out;
+    if (!size || first > tensor->count || count > tensor->count - first)
+        return 0;
+    if (count)
+        memcpy(out, (const unsigned char *)tensor->data + first * size, count * size);
+    if (!is_little_endian())
+        for (i = 0; i < count * size; i += number)
+            for (j = 0; j < number / 2; j++) {
+                unsigned char byte = bytes[i + j];
+                bytes[i + j] = bytes[i + number - 1 - j];
+                bytes[i + number - 1 - j] = byte;
+            }
+    return 1;
+}

@@ -1,0 +1,1088 @@
+#include "sentencepiece.h"
+
+#include <errno.h>
+#include <float.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SPACE "\xe2\x96\x81"       /* U+2581, which stands for a space in pieces */
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+enum {
+    FILE_MAX = 1 << 26,  /* bytes of a model; published ones have 20 MB at most */
+    PIECE_MAX = 8000,    /* bytes of a piece, of a charsmap's key and of its value: less than this */
+    CHARSMAP_STEP = 256, /* units come in such blocks, in which a trie's step stays */
+    UNIGRAM = 1          /* the model type */
+};
+
+typedef sentencepiece_string string;
+typedef sentencepiece_piece piece;
+
+/* ---- messages ---- */
+
+/* The bytes of the UTF-8 sequence that the text begins with, or 0 if it is not valid (RFC 3629). */
+static size_t utf8_size(string text)
+{
+    const unsigned char *b = (const unsigned char *)text.text;
+    size_t size = b[0] < 0x80 ? 1 : b[0] < 0xc2 ? 0 : b[0] < 0xe0 ? 2 : b[0] < 0xf0 ? 3 : b[0] < 0xf5 ? 4 : 0, i;
+    if (size > text.size)
+        return 0;
+    for (i = 1; i < size; i++)
+        if ((b[i] & 0xc0) != 0x80)
+            return 0;
+    if ((b[0] == 0xe0 && b[1] < 0xa0) || (b[0] == 0xed && b[1] > 0x9f) || /* overlong; a surrogate */
+        (b[0] == 0xf0 && b[1] < 0x90) || (b[0] == 0xf4 && b[1] > 0x8f))   /* overlong; beyond U+10FFFF */
+        return 0;
+    return size;
+}
+
+/* Copies text to show it to a person: whole characters, as many as fit, and ? for what a terminal would obey. */
+static const char *shown(char *out, size_t size, const char *text, size_t length)
+{
+    size_t used = 0, n;
+    string rest;
+    rest.text = text;
+    for (rest.size = length; rest.size; rest.text += n, rest.size -= n) {
+        unsigned char c = (unsigned char)rest.text[0];
+        int strange =
+            (n = utf8_size(rest)) == 0 || c < 0x20 || c == 0x7f || (c == 0xc2 && (rest.text[1] & 0xff) < 0xa0);
+        if (used + (n ? n : 1) + sizeof "..." > size)
+            break;
+        memcpy(out + used, strange ? "?" : rest.text, strange ? 1 : n);
+        used += strange ? 1 : n;
+        n = n ? n : 1;
+    }
+    strcpy(out + used, rest.size ? "..." : "");
+    return out;
+}
+
+/* An empty model, whose messages will begin with its name. */
+static void start(sentencepiece *model, const char *name)
+{
+    char text[256];
+    memset(model, 0, sizeof *model);
+    snprintf(model->error, sizeof model->error, "%s: ", shown(text, sizeof text, name, strlen(name)));
+}
+
+static const char *fail(sentencepiece *model, const char *format, ...)
+{
+    size_t used = strlen(model->error);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(model->error + used, sizeof model->error - used, format, arguments);
+    va_end(arguments);
+    return model->error;
+}
+
+static const char *fail_piece(sentencepiece *model, const piece *p, const char *cause)
+{
+    char text[128];
+    return fail(model, "piece %d, \"%s\": %s", (int)(p - model->pieces),
+                shown(text, sizeof text, p->text.text, p->text.size), cause);
+}
+
+/* ---- protocol buffers: fields of a message, one after another ---- */
+
+typedef struct reader {
+    const unsigned char *at, *end;
+} reader;
+
+enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
+
+typedef struct field {
+    uint32_t number; /* 0: the message has ended */
+    int wire;
+    uint64_t value; /* of VARINT and FIXED32 */
+    string bytes;
+} field;
+
+static const char *read_varint(reader *r, uint64_t *value)
+{
+    int shift;
+    *value = 0;
+    for (shift = 0; shift < 70; shift += 7) {
+        unsigned char byte;
+        if (r->at == r->end)
+            return "a number is cut off";
+        byte = *r->at++;
+        if (shift == 63 && byte > 1)
+            break;
+        *value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            return NULL;
+    }
+    return "a number is too long";
+}
+
+static const char *next_field(reader *r, field *f)
+{
+    const char *error;
+    uint64_t tag, size = 0, i;
+    memset(f, 0, sizeof *f);
+    if (r->at == r->end)
+        return NULL;
+    if ((error = read_varint(r, &tag)) != NULL)
+        return error;
+    if (tag >> 3 == 0 || tag > UINT32_MAX)
+        return "no such field number";
+    f->number = (uint32_t)(tag >> 3);
+    f->wire = (int)(tag & 7);
+    if (f->wire == VARINT)
+        return read_varint(r, &f->value);
+    if (f->wire == BYTES) {
+        if ((error = read_varint(r, &size)) != NULL)
+            return error;
+    } else if (f->wire == FIXED32 || f->wire == FIXED64) {
+        size = f->wire == FIXED32 ? 4 : 8;
+    } else {
+        return "no such wire type";
+    }
+    if (size > (uint64_t)(r->end - r->at))
+        return "a field is longer than its message";
+    f->bytes.text = (const char *)r->at;
+    f->bytes.size = (size_t)size;
+    if (f->wire == FIXED32)
+        for (i = 0; i < 4; i++)
+            f->value |= (uint64_t)r->at[i] << 8 * i;
+    r->at += size;
+    return NULL;
+}
+
+static reader inside(const field *f)
+{
+    reader r;
+    r.at = (const unsigned char *)f->bytes.text;
+    r.end = r.at + f->bytes.size;
+    return r;
+}
+
+/* ---- the parts of a model ---- */
+
+static const char wrong_wire_type[] = "a field has the wrong wire type";
+
+static const char *read_piece(reader r, piece *p)
+{
+    const char *error;
+    uint32_t bits;
+    field f;
+    p->type = SENTENCEPIECE_NORMAL;
+    while ((error = next_field(&r, &f)) == NULL && f.number)
+        switch (f.number) {
+        case 1:
+            if (f.wire != BYTES)
+                return wrong_wire_type;
+            p->text = f.bytes;
+            break;
+        case 2:
+            if (f.wire != FIXED32)
+                return wrong_wire_type;
+            bits = (uint32_t)f.value;
+            if ((bits >> 23 & 0xff) == 0xff)
+                return "the score is not finite";
+            memcpy(&p->score, &bits, sizeof bits);
+            break;
+        case 3:
+            if (f.wire != VARINT)
+                return wrong_wire_type;
+            if (f.value < SENTENCEPIECE_NORMAL || f.value > SENTENCEPIECE_BYTE)
+                return "no such type";
+            p->type = (sentencepiece_type)f.value;
+            break;
+        default: break;
+        }
+    return error;
+}
+
+/* What the trainer was told: the model type, the special pieces' spelling, byte fallback. */
+typedef struct training {
+    uint64_t model_type;
+    string unk_surface, bos, eos, pad;
+    int byte_fallback, space_at_end;
+} training;
+
+static const char *read_training(reader r, training *t)
+{
+    const char *error;
+    field f;
+    while ((error = next_field(&r, &f)) == NULL && f.number) {
+        string *text = f.number == 44   ? &t->unk_surface
+                       : f.number == 46 ? &t->bos
+                       : f.number == 47 ? &t->eos
+                       : f.number == 48 ? &t->pad
+                                        : NULL;
+        int number = f.number == 3 || f.number == 24 || f.number == 35;
+        if ((text && f.wire != BYTES) || (number && f.wire != VARINT))
+            return wrong_wire_type;
+        if (text)
+            *text = f.bytes;
+        if (f.number == 3)
+            t->model_type = f.value;
+        if (f.number == 24)
+            t->space_at_end = f.value != 0;
+        if (f.number == 35)
+            t->byte_fallback = f.value != 0;
+    }
+    return error;
+}
+
+/* A unit of the double array: bits 0 to 7 and 31 are the label, bit 8 tells that the node has a value, the others are
+   the offset to its children; a value is a unit with bit 31 set. Yata, Darts-clone (2008). */
+static uint32_t unit_at(const unsigned char *units, uint32_t i)
+{
+    const unsigned char *b = units + 4 * (size_t)i;
+    return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+}
+
+static uint32_t label(uint32_t unit)
+{
+    return unit & 0x800000ff;
+}
+
+static uint32_t offset(uint32_t unit)
+{
+    return (unit >> 10) << ((unit & 0x200) >> 6);
+}
+
+static int has_value(uint32_t unit)
+{
+    return unit >> 8 & 1;
+}
+
+/* A charsmap: bytes of its trie as 4 bytes, the trie, strings ended by NULs. Whatever is checked here for every unit
+   need not be checked at any step of a walk. */
+static const char *read_charsmap(string map, sentencepiece_normalizer *n)
+{
+    const unsigned char *bytes = (const unsigned char *)map.text;
+    uint32_t size, i, unit;
+    size_t j, begin = 0;
+    n->unit_count = 0;
+    if (map.size == 0)
+        return NULL;
+    if (map.size < 4)
+        return "the charsmap is shorter than its header";
+    size = unit_at(bytes, 0);
+    if (size >= map.size - 4)
+        return "the charsmap's trie is longer than the charsmap";
+    if (size == 0 || size % (4 * CHARSMAP_STEP))
+        return "the charsmap's trie is not of whole blocks";
+    n->units = bytes + 4;
+    n->unit_count = size / 4;
+    n->strings = map.text + 4 + size;
+    n->strings_size = (uint32_t)(map.size - 4 - size);
+    if (n->strings[n->strings_size - 1])
+        return "the charsmap's strings do not end in a NUL";
+    for (j = 0; j < n->strings_size; j++) {
+        begin = n->strings[j] ? begin : j + 1;
+        if (j - begin + 1 == PIECE_MAX)
+            return "a string of the charsmap is too long";
+    }
+    unit = unit_at(n->units, 0);
+    if (label(unit) || has_value(unit) || offset(unit) == 0)
+        return "the charsmap's root is wrong";
+    for (i = 0; i < n->unit_count; i++) {
+        unit = unit_at(n->units, i);
+        if (label(unit) > 0xff) {
+            if ((unit & 0x7fffffff) >= n->strings_size)
+                return "the charsmap points past its strings";
+        } else if (((i ^ offset(unit)) | (CHARSMAP_STEP - 1)) >= n->unit_count) {
+            return i ? "the charsmap's trie points past its end" : "the charsmap's root points past the trie's end";
+        } else if (has_value(unit) && label(unit_at(n->units, i ^ offset(unit))) <= 0xff) {
+            return "the charsmap's trie has a node without its value";
+        }
+    }
+    return NULL;
+}
+
+static const char *read_normalizer(reader r, sentencepiece_normalizer *n)
+{
+    const char *error;
+    field f;
+    while ((error = next_field(&r, &f)) == NULL && f.number) {
+        int *flag = f.number == 3   ? &n->add_dummy_prefix
+                    : f.number == 4 ? &n->remove_extra_whitespaces
+                    : f.number == 5 ? &n->escape_whitespaces
+                                    : NULL;
+        if ((flag && f.wire != VARINT) || (f.number == 2 && f.wire != BYTES))
+            return wrong_wire_type;
+        if (flag)
+            *flag = f.value != 0;
+        if (f.number == 2 && (error = read_charsmap(f.bytes, n)) != NULL)
+            return error;
+    }
+    return error;
+}
+
+/* ---- pieces in order ---- */
+
+static int compare_strings(string a, string b)
+{
+    int order = memcmp(a.text, b.text, a.size < b.size ? a.size : b.size);
+    return order ? order : (a.size > b.size) - (a.size < b.size);
+}
+
+static int compare_pieces(const void *a, const void *b)
+{
+    return compare_strings((*(const piece *const *)a)->text, (*(const piece *const *)b)->text);
+}
+
+/* The piece of that spelling among those in order, or NULL. */
+static const piece *find_piece(const piece *const *sorted, int32_t count, string text)
+{
+    int32_t low = 0, high = count;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        int order = compare_strings(text, sorted[middle]->text);
+        if (order == 0)
+            return sorted[middle];
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+/* Where the first of pieces low to high - 1, which all begin with the same `depth` bytes, has at least `byte` next. */
+static int32_t lower_bound(const piece *const *sorted, int32_t low, int32_t high, size_t depth, int byte)
+{
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        string text = sorted[middle]->text;
+        if (text.size > depth && (unsigned char)text.text[depth] >= byte)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* Narrows pieces low to high - 1, which all begin with the same `depth` bytes, to those that go on with `byte`. Returns
+   the one that ends there, or NULL. */
+static const piece *narrow(const piece *const *sorted, int32_t *low, int32_t *high, size_t depth, char byte)
+{
+    *low = lower_bound(sorted, *low, *high, depth, (unsigned char)byte);
+    *high = lower_bound(sorted, *low, *high, depth, (unsigned char)byte + 1);
+    return *low < *high && sorted[*low]->text.size == depth + 1 ? sorted[*low] : NULL;
+}
+
+static int is_in_text(const piece *p)
+{
+    return p->type == SENTENCEPIECE_NORMAL || p->type == SENTENCEPIECE_USER_DEFINED || p->type == SENTENCEPIECE_UNUSED;
+}
+
+/* The byte that <0x00> to <0xFF> stands for, or -1. */
+static int byte_of(string text)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    const char *high, *low;
+    if (text.size != 6 || memcmp(text.text, "<0x", 3) || text.text[5] != '>')
+        return -1;
+    high = memchr(digits, text.text[3], 16);
+    low = memchr(digits, text.text[4], 16);
+    return high && low ? (int)(high - digits) * 16 + (int)(low - digits) : -1;
+}
+
+/* Checks the model's pieces together, and puts them in order. */
+static const char *index_pieces(sentencepiece *model, piece *pieces)
+{
+    int32_t i, others = model->count, c;
+    float smallest = FLT_MAX;
+    char message[64];
+    for (i = 0; i < 256; i++)
+        model->byte_ids[i] = -1;
+    model->unk_id = -1;
+    for (i = 0; i < model->count; i++) {
+        piece *p = &pieces[i];
+        int byte = p->type == SENTENCEPIECE_BYTE ? byte_of(p->text) : 0;
+        if (p->text.size == 0)
+            return fail(model, "piece %d is empty", (int)i);
+        if (p->text.size >= PIECE_MAX)
+            return fail_piece(model, p, "too long");
+        if (p->text.size == 1 && !p->text.text[0] && (model->byte_fallback || p->type == SENTENCEPIECE_UNUSED)) {
+            p->type = SENTENCEPIECE_UNUSED; /* a mistake of some converters, who mean <0x00> */
+            continue;
+        }
+        if (memchr(p->text.text, 0, p->text.size))
+            return fail_piece(model, p, "a NUL character");
+        if (p->type == SENTENCEPIECE_UNKNOWN && model->unk_id >= 0)
+            return fail_piece(model, p, "a second unknown piece");
+        if (byte < 0)
+            return fail_piece(model, p, "not the name of a byte");
+        if (p->type == SENTENCEPIECE_BYTE && !model->byte_fallback)
+            return fail_piece(model, p, "a byte in a model without byte fallback");
+        if (p->type == SENTENCEPIECE_UNKNOWN)
+            model->unk_id = i;
+        if (p->type == SENTENCEPIECE_BYTE)
+            model->byte_ids[byte] = i;
+        if (p->type == SENTENCEPIECE_NORMAL && p->score < smallest)
+            smallest = p->score;
+        if (is_in_text(p))
+            model->sorted[model->sorted_count++] = p;
+        else
+            model->sorted[--others] = p;
+    }
+    if (model->sorted_count == 0)
+        return fail(model, "no pieces");
+    if (model->unk_id < 0 && !model->byte_fallback)
+        return fail(model, "no unknown piece");
+    for (i = 0; model->byte_fallback && i < 256; i++)
+        if (model->byte_ids[i] < 0)
+            return fail(model, "byte fallback without the piece <0x%02X>", (unsigned)i);
+    model->unknown_score = smallest - 10;
+
+    /* those skipped above leave a hole before the others */
+    memmove(model->sorted + model->sorted_count, model->sorted + others,
+            (size_t)(model->count - others) * sizeof *model->sorted);
+    model->other_count = model->count - others;
+    qsort(model->sorted, (size_t)model->sorted_count, sizeof *model->sorted, compare_pieces);
+    qsort(model->sorted + model->sorted_count, (size_t)model->other_count, sizeof *model->sorted, compare_pieces);
+    for (i = 1; i < model->sorted_count + model->other_count; i++)
+        if (i != model->sorted_count && compare_pieces(&model->sorted[i - 1], &model->sorted[i]) == 0) {
+            snprintf(message, sizeof message, "the same as piece %d", (int)(model->sorted[i - 1] - model->pieces));
+            return fail_piece(model, model->sorted[i], message);
+        }
+    for (c = 0; c <= 256; c++)
+        model->first[c] = lower_bound(model->sorted, 0, model->sorted_count, 0, c);
+    for (i = 0; i < model->sorted_count; i++)
+        if (model->sorted[i]->type == SENTENCEPIECE_USER_DEFINED)
+            model->symbols[model->symbol_count++] = model->sorted[i];
+    return NULL;
+}
+
+static int32_t control_id(const sentencepiece *model, string text, const char *usual)
+{
+    const piece *p;
+    if (text.size == 0) {
+        text.text = usual;
+        text.size = strlen(usual);
+    }
+    p = find_piece(model->sorted + model->sorted_count, model->other_count, text);
+    return p && p->type == SENTENCEPIECE_CONTROL ? (int32_t)(p - model->pieces) : -1;
+}
+
+/* Two passes over the file's fields: one counts the pieces, one reads everything. */
+static const char *read_model(sentencepiece *model, const unsigned char *bytes, size_t size)
+{
+    static const char *const kinds[] = {"unknown", "Unigram", "BPE", "word", "character"};
+    sentencepiece_normalizer usual = {NULL, 0, NULL, 0, 1, 1, 1, 0};
+    training trained = {UNIGRAM, {" \xe2\x81\x87 ", 5}, {NULL, 0}, {NULL, 0}, {NULL, 0}, 0, 0};
+    const char *error;
+    size_t count = 0;
+    piece *next;
+    field f;
+    reader r;
+    model->normalizer = model->denormalizer = usual;
+    if (size > FILE_MAX)
+        return fail(model, "larger than %d bytes", (int)FILE_MAX);
+    r.at = bytes;
+    r.end = size ? bytes + size : bytes;
+    while ((error = next_field(&r, &f)) == NULL && f.number) {
+        if ((f.number <= 3 || f.number == 5) && f.wire != BYTES) {
+            error = wrong_wire_type;
+            break;
+        }
+        if (f.number == 1 && f.bytes.size < 3)
+            return fail(model, "piece %d is empty", (int)count);
+        count += f.number == 1;
+    }
+    if (error)
+        return fail(model, "byte %llu: %s", (unsigned long long)(r.at - bytes), error);
+    if (count == 0)
+        return fail(model, "no pieces");
+    model->owned = next = malloc(count * (sizeof *next + 2 * sizeof *model->sorted));
+    if (!next)
+        return fail(model, "no memory");
+    memset(next, 0, count * sizeof *next);
+    model->pieces = next;
+    model->count = (int32_t)count;
+    model->sorted = (const piece **)(void *)(next + count);
+    model->symbols = model->sorted + count;
+    r.at = bytes;
+    while (!next_field(&r, &f) && f.number) {
+        if (f.number == 1 && (error = read_piece(inside(&f), next++)) != NULL)
+            return fail(model, "piece %d: %s", (int)(next - 1 - model->pieces), error);
+        if (f.number == 2 && (error = read_training(inside(&f), &trained)) != NULL)
+            return fail(model, "trainer_spec: %s", error);
+        if (f.number == 3 && (error = read_normalizer(inside(&f), &model->normalizer)) != NULL)
+            return fail(model, "normalizer_spec: %s", error);
+        if (f.number == 5 && (error = read_normalizer(inside(&f), &model->denormalizer)) != NULL)
+            return fail(model, "denormalizer_spec: %s", error);
+    }
+    if (trained.model_type != UNIGRAM)
+        return fail(model, "a model of type %llu (%s), not a Unigram model", (unsigned long long)trained.model_type,
+                    trained.model_type < 5 ? kinds[trained.model_type] : "unknown");
+    model->byte_fallback = trained.byte_fallback;
+    model->unknown_text = trained.unk_surface;
+    model->normalizer.space_at_end = trained.space_at_end;
+    if ((error = index_pieces(model, model->owned)) != NULL)
+        return error;
+    model->bos_id = control_id(model, trained.bos, "<s>");
+    model->eos_id = control_id(model, trained.eos, "</s>");
+    model->pad_id = control_id(model, trained.pad, "<pad>");
+    return NULL;
+}
+
+/* ---- files ---- */
+
+/* Keeps the message, and gives back the rest, when there is one. */
+static const char *finish(sentencepiece *model, const char *error)
+{
+    char message[sizeof model->error];
+    if (error) {
+        memcpy(message, model->error, sizeof message);
+        sentencepiece_close(model);
+        memcpy(model->error, message, sizeof message);
+        return model->error;
+    }
+    model->error[0] = 0;
+    return NULL;
+}
+
+/* Reads to the end, or until the file is known to be too large. */
+static const char *read_stream(sentencepiece *model, FILE *stream, size_t *size)
+{
+    size_t room = 1 << 16, got;
+    *size = 0;
+    if ((model->contents = malloc(room)) == NULL)
+        return fail(model, "no memory");
+    while ((got = fread((char *)model->contents + *size, 1, room - *size, stream)) > 0) {
+        *size += got;
+        if (*size > FILE_MAX)
+            break;
+        if (*size == room) {
+            void *larger = realloc(model->contents, room *= 2);
+            if (!larger)
+                return fail(model, "no memory");
+            model->contents = larger;
+        }
+    }
+    return ferror(stream) ? fail(model, "cannot be read: %s", strerror(errno)) : NULL;
+}
+
+const char *sentencepiece_open(sentencepiece *model, const char *path)
+{
+    const char *error;
+    size_t size;
+    FILE *stream;
+    start(model, path);
+    if ((stream = fopen(path, "rb")) == NULL)
+        return fail(model, "cannot be opened: %s", strerror(errno));
+    error = read_stream(model, stream, &size);
+    fclose(stream);
+    return finish(model, error ? error : read_model(model, model->contents, size));
+}
+
+const char *sentencepiece_parse(sentencepiece *model, const void *bytes, size_t size, const char *name)
+{
+    start(model, name);
+    return finish(model, read_model(model, bytes, size));
+}
+
+void sentencepiece_close(sentencepiece *model)
+{
+    free(model->contents);
+    free(model->owned);
+    memset(model, 0, sizeof *model);
+}
+
+/* ---- text ---- */
+
+static const char no_memory[] = "no memory";
+
+/* Text that grows. Once memory is lacking, it stays as it is. */
+typedef struct buffer {
+    char *text;
+    size_t size, room;
+    int failed;
+} buffer;
+
+static void append(buffer *b, const char *text, size_t size)
+{
+    if (size > b->room - b->size && !b->failed) {
+        size_t room = b->size + size + b->size / 2 + 64;
+        char *larger = size < SIZE_MAX / 4 && b->size < SIZE_MAX / 4 ? realloc(b->text, room) : NULL;
+        b->failed = !larger;
+        b->text = larger ? larger : b->text;
+        b->room = larger ? room : b->room;
+    }
+    if (size && !b->failed) {
+        memcpy(b->text + b->size, text, size);
+        b->size += size;
+    }
+}
+
+static int begins(string text, const char *with)
+{
+    return text.size >= strlen(with) && memcmp(text.text, with, strlen(with)) == 0;
+}
+
+static int ends(string text, const char *with)
+{
+    size_t size = strlen(with);
+    return text.size >= size && memcmp(text.text + text.size - size, with, size) == 0;
+}
+
+static void skip(string *text, size_t size)
+{
+    text->text += size;
+    text->size -= size;
+}
+
+/* Appends text with each `from` as `to`. */
+static void append_replaced(buffer *b, string text, const char *from, const char *to)
+{
+    while (text.size) {
+        int hit = begins(text, from);
+        append(b, hit ? to : text.text, hit ? strlen(to) : 1);
+        skip(&text, hit ? strlen(from) : 1);
+    }
+}
+
+/* ---- normalisation ---- */
+
+/* The longest user-defined symbol that the text begins with: its bytes, or 0. */
+static size_t symbol_size(const sentencepiece *model, string text)
+{
+    int32_t low = 0, high = model->symbol_count;
+    size_t depth, longest = 0;
+    for (depth = 0; depth < text.size && low < high; depth++)
+        if (narrow(model->symbols, &low, &high, depth, text.text[depth]))
+            longest = depth + 1;
+    return longest;
+}
+
+/* What the beginning of the text is rewritten to; sets *used to the bytes of that beginning. `model` is that of the
+   symbols which are left alone, or NULL. */
+static string rewrite(const sentencepiece_normalizer *n, const sentencepiece *model, string text, size_t *used)
+{
+    uint32_t place, unit, value = 0;
+    size_t longest = 0, i;
+    string result;
+    result.text = text.text;
+    if (model && (result.size = *used = symbol_size(model, text)) > 0)
+        return result;
+    if (n->unit_count) {
+        place = offset(unit_at(n->units, 0));
+        for (i = 0; i < text.size && i < PIECE_MAX; i++) {
+            place ^= (unsigned char)text.text[i];
+            unit = unit_at(n->units, place);
+            if (label(unit) != (unsigned char)text.text[i])
+                break;
+            place ^= offset(unit);
+            if (has_value(unit)) {
+                value = unit_at(n->units, place) & 0x7fffffff;
+                longest = i + 1;
+            }
+        }
+    }
+    if (longest) {
+        *used = longest;
+        result.text = n->strings + value;
+        result.size = strlen(result.text);
+    } else if ((result.size = *used = utf8_size(text)) == 0) {
+        *used = 1;
+        result.text = REPLACEMENT;
+        result.size = strlen(REPLACEMENT);
+    }
+    return result;
+}
+
+/* Appends the text as the model's pieces spell it. */
+static void normalize(const sentencepiece_normalizer *n, const sentencepiece *model, string text, buffer *out)
+{
+    const char *space = n->escape_whitespaces ? SPACE : " ";
+    size_t begin = out->size, used;
+    int after_space = n->remove_extra_whitespaces;
+    string part, whole;
+    if (n->remove_extra_whitespaces)
+        while (text.size && (part = rewrite(n, model, text, &used), part.size == 1 && *part.text == ' '))
+            skip(&text, used);
+    if (text.size == 0)
+        return;
+    if (n->add_dummy_prefix && !n->space_at_end)
+        append(out, space, strlen(space));
+    for (; text.size; skip(&text, used)) {
+        part = rewrite(n, model, text, &used);
+        while (after_space && begins(part, " "))
+            skip(&part, 1);
+        append_replaced(out, part, " ", space);
+        if (part.size)
+            after_space = n->remove_extra_whitespaces && ends(part, " ");
+    }
+    while (n->remove_extra_whitespaces && out->size > begin) {
+        whole.text = out->text + begin;
+        whole.size = out->size - begin;
+        if (!ends(whole, space))
+            break;
+        out->size -= strlen(space);
+    }
+    if (n->add_dummy_prefix && n->space_at_end)
+        append(out, space, strlen(space));
+}
+
+/* ---- encoding ---- */
+
+/* The best way to cut the text up to a position. */
+typedef struct cut {
+    float score;
+    int32_t id;   /* of the last piece */
+    size_t begin; /* of that piece; NONE: there is no way yet */
+} cut;
+
+#define NONE SIZE_MAX
+
+static void improve(cut *c, float score, int32_t id, size_t begin)
+{
+    if (c->begin == NONE || score > c->score) {
+        c->score = score;
+        c->id = id;
+        c->begin = begin;
+    }
+}
+
+/* The bytes of a character from its first byte, as the library counts them. */
+static size_t character_size(char byte)
+{
+    unsigned char c = (unsigned char)byte;
+    return c < 0xc0 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+}
+
+/* Viterbi: fills cuts[1] to cuts[text.size], for ends of pieces, from left to right. A character that is no piece is
+   unknown. Scores are sums in float; the first of equals stays. */
+static void find_cuts(const sentencepiece *model, string text, cut *cuts)
+{
+    const float far = 100000; /* from 0: scores are moved back there, to keep their digits */
+    size_t begin, end, i, furthest = 0, size;
+    for (i = 0; i <= text.size; i++)
+        cuts[i].begin = NONE;
+    cuts[0].score = 0;
+    for (begin = 0; begin < text.size; begin += size) {
+        unsigned char byte = (unsigned char)text.text[begin];
+        int32_t low = model->first[byte], high = model->first[byte + 1];
+        float score = cuts[begin].score;
+        int single = 0;
+        size = character_size(text.text[begin]);
+        size = size < text.size - begin ? size : text.size - begin;
+        if (score < -far || score > far) {
+            for (i = begin; i <= furthest; i++)
+                if (i == begin || cuts[i].begin != NONE)
+                    cuts[i].score -= score;
+            score = 0;
+        }
+        for (end = begin; end < text.size && low < high; end++) {
+            const piece *p = narrow(model->sorted, &low, &high, end - begin, text.text[end]);
+            size_t length = end + 1 - begin;
+            float own;
+            if (!p || p->type == SENTENCEPIECE_UNUSED)
+                continue;
+            own = p->type == SENTENCEPIECE_USER_DEFINED ? (float)(0.1 * (double)(length - 1)) : p->score;
+            improve(&cuts[end + 1], own + score, (int32_t)(p - model->pieces), begin);
+            furthest = end + 1 > furthest ? end + 1 : furthest;
+            single |= length == size;
+        }
+        if (!single) {
+            improve(&cuts[begin + size], model->unknown_score + score, model->unk_id, begin);
+            furthest = begin + size > furthest ? begin + size : furthest;
+        }
+    }
+}
+
+/* Room for one more token. */
+static int grow(sentencepiece_tokens *tokens, size_t *room)
+{
+    size_t more = *room + *room / 2 + 16;
+    int32_t *ids;
+    string *pieces;
+    if (tokens->count < *room)
+        return 1;
+    if (more > SIZE_MAX / sizeof *pieces)
+        return 0;
+    if ((ids = realloc(tokens->ids, more * sizeof *ids)) != NULL)
+        tokens->ids = ids;
+    if (ids && (pieces = realloc(tokens->pieces, more * sizeof *pieces)) != NULL) {
+        tokens->pieces = pieces;
+        *room = more;
+        return 1;
+    }
+    return 0;
+}
+
+/* A token of `size` bytes of the normalised text; where these lie is set at the end. */
+static int add_token(sentencepiece_tokens *tokens, size_t *room, int32_t id, size_t size)
+{
+    if (!grow(tokens, room))
+        return 0;
+    tokens->ids[tokens->count] = id;
+    tokens->pieces[tokens->count].text = NULL;
+    tokens->pieces[tokens->count++].size = size;
+    return 1;
+}
+
+/* Appends the tokens of text without sentinels. */
+static int encode_part(const sentencepiece *model, string part, buffer *normalized, sentencepiece_tokens *tokens,
+                       size_t *room)
+{
+    size_t begin = normalized->size, end, i, next;
+    int done = 1, after_unknown = 0;
+    string text;
+    cut *cuts;
+    normalize(&model->normalizer, model, part, normalized);
+    if (normalized->failed || normalized->size - begin >= SIZE_MAX / sizeof *cuts)
+        return 0;
+    if (normalized->size == begin)
+        return 1;
+    text.text = normalized->text + begin;
+    text.size = normalized->size - begin;
+    if ((cuts = malloc((text.size + 1) * sizeof *cuts)) == NULL)
+        return 0;
+    find_cuts(model, text, cuts);
+    for (end = text.size, next = NONE; end > 0;
+         next = end, end = i) { /* from ends to where pieces end that begin there */
+        i = cuts[end].begin;
+        cuts[end].begin = next;
+    }
+    for (i = 0, end = next; i < text.size && done; i = end, end = cuts[end].begin) {
+        int unknown = cuts[end].id == model->unk_id;
+        if (unknown && model->byte_fallback)
+            for (; i < end && done; i++)
+                done = add_token(tokens, room, model->byte_ids[(unsigned char)text.text[i]], 1);
+        else if (unknown && after_unknown)
+            tokens->pieces[tokens->count - 1].size += end - i;
+        else
+            done = add_token(tokens, room, cuts[end].id, end - i);
+        after_unknown = unknown;
+    }
+    free(cuts);
+    return done;
+}
+
+static const char sentinel_name[] = "<extra_id_";
+
+/* The sentinel's k if the text begins with one, and its bytes; or -1. */
+static int32_t sentinel_at(const sentencepiece *model, string text, size_t *size)
+{
+    size_t digits = strlen(sentinel_name), i = digits;
+    int64_t k = 0;
+    if (!begins(text, sentinel_name))
+        return -1;
+    for (; i < text.size && text.text[i] >= '0' && text.text[i] <= '9' && k < model->extra_ids; i++)
+        k = k * 10 + (text.text[i] - '0');
+    if (i == digits || (text.text[digits] == '0' && i > digits + 1) || i == text.size || text.text[i] != '>' ||
+        k >= model->extra_ids)
+        return -1;
+    *size = i + 1;
+    return (int32_t)k;
+}
+
+/* The bytes of the space that the text begins or ends with, or 0: what is space in Unicode, and U+001C to U+001F. */
+static size_t space_size(string text, int at_end)
+{
+    static const char *const spaces[] = {" ",
+                                         "\t",
+                                         "\n",
+                                         "\v",
+                                         "\f",
+                                         "\r",
+                                         "\x1c",
+                                         "\x1d",
+                                         "\x1e",
+                                         "\x1f",
+                                         "\xc2\x85",
+                                         "\xc2\xa0",
+                                         "\xe1\x9a\x80",
+                                         "\xe2\x80\x80",
+                                         "\xe2\x80\x81",
+                                         "\xe2\x80\x82",
+                                         "\xe2\x80\x83",
+                                         "\xe2\x80\x84",
+                                         "\xe2\x80\x85",
+                                         "\xe2\x80\x86",
+                                         "\xe2\x80\x87",
+                                         "\xe2\x80\x88",
+                                         "\xe2\x80\x89",
+                                         "\xe2\x80\x8a",
+                                         "\xe2\x80\xa8",
+                                         "\xe2\x80\xa9",
+                                         "\xe2\x80\xaf",
+                                         "\xe2\x81\x9f",
+                                         "\xe3\x80\x80"};
+    size_t i;
+    for (i = 0; i < sizeof spaces / sizeof *spaces; i++)
+        if (at_end ? ends(text, spaces[i]) : begins(text, spaces[i]))
+            return strlen(spaces[i]);
+    return 0;
+}
+
+/* Appends the tokens of text and sentinels. Space around a sentinel belongs to it. */
+static int encode_all(const sentencepiece *model, string text, buffer *normalized, sentencepiece_tokens *tokens)
+{
+    size_t room = 0, size = 0, space;
+    string part = text;
+    int32_t k;
+    for (part.size = 0;;) {
+        k = model->extra_ids > 0 ? sentinel_at(model, text, &size) : -1;
+        if (k < 0 && text.size) {
+            const char *next = model->extra_ids > 0 ? memchr(text.text + 1, '<', text.size - 1) : NULL;
+            size = next ? (size_t)(next - text.text) : text.size;
+            part.size += size;
+            skip(&text, size);
+            continue;
+        }
+        while (k >= 0 && (space = space_size(part, 1)) > 0)
+            part.size -= space;
+        if (!encode_part(model, part, normalized, tokens, &room))
+            return 0;
+        if (k < 0)
+            return 1;
+        append(normalized, text.text, size);
+        if (normalized->failed || !add_token(tokens, &room, model->count + model->extra_ids - 1 - k, size))
+            return 0;
+        skip(&text, size);
+        while ((space = space_size(text, 0)) > 0)
+            skip(&text, space);
+        part.text = text.text;
+        part.size = 0;
+    }
+}
+
+const char *sentencepiece_encode(const sentencepiece *model, const char *text, size_t size,
+                                 sentencepiece_tokens *tokens)
+{
+    buffer normalized = {NULL, 0, 0, 0};
+    const char *at;
+    string whole;
+    size_t i;
+    int done;
+    whole.text = size ? text : "";
+    whole.size = size;
+    memset(tokens, 0, sizeof *tokens);
+    done = encode_all(model, whole, &normalized, tokens);
+    at = tokens->normalized = normalized.text;
+    tokens->normalized_size = normalized.size;
+    if (!done) {
+        sentencepiece_tokens_free(tokens);
+        return no_memory;
+    }
+    for (i = 0; i < tokens->count; i++) {
+        string *spelling = &tokens->pieces[i];
+        int32_t id = tokens->ids[i];
+        spelling->text = at;
+        at += spelling->size;
+        if (id < model->count && model->byte_fallback && model->pieces[id].type == SENTENCEPIECE_BYTE)
+            *spelling = model->pieces[id].text;
+    }
+    return NULL;
+}
+
+void sentencepiece_tokens_free(sentencepiece_tokens *tokens)
+{
+    free(tokens->ids);
+    free(tokens->pieces);
+    free(tokens->normalized);
+    memset(tokens, 0, sizeof *tokens);
+}
+
+/* ---- decoding ---- */
+
+static void append_bytes(buffer *out, buffer *bytes)
+{
+    string text;
+    text.text = bytes->text;
+    for (text.size = bytes->size; text.size;) {
+        size_t size = utf8_size(text);
+        append(out, size ? text.text : REPLACEMENT, size ? size : strlen(REPLACEMENT));
+        skip(&text, size ? size : 1);
+    }
+    bytes->size = 0;
+}
+
+/* Appends the text of pieces, of which none is a sentinel. */
+static void decode_part(const sentencepiece *model, const int32_t *ids, size_t count, buffer *out)
+{
+    const sentencepiece_normalizer *n = &model->normalizer;
+    buffer text = {NULL, 0, 0, 0}, bytes = {NULL, 0, 0, 0};
+    int at_start = 1; /* where a piece's space is the one that was put in front of the text */
+    size_t i;
+    string whole;
+    for (i = 0; i < count; i++) {
+        const piece *p = &model->pieces[ids[i]];
+        string spelling = p->text;
+        if (p->type == SENTENCEPIECE_BYTE) {
+            char byte = (char)byte_of(p->text);
+            append(&bytes, &byte, 1);
+            continue;
+        }
+        append_bytes(&text, &bytes);
+        at_start = at_start && text.size == 0;
+        if (p->type == SENTENCEPIECE_CONTROL)
+            continue;
+        if (at_start && (n->add_dummy_prefix || n->remove_extra_whitespaces) && begins(spelling, SPACE)) {
+            skip(&spelling, strlen(SPACE));
+            at_start = n->remove_extra_whitespaces;
+        }
+        if (p->type == SENTENCEPIECE_UNKNOWN)
+            append(&text, model->unknown_text.text, model->unknown_text.size);
+        else
+            append_replaced(&text, spelling, SPACE, " ");
+    }
+    append_bytes(&text, &bytes);
+    out->failed |= text.failed || bytes.failed;
+    whole.text = text.text;
+    whole.size = text.size;
+    if (out->size && whole.size)
+        append(out, " ", 1);
+    if (model->denormalizer.unit_count)
+        normalize(&model->denormalizer, NULL, whole, out);
+    else
+        append(out, whole.text, whole.size);
+    free(text.text);
+    free(bytes.text);
+}
+
+const char *sentencepiece_decode(const sentencepiece *model, const int32_t *ids, size_t count, char **text,
+                                 size_t *size)
+{
+    buffer out = {NULL, 0, 0, 0};
+    char name[32];
+    size_t i, begin = 0;
+    *text = NULL;
+    *size = 0;
+    for (i = 0; i < count; i++)
+        if (ids[i] < 0 || (ids[i] >= model->count && ids[i] - model->count >= model->extra_ids))
+            return "an id that the model does not have";
+    for (i = 0; i < count; i++)
+        if (ids[i] >= model->count) {
+            decode_part(model, ids + begin, i - begin, &out);
+            begin = i + 1;
+            snprintf(name, sizeof name, "%s%s%d>", out.size ? " " : "", sentinel_name,
+                     (int)(model->count + model->extra_ids - 1 - ids[i]));
+            append(&out, name, strlen(name));
+        }
+    if (begin < count)
+        decode_part(model, ids + begin, count - begin, &out);
+    append(&out, "", 1);
+    if (out.failed) {
+        free(out.text);
+        return no_memory;
+    }
+    *text = out.text;
+    *size = out.size - 1;
+    return NULL;
+}
+
+int32_t sentencepiece_id(const sentencepiece *model, const char *spelling, size_t size)
+{
+    string text;
+    const piece *p;
+    int32_t k;
+    size_t used = 0;
+    text.text = spelling;
+    text.size = size;
+    if ((k = sentinel_at(model, text, &used)) >= 0 && used == size)
+        return model->count + model->extra_ids - 1 - k;
+    p = find_piece(model->sorted + model->sorted_count, model->other_count, text);
+    p = p ? p : find_piece(model->sorted, model->sorted_count, text);
+    return p ? (int32_t)(p - model->pieces) : model->unk_id;
+}

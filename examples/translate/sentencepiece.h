@@ -1,0 +1,117 @@
+/* sentencepiece.h: text to token ids and back, with a SentencePiece Unigram model (spiece.model, tokenizer.model) and
+   the results of the SentencePiece library. It takes sentencepiece.c: C99 and libc.
+
+       sentencepiece model;
+       const char *error = sentencepiece_open(&model, "spiece.model");
+       if (error) {
+           fprintf(stderr, "%s\n", error); // names the file and the cause
+           return 1;
+       }
+       sentencepiece_tokens tokens;
+       if (!sentencepiece_encode(&model, "The house is wonderful.", 23, &tokens)) {
+           for (size_t i = 0; i < tokens.count; i++)
+               printf("%d %.*s\n", tokens.ids[i], (int)tokens.pieces[i].size, tokens.pieces[i].text);
+           sentencepiece_tokens_free(&tokens);
+       }
+       sentencepiece_close(&model);
+
+   Text is UTF-8 of any bytes: each byte that is not valid UTF-8 becomes U+FFFD before the model sees it. An open model
+   is read only: any number of threads may use it. Kudo, Richardson: SentencePiece (2018), arXiv:1808.06226. */
+#ifndef SENTENCEPIECE_H
+#define SENTENCEPIECE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum sentencepiece_type {
+    SENTENCEPIECE_NORMAL = 1,
+    SENTENCEPIECE_UNKNOWN,      /* stands for what no piece spells */
+    SENTENCEPIECE_CONTROL,      /* </s> and its like: never in text */
+    SENTENCEPIECE_USER_DEFINED, /* kept whole wherever it stands, and not normalised */
+    SENTENCEPIECE_UNUSED,
+    SENTENCEPIECE_BYTE /* one byte of what no piece spells */
+} sentencepiece_type;
+
+typedef struct sentencepiece_string {
+    const char *text; /* not ended by a NUL */
+    size_t size;      /* in bytes */
+} sentencepiece_string;
+
+typedef struct sentencepiece_piece {
+    sentencepiece_string text;
+    float score; /* log-probability */
+    sentencepiece_type type;
+} sentencepiece_piece;
+
+/* How text is rewritten before it is cut, or after it is put together again. */
+typedef struct sentencepiece_normalizer {
+    const unsigned char *units; /* the charsmap's trie, a double array of unit_count little-endian numbers of 4 bytes */
+    uint32_t unit_count;        /* 0: no charsmap */
+    const char *strings;        /* what the trie's values point into */
+    uint32_t strings_size;
+    int add_dummy_prefix, remove_extra_whitespaces, escape_whitespaces, space_at_end;
+} sentencepiece_normalizer;
+
+typedef struct sentencepiece {
+    const sentencepiece_piece *pieces; /* by id */
+    int32_t count;
+    int32_t unk_id, bos_id, eos_id, pad_id; /* -1: the model has none */
+
+    /* Sentinels beyond the pieces, as T5 has 100: <extra_id_k> has the id count + extra_ids - 1 - k. They are split off
+       before anything else happens to the text. 0 after opening; set it as the neural model needs. */
+    int32_t extra_ids;
+
+    /* For sentencepiece.c. sorted: the sorted_count pieces that text is cut into, by their bytes, then the other_count
+       that it is not; of the first, those that begin with byte c are first[c] to first[c + 1] - 1, and symbols are the
+       user-defined ones. */
+    const sentencepiece_piece **sorted, **symbols;
+    int32_t sorted_count, other_count, symbol_count, first[257];
+    int32_t byte_ids[256];
+    int byte_fallback;
+    float unknown_score;
+    sentencepiece_string unknown_text; /* what the unknown piece decodes to */
+    sentencepiece_normalizer normalizer, denormalizer;
+    void *owned, *contents;
+    char error[512];
+} sentencepiece;
+
+/* The tokens of a text. */
+typedef struct sentencepiece_tokens {
+    size_t count;
+    int32_t *ids;
+    sentencepiece_string *pieces; /* how each is spelt: its piece, or the text that no piece spells */
+    char *normalized;             /* the text as it was cut, one token after another */
+    size_t normalized_size;
+} sentencepiece_tokens;
+
+/* Opens a model. Returns NULL, or a message "PATH: ..." that says what is wrong, which lives in model->error; there is
+   nothing to close then. */
+const char *sentencepiece_open(sentencepiece *model, const char *path);
+
+/* The same of `size` bytes in memory, which must stay until the model is closed. `name` stands for the path. */
+const char *sentencepiece_parse(sentencepiece *model, const void *bytes, size_t size, const char *name);
+
+/* Gives back everything. */
+void sentencepiece_close(sentencepiece *model);
+
+/* Cuts a text of `size` bytes into tokens, without bos and eos. Returns NULL, or "no memory" and no tokens. */
+const char *sentencepiece_encode(const sentencepiece *model, const char *text, size_t size,
+                                 sentencepiece_tokens *tokens);
+void sentencepiece_tokens_free(sentencepiece_tokens *tokens);
+
+/* The text of tokens, to be freed: *size bytes and a NUL. Control pieces have none; a sentinel has its name, with a
+   space to either side. Returns NULL, or what is wrong (an id that the model does not have, no memory), and no text. */
+const char *sentencepiece_decode(const sentencepiece *model, const int32_t *ids, size_t count, char **text,
+                                 size_t *size);
+
+/* The id of a piece or a sentinel by its spelling, or unk_id. */
+int32_t sentencepiece_id(const sentencepiece *model, const char *piece, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

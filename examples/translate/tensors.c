@@ -1,0 +1,83 @@
+/* Lists the tensors of safetensors files: type, shape, name, the first values.
+
+       tensors FILE...
+
+   Exit status: 0, 1 when a file is wrong, 2 when the command line is. */
+#include "safetensors.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Prints a name; what a terminal would obey as ?. */
+static void show_name(const char *name, size_t size)
+{
+    size_t i;
+    for (i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)name[i], before = i ? (unsigned char)name[i - 1] : 0;
+        putchar(c < 0x20 || c == 0x7f || (before == 0xc2 && c < 0xa0) ? '?' : c);
+    }
+}
+
+/* A shape as 512 x 64, in at least `width` columns. */
+static void show_shape(const safetensors_tensor *tensor, int width)
+{
+    size_t i;
+    if (tensor->rank == 0)
+        width -= printf("scalar");
+    for (i = 0; i < tensor->rank; i++)
+        width -= printf("%s%lu", i ? " x " : "", (unsigned long)tensor->shape[i]);
+    printf("%*s", width > 0 ? width : 0, "");
+}
+
+/* Whether values of the type can be read, not just listed. */
+static int is_read(safetensors_dtype dtype)
+{
+    return dtype == SAFETENSORS_BOOL || dtype == SAFETENSORS_U8 || dtype == SAFETENSORS_I8 ||
+           (dtype >= SAFETENSORS_I16 && dtype != SAFETENSORS_C64);
+}
+
+static void show_file(const safetensors *file, const char *path)
+{
+    double parameters = 0, bytes = 0;
+    size_t i, j;
+    for (i = 0; i < file->count; i++) {
+        parameters += (double)file->tensors[i].count;
+        bytes += (double)file->tensors[i].size;
+    }
+    printf("%s: %lu tensors, %.0f elements, %.0f bytes\n", path, (unsigned long)file->count, parameters, bytes);
+    for (i = 0; i < file->count; i++) {
+        const safetensors_tensor *tensor = &file->tensors[i];
+        printf("%-11s  ", safetensors_dtype_name(tensor->dtype));
+        show_shape(tensor, 14);
+        printf("  ");
+        show_name(tensor->name, tensor->name_size);
+        if (tensor->count && is_read(tensor->dtype)) {
+            printf(" =");
+            for (j = 0; j < tensor->count && j < 3; j++)
+                printf(" %.6g", safetensors_get(tensor, j));
+            fputs(tensor->count > 3 ? " ..." : "", stdout);
+        }
+        putchar('\n');
+    }
+}
+
+int main(int argc, char **argv)
+{
+    safetensors file;
+    const char *error;
+    int i, failed = 0;
+    if (argc < 2 || strcmp(argv[1], "--help") == 0) {
+        fputs("usage: tensors FILE...\nLists the tensors of safetensors files.\n", argc < 2 ? stderr : stdout);
+        return argc < 2 ? 2 : 0;
+    }
+    for (i = 1; i < argc; i++) {
+        if ((error = safetensors_open(&file, argv[i])) == NULL) {
+            show_file(&file, argv[i]);
+            safetensors_close(&file);
+        } else {
+            fprintf(stderr, "%s\n", error);
+            failed = 1;
+        }
+    }
+    return failed || fflush(stdout) || ferror(stdout);
+}

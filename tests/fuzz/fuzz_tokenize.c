@@ -1,0 +1,30 @@
+/* Fuzz target: text under the models of tests/golden. The input is a byte that chooses the model (and with 128, 100
+   sentinels beside it) and a text. How to run: fuzz.h. */
+#include "tokens.h"
+
+enum { MODELS = 3 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    static const char *const paths[MODELS] = {"tests/golden/unigram.model", "tests/golden/unigram_bytes.model",
+                                              "tests/golden/unigram_suffix.model"};
+    static sentencepiece models[MODELS];
+    static by_byte indexes[MODELS];
+    sentencepiece *model;
+    if (!models[0].count)
+        for (int i = 0; i < MODELS; i++) {
+            const char *error = sentencepiece_open(&models[i], paths[i]);
+            if (error) {
+                fprintf(stderr, "%s\n", error);
+                exit(1);
+            }
+            indexes[i] = pieces_by_byte(&models[i]);
+        }
+    if (size == 0)
+        return 0;
+    model = &models[bytes[0] % MODELS];
+    model->extra_ids = bytes[0] & 128 ? 100 : 0;
+    check_text(model, &indexes[bytes[0] % MODELS], (const char *)bytes + 1, size - 1);
+    check_ids(model, (const char *)bytes + 1, size - 1);
+    return 0;
+}

@@ -1,0 +1,1531 @@
+/* SentencePiece models that are broken, odd, or so small that their tokens can be told by hand: each is written here,
+   field by field. */
+#include "test.h"
+
+#include "examples/translate/sentencepiece.h"
+
+#include <time.h>
+
+/* ---- writing a model ---- */
+
+typedef struct buffer { /* in a block */
+    unsigned char *bytes;
+    size_t size, room;
+} buffer;
+
+static void put(buffer *b, const void *bytes, size_t size)
+{
+    if (size > b->room - b->size) {
+        unsigned char *more = test_block(b->room = 2 * b->room + size + 64);
+        if (b->size)
+            memcpy(more, b->bytes, b->size);
+        b->bytes = more;
+    }
+    if (size)
+        memcpy(b->bytes + b->size, bytes, size);
+    b->size += size;
+}
+
+static void put_byte(buffer *b, unsigned byte)
+{
+    unsigned char c = (unsigned char)byte;
+    put(b, &c, 1);
+}
+
+static void put_u32(buffer *b, uint32_t v)
+{
+    for (int i = 0; i < 4; i++)
+        put_byte(b, v >> 8 * i & 0xff);
+}
+
+static void put_varint(buffer *b, uint64_t v)
+{
+    for (; v > 0x7f; v >>= 7)
+        put_byte(b, (unsigned)(v & 0x7f) | 0x80);
+    put_byte(b, (unsigned)v);
+}
+
+enum { VARINT, FIXED64, BYTES, GROUP, END_GROUP, FIXED32 }; /* wire types */
+
+static void put_tag(buffer *b, uint64_t field, unsigned wire)
+{
+    put_varint(b, field << 3 | wire);
+}
+
+static void put_number(buffer *b, uint64_t field, uint64_t v)
+{
+    put_tag(b, field, VARINT);
+    put_varint(b, v);
+}
+
+static void put_bytes(buffer *b, uint64_t field, const void *bytes, size_t size)
+{
+    put_tag(b, field, BYTES);
+    put_varint(b, size);
+    put(b, bytes, size);
+}
+
+static void put_float(buffer *b, uint64_t field, float v)
+{
+    put_tag(b, field, FIXED32);
+    put_u32(b, test_bits32(v));
+}
+
+enum { PIECE = 1, TRAINER, NORMALIZER, DENORMALIZER = 5 }; /* fields of a model */
+enum { MODEL_TYPE = 3, SPACE_AT_END = 24, BYTE_FALLBACK = 35, UNK_ID = 40, UNK_SURFACE = 44, UNK_PIECE, BOS_PIECE };
+enum { CHARSMAP = 2, DUMMY_PREFIX, REMOVE_SPACES, ESCAPE_SPACES }; /* of its normalizer */
+enum { NORMAL = 1, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE }; /* types of pieces */
+
+static const char space[] = "\xe2\x96\x81"; /* what _ stands for below */
+
+static buffer spelled(const char *text)
+{
+    buffer b = {0};
+    for (; *text; text++)
+        if (*text == '_')
+            put(&b, space, 3);
+        else
+            put(&b, text, 1);
+    return b;
+}
+
+static void put_raw_piece(buffer *b, const void *text, size_t size, float score, int type)
+{
+    buffer piece = {0};
+    put_bytes(&piece, 1, text, size);
+    put_float(&piece, 2, score);
+    if (type != NORMAL)
+        put_number(&piece, 3, (uint64_t)type);
+    put_bytes(b, PIECE, piece.bytes, piece.size);
+}
+
+static void put_piece(buffer *b, const char *text, float score, int type)
+{
+    buffer s = spelled(text);
+    put_raw_piece(b, s.bytes, s.size, score, type);
+}
+
+static void put_byte_pieces(buffer *b, int but)
+{
+    for (int byte = 0; byte < 256; byte++)
+        if (byte != but) {
+            char text[8];
+            snprintf(text, sizeof text, "<0x%02X>", (unsigned)byte);
+            put_piece(b, text, 0, BYTE);
+        }
+}
+
+typedef struct parts {
+    buffer trainer, normalizer, charsmap, pieces;
+} parts;
+
+static buffer joined(const parts *p)
+{
+    buffer model = {0}, normalizer = {0};
+    put(&normalizer, p->normalizer.bytes, p->normalizer.size);
+    if (p->charsmap.size)
+        put_bytes(&normalizer, CHARSMAP, p->charsmap.bytes, p->charsmap.size);
+    put_bytes(&model, TRAINER, p->trainer.bytes, p->trainer.size);
+    put_bytes(&model, NORMALIZER, normalizer.bytes, normalizer.size);
+    put(&model, p->pieces.bytes, p->pieces.size);
+    return model;
+}
+
+/* ---- writing a charsmap: the double array of some rules ---- */
+
+typedef struct rule {
+    const char *from, *to;
+} rule;
+
+static const rule rules[] = {{"\t", " "}, {"A", "a"}, {"AB", "b"}, {"\xc2\xad", ""}, {"\xef\xac\x81", "fi"}};
+enum { RULES = sizeof rules / sizeof *rules, UNITS = 512, MOST_UNITS = 1024, FREE = 0x7fffffff };
+#define LEAF 0x80000000u
+
+static uint32_t with_offset(uint32_t offset)
+{
+    return offset & 0xff ? offset << 10 : offset << 2 | 512;
+}
+
+/* Unit `at` is where rules first to stop - 1 have been followed for `depth` bytes: gives it its children. */
+static void put_units(uint32_t *units, size_t count, size_t at, int first, int stop, size_t depth,
+                      const uint32_t *values)
+{
+    size_t base = at ? at ^ 256 : 1; /* an offset of 256 is written in the other way */
+    int ends = !rules[first].from[depth], fits = 0;
+    for (base %= count; !fits; base = fits ? base : (base + 1) % count) {
+        fits = base != at && (!ends || units[base] == FREE);
+        for (int r = first + ends; r < stop; r++)
+            fits = fits && units[base ^ (unsigned char)rules[r].from[depth]] == FREE;
+    }
+    units[at] |= with_offset((uint32_t)(at ^ base));
+    if (ends) {
+        units[at] |= 256;
+        units[base] = LEAF | values[first++];
+    }
+    for (int r = first; r < stop; r++)
+        units[base ^ (unsigned char)rules[r].from[depth]] = (unsigned char)rules[r].from[depth];
+    for (int r = first, next; r < stop; r = next) {
+        for (next = r + 1; next < stop && rules[next].from[depth] == rules[r].from[depth]; next++) {
+        }
+        put_units(units, count, base ^ (unsigned char)rules[r].from[depth], r, next, depth + 1, values);
+    }
+}
+
+typedef struct map {
+    uint32_t units[MOST_UNITS], count;
+    buffer strings;
+} map;
+
+static map *new_map(uint32_t count)
+{
+    map *m = test_block(sizeof *m);
+    uint32_t values[RULES];
+    memset(m, 0, sizeof *m);
+    m->count = count;
+    for (int r = 0; r < RULES; r++) {
+        values[r] = (uint32_t)m->strings.size;
+        put(&m->strings, rules[r].to, strlen(rules[r].to) + 1);
+    }
+    for (uint32_t i = 1; i < count; i++)
+        m->units[i] = FREE;
+    put_units(m->units, count, 0, 0, RULES, 0, values);
+    for (uint32_t i = 1; i < count; i++)
+        if (m->units[i] == FREE)
+            m->units[i] = LEAF; /* no byte leads there */
+    return m;
+}
+
+static buffer charsmap_of(const map *m)
+{
+    buffer b = {0};
+    put_u32(&b, 4 * m->count);
+    for (uint32_t i = 0; i < m->count; i++)
+        put_u32(&b, m->units[i]);
+    put(&b, m->strings.bytes, m->strings.size);
+    return b;
+}
+
+/* ---- the model that most tests begin with ---- */
+
+enum { ID_UNK, ID_BOS, ID_EOS, ID_SPACE, ID_A, ID_B, ID_AB, ID_SPACE_A, ID_FI, ID_SYMBOL, ID_OLD, BASE_PIECES };
+
+static parts base_parts(void)
+{
+    parts p = {{0}, {0}, {0}, {0}};
+    put_number(&p.trainer, MODEL_TYPE, 1);
+    put_bytes(&p.normalizer, 1, "test", 4);
+    put_piece(&p.pieces, "<unk>", 0, UNKNOWN);
+    put_piece(&p.pieces, "<s>", 0, CONTROL);
+    put_piece(&p.pieces, "</s>", 0, CONTROL);
+    put_piece(&p.pieces, "_", -2, NORMAL);
+    put_piece(&p.pieces, "a", -2.5f, NORMAL);
+    put_piece(&p.pieces, "b", -2.5f, NORMAL);
+    put_piece(&p.pieces, "ab", -4, NORMAL);
+    put_piece(&p.pieces, "_a", -3, NORMAL);
+    put_piece(&p.pieces, "fi", -6, NORMAL);
+    put_piece(&p.pieces, "<sym>", 0, USER_DEFINED);
+    put_piece(&p.pieces, "b<old>", 0, UNUSED);
+    p.charsmap = charsmap_of(new_map(UNITS));
+    return p;
+}
+
+/* ---- opening one ---- */
+
+typedef struct opened {
+    sentencepiece model;
+    void *bytes; /* exactly the model's, so that whoever reads past them is caught */
+} opened;
+
+static void *exactly(const void *bytes, size_t size)
+{
+    void *copy = malloc(size);
+    if (size && !copy)
+        abort();
+    if (size)
+        memcpy(copy, bytes, size);
+    return copy;
+}
+
+static const char *open_bytes(opened *o, const void *bytes, size_t size)
+{
+    const char *error;
+    memset(&o->model, 0x5a, sizeof o->model);
+    o->bytes = exactly(bytes, size);
+    error = sentencepiece_parse(&o->model, o->bytes, size, "odd.model");
+    if (error) {
+        free(o->bytes);
+        o->bytes = NULL;
+    }
+    return error;
+}
+
+static void close_model(opened *o)
+{
+    if (o->bytes)
+        sentencepiece_close(&o->model);
+    free(o->bytes);
+    o->bytes = NULL;
+}
+
+/* Whether the file is refused with a message that has the file's name and this word. */
+static int refused_bytes(const void *bytes, size_t size, const char *word)
+{
+    opened o;
+    long live = test_memory_state.live;
+    const char *error = open_bytes(&o, bytes, size);
+    int held = CHECK(error != NULL);
+    if (held && !CHECK(strncmp(error, "odd.model: ", 11) == 0 && strstr(error + 11, word))) {
+        printf("    got \"%s\", want \"%s\" in it\n", error, word);
+        held = 0;
+    }
+    held &= CHECK(!error || (error >= o.model.error && error < o.model.error + sizeof o.model.error));
+    close_model(&o);
+    return CHECK(test_memory_state.live == live) && held;
+}
+
+static int refused(const buffer *file, const char *word)
+{
+    return refused_bytes(file->bytes, file->size, word);
+}
+
+static int refused_parts(const parts *p, const char *word)
+{
+    buffer file = joined(p);
+    return refused(&file, word);
+}
+
+static int open_file(opened *o, const buffer *file)
+{
+    const char *error = open_bytes(o, file->bytes, file->size);
+    if (!CHECK(error == NULL))
+        printf("    got \"%s\"\n", error);
+    return error == NULL;
+}
+
+static int open_parts(opened *o, const parts *p)
+{
+    buffer file = joined(p);
+    return open_file(o, &file);
+}
+
+static int accepted(const buffer *file)
+{
+    opened o;
+    int held = open_file(&o, file);
+    close_model(&o);
+    return held;
+}
+
+static int accepted_parts(const parts *p)
+{
+    buffer file = joined(p);
+    return accepted(&file);
+}
+
+/* ---- encoding and decoding ---- */
+
+/* Tokens as text: "7:_a 5:b". */
+static const char *shown(const sentencepiece_tokens *tokens)
+{
+    buffer b = {0};
+    for (size_t i = 0; i < tokens->count; i++) {
+        char id[16];
+        sentencepiece_string piece = tokens->pieces[i];
+        put(&b, id, (size_t)snprintf(id, sizeof id, "%s%d:", i ? " " : "", (int)tokens->ids[i]));
+        for (size_t k = 0; k < piece.size; k++)
+            if (piece.size - k >= 3 && memcmp(piece.text + k, space, 3) == 0) {
+                put_byte(&b, '_');
+                k += 2;
+            } else {
+                put_byte(&b, (unsigned char)piece.text[k]);
+            }
+    }
+    put_byte(&b, 0);
+    return (char *)b.bytes;
+}
+
+static int encodes_bytes(const sentencepiece *model, const char *text, size_t size, const char *want)
+{
+    sentencepiece_tokens tokens;
+    long live = test_memory_state.live;
+    char *copy = exactly(text, size);
+    int held;
+    memset(&tokens, 0x5a, sizeof tokens);
+    held = CHECK(sentencepiece_encode(model, copy, size, &tokens) == NULL);
+    if (held) {
+        const char *got = shown(&tokens);
+        if (!CHECK(strcmp(got, want) == 0)) {
+            printf("    got \"%s\", want \"%s\"\n", got, want);
+            held = 0;
+        }
+        sentencepiece_tokens_free(&tokens);
+    }
+    free(copy);
+    return CHECK(test_memory_state.live == live) && held;
+}
+
+static int encodes(const sentencepiece *model, const char *text, const char *want)
+{
+    test_case("\"%s\"", text);
+    return encodes_bytes(model, text, strlen(text), want);
+}
+
+static int decodes_to(const sentencepiece *model, const int32_t *ids, size_t count, const char *want, size_t want_size)
+{
+    char *text = (char *)&text;
+    size_t size = 12345;
+    int32_t *copy = exactly(ids, count * sizeof *ids);
+    int held = CHECK(sentencepiece_decode(model, copy, count, &text, &size) == NULL);
+    if (held) {
+        if (!CHECK(size == want_size && memcmp(text, want, size) == 0 && text[size] == 0)) {
+            printf("    got \"%s\", want \"%s\"\n", text, want);
+            held = 0;
+        }
+        test_free(text);
+    }
+    free(copy);
+    return held;
+}
+
+#define DECODES(model, want, ...)                                                                                      \
+    decodes_to(model, (const int32_t[]){__VA_ARGS__}, sizeof(int32_t[]){__VA_ARGS__} / sizeof(int32_t), want,          \
+               sizeof(want) - 1)
+
+/* ---- the file ---- */
+
+static void put_long_varint(buffer *b, size_t size) /* 0 in `size` bytes */
+{
+    for (size_t i = 1; i < size; i++)
+        put_byte(b, 0x80);
+    put_byte(b, 0);
+}
+
+/* The base model with these bytes at its end, or within a message of the given field. */
+static buffer with(const buffer *bytes, int field)
+{
+    parts p = base_parts();
+    buffer file = joined(&p);
+    if (field)
+        put_bytes(&file, (uint64_t)field, bytes->bytes, bytes->size);
+    else
+        put(&file, bytes->bytes, bytes->size);
+    return file;
+}
+
+static const int messages[] = {0, PIECE, TRAINER, NORMALIZER, DENORMALIZER}; /* 0: the model itself */
+enum { MESSAGES = sizeof messages / sizeof *messages };
+
+static void put_start(buffer *b, int message) /* what a message of that kind needs */
+{
+    if (message == PIECE)
+        put_bytes(b, 1, "new", 3);
+}
+
+TEST(sentencepiece_protobuf)
+{
+    static const struct {
+        int message, field, wire;
+    } known[] = {{0, PIECE, BYTES},
+                 {0, TRAINER, BYTES},
+                 {0, NORMALIZER, BYTES},
+                 {0, DENORMALIZER, BYTES},
+                 {PIECE, 1, BYTES},
+                 {PIECE, 2, FIXED32},
+                 {PIECE, 3, VARINT},
+                 {TRAINER, MODEL_TYPE, VARINT},
+                 {TRAINER, SPACE_AT_END, VARINT},
+                 {TRAINER, BYTE_FALLBACK, VARINT},
+                 {TRAINER, UNK_SURFACE, BYTES},
+                 {NORMALIZER, CHARSMAP, BYTES},
+                 {NORMALIZER, DUMMY_PREFIX, VARINT},
+                 {NORMALIZER, REMOVE_SPACES, VARINT},
+                 {NORMALIZER, ESCAPE_SPACES, VARINT},
+                 {DENORMALIZER, CHARSMAP, BYTES},
+                 {DENORMALIZER, DUMMY_PREFIX, VARINT}};
+    static const uint64_t lengths[] = {1u << 20,          0x7fffffffu,       0x80000000u,
+                                       0xffffffffu,       UINT64_C(1) << 32, UINT64_C(1) << 62,
+                                       UINT64_C(1) << 63, UINT64_MAX - 1,    UINT64_MAX};
+    parts p = base_parts();
+    buffer file = joined(&p), odd = {0};
+    size_t ends = 0, pieces = 0;
+    for (size_t size = 0; size < file.size; size++) { /* a model that stops between pieces is a smaller model */
+        size_t start = file.size - p.pieces.size, at = start;
+        pieces = 0;
+        while (at < size) {
+            at += 2 + (size_t)file.bytes[at + 1];
+            pieces++;
+        }
+        test_case("the first %zu of %zu bytes", size, file.size);
+        if (at == size && pieces > ID_SPACE) {
+            CHECK(accepted(&(buffer){file.bytes, size, size}));
+            ends++;
+        } else {
+            refused_bytes(file.bytes, size, at == size || size == 2 + p.trainer.size || size == 0 ? "piece" : "");
+        }
+    }
+    CHECK(ends == BASE_PIECES - 1 - ID_SPACE);
+    test_case("the whole");
+    CHECK(accepted(&file));
+    for (int m = 0; m < MESSAGES; m++) {
+        int message = messages[m];
+        for (unsigned wire = 0; wire < 8; wire++) {
+            odd = (buffer){0};
+            put_start(&odd, message);
+            put_tag(&odd, 150, wire);
+            put(&odd, "\0\0\0\0\0\0\0\0", wire == FIXED64 ? 8 : wire == FIXED32 ? 4 : 1);
+            file = with(&odd, message);
+            test_case("message %d: an unknown field of wire type %u", message, wire);
+            if (wire == GROUP || wire == END_GROUP || wire > FIXED32)
+                refused(&file, "wire type");
+            else
+                CHECK(accepted(&file));
+            if (wire > FIXED32)
+                continue;
+            for (size_t short_by = 1; wire != GROUP && wire != END_GROUP && short_by < 9; short_by++) {
+                odd = (buffer){0};
+                put_start(&odd, message);
+                put_tag(&odd, 150, wire);
+                put(&odd, "\10\0\0\0\0\0\0\0\0",
+                    (wire == FIXED64   ? 8u
+                     : wire == FIXED32 ? 4u
+                     : wire == BYTES   ? 9u
+                                       : 1u));
+                if (odd.size < short_by + (message == PIECE ? 7 : 2))
+                    break;
+                odd.size -= short_by;
+                file = with(&odd, message);
+                test_case("message %d: a field of wire type %u that lacks %zu bytes", message, wire, short_by);
+                refused(&file, "");
+            }
+        }
+        for (size_t size = 1; size <= 12; size++) {
+            odd = (buffer){0};
+            put_start(&odd, message);
+            put_tag(&odd, 150, VARINT);
+            put_long_varint(&odd, size);
+            file = with(&odd, message);
+            test_case("message %d: a number of %zu bytes", message, size);
+            if (size > 10)
+                refused(&file, "too long");
+            else
+                CHECK(accepted(&file));
+            odd = (buffer){0};
+            put_start(&odd, message);
+            put_tag(&odd, 150, BYTES);
+            put_long_varint(&odd, size);
+            file = with(&odd, message);
+            test_case("message %d: a length of %zu bytes", message, size);
+            if (size > 10)
+                refused(&file, "too long");
+            else
+                CHECK(accepted(&file));
+            odd = (buffer){0};
+            put_start(&odd, message);
+            put_byte(&odd, 0xb0), put_byte(&odd, 0x89); /* tag 150, VARINT */
+            for (size_t i = 2; i < size; i++)
+                put_byte(&odd, 0x80);
+            put_byte(&odd, 0), put_byte(&odd, 0);
+            file = with(&odd, message);
+            if (size > 9) {
+                test_case("message %d: a tag of %zu bytes", message, size + 1);
+                refused(&file, "");
+            }
+        }
+        odd = (buffer){0};
+        put_start(&odd, message);
+        put_byte(&odd, 0x80);
+        file = with(&odd, message);
+        test_case("message %d: ends within a tag", message);
+        refused(&file, "cut off");
+        for (unsigned wire = 0; wire < 6; wire++) {
+            odd = (buffer){0};
+            put_start(&odd, message);
+            put_tag(&odd, 0, wire);
+            put(&odd, "\0\0\0\0\0\0\0\0", 8);
+            file = with(&odd, message);
+            test_case("message %d: field 0, wire type %u", message, wire);
+            refused(&file, "field number");
+        }
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+            odd = (buffer){0};
+            put_start(&odd, message);
+            put_tag(&odd, 150, BYTES);
+            put_varint(&odd, lengths[i]);
+            put(&odd, "abcdefgh", 8);
+            file = with(&odd, message);
+            test_case("message %d: a field of 2^%.3g bytes", message, log2((double)lengths[i]));
+            refused(&file, "longer");
+        }
+        odd = (buffer){0}; /* the model goes on after the message, the field must not */
+        put_start(&odd, message);
+        put_tag(&odd, 150, BYTES);
+        put_varint(&odd, 3);
+        put(&odd, "ab", 2);
+        file = with(&odd, message);
+        if (message) {
+            put_piece(&file, "after", -1, NORMAL);
+            test_case("message %d: a field that ends after it", message);
+            refused(&file, "longer");
+        }
+    }
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        for (int wire = 0; wire < 8; wire++) {
+            if (wire == known[i].wire)
+                continue;
+            odd = (buffer){0};
+            put_start(&odd, known[i].message);
+            put_tag(&odd, (uint64_t)known[i].field, (unsigned)wire);
+            put(&odd, "\0\0\0\0\0\0\0\0", wire == FIXED64 ? 8 : wire == FIXED32 ? 4 : 1);
+            file = with(&odd, known[i].message);
+            test_case("message %d: field %d with wire type %d", known[i].message, known[i].field, wire);
+            refused(&file, "wire type");
+        }
+    odd = (buffer){0};
+    put_number(&odd, 4, 5); /* a field that nobody reads, whatever its type */
+    put_bytes(&odd, 4, "skipped", 7);
+    put_number(&odd, 536870911, 5); /* the largest field */
+    file = with(&odd, 0);
+    test_case("unknown fields");
+    CHECK(accepted(&file));
+    odd = (buffer){0};
+    put_number(&odd, 43, UINT64_MAX); /* pad_id -1, as the library writes it */
+    file = with(&odd, TRAINER);
+    test_case("a negative number");
+    CHECK(accepted(&file));
+}
+
+TEST(sentencepiece_fields)
+{
+    opened o;
+    parts p = base_parts();
+    buffer file = joined(&p), odd = {0}, more = {0};
+    test_case("the last value counts, and messages merge");
+    put_number(&odd, DUMMY_PREFIX, 0);
+    put_number(&odd, DUMMY_PREFIX, 1);
+    put_number(&odd, DUMMY_PREFIX, 0);
+    put_bytes(&file, NORMALIZER, odd.bytes, odd.size);
+    put_number(&more, REMOVE_SPACES, 0);
+    put_bytes(&file, NORMALIZER, more.bytes, more.size);
+    if (open_file(&o, &file)) {
+        encodes(&o.model, "Ab ", "6:ab 3:_");
+        close_model(&o);
+    }
+    file = joined(&p);
+    odd = (buffer){0}, more = (buffer){0};
+    put_bytes(&odd, 1, "c", 1);
+    put_float(&odd, 2, -9);
+    put_bytes(&odd, 1, "a", 1); /* there is one */
+    put_bytes(&odd, 1, "d", 1);
+    put_float(&odd, 2, -1);
+    put_bytes(&file, PIECE, odd.bytes, odd.size);
+    put_bytes(&more, 1, "e", 1); /* without a score, without a type */
+    put_bytes(&file, PIECE, more.bytes, more.size);
+    if (open_file(&o, &file)) {
+        encodes(&o.model, "dec", "3:_ 11:d 12:e 0:c");
+        CHECK(o.model.pieces[11].score == -1);
+        CHECK(o.model.pieces[12].score == 0 && o.model.pieces[12].type == SENTENCEPIECE_NORMAL);
+        close_model(&o);
+    }
+    test_case("any number but 0 is true");
+    p.normalizer = (buffer){0};
+    put_number(&p.normalizer, DUMMY_PREFIX, 0);
+    put_number(&p.normalizer, ESCAPE_SPACES, UINT64_C(1) << 40);
+    if (open_parts(&o, &p)) {
+        encodes(&o.model, "b a", "5:b 7:_a");
+        close_model(&o);
+    }
+    test_case("spaces that are not escaped");
+    put_number(&p.normalizer, ESCAPE_SPACES, 0);
+    if (open_parts(&o, &p)) {
+        encodes(&o.model, "b a", "5:b 0:  4:a");
+        close_model(&o);
+    }
+    test_case("the space at the end");
+    p = base_parts();
+    put_number(&p.trainer, SPACE_AT_END, 1);
+    if (open_parts(&o, &p)) {
+        encodes(&o.model, " b a ", "5:b 7:_a 3:_");
+        close_model(&o);
+    }
+    test_case("what the model is called by");
+    p = base_parts();
+    if (open_parts(&o, &p)) {
+        CHECK(o.model.count == BASE_PIECES && o.model.unk_id == ID_UNK && o.model.bos_id == ID_BOS);
+        CHECK(o.model.eos_id == ID_EOS && o.model.pad_id == -1 && o.model.extra_ids == 0);
+        CHECK(sentencepiece_id(&o.model, "ab", 2) == ID_AB && sentencepiece_id(&o.model, "ab", 1) == ID_A);
+        CHECK(sentencepiece_id(&o.model, "abc", 3) == ID_UNK && sentencepiece_id(&o.model, "", 0) == ID_UNK);
+        CHECK(sentencepiece_id(&o.model, "</s>", 4) == ID_EOS && sentencepiece_id(&o.model, "<sym>", 5) == ID_SYMBOL);
+        CHECK(sentencepiece_id(&o.model, "b<old>", 6) == ID_OLD);
+        o.model.extra_ids = 3;
+        CHECK(sentencepiece_id(&o.model, "<extra_id_0>", 12) == BASE_PIECES + 2);
+        CHECK(sentencepiece_id(&o.model, "<extra_id_2>", 12) == BASE_PIECES);
+        CHECK(sentencepiece_id(&o.model, "<extra_id_3>", 12) == ID_UNK);
+        close_model(&o);
+    }
+}
+
+/* ---- the charsmap ---- */
+
+static int refused_map(const map *m, const char *word)
+{
+    parts p = base_parts();
+    p.charsmap = charsmap_of(m);
+    return refused_parts(&p, word);
+}
+
+static int refused_charsmap(const buffer *charsmap, const char *word)
+{
+    parts p = base_parts();
+    p.charsmap = *charsmap;
+    return refused_parts(&p, word);
+}
+
+TEST(sentencepiece_charsmap)
+{
+    static const uint32_t sizes[] = {UNITS, 256, MOST_UNITS};
+    opened o;
+    parts p;
+    buffer b;
+    map *m;
+    for (size_t i = 0; i < 3; i++) {
+        test_case("%d units", (int)sizes[i]);
+        p = base_parts();
+        p.charsmap = charsmap_of(new_map(sizes[i]));
+        if (open_parts(&o, &p)) {
+            encodes(&o.model, "A", "7:_a");
+            encodes(&o.model, "a\tB", "7:_a 3:_ 0:B");
+            encodes(&o.model, "bAB\xc2\xad\xef\xac\x81", "3:_ 5:b 5:b 8:fi"); /* the longest rule */
+            encodes(&o.model, "b\xef\xac\x82", "3:_ 5:b 0:\xef\xac\x82");     /* no rule, though it begins as one */
+            encodes(&o.model, "\xc2\xad", "");
+            encodes(&o.model, "A\xef\xac", "7:_a 0:\xef\xbf\xbd\xef\xbf\xbd"); /* a rule cut off */
+            close_model(&o);
+        }
+    }
+    for (size_t size = 0; size < 5; size++) {
+        test_case("a charsmap of %zu bytes", size);
+        p = base_parts();
+        put_bytes(&p.normalizer, CHARSMAP, "\0\0\0\0", size);
+        p.charsmap.size = 0;
+        if (size == 0)
+            CHECK(accepted_parts(&p));
+        else
+            refused_parts(&p, "charsmap");
+    }
+    for (uint32_t count = 256; count <= UNITS; count *= 2) {
+        static const uint32_t wrong[] = {0, 4, 1020, 1025, 1028, 2044, 3072, 0x80000000, 0xfffffc00, 0xffffffff};
+        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+            test_case("a trie of %d units said to take %lu bytes", (int)count, (unsigned long)wrong[i]);
+            b = charsmap_of(new_map(count));
+            for (int k = 0; k < 4; k++)
+                b.bytes[k] = wrong[i] >> 8 * k & 0xff;
+            refused_charsmap(&b, "charsmap");
+        }
+    }
+    test_case("no strings");
+    m = new_map(UNITS);
+    m->strings.size = 0;
+    refused_map(m, "longer");
+    test_case("strings without a NUL at the end");
+    m = new_map(UNITS);
+    m->strings.size--;
+    refused_map(m, "NUL");
+    test_case("the root's offset: 0");
+    m = new_map(UNITS);
+    m->units[0] = 0;
+    refused_map(m, "root");
+    for (uint32_t offset = UNITS; offset; offset <<= 1) { /* in both ways to write it */
+        test_case("the root's offset: %lu", (unsigned long)offset);
+        m = new_map(UNITS);
+        if (offset < 1u << 21) {
+            m->units[0] = offset << 10;
+            refused_map(m, "root");
+        }
+        if (offset < 1u << 29) {
+            m->units[0] = with_offset(offset);
+            refused_map(m, "root");
+        }
+    }
+    for (int bit = 0; bit < 32; bit += bit == 8 ? 23 : 1) {
+        test_case("the root's bit %d", bit);
+        m = new_map(UNITS);
+        m->units[0] |= UINT32_C(1) << bit;
+        refused_map(m, "root");
+    }
+    p = base_parts();
+    for (uint32_t at = 1; at < UNITS; at++) {
+        static const uint32_t away[] = {UNITS, UNITS * 2, UINT32_C(1) << 20, (UINT32_C(1) << 21) - 256};
+        test_case("unit %d", (int)at);
+        for (size_t i = 0; i < sizeof away / sizeof *away && (at % 7 == 0 || i == 0); i++) {
+            m = new_map(UNITS);
+            m->units[at] = away[i] << 10 | 'x';
+            refused_map(m, "charsmap's trie");
+            m->units[at] = with_offset(away[i] << 8) | 'x';
+            refused_map(m, "charsmap's trie");
+        }
+        m = new_map(UNITS);
+        m->units[at] = LEAF | (uint32_t)m->strings.size;
+        refused_map(m, "string");
+        if (at % 7)
+            continue;
+        m->units[at] = 0xffffffff;
+        refused_map(m, "string");
+        m->units[at] = LEAF | ((uint32_t)m->strings.size - 1); /* the NUL at the end: an empty string */
+        p.charsmap = charsmap_of(m);
+        CHECK(accepted_parts(&p));
+        m = new_map(UNITS);
+        m->units[at] = (at ^ 300) << 10 | 256 | 'x'; /* a leaf that is none */
+        m->units[300] = 'y';
+        refused_map(m, "without its value");
+    }
+    test_case("a root alone");
+    m = new_map(256);
+    for (uint32_t at = 1; at < 256; at++)
+        m->units[at] = LEAF;
+    p = base_parts();
+    p.charsmap = charsmap_of(m);
+    if (open_parts(&o, &p)) {
+        encodes(&o.model, "A\t", "3:_ 0:A\t");
+        close_model(&o);
+    }
+    test_case("a walk that stays where it is"); /* and ends with the text */
+    for (uint32_t at = 1; at < 256; at++)
+        m->units[at] = at ^ 1;
+    m->units[0] = 1 << 10;
+    p.charsmap = charsmap_of(m);
+    if (open_parts(&o, &p)) {
+        static const char zeros[64];
+        for (size_t size = 0; size < sizeof zeros; size += 21) {
+            sentencepiece_tokens tokens;
+            char *copy = exactly(zeros, size);
+            CHECK(sentencepiece_encode(&o.model, copy, size, &tokens) == NULL);
+            CHECK(tokens.count == (size ? 2 : 0));
+            sentencepiece_tokens_free(&tokens);
+            free(copy);
+        }
+        close_model(&o);
+    }
+    test_case("a charsmap of the denormalizer");
+    p = base_parts();
+    b = (buffer){0};
+    put_bytes(&b, CHARSMAP, "\0\0\0", 3);
+    {
+        buffer file = joined(&p);
+        put_bytes(&file, DENORMALIZER, b.bytes, b.size);
+        refused(&file, "charsmap");
+        file = joined(&p);
+        b = (buffer){0};
+        put_bytes(&b, CHARSMAP, p.charsmap.bytes, p.charsmap.size);
+        put_number(&b, DUMMY_PREFIX, 0);
+        put_number(&b, ESCAPE_SPACES, 0);
+        put_bytes(&file, DENORMALIZER, b.bytes, b.size);
+        if (open_file(&o, &file)) {
+            DECODES(&o.model, "a b", ID_SPACE, ID_SPACE_A, ID_SPACE, ID_SPACE, ID_B, ID_SPACE);
+            close_model(&o);
+        }
+    }
+}
+
+/* ---- the pieces ---- */
+
+static void put_long_piece(buffer *b, size_t size, int letter)
+{
+    char *text = test_block(size);
+    memset(text, letter, size);
+    put_raw_piece(b, text, size, -1, NORMAL);
+}
+
+static int32_t first_id(const sentencepiece *model, const char *text, size_t size)
+{
+    sentencepiece_tokens tokens;
+    int32_t id = -2;
+    if (CHECK(sentencepiece_encode(model, text, size, &tokens) == NULL) && CHECK(tokens.count > 0)) {
+        id = tokens.ids[0];
+        sentencepiece_tokens_free(&tokens);
+    }
+    return id;
+}
+
+TEST(sentencepiece_pieces)
+{
+    static const char *const bad_bytes[] = {"<0x1>",  "<0x001>", "<0xab>",  "<0xG0>", "<0x0G>", "0x41",
+                                            "<0X41>", "<0x41",   "<0x41>>", "a",      "< x41>", "<0x4 >"};
+    static const float odd_scores[] = {NAN, INFINITY, -INFINITY};
+    opened o;
+    parts p;
+    for (int size = 0; size < 4; size++) {
+        static const size_t sizes[] = {7999, 8000, 8001, 100000};
+        p = base_parts();
+        put_long_piece(&p.pieces, sizes[size], 'z');
+        test_case("a piece of %zu bytes", sizes[size]);
+        if (sizes[size] > 7999) {
+            refused_parts(&p, "long");
+        } else if (open_parts(&o, &p)) {
+            char text[7999 + 1];
+            o.model.normalizer.add_dummy_prefix = 0;
+            memset(text, 'z', sizeof text);
+            CHECK(first_id(&o.model, text, sizes[size]) == BASE_PIECES);
+            CHECK(first_id(&o.model, text, sizes[size] - 1) == ID_UNK);
+            text[sizes[size]] = 'b';
+            CHECK(first_id(&o.model, text, sizes[size] + 1) == BASE_PIECES);
+            close_model(&o);
+        }
+    }
+    test_case("an empty piece");
+    p = base_parts();
+    put_piece(&p.pieces, "", 0, NORMAL);
+    refused_parts(&p, "empty");
+    p = base_parts();
+    put_bytes(&p.pieces, PIECE, "", 0);
+    refused_parts(&p, "empty");
+    for (int type = NORMAL; type <= UNUSED; type++) {
+        if (type == UNKNOWN)
+            continue;
+        test_case("pieces with NULs, of type %d", type);
+        for (int i = 0; i < 3; i++) {
+            p = base_parts();
+            put_raw_piece(&p.pieces, &"\0x\0"[i == 2], i ? 2 : 3, -1, type);
+            refused_parts(&p, "NUL");
+        }
+        p = base_parts();
+        put_raw_piece(&p.pieces, "\0", 1, -1, type);
+        if (type == UNUSED) /* converted models have it, more than once */
+            put_raw_piece(&p.pieces, "\0", 1, -1, type);
+        if (type != UNUSED)
+            refused_parts(&p, "NUL");
+        else if (open_parts(&o, &p)) {
+            encodes_bytes(&o.model, "a\0", 2, "7:_a 0:");
+            close_model(&o);
+        }
+        if (type == CONTROL) /* those that stand for no text are kept apart */
+            continue;
+        test_case("a piece that is there already, of type %d", type);
+        p = base_parts();
+        put_piece(&p.pieces, "ab", -1, type);
+        refused_parts(&p, "ab");
+        p = base_parts();
+        put_piece(&p.pieces, "b<old>", -1, type);
+        refused_parts(&p, "b<old>");
+    }
+    test_case("a control piece twice");
+    p = base_parts();
+    put_piece(&p.pieces, "</s>", 0, CONTROL);
+    refused_parts(&p, "</s>");
+    test_case("a control piece that spells another");
+    p = base_parts();
+    put_piece(&p.pieces, "ab", 0, CONTROL);
+    if (open_parts(&o, &p)) {
+        CHECK(sentencepiece_id(&o.model, "ab", 2) == BASE_PIECES);
+        encodes(&o.model, "bab", "3:_ 5:b 6:ab");
+        close_model(&o);
+    }
+    test_case("no unknown piece");
+    p = base_parts();
+    p.pieces = (buffer){0};
+    put_piece(&p.pieces, "a", 0, NORMAL);
+    refused_parts(&p, "unknown");
+    test_case("two unknown pieces");
+    p = base_parts();
+    put_piece(&p.pieces, "<other>", 0, UNKNOWN);
+    refused_parts(&p, "unknown");
+    test_case("no pieces");
+    p.pieces = (buffer){0};
+    refused_parts(&p, "piece");
+    test_case("no pieces that text is cut into");
+    put_piece(&p.pieces, "<unk>", 0, UNKNOWN);
+    put_piece(&p.pieces, "</s>", 0, CONTROL);
+    refused_parts(&p, "piece");
+    test_case("a type of pieces that there is not");
+    for (int type = -1; type < 8; type++)
+        if (type < NORMAL || type > BYTE) {
+            p = base_parts();
+            put_piece(&p.pieces, "new", 0, type);
+            refused_parts(&p, "type");
+        }
+    test_case("other kinds of models");
+    for (unsigned type = 2; type < 5; type++) {
+        p = base_parts();
+        put_number(&p.trainer, MODEL_TYPE, type);
+        refused_parts(&p, "nigram");
+    }
+    for (int i = 0; i < 3; i++)
+        for (int type = NORMAL; type <= UNUSED; type++) {
+            test_case("a score of %g, type %d", (double)odd_scores[i], type);
+            p = base_parts();
+            if (type == UNKNOWN)
+                continue;
+            put_piece(&p.pieces, "new", odd_scores[i], type);
+            refused_parts(&p, "score");
+        }
+    /* bytes */
+    test_case("byte pieces without byte fallback");
+    p = base_parts();
+    put_piece(&p.pieces, "<0x00>", 0, BYTE);
+    refused_parts(&p, "byte");
+    p = base_parts();
+    put_byte_pieces(&p.pieces, -1);
+    refused_parts(&p, "byte");
+    test_case("byte fallback without byte pieces");
+    p = base_parts();
+    put_number(&p.trainer, BYTE_FALLBACK, 1);
+    refused_parts(&p, "byte");
+    for (int but = 0; but < 256; but += 15) {
+        test_case("byte fallback without byte %d", but);
+        p = base_parts();
+        put_number(&p.trainer, BYTE_FALLBACK, 1);
+        put_byte_pieces(&p.pieces, but);
+        refused_parts(&p, "byte");
+    }
+    for (size_t i = 0; i < sizeof bad_bytes / sizeof *bad_bytes; i++) {
+        test_case("byte piece %s", bad_bytes[i]);
+        p = base_parts();
+        put_number(&p.trainer, BYTE_FALLBACK, 1);
+        put_byte_pieces(&p.pieces, -1);
+        put_piece(&p.pieces, bad_bytes[i], 0, BYTE);
+        refused_parts(&p, "byte");
+    }
+    test_case("a byte piece twice");
+    p = base_parts();
+    put_number(&p.trainer, BYTE_FALLBACK, 1);
+    put_byte_pieces(&p.pieces, -1);
+    if (open_parts(&o, &p)) {
+        encodes_bytes(&o.model,
+                      "a\0\xc3\xa9"
+                      "b\xff",
+                      6, "7:_a 11:<0x00> 206:<0xC3> 180:<0xA9> 5:b 250:<0xEF> 202:<0xBF> 200:<0xBD>");
+        close_model(&o);
+    }
+    put_piece(&p.pieces, "<0x41>", 0, BYTE);
+    refused_parts(&p, "<0x41>");
+    test_case("a piece of letters that spells a byte");
+    p = base_parts();
+    put_number(&p.trainer, BYTE_FALLBACK, 1);
+    put_piece(&p.pieces, "<0x78>", -1, NORMAL);
+    put_byte_pieces(&p.pieces, -1);
+    if (open_parts(&o, &p)) {
+        encodes(&o.model, "ax<0x78>", "7:_a 132:<0x78> 11:<0x78>");
+        close_model(&o);
+    }
+    test_case("byte fallback without an unknown piece");
+    p = base_parts();
+    put_number(&p.trainer, BYTE_FALLBACK, 1);
+    p.pieces = (buffer){0};
+    put_piece(&p.pieces, "a", -1, NORMAL);
+    put_byte_pieces(&p.pieces, -1);
+    if (open_parts(&o, &p)) {
+        CHECK(o.model.unk_id == -1);
+        o.model.normalizer.add_dummy_prefix = 0;
+        encodes(&o.model, "axa", "0:a 121:<0x78> 0:a");
+        close_model(&o);
+    }
+    test_case("pieces of bytes that are no characters");
+    p = base_parts();
+    put_raw_piece(&p.pieces, "a\xc3", 2, -0.5f, NORMAL);
+    put_raw_piece(&p.pieces, "\xa9", 1, -0.5f, NORMAL);
+    put_raw_piece(&p.pieces, "\xff", 1, -0.5f, NORMAL);
+    if (open_parts(&o, &p)) {
+        encodes(&o.model, "ba\xc3\xa9", "3:_ 5:b 4:a 0:\xc3\xa9");
+        encodes(&o.model, "a\xa9\xff", "7:_a 0:\xef\xbf\xbd\xef\xbf\xbd");
+        close_model(&o);
+    }
+}
+
+TEST(sentencepiece_many_pieces)
+{
+    double seconds[2] = {0, 0}, used[2] = {0, 0};
+    for (int round = 0; round < (test_quick ? 1 : 2); round++) {
+        int32_t count = round ? 1000000 : 100000;
+        parts p = base_parts();
+        opened o;
+        clock_t start;
+        size_t bytes;
+        for (int32_t i = BASE_PIECES; i < count; i++) {
+            char text[16];
+            int size = snprintf(text, sizeof text, "k%07ld", (long)i * 7919 % 1000003); /* in no order */
+            put_raw_piece(&p.pieces, text, (size_t)size, -1, NORMAL);
+        }
+        test_case("%ld pieces", (long)count);
+        start = clock(), bytes = test_memory_state.bytes;
+        test_memory_state.peak = bytes;
+        if (open_parts(&o, &p)) {
+            used[round] = (double)(test_memory_state.peak - bytes);
+            CHECK(o.model.count == count);
+            for (int32_t id = BASE_PIECES; id < count; id += 997) {
+                const sentencepiece_piece *piece = &o.model.pieces[id];
+                char text[32];
+                snprintf(text, sizeof text, "b%.8s", piece->text.text);
+                o.model.normalizer.add_dummy_prefix = 0;
+                CHECK(first_id(&o.model, piece->text.text, piece->text.size) == id);
+                CHECK(first_id(&o.model, text, 1 + piece->text.size) == ID_B);
+                CHECK(sentencepiece_id(&o.model, piece->text.text, piece->text.size) == id);
+            }
+            close_model(&o);
+        }
+        seconds[round] = (double)(clock() - start) / (double)CLOCKS_PER_SEC;
+        CHECK(used[round] <= 100.0 * count);
+        p = base_parts();
+        for (int32_t i = 0; i < count; i++)
+            put_raw_piece(&p.pieces, "same", 4, -1, NORMAL);
+        test_case("%ld pieces, all the same", (long)count);
+        refused_parts(&p, "same");
+    }
+    test_case("ten times as many pieces took %.2f s, not %.2f s", seconds[1], seconds[0]);
+    CHECK(seconds[1] <= 50 * (seconds[0] + 0.02));
+}
+
+/* ---- text ---- */
+
+TEST(sentencepiece_text)
+{
+    static const struct {
+        const char *text, *tokens;
+    } broken[] = {{"\xff", "!"},
+                  {"\x80", "!"},
+                  {"\xc3", "!"},
+                  {"\xe2\x96", "!!"},
+                  {"\xf0\x9f\x98", "!!!"},
+                  {"\xc0\xaf", "!!"},
+                  {"\xe0\x80\x80", "!!!"},
+                  {"\xed\xa0\x80", "!!!"},
+                  {"\xed\xbf\xbf", "!!!"},
+                  {"\xf4\x90\x80\x80", "!!!!"},
+                  {"\xf0\x80\x80\x80", "!!!!"},
+                  {"\xf8\x88\x80\x80\x80", "!!!!!"},
+                  {"\xc3"
+                   "b",
+                   "!b"},
+                  {"\xe2\x96"
+                   "b",
+                   "!!b"},
+                  {"\xe2\x28\xa1", "!(!"},
+                  {"\xef\xbf\xbd", "!"},
+                  {"\xed\x9f\xbf", NULL},
+                  {"\xee\x80\x80", NULL},
+                  {"\xf4\x8f\xbf\xbf", NULL},
+                  {"\xf0\x90\x80\x80", NULL},
+                  {"\xc2\x80", NULL},
+                  {"\xe0\xa0\x80", NULL},
+                  {"\xef\xbf\xbf", NULL},
+                  {"\x7f", NULL}};
+    parts p = base_parts();
+    opened o;
+    if (!open_parts(&o, &p))
+        return;
+    encodes(&o.model, "", "");
+    encodes_bytes(&o.model, NULL, 0, "");
+    encodes(&o.model, "ab", "7:_a 5:b");
+    encodes(&o.model, "bab", "3:_ 5:b 6:ab");
+    test_case("spaces");
+    encodes(&o.model, " ", "");
+    encodes(&o.model, "    ", "");
+    encodes(&o.model, " \t\t ", "");
+    encodes(&o.model, "  a \t  a  ", "7:_a 7:_a");
+    encodes(&o.model, " \xc2\xad a", "7:_a"); /* nothing between spaces */
+    encodes(&o.model, "a \xc2\xad a", "7:_a 7:_a");
+    encodes(&o.model, "\xe2\x96\x81", ""); /* the space's own sign is no space, but one that ends the text */
+    encodes(&o.model,
+            "\xe2\x96\x81\xe2\x96\x81"
+            "a\xe2\x96\x81",
+            "3:_ 3:_ 7:_a");
+    encodes(&o.model,
+            "a\xe2\x96\x81 \xe2\x96\x81"
+            "a",
+            "7:_a 3:_ 3:_ 7:_a");
+    test_case("NULs");
+    encodes_bytes(&o.model, "\0", 1, "3:_ 0:");
+    encodes_bytes(&o.model, "a\0\0b", 4, "7:_a 0:");
+    {
+        sentencepiece_tokens tokens;
+        if (CHECK(sentencepiece_encode(&o.model, "a\0\0b", 4, &tokens) == NULL)) {
+            CHECK(tokens.count == 3 && tokens.ids[1] == ID_UNK && tokens.ids[2] == ID_B);
+            CHECK(tokens.pieces[1].size == 2 && memcmp(tokens.pieces[1].text, "\0\0", 2) == 0);
+            CHECK(tokens.normalized_size == 7 && memcmp(tokens.normalized,
+                                                        "\xe2\x96\x81"
+                                                        "a\0\0b",
+                                                        7) == 0);
+            sentencepiece_tokens_free(&tokens);
+        }
+    }
+    test_case("user-defined symbols");
+    encodes(&o.model, "<sym>", "3:_ 9:<sym>");
+    encodes(&o.model, "a<sym><sym>b", "7:_a 9:<sym> 9:<sym> 5:b");
+    encodes(&o.model, "<sym", "3:_ 0:<sym");
+    encodes(&o.model, "<<sym>>", "3:_ 0:< 9:<sym> 0:>");
+    encodes(&o.model, "b<old>", "3:_ 5:b 0:<old>");
+    encodes(&o.model, "<s></s><unk>", "3:_ 0:<s></s><unk>");
+    encodes(&o.model, "<extra_id_0>", "3:_ 0:<extr 4:a 0:_id_0>");
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        buffer want = {0};
+        char text[32];
+        int unknown = 0;
+        put(&want, "7:_a", 4);
+        for (const char *c = broken[i].tokens; c && *c; c++)
+            if (*c == 'b') {
+                put(&want, " 5:b", 4);
+                unknown = 0;
+            } else {
+                if (!unknown++)
+                    put(&want, " 0:", 3);
+                put(&want, *c == '!' ? "\xef\xbf\xbd" : c, *c == '!' ? 3 : 1);
+            }
+        if (!broken[i].tokens) {
+            put(&want, " 0:", 3);
+            put(&want, broken[i].text, strlen(broken[i].text));
+        }
+        put_byte(&want, 0);
+        snprintf(text, sizeof text, "a%s", broken[i].text);
+        test_case("UTF-8 that may be wrong, number %zu", i);
+        encodes_bytes(&o.model, text, strlen(text), (char *)want.bytes);
+    }
+    for (int letter = 0; letter < 3; letter++) {
+        size_t size = test_quick ? 100000 : 1000000;
+        char *text = test_block(size);
+        sentencepiece_tokens tokens;
+        memset(text, "az "[letter], size);
+        test_case("a text of one letter, '%c'", "az "[letter]);
+        if (CHECK(sentencepiece_encode(&o.model, text, size, &tokens) == NULL)) {
+            CHECK(tokens.count == (letter == 0 ? size : letter == 1 ? 2 : 0));
+            for (size_t i = 1; i < tokens.count && letter == 0; i++)
+                if (!CHECK(tokens.ids[i] == ID_A))
+                    break;
+            if (letter == 1)
+                CHECK(tokens.ids[1] == ID_UNK && tokens.pieces[1].size == size);
+            sentencepiece_tokens_free(&tokens);
+        }
+    }
+    test_case("sentinels");
+    o.model.extra_ids = 100;
+    encodes(&o.model, "<extra_id_0>", "110:<extra_id_0>");
+    encodes(&o.model, "b <extra_id_99>a", "3:_ 5:b 11:<extra_id_99> 7:_a");
+    encodes(&o.model, "<extra_id_1><extra_id_10>", "109:<extra_id_1> 100:<extra_id_10>");
+    encodes(&o.model, "<extra_id_100>", "3:_ 0:<extr 4:a 0:_id_100>");
+    encodes(&o.model, "<extra_id_>", "3:_ 0:<extr 4:a 0:_id_>");
+    encodes(&o.model, "<extra_id_1", "3:_ 0:<extr 4:a 0:_id_1");
+    encodes(&o.model, "<extra_id_01>", "3:_ 0:<extr 4:a 0:_id_01>");
+    encodes(&o.model, "<extra_id_4294967296>", "3:_ 0:<extr 4:a 0:_id_4294967296>");
+    encodes(&o.model, "<extra_id_18446744073709551616>", "3:_ 0:<extr 4:a 0:_id_18446744073709551616>");
+    encodes(&o.model, "<extra_id_-1>", "3:_ 0:<extr 4:a 0:_id_-1>");
+    close_model(&o);
+}
+
+/* ---- scores ---- */
+
+/* Pieces after <unk>, spaces left as they are. */
+static int open_scored(opened *o, const char *const *pieces, const float *scores, const int *types, int count)
+{
+    parts p = {{0}, {0}, {0}, {0}};
+    put_number(&p.normalizer, DUMMY_PREFIX, 0);
+    put_number(&p.normalizer, REMOVE_SPACES, 0);
+    put_piece(&p.pieces, "<unk>", -100, UNKNOWN);
+    for (int i = 0; i < count; i++)
+        put_piece(&p.pieces, pieces[i], scores[i], types ? types[i] : NORMAL);
+    return open_parts(o, &p);
+}
+
+TEST(sentencepiece_scores)
+{
+    opened o;
+    if (open_scored(&o, (const char *[]){"a", "b", "ab"}, (float[]){-1, -1, -2}, NULL, 3)) {
+        encodes(&o.model, "ab", "3:ab"); /* a tie: the one that begins first was there first */
+        encodes(&o.model, "abab", "3:ab 3:ab");
+        encodes(&o.model, "ba", "2:b 1:a");
+        close_model(&o);
+    }
+    if (open_scored(&o, (const char *[]){"a", "b", "ab"}, (float[]){-1, -0.5f, -2}, NULL, 3)) {
+        encodes(&o.model, "ab", "1:a 2:b");
+        close_model(&o);
+    }
+    if (open_scored(&o, (const char *[]){"a", "b", "ab"}, (float[]){-1, -1.5f, -2}, NULL, 3)) {
+        encodes(&o.model, "ab", "3:ab");
+        close_model(&o);
+    }
+    /* an unknown letter costs 11: unknown a and bc, or ab and unknown c, the first of which was there first */
+    if (open_scored(&o, (const char *[]){"ab", "bc"}, (float[]){-1, -1}, NULL, 2)) {
+        encodes(&o.model, "abc", "0:a 2:bc");
+        encodes(&o.model, "aabcc", "0:aa 2:bc 0:c");
+        encodes(&o.model, "xyabz", "0:xy 1:ab 0:z");
+        close_model(&o);
+    }
+    if (open_scored(&o, (const char *[]){"ab", "bc"}, (float[]){-0.5f, -1}, NULL, 2)) {
+        encodes(&o.model, "abc", "1:ab 0:c");
+        close_model(&o);
+    }
+    /* now 12, by the least score of any piece: what <unk> itself and others have does not count */
+    if (open_scored(&o, (const char *[]){"abc", "b", "z", "<u>", "<c>", "d"}, (float[]){-26, -2, -2, -50, -50, -50},
+                    (int[]){NORMAL, NORMAL, NORMAL, USER_DEFINED, CONTROL, UNUSED}, 6)) {
+        encodes(&o.model, "abc", "1:abc"); /* 36 + 2 + 36 beside 26 */
+        close_model(&o);
+    }
+    if (open_scored(&o, (const char *[]){"abc", "b", "c", "<u>", "<c>", "d"}, (float[]){-3, 40, 0, -50, -50, -50},
+                    (int[]){NORMAL, NORMAL, NORMAL, USER_DEFINED, CONTROL, UNUSED}, 6)) {
+        encodes(&o.model, "abc", "0:a 2:b 3:c"); /* -13 + 40 */
+        close_model(&o);
+    }
+    if (open_scored(&o, (const char *[]){"abc", "b"}, (float[]){-3, 23.0f}, NULL, 2)) {
+        encodes(&o.model, "abc", "1:abc"); /* -13 + 23 - 13 = -3: a tie */
+        close_model(&o);
+    }
+    if (open_scored(&o, (const char *[]){"abc", "b"}, (float[]){-3, 23.5f}, NULL, 2)) {
+        encodes(&o.model, "abc", "0:a 2:b 0:c");
+        close_model(&o);
+    }
+    /* symbols: 0.1 for each byte after the first, whatever their score */
+    if (open_scored(&o, (const char *[]){"aa", "aaa", "a"}, (float[]){-50, -50, -1},
+                    (int[]){USER_DEFINED, USER_DEFINED, NORMAL}, 3)) {
+        encodes(&o.model, "aaa", "2:aaa");
+        encodes(&o.model, "aaaa", "1:aa 1:aa");
+        encodes(&o.model, "aaaaa", "1:aa 2:aaa"); /* 0.1 + 0.2 either way: the split that was found first */
+        close_model(&o);
+    }
+    if (open_scored(&o, (const char *[]){"ab", "a", "b"}, (float[]){-1, 0.0625f, 0.03125f},
+                    (int[]){USER_DEFINED, NORMAL, NORMAL}, 3)) {
+        encodes(&o.model, "ab", "1:ab"); /* 0.1 beside 0.09375 */
+        close_model(&o);
+    }
+    if (open_scored(&o, (const char *[]){"ab", "a", "b"}, (float[]){-1, 0.0625f, 0.0625f},
+                    (int[]){USER_DEFINED, NORMAL, NORMAL}, 3)) {
+        encodes(&o.model, "ab", "2:a 3:b"); /* 0.1 beside 0.125 */
+        close_model(&o);
+    }
+    /* pieces out of use leave their letters to the others, and are no letter of their own */
+    if (open_scored(&o, (const char *[]){"ab", "a", "b", "c"}, (float[]){9, -1, -1, 9},
+                    (int[]){UNUSED, NORMAL, NORMAL, UNUSED}, 4)) {
+        encodes(&o.model, "abc", "2:a 3:b 0:c");
+        close_model(&o);
+    }
+    /* sums are floats: 2^16 + 2^-9 is 2^16 */
+    if (open_scored(&o, (const char *[]){"a", "b", "ab"}, (float[]){65536, 0.001953125f, 65536}, NULL, 3)) {
+        encodes(&o.model, "ab", "3:ab");
+        close_model(&o);
+    }
+    /* and begin at 0 again beyond 100,000 */
+    if (open_scored(&o, (const char *[]){"a", "b", "ab"}, (float[]){131072, 0.001953125f, 131072}, NULL, 3)) {
+        encodes(&o.model, "ab", "1:a 2:b");
+        close_model(&o);
+    }
+    if (open_scored(&o, (const char *[]){"a", "b", "ab"}, (float[]){-131072, 0.001953125f, -131072}, NULL, 3)) {
+        encodes(&o.model, "ab", "1:a 2:b");
+        close_model(&o);
+    }
+    test_case("the largest scores");
+    for (int sign = -1; sign <= 1; sign += 2)
+        if (open_scored(&o, (const char *[]){"a", "b", "aa"},
+                        (float[]){(float)sign * FLT_MAX, -1, (float)sign * FLT_MAX}, NULL, 3)) {
+            char text[300];
+            sentencepiece_tokens tokens;
+            for (size_t i = 0; i < sizeof text; i++)
+                text[i] = "aabac"[test_below(5)];
+            if (CHECK(sentencepiece_encode(&o.model, text, sizeof text, &tokens) == NULL)) {
+                size_t size = 0;
+                for (size_t i = 0; i < tokens.count; i++) {
+                    CHECK(memcmp(tokens.pieces[i].text, text + size, tokens.pieces[i].size) == 0);
+                    size += tokens.pieces[i].size;
+                }
+                CHECK(size == sizeof text && tokens.normalized_size == size);
+                sentencepiece_tokens_free(&tokens);
+            }
+            close_model(&o);
+        }
+}
+
+/* ---- back to text ---- */
+
+TEST(sentencepiece_decode_ids)
+{
+    parts p = base_parts();
+    opened o;
+    int32_t first_byte = BASE_PIECES;
+    static const int32_t extras[] = {0, 3, 100};
+    put_number(&p.trainer, BYTE_FALLBACK, 1);
+    put_byte_pieces(&p.pieces, -1);
+    if (!open_parts(&o, &p))
+        return;
+    for (size_t i = 0; i < 3; i++) {
+        int32_t wrong[] = {-1, -2, o.model.count + extras[i], INT32_MIN, INT32_MAX, o.model.count + extras[i] + 1};
+        o.model.extra_ids = extras[i];
+        for (size_t k = 0; k < 3 * sizeof wrong / sizeof *wrong; k++) {
+            long live = test_memory_state.live;
+            int32_t ids[3] = {ID_A, ID_A, ID_A};
+            char *text = NULL;
+            size_t size = 7;
+            const char *error;
+            ids[k % 3] = wrong[k / 3];
+            test_case("%d sentinels, ids %d %d %d", (int)extras[i], (int)ids[0], (int)ids[1], (int)ids[2]);
+            error = sentencepiece_decode(&o.model, ids, 3, &text, &size);
+            CHECK(error && strstr(error, "id") && !text && test_memory_state.live == live);
+        }
+    }
+    o.model.extra_ids = 3;
+    test_case("no ids");
+    decodes_to(&o.model, NULL, 0, "", 0);
+    test_case("spaces and pieces without text");
+    DECODES(&o.model, "a", ID_SPACE_A);
+    DECODES(&o.model, "", ID_SPACE);
+    DECODES(&o.model, "", ID_BOS, ID_EOS);
+    DECODES(&o.model, "ab a", ID_BOS, ID_SPACE_A, ID_B, ID_EOS, ID_SPACE_A);
+    DECODES(&o.model, "a  ", ID_SPACE, ID_SPACE_A, ID_SPACE, ID_SPACE);
+    DECODES(&o.model, "b<old><sym>fi", ID_OLD, ID_SYMBOL, ID_FI);
+    test_case("the unknown piece");
+    DECODES(&o.model, " \xe2\x81\x87 ", ID_UNK);
+    DECODES(&o.model, "a \xe2\x81\x87  \xe2\x81\x87 b", ID_SPACE_A, ID_UNK, ID_UNK, ID_B);
+    test_case("bytes");
+#define BYTE_ID(byte) (first_byte + (byte))
+    DECODES(&o.model, "A", BYTE_ID('A'));
+    DECODES(&o.model, "\xc3\xa9", BYTE_ID(0xc3), BYTE_ID(0xa9));
+    DECODES(&o.model,
+            "b\xf0\x9f\x98\x80"
+            "b",
+            ID_B, BYTE_ID(0xf0), BYTE_ID(0x9f), BYTE_ID(0x98), BYTE_ID(0x80), ID_B);
+    DECODES(&o.model, "\0a", BYTE_ID(0), ID_A);
+    DECODES(&o.model, "\xef\xbf\xbd", BYTE_ID(0xc3));
+    DECODES(&o.model,
+            "\xef\xbf\xbd"
+            "A",
+            BYTE_ID(0xc3), BYTE_ID('A'));
+    DECODES(&o.model, "\xef\xbf\xbd\xef\xbf\xbd", BYTE_ID(0xe2), BYTE_ID(0x96));
+    DECODES(&o.model,
+            "\xef\xbf\xbd"
+            "a\xef\xbf\xbd",
+            BYTE_ID(0xc3), ID_A, BYTE_ID(0xa9));                                         /* a piece comes between */
+    DECODES(&o.model, "\xef\xbf\xbd\xef\xbf\xbd", BYTE_ID(0xc3), ID_EOS, BYTE_ID(0xa9)); /* also one without text */
+    DECODES(&o.model, "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd", BYTE_ID(0xed), BYTE_ID(0xa0), BYTE_ID(0x80));
+    DECODES(&o.model, "\xe2\x96\x81", BYTE_ID(0xe2), BYTE_ID(0x96), BYTE_ID(0x81)); /* no space: not a piece */
+    DECODES(&o.model, "A a", BYTE_ID('A'), ID_SPACE_A);
+    test_case("sentinels");
+    DECODES(&o.model, "<extra_id_0>", o.model.count + 2);
+    DECODES(&o.model, "<extra_id_2>", o.model.count);
+    DECODES(&o.model, "a <extra_id_1> a", ID_SPACE_A, o.model.count + 1, ID_SPACE_A);
+    close_model(&o);
+    test_case("another text for the unknown piece");
+    p = base_parts();
+    put_bytes(&p.trainer, UNK_SURFACE, "?", 1);
+    if (open_parts(&o, &p)) {
+        DECODES(&o.model, "a?", ID_SPACE_A, ID_UNK);
+        close_model(&o);
+    }
+    put_bytes(&p.trainer, UNK_SURFACE, "", 0);
+    if (open_parts(&o, &p)) {
+        DECODES(&o.model, "ab", ID_SPACE_A, ID_UNK, ID_B);
+        close_model(&o);
+    }
+    test_case("spaces that are kept");
+    p = base_parts();
+    put_number(&p.normalizer, REMOVE_SPACES, 0);
+    if (open_parts(&o, &p)) {
+        DECODES(&o.model, " a", ID_SPACE, ID_SPACE_A);
+        DECODES(&o.model, "a", ID_BOS, ID_SPACE_A);
+        close_model(&o);
+    }
+    put_number(&p.normalizer, DUMMY_PREFIX, 0);
+    if (open_parts(&o, &p)) {
+        DECODES(&o.model, "  a", ID_SPACE, ID_SPACE_A);
+        close_model(&o);
+    }
+}
+
+/* ---- no memory ---- */
+
+static const char *fail_nth(long n, const char *(*call)(opened *o), opened *o)
+{
+    const char *error;
+    test_memory_state.fail_at = n;
+    error = call(o);
+    if (!error && test_memory_state.fail_at)
+        error = "reached"; /* there is no nth allocation */
+    test_memory_state.fail_at = 0;
+    return error;
+}
+
+static const char *call_parse(opened *o)
+{
+    parts p = base_parts();
+    buffer file;
+    const char *error;
+    put_number(&p.trainer, BYTE_FALLBACK, 1);
+    put_byte_pieces(&p.pieces, -1);
+    file = joined(&p);
+    error = open_bytes(o, file.bytes, file.size);
+    if (!error)
+        close_model(o);
+    return error;
+}
+
+static const char *call_encode(opened *o)
+{
+    static const char text[] = "<extra_id_0> a\xef\xac\x81<sym>ab\xff<extra_id_1>abab abab abab abab ABABABABABABABAB";
+    sentencepiece_tokens tokens;
+    const char *error;
+    memset(&tokens, 0x5a, sizeof tokens);
+    error = sentencepiece_encode(&o->model, text, sizeof text, &tokens);
+    if (!error)
+        sentencepiece_tokens_free(&tokens);
+    else
+        CHECK(tokens.count == 0 && !tokens.ids && !tokens.pieces && !tokens.normalized);
+    return error;
+}
+
+static const char *call_decode(opened *o)
+{
+    int32_t ids[64];
+    char *text = (char *)&text;
+    size_t size;
+    const char *error;
+    for (int i = 0; i < 64; i++)
+        ids[i] = i % (o->model.count + o->model.extra_ids);
+    error = sentencepiece_decode(&o->model, ids, 64, &text, &size);
+    if (!error)
+        test_free(text);
+    else
+        CHECK(!text);
+    return error;
+}
+
+TEST(sentencepiece_no_memory)
+{
+    static const struct {
+        const char *name, *(*call)(opened *o);
+    } calls[] = {{"parse", call_parse}, {"encode", call_encode}, {"decode", call_decode}};
+    parts p = base_parts();
+    opened o;
+    buffer file = joined(&p), b = {0};
+    put_bytes(&b, CHARSMAP, p.charsmap.bytes, p.charsmap.size);
+    put_bytes(&file, DENORMALIZER, b.bytes, b.size);
+    if (!open_file(&o, &file))
+        return;
+    o.model.extra_ids = 2;
+    for (size_t i = 0; i < 3; i++) {
+        long live = test_memory_state.live, n;
+        for (n = 1; n < 100; n++) {
+            opened other;
+            const char *error = fail_nth(n, calls[i].call, i ? &o : &other);
+            test_case("%s: allocation %ld fails", calls[i].name, n);
+            CHECK(test_memory_state.live == live);
+            if (error && strcmp(error, "reached") == 0)
+                break;
+            CHECK(error && strstr(error, "no memory"));
+        }
+        CHECK(n > 1 && n < 100);
+    }
+    close_model(&o);
+}
+
+/* ---- files ---- */
+
+TEST(sentencepiece_open_files)
+{
+    static const char *const paths[] = {"tests/there is no such model", "tests", "/dev/null", "/dev/zero", ""};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        sentencepiece model;
+        const char *error;
+        FILE *file = i < 2 ? NULL : fopen(paths[i], "rb");
+        if (i == 2 || i == 3) {
+            if (!file)
+                continue;
+            fclose(file);
+        }
+        test_case("\"%s\"", paths[i]);
+        memset(&model, 0x5a, sizeof model);
+        error = sentencepiece_open(&model, paths[i]);
+        CHECK(error && strncmp(error, paths[i], strlen(paths[i])) == 0 &&
+              strncmp(error + strlen(paths[i]), ": ", 2) == 0);
+    }
+}
