@@ -337,7 +337,7 @@ static void line_symbols(line_writer *l)
     static const char *const texts[] = {
         "<sep>",     "<sep>>", "<sep", "<sep><sep>>", "New York", "NewYork", "New▁York",  "▁Zug▁", "Zug",
         "①",         "ﬁre",    " x",   "x ",          "==",       "====",    "===",       "=",     "<|user|>",
-        "<|user|>:", "<|user", "|>",   "\n",          "▁▁",       "▁▁▁▁",    "    ",      "   ",   "<|system message|>",
+        "<|user|>:", "<|user", "|>",   "\n",          "▁▁",       "▁▁▁▁",    "    ",      "   ",   "<|system_message|>",
         "ab",        "abc",    "bcd",  "cd",          "abcd",     "é",       "e\xcc\x81", " Zug ", "\t\t"};
     for (size_t n = 1 + line_below(l, 4); n; n--) {
         line_text(l, LINE_PICK(l, texts));
@@ -460,40 +460,41 @@ static void line_around(line_writer *l, uint32_t c, size_t where)
 /* Long ones: the scores of their paths leave the range in which a float adds well. Returns whether the line is one. */
 static int line_long(line_writer *l, size_t index)
 {
-    size_t size = 0;
-    void (*part)(line_writer *) = NULL;
-    switch (index) {
-    case 9860: size = 3000, part = line_word; break;
-    case 9880: size = 20000, part = line_any; break;
-    case 9900: size = 40000, part = line_symbols; break;
-    case 9920: size = 60000, part = line_run; break;
-    case 9921: size = 60000, part = line_east_asian; break;
-    case 9922: size = 60000, part = line_marks; break;
-    case 9923: size = 60000, part = line_blanks; break;
-    case 9924: size = 60000, part = line_invalid; break;
-    case 9925: size = 60000, part = line_compatible; break;
-    case 9926: size = 200000, part = line_names; break;
-    case 9960: size = 220000, part = NULL; break;                 /* sentences */
-    case 9961: line_chars(l, 'x', 'x', 200001); return 1;         /* one letter */
-    case 9962: line_chars(l, 'a', 'z', 200000); return 1;         /* one word */
-    case 9963: line_chars(l, 0x4e00, 0x9fff, 70000); return 1;    /* hardly a piece among them */
-    case 9964: line_chars(l, ' ', ' ', 30000); return 1;          /* nothing */
-    case 9965: line_chars(l, 0xfdfa, 0xfdfa, 10000); return 1;    /* grows when normalised */
-    case 9966: line_chars(l, 0x10000, 0x10ffff, 50000); return 1; /* nothing but unknown */
-    case 9967:
-        while (l->size < 1200000) /* a sum of scores above 100,000 where this is a user-defined symbol */
-            line_text(l, "<|system message|>");
-        return 1;
-    default: return 0;
+    static const struct {
+        size_t index, size;
+        void (*part)(line_writer *); /* NULL: sentences */
+    } mixed[] = {{9860, 3000, line_word},    {9880, 20000, line_any},         {9900, 40000, line_symbols},
+                 {9920, 60000, line_run},    {9921, 60000, line_east_asian},  {9922, 60000, line_marks},
+                 {9923, 60000, line_blanks}, {9924, 60000, line_invalid},     {9925, 60000, line_compatible},
+                 {9926, 200000, line_names}, {9940, 200000, line_half_width}, {9960, 220000, NULL},
+                 {9967, 1240000, NULL}};
+    static const struct {
+        size_t index, count;
+        uint32_t first, last;
+    } chars[] = {{9961, 200001, 'x', 'x'},      /* one letter */
+                 {9962, 200000, 'a', 'z'},      /* one word */
+                 {9963, 70000, 0x4e00, 0x9fff}, /* hardly a piece among them */
+                 {9964, 30000, ' ', ' '},       /* nothing */
+                 {9965, 10000, 0xfdfa, 0xfdfa}, /* grows when normalised */
+                 {9966, 50000, 0x10000, 0x10ffff} /* nothing but unknown */};
+    for (size_t i = 0; i < sizeof chars / sizeof *chars; i++)
+        if (chars[i].index == index)
+            line_chars(l, chars[i].first, chars[i].last, chars[i].count);
+    if (index == 9967) { /* a sum of scores above 100,000 where these are user-defined symbols, then near ties */
+        while (l->size < 1100000)
+            line_text(l, "<|system_message|>");
+        while (l->size < 1150000)
+            line_text(l, "      \n");
     }
-    while (l->size < size)
-        if (part)
-            part(l);
-        else {
-            line_sentence(l, 1 + line_below(l, 30));
-            line_char(l, ' ');
-        }
-    return 1;
+    for (size_t i = 0; i < sizeof mixed / sizeof *mixed; i++)
+        while (mixed[i].index == index && l->size < mixed[i].size)
+            if (mixed[i].part) {
+                mixed[i].part(l);
+            } else {
+                line_sentence(l, 1 + line_below(l, 30));
+                line_char(l, ' ');
+            }
+    return l->size > 0;
 }
 
 /* Writes line `index` to out, which has room for LINE_BYTES; returns its size. A line may hold any byte, NUL and

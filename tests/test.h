@@ -314,10 +314,23 @@ void test_cover(const char *function);
     X(json_double_halfway)                                                                                             \
     X(json_locale)                                                                                                     \
     X(json_at_random)                                                                                                  \
+    X(safetensors_types)                                                                                               \
+    X(safetensors_unaligned)                                                                                           \
+    X(safetensors_dtypes)                                                                                              \
+    X(safetensors_16_bits)                                                                                             \
+    X(safetensors_files)                                                                                               \
+    X(safetensors_verdicts)                                                                                            \
+    X(safetensors_truncated)                                                                                           \
+    X(safetensors_bytes_flipped)                                                                                       \
+    X(safetensors_find)                                                                                                \
+    X(safetensors_names)                                                                                               \
+    X(safetensors_open)                                                                                                \
+    X(safetensors_no_memory)                                                                                           \
     X(sentencepiece_protobuf)                                                                                          \
     X(sentencepiece_fields)                                                                                            \
     X(sentencepiece_charsmap)                                                                                          \
     X(sentencepiece_pieces)                                                                                            \
+    X(sentencepiece_bytes)                                                                                             \
     X(sentencepiece_many_pieces)                                                                                       \
     X(sentencepiece_text)                                                                                              \
     X(sentencepiece_scores)                                                                                            \

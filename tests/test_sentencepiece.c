@@ -72,7 +72,7 @@ static void put_float(buffer *b, uint64_t field, float v)
 }
 
 enum { PIECE = 1, TRAINER, NORMALIZER, DENORMALIZER = 5 }; /* fields of a model */
-enum { MODEL_TYPE = 3, SPACE_AT_END = 24, BYTE_FALLBACK = 35, UNK_ID = 40, UNK_SURFACE = 44, UNK_PIECE, BOS_PIECE };
+enum { MODEL_TYPE = 3, SPACE_AT_END = 24, BYTE_FALLBACK = 35, UNK_SURFACE = 44, BOS_PIECE = 46, EOS_PIECE, PAD_PIECE };
 enum { CHARSMAP = 2, DUMMY_PREFIX, REMOVE_SPACES, ESCAPE_SPACES }; /* of its normalizer */
 enum { NORMAL = 1, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE }; /* types of pieces */
 
@@ -393,70 +393,62 @@ static int decodes_to(const sentencepiece *model, const int32_t *ids, size_t cou
 
 /* ---- the file ---- */
 
-static void put_long_varint(buffer *b, size_t size) /* 0 in `size` bytes */
+/* A message of a model: the model itself, or what the field of that number holds. */
+enum { MODEL = 0 };
+static const int messages[] = {MODEL, PIECE, TRAINER, NORMALIZER, DENORMALIZER};
+enum { MESSAGES = sizeof messages / sizeof *messages };
+
+static buffer start_message(int message)
 {
-    for (size_t i = 1; i < size; i++)
-        put_byte(b, 0x80);
-    put_byte(b, 0);
+    buffer b = {0};
+    if (message == PIECE)
+        put_bytes(&b, 1, "new", 3);
+    return b;
 }
 
-/* The base model with these bytes at its end, or within a message of the given field. */
-static buffer with(const buffer *bytes, int field)
+/* The base model with that message at its end. */
+static buffer with(const buffer *b, int message)
 {
     parts p = base_parts();
     buffer file = joined(&p);
-    if (field)
-        put_bytes(&file, (uint64_t)field, bytes->bytes, bytes->size);
+    if (message == MODEL)
+        put(&file, b->bytes, b->size);
     else
-        put(&file, bytes->bytes, bytes->size);
+        put_bytes(&file, (uint64_t)message, b->bytes, b->size);
     return file;
 }
 
-static const int messages[] = {0, PIECE, TRAINER, NORMALIZER, DENORMALIZER}; /* 0: the model itself */
-enum { MESSAGES = sizeof messages / sizeof *messages };
-
-static void put_start(buffer *b, int message) /* what a message of that kind needs */
+static int refused_with(const buffer *b, int message, const char *word)
 {
-    if (message == PIECE)
-        put_bytes(b, 1, "new", 3);
+    buffer file = with(b, message);
+    return refused(&file, word);
 }
 
-TEST(sentencepiece_protobuf)
+static int accepted_with(const buffer *b, int message)
 {
-    static const struct {
-        int message, field, wire;
-    } known[] = {{0, PIECE, BYTES},
-                 {0, TRAINER, BYTES},
-                 {0, NORMALIZER, BYTES},
-                 {0, DENORMALIZER, BYTES},
-                 {PIECE, 1, BYTES},
-                 {PIECE, 2, FIXED32},
-                 {PIECE, 3, VARINT},
-                 {TRAINER, MODEL_TYPE, VARINT},
-                 {TRAINER, SPACE_AT_END, VARINT},
-                 {TRAINER, BYTE_FALLBACK, VARINT},
-                 {TRAINER, UNK_SURFACE, BYTES},
-                 {NORMALIZER, CHARSMAP, BYTES},
-                 {NORMALIZER, DUMMY_PREFIX, VARINT},
-                 {NORMALIZER, REMOVE_SPACES, VARINT},
-                 {NORMALIZER, ESCAPE_SPACES, VARINT},
-                 {DENORMALIZER, CHARSMAP, BYTES},
-                 {DENORMALIZER, DUMMY_PREFIX, VARINT}};
-    static const uint64_t lengths[] = {1u << 20,          0x7fffffffu,       0x80000000u,
-                                       0xffffffffu,       UINT64_C(1) << 32, UINT64_C(1) << 62,
-                                       UINT64_C(1) << 63, UINT64_MAX - 1,    UINT64_MAX};
+    buffer file = with(b, message);
+    return accepted(&file);
+}
+
+/* A field that nobody knows. */
+enum { OTHER = 150 };
+
+static size_t value_size(unsigned wire) /* of OTHER: 0, or no bytes */
+{
+    return wire == FIXED64 ? 8 : wire == FIXED32 ? 4 : 1;
+}
+
+static void check_prefixes(void)
+{
     parts p = base_parts();
-    buffer file = joined(&p), odd = {0};
-    size_t ends = 0, pieces = 0;
-    for (size_t size = 0; size < file.size; size++) { /* a model that stops between pieces is a smaller model */
-        size_t start = file.size - p.pieces.size, at = start;
-        pieces = 0;
-        while (at < size) {
+    buffer file = joined(&p);
+    size_t ends = 0;
+    for (size_t size = 0; size < file.size; size++) {
+        size_t at = file.size - p.pieces.size, pieces;
+        for (pieces = 0; at < size; pieces++)
             at += 2 + (size_t)file.bytes[at + 1];
-            pieces++;
-        }
         test_case("the first %zu of %zu bytes", size, file.size);
-        if (at == size && pieces > ID_SPACE) {
+        if (at == size && pieces > ID_SPACE) { /* it stops between pieces: a smaller model */
             CHECK(accepted(&(buffer){file.bytes, size, size}));
             ends++;
         } else {
@@ -466,132 +458,170 @@ TEST(sentencepiece_protobuf)
     CHECK(ends == BASE_PIECES - 1 - ID_SPACE);
     test_case("the whole");
     CHECK(accepted(&file));
-    for (int m = 0; m < MESSAGES; m++) {
-        int message = messages[m];
-        for (unsigned wire = 0; wire < 8; wire++) {
-            odd = (buffer){0};
-            put_start(&odd, message);
-            put_tag(&odd, 150, wire);
-            put(&odd, "\0\0\0\0\0\0\0\0", wire == FIXED64 ? 8 : wire == FIXED32 ? 4 : 1);
-            file = with(&odd, message);
-            test_case("message %d: an unknown field of wire type %u", message, wire);
-            if (wire == GROUP || wire == END_GROUP || wire > FIXED32)
-                refused(&file, "wire type");
-            else
-                CHECK(accepted(&file));
-            if (wire > FIXED32)
-                continue;
-            for (size_t short_by = 1; wire != GROUP && wire != END_GROUP && short_by < 9; short_by++) {
-                odd = (buffer){0};
-                put_start(&odd, message);
-                put_tag(&odd, 150, wire);
-                put(&odd, "\10\0\0\0\0\0\0\0\0",
-                    (wire == FIXED64   ? 8u
-                     : wire == FIXED32 ? 4u
-                     : wire == BYTES   ? 9u
-                                       : 1u));
-                if (odd.size < short_by + (message == PIECE ? 7 : 2))
-                    break;
-                odd.size -= short_by;
-                file = with(&odd, message);
-                test_case("message %d: a field of wire type %u that lacks %zu bytes", message, wire, short_by);
-                refused(&file, "");
-            }
+}
+
+static void check_wire_types(int message)
+{
+    for (unsigned wire = 0; wire < 8; wire++) {
+        buffer b = start_message(message);
+        size_t size = value_size(wire);
+        put_tag(&b, OTHER, wire);
+        put(&b, "\0\0\0\0\0\0\0\0", size);
+        test_case("message %d: field %d with wire type %u", message, (int)OTHER, wire);
+        if (wire == GROUP || wire == END_GROUP || wire > FIXED32) {
+            refused_with(&b, message, "wire type");
+            continue;
         }
-        for (size_t size = 1; size <= 12; size++) {
-            odd = (buffer){0};
-            put_start(&odd, message);
-            put_tag(&odd, 150, VARINT);
-            put_long_varint(&odd, size);
-            file = with(&odd, message);
-            test_case("message %d: a number of %zu bytes", message, size);
-            if (size > 10)
-                refused(&file, "too long");
-            else
-                CHECK(accepted(&file));
-            odd = (buffer){0};
-            put_start(&odd, message);
-            put_tag(&odd, 150, BYTES);
-            put_long_varint(&odd, size);
-            file = with(&odd, message);
-            test_case("message %d: a length of %zu bytes", message, size);
-            if (size > 10)
-                refused(&file, "too long");
-            else
-                CHECK(accepted(&file));
-            odd = (buffer){0};
-            put_start(&odd, message);
-            put_byte(&odd, 0xb0), put_byte(&odd, 0x89); /* tag 150, VARINT */
-            for (size_t i = 2; i < size; i++)
-                put_byte(&odd, 0x80);
-            put_byte(&odd, 0), put_byte(&odd, 0);
-            file = with(&odd, message);
-            if (size > 9) {
-                test_case("message %d: a tag of %zu bytes", message, size + 1);
-                refused(&file, "");
-            }
+        CHECK(accepted_with(&b, message));
+        for (; size > 0; size--) {
+            b.size--;
+            test_case("message %d: field %d with wire type %u, cut off", message, (int)OTHER, wire);
+            refused_with(&b, message, wire == VARINT || wire == BYTES ? "cut off" : "longer");
         }
-        odd = (buffer){0};
-        put_start(&odd, message);
-        put_byte(&odd, 0x80);
-        file = with(&odd, message);
-        test_case("message %d: ends within a tag", message);
-        refused(&file, "cut off");
-        for (unsigned wire = 0; wire < 6; wire++) {
-            odd = (buffer){0};
-            put_start(&odd, message);
-            put_tag(&odd, 0, wire);
-            put(&odd, "\0\0\0\0\0\0\0\0", 8);
-            file = with(&odd, message);
-            test_case("message %d: field 0, wire type %u", message, wire);
-            refused(&file, "field number");
-        }
-        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-            odd = (buffer){0};
-            put_start(&odd, message);
-            put_tag(&odd, 150, BYTES);
-            put_varint(&odd, lengths[i]);
-            put(&odd, "abcdefgh", 8);
-            file = with(&odd, message);
-            test_case("message %d: a field of 2^%.3g bytes", message, log2((double)lengths[i]));
-            refused(&file, "longer");
-        }
-        odd = (buffer){0}; /* the model goes on after the message, the field must not */
-        put_start(&odd, message);
-        put_tag(&odd, 150, BYTES);
-        put_varint(&odd, 3);
-        put(&odd, "ab", 2);
-        file = with(&odd, message);
-        if (message) {
-            put_piece(&file, "after", -1, NORMAL);
-            test_case("message %d: a field that ends after it", message);
-            refused(&file, "longer");
-        }
+        b = start_message(message);
+        put_tag(&b, 0, wire);
+        put(&b, "\0\0\0\0\0\0\0\0", 8);
+        test_case("message %d: field 0 with wire type %u", message, wire);
+        refused_with(&b, message, "field number");
     }
+}
+
+static void put_long_varint(buffer *b, unsigned first, size_t size)
+{
+    for (size_t i = 1; i < size; i++, first = 0)
+        put_byte(b, 0x80 | first);
+    put_byte(b, first);
+}
+
+static void check_long_varints(int message)
+{
+    for (size_t size = 1; size <= 12; size++) {
+        buffer b = start_message(message);
+        put_tag(&b, OTHER, VARINT);
+        put_long_varint(&b, 1, size);
+        test_case("message %d: a number of %zu bytes", message, size);
+        if (size > 10)
+            refused_with(&b, message, "too long");
+        else
+            CHECK(accepted_with(&b, message));
+        b = start_message(message);
+        put_tag(&b, OTHER, BYTES);
+        put_long_varint(&b, 0, size);
+        test_case("message %d: a length of %zu bytes", message, size);
+        if (size > 10)
+            refused_with(&b, message, "too long");
+        else if (size <= 5)
+            CHECK(accepted_with(&b, message));
+        b = start_message(message);
+        put_long_varint(&b, 10 << 3, size);
+        put_byte(&b, 0);
+        test_case("message %d: a tag of %zu bytes", message, size);
+        if (size > 10)
+            refused_with(&b, message, "too long");
+        else if (size <= 5)
+            CHECK(accepted_with(&b, message));
+    }
+    for (size_t size = 1; size <= 10; size++) {
+        buffer b = start_message(message);
+        put_long_varint(&b, 1, size);
+        b.bytes[b.size - 1] |= 0x80;
+        test_case("message %d: it ends within a tag, after %zu bytes", message, size);
+        refused_with(&b, message, size < 10 ? "cut off" : "");
+    }
+}
+
+static void check_lengths(int message)
+{
+    static const uint64_t lengths[] = {9,
+                                       1u << 20,
+                                       0x7fffffff,
+                                       0x80000000u,
+                                       0xffffffffu,
+                                       UINT64_C(1) << 32,
+                                       UINT64_C(1) << 62,
+                                       UINT64_C(1) << 63,
+                                       UINT64_MAX - 8,
+                                       UINT64_MAX};
+    buffer b, file;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        b = start_message(message);
+        put_tag(&b, OTHER, BYTES);
+        put_varint(&b, lengths[i]);
+        put(&b, "abcdefgh", 8);
+        test_case("message %d: a field of about 2^%.0f bytes", message, log2((double)lengths[i]));
+        refused_with(&b, message, "longer");
+    }
+    if (message == MODEL)
+        return;
+    b = start_message(message);
+    put_tag(&b, OTHER, BYTES);
+    put_varint(&b, 3);
+    put(&b, "ab", 2);
+    file = with(&b, message);
+    put_piece(&file, "after", -1, NORMAL);
+    test_case("message %d: a field that goes on after it", message);
+    refused(&file, "longer");
+}
+
+static void check_known_fields(void)
+{
+    static const struct {
+        int message, field;
+        unsigned wire;
+    } known[] = {{MODEL, PIECE, BYTES},
+                 {MODEL, TRAINER, BYTES},
+                 {MODEL, NORMALIZER, BYTES},
+                 {MODEL, DENORMALIZER, BYTES},
+                 {PIECE, 1, BYTES},
+                 {PIECE, 2, FIXED32},
+                 {PIECE, 3, VARINT},
+                 {TRAINER, MODEL_TYPE, VARINT},
+                 {TRAINER, SPACE_AT_END, VARINT},
+                 {TRAINER, BYTE_FALLBACK, VARINT},
+                 {TRAINER, UNK_SURFACE, BYTES},
+                 {TRAINER, BOS_PIECE, BYTES},
+                 {TRAINER, EOS_PIECE, BYTES},
+                 {TRAINER, PAD_PIECE, BYTES},
+                 {NORMALIZER, CHARSMAP, BYTES},
+                 {NORMALIZER, DUMMY_PREFIX, VARINT},
+                 {NORMALIZER, REMOVE_SPACES, VARINT},
+                 {NORMALIZER, ESCAPE_SPACES, VARINT},
+                 {DENORMALIZER, CHARSMAP, BYTES},
+                 {DENORMALIZER, DUMMY_PREFIX, VARINT}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        for (int wire = 0; wire < 8; wire++) {
-            if (wire == known[i].wire)
-                continue;
-            odd = (buffer){0};
-            put_start(&odd, known[i].message);
-            put_tag(&odd, (uint64_t)known[i].field, (unsigned)wire);
-            put(&odd, "\0\0\0\0\0\0\0\0", wire == FIXED64 ? 8 : wire == FIXED32 ? 4 : 1);
-            file = with(&odd, known[i].message);
-            test_case("message %d: field %d with wire type %d", known[i].message, known[i].field, wire);
-            refused(&file, "wire type");
-        }
-    odd = (buffer){0};
-    put_number(&odd, 4, 5); /* a field that nobody reads, whatever its type */
-    put_bytes(&odd, 4, "skipped", 7);
-    put_number(&odd, 536870911, 5); /* the largest field */
-    file = with(&odd, 0);
-    test_case("unknown fields");
-    CHECK(accepted(&file));
-    odd = (buffer){0};
-    put_number(&odd, 43, UINT64_MAX); /* pad_id -1, as the library writes it */
-    file = with(&odd, TRAINER);
-    test_case("a negative number");
-    CHECK(accepted(&file));
+        for (unsigned wire = 0; wire < 8; wire++)
+            if (wire != known[i].wire) {
+                buffer b = start_message(known[i].message);
+                put_tag(&b, (uint64_t)known[i].field, wire);
+                put(&b, "\0\0\0\0\0\0\0\0", value_size(wire));
+                test_case("message %d: field %d with wire type %u", known[i].message, known[i].field, wire);
+                refused_with(&b, known[i].message, "wire type");
+            }
+}
+
+TEST(sentencepiece_protobuf)
+{
+    buffer b = {0};
+    check_prefixes();
+    for (int m = 0; m < MESSAGES; m++) {
+        check_wire_types(messages[m]);
+        check_long_varints(messages[m]);
+        check_lengths(messages[m]);
+    }
+    check_known_fields();
+    test_case("fields that nobody reads");
+    put_number(&b, 4, 5);
+    put_bytes(&b, 4, "skipped", 7);
+    put_number(&b, 536870911, 5);
+    CHECK(accepted_with(&b, MODEL));
+    test_case("a field number that is too large");
+    b = (buffer){0};
+    put_number(&b, 536870912, 5);
+    refused_with(&b, MODEL, "field number");
+    test_case("a negative number, as the library writes the id of a piece that there is not");
+    b = (buffer){0};
+    put_number(&b, 43, UINT64_MAX);
+    CHECK(accepted_with(&b, TRAINER));
 }
 
 TEST(sentencepiece_fields)
@@ -673,166 +703,171 @@ static int refused_map(const map *m, const char *word)
     return refused_parts(&p, word);
 }
 
-static int refused_charsmap(const buffer *charsmap, const char *word)
+static void check_rules(uint32_t units)
 {
+    opened o;
     parts p = base_parts();
-    p.charsmap = *charsmap;
-    return refused_parts(&p, word);
+    p.charsmap = charsmap_of(new_map(units));
+    test_case("%d units", (int)units);
+    if (!open_parts(&o, &p))
+        return;
+    encodes(&o.model, "A", "7:_a");
+    encodes(&o.model, "a\tB", "7:_a 3:_ 0:B");
+    encodes(&o.model, "bAB\xc2\xad\xef\xac\x81", "3:_ 5:b 5:b 8:fi"); /* the longest rule */
+    encodes(&o.model, "b\xef\xac\x82", "3:_ 5:b 0:\xef\xac\x82");     /* no rule, though it begins as one */
+    encodes(&o.model, "\xc2\xad", "");
+    encodes(&o.model, "A\xef\xac", "7:_a 0:\xef\xbf\xbd\xef\xbf\xbd"); /* a rule cut off */
+    close_model(&o);
 }
 
-TEST(sentencepiece_charsmap)
+static void check_headers(uint32_t units)
 {
-    static const uint32_t sizes[] = {UNITS, 256, MOST_UNITS};
-    opened o;
-    parts p;
-    buffer b;
-    map *m;
-    for (size_t i = 0; i < 3; i++) {
-        test_case("%d units", (int)sizes[i]);
-        p = base_parts();
-        p.charsmap = charsmap_of(new_map(sizes[i]));
-        if (open_parts(&o, &p)) {
-            encodes(&o.model, "A", "7:_a");
-            encodes(&o.model, "a\tB", "7:_a 3:_ 0:B");
-            encodes(&o.model, "bAB\xc2\xad\xef\xac\x81", "3:_ 5:b 5:b 8:fi"); /* the longest rule */
-            encodes(&o.model, "b\xef\xac\x82", "3:_ 5:b 0:\xef\xac\x82");     /* no rule, though it begins as one */
-            encodes(&o.model, "\xc2\xad", "");
-            encodes(&o.model, "A\xef\xac", "7:_a 0:\xef\xbf\xbd\xef\xbf\xbd"); /* a rule cut off */
-            close_model(&o);
-        }
+    static const uint32_t wrong[] = {0, 4, 1020, 1025, 1028, 2044, 3072, 0x80000000, 0xfffffc00, 0xffffffff};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        parts p = base_parts();
+        p.charsmap = charsmap_of(new_map(units));
+        for (int k = 0; k < 4; k++)
+            p.charsmap.bytes[k] = wrong[i] >> 8 * k & 0xff;
+        test_case("a trie of %d units said to take %lu bytes", (int)units, (unsigned long)wrong[i]);
+        refused_parts(&p, "the charsmap's trie");
     }
     for (size_t size = 0; size < 5; size++) {
-        test_case("a charsmap of %zu bytes", size);
-        p = base_parts();
-        put_bytes(&p.normalizer, CHARSMAP, "\0\0\0\0", size);
+        parts p = base_parts();
         p.charsmap.size = 0;
+        put_bytes(&p.normalizer, CHARSMAP, "\0\0\0\0", size);
+        test_case("a charsmap of %zu bytes", size);
         if (size == 0)
-            CHECK(accepted_parts(&p));
+            accepted_parts(&p);
         else
-            refused_parts(&p, "charsmap");
+            refused_parts(&p, size < 4 ? "header" : "trie");
     }
-    for (uint32_t count = 256; count <= UNITS; count *= 2) {
-        static const uint32_t wrong[] = {0, 4, 1020, 1025, 1028, 2044, 3072, 0x80000000, 0xfffffc00, 0xffffffff};
-        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-            test_case("a trie of %d units said to take %lu bytes", (int)count, (unsigned long)wrong[i]);
-            b = charsmap_of(new_map(count));
-            for (int k = 0; k < 4; k++)
-                b.bytes[k] = wrong[i] >> 8 * k & 0xff;
-            refused_charsmap(&b, "charsmap");
-        }
+}
+
+static void check_root(void)
+{
+    map *m = new_map(UNITS);
+    uint32_t root = m->units[0];
+    test_case("the root's offset: 0");
+    m->units[0] = 0;
+    refused_map(m, "root");
+    for (uint32_t offset = UNITS; offset < 1u << 29; offset <<= 1) { /* in both ways to write it */
+        test_case("the root's offset: %lu", (unsigned long)offset);
+        m->units[0] = with_offset(offset);
+        refused_map(m, "root");
+        m->units[0] = offset << 10;
+        if (offset < 1u << 21)
+            refused_map(m, "root");
     }
-    test_case("no strings");
+    for (int bit = 0; bit < 32; bit += bit == 8 ? 23 : 1) { /* the label, whether it has a value, whether it is one */
+        test_case("the root's bit %d", bit);
+        m->units[0] = root | UINT32_C(1) << bit;
+        refused_map(m, "root");
+    }
+}
+
+/* Breaks one unit, whether a rule leads to it or none. */
+static void check_unit(uint32_t at, int thorough)
+{
+    static const uint32_t offsets[] = {UNITS, UNITS * 2, UINT32_C(1) << 20, (UINT32_C(1) << 21) - 256};
+    map *m = new_map(UNITS);
+    parts p = base_parts();
+    test_case("unit %d", (int)at);
+    for (size_t i = 0; i < (thorough ? 4 : 1); i++) {
+        m->units[at] = offsets[i] << 10 | 'x';
+        refused_map(m, "the charsmap's trie");
+        m->units[at] = with_offset(offsets[i] << 8) | 'x';
+        refused_map(m, "the charsmap's trie");
+    }
+    m->units[at] = LEAF | (uint32_t)m->strings.size;
+    refused_map(m, "strings");
+    m->units[at] = 0xffffffff;
+    refused_map(m, "strings");
+    if (!thorough)
+        return;
+    m->units[at] = LEAF | ((uint32_t)m->strings.size - 1); /* the NUL at the end: an empty string */
+    p.charsmap = charsmap_of(m);
+    accepted_parts(&p);
     m = new_map(UNITS);
+    m->units[at] = (at ^ 300) << 10 | 256 | 'x';
+    m->units[300] = 'y';
+    refused_map(m, "without its value");
+}
+
+static void check_odd_maps(void)
+{
+    static const char zeros[64];
+    parts p = base_parts();
+    opened o;
+    map *m = new_map(UNITS);
+    test_case("no strings");
     m->strings.size = 0;
     refused_map(m, "longer");
     test_case("strings without a NUL at the end");
     m = new_map(UNITS);
     m->strings.size--;
     refused_map(m, "NUL");
-    test_case("the root's offset: 0");
-    m = new_map(UNITS);
-    m->units[0] = 0;
-    refused_map(m, "root");
-    for (uint32_t offset = UNITS; offset; offset <<= 1) { /* in both ways to write it */
-        test_case("the root's offset: %lu", (unsigned long)offset);
-        m = new_map(UNITS);
-        if (offset < 1u << 21) {
-            m->units[0] = offset << 10;
-            refused_map(m, "root");
-        }
-        if (offset < 1u << 29) {
-            m->units[0] = with_offset(offset);
-            refused_map(m, "root");
-        }
-    }
-    for (int bit = 0; bit < 32; bit += bit == 8 ? 23 : 1) {
-        test_case("the root's bit %d", bit);
-        m = new_map(UNITS);
-        m->units[0] |= UINT32_C(1) << bit;
-        refused_map(m, "root");
-    }
-    p = base_parts();
-    for (uint32_t at = 1; at < UNITS; at++) {
-        static const uint32_t away[] = {UNITS, UNITS * 2, UINT32_C(1) << 20, (UINT32_C(1) << 21) - 256};
-        test_case("unit %d", (int)at);
-        for (size_t i = 0; i < sizeof away / sizeof *away && (at % 7 == 0 || i == 0); i++) {
-            m = new_map(UNITS);
-            m->units[at] = away[i] << 10 | 'x';
-            refused_map(m, "charsmap's trie");
-            m->units[at] = with_offset(away[i] << 8) | 'x';
-            refused_map(m, "charsmap's trie");
-        }
-        m = new_map(UNITS);
-        m->units[at] = LEAF | (uint32_t)m->strings.size;
-        refused_map(m, "string");
-        if (at % 7)
-            continue;
-        m->units[at] = 0xffffffff;
-        refused_map(m, "string");
-        m->units[at] = LEAF | ((uint32_t)m->strings.size - 1); /* the NUL at the end: an empty string */
-        p.charsmap = charsmap_of(m);
-        CHECK(accepted_parts(&p));
-        m = new_map(UNITS);
-        m->units[at] = (at ^ 300) << 10 | 256 | 'x'; /* a leaf that is none */
-        m->units[300] = 'y';
-        refused_map(m, "without its value");
-    }
-    test_case("a root alone");
     m = new_map(256);
+    test_case("a root alone");
     for (uint32_t at = 1; at < 256; at++)
         m->units[at] = LEAF;
-    p = base_parts();
     p.charsmap = charsmap_of(m);
     if (open_parts(&o, &p)) {
         encodes(&o.model, "A\t", "3:_ 0:A\t");
         close_model(&o);
     }
-    test_case("a walk that stays where it is"); /* and ends with the text */
     for (uint32_t at = 1; at < 256; at++)
         m->units[at] = at ^ 1;
     m->units[0] = 1 << 10;
     p.charsmap = charsmap_of(m);
     if (open_parts(&o, &p)) {
-        static const char zeros[64];
         for (size_t size = 0; size < sizeof zeros; size += 21) {
             sentencepiece_tokens tokens;
             char *copy = exactly(zeros, size);
-            CHECK(sentencepiece_encode(&o.model, copy, size, &tokens) == NULL);
-            CHECK(tokens.count == (size ? 2 : 0));
-            sentencepiece_tokens_free(&tokens);
+            test_case("a walk that stays where it is, and ends with the text: %zu NULs", size);
+            if (CHECK(sentencepiece_encode(&o.model, copy, size, &tokens) == NULL)) {
+                CHECK(tokens.count == (size ? 2 : 0));
+                sentencepiece_tokens_free(&tokens);
+            }
             free(copy);
         }
         close_model(&o);
     }
-    test_case("a charsmap of the denormalizer");
-    p = base_parts();
-    b = (buffer){0};
+}
+
+static void check_denormalizer(void)
+{
+    parts p = base_parts();
+    opened o;
+    buffer b = {0}, file = joined(&p);
+    test_case("a denormalizer");
     put_bytes(&b, CHARSMAP, "\0\0\0", 3);
-    {
-        buffer file = joined(&p);
-        put_bytes(&file, DENORMALIZER, b.bytes, b.size);
-        refused(&file, "charsmap");
-        file = joined(&p);
-        b = (buffer){0};
-        put_bytes(&b, CHARSMAP, p.charsmap.bytes, p.charsmap.size);
-        put_number(&b, DUMMY_PREFIX, 0);
-        put_number(&b, ESCAPE_SPACES, 0);
-        put_bytes(&file, DENORMALIZER, b.bytes, b.size);
-        if (open_file(&o, &file)) {
-            DECODES(&o.model, "a b", ID_SPACE, ID_SPACE_A, ID_SPACE, ID_SPACE, ID_B, ID_SPACE);
-            close_model(&o);
-        }
+    refused_with(&b, DENORMALIZER, "header");
+    b = (buffer){0};
+    put_bytes(&b, CHARSMAP, p.charsmap.bytes, p.charsmap.size);
+    put_number(&b, DUMMY_PREFIX, 0);
+    put_number(&b, ESCAPE_SPACES, 0);
+    put_bytes(&file, DENORMALIZER, b.bytes, b.size);
+    if (open_file(&o, &file)) {
+        DECODES(&o.model, "a b", ID_SPACE, ID_SPACE_A, ID_SPACE, ID_SPACE, ID_B, ID_SPACE);
+        close_model(&o);
     }
 }
 
-/* ---- the pieces ---- */
-
-static void put_long_piece(buffer *b, size_t size, int letter)
+TEST(sentencepiece_charsmap)
 {
-    char *text = test_block(size);
-    memset(text, letter, size);
-    put_raw_piece(b, text, size, -1, NORMAL);
+    check_rules(256);
+    check_rules(UNITS);
+    check_rules(MOST_UNITS);
+    check_headers(256);
+    check_headers(UNITS);
+    check_root();
+    for (uint32_t at = 1; at < UNITS; at++)
+        check_unit(at, at % 7 == 0);
+    check_odd_maps();
+    check_denormalizer();
 }
+
+/* ---- the pieces ---- */
 
 static int32_t first_id(const sentencepiece *model, const char *text, size_t size)
 {
@@ -845,186 +880,228 @@ static int32_t first_id(const sentencepiece *model, const char *text, size_t siz
     return id;
 }
 
-TEST(sentencepiece_pieces)
+static parts with_piece(const void *text, size_t size, float score, int type)
 {
-    static const char *const bad_bytes[] = {"<0x1>",  "<0x001>", "<0xab>",  "<0xG0>", "<0x0G>", "0x41",
-                                            "<0X41>", "<0x41",   "<0x41>>", "a",      "< x41>", "<0x4 >"};
-    static const float odd_scores[] = {NAN, INFINITY, -INFINITY};
-    opened o;
+    parts p = base_parts();
+    put_raw_piece(&p.pieces, text, size, score, type);
+    return p;
+}
+
+static void check_sizes(void)
+{
+    static const size_t sizes[] = {7999, 8000, 8001, 100000};
     parts p;
-    for (int size = 0; size < 4; size++) {
-        static const size_t sizes[] = {7999, 8000, 8001, 100000};
-        p = base_parts();
-        put_long_piece(&p.pieces, sizes[size], 'z');
-        test_case("a piece of %zu bytes", sizes[size]);
-        if (sizes[size] > 7999) {
-            refused_parts(&p, "long");
+    for (int i = 0; i < 4; i++) {
+        size_t size = sizes[i];
+        opened o;
+        char *text = test_block(size + 1);
+        memset(text, 'z', size);
+        text[size] = 'b';
+        p = with_piece(text, size, -1, NORMAL);
+        test_case("a piece of %zu bytes", size);
+        if (size > 7999) {
+            refused_parts(&p, "too long");
         } else if (open_parts(&o, &p)) {
-            char text[7999 + 1];
             o.model.normalizer.add_dummy_prefix = 0;
-            memset(text, 'z', sizeof text);
-            CHECK(first_id(&o.model, text, sizes[size]) == BASE_PIECES);
-            CHECK(first_id(&o.model, text, sizes[size] - 1) == ID_UNK);
-            text[sizes[size]] = 'b';
-            CHECK(first_id(&o.model, text, sizes[size] + 1) == BASE_PIECES);
+            CHECK(first_id(&o.model, text, size) == BASE_PIECES);
+            CHECK(first_id(&o.model, text, size - 1) == ID_UNK);
+            CHECK(first_id(&o.model, text, size + 1) == BASE_PIECES);
             close_model(&o);
         }
     }
     test_case("an empty piece");
-    p = base_parts();
-    put_piece(&p.pieces, "", 0, NORMAL);
+    p = with_piece("", 0, 0, NORMAL);
     refused_parts(&p, "empty");
     p = base_parts();
     put_bytes(&p.pieces, PIECE, "", 0);
     refused_parts(&p, "empty");
-    for (int type = NORMAL; type <= UNUSED; type++) {
-        if (type == UNKNOWN)
-            continue;
-        test_case("pieces with NULs, of type %d", type);
-        for (int i = 0; i < 3; i++) {
-            p = base_parts();
-            put_raw_piece(&p.pieces, &"\0x\0"[i == 2], i ? 2 : 3, -1, type);
-            refused_parts(&p, "NUL");
-        }
-        p = base_parts();
+}
+
+static void check_nuls(int type)
+{
+    static const sentencepiece_string texts[] = {{"\0x\0", 3}, {"\0x", 2}, {"x\0", 2}, {"\0\0", 2}};
+    parts p;
+    opened o;
+    test_case("pieces with NULs, of type %d", type);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        p = with_piece(texts[i].text, texts[i].size, -1, type);
+        refused_parts(&p, "NUL");
+    }
+    p = with_piece("\0", 1, -1, type);
+    if (type != UNUSED) {
+        refused_parts(&p, "NUL");
+    } else { /* converted models have it, even twice */
         put_raw_piece(&p.pieces, "\0", 1, -1, type);
-        if (type == UNUSED) /* converted models have it, more than once */
-            put_raw_piece(&p.pieces, "\0", 1, -1, type);
-        if (type != UNUSED)
-            refused_parts(&p, "NUL");
-        else if (open_parts(&o, &p)) {
+        if (open_parts(&o, &p)) {
             encodes_bytes(&o.model, "a\0", 2, "7:_a 0:");
+            DECODES(&o.model, "a\0", ID_A, BASE_PIECES);
+            CHECK(sentencepiece_id(&o.model, "\0", 1) == ID_UNK);
             close_model(&o);
         }
-        if (type == CONTROL) /* those that stand for no text are kept apart */
-            continue;
-        test_case("a piece that is there already, of type %d", type);
-        p = base_parts();
-        put_piece(&p.pieces, "ab", -1, type);
-        refused_parts(&p, "ab");
-        p = base_parts();
-        put_piece(&p.pieces, "b<old>", -1, type);
-        refused_parts(&p, "b<old>");
     }
-    test_case("a control piece twice");
-    p = base_parts();
-    put_piece(&p.pieces, "</s>", 0, CONTROL);
-    refused_parts(&p, "</s>");
-    test_case("a control piece that spells another");
-    p = base_parts();
-    put_piece(&p.pieces, "ab", 0, CONTROL);
+    test_case("a NUL beside byte pieces, of type %d", type); /* whatever they call it, it is no piece */
+    p = with_piece("\0", 1, -1000, type);
+    put_number(&p.trainer, BYTE_FALLBACK, 1);
+    put_byte_pieces(&p.pieces, -1);
     if (open_parts(&o, &p)) {
-        CHECK(sentencepiece_id(&o.model, "ab", 2) == BASE_PIECES);
-        encodes(&o.model, "bab", "3:_ 5:b 6:ab");
+        encodes_bytes(&o.model, "a\0", 2, "7:_a 12:<0x00>");
+        DECODES(&o.model, "a\0b", ID_A, BASE_PIECES, ID_B);
+        CHECK(o.model.unknown_score > -1000);
         close_model(&o);
     }
+}
+
+static void check_duplicates(void)
+{
+    static const struct {
+        const char *text;
+        int type, kept; /* as two pieces: of those that stand for no text, and the others */
+    } again[] = {{"ab", NORMAL, 0},     {"ab", USER_DEFINED, 0},    {"ab", UNUSED, 0},   {"b<old>", NORMAL, 0},
+                 {"<sym>", NORMAL, 0},  {"<sym>", USER_DEFINED, 0}, {"_a", NORMAL, 0},   {"</s>", CONTROL, 0},
+                 {"<unk>", CONTROL, 0}, {"ab", CONTROL, 1},         {"</s>", NORMAL, 1}, {"<unk>", UNUSED, 1}};
+    for (size_t i = 0; i < sizeof again / sizeof *again; i++) {
+        buffer text = spelled(again[i].text);
+        parts p = with_piece(text.bytes, text.size, -1, again[i].type);
+        put_byte(&text, 0);
+        test_case("a second piece %s, of type %d", again[i].text, again[i].type);
+        if (again[i].kept)
+            accepted_parts(&p);
+        else
+            refused_parts(&p, (char *)text.bytes);
+    }
+}
+
+static void check_kinds(void)
+{
+    parts p = base_parts();
     test_case("no unknown piece");
-    p = base_parts();
     p.pieces = (buffer){0};
     put_piece(&p.pieces, "a", 0, NORMAL);
-    refused_parts(&p, "unknown");
+    refused_parts(&p, "no unknown");
     test_case("two unknown pieces");
-    p = base_parts();
-    put_piece(&p.pieces, "<other>", 0, UNKNOWN);
-    refused_parts(&p, "unknown");
+    p = with_piece("<other>", 7, 0, UNKNOWN);
+    refused_parts(&p, "second unknown");
     test_case("no pieces");
     p.pieces = (buffer){0};
-    refused_parts(&p, "piece");
+    refused_parts(&p, "no pieces");
     test_case("no pieces that text is cut into");
     put_piece(&p.pieces, "<unk>", 0, UNKNOWN);
     put_piece(&p.pieces, "</s>", 0, CONTROL);
-    refused_parts(&p, "piece");
-    test_case("a type of pieces that there is not");
+    refused_parts(&p, "no pieces");
     for (int type = -1; type < 8; type++)
         if (type < NORMAL || type > BYTE) {
-            p = base_parts();
-            put_piece(&p.pieces, "new", 0, type);
+            test_case("pieces of type %d", type);
+            p = with_piece("new", 3, 0, type);
             refused_parts(&p, "type");
         }
-    test_case("other kinds of models");
-    for (unsigned type = 2; type < 5; type++) {
+    for (int type = 0; type < 6; type++) {
+        static const char *const words[] = {"type 0", NULL, "BPE", "word", "character", "type 5"};
+        test_case("a model of type %d", type);
         p = base_parts();
-        put_number(&p.trainer, MODEL_TYPE, type);
-        refused_parts(&p, "nigram");
+        put_number(&p.trainer, MODEL_TYPE, (uint64_t)type);
+        if (words[type])
+            refused_parts(&p, words[type]);
+        else
+            accepted_parts(&p);
     }
-    for (int i = 0; i < 3; i++)
-        for (int type = NORMAL; type <= UNUSED; type++) {
-            test_case("a score of %g, type %d", (double)odd_scores[i], type);
-            p = base_parts();
-            if (type == UNKNOWN)
-                continue;
-            put_piece(&p.pieces, "new", odd_scores[i], type);
+}
+
+TEST(sentencepiece_pieces)
+{
+    static const float odd_scores[] = {NAN, -NAN, INFINITY, -INFINITY};
+    static const int types[] = {NORMAL, CONTROL, USER_DEFINED, UNUSED};
+    opened o;
+    parts p;
+    check_sizes();
+    for (int t = 0; t < 4; t++)
+        check_nuls(types[t]);
+    check_duplicates();
+    check_kinds();
+    for (int i = 0; i < 4; i++)
+        for (int t = 0; t < 4; t++) {
+            test_case("a score of %g, type %d", (double)odd_scores[i], types[t]);
+            p = with_piece("new", 3, odd_scores[i], types[t]);
             refused_parts(&p, "score");
         }
-    /* bytes */
-    test_case("byte pieces without byte fallback");
-    p = base_parts();
-    put_piece(&p.pieces, "<0x00>", 0, BYTE);
-    refused_parts(&p, "byte");
-    p = base_parts();
-    put_byte_pieces(&p.pieces, -1);
-    refused_parts(&p, "byte");
-    test_case("byte fallback without byte pieces");
-    p = base_parts();
-    put_number(&p.trainer, BYTE_FALLBACK, 1);
-    refused_parts(&p, "byte");
-    for (int but = 0; but < 256; but += 15) {
-        test_case("byte fallback without byte %d", but);
-        p = base_parts();
-        put_number(&p.trainer, BYTE_FALLBACK, 1);
-        put_byte_pieces(&p.pieces, but);
-        refused_parts(&p, "byte");
-    }
-    for (size_t i = 0; i < sizeof bad_bytes / sizeof *bad_bytes; i++) {
-        test_case("byte piece %s", bad_bytes[i]);
-        p = base_parts();
-        put_number(&p.trainer, BYTE_FALLBACK, 1);
-        put_byte_pieces(&p.pieces, -1);
-        put_piece(&p.pieces, bad_bytes[i], 0, BYTE);
-        refused_parts(&p, "byte");
-    }
-    test_case("a byte piece twice");
-    p = base_parts();
-    put_number(&p.trainer, BYTE_FALLBACK, 1);
-    put_byte_pieces(&p.pieces, -1);
-    if (open_parts(&o, &p)) {
-        encodes_bytes(&o.model,
-                      "a\0\xc3\xa9"
-                      "b\xff",
-                      6, "7:_a 11:<0x00> 206:<0xC3> 180:<0xA9> 5:b 250:<0xEF> 202:<0xBF> 200:<0xBD>");
-        close_model(&o);
-    }
-    put_piece(&p.pieces, "<0x41>", 0, BYTE);
-    refused_parts(&p, "<0x41>");
-    test_case("a piece of letters that spells a byte");
-    p = base_parts();
-    put_number(&p.trainer, BYTE_FALLBACK, 1);
-    put_piece(&p.pieces, "<0x78>", -1, NORMAL);
-    put_byte_pieces(&p.pieces, -1);
-    if (open_parts(&o, &p)) {
-        encodes(&o.model, "ax<0x78>", "7:_a 132:<0x78> 11:<0x78>");
-        close_model(&o);
-    }
-    test_case("byte fallback without an unknown piece");
-    p = base_parts();
-    put_number(&p.trainer, BYTE_FALLBACK, 1);
-    p.pieces = (buffer){0};
-    put_piece(&p.pieces, "a", -1, NORMAL);
-    put_byte_pieces(&p.pieces, -1);
-    if (open_parts(&o, &p)) {
-        CHECK(o.model.unk_id == -1);
-        o.model.normalizer.add_dummy_prefix = 0;
-        encodes(&o.model, "axa", "0:a 121:<0x78> 0:a");
-        close_model(&o);
-    }
     test_case("pieces of bytes that are no characters");
-    p = base_parts();
-    put_raw_piece(&p.pieces, "a\xc3", 2, -0.5f, NORMAL);
+    p = with_piece("a\xc3", 2, -0.5f, NORMAL);
     put_raw_piece(&p.pieces, "\xa9", 1, -0.5f, NORMAL);
     put_raw_piece(&p.pieces, "\xff", 1, -0.5f, NORMAL);
     if (open_parts(&o, &p)) {
         encodes(&o.model, "ba\xc3\xa9", "3:_ 5:b 4:a 0:\xc3\xa9");
         encodes(&o.model, "a\xa9\xff", "7:_a 0:\xef\xbf\xbd\xef\xbf\xbd");
+        close_model(&o);
+    }
+}
+
+/* ---- byte fallback ---- */
+
+static parts byte_parts(int but)
+{
+    parts p = base_parts();
+    put_number(&p.trainer, BYTE_FALLBACK, 1);
+    put_byte_pieces(&p.pieces, but);
+    return p;
+}
+
+TEST(sentencepiece_bytes)
+{
+    static const char *const names[] = {"<0x1>",  "<0x001>", "<0xab>",  "<0xG0>", "<0x0G>", "0x41",
+                                        "<0X41>", "<0x41",   "<0x41>>", "a",      "< x41>", "<0x4 >"};
+    opened o;
+    parts p = base_parts();
+    test_case("byte pieces without byte fallback");
+    put_piece(&p.pieces, "<0x00>", 0, BYTE);
+    refused_parts(&p, "without byte fallback");
+    p = base_parts();
+    put_byte_pieces(&p.pieces, -1);
+    refused_parts(&p, "without byte fallback");
+    test_case("byte fallback without byte pieces");
+    p = base_parts();
+    put_number(&p.trainer, BYTE_FALLBACK, 1);
+    refused_parts(&p, "<0x00>");
+    for (int but = 0; but < 256; but += 15) {
+        char name[8];
+        snprintf(name, sizeof name, "<0x%02X>", (unsigned)but);
+        test_case("byte fallback without %s", name);
+        p = byte_parts(but);
+        refused_parts(&p, name);
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        test_case("byte piece %s", names[i]);
+        p = byte_parts(-1);
+        put_piece(&p.pieces, names[i], 0, BYTE);
+        refused_parts(&p, names[i]);
+    }
+    test_case("a byte piece twice");
+    p = byte_parts(-1);
+    put_piece(&p.pieces, "<0x41>", 0, BYTE);
+    refused_parts(&p, "<0x41>");
+    p = byte_parts(-1);
+    if (open_parts(&o, &p)) {
+        encodes(&o.model,
+                "ax\xc3\xa9"
+                "b",
+                "7:_a 131:<0x78> 206:<0xC3> 180:<0xA9> 5:b");
+        encodes_bytes(&o.model, "a\0\xff", 3, "7:_a 11:<0x00> 250:<0xEF> 202:<0xBF> 200:<0xBD>");
+        close_model(&o);
+    }
+    test_case("a piece of letters that spells a byte");
+    p = byte_parts(-1);
+    put_piece(&p.pieces, "<0x78>", -1, NORMAL);
+    if (open_parts(&o, &p)) {
+        encodes(&o.model, "ax<0x78>", "7:_a 131:<0x78> 267:<0x78>");
+        CHECK(sentencepiece_id(&o.model, "<0x78>", 6) == 131);
+        close_model(&o);
+    }
+    test_case("byte fallback without an unknown piece");
+    p.pieces = (buffer){0};
+    put_piece(&p.pieces, "a", -1, NORMAL);
+    put_byte_pieces(&p.pieces, -1);
+    if (open_parts(&o, &p)) {
+        CHECK(o.model.unk_id == -1 && sentencepiece_id(&o.model, "b", 1) == -1);
+        o.model.normalizer.add_dummy_prefix = 0;
+        encodes(&o.model, "axa", "0:a 121:<0x78> 0:a");
         close_model(&o);
     }
 }

@@ -102,7 +102,7 @@ static const char *check_names(safetensors *file, json object, const char *what)
     const char *error = NULL;
     char name[64], text[64];
     json element, *names;
-    if (count < 2)
+    if (object.type != JSON_OBJECT || count < 2)
         return NULL;
     if ((names = malloc(count * sizeof *names)) == NULL)
         return fail(file, "no memory");

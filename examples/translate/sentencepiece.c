@@ -384,45 +384,67 @@ static int byte_of(string text)
     return high && low ? (int)(high - digits) * 16 + (int)(low - digits) : -1;
 }
 
-/* Checks the model's pieces together, and puts them in order. */
+/* What is wrong with a piece by itself, or as the next of those before it. */
+static const char *check_piece(const sentencepiece *model, const piece *p)
+{
+    if (p->text.size == 0)
+        return "empty";
+    if (p->text.size >= PIECE_MAX)
+        return "too long";
+    if (memchr(p->text.text, 0, p->text.size))
+        return "a NUL character";
+    if (p->type == SENTENCEPIECE_UNKNOWN && model->unk_id >= 0)
+        return "a second unknown piece";
+    if (p->type == SENTENCEPIECE_BYTE && byte_of(p->text) < 0)
+        return "not the name of a byte";
+    if (p->type == SENTENCEPIECE_BYTE && !model->byte_fallback)
+        return "a byte in a model without byte fallback";
+    return NULL;
+}
+
+/* Puts pieces in order, and refuses two of the same spelling. */
+static const char *sort_pieces(sentencepiece *model, int32_t begin, int32_t end)
+{
+    char message[64];
+    int32_t i;
+    qsort(model->sorted + begin, (size_t)(end - begin), sizeof *model->sorted, compare_pieces);
+    for (i = begin + 1; i < end; i++)
+        if (compare_pieces(&model->sorted[i - 1], &model->sorted[i]) == 0) {
+            snprintf(message, sizeof message, "the same as piece %d", (int)(model->sorted[i - 1] - model->pieces));
+            return fail_piece(model, model->sorted[i], message);
+        }
+    return NULL;
+}
+
+/* Checks all pieces, and makes what they are found by. */
 static const char *index_pieces(sentencepiece *model, piece *pieces)
 {
-    int32_t i, others = model->count, c;
-    float smallest = FLT_MAX;
-    char message[64];
+    int32_t i, others = model->count;
+    const char *error = NULL;
+    model->unknown_score = FLT_MAX;
+    model->unk_id = -1;
     for (i = 0; i < 256; i++)
         model->byte_ids[i] = -1;
-    model->unk_id = -1;
     for (i = 0; i < model->count; i++) {
         piece *p = &pieces[i];
-        int byte = p->type == SENTENCEPIECE_BYTE ? byte_of(p->text) : 0;
-        if (p->text.size == 0)
-            return fail(model, "piece %d is empty", (int)i);
-        if (p->text.size >= PIECE_MAX)
-            return fail_piece(model, p, "too long");
         if (p->text.size == 1 && !p->text.text[0] && (model->byte_fallback || p->type == SENTENCEPIECE_UNUSED)) {
-            p->type = SENTENCEPIECE_UNUSED; /* a mistake of some converters, who mean <0x00> */
+            p->type = SENTENCEPIECE_UNUSED; /* some converters write it, who mean <0x00> */
             continue;
         }
-        if (memchr(p->text.text, 0, p->text.size))
-            return fail_piece(model, p, "a NUL character");
-        if (p->type == SENTENCEPIECE_UNKNOWN && model->unk_id >= 0)
-            return fail_piece(model, p, "a second unknown piece");
-        if (byte < 0)
-            return fail_piece(model, p, "not the name of a byte");
-        if (p->type == SENTENCEPIECE_BYTE && !model->byte_fallback)
-            return fail_piece(model, p, "a byte in a model without byte fallback");
+        if ((error = check_piece(model, p)) != NULL)
+            return fail_piece(model, p, error);
         if (p->type == SENTENCEPIECE_UNKNOWN)
             model->unk_id = i;
         if (p->type == SENTENCEPIECE_BYTE)
-            model->byte_ids[byte] = i;
-        if (p->type == SENTENCEPIECE_NORMAL && p->score < smallest)
-            smallest = p->score;
+            model->byte_ids[byte_of(p->text)] = i;
+        if (p->type == SENTENCEPIECE_NORMAL && p->score < model->unknown_score)
+            model->unknown_score = p->score;
         if (is_in_text(p))
             model->sorted[model->sorted_count++] = p;
         else
             model->sorted[--others] = p;
     }
+    model->unknown_score -= 10;
     if (model->sorted_count == 0)
         return fail(model, "no pieces");
     if (model->unk_id < 0 && !model->byte_fallback)
@@ -430,25 +452,18 @@ static const char *index_pieces(sentencepiece *model, piece *pieces)
     for (i = 0; model->byte_fallback && i < 256; i++)
         if (model->byte_ids[i] < 0)
             return fail(model, "byte fallback without the piece <0x%02X>", (unsigned)i);
-    model->unknown_score = smallest - 10;
 
-    /* those skipped above leave a hole before the others */
+    model->other_count = model->count - others; /* what was skipped above left a hole before them */
     memmove(model->sorted + model->sorted_count, model->sorted + others,
-            (size_t)(model->count - others) * sizeof *model->sorted);
-    model->other_count = model->count - others;
-    qsort(model->sorted, (size_t)model->sorted_count, sizeof *model->sorted, compare_pieces);
-    qsort(model->sorted + model->sorted_count, (size_t)model->other_count, sizeof *model->sorted, compare_pieces);
-    for (i = 1; i < model->sorted_count + model->other_count; i++)
-        if (i != model->sorted_count && compare_pieces(&model->sorted[i - 1], &model->sorted[i]) == 0) {
-            snprintf(message, sizeof message, "the same as piece %d", (int)(model->sorted[i - 1] - model->pieces));
-            return fail_piece(model, model->sorted[i], message);
-        }
-    for (c = 0; c <= 256; c++)
-        model->first[c] = lower_bound(model->sorted, 0, model->sorted_count, 0, c);
+            (size_t)model->other_count * sizeof *model->sorted);
+    error = sort_pieces(model, 0, model->sorted_count);
+    error = error ? error : sort_pieces(model, model->sorted_count, model->sorted_count + model->other_count);
+    for (i = 0; i <= 256; i++)
+        model->first[i] = lower_bound(model->sorted, 0, model->sorted_count, 0, i);
     for (i = 0; i < model->sorted_count; i++)
         if (model->sorted[i]->type == SENTENCEPIECE_USER_DEFINED)
             model->symbols[model->symbol_count++] = model->sorted[i];
-    return NULL;
+    return error;
 }
 
 static int32_t control_id(const sentencepiece *model, string text, const char *usual)
@@ -876,43 +891,28 @@ static int32_t sentinel_at(const sentencepiece *model, string text, size_t *size
     return (int32_t)k;
 }
 
-/* The bytes of the space that the text begins or ends with, or 0: what is space in Unicode, and U+001C to U+001F. */
+/* What Python's str.strip takes off. */
+static int is_space(uint32_t c)
+{
+    return (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 || c == 0x1680 ||
+           (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
+}
+
+/* The bytes of the space character that the text begins or ends with, or 0. */
 static size_t space_size(string text, int at_end)
 {
-    static const char *const spaces[] = {" ",
-                                         "\t",
-                                         "\n",
-                                         "\v",
-                                         "\f",
-                                         "\r",
-                                         "\x1c",
-                                         "\x1d",
-                                         "\x1e",
-                                         "\x1f",
-                                         "\xc2\x85",
-                                         "\xc2\xa0",
-                                         "\xe1\x9a\x80",
-                                         "\xe2\x80\x80",
-                                         "\xe2\x80\x81",
-                                         "\xe2\x80\x82",
-                                         "\xe2\x80\x83",
-                                         "\xe2\x80\x84",
-                                         "\xe2\x80\x85",
-                                         "\xe2\x80\x86",
-                                         "\xe2\x80\x87",
-                                         "\xe2\x80\x88",
-                                         "\xe2\x80\x89",
-                                         "\xe2\x80\x8a",
-                                         "\xe2\x80\xa8",
-                                         "\xe2\x80\xa9",
-                                         "\xe2\x80\xaf",
-                                         "\xe2\x81\x9f",
-                                         "\xe3\x80\x80"};
-    size_t i;
-    for (i = 0; i < sizeof spaces / sizeof *spaces; i++)
-        if (at_end ? ends(text, spaces[i]) : begins(text, spaces[i]))
-            return strlen(spaces[i]);
-    return 0;
+    size_t begin = at_end && text.size ? text.size - 1 : 0, size, i;
+    uint32_t c;
+    while (begin > 0 && (text.text[begin] & 0xc0) == 0x80)
+        begin--;
+    skip(&text, begin);
+    size = text.size ? utf8_size(text) : 0;
+    if (size == 0 || (at_end && size < text.size))
+        return 0;
+    c = (unsigned char)text.text[0] & 0xffu >> (size > 1 ? size + 1 : 0);
+    for (i = 1; i < size; i++)
+        c = c << 6 | ((unsigned char)text.text[i] & 0x3f);
+    return is_space(c) ? size : 0;
 }
 
 /* Appends the tokens of text and sentinels. Space around a sentinel belongs to it. */

@@ -162,6 +162,8 @@ static void walk(json value)
 static void check_members(json object)
 {
     char name[64];
+    if (object.type != JSON_OBJECT)
+        return;
     for (json member = json_first(object); member.type; member = json_next(member)) {
         size_t size = json_string(member, name, sizeof name);
         if (size < sizeof name && !memchr(name, 0, size)) {

@@ -4,17 +4,19 @@
        0  the model
        1  fields that come after those of a model with a charsmap
        2  changes to the bytes of that model: two bytes of where, one of what
+       3  fields that come after those of a model with byte fallback
 
    and 4 more for 3 sentinels. How to run: fuzz.h. */
 #include "tokens.h"
 
-static unsigned char base[4096]; /* the model */
-static size_t base_size;
+static unsigned char base[8192]; /* the model; the one with byte fallback goes on where it ends */
+static size_t base_size, bytes_size;
 
 static void put(const void *bytes, size_t size)
 {
-    memcpy(base + base_size, bytes, size);
-    base_size += size;
+    MUST(size <= sizeof base - bytes_size);
+    memcpy(base + bytes_size, bytes, size);
+    bytes_size += size;
 }
 
 static void put_piece(const char *text, int score, int type)
@@ -51,7 +53,7 @@ static void put_charsmap(void)
     put("\x1a\x8d\x08\x12\x8a\x08\0\4\0", 10); /* normalizer_spec, its charsmap, the size of the trie */
     for (int i = 0; i < 256; i++)
         for (int b = 0; b < 4; b++)
-            base[base_size++] = (unsigned char)(units[i] >> 8 * b);
+            put(&(unsigned char){(unsigned char)(units[i] >> 8 * b)}, 1);
     put(strings, sizeof strings);
 }
 
@@ -70,9 +72,19 @@ static void make_base(void)
               -4, 1);
     put_piece("<x>", 0, 4);
     put_piece("c", 0, 5);
-    sentencepiece model;
-    MUST(sentencepiece_parse(&model, base, base_size, "base") == NULL);
-    sentencepiece_close(&model);
+    base_size = bytes_size;
+    put("\x12\3\x98\2\1", 5); /* trainer_spec, byte_fallback */
+    for (int byte = 0; byte < 256; byte++) {
+        char text[8];
+        snprintf(text, sizeof text, "<0x%02X>", (unsigned)byte);
+        put_piece(text, 0, 6);
+    }
+    for (int i = 0; i < 2; i++) {
+        sentencepiece model;
+        MUST(sentencepiece_parse(&model, base, i ? bytes_size : base_size, "base") == NULL);
+        MUST(model.byte_fallback == i && model.count == (i ? 266 : 10));
+        sentencepiece_close(&model);
+    }
 }
 
 static void check_model(const unsigned char *bytes, size_t size, const char *text, size_t text_size, int sentinels)
@@ -110,6 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     unsigned char *model;
     size_t text_size, model_size;
     const char *text;
+    int how;
     if (base_size == 0)
         make_base();
     if (size < 2)
@@ -117,17 +130,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     text_size = bytes[1] < size - 2 ? bytes[1] : size - 2;
     model_size = size - 2 - text_size;
     text = (const char *)bytes + size - text_size;
-    if (bytes[0] % 4 == 0) {
+    if ((how = bytes[0] & 3) == 0) {
         model = exactly(bytes + 2, model_size);
     } else {
-        size_t extra = bytes[0] % 4 == 1 ? model_size : 0;
-        model = malloc(base_size + extra);
+        size_t begin = how == 3 ? bytes_size : base_size, extra = how == 2 ? 0 : model_size;
+        model = malloc(begin + extra);
         MUST(model);
-        memcpy(model, base, base_size);
-        memcpy(model + base_size, bytes + 2, extra);
-        for (size_t i = 0; bytes[0] % 4 > 1 && i + 3 <= model_size; i += 3)
+        memcpy(model, base, begin);
+        memcpy(model + begin, bytes + 2, extra);
+        for (size_t i = 0; how == 2 && i + 3 <= model_size; i += 3)
             model[(bytes[2 + i] + 256u * bytes[3 + i]) % base_size] = bytes[4 + i];
-        model_size = base_size + extra;
+        model_size = begin + extra;
     }
     check_model(model, model_size, text, text_size, bytes[0] & 4 ? 3 : 0);
     free(model);

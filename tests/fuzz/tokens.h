@@ -11,7 +11,7 @@ typedef struct by_byte {
     int32_t first[256], *next; /* ids; -1 ends a chain */
 } by_byte;
 
-static inline by_byte pieces_by_byte(const sentencepiece *model)
+UNTRACED static inline by_byte pieces_by_byte(const sentencepiece *model)
 {
     by_byte b;
     b.next = malloc((size_t)model->count * sizeof *b.next);
@@ -28,8 +28,17 @@ static inline by_byte pieces_by_byte(const sentencepiece *model)
     return b;
 }
 
+UNTRACED static inline int is_at(sentencepiece_string piece, const char *text, size_t size)
+{
+    size_t i = 0;
+    while (i < piece.size && i < size && piece.text[i] == text[i])
+        i++;
+    return i == piece.size;
+}
+
 /* The best cut of normalised text, by trying every piece at every character: what the tokens must be. */
-static inline void check_cut(const sentencepiece *model, const by_byte *index, const sentencepiece_tokens *tokens)
+UNTRACED static inline void check_cut(const sentencepiece *model, const by_byte *index,
+                                      const sentencepiece_tokens *tokens)
 {
     size_t size = tokens->normalized_size, next, token = tokens->count;
     const char *text = tokens->normalized;
@@ -58,7 +67,7 @@ static inline void check_cut(const sentencepiece *model, const by_byte *index, c
             const sentencepiece_piece *p = id < 0 ? NULL : &model->pieces[id];
             size_t end = p ? at + p->text.size : next;
             float score;
-            if (p && (p->text.size > size - at || memcmp(p->text.text, text + at, p->text.size)))
+            if (p && !is_at(p->text, text + at, size - at))
                 continue;
             if (!p && alone)
                 break;
@@ -93,7 +102,7 @@ static inline void check_cut(const sentencepiece *model, const by_byte *index, c
 }
 
 /* Encodes the text, and decodes what comes of it. */
-static inline void check_text(const sentencepiece *model, const by_byte *index, const char *text, size_t size)
+UNTRACED static inline void check_text(const sentencepiece *model, const by_byte *index, const char *text, size_t size)
 {
     sentencepiece_tokens tokens;
     size_t at = 0, decoded_size = SIZE_MAX;
@@ -131,7 +140,7 @@ static inline void check_text(const sentencepiece *model, const by_byte *index, 
 }
 
 /* Decodes ids that the bytes choose. */
-static inline void check_ids(const sentencepiece *model, const char *bytes, size_t size)
+UNTRACED static inline void check_ids(const sentencepiece *model, const char *bytes, size_t size)
 {
     int32_t *ids = exactly(bytes, 0), known = model->count + model->extra_ids;
     char *text = NULL;

@@ -100,7 +100,7 @@ tensors = {
     "zero \0 within": torch.tensor([43.0]),
     "": torch.tensor([44.0]),
 } | {str(dtype)[6:]: bytes16.clone().view(dtype) for dtype in eights}
-metadata = {"format": "pt", "note": "\u00e9 \" \\ \n"}
+metadata = {"note": "\u00e9 \" \\ \n"}  # one, as the library writes several in any order
 
 
 def of_bits(kind, bits):
@@ -134,12 +134,12 @@ for filename, text in ("types.safetensors", contents), ("types_unaligned.safeten
                if back[n].numel() and back[n].dtype != torch.bool)
 
 out = ["/* Written by make_safetensors.py with safetensors %s and PyTorch %s: what types.safetensors and\n"
-       "   types_unaligned.safetensors hold, in the order of the names' bytes; and files with the verdict of the reference"
-       ".\n   Included after examples/translate/safetensors.h and math.h. */\n"
+       "   types_unaligned.safetensors hold, in the order of the names' bytes; and files with the verdict of the "
+       "reference.\n   Included after examples/translate/safetensors.h and math.h. */\n"
        % (safetensors.__version__, torch.__version__.split("+")[0]),
        "#define TEXT(literal) literal, sizeof literal - 1\n",
-       "/* An element is its bits; of F4, two elements are, the byte that they share. Values are of the types that are read"
-       ". */\n"
+       "/* An element is its bits; of F4, two elements are, the byte that they share. Values are of the types that are "
+       "read. */\n"
        "typedef struct golden_tensor {\n    const char *name;\n    size_t name_size;\n    safetensors_dtype dtype;\n"
        "    size_t rank, shape[5], count;\n    const uint64_t *bits;\n    const double *values;\n} golden_tensor;\n"]
 rows = []
@@ -256,14 +256,16 @@ for name, text in [("an array", "[]"), ("null", "null"), ("a string", '"a"'), ("
                    ("an array of an object", "[{}]"), ("space alone", "   "), ("two objects", "{}{}"),
                    ("a letter after", "{}x"), ("a NUL after", "{}\0"), ("a NUL before", "\0{}"),
                    ("a byte order mark", "\ufeff{}"), ("a trailing comma", '{"__metadata__":{},}'),
-                   ("a comment", "{}/**/"), ("single quotes", "{'__metadata__':{}}"), ("no quotes", "{__metadata__:{}}"),
+                   ("a comment", "{}/**/"), ("single quotes", "{'__metadata__':{}}"),
+                   ("no quotes", "{__metadata__:{}}"),
                    ("an object that does not end", '{"__metadata__":{}'), ("a wrong bracket", '{"__metadata__":{}]'),
                    ("UTF-16", '{"__metadata__":{}}'.encode("utf-16-le")), ("a form feed", "\f{}"),
                    ("a space beyond ASCII", "\u00a0{}")]:
     case(name + " as the header" if name in ("an array", "null", "a string", "a number", "true") else name, text,
          cause="header")
-for name, text in [("a lone byte", b"\x80"), ("an overlong character", b"\xc0\x80"), ("a truncated character", b"\xe2\x82"),
-                   ("an encoded surrogate", b"\xed\xa0\x80"), ("a character beyond Unicode", b"\xf4\x90\x80\x80"),
+for name, text in [("a lone byte", b"\x80"), ("an overlong character", b"\xc0\x80"),
+                   ("a truncated character", b"\xe2\x82"), ("an encoded surrogate", b"\xed\xa0\x80"),
+                   ("a character beyond Unicode", b"\xf4\x90\x80\x80"),
                    ("a control character", b"\n"), ("a NUL", b"\0"), ("half a pair", b"\\ud800"),
                    ("the other half", b"\\udc00"), ("a pair reversed", b"\\udc00\\ud800"), ("no escape", b"\\x41")]:
     case(f"{name} in a name", one(name='"@"').encode().replace(b"@", text), 4, "header")
@@ -292,14 +294,16 @@ case("names apart by their normal form", two("[0,4]", "[4,8]", names=('"\u00e9"'
 case("two tensors of a name", two("[0,4]", "[4,8]", names=('"a"', '"a"')), 8, 'two members "a"')
 case("two tensors of a name and place", two("[0,4]", "[0,4]", names=('"a"', '"a"')), 4, 'two members "a"', us=False,
      why=twice)
-case("a name spelled twice", two("[0,4]", "[0,4]", names=('"a"', '"\\u0061"')), 4, 'two members "a"', us=False, why=twice)
+case("a name spelled twice", two("[0,4]", "[0,4]", names=('"a"', '"\\u0061"')), 4, 'two members "a"', us=False,
+     why=twice)
 case("a name twice, far apart", '{"b":' + info(offsets="[0,4]") + ',"a":' + info(offsets="[4,8]") + ',"c":'
      + info(offsets="[8,12]") + ',"b":' + info(offsets="[0,4]") + "}", 12, 'two members "b"', us=False, why=twice)
 case("a name 1000 times", "{", 4, 'two members "a"', unit='"a":' + info() + ",", times=999, after='"a":' + info() + "}",
      us=False, why=twice)
 case("a name twice, once of no tensor", '{"a":1,"a":' + info() + "}", 4, 'two members "a"')
 case("two metadata", '{"__metadata__":{},"__metadata__":{}}', cause='two members "__metadata__"')
-case("two metadata, once with an escape", '{"__metadata__":{},"\\u005f_metadata__":{}}', cause='two members "__metadata__"')
+case("two metadata, once with an escape", '{"__metadata__":{},"\\u005f_metadata__":{}}',
+     cause='two members "__metadata__"')
 case("metadata with an escape", '{"\\u005f_metadata__":{"a":"b"}}')
 case("metadata that are a tensor", '{"__metadata__":' + info() + "}", 4, "__metadata__")
 case("a key twice in metadata", '{"__metadata__":{"a":"b","a":"c"}}', cause='two members "a"', us=False, why=twice)
@@ -338,8 +342,8 @@ case("no data_offsets", one(offsets=None), 4, '"a": data_offsets')
 for value in "null", "1", "[]", '["F32"]', "{}", "true":
     case(f"dtype {value}", one(dtype=value), 4, '"a": dtype')
 case("dtype as an object", one(dtype='{"F32":null}'), 4, '"a": dtype', us=False, why="Rust reads that as a name too")
-for value in "f32", "F32 ", " F32", "", "F", "F3", "F322", "F128", "FLOAT", "float32", "F8", "F8_E4M3FN", "I4", "bf16", \
-        "F32\\u0000", "U128", "C128", "__metadata__", "Bool", "bool":
+for value in "f32", "F32 ", " F32", "", "F", "F3", "F322", "F128", "FLOAT", "float32", "F8", "F8_E4M3FN", "I4", \
+        "bf16", "F32\\u0000", "U128", "C128", "__metadata__", "Bool", "bool":
     case(f"dtype '{value}'", one(dtype=f'"{value}"'), 4, '"a": dtype')
 every = [("BOOL", 8), ("F4", 4), ("F6_E2M3", 6), ("F6_E3M2", 6), ("U8", 8), ("I8", 8), ("F8_E5M2", 8), ("F8_E4M3", 8),
          ("F8_E8M0", 8), ("F8_E4M3FNUZ", 8), ("F8_E5M2FNUZ", 8), ("I16", 16), ("U16", 16), ("F16", 16), ("BF16", 16),
@@ -357,8 +361,9 @@ for kind, shape, size in ("F4", "[2]", 1), ("F4", "[0]", 0), ("F6_E2M3", "[2,2]"
     case(f"{kind} {shape} in {size} bytes", one(f'"{kind}"', shape, f"[0,{size}]"), size)
 
 # shape
-for value in "null", "1", '"1"', "{}", '{"0":1}', "true", "[[1]]", '["1"]', "[null]", "[true]", "[{}]", "[-1]", "[-0]", \
-        "[1.0]", "[1e0]", "[0.5]", "[1,1.0]", "[18446744073709551616]", "[1e30]", "[100000000000000000000000000000001]":
+for value in "null", "1", '"1"', "{}", '{"0":1}', "true", "[[1]]", '["1"]', "[null]", "[true]", "[{}]", "[-1]", \
+        "[-0]", "[1.0]", "[1e0]", "[0.5]", "[1,1.0]", "[18446744073709551616]", "[1e30]", \
+        "[100000000000000000000000000000001]":
     case(f"shape {value}", one(shape=value), 4, '"a": shape')
 case("shape [-1, -1]", one(shape="[-1,-1]"), 4, '"a": shape')
 case("rank 0", one(shape="[]"), 4)
@@ -372,13 +377,15 @@ case("size 0 with bytes", one(shape="[0]"), 4, '"a": dtype and shape')
 case("rank 0 without bytes", one(shape="[]", offsets="[0,0]"), 0, '"a": dtype and shape')
 case("one element too many", one(shape="[2]"), 4, '"a": dtype and shape')
 h, q = 2**63, 2**32
-for text, opens in [(f"[{h},4,0]", False), (f"[0,{h},4]", OPENED_64), (f"[4,0,{h}]", OPENED_64), (f"[{h},0]", OPENED_64),
+for text, opens in [(f"[{h},4,0]", False), (f"[0,{h},4]", OPENED_64), (f"[4,0,{h}]", OPENED_64),
+                    (f"[{h},0]", OPENED_64),
                     (f"[0,{2**64 - 1}]", OPENED_64), (f"[0,{2**64 - 1},{2**64 - 1}]", OPENED_64), (f"[{h},2]", False),
                     (f"[{q},{q}]", False), (f"[{q},{q},0]", False), (f"[{q},{q - 1},0]", OPENED_64),
                     ("[65536,65536,0]", OPENED_64), ("[0,65536,65536]", True), ("[65536,65535,0]", True),
                     (f"[{q}]", False), (f"[0,{q}]", OPENED_64), (f"[0,{q - 1}]", True), (f"[{q + 1}]", False),
                     (f"[{2**64 - 1},{2**64 - 1}]", False), (f"[{2**64 - 1}]", False), (f"[{2**62}]", False),
-                    (f"[{2**59}]", False), (f"[{2**59 - 1}]", False), (f"[0,{2**64}]", False), ("[3,5,17,257,641,6700417]", False)]:
+                    (f"[{2**59}]", False), (f"[{2**59 - 1}]", False), (f"[0,{2**64}]", False),
+                    ("[3,5,17,257,641,6700417]", False)]:
     case(f"shape {text} in no bytes", one(shape=text, offsets="[0,0]"), 0, '"a": ', us=opens)
 for shape, kind, end in (f"[{2**61}]", "U8", 2**61), (f"[{2**60}]", "U8", 2**60), (f"[{2**58}]", "F64", 2**61), \
         (f"[{2**29}]", "U8", 2**29), (f"[{2**32}]", "U8", 2**32), (f"[{2**32 + 4}]", "U8", 4), \
@@ -387,8 +394,8 @@ for shape, kind, end in (f"[{2**61}]", "U8", 2**61), (f"[{2**60}]", "U8", 2**60)
 
 # data_offsets
 for value in "null", "0", '"0,4"', "{}", '{"0":0,"1":4}', "[]", "[0]", "[4]", "[0,4,4]", "[0,4,null]", "[[0,4]]", \
-        '["0","4"]', "[null,4]", "[0,null]", "[-0,4]", "[-4,0]", "[0,-4]", "[0.0,4]", "[0,4.0]", "[0,4e0]", "[0,0.4e1]", \
-        "[0,18446744073709551616]", "[0,18446744073709551620]", "[18446744073709551616,18446744073709551620]", \
+        '["0","4"]', "[null,4]", "[0,null]", "[-0,4]", "[-4,0]", "[0,-4]", "[0.0,4]", "[0,4.0]", "[0,4e0]", \
+        "[0,0.4e1]", "[0,18446744073709551616]", "[0,18446744073709551620]", "[18446744073709551616,18446744073709551620]", \
         "[0,1e300]":
     case(f"data_offsets {value}", one(offsets=value), 4, '"a": data_offsets')
 case("data_offsets that end before they begin", one(offsets="[4,0]"), 4, '"a": data_offsets')
@@ -424,8 +431,8 @@ case("size 0 past the end", two("[0,4]", "[5,5]", "[1]", "[0]"), 4, '"b": ')
 case("size 0 at a place of its own", one(shape="[0]", offsets="[4,4]"), 4, '"a": ')
 case("size 0 far out", one(shape="[0]", offsets="[4,4]"), 0, '"a": ')
 case("sizes 0 at one offset", '{"d":' + info(offsets="[4,8]") + "".join(
-    f',"{n}":' + info(shape="[2,0]", offsets=f"[{o},{o}]") for n, o in (("e", 4), ("c", 0), ("a", 8), ("f", 4), ("b", 4)))
-    + ',"g":' + info(offsets="[0,4]") + "}", 8)
+    f',"{n}":' + info(shape="[2,0]", offsets=f"[{o},{o}]")
+    for n, o in (("e", 4), ("c", 0), ("a", 8), ("f", 4), ("b", 4))) + ',"g":' + info(offsets="[0,4]") + "}", 8)
 case("sizes 0 alone", two("[0,0]", "[0,0]", "[0]", "[3,0]"))
 order = [3, 0, 4, 1, 2]
 case("five in any order", "{" + ",".join(f'"{"caebd"[n]}":' + info(shape=f"[{n}]", offsets=f"[{2 * n * (n - 1)},"
@@ -433,7 +440,7 @@ case("five in any order", "{" + ",".join(f'"{"caebd"[n]}":' + info(shape=f"[{n}]
 case("unaligned tensors", '{"a":' + info('"U8"', "[3]", "[0,3]") + ',"b":' + info('"F64"', "[2]", "[3,19]") + "}", 19)
 
 out.append("""/* A file: 8 bytes with the length of what follows, or another number; part 0, `times` part 1, part 2; `data` zeros. Of
-   that the first `cut` bytes. `cause` is in the message if it is refused. Comments say where the two verdicts differ. */
+   that the first `cut` bytes. `cause` is in the message if it is refused. Comments tell where the verdicts differ. */
 enum { REFUSED, ACCEPTED, OPENED = ACCEPTED, OPENED_64 }; /* OPENED_64: where size_t has 64 bits */
 
 #define LENGTH_OF_HEADER (UINT64_MAX - 1) /* no file asks for this one */

@@ -147,7 +147,7 @@ def unigram_bytes(directory):
     """Bytes stand for what no piece spells; no charsmap; spaces are kept, one before the text."""
     model = train(directory, vocab_size=650, character_coverage=0.99, normalization_rule_name="identity",
                   byte_fallback=True, remove_extra_whitespaces=False, unk_surface=" (unknown) ")
-    for symbol in ["<|user|>", "<|user|>:", "<|system message|>", "\n", SPACE * 2, SPACE * 4, "\t\t", "e\u0301"]:
+    for symbol in ["<|user|>", "<|user|>:", "<|system_message|>", "\n", SPACE * 2, SPACE * 4, "\t\t", "e\u0301"]:
         add(model, symbol, USER_DEFINED)
     return parts_of_words(model, 900)
 
@@ -163,7 +163,7 @@ def unigram_suffix(directory):
         if piece.type == NORMAL:
             if n % 5:
                 piece.piece = piece.piece.replace(SPACE, " ")
-            if n % 7 == 3:
+            if n % 7 == 3 and piece.piece != " ":
                 piece.type = UNUSED
             piece.score = round(piece.score)
     add(model, "<mask>", CONTROL)
@@ -221,7 +221,7 @@ def check_bytes_arrive(processor, lines):
             text = processor.Decode(processor.Encode(line), return_type=bytes)
             assert (text == line) == valid(line), (line, text)
             same += text == line
-    print("%d lines come back from %s" % (same, "unigram_bytes"))
+    print(same, "lines come back from bytes")
 
 
 def flagged(serialized, dummy, remove, escape, suffix):
@@ -233,19 +233,22 @@ def flagged(serialized, dummy, remove, escape, suffix):
 # ---- sentinels ----
 
 SENTINELS = [
-    "<extra_id_0>", "The <extra_id_0> walks in <extra_id_1> park", "<extra_id_0> at the start", "at the end <extra_id_0>",
-    "no<extra_id_3>space", "left <extra_id_3>right", "left<extra_id_3> right", "<extra_id_0><extra_id_1>",
-    "<extra_id_1> <extra_id_0>", "  <extra_id_2>  ", "a  <extra_id_2>  b", "a\t<extra_id_2>\nb", "<extra_id_99>",
-    "<extra_id_100>", "<extra_id_05>", "<extra_id_5", "<extra_id_5>>", "<<extra_id_5>", "<extra_id_<extra_id_5>",
-    "<extra_id_>", "<extra_id_-1>", "<extra_id_ 5>", "<extra_id_10>", "<extra_id_1>0>", "<Extra_id_1>", "<extra_id_00>",
-    "x\u00a0<extra_id_4>\u00a0y", "x\u3000<extra_id_4>\u3000y", "x\u2003\u2009<extra_id_4>\u2028\u2029y",
-    "x\u200b<extra_id_4>\u200by", "x\ufeff<extra_id_4>\ufeffy", "x\u1680<extra_id_4>\u205f\u202fy",
-    "x\u180e<extra_id_4>\u180ey", "x\x1c\x1d<extra_id_4>\x1e\x1fy", "x\x85<extra_id_4>\x0b\x0cy", "\x1c<extra_id_4>", "x\x1f", "\u1680x<extra_id_4>x\u205f", "x\u2581<extra_id_4>\u2581y",
-    "x\x00<extra_id_4>\x00y", "x\x1b <extra_id_4> \x1by", "\u3000<extra_id_4>", "<extra_id_4>\x1f", "<extra_id_4>\x85<extra_id_5>", "\u2581<extra_id_4>\u2581",
-    "été <extra_id_17> d'abord <extra_id_18>, <extra_id_19>.", "e<extra_id_8>\u0301", "ab<extra_id_8>c", "=<extra_id_8>=",
-    "<sep><extra_id_8>>", "New <extra_id_8> York", "<extra_id_8> x<extra_id_8> x", "你好<extra_id_8>😀😀<extra_id_9>",
-    "", " ", "no sentinel at all", "<extra_id_0> <extra_id_1>  <extra_id_2>\u3000<extra_id_3>", "<extra_id_12345>",
-    "＜extra_id_0＞", "<extra_id_0>\u0301", "<extra_id_\u0660>", "<extra_id_1\x00>", " . <extra_id_61> . ",
+    "<extra_id_0>", "The <extra_id_0> walks in <extra_id_1> park", "<extra_id_0> at the start",
+    "at the end <extra_id_0>", "no<extra_id_3>space", "left <extra_id_3>right", "left<extra_id_3> right",
+    "<extra_id_0><extra_id_1>", "<extra_id_1> <extra_id_0>", "  <extra_id_2>  ", "a  <extra_id_2>  b",
+    "a\t<extra_id_2>\nb", "<extra_id_99>", "<extra_id_100>", "<extra_id_05>", "<extra_id_5", "<extra_id_5>>",
+    "<<extra_id_5>", "<extra_id_<extra_id_5>", "<extra_id_>", "<extra_id_-1>", "<extra_id_ 5>", "<extra_id_10>",
+    "<extra_id_1>0>", "<Extra_id_1>", "<extra_id_00>", "x\u00a0<extra_id_4>\u00a0y", "x\u3000<extra_id_4>\u3000y",
+    "x\u2003\u2009<extra_id_4>\u2028\u2029y", "x\u200b<extra_id_4>\u200by", "x\ufeff<extra_id_4>\ufeffy",
+    "x\u1680<extra_id_4>\u205f\u202fy", "x\u180e<extra_id_4>\u180ey", "x\x1c\x1d<extra_id_4>\x1e\x1fy",
+    "x\x85<extra_id_4>\x0b\x0cy", "\x1c<extra_id_4>", "x\x1f", "\u1680x<extra_id_4>x\u205f",
+    "x\u2581<extra_id_4>\u2581y", "x\x00<extra_id_4>\x00y", "x\x1b <extra_id_4> \x1by", "\u3000<extra_id_4>",
+    "<extra_id_4>\x1f", "<extra_id_4>\x85<extra_id_5>", "\u2581<extra_id_4>\u2581",
+    "été <extra_id_17> d'abord <extra_id_18>, <extra_id_19>.", "e<extra_id_8>\u0301", "ab<extra_id_8>c",
+    "=<extra_id_8>=", "<sep><extra_id_8>>", "New <extra_id_8> York", "<extra_id_8> x<extra_id_8> x",
+    "你好<extra_id_8>😀😀<extra_id_9>", "", " ", "no sentinel at all",
+    "<extra_id_0> <extra_id_1>  <extra_id_2>\u3000<extra_id_3>", "<extra_id_12345>", "＜extra_id_0＞",
+    "<extra_id_0>\u0301", "<extra_id_\u0660>", "<extra_id_1\x00>", " . <extra_id_61> . ",
 ]
 
 
@@ -302,7 +305,7 @@ def printed(directory):
     with open(source, "w") as f:
         f.write(PRINTER)
     subprocess.run([os.environ.get("CC", "cc"), "-O2", "-I" + os.path.dirname(HERE), "-o", program, source], check=True)
-    return lambda *arguments: io.BytesIO(subprocess.run([program, *arguments], check=True, stdout=subprocess.PIPE).stdout)
+    return lambda *arguments: io.BytesIO(subprocess.check_output([program, *arguments]))
 
 
 def read_number(f):
@@ -342,7 +345,8 @@ def write_results(models, made, lines, run):
                 state = fnv(encoded(processor, line), state)
             out.append('    {"%s", %d, %d, %d, %d, 0x%016x},' % (name, *flags, state))
     out += ["};", "", "/* The text of the sequences of ids: its size and bytes. */",
-            "static const struct {", "    const char *model;", "    int32_t count;", "    uint64_t hash;", "} golden_ids[] = {"]
+            "static const struct {", "    const char *model;", "    int32_t count;", "    uint64_t hash;",
+            "} golden_ids[] = {"]
 
     for name in MINE + THEIRS:
         serialized = made.get(name)
@@ -361,8 +365,8 @@ def write_results(models, made, lines, run):
         print(name, processor.GetPieceSize(), "pieces")
 
     out += ["};", "", "/* T5Tokenizer of transformers (legacy, 100 sentinels) over unigram.model. */",
-            "static const struct {", "    const char *text;", "    size_t size;", "    int32_t ids[40];", "    size_t count;",
-            "} golden_sentinels[] = {"]
+            "static const struct {", "    const char *text;", "    size_t size;", "    int32_t ids[40];",
+            "    size_t count;", "} golden_sentinels[] = {"]
     for text, ids in sentinels(os.path.join(HERE, "unigram.model")):
         parts = "{%s, %d," % (quoted(text), len(text)), "{%s}, %d}," % (", ".join(map(str, ids)) or "0", len(ids))
         out.append("    " + ("" if sum(map(len, parts)) > 115 else " ").join(parts).replace(",{", ",\n     {"))

@@ -215,7 +215,7 @@ static const golden_tensor golden_tensors[] = {
 };
 
 /* A file: 8 bytes with the length of what follows, or another number; part 0, `times` part 1, part 2; `data` zeros. Of
-   that the first `cut` bytes. `cause` is in the message if it is refused. Comments say where the two verdicts differ. */
+   that the first `cut` bytes. `cause` is in the message if it is refused. Comments tell where the verdicts differ. */
 enum { REFUSED, ACCEPTED, OPENED = ACCEPTED, OPENED_64 }; /* OPENED_64: where size_t has 64 bits */
 
 #define LENGTH_OF_HEADER (UINT64_MAX - 1) /* no file asks for this one */

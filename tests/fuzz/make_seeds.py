@@ -1,0 +1,96 @@
+"""Writes what the fuzz targets begin with: python3 make_seeds.py DIRECTORY makes TARGET/ and TARGET.dict in it."""
+import os
+import struct
+import sys
+
+JSON = [
+    "null", "true", "-0", "0.1e-5", "123456789012345678901234567890", "18446744073709551615", "1e400", "2.5E+3",
+    '"\\ud83d\\ude00\\u0000\\n\\"\\\\\\/"', '"é€😀\u007f"', "[]", "{}", '[1, [2, [3]], {"a": []}]', "[" * 130 + "]" * 130,
+    '{"num_layers": 6, "d_ff": 2048, "tie": false, "name": "t5", "a": {"a": 1, "a": null}}', ' \t\r\n[ 1 , 2 ] ',
+    "4.9406564584124654e-324", "1.7976931348623157e308", "0." + "0" * 60 + "1e61",
+]
+JSON_WORDS = ["null", "true", "false", "\\u", "\\ud83d\\ude00", "\\udc00", "e+", "e-", "-0", "0.", ":", "{}", "[]", '""',
+              "\\\\", '\\"', "\xc3\xa9", "\xed\xa0\x80", "\xf4\x90\x80\x80"]
+
+DTYPES = {"BOOL": 8, "F4": 4, "F6_E2M3": 6, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E8M0": 8, "I16": 16, "F16": 16, "BF16": 16,
+          "F32": 32, "C64": 64, "F64": 64, "I64": 64, "U64": 64}
+
+
+def tensors(*shapes, metadata=""):
+    """A header of tensors of these dtypes and shapes, and data that fit it."""
+    members, end = [metadata] if metadata else [], 0
+    for i, (dtype, shape) in enumerate(shapes):
+        size = DTYPES[dtype]
+        for n in shape:
+            size *= n
+        members.append('"%s":{"dtype":"%s","shape":%s,"data_offsets":[%d,%d]}'
+                       % (chr(98 + i), dtype, list(shape), end, end + size // 8))
+        end += size // 8
+    return ("{" + ",".join(members) + "}").encode(), bytes(range(1, end + 1))
+
+
+SAFETENSORS = [
+    tensors(), tensors(("F32", [2])), tensors(("U8", [])), tensors(("I64", [0, 3]), ("BF16", [1, 2])),
+    tensors(("F4", [2, 2]), ("F6_E2M3", [4])), tensors(("BOOL", [3]), ("C64", [1]), ("F16", [1])),
+    tensors(("F64", [1]), ("I8", [2]), metadata='"__metadata__":{"format":"pt"}'),
+    (b'{"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"a\\u0000":{"data_offsets":[2,2],"shape":[0],"dtype":"F8_E8M0"}}',
+     b"ab"),
+]
+SAFETENSORS_WORDS = ['"dtype":', '"shape":', '"data_offsets":', '"__metadata__":', "[0,0]", "[0,4]", "18446744073709551615",
+                     "4294967296", '{"dtype":"U8","shape":[],"data_offsets":[0,1]}', *DTYPES]
+
+
+def field(number, value):
+    """A field of a message: bytes, a whole number or a float."""
+    def varint(v):
+        return bytes([v]) if v < 128 else bytes([v & 127 | 128]) + varint(v >> 7)
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    if isinstance(value, float):
+        return varint(number << 3 | 5) + struct.pack("<f", value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def piece(text, score=-1.0, kind=1):
+    return field(1, field(1, text.encode()) + field(2, score) + (field(3, kind) if kind != 1 else b""))
+
+
+UNK = piece("<unk>", 0.0, 2)
+PLAIN = UNK + piece("</s>", 0.0, 3) + piece("▁") + piece("a", -2.0) + piece("▁ab", -2.5) + piece("<x>", 0.0, 4)
+MODELS = [  # how it is made, bytes of the model, text
+    (0, PLAIN, "ab a<x>é"), (0, UNK + piece("a", 0.0, 5), "aa"), (4, PLAIN, "a<extra_id_0> b<extra_id_2>"),
+    (0, PLAIN + field(3, field(3, 0) + field(4, 0) + field(5, 0)), " a  b "), (0, PLAIN + field(2, field(24, 1)), "ab"),
+    (0, PLAIN + field(2, field(44, b"?")) + field(5, field(3, 0)), "abc"), (1, piece("c"), "abcABA\u00a0a"),
+    (1, field(2, field(3, 2)), "a"), (1, field(5, field(3, 0)), "b"), (2, b"\4\0\1", "AB"), (2, b"\x0a\4\0\x0b\4\0", "A"),
+    (5, piece("▁▁", -3.0), "a \u2581 <extra_id_1>"), (1, field(3, field(2, b"")), "A"), (1, field(7, 300), "\ufb01"),
+    (3, b"", "ax\u00e9"), (7, piece("\0", 0.0, 6), "x<extra_id_1>"), (3, field(2, field(35, 0)), "x"),
+]
+MODELS_WORDS = [b"\x0a", b"\x12", b"\x1a", b"\x2a", b"\x15\0\0\x80\x3f", b"\x18\1", b"\x18\2", b"\x18\4", b"\x18\5",
+                b"\x98\2\1", b"\xc0\1\1", b"\x18\0", b"\x20\0", b"\x28\0", b"\xff\xff\xff\xff\x0f", "▁".encode(), b"<extra_id_1>",
+                b"\x80\x80\x80\x80\x80\x80\x80\x80\x80\1", "\u00a0".encode(), b"AB", b"<x>"]
+
+TEXTS = [
+    "The house is wonderful.", " a  b ", "Le garçon a été à l'école", "cafe\u0301 \ufb01 \uff21\uff22", "日本語 テスト が",
+    "😀❤\u200d🔥", "\t\n\r x \0 y", "<extra_id_0> <extra_id_99><extra_id_100>", "▁▁a▁", "e-mail: x@y.org [a + b] {c}",
+]
+TEXTS_WORDS = ["▁", "<extra_id_0>", "<extra_id_99>", "\u0301", "\u3000", "\ufb01", "\uff21", "が", "  ", "the", "tion",
+               b"\xff", b"\xe2\x96", b"\xed\xa0\x80", b"\xf4\x90\x80\x80"]
+
+
+def write(target, inputs, words):
+    os.makedirs(os.path.join(sys.argv[1], target), exist_ok=True)
+    for i, data in enumerate(inputs):
+        with open(os.path.join(sys.argv[1], target, "seed%02d" % i), "wb") as f:
+            f.write(data)
+    with open(os.path.join(sys.argv[1], target + ".dict"), "w") as f:
+        for word in words:
+            f.write('"%s"\n' % "".join("\\x%02x" % b for b in (word.encode() if isinstance(word, str) else word)))
+
+
+write("json", [text.encode() for text in JSON], [w.encode("latin-1") for w in JSON_WORDS])
+write("safetensors",
+      [b"\0" + header + b"\0" + data for header, data in SAFETENSORS]
+      + [b"\1" + struct.pack("<Q", len(header)) + header + data for header, data in SAFETENSORS], SAFETENSORS_WORDS)
+write("sentencepiece",
+      [bytes([how, len(text.encode())]) + model + text.encode() for how, model, text in MODELS], MODELS_WORDS)
+write("tokenize", [bytes([model]) + text.encode() for text in TEXTS for model in (0, 1, 2, 128)], TEXTS_WORDS)
