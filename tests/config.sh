@@ -6,7 +6,7 @@
 #     program    the test program, with the checks it counts itself
 #     pictures   the notebooks run, and draw the committed pictures byte for byte
 #     output     the notebooks print what is committed; colours go to terminals alone
-#     tools      the readers of model files compile alone; tokenize and tensors show files, and refuse wrong ones
+#     tools      tokenize and tensors show model files, and refuse wrong ones
 #     readme     every ```c block of README.md is a program that compiles and runs, and so is the doc block's
 #     quick      embedding: a few seconds, the compiler CC alone; a missing tool is a skip
 #     full_gcc   embedding: gcc, every standard and configuration; tcc and musl; a missing tool is a failure
@@ -143,25 +143,6 @@ part_readme() {
 
 # ==== Model files =================================================================================================
 
-# in_lift COMMAND...: it runs where a reader has been taken to.
-in_lift() { (cd "$work/lift" && "$@"); }
-compile_reader() { in_lift sh -c "$CC -std=c99 $warnings -c *.c"; }
-compile_user() { cp "$config/lift_$1.c" "$work/lift" && in_lift sh -c "$2 lift_$1.c -x none *.o -o user"; }
-names_of_others() { nm -g --defined-only "$work/lift/$1.o" | sed 's/.* //' | grep -v -E "^_?$1(_.*)?\$"; }
-
-# lifted READER OTHERS...: in a directory of its own, as a stranger takes it, it compiles, its names begin with its own,
-# and a program that uses it runs, in C and in C++.
-lifted() {
-    rm -rf "$work/lift" && mkdir "$work/lift" || return
-    for name in "$@"; do cp examples/translate/$name.[ch] "$work/lift" || return; done
-    check "$1 compiles alone" compile_reader
-    check "$1: names begin with $1_" silent names_of_others $1
-    check "$1: a program" compile_user $1 "$CC $warnings" && check "$1: answer" run "$work/lift/user"
-    if command -v g++ > /dev/null && [ -z "$RUN" ]; then
-        check "$1: a C++ program" compile_user $1 "g++ $warnings -x c++" && check "$1: its answer" run "$work/lift/user"
-    fi
-}
-
 # says STATUS TEXT COMMAND...: the command ends with that status, and its messages hold TEXT.
 says() {
     status=$1 text=$2; shift 2
@@ -189,10 +170,6 @@ refused() {
 
 part_tools() {
     model=tests/golden/unigram.model tensors=tests/golden/types.safetensors
-    lifted json
-    lifted safetensors json
-    lifted sentencepiece
-
     check "tokenize shows pieces, ids and scores" shows tests/golden/tokenize.out "$B/tokenize" "$model" \
         'Hello <extra_id_0> world' '' "$(printf 'caf\303\251 \033[31m \360\237\230\200 \377')"
     check "tokenize reads lines" lines_agree
@@ -282,6 +259,8 @@ embed() {
         check "$cc: renamed header ${name#-D}" renamed $cc "$name"
     done
 
+    readers $cc
+
     check "$cc: shared library" compile $cc -shared -fPIC -fvisibility=hidden \
         '-DATTN_API=extern __attribute__((visibility("default")))' "$implementation" -o "$work/libattn.so" -lm
     check "$cc: shared library exports the interface alone" silent private_names "$work/libattn.so"
@@ -292,6 +271,27 @@ embed() {
     have g++ &&
         program "$cc: a C++ program and the C implementation" g++ -x c++ "$caller" -x none "$work/implementation.o"
 }
+
+# in_lift COMMAND...: it runs where a reader has been taken to.
+in_lift() { (cd "$work/lift" && "$@"); }
+compile_reader() { in_lift sh -c "$1 -std=c99 $warnings -c *.c"; }
+compile_user() { cp "$config/lift_$1.c" "$work/lift" && in_lift sh -c "$2 $warnings lift_$1.c $3 *.o -o user"; }
+names_of_others() { nm -g --defined-only "$work/lift/$1.o" | sed 's/.* //' | grep -v -E "^_?$1_"; }
+
+# lifted COMPILER READER OTHERS...: in a directory of its own, as a stranger takes it, a reader of model files compiles,
+# its names begin with its own, and a program that uses it runs, in C and in C++.
+lifted() {
+    cc=$1 reader=$2; shift
+    rm -rf "$work/lift" && mkdir "$work/lift" || return
+    for name in "$@"; do cp examples/translate/$name.[ch] "$work/lift" || return; done
+    check "$cc: $reader compiles alone" compile_reader "$cc"
+    check "$cc: names of $reader begin with ${reader}_" silent names_of_others $reader
+    check "$cc: a program with $reader" compile_user $reader "$cc" && check "$cc: its answer" run "$work/lift/user"
+    if [ "$cc" = gcc ] && have g++; then
+        check "a C++ program with $reader" compile_user $reader "g++ -x c++" "-x none" && check "its answer" run "$work/lift/user"
+    fi
+}
+readers() { lifted "$1" json; lifted "$1" safetensors json; lifted "$1" sentencepiece; }
 
 # The pool of threads, and what it calls.
 threads() {
@@ -372,6 +372,8 @@ other_compilers() {
     have tcc && program "tcc" tcc -Wall "$config/implementation.c" "$config/caller.c"
     have musl-gcc &&
         program "musl-gcc" musl-gcc -O2 $warnings -static "$config/implementation.c" "$config/caller.c"
+    have tcc && readers tcc
+    have musl-gcc && readers "musl-gcc -static"
 }
 
 openmp_output() { run "$work/openmp" | sed '/^== 5. How it runs/,$d' | diff "$top/tests/golden/08_threads.txt" -; }

@@ -300,6 +300,11 @@ TEST(safetensors_dtypes)
         b = of_header(header, all[n].bits / 2, 1);
         CHECK(safetensors_parse(&file, b.at, b.size, "a") == NULL);
         CHECK(file.count == 1 && file.tensors[0].dtype == all[n].dtype);
+        if (all[n].dtype == SAFETENSORS_BOOL) { /* any byte but 0 is true */
+            memcpy(b.at + b.size - 4, "\0\1\2\377", 4);
+            CHECK(safetensors_get(file.tensors, 0) == 0 && safetensors_get(file.tensors, 1) == 1);
+            CHECK(safetensors_get(file.tensors, 2) == 1 && safetensors_get(file.tensors, 3) == 1);
+        }
         safetensors_close(&file);
         drop(b);
     }

@@ -521,6 +521,17 @@ static void check_long_varints(int message)
         else if (size <= 5)
             CHECK(accepted_with(&b, message));
     }
+    for (unsigned last = 1; last < 128; last = 2 * last + 1) {
+        buffer b = start_message(message);
+        put_tag(&b, OTHER, VARINT);
+        put(&b, "\xff\xff\xff\xff\xff\xff\xff\xff\xff", 9);
+        put_byte(&b, last);
+        test_case("message %d: a number whose tenth byte is %u", message, last);
+        if (last > 1)
+            refused_with(&b, message, "too long");
+        else
+            CHECK(accepted_with(&b, message));
+    }
     for (size_t size = 1; size <= 10; size++) {
         buffer b = start_message(message);
         put_long_varint(&b, 1, size);
@@ -806,6 +817,30 @@ static void check_odd_maps(void)
     m = new_map(UNITS);
     m->strings.size--;
     refused_map(m, "NUL");
+    for (size_t size = 7999; size <= 8000; size++) { /* whatever points at it */
+        char *text = test_block(size + 1);
+        memset(text, 'x', size);
+        text[size] = 0;
+        m = new_map(UNITS);
+        put(&m->strings, text, size + 1);
+        p.charsmap = charsmap_of(m);
+        test_case("a string of %zu bytes", size);
+        if (size > 7999)
+            refused_parts(&p, "too long");
+        else
+            accepted_parts(&p);
+    }
+    m = new_map(256);
+    test_case("a string that is cut off within a character, as the last of a text");
+    *(char *)memchr(m->strings.bytes, 'a', m->strings.size) = '\xe2';
+    p.charsmap = charsmap_of(m);
+    if (open_parts(&o, &p)) {
+        encodes(&o.model, "bA", "3:_ 5:b 0:\xe2");
+        encodes(&o.model, "bAb",
+                "3:_ 5:b 0:\xe2"
+                "b");
+        close_model(&o);
+    }
     m = new_map(256);
     test_case("a root alone");
     for (uint32_t at = 1; at < 256; at++)
@@ -1032,6 +1067,16 @@ TEST(sentencepiece_pieces)
         encodes(&o.model, "a\xa9\xff", "7:_a 0:\xef\xbf\xbd\xef\xbf\xbd");
         close_model(&o);
     }
+    p = with_piece("\xe2", 1, 0, USER_DEFINED);
+    if (open_parts(&o, &p)) {
+        encodes(&o.model, "a\xe2", "7:_a 11:\xe2");
+        encodes(&o.model,
+                "a\xe2"
+                "b",
+                "7:_a 0:\xe2"
+                "b");
+        close_model(&o);
+    }
 }
 
 /* ---- byte fallback ---- */
@@ -1151,38 +1196,85 @@ TEST(sentencepiece_many_pieces)
 
 /* ---- text ---- */
 
-TEST(sentencepiece_text)
+static void check_utf8(const sentencepiece *model)
 {
     static const struct {
-        const char *text, *tokens;
-    } broken[] = {{"\xff", "!"},
-                  {"\x80", "!"},
-                  {"\xc3", "!"},
-                  {"\xe2\x96", "!!"},
-                  {"\xf0\x9f\x98", "!!!"},
-                  {"\xc0\xaf", "!!"},
-                  {"\xe0\x80\x80", "!!!"},
-                  {"\xed\xa0\x80", "!!!"},
-                  {"\xed\xbf\xbf", "!!!"},
-                  {"\xf4\x90\x80\x80", "!!!!"},
-                  {"\xf0\x80\x80\x80", "!!!!"},
-                  {"\xf8\x88\x80\x80\x80", "!!!!!"},
-                  {"\xc3"
-                   "b",
-                   "!b"},
-                  {"\xe2\x96"
-                   "b",
-                   "!!b"},
-                  {"\xe2\x28\xa1", "!(!"},
-                  {"\xef\xbf\xbd", "!"},
-                  {"\xed\x9f\xbf", NULL},
-                  {"\xee\x80\x80", NULL},
-                  {"\xf4\x8f\xbf\xbf", NULL},
-                  {"\xf0\x90\x80\x80", NULL},
-                  {"\xc2\x80", NULL},
-                  {"\xe0\xa0\x80", NULL},
-                  {"\xef\xbf\xbf", NULL},
-                  {"\x7f", NULL}};
+        const char *text, *tokens; /* ! is U+FFFD; NULL: valid UTF-8 */
+    } texts[] = {{"\xff", "!"},
+                 {"\x80", "!"},
+                 {"\xc3", "!"},
+                 {"\xe2\x96", "!!"},
+                 {"\xf0\x9f\x98", "!!!"},
+                 {"\xc0\xaf", "!!"},
+                 {"\xe0\x80\x80", "!!!"},
+                 {"\xed\xa0\x80", "!!!"},
+                 {"\xed\xbf\xbf", "!!!"},
+                 {"\xf0\x80\x80\x80", "!!!!"},
+                 {"\xf4\x90\x80\x80", "!!!!"},
+                 {"\xf8\x88\x80\x80\x80", "!!!!!"},
+                 {"\xc3"
+                  "b",
+                  "!b"},
+                 {"\xe2\x96"
+                  "b",
+                  "!!b"},
+                 {"\xe2\x28\xa1", "!(!"},
+                 {"\xef\xbf\xbd", "!"},
+                 {"\xed\x9f\xbf", NULL},
+                 {"\xee\x80\x80", NULL},
+                 {"\xf4\x8f\xbf\xbf", NULL},
+                 {"\xf0\x90\x80\x80", NULL},
+                 {"\xc2\x80", NULL},
+                 {"\xe0\xa0\x80", NULL},
+                 {"\xef\xbf\xbf", NULL},
+                 {"\x7f", NULL}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        buffer want = {0};
+        char text[32];
+        int unknown = 0;
+        put(&want, "7:_a", 4);
+        for (const char *c = texts[i].tokens; c && *c; c++)
+            if (*c == 'b') {
+                put(&want, " 5:b", 4);
+                unknown = 0;
+            } else {
+                if (!unknown++)
+                    put(&want, " 0:", 3);
+                put(&want, *c == '!' ? "\xef\xbf\xbd" : c, *c == '!' ? 3 : 1);
+            }
+        if (!texts[i].tokens) {
+            put(&want, " 0:", 3);
+            put(&want, texts[i].text, strlen(texts[i].text));
+        }
+        put_byte(&want, 0);
+        snprintf(text, sizeof text, "a%s", texts[i].text);
+        test_case("UTF-8 that may be wrong, number %zu", i);
+        encodes_bytes(model, text, strlen(text), (char *)want.bytes);
+    }
+}
+
+static void check_letters(const sentencepiece *model)
+{
+    for (int letter = 0; letter < 3; letter++) {
+        size_t size = test_quick ? 100000 : 1000000;
+        char *text = test_block(size);
+        sentencepiece_tokens tokens;
+        memset(text, "az "[letter], size);
+        test_case("a text of one letter, '%c'", "az "[letter]);
+        if (CHECK(sentencepiece_encode(model, text, size, &tokens) == NULL)) {
+            CHECK(tokens.count == (letter == 0 ? size : letter == 1 ? 2 : 0));
+            for (size_t i = 1; i < tokens.count && letter == 0; i++)
+                if (!CHECK(tokens.ids[i] == ID_A))
+                    break;
+            if (letter == 1)
+                CHECK(tokens.ids[1] == ID_UNK && tokens.pieces[1].size == size);
+            sentencepiece_tokens_free(&tokens);
+        }
+    }
+}
+
+TEST(sentencepiece_text)
+{
     parts p = base_parts();
     opened o;
     if (!open_parts(&o, &p))
@@ -1230,45 +1322,8 @@ TEST(sentencepiece_text)
     encodes(&o.model, "b<old>", "3:_ 5:b 0:<old>");
     encodes(&o.model, "<s></s><unk>", "3:_ 0:<s></s><unk>");
     encodes(&o.model, "<extra_id_0>", "3:_ 0:<extr 4:a 0:_id_0>");
-    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
-        buffer want = {0};
-        char text[32];
-        int unknown = 0;
-        put(&want, "7:_a", 4);
-        for (const char *c = broken[i].tokens; c && *c; c++)
-            if (*c == 'b') {
-                put(&want, " 5:b", 4);
-                unknown = 0;
-            } else {
-                if (!unknown++)
-                    put(&want, " 0:", 3);
-                put(&want, *c == '!' ? "\xef\xbf\xbd" : c, *c == '!' ? 3 : 1);
-            }
-        if (!broken[i].tokens) {
-            put(&want, " 0:", 3);
-            put(&want, broken[i].text, strlen(broken[i].text));
-        }
-        put_byte(&want, 0);
-        snprintf(text, sizeof text, "a%s", broken[i].text);
-        test_case("UTF-8 that may be wrong, number %zu", i);
-        encodes_bytes(&o.model, text, strlen(text), (char *)want.bytes);
-    }
-    for (int letter = 0; letter < 3; letter++) {
-        size_t size = test_quick ? 100000 : 1000000;
-        char *text = test_block(size);
-        sentencepiece_tokens tokens;
-        memset(text, "az "[letter], size);
-        test_case("a text of one letter, '%c'", "az "[letter]);
-        if (CHECK(sentencepiece_encode(&o.model, text, size, &tokens) == NULL)) {
-            CHECK(tokens.count == (letter == 0 ? size : letter == 1 ? 2 : 0));
-            for (size_t i = 1; i < tokens.count && letter == 0; i++)
-                if (!CHECK(tokens.ids[i] == ID_A))
-                    break;
-            if (letter == 1)
-                CHECK(tokens.ids[1] == ID_UNK && tokens.pieces[1].size == size);
-            sentencepiece_tokens_free(&tokens);
-        }
-    }
+    check_utf8(&o.model);
+    check_letters(&o.model);
     test_case("sentinels");
     o.model.extra_ids = 100;
     encodes(&o.model, "<extra_id_0>", "110:<extra_id_0>");
@@ -1286,122 +1341,117 @@ TEST(sentencepiece_text)
 
 /* ---- scores ---- */
 
-/* Pieces after <unk>, spaces left as they are. */
-static int open_scored(opened *o, const char *const *pieces, const float *scores, const int *types, int count)
+typedef struct scored {
+    struct {
+        const char *text;
+        float score;
+        int type;
+    } pieces[8]; /* ids 1 and up, after <unk> */
+    const char *text, *tokens;
+} scored;
+
+static int open_scored(opened *o, const scored *s)
 {
     parts p = {{0}, {0}, {0}, {0}};
     put_number(&p.normalizer, DUMMY_PREFIX, 0);
     put_number(&p.normalizer, REMOVE_SPACES, 0);
     put_piece(&p.pieces, "<unk>", -100, UNKNOWN);
-    for (int i = 0; i < count; i++)
-        put_piece(&p.pieces, pieces[i], scores[i], types ? types[i] : NORMAL);
+    for (int i = 0; i < 8 && s->pieces[i].text; i++)
+        put_piece(&p.pieces, s->pieces[i].text, s->pieces[i].score, s->pieces[i].type);
     return open_parts(o, &p);
+}
+
+#define A_B_AB(a, b, ab)                                                                                               \
+    {                                                                                                                  \
+        {"a", a, NORMAL}, {"b", b, NORMAL},                                                                            \
+        {                                                                                                              \
+            "ab", ab, NORMAL                                                                                           \
+        }                                                                                                              \
+    }
+#define AB_BC(ab, bc)                                                                                                  \
+    {                                                                                                                  \
+        {"ab", ab, NORMAL},                                                                                            \
+        {                                                                                                              \
+            "bc", bc, NORMAL                                                                                           \
+        }                                                                                                              \
+    }
+#define OTHERS                                                                                                         \
+    {"<u>", -50, USER_DEFINED}, {"<c>", -50, CONTROL},                                                                 \
+    {                                                                                                                  \
+        "x", -50, UNUSED                                                                                               \
+    }
+
+static const scored scores[] = {
+    /* a tie: of two ways to the same place, the one whose last piece begins first was there first */
+    {A_B_AB(-1, -1, -2), "ab", "3:ab"},
+    {A_B_AB(-1, -1, -2), "abab", "3:ab 3:ab"},
+    {A_B_AB(-1, -1, -2), "ba", "2:b 1:a"},
+    {A_B_AB(-1, -0.5f, -2), "ab", "1:a 2:b"},
+    {A_B_AB(-1, -1.5f, -2), "ab", "3:ab"},
+    /* an unknown letter costs 11: an unknown a and bc, or ab and an unknown c, is a tie */
+    {AB_BC(-1, -1), "abc", "0:a 2:bc"},
+    {AB_BC(-1, -1), "aabcc", "0:aa 2:bc 0:c"},
+    {AB_BC(-1, -1), "xyabz", "0:xy 1:ab 0:z"},
+    {AB_BC(-0.5f, -1), "abc", "1:ab 0:c"},
+    {AB_BC(-1, -0.5f), "abc", "0:a 2:bc"},
+    /* 10 less than the least score of a piece for text, whatever <unk> and others have: twice 13 beside b's 23 */
+    {{{"abc", -3, NORMAL}, {"b", 23, NORMAL}, OTHERS}, "abc", "1:abc"},
+    {{{"abc", -3, NORMAL}, {"b", 23.5f, NORMAL}, OTHERS}, "abc", "0:a 2:b 0:c"},
+    {{{"abc", -3, NORMAL}, {"b", 22.5f, NORMAL}, OTHERS}, "abc", "1:abc"},
+    /* a user-defined symbol has 0.1 for each byte after its first, whatever its score */
+    {{{"aa", -50, USER_DEFINED}, {"aaa", -50, USER_DEFINED}, {"a", -1, NORMAL}}, "aaa", "2:aaa"},
+    {{{"aa", -50, USER_DEFINED}, {"aaa", -50, USER_DEFINED}, {"a", -1, NORMAL}}, "aaaa", "1:aa 1:aa"},
+    {{{"aa", -50, USER_DEFINED}, {"aaa", -50, USER_DEFINED}, {"a", -1, NORMAL}}, "aaaaa", "1:aa 2:aaa"},
+    {{{"ab", -1, USER_DEFINED}, {"a", 0.0625f, NORMAL}, {"b", 0.03125f, NORMAL}}, "ab", "1:ab"},
+    {{{"ab", -1, USER_DEFINED}, {"a", 0.0625f, NORMAL}, {"b", 0.0625f, NORMAL}}, "ab", "2:a 3:b"},
+    {{{"_b", -1, USER_DEFINED}, {"_", 0.25f, NORMAL}, {"b", 0.03125f, NORMAL}},
+     "\xe2\x96\x81"
+     "b",
+     "1:_b"}, /* 0.3 */
+    /* pieces out of use leave their letters to others, and to the unknown piece */
+    {{{"ab", 9, UNUSED}, {"a", -1, NORMAL}, {"b", -1, NORMAL}, {"c", 9, UNUSED}}, "abc", "2:a 3:b 0:c"},
+    {{{"ab", 9, CONTROL}, {"a", -1, NORMAL}, {"b", -1, NORMAL}}, "ab", "2:a 3:b"},
+    /* sums are floats: 2^16 + 2^-9 is 2^16; beyond 100,000 they begin at 0 again */
+    {A_B_AB(65536, 0.001953125f, 65536), "ab", "3:ab"},
+    {A_B_AB(131072, 0.001953125f, 131072), "ab", "1:a 2:b"},
+    {A_B_AB(-131072, 0.001953125f, -131072), "ab", "1:a 2:b"}};
+
+static void check_extreme_scores(float least, float most)
+{
+    const scored s = {{{"a", least, NORMAL}, {"b", -1, NORMAL}, {"aa", most, NORMAL}, {"ab", least, NORMAL}}, "", ""};
+    opened o;
+    char text[300];
+    sentencepiece_tokens tokens;
+    test_case("scores from %g to %g", (double)least, (double)most);
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = "aabac"[test_below(5)];
+    if (!open_scored(&o, &s))
+        return;
+    if (CHECK(sentencepiece_encode(&o.model, text, sizeof text, &tokens) == NULL)) {
+        size_t size = 0;
+        for (size_t i = 0; i < tokens.count; i++) {
+            CHECK(memcmp(tokens.pieces[i].text, text + size, tokens.pieces[i].size) == 0);
+            size += tokens.pieces[i].size;
+        }
+        CHECK(size == sizeof text && tokens.normalized_size == size);
+        sentencepiece_tokens_free(&tokens);
+    }
+    close_model(&o);
 }
 
 TEST(sentencepiece_scores)
 {
-    opened o;
-    if (open_scored(&o, (const char *[]){"a", "b", "ab"}, (float[]){-1, -1, -2}, NULL, 3)) {
-        encodes(&o.model, "ab", "3:ab"); /* a tie: the one that begins first was there first */
-        encodes(&o.model, "abab", "3:ab 3:ab");
-        encodes(&o.model, "ba", "2:b 1:a");
-        close_model(&o);
-    }
-    if (open_scored(&o, (const char *[]){"a", "b", "ab"}, (float[]){-1, -0.5f, -2}, NULL, 3)) {
-        encodes(&o.model, "ab", "1:a 2:b");
-        close_model(&o);
-    }
-    if (open_scored(&o, (const char *[]){"a", "b", "ab"}, (float[]){-1, -1.5f, -2}, NULL, 3)) {
-        encodes(&o.model, "ab", "3:ab");
-        close_model(&o);
-    }
-    /* an unknown letter costs 11: unknown a and bc, or ab and unknown c, the first of which was there first */
-    if (open_scored(&o, (const char *[]){"ab", "bc"}, (float[]){-1, -1}, NULL, 2)) {
-        encodes(&o.model, "abc", "0:a 2:bc");
-        encodes(&o.model, "aabcc", "0:aa 2:bc 0:c");
-        encodes(&o.model, "xyabz", "0:xy 1:ab 0:z");
-        close_model(&o);
-    }
-    if (open_scored(&o, (const char *[]){"ab", "bc"}, (float[]){-0.5f, -1}, NULL, 2)) {
-        encodes(&o.model, "abc", "1:ab 0:c");
-        close_model(&o);
-    }
-    /* now 12, by the least score of any piece: what <unk> itself and others have does not count */
-    if (open_scored(&o, (const char *[]){"abc", "b", "z", "<u>", "<c>", "d"}, (float[]){-26, -2, -2, -50, -50, -50},
-                    (int[]){NORMAL, NORMAL, NORMAL, USER_DEFINED, CONTROL, UNUSED}, 6)) {
-        encodes(&o.model, "abc", "1:abc"); /* 36 + 2 + 36 beside 26 */
-        close_model(&o);
-    }
-    if (open_scored(&o, (const char *[]){"abc", "b", "c", "<u>", "<c>", "d"}, (float[]){-3, 40, 0, -50, -50, -50},
-                    (int[]){NORMAL, NORMAL, NORMAL, USER_DEFINED, CONTROL, UNUSED}, 6)) {
-        encodes(&o.model, "abc", "0:a 2:b 3:c"); /* -13 + 40 */
-        close_model(&o);
-    }
-    if (open_scored(&o, (const char *[]){"abc", "b"}, (float[]){-3, 23.0f}, NULL, 2)) {
-        encodes(&o.model, "abc", "1:abc"); /* -13 + 23 - 13 = -3: a tie */
-        close_model(&o);
-    }
-    if (open_scored(&o, (const char *[]){"abc", "b"}, (float[]){-3, 23.5f}, NULL, 2)) {
-        encodes(&o.model, "abc", "0:a 2:b 0:c");
-        close_model(&o);
-    }
-    /* symbols: 0.1 for each byte after the first, whatever their score */
-    if (open_scored(&o, (const char *[]){"aa", "aaa", "a"}, (float[]){-50, -50, -1},
-                    (int[]){USER_DEFINED, USER_DEFINED, NORMAL}, 3)) {
-        encodes(&o.model, "aaa", "2:aaa");
-        encodes(&o.model, "aaaa", "1:aa 1:aa");
-        encodes(&o.model, "aaaaa", "1:aa 2:aaa"); /* 0.1 + 0.2 either way: the split that was found first */
-        close_model(&o);
-    }
-    if (open_scored(&o, (const char *[]){"ab", "a", "b"}, (float[]){-1, 0.0625f, 0.03125f},
-                    (int[]){USER_DEFINED, NORMAL, NORMAL}, 3)) {
-        encodes(&o.model, "ab", "1:ab"); /* 0.1 beside 0.09375 */
-        close_model(&o);
-    }
-    if (open_scored(&o, (const char *[]){"ab", "a", "b"}, (float[]){-1, 0.0625f, 0.0625f},
-                    (int[]){USER_DEFINED, NORMAL, NORMAL}, 3)) {
-        encodes(&o.model, "ab", "2:a 3:b"); /* 0.1 beside 0.125 */
-        close_model(&o);
-    }
-    /* pieces out of use leave their letters to the others, and are no letter of their own */
-    if (open_scored(&o, (const char *[]){"ab", "a", "b", "c"}, (float[]){9, -1, -1, 9},
-                    (int[]){UNUSED, NORMAL, NORMAL, UNUSED}, 4)) {
-        encodes(&o.model, "abc", "2:a 3:b 0:c");
-        close_model(&o);
-    }
-    /* sums are floats: 2^16 + 2^-9 is 2^16 */
-    if (open_scored(&o, (const char *[]){"a", "b", "ab"}, (float[]){65536, 0.001953125f, 65536}, NULL, 3)) {
-        encodes(&o.model, "ab", "3:ab");
-        close_model(&o);
-    }
-    /* and begin at 0 again beyond 100,000 */
-    if (open_scored(&o, (const char *[]){"a", "b", "ab"}, (float[]){131072, 0.001953125f, 131072}, NULL, 3)) {
-        encodes(&o.model, "ab", "1:a 2:b");
-        close_model(&o);
-    }
-    if (open_scored(&o, (const char *[]){"a", "b", "ab"}, (float[]){-131072, 0.001953125f, -131072}, NULL, 3)) {
-        encodes(&o.model, "ab", "1:a 2:b");
-        close_model(&o);
-    }
-    test_case("the largest scores");
-    for (int sign = -1; sign <= 1; sign += 2)
-        if (open_scored(&o, (const char *[]){"a", "b", "aa"},
-                        (float[]){(float)sign * FLT_MAX, -1, (float)sign * FLT_MAX}, NULL, 3)) {
-            char text[300];
-            sentencepiece_tokens tokens;
-            for (size_t i = 0; i < sizeof text; i++)
-                text[i] = "aabac"[test_below(5)];
-            if (CHECK(sentencepiece_encode(&o.model, text, sizeof text, &tokens) == NULL)) {
-                size_t size = 0;
-                for (size_t i = 0; i < tokens.count; i++) {
-                    CHECK(memcmp(tokens.pieces[i].text, text + size, tokens.pieces[i].size) == 0);
-                    size += tokens.pieces[i].size;
-                }
-                CHECK(size == sizeof text && tokens.normalized_size == size);
-                sentencepiece_tokens_free(&tokens);
-            }
+    for (size_t i = 0; i < sizeof scores / sizeof *scores; i++) {
+        opened o;
+        test_case("case %zu", i);
+        if (open_scored(&o, &scores[i])) {
+            encodes(&o.model, scores[i].text, scores[i].tokens);
             close_model(&o);
         }
+    }
+    check_extreme_scores(-FLT_MAX, -FLT_MAX);
+    check_extreme_scores(FLT_MAX, FLT_MAX);
+    check_extreme_scores(-FLT_MAX, FLT_MAX);
 }
 
 /* ---- back to text ---- */

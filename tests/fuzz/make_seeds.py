@@ -8,6 +8,7 @@ JSON = [
     '"\\ud83d\\ude00\\u0000\\n\\"\\\\\\/"', '"é€😀\u007f"', "[]", "{}", '[1, [2, [3]], {"a": []}]', "[" * 130 + "]" * 130,
     '{"num_layers": 6, "d_ff": 2048, "tie": false, "name": "t5", "a": {"a": 1, "a": null}}', ' \t\r\n[ 1 , 2 ] ',
     "4.9406564584124654e-324", "1.7976931348623157e308", "0." + "0" * 60 + "1e61",
+    "1" * 900, "0." + "5" * 799 + "0" * 50 + "1", "-" + "7" * 805 + ".5e-800",
 ]
 JSON_WORDS = ["null", "true", "false", "\\u", "\\ud83d\\ude00", "\\udc00", "e+", "e-", "-0", "0.", ":", "{}", "[]", '""',
               "\\\\", '\\"', "\xc3\xa9", "\xed\xa0\x80", "\xf4\x90\x80\x80"]
@@ -63,6 +64,7 @@ MODELS = [  # how it is made, bytes of the model, text
     (0, PLAIN + field(2, field(44, b"?")) + field(5, field(3, 0)), "abc"), (1, piece("c"), "abcABA\u00a0a"),
     (1, field(2, field(3, 2)), "a"), (1, field(5, field(3, 0)), "b"), (2, b"\4\0\1", "AB"), (2, b"\x0a\4\0\x0b\4\0", "A"),
     (5, piece("▁▁", -3.0), "a \u2581 <extra_id_1>"), (1, field(3, field(2, b"")), "A"), (1, field(7, 300), "\ufb01"),
+    (0, PLAIN + piece("<0x00>", 0.0, 6), "a"), (1, field(2, field(46, b"<x>") + field(47, b"</s>")), "a"),
     (3, b"", "ax\u00e9"), (7, piece("\0", 0.0, 6), "x<extra_id_1>"), (3, field(2, field(35, 0)), "x"),
 ]
 MODELS_WORDS = [b"\x0a", b"\x12", b"\x1a", b"\x2a", b"\x15\0\0\x80\x3f", b"\x18\1", b"\x18\2", b"\x18\4", b"\x18\5",

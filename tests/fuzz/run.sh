@@ -42,7 +42,7 @@ fuzz() { # TARGET LONGEST FLAGS...: builds it, and runs it on inputs of at most 
 
 for target in ${*:-json safetensors sentencepiece tokenize}; do
     case $target in
-    json) fuzz json 256 ;;
+    json) fuzz json 1024 ;;
     safetensors) fuzz safetensors 384 ;;
     sentencepiece) fuzz sentencepiece 128 -fno-sanitize-coverage=trace-cmp ;; # whose cost is half of the time
     tokenize) fuzz tokenize 64 -fno-sanitize-coverage=trace-cmp ;;

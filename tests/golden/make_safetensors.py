@@ -395,7 +395,8 @@ for shape, kind, end in (f"[{2**61}]", "U8", 2**61), (f"[{2**60}]", "U8", 2**60)
 # data_offsets
 for value in "null", "0", '"0,4"', "{}", '{"0":0,"1":4}', "[]", "[0]", "[4]", "[0,4,4]", "[0,4,null]", "[[0,4]]", \
         '["0","4"]', "[null,4]", "[0,null]", "[-0,4]", "[-4,0]", "[0,-4]", "[0.0,4]", "[0,4.0]", "[0,4e0]", \
-        "[0,0.4e1]", "[0,18446744073709551616]", "[0,18446744073709551620]", "[18446744073709551616,18446744073709551620]", \
+        "[0,0.4e1]", "[0,18446744073709551616]", "[0,18446744073709551620]", \
+        "[18446744073709551616,18446744073709551620]", \
         "[0,1e300]":
     case(f"data_offsets {value}", one(offsets=value), 4, '"a": data_offsets')
 case("data_offsets that end before they begin", one(offsets="[4,0]"), 4, '"a": data_offsets')
@@ -439,7 +440,8 @@ case("five in any order", "{" + ",".join(f'"{"caebd"[n]}":' + info(shape=f"[{n}]
                                          f"{2 * n * (n + 1)}]") for n in order) + "}", 40)
 case("unaligned tensors", '{"a":' + info('"U8"', "[3]", "[0,3]") + ',"b":' + info('"F64"', "[2]", "[3,19]") + "}", 19)
 
-out.append("""/* A file: 8 bytes with the length of what follows, or another number; part 0, `times` part 1, part 2; `data` zeros. Of
+out.append("""\
+/* A file: 8 bytes with the length of what follows, or another number; part 0, `times` part 1, part 2; `data` zeros. Of
    that the first `cut` bytes. `cause` is in the message if it is refused. Comments tell where the verdicts differ. */
 enum { REFUSED, ACCEPTED, OPENED = ACCEPTED, OPENED_64 }; /* OPENED_64: where size_t has 64 bits */
 
