@@ -162,6 +162,12 @@ lines_agree() {
 }
 gives_back() { [ "$(run "$B/tokenize" --decode "$model" $(run "$B/tokenize" --ids "$model" "$1"))" = "$1" ]; }
 
+# A file without an end is read no further than its header says that it goes.
+stops_reading() {
+    { printf '\002\0\0\0\0\0\0\0{}'; cat /dev/zero; } | run "$B/tensors" /dev/stdin > "$work/messages" 2>&1
+    [ $? = 1 ] && grep -q 'after the last tensor$' "$work/messages"
+}
+
 # refused NAME CAUSE TOOL BYTES: the tool refuses a file of these bytes, given as printf has them.
 refused() {
     printf "$4" > "$work/hostile file"
@@ -189,6 +195,7 @@ part_tools() {
     check "tensors shows types, shapes and values" shows tests/golden/tensors.out "$B/tensors" "$tensors"
     cat "$tensors" | run "$B/tensors" /dev/stdin | sed "s,^/dev/stdin,$tensors," > "$work/piped"
     check "tensors reads a pipe" diff tests/golden/tensors.out "$work/piped"
+    check "tensors stops where a pipe should" stops_reading
     check "tensors without mmap compiles" $CC -DSAFETENSORS_NO_MMAP -o "$work/tensors" examples/translate/tensors.c \
         examples/translate/safetensors.c examples/translate/json.c &&
         check "tensors without mmap" shows tests/golden/tensors.out "$work/tensors" "$tensors"

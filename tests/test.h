@@ -322,6 +322,7 @@ void test_cover(const char *function);
     X(safetensors_verdicts)                                                                                            \
     X(safetensors_truncated)                                                                                           \
     X(safetensors_bytes_flipped)                                                                                       \
+    X(safetensors_changed)                                                                                             \
     X(safetensors_find)                                                                                                \
     X(safetensors_names)                                                                                               \
     X(safetensors_open)                                                                                                \

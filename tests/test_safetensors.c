@@ -130,7 +130,8 @@ static int says(const safetensors *file, const char *error, const char *name, co
 static void is_readable(const safetensors *file, const unsigned char *contents, size_t size)
 {
     size_t sum = 8 + file->header_size;
-    CHECK((const unsigned char *)file->header == contents + 8 && file->header_size <= size - 8);
+    if (CHECK(file->header_size <= size - 8))
+        CHECK(!memcmp(file->header, contents + 8, file->header_size) && !file->header[file->header_size]);
     for (size_t n = 0; n < file->count; n++) {
         const safetensors_tensor *t = &file->tensors[n];
         const unsigned char *data = t->data;
@@ -436,6 +437,21 @@ TEST(safetensors_bytes_flipped)
 
 /* ---- names ---- */
 
+/* A mapped file may be written to while it is open: of what was read of its header, nothing changes. */
+TEST(safetensors_changed)
+{
+    static const char header[] = "{\"a\":{\"dtype\":\"U8\",\"shape\":[1,2],\"data_offsets\":[0,2]}}";
+    bytes b = of_header(header, 2, 0);
+    safetensors file;
+    if (CHECK(!safetensors_parse(&file, b.at, b.size, "changed"))) {
+        memset(b.at, 'x', b.size - 2);
+        CHECK(strcmp(file.header, header) == 0);
+        CHECK(safetensors_find(&file, "a") == file.tensors && file.tensors->shape[1] == 2);
+        safetensors_close(&file);
+    }
+    drop(b);
+}
+
 TEST(safetensors_find)
 {
     safetensors file;
@@ -582,7 +598,7 @@ TEST(safetensors_names)
                     test_case("%zu times %s after %zu as the file's name", lengths[l] / unit, characters[c], lead);
                     CHECK(error && is_clean(error) && strlen(error) < sizeof file.error);
                     CHECK(error && strstr(error, ": ") && strstr(error, "after the last tensor"));
-                    CHECK(error && (*characters[c] == '\\' || strncmp(error, "xxx", lead) == 0));
+                    CHECK(error && (*characters[c] == '\\' || strncmp(error, cut < 250 ? "xxx" : "...", lead) == 0));
                     error = safetensors_open(&file, path);
                     CHECK(error && is_clean(error) && strlen(error) < sizeof file.error && strstr(error, ": "));
                     drop(b);

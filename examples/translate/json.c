@@ -309,7 +309,10 @@ json json_next(json element)
 
 json json_value(json name)
 {
-    const char *at = name.type == JSON_STRING ? after(name) : name.stop;
+    const char *at;
+    if (name.type != JSON_STRING)
+        return no_value();
+    at = after(name);
     return at < name.stop && *at == ':' ? value_at(at + 1, name.stop) : no_value();
 }
 

@@ -1,7 +1,11 @@
 #if !defined(_WIN32) && !defined(SAFETENSORS_NO_MMAP)
 #define SAFETENSORS_MMAP
+#ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
+#endif
+#ifndef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64
+#endif
 #endif
 
 #include "safetensors.h"
@@ -17,6 +21,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#ifndef O_CLOEXEC
+#define O_CLOEXEC 0
+#endif
 #endif
 
 enum { LENGTH = 8, HEADER_MAX = 100000000 }; /* bytes of the header's length, and the most it may say */
@@ -50,12 +57,16 @@ static const char *shown(char *out, size_t size, const char *text, size_t length
     return out;
 }
 
-/* An empty file, whose messages will begin with its name. */
+/* An empty file, whose messages will begin with its name: with the end of it, if it is long. */
 static void start(safetensors *file, const char *name)
 {
     char text[256];
+    size_t length = strlen(name), cut = length < 250 ? 0 : length - 240;
+    while (cut && ((unsigned char)name[cut] & 0xc0) == 0x80)
+        cut++;
     memset(file, 0, sizeof *file);
-    snprintf(file->error, sizeof file->error, "%s: ", shown(text, sizeof text, name, strlen(name)));
+    snprintf(file->error, sizeof file->error, "%s%s: ", cut ? "..." : "",
+             shown(text, sizeof text, name + cut, length - cut));
 }
 
 static const char *fail(safetensors *file, const char *format, ...)
@@ -271,11 +282,13 @@ static uint64_t little_endian(const unsigned char *bytes, size_t count)
     return value;
 }
 
+/* The header is copied, because a mapped file may change while it is read. */
 static const char *read_file(safetensors *file, const unsigned char *bytes, size_t size)
 {
     uint64_t length = size < LENGTH ? 0 : little_endian(bytes, LENGTH);
-    size_t header_size = (size_t)length, where;
     const char *error;
+    size_t where;
+    char *copy;
     json header;
     if (size < LENGTH)
         return fail(file, "no header length: %llu bytes", (unsigned long long)size);
@@ -284,13 +297,19 @@ static const char *read_file(safetensors *file, const unsigned char *bytes, size
     if (length > size - LENGTH)
         return fail(file, "a header of %llu bytes in a file of %llu", (unsigned long long)length,
                     (unsigned long long)size);
-    file->header = (const char *)bytes + LENGTH;
-    file->header_size = header_size;
-    if ((error = json_parse(&header, file->header, header_size, &where)) != NULL)
+    bytes += LENGTH;
+    size -= LENGTH;
+    if ((copy = malloc((size_t)length + 1)) == NULL)
+        return fail(file, "no memory");
+    memcpy(copy, bytes, (size_t)length);
+    copy[length] = 0;
+    file->header = copy;
+    file->header_size = (size_t)length;
+    if ((error = json_parse(&header, copy, file->header_size, &where)) != NULL)
         return fail(file, "header, byte %llu: %s", (unsigned long long)where, error);
     if (header.type != JSON_OBJECT)
         return fail(file, "the header is not an object");
-    return read_tensors(file, header, bytes + LENGTH + header_size, size - LENGTH - header_size);
+    return read_tensors(file, header, bytes + length, size - (size_t)length);
 }
 
 /* ---- files ---- */
@@ -309,20 +328,32 @@ static const char *finish(safetensors *file, const char *error)
     return NULL;
 }
 
-/* Reads to the end, or until the header is known to be wrong: some files have no end. */
+/* How many bytes of a file there is reason to read: to the end of the data and one more, as far as its first bytes tell;
+   no more where they are wrong, for some files have no end. */
+static size_t wanted(const unsigned char *bytes, size_t size)
+{
+    uint64_t length = size < LENGTH ? 0 : little_endian(bytes, LENGTH), end = 0, to;
+    json header, name;
+    if (size < LENGTH || (length <= HEADER_MAX && length > size - LENGTH))
+        return SIZE_MAX;
+    if (length > HEADER_MAX || json_parse(&header, (const char *)bytes + LENGTH, (size_t)length, NULL))
+        return size;
+    for (name = json_first(header); name.type; name = json_next(name))
+        if (json_uint(json_next(json_first(json_get(json_value(name), "data_offsets"))), &to) && to > end)
+            end = to;
+    return end < SIZE_MAX - LENGTH - HEADER_MAX - 1 ? LENGTH + (size_t)length + (size_t)end + 1 : SIZE_MAX;
+}
+
 static const char *read_stream(safetensors *file, FILE *stream, size_t *size)
 {
-    size_t room = 1 << 16, got;
-    uint64_t length;
+    size_t room = 1 << 16, limit = SIZE_MAX, got;
     *size = 0;
     if ((file->contents = malloc(room)) == NULL)
         return fail(file, "no memory");
-    while ((got = fread((char *)file->contents + *size, 1, room - *size, stream)) > 0) {
+    while (*size < limit && (got = fread((char *)file->contents + *size, 1, room - *size, stream)) > 0) {
         *size += got;
-        length = *size < LENGTH ? 2 : little_endian(file->contents, LENGTH);
-        if (length < 2 || length > HEADER_MAX)
-            break;
-        if (*size == room) {
+        limit = limit == SIZE_MAX ? wanted(file->contents, *size) : limit;
+        if (*size == room && *size < limit) {
             void *larger = room > SIZE_MAX / 2 ? NULL : realloc(file->contents, room *= 2);
             if (!larger)
                 return fail(file, "no memory");
@@ -382,6 +413,7 @@ void safetensors_close(safetensors *file)
     if (file->mapping)
         munmap(file->mapping, file->mapped);
 #endif
+    free((void *)(uintptr_t)file->header);
     free(file->contents);
     free(file->owned);
     memset(file, 0, sizeof *file);

@@ -63,7 +63,7 @@ typedef struct safetensors_tensor {
 typedef struct safetensors {
     const safetensors_tensor *tensors; /* in the order of their names' bytes */
     size_t count;
-    const char *header; /* the JSON text, which holds "__metadata__" too */
+    const char *header; /* the JSON text, which holds "__metadata__" too; a NUL after it */
     size_t header_size; /* in bytes */
 
     void *owned, *mapping, *contents; /* what safetensors_close gives back */

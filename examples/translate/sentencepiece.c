@@ -12,7 +12,8 @@
 
 enum {
     FILE_MAX = 1 << 26,  /* bytes of a model; published ones have 20 MB at most */
-    PIECE_MAX = 8000,    /* bytes of a piece, of a charsmap's key and of its value: less than this */
+    PIECE_MAX = 8000,    /* bytes of a piece: less than this, as the library has it */
+    RULE_MAX = 256,      /* bytes of what a charsmap rewrites, and to what: less than this; Unicode needs 33 */
     CHARSMAP_STEP = 256, /* units come in such blocks, in which a trie's step stays */
     UNIGRAM = 1          /* the model type */
 };
@@ -58,12 +59,16 @@ static const char *shown(char *out, size_t size, const char *text, size_t length
     return out;
 }
 
-/* An empty model, whose messages will begin with its name. */
+/* An empty model, whose messages will begin with its name: with the end of it, if it is long. */
 static void start(sentencepiece *model, const char *name)
 {
     char text[256];
+    size_t length = strlen(name), cut = length < 250 ? 0 : length - 240;
+    while (cut && ((unsigned char)name[cut] & 0xc0) == 0x80)
+        cut++;
     memset(model, 0, sizeof *model);
-    snprintf(model->error, sizeof model->error, "%s: ", shown(text, sizeof text, name, strlen(name)));
+    snprintf(model->error, sizeof model->error, "%s%s: ", cut ? "..." : "",
+             shown(text, sizeof text, name + cut, length - cut));
 }
 
 static const char *fail(sentencepiece *model, const char *format, ...)
@@ -275,7 +280,7 @@ static const char *read_charsmap(string map, sentencepiece_normalizer *n)
         return "the charsmap's strings do not end in a NUL";
     for (j = 0; j < n->strings_size; j++) {
         begin = n->strings[j] ? begin : j + 1;
-        if (j - begin + 1 == PIECE_MAX)
+        if (j - begin + 1 == RULE_MAX)
             return "a string of the charsmap is too long";
     }
     unit = unit_at(n->units, 0);
@@ -525,6 +530,8 @@ static const char *read_model(sentencepiece *model, const unsigned char *bytes, 
         if (f.number == 5 && (error = read_normalizer(inside(&f), &model->denormalizer)) != NULL)
             return fail(model, "denormalizer_spec: %s", error);
     }
+    if (trained.unk_surface.size >= PIECE_MAX)
+        return fail(model, "unk_surface is too long");
     if (trained.model_type != UNIGRAM)
         return fail(model, "a model of type %llu (%s), not a Unigram model", (unsigned long long)trained.model_type,
                     trained.model_type < 5 ? kinds[trained.model_type] : "unknown");
@@ -680,7 +687,7 @@ static string rewrite(const sentencepiece_normalizer *n, const sentencepiece *mo
         return result;
     if (n->unit_count) {
         place = offset(unit_at(n->units, 0));
-        for (i = 0; i < text.size && i < PIECE_MAX; i++) {
+        for (i = 0; i < text.size && i < RULE_MAX; i++) {
             place ^= (unsigned char)text.text[i];
             unit = unit_at(n->units, place);
             if (label(unit) != (unsigned char)text.text[i])
@@ -748,8 +755,10 @@ typedef struct cut {
 
 #define NONE SIZE_MAX
 
-static void improve(cut *c, float score, int32_t id, size_t begin)
+/* The sum is rounded to float also where registers hold more, or ties would fall otherwise. */
+static void improve(cut *c, float before, float own, int32_t id, size_t begin)
 {
+    volatile float score = own + before;
     if (c->begin == NONE || score > c->score) {
         c->score = score;
         c->id = id;
@@ -789,16 +798,16 @@ static void find_cuts(const sentencepiece *model, string text, cut *cuts)
         for (end = begin; end < text.size && low < high; end++) {
             const piece *p = narrow(model->sorted, &low, &high, end - begin, text.text[end]);
             size_t length = end + 1 - begin;
-            float own;
+            volatile float own;
             if (!p || p->type == SENTENCEPIECE_UNUSED)
                 continue;
             own = p->type == SENTENCEPIECE_USER_DEFINED ? (float)(0.1 * (double)(length - 1)) : p->score;
-            improve(&cuts[end + 1], own + score, (int32_t)(p - model->pieces), begin);
+            improve(&cuts[end + 1], score, own, (int32_t)(p - model->pieces), begin);
             furthest = end + 1 > furthest ? end + 1 : furthest;
             single |= length == size;
         }
         if (!single) {
-            improve(&cuts[begin + size], model->unknown_score + score, model->unk_id, begin);
+            improve(&cuts[begin + size], score, model->unknown_score, model->unk_id, begin);
             furthest = begin + size > furthest ? begin + size : furthest;
         }
     }
@@ -1078,7 +1087,7 @@ int32_t sentencepiece_id(const sentencepiece *model, const char *spelling, size_
     const piece *p;
     int32_t k;
     size_t used = 0;
-    text.text = spelling;
+    text.text = size ? spelling : "";
     text.size = size;
     if ((k = sentinel_at(model, text, &used)) >= 0 && used == size)
         return model->count + model->extra_ids - 1 - k;

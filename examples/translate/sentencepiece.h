@@ -62,7 +62,8 @@ typedef struct sentencepiece {
     int32_t unk_id, bos_id, eos_id, pad_id; /* -1: the model has none */
 
     /* Sentinels beyond the pieces, as T5 has 100: <extra_id_k> has the id count + extra_ids - 1 - k. They are split off
-       before anything else happens to the text. 0 after opening; set it as the neural model needs. */
+       before anything else happens to the text. 0 after opening; set it as the neural model needs, to less than
+       2^31 - count. */
     int32_t extra_ids;
 
     /* For sentencepiece.c. sorted: the sorted_count pieces that text is cut into, by their bytes, then the other_count

@@ -25,7 +25,7 @@ static void show_shape(const safetensors_tensor *tensor, int width)
     if (tensor->rank == 0)
         width -= printf("scalar");
     for (i = 0; i < tensor->rank; i++)
-        width -= printf("%s%lu", i ? " x " : "", (unsigned long)tensor->shape[i]);
+        width -= printf("%s%llu", i ? " x " : "", (unsigned long long)tensor->shape[i]);
     printf("%*s", width > 0 ? width : 0, "");
 }
 
@@ -44,7 +44,8 @@ static void show_file(const safetensors *file, const char *path)
         parameters += (double)file->tensors[i].count;
         bytes += (double)file->tensors[i].size;
     }
-    printf("%s: %lu tensors, %.0f elements, %.0f bytes\n", path, (unsigned long)file->count, parameters, bytes);
+    show_name(path, strlen(path));
+    printf(": %lu tensors, %.0f elements, %.0f bytes\n", (unsigned long)file->count, parameters, bytes);
     for (i = 0; i < file->count; i++) {
         const safetensors_tensor *tensor = &file->tensors[i];
         printf("%-11s  ", safetensors_dtype_name(tensor->dtype));
@@ -79,5 +80,9 @@ int main(int argc, char **argv)
             failed = 1;
         }
     }
-    return failed || fflush(stdout) || ferror(stdout);
+    if (fflush(stdout) || ferror(stdout)) {
+        fputs("tensors: the output cannot be written\n", stderr);
+        failed = 1;
+    }
+    return failed;
 }

@@ -41,12 +41,33 @@ static inline void *exactly(const void *bytes, size_t size)
     return copy;
 }
 
+/* Whether all of it is UTF-8: no overlong sequence, no surrogate, nothing beyond U+10FFFF. */
+UNTRACED static inline int is_utf8(const char *text, size_t size)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    for (size_t i = 0, n; i < size; i += n) {
+        uint32_t c = (unsigned char)text[i];
+        n = c < 0x80 ? 1 : c < 0xc0 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf8 ? 4 : 0;
+        if (n == 0 || n > size - i)
+            return 0;
+        c &= n == 1 ? 0x7fu : 0x7fu >> n;
+        for (size_t k = 1; k < n; k++) {
+            if (((unsigned char)text[i + k] & 0xc0) != 0x80)
+                return 0;
+            c = c << 6 | ((unsigned char)text[i + k] & 0x3f);
+        }
+        if (c < least[n] || (c >= 0xd800 && c < 0xe000) || c > 0x10ffff)
+            return 0;
+    }
+    return 1;
+}
+
 /* A message is a line of text that begins with the file's name. */
 UNTRACED static inline void check_message(const char *error, const char *name, size_t room)
 {
     size_t size = strlen(error);
     MUST(size < room && strncmp(error, name, strlen(name)) == 0 && strncmp(error + strlen(name), ": ", 2) == 0);
-    MUST(size > strlen(name) + 2);
+    MUST(size > strlen(name) + 2 && is_utf8(error, size));
     for (size_t i = 0; i < size; i++)
         MUST((unsigned char)error[i] >= 0x20 && error[i] != 0x7f);
 }

@@ -13,9 +13,12 @@ static void check_tensor(const safetensors *file, const safetensors_tensor *t, c
     size_t count = 1, bits = safetensors_bits(t->dtype), bytes = bits / 8;
     const unsigned char *data = t->data;
     MUST(t->name[t->name_size] == 0 && bits && strcmp(safetensors_dtype_name(t->dtype), "unknown"));
-    for (size_t i = 0; i < t->rank; i++)
+    for (size_t i = 0; i < t->rank; i++) {
+        MUST(!t->shape[i] || count <= SIZE_MAX / t->shape[i]);
         count *= t->shape[i];
-    MUST(count == t->count && count * bits == t->size * 8);
+    }
+    MUST(count == t->count && count <= SIZE_MAX / bits && count * bits == t->size * 8);
+    MUST(is_utf8(t->name, t->name_size));
     MUST(data >= begin && data <= end && t->size <= (size_t)(end - data));
     if (!memchr(t->name, 0, t->name_size))
         MUST(safetensors_find(file, t->name) == t);

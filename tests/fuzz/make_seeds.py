@@ -8,6 +8,7 @@ JSON = [
     '"\\ud83d\\ude00\\u0000\\n\\"\\\\\\/"', '"é€😀\u007f"', "[]", "{}", '[1, [2, [3]], {"a": []}]', "[" * 130 + "]" * 130,
     '{"num_layers": 6, "d_ff": 2048, "tie": false, "name": "t5", "a": {"a": 1, "a": null}}', ' \t\r\n[ 1 , 2 ] ',
     "4.9406564584124654e-324", "1.7976931348623157e308", "0." + "0" * 60 + "1e61",
+    "18446744073709551616", '"\\udc00"', '"\\ud83d\\ud83d"', '"\ud800\udbff"', '["\ud83d\ude00"]', '"\\u12',
     "1" * 900, "0." + "5" * 799 + "0" * 50 + "1", "-" + "7" * 805 + ".5e-800",
 ]
 JSON_WORDS = ["null", "true", "false", "\\u", "\\ud83d\\ude00", "\\udc00", "e+", "e-", "-0", "0.", ":", "{}", "[]", '""',
@@ -37,8 +38,17 @@ SAFETENSORS = [
     (b'{"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"a\\u0000":{"data_offsets":[2,2],"shape":[0],"dtype":"F8_E8M0"}}',
      b"ab"),
 ]
+SAFETENSORS += [(b'{"b":{"dtype":"%s","shape":[%s],"data_offsets":[%s]}}' % broken, b"abcd") for broken in [
+    (b"U8", b"4294967296,4294967296", b"0,0"), (b"U8", b"2305843009213693952", b"0,0"), (b"F4", b"1", b"0,0"),
+    (b"U8", b"4", b"4,0"), (b"U8", b"5", b"0,5"), (b"U8", b"3", b"0,4"), (b"U8", b"3", b"1,4"), (b"U8", b"3", b"0,3")]]
+SAFETENSORS += [(b'{"b":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"a":{"dtype":"U8","shape":[%d],"data_offsets":[%d,4]}}'
+                 % (4 - begin, begin), b"abcd") for begin in (2, 3, 0)]
 SAFETENSORS_WORDS = ['"dtype":', '"shape":', '"data_offsets":', '"__metadata__":', "[0,0]", "[0,4]", "18446744073709551615",
                      "4294967296", '{"dtype":"U8","shape":[],"data_offsets":[0,1]}', *DTYPES]
+
+
+def as_bytes(text):
+    return text.encode() if isinstance(text, str) else text
 
 
 def field(number, value):
@@ -53,7 +63,7 @@ def field(number, value):
 
 
 def piece(text, score=-1.0, kind=1):
-    return field(1, field(1, text.encode()) + field(2, score) + (field(3, kind) if kind != 1 else b""))
+    return field(1, field(1, as_bytes(text)) + field(2, score) + (field(3, kind) if kind != 1 else b""))
 
 
 UNK = piece("<unk>", 0.0, 2)
@@ -65,6 +75,8 @@ MODELS = [  # how it is made, bytes of the model, text
     (1, field(2, field(3, 2)), "a"), (1, field(5, field(3, 0)), "b"), (2, b"\4\0\1", "AB"), (2, b"\x0a\4\0\x0b\4\0", "A"),
     (5, piece("▁▁", -3.0), "a \u2581 <extra_id_1>"), (1, field(3, field(2, b"")), "A"), (1, field(7, 300), "\ufb01"),
     (0, PLAIN + piece("<0x00>", 0.0, 6), "a"), (1, field(2, field(46, b"<x>") + field(47, b"</s>")), "a"),
+    (1, piece("<x>a", -2.9), "<x>a"), (1, piece(b"\xe2", 0.0, 4), b"\xe2"), (2, b"\x13\0\4\x15\0\0", "A"),
+    (2, b"\x13\0\x10", "A"), (2, b"\x0b\0\xff", "A"), (2, b"\x0a\0\1", "A"), (2, b"\x07\0\5", "A"),
     (3, b"", "ax\u00e9"), (7, piece("\0", 0.0, 6), "x<extra_id_1>"), (3, field(2, field(35, 0)), "x"),
 ]
 MODELS_WORDS = [b"\x0a", b"\x12", b"\x1a", b"\x2a", b"\x15\0\0\x80\x3f", b"\x18\1", b"\x18\2", b"\x18\4", b"\x18\5",
@@ -86,13 +98,13 @@ def write(target, inputs, words):
             f.write(data)
     with open(os.path.join(sys.argv[1], target + ".dict"), "w") as f:
         for word in words:
-            f.write('"%s"\n' % "".join("\\x%02x" % b for b in (word.encode() if isinstance(word, str) else word)))
+            f.write('"%s"\n' % "".join("\\x%02x" % b for b in as_bytes(word)))
 
 
-write("json", [text.encode() for text in JSON], [w.encode("latin-1") for w in JSON_WORDS])
+write("json", [text.encode("utf-8", "surrogatepass") for text in JSON], [w.encode("latin-1") for w in JSON_WORDS])
 write("safetensors",
       [b"\0" + header + b"\0" + data for header, data in SAFETENSORS]
       + [b"\1" + struct.pack("<Q", len(header)) + header + data for header, data in SAFETENSORS], SAFETENSORS_WORDS)
-write("sentencepiece",
-      [bytes([how, len(text.encode())]) + model + text.encode() for how, model, text in MODELS], MODELS_WORDS)
+write("sentencepiece", [bytes([how, len(as_bytes(text))]) + model + as_bytes(text) for how, model, text in MODELS],
+      MODELS_WORDS)
 write("tokenize", [bytes([model]) + text.encode() for text in TEXTS for model in (0, 1, 2, 128)], TEXTS_WORDS)

@@ -28,12 +28,12 @@ UNTRACED static inline by_byte pieces_by_byte(const sentencepiece *model)
     return b;
 }
 
-UNTRACED static inline int is_at(sentencepiece_string piece, const char *text, size_t size)
+UNTRACED static inline int is_at(sentencepiece_string spelling, const char *text, size_t size)
 {
     size_t i = 0;
-    while (i < piece.size && i < size && piece.text[i] == text[i])
+    while (i < spelling.size && i < size && spelling.text[i] == text[i])
         i++;
-    return i == piece.size;
+    return i == spelling.size;
 }
 
 /* The best cut of normalised text, by trying every piece at every character: what the tokens must be. */
