@@ -329,6 +329,7 @@ void test_cover(const char *function);
     X(safetensors_no_memory)                                                                                           \
     X(sentencepiece_protobuf)                                                                                          \
     X(sentencepiece_fields)                                                                                            \
+    X(sentencepiece_nested_symbols)                                                                                    \
     X(sentencepiece_charsmap)                                                                                          \
     X(sentencepiece_pieces)                                                                                            \
     X(sentencepiece_bytes)                                                                                             \

@@ -15,6 +15,8 @@ enum {
     PIECE_MAX = 8000,    /* bytes of a piece: less than this, as the library has it */
     RULE_MAX = 256,      /* bytes of what a charsmap rewrites, and to what: less than this; Unicode needs 33 */
     CHARSMAP_STEP = 256, /* units come in such blocks, in which a trie's step stays */
+    SYMBOLS_SEEN = 64,   /* of user-defined symbols of which one begins with the other, and of a charsmap's rules: */
+    RULES_SEEN = 32,     /* the library looks at so many, the shortest */
     UNIGRAM = 1          /* the model type */
 };
 
@@ -103,11 +105,12 @@ typedef struct field {
     string bytes;
 } field;
 
-static const char *read_varint(reader *r, uint64_t *value)
+/* A number of at most so many bytes: 5 where it counts or names, 10 where it is a value. */
+static const char *read_varint(reader *r, int longest, uint64_t *value)
 {
     int shift;
     *value = 0;
-    for (shift = 0; shift < 70; shift += 7) {
+    for (shift = 0; shift < 7 * longest; shift += 7) {
         unsigned char byte;
         if (r->at == r->end)
             return "a number is cut off";
@@ -128,16 +131,16 @@ static const char *next_field(reader *r, field *f)
     memset(f, 0, sizeof *f);
     if (r->at == r->end)
         return NULL;
-    if ((error = read_varint(r, &tag)) != NULL)
+    if ((error = read_varint(r, 5, &tag)) != NULL)
         return error;
     if (tag >> 3 == 0 || tag > UINT32_MAX)
         return "no such field number";
     f->number = (uint32_t)(tag >> 3);
     f->wire = (int)(tag & 7);
     if (f->wire == VARINT)
-        return read_varint(r, &f->value);
+        return read_varint(r, 10, &f->value);
     if (f->wire == BYTES) {
-        if ((error = read_varint(r, &size)) != NULL)
+        if ((error = read_varint(r, 5, &size)) != NULL)
             return error;
     } else if (f->wire == FIXED32 || f->wire == FIXED64) {
         size = f->wire == FIXED32 ? 4 : 8;
@@ -669,9 +672,12 @@ static size_t symbol_size(const sentencepiece *model, string text)
 {
     int32_t low = 0, high = model->symbol_count;
     size_t depth, longest = 0;
-    for (depth = 0; depth < text.size && low < high; depth++)
-        if (narrow(model->symbols, &low, &high, depth, text.text[depth]))
+    int seen = 0;
+    for (depth = 0; depth < text.size && low < high && seen < SYMBOLS_SEEN; depth++)
+        if (narrow(model->symbols, &low, &high, depth, text.text[depth])) {
             longest = depth + 1;
+            seen++;
+        }
     return longest;
 }
 
@@ -681,13 +687,14 @@ static string rewrite(const sentencepiece_normalizer *n, const sentencepiece *mo
 {
     uint32_t place, unit, value = 0;
     size_t longest = 0, i;
+    int seen = 0;
     string result;
     result.text = text.text;
     if (model && (result.size = *used = symbol_size(model, text)) > 0)
         return result;
     if (n->unit_count) {
         place = offset(unit_at(n->units, 0));
-        for (i = 0; i < text.size && i < RULE_MAX; i++) {
+        for (i = 0; i < text.size && i < RULE_MAX && seen < RULES_SEEN; i++) {
             place ^= (unsigned char)text.text[i];
             unit = unit_at(n->units, place);
             if (label(unit) != (unsigned char)text.text[i])
@@ -696,6 +703,7 @@ static string rewrite(const sentencepiece_normalizer *n, const sentencepiece *mo
             if (has_value(unit)) {
                 value = unit_at(n->units, place) & 0x7fffffff;
                 longest = i + 1;
+                seen++;
             }
         }
     }

@@ -7,7 +7,7 @@
        --extra-ids N                     sentinels <extra_id_0> to <extra_id_N-1> beyond the pieces, as T5 has 100 (which
                                          is what is taken, unless the model has them among its pieces)
 
-   Exit status: 0, 1 when a file is wrong or memory is lacking, 2 when the command line is. */
+   Exit status: 0, 1 when a file or an id is wrong or memory is lacking, 2 when the command line is. */
 #include "sentencepiece.h"
 
 #include <errno.h>

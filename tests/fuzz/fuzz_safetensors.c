@@ -64,8 +64,9 @@ static void check_file(const void *bytes, size_t size)
         MUST(error == file.error && !file.tensors && !file.count && !file.header && !file.owned);
         return;
     }
-    const unsigned char *begin = (const unsigned char *)file.header + file.header_size,
-                        *end = (const unsigned char *)bytes + size;
+    MUST(size >= 8 && file.header_size <= size - 8 &&
+         memcmp(file.header, (const char *)bytes + 8, file.header_size) == 0);
+    const unsigned char *end = (const unsigned char *)bytes + size, *begin = end - (size - 8 - file.header_size);
     size_t total = 0;
     for (size_t i = 0; i < file.count; i++) {
         const safetensors_tensor *t = &file.tensors[i];

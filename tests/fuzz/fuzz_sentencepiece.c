@@ -42,14 +42,14 @@ static void put_charsmap(void)
     static const char strings[] = "a\0b\0 ";
     for (int i = 0; i < 256; i++)
         units[i] = 0x80000000;
-    units[0] = 1 << 10;                                 /* children at 1 ^ byte */
-    units[1 ^ 'A'] = 'A' | 256 | ((1 ^ 'A' ^ 2) << 10); /* children at 2 ^ byte */
-    units[2] = 0x80000000;
-    units[2 ^ 'B'] = 'B' | 256 | ((2 ^ 'B' ^ 3) << 10);
-    units[3] = 0x80000002;
-    units[1 ^ 0xc2] = 0xc2 | ((1 ^ 0xc2 ^ 4) << 10);
-    units[4 ^ 0xa0] = 0xa0 | 256 | ((4 ^ 0xa0 ^ 5) << 10);
-    units[5] = 0x80000004;
+    units[0] = 8 << 10; /* children at 8 ^ byte */
+    units[8 ^ 'A'] = 'A' | 256 | (8 ^ 'A' ^ 16) << 10;
+    units[16] = 0x80000000;
+    units[16 ^ 'B'] = 'B' | 256 | (16 ^ 'B' ^ 17) << 10;
+    units[17] = 0x80000002;
+    units[8 ^ 0xc2] = 0xc2 | (8 ^ 0xc2 ^ 32) << 10;
+    units[32 ^ 0xa0] = 0xa0 | 256 | (32 ^ 0xa0 ^ 33) << 10;
+    units[33] = 0x80000004;
     put("\x1a\x8d\x08\x12\x8a\x08\0\4\0", 10); /* normalizer_spec, its charsmap, the size of the trie */
     for (int i = 0; i < 256; i++)
         for (int b = 0; b < 4; b++)
@@ -79,10 +79,16 @@ static void make_base(void)
         snprintf(text, sizeof text, "<0x%02X>", (unsigned)byte);
         put_piece(text, 0, 6);
     }
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++) { /* it must be right, or nothing is tried */
+        static const char text[] = "\342\226\201aab\342\226\201a";
+        const size_t size = sizeof text - 1;
         sentencepiece model;
+        sentencepiece_tokens tokens;
         MUST(sentencepiece_parse(&model, base, i ? bytes_size : base_size, "base") == NULL);
         MUST(model.byte_fallback == i && model.count == (i ? 266 : 10));
+        MUST(sentencepiece_encode(&model, "AaAB\302\240A", 7, &tokens) == NULL);
+        MUST(tokens.normalized_size == size && memcmp(tokens.normalized, text, size) == 0);
+        sentencepiece_tokens_free(&tokens);
         sentencepiece_close(&model);
     }
 }

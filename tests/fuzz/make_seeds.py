@@ -5,17 +5,18 @@ import sys
 
 JSON = [
     "null", "true", "-0", "0.1e-5", "123456789012345678901234567890", "18446744073709551615", "1e400", "2.5E+3",
-    '"\\ud83d\\ude00\\u0000\\n\\"\\\\\\/"', '"é€😀\u007f"', "[]", "{}", '[1, [2, [3]], {"a": []}]', "[" * 130 + "]" * 130,
+    '"\\ud83d\\ude00\\u0000\\n\\"\\\\\\/"', '"é€😀\u007f"', "[]", "{}", '[1, [2, [3]], {"a": []}]',
+    "[" * 130 + "]" * 130,
     '{"num_layers": 6, "d_ff": 2048, "tie": false, "name": "t5", "a": {"a": 1, "a": null}}', ' \t\r\n[ 1 , 2 ] ',
     "4.9406564584124654e-324", "1.7976931348623157e308", "0." + "0" * 60 + "1e61",
     "18446744073709551616", '"\\udc00"', '"\\ud83d\\ud83d"', '"\ud800\udbff"', '["\ud83d\ude00"]', '"\\u12',
     "1" * 900, "0." + "5" * 799 + "0" * 50 + "1", "-" + "7" * 805 + ".5e-800",
 ]
-JSON_WORDS = ["null", "true", "false", "\\u", "\\ud83d\\ude00", "\\udc00", "e+", "e-", "-0", "0.", ":", "{}", "[]", '""',
-              "\\\\", '\\"', "\xc3\xa9", "\xed\xa0\x80", "\xf4\x90\x80\x80"]
+JSON_WORDS = ["null", "true", "false", "\\u", "\\ud83d\\ude00", "\\udc00", "e+", "e-", "-0", "0.", ":", "{}", "[]",
+              '""', "\\\\", '\\"', "\xc3\xa9", "\xed\xa0\x80", "\xf4\x90\x80\x80"]
 
-DTYPES = {"BOOL": 8, "F4": 4, "F6_E2M3": 6, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E8M0": 8, "I16": 16, "F16": 16, "BF16": 16,
-          "F32": 32, "C64": 64, "F64": 64, "I64": 64, "U64": 64}
+DTYPES = {"BOOL": 8, "F4": 4, "F6_E2M3": 6, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E8M0": 8, "I16": 16, "F16": 16,
+          "BF16": 16, "F32": 32, "C64": 64, "F64": 64, "I64": 64, "U64": 64}
 
 
 def tensors(*shapes, metadata=""):
@@ -35,16 +36,16 @@ SAFETENSORS = [
     tensors(), tensors(("F32", [2])), tensors(("U8", [])), tensors(("I64", [0, 3]), ("BF16", [1, 2])),
     tensors(("F4", [2, 2]), ("F6_E2M3", [4])), tensors(("BOOL", [3]), ("C64", [1]), ("F16", [1])),
     tensors(("F64", [1]), ("I8", [2]), metadata='"__metadata__":{"format":"pt"}'),
-    (b'{"b":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"a\\u0000":{"data_offsets":[2,2],"shape":[0],"dtype":"F8_E8M0"}}',
-     b"ab"),
 ]
-SAFETENSORS += [(b'{"b":{"dtype":"%s","shape":[%s],"data_offsets":[%s]}}' % broken, b"abcd") for broken in [
-    (b"U8", b"4294967296,4294967296", b"0,0"), (b"U8", b"2305843009213693952", b"0,0"), (b"F4", b"1", b"0,0"),
-    (b"U8", b"4", b"4,0"), (b"U8", b"5", b"0,5"), (b"U8", b"3", b"0,4"), (b"U8", b"3", b"1,4"), (b"U8", b"3", b"0,3")]]
-SAFETENSORS += [(b'{"b":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"a":{"dtype":"U8","shape":[%d],"data_offsets":[%d,4]}}'
-                 % (4 - begin, begin), b"abcd") for begin in (2, 3, 0)]
-SAFETENSORS_WORDS = ['"dtype":', '"shape":', '"data_offsets":', '"__metadata__":', "[0,0]", "[0,4]", "18446744073709551615",
-                     "4294967296", '{"dtype":"U8","shape":[],"data_offsets":[0,1]}', *DTYPES]
+SAFETENSORS += [(text.encode(), b"abcd") for text in [
+    '{"b":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"a\\u0000":{"data_offsets":[4,4],"shape":[0],"dtype":"I64"}}',
+    *('{"b":{"dtype":"%s","shape":[%s],"data_offsets":[%s]}}' % broken for broken in [
+        ("U8", "4294967296,4294967296", "0,0"), ("U8", "2305843009213693952", "0,0"), ("F4", "1", "0,0"),
+        ("U8", "4", "4,0"), ("U8", "5", "0,5"), ("U8", "3", "0,4"), ("U8", "3", "1,4"), ("U8", "3", "0,3")]),
+    *('{"b":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"a":{"dtype":"U8","shape":[%d],"data_offsets":[%d,4]}}'
+      % (4 - begin, begin) for begin in (2, 3, 0))]]
+SAFETENSORS_WORDS = ['"dtype":', '"shape":', '"data_offsets":', '"__metadata__":', "[0,0]", "[0,4]", "4294967296",
+                     "18446744073709551615", '{"dtype":"U8","shape":[],"data_offsets":[0,1]}', *DTYPES]
 
 
 def as_bytes(text):
@@ -72,16 +73,17 @@ MODELS = [  # how it is made, bytes of the model, text
     (0, PLAIN, "ab a<x>é"), (0, UNK + piece("a", 0.0, 5), "aa"), (4, PLAIN, "a<extra_id_0> b<extra_id_2>"),
     (0, PLAIN + field(3, field(3, 0) + field(4, 0) + field(5, 0)), " a  b "), (0, PLAIN + field(2, field(24, 1)), "ab"),
     (0, PLAIN + field(2, field(44, b"?")) + field(5, field(3, 0)), "abc"), (1, piece("c"), "abcABA\u00a0a"),
-    (1, field(2, field(3, 2)), "a"), (1, field(5, field(3, 0)), "b"), (2, b"\4\0\1", "AB"), (2, b"\x0a\4\0\x0b\4\0", "A"),
+    (1, field(2, field(3, 2)), "a"), (1, field(5, field(3, 0)), "b"), (2, b"\4\0\1", "AB"),
+    (2, b"\x0a\4\0\x0b\4\0", "A"),
     (5, piece("▁▁", -3.0), "a \u2581 <extra_id_1>"), (1, field(3, field(2, b"")), "A"), (1, field(7, 300), "\ufb01"),
     (0, PLAIN + piece("<0x00>", 0.0, 6), "a"), (1, field(2, field(46, b"<x>") + field(47, b"</s>")), "a"),
-    (1, piece("<x>a", -2.9), "<x>a"), (1, piece(b"\xe2", 0.0, 4), b"\xe2"), (2, b"\x13\0\4\x15\0\0", "A"),
-    (2, b"\x13\0\x10", "A"), (2, b"\x0b\0\xff", "A"), (2, b"\x0a\0\1", "A"), (2, b"\x07\0\5", "A"),
+    (1, piece("<x>a", -2.9), "<x>a"), (1, piece(b"\xe2", 0.0, 4), b"\xe2"), (2, b"\x4b\0\1\x4d\0\0", "A"),
+    (2, b"\x4b\0\1", "A"), (2, b"\x0b\0\xb0\x0c\0\4", "A"), (2, b"\x0a\0\1", "A"), (2, b"\x07\0\5", "A"),
     (3, b"", "ax\u00e9"), (7, piece("\0", 0.0, 6), "x<extra_id_1>"), (3, field(2, field(35, 0)), "x"),
 ]
 MODELS_WORDS = [b"\x0a", b"\x12", b"\x1a", b"\x2a", b"\x15\0\0\x80\x3f", b"\x18\1", b"\x18\2", b"\x18\4", b"\x18\5",
-                b"\x98\2\1", b"\xc0\1\1", b"\x18\0", b"\x20\0", b"\x28\0", b"\xff\xff\xff\xff\x0f", "▁".encode(), b"<extra_id_1>",
-                b"\x80\x80\x80\x80\x80\x80\x80\x80\x80\1", "\u00a0".encode(), b"AB", b"<x>"]
+                b"\x98\2\1", b"\xc0\1\1", b"\x18\0", b"\x20\0", b"\x28\0", b"\xff\xff\xff\xff\x0f", "▁".encode(),
+                b"<extra_id_1>", b"\x80\x80\x80\x80\x80\x80\x80\x80\x80\1", "\u00a0".encode(), b"AB", b"<x>"]
 
 TEXTS = [
     "The house is wonderful.", " a  b ", "Le garçon a été à l'école", "cafe\u0301 \ufb01 \uff21\uff22", "日本語 テスト が",

@@ -3,9 +3,9 @@
 #
 #     sh tests/fuzz/run.sh [EXECUTIONS [TARGET...]]     10,000,000 of each target, if nothing else is said
 #
-# Prints a line for each target: executions, edges and features covered, inputs kept, crashes. What was found stays below
-# $B/fuzz (B: build): TARGET/ is what the next run begins with, TARGET-crash-* repeats a failure. Status 1 if anything
-# failed. It takes clang (CC) with libFuzzer, and python3. FUZZ_FLAGS: more flags for the targets, such as -seed=1.
+# Prints a line for each target: executions, edges and features covered, inputs kept, crashes. What was found stays
+# below $B/fuzz (B: build): TARGET/ is what the next run begins with, TARGET-crash-* repeats a failure. Status 1 if
+# anything failed. It takes clang (CC) with libFuzzer, and python3. FUZZ_FLAGS: more flags for the targets, such as -seed=1.
 
 runs=${1:-10000000}
 [ $# -gt 0 ] && shift
@@ -30,7 +30,7 @@ fuzz() { # TARGET LONGEST FLAGS...: builds it, and runs it on inputs of at most 
         "$work/$target" "$work/seeds/$target" > "$log" 2>&1
     status=$?
     executed=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
-    reached=$(sed -n 's/^#[0-9]*[[:space:]]*DONE *\(cov: [0-9]*\) \(ft: [0-9]*\) corp: \([0-9]*\).*/\1, \2, \3 inputs/p' "$log")
+    reached=$(sed -n 's/^#[0-9]*.DONE *\(cov: [0-9]*\) \(ft: [0-9]*\) corp: \([0-9]*\).*/\1, \2, \3 inputs/p' "$log")
     if [ $status = 0 ]; then
         echo "ok $target: ${executed:-0} executions, $reached"
     else

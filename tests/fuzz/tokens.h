@@ -9,6 +9,7 @@
 /* Pieces by their first byte: an index that is not the model's own. */
 typedef struct by_byte {
     int32_t first[256], *next; /* ids; -1 ends a chain */
+    float unknown;             /* the score of a character that is no piece */
 } by_byte;
 
 UNTRACED static inline by_byte pieces_by_byte(const sentencepiece *model)
@@ -16,15 +17,19 @@ UNTRACED static inline by_byte pieces_by_byte(const sentencepiece *model)
     by_byte b;
     b.next = malloc((size_t)model->count * sizeof *b.next);
     MUST(b.next);
+    b.unknown = FLT_MAX;
     for (int c = 0; c < 256; c++)
         b.first[c] = -1;
     for (int32_t id = 0; id < model->count; id++) {
         const sentencepiece_piece *p = &model->pieces[id];
+        if (p->type == SENTENCEPIECE_NORMAL && p->score < b.unknown)
+            b.unknown = p->score;
         if (p->type == SENTENCEPIECE_NORMAL || p->type == SENTENCEPIECE_USER_DEFINED) {
             b.next[id] = b.first[(unsigned char)p->text.text[0]];
             b.first[(unsigned char)p->text.text[0]] = id;
         }
     }
+    b.unknown -= 10;
     return b;
 }
 
@@ -72,7 +77,7 @@ UNTRACED static inline void check_cut(const sentencepiece *model, const by_byte 
             if (!p && alone)
                 break;
             alone |= end == next;
-            score = !p                                      ? model->unknown_score
+            score = !p                                      ? index->unknown
                     : p->type == SENTENCEPIECE_USER_DEFINED ? (float)(0.1 * (double)(p->text.size - 1))
                                                             : p->score;
             score += best[at].score;
