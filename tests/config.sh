@@ -189,7 +189,7 @@ part_tools() {
     check "tokenize: a directory" says 1 "$work: cannot be read" "$B/tokenize" "$work" text
     refused "an empty model" "no pieces" tokenize ''
     refused "a truncated model" "byte 2: a field is longer than its message" tokenize '\n\005\n'
-    refused "an endless number" "byte 10: a number is too long" tokenize '\377\377\377\377\377\377\377\377\377\377\377'
+    refused "an endless number" "byte 5: a number is too long" tokenize '\377\377\377\377\377\377\377\377\377\377\377'
     refused "a model without an unknown piece" "no unknown piece" tokenize '\n\003\n\001a'
 
     check "tensors shows types, shapes and values" shows tests/golden/tensors.out "$B/tensors" "$tensors"

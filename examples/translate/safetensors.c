@@ -40,18 +40,21 @@ enum { DTYPES = sizeof dtypes / sizeof *dtypes };
 
 /* ---- messages ---- */
 
-/* Copies UTF-8 to show it to a person: whole characters, as many as fit, and ? for what would control a terminal. */
+/* Copies UTF-8 to show it to a person: whole characters, as many as fit, and ? for what a terminal would obey. */
 static const char *shown(char *out, size_t size, const char *text, size_t length)
 {
     size_t i, n = length;
+    int follow = 0; /* bytes that belong to the character before */
     if (n > size - 4)
         for (n = size - 4; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80; n--)
             ;
     for (i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)text[i];
-        out[i] = c < 0x20 || c == 0x7f || (c == 0xc2 && i + 1 < n && (unsigned char)text[i + 1] < 0xa0) ? '?' : text[i];
-        if (c == 0xc2 && out[i] == '?')
-            out[++i] = '?';
+        unsigned char c = (unsigned char)text[i], before = i ? (unsigned char)text[i - 1] : 0;
+        int strange = c < 0x20 || c == 0x7f || (c >= 0x80 && c < 0xa0 && (!follow || before == 0xc2));
+        follow = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc0 ? 1 : c >= 0x80 && follow ? follow - 1 : 0;
+        out[i] = strange ? '?' : text[i];
+        if (strange && before == 0xc2)
+            out[i - 1] = '?';
     }
     strcpy(out + n, n < length ? "..." : "");
     return out;

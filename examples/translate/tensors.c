@@ -12,9 +12,11 @@
 static void show_name(const char *name, size_t size)
 {
     size_t i;
+    int follow = 0; /* bytes that belong to the character before */
     for (i = 0; i < size; i++) {
         unsigned char c = (unsigned char)name[i], before = i ? (unsigned char)name[i - 1] : 0;
-        putchar(c < 0x20 || c == 0x7f || (before == 0xc2 && c < 0xa0) ? '?' : c);
+        putchar(c < 0x20 || c == 0x7f || (c >= 0x80 && c < 0xa0 && (!follow || before == 0xc2)) ? '?' : c);
+        follow = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc0 ? 1 : c >= 0x80 && follow ? follow - 1 : 0;
     }
 }
 

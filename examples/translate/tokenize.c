@@ -37,14 +37,17 @@ static int usage(FILE *out)
 static void show(const char *text, size_t size)
 {
     size_t i;
+    int follow = 0; /* bytes that belong to the character before */
     for (i = 0; i < size; i++) {
         unsigned char c = (unsigned char)text[i], next = i + 1 < size ? (unsigned char)text[i + 1] : 0;
-        if (c < 0x20 || c == 0x7f)
-            printf("\\x%02x", (unsigned)c);
-        else if (c == 0xc2 && next >= 0x80 && next < 0xa0)
+        int high = c == 0xc2 && next >= 0x80 && next < 0xa0; /* U+0080 to U+009F */
+        if (high)
             printf("\\x%02x\\x%02x", (unsigned)c, (unsigned)text[++i] & 0xff);
+        else if (c < 0x20 || c == 0x7f || (c >= 0x80 && c < 0xc0 && !follow))
+            printf("\\x%02x", (unsigned)c);
         else
             putchar(c);
+        follow = high ? 0 : c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc0 ? 1 : c >= 0x80 && follow ? follow - 1 : 0;
     }
 }
 

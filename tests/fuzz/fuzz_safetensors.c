@@ -72,6 +72,11 @@ static void check_file(const void *bytes, size_t size)
         const safetensors_tensor *t = &file.tensors[i];
         check_tensor(&file, t, begin, end);
         total += t->size;
+        for (size_t k = 0; k < i && k < 16; k++) {
+            const unsigned char *first = t->data, *other = file.tensors[k].data;
+            MUST(!t->size || !file.tensors[k].size || first + t->size <= other ||
+                 other + file.tensors[k].size <= first);
+        }
         if (i) {
             size_t least = t[-1].name_size < t->name_size ? t[-1].name_size : t->name_size;
             int order = memcmp(t[-1].name, t->name, least);
