@@ -162,6 +162,13 @@ lines_agree() {
 }
 gives_back() { [ "$(run "$B/tokenize" --decode "$model" $(run "$B/tokenize" --ids "$model" "$1"))" = "$1" ]; }
 
+# says_full TEXT TOOL ARGUMENTS...: the tool, whose output has no room, fails and says so.
+says_full() {
+    text=$1 tool=$B/$2; shift 2
+    run "$tool" "$@" > /dev/full 2> "$work/messages"
+    [ $? = 1 ] && grep -q -x -F -e "$text" "$work/messages"
+}
+
 # A file without an end is read no further than its header says that it goes.
 stops_reading() {
     { printf '\002\0\0\0\0\0\0\0{}'; cat /dev/zero; } | run "$B/tensors" /dev/stdin > "$work/messages" 2>&1
@@ -182,7 +189,8 @@ part_tools() {
     check "tokenize gives text back" gives_back 'the house'
     check "tokenize: an id that is not there" says 1 "an id that the model does not have" \
         "$B/tokenize" --decode "$model" 123456
-    check "tokenize: not an id" says 1 "not an id" "$B/tokenize" --decode "$model" 5x
+    check "tokenize: not an id" says 1 "tokenize: number 2 of the ids is not an id" "$B/tokenize" --decode "$model" 5 5x
+    check "tokenize: contradictory options" says 2 "usage: tokenize" "$B/tokenize" --ids --decode "$model" 5
     check "tokenize: usage" says 2 "usage: tokenize" "$B/tokenize"
     check "tokenize: an unknown option" says 2 "usage: tokenize" "$B/tokenize" --idz "$model" text
     check "tokenize: no such file" says 1 "$work/none: cannot be opened" "$B/tokenize" "$work/none" text
@@ -199,6 +207,10 @@ part_tools() {
     check "tensors without mmap compiles" $CC -DSAFETENSORS_NO_MMAP -o "$work/tensors" examples/translate/tensors.c \
         examples/translate/safetensors.c examples/translate/json.c &&
         check "tensors without mmap" shows tests/golden/tensors.out "$work/tensors" "$tensors"
+    if [ -c /dev/full ]; then
+        check "tokenize: no room for the output" says_full "tokenize: the output cannot be written" tokenize "$model" text
+        check "tensors: no room for the output" says_full "tensors: the output cannot be written" tensors "$tensors"
+    fi
     check "tensors: usage" says 2 "usage: tensors" "$B/tensors"
     check "tensors: no such file" says 1 "$work/none: cannot be opened" "$B/tensors" "$work/none"
     check "tensors: a directory" says 1 "$work: cannot be read" "$B/tensors" "$work"

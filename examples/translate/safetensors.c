@@ -239,7 +239,7 @@ static const char *read_tensors(safetensors *file, json header, const unsigned c
     size_t count = 0, sizes = 0, bytes = 0, i = 0, *shape;
     safetensors_tensor *tensors;
     const char *error;
-    char *names, text[128];
+    char *names, text[128], what[160];
     json name;
     if ((error = check_names(file, header, "the header")) != NULL)
         return error;
@@ -263,7 +263,9 @@ static const char *read_tensors(safetensors *file, json header, const unsigned c
             tensors[i].name = names;
             tensors[i].name_size = json_string(name, names, file->header_size);
             names += tensors[i].name_size + 1;
-            error = check_names(file, info, shown(text, sizeof text, tensors[i].name, tensors[i].name_size));
+            snprintf(what, sizeof what, "tensor \"%s\"",
+                     shown(text, sizeof text, tensors[i].name, tensors[i].name_size));
+            error = check_names(file, info, what);
             error = error ? error : read_tensor(file, info, &tensors[i++], &shape, data, data_size);
         }
         if (error)

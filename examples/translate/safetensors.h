@@ -13,7 +13,8 @@
        safetensors_close(&file);
 
    Every rule of the format is checked before a tensor is seen, so that a file that opens holds what it says; values are
-   not looked at. A mapped file must not shrink while it is open. */
+   not looked at. The reference reads a member that is there twice as the last of them, a __metadata__ of null as none, and
+   a tensor written as an array; here they are errors. A mapped file must not shrink while it is open. */
 #ifndef SAFETENSORS_H
 #define SAFETENSORS_H
 

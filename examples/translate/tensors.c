@@ -38,6 +38,11 @@ static int is_read(safetensors_dtype dtype)
            (dtype >= SAFETENSORS_I16 && dtype != SAFETENSORS_C64);
 }
 
+static int is_integer(safetensors_dtype dtype)
+{
+    return strchr("IUB", *safetensors_dtype_name(dtype)) != NULL && dtype != SAFETENSORS_BF16;
+}
+
 static void show_file(const safetensors *file, const char *path)
 {
     double parameters = 0, bytes = 0;
@@ -57,7 +62,7 @@ static void show_file(const safetensors *file, const char *path)
         if (tensor->count && is_read(tensor->dtype)) {
             printf(" =");
             for (j = 0; j < tensor->count && j < 3; j++)
-                printf(" %.6g", safetensors_get(tensor, j));
+                printf(is_integer(tensor->dtype) ? " %.0f" : " %.6g", safetensors_get(tensor, j));
             fputs(tensor->count > 3 ? " ..." : "", stdout);
         }
         putchar('\n');

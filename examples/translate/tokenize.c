@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LINE = 1 << 24 };
+
 typedef struct options {
     int ids, decode, shown; /* shown: texts so far */
     long extra_ids;         /* -1: not given */
@@ -110,19 +112,22 @@ static long number(const char *text, long least)
     long value;
     errno = 0;
     value = strtol(text, &end, 10);
-    return end == text || *end || errno || value < least || value > INT_MAX ? -1 : value;
+    return *text < '0' || *text > '9' || *end || errno || value < least || value > INT_MAX ? -1 : value;
 }
 
 static const char *show_decoded(const sentencepiece *model, char **arguments, int count)
 {
+    static char message[64];
     int32_t *ids = malloc((size_t)count * sizeof *ids + 1);
     const char *error = ids ? NULL : "no memory";
     char *text = NULL;
     size_t size;
     int i;
     for (i = 0; i < count && !error; i++)
-        if ((ids[i] = (int32_t)number(arguments[i], 0)) < 0)
-            error = "not an id";
+        if ((ids[i] = (int32_t)number(arguments[i], 0)) < 0) {
+            snprintf(message, sizeof message, "number %d of the ids is not an id", i + 1);
+            error = message;
+        }
     if (!error && (error = sentencepiece_decode(model, ids, (size_t)count, &text, &size)) == NULL) {
         show(text, size);
         putchar('\n');
@@ -132,7 +137,7 @@ static const char *show_decoded(const sentencepiece *model, char **arguments, in
     return error;
 }
 
-/* Every line of the input, of any length; a line ends in LF or CRLF. */
+/* Every line of the input; it ends in LF or CRLF. An input without lines may have no end: LINE is the most. */
 static const char *show_lines(const sentencepiece *model, options *o)
 {
     size_t room = 0, size = 0;
@@ -141,8 +146,10 @@ static const char *show_lines(const sentencepiece *model, options *o)
     int c = 0;
     while (!error && c != EOF) {
         if ((c = getchar()) != EOF && c != '\n') {
-            if (size == room) {
-                char *larger = room > SIZE_MAX / 2 - 256 ? NULL : realloc(line, room = 2 * room + 256);
+            if (size == LINE)
+                error = "a line of the input is longer than 16777216 bytes";
+            if (size == room && !error) {
+                char *larger = realloc(line, room = 2 * room + 256);
                 if (!larger)
                     error = "no memory";
                 line = larger ? larger : line;
@@ -166,6 +173,10 @@ int main(int argc, char **argv)
     const char *error;
     int i = 1;
     for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
+        if (strcmp(argv[i], "--") == 0) {
+            i++;
+            break;
+        }
         if (strcmp(argv[i], "--help") == 0)
             return usage(stdout);
         if (strcmp(argv[i], "--ids") == 0)
@@ -177,7 +188,7 @@ int main(int argc, char **argv)
         else
             return usage(stderr);
     }
-    if (i == argc)
+    if (i == argc || (o.ids && o.decode))
         return usage(stderr);
     if ((error = sentencepiece_open(&model, argv[i])) != NULL) {
         fprintf(stderr, "%s\n", error);

@@ -38,10 +38,12 @@ SAFETENSORS = [
     tensors(("F64", [1]), ("I8", [2]), metadata='"__metadata__":{"format":"pt"}'),
 ]
 SAFETENSORS += [(text.encode(), bytes(size)) for size, text in [
-    (4, '{"b":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"a\\u0000":{"data_offsets":[4,4],"shape":[0],"dtype":"I64"}}'),
+    (4, '{"b":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},'
+        '"a\\u0000":{"data_offsets":[4,4],"shape":[0],"dtype":"I64"}}'),
     *((size, '{"b":{"dtype":"%s","shape":[%s],"data_offsets":[%s]}}' % tuple(broken)) for size, *broken in [
         (0, "U8", "4294967296,4294967296", "0,0"), (0, "U8", "2305843009213693952", "0,0"), (0, "F4", "1", "0,0"),
-        (4, "U8", "4", "4,0"), (4, "U8", "5", "0,5"), (3, "U8", "3", "0,2"), (4, "U8", "3", "1,4"), (4, "U8", "3", "0,3")]),
+        (4, "U8", "4", "4,0"), (4, "U8", "5", "0,5"), (3, "U8", "3", "0,2"), (4, "U8", "3", "1,4"),
+        (4, "U8", "3", "0,3")]),
     *((4, '{"b":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"a":{"dtype":"U8","shape":[%d],"data_offsets":[%d,%d]}}'
        % (end - begin, begin, end)) for begin, end in [(3, 4), (2, 3), (2, 4), (0, 1), (0, 4)])]]
 SAFETENSORS_WORDS = ['"dtype":', '"shape":', '"data_offsets":', '"__metadata__":', "[0,0]", "[0,4]", "4294967296",

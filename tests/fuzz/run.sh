@@ -5,7 +5,8 @@
 #
 # Prints a line for each target: executions, edges and features covered, inputs kept, crashes. What was found stays
 # below $B/fuzz (B: build): TARGET/ is what the next run begins with, TARGET-crash-* repeats a failure. Status 1 if
-# anything failed. It takes clang (CC) with libFuzzer, and python3. FUZZ_FLAGS: more flags for the targets, such as -seed=1.
+# anything failed. It takes clang (CC) with libFuzzer, and python3. FUZZ_FLAGS: more flags for the targets, such as
+# -seed=1.
 
 runs=${1:-10000000}
 [ $# -gt 0 ] && shift
