@@ -230,7 +230,7 @@ static const char *check_layout(safetensors *file, safetensors_tensor *tensors, 
         next += tensors[i].size;
     }
     if ((size_t)(next - data) != data_size)
-        return fail(file, "%llu bytes after the last tensor", (unsigned long long)(data_size - (size_t)(next - data)));
+        return fail(file, "the file goes on after the last tensor");
     return NULL;
 }
 
@@ -428,13 +428,11 @@ void safetensors_close(safetensors *file)
 
 const safetensors_tensor *safetensors_find(const safetensors *file, const char *name)
 {
-    safetensors_tensor wanted;
-    memset(&wanted, 0, sizeof wanted);
-    wanted.name = name;
-    wanted.name_size = strlen(name);
-    if (!file->count)
-        return NULL;
-    return bsearch(&wanted, file->tensors, file->count, sizeof wanted, compare_tensors);
+    safetensors_tensor key;
+    memset(&key, 0, sizeof key);
+    key.name = name;
+    key.name_size = strlen(name);
+    return file->count ? bsearch(&key, file->tensors, file->count, sizeof key, compare_tensors) : NULL;
 }
 
 const char *safetensors_dtype_name(safetensors_dtype dtype)

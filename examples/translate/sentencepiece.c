@@ -870,8 +870,8 @@ static int encode_part(const sentencepiece *model, string part, buffer *normaliz
     if ((cuts = malloc((text.size + 1) * sizeof *cuts)) == NULL)
         return 0;
     find_cuts(model, text, cuts);
-    for (end = text.size, next = NONE; end > 0;
-         next = end, end = i) { /* from ends to where pieces end that begin there */
+    /* The best way is known from its end. Turned round, each cut says where the next piece ends. */
+    for (end = text.size, next = NONE; end > 0; next = end, end = i) {
         i = cuts[end].begin;
         cuts[end].begin = next;
     }
