@@ -330,6 +330,7 @@ void test_cover(const char *function);
     X(sentencepiece_protobuf)                                                                                          \
     X(sentencepiece_fields)                                                                                            \
     X(sentencepiece_nested_symbols)                                                                                    \
+    X(sentencepiece_nested_rules)                                                                                      \
     X(sentencepiece_charsmap)                                                                                          \
     X(sentencepiece_pieces)                                                                                            \
     X(sentencepiece_bytes)                                                                                             \

@@ -758,6 +758,35 @@ static void check_rules(uint32_t units)
     close_model(&o);
 }
 
+/* Of rules of which each begins with the one before, the library follows the first 32. Here a node is its own child: A,
+   AA, AAA and so on without an end become x. */
+TEST(sentencepiece_nested_rules)
+{
+    opened o;
+    parts p = base_parts();
+    map *m = new_map(UNITS);
+    for (uint32_t i = 0; i < UNITS; i++)
+        m->units[i] = LEAF;
+    m->units[0] = with_offset(256);
+    m->units[256 ^ 'A'] = 'A' | 256 | with_offset('A');
+    m->strings.size = 0;
+    put(&m->strings, "x", 2);
+    p.charsmap = charsmap_of(m);
+    if (!open_parts(&o, &p))
+        return;
+    for (size_t size = 31; size <= 129; size += size < 33 ? 1 : 32) {
+        char text[256], want[16] = "\xe2\x96\x81";
+        sentencepiece_tokens tokens;
+        memset(text, 'A', size);
+        memset(want + 3, 'x', (size + 31) / 32);
+        test_case("%zu letters", size);
+        if (CHECK(!sentencepiece_encode(&o.model, text, size, &tokens)))
+            CHECK(tokens.normalized_size == strlen(want) && !memcmp(tokens.normalized, want, strlen(want)));
+        sentencepiece_tokens_free(&tokens);
+    }
+    close_model(&o);
+}
+
 static void check_headers(uint32_t units)
 {
     static const uint32_t wrong[] = {0, 4, 1020, 1025, 1028, 2044, 3072, 0x80000000, 0xfffffc00, 0xffffffff};
