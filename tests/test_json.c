@@ -1160,19 +1160,19 @@ TEST(json_double)
     for (size_t zeros = 1; zeros <= 100000; zeros *= 10) { /* 1, spelled with many zeros */
         memset(text, '0', zeros + 2);
         text[0] = '1';
-        sprintf(text + 1 + zeros, "e-%zu", zeros);
+        snprintf(text + 1 + zeros, 32, "e-%zu", zeros);
         try_number(text);
         memset(text, '0', zeros + 2);
         text[1] = '.';
-        sprintf(text + 1 + zeros, "1e%zu", zeros);
+        snprintf(text + 1 + zeros, 32, "1e%zu", zeros);
         try_number(text);
         memset(text, '0', zeros + 2);
         text[1] = '.';
-        sprintf(text + 1 + zeros, "1");
+        snprintf(text + 1 + zeros, 32, "1");
         try_number(text);
         memset(text, '0', zeros + 2);
         text[0] = '1', text[1] = '.';
-        sprintf(text + 1 + zeros, "1e-5");
+        snprintf(text + 1 + zeros, 32, "1e-5");
         try_number(text);
     }
     for (size_t digits = 1000; digits <= 100000; digits *= 10) {

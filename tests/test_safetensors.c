@@ -419,7 +419,7 @@ TEST(safetensors_bytes_flipped)
             safetensors file;
             const char *error;
             b.at[n] =
-                v < sizeof values ? values[v] : b.at[n] ^ (unsigned char)(v == sizeof values ? 1 : 0x40 << (v & 1));
+                v < sizeof values ? values[v] : (unsigned char)(b.at[n] ^ (v == sizeof values ? 1 : 0x40 << (v & 1)));
             error = safetensors_parse(&file, b.at, b.size, "a");
             test_case("byte %zu is %d", n, b.at[n]);
             if (error)
@@ -486,7 +486,7 @@ TEST(safetensors_find)
         for (size_t n = 0; n < count; n++)
             at += sprintf(at, "%s\"%c%zu\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[%zu,%zu]}", n ? "," : "",
                           (int)('a' + n * 7 % 26), n, n, n + 1);
-        sprintf(at, "}");
+        strcpy(at, "}");
         b = of_header(header, count, 3);
         for (size_t n = 0; n < count; n++)
             b.at[b.size - count + n] = (unsigned char)n;
