@@ -916,7 +916,7 @@ TEST(json_depth)
         memcpy(text + size, closers, depth);
         if (depth == 0)
             text[size++] = '0';
-        test_case("%zu levels: %.150s", depth, text);
+        test_case("%zu levels: %.*s", depth, (int)(size + depth < 150 ? size + depth : 150), text);
         if (depth > JSON_DEPTH) {
             refused(text, size + depth, 0, size);
             continue;
