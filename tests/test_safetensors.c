@@ -568,14 +568,14 @@ TEST(safetensors_names)
             drop(b);
         }
     for (size_t c = 0; c < sizeof characters / sizeof *characters; c++)
-        for (size_t lead = 0; lead < 4; lead++) {
+        for (size_t lead = 0; lead < 4; lead += test_quick ? 3 : 1) {
             size_t unit = strlen(characters[c]), size = lead;
             static const size_t lengths[] = {40, 60, 64, 110, 128, 200, 256, 500, 520, LONG};
             memcpy(name, "xxx", lead);
             for (; size + unit <= LONG; size += unit)
                 memcpy(name + size, characters[c], unit);
             name[size] = 0;
-            for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+            for (size_t l = 0; l < sizeof lengths / sizeof *lengths - (test_quick && c); l++) {
                 size_t cut = lengths[l] < size ? lead + (lengths[l] - lead) / unit * unit : size;
                 memcpy(path, name, cut);
                 path[cut] = 0;
