@@ -392,7 +392,7 @@ static int byte_of(string text)
     return high && low ? (int)(high - digits) * 16 + (int)(low - digits) : -1;
 }
 
-/* What is wrong with a piece by itself, or as the next of those before it. */
+/* What is wrong with a piece, or NULL. */
 static const char *check_piece(const sentencepiece *model, const piece *p)
 {
     if (p->text.size == 0)

@@ -15,6 +15,9 @@
        }
        sentencepiece_close(&model);
 
+   Models are read more strictly than the library does: known fields must have their wire type, pieces and models a type
+   that there is, what a charsmap rewrites to less than 256 bytes, and a file at most 64 MiB.
+
    Text is UTF-8 of any bytes: each byte that is not valid UTF-8 becomes U+FFFD before the model sees it. An open model
    is read only: any number of threads may use it. Kudo, Richardson: SentencePiece (2018), arXiv:1808.06226. */
 #ifndef SENTENCEPIECE_H
