@@ -16,18 +16,18 @@ PREFIX  = /usr/local
 ATTN    = .
 
 warnings  = -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-tools     = $B/tokenize $B/tensors
-notebooks = $(patsubst examples/%.c,$B/%,$(wildcard examples/[0-9][0-9]_*.c))
-readers   = json safetensors sentencepiece
+tools     = $B/tokenize $B/tensors $B/05_translate
+notebooks = $(filter-out $(tools),$(patsubst examples/%.c,$B/%,$(wildcard examples/[0-9][0-9]_*.c)))
+parts     = json safetensors sentencepiece t5 beam translate
 headers   = $(wildcard tests/*.h tests/golden/*.h examples/translate/*.h)
-tests     = $(patsubst tests/%.c,$B/tests/%.o,$(wildcard tests/*.c)) $(readers:%=$B/tests/%.o)
+tests     = $(patsubst tests/%.c,$B/tests/%.o,$(wildcard tests/*.c)) $(parts:%=$B/tests/%.o)
 benches   = $(patsubst tests/bench/%.c,$B/%,$(wildcard tests/bench/bench_*.c))
 peers     = $B/peer_plain.o $B/peer_fast.o $B/peer_sdpa.o
 python    = $(or $(ATTN_BENCH_PYTHON),python3)
 compile   = $(CC) -O2 -x c -DATTN_IMPLEMENTATION -c -o $B/bench_compiled.o $(ATTN)/attn.h
 version   = $(shell sed -n 's/^.define ATTN_VERSION_STRING "\(.*\)"/\1/p' attn.h)
 
-.PHONY: all test bench bench-quick bench-report install clean help FORCE
+.PHONY: all test check-t5 bench bench-quick bench-report install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
@@ -39,6 +39,9 @@ all: $(notebooks) $(tools)               ## build and run the notebooks; what yo
 
 test: $B/test $(notebooks) $(tools)      ## test the library, the examples, README and embedding
 	@CC='$(CC)' RUN='$(RUN)' B='$B' sh tests/config.sh program pictures output tools readme quick
+
+check-t5: $B/05_translate                ## compare translation with transformers on models of the published sizes
+	@$(python) tests/check_t5.py $B/05_translate
 
 bench: $(benches) $B/libbench.so         ## compare speed with this machine's limits and with peers; minutes
 	@rm -f $(ATTN_BENCH_TSV)
@@ -62,7 +65,7 @@ clean:                                   ## remove everything built
 	rm -rf $B
 
 help:                                    ## list the targets and variables
-	@echo 'Targets:'; sed -n 's/^\([a-z-]*\):.*## */    \1\t/p' Makefile | expand -t 18
+	@echo 'Targets:'; sed -n 's/^\([a-z0-9-]*\):.*## */    \1\t/p' Makefile | expand -t 18
 	@echo 'Variables:'; sed -n 's/^## /    /p' Makefile
 
 # Notebooks and other examples: each is one file that compiles the implementation too.
@@ -70,11 +73,13 @@ $B/%: examples/%.c $(wildcard examples/*.h) attn.h $B/flags
 	$(CC) $(CFLAGS) $(IMPL_CFLAGS) $(LDFLAGS) -o $@ $< -lm $(libraries)
 $B/08_threads: libraries = -lpthread
 
-# Tools that show what model files hold.
+# The translator, and tools that show what model files hold.
 $B/tokenize: $(addprefix examples/translate/,tokenize.c sentencepiece.c)
 $B/tensors: $(addprefix examples/translate/,tensors.c safetensors.c json.c)
+$B/05_translate: examples/05_translate.c $(parts:%=examples/translate/%.c) examples/show.h attn.h
+$B/05_translate: libraries = -lpthread
 $(tools): $(wildcard examples/translate/*.h) $B/flags
-	$(CC) $(CFLAGS) $(IMPL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^)
+	$(CC) $(CFLAGS) $(IMPL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) -lm $(libraries)
 
 # The test program: tests/attn_impl.c is the implementation, the other files see its interface alone.
 $B/test: $(tests)
@@ -88,10 +93,10 @@ $B/tests/attn_impl.o: tests/attn_impl.c tests/test_malloc.h attn.h $B/flags
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(warnings) $(CFLAGS) $(IMPL_CFLAGS) -I. -c -o $@ $<
 
-$B/tests/%.o: examples/translate/%.c $(wildcard examples/translate/*.h) $B/flags
+$B/tests/%.o: examples/translate/%.c $(wildcard examples/translate/*.h) attn.h $B/flags
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(warnings) $(CFLAGS) $(IMPL_CFLAGS) $(heap) -c -o $@ $<
-heap = -Dmalloc=test_malloc -Drealloc=test_realloc -Dfree=test_free
+heap = -Dmalloc=test_malloc -Dcalloc=test_calloc -Drealloc=test_realloc -Dfree=test_free
 
 # One macro for each public function, which notes that a test has called it; and the list of them all.
 $B/cover.h: attn.h

@@ -1,4 +1,4 @@
-/* attn.h - v0.4.0 - attention for C and C++ in one header - MIT licence, at the end of this file
+/* attn.h - v0.4.1 - attention for C and C++ in one header - MIT licence, at the end of this file
 
    Attention lets each of Lq queries look at Lk keys and take home a mixture of their values:
 
@@ -136,6 +136,7 @@
        equals one causal call. Beyond, where the sums are split depends on how many keys there are.
 
    VERSIONS
+       0.4.1   speed: products of a few rows with a transposed matrix, as models decode
        0.4.0   speed: decoding, short calls, layouts, masks; no new functions
        0.3.0   key/value cache, positions, multi-head layer
        0.2.0   the engine: attn_sdpa, attn_merge; ATTN_THREADS
@@ -150,9 +151,9 @@
 
 #define ATTN_VERSION_MAJOR 0
 #define ATTN_VERSION_MINOR 4
-#define ATTN_VERSION_PATCH 0
+#define ATTN_VERSION_PATCH 1
 #define ATTN_VERSION (ATTN_VERSION_MAJOR * 10000 + ATTN_VERSION_MINOR * 100 + ATTN_VERSION_PATCH)
-#define ATTN_VERSION_STRING "0.4.0"
+#define ATTN_VERSION_STRING "0.4.1"
 
 #ifndef ATTN_API
 #if defined(ATTN_STATIC) && (defined(__GNUC__) || defined(__clang__))
@@ -1725,6 +1726,10 @@ typedef struct attn__kernels {
     void (*matmul)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows, const void *b, size_t cols,
                    size_t depth);
 
+    /* c[r][i] += a[r] w[i]: each of `rows` packed rows, of `depth` reals, by each of `count` rows of any type */
+    void (*products)(void *c, size_t ldc, const void *a, size_t lda, size_t rows, const attn__rows *w, size_t count,
+                     size_t depth);
+
     /* the larger of `max` and n elements; *special is set if one of them is NaN or +infinity */
     double (*softmax_max)(const void *x, size_t n, double max, int *special);
 
@@ -2241,10 +2246,18 @@ static attn_dtype attn__real(attn_dtype first_input) /* the compute type */
    block's part of b is packed into panels as wide as the register tile and multiplied with rows of a, which are read
    where they lie (or packed too, if they are 16-bit). The sums stay in a block of reals until they are complete; then
    they are scaled, rounded and stored. Each element is one chain of sums over k whatever the blocks are, so its bits
-   depend on neither blocks nor threads nor memory.                        Goto and van de Geijn 2008, ACM TOMS 34(3) */
+   depend on neither blocks nor threads nor memory.                        Goto and van de Geijn 2008, ACM TOMS 34(3)
+
+   Few rows against a matrix whose columns are contiguous, x w^T, as a decoder's step has them, would be done before b
+   is packed. There an item is some columns of b with all rows of a, and the kernel reads b once, where it lies and in
+   the order of memory; a task takes items that follow one another. Each element is the same chain. */
+
+#define ATTN__FEW 32     /* rows, at most; packing 16-bit numbers takes so long that it is twice as many for them */
+#define ATTN__FEW_PAD 16 /* reals between rows of a, which are not to meet in one set of a cache */
 
 typedef struct attn__matmul_job {
     attn_mat out, a, b;
+    int few;                 /* rows of a: these are packed, and b is not */
     attn_mat last_a, last_b; /* one more term of the sums, a column and a row; or absent */
     double alpha;
     const attn__kernels *kern;
@@ -2254,11 +2267,24 @@ typedef struct attn__matmul_job {
     size_t slice;
 } attn__matmul_job;
 
-/* What a block needs: sums (rows x cols), panels of b (depth x cols), one tile of rows of a (tile rows x depth). */
+/* What a block needs: sums (rows x cols), panels of b (depth x cols), one tile of rows of a (tile rows x depth). Or of
+   few rows: sums, and the rows of a. */
 static size_t attn__matmul_bytes(const attn__matmul_job *job)
 {
+    if (job->few)
+        return job->rows * (job->cols + job->depth + ATTN__FEW_PAD) * job->kern->size + ATTN__ALIGN;
     return (job->rows * job->cols + job->depth * job->cols + job->kern->rows * job->depth) * job->kern->size +
            ATTN__ALIGN;
+}
+
+/* Blocks of few rows: 4 KiB of sums, of up to 128 columns; as deep as up to 512 KiB of a allow. */
+static void attn__matmul_few_blocks(attn__matmul_job *job, size_t slice)
+{
+    size_t lanes = job->kern->lanes, col = job->out.rows * job->kern->size; /* bytes of a column */
+    size_t room = (attn__min(slice, (size_t)512 << 10) - ATTN__ALIGN) / col;
+    job->rows = job->out.rows;
+    job->cols = attn__min(4096 / col, 128) / lanes * lanes;
+    job->depth = attn__min(job->a.cols, (room - job->cols - ATTN__FEW_PAD) / 16 * 16); /* the kernel's whole pieces */
 }
 
 /* Blocks for `slice` bytes: 256 rows x 4 tiles x 256 terms, which a second-level cache holds, halved until they fit. */
@@ -2271,6 +2297,10 @@ static void attn__matmul_blocks(attn__matmul_job *job, size_t slice)
     size_t col_tiles = attn__min(attn__blocks(job->out.cols, tile_cols), 4 * thin);
     job->depth = attn__min(attn__max(job->a.cols, 1), 256 / thin);
     ATTN_ASSERT(slice >= ATTN__STACK); /* which holds one tile of every pass */
+    if (job->few) {
+        attn__matmul_few_blocks(job, slice);
+        return;
+    }
     for (;;) {
         job->rows = row_tiles * tile_rows;
         job->cols = col_tiles * tile_cols;
@@ -2349,6 +2379,54 @@ static void attn__matmul_task(void *arg, size_t index)
         attn__matmul_block(job, item / across * job->rows, item % across * job->cols, scratch);
 }
 
+/* sums += a[..][k .. k + depth] b[k .. k + depth][c0 .. c0 + cols], of few rows of reals. */
+static void attn__matmul_few_terms(const attn__matmul_job *job, char *sums, const void *a, size_t ld, attn_mat b,
+                                   size_t k, size_t depth, size_t c0, size_t cols, size_t end)
+{
+    attn__rows w;
+    memset(&w, 0, sizeof w);
+    w.data = attn__mat_at(b, k, c0);
+    w.dtype = b.dtype;
+    w.step = b.col_stride;
+    w.more = k + depth < b.rows ? cols : end - c0 - cols;
+    w.next = (const char *)(k + depth < b.rows ? attn__mat_at(b, k + depth, c0) : attn__mat_at(b, 0, c0 + cols));
+    job->kern->products(sums, job->cols, a, ld, job->rows, &w, cols, depth);
+}
+
+/* Columns c0 .. end - 1 of out. */
+static void attn__matmul_few_cols(const attn__matmul_job *job, size_t c0, size_t end, char *scratch)
+{
+    const attn__kernels *kern = job->kern;
+    attn_mat a = job->a, out = job->out;
+    size_t size = job->rows * job->cols * kern->size, ld = job->depth + ATTN__FEW_PAD, loaded = SIZE_MAX;
+    size_t k, depth, cols;
+    char *sums = attn__align(scratch), *reals = sums + size;
+    for (; c0 < end; c0 += cols) {
+        cols = attn__min(job->cols, end - c0);
+        memset(sums, 0, size);
+        for (k = 0; k < a.cols; k += depth) {
+            depth = attn__min(job->depth, a.cols - k);
+            if (loaded != k)
+                kern->load(reals, ld, attn__mat_at(a, 0, k), a.dtype, a.row_stride, a.col_stride, job->rows, depth);
+            loaded = k;
+            attn__matmul_few_terms(job, sums, reals, ld, job->b, k, depth, c0, cols, end);
+        }
+        if (job->last_a.data)
+            attn__matmul_few_terms(job, sums, job->last_a.data, 0, job->last_b, 0, 1, c0, cols, end);
+        kern->store(attn__mat_at(out, 0, c0), out.dtype, out.row_stride, out.col_stride, sums, job->cols, job->rows,
+                    cols, job->alpha);
+    }
+}
+
+static void attn__matmul_few_task(void *arg, size_t index)
+{
+    const attn__matmul_job *job = (const attn__matmul_job *)arg;
+    char stack[ATTN__STACK], *scratch = job->scratch ? job->scratch + index * job->slice : stack;
+    size_t items = attn__blocks(job->out.cols, job->cols);
+    size_t first = items * index / job->tasks, end = items * (index + 1) / job->tasks;
+    attn__matmul_few_cols(job, first * job->cols, attn__min(end * job->cols, job->out.cols), scratch);
+}
+
 static attn_mat attn__ones(attn_dtype real, size_t rows, size_t cols)
 {
     static const double attn__one64 = 1;
@@ -2373,14 +2451,8 @@ static attn__matmul_job attn__plan_matmul(attn_mat out, attn_mat a, attn_mat b, 
         job.last_a = attn__ones(attn__real(a.dtype), out.rows, 1);
         job.last_b = attn_mat_of(bias, ATTN_F32, 1, out.cols);
     }
-    if (b.row_stride == 1 && out.rows <= job.kern->lanes / 2) {
-        job.out = attn_mat_t(out); /* a few queries, many keys: out^T = b^T a^T packs the few, not the many */
-        job.a = attn_mat_t(b);
-        job.b = attn_mat_t(a);
-        a = job.last_a;
-        job.last_a = attn_mat_t(job.last_b);
-        job.last_b = attn_mat_t(a);
-    }
+    if (job.kern->products && b.row_stride == 1 && out.cols >= job.kern->lanes && a.cols >= job.kern->lanes)
+        job.few = out.rows <= (b.dtype == job.kern->real ? ATTN__FEW : 2 * ATTN__FEW);
     job.alpha = alpha;
     attn__matmul_blocks(&job, SIZE_MAX);
     job.tasks = attn__ctx_tasks(ctx, attn__blocks(job.out.rows, job.rows) * attn__blocks(job.out.cols, job.cols));
@@ -2409,7 +2481,7 @@ static void attn__matmul_bias(attn_mat out, attn_mat a, attn_mat b, const float 
         job.slice = ATTN__STACK;
     }
     attn__matmul_blocks(&job, job.slice);
-    attn__run(ctx, job.tasks, attn__matmul_task, &job);
+    attn__run(ctx, job.tasks, job.few ? attn__matmul_few_task : attn__matmul_task, &job);
     attn__release(own);
 }
 
@@ -4910,16 +4982,16 @@ ATTN_API attn_tensor attn_relative(attn_mat by_distance, size_t Lq, size_t Lk)
 static size_t attn__bucket(ptrdiff_t distance, size_t buckets, int bidirectional, double max_distance)
 {
     size_t count = bidirectional ? buckets / 2 : buckets, exact = count / 2, first = 0;
-    double far, steps;
+    double apart, steps;
     if (bidirectional && distance > 0)
         first = count;
     else if (distance > 0)
         distance = 0;
-    far = (double)attn__magnitude(distance);
-    if (far < (double)exact)
+    apart = (double)attn__magnitude(distance);
+    if (apart < (double)exact)
         return first + attn__magnitude(distance);
-    steps = attn__log(far / (double)exact) / attn__log(max_distance / (double)exact) * (double)(count - exact);
-    steps += steps * 1e-12; /* where far is an exact step */
+    steps = attn__log(apart / (double)exact) / attn__log(max_distance / (double)exact) * (double)(count - exact);
+    steps += steps * 1e-12; /* where apart is an exact step */
     return first + (steps < (double)(count - exact - 1) ? exact + (size_t)steps : count - 1);
 }
 
@@ -5810,26 +5882,30 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose)(ATTN__V *x)
 
 #define ATTN__QUAD (16 / (int)sizeof(ATTN__R)) /* reals in 128 bits */
 
-/* A vector of W / QUAD pieces of 128 bits, `step` apart. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_quads)(const ATTN__R *p, ptrdiff_t step)
+/* A vector of W / QUAD pieces of 128 bits, `step` bytes apart. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_quads)(const char *p, ptrdiff_t step)
 {
 #if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
-    __m512d v = _mm512_castpd128_pd512(_mm_loadu_pd(p));
-    v = _mm512_maskz_insertf64x2(ATTN__ALL, v, _mm_loadu_pd(p + step), 1);
-    v = _mm512_maskz_insertf64x2(ATTN__ALL, v, _mm_loadu_pd(p + 2 * step), 2);
-    return _mm512_maskz_insertf64x2(ATTN__ALL, v, _mm_loadu_pd(p + 3 * step), 3);
+    __m512d v = _mm512_castpd128_pd512(_mm_loadu_pd((const double *)p));
+    v = _mm512_maskz_insertf64x2(ATTN__ALL, v, _mm_loadu_pd((const double *)(p + step)), 1);
+    v = _mm512_maskz_insertf64x2(ATTN__ALL, v, _mm_loadu_pd((const double *)(p + 2 * step)), 2);
+    return _mm512_maskz_insertf64x2(ATTN__ALL, v, _mm_loadu_pd((const double *)(p + 3 * step)), 3);
 #elif ATTN__PASS == ATTN__PASS_AVX512
-    __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(p));
-    v = _mm512_maskz_insertf32x4(ATTN__ALL, v, _mm_loadu_ps(p + step), 1);
-    v = _mm512_maskz_insertf32x4(ATTN__ALL, v, _mm_loadu_ps(p + 2 * step), 2);
-    return _mm512_maskz_insertf32x4(ATTN__ALL, v, _mm_loadu_ps(p + 3 * step), 3);
+    __m512 v = _mm512_castps128_ps512(_mm_loadu_ps((const float *)p));
+    v = _mm512_maskz_insertf32x4(ATTN__ALL, v, _mm_loadu_ps((const float *)(p + step)), 1);
+    v = _mm512_maskz_insertf32x4(ATTN__ALL, v, _mm_loadu_ps((const float *)(p + 2 * step)), 2);
+    return _mm512_maskz_insertf32x4(ATTN__ALL, v, _mm_loadu_ps((const float *)(p + 3 * step)), 3);
 #elif ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64
-    return _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(p)), _mm_loadu_pd(p + step), 1);
+    return _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd((const double *)p)),
+                                _mm_loadu_pd((const double *)(p + step)), 1);
 #elif ATTN__PASS == ATTN__PASS_AVX2
-    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + step), 1);
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps((const float *)p)),
+                                _mm_loadu_ps((const float *)(p + step)), 1);
 #else
+    ATTN__V v;
     (void)step;
-    return ATTN__LOAD(p);
+    memcpy(&v, p, sizeof v);
+    return v;
 #endif
 }
 
@@ -5845,30 +5921,39 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(zip_quads)(ATTN__V a, ATTN__V b, co
 #endif
 }
 
+/* QUAD such vectors change rows for columns, each QUAD x QUAD reals by themselves: of W pieces, v[i] made of those with
+   numbers i, i + QUAD, ..., v[i] becomes their reals number i in order. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(turn_quads)(ATTN__V *v)
+{
+    ATTN__V y[ATTN__QUAD];
+    int i, step;
+    ATTN__UNROLL
+    for (step = 1; step < ATTN__QUAD; step *= 2) {
+        ATTN__UNROLL
+        for (i = 0; i < ATTN__QUAD / 2; i++) {
+            y[2 * i] = ATTN__NAME(zip_quads)(v[i], v[i + ATTN__QUAD / 2], 0);
+            y[2 * i + 1] = ATTN__NAME(zip_quads)(v[i], v[i + ATTN__QUAD / 2], 1);
+        }
+        ATTN__UNROLL
+        for (i = 0; i < ATTN__QUAD; i++)
+            v[i] = y[i];
+    }
+}
+
 /* x[r * rs + c] = in[r + c * cs] for `high` rows of W columns, by pieces of 128 bits: a vector holds QUAD rows of each
    QUAD-th column, and these change places. Not `whole`: the last rows are read but not stored, nor more than `wide`
    columns. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(turn_block)(ATTN__R *x, ptrdiff_t rs, const ATTN__R *in, ptrdiff_t cs,
                                                       size_t high, size_t wide, const int whole)
 {
-    ATTN__V v[ATTN__QUAD], y[ATTN__QUAD];
+    ATTN__V v[ATTN__QUAD];
     size_t r;
-    int i, step;
+    int i;
     for (r = 0; r < high; r += ATTN__QUAD) {
         ATTN__UNROLL
         for (i = 0; i < ATTN__QUAD; i++)
-            v[i] = ATTN__NAME(load_quads)(in + r + i * cs, ATTN__QUAD * cs);
-        ATTN__UNROLL
-        for (step = 1; step < ATTN__QUAD; step *= 2) {
-            ATTN__UNROLL
-            for (i = 0; i < ATTN__QUAD / 2; i++) {
-                y[2 * i] = ATTN__NAME(zip_quads)(v[i], v[i + ATTN__QUAD / 2], 0);
-                y[2 * i + 1] = ATTN__NAME(zip_quads)(v[i], v[i + ATTN__QUAD / 2], 1);
-            }
-            ATTN__UNROLL
-            for (i = 0; i < ATTN__QUAD; i++)
-                v[i] = y[i];
-        }
+            v[i] = ATTN__NAME(load_quads)((const char *)(in + r + i * cs), ATTN__QUAD * cs * (ptrdiff_t)sizeof *in);
+        ATTN__NAME(turn_quads)(v);
         ATTN__UNROLL
         for (i = 0; i < ATTN__QUAD; i++)
             if (whole)
@@ -5898,8 +5983,6 @@ ATTN__TARGET static void ATTN__NAME(turn)(ATTN__R *x, ptrdiff_t rs, const ATTN__
         }
     }
 }
-
-#undef ATTN__QUAD
 #endif
 
 /* Has the pass a vector load for that type, and a store? */
@@ -6797,11 +6880,11 @@ ATTN__TARGET static void ATTN__NAME(row_scores_edge)(const attn__tile *t, const 
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_scores_of)(const attn__tile *t, const attn__rows *k,
                                                          const ATTN__R *queries, size_t depth, attn_dtype dtype)
 {
-    size_t far = attn__blocks(t->keys, 4 * ATTN__W) * ATTN__W, g0, g, d, fetched, f = 0;
+    size_t apart = attn__blocks(t->keys, 4 * ATTN__W) * ATTN__W, g0, g, d, fetched, f = 0;
     ptrdiff_t step = k->step * (ptrdiff_t)attn__size(dtype);
-    for (g0 = 0; g0 < far; g0 += ATTN__W)
+    for (g0 = 0; g0 < apart; g0 += ATTN__W)
         for (d = fetched = 0; d < depth; d += ATTN__W, fetched = f)
-            for (g = g0; g < t->keys; g += far) {
+            for (g = g0; g < t->keys; g += apart) {
                 if (d + ATTN__W <= depth && g + ATTN__W <= t->keys)
                     ATTN__NAME(row_scores_block)
                 (t, (const char *)k->data + (ptrdiff_t)g * step + d * attn__size(dtype), step,
@@ -6910,6 +6993,188 @@ ATTN__TARGET static void ATTN__NAME(row_values)(const attn__tile *t, const attn_
     }
 }
 
+/* -- product of few rows: each row of w is read once, where it lies -- */
+
+#ifdef ATTN__LOAD_F16
+/* W pairs of 16-bit numbers as reals: the first of each pair, and the second. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(widen_pairs)(ATTN__V pairs, attn_dtype dtype, ATTN__V *first, ATTN__V *second)
+{
+#if ATTN__PASS == ATTN__PASS_AVX512
+    __m512i v = _mm512_castps_si512(pairs);
+    __m512i next = _mm512_maskz_srli_epi32(ATTN__ALL, v, 16);
+    if (dtype == ATTN_F16) {
+        *first = _mm512_maskz_cvtph_ps(ATTN__ALL, _mm512_maskz_cvtepi32_epi16(ATTN__ALL, v));
+        *second = _mm512_maskz_cvtph_ps(ATTN__ALL, _mm512_maskz_cvtepi32_epi16(ATTN__ALL, next));
+    } else {
+        *first = _mm512_castsi512_ps(_mm512_maskz_slli_epi32(ATTN__ALL, v, 16));
+        *second = _mm512_castsi512_ps(_mm512_and_si512(v, _mm512_set1_epi32((int)0xffff0000)));
+    }
+#elif ATTN__PASS == ATTN__PASS_AVX2
+    __m256i v = _mm256_castps_si256(pairs);
+    if (dtype == ATTN_F16) {
+        v = _mm256_shuffle_epi8(v, _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15, /**/
+                                                    0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
+        v = _mm256_permute4x64_epi64(v, 0xd8);
+        *first = _mm256_cvtph_ps(_mm256_castsi256_si128(v));
+        *second = _mm256_cvtph_ps(_mm256_extracti128_si256(v, 1));
+    } else {
+        *first = _mm256_castsi256_ps(_mm256_slli_epi32(v, 16));
+        *second = _mm256_castsi256_ps(_mm256_and_si256(v, _mm256_set1_epi32((int)0xffff0000)));
+    }
+#else
+    uint32x4_t v = vreinterpretq_u32_f32(pairs);
+    if (dtype == ATTN_F16) {
+        *first = vcvt_f32_f16(vreinterpret_f16_u16(vmovn_u32(v)));
+        *second = vcvt_f32_f16(vreinterpret_f16_u16(vshrn_n_u32(v, 16)));
+    } else {
+        *first = vreinterpretq_f32_u32(vshlq_n_u32(v, 16));
+        *second = vreinterpretq_f32_u32(vandq_u32(v, vdupq_n_u32(0xffff0000)));
+    }
+#endif
+}
+#endif
+
+/* sum[r] += x times one number of each row of a. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(products_term)(ATTN__V *sum, ATTN__V x, const ATTN__R *const *a, size_t k,
+                                                         const int rows)
+{
+    int r;
+    ATTN__UNROLL
+    for (r = 0; r < rows; r++)
+        sum[r] = ATTN__FMA(x, ATTN__SET1(a[r][k]), sum[r]);
+}
+
+/* sum[r] += W rows of w times row r of a, by 128 bits of each row of w, which p points to: terms k and next. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(products_piece)(ATTN__V *sum, const char *p, ptrdiff_t step,
+                                                          const ATTN__R *const *a, size_t k, attn_dtype dtype,
+                                                          const int rows)
+{
+    ATTN__V x[ATTN__QUAD];
+    size_t i;
+    ATTN__UNROLL
+    for (i = 0; i < ATTN__QUAD; i++)
+        x[i] = ATTN__NAME(load_quads)(p + (ptrdiff_t)i * step, ATTN__QUAD * step);
+    ATTN__NAME(turn_quads)(x);
+    ATTN__UNROLL
+    for (i = 0; i < ATTN__QUAD; i++) {
+#ifdef ATTN__LOAD_F16
+        if (dtype != ATTN__REAL) {
+            ATTN__V first, second;
+            ATTN__NAME(widen_pairs)(x[i], dtype, &first, &second);
+            ATTN__NAME(products_term)(sum, first, a, k + 2 * i, rows);
+            ATTN__NAME(products_term)(sum, second, a, k + 2 * i + 1, rows);
+            continue;
+        }
+#endif
+        (void)dtype;
+        ATTN__NAME(products_term)(sum, x[i], a, k + i, rows);
+    }
+}
+
+/* W rows of w with up to `rows` rows of a, the last of them again if there are fewer, by all whole pieces. Meanwhile W
+   other rows are fetched, one after the other: so memory is read in order. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(products_group)(ATTN__R *const *c, const char *p, ptrdiff_t step,
+                                                          const ATTN__R *const *a, size_t depth, const char *next,
+                                                          size_t more, attn_dtype dtype, const int rows)
+{
+    ATTN__V sum[8];
+    size_t piece = 16 / attn__size(dtype), part = attn__blocks(depth / piece, ATTN__W) * piece, k = 0, end, i;
+    const char *fetched;
+    int r;
+    ATTN__UNROLL
+    for (r = 0; r < rows; r++)
+        sum[r] = ATTN__LOAD(c[r]);
+    while (k + piece <= depth) {
+        fetched = next;
+        next += more > 1 ? step : 0;
+        more -= more > 1;
+        for (end = attn__min(k + part, depth / piece * piece); k < end; k += piece) {
+            for (i = 0; i < 16 * ATTN__W; i += 64)
+                ATTN__PREFETCH(fetched + i);
+            ATTN__NAME(products_piece)(sum, p, step, a, k, dtype, rows);
+            p += 16;
+            fetched += 16 * ATTN__W;
+        }
+    }
+    ATTN__UNROLL
+    for (r = 0; r < rows; r++)
+        ATTN__STORE(c[r], sum[r]);
+}
+
+/* The same for up to W rows of w, from a copy, and for terms from k on. */
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(products_edge)(ATTN__R *const *c, const char *p, ptrdiff_t step,
+                                                           size_t count, const ATTN__R *const *a, size_t k,
+                                                           size_t depth, attn_dtype dtype, int rows)
+{
+    ATTN__R copy[ATTN__W * ATTN__QUAD];
+    ATTN__V x[ATTN__QUAD];
+    size_t n, i, size = attn__size(dtype);
+    int r;
+    memset(copy, 0, sizeof copy);
+    for (; k < depth; k += n) {
+        n = attn__min(depth - k, ATTN__QUAD);
+        for (i = 0; i < count; i++)
+            ATTN__NAME(load_row)(copy + i * ATTN__QUAD, p + (ptrdiff_t)i * step + k * size, dtype, n);
+        for (i = 0; i < ATTN__QUAD; i++)
+            x[i] = ATTN__NAME(load_quads)((const char *)(copy + i * ATTN__QUAD), ATTN__QUAD * 16);
+        ATTN__NAME(turn_quads)(x);
+        for (r = 0; r < rows; r++) {
+            ATTN__V sum = ATTN__LOAD(c[r]);
+            for (i = 0; i < n; i++)
+                sum = ATTN__FMA(x[i], ATTN__SET1(a[r][k + i]), sum);
+            ATTN__STORE(c[r], sum);
+        }
+    }
+}
+
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(products_of)(ATTN__R *c, size_t ldc, const ATTN__R *a, size_t lda,
+                                                       size_t rows, const attn__rows *w, size_t count, size_t depth,
+                                                       attn_dtype dtype)
+{
+    ptrdiff_t step = w->step * (ptrdiff_t)attn__size(w->dtype);
+    size_t piece = 16 / attn__size(dtype), whole = depth / piece * piece, g, r0, r, n, more;
+    for (g = 0; g < count; g += n) {
+        const char *p = (const char *)w->data + (ptrdiff_t)g * step, *next;
+        n = attn__min(count - g, ATTN__W);
+        more = g + n < count ? count - g - n : w->more;
+        next = g + n < count ? p + ATTN__W * step : more > 0 ? w->next : p;
+        for (r0 = 0; r0 < rows; r0 += 8) {
+            const ATTN__R *from[8];
+            ATTN__R *to[8];
+            size_t left = attn__min(rows - r0, 8);
+            for (r = 0; r < 8; r++) {
+                from[r] = a + (r0 + attn__min(r, left - 1)) * lda;
+                to[r] = c + (r0 + attn__min(r, left - 1)) * ldc + g;
+            }
+            if (n < ATTN__W || w->dtype != dtype)
+                ATTN__NAME(products_edge)(to, p, step, n, from, 0, depth, w->dtype, (int)left);
+            else {
+                if (left > 4)
+                    ATTN__NAME(products_group)(to, p, step, from, depth, next, more, dtype, 8);
+                else if (left > 2)
+                    ATTN__NAME(products_group)(to, p, step, from, depth, next, more, dtype, 4);
+                else if (left > 1)
+                    ATTN__NAME(products_group)(to, p, step, from, depth, next, more, dtype, 2);
+                else
+                    ATTN__NAME(products_group)(to, p, step, from, depth, next, more, dtype, 1);
+                ATTN__NAME(products_edge)(to, p, step, n, from, whole, depth, dtype, (int)left);
+            }
+        }
+    }
+}
+
+ATTN__TARGET static void ATTN__NAME(products)(void *cv, size_t ldc, const void *av, size_t lda, size_t rows,
+                                              const attn__rows *w, size_t count, size_t depth)
+{
+    ATTN__R *c = (ATTN__R *)cv;
+    const ATTN__R *a = (const ATTN__R *)av;
+    switch (ATTN__REAL_F64 ? ATTN__REAL : w->dtype) {
+    case ATTN_F16: ATTN__NAME(products_of)(c, ldc, a, lda, rows, w, count, depth, ATTN_F16); break;
+    case ATTN_BF16: ATTN__NAME(products_of)(c, ldc, a, lda, rows, w, count, depth, ATTN_BF16); break;
+    default: ATTN__NAME(products_of)(c, ldc, a, lda, rows, w, count, depth, ATTN__REAL); break;
+    }
+}
+
 #define ATTN__ROW_KERNEL(name) ATTN__NAME(name)
 #else
 #define ATTN__ROW_KERNEL(name) NULL /* one query is a vector */
@@ -6924,6 +7189,7 @@ static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
                                                   ATTN__NAME(load),
                                                   ATTN__NAME(store),
                                                   ATTN__NAME(matmul),
+                                                  ATTN__ROW_KERNEL(products),
                                                   ATTN__NAME(softmax_max),
                                                   ATTN__NAME(softmax_exp),
                                                   ATTN__NAME(special),
@@ -6956,6 +7222,7 @@ static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
 #undef ATTN__ROWS
 #undef ATTN__TILE_COLS
 #undef ATTN__STRIP
+#undef ATTN__QUAD
 #undef ATTN__ROW_KERNEL
 #undef ATTN__AS_WRITTEN
 #undef ATTN__LOAD

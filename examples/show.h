@@ -7,6 +7,7 @@
        show_mat("weights", w);                name, shape, numbers; show_vec: one row or column as a 1-D array
        show_heatmap(dir, "w.svg", w, &map);   coloured cells in the terminal, and a picture file
        show_heatmaps(dir, "ws.svg", title, w, maps, 6, 3);   six small ones in one file, three side by side
+       show_picture("w.svg", w, &map);        the file alone, of small cells without numbers: for large matrices
 
    Numbers look like print(array) in numpy 2: the shortest digits that read back as the same element of its own type,
    at most 8 after the point (show_precision), in columns, with exponents where the range asks for them, "..." beyond
@@ -22,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #ifdef _WIN32
 #include <io.h>
 #define SHOW__ISATTY() _isatty(1)
@@ -647,6 +649,8 @@ static inline void show__svg_text(FILE *file, int x, int y, const char *anchor, 
 /* Where everything is in a picture. The widths of texts are guessed with room to spare: 9 a character, 11 in titles. */
 typedef struct show__layout {
     int rows, cols, small, cell_width, cell_height, left, top, grid_width, grid_height, width, height;
+    int plain;  /* 1: square cells without numbers, labels of the columns upright */
+    int name_x; /* where the name of the rows is */
 } show__layout;
 
 static inline show__layout show__layout_of(attn_mat m, const show_map *map, int widest, int small)
@@ -657,6 +661,8 @@ static inline show__layout show__layout_of(attn_mat m, const show_map *map, int 
     at.rows = (int)m.rows;
     at.cols = (int)m.cols;
     at.small = small;
+    at.plain = 0;
+    at.name_x = 32;
     at.cell_width = small ? show__max(30, 4 + cell_text) : show__max(76, 22 + cell_text);
     at.cell_height = small ? 30 : 46;
     at.left = 24 + (map->row_name ? 26 : 0) + (map->row_labels ? 12 + 9 * row_labels : 0);
@@ -672,29 +678,60 @@ static inline show__layout show__layout_of(attn_mat m, const show_map *map, int 
     return at;
 }
 
+/* Square cells that shrink from 32 to 14, the more of them there are: labels go no smaller. Where cells are few, names
+   and bar still have their room. */
+static inline show__layout show__plain_layout_of(attn_mat m, const show_map *map)
+{
+    show__layout at = show__layout_of(m, map, 0, 0);
+    int most = show__max(at.rows, at.cols), side = most > 57 ? 14 : most > 25 ? 800 / most : 32;
+    int labels = show__widest(map->row_labels, m.rows), title = 48 + 11 * show__columns(map->title);
+    int end = map->bar ? 64 + 8 * (3 + map->digits) : 24;
+    at.plain = 1;
+    at.cell_width = at.cell_height = side;
+    at.grid_width = at.cols * side;
+    at.grid_height = at.rows * side;
+    at.left = 24 + (map->row_name ? 26 : 0) + (map->row_labels ? 12 + 9 * labels : 0);
+    at.top = 22 + (map->title ? 34 : 0) + (map->col_name ? 24 : 0);
+    at.top += map->col_labels ? 14 + 9 * show__widest(map->col_labels, m.cols) : 0;
+    at.width = at.left + show__max(at.grid_width, map->col_name ? 9 * show__columns(map->col_name) : 0) + end;
+    at.height = at.top + show__max(at.grid_height, map->row_name ? 9 * show__columns(map->row_name) : 40) + 24;
+    at.name_x += show__max(0, title - at.width) / 2;
+    at.left += show__max(0, title - at.width) / 2;
+    at.width = show__max(at.width, title);
+    return at;
+}
+
 /* The title above all, names of rows and columns in grey, labels in black. */
 static inline void show__svg_names(FILE *file, const show_map *map, const show__layout *at)
 {
     const char *grey = " font-size=\"13\" fill=\"#777\"";
+    const char *size = at->plain && at->cell_height < 20 ? " font-size=\"12\"" : ""; /* of labels */
     const char *bold = at->small ? " font-weight=\"600\"" : " font-size=\"17\" font-weight=\"600\"";
     if (map->title)
         show__svg_text(file, at->width / 2, 36, "middle", bold, map->title);
     if (map->col_name) {
-        int y = at->top - (map->col_labels ? 36 : 10);
+        int y = at->plain ? map->title ? 70 : 36 : at->top - (map->col_labels ? 36 : 10);
         show__svg_text(file, at->left + at->grid_width / 2, y, "middle", grey, map->col_name);
     }
     if (map->row_name) {
-        fprintf(file, "<g transform=\"translate(32 %d) rotate(-90)\">\n", at->top + at->grid_height / 2);
+        int y = at->top + at->grid_height / 2;
+        fprintf(file, "<g transform=\"translate(%d %d) rotate(-90)\">\n", at->name_x, y);
         show__svg_text(file, 0, 0, "middle", grey, map->row_name);
         fprintf(file, "</g>\n");
     }
     for (int c = 0; map->col_labels && c < at->cols; c++) {
         int x = at->left + c * at->cell_width + at->cell_width / 2;
-        show__svg_text(file, x, at->top - 10, "middle", "", map->col_labels[c]);
+        if (at->plain) {
+            char upright[64];
+            snprintf(upright, sizeof upright, "%s transform=\"rotate(-90 %d %d)\"", size, x + 5, at->top - 8);
+            show__svg_text(file, x + 5, at->top - 8, "start", upright, map->col_labels[c]);
+        } else {
+            show__svg_text(file, x, at->top - 10, "middle", "", map->col_labels[c]);
+        }
     }
     for (int r = 0; map->row_labels && r < at->rows; r++) {
         int y = at->top + r * at->cell_height + at->cell_height / 2 + 5;
-        show__svg_text(file, at->left - 10, y, "end", "", map->row_labels[r]);
+        show__svg_text(file, at->left - 10, y, "end", size, map->row_labels[r]);
     }
 }
 
@@ -719,20 +756,44 @@ static inline void show__svg_cells(FILE *file, attn_mat m, const show_map *map, 
         }
 }
 
+/* A rectangle for every element that has not the first colour, which lies under all; lines between them. */
+static inline void show__svg_plain_cells(FILE *file, attn_mat m, const show_map *map, const show__layout *at)
+{
+    show__rgb none = show__colour(map, map->low);
+    int right = at->left + at->grid_width, bottom = at->top + at->grid_height;
+    fprintf(file, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"", at->left, at->top, at->grid_width,
+            at->grid_height);
+    fprintf(file, " fill=\"#%02x%02x%02x\"/>\n", none.r, none.g, none.b);
+    for (int r = 0; r < at->rows; r++)
+        for (int c = 0; c < at->cols; c++) {
+            show__rgb fill = show__colour(map, attn_mat_get(m, (size_t)r, (size_t)c));
+            int x = at->left + c * at->cell_width, y = at->top + r * at->cell_height;
+            if (fill.r == none.r && fill.g == none.g && fill.b == none.b)
+                continue;
+            fprintf(file, "<path d=\"M%d %dh%dv%dh-%dz\"", x, y, at->cell_width, at->cell_height, at->cell_width);
+            fprintf(file, " fill=\"#%02x%02x%02x\"/>\n", fill.r, fill.g, fill.b);
+        }
+    fprintf(file, "<path stroke=\"#fff\" d=\"");
+    for (int r = 1; r < at->rows; r++)
+        fprintf(file, "M%d %dH%d", at->left, at->top + r * at->cell_height, right);
+    for (int c = 1; c < at->cols; c++)
+        fprintf(file, "M%d %dV%d", at->left + c * at->cell_width, at->top, bottom);
+    fprintf(file, "\"/>\n");
+}
+
 /* The scale of colours, as tall as the cells, between its two values. */
 static inline void show__svg_bar(FILE *file, const show_map *map, const show__layout *at)
 {
-    int x = at->left + at->grid_width + 20, id = (int)map->colours;
+    int x = at->left + at->grid_width + 20, id = (int)map->colours, height = show__max(at->grid_height, 30);
     fprintf(file, "<defs><linearGradient id=\"scale%d\" x1=\"0\" y1=\"1\" x2=\"0\" y2=\"0\">", id);
     for (int stop = 0; stop < 5; stop++) {
         show__rgb c = show__stop(map->colours, stop);
         fprintf(file, "<stop offset=\"%d%%\" stop-color=\"#%02x%02x%02x\"/>", 25 * stop, c.r, c.g, c.b);
     }
-    fprintf(file, "</linearGradient></defs>\n<rect x=\"%d\" y=\"%d\" width=\"14\" height=\"%d\"", x, at->top,
-            at->grid_height);
+    fprintf(file, "</linearGradient></defs>\n<rect x=\"%d\" y=\"%d\" width=\"14\" height=\"%d\"", x, at->top, height);
     fprintf(file, " fill=\"url(#scale%d)\"/>\n<g font-size=\"12\" fill=\"#555\">\n", id);
     show__svg_text(file, x + 20, at->top + 10, "start", "", show__cell_of(map->high, map->digits).text);
-    show__svg_text(file, x + 20, at->top + at->grid_height, "start", "", show__cell_of(map->low, map->digits).text);
+    show__svg_text(file, x + 20, at->top + height, "start", "", show__cell_of(map->low, map->digits).text);
     fprintf(file, "</g>\n");
 }
 
@@ -753,18 +814,21 @@ static inline void show__svg_open(FILE *file, int width, int height, const char 
 static inline void show__svg_map(FILE *file, attn_mat m, const show_map *map, const show__layout *at)
 {
     show__svg_names(file, map, at);
-    show__svg_cells(file, m, map, at);
+    if (at->plain)
+        show__svg_plain_cells(file, m, map, at);
+    else
+        show__svg_cells(file, m, map, at);
     if (map->bar)
         show__svg_bar(file, map, at);
 }
 
-static inline void show__svg(FILE *file, attn_mat m, const show_map *map, int widest)
+static inline void show__svg(FILE *file, attn_mat m, const show_map *map, const show__layout *at)
 {
-    show__layout at = show__layout_of(m, map, widest, 0);
     char text[96];
-    snprintf(text, sizeof text, "%d x %d numbers, rounded to %d digits after the point", at.rows, at.cols, map->digits);
-    show__svg_open(file, at.width, at.height, map->title ? map->title : "Heatmap", text);
-    show__svg_map(file, m, map, &at);
+    snprintf(text, sizeof text, "%d x %d numbers, rounded to %d digits after the point", at->rows, at->cols,
+             map->digits);
+    show__svg_open(file, at->width, at->height, map->title ? map->title : "Heatmap", text);
+    show__svg_map(file, m, map, at);
     fprintf(file, "</svg>\n");
 }
 
@@ -779,11 +843,23 @@ static inline void show__file_failed(const char *path, const char *part)
 }
 
 /* A picture file: it appears whole or, with a message and exit code 1, not at all, for it is written under another name
-   first. */
+   first: `part`, NULL for what is no file, such as /dev/stdout. */
 typedef struct show__file {
     char *path, *part;
     FILE *out;
 } show__file;
+
+/* Whether `path` is a file or not there yet. */
+static inline int show__is_file(const char *path)
+{
+#ifdef S_ISREG
+    struct stat found;
+    return stat(path, &found) != 0 || S_ISREG(found.st_mode);
+#else
+    (void)path;
+    return 1;
+#endif
+}
 
 static inline show__file show__create(const char *directory, const char *name)
 {
@@ -793,25 +869,29 @@ static inline show__file show__create(const char *directory, const char *name)
         fprintf(stderr, "%s: out of memory\n", name);
         exit(1);
     }
-    snprintf(file.path, size, "%s/%s", directory, name);
+    snprintf(file.path, size, "%s%s%s", directory, *directory ? "/" : "", name);
     snprintf(file.part, size + 5, "%s.part", file.path);
-    file.out = fopen(file.part, "wb");
+    if (!show__is_file(file.path)) {
+        free(file.part);
+        file.part = NULL;
+    }
+    file.out = fopen(file.part ? file.part : file.path, "wb");
     if (!file.out)
         show__file_failed(file.path, NULL);
     return file;
 }
 
-static inline void show__finish(show__file *file, const char *name)
+static inline void show__finish(show__file *file)
 {
     int failed = ferror(file->out);
     if (fclose(file->out) != 0 || failed)
         show__file_failed(file->path, file->part);
 #ifdef _WIN32
-    remove(file->path); /* rename does not replace here */
+    if (file->part)
+        remove(file->path); /* rename does not replace here */
 #endif
-    if (rename(file->part, file->path) != 0)
+    if (file->part && rename(file->part, file->path) != 0)
         show__file_failed(file->path, file->part);
-    printf("picture: %s\n", name);
     free(file->part);
     free(file->path);
 }
@@ -830,13 +910,30 @@ static inline void show_heatmap(const char *directory, const char *name, attn_ma
 {
     show_map map = *options;
     show__file file;
+    show__layout at;
     int widest;
     show__require_map(name, m);
     widest = show__measure(m, &map);
     show__blocks(m, &map, widest);
+    at = show__layout_of(m, &map, widest, 0);
     file = show__create(directory, name);
-    show__svg(file.out, m, &map, widest);
-    show__finish(&file, name);
+    show__svg(file.out, m, &map, &at);
+    show__finish(&file);
+    printf("picture: %s\n", name);
+}
+
+/* Draws m as small cells without numbers into the file `path`, and prints nothing. */
+static inline void show_picture(const char *path, attn_mat m, const show_map *options)
+{
+    show_map map = *options;
+    show__file file;
+    show__layout at;
+    show__require_map(path, m);
+    show__measure(m, &map);
+    at = show__plain_layout_of(m, &map);
+    file = show__create("", path);
+    show__svg(file.out, m, &map, &at);
+    show__finish(&file);
 }
 
 /* The layout of a small map; settles its range of colours. */
@@ -849,7 +946,7 @@ static inline show__layout show__small(attn_mat m, show_map *map)
 /* The width of the widest of these maps, the height of the tallest. */
 static inline show__layout show__largest(const attn_mat *mats, const show_map *maps, size_t count)
 {
-    show__layout largest = {0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0};
+    show__layout largest = {0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     for (size_t i = 0; i < count; i++) {
         show_map map = maps[i];
         show__layout at = show__small(mats[i], &map);
@@ -889,7 +986,8 @@ static inline void show_heatmaps(const char *directory, const char *name, const 
         fprintf(file.out, "</g>\n");
     }
     fprintf(file.out, "</svg>\n");
-    show__finish(&file, name);
+    show__finish(&file);
+    printf("picture: %s\n", name);
 }
 
 #endif /* SHOW_H */

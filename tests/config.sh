@@ -6,7 +6,7 @@
 #     program    the test program, with the checks it counts itself
 #     pictures   the notebooks run, and draw the committed pictures byte for byte
 #     output     the notebooks print what is committed; colours go to terminals alone
-#     tools      tokenize and tensors show model files, and refuse wrong ones
+#     tools      tokenize and tensors show model files, 05_translate translates; all refuse wrong ones
 #     readme     every ```c block of README.md is a program that compiles and runs, and so is the doc block's
 #     quick      embedding: a few seconds, the compiler CC alone; a missing tool is a skip
 #     full_gcc   embedding: gcc, every standard and configuration; tcc and musl; a missing tool is a failure
@@ -89,6 +89,7 @@ part_pictures() {
     mkdir -p "$work/pictures"
     for source in examples/[0-9][0-9]_*.c; do
         notebook=$(basename "$source" .c)
+        [ $notebook = 05_translate ] && continue # wants a model; part_tools has it
         check "notebook $notebook runs" run "$B/$notebook" "$work/pictures"
     done
     for picture in examples/pictures/*.svg; do
@@ -181,6 +182,139 @@ refused() {
     check "$3 refuses $1" says 1 "hostile file: $2" "$B/$3" "$work/hostile file"
 }
 
+# ==== Translation =================================================================================================
+
+t5() { run "$B/05_translate" "$@"; }
+
+# Lines as they come: CRLF, empty, blank, too long, NUL, no UTF-8, none at the end. Each has its line of output, in
+# batches of any size and with any number of threads the same, which is that of the text alone.
+translates_lines() {
+    {
+        printf 'The house.\r\n\n \t\r\n'
+        head -c 1048577 /dev/zero | tr '\0' x
+        printf '\nIs it wonderful?\na\0b\n\377\nthe last'
+    } > "$work/lines"
+    t5 "$model" < "$work/lines" > "$work/lines.out" 2> "$work/messages"
+    [ $? = 1 ] && [ "$(cat "$work/messages")" = 'line 4: more than 1048576 bytes' ] || return 1
+    for options in '--batch 1' '--batch 3 --threads 1' '--batch=4096 --threads 2'; do
+        t5 $options "$model" < "$work/lines" 2>&1 > "$work/lines.again" | cmp - "$work/messages" &&
+            cmp "$work/lines.out" "$work/lines.again" || return 1
+    done
+    t5 "$model" 'The house.' '' ' ' '' 'Is it wonderful?' > "$work/texts.out" &&
+        t5 "$model" 'the last' > "$work/last.out" &&
+        [ "$(wc -l < "$work/lines.out")" -eq 8 ] && head -n 5 "$work/lines.out" | cmp - "$work/texts.out" &&
+        tail -n 1 "$work/lines.out" | cmp - "$work/last.out" && grep -q . "$work/last.out"
+}
+translates_nothing() {
+    [ -z "$(t5 "$model" < /dev/null)" ] && t5 --timing "$model" '' ' ' > "$work/blank" 2> "$work/messages" &&
+        printf '\n\n' | cmp - "$work/blank" && grep -q '^encoded 0 tokens 0.000 s 0.0 tokens/s$' "$work/messages"
+}
+
+# same "OPTION..." "OPTION...": both translate alike. differ: they do not.
+both() {
+    t5 --ids --scores $1 "$model" "$sentence" > "$work/one" && [ -s "$work/one" ] &&
+        t5 --ids --scores $2 "$model" "$sentence" > "$work/other"
+}
+same()   { both "$1" "$2" && cmp "$work/one" "$work/other"; }
+differ() { both "$1" "$2" && ! cmp -s "$work/one" "$work/other"; }
+
+prints_scores() {
+    t5 --scores "$model" "$sentence" | tee "$work/scores" | cut -f 2- > "$work/one"
+    t5 --scores --ids "$model" "$sentence" | tee -a "$work/scores" | cut -f 2- > "$work/other"
+    [ "$(grep -c -E '^-[0-9]+\.[0-9]{6}	' "$work/scores")" = 2 ] && grep -q -x -E '[0-9]+( [0-9]+)* 1' "$work/other" &&
+        t5 "$model" "$sentence" | cmp - "$work/one" && t5 --ids "$model" "$sentence" | cmp - "$work/other"
+}
+prints_times() {
+    t5 --timing "$model" "$sentence" > "$work/output" 2> "$work/messages"
+    [ "$(sed 's/[0-9.]*[0-9]/N/g' "$work/messages" | head -n 3)" = 'loaded N s
+encoded N tokens N s N tokens/s
+decoded N tokens N s N tokens/s' ] && ! sed 1,3d "$work/messages" | grep -v -x 'peak memory [0-9.]* MiB'
+}
+stops() { [ "$(t5 --ids --max-length 4 "$model" "$sentence" | wc -w)" -eq 3 ]; }
+repeats_nothing() { [ -z "$(t5 --ids --no-repeat-ngram 1 "$model" "$sentence" | tr ' ' '\n' | sort | uniq -d)" ]; }
+
+draws() {
+    t5 --attention "$work/drawn.svg" "$model" 'The house <x>' > "$work/output" || return 1
+    [ "$(wc -l < "$work/output")" -eq 1 ] || return 1
+    for label in ▁translate ▁The ▁house '&#60;/s&#62;'; do
+        grep -q "rotate.*>$label</text>" "$work/drawn.svg" || { echo "no $label"; return 1; }
+    done
+}
+
+# refuses_options OPTION..: each, with `=` for its value, is wrong by itself.
+refuses_options() {
+    for option in "$@"; do
+        says 2 "05_translate: ${option%%=*}" "$B/05_translate" "$option" "$model" text || return 1
+    done
+}
+
+# damaged NAME FILE COMMAND: the model, after a command in its directory, is refused with a message that names the file.
+damaged() {
+    rm -rf "$work/model" && mkdir "$work/model" && cp "$model"/* "$work/model" && (cd "$work/model" && eval "$3")
+    check "05_translate: $1" says 1 "$work/model/$2" "$B/05_translate" "$work/model" "$sentence"
+}
+
+# The command line of examples/05_translate.c.
+translator() {
+    model=tests/golden/t5/t5_f32 sentence='The house is wonderful.'
+    t5 --help > "$work/shown"
+    check "05_translate --help" grep -q '^usage: 05_translate' "$work/shown"
+    check "05_translate: lines, batches, threads" translates_lines
+    check "05_translate: nothing to translate" translates_nothing
+    check "05_translate: too many tokens" says 1 "text 2: " \
+        "$B/05_translate" "$model" one "$(yes x | head -n 5000)"
+    check "05_translate: a text that begins with --" [ -n "$(t5 "$model" -- --beams)" ]
+    check "05_translate: options after the texts" \
+        [ "$(t5 "$model" "$sentence" --ids)" = "$(t5 --ids "$model" "$sentence")" ]
+    check "05_translate --scores, --ids" prints_scores
+    check "05_translate --timing" prints_times
+    check "05_translate --greedy is one beam" same --greedy --beams=1
+    check "05_translate --beams is 4" same '' '--beams 4'
+    check "05_translate --beams matters" differ '--beams 1' '--beams 4'
+    check "05_translate --to is fr" same '' '--from en --to fr'
+    check "05_translate --to de" same '--to de' '--from=en --to=de'
+    check "05_translate --to matters" differ '--to de' '--to ro'
+    check "05_translate --prefix" differ '--prefix=' ''
+    check "05_translate --max-length" stops
+    check "05_translate --max-length is 300" same '' '--max-length 300'
+    check "05_translate --no-repeat-ngram" repeats_nothing
+    check "05_translate --length-penalty" differ '' '--length-penalty -2.5e0'
+    check "05_translate --length-penalty is 1" same '' '--length-penalty 1.0'
+    check "05_translate --no-early-stopping" differ '' --no-early-stopping
+    check "05_translate --attention" draws
+    check "05_translate --attention: no such directory" says 1 "cannot write $work/none/x.svg" \
+        "$B/05_translate" --attention "$work/none/x.svg" "$model" "$sentence"
+    check "05_translate --attention of a blank text" says 1 "--attention" \
+        "$B/05_translate" --attention "$work/x.svg" "$model" ' '
+    check "05_translate --attention of two texts" says 2 "--attention takes exactly one TEXT" \
+        "$B/05_translate" --attention "$work/x.svg" "$model" one two
+    check "05_translate --attention of lines" says 2 "--attention takes exactly one TEXT" \
+        "$B/05_translate" --attention "$work/x.svg" "$model"
+    check "05_translate: numbers" refuses_options --beams= --beams=0 --beams=x --beams=4x --beams=-1 --beams=1025 \
+        --beams=18446744073709551617 --max-length=1 --max-length=1000001 --length-penalty=nan --length-penalty=1e999 \
+        --length-penalty= --length-penalty=1,5 --no-repeat-ngram=-1 --batch=0 --batch=4097 --threads=1025 --threads=+1
+    check "05_translate: languages" refuses_options --from=de --to=en --to= --greedy=1 --attention=
+    check "05_translate: more beams than half of the tokens" says 2 "--beams" "$B/05_translate" --beams 1024 "$model" a
+    check "05_translate --greedy --beams" says 2 "--greedy" "$B/05_translate" --greedy --beams 2 "$model" a
+    check "05_translate --prefix --to" says 2 "--prefix" "$B/05_translate" --prefix x --to de "$model" a
+    check "05_translate: an unknown option" says 2 "no option '--beam'" "$B/05_translate" --beam 2 "$model" a
+    check "05_translate: an option without its value" says 2 "--beams needs a value" "$B/05_translate" "$model" --beams
+    check "05_translate: no model" says 2 "the directory of a model is missing" "$B/05_translate"
+    check "05_translate: no such model" says 1 "$work/none/config.json" "$B/05_translate" "$work/none" a
+    for file in config.json model.safetensors spiece.model; do
+        damaged "no $file" $file "rm $file"
+        damaged "half of $file" $file "head -c \$((\$(wc -c < $file) / 2)) $file > half && mv half $file"
+        damaged "an empty $file" $file ": > $file"
+    done
+    damaged "two files changed places" '' 'mv spiece.model x; mv model.safetensors spiece.model; mv x model.safetensors'
+    if [ -c /dev/full ]; then
+        check "05_translate: no room for the output" says_full "05_translate: the output cannot be written" \
+            05_translate "$model" "$sentence"
+        check "05_translate: no room for the help" says_full "cannot write the output: No space left on device" \
+            05_translate --help
+    fi
+}
+
 part_tools() {
     model=tests/golden/unigram.model tensors=tests/golden/types.safetensors
     check "tokenize shows pieces, ids and scores" shows tests/golden/tokenize.out "$B/tokenize" "$model" \
@@ -220,6 +354,7 @@ part_tools() {
         '\377\377\377\377\377\377\377\177{}'
     refused "half a surrogate pair" "header, byte 2: half a surrogate pair" tensors \
         '\014\0\0\0\0\0\0\0{"\\ud800":1}'
+    translator
 }
 
 # ==== Embedding: what one compiler makes of the header ============================================================

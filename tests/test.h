@@ -53,6 +53,7 @@ void test_cover(const char *function);
     X(matmul_lengths)                                                                                                  \
     X(matmul_large)                                                                                                    \
     X(matmul_bits)                                                                                                     \
+    X(matmul_few_rows)                                                                                                 \
     X(matmul_alpha)                                                                                                    \
     X(matmul_specials)                                                                                                 \
     X(matmul_rounds_once)                                                                                              \
@@ -339,7 +340,33 @@ void test_cover(const char *function);
     X(sentencepiece_scores)                                                                                            \
     X(sentencepiece_decode_ids)                                                                                        \
     X(sentencepiece_no_memory)                                                                                         \
-    X(sentencepiece_open_files)
+    X(sentencepiece_open_files)                                                                                        \
+    X(beam_transformers)                                                                                               \
+    X(beam_ties)                                                                                                       \
+    X(beam_ties_of_last)                                                                                               \
+    X(beam_properties)                                                                                                 \
+    X(beam_grows)                                                                                                      \
+    X(beam_one_token)                                                                                                  \
+    X(beam_nothing_left)                                                                                               \
+    X(beam_impossible_tokens)                                                                                          \
+    X(beam_options)                                                                                                    \
+    X(beam_extreme_penalties)                                                                                          \
+    X(beam_not_finite)                                                                                                 \
+    X(beam_not_finite_unseen)                                                                                          \
+    X(beam_no_memory)                                                                                                  \
+    X(beam_end_of_nothing)                                                                                             \
+    X(t5_states_and_logits)                                                                                            \
+    X(t5_translations)                                                                                                 \
+    X(t5_batches)                                                                                                      \
+    X(t5_padding)                                                                                                      \
+    X(t5_steps)                                                                                                        \
+    X(t5_attention)                                                                                                    \
+    X(t5_texts)                                                                                                        \
+    X(t5_tokens)                                                                                                       \
+    X(t5_no_memory)                                                                                                    \
+    X(t5_files)                                                                                                        \
+    X(t5_config)                                                                                                       \
+    X(t5_tensors)
 
 #define TEST(name) void test_##name(void)
 #define TEST_DECLARE(name) TEST(name);

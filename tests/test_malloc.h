@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 void *test_malloc(size_t size);
+void *test_calloc(size_t count, size_t size);
 void *test_realloc(void *p, size_t size);
 void test_free(void *p);
 

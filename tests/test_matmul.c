@@ -195,6 +195,82 @@ TEST(matmul_bits)
             }
 }
 
+/* Few rows times a transposed matrix, whose rows lie between fences `step` elements apart. */
+typedef struct few {
+    attn_mat out, a, w;
+    attn_ctx ctx;
+    attn_status status;
+} few;
+
+static void few_call(void *arg)
+{
+    few *f = (few *)arg;
+    f->status = attn_matmul_ctx(f->out, f->a, attn_mat_t(f->w), 0.75, &f->ctx);
+}
+
+/* However many rows are multiplied at once, on however many threads, with or without scratch: each row has the bits
+   that the plain layout gives it among all. Nothing is read beside the matrices. */
+static void check_few_rows(attn_isa isa, attn_dtype dtype, attn_dtype w_dtype, size_t K, size_t N, size_t step, int low)
+{
+    static const size_t counts[] = {1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 32, 33, 40, 64, 65, 70};
+    attn_mat all = test_mat(dtype, 70, N, PACKED), b = test_random_mat(w_dtype, K, N, PACKED), w = attn_mat_t(b);
+    attn_mat a = test_random_mat(dtype, 70, K, (int)test_below(LAYOUTS));
+    attn_ctx plain = on(isa);
+    size_t size = test_size(w_dtype), bytes = N > 0 && K > 0 ? ((N - 1) * step + K) * size : 0;
+    w.data = test_fenced(bytes, low);
+    w.row_stride = (ptrdiff_t)step;
+    w.col_stride = 1;
+    for (size_t n = 0; n < N; n++)
+        for (size_t k = 0; k < K; k++)
+            memcpy(test_at(w, n, k), test_at(b, k, n), size);
+    CHECK_STATUS(attn_matmul_ctx(all, a, b, 0.75, &plain), ATTN_OK);
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c += test_quick ? 1 + test_below(4) : 1) {
+        size_t count = counts[c], first = test_below(70 - count + 1);
+        for (size_t width = 1; width <= 3; width++) {
+            test_runner runner;
+            char scratch[1];
+            few f;
+            f.a = attn_mat_rows(a, first, count);
+            f.w = w;
+            f.ctx = plain;
+            if (width > 1)
+                f.ctx.parallel = test_maybe() ? test_serial_backwards(&runner, width) : test_threads(&runner, width);
+            if (test_maybe()) { /* none to speak of */
+                f.ctx.scratch = scratch;
+                f.ctx.scratch_size = sizeof scratch;
+            }
+            f.out = test_mat(dtype, count, N, (int)test_below(OUT_LAYOUTS));
+            test_case("%s, %zu rows of %s, %s %zu x %zu step %zu, width %zu%s", attn_isa_string(isa), count,
+                      test_dtype_name(dtype), test_dtype_name(w_dtype), N, K, step, width,
+                      f.ctx.scratch ? ", no scratch" : "");
+            CHECK(test_keeps_off_fences(few_call, &f));
+            CHECK_STATUS(f.status, ATTN_OK);
+            CHECK(test_same_bits(f.out, attn_mat_rows(all, first, count)));
+        }
+    }
+    test_release();
+}
+
+TEST(matmul_few_rows)
+{
+    static const size_t sizes[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 23, 31, 32, 33, 65, 130, 259};
+    static const attn_dtype types[] = {ATTN_F32, ATTN_F16, ATTN_BF16};
+    enum { SIZES = sizeof sizes / sizeof *sizes };
+    FOR_EACH_ISA (isa)
+        for (size_t n = 0; n < 2 * SIZES; n += test_quick ? 1 + test_below(9) : 1)
+            for (size_t t = 0; t < 4; t++) { /* every size as K and as N, beside any other */
+                size_t K = n < SIZES ? sizes[n] : sizes[test_below(SIZES)],
+                       N = n < SIZES ? sizes[test_below(SIZES)] : sizes[n - SIZES];
+                check_few_rows(isa, t == 3 ? ATTN_F64 : types[test_below(3)], t == 3 ? ATTN_F64 : types[t], K, N,
+                               K + (test_maybe() ? test_below(20) : 0), test_maybe());
+            }
+    if (!test_quick)
+        FOR_EACH_ISA (isa) /* deeper than a stack of rows */
+            for (size_t t = 0; t < 3; t++)
+                check_few_rows(isa, types[test_below(3)], types[t], 2500 + test_below(16), 100 + test_below(100), 2600,
+                               test_maybe());
+}
+
 /* Numbers of every sign, exponent and upper half, with lower halves around every tie: what is stored is what the nearest
    16-bit number is, under each instruction set, in whole vectors and in the rest of a row. A NaN stays one. */
 TEST(matmul_rounds_once)

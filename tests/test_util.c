@@ -75,6 +75,14 @@ void *test_realloc(void *p, size_t size)
     return larger;
 }
 
+void *test_calloc(size_t count, size_t size)
+{
+    void *p = count <= SIZE_MAX / (size ? size : 1) ? test_malloc(count * size) : NULL;
+    if (p)
+        memset(p, 0, count * size);
+    return p;
+}
+
 /* ---- random numbers ---- */
 
 size_t test_below(size_t n)

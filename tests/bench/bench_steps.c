@@ -181,6 +181,61 @@ static void bench_matmuls(attn_dtype dtype, int b_transposed)
     bench_matmul(dtype, b_transposed, 512, 512, 64);
 }
 
+/* ==== Few rows =================================================================================================== */
+
+/* Reads a transposed matrix, which a product of few rows reads once. */
+static void run_read(void *arg)
+{
+    const matmul *m = (const matmul *)arg;
+    size_t size = m->b.rows * m->b.cols * (m->b.dtype == ATTN_F32 ? 4 : 2) / sizeof(uint64_t), i, j;
+    const uint64_t *x = (const uint64_t *)m->b.data;
+    static volatile uint64_t seen;
+    uint64_t sum[8] = {0};
+    for (i = 0; i + 8 <= size; i += 8)
+        for (j = 0; j < 8; j++)
+            sum[j] ^= x[i + j];
+    for (i = 0; i < 8; i++)
+        seen ^= sum[i];
+}
+
+/* out = x w^T with `rows` rows of x, as a decoder's step computes it: as a share of the time that reading w takes. */
+static void bench_few_rows(attn_dtype dtype, size_t rows, size_t cols, size_t inner)
+{
+    attn_mat values = bench_matrix(ATTN_F32, cols, inner), data = values;
+    matmul one, on_two;
+    contestant c[3];
+    size_t i;
+
+    memset(&one, 0, sizeof one);
+    memset(c, 0, sizeof c);
+    if (dtype != ATTN_F32) {
+        data = attn_mat_of(malloc(cols * inner * 2), dtype, cols, inner);
+        require(data.data && attn_mat_copy(data, values) == ATTN_OK, "attn_mat_copy");
+    }
+    one.a = bench_matrix(ATTN_F32, rows, inner);
+    one.out = bench_matrix(ATTN_F32, rows, cols);
+    one.b = attn_mat_t(data);
+    on_two = one;
+    on_two.ctx.parallel = two_threads;
+    for (i = 0; i < 3; i++) {
+        c[i].run = run_matmul;
+        c[i].arg = i == 2 ? &on_two : &one;
+        c[i].work = 1;
+    }
+    c[1].run = run_read;
+    c[2].wall = 1;
+    race(c, 3);
+
+    printf("%5lu x%5lu x%6lu%6s%9.0f %%%9.2f x\n", (unsigned long)rows, (unsigned long)inner, (unsigned long)cols,
+           dtype == ATTN_F32 ? "f32" : "bf16", 100 * ratio(&c[0], &c[1]), ratio(&c[2], &c[0]));
+    fflush(stdout);
+    free(one.a.data);
+    free(one.out.data);
+    if (data.data != values.data)
+        free(data.data);
+    free(values.data);
+}
+
 /* ==== Softmax ===================================================================================================== */
 
 typedef struct softmax {
@@ -262,6 +317,13 @@ int main(void)
     bench_matmuls(ATTN_F32, 1);
     bench_matmuls(ATTN_F64, 0);
     bench_matmuls(ATTN_F64, 1);
+
+    printf("\nmatmul of few rows, out = a b^T, a f32: speed relative to\n%20s%6s%11s%11s\n", "M     K      N", "b",
+           "reading b", "2 threads");
+    for (i = 1; i <= (is_quick() ? 1 : 16); i *= 4) {
+        bench_few_rows(ATTN_F32, i, 32128, 512);
+        bench_few_rows(ATTN_BF16, i, 32128, 512);
+    }
 
     printf("\nsoftmax f32: speed relative to\n%15s%8s%11s%11s%11s%11s\n", "rows x cols", "", "memcpy", "libmvec",
            "plain C", "2 threads");

@@ -1,0 +1,537 @@
+/* Translation with T5: what pipeline("translation_en_to_fr") of Hugging Face's transformers does, on attn.h. The model
+   is a directory as it is published, with config.json, model.safetensors and spiece.model.
+
+       cc -O2 -o 05_translate 05_translate.c translate/t5.c translate/beam.c translate/translate.c \
+           translate/json.c translate/safetensors.c translate/sentencepiece.c -lm -lpthread
+       05_translate t5-small "The house is wonderful."
+       05_translate --to de --beams 1 t5-base < lines.txt
+       05_translate --attention house.svg t5-small "The house is wonderful."
+
+   Each text gives one line of output; one that is blank or has failed, an empty line. Exit status: 0, 1 when a file, a
+   text or memory fails, 2 when the command line is wrong. */
+#define _DEFAULT_SOURCE 1 /* clock_gettime with -std=c99 */
+#define ATTN_THREADS
+#define ATTN_IMPLEMENTATION
+#include "../attn.h"
+#include "show.h"
+#include "translate/translate.h"
+
+#include <time.h>
+#ifdef _WIN32
+#include <fcntl.h>
+#else
+#include <sys/resource.h>
+#endif
+
+enum { LINE = 1 << 20, PIECE = 64, PIECES = 1000 }; /* bytes of a line; of a label; labels on a side of the picture */
+
+typedef struct options {
+    const char *directory, *from, *to, *prefix, *attention;
+    char **texts;
+    size_t count, batch, threads; /* texts: 0 for the lines of the input */
+    int help, greedy, no_early_stopping, scores, ids, timing;
+    translate_opts translate;
+} options;
+
+typedef struct program {
+    options opts;
+    t5 model;
+    translate_times times;
+    translate_text *texts; /* [batch]: those of a batch that the model is to see, and what becomes of them */
+    translation *results;
+    int failed; /* whether a text has */
+} program;
+
+/* Text for people: what a terminal would obey, a line's end too, becomes a space. */
+static void put_text(FILE *file, const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)text[i], next = i + 1 < size ? (unsigned char)text[i + 1] : 0;
+        int high = c == 0xc2 && next >= 0x80 && next < 0xa0; /* U+0080 to U+009F */
+        putc(high || c < 0x20 || c == 0x7f ? ' ' : c, file);
+        i += (size_t)high;
+    }
+}
+
+/* ==== The command line =========================================================================================== */
+
+static void help(void)
+{
+    puts("usage: 05_translate [OPTION...] MODEL_DIR [TEXT...]\n"
+         "Translates each TEXT, or each line of the input, with the T5 model of a directory (config.json,\n"
+         "model.safetensors, spiece.model): a line of output for each, empty where the text is blank or fails.\n"
+         "  --from en --to LANG    to fr (which is what is taken), de or ro\n"
+         "  --prefix TEXT          this before every text instead of \"translate English to French: \"\n"
+         "  --beams N              hypotheses to follow, 1 to 1024 (4)\n"
+         "  --greedy               one\n"
+         "  --max-length N         tokens of a translation and 1, 2 to 1000000 (300)\n"
+         "  --length-penalty X     a score is the sum of log-probabilities / length^X (1.0)\n"
+         "  --no-early-stopping    search on while a better translation may come\n"
+         "  --no-repeat-ngram N    no N tokens in a row twice; 0: they may (0)\n"
+         "  --scores               the score and a tab before each translation\n"
+         "  --ids                  ids of tokens instead of text\n"
+         "  --attention FILE.svg   draws how the translation of one TEXT attends to it\n"
+         "  --batch N              lines of the input at a time, 1 to 4096 (8; at a terminal 1)\n"
+         "  --threads N            up to 1024; 0: one for each processor (0)\n"
+         "  --timing               tokens per second and peak memory, on stderr at the end\n"
+         "  --help                 this text\n"
+         "  --                     what follows is no option\n"
+         "Exit status: 0; 1 when a file, a text or memory fails; 2 when the command line is wrong.");
+}
+
+/* Says what is wrong with the command line. Texts may be NULL. */
+static int wrong(const char *before, const char *argument, const char *after)
+{
+    fprintf(stderr, "05_translate: %s", before);
+    if (argument) {
+        fputs(" '", stderr);
+        put_text(stderr, argument, strlen(argument));
+        putc('\'', stderr);
+    }
+    fprintf(stderr, "%s\n05_translate --help lists the options.\n", after ? after : "");
+    return 2;
+}
+
+typedef enum takes { TAKES_NOTHING, TAKES_TEXT, TAKES_SIZE, TAKES_REAL } takes;
+
+typedef struct option {
+    const char *name;
+    takes value;
+    void *target;       /* int, const char *, size_t, double */
+    size_t least, most; /* of a TAKES_SIZE */
+} option;
+
+static int read_size(const char *text, size_t least, size_t most, size_t *out)
+{
+    size_t value = 0;
+    int valid = *text != 0;
+    for (; *text && valid; text++) {
+        valid = *text >= '0' && *text <= '9' && value <= most;
+        value = 10 * value + (size_t)(*text - '0');
+    }
+    *out = value;
+    return valid && value >= least && value <= most;
+}
+
+static int read_real(const char *text, double *out)
+{
+    char *end;
+    errno = 0;
+    *out = strtod(text, &end);
+    return *text && !*end && !errno && !text[strspn(text, "+-.0123456789eE")] && *out >= -100 && *out <= 100;
+}
+
+static int set_option(const option *to, const char *value)
+{
+    char before[64], after[64] = " is not a number from -100 to 100";
+    int valid = 1;
+    if (to->value == TAKES_NOTHING)
+        *(int *)to->target = 1;
+    else if (to->value == TAKES_TEXT)
+        *(const char **)to->target = value;
+    else if (to->value == TAKES_REAL)
+        valid = read_real(value, (double *)to->target);
+    else
+        valid = read_size(value, to->least, to->most, (size_t *)to->target);
+    if (valid)
+        return 0;
+    snprintf(before, sizeof before, "%s:", to->name);
+    if (to->value == TAKES_SIZE)
+        snprintf(after, sizeof after, " is not a number from %lu to %lu", (unsigned long)to->least,
+                 (unsigned long)to->most);
+    return wrong(before, value, after);
+}
+
+/* What the options ask for together. */
+static int settle(options *o)
+{
+    static const char *const prefixes[][2] = {{"fr", "translate English to French: "},
+                                              {"de", "translate English to German: "},
+                                              {"ro", "translate English to Romanian: "}};
+    size_t i = 0;
+    if (!o->directory)
+        return wrong("the directory of a model is missing", NULL, NULL);
+    if (o->prefix && (o->from || o->to))
+        return wrong("--prefix stands in place of --from and --to", NULL, NULL);
+    if (o->from && strcmp(o->from, "en") != 0)
+        return wrong("--from:", o->from, " is not en");
+    while (o->to && i < 3 && strcmp(o->to, prefixes[i][0]) != 0)
+        i++;
+    if (i == 3)
+        return wrong("--to:", o->to, " is not fr, de or ro");
+    if (o->greedy && o->translate.search.beams > 1)
+        return wrong("--greedy is one beam, --beams says more", NULL, NULL);
+    if (o->attention && !*o->attention)
+        return wrong("--attention: the name of the file is missing", NULL, NULL);
+    if (o->attention && o->count != 1)
+        return wrong("--attention takes exactly one TEXT", NULL, NULL);
+    o->translate.prefix = o->prefix ? o->prefix : prefixes[i][1];
+    if (o->greedy)
+        o->translate.search.beams = 1;
+    else if (!o->translate.search.beams)
+        o->translate.search.beams = beam_defaults().beams;
+    if (o->no_early_stopping)
+        o->translate.search.early_stopping = 0;
+    return 0;
+}
+
+/* Reads the command line; what is no option moves to the front of argv. Returns 0 or the exit status. */
+static int read_options(options *o, int argc, char **argv)
+{
+    beam_opts *search = &o->translate.search;
+    const option table[] = {{"--from", TAKES_TEXT, &o->from, 0, 0},
+                            {"--to", TAKES_TEXT, &o->to, 0, 0},
+                            {"--prefix", TAKES_TEXT, &o->prefix, 0, 0},
+                            {"--beams", TAKES_SIZE, &search->beams, 1, 1024},
+                            {"--greedy", TAKES_NOTHING, &o->greedy, 0, 0},
+                            {"--max-length", TAKES_SIZE, &search->max_length, 2, 1000000},
+                            {"--length-penalty", TAKES_REAL, &search->length_penalty, 0, 0},
+                            {"--no-early-stopping", TAKES_NOTHING, &o->no_early_stopping, 0, 0},
+                            {"--no-repeat-ngram", TAKES_SIZE, &search->no_repeat_ngram, 0, 1000000},
+                            {"--scores", TAKES_NOTHING, &o->scores, 0, 0},
+                            {"--ids", TAKES_NOTHING, &o->ids, 0, 0},
+                            {"--attention", TAKES_TEXT, &o->attention, 0, 0},
+                            {"--batch", TAKES_SIZE, &o->batch, 1, 4096},
+                            {"--threads", TAKES_SIZE, &o->threads, 0, 1024},
+                            {"--timing", TAKES_NOTHING, &o->timing, 0, 0},
+                            {"--help", TAKES_NOTHING, &o->help, 0, 0}};
+    const size_t options_there_are = sizeof table / sizeof *table;
+    int i, operands = 0, ended = 0;
+    for (i = 1; i < argc && !o->help; i++) {
+        const char *argument = argv[i], *value = NULL;
+        size_t length = strcspn(argument, "="), k = 0;
+        int status;
+        if (ended || argument[0] != '-' || (argument[1] != '-' && operands > 0)) { /* a text may begin with one '-' */
+            argv[operands++] = argv[i];
+            continue;
+        }
+        if (strcmp(argument, "--") == 0) {
+            ended = 1;
+            continue;
+        }
+        while (k < options_there_are &&
+               (strlen(table[k].name) != length || strncmp(table[k].name, argument, length) != 0))
+            k++;
+        if (k == options_there_are)
+            return wrong("there is no option", argument, NULL);
+        if (argument[length] && table[k].value == TAKES_NOTHING)
+            return wrong(table[k].name, NULL, " takes no value");
+        if (argument[length])
+            value = argument + length + 1;
+        else if (table[k].value != TAKES_NOTHING && (value = argv[++i]) == NULL)
+            return wrong(table[k].name, NULL, " needs a value");
+        if ((status = set_option(&table[k], value)) != 0)
+            return status;
+    }
+    if (o->help)
+        return 0;
+    o->directory = operands ? argv[0] : NULL;
+    o->texts = argv + 1;
+    o->count = operands ? (size_t)operands - 1 : 0;
+    return settle(o);
+}
+
+/* ==== Time and memory ============================================================================================ */
+
+static double now(void)
+{
+#ifdef CLOCK_MONOTONIC
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+#else
+    return (double)clock() / CLOCKS_PER_SEC;
+#endif
+}
+
+static void show_rate(const char *what, size_t tokens, double seconds)
+{
+    fprintf(stderr, "%s %lu tokens %.3f s %.1f tokens/s\n", what, (unsigned long)tokens, seconds,
+            seconds > 0 ? (double)tokens / seconds : 0.0);
+}
+
+static void show_times(const translate_times *times, double loading)
+{
+    fprintf(stderr, "loaded %.3f s\n", loading);
+    show_rate("encoded", times->encoded, times->encoding);
+    show_rate("decoded", times->decoded, times->decoding);
+#ifndef _WIN32
+    {
+        struct rusage usage;
+        double unit = 1 << 10;
+#ifdef __APPLE__
+        unit = 1 << 20;
+#endif
+        if (getrusage(RUSAGE_SELF, &usage) == 0)
+            fprintf(stderr, "peak memory %.1f MiB\n", (double)usage.ru_maxrss / unit);
+    }
+#endif
+}
+
+static int is_terminal(int descriptor)
+{
+#ifdef _WIN32
+    return _isatty(descriptor);
+#else
+    return isatty(descriptor);
+#endif
+}
+
+/* How far loading has come, on a line of its own; models that load at once have none. */
+typedef struct progress {
+    double start;
+    int shown; /* per cent; -1: nothing */
+} progress;
+
+static void show_progress(void *user, double part)
+{
+    progress *p = (progress *)user;
+    int percent = (int)(100 * part);
+    if (percent == p->shown || now() - p->start < 0.3)
+        return;
+    p->shown = percent;
+    fprintf(stderr, "\rloading %3d %%", percent);
+    fflush(stderr);
+}
+
+static const char *open_model(program *p)
+{
+    progress state;
+    const char *error;
+    state.start = now();
+    state.shown = -1;
+    error = t5_open(&p->model, p->opts.directory, is_terminal(2) ? show_progress : NULL, &state);
+    if (state.shown >= 0)
+        fprintf(stderr, "\r%13s\r", "");
+    return error;
+}
+
+/* ==== Translating ================================================================================================ */
+
+/* The cross-attention of a translation: its pieces are the rows, those of the text with its prefix the columns. */
+static const char *draw(t5 *model, const translation *result, const char *path)
+{
+    show_map map = show_map_of("Cross-attention, the mean over all heads and blocks", SHOW_PURPLE, 3);
+    size_t rows = result->count, cols = result->source_count;
+    char(*pieces)[PIECE];
+    const char **labels, *error = "no memory";
+    float *weights;
+    if (rows > PIECES || cols > PIECES)
+        return "--attention: a picture has no room for more than 1000 pieces on a side";
+    pieces = (char(*)[PIECE])malloc((rows + cols) * sizeof *pieces);
+    labels = (const char **)malloc((rows + cols) * sizeof *labels);
+    weights = (float *)malloc((rows * cols + 1) * sizeof *weights);
+    if (pieces && labels && weights && (error = translate_attention(model, result, weights)) == NULL) {
+        for (size_t i = 0; i < rows + cols; i++) {
+            size_t end = PIECE - 1;
+            int32_t id = i < rows ? result->ids[i] : result->source[i - rows];
+            labels[i] = pieces[i];
+            if (translate_piece(model, id, pieces[i], PIECE) >= PIECE) { /* cut where a character ends */
+                while (end > 0 && (pieces[i][end - 1] & 0xc0) == 0x80)
+                    end--;
+                pieces[i][end ? end - 1 : 0] = 0;
+            }
+        }
+        for (size_t i = 0; i < rows * cols; i++)
+            if (map.high < (double)weights[i])
+                map.high = (double)weights[i];
+        map.high = map.high > 0.1 ? ceil(10 * map.high) / 10 : 0.1; /* so that weak attention shows, too */
+        map.bar = 1;
+        map.row_name = "translation";
+        map.col_name = "text";
+        map.row_labels = labels;
+        map.col_labels = labels + rows;
+        show_picture(path, attn_mat_of(weights, ATTN_F32, rows, cols), &map);
+    }
+    free(weights);
+    free((void *)labels);
+    free(pieces);
+    return error;
+}
+
+static void print_translation(const options *o, const translation *result)
+{
+    if (o->scores)
+        printf("%.6f\t", (double)result->score);
+    for (size_t i = 0; o->ids && i < result->count; i++)
+        printf("%s%ld", i ? " " : "", (long)result->ids[i]);
+    if (!o->ids)
+        put_text(stdout, result->text, result->size);
+}
+
+static int is_blank(translate_text line)
+{
+    for (size_t i = 0; i < line.size; i++)
+        if (!strchr(" \t\r\n\v\f", line.text[i] ? line.text[i] : 'x'))
+            return 0;
+    return 1;
+}
+
+/* Translates a batch, from number `first` of its kind on, and prints a line for each. Returns NULL, or why
+   there is no point in going on. */
+static const char *translate_batch(program *p, const translate_text *lines, size_t count, const char *kind,
+                                   size_t first)
+{
+    const options *o = &p->opts;
+    const char *error = NULL;
+    size_t used = 0, next = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!is_blank(lines[i]) && lines[i].size <= LINE)
+            p->texts[used++] = lines[i];
+    if (used)
+        error = translate(&p->model, &o->translate, p->texts, used, p->results, &p->times);
+    for (size_t i = 0; i < count && !error; i++) {
+        const translation *result = !is_blank(lines[i]) && lines[i].size <= LINE ? &p->results[next++] : NULL;
+        const char *cause = result ? result->error : lines[i].size > LINE ? "more than 1048576 bytes" : NULL;
+        if (cause) {
+            fprintf(stderr, "%s %lu: %s\n", kind, (unsigned long)(first + i), cause);
+            p->failed = 1;
+        } else if (result) {
+            print_translation(o, result);
+        }
+        putchar('\n');
+    }
+    if (!error && (fflush(stdout) != 0 || ferror(stdout)))
+        error = "the output cannot be written";
+    if (!error && o->attention && !used)
+        error = "--attention: there is no text to draw";
+    if (!error && o->attention && !p->results[0].error)
+        error = draw(&p->model, &p->results[0], o->attention);
+    translate_free(p->results, used);
+    return error;
+}
+
+static const char *translate_arguments(program *p)
+{
+    const options *o = &p->opts;
+    translate_text *lines = (translate_text *)malloc(o->batch * sizeof *lines);
+    const char *error = lines ? NULL : "no memory";
+    for (size_t first = 0, count; first < o->count && !error; first += count) {
+        for (count = 0; count < o->batch && first + count < o->count; count++) {
+            lines[count].text = o->texts[first + count];
+            lines[count].size = strlen(lines[count].text);
+        }
+        error = translate_batch(p, lines, count, "text", first + 1);
+    }
+    free(lines);
+    return error;
+}
+
+typedef struct buffer {
+    char *text;
+    size_t size, room;
+} buffer;
+
+/* Reads a line that ends in LF, CRLF or with the input: 1, 0 when there is none, -1 without memory. Of an over-long one
+   there is no more than shows that it is. */
+static int read_line(buffer *line)
+{
+    int c, any = 0;
+    for (line->size = 0; (c = getchar()) != EOF; any = 1) {
+        if (c == '\n')
+            break;
+        if (line->size == LINE + 2)
+            continue;
+        if (line->size == line->room) {
+            size_t room = 2 * line->room + 256;
+            char *larger = (char *)realloc(line->text, room);
+            if (!larger)
+                return -1;
+            line->text = larger;
+            line->room = room;
+        }
+        line->text[line->size++] = (char)c;
+    }
+    if (line->size && line->text[line->size - 1] == '\r')
+        line->size--;
+    return any || c == '\n';
+}
+
+static const char *translate_input(program *p)
+{
+    size_t batch = p->opts.batch, count, number = 1;
+    buffer *buffers = (buffer *)calloc(batch, sizeof *buffers);
+    translate_text *lines = (translate_text *)malloc(batch * sizeof *lines);
+    const char *error = buffers && lines ? NULL : "no memory";
+    for (count = batch; count == batch && !error; number += count) {
+        int more = 1;
+        for (count = 0; count < batch && (more = read_line(&buffers[count])) > 0; count++) {
+            lines[count].text = buffers[count].text;
+            lines[count].size = buffers[count].size;
+        }
+        error = more < 0 ? "no memory" : count ? translate_batch(p, lines, count, "line", number) : NULL;
+    }
+    if (!error && ferror(stdin))
+        error = "the input cannot be read";
+    for (size_t i = 0; buffers && i < batch; i++)
+        free(buffers[i].text);
+    free(lines);
+    free(buffers);
+    return error;
+}
+
+/* With an open model. Returns the exit status. */
+static int run(program *p)
+{
+    options *o = &p->opts;
+    beam_search trial;
+    beam_opts trial_opts = o->translate.search;
+    const char *error;
+    attn_status status = o->threads == 1 ? ATTN_OK : attn_pool_new(&p->model.parallel, o->threads);
+    if (status != ATTN_OK) {
+        fprintf(stderr, "05_translate: --threads: %s\n", attn_status_string(status));
+        return 1;
+    }
+    trial_opts.start_id = p->model.config.start_id;
+    trial_opts.eos_id = p->model.config.eos_id;
+    error =
+        beam_begin(&trial, &trial_opts, p->model.config.vocab_size); /* does it refuse what this model cannot have? */
+    if (error && strcmp(error, "no memory") != 0)
+        return wrong("--", NULL, error);
+    if (!error) {
+        beam_end(&trial);
+        p->texts = (translate_text *)malloc(o->batch * sizeof *p->texts);
+        p->results = (translation *)malloc(o->batch * sizeof *p->results);
+        error = !p->texts || !p->results ? "no memory" : o->count ? translate_arguments(p) : translate_input(p);
+    }
+    if (error)
+        fprintf(stderr, "05_translate: %s\n", error);
+    return error || p->failed;
+}
+
+int main(int argc, char **argv)
+{
+    static program p; /* zero */
+    double start = now(), loading;
+    const char *error;
+    int status;
+#ifdef _WIN32
+    _setmode(0, _O_BINARY);
+    _setmode(1, _O_BINARY);
+#endif
+    p.opts.translate = translate_defaults();
+    p.opts.translate.search.beams = 0; /* not given */
+    status = read_options(&p.opts, argc, argv);
+    if (status)
+        return status;
+    if (p.opts.help) {
+        help();
+        return show_done();
+    }
+    if (!p.opts.batch)
+        p.opts.batch = !p.opts.count && is_terminal(0) ? 1 : 8;
+    if ((error = open_model(&p)) != NULL) {
+        fprintf(stderr, "%s\n", error);
+        return 1;
+    }
+    loading = now() - start;
+    p.times.now = now;
+    status = run(&p);
+    if (p.opts.timing && status != 2)
+        show_times(&p.times, loading);
+    free(p.texts);
+    free(p.results);
+    attn_pool_free(&p.model.parallel);
+    t5_close(&p.model);
+    return status;
+}

@@ -1,0 +1,114 @@
+/* t5.h: T5, the encoder and decoder of Raffel et al. 2019 (arXiv 1910.10683), on attn.h. It takes t5.c, attn.h compiled
+   once in the program, and the readers beside this file: json.c, safetensors.c, sentencepiece.c.
+
+       t5 model;
+       const char *error = t5_open(&model, "t5-small", NULL, NULL);
+       if (error) {
+           fprintf(stderr, "%s\n", error); // names the file, the tensor or the member, and the cause
+           return 1;
+       }
+       t5_encode(&model, states, ids, &len, 1, len);             // a text becomes len x d_model numbers,
+       t5_begin(&model, &text, states, len, 1);                  // these the keys and values of its decoding;
+       t5_decode(&model, &hypotheses, 1, &token, 1, logits, NULL); // a token in, the logits of the next one out
+       t5_close(&model);
+
+   The models: t5-small and t5-base (relu, the output projected by the embedding), v1_1 and flan-t5 (gated gelu, a head of
+   its own), as they are published: config.json, model.safetensors, spiece.model. Weights of F32, F16 and BF16 stay as and
+   where they are in the file; numbers in between are float. beam.h searches, translate.h makes text of text. */
+#ifndef T5_H
+#define T5_H
+
+#include "../../attn.h"
+#include "safetensors.h"
+#include "sentencepiece.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What config.json says, by its names. inner = num_heads * d_kv need not be d_model. */
+typedef struct t5_config {
+    size_t vocab_size, d_model, d_kv, d_ff, num_heads, inner;
+    size_t num_layers, num_decoder_layers;
+    size_t buckets, max_distance; /* relative_attention_num_buckets and _max_distance */
+    double epsilon;               /* layer_norm_epsilon */
+    int gelu, gated;              /* feed_forward_proj: relu, gated-gelu, .. */
+    int tied;                     /* tie_word_embeddings */
+    int32_t pad_id, eos_id, start_id;
+} t5_config;
+
+/* Matrices are outputs x inputs, of the file's types: x becomes x w^T. */
+typedef struct t5_attention {
+    attn_mat q, k, v; /* inner x d_model */
+    attn_mat o;       /* d_model x inner */
+} t5_attention;
+
+/* A block: each part is of norm(x) and added to x. */
+typedef struct t5_block {
+    const float *self_norm, *cross_norm, *ff_norm; /* [d_model] */
+    t5_attention self, cross;                      /* cross: of the decoder alone */
+    attn_mat wi, gate;                             /* d_ff x d_model; gate absent unless gated */
+    attn_mat wo;                                   /* d_model x d_ff */
+} t5_block;
+
+typedef struct t5_stack {
+    t5_block *blocks;
+    size_t count;
+    attn_mat bias;     /* buckets x heads: of the first block, for all */
+    const float *norm; /* [d_model]: the last one */
+} t5_stack;
+
+typedef struct t5 {
+    t5_config config;
+    sentencepiece vocabulary; /* with its sentinels: 100, or as many as there are embeddings for */
+    attn_mat embedding, head; /* vocab_size x d_model; the same if tied */
+    t5_stack encoder, decoder;
+    attn_parallel parallel; /* threads to use: attn_pool_new, or the caller's; zero after opening */
+
+    /* for t5.c */
+    safetensors file;
+    void *owned;          /* what t5_close gives back */
+    char *work, *scratch; /* of a step; and for attn.h */
+    size_t work_size, scratch_size;
+    attn_mat distances; /* heads x (2 reach - 1): the decoder's bias by distance */
+    char error[512];
+} t5;
+
+/* Hypotheses of one text that grow side by side: what the decoder keeps of them. */
+typedef struct t5_text {
+    size_t beams, length, source; /* hypotheses; tokens of each so far; tokens of the text */
+    float *keys_values;           /* the text's keys and values in each block: [blocks][2][source][inner] */
+    attn_kv_cache *caches;        /* the hypotheses' own, of each block: `beams` items */
+} t5_text;
+
+/* Opens the three files of a directory; progress, unless NULL, is told the part that has been read, 0 to 1. Returns NULL
+   or a message "PATH: ..." that lives in model->error; there is nothing to close then. */
+const char *t5_open(t5 *model, const char *directory, void (*progress)(void *user, double part), void *user);
+void t5_close(t5 *model);
+
+/* The encoder: states[b][i][d_model] of B texts of lens[b] tokens, 1 to L, ids[b][i]; rows past a length become zeros,
+   whatever their ids. A text's states are the same alone or in any batch. One call at a time for each model, as for all
+   functions below; each returns NULL, or a message that lives in model->error, and then what it was to write is lost. */
+const char *t5_encode(t5 *model, float *states, const int32_t *ids, const size_t *lens, size_t B, size_t L);
+
+/* Begins `beams` hypotheses of a text whose states are source x d_model, all of them without tokens. t5_end gives back
+   what they hold, after an error too; NULL-safe, and fine for {0}. */
+const char *t5_begin(t5 *model, t5_text *text, const float *states, size_t source, size_t beams);
+void t5_end(t5 *model, t5_text *text);
+
+/* Hypothesis b becomes what hypothesis from[b] was. */
+const char *t5_reorder(t5 *model, t5_text *text, const size_t *from);
+
+/* The decoder: each hypothesis of `count` texts takes in `len` tokens. tokens, text by text: [beams][len]; logits, of
+   the token after each of them, text by text: [beams][len][vocab_size]. weights, unless NULL, text by text: the attention
+   to the text, [beams][len][source], the mean over blocks and heads. */
+const char *t5_decode(t5 *model, t5_text *const *texts, size_t count, const int32_t *tokens, size_t len, float *logits,
+                      float *weights);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

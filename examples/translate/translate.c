@@ -1,0 +1,340 @@
+/* translate.c: see translate.h. */
+#include "translate.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+translate_opts translate_defaults(void)
+{
+    translate_opts opts;
+    opts.prefix = "translate English to French: ";
+    opts.max_source = 4096;
+    opts.search = beam_defaults();
+    return opts;
+}
+
+void translate_free(translation *results, size_t count)
+{
+    size_t i;
+    for (i = 0; i < count; i++) {
+        free(results[i].text);
+        free(results[i].source);
+        free(results[i].ids);
+        memset(&results[i], 0, sizeof results[i]);
+    }
+}
+
+static const char *no_memory(t5 *model)
+{
+    return strcpy(model->error, "no memory");
+}
+
+/* ==== Text and tokens ============================================================================================ */
+
+/* The tokens of prefix and text, and eos. */
+static const char *tokenize(t5 *model, const translate_opts *opts, const translate_text *text, translation *result)
+{
+    size_t prefix = opts->prefix ? strlen(opts->prefix) : 0;
+    sentencepiece_tokens tokens;
+    char *whole;
+    const char *error;
+    if (text->size > (size_t)PTRDIFF_MAX - prefix || !(whole = (char *)malloc(prefix + text->size + 1)))
+        return no_memory(model);
+    if (prefix > 0)
+        memcpy(whole, opts->prefix, prefix);
+    if (text->size > 0)
+        memcpy(whole + prefix, text->text, text->size);
+    error = sentencepiece_encode(&model->vocabulary, whole, prefix + text->size, &tokens);
+    free(whole);
+    if (error)
+        return no_memory(model);
+    if (tokens.count >= opts->max_source) {
+        result->error = "the text has too many tokens";
+    } else if ((result->source = (int32_t *)malloc((tokens.count + 1) * sizeof *result->source))) {
+        if (tokens.count > 0)
+            memcpy(result->source, tokens.ids, tokens.count * sizeof *tokens.ids);
+        result->source[tokens.count] = model->config.eos_id;
+        result->source_count = tokens.count + 1;
+    } else {
+        error = no_memory(model);
+    }
+    sentencepiece_tokens_free(&tokens);
+    return error;
+}
+
+/* The text of the tokens that have one. */
+static const char *spell(t5 *model, translation *result)
+{
+    const sentencepiece *v = &model->vocabulary;
+    int32_t *spelt = (int32_t *)malloc((result->count + 1) * sizeof *spelt);
+    size_t count = 0, i;
+    const char *error;
+    if (!spelt)
+        return no_memory(model);
+    for (i = 0; i < result->count; i++) {
+        int32_t id = result->ids[i];
+        if (id < v->count && id != v->unk_id && id != model->config.pad_id && id != model->config.eos_id)
+            spelt[count++] = id;
+    }
+    error = sentencepiece_decode(v, spelt, count, &result->text, &result->size);
+    free(spelt);
+    return error ? no_memory(model) : NULL;
+}
+
+size_t translate_piece(const t5 *model, int32_t id, char *out, size_t size)
+{
+    const sentencepiece *v = &model->vocabulary;
+    int wrote;
+    if (id >= 0 && id < v->count)
+        wrote = snprintf(out, size, "%.*s", (int)v->pieces[id].text.size, v->pieces[id].text.text);
+    else if (id >= v->count && id - v->count < v->extra_ids)
+        wrote = snprintf(out, size, "<extra_id_%ld>", (long)(v->count + v->extra_ids - 1 - id));
+    else
+        wrote = snprintf(out, size, "<%ld>", (long)id);
+    return wrote > 0 ? (size_t)wrote : 0;
+}
+
+/* ==== Translating ================================================================================================ */
+
+/* A text on its way. */
+typedef struct journey {
+    t5_text text;
+    beam_search search;
+    translation *result;
+} journey;
+
+/* What the texts of a batch share. */
+typedef struct batch {
+    t5 *model;
+    const translate_opts *opts;
+    journey *journeys;
+    size_t count, longest; /* texts; tokens of the longest */
+    size_t beams;
+    t5_text **open; /* [count]: the texts that are not done, */
+    size_t *which;  /* [count]: and which they are */
+    int32_t *tokens;
+    float *logits, *probabilities, *log_sums; /* [beams][vocab_size] for each open text; [beams] */
+} batch;
+
+/* count a b elements, or NULL. */
+static void *allocate(size_t count, size_t a, size_t b, size_t size)
+{
+    if ((a && count > (size_t)PTRDIFF_MAX / a) || (b && count * a > (size_t)PTRDIFF_MAX / b) ||
+        count * a * b > (size_t)PTRDIFF_MAX / size - 1)
+        return NULL;
+    return malloc((count * a * b + 1) * size);
+}
+
+static const char *begin_batch(batch *all)
+{
+    size_t vocab_size = all->model->config.vocab_size;
+    all->open = (t5_text **)allocate(all->count, 1, 1, sizeof *all->open);
+    all->which = (size_t *)allocate(all->count, 1, 1, sizeof *all->which);
+    all->tokens = (int32_t *)allocate(all->count, all->beams, 1, sizeof *all->tokens);
+    all->logits = (float *)allocate(all->count, all->beams, vocab_size, sizeof *all->logits);
+    all->probabilities = (float *)allocate(all->count, all->beams, vocab_size, sizeof *all->probabilities);
+    all->log_sums = (float *)allocate(all->count, all->beams, 1, sizeof *all->log_sums);
+    return all->open && all->which && all->tokens && all->logits && all->probabilities && all->log_sums
+               ? NULL
+               : no_memory(all->model);
+}
+
+static void end_batch(batch *all)
+{
+    size_t i;
+    for (i = 0; all->journeys && i < all->count; i++) {
+        t5_end(all->model, &all->journeys[i].text);
+        beam_end(&all->journeys[i].search);
+    }
+    free(all->journeys);
+    free(all->open);
+    free(all->which);
+    free(all->tokens);
+    free(all->logits);
+    free(all->probabilities);
+    free(all->log_sums);
+}
+
+/* The encoder, of all texts at once: shorter ones are padded. Then each begins its search. */
+static const char *encode(batch *all)
+{
+    t5 *model = all->model;
+    size_t d = model->config.d_model, i, n;
+    int32_t *ids = (int32_t *)allocate(all->count, all->longest, 1, sizeof *ids);
+    size_t *lens = (size_t *)allocate(all->count, 1, 1, sizeof *lens);
+    float *states = (float *)allocate(all->count, all->longest, d, sizeof *states);
+    beam_opts search = all->opts->search;
+    const char *error = ids && lens && states ? NULL : no_memory(model);
+    search.start_id = model->config.start_id;
+    search.eos_id = model->config.eos_id;
+    for (i = 0; !error && i < all->count; i++) {
+        const translation *result = all->journeys[i].result;
+        for (n = 0; n < all->longest; n++)
+            ids[i * all->longest + n] = n < result->source_count ? result->source[n] : model->config.pad_id;
+        lens[i] = result->source_count;
+    }
+    if (!error)
+        error = t5_encode(model, states, ids, lens, all->count, all->longest);
+    for (i = 0; !error && i < all->count; i++) {
+        journey *j = &all->journeys[i];
+        const char *cause = beam_begin(&j->search, &search, model->config.vocab_size);
+        if (cause)
+            error = strcpy(model->error, cause);
+        else
+            error = t5_begin(model, &j->text, states + i * all->longest * d, lens[i], all->beams);
+    }
+    free(ids);
+    free(lens);
+    free(states);
+    return error;
+}
+
+/* log(sum of exp(logits)) of n rows: the largest less the log of its probability. */
+static const char *sum_up(batch *all, size_t n)
+{
+    t5 *model = all->model;
+    size_t size = model->config.vocab_size, r, i, top;
+    attn_ctx ctx = {{0, 0, 0}, 0, 0, ATTN_ISA_BEST};
+    attn_status status;
+    ctx.parallel = model->parallel;
+    status = attn_softmax_ctx(attn_mat_of(all->probabilities, ATTN_F32, n, size),
+                              attn_mat_of(all->logits, ATTN_F32, n, size), &ctx);
+    if (status != ATTN_OK)
+        return strcpy(model->error, attn_status_string(status));
+    for (r = 0; r < n; r++) {
+        const float *row = all->logits + r * size;
+        for (top = 0, i = 1; i < size; i++)
+            if (row[i] > row[top])
+                top = i;
+        all->log_sums[r] = row[top] - logf(all->probabilities[r * size + top]);
+    }
+    return NULL;
+}
+
+/* One more token for each hypothesis of the texts that are not done. Sets *open to how many those were. */
+static const char *step(batch *all, size_t *open)
+{
+    t5 *model = all->model;
+    size_t i, n = 0;
+    const char *error, *cause;
+    for (i = 0; i < all->count; i++) {
+        journey *j = &all->journeys[i];
+        if (j->search.done)
+            continue;
+        memcpy(all->tokens + n * all->beams, j->search.tokens, all->beams * sizeof *all->tokens);
+        all->open[n] = &j->text;
+        all->which[n++] = i;
+    }
+    *open = n;
+    if (n == 0)
+        return NULL;
+    if ((error = t5_decode(model, all->open, n, all->tokens, 1, all->logits, NULL)) ||
+        (error = sum_up(all, n * all->beams)))
+        return error;
+    for (i = 0; !error && i < n; i++) {
+        journey *j = &all->journeys[all->which[i]];
+        cause = beam_step(&j->search, all->logits + i * all->beams * model->config.vocab_size,
+                          all->log_sums + i * all->beams);
+        if (cause)
+            error = strcpy(model->error, cause);
+        else if (j->search.moved && !j->search.done)
+            error = t5_reorder(model, &j->text, j->search.from);
+    }
+    return error;
+}
+
+/* The best hypothesis of a text becomes its translation. */
+static const char *take(t5 *model, const journey *j)
+{
+    const beam_hypothesis *best = &j->search.best[0];
+    translation *result = j->result;
+    result->ids = (int32_t *)malloc((best->count + 1) * sizeof *result->ids);
+    if (!result->ids)
+        return no_memory(model);
+    memcpy(result->ids, best->ids, best->count * sizeof *best->ids);
+    result->count = best->count;
+    result->score = best->score;
+    return spell(model, result);
+}
+
+static double seconds(const translate_times *times)
+{
+    return times && times->now ? times->now() : 0;
+}
+
+static const char *run(batch *all, translate_times *times)
+{
+    size_t open = 1, i;
+    double start = seconds(times), middle;
+    const char *error = encode(all);
+    middle = seconds(times);
+    if (!error)
+        error = begin_batch(all);
+    while (!error && open > 0)
+        error = step(all, &open);
+    for (i = 0; !error && i < all->count; i++)
+        error = take(all->model, &all->journeys[i]);
+    if (error || !times)
+        return error;
+    times->encoding += middle - start;
+    times->decoding += seconds(times) - middle;
+    for (i = 0; i < all->count; i++) {
+        times->encoded += all->journeys[i].result->source_count;
+        times->decoded += all->journeys[i].result->count;
+    }
+    return NULL;
+}
+
+const char *translate(t5 *model, const translate_opts *opts, const translate_text *texts, size_t count,
+                      translation *results, translate_times *times)
+{
+    batch all;
+    size_t i;
+    const char *error = NULL;
+    memset(&all, 0, sizeof all);
+    memset(results, 0, count * sizeof *results);
+    all.model = model;
+    all.opts = opts;
+    all.beams = opts->search.beams;
+    all.journeys = (journey *)calloc(count + 1, sizeof *all.journeys);
+    if (!all.journeys)
+        return no_memory(model);
+    for (i = 0; !error && i < count; i++) {
+        error = tokenize(model, opts, &texts[i], &results[i]);
+        if (error || results[i].error)
+            continue;
+        all.journeys[all.count++].result = &results[i];
+        if (results[i].source_count > all.longest)
+            all.longest = results[i].source_count;
+    }
+    if (!error && all.count > 0)
+        error = run(&all, times);
+    end_batch(&all);
+    return error;
+}
+
+const char *translate_attention(t5 *model, const translation *result, float *weights)
+{
+    size_t d = model->config.d_model, vocab_size = model->config.vocab_size, n = result->count, i;
+    float *states = (float *)allocate(result->source_count, d, 1, sizeof *states);
+    float *logits = (float *)allocate(n, vocab_size, 1, sizeof *logits);
+    int32_t *tokens = (int32_t *)allocate(n, 1, 1, sizeof *tokens);
+    t5_text text, *one = &text;
+    const char *error = states && logits && tokens ? NULL : no_memory(model);
+    memset(&text, 0, sizeof text);
+    for (i = 0; !error && i < n; i++)
+        tokens[i] = i > 0 ? result->ids[i - 1] : model->config.start_id;
+    if (!error)
+        error = t5_encode(model, states, result->source, &result->source_count, 1, result->source_count);
+    if (!error)
+        error = t5_begin(model, &text, states, result->source_count, 1);
+    if (!error)
+        error = t5_decode(model, &one, 1, tokens, n, logits, weights);
+    t5_end(model, &text);
+    free(states);
+    free(logits);
+    free(tokens);
+    return error;
+}

@@ -1,0 +1,70 @@
+/* translate.h: text to text with a T5 model: tokens, batches with padding, search, text again. It takes translate.c,
+   beam.c, and t5.c with what that takes.
+
+       translate_opts opts = translate_defaults();
+       translate_text text = {"The house is wonderful.", 23};
+       translation result;
+       const char *error = translate(&model, &opts, &text, 1, &result, NULL);
+       if (!error && !result.error)
+           puts(result.text);
+       translate_free(&result, 1); */
+#ifndef TRANSLATE_H
+#define TRANSLATE_H
+
+#include "beam.h"
+#include "t5.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct translate_text {
+    const char *text; /* UTF-8; need not end in a NUL */
+    size_t size;      /* in bytes */
+} translate_text;
+
+typedef struct translate_opts {
+    const char *prefix; /* put before every text: the task */
+    size_t max_source;  /* tokens of a text with its prefix, at most */
+    beam_opts search;   /* its start_id and eos_id are those of the model */
+} translate_opts;
+
+typedef struct translation {
+    const char *error; /* why this text has no translation, or NULL. The members below are NULL and 0 then */
+    char *text;        /* UTF-8 and a NUL; without unknown pieces and sentinels, as transformers' pipeline gives it */
+    size_t size;       /* in bytes */
+    int32_t *source;   /* the tokens of the text with its prefix, eos_id last */
+    size_t source_count;
+    int32_t *ids; /* the tokens of the translation: beam_hypothesis */
+    size_t count;
+    float score;
+} translation;
+
+/* Where the time went. `now` gives seconds since any time; NULL: no times. The others are added to. */
+typedef struct translate_times {
+    double (*now)(void);
+    double encoding, decoding; /* seconds, searching included */
+    size_t encoded, decoded;   /* tokens read and written */
+} translate_times;
+
+/* "translate English to French: ", 4096 tokens, beam_defaults(). */
+translate_opts translate_defaults(void);
+
+/* Translates `count` texts in one batch; each result is that of the text alone. times may be NULL. Returns NULL, or a
+   message about the whole batch; results are to be freed in either case. */
+const char *translate(t5 *model, const translate_opts *opts, const translate_text *texts, size_t count,
+                      translation *results, translate_times *times);
+void translate_free(translation *results, size_t count);
+
+/* How each token of a translation attends to those of its text: weights[count][source_count], the mean over the heads of
+   all decoder blocks; row i is of the step that wrote ids[i]. Returns NULL or a message. */
+const char *translate_attention(t5 *model, const translation *result, float *weights);
+
+/* How a token is spelt: a piece, </s>, <extra_id_0>; what the vocabulary lacks as <32100>. Writes at most `size` bytes
+   with a NUL and returns the whole length. */
+size_t translate_piece(const t5 *model, int32_t id, char *out, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

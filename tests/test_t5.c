@@ -1,0 +1,771 @@
+/* T5: small models of every kind with the results of transformers (tests/golden/make_t5.py); batches, threads and steps
+   that change nothing; and models that are broken in every way a directory can be. */
+#if !defined(_WIN32)
+#define _POSIX_C_SOURCE 200809L
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
+
+#include "test.h" /* first: it has ATTN_THREADS */
+
+#include "examples/translate/translate.h"
+
+static const char *const kinds[] = {"t5_f32", "t5_f16", "t5_bf16", "v1_1_f32", "v1_1_f16", "v1_1_bf16", "flan_bf16"};
+
+enum { KINDS = sizeof kinds / sizeof *kinds, TEXTS = 5, PATH = 128 };
+
+/* ---- goldens ---- */
+
+static char path_of_model[PATH];
+
+static const char *model_path(const char *kind)
+{
+    snprintf(path_of_model, sizeof path_of_model, "tests/golden/t5/%s", kind);
+    return path_of_model;
+}
+
+static int open_kind(t5 *model, const char *kind)
+{
+    const char *error = t5_open(model, model_path(kind), NULL, NULL);
+    test_case("%s: %s", kind, error ? error : "open");
+    return CHECK(!error);
+}
+
+static const safetensors_tensor *golden(const safetensors *file, size_t text, int search, const char *name)
+{
+    char whole[64];
+    if (search < 0)
+        snprintf(whole, sizeof whole, "%lu.%s", (unsigned long)text, name);
+    else
+        snprintf(whole, sizeof whole, "%lu.%d.%s", (unsigned long)text, search, name);
+    return safetensors_find(file, whole);
+}
+
+static int open_golden(safetensors *file, const char *kind)
+{
+    char path[PATH + 32];
+    snprintf(path, sizeof path, "%s/golden.safetensors", model_path(kind));
+    return CHECK(safetensors_open(file, path) == NULL);
+}
+
+static translate_text golden_text(const safetensors *file, size_t text)
+{
+    const safetensors_tensor *t = golden(file, text, -1, "text");
+    translate_text out = {NULL, 0};
+    if (CHECK(t != NULL)) {
+        out.text = (const char *)t->data;
+        out.size = t->size;
+    }
+    return out;
+}
+
+static translate_opts golden_opts(const safetensors_tensor *options)
+{
+    translate_opts opts = translate_defaults();
+    opts.prefix = NULL;
+    opts.search.beams = (size_t)safetensors_get(options, 0);
+    opts.search.max_length = (size_t)safetensors_get(options, 1);
+    opts.search.early_stopping = safetensors_get(options, 2) > 0;
+    opts.search.length_penalty = safetensors_get(options, 3);
+    opts.search.no_repeat_ngram = (size_t)safetensors_get(options, 4);
+    return opts;
+}
+
+static int same_ids(const int32_t *ids, size_t count, const safetensors_tensor *want)
+{
+    size_t i;
+    if (!CHECK(want && count == want->count))
+        return 0;
+    for (i = 0; i < count; i++)
+        if (!CHECK(ids[i] == (int32_t)safetensors_get(want, i)))
+            return 0;
+    return 1;
+}
+
+static float *floats(size_t count)
+{
+    return (float *)test_block(count * sizeof(float));
+}
+
+/* The ids of a golden text, and its states. */
+static int32_t *golden_source(const safetensors *file, size_t text, size_t *count)
+{
+    const safetensors_tensor *t = golden(file, text, -1, "source");
+    int32_t *ids;
+    size_t i;
+    *count = 0;
+    if (!CHECK(t != NULL))
+        return NULL;
+    ids = (int32_t *)test_block(t->count * sizeof *ids);
+    for (i = 0; i < t->count; i++)
+        ids[i] = (int32_t)safetensors_get(t, i);
+    *count = t->count;
+    return ids;
+}
+
+static void near_golden(const float *got, const safetensors_tensor *want, size_t count)
+{
+    size_t i;
+    double most = 0;
+    if (!CHECK(want->count == count))
+        return;
+    for (i = 0; i < count; i++) {
+        double off = fabs((double)got[i] - safetensors_get(want, i));
+        most = off > most ? off : most;
+    }
+    CHECK_NEAR((real)most, 0, 1e-4L);
+}
+
+/* Encoder states and logits, to 1e-4. */
+TEST(t5_states_and_logits)
+{
+    for (size_t k = 0; k < KINDS; k++) {
+        t5 model;
+        safetensors file;
+        if (!open_kind(&model, kinds[k]) || !open_golden(&file, kinds[k]))
+            continue;
+        for (size_t text = 0; text < TEXTS; text++) {
+            const safetensors_tensor *logits = golden(&file, text, -1, "logits"), *ids = golden(&file, text, 0, "ids");
+            size_t n, d = model.config.d_model;
+            int32_t *source = golden_source(&file, text, &n);
+            float *states = floats(n * d);
+            t5_text hypotheses, *one = &hypotheses;
+            test_case("%s, text %lu", kinds[k], (unsigned long)text);
+            if (CHECK(t5_encode(&model, states, source, &n, 1, n) == NULL))
+                near_golden(states, golden(&file, text, -1, "states"), n * d);
+            if (!logits)
+                continue;
+            size_t steps = logits->shape[0];
+            float *got = floats(logits->count);
+            int32_t *tokens = (int32_t *)test_block(steps * sizeof *tokens);
+            for (size_t i = 0; i < steps; i++)
+                tokens[i] = i ? (int32_t)safetensors_get(ids, i - 1) : model.config.start_id;
+            if (CHECK(t5_begin(&model, &hypotheses, states, n, 1) == NULL) &&
+                CHECK(t5_decode(&model, &one, 1, tokens, steps, got, NULL) == NULL))
+                near_golden(got, logits, logits->count);
+            t5_end(&model, &hypotheses);
+        }
+        safetensors_close(&file);
+        t5_close(&model);
+        test_release();
+    }
+}
+
+/* Every search of the goldens: tokens, ids, score and text. */
+TEST(t5_translations)
+{
+    for (size_t k = 0; k < KINDS; k++) {
+        t5 model;
+        safetensors file;
+        if (!open_kind(&model, kinds[k]) || !open_golden(&file, kinds[k]))
+            continue;
+        for (size_t text = 0; text < TEXTS; text++)
+            for (int search = 0; golden(&file, text, search, "ids") && !(test_quick && text + 1 < TEXTS); search++) {
+                const safetensors_tensor *output = golden(&file, text, search, "output");
+                translate_text in = golden_text(&file, text);
+                translate_opts opts = golden_opts(golden(&file, text, search, "options"));
+                translation result;
+                test_case("%s, text %lu, search %d", kinds[k], (unsigned long)text, search);
+                if (CHECK(translate(&model, &opts, &in, 1, &result, NULL) == NULL && !result.error)) {
+                    same_ids(result.source, result.source_count, golden(&file, text, -1, "source"));
+                    same_ids(result.ids, result.count, golden(&file, text, search, "ids"));
+                    CHECK_NEAR((real)result.score, (real)safetensors_get(golden(&file, text, search, "score"), 0),
+                               1e-4L);
+                    CHECK(output && result.size == output->size &&
+                          memcmp(result.text, output->data, output->size) == 0);
+                }
+                translate_free(&result, 1);
+            }
+        safetensors_close(&file);
+        t5_close(&model);
+    }
+}
+
+/* ---- what must change nothing ---- */
+
+/* All texts of a model in one batch, with padding, equal each alone: states bit for bit, ids, score. */
+TEST(t5_batches)
+{
+    for (size_t k = 0; k < KINDS; k += test_quick ? 3 : 1) {
+        t5 model;
+        safetensors file;
+        translate_text texts[TEXTS];
+        translation together[TEXTS], alone;
+        translate_opts opts = translate_defaults();
+        if (!open_kind(&model, kinds[k]) || !open_golden(&file, kinds[k]))
+            continue;
+        opts.search.max_length = 12;
+        for (size_t i = 0; i < TEXTS; i++)
+            texts[i] = golden_text(&file, i);
+        if (CHECK(translate(&model, &opts, texts, TEXTS, together, NULL) == NULL))
+            for (size_t i = 0; i < TEXTS; i++) {
+                test_case("%s, text %lu", kinds[k], (unsigned long)i);
+                if (!CHECK(translate(&model, &opts, &texts[i], 1, &alone, NULL) == NULL))
+                    continue;
+                CHECK(alone.count == together[i].count &&
+                      memcmp(alone.ids, together[i].ids, alone.count * sizeof *alone.ids) == 0);
+                CHECK(test_bits32(alone.score) == test_bits32(together[i].score));
+                CHECK(strcmp(alone.text, together[i].text) == 0);
+                translate_free(&alone, 1);
+            }
+        translate_free(together, TEXTS);
+        safetensors_close(&file);
+        t5_close(&model);
+    }
+}
+
+/* States of texts of lengths 1 to 9 in one batch, whose padding is garbage, equal those of each alone. */
+TEST(t5_padding)
+{
+    enum { B = 9, L = 9 };
+    for (size_t k = 0; k < KINDS; k += test_quick ? 3 : 1) {
+        t5 model;
+        int32_t ids[B][L];
+        size_t lens[B], d;
+        float *all, *one;
+        if (!open_kind(&model, kinds[k]))
+            continue;
+        d = model.config.d_model;
+        all = floats(B * L * d);
+        one = floats(L * d);
+        for (size_t b = 0; b < B; b++)
+            for (size_t i = 0; i < L; i++)
+                ids[b][i] = i <= b ? (int32_t)test_below(1100) : -77;
+        for (size_t b = 0; b < B; b++)
+            lens[b] = b + 1;
+        CHECK(t5_encode(&model, all, &ids[0][0], lens, B, L) == NULL);
+        for (size_t b = 0; b < B; b++) {
+            test_case("%s, length %lu", kinds[k], (unsigned long)lens[b]);
+            CHECK(t5_encode(&model, one, ids[b], &lens[b], 1, lens[b]) == NULL);
+            CHECK(memcmp(one, all + b * L * d, lens[b] * d * sizeof *one) == 0);
+            for (size_t i = lens[b] * d; i < L * d; i++)
+                CHECK(test_bits32(all[b * L * d + i]) == 0);
+        }
+        t5_close(&model);
+        test_release();
+    }
+}
+
+/* The logits of 40 tokens at once, one by one, and in pieces; of several texts and hypotheses at once; with 1 to 3
+   threads; after hypotheses have changed places: the same bits. */
+TEST(t5_steps)
+{
+    enum { N = 40, S = 7 };
+    for (size_t k = 0; k < KINDS; k += test_quick ? 3 : 1) {
+        static const size_t from[] = {1, 1, 0}, pieces[] = {1, 3, 13, N};
+        t5 model;
+        t5_text text, other, *texts[2];
+        int32_t source[S], tokens[3 * N], step[3];
+        size_t V, d, n = S, at;
+        float *states, *whole, *got;
+        texts[0] = &text, texts[1] = &other;
+        if (!open_kind(&model, kinds[k]))
+            continue;
+        V = model.config.vocab_size, d = model.config.d_model;
+        states = floats(S * d), whole = floats(3 * N * V), got = floats(3 * N * V);
+        for (size_t i = 0; i < S; i++)
+            source[i] = (int32_t)test_below(1000);
+        for (size_t i = 0; i < 3 * N; i++)
+            tokens[i] = (int32_t)test_below(1000);
+        CHECK(t5_encode(&model, states, source, &n, 1, S) == NULL);
+        CHECK(t5_begin(&model, &text, states, S, 3) == NULL);
+        CHECK(t5_decode(&model, texts, 1, tokens, N, whole, NULL) == NULL);
+        CHECK(text.length == N);
+        t5_end(&model, &text);
+        for (size_t p = 0; p < 4; p++) { /* of hypothesis 1 alone */
+            test_case("%s, pieces of %lu", kinds[k], (unsigned long)pieces[p]);
+            CHECK(t5_begin(&model, &text, states, S, 1) == NULL);
+            for (at = 0; at < N; at += pieces[p]) {
+                size_t len = N - at < pieces[p] ? N - at : pieces[p];
+                CHECK(t5_decode(&model, texts, 1, tokens + N + at, len, got, NULL) == NULL);
+                CHECK(memcmp(got, whole + (N + at) * V, len * V * sizeof *got) == 0);
+            }
+            t5_end(&model, &text);
+        }
+        for (size_t threads = 1; threads <= 3; threads++) { /* two texts; in the middle 0, 1, 2 become 1, 1, 0 */
+            test_case("%s, %lu threads", kinds[k], (unsigned long)threads);
+            CHECK_STATUS(attn_pool_new(&model.parallel, threads), ATTN_OK);
+            CHECK(t5_begin(&model, &text, states, S, 1) == NULL && t5_begin(&model, &other, states, S, 3) == NULL);
+            for (at = 0; at < 6; at++) {
+                int32_t mixed[4];
+                if (at == 3)
+                    CHECK(t5_reorder(&model, &other, from) == NULL);
+                for (size_t b = 0; b < 3; b++)
+                    step[b] = tokens[(at < 3 ? b : from[b]) * N + at];
+                mixed[0] = tokens[2 * N + at];
+                memcpy(mixed + 1, step, sizeof step);
+                CHECK(t5_decode(&model, texts, 2, mixed, 1, got, NULL) == NULL);
+                CHECK(memcmp(got, whole + (2 * N + at) * V, V * sizeof *got) == 0);
+                for (size_t b = 0; b < 3; b++)
+                    CHECK(memcmp(got + (1 + b) * V, whole + ((at < 3 ? b : from[b]) * N + at) * V, V * sizeof *got) ==
+                          0);
+            }
+            t5_end(&model, &text);
+            t5_end(&model, &other);
+            attn_pool_free(&model.parallel);
+        }
+        t5_end(&model, NULL);
+        t5_end(&model, &text);
+        t5_close(&model);
+        test_release();
+    }
+}
+
+/* The attention to the text: rows sum to 1, and are those of a softmax by hand for one block and head. */
+TEST(t5_attention)
+{
+    for (size_t k = 0; k < KINDS; k += 3) {
+        t5 model;
+        translate_opts opts = translate_defaults();
+        translate_text text = {"The house is wonderful.", 23};
+        translation result;
+        float *weights;
+        if (!open_kind(&model, kinds[k]))
+            continue;
+        opts.search.max_length = 9;
+        if (CHECK(translate(&model, &opts, &text, 1, &result, NULL) == NULL)) {
+            weights = floats(result.count * result.source_count);
+            CHECK(translate_attention(&model, &result, weights) == NULL);
+            for (size_t i = 0; i < result.count; i++) {
+                real sum = 0;
+                for (size_t j = 0; j < result.source_count; j++) {
+                    real w = weights[i * result.source_count + j];
+                    CHECK(w >= 0 && w <= 1);
+                    sum += w;
+                }
+                CHECK_NEAR(sum, 1, 1e-5L);
+            }
+        }
+        translate_free(&result, 1);
+        t5_close(&model);
+        test_release();
+    }
+}
+
+/* ---- texts ---- */
+
+static void spells(const t5 *model, int32_t id, const char *want)
+{
+    char got[64], little[3];
+    test_case("piece %ld", (long)id);
+    CHECK(translate_piece(model, id, got, sizeof got) == strlen(want) && strcmp(got, want) == 0);
+    CHECK(translate_piece(model, id, little, sizeof little) == strlen(want) && strncmp(little, want, 2) == 0);
+}
+
+TEST(t5_texts)
+{
+    t5 model;
+    translate_opts opts = translate_defaults();
+    translation results[4];
+    translate_text texts[4] = {{"", 0}, {NULL, 0}, {"a\0b", 3}, {"one two three four five six seven eight", 39}};
+    translate_times times = {NULL, 0, 0, 0, 0};
+    if (!open_kind(&model, "t5_f32"))
+        return;
+    opts.prefix = NULL;
+    opts.search.max_length = 5;
+    opts.max_source = 9;
+    test_case("texts");
+    CHECK(translate(&model, &opts, texts, 4, results, &times) == NULL);
+    for (size_t i = 0; i < 4; i++) {
+        test_case("text %lu", (unsigned long)i);
+        if (i == 3) { /* too long for max_source: that one alone fails */
+            CHECK(results[i].error && strstr(results[i].error, "too many tokens") && !results[i].text);
+            CHECK(!results[i].ids && !results[i].source && results[i].count == 0);
+        } else {
+            CHECK(!results[i].error && results[i].text && strlen(results[i].text) == results[i].size);
+            CHECK(results[i].source[results[i].source_count - 1] == model.config.eos_id);
+        }
+    }
+    CHECK(results[0].source_count == 1 && results[1].source_count == 1);
+    CHECK(times.encoded == results[0].source_count + results[1].source_count + results[2].source_count);
+    CHECK(times.decoded == results[0].count + results[1].count + results[2].count);
+    translate_free(results, 4);
+    CHECK(translate(&model, &opts, texts, 0, results, NULL) == NULL);
+    CHECK(translate(&model, &opts, texts + 3, 1, results, NULL) == NULL && results[0].error);
+    opts.search.beams = 0;
+    CHECK(translate(&model, &opts, texts, 1, results, NULL) != NULL && strstr(model.error, "beams"));
+    translate_free(results, 1);
+    opts.search = beam_defaults();
+    opts.search.max_length = 1;
+    CHECK(translate(&model, &opts, texts, 1, results, NULL) != NULL && strstr(model.error, "max_length"));
+    translate_free(results, 1);
+    spells(&model, 1, "</s>");
+    spells(&model, 1099, "<extra_id_0>");
+    spells(&model, 1000, "<extra_id_99>");
+    spells(&model, 1100, "<1100>");
+    spells(&model, -1, "<-1>");
+    t5_close(&model);
+    t5_close(&model); /* once more: nothing is left */
+}
+
+/* A token that is none; the message names it. */
+TEST(t5_tokens)
+{
+    static const int32_t wrong[] = {-1, 1104, INT32_MAX};
+    t5 model;
+    t5_text text, *one = &text;
+    size_t len = 2;
+    if (!open_kind(&model, "v1_1_f32"))
+        return;
+    float *states = floats(2 * model.config.d_model), *logits = floats(model.config.vocab_size);
+    for (size_t i = 0; i < 3; i++) {
+        int32_t ids[2] = {5, 0};
+        char want[40];
+        ids[1] = wrong[i];
+        snprintf(want, sizeof want, "token %ld ", (long)wrong[i]);
+        test_case("%s", want);
+        const char *error = t5_encode(&model, states, ids, &len, 1, 2);
+        CHECK(error && strstr(error, want));
+        ids[1] = 6;
+        CHECK(t5_encode(&model, states, ids, &len, 1, 2) == NULL && t5_begin(&model, &text, states, 2, 1) == NULL);
+        error = t5_decode(&model, &one, 1, &wrong[i], 1, logits, NULL);
+        CHECK(error && strstr(error, want));
+        CHECK(text.length == 0);
+        t5_end(&model, &text);
+    }
+    t5_close(&model);
+    test_release();
+}
+
+/* Each allocation fails once: a message, nothing lost, and then it works. */
+TEST(t5_no_memory)
+{
+    static const char *const some[] = {"t5_bf16", "v1_1_f32"};
+    for (size_t k = 0; k < 2; k++) {
+        translate_opts opts = translate_defaults();
+        translate_text texts[2] = {{"The house is wonderful.", 23}, {"cat", 3}};
+        size_t failed = 0, step = test_quick ? 7 : 1;
+        long live = test_memory_state.live;
+        int done = 0;
+        opts.search.max_length = 6;
+        opts.search.beams = 2;
+        for (size_t at = 1; !done; at += step) {
+            t5 model;
+            translation results[2];
+            const char *error;
+            float weights[64 * 8];
+            test_memory_state.fail_at = (long)at;
+            error = t5_open(&model, model_path(some[k]), NULL, NULL);
+            if (!error) {
+                error = translate(&model, &opts, texts, 2, results, NULL);
+                if (!error && CHECK(results[0].source_count <= 64))
+                    error = translate_attention(&model, &results[0], weights);
+                translate_free(results, 2);
+                test_case("%s, allocation %lu: %s", some[k], (unsigned long)at, error ? error : "fine");
+                done = test_memory_state.fail_at > 0;
+                CHECK(done ? !error : error && strstr(error, "no memory"));
+                t5_close(&model);
+            } else {
+                CHECK(strstr(error, "no memory") != NULL);
+            }
+            failed += error != NULL;
+            done |= !CHECK(test_memory_state.live == live && (!error || strstr(error, "no memory")));
+        }
+        test_memory_state.fail_at = 0;
+        CHECK(failed > 20);
+    }
+}
+
+/* ---- directories that are no model ---- */
+
+static const char *const files[] = {"config.json", "model.safetensors", "spiece.model"};
+
+typedef struct contents {
+    char *bytes;
+    size_t size;
+} contents;
+
+static char directory[] = "/tmp/attn-test-XXXXXX";
+
+static contents read_all(const char *path)
+{
+    contents c = {NULL, 0};
+    FILE *f = fopen(path, "rb");
+    long size;
+    if (!CHECK(f != NULL) || fseek(f, 0, SEEK_END) || (size = ftell(f)) < 0 || fseek(f, 0, SEEK_SET))
+        abort();
+    c.size = (size_t)size;
+    c.bytes = (char *)test_block(c.size + 1);
+    if (fread(c.bytes, 1, c.size, f) != c.size)
+        abort();
+    c.bytes[c.size] = 0;
+    fclose(f);
+    return c;
+}
+
+static void write_file(const char *name, const void *bytes, size_t size)
+{
+    char path[PATH];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    remove(path);
+    FILE *f = bytes ? fopen(path, "wb") : NULL;
+    CHECK(!bytes || (f && fwrite(bytes, 1, size, f) == size));
+    if (f)
+        CHECK(fclose(f) == 0);
+}
+
+static int make_directory(void)
+{
+#if defined(_WIN32)
+    return 0;
+#else
+    strcpy(directory, "/tmp/attn-test-XXXXXX");
+    return mkdtemp(directory) != NULL;
+#endif
+}
+
+static int begin_directory(contents *of, const char *kind)
+{
+    if (!make_directory()) {
+        printf("skip models of its own: no directory in /tmp\n");
+        return 0;
+    }
+    for (int i = 0; i < 3; i++) {
+        char path[PATH + 32];
+        snprintf(path, sizeof path, "%s/%s", model_path(kind), files[i]);
+        of[i] = read_all(path);
+        write_file(files[i], of[i].bytes, of[i].size);
+    }
+    return 1;
+}
+
+static void end_directory(void)
+{
+    for (int i = 0; i < 3; i++)
+        write_file(files[i], NULL, 0);
+#if !defined(_WIN32)
+    rmdir(directory);
+#endif
+    test_release();
+}
+
+/* The directory is refused: the message begins with the file's path and has the cause. */
+static void refuses(const char *name, const char *cause)
+{
+    t5 model;
+    char path[PATH];
+    long live = test_memory_state.live;
+    const char *error = t5_open(&model, directory, NULL, NULL);
+    snprintf(path, sizeof path, "%s/%s: ", directory, name);
+    test_case("%s, for %s: %s", error ? error : "no error", name, cause);
+    if (CHECK(error != NULL))
+        CHECK(strncmp(error, path, strlen(path)) == 0 && strstr(error, cause) != NULL && !strchr(error, '\n'));
+    else
+        t5_close(&model);
+    CHECK(test_memory_state.live == live);
+}
+
+/* A text with one part of it replaced; NULL if that is not there. */
+static char *replaced(contents text, const char *part, const char *with, size_t *size)
+{
+    size_t left = strlen(part), right = strlen(with), at;
+    char *out = (char *)test_block(text.size + right + 1);
+    for (at = 0; at + left <= text.size; at++)
+        if (memcmp(text.bytes + at, part, left) == 0) {
+            memcpy(out, text.bytes, at);
+            memcpy(out + at, with, right);
+            memcpy(out + at + right, text.bytes + at + left, text.size - at - left);
+            *size = text.size - left + right;
+            return out;
+        }
+    return NULL;
+}
+
+static void refuses_replaced(const contents *of, int file, const char *part, const char *with, const char *name,
+                             const char *cause)
+{
+    size_t size = 0;
+    char *bytes = replaced(of[file], part, with, &size);
+    test_case("%s -> %s", part, with);
+    if (!CHECK(bytes != NULL))
+        return;
+    write_file(files[file], bytes, size);
+    refuses(name, cause);
+    write_file(files[file], of[file].bytes, of[file].size);
+}
+
+/* One member of config.json becomes each of many values. */
+static void refuses_member(const contents *of, const char *member, const char *value)
+{
+    static const char *const wrong[] = {
+        "-1",   "1e3", "2.5", "\"8\"", "true", "[]", "{}", "2147483648", "18446744073709551615", "18446744073709551616",
+        "1e999"};
+    char part[80], with[120];
+    snprintf(part, sizeof part, "\"%s\": %s", member, value);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        snprintf(with, sizeof with, "\"%s\": %s", member, wrong[i]);
+        refuses_replaced(of, 0, part, with, "config.json", member);
+    }
+}
+
+TEST(t5_files)
+{
+    contents of[3];
+    long live;
+    if (!begin_directory(of, "t5_bf16"))
+        return;
+    live = test_memory_state.live;
+    for (int i = 0; i < 3; i++) {
+        size_t step = of[i].size / (test_quick ? 5 : 23) + 1;
+        write_file(files[i], NULL, 0);
+        refuses(files[i], "");
+        for (size_t size = 0; size < of[i].size; size += step) {
+            write_file(files[i], of[i].bytes, size);
+            t5 model;
+            const char *error = t5_open(&model, directory, NULL, NULL);
+            test_case("%s, %lu bytes", files[i], (unsigned long)size);
+            if (i < 2) /* part of a vocabulary may be one */
+                CHECK(error && strstr(error, files[i]) != NULL);
+            if (!error)
+                t5_close(&model);
+            CHECK(test_memory_state.live == live);
+        }
+        for (int j = 0; j < 3; j++)
+            if (j != i) {
+                write_file(files[i], of[j].bytes, of[j].size);
+                refuses(files[i], "");
+            }
+        write_file(files[i], of[i].bytes, of[i].size);
+    }
+    char longest[5000];
+    t5 model;
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = 0;
+    test_case("a long name");
+    CHECK(t5_open(&model, longest, NULL, NULL) != NULL);
+    CHECK(t5_open(&model, "", NULL, NULL) != NULL);
+    CHECK(t5_open(&model, "tests/golden/none", NULL, NULL) != NULL);
+    end_directory();
+}
+
+TEST(t5_config)
+{
+    static const char *const members[][2] = {{"d_model", "20"},
+                                             {"d_kv", "8"},
+                                             {"d_ff", "28"},
+                                             {"num_heads", "3"},
+                                             {"num_layers", "2"},
+                                             {"num_decoder_layers", "3"},
+                                             {"vocab_size", "1104"},
+                                             {"relative_attention_num_buckets", "10"},
+                                             {"relative_attention_max_distance", "20"},
+                                             {"layer_norm_epsilon", "1e-06"},
+                                             {"eos_token_id", "1"}};
+    /* what config.json has, what it becomes, which file is refused, and why */
+    static const char *const altered[][4] = {
+        {"\"d_model\": 20", "\"d_mode\": 20", "config.json", "d_model is missing"},
+        {"\"d_model\": 20", "\"d_model\": 0", "config.json", "d_model"},
+        {"\"d_model\": 20", "\"d_model\": 24", "model.safetensors", "tensor shared.weight is 1104 x 20, not 1104 x 24"},
+        {"\"d_model\": 20", "\"d_model\": 2147483647", "model.safetensors", "tensor shared.weight"},
+        {"\"d_kv\": 8", "\"d_kv\": 0", "config.json", "d_kv"},
+        {"\"d_kv\": 8", "\"d_kv\": 5", "model.safetensors", "SelfAttention.q.weight is 24 x 20, not 15 x 20"},
+        {"\"d_kv\": 8", "\"d_kv\": 2147483647", "config.json", "num_heads times d_kv"},
+        {"\"d_ff\": 28", "\"d_ff\": 0", "config.json", "d_ff"},
+        {"\"d_ff\": 28", "\"d_ff\": 2147483647", "model.safetensors", "wi_0.weight is 28 x 20, not 2147483647 x 20"},
+        {"\"num_heads\": 3", "\"num_heads\": 0", "config.json", "num_heads"},
+        {"\"num_heads\": 3", "\"num_heads\": 2147483647", "config.json", "num_heads times d_kv"},
+        {"\"num_layers\": 2", "\"num_layers\": 0", "config.json", "num_layers"},
+        {"\"num_layers\": 2", "\"num_layers\": 1", "model.safetensors", "tensor encoder.block.1."},
+        {"\"num_layers\": 2", "\"num_layers\": 3", "model.safetensors", "encoder.block.2.layer.0.SelfAttention.q"},
+        {"\"num_layers\": 2", "\"num_layers\": 2147483647", "model.safetensors", "2147483647 layers"},
+        {"\"num_decoder_layers\": 3", "\"num_decoder_layers\": 0", "config.json", "num_decoder_layers"},
+        {"\"num_decoder_layers\": 3", "\"num_decoder_layers\": 2147483647", "model.safetensors", "2147483647 layers"},
+        {"\"vocab_size\": 1104", "\"vocab_size\": 1", "config.json", "vocab_size"},
+        {"\"vocab_size\": 1104", "\"vocab_size\": 999", "spiece.model", "1000 pieces"},
+        {"\"vocab_size\": 1104", "\"vocab_size\": 1105", "model.safetensors", "shared.weight"},
+        {"num_buckets\": 10", "num_buckets\": 3", "config.json", "num_buckets"},
+        {"num_buckets\": 10", "num_buckets\": 12", "model.safetensors", "relative_attention_bias.weight is 10 x 3"},
+        {"num_buckets\": 10", "num_buckets\": 2147483647", "config.json", "max_distance"},
+        {"max_distance\": 20", "max_distance\": 5", "config.json", "max_distance"},
+        {"max_distance\": 20", "max_distance\": 0", "config.json", "max_distance"},
+        {"epsilon\": 1e-06", "epsilon\": -1e-06", "config.json", "epsilon"},
+        {"epsilon\": 1e-06", "epsilon\": 1.5", "config.json", "epsilon"},
+        {"eos_token_id\": 1", "eos_token_id\": 1104", "config.json", "is not below vocab_size"},
+        {"pad_token_id\": 0", "pad_token_id\": 1104", "config.json", "is not below vocab_size"},
+        {"start_token_id\": 0", "start_token_id\": 1104", "config.json", "is not below vocab_size"},
+        {"\"gated-gelu\"", "\"relu\"", "model.safetensors", "DenseReluDense.wi.weight is missing"},
+        {"\"gated-gelu\"", "\"gated-silu\"", "config.json", "feed_forward_proj"},
+        {"\"gated-gelu\"", "null", "config.json", "feed_forward_proj"},
+        {"embeddings\": false", "embeddings\": 0", "config.json", "tie_word_embeddings"},
+        {"\"t5\"", "\"bert\"", "config.json", "model_type"},
+        {"{", "[", "config.json", "byte "},
+        {"\n}", "\n}}", "config.json", "byte "}};
+    contents of[3];
+    char *huge;
+    if (!begin_directory(of, "v1_1_f32"))
+        return;
+    for (size_t i = 0; i < sizeof members / sizeof *members; i += test_quick ? 4 : 1)
+        refuses_member(of, members[i][0], members[i][1]);
+    for (size_t i = 0; i < sizeof altered / sizeof *altered; i++)
+        refuses_replaced(of, 0, altered[i][0], altered[i][1], altered[i][2], altered[i][3]);
+    write_file(files[0], "[]", 2);
+    refuses(files[0], "no JSON object");
+    huge = (char *)test_block(2000000);
+    memset(huge, ' ', 2000000);
+    write_file(files[0], huge, 2000000);
+    refuses(files[0], "larger than");
+    end_directory();
+}
+
+/* The same of the header of model.safetensors, which says its own length. */
+static void refuses_header(const contents *of, const char *part, const char *with, const char *cause)
+{
+    size_t size = 0, length = 0;
+    char *bytes = replaced(of[1], part, with, &size);
+    test_case("%s -> %s", part, with);
+    if (!CHECK(bytes != NULL))
+        return;
+    for (int n = 0; n < 4; n++)
+        length |= (size_t)(unsigned char)bytes[n] << 8 * n;
+    length += strlen(with) - strlen(part);
+    for (int n = 0; n < 4; n++)
+        bytes[n] = (char)(length >> 8 * n);
+    write_file(files[1], bytes, size);
+    refuses(files[1], cause);
+    write_file(files[1], of[1].bytes, of[1].size);
+}
+
+/* Every tensor: missing; of another shape, with as many elements; of a type that is not for weights. Those that the file
+   has more than once, or that nobody reads, may be missing, but not stand under a name that is none. */
+TEST(t5_tensors)
+{
+    static const char *const spare[] = {"decoder.embed_tokens.weight", "encoder.embed_tokens.weight", "lm_head.weight",
+                                        "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
+                                        "shared.weight"};
+    contents of[3];
+    safetensors file;
+    if (!begin_directory(of, "t5_bf16"))
+        return;
+    CHECK(safetensors_parse(&file, of[1].bytes, of[1].size, "model") == NULL && file.count > 40);
+    for (size_t i = 0; i < file.count; i += test_quick ? 3 : 1) {
+        const safetensors_tensor *t = &file.tensors[i];
+        char part[300], with[300], cause[300], dtype[200];
+        int is_spare = 0;
+        for (size_t n = 0; n < sizeof spare / sizeof *spare; n++)
+            is_spare |= strcmp(t->name, spare[n]) == 0;
+        snprintf(part, sizeof part, "\"%s\":", t->name);
+        snprintf(with, sizeof with, "\"%sx\":", t->name);
+        snprintf(cause, sizeof cause, is_spare ? "tensor %sx is none of a T5" : "tensor %s is missing", t->name);
+        refuses_header(of, part, with, cause);
+        if (is_spare && t->rank == 2 && t->shape[0] != 1104)
+            continue; /* nobody looks at it */
+        snprintf(part, sizeof part, "\"%s\":{\"dtype\":\"BF16\"", t->name);
+        snprintf(with, sizeof with, "\"%s\":{\"dtype\":\"I16\"", t->name);
+        snprintf(cause, sizeof cause, "tensor %s is of type I16", t->name);
+        refuses_header(of, part, with, cause);
+        snprintf(dtype, sizeof dtype, "\"%s\":{\"dtype\":\"BF16\",\"shape\":", t->name);
+        if (t->rank == 2) {
+            snprintf(part, sizeof part, "%s[%lu,", dtype, (unsigned long)t->shape[0]);
+            snprintf(with, sizeof with, "%s[1,%lu,", dtype, (unsigned long)t->shape[0]);
+            snprintf(cause, sizeof cause, "tensor %s is 1 x %lu x %lu, not ", t->name, (unsigned long)t->shape[0],
+                     (unsigned long)t->shape[1]);
+        } else {
+            snprintf(part, sizeof part, "%s[%lu]", dtype, (unsigned long)t->shape[0]);
+            snprintf(with, sizeof with, "%s[%lu,2]", dtype, (unsigned long)t->shape[0] / 2);
+            snprintf(cause, sizeof cause, "tensor %s is %lu x 2, not ", t->name, (unsigned long)t->shape[0] / 2);
+        }
+        refuses_header(of, part, with, cause);
+    }
+    safetensors_close(&file);
+    end_directory();
+}
