@@ -27,7 +27,7 @@ python    = $(or $(ATTN_BENCH_PYTHON),python3)
 compile   = $(CC) -O2 -x c -DATTN_IMPLEMENTATION -c -o $B/bench_compiled.o $(ATTN)/attn.h
 version   = $(shell sed -n 's/^.define ATTN_VERSION_STRING "\(.*\)"/\1/p' attn.h)
 
-.PHONY: all test check-t5 bench bench-quick bench-report install clean help FORCE
+.PHONY: all test check-t5 bench bench-quick bench-report bench-translate install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
@@ -53,6 +53,9 @@ bench-quick: bench                       ## a part of that; less than a minute
 
 bench-report:                            ## write what `make bench` found into README.md and its picture
 	@$(python) tests/bench/report.py $(ATTN_BENCH_TSV) README.md tests/bench/speed.svg
+
+bench-translate: $B/05_translate         ## compare translation with transformers and CTranslate2; minutes
+	@$(python) tests/bench/translate.py $B/05_translate
 
 install:                                 ## install the header and its pkg-config file
 	install -d '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/share/pkgconfig'

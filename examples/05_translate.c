@@ -235,7 +235,7 @@ static int read_options(options *o, int argc, char **argv)
 
 static double now(void)
 {
-#ifdef CLOCK_MONOTONIC
+#if defined(CLOCK_MONOTONIC) && !defined(_WIN32) /* there clock() is time that passes */
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
@@ -250,22 +250,38 @@ static void show_rate(const char *what, size_t tokens, double seconds)
             seconds > 0 ? (double)tokens / seconds : 0.0);
 }
 
+/* The most memory this process has held, in MiB; 0 where nobody knows. Linux's getrusage would count what started it. */
+static double peak_memory(void)
+{
+#ifdef _WIN32
+    return 0;
+#else
+    struct rusage usage;
+    FILE *status = fopen("/proc/self/status", "r");
+    char line[256];
+    double peak = 0;
+    while (status && peak <= 0 && fgets(line, sizeof line, status))
+        if (strncmp(line, "VmHWM:", 6) == 0)
+            peak = strtod(line + 6, NULL) / (1 << 10);
+    if (status)
+        fclose(status);
+    if (peak <= 0 && getrusage(RUSAGE_SELF, &usage) == 0)
+        peak = (double)usage.ru_maxrss / (1 << 10);
+#ifdef __APPLE__
+    peak /= 1 << 10; /* bytes there */
+#endif
+    return peak;
+#endif
+}
+
 static void show_times(const translate_times *times, double loading)
 {
+    double peak = peak_memory();
     fprintf(stderr, "loaded %.3f s\n", loading);
     show_rate("encoded", times->encoded, times->encoding);
     show_rate("decoded", times->decoded, times->decoding);
-#ifndef _WIN32
-    {
-        struct rusage usage;
-        double unit = 1 << 10;
-#ifdef __APPLE__
-        unit = 1 << 20;
-#endif
-        if (getrusage(RUSAGE_SELF, &usage) == 0)
-            fprintf(stderr, "peak memory %.1f MiB\n", (double)usage.ru_maxrss / unit);
-    }
-#endif
+    if (peak > 0)
+        fprintf(stderr, "peak memory %.1f MiB\n", peak);
 }
 
 static int is_terminal(int descriptor)

@@ -1,9 +1,10 @@
-"""Writes t5/NAME/ beside itself: small T5 models of every kind with random weights, and what transformers makes of them.
+"""Writes t5/NAME/ beside itself: small T5 models of every kind with random weights, and what transformers makes of
+them.
 
     nice python3 make_t5.py [NAME...]    all of them, or those named; minutes
 
-It takes torch 2.13.0, transformers 4.57.6, sentencepiece and safetensors. Each directory is a model as the library saves
-it: config.json, model.safetensors, and spiece.model, which is unigram.model. Of them
+It takes torch 2.13.0, transformers 4.57.6, sentencepiece and safetensors. Each directory is a model as the library
+saves it: config.json, model.safetensors, and spiece.model, which is unigram.model. Of them
 
     t5_*      relu, tied head, heads x size == d_model
     v1_1_*    gated gelu, a head of its own, heads x size != d_model, more layers in the decoder than in the encoder
@@ -64,7 +65,8 @@ TEXTS = [
     [f"translate English to German: The <extra_id_0> is {a} today, and the <extra_id_1> has seen {b}."
      for a in ("nice", "small") for b in ("me", "them")],
     [f"{LONG}{a}" for a in ("", " The machines were slow.", " The cat has seen me.", " I have seen it.")],
-    [f"The {a} of {b} were {c}." for a in ("machines", "newspapers") for b in ("1998", "1912") for c in ("slow", "read")],
+    [f"The {a} of {b} were {c}." for a in ("machines", "newspapers") for b in ("1998", "1912")
+     for c in ("slow", "read")],
 ]
 
 # beams, max_length, early_stopping, length_penalty, no_repeat_ngram_size
@@ -483,6 +485,7 @@ def make(name, tokenizer):
         for key, x in saved.state_dict().items():
             assert torch.equal(x, model.float().state_dict()[key]), key
         safetensors.torch.save_file(golden, os.path.join(path, "golden.safetensors"))
+        os.chmod(os.path.join(path, "golden.safetensors"), 0o644)
         size = sum(os.path.getsize(os.path.join(path, file)) for file in os.listdir(path))
         print(f"{name}: seed {seed}, {size} bytes\n" + "\n".join("    " + line for line in lines), flush=True)
         return
