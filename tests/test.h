@@ -366,6 +366,7 @@ void test_cover(const char *function);
     X(t5_no_memory)                                                                                                    \
     X(t5_files)                                                                                                        \
     X(t5_config)                                                                                                       \
+    X(t5_embedding)                                                                                                    \
     X(t5_tensors)
 
 #define TEST(name) void test_##name(void)

@@ -307,6 +307,11 @@ static int load_vector(loader *load, const float **out, size_t count)
     return values != NULL;
 }
 
+static void set_name(loader *load, const char *name)
+{
+    snprintf(load->name, sizeof load->name, "%s", name);
+}
+
 static void name_in(loader *load, const char *stack, size_t i, int part, const char *rest)
 {
     snprintf(load->name, sizeof load->name, "%s.block.%lu.layer.%d.%s", stack, (unsigned long)i, part, rest);
@@ -387,20 +392,19 @@ static int load_embedding(loader *load)
                                         "lm_head.weight"};
     t5 *model = load->model;
     const t5_config *c = &model->config;
-    int i, count = c->tied ? 4 : 3, found = 0;
-    for (i = 0; i < count; i++) {
-        snprintf(load->name, sizeof load->name, "%s", names[i]);
-        if (!safetensors_find(&model->file, names[i]) && (found || i + 1 < count))
-            continue;
-        if (i + 1 == count && !found && !safetensors_find(&model->file, names[i]))
-            snprintf(load->name, sizeof load->name, "%s", names[0]);
-        if (found ? !find(load, 2, c->vocab_size, c->d_model)
-                  : !load_matrix(load, &model->embedding, c->vocab_size, c->d_model))
+    int i, count = c->tied ? 4 : 3, first = 0;
+    while (first < count && !safetensors_find(&model->file, names[first]))
+        first++;
+    set_name(load, names[first % count]);
+    if (!load_matrix(load, &model->embedding, c->vocab_size, c->d_model))
+        return 0;
+    for (i = first + 1; i < count; i++) {
+        set_name(load, names[i]);
+        if (safetensors_find(&model->file, names[i]) && !find(load, 2, c->vocab_size, c->d_model))
             return 0;
-        found = 1;
     }
     model->head = model->embedding;
-    snprintf(load->name, sizeof load->name, "lm_head.weight");
+    set_name(load, "lm_head.weight");
     return c->tied || load_matrix(load, &model->head, c->vocab_size, c->d_model);
 }
 
@@ -409,11 +413,16 @@ static int refuse_others(loader *load)
 {
     static const char stale[] = "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight";
     t5 *model = load->model;
-    size_t i;
+    char shown[81];
+    size_t i, n;
     for (i = 0; i < model->file.count; i++) {
-        if (load->taken[i] || strcmp(model->file.tensors[i].name, stale) == 0)
+        const char *name = model->file.tensors[i].name;
+        if (load->taken[i] || strcmp(name, stale) == 0)
             continue;
-        fail(model, "%s: tensor %.80s is none of a T5", load->path, model->file.tensors[i].name);
+        for (n = 0; n + 1 < sizeof shown && name[n]; n++) /* nothing that a terminal would obey */
+            shown[n] = name[n] >= ' ' && name[n] <= '~' ? name[n] : '?';
+        shown[n] = 0;
+        fail(model, "%s: tensor %s is none of a T5", load->path, shown);
         return 0;
     }
     return 1;
