@@ -2252,7 +2252,6 @@ static attn_dtype attn__real(attn_dtype first_input) /* the compute type */
    is packed. There an item is some columns of b with all rows of a, and the kernel reads b once, where it lies and in
    the order of memory; a task takes items that follow one another. Each element is the same chain. */
 
-#define ATTN__FEW 32     /* rows, at most; packing 16-bit numbers takes so long that it is twice as many for them */
 #define ATTN__FEW_PAD 16 /* reals between rows of a, which are not to meet in one set of a cache */
 
 typedef struct attn__matmul_job {
@@ -2277,13 +2276,13 @@ static size_t attn__matmul_bytes(const attn__matmul_job *job)
            ATTN__ALIGN;
 }
 
-/* Blocks of few rows: 4 KiB of sums, of up to 128 columns; as deep as up to 512 KiB of a allow. */
+/* Blocks of few rows: 4 KiB of sums, of up to 32 columns; as deep as up to 512 KiB of a allow. */
 static void attn__matmul_few_blocks(attn__matmul_job *job, size_t slice)
 {
     size_t lanes = job->kern->lanes, col = job->out.rows * job->kern->size; /* bytes of a column */
     size_t room = (attn__min(slice, (size_t)512 << 10) - ATTN__ALIGN) / col;
     job->rows = job->out.rows;
-    job->cols = attn__min(4096 / col, 128) / lanes * lanes;
+    job->cols = attn__min(4096 / col, 32) / lanes * lanes;
     job->depth = attn__min(job->a.cols, (room - job->cols - ATTN__FEW_PAD) / 16 * 16); /* the kernel's whole pieces */
 }
 
@@ -2393,6 +2392,15 @@ static void attn__matmul_few_terms(const attn__matmul_job *job, char *sums, cons
     job->kern->products(sums, job->cols, a, ld, job->rows, &w, cols, depth);
 }
 
+/* Whether not packing b pays: that depends on how often a is read instead. Packing 16-bit numbers takes longer. */
+static int attn__matmul_is_few(const attn__matmul_job *job)
+{
+    size_t lanes = job->kern->lanes, rows = job->a.cols < 256 ? 8 : 24;
+    if (job->b.row_stride != 1 || job->out.cols < lanes || job->a.cols < lanes)
+        return 0;
+    return job->out.rows <= (job->b.dtype == job->kern->real ? rows : 2 * rows);
+}
+
 /* Columns c0 .. end - 1 of out. */
 static void attn__matmul_few_cols(const attn__matmul_job *job, size_t c0, size_t end, char *scratch)
 {
@@ -2423,7 +2431,8 @@ static void attn__matmul_few_task(void *arg, size_t index)
     const attn__matmul_job *job = (const attn__matmul_job *)arg;
     char stack[ATTN__STACK], *scratch = job->scratch ? job->scratch + index * job->slice : stack;
     size_t items = attn__blocks(job->out.cols, job->cols);
-    size_t first = items * index / job->tasks, end = items * (index + 1) / job->tasks;
+    size_t share = items / job->tasks, rest = items % job->tasks; /* the first `rest` tasks take one more */
+    size_t first = index * share + attn__min(index, rest), end = first + share + (index < rest);
     attn__matmul_few_cols(job, first * job->cols, attn__min(end * job->cols, job->out.cols), scratch);
 }
 
@@ -2451,8 +2460,7 @@ static attn__matmul_job attn__plan_matmul(attn_mat out, attn_mat a, attn_mat b, 
         job.last_a = attn__ones(attn__real(a.dtype), out.rows, 1);
         job.last_b = attn_mat_of(bias, ATTN_F32, 1, out.cols);
     }
-    if (job.kern->products && b.row_stride == 1 && out.cols >= job.kern->lanes && a.cols >= job.kern->lanes)
-        job.few = out.rows <= (b.dtype == job.kern->real ? ATTN__FEW : 2 * ATTN__FEW);
+    job.few = job.kern->products && attn__matmul_is_few(&job);
     job.alpha = alpha;
     attn__matmul_blocks(&job, SIZE_MAX);
     job.tasks = attn__ctx_tasks(ctx, attn__blocks(job.out.rows, job.rows) * attn__blocks(job.out.cols, job.cols));

@@ -60,18 +60,18 @@ static void help(void)
     puts("usage: 05_translate [OPTION...] MODEL_DIR [TEXT...]\n"
          "Translates each TEXT, or each line of the input, with the T5 model of a directory (config.json,\n"
          "model.safetensors, spiece.model): a line of output for each, empty where the text is blank or fails.\n"
-         "  --from en --to LANG    to fr (which is what is taken), de or ro\n"
+         "  --from en --to LANG    from English to fr, de or ro (fr)\n"
          "  --prefix TEXT          this before every text instead of \"translate English to French: \"\n"
          "  --beams N              hypotheses to follow, 1 to 1024 (4)\n"
          "  --greedy               one\n"
-         "  --max-length N         tokens of a translation and 1, 2 to 1000000 (300)\n"
+         "  --max-length N         one more than the most tokens of a translation, 2 to 1000000 (300)\n"
          "  --length-penalty X     a score is the sum of log-probabilities / length^X (1.0)\n"
          "  --no-early-stopping    search on while a better translation may come\n"
          "  --no-repeat-ngram N    no N tokens in a row twice; 0: they may (0)\n"
          "  --scores               the score and a tab before each translation\n"
          "  --ids                  ids of tokens instead of text\n"
          "  --attention FILE.svg   draws how the translation of one TEXT attends to it\n"
-         "  --batch N              lines of the input at a time, 1 to 4096 (8; at a terminal 1)\n"
+         "  --batch N              texts or lines at a time, 1 to 4096 (8; lines of a terminal: 1)\n"
          "  --threads N            up to 1024; 0: one for each processor (0)\n"
          "  --timing               tokens per second and peak memory, on stderr at the end\n"
          "  --help                 this text\n"
@@ -195,7 +195,7 @@ static int read_options(options *o, int argc, char **argv)
                             {"--threads", TAKES_SIZE, &o->threads, 0, 1024},
                             {"--timing", TAKES_NOTHING, &o->timing, 0, 0},
                             {"--help", TAKES_NOTHING, &o->help, 0, 0}};
-    const size_t options_there_are = sizeof table / sizeof *table;
+    const size_t known = sizeof table / sizeof *table;
     int i, operands = 0, ended = 0;
     for (i = 1; i < argc && !o->help; i++) {
         const char *argument = argv[i], *value = NULL;
@@ -209,10 +209,9 @@ static int read_options(options *o, int argc, char **argv)
             ended = 1;
             continue;
         }
-        while (k < options_there_are &&
-               (strlen(table[k].name) != length || strncmp(table[k].name, argument, length) != 0))
+        while (k < known && (strlen(table[k].name) != length || strncmp(table[k].name, argument, length) != 0))
             k++;
-        if (k == options_there_are)
+        if (k == known)
             return wrong("there is no option", argument, NULL);
         if (argument[length] && table[k].value == TAKES_NOTHING)
             return wrong(table[k].name, NULL, " takes no value");
@@ -378,7 +377,7 @@ static void print_translation(const options *o, const translation *result)
 static int is_blank(translate_text line)
 {
     for (size_t i = 0; i < line.size; i++)
-        if (!strchr(" \t\r\n\v\f", line.text[i] ? line.text[i] : 'x'))
+        if (!line.text[i] || !strchr(" \t\r\n\v\f", line.text[i]))
             return 0;
     return 1;
 }
@@ -398,9 +397,12 @@ static const char *translate_batch(program *p, const translate_text *lines, size
         error = translate(&p->model, &o->translate, p->texts, used, p->results, &p->times);
     for (size_t i = 0; i < count && !error; i++) {
         const translation *result = !is_blank(lines[i]) && lines[i].size <= LINE ? &p->results[next++] : NULL;
-        const char *cause = result ? result->error : lines[i].size > LINE ? "more than 1048576 bytes" : NULL;
-        if (cause) {
-            fprintf(stderr, "%s %lu: %s\n", kind, (unsigned long)(first + i), cause);
+        if (result ? result->error[0] : lines[i].size > LINE) {
+            fprintf(stderr, "%s %lu: ", kind, (unsigned long)(first + i));
+            if (result)
+                fprintf(stderr, "%s\n", result->error);
+            else
+                fprintf(stderr, "more than %d bytes\n", LINE);
             p->failed = 1;
         } else if (result) {
             print_translation(o, result);
@@ -411,7 +413,7 @@ static const char *translate_batch(program *p, const translate_text *lines, size
         error = "the output cannot be written";
     if (!error && o->attention && !used)
         error = "--attention: there is no text to draw";
-    if (!error && o->attention && !p->results[0].error)
+    if (!error && o->attention && !p->results[0].error[0])
         error = draw(&p->model, &p->results[0], o->attention);
     translate_free(p->results, used);
     return error;
@@ -490,26 +492,18 @@ static const char *translate_input(program *p)
 static int run(program *p)
 {
     options *o = &p->opts;
-    beam_search trial;
-    beam_opts trial_opts = o->translate.search;
     const char *error;
-    attn_status status = o->threads == 1 ? ATTN_OK : attn_pool_new(&p->model.parallel, o->threads);
+    attn_status status;
+    if (o->translate.search.beams > p->model.config.vocab_size / 2)
+        return wrong("--beams: more than half of the tokens that the model has", NULL, NULL);
+    status = o->threads == 1 ? ATTN_OK : attn_pool_new(&p->model.parallel, o->threads);
     if (status != ATTN_OK) {
         fprintf(stderr, "05_translate: --threads: %s\n", attn_status_string(status));
         return 1;
     }
-    trial_opts.start_id = p->model.config.start_id;
-    trial_opts.eos_id = p->model.config.eos_id;
-    error =
-        beam_begin(&trial, &trial_opts, p->model.config.vocab_size); /* does it refuse what this model cannot have? */
-    if (error && strcmp(error, "no memory") != 0)
-        return wrong("--", NULL, error);
-    if (!error) {
-        beam_end(&trial);
-        p->texts = (translate_text *)malloc(o->batch * sizeof *p->texts);
-        p->results = (translation *)malloc(o->batch * sizeof *p->results);
-        error = !p->texts || !p->results ? "no memory" : o->count ? translate_arguments(p) : translate_input(p);
-    }
+    p->texts = (translate_text *)malloc(o->batch * sizeof *p->texts);
+    p->results = (translation *)malloc(o->batch * sizeof *p->results);
+    error = !p->texts || !p->results ? "no memory" : o->count ? translate_arguments(p) : translate_input(p);
     if (error)
         fprintf(stderr, "05_translate: %s\n", error);
     return error || p->failed;
@@ -537,7 +531,8 @@ int main(int argc, char **argv)
     if (!p.opts.batch)
         p.opts.batch = !p.opts.count && is_terminal(0) ? 1 : 8;
     if ((error = open_model(&p)) != NULL) {
-        fprintf(stderr, "%s\n", error);
+        put_text(stderr, error, strlen(error)); /* it begins with the directory's name */
+        putc('\n', stderr);
         return 1;
     }
     loading = now() - start;

@@ -3,13 +3,13 @@
 
        beam_search search;
        beam_opts opts = beam_defaults();
-       beam_begin(&search, &opts, vocab_size);
-       while (!search.done) {
+       const char *error = beam_begin(&search, &opts, vocab_size);
+       while (!error && !search.done) {
            ... logits[beams][vocab_size] after search.tokens[beams], of hypotheses that continue search.from[beams] ...
-           if (beam_step(&search, logits, log_sums))
-               break;
+           error = beam_step(&search, logits, log_sums);
        }
-       search.best[0].ids ...
+       if (!error)
+           ... search.best[0].ids, .count and .score ...
        beam_end(&search);
 
    Each step looks at every continuation of every hypothesis by one token. Of the 2 * beams best, those that end and are

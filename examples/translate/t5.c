@@ -457,17 +457,29 @@ static const char *read_tensors(t5 *model, const char *path, void (*progress)(vo
 
 /* ==== Opening and closing ======================================================================================== */
 
+/* The pieces are those of the embeddings, but for sentinels and some that fill up the last ones; and the end of a text
+   is what config.json says: a file that is cut short or another's would give wrong words without a message. */
 static const char *read_vocabulary(t5 *model, const char *path)
 {
+    const t5_config *c = &model->config;
     sentencepiece *v = &model->vocabulary;
-    size_t vocab_size = model->config.vocab_size;
+    size_t others;
     const char *error = sentencepiece_open(v, path);
     if (error)
         return fail(model, "%s", error);
-    if ((size_t)v->count > vocab_size)
+    if ((size_t)v->count > c->vocab_size)
         return fail(model, "%s: %ld pieces, more than the vocab_size of config.json", path, (long)v->count);
-    if (sentencepiece_id(v, "<extra_id_0>", 12) == v->unk_id)
-        v->extra_ids = vocab_size - (size_t)v->count < 100 ? (int32_t)(vocab_size - (size_t)v->count) : 100;
+    others = c->vocab_size - (size_t)v->count;
+    if (sentencepiece_id(v, "<extra_id_0>", 12) == v->unk_id) {
+        v->extra_ids = others < 100 ? (int32_t)others : 100;
+        others -= (size_t)v->extra_ids;
+    }
+    if (others > 64 && others > c->vocab_size / 64)
+        return fail(model, "%s: %ld pieces, too few for the vocab_size of config.json, %lu", path, (long)v->count,
+                    (unsigned long)c->vocab_size);
+    if (v->eos_id != c->eos_id)
+        return fail(model, "%s: texts end with piece %ld, not %ld as config.json has it", path, (long)v->eos_id,
+                    (long)c->eos_id);
     return NULL;
 }
 
@@ -522,7 +534,7 @@ typedef struct rows {
     float *f, *g;         /* d_ff */
 } rows;
 
-enum { SCRATCH = 1 << 19 }; /* of a task: what attn_matmul_ctx can use */
+enum { SCRATCH = 1 << 19 }; /* of a task: what a large attn_matmul_ctx takes (attn.h, MEMORY); with less it is slower */
 
 static const char *begin_rows(t5 *model, rows *r, size_t count)
 {
@@ -610,7 +622,7 @@ static void activate(const t5 *model, float *f, size_t count)
         if (model->config.gelu)
             f[i] = f[i] / (1 + expf(-1.5957691216f * (f[i] + 0.044715f * f[i] * f[i] * f[i])));
         else
-            f[i] = f[i] > 0 ? f[i] : 0;
+            f[i] = f[i] < 0 ? 0 : f[i]; /* NaN stays */
 }
 
 /* x += wo(activation(wi h) gate h), h = norm(x). */
@@ -656,16 +668,20 @@ static const char *embed(t5 *model, float *x, const int32_t *ids, size_t n)
     return NULL;
 }
 
-/* The biases of `table` for distances `first` to first + count - 1, heads x count. */
+/* *out becomes the biases of `table` for distances `first` to first + count - 1, heads x count; or stays what it was. */
 static const char *spread_bias(t5 *model, attn_mat *out, attn_mat table, int bidirectional, ptrdiff_t first,
                                size_t count)
 {
     const t5_config *c = &model->config;
-    attn_mat_free(out);
-    *out = attn_mat_new(ATTN_F32, c->num_heads, count);
-    if (!out->data)
+    attn_mat spread = attn_mat_new(ATTN_F32, c->num_heads, count);
+    const char *error;
+    if (!spread.data)
         return no_memory(model);
-    return check(model, attn_t5_bias(*out, table, bidirectional, c->max_distance, first), "attn_t5_bias");
+    error = check(model, attn_t5_bias(spread, table, bidirectional, c->max_distance, first), "attn_t5_bias");
+    attn_mat_free(error ? &spread : out);
+    if (!error)
+        *out = spread;
+    return error;
 }
 
 /* out = attention of q to k and v, of packed rows [B][length][inner]; or to a cache. */

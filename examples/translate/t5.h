@@ -7,9 +7,15 @@
            fprintf(stderr, "%s\n", error); // names the file, the tensor or the member, and the cause
            return 1;
        }
-       t5_encode(&model, states, ids, &len, 1, len);             // a text becomes len x d_model numbers,
-       t5_begin(&model, &text, states, len, 1);                  // these the keys and values of its decoding;
-       t5_decode(&model, &hypotheses, 1, &token, 1, logits, NULL); // a token in, the logits of the next one out
+       t5_text text = {0}, *one = &text;
+       int32_t token = model.config.start_id;
+       float *states = malloc(len * model.config.d_model * sizeof *states);    // of int32_t ids[len]
+       float *logits = malloc(model.config.vocab_size * sizeof *logits);       // of the next token
+       if ((error = t5_encode(&model, states, ids, &len, 1, len)) ||           // what the encoder makes of a text
+           (error = t5_begin(&model, &text, states, len, 1)) ||                // becomes keys and values
+           (error = t5_decode(&model, &one, 1, &token, 1, logits, NULL)))      // for a decoder's steps: this is one
+           fprintf(stderr, "%s\n", error);
+       t5_end(&model, &text);
        t5_close(&model);
 
    The models: t5-small and t5-base (relu, the output projected by the embedding), v1_1 and flan-t5 (gated gelu, a head of
@@ -74,7 +80,7 @@ typedef struct t5 {
     char *work, *scratch; /* of a step; and for attn.h */
     size_t work_size, scratch_size;
     attn_mat distances; /* heads x (2 reach - 1): the decoder's bias by distance */
-    char error[512];
+    char error[512];    /* the last message, translate.c's too */
 } t5;
 
 /* Hypotheses of one text that grow side by side: what the decoder keeps of them. */
@@ -91,7 +97,8 @@ void t5_close(t5 *model);
 
 /* The encoder: states[b][i][d_model] of B texts of lens[b] tokens, 1 to L, ids[b][i]; rows past a length become zeros,
    whatever their ids. A text's states are the same alone or in any batch. One call at a time for each model, as for all
-   functions below; each returns NULL, or a message that lives in model->error, and then what it was to write is lost. */
+   functions below; each returns NULL, or a message that lives in model->error, and then what it was to write is lost:
+   a t5_text can only be ended. */
 const char *t5_encode(t5 *model, float *states, const int32_t *ids, const size_t *lens, size_t B, size_t L);
 
 /* Begins `beams` hypotheses of a text whose states are source x d_model, all of them without tokens. t5_end gives back

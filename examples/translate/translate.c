@@ -51,7 +51,7 @@ static const char *tokenize(t5 *model, const translate_opts *opts, const transla
     if (error)
         return no_memory(model);
     if (tokens.count >= opts->max_source) {
-        result->error = "the text has too many tokens";
+        snprintf(result->error, sizeof result->error, "more than %lu tokens", (unsigned long)opts->max_source);
     } else if ((result->source = (int32_t *)malloc((tokens.count + 1) * sizeof *result->source))) {
         if (tokens.count > 0)
             memcpy(result->source, tokens.ids, tokens.count * sizeof *tokens.ids);
@@ -80,7 +80,14 @@ static const char *spell(t5 *model, translation *result)
     }
     error = sentencepiece_decode(v, spelt, count, &result->text, &result->size);
     free(spelt);
-    return error ? no_memory(model) : NULL;
+    if (error)
+        return no_memory(model);
+    while (result->size > 0 && result->text[result->size - 1] == ' ')
+        result->text[--result->size] = 0;
+    for (i = 0; result->text[i] == ' ';)
+        i++;
+    memmove(result->text, result->text + i, (result->size -= i) + 1);
+    return NULL;
 }
 
 size_t translate_piece(const t5 *model, int32_t id, char *out, size_t size)
@@ -303,7 +310,7 @@ const char *translate(t5 *model, const translate_opts *opts, const translate_tex
         return no_memory(model);
     for (i = 0; !error && i < count; i++) {
         error = tokenize(model, opts, &texts[i], &results[i]);
-        if (error || results[i].error)
+        if (error || results[i].error[0])
             continue;
         all.journeys[all.count++].result = &results[i];
         if (results[i].source_count > all.longest)

@@ -5,9 +5,14 @@
        translate_text text = {"The house is wonderful.", 23};
        translation result;
        const char *error = translate(&model, &opts, &text, 1, &result, NULL);
-       if (!error && !result.error)
+       if (error || result.error[0])
+           fprintf(stderr, "%s\n", error ? error : result.error);
+       else
            puts(result.text);
-       translate_free(&result, 1); */
+       translate_free(&result, 1);
+
+   A text is text: "</s>" or "<pad>" in it are characters, which in transformers are tokens. <extra_id_0> to <extra_id_99>
+   are the model's sentinels. */
 #ifndef TRANSLATE_H
 #define TRANSLATE_H
 
@@ -30,10 +35,11 @@ typedef struct translate_opts {
 } translate_opts;
 
 typedef struct translation {
-    const char *error; /* why this text has no translation, or NULL. The members below are NULL and 0 then */
-    char *text;        /* UTF-8 and a NUL; without unknown pieces and sentinels, as transformers' pipeline gives it */
-    size_t size;       /* in bytes */
-    int32_t *source;   /* the tokens of the text with its prefix, eos_id last */
+    char error[64];  /* why this text has no translation, or "". The members below are NULL and 0 then */
+    char *text;      /* UTF-8 and a NUL; without unknown pieces, sentinels, and spaces at its ends, as transformers has
+                       it with the slow tokenizer */
+    size_t size;     /* in bytes */
+    int32_t *source; /* the tokens of the text with its prefix, eos_id last */
     size_t source_count;
     int32_t *ids; /* the tokens of the translation: beam_hypothesis */
     size_t count;
