@@ -2276,13 +2276,13 @@ static size_t attn__matmul_bytes(const attn__matmul_job *job)
            ATTN__ALIGN;
 }
 
-/* Blocks of few rows: 4 KiB of sums, of up to 32 columns; as deep as up to 512 KiB of a allow. */
+/* Blocks of few rows: 4 KiB of sums, of up to 64 columns; as deep as up to 512 KiB of a allow. */
 static void attn__matmul_few_blocks(attn__matmul_job *job, size_t slice)
 {
     size_t lanes = job->kern->lanes, col = job->out.rows * job->kern->size; /* bytes of a column */
     size_t room = (attn__min(slice, (size_t)512 << 10) - ATTN__ALIGN) / col;
     job->rows = job->out.rows;
-    job->cols = attn__min(4096 / col, 32) / lanes * lanes;
+    job->cols = attn__min(4096 / col, 64) / lanes * lanes;
     job->depth = attn__min(job->a.cols, (room - job->cols - ATTN__FEW_PAD) / 16 * 16); /* the kernel's whole pieces */
 }
 
@@ -7080,13 +7080,14 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(products_piece)(ATTN__V *sum, const ch
 }
 
 /* W rows of w with up to `rows` rows of a, the last of them again if there are fewer, by all whole pieces. Meanwhile W
-   other rows are fetched, one after the other: so memory is read in order. */
+   other rows are fetched, those of either half one after the other: memory serves two streams better than one. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(products_group)(ATTN__R *const *c, const char *p, ptrdiff_t step,
                                                           const ATTN__R *const *a, size_t depth, const char *next,
                                                           size_t more, attn_dtype dtype, const int rows)
 {
     ATTN__V sum[8];
-    size_t piece = 16 / attn__size(dtype), part = attn__blocks(depth / piece, ATTN__W) * piece, k = 0, end, i;
+    size_t piece = 16 / attn__size(dtype), part = attn__blocks(depth / piece, ATTN__W / 2) * piece, k = 0, end, i;
+    ptrdiff_t half = more > ATTN__W / 2 ? ATTN__W / 2 * step : 0;
     const char *fetched;
     int r;
     ATTN__UNROLL
@@ -7097,11 +7098,13 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(products_group)(ATTN__R *const *c, con
         next += more > 1 ? step : 0;
         more -= more > 1;
         for (end = attn__min(k + part, depth / piece * piece); k < end; k += piece) {
-            for (i = 0; i < 16 * ATTN__W; i += 64)
+            for (i = 0; i < 8 * ATTN__W; i += 64) {
                 ATTN__PREFETCH(fetched + i);
+                ATTN__PREFETCH(fetched + half + i);
+            }
             ATTN__NAME(products_piece)(sum, p, step, a, k, dtype, rows);
             p += 16;
-            fetched += 16 * ATTN__W;
+            fetched += 8 * ATTN__W;
         }
     }
     ATTN__UNROLL
@@ -7165,7 +7168,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(products_of)(ATTN__R *c, size_t ldc, c
                     ATTN__NAME(products_group)(to, p, step, from, depth, next, more, dtype, 2);
                 else
                     ATTN__NAME(products_group)(to, p, step, from, depth, next, more, dtype, 1);
-                ATTN__NAME(products_edge)(to, p, step, n, from, whole, depth, dtype, (int)left);
+                if (whole < depth)
+                    ATTN__NAME(products_edge)(to, p, step, n, from, whole, depth, dtype, (int)left);
             }
         }
     }

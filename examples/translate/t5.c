@@ -684,37 +684,46 @@ static const char *spread_bias(t5 *model, attn_mat *out, attn_mat table, int bid
     return error;
 }
 
-/* out = attention of q to k and v, of packed rows [B][length][inner]; or to a cache. */
-static const char *attend(t5 *model, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
-                          const attn_kv_cache *cache, const attn_opts *opts)
+/* Room for attention, of which `status` and `bytes` say how much. */
+static const char *grow_scratch(t5 *model, attn_status status, size_t bytes)
 {
-    attn_ctx ctx = context(model);
-    size_t bytes;
+    const char *error = check(model, status, "attn_sdpa_scratch");
+    return error ? error : grow(model, &model->scratch, &model->scratch_size, bytes);
+}
+
+/* out = attention of q to what a cache holds. */
+static const char *attend(t5 *model, attn_tensor out, attn_tensor q, const attn_kv_cache *cache, const attn_opts *opts)
+{
+    attn_ctx ctx = {{0, 0, 0}, 0, 0, ATTN_ISA_BEST};
+    size_t bytes = 0;
     attn_status status;
     const char *error;
-    ctx.scratch = NULL;
-    ctx.scratch_size = 0;
-    status = cache ? attn_kv_cache_scratch(&bytes, out, q, cache, opts, &ctx)
-                   : attn_sdpa_scratch(&bytes, out, q, k, v, opts, &ctx);
-    if ((error = check(model, status, "attn_sdpa")) ||
-        (error = grow(model, &model->scratch, &model->scratch_size, bytes)))
+    ctx.parallel = model->parallel;
+    status = attn_kv_cache_scratch(&bytes, out, q, cache, opts, &ctx);
+    if ((error = grow_scratch(model, status, bytes)))
         return error;
     ctx = context(model);
-    status = cache ? attn_kv_cache_attend(out, q, cache, opts, &ctx) : attn_sdpa(out, q, k, v, opts, &ctx);
-    return check(model, status, "attn_sdpa");
+    return check(model, attn_kv_cache_attend(out, q, cache, opts, &ctx), "attn_kv_cache_attend");
 }
 
 /* One block of the encoder, with the keys and queries of B texts of L rows. */
 static const char *encode_block(t5 *model, rows *r, const t5_block *b, size_t B, size_t L, const attn_opts *opts)
 {
-    size_t H = model->config.num_heads, D = model->config.d_kv;
-    const char *error = project_self(model, r, b);
-    if (!error)
-        error = attend(model, attn_blhd(r->a, ATTN_F32, B, L, H, D), attn_blhd(r->q, ATTN_F32, B, L, H, D),
-                       attn_blhd(r->k, ATTN_F32, B, L, H, D), attn_blhd(r->v, ATTN_F32, B, L, H, D), NULL, opts);
-    if (!error)
-        error = add_attention(model, r, b->self.o);
-    return error ? error : feed_forward(model, r, b);
+    size_t H = model->config.num_heads, D = model->config.d_kv, bytes = 0;
+    attn_tensor out = attn_blhd(r->a, ATTN_F32, B, L, H, D), q = attn_blhd(r->q, ATTN_F32, B, L, H, D);
+    attn_tensor k = attn_blhd(r->k, ATTN_F32, B, L, H, D), v = attn_blhd(r->v, ATTN_F32, B, L, H, D);
+    attn_ctx ctx = {{0, 0, 0}, 0, 0, ATTN_ISA_BEST};
+    attn_status status;
+    const char *error;
+    ctx.parallel = model->parallel;
+    status = attn_sdpa_scratch(&bytes, out, q, k, v, opts, &ctx);
+    if ((error = grow_scratch(model, status, bytes)) || (error = project_self(model, r, b)))
+        return error;
+    ctx = context(model);
+    if ((error = check(model, attn_sdpa(out, q, k, v, opts, &ctx), "attn_sdpa")) ||
+        (error = add_attention(model, r, b->self.o)))
+        return error;
+    return feed_forward(model, r, b);
 }
 
 const char *t5_encode(t5 *model, float *states, const int32_t *ids, const size_t *lens, size_t B, size_t L)
@@ -751,34 +760,28 @@ const char *t5_encode(t5 *model, float *states, const int32_t *ids, const size_t
 
 /* -- decoding -- */
 
-static float *text_keys(const t5 *model, const t5_text *text, size_t block)
-{
-    return text->keys_values + 2 * block * text->source * model->config.inner;
-}
-
-static float *text_values(const t5 *model, const t5_text *text, size_t block)
-{
-    return text_keys(model, text, block) + text->source * model->config.inner;
-}
-
 const char *t5_begin(t5 *model, t5_text *text, const float *states, size_t source, size_t beams)
 {
-    size_t inner = model->config.inner, blocks = model->decoder.count, bytes, i;
-    const char *error = NULL;
+    size_t H = model->config.num_heads, D = model->config.d_kv, blocks = model->decoder.count, i;
+    const char *error;
+    rows r;
     memset(text, 0, sizeof *text);
     text->beams = beams;
     text->source = source;
-    if (source > SIZE_MAX / 2 / inner || !multiply(&bytes, 2 * source * inner, blocks, sizeof(float)))
-        return no_memory(model);
-    text->keys_values = (float *)malloc(bytes);
-    text->caches = (attn_kv_cache *)calloc(blocks, sizeof *text->caches);
-    if (!text->keys_values || !text->caches)
-        return no_memory(model);
+    text->cross = (attn_kv_cache *)calloc(blocks, sizeof *text->cross);
+    text->self = (attn_kv_cache *)calloc(blocks, sizeof *text->self);
+    error = text->cross && text->self ? begin_rows(model, &r, source) : no_memory(model);
     for (i = 0; !error && i < blocks; i++) {
         const t5_attention *cross = &model->decoder.blocks[i].cross;
-        error = project(model, text_keys(model, text, i), states, source, cross->k, 1);
-        if (!error)
-            error = project(model, text_values(model, text, i), states, source, cross->v, 1);
+        attn_kv_cache *cache = &text->cross[i];
+        if ((error = check(model, attn_kv_cache_init(cache, 1, H, source, D, D, ATTN_F32, 0, NULL, 0), "cache")) ||
+            (error = project(model, r.k, states, source, cross->k, 1)) ||
+            (error = project(model, r.v, states, source, cross->v, 1)))
+            return error;
+        error = check(model,
+                      attn_kv_cache_append(cache, attn_blhd(r.k, ATTN_F32, 1, source, H, D),
+                                           attn_blhd(r.v, ATTN_F32, 1, source, H, D), NULL),
+                      "attn_kv_cache_append");
     }
     return error;
 }
@@ -788,10 +791,14 @@ void t5_end(t5 *model, t5_text *text)
     size_t i;
     if (!text)
         return;
-    for (i = 0; text->caches && i < model->decoder.count; i++)
-        attn_kv_cache_free(&text->caches[i]);
-    free(text->caches);
-    free(text->keys_values);
+    for (i = 0; i < model->decoder.count; i++) {
+        if (text->cross)
+            attn_kv_cache_free(&text->cross[i]);
+        if (text->self)
+            attn_kv_cache_free(&text->self[i]);
+    }
+    free(text->cross);
+    free(text->self);
     memset(text, 0, sizeof *text);
 }
 
@@ -800,7 +807,7 @@ const char *t5_reorder(t5 *model, t5_text *text, const size_t *from)
     attn_status status = ATTN_OK;
     size_t i;
     for (i = 0; status == ATTN_OK && text->length > 0 && i < model->decoder.count; i++)
-        status = attn_kv_cache_reorder(&text->caches[i], from);
+        status = attn_kv_cache_reorder(&text->self[i], from);
     return check(model, status, "attn_kv_cache_reorder");
 }
 
@@ -813,7 +820,7 @@ static const char *grow_caches(t5 *model, t5_text *text, size_t len)
     if (len > (size_t)PTRDIFF_MAX / 4 - text->length)
         return no_memory(model);
     for (i = 0; status == ATTN_OK && i < model->decoder.count; i++) {
-        old = &text->caches[i];
+        old = &text->self[i];
         if (old->k.len >= text->length + len)
             continue;
         for (capacity = 32; capacity < text->length + len;)
@@ -855,20 +862,18 @@ static attn_tensor decoder_bias(const t5 *model, size_t first, size_t len)
 static const char *attend_self(t5 *model, rows *r, size_t at, t5_text *text, size_t block, size_t len)
 {
     size_t H = model->config.num_heads, D = model->config.d_kv, to = at * model->config.inner;
-    attn_kv_cache *cache = &text->caches[block];
-    attn_tensor none;
+    attn_kv_cache *cache = &text->self[block];
     attn_opts opts;
     attn_status status = attn_kv_cache_append(cache, attn_blhd(r->k + to, ATTN_F32, text->beams, len, H, D),
                                               attn_blhd(r->v + to, ATTN_F32, text->beams, len, H, D), NULL);
     memset(&opts, 0, sizeof opts);
-    memset(&none, 0, sizeof none);
     opts.scale = 1;
     opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
     opts.bias = decoder_bias(model, text->length, len);
     if (status != ATTN_OK)
         return check(model, status, "attn_kv_cache_append");
     return attend(model, attn_blhd(r->a + to, ATTN_F32, text->beams, len, H, D),
-                  attn_blhd(r->q + to, ATTN_F32, text->beams, len, H, D), none, none, cache, &opts);
+                  attn_blhd(r->q + to, ATTN_F32, text->beams, len, H, D), cache, &opts);
 }
 
 /* Attention to the text: the rows of all its hypotheses are queries of one item, so its keys are read once. */
@@ -888,8 +893,7 @@ static const char *attend_text(t5 *model, rows *r, size_t at, const t5_text *tex
         opts.weights = attn_bhld(each, ATTN_F32, 1, H, n, text->source);
     }
     error = attend(model, attn_blhd(r->a + to, ATTN_F32, 1, n, H, D), attn_blhd(r->q + to, ATTN_F32, 1, n, H, D),
-                   attn_blhd(text_keys(model, text, block), ATTN_F32, 1, text->source, H, D),
-                   attn_blhd(text_values(model, text, block), ATTN_F32, 1, text->source, H, D), NULL, &opts);
+                   &text->cross[block], &opts);
     for (h = 0; !error && weights && h < H; h++)
         for (i = 0; i < n * text->source; i++)
             weights[i] += each[h * n * text->source + i] / (float)(H * model->decoder.count);

@@ -86,8 +86,8 @@ typedef struct t5 {
 /* Hypotheses of one text that grow side by side: what the decoder keeps of them. */
 typedef struct t5_text {
     size_t beams, length, source; /* hypotheses; tokens of each so far; tokens of the text */
-    float *keys_values;           /* the text's keys and values in each block: [blocks][2][source][inner] */
-    attn_kv_cache *caches;        /* the hypotheses' own, of each block: `beams` items */
+    attn_kv_cache *cross;         /* keys and values of the text in each block: one item, for all hypotheses */
+    attn_kv_cache *self;          /* and of the hypotheses' own tokens: `beams` items */
 } t5_text;
 
 /* Opens the three files of a directory; progress, unless NULL, is told the part that has been read, 0 to 1. Returns NULL
