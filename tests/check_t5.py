@@ -6,8 +6,10 @@ Needs torch, transformers 4.57, sentencepiece and safetensors. Each shape is bui
 directory, in f32 and in one 16-bit type, and removed again: 2 GB there and 6 GB of memory at most. EOS is raised so
 that most outputs end before the limit. Sentences in whose searches some candidates are closer than MARGIN are replaced.
 ATTN_T5_MODELS in the environment: a directory with t5-small.spiece.model, the published vocabulary; without it, and
-without ../shared/t5, tests/golden/unigram.model takes its place. Exit status 1 if something differs."""
+without ../shared/t5, tests/golden/unigram.model, filled up, takes its place. Exit status 1 if something differs."""
+import atexit
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,6 +19,7 @@ sys.path.insert(0, os.path.join(HERE, "golden"))
 
 import torch
 import transformers
+from sentencepiece import sentencepiece_model_pb2
 from transformers import T5Config, T5Tokenizer
 
 import make_t5
@@ -45,11 +48,22 @@ SHAPES = {
 
 
 def vocabulary():
+    """The published vocabulary; or the tests' own, with pieces that no text has up to as many."""
     for folder in (os.environ.get("ATTN_T5_MODELS"), os.path.join(HERE, "..", "..", "shared", "t5")):
         path = os.path.join(folder or "", "t5-small.spiece.model")
         if folder and os.path.exists(path):
             return path
-    return os.path.join(HERE, "golden", "unigram.model")
+    model = sentencepiece_model_pb2.ModelProto()
+    with open(os.path.join(HERE, "golden", "unigram.model"), "rb") as file:
+        model.ParseFromString(file.read())
+    for n in range(len(model.pieces), 32000):
+        model.pieces.add(piece=f"<unused_{n}>", score=-100, type=model.SentencePiece.UNUSED)
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder)
+    path = os.path.join(folder, "spiece.model")
+    with open(path, "wb") as file:
+        file.write(model.SerializeToString())
+    return path
 
 
 def build(config, seed, dtype, tokenizer):

@@ -739,7 +739,8 @@ const char *t5_encode(t5 *model, float *states, const int32_t *ids, const size_t
     opts.q_lens = opts.kv_lens = lens;
     if (B > SIZE_MAX / (L + 1) || L > (size_t)PTRDIFF_MAX / 4)
         return no_memory(model);
-    error = begin_rows(model, &r, B * L);
+    if ((error = begin_rows(model, &r, B * L)))
+        return error;
     memset(states, 0, B * L * c->d_model * sizeof *states);
     r.x = states;
     for (b = 0; !error && b < B; b++)
@@ -774,14 +775,15 @@ const char *t5_begin(t5 *model, t5_text *text, const float *states, size_t sourc
     for (i = 0; !error && i < blocks; i++) {
         const t5_attention *cross = &model->decoder.blocks[i].cross;
         attn_kv_cache *cache = &text->cross[i];
-        if ((error = check(model, attn_kv_cache_init(cache, 1, H, source, D, D, ATTN_F32, 0, NULL, 0), "cache")) ||
-            (error = project(model, r.k, states, source, cross->k, 1)) ||
+        attn_status status;
+        if ((error = project(model, r.k, states, source, cross->k, 1)) ||
             (error = project(model, r.v, states, source, cross->v, 1)))
             return error;
-        error = check(model,
-                      attn_kv_cache_append(cache, attn_blhd(r.k, ATTN_F32, 1, source, H, D),
-                                           attn_blhd(r.v, ATTN_F32, 1, source, H, D), NULL),
-                      "attn_kv_cache_append");
+        status = attn_kv_cache_init(cache, 1, H, source, D, D, ATTN_F32, 0, NULL, 0);
+        if (status == ATTN_OK)
+            status = attn_kv_cache_append(cache, attn_blhd(r.k, ATTN_F32, 1, source, H, D),
+                                          attn_blhd(r.v, ATTN_F32, 1, source, H, D), NULL);
+        error = check(model, status, "attn_kv_cache_append");
     }
     return error;
 }
