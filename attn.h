@@ -7113,14 +7113,13 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(products_group)(ATTN__R *const *c, con
 }
 
 /* The same for up to W rows of w, from a copy, and for terms from k on. */
-ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(products_edge)(ATTN__R *const *c, const char *p, ptrdiff_t step,
-                                                           size_t count, const ATTN__R *const *a, size_t k,
-                                                           size_t depth, attn_dtype dtype, int rows)
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(products_edge)(ATTN__R *c, size_t ldc, const char *p, ptrdiff_t step,
+                                                           size_t count, const ATTN__R *a, size_t lda, size_t rows,
+                                                           size_t k, size_t depth, attn_dtype dtype)
 {
     ATTN__R copy[ATTN__W * ATTN__QUAD];
     ATTN__V x[ATTN__QUAD];
-    size_t n, i, size = attn__size(dtype);
-    int r;
+    size_t n, i, r, size = attn__size(dtype);
     memset(copy, 0, sizeof copy);
     for (; k < depth; k += n) {
         n = attn__min(depth - k, ATTN__QUAD);
@@ -7130,10 +7129,10 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(products_edge)(ATTN__R *const *c, co
             x[i] = ATTN__NAME(load_quads)((const char *)(copy + i * ATTN__QUAD), ATTN__QUAD * 16);
         ATTN__NAME(turn_quads)(x);
         for (r = 0; r < rows; r++) {
-            ATTN__V sum = ATTN__LOAD(c[r]);
+            ATTN__V sum = ATTN__LOAD(c + r * ldc);
             for (i = 0; i < n; i++)
-                sum = ATTN__FMA(x[i], ATTN__SET1(a[r][k + i]), sum);
-            ATTN__STORE(c[r], sum);
+                sum = ATTN__FMA(x[i], ATTN__SET1(a[r * lda + k + i]), sum);
+            ATTN__STORE(c + r * ldc, sum);
         }
     }
 }
@@ -7143,35 +7142,33 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(products_of)(ATTN__R *c, size_t ldc, c
                                                        attn_dtype dtype)
 {
     ptrdiff_t step = w->step * (ptrdiff_t)attn__size(w->dtype);
-    size_t piece = 16 / attn__size(dtype), whole = depth / piece * piece, g, r0, r, n, more;
+    size_t piece = 16 / attn__size(dtype), g, r0, r, n, k, more, left;
+    const char *p, *next;
+    const ATTN__R *from[8];
+    ATTN__R *to[8];
     for (g = 0; g < count; g += n) {
-        const char *p = (const char *)w->data + (ptrdiff_t)g * step, *next;
+        p = (const char *)w->data + (ptrdiff_t)g * step;
         n = attn__min(count - g, ATTN__W);
         more = g + n < count ? count - g - n : w->more;
         next = g + n < count ? p + ATTN__W * step : more > 0 ? w->next : p;
-        for (r0 = 0; r0 < rows; r0 += 8) {
-            const ATTN__R *from[8];
-            ATTN__R *to[8];
-            size_t left = attn__min(rows - r0, 8);
+        k = n == ATTN__W && w->dtype == dtype ? depth / piece * piece : 0; /* so many terms from where they lie */
+        for (r0 = 0; k > 0 && r0 < rows; r0 += 8) {
+            left = attn__min(rows - r0, 8);
             for (r = 0; r < 8; r++) {
                 from[r] = a + (r0 + attn__min(r, left - 1)) * lda;
                 to[r] = c + (r0 + attn__min(r, left - 1)) * ldc + g;
             }
-            if (n < ATTN__W || w->dtype != dtype)
-                ATTN__NAME(products_edge)(to, p, step, n, from, 0, depth, w->dtype, (int)left);
-            else {
-                if (left > 4)
-                    ATTN__NAME(products_group)(to, p, step, from, depth, next, more, dtype, 8);
-                else if (left > 2)
-                    ATTN__NAME(products_group)(to, p, step, from, depth, next, more, dtype, 4);
-                else if (left > 1)
-                    ATTN__NAME(products_group)(to, p, step, from, depth, next, more, dtype, 2);
-                else
-                    ATTN__NAME(products_group)(to, p, step, from, depth, next, more, dtype, 1);
-                if (whole < depth)
-                    ATTN__NAME(products_edge)(to, p, step, n, from, whole, depth, dtype, (int)left);
-            }
+            if (left > 4)
+                ATTN__NAME(products_group)(to, p, step, from, depth, next, more, dtype, 8);
+            else if (left > 2)
+                ATTN__NAME(products_group)(to, p, step, from, depth, next, more, dtype, 4);
+            else if (left > 1)
+                ATTN__NAME(products_group)(to, p, step, from, depth, next, more, dtype, 2);
+            else
+                ATTN__NAME(products_group)(to, p, step, from, depth, next, more, dtype, 1);
         }
+        if (k < depth)
+            ATTN__NAME(products_edge)(c + g, ldc, p, step, n, a, lda, rows, k, depth, w->dtype);
     }
 }
 
