@@ -7,7 +7,7 @@
 ## B             where everything built goes (build)
 ## PREFIX        where `install` puts the library (/usr/local), below DESTDIR
 ## ATTN          the directory of the attn.h that the benchmarks measure (.)
-## ATTN_BENCH_PYTHON   what may have numpy, PyTorch and ONNX Runtime for the benchmarks (python3)
+## ATTN_BENCH_PYTHON   what may have numpy, PyTorch and ONNX Runtime for the benchmarks, PyTorch for `train` (python3)
 ## TEST_LEVEL    in the environment: quick, for a shorter test
 
 CFLAGS  = -O2
@@ -18,6 +18,7 @@ ATTN    = .
 warnings  = -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 tools     = $B/tokenize $B/tensors $B/05_translate
 notebooks = $(filter-out $(tools),$(patsubst examples/%.c,$B/%,$(wildcard examples/[0-9][0-9]_*.c)))
+sentence  = It is easy to translate languages with transformers
 parts     = json safetensors sentencepiece t5 beam translate
 headers   = $(wildcard tests/*.h tests/golden/*.h examples/translate/*.h)
 tests     = $(patsubst tests/%.c,$B/tests/%.o,$(wildcard tests/*.c)) $(parts:%=$B/tests/%.o)
@@ -27,7 +28,7 @@ python    = $(or $(ATTN_BENCH_PYTHON),python3)
 compile   = $(CC) -O2 -x c -DATTN_IMPLEMENTATION -c -o $B/bench_compiled.o $(ATTN)/attn.h
 version   = $(shell sed -n 's/^.define ATTN_VERSION_STRING "\(.*\)"/\1/p' attn.h)
 
-.PHONY: all test check-t5 bench bench-quick bench-report bench-translate install clean help FORCE
+.PHONY: all test check-t5 train bench bench-quick bench-report bench-translate install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
@@ -35,13 +36,21 @@ version   = $(shell sed -n 's/^.define ATTN_VERSION_STRING "\(.*\)"/\1/p' attn.h
 all: $(notebooks) $(tools)               ## build and run the notebooks; what you get by default
 	@mkdir -p $B/pictures
 	@for notebook in $(notebooks); do $(RUN) $$notebook $B/pictures || exit 1; done
+	@echo && echo '== Translation, with T5'
+	@echo '$(sentence)'
+	@$(RUN) $B/05_translate --attention $B/pictures/05_cross_attention.svg examples/translate/model '$(sentence)'
+	@echo 'A tiny demonstration model of 200 words. For t5-base: $B/05_translate DIRECTORY "text", see examples/README.md'
 	@echo && echo "The pictures are in $B/pictures."
 
 test: $B/test $(notebooks) $(tools)      ## test the library, the examples, README and embedding
-	@CC='$(CC)' RUN='$(RUN)' B='$B' sh tests/config.sh program pictures output tools readme quick
+	@CC='$(CC)' RUN='$(RUN)' B='$B' sh tests/config.sh program pictures output tools model readme quick
 
 check-t5: $B/05_translate                ## compare translation with transformers on models of the published sizes
 	@$(python) tests/check_t5.py $B/05_translate
+
+train: $B/05_translate                   ## train the bundled model anew, to build/model, and score it; 15 minutes
+	@$(python) -B examples/translate/train/train.py $B/model
+	@RUN='$(RUN)' B='$B' MODEL='$B/model' sh tests/config.sh model
 
 bench: $(benches) $B/libbench.so         ## compare speed with this machine's limits and with peers; minutes
 	@rm -f $(ATTN_BENCH_TSV)
