@@ -115,7 +115,7 @@ def train(model, examples):
 
 
 def save(model, spiece, directory):
-    """All three files or none."""
+    """Moves the three files there once all are whole."""
     with tempfile.TemporaryDirectory(dir=directory) as work:
         model.to(torch.bfloat16).save_pretrained(work)
         with open(os.path.join(work, "spiece.model"), "wb") as file:
