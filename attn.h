@@ -64,6 +64,8 @@
      for the whole program, the same in every file:
        ATTN_API              put before every function: storage class, visibility, dllexport       default: extern
        ATTN_THREADS          adds attn_pool_new and attn_pool_free; link with -lpthread where libc needs it
+     in any file:
+       ATTN_INTERFACE_ONLY   the interface alone, whatever else is defined: for programs of several files
      in the file with ATTN_IMPLEMENTATION:
        ATTN_STATIC           every function is static: a private copy for this file alone
        ATTN_HEADER           "name.h", if you renamed this file (gcc before 12, and other compilers, cannot tell)
@@ -632,7 +634,7 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
 
 /* ---- stop here if you only want the API ------------------------------------------------------------------------- */
 
-#if defined(ATTN_IMPLEMENTATION) && !defined(ATTN__IMPLEMENTED)
+#if defined(ATTN_IMPLEMENTATION) && !defined(ATTN_INTERFACE_ONLY) && !defined(ATTN__IMPLEMENTED)
 #define ATTN__IMPLEMENTED
 
 /* ==== 1. compiler, configuration, checked sizes ================================================================== */
@@ -5321,7 +5323,7 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 }
 #endif
 
-#endif /* ATTN_IMPLEMENTATION */
+#endif /* ATTN_IMPLEMENTATION, once */
 
 #else /* ATTN__PASS */
 
