@@ -4,8 +4,12 @@
        tokenize MODEL < FILE             the same for every line
        tokenize --ids MODEL TEXT...      the ids alone, a line for each text
        tokenize --decode MODEL ID...     the text of ids
-       --extra-ids N                     sentinels <extra_id_0> to <extra_id_N-1> beyond the pieces, as T5 has 100 (which
-                                         is what is taken, unless the model has them among its pieces)
+       --extra-ids N                     sentinels <extra_id_0> to <extra_id_N-1> beyond the pieces, as T5 has 100 (the
+                                         default, unless the model has them among its pieces)
+
+   A line of the input ends before its LF. A CR before the LF belongs to the text, as every other character does: many
+   models turn it into a space, others keep it. Text is printed with \xNN in place of each byte of a control character,
+   --decode included, so that a terminal obeys none of them; a backslash in the text stays a backslash.
 
    Exit status: 0, 1 when a file or an id is wrong or memory is lacking, 2 when the command line is. */
 #include "sentencepiece.h"
@@ -30,12 +34,14 @@ static int usage(FILE *out)
           "Shows how a SentencePiece model cuts each text, or each line of the input: pieces, ids, scores.\n"
           "  --ids          the ids alone\n"
           "  --decode       the text of ids\n"
-          "  --extra-ids N  sentinels beyond the pieces; without it 100, or 0 if the model has its own\n",
+          "  --extra-ids N  sentinels beyond the pieces; without it 100, or 0 if the model has its own\n"
+          "A CR at the end of a line is part of the text. Text is printed, by --decode too, with \\xNN for each byte\n"
+          "of a control character, such as \\x09 for a tab; a backslash is printed as it is.\n",
           out);
     return out == stdout ? 0 : 2;
 }
 
-/* Prints text; what a terminal would obey as \xNN. */
+/* Prints text; control characters, which a terminal would obey, as \xNN. */
 static void show(const char *text, size_t size)
 {
     size_t i;
@@ -137,7 +143,7 @@ static const char *show_decoded(const sentencepiece *model, char **arguments, in
     return error;
 }
 
-/* Every line of the input; it ends in LF or CRLF. An input without lines may have no end: LINE is the most. */
+/* Every line of the input, without its LF. An input without lines may have no end: LINE is the most. */
 static const char *show_lines(const sentencepiece *model, options *o)
 {
     size_t room = 0, size = 0;
@@ -157,7 +163,6 @@ static const char *show_lines(const sentencepiece *model, options *o)
             if (!error)
                 line[size++] = (char)c;
         } else if (c == '\n' || size) {
-            size -= size && line[size - 1] == '\r';
             error = show_tokens(model, o, line, size);
             size = 0;
         }
