@@ -3,9 +3,9 @@
    - the peak: fused multiply-adds alone, with the same vectors on the same core;
    - for one query, the read: all keys and values once, with as many streams as are fastest;
    - the plain call: f32, packed, every key seen, for what options, types and layouts cost;
-   - strips: attention without fusion as one would write it for speed, 128 queries at a time: a matrix product of
-     OpenBLAS or oneDNN, a vectorised softmax in place, another product, never touching keys that causal hides. Up to
-     128 queries, and for one query of each head of a group, that is a product for the whole of them.
+   - unfused attention, as one would write it for speed: for each block of 128 queries a matrix product of OpenBLAS or
+     oneDNN, a vectorised softmax in place, another product, without the keys that the causal rule hides from the whole
+     block. One query of each head that shares keys makes one block.
 
    Half of the work counts where causal hides half of the keys, visible pairs of query and key alone where fewer are
    seen.
@@ -26,13 +26,13 @@ typedef enum option { PLAIN, CAUSAL, WINDOW, BLOCKS, LENGTHS, SOFTCAP, BIAS, ALI
 typedef enum layout { PACKED, BLHD, INTERLEAVED } layout;
 
 /* A call. */
-typedef struct job {
+typedef struct workload {
     size_t heads, kv_heads, queries, keys, size;
     attn_dtype dtype, kv_dtype; /* of q and out; of k and v: I8 is a cache, for attn_kv_cache_attend */
     option option;
     layout layout;
     attn_isa isa;
-} job;
+} workload;
 
 #define ONE_QUERY(h, kv, l, d) .heads = h, .kv_heads = kv, .queries = 1, .keys = l, .size = d
 #define SQUARE(h, l, d) .heads = h, .kv_heads = h, .queries = l, .keys = l, .size = d
@@ -40,7 +40,7 @@ typedef struct job {
 
 /* The same with its arguments. */
 typedef struct attention {
-    job job;
+    workload workload;
     attn_tensor out, q, k, v;
     attn_kv_cache cache;
     attn_opts opts;
@@ -48,17 +48,17 @@ typedef struct attention {
     double pairs;   /* of a query and a key that it sees, in all heads and items */
     void *owned[8]; /* what free_attention frees */
     size_t owns;
-    float *strips[2]; /* room for the scores of a strip, for each thread */
+    float *scores[2]; /* of unfused attention: the scores of a query block, for each thread */
 } attention;
 
-enum { STRIP = 128, WINDOW_SIZE = 512, BLOCK = 128, ITEMS = 4 };
+enum { QUERY_BLOCK = 128, WINDOW_SIZE = 512, BLOCK = 128, ITEMS = 4 };
 
 static attn_parallel two_threads; /* the library's pool */
 
 /* The work: two products of one multiplication and one addition for each pair and each number of a key and a value. */
 static double flop(const attention *a)
 {
-    return 4 * a->pairs * (double)a->job.size;
+    return 4 * a->pairs * (double)a->workload.size;
 }
 
 static void *own(attention *a, void *p)
@@ -88,30 +88,30 @@ static void *random_array(attention *a, attn_dtype dtype, size_t count)
 
 static attn_tensor random_tensor(attention *a, attn_dtype dtype, size_t heads, size_t len)
 {
-    size_t items = a->job.option == LENGTHS ? ITEMS : 1, size = a->job.size;
+    size_t items = a->workload.option == LENGTHS ? ITEMS : 1, size = a->workload.size;
     void *data = random_array(a, dtype, items * heads * len * size);
-    return a->job.layout == PACKED ? attn_bhld(data, dtype, items, heads, len, size)
-                                   : attn_blhd(data, dtype, items, len, heads, size);
+    return a->workload.layout == PACKED ? attn_bhld(data, dtype, items, heads, len, size)
+                                        : attn_blhd(data, dtype, items, len, heads, size);
 }
 
 /* The n-th of q, k, v in one array. */
-static attn_tensor interleaved(const job *j, float *data, size_t n)
+static attn_tensor interleaved(const workload *w, float *data, size_t n)
 {
-    ptrdiff_t row = (ptrdiff_t)(3 * j->heads * j->size);
-    return attn_tensor_of(data + n * j->heads * j->size, ATTN_F32, 1, j->heads, j->queries, j->size,
-                          (ptrdiff_t)j->queries * row, (ptrdiff_t)j->size, row, 1);
+    ptrdiff_t row = (ptrdiff_t)(3 * w->heads * w->size);
+    return attn_tensor_of(data + n * w->heads * w->size, ATTN_F32, 1, w->heads, w->queries, w->size,
+                          (ptrdiff_t)w->queries * row, (ptrdiff_t)w->size, row, 1);
 }
 
 /* A mask for all heads of which a tenth of the aligned blocks is visible; returns how many pairs that is. */
 static double random_blocks(unsigned char *mask, size_t length)
 {
-    size_t across = length / BLOCK, blocks = across * across, wanted = blocks / 10, n, row;
+    size_t side = length / BLOCK, blocks = side * side, wanted = blocks / 10, n, row;
     for (n = 0; n < blocks; n++) { /* exactly so many: each block takes its chance of those that are left */
         if (random_below((uint32_t)(blocks - n)) >= wanted)
             continue;
         wanted--;
         for (row = 0; row < BLOCK; row++)
-            memset(mask + (n / across * BLOCK + row) * length + n % across * BLOCK, 1, BLOCK);
+            memset(mask + (n / side * BLOCK + row) * length + n % side * BLOCK, 1, BLOCK);
     }
     return (double)(blocks / 10 * BLOCK * BLOCK);
 }
@@ -120,13 +120,13 @@ static double random_blocks(unsigned char *mask, size_t length)
 static void set_option(attention *a)
 {
     static const size_t lengths[ITEMS] = {2048, 1531, 1022, 515};
-    const job *j = &a->job;
+    const workload *w = &a->workload;
     size_t n, pairs;
     float *numbers;
     unsigned char *mask;
 
-    a->pairs = (double)j->heads * (double)j->queries * (double)j->keys;
-    switch (j->option) {
+    a->pairs = (double)w->heads * (double)w->queries * (double)w->keys;
+    switch (w->option) {
     case PLAIN: break;
     case CAUSAL:
         a->opts.causal = ATTN_CAUSAL_UPPER_LEFT;
@@ -136,68 +136,68 @@ static void set_option(attention *a)
         a->opts.causal = ATTN_CAUSAL_UPPER_LEFT;
         a->opts.window.on = 1;
         a->opts.window.left = WINDOW_SIZE - 1;
-        pairs = WINDOW_SIZE * (WINDOW_SIZE + 1) / 2 + (j->queries - WINDOW_SIZE) * WINDOW_SIZE;
-        a->pairs = (double)j->heads * (double)pairs;
+        pairs = WINDOW_SIZE * (WINDOW_SIZE + 1) / 2 + (w->queries - WINDOW_SIZE) * WINDOW_SIZE;
+        a->pairs = (double)w->heads * (double)pairs;
         break;
     case BLOCKS:
-        mask = (unsigned char *)own(a, bench_alloc(j->queries * j->keys));
-        a->opts.mask = attn_bhld(mask, ATTN_BOOL, 1, 1, j->queries, j->keys);
-        a->pairs = (double)j->heads * random_blocks(mask, j->queries);
+        mask = (unsigned char *)own(a, bench_alloc(w->queries * w->keys));
+        a->opts.mask = attn_bhld(mask, ATTN_BOOL, 1, 1, w->queries, w->keys);
+        a->pairs = (double)w->heads * random_blocks(mask, w->queries);
         break;
     case LENGTHS:
         a->opts.q_lens = a->opts.kv_lens = lengths;
         for (n = 0, pairs = 0; n < ITEMS; n++)
             pairs += lengths[n] * lengths[n];
-        a->pairs = (double)j->heads * (double)pairs;
+        a->pairs = (double)w->heads * (double)pairs;
         break;
     case SOFTCAP: a->opts.softcap = 50; break;
     case BIAS:
-        a->opts.bias = attn_bhld(random_array(a, ATTN_F32, j->heads * j->queries * j->keys), ATTN_F32, 1, j->heads,
-                                 j->queries, j->keys);
+        a->opts.bias = attn_bhld(random_array(a, ATTN_F32, w->heads * w->queries * w->keys), ATTN_F32, 1, w->heads,
+                                 w->queries, w->keys);
         break;
     case ALIBI:
-        numbers = (float *)own(a, bench_alloc(j->heads * sizeof(float)));
-        require(attn_alibi_slopes(numbers, j->heads) == ATTN_OK, "attn_alibi_slopes");
+        numbers = (float *)own(a, bench_alloc(w->heads * sizeof(float)));
+        require(attn_alibi_slopes(numbers, w->heads) == ATTN_OK, "attn_alibi_slopes");
         a->opts.alibi_slopes = numbers;
         break;
-    case SINKS: a->opts.sinks = (float *)random_array(a, ATTN_F32, j->heads); break;
+    case SINKS: a->opts.sinks = (float *)random_array(a, ATTN_F32, w->heads); break;
     case MASK: /* one key in ten is hidden, anywhere */
-        mask = (unsigned char *)own(a, bench_alloc(j->queries * j->keys));
-        for (n = 0; n < j->queries * j->keys; n++)
+        mask = (unsigned char *)own(a, bench_alloc(w->queries * w->keys));
+        for (n = 0; n < w->queries * w->keys; n++)
             mask[n] = random_below(10) > 0;
-        a->opts.mask = attn_bhld(mask, ATTN_BOOL, 1, 1, j->queries, j->keys);
+        a->opts.mask = attn_bhld(mask, ATTN_BOOL, 1, 1, w->queries, w->keys);
         break;
     }
 }
 
-static attention new_attention(const job *j)
+static attention new_attention(const workload *w)
 {
     attention a;
-    attn_dtype kv = j->kv_dtype == ATTN_I8 ? ATTN_F32 : j->kv_dtype;
+    attn_dtype kv = w->kv_dtype == ATTN_I8 ? ATTN_F32 : w->kv_dtype;
     size_t n;
 
     memset(&a, 0, sizeof a);
-    a.job = *j;
-    a.ctx.isa = j->isa;
-    if (j->layout == INTERLEAVED) {
-        float *data = (float *)random_array(&a, ATTN_F32, 3 * j->heads * j->queries * j->size);
-        a.q = interleaved(j, data, 0);
-        a.k = interleaved(j, data, 1);
-        a.v = interleaved(j, data, 2);
+    a.workload = *w;
+    a.ctx.isa = w->isa;
+    if (w->layout == INTERLEAVED) {
+        float *data = (float *)random_array(&a, ATTN_F32, 3 * w->heads * w->queries * w->size);
+        a.q = interleaved(w, data, 0);
+        a.k = interleaved(w, data, 1);
+        a.v = interleaved(w, data, 2);
     } else {
-        a.q = random_tensor(&a, j->dtype, j->heads, j->queries);
-        a.k = random_tensor(&a, kv, j->kv_heads, j->keys);
-        a.v = random_tensor(&a, kv, j->kv_heads, j->keys);
+        a.q = random_tensor(&a, w->dtype, w->heads, w->queries);
+        a.k = random_tensor(&a, kv, w->kv_heads, w->keys);
+        a.v = random_tensor(&a, kv, w->kv_heads, w->keys);
     }
-    a.out = random_tensor(&a, j->dtype, j->heads, j->queries);
+    a.out = random_tensor(&a, w->dtype, w->heads, w->queries);
     set_option(&a);
-    if (j->kv_dtype == ATTN_I8)
-        require(attn_kv_cache_init(&a.cache, 1, j->kv_heads, j->keys, j->size, j->size, ATTN_I8, 0, NULL, 0) ==
+    if (w->kv_dtype == ATTN_I8)
+        require(attn_kv_cache_init(&a.cache, 1, w->kv_heads, w->keys, w->size, w->size, ATTN_I8, 0, NULL, 0) ==
                         ATTN_OK &&
                     attn_kv_cache_append(&a.cache, a.k, a.v, NULL) == ATTN_OK,
                 "attn_kv_cache_append");
     for (n = 0; n < 2; n++)
-        a.strips[n] = (float *)own(&a, bench_alloc(STRIP * j->keys * sizeof(float)));
+        a.scores[n] = (float *)own(&a, bench_alloc(QUERY_BLOCK * w->keys * sizeof(float)));
     return a;
 }
 
@@ -211,8 +211,9 @@ static void free_attention(attention *a)
 static void run_sdpa(void *arg)
 {
     attention *a = (attention *)arg;
-    attn_status status = a->job.kv_dtype == ATTN_I8 ? attn_kv_cache_attend(a->out, a->q, &a->cache, &a->opts, &a->ctx)
-                                                    : attn_sdpa(a->out, a->q, a->k, a->v, &a->opts, &a->ctx);
+    attn_status status = a->workload.kv_dtype == ATTN_I8
+                             ? attn_kv_cache_attend(a->out, a->q, &a->cache, &a->opts, &a->ctx)
+                             : attn_sdpa(a->out, a->q, a->k, a->v, &a->opts, &a->ctx);
     require(status == ATTN_OK, attn_status_string(status));
 }
 
@@ -250,9 +251,9 @@ static double weight(const attn_opts *o, const place *p, size_t j)
     return exp(s);
 }
 
-static double tolerance_of(const job *j)
+static double tolerance_of(const workload *w)
 {
-    attn_dtype coarsest = j->dtype == ATTN_F32 ? j->kv_dtype : j->dtype;
+    attn_dtype coarsest = w->dtype == ATTN_F32 ? w->kv_dtype : w->dtype;
     switch (coarsest) {
     case ATTN_F64: return 1e-13;
     case ATTN_F32: return 1e-5;
@@ -284,7 +285,7 @@ static void check_attention(const attention *a, const char *who)
             for (j = 0; j < p.k.rows; j++)
                 if (weights[j] > 0)
                     mean += weights[j] / sum * attn_mat_get(p.v, j, d);
-            if (sum > 0 && !(fabs(mean - attn_mat_get(p.out, p.i, d)) <= tolerance_of(&a->job))) {
+            if (sum > 0 && !(fabs(mean - attn_mat_get(p.out, p.i, d)) <= tolerance_of(&a->workload))) {
                 fflush(stdout);
                 fprintf(stderr, "bench: %s: wrong attention\n", who);
                 exit(1);
@@ -297,7 +298,7 @@ static void check_attention(const attention *a, const char *who)
 /* Runs, and checks what that has written. */
 static void try_out(void (*run)(void *arg), void *arg, const attention *a, const char *who)
 {
-    size_t bytes = a->job.dtype == ATTN_F64 ? 8 : a->job.dtype == ATTN_F32 ? 4 : 2;
+    size_t bytes = a->workload.dtype == ATTN_F64 ? 8 : a->workload.dtype == ATTN_F32 ? 4 : 2;
     memset(a->out.data, 0xff, a->out.batch * a->out.heads * a->out.len * a->out.dim * bytes); /* NaN */
     run(arg);
     check_attention(a, who);
@@ -366,61 +367,62 @@ static void load_peers(void)
 }
 
 /* A peer at work. */
-typedef struct strips {
+typedef struct unfused {
     const attention *of;
     product_fn product;
-} strips;
+} unfused;
 
-/* Strip number n: of one head and some queries of it; or of one query of each head that shares keys. */
-static void run_strip(const strips *s, size_t n, float *scores)
+/* Query block number n: some queries of one head; or one query of each head that shares keys. */
+static void run_query_block(const unfused *s, size_t n, float *scores)
 {
     const attention *a = s->of;
-    const job *j = &a->job;
-    size_t group = j->heads / j->kv_heads, size = j->size;
-    size_t each = j->queries == 1 ? 1 : (j->queries + STRIP - 1) / STRIP, kv = j->queries == 1 ? n : n / each / group;
-    size_t first = j->queries == 1 ? n * group : n / each * j->queries + n % each * STRIP;
-    size_t rows = j->queries == 1 ? group : j->queries - n % each * STRIP, seen = j->keys, i;
-    const float *k = (const float *)a->k.data + kv * j->keys * size;
-    const float *v = (const float *)a->v.data + kv * j->keys * size;
+    const workload *w = &a->workload;
+    size_t group = w->heads / w->kv_heads, size = w->size;
+    size_t each = w->queries == 1 ? 1 : (w->queries + QUERY_BLOCK - 1) / QUERY_BLOCK,
+           kv = w->queries == 1 ? n : n / each / group;
+    size_t first = w->queries == 1 ? n * group : n / each * w->queries + n % each * QUERY_BLOCK;
+    size_t rows = w->queries == 1 ? group : w->queries - n % each * QUERY_BLOCK, seen = w->keys, i;
+    const float *k = (const float *)a->k.data + kv * w->keys * size;
+    const float *v = (const float *)a->v.data + kv * w->keys * size;
 
-    rows = rows < STRIP ? rows : STRIP;
-    if (j->option == CAUSAL)
-        seen = n % each * STRIP + rows;
+    rows = rows < QUERY_BLOCK ? rows : QUERY_BLOCK;
+    if (w->option == CAUSAL)
+        seen = n % each * QUERY_BLOCK + rows;
     s->product(1, rows, seen, size, (float)(1 / sqrt((double)size)), (const float *)a->q.data + first * size, k,
                scores);
     for (i = 0; i < rows; i++) {
-        size_t row = j->option == CAUSAL ? seen - rows + i + 1 : seen;
+        size_t row = w->option == CAUSAL ? seen - rows + i + 1 : seen;
         peer_softmax_in_place(scores + i * seen, row, best_vector_bytes());
         memset(scores + i * seen + row, 0, (seen - row) * sizeof(float));
     }
     s->product(0, rows, size, seen, 1, scores, v, (float *)a->out.data + first * size);
 }
 
-static size_t strip_count(const job *j)
+static size_t query_block_count(const workload *w)
 {
-    return j->queries == 1 ? j->kv_heads : j->heads * ((j->queries + STRIP - 1) / STRIP);
+    return w->queries == 1 ? w->kv_heads : w->heads * ((w->queries + QUERY_BLOCK - 1) / QUERY_BLOCK);
 }
 
-static void run_strips(void *arg)
+static void run_unfused(void *arg)
 {
-    const strips *s = (const strips *)arg;
+    const unfused *s = (const unfused *)arg;
     size_t n;
-    for (n = 0; n < strip_count(&s->of->job); n++)
-        run_strip(s, n, s->of->strips[0]);
+    for (n = 0; n < query_block_count(&s->of->workload); n++)
+        run_query_block(s, n, s->of->scores[0]);
 }
 
-/* Every other strip. */
-static void strips_task(void *arg, size_t index)
+/* Every other query block. */
+static void unfused_task(void *arg, size_t index)
 {
-    const strips *s = (const strips *)arg;
+    const unfused *s = (const unfused *)arg;
     size_t n;
-    for (n = index; n < strip_count(&s->of->job); n += 2)
-        run_strip(s, n, s->of->strips[index]);
+    for (n = index; n < query_block_count(&s->of->workload); n += 2)
+        run_query_block(s, n, s->of->scores[index]);
 }
 
-static void run_strips_on_two(void *arg)
+static void run_unfused_on_two(void *arg)
 {
-    two_threads.run(two_threads.user, 2, strips_task, arg);
+    two_threads.run(two_threads.user, 2, unfused_task, arg);
 }
 
 /* ---- the read ---- */
@@ -432,7 +434,7 @@ typedef struct reading {
 
 static void read_part(const reading *r, size_t part, size_t parts)
 {
-    size_t bytes = r->of->job.kv_heads * r->of->job.keys * r->of->job.size * sizeof(float) / parts;
+    size_t bytes = r->of->workload.kv_heads * r->of->workload.keys * r->of->workload.size * sizeof(float) / parts;
     volatile float sum;
     sum = peer_read((const char *)r->of->k.data + part * bytes, bytes, r->streams, r->ahead, best_vector_bytes());
     sum = peer_read((const char *)r->of->v.data + part * bytes, bytes, r->streams, r->ahead, best_vector_bytes());
@@ -500,7 +502,7 @@ typedef enum two {
 /* A bar of 0 is none. */
 typedef struct row {
     const char *work;
-    job job;
+    workload workload;
     limit limit;
     double bar;
     two two;
@@ -557,7 +559,7 @@ typedef struct match {
     attention ours, on_two, plain, plain_on_two;
     peak peak;
     reading read, read_on_two;
-    strips strips[2];
+    unfused unfused[2];
     contestant c[ALL]; /* those who race stand first, and `at` says where */
     size_t count, at[ALL];
 } match;
@@ -589,13 +591,13 @@ static int has_plain(const row *r)
 
 static int has_peers(const row *r)
 {
-    const job *j = &r->job;
-    return !has_plain(r) && j->dtype == ATTN_F32 && j->kv_dtype == ATTN_F32 && j->isa == ATTN_ISA_BEST;
+    const workload *w = &r->workload;
+    return !has_plain(r) && w->dtype == ATTN_F32 && w->kv_dtype == ATTN_F32 && w->isa == ATTN_ISA_BEST;
 }
 
-static job plain_job(const job *j)
+static workload plain_workload(const workload *w)
 {
-    job plain = *j;
+    workload plain = *w;
     plain.dtype = plain.kv_dtype = ATTN_F32;
     plain.option = PLAIN;
     plain.layout = PACKED;
@@ -604,12 +606,12 @@ static job plain_job(const job *j)
 
 static void set_up(match *m, const row *r)
 {
-    job plain = plain_job(&r->job);
+    workload plain = plain_workload(&r->workload);
     double work;
     size_t i;
 
     memset(m, 0, sizeof *m);
-    m->ours = new_attention(&r->job);
+    m->ours = new_attention(&r->workload);
     m->on_two = m->ours;
     m->on_two.ctx.parallel = two_threads;
     work = flop(&m->ours);
@@ -620,8 +622,8 @@ static void set_up(match *m, const row *r)
         enter(m, OURS_ON_TWO, run_sdpa, &m->on_two, work, 1);
 
     if (r->limit == LIMIT_PEAK) {
-        m->peak.isa = isa_of(r->job.isa);
-        m->peak.dtype = r->job.dtype;
+        m->peak.isa = isa_of(r->workload.isa);
+        m->peak.dtype = r->workload.dtype;
         if (lanes_of(m->peak.isa, m->peak.dtype) > 0)
             enter(m, LIMIT, run_peak, &m->peak, peak_work(&m->peak), 0);
     } else if (r->limit == LIMIT_READ) {
@@ -639,21 +641,21 @@ static void set_up(match *m, const row *r)
     }
 
     for (i = 0; i < peer_count && has_peers(r); i++) {
-        m->strips[i].of = &m->ours;
-        m->strips[i].product = peers[i].product;
-        try_out(run_strips, &m->strips[i], &m->ours, peers[i].name);
-        enter(m, PEERS + i, run_strips, &m->strips[i], work, 0);
+        m->unfused[i].of = &m->ours;
+        m->unfused[i].product = peers[i].product;
+        try_out(run_unfused, &m->unfused[i], &m->ours, peers[i].name);
+        enter(m, PEERS + i, run_unfused, &m->unfused[i], work, 0);
         if (r->two == TWO_PEERS)
-            enter(m, PEERS_ON_TWO + i, run_strips_on_two, &m->strips[i], work, 1);
+            enter(m, PEERS_ON_TWO + i, run_unfused_on_two, &m->unfused[i], work, 1);
     }
 }
 
-static void shape_of(char *text, size_t size, const job *j)
+static void shape_of(char *text, size_t size, const workload *w)
 {
-    if (j->heads == j->kv_heads)
-        snprintf(text, size, "%d x %d x %d", (int)j->heads, (int)j->keys, (int)j->size);
+    if (w->heads == w->kv_heads)
+        snprintf(text, size, "%d x %d x %d", (int)w->heads, (int)w->keys, (int)w->size);
     else
-        snprintf(text, size, "%d/%d x %d x %d", (int)j->heads, (int)j->kv_heads, (int)j->keys, (int)j->size);
+        snprintf(text, size, "%d/%d x %d x %d", (int)w->heads, (int)w->kv_heads, (int)w->keys, (int)w->size);
 }
 
 static void print_two(const match *m, const row *r, const char *shape)
@@ -674,7 +676,7 @@ static void print_two(const match *m, const row *r, const char *shape)
     for (i = 0; i < peer_count && r->two == TWO_PEERS; i++) {
         x = ratio(who(m, OURS_ON_TWO), who(m, PEERS_ON_TWO + i));
         f.value = x < f.value ? x : f.value;
-        f.against = "fastest strips";
+        f.against = "fastest unfused";
     }
     if (r->two == TWO_NOT || f.value >= 1e30)
         printf("%8s %-14s", "-", "");
@@ -699,7 +701,7 @@ static void print_row(const match *m, const row *r)
     figure f = {"1 thread", LIMITS[r->limit], UNITS[r->limit], 0, r->bar, r->limit == LIMIT_TIME};
     char shape[48];
 
-    shape_of(shape, sizeof shape, &r->job);
+    shape_of(shape, sizeof shape, &r->workload);
     print_start(r->work, shape, LIMITS[r->limit]);
     if (races(m, LIMIT)) {
         f.value = ratio(who(m, OURS), who(m, LIMIT));
@@ -716,7 +718,7 @@ static void print_row(const match *m, const row *r)
 static void bench_row(const row *r)
 {
     match m;
-    if (!attn_isa_available(r->job.isa))
+    if (!attn_isa_available(r->workload.isa))
         return;
     set_up(&m, r);
     race(m.c, m.count);
@@ -743,7 +745,7 @@ static void counting_run(void *user, size_t count, void (*task)(void *arg, size_
 
 static void bench_overhead(void)
 {
-    static const row r = {.work = "one call", .job = {SQUARE(1, 3, 3)}};
+    static const row r = {.work = "one call", .workload = {SQUARE(1, 3, 3)}};
     figure us = {"1 thread", "", "us", 0, 0.1, 1};
     size_t allocations;
     match m;
@@ -768,10 +770,10 @@ static void bench_overhead(void)
 /* One call at length 32768, on two threads: what the library takes beside inputs and output. */
 static void bench_memory(void)
 {
-    static const job j = {SQUARE(2, 32768, 64)};
+    static const workload w = {SQUARE(2, 32768, 64)};
     figure high = {"a thread", "allocated", "MiB", 0, 4, 1},
            scratch = {"a thread", "attn_sdpa_scratch", "MiB", 0, 4, 1};
-    attention a = new_attention(&j);
+    attention a = new_attention(&w);
     size_t bytes = 0, before = bench_allocated;
 
     a.ctx.parallel = two_threads;

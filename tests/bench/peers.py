@@ -1,14 +1,14 @@
-"""How fast attn_sdpa is beside PyTorch and ONNX Runtime, all of them taking turns in this one process.
+"""How fast attn_sdpa is beside PyTorch and ONNX Runtime, which run in turn with it in this one process.
 
     python3 tests/bench/peers.py build/libbench.so        what `make bench` runs
 
 Needs numpy, and at least one of torch and onnxruntime (with onnx, which writes its models); goes on without the
-others. ATTN_BENCH_QUICK in the environment: a few shapes; ATTN_BENCH_TSV: a file that takes in every figure.
+others. ATTN_BENCH_QUICK in the environment: a few shapes; ATTN_BENCH_TSV: a file to which every figure is appended.
 
-Everything is a ratio of times, the median of ROUNDS rounds in which everybody has a turn. Every result is checked
-against numpy in f64. Who is asked:
-  - scaled_dot_product_attention of PyTorch, as installed; and once more in a process in which malloc keeps the memory
-    that it has, for each call allocates its result;
+Everything is a ratio of times, the median of ROUNDS rounds in which each implementation has a turn. Every result is
+checked against numpy in f64. The peers:
+  - scaled_dot_product_attention of PyTorch, as installed; and once more ("memory kept") in a process whose malloc never
+    returns freed memory to the system, because each call allocates its result;
   - ONNX Runtime's best operator for the shape: Attention of ONNX itself, MultiHeadAttention, and where every query
     sees what comes before it, or there is one, GroupQueryAttention. Inputs and outputs are bound, so that nothing is
     copied.
@@ -30,7 +30,7 @@ PAUSE = 0.005  # seconds before a turn
 TURN = 0.005  # seconds that it takes, or one run
 
 QUICK = bool(os.environ.get("ATTN_BENCH_QUICK"))
-UNTRIMMED = "--untrimmed" in sys.argv  # PyTorch alone; figures go to stdout as JSON
+MEMORY_KEPT = "--memory-kept" in sys.argv  # PyTorch alone; figures go to stdout as JSON
 
 # work, heads, kv_heads, queries, keys, size, causal, least ratio to the fastest peer, part of the quick run
 SHAPES = [
@@ -64,7 +64,7 @@ def load(name):
 
 np = load("numpy")
 torch = load("torch")
-ort = None if UNTRIMMED else load("onnxruntime")
+ort = None if MEMORY_KEPT else load("onnxruntime")
 onnx = load("onnx") if ort else None
 
 
@@ -249,12 +249,12 @@ def race(contestants, threads):
     return [sorted(r[i] / r[0] for r in rounds)[ROUNDS // 2] for i in range(1, len(contestants))]
 
 
-def untrimmed():
+def memory_kept():
     """Ratios to a PyTorch whose malloc keeps its memory: that is settled when a process starts."""
-    if not torch or UNTRIMMED or QUICK:
+    if not torch or MEMORY_KEPT or QUICK:
         return {}
     keep = {"MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_TOP_PAD_": str(64 << 20), "MALLOC_MMAP_MAX_": "0"}
-    command = [sys.executable, os.path.abspath(__file__), sys.argv[1], "--untrimmed"]
+    command = [sys.executable, os.path.abspath(__file__), sys.argv[1], "--memory-kept"]
     child = subprocess.run(command, env={**os.environ, **keep}, stdout=subprocess.PIPE, check=True)
     return {(work, shape, threads): x for work, shape, threads, x in json.loads(child.stdout)}
 
@@ -263,12 +263,12 @@ def main():
     if not np or not (torch or (ort and onnx)):
         print("No Python peers: numpy and torch or onnxruntime are needed.")
         return
-    kept = untrimmed()
-    names = ([f"PyTorch {torch.__version__.split('+')[0]}"] if torch else []) + (["untrimmed"] if kept else [])
+    kept = memory_kept()
+    names = ([f"PyTorch {torch.__version__.split('+')[0]}"] if torch else []) + (["memory kept"] if kept else [])
     names += [f"ONNX Runtime {ort.__version__}"] if onnx else []
-    tsv = open(os.environ["ATTN_BENCH_TSV"], "a") if os.environ.get("ATTN_BENCH_TSV") and not UNTRIMMED else None
+    tsv = open(os.environ["ATTN_BENCH_TSV"], "a") if os.environ.get("ATTN_BENCH_TSV") and not MEMORY_KEPT else None
     figures, bars, met = [], 0, 0
-    if not UNTRIMMED:
+    if not MEMORY_KEPT:
         print("\nattn_sdpa: speed relative to peers in one process")
         print(f"{'work':<12}{'heads x keys x size':<22}{'':<12}" + "".join(f"{name:>20}" for name in names))
     for shape in SHAPES:
@@ -285,7 +285,7 @@ def main():
                 contestants += [best] if best else []
             with torch.inference_mode() if torch else open(os.devnull):
                 ratios = race(contestants, threads)
-            if UNTRIMMED:
+            if MEMORY_KEPT:
                 figures.append((case.work, case.shape(), threads, ratios[0]))
                 continue
             if kept:
@@ -299,7 +299,7 @@ def main():
             for name, x in zip(names, ratios) if tsv else ():
                 bar = f">={case.bar}" if case.bar else ""
                 print(case.work, case.shape(), which, name, "x", f"{x:.4g}", bar, sep="\t", file=tsv, flush=True)
-    print(json.dumps(figures) if UNTRIMMED else f"\n{met} of {bars} bars met")
+    print(json.dumps(figures) if MEMORY_KEPT else f"\n{met} of {bars} bars met")
 
 
 main()

@@ -1,18 +1,20 @@
-"""Writes what `make bench` found into README.md, between the two comments that name this file, and draws its picture.
+"""Writes the figures of `make bench` into a page, between the two comments that name this file, and draws a picture.
 
-    python3 tests/bench/report.py build/bench.tsv README.md tests/bench/speed.svg        what `make bench-report` runs
+    python3 tests/bench/report.py build/bench.tsv tests/bench/README.md tests/bench/speed.svg
 
-Each line of the first file is a figure: work, heads x keys x size, of whom, against what, unit, value, bar."""
+That is what `make bench-report` runs. Each line of the first file is a figure: work, heads x keys x size, number of
+threads, what it is relative to, unit, value, bar."""
+import os
 import sys
 from collections import namedtuple
 from math import log2
 
 Figure = namedtuple("Figure", "work shape of against unit value")
-NAMES = {"OpenBLAS": "OpenBLAS strips", "oneDNN": "oneDNN strips", "untrimmed": "PyTorch, untrimmed"}
+NAMES = {"OpenBLAS": "OpenBLAS, unfused", "oneDNN": "oneDNN, unfused", "memory kept": "PyTorch, memory kept"}
 COLOURS = {"attn.h": "#0b57d0", "PyTorch": "#c2410c", "ONNX Runtime": "#7e22ce", "oneDNN": "#15803d",
            "OpenBLAS": "#6b7280"}
 AGAINST = {"peak": " of the peak", "read": " of the read", "one thread": " one thread", "f32 speed": " the f32 speed",
-           "plain time": " the plain time", "fastest strips": " the fastest strips"}
+           "plain time": " the plain time", "fastest unfused": " the fastest unfused"}
 
 
 def read(path):
@@ -140,7 +142,7 @@ def panel(left, title, lines):
             yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{width}" fill="{colour}"/>'
         below = max(below + 17, places[-1][1] + 5)
         bold = ' font-weight="700"' if name == "attn.h" else ""
-        yield text(left + PANEL + 12, below, NAMES.get(name, name), f' font-size="13" fill="{colour}"{bold}')
+        yield text(left + PANEL + 12, below, name, f' font-size="13" fill="{colour}"{bold}')
 
 
 def picture(figures):
@@ -154,7 +156,7 @@ def picture(figures):
     yield text(LEFT, 36, title, ' font-size="17" font-weight="600"')
     yield from panel(LEFT, "every key", full)
     yield from panel(LEFT + NEXT, "causal: half of the work", causal)
-    yield text(WIDTH / 2, HEIGHT - 14, "number of queries and keys; f32, heads of 64",
+    yield text(WIDTH / 2, HEIGHT - 14, "number of queries and keys; f32, heads of 64; OpenBLAS and oneDNN: unfused",
                ' text-anchor="middle" font-size="13" fill="#666"')
     yield "</svg>"
 
@@ -162,19 +164,21 @@ def picture(figures):
 def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
-    table, readme, svg = sys.argv[1:]
+    table, page, svg = sys.argv[1:]
     figures = list(read(table))
     if not any(f.against in AGAINST for f in figures):
         sys.exit(f"{table}: no figures; run `make bench` first")
     start, end = "<!-- tests/bench/report.py -->\n", "<!-- end of tests/bench/report.py -->"
-    with open(readme) as file:
-        page = file.read()
-    before, rest = page.split(start)
-    after = rest.split(end)[1]
-    rows = [f"![Share of the peak over the length, beside peers]({svg})", "", *limits(figures), *others(figures), ""]
+    with open(page) as file:
+        before, found, rest = file.read().partition(start)
+    _, ended, after = rest.partition(end)
+    if not found or not ended:
+        sys.exit(f"{page}: the two comments between which the tables stand are missing")
+    link = os.path.relpath(svg, os.path.dirname(page) or ".")
+    rows = [f"![Share of the peak over the length, beside peers]({link})", "", *limits(figures), *others(figures), ""]
     if any(is_peer(f.against) for f in figures):
         rows += ["Speed relative to peers, on one / two threads:", "", *peers(figures), ""]
-    with open(readme, "w") as file:
+    with open(page, "w") as file:
         file.write(before + start + "\n" + "\n".join(rows) + "\n" + end + after)
     with open(svg, "w") as file:
         file.write("\n".join(picture(figures)) + "\n")
