@@ -1,4 +1,4 @@
-# attn.h: `make` builds and runs the notebooks, `make test` tests the library, `make help` lists the rest.
+# attn.h: `make` builds and runs the notebooks, `make test` tests everything, `make help` lists the rest.
 
 ## CC, CFLAGS    the compiler and the flags of everything it compiles (cc, -O2)
 ## IMPL_CFLAGS   more flags for the implementation alone, such as -O3 or -ffast-math
@@ -15,20 +15,29 @@ B       = build
 PREFIX  = /usr/local
 ATTN    = .
 
+T         = examples/translate/tests
 warnings  = -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 tools     = $B/tokenize $B/tensors $B/05_translate
 notebooks = $(filter-out $(tools),$(patsubst examples/%.c,$B/%,$(wildcard examples/[0-9][0-9]_*.c)))
 sentence  = It is easy to translate languages with transformers
 parts     = json safetensors sentencepiece t5 beam translate
-headers   = $(wildcard tests/*.h tests/golden/*.h examples/translate/*.h)
-tests     = $(patsubst tests/%.c,$B/tests/%.o,$(wildcard tests/*.c)) $(parts:%=$B/tests/%.o)
+examples  = $(patsubst %.c,$B/%.o,$(wildcard examples/*.c examples/translate/*.c))
+tests     = $(patsubst %.c,$B/%.o,$(wildcard tests/*.c))
+t_tests   = $(patsubst %.c,$B/%.o,$(wildcard $T/test_*.c)) $(parts:%=$B/heap/%.o)
 benches   = $(patsubst tests/bench/%.c,$B/%,$(wildcard tests/bench/bench_*.c))
 peers     = $B/peer_plain.o $B/peer_fast.o $B/peer_sdpa.o
 python    = $(or $(ATTN_BENCH_PYTHON),python3)
-compile   = $(CC) -O2 -x c -DATTN_IMPLEMENTATION -c -o $B/bench_compiled.o $(ATTN)/attn.h
+compile   = $(CC) -O2 -I$(ATTN) -c -o $B/bench_compiled.o tests/config/implementation.c
 version   = $(shell sed -n 's/^.define ATTN_VERSION_STRING "\(.*\)"/\1/p' attn.h)
+check     = CC='$(CC)' RUN='$(RUN)' B='$B' sh tests/config.sh
 
-.PHONY: all test check-t5 train bench bench-quick bench-report bench-translate install clean help FORCE
+# As many jobs as there are processors, for one goal; a -j on the command line, and a make above this one, know better.
+ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS))$(word 2,$(MAKECMDGOALS)),0)
+MAKEFLAGS += -j$(shell nproc 2> /dev/null || echo 2)
+endif
+
+.PHONY: all test test-library test-examples check-t5 train bench bench-quick bench-report bench-translate
+.PHONY: install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
@@ -42,15 +51,21 @@ all: $(notebooks) $(tools)               ## build and run the notebooks; what yo
 	@echo 'A tiny demonstration model of 200 words. For t5-base: $B/05_translate DIRECTORY "text", see examples/README.md'
 	@echo && echo "The pictures are in $B/pictures."
 
-test: $B/test $(notebooks) $(tools)      ## test the library, the examples, README and embedding
-	@CC='$(CC)' RUN='$(RUN)' B='$B' sh tests/config.sh program pictures output tools model readme quick
+test: $B/test $B/test_examples $(notebooks) $(tools)   ## test the library, the examples, README and embedding
+	@$(check) library examples single pictures output tools model readers readme quick
+
+test-library: $B/test $B/attn.o          ## of that, what tests attn.h
+	@$(check) library readme quick
+
+test-examples: $B/test_examples $(notebooks) $(tools)  ## of that, what tests the examples
+	@$(check) examples single pictures output tools model readers
 
 check-t5: $B/05_translate                ## compare translation with transformers on models of the published sizes
-	@$(python) tests/check_t5.py $B/05_translate
+	@$(python) $T/check_t5.py $B/05_translate
 
 train: $B/05_translate                   ## train the bundled model anew, to build/model, and score it; 15 minutes
 	@$(python) -B examples/translate/train/train.py $B/model
-	@RUN='$(RUN)' B='$B' MODEL='$B/model' sh tests/config.sh model
+	@MODEL='$B/model' $(check) model
 
 bench: $(benches) $B/libbench.so         ## compare speed with this machine's limits and with peers; minutes
 	@rm -f $(ATTN_BENCH_TSV)
@@ -77,46 +92,73 @@ clean:                                   ## remove everything built
 	rm -rf $B
 
 help:                                    ## list the targets and variables
-	@echo 'Targets:'; sed -n 's/^\([a-z0-9-]*\):.*## */    \1\t/p' Makefile | expand -t 18
+	@echo 'Targets:'; sed -n 's/^\([a-z0-9-]*\):.*## */    \1\t/p' Makefile | expand -t 20
 	@echo 'Variables:'; sed -n 's/^## /    /p' Makefile
 
-# Notebooks and other examples: each is one file that compiles the implementation too.
-$B/%: examples/%.c $(wildcard examples/*.h) attn.h $B/flags
-	$(CC) $(CFLAGS) $(IMPL_CFLAGS) $(LDFLAGS) -o $@ $< -lm $(libraries)
-$B/08_threads: libraries = -lpthread
+# Compiles a file that sees the interface alone, and notes the headers that it includes, for attn.h the stamp $B/api.
+define object
+@mkdir -p $(@D)
+$(CC) $(1) -MMD -MP -c -o $@ $<
+@sed 's|[^ ]*attn\.h|$B/api|g' $(@:o=d) > $@.d && mv $@.d $(@:o=d)
+endef
+-include $(patsubst %.o,%.d,$(examples) $(tests) $(t_tests) $B/$T/main.o)
 
-# The translator, and tools that show what model files hold.
-$B/tokenize: $(addprefix examples/translate/,tokenize.c sentencepiece.c)
-$B/tensors: $(addprefix examples/translate/,tensors.c safetensors.c json.c)
-$B/05_translate: examples/05_translate.c $(parts:%=examples/translate/%.c) examples/show.h attn.h
-$B/05_translate: libraries = -lpthread
-$(tools): $(wildcard examples/translate/*.h) $B/flags
-	$(CC) $(CFLAGS) $(IMPL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.c,$^) -lm $(libraries)
+$B/api: attn.h
+	@mkdir -p $B
+	@sed '/stop here if you only want the API/q' $< | cmp -s - $@ || sed '/stop here if you only want the API/q' $< > $@
 
-# The test program: tests/attn_impl.c is the implementation, the other files see its interface alone.
-$B/test: $(tests)
+# Notebooks and other examples: any of them is a program by itself; here they share one object of the implementation.
+$B/attn.o: tests/config/implementation.c attn.h $B/flags
+	$(CC) $(CFLAGS) $(IMPL_CFLAGS) -DATTN_THREADS -I. -c -o $@ $<
+
+$B/examples/%.o: examples/%.c $B/flags | $B/api
+	$(call object,$(CFLAGS) -DATTN_INTERFACE_ONLY)
+
+$B/%: $B/examples/%.o $B/attn.o
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
 
-$B/tests/%.o: tests/%.c $(headers) attn.h $B/cover.h $B/flags_of_tests
-	@mkdir -p $(@D)
-	$(CC) -std=c99 $(warnings) $(CFLAGS) -fno-fast-math -I. -I$B -c -o $@ $<
+$B/05_translate: $(parts:%=$B/examples/translate/%.o)
+$B/tokenize: $(addprefix $B/examples/translate/,tokenize.o sentencepiece.o)
+$B/tensors: $(addprefix $B/examples/translate/,tensors.o safetensors.o json.o)
+$B/tokenize $B/tensors:
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
+
+# The test programs: of the library; and of what the examples read and compute with, given the allocator of the tests.
+$B/test: $(tests)
+$B/test_examples: $(t_tests) $B/$T/main.o $(addprefix $B/tests/,test_util.o attn_impl.o)
+$B/test $B/test_examples:
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
+
+test_flags = -std=c99 $(warnings) $(CFLAGS) -fno-fast-math -I. -Itests -I$B
+$B/tests/%.o: tests/%.c $B/flags_of_tests | $B/api $B/cover.h $B/tests/list.h
+	$(call object,$(test_flags) -I$(@D))
+
+$B/$T/%.o: $T/%.c $B/flags_of_tests | $B/api $B/cover.h
+	$(call object,$(test_flags))
+
+$B/$T/main.o: tests/test_main.c $B/flags_of_tests | $B/api $B/cover.h $B/$T/list.h
+	$(call object,$(test_flags) -I$(@D))
 
 $B/tests/attn_impl.o: tests/attn_impl.c tests/test_malloc.h attn.h $B/flags
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(warnings) $(CFLAGS) $(IMPL_CFLAGS) -I. -c -o $@ $<
 
-$B/tests/%.o: examples/translate/%.c $(wildcard examples/translate/*.h) attn.h $B/flags
-	@mkdir -p $(@D)
-	$(CC) -std=c99 $(warnings) $(CFLAGS) $(filter-out $(lax),$(IMPL_CFLAGS)) $(heap) -c -o $@ $<
-$B/tests/t5.o: lax = -ffast-math# t5.h says why
+$B/heap/%.o: examples/translate/%.c $B/flags | $B/api
+	$(call object,-std=c99 $(warnings) $(CFLAGS) $(filter-out $(lax),$(IMPL_CFLAGS)) $(heap))
+$B/heap/t5.o: lax = -ffast-math# t5.h says why
 heap = -Dmalloc=test_malloc -Dcalloc=test_calloc -Drealloc=test_realloc -Dfree=test_free
 
-# One macro for each public function, which notes that a test has called it; and the list of them all.
-$B/cover.h: attn.h
-	@mkdir -p $(@D)
-	@sed -n 's/^ATTN_API .*[ *]\(attn_[a-z0-9_]*\)(.*/\1/p' attn.h | sort -u > $@.names
+# What is generated changes only when what it says does. cover.h: a macro for each public function, which notes that a
+# test has called it; list.h: RUN(...) for each TEST(...) of a directory, PUBLIC(...) for what the library's must call.
+$B/cover.h: $B/api
+	@sed -n 's/^ATTN_API .*[ *]\(attn_[a-z0-9_]*\)(.*/\1/p' $< | sort -u > $@.names
 	@sed 's/.*/#define &(...) (test_cover("&"), &(__VA_ARGS__))/' $@.names > $@
-	@{ printf '#define TEST_PUBLIC_FUNCTIONS'; sed 's/.*/ "&"/; $$!s/$$/,/' $@.names | tr -d '\n'; echo; } >> $@
+
+$B/tests/list.h $B/$T/list.h: $B/cover.h FORCE
+	@mkdir -p $(@D)
+	@sed -n 's/^TEST(\([a-z0-9_]*\)).*/RUN(\1)/p' $(@:$B/%/list.h=%)/*.c | awk '!listed[$$0]++' > $@.new
+	@case $@ in $B/tests/*) sed 's/.*/PUBLIC(&)/' $<.names >> $@.new; esac
+	@cmp -s $@.new $@ || cp $@.new $@
 
 # Benchmarks: one library for all; the peers are plain loops, compiled as their users would compile them for speed.
 bench bench-report: export ATTN_BENCH_TSV = $B/bench$(if $(ATTN_BENCH_QUICK),-quick).tsv

@@ -3,13 +3,16 @@
 #
 #     sh tests/config.sh PART...
 #
-#     program    the test program, with the checks it counts itself
+#     library    the test program of attn.h, with the checks it counts itself
+#     examples   the test program of what the examples read and compute with
+#     single     a notebook is a program by itself, without the object that `make` links with them all
 #     pictures   the notebooks run, and draw the committed pictures
 #     output     the notebooks print what is committed; colours go to terminals alone
 #     tools      tokenize and tensors show model files, 05_translate translates; all refuse wrong ones
 #     model      what the bundled model, or the one in the directory MODEL, makes of sentences it has not seen
+#     readers    each reader of model files compiles where a stranger takes it, and a program uses it
 #     readme     every ```c block of README.md is a program that compiles and runs, and so is the doc block's
-#     quick      embedding: a few seconds, the compiler CC alone; a missing tool is a skip
+#     quick      embedding: the compiler CC and three compilations; a missing tool is a skip
 #     full_gcc   embedding: gcc, every standard and configuration; tcc and musl; a missing tool is a failure
 #     full_clang the same of clang; beside the other only with a B of its own
 #     full       both
@@ -19,6 +22,7 @@
 
 CC=${CC:-cc} RUN=${RUN:-} B=${B:-build} MODEL=${MODEL:-examples/translate/model}
 top=$PWD
+translate_tests=examples/translate/tests
 config=$top/tests/config
 work=$(mkdir -p "$B" && cd "$B" && pwd)/config
 warnings='-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror'
@@ -65,27 +69,21 @@ program() {
     check "$name" compile "$@" -o "$work/a.out" -lm && check "$name: answer" run "$work/a.out"
 }
 
-# ==== The test program, the pictures, README ======================================================================
+# ==== The test programs, the pictures, README =====================================================================
 
-# Tests that no list names: TEST_LIST in tests/test.h is what runs.
-unlisted_tests() {
-    set -- $(sed -n 's/^TEST(\([a-z0-9_]*\))$/\1/p' tests/test_*.c)
-    [ $# -gt 0 ] || echo "no TEST found in tests/*.c"
-    for name in "$@"; do
-        grep -q "^    X($name)" tests/test.h || echo "$name is not in TEST_LIST"
-    done
-}
-
-part_program() {
-    check "every TEST in tests/*.c is in TEST_LIST" silent unlisted_tests
-    { run "$B/test"; echo "status $?"; } 2>&1 | tee "$work/log" |
+# counted PROGRAM: runs a test program and adds what it counted.
+counted() {
+    { run "$B/$1"; echo "status $?"; } 2>&1 | tee "$work/log" |
         grep -v -E '^(status [0-9]+|[0-9]+ passed, [0-9]+ failed)$'
+    name=$1
     set -- $(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$work/log" | tail -n 1)
-    check "the test program reaches its end" [ $# = 2 ]
-    check "the test program's status tells success from failure" \
+    check "$name reaches its end" [ $# = 2 ]
+    check "$name: its status tells success from failure" \
         grep -q -E "^status $([ "${2:-1}" = 0 ] && echo 0 || echo '[1-9]')" "$work/log"
     passed=$((passed + ${1:-0})) failed=$((failed + ${2:-0}))
 }
+part_library()  { counted test; }
+part_examples() { counted test_examples; }
 
 # alike PICTURE PICTURE: the same, but for colours whose parts differ by one: instruction sets sum in different orders.
 alike() {
@@ -123,15 +121,23 @@ part_pictures() {
     done
 }
 
-uncoloured() { [ -s "$1" ] && ! grep "$(printf '\033')\[" "$1"; }
-
 # What an example prints must be what is committed, up to the heading from where it differs between machines: in 02 the
 # last f32 digits, in 08 what attn_sdpa_explain says.
+prints() { # NOTEBOOK PROGRAM
+    run "$2" "$work" | sed '/^== 8. Matrix form/,$d; /^== 5. How it runs/,$d' | diff "$top/tests/golden/$1.txt" -
+}
+
+part_single() {
+    check "08_threads compiles by itself" $CC -O2 -o "$work/single" examples/08_threads.c -lm -lpthread &&
+        check "08_threads by itself: output" prints 08_threads "$work/single"
+}
+
+uncoloured() { [ -s "$1" ] && ! grep "$(printf '\033')\[" "$1"; }
+
 part_output() {
     for expected in tests/golden/[0-9][0-9]_*.txt; do
         notebook=$(basename "$expected" .txt)
-        run "$B/$notebook" "$work" | sed '/^== 8. Matrix form/,$d; /^== 5. How it runs/,$d' > "$work/$notebook.txt"
-        check "output of $notebook is as committed" diff "$expected" "$work/$notebook.txt"
+        check "output of $notebook is as committed" prints $notebook "$B/$notebook"
     done
     escape=$(printf '\033')
     if command -v script > /dev/null; then # a terminal of its own
@@ -152,19 +158,30 @@ missing_in_readme() {
     while read -r name; do grep -q "^|.*\`$name\`.*|" README.md || echo "$name"; done < "$B/cover.h.names"
 }
 
-part_readme() {
-    check "README names every public function" silent missing_in_readme
+# program_of_readme SOURCE SAYS: it compiles and runs. The first is built as README says; so are the others if
+# everything is checked, else they share the implementation that `make` has compiled.
+program_of_readme() {
+    name=$(basename "$1" .c) shared="-DATTN_INTERFACE_ONLY $B/attn.o"
+    if [ "$level" = full ] || [ $name = readme_1 ]; then shared=; fi
+    check "$name compiles" $CC -O2 -I. -o "$work/readme" "$1" $shared -lm ${shared:+-lpthread} || return
+    run "$work/readme" > "$work/printed"
+    check "$name runs" [ $? = 0 ]
+}
+
+programs_of_readme() {
     awk -v prefix="$work/readme_" '
         /^```c$/ { n++; on = 1; next }
         /^```/   { on = 0 }
         on       { print > (prefix n ".c") }' README.md
-    for source in "$work"/readme_*.c; do
-        check "$(basename "$source" .c) compiles" $CC -I. -o "$work/readme" "$source" -lm
-        check "$(basename "$source" .c) runs" run "$work/readme"
-    done
+    for source in "$work"/readme_*.c; do program_of_readme "$source"; done
     sed -n '/^   QUICK START/,/^   Define ATTN_IMPLEMENTATION/s/^       //p' attn.h > "$work/doc.c"
-    check "the doc block's program compiles" $CC -I. -o "$work/doc" "$work/doc.c" -lm
-    check "the doc block's program prints its line" [ "$(run "$work/doc")" = 'ok: 20 22.0334' ]
+    program_of_readme "$work/doc.c"
+    check "doc prints its line" [ "$(cat "$work/printed")" = 'ok: 20 22.0334' ]
+}
+
+part_readme() {
+    check "README names every public function" silent missing_in_readme
+    programs_of_readme
 }
 
 # ==== Model files =================================================================================================
@@ -281,7 +298,7 @@ damaged() {
 
 # The command line of examples/05_translate.c.
 translator() {
-    model=tests/golden/t5/t5_f32 sentence='The house is wonderful.'
+    model=$translate_tests/golden/t5/t5_f32 sentence='The house is wonderful.'
     t5 --help > "$work/shown"
     check "05_translate --help" grep -q '^usage: 05_translate' "$work/shown"
     check "05_translate: lines, batches, threads" translates_lines
@@ -341,8 +358,8 @@ translator() {
 }
 
 part_tools() {
-    model=tests/golden/unigram.model tensors=tests/golden/types.safetensors
-    check "tokenize shows pieces, ids and scores" shows tests/golden/tokenize.out "$B/tokenize" "$model" \
+    model=$translate_tests/golden/unigram.model tensors=$translate_tests/golden/types.safetensors
+    check "tokenize shows pieces, ids and scores" shows $translate_tests/golden/tokenize.out "$B/tokenize" "$model" \
         'Hello <extra_id_0> world' '' "$(printf 'caf\303\251 \033[31m \360\237\230\200 \377')"
     check "tokenize reads lines" lines_agree
     check "tokenize gives text back" gives_back 'the house'
@@ -359,13 +376,13 @@ part_tools() {
     refused "an endless number" "byte 5: a number is too long" tokenize '\377\377\377\377\377\377\377\377\377\377\377'
     refused "a model without an unknown piece" "no unknown piece" tokenize '\n\003\n\001a'
 
-    check "tensors shows types, shapes and values" shows tests/golden/tensors.out "$B/tensors" "$tensors"
+    check "tensors shows types, shapes and values" shows $translate_tests/golden/tensors.out "$B/tensors" "$tensors"
     cat "$tensors" | run "$B/tensors" /dev/stdin | sed "s,^/dev/stdin,$tensors," > "$work/piped"
-    check "tensors reads a pipe" diff tests/golden/tensors.out "$work/piped"
+    check "tensors reads a pipe" diff $translate_tests/golden/tensors.out "$work/piped"
     check "tensors stops where a pipe should" stops_reading
     check "tensors without mmap compiles" $CC -DSAFETENSORS_NO_MMAP -o "$work/tensors" examples/translate/tensors.c \
         examples/translate/safetensors.c examples/translate/json.c &&
-        check "tensors without mmap" shows tests/golden/tensors.out "$work/tensors" "$tensors"
+        check "tensors without mmap" shows $translate_tests/golden/tensors.out "$work/tensors" "$tensors"
     if [ -c /dev/full ]; then
         check "tokenize: no room for the output" says_full "tokenize: the output cannot be written" tokenize "$model" text
         check "tensors: no room for the output" says_full "tensors: the output cannot be written" tensors "$tensors"
@@ -443,9 +460,10 @@ foreign_macros() {
                                        if (!read) print "attn.h: not read" }'
 }
 
+# What takes three compilations of the implementation.
 embed() {
     cc=$1
-    implementation=$config/implementation.c caller=$config/caller.c
+    implementation=$config/implementation.c caller=$config/caller.c copy=$config/copy.c
 
     check "$cc: interface, C99" compile $cc -std=c99 $warnings -c "$caller" -o "$work/caller.o"
     check "$cc: implementation, C99" compile $cc -std=c99 $warnings -c "$implementation" -o "$work/implementation.o"
@@ -454,26 +472,39 @@ embed() {
     check "$cc: macros begin with ATTN_, implementation" silent foreign_macros $cc "$implementation"
     check "$cc: macros begin with ATTN_, interface" silent foreign_macros $cc "$caller"
     check "$cc: calls memory and mathematics alone" silent foreign_calls "$work/implementation.o" 'malloc|calloc|free'
+    have g++ &&
+        program "$cc: a C++ program and the C implementation" g++ -x c++ "$caller" -x none "$work/implementation.o"
 
-    copies $cc
-    check "$cc: a private copy shows no name" [ "$(nm -g --defined-only "$work/best.o" | sed 's/.* //')" = copy_best ]
+    check "$cc: private copy without SIMD" compile $cc -DATTN_NO_SIMD -DCOPY=copy_scalar -c "$copy" \
+        -o "$work/scalar.o"
+    check "$cc: a private copy shows no name" \
+        [ "$(nm -g --defined-only "$work/scalar.o" | sed 's/.* //')" = copy_scalar ]
+    program "$cc: a private copy beside the library" $cc -DATTN_INTERFACE_ONLY -DCOPY=copy_best "$copy" \
+        "$config/copies.c" "$work/scalar.o" "$work/implementation.o"
 
-    program "$cc: own allocator" $cc "$config/allocator.c"
     program "$cc: ATTN_NO_STDLIB, more than the stack holds" $cc -std=c99 $warnings "$config/nomemory.c"
+
+    refuses "$cc: ATTN_MALLOC without ATTN_FREE" ATTN_FREE compile $cc '-DATTN_MALLOC(n)=0' -E "$implementation"
+    refuses "$cc: ATTN_FREE without ATTN_MALLOC" ATTN_MALLOC compile $cc '-DATTN_FREE(p)=(void)0' -E "$implementation"
+}
+
+# The rest.
+embed_in_every_way() {
+    cc=$1
+    copies $cc
+    check "$cc: a private copy with SIMD shows no name" \
+        [ "$(nm -g --defined-only "$work/best.o" | sed 's/.* //')" = copy_best ]
+    program "$cc: own allocator" $cc "$config/allocator.c"
     for optimize in -O0 -O3; do
         check "$cc $optimize: own mathematics, no -lm" compile $cc -std=c99 $optimize $warnings "$config/ownmath.c" \
             -o "$work/a.out" && check "$cc $optimize: own mathematics: answer" run "$work/a.out"
     done
     threads $cc -std=c99 $warnings
-    refuses "$cc: ATTN_MALLOC without ATTN_FREE" ATTN_FREE compile $cc '-DATTN_MALLOC(n)=0' -E "$implementation"
-    refuses "$cc: ATTN_FREE without ATTN_MALLOC" ATTN_MALLOC compile $cc '-DATTN_FREE(p)=(void)0' -E "$implementation"
 
     mkdir -p "$work/inc" && cp attn.h "$work/inc/mylib_attention.h"
     for name in '' '-DATTN_HEADER="mylib_attention.h"'; do
         check "$cc: renamed header ${name#-D}" renamed $cc "$name"
     done
-
-    readers $cc
 
     check "$cc: shared library" compile $cc -shared -fPIC -fvisibility=hidden \
         '-DATTN_API=extern __attribute__((visibility("default")))' "$implementation" -o "$work/libattn.so" -lm
@@ -481,15 +512,14 @@ embed() {
     program "$cc: linked with the shared library" $cc "$caller" "$work/libattn.so" -Wl,-rpath,"$work"
     check "$cc: loader" compile $cc "$config/load.c" -o "$work/load" -ldl
     check "$cc: loads the shared library" run "$work/load" "$work/libattn.so"
-
-    have g++ &&
-        program "$cc: a C++ program and the C implementation" g++ -x c++ "$caller" -x none "$work/implementation.o"
 }
 
 # in_lift COMMAND...: it runs where a reader has been taken to.
 in_lift() { (cd "$work/lift" && "$@"); }
 compile_reader() { in_lift sh -c "$1 -std=c99 $warnings -c *.c"; }
-compile_user() { cp "$config/lift_$1.c" "$work/lift" && in_lift sh -c "$2 $warnings lift_$1.c $3 *.o -o user"; }
+compile_user() {
+    cp "$translate_tests/lift_$1.c" "$work/lift" && in_lift sh -c "$2 $warnings lift_$1.c $3 *.o -o user"
+}
 names_of_others() { nm -g --defined-only "$work/lift/$1.o" | sed 's/.* //' | grep -v -E "^_?$1_"; }
 
 # lifted COMPILER READER OTHERS...: in a directory of its own, as a stranger takes it, a reader of model files compiles,
@@ -505,6 +535,7 @@ lifted() {
         check "a C++ program with $reader" compile_user $reader "g++ -x c++" "-x none" && check "its answer" run "$work/lift/user"
     fi
 }
+part_readers() { readers "$CC"; }
 readers() { lifted "$1" json; lifted "$1" safetensors json; lifted "$1" sentencepiece; }
 
 # The pool of threads, and what it calls.
@@ -582,15 +613,13 @@ configurations() {
 other_compilers() {
     check "gcc -fopenmp: threads example" compile gcc -O2 -fopenmp "$top/examples/08_threads.c" -o "$work/openmp" \
         -lm -lpthread
-    check "gcc -fopenmp: threads example: output" openmp_output
+    check "gcc -fopenmp: threads example: output" prints 08_threads "$work/openmp"
     have tcc && program "tcc" tcc -Wall "$config/implementation.c" "$config/caller.c"
     have musl-gcc &&
         program "musl-gcc" musl-gcc -O2 $warnings -static "$config/implementation.c" "$config/caller.c"
     have tcc && readers tcc
     have musl-gcc && readers "musl-gcc -static"
 }
-
-openmp_output() { run "$work/openmp" | sed '/^== 5. How it runs/,$d' | diff "$top/tests/golden/08_threads.txt" -; }
 
 installed() {
     make -s install PREFIX=/usr DESTDIR="$work/root" && cmp attn.h "$work/root/usr/include/attn.h" &&
@@ -600,7 +629,10 @@ part_quick() {
     check "make install" installed
     if [ "${TEST_LEVEL:-}" = quick ]; then echo "skip embedding: TEST_LEVEL=quick"; else embed "$CC"; fi
 }
-full() { level=full; embed "$1"; languages "$1"; configurations "$1"; }
+full() {
+    CC=$1 level=full
+    embed "$1"; embed_in_every_way "$1"; readers "$1"; programs_of_readme; languages "$1"; configurations "$1"
+}
 part_full_gcc()   { full gcc; other_compilers; }
 part_full_clang() { full clang; }
 part_full()       { part_full_gcc; part_full_clang; }

@@ -1,6 +1,9 @@
-/* A private copy of the library inside one file; the function COPY uses it. */
+/* A private copy of the library inside one file, or with ATTN_INTERFACE_ONLY a user of the one that the program shares;
+   the function COPY uses it. */
+#ifndef ATTN_INTERFACE_ONLY
 #define ATTN_STATIC
 #define ATTN_IMPLEMENTATION
+#endif
 #include "attn.h"
 #include "answer.h"
 

@@ -1,12 +1,12 @@
 """Whether the translator gives transformers' ids with models of the published shapes.
 
-    python3 tests/check_t5.py build/05_translate [SHAPE...]        what `make check-t5` runs; minutes
+    python3 examples/translate/tests/check_t5.py build/05_translate [SHAPE...]        what `make check-t5` runs; minutes
 
 Needs torch, transformers 4.57, sentencepiece and safetensors. Each shape is built with random weights in a temporary
 directory, in f32 and in one 16-bit type, and removed again: 2 GB there and 6 GB of memory at most. EOS is raised so
 that most outputs end before the limit. Sentences in whose searches some candidates are closer than MARGIN are replaced.
 ATTN_T5_MODELS in the environment: a directory with t5-small.spiece.model, the published vocabulary; without it, and
-without ../shared/t5, tests/golden/unigram.model, filled up, takes its place. Exit status 1 if something differs."""
+without ../shared/t5, golden/unigram.model, filled up, takes its place. Exit status 1 if something differs."""
 import atexit
 import os
 import shutil
@@ -49,7 +49,7 @@ SHAPES = {
 
 def vocabulary():
     """The published vocabulary; or the tests' own, with pieces that no text has up to as many."""
-    for folder in (os.environ.get("ATTN_T5_MODELS"), os.path.join(HERE, "..", "..", "shared", "t5")):
+    for folder in (os.environ.get("ATTN_T5_MODELS"), os.path.join(HERE, *[".."] * 4, "shared", "t5")):
         path = os.path.join(folder or "", "t5-small.spiece.model")
         if folder and os.path.exists(path):
             return path

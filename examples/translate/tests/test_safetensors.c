@@ -16,8 +16,8 @@
 
 #include "golden/safetensors.h"
 
-#define TYPES "tests/golden/types.safetensors"
-#define TYPES_UNALIGNED "tests/golden/types_unaligned.safetensors"
+#define TYPES "examples/translate/tests/golden/types.safetensors"
+#define TYPES_UNALIGNED "examples/translate/tests/golden/types_unaligned.safetensors"
 
 enum { TENSORS = sizeof golden_tensors / sizeof *golden_tensors, FILES = sizeof golden_files / sizeof *golden_files };
 
@@ -737,11 +737,11 @@ TEST(safetensors_open)
         safetensors_close(&file);
         safetensors_close(&file); /* once more: nothing is left to give back */
     }
-    cannot_open("tests/golden/no such.safetensors", "cannot be opened");
+    cannot_open("examples/translate/tests/golden/no such.safetensors", "cannot be opened");
     cannot_open("", "cannot be opened");
-    cannot_open("tests/golden", "");
+    cannot_open("examples/translate/tests/golden", "");
     cannot_open("attn.h", "header");
-    cannot_open("tests/golden/safetensors.h", "header");
+    cannot_open("examples/translate/tests/golden/safetensors.h", "header");
 #if !defined(_WIN32)
     if (is_there("/dev/null"))
         cannot_open("/dev/null", "header length");

@@ -1,4 +1,4 @@
-/* T5: small models of every kind with the results of transformers (tests/golden/make_t5.py); batches, threads and steps
+/* T5: small models of every kind with the results of transformers (golden/make_t5.py); batches, threads and steps
    that change nothing; and models that are broken in every way a directory can be. */
 #if !defined(_WIN32)
 #define _POSIX_C_SOURCE 200809L
@@ -20,7 +20,7 @@ static char path_of_model[PATH];
 
 static const char *model_path(const char *kind)
 {
-    snprintf(path_of_model, sizeof path_of_model, "tests/golden/t5/%s", kind);
+    snprintf(path_of_model, sizeof path_of_model, "examples/translate/tests/golden/t5/%s", kind);
     return path_of_model;
 }
 
@@ -643,7 +643,8 @@ TEST(t5_files)
             }
         write_file(files[i], of[i].bytes, of[i].size);
     }
-    static const char *const others[] = {"tests/golden/unigram_bytes.model", "tests/golden/unigram_suffix.model"};
+    static const char *const others[] = {"examples/translate/tests/golden/unigram_bytes.model",
+                                         "examples/translate/tests/golden/unigram_suffix.model"};
     for (int i = 0; i < 2; i++) {
         contents other = read_all(others[i]);
         write_file(files[2], other.bytes, other.size);
@@ -659,7 +660,7 @@ TEST(t5_files)
     test_case("a long name");
     CHECK(t5_open(&model, longest, NULL, NULL) != NULL);
     CHECK(t5_open(&model, "", NULL, NULL) != NULL);
-    CHECK(t5_open(&model, "tests/golden/none", NULL, NULL) != NULL);
+    CHECK(t5_open(&model, "examples/translate/tests/golden/none", NULL, NULL) != NULL);
     end_directory();
 }
 
