@@ -2,10 +2,12 @@
 
     python3 make_tokens.py MODELS      writes unigram.model, unigram_bytes.model, unigram_suffix.model, tokens_*.txt
                                        and tokens.h; MODELS is a directory of four published models
+    python3 make_tokens.py --lines MODEL FIRST      prints the hashes of the hundred lines from FIRST on, and their ids
 
 It takes Python 3.11 (Unicode 14), sentencepiece 0.2.3 with protobuf, transformers 4.57.6 and a C compiler (CC).
-tokens_*.txt has one hash a line: 64-bit FNV-1a of the number of ids, the ids, each piece as size and bytes, and the
-text of the ids as size and bytes; numbers are 4 bytes, the lowest first."""
+The hash of a line is the 64-bit FNV-1a of the number of ids, the ids, each piece as size and bytes, and the text of the
+ids as size and bytes; numbers are 4 bytes, the lowest first. tokens_*.txt has one hash for each hundred lines: of their
+hashes, as 8 bytes each, the lowest first."""
 import io
 import os
 import subprocess
@@ -313,20 +315,31 @@ def read_number(f):
     return int.from_bytes(data, "little") if len(data) == 4 else None
 
 
+def all_lines(run):
+    output, lines = run(), []
+    while (size := read_number(output)) is not None:
+        lines.append(output.read(size))
+    assert len(lines) == 10000
+    return lines
+
+
 def main(models):
     with tempfile.TemporaryDirectory() as directory:
         run = printed(directory)
-        output, lines = run(), []
-        while (size := read_number(output)) is not None:
-            lines.append(output.read(size))
-        assert len(lines) == 10000
-        made = {}
+        lines, made = all_lines(run), {}
         for make in (unigram, unigram_bytes, unigram_suffix):
             made[make.__name__] = make(directory).SerializeToString(deterministic=True)
             with open(os.path.join(HERE, make.__name__ + ".model"), "wb") as f:
                 f.write(made[make.__name__])
         check_bytes_arrive(open_model(made["unigram_bytes"]), lines)
         write_results(models, made, lines, run)
+
+
+def show_lines(path, first):
+    with tempfile.TemporaryDirectory() as directory, open(path, "rb") as f:
+        processor, lines = open_model(f.read()), all_lines(printed(directory))
+        for i in range(first, first + 100):
+            print(i, "%016x" % fnv(encoded(processor, lines[i])), *processor.Encode(lines[i], return_type=int)[:60])
 
 
 def write_results(models, made, lines, run):
@@ -355,8 +368,9 @@ def write_results(models, made, lines, run):
                 serialized = f.read()
         processor = open_model(serialized)
         with open(os.path.join(HERE, "tokens_%s.txt" % name), "w") as f:
-            for line in lines:
-                f.write("%016x\n" % fnv(encoded(processor, line)))
+            for i in range(0, len(lines), 100):
+                hashes = [fnv(encoded(processor, line)) for line in lines[i:i + 100]]
+                f.write("%016x\n" % fnv(b"".join(n.to_bytes(8, "little") for n in hashes)))
         output, state = run(str(processor.GetPieceSize())), fnv(b"")
         for _ in range(1000):
             ids = [read_number(output) for _ in range(read_number(output))]
@@ -374,4 +388,7 @@ def write_results(models, made, lines, run):
         f.write("\n".join(out + ["};", ""]))
 
 
-main(sys.argv[1])
+if sys.argv[1] == "--lines":
+    show_lines(sys.argv[2], int(sys.argv[3]))
+else:
+    main(sys.argv[1])
