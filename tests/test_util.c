@@ -100,6 +100,58 @@ int test_maybe(void)
     return (int)(test_random() >> 63);
 }
 
+/* ---- elements ---- */
+
+static void copy_element(void *to, const void *from, size_t size)
+{
+    switch (size) {
+    case 1: memcpy(to, from, 1); break;
+    case 2: memcpy(to, from, 2); break;
+    case 4: memcpy(to, from, 4); break;
+    default: memcpy(to, from, 8);
+    }
+}
+
+static int same_element(const void *a, const void *b, size_t size)
+{
+    switch (size) {
+    case 1: return memcmp(a, b, 1) == 0;
+    case 2: return memcmp(a, b, 2) == 0;
+    case 4: return memcmp(a, b, 4) == 0;
+    default: return memcmp(a, b, 8) == 0;
+    }
+}
+
+/* The F16 or BF16 next to a value, if that is a normal number. */
+static int encode_normal(uint16_t *out, double value, attn_dtype dtype)
+{
+    int digits = dtype == ATTN_F16 ? 10 : 7, bias = dtype == ATTN_F16 ? 15 : 127, dropped = 52 - digits, exponent;
+    uint64_t bits = test_bits64(value), size = bits & ~((uint64_t)1 << 63);
+    size += ((uint64_t)1 << (dropped - 1)) - 1 + ((size >> dropped) & 1); /* to the nearest, ties to even */
+    exponent = (int)(size >> 52) - 1023 + bias;
+    if (exponent < 1 || exponent > 2 * bias)
+        return 0;
+    *out = (uint16_t)((bits >> 63) << 15 | (uint64_t)exponent << digits |
+                      ((size >> dropped) & (((uint64_t)1 << digits) - 1)));
+    return 1;
+}
+
+static void set(void *element, attn_dtype dtype, double value)
+{
+    attn_mat one = {NULL, dtype, 1, 1, 1, 1};
+    float narrow = (float)value;
+    uint16_t half;
+    one.data = element;
+    if (dtype == ATTN_F32)
+        memcpy(element, &narrow, 4);
+    else if (dtype == ATTN_F64)
+        memcpy(element, &value, 8);
+    else if ((dtype == ATTN_F16 || dtype == ATTN_BF16) && encode_normal(&half, value, dtype))
+        memcpy(element, &half, 2);
+    else
+        (attn_mat_set)(one, 0, 0, value);
+}
+
 /* ---- blocks ---- */
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -259,6 +311,7 @@ int test_wrote_only(const attn_mat *outs, size_t count)
 {
     for (size_t n = 0; n < count; n++) {
         attn_mat m = outs[n];
+        size_t size = test_size(m.dtype);
         block *b = blocks;
         if (!m.rows || !m.cols)
             continue;
@@ -269,7 +322,7 @@ int test_wrote_only(const attn_mat *outs, size_t count)
         for (size_t r = 0; r < m.rows; r++)
             for (size_t c = 0; c < m.cols; c++) {
                 unsigned char *p = test_at(m, r, c);
-                memcpy(b->frozen + (p - b->bytes), p, test_size(m.dtype));
+                copy_element(b->frozen + (p - b->bytes), p, size);
             }
     }
     return test_wrote_nothing();
@@ -324,7 +377,7 @@ attn_mat test_random_mat(attn_dtype dtype, size_t rows, size_t cols, int layout)
     attn_mat m = test_mat(dtype, rows, cols, layout);
     for (size_t r = 0; r < rows; r++)
         for (size_t c = 0; c < cols; c++)
-            (attn_mat_set)(m, r, c, test_uniform());
+            set(test_at(m, r, c), dtype, test_uniform());
     return m;
 }
 
@@ -333,7 +386,7 @@ attn_mat test_mat_like(attn_mat m, int layout)
     attn_mat like = test_mat(m.dtype, m.rows, m.cols, layout);
     for (size_t r = 0; r < m.rows; r++)
         for (size_t c = 0; c < m.cols; c++)
-            memcpy(test_at(like, r, c), test_at(m, r, c), test_size(m.dtype));
+            copy_element(test_at(like, r, c), test_at(m, r, c), test_size(m.dtype));
     return like;
 }
 
@@ -341,7 +394,7 @@ attn_mat test_numbers(attn_dtype dtype, size_t rows, size_t cols, const double *
 {
     attn_mat m = test_mat(dtype, rows, cols, PACKED);
     for (size_t i = 0; i < rows * cols; i++)
-        (attn_mat_set)(m, i / cols, i % cols, values[i]);
+        set(test_at(m, i / cols, i % cols), dtype, values[i]);
     return m;
 }
 
@@ -349,7 +402,7 @@ void test_fill(attn_mat m, double value)
 {
     for (size_t r = 0; r < m.rows; r++)
         for (size_t c = 0; c < m.cols; c++)
-            (attn_mat_set)(m, r, c, value);
+            set(test_at(m, r, c), m.dtype, value);
 }
 
 int test_same_bits(attn_mat a, attn_mat b)
@@ -358,7 +411,7 @@ int test_same_bits(attn_mat a, attn_mat b)
         return 0;
     for (size_t r = 0; r < a.rows; r++)
         for (size_t c = 0; c < a.cols; c++)
-            if (memcmp(test_at(a, r, c), test_at(b, r, c), test_size(a.dtype)) != 0)
+            if (!same_element(test_at(a, r, c), test_at(b, r, c), test_size(a.dtype)))
                 return 0;
     return 1;
 }
@@ -681,22 +734,22 @@ static size_t elements(attn_tensor t)
     return t.batch * t.heads * t.len * t.dim;
 }
 
-static void *nth(attn_tensor t, size_t n) /* elements in the order [B][H][L][D] */
+static size_t rows(attn_tensor t)
 {
-    size_t row = n / t.dim, head = row / t.len;
-    return test_tensor_at(t, head / t.heads, head % t.heads, row % t.len, n % t.dim);
+    return t.dim ? t.batch * t.heads * t.len : 0;
 }
 
-static void set(void *element, attn_dtype dtype, double value)
+/* Element d of row n, of the rows in the order [B][H][L]. Whole tensors are walked row by row: finding a row takes
+   divisions, whose time counts where there are millions of elements. */
+static void *nth(attn_tensor t, size_t n)
 {
-    attn_mat one = {NULL, dtype, 1, 1, 1, 1};
-    float narrow = (float)value;
-    one.data = element;
-    switch (dtype) {
-    case ATTN_F32: memcpy(element, &narrow, 4); break;
-    case ATTN_F64: memcpy(element, &value, 8); break;
-    default: (attn_mat_set)(one, 0, 0, value);
-    }
+    size_t head = n / t.len;
+    return test_tensor_at(t, head / t.heads, head % t.heads, n % t.len, 0);
+}
+
+static void *along(void *row, attn_tensor t, size_t d, size_t size)
+{
+    return (char *)row + (ptrdiff_t)d * t.dim_stride * (ptrdiff_t)size;
 }
 
 void test_tensor_set(attn_tensor t, size_t b, size_t h, size_t i, size_t d, double value)
@@ -706,12 +759,17 @@ void test_tensor_set(attn_tensor t, size_t b, size_t h, size_t i, size_t d, doub
 
 void test_scatter(attn_tensor t, uint64_t seed)
 {
-    for (size_t n = 0; n < elements(t); n++) {
-        uint64_t z = seed += 0x9e3779b97f4a7c15u; /* splitmix64 */
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-        z = (z ^ (z >> 31)) >> 11;
-        set(nth(t, n), t.dtype, t.dtype == ATTN_BOOL ? (double)(z & 1) : (double)z / 4503599627370496.0 - 1);
+    size_t size = test_size(t.dtype);
+    for (size_t n = 0; n < rows(t); n++) {
+        void *row = nth(t, n);
+        for (size_t d = 0; d < t.dim; d++) {
+            uint64_t z = seed += 0x9e3779b97f4a7c15u; /* splitmix64 */
+            z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+            z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+            z = (z ^ (z >> 31)) >> 11;
+            set(along(row, t, d, size), t.dtype,
+                t.dtype == ATTN_BOOL ? (double)(z & 1) : (double)z / 4503599627370496.0 - 1);
+        }
     }
 }
 
@@ -725,22 +783,34 @@ attn_tensor test_random_tensor(attn_dtype dtype, size_t B, size_t H, size_t L, s
 attn_tensor test_tensor_like(attn_tensor t, int layout)
 {
     attn_tensor like = test_tensor(t.dtype, t.batch, t.heads, t.len, t.dim, layout);
-    for (size_t n = 0; n < elements(t); n++)
-        memcpy(nth(like, n), nth(t, n), test_size(t.dtype));
+    size_t size = test_size(t.dtype);
+    for (size_t n = 0; n < rows(t); n++) {
+        void *to = nth(like, n), *from = nth(t, n);
+        for (size_t d = 0; d < t.dim; d++)
+            copy_element(along(to, like, d, size), along(from, t, d, size), size);
+    }
     return like;
 }
 
 void test_fill_tensor(attn_tensor t, double value)
 {
-    for (size_t n = 0; n < elements(t); n++)
-        set(nth(t, n), t.dtype, value);
+    size_t size = test_size(t.dtype);
+    for (size_t n = 0; n < rows(t); n++) {
+        void *row = nth(t, n);
+        for (size_t d = 0; d < t.dim; d++)
+            set(along(row, t, d, size), t.dtype, value);
+    }
 }
 
 real *test_tensor_values(attn_tensor t)
 {
-    real *values = test_reals(elements(t));
-    for (size_t n = 0; n < elements(t); n++)
-        values[n] = test_load(nth(t, n), t.dtype);
+    real *values = test_reals(rows(t) * t.dim), *next = values;
+    size_t size = test_size(t.dtype);
+    for (size_t n = 0; n < rows(t); n++) {
+        void *row = nth(t, n);
+        for (size_t d = 0; d < t.dim; d++)
+            *next++ = test_load(along(row, t, d, size), t.dtype);
+    }
     return values;
 }
 
@@ -752,11 +822,15 @@ int test_absent_tensor(attn_tensor t)
 
 int test_same_tensor_bits(attn_tensor a, attn_tensor b)
 {
+    size_t size = test_size(a.dtype);
     if (a.dtype != b.dtype || a.batch != b.batch || a.heads != b.heads || a.len != b.len || a.dim != b.dim)
         return 0;
-    for (size_t n = 0; n < elements(a); n++)
-        if (memcmp(nth(a, n), nth(b, n), test_size(a.dtype)) != 0)
-            return 0;
+    for (size_t n = 0; n < rows(a); n++) {
+        void *one = nth(a, n), *other = nth(b, n);
+        for (size_t d = 0; d < a.dim; d++)
+            if (!same_element(along(one, a, d, size), along(other, b, d, size), size))
+                return 0;
+    }
     return 1;
 }
 
