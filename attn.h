@@ -1,4 +1,4 @@
-/* attn.h - v0.4.1 - attention for C and C++ in one header - MIT licence, at the end of this file
+/* attn.h - v0.5.0 - attention for C and C++ in one header - MIT licence, at the end of this file
 
    Attention lets each of Lq queries look at Lk keys and take home a mixture of their values:
 
@@ -35,7 +35,7 @@
        - GPUs; dropout; paged caches; packed sequences of varying length; 4-bit elements; training
        - it is tested with gcc, clang and tcc, on x86-64, AArch64, 32-bit Arm and s390x; MSVC is untested
 
-   QUICK START: this is a whole program; cc app.c -lm
+   QUICK START: this is a whole program; cc -O2 app.c -lm
 
        #define ATTN_IMPLEMENTATION
        #include "attn.h"
@@ -51,7 +51,10 @@
            return status;
        }
 
-   Define ATTN_IMPLEMENTATION in exactly one source file of a program; the others just include attn.h.
+   Define ATTN_IMPLEMENTATION in exactly one source file of a program; the others just include attn.h. Compile that file
+   with -O2: without optimisation kernels run at a twentieth of their speed. gcc is told by a pragma to optimise the
+   implementation all the same (ATTN_NO_OPTIMIZE keeps it from that); clang cannot be told. Keep attn.h in a file of its
+   own: it includes itself for the kernels, so its text cannot be pasted into another file.
 
    With the engine, for q, k, v in float arrays [B][H][L][D]:
 
@@ -71,9 +74,11 @@
        ATTN_HEADER           "name.h", if you renamed this file (gcc before 12, and other compilers, cannot tell)
        ATTN_MALLOC(size)     both or neither; ATTN_MALLOC may return NULL, alignment as malloc's   default: malloc, free
        ATTN_FREE(pointer)
-       ATTN_NO_STDLIB        no malloc: attn_mat_new fails, and what needs a temporary returns ATTN_ERR_NOMEM
+       ATTN_NO_STDLIB        no malloc: attn_mat_new fails, and what needs a temporary returns ATTN_ERR_NOMEM; of the
+                             C library's headers <math.h> at most
        ATTN_NO_SIMD          only the scalar kernels
        ATTN_NO_AVX512        no AVX-512 kernels
+       ATTN_NO_OPTIMIZE      gcc without -O compiles the implementation as it does the rest, for debugging
        ATTN_SQRT ATTN_EXP    double to double, instead of <math.h>; ATTN_POW has two arguments. With all seven -lm is
        ATTN_LOG ATTN_TANH    not needed
        ATTN_SIN ATTN_COS
@@ -121,10 +126,18 @@
        A cache rounds what is appended to its type once; I8 keeps each element within half a scale, the scale being its
        row's largest magnitude / 127. Angles, sines and rotations are computed in double and rounded once.
        The engine makes the same products, keeps maximum, sum and output of a row in the compute type, and rescales them
-       as larger scores appear (online softmax). Its error stays within twice that of naive loops in the same type and
-       4 ulp. It divides by the sum at the end: where the values of a row, each times exp(score - max), add up to more
+       as larger scores appear (online softmax). Each element of out is within u ((D + 20) (1 + A) + K) times the largest
+       |value| that it sees in its column, u being 2^-24 (2^-53 in double), and half an ulp of a narrower out. A is the
+       largest, over the keys that the row sees, of the sum over d of |scale q[d] k[d]|, plus |bias| and the ALiBi term;
+       K is 2 n or 512 + n / 512, whichever is less, for n keys. No multiple of the error of naive loops bounds that of
+       each element. On random data with scores of ordinary size the RMS error of a call is within twice that of naive
+       loops in the same type and 4 ulp of the RMS of out. The engine divides by the sum at the end: where the values of a row, each times exp(score - max), add up to more
        than the compute type holds, out is infinite or NaN. tanh of softcap is within 6 ulp in float, 8 in double.
-       Scores of 10000 are no different from scores of 0. A row with NaN or +infinity is NaN throughout; a row of
+       Scores that are asked for are rounded after scale, which softmax may not have done: without softcap, bias, ALiBi
+       and score_mod it may apply scale to differences of dot products. Weights then agree with the softmax of those
+       scores to a factor of exp(2^-22 max |score|) (2^-51 in double), beside the error of softmax. With any of these
+       options the scores are the ones that softmax takes.
+       Scores of 10000 overflow nothing; rounding them costs what A says. A row with NaN or +infinity is NaN throughout; a row of
        -infinity (nothing to attend to) is zeros; one of no columns is nothing.
        -ffast-math keeps all of this, except that subnormal numbers may become zero (softcaps above 1e37 lose by it).
 
@@ -138,11 +151,9 @@
        equals one causal call. Beyond, where the sums are split depends on how many keys there are.
 
    VERSIONS
+       0.5.0   the implementation rebuilt, a fifth smaller, with the same results; ATTN_INTERFACE_ONLY, ATTN_NO_OPTIMIZE
        0.4.1   speed: products of a few rows with a transposed matrix, as models decode
        0.4.0   speed: decoding, short calls, layouts, masks; no new functions
-       0.3.0   key/value cache, positions, multi-head layer
-       0.2.0   the engine: attn_sdpa, attn_merge; ATTN_THREADS
-       0.1.0   views, steps, kernels for AVX2, AVX-512 and NEON
 */
 #ifndef ATTN__PASS
 
@@ -152,10 +163,10 @@
 #include <stddef.h>
 
 #define ATTN_VERSION_MAJOR 0
-#define ATTN_VERSION_MINOR 4
-#define ATTN_VERSION_PATCH 1
+#define ATTN_VERSION_MINOR 5
+#define ATTN_VERSION_PATCH 0
 #define ATTN_VERSION (ATTN_VERSION_MAJOR * 10000 + ATTN_VERSION_MINOR * 100 + ATTN_VERSION_PATCH)
-#define ATTN_VERSION_STRING "0.4.1"
+#define ATTN_VERSION_STRING "0.5.0"
 
 #ifndef ATTN_API
 #if defined(ATTN_STATIC) && (defined(__GNUC__) || defined(__clang__))
@@ -368,7 +379,8 @@ typedef enum attn_causal {
     ATTN_CAUSAL_OFFSET       /* o = causal_offset[b], which must be given */
 } attn_causal;
 
-/* Shows only keys i + o - left .. i + o + right; -1 = unlimited on that side. left = L shows L + 1 keys. */
+/* Shows only keys i + o - left .. i + o + right; -1 = unlimited on that side. left = L shows L + 1 keys, the query's own
+   included: Hugging Face's sliding_window = W and ONNX Runtime's local_window_size = W are left = W - 1. */
 typedef struct attn_window {
     int on; /* 0: left and right are not looked at */
     ptrdiff_t left, right;
@@ -378,17 +390,18 @@ typedef struct attn_window {
 typedef enum attn_stage {
     ATTN_STAGE_DOT = 0, /* scale q k^T */
     ATTN_STAGE_SOFTCAP, /* after softcap */
-    ATTN_STAGE_FINAL    /* biased, modified, masked = -infinity: what softmax sees */
+    ATTN_STAGE_FINAL    /* biased, modified, masked = -infinity: what softmax sees, but for rounding (NUMERICS) */
 } attn_stage;
 
 /* Edits `count` scores in place, of query i of head h of item b against keys j0, j0 + 1, ...; `scores` points to float
    or double, the compute type. It may meet keys that the mask hides (the result is discarded), but never tiles that are
-   skipped; it may be called from several threads, and again for the same scores when weights or scores are wanted. */
+   skipped; it may be called from several threads, and again for the same scores: when weights or scores are wanted, or
+   where a value is NaN or infinite. */
 typedef void (*attn_score_mod)(void *user, void *scores, size_t count, size_t b, size_t h, size_t i, size_t j0);
 
 /* Every option of attn_sdpa. All zero (`attn_opts opts = {0}`): plain attention of every query with every key. */
 typedef struct attn_opts {
-    /* who sees whom: a key that is hidden is no part of any arithmetic, NaN or garbage there changes nothing */
+    /* visibility: a key that is hidden is no part of any arithmetic, NaN or garbage there changes nothing */
     attn_causal causal;
     const ptrdiff_t *causal_offset; /* [B], may be negative */
     attn_window window;
@@ -521,7 +534,8 @@ ATTN_API attn_status attn_kv_cache_explain(char *text, size_t size, attn_tensor 
 
 /* Options of attn_rope; all zero: the first and second half of D are rotated, base 10000, positions 0, 1, .. */
 typedef struct attn_rope_opts {
-    int interleaved; /* 0: pairs (d, d + dim/2), as Llama and GPT-NeoX; 1: pairs (2d, 2d + 1), as GPT-J and the paper */
+    int interleaved; /* 0: pairs (d, d + dim/2), as Hugging Face's checkpoints, Llama's included, and GPT-NeoX;
+                        1: pairs (2d, 2d + 1), as the paper, GPT-J, Meta's own Llama files and llama2.c */
     size_t dim;      /* rotates elements 0 .. dim - 1, even; the others are copied. 0 = D */
 
     double base;               /* pair d turns by base^(-2d/dim) for each position; 0 = 10000 */
@@ -637,13 +651,44 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
 #if defined(ATTN_IMPLEMENTATION) && !defined(ATTN_INTERFACE_ONLY) && !defined(ATTN__IMPLEMENTED)
 #define ATTN__IMPLEMENTED
 
+/* How this file includes itself. Section 9, the kernels, stands behind the implementation, in a part of its own that is
+   compiled where ATTN__PASS is defined. Section 4 defines it once for each instruction set and includes this file, of
+   which that part alone is compiled then. So the kernels are written once. Sections 1 to 3 are what all use; 4 the way
+   from an instruction set to its kernels; 5 to 7 the functions of the API, the engine in the middle. */
+
+/* Kernels that are not optimised are slower than a plain loop that is. */
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__OPTIMIZE__) && !defined(ATTN_NO_OPTIMIZE)
+#pragma GCC push_options
+#pragma GCC optimize("O2")
+#define ATTN__OPTIMIZED 1
+#endif
+
 /* ==== 1. compiler, configuration, checked sizes ================================================================== */
 
 #include <float.h>
 #include <stdint.h>
-#include <string.h>
 
-/* malloc and libm may set errno, which a caller must not see. volatile: -ffast-math believes that libm does not. */
+/* ATTN_NO_STDLIB needs no header of the C library, only these three functions: compilers emit calls to them anyway. The
+   builtin forms agree with whatever <string.h> a C++ program may include besides. */
+#if defined(ATTN_NO_STDLIB) && (defined(__GNUC__) || defined(__clang__))
+#define ATTN__MEMCPY __builtin_memcpy
+#define ATTN__MEMMOVE __builtin_memmove
+#define ATTN__MEMSET __builtin_memset
+#else
+#if defined(ATTN_NO_STDLIB) && !defined(__cplusplus)
+extern void *memcpy(void *to, const void *from, size_t size);
+extern void *memmove(void *to, const void *from, size_t size);
+extern void *memset(void *to, int byte, size_t size);
+#else
+#include <string.h>
+#endif
+#define ATTN__MEMCPY memcpy
+#define ATTN__MEMMOVE memmove
+#define ATTN__MEMSET memset
+#endif
+
+/* The library leaves errno as it was: whatever calls malloc, libm or threads saves it before and restores it after.
+   volatile, because -ffast-math assumes that libm does not set it. */
 #ifdef ATTN_NO_STDLIB
 #define ATTN__ERRNO 0
 #define ATTN__ERRNO_KEEP(saved) ((void)(saved))
@@ -702,7 +747,7 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
 #define ATTN_ASSERT(condition) ((void)0)
 #endif
 
-/* How this file includes itself for the kernels (section 9). */
+/* The name under which this file includes itself, once for each variant of the kernels (section 9). */
 #if defined(ATTN_HEADER)
 #define ATTN__SELF ATTN_HEADER
 #elif defined(__FILE_NAME__)
@@ -711,7 +756,7 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
 #define ATTN__SELF "attn.h"
 #endif
 
-/* Which passes of the kernels this compiler can build; which of them run is decided on the machine (section 4). */
+/* The variants of the kernels that this compiler can build. The program chooses among them when it runs (section 4). */
 #if !defined(ATTN_NO_SIMD) && !defined(__TINYC__)
 #if (defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))) || (defined(_MSC_VER) && defined(_M_X64))
 #define ATTN__X86 1
@@ -751,15 +796,15 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
 #define ATTN__TARGET_ATTRIBUTE(features)
 #endif
 
-/* *p, a size_t, before 1 is added; and *p. What the adding thread wrote before is seen by the one that looks. Not every
-   compiler has them. */
+/* Atomics on a size_t, where the compiler has them. ATOMIC_ADD1 adds 1 and returns the old value, ATOMIC_LOAD loads. A thread
+   that sees a count also sees what the counting thread wrote before (acquire, release). */
 #if defined(__GCC_ATOMIC_POINTER_LOCK_FREE) && __GCC_ATOMIC_POINTER_LOCK_FREE == 2
-#define ATTN__COUNT_UP(p) __atomic_fetch_add(p, 1, __ATOMIC_ACQ_REL)
-#define ATTN__LOOK_AT(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define ATTN__ATOMIC_ADD1(p) __atomic_fetch_add(p, 1, __ATOMIC_ACQ_REL)
+#define ATTN__ATOMIC_LOAD(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
 #elif defined(_MSC_VER) && defined(_WIN64)
 #include <intrin.h>
-#define ATTN__COUNT_UP(p) ((size_t)_InterlockedExchangeAdd64((volatile __int64 *)(p), 1))
-#define ATTN__LOOK_AT(p) ((size_t)_InterlockedOr64((volatile __int64 *)(p), 0))
+#define ATTN__ATOMIC_ADD1(p) ((size_t)_InterlockedExchangeAdd64((volatile __int64 *)(p), 1))
+#define ATTN__ATOMIC_LOAD(p) ((size_t)_InterlockedOr64((volatile __int64 *)(p), 0))
 #endif
 
 #define ATTN__PASTE_(a, b) a##b
@@ -802,16 +847,19 @@ static size_t attn__max(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-static size_t attn__blocks(size_t n, size_t block) /* how many blocks cover n */
+/* The number of blocks that cover n elements, n / block rounded up. The common case of one block avoids the division. */
+static size_t attn__blocks(size_t n, size_t block)
 {
-    return n <= block ? n != 0 : n / block + (n % block != 0); /* one block needs no division */
+    return n <= block ? n != 0 : n / block + (n % block != 0);
 }
 
-/* Where compilers know the size they use string instructions, which start slowly. */
-static void attn__clear(void *p, size_t bytes)
+static ptrdiff_t attn__plus(ptrdiff_t a, ptrdiff_t b) /* a + b, saturated */
 {
-    volatile size_t size = bytes;
-    memset(p, 0, size);
+    if (b > 0 && a > PTRDIFF_MAX - b)
+        return PTRDIFF_MAX;
+    if (b < 0 && a < PTRDIFF_MIN - b)
+        return PTRDIFF_MIN;
+    return a + b;
 }
 
 static size_t attn__magnitude(ptrdiff_t x) /* |x|, PTRDIFF_MIN included */
@@ -819,87 +867,91 @@ static size_t attn__magnitude(ptrdiff_t x) /* |x|, PTRDIFF_MIN included */
     return x < 0 ? (size_t)0 - (size_t)x : (size_t)x;
 }
 
-/* *product = a b; 0 if that is more than PTRDIFF_MAX, the most that an object may measure. */
-static int attn__multiply(size_t *product, size_t a, size_t b)
+/* *product = a b. Returns 0 if that exceeds PTRDIFF_MAX, the largest size of an object. Factors below half the bits of
+   a size_t cannot overflow, so that only large ones cost a division. */
+static int attn__mul_size(size_t *product, size_t a, size_t b)
 {
     const size_t half = (size_t)1 << sizeof(size_t) * 4;
-    if ((a >= half || b >= half) && b != 0 && a > (size_t)PTRDIFF_MAX / b) /* small factors need no division */
+    if ((a >= half || b >= half) && b != 0 && a > (size_t)PTRDIFF_MAX / b)
         return 0;
     *product = a * b;
     return *product <= (size_t)PTRDIFF_MAX;
 }
 
+/* Sets small structs to zero. The volatile size keeps compilers from emitting string instructions (rep stos), which
+   take longer to start than the calls of 3 x 3 matrices last. */
+static void attn__clear(void *p, size_t bytes)
+{
+    volatile size_t size = bytes;
+    ATTN__MEMSET(p, 0, size);
+}
+
+/* Memory is laid out by functions that carve arrays from an arena. Each runs twice: without memory (base NULL) to
+   measure it, then with memory, aligned to ATTN__ALIGN, to set the pointers. */
+typedef struct attn__arena {
+    char *base;  /* NULL: measures only */
+    size_t used; /* bytes carved so far, a multiple of ATTN__ALIGN; SIZE_MAX once they overflow */
+} attn__arena;
+
+#define ATTN__ALIGN 64 /* bytes of a cache line, and of the widest vector */
+
+/* Room for count x size bytes; NULL while measuring, and for nothing. */
+ATTN__INLINE void *attn__carve(attn__arena *arena, size_t count, size_t size)
+{
+    const size_t most = (size_t)PTRDIFF_MAX - ATTN__ALIGN;
+    size_t at = arena->used, bytes;
+    if (count == 0)
+        return NULL;
+    if (at > most || !attn__mul_size(&bytes, count, size) || at + bytes > most) {
+        arena->used = SIZE_MAX;
+        return NULL;
+    }
+    arena->used = (at + bytes + ATTN__ALIGN - 1) & ~(size_t)(ATTN__ALIGN - 1);
+    return arena->base ? arena->base + at : NULL;
+}
+
 /* ==== 2. views and dtypes ========================================================================================
 
-   Both kinds of view become an attn__view, so that validation is written once. */
+   Matrices and tensors are passed by value in the API and by pointer inside. */
 
-typedef struct attn__view {
-    const char *data;
-    attn_dtype dtype;
-    int role;
-    size_t n[4];          /* dimensions, outermost first; a matrix has n[0] = n[1] = 1 */
-    ptrdiff_t s[4];       /* their strides, in elements */
-    uintptr_t first, end; /* once measured: the addresses it covers; */
-    int nested;           /* each stride steps over all that the dimensions after it reach */
-} attn__view;
-
-enum attn__role {
-    ATTN__IN = 0,
-    ATTN__OUT = 1,
-    ATTN__OPTIONAL = 2,  /* may be absent */
-    ATTN__ANY_FLOAT = 4, /* F64 too, whatever the compute type */
-    ATTN__ANY_TYPE = 8,  /* any float type or BOOL */
-    ATTN__BOOL = 16,     /* BOOL alone */
-    ATTN__IN_PLACE = 32, /* an output that may be the very same view as an input */
-    ATTN__CACHED = 64,   /* I8 too, which computes in float */
-    ATTN__ABSENT = 128   /* set by attn__view_of: not given */
-};
-
-static int attn__mat_absent(attn_mat m)
+static int attn__mat_absent(const attn_mat *m)
 {
-    return !m.data && m.dtype == ATTN_F32 && !m.rows && !m.cols && !m.row_stride && !m.col_stride;
+    return !m->data && ((size_t)m->dtype | m->rows | m->cols | (size_t)m->row_stride | (size_t)m->col_stride) == 0;
 }
 
-ATTN__INLINE int attn__tensor_absent(attn_tensor t)
+static int attn__tensor_absent(const attn_tensor *t)
 {
-    return !t.data && ((size_t)t.dtype | t.batch | t.heads | t.len | t.dim | (size_t)t.batch_stride |
-                       (size_t)t.head_stride | (size_t)t.len_stride | (size_t)t.dim_stride) == 0;
+    return !t->data && ((size_t)t->dtype | t->batch | t->heads | t->len | t->dim | (size_t)t->batch_stride |
+                        (size_t)t->head_stride | (size_t)t->len_stride | (size_t)t->dim_stride) == 0;
 }
 
-static attn__view attn__view_of(attn_mat m, int role)
+static attn_mat attn__bad_mat(void)
 {
-    attn__view v;
-    v.data = (const char *)m.data;
-    v.dtype = m.dtype;
-    v.role = attn__mat_absent(m) ? role | ATTN__ABSENT : role;
-    v.n[0] = v.n[1] = 1;
-    v.n[2] = m.rows;
-    v.n[3] = m.cols;
-    v.s[0] = v.s[1] = 0;
-    v.s[2] = m.row_stride;
-    v.s[3] = m.col_stride;
-    v.first = v.end = 0;
-    v.nested = 0;
-    return v;
+    attn_mat m = ATTN__ZERO;
+    m.rows = m.cols = SIZE_MAX;
+    return m;
 }
 
-ATTN__INLINE attn__view attn__view_of_tensor(attn_tensor t, int role)
+static attn_tensor attn__bad_tensor(void)
 {
-    attn__view v;
-    v.data = (const char *)t.data;
-    v.dtype = t.dtype;
-    v.role = attn__tensor_absent(t) ? role | ATTN__ABSENT : role;
-    v.n[0] = t.batch;
-    v.n[1] = t.heads;
-    v.n[2] = t.len;
-    v.n[3] = t.dim;
-    v.s[0] = t.batch_stride;
-    v.s[1] = t.head_stride;
-    v.s[2] = t.len_stride;
-    v.s[3] = t.dim_stride;
-    v.first = v.end = 0;
-    v.nested = 0;
-    return v;
+    attn_tensor t = ATTN__ZERO;
+    t.batch = t.heads = t.len = t.dim = SIZE_MAX;
+    return t;
+}
+
+static int attn__mat_bad(const attn_mat *m)
+{
+    return !m->data && m->rows == SIZE_MAX && m->cols == SIZE_MAX;
+}
+
+static int attn__tensor_bad(const attn_tensor *t)
+{
+    return !t->data && t->batch == SIZE_MAX && t->heads == SIZE_MAX && t->len == SIZE_MAX && t->dim == SIZE_MAX;
+}
+
+static int attn__is_shape(const attn_tensor *t, size_t B, size_t H, size_t L, size_t D)
+{
+    return t->batch == B && t->heads == H && t->len == L && t->dim == D;
 }
 
 static size_t attn__size(attn_dtype dtype) /* bytes of an element; 1 for an unknown dtype */
@@ -922,28 +974,15 @@ static size_t attn__alignment(attn_dtype dtype)
     return dtype == ATTN_F64 ? offsetof(struct f64, x) : attn__size(dtype);
 }
 
-static attn_dtype attn__like(size_t size) /* for numbers that are no elements: the type that has their size */
+/* Numbers of an array that are no elements are listed as the type that has their size. */
+static attn_dtype attn__dtype_of_size(size_t size)
 {
     return size == 8 ? ATTN_F64 : size == 4 ? ATTN_F32 : ATTN_BOOL;
 }
 
 static int attn__is_aligned(const void *array, size_t size)
 {
-    return ((uintptr_t)array & (attn__alignment(attn__like(size)) - 1)) == 0;
-}
-
-/* An array of numbers that are no elements. NULL: absent. */
-static attn__view attn__view_of_array(const void *data, size_t count, size_t size, int role)
-{
-    attn_mat m = ATTN__ZERO;
-    if (data) {
-        m.data = (void *)(uintptr_t)data;
-        m.dtype = attn__like(size);
-        m.rows = 1;
-        m.cols = count;
-        m.col_stride = 1;
-    }
-    return attn__view_of(m, role | ATTN__ANY_TYPE);
+    return ((uintptr_t)array & (attn__alignment(attn__dtype_of_size(size)) - 1)) == 0;
 }
 
 static int attn__is_float(attn_dtype dtype)
@@ -951,15 +990,43 @@ static int attn__is_float(attn_dtype dtype)
     return dtype == ATTN_F32 || dtype == ATTN_F64 || dtype == ATTN_F16 || dtype == ATTN_BF16;
 }
 
-static int attn__is_empty(const attn__view *v)
+/* One kind of view for all checks: an argument that is a matrix (1 x 1 x rows x cols), a tensor, or an array. */
+typedef struct attn__view {
+    const char *name; /* of the argument, as explanations give it: "q", "opts.mask" */
+    const char *data;
+    attn_dtype dtype;
+    int role;             /* what enum attn__role says about it */
+    size_t n[4];          /* dimensions, outermost first */
+    ptrdiff_t s[4];       /* their strides, in elements */
+    uintptr_t first, end; /* the addresses that it covers; set by attn__measure, */
+    int nested;           /* as is this: each stride steps over all that the dimensions after it reach */
+} attn__view;
+
+static void attn__view_tensor(attn__view *v, const attn_tensor *t)
 {
-    return v->n[0] == 0 || v->n[1] == 0 || v->n[2] == 0 || v->n[3] == 0;
+    v->data = (const char *)t->data;
+    v->dtype = t->dtype;
+    v->n[0] = t->batch;
+    v->n[1] = t->heads;
+    v->n[2] = t->len;
+    v->n[3] = t->dim;
+    v->s[0] = t->batch_stride;
+    v->s[1] = t->head_stride;
+    v->s[2] = t->len_stride;
+    v->s[3] = t->dim_stride;
 }
 
-/* Finds the addresses that a view covers; 0 if they, a dimension or the bytes between them overflow. */
-ATTN__INLINE int attn__measure(attn__view *v)
+static void attn__view_mat(attn__view *v, const attn_mat *m)
 {
-    const size_t most = (size_t)PTRDIFF_MAX, few = (size_t)1 << (sizeof(size_t) * 4 - 2); /* 4 few few: no overflow */
+    const attn_tensor t = {m->data, m->dtype, 1, 1, m->rows, m->cols, 0, 0, m->row_stride, m->col_stride};
+    attn__view_tensor(v, &t);
+}
+
+/* Finds the addresses that a view covers. Returns 0 if they, a dimension, or the bytes between them overflow. */
+ATTN__NOINLINE int attn__measure(attn__view *v)
+{
+    const size_t most = (size_t)PTRDIFF_MAX;
+    const size_t small = (size_t)1 << (sizeof(size_t) * 4 - 2); /* 4 small x small elements do not overflow */
     size_t reach = 0, below = 0, size = attn__size(v->dtype), step, stride;
     uintptr_t data = (uintptr_t)v->data;
     int d;
@@ -970,15 +1037,15 @@ ATTN__INLINE int attn__measure(attn__view *v)
             continue;
         stride = attn__magnitude(v->s[d]);
         step = (v->n[d] - 1) * stride;
-        if ((v->n[d] | stride) >= few &&
-            (!attn__multiply(&step, v->n[d] - 1, stride) || v->n[d] > most || reach > most - step))
+        if ((v->n[d] | stride) >= small &&
+            (!attn__mul_size(&step, v->n[d] - 1, stride) || v->n[d] > most || reach > most - step))
             return 0;
         v->nested &= stride > reach;
         reach += step;
         if (v->s[d] < 0)
             below += step;
     }
-    if (!attn__multiply(&reach, reach + 1, size))
+    if (!attn__mul_size(&reach, reach + 1, size))
         return 0;
     below *= size;
     v->first = data - below;
@@ -986,40 +1053,25 @@ ATTN__INLINE int attn__measure(attn__view *v)
     return !data || (below <= data && reach - below <= UINTPTR_MAX - data);
 }
 
-static attn_mat attn__bad_mat(void)
+/* Is it a view, neither bad nor overflowing? *m becomes bad if not. */
+static int attn__mat_fits(attn_mat *m)
 {
-    attn_mat m = ATTN__ZERO;
-    m.rows = m.cols = SIZE_MAX;
-    return m;
+    attn__view v;
+    attn__view_mat(&v, m);
+    if (attn__measure(&v) && !attn__mat_bad(m))
+        return 1;
+    *m = attn__bad_mat();
+    return 0;
 }
 
-static attn_tensor attn__bad_tensor(void)
+ATTN__INLINE int attn__tensor_fits(attn_tensor *t)
 {
-    attn_tensor t = ATTN__ZERO;
-    t.batch = t.heads = t.len = t.dim = SIZE_MAX;
-    return t;
-}
-
-static int attn__mat_bad(attn_mat m)
-{
-    return !m.data && m.rows == SIZE_MAX && m.cols == SIZE_MAX;
-}
-
-static int attn__tensor_bad(attn_tensor t)
-{
-    return !t.data && t.batch == SIZE_MAX && t.heads == SIZE_MAX && t.len == SIZE_MAX && t.dim == SIZE_MAX;
-}
-
-static attn_mat attn__checked_mat(attn_mat m) /* m, or a bad view if it overflows */
-{
-    attn__view v = attn__view_of(m, ATTN__IN);
-    return attn__measure(&v) ? m : attn__bad_mat();
-}
-
-static attn_tensor attn__checked_tensor(attn_tensor t)
-{
-    attn__view v = attn__view_of_tensor(t, ATTN__IN);
-    return attn__measure(&v) ? t : attn__bad_tensor();
+    attn__view v;
+    attn__view_tensor(&v, t);
+    if (attn__measure(&v) && !attn__tensor_bad(t))
+        return 1;
+    *t = attn__bad_tensor();
+    return 0;
 }
 
 /* data + elements, const dropped; NULL, which an array without elements may be, stays NULL. */
@@ -1028,35 +1080,37 @@ static void *attn__at(const void *data, attn_dtype dtype, ptrdiff_t elements)
     return data ? (char *)(uintptr_t)data + elements * (ptrdiff_t)attn__size(dtype) : NULL;
 }
 
-static void *attn__mat_at(attn_mat m, size_t r, size_t c)
+static void *attn__mat_at(const attn_mat *m, size_t r, size_t c)
 {
-    return attn__at(m.data, m.dtype, (ptrdiff_t)r * m.row_stride + (ptrdiff_t)c * m.col_stride);
+    return attn__at(m->data, m->dtype, (ptrdiff_t)r * m->row_stride + (ptrdiff_t)c * m->col_stride);
+}
+
+static void *attn__tensor_at(const attn_tensor *t, size_t b, size_t h, size_t i, size_t d)
+{
+    return attn__at(t->data, t->dtype,
+                    (ptrdiff_t)b * t->batch_stride + (ptrdiff_t)h * t->head_stride + (ptrdiff_t)i * t->len_stride +
+                        (ptrdiff_t)d * t->dim_stride);
 }
 
 ATTN_API attn_mat attn_mat_of(const void *data, attn_dtype dtype, size_t rows, size_t cols)
 {
-    attn_mat m;
-    m.data = (void *)(uintptr_t)data;
-    m.dtype = dtype;
-    m.rows = rows;
-    m.cols = cols;
-    m.row_stride = (ptrdiff_t)cols;
-    m.col_stride = 1;
-    return attn__checked_mat(m);
+    attn_mat m = {(void *)(uintptr_t)data, dtype, rows, cols, (ptrdiff_t)cols, 1};
+    attn__mat_fits(&m);
+    return m;
 }
 
 ATTN_API attn_mat attn_mat_new(attn_dtype dtype, size_t rows, size_t cols)
 {
     attn_mat m = attn_mat_of(NULL, dtype, rows, cols);
     size_t bytes = rows * cols * attn__size(dtype);
-    if (attn__mat_bad(m) || (!attn__is_float(dtype) && dtype != ATTN_BOOL))
+    if (attn__mat_bad(&m) || (!attn__is_float(dtype) && dtype != ATTN_BOOL))
         return attn__bad_mat();
     if (bytes == 0)
         return m;
     m.data = attn__allocate(bytes);
     if (!m.data)
         return attn__bad_mat();
-    memset(m.data, 0, bytes);
+    ATTN__MEMSET(m.data, 0, bytes);
     return m;
 }
 
@@ -1065,26 +1119,21 @@ ATTN_API void attn_mat_free(attn_mat *m)
     if (!m)
         return;
     attn__release(m->data);
-    memset(m, 0, sizeof *m);
+    ATTN__MEMSET(m, 0, sizeof *m);
 }
 
 ATTN_API attn_mat attn_mat_t(attn_mat m)
 {
-    attn_mat t = m;
-    t.rows = m.cols;
-    t.cols = m.rows;
-    t.row_stride = m.col_stride;
-    t.col_stride = m.row_stride;
+    const attn_mat t = {m.data, m.dtype, m.cols, m.rows, m.col_stride, m.row_stride};
     return t;
 }
 
 ATTN_API attn_mat attn_mat_rows(attn_mat m, size_t first, size_t count)
 {
-    m = attn__checked_mat(m);
-    if (attn__mat_bad(m) || first > m.rows || count > m.rows - first)
+    if (!attn__mat_fits(&m) || first > m.rows || count > m.rows - first)
         return attn__bad_mat();
-    if (m.data && count > 0 && m.cols > 0)
-        m.data = attn__mat_at(m, first, 0);
+    if (count > 0 && m.cols > 0)
+        m.data = attn__mat_at(&m, first, 0);
     m.rows = count;
     return m;
 }
@@ -1098,62 +1147,33 @@ ATTN_API attn_tensor attn_tensor_of(const void *data, attn_dtype dtype, size_t B
                                     ptrdiff_t batch_stride, ptrdiff_t head_stride, ptrdiff_t len_stride,
                                     ptrdiff_t dim_stride)
 {
-    attn_tensor t;
-    t.data = (void *)(uintptr_t)data;
-    t.dtype = dtype;
-    t.batch = B;
-    t.heads = H;
-    t.len = L;
-    t.dim = D;
-    t.batch_stride = batch_stride;
-    t.head_stride = head_stride;
-    t.len_stride = len_stride;
-    t.dim_stride = dim_stride;
-    return attn__checked_tensor(t);
+    attn_tensor t = {(void *)(uintptr_t)data, dtype, B, H, L, D, batch_stride, head_stride, len_stride, dim_stride};
+    attn__tensor_fits(&t);
+    return t;
 }
 
 ATTN_API attn_tensor attn_bhld(const void *data, attn_dtype dtype, size_t B, size_t H, size_t L, size_t D)
 {
     size_t head, item;
-    if (!attn__multiply(&head, L, D) || !attn__multiply(&item, head, H))
+    if (!attn__mul_size(&head, L, D) || !attn__mul_size(&item, head, H))
         return attn__bad_tensor();
     return attn_tensor_of(data, dtype, B, H, L, D, (ptrdiff_t)item, (ptrdiff_t)head, (ptrdiff_t)D, 1);
 }
 
-static attn_tensor attn__packed(attn_dtype dtype, size_t B, size_t L, size_t H,
-                                size_t D) /* [B][L][H][D], data NULL, not checked */
-{
-    attn_tensor t;
-    t.data = NULL;
-    t.dtype = dtype;
-    t.batch = B;
-    t.heads = H;
-    t.len = L;
-    t.dim = D;
-    t.batch_stride = (ptrdiff_t)(L * H * D);
-    t.head_stride = (ptrdiff_t)D;
-    t.len_stride = (ptrdiff_t)(H * D);
-    t.dim_stride = 1;
-    return t;
-}
-
 ATTN_API attn_tensor attn_blhd(const void *data, attn_dtype dtype, size_t B, size_t L, size_t H, size_t D)
 {
-    attn_tensor t = attn__packed(dtype, B, L, H, D);
     size_t row, item;
-    t.data = (void *)(uintptr_t)data;
-    if (!attn__multiply(&row, H, D) || !attn__multiply(&item, row, L))
+    if (!attn__mul_size(&row, H, D) || !attn__mul_size(&item, row, L))
         return attn__bad_tensor();
-    return attn__checked_tensor(t);
+    return attn_tensor_of(data, dtype, B, H, L, D, (ptrdiff_t)item, (ptrdiff_t)D, (ptrdiff_t)row, 1);
 }
 
 ATTN_API attn_tensor attn_tensor_slice(attn_tensor t, size_t first, size_t count)
 {
-    t = attn__checked_tensor(t);
-    if (attn__tensor_bad(t) || first > t.len || count > t.len - first)
+    if (!attn__tensor_fits(&t) || first > t.len || count > t.len - first)
         return attn__bad_tensor();
-    if (t.data && count > 0 && t.batch > 0 && t.heads > 0 && t.dim > 0)
-        t.data = attn__at(t.data, t.dtype, (ptrdiff_t)first * t.len_stride);
+    if (count > 0 && t.batch > 0 && t.heads > 0 && t.dim > 0)
+        t.data = attn__tensor_at(&t, 0, 0, first, 0);
     t.len = count;
     return t;
 }
@@ -1161,36 +1181,25 @@ ATTN_API attn_tensor attn_tensor_slice(attn_tensor t, size_t first, size_t count
 ATTN_API attn_tensor attn_heads(attn_mat m, size_t heads)
 {
     size_t D;
-    ptrdiff_t head_stride;
     attn_tensor absent = ATTN__ZERO;
-    if (attn__mat_absent(m))
+    if (attn__mat_absent(&m))
         return absent;
-    m = attn__checked_mat(m);
-    if (attn__mat_bad(m) || heads == 0 || m.cols % heads != 0)
+    if (!attn__mat_fits(&m) || heads == 0 || m.cols % heads != 0)
         return attn__bad_tensor();
     D = m.cols / heads;
-    head_stride = heads > 1 ? (ptrdiff_t)D * m.col_stride : 0;
-    return attn_tensor_of(m.data, m.dtype, 1, heads, m.rows, D, 0, head_stride, m.row_stride, m.col_stride);
+    return attn_tensor_of(m.data, m.dtype, 1, heads, m.rows, D, 0, heads > 1 ? (ptrdiff_t)D * m.col_stride : 0,
+                          m.row_stride, m.col_stride);
 }
 
 ATTN_API attn_mat attn_head(attn_tensor t, size_t b, size_t h)
 {
-    attn_mat m;
-    t = attn__checked_tensor(t);
-    if (attn__tensor_bad(t) || b >= t.batch || h >= t.heads)
+    attn_mat m = {t.data, t.dtype, t.len, t.dim, t.len_stride, t.dim_stride};
+    if (!attn__tensor_fits(&t) || b >= t.batch || h >= t.heads)
         return attn__bad_mat();
-    m.data = t.data;
-    if (t.data && t.len > 0 && t.dim > 0)
-        m.data = attn__at(t.data, t.dtype, (ptrdiff_t)b * t.batch_stride + (ptrdiff_t)h * t.head_stride);
-    m.dtype = t.dtype;
-    m.rows = t.len;
-    m.cols = t.dim;
-    m.row_stride = t.len_stride;
-    m.col_stride = t.dim_stride;
+    if (t.len > 0 && t.dim > 0)
+        m.data = attn__tensor_at(&t, b, h, 0, 0);
     return m;
 }
-
-/* -- statuses and checks -- */
 
 ATTN_API int attn_version(void)
 {
@@ -1212,34 +1221,14 @@ ATTN_API const char *attn_status_string(attn_status status)
     return "unknown status";
 }
 
-/* The one of two statuses that stands first in the documented order of checks. */
-static attn_status attn__first(attn_status a, attn_status b)
-{
-    static const attn_status attn__order[] = {ATTN_ERR_NULL,  ATTN_ERR_DTYPE, ATTN_ERR_SHAPE, ATTN_ERR_OVERFLOW,
-                                              ATTN_ERR_VALUE, ATTN_ERR_ALIAS, ATTN_ERR_NOMEM};
-    size_t i;
-    for (i = 0; i < sizeof attn__order / sizeof *attn__order; i++)
-        if (a == attn__order[i] || b == attn__order[i])
-            return attn__order[i];
-    return ATTN_OK;
-}
+/* -- NaN and infinities --
 
-static attn_status attn__require(attn_status status, int condition, attn_status otherwise)
-{
-    return condition ? status : attn__first(status, otherwise);
-}
+   They are made and tested by their bits: -ffast-math would fold a comparison. */
 
-/* Is there no fault up to OVERFLOW, so that arrays may be read, if they are aligned? */
-static int attn__is_sound(attn_status status)
-{
-    return status == ATTN_OK || status == ATTN_ERR_VALUE || status == ATTN_ERR_ALIAS || status == ATTN_ERR_NOMEM;
-}
-
-/* Special values are made and tested by their bits: -ffast-math would fold a comparison. */
 static uint64_t attn__bits(double x)
 {
     uint64_t bits;
-    memcpy(&bits, &x, 8);
+    ATTN__MEMCPY(&bits, &x, 8);
     return bits;
 }
 
@@ -1251,7 +1240,7 @@ static int attn__is_finite(double x)
 static double attn__from_bits(uint64_t bits)
 {
     double x;
-    memcpy(&x, &bits, 8);
+    ATTN__MEMCPY(&x, &bits, 8);
     return x;
 }
 
@@ -1265,41 +1254,157 @@ static double attn__minus_infinity(void)
     return attn__from_bits((uint64_t)0xfff << 52);
 }
 
-static double attn__or(double x, double otherwise) /* x, unless it is 0 */
+static double attn__default(double x, double otherwise) /* x, or `otherwise` if x is 0 */
 {
     return attn__bits(x) << 1 != 0 ? x : otherwise;
 }
 
-/* Is x a number that stays finite in the compute type? */
+/* Is x finite in the compute type, too? */
 static int attn__is_factor(double x, attn_dtype first_input)
 {
     return attn__is_finite(x) && (first_input == ATTN_F64 || (x <= FLT_MAX && x >= -FLT_MAX));
 }
 
-/* Do the elements of an output all have addresses of their own? Sorted by size, each stride must step over everything
-   that the smaller ones reach. Mostly they are sorted. */
-static int attn__is_distinct(const attn__view *v)
+/* -- checks --
+
+   A function lists its arguments, views before anything else, from left to right, then names what it requires of them.
+   The fault that counts is the first one in the order of statuses, and in the list among those of one status. */
+
+enum attn__role {
+    ATTN__IN = 0,
+    ATTN__OUT = 1,
+    ATTN__OPTIONAL = 2,  /* may be absent */
+    ATTN__ANY_FLOAT = 4, /* F64 too, whatever the compute type */
+    ATTN__ANY_TYPE = 8,  /* any float type or BOOL */
+    ATTN__BOOL = 16,     /* BOOL alone */
+    ATTN__IN_PLACE = 32, /* an output that may be the very same view as an input */
+    ATTN__CACHED = 64,   /* I8 too, which computes in float */
+    ATTN__ABSENT = 128   /* set by attn__list: required, but not given */
+};
+
+enum { ATTN__ARGUMENTS = 24 }; /* those of attn_mha */
+
+typedef struct attn__check {
+    attn_status status;           /* ATTN_OK so far, or the fault that comes first in the documented order */
+    const char *argument, *other; /* the name of the argument at fault; for ALIAS, of the one that it meets, or NULL */
+    size_t count;
+    attn__view view[ATTN__ARGUMENTS];
+} attn__check;
+
+static void attn__check_begin(attn__check *c) /* views are not cleared: that would take longer than a small call */
 {
-    size_t stride[4], reach[4], below = 0;
-    int count = 0, d, i;
-    if (v->nested)
-        return 1;
-    for (d = 3; d >= 0; d--) {
-        if (v->n[d] < 2)
-            continue;
-        for (i = count++; i > 0 && stride[i - 1] > attn__magnitude(v->s[d]); i--) {
-            stride[i] = stride[i - 1];
-            reach[i] = reach[i - 1];
-        }
-        stride[i] = attn__magnitude(v->s[d]);
-        reach[i] = (v->n[d] - 1) * stride[i];
-    }
-    for (i = 0; i < count; i++) {
-        if (stride[i] <= below)
+    c->status = ATTN_OK;
+    c->argument = c->other = NULL;
+    c->count = 0;
+}
+
+/* The place of a status in the documented order of checks. ATTN_OK comes last. */
+static int attn__rank(attn_status status)
+{
+    /*                                      OK NULL SHAPE DTYPE VALUE ALIAS OVERFLOW NOMEM */
+    static const unsigned char attn__order[] = {7, 0, 2, 1, 4, 5, 3, 6};
+    return attn__order[status];
+}
+
+ATTN__NOINLINE void attn__fault(attn__check *c, attn_status status, const char *argument, const char *other)
+{
+    if (attn__rank(status) >= attn__rank(c->status))
+        return;
+    c->status = status;
+    c->argument = argument;
+    c->other = other;
+}
+
+static void attn__require(attn__check *c, int condition, attn_status otherwise, const char *argument)
+{
+    if (!condition)
+        attn__fault(c, otherwise, argument, NULL);
+}
+
+/* Is there no fault up to OVERFLOW, so that arrays may be read, if they are aligned? */
+static int attn__is_sound(const attn__check *c)
+{
+    return attn__rank(c->status) > attn__rank(ATTN_ERR_OVERFLOW);
+}
+
+/* The next view of the list, to be filled in; NULL if an optional argument is absent. */
+static attn__view *attn__list(attn__check *c, const char *name, int role, int absent)
+{
+    attn__view *v;
+    if (absent && (role & ATTN__OPTIONAL))
+        return NULL;
+    ATTN_ASSERT(c->count < ATTN__ARGUMENTS);
+    v = &c->view[c->count++];
+    v->name = name;
+    v->role = absent ? role | ATTN__ABSENT : role;
+    return v;
+}
+
+ATTN__NOINLINE void attn__check_mat(attn__check *c, const char *name, const attn_mat *m, int role)
+{
+    attn__view *v = attn__list(c, name, role, attn__mat_absent(m));
+    if (v)
+        attn__view_mat(v, m);
+}
+
+ATTN__NOINLINE void attn__check_tensor(attn__check *c, const char *name, const attn_tensor *t, int role)
+{
+    attn__view *v = attn__list(c, name, role, attn__tensor_absent(t));
+    if (v)
+        attn__view_tensor(v, t);
+}
+
+/* An array of `count` numbers or structs, listed as elements of a type of their size, or else as bytes. NULL: absent */
+ATTN__NOINLINE void attn__check_array(attn__check *c, const char *name, const void *data, size_t count, size_t size,
+                                      int role)
+{
+    const attn_mat m = {(void *)(uintptr_t)data, attn__dtype_of_size(size), 1, count, 0, 1};
+    attn__view *v = attn__list(c, name, role | ATTN__ANY_TYPE, !data);
+    if (v)
+        attn__view_mat(v, &m);
+}
+
+static void attn__check_scratch(attn__check *c, const attn_ctx *ctx) /* as an output: it must overlap nothing */
+{
+    if (ctx && ctx->scratch_size > 0)
+        attn__check_array(c, "ctx.scratch", ctx->scratch, ctx->scratch_size, 1, ATTN__OUT | ATTN__OPTIONAL);
+}
+
+/* Are all of lens[B] at most `most`? NULL holds, and so does what is not aligned, which is a fault of its own. */
+static int attn__lengths_fit(const size_t *lens, size_t B, size_t most)
+{
+    size_t b;
+    for (b = 0; lens && attn__is_aligned(lens, sizeof *lens) && b < B; b++)
+        if (lens[b] > most)
             return 0;
-        below += reach[i];
-    }
     return 1;
+}
+
+static int attn__is_empty(const attn__view *v)
+{
+    return v->n[0] == 0 || v->n[1] == 0 || v->n[2] == 0 || v->n[3] == 0;
+}
+
+/* May an element of this type go there, where the compute type is F64 (wide) or F32? */
+static int attn__is_dtype(const attn__view *v, int wide)
+{
+    if (v->role & ATTN__BOOL || v->dtype == ATTN_BOOL)
+        return v->dtype == ATTN_BOOL && v->role & (ATTN__BOOL | ATTN__ANY_TYPE);
+    if (v->dtype == ATTN_I8)
+        return v->role & ATTN__CACHED && (v->role & ATTN__ANY_FLOAT || !wide);
+    return attn__is_float(v->dtype) && ((v->dtype == ATTN_F64) == wide || v->role & (ATTN__ANY_TYPE | ATTN__ANY_FLOAT));
+}
+
+/* The first fault of a view by itself. Measures it if it gets that far. */
+static attn_status attn__view_fault(attn__view *v, int wide)
+{
+    if (v->role & ATTN__ABSENT || (!v->data && !attn__is_empty(v)))
+        return ATTN_ERR_NULL;
+    if (!attn__is_dtype(v, wide))
+        return ATTN_ERR_DTYPE;
+    if (!attn__measure(v))
+        return ATTN_ERR_OVERFLOW;
+    return ((uintptr_t)v->data & (attn__alignment(v->dtype) - 1)) != 0 ? ATTN_ERR_VALUE : ATTN_OK;
 }
 
 static int attn__is_same(const attn__view *a, const attn__view *b)
@@ -1313,168 +1418,180 @@ static int attn__is_same(const attn__view *a, const attn__view *b)
     return 1;
 }
 
-/* Is there a step c, -back[k] <= c[k] <= forth[k], with sum of c[k] stride[k] = offset? Strides come largest first. Two
-   blocks of 4 columns in rows of 16, 8 apart: strides 16 and 1, offset 8; no multiple of 16 comes within 3 of it: no.
-   Few multiples of a stride come near once the smaller ones cannot reach far; where many do, the answer is yes. */
-static int attn__lattice_meets(int count, const ptrdiff_t *stride, const size_t *back, const size_t *forth,
-                               ptrdiff_t offset)
+/* The axes of a view, or of a lattice: two views with equal strides lie on one, as q and k do in an interleaved buffer.
+   An element of `out` and one of `other` are c strides apart along an axis, where c runs from -back (the extent of
+   `other`) to forth (that of `out`). They meet if some choice of the c makes up the distance of the two views. */
+typedef struct attn__axis {
+    ptrdiff_t stride;
+    size_t back, forth;
+} attn__axis;
+
+static void attn__sort_axes(attn__axis *axis, int count) /* largest stride first */
+{
+    attn__axis held;
+    int i, k;
+    for (i = 1; i < count; i++)
+        for (k = i; k > 0 && attn__magnitude(axis[k - 1].stride) < attn__magnitude(axis[k].stride); k--) {
+            held = axis[k];
+            axis[k] = axis[k - 1];
+            axis[k - 1] = held;
+        }
+}
+
+static int attn__add_axes(attn__axis axis[4], const attn__view *v) /* those of more than one element */
+{
+    int count = 0, d;
+    for (d = 0; d < 4; d++)
+        if (v->n[d] > 1) {
+            axis[count].stride = v->s[d];
+            axis[count].back = 0;
+            axis[count++].forth = v->n[d] - 1;
+        }
+    return count;
+}
+
+/* Does each element of an output have an address of its own? Each stride must step over all that the smaller ones
+   reach. */
+static int attn__is_distinct(const attn__view *v)
+{
+    size_t stride, below = 0;
+    attn__axis axis[4];
+    int count;
+    if (v->nested) /* mostly */
+        return 1;
+    count = attn__add_axes(axis, v);
+    attn__sort_axes(axis, count);
+    while (count-- > 0) {
+        stride = attn__magnitude(axis[count].stride);
+        if (stride <= below)
+            return 0;
+        below += axis[count].forth * stride;
+    }
+    return 1;
+}
+
+/* Is there a choice of c[k], -back <= c[k] <= forth, so that the sum of c[k] stride[k] is `offset`? Axes come largest
+   stride first. Example: two blocks of 4 columns in rows of 16 elements, 8 apart, have strides 16 and 1 and offset 8; no
+   multiple of 16 comes within 3 of 8, so the answer is no. Mostly the smaller strides reach so little that few multiples
+   of the largest come into question. Where more than ATTN__LATTICE_TRIES do, the answer is yes, to be safe. */
+#define ATTN__LATTICE_TRIES 8
+
+static int attn__lattice_meets(int count, const attn__axis *axis, ptrdiff_t offset)
 {
     size_t reach = 0, step, tries;
-    ptrdiff_t quotient, rest, c;
+    ptrdiff_t quotient, rest, c, total;
     int k;
     if (count == 0)
         return offset == 0;
     for (k = 1; k < count; k++)
-        reach += attn__max(back[k], forth[k]) * attn__magnitude(stride[k]);
-    ATTN_ASSERT(stride[0] != 0);
-    step = attn__magnitude(stride[0]);
-    quotient = offset / stride[0];
-    rest = offset % stride[0];
-    if (reach > (size_t)PTRDIFF_MAX / 16 || step > (size_t)PTRDIFF_MAX / 16)
+        reach += attn__max(axis[k].back, axis[k].forth) * attn__magnitude(axis[k].stride);
+    ATTN_ASSERT(axis->stride != 0);
+    step = attn__magnitude(axis->stride);
+    quotient = offset / axis->stride;
+    rest = offset % axis->stride;
+    if (reach > (size_t)PTRDIFF_MAX / 16 || step > (size_t)PTRDIFF_MAX / 16) /* sums below could overflow */
         return 1;
     tries = (reach + attn__magnitude(rest)) / step;
-    if (tries > 8)
+    if (tries > ATTN__LATTICE_TRIES)
         return 1;
     for (c = -(ptrdiff_t)tries; c <= (ptrdiff_t)tries; c++) {
-        ptrdiff_t total = quotient + c;
-        if (attn__magnitude(total) > (total < 0 ? back[0] : forth[0]))
-            continue;
-        if (attn__lattice_meets(count - 1, stride + 1, back + 1, forth + 1, rest - c * stride[0]))
+        total = quotient + c;
+        if (attn__magnitude(total) <= (total < 0 ? axis->back : axis->forth) &&
+            attn__lattice_meets(count - 1, axis + 1, rest - c * axis->stride))
             return 1;
     }
     return 0;
 }
 
-/* May `out` and `other`, whose ranges of bytes meet, share an element? Legal are views with equal strides (in any
-   order: one may be transposed) whose elements fall on different points of that lattice. */
-ATTN__NOINLINE int attn__shares(const attn__view *out, const attn__view *other)
+/* The axes of the lattice of both views: those of `out`, then those that only `other` has. An axis of `other` is the
+   same as one of `out` if the strides are equal, whatever the dimension: one view may be transposed. Returns their
+   number, or -1 if the strides differ, so that there is no common lattice. */
+static int attn__lattice(attn__axis axis[8], const attn__view *out, const attn__view *other)
 {
-    size_t back[8], forth[8], size = attn__size(out->dtype);
-    uintptr_t a = (uintptr_t)out->data, b = (uintptr_t)other->data, gap = a < b ? b - a : a - b;
-    ptrdiff_t stride[8];
-    int count = 0, out_only = 0, other_only = 0, differ = 0, d, i, k;
-    if (attn__is_empty(out) || attn__is_empty(other))
-        return 0;
-    if (size != attn__size(other->dtype) || gap % size != 0 || gap > (size_t)PTRDIFF_MAX)
-        return 1;
-    for (d = 0; d < 4; d++) { /* the lattice: the strides of out ... */
+    int count = attn__add_axes(axis, out), out_only = count, other_only = 0, differ = 0, d, i;
+    for (d = 0; d < 4; d++)
         differ |= out->n[d] > 1 && other->n[d] > 1 && out->s[d] != other->s[d];
-        if (out->n[d] < 2)
-            continue;
-        stride[count] = out->s[d];
-        forth[count] = out->n[d] - 1;
-        back[count++] = 0;
-    }
-    out_only = count;
-    for (d = 0; d < 4; d++) { /* ... and those of other */
+    for (d = 0; d < 4; d++) {
         if (other->n[d] < 2 || other->s[d] == 0)
             continue;
-        for (i = 0; i < count && (stride[i] != other->s[d] || back[i] > 0); i++)
+        for (i = 0; i < count && (axis[i].stride != other->s[d] || axis[i].back > 0); i++)
             continue;
         if (i < count) {
             out_only--;
         } else {
             other_only++;
-            stride[count] = other->s[d];
-            forth[count++] = 0;
+            axis[count].stride = other->s[d];
+            axis[count++].forth = 0;
         }
-        back[i] = other->n[d] - 1;
+        axis[i].back = other->n[d] - 1;
     }
-    if (differ && out_only > 0 && other_only > 0)
+    return differ && out_only > 0 && other_only > 0 ? -1 : count;
+}
+
+/* May `out` and `other`, whose ranges of bytes meet, share an element? Not if they fall on different points of one
+   lattice. */
+ATTN__NOINLINE int attn__shares(const attn__view *out, const attn__view *other)
+{
+    uintptr_t a = (uintptr_t)out->data, b = (uintptr_t)other->data, gap = a < b ? b - a : a - b;
+    size_t size = attn__size(out->dtype);
+    attn__axis axis[8];
+    int count;
+    if (attn__is_empty(out) || attn__is_empty(other))
+        return 0;
+    if (size != attn__size(other->dtype) || gap % size != 0 || gap > (size_t)PTRDIFF_MAX)
         return 1;
-    for (i = 1; i < count; i++) /* largest first */
-        for (k = i; k > 0 && attn__magnitude(stride[k - 1]) < attn__magnitude(stride[k]); k--) {
-            ptrdiff_t s = stride[k];
-            size_t f = forth[k], r = back[k];
-            stride[k] = stride[k - 1];
-            forth[k] = forth[k - 1];
-            back[k] = back[k - 1];
-            stride[k - 1] = s;
-            forth[k - 1] = f;
-            back[k - 1] = r;
-        }
-    return attn__lattice_meets(count, stride, back, forth, a < b ? (ptrdiff_t)(gap / size) : -(ptrdiff_t)(gap / size));
+    count = attn__lattice(axis, out, other);
+    attn__sort_axes(axis, count);
+    gap /= size;
+    return count < 0 || attn__lattice_meets(count, axis, a < b ? (ptrdiff_t)gap : -(ptrdiff_t)gap);
 }
 
-static int attn__meets(const attn__view *a, const attn__view *b) /* both measured: do their ranges of bytes? */
+/* Does output number i overlap itself or another argument? Pairs of outputs are looked at once, by the first. */
+static void attn__check_alias(attn__check *c, size_t i)
 {
-    return a->first < b->end && b->first < a->end;
-}
-
-static int attn__is_dtype(const attn__view *v, int wide) /* may it go there, where the compute type is F64 or not? */
-{
-    if (v->role & ATTN__BOOL || v->dtype == ATTN_BOOL)
-        return v->dtype == ATTN_BOOL && v->role & (ATTN__BOOL | ATTN__ANY_TYPE);
-    if (v->dtype == ATTN_I8)
-        return v->role & ATTN__CACHED && (v->role & ATTN__ANY_FLOAT || !wide);
-    return attn__is_float(v->dtype) && ((v->dtype == ATTN_F64) == wide || v->role & (ATTN__ANY_TYPE | ATTN__ANY_FLOAT));
-}
-
-/* The first fault of one view; measures it. */
-static attn_status attn__find_own_fault(attn__view *v, int wide)
-{
-    if (v->role & ATTN__ABSENT ? !(v->role & ATTN__OPTIONAL) : !v->data && !attn__is_empty(v))
-        return ATTN_ERR_NULL;
-    if (!attn__is_dtype(v, wide) && !(v->role & ATTN__ABSENT))
-        return ATTN_ERR_DTYPE;
-    if (!attn__measure(v))
-        return ATTN_ERR_OVERFLOW;
-    return ((uintptr_t)v->data & (attn__alignment(v->dtype) - 1)) != 0 ? ATTN_ERR_VALUE : ATTN_OK;
-}
-
-/* Every check that needs no more than the views themselves, in the documented order. The compute type is F64 if the
-   first input is F64. culprit: the view that is at fault, and for ALIAS the one that it overlaps. */
-static attn_status attn__find_fault(attn__view *v, size_t count, size_t culprit[2])
-{
-    attn_status status = ATTN_OK, own;
-    size_t i, j;
-    int wide;
-    for (i = 0; i + 1 < count && (v[i].role & ATTN__OUT); i++)
-        continue;
-    wide = v[i].dtype == ATTN_F64;
-    culprit[0] = culprit[1] = 0;
-    for (i = 0; i < count; i++) {
-        own = attn__find_own_fault(&v[i], wide);
-        if (own != ATTN_OK && own != status && attn__first(own, status) == own) {
-            status = own;
-            culprit[0] = i;
-        }
-    }
-    for (i = 0; i < count && status == ATTN_OK; i++) {
-        if (!(v[i].role & ATTN__OUT) || attn__is_empty(&v[i]))
+    const attn__view *out = &c->view[i], *other;
+    size_t j;
+    if (!attn__is_distinct(out))
+        attn__fault(c, ATTN_ERR_ALIAS, out->name, NULL);
+    for (j = 0; j < c->count && c->status == ATTN_OK; j++) {
+        other = &c->view[j];
+        if (j == i || other->end <= out->first || out->end <= other->first || (other->role & ATTN__OUT && j < i))
             continue;
-        culprit[0] = culprit[1] = i;
-        if (!attn__is_distinct(&v[i]))
-            return ATTN_ERR_ALIAS;
-        for (j = 0; j < count; j++) {
-            if (!attn__meets(&v[i], &v[j]) || j == i || ((v[j].role & ATTN__OUT) && j < i))
-                continue;
-            if ((v[i].role & ATTN__IN_PLACE) && attn__is_same(&v[i], &v[j]))
-                continue;
-            culprit[1] = j;
-            if (attn__shares(&v[i], &v[j]))
-                return ATTN_ERR_ALIAS;
-        }
+        if (!(out->role & ATTN__IN_PLACE && attn__is_same(out, other)) && attn__shares(out, other))
+            attn__fault(c, ATTN_ERR_ALIAS, out->name, other->name);
     }
-    return status;
 }
 
-static attn_status attn__check_views(attn__view *v, size_t count)
+/* All that views say by themselves: NULL, DTYPE, OVERFLOW, alignment, ALIAS. The compute type is F64 if the first input
+   is F64. */
+static void attn__check_views(attn__check *c)
 {
-    size_t culprit[2];
-    return attn__find_fault(v, count, culprit);
+    attn_status fault;
+    size_t i;
+    int wide;
+    for (i = 0; i + 1 < c->count && c->view[i].role & ATTN__OUT; i++)
+        continue;
+    wide = c->count > 0 && c->view[i].dtype == ATTN_F64;
+    for (i = 0; i < c->count; i++) {
+        fault = attn__view_fault(&c->view[i], wide);
+        if (fault != ATTN_OK)
+            attn__fault(c, fault, c->view[i].name, NULL);
+    }
+    for (i = 0; i < c->count && c->status == ATTN_OK; i++)
+        if (c->view[i].role & ATTN__OUT && !attn__is_empty(&c->view[i]))
+            attn__check_alias(c, i);
 }
 
 /* -- elements -- */
 
-/* Rounds a double to a 16-bit float of `mantissa` bits: once, to nearest even, with subnormals, infinities and the top
-   bits of a NaN's payload. Integers only, so that no compiler flag changes it. */
+/* Rounds a double to a 16-bit float whose mantissa has so many bits: once, to nearest even, with subnormals, infinities
+   and the top bits of a NaN's payload. It computes in integers, so that no compiler flag changes the result. */
 static uint16_t attn__narrow(double x, int mantissa)
 {
     int exponent_bits = 15 - mantissa, bias = (1 << (exponent_bits - 1)) - 1, shift = 52 - mantissa, exponent;
     unsigned infinity = ((1u << exponent_bits) - 1) << mantissa;
     uint64_t bits, sign, value;
-    memcpy(&bits, &x, 8);
+    ATTN__MEMCPY(&bits, &x, 8);
     sign = bits >> 63 << 15;
     bits &= UINT64_MAX >> 1;
     if (bits > (uint64_t)0x7ff << 52)
@@ -1491,23 +1608,23 @@ static uint16_t attn__narrow(double x, int mantissa)
         value = (bits & (UINT64_MAX >> 12)) | (uint64_t)1 << 52;
     }
     value += ((uint64_t)1 << (shift - 1)) - 1 + (value >> shift & 1);
-    return (uint16_t)(sign | value >> shift); /* a carry out of the mantissa is the next exponent, or infinity */
+    return (uint16_t)(sign | value >> shift); /* a carry out of the mantissa makes the next exponent, or infinity */
 }
 
 static float attn__widen_f16(uint16_t half)
 {
     uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31, mantissa = half & 1023, bits;
     float x;
-    if (exponent == 0) { /* zero and subnormals: a count of 2^-24 */
+    if (exponent == 0) { /* zero and subnormals are multiples of 2^-24 */
         x = (float)mantissa * (1.0f / 16777216.0f);
-        memcpy(&bits, &x, 4);
+        ATTN__MEMCPY(&bits, &x, 4);
     } else if (exponent < 31) {
         bits = (exponent + 127 - 15) << 23 | mantissa << 13;
-    } else { /* a NaN is made quiet, as hardware does */
+    } else { /* infinity or NaN, which becomes quiet, as hardware does it */
         bits = (uint32_t)0xff << 23 | mantissa << 13 | (mantissa ? (uint32_t)1 << 22 : 0);
     }
     bits |= sign;
-    memcpy(&x, &bits, 4);
+    ATTN__MEMCPY(&x, &bits, 4);
     return x;
 }
 
@@ -1515,21 +1632,23 @@ static float attn__widen_bf16(uint16_t half)
 {
     uint32_t bits = (uint32_t)half << 16;
     float x;
-    memcpy(&x, &bits, 4);
+    ATTN__MEMCPY(&x, &bits, 4);
     return x;
 }
 
-ATTN__INLINE double attn__load(const void *p, attn_dtype dtype) /* one element of any type */
+/* One element of any type. attn__load and attn__store are for the kernels: code with wide vectors must not call SSE
+   functions, which would stall. All else calls attn__get_element and attn__set_element. */
+ATTN__INLINE double attn__load(const void *p, attn_dtype dtype)
 {
     uint16_t half;
     float single;
     double x;
     switch (dtype) {
-    case ATTN_F32: memcpy(&single, p, 4); return (double)single;
-    case ATTN_F64: memcpy(&x, p, 8); return x;
+    case ATTN_F32: ATTN__MEMCPY(&single, p, 4); return (double)single;
+    case ATTN_F64: ATTN__MEMCPY(&x, p, 8); return x;
     case ATTN_F16:
     case ATTN_BF16:
-        memcpy(&half, p, 2);
+        ATTN__MEMCPY(&half, p, 2);
         return (double)(dtype == ATTN_F16 ? attn__widen_f16(half) : attn__widen_bf16(half));
     case ATTN_BOOL: return (double)((*(const unsigned char *)p + 255) >> 8); /* 0 or 1, without a branch */
     case ATTN_I8: return (double)*(const signed char *)p;
@@ -1537,72 +1656,89 @@ ATTN__INLINE double attn__load(const void *p, attn_dtype dtype) /* one element o
     }
 }
 
-ATTN__INLINE void attn__store(void *p, attn_dtype dtype, double x) /* inline: kernels may not call SSE code */
+ATTN__INLINE void attn__store(void *p, attn_dtype dtype, double x)
 {
     uint16_t half;
     float single;
     switch (dtype) {
     case ATTN_F32:
         single = (float)x;
-        memcpy(p, &single, 4);
+        ATTN__MEMCPY(p, &single, 4);
         break;
-    case ATTN_F64: memcpy(p, &x, 8); break;
+    case ATTN_F64: ATTN__MEMCPY(p, &x, 8); break;
     case ATTN_F16:
     case ATTN_BF16:
         half = attn__narrow(x, dtype == ATTN_F16 ? 10 : 7);
-        memcpy(p, &half, 2);
+        ATTN__MEMCPY(p, &half, 2);
         break;
     case ATTN_BOOL: *(unsigned char *)p = attn__bits(x) << 1 != 0; break;
     default: break;
     }
 }
 
+ATTN__NOINLINE double attn__get_element(const void *p, attn_dtype dtype)
+{
+    return attn__load(p, dtype);
+}
+
+ATTN__NOINLINE void attn__set_element(void *p, attn_dtype dtype, double x)
+{
+    attn__store(p, dtype, x);
+}
+
+static double attn__mat_get(const attn_mat *m, size_t r, size_t c)
+{
+    return attn__get_element(attn__mat_at(m, r, c), m->dtype);
+}
+
+static void attn__mat_set(const attn_mat *m, size_t r, size_t c, double x)
+{
+    attn__set_element(attn__mat_at(m, r, c), m->dtype, x);
+}
+
 ATTN_API double attn_mat_get(attn_mat m, size_t r, size_t c)
 {
-    m = attn__checked_mat(m);
-    if (!m.data || m.dtype == ATTN_I8 || r >= m.rows || c >= m.cols)
+    if (!attn__mat_fits(&m) || !m.data || m.dtype == ATTN_I8 || r >= m.rows || c >= m.cols)
         return attn__nan();
-    return attn__load(attn__mat_at(m, r, c), m.dtype);
+    return attn__mat_get(&m, r, c);
 }
 
 ATTN_API void attn_mat_set(attn_mat m, size_t r, size_t c, double value)
 {
-    m = attn__checked_mat(m);
-    if (m.data && r < m.rows && c < m.cols)
-        attn__store(attn__mat_at(m, r, c), m.dtype, value);
+    if (attn__mat_fits(&m) && m.data && r < m.rows && c < m.cols)
+        attn__mat_set(&m, r, c, value);
 }
 
-static void attn__copy(attn_mat out, attn_mat in)
+/* out = in. Equal types keep every bit, but for BOOL, which becomes 0 or 1. */
+ATTN__NOINLINE void attn__copy(const attn_mat *out, const attn_mat *in)
 {
+    int convert = out->dtype != in->dtype || out->dtype == ATTN_BOOL;
     size_t r, c;
-    for (r = 0; r < out.rows && out.cols > 0; r++)
-        for (c = 0; c < out.cols; c++) {
-            void *to = attn__mat_at(out, r, c);
-            const void *from = attn__mat_at(in, r, c);
-            if (out.dtype == in.dtype && out.dtype != ATTN_BOOL)
-                memmove(to, from, attn__size(out.dtype));
+    for (r = 0; r < out->rows && out->cols > 0; r++)
+        for (c = 0; c < out->cols; c++)
+            if (convert)
+                attn__mat_set(out, r, c, attn__mat_get(in, r, c));
             else
-                attn__store(to, out.dtype, attn__load(from, in.dtype));
-        }
+                ATTN__MEMMOVE(attn__mat_at(out, r, c), attn__mat_at(in, r, c), attn__size(out->dtype));
 }
 
 ATTN_API attn_status attn_mat_copy(attn_mat out, attn_mat in)
 {
-    attn__view v[2];
-    attn_status status;
-    v[0] = attn__view_of(out, ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_TYPE);
-    v[1] = attn__view_of(in, ATTN__IN | ATTN__ANY_TYPE);
-    status = attn__check_views(v, 2);
-    status = attn__require(status, out.rows == in.rows && out.cols == in.cols, ATTN_ERR_SHAPE);
-    if (status == ATTN_OK)
-        attn__copy(out, in);
-    return status;
+    attn__check c;
+    attn__check_begin(&c);
+    attn__check_mat(&c, "out", &out, ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_TYPE);
+    attn__check_mat(&c, "in", &in, ATTN__ANY_TYPE);
+    attn__check_views(&c);
+    attn__require(&c, out.rows == in.rows && out.cols == in.cols, ATTN_ERR_SHAPE, "out");
+    if (c.status == ATTN_OK)
+        attn__copy(&out, &in);
+    return c.status;
 }
 
 /* ==== 3. scalar math ============================================================================================= */
 
-#define ATTN__LOG2E 1.4426950408889634 /* and */
-#define ATTN__LOG2E_REST 2.0355273740931033e-17
+#define ATTN__LOG2E 1.4426950408889634          /* log2(e) rounded to double, */
+#define ATTN__LOG2E_REST 2.0355273740931033e-17 /* and what is missing from it */
 
 static double attn__lowest(attn_dtype real) /* the lowest finite number */
 {
@@ -1610,35 +1746,29 @@ static double attn__lowest(attn_dtype real) /* the lowest finite number */
 }
 
 /* Calls that -ffast-math must leave alone: it would narrow exp, reorder a division that keeps a range, or prove that
-   nothing is ever lost from a sum. */
-ATTN__NOINLINE double attn__exp(double x)
-{
-    return ATTN_EXP(x);
-}
+   nothing is ever lost from a sum. Those of libm keep errno. */
+#define ATTN__LIBM(name, function)                                                                                     \
+    ATTN__NOINLINE double name(double x)                                                                               \
+    {                                                                                                                  \
+        int saved = ATTN__ERRNO;                                                                                       \
+        x = function(x);                                                                                               \
+        ATTN__ERRNO_KEEP(saved);                                                                                       \
+        return x;                                                                                                      \
+    }
 
-ATTN__NOINLINE double attn__log(double x)
-{
-    return ATTN_LOG(x);
-}
-
-ATTN__NOINLINE double attn__tanh(double x)
-{
-    return ATTN_TANH(x);
-}
-
-ATTN__NOINLINE double attn__sin(double x)
-{
-    return ATTN_SIN(x);
-}
-
-ATTN__NOINLINE double attn__cos(double x)
-{
-    return ATTN_COS(x);
-}
+ATTN__LIBM(attn__exp, ATTN_EXP)
+ATTN__LIBM(attn__log, ATTN_LOG)
+ATTN__LIBM(attn__tanh, ATTN_TANH)
+ATTN__LIBM(attn__sin, ATTN_SIN)
+ATTN__LIBM(attn__cos, ATTN_COS)
+ATTN__LIBM(attn__sqrt, ATTN_SQRT)
 
 ATTN__NOINLINE double attn__pow(double x, double y)
 {
-    return ATTN_POW(x, y);
+    int saved = ATTN__ERRNO;
+    x = ATTN_POW(x, y);
+    ATTN__ERRNO_KEEP(saved);
+    return x;
 }
 
 ATTN__NOINLINE double attn__divide(double x, double y)
@@ -1651,69 +1781,120 @@ ATTN__NOINLINE double attn__subtract(double x, double y)
     return x - y;
 }
 
-/* *sum += part, compensated: what is lost to rounding is taken from the next part.             Kahan 1965, CACM 8(1) */
+/* *sum += part, compensated: what a rounding adds too much is taken off the next part.         Kahan 1965, CACM 8(1) */
 static void attn__add(double *sum, double *lost, double part)
 {
     double exact = part - *lost, total = *sum + exact;
     *lost = attn__subtract(attn__subtract(total, *sum), exact);
     *sum = total;
 }
-
 /* ==== 4. instruction sets, kernel table, threads =================================================================
 
-   Every pass of section 9 fills one table. A kernel works on a block, in the real type of its pass: packed rows of
-   `float` or `double`, `ld` elements apart. load and store stand between that layout and the user's views. */
+   Every pass of section 9 fills one table. A kernel works on a block, in the real type of its pass (float or double):
+   rows of reals, `ld` elements apart. load and store stand between that layout and the user's views. */
 
-/* What has been seen of the keys so far, by a block of queries.   Milakov 2018, arXiv 1805.02867 */
-typedef struct attn__state {
-    void *out;          /* sum of exp(score - max) value: dims x lanes; or, across, queries x dims in whole vectors */
-    void *max, *sum;    /* of each query: the largest score; the sum of exp(score - max) */
-    unsigned char *nan; /* of each query: a score was NaN or +infinity */
-} attn__state;
-
-/* A tile: the scores of a block of queries against a block of keys, all in reals. Its vectors lie along the queries,
-   keys x lanes; or, where these are few, `across`: along the keys, queries x ld. Each number comes out the same. */
-typedef struct attn__tile {
-    int across;
-    size_t queries, lanes;        /* queries of the block; and in whole vectors */
-    size_t keys, ld;              /* keys of the tile; from query to query across, from key to key otherwise */
-    void *scores;                 /* softmax leaves exp(score - max) */
-    const void *bias, *mask;      /* as scores, or NULL */
-    const void *first, *end;      /* of each query: it sees keys first .. end - 1 of the tile; or NULL: all */
-    size_t all_first, all_end;    /* every query sees keys all_first .. all_end - 1, as far as first and end go */
-    const void *position, *slope; /* of each query: position less the tile's first key, -slope of ALiBi; or NULL */
-    void *factor;                 /* of each query: softmax leaves exp(old max - new max) */
-
-    /* reals, as data that no compiler folds: the lowest finite number, -infinity, what softmax leaves for it, 0 */
-    unsigned char least[8];
-    unsigned char hidden[8];
-    unsigned char none[8];
-    unsigned char zero[8];
-} attn__tile;
-
-/* Rows of keys or values where they lie. */
+/* Rows of keys, values or weights where they lie, for a kernel that reads each of them once. */
 typedef struct attn__rows {
     const void *data;
     attn_dtype dtype;
     ptrdiff_t step;      /* elements from row to row; those of a row are next to each other */
-    const float *scales; /* of each row, for integers; or NULL */
+    const float *scales; /* I8: of each row; else NULL */
 
-    /* rows that will be wanted next, of the next tile, to be fetched meanwhile: how many, of so many bytes */
+    /* the rows that will be read after these, which the kernel prefetches while it computes */
     const char *next;
-    ptrdiff_t next_step; /* in bytes */
-    size_t more, bytes;
+    ptrdiff_t next_step;          /* bytes from row to row */
+    size_t next_count, row_bytes; /* how many; bytes of each */
 } attn__rows;
 
-enum attn__seen { ATTN__SHOWN = 1, ATTN__HIDDEN = 2 }; /* there is such a key */
+/* What becomes of a product: c = c + a b; c = a b; c = factor c + a b, with a factor for each column. */
+enum attn__gemm_mode { ATTN__GEMM_ADD, ATTN__GEMM_SET, ATTN__GEMM_SCALE };
 
-enum attn__product_mode { ATTN__ADD_TO, ATTN__SET_TO, ATTN__SHRINK };
+/* Two layouts for the numbers of a query block. Queries on lanes: each vector holds as many queries, for one key (or
+   one dim); the rule. Keys on lanes: each vector holds keys (or dims) of one query; for decoding, where there are too
+   few queries to fill a vector. Both compute each number by the same chain of the same roundings.
+
+   As data: element e (a key of a tile, a dim of V) of query i lies e * element + i * query reals from the start. One of
+   the two steps is 1, and along it lie the vectors. */
+typedef struct attn__layout {
+    size_t element, query;
+} attn__layout;
+
+/* The running result of a query block over the keys that it has met so far.           Milakov 2018, arXiv 1805.02867 */
+typedef struct attn__state {
+    attn__layout layout;
+    void *out;          /* of each query and dim of V: sum of exp(score - max) value */
+    void *max, *sum;    /* of each query: the largest score; the sum of exp(score - max) */
+    unsigned char *nan; /* of each query: a score was NaN or +infinity */
+} attn__state;
+
+/* Which keys of a tile each query sees, mask and bias aside: keys first[i] .. end[i] - 1, counted from the first of the
+   tile. Every query sees keys all_first .. all_end - 1. */
+typedef struct attn__bounds {
+    const void *first, *end; /* reals; NULL: every query sees every key */
+    size_t all_first, all_end;
+} attn__bounds;
+
+/* A tile: the scores of a query block against a block of keys. */
+typedef struct attn__tile {
+    attn__layout layout;          /* of scores, bias and mask */
+    size_t keys, queries, lanes;  /* queries of the block; and filled up to whole vectors */
+    void *scores;                 /* softmax turns them into the weights exp(score - max) */
+    const void *bias, *mask;      /* or NULL; 1 in the mask where a query may see the key, 0 where not */
+    attn__bounds bounds;          /* */
+    const void *position, *slope; /* of each query, for ALiBi: its position less the tile's first key, -slope; or NULL */
+    void *factor;                 /* of each query: softmax leaves exp(old max - new max) */
+
+    /* reals as data, which no compiler folds: the lowest finite number, -infinity, 0 */
+    unsigned char lowest[8];
+    unsigned char minus_infinity[8];
+    unsigned char zero[8];
+} attn__tile;
+
+/* What there is among some keys of a mask. */
+enum attn__visibility { ATTN__SOME_VISIBLE = 1, ATTN__SOME_HIDDEN = 2 };
+
+/* Kernels for a query block and one of its tiles. `elements` are keys of a tile, or dims of state->out. */
+typedef struct attn__block_kernels {
+    /* no key met yet */
+    void (*begin)(const attn__state *state, size_t dims, size_t queries, size_t lanes);
+
+    /* the tile's scores = K Q^T with keys on lanes; rows of K of any type; q is queries x depth */
+    void (*scores_few)(const attn__tile *tile, const attn__rows *k, const void *q, size_t depth);
+
+    /* s = cap tanh(scale s / cap) for each score */
+    void (*softcap)(const attn__tile *tile, double scale, double cap);
+
+    /* multiplies the scores by scale, and adds bias and ALiBi; a bias of -infinity hides its key */
+    void (*bias)(const attn__tile *tile, double scale);
+
+    /* puts -infinity where a key is hidden: by bounds, by mask, or by a bias of -infinity */
+    void (*hide)(const attn__tile *tile);
+
+    /* one step of the online softmax: takes the tile's scores, times scale, into state->max (which leaves out the
+       scale), sum and nan, and leaves in tile->factor by how much state->out must shrink. With keys on lanes, sum is
+       left to gemm_nn_few. Returns 1 if a score was NaN or infinite, else 0 */
+    int (*softmax)(const attn__tile *tile, const attn__state *state, double scale);
+
+    /* state->out = factor state->out + P V, with P the tile's weights and keys on lanes; rows of V of any type.
+       state->sum likewise */
+    void (*gemm_nn_few)(const attn__tile *tile, const attn__state *state, const attn__rows *v, size_t dims);
+
+    /* a becomes the result over the keys of both a and b */
+    void (*merge)(const attn__tile *tile, const attn__state *a, const attn__state *b, size_t dims, double scale);
+
+    /* inverse[i] = 1 / sum[i], or 0 where that is 0 */
+    void (*finish)(const attn__state *state, void *inverse, size_t lanes);
+
+    /* x = factor x, with a factor for each query */
+    void (*scale)(void *x, attn__layout layout, size_t elements, size_t queries, const void *factor);
+} attn__block_kernels;
 
 typedef struct attn__kernels {
     attn_isa isa;
     attn_dtype real;
-    size_t size;       /* of a real */
+    size_t size;       /* of a real, in bytes */
     size_t lanes;      /* reals in a vector */
-    size_t rows, cols; /* the register tile of matmul; the last tile of a row may be some vectors narrower */
+    size_t rows, cols; /* the register tile of gemm; the last one of a row may be some vectors narrower */
 
     /* x[r][c] = in[r * rs + c * cs], for rows x cols elements of any type that computes in `real` */
     void (*load)(void *x, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, size_t rows,
@@ -1723,64 +1904,29 @@ typedef struct attn__kernels {
     void (*store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *x, size_t ld, size_t rows,
                   size_t cols, double alpha);
 
-    /* c += a b, `cols` a multiple of lanes: c in packed tiles, row of tiles by row of tiles; a[r * rs + k * ks] where
-       it lies; b in panels of depth x tile cols */
-    void (*matmul)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows, const void *b, size_t cols,
-                   size_t depth);
+    /* c = a b as the mode says; `cols` a multiple of lanes. c in packed register tiles, row of tiles by row of tiles;
+       a[r * rs + k * ks] where it lies; b in panels of depth x tile cols. `next`, or NULL: rows to prefetch */
+    void (*gemm)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows, const void *b, size_t cols,
+                 size_t depth, enum attn__gemm_mode mode, const void *factor, const attn__rows *next);
 
-    /* c[r][i] += a[r] w[i]: each of `rows` packed rows, of `depth` reals, by each of `count` rows of any type */
-    void (*products)(void *c, size_t ldc, const void *a, size_t lda, size_t rows, const attn__rows *w, size_t count,
-                     size_t depth);
+    /* c[r][i] += a[r] w[i]: each of `rows` packed rows, of `depth` reals, by each of `count` rows of any type; NULL in
+       a pass without vectors */
+    void (*gemm_nt_few)(void *c, size_t ldc, const void *a, size_t lda, size_t rows, const attn__rows *w, size_t count,
+                        size_t depth);
 
-    /* the larger of `max` and n elements; *special is set if one of them is NaN or +infinity */
-    double (*softmax_max)(const void *x, size_t n, double max, int *special);
+    /* the larger of `max` and n elements; *nonfinite is set if one of them is NaN or +infinity */
+    double (*softmax_max)(const void *x, size_t n, double max, int *nonfinite);
 
     /* e[i] = exp(x[i] - max); the sum of e. e may be x */
     double (*softmax_exp)(void *e, const void *x, size_t n, double max);
 
     /* is one of rows x cols elements NaN or infinite? */
-    int (*special)(const void *x, ptrdiff_t ld, size_t rows, size_t cols);
+    int (*nonfinite)(const void *x, ptrdiff_t ld, size_t rows, size_t cols);
 
-    /* ATTN__SHOWN if one of rows x n bytes is not 0, ATTN__HIDDEN if one is; rows are `step` apart */
-    int (*seen)(const unsigned char *mask, ptrdiff_t step, size_t rows, size_t n);
+    /* which attn__visibility there is in rows x n bytes of a mask; rows are `step` apart */
+    int (*classify)(const unsigned char *mask, ptrdiff_t step, size_t rows, size_t n);
 
-    /* the scores of a tile: K queries. Rows of K are reals, queries depth x lanes */
-    void (*scores)(const attn__tile *tile, const attn__rows *k, const void *queries, size_t depth);
-
-    /* the same across, from rows of any type; queries are queries x depth */
-    void (*row_scores)(const attn__tile *tile, const attn__rows *k, const void *queries, size_t depth);
-
-    /* nothing seen yet, by `lanes` queries; out has `reals` reals. Both are multiples of the vector */
-    void (*begin)(const attn__state *state, size_t reals, size_t lanes);
-
-    /* inverse[i] = 1 / sum[i], or 0 where that is 0 */
-    void (*finish)(const attn__state *state, void *inverse, size_t lanes);
-
-    /* x[r][c] *= factor[c] or, across, factor[r]; cols a multiple of lanes */
-    void (*scale)(void *x, size_t rows, size_t cols, const void *factor, int across);
-
-    /* s = cap tanh(scale s / cap), for the scores of a tile */
-    void (*softcap)(const attn__tile *tile, double scale, double cap);
-
-    /* multiplies the scores of a tile by scale, and adds bias and ALiBi; a bias of -infinity hides its key */
-    void (*bias)(const attn__tile *tile, double scale);
-
-    /* puts -infinity where a key is hidden: by first and end, by mask, or by a bias of -infinity */
-    void (*hide)(const attn__tile *tile);
-
-    /* one step of the online softmax: takes the tile's scores, times what is left of their scale, into state->max (but
-       for that scale), sum and nan, and leaves the factor by which state->out must shrink. 1 if a score was NaN or
-       infinite */
-    int (*softmax)(const attn__tile *tile, const attn__state *state, double scale);
-
-    /* state->out = factor state->out + V^T scores: dims x lanes. Rows of V are reals */
-    void (*values)(const attn__tile *tile, const attn__state *state, const attn__rows *v, size_t dims);
-
-    /* the same across, from rows of any type; and state->sum, which softmax leaves to it */
-    void (*row_values)(const attn__tile *tile, const attn__state *state, const attn__rows *v, size_t dims);
-
-    /* a becomes a and b together; dims of out */
-    void (*fold)(const attn__tile *tile, const attn__state *a, const attn__state *b, size_t dims, double scale);
+    attn__block_kernels block;
 } attn__kernels;
 
 #if defined(ATTN__X86)
@@ -1790,7 +1936,7 @@ static void attn__cpuid(uint32_t leaf, uint32_t r[4]) /* eax, ebx, ecx, edx */
 #if defined(_MSC_VER)
     int regs[4];
     __cpuidex(regs, (int)leaf, 0);
-    memcpy(r, regs, 16);
+    ATTN__MEMCPY(r, regs, 16);
 #else
     __asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(0));
 #endif
@@ -1861,40 +2007,49 @@ static unsigned attn__isas(void)
 
 #endif
 
-/* -- the passes of section 9, and the way to their tables -- */
+/* -- the passes of section 9, and the way to their tables --
+
+   Section 9, at the end of this file, is a template: with ATTN__PASS defined, including this file compiles that section
+   alone, for one instruction set, in float and in double. */
 
 #define ATTN__PASS_SCALAR 1
 #define ATTN__PASS_AVX2 2
 #define ATTN__PASS_AVX512 3
 #define ATTN__PASS_NEON 4
 
+#if defined(__INCLUDE_LEVEL__) && __INCLUDE_LEVEL__ == 0 && !defined(ATTN_HEADER)
+#error "attn.h includes itself, so it cannot be pasted into another file: keep it in a file of its own and #include it. To compile attn.h itself, define ATTN_HEADER as its name, in quotes."
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define ATTN__PIN_POINTER(p) __asm__("" : "+r"(p))
+#define ATTN__PREFETCH(p) __builtin_prefetch(p, 0, 2) /* into the second cache */
+#else
+#define ATTN__PIN_POINTER(p) ((void)0)
+#define ATTN__PREFETCH(p) ((void)0)
+#endif
+
+#define ATTN__BUFFER 64 /* load and store transpose through so many reals of each row at a time, on the stack */
+
 #define ATTN__PASS ATTN__PASS_SCALAR
-#define ATTN__REAL_F64 0
-#include ATTN__SELF
-#define ATTN__REAL_F64 1
 #include ATTN__SELF
 #undef ATTN__PASS
 
+#ifndef ATTN__PASSED
+#error "attn.h includes itself, but found another file: define ATTN_HEADER as its name, in quotes, and keep it in a file of its own."
+#endif
+
 #if defined(ATTN__X86)
 #define ATTN__PASS ATTN__PASS_AVX2
-#define ATTN__REAL_F64 0
-#include ATTN__SELF
-#define ATTN__REAL_F64 1
 #include ATTN__SELF
 #undef ATTN__PASS
 #ifndef ATTN_NO_AVX512
 #define ATTN__PASS ATTN__PASS_AVX512
-#define ATTN__REAL_F64 0
-#include ATTN__SELF
-#define ATTN__REAL_F64 1
 #include ATTN__SELF
 #undef ATTN__PASS
 #endif
 #elif defined(ATTN__ARM)
 #define ATTN__PASS ATTN__PASS_NEON
-#define ATTN__REAL_F64 0
-#include ATTN__SELF
-#define ATTN__REAL_F64 1
 #include ATTN__SELF
 #undef ATTN__PASS
 #endif
@@ -1940,44 +2095,31 @@ ATTN_API int attn_isa_available(attn_isa isa)
     return attn__kernels_for(isa, ATTN_F32) != NULL;
 }
 
-/* -- the ctx: checks, scratch, tasks -- */
+/* -- the ctx: kernels, workers, scratch -- */
 
-#define ATTN__TASKS 256   /* most tasks of a run, however wide the caller is */
-#define ATTN__STACK 16384 /* bytes of scratch that every task has on its stack */
-#define ATTN__ALIGN 64
+/* A run has so many workers at the most, however wide the caller's attn_parallel is: their scratch is proportional. */
+#define ATTN__WORKERS 256
 
-static attn_status attn__check_ctx(const attn_ctx *ctx)
-{
-    attn_status status = ATTN_OK;
-    if (!ctx)
-        return status;
-    status = attn__require(status, ctx->scratch || ctx->scratch_size == 0, ATTN_ERR_NULL);
-    return attn__require(status, attn_isa_available(ctx->isa), ATTN_ERR_VALUE);
-}
-
-static attn__view attn__view_of_scratch(const attn_ctx *ctx) /* as an output: it must overlap nothing */
-{
-    size_t size = ctx ? ctx->scratch_size : 0;
-    return attn__view_of_array(size > 0 ? ctx->scratch : NULL, size, 1, ATTN__OUT | ATTN__OPTIONAL);
-}
+/* Bytes of scratch that every call, or worker, has on its stack. */
+#define ATTN__STACK 16384
 
 static const attn__kernels *attn__ctx_kernels(const attn_ctx *ctx, attn_dtype real)
 {
     return attn__kernels_for(ctx ? ctx->isa : ATTN_ISA_BEST, real);
 }
 
-static size_t attn__ctx_tasks(const attn_ctx *ctx, size_t items)
+static size_t attn__ctx_workers(const attn_ctx *ctx, size_t items) /* no more than there are items of work */
 {
     size_t width = ctx && ctx->parallel.run ? attn__max(ctx->parallel.width, 1) : 1;
-    return attn__min(attn__min(width, ATTN__TASKS), items);
+    return attn__min(attn__min(width, ATTN__WORKERS), items);
 }
 
-static void attn__run(const attn_ctx *ctx, size_t tasks, void (*task)(void *arg, size_t index), void *arg)
+static void attn__run_workers(const attn_ctx *ctx, size_t workers, void (*worker)(void *arg, size_t index), void *arg)
 {
-    if (tasks > 1)
-        ctx->parallel.run(ctx->parallel.user, tasks, task, arg);
-    else if (tasks == 1)
-        task(arg, 0);
+    if (workers > 1)
+        ctx->parallel.run(ctx->parallel.user, workers, worker, arg);
+    else if (workers == 1)
+        worker(arg, 0);
 }
 
 static char *attn__align(void *p) /* up to ATTN__ALIGN */
@@ -2043,7 +2185,7 @@ typedef pthread_cond_t attn__condition;
 #define ATTN__PAUSE() ((void)0)
 #endif
 
-#define ATTN__LOOKS 1000 /* at what is waited for, before a thread sleeps: some microseconds */
+#define ATTN__SPINS 1000 /* times that a thread looks at the counter before it sleeps: some microseconds */
 
 static size_t attn__processors(void)
 {
@@ -2058,8 +2200,8 @@ static size_t attn__processors(void)
 }
 
 /* Threads wait for a run, take its tasks one by one along with the caller, and wait again. To sleep and be woken takes
-   long beside a small run, so that whoever waits looks for a while whether something has happened; that is a hint and
-   no more: what has happened is for those to see who hold the lock. */
+   long beside a small run, so a waiting thread first spins on a counter. The counter is a hint and no more: what has
+   happened is decided under the lock. */
 typedef struct attn__pool {
     attn__mutex lock;
     attn__condition wake, done; /* there is a run, or an end; its last task has returned */
@@ -2073,14 +2215,14 @@ typedef struct attn__pool {
     attn__thread thread[1]; /* as many as there are */
 } attn__pool;
 
-/* Waits until *hint changes, not for long; called and left with the lock held. */
-static void attn__pool_look(attn__pool *pool, const size_t *hint)
+/* Spins until *hint changes, not for long; called and left with the lock held. */
+static void attn__pool_spin(attn__pool *pool, const size_t *hint)
 {
-#ifdef ATTN__LOOK_AT
-    size_t before = ATTN__LOOK_AT(hint), looks;
+#ifdef ATTN__ATOMIC_LOAD
+    size_t before = ATTN__ATOMIC_LOAD(hint), i;
     ATTN__MUTEX_UNLOCK(&pool->lock);
-    for (looks = 0; looks < ATTN__LOOKS && ATTN__LOOK_AT(hint) == before; looks++)
-        if (looks % 32 == 31)
+    for (i = 0; i < ATTN__SPINS && ATTN__ATOMIC_LOAD(hint) == before; i++)
+        if (i % 32 == 31)
             ATTN__YIELD(); /* to the thread that is waited for, if it has no other processor */
         else
             ATTN__PAUSE();
@@ -2092,8 +2234,8 @@ static void attn__pool_look(attn__pool *pool, const size_t *hint)
 
 static void attn__pool_wake(attn__condition *condition, size_t *hint) /* with the lock held */
 {
-#ifdef ATTN__COUNT_UP
-    ATTN__COUNT_UP(hint);
+#ifdef ATTN__ATOMIC_ADD1
+    ATTN__ATOMIC_ADD1(hint);
 #else
     (void)hint;
 #endif
@@ -2122,7 +2264,7 @@ ATTN__THREAD_MAIN(attn__pool_thread)
     ATTN__MUTEX_LOCK(&pool->lock);
     while (!pool->stop) {
         attn__pool_work(pool);
-        attn__pool_look(pool, &pool->begun);
+        attn__pool_spin(pool, &pool->begun);
         if (!pool->stop && pool->next == pool->count)
             ATTN__CONDITION_WAIT(&pool->wake, &pool->lock);
     }
@@ -2146,7 +2288,7 @@ static void attn__pool_run(void *user, size_t count, void (*task)(void *arg, siz
         attn__pool_wake(&pool->wake, &pool->begun);
         attn__pool_work(pool);
         if (pool->running > 0)
-            attn__pool_look(pool, &pool->ended);
+            attn__pool_spin(pool, &pool->ended);
         while (pool->running > 0)
             ATTN__CONDITION_WAIT(&pool->done, &pool->lock);
         pool->next = pool->count = 0;
@@ -2186,7 +2328,7 @@ static int attn__pool_sync(attn__pool *pool) /* makes lock and conditions, all o
 
 static int attn__pool_begin(attn__pool *pool, size_t threads) /* starts threads besides the caller's, all or none */
 {
-    memset(pool, 0, sizeof *pool);
+    ATTN__MEMSET(pool, 0, sizeof *pool);
     if (!attn__pool_sync(pool))
         return 0;
     for (; pool->threads + 1 < threads; pool->threads++)
@@ -2206,7 +2348,7 @@ ATTN_API attn_status attn_pool_new(attn_parallel *pool, size_t threads)
         return ATTN_ERR_NULL;
     if (threads == 0)
         threads = attn__processors();
-    if (!attn__multiply(&bytes, threads, sizeof(attn__thread)) || bytes > (size_t)PTRDIFF_MAX - sizeof *own)
+    if (!attn__mul_size(&bytes, threads, sizeof(attn__thread)) || bytes > (size_t)PTRDIFF_MAX - sizeof *own)
         return ATTN_ERR_OVERFLOW;
     own = (attn__pool *)attn__allocate(sizeof *own + bytes);
     begun = own && attn__pool_begin(own, threads);
@@ -2229,7 +2371,7 @@ ATTN_API void attn_pool_free(attn_parallel *pool)
     if (pool->user)
         attn__pool_end((attn__pool *)pool->user);
     attn__release(pool->user);
-    memset(pool, 0, sizeof *pool);
+    ATTN__MEMSET(pool, 0, sizeof *pool);
     ATTN__ERRNO_KEEP(saved);
 }
 
@@ -2242,1907 +2384,10 @@ static attn_dtype attn__real(attn_dtype first_input) /* the compute type */
     return first_input == ATTN_F64 ? ATTN_F64 : ATTN_F32;
 }
 
-/* -- matrix product --
-
-   out = alpha a b is cut into blocks of out; each is one work item. For every stretch of `depth` terms of the sum, the
-   block's part of b is packed into panels as wide as the register tile and multiplied with rows of a, which are read
-   where they lie (or packed too, if they are 16-bit). The sums stay in a block of reals until they are complete; then
-   they are scaled, rounded and stored. Each element is one chain of sums over k whatever the blocks are, so its bits
-   depend on neither blocks nor threads nor memory.                        Goto and van de Geijn 2008, ACM TOMS 34(3)
-
-   Few rows against a matrix whose columns are contiguous, x w^T, as a decoder's step has them, would be done before b
-   is packed. There an item is some columns of b with all rows of a, and the kernel reads b once, where it lies and in
-   the order of memory; a task takes items that follow one another. Each element is the same chain. */
-
-#define ATTN__FEW_PAD 16 /* reals between rows of a, which are not to meet in one set of a cache */
-
-typedef struct attn__matmul_job {
-    attn_mat out, a, b;
-    int few;                 /* rows of a: these are packed, and b is not */
-    attn_mat last_a, last_b; /* one more term of the sums, a column and a row; or absent */
-    double alpha;
-    const attn__kernels *kern;
-    size_t rows, cols, depth; /* of a block */
-    size_t tasks;
-    char *scratch; /* `slice` bytes for each task, or NULL: each uses its stack */
-    size_t slice;
-} attn__matmul_job;
-
-/* What a block needs: sums (rows x cols), panels of b (depth x cols), one tile of rows of a (tile rows x depth). Or of
-   few rows: sums, and the rows of a. */
-static size_t attn__matmul_bytes(const attn__matmul_job *job)
+static void attn__require_ctx(attn__check *c, const attn_ctx *ctx)
 {
-    if (job->few)
-        return job->rows * (job->cols + job->depth + ATTN__FEW_PAD) * job->kern->size + ATTN__ALIGN;
-    return (job->rows * job->cols + job->depth * job->cols + job->kern->rows * job->depth) * job->kern->size +
-           ATTN__ALIGN;
-}
-
-/* Blocks of few rows: 4 KiB of sums, of up to 64 columns; as deep as up to 512 KiB of a allow. */
-static void attn__matmul_few_blocks(attn__matmul_job *job, size_t slice)
-{
-    size_t lanes = job->kern->lanes, col = job->out.rows * job->kern->size; /* bytes of a column */
-    size_t room = (attn__min(slice, (size_t)512 << 10) - ATTN__ALIGN) / col;
-    job->rows = job->out.rows;
-    job->cols = attn__min(4096 / col, 64) / lanes * lanes;
-    job->depth = attn__min(job->a.cols, (room - job->cols - ATTN__FEW_PAD) / 16 * 16); /* the kernel's whole pieces */
-}
-
-/* Blocks for `slice` bytes: 256 rows x 4 tiles x 256 terms, which a second-level cache holds, halved until they fit. */
-static void attn__matmul_blocks(attn__matmul_job *job, size_t slice)
-{
-    size_t tile_rows = job->kern->rows, tile_cols = job->kern->cols;
-    size_t row_tiles = attn__min(attn__blocks(job->out.rows, tile_rows), 256 / tile_rows);
-    size_t thin = 256 / (row_tiles * tile_rows); /* few rows: blocks wider and shallower by this factor, so that b is
-                                                    read along its rows */
-    size_t col_tiles = attn__min(attn__blocks(job->out.cols, tile_cols), 4 * thin);
-    job->depth = attn__min(attn__max(job->a.cols, 1), 256 / thin);
-    ATTN_ASSERT(slice >= ATTN__STACK); /* which holds one tile of every pass */
-    if (job->few) {
-        attn__matmul_few_blocks(job, slice);
-        return;
-    }
-    for (;;) {
-        job->rows = row_tiles * tile_rows;
-        job->cols = col_tiles * tile_cols;
-        if (attn__matmul_bytes(job) <= slice)
-            return;
-        if (row_tiles > 1)
-            row_tiles = attn__blocks(row_tiles, 2);
-        else if (col_tiles > 1)
-            col_tiles = attn__blocks(col_tiles, 2);
-        else
-            job->depth = attn__blocks(job->depth, 2);
-    }
-}
-
-/* Packs b[k .. k + depth][c0 .. c0 + cols] into panels, the last one filled up with zeros to whole vectors. */
-static void attn__matmul_pack(const attn__kernels *kern, char *panels, attn_mat b, size_t k, size_t depth, size_t c0,
-                              size_t cols)
-{
-    size_t c, width, padded;
-    for (c = 0; c < cols; c += width) {
-        char *panel = panels + c * depth * kern->size;
-        width = attn__min(kern->cols, cols - c);
-        padded = attn__blocks(width, kern->lanes) * kern->lanes;
-        if (padded > width)
-            memset(panel, 0, padded * depth * kern->size);
-        kern->load(panel, padded, attn__mat_at(b, k, c0 + c), b.dtype, b.row_stride, b.col_stride, depth, width);
-    }
-}
-
-/* sums += a[r0 ..][k .. k + depth] b[k .. k + depth][c0 ..], for a block. */
-static void attn__matmul_terms(const attn__kernels *kern, char *sums, attn_mat a, attn_mat b, size_t k, size_t depth,
-                               size_t r0, size_t rows, size_t c0, size_t cols)
-{
-    size_t padded = attn__blocks(cols, kern->lanes) * kern->lanes, r, height;
-    size_t band = kern->rows * padded * kern->size; /* bytes of a row of tiles */
-    char *panels = sums + attn__blocks(rows, kern->rows) * band, *a_rows = panels + padded * depth * kern->size;
-    attn__matmul_pack(kern, panels, b, k, depth, c0, cols);
-    if (a.dtype == kern->real) {
-        kern->matmul(sums, attn__mat_at(a, r0, k), a.row_stride, a.col_stride, rows, panels, padded, depth);
-        return;
-    }
-    for (r = 0; r < rows; r += kern->rows) {
-        height = attn__min(kern->rows, rows - r);
-        kern->load(a_rows, depth, attn__mat_at(a, r0 + r, k), a.dtype, a.row_stride, a.col_stride, height, depth);
-        kern->matmul(sums + r / kern->rows * band, a_rows, (ptrdiff_t)depth, 1, height, panels, padded, depth);
-    }
-}
-
-static void attn__matmul_block(const attn__matmul_job *job, size_t r0, size_t c0, char *scratch)
-{
-    const attn__kernels *kern = job->kern;
-    attn_mat out = job->out;
-    size_t rows = attn__min(job->rows, out.rows - r0), cols = attn__min(job->cols, out.cols - c0);
-    size_t padded = attn__blocks(cols, kern->lanes) * kern->lanes, band = kern->rows * padded * kern->size;
-    size_t k, c, r;
-    char *sums = attn__align(scratch);
-    memset(sums, 0, attn__blocks(rows, kern->rows) * band);
-    for (k = 0; k < job->a.cols; k += job->depth)
-        attn__matmul_terms(kern, sums, job->a, job->b, k, attn__min(job->depth, job->a.cols - k), r0, rows, c0, cols);
-    if (job->last_a.data)
-        attn__matmul_terms(kern, sums, job->last_a, job->last_b, 0, 1, r0, rows, c0, cols);
-    for (r = 0; r < rows; r += kern->rows)
-        for (c = 0; c < cols; c += kern->cols)
-            kern->store(attn__mat_at(out, r0 + r, c0 + c), out.dtype, out.row_stride, out.col_stride,
-                        sums + r / kern->rows * band + kern->rows * c * kern->size, attn__min(kern->cols, padded - c),
-                        attn__min(kern->rows, rows - r), attn__min(kern->cols, cols - c), job->alpha);
-}
-
-static void attn__matmul_task(void *arg, size_t index)
-{
-    const attn__matmul_job *job = (const attn__matmul_job *)arg;
-    char stack[ATTN__STACK], *scratch = job->scratch ? job->scratch + index * job->slice : stack;
-    size_t across = attn__blocks(job->out.cols, job->cols), item;
-    size_t items = attn__blocks(job->out.rows, job->rows) * across;
-    for (item = index; item < items; item += job->tasks)
-        attn__matmul_block(job, item / across * job->rows, item % across * job->cols, scratch);
-}
-
-/* sums += a[..][k .. k + depth] b[k .. k + depth][c0 .. c0 + cols], of few rows of reals. */
-static void attn__matmul_few_terms(const attn__matmul_job *job, char *sums, const void *a, size_t ld, attn_mat b,
-                                   size_t k, size_t depth, size_t c0, size_t cols, size_t end)
-{
-    attn__rows w;
-    memset(&w, 0, sizeof w);
-    w.data = attn__mat_at(b, k, c0);
-    w.dtype = b.dtype;
-    w.step = b.col_stride;
-    w.more = k + depth < b.rows ? cols : end - c0 - cols;
-    w.next = (const char *)(k + depth < b.rows ? attn__mat_at(b, k + depth, c0) : attn__mat_at(b, 0, c0 + cols));
-    job->kern->products(sums, job->cols, a, ld, job->rows, &w, cols, depth);
-}
-
-/* Whether not packing b pays: that depends on how often a is read instead. Packing 16-bit numbers takes longer. */
-static int attn__matmul_is_few(const attn__matmul_job *job)
-{
-    size_t lanes = job->kern->lanes, rows = job->a.cols < 256 ? 8 : 24;
-    if (job->b.row_stride != 1 || job->out.cols < lanes || job->a.cols < lanes)
-        return 0;
-    return job->out.rows <= (job->b.dtype == job->kern->real ? rows : 2 * rows);
-}
-
-/* Columns c0 .. end - 1 of out. */
-static void attn__matmul_few_cols(const attn__matmul_job *job, size_t c0, size_t end, char *scratch)
-{
-    const attn__kernels *kern = job->kern;
-    attn_mat a = job->a, out = job->out;
-    size_t size = job->rows * job->cols * kern->size, ld = job->depth + ATTN__FEW_PAD, loaded = SIZE_MAX;
-    size_t k, depth, cols;
-    char *sums = attn__align(scratch), *reals = sums + size;
-    for (; c0 < end; c0 += cols) {
-        cols = attn__min(job->cols, end - c0);
-        memset(sums, 0, size);
-        for (k = 0; k < a.cols; k += depth) {
-            depth = attn__min(job->depth, a.cols - k);
-            if (loaded != k)
-                kern->load(reals, ld, attn__mat_at(a, 0, k), a.dtype, a.row_stride, a.col_stride, job->rows, depth);
-            loaded = k;
-            attn__matmul_few_terms(job, sums, reals, ld, job->b, k, depth, c0, cols, end);
-        }
-        if (job->last_a.data)
-            attn__matmul_few_terms(job, sums, job->last_a.data, 0, job->last_b, 0, 1, c0, cols, end);
-        kern->store(attn__mat_at(out, 0, c0), out.dtype, out.row_stride, out.col_stride, sums, job->cols, job->rows,
-                    cols, job->alpha);
-    }
-}
-
-static void attn__matmul_few_task(void *arg, size_t index)
-{
-    const attn__matmul_job *job = (const attn__matmul_job *)arg;
-    char stack[ATTN__STACK], *scratch = job->scratch ? job->scratch + index * job->slice : stack;
-    size_t items = attn__blocks(job->out.cols, job->cols);
-    size_t share = items / job->tasks, rest = items % job->tasks; /* the first `rest` tasks take one more */
-    size_t first = index * share + attn__min(index, rest), end = first + share + (index < rest);
-    attn__matmul_few_cols(job, first * job->cols, attn__min(end * job->cols, job->out.cols), scratch);
-}
-
-static attn_mat attn__ones(attn_dtype real, size_t rows, size_t cols)
-{
-    static const double attn__one64 = 1;
-    static const float attn__one32 = 1;
-    attn_mat m = attn_mat_of(real == ATTN_F64 ? (const void *)&attn__one64 : &attn__one32, real, rows, cols);
-    m.row_stride = m.col_stride = 0;
-    return m;
-}
-
-/* The job of out = alpha (a b + bias in every row), bias NULL = none; for as much scratch as is of use. */
-static attn__matmul_job attn__plan_matmul(attn_mat out, attn_mat a, attn_mat b, const float *bias, double alpha,
-                                          const attn_ctx *ctx)
-{
-    attn__matmul_job job;
-    memset(&job, 0, sizeof job);
-    job.kern = attn__ctx_kernels(ctx, attn__real(a.dtype));
-    ATTN_ASSERT(job.kern);
-    job.out = out;
-    job.a = a;
-    job.b = b;
-    if (bias) { /* [a 1] [b; bias] */
-        job.last_a = attn__ones(attn__real(a.dtype), out.rows, 1);
-        job.last_b = attn_mat_of(bias, ATTN_F32, 1, out.cols);
-    }
-    job.few = job.kern->products && attn__matmul_is_few(&job);
-    job.alpha = alpha;
-    attn__matmul_blocks(&job, SIZE_MAX);
-    job.tasks = attn__ctx_tasks(ctx, attn__blocks(job.out.rows, job.rows) * attn__blocks(job.out.cols, job.cols));
-    job.slice = attn__matmul_bytes(&job);
-    return job;
-}
-
-/* out = alpha (a b + bias), everything checked. */
-static void attn__matmul_bias(attn_mat out, attn_mat a, attn_mat b, const float *bias, double alpha,
-                              const attn_ctx *ctx)
-{
-    attn__matmul_job job;
-    void *own = NULL;
-    size_t bytes;
-    if (out.rows == 0 || out.cols == 0)
-        return;
-    job = attn__plan_matmul(out, a, b, bias, alpha, ctx);
-    if (ctx && ctx->scratch) {
-        job.scratch = (char *)ctx->scratch;
-        job.slice = ctx->scratch_size / job.tasks;
-    } else if (job.slice > ATTN__STACK && attn__multiply(&bytes, job.slice, job.tasks)) {
-        job.scratch = (char *)(own = attn__allocate(bytes));
-    }
-    if (job.slice < ATTN__STACK || !job.scratch) {
-        job.scratch = NULL;
-        job.slice = ATTN__STACK;
-    }
-    attn__matmul_blocks(&job, job.slice);
-    attn__run(ctx, job.tasks, job.few ? attn__matmul_few_task : attn__matmul_task, &job);
-    attn__release(own);
-}
-
-static void attn__matmul(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
-{
-    attn__matmul_bias(out, a, b, NULL, alpha, ctx);
-}
-
-static attn_status attn__check_matmul(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
-{
-    attn__view v[4];
-    attn_status status;
-    v[0] = attn__view_of(out, ATTN__OUT);
-    v[1] = attn__view_of(a, ATTN__IN);
-    v[2] = attn__view_of(b, ATTN__IN);
-    v[3] = attn__view_of_scratch(ctx);
-    status = attn__first(attn__check_views(v, 4), attn__check_ctx(ctx));
-    status = attn__require(status, out.rows == a.rows && out.cols == b.cols && a.cols == b.rows, ATTN_ERR_SHAPE);
-    return attn__require(status, attn__is_factor(alpha, a.dtype), ATTN_ERR_VALUE);
-}
-
-ATTN_API attn_status attn_matmul_ctx(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
-{
-    attn_status status = attn__check_matmul(out, a, b, alpha, ctx);
-    if (status == ATTN_OK)
-        attn__matmul(out, a, b, alpha, ctx);
-    return status;
-}
-
-ATTN_API attn_status attn_matmul(attn_mat out, attn_mat a, attn_mat b)
-{
-    return attn_matmul_ctx(out, a, b, 1.0, NULL);
-}
-
-ATTN_API attn_status attn_weighted_sum(attn_mat out, attn_mat weights, attn_mat v)
-{
-    return attn_matmul_ctx(out, weights, v, 1.0, NULL);
-}
-
-/* -- scores -- */
-
-static double attn__scale(double scale, size_t D) /* the one place that knows what scale 0 means */
-{
-    return D == 0 ? scale : attn__or(scale, 1.0 / ATTN_SQRT((double)D));
-}
-
-ATTN_API attn_status attn_scores(attn_mat out, attn_mat q, attn_mat k, double scale)
-{
-    double alpha = attn__scale(scale, q.cols);
-    attn_status status = attn__check_matmul(out, q, attn_mat_t(k), alpha, NULL);
-    status = attn__require(status, q.cols > 0, ATTN_ERR_SHAPE);
-    if (status == ATTN_OK)
-        attn__matmul(out, q, attn_mat_t(k), alpha, NULL);
-    return status;
-}
-
-static int attn__is_possible(attn_dtype first_input, size_t rows, size_t cols) /* a temporary of the compute type */
-{
-    return !attn__mat_bad(attn_mat_of(NULL, attn__real(first_input), rows, cols));
-}
-
-ATTN_API attn_status attn_scores_general(attn_mat out, attn_mat q, attn_mat k, attn_mat w)
-{
-    attn__view v[4];
-    attn_mat qw;
-    attn_status status;
-    v[0] = attn__view_of(out, ATTN__OUT);
-    v[1] = attn__view_of(q, ATTN__IN);
-    v[2] = attn__view_of(k, ATTN__IN);
-    v[3] = attn__view_of(w, ATTN__IN);
-    status = attn__check_views(v, 4);
-    status = attn__require(status, out.rows == q.rows && out.cols == k.rows, ATTN_ERR_SHAPE);
-    status = attn__require(status, w.rows == q.cols && w.cols == k.cols, ATTN_ERR_SHAPE);
-    status = attn__require(status, attn__is_possible(q.dtype, q.rows, k.cols), ATTN_ERR_OVERFLOW);
-    if (status != ATTN_OK)
-        return status;
-    qw = attn_mat_new(attn__real(q.dtype), q.rows, k.cols);
-    if (attn__mat_bad(qw))
-        return ATTN_ERR_NOMEM;
-    attn__matmul(qw, q, w, 1.0, NULL);
-    attn__matmul(out, qw, attn_mat_t(k), 1.0, NULL);
-    attn_mat_free(&qw);
-    return ATTN_OK;
-}
-
-/* out[i][j] = v . tanh(a_i + b_j) */
-static void attn__additive(attn_mat out, attn_mat a, attn_mat b, attn_mat v)
-{
-    size_t i, j, d;
-    int saved = ATTN__ERRNO;
-    for (i = 0; i < out.rows && out.cols > 0; i++)
-        for (j = 0; j < out.cols; j++) {
-            double sum = 0;
-            for (d = 0; d < v.rows; d++)
-                sum +=
-                    attn__load(attn__mat_at(v, d, 0), v.dtype) *
-                    ATTN_TANH(attn__load(attn__mat_at(a, i, d), a.dtype) + attn__load(attn__mat_at(b, j, d), b.dtype));
-            attn__store(attn__mat_at(out, i, j), out.dtype, sum);
-        }
-    ATTN__ERRNO_KEEP(saved);
-}
-
-ATTN_API attn_status attn_scores_additive(attn_mat out, attn_mat q, attn_mat k, attn_mat wq, attn_mat wk, attn_mat v)
-{
-    attn__view views[6];
-    attn_mat a, b; /* q wq and k wk */
-    attn_status status;
-    views[0] = attn__view_of(out, ATTN__OUT);
-    views[1] = attn__view_of(q, ATTN__IN);
-    views[2] = attn__view_of(k, ATTN__IN);
-    views[3] = attn__view_of(wq, ATTN__IN);
-    views[4] = attn__view_of(wk, ATTN__IN);
-    views[5] = attn__view_of(v, ATTN__IN);
-    status = attn__check_views(views, 6);
-    status = attn__require(status, out.rows == q.rows && out.cols == k.rows, ATTN_ERR_SHAPE);
-    status = attn__require(status, wq.rows == q.cols && wk.rows == k.cols, ATTN_ERR_SHAPE);
-    status = attn__require(status, wq.cols == v.rows && wk.cols == v.rows && v.cols == 1, ATTN_ERR_SHAPE);
-    status = attn__require(status, attn__is_possible(q.dtype, q.rows, v.rows), ATTN_ERR_OVERFLOW);
-    status = attn__require(status, attn__is_possible(q.dtype, k.rows, v.rows), ATTN_ERR_OVERFLOW);
-    if (status != ATTN_OK)
-        return status;
-    a = attn_mat_new(attn__real(q.dtype), q.rows, v.rows);
-    b = attn_mat_new(attn__real(q.dtype), k.rows, v.rows);
-    if (attn__mat_bad(a) || attn__mat_bad(b)) {
-        status = ATTN_ERR_NOMEM;
-    } else {
-        attn__matmul(a, q, wq, 1.0, NULL);
-        attn__matmul(b, k, wk, 1.0, NULL);
-        attn__additive(out, a, b, v);
-    }
-    attn_mat_free(&a);
-    attn_mat_free(&b);
-    return status;
-}
-
-/* Each row of unit = that of m divided by its length; zeros stay zeros. The row is divided by its largest magnitude
-   first, so that no square overflows or vanishes. */
-static void attn__normalize(attn_mat unit, attn_mat m)
-{
-    size_t i, d;
-    for (i = 0; i < m.rows && m.cols > 0; i++) {
-        double largest, sum = 0, x;
-        uint64_t top = 0, bits; /* magnitudes compared as integers: NaN is above all others */
-        for (d = 0; d < m.cols; d++) {
-            x = attn__load(attn__mat_at(m, i, d), m.dtype);
-            memcpy(&bits, &x, 8);
-            bits &= UINT64_MAX >> 1;
-            top = bits > top ? bits : top;
-        }
-        if (top == 0)
-            continue; /* unit is new: zeros */
-        memcpy(&largest, &top, 8);
-        for (d = 0; d < m.cols; d++) {
-            x = attn__divide(attn__load(attn__mat_at(m, i, d), m.dtype), largest);
-            sum += x * x;
-        }
-        for (d = 0; d < m.cols; d++) {
-            x = attn__divide(attn__load(attn__mat_at(m, i, d), m.dtype), largest);
-            attn__store(attn__mat_at(unit, i, d), unit.dtype, x / ATTN_SQRT(sum));
-        }
-    }
-}
-
-ATTN_API attn_status attn_scores_cosine(attn_mat out, attn_mat q, attn_mat k, double beta)
-{
-    attn__view v[3];
-    attn_mat a, b; /* q and k, their rows of length 1 */
-    attn_status status;
-    v[0] = attn__view_of(out, ATTN__OUT);
-    v[1] = attn__view_of(q, ATTN__IN);
-    v[2] = attn__view_of(k, ATTN__IN);
-    status = attn__check_views(v, 3);
-    status = attn__require(status, out.rows == q.rows && out.cols == k.rows && q.cols == k.cols, ATTN_ERR_SHAPE);
-    status = attn__require(status, attn__is_possible(q.dtype, q.rows, q.cols), ATTN_ERR_OVERFLOW);
-    status = attn__require(status, attn__is_possible(q.dtype, k.rows, k.cols), ATTN_ERR_OVERFLOW);
-    status = attn__require(status, attn__is_factor(beta, q.dtype), ATTN_ERR_VALUE);
-    if (status != ATTN_OK)
-        return status;
-    a = attn_mat_new(attn__real(q.dtype), q.rows, q.cols);
-    b = attn_mat_new(attn__real(q.dtype), k.rows, k.cols);
-    if (attn__mat_bad(a) || attn__mat_bad(b)) {
-        status = ATTN_ERR_NOMEM;
-    } else {
-        attn__normalize(a, q);
-        attn__normalize(b, k);
-        attn__matmul(out, a, attn_mat_t(b), beta, NULL);
-    }
-    attn_mat_free(&a);
-    attn_mat_free(&b);
-    return status;
-}
-
-/* -- softmax --
-
-   Three passes over a row: its maximum m; e_j = exp(x_j - m) and their sum; e_j / sum. Subtracting m changes nothing in
-   exact arithmetic and keeps exp from overflowing. A row goes through in pieces of ATTN__PIECE elements; where in or
-   out is not a packed row of reals, a piece passes through a buffer on the stack. */
-
-#define ATTN__PIECE 1024
-
-typedef struct attn__softmax_job {
-    attn_mat out, in;
-    const attn__kernels *kern;
-    size_t rows; /* of a work item */
-    size_t tasks;
-} attn__softmax_job;
-
-/* A piece of a row as packed reals: where it lies if it can, else in the buffer. */
-static const void *attn__softmax_piece(const attn__kernels *kern, attn_mat m, size_t r, size_t first, size_t n,
-                                       void *buffer)
-{
-    const void *x = attn__mat_at(m, r, first);
-    if (m.dtype == kern->real && m.col_stride == 1)
-        return x;
-    kern->load(buffer, n, x, m.dtype, 0, m.col_stride, 1, n);
-    return buffer;
-}
-
-static void attn__softmax_row(const attn__kernels *kern, attn_mat out, attn_mat in, size_t r, void *buffer)
-{
-    int direct = out.dtype == kern->real && out.col_stride == 1, special = 0;
-    double max = attn__lowest(kern->real), sum = 0, lost = 0;
-    size_t i, n;
-    void *e = buffer;
-    for (i = 0; i < in.cols; i += n) {
-        n = attn__min(ATTN__PIECE, in.cols - i);
-        max = kern->softmax_max(attn__softmax_piece(kern, in, r, i, n, buffer), n, max, &special);
-    }
-    if (special) {
-        for (i = 0; i < out.cols; i++)
-            attn__store(attn__mat_at(out, r, i), out.dtype, attn__nan());
-        return;
-    }
-    for (i = 0; i < in.cols; i += n) {
-        n = attn__min(ATTN__PIECE, in.cols - i);
-        e = direct ? attn__mat_at(out, r, i) : buffer;
-        attn__add(&sum, &lost, kern->softmax_exp(e, attn__softmax_piece(kern, in, r, i, n, buffer), n, max));
-    }
-    for (i = 0; i < in.cols; i += n) {
-        n = attn__min(ATTN__PIECE, in.cols - i);
-        e = direct ? attn__mat_at(out, r, i) : buffer;
-        if (!direct && in.cols > ATTN__PIECE) /* the buffer has held another piece since */
-            kern->softmax_exp(e, attn__softmax_piece(kern, in, r, i, n, buffer), n, max);
-        kern->store(attn__mat_at(out, r, i), out.dtype, 0, out.col_stride, e, n, 1, n, sum > 0 ? 1 / sum : 0);
-    }
-}
-
-static void attn__softmax_task(void *arg, size_t index)
-{
-    const attn__softmax_job *job = (const attn__softmax_job *)arg;
-    double buffer[ATTN__PIECE]; /* of either real type */
-    size_t items = attn__blocks(job->out.rows, job->rows), item, r;
-    for (item = index; item < items; item += job->tasks)
-        for (r = item * job->rows; r < attn__min((item + 1) * job->rows, job->out.rows); r++)
-            attn__softmax_row(job->kern, job->out, job->in, r, buffer);
-}
-
-static void attn__softmax(attn_mat out, attn_mat in, const attn_ctx *ctx)
-{
-    attn__softmax_job job;
-    if (out.rows == 0 || out.cols == 0)
-        return;
-    job.out = out;
-    job.in = in;
-    job.kern = attn__ctx_kernels(ctx, attn__real(in.dtype));
-    ATTN_ASSERT(job.kern);
-    job.rows = attn__max(1, 16384 / out.cols);
-    job.tasks = attn__ctx_tasks(ctx, attn__blocks(out.rows, job.rows));
-    attn__run(ctx, job.tasks, attn__softmax_task, &job);
-}
-
-ATTN_API attn_status attn_softmax_ctx(attn_mat out, attn_mat in, const attn_ctx *ctx)
-{
-    attn__view v[3];
-    attn_status status;
-    v[0] = attn__view_of(out, ATTN__OUT | ATTN__IN_PLACE);
-    v[1] = attn__view_of(in, ATTN__IN);
-    v[2] = attn__view_of_scratch(ctx);
-    status = attn__first(attn__check_views(v, 3), attn__check_ctx(ctx));
-    status = attn__require(status, out.rows == in.rows && out.cols == in.cols, ATTN_ERR_SHAPE);
-    if (status == ATTN_OK)
-        attn__softmax(out, in, ctx);
-    return status;
-}
-
-ATTN_API attn_status attn_softmax(attn_mat out, attn_mat in)
-{
-    return attn_softmax_ctx(out, in, NULL);
-}
-
-/* -- values and heads -- */
-
-ATTN_API attn_status attn_weighted_values(attn_mat out, attn_mat weights, attn_mat v)
-{
-    attn__view views[3];
-    attn_status status;
-    size_t j, d;
-    views[0] = attn__view_of(out, ATTN__OUT);
-    views[1] = attn__view_of(weights, ATTN__IN);
-    views[2] = attn__view_of(v, ATTN__IN);
-    status = attn__check_views(views, 3);
-    status = attn__require(status, weights.rows == 1 && weights.cols == v.rows, ATTN_ERR_SHAPE);
-    status = attn__require(status, out.rows == v.rows && out.cols == v.cols, ATTN_ERR_SHAPE);
-    for (j = 0; j < v.rows && v.cols > 0 && status == ATTN_OK; j++)
-        for (d = 0; d < v.cols; d++)
-            attn__store(attn__mat_at(out, j, d), out.dtype,
-                        attn__load(attn__mat_at(weights, 0, j), weights.dtype) *
-                            attn__load(attn__mat_at(v, j, d), v.dtype));
-    return status;
-}
-
-ATTN_API attn_status attn_concat_heads(attn_mat out, const attn_mat *heads, size_t count)
-{
-    attn__view v[2];
-    attn_status status;
-    size_t h, cols = 0;
-    v[0] = attn__view_of(out, ATTN__OUT);
-    status = attn__require(attn__check_views(v, 1), heads || count == 0, ATTN_ERR_NULL);
-    for (h = 0; heads && h < count; h++) {
-        int fits = heads[h].rows == out.rows && heads[h].cols <= out.cols - cols;
-        v[1] = attn__view_of(heads[h], ATTN__IN);
-        status = attn__require(attn__first(status, attn__check_views(v, 2)), fits, ATTN_ERR_SHAPE);
-        cols += fits ? heads[h].cols : 0;
-    }
-    status = attn__require(status, cols == out.cols, ATTN_ERR_SHAPE);
-    for (h = 0, cols = 0; h < count && status == ATTN_OK; cols += heads[h++].cols)
-        attn__copy(attn_mat_cols(out, cols, heads[h].cols), heads[h]);
-    return status;
-}
-
-ATTN_API attn_status attn_split_heads(attn_mat *heads, size_t count, attn_mat in)
-{
-    attn__view v;
-    attn_status status;
-    size_t h;
-    v = attn__view_of(in, ATTN__IN | ATTN__ANY_FLOAT);
-    status = attn__require(attn__check_views(&v, 1), heads || count == 0, ATTN_ERR_NULL);
-    status = attn__require(status, count > 0 && in.cols % count == 0, ATTN_ERR_SHAPE);
-    for (h = 0; h < count && status == ATTN_OK; h++)
-        heads[h] = attn_mat_cols(in, h * (in.cols / count), in.cols / count);
-    return status;
-}
-
-ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, attn_mat k, attn_mat v, double scale)
-{
-    attn__view views[5];
-    attn_mat s, own = ATTN__ZERO; /* s is Lq x Lk: scores, then weights */
-    attn_status status;
-    int wanted = !attn__mat_absent(weights), own_needed;
-    double alpha = attn__scale(scale, q.cols);
-    views[0] = attn__view_of(out, ATTN__OUT);
-    views[1] = attn__view_of(weights, ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT);
-    views[2] = attn__view_of(q, ATTN__IN);
-    views[3] = attn__view_of(k, ATTN__IN);
-    views[4] = attn__view_of(v, ATTN__IN);
-    status = attn__check_views(views, 5);
-    status = attn__require(status, out.rows == q.rows && out.cols == v.cols, ATTN_ERR_SHAPE);
-    status = attn__require(status, q.cols > 0 && q.cols == k.cols && k.rows == v.rows, ATTN_ERR_SHAPE);
-    status = attn__require(status, !wanted || (weights.rows == q.rows && weights.cols == k.rows), ATTN_ERR_SHAPE);
-    own_needed = !wanted || weights.dtype != attn__real(q.dtype);
-    status = attn__require(status, !own_needed || attn__is_possible(q.dtype, q.rows, k.rows), ATTN_ERR_OVERFLOW);
-    status = attn__require(status, attn__is_factor(alpha, q.dtype), ATTN_ERR_VALUE);
-    if (status != ATTN_OK)
-        return status;
-    s = weights;
-    if (own_needed)
-        s = own = attn_mat_new(attn__real(q.dtype), q.rows, k.rows);
-    if (attn__mat_bad(s))
-        return ATTN_ERR_NOMEM;
-    attn__matmul(s, q, attn_mat_t(k), alpha, NULL);
-    attn__softmax(s, s, NULL);
-    attn__matmul(out, s, v, 1.0, NULL);
-    if (wanted && own_needed)
-        attn__copy(weights, s);
-    attn_mat_free(&own);
-    return ATTN_OK;
-}
-
-/* ==== 6. engine ==================================================================================================
-
-   out = softmax(scale q k^T + ...) v without the score matrix. The rows of one key/value head (all queries of all query
-   heads of its group, head by head) are cut into blocks of a few vectors, one row in each lane. A block is transposed
-   once and then meets its keys, tile by tile:
-
-       S   = scale K Q^T           keys x lanes    each row of K against all queries at once
-       S   = softcap, bias, ...    as the options say; -infinity where a lane does not see a key
-       P   = exp(S - max)          max is the largest score so far, of each lane; out and sum shrink when it grows
-       sum = sum + P, out = out + V^T P
-
-   At the end out / sum goes back to rows. K and V are read where they lie; a tile is copied if it needs another type,
-   or if its rows lie far apart. A task takes a few blocks abreast, which meet each tile one after another: they share
-   its copy, and its way from memory. Maxima, sums and hidden keys are compared and added lane by lane, so that no lane
-   knows of its neighbours. A tile that no row of the block sees is never touched.
-   Milakov 2018, arXiv 1805.02867; Dao 2022, arXiv 2205.14135
-
-   Where a block has few rows, as in decoding, most lanes would idle: such a tile is taken across. Its vectors lie along
-   the keys (S = Q K^T, rows x keys; K is transposed in registers) and along the dims of V, every element of which is
-   read once, in its own type, for all rows. Each number is the same chain of the same roundings either way.
-
-   A long row of keys is cut into splits, each with a state of its own, which are folded from left to right. Where they
-   lie depends on the number of valid keys and on nothing else; whether they run one after another or side by side is a
-   matter of threads, and changes no bit. */
-
-#ifndef ATTN__ON_TILE
-#define ATTN__ON_TILE() ((void)0) /* the tests count tiles */
-#endif
-
-#define ATTN__KEYS 128      /* keys of a tile */
-#define ATTN__ABREAST 4     /* blocks that meet it one after another, at most */
-#define ATTN__TAKINGS 4     /* for each task, at least, before blocks are taken abreast */
-#define ATTN__KNOWN 512     /* tiles of a mask that are remembered, at most; */
-#define ATTN__AHEAD 8       /* and that are looked at together */
-#define ATTN__SPLITS 32     /* splits of a block, at most */
-#define ATTN__SPLIT_TILES 4 /* tiles of a split, at least */
-
-typedef struct attn__fault {
-    attn_status status;
-    const char *argument, *other; /* its name; for ALIAS, whom it overlaps; or NULL */
-} attn__fault;
-
-typedef struct attn__plan {
-    attn_tensor out, q, k, v;
-    attn_opts opts; /* resolved: scale is not 0, what is absent has no data, a dimension that broadcasts has stride 0 */
-    attn_ctx ctx;
-    int given; /* 0: there are no options, nothing of opts needs a look but the scale */
-
-    /* of a cache (section 7) */
-    int newest;                       /* queries are the newest tokens: o = keys - queries, whatever the causal rule */
-    const size_t *oldest;             /* [B], the oldest key still there; NULL = 0 */
-    size_t wrap;                      /* key j is row j % wrap of k and v */
-    const float *k_scales, *v_scales; /* [B][Hkv][wrap], a row of integers counts in these; or NULL */
-
-    const attn__kernels *kern;
-    size_t group, rows;          /* of one key/value head: its query heads, and their queries together */
-    size_t lanes, blocks;        /* rows of a block, at most; blocks of one key/value head, */
-    size_t all_blocks;           /* of the batch */
-    size_t abreast;              /* blocks that a task takes at a time, at most */
-    size_t takings, all_takings; /* such takings of one key/value head, of the batch */
-    size_t keys, splits;         /* keys of a tile; splits of a block, at most */
-    size_t known;                /* tiles of which a task remembers what the mask lets a block see */
-    int across;                  /* tiles are across: a block has few rows */
-    double scale;                /* what dot products are multiplied by before the options, */
-    double scale_left;           /* and what softmax is left to do: 1, or all of it where no option wants scores */
-    int records;                 /* weights or scores are wanted */
-    int alike;                   /* all rows of an item see the same keys, but for the mask; no position is wanted */
-    int apart;                   /* splits run side by side: their states are kept */
-    size_t tasks;
-
-    /* Scratch is a slice for each task, then states. Where things lie in a slice; attn__work points there. */
-    size_t at_scores, at_bias, at_mask, at_k, at_v, at_row;
-    size_t at_lanes, at_masked, at_queries, at_reals, at_state; /* of each block abreast, */
-    size_t block_size, state_size, slice, bytes;                /* which are so far apart */
-    char *scratch;
-} attn__plan;
-
-typedef struct attn__lane { /* one row of a block */
-    size_t first, end;      /* it sees keys first .. end - 1, if the mask lets it */
-    size_t oldest, valid;   /* keys oldest .. valid - 1 exist for it */
-    size_t exists;          /* i < q_lens[b]; a number, so that no padding goes into scratch */
-    ptrdiff_t position;     /* i + o */
-} attn__lane;
-
-typedef struct attn__copied { /* what a task has copied of k or v */
-    char *rows;               /* keys from .. to - 1, as reals */
-    size_t from, to;
-    size_t want_from, want_to; /* what the blocks abreast see together: a tile is copied that far */
-} attn__copied;
-
-typedef struct attn__work { /* a block of rows that a task has in hand, and the memory for it */
-    const attn__plan *plan;
-    size_t b, head, row, count; /* item, key/value head, first row, rows */
-    size_t from, to, valid;     /* keys that any of them may see; keys that exist for any */
-    size_t all_from, all_to;    /* keys that all of them see, but for the mask */
-    attn__lane *lanes;
-    unsigned char *masked;                /* what attn__remember_masked knows of plan->known tiles; 0 = nothing yet */
-    char *queries;                        /* D x lanes; across, rows x D */
-    char *bias, *mask;                    /* tiles that are copied, as scores */
-    attn__copied *k, *v;                  /* keys x D, keys x Dv: for all blocks abreast */
-    char *first, *end, *position, *slope; /* lanes: see attn__tile */
-    char *inverse;                        /* lanes: 1 / sum */
-    char *row_scores;                     /* keys: one row's, for score_mod */
-    attn__state state, split;             /* of the block; of one more split */
-    attn__state *into;                    /* the state that tiles go into, NULL = the split has no keys for the block */
-    size_t split_from, split_to;          /* keys of the split that any row may see, in attn__attend_split */
-    attn__tile tile;
-} attn__work;
-
-/* -- who sees whom -- */
-
-static ptrdiff_t attn__plus(ptrdiff_t a, ptrdiff_t b) /* a + b, saturated */
-{
-    if (b > 0 && a > PTRDIFF_MAX - b)
-        return PTRDIFF_MAX;
-    if (b < 0 && a < PTRDIFF_MIN - b)
-        return PTRDIFF_MIN;
-    return a + b;
-}
-
-/* Which keys query i of item b sees, mask aside. Nothing else knows what causal, window and lengths mean. */
-ATTN__INLINE attn__lane attn__visible(const attn__plan *plan, size_t b, size_t i)
-{
-    const attn_opts *opts = &plan->opts;
-    ptrdiff_t queries = (ptrdiff_t)(opts->q_lens ? opts->q_lens[b] : plan->q.len);
-    ptrdiff_t keys = (ptrdiff_t)(opts->kv_lens ? opts->kv_lens[b] : plan->k.len);
-    ptrdiff_t offset = 0, first = 0, end, right;
-    attn__lane lane;
-    lane.exists = (ptrdiff_t)i < queries;
-    end = lane.exists ? keys : 0;
-    lane.valid = (size_t)end;
-    lane.oldest = plan->oldest && lane.exists ? plan->oldest[b] : 0;
-    if (opts->causal == ATTN_CAUSAL_LOWER_RIGHT || plan->newest)
-        offset = keys - queries;
-    else if (opts->causal != ATTN_CAUSAL_UPPER_LEFT && opts->causal_offset)
-        offset = opts->causal_offset[b];
-    lane.position = attn__plus((ptrdiff_t)i, offset);
-    if (opts->causal != ATTN_CAUSAL_NONE && lane.position < end)
-        end = lane.position + 1;
-    if (opts->window.on && opts->window.right >= 0) {
-        right = attn__plus(lane.position, opts->window.right);
-        end = right < end ? right + 1 : end;
-    }
-    if (opts->window.on && opts->window.left >= 0)
-        first = attn__plus(lane.position, -opts->window.left);
-    if (first < 0)
-        first = 0;
-    if (first >= end)
-        first = end = 0;
-    lane.first = (size_t)first;
-    lane.end = (size_t)end;
-    return lane;
-}
-
-/* -- between tensors and blocks -- */
-
-static void *attn__tensor_at(attn_tensor t, size_t b, size_t h, size_t i, size_t d)
-{
-    return attn__at(t.data, t.dtype,
-                    (ptrdiff_t)b * t.batch_stride + (ptrdiff_t)h * t.head_stride + (ptrdiff_t)i * t.len_stride +
-                        (ptrdiff_t)d * t.dim_stride);
-}
-
-static char *attn__real_at(const attn__plan *plan, const void *reals, size_t i)
-{
-    return (char *)(uintptr_t)reals + i * plan->kern->size;
-}
-
-static void attn__set(const attn__plan *plan, void *reals, size_t i, double x)
-{
-    float single;
-    if (plan->kern->real == ATTN_F64) {
-        memcpy(attn__real_at(plan, reals, i), &x, 8);
-    } else {
-        single = (float)x;
-        memcpy(attn__real_at(plan, reals, i), &single, 4);
-    }
-}
-
-static double attn__get(const attn__plan *plan, const void *reals, size_t i)
-{
-    float single;
-    double x;
-    if (plan->kern->real == ATTN_F64) {
-        memcpy(&x, attn__real_at(plan, reals, i), 8);
-        return x;
-    }
-    memcpy(&single, attn__real_at(plan, reals, i), 4);
-    return (double)single;
-}
-
-/* The query head and query of a lane; returns how many lanes from there on belong to that head. */
-static size_t attn__head_of(const attn__work *work, size_t lane, size_t *h, size_t *i)
-{
-    const attn__plan *plan = work->plan;
-    size_t row = work->row + lane;
-    size_t head = row < plan->q.len ? 0 : row / plan->q.len;
-    *h = work->head * plan->group + head;
-    *i = row - head * plan->q.len;
-    return attn__min(plan->q.len - *i, work->count - lane);
-}
-
-/* x[r][lane] (across: x[lane][r], ld from lane to lane) = element first + r of the lane's query in t, for `rows`
-   elements. Lanes past the last row get zeros. */
-static void attn__gather(const attn__work *work, void *x, size_t ld, attn_tensor t, size_t first, size_t rows)
-{
-    const attn__kernels *kern = work->plan->kern;
-    const attn__tile *tile = &work->tile;
-    size_t lane, n, h, i;
-    const void *from;
-    if (!tile->across && work->count < tile->lanes)
-        memset(x, 0, rows * tile->lanes * kern->size);
-    for (lane = 0; lane < work->count; lane += n) {
-        n = attn__head_of(work, lane, &h, &i);
-        from = attn__tensor_at(t, work->b, h, i, first);
-        if (tile->across)
-            kern->load(attn__real_at(work->plan, x, lane * ld), ld, from, t.dtype, t.len_stride, t.dim_stride, n, rows);
-        else
-            kern->load(attn__real_at(work->plan, x, lane), tile->lanes, from, t.dtype, t.dim_stride, t.len_stride, rows,
-                       n);
-    }
-}
-
-/* The way back, times alpha. */
-static void attn__scatter(const attn__work *work, attn_tensor t, size_t first, const void *x, size_t ld, size_t rows,
-                          double alpha)
-{
-    const attn__kernels *kern = work->plan->kern;
-    const attn__tile *tile = &work->tile;
-    size_t lane, n, h, i;
-    void *to;
-    for (lane = 0; lane < work->count && rows > 0; lane += n) {
-        n = attn__head_of(work, lane, &h, &i);
-        to = attn__tensor_at(t, work->b, h, i, first);
-        if (tile->across)
-            kern->store(to, t.dtype, t.len_stride, t.dim_stride, attn__real_at(work->plan, x, lane * ld), ld, n, rows,
-                        alpha);
-        else
-            kern->store(to, t.dtype, t.dim_stride, t.len_stride, attn__real_at(work->plan, x, lane), tile->lanes, rows,
-                        n, alpha);
-    }
-}
-
-/* Where a number of the tile is, or of state->out, in reals. */
-static size_t attn__score_at(const attn__work *work, size_t key, size_t lane)
-{
-    return work->tile.across ? lane * work->tile.ld + key : key * work->tile.ld + lane;
-}
-
-static size_t attn__out_row(const attn__work *work) /* across, a row of state->out is in whole vectors */
-{
-    size_t lanes = work->plan->kern->lanes;
-    return attn__blocks(work->plan->v.dim, lanes) * lanes;
-}
-
-static size_t attn__out_at(const attn__work *work, size_t dim, size_t lane)
-{
-    return work->tile.across ? lane * attn__out_row(work) + dim : dim * work->tile.lanes + lane;
-}
-
-/* x[...][lane] *= factor[lane], for `rows` rows; across ld is their length. */
-static void attn__scale_lanes(const attn__work *work, void *x, size_t ld, size_t rows, const void *factor)
-{
-    if (work->tile.across)
-        work->plan->kern->scale(x, work->count, ld, factor, 1);
-    else
-        work->plan->kern->scale(x, rows, work->tile.lanes, factor, 0);
-}
-
-/* -- a tile: who sees what, scores, values -- */
-
-/* What rows i .. i + rows - 1 of head h see of n keys from number k0 on, if it were for the mask alone. */
-static int attn__masked(const attn__work *work, size_t h, size_t i, size_t rows, size_t k0, size_t n)
-{
-    attn_tensor mask = work->plan->opts.mask;
-    const unsigned char *at = (const unsigned char *)attn__tensor_at(mask, work->b, h, i, k0);
-    int seen = 0;
-    size_t r, j;
-    if (mask.len_stride == 0)
-        rows = 1;
-    if (mask.dim_stride == 0)
-        n = attn__min(n, 1);
-    if (mask.dim_stride == 1 || n == 1)
-        return work->plan->kern->seen(at, mask.len_stride, rows, n);
-    for (r = 0; r < rows; r++)
-        for (j = 0; j < n && seen != (ATTN__SHOWN | ATTN__HIDDEN); j++)
-            seen |= at[(ptrdiff_t)r * mask.len_stride + (ptrdiff_t)j * mask.dim_stride] ? ATTN__SHOWN : ATTN__HIDDEN;
-    return seen;
-}
-
-/* The same for all rows of the block. */
-static int attn__block_masked(const attn__work *work, size_t k0, size_t n)
-{
-    size_t lane, run, h, i;
-    int seen = 0;
-    for (lane = 0; lane < work->count; lane += run) {
-        run = attn__head_of(work, lane, &h, &i);
-        seen |= attn__masked(work, h, i, run, k0, n);
-    }
-    return seen;
-}
-
-/* The same, remembered, for keys that all rows see but for the mask. Some tiles are looked at ahead: rows of the mask
-   are long and far apart, and the next block abreast wants others. */
-static int attn__remember_masked(const attn__work *work, size_t k0, size_t n)
-{
-    size_t keys = work->plan->keys, first = k0 / keys, tile, end;
-    if (k0 % keys != 0 || n != keys || first >= work->plan->known)
-        return attn__block_masked(work, k0, n);
-    if (!work->masked[first]) {
-        end = attn__min(first + ATTN__AHEAD, work->plan->known);
-        end = attn__min(end, (work->plan->apart ? attn__min(work->all_to, work->split_to) : work->all_to) / keys);
-        for (tile = first; tile < end; tile++)
-            work->masked[tile] = (unsigned char)attn__block_masked(work, tile * keys, keys);
-    }
-    return work->masked[first];
-}
-
-/* The part of keys k0 .. k0 + n - 1 that a row sees, counted from k0. Before ATTN_STAGE_FINAL: all that exist. */
-static size_t attn__part(const attn__lane *lane, size_t k0, size_t n, attn_stage stage, size_t *end)
-{
-    size_t first = stage == ATTN_STAGE_FINAL ? lane->first : lane->oldest;
-    *end = stage == ATTN_STAGE_FINAL ? lane->end : lane->valid;
-    *end = attn__min(attn__max(*end, k0), k0 + n) - k0;
-    return attn__min(attn__max(first, k0) - k0, *end);
-}
-
-/* The parts of the tile that each row sees, for attn__score to hide the rest. */
-static void attn__set_parts(attn__work *work, size_t k0, attn_stage stage)
-{
-    const attn__plan *plan = work->plan;
-    attn__tile *tile = &work->tile;
-    size_t lane, first, end;
-    for (lane = 0; lane < tile->lanes; lane++) {
-        end = first = 0;
-        if (lane < work->count)
-            first = attn__part(&work->lanes[lane], k0, tile->keys, stage, &end);
-        attn__set(plan, work->first, lane, (double)first);
-        attn__set(plan, work->end, lane, (double)end);
-    }
-    tile->first = work->first;
-    tile->end = work->end;
-    tile->all_first = attn__max(work->all_from, k0) - k0;
-    tile->all_end = attn__max(work->all_to, k0) - k0;
-}
-
-/* Do the rows of the block see any of keys k0 .. k0 + n - 1? If so, makes the tile ready for attn__score. */
-static int attn__look(attn__work *work, size_t k0, size_t n, attn_stage stage)
-{
-    attn_tensor mask = work->plan->opts.mask;
-    attn__tile *tile = &work->tile;
-    size_t lane, h, i, first, end;
-    int by_range = 0, by_mask = 0, all = stage == ATTN_STAGE_FINAL && work->all_from <= k0 && k0 + n <= work->all_to;
-    tile->keys = n;
-    tile->first = tile->end = tile->mask = NULL;
-    if (all && !mask.data)
-        return 1;
-    if (all) {
-        by_range = ATTN__SHOWN;
-        by_mask = attn__remember_masked(work, k0, n);
-    } else
-        for (lane = 0; lane < work->count; lane++) {
-            first = attn__part(&work->lanes[lane], k0, n, stage, &end);
-            by_range |= (first < end ? ATTN__SHOWN : 0) | (end - first < n ? ATTN__HIDDEN : 0);
-            if (mask.data && stage == ATTN_STAGE_FINAL && first < end) {
-                attn__head_of(work, lane, &h, &i);
-                by_mask |= attn__masked(work, h, i, 1, k0 + first, end - first);
-            }
-        }
-    if (!(by_range & ATTN__SHOWN) || by_mask == ATTN__HIDDEN)
-        return 0;
-    if (by_range & ATTN__HIDDEN)
-        attn__set_parts(work, k0, stage);
-    if (by_mask & ATTN__HIDDEN) {
-        attn__gather(work, work->mask, tile->ld, mask, k0, n);
-        tile->mask = work->mask;
-    }
-    return 1;
-}
-
-/* Rows that do not follow each other fall into few sets of the cache: blocks abreast do better with a copy. */
-static int attn__is_packed(const attn_tensor *t)
-{
-    return t->len_stride == (ptrdiff_t)t->dim;
-}
-
-/* Are n rows of k or v to be read where they lie, from row j % wrap on? Across, any type can be. */
-static int attn__is_direct(const attn__plan *plan, const attn_tensor *t, size_t j, size_t n)
-{
-    int likes = t->dtype == plan->kern->real && (plan->abreast == 1 || attn__is_packed(t));
-    return (plan->across || likes) && t->dim_stride == 1 && n <= plan->wrap - j % plan->wrap;
-}
-
-/* Copies, as reals, the rows of k or v that the tile has and those that other blocks abreast want of it. */
-static void attn__copy_rows(const attn__work *work, attn__copied *copy, const attn_tensor *t, const float *factors,
-                            size_t k0)
-{
-    const attn__plan *plan = work->plan;
-    const attn__kernels *kern = plan->kern;
-    size_t begin = k0 - k0 % plan->keys, r, i, row, run;
-    char *to = copy->rows;
-    copy->from = attn__min(k0, attn__max(begin, copy->want_from));
-    copy->to = attn__max(k0 + work->tile.keys, attn__min(begin + plan->keys, copy->want_to));
-    for (r = copy->from; r < copy->to; r += run) { /* up to where a ring begins anew */
-        row = r % plan->wrap;
-        run = attn__min(copy->to - r, plan->wrap - row);
-        kern->load(to, t->dim, attn__tensor_at(*t, work->b, work->head, row, 0), t->dtype, t->len_stride, t->dim_stride,
-                   run, t->dim);
-        for (i = 0; factors && i < run; i++)
-            kern->store(attn__real_at(plan, to, i * t->dim), kern->real, 0, 1, attn__real_at(plan, to, i * t->dim), 0,
-                        1, t->dim, (double)factors[row + i]);
-        to = attn__real_at(plan, to, run * t->dim);
-    }
-}
-
-/* The tile's rows of k or v: where they lie if they can be read there, else, or if a copy is a `must`, in a copy. */
-static void attn__fetch(const attn__work *work, attn__rows *rows, const attn_tensor *t, const float *scales, size_t k0,
-                        attn__copied *copy, int must)
-{
-    const attn__plan *plan = work->plan;
-    size_t n = work->tile.keys, row = k0 % plan->wrap, after = (k0 + n) % plan->wrap;
-    const float *factors = scales ? scales + (work->b * t->heads + work->head) * plan->wrap : NULL;
-    rows->data = attn__tensor_at(*t, work->b, work->head, row, 0);
-    rows->dtype = t->dtype;
-    rows->step = t->len > 1 ? t->len_stride : 0;
-    rows->scales = factors ? factors + row : NULL;
-    rows->more = t->dim_stride == 1 ? attn__min(attn__max(work->to, k0 + n) - (k0 + n), plan->keys) : 0;
-    rows->more = attn__min(rows->more, plan->wrap - after);
-    rows->next = rows->more > 0 ? (const char *)attn__tensor_at(*t, work->b, work->head, after, 0) : NULL;
-    rows->next_step = rows->step * (ptrdiff_t)attn__size(t->dtype);
-    rows->bytes = t->dim * attn__size(t->dtype);
-    if (!must && attn__is_direct(plan, t, k0, n))
-        return;
-    if (k0 < copy->from || k0 + n > copy->to)
-        attn__copy_rows(work, copy, t, factors, k0);
-    rows->data = attn__real_at(plan, copy->rows, (k0 - copy->from) * t->dim);
-    rows->dtype = plan->kern->real;
-    rows->step = (ptrdiff_t)t->dim;
-    rows->scales = NULL;
-}
-
-/* score_mod takes one row at a time; keys outside of the row's range are hidden in any case. */
-static void attn__modify(attn__work *work, size_t k0)
-{
-    const attn__plan *plan = work->plan;
-    size_t lane, h, i, j, first, end;
-    for (lane = 0; lane < work->count; lane++) {
-        first = attn__part(&work->lanes[lane], k0, work->tile.keys, ATTN_STAGE_FINAL, &end);
-        if (first == end)
-            continue;
-        attn__head_of(work, lane, &h, &i);
-        for (j = first; j < end; j++)
-            memcpy(attn__real_at(plan, work->row_scores, j - first),
-                   attn__real_at(plan, work->tile.scores, attn__score_at(work, j, lane)), plan->kern->size);
-        plan->opts.score_mod(plan->opts.score_mod_user, work->row_scores, end - first, work->b, h, i, k0 + first);
-        for (j = first; j < end; j++)
-            memcpy(attn__real_at(plan, work->tile.scores, attn__score_at(work, j, lane)),
-                   attn__real_at(plan, work->row_scores, j - first), plan->kern->size);
-    }
-}
-
-/* Computes the scores of the tile that attn__look has made ready, up to a stage, but for plan->scale_left. */
-static void attn__score(attn__work *work, size_t k0, attn_stage stage)
-{
-    const attn__plan *plan = work->plan;
-    const attn__kernels *kern = plan->kern;
-    const attn_opts *opts = &plan->opts;
-    attn__tile *tile = &work->tile;
-    attn__rows k;
-    double scale = plan->scale;
-    size_t lane;
-    attn__fetch(work, &k, &plan->k, plan->k_scales, k0, work->k, 0);
-    tile->bias = tile->slope = NULL;
-    if (tile->across)
-        kern->row_scores(tile, &k, work->queries, plan->q.dim);
-    else
-        kern->scores(tile, &k, work->queries, plan->q.dim);
-    if (opts->softcap > 0 && stage != ATTN_STAGE_DOT) {
-        kern->softcap(tile, scale, opts->softcap);
-        scale = 1;
-    }
-    if (stage == ATTN_STAGE_FINAL && opts->bias.data) {
-        attn__gather(work, work->bias, tile->ld, opts->bias, k0, tile->keys);
-        tile->bias = work->bias;
-    }
-    if (stage == ATTN_STAGE_FINAL && opts->alibi_slopes) {
-        for (lane = 0; lane < work->count; lane++)
-            attn__set(plan, work->position, lane, (double)work->lanes[lane].position - (double)k0);
-        tile->position = work->position;
-        tile->slope = work->slope;
-    }
-    if (tile->bias || tile->slope || scale < 1 || scale > 1)
-        kern->bias(tile, scale);
-    if (stage == ATTN_STAGE_FINAL && opts->score_mod)
-        attn__modify(work, k0);
-    if (tile->first || tile->mask || (tile->bias && (opts->score_mod || opts->alibi_slopes)))
-        kern->hide(tile);
-}
-
-/* Lets softmax give hidden keys the weight -0. By its bits: to -ffast-math all zeros are one. */
-static void attn__mark_hidden(attn__tile *tile, attn_dtype real)
-{
-    uint64_t bits64 = (uint64_t)1 << 63;
-    uint32_t bits32 = (uint32_t)1 << 31;
-    if (real == ATTN_F64)
-        memcpy(tile->none, &bits64, 8);
-    else
-        memcpy(tile->none, &bits32, 4);
-}
-
-/* out = factor out + V^T P for the tile. Where a key is `hidden` from some lane, NaN and infinities of its value must
-   not meet the weight 0: they are taken out of a copy, and given to each lane that sees them. The weight of a hidden
-   key is -0, any other at least +0. */
-static void attn__take_values(attn__work *work, size_t k0, int hidden)
-{
-    const attn__plan *plan = work->plan;
-    const attn__state *state = work->into;
-    const attn__kernels *kern = plan->kern;
-    const attn__tile *tile = &work->tile;
-    size_t i, j, d, lane, Dv = plan->v.dim;
-    attn__rows v;
-    double x, weight;
-    int odd;
-    if (Dv == 0 && !tile->across) /* across, the sum of the weights is still to come */
-        return;
-    attn__fetch(work, &v, &plan->v, plan->v_scales, k0, work->v, hidden && plan->v.dtype != kern->real);
-    odd = hidden && kern->special(v.data, v.step, tile->keys, Dv);
-    if (odd) {
-        attn__fetch(work, &v, &plan->v, plan->v_scales, k0, work->v, 1);
-        for (i = 0; i < tile->keys * Dv; i++)
-            if (!attn__is_finite(attn__get(plan, v.data, i)))
-                attn__set(plan, attn__real_at(plan, v.data, i), 0, 0.0);
-        work->v->to = work->v->from; /* no more a copy */
-    }
-    if (tile->across)
-        kern->row_values(tile, state, &v, Dv);
-    else
-        kern->values(tile, state, &v, Dv);
-    if (!odd)
-        return;
-    attn__fetch(work, &v, &plan->v, plan->v_scales, k0, work->v, 1);
-    for (j = 0; j < tile->keys; j++)
-        for (d = 0; d < Dv; d++) {
-            x = attn__get(plan, v.data, j * Dv + d);
-            for (lane = 0; lane < work->count && !attn__is_finite(x); lane++) {
-                weight = attn__get(plan, tile->scores, attn__score_at(work, j, lane));
-                i = attn__out_at(work, d, lane);
-                if (attn__bits(weight) != (uint64_t)1 << 63)
-                    attn__set(plan, state->out, i, attn__get(plan, state->out, i) + weight * x);
-            }
-        }
-}
-
-/* -- a block: all its keys, out, what else was asked for -- */
-
-/* What the rows of the block see, each and together. */
-static void attn__see(attn__work *work)
-{
-    const attn__plan *plan = work->plan;
-    size_t count = plan->alike ? attn__min(plan->rows, plan->lanes) : work->count, lane, h, i; /* alike: of any block */
-    attn__lane see = ATTN__ZERO;
-    work->from = work->all_to = SIZE_MAX;
-    work->to = work->valid = work->all_from = 0;
-    attn__head_of(work, 0, &h, &i);
-    for (lane = 0; lane < count; lane++, i = i + 1 < plan->q.len ? i + 1 : 0) {
-        if (lane == 0 || !plan->alike) {
-            see = attn__visible(plan, work->b, i);
-            work->valid = attn__max(work->valid, see.valid);
-            work->all_from = attn__max(work->all_from, see.first);
-            work->all_to = attn__min(work->all_to, see.end);
-            work->from = see.first < see.end ? attn__min(work->from, see.first) : work->from;
-            work->to = see.first < see.end ? attn__max(work->to, see.end) : work->to;
-        }
-        work->lanes[lane] = see;
-    }
-    work->from = work->to > 0 ? work->from : 0;
-}
-
-static void attn__set_slopes(attn__work *work) /* zeros past the last row */
-{
-    const attn__plan *plan = work->plan;
-    size_t lane, h, i;
-    for (lane = 0; lane < work->tile.lanes; lane++) {
-        if (lane < work->count)
-            attn__head_of(work, lane, &h, &i);
-        attn__set(plan, work->slope, lane, lane < work->count ? -(double)plan->opts.alibi_slopes[h] : 0.0);
-        attn__set(plan, work->position, lane, 0.0);
-    }
-}
-
-/* Takes block number `index` of the batch in hand. */
-static void attn__take_up(attn__work *work, size_t index)
-{
-    const attn__plan *plan = work->plan;
-    size_t kv_head = index / plan->blocks, b = kv_head / plan->k.heads;
-    int seen = plan->alike && b == work->b;
-    size_t row = (index - kv_head * plan->blocks) * plan->lanes;
-    if (plan->known &&
-        !(b == work->b && row == work->row && plan->opts.mask.head_stride == 0)) /* a mask's other rows */
-        memset(work->masked, 0, plan->known);
-    work->b = b;
-    work->head = kv_head - b * plan->k.heads;
-    work->row = row;
-    work->count = attn__min(plan->lanes, plan->rows - work->row);
-    work->tile.across = plan->across;
-    work->tile.queries = work->count;
-    work->tile.lanes = attn__blocks(work->count, plan->kern->lanes) * plan->kern->lanes;
-    work->tile.ld = plan->across ? attn__blocks(plan->keys, plan->kern->lanes) * plan->kern->lanes : work->tile.lanes;
-    if (!seen)
-        attn__see(work);
-    if (plan->opts.alibi_slopes)
-        attn__set_slopes(work);
-    attn__gather(work, work->queries, plan->q.dim, plan->q, 0, plan->q.dim);
-}
-
-static void attn__begin(attn__work *work, attn__state *state) /* nothing seen yet */
-{
-    const attn__plan *plan = work->plan;
-    size_t lanes = work->tile.lanes;
-    work->into = state;
-    plan->kern->begin(state, work->tile.across ? work->count * attn__out_row(work) : plan->v.dim * lanes, lanes);
-}
-
-/* How many splits the block in hand has; the *first of them, and their *keys. Where they lie depends on the valid keys
-   of the item alone: no row can tell which others share its block. */
-static size_t attn__splits(const attn__work *work, size_t *first, size_t *keys)
-{
-    const attn__plan *plan = work->plan;
-    size_t tiles;
-    *first = 0;
-    *keys = plan->k.len;
-    if (plan->splits == 1)
-        return 1;
-    tiles = attn__blocks(plan->opts.kv_lens ? plan->opts.kv_lens[work->b] : plan->k.len, plan->keys);
-    *keys = attn__max(attn__blocks(tiles, ATTN__SPLITS), ATTN__SPLIT_TILES) * plan->keys;
-    *first = work->from / *keys;
-    return attn__max(attn__blocks(work->to, *keys), *first + 1) - *first;
-}
-
-/* Takes keys k0 .. k0 + n - 1, all of one tile, into the state. */
-static void attn__take_keys(attn__work *work, size_t k0, size_t n)
-{
-    if (!attn__look(work, k0, n, ATTN_STAGE_FINAL))
-        return;
-    ATTN__ON_TILE();
-    attn__score(work, k0, ATTN_STAGE_FINAL);
-    attn__take_values(work, k0, work->plan->kern->softmax(&work->tile, work->into, work->plan->scale_left));
-}
-
-/* Which keys the blocks abreast see together; none of them is copied yet. SIZE_MAX .. 0: a block is alone. */
-static void attn__want(attn__work *work, size_t from, size_t to)
-{
-    work->k->want_from = work->v->want_from = from;
-    work->k->want_to = work->v->want_to = to;
-    work->k->from = work->v->from = work->k->to = work->v->to = 0;
-}
-
-/* The keys of split number `split`, for those of `count` blocks abreast that have a state for it. Where tiles begin
-   depends on nothing else; a block may see but a part of one. */
-static void attn__attend_split(attn__work *works, size_t count, size_t split, size_t keys)
-{
-    size_t tile = works->plan->keys, from = SIZE_MAX, to = 0, k0, first, end, i;
-    for (i = 0; i < count; i++) {
-        works[i].split_from = attn__max(works[i].from, split * keys);
-        works[i].split_to = works[i].into ? attn__min(works[i].to, (split + 1) * keys) : 0;
-        if (works[i].split_from < works[i].split_to) {
-            from = attn__min(from, works[i].split_from);
-            to = attn__max(to, works[i].split_to);
-        }
-    }
-    attn__want(works, from, to);
-    for (k0 = from; k0 < to; k0 += tile - k0 % tile)
-        for (i = 0; i < count; i++) {
-            first = attn__max(k0, works[i].split_from);
-            end = attn__min(k0 - k0 % tile + tile, works[i].split_to);
-            if (first < end)
-                attn__take_keys(&works[i], first, end - first);
-        }
-}
-
-/* The weights and scores that were asked for, tile by tile: scores are computed once more, now that max and sum are
-   known. That is more work than keeping them would be, but it needs no memory and leaves the way to out alone. */
-static void attn__record(attn__work *work)
-{
-    const attn__plan *plan = work->plan;
-    const attn__kernels *kern = plan->kern;
-    attn__tile *tile = &work->tile;
-    attn_stage stage = plan->opts.scores_stage;
-    size_t k0, n, i, size;
-    memcpy(work->split.max, work->state.max, tile->lanes * kern->size);
-    memset(work->split.sum, 0, tile->lanes * kern->size);
-    memset(tile->none, 0, sizeof tile->none); /* weights are outputs: +0 */
-    attn__want(work, SIZE_MAX, 0);
-    for (k0 = 0; k0 < plan->k.len; k0 += n) {
-        n = attn__min(plan->keys, (k0 < work->valid ? work->valid : plan->k.len) - k0); /* no tile is partly invalid */
-        size = tile->ld * (tile->across ? work->count : n);
-        if (plan->opts.scores.data) {
-            if (attn__look(work, k0, n, stage))
-                attn__score(work, k0, stage);
-            else
-                for (i = 0; i < size; i++)
-                    attn__set(plan, tile->scores, i, attn__minus_infinity());
-            attn__scatter(work, plan->opts.scores, k0, tile->scores, tile->ld, n, plan->scale_left);
-        }
-        if (plan->opts.weights.data) {
-            memset(tile->scores, 0, size * kern->size);
-            if (attn__look(work, k0, n, ATTN_STAGE_FINAL)) {
-                attn__score(work, k0, ATTN_STAGE_FINAL);
-                kern->softmax(tile, &work->split, plan->scale_left); /* max is the final one and does not move */
-            }
-            attn__scale_lanes(work, tile->scores, tile->ld, n, work->inverse);
-            attn__scatter(work, plan->opts.weights, k0, tile->scores, tile->ld, n, 1.0);
-        }
-    }
-    attn__mark_hidden(tile, kern->real);
-}
-
-/* One more score, without a value, for a row that has seen sum = sum of exp(score - max). Returns by what out and the
-   sum so far must shrink. */
-static double attn__add_sink(double sink, double *max, double *sum, int *nan)
-{
-    double before = *max, shrink;
-    if (!attn__is_finite(sink)) {
-        *nan |= attn__bits(sink) != attn__bits(attn__minus_infinity());
-        return 1;
-    }
-    *max = *sum > 0 && before > sink ? before : sink;
-    shrink = *sum > 0 ? attn__exp(before - *max) : 0;
-    *sum = *sum * shrink + attn__exp(sink - *max);
-    return shrink;
-}
-
-/* One row with a sink or NaN: by what its out is multiplied. And the log-sum-exp. */
-static void attn__finish_row(const attn__work *work, size_t lane, size_t h, size_t i)
-{
-    const attn__plan *plan = work->plan;
-    attn_tensor lse = plan->opts.lse;
-    double sum = attn__get(plan, work->state.sum, lane), max = attn__get(plan, work->state.max, lane), shrink = 1, x;
-    int nan = work->state.nan[lane], sink = plan->opts.sinks && work->lanes[lane].exists;
-    max *= plan->scale_left;
-    if (sink)
-        shrink = attn__add_sink((double)plan->opts.sinks[h], &max, &sum, &nan);
-    if (nan || (sink && attn__is_finite((double)plan->opts.sinks[h])))
-        attn__set(plan, work->inverse, lane, nan ? attn__nan() : sum > 0 ? shrink / sum : 0);
-    if (!lse.data)
-        return;
-    x = nan ? attn__nan() : sum > 0 ? max + attn__log(sum) : attn__minus_infinity();
-    attn__store(attn__tensor_at(lse, work->b, h, i, 0), lse.dtype, x);
-}
-
-/* All keys are seen: everything goes to where the caller wants it. */
-static void attn__finish(attn__work *work)
-{
-    const attn__plan *plan = work->plan;
-    size_t lane, l, n, h, i;
-    plan->kern->finish(&work->state, work->inverse, work->tile.lanes);
-    for (lane = 0; lane < work->count; lane += n) {
-        n = attn__head_of(work, lane, &h, &i);
-        for (l = 0; l < n; l++)
-            if (plan->opts.sinks || plan->opts.lse.data || work->state.nan[lane + l])
-                attn__finish_row(work, lane + l, h, i + l);
-    }
-    attn__scale_lanes(work, work->state.out, attn__out_row(work), plan->v.dim, work->inverse);
-    attn__scatter(work, plan->out, 0, work->state.out, attn__out_row(work), plan->v.dim, 1.0);
-    if (plan->records)
-        attn__record(work);
-}
-
-/* -- tasks -- */
-
-static attn__state attn__state_at(const attn__plan *plan, char *at)
-{
-    size_t lanes = plan->lanes * plan->kern->size;
-    attn__state state;
-    state.max = at;
-    state.sum = at + lanes;
-    state.nan = (unsigned char *)at + 2 * lanes;
-    state.out = at + attn__blocks(2 * lanes + plan->lanes, ATTN__ALIGN) * ATTN__ALIGN;
-    return state;
-}
-
-static attn__state attn__state_apart(const attn__plan *plan, size_t block, size_t split)
-{
-    return attn__state_at(plan, plan->scratch + plan->tasks * plan->slice +
-                                    (block * plan->splits + split) * plan->state_size);
-}
-
-typedef struct attn__task { /* blocks abreast, and what they share */
-    attn__work works[ATTN__ABREAST];
-    attn__copied k, v;
-} attn__task;
-
-static void attn__set_up(attn__task *task, const attn__plan *plan, size_t index)
-{
-    char *slice = plan->scratch + index * plan->slice, *at = slice;
-    size_t lanes = plan->lanes * plan->kern->size, i;
-    attn__work *work = task->works;
-    task->k.rows = slice + plan->at_k;
-    task->v.rows = slice + plan->at_v;
-    for (i = 0; i < plan->abreast; i++, work++, at += plan->block_size) {
-        attn__clear(work, sizeof *work);
-        work->plan = plan;
-        work->b = SIZE_MAX; /* none yet */
-        work->k = &task->k;
-        work->v = &task->v;
-        work->bias = slice + plan->at_bias;
-        work->mask = slice + plan->at_mask;
-        work->row_scores = slice + plan->at_row;
-        work->lanes = (attn__lane *)(void *)(at + plan->at_lanes);
-        work->masked = (unsigned char *)at + plan->at_masked;
-        work->queries = at + plan->at_queries;
-        work->first = at + plan->at_reals;
-        work->end = work->first + lanes;
-        work->position = work->end + lanes;
-        work->slope = work->position + lanes;
-        work->inverse = work->slope + lanes;
-        work->state = attn__state_at(plan, at + plan->at_state);
-        work->split = attn__state_at(plan, at + plan->at_state + plan->state_size);
-        work->tile.scores = slice + plan->at_scores;
-        work->tile.factor = work->inverse + lanes;
-        attn__set(plan, work->tile.hidden, 0, attn__minus_infinity());
-        attn__mark_hidden(&work->tile, plan->kern->real);
-        attn__set(plan, work->tile.least, 0, attn__lowest(plan->kern->real));
-    }
-}
-
-static void attn__fold(attn__work *work) /* the split into the state */
-{
-    work->plan->kern->fold(&work->tile, &work->state, &work->split, work->plan->v.dim, work->plan->scale_left);
-}
-
-/* All splits of the blocks in hand, each block's folded from left to right. Then its end. */
-static void attn__attend(attn__work *works, size_t count)
-{
-    size_t split, splits, keys, first = SIZE_MAX, end = 0, firsts[ATTN__ABREAST], ends[ATTN__ABREAST], i;
-    for (i = 0; i < count; i++) { /* blocks of one item: their splits have the same keys */
-        splits = attn__splits(&works[i], &firsts[i], &keys);
-        ends[i] = firsts[i] + splits;
-        first = attn__min(first, firsts[i]);
-        end = attn__max(end, ends[i]);
-    }
-    for (split = first; split < end; split++) {
-        for (i = 0; i < count; i++) {
-            works[i].into = NULL;
-            if (firsts[i] <= split && split < ends[i])
-                attn__begin(&works[i], split == firsts[i] ? &works[i].state : &works[i].split);
-        }
-        attn__attend_split(works, count, split, keys);
-        for (i = 0; i < count; i++)
-            if (works[i].into == &works[i].split)
-                attn__fold(&works[i]);
-    }
-    for (i = 0; i < count; i++)
-        attn__finish(&works[i]);
-}
-
-/* One split of a block, into a state that is kept. */
-static void attn__attend_apart(attn__work *work, size_t block, size_t split)
-{
-    size_t first, keys, splits = attn__splits(work, &first, &keys);
-    work->split = attn__state_apart(work->plan, block, split);
-    attn__begin(work, &work->split);
-    if (split < splits)
-        attn__attend_split(work, 1, first + split, keys);
-}
-
-/* All splits of a block that were kept. */
-static void attn__gather_splits(attn__work *work, size_t block)
-{
-    size_t first, keys, splits = attn__splits(work, &first, &keys), split;
-    work->state = attn__state_apart(work->plan, block, 0);
-    for (split = 1; split < splits; split++) {
-        work->split = attn__state_apart(work->plan, block, split);
-        attn__fold(work);
-    }
-    attn__finish(work);
-}
-
-typedef struct attn__job { /* what the tasks of a run share */
-    const attn__plan *plan;
-    size_t items; /* takings of blocks, or splits of one where these run apart */
-    size_t taken; /* items that tasks have taken, where they can be counted together */
-} attn__job;
-
-/* The item that a task, which has done so many, does next; no less than job->items: none is left. Which task does an
-   item changes no bit. Each takes the next that is free, so that all end together; where compilers have no atomics,
-   the items are dealt out. */
-static size_t attn__next_item(attn__job *job, size_t index, size_t done)
-{
-#ifdef ATTN__COUNT_UP
-    if (job->plan->tasks > 1)
-        return ATTN__COUNT_UP(&job->taken);
-#endif
-    (void)job->taken;
-    return index + done * job->plan->tasks;
-}
-
-static void attn__sdpa_task(void *arg, size_t index)
-{
-    attn__job *job = (attn__job *)arg;
-    const attn__plan *plan = job->plan;
-    size_t item, done, head, block, count, i;
-    int saved = ATTN__ERRNO;
-    attn__task task;
-    attn__set_up(&task, plan, index);
-    for (done = 0; (item = attn__next_item(job, index, done)) < job->items; done++) {
-        item = job->items - 1 - item; /* of causal blocks the last have the most keys: they go first */
-        if (plan->apart) {
-            attn__take_up(task.works, item / plan->splits);
-            attn__attend_apart(task.works, item / plan->splits, item % plan->splits);
-        } else {
-            head = item / plan->k.heads / plan->takings * plan->k.heads + item % plan->k.heads; /* the heads in turn */
-            block = item / plan->k.heads % plan->takings * plan->abreast;
-            count = attn__min(plan->abreast, plan->blocks - block);
-            for (i = 0; i < count; i++)
-                attn__take_up(&task.works[i], head * plan->blocks + block + i);
-            attn__attend(task.works, count);
-        }
-    }
-    ATTN__ERRNO_KEEP(saved);
-}
-
-static void attn__sdpa(attn__plan *plan)
-{
-    size_t block;
-    int saved;
-    attn__task task;
-    attn__job job;
-    job.plan = plan;
-    job.items = plan->apart ? plan->all_blocks * plan->splits : plan->all_takings;
-    job.taken = 0;
-    attn__run(&plan->ctx, plan->tasks, attn__sdpa_task, &job);
-    if (!plan->apart)
-        return;
-    saved = ATTN__ERRNO;
-    attn__set_up(&task, plan, 0);
-    for (block = 0; block < plan->all_blocks; block++) {
-        attn__take_up(task.works, block);
-        attn__gather_splits(task.works, block);
-    }
-    ATTN__ERRNO_KEEP(saved);
-}
-
-/* -- the plan -- */
-
-/* Room for `count` things of `size` bytes at *end, which moves on; SIZE_MAX once it overflows. */
-ATTN__INLINE size_t attn__reserve(size_t *end, size_t count, size_t size)
-{
-    const size_t most = (size_t)PTRDIFF_MAX - ATTN__ALIGN;
-    size_t at = *end, bytes;
-    if (at > most || !attn__multiply(&bytes, count, size) || at + bytes > most)
-        *end = SIZE_MAX;
-    else
-        *end = (at + bytes + ATTN__ALIGN - 1) & ~(size_t)(ATTN__ALIGN - 1);
-    return at;
-}
-
-/* Sizes of blocks, tiles and scratch, for arguments that have been checked; 0 if something overflows. */
-static int attn__lay_out(attn__plan *plan)
-{
-    const attn__kernels *kern = plan->kern;
-    const attn_opts *opts = &plan->opts;
-    size_t width = attn__ctx_tasks(&plan->ctx, SIZE_MAX), D = plan->q.dim, Dv = plan->v.dim, end = 0, heads = 0, room,
-           abreast;
-    int empty = plan->q.batch == 0 || plan->q.heads == 0;
-    plan->group = empty ? 1 : attn__blocks(plan->q.heads, plan->k.heads);
-    if (!attn__multiply(&plan->rows, plan->group, plan->q.len))
-        return 0;
-    plan->lanes = attn__min(attn__max(attn__blocks(plan->rows, kern->lanes) * kern->lanes, kern->lanes), kern->cols);
-    plan->blocks = attn__blocks(plan->rows, plan->lanes);
-    plan->across = kern->row_scores && plan->rows <= kern->lanes / 2;
-    plan->records =
-        plan->given && plan->k.len > 0 && (!attn__tensor_absent(opts->weights) || !attn__tensor_absent(opts->scores));
-    plan->alike = opts->causal == ATTN_CAUSAL_NONE && !opts->window.on && !opts->q_lens && !opts->alibi_slopes;
-    if (empty || (Dv == 0 && !plan->records && !opts->lse.data))
-        plan->all_blocks = 0;
-    else if (!attn__multiply(&heads, plan->k.heads, plan->q.batch) ||
-             !attn__multiply(&plan->all_blocks, heads, plan->blocks))
-        return 0;
-    plan->keys = attn__min(ATTN__KEYS, attn__max(attn__blocks(plan->k.len, kern->rows), 1) * kern->rows);
-    plan->splits = attn__blocks(attn__blocks(plan->k.len, plan->keys), ATTN__SPLIT_TILES);
-    plan->splits = attn__min(attn__max(plan->splits, 1), ATTN__SPLITS);
-    plan->apart =
-        plan->all_blocks < width && plan->splits > 1 && !plan->records; /* attn__record belongs to a block's task */
-    room = plan->lanes < kern->cols ? 1 : ATTN__ABREAST; /* of full blocks, however many: it does not grow with Lq */
-    abreast = plan->apart ? 1 : attn__min(attn__max(plan->all_blocks / (width * ATTN__TAKINGS), 1), room);
-    plan->takings = attn__blocks(plan->blocks, abreast);
-    plan->abreast = plan->blocks == 0 ? 1 : attn__blocks(plan->blocks, plan->takings); /* as even as can be */
-    plan->all_takings = heads * plan->takings;
-    plan->tasks = attn__min(width, plan->apart ? plan->all_blocks * plan->splits : plan->all_takings);
-
-    plan->state_size = 0;
-    plan->at_lanes = attn__reserve(&end, plan->lanes, sizeof(attn__lane));
-    if (plan->given && !attn__tensor_absent(opts->mask)) {
-        plan->known = attn__min(attn__blocks(plan->k.len, plan->keys), ATTN__KNOWN);
-        plan->at_masked = attn__reserve(&end, ATTN__KNOWN, 1);
-    }
-    plan->at_reals = attn__reserve(&end, 6 * plan->lanes, kern->size);
-    plan->at_queries = attn__reserve(&end, plan->lanes * kern->size, D);
-    attn__reserve(&plan->state_size, plan->lanes * (2 * kern->size + 1), 1);
-    attn__reserve(&plan->state_size, plan->lanes * kern->size, attn__blocks(Dv, kern->rows) * kern->rows);
-    plan->at_state = attn__reserve(&end, 2, plan->state_size);
-    plan->block_size = end;
-    attn__reserve(&end, room - 1, plan->block_size);
-    plan->at_scores = attn__reserve(&end, plan->keys * plan->lanes, kern->size);
-    if (plan->given && !attn__tensor_absent(opts->bias))
-        plan->at_bias = attn__reserve(&end, plan->keys * plan->lanes, kern->size);
-    if (plan->given && !attn__tensor_absent(opts->mask))
-        plan->at_mask = attn__reserve(&end, plan->keys * plan->lanes, kern->size);
-    if (opts->score_mod)
-        plan->at_row = attn__reserve(&end, plan->keys, kern->size);
-    if (!attn__is_direct(plan, &plan->k, 0, plan->k.len) || (room > 1 && !attn__is_packed(&plan->k)))
-        plan->at_k = attn__reserve(&end, plan->keys * kern->size, D);
-    plan->at_v = attn__reserve(&end, plan->keys * kern->size, Dv);
-    plan->slice = end;
-    plan->bytes = plan->tasks > 0 ? ATTN__ALIGN : 0;
-    attn__reserve(&plan->bytes, plan->tasks, plan->slice);
-    if (plan->apart)
-        attn__reserve(&plan->bytes, plan->all_blocks * plan->splits, plan->state_size);
-    return plan->bytes != SIZE_MAX;
-}
-
-/* Where nobody asks for scores, their scale is left to softmax, which multiplies by log2(e) in any case. It must not be
-   negative then, nor so large that it would have made a finite product infinite, nor so small that a limit of 1 / scale
-   is out of range. */
-static void attn__choose_scale(attn__plan *plan)
-{
-    const attn_opts *o = &plan->opts;
-    int plain = !(o->softcap > 0) && attn__tensor_absent(o->bias) && !o->alibi_slopes && !o->score_mod;
-    plain = plain && o->scale >= 1e-20 && o->scale * ATTN__LOG2E <= 1;
-    plan->scale = plain ? 1 : o->scale;
-    plan->scale_left = plain ? o->scale : 1;
-}
-
-/* A tensor of dimensions 1 or full becomes one of full dimensions with strides 0. */
-static void attn__broadcast(attn_tensor *t, size_t B, size_t H, size_t Lq, size_t Lk)
-{
-    if (attn__tensor_absent(*t))
-        return;
-    t->batch_stride = t->batch == 1 ? 0 : t->batch_stride;
-    t->head_stride = t->heads == 1 ? 0 : t->head_stride;
-    t->len_stride = t->len == 1 ? 0 : t->len_stride;
-    t->dim_stride = t->dim == 1 ? 0 : t->dim_stride;
-    t->batch = B;
-    t->heads = H;
-    t->len = Lq;
-    t->dim = Lk;
-}
-
-static int attn__is_shape(attn_tensor t, size_t B, size_t H, size_t L, size_t D)
-{
-    return t.batch == B && t.heads == H && t.len == L && t.dim == D;
-}
-
-static int attn__can_broadcast(attn_tensor t, size_t B, size_t H, size_t Lq, size_t Lk)
-{
-    return attn__tensor_absent(t) || ((t.batch == B || t.batch == 1) && (t.heads == H || t.heads == 1) &&
-                                      (t.len == Lq || t.len == 1) && (t.dim == Lk || t.dim == 1));
-}
-
-enum { ATTN__ARGUMENTS = 24 }; /* those of attn_mha */
-
-typedef struct attn__arguments {
-    attn__view view[ATTN__ARGUMENTS];
-    const char *name[ATTN__ARGUMENTS];
-    size_t count;
-} attn__arguments;
-
-ATTN__INLINE void attn__argument(attn__arguments *args, const char *name, attn__view view)
-{
-    if ((view.role & ATTN__ABSENT) && (view.role & ATTN__OPTIONAL))
-        return;
-    ATTN_ASSERT(args->count < ATTN__ARGUMENTS);
-    args->view[args->count] = view;
-    args->name[args->count++] = name;
-}
-
-/* *fault becomes `otherwise` unless the condition holds or it comes first already. */
-static void attn__demand(attn__fault *fault, int condition, attn_status otherwise, const char *argument)
-{
-    if (!condition && otherwise != fault->status && attn__first(fault->status, otherwise) == otherwise) {
-        fault->status = otherwise;
-        fault->argument = argument;
-        fault->other = NULL;
-    }
-}
-
-static int attn__lengths_fit(const size_t *lens, size_t B, size_t most)
-{
-    size_t b;
-    for (b = 0; lens && attn__is_aligned(lens, sizeof *lens) && b < B; b++)
-        if (lens[b] > most)
-            return 0;
-    return 1;
-}
-
-/* An option joins the arguments if it is given. */
-ATTN__NOINLINE void attn__option(attn__arguments *args, const char *name, const attn_tensor *t, int role)
-{
-    if (!attn__tensor_absent(*t))
-        attn__argument(args, name, attn__view_of_tensor(*t, role));
-}
-
-ATTN__NOINLINE void attn__option_array(attn__arguments *args, const char *name, const void *data, size_t count,
-                                       size_t size)
-{
-    if (data)
-        attn__argument(args, name, attn__view_of_array(data, count, size, ATTN__IN));
-}
-
-static void attn__list_options(attn__arguments *args, const attn__plan *plan) /* and scratch */
-{
-    const attn_opts *o = &plan->opts;
-    size_t B = plan->q.batch, H = plan->q.heads;
-    if (plan->given) {
-        if (o->causal_offset || o->causal == ATTN_CAUSAL_OFFSET)
-            attn__argument(args, "opts.causal_offset",
-                           attn__view_of_array(o->causal_offset, B, sizeof *o->causal_offset, ATTN__IN));
-        attn__option(args, "opts.mask", &o->mask, ATTN__BOOL);
-        attn__option_array(args, "opts.q_lens", o->q_lens, B, sizeof *o->q_lens);
-        attn__option_array(args, "opts.kv_lens", o->kv_lens, B, sizeof *o->kv_lens);
-        attn__option(args, "opts.bias", &o->bias, ATTN__ANY_FLOAT);
-        attn__option_array(args, "opts.alibi_slopes", o->alibi_slopes, H, sizeof *o->alibi_slopes);
-        attn__option_array(args, "opts.sinks", o->sinks, H, sizeof *o->sinks);
-        attn__option(args, "opts.lse", &o->lse, ATTN__OUT | ATTN__ANY_FLOAT);
-        attn__option(args, "opts.weights", &o->weights, ATTN__OUT | ATTN__ANY_FLOAT);
-        attn__option(args, "opts.scores", &o->scores, ATTN__OUT | ATTN__ANY_FLOAT);
-    }
-    if (plan->ctx.scratch)
-        attn__argument(args, "ctx.scratch", attn__view_of_scratch(&plan->ctx));
-}
-
-/* What the views say by themselves: NULL, DTYPE, OVERFLOW, alignment, overlap. */
-static attn__fault attn__check_arguments(attn__arguments *args)
-{
-    size_t culprit[2];
-    attn__fault fault;
-    fault.status = attn__find_fault(args->view, args->count, culprit);
-    fault.argument = fault.status == ATTN_OK ? NULL : args->name[culprit[0]];
-    fault.other = fault.status == ATTN_ERR_ALIAS && culprit[1] != culprit[0] ? args->name[culprit[1]] : NULL;
-    return fault;
-}
-
-static void attn__check_shapes(const attn__plan *plan, attn__fault *fault)
-{
-    const attn_opts *o = &plan->opts;
-    attn_tensor q = plan->q, k = plan->k, v = plan->v;
-    size_t B = q.batch, H = q.heads, Lq = q.len, Lk = k.len;
-    attn__demand(fault, attn__is_shape(plan->out, B, H, Lq, v.dim), ATTN_ERR_SHAPE, "out");
-    attn__demand(fault, q.dim > 0 && (H == k.heads || (k.heads > 0 && H % k.heads == 0)), ATTN_ERR_SHAPE, "q");
-    attn__demand(fault, attn__is_shape(k, B, k.heads, Lk, q.dim), ATTN_ERR_SHAPE, "k");
-    attn__demand(fault, attn__is_shape(v, B, k.heads, Lk, v.dim), ATTN_ERR_SHAPE, "v");
-    if (!plan->given)
-        return;
-    attn__demand(fault, attn__can_broadcast(o->mask, B, H, Lq, Lk), ATTN_ERR_SHAPE, "opts.mask");
-    attn__demand(fault, attn__can_broadcast(o->bias, B, H, Lq, Lk), ATTN_ERR_SHAPE, "opts.bias");
-    attn__demand(fault, attn__tensor_absent(o->lse) || attn__is_shape(o->lse, B, H, Lq, 1), ATTN_ERR_SHAPE, "opts.lse");
-    attn__demand(fault, attn__tensor_absent(o->weights) || attn__is_shape(o->weights, B, H, Lq, Lk), ATTN_ERR_SHAPE,
-                 "opts.weights");
-    attn__demand(fault, attn__tensor_absent(o->scores) || attn__is_shape(o->scores, B, H, Lq, Lk), ATTN_ERR_SHAPE,
-                 "opts.scores");
-}
-
-/* Numbers in their ranges. The arrays are read only where shapes are known to be sound. */
-static void attn__check_values(const attn__plan *plan, attn__fault *fault, int sound)
-{
-    const attn_opts *o = &plan->opts;
-    double cap_least = plan->q.dtype == ATTN_F64 ? DBL_MIN : (double)FLT_MIN;
-    attn__demand(fault, (unsigned)o->causal <= ATTN_CAUSAL_OFFSET, ATTN_ERR_VALUE, "opts.causal");
-    attn__demand(fault, !o->window.on || (o->window.left >= -1 && o->window.right >= -1), ATTN_ERR_VALUE,
-                 "opts.window");
-    attn__demand(fault, !sound || attn__lengths_fit(o->q_lens, plan->q.batch, plan->q.len), ATTN_ERR_VALUE,
-                 "opts.q_lens");
-    attn__demand(fault, !sound || attn__lengths_fit(o->kv_lens, plan->q.batch, plan->k.len), ATTN_ERR_VALUE,
-                 "opts.kv_lens");
-    attn__demand(fault, attn__is_factor(o->scale, plan->q.dtype), ATTN_ERR_VALUE, "opts.scale");
-    attn__demand(fault,
-                 attn__is_factor(o->softcap, plan->q.dtype) &&
-                     (attn__bits(o->softcap) << 1 == 0 || o->softcap >= cap_least),
-                 ATTN_ERR_VALUE, "opts.softcap");
-    attn__demand(fault, (unsigned)o->scores_stage <= ATTN_STAGE_FINAL, ATTN_ERR_VALUE, "opts.scores_stage");
-}
-
-ATTN__INLINE void attn__begin_plan(attn__plan *plan, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
-                                   const attn_opts *opts, const attn_ctx *ctx)
-{
-    attn__clear(plan, sizeof *plan);
-    if (opts)
-        plan->opts = *opts;
-    plan->given = opts != NULL;
-    if (ctx)
-        plan->ctx = *ctx;
-    plan->out = out;
-    plan->q = q;
-    plan->k = k;
-    plan->v = v;
-    plan->wrap = SIZE_MAX;
-}
-
-/* The one place where the shapes and options of the engine are checked and resolved. *fault: what is known so far. */
-static void attn__resolve(attn__plan *plan, attn__fault *fault)
-{
-    attn_opts *o = &plan->opts;
-    attn__demand(fault, plan->ctx.scratch || plan->ctx.scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
-    attn__check_shapes(plan, fault);
-    if (plan->given) {
-        attn__broadcast(&o->mask, plan->q.batch, plan->q.heads, plan->q.len, plan->k.len);
-        attn__broadcast(&o->bias, plan->q.batch, plan->q.heads, plan->q.len, plan->k.len);
-    }
-    o->scale = attn__scale(o->scale, plan->q.dim);
-    attn__choose_scale(plan);
-    plan->kern = attn__ctx_kernels(&plan->ctx, attn__real(plan->q.dtype));
-    if (attn__is_sound(fault->status) && plan->kern)
-        attn__demand(fault, attn__lay_out(plan), ATTN_ERR_OVERFLOW, "q");
-    if (plan->given)
-        attn__check_values(plan, fault, attn__is_sound(fault->status));
-    attn__demand(fault, plan->kern != NULL, ATTN_ERR_VALUE, "ctx.isa");
-}
-
-static attn__fault attn__plan_sdpa(attn__plan *plan) /* begun */
-{
-    attn__fault fault;
-    attn__arguments args;
-    args.count = 0;
-    attn__argument(&args, "out", attn__view_of_tensor(plan->out, ATTN__OUT));
-    attn__argument(&args, "q", attn__view_of_tensor(plan->q, ATTN__IN));
-    attn__argument(&args, "k", attn__view_of_tensor(plan->k, ATTN__IN));
-    attn__argument(&args, "v", attn__view_of_tensor(plan->v, ATTN__IN));
-    attn__list_options(&args, plan);
-    fault = attn__check_arguments(&args);
-    attn__resolve(plan, &fault);
-    return fault;
-}
-
-/* Is there room for `bytes`, `stack` of them without asking, as far as can be known before asking ATTN_MALLOC? */
-static int attn__has_scratch(const attn_ctx *ctx, size_t bytes, size_t stack)
-{
-    if (ctx->scratch)
-        return ctx->scratch_size >= bytes;
-    return bytes <= stack || !ATTN__NO_MALLOC;
-}
-
-/* What is planned, in the caller's scratch, on the stack, or in memory of its own. */
-static attn_status attn__run_plan(attn__plan *plan)
-{
-    char stack[ATTN__STACK];
-    void *own = NULL;
-    if (plan->tasks == 0)
-        return ATTN_OK;
-    if (!attn__has_scratch(&plan->ctx, plan->bytes, sizeof stack))
-        return ATTN_ERR_NOMEM;
-    if (plan->ctx.scratch)
-        plan->scratch = (char *)plan->ctx.scratch;
-    else if (plan->bytes <= sizeof stack)
-        plan->scratch = stack;
-    else
-        plan->scratch = (char *)(own = attn__allocate(plan->bytes));
-    if (!plan->scratch)
-        return ATTN_ERR_NOMEM;
-    plan->scratch = attn__align(plan->scratch);
-    attn__sdpa(plan);
-    attn__release(own);
-    return ATTN_OK;
-}
-
-ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v, const attn_opts *opts,
-                               const attn_ctx *ctx)
-{
-    attn__plan plan;
-    attn_status status;
-    attn__begin_plan(&plan, out, q, k, v, opts, ctx);
-    status = attn__plan_sdpa(&plan).status;
-    return status == ATTN_OK ? attn__run_plan(&plan) : status;
+    attn__require(c, !ctx || ctx->scratch || ctx->scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
+    attn__require(c, !ctx || attn_isa_available(ctx->isa), ATTN_ERR_VALUE, "ctx.isa");
 }
 
 static attn_ctx attn__without_scratch(const attn_ctx *ctx)
@@ -4155,18 +2400,1977 @@ static attn_ctx attn__without_scratch(const attn_ctx *ctx)
     return bare;
 }
 
+/* *m = a temporary of the compute type, if there is no fault so far. */
+static void attn__new_temporary(attn__check *c, attn_mat *m, attn_dtype first_input, size_t rows, size_t cols,
+                                const char *name)
+{
+    *m = attn_mat_of(NULL, attn__real(first_input), rows, cols);
+    attn__require(c, !attn__mat_bad(m), ATTN_ERR_OVERFLOW, name);
+    if (c->status != ATTN_OK)
+        return;
+    *m = attn_mat_new(attn__real(first_input), rows, cols);
+    attn__require(c, !attn__mat_bad(m), ATTN_ERR_NOMEM, name);
+}
+
+/* Begins the checks of a step, out of inputs a and b. */
+static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_name, const attn_mat *a,
+                             const char *b_name, const attn_mat *b)
+{
+    attn__check_begin(c);
+    attn__check_mat(c, "out", out, ATTN__OUT);
+    attn__check_mat(c, a_name, a, ATTN__IN);
+    attn__check_mat(c, b_name, b, ATTN__IN);
+}
+
+/* -- matrix product --
+
+   out = alpha (a b + bias), computed as Goto and BLIS do it. out is cut into blocks of mc x nc elements, one after the
+   other for each worker. The sum over k is cut into parts of kc terms. For each of them, kc x nc elements of b are
+   packed into panels as wide as the register tile of the microkernel, which multiplies them with rows of a. These are
+   read where they lie, or packed too if they are not of the compute type. A block of sums in the compute type stays in
+   cache until the last term has come; only then is it scaled, rounded and stored. Each element is one chain of sums
+   over k whatever the blocks are: its bits depend on neither blocks nor threads nor memory.
+   Goto and van de Geijn 2008, ACM TOMS 34(3); Van Zee and van de Geijn 2015, ACM TOMS 41(3)
+
+   A few rows times a transposed matrix, x w^T, as in decoding, are different: packing w would take longer than the
+   product. There a is packed instead, and the kernel gemm_nt_few reads w once, where it lies, in the order of memory.
+   A block then has all rows. Each element is the same chain. */
+
+/* Blocks of the general product. Their sums, panels and rows of a fill half of a second-level cache of 1 MiB. */
+#define ATTN__GEMM_MC 256  /* rows; */
+#define ATTN__GEMM_TILES 4 /* columns, in register tiles; */
+#define ATTN__GEMM_KC 256  /* terms */
+
+/* Blocks of the product of few rows. */
+#define ATTN__GEMM_FEW_SUMS 4096                   /* bytes of sums: they stay in the first-level cache */
+#define ATTN__GEMM_FEW_NC 64                       /* columns: enough to hide the start of reading rows of w */
+#define ATTN__GEMM_FEW_A_BYTES ((size_t)512 << 10) /* bytes of rows of a: they stay in the second-level cache */
+#define ATTN__GEMM_FEW_PAD 16  /* reals between rows of a, which would else compete for one set of a cache */
+#define ATTN__GEMM_FEW_STEP 16 /* the kernel's largest step along k */
+
+/* Up to so many rows, not packing w pays: with more, the kernel reads a so often that packing w costs less. A short sum
+   has little to save. Twice as many where w has 16-bit elements, which take longer to pack. */
+#define ATTN__GEMM_FEW_ROWS 24
+#define ATTN__GEMM_FEW_ROWS_SHORT 8
+#define ATTN__GEMM_FEW_SHORT 256 /* terms of a short sum */
+
+typedef struct attn__gemm {
+    attn_mat out, a, b;
+    attn_mat ones, bias; /* one more term of each sum, a column times a row; or absent */
+    double alpha;
+    const attn__kernels *kern;
+    int few;           /* the product of few rows */
+    size_t mc, nc, kc; /* rows and columns of a block, terms of a part of the sum */
+    size_t workers;
+    size_t worker_bytes; /* scratch of each worker */
+    char *scratch;       /* NULL: each worker uses its stack */
+} attn__gemm;
+
+/* What a block needs: sums, panels of b, and one tile of rows of a; or, of few rows, sums and the rows of a. */
+static size_t attn__gemm_bytes(const attn__gemm *g)
+{
+    size_t reals = g->mc * g->nc + g->kc * g->nc + g->kern->rows * g->kc;
+    if (g->few)
+        reals = g->mc * (g->nc + g->kc + ATTN__GEMM_FEW_PAD);
+    return reals * g->kern->size + ATTN__ALIGN;
+}
+
+static void attn__gemm_few_blocks(attn__gemm *g, size_t bytes)
+{
+    size_t lanes = g->kern->lanes, column = g->out.rows * g->kern->size; /* bytes of a column of out, or of a */
+    size_t columns = (attn__min(bytes, ATTN__GEMM_FEW_A_BYTES) - ATTN__ALIGN) / column;
+    g->mc = g->out.rows;
+    g->nc = attn__min(ATTN__GEMM_FEW_SUMS / column, ATTN__GEMM_FEW_NC) / lanes * lanes;
+    g->kc = attn__min(g->a.cols, (columns - g->nc - ATTN__GEMM_FEW_PAD) / ATTN__GEMM_FEW_STEP * ATTN__GEMM_FEW_STEP);
+}
+
+/* Chooses the blocks for a worker with so many bytes: the sizes above, halved until they fit. Where out has fewer rows
+   than a block, blocks are wider and shallower, so that more of each row of b is read. */
+static void attn__gemm_blocks(attn__gemm *g, size_t bytes)
+{
+    size_t tile_rows = g->kern->rows, tile_cols = g->kern->cols;
+    size_t row_tiles = attn__min(attn__blocks(g->out.rows, tile_rows), ATTN__GEMM_MC / tile_rows);
+    size_t wider = ATTN__GEMM_MC / (row_tiles * tile_rows);
+    size_t col_tiles = attn__min(attn__blocks(g->out.cols, tile_cols), ATTN__GEMM_TILES * wider);
+    ATTN_ASSERT(bytes >= ATTN__STACK); /* which is enough for one tile of every pass */
+    if (g->few) {
+        attn__gemm_few_blocks(g, bytes);
+        return;
+    }
+    g->kc = attn__min(attn__max(g->a.cols, 1), ATTN__GEMM_KC / wider);
+    for (;;) {
+        g->mc = row_tiles * tile_rows;
+        g->nc = col_tiles * tile_cols;
+        if (attn__gemm_bytes(g) <= bytes)
+            return;
+        if (row_tiles > 1)
+            row_tiles = attn__blocks(row_tiles, 2);
+        else if (col_tiles > 1)
+            col_tiles = attn__blocks(col_tiles, 2);
+        else
+            g->kc = attn__blocks(g->kc, 2);
+    }
+}
+
+/* A block of out. Its sums lie in packed tiles, row of tiles by row of tiles, each row filled up to whole vectors. */
+typedef struct attn__gemm_block {
+    size_t r0, rows, c0, cols;
+    size_t padded;    /* cols in whole vectors */
+    size_t row_bytes; /* bytes of a row of tiles */
+    char *sums;
+} attn__gemm_block;
+
+/* Packs b[k .. k + depth][columns of the block] into panels, the last one filled up with zeros to whole vectors. */
+static void attn__gemm_pack(const attn__kernels *kern, char *panels, const attn_mat *b, size_t k, size_t depth,
+                            const attn__gemm_block *block)
+{
+    size_t c, width, padded;
+    for (c = 0; c < block->cols; c += width) {
+        char *panel = panels + c * depth * kern->size;
+        width = attn__min(kern->cols, block->cols - c);
+        padded = attn__blocks(width, kern->lanes) * kern->lanes;
+        if (padded > width)
+            ATTN__MEMSET(panel, 0, padded * depth * kern->size);
+        kern->load(panel, padded, attn__mat_at(b, k, block->c0 + c), b->dtype, b->row_stride, b->col_stride, depth,
+                   width);
+    }
+}
+
+/* sums += a[rows of the block][k .. k + depth] b[k .. k + depth][columns of the block]. */
+static void attn__gemm_add(const attn__kernels *kern, const attn__gemm_block *block, const attn_mat *a,
+                           const attn_mat *b, size_t k, size_t depth)
+{
+    char *panels = block->sums + attn__blocks(block->rows, kern->rows) * block->row_bytes;
+    char *a_rows = panels + block->padded * depth * kern->size;
+    size_t r, rows;
+    attn__gemm_pack(kern, panels, b, k, depth, block);
+    if (a->dtype == kern->real) {
+        kern->gemm(block->sums, attn__mat_at(a, block->r0, k), a->row_stride, a->col_stride, block->rows, panels,
+                   block->padded, depth, ATTN__GEMM_ADD, NULL, NULL);
+        return;
+    }
+    for (r = 0; r < block->rows; r += kern->rows) {
+        rows = attn__min(kern->rows, block->rows - r);
+        kern->load(a_rows, depth, attn__mat_at(a, block->r0 + r, k), a->dtype, a->row_stride, a->col_stride, rows,
+                   depth);
+        kern->gemm(block->sums + r / kern->rows * block->row_bytes, a_rows, (ptrdiff_t)depth, 1, rows, panels,
+                   block->padded, depth, ATTN__GEMM_ADD, NULL, NULL);
+    }
+}
+
+static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char *scratch)
+{
+    const attn__kernels *kern = g->kern;
+    const attn_mat *out = &g->out;
+    attn__gemm_block block = {r0,     attn__min(g->mc, out->rows - r0), c0, attn__min(g->nc, out->cols - c0), 0, 0,
+                              scratch};
+    size_t k, c, r;
+    block.padded = attn__blocks(block.cols, kern->lanes) * kern->lanes;
+    block.row_bytes = kern->rows * block.padded * kern->size;
+    ATTN__MEMSET(block.sums, 0, attn__blocks(block.rows, kern->rows) * block.row_bytes);
+    for (k = 0; k < g->a.cols; k += g->kc)
+        attn__gemm_add(kern, &block, &g->a, &g->b, k, attn__min(g->kc, g->a.cols - k));
+    if (g->bias.data)
+        attn__gemm_add(kern, &block, &g->ones, &g->bias, 0, 1);
+    for (r = 0; r < block.rows; r += kern->rows)
+        for (c = 0; c < block.cols; c += kern->cols)
+            kern->store(attn__mat_at(out, r0 + r, c0 + c), out->dtype, out->row_stride, out->col_stride,
+                        block.sums + r / kern->rows * block.row_bytes + kern->rows * c * kern->size,
+                        attn__min(kern->cols, block.padded - c), attn__min(kern->rows, block.rows - r),
+                        attn__min(kern->cols, block.cols - c), g->alpha);
+}
+
+/* sums += a b[k .. k + depth][c0 .. c0 + cols]; a is packed, its rows lda apart. The kernel prefetches what comes next:
+   the following terms of these columns, else the columns up to `end`. */
+static void attn__gemm_few_add(const attn__gemm *g, char *sums, const void *a, size_t lda, const attn_mat *b, size_t k,
+                               size_t depth, size_t c0, size_t cols, size_t end)
+{
+    int deeper = k + depth < b->rows;
+    attn__rows w;
+    ATTN__MEMSET(&w, 0, sizeof w);
+    w.data = attn__mat_at(b, k, c0);
+    w.dtype = b->dtype;
+    w.step = b->col_stride;
+    w.next_count = deeper ? cols : end - c0 - cols;
+    w.next = (const char *)(deeper ? attn__mat_at(b, k + depth, c0) : attn__mat_at(b, 0, c0 + cols));
+    g->kern->gemm_nt_few(sums, g->nc, a, lda, g->mc, &w, cols, depth);
+}
+
+/* Columns c0 .. end - 1 of out, of few rows. */
+static void attn__gemm_few_cols(const attn__gemm *g, size_t c0, size_t end, char *scratch)
+{
+    const attn__kernels *kern = g->kern;
+    const attn_mat *a = &g->a, *out = &g->out;
+    size_t sum_bytes = g->mc * g->nc * kern->size, lda = g->kc + ATTN__GEMM_FEW_PAD, loaded = SIZE_MAX, k, depth, cols;
+    char *sums = scratch, *a_rows = sums + sum_bytes;
+    for (; c0 < end; c0 += cols) {
+        cols = attn__min(g->nc, end - c0);
+        ATTN__MEMSET(sums, 0, sum_bytes);
+        for (k = 0; k < a->cols; k += depth) {
+            depth = attn__min(g->kc, a->cols - k);
+            if (loaded != k)
+                kern->load(a_rows, lda, attn__mat_at(a, 0, k), a->dtype, a->row_stride, a->col_stride, g->mc, depth);
+            loaded = k;
+            attn__gemm_few_add(g, sums, a_rows, lda, &g->b, k, depth, c0, cols, end);
+        }
+        if (g->bias.data)
+            attn__gemm_few_add(g, sums, g->ones.data, 0, &g->bias, 0, 1, c0, cols, end);
+        kern->store(attn__mat_at(out, 0, c0), out->dtype, out->row_stride, out->col_stride, sums, g->nc, g->mc, cols,
+                    g->alpha);
+    }
+}
+
+/* A worker takes blocks that follow one another: of few rows they share the packed a. */
+static void attn__gemm_worker(void *arg, size_t index)
+{
+    const attn__gemm *g = (const attn__gemm *)arg;
+    char stack[ATTN__STACK], *scratch = attn__align(g->scratch ? g->scratch + index * g->worker_bytes : stack);
+    size_t across = attn__blocks(g->out.cols, g->nc), blocks = attn__blocks(g->out.rows, g->mc) * across;
+    size_t share = blocks / g->workers, rest = blocks % g->workers; /* the first `rest` workers take one more */
+    size_t first = index * share + attn__min(index, rest), end = first + share + (index < rest), i;
+    if (g->few)
+        attn__gemm_few_cols(g, first * g->nc, attn__min(end * g->nc, g->out.cols), scratch);
+    else
+        for (i = first; i < end; i++)
+            attn__gemm_block_at(g, i / across * g->mc, i % across * g->nc, scratch);
+}
+
+static int attn__gemm_is_few(const attn__gemm *g)
+{
+    size_t lanes = g->kern->lanes,
+           rows = g->a.cols < ATTN__GEMM_FEW_SHORT ? ATTN__GEMM_FEW_ROWS_SHORT : ATTN__GEMM_FEW_ROWS;
+    if (!g->kern->gemm_nt_few || g->b.row_stride != 1 || g->out.cols < lanes || g->a.cols < lanes)
+        return 0;
+    return g->out.rows <= (g->b.dtype == g->kern->real ? rows : 2 * rows);
+}
+
+/* A matrix whose elements are all the same 1. */
+static attn_mat attn__ones(attn_dtype real, size_t rows, size_t cols)
+{
+    static const double attn__one64 = 1;
+    static const float attn__one32 = 1;
+    attn_mat m = attn_mat_of(real == ATTN_F64 ? (const void *)&attn__one64 : &attn__one32, real, rows, cols);
+    m.row_stride = m.col_stride = 0;
+    return m;
+}
+
+/* Plans out = alpha (a b + bias in every row), with as much scratch as is of use. bias may be NULL. */
+static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *a, const attn_mat *b, const float *bias,
+                            double alpha, const attn_ctx *ctx)
+{
+    ATTN__MEMSET(g, 0, sizeof *g);
+    g->kern = attn__ctx_kernels(ctx, attn__real(a->dtype));
+    ATTN_ASSERT(g->kern);
+    g->out = *out;
+    g->a = *a;
+    g->b = *b;
+    if (bias) { /* [a 1] [b; bias] */
+        g->ones = attn__ones(g->kern->real, out->rows, 1);
+        g->bias = attn_mat_of(bias, ATTN_F32, 1, out->cols);
+    }
+    g->few = attn__gemm_is_few(g);
+    g->alpha = alpha;
+    attn__gemm_blocks(g, SIZE_MAX);
+    g->workers = attn__ctx_workers(ctx, attn__blocks(out->rows, g->mc) * attn__blocks(out->cols, g->nc));
+    g->worker_bytes = attn__gemm_bytes(g);
+}
+
+/* Scratch that the planned product has use for beyond the stack; 0 if it has none. */
+static size_t attn__gemm_scratch(const attn__gemm *g)
+{
+    size_t bytes;
+    return g->worker_bytes > ATTN__STACK && attn__mul_size(&bytes, g->worker_bytes, g->workers) ? bytes : 0;
+}
+
+/* out = alpha (a b + bias), all checked. Without memory for scratch it makes do with the stack. */
+static void attn__matmul(const attn_mat *out, const attn_mat *a, const attn_mat *b, const float *bias, double alpha,
+                         const attn_ctx *ctx)
+{
+    attn__gemm g;
+    void *own = NULL;
+    size_t bytes;
+    if (out->rows == 0 || out->cols == 0)
+        return;
+    attn__gemm_plan(&g, out, a, b, bias, alpha, ctx);
+    bytes = attn__gemm_scratch(&g);
+    if (ctx && ctx->scratch) {
+        g.scratch = (char *)ctx->scratch;
+        g.worker_bytes = ctx->scratch_size / g.workers;
+    } else if (bytes > 0) {
+        g.scratch = (char *)(own = attn__allocate(bytes));
+    }
+    if (g.worker_bytes < ATTN__STACK || !g.scratch) {
+        g.scratch = NULL;
+        g.worker_bytes = ATTN__STACK;
+    }
+    attn__gemm_blocks(&g, g.worker_bytes);
+    attn__run_workers(ctx, g.workers, attn__gemm_worker, &g);
+    attn__release(own);
+}
+
+/* Checks and computes out = alpha a b, for arguments of these names. `least` is the smallest legal length of a sum. */
+static attn_status attn__checked_matmul(const attn_mat *out, const char *a_name, const attn_mat *a, const char *b_name,
+                                        const attn_mat *b, size_t least, double alpha, const attn_ctx *ctx)
+{
+    attn__check c;
+    attn__check_step(&c, out, a_name, a, b_name, b);
+    attn__check_scratch(&c, ctx);
+    attn__check_views(&c);
+    attn__require(&c, out->rows == a->rows && out->cols == b->cols, ATTN_ERR_SHAPE, "out");
+    attn__require(&c, a->cols == b->rows && a->cols >= least, ATTN_ERR_SHAPE, a_name);
+    attn__require(&c, attn__is_factor(alpha, a->dtype), ATTN_ERR_VALUE, "alpha");
+    attn__require_ctx(&c, ctx);
+    if (c.status == ATTN_OK)
+        attn__matmul(out, a, b, NULL, alpha, ctx);
+    return c.status;
+}
+
+ATTN_API attn_status attn_matmul_ctx(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
+{
+    return attn__checked_matmul(&out, "a", &a, "b", &b, 0, alpha, ctx);
+}
+
+ATTN_API attn_status attn_matmul(attn_mat out, attn_mat a, attn_mat b)
+{
+    return attn__checked_matmul(&out, "a", &a, "b", &b, 0, 1.0, NULL);
+}
+
+ATTN_API attn_status attn_weighted_sum(attn_mat out, attn_mat weights, attn_mat v)
+{
+    return attn__checked_matmul(&out, "weights", &weights, "v", &v, 0, 1.0, NULL);
+}
+
+/* -- scores -- */
+
+static double attn__scale(double scale, size_t D) /* the one place that knows what scale 0 means */
+{
+    return D == 0 ? scale : attn__default(scale, 1.0 / attn__sqrt((double)D));
+}
+
+ATTN_API attn_status attn_scores(attn_mat out, attn_mat q, attn_mat k, double scale)
+{
+    attn_mat kt = attn_mat_t(k);
+    return attn__checked_matmul(&out, "q", &q, "k", &kt, 1, attn__scale(scale, q.cols), NULL);
+}
+
+ATTN_API attn_status attn_scores_general(attn_mat out, attn_mat q, attn_mat k, attn_mat w)
+{
+    attn_mat qw = ATTN__ZERO, kt = attn_mat_t(k);
+    attn__check c;
+    attn__check_step(&c, &out, "q", &q, "k", &k);
+    attn__check_mat(&c, "w", &w, ATTN__IN);
+    attn__check_views(&c);
+    attn__require(&c, out.rows == q.rows && out.cols == k.rows, ATTN_ERR_SHAPE, "out");
+    attn__require(&c, w.rows == q.cols && w.cols == k.cols, ATTN_ERR_SHAPE, "w");
+    attn__new_temporary(&c, &qw, q.dtype, q.rows, k.cols, "q");
+    if (c.status == ATTN_OK) {
+        attn__matmul(&qw, &q, &w, NULL, 1.0, NULL);
+        attn__matmul(&out, &qw, &kt, NULL, 1.0, NULL);
+    }
+    attn_mat_free(&qw);
+    return c.status;
+}
+
+/* out[i][j] = v . tanh(a_i + b_j) */
+static void attn__additive(const attn_mat *out, const attn_mat *a, const attn_mat *b, const attn_mat *v)
+{
+    size_t i, j, d;
+    for (i = 0; i < out->rows && out->cols > 0; i++)
+        for (j = 0; j < out->cols; j++) {
+            double sum = 0;
+            for (d = 0; d < v->rows; d++)
+                sum += attn__mat_get(v, d, 0) * attn__tanh(attn__mat_get(a, i, d) + attn__mat_get(b, j, d));
+            attn__mat_set(out, i, j, sum);
+        }
+}
+
+ATTN_API attn_status attn_scores_additive(attn_mat out, attn_mat q, attn_mat k, attn_mat wq, attn_mat wk, attn_mat v)
+{
+    attn_mat a = ATTN__ZERO, b = ATTN__ZERO; /* q wq and k wk */
+    attn__check c;
+    attn__check_step(&c, &out, "q", &q, "k", &k);
+    attn__check_mat(&c, "wq", &wq, ATTN__IN);
+    attn__check_mat(&c, "wk", &wk, ATTN__IN);
+    attn__check_mat(&c, "v", &v, ATTN__IN);
+    attn__check_views(&c);
+    attn__require(&c, out.rows == q.rows && out.cols == k.rows, ATTN_ERR_SHAPE, "out");
+    attn__require(&c, wq.rows == q.cols && wq.cols == v.rows, ATTN_ERR_SHAPE, "wq");
+    attn__require(&c, wk.rows == k.cols && wk.cols == v.rows, ATTN_ERR_SHAPE, "wk");
+    attn__require(&c, v.cols == 1, ATTN_ERR_SHAPE, "v");
+    attn__new_temporary(&c, &a, q.dtype, q.rows, v.rows, "q");
+    attn__new_temporary(&c, &b, q.dtype, k.rows, v.rows, "k");
+    if (c.status == ATTN_OK) {
+        attn__matmul(&a, &q, &wq, NULL, 1.0, NULL);
+        attn__matmul(&b, &k, &wk, NULL, 1.0, NULL);
+        attn__additive(&out, &a, &b, &v);
+    }
+    attn_mat_free(&a);
+    attn_mat_free(&b);
+    return c.status;
+}
+
+/* Each row of `unit`, which holds zeros, becomes that of m divided by its length; zeros stay zeros. The row is divided
+   by its largest magnitude first, so that no square overflows or vanishes. Magnitudes are compared as integers, where
+   NaN is above all numbers. */
+static void attn__normalize(const attn_mat *unit, const attn_mat *m)
+{
+    size_t i, d;
+    for (i = 0; i < m->rows && m->cols > 0; i++) {
+        double largest, sum = 0, length, x;
+        uint64_t top = 0, bits;
+        for (d = 0; d < m->cols; d++) {
+            bits = attn__bits(attn__mat_get(m, i, d)) & UINT64_MAX >> 1;
+            top = bits > top ? bits : top;
+        }
+        if (top == 0)
+            continue;
+        largest = attn__from_bits(top);
+        for (d = 0; d < m->cols; d++) {
+            x = attn__divide(attn__mat_get(m, i, d), largest);
+            sum += x * x;
+        }
+        length = attn__sqrt(sum);
+        for (d = 0; d < m->cols; d++)
+            attn__mat_set(unit, i, d, attn__divide(attn__mat_get(m, i, d), largest) / length);
+    }
+}
+
+ATTN_API attn_status attn_scores_cosine(attn_mat out, attn_mat q, attn_mat k, double beta)
+{
+    attn_mat a = ATTN__ZERO, b = ATTN__ZERO, bt; /* q and k, with rows of length 1 */
+    attn__check c;
+    attn__check_step(&c, &out, "q", &q, "k", &k);
+    attn__check_views(&c);
+    attn__require(&c, out.rows == q.rows && out.cols == k.rows, ATTN_ERR_SHAPE, "out");
+    attn__require(&c, q.cols == k.cols, ATTN_ERR_SHAPE, "k");
+    attn__require(&c, attn__is_factor(beta, q.dtype), ATTN_ERR_VALUE, "beta");
+    attn__new_temporary(&c, &a, q.dtype, q.rows, q.cols, "q");
+    attn__new_temporary(&c, &b, q.dtype, k.rows, k.cols, "k");
+    if (c.status == ATTN_OK) {
+        attn__normalize(&a, &q);
+        attn__normalize(&b, &k);
+        bt = attn_mat_t(b);
+        attn__matmul(&out, &a, &bt, NULL, beta, NULL);
+    }
+    attn_mat_free(&a);
+    attn_mat_free(&b);
+    return c.status;
+}
+
+/* -- softmax --
+
+   Three passes over a row: its maximum m; e_j = exp(x_j - m) and their sum; e_j / sum. Subtracting m changes nothing in
+   exact arithmetic and keeps exp from overflowing. A row is processed in chunks of ATTN__CHUNK elements. Where in or
+   out is not a packed row of reals, a chunk is converted in a buffer on the stack. */
+
+#define ATTN__CHUNK 1024             /* the buffer, of either real type, takes half of ATTN__STACK at most */
+#define ATTN__SOFTMAX_ELEMENTS 16384 /* of the rows that a worker takes at a time: less would be lost in starting it */
+
+typedef struct attn__softmax_run {
+    attn_mat out, in;
+    const attn__kernels *kern;
+    size_t rows; /* that a worker takes at a time */
+    size_t workers;
+} attn__softmax_run;
+
+/* A chunk of a row as packed reals: where it lies if it can, else in the buffer. */
+static const void *attn__softmax_chunk(const attn__kernels *kern, const attn_mat *m, size_t r, size_t first, size_t n,
+                                       void *buffer)
+{
+    const void *x = attn__mat_at(m, r, first);
+    if (m->dtype == kern->real && m->col_stride == 1)
+        return x;
+    kern->load(buffer, n, x, m->dtype, 0, m->col_stride, 1, n);
+    return buffer;
+}
+
+static void attn__softmax_row(const attn__kernels *kern, const attn_mat *out, const attn_mat *in, size_t r,
+                              void *buffer)
+{
+    int direct = out->dtype == kern->real && out->col_stride == 1, nonfinite = 0;
+    double max = attn__lowest(kern->real), sum = 0, lost = 0;
+    size_t i, n;
+    void *e = buffer;
+    for (i = 0; i < in->cols; i += n) {
+        n = attn__min(ATTN__CHUNK, in->cols - i);
+        max = kern->softmax_max(attn__softmax_chunk(kern, in, r, i, n, buffer), n, max, &nonfinite);
+    }
+    for (i = 0; nonfinite && i < out->cols; i++)
+        attn__mat_set(out, r, i, attn__nan());
+    if (nonfinite)
+        return;
+    for (i = 0; i < in->cols; i += n) {
+        n = attn__min(ATTN__CHUNK, in->cols - i);
+        e = direct ? attn__mat_at(out, r, i) : buffer;
+        attn__add(&sum, &lost, kern->softmax_exp(e, attn__softmax_chunk(kern, in, r, i, n, buffer), n, max));
+    }
+    for (i = 0; i < in->cols; i += n) {
+        n = attn__min(ATTN__CHUNK, in->cols - i);
+        e = direct ? attn__mat_at(out, r, i) : buffer;
+        if (!direct && in->cols > ATTN__CHUNK) /* the buffer has held another chunk since */
+            kern->softmax_exp(e, attn__softmax_chunk(kern, in, r, i, n, buffer), n, max);
+        kern->store(attn__mat_at(out, r, i), out->dtype, 0, out->col_stride, e, n, 1, n, sum > 0 ? 1 / sum : 0);
+    }
+}
+
+static void attn__softmax_worker(void *arg, size_t index)
+{
+    const attn__softmax_run *run = (const attn__softmax_run *)arg;
+    double buffer[ATTN__CHUNK]; /* of either real type */
+    size_t items = attn__blocks(run->out.rows, run->rows), item, r;
+    for (item = index; item < items; item += run->workers)
+        for (r = item * run->rows; r < attn__min((item + 1) * run->rows, run->out.rows); r++)
+            attn__softmax_row(run->kern, &run->out, &run->in, r, buffer);
+}
+
+static void attn__softmax(const attn_mat *out, const attn_mat *in, const attn_ctx *ctx)
+{
+    attn__softmax_run run;
+    if (out->rows == 0 || out->cols == 0)
+        return;
+    run.out = *out;
+    run.in = *in;
+    run.kern = attn__ctx_kernels(ctx, attn__real(in->dtype));
+    ATTN_ASSERT(run.kern);
+    run.rows = attn__max(1, ATTN__SOFTMAX_ELEMENTS / out->cols);
+    run.workers = attn__ctx_workers(ctx, attn__blocks(out->rows, run.rows));
+    attn__run_workers(ctx, run.workers, attn__softmax_worker, &run);
+}
+
+ATTN_API attn_status attn_softmax_ctx(attn_mat out, attn_mat in, const attn_ctx *ctx)
+{
+    attn__check c;
+    attn__check_begin(&c);
+    attn__check_mat(&c, "out", &out, ATTN__OUT | ATTN__IN_PLACE);
+    attn__check_mat(&c, "in", &in, ATTN__IN);
+    attn__check_scratch(&c, ctx);
+    attn__check_views(&c);
+    attn__require(&c, out.rows == in.rows && out.cols == in.cols, ATTN_ERR_SHAPE, "out");
+    attn__require_ctx(&c, ctx);
+    if (c.status == ATTN_OK)
+        attn__softmax(&out, &in, ctx);
+    return c.status;
+}
+
+ATTN_API attn_status attn_softmax(attn_mat out, attn_mat in)
+{
+    return attn_softmax_ctx(out, in, NULL);
+}
+
+/* -- values and heads -- */
+
+ATTN_API attn_status attn_weighted_values(attn_mat out, attn_mat weights, attn_mat v)
+{
+    size_t j, d;
+    attn__check c;
+    attn__check_step(&c, &out, "weights", &weights, "v", &v);
+    attn__check_views(&c);
+    attn__require(&c, out.rows == v.rows && out.cols == v.cols, ATTN_ERR_SHAPE, "out");
+    attn__require(&c, weights.rows == 1 && weights.cols == v.rows, ATTN_ERR_SHAPE, "weights");
+    for (j = 0; j < v.rows && v.cols > 0 && c.status == ATTN_OK; j++)
+        for (d = 0; d < v.cols; d++)
+            attn__mat_set(&out, j, d, attn__mat_get(&weights, 0, j) * attn__mat_get(&v, j, d));
+    return c.status;
+}
+
+ATTN_API attn_status attn_concat_heads(attn_mat out, const attn_mat *heads, size_t count)
+{
+    attn_mat part;
+    size_t h, cols = 0;
+    attn__check c;
+    attn__check_begin(&c);
+    attn__check_mat(&c, "out", &out, ATTN__OUT);
+    attn__check_views(&c);
+    attn__require(&c, heads || count == 0, ATTN_ERR_NULL, "heads");
+    for (h = 0; heads && h < count; h++) { /* one by one: there may be more than a list takes */
+        int fits = heads[h].rows == out.rows && heads[h].cols <= out.cols - cols;
+        c.count = 1;
+        attn__check_mat(&c, "heads", &heads[h], ATTN__IN);
+        attn__check_views(&c);
+        attn__require(&c, fits, ATTN_ERR_SHAPE, "heads");
+        cols += fits ? heads[h].cols : 0;
+    }
+    attn__require(&c, cols == out.cols, ATTN_ERR_SHAPE, "out");
+    for (h = 0, cols = 0; h < count && c.status == ATTN_OK; cols += heads[h++].cols) {
+        part = attn_mat_cols(out, cols, heads[h].cols);
+        attn__copy(&part, &heads[h]);
+    }
+    return c.status;
+}
+
+ATTN_API attn_status attn_split_heads(attn_mat *heads, size_t count, attn_mat in)
+{
+    size_t h;
+    attn__check c;
+    attn__check_begin(&c);
+    attn__check_mat(&c, "in", &in, ATTN__ANY_FLOAT);
+    attn__check_views(&c);
+    attn__require(&c, heads || count == 0, ATTN_ERR_NULL, "heads");
+    attn__require(&c, count > 0 && in.cols % count == 0, ATTN_ERR_SHAPE, "count");
+    for (h = 0; h < count && c.status == ATTN_OK; h++)
+        heads[h] = attn_mat_cols(in, h * (in.cols / count), in.cols / count);
+    return c.status;
+}
+
+ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, attn_mat k, attn_mat v, double scale)
+{
+    attn_mat s = weights, own = ATTN__ZERO, kt = attn_mat_t(k); /* s is Lq x Lk: scores, then weights */
+    double alpha = attn__scale(scale, q.cols);
+    int wanted = !attn__mat_absent(&weights), own_needed = !wanted || weights.dtype != attn__real(q.dtype);
+    attn__check c;
+    attn__check_begin(&c);
+    attn__check_mat(&c, "out", &out, ATTN__OUT);
+    attn__check_mat(&c, "weights", &weights, ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT);
+    attn__check_mat(&c, "q", &q, ATTN__IN);
+    attn__check_mat(&c, "k", &k, ATTN__IN);
+    attn__check_mat(&c, "v", &v, ATTN__IN);
+    attn__check_views(&c);
+    attn__require(&c, out.rows == q.rows && out.cols == v.cols, ATTN_ERR_SHAPE, "out");
+    attn__require(&c, !wanted || (weights.rows == q.rows && weights.cols == k.rows), ATTN_ERR_SHAPE, "weights");
+    attn__require(&c, q.cols > 0 && q.cols == k.cols, ATTN_ERR_SHAPE, "q");
+    attn__require(&c, k.rows == v.rows, ATTN_ERR_SHAPE, "v");
+    attn__require(&c, attn__is_factor(alpha, q.dtype), ATTN_ERR_VALUE, "scale");
+    if (own_needed) {
+        attn__new_temporary(&c, &own, q.dtype, q.rows, k.rows, "q");
+        s = own;
+    }
+    if (c.status == ATTN_OK) {
+        attn__matmul(&s, &q, &kt, NULL, alpha, NULL);
+        attn__softmax(&s, &s, NULL);
+        attn__matmul(&out, &s, &v, NULL, 1.0, NULL);
+        if (wanted && own_needed)
+            attn__copy(&weights, &s);
+    }
+    attn_mat_free(&own);
+    return c.status;
+}
+/* ==== 6. engine ==================================================================================================
+
+   out = softmax(scale q k^T + ...) v without the score matrix. The rows of one key/value head, that is all queries of
+   all query heads of its group, are cut into query blocks. A block meets its keys tile by tile, and after each tile
+   holds the exact result over the keys so far:
+
+       S   = scale K Q^T           the scores of a tile of keys
+       S   = softcap, bias, ...    as the options say; -infinity where a query does not see a key
+       m   = max(m, S)             the largest score so far, of each query
+       P   = exp(S - m)            the weights; what was summed before is scaled by exp(old m - m)
+       sum = sum + P
+       out = out + P V             and at the end out / sum
+                                                      Milakov 2018, arXiv 1805.02867; Dao 2022, arXiv 2205.14135
+
+   Calls, from attn_sdpa down:
+
+       attn__plan_sdpa             checks and resolves the arguments, makes the schedule, measures scratch
+       attn__plan_execute          runs the workers; merges splits that ran in parallel
+         attn__sdpa_worker         takes items until none is left: some query blocks, or one split of one block
+           attn__begin_block       which keys its rows see; Q gathered into vectors
+           attn__attend_split      tile by tile:
+             attn__process_tile
+               attn__prepare_tile      which of its keys each row sees; nothing more if none does
+               attn__score_tile        K Q^T, softcap, bias, ALiBi, score_mod, hidden keys
+               softmax                 (kernel)
+               attn__accumulate_values P V
+           attn__merge_split       the result over one more split of the keys joins that of those before
+           attn__finish_block      out / sum, sinks, lse; attn__write_matrices: weights and scores
+
+   Layout. Queries lie on the lanes of vectors: maxima, sums and hidden keys are compared and added lane by lane, K and V
+   are read where they lie, row by row, each element broadcast to all lanes. Where a block has few rows, as in decoding,
+   most lanes would idle; there keys lie on the lanes of S and P, and dims on those of out (attn__layout). Each number
+   comes from the same chain of the same roundings either way.
+
+   Blocks in one item. A worker takes a few blocks of one head together, which meet each tile one after another: they
+   share the tile's way from memory, and its copy if it needs one (other types, rows that lie far apart).
+
+   Split-KV. Many keys are cut into splits, each with a result of its own, merged from left to right. Where they lie
+   depends on the number of valid keys alone; whether they run one after another or in parallel changes no bit. */
+
+#ifndef ATTN__ON_TILE
+#define ATTN__ON_TILE() ((void)0) /* the tests count tiles */
+#endif
+
+/* A key tile, with its scores for a full query block, stays in the second cache. */
+#define ATTN__TILE_KEYS 128
+
+/* Blocks of an item: they share the read of a tile, yet their queries and results stay in the second cache too. */
+#define ATTN__ITEM_BLOCKS 4
+
+/* Items for each worker, at least, before an item takes more than one block: the last ones end at about one time. */
+#define ATTN__WORKER_ITEMS 4
+
+/* Splits of a block: enough to occupy workers with few heads; each costs a merge. A split has at least so many tiles. */
+#define ATTN__SPLITS 32
+#define ATTN__SPLIT_TILES 4
+
+/* Tiles of a mask whose visibility is cached, and tiles that are classified together when one is asked for: rows of a
+   mask lie far apart, and looking at several tiles of a row at once uses what each access brings along. */
+#define ATTN__MASK_CACHE 512
+#define ATTN__LOOK_AHEAD 8
+
+/* The most rows that a block has in any pass: 3 vectors of 16 floats. */
+#define ATTN__BLOCK_ROWS 48
+
+/* Up to so many rows have keys on lanes: as many as fill half a vector, from where queries on lanes are faster. */
+#define ATTN__FEW_ROWS(lanes) ((lanes) / 2)
+
+/* Softmax multiplies by log2(e) in any case, and can take the scale of the scores along. Not a scale below this: the
+   limit under which weights become 0, a number / scale, would be out of range. */
+#define ATTN__SOFTMAX_SCALE_LEAST 1e-20
+
+/* -- the plan: what was asked, and how it will be done -- */
+
+typedef struct attn__call { /* what was asked */
+    attn_tensor out, q, k, v;
+    attn_opts opts;  /* resolved: scale is not 0; dimensions of mask and bias that broadcast have stride 0 */
+    int has_options; /* 0: none was given, all of opts but the scale is zero */
+    attn_ctx ctx;
+    const attn__kernels *kern;
+    double scale;         /* what dot products are multiplied by before the options, */
+    double softmax_scale; /* and what is left to softmax: 1, or all of it where nothing in between wants scores */
+} attn__call;
+
+typedef struct attn__source { /* what a cache (section 7) says about keys and values */
+    int newest;                       /* queries are the newest tokens: o = keys - queries, whatever the causal rule */
+    const size_t *oldest;             /* [B] the oldest key still there; NULL = 0 */
+    size_t ring;                      /* key j is row j % ring of k and v; SIZE_MAX without a ring */
+    const float *k_scales, *v_scales; /* I8: [B][Hkv][ring]; else NULL */
+} attn__source;
+
+typedef struct attn__schedule { /* how the work is cut; a function of shapes, options present, width and kernels */
+    size_t group, rows;             /* of one key/value head: its query heads, and their queries together */
+    size_t block_rows;              /* rows of a query block, in whole vectors */
+    size_t blocks, all_blocks;      /* query blocks of one key/value head, and of the batch */
+    size_t tile_keys, splits;       /* keys of a tile; splits of a block, at most */
+    size_t item_blocks, head_items; /* blocks of an item, at most; items of one key/value head */
+    size_t items, workers;          /* items of the call: blocks, or single splits in parallel; who takes them */
+    size_t mask_tiles;              /* tiles of a mask whose visibility is cached */
+    int keys_on_lanes;              /* the layout: blocks have few rows */
+    int parallel_splits;            /* splits run in parallel: their results are kept, then merged */
+    int uniform_rows;               /* rows of a batch item see the same keys, but for the mask; no position matters */
+    int writes_matrices;            /* weights or scores are wanted */
+} attn__schedule;
+
+typedef struct attn__plan {
+    attn__call call;
+    attn__source source;
+    attn__schedule schedule;
+    size_t worker_bytes, bytes; /* scratch of one worker; of all, and of the results of parallel splits behind them */
+    char *scratch;
+} attn__plan;
+
+/* -- a query block, and the memory for it -- */
+
+typedef struct attn__range { /* keys from .. to - 1; none if from >= to */
+    size_t from, to;
+} attn__range;
+
+typedef struct attn__row { /* one row of a query block */
+    size_t first, end;     /* it sees keys first .. end - 1, unless mask, bias or score_mod hide them */
+    size_t oldest, valid;  /* keys oldest .. valid - 1 exist for it */
+    size_t exists;         /* i < q_lens[b]; a size_t, so that no padding goes into scratch */
+    ptrdiff_t position;    /* i + o */
+} attn__row;
+
+typedef struct attn__tile_cache { /* rows of k or v copied as reals, for all blocks of an item */
+    char *rows;
+    attn__range held;   /* the keys that are there; */
+    attn__range wanted; /* those that the blocks see together: a tile is copied as far as these go */
+} attn__tile_cache;
+
+typedef struct attn__shared { /* what the blocks of an item use one after another */
+    attn__tile_cache k, v;
+    char *scores, *bias, *mask; /* of a tile */
+    char *row;                  /* one row's scores, for score_mod */
+} attn__shared;
+
+/* Reals of each row of a block: bounds and ALiBi as the tile has them, the factor of softmax, 1 / sum. */
+enum attn__row_reals { ATTN__FIRST, ATTN__END, ATTN__POSITION, ATTN__SLOPE, ATTN__INVERSE, ATTN__FACTOR, ATTN__REALS };
+
+typedef struct attn__place { /* which rows a block has */
+    size_t b, kv_head;
+    size_t row, count; /* the first of them, counted through the query heads of the group, and how many */
+} attn__place;
+
+typedef struct attn__block {
+    const attn__plan *plan;
+    attn__shared *shared;
+    attn__place at;
+    attn__range seen_by_any, seen_by_all; /* mask aside */
+    size_t valid;                         /* keys that exist for some row */
+    attn__row *rows;
+    unsigned char *mask_cache; /* attn__visibility of each of the first tiles; 0 = not yet classified */
+    char *queries;             /* Q of the block, D elements of each row */
+    char *reals;               /* attn__row_reals x block_rows */
+    attn__state state, split;  /* the result over the keys so far; and over those of one more split */
+    attn__state *into;         /* the one that tiles go into; NULL: the block sees no key of the split in hand */
+    attn__range split_keys;    /* keys of that split that any row may see */
+    attn__tile tile;
+} attn__block;
+
+typedef struct attn__worker { /* the blocks of an item, and what they share */
+    attn__block blocks[ATTN__ITEM_BLOCKS];
+    attn__shared shared;
+} attn__worker;
+
+/* -- visibility -- */
+
+/* Which keys query i of item b sees, mask aside. Nothing else knows what causal, window and lengths mean. */
+static void attn__visible(attn__row *row, const attn__plan *plan, size_t b, size_t i)
+{
+    const attn_opts *opts = &plan->call.opts;
+    ptrdiff_t queries = (ptrdiff_t)(opts->q_lens ? opts->q_lens[b] : plan->call.q.len);
+    ptrdiff_t keys = (ptrdiff_t)(opts->kv_lens ? opts->kv_lens[b] : plan->call.k.len);
+    ptrdiff_t offset = 0, first = 0, end, right;
+    row->exists = (ptrdiff_t)i < queries;
+    end = row->exists ? keys : 0;
+    row->valid = (size_t)end;
+    row->oldest = plan->source.oldest && row->exists ? plan->source.oldest[b] : 0;
+    if (opts->causal == ATTN_CAUSAL_LOWER_RIGHT || plan->source.newest)
+        offset = keys - queries;
+    else if (opts->causal != ATTN_CAUSAL_UPPER_LEFT && opts->causal_offset)
+        offset = opts->causal_offset[b];
+    row->position = attn__plus((ptrdiff_t)i, offset);
+    if (opts->causal != ATTN_CAUSAL_NONE && row->position < end)
+        end = row->position + 1;
+    if (opts->window.on && opts->window.right >= 0) {
+        right = attn__plus(row->position, opts->window.right);
+        end = right < end ? right + 1 : end;
+    }
+    if (opts->window.on && opts->window.left >= 0)
+        first = attn__plus(row->position, -opts->window.left);
+    if (first < 0)
+        first = 0;
+    if (first >= end)
+        first = end = 0;
+    row->first = (size_t)first;
+    row->end = (size_t)end;
+}
+
+/* -- between tensors and blocks -- */
+
+static char *attn__real_at(const attn__plan *plan, const void *reals, size_t i)
+{
+    return (char *)(uintptr_t)reals + i * plan->call.kern->size;
+}
+
+static void attn__set_real(const attn__plan *plan, void *reals, size_t i, double x)
+{
+    float single;
+    if (plan->call.kern->real == ATTN_F64) {
+        ATTN__MEMCPY((double *)reals + i, &x, 8);
+    } else {
+        single = (float)x;
+        ATTN__MEMCPY((float *)reals + i, &single, 4);
+    }
+}
+
+static double attn__get_real(const attn__plan *plan, const void *reals, size_t i)
+{
+    return attn__get_element(attn__real_at(plan, reals, i), plan->call.kern->real);
+}
+
+static char *attn__row_real(const attn__block *block, enum attn__row_reals which, size_t row)
+{
+    return attn__real_at(block->plan, block->reals, which * block->plan->schedule.block_rows + row);
+}
+
+/* The layout of such numbers of a block as have `elements` for each row, counted in whole vectors where they are to be
+   the lanes. The one place that chooses. */
+static attn__layout attn__layout_of(const attn__block *block, size_t elements)
+{
+    int keys_on_lanes = block->plan->schedule.keys_on_lanes;
+    attn__layout layout;
+    layout.element = keys_on_lanes ? 1 : block->tile.lanes;
+    layout.query = keys_on_lanes ? elements : 1;
+    return layout;
+}
+
+/* The query head and query of a row of the block; returns how many rows from there on belong to that head. */
+static size_t attn__query_of(const attn__block *block, size_t row, size_t *h, size_t *i)
+{
+    const attn__call *call = &block->plan->call;
+    size_t number = block->at.row + row;
+    size_t head = number < call->q.len ? 0 : number / call->q.len;
+    *h = block->at.kv_head * block->plan->schedule.group + head;
+    *i = number - head * call->q.len;
+    return attn__min(call->q.len - *i, block->at.count - row);
+}
+
+/* x = elements first .. first + n - 1 of the block's rows in t. Lanes past the last row get zeros. */
+static void attn__gather(const attn__block *block, void *x, attn__layout layout, const attn_tensor *t, size_t first,
+                         size_t n)
+{
+    const attn__kernels *kern = block->plan->call.kern;
+    size_t row, run, h, i;
+    if (layout.query == 1 && block->at.count < block->tile.lanes)
+        ATTN__MEMSET(x, 0, n * block->tile.lanes * kern->size);
+    for (row = 0; row < block->at.count; row += run) {
+        const void *from;
+        void *to = attn__real_at(block->plan, x, row * layout.query);
+        run = attn__query_of(block, row, &h, &i);
+        from = attn__tensor_at(t, block->at.b, h, i, first);
+        if (layout.query == 1)
+            kern->load(to, layout.element, from, t->dtype, t->dim_stride, t->len_stride, n, run);
+        else
+            kern->load(to, layout.query, from, t->dtype, t->len_stride, t->dim_stride, run, n);
+    }
+}
+
+/* The way back, times alpha. */
+static void attn__scatter(const attn__block *block, const attn_tensor *t, size_t first, const void *x,
+                          attn__layout layout, size_t n, double alpha)
+{
+    const attn__kernels *kern = block->plan->call.kern;
+    size_t row, run, h, i;
+    for (row = 0; row < block->at.count && n > 0; row += run) {
+        const void *from = attn__real_at(block->plan, x, row * layout.query);
+        void *to;
+        run = attn__query_of(block, row, &h, &i);
+        to = attn__tensor_at(t, block->at.b, h, i, first);
+        if (layout.query == 1)
+            kern->store(to, t->dtype, t->dim_stride, t->len_stride, from, layout.element, n, run, alpha);
+        else
+            kern->store(to, t->dtype, t->len_stride, t->dim_stride, from, layout.query, run, n, alpha);
+    }
+}
+
+/* -- a tile: visibility -- */
+
+/* What the mask alone lets rows i .. i + rows - 1 of head h see of n keys from number k0 on. */
+static int attn__classify_rows(const attn__block *block, size_t h, size_t i, size_t rows, size_t k0, size_t n)
+{
+    const attn_tensor *mask = &block->plan->call.opts.mask;
+    const unsigned char *at = (const unsigned char *)attn__tensor_at(mask, block->at.b, h, i, k0);
+    int found = 0;
+    size_t r, j;
+    if (mask->len_stride == 0)
+        rows = 1;
+    if (mask->dim_stride == 0)
+        n = attn__min(n, 1);
+    if (mask->dim_stride == 1 || n == 1)
+        return block->plan->call.kern->classify(at, mask->len_stride, rows, n);
+    for (r = 0; r < rows; r++)
+        for (j = 0; j < n && found != (ATTN__SOME_VISIBLE | ATTN__SOME_HIDDEN); j++)
+            found |= at[(ptrdiff_t)r * mask->len_stride + (ptrdiff_t)j * mask->dim_stride] ? ATTN__SOME_VISIBLE
+                                                                                           : ATTN__SOME_HIDDEN;
+    return found;
+}
+
+/* The same for all rows of the block. */
+static int attn__classify(const attn__block *block, size_t k0, size_t n)
+{
+    size_t row, run, h, i;
+    int found = 0;
+    for (row = 0; row < block->at.count; row += run) {
+        run = attn__query_of(block, row, &h, &i);
+        found |= attn__classify_rows(block, h, i, run, k0, n);
+    }
+    return found;
+}
+
+/* The same from the cache, for keys that all rows see but for the mask. */
+static int attn__classify_cached(const attn__block *block, size_t k0, size_t n)
+{
+    const attn__schedule *schedule = &block->plan->schedule;
+    size_t keys = schedule->tile_keys, first = k0 / keys, tile, end;
+    if (k0 % keys != 0 || n != keys || first >= schedule->mask_tiles)
+        return attn__classify(block, k0, n);
+    if (!block->mask_cache[first]) {
+        end = block->seen_by_all.to;
+        if (schedule->parallel_splits)
+            end = attn__min(end, block->split_keys.to);
+        end = attn__min(attn__min(first + ATTN__LOOK_AHEAD, schedule->mask_tiles), end / keys);
+        for (tile = first; tile < end; tile++)
+            block->mask_cache[tile] = (unsigned char)attn__classify(block, tile * keys, keys);
+    }
+    return block->mask_cache[first];
+}
+
+/* The part of keys k0 .. k0 + n - 1 that a row sees, counted from k0. Before ATTN_STAGE_FINAL: all that exist. */
+static attn__range attn__part_seen(const attn__row *row, size_t k0, size_t n, attn_stage stage)
+{
+    attn__range part;
+    size_t first = stage == ATTN_STAGE_FINAL ? row->first : row->oldest;
+    size_t end = stage == ATTN_STAGE_FINAL ? row->end : row->valid;
+    part.to = attn__min(attn__max(end, k0), k0 + n) - k0;
+    part.from = attn__min(attn__max(first, k0) - k0, part.to);
+    return part;
+}
+
+/* Tells the tile which part of it each row sees, for the kernel that hides the rest. */
+static void attn__set_bounds(attn__block *block, size_t k0, attn_stage stage)
+{
+    attn__tile *tile = &block->tile;
+    attn__range part;
+    size_t row;
+    for (row = 0; row < tile->lanes; row++) {
+        part.from = part.to = 0;
+        if (row < block->at.count)
+            part = attn__part_seen(&block->rows[row], k0, tile->keys, stage);
+        attn__set_real(block->plan, attn__row_real(block, ATTN__FIRST, row), 0, (double)part.from);
+        attn__set_real(block->plan, attn__row_real(block, ATTN__END, row), 0, (double)part.to);
+    }
+    tile->bounds.first = attn__row_real(block, ATTN__FIRST, 0);
+    tile->bounds.end = attn__row_real(block, ATTN__END, 0);
+    tile->bounds.all_first = attn__max(block->seen_by_all.from, k0) - k0;
+    tile->bounds.all_end = attn__max(block->seen_by_all.to, k0) - k0;
+}
+
+/* Does any row of the block see any of keys k0 .. k0 + n - 1? If so, makes the tile ready for attn__score_tile. */
+static int attn__prepare_tile(attn__block *block, size_t k0, size_t n, attn_stage stage)
+{
+    const attn_tensor *mask = &block->plan->call.opts.mask;
+    attn__tile *tile = &block->tile;
+    size_t row, h, i;
+    attn__range part;
+    int by_bounds = 0, by_mask = 0;
+    int all = stage == ATTN_STAGE_FINAL && block->seen_by_all.from <= k0 && k0 + n <= block->seen_by_all.to;
+    tile->keys = n;
+    tile->bounds.first = tile->bounds.end = tile->mask = NULL;
+    if (all && !mask->data)
+        return 1;
+    if (all) {
+        by_bounds = ATTN__SOME_VISIBLE;
+        by_mask = attn__classify_cached(block, k0, n);
+    } else
+        for (row = 0; row < block->at.count; row++) {
+            part = attn__part_seen(&block->rows[row], k0, n, stage);
+            by_bounds |= part.from < part.to ? ATTN__SOME_VISIBLE : 0;
+            by_bounds |= part.to - part.from < n ? ATTN__SOME_HIDDEN : 0;
+            if (mask->data && stage == ATTN_STAGE_FINAL && part.from < part.to) {
+                attn__query_of(block, row, &h, &i);
+                by_mask |= attn__classify_rows(block, h, i, 1, k0 + part.from, part.to - part.from);
+            }
+        }
+    if (!(by_bounds & ATTN__SOME_VISIBLE) || by_mask == ATTN__SOME_HIDDEN)
+        return 0;
+    if (by_bounds & ATTN__SOME_HIDDEN)
+        attn__set_bounds(block, k0, stage);
+    if (by_mask & ATTN__SOME_HIDDEN) {
+        attn__gather(block, block->shared->mask, tile->layout, mask, k0, n);
+        tile->mask = block->shared->mask;
+    }
+    return 1;
+}
+
+/* -- a tile: its rows of K and V -- */
+
+static size_t attn__ring_row(const attn__plan *plan, size_t j) /* where key j lies; mostly without a division */
+{
+    return j < plan->source.ring ? j : j % plan->source.ring;
+}
+
+static int attn__is_packed(const attn_tensor *t) /* rows follow each other */
+{
+    return t->len_stride == (ptrdiff_t)t->dim;
+}
+
+/* Are n rows of k or v, from that of key j on, read where they lie? With keys on lanes, rows of any type can be. Blocks
+   that share an item do better with a copy of rows that do not follow each other: these fall into few sets of a cache. */
+static int attn__is_direct(const attn__plan *plan, const attn_tensor *t, size_t j, size_t n)
+{
+    const attn__schedule *schedule = &plan->schedule;
+    int readable = t->dtype == plan->call.kern->real && (schedule->item_blocks == 1 || attn__is_packed(t));
+    return (schedule->keys_on_lanes || readable) && t->dim_stride == 1 && n <= plan->source.ring - attn__ring_row(plan, j);
+}
+
+/* Copies, as reals, the rows of k or v that the tile has, and those of its keys that other blocks of the item want. */
+static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, const attn_tensor *t,
+                            const float *scales, size_t k0)
+{
+    const attn__plan *plan = block->plan;
+    const attn__kernels *kern = plan->call.kern;
+    size_t keys = plan->schedule.tile_keys, begin = k0 - k0 % keys, j, i, row, run;
+    char *to = cache->rows;
+    cache->held.from = attn__min(k0, attn__max(begin, cache->wanted.from));
+    cache->held.to = attn__max(k0 + block->tile.keys, attn__min(begin + keys, cache->wanted.to));
+    for (j = cache->held.from; j < cache->held.to; j += run) { /* up to where a ring begins anew */
+        row = attn__ring_row(plan, j);
+        run = attn__min(cache->held.to - j, plan->source.ring - row);
+        kern->load(to, t->dim, attn__tensor_at(t, block->at.b, block->at.kv_head, row, 0), t->dtype, t->len_stride,
+                   t->dim_stride, run, t->dim);
+        for (i = 0; i < run; i++, to = attn__real_at(plan, to, t->dim))
+            if (scales)
+                kern->store(to, kern->real, 0, 1, to, 0, 1, t->dim, (double)scales[row + i]);
+    }
+}
+
+/* The tile's rows of k or v: where they lie if they can be read there and no copy is required, else in a copy. And the
+   rows of the next tile, for the kernel to prefetch. */
+static void attn__tile_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t, const float *scales,
+                            size_t k0, attn__tile_cache *cache, int copy)
+{
+    const attn__plan *plan = block->plan;
+    size_t ring = plan->source.ring, n = block->tile.keys;
+    size_t row = attn__ring_row(plan, k0), after = attn__ring_row(plan, k0 + n);
+    size_t b = block->at.b, h = block->at.kv_head;
+    if (scales)
+        scales += (b * t->heads + h) * ring;
+    rows->data = attn__tensor_at(t, b, h, row, 0);
+    rows->dtype = t->dtype;
+    rows->step = t->len > 1 ? t->len_stride : 0;
+    rows->scales = scales ? scales + row : NULL;
+    rows->next_count = 0;
+    if (t->dim_stride == 1)
+        rows->next_count = attn__min(attn__max(block->seen_by_any.to, k0 + n) - (k0 + n), plan->schedule.tile_keys);
+    rows->next_count = attn__min(rows->next_count, ring - after);
+    rows->next = rows->next_count > 0 ? (const char *)attn__tensor_at(t, b, h, after, 0) : NULL;
+    rows->next_step = rows->step * (ptrdiff_t)attn__size(t->dtype);
+    rows->row_bytes = t->dim * attn__size(t->dtype);
+    if (!copy && attn__is_direct(plan, t, k0, n))
+        return;
+    if (k0 < cache->held.from || k0 + n > cache->held.to)
+        attn__copy_rows(block, cache, t, scales, k0);
+    rows->data = attn__real_at(plan, cache->rows, (k0 - cache->held.from) * t->dim);
+    rows->dtype = plan->call.kern->real;
+    rows->step = (ptrdiff_t)t->dim;
+    rows->scales = NULL;
+}
+
+/* -- a tile: scores, softmax, values -- */
+
+/* score_mod edits one row at a time; it is shown the keys between the row's bounds. */
+static void attn__modify_scores(attn__block *block, size_t k0)
+{
+    const attn__plan *plan = block->plan;
+    const attn_opts *opts = &plan->call.opts;
+    attn__layout layout = block->tile.layout;
+    size_t row, h, i, j, size = plan->call.kern->size;
+    attn__range part;
+    for (row = 0; row < block->at.count; row++) {
+        char *scores = attn__real_at(plan, block->tile.scores, row * layout.query), *copy = block->shared->row;
+        part = attn__part_seen(&block->rows[row], k0, block->tile.keys, ATTN_STAGE_FINAL);
+        if (part.from == part.to)
+            continue;
+        attn__query_of(block, row, &h, &i);
+        for (j = part.from; j < part.to; j++)
+            ATTN__MEMCPY(copy + (j - part.from) * size, scores + j * layout.element * size, size);
+        opts->score_mod(opts->score_mod_user, copy, part.to - part.from, block->at.b, h, i, k0 + part.from);
+        for (j = part.from; j < part.to; j++)
+            ATTN__MEMCPY(scores + j * layout.element * size, copy + (j - part.from) * size, size);
+    }
+}
+
+/* Computes the scores of the tile that attn__prepare_tile has made ready, up to a stage, but for call->softmax_scale. */
+static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage)
+{
+    const attn__plan *plan = block->plan;
+    const attn__kernels *kern = plan->call.kern;
+    const attn_opts *opts = &plan->call.opts;
+    attn__tile *tile = &block->tile;
+    attn__rows k;
+    double scale = plan->call.scale;
+    size_t row;
+    attn__tile_rows(block, &k, &plan->call.k, plan->source.k_scales, k0, &block->shared->k, 0);
+    tile->bias = tile->slope = NULL;
+    if (plan->schedule.keys_on_lanes)
+        kern->block.scores_few(tile, &k, block->queries, plan->call.q.dim);
+    else
+        kern->gemm(tile->scores, k.data, k.step, 1, tile->keys, block->queries, tile->lanes, plan->call.q.dim,
+                   ATTN__GEMM_SET, NULL, &k);
+    if (opts->softcap > 0 && stage != ATTN_STAGE_DOT) {
+        kern->block.softcap(tile, scale, opts->softcap);
+        scale = 1;
+    }
+    if (stage == ATTN_STAGE_FINAL && opts->bias.data) {
+        attn__gather(block, block->shared->bias, tile->layout, &opts->bias, k0, tile->keys);
+        tile->bias = block->shared->bias;
+    }
+    if (stage == ATTN_STAGE_FINAL && opts->alibi_slopes) {
+        for (row = 0; row < block->at.count; row++)
+            attn__set_real(plan, attn__row_real(block, ATTN__POSITION, row), 0,
+                           (double)block->rows[row].position - (double)k0);
+        tile->position = attn__row_real(block, ATTN__POSITION, 0);
+        tile->slope = attn__row_real(block, ATTN__SLOPE, 0);
+    }
+    if (tile->bias || tile->slope || scale < 1 || scale > 1)
+        kern->block.bias(tile, scale);
+    if (stage == ATTN_STAGE_FINAL && opts->score_mod)
+        attn__modify_scores(block, k0);
+    if (tile->bounds.first || tile->mask || (tile->bias && (opts->score_mod || opts->alibi_slopes)))
+        kern->block.hide(tile);
+}
+
+/* out = factor out + P V, for the tile's rows of V. */
+static void attn__multiply_values(const attn__block *block, const attn__rows *v)
+{
+    const attn__kernels *kern = block->plan->call.kern;
+    const attn__tile *tile = &block->tile;
+    size_t Dv = block->plan->call.v.dim;
+    if (block->plan->schedule.keys_on_lanes)
+        kern->block.gemm_nn_few(tile, block->into, v, Dv);
+    else
+        kern->gemm(block->into->out, v->data, 1, v->step, Dv, tile->scores, tile->lanes, tile->keys, ATTN__GEMM_SCALE,
+                   tile->factor, v);
+}
+
+/* The weights of the tile once more, after they have been used, and which of them are hidden: those whose score is
+   -infinity. The state has its final maximum over the tile already, so that softmax gives the same weights. */
+static void attn__recompute_weights(attn__block *block, size_t k0, unsigned char hidden[][ATTN__BLOCK_ROWS])
+{
+    const attn__plan *plan = block->plan;
+    const attn__tile *tile = &block->tile;
+    double max[ATTN__BLOCK_ROWS], sum[ATTN__BLOCK_ROWS], score; /* of either real type */
+    unsigned char nan[ATTN__BLOCK_ROWS];
+    attn__state again = *block->into;
+    size_t row, j;
+    attn__prepare_tile(block, k0, tile->keys, ATTN_STAGE_FINAL);
+    attn__score_tile(block, k0, ATTN_STAGE_FINAL);
+    for (j = 0; j < tile->keys; j++)
+        for (row = 0; row < block->at.count; row++) {
+            score = attn__get_real(plan, tile->scores, j * tile->layout.element + row * tile->layout.query);
+            hidden[j][row] = attn__bits(score) == attn__bits(attn__minus_infinity());
+        }
+    again.max = max;
+    again.sum = sum;
+    again.nan = nan;
+    ATTN__MEMSET(sum, 0, sizeof sum);
+    ATTN__MEMCPY(max, block->into->max, tile->lanes * plan->call.kern->size);
+    plan->call.kern->block.softmax(tile, &again, plan->call.softmax_scale);
+}
+
+/* Adds weight * value for the values of a tile that are NaN or infinite, to each row that sees their key. */
+ATTN__NOINLINE void attn__add_nonfinite_values(attn__block *block, size_t k0)
+{
+    const attn__plan *plan = block->plan;
+    const attn__tile *tile = &block->tile;
+    const attn__state *state = block->into;
+    unsigned char hidden[ATTN__TILE_KEYS][ATTN__BLOCK_ROWS];
+    size_t j, d, row, at, Dv = plan->call.v.dim;
+    attn__rows v;
+    double x, weight;
+    attn__recompute_weights(block, k0, hidden);
+    attn__tile_rows(block, &v, &plan->call.v, plan->source.v_scales, k0, &block->shared->v, 1);
+    for (j = 0; j < tile->keys; j++)
+        for (d = 0; d < Dv; d++) {
+            x = attn__get_real(plan, v.data, j * Dv + d);
+            for (row = 0; row < block->at.count && !attn__is_finite(x); row++) {
+                if (hidden[j][row])
+                    continue;
+                at = d * state->layout.element + row * state->layout.query;
+                weight = attn__get_real(plan, tile->scores, j * tile->layout.element + row * tile->layout.query);
+                attn__set_real(plan, state->out, at, attn__get_real(plan, state->out, at) + weight * x);
+            }
+        }
+}
+
+/* out = factor out + P V for the tile. Where some scores were not finite, keys may be hidden, and a NaN or infinity
+   among their values must not meet the weight 0: values that are not finite are left out then, as zeros in a copy, and
+   added for those rows that see them. */
+static void attn__accumulate_values(attn__block *block, size_t k0, int nonfinite_scores)
+{
+    const attn__plan *plan = block->plan;
+    const attn__kernels *kern = plan->call.kern;
+    const attn_tensor *t = &plan->call.v;
+    attn__tile_cache *cache = &block->shared->v;
+    attn__rows v;
+    size_t i;
+    attn__tile_rows(block, &v, t, plan->source.v_scales, k0, cache, nonfinite_scores && t->dtype != kern->real);
+    if (!nonfinite_scores || !kern->nonfinite(v.data, v.step, block->tile.keys, t->dim)) {
+        attn__multiply_values(block, &v);
+        return;
+    }
+    attn__tile_rows(block, &v, t, plan->source.v_scales, k0, cache, 1);
+    for (i = 0; i < block->tile.keys * t->dim; i++)
+        if (!attn__is_finite(attn__get_real(plan, v.data, i)))
+            attn__set_real(plan, attn__real_at(plan, v.data, i), 0, 0.0);
+    cache->held.to = cache->held.from; /* it is no copy of V any more */
+    attn__multiply_values(block, &v);
+    attn__add_nonfinite_values(block, k0);
+}
+
+/* Takes keys k0 .. k0 + n - 1, all of one tile, into the state of the split in hand. */
+static void attn__process_tile(attn__block *block, size_t k0, size_t n)
+{
+    const attn__call *call = &block->plan->call;
+    if (!attn__prepare_tile(block, k0, n, ATTN_STAGE_FINAL))
+        return;
+    ATTN__ON_TILE();
+    attn__score_tile(block, k0, ATTN_STAGE_FINAL);
+    attn__accumulate_values(block, k0, call->kern->block.softmax(&block->tile, block->into, call->softmax_scale));
+}
+
+/* -- a block: its keys, then its outputs -- */
+
+/* What the rows of the block see, each and together. Uniform rows are found once, for as many as any block has. */
+static void attn__find_visible(attn__block *block)
+{
+    const attn__plan *plan = block->plan;
+    int uniform = plan->schedule.uniform_rows;
+    size_t count = uniform ? attn__min(plan->schedule.rows, plan->schedule.block_rows) : block->at.count, row, h, i;
+    attn__row *seen;
+    block->seen_by_any.from = block->seen_by_all.to = SIZE_MAX;
+    block->seen_by_any.to = block->valid = block->seen_by_all.from = 0;
+    attn__query_of(block, 0, &h, &i);
+    for (row = 0; row < count; row++, i = i + 1 < plan->call.q.len ? i + 1 : 0) {
+        seen = &block->rows[row];
+        if (row > 0 && uniform) {
+            *seen = seen[-1];
+            continue;
+        }
+        attn__visible(seen, plan, block->at.b, i);
+        block->valid = attn__max(block->valid, seen->valid);
+        block->seen_by_all.from = attn__max(block->seen_by_all.from, seen->first);
+        block->seen_by_all.to = attn__min(block->seen_by_all.to, seen->end);
+        if (seen->first < seen->end) {
+            block->seen_by_any.from = attn__min(block->seen_by_any.from, seen->first);
+            block->seen_by_any.to = attn__max(block->seen_by_any.to, seen->end);
+        }
+    }
+    if (block->seen_by_any.to == 0)
+        block->seen_by_any.from = 0;
+}
+
+static void attn__set_slopes(attn__block *block) /* zeros past the last row */
+{
+    const attn__plan *plan = block->plan;
+    size_t row, h, i;
+    double slope;
+    for (row = 0; row < block->tile.lanes; row++) {
+        slope = 0;
+        if (row < block->at.count) {
+            attn__query_of(block, row, &h, &i);
+            slope = -(double)plan->call.opts.alibi_slopes[h];
+        }
+        attn__set_real(plan, attn__row_real(block, ATTN__SLOPE, row), 0, slope);
+        attn__set_real(plan, attn__row_real(block, ATTN__POSITION, row), 0, 0.0);
+    }
+}
+
+/* Makes `block` query block number `index` of the batch. */
+static void attn__begin_block(attn__block *block, size_t index)
+{
+    const attn__plan *plan = block->plan;
+    const attn__schedule *schedule = &plan->schedule;
+    size_t lanes = plan->call.kern->lanes, head = index / schedule->blocks, b = head / plan->call.k.heads;
+    size_t row = (index - head * schedule->blocks) * schedule->block_rows;
+    attn__layout layout;
+    int same_item = b == block->at.b, same_mask = row == block->at.row && plan->call.opts.mask.head_stride == 0;
+    if (schedule->mask_tiles > 0 && !(same_item && same_mask))
+        ATTN__MEMSET(block->mask_cache, 0, schedule->mask_tiles);
+    block->at.b = b;
+    block->at.kv_head = head - b * plan->call.k.heads;
+    block->at.row = row;
+    block->at.count = attn__min(schedule->block_rows, schedule->rows - row);
+    block->tile.queries = block->at.count;
+    block->tile.lanes = attn__blocks(block->at.count, lanes) * lanes;
+    block->tile.layout = attn__layout_of(block, attn__blocks(schedule->tile_keys, lanes) * lanes);
+    layout = attn__layout_of(block, attn__blocks(plan->call.v.dim, lanes) * lanes);
+    block->state.layout = layout;
+    block->split.layout = layout;
+    if (!(schedule->uniform_rows && same_item))
+        attn__find_visible(block);
+    if (plan->call.opts.alibi_slopes)
+        attn__set_slopes(block);
+    attn__gather(block, block->queries, attn__layout_of(block, plan->call.q.dim), &plan->call.q, 0, plan->call.q.dim);
+}
+
+static void attn__begin_split(attn__block *block, attn__state *state) /* tiles go into this state, which is empty */
+{
+    block->into = state;
+    block->plan->call.kern->block.begin(state, block->plan->call.v.dim, block->at.count, block->tile.lanes);
+}
+
+/* The splits of the block, by number: those of its item's keys that some row may see, at least one; and the keys of a
+   split. Where splits lie depends on the valid keys of the item alone: no row can tell which others share its block. */
+static attn__range attn__splits(const attn__block *block, size_t *keys)
+{
+    const attn__plan *plan = block->plan;
+    attn__range splits = {0, 1};
+    size_t tiles, valid = plan->call.opts.kv_lens ? plan->call.opts.kv_lens[block->at.b] : plan->call.k.len;
+    *keys = plan->call.k.len;
+    if (plan->schedule.splits == 1)
+        return splits;
+    tiles = attn__blocks(valid, plan->schedule.tile_keys);
+    *keys = attn__max(attn__blocks(tiles, ATTN__SPLITS), ATTN__SPLIT_TILES) * plan->schedule.tile_keys;
+    splits.from = block->seen_by_any.from / *keys;
+    splits.to = attn__max(attn__blocks(block->seen_by_any.to, *keys), splits.from + 1);
+    return splits;
+}
+
+/* Empties the tile caches. The blocks of an item want keys from .. to - 1 together; SIZE_MAX, 0: one block is alone. */
+static void attn__reset_caches(attn__shared *shared, size_t from, size_t to)
+{
+    shared->k.held.from = shared->k.held.to = 0;
+    shared->k.wanted.from = from;
+    shared->k.wanted.to = to;
+    shared->v.held = shared->k.held;
+    shared->v.wanted = shared->k.wanted;
+}
+
+/* The keys of one split, tile by tile, for those of `count` blocks that have a state for it. Where tiles begin depends
+   on nothing else; a block may see but a part of one. */
+static void attn__attend_split(attn__block *blocks, size_t count, size_t split, size_t keys)
+{
+    size_t tile = blocks->plan->schedule.tile_keys, from = SIZE_MAX, to = 0, k0, first, end, i;
+    for (i = 0; i < count; i++) {
+        attn__range *range = &blocks[i].split_keys;
+        range->from = attn__max(blocks[i].seen_by_any.from, split * keys);
+        range->to = blocks[i].into ? attn__min(blocks[i].seen_by_any.to, (split + 1) * keys) : 0;
+        if (range->from < range->to) {
+            from = attn__min(from, range->from);
+            to = attn__max(to, range->to);
+        }
+    }
+    attn__reset_caches(blocks->shared, from, to);
+    for (k0 = from; k0 < to; k0 += tile - k0 % tile)
+        for (i = 0; i < count; i++) {
+            first = attn__max(k0, blocks[i].split_keys.from);
+            end = attn__min(k0 - k0 % tile + tile, blocks[i].split_keys.to);
+            if (first < end)
+                attn__process_tile(&blocks[i], first, end - first);
+        }
+}
+
+static void attn__merge_split(attn__block *block) /* into the result over the splits before */
+{
+    const attn__call *call = &block->plan->call;
+    call->kern->block.merge(&block->tile, &block->state, &block->split, call->v.dim, call->softmax_scale);
+}
+
+static void attn__scale_rows(const attn__block *block, void *x, attn__layout layout, size_t n) /* by 1 / sum */
+{
+    block->plan->call.kern->block.scale(x, layout, n, block->at.count, attn__row_real(block, ATTN__INVERSE, 0));
+}
+
+/* The weights and scores that were asked for, tile by tile. Scores are computed once more, now that max and sum are
+   known: more work than to keep them, but it needs no memory and leaves the way to out alone. */
+static void attn__write_matrices(attn__block *block)
+{
+    const attn__plan *plan = block->plan;
+    const attn__kernels *kern = plan->call.kern;
+    const attn_opts *opts = &plan->call.opts;
+    attn__tile *tile = &block->tile;
+    size_t k0, n, i, size, keys = plan->call.k.len;
+    ATTN__MEMCPY(block->split.max, block->state.max, tile->lanes * kern->size);
+    ATTN__MEMSET(block->split.sum, 0, tile->lanes * kern->size);
+    attn__reset_caches(block->shared, SIZE_MAX, 0);
+    for (k0 = 0; k0 < keys; k0 += n) {
+        n = attn__min(plan->schedule.tile_keys, (k0 < block->valid ? block->valid : keys) - k0); /* all valid or none */
+        size = attn__max(n * tile->layout.element, block->at.count * tile->layout.query);
+        if (opts->scores.data) {
+            if (attn__prepare_tile(block, k0, n, opts->scores_stage))
+                attn__score_tile(block, k0, opts->scores_stage);
+            else
+                for (i = 0; i < size; i++)
+                    attn__set_real(plan, tile->scores, i, attn__minus_infinity());
+            attn__scatter(block, &opts->scores, k0, tile->scores, tile->layout, n, plan->call.softmax_scale);
+        }
+        if (opts->weights.data) {
+            ATTN__MEMSET(tile->scores, 0, size * kern->size);
+            if (attn__prepare_tile(block, k0, n, ATTN_STAGE_FINAL)) {
+                attn__score_tile(block, k0, ATTN_STAGE_FINAL);
+                kern->block.softmax(tile, &block->split, plan->call.softmax_scale); /* its max is final: it stays */
+            }
+            attn__scale_rows(block, tile->scores, tile->layout, n);
+            attn__scatter(block, &opts->weights, k0, tile->scores, tile->layout, n, 1.0);
+        }
+    }
+}
+
+/* One more score, without a value, for a row that has sum = sum of exp(score - max). Returns the factor by which out,
+   and the sum so far, must shrink. */
+static double attn__add_sink(double sink, double *max, double *sum, int *nan)
+{
+    double before = *max, factor;
+    if (!attn__is_finite(sink)) {
+        *nan |= attn__bits(sink) != attn__bits(attn__minus_infinity());
+        return 1;
+    }
+    *max = *sum > 0 && before > sink ? before : sink;
+    factor = *sum > 0 ? attn__exp(before - *max) : 0;
+    *sum = *sum * factor + attn__exp(sink - *max);
+    return factor;
+}
+
+/* A row with a sink, NaN, or a log-sum-exp that is wanted. */
+static void attn__finish_row(const attn__block *block, size_t row, size_t h, size_t i)
+{
+    const attn__plan *plan = block->plan;
+    const attn_tensor *lse = &plan->call.opts.lse;
+    double sum = attn__get_real(plan, block->state.sum, row), factor = 1, x;
+    double max = attn__get_real(plan, block->state.max, row) * plan->call.softmax_scale;
+    int nan = block->state.nan[row], sink = plan->call.opts.sinks && block->rows[row].exists;
+    if (sink)
+        factor = attn__add_sink((double)plan->call.opts.sinks[h], &max, &sum, &nan);
+    if (nan || (sink && attn__is_finite((double)plan->call.opts.sinks[h])))
+        attn__set_real(plan, attn__row_real(block, ATTN__INVERSE, row), 0,
+                       nan ? attn__nan() : sum > 0 ? factor / sum : 0);
+    if (!lse->data)
+        return;
+    x = nan ? attn__nan() : sum > 0 ? max + attn__log(sum) : attn__minus_infinity();
+    attn__set_element(attn__tensor_at(lse, block->at.b, h, i, 0), lse->dtype, x);
+}
+
+/* All keys have been met: the outputs go to where the caller wants them. */
+static void attn__finish_block(attn__block *block)
+{
+    const attn__plan *plan = block->plan;
+    const attn_opts *opts = &plan->call.opts;
+    attn__state *state = &block->state;
+    size_t row, r, run, h, i, Dv = plan->call.v.dim;
+    plan->call.kern->block.finish(state, attn__row_real(block, ATTN__INVERSE, 0), block->tile.lanes);
+    for (row = 0; row < block->at.count; row += run) {
+        run = attn__query_of(block, row, &h, &i);
+        for (r = 0; r < run; r++)
+            if (opts->sinks || opts->lse.data || state->nan[row + r])
+                attn__finish_row(block, row + r, h, i + r);
+    }
+    attn__scale_rows(block, state->out, state->layout, Dv);
+    attn__scatter(block, &plan->call.out, 0, state->out, state->layout, Dv, 1.0);
+    if (plan->schedule.writes_matrices)
+        attn__write_matrices(block);
+}
+
+/* -- scratch -- */
+
+static void attn__carve_state(attn__state *state, attn__arena *arena, const attn__plan *plan)
+{
+    const attn__kernels *kern = plan->call.kern;
+    size_t reals = plan->schedule.block_rows * kern->size, dims = attn__blocks(plan->call.v.dim, kern->rows) * kern->rows;
+    char *at = (char *)attn__carve(arena, reals, dims + 3); /* out; max, sum, and for nan more than it needs */
+    state->out = at;
+    state->max = at ? at + reals * dims : NULL;
+    state->sum = at ? at + reals * (dims + 1) : NULL;
+    state->nan = at ? (unsigned char *)at + reals * (dims + 2) : NULL;
+}
+
+static void attn__carve_block(attn__block *block, attn__arena *arena, const attn__plan *plan)
+{
+    size_t rows = plan->schedule.block_rows, size = plan->call.kern->size;
+    block->rows = (attn__row *)attn__carve(arena, rows, sizeof(attn__row));
+    block->mask_cache = (unsigned char *)attn__carve(arena, plan->schedule.mask_tiles > 0 ? ATTN__MASK_CACHE : 0, 1);
+    block->reals = (char *)attn__carve(arena, ATTN__REALS * rows, size);
+    block->queries = (char *)attn__carve(arena, rows * size, plan->call.q.dim);
+    attn__carve_state(&block->state, arena, plan);
+    attn__carve_state(&block->split, arena, plan);
+}
+
+/* The memory of one worker. It does not grow with Lq: full blocks have room for as many as an item may ever have. */
+static void attn__carve_worker(attn__worker *worker, attn__arena *arena, const attn__plan *plan)
+{
+    const attn__schedule *schedule = &plan->schedule;
+    const attn__call *call = &plan->call;
+    attn__shared *shared = &worker->shared;
+    size_t room = schedule->block_rows < call->kern->cols ? 1 : ATTN__ITEM_BLOCKS;
+    size_t size = call->kern->size, keys = schedule->tile_keys, scores = keys * schedule->block_rows, i;
+    int direct = attn__is_direct(plan, &call->k, 0, call->k.len) && (room == 1 || attn__is_packed(&call->k));
+    for (i = 0; i < room; i++)
+        attn__carve_block(&worker->blocks[i], arena, plan);
+    shared->scores = (char *)attn__carve(arena, scores, size);
+    shared->bias = (char *)attn__carve(arena, attn__tensor_absent(&call->opts.bias) ? 0 : scores, size);
+    shared->mask = (char *)attn__carve(arena, attn__tensor_absent(&call->opts.mask) ? 0 : scores, size);
+    shared->row = (char *)attn__carve(arena, call->opts.score_mod ? keys : 0, size);
+    shared->k.rows = (char *)attn__carve(arena, direct ? 0 : keys * size, call->q.dim);
+    shared->v.rows = (char *)attn__carve(arena, keys * size, call->v.dim);
+}
+
+/* The result of one of a block's splits, which is kept until all are there. */
+static void attn__find_kept(attn__state *state, const attn__plan *plan, size_t index, size_t split)
+{
+    attn__arena arena = {NULL, 0};
+    attn__carve_state(state, &arena, plan);
+    arena.base = plan->scratch + plan->schedule.workers * plan->worker_bytes +
+                 (index * plan->schedule.splits + split) * arena.used;
+    arena.used = 0;
+    attn__carve_state(state, &arena, plan);
+}
+
+/* -- workers -- */
+
+static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, size_t index)
+{
+    attn__arena arena;
+    size_t i;
+    arena.base = plan->scratch + index * plan->worker_bytes;
+    arena.used = 0;
+    attn__carve_worker(worker, &arena, plan);
+    for (i = 0; i < plan->schedule.item_blocks; i++) {
+        attn__block *block = &worker->blocks[i];
+        attn__tile *tile = &block->tile;
+        block->plan = plan;
+        block->shared = &worker->shared;
+        block->at.b = SIZE_MAX; /* none yet */
+        attn__clear(tile, sizeof *tile);
+        tile->scores = worker->shared.scores;
+        tile->factor = attn__row_real(block, ATTN__FACTOR, 0);
+        attn__set_real(plan, tile->minus_infinity, 0, attn__minus_infinity());
+        attn__set_real(plan, tile->lowest, 0, attn__lowest(plan->call.kern->real));
+    }
+}
+
+/* Query blocks first .. first + count - 1 of the batch, all of one head: all their splits, then their outputs. */
+static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count)
+{
+    attn__block *blocks = worker->blocks;
+    attn__range splits[ATTN__ITEM_BLOCKS], all = {SIZE_MAX, 0};
+    size_t split, keys = 0, i;
+    for (i = 0; i < count; i++) { /* blocks of one batch item: their splits have the same keys */
+        attn__begin_block(&blocks[i], first + i);
+        splits[i] = attn__splits(&blocks[i], &keys);
+        all.from = attn__min(all.from, splits[i].from);
+        all.to = attn__max(all.to, splits[i].to);
+    }
+    for (split = all.from; split < all.to; split++) {
+        for (i = 0; i < count; i++) {
+            blocks[i].into = NULL;
+            if (splits[i].from <= split && split < splits[i].to)
+                attn__begin_split(&blocks[i], split == splits[i].from ? &blocks[i].state : &blocks[i].split);
+        }
+        attn__attend_split(blocks, count, split, keys);
+        for (i = 0; i < count; i++)
+            if (blocks[i].into == &blocks[i].split)
+                attn__merge_split(&blocks[i]);
+    }
+    for (i = 0; i < count; i++)
+        attn__finish_block(&blocks[i]);
+}
+
+/* One split of a block, counted from the first that it sees, into a result that is kept. */
+static void attn__attend_one_split(attn__block *block, size_t index, size_t split)
+{
+    attn__range splits;
+    size_t keys;
+    attn__begin_block(block, index);
+    splits = attn__splits(block, &keys);
+    attn__find_kept(&block->split, block->plan, index, split);
+    attn__begin_split(block, &block->split);
+    if (split < splits.to - splits.from)
+        attn__attend_split(block, 1, splits.from + split, keys);
+}
+
+/* All splits of a block that were kept, and its outputs. */
+static void attn__merge_kept_splits(attn__block *block, size_t index)
+{
+    attn__range splits;
+    size_t keys, split;
+    attn__begin_block(block, index);
+    splits = attn__splits(block, &keys);
+    attn__find_kept(&block->state, block->plan, index, 0);
+    for (split = 1; split < splits.to - splits.from; split++) {
+        attn__find_kept(&block->split, block->plan, index, split);
+        attn__merge_split(block);
+    }
+    attn__finish_block(block);
+}
+
+typedef struct attn__sdpa_run { /* what the workers of a run share */
+    const attn__plan *plan;
+    size_t taken; /* items taken so far, where compilers can count atomically */
+} attn__sdpa_run;
+
+/* The item that a worker does next, after `done` others; no less than the number of items: none is left. Which worker
+   does an item changes no bit. Each takes the next free one, so that all end at about the same time; without atomics
+   the items are dealt out in turn. */
+static size_t attn__next_item(attn__sdpa_run *run, size_t index, size_t done)
+{
+#ifdef ATTN__ATOMIC_ADD1
+    if (run->plan->schedule.workers > 1)
+        return ATTN__ATOMIC_ADD1(&run->taken);
+#endif
+    (void)run->taken;
+    return index + done * run->plan->schedule.workers;
+}
+
+static void attn__sdpa_worker(void *arg, size_t index)
+{
+    attn__sdpa_run *run = (attn__sdpa_run *)arg;
+    const attn__schedule *schedule = &run->plan->schedule;
+    size_t heads = run->plan->call.k.heads, item, done, head, block;
+    attn__worker worker;
+    attn__begin_worker(&worker, run->plan, index);
+    for (done = 0; (item = attn__next_item(run, index, done)) < schedule->items; done++) {
+        item = schedule->items - 1 - item; /* the last blocks of causal attention have the most keys: longest first */
+        if (schedule->parallel_splits) {
+            attn__attend_one_split(worker.blocks, item / schedule->splits, item % schedule->splits);
+        } else { /* heads in turn, so that blocks of one length come together */
+            head = item / heads / schedule->head_items * heads + item % heads;
+            block = item / heads % schedule->head_items * schedule->item_blocks;
+            attn__attend_blocks(&worker, head * schedule->blocks + block,
+                                attn__min(schedule->item_blocks, schedule->blocks - block));
+        }
+    }
+}
+
+/* The planned call, in plan->scratch, aligned. */
+static void attn__plan_execute(attn__plan *plan)
+{
+    size_t index;
+    attn__worker worker;
+    attn__sdpa_run run;
+    run.plan = plan;
+    run.taken = 0;
+    attn__run_workers(&plan->call.ctx, plan->schedule.workers, attn__sdpa_worker, &run);
+    if (!plan->schedule.parallel_splits)
+        return;
+    attn__begin_worker(&worker, plan, 0);
+    for (index = 0; index < plan->schedule.all_blocks; index++)
+        attn__merge_kept_splits(worker.blocks, index);
+}
+
+/* -- the plan: schedule -- */
+
+/* How the work is cut, and the scratch for it, for arguments that have been checked; 0 if something overflows. */
+static int attn__plan_schedule(attn__plan *plan)
+{
+    attn__schedule *s = &plan->schedule;
+    const attn__call *call = &plan->call;
+    const attn__kernels *kern = call->kern;
+    const attn_opts *opts = &call->opts;
+    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), heads = 0, item_blocks, tiles;
+    int empty = call->q.batch == 0 || call->q.heads == 0;
+    attn__arena arena = {NULL, 0};
+    attn__worker measured;
+    s->writes_matrices = call->has_options && call->k.len > 0 &&
+                         (!attn__tensor_absent(&opts->weights) || !attn__tensor_absent(&opts->scores));
+    s->uniform_rows =
+        opts->causal == ATTN_CAUSAL_NONE && !opts->window.on && !opts->q_lens && !opts->alibi_slopes;
+
+    /* query blocks: the rows of a key/value head, in whole vectors */
+    s->group = empty ? 1 : attn__blocks(call->q.heads, call->k.heads);
+    if (!attn__mul_size(&s->rows, s->group, call->q.len))
+        return 0;
+    s->block_rows = attn__max(attn__blocks(s->rows, kern->lanes), 1) * kern->lanes;
+    s->block_rows = attn__min(s->block_rows, kern->cols);
+    s->blocks = attn__blocks(s->rows, s->block_rows);
+    s->keys_on_lanes = kern->block.scores_few && s->rows <= ATTN__FEW_ROWS(kern->lanes);
+    s->all_blocks = 0;
+    if (!empty && (call->v.dim > 0 || s->writes_matrices || opts->lse.data))
+        if (!attn__mul_size(&heads, call->k.heads, call->q.batch) || !attn__mul_size(&s->all_blocks, heads, s->blocks))
+            return 0;
+
+    /* key tiles and splits */
+    tiles = attn__max(attn__blocks(call->k.len, kern->rows), 1);
+    s->tile_keys = attn__min(ATTN__TILE_KEYS, tiles * kern->rows);
+    s->mask_tiles = 0;
+    if (call->has_options && !attn__tensor_absent(&opts->mask))
+        s->mask_tiles = attn__min(attn__blocks(call->k.len, s->tile_keys), ATTN__MASK_CACHE);
+    s->splits = attn__blocks(attn__blocks(call->k.len, s->tile_keys), ATTN__SPLIT_TILES);
+    s->splits = attn__min(attn__max(s->splits, 1), ATTN__SPLITS);
+    s->parallel_splits = s->all_blocks < width && s->splits > 1 && !s->writes_matrices; /* those need a whole row */
+
+    /* items: blocks as evenly as can be; full blocks alone share one */
+    item_blocks = s->all_blocks / (width * ATTN__WORKER_ITEMS);
+    item_blocks = attn__min(attn__max(item_blocks, 1), ATTN__ITEM_BLOCKS);
+    if (s->parallel_splits || s->block_rows < kern->cols)
+        item_blocks = 1;
+    s->head_items = attn__blocks(s->blocks, item_blocks);
+    s->item_blocks = s->blocks == 0 ? 1 : attn__blocks(s->blocks, s->head_items);
+    s->items = s->parallel_splits ? s->all_blocks * s->splits : heads * s->head_items;
+    s->workers = attn__min(width, s->items);
+
+    /* scratch */
+    attn__carve_worker(&measured, &arena, plan);
+    plan->worker_bytes = arena.used;
+    arena.used = s->workers > 0 ? ATTN__ALIGN : 0;
+    attn__carve(&arena, s->workers, plan->worker_bytes);
+    plan->bytes = arena.used;
+    if (s->parallel_splits) {
+        arena.used = 0;
+        attn__carve_state(&measured.blocks->state, &arena, plan);
+        item_blocks = arena.used; /* bytes of a result */
+        arena.used = plan->bytes;
+        attn__carve(&arena, s->items, item_blocks);
+        plan->bytes = arena.used;
+    }
+    return plan->bytes != SIZE_MAX;
+}
+
+/* -- the plan: checks -- */
+
+/* A tensor of dimensions 1 or full becomes one of full dimensions with strides 0. */
+static void attn__broadcast(attn_tensor *t, size_t B, size_t H, size_t Lq, size_t Lk)
+{
+    if (attn__tensor_absent(t))
+        return;
+    t->batch_stride = t->batch == 1 ? 0 : t->batch_stride;
+    t->head_stride = t->heads == 1 ? 0 : t->head_stride;
+    t->len_stride = t->len == 1 ? 0 : t->len_stride;
+    t->dim_stride = t->dim == 1 ? 0 : t->dim_stride;
+    t->batch = B;
+    t->heads = H;
+    t->len = Lq;
+    t->dim = Lk;
+}
+
+static int attn__can_broadcast(const attn_tensor *t, size_t B, size_t H, size_t Lq, size_t Lk)
+{
+    return attn__tensor_absent(t) || ((t->batch == B || t->batch == 1) && (t->heads == H || t->heads == 1) &&
+                                      (t->len == Lq || t->len == 1) && (t->dim == Lk || t->dim == 1));
+}
+
+static void attn__plan_begin(attn__plan *plan, const attn_tensor *out, const attn_tensor *q, const attn_tensor *k,
+                             const attn_tensor *v, const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn__clear(plan, sizeof *plan);
+    if (opts)
+        plan->call.opts = *opts;
+    plan->call.has_options = opts != NULL;
+    if (ctx)
+        plan->call.ctx = *ctx;
+    plan->call.out = *out;
+    plan->call.q = *q;
+    plan->call.k = *k;
+    plan->call.v = *v;
+    plan->source.ring = SIZE_MAX;
+}
+
+static void attn__plan_list_options(attn__check *check, const attn__plan *plan) /* and scratch */
+{
+    const attn_opts *o = &plan->call.opts;
+    size_t B = plan->call.q.batch, H = plan->call.q.heads;
+    int offset = o->causal == ATTN_CAUSAL_OFFSET ? ATTN__IN : ATTN__OPTIONAL;
+    if (plan->call.has_options) {
+        attn__check_array(check, "opts.causal_offset", o->causal_offset, B, sizeof *o->causal_offset, offset);
+        attn__check_tensor(check, "opts.mask", &o->mask, ATTN__OPTIONAL | ATTN__BOOL);
+        attn__check_array(check, "opts.q_lens", o->q_lens, B, sizeof *o->q_lens, ATTN__OPTIONAL);
+        attn__check_array(check, "opts.kv_lens", o->kv_lens, B, sizeof *o->kv_lens, ATTN__OPTIONAL);
+        attn__check_tensor(check, "opts.bias", &o->bias, ATTN__OPTIONAL | ATTN__ANY_FLOAT);
+        attn__check_array(check, "opts.alibi_slopes", o->alibi_slopes, H, sizeof *o->alibi_slopes, ATTN__OPTIONAL);
+        attn__check_array(check, "opts.sinks", o->sinks, H, sizeof *o->sinks, ATTN__OPTIONAL);
+        attn__check_tensor(check, "opts.lse", &o->lse, ATTN__OPTIONAL | ATTN__OUT | ATTN__ANY_FLOAT);
+        attn__check_tensor(check, "opts.weights", &o->weights, ATTN__OPTIONAL | ATTN__OUT | ATTN__ANY_FLOAT);
+        attn__check_tensor(check, "opts.scores", &o->scores, ATTN__OPTIONAL | ATTN__OUT | ATTN__ANY_FLOAT);
+    }
+    attn__check_scratch(check, &plan->call.ctx);
+}
+
+static void attn__require_shapes(attn__check *check, const attn__call *call)
+{
+    const attn_opts *o = &call->opts;
+    const attn_tensor *q = &call->q, *k = &call->k, *v = &call->v;
+    size_t B = q->batch, H = q->heads, Lq = q->len, Lk = k->len;
+    int grouped = H == k->heads || (k->heads > 0 && H % k->heads == 0);
+    attn__require(check, attn__is_shape(&call->out, B, H, Lq, v->dim), ATTN_ERR_SHAPE, "out");
+    attn__require(check, q->dim > 0 && grouped, ATTN_ERR_SHAPE, "q");
+    attn__require(check, attn__is_shape(k, B, k->heads, Lk, q->dim), ATTN_ERR_SHAPE, "k");
+    attn__require(check, attn__is_shape(v, B, k->heads, Lk, v->dim), ATTN_ERR_SHAPE, "v");
+    if (!call->has_options)
+        return;
+    attn__require(check, attn__can_broadcast(&o->mask, B, H, Lq, Lk), ATTN_ERR_SHAPE, "opts.mask");
+    attn__require(check, attn__can_broadcast(&o->bias, B, H, Lq, Lk), ATTN_ERR_SHAPE, "opts.bias");
+    attn__require(check, attn__tensor_absent(&o->lse) || attn__is_shape(&o->lse, B, H, Lq, 1), ATTN_ERR_SHAPE,
+                  "opts.lse");
+    attn__require(check, attn__tensor_absent(&o->weights) || attn__is_shape(&o->weights, B, H, Lq, Lk),
+                  ATTN_ERR_SHAPE, "opts.weights");
+    attn__require(check, attn__tensor_absent(&o->scores) || attn__is_shape(&o->scores, B, H, Lq, Lk), ATTN_ERR_SHAPE,
+                  "opts.scores");
+}
+
+/* Numbers in their ranges. Arrays are read only where shapes are known to be sound. */
+static void attn__require_values(attn__check *check, const attn__call *call)
+{
+    const attn_opts *o = &call->opts;
+    attn_dtype type = call->q.dtype;
+    double smallest = type == ATTN_F64 ? DBL_MIN : (double)FLT_MIN;
+    int sound = attn__is_sound(check), no_cap = attn__bits(o->softcap) << 1 == 0;
+    attn__require(check, (unsigned)o->causal <= ATTN_CAUSAL_OFFSET, ATTN_ERR_VALUE, "opts.causal");
+    attn__require(check, !o->window.on || (o->window.left >= -1 && o->window.right >= -1), ATTN_ERR_VALUE,
+                  "opts.window");
+    attn__require(check, !sound || attn__lengths_fit(o->q_lens, call->q.batch, call->q.len), ATTN_ERR_VALUE,
+                  "opts.q_lens");
+    attn__require(check, !sound || attn__lengths_fit(o->kv_lens, call->q.batch, call->k.len), ATTN_ERR_VALUE,
+                  "opts.kv_lens");
+    attn__require(check, attn__is_factor(o->scale, type), ATTN_ERR_VALUE, "opts.scale");
+    attn__require(check, attn__is_factor(o->softcap, type) && (no_cap || o->softcap >= smallest), ATTN_ERR_VALUE,
+                  "opts.softcap");
+    attn__require(check, (unsigned)o->scores_stage <= ATTN_STAGE_FINAL, ATTN_ERR_VALUE, "opts.scores_stage");
+}
+
+/* Where nothing between the dot products and softmax wants scores, softmax takes their scale along. It must not be
+   negative then, nor so large that it would have made a finite product infinite. */
+static void attn__choose_scale(attn__call *call)
+{
+    const attn_opts *o = &call->opts;
+    int plain = !(o->softcap > 0) && attn__tensor_absent(&o->bias) && !o->alibi_slopes && !o->score_mod;
+    plain = plain && o->scale >= ATTN__SOFTMAX_SCALE_LEAST && o->scale * ATTN__LOG2E <= 1;
+    call->scale = plain ? 1 : o->scale;
+    call->softmax_scale = plain ? o->scale : 1;
+}
+
+/* The one place where shapes and options of the engine are checked and resolved. *check: what is known so far. */
+static void attn__plan_resolve(attn__plan *plan, attn__check *check)
+{
+    attn__call *call = &plan->call;
+    attn_opts *o = &call->opts;
+    attn__require(check, call->ctx.scratch || call->ctx.scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
+    attn__require_shapes(check, call);
+    if (call->has_options) {
+        attn__broadcast(&o->mask, call->q.batch, call->q.heads, call->q.len, call->k.len);
+        attn__broadcast(&o->bias, call->q.batch, call->q.heads, call->q.len, call->k.len);
+    }
+    o->scale = attn__scale(o->scale, call->q.dim);
+    attn__choose_scale(call);
+    call->kern = attn__ctx_kernels(&call->ctx, attn__real(call->q.dtype));
+    if (attn__is_sound(check) && call->kern)
+        attn__require(check, attn__plan_schedule(plan), ATTN_ERR_OVERFLOW, "q");
+    if (call->has_options)
+        attn__require_values(check, call);
+    attn__require(check, call->kern != NULL, ATTN_ERR_VALUE, "ctx.isa");
+}
+
+static void attn__plan_sdpa(attn__plan *plan, attn__check *check) /* begun */
+{
+    attn__check_begin(check);
+    attn__check_tensor(check, "out", &plan->call.out, ATTN__OUT);
+    attn__check_tensor(check, "q", &plan->call.q, ATTN__IN);
+    attn__check_tensor(check, "k", &plan->call.k, ATTN__IN);
+    attn__check_tensor(check, "v", &plan->call.v, ATTN__IN);
+    attn__plan_list_options(check, plan);
+    attn__check_views(check);
+    attn__plan_resolve(plan, check);
+}
+
+/* Is there room for `bytes`, `stack` of them without asking, as far as can be known before asking ATTN_MALLOC? */
+static int attn__has_scratch(const attn_ctx *ctx, size_t bytes, size_t stack)
+{
+    if (ctx->scratch)
+        return ctx->scratch_size >= bytes;
+    return bytes <= stack || !ATTN__NO_MALLOC;
+}
+
+/* What is planned, in the caller's scratch, on the stack, or in memory of its own. */
+static attn_status attn__plan_run(attn__plan *plan)
+{
+    char stack[ATTN__STACK];
+    void *own = NULL, *scratch = plan->call.ctx.scratch;
+    if (plan->schedule.workers == 0)
+        return ATTN_OK;
+    if (!attn__has_scratch(&plan->call.ctx, plan->bytes, sizeof stack))
+        return ATTN_ERR_NOMEM;
+    if (!scratch && plan->bytes <= sizeof stack)
+        scratch = stack;
+    if (!scratch)
+        scratch = own = attn__allocate(plan->bytes);
+    if (!scratch)
+        return ATTN_ERR_NOMEM;
+    plan->scratch = attn__align(scratch);
+    attn__plan_execute(plan);
+    attn__release(own);
+    return ATTN_OK;
+}
+
+ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v, const attn_opts *opts,
+                               const attn_ctx *ctx)
+{
+    attn__plan plan;
+    attn__check check;
+    attn__plan_begin(&plan, &out, &q, &k, &v, opts, ctx);
+    attn__plan_sdpa(&plan, &check);
+    return check.status == ATTN_OK ? attn__plan_run(&plan) : check.status;
+}
+
 ATTN_API attn_status attn_sdpa_scratch(size_t *bytes, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
                                        const attn_opts *opts, const attn_ctx *ctx)
 {
     attn__plan plan;
+    attn__check check;
     attn_ctx bare = attn__without_scratch(ctx);
-    attn_status status;
-    attn__begin_plan(&plan, out, q, k, v, opts, &bare);
-    status = attn__plan_sdpa(&plan).status;
-    status = attn__require(status, bytes != NULL, ATTN_ERR_NULL);
-    if (status == ATTN_OK)
+    attn__plan_begin(&plan, &out, &q, &k, &v, opts, &bare);
+    attn__plan_sdpa(&plan, &check);
+    attn__require(&check, bytes != NULL, ATTN_ERR_NULL, "bytes");
+    if (check.status == ATTN_OK)
         *bytes = plan.bytes;
-    return status;
+    return check.status;
 }
 
 /* -- explain -- */
@@ -4197,62 +4401,65 @@ static void attn__say_number(attn__text *text, const char *before, size_t n, con
     attn__say(text, after);
 }
 
-static void attn__say_read(attn__text *text, const char *name, const attn__plan *plan, attn_tensor t)
+static void attn__say_rows(attn__text *text, const char *name, const attn__plan *plan, const attn_tensor *t)
 {
+    int few = plan->schedule.keys_on_lanes;
     attn__say(text, name);
-    if (t.dtype == ATTN_I8 && !plan->across)
+    if (t->dtype == ATTN_I8 && !few)
         attn__say(text, " is copied tile by tile: its integers are multiplied by their scales\n");
-    else if (t.dtype != plan->kern->real && !plan->across)
+    else if (t->dtype != plan->call.kern->real && !few)
         attn__say(text, " is copied tile by tile: its 16-bit elements are widened\n");
-    else if (t.dim_stride != 1)
+    else if (t->dim_stride != 1)
         attn__say(text, " is copied tile by tile: its dim_stride is not 1\n");
-    else if (!attn__is_direct(plan, &t, 0, 1))
-        attn__say(text, " is copied tile by tile, once for several blocks: its rows do not follow each other\n");
-    else if (t.len > plan->wrap)
+    else if (!attn__is_direct(plan, t, 0, 1))
+        attn__say(text, " is copied tile by tile, once for several query blocks: its rows do not follow each other\n");
+    else if (t->len > plan->source.ring)
         attn__say(text, " is read in place, but for the tiles where the ring begins anew\n");
     else
         attn__say(text, " is read in place\n");
 }
 
 /* What a call would do, in `bytes` of scratch (which `stack` bytes may hold), or why it would fail. */
-static attn_status attn__explain(char *text, size_t size, const attn__plan *plan, attn__fault fault, size_t bytes,
-                                 size_t stack)
+static attn_status attn__plan_explain(char *text, size_t size, const attn__plan *plan, attn__check *check, size_t bytes,
+                                      size_t stack)
 {
+    const attn__call *call = &plan->call;
+    const attn__schedule *s = &plan->schedule;
     attn__text t;
     t.at = text;
     t.left = text ? size : 0;
-    attn__demand(&fault, text || size == 0, ATTN_ERR_NULL, "text");
-    attn__demand(&fault, fault.status != ATTN_OK || attn__has_scratch(&plan->ctx, bytes, stack), ATTN_ERR_NOMEM,
-                 "ctx.scratch");
-    if (fault.status != ATTN_OK) {
-        attn__say(&t, fault.argument);
-        attn__say(&t, fault.other ? ", " : "");
-        attn__say(&t, fault.other ? fault.other : "");
+    attn__require(check, text || size == 0, ATTN_ERR_NULL, "text");
+    attn__require(check, check->status != ATTN_OK || attn__has_scratch(&call->ctx, bytes, stack), ATTN_ERR_NOMEM,
+                  "ctx.scratch");
+    if (check->status != ATTN_OK) {
+        attn__say(&t, check->argument);
+        attn__say(&t, check->other ? ", " : "");
+        attn__say(&t, check->other ? check->other : "");
         attn__say(&t, ": ");
-        attn__say(&t, attn_status_string(fault.status));
+        attn__say(&t, attn_status_string(check->status));
         attn__say(&t, "\n");
-        return fault.status;
+        return check->status;
     }
-    attn__say(&t, attn_isa_string(plan->kern->isa));
-    attn__say(&t, plan->kern->real == ATTN_F64 ? ", computed in double\n" : ", computed in float\n");
-    attn__say_number(&t, "blocks of ", plan->across ? plan->rows : plan->lanes, " queries x ");
-    attn__say_number(&t, "", plan->keys, " keys, ");
-    attn__say_number(&t, "", plan->all_blocks, " of them, on ");
-    attn__say_number(&t, "", plan->tasks, plan->tasks == 1 ? " task\n" : " tasks\n");
-    if (plan->splits > 1)
-        attn__say_number(&t, "keys in up to ", plan->splits,
-                         plan->apart ? " splits, side by side\n" : " splits, one after another\n");
-    if (plan->across)
-        attn__say(&t, "few queries: tiles are taken across, with keys on the lanes of vectors\n");
-    attn__say_read(&t, "k", plan, plan->k);
-    attn__say_read(&t, "v", plan, plan->v);
-    if (plan->opts.mask.data)
-        attn__say(&t, "mask: looked at tile by tile, copied where it hides a part of one\n");
-    if (plan->opts.bias.data)
+    attn__say(&t, attn_isa_string(call->kern->isa));
+    attn__say(&t, call->kern->real == ATTN_F64 ? ", computed in double\n" : ", computed in float\n");
+    attn__say_number(&t, "query blocks of ", s->keys_on_lanes ? s->rows : s->block_rows, " rows x key tiles of ");
+    attn__say_number(&t, "", s->tile_keys, ", ");
+    attn__say_number(&t, "", s->all_blocks, " blocks on ");
+    attn__say_number(&t, "", s->workers, s->workers == 1 ? " task\n" : " tasks\n");
+    if (s->splits > 1)
+        attn__say_number(&t, "split-KV: keys in up to ", s->splits,
+                         s->parallel_splits ? " splits, in parallel\n" : " splits, one after another\n");
+    attn__say(&t, s->keys_on_lanes ? "few rows: keys lie on the lanes of vectors\n"
+                                   : "queries lie on the lanes of vectors\n");
+    attn__say_rows(&t, "k", plan, &call->k);
+    attn__say_rows(&t, "v", plan, &call->v);
+    if (call->opts.mask.data)
+        attn__say(&t, "mask: classified tile by tile, copied where it hides a part of one\n");
+    if (call->opts.bias.data)
         attn__say(&t, "bias: copied tile by tile\n");
-    if (plan->records)
-        attn__say(&t, "weights, scores: every score is computed once more, and splits do not run side by side\n");
-    if (plan->opts.score_mod)
+    if (s->writes_matrices)
+        attn__say(&t, "weights, scores: every score is computed once more, and splits do not run in parallel\n");
+    if (call->opts.score_mod)
         attn__say(&t, "score_mod: scores go through it row by row\n");
     attn__say_number(&t, "scratch: ", bytes, " bytes\n");
     return ATTN_OK;
@@ -4262,29 +4469,31 @@ ATTN_API attn_status attn_sdpa_explain(char *text, size_t size, attn_tensor out,
                                        attn_tensor v, const attn_opts *opts, const attn_ctx *ctx)
 {
     attn__plan plan;
-    attn__fault fault;
-    attn__begin_plan(&plan, out, q, k, v, opts, ctx);
-    fault = attn__plan_sdpa(&plan);
-    return attn__explain(text, size, &plan, fault, plan.bytes, ATTN__STACK);
+    attn__check check;
+    attn__plan_begin(&plan, &out, &q, &k, &v, opts, ctx);
+    attn__plan_sdpa(&plan, &check);
+    return attn__plan_explain(text, size, &plan, &check, plan.bytes, ATTN__STACK);
 }
 
 /* -- merge -- */
 
-typedef struct attn__merge_job {
+typedef struct attn__merge_run {
     attn_tensor out, lse, out_b, lse_b;
-    size_t rows, tasks;
-} attn__merge_job;
+    size_t rows, workers;
+} attn__merge_run;
 
 /* out = (e^lse out + e^lse_b out_b) / (e^lse + e^lse_b), lse = log of that sum, for one row. An empty side is no part
    of it; where there is nothing else, the row is zeros. */
-static void attn__merge_row(const attn__merge_job *job, size_t b, size_t h, size_t i)
+static void attn__merge_row(const attn__merge_run *run, size_t b, size_t h, size_t i)
 {
-    void *lse_at = attn__tensor_at(job->lse, b, h, i, 0), *at;
-    double lse = attn__load(lse_at, job->lse.dtype), weight = 1, weight_b = 1, max, sum, x, y;
-    double lse_b = attn__load(attn__tensor_at(job->lse_b, b, h, i, 0), job->lse_b.dtype);
+    const attn_tensor *out = &run->out, *out_b = &run->out_b;
+    void *lse_at = attn__tensor_at(&run->lse, b, h, i, 0), *at = attn__tensor_at(out, b, h, i, 0);
+    const void *at_b = attn__tensor_at(out_b, b, h, i, 0);
+    double lse = attn__get_element(lse_at, run->lse.dtype), weight = 1, weight_b = 1, max, sum, x, y;
+    double lse_b = attn__get_element(attn__tensor_at(&run->lse_b, b, h, i, 0), run->lse_b.dtype);
     uint64_t nothing = attn__bits(attn__minus_infinity());
     int empty = attn__bits(lse) == nothing, empty_b = attn__bits(lse_b) == nothing;
-    size_t d;
+    ptrdiff_t d;
     if (empty_b && attn__is_finite(lse))
         return;
     if ((!empty && !attn__is_finite(lse)) || (!empty_b && !attn__is_finite(lse_b))) {
@@ -4300,49 +4509,49 @@ static void attn__merge_row(const attn__merge_job *job, size_t b, size_t h, size
         weight_b = attn__divide(weight_b, sum);
         lse = max + attn__log(sum);
     }
-    for (d = 0; d < job->out.dim; d++) {
-        at = attn__tensor_at(job->out, b, h, i, d);
-        x = empty ? 0 : weight * attn__load(at, job->out.dtype);
-        y = empty_b ? 0 : weight_b * attn__load(attn__tensor_at(job->out_b, b, h, i, d), job->out_b.dtype);
-        attn__store(at, job->out.dtype, empty ? y : empty_b ? x : x + y);
+    for (d = 0; d < (ptrdiff_t)out->dim; d++) {
+        void *to = attn__at(at, out->dtype, d * out->dim_stride);
+        x = empty ? 0 : weight * attn__load(to, out->dtype);
+        y = empty_b ? 0 : weight_b * attn__load(attn__at(at_b, out_b->dtype, d * out_b->dim_stride), out_b->dtype);
+        attn__store(to, out->dtype, empty ? y : empty_b ? x : x + y);
     }
-    attn__store(lse_at, job->lse.dtype, lse);
+    attn__set_element(lse_at, run->lse.dtype, lse);
 }
 
-static void attn__merge_task(void *arg, size_t index)
+static void attn__merge_worker(void *arg, size_t index)
 {
-    const attn__merge_job *job = (const attn__merge_job *)arg;
-    size_t row, L = job->out.len;
-    int saved = ATTN__ERRNO;
-    for (row = index; row < job->rows; row += job->tasks)
-        attn__merge_row(job, row / L / job->out.heads, row / L % job->out.heads, row % L);
-    ATTN__ERRNO_KEEP(saved);
+    const attn__merge_run *run = (const attn__merge_run *)arg;
+    size_t row, L = run->out.len;
+    for (row = index; row < run->rows; row += run->workers)
+        attn__merge_row(run, row / L / run->out.heads, row / L % run->out.heads, row % L);
 }
 
 ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tensor out_b, attn_tensor lse_b,
                                     const attn_ctx *ctx)
 {
-    attn__view v[5];
-    attn__merge_job job;
-    attn_status status;
-    v[0] = attn__view_of_tensor(out, ATTN__OUT);
-    v[1] = attn__view_of_tensor(lse, ATTN__OUT | ATTN__ANY_FLOAT);
-    v[2] = attn__view_of_tensor(out_b, ATTN__IN);
-    v[3] = attn__view_of_tensor(lse_b, ATTN__IN | ATTN__ANY_FLOAT);
-    v[4] = attn__view_of_scratch(ctx);
-    status = attn__first(attn__check_views(v, 5), attn__check_ctx(ctx));
-    status = attn__require(status, attn__is_shape(lse, out.batch, out.heads, out.len, 1), ATTN_ERR_SHAPE);
-    status = attn__require(status, attn__is_shape(out_b, out.batch, out.heads, out.len, out.dim), ATTN_ERR_SHAPE);
-    status = attn__require(status, attn__is_shape(lse_b, out.batch, out.heads, out.len, 1), ATTN_ERR_SHAPE);
-    if (status != ATTN_OK)
-        return status;
-    job.out = out;
-    job.lse = lse;
-    job.out_b = out_b;
-    job.lse_b = lse_b;
-    job.rows = out.batch * out.heads * out.len; /* lse has that many elements of its own */
-    job.tasks = attn__ctx_tasks(ctx, job.rows);
-    attn__run(ctx, job.tasks, attn__merge_task, &job);
+    attn__check check;
+    attn__merge_run run;
+    size_t B = out.batch, H = out.heads, L = out.len;
+    attn__check_begin(&check);
+    attn__check_tensor(&check, "out", &out, ATTN__OUT);
+    attn__check_tensor(&check, "lse", &lse, ATTN__OUT | ATTN__ANY_FLOAT);
+    attn__check_tensor(&check, "out_b", &out_b, ATTN__IN);
+    attn__check_tensor(&check, "lse_b", &lse_b, ATTN__IN | ATTN__ANY_FLOAT);
+    attn__check_scratch(&check, ctx);
+    attn__check_views(&check);
+    attn__require(&check, attn__is_shape(&lse, B, H, L, 1), ATTN_ERR_SHAPE, "lse");
+    attn__require(&check, attn__is_shape(&out_b, B, H, L, out.dim), ATTN_ERR_SHAPE, "out_b");
+    attn__require(&check, attn__is_shape(&lse_b, B, H, L, 1), ATTN_ERR_SHAPE, "lse_b");
+    attn__require_ctx(&check, ctx);
+    if (check.status != ATTN_OK)
+        return check.status;
+    run.out = out;
+    run.lse = lse;
+    run.out_b = out_b;
+    run.lse_b = lse_b;
+    run.rows = B * H * L; /* lse has that many elements of its own */
+    run.workers = attn__ctx_workers(ctx, run.rows);
+    attn__run_workers(ctx, run.workers, attn__merge_worker, &run);
     return ATTN_OK;
 }
 
@@ -4357,89 +4566,103 @@ ATTN_API attn_status attn_merge(attn_tensor out, attn_tensor lse, attn_tensor ou
 
    Storage is one block: three numbers for each item, the scales of I8, then all rows of k and v. Token j of an item is
    row j % capacity. Nothing ever moves but in attn_kv_cache_reorder; a full cache and a ring differ only in what append
-   may do. Attending is the engine's work: the plan of a cache says where rows lie and which are gone. */
+   may do. Attention is the engine's: the plan of a cache says where rows lie and which are gone. */
 
-typedef struct attn__cache_layout { /* where things lie in the storage; lens come first */
-    size_t first, uses, k_scales, v_scales, k, v, bytes;
-} attn__cache_layout;
+typedef struct attn__cache_parts { /* of the storage */
+    size_t *lens, *first;
+    size_t *waiting; /* for attn__reorder */
+    float *k_scales, *v_scales;
+    void *k, *v;
+    size_t item_bytes, bytes; /* of the numbers of the items, which come first; of all */
+} attn__cache_parts;
 
-static int attn__lay_out_cache(attn__cache_layout *at, size_t B, size_t Hkv, size_t capacity, size_t D, size_t Dv,
-                               attn_dtype dtype) /* 0: overflow */
+/* Out of line: storage is carved less often than the scratch of a call. */
+ATTN__NOINLINE void *attn__carve_part(attn__arena *arena, size_t count, size_t size)
 {
-    size_t end = 0, rows, k_row, v_row, size = attn__size(dtype), scale = dtype == ATTN_I8 ? sizeof(float) : 0;
-    memset(at, 0, sizeof *at);
-    if (!attn__multiply(&rows, B, Hkv) || !attn__multiply(&rows, rows, capacity) || !attn__multiply(&k_row, D, size) ||
-        !attn__multiply(&v_row, Dv, size))
-        return 0;
-    attn__reserve(&end, B, sizeof(size_t));
-    at->first = attn__reserve(&end, B, sizeof(size_t));
-    at->uses = attn__reserve(&end, B, sizeof(size_t));
-    at->k_scales = attn__reserve(&end, rows, scale);
-    at->v_scales = attn__reserve(&end, rows, scale);
-    at->k = attn__reserve(&end, rows, k_row);
-    at->v = attn__reserve(&end, rows, v_row);
-    at->bytes = end;
-    attn__reserve(&end, 1, ATTN__ALIGN); /* to align what the caller gives */
-    return end != SIZE_MAX;
+    return attn__carve(arena, count, size);
 }
 
-static attn_status attn__check_cache(attn__cache_layout *at, size_t B, size_t Hkv, size_t capacity, size_t D, size_t Dv,
-                                     attn_dtype dtype)
+/* Carves the parts of a cache for such k and v. Returns 0 on overflow. */
+static int attn__carve_cache(attn__cache_parts *parts, char *base, const attn_tensor *k, const attn_tensor *v)
 {
-    attn_status status = ATTN_OK;
+    attn__arena arena = {base, 0};
+    size_t rows, k_row, v_row, size = attn__size(k->dtype), scale = k->dtype == ATTN_I8 ? sizeof(float) : 0;
+    if (!attn__mul_size(&rows, k->batch, k->heads) || !attn__mul_size(&rows, rows, k->len) ||
+        !attn__mul_size(&k_row, k->dim, size) || !attn__mul_size(&v_row, v->dim, size))
+        return 0;
+    parts->lens = (size_t *)attn__carve_part(&arena, k->batch, sizeof(size_t));
+    parts->first = (size_t *)attn__carve_part(&arena, k->batch, sizeof(size_t));
+    parts->waiting = (size_t *)attn__carve_part(&arena, k->batch, sizeof(size_t));
+    parts->item_bytes = arena.used;
+    parts->k_scales = (float *)attn__carve_part(&arena, rows, scale);
+    parts->v_scales = (float *)attn__carve_part(&arena, rows, scale);
+    parts->k = attn__carve_part(&arena, rows, k_row);
+    parts->v = attn__carve_part(&arena, rows, v_row);
+    parts->bytes = arena.used;
+    attn__carve_part(&arena, 1, ATTN__ALIGN); /* to align what the caller gives */
+    return arena.used != SIZE_MAX;
+}
+
+static void attn__require_cache(attn__check *c, attn__cache_parts *parts, const attn_tensor *k, const attn_tensor *v,
+                                size_t capacity, size_t D, attn_dtype dtype)
+{
     int known = dtype == ATTN_F32 || dtype == ATTN_F16 || dtype == ATTN_BF16 || dtype == ATTN_I8;
-    int possible = attn__lay_out_cache(at, B, Hkv, capacity, D, Dv, dtype) &&
-                   !attn__tensor_bad(attn_bhld(NULL, dtype, B, Hkv, capacity, D)) &&
-                   !attn__tensor_bad(attn_bhld(NULL, dtype, B, Hkv, capacity, Dv));
-    status = attn__require(status, known, ATTN_ERR_DTYPE);
-    status = attn__require(status, capacity > 0 && D > 0, ATTN_ERR_SHAPE);
-    return attn__require(status, possible, ATTN_ERR_OVERFLOW);
+    attn__require(c, known, ATTN_ERR_DTYPE, "dtype");
+    attn__require(c, capacity > 0, ATTN_ERR_SHAPE, "capacity");
+    attn__require(c, D > 0, ATTN_ERR_SHAPE, "D");
+    attn__require(c, !attn__tensor_bad(k) && !attn__tensor_bad(v) && attn__carve_cache(parts, NULL, k, v),
+                  ATTN_ERR_OVERFLOW, "capacity");
 }
 
 ATTN_API attn_status attn_kv_cache_size(size_t *bytes, size_t B, size_t Hkv, size_t capacity, size_t D, size_t Dv,
                                         attn_dtype dtype, int ring)
 {
-    attn__cache_layout at;
-    attn_status status = attn__check_cache(&at, B, Hkv, capacity, D, Dv, dtype);
+    attn_tensor k = attn_bhld(NULL, dtype, B, Hkv, capacity, D), v = attn_bhld(NULL, dtype, B, Hkv, capacity, Dv);
+    attn__cache_parts parts = ATTN__ZERO;
+    attn__check c;
     (void)ring;
-    status = attn__require(status, bytes != NULL, ATTN_ERR_NULL);
-    if (status == ATTN_OK)
-        *bytes = at.bytes + ATTN__ALIGN;
-    return status;
+    attn__check_begin(&c);
+    attn__require(&c, bytes != NULL, ATTN_ERR_NULL, "bytes");
+    attn__require_cache(&c, &parts, &k, &v, capacity, D, dtype);
+    if (c.status == ATTN_OK)
+        *bytes = parts.bytes + ATTN__ALIGN;
+    return c.status;
 }
 
 ATTN_API attn_status attn_kv_cache_init(attn_kv_cache *cache, size_t B, size_t Hkv, size_t capacity, size_t D,
                                         size_t Dv, attn_dtype dtype, int ring, void *storage, size_t size)
 {
-    attn__cache_layout at;
-    attn_status status = attn__check_cache(&at, B, Hkv, capacity, D, Dv, dtype);
-    attn__view views[2];
+    attn_tensor k = attn_bhld(NULL, dtype, B, Hkv, capacity, D), v = attn_bhld(NULL, dtype, B, Hkv, capacity, Dv);
+    attn_kv_cache made = {k, v, NULL, NULL, NULL, NULL, ring != 0, NULL};
+    attn__cache_parts parts = ATTN__ZERO;
     void *own = NULL;
     char *base;
-    views[0] = attn__view_of_array(cache, sizeof *cache, 1, ATTN__OUT);
-    views[1] = attn__view_of_array(storage, size, 1, ATTN__OUT | ATTN__OPTIONAL);
-    status = attn__first(status, attn__check_views(views, 2));
-    status = attn__require(status, storage || size == 0, ATTN_ERR_NULL);
-    status = attn__require(status, !storage || size >= at.bytes + ATTN__ALIGN, ATTN_ERR_NOMEM);
-    if (status != ATTN_OK)
-        return status;
+    attn__check c;
+    attn__check_begin(&c);
+    attn__check_array(&c, "cache", cache, sizeof *cache, 1, ATTN__OUT);
+    attn__check_array(&c, "storage", storage, size, 1, ATTN__OUT | ATTN__OPTIONAL);
+    attn__check_views(&c);
+    attn__require_cache(&c, &parts, &k, &v, capacity, D, dtype);
+    attn__require(&c, storage || size == 0, ATTN_ERR_NULL, "storage");
+    if (attn__is_sound(&c))
+        attn__require(&c, !storage || size >= parts.bytes + ATTN__ALIGN, ATTN_ERR_NOMEM, "storage");
+    if (c.status != ATTN_OK)
+        return c.status;
     if (!storage)
-        storage = own = attn__allocate(at.bytes + ATTN__ALIGN);
+        storage = own = attn__allocate(parts.bytes + ATTN__ALIGN);
     if (!storage)
         return ATTN_ERR_NOMEM;
     base = attn__align(storage);
-    memset(cache, 0, sizeof *cache);
-    memset(base, 0, at.k_scales); /* the numbers of the items */
-    cache->lens = (size_t *)(void *)base;
-    cache->first = (size_t *)(void *)(base + at.first);
-    if (dtype == ATTN_I8) {
-        cache->k_scales = (float *)(void *)(base + at.k_scales);
-        cache->v_scales = (float *)(void *)(base + at.v_scales);
-    }
-    cache->k = attn_bhld(base + at.k, dtype, B, Hkv, capacity, D);
-    cache->v = attn_bhld(base + at.v, dtype, B, Hkv, capacity, Dv);
-    cache->ring = ring != 0;
-    cache->own = own;
+    attn__carve_cache(&parts, base, &k, &v);
+    ATTN__MEMSET(base, 0, parts.item_bytes);
+    made.k.data = parts.k;
+    made.v.data = parts.v;
+    made.lens = (size_t *)(void *)base; /* of no items, too: NULL would mean that there is no cache */
+    made.first = parts.first;
+    made.k_scales = dtype == ATTN_I8 ? parts.k_scales : NULL;
+    made.v_scales = dtype == ATTN_I8 ? parts.v_scales : NULL;
+    made.own = own;
+    *cache = made;
     return ATTN_OK;
 }
 
@@ -4448,131 +4671,131 @@ ATTN_API void attn_kv_cache_free(attn_kv_cache *cache)
     if (!cache)
         return;
     attn__release(cache->own);
-    memset(cache, 0, sizeof *cache);
+    ATTN__MEMSET(cache, 0, sizeof *cache);
 }
 
-/* The cache, or one that every function refuses; and where its parts lie. */
-static attn_kv_cache attn__cache_of(const attn_kv_cache *cache, attn__cache_layout *at)
+/* Lists the cache, and copies it: where there is none, as one whose absence is a fault. */
+static void attn__check_cache(attn__check *c, attn_kv_cache *copy, attn__cache_parts *parts, const attn_kv_cache *cache,
+                              int role)
 {
-    attn_kv_cache none = ATTN__ZERO;
-    memset(at, 0, sizeof *at);
-    if (!cache || !cache->lens ||
-        !attn__lay_out_cache(at, cache->k.batch, cache->k.heads, cache->k.len, cache->k.dim, cache->v.dim,
-                             cache->k.dtype))
-        return none;
-    return *cache;
+    ATTN__MEMSET(copy, 0, sizeof *copy);
+    ATTN__MEMSET(parts, 0, sizeof *parts);
+    if (cache && cache->lens && attn__carve_cache(parts, (char *)cache->lens, &cache->k, &cache->v))
+        *copy = *cache;
+    attn__check_array(c, "cache", copy->lens, parts->bytes, 1, role);
 }
 
-static attn__view attn__view_of_cache(const attn_kv_cache *cache, const attn__cache_layout *at, int role)
+/* A row on its way into a cache: n elements of any float type, `stride` apart. */
+typedef struct attn__cache_row {
+    const attn__kernels *kern;
+    const void *data;
+    attn_dtype dtype;
+    ptrdiff_t stride;
+    size_t n;
+} attn__cache_row;
+
+static size_t attn__load_chunk(const attn__cache_row *row, size_t first, void *reals)
 {
-    return attn__view_of_array(cache->lens, at->bytes, 1, role);
+    size_t count = attn__min(ATTN__CHUNK, row->n - first);
+    row->kern->load(reals, count, attn__at(row->data, row->dtype, (ptrdiff_t)first * row->stride), row->dtype, 0,
+                    row->stride, 1, count);
+    return count;
 }
 
-/* n numbers as integers; returns their scale. A row that is not finite in float throughout becomes 0 x NaN. */
-static float attn__put_i8(signed char *out, const attn__kernels *kern, const char *in, attn_dtype dtype,
-                          ptrdiff_t stride, size_t n)
+/* Stores a row as integers and returns their scale, its largest magnitude / 127. A row that is not finite in float
+   throughout becomes 0 x NaN. Two corrections keep each integer within 127: a subnormal scale is coarse, and half a
+   step (2^-150) is added; one so large that 127 of it exceed FLT_MAX goes down by a step (2^-24). */
+static float attn__store_row_i8(signed char *out, const attn__cache_row *row)
 {
-    double x[ATTN__PIECE], minus_x[ATTN__PIECE], largest = 0, inverse, shifted; /* x: of either real type */
+    const double round = 6755399441055744.0; /* x + 1.5 * 2^52 has the integer nearest to x in its lowest bits */
+    double x[ATTN__CHUNK], minus_x[ATTN__CHUNK], largest = 0, inverse, real; /* x: of either real type */
     size_t i, d, count;
-    uint64_t bits;
     float scale;
-    int special = 0;
-    for (i = 0; i < n; i += count) {
-        count = attn__min(ATTN__PIECE, n - i);
-        kern->load(x, count, attn__at(in, dtype, (ptrdiff_t)i * stride), dtype, 0, stride, 1, count);
-        kern->store(minus_x, kern->real, 0, 1, x, count, 1, count, -1.0);
-        largest = kern->softmax_max(x, count, largest, &special);
-        largest = kern->softmax_max(minus_x, count, largest, &special);
+    int nonfinite = 0;
+    for (i = 0; i < row->n; i += count) {
+        count = attn__load_chunk(row, i, x);
+        row->kern->store(minus_x, row->kern->real, 0, 1, x, count, 1, count, -1.0);
+        largest = row->kern->softmax_max(x, count, largest, &nonfinite);
+        largest = row->kern->softmax_max(minus_x, count, largest, &nonfinite);
     }
-    special |= largest > FLT_MAX;
-    scale = (float)(special ? attn__nan() : largest / 127);
-    if (!special && scale < FLT_MIN) /* coarse there: half a step more (2^-150), and no integer is beyond 127 */
+    nonfinite |= largest > FLT_MAX;
+    scale = (float)(nonfinite ? attn__nan() : largest / 127);
+    if (!nonfinite && scale < FLT_MIN)
         scale = (float)(largest / 127 + 7.006492321624087e-46);
-    else if (!special && (double)scale * 127 > FLT_MAX) /* a step less (2^-24), and 127 of it are finite */
+    else if (!nonfinite && (double)scale * 127 > FLT_MAX)
         scale = (float)(FLT_MAX / 127 * (1 - 5.960464477539063e-8));
-    inverse = special || scale <= 0 ? 0 : attn__divide(1, (double)scale);
-    for (i = 0; i < n; i += count) {
-        count = attn__min(ATTN__PIECE, n - i);
-        kern->load(x, count, attn__at(in, dtype, (ptrdiff_t)i * stride), dtype, 0, stride, 1, count);
-        for (d = 0; d < count; d++) { /* + 1.5 * 2^52: the integer nearest to it is in the lowest bits */
-            shifted = kern->real == ATTN_F64 ? x[d] : (double)((const float *)(const void *)x)[d];
-            shifted = (special ? 0 : shifted) * inverse + 6755399441055744.0;
-            memcpy(&bits, &shifted, 8);
-            out[i + d] = (signed char)(bits & 255);
+    inverse = nonfinite || scale <= 0 ? 0 : attn__divide(1, (double)scale);
+    for (i = 0; i < row->n; i += count) {
+        count = attn__load_chunk(row, i, x);
+        for (d = 0; d < count; d++) {
+            real = row->kern->real == ATTN_F64 ? x[d] : (double)((const float *)(const void *)x)[d];
+            out[i + d] = (signed char)(attn__bits((nonfinite ? 0 : real) * inverse + round) & 255);
         }
     }
     return scale;
 }
 
-/* One row: n numbers of any float type, rounded once. */
-static void attn__put_row(void *out, attn_dtype out_dtype, const attn__kernels *kern, const char *in, attn_dtype dtype,
-                          ptrdiff_t stride, size_t n)
+static void attn__store_row(void *out, attn_dtype dtype, const attn__cache_row *row) /* each element rounded once */
 {
-    double piece[ATTN__PIECE]; /* of either real type */
+    double chunk[ATTN__CHUNK]; /* of either real type */
     size_t i, count;
-    for (i = 0; i < n; i += count) {
-        count = attn__min(ATTN__PIECE, n - i);
-        kern->load(piece, count, attn__at(in, dtype, (ptrdiff_t)i * stride), dtype, 0, stride, 1, count);
-        kern->store(attn__at(out, out_dtype, (ptrdiff_t)i), out_dtype, 0, 1, piece, count, 1, count, 1.0);
+    for (i = 0; i < row->n; i += count) {
+        count = attn__load_chunk(row, i, chunk);
+        row->kern->store(attn__at(out, dtype, (ptrdiff_t)i), dtype, 0, 1, chunk, count, 1, count, 1.0);
     }
 }
 
-/* Rows first .. n - 1 of item b, which go behind the item's tokens. */
-static void attn__put_rows(attn_tensor to, float *scales, attn_tensor in, size_t b, size_t len, size_t first, size_t n)
+/* Rows first .. n - 1 of item b of `in` go behind the `len` tokens that the item has. */
+static void attn__append_rows(const attn_tensor *to, float *scales, const attn_tensor *in, size_t b, size_t len,
+                              size_t first, size_t n)
 {
-    const attn__kernels *kern = attn__kernels_for(ATTN_ISA_BEST, attn__real(in.dtype));
-    size_t h, r, row;
-    for (h = 0; h < to.heads; h++)
-        for (r = first; r < n && to.dim > 0; r++) {
-            const char *x = (const char *)attn__tensor_at(in, b, h, r, 0);
-            row = (len + r) % to.len;
+    attn__cache_row row;
+    size_t h, r, at;
+    row.kern = attn__kernels_for(ATTN_ISA_BEST, attn__real(in->dtype));
+    row.dtype = in->dtype;
+    row.stride = in->dim_stride;
+    row.n = to->dim;
+    for (h = 0; h < to->heads; h++)
+        for (r = first; r < n && to->dim > 0; r++) {
+            void *out = attn__tensor_at(to, b, h, at = (len + r) % to->len, 0);
+            row.data = attn__tensor_at(in, b, h, r, 0);
             if (scales)
-                scales[(b * to.heads + h) * to.len + row] = attn__put_i8(
-                    (signed char *)attn__tensor_at(to, b, h, row, 0), kern, x, in.dtype, in.dim_stride, to.dim);
+                scales[(b * to->heads + h) * to->len + at] = attn__store_row_i8((signed char *)out, &row);
             else
-                attn__put_row(attn__tensor_at(to, b, h, row, 0), to.dtype, kern, x, in.dtype, in.dim_stride, to.dim);
+                attn__store_row(out, to->dtype, &row);
         }
-}
-
-/* What appending lens[b] (or all L) rows to each item comes to. */
-static attn_status attn__check_room(const attn_kv_cache *cache, size_t L, const size_t *lens)
-{
-    attn_status status = ATTN_OK;
-    size_t b, n;
-    for (b = 0; b < cache->k.batch; b++) {
-        n = lens ? lens[b] : L;
-        status = attn__require(status, n <= L && (cache->ring || n <= cache->k.len - cache->lens[b]), ATTN_ERR_VALUE);
-        status = attn__require(status, n > L || n <= (size_t)PTRDIFF_MAX - cache->lens[b], ATTN_ERR_OVERFLOW);
-    }
-    return status;
 }
 
 ATTN_API attn_status attn_kv_cache_append(attn_kv_cache *cache, attn_tensor k, attn_tensor v, const size_t *lens)
 {
-    attn__cache_layout at;
-    attn_kv_cache c = attn__cache_of(cache, &at);
-    attn__view views[4];
-    attn_status status;
-    size_t b, n, first;
-    views[0] = attn__view_of_cache(&c, &at, ATTN__OUT);
-    views[1] = attn__view_of_tensor(k, ATTN__IN | ATTN__ANY_FLOAT);
-    views[2] = attn__view_of_tensor(v, ATTN__IN | ATTN__ANY_FLOAT);
-    views[3] = attn__view_of_array(lens, c.k.batch, sizeof *lens, ATTN__OPTIONAL);
-    status = attn__check_views(views, 4);
-    status = attn__require(status, attn__is_shape(k, c.k.batch, c.k.heads, k.len, c.k.dim), ATTN_ERR_SHAPE);
-    status = attn__require(status, attn__is_shape(v, c.k.batch, c.k.heads, k.len, c.v.dim), ATTN_ERR_SHAPE);
-    if (attn__is_sound(status) && attn__is_aligned(lens, sizeof *lens))
-        status = attn__first(status, attn__check_room(&c, k.len, lens));
-    for (b = 0; b < c.k.batch && status == ATTN_OK; b++) {
-        n = lens ? lens[b] : k.len;
-        first = n > c.k.len ? n - c.k.len : 0; /* a ring keeps the newest */
-        attn__put_rows(c.k, c.k_scales, k, b, c.lens[b], first, n);
-        attn__put_rows(c.v, c.v_scales, v, b, c.lens[b], first, n);
-        c.lens[b] += n;
-        if (c.lens[b] > c.k.len)
-            c.first[b] = attn__max(c.first[b], c.lens[b] - c.k.len);
+    attn__cache_parts parts;
+    attn_kv_cache to;
+    size_t b, n, L = k.len, first;
+    attn__check c;
+    attn__check_begin(&c);
+    attn__check_cache(&c, &to, &parts, cache, ATTN__OUT);
+    attn__check_tensor(&c, "k", &k, ATTN__ANY_FLOAT);
+    attn__check_tensor(&c, "v", &v, ATTN__ANY_FLOAT);
+    attn__check_array(&c, "lens", lens, to.k.batch, sizeof *lens, ATTN__OPTIONAL);
+    attn__check_views(&c);
+    attn__require(&c, attn__is_shape(&k, to.k.batch, to.k.heads, L, to.k.dim), ATTN_ERR_SHAPE, "k");
+    attn__require(&c, attn__is_shape(&v, to.k.batch, to.k.heads, L, to.v.dim), ATTN_ERR_SHAPE, "v");
+    if (attn__is_sound(&c) && attn__is_aligned(lens, sizeof *lens))
+        for (b = 0; b < to.k.batch; b++) {
+            n = lens ? lens[b] : L;
+            attn__require(&c, n <= L && (to.ring || n <= to.k.len - to.lens[b]), ATTN_ERR_VALUE, "lens");
+            attn__require(&c, n > L || n <= (size_t)PTRDIFF_MAX - to.lens[b], ATTN_ERR_OVERFLOW, "lens");
+        }
+    for (b = 0; b < to.k.batch && c.status == ATTN_OK; b++) {
+        n = lens ? lens[b] : L;
+        first = n > to.k.len ? n - to.k.len : 0; /* a ring keeps the newest */
+        attn__append_rows(&to.k, to.k_scales, &k, b, to.lens[b], first, n);
+        attn__append_rows(&to.v, to.v_scales, &v, b, to.lens[b], first, n);
+        to.lens[b] += n;
+        if (to.lens[b] > to.k.len)
+            to.first[b] = attn__max(to.first[b], to.lens[b] - to.k.len);
     }
-    return status;
+    return c.status;
 }
 
 ATTN_API attn_status attn_kv_cache_truncate(attn_kv_cache *cache, size_t b, size_t len)
@@ -4586,51 +4809,49 @@ ATTN_API attn_status attn_kv_cache_truncate(attn_kv_cache *cache, size_t b, size
     return ATTN_OK;
 }
 
-static void attn__take_bytes(void *to, void *from, size_t size, int swap) /* swap: `from` gets what `to` held */
+static void attn__copy_bytes(void *to, void *from, size_t size, int swap) /* swap: `from` gets what `to` held */
 {
     char *a = (char *)to, *b = (char *)from, held[1024];
     size_t n;
     if (!swap)
-        memcpy(a, b, size);
+        ATTN__MEMCPY(a, b, size);
     for (; swap && size > 0; size -= n, a += n, b += n) {
         n = attn__min(size, sizeof held);
-        memcpy(held, a, n);
-        memcpy(a, b, n);
-        memcpy(b, held, n);
+        ATTN__MEMCPY(held, a, n);
+        ATTN__MEMCPY(a, b, n);
+        ATTN__MEMCPY(b, held, n);
     }
 }
 
-/* The first `rows` rows of each head. */
-static void attn__take_rows(attn_tensor t, size_t to, size_t from, size_t rows, int swap)
+/* The first `rows` rows of each head, of `size` bytes each, of an array [B][Hkv][capacity]. */
+static void attn__copy_item_rows(const attn_tensor *k, void *data, size_t size, size_t to, size_t from, size_t rows,
+                                 int swap)
 {
-    size_t h, bytes = rows * t.dim * attn__size(t.dtype);
-    for (h = 0; h < t.heads && bytes > 0; h++)
-        attn__take_bytes(attn__tensor_at(t, to, h, 0, 0), attn__tensor_at(t, from, h, 0, 0), bytes, swap);
+    size_t h, head = k->len * size;
+    char *bytes = (char *)data;
+    for (h = 0; h < k->heads && rows * size > 0 && bytes; h++)
+        attn__copy_bytes(bytes + (to * k->heads + h) * head, bytes + (from * k->heads + h) * head, rows * size, swap);
 }
 
 /* Item `to` becomes what item `from` is; swap: and the other way round. */
-static void attn__take_item(const attn_kv_cache *cache, size_t to, size_t from, int swap)
+static void attn__copy_item(const attn_kv_cache *cache, size_t to, size_t from, int swap)
 {
     size_t rows = swap ? attn__max(cache->lens[to], cache->lens[from]) : cache->lens[from];
-    attn_tensor scales;
-    rows = attn__min(rows, cache->k.len);
-    attn__take_rows(cache->k, to, from, rows, swap);
-    attn__take_rows(cache->v, to, from, rows, swap);
-    if (cache->k_scales) {
-        scales = attn_bhld(cache->k_scales, ATTN_F32, cache->k.batch, cache->k.heads, cache->k.len, 1);
-        attn__take_rows(scales, to, from, rows, swap);
-        scales.data = cache->v_scales;
-        attn__take_rows(scales, to, from, rows, swap);
-    }
-    attn__take_bytes(cache->lens + to, cache->lens + from, sizeof(size_t), swap);
-    attn__take_bytes(cache->first + to, cache->first + from, sizeof(size_t), swap);
+    const attn_tensor *k = &cache->k, *v = &cache->v;
+    rows = attn__min(rows, k->len);
+    attn__copy_item_rows(k, k->data, k->dim * attn__size(k->dtype), to, from, rows, swap);
+    attn__copy_item_rows(k, v->data, v->dim * attn__size(v->dtype), to, from, rows, swap);
+    attn__copy_item_rows(k, cache->k_scales, sizeof(float), to, from, rows, swap);
+    attn__copy_item_rows(k, cache->v_scales, sizeof(float), to, from, rows, swap);
+    attn__copy_bytes(cache->lens + to, cache->lens + from, sizeof(size_t), swap);
+    attn__copy_bytes(cache->first + to, cache->first + from, sizeof(size_t), swap);
 }
 
-/* An item that nobody waits for is overwritten at once, which may free the one it was copied from. What then is left
-   are cycles, whose items change places. */
+/* waiting[b] counts the items still to be copied from b. An item for which nobody waits is overwritten at once, which
+   may free the one it was copied from. What then is left are cycles, whose items are swapped. */
 static void attn__reorder(const attn_kv_cache *cache, size_t *waiting, const size_t *from)
 {
-    const size_t done = SIZE_MAX; /* waiting[b]: how many items are still to be copied from b */
+    const size_t done = SIZE_MAX;
     size_t b, c, next, B = cache->k.batch;
     for (b = 0; b < B; b++)
         waiting[b] = 0;
@@ -4642,7 +4863,7 @@ static void attn__reorder(const attn_kv_cache *cache, size_t *waiting, const siz
             waiting[c] = done;
             if (next == c)
                 break;
-            attn__take_item(cache, c, next, 0);
+            attn__copy_item(cache, c, next, 0);
             waiting[next]--;
         }
     for (b = 0; b < B; b++)
@@ -4650,105 +4871,97 @@ static void attn__reorder(const attn_kv_cache *cache, size_t *waiting, const siz
             next = from[c];
             waiting[c] = done;
             if (next != c && waiting[next] != done)
-                attn__take_item(cache, c, next, 1);
+                attn__copy_item(cache, c, next, 1);
         }
 }
 
 ATTN_API attn_status attn_kv_cache_reorder(attn_kv_cache *cache, const size_t *from)
 {
-    attn__cache_layout at;
-    attn_kv_cache c = attn__cache_of(cache, &at);
-    attn__view views[2];
-    attn_status status;
-    views[0] = attn__view_of_cache(&c, &at, ATTN__OUT);
-    views[1] = attn__view_of_array(from, c.k.batch, sizeof *from, ATTN__IN);
-    status = attn__check_views(views, 2);
-    if (attn__is_sound(status) && c.k.batch > 0)
-        status = attn__require(status, attn__lengths_fit(from, c.k.batch, c.k.batch - 1), ATTN_ERR_VALUE);
-    if (status == ATTN_OK)
-        attn__reorder(&c, (size_t *)(void *)((char *)c.lens + at.uses), from);
-    return status;
+    attn__cache_parts parts;
+    attn_kv_cache copy;
+    attn__check c;
+    attn__check_begin(&c);
+    attn__check_cache(&c, &copy, &parts, cache, ATTN__OUT);
+    attn__check_array(&c, "from", from, copy.k.batch, sizeof *from, ATTN__IN);
+    attn__check_views(&c);
+    if (attn__is_sound(&c) && copy.k.batch > 0)
+        attn__require(&c, attn__lengths_fit(from, copy.k.batch, copy.k.batch - 1), ATTN_ERR_VALUE, "from");
+    if (c.status == ATTN_OK)
+        attn__reorder(&copy, parts.waiting, from);
+    return c.status;
 }
 
 static int attn__sees_dropped(const attn__plan *plan)
 {
     size_t b, i;
-    for (b = 0; b < plan->q.batch; b++)
-        for (i = 0; i < plan->q.len && plan->oldest[b] > 0; i++) {
-            attn__lane lane = attn__visible(plan, b, i);
-            if (lane.first < lane.end && lane.first < lane.oldest)
+    for (b = 0; b < plan->call.q.batch; b++)
+        for (i = 0; i < plan->call.q.len && plan->source.oldest[b] > 0; i++) {
+            attn__row row;
+            attn__visible(&row, plan, b, i);
+            if (row.first < row.end && row.first < row.oldest)
                 return 1;
         }
     return 0;
 }
 
-static attn__fault attn__plan_cache(attn__plan *plan, attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
-                                    const attn_opts *opts, const attn_ctx *ctx)
+/* Plans attention to a cache. Its scratch does not depend on whether the ring has dropped a visible token. */
+static void attn__plan_cache(attn__plan *plan, attn__check *c, const attn_tensor *out, const attn_tensor *q,
+                             const attn_kv_cache *cache, const attn_opts *opts, const attn_ctx *ctx, int check_dropped)
 {
-    attn__cache_layout at;
-    attn_kv_cache c = attn__cache_of(cache, &at);
-    attn__arguments args;
-    attn__fault fault;
+    attn__cache_parts parts;
+    attn_kv_cache copy;
     size_t b, longest = 0;
-    attn__begin_plan(plan, out, q, c.k, c.v, opts, ctx);
-    plan->given = 1;
-    plan->newest = 1;
-    plan->oldest = c.first;
-    plan->wrap = c.k.len;
-    plan->k_scales = c.k_scales;
-    plan->v_scales = c.v_scales;
-    plan->opts.kv_lens = c.lens;
-    plan->opts.causal_offset = NULL;
-    if (plan->opts.causal == ATTN_CAUSAL_OFFSET) /* refused below, but not for want of an array */
-        plan->opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
-    args.count = 0;
-    attn__argument(&args, "out", attn__view_of_tensor(out, ATTN__OUT));
-    attn__argument(&args, "q", attn__view_of_tensor(q, ATTN__IN));
-    attn__argument(&args, "cache", attn__view_of_cache(&c, &at, ATTN__IN));
-    attn__argument(&args, "cache", attn__view_of_tensor(c.k, ATTN__IN | ATTN__CACHED));
-    attn__argument(&args, "cache", attn__view_of_tensor(c.v, ATTN__IN | ATTN__CACHED));
-    attn__list_options(&args, plan);
-    fault = attn__check_arguments(&args);
-    for (b = 0; b < c.k.batch; b++)
-        longest = attn__max(longest, c.lens[b]);
-    plan->k.len = plan->v.len = longest;
-    if (opts) {
-        attn__demand(&fault, !opts->kv_lens, ATTN_ERR_VALUE, "opts.kv_lens");
-        attn__demand(&fault, !opts->causal_offset, ATTN_ERR_VALUE, "opts.causal_offset");
-        attn__demand(&fault, opts->causal != ATTN_CAUSAL_OFFSET, ATTN_ERR_VALUE, "opts.causal");
-    }
-    attn__resolve(plan, &fault);
-    return fault;
-}
-
-static attn__fault attn__plan_attend(attn__plan *plan, attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
-                                     const attn_opts *opts, const attn_ctx *ctx)
-{
-    attn__fault fault = attn__plan_cache(plan, out, q, cache, opts, ctx);
-    if (fault.status == ATTN_OK || fault.status == ATTN_ERR_ALIAS)
-        attn__demand(&fault, !attn__sees_dropped(plan), ATTN_ERR_VALUE, "cache");
-    return fault;
+    attn__check_begin(c);
+    attn__check_tensor(c, "out", out, ATTN__OUT);
+    attn__check_tensor(c, "q", q, ATTN__IN);
+    attn__check_cache(c, &copy, &parts, cache, ATTN__IN);
+    attn__check_tensor(c, "cache", &copy.k, ATTN__CACHED);
+    attn__check_tensor(c, "cache", &copy.v, ATTN__CACHED);
+    attn__plan_begin(plan, out, q, &copy.k, &copy.v, opts, ctx);
+    plan->source.newest = 1;
+    plan->source.oldest = copy.first;
+    plan->source.ring = copy.k.len;
+    plan->source.k_scales = copy.k_scales;
+    plan->source.v_scales = copy.v_scales;
+    plan->call.has_options = 1;
+    plan->call.opts.kv_lens = copy.lens;
+    plan->call.opts.causal_offset = NULL;
+    if (plan->call.opts.causal == ATTN_CAUSAL_OFFSET) /* refused below, but not for want of an array */
+        plan->call.opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
+    attn__plan_list_options(c, plan);
+    attn__check_views(c);
+    for (b = 0; b < copy.k.batch; b++)
+        longest = attn__max(longest, copy.lens[b]);
+    plan->call.k.len = plan->call.v.len = longest;
+    attn__require(c, !opts || !opts->kv_lens, ATTN_ERR_VALUE, "opts.kv_lens");
+    attn__require(c, !opts || !opts->causal_offset, ATTN_ERR_VALUE, "opts.causal_offset");
+    attn__require(c, !opts || opts->causal != ATTN_CAUSAL_OFFSET, ATTN_ERR_VALUE, "opts.causal");
+    attn__plan_resolve(plan, c);
+    if (check_dropped && (c->status == ATTN_OK || c->status == ATTN_ERR_ALIAS))
+        attn__require(c, !attn__sees_dropped(plan), ATTN_ERR_VALUE, "cache");
 }
 
 ATTN_API attn_status attn_kv_cache_attend(attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
                                           const attn_opts *opts, const attn_ctx *ctx)
 {
     attn__plan plan;
-    attn_status status = attn__plan_attend(&plan, out, q, cache, opts, ctx).status;
-    return status == ATTN_OK ? attn__run_plan(&plan) : status;
+    attn__check c;
+    attn__plan_cache(&plan, &c, &out, &q, cache, opts, ctx, 1);
+    return c.status == ATTN_OK ? attn__plan_run(&plan) : c.status;
 }
 
 ATTN_API attn_status attn_kv_cache_scratch(size_t *bytes, attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
                                            const attn_opts *opts, const attn_ctx *ctx)
 {
-    attn__plan plan;
     attn_ctx bare = attn__without_scratch(ctx);
-    attn_status status = attn__plan_cache(&plan, out, q, cache, opts, &bare).status;
-    status = attn__require(status, bytes != NULL, ATTN_ERR_NULL);
-    if (status != ATTN_OK)
-        return status;
-    plan.k.len = cache->ring ? (size_t)PTRDIFF_MAX : cache->k.len; /* as many keys as there may ever be */
-    if (!attn__lay_out(&plan))
+    attn__plan plan;
+    attn__check c;
+    attn__plan_cache(&plan, &c, &out, &q, cache, opts, &bare, 0);
+    attn__require(&c, bytes != NULL, ATTN_ERR_NULL, "bytes");
+    if (c.status != ATTN_OK)
+        return c.status;
+    plan.call.k.len = cache->ring ? (size_t)PTRDIFF_MAX : cache->k.len; /* as many keys as there may ever be */
+    if (!attn__plan_schedule(&plan))
         return ATTN_ERR_OVERFLOW;
     *bytes = plan.bytes;
     return ATTN_OK;
@@ -4758,8 +4971,9 @@ ATTN_API attn_status attn_kv_cache_explain(char *text, size_t size, attn_tensor 
                                            const attn_kv_cache *cache, const attn_opts *opts, const attn_ctx *ctx)
 {
     attn__plan plan;
-    attn__fault fault = attn__plan_attend(&plan, out, q, cache, opts, ctx);
-    return attn__explain(text, size, &plan, fault, plan.bytes, ATTN__STACK);
+    attn__check c;
+    attn__plan_cache(&plan, &c, &out, &q, cache, opts, ctx, 1);
+    return attn__plan_explain(text, size, &plan, &c, plan.bytes, ATTN__STACK);
 }
 
 /* -- positions -- */
@@ -4769,43 +4983,45 @@ static int attn__is_positive(double x)
     return attn__is_finite(x) && x > 0;
 }
 
-#define ATTN__PAIRS 64 /* pairs that are turned together */
+#define ATTN__PAIRS 64 /* pairs of a row that are rotated together: their cosines and sines take 1 KiB */
 
-typedef struct attn__turn { /* attn_rope at work: some pairs of one position */
-    attn_tensor out, in;
-    attn_rope_opts opts; /* resolved */
-    const attn__kernels *kern;
-    size_t first, pairs;
+typedef struct attn__rope_run {
+    const attn_tensor *out, *in;
+    const attn_rope_opts *opts; /* resolved */
+    const attn__kernels *kern;  /* of double */
+    size_t first, pairs;        /* the pairs in hand */
     double frequency[ATTN__PAIRS], cosine[ATTN__PAIRS], sine[ATTN__PAIRS];
-} attn__turn;
+} attn__rope_run;
 
-static void attn__turn_to(attn__turn *turn, ptrdiff_t position)
+static void attn__rope_angles(attn__rope_run *run, ptrdiff_t position)
 {
     size_t d;
-    for (d = 0; d < turn->pairs; d++) {
-        double angle = (double)position * turn->frequency[d];
-        turn->cosine[d] = turn->opts.scale * attn__cos(angle);
-        turn->sine[d] = turn->opts.scale * attn__sin(angle);
+    for (d = 0; d < run->pairs; d++) {
+        double angle = (double)position * run->frequency[d];
+        run->cosine[d] = run->opts->scale * attn__cos(angle);
+        run->sine[d] = run->opts->scale * attn__sin(angle);
     }
 }
 
-static void attn__turn_row(const attn__turn *turn, size_t b, size_t h, size_t i)
+/* The first and second elements of the pairs lie side by side (interleaved), or in two halves, which are loaded and
+   stored one by one. */
+ATTN__NOINLINE void attn__rope_row(const attn__rope_run *run, size_t b, size_t h, size_t i)
 {
-    attn_tensor out = turn->out, in = turn->in;
-    double x[2 * ATTN__PAIRS], held; /* two halves, or pairs side by side */
-    size_t n = turn->pairs, both = turn->opts.interleaved ? 2 : 1, step = both, at = both * turn->first, d;
-    size_t y = turn->opts.interleaved ? 1 : ATTN__PAIRS, half = turn->opts.interleaved ? 0 : turn->opts.dim / 2;
-    turn->kern->load(x, n, attn__tensor_at(in, b, h, i, at), in.dtype, 0, in.dim_stride, 1, both * n);
+    const attn_tensor *out = run->out, *in = run->in;
+    double x[2 * ATTN__PAIRS], held;
+    size_t n = run->pairs, both = run->opts->interleaved ? 2 : 1, at = both * run->first, d;
+    size_t y = run->opts->interleaved ? 1 : ATTN__PAIRS, half = run->opts->interleaved ? 0 : run->opts->dim / 2;
+    run->kern->load(x, n, attn__tensor_at(in, b, h, i, at), in->dtype, 0, in->dim_stride, 1, both * n);
     if (half)
-        turn->kern->load(x + y, n, attn__tensor_at(in, b, h, i, at + half), in.dtype, 0, in.dim_stride, 1, n);
+        run->kern->load(x + y, n, attn__tensor_at(in, b, h, i, at + half), in->dtype, 0, in->dim_stride, 1, n);
     for (d = 0; d < n; d++) {
-        held = x[step * d];
-        x[step * d] = held * turn->cosine[d] - x[step * d + y] * turn->sine[d];
-        x[step * d + y] = held * turn->sine[d] + x[step * d + y] * turn->cosine[d];
+        held = x[both * d];
+        x[both * d] = held * run->cosine[d] - x[both * d + y] * run->sine[d];
+        x[both * d + y] = held * run->sine[d] + x[both * d + y] * run->cosine[d];
     }
-    turn->kern->store(attn__tensor_at(out, b, h, i, at), out.dtype, 0, out.dim_stride, x, n, 1, both * n, 1.0);
+    run->kern->store(attn__tensor_at(out, b, h, i, at), out->dtype, 0, out->dim_stride, x, n, 1, both * n, 1.0);
     if (half)
-        turn->kern->store(attn__tensor_at(out, b, h, i, at + half), out.dtype, 0, out.dim_stride, x + y, n, 1, n, 1.0);
+        run->kern->store(attn__tensor_at(out, b, h, i, at + half), out->dtype, 0, out->dim_stride, x + y, n, 1, n, 1.0);
 }
 
 static ptrdiff_t attn__position(const attn_rope_opts *o, size_t b, size_t i)
@@ -4818,87 +5034,91 @@ static ptrdiff_t attn__position(const attn_rope_opts *o, size_t b, size_t i)
 
 /* All rows, for the pairs in hand: cosines and sines are computed once for all heads, and for all items at once where
    their positions are the same. */
-static void attn__turn_rows(attn__turn *turn)
+static void attn__rope_rows(attn__rope_run *run)
 {
     size_t b, h, i;
     ptrdiff_t position, last = 0;
-    for (i = 0; i < turn->in.len; i++)
-        for (b = 0; b < turn->in.batch; b++) {
-            position = attn__position(&turn->opts, b, i);
+    for (i = 0; i < run->in->len; i++)
+        for (b = 0; b < run->in->batch; b++) {
+            position = attn__position(run->opts, b, i);
             if ((i == 0 && b == 0) || position != last)
-                attn__turn_to(turn, position);
+                attn__rope_angles(run, position);
             last = position;
-            for (h = 0; h < turn->in.heads; h++)
-                attn__turn_row(turn, b, h, i);
+            for (h = 0; h < run->in->heads; h++)
+                attn__rope_row(run, b, h, i);
         }
 }
 
-static void attn__rope(attn_tensor out, attn_tensor in, const attn_rope_opts *opts)
+static void attn__rope(const attn_tensor *out, const attn_tensor *in, const attn_rope_opts *opts)
 {
-    attn__turn turn;
-    size_t d, b, h, D = in.dim, dim = opts->dim;
-    turn.out = out;
-    turn.in = in;
-    turn.opts = *opts;
-    turn.kern = attn__kernels_for(ATTN_ISA_BEST, ATTN_F64);
-    for (turn.first = 0; turn.first < dim / 2; turn.first += ATTN__PAIRS) {
-        turn.pairs = attn__min(dim / 2 - turn.first, ATTN__PAIRS);
-        for (d = 0; d < turn.pairs; d++)
-            turn.frequency[d] = opts->frequencies
-                                    ? opts->frequencies[turn.first + d]
-                                    : attn__pow(opts->base, -2.0 * (double)(turn.first + d) / (double)dim);
-        attn__turn_rows(&turn);
+    attn__rope_run run;
+    attn_mat to, from;
+    size_t d, b, h, D = in->dim, dim = opts->dim;
+    run.out = out;
+    run.in = in;
+    run.opts = opts;
+    run.kern = attn__kernels_for(ATTN_ISA_BEST, ATTN_F64);
+    for (run.first = 0; run.first < dim / 2; run.first += ATTN__PAIRS) {
+        run.pairs = attn__min(dim / 2 - run.first, ATTN__PAIRS);
+        for (d = 0; d < run.pairs; d++)
+            run.frequency[d] = opts->frequencies ? opts->frequencies[run.first + d]
+                                                 : attn__pow(opts->base, -2.0 * (double)(run.first + d) / (double)dim);
+        attn__rope_rows(&run);
     }
-    for (b = 0; b < in.batch && dim < D && out.data != in.data; b++)
-        for (h = 0; h < in.heads; h++)
-            attn__copy(attn_mat_cols(attn_head(out, b, h), dim, D - dim),
-                       attn_mat_cols(attn_head(in, b, h), dim, D - dim));
+    for (b = 0; b < in->batch && dim < D && out->data != in->data; b++)
+        for (h = 0; h < in->heads; h++) {
+            to = attn_mat_cols(attn_head(*out, b, h), dim, D - dim);
+            from = attn_mat_cols(attn_head(*in, b, h), dim, D - dim);
+            attn__copy(&to, &from);
+        }
 }
 
 ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_opts *opts)
 {
     attn_rope_opts o = ATTN__ZERO;
-    attn__view views[4];
-    attn_status status;
+    attn__view *positions;
     size_t d;
-    int saved = ATTN__ERRNO, finite = 1;
+    int finite;
+    attn__check c;
     if (opts)
         o = *opts;
     o.dim = o.dim ? o.dim : in.dim;
-    o.base = attn__or(o.base, 10000);
-    o.scale = attn__or(o.scale, 1);
+    o.base = attn__default(o.base, 10000);
+    o.scale = attn__default(o.scale, 1);
     if (o.position_batch_stride == 0 && o.position_len_stride == 0) {
         o.position_batch_stride = (ptrdiff_t)in.len;
         o.position_len_stride = 1;
     }
-    views[0] = attn__view_of_tensor(out, ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_FLOAT);
-    views[1] = attn__view_of_tensor(in, ATTN__IN | ATTN__ANY_FLOAT);
-    views[2] = attn__view_of_array(o.positions, in.len, sizeof *o.positions, ATTN__OPTIONAL);
-    if (o.positions) {
-        views[2].n[2] = in.batch;
-        views[2].s[2] = o.position_batch_stride;
-        views[2].s[3] = o.position_len_stride;
+    attn__check_begin(&c);
+    attn__check_tensor(&c, "out", &out, ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_FLOAT);
+    attn__check_tensor(&c, "in", &in, ATTN__ANY_FLOAT);
+    attn__check_array(&c, "opts.positions", o.positions, in.len, sizeof *o.positions, ATTN__OPTIONAL);
+    if (o.positions) { /* a matrix: batch x len */
+        positions = &c.view[c.count - 1];
+        positions->n[2] = in.batch;
+        positions->s[2] = o.position_batch_stride;
+        positions->s[3] = o.position_len_stride;
     }
-    views[3] = attn__view_of_array(o.frequencies, o.dim / 2, sizeof *o.frequencies, ATTN__OPTIONAL);
-    status = attn__check_views(views, 4);
-    status = attn__require(status, attn__is_shape(out, in.batch, in.heads, in.len, in.dim), ATTN_ERR_SHAPE);
-    status = attn__require(status, (opts && opts->dim) || in.dim % 2 == 0, ATTN_ERR_SHAPE);
-    status = attn__require(status, o.dim % 2 == 0 && o.dim <= in.dim, ATTN_ERR_VALUE);
-    if (o.frequencies && attn__is_sound(status) && attn__is_aligned(o.frequencies, sizeof *o.frequencies))
+    attn__check_array(&c, "opts.frequencies", o.frequencies, o.dim / 2, sizeof *o.frequencies, ATTN__OPTIONAL);
+    attn__check_views(&c);
+    attn__require(&c, attn__is_shape(&out, in.batch, in.heads, in.len, in.dim), ATTN_ERR_SHAPE, "out");
+    attn__require(&c, (opts && opts->dim) || in.dim % 2 == 0, ATTN_ERR_SHAPE, "in");
+    attn__require(&c, o.dim % 2 == 0 && o.dim <= in.dim, ATTN_ERR_VALUE, "opts.dim");
+    finite = attn__is_positive(o.base) && attn__is_finite(attn__divide(1, o.base));
+    attn__require(&c, finite, ATTN_ERR_VALUE, "opts.base");
+    if (o.frequencies && attn__is_sound(&c) && attn__is_aligned(o.frequencies, sizeof *o.frequencies))
         for (d = 0; d < o.dim / 2 && o.dim <= in.dim; d++)
-            finite &= attn__is_finite(o.frequencies[d]);
-    finite &= attn__is_positive(o.base) && attn__is_finite(o.scale) && attn__is_finite(attn__divide(1, o.base));
-    status = attn__require(status, finite, ATTN_ERR_VALUE);
-    if (status == ATTN_OK && !attn__is_empty(&views[1]))
-        attn__rope(out, in, &o);
-    ATTN__ERRNO_KEEP(saved);
-    return status;
+            attn__require(&c, attn__is_finite(o.frequencies[d]), ATTN_ERR_VALUE, "opts.frequencies");
+    attn__require(&c, attn__is_finite(o.scale), ATTN_ERR_VALUE, "opts.scale");
+    if (c.status == ATTN_OK && in.batch > 0 && in.heads > 0 && in.len > 0 && in.dim > 0)
+        attn__rope(&out, &in, &o);
+    return c.status;
 }
 
-/* The pair, as a real number, that comes round `cycles` times within original_len positions. */
-static double attn__pair_of(double cycles, double dim, double base, double original_len)
+/* The pair, as a real number, that rotates so many times within original_len positions. */
+ATTN__NOINLINE double attn__pair_of(double rotations, double dim, double base, double original_len)
 {
-    return dim * attn__log(original_len / (cycles * 6.283185307179586)) / (2 * attn__log(base));
+    return dim * attn__log(original_len / (rotations * 6.283185307179586)) / (2 * attn__log(base));
 }
 
 static double attn__round_within(double x, double most, int up) /* rounded down or up, within 0 .. most */
@@ -4909,8 +5129,9 @@ static double attn__round_within(double x, double most, int up) /* rounded down 
     return up && whole < x ? whole + 1 : whole;
 }
 
-/* Frequency d; of YARN those below `low` stay, those above `high` are stretched. */
-static double attn__frequency(const attn_rope_scaling *s, double base, size_t dim, size_t d, double low, double high)
+/* The frequency of pair d. YaRN leaves pairs below `low` alone and divides those above `high` by the factor. */
+ATTN__NOINLINE double attn__frequency(const attn_rope_scaling *s, double base, size_t dim, size_t d, double low,
+                                      double high)
 {
     double frequency = attn__pow(base, -2.0 * (double)d / (double)dim), share = 0;
     if (s->kind == ATTN_ROPE_LINEAR)
@@ -4925,65 +5146,62 @@ ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base
                                            double *scale)
 {
     attn_rope_scaling s = ATTN__ZERO;
-    attn__view views[3];
-    attn_status status;
     double most = dim > 0 ? (double)dim - 1 : 0, low = 0, high = 1;
+    int yarn;
     size_t d;
-    int saved = ATTN__ERRNO, valid;
+    attn__check c;
     if (scaling)
         s = *scaling;
-    base = attn__or(base, 10000);
-    s.beta_fast = attn__or(s.beta_fast, 32);
-    s.beta_slow = attn__or(s.beta_slow, 1);
-    views[0] = attn__view_of_array(freq, dim / 2, sizeof *freq, dim / 2 > 0 ? ATTN__OUT : ATTN__OUT | ATTN__OPTIONAL);
-    views[1] = attn__view_of_array(scale, 1, sizeof *scale, ATTN__OUT | ATTN__OPTIONAL);
-    views[2] = attn__view_of_array(scaling, sizeof *scaling, 1, ATTN__OPTIONAL);
-    status = attn__check_views(views, 3);
-    valid = dim % 2 == 0 && attn__is_positive(base) && (unsigned)s.kind <= ATTN_ROPE_YARN;
-    valid &= s.kind == ATTN_ROPE_PLAIN || attn__is_positive(s.factor);
-    valid &=
-        s.kind != ATTN_ROPE_YARN || (base > 1 && attn__is_positive(s.original_len) && attn__is_positive(s.beta_slow) &&
-                                     attn__is_positive(s.beta_fast) && s.beta_fast >= s.beta_slow);
-    status = attn__require(status, valid, ATTN_ERR_VALUE);
-    if (status != ATTN_OK)
-        return status;
+    yarn = s.kind == ATTN_ROPE_YARN;
+    base = attn__default(base, 10000);
+    s.beta_fast = attn__default(s.beta_fast, 32);
+    s.beta_slow = attn__default(s.beta_slow, 1);
+    attn__check_begin(&c);
+    attn__check_array(&c, "freq", freq, dim / 2, sizeof *freq, dim / 2 > 0 ? ATTN__OUT : ATTN__OUT | ATTN__OPTIONAL);
+    attn__check_array(&c, "scale", scale, 1, sizeof *scale, ATTN__OUT | ATTN__OPTIONAL);
+    attn__check_array(&c, "scaling", scaling, sizeof *scaling, 1, ATTN__OPTIONAL);
+    attn__check_views(&c);
+    attn__require(&c, dim % 2 == 0, ATTN_ERR_VALUE, "dim");
+    attn__require(&c, attn__is_positive(base) && (!yarn || base > 1), ATTN_ERR_VALUE, "base");
+    attn__require(&c, (unsigned)s.kind <= ATTN_ROPE_YARN, ATTN_ERR_VALUE, "scaling.kind");
+    attn__require(&c, s.kind == ATTN_ROPE_PLAIN || attn__is_positive(s.factor), ATTN_ERR_VALUE, "scaling.factor");
+    attn__require(&c, !yarn || attn__is_positive(s.original_len), ATTN_ERR_VALUE, "scaling.original_len");
+    attn__require(&c, !yarn || attn__is_positive(s.beta_slow), ATTN_ERR_VALUE, "scaling.beta_slow");
+    attn__require(&c, !yarn || (attn__is_positive(s.beta_fast) && s.beta_fast >= s.beta_slow), ATTN_ERR_VALUE,
+                  "scaling.beta_fast");
+    if (c.status != ATTN_OK)
+        return c.status;
     if (s.kind == ATTN_ROPE_NTK && dim > 2)
         base *= attn__pow(s.factor, (double)dim / (double)(dim - 2));
-    if (s.kind == ATTN_ROPE_YARN) {
+    if (yarn) {
         low = attn__round_within(attn__pair_of(s.beta_fast, (double)dim, base, s.original_len), most, 0);
         high = attn__round_within(attn__pair_of(s.beta_slow, (double)dim, base, s.original_len), most, 1);
         high = high > low ? high : low + 0.001;
     }
     for (d = 0; d < dim / 2; d++)
-        valid &= attn__is_finite(attn__frequency(&s, base, dim, d, low, high));
-    for (d = 0; d < dim / 2 && valid; d++)
+        attn__require(&c, attn__is_finite(attn__frequency(&s, base, dim, d, low, high)), ATTN_ERR_VALUE, "base");
+    for (d = 0; d < dim / 2 && c.status == ATTN_OK; d++)
         freq[d] = attn__frequency(&s, base, dim, d, low, high);
-    if (scale && valid)
-        *scale = s.kind == ATTN_ROPE_YARN && s.factor > 1 ? 1 + 0.1 * attn__log(s.factor) : 1;
-    ATTN__ERRNO_KEEP(saved);
-    return valid ? ATTN_OK : ATTN_ERR_VALUE;
+    if (scale && c.status == ATTN_OK)
+        *scale = yarn && s.factor > 1 ? 1 + 0.1 * attn__log(s.factor) : 1;
+    return c.status;
 }
 
 ATTN_API attn_tensor attn_relative(attn_mat by_distance, size_t Lq, size_t Lk)
 {
-    attn_tensor t = ATTN__ZERO;
-    if (attn__mat_absent(by_distance))
-        return t;
-    by_distance = attn__checked_mat(by_distance);
-    if (attn__mat_bad(by_distance) || Lq > (size_t)PTRDIFF_MAX || Lk > (size_t)PTRDIFF_MAX ||
+    attn_tensor t = {
+        by_distance.data,      by_distance.dtype, 1, by_distance.rows, Lq, Lk, 0, by_distance.row_stride, 0,
+        by_distance.col_stride};
+    attn_tensor absent = ATTN__ZERO;
+    if (attn__mat_absent(&by_distance))
+        return absent;
+    if (!attn__mat_fits(&by_distance) || Lq > (size_t)PTRDIFF_MAX || Lk > (size_t)PTRDIFF_MAX ||
         by_distance.cols != attn__max(Lq + Lk, 1) - 1)
         return attn__bad_tensor();
-    t.data = by_distance.data;
-    if (t.data && Lq > 0 && Lk > 0 && by_distance.rows > 0)
-        t.data = attn__mat_at(by_distance, 0, Lq - 1);
-    t.dtype = by_distance.dtype;
-    t.batch = 1;
-    t.heads = by_distance.rows;
-    t.len = Lq;
-    t.dim = Lk;
-    t.head_stride = by_distance.row_stride;
-    t.len_stride = by_distance.cols > 1 ? -by_distance.col_stride : 0;
-    t.dim_stride = by_distance.col_stride;
+    if (Lq > 0 && Lk > 0 && by_distance.rows > 0)
+        t.data = attn__mat_at(&by_distance, 0, Lq - 1);
+    if (by_distance.cols > 1)
+        t.len_stride = -by_distance.col_stride;
     return t;
 }
 
@@ -5008,76 +5226,82 @@ static size_t attn__bucket(ptrdiff_t distance, size_t buckets, int bidirectional
 ATTN_API attn_status attn_t5_bias(attn_mat by_distance, attn_mat table, int bidirectional, size_t max_distance,
                                   ptrdiff_t first_distance)
 {
-    attn__view views[2];
-    attn_status status;
-    size_t exact = table.rows / (bidirectional ? 4 : 2), c, h, bucket;
-    int saved = ATTN__ERRNO;
+    size_t exact = table.rows / (bidirectional ? 4 : 2), col, h, bucket;
+    attn__check c;
     max_distance = max_distance ? max_distance : 128;
-    views[0] = attn__view_of(by_distance, ATTN__OUT | ATTN__ANY_FLOAT);
-    views[1] = attn__view_of(table, ATTN__IN | ATTN__ANY_FLOAT);
-    status = attn__check_views(views, 2);
-    status = attn__require(status, by_distance.rows == table.cols && exact > 0, ATTN_ERR_SHAPE);
-    status = attn__require(status, max_distance > exact, ATTN_ERR_VALUE);
-    for (c = 0; c < by_distance.cols && by_distance.rows > 0 && status == ATTN_OK; c++) {
+    attn__check_begin(&c);
+    attn__check_mat(&c, "by_distance", &by_distance, ATTN__OUT | ATTN__ANY_FLOAT);
+    attn__check_mat(&c, "table", &table, ATTN__ANY_FLOAT);
+    attn__check_views(&c);
+    attn__require(&c, by_distance.rows == table.cols, ATTN_ERR_SHAPE, "by_distance");
+    attn__require(&c, exact > 0, ATTN_ERR_SHAPE, "table");
+    attn__require(&c, max_distance > exact, ATTN_ERR_VALUE, "max_distance");
+    for (col = 0; col < by_distance.cols && by_distance.rows > 0 && c.status == ATTN_OK; col++) {
         bucket =
-            attn__bucket(attn__plus(first_distance, (ptrdiff_t)c), table.rows, bidirectional, (double)max_distance);
+            attn__bucket(attn__plus(first_distance, (ptrdiff_t)col), table.rows, bidirectional, (double)max_distance);
         for (h = 0; h < by_distance.rows; h++)
-            attn__store(attn__mat_at(by_distance, h, c), by_distance.dtype,
-                        attn__load(attn__mat_at(table, bucket, h), table.dtype));
+            attn__mat_set(&by_distance, h, col, attn__mat_get(&table, bucket, h));
     }
-    ATTN__ERRNO_KEEP(saved);
-    return status;
+    return c.status;
 }
 
 ATTN_API attn_status attn_alibi_slopes(float *slopes, size_t H)
 {
-    attn__view view = attn__view_of_array(slopes, H, sizeof *slopes, H > 0 ? ATTN__OUT : ATTN__OUT | ATTN__OPTIONAL);
-    attn_status status;
     size_t h, power = 1;
-    int saved = ATTN__ERRNO;
-    status = attn__check_views(&view, 1);
+    attn__check c;
+    attn__check_begin(&c);
+    attn__check_array(&c, "slopes", slopes, H, sizeof *slopes, H > 0 ? ATTN__OUT : ATTN__OUT | ATTN__OPTIONAL);
+    attn__check_views(&c);
     while (power <= H / 2)
         power *= 2;
-    for (h = 0; h < H && status == ATTN_OK; h++) { /* the nth of power, or the 1st, 3rd, .. of 2 power */
+    for (h = 0; h < H && c.status == ATTN_OK; h++) { /* the nth of power, or the 1st, 3rd, .. of 2 power */
         double n = h < power ? (double)(h + 1) : (double)(h - power) + 0.5;
         slopes[h] = (float)attn__pow(2.0, -8.0 * n / (double)power);
     }
-    ATTN__ERRNO_KEEP(saved);
-    return status;
+    return c.status;
 }
 
 ATTN_API attn_status attn_sinusoid(attn_mat out, size_t first)
 {
-    attn__view view = attn__view_of(out, ATTN__OUT | ATTN__ANY_FLOAT);
-    attn_status status = attn__check_views(&view, 1);
-    size_t r, c;
-    int saved = ATTN__ERRNO;
-    for (c = 0; c < out.cols && out.rows > 0 && status == ATTN_OK; c++) {
-        double frequency = attn__pow(10000.0, -2.0 * (double)(c / 2) / (double)out.cols);
-        for (r = 0; r < out.rows; r++) {
-            double angle = ((double)first + (double)r) * frequency;
-            attn__store(attn__mat_at(out, r, c), out.dtype, c % 2 ? attn__cos(angle) : attn__sin(angle));
+    size_t row, col;
+    attn__check c;
+    attn__check_begin(&c);
+    attn__check_mat(&c, "out", &out, ATTN__OUT | ATTN__ANY_FLOAT);
+    attn__check_views(&c);
+    for (col = 0; col < out.cols && out.rows > 0 && c.status == ATTN_OK; col++) {
+        double frequency = attn__pow(10000.0, -2.0 * (double)(col / 2) / (double)out.cols);
+        for (row = 0; row < out.rows; row++) {
+            double angle = ((double)first + (double)row) * frequency;
+            attn__mat_set(&out, row, col, col % 2 ? attn__cos(angle) : attn__sin(angle));
         }
     }
-    ATTN__ERRNO_KEEP(saved);
-    return status;
+    return c.status;
 }
 
 /* -- multi-head layer --
 
-   Q = q wq + bq, K, V become packed rows in scratch, where the engine reads them as heads; what it returns goes through
-   wo. A bias is one more term of each sum. */
+   Q = q wq + bq, K and V become packed rows in scratch, where the engine reads them as heads; what it returns goes
+   through wo. A bias is one more term of each sum. */
 
 typedef struct attn__mha {
     attn__plan plan; /* of the projections: its tensors lie in scratch */
     attn_tensor out, q, k, v;
-    attn_tensor mean, all; /* the mean of the weights, and all of them, in scratch; both absent if it is not wanted */
+    attn_tensor mean; /* the mean of the weights, where that is wanted: all of them lie in scratch then */
     attn_mha_weights w;
-    size_t at_q, at_k, at_v, at_out, at_weights, at_rest, bytes;
+    size_t rest_bytes; /* scratch of the products, and of the engine after them */
+    size_t bytes;
 } attn__mha;
 
-static attn_tensor attn__join_heads(attn_tensor t) /* B x H x L x D, packed as above, as B x 1 x L x H D */
+/* [B][L][H][D] without data. Products that overflow are found when it is carved. */
+ATTN__NOINLINE attn_tensor attn__packed(attn_dtype dtype, size_t B, size_t L, size_t H, size_t D)
 {
+    attn_tensor t = {NULL, dtype, B, H, L, D, (ptrdiff_t)(L * H * D), (ptrdiff_t)D, (ptrdiff_t)(H * D), 1};
+    return t;
+}
+
+static attn_tensor attn__join_heads(const attn_tensor *packed) /* as B x 1 x L x H D */
+{
+    attn_tensor t = *packed;
     t.dim *= t.heads;
     t.heads = 1;
     return t;
@@ -5096,11 +5320,12 @@ static attn_tensor attn__join_items(attn_tensor t)
 }
 
 /* out = in w + bias: the first lens[b] (or all) rows of each item; the others become zeros. */
-static void attn__project(attn_tensor out, attn_tensor in, attn_mat w, const float *bias, const size_t *lens,
-                          const attn_ctx *ctx)
+static void attn__project(const attn_tensor *to_heads, const attn_tensor *from_heads, const attn_mat *w,
+                          const float *bias, const size_t *lens, const attn_ctx *ctx)
 {
+    attn_tensor out = attn__join_heads(to_heads), in = attn__join_heads(from_heads);
     attn_tensor all_out = attn__join_items(out), all_in = attn__join_items(in);
-    attn_mat rows;
+    attn_mat rows, to, from;
     size_t b, n, r, c, full = 0;
     if (out.len == 0 || out.dim == 0)
         return;
@@ -5114,41 +5339,44 @@ static void attn__project(attn_tensor out, attn_tensor in, attn_mat w, const flo
     for (b = 0; b < out.batch; b++) {
         rows = attn_head(out, b, 0);
         n = lens ? lens[b] : rows.rows;
-        attn__matmul_bias(attn_mat_rows(rows, 0, n), attn_mat_rows(attn_head(in, b, 0), 0, n), w, bias, 1.0, ctx);
+        to = attn_mat_rows(rows, 0, n);
+        from = attn_mat_rows(attn_head(in, b, 0), 0, n);
+        attn__matmul(&to, &from, w, bias, 1.0, ctx);
         for (r = n; r < rows.rows && rows.cols > 0; r++)
             for (c = 0; c < rows.cols; c++)
-                attn__store(attn__mat_at(rows, r, c), rows.dtype, 0);
+                attn__mat_set(&rows, r, c, 0);
     }
 }
 
 /* mean = weights averaged over the heads, which lie beside each other: for each query a product of 1 x H and H x Lk. */
-static void attn__mean_weights(attn_tensor mean, attn_tensor weights, const attn_ctx *ctx)
+static void attn__mean_weights(const attn_tensor *mean, const attn_tensor *weights, const attn_ctx *ctx)
 {
-    attn_mat ones = attn__ones(weights.dtype, 1, weights.heads), all;
+    attn_mat ones = attn__ones(weights->dtype, 1, weights->heads), all, row;
     size_t b, i;
-    for (b = 0; b < mean.batch && mean.dim > 0; b++)
-        for (i = 0; i < mean.len; i++) {
-            all = attn_mat_of(attn__tensor_at(weights, b, 0, i, 0), weights.dtype, weights.heads, weights.dim);
-            attn__matmul(attn_mat_rows(attn_head(mean, b, 0), i, 1), ones, all, 1 / (double)weights.heads, ctx);
+    for (b = 0; b < mean->batch && mean->dim > 0; b++)
+        for (i = 0; i < mean->len; i++) {
+            all = attn_mat_of(attn__tensor_at(weights, b, 0, i, 0), weights->dtype, weights->heads, weights->dim);
+            row = attn_mat_rows(attn_head(*mean, b, 0), i, 1);
+            attn__matmul(&row, &ones, &all, NULL, 1 / (double)weights->heads, ctx);
         }
 }
 
-static void attn__list_mha(attn__arguments *args, const attn__mha *mha)
+static void attn__mha_list(attn__check *c, const attn__mha *mha)
 {
     const attn_mha_weights *w = &mha->w;
-    attn__argument(args, "out", attn__view_of_tensor(mha->out, ATTN__OUT));
-    attn__argument(args, "q", attn__view_of_tensor(mha->q, ATTN__IN));
-    attn__argument(args, "k", attn__view_of_tensor(mha->k, ATTN__IN));
-    attn__argument(args, "v", attn__view_of_tensor(mha->v, ATTN__IN));
-    attn__argument(args, "weights.wq", attn__view_of(w->wq, ATTN__IN));
-    attn__argument(args, "weights.wk", attn__view_of(w->wk, ATTN__IN));
-    attn__argument(args, "weights.wv", attn__view_of(w->wv, ATTN__IN));
-    attn__argument(args, "weights.wo", attn__view_of(w->wo, ATTN__IN));
-    attn__argument(args, "weights.bq", attn__view_of_array(w->bq, w->wq.cols, sizeof *w->bq, ATTN__OPTIONAL));
-    attn__argument(args, "weights.bk", attn__view_of_array(w->bk, w->wk.cols, sizeof *w->bk, ATTN__OPTIONAL));
-    attn__argument(args, "weights.bv", attn__view_of_array(w->bv, w->wv.cols, sizeof *w->bv, ATTN__OPTIONAL));
-    attn__argument(args, "weights.bo", attn__view_of_array(w->bo, w->wo.cols, sizeof *w->bo, ATTN__OPTIONAL));
-    attn__list_options(args, &mha->plan);
+    attn__check_tensor(c, "out", &mha->out, ATTN__OUT);
+    attn__check_tensor(c, "q", &mha->q, ATTN__IN);
+    attn__check_tensor(c, "k", &mha->k, ATTN__IN);
+    attn__check_tensor(c, "v", &mha->v, ATTN__IN);
+    attn__check_mat(c, "weights.wq", &w->wq, ATTN__IN);
+    attn__check_mat(c, "weights.wk", &w->wk, ATTN__IN);
+    attn__check_mat(c, "weights.wv", &w->wv, ATTN__IN);
+    attn__check_mat(c, "weights.wo", &w->wo, ATTN__IN);
+    attn__check_array(c, "weights.bq", w->bq, w->wq.cols, sizeof *w->bq, ATTN__OPTIONAL);
+    attn__check_array(c, "weights.bk", w->bk, w->wk.cols, sizeof *w->bk, ATTN__OPTIONAL);
+    attn__check_array(c, "weights.bv", w->bv, w->wv.cols, sizeof *w->bv, ATTN__OPTIONAL);
+    attn__check_array(c, "weights.bo", w->bo, w->wo.cols, sizeof *w->bo, ATTN__OPTIONAL);
+    attn__plan_list_options(c, &mha->plan);
 }
 
 static int attn__is_product(size_t n, size_t a, size_t b) /* n = a b, of a > 0 */
@@ -5156,144 +5384,145 @@ static int attn__is_product(size_t n, size_t a, size_t b) /* n = a b, of a > 0 *
     return a > 0 && n % a == 0 && n / a == b;
 }
 
-static void attn__check_mha_shapes(const attn__mha *mha, attn__fault *fault)
+static void attn__mha_shapes(attn__check *c, const attn__mha *mha)
 {
     const attn_mha_weights *w = &mha->w;
-    attn_tensor q = mha->q, k = mha->k, v = mha->v;
-    size_t B = q.batch, H = w->heads, Hkv = w->kv_heads, D = mha->plan.q.dim, Dv = mha->plan.v.dim;
-    attn__demand(fault, attn__is_shape(mha->out, B, 1, q.len, w->wo.cols), ATTN_ERR_SHAPE, "out");
-    attn__demand(fault, q.heads == 1, ATTN_ERR_SHAPE, "q");
-    attn__demand(fault, attn__is_shape(k, B, 1, k.len, k.dim), ATTN_ERR_SHAPE, "k");
-    attn__demand(fault, attn__is_shape(v, B, 1, k.len, v.dim), ATTN_ERR_SHAPE, "v");
-    attn__demand(fault, H > 0 && H % Hkv == 0, ATTN_ERR_SHAPE, "weights.heads");
-    attn__demand(fault, w->wq.rows == q.dim && D > 0 && attn__is_product(w->wq.cols, H, D), ATTN_ERR_SHAPE,
-                 "weights.wq");
-    attn__demand(fault, w->wk.rows == k.dim && attn__is_product(w->wk.cols, Hkv, D), ATTN_ERR_SHAPE, "weights.wk");
-    attn__demand(fault, w->wv.rows == v.dim && attn__is_product(w->wv.cols, Hkv, Dv), ATTN_ERR_SHAPE, "weights.wv");
-    attn__demand(fault, attn__is_product(w->wo.rows, H, Dv), ATTN_ERR_SHAPE, "weights.wo");
+    const attn_tensor *q = &mha->q, *k = &mha->k, *v = &mha->v;
+    size_t B = q->batch, H = w->heads, Hkv = w->kv_heads, D = mha->plan.call.q.dim, Dv = mha->plan.call.v.dim;
+    attn__require(c, attn__is_shape(&mha->out, B, 1, q->len, w->wo.cols), ATTN_ERR_SHAPE, "out");
+    attn__require(c, q->heads == 1, ATTN_ERR_SHAPE, "q");
+    attn__require(c, attn__is_shape(k, B, 1, k->len, k->dim), ATTN_ERR_SHAPE, "k");
+    attn__require(c, attn__is_shape(v, B, 1, k->len, v->dim), ATTN_ERR_SHAPE, "v");
+    attn__require(c, H > 0 && H % Hkv == 0, ATTN_ERR_SHAPE, "weights.heads");
+    attn__require(c, w->wq.rows == q->dim && D > 0 && attn__is_product(w->wq.cols, H, D), ATTN_ERR_SHAPE, "weights.wq");
+    attn__require(c, w->wk.rows == k->dim && attn__is_product(w->wk.cols, Hkv, D), ATTN_ERR_SHAPE, "weights.wk");
+    attn__require(c, w->wv.rows == v->dim && attn__is_product(w->wv.cols, Hkv, Dv), ATTN_ERR_SHAPE, "weights.wv");
+    attn__require(c, attn__is_product(w->wo.rows, H, Dv), ATTN_ERR_SHAPE, "weights.wo");
 }
 
-static size_t attn__reserve_tensor(size_t *end, attn_tensor t)
+static void attn__carve_tensor(attn__arena *arena, attn_tensor *t)
 {
     size_t rows, row;
-    if (attn__multiply(&rows, t.batch, t.len) && attn__multiply(&row, t.heads, t.dim) &&
-        attn__multiply(&row, row, attn__size(t.dtype)))
-        return attn__reserve(end, rows, row);
-    *end = SIZE_MAX;
-    return *end;
+    t->data = NULL;
+    if (attn__mul_size(&rows, t->batch, t->len) && attn__mul_size(&row, t->heads, t->dim) &&
+        attn__mul_size(&row, row, attn__size(t->dtype)))
+        t->data = attn__carve_part(arena, rows, row);
+    else
+        arena->used = SIZE_MAX;
 }
 
-/* Scratch that a product of so many rows has use for; with less it only takes longer. */
-static size_t attn__product_bytes(const attn__plan *plan, size_t rows, attn_mat w)
+/* Scratch that a projection of so many rows has use for; with less it only takes longer. */
+static size_t attn__projection_bytes(const attn__plan *plan, const attn_tensor *to, const attn_mat *w)
 {
-    attn_mat a = attn_mat_of(NULL, plan->q.dtype, rows, w.rows), out = attn_mat_of(NULL, plan->q.dtype, rows, w.cols);
-    attn__matmul_job job;
-    size_t bytes;
+    size_t rows = to->batch * to->len;
+    attn_mat a = attn_mat_of(NULL, to->dtype, rows, w->rows), out = attn_mat_of(NULL, to->dtype, rows, w->cols);
+    attn__gemm g;
     if (out.rows == 0 || out.cols == 0)
         return 0;
-    job = attn__plan_matmul(out, a, w, NULL, 1.0, &plan->ctx);
-    return job.slice > ATTN__STACK && attn__multiply(&bytes, job.slice, job.tasks) ? bytes : 0;
+    attn__gemm_plan(&g, &out, &a, w, NULL, 1.0, &plan->call.ctx);
+    return attn__gemm_scratch(&g);
 }
 
-static int attn__lay_out_mha(attn__mha *mha) /* 0: overflow */
+/* Carves the scratch of a layer. Returns 0 on overflow. */
+static int attn__carve_mha(attn__mha *mha, char *base)
 {
-    attn__plan *plan = &mha->plan;
-    size_t end = 0, rest, q_rows = plan->q.batch * plan->q.len, k_rows = plan->k.batch * plan->k.len;
-    mha->at_q = attn__reserve_tensor(&end, plan->q);
-    mha->at_k = attn__reserve_tensor(&end, plan->k);
-    mha->at_v = attn__reserve_tensor(&end, plan->v);
-    mha->at_out = attn__reserve_tensor(&end, plan->out);
-    mha->at_weights = attn__reserve_tensor(&end, mha->all);
-    mha->at_rest = end;
-    if (end == SIZE_MAX)
+    attn__arena arena = {base, 0};
+    attn__call *call = &mha->plan.call;
+    size_t rest;
+    attn__carve_tensor(&arena, &call->q);
+    attn__carve_tensor(&arena, &call->k);
+    attn__carve_tensor(&arena, &call->v);
+    attn__carve_tensor(&arena, &call->out);
+    if (!attn__tensor_absent(&mha->mean))
+        attn__carve_tensor(&arena, &call->opts.weights);
+    rest = arena.used;
+    if (rest == SIZE_MAX)
         return 0;
-    rest = attn__max(plan->bytes, attn__product_bytes(plan, q_rows, mha->w.wq));
-    rest = attn__max(rest, attn__product_bytes(plan, k_rows, mha->w.wk));
-    rest = attn__max(rest, attn__product_bytes(plan, k_rows, mha->w.wv));
-    rest = attn__max(rest, attn__product_bytes(plan, q_rows, mha->w.wo));
-    attn__reserve(&end, rest, 1);
-    attn__reserve(&end, 1, ATTN__ALIGN);
-    mha->bytes = end;
-    return end != SIZE_MAX;
+    if (!base) {
+        mha->rest_bytes = attn__max(mha->plan.bytes, attn__projection_bytes(&mha->plan, &call->q, &mha->w.wq));
+        mha->rest_bytes = attn__max(mha->rest_bytes, attn__projection_bytes(&mha->plan, &call->k, &mha->w.wk));
+        mha->rest_bytes = attn__max(mha->rest_bytes, attn__projection_bytes(&mha->plan, &call->k, &mha->w.wv));
+        mha->rest_bytes = attn__max(mha->rest_bytes, attn__projection_bytes(&mha->plan, &call->q, &mha->w.wo));
+    }
+    mha->plan.scratch = (char *)attn__carve_part(&arena, mha->rest_bytes, 1);
+    attn__carve_part(&arena, 1, ATTN__ALIGN); /* to align what the caller gives */
+    mha->bytes = arena.used;
+    return arena.used != SIZE_MAX;
 }
 
-static attn__fault attn__plan_mha(attn__mha *mha, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
-                                  const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx)
+static void attn__mha_plan(attn__mha *mha, attn__check *c, const attn_tensor *out, const attn_tensor *q,
+                           const attn_tensor *k, const attn_tensor *v, const attn_mha_weights *weights,
+                           const attn_opts *opts, const attn_ctx *ctx)
 {
-    attn__plan *plan = &mha->plan;
-    attn__arguments args;
-    attn__fault fault;
-    attn_dtype real = attn__real(q.dtype);
+    attn__call *call = &mha->plan.call;
+    attn_dtype real = attn__real(q->dtype);
+    attn_tensor heads[4]; /* out, q, k, v */
     size_t H, Hkv, D, Dv;
-    memset(mha, 0, sizeof *mha);
+    ATTN__MEMSET(mha, 0, sizeof *mha);
     if (weights)
         mha->w = *weights;
     mha->w.kv_heads = mha->w.kv_heads ? mha->w.kv_heads : mha->w.heads;
-    mha->out = out;
-    mha->q = q;
-    mha->k = k;
-    mha->v = v;
+    mha->out = *out;
+    mha->q = *q;
+    mha->k = *k;
+    mha->v = *v;
     H = mha->w.heads;
     Hkv = mha->w.kv_heads;
     D = H ? mha->w.wq.cols / H : 0;
     Dv = Hkv ? mha->w.wv.cols / Hkv : 0;
-    attn__begin_plan(plan, attn__packed(real, q.batch, q.len, H, Dv), attn__packed(real, q.batch, q.len, H, D),
-                     attn__packed(real, q.batch, k.len, Hkv, D), attn__packed(real, q.batch, k.len, Hkv, Dv), opts,
-                     ctx);
-    args.count = 0;
-    attn__list_mha(&args, mha);
-    fault = attn__check_arguments(&args);
-    if (H > 1 && !attn__tensor_absent(plan->opts.weights) &&
-        attn__is_shape(plan->opts.weights, q.batch, 1, q.len, k.len)) {
-        mha->mean = plan->opts.weights;
-        mha->all = plan->opts.weights = attn__packed(real, q.batch, q.len, H, k.len);
+    heads[0] = attn__packed(real, q->batch, q->len, H, Dv);
+    heads[1] = attn__packed(real, q->batch, q->len, H, D);
+    heads[2] = attn__packed(real, q->batch, k->len, Hkv, D);
+    heads[3] = attn__packed(real, q->batch, k->len, Hkv, Dv);
+    attn__plan_begin(&mha->plan, &heads[0], &heads[1], &heads[2], &heads[3], opts, ctx);
+    attn__check_begin(c);
+    attn__mha_list(c, mha);
+    attn__check_views(c);
+    if (H > 1 && !attn__tensor_absent(&call->opts.weights) &&
+        attn__is_shape(&call->opts.weights, q->batch, 1, q->len, k->len)) {
+        mha->mean = call->opts.weights;
+        call->opts.weights = attn__packed(real, q->batch, q->len, H, k->len);
     }
-    attn__check_mha_shapes(mha, &fault);
-    attn__resolve(plan, &fault);
-    if (attn__is_sound(fault.status) && plan->kern)
-        attn__demand(&fault, attn__lay_out_mha(mha), ATTN_ERR_OVERFLOW, "q");
-    return fault;
+    attn__mha_shapes(c, mha);
+    attn__plan_resolve(&mha->plan, c);
+    if (attn__is_sound(c) && call->kern)
+        attn__require(c, attn__carve_mha(mha, NULL), ATTN_ERR_OVERFLOW, "q");
 }
 
-static void attn__mha_run(attn__mha *mha, char *scratch)
+static void attn__mha_run(attn__mha *mha)
 {
-    attn__plan *plan = &mha->plan;
+    attn__call *call = &mha->plan.call;
     const attn_mha_weights *w = &mha->w;
-    const attn_opts *o = &plan->opts;
-    attn_ctx ctx = plan->ctx; /* products use what the engine will use after them */
-    plan->q.data = scratch + mha->at_q;
-    plan->k.data = scratch + mha->at_k;
-    plan->v.data = scratch + mha->at_v;
-    plan->out.data = scratch + mha->at_out;
-    if (!attn__tensor_absent(mha->mean))
-        plan->opts.weights.data = scratch + mha->at_weights;
-    plan->scratch = scratch + mha->at_rest;
-    ctx.scratch = plan->scratch;
-    ctx.scratch_size = mha->bytes - ATTN__ALIGN - mha->at_rest;
-    attn__project(attn__join_heads(plan->q), mha->q, w->wq, w->bq, o->q_lens, &ctx);
-    attn__project(attn__join_heads(plan->k), mha->k, w->wk, w->bk, o->kv_lens, &ctx);
-    attn__project(attn__join_heads(plan->v), mha->v, w->wv, w->bv, o->kv_lens, &ctx);
-    if (plan->tasks > 0)
-        attn__sdpa(plan);
-    attn__mean_weights(mha->mean, plan->opts.weights, &ctx);
-    attn__project(mha->out, attn__join_heads(plan->out), w->wo, w->bo, o->q_lens, &ctx);
+    const size_t *q_lens = call->opts.q_lens, *kv_lens = call->opts.kv_lens;
+    attn_ctx ctx = call->ctx; /* products use what the engine will use after them */
+    ctx.scratch = mha->plan.scratch;
+    ctx.scratch_size = mha->rest_bytes;
+    attn__project(&call->q, &mha->q, &w->wq, w->bq, q_lens, &ctx);
+    attn__project(&call->k, &mha->k, &w->wk, w->bk, kv_lens, &ctx);
+    attn__project(&call->v, &mha->v, &w->wv, w->bv, kv_lens, &ctx);
+    attn__plan_execute(&mha->plan);
+    attn__mean_weights(&mha->mean, &call->opts.weights, &ctx);
+    attn__project(&mha->out, &call->out, &w->wo, w->bo, q_lens, &ctx);
 }
 
 ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
                               const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx)
 {
     attn__mha mha;
-    attn_status status = attn__plan_mha(&mha, out, q, k, v, weights, opts, ctx).status;
-    void *own = NULL, *scratch = mha.plan.ctx.scratch;
-    if (status != ATTN_OK)
-        return status;
-    if (!attn__has_scratch(&mha.plan.ctx, mha.bytes, 0))
+    void *own = NULL, *scratch;
+    attn__check c;
+    attn__mha_plan(&mha, &c, &out, &q, &k, &v, weights, opts, ctx);
+    if (c.status != ATTN_OK)
+        return c.status;
+    if (!attn__has_scratch(&mha.plan.call.ctx, mha.bytes, 0))
         return ATTN_ERR_NOMEM;
+    scratch = mha.plan.call.ctx.scratch;
     if (!scratch)
         scratch = own = attn__allocate(mha.bytes);
     if (!scratch)
         return ATTN_ERR_NOMEM;
-    attn__mha_run(&mha, attn__align(scratch));
+    attn__carve_mha(&mha, attn__align(scratch));
+    attn__mha_run(&mha);
     attn__release(own);
     return ATTN_OK;
 }
@@ -5301,13 +5530,14 @@ ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, att
 ATTN_API attn_status attn_mha_scratch(size_t *bytes, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
                                       const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx)
 {
-    attn__mha mha;
     attn_ctx bare = attn__without_scratch(ctx);
-    attn_status status = attn__plan_mha(&mha, out, q, k, v, weights, opts, &bare).status;
-    status = attn__require(status, bytes != NULL, ATTN_ERR_NULL);
-    if (status == ATTN_OK)
+    attn__mha mha;
+    attn__check c;
+    attn__mha_plan(&mha, &c, &out, &q, &k, &v, weights, opts, &bare);
+    attn__require(&c, bytes != NULL, ATTN_ERR_NULL, "bytes");
+    if (c.status == ATTN_OK)
         *bytes = mha.bytes;
-    return status;
+    return c.status;
 }
 
 ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, attn_tensor q, attn_tensor k,
@@ -5315,12 +5545,17 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
                                       const attn_ctx *ctx)
 {
     attn__mha mha;
-    attn__fault fault = attn__plan_mha(&mha, out, q, k, v, weights, opts, ctx);
-    return attn__explain(text, size, &mha.plan, fault, mha.bytes, 0);
+    attn__check c;
+    attn__mha_plan(&mha, &c, &out, &q, &k, &v, weights, opts, ctx);
+    return attn__plan_explain(text, size, &mha.plan, &c, mha.bytes, 0);
 }
 
 #ifdef __cplusplus
 }
+#endif
+
+#ifdef ATTN__OPTIMIZED
+#pragma GCC pop_options
 #endif
 
 #endif /* ATTN_IMPLEMENTATION, once */
@@ -5329,10 +5564,18 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 
 /* ==== 9. kernels =================================================================================================
 
-   This part is compiled once for every instruction set and real type. First the vocabulary of the pass: the vector V of
-   W reals R, its operations, its register tile of ROWS x 3 vectors. Then the kernels, written once on top of it.
-   Infinities and NaNs are never compared as numbers here: -ffast-math would fold that. Masked or special values are
-   found by their bits. */
+   This part is compiled once for every instruction set (ATTN__PASS) and real type. First the vocabulary of the pass: the
+   vector V of W reals R, its operations, its register tile of ROWS x 3 vectors. A new instruction set has to define no
+   more than that. Then the kernels, written once on top of it.
+
+   -ffast-math would fold comparisons with infinities and NaNs: such numbers are found by their bits, and are passed as
+   data (attn__tile). */
+
+#define ATTN__PASSED 1 /* section 4 sees that it was this file */
+
+#ifndef ATTN__REAL_F64
+#define ATTN__REAL_F64 0 /* float first, then double: see the end */
+#endif
 
 #if ATTN__REAL_F64
 #define ATTN__R double
@@ -5340,9 +5583,11 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 #define ATTN__R_MAX DBL_MAX
 #define ATTN__R_LEAST DBL_MIN
 #define ATTN__BITS uint64_t
-#define ATTN__INFINITY ((uint64_t)0x7ff << 52)
-#define ATTN__MAGIC 6755399441055744.0 /* 1.5 2^52 */
-#define ATTN__EXPONENT (-1021.0)
+#define ATTN__INFINITY ((uint64_t)0x7ff << 52) /* its bits */
+#define ATTN__MANTISSA 52                      /* bits of the mantissa */
+#define ATTN__BIAS 1023                        /* of the exponent */
+#define ATTN__MAGIC 6755399441055744.0         /* 1.5 2^52: added to a small number, leaves its integer in the low bits */
+#define ATTN__EXPONENT (-1021.0)               /* weights below 2 to this become 0 */
 #else
 #define ATTN__R float
 #define ATTN__REAL ATTN_F32
@@ -5350,7 +5595,9 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 #define ATTN__R_LEAST FLT_MIN
 #define ATTN__BITS uint32_t
 #define ATTN__INFINITY ((uint32_t)0xff << 23)
-#define ATTN__MAGIC 12582912.0f /* 1.5 2^23 */
+#define ATTN__MANTISSA 23
+#define ATTN__BIAS 127
+#define ATTN__MAGIC 12582912.0f
 #define ATTN__EXPONENT (-125.0)
 #endif
 
@@ -5388,8 +5635,8 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 #define ATTN__MAX(a, b) ((a) > (b) ? (a) : (b))
 #define ATTN__PICK(a, b, x, y) ((a) < (b) ? (x) : (y))
 #define ATTN__PIN(v) ((void)0)
-#define ATTN__SPECIAL(v) ATTN__NAME(is_special)(v)
-#define ATTN__ODD(v) (ATTN__NAME(is_special)(v) | ATTN__NAME(is_special)(-(v)))
+#define ATTN__ANY_NAN_OR_INF(v) ATTN__NAME(is_nan_or_inf)(v)
+#define ATTN__ANY_NONFINITE(v) ATTN__NAME(is_nonfinite)(v)
 #define ATTN__EXP(v) ((ATTN__R)attn__exp((double)(v)))
 
 #elif ATTN__PASS == ATTN__PASS_AVX2 || ATTN__PASS == ATTN__PASS_AVX512
@@ -5400,15 +5647,25 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 #define ATTN__ROWS 8
 #define ATTN__REGISTER "+v"
 #define ATTN__ALL ATTN__MASK(-1) /* maskz forms: gcc 12 warns about its own headers' plain ones */
-#define ATTN__ROUND(v) ATTN__NAME(round)(v)
+#define ATTN__ROUND(v) ATTN__X(maskz_roundscale)(ATTN__ALL, v, 8)
 #define ATTN__LDEXP(v, n) ATTN__X(maskz_scalef)(ATTN__ALL, v, n)
 #define ATTN__MAX(a, b) ATTN__X(maskz_max)(ATTN__ALL, a, b)
+#define ATTN__ANY_NAN_OR_INF(v) ATTN__M(fpclass)(v, 0x89) /* quiet NaN, signalling NaN, +infinity */
+#define ATTN__ANY_NONFINITE(v) ATTN__M(fpclass)(v, 0x99)  /* -infinity too */
+#define ATTN__PICK(a, b, x, y) ATTN__X(mask_blend)(ATTN__M(cmp)(a, b, _CMP_LT_OQ), y, x)
+#define ATTN__I __m512i
+#define ATTN__IADD_UNLESS(a, b, d, limit) ATTN__IX(maskz_add)(ATTN__M(cmp)(d, limit, _CMP_NLT_UQ), a, b)
+#define ATTN__ISHL(a, n) ATTN__IX(maskz_slli)(ATTN__ALL, a, n)
 #if ATTN__REAL_F64
 #define ATTN__NAME(x) attn__##x##_avx512_f64
 #define ATTN__V __m512d
 #define ATTN__W 8
 #define ATTN__MASK(x) ((__mmask8)(x))
 #define ATTN__X(op) _mm512_##op##_pd
+#define ATTN__M(op) _mm512_##op##_pd_mask
+#define ATTN__IX(op) _mm512_##op##_epi64
+#define ATTN__AS_BITS(v) _mm512_castpd_si512(v)
+#define ATTN__AS_REAL(i) _mm512_castsi512_pd(i)
 #define ATTN__LOAD_F32(p) _mm512_maskz_cvtps_pd(ATTN__ALL, _mm256_loadu_ps(p))
 #define ATTN__STORE_F32(p, v) _mm256_storeu_ps(p, _mm512_maskz_cvtpd_ps(ATTN__ALL, v))
 #else
@@ -5417,6 +5674,16 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 #define ATTN__W 16
 #define ATTN__MASK(x) ((__mmask16)(x))
 #define ATTN__X(op) _mm512_##op##_ps
+#define ATTN__M(op) _mm512_##op##_ps_mask
+#define ATTN__IX(op) _mm512_##op##_epi32
+#define ATTN__AS_BITS(v) _mm512_castps_si512(v)
+#define ATTN__AS_REAL(i) _mm512_castsi512_ps(i)
+#define ATTN__ISET(x) _mm512_set1_epi32((int)(x))
+#define ATTN__IADD(a, b) _mm512_add_epi32(a, b)
+#define ATTN__IAND(a, b) _mm512_and_si512(a, b)
+#define ATTN__IADD_UP_TO(a, b, x, most) _mm512_mask_add_epi32(a, _mm512_cmple_epi32_mask(x, most), a, b)
+#define ATTN__ISHR(a, n) _mm512_maskz_srli_epi32(ATTN__ALL, a, n)
+#define ATTN__STORE_U16(p, i) _mm256_storeu_si256((__m256i *)(void *)(p), _mm512_maskz_cvtepi32_epi16(ATTN__ALL, i))
 #define ATTN__LOAD_F16(p) _mm512_maskz_cvtph_ps(ATTN__ALL, _mm256_loadu_si256((const __m256i *)(p)))
 #define ATTN__LOAD_BF16(p)                                                                                             \
     _mm512_castsi512_ps(_mm512_maskz_slli_epi32(                                                                       \
@@ -5438,12 +5705,29 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 #define ATTN__REGISTER "+x"
 #define ATTN__ROUND(v) ATTN__X(round)(v, 8)
 #define ATTN__MAX(a, b) ATTN__X(max)(a, b)
-#define ATTN__LDEXP(v, n) ATTN__NAME(ldexp)(v, n)
+#define ATTN__PICK(a, b, x, y) ATTN__X(blendv)(y, x, ATTN__X(cmp)(a, b, _CMP_LT_OQ))
+#define ATTN__I __m256i
+#define ATTN__IAND(a, b) _mm256_and_si256(a, b)
+#define ATTN__IOR(a, b) _mm256_or_si256(a, b)
+#define ATTN__IADD(a, b) ATTN__IX(add)(a, b)
+#define ATTN__ISUB(a, b) ATTN__IX(sub)(a, b)
+#define ATTN__IADD_UP_TO(a, b, x, most) ATTN__IADD(a, _mm256_andnot_si256(ATTN__IGREATER(x, most), b))
+#define ATTN__IGREATER(a, b) ATTN__IX(cmpgt)(a, b)
+#define ATTN__IEQUAL(a, b) ATTN__IX(cmpeq)(a, b)
+#define ATTN__ISHL(a, n) ATTN__IX(slli)(a, n)
+#define ATTN__ISHR(a, n) ATTN__IX(srli)(a, n)
+#define ATTN__IANY(i) _mm256_movemask_epi8(i)
+#define ATTN__IADD_UNLESS(a, b, d, limit)                                                                              \
+    ATTN__AS_BITS(ATTN__X(and)(ATTN__AS_REAL(ATTN__IADD(a, b)), ATTN__X(cmp)(d, limit, _CMP_NLT_UQ)))
 #if ATTN__REAL_F64
 #define ATTN__NAME(x) attn__##x##_avx2_f64
 #define ATTN__V __m256d
 #define ATTN__W 4
 #define ATTN__X(op) _mm256_##op##_pd
+#define ATTN__IX(op) _mm256_##op##_epi64
+#define ATTN__AS_BITS(v) _mm256_castpd_si256(v)
+#define ATTN__AS_REAL(i) _mm256_castsi256_pd(i)
+#define ATTN__ISET(x) _mm256_set1_epi64x((long long)(x))
 #define ATTN__LOAD_F32(p) _mm256_cvtps_pd(_mm_loadu_ps(p))
 #define ATTN__STORE_F32(p, v) _mm_storeu_ps(p, _mm256_cvtpd_ps(v))
 #else
@@ -5451,6 +5735,13 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 #define ATTN__V __m256
 #define ATTN__W 8
 #define ATTN__X(op) _mm256_##op##_ps
+#define ATTN__IX(op) _mm256_##op##_epi32
+#define ATTN__AS_BITS(v) _mm256_castps_si256(v)
+#define ATTN__AS_REAL(i) _mm256_castsi256_ps(i)
+#define ATTN__ISET(x) _mm256_set1_epi32((int)(x))
+#define ATTN__STORE_U16(p, i)                                                                                          \
+    _mm_storeu_si128((__m128i *)(void *)(p),                                                                           \
+                     _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi32(i, i), 8)))
 #define ATTN__LOAD_F16(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p)))
 #define ATTN__LOAD_BF16(p)                                                                                             \
     _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(p))), 16))
@@ -5472,10 +5763,6 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 #define ATTN__DIV(a, b) ATTN__X(div)(a, b)
 #define ATTN__FMA(a, b, c) ATTN__X(fmadd)(a, b, c)
 #define ATTN__FMS(a, b, c) ATTN__X(fmsub)(a, b, c)
-#define ATTN__EXP(v) ATTN__NAME(exp)(v)
-#define ATTN__SPECIAL(v) ATTN__NAME(special_lanes)(v)
-#define ATTN__ODD(v) ATTN__NAME(odd_lanes)(v)
-#define ATTN__PICK(a, b, x, y) ATTN__NAME(pick)(a, b, x, y)
 
 #elif ATTN__PASS == ATTN__PASS_NEON
 
@@ -5487,6 +5774,11 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 #define ATTN__V float64x2_t
 #define ATTN__W 2
 #define ATTN__X(op) op##_f64
+#define ATTN__I uint64x2_t
+#define ATTN__IX(op) op##_u64
+#define ATTN__AS_BITS(v) vreinterpretq_u64_f64(v)
+#define ATTN__AS_REAL(i) vreinterpretq_f64_u64(i)
+#define ATTN__IANY(i) (vmaxvq_u32(vreinterpretq_u32_u64(i)) != 0)
 #define ATTN__LOAD_F32(p) vcvt_f64_f32(vld1_f32(p))
 #define ATTN__STORE_F32(p, v) vst1_f32(p, vcvt_f32_f64(v))
 #else
@@ -5494,6 +5786,12 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 #define ATTN__V float32x4_t
 #define ATTN__W 4
 #define ATTN__X(op) op##_f32
+#define ATTN__I uint32x4_t
+#define ATTN__IX(op) op##_u32
+#define ATTN__AS_BITS(v) vreinterpretq_u32_f32(v)
+#define ATTN__AS_REAL(i) vreinterpretq_f32_u32(i)
+#define ATTN__IANY(i) (vmaxvq_u32(i) != 0)
+#define ATTN__STORE_U16(p, i) ATTN__NAME(store_u16)(p, vmovn_u32(i))
 #define ATTN__LOAD_F16(p) vcvt_f32_f16(vreinterpret_f16_u16(ATTN__NAME(load_u16)(p)))
 #define ATTN__LOAD_BF16(p) vreinterpretq_f32_u32(vshll_n_u16(ATTN__NAME(load_u16)(p), 16))
 #define ATTN__STORE_F16(p, v) ATTN__NAME(store_u16)(p, vreinterpret_u16_f16(vcvt_f16_f32(v)))
@@ -5513,30 +5811,37 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 #define ATTN__MAX(a, b) ATTN__X(vmaxq)(a, b)
 #define ATTN__REGISTER "+w"
 #define ATTN__ROUND(v) ATTN__X(vrndnq)(v)
-#define ATTN__LDEXP(v, n) ATTN__NAME(ldexp)(v, n)
-#define ATTN__EXP(v) ATTN__NAME(exp)(v)
-#define ATTN__SPECIAL(v) ATTN__NAME(special_lanes)(v)
-#define ATTN__ODD(v) ATTN__NAME(odd_lanes)(v)
-#define ATTN__PICK(a, b, x, y) ATTN__NAME(pick)(a, b, x, y)
+#define ATTN__PICK(a, b, x, y) ATTN__X(vbslq)(ATTN__X(vcltq)(a, b), x, y)
+#define ATTN__ISET(x) ATTN__IX(vdupq_n)(x)
+#define ATTN__IAND(a, b) ATTN__IX(vandq)(a, b)
+#define ATTN__IOR(a, b) ATTN__IX(vorrq)(a, b)
+#define ATTN__IADD(a, b) ATTN__IX(vaddq)(a, b)
+#define ATTN__ISUB(a, b) ATTN__IX(vsubq)(a, b)
+#define ATTN__IADD_UP_TO(a, b, x, most) ATTN__IADD(a, ATTN__IX(vbicq)(b, ATTN__IGREATER(x, most)))
+#define ATTN__IGREATER(a, b) ATTN__IX(vcgtq)(a, b)
+#define ATTN__IEQUAL(a, b) ATTN__IX(vceqq)(a, b)
+#define ATTN__ISHL(a, n) ATTN__IX(vshlq_n)(a, n)
+#define ATTN__ISHR(a, n) ATTN__IX(vshrq_n)(a, n)
+#define ATTN__IADD_UNLESS(a, b, d, limit) ATTN__IX(vbicq)(ATTN__IADD(a, b), ATTN__X(vcltq)(d, limit))
 
 #if !ATTN__REAL_F64
 ATTN__INLINE uint16x4_t ATTN__NAME(load_u16)(const void *p)
 {
     uint16x4_t h;
-    memcpy(&h, p, sizeof h);
+    ATTN__MEMCPY(&h, p, sizeof h);
     return h;
 }
 
 ATTN__INLINE uint8x8_t ATTN__NAME(load_u8)(const void *p) /* four bytes */
 {
     uint32_t word;
-    memcpy(&word, p, sizeof word);
+    ATTN__MEMCPY(&word, p, sizeof word);
     return vreinterpret_u8_u32(vdup_n_u32(word));
 }
 
 ATTN__INLINE void ATTN__NAME(store_u16)(void *p, uint16x4_t h)
 {
-    memcpy(p, &h, sizeof h);
+    ATTN__MEMCPY(p, &h, sizeof h);
 }
 #endif
 
@@ -5549,12 +5854,19 @@ ATTN__INLINE void ATTN__NAME(store_u16)(void *p, uint16x4_t h)
 #define ATTN__PIN(v) ((void)0)
 #endif
 
-#if defined(__GNUC__) || defined(__clang__)
-#define ATTN__PIN_POINTER(p) __asm__("" : "+r"(p))
-#define ATTN__PREFETCH(p) __builtin_prefetch(p, 0, 2) /* into the second cache */
-#else
-#define ATTN__PIN_POINTER(p) ((void)0)
-#define ATTN__PREFETCH(p) ((void)0)
+#if defined(__GNUC__) && !defined(__clang__) /* at -O0 some AVX-512 intrinsics are macros that convert signs */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#endif
+
+/* The classes of numbers that one of the lanes may belong to; and v 2^n. */
+#if ATTN__PASS == ATTN__PASS_AVX2 || ATTN__PASS == ATTN__PASS_NEON
+#define ATTN__ANY_NAN_OR_INF(v) ATTN__NAME(any_nan_or_inf)(v)
+#define ATTN__ANY_NONFINITE(v) ATTN__NAME(any_nonfinite)(v)
+#define ATTN__LDEXP(v, n) ATTN__NAME(ldexp)(v, n)
+#endif
+#ifndef ATTN__EXP
+#define ATTN__EXP(v) ATTN__NAME(exp)(v)
 #endif
 
 #define ATTN__TILE_COLS (3 * ATTN__W)
@@ -5562,113 +5874,66 @@ ATTN__INLINE void ATTN__NAME(store_u16)(void *p, uint16x4_t h)
 #define ATTN__AS_WRITTEN
 #endif
 
-static int ATTN__NAME(is_special)(ATTN__R x) /* NaN or +infinity */
+static int ATTN__NAME(is_nan_or_inf)(ATTN__R x) /* NaN or +infinity */
 {
     ATTN__BITS bits;
-    memcpy(&bits, &x, sizeof bits);
+    ATTN__MEMCPY(&bits, &x, sizeof bits);
     return bits == ATTN__INFINITY || bits << 1 > ATTN__INFINITY << 1;
 }
 
-#define ATTN__BASE ATTN__NAME(base)
-typedef struct ATTN__BASE { /* of the weights of scores: e^scale = 2^(unit + rest) */
+static int ATTN__NAME(is_nonfinite)(ATTN__R x) /* NaN or infinity */
+{
+    ATTN__BITS bits;
+    ATTN__MEMCPY(&bits, &x, sizeof bits);
+    return bits << 1 >= ATTN__INFINITY << 1;
+}
+
+/* e^(scale d) = 2^(unit d + rest d), and 0 for d < limit: what the weights of a row have in common. */
+#define ATTN__PARAMS ATTN__NAME(params)
+typedef struct ATTN__PARAMS {
     double scale;
     ATTN__V unit, rest, limit;
-} ATTN__BASE;
+} ATTN__PARAMS;
 
 #if ATTN__W > 1
 
-#if defined(__GNUC__) && !defined(__clang__) /* at -O0 some AVX-512 intrinsics are macros that convert signs */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#endif
-#if ATTN__PASS == ATTN__PASS_AVX512
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(round)(ATTN__V v)
+#ifdef ATTN__IANY
+ATTN__TARGET ATTN__INLINE int ATTN__NAME(any_nan_or_inf)(ATTN__V v) /* is one of the lanes NaN or +infinity? */
 {
-    return ATTN__X(maskz_roundscale)(ATTN__ALL, v, 8);
+    ATTN__I bits = ATTN__AS_BITS(v), infinity = ATTN__ISET(ATTN__INFINITY);
+    ATTN__I magnitude = ATTN__IAND(bits, ATTN__ISET((ATTN__BITS)-1 >> 1));
+    return ATTN__IANY(ATTN__IOR(ATTN__IEQUAL(bits, infinity), ATTN__IGREATER(magnitude, infinity)));
+}
+
+ATTN__TARGET ATTN__INLINE int ATTN__NAME(any_nonfinite)(ATTN__V v) /* is one of the lanes NaN or infinite? */
+{
+    ATTN__I magnitude = ATTN__IAND(ATTN__AS_BITS(v), ATTN__ISET((ATTN__BITS)-1 >> 1));
+    return ATTN__IANY(ATTN__IGREATER(magnitude, ATTN__ISET(ATTN__INFINITY - 1)));
+}
+
+/* v 2^n for integral n, in two steps, so that results below the smallest normal number are rounded, not lost. Adding
+   ATTN__MAGIC leaves n + 2 bias in the lowest bits; each half of it, moved up, is the exponent of a factor. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(ldexp)(ATTN__V v, ATTN__V n)
+{
+    ATTN__I both = ATTN__AS_BITS(ATTN__ADD(n, ATTN__SET1(ATTN__MAGIC + 2 * ATTN__BIAS))), half = ATTN__ISHR(both, 1);
+    v = ATTN__MUL(v, ATTN__AS_REAL(ATTN__ISHL(half, ATTN__MANTISSA)));
+    return ATTN__MUL(v, ATTN__AS_REAL(ATTN__ISHL(ATTN__ISUB(both, half), ATTN__MANTISSA)));
 }
 #endif
 
-ATTN__TARGET ATTN__INLINE int ATTN__NAME(special_lanes)(ATTN__V v) /* is one of the lanes NaN or +infinity? */
-{
-#if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
-    return _mm512_fpclass_pd_mask(v, 0x89); /* quiet NaN, signalling NaN, +infinity */
-#elif ATTN__PASS == ATTN__PASS_AVX512
-    return _mm512_fpclass_ps_mask(v, 0x89);
-#elif ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64
-    __m256i bits = _mm256_castpd_si256(v), infinity = _mm256_set1_epi64x((long long)ATTN__INFINITY);
-    __m256i magnitude = _mm256_and_si256(bits, _mm256_set1_epi64x(INT64_MAX));
-    return _mm256_movemask_epi8(
-        _mm256_or_si256(_mm256_cmpeq_epi64(bits, infinity), _mm256_cmpgt_epi64(magnitude, infinity)));
-#elif ATTN__PASS == ATTN__PASS_AVX2
-    __m256i bits = _mm256_castps_si256(v), infinity = _mm256_set1_epi32((int)ATTN__INFINITY);
-    __m256i magnitude = _mm256_and_si256(bits, _mm256_set1_epi32(INT32_MAX));
-    return _mm256_movemask_epi8(
-        _mm256_or_si256(_mm256_cmpeq_epi32(bits, infinity), _mm256_cmpgt_epi32(magnitude, infinity)));
-#elif ATTN__REAL_F64
-    uint64x2_t bits = vreinterpretq_u64_f64(v), infinity = vdupq_n_u64(ATTN__INFINITY);
-    uint64x2_t magnitude = vandq_u64(bits, vdupq_n_u64(INT64_MAX));
-    uint64x2_t found = vorrq_u64(vceqq_u64(bits, infinity), vcgtq_u64(magnitude, infinity));
-    return vmaxvq_u32(vreinterpretq_u32_u64(found)) != 0;
-#else
-    uint32x4_t bits = vreinterpretq_u32_f32(v), infinity = vdupq_n_u32(ATTN__INFINITY);
-    uint32x4_t magnitude = vandq_u32(bits, vdupq_n_u32(INT32_MAX));
-    return vmaxvq_u32(vorrq_u32(vceqq_u32(bits, infinity), vcgtq_u32(magnitude, infinity))) != 0;
-#endif
-}
-
-ATTN__TARGET ATTN__INLINE int ATTN__NAME(odd_lanes)(ATTN__V v) /* is one of the lanes NaN or infinite? */
-{
-#if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
-    return _mm512_fpclass_pd_mask(v, 0x99); /* -infinity too */
-#elif ATTN__PASS == ATTN__PASS_AVX512
-    return _mm512_fpclass_ps_mask(v, 0x99);
-#elif ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64
-    __m256i magnitude = _mm256_and_si256(_mm256_castpd_si256(v), _mm256_set1_epi64x(INT64_MAX));
-    return _mm256_movemask_epi8(_mm256_cmpgt_epi64(magnitude, _mm256_set1_epi64x((long long)ATTN__INFINITY - 1)));
-#elif ATTN__PASS == ATTN__PASS_AVX2
-    __m256i magnitude = _mm256_and_si256(_mm256_castps_si256(v), _mm256_set1_epi32(INT32_MAX));
-    return _mm256_movemask_epi8(_mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32((int)ATTN__INFINITY - 1)));
-#elif ATTN__REAL_F64
-    uint64x2_t magnitude = vandq_u64(vreinterpretq_u64_f64(v), vdupq_n_u64(INT64_MAX));
-    return vmaxvq_u32(vreinterpretq_u32_u64(vcgeq_u64(magnitude, vdupq_n_u64(ATTN__INFINITY)))) != 0;
-#else
-    uint32x4_t magnitude = vandq_u32(vreinterpretq_u32_f32(v), vdupq_n_u32(INT32_MAX));
-    return vmaxvq_u32(vcgeq_u32(magnitude, vdupq_n_u32(ATTN__INFINITY))) != 0;
-#endif
-}
-
-#ifdef ATTN__STORE_F16
+#ifdef ATTN__STORE_U16
 /* Rounds to nearest even by integers: half of what is cut off is added, and carries. NaNs, quiet ones, are cut. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_bf16)(uint16_t *p, ATTN__V v)
 {
-#if ATTN__PASS == ATTN__PASS_AVX512
-    __m512i bits = _mm512_castps_si512(v), upper = _mm512_maskz_srli_epi32(ATTN__ALL, bits, 16);
-    __m512i magnitude = _mm512_and_si512(bits, _mm512_set1_epi32(INT32_MAX));
-    __m512i half = _mm512_add_epi32(_mm512_and_si512(upper, _mm512_set1_epi32(1)), _mm512_set1_epi32(0x7fff));
-    __mmask16 nan = _mm512_cmpgt_epi32_mask(magnitude, _mm512_set1_epi32((int)ATTN__INFINITY));
-    upper = _mm512_mask_srli_epi32(upper, (__mmask16)~nan, _mm512_add_epi32(bits, half), 16);
-    _mm256_storeu_si256((__m256i *)(void *)p, _mm512_maskz_cvtepi32_epi16(ATTN__ALL, upper));
-#elif ATTN__PASS == ATTN__PASS_AVX2
-    __m256i bits = _mm256_castps_si256(v), upper = _mm256_srli_epi32(bits, 16);
-    __m256i magnitude = _mm256_and_si256(bits, _mm256_set1_epi32(INT32_MAX));
-    __m256i half = _mm256_add_epi32(_mm256_and_si256(upper, _mm256_set1_epi32(1)), _mm256_set1_epi32(0x7fff));
-    __m256i nan = _mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32((int)ATTN__INFINITY));
-    __m256i rounded = _mm256_srli_epi32(_mm256_add_epi32(bits, half), 16);
-    upper = _mm256_blendv_epi8(rounded, upper, nan);
-    upper = _mm256_permute4x64_epi64(_mm256_packus_epi32(upper, upper), 8);
-    _mm_storeu_si128((__m128i *)(void *)p, _mm256_castsi256_si128(upper));
-#else
-    uint32x4_t bits = vreinterpretq_u32_f32(v), upper = vshrq_n_u32(bits, 16);
-    uint32x4_t nan = vcgtq_u32(vandq_u32(bits, vdupq_n_u32(INT32_MAX)), vdupq_n_u32(ATTN__INFINITY));
-    uint32x4_t half = vaddq_u32(vandq_u32(upper, vdupq_n_u32(1)), vdupq_n_u32(0x7fff));
-    upper = vbslq_u32(nan, upper, vshrq_n_u32(vaddq_u32(bits, half), 16));
-    ATTN__NAME(store_u16)(p, vmovn_u32(upper));
-#endif
+    ATTN__I bits = ATTN__AS_BITS(v), magnitude = ATTN__IAND(bits, ATTN__ISET(INT32_MAX));
+    ATTN__I half = ATTN__IADD(ATTN__IAND(ATTN__ISHR(bits, 16), ATTN__ISET(1)), ATTN__ISET(0x7fff));
+    bits = ATTN__ISHR(ATTN__IADD_UP_TO(bits, half, magnitude, ATTN__ISET(ATTN__INFINITY)), 16);
+    ATTN__STORE_U16(p, bits);
 }
 #endif
 
-/* The lanes of a and b in turn, a[0] b[0] a[1] b[1] ...: the first W of them, or the others. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(zip)(ATTN__V a, ATTN__V b, const int high)
+/* The lanes of a and b interleaved, a[0] b[0] a[1] b[1] ...: the first W of them, or the others. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(interleave)(ATTN__V a, ATTN__V b, const int high)
 {
 #if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
     return _mm512_permutex2var_pd(
@@ -5678,66 +5943,13 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(zip)(ATTN__V a, ATTN__V b, const in
                                   high ? _mm512_set_epi32(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8)
                                        : _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0),
                                   b);
-#elif ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64
-    ATTN__V low = _mm256_unpacklo_pd(a, b), rest = _mm256_unpackhi_pd(a, b);
-    return high ? _mm256_permute2f128_pd(low, rest, 0x31) : _mm256_permute2f128_pd(low, rest, 0x20);
 #elif ATTN__PASS == ATTN__PASS_AVX2
-    ATTN__V low = _mm256_unpacklo_ps(a, b), rest = _mm256_unpackhi_ps(a, b);
-    return high ? _mm256_permute2f128_ps(low, rest, 0x31) : _mm256_permute2f128_ps(low, rest, 0x20);
+    ATTN__V low = ATTN__X(unpacklo)(a, b), rest = ATTN__X(unpackhi)(a, b);
+    return high ? ATTN__X(permute2f128)(low, rest, 0x31) : ATTN__X(permute2f128)(low, rest, 0x20);
 #else
     return high ? ATTN__X(vzip2q)(a, b) : ATTN__X(vzip1q)(a, b);
 #endif
 }
-
-/* a < b ? x : y, lane by lane; never the x where a or b is NaN */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(pick)(ATTN__V a, ATTN__V b, ATTN__V x, ATTN__V y)
-{
-#if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
-    return _mm512_mask_blend_pd(_mm512_cmp_pd_mask(a, b, _CMP_LT_OQ), y, x);
-#elif ATTN__PASS == ATTN__PASS_AVX512
-    return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), y, x);
-#elif ATTN__PASS == ATTN__PASS_AVX2
-    return ATTN__X(blendv)(y, x, ATTN__X(cmp)(a, b, _CMP_LT_OQ));
-#else
-    return ATTN__X(vbslq)(ATTN__X(vcltq)(a, b), x, y);
-#endif
-}
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
-
-#if ATTN__PASS != ATTN__PASS_AVX512
-/* v 2^n for integral n, in two steps, so that results below the smallest normal number are rounded, not lost. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(ldexp)(ATTN__V v, ATTN__V n)
-{
-#if ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64
-    __m128i whole = _mm256_cvtpd_epi32(n), half = _mm_srai_epi32(whole, 1), bias = _mm_set1_epi32(1023);
-    __m128i rest = _mm_add_epi32(_mm_sub_epi32(whole, half), bias);
-    half = _mm_add_epi32(half, bias);
-    v = _mm256_mul_pd(v, _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_cvtepi32_epi64(half), 52)));
-    return _mm256_mul_pd(v, _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_cvtepi32_epi64(rest), 52)));
-#elif ATTN__PASS == ATTN__PASS_AVX2
-    __m256i whole = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(whole, 1), bias = _mm256_set1_epi32(127);
-    __m256i rest = _mm256_add_epi32(_mm256_sub_epi32(whole, half), bias);
-    half = _mm256_add_epi32(half, bias);
-    v = _mm256_mul_ps(v, _mm256_castsi256_ps(_mm256_slli_epi32(half, 23)));
-    return _mm256_mul_ps(v, _mm256_castsi256_ps(_mm256_slli_epi32(rest, 23)));
-#elif ATTN__REAL_F64
-    int64x2_t whole = vcvtq_s64_f64(n), half = vshrq_n_s64(whole, 1), bias = vdupq_n_s64(1023);
-    int64x2_t rest = vaddq_s64(vsubq_s64(whole, half), bias);
-    half = vaddq_s64(half, bias);
-    v = vmulq_f64(v, vreinterpretq_f64_s64(vshlq_n_s64(half, 52)));
-    return vmulq_f64(v, vreinterpretq_f64_s64(vshlq_n_s64(rest, 52)));
-#else
-    int32x4_t whole = vcvtq_s32_f32(n), half = vshrq_n_s32(whole, 1), bias = vdupq_n_s32(127);
-    int32x4_t rest = vaddq_s32(vsubq_s32(whole, half), bias);
-    half = vaddq_s32(half, bias);
-    v = vmulq_f32(v, vreinterpretq_f32_s32(vshlq_n_s32(half, 23)));
-    return vmulq_f32(v, vreinterpretq_f32_s32(vshlq_n_s32(rest, 23)));
-#endif
-}
-#endif
-
 /* p, a minimax polynomial, with 2^f = 1 + p f for -1/2 <= f <= 1/2 */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp2_part)(ATTN__V f)
 {
@@ -5780,42 +5992,17 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp)(ATTN__V x)
     return ATTN__LDEXP(ATTN__FMA(p, f, ATTN__SET1((ATTN__R)1)), n);
 }
 
-/* p 2^n, for n = z - ATTN__MAGIC: it stands in the lowest bits of z. Or 0 where d < limit. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(power)(ATTN__V p, ATTN__V z, ATTN__V d, ATTN__V limit)
-{
-#if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
-    __m512i power = _mm512_maskz_slli_epi64(ATTN__ALL, _mm512_castpd_si512(z), 52);
-    return _mm512_castsi512_pd(
-        _mm512_maskz_add_epi64(_mm512_cmp_pd_mask(d, limit, _CMP_NLT_UQ), _mm512_castpd_si512(p), power));
-#elif ATTN__PASS == ATTN__PASS_AVX512
-    __m512i power = _mm512_maskz_slli_epi32(ATTN__ALL, _mm512_castps_si512(z), 23);
-    return _mm512_castsi512_ps(
-        _mm512_maskz_add_epi32(_mm512_cmp_ps_mask(d, limit, _CMP_NLT_UQ), _mm512_castps_si512(p), power));
-#elif ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64
-    __m256i power = _mm256_slli_epi64(_mm256_castpd_si256(z), 52);
-    power = _mm256_add_epi64(_mm256_castpd_si256(p), power);
-    return _mm256_and_pd(_mm256_castsi256_pd(power), _mm256_cmp_pd(d, limit, _CMP_NLT_UQ));
-#elif ATTN__PASS == ATTN__PASS_AVX2
-    __m256i power = _mm256_slli_epi32(_mm256_castps_si256(z), 23);
-    power = _mm256_add_epi32(_mm256_castps_si256(p), power);
-    return _mm256_and_ps(_mm256_castsi256_ps(power), _mm256_cmp_ps(d, limit, _CMP_NLT_UQ));
-#elif ATTN__REAL_F64
-    uint64x2_t power = vaddq_u64(vreinterpretq_u64_f64(p), vshlq_n_u64(vreinterpretq_u64_f64(z), 52));
-    return vreinterpretq_f64_u64(vbicq_u64(power, vcltq_f64(d, limit)));
-#else
-    uint32x4_t power = vaddq_u32(vreinterpretq_u32_f32(p), vshlq_n_u32(vreinterpretq_u32_f32(z), 23));
-    return vreinterpretq_f32_u32(vbicq_u32(power, vcltq_f32(d, limit)));
-#endif
-}
-
 /* e^(scale d) for d <= 0 and scale > 0, or 0 where d < limit, where hardly a normal number is left. scale log2(e) comes
-   in two parts. Adding ATTN__MAGIC rounds to an integer. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(power_of)(ATTN__V d, const ATTN__BASE *b)
+   in two parts. Adding ATTN__MAGIC rounds to an integer n, which stands in the lowest bits of z: shifted into the
+   exponent and added to the bits of 2^f, it multiplies by 2^n. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp_scaled)(ATTN__V d, const ATTN__PARAMS *b)
 {
-    ATTN__V magic = ATTN__SET1(ATTN__MAGIC), z = ATTN__FMA(d, b->unit, magic), f;
+    ATTN__V magic = ATTN__SET1(ATTN__MAGIC), z = ATTN__FMA(d, b->unit, magic), f, p;
     ATTN__PIN(z);
     f = ATTN__FMA(d, b->rest, ATTN__FMS(d, b->unit, ATTN__SUB(z, magic)));
-    return ATTN__NAME(power)(ATTN__FMA(ATTN__NAME(exp2_part)(f), f, ATTN__SET1((ATTN__R)1)), z, d, b->limit);
+    p = ATTN__FMA(ATTN__NAME(exp2_part)(f), f, ATTN__SET1((ATTN__R)1));
+    return ATTN__AS_REAL(
+        ATTN__IADD_UNLESS(ATTN__AS_BITS(p), ATTN__ISHL(ATTN__AS_BITS(z), ATTN__MANTISSA), d, b->limit));
 }
 
 /* tanh(x) = -t / (t + 2) with t = exp(-2x) - 1 for x >= 0; t = 2^n p f + (2^n - 1) loses nothing where x is small. */
@@ -5832,7 +6019,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(tanh)(ATTN__V x)
 
 #else
 
-static ATTN__R ATTN__NAME(power_of)(ATTN__R d, const ATTN__BASE *b)
+static ATTN__R ATTN__NAME(exp_scaled)(ATTN__R d, const ATTN__PARAMS *b)
 {
     return (ATTN__R)attn__exp((double)d * b->scale);
 }
@@ -5849,9 +6036,9 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_part)(const ATTN__R *p, size_t
 #else
     ATTN__R lanes[ATTN__W];
     size_t i;
-    memset(lanes, 0, sizeof lanes);
+    ATTN__MEMSET(lanes, 0, sizeof lanes);
     for (i = 0; i < n; i++)
-        memcpy(lanes + i, p + i, sizeof *p); /* as bytes: infinities pass -ffast-math */
+        ATTN__MEMCPY(lanes + i, p + i, sizeof *p); /* as bytes: infinities pass -ffast-math */
     return ATTN__LOAD(lanes);
 #endif
 }
@@ -5865,15 +6052,13 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_part)(ATTN__R *p, ATTN__V v, siz
     size_t i;
     ATTN__STORE(lanes, v);
     for (i = 0; i < n; i++)
-        memcpy(p + i, lanes + i, sizeof *p);
+        ATTN__MEMCPY(p + i, lanes + i, sizeof *p);
 #endif
 }
 
-#define ATTN__STRIP 64 /* a row of what is transposed at a time */
-
 #if ATTN__W > 1
-/* W vectors of W reals change rows for columns: each of log2(W) shuffles halves the distance of neighbours. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose)(ATTN__V *x)
+/* Transposes W vectors of W reals: each of log2(W) rounds of shuffles halves the distance of neighbours. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose_square)(ATTN__V *x)
 {
     ATTN__V y[ATTN__W];
     size_t i, step;
@@ -5881,8 +6066,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose)(ATTN__V *x)
     for (step = 1; step < ATTN__W; step *= 2) {
         ATTN__UNROLL
         for (i = 0; i < ATTN__W / 2; i++) {
-            y[2 * i] = ATTN__NAME(zip)(x[i], x[i + ATTN__W / 2], 0);
-            y[2 * i + 1] = ATTN__NAME(zip)(x[i], x[i + ATTN__W / 2], 1);
+            y[2 * i] = ATTN__NAME(interleave)(x[i], x[i + ATTN__W / 2], 0);
+            y[2 * i + 1] = ATTN__NAME(interleave)(x[i], x[i + ATTN__W / 2], 1);
         }
         ATTN__UNROLL
         for (i = 0; i < ATTN__W; i++)
@@ -5890,10 +6075,10 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose)(ATTN__V *x)
     }
 }
 
-#define ATTN__QUAD (16 / (int)sizeof(ATTN__R)) /* reals in 128 bits */
+#define ATTN__LANES128 (16 / (int)sizeof(ATTN__R)) /* reals in 128 bits, which AVX shuffles cheaply within */
 
-/* A vector of W / QUAD pieces of 128 bits, `step` bytes apart. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_quads)(const char *p, ptrdiff_t step)
+/* A vector of W / LANES128 chunks of 128 bits, `step` bytes apart. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_128)(const char *p, ptrdiff_t step)
 {
 #if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
     __m512d v = _mm512_castpd128_pd512(_mm_loadu_pd((const double *)p));
@@ -5914,58 +6099,58 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_quads)(const char *p, ptrdiff_
 #else
     ATTN__V v;
     (void)step;
-    memcpy(&v, p, sizeof v);
+    ATTN__MEMCPY(&v, p, sizeof v);
     return v;
 #endif
 }
 
-/* zip, within each 128 bits */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(zip_quads)(ATTN__V a, ATTN__V b, const int high)
+/* interleave, within each 128 bits */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(interleave_128)(ATTN__V a, ATTN__V b, const int high)
 {
 #if ATTN__PASS == ATTN__PASS_AVX512
     return high ? ATTN__X(maskz_unpackhi)(ATTN__ALL, a, b) : ATTN__X(maskz_unpacklo)(ATTN__ALL, a, b);
 #elif ATTN__PASS == ATTN__PASS_AVX2
     return high ? ATTN__X(unpackhi)(a, b) : ATTN__X(unpacklo)(a, b);
 #else
-    return ATTN__NAME(zip)(a, b, high);
+    return ATTN__NAME(interleave)(a, b, high);
 #endif
 }
 
-/* QUAD such vectors change rows for columns, each QUAD x QUAD reals by themselves: of W pieces, v[i] made of those with
-   numbers i, i + QUAD, ..., v[i] becomes their reals number i in order. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(turn_quads)(ATTN__V *v)
+/* Transposes the LANES128 x LANES128 reals that stand in the same 128 bits of as many vectors: where v[i] is made of
+   chunks i, i + LANES128, ..., v[i] becomes real number i of each of the W chunks, in order. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose_128)(ATTN__V *v)
 {
-    ATTN__V y[ATTN__QUAD];
+    ATTN__V y[ATTN__LANES128];
     int i, step;
     ATTN__UNROLL
-    for (step = 1; step < ATTN__QUAD; step *= 2) {
+    for (step = 1; step < ATTN__LANES128; step *= 2) {
         ATTN__UNROLL
-        for (i = 0; i < ATTN__QUAD / 2; i++) {
-            y[2 * i] = ATTN__NAME(zip_quads)(v[i], v[i + ATTN__QUAD / 2], 0);
-            y[2 * i + 1] = ATTN__NAME(zip_quads)(v[i], v[i + ATTN__QUAD / 2], 1);
+        for (i = 0; i < ATTN__LANES128 / 2; i++) {
+            y[2 * i] = ATTN__NAME(interleave_128)(v[i], v[i + ATTN__LANES128 / 2], 0);
+            y[2 * i + 1] = ATTN__NAME(interleave_128)(v[i], v[i + ATTN__LANES128 / 2], 1);
         }
         ATTN__UNROLL
-        for (i = 0; i < ATTN__QUAD; i++)
+        for (i = 0; i < ATTN__LANES128; i++)
             v[i] = y[i];
     }
 }
 
-/* x[r * rs + c] = in[r + c * cs] for `high` rows of W columns, by pieces of 128 bits: a vector holds QUAD rows of each
-   QUAD-th column, and these change places. Not `whole`: the last rows are read but not stored, nor more than `wide`
-   columns. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(turn_block)(ATTN__R *x, ptrdiff_t rs, const ATTN__R *in, ptrdiff_t cs,
+/* x[r * rs + c] = in[r + c * cs] for `high` rows of W columns: a vector holds LANES128 rows of every LANES128-th column,
+   and as many of them are transposed together. Not `whole`: rows past the last are read but not stored, nor are columns
+   from `wide` on. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose_block)(ATTN__R *x, ptrdiff_t rs, const ATTN__R *in, ptrdiff_t cs,
                                                       size_t high, size_t wide, const int whole)
 {
-    ATTN__V v[ATTN__QUAD];
+    ATTN__V v[ATTN__LANES128];
     size_t r;
     int i;
-    for (r = 0; r < high; r += ATTN__QUAD) {
+    for (r = 0; r < high; r += ATTN__LANES128) {
         ATTN__UNROLL
-        for (i = 0; i < ATTN__QUAD; i++)
-            v[i] = ATTN__NAME(load_quads)((const char *)(in + r + i * cs), ATTN__QUAD * cs * (ptrdiff_t)sizeof *in);
-        ATTN__NAME(turn_quads)(v);
+        for (i = 0; i < ATTN__LANES128; i++)
+            v[i] = ATTN__NAME(load_128)((const char *)(in + r + i * cs), ATTN__LANES128 * cs * (ptrdiff_t)sizeof *in);
+        ATTN__NAME(transpose_128)(v);
         ATTN__UNROLL
-        for (i = 0; i < ATTN__QUAD; i++)
+        for (i = 0; i < ATTN__LANES128; i++)
             if (whole)
                 ATTN__STORE(x + ((ptrdiff_t)r + i) * rs, v[i]);
             else if (r + (size_t)i < high)
@@ -5973,23 +6158,23 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(turn_block)(ATTN__R *x, ptrdiff_t rs, 
     }
 }
 
-/* x[r * rs + c] = in[r + c * cs] */
-ATTN__TARGET static void ATTN__NAME(turn)(ATTN__R *x, ptrdiff_t rs, const ATTN__R *in, ptrdiff_t cs, size_t rows,
+/* x[r * rs + c] = in[r + c * cs], in blocks of W columns */
+ATTN__TARGET static void ATTN__NAME(transpose)(ATTN__R *x, ptrdiff_t rs, const ATTN__R *in, ptrdiff_t cs, size_t rows,
                                           size_t cols)
 {
     ATTN__R part[ATTN__W * ATTN__W];
     size_t r, c, i, high, wide;
     for (c = 0; c < cols; c += ATTN__W) {
         wide = attn__min(cols - c, ATTN__W);
-        r = wide == ATTN__W ? rows / ATTN__QUAD * ATTN__QUAD : 0;
+        r = wide == ATTN__W ? rows / ATTN__LANES128 * ATTN__LANES128 : 0;
         if (r > 0)
-            ATTN__NAME(turn_block)(x + c, rs, in + (ptrdiff_t)c * cs, cs, r, wide, 1);
+            ATTN__NAME(transpose_block)(x + c, rs, in + (ptrdiff_t)c * cs, cs, r, wide, 1);
         for (; r < rows; r += high) {
             high = attn__min(rows - r, ATTN__W);
             for (i = 0; i < ATTN__W; i++)
                 ATTN__STORE(part + i * ATTN__W,
                             ATTN__NAME(load_part)(in + (ptrdiff_t)(c + attn__min(i, wide - 1)) * cs + r, high));
-            ATTN__NAME(turn_block)(x + (ptrdiff_t)r * rs + c, rs, part, ATTN__W, high, wide, 0);
+            ATTN__NAME(transpose_block)(x + (ptrdiff_t)r * rs + c, rs, part, ATTN__W, high, wide, 0);
         }
     }
 }
@@ -6047,8 +6232,8 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(widen_part)(const void *p, attn_dty
     char part[8 * ATTN__W];
     if (dtype == ATTN__REAL)
         return ATTN__NAME(load_part)((const ATTN__R *)p, n);
-    memset(part, 0, sizeof part);
-    memcpy(part, p, n * attn__size(dtype));
+    ATTN__MEMSET(part, 0, sizeof part);
+    ATTN__MEMCPY(part, p, n * attn__size(dtype));
     return ATTN__NAME(widen)(part, dtype);
 }
 
@@ -6083,7 +6268,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(narrow_part)(void *p, ATTN__V v, attn_
         return;
     }
     ATTN__NAME(narrow)(part, v, dtype);
-    memcpy(p, part, n * attn__size(dtype));
+    ATTN__MEMCPY(p, part, n * attn__size(dtype));
 }
 
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_row_of)(ATTN__R *x, const char *in, attn_dtype dtype, size_t n)
@@ -6127,18 +6312,18 @@ ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, a
     }
 #if ATTN__W > 1
     if (rs == 1 && dtype == ATTN__REAL) {
-        ATTN__NAME(turn)(x, (ptrdiff_t)ld, (const ATTN__R *)in, cs, rows, cols);
+        ATTN__NAME(transpose)(x, (ptrdiff_t)ld, (const ATTN__R *)in, cs, rows, cols);
         return;
     }
-    for (; rs == 1 && rows > 0; rows -= attn__min(rows, ATTN__STRIP)) {
-        ATTN__R piece[ATTN__W * ATTN__STRIP];
-        size_t high = attn__min(rows, ATTN__STRIP), c0, wide;
+    for (; rs == 1 && rows > 0; rows -= attn__min(rows, ATTN__BUFFER)) {
+        ATTN__R buffer[ATTN__W * ATTN__BUFFER];
+        size_t high = attn__min(rows, ATTN__BUFFER), c0, wide;
         for (c0 = 0; c0 < cols; c0 += wide) {
             wide = attn__min(cols - c0, ATTN__W);
             for (c = 0; c < wide; c++)
                 ATTN__NAME(load_row)
-            (piece + c * ATTN__STRIP, attn__at(in, dtype, (ptrdiff_t)(c0 + c) * cs), dtype, high);
-            ATTN__NAME(turn)(x + c0, (ptrdiff_t)ld, piece, ATTN__STRIP, high, wide);
+            (buffer + c * ATTN__BUFFER, attn__at(in, dtype, (ptrdiff_t)(c0 + c) * cs), dtype, high);
+            ATTN__NAME(transpose)(x + c0, (ptrdiff_t)ld, buffer, ATTN__BUFFER, high, wide);
         }
         x += high * ld;
         in = attn__at(in, dtype, (ptrdiff_t)high);
@@ -6199,18 +6384,18 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
     }
 #if ATTN__W > 1
     if (rs == 1 && dtype == ATTN__REAL && alpha >= 1 && alpha <= 1) {
-        ATTN__NAME(turn)((ATTN__R *)out, cs, x, (ptrdiff_t)ld, cols, rows);
+        ATTN__NAME(transpose)((ATTN__R *)out, cs, x, (ptrdiff_t)ld, cols, rows);
         return;
     }
-    for (; rs == 1 && rows > 0; rows -= attn__min(rows, ATTN__STRIP)) { /* a transposed view: along its rows */
-        ATTN__R piece[ATTN__W * ATTN__STRIP];
-        size_t high = attn__min(rows, ATTN__STRIP), c0, wide;
+    for (; rs == 1 && rows > 0; rows -= attn__min(rows, ATTN__BUFFER)) { /* a transposed view: along its rows */
+        ATTN__R buffer[ATTN__W * ATTN__BUFFER];
+        size_t high = attn__min(rows, ATTN__BUFFER), c0, wide;
         for (c0 = 0; c0 < cols; c0 += wide) {
             wide = attn__min(cols - c0, ATTN__W);
-            ATTN__NAME(turn)(piece, ATTN__STRIP, x + c0, (ptrdiff_t)ld, wide, high);
+            ATTN__NAME(transpose)(buffer, ATTN__BUFFER, x + c0, (ptrdiff_t)ld, wide, high);
             for (c = 0; c < wide; c++)
                 ATTN__NAME(store_row)
-            (attn__at(out, dtype, (ptrdiff_t)(c0 + c) * cs), dtype, piece + c * ATTN__STRIP, high, alpha);
+            (attn__at(out, dtype, (ptrdiff_t)(c0 + c) * cs), dtype, buffer + c * ATTN__BUFFER, high, alpha);
         }
         x += high * ld;
         out = attn__at(out, dtype, (ptrdiff_t)high);
@@ -6222,17 +6407,16 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
                         (double)(ATTN__R)(x[r * ld + c] * factor));
 }
 
-/* -- matrix product -- */
+/* -- gemm -- */
 
-/* One register tile c, ROWS x `vectors`, packed: rows of a times one panel of b. What becomes of the product is `mode`:
-   ADD_TO: c = c + product, one chain of sums; SET_TO: c = product; SHRINK: c = factor c + product, a factor for each
-   column. The vectors of b are named, not an array, and c needs no stride: so gcc keeps all in registers. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(matmul_tile)(ATTN__R *c, const ATTN__R *const *a, ptrdiff_t ks,
+/* The microkernel: one register tile c of ROWS x `vectors` vectors, packed; ROWS rows of a times one panel of b. The
+   vectors of b are named, not an array, and c needs no stride: so gcc keeps all in registers. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R *const *a, ptrdiff_t ks,
                                                        const ATTN__R *b, size_t depth, const int vectors,
-                                                       const int mode, const ATTN__R *factor)
+                                                       enum attn__gemm_mode mode, const ATTN__R *factor)
 {
     ATTN__AS_WRITTEN
-    ATTN__V sum[ATTN__ROWS][3];
+    ATTN__V sum[ATTN__ROWS][3], zero = ATTN__SET1((ATTN__R)0);
     ptrdiff_t at = 0;
     size_t k;
     int r, v;
@@ -6240,7 +6424,15 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(matmul_tile)(ATTN__R *c, const ATTN__R
     for (r = 0; r < ATTN__ROWS; r++) {
         ATTN__UNROLL
         for (v = 0; v < vectors; v++)
-            sum[r][v] = mode == ATTN__ADD_TO ? ATTN__LOAD(c + (r * vectors + v) * ATTN__W) : ATTN__SET1((ATTN__R)0);
+            sum[r][v] = zero;
+    }
+    if (mode == ATTN__GEMM_ADD) {
+        ATTN__UNROLL
+        for (r = 0; r < ATTN__ROWS; r++) {
+            ATTN__UNROLL
+            for (v = 0; v < vectors; v++)
+                sum[r][v] = ATTN__LOAD(c + (r * vectors + v) * ATTN__W);
+        }
     }
     for (k = 0; k < depth; k++) {
         ATTN__V b0 = ATTN__LOAD(b), b1 = b0, b2 = b0;
@@ -6260,41 +6452,45 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(matmul_tile)(ATTN__R *c, const ATTN__R
         at += ks;
         b += vectors * ATTN__W;
     }
+    if (mode == ATTN__GEMM_SCALE) {
+        ATTN__UNROLL
+        for (r = 0; r < ATTN__ROWS; r++) {
+            ATTN__UNROLL
+            for (v = 0; v < vectors; v++)
+                sum[r][v] =
+                    ATTN__FMA(ATTN__LOAD(c + (r * vectors + v) * ATTN__W), ATTN__LOAD(factor + v * ATTN__W), sum[r][v]);
+        }
+    }
     ATTN__UNROLL
     for (r = 0; r < ATTN__ROWS; r++) {
         ATTN__UNROLL
-        for (v = 0; v < vectors; v++) {
-            ATTN__R *to = c + (r * vectors + v) * ATTN__W;
-            if (mode == ATTN__SHRINK)
-                sum[r][v] = ATTN__FMA(ATTN__LOAD(to), ATTN__LOAD(factor + v * ATTN__W), sum[r][v]);
-            ATTN__STORE(to, sum[r][v]);
-        }
+        for (v = 0; v < vectors; v++)
+            ATTN__STORE(c + (r * vectors + v) * ATTN__W, sum[r][v]);
     }
 }
 
-/* Fetches row number `row` of those that are wanted next. */
-ATTN__INLINE void ATTN__NAME(fetch)(const attn__rows *rows, size_t row)
+/* Prefetches row number `row` of those that will be read next. */
+ATTN__INLINE void ATTN__NAME(prefetch_row)(const attn__rows *rows, size_t row)
 {
     const char *from;
     size_t i;
-    if (row >= rows->more)
+    if (row >= rows->next_count)
         return;
     from = rows->next + (ptrdiff_t)row * rows->next_step;
-    for (i = 0; i < rows->bytes; i += 64)
+    for (i = 0; i < rows->row_bytes; i += 64)
         ATTN__PREFETCH(from + i);
 }
 
-/* c = a b, as `mode` says. Meanwhile rows that are wanted next are fetched. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(multiply)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
-                                                    const void *bv, size_t cols, size_t depth, const int mode,
-                                                    const ATTN__R *factor, const attn__rows *next)
+ATTN__TARGET static void ATTN__NAME(gemm)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
+                                          const void *bv, size_t cols, size_t depth, enum attn__gemm_mode mode,
+                                          const void *factorv, const attn__rows *next)
 {
     ATTN__R *tiles = (ATTN__R *)cv;
-    const ATTN__R *a[ATTN__ROWS], *b;
-    size_t r0, r, c, left, wide, fetched = 0;
+    const ATTN__R *a[ATTN__ROWS], *b, *factor;
+    size_t r0, r, c, left, wide, prefetched = 0;
     for (r0 = 0; r0 < rows; r0 += ATTN__ROWS) {
-        for (; next && fetched < next->more && fetched * rows <= r0 * next->more; fetched++)
-            ATTN__NAME(fetch)(next, fetched);
+        for (; next && prefetched < next->next_count && prefetched * rows <= r0 * next->next_count; prefetched++)
+            ATTN__NAME(prefetch_row)(next, prefetched);
         a[0] = (const ATTN__R *)av + (ptrdiff_t)r0 * rs;
         ATTN__UNROLL
         for (r = 1; r < ATTN__ROWS; r++) { /* past the end: the last row again, into sums that nobody reads */
@@ -6303,27 +6499,22 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(multiply)(void *cv, const void *av, pt
         }
         for (c = 0; c < cols; c += wide, tiles += wide * ATTN__ROWS) {
             b = (const ATTN__R *)bv + c * depth;
+            factor = (const ATTN__R *)factorv;
             left = (cols - c) / ATTN__W;
             wide = attn__min(left, 3) * ATTN__W;
             if (left >= 3)
-                ATTN__NAME(matmul_tile)(tiles, a, ks, b, depth, 3, mode, factor);
+                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 3, mode, factor);
             else if (left == 2)
-                ATTN__NAME(matmul_tile)(tiles, a, ks, b, depth, 2, mode, factor);
+                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 2, mode, factor);
             else
-                ATTN__NAME(matmul_tile)(tiles, a, ks, b, depth, 1, mode, factor);
+                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 1, mode, factor);
         }
     }
 }
 
-ATTN__TARGET static void ATTN__NAME(matmul)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
-                                            const void *b, size_t cols, size_t depth)
-{
-    ATTN__NAME(multiply)(c, a, rs, ks, rows, b, cols, depth, ATTN__ADD_TO, NULL, NULL);
-}
-
 /* -- softmax -- */
 
-ATTN__TARGET static double ATTN__NAME(softmax_max)(const void *xv, size_t n, double max, int *special)
+ATTN__TARGET static double ATTN__NAME(softmax_max)(const void *xv, size_t n, double max, int *nonfinite)
 {
     const ATTN__R *x = (const ATTN__R *)xv;
     ATTN__R lanes[ATTN__W], m = (ATTN__R)max;
@@ -6336,7 +6527,7 @@ ATTN__TARGET static double ATTN__NAME(softmax_max)(const void *xv, size_t n, dou
         ATTN__UNROLL
         for (j = 0; j < 4; j++) {
             ATTN__V v = ATTN__LOAD(x + i + j * ATTN__W);
-            found |= ATTN__SPECIAL(v);
+            found |= ATTN__ANY_NAN_OR_INF(v);
             top[j] = ATTN__MAX(top[j], v);
         }
     }
@@ -6346,10 +6537,10 @@ ATTN__TARGET static double ATTN__NAME(softmax_max)(const void *xv, size_t n, dou
     for (j = 0; j < ATTN__W; j++)
         m = lanes[j] > m ? lanes[j] : m;
     for (; i < n; i++) {
-        found |= ATTN__NAME(is_special)(x[i]);
+        found |= ATTN__NAME(is_nan_or_inf)(x[i]);
         m = x[i] > m ? x[i] : m;
     }
-    *special |= found;
+    *nonfinite |= found;
     return (double)m;
 }
 
@@ -6405,12 +6596,10 @@ ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, siz
     ATTN__R *e = (ATTN__R *)ev;
     double sum = 0, lost = 0;
     size_t i;
-    int saved = ATTN__ERRNO;
     for (i = 0; i < n; i++) {
         e[i] = ATTN__EXP(x[i] - (ATTN__R)max);
         attn__add(&sum, &lost, (double)e[i]);
     }
-    ATTN__ERRNO_KEEP(saved);
     return sum;
 }
 
@@ -6418,7 +6607,7 @@ ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, siz
 
 /* -- attention: tiles of scores -- */
 
-ATTN__TARGET static int ATTN__NAME(special)(const void *xv, ptrdiff_t ld, size_t rows, size_t cols)
+ATTN__TARGET static int ATTN__NAME(nonfinite)(const void *xv, ptrdiff_t ld, size_t rows, size_t cols)
 {
     size_t r, c;
     for (r = 0; r < rows; r++) {
@@ -6427,70 +6616,93 @@ ATTN__TARGET static int ATTN__NAME(special)(const void *xv, ptrdiff_t ld, size_t
         c = 0;
 #if ATTN__W > 1
         for (; c + ATTN__W <= cols; c += ATTN__W)
-            found |= ATTN__ODD(ATTN__LOAD(x + c));
+            found |= ATTN__ANY_NONFINITE(ATTN__LOAD(x + c));
 #endif
         for (; c < cols; c++)
-            found |= ATTN__NAME(is_special)(x[c]) | ATTN__NAME(is_special)(-x[c]);
+            found |= ATTN__NAME(is_nonfinite)(x[c]);
         if (found)
             return 1;
     }
     return 0;
 }
 
-ATTN__TARGET static int ATTN__NAME(seen)(const unsigned char *mask, ptrdiff_t step, size_t rows, size_t n)
+ATTN__TARGET static int ATTN__NAME(classify)(const unsigned char *mask, ptrdiff_t step, size_t rows, size_t n)
 {
-    int seen = 0;
+    int found = 0;
     size_t r, j;
-    for (r = 0; r < rows && seen != (ATTN__SHOWN | ATTN__HIDDEN); r++) {
+    for (r = 0; r < rows && found != (ATTN__SOME_VISIBLE | ATTN__SOME_HIDDEN); r++) {
         const unsigned char *at = mask + (ptrdiff_t)r * step;
         j = 0;
 #if ATTN__PASS == ATTN__PASS_AVX512
         for (; j + 64 <= n; j += 64) {
             __m512i bytes = _mm512_loadu_si512(at + j);
-            uint64_t shown = _mm512_test_epi8_mask(bytes, bytes);
-            seen |= (shown != 0 ? ATTN__SHOWN : 0) | (shown != UINT64_MAX ? ATTN__HIDDEN : 0);
+            uint64_t visible = _mm512_test_epi8_mask(bytes, bytes);
+            found |= (visible != 0 ? ATTN__SOME_VISIBLE : 0) | (visible != UINT64_MAX ? ATTN__SOME_HIDDEN : 0);
         }
 #elif ATTN__PASS == ATTN__PASS_AVX2
         for (; j + 32 <= n; j += 32) {
             __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)(at + j));
             int hidden = _mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, _mm256_setzero_si256()));
-            seen |= (hidden != -1 ? ATTN__SHOWN : 0) | (hidden != 0 ? ATTN__HIDDEN : 0);
+            found |= (hidden != -1 ? ATTN__SOME_VISIBLE : 0) | (hidden != 0 ? ATTN__SOME_HIDDEN : 0);
         }
 #elif ATTN__PASS == ATTN__PASS_NEON
         for (; j + 16 <= n; j += 16) {
             uint8x16_t bytes = vld1q_u8(at + j);
-            seen |= (vmaxvq_u8(bytes) != 0 ? ATTN__SHOWN : 0) | (vminvq_u8(bytes) == 0 ? ATTN__HIDDEN : 0);
+            found |= (vmaxvq_u8(bytes) != 0 ? ATTN__SOME_VISIBLE : 0) | (vminvq_u8(bytes) == 0 ? ATTN__SOME_HIDDEN : 0);
         }
 #endif
         for (; j < n; j++)
-            seen |= at[j] ? ATTN__SHOWN : ATTN__HIDDEN;
+            found |= at[j] ? ATTN__SOME_VISIBLE : ATTN__SOME_HIDDEN;
     }
-    return seen;
+    return found;
 }
 
-ATTN__TARGET static void ATTN__NAME(scores)(const attn__tile *t, const attn__rows *k, const void *queries, size_t depth)
+/* A block's numbers, in either layout, as groups of vectors: those of a group belong to the same queries. Vector i of
+   group g lies at g * group_step + i * step; its first element is number i * elements of its query. */
+typedef struct ATTN__NAME(groups) {
+    size_t groups, vectors, group_step, step, elements;
+} ATTN__NAME(groups);
+
+static ATTN__NAME(groups) ATTN__NAME(groups_of)(attn__layout layout, size_t elements, size_t queries)
 {
-    ATTN__NAME(multiply)(t->scores, k->data, k->step, 1, t->keys, queries, t->lanes, depth, ATTN__SET_TO, NULL, k);
+    ATTN__NAME(groups) by_query = {attn__blocks(queries, ATTN__W), elements, ATTN__W, layout.element, 1};
+    ATTN__NAME(groups) by_element = {queries, attn__blocks(elements, ATTN__W), layout.query, ATTN__W, ATTN__W};
+    return layout.query == 1 ? by_query : by_element;
 }
 
-ATTN__TARGET static void ATTN__NAME(values)(const attn__tile *t, const attn__state *state, const attn__rows *v,
-                                            size_t dims)
+/* What belongs to the queries of a group; and the numbers of the elements of a vector, less that of its first. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(of_group)(const void *x, attn__layout layout, size_t g)
 {
-    const ATTN__R *factor = (const ATTN__R *)t->factor;
-    ATTN__NAME(multiply)(state->out, v->data, 1, v->step, dims, t->scores, t->lanes, t->keys, ATTN__SHRINK, factor, v);
+    const ATTN__R *reals = (const ATTN__R *)x;
+    return layout.query == 1 ? ATTN__LOAD(reals + g * ATTN__W) : ATTN__SET1(reals[g]);
 }
 
-ATTN__TARGET static void ATTN__NAME(begin)(const attn__state *state, size_t reals, size_t lanes)
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(lane_numbers)(attn__layout layout)
 {
+    static const ATTN__R attn__count[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    return layout.query == 1 ? ATTN__SET1((ATTN__R)0) : ATTN__LOAD(attn__count);
+}
+
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(set_bytes)(const unsigned char *bytes) /* a real that is data */
+{
+    ATTN__R x;
+    ATTN__MEMCPY(&x, bytes, sizeof x);
+    return ATTN__SET1(x);
+}
+
+ATTN__TARGET static void ATTN__NAME(begin)(const attn__state *state, size_t dims, size_t queries, size_t lanes)
+{
+    ATTN__NAME(groups) e = ATTN__NAME(groups_of)(state->layout, dims, queries);
     ATTN__V zero = ATTN__SET1((ATTN__R)0), lowest = ATTN__SET1(-ATTN__R_MAX);
-    size_t i;
-    for (i = 0; i < reals; i += ATTN__W)
-        ATTN__STORE((ATTN__R *)state->out + i, zero);
+    ATTN__R *out = (ATTN__R *)state->out, *max = (ATTN__R *)state->max, *sum = (ATTN__R *)state->sum;
+    size_t i, n = e.groups * e.vectors * ATTN__W;
+    for (i = 0; i < n; i += ATTN__W)
+        ATTN__STORE(out + i, zero);
     for (i = 0; i < lanes; i += ATTN__W) {
-        ATTN__STORE((ATTN__R *)state->max + i, lowest);
-        ATTN__STORE((ATTN__R *)state->sum + i, zero);
+        ATTN__STORE(max + i, lowest);
+        ATTN__STORE(sum + i, zero);
     }
-    memset(state->nan, 0, lanes);
+    ATTN__MEMSET(state->nan, 0, lanes);
 }
 
 ATTN__TARGET static void ATTN__NAME(finish)(const attn__state *state, void *inverse, size_t lanes)
@@ -6503,25 +6715,18 @@ ATTN__TARGET static void ATTN__NAME(finish)(const attn__state *state, void *inve
     }
 }
 
-ATTN__TARGET static void ATTN__NAME(scale)(void *xv, size_t rows, size_t cols, const void *factorv, int across)
+ATTN__TARGET static void ATTN__NAME(scale)(void *xv, attn__layout layout, size_t elements, size_t queries,
+                                           const void *factors)
 {
     ATTN__AS_WRITTEN
-    ATTN__R *x = (ATTN__R *)xv;
-    const ATTN__R *factor = (const ATTN__R *)factorv;
-    size_t lines = across ? rows : cols / ATTN__W, n = across ? cols / ATTN__W : rows, i, j; /* of equal factors */
-    for (i = 0; i < lines; i++) {
-        ATTN__V v = across ? ATTN__SET1(factor[i]) : ATTN__LOAD(factor + i * ATTN__W);
-        ATTN__R *line = x + i * (across ? cols : ATTN__W);
-        for (j = 0; j < n; j++, line += across ? ATTN__W : cols)
-            ATTN__STORE(line, ATTN__MUL(ATTN__LOAD(line), v));
+    ATTN__NAME(groups) e = ATTN__NAME(groups_of)(layout, elements, queries);
+    size_t g, i;
+    for (g = 0; g < e.groups; g++) {
+        ATTN__V factor = ATTN__NAME(of_group)(factors, layout, g);
+        ATTN__R *x = (ATTN__R *)xv + g * e.group_step;
+        for (i = 0; i < e.vectors; i++, x += e.step)
+            ATTN__STORE(x, ATTN__MUL(ATTN__LOAD(x), factor));
     }
-}
-
-/* Vectors of a tile: `count` rows of `width` reals. */
-static void ATTN__NAME(extent)(const attn__tile *t, size_t *count, size_t *width)
-{
-    *count = t->across ? t->queries : t->keys;
-    *width = t->across ? attn__blocks(t->keys, ATTN__W) * ATTN__W : t->lanes;
 }
 
 static ATTN__R ATTN__NAME(softcap_one)(ATTN__R s, double scale, double cap)
@@ -6531,128 +6736,100 @@ static ATTN__R ATTN__NAME(softcap_one)(ATTN__R s, double scale, double cap)
 
 ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, double scale, double cap)
 {
-    size_t count, width, r, i;
+    ATTN__NAME(groups) e = ATTN__NAME(groups_of)(t->layout, t->keys, t->queries);
+    size_t g, i;
 #if ATTN__W > 1
     double size = attn__divide(scale < 0 ? -scale : scale, cap);
     int in_range = size >= ATTN__R_LEAST && size <= ATTN__R_MAX;
     ATTN__V caps = ATTN__SET1((ATTN__R)cap), scales = ATTN__SET1((ATTN__R)scale);
     ATTN__V ratio = ATTN__SET1(in_range ? (ATTN__R)(scale / cap) : 0);
 #endif
-    ATTN__NAME(extent)(t, &count, &width);
-    for (r = 0; r < count; r++) {
-        ATTN__R *s = (ATTN__R *)t->scores + r * t->ld;
+    for (g = 0; g < e.groups; g++) {
+        ATTN__R *s = (ATTN__R *)t->scores + g * e.group_step;
+        for (i = 0; i < e.vectors; i++, s += e.step) {
 #if ATTN__W > 1
-        for (i = 0; i < width; i += ATTN__W) {
             ATTN__R lanes[ATTN__W];
-            ATTN__V v = ATTN__LOAD(s + i);
+            ATTN__V v = ATTN__LOAD(s);
             size_t j;
             ATTN__V x = ATTN__MUL(v, in_range ? ratio : scales);
             ATTN__PIN(x);
             x = in_range ? x : ATTN__DIV(x, caps);
-            ATTN__STORE(s + i, ATTN__MUL(caps, ATTN__NAME(tanh)(x)));
-            if (!ATTN__SPECIAL(v))
+            ATTN__STORE(s, ATTN__MUL(caps, ATTN__NAME(tanh)(x)));
+            if (!ATTN__ANY_NAN_OR_INF(v))
                 continue;
             ATTN__STORE(lanes, v);
             for (j = 0; j < ATTN__W; j++) /* only its own lane: the bits of the others do not change */
-                if (ATTN__NAME(is_special)(lanes[j]))
-                    s[i + j] = ATTN__NAME(softcap_one)(lanes[j], scale, cap);
-        }
+                if (ATTN__NAME(is_nan_or_inf)(lanes[j]))
+                    s[j] = ATTN__NAME(softcap_one)(lanes[j], scale, cap);
 #else
-        for (i = 0; i < width; i++)
-            s[i] = ATTN__NAME(softcap_one)(s[i], scale, cap);
+            *s = ATTN__NAME(softcap_one)(*s, scale, cap);
 #endif
-    }
-}
-
-/* What belongs to the queries, or to the numbers of the keys, of the vector at row r and column c of a tile. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(of_query)(const void *x, size_t r, size_t c, const int across)
-{
-    return across ? ATTN__SET1(((const ATTN__R *)x)[r]) : ATTN__LOAD((const ATTN__R *)x + c);
-}
-
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(key_numbers)(size_t r, size_t c, const int across)
-{
-    static const ATTN__R attn__count[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    return across ? ATTN__ADD(ATTN__SET1((ATTN__R)c), ATTN__LOAD(attn__count)) : ATTN__SET1((ATTN__R)r);
-}
-
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(bias_as)(const attn__tile *t, double scale, const int across)
-{
-    ATTN__AS_WRITTEN
-    ATTN__R least, hidden;
-    ATTN__V zero = ATTN__SET1((ATTN__R)0), scales = ATTN__SET1((ATTN__R)scale), floor, out;
-    size_t count, width, r, c;
-    memcpy(&least, t->least, sizeof least);
-    memcpy(&hidden, t->hidden, sizeof hidden);
-    floor = ATTN__SET1(least);
-    out = ATTN__SET1(hidden);
-    ATTN__NAME(extent)(t, &count, &width);
-    for (r = 0; r < count; r++)
-        for (c = 0; c < width; c += ATTN__W) {
-            ATTN__R *s = (ATTN__R *)t->scores + r * t->ld + c;
-            ATTN__V v = ATTN__LOAD(s);
-            if (t->bias) {
-                ATTN__V bias = ATTN__LOAD((const ATTN__R *)t->bias + r * t->ld + c);
-                v = ATTN__PICK(bias, floor, out, ATTN__FMA(v, scales, bias));
-            } else
-                v = ATTN__MUL(v, scales);
-            if (t->slope) {
-                ATTN__V away = ATTN__NAME(of_query)(t->position, r, c, across);
-                away = ATTN__SUB(away, ATTN__NAME(key_numbers)(r, c, across));
-                away = ATTN__MAX(away, ATTN__SUB(zero, away));
-                v = ATTN__FMA(ATTN__NAME(of_query)(t->slope, r, c, across), away, v);
-            }
-            ATTN__STORE(s, v);
         }
+    }
 }
 
 ATTN__TARGET static void ATTN__NAME(bias)(const attn__tile *t, double scale)
 {
-    if (t->across)
-        ATTN__NAME(bias_as)(t, scale, 1);
-    else
-        ATTN__NAME(bias_as)(t, scale, 0);
-}
-
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(hide_as)(const attn__tile *t, const int across)
-{
-    ATTN__R hidden, least;
-    ATTN__V out, floor, half = ATTN__SET1((ATTN__R)0.5);
-    size_t count, width, r, c;
-    memcpy(&hidden, t->hidden, sizeof hidden);
-    memcpy(&least, t->least, sizeof least);
-    out = ATTN__SET1(hidden);
-    floor = ATTN__SET1(least);
-    ATTN__NAME(extent)(t, &count, &width);
-    for (r = 0; r < count; r++)
-        for (c = 0; c < width; c += ATTN__W) {
-            ATTN__R *s = (ATTN__R *)t->scores + r * t->ld + c;
+    ATTN__AS_WRITTEN
+    ATTN__NAME(groups) e = ATTN__NAME(groups_of)(t->layout, t->keys, t->queries);
+    ATTN__V zero = ATTN__SET1((ATTN__R)0), scales = ATTN__SET1((ATTN__R)scale), position = zero, slope = zero;
+    ATTN__V lowest = ATTN__NAME(set_bytes)(t->lowest), hidden = ATTN__NAME(set_bytes)(t->minus_infinity);
+    ATTN__V lanes = ATTN__NAME(lane_numbers)(t->layout);
+    size_t g, i, at;
+    for (g = 0; g < e.groups; g++) {
+        if (t->slope) {
+            position = ATTN__NAME(of_group)(t->position, t->layout, g);
+            slope = ATTN__NAME(of_group)(t->slope, t->layout, g);
+        }
+        for (i = 0, at = g * e.group_step; i < e.vectors; i++, at += e.step) {
+            ATTN__R *s = (ATTN__R *)t->scores + at;
             ATTN__V v = ATTN__LOAD(s);
-            if (t->first &&
-                (across ? c < t->all_first || c + ATTN__W > t->all_end : r < t->all_first || r >= t->all_end)) {
-                ATTN__V key = ATTN__NAME(key_numbers)(r, c, across);
-                v = ATTN__PICK(key, ATTN__NAME(of_query)(t->first, r, c, across), out, v);
-                v = ATTN__PICK(key, ATTN__NAME(of_query)(t->end, r, c, across), v, out);
+            if (t->bias) {
+                ATTN__V bias = ATTN__LOAD((const ATTN__R *)t->bias + at);
+                v = ATTN__PICK(bias, lowest, hidden, ATTN__FMA(v, scales, bias));
+            } else
+                v = ATTN__MUL(v, scales);
+            if (t->slope) {
+                ATTN__V away = ATTN__SUB(position, ATTN__ADD(ATTN__SET1((ATTN__R)(i * e.elements)), lanes));
+                v = ATTN__FMA(slope, ATTN__MAX(away, ATTN__SUB(zero, away)), v);
             }
-            if (t->mask)
-                v = ATTN__PICK(ATTN__LOAD((const ATTN__R *)t->mask + r * t->ld + c), half, out, v);
-            if (t->bias)
-                v = ATTN__PICK(ATTN__LOAD((const ATTN__R *)t->bias + r * t->ld + c), floor, out, v);
             ATTN__STORE(s, v);
         }
+    }
 }
 
 ATTN__TARGET static void ATTN__NAME(hide)(const attn__tile *t)
 {
-    if (t->across)
-        ATTN__NAME(hide_as)(t, 1);
-    else
-        ATTN__NAME(hide_as)(t, 0);
+    ATTN__NAME(groups) e = ATTN__NAME(groups_of)(t->layout, t->keys, t->queries);
+    ATTN__V lowest = ATTN__NAME(set_bytes)(t->lowest), hidden = ATTN__NAME(set_bytes)(t->minus_infinity);
+    ATTN__V half = ATTN__SET1((ATTN__R)0.5), first = half, end = half, lanes = ATTN__NAME(lane_numbers)(t->layout);
+    size_t g, i, at;
+    for (g = 0; g < e.groups; g++) {
+        if (t->bounds.first) {
+            first = ATTN__NAME(of_group)(t->bounds.first, t->layout, g);
+            end = ATTN__NAME(of_group)(t->bounds.end, t->layout, g);
+        }
+        for (i = 0, at = g * e.group_step; i < e.vectors; i++, at += e.step) {
+            ATTN__R *s = (ATTN__R *)t->scores + at;
+            ATTN__V v = ATTN__LOAD(s);
+            if (t->bounds.first &&
+                (i * e.elements < t->bounds.all_first || (i + 1) * e.elements > t->bounds.all_end)) {
+                ATTN__V key = ATTN__ADD(ATTN__SET1((ATTN__R)(i * e.elements)), lanes);
+                v = ATTN__PICK(key, first, hidden, v);
+                v = ATTN__PICK(key, end, v, hidden);
+            }
+            if (t->mask)
+                v = ATTN__PICK(ATTN__LOAD((const ATTN__R *)t->mask + at), half, hidden, v);
+            if (t->bias)
+                v = ATTN__PICK(ATTN__LOAD((const ATTN__R *)t->bias + at), lowest, hidden, v);
+            ATTN__STORE(s, v);
+        }
+    }
 }
 
-ATTN__TARGET ATTN__INLINE ATTN__BASE ATTN__NAME(base_of)(double scale)
+ATTN__TARGET ATTN__INLINE ATTN__PARAMS ATTN__NAME(exp_params)(double scale)
 {
-    ATTN__BASE b;
+    ATTN__PARAMS b;
     double unit = scale * ATTN__LOG2E;
     ATTN__R near = (ATTN__R)unit;
     b.scale = scale;
@@ -6662,55 +6839,42 @@ ATTN__TARGET ATTN__INLINE ATTN__BASE ATTN__NAME(base_of)(double scale)
     return b;
 }
 
-/* One vector of scores becomes e^(scale (score - max)), or `none` where it was below `floor`: that is -infinity. `odd`:
-   it may be. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_one)(ATTN__R *s, ATTN__V max, const ATTN__BASE *b, const int odd,
-                                                          ATTN__V floor, ATTN__V none)
-{
-    ATTN__V v = ATTN__LOAD(s), e = ATTN__NAME(power_of)(ATTN__SUB(v, max), b);
-    e = odd ? ATTN__PICK(v, floor, none, e) : e;
-    ATTN__STORE(s, e);
-    return e;
-}
-
-/* That for one vector of queries and all keys of a tile, and the sum. It is one chain, as that of the values is: what
-   rounding loses from one, it loses from the other. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_sum)(const attn__tile *t, size_t c, ATTN__V max,
-                                                          const ATTN__BASE *b, const int odd)
+/* The scores of one vector of queries, rows ld apart, become e^(scale (score - max)), which for -infinity is 0. Returns
+   their sum: one chain, as that of the values is, so that what rounding loses from one it loses from the other. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_sum)(ATTN__R *s, size_t ld, size_t keys, ATTN__V max,
+                                                          const ATTN__PARAMS *b)
 {
     ATTN__AS_WRITTEN
-    ATTN__R *s = (ATTN__R *)t->scores + c, least, gone;
-    ATTN__V sum = ATTN__SET1((ATTN__R)0), floor, none;
-    size_t ld = t->ld, keys = t->keys, k, j;
-    memcpy(&least, t->least, sizeof least);
-    memcpy(&gone, t->none, sizeof gone);
-    floor = ATTN__SET1(least);
-    none = ATTN__SET1(gone);
-    for (k = 0; k + 4 <= keys; k += 4) {
+    ATTN__V sum = ATTN__SET1((ATTN__R)0), e;
+    size_t whole = keys / 4 * 4, k, j;
+    for (k = 0; k < whole; k += 4) {
         ATTN__UNROLL
-        for (j = 0; j < 4; j++) {
-            sum = ATTN__ADD(sum, ATTN__NAME(softmax_one)(s + (k + j) * ld, max, b, odd, floor, none));
+        for (j = 0; j < 4; j++, s += ld) {
+            e = ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s), max), b);
+            ATTN__STORE(s, e);
+            sum = ATTN__ADD(sum, e);
             ATTN__PIN(sum);
         }
     }
-    for (; k < keys; k++) {
-        sum = ATTN__ADD(sum, ATTN__NAME(softmax_one)(s + k * ld, max, b, odd, floor, none));
+    for (; k < keys; k++, s += ld) {
+        e = ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s), max), b);
+        ATTN__STORE(s, e);
+        sum = ATTN__ADD(sum, e);
         ATTN__PIN(sum);
     }
     return sum;
 }
 
-/* One vector of queries against the keys of a tile: maximum, exponentials, sum. */
+/* One vector of queries against the keys of a tile: maximum, exponentials, sum. A score that is not finite makes the
+   sum of 0 * score NaN. */
 ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, const attn__state *state, size_t c,
-                                                        const ATTN__BASE *b)
+                                                        const ATTN__PARAMS *b)
 {
     ATTN__AS_WRITTEN
-    ATTN__R *s = (ATTN__R *)t->scores + c, *max = (ATTN__R *)state->max + c, *sum = (ATTN__R *)state->sum + c, nought;
-    ATTN__V old = ATTN__LOAD(max), most[4], zeros[4], zero, factor, total, v;
-    size_t ld = t->ld, keys = t->keys, whole = keys / 4 * 4, k, j;
-    int odd;
-    memcpy(&nought, t->zero, sizeof nought);
-    zero = ATTN__SET1(nought);
+    ATTN__R *s = (ATTN__R *)t->scores + c, *max = (ATTN__R *)state->max + c, *sum = (ATTN__R *)state->sum + c;
+    ATTN__V old = ATTN__LOAD(max), most[4], zeros[4], zero = ATTN__NAME(set_bytes)(t->zero), factor, v;
+    size_t ld = t->layout.element, keys = t->keys, whole = keys / 4 * 4, k, j;
+    int nonfinite;
     ATTN__UNROLL
     for (j = 0; j < 4; j++) {
         most[j] = old;
@@ -6729,117 +6893,106 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
         zeros[0] = ATTN__FMA(v, zero, zeros[0]);
         most[0] = ATTN__MAX(most[0], v);
     }
-    odd = ATTN__ODD(ATTN__ADD(ATTN__ADD(zeros[0], zeros[1]), ATTN__ADD(zeros[2], zeros[3])));
-    for (k = 0; odd && k < keys; k++) /* NaN or +infinity among them? */
-        if (ATTN__SPECIAL(ATTN__LOAD(s + k * ld)))
+    nonfinite = ATTN__ANY_NONFINITE(ATTN__ADD(ATTN__ADD(zeros[0], zeros[1]), ATTN__ADD(zeros[2], zeros[3]))) != 0;
+    for (k = 0; nonfinite && k < keys; k++)
+        if (ATTN__ANY_NAN_OR_INF(ATTN__LOAD(s + k * ld)))
             for (j = 0; j < ATTN__W; j++)
-                state->nan[c + j] |= (unsigned char)ATTN__NAME(is_special)(s[k * ld + j]);
+                state->nan[c + j] |= (unsigned char)ATTN__NAME(is_nan_or_inf)(s[k * ld + j]);
     v = ATTN__MAX(ATTN__MAX(most[0], most[1]), ATTN__MAX(most[2], most[3]));
-    factor = ATTN__NAME(power_of)(ATTN__SUB(old, v), b);
-    total = odd ? ATTN__NAME(softmax_sum)(t, c, v, b, 1) : ATTN__NAME(softmax_sum)(t, c, v, b, 0);
-    ATTN__STORE(sum, ATTN__FMA(ATTN__LOAD(sum), factor, total));
+    factor = ATTN__NAME(exp_scaled)(ATTN__SUB(old, v), b);
+    ATTN__STORE(sum, ATTN__FMA(ATTN__LOAD(sum), factor, ATTN__NAME(softmax_sum)(s, ld, keys, v, b)));
     ATTN__STORE(max, v);
     ATTN__STORE((ATTN__R *)t->factor + c, factor);
-    return odd;
+    return nonfinite;
 }
 
 #if ATTN__W > 1
 
-/* One query across: maximum and exponentials; the sum comes with the values. */
+/* One query, with keys on lanes: maximum and exponentials; the sum comes with the values. */
 ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const attn__state *state, size_t r,
-                                                      const ATTN__BASE *b)
+                                                      const ATTN__PARAMS *b)
 {
-    ATTN__R *s = (ATTN__R *)t->scores + r * t->ld, *max = (ATTN__R *)state->max + r, number;
-    ATTN__V old = ATTN__SET1(*max), most = old, zeros, zero, floor, none, v;
-    size_t c, j;
-    int odd;
-    memcpy(&number, t->zero, sizeof number);
-    zeros = zero = ATTN__SET1(number);
-    memcpy(&number, t->none, sizeof number);
-    none = ATTN__SET1(number);
-    memcpy(&number, t->least, sizeof number);
-    floor = ATTN__SET1(number);
-    c = t->keys / ATTN__W * ATTN__W;
-    if (c < t->keys) /* past the last key */
-        ATTN__STORE(s + c, ATTN__PICK(ATTN__NAME(key_numbers)(0, c, 1), ATTN__SET1((ATTN__R)t->keys), ATTN__LOAD(s + c),
-                                      floor));
+    ATTN__R *s = (ATTN__R *)t->scores + r * t->layout.query, *max = (ATTN__R *)state->max + r;
+    ATTN__V old = ATTN__SET1(*max), most = old, zero = ATTN__NAME(set_bytes)(t->zero), zeros = zero, v;
+    size_t c = t->keys / ATTN__W * ATTN__W, j;
+    int nonfinite;
+    if (c < t->keys) /* past the last key: the lowest number */
+        ATTN__STORE(s + c, ATTN__PICK(ATTN__NAME(lane_numbers)(t->layout), ATTN__SET1((ATTN__R)(t->keys - c)),
+                                      ATTN__LOAD(s + c), ATTN__NAME(set_bytes)(t->lowest)));
     for (c = 0; c < t->keys; c += ATTN__W) {
         v = ATTN__LOAD(s + c);
         zeros = ATTN__FMA(v, zero, zeros);
         most = ATTN__MAX(most, v);
     }
-    odd = ATTN__ODD(zeros);
-    for (c = 0; odd && c < t->keys; c++)
-        state->nan[r] |= (unsigned char)ATTN__NAME(is_special)(s[c]);
+    nonfinite = ATTN__ANY_NONFINITE(zeros) != 0;
+    for (c = 0; nonfinite && c < t->keys; c++)
+        state->nan[r] |= (unsigned char)ATTN__NAME(is_nan_or_inf)(s[c]);
     ATTN__UNROLL
-    for (j = 1; j < ATTN__W; j *= 2) /* the largest of all goes to all */
-        most = ATTN__MAX(ATTN__NAME(zip)(most, most, 0), ATTN__NAME(zip)(most, most, 1));
-    v = most;
-    ATTN__NAME(store_part)(max, v, 1);
-    ATTN__NAME(store_part)((ATTN__R *)t->factor + r, ATTN__NAME(power_of)(ATTN__SUB(old, v), b), 1);
-    if (odd)
-        for (c = 0; c < t->keys; c += ATTN__W)
-            ATTN__NAME(softmax_one)(s + c, v, b, 1, floor, none);
-    else
-        for (c = 0; c < t->keys; c += ATTN__W)
-            ATTN__NAME(softmax_one)(s + c, v, b, 0, floor, none);
-    return odd;
+    for (j = 1; j < ATTN__W; j *= 2) /* the largest of all goes to all lanes */
+        most = ATTN__MAX(ATTN__NAME(interleave)(most, most, 0), ATTN__NAME(interleave)(most, most, 1));
+    ATTN__NAME(store_part)(max, most, 1);
+    ATTN__NAME(store_part)((ATTN__R *)t->factor + r, ATTN__NAME(exp_scaled)(ATTN__SUB(old, most), b), 1);
+    for (c = 0; c < t->keys; c += ATTN__W)
+        ATTN__STORE(s + c, ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s + c), most), b));
+    return nonfinite;
 }
 
 #endif
 
 ATTN__TARGET static int ATTN__NAME(softmax)(const attn__tile *t, const attn__state *state, double scale)
 {
-    ATTN__BASE base = ATTN__NAME(base_of)(scale);
+    ATTN__PARAMS params = ATTN__NAME(exp_params)(scale);
     size_t c;
-    int odd = 0;
+    int nonfinite = 0;
 #if ATTN__W > 1
-    if (t->across) {
+    if (t->layout.query != 1) {
         for (c = 0; c < t->queries; c++)
-            odd |= ATTN__NAME(softmax_row)(t, state, c, &base);
-        return odd != 0;
+            nonfinite |= ATTN__NAME(softmax_row)(t, state, c, &params);
+        return nonfinite;
     }
 #endif
     for (c = 0; c < t->lanes; c += ATTN__W)
-        odd |= ATTN__NAME(softmax_lanes)(t, state, c, &base);
-    return odd != 0;
+        nonfinite |= ATTN__NAME(softmax_lanes)(t, state, c, &params);
+    return nonfinite;
 }
 
-ATTN__TARGET static void ATTN__NAME(fold)(const attn__tile *t, const attn__state *a, const attn__state *b, size_t dims,
-                                          double scale)
+ATTN__TARGET static void ATTN__NAME(merge)(const attn__tile *t, const attn__state *a, const attn__state *b, size_t dims,
+                                           double scale)
 {
     ATTN__AS_WRITTEN
-    ATTN__R *out = (ATTN__R *)a->out, *max = (ATTN__R *)a->max, *sum = (ATTN__R *)a->sum;
-    const ATTN__R *out_b = (const ATTN__R *)b->out, *max_b = (const ATTN__R *)b->max, *sum_b = (const ATTN__R *)b->sum;
-    ATTN__R mine[ATTN__W], other[ATTN__W];
-    ATTN__BASE base = ATTN__NAME(base_of)(scale);
+    ATTN__NAME(groups) e = ATTN__NAME(groups_of)(a->layout, dims, t->queries);
+    ATTN__R *max = (ATTN__R *)a->max, *sum = (ATTN__R *)a->sum, factor[ATTN__TILE_COLS], factor_b[ATTN__TILE_COLS];
+    const ATTN__R *max_b = (const ATTN__R *)b->max, *sum_b = (const ATTN__R *)b->sum;
+    ATTN__PARAMS params = ATTN__NAME(exp_params)(scale);
     ATTN__V x, y, top;
-    size_t wide = attn__blocks(dims, ATTN__W) * ATTN__W, c, d, j;
+    size_t c, g, i;
     for (c = 0; c < t->lanes; c++)
         a->nan[c] |= b->nan[c];
     for (c = 0; c < t->lanes; c += ATTN__W) {
         top = ATTN__MAX(ATTN__LOAD(max + c), ATTN__LOAD(max_b + c));
-        x = ATTN__NAME(power_of)(ATTN__SUB(ATTN__LOAD(max + c), top), &base);
-        y = ATTN__NAME(power_of)(ATTN__SUB(ATTN__LOAD(max_b + c), top), &base);
+        x = ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(max + c), top), &params);
+        y = ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(max_b + c), top), &params);
         ATTN__STORE(max + c, top);
         ATTN__STORE(sum + c, ATTN__FMA(ATTN__LOAD(sum_b + c), y, ATTN__MUL(ATTN__LOAD(sum + c), x)));
-        for (d = c; !t->across && d < dims * t->lanes; d += t->lanes)
-            ATTN__STORE(out + d, ATTN__FMA(ATTN__LOAD(out_b + d), y, ATTN__MUL(ATTN__LOAD(out + d), x)));
-        ATTN__STORE(mine, x);
-        ATTN__STORE(other, y);
-        for (j = 0; t->across && c + j < t->queries && j < ATTN__W; j++)
-            for (d = (c + j) * wide; d < (c + j + 1) * wide; d += ATTN__W)
-                ATTN__STORE(out + d, ATTN__FMA(ATTN__LOAD(out_b + d), ATTN__SET1(other[j]),
-                                               ATTN__MUL(ATTN__LOAD(out + d), ATTN__SET1(mine[j]))));
+        ATTN__STORE(factor + c, x);
+        ATTN__STORE(factor_b + c, y);
+    }
+    for (g = 0; g < e.groups; g++) {
+        ATTN__R *out = (ATTN__R *)a->out + g * e.group_step;
+        const ATTN__R *out_b = (const ATTN__R *)b->out + g * e.group_step;
+        x = ATTN__NAME(of_group)(factor, a->layout, g);
+        y = ATTN__NAME(of_group)(factor_b, a->layout, g);
+        for (i = 0; i < e.vectors; i++, out += e.step, out_b += e.step)
+            ATTN__STORE(out, ATTN__FMA(ATTN__LOAD(out_b), y, ATTN__MUL(ATTN__LOAD(out), x)));
     }
 }
 
-/* -- attention across: few queries, each row of K and V read once -- */
+/* -- attention of few queries, with keys on lanes: each row of K and V is read once, where it lies -- */
 
 #if ATTN__W > 1
 
 /* Scores of W keys from number g on, whose rows p points to, by n dims from number d on. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_scores_block)(const attn__tile *t, const char *p, ptrdiff_t step,
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(scores_few_block)(const attn__tile *t, const char *p, ptrdiff_t step,
                                                             const float *scales, const ATTN__R *queries, size_t depth,
                                                             size_t g, size_t d, size_t n, attn_dtype dtype,
                                                             const int whole)
@@ -6853,9 +7006,9 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_scores_block)(const attn__tile *t,
         if (dtype == ATTN_I8)
             x[i] = ATTN__MUL(x[i], ATTN__SET1((ATTN__R)scales[i]));
     }
-    ATTN__NAME(transpose)(x);
+    ATTN__NAME(transpose_square)(x);
     for (r = 0; r < t->queries; r++) {
-        ATTN__R *s = (ATTN__R *)t->scores + r * t->ld + g;
+        ATTN__R *s = (ATTN__R *)t->scores + r * t->layout.query + g;
         const ATTN__R *q = queries + r * depth + d;
         ATTN__V sum = d > 0 ? ATTN__LOAD(s) : ATTN__SET1((ATTN__R)0);
         ATTN__PIN(sum); /* 0 + -0 is 0, also to -ffast-math */
@@ -6868,12 +7021,12 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_scores_block)(const attn__tile *t,
 }
 
 /* The same at the end of keys or dims, from a copy. */
-ATTN__TARGET static void ATTN__NAME(row_scores_edge)(const attn__tile *t, const attn__rows *k, const ATTN__R *queries,
+ATTN__TARGET static void ATTN__NAME(scores_few_edge)(const attn__tile *t, const attn__rows *k, const ATTN__R *queries,
                                                      size_t depth, size_t g, size_t d)
 {
     ATTN__R copy[ATTN__W * ATTN__W];
     size_t n = attn__min(depth - d, ATTN__W), i;
-    memset(copy, 0, sizeof copy);
+    ATTN__MEMSET(copy, 0, sizeof copy);
     for (i = 0; i < ATTN__W && g + i < t->keys; i++) {
         const void *row = attn__at(k->data, k->dtype, (ptrdiff_t)(g + i) * k->step + (ptrdiff_t)d);
         ATTN__R *x = copy + i * ATTN__W;
@@ -6881,50 +7034,49 @@ ATTN__TARGET static void ATTN__NAME(row_scores_edge)(const attn__tile *t, const 
         if (k->scales)
             ATTN__STORE(x, ATTN__MUL(ATTN__LOAD(x), ATTN__SET1((ATTN__R)k->scales[g + i])));
     }
-    ATTN__NAME(row_scores_block)
+    ATTN__NAME(scores_few_block)
     (t, (const char *)copy, ATTN__W * sizeof *copy, NULL, queries, depth, g, d, n, ATTN__REAL, 0);
 }
 
-/* Groups of W keys are taken four at a time, far from each other, so that their chains of sums overlap. Meanwhile the
-   next tile is fetched, row by row from as many places: several streams memory serves better than one. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_scores_of)(const attn__tile *t, const attn__rows *k,
+/* Four groups of W keys, `gap` apart, are computed in turn, so that their chains of sums overlap. Meanwhile the next
+   tile is prefetched, row by row from as many places: memory serves several streams better than one. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(scores_few_of)(const attn__tile *t, const attn__rows *k,
                                                          const ATTN__R *queries, size_t depth, attn_dtype dtype)
 {
-    size_t apart = attn__blocks(t->keys, 4 * ATTN__W) * ATTN__W, g0, g, d, fetched, f = 0;
+    size_t gap = attn__blocks(t->keys, 4 * ATTN__W) * ATTN__W, g0, g, d, prefetched, f = 0;
     ptrdiff_t step = k->step * (ptrdiff_t)attn__size(dtype);
-    for (g0 = 0; g0 < apart; g0 += ATTN__W)
-        for (d = fetched = 0; d < depth; d += ATTN__W, fetched = f)
-            for (g = g0; g < t->keys; g += apart) {
+    for (g0 = 0; g0 < gap; g0 += ATTN__W)
+        for (d = prefetched = 0; d < depth; d += ATTN__W, prefetched = f)
+            for (g = g0; g < t->keys; g += gap) {
                 if (d + ATTN__W <= depth && g + ATTN__W <= t->keys)
-                    ATTN__NAME(row_scores_block)
+                    ATTN__NAME(scores_few_block)
                 (t, (const char *)k->data + (ptrdiff_t)g * step + d * attn__size(dtype), step,
                  k->scales ? k->scales + g : NULL, queries, depth, g, d, ATTN__W, dtype, 1);
-                else ATTN__NAME(row_scores_edge)(t, k, queries, depth, g, d);
-                for (f = fetched; f < ATTN__W && f * depth < (d + ATTN__W) * ATTN__W; f++)
-                    ATTN__NAME(fetch)(k, g + f);
+                else ATTN__NAME(scores_few_edge)(t, k, queries, depth, g, d);
+                for (f = prefetched; f < ATTN__W && f * depth < (d + ATTN__W) * ATTN__W; f++)
+                    ATTN__NAME(prefetch_row)(k, g + f);
             }
 }
 
-ATTN__TARGET static void ATTN__NAME(row_scores)(const attn__tile *t, const attn__rows *k, const void *queriesv,
+ATTN__TARGET static void ATTN__NAME(scores_few)(const attn__tile *t, const attn__rows *k, const void *queriesv,
                                                 size_t depth)
 {
     const ATTN__R *queries = (const ATTN__R *)queriesv;
     switch (ATTN__REAL_F64 ? ATTN__REAL : k->dtype) {
-    case ATTN_F16: ATTN__NAME(row_scores_of)(t, k, queries, depth, ATTN_F16); break;
-    case ATTN_BF16: ATTN__NAME(row_scores_of)(t, k, queries, depth, ATTN_BF16); break;
-    case ATTN_I8: ATTN__NAME(row_scores_of)(t, k, queries, depth, ATTN_I8); break;
-    default: ATTN__NAME(row_scores_of)(t, k, queries, depth, ATTN__REAL); break;
+    case ATTN_F16: ATTN__NAME(scores_few_of)(t, k, queries, depth, ATTN_F16); break;
+    case ATTN_BF16: ATTN__NAME(scores_few_of)(t, k, queries, depth, ATTN_BF16); break;
+    case ATTN_I8: ATTN__NAME(scores_few_of)(t, k, queries, depth, ATTN_I8); break;
+    default: ATTN__NAME(scores_few_of)(t, k, queries, depth, ATTN__REAL); break;
     }
 }
 
-/* `rows` queries from number r on, `vectors` vectors of dims from number d on, n in the last one. The weights are
-   summed too: one chain, like that of the lanes. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_values_block)(const attn__tile *t, const attn__state *state,
-                                                            const attn__rows *v, size_t dims, size_t r, size_t d,
-                                                            size_t n, attn_dtype dtype, const int rows,
-                                                            const int vectors)
+/* `rows` queries from number r on, `vectors` vectors of dims from number d on, n in the last one. With the first
+   dims the weights are summed too: one chain, as in softmax_sum. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const attn__tile *t, const attn__state *state,
+                                                            const attn__rows *v, size_t r, size_t d, size_t n,
+                                                            attn_dtype dtype, const int rows, const int vectors)
 {
-    size_t size = attn__size(dtype), wide = attn__blocks(dims, ATTN__W) * ATTN__W, k;
+    size_t size = attn__size(dtype), wide = state->layout.query, k;
     const ATTN__R *p[4], *factor = (const ATTN__R *)t->factor;
     ATTN__V sum[4][4], x[4], total[4];
     ATTN__R *sums = (ATTN__R *)state->sum;
@@ -6932,7 +7084,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_values_block)(const attn__tile *t,
     ATTN__UNROLL
     for (i = 0; i < rows; i++) {
         total[i] = ATTN__SET1((ATTN__R)0);
-        p[i] = (const ATTN__R *)t->scores + attn__min(r + (size_t)i, t->queries - 1) * t->ld;
+        p[i] = (const ATTN__R *)t->scores + attn__min(r + (size_t)i, t->queries - 1) * t->layout.query;
         ATTN__UNROLL
         for (j = 0; j < vectors; j++)
             sum[i][j] = ATTN__SET1((ATTN__R)0);
@@ -6940,7 +7092,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_values_block)(const attn__tile *t,
     for (k = 0; k < t->keys; k++) {
         const char *from = (const char *)v->data + ((ptrdiff_t)k * v->step + (ptrdiff_t)d) * (ptrdiff_t)size;
         if (d == 0)
-            ATTN__NAME(fetch)(v, k % 4 * (t->keys / 4) + k / 4);
+            ATTN__NAME(prefetch_row)(v, k % 4 * (t->keys / 4) + k / 4);
         ATTN__UNROLL
         for (j = 0; j < vectors; j++) {
             x[j] = n == ATTN__W ? ATTN__NAME(widen)(from + (size_t)j * ATTN__W * size, dtype)
@@ -6973,7 +7125,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_values_block)(const attn__tile *t,
     }
 }
 
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_values_of)(const attn__tile *t, const attn__state *state,
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_of)(const attn__tile *t, const attn__state *state,
                                                          const attn__rows *v, size_t dims, attn_dtype dtype)
 {
     size_t d = 0, r, left, queries = t->queries;
@@ -6981,29 +7133,29 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(row_values_of)(const attn__tile *t, co
         left = dims - d;
         for (r = 0; r < queries; r += 4)
             if (left == 0)
-                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, 0, dtype, 4, 0);
+                ATTN__NAME(gemm_nn_few_block)(t, state, v, r, d, 0, dtype, 4, 0);
             else if (left < 4 * ATTN__W)
-                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, attn__min(left, ATTN__W), dtype, 4, 1);
+                ATTN__NAME(gemm_nn_few_block)(t, state, v, r, d, attn__min(left, ATTN__W), dtype, 4, 1);
             else if (queries == 1)
-                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, ATTN__W, dtype, 1, 4);
+                ATTN__NAME(gemm_nn_few_block)(t, state, v, r, d, ATTN__W, dtype, 1, 4);
             else
-                ATTN__NAME(row_values_block)(t, state, v, dims, r, d, ATTN__W, dtype, 4, 4);
+                ATTN__NAME(gemm_nn_few_block)(t, state, v, r, d, ATTN__W, dtype, 4, 4);
         d += left >= 4 * ATTN__W ? 4 * ATTN__W : ATTN__W;
     } while (d < dims);
 }
 
-ATTN__TARGET static void ATTN__NAME(row_values)(const attn__tile *t, const attn__state *state, const attn__rows *v,
+ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn__state *state, const attn__rows *v,
                                                 size_t dims)
 {
     switch (ATTN__REAL_F64 ? ATTN__REAL : v->dtype) {
-    case ATTN_F16: ATTN__NAME(row_values_of)(t, state, v, dims, ATTN_F16); break;
-    case ATTN_BF16: ATTN__NAME(row_values_of)(t, state, v, dims, ATTN_BF16); break;
-    case ATTN_I8: ATTN__NAME(row_values_of)(t, state, v, dims, ATTN_I8); break;
-    default: ATTN__NAME(row_values_of)(t, state, v, dims, ATTN__REAL); break;
+    case ATTN_F16: ATTN__NAME(gemm_nn_few_of)(t, state, v, dims, ATTN_F16); break;
+    case ATTN_BF16: ATTN__NAME(gemm_nn_few_of)(t, state, v, dims, ATTN_BF16); break;
+    case ATTN_I8: ATTN__NAME(gemm_nn_few_of)(t, state, v, dims, ATTN_I8); break;
+    default: ATTN__NAME(gemm_nn_few_of)(t, state, v, dims, ATTN__REAL); break;
     }
 }
 
-/* -- product of few rows: each row of w is read once, where it lies -- */
+/* -- gemm of few rows: c += a w^T, where each row of w is read once, where it lies -- */
 
 #ifdef ATTN__LOAD_F16
 /* W pairs of 16-bit numbers as reals: the first of each pair, and the second. */
@@ -7045,7 +7197,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(widen_pairs)(ATTN__V pairs, attn_dtype
 #endif
 
 /* sum[r] += x times one number of each row of a. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(products_term)(ATTN__V *sum, ATTN__V x, const ATTN__R *const *a, size_t k,
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_multiply_add)(ATTN__V *sum, ATTN__V x, const ATTN__R *const *a, size_t k,
                                                          const int rows)
 {
     int r;
@@ -7054,59 +7206,59 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(products_term)(ATTN__V *sum, ATTN__V x
         sum[r] = ATTN__FMA(x, ATTN__SET1(a[r][k]), sum[r]);
 }
 
-/* sum[r] += W rows of w times row r of a, by 128 bits of each row of w, which p points to: terms k and next. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(products_piece)(ATTN__V *sum, const char *p, ptrdiff_t step,
+/* sum[r] += W rows of w times row r of a, for one chunk: 128 bits of each row of w, which p points to, from term k on. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_chunk)(ATTN__V *sum, const char *p, ptrdiff_t step,
                                                           const ATTN__R *const *a, size_t k, attn_dtype dtype,
                                                           const int rows)
 {
-    ATTN__V x[ATTN__QUAD];
+    ATTN__V x[ATTN__LANES128];
     size_t i;
     ATTN__UNROLL
-    for (i = 0; i < ATTN__QUAD; i++)
-        x[i] = ATTN__NAME(load_quads)(p + (ptrdiff_t)i * step, ATTN__QUAD * step);
-    ATTN__NAME(turn_quads)(x);
+    for (i = 0; i < ATTN__LANES128; i++)
+        x[i] = ATTN__NAME(load_128)(p + (ptrdiff_t)i * step, ATTN__LANES128 * step);
+    ATTN__NAME(transpose_128)(x);
     ATTN__UNROLL
-    for (i = 0; i < ATTN__QUAD; i++) {
+    for (i = 0; i < ATTN__LANES128; i++) {
 #ifdef ATTN__LOAD_F16
         if (dtype != ATTN__REAL) {
             ATTN__V first, second;
             ATTN__NAME(widen_pairs)(x[i], dtype, &first, &second);
-            ATTN__NAME(products_term)(sum, first, a, k + 2 * i, rows);
-            ATTN__NAME(products_term)(sum, second, a, k + 2 * i + 1, rows);
+            ATTN__NAME(few_multiply_add)(sum, first, a, k + 2 * i, rows);
+            ATTN__NAME(few_multiply_add)(sum, second, a, k + 2 * i + 1, rows);
             continue;
         }
 #endif
         (void)dtype;
-        ATTN__NAME(products_term)(sum, x[i], a, k + i, rows);
+        ATTN__NAME(few_multiply_add)(sum, x[i], a, k + i, rows);
     }
 }
 
-/* W rows of w with up to `rows` rows of a, the last of them again if there are fewer, by all whole pieces. Meanwhile W
-   other rows are fetched, those of either half one after the other: memory serves two streams better than one. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(products_group)(ATTN__R *const *c, const char *p, ptrdiff_t step,
+/* W rows of w with up to `rows` rows of a, the last of them again if there are fewer, by all whole chunks. Meanwhile W
+   other rows are prefetched, those of either half one after the other: memory serves two streams better than one. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_group)(ATTN__R *const *c, const char *p, ptrdiff_t step,
                                                           const ATTN__R *const *a, size_t depth, const char *next,
                                                           size_t more, attn_dtype dtype, const int rows)
 {
     ATTN__V sum[8];
-    size_t piece = 16 / attn__size(dtype), part = attn__blocks(depth / piece, ATTN__W / 2) * piece, k = 0, end, i;
+    size_t chunk = 16 / attn__size(dtype), part = attn__blocks(depth / chunk, ATTN__W / 2) * chunk, k = 0, end, i;
     ptrdiff_t half = more > ATTN__W / 2 ? ATTN__W / 2 * step : 0;
-    const char *fetched;
+    const char *ahead;
     int r;
     ATTN__UNROLL
     for (r = 0; r < rows; r++)
         sum[r] = ATTN__LOAD(c[r]);
-    while (k + piece <= depth) {
-        fetched = next;
+    while (k + chunk <= depth) {
+        ahead = next;
         next += more > 1 ? step : 0;
         more -= more > 1;
-        for (end = attn__min(k + part, depth / piece * piece); k < end; k += piece) {
+        for (end = attn__min(k + part, depth / chunk * chunk); k < end; k += chunk) {
             for (i = 0; i < 8 * ATTN__W; i += 64) {
-                ATTN__PREFETCH(fetched + i);
-                ATTN__PREFETCH(fetched + half + i);
+                ATTN__PREFETCH(ahead + i);
+                ATTN__PREFETCH(ahead + half + i);
             }
-            ATTN__NAME(products_piece)(sum, p, step, a, k, dtype, rows);
+            ATTN__NAME(few_chunk)(sum, p, step, a, k, dtype, rows);
             p += 16;
-            fetched += 8 * ATTN__W;
+            ahead += 8 * ATTN__W;
         }
     }
     ATTN__UNROLL
@@ -7115,21 +7267,21 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(products_group)(ATTN__R *const *c, con
 }
 
 /* The same for up to W rows of w, from a copy, and for terms from k on. */
-ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(products_edge)(ATTN__R *c, size_t ldc, const char *p, ptrdiff_t step,
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(few_edge)(ATTN__R *c, size_t ldc, const char *p, ptrdiff_t step,
                                                            size_t count, const ATTN__R *a, size_t lda, size_t rows,
                                                            size_t k, size_t depth, attn_dtype dtype)
 {
-    ATTN__R copy[ATTN__W * ATTN__QUAD];
-    ATTN__V x[ATTN__QUAD];
+    ATTN__R copy[ATTN__W * ATTN__LANES128];
+    ATTN__V x[ATTN__LANES128];
     size_t n, i, r, size = attn__size(dtype);
-    memset(copy, 0, sizeof copy);
+    ATTN__MEMSET(copy, 0, sizeof copy);
     for (; k < depth; k += n) {
-        n = attn__min(depth - k, ATTN__QUAD);
+        n = attn__min(depth - k, ATTN__LANES128);
         for (i = 0; i < count; i++)
-            ATTN__NAME(load_row)(copy + i * ATTN__QUAD, p + (ptrdiff_t)i * step + k * size, dtype, n);
-        for (i = 0; i < ATTN__QUAD; i++)
-            x[i] = ATTN__NAME(load_quads)((const char *)(copy + i * ATTN__QUAD), ATTN__QUAD * 16);
-        ATTN__NAME(turn_quads)(x);
+            ATTN__NAME(load_row)(copy + i * ATTN__LANES128, p + (ptrdiff_t)i * step + k * size, dtype, n);
+        for (i = 0; i < ATTN__LANES128; i++)
+            x[i] = ATTN__NAME(load_128)((const char *)(copy + i * ATTN__LANES128), ATTN__LANES128 * 16);
+        ATTN__NAME(transpose_128)(x);
         for (r = 0; r < rows; r++) {
             ATTN__V sum = ATTN__LOAD(c + r * ldc);
             for (i = 0; i < n; i++)
@@ -7139,21 +7291,21 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(products_edge)(ATTN__R *c, size_t ld
     }
 }
 
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(products_of)(ATTN__R *c, size_t ldc, const ATTN__R *a, size_t lda,
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nt_few_of)(ATTN__R *c, size_t ldc, const ATTN__R *a, size_t lda,
                                                        size_t rows, const attn__rows *w, size_t count, size_t depth,
                                                        attn_dtype dtype)
 {
     ptrdiff_t step = w->step * (ptrdiff_t)attn__size(w->dtype);
-    size_t piece = 16 / attn__size(dtype), g, r0, r, n, k, more, left;
+    size_t chunk = 16 / attn__size(dtype), g, r0, r, n, k, more, left;
     const char *p, *next;
     const ATTN__R *from[8];
     ATTN__R *to[8];
     for (g = 0; g < count; g += n) {
         p = (const char *)w->data + (ptrdiff_t)g * step;
         n = attn__min(count - g, ATTN__W);
-        more = g + n < count ? count - g - n : w->more;
+        more = g + n < count ? count - g - n : w->next_count;
         next = g + n < count ? p + ATTN__W * step : more > 0 ? w->next : p;
-        k = n == ATTN__W && w->dtype == dtype ? depth / piece * piece : 0; /* so many terms from where they lie */
+        k = n == ATTN__W && w->dtype == dtype ? depth / chunk * chunk : 0; /* so many terms from where they lie */
         for (r0 = 0; k > 0 && r0 < rows; r0 += 8) {
             left = attn__min(rows - r0, 8);
             for (r = 0; r < 8; r++) {
@@ -7161,62 +7313,69 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(products_of)(ATTN__R *c, size_t ldc, c
                 to[r] = c + (r0 + attn__min(r, left - 1)) * ldc + g;
             }
             if (left > 4)
-                ATTN__NAME(products_group)(to, p, step, from, depth, next, more, dtype, 8);
+                ATTN__NAME(few_group)(to, p, step, from, depth, next, more, dtype, 8);
             else if (left > 2)
-                ATTN__NAME(products_group)(to, p, step, from, depth, next, more, dtype, 4);
+                ATTN__NAME(few_group)(to, p, step, from, depth, next, more, dtype, 4);
             else if (left > 1)
-                ATTN__NAME(products_group)(to, p, step, from, depth, next, more, dtype, 2);
+                ATTN__NAME(few_group)(to, p, step, from, depth, next, more, dtype, 2);
             else
-                ATTN__NAME(products_group)(to, p, step, from, depth, next, more, dtype, 1);
+                ATTN__NAME(few_group)(to, p, step, from, depth, next, more, dtype, 1);
         }
         if (k < depth)
-            ATTN__NAME(products_edge)(c + g, ldc, p, step, n, a, lda, rows, k, depth, w->dtype);
+            ATTN__NAME(few_edge)(c + g, ldc, p, step, n, a, lda, rows, k, depth, w->dtype);
     }
 }
 
-ATTN__TARGET static void ATTN__NAME(products)(void *cv, size_t ldc, const void *av, size_t lda, size_t rows,
+ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const void *av, size_t lda, size_t rows,
                                               const attn__rows *w, size_t count, size_t depth)
 {
     ATTN__R *c = (ATTN__R *)cv;
     const ATTN__R *a = (const ATTN__R *)av;
     switch (ATTN__REAL_F64 ? ATTN__REAL : w->dtype) {
-    case ATTN_F16: ATTN__NAME(products_of)(c, ldc, a, lda, rows, w, count, depth, ATTN_F16); break;
-    case ATTN_BF16: ATTN__NAME(products_of)(c, ldc, a, lda, rows, w, count, depth, ATTN_BF16); break;
-    default: ATTN__NAME(products_of)(c, ldc, a, lda, rows, w, count, depth, ATTN__REAL); break;
+    case ATTN_F16: ATTN__NAME(gemm_nt_few_of)(c, ldc, a, lda, rows, w, count, depth, ATTN_F16); break;
+    case ATTN_BF16: ATTN__NAME(gemm_nt_few_of)(c, ldc, a, lda, rows, w, count, depth, ATTN_BF16); break;
+    default: ATTN__NAME(gemm_nt_few_of)(c, ldc, a, lda, rows, w, count, depth, ATTN__REAL); break;
     }
 }
 
-#define ATTN__ROW_KERNEL(name) ATTN__NAME(name)
+#define ATTN__FEW_KERNEL(name) ATTN__NAME(name)
 #else
-#define ATTN__ROW_KERNEL(name) NULL /* one query is a vector */
+#define ATTN__FEW_KERNEL(name) NULL /* without vectors one query is not few */
 #endif
 
-static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
-                                                  ATTN__REAL,
-                                                  sizeof(ATTN__R),
-                                                  ATTN__W,
-                                                  ATTN__ROWS,
-                                                  ATTN__TILE_COLS,
-                                                  ATTN__NAME(load),
-                                                  ATTN__NAME(store),
-                                                  ATTN__NAME(matmul),
-                                                  ATTN__ROW_KERNEL(products),
-                                                  ATTN__NAME(softmax_max),
-                                                  ATTN__NAME(softmax_exp),
-                                                  ATTN__NAME(special),
-                                                  ATTN__NAME(seen),
-                                                  ATTN__NAME(scores),
-                                                  ATTN__ROW_KERNEL(row_scores),
-                                                  ATTN__NAME(begin),
-                                                  ATTN__NAME(finish),
-                                                  ATTN__NAME(scale),
-                                                  ATTN__NAME(softcap),
-                                                  ATTN__NAME(bias),
-                                                  ATTN__NAME(hide),
-                                                  ATTN__NAME(softmax),
-                                                  ATTN__NAME(values),
-                                                  ATTN__ROW_KERNEL(row_values),
-                                                  ATTN__NAME(fold)};
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+/* clang-format off */
+static const attn__kernels ATTN__NAME(kernels) = {
+    /* isa         */ ATTN__ISA,
+    /* real        */ ATTN__REAL,
+    /* size        */ sizeof(ATTN__R),
+    /* lanes       */ ATTN__W,
+    /* rows, cols  */ ATTN__ROWS, ATTN__TILE_COLS,
+    /* load        */ ATTN__NAME(load),
+    /* store       */ ATTN__NAME(store),
+    /* gemm        */ ATTN__NAME(gemm),
+    /* gemm_nt_few */ ATTN__FEW_KERNEL(gemm_nt_few),
+    /* softmax_max */ ATTN__NAME(softmax_max),
+    /* softmax_exp */ ATTN__NAME(softmax_exp),
+    /* nonfinite   */ ATTN__NAME(nonfinite),
+    /* classify    */ ATTN__NAME(classify),
+    {
+        /* begin       */ ATTN__NAME(begin),
+        /* scores_few  */ ATTN__FEW_KERNEL(scores_few),
+        /* softcap     */ ATTN__NAME(softcap),
+        /* bias        */ ATTN__NAME(bias),
+        /* hide        */ ATTN__NAME(hide),
+        /* softmax     */ ATTN__NAME(softmax),
+        /* gemm_nn_few */ ATTN__FEW_KERNEL(gemm_nn_few),
+        /* merge       */ ATTN__NAME(merge),
+        /* finish      */ ATTN__NAME(finish),
+        /* scale       */ ATTN__NAME(scale),
+    },
+};
+/* clang-format on */
 
 #undef ATTN__R
 #undef ATTN__REAL
@@ -7224,51 +7383,76 @@ static const attn__kernels ATTN__NAME(kernels) = {ATTN__ISA,
 #undef ATTN__R_LEAST
 #undef ATTN__BITS
 #undef ATTN__INFINITY
+#undef ATTN__MANTISSA
+#undef ATTN__BIAS
+#undef ATTN__MAGIC
+#undef ATTN__EXPONENT
 #undef ATTN__TARGET
+#undef ATTN__AS_WRITTEN
 #undef ATTN__ISA
 #undef ATTN__NAME
 #undef ATTN__V
 #undef ATTN__W
-#undef ATTN__X
 #undef ATTN__ROWS
-#undef ATTN__TILE_COLS
-#undef ATTN__STRIP
-#undef ATTN__QUAD
-#undef ATTN__ROW_KERNEL
-#undef ATTN__AS_WRITTEN
 #undef ATTN__LOAD
 #undef ATTN__STORE
-#undef ATTN__LOAD_F32
-#undef ATTN__STORE_F32
-#undef ATTN__LOAD_F16
-#undef ATTN__LOAD_BF16
-#undef ATTN__STORE_F16
-#undef ATTN__LOAD_I8
-#undef ATTN__LOAD_BOOL
 #undef ATTN__SET1
 #undef ATTN__ADD
 #undef ATTN__SUB
 #undef ATTN__MUL
-#undef ATTN__DIV
 #undef ATTN__FMA
-#undef ATTN__FMS
+#undef ATTN__DIV
 #undef ATTN__MAX
 #undef ATTN__PICK
+#undef ATTN__PIN
+#undef ATTN__ANY_NAN_OR_INF
+#undef ATTN__ANY_NONFINITE
+#undef ATTN__EXP
+#undef ATTN__REGISTER
 #undef ATTN__ALL
-#undef ATTN__MASK
 #undef ATTN__ROUND
 #undef ATTN__LDEXP
-#undef ATTN__PIN
-#undef ATTN__PIN_POINTER
-#undef ATTN__PREFETCH
-#undef ATTN__REGISTER
-#undef ATTN__SPECIAL
-#undef ATTN__ODD
-#undef ATTN__EXP
-#undef ATTN__MAGIC
-#undef ATTN__BASE
-#undef ATTN__EXPONENT
+#undef ATTN__I
+#undef ATTN__IADD_UNLESS
+#undef ATTN__ISHL
+#undef ATTN__MASK
+#undef ATTN__X
+#undef ATTN__M
+#undef ATTN__IX
+#undef ATTN__AS_BITS
+#undef ATTN__AS_REAL
+#undef ATTN__LOAD_F32
+#undef ATTN__STORE_F32
+#undef ATTN__ISET
+#undef ATTN__IADD
+#undef ATTN__IAND
+#undef ATTN__IADD_UP_TO
+#undef ATTN__ISUB
+#undef ATTN__IGREATER
+#undef ATTN__ISHR
+#undef ATTN__STORE_U16
+#undef ATTN__LOAD_F16
+#undef ATTN__LOAD_BF16
+#undef ATTN__STORE_F16
+#undef ATTN__LOAD_BOOL
+#undef ATTN__LOAD_I8
+#undef ATTN__IOR
+#undef ATTN__IEQUAL
+#undef ATTN__IANY
+#undef ATTN__FMS
+#undef ATTN__TILE_COLS
+#undef ATTN__PARAMS
+#undef ATTN__LANES128
+#undef ATTN__FEW_KERNEL
+
+/* Once more, in double. */
+#if ATTN__REAL_F64
 #undef ATTN__REAL_F64
+#else
+#undef ATTN__REAL_F64
+#define ATTN__REAL_F64 1
+#include ATTN__SELF
+#endif
 
 #endif /* ATTN__PASS */
 

@@ -437,7 +437,7 @@ part_model() {
 # ==== Embedding: what one compiler makes of the header ============================================================
 
 # Names in an object file that do not begin with attn_.
-foreign_names() { nm $1 "$2" 2>&1 | awk '$3 !~ /^(attn_|\.|\$)/ { print $3 }'; }
+foreign_names() { nm $1 "$2" 2>&1 | awk '$3 !~ /^(attn_|\.|\$|CSWTCH\.)/ { print $3 }'; }
 private_names() { nm -D --defined-only "$1" 2>&1 | awk '$3 !~ /^attn_[a-z]/ { print $3 }'; }
 
 # Names that an object file needs, beyond mathematics, memory, what compilers call by themselves, and $2.

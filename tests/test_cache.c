@@ -2408,8 +2408,8 @@ TEST(cache_explain)
     static const char *const reads[] = {"k is read in place\n", "widened", "widened", "scales"};
     for (int kind = 0; kind < 4; kind++)
         for (int way = 0; way < 4; way++) {
-            int ring = way % 2, across;
-            size_t queries = way / 2 ? 1 : 40; /* one is taken across, where there are vectors */
+            int ring = way % 2, few;
+            size_t queries = way / 2 ? 1 : 40; /* one has keys on lanes, where there are vectors */
             shape s = {1, 1, 200, 8, 8, ATTN_F32, 0};
             size_t empty, full, now, past = 250;
             attn_kv_cache cache;
@@ -2424,9 +2424,9 @@ TEST(cache_explain)
             CHECK_STATUS(attn_kv_cache_scratch(&empty, out, q, &cache, NULL, NULL), ATTN_OK);
             CHECK_STATUS(attn_kv_cache_append(&cache, k, k, NULL), ATTN_OK);
             CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, NULL, NULL), ATTN_OK);
-            across = strstr(text, "across") != NULL;
-            CHECK(across == (queries == 1 && strncmp(text, "scalar", 6) != 0));
-            CHECK(strstr(text, reads[across ? 0 : kind]) != NULL && strstr(text, "anew") == NULL);
+            few = strstr(text, "keys lie on the lanes") != NULL;
+            CHECK(few == (queries == 1 && strncmp(text, "scalar", 6) != 0));
+            CHECK(strstr(text, reads[few ? 0 : kind]) != NULL && strstr(text, "anew") == NULL);
             CHECK_STATUS(attn_sdpa_scratch(&now, out, q, k, k, NULL, NULL), ATTN_OK);
             snprintf(bytes, sizeof bytes, "scratch: %zu bytes", now);
             CHECK(kind != 0 || strstr(text, bytes) != NULL);
@@ -2439,7 +2439,7 @@ TEST(cache_explain)
                 opts.window.on = 1;
                 opts.window.left = 9;
                 CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, &opts, NULL), ATTN_OK);
-                CHECK((strstr(text, "anew") != NULL) == (kind == 0 || across));
+                CHECK((strstr(text, "anew") != NULL) == (kind == 0 || few));
             }
             opts.kv_lens = &past;
             CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, &opts, NULL), ATTN_ERR_VALUE);

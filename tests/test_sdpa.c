@@ -1610,7 +1610,7 @@ static long check_tiles(const trial *t, attn_isa isa)
     size_t all;
     CHECK_STATUS(attn_sdpa_explain(text, sizeof text, t->out, t->q, t->k, t->v, &t->o, &ctx), ATTN_OK);
     at = strstr(text, phrase);
-    if (!CHECK(at && sscanf(at + strlen(phrase), "%lu queries x %lu keys", &queries, &keys) == 2 && queries && keys))
+    if (!CHECK(at && sscanf(at + strlen(phrase), "%lu rows x key tiles of %lu", &queries, &keys) == 2 && queries && keys))
         return 0;
     CHECK_STATUS(run(t, &ctx), ATTN_OK);
     tiles = test_tiles - before;

@@ -1128,7 +1128,7 @@ TEST(sdpa_status_errno)
         }
 }
 
-/* Nor where splits of the keys run side by side and are folded, far apart: the weights of one are too small. */
+/* Nor where splits of the keys run in parallel and are merged, far apart: the weights of one are too small. */
 TEST(sdpa_status_errno_apart)
 {
     enum { L = 2048 };
@@ -1210,7 +1210,7 @@ TEST(sdpa_explain_text)
             CHECK(test_wrote_nothing() && runner.calls == 0);
             CHECK(find_word(text, attn_isa_string(isa)) != NULL);
             blocks = strstr(text, "blocks of ");
-            CHECK(blocks && sscanf(blocks, "blocks of %zu queries x %zu keys", &queries, &keys) == 2);
+            CHECK(blocks && sscanf(blocks, "blocks of %zu rows x key tiles of %zu", &queries, &keys) == 2);
             CHECK(queries > 0 && keys > 0);
             snprintf(bytes, sizeof bytes, "%zu", needed_by(&s));
             CHECK(find_word(text, bytes) != NULL);
@@ -1266,7 +1266,7 @@ TEST(sdpa_explain_options)
     }
     test_case("weights and splits");
     for (int n = 0; n < 4; n++) {
-        static const char phrase[] = "splits do not run side by side";
+        static const char phrase[] = "splits do not run in parallel";
         s = good;
         s.t[OUT] = tensor(ATTN_F32, 1, 4, 1, 33);
         s.t[Q] = filled(ATTN_F32, 1, 4, 1, 40);
@@ -1277,7 +1277,7 @@ TEST(sdpa_explain_options)
             s.t[n == 1 ? WEIGHTS : n == 2 ? SCORES : LSE] = tensor(ATTN_F32, 1, 4, 1, n < 3 ? 2000 : 1);
         CHECK_STATUS(make(EXPLAIN, &s, text), ATTN_OK);
         CHECK((strstr(text, phrase) != NULL) == (n == 1 || n == 2));
-        CHECK((strstr(text, "splits, side by side") != NULL) == (n == 0 || n == 3));
+        CHECK((strstr(text, "splits, in parallel") != NULL) == (n == 0 || n == 3));
     }
 }
 
