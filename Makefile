@@ -24,10 +24,7 @@ parts     = json safetensors sentencepiece t5 beam translate
 examples  = $(patsubst %.c,$B/%.o,$(wildcard examples/*.c examples/translate/*.c))
 tests     = $(patsubst %.c,$B/%.o,$(wildcard tests/*.c))
 t_tests   = $(patsubst %.c,$B/%.o,$(wildcard $T/test_*.c)) $(parts:%=$B/heap/%.o)
-benches   = $(patsubst tests/bench/%.c,$B/%,$(wildcard tests/bench/bench_*.c))
-peers     = $B/peer_plain.o $B/peer_fast.o $B/peer_sdpa.o
 python    = $(or $(ATTN_BENCH_PYTHON),python3)
-compile   = $(CC) -O2 -I$(ATTN) -c -o $B/bench_compiled.o tests/config/implementation.c
 version   = $(shell sed -n 's/^.define ATTN_VERSION_STRING "\(.*\)"/\1/p' attn.h)
 check     = CC='$(CC)' RUN='$(RUN)' B='$B' sh tests/config.sh
 
@@ -35,6 +32,9 @@ check     = CC='$(CC)' RUN='$(RUN)' B='$B' sh tests/config.sh
 ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS))$(word 2,$(MAKECMDGOALS)),0)
 MAKEFLAGS += -j$(shell nproc 2> /dev/null || echo 2)
 endif
+
+.DEFAULT_GOAL = all
+include tests/bench/rules.mk
 
 .PHONY: all test test-library test-examples check-t5 train bench bench-quick bench-report bench-translate
 .PHONY: install clean help FORCE
@@ -51,13 +51,13 @@ all: $(notebooks) $(tools)               ## build and run the notebooks; what yo
 	@echo 'A tiny demonstration model of 200 words. For t5-base: $B/05_translate DIRECTORY "text", see examples/README.md'
 	@echo && echo "The pictures are in $B/pictures."
 
-test: $B/test $B/test_examples $(notebooks) $(tools)   ## test the library, the examples, README and embedding
+test: $B/test $B/test_examples $(notebooks) $(tools) ## test the library, the examples, README and embedding
 	@$(check) library examples single pictures output tools model readers readme quick
 
-test-library: $B/test $B/attn.o          ## of that, what tests attn.h
-	@$(check) library readme quick
+test-library: $B/test                    ## of that, the tests of attn.h alone: after a change of a kernel, one compilation
+	@$(check) library
 
-test-examples: $B/test_examples $(notebooks) $(tools)  ## of that, what tests the examples
+test-examples: $B/test_examples $(notebooks) $(tools) ## of that, what tests the examples
 	@$(check) examples single pictures output tools model readers
 
 check-t5: $B/05_translate                ## compare translation with transformers on models of the published sizes
@@ -159,27 +159,6 @@ $B/tests/list.h $B/$T/list.h: $B/cover.h FORCE
 	@sed -n 's/^TEST(\([a-z0-9_]*\)).*/RUN(\1)/p' $(@:$B/%/list.h=%)/*.c | awk '!listed[$$0]++' > $@.new
 	@case $@ in $B/tests/*) sed 's/.*/PUBLIC(&)/' $<.names >> $@.new; esac
 	@cmp -s $@.new $@ || cp $@.new $@
-
-# Benchmarks: one library for all; the peers are plain loops, compiled as their users would compile them for speed.
-bench bench-report: export ATTN_BENCH_TSV = $B/bench$(if $(ATTN_BENCH_QUICK),-quick).tsv
-bench: export ATTN_BENCH_COMPILE = $(compile)
-bench: export ATTN_BENCH_OBJECT = $B/bench_compiled.o
-
-$B/bench_%: tests/bench/bench_%.c $(wildcard tests/bench/*.h) $B/bench_library.o $(peers)
-	$(CC) -std=c99 $(warnings) $(CFLAGS) $(LDFLAGS) -I$(ATTN) -o $@ $< $B/bench_library.o $(peers) -lm -lpthread -ldl
-
-$B/libbench.so: $B/bench_library.o
-	$(CC) -shared -o $@ $< -lm -lpthread
-
-$B/bench_library.o: tests/bench/library.c tests/bench/library.h $(ATTN)/attn.h $B/flags
-	$(CC) -std=c99 $(warnings) $(CFLAGS) $(IMPL_CFLAGS) -fPIC -I$(ATTN) -c -o $@ $<
-
-$B/peer_%.o: tests/bench/peer.c tests/bench/peer.h $B/flags
-	$(CC) -std=c99 $(warnings) -O3 $(peer_$*) -DPEER=softmax_$* -c -o $@ $<
-peer_fast = -ffast-math
-
-$B/peer_sdpa.o: tests/bench/peer_sdpa.c tests/bench/peer.h $B/flags
-	$(CC) -std=c99 $(warnings) -O3 -ffast-math -c -o $@ $<
 
 # Changes only when a flag does: what was built with other flags is then built anew.
 $B/flags: export FLAGS = $(CC) $(CFLAGS) $(IMPL_CFLAGS) $(LDFLAGS) -I$(ATTN)

@@ -460,6 +460,18 @@ foreign_macros() {
                                        if (!read) print "attn.h: not read" }'
 }
 
+# The header pasted into a file, instead of included.
+paste_header() {
+    { echo '#define ATTN_IMPLEMENTATION'; cat "$top/attn.h"; echo 'int main(void) { return 0; }'; } > "$work/pasted.c"
+    compile "$1" -c pasted.c -o "$work/pasted.o"
+}
+
+# What ATTN_NO_STDLIB has no need of: string.h. (stdlib.h comes with the compiler's vectors.)
+includes_of_strings() {
+    compile "$1" -DATTN_NO_STDLIB -E "$config/implementation.c" 2>&1 | sed -n 's/^# [0-9]* "\([^"]*\)".*/\1/p' |
+        grep -E '(^|/)string\.h$' | sort -u
+}
+
 # What takes three compilations of the implementation.
 embed() {
     cc=$1
@@ -483,9 +495,11 @@ embed() {
         "$config/copies.c" "$work/scalar.o" "$work/implementation.o"
 
     program "$cc: ATTN_NO_STDLIB, more than the stack holds" $cc -std=c99 $warnings "$config/nomemory.c"
+    check "$cc: ATTN_NO_STDLIB includes no string.h" silent includes_of_strings $cc
 
     refuses "$cc: ATTN_MALLOC without ATTN_FREE" ATTN_FREE compile $cc '-DATTN_MALLOC(n)=0' -E "$implementation"
     refuses "$cc: ATTN_FREE without ATTN_MALLOC" ATTN_MALLOC compile $cc '-DATTN_FREE(p)=(void)0' -E "$implementation"
+    refuses "$cc: pasted, not included" '#error.*ATTN_HEADER' paste_header $cc
 }
 
 # The rest.

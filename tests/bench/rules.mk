@@ -1,0 +1,26 @@
+# How the Makefile builds the benchmarks.
+
+benches = $(patsubst tests/bench/%.c,$B/%,$(wildcard tests/bench/bench_*.c))
+peers   = $B/peer_plain.o $B/peer_fast.o $B/peer_sdpa.o
+compile = $(CC) -O2 -I$(ATTN) -c -o $B/bench_compiled.o tests/config/implementation.c
+
+# One library for all; the peers are plain loops, compiled as their users would compile them for speed.
+bench bench-report: export ATTN_BENCH_TSV = $B/bench$(if $(ATTN_BENCH_QUICK),-quick).tsv
+bench: export ATTN_BENCH_COMPILE = $(compile)
+bench: export ATTN_BENCH_OBJECT = $B/bench_compiled.o
+
+$B/bench_%: tests/bench/bench_%.c $(wildcard tests/bench/*.h) $B/bench_library.o $(peers)
+	$(CC) -std=c99 $(warnings) $(CFLAGS) $(LDFLAGS) -I$(ATTN) -o $@ $< $B/bench_library.o $(peers) -lm -lpthread -ldl
+
+$B/libbench.so: $B/bench_library.o
+	$(CC) -shared -o $@ $< -lm -lpthread
+
+$B/bench_library.o: tests/bench/library.c tests/bench/library.h $(ATTN)/attn.h $B/flags
+	$(CC) -std=c99 $(warnings) $(CFLAGS) $(IMPL_CFLAGS) -fPIC -I$(ATTN) -c -o $@ $<
+
+$B/peer_%.o: tests/bench/peer.c tests/bench/peer.h $B/flags
+	$(CC) -std=c99 $(warnings) -O3 $(peer_$*) -DPEER=softmax_$* -c -o $@ $<
+peer_fast = -ffast-math
+
+$B/peer_sdpa.o: tests/bench/peer_sdpa.c tests/bench/peer.h $B/flags
+	$(CC) -std=c99 $(warnings) -O3 -ffast-math -c -o $@ $<
