@@ -1746,22 +1746,25 @@ static double attn__lowest(attn_dtype real) /* the lowest finite number */
 }
 
 /* Calls that -ffast-math must leave alone: it would narrow exp, reorder a division that keeps a range, or prove that
-   nothing is ever lost from a sum. Those of libm keep errno. */
-#define ATTN__LIBM(name, function)                                                                                     \
+   nothing is ever lost from a sum. Those of libm keep errno, which they touch but for arguments in a quiet range. */
+#define ATTN__LIBM(name, function, quiet)                                                                              \
     ATTN__NOINLINE double name(double x)                                                                               \
     {                                                                                                                  \
-        int saved = ATTN__ERRNO;                                                                                       \
+        int saved;                                                                                                     \
+        if (quiet)                                                                                                     \
+            return function(x);                                                                                        \
+        saved = ATTN__ERRNO;                                                                                           \
         x = function(x);                                                                                               \
         ATTN__ERRNO_KEEP(saved);                                                                                       \
         return x;                                                                                                      \
     }
 
-ATTN__LIBM(attn__exp, ATTN_EXP)
-ATTN__LIBM(attn__log, ATTN_LOG)
-ATTN__LIBM(attn__tanh, ATTN_TANH)
-ATTN__LIBM(attn__sin, ATTN_SIN)
-ATTN__LIBM(attn__cos, ATTN_COS)
-ATTN__LIBM(attn__sqrt, ATTN_SQRT)
+ATTN__LIBM(attn__exp, ATTN_EXP, x > -700 && x < 700)
+ATTN__LIBM(attn__log, ATTN_LOG, x >= DBL_MIN && x <= DBL_MAX)
+ATTN__LIBM(attn__tanh, ATTN_TANH, attn__is_finite(x))
+ATTN__LIBM(attn__sin, ATTN_SIN, attn__is_finite(x))
+ATTN__LIBM(attn__cos, ATTN_COS, attn__is_finite(x))
+ATTN__LIBM(attn__sqrt, ATTN_SQRT, x >= DBL_MIN && x <= DBL_MAX)
 
 ATTN__NOINLINE double attn__pow(double x, double y)
 {
@@ -4694,7 +4697,7 @@ typedef struct attn__cache_row {
     size_t n;
 } attn__cache_row;
 
-static size_t attn__load_chunk(const attn__cache_row *row, size_t first, void *reals)
+ATTN__INLINE size_t attn__load_chunk(const attn__cache_row *row, size_t first, void *reals)
 {
     size_t count = attn__min(ATTN__CHUNK, row->n - first);
     row->kern->load(reals, count, attn__at(row->data, row->dtype, (ptrdiff_t)first * row->stride), row->dtype, 0,
@@ -4755,9 +4758,9 @@ static void attn__append_rows(const attn_tensor *to, float *scales, const attn_t
     row.dtype = in->dtype;
     row.stride = in->dim_stride;
     row.n = to->dim;
-    for (h = 0; h < to->heads; h++)
-        for (r = first; r < n && to->dim > 0; r++) {
-            void *out = attn__tensor_at(to, b, h, at = (len + r) % to->len, 0);
+    for (h = 0; h < to->heads && to->dim > 0; h++)
+        for (r = first, at = (len + first) % to->len; r < n; r++, at = at + 1 < to->len ? at + 1 : 0) {
+            void *out = attn__tensor_at(to, b, h, at, 0);
             row.data = attn__tensor_at(in, b, h, r, 0);
             if (scales)
                 scales[(b * to->heads + h) * to->len + at] = attn__store_row_i8((signed char *)out, &row);
