@@ -1,6 +1,6 @@
 /* attn.h - v0.5.0 - attention for C and C++ in one header - MIT licence, at the end of this file
 
-   Attention lets each of Lq queries look at Lk keys and take home a mixture of their values:
+   Attention lets each of Lq queries look at Lk keys and read a mixture of their values:
 
        scores  = scale * Q K^T          Lq x Lk    how well each query matches each key
        weights = softmax(scores)        Lq x Lk    each row positive, summing to 1
@@ -126,19 +126,19 @@
        A cache rounds what is appended to its type once; I8 keeps each element within half a scale, the scale being its
        row's largest magnitude / 127. Angles, sines and rotations are computed in double and rounded once.
        The engine makes the same products, keeps maximum, sum and output of a row in the compute type, and rescales them
-       as larger scores appear (online softmax). Each element of out is within u ((D + 20) (1 + A) + K) times the largest
-       |value| that it sees in its column, u being 2^-24 (2^-53 in double), and half an ulp of a narrower out. A is the
-       largest, over the keys that the row sees, of the sum over d of |scale q[d] k[d]|, plus |bias| and the ALiBi term;
-       K is 2 n or 512 + n / 512, whichever is less, for n keys. No multiple of the error of naive loops bounds that of
-       each element. On random data with scores of ordinary size the RMS error of a call is within twice that of naive
-       loops in the same type and 4 ulp of the RMS of out. The engine divides by the sum at the end: where the values of a row, each times exp(score - max), add up to more
-       than the compute type holds, out is infinite or NaN. tanh of softcap is within 6 ulp in float, 8 in double.
-       Scores that are asked for are rounded after scale, which softmax may not have done: without softcap, bias, ALiBi
-       and score_mod it may apply scale to differences of dot products. Weights then agree with the softmax of those
-       scores to a factor of exp(2^-22 max |score|) (2^-51 in double), beside the error of softmax. With any of these
-       options the scores are the ones that softmax takes.
-       Scores of 10000 overflow nothing; rounding them costs what A says. A row with NaN or +infinity is NaN throughout; a row of
-       -infinity (nothing to attend to) is zeros; one of no columns is nothing.
+       as larger scores appear (online softmax). Each element of out is within u ((D + 20) (1 + A) + K) times the
+       largest |value| that it sees in its column, u being 2^-24 (2^-53 in double), and half an ulp of a narrower out. A
+       is the largest, over the keys that the row sees, of the sum over d of |scale q[d] k[d]|, plus |bias| and the
+       ALiBi term; K is 2 n or 512 + n / 512, whichever is less, for n keys. No multiple of the error of naive loops
+       bounds that of each element. On random data with scores of ordinary size the RMS error of a call is within twice
+       that of naive loops in the same type and 4 ulp of the RMS of out. The engine divides by the sum at the end: where
+       the values of a row, each times exp(score - max), add up to more than the compute type holds, out is infinite or
+       NaN. tanh of softcap is within 6 ulp in float, 8 in double. Scores that are asked for are rounded after scale,
+       which softmax may not have done: without softcap, bias, ALiBi and score_mod it may apply scale to differences of
+       dot products. Weights then agree with the softmax of those scores to a factor of exp(2^-22 max |score|) (2^-51 in
+       double), beside the error of softmax. With any of these options the scores are the ones that softmax takes.
+       Scores of 10000 overflow nothing; rounding them costs what A says. A row with NaN or +infinity is NaN throughout;
+       a row of -infinity (nothing to attend to) is zeros; one of no columns is nothing.
        -ffast-math keeps all of this, except that subnormal numbers may become zero (softcaps above 1e37 lose by it).
 
    DETERMINISM
@@ -151,7 +151,7 @@
        equals one causal call. Beyond, where the sums are split depends on how many keys there are.
 
    VERSIONS
-       0.5.0   the implementation rebuilt, a fifth smaller, with the same results; ATTN_INTERFACE_ONLY, ATTN_NO_OPTIMIZE
+       0.5.0   the implementation rebuilt, with the same results in less code; ATTN_INTERFACE_ONLY, ATTN_NO_OPTIMIZE
        0.4.1   speed: products of a few rows with a transposed matrix, as models decode
        0.4.0   speed: decoding, short calls, layouts, masks; no new functions
 */
@@ -379,8 +379,8 @@ typedef enum attn_causal {
     ATTN_CAUSAL_OFFSET       /* o = causal_offset[b], which must be given */
 } attn_causal;
 
-/* Shows only keys i + o - left .. i + o + right; -1 = unlimited on that side. left = L shows L + 1 keys, the query's own
-   included: Hugging Face's sliding_window = W and ONNX Runtime's local_window_size = W are left = W - 1. */
+/* Shows only keys i + o - left .. i + o + right; -1 = unlimited on that side. left = L shows L + 1 keys, the query's
+   own included: Hugging Face's sliding_window = W and ONNX Runtime's local_window_size = W are left = W - 1. */
 typedef struct attn_window {
     int on; /* 0: left and right are not looked at */
     ptrdiff_t left, right;
@@ -512,7 +512,7 @@ ATTN_API attn_status attn_kv_cache_reorder(attn_kv_cache *cache, const size_t *f
    once and leave the rule NONE; there may be more queries than tokens then. Key j is token j, of a ring too; mask,
    bias, weights, scores have Lk = the largest of cache->lens. The bits are those of attn_sdpa over keys in one tensor.
    A ring is for windows: L tokens appended at once and attended by L queries need left + L <= capacity. Feed longer
-   texts in pieces of capacity - left tokens; or, if the ring is empty, run attn_sdpa over the text and append it then.
+   texts in chunks of capacity - left tokens; or, if the ring is empty, run attn_sdpa over the text and append it then.
    Tokens that a ring has dropped have weight 0 and scores -infinity.
    VALUE: opts->kv_lens or causal_offset given, or ATTN_CAUSAL_OFFSET; causal and window show a query a lost token. */
 ATTN_API attn_status attn_kv_cache_attend(attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
@@ -538,7 +538,7 @@ typedef struct attn_rope_opts {
                         1: pairs (2d, 2d + 1), as the paper, GPT-J, Meta's own Llama files and llama2.c */
     size_t dim;      /* rotates elements 0 .. dim - 1, even; the others are copied. 0 = D */
 
-    double base;               /* pair d turns by base^(-2d/dim) for each position; 0 = 10000 */
+    double base;               /* pair d rotates by base^(-2d/dim) for each position; 0 = 10000 */
     const double *frequencies; /* [dim/2], instead; see attn_rope_frequencies */
     double scale;              /* what is rotated is multiplied by it; 0 = 1 */
 
@@ -547,7 +547,7 @@ typedef struct attn_rope_opts {
     ptrdiff_t position_batch_stride, position_len_stride; /* both 0: packed [B][L] */
 } attn_rope_opts;
 
-/* Turns pair d of each row by angle position * frequency d: (x, y) -> (x cos - y sin, x sin + y cos). in and out
+/* Rotates pair d of each row by angle position * frequency d: (x, y) -> (x cos - y sin, x sin + y cos). in and out
    B x H x L x D of any float types; in place is legal. Computed in double, rounded once: the angle is off by position
    2^-53 at most, and one that is not finite makes NaN. opts may be NULL. SHAPE: D odd with dim 0. VALUE: dim odd or
    > D; base negative, or it or 1 / base not finite; scale or a frequency not finite.     Su 2021, arXiv 2104.09864 */
@@ -557,7 +557,7 @@ typedef enum attn_rope_scaling_kind {
     ATTN_ROPE_PLAIN = 0,
     ATTN_ROPE_LINEAR, /* frequencies / factor                                             Chen 2023, arXiv 2306.15595 */
     ATTN_ROPE_NTK,    /* base * factor^(dim/(dim-2)): the highest frequency stays, the lowest is divided by factor */
-    ATTN_ROPE_YARN    /* between PLAIN and LINEAR, by the turns a pair makes              Peng 2023, arXiv 2309.00071 */
+    ATTN_ROPE_YARN    /* between PLAIN and LINEAR, by the rotations of a pair             Peng 2023, arXiv 2309.00071 */
 } attn_rope_scaling_kind;
 
 /* How a model reaches beyond the length it was trained on. */
@@ -567,7 +567,7 @@ typedef struct attn_rope_scaling {
 
     /* YARN */
     double original_len;         /* the length in training, > 0 */
-    double beta_fast, beta_slow; /* more turns in it than fast: PLAIN; fewer than slow: LINEAR. 0 = 32 and 1 */
+    double beta_fast, beta_slow; /* more rotations in it than fast: PLAIN; fewer than slow: LINEAR. 0 = 32, 1 */
 } attn_rope_scaling;
 
 /* freq[d], for d < dim/2: what attn_rope_opts.frequencies takes. dim is even; base 0 = 10000; scaling NULL = PLAIN.
@@ -796,8 +796,8 @@ extern void *memset(void *to, int byte, size_t size);
 #define ATTN__TARGET_ATTRIBUTE(features)
 #endif
 
-/* Atomics on a size_t, where the compiler has them. ATOMIC_ADD1 adds 1 and returns the old value, ATOMIC_LOAD loads. A thread
-   that sees a count also sees what the counting thread wrote before (acquire, release). */
+/* Atomics on a size_t, where the compiler has them. ATOMIC_ADD1 adds 1 and returns the old value, ATOMIC_LOAD loads. A
+   thread that sees a count also sees what the counting thread wrote before (acquire, release). */
 #if defined(__GCC_ATOMIC_POINTER_LOCK_FREE) && __GCC_ATOMIC_POINTER_LOCK_FREE == 2
 #define ATTN__ATOMIC_ADD1(p) __atomic_fetch_add(p, 1, __ATOMIC_ACQ_REL)
 #define ATTN__ATOMIC_LOAD(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
@@ -806,9 +806,6 @@ extern void *memset(void *to, int byte, size_t size);
 #define ATTN__ATOMIC_ADD1(p) ((size_t)_InterlockedExchangeAdd64((volatile __int64 *)(p), 1))
 #define ATTN__ATOMIC_LOAD(p) ((size_t)_InterlockedOr64((volatile __int64 *)(p), 0))
 #endif
-
-#define ATTN__PASTE_(a, b) a##b
-#define ATTN__PASTE(a, b) ATTN__PASTE_(a, b)
 
 /* clang-format off */
 #ifdef __cplusplus
@@ -847,7 +844,8 @@ static size_t attn__max(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* The number of blocks that cover n elements, n / block rounded up. The common case of one block avoids the division. */
+/* The number of blocks that cover n elements, n / block rounded up. The common case of one block avoids the division.
+   */
 static size_t attn__blocks(size_t n, size_t block)
 {
     return n <= block ? n != 0 : n / block + (n % block != 0);
@@ -974,7 +972,7 @@ static size_t attn__alignment(attn_dtype dtype)
     return dtype == ATTN_F64 ? offsetof(struct f64, x) : attn__size(dtype);
 }
 
-/* Numbers of an array that are no elements are listed as the type that has their size. */
+/* Arrays of lengths, offsets or slopes are listed as a type of equal size, for alignment and overlap. */
 static attn_dtype attn__dtype_of_size(size_t size)
 {
     return size == 8 ? ATTN_F64 : size == 4 ? ATTN_F32 : ATTN_BOOL;
@@ -1282,7 +1280,7 @@ enum attn__role {
     ATTN__ABSENT = 128   /* set by attn__list: required, but not given */
 };
 
-enum { ATTN__ARGUMENTS = 24 }; /* those of attn_mha */
+enum { ATTN__ARGUMENTS = 12 + 10 + 1 }; /* attn_mha: its own, options, scratch */
 
 typedef struct attn__check {
     attn_status status;           /* ATTN_OK so far, or the fault that comes first in the documented order */
@@ -1391,7 +1389,7 @@ static int attn__is_dtype(const attn__view *v, int wide)
     if (v->role & ATTN__BOOL || v->dtype == ATTN_BOOL)
         return v->dtype == ATTN_BOOL && v->role & (ATTN__BOOL | ATTN__ANY_TYPE);
     if (v->dtype == ATTN_I8)
-        return v->role & ATTN__CACHED && (v->role & ATTN__ANY_FLOAT || !wide);
+        return v->role & ATTN__CACHED && !wide;
     return attn__is_float(v->dtype) && ((v->dtype == ATTN_F64) == wide || v->role & (ATTN__ANY_TYPE | ATTN__ANY_FLOAT));
 }
 
@@ -1471,9 +1469,10 @@ static int attn__is_distinct(const attn__view *v)
 }
 
 /* Is there a choice of c[k], -back <= c[k] <= forth, so that the sum of c[k] stride[k] is `offset`? Axes come largest
-   stride first. Example: two blocks of 4 columns in rows of 16 elements, 8 apart, have strides 16 and 1 and offset 8; no
-   multiple of 16 comes within 3 of 8, so the answer is no. Mostly the smaller strides reach so little that few multiples
-   of the largest come into question. Where more than ATTN__LATTICE_TRIES do, the answer is yes, to be safe. */
+   stride first. Example: two blocks of 4 columns in rows of 16 elements, 8 apart, have strides 16 and 1 and offset 8;
+   no multiple of 16 comes within 3 of 8, so the answer is no. Mostly the smaller strides reach so little that few
+   multiples of the largest come into question. Where more than ATTN__LATTICE_TRIES do, the answer is yes, to be safe.
+   */
 #define ATTN__LATTICE_TRIES 8
 
 static int attn__lattice_meets(int count, const attn__axis *axis, ptrdiff_t offset)
@@ -1745,18 +1744,20 @@ static double attn__lowest(attn_dtype real) /* the lowest finite number */
     return real == ATTN_F64 ? -DBL_MAX : -(double)FLT_MAX;
 }
 
-/* Calls that -ffast-math must leave alone: it would narrow exp, reorder a division that keeps a range, or prove that
-   nothing is ever lost from a sum. Those of libm keep errno, which they touch but for arguments in a quiet range. */
+/* Calls of libm, out of line, as -ffast-math would narrow them. They leave errno alone: where an argument is not one of
+   the many for which libm does too (quiet), errno is saved. Compilers believe that cos has nothing to do with errno;
+   volatile keeps the call between the two. */
 #define ATTN__LIBM(name, function, quiet)                                                                              \
     ATTN__NOINLINE double name(double x)                                                                               \
     {                                                                                                                  \
+        volatile double held = x;                                                                                      \
         int saved;                                                                                                     \
         if (quiet)                                                                                                     \
             return function(x);                                                                                        \
         saved = ATTN__ERRNO;                                                                                           \
-        x = function(x);                                                                                               \
+        held = function(held);                                                                                         \
         ATTN__ERRNO_KEEP(saved);                                                                                       \
-        return x;                                                                                                      \
+        return held;                                                                                                   \
     }
 
 ATTN__LIBM(attn__exp, ATTN_EXP, x > -700 && x < 700)
@@ -1768,12 +1769,15 @@ ATTN__LIBM(attn__sqrt, ATTN_SQRT, x >= DBL_MIN && x <= DBL_MAX)
 
 ATTN__NOINLINE double attn__pow(double x, double y)
 {
+    volatile double held = x;
     int saved = ATTN__ERRNO;
-    x = ATTN_POW(x, y);
+    held = ATTN_POW(held, y);
     ATTN__ERRNO_KEEP(saved);
-    return x;
+    return held;
 }
 
+/* And arithmetic that -ffast-math must leave alone: it would reorder a division that keeps a range, or prove that
+   nothing is ever lost from a sum. */
 ATTN__NOINLINE double attn__divide(double x, double y)
 {
     return x / y;
@@ -1805,16 +1809,17 @@ typedef struct attn__rows {
 
     /* the rows that will be read after these, which the kernel prefetches while it computes */
     const char *next;
-    ptrdiff_t next_step;          /* bytes from row to row */
-    size_t next_count, row_bytes; /* how many; bytes of each */
+    size_t next_count;   /* how many */
+    ptrdiff_t next_step; /* bytes from row to row, */
+    size_t row_bytes;    /* and of a row; gemm_nt_few takes both from the rows at hand */
 } attn__rows;
 
 /* What becomes of a product: c = c + a b; c = a b; c = factor c + a b, with a factor for each column. */
 enum attn__gemm_mode { ATTN__GEMM_ADD, ATTN__GEMM_SET, ATTN__GEMM_SCALE };
 
-/* Two layouts for the numbers of a query block. Queries on lanes: each vector holds as many queries, for one key (or
-   one dim); the rule. Keys on lanes: each vector holds keys (or dims) of one query; for decoding, where there are too
-   few queries to fill a vector. Both compute each number by the same chain of the same roundings.
+/* Two layouts for the numbers of a query block. Queries on lanes, the rule: one query per lane, a vector for each key
+   (or each dim). Keys on lanes: each vector holds keys (or dims) of one query; for few rows, as in decoding,
+   where there are too few queries to fill a vector. Both compute each number by the same chain of the same roundings.
 
    As data: element e (a key of a tile, a dim of V) of query i lies e * element + i * query reals from the start. One of
    the two steps is 1, and along it lie the vectors. */
@@ -1833,7 +1838,7 @@ typedef struct attn__state {
 /* Which keys of a tile each query sees, mask and bias aside: keys first[i] .. end[i] - 1, counted from the first of the
    tile. Every query sees keys all_first .. all_end - 1. */
 typedef struct attn__bounds {
-    const void *first, *end; /* reals; NULL: every query sees every key */
+    const void *first, *end; /* reals; NULL: no bounds */
     size_t all_first, all_end;
 } attn__bounds;
 
@@ -1843,8 +1848,8 @@ typedef struct attn__tile {
     size_t keys, queries, lanes;  /* queries of the block; and filled up to whole vectors */
     void *scores;                 /* softmax turns them into the weights exp(score - max) */
     const void *bias, *mask;      /* or NULL; 1 in the mask where a query may see the key, 0 where not */
-    attn__bounds bounds;          /* */
-    const void *position, *slope; /* of each query, for ALiBi: its position less the tile's first key, -slope; or NULL */
+    attn__bounds bounds;          /* all NULL: every query sees every key */
+    const void *position, *slope; /* of each query, for ALiBi: position less the tile's first key; -slope; or NULL */
     void *factor;                 /* of each query: softmax leaves exp(old max - new max) */
 
     /* reals as data, which no compiler folds: the lowest finite number, -infinity, 0 */
@@ -2021,7 +2026,9 @@ static unsigned attn__isas(void)
 #define ATTN__PASS_NEON 4
 
 #if defined(__INCLUDE_LEVEL__) && __INCLUDE_LEVEL__ == 0 && !defined(ATTN_HEADER)
-#error "attn.h includes itself, so it cannot be pasted into another file: keep it in a file of its own and #include it. To compile attn.h itself, define ATTN_HEADER as its name, in quotes."
+/* clang-format off */
+#error "attn.h includes itself: do not paste it, #include it (or define ATTN_HEADER as its name)"
+/* clang-format on */
 #endif
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -2039,7 +2046,9 @@ static unsigned attn__isas(void)
 #undef ATTN__PASS
 
 #ifndef ATTN__PASSED
-#error "attn.h includes itself, but found another file: define ATTN_HEADER as its name, in quotes, and keep it in a file of its own."
+/* clang-format off */
+#error "attn.h includes itself, but found another file: define ATTN_HEADER as its name, and do not paste it"
+/* clang-format on */
 #endif
 
 #if defined(ATTN__X86)
@@ -2449,7 +2458,7 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
 #define ATTN__GEMM_FEW_NC 64                       /* columns: enough to hide the start of reading rows of w */
 #define ATTN__GEMM_FEW_A_BYTES ((size_t)512 << 10) /* bytes of rows of a: they stay in the second-level cache */
 #define ATTN__GEMM_FEW_PAD 16  /* reals between rows of a, which would else compete for one set of a cache */
-#define ATTN__GEMM_FEW_STEP 16 /* the kernel's largest step along k */
+#define ATTN__GEMM_FEW_STEP 16 /* terms: a multiple of the kernel's steps along k, which are 2, 4 or 8 */
 
 /* Up to so many rows, not packing w pays: with more, the kernel reads a so often that packing w costs less. A short sum
    has little to save. Twice as many where w has 16-bit elements, which take longer to pack. */
@@ -2628,14 +2637,14 @@ static void attn__gemm_worker(void *arg, size_t index)
 {
     const attn__gemm *g = (const attn__gemm *)arg;
     char stack[ATTN__STACK], *scratch = attn__align(g->scratch ? g->scratch + index * g->worker_bytes : stack);
-    size_t across = attn__blocks(g->out.cols, g->nc), blocks = attn__blocks(g->out.rows, g->mc) * across;
+    size_t per_row = attn__blocks(g->out.cols, g->nc), blocks = attn__blocks(g->out.rows, g->mc) * per_row;
     size_t share = blocks / g->workers, rest = blocks % g->workers; /* the first `rest` workers take one more */
     size_t first = index * share + attn__min(index, rest), end = first + share + (index < rest), i;
     if (g->few)
         attn__gemm_few_cols(g, first * g->nc, attn__min(end * g->nc, g->out.cols), scratch);
     else
         for (i = first; i < end; i++)
-            attn__gemm_block_at(g, i / across * g->mc, i % across * g->nc, scratch);
+            attn__gemm_block_at(g, i / per_row * g->mc, i % per_row * g->nc, scratch);
 }
 
 static int attn__gemm_is_few(const attn__gemm *g)
@@ -3065,7 +3074,7 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 
        attn__plan_sdpa             checks and resolves the arguments, makes the schedule, measures scratch
        attn__plan_execute          runs the workers; merges splits that ran in parallel
-         attn__sdpa_worker         takes items until none is left: some query blocks, or one split of one block
+         attn__sdpa_worker         takes units of work until none is left: some query blocks, or one split of one
            attn__begin_block       which keys its rows see; Q gathered into vectors
            attn__attend_split      tile by tile:
              attn__process_tile
@@ -3076,13 +3085,13 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
            attn__merge_split       the result over one more split of the keys joins that of those before
            attn__finish_block      out / sum, sinks, lse; attn__write_matrices: weights and scores
 
-   Layout. Queries lie on the lanes of vectors: maxima, sums and hidden keys are compared and added lane by lane, K and V
-   are read where they lie, row by row, each element broadcast to all lanes. Where a block has few rows, as in decoding,
-   most lanes would idle; there keys lie on the lanes of S and P, and dims on those of out (attn__layout). Each number
-   comes from the same chain of the same roundings either way.
+   Layout. Queries lie on the lanes of vectors: maxima, sums and hidden keys are compared and added lane by lane, K and
+   V are read where they lie, row by row, each element broadcast to all lanes. Where a block has few rows, as in
+   decoding, most lanes would idle; there keys lie on the lanes of S and P, and dims on those of out (attn__layout).
+   Each number comes from the same chain of the same roundings either way.
 
-   Blocks in one item. A worker takes a few blocks of one head together, which meet each tile one after another: they
-   share the tile's way from memory, and its copy if it needs one (other types, rows that lie far apart).
+   Units. A worker takes a few blocks of one head together, as one unit of work. They meet each tile one after another,
+   and share its way from memory, and its copy if it needs one (other types, rows that lie far apart).
 
    Split-KV. Many keys are cut into splits, each with a result of its own, merged from left to right. Where they lie
    depends on the number of valid keys alone; whether they run one after another or in parallel changes no bit. */
@@ -3091,16 +3100,18 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 #define ATTN__ON_TILE() ((void)0) /* the tests count tiles */
 #endif
 
-/* A key tile, with its scores for a full query block, stays in the second cache. */
+/* A key tile, with its scores for a full query block, stays in the second-level cache. */
 #define ATTN__TILE_KEYS 128
 
-/* Blocks of an item: they share the read of a tile, yet their queries and results stay in the second cache too. */
-#define ATTN__ITEM_BLOCKS 4
+/* Query blocks of a unit: they share the read of a tile, yet their queries and results stay in the second-level cache.
+   */
+#define ATTN__UNIT_BLOCKS 4
 
-/* Items for each worker, at least, before an item takes more than one block: the last ones end at about one time. */
-#define ATTN__WORKER_ITEMS 4
+/* Units for each worker, at least, before a unit has more than one block: so that all workers end at about one time. */
+#define ATTN__WORKER_UNITS 4
 
-/* Splits of a block: enough to occupy workers with few heads; each costs a merge. A split has at least so many tiles. */
+/* Splits of a block: enough to occupy workers with few heads; each costs a merge. A split has at least so many tiles.
+   */
 #define ATTN__SPLITS 32
 #define ATTN__SPLIT_TILES 4
 
@@ -3131,20 +3142,20 @@ typedef struct attn__call { /* what was asked */
     double softmax_scale; /* and what is left to softmax: 1, or all of it where nothing in between wants scores */
 } attn__call;
 
-typedef struct attn__source { /* what a cache (section 7) says about keys and values */
+typedef struct attn__source {         /* what a cache (section 7) says about keys and values */
     int newest;                       /* queries are the newest tokens: o = keys - queries, whatever the causal rule */
     const size_t *oldest;             /* [B] the oldest key still there; NULL = 0 */
-    size_t ring;                      /* key j is row j % ring of k and v; SIZE_MAX without a ring */
-    const float *k_scales, *v_scales; /* I8: [B][Hkv][ring]; else NULL */
+    size_t capacity;                  /* key j is row j % capacity of k and v; SIZE_MAX outside of a cache */
+    const float *k_scales, *v_scales; /* I8: [B][Hkv][capacity]; else NULL */
 } attn__source;
 
-typedef struct attn__schedule { /* how the work is cut; a function of shapes, options present, width and kernels */
+typedef struct attn__schedule {     /* how the work is cut; a function of shapes, options present, width and kernels */
     size_t group, rows;             /* of one key/value head: its query heads, and their queries together */
     size_t block_rows;              /* rows of a query block, in whole vectors */
     size_t blocks, all_blocks;      /* query blocks of one key/value head, and of the batch */
     size_t tile_keys, splits;       /* keys of a tile; splits of a block, at most */
-    size_t item_blocks, head_items; /* blocks of an item, at most; items of one key/value head */
-    size_t items, workers;          /* items of the call: blocks, or single splits in parallel; who takes them */
+    size_t unit_blocks, head_units; /* blocks of a unit of work, at most; units of one key/value head */
+    size_t units, workers;          /* units of the call, of blocks, or of one split in parallel; and who takes them */
     size_t mask_tiles;              /* tiles of a mask whose visibility is cached */
     int keys_on_lanes;              /* the layout: blocks have few rows */
     int parallel_splits;            /* splits run in parallel: their results are kept, then merged */
@@ -3169,17 +3180,17 @@ typedef struct attn__range { /* keys from .. to - 1; none if from >= to */
 typedef struct attn__row { /* one row of a query block */
     size_t first, end;     /* it sees keys first .. end - 1, unless mask, bias or score_mod hide them */
     size_t oldest, valid;  /* keys oldest .. valid - 1 exist for it */
-    size_t exists;         /* i < q_lens[b]; a size_t, so that no padding goes into scratch */
+    size_t exists;         /* i < q_lens[b] */
     ptrdiff_t position;    /* i + o */
 } attn__row;
 
-typedef struct attn__tile_cache { /* rows of k or v copied as reals, for all blocks of an item */
+typedef struct attn__tile_cache { /* rows of k or v copied as reals, for all blocks of a unit */
     char *rows;
     attn__range held;   /* the keys that are there; */
     attn__range wanted; /* those that the blocks see together: a tile is copied as far as these go */
 } attn__tile_cache;
 
-typedef struct attn__shared { /* what the blocks of an item use one after another */
+typedef struct attn__shared { /* what the blocks of a unit use one after another */
     attn__tile_cache k, v;
     char *scores, *bias, *mask; /* of a tile */
     char *row;                  /* one row's scores, for score_mod */
@@ -3197,8 +3208,8 @@ typedef struct attn__block {
     const attn__plan *plan;
     attn__shared *shared;
     attn__place at;
-    attn__range seen_by_any, seen_by_all; /* mask aside */
-    size_t valid;                         /* keys that exist for some row */
+    attn__range visible_to_any, visible_to_all; /* mask aside */
+    size_t valid;                               /* keys that exist for some row */
     attn__row *rows;
     unsigned char *mask_cache; /* attn__visibility of each of the first tiles; 0 = not yet classified */
     char *queries;             /* Q of the block, D elements of each row */
@@ -3209,14 +3220,15 @@ typedef struct attn__block {
     attn__tile tile;
 } attn__block;
 
-typedef struct attn__worker { /* the blocks of an item, and what they share */
-    attn__block blocks[ATTN__ITEM_BLOCKS];
+typedef struct attn__worker { /* the blocks of a unit, and what they share */
+    attn__block blocks[ATTN__UNIT_BLOCKS];
     attn__shared shared;
 } attn__worker;
 
 /* -- visibility -- */
 
-/* Which keys query i of item b sees, mask aside. Nothing else knows what causal, window and lengths mean. */
+/* Which keys query i of batch item b sees, mask and scores aside: the one place that turns causal, window and lengths
+   into keys. Keys that a ring has dropped are not cut off: calls that show them are refused. */
 static void attn__visible(attn__row *row, const attn__plan *plan, size_t b, size_t i)
 {
     const attn_opts *opts = &plan->call.opts;
@@ -3276,15 +3288,12 @@ static char *attn__row_real(const attn__block *block, enum attn__row_reals which
     return attn__real_at(block->plan, block->reals, which * block->plan->schedule.block_rows + row);
 }
 
-/* The layout of such numbers of a block as have `elements` for each row, counted in whole vectors where they are to be
-   the lanes. The one place that chooses. */
+/* The layout of numbers of a block, `elements` for each row (counted in whole vectors where they are to lie on lanes),
+   as the schedule has chosen. */
 static attn__layout attn__layout_of(const attn__block *block, size_t elements)
 {
-    int keys_on_lanes = block->plan->schedule.keys_on_lanes;
-    attn__layout layout;
-    layout.element = keys_on_lanes ? 1 : block->tile.lanes;
-    layout.query = keys_on_lanes ? elements : 1;
-    return layout;
+    attn__layout queries_on_lanes = {block->tile.lanes, 1}, keys_on_lanes = {1, elements};
+    return block->plan->schedule.keys_on_lanes ? keys_on_lanes : queries_on_lanes;
 }
 
 /* The query head and query of a row of the block; returns how many rows from there on belong to that head. */
@@ -3318,7 +3327,7 @@ static void attn__gather(const attn__block *block, void *x, attn__layout layout,
     }
 }
 
-/* The way back, times alpha. */
+/* The block's rows of t, elements first .. first + n - 1, = alpha x. */
 static void attn__scatter(const attn__block *block, const attn_tensor *t, size_t first, const void *x,
                           attn__layout layout, size_t n, double alpha)
 {
@@ -3358,7 +3367,7 @@ static int attn__classify_rows(const attn__block *block, size_t h, size_t i, siz
     return found;
 }
 
-/* The same for all rows of the block. */
+/* What the mask alone lets the rows of the block see of n keys from number k0 on. */
 static int attn__classify(const attn__block *block, size_t k0, size_t n)
 {
     size_t row, run, h, i;
@@ -3370,7 +3379,7 @@ static int attn__classify(const attn__block *block, size_t k0, size_t n)
     return found;
 }
 
-/* The same from the cache, for keys that all rows see but for the mask. */
+/* That from the cache, for keys that all rows see but for the mask. */
 static int attn__classify_cached(const attn__block *block, size_t k0, size_t n)
 {
     const attn__schedule *schedule = &block->plan->schedule;
@@ -3378,7 +3387,7 @@ static int attn__classify_cached(const attn__block *block, size_t k0, size_t n)
     if (k0 % keys != 0 || n != keys || first >= schedule->mask_tiles)
         return attn__classify(block, k0, n);
     if (!block->mask_cache[first]) {
-        end = block->seen_by_all.to;
+        end = block->visible_to_all.to;
         if (schedule->parallel_splits)
             end = attn__min(end, block->split_keys.to);
         end = attn__min(attn__min(first + ATTN__LOOK_AHEAD, schedule->mask_tiles), end / keys);
@@ -3389,7 +3398,7 @@ static int attn__classify_cached(const attn__block *block, size_t k0, size_t n)
 }
 
 /* The part of keys k0 .. k0 + n - 1 that a row sees, counted from k0. Before ATTN_STAGE_FINAL: all that exist. */
-static attn__range attn__part_seen(const attn__row *row, size_t k0, size_t n, attn_stage stage)
+static attn__range attn__visible_part(const attn__row *row, size_t k0, size_t n, attn_stage stage)
 {
     attn__range part;
     size_t first = stage == ATTN_STAGE_FINAL ? row->first : row->oldest;
@@ -3408,14 +3417,14 @@ static void attn__set_bounds(attn__block *block, size_t k0, attn_stage stage)
     for (row = 0; row < tile->lanes; row++) {
         part.from = part.to = 0;
         if (row < block->at.count)
-            part = attn__part_seen(&block->rows[row], k0, tile->keys, stage);
+            part = attn__visible_part(&block->rows[row], k0, tile->keys, stage);
         attn__set_real(block->plan, attn__row_real(block, ATTN__FIRST, row), 0, (double)part.from);
         attn__set_real(block->plan, attn__row_real(block, ATTN__END, row), 0, (double)part.to);
     }
     tile->bounds.first = attn__row_real(block, ATTN__FIRST, 0);
     tile->bounds.end = attn__row_real(block, ATTN__END, 0);
-    tile->bounds.all_first = attn__max(block->seen_by_all.from, k0) - k0;
-    tile->bounds.all_end = attn__max(block->seen_by_all.to, k0) - k0;
+    tile->bounds.all_first = attn__max(block->visible_to_all.from, k0) - k0;
+    tile->bounds.all_end = attn__max(block->visible_to_all.to, k0) - k0;
 }
 
 /* Does any row of the block see any of keys k0 .. k0 + n - 1? If so, makes the tile ready for attn__score_tile. */
@@ -3426,7 +3435,7 @@ static int attn__prepare_tile(attn__block *block, size_t k0, size_t n, attn_stag
     size_t row, h, i;
     attn__range part;
     int by_bounds = 0, by_mask = 0;
-    int all = stage == ATTN_STAGE_FINAL && block->seen_by_all.from <= k0 && k0 + n <= block->seen_by_all.to;
+    int all = stage == ATTN_STAGE_FINAL && block->visible_to_all.from <= k0 && k0 + n <= block->visible_to_all.to;
     tile->keys = n;
     tile->bounds.first = tile->bounds.end = tile->mask = NULL;
     if (all && !mask->data)
@@ -3436,7 +3445,7 @@ static int attn__prepare_tile(attn__block *block, size_t k0, size_t n, attn_stag
         by_mask = attn__classify_cached(block, k0, n);
     } else
         for (row = 0; row < block->at.count; row++) {
-            part = attn__part_seen(&block->rows[row], k0, n, stage);
+            part = attn__visible_part(&block->rows[row], k0, n, stage);
             by_bounds |= part.from < part.to ? ATTN__SOME_VISIBLE : 0;
             by_bounds |= part.to - part.from < n ? ATTN__SOME_HIDDEN : 0;
             if (mask->data && stage == ATTN_STAGE_FINAL && part.from < part.to) {
@@ -3459,7 +3468,7 @@ static int attn__prepare_tile(attn__block *block, size_t k0, size_t n, attn_stag
 
 static size_t attn__ring_row(const attn__plan *plan, size_t j) /* where key j lies; mostly without a division */
 {
-    return j < plan->source.ring ? j : j % plan->source.ring;
+    return j < plan->source.capacity ? j : j % plan->source.capacity;
 }
 
 static int attn__is_packed(const attn_tensor *t) /* rows follow each other */
@@ -3468,15 +3477,17 @@ static int attn__is_packed(const attn_tensor *t) /* rows follow each other */
 }
 
 /* Are n rows of k or v, from that of key j on, read where they lie? With keys on lanes, rows of any type can be. Blocks
-   that share an item do better with a copy of rows that do not follow each other: these fall into few sets of a cache. */
+   that share a unit do better with a copy of rows that do not follow each other: these compete for few sets of a cache.
+   */
 static int attn__is_direct(const attn__plan *plan, const attn_tensor *t, size_t j, size_t n)
 {
     const attn__schedule *schedule = &plan->schedule;
-    int readable = t->dtype == plan->call.kern->real && (schedule->item_blocks == 1 || attn__is_packed(t));
-    return (schedule->keys_on_lanes || readable) && t->dim_stride == 1 && n <= plan->source.ring - attn__ring_row(plan, j);
+    int readable = t->dtype == plan->call.kern->real && (schedule->unit_blocks == 1 || attn__is_packed(t));
+    return (schedule->keys_on_lanes || readable) && t->dim_stride == 1 &&
+           n <= plan->source.capacity - attn__ring_row(plan, j);
 }
 
-/* Copies, as reals, the rows of k or v that the tile has, and those of its keys that other blocks of the item want. */
+/* Copies, as reals, the rows of k or v that the tile has, and those of its keys that other blocks of the unit want. */
 static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, const attn_tensor *t,
                             const float *scales, size_t k0)
 {
@@ -3488,7 +3499,7 @@ static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, c
     cache->held.to = attn__max(k0 + block->tile.keys, attn__min(begin + keys, cache->wanted.to));
     for (j = cache->held.from; j < cache->held.to; j += run) { /* up to where a ring begins anew */
         row = attn__ring_row(plan, j);
-        run = attn__min(cache->held.to - j, plan->source.ring - row);
+        run = attn__min(cache->held.to - j, plan->source.capacity - row);
         kern->load(to, t->dim, attn__tensor_at(t, block->at.b, block->at.kv_head, row, 0), t->dtype, t->len_stride,
                    t->dim_stride, run, t->dim);
         for (i = 0; i < run; i++, to = attn__real_at(plan, to, t->dim))
@@ -3503,19 +3514,19 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
                             size_t k0, attn__tile_cache *cache, int copy)
 {
     const attn__plan *plan = block->plan;
-    size_t ring = plan->source.ring, n = block->tile.keys;
+    size_t capacity = plan->source.capacity, n = block->tile.keys;
     size_t row = attn__ring_row(plan, k0), after = attn__ring_row(plan, k0 + n);
     size_t b = block->at.b, h = block->at.kv_head;
     if (scales)
-        scales += (b * t->heads + h) * ring;
+        scales += (b * t->heads + h) * capacity;
     rows->data = attn__tensor_at(t, b, h, row, 0);
     rows->dtype = t->dtype;
     rows->step = t->len > 1 ? t->len_stride : 0;
     rows->scales = scales ? scales + row : NULL;
     rows->next_count = 0;
     if (t->dim_stride == 1)
-        rows->next_count = attn__min(attn__max(block->seen_by_any.to, k0 + n) - (k0 + n), plan->schedule.tile_keys);
-    rows->next_count = attn__min(rows->next_count, ring - after);
+        rows->next_count = attn__min(attn__max(block->visible_to_any.to, k0 + n) - (k0 + n), plan->schedule.tile_keys);
+    rows->next_count = attn__min(rows->next_count, capacity - after);
     rows->next = rows->next_count > 0 ? (const char *)attn__tensor_at(t, b, h, after, 0) : NULL;
     rows->next_step = rows->step * (ptrdiff_t)attn__size(t->dtype);
     rows->row_bytes = t->dim * attn__size(t->dtype);
@@ -3541,7 +3552,7 @@ static void attn__modify_scores(attn__block *block, size_t k0)
     attn__range part;
     for (row = 0; row < block->at.count; row++) {
         char *scores = attn__real_at(plan, block->tile.scores, row * layout.query), *copy = block->shared->row;
-        part = attn__part_seen(&block->rows[row], k0, block->tile.keys, ATTN_STAGE_FINAL);
+        part = attn__visible_part(&block->rows[row], k0, block->tile.keys, ATTN_STAGE_FINAL);
         if (part.from == part.to)
             continue;
         attn__query_of(block, row, &h, &i);
@@ -3553,7 +3564,8 @@ static void attn__modify_scores(attn__block *block, size_t k0)
     }
 }
 
-/* Computes the scores of the tile that attn__prepare_tile has made ready, up to a stage, but for call->softmax_scale. */
+/* Computes the scores of the tile that attn__prepare_tile has made ready, up to a stage, but for call->softmax_scale.
+   */
 static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage)
 {
     const attn__plan *plan = block->plan;
@@ -3589,6 +3601,7 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage)
         kern->block.bias(tile, scale);
     if (stage == ATTN_STAGE_FINAL && opts->score_mod)
         attn__modify_scores(block, k0);
+    /* ALiBi and score_mod may have changed a score that a bias of -infinity had hidden */
     if (tile->bounds.first || tile->mask || (tile->bias && (opts->score_mod || opts->alibi_slopes)))
         kern->block.hide(tile);
 }
@@ -3606,8 +3619,8 @@ static void attn__multiply_values(const attn__block *block, const attn__rows *v)
                    tile->factor, v);
 }
 
-/* The weights of the tile once more, after they have been used, and which of them are hidden: those whose score is
-   -infinity. The state has its final maximum over the tile already, so that softmax gives the same weights. */
+/* The scores of the tile once more, which tell a hidden key (-infinity) from a visible one whose weight has become 0;
+   then the weights again: the state knows the maximum over the tile by now, so that softmax gives the same ones. */
 static void attn__recompute_weights(attn__block *block, size_t k0, unsigned char hidden[][ATTN__BLOCK_ROWS])
 {
     const attn__plan *plan = block->plan;
@@ -3701,8 +3714,8 @@ static void attn__find_visible(attn__block *block)
     int uniform = plan->schedule.uniform_rows;
     size_t count = uniform ? attn__min(plan->schedule.rows, plan->schedule.block_rows) : block->at.count, row, h, i;
     attn__row *seen;
-    block->seen_by_any.from = block->seen_by_all.to = SIZE_MAX;
-    block->seen_by_any.to = block->valid = block->seen_by_all.from = 0;
+    block->visible_to_any.from = block->visible_to_all.to = SIZE_MAX;
+    block->visible_to_any.to = block->valid = block->visible_to_all.from = 0;
     attn__query_of(block, 0, &h, &i);
     for (row = 0; row < count; row++, i = i + 1 < plan->call.q.len ? i + 1 : 0) {
         seen = &block->rows[row];
@@ -3712,15 +3725,15 @@ static void attn__find_visible(attn__block *block)
         }
         attn__visible(seen, plan, block->at.b, i);
         block->valid = attn__max(block->valid, seen->valid);
-        block->seen_by_all.from = attn__max(block->seen_by_all.from, seen->first);
-        block->seen_by_all.to = attn__min(block->seen_by_all.to, seen->end);
+        block->visible_to_all.from = attn__max(block->visible_to_all.from, seen->first);
+        block->visible_to_all.to = attn__min(block->visible_to_all.to, seen->end);
         if (seen->first < seen->end) {
-            block->seen_by_any.from = attn__min(block->seen_by_any.from, seen->first);
-            block->seen_by_any.to = attn__max(block->seen_by_any.to, seen->end);
+            block->visible_to_any.from = attn__min(block->visible_to_any.from, seen->first);
+            block->visible_to_any.to = attn__max(block->visible_to_any.to, seen->end);
         }
     }
-    if (block->seen_by_any.to == 0)
-        block->seen_by_any.from = 0;
+    if (block->visible_to_any.to == 0)
+        block->visible_to_any.from = 0;
 }
 
 static void attn__set_slopes(attn__block *block) /* zeros past the last row */
@@ -3773,8 +3786,10 @@ static void attn__begin_split(attn__block *block, attn__state *state) /* tiles g
     block->plan->call.kern->block.begin(state, block->plan->call.v.dim, block->at.count, block->tile.lanes);
 }
 
-/* The splits of the block, by number: those of its item's keys that some row may see, at least one; and the keys of a
-   split. Where splits lie depends on the valid keys of the item alone: no row can tell which others share its block. */
+/* The splits of the block, by number: those of its batch item that some row may see, at least one; and the keys of a
+   split. Where splits lie depends on the valid keys of the batch item alone: no row can tell which others share its
+   block. With up to ATTN__SPLITS x ATTN__SPLIT_TILES x ATTN__TILE_KEYS = 16384 keys they lie at fixed keys, which is
+   why decoding token by token equals one causal call. */
 static attn__range attn__splits(const attn__block *block, size_t *keys)
 {
     const attn__plan *plan = block->plan;
@@ -3785,12 +3800,12 @@ static attn__range attn__splits(const attn__block *block, size_t *keys)
         return splits;
     tiles = attn__blocks(valid, plan->schedule.tile_keys);
     *keys = attn__max(attn__blocks(tiles, ATTN__SPLITS), ATTN__SPLIT_TILES) * plan->schedule.tile_keys;
-    splits.from = block->seen_by_any.from / *keys;
-    splits.to = attn__max(attn__blocks(block->seen_by_any.to, *keys), splits.from + 1);
+    splits.from = block->visible_to_any.from / *keys;
+    splits.to = attn__max(attn__blocks(block->visible_to_any.to, *keys), splits.from + 1);
     return splits;
 }
 
-/* Empties the tile caches. The blocks of an item want keys from .. to - 1 together; SIZE_MAX, 0: one block is alone. */
+/* Empties the tile caches. The blocks of a unit want keys from .. to - 1 together; SIZE_MAX, 0: one block is alone. */
 static void attn__reset_caches(attn__shared *shared, size_t from, size_t to)
 {
     shared->k.held.from = shared->k.held.to = 0;
@@ -3807,8 +3822,8 @@ static void attn__attend_split(attn__block *blocks, size_t count, size_t split, 
     size_t tile = blocks->plan->schedule.tile_keys, from = SIZE_MAX, to = 0, k0, first, end, i;
     for (i = 0; i < count; i++) {
         attn__range *range = &blocks[i].split_keys;
-        range->from = attn__max(blocks[i].seen_by_any.from, split * keys);
-        range->to = blocks[i].into ? attn__min(blocks[i].seen_by_any.to, (split + 1) * keys) : 0;
+        range->from = attn__max(blocks[i].visible_to_any.from, split * keys);
+        range->to = blocks[i].into ? attn__min(blocks[i].visible_to_any.to, (split + 1) * keys) : 0;
         if (range->from < range->to) {
             from = attn__min(from, range->from);
             to = attn__max(to, range->to);
@@ -3895,9 +3910,9 @@ static void attn__finish_row(const attn__block *block, size_t row, size_t h, siz
     int nan = block->state.nan[row], sink = plan->call.opts.sinks && block->rows[row].exists;
     if (sink)
         factor = attn__add_sink((double)plan->call.opts.sinks[h], &max, &sum, &nan);
+    x = nan ? attn__nan() : sum > 0 ? factor / sum : 0;
     if (nan || (sink && attn__is_finite((double)plan->call.opts.sinks[h])))
-        attn__set_real(plan, attn__row_real(block, ATTN__INVERSE, row), 0,
-                       nan ? attn__nan() : sum > 0 ? factor / sum : 0);
+        attn__set_real(plan, attn__row_real(block, ATTN__INVERSE, row), 0, x);
     if (!lse->data)
         return;
     x = nan ? attn__nan() : sum > 0 ? max + attn__log(sum) : attn__minus_infinity();
@@ -3929,7 +3944,9 @@ static void attn__finish_block(attn__block *block)
 static void attn__carve_state(attn__state *state, attn__arena *arena, const attn__plan *plan)
 {
     const attn__kernels *kern = plan->call.kern;
-    size_t reals = plan->schedule.block_rows * kern->size, dims = attn__blocks(plan->call.v.dim, kern->rows) * kern->rows;
+    size_t reals = plan->schedule.block_rows * kern->size; /* bytes of one real for each row */
+    size_t whole = attn__max(kern->rows, kern->lanes);     /* dims are filled up to register tiles, or to vectors */
+    size_t dims = attn__blocks(plan->call.v.dim, whole) * whole;
     char *at = (char *)attn__carve(arena, reals, dims + 3); /* out; max, sum, and for nan more than it needs */
     state->out = at;
     state->max = at ? at + reals * dims : NULL;
@@ -3948,13 +3965,13 @@ static void attn__carve_block(attn__block *block, attn__arena *arena, const attn
     attn__carve_state(&block->split, arena, plan);
 }
 
-/* The memory of one worker. It does not grow with Lq: full blocks have room for as many as an item may ever have. */
+/* The memory of one worker. It does not grow with Lq: full blocks have room for as many as a unit may ever have. */
 static void attn__carve_worker(attn__worker *worker, attn__arena *arena, const attn__plan *plan)
 {
     const attn__schedule *schedule = &plan->schedule;
     const attn__call *call = &plan->call;
     attn__shared *shared = &worker->shared;
-    size_t room = schedule->block_rows < call->kern->cols ? 1 : ATTN__ITEM_BLOCKS;
+    size_t room = schedule->block_rows < call->kern->cols ? 1 : ATTN__UNIT_BLOCKS;
     size_t size = call->kern->size, keys = schedule->tile_keys, scores = keys * schedule->block_rows, i;
     int direct = attn__is_direct(plan, &call->k, 0, call->k.len) && (room == 1 || attn__is_packed(&call->k));
     for (i = 0; i < room; i++)
@@ -3964,7 +3981,7 @@ static void attn__carve_worker(attn__worker *worker, attn__arena *arena, const a
     shared->mask = (char *)attn__carve(arena, attn__tensor_absent(&call->opts.mask) ? 0 : scores, size);
     shared->row = (char *)attn__carve(arena, call->opts.score_mod ? keys : 0, size);
     shared->k.rows = (char *)attn__carve(arena, direct ? 0 : keys * size, call->q.dim);
-    shared->v.rows = (char *)attn__carve(arena, keys * size, call->v.dim);
+    shared->v.rows = (char *)attn__carve(arena, keys * size, call->v.dim); /* always: see attn__accumulate_values */
 }
 
 /* The result of one of a block's splits, which is kept until all are there. */
@@ -3987,7 +4004,7 @@ static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, siz
     arena.base = plan->scratch + index * plan->worker_bytes;
     arena.used = 0;
     attn__carve_worker(worker, &arena, plan);
-    for (i = 0; i < plan->schedule.item_blocks; i++) {
+    for (i = 0; i < plan->schedule.unit_blocks; i++) {
         attn__block *block = &worker->blocks[i];
         attn__tile *tile = &block->tile;
         block->plan = plan;
@@ -4005,9 +4022,9 @@ static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, siz
 static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count)
 {
     attn__block *blocks = worker->blocks;
-    attn__range splits[ATTN__ITEM_BLOCKS], all = {SIZE_MAX, 0};
+    attn__range splits[ATTN__UNIT_BLOCKS], all = {SIZE_MAX, 0};
     size_t split, keys = 0, i;
-    for (i = 0; i < count; i++) { /* blocks of one batch item: their splits have the same keys */
+    for (i = 0; i < count; i++) { /* of one batch item: their splits have the same keys */
         attn__begin_block(&blocks[i], first + i);
         splits[i] = attn__splits(&blocks[i], &keys);
         all.from = attn__min(all.from, splits[i].from);
@@ -4058,13 +4075,13 @@ static void attn__merge_kept_splits(attn__block *block, size_t index)
 
 typedef struct attn__sdpa_run { /* what the workers of a run share */
     const attn__plan *plan;
-    size_t taken; /* items taken so far, where compilers can count atomically */
+    size_t taken; /* units taken so far, where compilers can count atomically */
 } attn__sdpa_run;
 
-/* The item that a worker does next, after `done` others; no less than the number of items: none is left. Which worker
-   does an item changes no bit. Each takes the next free one, so that all end at about the same time; without atomics
-   the items are dealt out in turn. */
-static size_t attn__next_item(attn__sdpa_run *run, size_t index, size_t done)
+/* The unit that a worker does next, after `done` others; no less than the number of units: none is left. Which worker
+   does a unit changes no bit. Each takes the next free one, so that all end at about the same time; without atomics
+   the units are dealt out in turn. */
+static size_t attn__next_unit(attn__sdpa_run *run, size_t index, size_t done)
 {
 #ifdef ATTN__ATOMIC_ADD1
     if (run->plan->schedule.workers > 1)
@@ -4078,18 +4095,18 @@ static void attn__sdpa_worker(void *arg, size_t index)
 {
     attn__sdpa_run *run = (attn__sdpa_run *)arg;
     const attn__schedule *schedule = &run->plan->schedule;
-    size_t heads = run->plan->call.k.heads, item, done, head, block;
+    size_t heads = run->plan->call.k.heads, unit, done, head, block;
     attn__worker worker;
     attn__begin_worker(&worker, run->plan, index);
-    for (done = 0; (item = attn__next_item(run, index, done)) < schedule->items; done++) {
-        item = schedule->items - 1 - item; /* the last blocks of causal attention have the most keys: longest first */
+    for (done = 0; (unit = attn__next_unit(run, index, done)) < schedule->units; done++) {
+        unit = schedule->units - 1 - unit; /* the last blocks of causal attention have the most keys: longest first */
         if (schedule->parallel_splits) {
-            attn__attend_one_split(worker.blocks, item / schedule->splits, item % schedule->splits);
+            attn__attend_one_split(worker.blocks, unit / schedule->splits, unit % schedule->splits);
         } else { /* heads in turn, so that blocks of one length come together */
-            head = item / heads / schedule->head_items * heads + item % heads;
-            block = item / heads % schedule->head_items * schedule->item_blocks;
+            head = unit / heads / schedule->head_units * heads + unit % heads;
+            block = unit / heads % schedule->head_units * schedule->unit_blocks;
             attn__attend_blocks(&worker, head * schedule->blocks + block,
-                                attn__min(schedule->item_blocks, schedule->blocks - block));
+                                attn__min(schedule->unit_blocks, schedule->blocks - block));
         }
     }
 }
@@ -4119,16 +4136,16 @@ static int attn__plan_schedule(attn__plan *plan)
     const attn__call *call = &plan->call;
     const attn__kernels *kern = call->kern;
     const attn_opts *opts = &call->opts;
-    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), heads = 0, item_blocks, tiles;
+    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), heads = 0, unit_blocks, tiles, result_bytes;
     int empty = call->q.batch == 0 || call->q.heads == 0;
     attn__arena arena = {NULL, 0};
     attn__worker measured;
     s->writes_matrices = call->has_options && call->k.len > 0 &&
                          (!attn__tensor_absent(&opts->weights) || !attn__tensor_absent(&opts->scores));
-    s->uniform_rows =
-        opts->causal == ATTN_CAUSAL_NONE && !opts->window.on && !opts->q_lens && !opts->alibi_slopes;
+    s->uniform_rows = opts->causal == ATTN_CAUSAL_NONE && !opts->window.on && !opts->q_lens && !opts->alibi_slopes;
 
-    /* query blocks: the rows of a key/value head, in whole vectors */
+    /* query blocks: the rows of a key/value head, in whole vectors; no wider than a register tile of gemm, so that its
+       packed tiles, one below the other, are rows of tile.lanes reals */
     s->group = empty ? 1 : attn__blocks(call->q.heads, call->k.heads);
     if (!attn__mul_size(&s->rows, s->group, call->q.len))
         return 0;
@@ -4141,7 +4158,7 @@ static int attn__plan_schedule(attn__plan *plan)
         if (!attn__mul_size(&heads, call->k.heads, call->q.batch) || !attn__mul_size(&s->all_blocks, heads, s->blocks))
             return 0;
 
-    /* key tiles and splits */
+    /* key tiles, of whole register tiles, and splits */
     tiles = attn__max(attn__blocks(call->k.len, kern->rows), 1);
     s->tile_keys = attn__min(ATTN__TILE_KEYS, tiles * kern->rows);
     s->mask_tiles = 0;
@@ -4149,17 +4166,17 @@ static int attn__plan_schedule(attn__plan *plan)
         s->mask_tiles = attn__min(attn__blocks(call->k.len, s->tile_keys), ATTN__MASK_CACHE);
     s->splits = attn__blocks(attn__blocks(call->k.len, s->tile_keys), ATTN__SPLIT_TILES);
     s->splits = attn__min(attn__max(s->splits, 1), ATTN__SPLITS);
-    s->parallel_splits = s->all_blocks < width && s->splits > 1 && !s->writes_matrices; /* those need a whole row */
+    s->parallel_splits = s->all_blocks < width && s->splits > 1 && !s->writes_matrices; /* which need the final max */
 
-    /* items: blocks as evenly as can be; full blocks alone share one */
-    item_blocks = s->all_blocks / (width * ATTN__WORKER_ITEMS);
-    item_blocks = attn__min(attn__max(item_blocks, 1), ATTN__ITEM_BLOCKS);
+    /* units: blocks as evenly as can be; only full blocks share one */
+    unit_blocks = s->all_blocks / (width * ATTN__WORKER_UNITS);
+    unit_blocks = attn__min(attn__max(unit_blocks, 1), ATTN__UNIT_BLOCKS);
     if (s->parallel_splits || s->block_rows < kern->cols)
-        item_blocks = 1;
-    s->head_items = attn__blocks(s->blocks, item_blocks);
-    s->item_blocks = s->blocks == 0 ? 1 : attn__blocks(s->blocks, s->head_items);
-    s->items = s->parallel_splits ? s->all_blocks * s->splits : heads * s->head_items;
-    s->workers = attn__min(width, s->items);
+        unit_blocks = 1;
+    s->head_units = attn__blocks(s->blocks, unit_blocks);
+    s->unit_blocks = s->blocks == 0 ? 1 : attn__blocks(s->blocks, s->head_units);
+    s->units = s->parallel_splits ? s->all_blocks * s->splits : heads * s->head_units;
+    s->workers = attn__min(width, s->units);
 
     /* scratch */
     attn__carve_worker(&measured, &arena, plan);
@@ -4170,9 +4187,9 @@ static int attn__plan_schedule(attn__plan *plan)
     if (s->parallel_splits) {
         arena.used = 0;
         attn__carve_state(&measured.blocks->state, &arena, plan);
-        item_blocks = arena.used; /* bytes of a result */
+        result_bytes = arena.used;
         arena.used = plan->bytes;
-        attn__carve(&arena, s->items, item_blocks);
+        attn__carve(&arena, s->units, result_bytes);
         plan->bytes = arena.used;
     }
     return plan->bytes != SIZE_MAX;
@@ -4214,7 +4231,7 @@ static void attn__plan_begin(attn__plan *plan, const attn_tensor *out, const att
     plan->call.q = *q;
     plan->call.k = *k;
     plan->call.v = *v;
-    plan->source.ring = SIZE_MAX;
+    plan->source.capacity = SIZE_MAX;
 }
 
 static void attn__plan_list_options(attn__check *check, const attn__plan *plan) /* and scratch */
@@ -4253,8 +4270,8 @@ static void attn__require_shapes(attn__check *check, const attn__call *call)
     attn__require(check, attn__can_broadcast(&o->bias, B, H, Lq, Lk), ATTN_ERR_SHAPE, "opts.bias");
     attn__require(check, attn__tensor_absent(&o->lse) || attn__is_shape(&o->lse, B, H, Lq, 1), ATTN_ERR_SHAPE,
                   "opts.lse");
-    attn__require(check, attn__tensor_absent(&o->weights) || attn__is_shape(&o->weights, B, H, Lq, Lk),
-                  ATTN_ERR_SHAPE, "opts.weights");
+    attn__require(check, attn__tensor_absent(&o->weights) || attn__is_shape(&o->weights, B, H, Lq, Lk), ATTN_ERR_SHAPE,
+                  "opts.weights");
     attn__require(check, attn__tensor_absent(&o->scores) || attn__is_shape(&o->scores, B, H, Lq, Lk), ATTN_ERR_SHAPE,
                   "opts.scores");
 }
@@ -4406,17 +4423,17 @@ static void attn__say_number(attn__text *text, const char *before, size_t n, con
 
 static void attn__say_rows(attn__text *text, const char *name, const attn__plan *plan, const attn_tensor *t)
 {
-    int few = plan->schedule.keys_on_lanes;
+    int readable = plan->schedule.keys_on_lanes || t->dtype == plan->call.kern->real;
     attn__say(text, name);
-    if (t->dtype == ATTN_I8 && !few)
+    if (!readable && t->dtype == ATTN_I8)
         attn__say(text, " is copied tile by tile: its integers are multiplied by their scales\n");
-    else if (t->dtype != plan->call.kern->real && !few)
+    else if (!readable)
         attn__say(text, " is copied tile by tile: its 16-bit elements are widened\n");
     else if (t->dim_stride != 1)
         attn__say(text, " is copied tile by tile: its dim_stride is not 1\n");
     else if (!attn__is_direct(plan, t, 0, 1))
         attn__say(text, " is copied tile by tile, once for several query blocks: its rows do not follow each other\n");
-    else if (t->len > plan->source.ring)
+    else if (t->len > plan->source.capacity)
         attn__say(text, " is read in place, but for the tiles where the ring begins anew\n");
     else
         attn__say(text, " is read in place\n");
@@ -4445,7 +4462,7 @@ static attn_status attn__plan_explain(char *text, size_t size, const attn__plan 
     }
     attn__say(&t, attn_isa_string(call->kern->isa));
     attn__say(&t, call->kern->real == ATTN_F64 ? ", computed in double\n" : ", computed in float\n");
-    attn__say_number(&t, "query blocks of ", s->keys_on_lanes ? s->rows : s->block_rows, " rows x key tiles of ");
+    attn__say_number(&t, "query blocks of ", attn__min(s->rows, s->block_rows), " rows x key tiles of ");
     attn__say_number(&t, "", s->tile_keys, ", ");
     attn__say_number(&t, "", s->all_blocks, " blocks on ");
     attn__say_number(&t, "", s->workers, s->workers == 1 ? " task\n" : " tasks\n");
@@ -4850,8 +4867,8 @@ static void attn__copy_item(const attn_kv_cache *cache, size_t to, size_t from, 
     attn__copy_bytes(cache->first + to, cache->first + from, sizeof(size_t), swap);
 }
 
-/* waiting[b] counts the items still to be copied from b. An item for which nobody waits is overwritten at once, which
-   may free the one it was copied from. What then is left are cycles, whose items are swapped. */
+/* waiting[b] counts the batch items still to be copied from b. An item for which nobody waits is overwritten at once,
+   which may free the one it was copied from. What then is left are cycles, whose items are swapped. */
 static void attn__reorder(const attn_kv_cache *cache, size_t *waiting, const size_t *from)
 {
     const size_t done = SIZE_MAX;
@@ -4923,7 +4940,7 @@ static void attn__plan_cache(attn__plan *plan, attn__check *c, const attn_tensor
     attn__plan_begin(plan, out, q, &copy.k, &copy.v, opts, ctx);
     plan->source.newest = 1;
     plan->source.oldest = copy.first;
-    plan->source.ring = copy.k.len;
+    plan->source.capacity = copy.k.len;
     plan->source.k_scales = copy.k_scales;
     plan->source.v_scales = copy.v_scales;
     plan->call.has_options = 1;
@@ -5567,9 +5584,18 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 
 /* ==== 9. kernels =================================================================================================
 
-   This part is compiled once for every instruction set (ATTN__PASS) and real type. First the vocabulary of the pass: the
-   vector V of W reals R, its operations, its register tile of ROWS x 3 vectors. A new instruction set has to define no
-   more than that. Then the kernels, written once on top of it.
+   This part is compiled once for every instruction set (ATTN__PASS) and real type. First the vocabulary of the pass:
+   the vector V of W reals R, its operations, its register tile of ROWS x 3 vectors. Then the kernels, written once on
+   top.
+
+   A new instruction set is entered in section 4 (ATTN__PASS_, attn__isas, attn__tables) and defines the vocabulary:
+   LOAD, STORE, SET1, ADD, SUB, MUL, DIV, MAX, ROUND as their names say; FMA(a,b,c) = a b + c, FMS(a,b,c) = a b - c;
+   PICK(a,b,x,y) = a < b ? x : y in each lane, y where a or b is NaN; REGISTER, the constraint of a vector register in
+   inline assembly. On integers of the lanes' size, I: ISET, IADD, ISUB, IAND, IOR, IEQUAL, IGREATER, ISHL, ISHR;
+   IANY(i): is a lane not 0; IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b; AS_BITS and AS_REAL between both. In
+   float also LOAD_F16, _BF16, _I8, _BOOL, STORE_F16, STORE_U16 and IADD_UP_TO(a,b,x,most) = x <= most ? a + b : a; in
+   double LOAD_F32, STORE_F32. It adds itself to interleave, load_128, interleave_128 and widen_pairs; classify may gain
+   from it.
 
    -ffast-math would fold comparisons with infinities and NaNs: such numbers are found by their bits, and are passed as
    data (attn__tile). */
@@ -5589,8 +5615,8 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 #define ATTN__INFINITY ((uint64_t)0x7ff << 52) /* its bits */
 #define ATTN__MANTISSA 52                      /* bits of the mantissa */
 #define ATTN__BIAS 1023                        /* of the exponent */
-#define ATTN__MAGIC 6755399441055744.0         /* 1.5 2^52: added to a small number, leaves its integer in the low bits */
-#define ATTN__EXPONENT (-1021.0)               /* weights below 2 to this become 0 */
+#define ATTN__MAGIC 6755399441055744.0 /* 1.5 2^52: added to a small number, leaves its integer in the low bits */
+#define ATTN__EXPONENT (-1021.0)       /* weights below 2 to this become 0 */
 #else
 #define ATTN__R float
 #define ATTN__REAL ATTN_F32
@@ -5721,7 +5747,7 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 #define ATTN__ISHR(a, n) ATTN__IX(srli)(a, n)
 #define ATTN__IANY(i) _mm256_movemask_epi8(i)
 #define ATTN__IADD_UNLESS(a, b, d, limit)                                                                              \
-    ATTN__AS_BITS(ATTN__X(and)(ATTN__AS_REAL(ATTN__IADD(a, b)), ATTN__X(cmp)(d, limit, _CMP_NLT_UQ)))
+    ATTN__IAND(ATTN__IADD(a, b), ATTN__AS_BITS(ATTN__X(cmp)(d, limit, _CMP_NLT_UQ)))
 #if ATTN__REAL_F64
 #define ATTN__NAME(x) attn__##x##_avx2_f64
 #define ATTN__V __m256d
@@ -5915,7 +5941,7 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(any_nonfinite)(ATTN__V v) /* is one of 
 }
 
 /* v 2^n for integral n, in two steps, so that results below the smallest normal number are rounded, not lost. Adding
-   ATTN__MAGIC leaves n + 2 bias in the lowest bits; each half of it, moved up, is the exponent of a factor. */
+   ATTN__MAGIC + 2 bias leaves n + 2 bias in the lowest bits; each half of it, moved up, is the exponent of a factor. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(ldexp)(ATTN__V v, ATTN__V n)
 {
     ATTN__I both = ATTN__AS_BITS(ATTN__ADD(n, ATTN__SET1(ATTN__MAGIC + 2 * ATTN__BIAS))), half = ATTN__ISHR(both, 1);
@@ -5998,14 +6024,14 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp)(ATTN__V x)
 /* e^(scale d) for d <= 0 and scale > 0, or 0 where d < limit, where hardly a normal number is left. scale log2(e) comes
    in two parts. Adding ATTN__MAGIC rounds to an integer n, which stands in the lowest bits of z: shifted into the
    exponent and added to the bits of 2^f, it multiplies by 2^n. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp_scaled)(ATTN__V d, const ATTN__PARAMS *b)
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp_scaled)(ATTN__V d, const ATTN__PARAMS *p)
 {
-    ATTN__V magic = ATTN__SET1(ATTN__MAGIC), z = ATTN__FMA(d, b->unit, magic), f, p;
+    ATTN__V magic = ATTN__SET1(ATTN__MAGIC), z = ATTN__FMA(d, p->unit, magic), f, e;
     ATTN__PIN(z);
-    f = ATTN__FMA(d, b->rest, ATTN__FMS(d, b->unit, ATTN__SUB(z, magic)));
-    p = ATTN__FMA(ATTN__NAME(exp2_part)(f), f, ATTN__SET1((ATTN__R)1));
+    f = ATTN__FMA(d, p->rest, ATTN__FMS(d, p->unit, ATTN__SUB(z, magic)));
+    e = ATTN__FMA(ATTN__NAME(exp2_part)(f), f, ATTN__SET1((ATTN__R)1));
     return ATTN__AS_REAL(
-        ATTN__IADD_UNLESS(ATTN__AS_BITS(p), ATTN__ISHL(ATTN__AS_BITS(z), ATTN__MANTISSA), d, b->limit));
+        ATTN__IADD_UNLESS(ATTN__AS_BITS(e), ATTN__ISHL(ATTN__AS_BITS(z), ATTN__MANTISSA), d, p->limit));
 }
 
 /* tanh(x) = -t / (t + 2) with t = exp(-2x) - 1 for x >= 0; t = 2^n p f + (2^n - 1) loses nothing where x is small. */
@@ -6022,9 +6048,9 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(tanh)(ATTN__V x)
 
 #else
 
-static ATTN__R ATTN__NAME(exp_scaled)(ATTN__R d, const ATTN__PARAMS *b)
+static ATTN__R ATTN__NAME(exp_scaled)(ATTN__R d, const ATTN__PARAMS *p)
 {
-    return (ATTN__R)attn__exp((double)d * b->scale);
+    return (ATTN__R)attn__exp((double)d * p->scale);
 }
 
 #endif /* ATTN__W > 1 */
@@ -6138,11 +6164,11 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose_128)(ATTN__V *v)
     }
 }
 
-/* x[r * rs + c] = in[r + c * cs] for `high` rows of W columns: a vector holds LANES128 rows of every LANES128-th column,
-   and as many of them are transposed together. Not `whole`: rows past the last are read but not stored, nor are columns
-   from `wide` on. */
+/* x[r * rs + c] = in[r + c * cs] for `high` rows of W columns: a vector holds LANES128 rows of every LANES128-th
+   column, and as many of them are transposed together. Not `whole`: rows past the last are read but not stored, nor are
+   columns from `wide` on. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose_block)(ATTN__R *x, ptrdiff_t rs, const ATTN__R *in, ptrdiff_t cs,
-                                                      size_t high, size_t wide, const int whole)
+                                                           size_t high, size_t wide, const int whole)
 {
     ATTN__V v[ATTN__LANES128];
     size_t r;
@@ -6163,7 +6189,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose_block)(ATTN__R *x, ptrdiff_t
 
 /* x[r * rs + c] = in[r + c * cs], in blocks of W columns */
 ATTN__TARGET static void ATTN__NAME(transpose)(ATTN__R *x, ptrdiff_t rs, const ATTN__R *in, ptrdiff_t cs, size_t rows,
-                                          size_t cols)
+                                               size_t cols)
 {
     ATTN__R part[ATTN__W * ATTN__W];
     size_t r, c, i, high, wide;
@@ -6186,19 +6212,7 @@ ATTN__TARGET static void ATTN__NAME(transpose)(ATTN__R *x, ptrdiff_t rs, const A
 /* Has the pass a vector load for that type, and a store? */
 ATTN__INLINE int ATTN__NAME(widens)(attn_dtype dtype)
 {
-#ifdef ATTN__LOAD_F16
-    if (dtype == ATTN_F16 || dtype == ATTN_BF16)
-        return 1;
-#endif
-#ifdef ATTN__LOAD_I8
-    if (dtype == ATTN_I8 || dtype == ATTN_BOOL)
-        return 1;
-#endif
-#ifdef ATTN__LOAD_F32
-    if (dtype == ATTN_F32)
-        return 1;
-#endif
-    return dtype == ATTN__REAL;
+    return dtype == ATTN__REAL || (ATTN__W > 1 && (ATTN__REAL_F64 ? dtype == ATTN_F32 : dtype != ATTN_F64));
 }
 
 ATTN__INLINE int ATTN__NAME(narrows)(attn_dtype dtype)
@@ -6209,21 +6223,17 @@ ATTN__INLINE int ATTN__NAME(narrows)(attn_dtype dtype)
 /* W elements of such a type as reals. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(widen)(const void *p, attn_dtype dtype)
 {
-#ifdef ATTN__LOAD_F16
-    if (dtype == ATTN_F16)
-        return ATTN__LOAD_F16(p);
-    if (dtype == ATTN_BF16)
-        return ATTN__LOAD_BF16(p);
-#endif
-#ifdef ATTN__LOAD_I8
-    if (dtype == ATTN_I8)
-        return ATTN__LOAD_I8(p);
-    if (dtype == ATTN_BOOL)
-        return ATTN__LOAD_BOOL(p);
-#endif
-#ifdef ATTN__LOAD_F32
+#if ATTN__W > 1 && ATTN__REAL_F64
     if (dtype == ATTN_F32)
         return ATTN__LOAD_F32((const float *)p);
+#elif ATTN__W > 1
+    switch (dtype) {
+    case ATTN_F16: return ATTN__LOAD_F16(p);
+    case ATTN_BF16: return ATTN__LOAD_BF16(p);
+    case ATTN_BOOL: return ATTN__LOAD_BOOL(p);
+    case ATTN_I8: return ATTN__LOAD_I8(p);
+    default: break;
+    }
 #endif
     (void)dtype;
     return ATTN__LOAD((const ATTN__R *)p);
@@ -6240,27 +6250,20 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(widen_part)(const void *p, attn_dty
     return ATTN__NAME(widen)(part, dtype);
 }
 
-/* The way back, rounded. */
+/* W reals as elements of such a type, rounded. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(narrow)(void *p, ATTN__V v, attn_dtype dtype)
 {
-#ifdef ATTN__STORE_F16
-    if (dtype == ATTN_F16) {
-        ATTN__STORE_F16(p, v);
-        return;
-    }
-    if (dtype == ATTN_BF16) {
-        ATTN__NAME(store_bf16)((uint16_t *)p, v);
-        return;
-    }
-#endif
-#ifdef ATTN__STORE_F32
-    if (dtype == ATTN_F32) {
+#if ATTN__W > 1 && ATTN__REAL_F64
+    if (dtype == ATTN_F32)
         ATTN__STORE_F32((float *)p, v);
-        return;
-    }
+#elif ATTN__W > 1
+    if (dtype == ATTN_F16)
+        ATTN__STORE_F16(p, v);
+    if (dtype == ATTN_BF16)
+        ATTN__NAME(store_bf16)((uint16_t *)p, v);
 #endif
-    (void)dtype;
-    ATTN__STORE((ATTN__R *)p, v);
+    if (dtype == ATTN__REAL)
+        ATTN__STORE((ATTN__R *)p, v);
 }
 
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(narrow_part)(void *p, ATTN__V v, attn_dtype dtype, size_t n)
@@ -6323,9 +6326,10 @@ ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, a
         size_t high = attn__min(rows, ATTN__BUFFER), c0, wide;
         for (c0 = 0; c0 < cols; c0 += wide) {
             wide = attn__min(cols - c0, ATTN__W);
-            for (c = 0; c < wide; c++)
-                ATTN__NAME(load_row)
-            (buffer + c * ATTN__BUFFER, attn__at(in, dtype, (ptrdiff_t)(c0 + c) * cs), dtype, high);
+            for (c = 0; c < wide; c++) {
+                const void *from = attn__at(in, dtype, (ptrdiff_t)(c0 + c) * cs);
+                ATTN__NAME(load_row)(buffer + c * ATTN__BUFFER, from, dtype, high);
+            }
             ATTN__NAME(transpose)(x + c0, (ptrdiff_t)ld, buffer, ATTN__BUFFER, high, wide);
         }
         x += high * ld;
@@ -6396,9 +6400,10 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
         for (c0 = 0; c0 < cols; c0 += wide) {
             wide = attn__min(cols - c0, ATTN__W);
             ATTN__NAME(transpose)(buffer, ATTN__BUFFER, x + c0, (ptrdiff_t)ld, wide, high);
-            for (c = 0; c < wide; c++)
-                ATTN__NAME(store_row)
-            (attn__at(out, dtype, (ptrdiff_t)(c0 + c) * cs), dtype, buffer + c * ATTN__BUFFER, high, alpha);
+            for (c = 0; c < wide; c++) {
+                void *to = attn__at(out, dtype, (ptrdiff_t)(c0 + c) * cs);
+                ATTN__NAME(store_row)(to, dtype, buffer + c * ATTN__BUFFER, high, alpha);
+            }
         }
         x += high * ld;
         out = attn__at(out, dtype, (ptrdiff_t)high);
@@ -6815,8 +6820,7 @@ ATTN__TARGET static void ATTN__NAME(hide)(const attn__tile *t)
         for (i = 0, at = g * e.group_step; i < e.vectors; i++, at += e.step) {
             ATTN__R *s = (ATTN__R *)t->scores + at;
             ATTN__V v = ATTN__LOAD(s);
-            if (t->bounds.first &&
-                (i * e.elements < t->bounds.all_first || (i + 1) * e.elements > t->bounds.all_end)) {
+            if (t->bounds.first && (i * e.elements < t->bounds.all_first || (i + 1) * e.elements > t->bounds.all_end)) {
                 ATTN__V key = ATTN__ADD(ATTN__SET1((ATTN__R)(i * e.elements)), lanes);
                 v = ATTN__PICK(key, first, hidden, v);
                 v = ATTN__PICK(key, end, v, hidden);
@@ -6845,7 +6849,7 @@ ATTN__TARGET ATTN__INLINE ATTN__PARAMS ATTN__NAME(exp_params)(double scale)
 /* The scores of one vector of queries, rows ld apart, become e^(scale (score - max)), which for -infinity is 0. Returns
    their sum: one chain, as that of the values is, so that what rounding loses from one it loses from the other. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_sum)(ATTN__R *s, size_t ld, size_t keys, ATTN__V max,
-                                                          const ATTN__PARAMS *b)
+                                                          const ATTN__PARAMS *p)
 {
     ATTN__AS_WRITTEN
     ATTN__V sum = ATTN__SET1((ATTN__R)0), e;
@@ -6853,14 +6857,14 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_sum)(ATTN__R *s, size_t ld,
     for (k = 0; k < whole; k += 4) {
         ATTN__UNROLL
         for (j = 0; j < 4; j++, s += ld) {
-            e = ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s), max), b);
+            e = ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s), max), p);
             ATTN__STORE(s, e);
             sum = ATTN__ADD(sum, e);
             ATTN__PIN(sum);
         }
     }
     for (; k < keys; k++, s += ld) {
-        e = ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s), max), b);
+        e = ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s), max), p);
         ATTN__STORE(s, e);
         sum = ATTN__ADD(sum, e);
         ATTN__PIN(sum);
@@ -6871,7 +6875,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_sum)(ATTN__R *s, size_t ld,
 /* One vector of queries against the keys of a tile: maximum, exponentials, sum. A score that is not finite makes the
    sum of 0 * score NaN. */
 ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, const attn__state *state, size_t c,
-                                                        const ATTN__PARAMS *b)
+                                                        const ATTN__PARAMS *p)
 {
     ATTN__AS_WRITTEN
     ATTN__R *s = (ATTN__R *)t->scores + c, *max = (ATTN__R *)state->max + c, *sum = (ATTN__R *)state->sum + c;
@@ -6902,8 +6906,8 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
             for (j = 0; j < ATTN__W; j++)
                 state->nan[c + j] |= (unsigned char)ATTN__NAME(is_nan_or_inf)(s[k * ld + j]);
     v = ATTN__MAX(ATTN__MAX(most[0], most[1]), ATTN__MAX(most[2], most[3]));
-    factor = ATTN__NAME(exp_scaled)(ATTN__SUB(old, v), b);
-    ATTN__STORE(sum, ATTN__FMA(ATTN__LOAD(sum), factor, ATTN__NAME(softmax_sum)(s, ld, keys, v, b)));
+    factor = ATTN__NAME(exp_scaled)(ATTN__SUB(old, v), p);
+    ATTN__STORE(sum, ATTN__FMA(ATTN__LOAD(sum), factor, ATTN__NAME(softmax_sum)(s, ld, keys, v, p)));
     ATTN__STORE(max, v);
     ATTN__STORE((ATTN__R *)t->factor + c, factor);
     return nonfinite;
@@ -6913,7 +6917,7 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
 
 /* One query, with keys on lanes: maximum and exponentials; the sum comes with the values. */
 ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const attn__state *state, size_t r,
-                                                      const ATTN__PARAMS *b)
+                                                      const ATTN__PARAMS *p)
 {
     ATTN__R *s = (ATTN__R *)t->scores + r * t->layout.query, *max = (ATTN__R *)state->max + r;
     ATTN__V old = ATTN__SET1(*max), most = old, zero = ATTN__NAME(set_bytes)(t->zero), zeros = zero, v;
@@ -6934,9 +6938,9 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const
     for (j = 1; j < ATTN__W; j *= 2) /* the largest of all goes to all lanes */
         most = ATTN__MAX(ATTN__NAME(interleave)(most, most, 0), ATTN__NAME(interleave)(most, most, 1));
     ATTN__NAME(store_part)(max, most, 1);
-    ATTN__NAME(store_part)((ATTN__R *)t->factor + r, ATTN__NAME(exp_scaled)(ATTN__SUB(old, most), b), 1);
+    ATTN__NAME(store_part)((ATTN__R *)t->factor + r, ATTN__NAME(exp_scaled)(ATTN__SUB(old, most), p), 1);
     for (c = 0; c < t->keys; c += ATTN__W)
-        ATTN__STORE(s + c, ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s + c), most), b));
+        ATTN__STORE(s + c, ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s + c), most), p));
     return nonfinite;
 }
 
@@ -7023,12 +7027,13 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(scores_few_block)(const attn__tile *t,
     }
 }
 
-/* The same at the end of keys or dims, from a copy. */
+/* Scores of up to W keys by up to W dims, at the end of keys or dims, from a copy. */
 ATTN__TARGET static void ATTN__NAME(scores_few_edge)(const attn__tile *t, const attn__rows *k, const ATTN__R *queries,
                                                      size_t depth, size_t g, size_t d)
 {
     ATTN__R copy[ATTN__W * ATTN__W];
     size_t n = attn__min(depth - d, ATTN__W), i;
+    const char *at;
     ATTN__MEMSET(copy, 0, sizeof copy);
     for (i = 0; i < ATTN__W && g + i < t->keys; i++) {
         const void *row = attn__at(k->data, k->dtype, (ptrdiff_t)(g + i) * k->step + (ptrdiff_t)d);
@@ -7037,8 +7042,8 @@ ATTN__TARGET static void ATTN__NAME(scores_few_edge)(const attn__tile *t, const 
         if (k->scales)
             ATTN__STORE(x, ATTN__MUL(ATTN__LOAD(x), ATTN__SET1((ATTN__R)k->scales[g + i])));
     }
-    ATTN__NAME(scores_few_block)
-    (t, (const char *)copy, ATTN__W * sizeof *copy, NULL, queries, depth, g, d, n, ATTN__REAL, 0);
+    at = (const char *)copy;
+    ATTN__NAME(scores_few_block)(t, at, ATTN__W * sizeof *copy, NULL, queries, depth, g, d, n, ATTN__REAL, 0);
 }
 
 /* Four groups of W keys, `gap` apart, are computed in turn, so that their chains of sums overlap. Meanwhile the next
@@ -7051,11 +7056,12 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(scores_few_of)(const attn__tile *t, co
     for (g0 = 0; g0 < gap; g0 += ATTN__W)
         for (d = prefetched = 0; d < depth; d += ATTN__W, prefetched = f)
             for (g = g0; g < t->keys; g += gap) {
+                const char *at = (const char *)k->data + (ptrdiff_t)g * step + d * attn__size(dtype);
+                const float *scales = k->scales ? k->scales + g : NULL;
                 if (d + ATTN__W <= depth && g + ATTN__W <= t->keys)
-                    ATTN__NAME(scores_few_block)
-                (t, (const char *)k->data + (ptrdiff_t)g * step + d * attn__size(dtype), step,
-                 k->scales ? k->scales + g : NULL, queries, depth, g, d, ATTN__W, dtype, 1);
-                else ATTN__NAME(scores_few_edge)(t, k, queries, depth, g, d);
+                    ATTN__NAME(scores_few_block)(t, at, step, scales, queries, depth, g, d, ATTN__W, dtype, 1);
+                else
+                    ATTN__NAME(scores_few_edge)(t, k, queries, depth, g, d);
                 for (f = prefetched; f < ATTN__W && f * depth < (d + ATTN__W) * ATTN__W; f++)
                     ATTN__NAME(prefetch_row)(k, g + f);
             }
@@ -7076,8 +7082,8 @@ ATTN__TARGET static void ATTN__NAME(scores_few)(const attn__tile *t, const attn_
 /* `rows` queries from number r on, `vectors` vectors of dims from number d on, n in the last one. With the first
    dims the weights are summed too: one chain, as in softmax_sum. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const attn__tile *t, const attn__state *state,
-                                                            const attn__rows *v, size_t r, size_t d, size_t n,
-                                                            attn_dtype dtype, const int rows, const int vectors)
+                                                             const attn__rows *v, size_t r, size_t d, size_t n,
+                                                             attn_dtype dtype, const int rows, const int vectors)
 {
     size_t size = attn__size(dtype), wide = state->layout.query, k;
     const ATTN__R *p[4], *factor = (const ATTN__R *)t->factor;
@@ -7095,7 +7101,9 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const attn__tile *t
     for (k = 0; k < t->keys; k++) {
         const char *from = (const char *)v->data + ((ptrdiff_t)k * v->step + (ptrdiff_t)d) * (ptrdiff_t)size;
         if (d == 0)
-            ATTN__NAME(prefetch_row)(v, k % 4 * (t->keys / 4) + k / 4);
+            ATTN__NAME(prefetch_row)
+            (v, k % 4 * (t->keys / 4) + k / 4); /* four streams; a hint: some rows may be left
+            out */
         ATTN__UNROLL
         for (j = 0; j < vectors; j++) {
             x[j] = n == ATTN__W ? ATTN__NAME(widen)(from + (size_t)j * ATTN__W * size, dtype)
@@ -7123,21 +7131,19 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const attn__tile *t
         }
         ATTN__UNROLL
         for (j = 0; j < vectors; j++, out += ATTN__W)
-            if (query < t->queries)
+            if (query < t->queries && n > 0)
                 ATTN__STORE(out, ATTN__FMA(ATTN__LOAD(out), ATTN__SET1(factor[query]), sum[i][j]));
     }
 }
 
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_of)(const attn__tile *t, const attn__state *state,
-                                                         const attn__rows *v, size_t dims, attn_dtype dtype)
+                                                          const attn__rows *v, size_t dims, attn_dtype dtype)
 {
     size_t d = 0, r, left, queries = t->queries;
     do {
         left = dims - d;
         for (r = 0; r < queries; r += 4)
-            if (left == 0)
-                ATTN__NAME(gemm_nn_few_block)(t, state, v, r, d, 0, dtype, 4, 0);
-            else if (left < 4 * ATTN__W)
+            if (left < 4 * ATTN__W)
                 ATTN__NAME(gemm_nn_few_block)(t, state, v, r, d, attn__min(left, ATTN__W), dtype, 4, 1);
             else if (queries == 1)
                 ATTN__NAME(gemm_nn_few_block)(t, state, v, r, d, ATTN__W, dtype, 1, 4);
@@ -7148,7 +7154,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_of)(const attn__tile *t, c
 }
 
 ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn__state *state, const attn__rows *v,
-                                                size_t dims)
+                                                 size_t dims)
 {
     switch (ATTN__REAL_F64 ? ATTN__REAL : v->dtype) {
     case ATTN_F16: ATTN__NAME(gemm_nn_few_of)(t, state, v, dims, ATTN_F16); break;
@@ -7177,8 +7183,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(widen_pairs)(ATTN__V pairs, attn_dtype
 #elif ATTN__PASS == ATTN__PASS_AVX2
     __m256i v = _mm256_castps_si256(pairs);
     if (dtype == ATTN_F16) {
-        v = _mm256_shuffle_epi8(v, _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15, /**/
-                                                    0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
+        v = _mm256_shuffle_epi8(v, _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15, 0, 1, 4, 5, 8,
+                                                    9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
         v = _mm256_permute4x64_epi64(v, 0xd8);
         *first = _mm256_cvtph_ps(_mm256_castsi256_si128(v));
         *second = _mm256_cvtph_ps(_mm256_extracti128_si256(v, 1));
@@ -7201,7 +7207,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(widen_pairs)(ATTN__V pairs, attn_dtype
 
 /* sum[r] += x times one number of each row of a. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_multiply_add)(ATTN__V *sum, ATTN__V x, const ATTN__R *const *a, size_t k,
-                                                         const int rows)
+                                                            const int rows)
 {
     int r;
     ATTN__UNROLL
@@ -7209,10 +7215,11 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_multiply_add)(ATTN__V *sum, ATTN__
         sum[r] = ATTN__FMA(x, ATTN__SET1(a[r][k]), sum[r]);
 }
 
-/* sum[r] += W rows of w times row r of a, for one chunk: 128 bits of each row of w, which p points to, from term k on. */
+/* sum[r] += W rows of w times row r of a, for one chunk: 128 bits of each row of w, which p points to, from term k on.
+   */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_chunk)(ATTN__V *sum, const char *p, ptrdiff_t step,
-                                                          const ATTN__R *const *a, size_t k, attn_dtype dtype,
-                                                          const int rows)
+                                                     const ATTN__R *const *a, size_t k, attn_dtype dtype,
+                                                     const int rows)
 {
     ATTN__V x[ATTN__LANES128];
     size_t i;
@@ -7239,8 +7246,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_chunk)(ATTN__V *sum, const char *p
 /* W rows of w with up to `rows` rows of a, the last of them again if there are fewer, by all whole chunks. Meanwhile W
    other rows are prefetched, those of either half one after the other: memory serves two streams better than one. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_group)(ATTN__R *const *c, const char *p, ptrdiff_t step,
-                                                          const ATTN__R *const *a, size_t depth, const char *next,
-                                                          size_t more, attn_dtype dtype, const int rows)
+                                                     const ATTN__R *const *a, size_t depth, const char *next,
+                                                     size_t more, attn_dtype dtype, const int rows)
 {
     ATTN__V sum[8];
     size_t chunk = 16 / attn__size(dtype), part = attn__blocks(depth / chunk, ATTN__W / 2) * chunk, k = 0, end, i;
@@ -7269,10 +7276,10 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_group)(ATTN__R *const *c, const ch
         ATTN__STORE(c[r], sum[r]);
 }
 
-/* The same for up to W rows of w, from a copy, and for terms from k on. */
+/* Up to W rows of w with all rows of a, for terms from k on, from a copy. */
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(few_edge)(ATTN__R *c, size_t ldc, const char *p, ptrdiff_t step,
-                                                           size_t count, const ATTN__R *a, size_t lda, size_t rows,
-                                                           size_t k, size_t depth, attn_dtype dtype)
+                                                      size_t count, const ATTN__R *a, size_t lda, size_t rows, size_t k,
+                                                      size_t depth, attn_dtype dtype)
 {
     ATTN__R copy[ATTN__W * ATTN__LANES128];
     ATTN__V x[ATTN__LANES128];
@@ -7295,8 +7302,8 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(few_edge)(ATTN__R *c, size_t ldc, co
 }
 
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nt_few_of)(ATTN__R *c, size_t ldc, const ATTN__R *a, size_t lda,
-                                                       size_t rows, const attn__rows *w, size_t count, size_t depth,
-                                                       attn_dtype dtype)
+                                                          size_t rows, const attn__rows *w, size_t count, size_t depth,
+                                                          attn_dtype dtype)
 {
     ptrdiff_t step = w->step * (ptrdiff_t)attn__size(w->dtype);
     size_t chunk = 16 / attn__size(dtype), g, r0, r, n, k, more, left;
@@ -7330,7 +7337,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nt_few_of)(ATTN__R *c, size_t ldc
 }
 
 ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const void *av, size_t lda, size_t rows,
-                                              const attn__rows *w, size_t count, size_t depth)
+                                                 const attn__rows *w, size_t count, size_t depth)
 {
     ATTN__R *c = (ATTN__R *)cv;
     const ATTN__R *a = (const ATTN__R *)av;
