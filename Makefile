@@ -75,8 +75,8 @@ bench: $(benches) $B/libbench.so         ## compare speed with this machine's li
 bench-quick: export ATTN_BENCH_QUICK = 1
 bench-quick: bench                       ## a part of that; less than a minute
 
-bench-report:                            ## write what `make bench` found into README.md and its picture
-	@$(python) tests/bench/report.py $(ATTN_BENCH_TSV) README.md tests/bench/speed.svg
+bench-report:                            ## write what `make bench` found into tests/bench/README.md and its picture
+	@$(python) tests/bench/report.py $(ATTN_BENCH_TSV) tests/bench/README.md tests/bench/speed.svg
 
 bench-translate: $B/05_translate         ## compare translation with transformers and CTranslate2; minutes
 	@$(python) tests/bench/translate.py $B/05_translate

@@ -1,4 +1,4 @@
-/* Who sees whom: each option of attn_sdpa that hides keys from queries, drawn as a map. Every query scores every key
+/* Visibility: each option of attn_sdpa that hides keys from queries, drawn as a map. Every query scores every key
    alike, so that the keys it sees share its attention evenly, and the value of key j is the number j: the output is the
    mean of the keys seen, and the log-sum-exp is the logarithm of their number.
 
@@ -19,7 +19,7 @@ static attn_mat pictured[MAPS];
 static show_map maps[MAPS];
 static size_t count;
 
-/* Attention of the first Lq queries and Lk keys under these options: prints who sees whom, keeps the weights for the
+/* Attention of the first Lq queries and Lk keys under these options: prints which keys each sees, keeps the weights for the
    picture. */
 static void look(const char *title, const char *name, size_t Lq, size_t Lk, attn_opts opts)
 {
@@ -80,7 +80,7 @@ int main(int argc, char **argv)
     opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
     look("3. Causal, lower right: the last query sits at the last key, as when four new tokens follow three old ones",
          "causal, lower right", 4, 7, opts);
-    look("4. The same with more queries than keys: the first three come before every key and see nobody",
+    look("4. The same with more queries than keys: the first three come before every key and see none",
          "lower right, Lq > Lk", 7, 4, opts);
 
     opts.causal = ATTN_CAUSAL_OFFSET;
@@ -130,7 +130,7 @@ int main(int argc, char **argv)
         for (int j = 0; j < LONGEST; j++)
             same_text[i][j] = texts[i] == texts[j] && texts[i] != '-';
     keys[4][0] = values[4] = NAN;
-    look("11. Mask and causal: three texts in one row, A A B B - C C, see only themselves; the padding sees nobody",
+    look("11. Mask and causal: three texts in one row, A A B B - C C, see only themselves; the padding sees none",
          "causal, mask of three texts", 7, 7, opts);
 
     opts = none;
@@ -142,7 +142,7 @@ int main(int argc, char **argv)
          5, 5, opts);
 
     show_title("All of them: each weight, no number where the key is hidden");
-    show_heatmaps(directory, "06_who_sees_whom.svg", "Who sees whom: weights of queries (rows) over keys (columns)",
+    show_heatmaps(directory, "06_visibility.svg", "Visibility: weights of queries (rows) over keys (columns)",
                   pictured, maps, count, 3);
     return show_done();
 }

@@ -200,8 +200,15 @@ shows() { expected=$1; shift; run "$@" < /dev/null | diff "$expected" -; }
 
 lines_agree() {
     printf 'hello world\r\n\nr\303\251sum\303\251\na' > "$work/lines"
-    run "$B/tokenize" --ids "$model" < "$work/lines" > "$work/ids"
-    run "$B/tokenize" --ids "$model" 'hello world' '' "$(printf 'r\303\251sum\303\251')" a | diff - "$work/ids"
+    for lines_of in $translate_tests/golden/unigram.model $translate_tests/golden/unigram_bytes.model $translate_tests/golden/unigram_suffix.model; do
+        run "$B/tokenize" --ids "$lines_of" < "$work/lines" > "$work/ids"
+        run "$B/tokenize" --ids "$lines_of" "$(printf 'hello world\r')" '' "$(printf 'r\303\251sum\303\251')" a |
+            diff - "$work/ids" || return 1
+    done
+}
+escapes() {
+    bytes=$translate_tests/golden/unigram_bytes.model
+    [ "$(run "$B/tokenize" --decode "$bytes" $(run "$B/tokenize" --ids "$bytes" "$(printf 'a\tb')"))" = 'a\x09b' ]
 }
 gives_back() { [ "$(run "$B/tokenize" --decode "$model" $(run "$B/tokenize" --ids "$model" "$1"))" = "$1" ]; }
 
@@ -363,6 +370,7 @@ part_tools() {
         'Hello <extra_id_0> world' '' "$(printf 'caf\303\251 \033[31m \360\237\230\200 \377')"
     check "tokenize reads lines" lines_agree
     check "tokenize gives text back" gives_back 'the house'
+    check "tokenize --decode escapes control characters" escapes
     check "tokenize: an id that is not there" says 1 "an id that the model does not have" \
         "$B/tokenize" --decode "$model" 123456
     check "tokenize: not an id" says 1 "tokenize: number 2 of the ids is not an id" "$B/tokenize" --decode "$model" 5 5x
@@ -472,13 +480,23 @@ includes_of_strings() {
         grep -E '(^|/)string\.h$' | sort -u
 }
 
+# Without optimisation: compiles fast. (gcc optimises the implementation all the same, if not told.)
+plain='-O0 -DATTN_NO_OPTIMIZE'
+
+# gcc without -O optimises the implementation, which is smaller then, and nothing after it.
+optimises() {
+    printf '%s\n' '#define ATTN_IMPLEMENTATION' '#include "attn.h"' '#ifdef __OPTIMIZE__' '#error still optimised' '#endif' > "$work/o.c"
+    compile "$1" -c o.c -o "$work/optimised.o" && compile "$1" $plain -c o.c -o "$work/plain.o" &&
+        [ "$(size "$work/optimised.o" | awk 'NR == 2 { print 2 * $1 }')" -lt "$(size "$work/plain.o" | awk 'NR == 2 { print 3 * $1 }')" ]
+}
+
 # What takes three compilations of the implementation.
 embed() {
     cc=$1
     implementation=$config/implementation.c caller=$config/caller.c copy=$config/copy.c
 
     check "$cc: interface, C99" compile $cc -std=c99 $warnings -c "$caller" -o "$work/caller.o"
-    check "$cc: implementation, C99" compile $cc -std=c99 $warnings -c "$implementation" -o "$work/implementation.o"
+    check "$cc: implementation, C99" compile $cc -std=c99 $plain $warnings -c "$implementation" -o "$work/implementation.o"
     program "$cc: interface and implementation apart" $cc "$work/caller.o" "$work/implementation.o"
     check "$cc: names begin with attn_" silent foreign_names --defined-only "$work/implementation.o"
     check "$cc: macros begin with ATTN_, implementation" silent foreign_macros $cc "$implementation"
@@ -487,14 +505,14 @@ embed() {
     have g++ &&
         program "$cc: a C++ program and the C implementation" g++ -x c++ "$caller" -x none "$work/implementation.o"
 
-    check "$cc: private copy without SIMD" compile $cc -DATTN_NO_SIMD -DCOPY=copy_scalar -c "$copy" \
+    check "$cc: private copy without SIMD" compile $cc $plain -DATTN_NO_SIMD -DCOPY=copy_scalar -c "$copy" \
         -o "$work/scalar.o"
     check "$cc: a private copy shows no name" \
         [ "$(nm -g --defined-only "$work/scalar.o" | sed 's/.* //')" = copy_scalar ]
     program "$cc: a private copy beside the library" $cc -DATTN_INTERFACE_ONLY -DCOPY=copy_best "$copy" \
         "$config/copies.c" "$work/scalar.o" "$work/implementation.o"
 
-    program "$cc: ATTN_NO_STDLIB, more than the stack holds" $cc -std=c99 $warnings "$config/nomemory.c"
+    program "$cc: ATTN_NO_STDLIB, more than the stack holds" $cc -std=c99 $plain $warnings "$config/nomemory.c"
     check "$cc: ATTN_NO_STDLIB includes no string.h" silent includes_of_strings $cc
 
     refuses "$cc: ATTN_MALLOC without ATTN_FREE" ATTN_FREE compile $cc '-DATTN_MALLOC(n)=0' -E "$implementation"
@@ -508,12 +526,13 @@ embed_in_every_way() {
     copies $cc
     check "$cc: a private copy with SIMD shows no name" \
         [ "$(nm -g --defined-only "$work/best.o" | sed 's/.* //')" = copy_best ]
+    [ "$cc" = gcc ] && check "$cc without -O optimises the implementation" optimises $cc
     program "$cc: own allocator" $cc "$config/allocator.c"
     for optimize in -O0 -O3; do
         check "$cc $optimize: own mathematics, no -lm" compile $cc -std=c99 $optimize $warnings "$config/ownmath.c" \
             -o "$work/a.out" && check "$cc $optimize: own mathematics: answer" run "$work/a.out"
     done
-    threads $cc -std=c99 $warnings
+    threads $cc -std=c99 $plain $warnings
 
     mkdir -p "$work/inc" && cp attn.h "$work/inc/mylib_attention.h"
     for name in '' '-DATTN_HEADER="mylib_attention.h"'; do
@@ -590,6 +609,7 @@ languages() {
         [ $language = c++-c++20 ] && levels='-O0 -O2 -O3'
         for optimize in $levels; do
             flags="-x ${language%%-*} -std=${language#*-} $optimize"
+            [ $optimize = -O0 ] && flags="$flags -DATTN_NO_OPTIMIZE"
             check "$1 $flags" compile $1 $flags $warnings -c "$config/implementation.c" -o "$work/language.o"
         done
     done
@@ -619,7 +639,7 @@ configurations() {
     check "$cc -O2" compile $cc -O2 -c "$config/implementation.c" -o "$work/optimized.o"
     check "$cc -O2 calls memory and mathematics alone" silent foreign_calls "$work/optimized.o" 'malloc|calloc|free'
     copies $cc -x c++ -std=c++11 $warnings
-    for flags in '-O0' '-O2 -DATTN_NO_SIMD' '-O3 -ffast-math'; do threads $cc -std=c99 $flags $warnings; done
+    for flags in "$plain" '-O2 -DATTN_NO_SIMD' '-O3 -ffast-math'; do threads $cc -std=c99 $flags $warnings; done
     check "$cc -x c++ -std=c++11 -DATTN_THREADS" compile $cc -x c++ -std=c++11 $warnings -DATTN_THREADS \
         -c "$config/implementation.c" -o "$work/language.o"
 }

@@ -62,7 +62,7 @@ enum test_spoil_kind {                         /* in the order in which they are
 attn_status test_spoil(attn_tensor *t, int role, int kind);
 attn_status test_spoil_mat(attn_mat *m, int role, int kind);
 
-/* ---- who sees whom ---- */
+/* ---- visibility ---- */
 
 /* i + o of DESIGN.md: where query i of item b stands among the keys; saturated. */
 ptrdiff_t sdpa_position(const attn_opts *opts, size_t Lq, size_t Lk, size_t b, size_t i);

@@ -3,7 +3,7 @@
    f64, as the naive composition of the steps does. Inputs are held as double, which every element type fits. */
 #include "sdpa.h"
 
-/* ---- who sees whom ---- */
+/* ---- visibility ---- */
 
 static size_t valid_queries(const attn_opts *o, size_t Lq, size_t b)
 {

@@ -1497,7 +1497,7 @@ TEST(sdpa_scratch_of_wide)
     enum { MOST_TASKS = 256, D = 3 };
     static const size_t wide[] = {MOST_TASKS, MOST_TASKS + 1, (size_t)1 << 20, SIZE_MAX / 2, SIZE_MAX};
     FOR_EACH_ISA (isa)
-        for (int decode = 0; decode < 2; decode++) { /* splits side by side; more blocks than tasks */
+        for (int decode = 0; decode < 2; decode++) { /* splits in parallel; more blocks than tasks */
             size_t B = decode ? 20 : 90, H = decode ? 1 : 4, Lk = decode ? 20000 : 9, first = 0;
             attn_tensor q = test_random_tensor(ATTN_F32, B, H, 1, D, T_BHLD), want = {0};
             attn_tensor kv = test_random_tensor(ATTN_F32, B, H, Lk, D, T_ONE_BATCH);

@@ -1,4 +1,4 @@
-/* What attn_sdpa means where implementations differ: empty rows, hidden garbage, who sees whom, the order of options,
+/* What attn_sdpa means where implementations differ: empty rows, hidden garbage, visibility, the order of options,
    sinks, specials, shared memory; and attn_merge. Expectations are made by hand where they can be; the rest is compared
    with the reference. Results are compared bit by bit where nothing may change them. */
 #include "sdpa.h"
@@ -851,7 +851,7 @@ TEST(sdpa_all_options)
     }
 }
 
-/* ---- who sees whom ---- */
+/* ---- visibility ---- */
 
 #define MOST PTRDIFF_MAX
 #define LEAST PTRDIFF_MIN
@@ -917,7 +917,7 @@ static const struct sight {
 };
 
 /* All scores are 0, so a row's weights are 1 / the number of keys that it sees. */
-TEST(sdpa_who_sees_whom)
+TEST(sdpa_visibility)
 {
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < 2 * sizeof sights / sizeof *sights; n++) {
@@ -964,7 +964,7 @@ TEST(sdpa_who_sees_whom)
 }
 
 /* The same rules across tiles; lengths and offsets differ from item to item. */
-TEST(sdpa_who_sees_whom_across_tiles)
+TEST(sdpa_visibility_of_tiles)
 {
     static const shape shapes[] = {{2, 2, 1, 40, 300, 4, 3}, {2, 2, 2, 300, 40, 4, 3}};
     static const ptrdiff_t shifts[][2] = {{0, 0}, {-7, 30}, {131, -39}, {260, -100}};

@@ -871,7 +871,7 @@ TEST(sdpa_status_overlap)
     CHECK_STATUS(attn_sdpa(kv, q, kv, kv, NULL, NULL), ATTN_ERR_ALIAS);
     CHECK_STATUS(attn_sdpa(kv, q, q, kv, NULL, NULL), ATTN_ERR_ALIAS);
     CHECK_STATUS(attn_sdpa(kv, q, kv, q, NULL, NULL), ATTN_ERR_ALIAS);
-    test_case("side by side");
+    test_case("in parallel");
     CHECK_STATUS(attn_sdpa(attn_bhld(a + 24, ATTN_F32, 1, 2, 3, 4), q, kv, kv, NULL, NULL), ATTN_OK);
     CHECK_STATUS(attn_sdpa(attn_bhld(a + 23, ATTN_F32, 1, 2, 3, 4), q, kv, kv, NULL, NULL), ATTN_ERR_ALIAS);
     CHECK_STATUS(attn_sdpa(attn_bhld(a + 76, ATTN_F32, 1, 2, 3, 4), q, kv, kv, NULL, NULL), ATTN_OK);

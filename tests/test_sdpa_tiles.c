@@ -59,8 +59,8 @@ static attn_opts options(int kind, size_t Lk, attn_dtype dtype, float *slopes)
     return opts;
 }
 
-/* Few rows of a key/value head take their tiles across, many do not. */
-TEST(sdpa_tiles_across)
+/* Few rows of a key/value head have keys on the lanes of vectors, many do not. */
+TEST(sdpa_tiles_lanes)
 {
     static const shape shapes[] = {{1, 1, 1, T_BHLD},     {3, 5, 15, T_BHLD},      {16, 16, 16, T_BHLD},
                                    {20, 65, 129, T_BLHD}, {33, 80, 127, T_BHLD},   {64, 64, 300, T_QKV},
@@ -124,7 +124,7 @@ static void spoil_some(attn_tensor v)
 }
 
 /* Many blocks share the copies of their tiles, few rows have none to share: the same bits, whatever each sees. */
-TEST(sdpa_tiles_abreast)
+TEST(sdpa_tiles_units)
 {
     enum { LQ = 800, LK = 700, D = 5 };
     static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
@@ -184,8 +184,8 @@ TEST(sdpa_tiles_abreast)
         }
 }
 
-/* Parts of the mask hide all, some or nothing: what is remembered of it, for heads that share it, changes no bit. */
-TEST(sdpa_tiles_remembered)
+/* Parts of the mask hide all, some or nothing: what is cached of it, for heads that share it, changes no bit. */
+TEST(sdpa_tiles_mask_cache)
 {
     enum { B = 2, H = 3, LQ = 300, LK = 520, D = 3, PART = 64 };
     FOR_EACH_ISA (isa)
@@ -286,7 +286,7 @@ TEST(sdpa_tiles_exponentials)
         }
 }
 
-/* One query of 1 and keys whose products with it are `dots`, values 1, 2 ...; across, or once in each lane. */
+/* One query of 1 and keys whose products with it are `dots`, values 1, 2 ...; with keys on lanes, or once in each lane. */
 static attn_tensor attend_dots(const double *dots, size_t Lk, attn_dtype dtype, attn_isa isa, int few, attn_opts *opts)
 {
     size_t rows = few ? 1 : 17;

@@ -116,7 +116,7 @@ static double random_blocks(unsigned char *mask, size_t length)
     return (double)(blocks / 10 * BLOCK * BLOCK);
 }
 
-/* Sets one option. Every one but those on who sees whom leaves all keys visible, for the time of dense work. */
+/* Sets one option. Every one but those on visibility leaves all keys visible, for the time of dense work. */
 static void set_option(attention *a)
 {
     static const size_t lengths[ITEMS] = {2048, 1531, 1022, 515};
