@@ -844,8 +844,7 @@ static size_t attn__max(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* The number of blocks that cover n elements, n / block rounded up. The common case of one block avoids the division.
-   */
+/* The number of blocks that cover n elements, n / block rounded up; one block, the common case, without a division. */
 static size_t attn__blocks(size_t n, size_t block)
 {
     return n <= block ? n != 0 : n / block + (n % block != 0);
@@ -1471,8 +1470,7 @@ static int attn__is_distinct(const attn__view *v)
 /* Is there a choice of c[k], -back <= c[k] <= forth, so that the sum of c[k] stride[k] is `offset`? Axes come largest
    stride first. Example: two blocks of 4 columns in rows of 16 elements, 8 apart, have strides 16 and 1 and offset 8;
    no multiple of 16 comes within 3 of 8, so the answer is no. Mostly the smaller strides reach so little that few
-   multiples of the largest come into question. Where more than ATTN__LATTICE_TRIES do, the answer is yes, to be safe.
-   */
+   multiples of the largest come into question. Where more than ATTN__LATTICE_TRIES do, the answer is yes. */
 #define ATTN__LATTICE_TRIES 8
 
 static int attn__lattice_meets(int count, const attn__axis *axis, ptrdiff_t offset)
@@ -1750,10 +1748,11 @@ static double attn__lowest(attn_dtype real) /* the lowest finite number */
 #define ATTN__LIBM(name, function, quiet)                                                                              \
     ATTN__NOINLINE double name(double x)                                                                               \
     {                                                                                                                  \
-        volatile double held = x;                                                                                      \
+        volatile double held;                                                                                          \
         int saved;                                                                                                     \
         if (quiet)                                                                                                     \
             return function(x);                                                                                        \
+        held = x;                                                                                                      \
         saved = ATTN__ERRNO;                                                                                           \
         held = function(held);                                                                                         \
         ATTN__ERRNO_KEEP(saved);                                                                                       \
@@ -1769,8 +1768,12 @@ ATTN__LIBM(attn__sqrt, ATTN_SQRT, x >= DBL_MIN && x <= DBL_MAX)
 
 ATTN__NOINLINE double attn__pow(double x, double y)
 {
-    volatile double held = x;
-    int saved = ATTN__ERRNO;
+    volatile double held;
+    int saved;
+    if (x > 1e-100 && x < 1e100 && y > -3 && y < 3) /* neither overflows nor vanishes */
+        return ATTN_POW(x, y);
+    held = x;
+    saved = ATTN__ERRNO;
     held = ATTN_POW(held, y);
     ATTN__ERRNO_KEEP(saved);
     return held;
@@ -1795,6 +1798,7 @@ static void attn__add(double *sum, double *lost, double part)
     *lost = attn__subtract(attn__subtract(total, *sum), exact);
     *sum = total;
 }
+
 /* ==== 4. instruction sets, kernel table, threads =================================================================
 
    Every pass of section 9 fills one table. A kernel works on a block, in the real type of its pass (float or double):
@@ -3056,6 +3060,7 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
     attn_mat_free(&own);
     return c.status;
 }
+
 /* ==== 6. engine ==================================================================================================
 
    out = softmax(scale q k^T + ...) v without the score matrix. The rows of one key/value head, that is all queries of
@@ -3103,15 +3108,13 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 /* A key tile, with its scores for a full query block, stays in the second-level cache. */
 #define ATTN__TILE_KEYS 128
 
-/* Query blocks of a unit: they share the read of a tile, yet their queries and results stay in the second-level cache.
-   */
+/* Query blocks of a unit share the read of a tile; so few that queries and results stay in the second-level cache. */
 #define ATTN__UNIT_BLOCKS 4
 
 /* Units for each worker, at least, before a unit has more than one block: so that all workers end at about one time. */
 #define ATTN__WORKER_UNITS 4
 
-/* Splits of a block: enough to occupy workers with few heads; each costs a merge. A split has at least so many tiles.
-   */
+/* Splits of a block: enough to occupy workers with few heads; each costs a merge. And the least tiles of a split. */
 #define ATTN__SPLITS 32
 #define ATTN__SPLIT_TILES 4
 
@@ -3477,8 +3480,7 @@ static int attn__is_packed(const attn_tensor *t) /* rows follow each other */
 }
 
 /* Are n rows of k or v, from that of key j on, read where they lie? With keys on lanes, rows of any type can be. Blocks
-   that share a unit do better with a copy of rows that do not follow each other: these compete for few sets of a cache.
-   */
+   of one unit do better with a copy of rows that do not follow each other, which compete for few sets of a cache. */
 static int attn__is_direct(const attn__plan *plan, const attn_tensor *t, size_t j, size_t n)
 {
     const attn__schedule *schedule = &plan->schedule;
@@ -3564,8 +3566,7 @@ static void attn__modify_scores(attn__block *block, size_t k0)
     }
 }
 
-/* Computes the scores of the tile that attn__prepare_tile has made ready, up to a stage, but for call->softmax_scale.
-   */
+/* The scores of the tile that attn__prepare_tile has made ready, up to a stage, but for call->softmax_scale. */
 static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage)
 {
     const attn__plan *plan = block->plan;
@@ -5025,7 +5026,7 @@ static void attn__rope_angles(attn__rope_run *run, ptrdiff_t position)
 
 /* The first and second elements of the pairs lie side by side (interleaved), or in two halves, which are loaded and
    stored one by one. */
-ATTN__NOINLINE void attn__rope_row(const attn__rope_run *run, size_t b, size_t h, size_t i)
+static void attn__rope_row(const attn__rope_run *run, size_t b, size_t h, size_t i)
 {
     const attn_tensor *out = run->out, *in = run->in;
     double x[2 * ATTN__PAIRS], held;
@@ -5979,6 +5980,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(interleave)(ATTN__V a, ATTN__V b, c
     return high ? ATTN__X(vzip2q)(a, b) : ATTN__X(vzip1q)(a, b);
 #endif
 }
+
 /* p, a minimax polynomial, with 2^f = 1 + p f for -1/2 <= f <= 1/2 */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp2_part)(ATTN__V f)
 {
@@ -7100,10 +7102,9 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const attn__tile *t
     }
     for (k = 0; k < t->keys; k++) {
         const char *from = (const char *)v->data + ((ptrdiff_t)k * v->step + (ptrdiff_t)d) * (ptrdiff_t)size;
+        size_t row = k % 4 * (t->keys / 4) + k / 4; /* four streams; of a tile cut short some rows are left out */
         if (d == 0)
-            ATTN__NAME(prefetch_row)
-            (v, k % 4 * (t->keys / 4) + k / 4); /* four streams; a hint: some rows may be left
-            out */
+            ATTN__NAME(prefetch_row)(v, row);
         ATTN__UNROLL
         for (j = 0; j < vectors; j++) {
             x[j] = n == ATTN__W ? ATTN__NAME(widen)(from + (size_t)j * ATTN__W * size, dtype)
@@ -7215,8 +7216,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_multiply_add)(ATTN__V *sum, ATTN__
         sum[r] = ATTN__FMA(x, ATTN__SET1(a[r][k]), sum[r]);
 }
 
-/* sum[r] += W rows of w times row r of a, for one chunk: 128 bits of each row of w, which p points to, from term k on.
-   */
+/* sum[r] += W rows of w times row r of a, for one chunk: 128 bits of each row of w, at p; terms k and next. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_chunk)(ATTN__V *sum, const char *p, ptrdiff_t step,
                                                      const ATTN__R *const *a, size_t k, attn_dtype dtype,
                                                      const int rows)
