@@ -5577,6 +5577,7 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 
 #ifdef ATTN__OPTIMIZED
 #pragma GCC pop_options
+typedef int attn__optimized; /* until the next token gcc would leave __OPTIMIZE__ defined */
 #endif
 
 #endif /* ATTN_IMPLEMENTATION, once */
