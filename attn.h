@@ -5577,10 +5577,8 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 
 #ifdef ATTN__OPTIMIZED
 #pragma GCC pop_options
-typedef int attn__optimized; /* with this token gcc takes __OPTIMIZE__ back; g++ forgets it: */
-#ifdef __cplusplus
+typedef int attn__optimized; /* gcc is back with the next token, but forgets a macro: */
 #undef __OPTIMIZE__
-#endif
 #endif
 
 #endif /* ATTN_IMPLEMENTATION, once */
