@@ -19,7 +19,7 @@
        API: key/value cache      5. steps
        API: positions            6. engine
        API: multi-head layer     7. cache, positions, layer
-       API: threads              9. kernels                                  (8: reserved)
+       API: threads              9. kernels
 
    WHAT IT DOES
        - float, double, IEEE half and bfloat16, mixed freely where that makes sense, rounded once when stored
@@ -54,7 +54,7 @@
    Define ATTN_IMPLEMENTATION in exactly one source file of a program; the others just include attn.h. Compile that file
    with -O2: without optimisation kernels run at a twentieth of their speed. gcc is told by a pragma to optimise the
    implementation all the same (ATTN_NO_OPTIMIZE keeps it from that); clang cannot be told. Keep attn.h in a file of its
-   own: it includes itself for the kernels, so its text cannot be pasted into another file.
+   own, beside yours in Compiler Explorer and Arduino too, and out of amalgamations: it includes itself.
 
    With the engine, for q, k, v in float arrays [B][H][L][D]:
 
@@ -74,8 +74,8 @@
        ATTN_HEADER           "name.h", if you renamed this file (gcc before 12, and other compilers, cannot tell)
        ATTN_MALLOC(size)     both or neither; ATTN_MALLOC may return NULL, alignment as malloc's   default: malloc, free
        ATTN_FREE(pointer)
-       ATTN_NO_STDLIB        no malloc: attn_mat_new fails, and what needs a temporary returns ATTN_ERR_NOMEM; of the
-                             C library's headers <math.h> at most
+       ATTN_NO_STDLIB        no malloc: attn_mat_new fails, and what needs a temporary returns ATTN_ERR_NOMEM. Includes
+                             <math.h> at most, and not that with the seven macros below (x86's vectors: <stdlib.h>)
        ATTN_NO_SIMD          only the scalar kernels
        ATTN_NO_AVX512        no AVX-512 kernels
        ATTN_NO_OPTIMIZE      gcc without -O compiles the implementation as it does the rest, for debugging
@@ -130,15 +130,15 @@
        largest |value| that it sees in its column, u being 2^-24 (2^-53 in double), and half an ulp of a narrower out. A
        is the largest, over the keys that the row sees, of the sum over d of |scale q[d] k[d]|, plus |bias| and the
        ALiBi term; K is 2 n or 512 + n / 512, whichever is less, for n keys. No multiple of the error of naive loops
-       bounds that of each element. On random data with scores of ordinary size the RMS error of a call is within twice
-       that of naive loops in the same type and 4 ulp of the RMS of out. The engine divides by the sum at the end: where
-       the values of a row, each times exp(score - max), add up to more than the compute type holds, out is infinite or
-       NaN. tanh of softcap is within 6 ulp in float, 8 in double. Scores that are asked for are rounded after scale,
-       which softmax may not have done: without softcap, bias, ALiBi and score_mod it may apply scale to differences of
-       dot products. Weights then agree with the softmax of those scores to a factor of exp(2^-22 max |score|) (2^-51 in
-       double), beside the error of softmax. With any of these options the scores are the ones that softmax takes.
-       Scores of 10000 overflow nothing; rounding them costs what A says. A row with NaN or +infinity is NaN throughout;
-       a row of -infinity (nothing to attend to) is zeros; one of no columns is nothing.
+       bounds that of each element. On random data with scores up to 20 the RMS error of a call is at most
+       twice that of naive loops in the same type, plus 4 ulp of the RMS of out. The engine divides by the sum at the
+       end: where the values of a row, each times exp(score - max), add up to more than the compute type holds, out is
+       infinite or NaN. tanh of softcap is within 6 ulp in float, 8 in double. Scores that are asked for are rounded
+       after scale, which softmax may not have done: without softcap, bias, ALiBi and score_mod it may apply scale to
+       differences of dot products. Weights then agree with the softmax of those scores to a factor of exp(2^-22 max
+       |score|) (2^-51 in double), beside the error of softmax. With any of these options the scores are the ones that
+       softmax takes. Scores of 10000 overflow nothing; rounding them costs what A says. A row with NaN or +infinity is
+       NaN throughout; a row of -infinity (nothing to attend to) is zeros; one of no columns is nothing.
        -ffast-math keeps all of this, except that subnormal numbers may become zero (softcaps above 1e37 lose by it).
 
    DETERMINISM
@@ -151,7 +151,8 @@
        equals one causal call. Beyond, where the sums are split depends on how many keys there are.
 
    VERSIONS
-       0.5.0   the implementation rebuilt, with the same results in less code; ATTN_INTERFACE_ONLY, ATTN_NO_OPTIMIZE
+       0.5.0   the implementation rebuilt: the same results, a fifth less machine code and compile time;
+               ATTN_INTERFACE_ONLY, ATTN_NO_OPTIMIZE
        0.4.1   speed: products of a few rows with a transposed matrix, as models decode
        0.4.0   speed: decoding, short calls, layouts, masks; no new functions
 */
@@ -380,7 +381,8 @@ typedef enum attn_causal {
 } attn_causal;
 
 /* Shows only keys i + o - left .. i + o + right; -1 = unlimited on that side. left = L shows L + 1 keys, the query's
-   own included: Hugging Face's sliding_window = W and ONNX Runtime's local_window_size = W are left = W - 1. */
+   own included: Hugging Face's sliding_window = W and ONNX Runtime's local_window_size = W are left = W - 1
+   (ONNX Runtime before September 2025: left = W). */
 typedef struct attn_window {
     int on; /* 0: left and right are not looked at */
     ptrdiff_t left, right;
@@ -650,6 +652,11 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
 
 #if defined(ATTN_IMPLEMENTATION) && !defined(ATTN_INTERFACE_ONLY) && !defined(ATTN__IMPLEMENTED)
 #define ATTN__IMPLEMENTED
+#if defined(__INCLUDE_LEVEL__) && __INCLUDE_LEVEL__ == 0 && !defined(ATTN_HEADER)
+/* clang-format off */
+#error "attn.h includes itself: save it as a file of its own and #include it (ATTN_HEADER: its name)"
+/* clang-format on */
+#else
 
 /* How this file includes itself. Section 9, the kernels, stands behind the implementation, in a part of its own that is
    compiled where ATTN__PASS is defined. Section 4 defines it once for each instruction set and includes this file, of
@@ -668,8 +675,8 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
 #include <float.h>
 #include <stdint.h>
 
-/* ATTN_NO_STDLIB needs no header of the C library, only these three functions: compilers emit calls to them anyway. The
-   builtin forms agree with whatever <string.h> a C++ program may include besides. */
+/* ATTN_NO_STDLIB does without <string.h>: only these three functions, to which compilers emit calls anyway. The builtin
+   forms agree with whatever <string.h> a C++ program may include besides. */
 #if defined(ATTN_NO_STDLIB) && (defined(__GNUC__) || defined(__clang__))
 #define ATTN__MEMCPY __builtin_memcpy
 #define ATTN__MEMMOVE __builtin_memmove
@@ -2029,12 +2036,6 @@ static unsigned attn__isas(void)
 #define ATTN__PASS_AVX512 3
 #define ATTN__PASS_NEON 4
 
-#if defined(__INCLUDE_LEVEL__) && __INCLUDE_LEVEL__ == 0 && !defined(ATTN_HEADER)
-/* clang-format off */
-#error "attn.h includes itself: do not paste it, #include it (or define ATTN_HEADER as its name)"
-/* clang-format on */
-#endif
-
 #if defined(__GNUC__) || defined(__clang__)
 #define ATTN__PIN_POINTER(p) __asm__("" : "+r"(p))
 #define ATTN__PREFETCH(p) __builtin_prefetch(p, 0, 2) /* into the second cache */
@@ -2116,7 +2117,7 @@ ATTN_API int attn_isa_available(attn_isa isa)
 /* A run has so many workers at the most, however wide the caller's attn_parallel is: their scratch is proportional. */
 #define ATTN__WORKERS 256
 
-/* Bytes of scratch that every call, or worker, has on its stack. */
+/* Bytes of scratch that every call, or worker, has on its stack: little enough for threads of small stacks. */
 #define ATTN__STACK 16384
 
 static const attn__kernels *attn__ctx_kernels(const attn_ctx *ctx, attn_dtype real)
@@ -2391,7 +2392,7 @@ ATTN_API void attn_pool_free(attn_parallel *pool)
     ATTN__ERRNO_KEEP(saved);
 }
 
-#endif /* ATTN_THREADS */
+#endif                                             /* ATTN_THREADS */
 
 /* ==== 5. steps =================================================================================================== */
 
@@ -2453,9 +2454,9 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
    A block then has all rows. Each element is the same chain. */
 
 /* Blocks of the general product. Their sums, panels and rows of a fill half of a second-level cache of 1 MiB. */
-#define ATTN__GEMM_MC 256  /* rows; */
-#define ATTN__GEMM_TILES 4 /* columns, in register tiles; */
-#define ATTN__GEMM_KC 256  /* terms */
+#define ATTN__GEMM_MC 256                          /* rows; */
+#define ATTN__GEMM_TILES 4                         /* columns, in register tiles; */
+#define ATTN__GEMM_KC 256                          /* terms */
 
 /* Blocks of the product of few rows. */
 #define ATTN__GEMM_FEW_SUMS 4096                   /* bytes of sums: they stay in the first-level cache */
@@ -3075,20 +3076,23 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
        out = out + P V             and at the end out / sum
                                                       Milakov 2018, arXiv 1805.02867; Dao 2022, arXiv 2205.14135
 
-   Calls, from attn_sdpa down:
+   Calls:
 
-       attn__plan_sdpa             checks and resolves the arguments, makes the schedule, measures scratch
-       attn__plan_execute          runs the workers; merges splits that ran in parallel
-         attn__sdpa_worker         takes units of work until none is left: some query blocks, or one split of one
-           attn__begin_block       which keys its rows see; Q gathered into vectors
-           attn__attend_split      tile by tile:
-             attn__process_tile
-               attn__prepare_tile      which of its keys each row sees; nothing more if none does
-               attn__score_tile        K Q^T, softcap, bias, ALiBi, score_mod, hidden keys
-               softmax                 (kernel)
-               attn__accumulate_values P V
-           attn__merge_split       the result over one more split of the keys joins that of those before
-           attn__finish_block      out / sum, sinks, lse; attn__write_matrices: weights and scores
+       attn_sdpa
+         attn__plan_sdpa               checks and resolves the arguments, makes the schedule, measures scratch
+         attn__plan_run                finds the scratch
+           attn__plan_execute          runs the workers; then attn__merge_kept_splits, where splits ran in parallel
+             attn__sdpa_worker         takes units of work until none is left: blocks, or attn__attend_one_split
+               attn__attend_blocks     the query blocks of a unit
+                 attn__begin_block     which keys its rows see; Q gathered into vectors
+                 attn__attend_split    a split of the keys, tile by tile, for all blocks of the unit
+                   attn__process_tile
+                     attn__prepare_tile       which of its keys each row sees; no more is done if none does
+                     attn__score_tile         K Q^T, softcap, bias, ALiBi, score_mod, hidden keys
+                     softmax                  the kernel
+                     attn__accumulate_values  P V
+                 attn__merge_split     the result over one more split joins that over those before
+                 attn__finish_block    out / sum, sinks, lse; attn__write_matrices: weights and scores
 
    Layout. Queries lie on the lanes of vectors: maxima, sums and hidden keys are compared and added lane by lane, K and
    V are read where they lie, row by row, each element broadcast to all lanes. Where a block has few rows, as in
@@ -5581,6 +5585,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #undef __OPTIMIZE__
 #endif
 
+#endif /* not pasted */
 #endif /* ATTN_IMPLEMENTATION, once */
 
 #else /* ATTN__PASS */
@@ -6669,30 +6674,30 @@ ATTN__TARGET static int ATTN__NAME(classify)(const unsigned char *mask, ptrdiff_
     return found;
 }
 
+static const ATTN__R ATTN__NAME(count)[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+static const ATTN__R ATTN__NAME(zeros)[ATTN__W] = {0};
+
 /* A block's numbers, in either layout, as groups of vectors: those of a group belong to the same queries. Vector i of
-   group g lies at g * group_step + i * step; its first element is number i * elements of its query. */
+   group g lies at g * group_step + i * step. Its elements are numbers i * elements + lanes[0], .. of their queries. */
 typedef struct ATTN__NAME(groups) {
     size_t groups, vectors, group_step, step, elements;
+    const ATTN__R *lanes;
 } ATTN__NAME(groups);
 
 static ATTN__NAME(groups) ATTN__NAME(groups_of)(attn__layout layout, size_t elements, size_t queries)
 {
-    ATTN__NAME(groups) by_query = {attn__blocks(queries, ATTN__W), elements, ATTN__W, layout.element, 1};
-    ATTN__NAME(groups) by_element = {queries, attn__blocks(elements, ATTN__W), layout.query, ATTN__W, ATTN__W};
+    ATTN__NAME(groups) by_query = {attn__blocks(queries, ATTN__W), elements, ATTN__W, layout.element, 1, NULL};
+    ATTN__NAME(groups) by_element = {queries, attn__blocks(elements, ATTN__W), layout.query, ATTN__W, ATTN__W, NULL};
+    by_query.lanes = ATTN__NAME(zeros);
+    by_element.lanes = ATTN__NAME(count);
     return layout.query == 1 ? by_query : by_element;
 }
 
-/* What belongs to the queries of a group; and the numbers of the elements of a vector, less that of its first. */
+/* What belongs to the queries of a group. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(of_group)(const void *x, attn__layout layout, size_t g)
 {
     const ATTN__R *reals = (const ATTN__R *)x;
     return layout.query == 1 ? ATTN__LOAD(reals + g * ATTN__W) : ATTN__SET1(reals[g]);
-}
-
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(lane_numbers)(attn__layout layout)
-{
-    static const ATTN__R attn__count[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    return layout.query == 1 ? ATTN__SET1((ATTN__R)0) : ATTN__LOAD(attn__count);
 }
 
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(set_bytes)(const unsigned char *bytes) /* a real that is data */
@@ -6786,7 +6791,7 @@ ATTN__TARGET static void ATTN__NAME(bias)(const attn__tile *t, double scale)
     ATTN__NAME(groups) e = ATTN__NAME(groups_of)(t->layout, t->keys, t->queries);
     ATTN__V zero = ATTN__SET1((ATTN__R)0), scales = ATTN__SET1((ATTN__R)scale), position = zero, slope = zero;
     ATTN__V lowest = ATTN__NAME(set_bytes)(t->lowest), hidden = ATTN__NAME(set_bytes)(t->minus_infinity);
-    ATTN__V lanes = ATTN__NAME(lane_numbers)(t->layout);
+    ATTN__V lanes = ATTN__LOAD(e.lanes);
     size_t g, i, at;
     for (g = 0; g < e.groups; g++) {
         if (t->slope) {
@@ -6814,7 +6819,7 @@ ATTN__TARGET static void ATTN__NAME(hide)(const attn__tile *t)
 {
     ATTN__NAME(groups) e = ATTN__NAME(groups_of)(t->layout, t->keys, t->queries);
     ATTN__V lowest = ATTN__NAME(set_bytes)(t->lowest), hidden = ATTN__NAME(set_bytes)(t->minus_infinity);
-    ATTN__V half = ATTN__SET1((ATTN__R)0.5), first = half, end = half, lanes = ATTN__NAME(lane_numbers)(t->layout);
+    ATTN__V half = ATTN__SET1((ATTN__R)0.5), first = half, end = half, lanes = ATTN__LOAD(e.lanes);
     size_t g, i, at;
     for (g = 0; g < e.groups; g++) {
         if (t->bounds.first) {
@@ -6928,7 +6933,7 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const
     size_t c = t->keys / ATTN__W * ATTN__W, j;
     int nonfinite;
     if (c < t->keys) /* past the last key: the lowest number */
-        ATTN__STORE(s + c, ATTN__PICK(ATTN__NAME(lane_numbers)(t->layout), ATTN__SET1((ATTN__R)(t->keys - c)),
+        ATTN__STORE(s + c, ATTN__PICK(ATTN__LOAD(ATTN__NAME(count)), ATTN__SET1((ATTN__R)(t->keys - c)),
                                       ATTN__LOAD(s + c), ATTN__NAME(set_bytes)(t->lowest)));
     for (c = 0; c < t->keys; c += ATTN__W) {
         v = ATTN__LOAD(s + c);

@@ -1,7 +1,7 @@
 /* Attention from its first step to its last: three inputs become queries, keys and values, every query scores every
    key, softmax turns scores into weights, weights mix the values; then eight heads side by side.
 
-       cc 01_attention_mechanism.c -lm && ./a.out [directory for the picture] */
+       cc -O2 01_attention_mechanism.c -lm && ./a.out [directory for the picture] */
 #define ATTN_IMPLEMENTATION
 #include "../attn.h"
 #include "show.h"

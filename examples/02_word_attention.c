@@ -1,7 +1,7 @@
 /* Attention between four words, first word by word, then for all of them in matrix form. Every number up to the scores
    is an integer; the weights are in single precision.
 
-       cc 02_word_attention.c -lm && ./a.out [directory for the picture] */
+       cc -O2 02_word_attention.c -lm && ./a.out [directory for the picture] */
 #define ATTN_IMPLEMENTATION
 #include "../attn.h"
 #include "show.h"

@@ -1,7 +1,7 @@
 /* One step of a decoder with attention: its state scores the encoder's annotations, softmax turns scores into weights,
    the weighted annotations add up to a context vector. Then Luong's attentional state, and three other ways to score.
 
-       cc 03_attention_scoring.c -lm && ./a.out [directory for the pictures] */
+       cc -O2 03_attention_scoring.c -lm && ./a.out [directory for the pictures] */
 #define ATTN_IMPLEMENTATION
 #include "../attn.h"
 #include "show.h"

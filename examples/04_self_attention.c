@@ -1,7 +1,7 @@
 /* Self-attention: the six words of one sentence attend to each other, with no weights to learn. One query by hand,
    three ways to normalise its scores, then all queries at once.
 
-       cc 04_self_attention.c -lm && ./a.out [directory for the picture] */
+       cc -O2 04_self_attention.c -lm && ./a.out [directory for the picture] */
 #define ATTN_IMPLEMENTATION
 #include "../attn.h"
 #include "show.h"

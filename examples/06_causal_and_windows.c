@@ -2,7 +2,7 @@
    alike, so that the keys it sees share its attention evenly, and the value of key j is the number j: the output is the
    mean of the keys seen, and the log-sum-exp is the logarithm of their number.
 
-       cc 06_causal_and_windows.c -lm && ./a.out [directory for the picture] */
+       cc -O2 06_causal_and_windows.c -lm && ./a.out [directory for the picture] */
 #define ATTN_IMPLEMENTATION
 #include "../attn.h"
 #include "show.h"

@@ -1,6 +1,6 @@
 /* A key/value cache: a text is read once, then grows token by token, and no key or value is computed twice.
 
-       cc 07_kv_cache.c -lm && ./a.out */
+       cc -O2 07_kv_cache.c -lm && ./a.out */
 #define ATTN_IMPLEMENTATION
 #include "../attn.h"
 #include "show.h"

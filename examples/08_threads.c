@@ -1,8 +1,8 @@
 /* Threads and memory: the library starts no thread and keeps no memory unless it is asked to. The same attention on
    the library's own pool, in a loop of the program's, and in scratch memory of the program's: always the same bits.
 
-       cc 08_threads.c -lm -lpthread && ./a.out
-       cc -fopenmp 08_threads.c -lm -lpthread && ./a.out       in_a_loop then runs its tasks side by side */
+       cc -O2 08_threads.c -lm -lpthread && ./a.out
+       cc -O2 -fopenmp 08_threads.c -lm -lpthread && ./a.out       in_a_loop then runs its tasks side by side */
 #define ATTN_THREADS /* adds attn_pool_new and attn_pool_free */
 #define ATTN_IMPLEMENTATION
 #include "../attn.h"

@@ -1,6 +1,6 @@
 /* A block of a transformer, as decoders are made of: norm, multi-head attention, feed-forward. Its weights are random
    numbers: what it computes means nothing, how it computes it is all there.
-       cc 09_multi_head_layer.c -lm && ./a.out [directory for the picture] */
+       cc -O2 09_multi_head_layer.c -lm && ./a.out [directory for the picture] */
 #define ATTN_IMPLEMENTATION
 #include "../attn.h"
 #include "show.h"

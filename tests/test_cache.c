@@ -2375,7 +2375,7 @@ TEST(cache_status_attend_right)
 
 /* Found by review: lengths that are refused are not reckoned with, a cache may not lie in its own storage, and doubles
    of any smallness have a scale. */
-TEST(cache_odd_arguments)
+TEST(cache_misfit_arguments)
 {
     shape s = {1, 1, 4, 2, 2, ATTN_F32, 1}, tiny = {1, 1, 4, 2, 2, ATTN_I8, 0};
     attn_kv_cache cache = new_cache(s), small = new_cache(tiny), *inside = test_block(4096), before;

@@ -95,7 +95,7 @@ TEST(matmul_alpha)
 }
 
 /* NaN and infinity go where they belong and nowhere else; no sum over K = 0 leaves anything but zero. */
-TEST(matmul_specials)
+TEST(matmul_nonfinite)
 {
     FOR_EACH_ISA (isa)
         for (int dtype = ATTN_F32; dtype <= ATTN_BF16; dtype++) {

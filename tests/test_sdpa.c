@@ -1274,7 +1274,7 @@ TEST(sdpa_infinite_scores)
 }
 
 /* Everything that no row sees is NaN: the same bits as without. */
-TEST(sdpa_unseen)
+TEST(sdpa_hidden_rows)
 {
     for (size_t n = 0; n < (test_quick ? 12 : 120); n++)
         FOR_EACH_ISA (isa) {

@@ -974,7 +974,7 @@ TEST(sdpa_visibility_of_tiles)
             size_t which = n % 2, causal = n / 2 % 4, shift = n / 8 % 4, side = n / 32;
             problem p;
             ptrdiff_t *o;
-            if (test_below(test_quick ? 60 : 8))
+            if (n > 0 && test_below(test_quick ? 60 : 8)) /* the first always */
                 continue;
             p = make_problem(isa, n / 2 % 2 ? ATTN_F64 : ATTN_F32, shapes[which]);
             p.opts.causal = (attn_causal)causal;

@@ -223,7 +223,7 @@ TEST(softmax_permutation)
 
 enum kind { ZEROS, NANS, EVEN, FIRST }; /* what a special row becomes; FIRST: 1 in the first place, else 0 */
 
-TEST(softmax_specials)
+TEST(softmax_nonfinite)
 {
     static const double largest[] = {FLT_MAX, DBL_MAX, 65504, 3.3895313892515355e38}; /* of each of dtypes[] */
     static const double least[] = {1.401298464324817e-45, 4.9406564584124654e-324, 5.9604644775390625e-08,
