@@ -71,7 +71,8 @@
        ATTN_INTERFACE_ONLY   the interface alone, whatever else is defined: for programs of several files
      in the file with ATTN_IMPLEMENTATION:
        ATTN_STATIC           every function is static: a private copy for this file alone
-       ATTN_HEADER           "name.h", if you renamed this file (gcc before 12, and other compilers, cannot tell)
+       ATTN_HEADER           "name.h", if you renamed this file (gcc before 12, and other compilers, cannot tell), or
+                             compile it by itself
        ATTN_MALLOC(size)     both or neither; ATTN_MALLOC may return NULL, alignment as malloc's   default: malloc, free
        ATTN_FREE(pointer)
        ATTN_NO_STDLIB        no malloc: attn_mat_new fails, and what needs a temporary returns ATTN_ERR_NOMEM. Includes
@@ -663,13 +664,6 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
    which that part alone is compiled then. So the kernels are written once. Sections 1 to 3 are what all use; 4 the way
    from an instruction set to its kernels; 5 to 7 the functions of the API, the engine in the middle. */
 
-/* Kernels that are not optimised are slower than a plain loop that is. */
-#if defined(__GNUC__) && !defined(__clang__) && !defined(__OPTIMIZE__) && !defined(ATTN_NO_OPTIMIZE)
-#pragma GCC push_options
-#pragma GCC optimize("O2")
-#define ATTN__OPTIMIZED 1
-#endif
-
 /* ==== 1. compiler, configuration, checked sizes ================================================================== */
 
 #include <float.h>
@@ -779,6 +773,28 @@ extern void *memset(void *to, int byte, size_t size);
 #include <immintrin.h>
 #elif defined(ATTN__ARM)
 #include <arm_neon.h>
+#endif
+
+#if defined(ATTN_THREADS) && defined(_WIN32)
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#include <windows.h>
+#elif defined(ATTN_THREADS)
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+#endif
+
+/* Kernels that are not optimised are slower than a plain loop that is. (Not before the system headers, which are to be
+   what they are to the rest of the file.) */
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__OPTIMIZE__) && !defined(ATTN_NO_OPTIMIZE)
+#pragma GCC push_options
+#pragma GCC optimize("O2")
+#define ATTN__OPTIMIZED 1
 #endif
 
 #if defined(__clang__)
@@ -1030,7 +1046,7 @@ static void attn__view_mat(attn__view *v, const attn_mat *m)
 ATTN__NOINLINE int attn__measure(attn__view *v)
 {
     const size_t most = (size_t)PTRDIFF_MAX;
-    const size_t small = (size_t)1 << (sizeof(size_t) * 4 - 2); /* 4 small x small elements do not overflow */
+    const size_t safe = (size_t)1 << (sizeof(size_t) * 4 - 2); /* 4 safe x safe elements do not overflow */
     size_t reach = 0, below = 0, size = attn__size(v->dtype), step, stride;
     uintptr_t data = (uintptr_t)v->data;
     int d;
@@ -1041,7 +1057,7 @@ ATTN__NOINLINE int attn__measure(attn__view *v)
             continue;
         stride = attn__magnitude(v->s[d]);
         step = (v->n[d] - 1) * stride;
-        if ((v->n[d] | stride) >= small &&
+        if ((v->n[d] | stride) >= safe &&
             (!attn__mul_size(&step, v->n[d] - 1, stride) || v->n[d] > most || reach > most - step))
             return 0;
         v->nested &= stride > reach;
@@ -2149,13 +2165,6 @@ static char *attn__align(void *p) /* up to ATTN__ALIGN */
 #ifdef ATTN_THREADS
 
 #if defined(_WIN32)
-#ifndef WIN32_LEAN_AND_MEAN
-#define WIN32_LEAN_AND_MEAN
-#endif
-#ifndef NOMINMAX
-#define NOMINMAX
-#endif
-#include <windows.h>
 typedef HANDLE attn__thread;
 typedef SRWLOCK attn__mutex;
 typedef CONDITION_VARIABLE attn__condition;
@@ -2172,9 +2181,6 @@ typedef CONDITION_VARIABLE attn__condition;
 #define ATTN__YIELD() ((void)SwitchToThread())
 #define ATTN__THREAD_MAIN(name) static DWORD WINAPI name(LPVOID arg)
 #else
-#include <pthread.h>
-#include <sched.h>
-#include <unistd.h>
 typedef pthread_t attn__thread;
 typedef pthread_mutex_t attn__mutex;
 typedef pthread_cond_t attn__condition;
@@ -3645,6 +3651,7 @@ static void attn__recompute_weights(attn__block *block, size_t k0, unsigned char
     again.sum = sum;
     again.nan = nan;
     ATTN__MEMSET(sum, 0, sizeof sum);
+    ATTN__MEMSET(nan, 0, sizeof nan);
     ATTN__MEMCPY(max, block->into->max, tile->lanes * plan->call.kern->size);
     plan->call.kern->block.softmax(tile, &again, plan->call.softmax_scale);
 }
@@ -4015,6 +4022,7 @@ static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, siz
         block->plan = plan;
         block->shared = &worker->shared;
         block->at.b = SIZE_MAX; /* none yet */
+        block->at.row = 0;
         attn__clear(tile, sizeof *tile);
         tile->scores = worker->shared.scores;
         tile->factor = attn__row_real(block, ATTN__FACTOR, 0);
@@ -6847,10 +6855,10 @@ ATTN__TARGET ATTN__INLINE ATTN__PARAMS ATTN__NAME(exp_params)(double scale)
 {
     ATTN__PARAMS b;
     double unit = scale * ATTN__LOG2E;
-    ATTN__R near = (ATTN__R)unit;
+    ATTN__R rounded = (ATTN__R)unit;
     b.scale = scale;
-    b.unit = ATTN__SET1(near);
-    b.rest = ATTN__SET1((ATTN__R)(ATTN__REAL_F64 ? scale * ATTN__LOG2E_REST : unit - (double)near));
+    b.unit = ATTN__SET1(rounded);
+    b.rest = ATTN__SET1((ATTN__R)(ATTN__REAL_F64 ? scale * ATTN__LOG2E_REST : unit - (double)rounded));
     b.limit = ATTN__SET1((ATTN__R)(ATTN__EXPONENT / unit));
     return b;
 }
@@ -7108,8 +7116,10 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const attn__tile *t
             sum[i][j] = ATTN__SET1((ATTN__R)0);
     }
     for (k = 0; k < t->keys; k++) {
-        const char *from = (const char *)v->data + ((ptrdiff_t)k * v->step + (ptrdiff_t)d) * (ptrdiff_t)size;
+        const char *from = (const char *)v->data;
         size_t row = k % 4 * (t->keys / 4) + k / 4; /* four streams; of a tile cut short some rows are left out */
+        if (n > 0)                                  /* without dims there may be no data */
+            from += ((ptrdiff_t)k * v->step + (ptrdiff_t)d) * (ptrdiff_t)size;
         if (d == 0)
             ATTN__NAME(prefetch_row)(v, row);
         ATTN__UNROLL

@@ -483,8 +483,19 @@ includes_of_strings() {
 # Without optimisation: compiles fast. (gcc optimises the implementation all the same, if not told.)
 plain='-O0 -DATTN_NO_OPTIMIZE'
 
-# gcc without -O optimises the implementation, which is smaller then, and nothing after it.
+# gcc without -O optimises the implementation, which is smaller then, and nothing after it: no system header either.
 optimises() {
+    cat > "$work/h.c" <<-END
+		#define ATTN_IMPLEMENTATION
+		#include "attn.h"
+		#include <fcntl.h>
+		#ifdef __AVX2__
+		int f(const float *p) { _mm_prefetch((const char *)p, _MM_HINT_T0); return 0; }
+		#endif
+		int main(void) { return open("/dev/null", O_RDONLY) < 0; }
+		END
+    compile "$1" -D_FORTIFY_SOURCE=2 -DATTN_THREADS -c h.c -o "$work/headers.o" || return
+    compile "$1" -mavx2 -c h.c -o "$work/headers.o" || return
     printf '%s\n' '#define ATTN_IMPLEMENTATION' '#include "attn.h"' '#ifdef __OPTIMIZE__' '#error still optimised' '#endif' > "$work/o.c"
     compile "$1" -c o.c -o "$work/optimised.o" && compile "$1" $plain -c o.c -o "$work/plain.o" &&
         [ "$(size "$work/optimised.o" | awk 'NR == 2 { print 2 * $1 }')" -lt "$(size "$work/plain.o" | awk 'NR == 2 { print 3 * $1 }')" ]
