@@ -132,14 +132,16 @@
        is the largest, over the keys that the row sees, of the sum over d of |scale q[d] k[d]|, plus |bias| and the
        ALiBi term; K is 2 n or 512 + n / 512, whichever is less, for n keys. No multiple of the error of naive loops
        bounds that of each element. On random data with scores up to 20 the RMS error of a call is at most
-       twice that of naive loops in the same type, plus 4 ulp of the RMS of out. The engine divides by the sum at the
-       end: where the values of a row, each times exp(score - max), add up to more than the compute type holds, out is
-       infinite or NaN. tanh of softcap is within 6 ulp in float, 8 in double. Scores that are asked for are rounded
-       after scale, which softmax may not have done: without softcap, bias, ALiBi and score_mod it may apply scale to
-       differences of dot products. Weights then agree with the softmax of those scores to a factor of exp(2^-22 max
-       |score|) (2^-51 in double), beside the error of softmax. With any of these options the scores are the ones that
-       softmax takes. Scores of 10000 overflow nothing; rounding them costs what A says. A row with NaN or +infinity is
-       NaN throughout; a row of -infinity (nothing to attend to) is zeros; one of no columns is nothing.
+       twice that of naive loops in the same type, plus 4 ulp of the RMS of out. tanh of softcap is within 6 ulp in
+       float, 8 in double.
+       The engine divides by the sum at the end: where the values of a row, each times exp(score - max), add up to more
+       than the compute type holds, out is infinite or NaN.
+       Scores that are asked for are rounded after scale, which softmax may not have done: without softcap, bias, ALiBi
+       and score_mod it may apply scale to differences of dot products. Weights then agree with the softmax of those
+       scores to a factor of exp(2^-22 max |score|) (2^-51 in double), beside the error of softmax. With any of these
+       options the scores are the ones that softmax takes. Scores of 10000 overflow nothing; rounding them costs what A
+       says. A row with NaN or +infinity is NaN throughout; a row of -infinity (nothing to attend to) is zeros; one of
+       no columns is nothing.
        -ffast-math keeps all of this, except that subnormal numbers may become zero (softcaps above 1e37 lose by it).
 
    DETERMINISM
@@ -152,7 +154,7 @@
        equals one causal call. Beyond, where the sums are split depends on how many keys there are.
 
    VERSIONS
-       0.5.0   the implementation rebuilt: the same results, a fifth less machine code and compile time;
+       0.5.0   the implementation rebuilt: the same results from a fifth less machine code;
                ATTN_INTERFACE_ONLY, ATTN_NO_OPTIMIZE
        0.4.1   speed: products of a few rows with a transposed matrix, as models decode
        0.4.0   speed: decoding, short calls, layouts, masks; no new functions
