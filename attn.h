@@ -1107,7 +1107,7 @@ static void *attn__mat_at(const attn_mat *m, size_t r, size_t c)
     return attn__at(m->data, m->dtype, (ptrdiff_t)r * m->row_stride + (ptrdiff_t)c * m->col_stride);
 }
 
-static void *attn__tensor_at(const attn_tensor *t, size_t b, size_t h, size_t i, size_t d)
+ATTN__INLINE void *attn__tensor_at(const attn_tensor *t, size_t b, size_t h, size_t i, size_t d)
 {
     return attn__at(t->data, t->dtype,
                     (ptrdiff_t)b * t->batch_stride + (ptrdiff_t)h * t->head_stride + (ptrdiff_t)i * t->len_stride +
@@ -2645,18 +2645,19 @@ static void attn__gemm_few_cols(const attn__gemm *g, size_t c0, size_t end, char
     }
 }
 
-/* A worker takes blocks that follow one another: of few rows they share the packed a. */
+/* Workers take blocks in turn, as the last row and column of blocks are small. Of few rows, blocks that follow one
+   another share the packed a: each worker takes a run of them, and the first `rest` workers one more. */
 static void attn__gemm_worker(void *arg, size_t index)
 {
     const attn__gemm *g = (const attn__gemm *)arg;
     char stack[ATTN__STACK], *scratch = attn__align(g->scratch ? g->scratch + index * g->worker_bytes : stack);
-    size_t per_row = attn__blocks(g->out.cols, g->nc), blocks = attn__blocks(g->out.rows, g->mc) * per_row;
-    size_t share = blocks / g->workers, rest = blocks % g->workers; /* the first `rest` workers take one more */
-    size_t first = index * share + attn__min(index, rest), end = first + share + (index < rest), i;
+    size_t per_row = attn__blocks(g->out.cols, g->nc), blocks = attn__blocks(g->out.rows, g->mc) * per_row, i;
+    size_t share = blocks / g->workers, rest = blocks % g->workers;
+    size_t first = index * share + attn__min(index, rest), end = first + share + (index < rest);
     if (g->few)
         attn__gemm_few_cols(g, first * g->nc, attn__min(end * g->nc, g->out.cols), scratch);
     else
-        for (i = first; i < end; i++)
+        for (i = index; i < blocks; i += g->workers)
             attn__gemm_block_at(g, i / per_row * g->mc, i % per_row * g->nc, scratch);
 }
 
