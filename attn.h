@@ -2062,6 +2062,7 @@ static unsigned attn__isas(void)
 #define ATTN__PREFETCH(p) ((void)0)
 #endif
 
+#define ATTN__SUM_BYTES 512 /* reals of a block of a sum */
 #define ATTN__BUFFER 64 /* load and store transpose through so many reals of each row at a time, on the stack */
 
 #define ATTN__PASS ATTN__PASS_SCALAR
@@ -6437,63 +6438,76 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
 
 /* -- gemm -- */
 
-/* The microkernel: one register tile c of ROWS x `vectors` vectors, packed; ROWS rows of a times one panel of b. The
-   vectors of b are named, not an array, and c needs no stride: so gcc keeps all in registers. */
+/* Sums of products are cut into blocks of so many terms, and each block into two chains, one of the terms of even
+   number, one of the others. Short chains lose less to rounding. Every kernel of the pass sums in this order. */
+#define ATTN__SUM_BLOCK (ATTN__SUM_BYTES / sizeof(ATTN__R))
+
+/* The microkernel: one register tile c of ROWS x `vectors` vectors, packed; ROWS rows of a times one panel of b. c takes
+   chain after chain. The vectors of b are named, not an array, and c needs no stride: so gcc keeps all in registers. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R *const *a, ptrdiff_t ks,
                                                        const ATTN__R *b, size_t depth, const int vectors,
-                                                       enum attn__gemm_mode mode, const ATTN__R *factor)
+                                                       const int chains, enum attn__gemm_mode mode,
+                                                       const ATTN__R *factor)
 {
     ATTN__AS_WRITTEN
     ATTN__V sum[ATTN__ROWS][3], zero = ATTN__SET1((ATTN__R)0);
-    ptrdiff_t at = 0;
-    size_t k;
-    int r, v;
-    ATTN__UNROLL
-    for (r = 0; r < ATTN__ROWS; r++) {
-        ATTN__UNROLL
-        for (v = 0; v < vectors; v++)
-            sum[r][v] = zero;
-    }
-    if (mode == ATTN__GEMM_ADD) {
+    size_t begin, end, k;
+    int chain = 0, r, v;
+    for (begin = 0; begin < depth; begin = chain == 0 ? end : begin) {
+        const ATTN__R *from = b + (begin + (size_t)chain) * (size_t)vectors * ATTN__W;
+        ptrdiff_t at = (ptrdiff_t)(begin + (size_t)chain) * ks;
+        end = chains > 1 ? attn__min(begin + ATTN__SUM_BLOCK, depth) : depth;
         ATTN__UNROLL
         for (r = 0; r < ATTN__ROWS; r++) {
             ATTN__UNROLL
             for (v = 0; v < vectors; v++)
-                sum[r][v] = ATTN__LOAD(c + (r * vectors + v) * ATTN__W);
+                sum[r][v] = zero;
         }
-    }
-    for (k = 0; k < depth; k++) {
-        ATTN__V b0 = ATTN__LOAD(b), b1 = b0, b2 = b0;
-        if (vectors > 1)
-            b1 = ATTN__LOAD(b + ATTN__W);
-        if (vectors > 2)
-            b2 = ATTN__LOAD(b + 2 * ATTN__W);
-        ATTN__UNROLL
-        for (r = 0; r < ATTN__ROWS; r++) {
-            ATTN__V x = ATTN__SET1(a[r][at]);
-            sum[r][0] = ATTN__FMA(x, b0, sum[r][0]);
+        for (k = begin + (size_t)chain; k < end; k += (size_t)chains) {
+            ATTN__V b0 = ATTN__LOAD(from), b1 = b0, b2 = b0;
             if (vectors > 1)
-                sum[r][1] = ATTN__FMA(x, b1, sum[r][1]);
+                b1 = ATTN__LOAD(from + ATTN__W);
             if (vectors > 2)
-                sum[r][2] = ATTN__FMA(x, b2, sum[r][2]);
+                b2 = ATTN__LOAD(from + 2 * ATTN__W);
+            ATTN__UNROLL
+            for (r = 0; r < ATTN__ROWS; r++) {
+                ATTN__V x = ATTN__SET1(a[r][at]);
+                sum[r][0] = ATTN__FMA(x, b0, sum[r][0]);
+                if (vectors > 1)
+                    sum[r][1] = ATTN__FMA(x, b1, sum[r][1]);
+                if (vectors > 2)
+                    sum[r][2] = ATTN__FMA(x, b2, sum[r][2]);
+            }
+            at += chains * ks;
+            from += chains * vectors * ATTN__W;
         }
-        at += ks;
-        b += vectors * ATTN__W;
-    }
-    if (mode == ATTN__GEMM_SCALE) {
+        if (mode == ATTN__GEMM_ADD) {
+            ATTN__UNROLL
+            for (r = 0; r < ATTN__ROWS; r++) {
+                ATTN__UNROLL
+                for (v = 0; v < vectors; v++)
+                    sum[r][v] = ATTN__ADD(ATTN__LOAD(c + (r * vectors + v) * ATTN__W), sum[r][v]);
+            }
+        }
+        if (chains == 1) {
+            ATTN__UNROLL
+            for (r = 0; r < ATTN__ROWS; r++) {
+                ATTN__UNROLL
+                for (v = 0; v < vectors; v++)
+                    sum[r][v] = ATTN__FMA(ATTN__LOAD(c + (r * vectors + v) * ATTN__W),
+                                          ATTN__LOAD(factor + v * ATTN__W), sum[r][v]);
+            }
+        }
         ATTN__UNROLL
         for (r = 0; r < ATTN__ROWS; r++) {
             ATTN__UNROLL
             for (v = 0; v < vectors; v++)
-                sum[r][v] =
-                    ATTN__FMA(ATTN__LOAD(c + (r * vectors + v) * ATTN__W), ATTN__LOAD(factor + v * ATTN__W), sum[r][v]);
+                ATTN__STORE(c + (r * vectors + v) * ATTN__W, sum[r][v]);
         }
-    }
-    ATTN__UNROLL
-    for (r = 0; r < ATTN__ROWS; r++) {
-        ATTN__UNROLL
-        for (v = 0; v < vectors; v++)
-            ATTN__STORE(c + (r * vectors + v) * ATTN__W, sum[r][v]);
+        if (chains == 1)
+            return;
+        mode = ATTN__GEMM_ADD;
+        chain = 1 - chain;
     }
 }
 
@@ -6509,9 +6523,10 @@ ATTN__INLINE void ATTN__NAME(prefetch_row)(const attn__rows *rows, size_t row)
         ATTN__PREFETCH(from + i);
 }
 
-ATTN__TARGET static void ATTN__NAME(gemm)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
-                                          const void *bv, size_t cols, size_t depth, enum attn__gemm_mode mode,
-                                          const void *factorv, const attn__rows *next)
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_of)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
+                                                  const void *bv, size_t cols, size_t depth, const int chains,
+                                                  enum attn__gemm_mode mode, const void *factorv,
+                                                  const attn__rows *next)
 {
     ATTN__R *tiles = (ATTN__R *)cv;
     const ATTN__R *a[ATTN__ROWS], *b, *factor;
@@ -6531,13 +6546,23 @@ ATTN__TARGET static void ATTN__NAME(gemm)(void *cv, const void *av, ptrdiff_t rs
             left = (cols - c) / ATTN__W;
             wide = attn__min(left, 3) * ATTN__W;
             if (left >= 3)
-                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 3, mode, factor);
+                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 3, chains, mode, factor);
             else if (left == 2)
-                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 2, mode, factor);
+                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 2, chains, mode, factor);
             else
-                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 1, mode, factor);
+                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 1, chains, mode, factor);
         }
     }
+}
+
+ATTN__TARGET static void ATTN__NAME(gemm)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
+                                          const void *bv, size_t cols, size_t depth, enum attn__gemm_mode mode,
+                                          const void *factorv, const attn__rows *next)
+{
+    if (mode == ATTN__GEMM_SCALE)
+        ATTN__NAME(gemm_of)(cv, av, rs, ks, rows, bv, cols, depth, 1, mode, factorv, next);
+    else
+        ATTN__NAME(gemm_of)(cv, av, rs, ks, rows, bv, cols, depth, 2, mode, factorv, next);
 }
 
 /* -- softmax -- */
@@ -7474,6 +7499,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__PARAMS
 #undef ATTN__LANES128
 #undef ATTN__FEW_KERNEL
+#undef ATTN__SUM_BLOCK
 
 /* Once more, in double. */
 #if ATTN__REAL_F64
