@@ -1833,15 +1833,21 @@ static void attn__add(double *sum, double *lost, double part)
 typedef struct attn__rows {
     const void *data;
     attn_dtype dtype;
-    ptrdiff_t step;      /* elements from row to row; those of a row are next to each other */
-    const float *scales; /* I8: of each row; else NULL */
+    ptrdiff_t step;     /* elements from row to row; those of a row are next to each other */
+    const void *scales; /* I8, for gemm_nn_few: reals by which the weights of the rows are multiplied; else NULL */
 
     /* the rows that will be read after these, which the kernel prefetches while it computes */
     const char *next;
     size_t next_count;   /* how many */
     ptrdiff_t next_step; /* bytes from row to row, */
-    size_t row_bytes;    /* and of a row; gemm_nt_few takes both from the rows at hand */
+    size_t row_bytes;    /* and of a row */
 } attn__rows;
+
+/* Sums of products are cut into blocks of so many bytes of reals. */
+#define ATTN__SUM_BYTES 512
+
+/* Terms that gemm_nt_few takes at a time, at most. */
+#define ATTN__FEW_TERMS 8
 
 /* What becomes of a product: c = c + a b; c = a b; c = factor c + a b, with a factor for each column. */
 enum attn__gemm_mode { ATTN__GEMM_ADD, ATTN__GEMM_SET, ATTN__GEMM_SCALE };
@@ -1895,8 +1901,8 @@ typedef struct attn__block_kernels {
     /* no key met yet */
     void (*begin)(const attn__state *state, size_t dims, size_t queries, size_t lanes);
 
-    /* the tile's scores = K Q^T with keys on lanes; rows of K of any type; q is queries x depth */
-    void (*scores_few)(const attn__tile *tile, const attn__rows *k, const void *q, size_t depth);
+    /* multiplies the scores, or the weights, of each key by a scale */
+    void (*scale_keys)(const attn__tile *tile, const void *scales);
 
     /* s = cap tanh(scale s / cap) for each score */
     void (*softcap)(const attn__tile *tile, double scale, double cap);
@@ -1946,8 +1952,9 @@ typedef struct attn__kernels {
     void (*gemm)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows, const void *b, size_t cols,
                  size_t depth, enum attn__gemm_mode mode, const void *factor, const attn__rows *next);
 
-    /* c[r][i] += a[r] w[i]: each of `rows` packed rows, of `depth` reals, by each of `count` rows of any type; NULL in
-       a pass without vectors */
+    /* c[r][i] += a[r] w[i]: each of `rows` rows of reals, of `depth` terms and then zeros up to a multiple of
+       ATTN__FEW_TERMS, by each of `count` rows of any type; c has room for whole vectors. NULL in a
+       pass without vectors */
     void (*gemm_nt_few)(void *c, size_t ldc, const void *a, size_t lda, size_t rows, const attn__rows *w, size_t count,
                         size_t depth);
 
@@ -2056,13 +2063,12 @@ static unsigned attn__isas(void)
 
 #if defined(__GNUC__) || defined(__clang__)
 #define ATTN__PIN_POINTER(p) __asm__("" : "+r"(p))
-#define ATTN__PREFETCH(p) __builtin_prefetch(p, 0, 2) /* into the second cache */
+#define ATTN__PREFETCH(p) __builtin_prefetch(p, 0, 3) /* into the first cache */
 #else
 #define ATTN__PIN_POINTER(p) ((void)0)
 #define ATTN__PREFETCH(p) ((void)0)
 #endif
 
-#define ATTN__SUM_BYTES 512 /* reals of a block of a sum */
 #define ATTN__BUFFER 64 /* load and store transpose through so many reals of each row at a time, on the stack */
 
 #define ATTN__PASS ATTN__PASS_SCALAR
@@ -2471,8 +2477,7 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
 #define ATTN__GEMM_FEW_SUMS 4096                   /* bytes of sums: they stay in the first-level cache */
 #define ATTN__GEMM_FEW_NC 64                       /* columns: enough to hide the start of reading rows of w */
 #define ATTN__GEMM_FEW_A_BYTES ((size_t)512 << 10) /* bytes of rows of a: they stay in the second-level cache */
-#define ATTN__GEMM_FEW_PAD 16  /* reals between rows of a, which would else compete for one set of a cache */
-#define ATTN__GEMM_FEW_STEP 16 /* terms: a multiple of the kernel's steps along k, which are 2, 4 or 8 */
+#define ATTN__GEMM_FEW_PAD 16 /* reals between rows of a, which would else compete for one set of a cache */
 
 /* Up to so many rows, not packing w pays: with more, the kernel reads a so often that packing w costs less. A short sum
    has little to save. Twice as many where w has 16-bit elements, which take longer to pack. */
@@ -2505,9 +2510,11 @@ static void attn__gemm_few_blocks(attn__gemm *g, size_t bytes)
 {
     size_t lanes = g->kern->lanes, column = g->out.rows * g->kern->size; /* bytes of a column of out, or of a */
     size_t columns = (attn__min(bytes, ATTN__GEMM_FEW_A_BYTES) - ATTN__ALIGN) / column;
+    size_t part = ATTN__SUM_BYTES / g->kern->size;
     g->mc = g->out.rows;
     g->nc = attn__min(ATTN__GEMM_FEW_SUMS / column, ATTN__GEMM_FEW_NC) / lanes * lanes;
-    g->kc = attn__min(g->a.cols, (columns - g->nc - ATTN__GEMM_FEW_PAD) / ATTN__GEMM_FEW_STEP * ATTN__GEMM_FEW_STEP);
+    columns -= attn__min(columns, g->nc + ATTN__GEMM_FEW_PAD);
+    g->kc = attn__min(g->a.cols, columns / part * part);
 }
 
 /* Chooses the blocks for a worker with so many bytes: the sizes above, halved until they fit. Where out has fewer rows
@@ -2516,14 +2523,16 @@ static void attn__gemm_blocks(attn__gemm *g, size_t bytes)
 {
     size_t tile_rows = g->kern->rows, tile_cols = g->kern->cols;
     size_t row_tiles = attn__min(attn__blocks(g->out.rows, tile_rows), ATTN__GEMM_MC / tile_rows);
-    size_t wider = ATTN__GEMM_MC / (row_tiles * tile_rows);
+    size_t part = ATTN__SUM_BYTES / g->kern->size;
+    size_t wider = attn__min(ATTN__GEMM_MC / (row_tiles * tile_rows), ATTN__GEMM_KC / part);
     size_t col_tiles = attn__min(attn__blocks(g->out.cols, tile_cols), ATTN__GEMM_TILES * wider);
-    ATTN_ASSERT(bytes >= ATTN__STACK); /* which is enough for one tile of every pass */
-    if (g->few) {
+    ATTN_ASSERT(bytes >= ATTN__STACK); /* which is enough for one vector of columns of every pass */
+    if (g->few)
         attn__gemm_few_blocks(g, bytes);
+    if (g->few && g->kc > 0)
         return;
-    }
-    g->kc = attn__min(attn__max(g->a.cols, 1), ATTN__GEMM_KC / wider);
+    g->few = 0;
+    g->kc = attn__min(attn__max(g->a.cols, 1), ATTN__GEMM_KC / wider / part * part);
     for (;;) {
         g->mc = row_tiles * tile_rows;
         g->nc = col_tiles * tile_cols;
@@ -2533,8 +2542,10 @@ static void attn__gemm_blocks(attn__gemm *g, size_t bytes)
             row_tiles = attn__blocks(row_tiles, 2);
         else if (col_tiles > 1)
             col_tiles = attn__blocks(col_tiles, 2);
+        else if (g->kc > part)
+            g->kc = part;
         else
-            g->kc = attn__blocks(g->kc, 2);
+            tile_cols = g->kern->lanes;
     }
 }
 
@@ -2618,6 +2629,8 @@ static void attn__gemm_few_add(const attn__gemm *g, char *sums, const void *a, s
     w.dtype = b->dtype;
     w.step = b->col_stride;
     w.next_count = deeper ? cols : end - c0 - cols;
+    w.next_step = w.step * (ptrdiff_t)attn__size(b->dtype);
+    w.row_bytes = depth * attn__size(b->dtype);
     w.next = (const char *)(deeper ? attn__mat_at(b, k + depth, c0) : attn__mat_at(b, 0, c0 + cols));
     g->kern->gemm_nt_few(sums, g->nc, a, lda, g->mc, &w, cols, depth);
 }
@@ -2634,6 +2647,8 @@ static void attn__gemm_few_cols(const attn__gemm *g, size_t c0, size_t end, char
         ATTN__MEMSET(sums, 0, sum_bytes);
         for (k = 0; k < a->cols; k += depth) {
             depth = attn__min(g->kc, a->cols - k);
+            if (loaded != k && depth % ATTN__FEW_TERMS > 0)
+                ATTN__MEMSET(a_rows, 0, g->mc * lda * kern->size);
             if (loaded != k)
                 kern->load(a_rows, lda, attn__mat_at(a, 0, k), a->dtype, a->row_stride, a->col_stride, g->mc, depth);
             loaded = k;
@@ -2674,9 +2689,9 @@ static int attn__gemm_is_few(const attn__gemm *g)
 /* A matrix whose elements are all the same 1. */
 static attn_mat attn__ones(attn_dtype real, size_t rows, size_t cols)
 {
-    static const double attn__one64 = 1;
-    static const float attn__one32 = 1;
-    attn_mat m = attn_mat_of(real == ATTN_F64 ? (const void *)&attn__one64 : &attn__one32, real, rows, cols);
+    static const double attn__one64[ATTN__FEW_TERMS] = {1}; /* and zeros, for gemm_nt_few */
+    static const float attn__one32[ATTN__FEW_TERMS] = {1};
+    attn_mat m = attn_mat_of(real == ATTN_F64 ? (const void *)attn__one64 : attn__one32, real, rows, cols);
     m.row_stride = m.col_stride = 0;
     return m;
 }
@@ -3210,6 +3225,7 @@ typedef struct attn__tile_cache { /* rows of k or v copied as reals, for all blo
 typedef struct attn__shared { /* what the blocks of a unit use one after another */
     attn__tile_cache k, v;
     char *scores, *bias, *mask; /* of a tile */
+    char *scales;               /* of a tile's rows of k or v, in I8 */
     char *row;                  /* one row's scores, for score_mod */
 } attn__shared;
 
@@ -3303,6 +3319,11 @@ static double attn__get_real(const attn__plan *plan, const void *reals, size_t i
 static char *attn__row_real(const attn__block *block, enum attn__row_reals which, size_t row)
 {
     return attn__real_at(block->plan, block->reals, which * block->plan->schedule.block_rows + row);
+}
+
+static size_t attn__query_room(const attn__plan *plan) /* reals of a query with keys on lanes: zeros at the end */
+{
+    return attn__blocks(plan->call.q.dim, ATTN__FEW_TERMS) * ATTN__FEW_TERMS;
 }
 
 /* The layout of numbers of a block, `elements` for each row (counted in whole vectors where they are to lie on lanes),
@@ -3504,41 +3525,46 @@ static int attn__is_direct(const attn__plan *plan, const attn_tensor *t, size_t 
 }
 
 /* Copies, as reals, the rows of k or v that the tile has, and those of its keys that other blocks of the unit want. */
-static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, const attn_tensor *t,
-                            const float *scales, size_t k0)
+static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, const attn_tensor *t, size_t k0)
 {
     const attn__plan *plan = block->plan;
-    const attn__kernels *kern = plan->call.kern;
-    size_t keys = plan->schedule.tile_keys, begin = k0 - k0 % keys, j, i, row, run;
+    size_t keys = plan->schedule.tile_keys, begin = k0 - k0 % keys, j, row, run;
     char *to = cache->rows;
     cache->held.from = attn__min(k0, attn__max(begin, cache->wanted.from));
     cache->held.to = attn__max(k0 + block->tile.keys, attn__min(begin + keys, cache->wanted.to));
     for (j = cache->held.from; j < cache->held.to; j += run) { /* up to where a ring begins anew */
         row = attn__ring_row(plan, j);
         run = attn__min(cache->held.to - j, plan->source.capacity - row);
-        kern->load(to, t->dim, attn__tensor_at(t, block->at.b, block->at.kv_head, row, 0), t->dtype, t->len_stride,
-                   t->dim_stride, run, t->dim);
-        for (i = 0; i < run; i++, to = attn__real_at(plan, to, t->dim))
-            if (scales)
-                kern->store(to, kern->real, 0, 1, to, 0, 1, t->dim, (double)scales[row + i]);
+        plan->call.kern->load(to, t->dim, attn__tensor_at(t, block->at.b, block->at.kv_head, row, 0), t->dtype,
+                              t->len_stride, t->dim_stride, run, t->dim);
+        to = attn__real_at(plan, to, run * t->dim);
     }
+}
+
+/* The scales of the tile's rows, in I8, as reals: by them scores and weights are multiplied, and not each element. */
+static const void *attn__tile_scales(const attn__block *block, const float *scales, size_t k0)
+{
+    const attn__plan *plan = block->plan;
+    size_t head = block->at.b * plan->call.k.heads + block->at.kv_head, j;
+    for (j = 0; j < block->tile.keys; j++)
+        attn__set_real(plan, block->shared->scales, j,
+                       (double)scales[head * plan->source.capacity + attn__ring_row(plan, k0 + j)]);
+    return block->shared->scales;
 }
 
 /* The tile's rows of k or v: where they lie if they can be read there and no copy is required, else in a copy. And the
    rows of the next tile, for the kernel to prefetch. */
-static void attn__tile_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t, const float *scales,
-                            size_t k0, attn__tile_cache *cache, int copy)
+static void attn__tile_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t, size_t k0,
+                            attn__tile_cache *cache, int copy)
 {
     const attn__plan *plan = block->plan;
     size_t capacity = plan->source.capacity, n = block->tile.keys;
     size_t row = attn__ring_row(plan, k0), after = attn__ring_row(plan, k0 + n);
     size_t b = block->at.b, h = block->at.kv_head;
-    if (scales)
-        scales += (b * t->heads + h) * capacity;
     rows->data = attn__tensor_at(t, b, h, row, 0);
     rows->dtype = t->dtype;
     rows->step = t->len > 1 ? t->len_stride : 0;
-    rows->scales = scales ? scales + row : NULL;
+    rows->scales = NULL;
     rows->next_count = 0;
     if (t->dim_stride == 1)
         rows->next_count = attn__min(attn__max(block->visible_to_any.to, k0 + n) - (k0 + n), plan->schedule.tile_keys);
@@ -3549,11 +3575,10 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
     if (!copy && attn__is_direct(plan, t, k0, n))
         return;
     if (k0 < cache->held.from || k0 + n > cache->held.to)
-        attn__copy_rows(block, cache, t, scales, k0);
+        attn__copy_rows(block, cache, t, k0);
     rows->data = attn__real_at(plan, cache->rows, (k0 - cache->held.from) * t->dim);
     rows->dtype = plan->call.kern->real;
     rows->step = (ptrdiff_t)t->dim;
-    rows->scales = NULL;
 }
 
 /* -- a tile: scores, softmax, values -- */
@@ -3590,13 +3615,17 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage)
     attn__rows k;
     double scale = plan->call.scale;
     size_t row;
-    attn__tile_rows(block, &k, &plan->call.k, plan->source.k_scales, k0, &block->shared->k, 0);
+    attn__tile_rows(block, &k, &plan->call.k, k0, &block->shared->k, 0);
     tile->bias = tile->slope = NULL;
-    if (plan->schedule.keys_on_lanes)
-        kern->block.scores_few(tile, &k, block->queries, plan->call.q.dim);
-    else
+    if (plan->schedule.keys_on_lanes) {
+        ATTN__MEMSET(tile->scores, 0, tile->layout.query * tile->queries * kern->size);
+        kern->gemm_nt_few(tile->scores, tile->layout.query, block->queries, attn__query_room(plan), tile->queries, &k,
+                          tile->keys, plan->call.q.dim);
+    } else
         kern->gemm(tile->scores, k.data, k.step, 1, tile->keys, block->queries, tile->lanes, plan->call.q.dim,
                    ATTN__GEMM_SET, NULL, &k);
+    if (plan->source.k_scales)
+        kern->block.scale_keys(tile, attn__tile_scales(block, plan->source.k_scales, k0));
     if (opts->softcap > 0 && stage != ATTN_STAGE_DOT) {
         kern->block.softcap(tile, scale, opts->softcap);
         scale = 1;
@@ -3621,17 +3650,20 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage)
         kern->block.hide(tile);
 }
 
-/* out = factor out + P V, for the tile's rows of V. */
+/* out = factor out + P V, for the tile's rows of V. With queries on lanes, scales of I8 go into the weights. */
 static void attn__multiply_values(const attn__block *block, const attn__rows *v)
 {
     const attn__kernels *kern = block->plan->call.kern;
     const attn__tile *tile = &block->tile;
     size_t Dv = block->plan->call.v.dim;
-    if (block->plan->schedule.keys_on_lanes)
+    if (block->plan->schedule.keys_on_lanes) {
         kern->block.gemm_nn_few(tile, block->into, v, Dv);
-    else
-        kern->gemm(block->into->out, v->data, 1, v->step, Dv, tile->scores, tile->lanes, tile->keys, ATTN__GEMM_SCALE,
-                   tile->factor, v);
+        return;
+    }
+    if (v->scales)
+        kern->block.scale_keys(tile, v->scales);
+    kern->gemm(block->into->out, v->data, 1, v->step, Dv, tile->scores, tile->lanes, tile->keys, ATTN__GEMM_SCALE,
+               tile->factor, v);
 }
 
 /* The scores of the tile once more, which tell a hidden key (-infinity) from a visible one whose weight has become 0;
@@ -3660,6 +3692,15 @@ static void attn__recompute_weights(attn__block *block, size_t k0, unsigned char
     plan->call.kern->block.softmax(tile, &again, plan->call.softmax_scale);
 }
 
+/* The tile's rows of V, and their scales. */
+static void attn__value_rows(const attn__block *block, attn__rows *v, size_t k0, int copy)
+{
+    const attn__plan *plan = block->plan;
+    attn__tile_rows(block, v, &plan->call.v, k0, &block->shared->v, copy);
+    if (plan->source.v_scales)
+        v->scales = attn__tile_scales(block, plan->source.v_scales, k0);
+}
+
 /* Adds weight * value for the values of a tile that are NaN or infinite, to each row that sees their key. */
 ATTN__NOINLINE void attn__add_nonfinite_values(attn__block *block, size_t k0)
 {
@@ -3671,10 +3712,11 @@ ATTN__NOINLINE void attn__add_nonfinite_values(attn__block *block, size_t k0)
     attn__rows v;
     double x, weight;
     attn__recompute_weights(block, k0, hidden);
-    attn__tile_rows(block, &v, &plan->call.v, plan->source.v_scales, k0, &block->shared->v, 1);
+    attn__value_rows(block, &v, k0, 1);
     for (j = 0; j < tile->keys; j++)
         for (d = 0; d < Dv; d++) {
             x = attn__get_real(plan, v.data, j * Dv + d);
+            x = v.scales ? x * attn__get_real(plan, v.scales, j) : x;
             for (row = 0; row < block->at.count && !attn__is_finite(x); row++) {
                 if (hidden[j][row])
                     continue;
@@ -3685,26 +3727,34 @@ ATTN__NOINLINE void attn__add_nonfinite_values(attn__block *block, size_t k0)
         }
 }
 
+static void attn__clear_nonfinite(const attn__plan *plan, void *reals, size_t n) /* to 0 */
+{
+    size_t i;
+    for (i = 0; i < n; i++)
+        if (!attn__is_finite(attn__get_real(plan, reals, i)))
+            attn__set_real(plan, attn__real_at(plan, reals, i), 0, 0.0);
+}
+
 /* out = factor out + P V for the tile. Where some scores were not finite, keys may be hidden, and a NaN or infinity
-   among their values must not meet the weight 0: values that are not finite are left out then, as zeros in a copy, and
+   among their values (or scales, in I8) must not meet the weight 0: such are left out then, as zeros in a copy, and
    added for those rows that see them. */
 static void attn__accumulate_values(attn__block *block, size_t k0, int nonfinite_scores)
 {
     const attn__plan *plan = block->plan;
     const attn__kernels *kern = plan->call.kern;
-    const attn_tensor *t = &plan->call.v;
+    size_t keys = block->tile.keys, dim = plan->call.v.dim;
     attn__tile_cache *cache = &block->shared->v;
     attn__rows v;
-    size_t i;
-    attn__tile_rows(block, &v, t, plan->source.v_scales, k0, cache, nonfinite_scores && t->dtype != kern->real);
-    if (!nonfinite_scores || !kern->nonfinite(v.data, v.step, block->tile.keys, t->dim)) {
+    attn__value_rows(block, &v, k0, nonfinite_scores && plan->call.v.dtype != kern->real);
+    if (!nonfinite_scores ||
+        !kern->nonfinite(v.scales ? v.scales : v.data, v.step, v.scales ? 1 : keys, v.scales ? keys : dim)) {
         attn__multiply_values(block, &v);
         return;
     }
-    attn__tile_rows(block, &v, t, plan->source.v_scales, k0, cache, 1);
-    for (i = 0; i < block->tile.keys * t->dim; i++)
-        if (!attn__is_finite(attn__get_real(plan, v.data, i)))
-            attn__set_real(plan, attn__real_at(plan, v.data, i), 0, 0.0);
+    attn__value_rows(block, &v, k0, 1);
+    attn__clear_nonfinite(plan, attn__real_at(plan, v.data, 0), keys * dim);
+    if (v.scales)
+        attn__clear_nonfinite(plan, block->shared->scales, keys);
     cache->held.to = cache->held.from; /* it is no copy of V any more */
     attn__multiply_values(block, &v);
     attn__add_nonfinite_values(block, k0);
@@ -3793,7 +3843,10 @@ static void attn__begin_block(attn__block *block, size_t index)
         attn__find_visible(block);
     if (plan->call.opts.alibi_slopes)
         attn__set_slopes(block);
-    attn__gather(block, block->queries, attn__layout_of(block, plan->call.q.dim), &plan->call.q, 0, plan->call.q.dim);
+    if (schedule->keys_on_lanes && attn__query_room(plan) > plan->call.q.dim)
+        ATTN__MEMSET(block->queries, 0, block->at.count * attn__query_room(plan) * plan->call.kern->size);
+    attn__gather(block, block->queries, attn__layout_of(block, attn__query_room(plan)), &plan->call.q, 0,
+                 plan->call.q.dim);
 }
 
 static void attn__begin_split(attn__block *block, attn__state *state) /* tiles go into this state, which is empty */
@@ -3976,7 +4029,7 @@ static void attn__carve_block(attn__block *block, attn__arena *arena, const attn
     block->rows = (attn__row *)attn__carve(arena, rows, sizeof(attn__row));
     block->mask_cache = (unsigned char *)attn__carve(arena, plan->schedule.mask_tiles > 0 ? ATTN__MASK_CACHE : 0, 1);
     block->reals = (char *)attn__carve(arena, ATTN__REALS * rows, size);
-    block->queries = (char *)attn__carve(arena, rows * size, plan->call.q.dim);
+    block->queries = (char *)attn__carve(arena, rows * size, attn__query_room(plan));
     attn__carve_state(&block->state, arena, plan);
     attn__carve_state(&block->split, arena, plan);
 }
@@ -3996,6 +4049,7 @@ static void attn__carve_worker(attn__worker *worker, attn__arena *arena, const a
     shared->bias = (char *)attn__carve(arena, attn__tensor_absent(&call->opts.bias) ? 0 : scores, size);
     shared->mask = (char *)attn__carve(arena, attn__tensor_absent(&call->opts.mask) ? 0 : scores, size);
     shared->row = (char *)attn__carve(arena, call->opts.score_mod ? keys : 0, size);
+    shared->scales = (char *)attn__carve(arena, plan->source.k_scales ? keys + call->kern->lanes : 0, size);
     shared->k.rows = (char *)attn__carve(arena, direct ? 0 : keys * size, call->q.dim);
     shared->v.rows = (char *)attn__carve(arena, keys * size, call->v.dim); /* always: see attn__accumulate_values */
 }
@@ -4169,7 +4223,7 @@ static int attn__plan_schedule(attn__plan *plan)
     s->block_rows = attn__max(attn__blocks(s->rows, kern->lanes), 1) * kern->lanes;
     s->block_rows = attn__min(s->block_rows, kern->cols);
     s->blocks = attn__blocks(s->rows, s->block_rows);
-    s->keys_on_lanes = kern->block.scores_few && s->rows <= ATTN__FEW_ROWS(kern->lanes);
+    s->keys_on_lanes = kern->gemm_nt_few && s->rows <= ATTN__FEW_ROWS(kern->lanes);
     s->all_blocks = 0;
     if (!empty && (call->v.dim > 0 || s->writes_matrices || opts->lse.data))
         if (!attn__mul_size(&heads, call->k.heads, call->q.batch) || !attn__mul_size(&s->all_blocks, heads, s->blocks))
@@ -6107,24 +6161,6 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_part)(ATTN__R *p, ATTN__V v, siz
 }
 
 #if ATTN__W > 1
-/* Transposes W vectors of W reals: each of log2(W) rounds of shuffles halves the distance of neighbours. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose_square)(ATTN__V *x)
-{
-    ATTN__V y[ATTN__W];
-    size_t i, step;
-    ATTN__UNROLL
-    for (step = 1; step < ATTN__W; step *= 2) {
-        ATTN__UNROLL
-        for (i = 0; i < ATTN__W / 2; i++) {
-            y[2 * i] = ATTN__NAME(interleave)(x[i], x[i + ATTN__W / 2], 0);
-            y[2 * i + 1] = ATTN__NAME(interleave)(x[i], x[i + ATTN__W / 2], 1);
-        }
-        ATTN__UNROLL
-        for (i = 0; i < ATTN__W; i++)
-            x[i] = y[i];
-    }
-}
-
 #define ATTN__LANES128 (16 / (int)sizeof(ATTN__R)) /* reals in 128 bits, which AVX shuffles cheaply within */
 
 /* A vector of W / LANES128 chunks of 128 bits, `step` bytes apart. */
@@ -6153,6 +6189,25 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_128)(const char *p, ptrdiff_t 
     return v;
 #endif
 }
+
+#if ATTN__PASS == ATTN__PASS_AVX512
+/* Two chunks of 256 bits, `step` bytes apart; and two of the four 128 bits of a, then two of those of b. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_256)(const char *p, ptrdiff_t step)
+{
+#if ATTN__REAL_F64
+    __m512d v = _mm512_castpd256_pd512(_mm256_loadu_pd((const double *)p));
+    return _mm512_maskz_insertf64x4(ATTN__ALL, v, _mm256_loadu_pd((const double *)(p + step)), 1);
+#else
+    __m512 v = _mm512_castps256_ps512(_mm256_loadu_ps((const float *)p));
+    return _mm512_maskz_insertf32x8(ATTN__ALL, v, _mm256_loadu_ps((const float *)(p + step)), 1);
+#endif
+}
+#if ATTN__REAL_F64
+#define ATTN__SHUFFLE_128(a, b, which) _mm512_maskz_shuffle_f64x2(ATTN__ALL, a, b, which)
+#else
+#define ATTN__SHUFFLE_128(a, b, which) _mm512_maskz_shuffle_f32x4(ATTN__ALL, a, b, which)
+#endif
+#endif
 
 /* interleave, within each 128 bits */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(interleave_128)(ATTN__V a, ATTN__V b, const int high)
@@ -6494,8 +6549,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R
             for (r = 0; r < ATTN__ROWS; r++) {
                 ATTN__UNROLL
                 for (v = 0; v < vectors; v++)
-                    sum[r][v] = ATTN__FMA(ATTN__LOAD(c + (r * vectors + v) * ATTN__W),
-                                          ATTN__LOAD(factor + v * ATTN__W), sum[r][v]);
+                    sum[r][v] = ATTN__FMA(ATTN__LOAD(c + (r * vectors + v) * ATTN__W), ATTN__LOAD(factor + v * ATTN__W),
+                                          sum[r][v]);
             }
         }
         ATTN__UNROLL
@@ -6524,9 +6579,9 @@ ATTN__INLINE void ATTN__NAME(prefetch_row)(const attn__rows *rows, size_t row)
 }
 
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_of)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
-                                                  const void *bv, size_t cols, size_t depth, const int chains,
-                                                  enum attn__gemm_mode mode, const void *factorv,
-                                                  const attn__rows *next)
+                                                   const void *bv, size_t cols, size_t depth, const int chains,
+                                                   enum attn__gemm_mode mode, const void *factorv,
+                                                   const attn__rows *next)
 {
     ATTN__R *tiles = (ATTN__R *)cv;
     const ATTN__R *a[ATTN__ROWS], *b, *factor;
@@ -6779,6 +6834,21 @@ ATTN__TARGET static void ATTN__NAME(scale)(void *xv, attn__layout layout, size_t
         ATTN__R *x = (ATTN__R *)xv + g * e.group_step;
         for (i = 0; i < e.vectors; i++, x += e.step)
             ATTN__STORE(x, ATTN__MUL(ATTN__LOAD(x), factor));
+    }
+}
+
+ATTN__TARGET static void ATTN__NAME(scale_keys)(const attn__tile *t, const void *scalesv)
+{
+    ATTN__AS_WRITTEN
+    ATTN__NAME(groups) e = ATTN__NAME(groups_of)(t->layout, t->keys, t->queries);
+    const ATTN__R *scales = (const ATTN__R *)scalesv;
+    size_t g, i;
+    for (g = 0; g < e.groups; g++) {
+        ATTN__R *s = (ATTN__R *)t->scores + g * e.group_step;
+        for (i = 0; i < e.vectors; i++, s += e.step) {
+            ATTN__V scale = t->layout.query == 1 ? ATTN__SET1(scales[i]) : ATTN__LOAD(scales + i * ATTN__W);
+            ATTN__STORE(s, ATTN__MUL(ATTN__LOAD(s), scale));
+        }
     }
 }
 
@@ -7039,102 +7109,27 @@ ATTN__TARGET static void ATTN__NAME(merge)(const attn__tile *t, const attn__stat
     }
 }
 
-/* -- attention of few queries, with keys on lanes: each row of K and V is read once, where it lies -- */
+/* -- few rows: each row of w, of keys or of values is read once, where it lies -- */
 
 #if ATTN__W > 1
 
-/* Scores of W keys from number g on, whose rows p points to, by n dims from number d on. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(scores_few_block)(const attn__tile *t, const char *p, ptrdiff_t step,
-                                                            const float *scales, const ATTN__R *queries, size_t depth,
-                                                            size_t g, size_t d, size_t n, attn_dtype dtype,
-                                                            const int whole)
-{
-    ATTN__V x[ATTN__W];
-    size_t i, r;
-    ATTN__UNROLL
-    for (i = 0; i < ATTN__W; i++, p += step) {
-        ATTN__PIN_POINTER(p);
-        x[i] = ATTN__NAME(widen)(p, dtype);
-        if (dtype == ATTN_I8)
-            x[i] = ATTN__MUL(x[i], ATTN__SET1((ATTN__R)scales[i]));
-    }
-    ATTN__NAME(transpose_square)(x);
-    for (r = 0; r < t->queries; r++) {
-        ATTN__R *s = (ATTN__R *)t->scores + r * t->layout.query + g;
-        const ATTN__R *q = queries + r * depth + d;
-        ATTN__V sum = d > 0 ? ATTN__LOAD(s) : ATTN__SET1((ATTN__R)0);
-        ATTN__PIN(sum); /* 0 + -0 is 0, also to -ffast-math */
-        ATTN__UNROLL
-        for (i = 0; i < ATTN__W; i++)
-            if (whole || i < n)
-                sum = ATTN__FMA(x[i], ATTN__SET1(q[i]), sum);
-        ATTN__STORE(s, sum);
-    }
-}
-
-/* Scores of up to W keys by up to W dims, at the end of keys or dims, from a copy. */
-ATTN__TARGET static void ATTN__NAME(scores_few_edge)(const attn__tile *t, const attn__rows *k, const ATTN__R *queries,
-                                                     size_t depth, size_t g, size_t d)
-{
-    ATTN__R copy[ATTN__W * ATTN__W];
-    size_t n = attn__min(depth - d, ATTN__W), i;
-    const char *at;
-    ATTN__MEMSET(copy, 0, sizeof copy);
-    for (i = 0; i < ATTN__W && g + i < t->keys; i++) {
-        const void *row = attn__at(k->data, k->dtype, (ptrdiff_t)(g + i) * k->step + (ptrdiff_t)d);
-        ATTN__R *x = copy + i * ATTN__W;
-        ATTN__NAME(load_row)(x, row, k->dtype, n);
-        if (k->scales)
-            ATTN__STORE(x, ATTN__MUL(ATTN__LOAD(x), ATTN__SET1((ATTN__R)k->scales[g + i])));
-    }
-    at = (const char *)copy;
-    ATTN__NAME(scores_few_block)(t, at, ATTN__W * sizeof *copy, NULL, queries, depth, g, d, n, ATTN__REAL, 0);
-}
-
-/* Four groups of W keys, `gap` apart, are computed in turn, so that their chains of sums overlap. Meanwhile the next
-   tile is prefetched, row by row from as many places: memory serves several streams better than one. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(scores_few_of)(const attn__tile *t, const attn__rows *k,
-                                                         const ATTN__R *queries, size_t depth, attn_dtype dtype)
-{
-    size_t gap = attn__blocks(t->keys, 4 * ATTN__W) * ATTN__W, g0, g, d, prefetched, f = 0;
-    ptrdiff_t step = k->step * (ptrdiff_t)attn__size(dtype);
-    for (g0 = 0; g0 < gap; g0 += ATTN__W)
-        for (d = prefetched = 0; d < depth; d += ATTN__W, prefetched = f)
-            for (g = g0; g < t->keys; g += gap) {
-                const char *at = (const char *)k->data + (ptrdiff_t)g * step + d * attn__size(dtype);
-                const float *scales = k->scales ? k->scales + g : NULL;
-                if (d + ATTN__W <= depth && g + ATTN__W <= t->keys)
-                    ATTN__NAME(scores_few_block)(t, at, step, scales, queries, depth, g, d, ATTN__W, dtype, 1);
-                else
-                    ATTN__NAME(scores_few_edge)(t, k, queries, depth, g, d);
-                for (f = prefetched; f < ATTN__W && f * depth < (d + ATTN__W) * ATTN__W; f++)
-                    ATTN__NAME(prefetch_row)(k, g + f);
-            }
-}
-
-ATTN__TARGET static void ATTN__NAME(scores_few)(const attn__tile *t, const attn__rows *k, const void *queriesv,
-                                                size_t depth)
-{
-    const ATTN__R *queries = (const ATTN__R *)queriesv;
-    switch (ATTN__REAL_F64 ? ATTN__REAL : k->dtype) {
-    case ATTN_F16: ATTN__NAME(scores_few_of)(t, k, queries, depth, ATTN_F16); break;
-    case ATTN_BF16: ATTN__NAME(scores_few_of)(t, k, queries, depth, ATTN_BF16); break;
-    case ATTN_I8: ATTN__NAME(scores_few_of)(t, k, queries, depth, ATTN_I8); break;
-    default: ATTN__NAME(scores_few_of)(t, k, queries, depth, ATTN__REAL); break;
-    }
-}
-
-/* `rows` queries from number r on, `vectors` vectors of dims from number d on, n in the last one. With the first
-   dims the weights are summed too: one chain, as in softmax_sum. */
+/* `rows` queries from number r on, `vectors` vectors of dims from number d on, n in the last one: factor out + P V for
+   keys from .. to - 1. With the first dims the weights are summed too: one chain, as in softmax_sum. This is pass number
+   `pass` of `passes` over the tile; each prefetches its part of the next one. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const attn__tile *t, const attn__state *state,
                                                              const attn__rows *v, size_t r, size_t d, size_t n,
-                                                             attn_dtype dtype, const int rows, const int vectors)
+                                                             size_t pass, size_t passes, attn_dtype dtype,
+                                                             const int rows, const int vectors)
 {
     size_t size = attn__size(dtype), wide = state->layout.query, k;
-    const ATTN__R *p[4], *factor = (const ATTN__R *)t->factor;
-    ATTN__V sum[4][4], x[4], total[4];
+    const ATTN__R *p[4], *factor = (const ATTN__R *)t->factor, *scales = (const ATTN__R *)v->scales;
+    ATTN__V sum[4][8], x[8], total[4];
     ATTN__R *sums = (ATTN__R *)state->sum;
+    const char *from = (const char *)v->data;
+    ptrdiff_t step = v->step * (ptrdiff_t)size;
     int i, j;
+    if (n > 0) /* without dims there may be no data */
+        from += d * size;
     ATTN__UNROLL
     for (i = 0; i < rows; i++) {
         total[i] = ATTN__SET1((ATTN__R)0);
@@ -7143,25 +7138,20 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const attn__tile *t
         for (j = 0; j < vectors; j++)
             sum[i][j] = ATTN__SET1((ATTN__R)0);
     }
-    for (k = 0; k < t->keys; k++) {
-        const char *from = (const char *)v->data;
-        size_t row = k % 4 * (t->keys / 4) + k / 4; /* four streams; of a tile cut short some rows are left out */
-        if (n > 0)                                  /* without dims there may be no data */
-            from += ((ptrdiff_t)k * v->step + (ptrdiff_t)d) * (ptrdiff_t)size;
-        if (d == 0)
-            ATTN__NAME(prefetch_row)(v, row);
+    for (k = 0; k<t->keys; k++, from += n> 0 ? step : 0) {
+        if (k % passes == 0)
+            ATTN__NAME(prefetch_row)(v, (pass * t->keys + k) / passes);
         ATTN__UNROLL
-        for (j = 0; j < vectors; j++) {
+        for (j = 0; j < vectors; j++)
             x[j] = n == ATTN__W ? ATTN__NAME(widen)(from + (size_t)j * ATTN__W * size, dtype)
                                 : ATTN__NAME(widen_part)(from, dtype, n);
-            if (dtype == ATTN_I8)
-                x[j] = ATTN__MUL(x[j], ATTN__SET1((ATTN__R)v->scales[k]));
-        }
         ATTN__UNROLL
         for (i = 0; i < rows; i++) {
             ATTN__V weight = ATTN__SET1(p[i][k]);
             total[i] = ATTN__ADD(total[i], weight);
             ATTN__PIN(total[i]);
+            if ((dtype == ATTN_I8 || dtype == ATTN__REAL) && scales)
+                weight = ATTN__MUL(weight, ATTN__SET1(scales[k]));
             ATTN__UNROLL
             for (j = 0; j < vectors; j++)
                 sum[i][j] = ATTN__FMA(x[j], weight, sum[i][j]);
@@ -7182,20 +7172,26 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const attn__tile *t
     }
 }
 
+/* Passes over the tile: one query by 8 vectors of dims, or four by half a register tile, and what is left by one. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_of)(const attn__tile *t, const attn__state *state,
                                                           const attn__rows *v, size_t dims, attn_dtype dtype)
 {
-    size_t d = 0, r, left, queries = t->queries;
+    enum { HIGH = 4, WIDE = ATTN__ROWS / 2, LONG = 8 };
+    size_t queries = t->queries, high = queries == 1 ? 1 : HIGH, wide = (queries == 1 ? LONG : WIDE) * ATTN__W;
+    size_t whole = dims / wide, tail = attn__blocks(dims - whole * wide, ATTN__W), d = 0, r, pass = 0, passes;
+    if (dims == 0)
+        tail = 1; /* for the sum of weights */
+    passes = (whole + tail) * attn__blocks(queries, high);
     do {
-        left = dims - d;
-        for (r = 0; r < queries; r += 4)
-            if (left < 4 * ATTN__W)
-                ATTN__NAME(gemm_nn_few_block)(t, state, v, r, d, attn__min(left, ATTN__W), dtype, 4, 1);
+        for (r = 0; r < queries; r += high, pass++)
+            if (dims - d < wide)
+                ATTN__NAME(gemm_nn_few_block)
+                (t, state, v, r, d, attn__min(dims - d, ATTN__W), pass, passes, dtype, HIGH, 1);
             else if (queries == 1)
-                ATTN__NAME(gemm_nn_few_block)(t, state, v, r, d, ATTN__W, dtype, 1, 4);
+                ATTN__NAME(gemm_nn_few_block)(t, state, v, r, d, ATTN__W, pass, passes, dtype, 1, LONG);
             else
-                ATTN__NAME(gemm_nn_few_block)(t, state, v, r, d, ATTN__W, dtype, 4, 4);
-        d += left >= 4 * ATTN__W ? 4 * ATTN__W : ATTN__W;
+                ATTN__NAME(gemm_nn_few_block)(t, state, v, r, d, ATTN__W, pass, passes, dtype, HIGH, WIDE);
+        d += dims - d >= wide ? wide : ATTN__W;
     } while (d < dims);
 }
 
@@ -7210,186 +7206,160 @@ ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn
     }
 }
 
-/* -- gemm of few rows: c += a w^T, where each row of w is read once, where it lies -- */
+/* What is prefetched while other rows are in use, in the order of memory. */
+typedef struct ATTN__NAME(stream) {
+    const char *at;
+    size_t left, rows; /* lines of the row that it is in, and rows after that one */
+    size_t lines;      /* of a row */
+    ptrdiff_t next;    /* bytes from the end of a row's lines to the next row */
+} ATTN__NAME(stream);
 
-#ifdef ATTN__LOAD_F16
-/* W pairs of 16-bit numbers as reals: the first of each pair, and the second. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(widen_pairs)(ATTN__V pairs, attn_dtype dtype, ATTN__V *first, ATTN__V *second)
+ATTN__INLINE void ATTN__NAME(prefetch_lines)(ATTN__NAME(stream) * s, size_t lines)
 {
-#if ATTN__PASS == ATTN__PASS_AVX512
-    __m512i v = _mm512_castps_si512(pairs);
-    __m512i next = _mm512_maskz_srli_epi32(ATTN__ALL, v, 16);
-    if (dtype == ATTN_F16) {
-        *first = _mm512_maskz_cvtph_ps(ATTN__ALL, _mm512_maskz_cvtepi32_epi16(ATTN__ALL, v));
-        *second = _mm512_maskz_cvtph_ps(ATTN__ALL, _mm512_maskz_cvtepi32_epi16(ATTN__ALL, next));
-    } else {
-        *first = _mm512_castsi512_ps(_mm512_maskz_slli_epi32(ATTN__ALL, v, 16));
-        *second = _mm512_castsi512_ps(_mm512_and_si512(v, _mm512_set1_epi32((int)0xffff0000)));
+    size_t i;
+    for (i = 0; i < lines; i++, s->left--, s->at += 64) {
+        if (s->left == 0) {
+            if (s->rows == 0)
+                return;
+            s->rows--;
+            s->left = s->lines;
+            s->at += s->next;
+        }
+        ATTN__PREFETCH(s->at);
     }
-#elif ATTN__PASS == ATTN__PASS_AVX2
-    __m256i v = _mm256_castps_si256(pairs);
-    if (dtype == ATTN_F16) {
-        v = _mm256_shuffle_epi8(v, _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15, 0, 1, 4, 5, 8,
-                                                    9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
-        v = _mm256_permute4x64_epi64(v, 0xd8);
-        *first = _mm256_cvtph_ps(_mm256_castsi256_si128(v));
-        *second = _mm256_cvtph_ps(_mm256_extracti128_si256(v, 1));
-    } else {
-        *first = _mm256_castsi256_ps(_mm256_slli_epi32(v, 16));
-        *second = _mm256_castsi256_ps(_mm256_and_si256(v, _mm256_set1_epi32((int)0xffff0000)));
+}
+
+/* Rows g .. g + n - 1, counted from the first of w. */
+ATTN__INLINE ATTN__NAME(stream) ATTN__NAME(stream_of)(const attn__rows *w, size_t g, size_t n, size_t count)
+{
+    ATTN__NAME(stream) s = {NULL, 0, 0, 0, 0};
+    size_t total = g < count ? count : count + w->next_count;
+    ptrdiff_t step = w->step * (ptrdiff_t)attn__size(w->dtype);
+    if (g >= total)
+        return s;
+    s.at = g < count ? (const char *)w->data + (ptrdiff_t)g * step : w->next + (ptrdiff_t)(g - count) * w->next_step;
+    step = g < count ? step : w->next_step;
+    s.rows = attn__min(n, total - g) - 1;
+    s.lines = attn__blocks(w->row_bytes, 64);
+    s.left = s.lines;
+    s.next = step - (ptrdiff_t)s.lines * 64;
+    return s;
+}
+
+/* x[u] = number u of each of W rows, from 32 bytes of each of them: LANES128 vectors of 128 bits at a time are
+   transposed, within each 128 bits. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_turned)(ATTN__V *x, const char *p, ptrdiff_t step)
+{
+    const int n = ATTN__LANES128;
+    int i;
+#if ATTN__PASS == ATTN__PASS_AVX512 /* 256 bits of each row: halves of a vector belong to rows n apart */
+    ATTN__UNROLL
+    for (i = 0; i < 2 * n; i++) {
+        const char *row = p + (i < n ? i : i + n) * step;
+        x[i] = ATTN__NAME(load_256)(row, n * step);
+    }
+    ATTN__NAME(transpose_128)(x);
+    ATTN__NAME(transpose_128)(x + n);
+    ATTN__UNROLL
+    for (i = 0; i < n; i++) {
+        ATTN__V a = x[i], b = x[i + n];
+        x[i] = ATTN__SHUFFLE_128(a, b, 0x88);
+        x[i + n] = ATTN__SHUFFLE_128(a, b, 0xdd);
     }
 #else
-    uint32x4_t v = vreinterpretq_u32_f32(pairs);
-    if (dtype == ATTN_F16) {
-        *first = vcvt_f32_f16(vreinterpret_f16_u16(vmovn_u32(v)));
-        *second = vcvt_f32_f16(vreinterpret_f16_u16(vshrn_n_u32(v, 16)));
-    } else {
-        *first = vreinterpretq_f32_u32(vshlq_n_u32(v, 16));
-        *second = vreinterpretq_f32_u32(vandq_u32(v, vdupq_n_u32(0xffff0000)));
-    }
-#endif
-}
-#endif
-
-/* sum[r] += x times one number of each row of a. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_multiply_add)(ATTN__V *sum, ATTN__V x, const ATTN__R *const *a, size_t k,
-                                                            const int rows)
-{
-    int r;
     ATTN__UNROLL
-    for (r = 0; r < rows; r++)
-        sum[r] = ATTN__FMA(x, ATTN__SET1(a[r][k]), sum[r]);
-}
-
-/* sum[r] += W rows of w times row r of a, for one chunk: 128 bits of each row of w, at p; terms k and next. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_chunk)(ATTN__V *sum, const char *p, ptrdiff_t step,
-                                                     const ATTN__R *const *a, size_t k, attn_dtype dtype,
-                                                     const int rows)
-{
-    ATTN__V x[ATTN__LANES128];
-    size_t i;
-    ATTN__UNROLL
-    for (i = 0; i < ATTN__LANES128; i++)
-        x[i] = ATTN__NAME(load_128)(p + (ptrdiff_t)i * step, ATTN__LANES128 * step);
+    for (i = 0; i < n; i++)
+        x[i] = ATTN__NAME(load_128)(p + i * step, n * step);
     ATTN__NAME(transpose_128)(x);
     ATTN__UNROLL
-    for (i = 0; i < ATTN__LANES128; i++) {
-#ifdef ATTN__LOAD_F16
-        if (dtype != ATTN__REAL) {
-            ATTN__V first, second;
-            ATTN__NAME(widen_pairs)(x[i], dtype, &first, &second);
-            ATTN__NAME(few_multiply_add)(sum, first, a, k + 2 * i, rows);
-            ATTN__NAME(few_multiply_add)(sum, second, a, k + 2 * i + 1, rows);
-            continue;
-        }
+    for (i = 0; i < n; i++)
+        x[i + n] = ATTN__NAME(load_128)(p + 16 + i * step, n * step);
+    ATTN__NAME(transpose_128)(x + n);
 #endif
-        (void)dtype;
-        ATTN__NAME(few_multiply_add)(sum, x[i], a, k + i, rows);
-    }
 }
 
-/* W rows of w with up to `rows` rows of a, the last of them again if there are fewer, by all whole chunks. Meanwhile W
-   other rows are prefetched, those of either half one after the other: memory serves two streams better than one. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_group)(ATTN__R *const *c, const char *p, ptrdiff_t step,
-                                                     const ATTN__R *const *a, size_t depth, const char *next,
-                                                     size_t more, attn_dtype dtype, const int rows)
+/* One block of sums: c[r] += a[r] by W rows of w, for `terms` terms. Even terms make one chain, odd ones the other. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(ATTN__R *const *c, const char *p, ptrdiff_t step,
+                                                     const ATTN__R *const *a, size_t terms, ATTN__NAME(stream) * next,
+                                                     size_t lines, const int rows)
 {
-    ATTN__V sum[8];
-    size_t chunk = 16 / attn__size(dtype), part = attn__blocks(depth / chunk, ATTN__W / 2) * chunk, k = 0, end, i;
-    ptrdiff_t half = more > ATTN__W / 2 ? ATTN__W / 2 * step : 0;
-    const char *ahead;
-    int r;
+    ATTN__V sum[8][2], x[2 * ATTN__LANES128];
+    ATTN__NAME(stream) ahead = *next;
+    size_t k;
+    int i, r;
     ATTN__UNROLL
     for (r = 0; r < rows; r++)
-        sum[r] = ATTN__LOAD(c[r]);
-    while (k + chunk <= depth) {
-        ahead = next;
-        next += more > 1 ? step : 0;
-        more -= more > 1;
-        for (end = attn__min(k + part, depth / chunk * chunk); k < end; k += chunk) {
-            for (i = 0; i < 8 * ATTN__W; i += 64) {
-                ATTN__PREFETCH(ahead + i);
-                ATTN__PREFETCH(ahead + half + i);
-            }
-            ATTN__NAME(few_chunk)(sum, p, step, a, k, dtype, rows);
-            p += 16;
-            ahead += 8 * ATTN__W;
+        sum[r][0] = sum[r][1] = ATTN__SET1((ATTN__R)0);
+    for (k = 0; k < terms; k += 2 * ATTN__LANES128) {
+        ATTN__NAME(prefetch_lines)(&ahead, lines);
+        ATTN__NAME(load_turned)(x, p, step);
+        p += 32;
+        ATTN__UNROLL
+        for (i = 0; i < 2 * ATTN__LANES128; i++) {
+            ATTN__UNROLL
+            for (r = 0; r < rows; r++)
+                sum[r][i % 2] = ATTN__FMA(x[i], ATTN__SET1(a[r][k + (size_t)i]), sum[r][i % 2]);
         }
     }
+    *next = ahead;
     ATTN__UNROLL
-    for (r = 0; r < rows; r++)
-        ATTN__STORE(c[r], sum[r]);
-}
-
-/* Up to W rows of w with all rows of a, for terms from k on, from a copy. */
-ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(few_edge)(ATTN__R *c, size_t ldc, const char *p, ptrdiff_t step,
-                                                      size_t count, const ATTN__R *a, size_t lda, size_t rows, size_t k,
-                                                      size_t depth, attn_dtype dtype)
-{
-    ATTN__R copy[ATTN__W * ATTN__LANES128];
-    ATTN__V x[ATTN__LANES128];
-    size_t n, i, r, size = attn__size(dtype);
-    ATTN__MEMSET(copy, 0, sizeof copy);
-    for (; k < depth; k += n) {
-        n = attn__min(depth - k, ATTN__LANES128);
-        for (i = 0; i < count; i++)
-            ATTN__NAME(load_row)(copy + i * ATTN__LANES128, p + (ptrdiff_t)i * step + k * size, dtype, n);
-        for (i = 0; i < ATTN__LANES128; i++)
-            x[i] = ATTN__NAME(load_128)((const char *)(copy + i * ATTN__LANES128), ATTN__LANES128 * 16);
-        ATTN__NAME(transpose_128)(x);
-        for (r = 0; r < rows; r++) {
-            ATTN__V sum = ATTN__LOAD(c + r * ldc);
-            for (i = 0; i < n; i++)
-                sum = ATTN__FMA(x[i], ATTN__SET1(a[r * lda + k + i]), sum);
-            ATTN__STORE(c + r * ldc, sum);
-        }
+    for (r = 0; r < rows; r++) {
+        ATTN__PIN(sum[r][0]);
+        sum[r][0] = ATTN__ADD(ATTN__LOAD(c[r]), sum[r][0]);
+        ATTN__PIN(sum[r][0]);
+        ATTN__STORE(c[r], ATTN__ADD(sum[r][0], sum[r][1]));
     }
 }
 
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nt_few_of)(ATTN__R *c, size_t ldc, const ATTN__R *a, size_t lda,
-                                                          size_t rows, const attn__rows *w, size_t count, size_t depth,
-                                                          attn_dtype dtype)
-{
-    ptrdiff_t step = w->step * (ptrdiff_t)attn__size(w->dtype);
-    size_t chunk = 16 / attn__size(dtype), g, r0, r, n, k, more, left;
-    const char *p, *next;
-    const ATTN__R *from[8];
-    ATTN__R *to[8];
-    for (g = 0; g < count; g += n) {
-        p = (const char *)w->data + (ptrdiff_t)g * step;
-        n = attn__min(count - g, ATTN__W);
-        more = g + n < count ? count - g - n : w->next_count;
-        next = g + n < count ? p + ATTN__W * step : more > 0 ? w->next : p;
-        k = n == ATTN__W && w->dtype == dtype ? depth / chunk * chunk : 0; /* so many terms from where they lie */
-        for (r0 = 0; k > 0 && r0 < rows; r0 += 8) {
-            left = attn__min(rows - r0, 8);
-            for (r = 0; r < 8; r++) {
-                from[r] = a + (r0 + attn__min(r, left - 1)) * lda;
-                to[r] = c + (r0 + attn__min(r, left - 1)) * ldc + g;
-            }
-            if (left > 4)
-                ATTN__NAME(few_group)(to, p, step, from, depth, next, more, dtype, 8);
-            else if (left > 2)
-                ATTN__NAME(few_group)(to, p, step, from, depth, next, more, dtype, 4);
-            else if (left > 1)
-                ATTN__NAME(few_group)(to, p, step, from, depth, next, more, dtype, 2);
-            else
-                ATTN__NAME(few_group)(to, p, step, from, depth, next, more, dtype, 1);
-        }
-        if (k < depth)
-            ATTN__NAME(few_edge)(c + g, ldc, p, step, n, a, lda, rows, k, depth, w->dtype);
-    }
-}
+/* Reads ahead by so many bytes, in whole groups of W rows. */
+#define ATTN__AHEAD 16384
 
+/* c += a w^T, W rows of w at a time. Rows of other types, and the last ones, are read through a copy of one block. */
 ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const void *av, size_t lda, size_t rows,
                                                  const attn__rows *w, size_t count, size_t depth)
 {
-    ATTN__R *c = (ATTN__R *)cv;
-    const ATTN__R *a = (const ATTN__R *)av;
-    switch (ATTN__REAL_F64 ? ATTN__REAL : w->dtype) {
-    case ATTN_F16: ATTN__NAME(gemm_nt_few_of)(c, ldc, a, lda, rows, w, count, depth, ATTN_F16); break;
-    case ATTN_BF16: ATTN__NAME(gemm_nt_few_of)(c, ldc, a, lda, rows, w, count, depth, ATTN_BF16); break;
-    default: ATTN__NAME(gemm_nt_few_of)(c, ldc, a, lda, rows, w, count, depth, ATTN__REAL); break;
+    ATTN__R copy[ATTN__W * ATTN__SUM_BLOCK], spare[ATTN__W], *to[8];
+    const ATTN__R *from[8];
+    size_t size = attn__size(w->dtype), g, n, k, terms, padded, r0, r, i, left;
+    size_t ahead = attn__max(ATTN__AHEAD / (attn__max(w->row_bytes, 1) * ATTN__W), 1) * ATTN__W;
+    size_t lines = attn__max(2 * ATTN__LANES128 * ATTN__W * size / 64, 1); /* prefetched for each step of few_block */
+    ptrdiff_t step = w->step * (ptrdiff_t)size;
+    for (g = 0; g < count; g += ATTN__W) {
+        const char *data = (const char *)w->data + (ptrdiff_t)g * step;
+        ATTN__NAME(stream) next = ATTN__NAME(stream_of)(w, g + ahead, ATTN__W, count);
+        n = attn__min(count - g, ATTN__W);
+        for (k = 0; k < depth; k += terms) {
+            const char *p = data + k * size;
+            int direct;
+            terms = attn__min(depth - k, ATTN__SUM_BLOCK);
+            padded = attn__blocks(terms, 2 * ATTN__LANES128) * 2 * ATTN__LANES128;
+            direct = w->dtype == ATTN__REAL && n == ATTN__W && terms == padded;
+            if (!direct) {
+                for (i = 0; i < ATTN__W; i++) {
+                    ATTN__R *row = copy + i * padded;
+                    ATTN__MEMSET(row + (i < n ? terms : 0), 0, (padded - (i < n ? terms : 0)) * sizeof *row);
+                    if (i < n)
+                        ATTN__NAME(load_row)(row, p + (ptrdiff_t)i * step, w->dtype, terms);
+                }
+                p = (const char *)copy;
+            }
+            for (r0 = 0; r0 < rows; r0 += 8) {
+                left = rows - r0;
+                for (r = 0; r < 8; r++) { /* past the last row: that again, into sums that nobody reads */
+                    from[r] = (const ATTN__R *)av + (r0 + attn__min(r, left - 1)) * lda + k;
+                    to[r] = r < left ? (ATTN__R *)cv + (r0 + r) * ldc + g : spare;
+                }
+                i = direct ? (size_t)step : padded * sizeof *copy;
+                if (left > 4)
+                    ATTN__NAME(few_block)(to, p, (ptrdiff_t)i, from, padded, &next, lines, 8);
+                else if (left > 2)
+                    ATTN__NAME(few_block)(to, p, (ptrdiff_t)i, from, padded, &next, lines, 4);
+                else if (left > 1)
+                    ATTN__NAME(few_block)(to, p, (ptrdiff_t)i, from, padded, &next, lines, 2);
+                else
+                    ATTN__NAME(few_block)(to, p, (ptrdiff_t)i, from, padded, &next, lines, 1);
+            }
+        }
     }
 }
 
@@ -7419,7 +7389,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
     /* classify    */ ATTN__NAME(classify),
     {
         /* begin       */ ATTN__NAME(begin),
-        /* scores_few  */ ATTN__FEW_KERNEL(scores_few),
+        /* scale_keys  */ ATTN__NAME(scale_keys),
         /* softcap     */ ATTN__NAME(softcap),
         /* bias        */ ATTN__NAME(bias),
         /* hide        */ ATTN__NAME(hide),
@@ -7500,6 +7470,8 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__LANES128
 #undef ATTN__FEW_KERNEL
 #undef ATTN__SUM_BLOCK
+#undef ATTN__SHUFFLE_128
+#undef ATTN__AHEAD
 
 /* Once more, in double. */
 #if ATTN__REAL_F64
