@@ -6054,6 +6054,66 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(interleave)(ATTN__V a, ATTN__V b, c
 #endif
 }
 
+#if !ATTN__REAL_F64
+/* Within each 128 bits: the first pair of neighbours of a, then of b; or the second. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(interleave_pairs)(ATTN__V a, ATTN__V b, const int high)
+{
+#if ATTN__PASS == ATTN__PASS_AVX512
+    __m512d x = _mm512_castps_pd(a), y = _mm512_castps_pd(b);
+    return _mm512_castpd_ps(high ? _mm512_maskz_unpackhi_pd(0xff, x, y) : _mm512_maskz_unpacklo_pd(0xff, x, y));
+#elif ATTN__PASS == ATTN__PASS_AVX2
+    __m256d x = _mm256_castps_pd(a), y = _mm256_castps_pd(b);
+    return _mm256_castpd_ps(high ? _mm256_unpackhi_pd(x, y) : _mm256_unpacklo_pd(x, y));
+#else
+    float64x2_t x = vreinterpretq_f64_f32(a), y = vreinterpretq_f64_f32(b);
+    return vreinterpretq_f32_f64(high ? vzip2q_f64(x, y) : vzip1q_f64(x, y));
+#endif
+}
+#endif
+
+/* Every other lane of a and then of b: those of even number, or those of odd number. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(every_other)(ATTN__V a, ATTN__V b, const int odd)
+{
+#if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
+    return _mm512_permutex2var_pd(
+        a, odd ? _mm512_set_epi64(15, 13, 11, 9, 7, 5, 3, 1) : _mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0), b);
+#elif ATTN__PASS == ATTN__PASS_AVX512
+    return _mm512_permutex2var_ps(a,
+                                  odd ? _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1)
+                                      : _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0),
+                                  b);
+#elif ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64
+    return _mm256_permute4x64_pd(odd ? _mm256_unpackhi_pd(a, b) : _mm256_unpacklo_pd(a, b), 0xd8);
+#elif ATTN__PASS == ATTN__PASS_AVX2
+    __m256 both = odd ? _mm256_shuffle_ps(a, b, 0xdd) : _mm256_shuffle_ps(a, b, 0x88);
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(both), 0xd8));
+#else
+    return odd ? ATTN__X(vuzp2q)(a, b) : ATTN__X(vuzp1q)(a, b);
+#endif
+}
+
+/* Two neighbours, as often as they fit. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(set_pair)(const ATTN__R *p)
+{
+#if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
+    return _mm512_maskz_broadcast_f64x2(ATTN__ALL, _mm_loadu_pd(p));
+#elif ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64
+    return _mm256_broadcast_pd((const __m128d *)p);
+#elif ATTN__REAL_F64
+    return vld1q_f64(p);
+#else
+    double pair;
+    ATTN__MEMCPY(&pair, p, sizeof pair);
+#if ATTN__PASS == ATTN__PASS_AVX512
+    return _mm512_castpd_ps(_mm512_set1_pd(pair));
+#elif ATTN__PASS == ATTN__PASS_AVX2
+    return _mm256_castpd_ps(_mm256_set1_pd(pair));
+#else
+    return vreinterpretq_f32_f64(vdupq_n_f64(pair));
+#endif
+#endif
+}
+
 /* p, a minimax polynomial, with 2^f = 1 + p f for -1/2 <= f <= 1/2 */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp2_part)(ATTN__V f)
 {
@@ -6191,7 +6251,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_128)(const char *p, ptrdiff_t 
 }
 
 #if ATTN__PASS == ATTN__PASS_AVX512
-/* Two chunks of 256 bits, `step` bytes apart; and two of the four 128 bits of a, then two of those of b. */
+/* Two chunks of 256 bits, `step` bytes apart. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_256)(const char *p, ptrdiff_t step)
 {
 #if ATTN__REAL_F64
@@ -6202,11 +6262,6 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_256)(const char *p, ptrdiff_t 
     return _mm512_maskz_insertf32x8(ATTN__ALL, v, _mm256_loadu_ps((const float *)(p + step)), 1);
 #endif
 }
-#if ATTN__REAL_F64
-#define ATTN__SHUFFLE_128(a, b, which) _mm512_maskz_shuffle_f64x2(ATTN__ALL, a, b, which)
-#else
-#define ATTN__SHUFFLE_128(a, b, which) _mm512_maskz_shuffle_f32x4(ATTN__ALL, a, b, which)
-#endif
 #endif
 
 /* interleave, within each 128 bits */
@@ -7121,7 +7176,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const attn__tile *t
                                                              size_t pass, size_t passes, attn_dtype dtype,
                                                              const int rows, const int vectors)
 {
-    size_t size = attn__size(dtype), wide = state->layout.query, k;
+    size_t size = attn__size(dtype), wide = state->layout.query, ahead = t->keys * pass / passes, since = 0, k;
     const ATTN__R *p[4], *factor = (const ATTN__R *)t->factor, *scales = (const ATTN__R *)v->scales;
     ATTN__V sum[4][8], x[8], total[4];
     ATTN__R *sums = (ATTN__R *)state->sum;
@@ -7139,8 +7194,10 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const attn__tile *t
             sum[i][j] = ATTN__SET1((ATTN__R)0);
     }
     for (k = 0; k<t->keys; k++, from += n> 0 ? step : 0) {
-        if (k % passes == 0)
-            ATTN__NAME(prefetch_row)(v, (pass * t->keys + k) / passes);
+        if (++since >= passes) { /* one row in as many keys as there are passes */
+            since = 0;
+            ATTN__NAME(prefetch_row)(v, ahead++);
+        }
         ATTN__UNROLL
         for (j = 0; j < vectors; j++)
             x[j] = n == ATTN__W ? ATTN__NAME(widen)(from + (size_t)j * ATTN__W * size, dtype)
@@ -7172,26 +7229,27 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const attn__tile *t
     }
 }
 
-/* Passes over the tile: one query by 8 vectors of dims, or four by half a register tile, and what is left by one. */
+/* Passes over the tile: one query by 8 or 4 vectors of dims, four by half a register tile, and what is left by one. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_of)(const attn__tile *t, const attn__state *state,
                                                           const attn__rows *v, size_t dims, attn_dtype dtype)
 {
-    enum { HIGH = 4, WIDE = ATTN__ROWS / 2, LONG = 8 };
-    size_t queries = t->queries, high = queries == 1 ? 1 : HIGH, wide = (queries == 1 ? LONG : WIDE) * ATTN__W;
-    size_t whole = dims / wide, tail = attn__blocks(dims - whole * wide, ATTN__W), d = 0, r, pass = 0, passes;
-    if (dims == 0)
-        tail = 1; /* for the sum of weights */
-    passes = (whole + tail) * attn__blocks(queries, high);
+    const size_t wide = ATTN__ROWS / 2 * ATTN__W;
+    size_t queries = t->queries,
+           passes = attn__blocks(dims, queries == 1 ? 8 * ATTN__W : wide) * attn__blocks(queries, 4);
+    size_t d = 0, r, n, left, pass = 0;
     do {
-        for (r = 0; r < queries; r += high, pass++)
-            if (dims - d < wide)
-                ATTN__NAME(gemm_nn_few_block)
-                (t, state, v, r, d, attn__min(dims - d, ATTN__W), pass, passes, dtype, HIGH, 1);
-            else if (queries == 1)
-                ATTN__NAME(gemm_nn_few_block)(t, state, v, r, d, ATTN__W, pass, passes, dtype, 1, LONG);
+        left = dims - d;
+        n = queries > 1 ? wide : left >= 8 * ATTN__W ? 8 * ATTN__W : 4 * ATTN__W;
+        for (r = 0; r < queries; r += 4, pass++)
+            if (left < n)
+                ATTN__NAME(gemm_nn_few_block)(t, state, v, r, d, attn__min(left, ATTN__W), pass, passes, dtype, 4, 1);
+            else if (queries > 1)
+                ATTN__NAME(gemm_nn_few_block)(t, state, v, r, d, ATTN__W, pass, passes, dtype, 4, ATTN__ROWS / 2);
+            else if (n == 8 * ATTN__W)
+                ATTN__NAME(gemm_nn_few_block)(t, state, v, r, d, ATTN__W, pass, passes, dtype, 1, 8);
             else
-                ATTN__NAME(gemm_nn_few_block)(t, state, v, r, d, ATTN__W, pass, passes, dtype, HIGH, WIDE);
-        d += dims - d >= wide ? wide : ATTN__W;
+                ATTN__NAME(gemm_nn_few_block)(t, state, v, r, d, ATTN__W, pass, passes, dtype, 1, 4);
+        d += left >= n ? n : ATTN__W;
     } while (d < dims);
 }
 
@@ -7209,15 +7267,41 @@ ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn
 /* What is prefetched while other rows are in use, in the order of memory. */
 typedef struct ATTN__NAME(stream) {
     const char *at;
-    size_t left, rows; /* lines of the row that it is in, and rows after that one */
-    size_t lines;      /* of a row */
+    size_t left, rows; /* lines of the row that it is in, and rows after that one; */
+    size_t lines;      /* lines of a row; rows that follow each other are one */
     ptrdiff_t next;    /* bytes from the end of a row's lines to the next row */
 } ATTN__NAME(stream);
 
+/* Rows g .. g + n - 1, counted from the first of w, which has `count`. */
+static ATTN__NAME(stream) ATTN__NAME(stream_of)(const attn__rows *w, size_t g, size_t n, size_t count)
+{
+    ATTN__NAME(stream) s = {NULL, 0, 0, 0, 0};
+    size_t total = g < count ? count : count + w->next_count;
+    ptrdiff_t step = g < count ? w->step * (ptrdiff_t)attn__size(w->dtype) : w->next_step;
+    if (g >= total)
+        return s;
+    n = attn__min(n, total - g);
+    s.at = g < count ? (const char *)w->data + (ptrdiff_t)g * step : w->next + (ptrdiff_t)(g - count) * step;
+    s.rows = step == (ptrdiff_t)w->row_bytes ? 0 : n - 1;
+    s.left = s.lines = attn__blocks(s.rows > 0 ? w->row_bytes : n * w->row_bytes, 64);
+    s.next = step - (ptrdiff_t)s.lines * 64;
+    return s;
+}
+
+/* Up to 8 lines of it. */
 ATTN__INLINE void ATTN__NAME(prefetch_lines)(ATTN__NAME(stream) * s, size_t lines)
 {
     size_t i;
-    for (i = 0; i < lines; i++, s->left--, s->at += 64) {
+    if (s->left >= lines) {
+        ATTN__UNROLL
+        for (i = 0; i < 8; i++)
+            if (i < lines)
+                ATTN__PREFETCH(s->at + 64 * i);
+        s->at += 64 * lines;
+        s->left -= lines;
+        return;
+    }
+    for (; lines > 0; lines--, s->left--, s->at += 64) {
         if (s->left == 0) {
             if (s->rows == 0)
                 return;
@@ -7229,85 +7313,72 @@ ATTN__INLINE void ATTN__NAME(prefetch_lines)(ATTN__NAME(stream) * s, size_t line
     }
 }
 
-/* Rows g .. g + n - 1, counted from the first of w. */
-ATTN__INLINE ATTN__NAME(stream) ATTN__NAME(stream_of)(const attn__rows *w, size_t g, size_t n, size_t count)
-{
-    ATTN__NAME(stream) s = {NULL, 0, 0, 0, 0};
-    size_t total = g < count ? count : count + w->next_count;
-    ptrdiff_t step = w->step * (ptrdiff_t)attn__size(w->dtype);
-    if (g >= total)
-        return s;
-    s.at = g < count ? (const char *)w->data + (ptrdiff_t)g * step : w->next + (ptrdiff_t)(g - count) * w->next_step;
-    step = g < count ? step : w->next_step;
-    s.rows = attn__min(n, total - g) - 1;
-    s.lines = attn__blocks(w->row_bytes, 64);
-    s.left = s.lines;
-    s.next = step - (ptrdiff_t)s.lines * 64;
-    return s;
-}
-
-/* x[u] = number u of each of W rows, from 32 bytes of each of them: LANES128 vectors of 128 bits at a time are
-   transposed, within each 128 bits. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_turned)(ATTN__V *x, const char *p, ptrdiff_t step)
-{
-    const int n = ATTN__LANES128;
-    int i;
-#if ATTN__PASS == ATTN__PASS_AVX512 /* 256 bits of each row: halves of a vector belong to rows n apart */
-    ATTN__UNROLL
-    for (i = 0; i < 2 * n; i++) {
-        const char *row = p + (i < n ? i : i + n) * step;
-        x[i] = ATTN__NAME(load_256)(row, n * step);
-    }
-    ATTN__NAME(transpose_128)(x);
-    ATTN__NAME(transpose_128)(x + n);
-    ATTN__UNROLL
-    for (i = 0; i < n; i++) {
-        ATTN__V a = x[i], b = x[i + n];
-        x[i] = ATTN__SHUFFLE_128(a, b, 0x88);
-        x[i + n] = ATTN__SHUFFLE_128(a, b, 0xdd);
-    }
+/* Pairs of neighbours of 128 bits of W / 2 rows each: f32 has two of them in x, f64 one. A vector x[j] holds pair
+   number j of all rows. */
+#if ATTN__PASS == ATTN__PASS_AVX512 /* 256 bits of each row */
+#define ATTN__PAIRS ATTN__LANES128
 #else
-    ATTN__UNROLL
-    for (i = 0; i < n; i++)
-        x[i] = ATTN__NAME(load_128)(p + i * step, n * step);
-    ATTN__NAME(transpose_128)(x);
-    ATTN__UNROLL
-    for (i = 0; i < n; i++)
-        x[i + n] = ATTN__NAME(load_128)(p + 16 + i * step, n * step);
-    ATTN__NAME(transpose_128)(x + n);
+#define ATTN__PAIRS (ATTN__LANES128 / 2)
+#endif
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs)(ATTN__V *x, const char *p, ptrdiff_t step)
+{
+#if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
+    __m512d a = ATTN__NAME(load_256)(p, step), b = ATTN__NAME(load_256)(p + 2 * step, step);
+    x[0] = _mm512_maskz_shuffle_f64x2(ATTN__ALL, a, b, 0x88);
+    x[1] = _mm512_maskz_shuffle_f64x2(ATTN__ALL, a, b, 0xdd);
+#elif ATTN__PASS == ATTN__PASS_AVX512
+    __m512 a = ATTN__NAME(load_256)(p, 2 * step), b = ATTN__NAME(load_256)(p + step, 2 * step);
+    __m512 c = ATTN__NAME(load_256)(p + 4 * step, 2 * step), d = ATTN__NAME(load_256)(p + 5 * step, 2 * step);
+    __m512 ab = ATTN__NAME(interleave_pairs)(a, b, 0), cd = ATTN__NAME(interleave_pairs)(c, d, 0);
+    x[0] = _mm512_maskz_shuffle_f32x4(ATTN__ALL, ab, cd, 0x88);
+    x[2] = _mm512_maskz_shuffle_f32x4(ATTN__ALL, ab, cd, 0xdd);
+    ab = ATTN__NAME(interleave_pairs)(a, b, 1);
+    cd = ATTN__NAME(interleave_pairs)(c, d, 1);
+    x[1] = _mm512_maskz_shuffle_f32x4(ATTN__ALL, ab, cd, 0x88);
+    x[3] = _mm512_maskz_shuffle_f32x4(ATTN__ALL, ab, cd, 0xdd);
+#elif ATTN__REAL_F64
+    x[0] = ATTN__NAME(load_128)(p, step);
+#else
+    ATTN__V a = ATTN__NAME(load_128)(p, 2 * step), b = ATTN__NAME(load_128)(p + step, 2 * step);
+    x[0] = ATTN__NAME(interleave_pairs)(a, b, 0);
+    x[1] = ATTN__NAME(interleave_pairs)(a, b, 1);
 #endif
 }
 
-/* One block of sums: c[r] += a[r] by W rows of w, for `terms` terms. Even terms make one chain, odd ones the other. */
+/* One block of sums: c[r] += a[r] by W rows of w, for `terms` terms. Lanes hold a row's chain of even terms beside that
+   of odd ones; they are added to c one after the other. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(ATTN__R *const *c, const char *p, ptrdiff_t step,
                                                      const ATTN__R *const *a, size_t terms, ATTN__NAME(stream) * next,
                                                      size_t lines, const int rows)
 {
-    ATTN__V sum[8][2], x[2 * ATTN__LANES128];
+    ATTN__V sum[8][2], x[2][ATTN__PAIRS], y;
     ATTN__NAME(stream) ahead = *next;
     size_t k;
     int i, r;
     ATTN__UNROLL
     for (r = 0; r < rows; r++)
         sum[r][0] = sum[r][1] = ATTN__SET1((ATTN__R)0);
-    for (k = 0; k < terms; k += 2 * ATTN__LANES128) {
+    for (k = 0; k < terms; k += 2 * ATTN__PAIRS) {
         ATTN__NAME(prefetch_lines)(&ahead, lines);
-        ATTN__NAME(load_turned)(x, p, step);
-        p += 32;
+        ATTN__NAME(load_pairs)(x[0], p, step);
+        ATTN__NAME(load_pairs)(x[1], p + ATTN__W / 2 * step, step);
+        p += 2 * ATTN__PAIRS * sizeof(ATTN__R);
         ATTN__UNROLL
-        for (i = 0; i < 2 * ATTN__LANES128; i++) {
+        for (i = 0; i < ATTN__PAIRS; i++) {
             ATTN__UNROLL
-            for (r = 0; r < rows; r++)
-                sum[r][i % 2] = ATTN__FMA(x[i], ATTN__SET1(a[r][k + (size_t)i]), sum[r][i % 2]);
+            for (r = 0; r < rows; r++) {
+                y = ATTN__NAME(set_pair)(a[r] + k + 2 * (size_t)i);
+                sum[r][0] = ATTN__FMA(x[0][i], y, sum[r][0]);
+                sum[r][1] = ATTN__FMA(x[1][i], y, sum[r][1]);
+            }
         }
     }
     *next = ahead;
     ATTN__UNROLL
     for (r = 0; r < rows; r++) {
-        ATTN__PIN(sum[r][0]);
-        sum[r][0] = ATTN__ADD(ATTN__LOAD(c[r]), sum[r][0]);
-        ATTN__PIN(sum[r][0]);
-        ATTN__STORE(c[r], ATTN__ADD(sum[r][0], sum[r][1]));
+        y = ATTN__ADD(ATTN__LOAD(c[r]), ATTN__NAME(every_other)(sum[r][0], sum[r][1], 0));
+        ATTN__PIN(y);
+        ATTN__STORE(c[r], ATTN__ADD(y, ATTN__NAME(every_other)(sum[r][0], sum[r][1], 1)));
     }
 }
 
@@ -7322,7 +7393,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
     const ATTN__R *from[8];
     size_t size = attn__size(w->dtype), g, n, k, terms, padded, r0, r, i, left;
     size_t ahead = attn__max(ATTN__AHEAD / (attn__max(w->row_bytes, 1) * ATTN__W), 1) * ATTN__W;
-    size_t lines = attn__max(2 * ATTN__LANES128 * ATTN__W * size / 64, 1); /* prefetched for each step of few_block */
+    size_t lines = attn__max(2 * ATTN__PAIRS * ATTN__W * size / 64, 1); /* prefetched for each step of few_block */
     ptrdiff_t step = w->step * (ptrdiff_t)size;
     for (g = 0; g < count; g += ATTN__W) {
         const char *data = (const char *)w->data + (ptrdiff_t)g * step;
@@ -7330,34 +7401,35 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
         n = attn__min(count - g, ATTN__W);
         for (k = 0; k < depth; k += terms) {
             const char *p = data + k * size;
-            int direct;
+            ptrdiff_t p_step = step;
             terms = attn__min(depth - k, ATTN__SUM_BLOCK);
-            padded = attn__blocks(terms, 2 * ATTN__LANES128) * 2 * ATTN__LANES128;
-            direct = w->dtype == ATTN__REAL && n == ATTN__W && terms == padded;
-            if (!direct) {
+            padded = attn__blocks(terms, 2 * ATTN__PAIRS) * 2 * ATTN__PAIRS;
+            if (w->dtype != ATTN__REAL || n < ATTN__W || terms < padded) {
                 for (i = 0; i < ATTN__W; i++) {
                     ATTN__R *row = copy + i * padded;
-                    ATTN__MEMSET(row + (i < n ? terms : 0), 0, (padded - (i < n ? terms : 0)) * sizeof *row);
-                    if (i < n)
-                        ATTN__NAME(load_row)(row, p + (ptrdiff_t)i * step, w->dtype, terms);
+                    left = i < n ? terms : 0;
+                    if (left > 0)
+                        ATTN__NAME(load_row)(row, p + (ptrdiff_t)i * step, w->dtype, left);
+                    if (left < padded)
+                        ATTN__MEMSET(row + left, 0, (padded - left) * sizeof *row);
                 }
                 p = (const char *)copy;
+                p_step = (ptrdiff_t)(padded * sizeof *copy);
             }
-            for (r0 = 0; r0 < rows; r0 += 8) {
+            for (r0 = 0; r0 < rows; r0 += ATTN__ROWS) {
                 left = rows - r0;
                 for (r = 0; r < 8; r++) { /* past the last row: that again, into sums that nobody reads */
                     from[r] = (const ATTN__R *)av + (r0 + attn__min(r, left - 1)) * lda + k;
                     to[r] = r < left ? (ATTN__R *)cv + (r0 + r) * ldc + g : spare;
                 }
-                i = direct ? (size_t)step : padded * sizeof *copy;
-                if (left > 4)
-                    ATTN__NAME(few_block)(to, p, (ptrdiff_t)i, from, padded, &next, lines, 8);
+                if (left > 4 && ATTN__ROWS > 4)
+                    ATTN__NAME(few_block)(to, p, p_step, from, padded, &next, lines, 8);
                 else if (left > 2)
-                    ATTN__NAME(few_block)(to, p, (ptrdiff_t)i, from, padded, &next, lines, 4);
+                    ATTN__NAME(few_block)(to, p, p_step, from, padded, &next, lines, 4);
                 else if (left > 1)
-                    ATTN__NAME(few_block)(to, p, (ptrdiff_t)i, from, padded, &next, lines, 2);
+                    ATTN__NAME(few_block)(to, p, p_step, from, padded, &next, lines, 2);
                 else
-                    ATTN__NAME(few_block)(to, p, (ptrdiff_t)i, from, padded, &next, lines, 1);
+                    ATTN__NAME(few_block)(to, p, p_step, from, padded, &next, lines, 1);
             }
         }
     }
@@ -7470,7 +7542,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__LANES128
 #undef ATTN__FEW_KERNEL
 #undef ATTN__SUM_BLOCK
-#undef ATTN__SHUFFLE_128
+#undef ATTN__PAIRS
 #undef ATTN__AHEAD
 
 /* Once more, in double. */
