@@ -7345,91 +7345,130 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs)(ATTN__V *x, const char *p,
 #endif
 }
 
-/* One block of sums: c[r] += a[r] by W rows of w, for `terms` terms. Lanes hold a row's chain of even terms beside that
+/* What few_block works on: one block of a sum. */
+typedef struct ATTN__NAME(few) {
+    const char *w;  /* rows of reals, */
+    ptrdiff_t step; /* bytes from row to row */
+    const ATTN__R *a;
+    ATTN__R *c;
+    size_t lda, ldc, rows; /* of a and c */
+    size_t terms;          /* filled up to whole steps */
+    size_t lines;          /* to prefetch for each W rows and step */
+} ATTN__NAME(few);
+
+/* c[r] += a[r] by halves x W / 2 rows of w, for up to `rows` of them. Lanes hold a row's chain of even terms beside that
    of odd ones; they are added to c one after the other. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(ATTN__R *const *c, const char *p, ptrdiff_t step,
-                                                     const ATTN__R *const *a, size_t terms, ATTN__NAME(stream) * next,
-                                                     size_t lines, const int rows)
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, ATTN__NAME(stream) * next,
+                                                     const int rows, const int halves)
 {
-    ATTN__V sum[8][2], x[2][ATTN__PAIRS], y;
+    ATTN__V sum[8][4], x[4][ATTN__PAIRS], y;
     ATTN__NAME(stream) ahead = *next;
-    size_t k;
-    int i, r;
+    const ATTN__R *a[8];
+    const char *p = f->w;
+    ptrdiff_t step = f->step;
+    size_t k, terms = f->terms, lines = f->lines;
+    int i, j, r;
     ATTN__UNROLL
-    for (r = 0; r < rows; r++)
-        sum[r][0] = sum[r][1] = ATTN__SET1((ATTN__R)0);
-    for (k = 0; k < terms; k += 2 * ATTN__PAIRS) {
+    for (r = 0; r < rows; r++) { /* past the last row: that again, into sums that nobody reads */
+        a[r] = r == 0 ? f->a : a[r - 1] + ((size_t)r < f->rows ? f->lda : 0);
+        ATTN__PIN_POINTER(a[r]);
+        ATTN__UNROLL
+        for (j = 0; j < halves; j++)
+            sum[r][j] = ATTN__SET1((ATTN__R)0);
+    }
+    for (k = 0; k < terms; k += 2 * ATTN__PAIRS, p += 2 * ATTN__PAIRS * sizeof(ATTN__R)) {
         ATTN__NAME(prefetch_lines)(&ahead, lines);
-        ATTN__NAME(load_pairs)(x[0], p, step);
-        ATTN__NAME(load_pairs)(x[1], p + ATTN__W / 2 * step, step);
-        p += 2 * ATTN__PAIRS * sizeof(ATTN__R);
+        if (halves > 2)
+            ATTN__NAME(prefetch_lines)(&ahead, lines);
+        ATTN__UNROLL
+        for (j = 0; j < halves; j++)
+            ATTN__NAME(load_pairs)(x[j], p + ATTN__W / 2 * j * step, step);
         ATTN__UNROLL
         for (i = 0; i < ATTN__PAIRS; i++) {
             ATTN__UNROLL
             for (r = 0; r < rows; r++) {
                 y = ATTN__NAME(set_pair)(a[r] + k + 2 * (size_t)i);
-                sum[r][0] = ATTN__FMA(x[0][i], y, sum[r][0]);
-                sum[r][1] = ATTN__FMA(x[1][i], y, sum[r][1]);
+                ATTN__UNROLL
+                for (j = 0; j < halves; j++)
+                    sum[r][j] = ATTN__FMA(x[j][i], y, sum[r][j]);
             }
         }
     }
     *next = ahead;
     ATTN__UNROLL
     for (r = 0; r < rows; r++) {
-        y = ATTN__ADD(ATTN__LOAD(c[r]), ATTN__NAME(every_other)(sum[r][0], sum[r][1], 0));
-        ATTN__PIN(y);
-        ATTN__STORE(c[r], ATTN__ADD(y, ATTN__NAME(every_other)(sum[r][0], sum[r][1], 1)));
+        ATTN__UNROLL
+        for (j = 0; j < halves; j += 2) {
+            ATTN__R *c = f->c + (size_t)r * f->ldc + j / 2 * ATTN__W;
+            if ((size_t)r >= f->rows)
+                break;
+            y = ATTN__ADD(ATTN__LOAD(c), ATTN__NAME(every_other)(sum[r][j], sum[r][j + 1], 0));
+            ATTN__PIN(y);
+            ATTN__STORE(c, ATTN__ADD(y, ATTN__NAME(every_other)(sum[r][j], sum[r][j + 1], 1)));
+        }
     }
 }
 
-/* Reads ahead by so many bytes, in whole groups of W rows. */
+/* Rows of another type, or the last ones, or a block of terms that does not fill whole steps: as reals, with zeros. */
+ATTN__TARGET static void ATTN__NAME(few_copy)(ATTN__R *copy, const char *p, ptrdiff_t step, attn_dtype dtype,
+                                              size_t count, size_t terms, size_t padded)
+{
+    size_t i, n;
+    for (i = 0; i < ATTN__W; i++, copy += padded) {
+        n = i < count ? terms : 0;
+        if (n > 0)
+            ATTN__NAME(load_row)(copy, p + (ptrdiff_t)i * step, dtype, n);
+        if (n < padded)
+            ATTN__MEMSET(copy + n, 0, (padded - n) * sizeof *copy);
+    }
+}
+
+/* Rows of w are read ahead by so many bytes, in whole groups of W rows. */
 #define ATTN__AHEAD 16384
 
-/* c += a w^T, W rows of w at a time. Rows of other types, and the last ones, are read through a copy of one block. */
+/* c += a w^T, W or 2 W rows of w at a time, block of terms by block of terms. */
 ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const void *av, size_t lda, size_t rows,
                                                  const attn__rows *w, size_t count, size_t depth)
 {
-    ATTN__R copy[ATTN__W * ATTN__SUM_BLOCK], spare[ATTN__W], *to[8];
-    const ATTN__R *from[8];
-    size_t size = attn__size(w->dtype), g, n, k, terms, padded, r0, r, i, left;
+    const size_t span = 2 * ATTN__PAIRS;
+    ATTN__R copy[ATTN__W * ATTN__SUM_BLOCK];
+    ATTN__NAME(few) f;
+    size_t size = attn__size(w->dtype), g, n, k, terms, r;
     size_t ahead = attn__max(ATTN__AHEAD / (attn__max(w->row_bytes, 1) * ATTN__W), 1) * ATTN__W;
-    size_t lines = attn__max(2 * ATTN__PAIRS * ATTN__W * size / 64, 1); /* prefetched for each step of few_block */
     ptrdiff_t step = w->step * (ptrdiff_t)size;
-    for (g = 0; g < count; g += ATTN__W) {
-        const char *data = (const char *)w->data + (ptrdiff_t)g * step;
-        ATTN__NAME(stream) next = ATTN__NAME(stream_of)(w, g + ahead, ATTN__W, count);
-        n = attn__min(count - g, ATTN__W);
+    f.lda = lda;
+    f.ldc = ldc;
+    f.lines = attn__max(span * ATTN__W * size / 64, 1);
+    for (g = 0; g < count; g += n) {
+        int direct = w->dtype == ATTN__REAL && count - g >= ATTN__W && depth % span == 0, wide;
+        ATTN__NAME(stream) next;
+        wide = direct && rows == 1 && count - g >= 2 * ATTN__W;
+        n = wide ? 2 * ATTN__W : ATTN__W;
+        next = ATTN__NAME(stream_of)(w, g + ahead, n, count);
         for (k = 0; k < depth; k += terms) {
-            const char *p = data + k * size;
-            ptrdiff_t p_step = step;
             terms = attn__min(depth - k, ATTN__SUM_BLOCK);
-            padded = attn__blocks(terms, 2 * ATTN__PAIRS) * 2 * ATTN__PAIRS;
-            if (w->dtype != ATTN__REAL || n < ATTN__W || terms < padded) {
-                for (i = 0; i < ATTN__W; i++) {
-                    ATTN__R *row = copy + i * padded;
-                    left = i < n ? terms : 0;
-                    if (left > 0)
-                        ATTN__NAME(load_row)(row, p + (ptrdiff_t)i * step, w->dtype, left);
-                    if (left < padded)
-                        ATTN__MEMSET(row + left, 0, (padded - left) * sizeof *row);
-                }
-                p = (const char *)copy;
-                p_step = (ptrdiff_t)(padded * sizeof *copy);
+            f.terms = attn__blocks(terms, span) * span;
+            f.w = (const char *)w->data + (ptrdiff_t)g * step + k * size;
+            f.step = step;
+            if (!direct) {
+                ATTN__NAME(few_copy)(copy, f.w, step, w->dtype, attn__min(count - g, n), terms, f.terms);
+                f.w = (const char *)copy;
+                f.step = (ptrdiff_t)(f.terms * sizeof *copy);
             }
-            for (r0 = 0; r0 < rows; r0 += ATTN__ROWS) {
-                left = rows - r0;
-                for (r = 0; r < 8; r++) { /* past the last row: that again, into sums that nobody reads */
-                    from[r] = (const ATTN__R *)av + (r0 + attn__min(r, left - 1)) * lda + k;
-                    to[r] = r < left ? (ATTN__R *)cv + (r0 + r) * ldc + g : spare;
-                }
-                if (left > 4 && ATTN__ROWS > 4)
-                    ATTN__NAME(few_block)(to, p, p_step, from, padded, &next, lines, 8);
-                else if (left > 2)
-                    ATTN__NAME(few_block)(to, p, p_step, from, padded, &next, lines, 4);
-                else if (left > 1)
-                    ATTN__NAME(few_block)(to, p, p_step, from, padded, &next, lines, 2);
+            for (r = 0; r < rows; r += ATTN__ROWS) {
+                f.a = (const ATTN__R *)av + r * lda + k;
+                f.c = (ATTN__R *)cv + r * ldc + g;
+                f.rows = rows - r;
+                if (f.rows > 4 && ATTN__ROWS > 4)
+                    ATTN__NAME(few_block)(&f, &next, 8, 2);
+                else if (f.rows > 2)
+                    ATTN__NAME(few_block)(&f, &next, 4, 2);
+                else if (f.rows > 1)
+                    ATTN__NAME(few_block)(&f, &next, 2, 2);
+                else if (wide)
+                    ATTN__NAME(few_block)(&f, &next, 1, 4);
                 else
-                    ATTN__NAME(few_block)(to, p, p_step, from, padded, &next, lines, 1);
+                    ATTN__NAME(few_block)(&f, &next, 1, 2);
             }
         }
     }
