@@ -460,7 +460,7 @@ ATTN_API attn_status attn_sdpa_explain(char *text, size_t size, attn_tensor out,
 /* Two results over disjoint sets of keys become one, in place: (out, lse) takes in (out_b, lse_b). For rings and split
    attention: keep the parts in F32 or F64, and give sinks to exactly one of them. out is B x H x Lq x Dv, lse
    B x H x Lq x 1 of any float type. A side with lse -infinity is empty, whatever its out; NaN or +infinity in an lse
-   makes the row NaN. */
+   makes the row NaN. Computed in double, whatever the types. */
 ATTN_API attn_status attn_merge(attn_tensor out, attn_tensor lse, attn_tensor out_b, attn_tensor lse_b);
 ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tensor out_b, attn_tensor lse_b,
                                     const attn_ctx *ctx);
@@ -1926,6 +1926,15 @@ typedef struct attn__block_kernels {
     void (*scale)(void *x, attn__layout layout, size_t elements, size_t queries, const void *factor);
 } attn__block_kernels;
 
+/* Rows of two results over different keys, which become one. */
+#define ATTN__MERGE_ROWS 64 /* at most */
+
+typedef struct attn__merge_rows {
+    double lse[ATTN__MERGE_ROWS], lse_b[ATTN__MERGE_ROWS];
+    double log_sum[ATTN__MERGE_ROWS];                            /* of e^lse + e^lse_b, */
+    double weight[ATTN__MERGE_ROWS], weight_b[ATTN__MERGE_ROWS]; /* and what each of the two is of that sum */
+} attn__merge_rows;
+
 typedef struct attn__kernels {
     attn_isa isa;
     attn_dtype real;
@@ -1956,6 +1965,14 @@ typedef struct attn__kernels {
 
     /* e[i] = exp(x[i] - max); the sum of e. e may be x */
     double (*softmax_exp)(void *e, const void *x, size_t n, double max);
+
+    /* finds log_sum, weight and weight_b of n rows. Returns 1 if an lse is NaN or infinite, else 0. In double alone, as
+       merge_rows is; in float both are NULL */
+    int (*merge_weights)(attn__merge_rows *rows, size_t n);
+
+    /* x[r][c] = weight[r] x[r][c] + weight_b[r] y[r][c], for packed rows of F32 or F64, xs and ys elements apart */
+    void (*merge_rows)(void *x, ptrdiff_t xs, const void *y, ptrdiff_t ys, attn_dtype dtype, const double *weight,
+                       const double *weight_b, size_t rows, size_t cols);
 
     /* is one of rows x cols elements NaN or infinite? */
     int (*nonfinite)(const void *x, ptrdiff_t ld, size_t rows, size_t cols);
@@ -4511,55 +4528,117 @@ ATTN_API attn_status attn_sdpa_explain(char *text, size_t size, attn_tensor out,
     return attn__plan_explain(text, size, &plan, &check, plan.bytes, ATTN__STACK);
 }
 
-/* -- merge -- */
+/* -- merge --
+
+   out = (e^lse out + e^lse_b out_b) / (e^lse + e^lse_b), lse = log of that sum, row by row. All of it is computed in
+   double, whatever the types, and rounded once: two results of opposite signs may leave little of each other. */
+
+#define ATTN__MERGE_COPY 8 /* so many rows are copied together where they do not lie as the kernel wants them */
 
 typedef struct attn__merge_run {
     attn_tensor out, lse, out_b, lse_b;
-    size_t rows, workers;
+    const attn__kernels *kern, *wide; /* of the compute type, and of double */
+    size_t rows, turn_rows, workers;
 } attn__merge_run;
 
-/* out = (e^lse out + e^lse_b out_b) / (e^lse + e^lse_b), lse = log of that sum, for one row. An empty side is no part
-   of it; where there is nothing else, the row is zeros. */
-static void attn__merge_row(const attn__merge_run *run, size_t b, size_t h, size_t i)
+/* Where a row lies; returns how many rows, up to `most`, follow each other there. */
+static size_t attn__merge_place(const attn__merge_run *run, size_t row, size_t most, size_t *b, size_t *h, size_t *i)
 {
-    const attn_tensor *out = &run->out, *out_b = &run->out_b;
-    void *lse_at = attn__tensor_at(&run->lse, b, h, i, 0), *at = attn__tensor_at(out, b, h, i, 0);
-    const void *at_b = attn__tensor_at(out_b, b, h, i, 0);
-    double lse = attn__get_element(lse_at, run->lse.dtype), weight = 1, weight_b = 1, max, sum, x, y;
-    double lse_b = attn__get_element(attn__tensor_at(&run->lse_b, b, h, i, 0), run->lse_b.dtype);
+    size_t head = row / run->out.len;
+    *b = head / run->out.heads;
+    *h = head - *b * run->out.heads;
+    *i = row - head * run->out.len;
+    return attn__min(run->out.len - *i, most);
+}
+
+/* The sides that have a part in a row. A side whose lse is -infinity has none, whatever its out. */
+enum attn__merge_sides { ATTN__NEITHER = 0, ATTN__FIRST_SIDE = 1, ATTN__SECOND_SIDE = 2, ATTN__BOTH = 3 };
+
+/* Those of a row with an lse that is not finite, and what becomes of the row. */
+static enum attn__merge_sides attn__merge_nonfinite(attn__merge_rows *rows, size_t r)
+{
+    double lse = rows->lse[r], lse_b = rows->lse_b[r];
     uint64_t nothing = attn__bits(attn__minus_infinity());
     int empty = attn__bits(lse) == nothing, empty_b = attn__bits(lse_b) == nothing;
-    ptrdiff_t d;
-    if (empty_b && attn__is_finite(lse))
+    if ((empty || attn__is_finite(lse)) && (empty_b || attn__is_finite(lse_b))) {
+        if (!empty && !empty_b)
+            return ATTN__BOTH;
+        rows->log_sum[r] = empty ? lse_b : lse;
+        return !empty ? ATTN__FIRST_SIDE : !empty_b ? ATTN__SECOND_SIDE : ATTN__NEITHER;
+    }
+    rows->log_sum[r] = rows->weight[r] = rows->weight_b[r] = attn__nan();
+    return ATTN__BOTH;
+}
+
+/* Rows i .. i + n - 1 of a head, those from number r on of the turn, which have the same sides. The kernel takes rows
+   of the compute type where they lie; others, and those that have one side or none, go through copies. */
+static void attn__merge_head_rows(const attn__merge_run *run, const attn__merge_rows *rows, size_t r, unsigned sides,
+                                  size_t b, size_t h, size_t i, size_t n)
+{
+    const attn_tensor *t[2];
+    const attn__kernels *kern = run->kern;
+    double copy[2][ATTN__MERGE_COPY * ATTN__BUFFER]; /* of either real type */
+    size_t r0, c0, high, wide, k;
+    int direct = sides == ATTN__BOTH;
+    t[0] = &run->out;
+    t[1] = &run->out_b;
+    for (k = 0; k < 2; k++)
+        direct = direct && t[k]->dtype == kern->real && t[k]->dim_stride == 1;
+    if (direct)
+        run->wide->merge_rows(attn__tensor_at(t[0], b, h, i, 0), t[0]->len_stride, attn__tensor_at(t[1], b, h, i, 0),
+                              t[1]->len_stride, kern->real, rows->weight + r, rows->weight_b + r, n, t[0]->dim);
+    if (direct || sides == ATTN__FIRST_SIDE)
         return;
-    if ((!empty && !attn__is_finite(lse)) || (!empty_b && !attn__is_finite(lse_b))) {
-        lse = weight = weight_b = attn__nan();
-    } else if (empty) {
-        lse = lse_b;
-    } else {
-        max = lse > lse_b ? lse : lse_b;
-        weight = attn__exp(lse - max);
-        weight_b = attn__exp(lse_b - max);
-        sum = weight + weight_b;
-        weight = attn__divide(weight, sum);
-        weight_b = attn__divide(weight_b, sum);
-        lse = max + attn__log(sum);
+    for (r0 = 0; r0 < n; r0 += high)
+        for (c0 = 0, high = attn__min(n - r0, ATTN__MERGE_COPY); c0 < t[0]->dim; c0 += wide) {
+            wide = attn__min(t[0]->dim - c0, ATTN__BUFFER);
+            if (sides == ATTN__NEITHER)
+                ATTN__MEMSET(copy[0], 0, sizeof copy[0]);
+            for (k = 0; k < 2; k++)
+                if (sides >> k & 1)
+                    kern->load(copy[k], ATTN__BUFFER, attn__tensor_at(t[k], b, h, i + r0, c0), t[k]->dtype,
+                               t[k]->len_stride, t[k]->dim_stride, high, wide);
+            if (sides == ATTN__BOTH)
+                run->wide->merge_rows(copy[0], ATTN__BUFFER, copy[1], ATTN__BUFFER, kern->real, rows->weight + r + r0,
+                                      rows->weight_b + r + r0, high, wide);
+            kern->store(attn__tensor_at(t[0], b, h, i + r0, c0), t[0]->dtype, t[0]->len_stride, t[0]->dim_stride,
+                        copy[sides == ATTN__SECOND_SIDE], ATTN__BUFFER, high, wide, 1.0);
+        }
+}
+
+static void attn__merge_turn(const attn__merge_run *run, size_t row, size_t count)
+{
+    attn__merge_rows rows;
+    unsigned char sides[ATTN__MERGE_ROWS];
+    const attn_tensor *lse = &run->lse, *lse_b = &run->lse_b;
+    const attn__kernels *wide = run->wide;
+    size_t r, n, k, same, b, h, i;
+    for (r = 0; r < count; r += n) {
+        n = attn__merge_place(run, row + r, count - r, &b, &h, &i);
+        wide->load(rows.lse + r, 0, attn__tensor_at(lse, b, h, i, 0), lse->dtype, 0, lse->len_stride, 1, n);
+        wide->load(rows.lse_b + r, 0, attn__tensor_at(lse_b, b, h, i, 0), lse_b->dtype, 0, lse_b->len_stride, 1, n);
     }
-    for (d = 0; d < (ptrdiff_t)out->dim; d++) {
-        void *to = attn__at(at, out->dtype, d * out->dim_stride);
-        x = empty ? 0 : weight * attn__load(to, out->dtype);
-        y = empty_b ? 0 : weight_b * attn__load(attn__at(at_b, out_b->dtype, d * out_b->dim_stride), out_b->dtype);
-        attn__store(to, out->dtype, empty ? y : empty_b ? x : x + y);
+    ATTN__MEMSET(sides, ATTN__BOTH, count);
+    if (wide->merge_weights(&rows, count))
+        for (r = 0; r < count; r++)
+            sides[r] = (unsigned char)attn__merge_nonfinite(&rows, r);
+    for (r = 0; r < count; r += n) {
+        n = attn__merge_place(run, row + r, count - r, &b, &h, &i);
+        wide->store(attn__tensor_at(lse, b, h, i, 0), lse->dtype, 0, lse->len_stride, rows.log_sum + r, 0, 1, n, 1.0);
+        for (k = 0; k < n; k += same) {
+            for (same = 1; k + same < n && sides[r + k + same] == sides[r + k]; same++)
+                continue;
+            attn__merge_head_rows(run, &rows, r + k, sides[r + k], b, h, i + k, same);
+        }
     }
-    attn__set_element(lse_at, run->lse.dtype, lse);
 }
 
 static void attn__merge_worker(void *arg, size_t index)
 {
     const attn__merge_run *run = (const attn__merge_run *)arg;
-    size_t row, L = run->out.len;
-    for (row = index; row < run->rows; row += run->workers)
-        attn__merge_row(run, row / L / run->out.heads, row / L % run->out.heads, row % L);
+    size_t row;
+    for (row = index * run->turn_rows; row < run->rows; row += run->workers * run->turn_rows)
+        attn__merge_turn(run, row, attn__min(run->turn_rows, run->rows - row));
 }
 
 ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tensor out_b, attn_tensor lse_b,
@@ -4587,6 +4666,9 @@ ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tenso
     run.lse_b = lse_b;
     run.rows = B * H * L; /* lse has that many elements of its own */
     run.workers = attn__ctx_workers(ctx, run.rows);
+    run.turn_rows = run.rows > 0 ? attn__min(attn__blocks(run.rows, run.workers), ATTN__MERGE_ROWS) : 0;
+    run.kern = attn__ctx_kernels(ctx, attn__real(out.dtype));
+    run.wide = attn__ctx_kernels(ctx, ATTN_F64);
     attn__run_workers(ctx, run.workers, attn__merge_worker, &run);
     return ATTN_OK;
 }
@@ -6243,10 +6325,13 @@ ATTN__INLINE int ATTN__NAME(narrows)(attn_dtype dtype)
 /* W elements of such a type as reals. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(widen)(const void *p, attn_dtype dtype)
 {
-#if ATTN__W > 1 && ATTN__REAL_F64
+#if ATTN__W == 1
+    if (dtype != ATTN__REAL)
+        return (ATTN__R)attn__load(p, dtype);
+#elif ATTN__REAL_F64
     if (dtype == ATTN_F32)
         return ATTN__LOAD_F32((const float *)p);
-#elif ATTN__W > 1
+#else
     switch (dtype) {
     case ATTN_F16: return ATTN__LOAD_F16(p);
     case ATTN_BF16: return ATTN__LOAD_BF16(p);
@@ -6273,10 +6358,13 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(widen_part)(const void *p, attn_dty
 /* W reals as elements of such a type, rounded. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(narrow)(void *p, ATTN__V v, attn_dtype dtype)
 {
-#if ATTN__W > 1 && ATTN__REAL_F64
+#if ATTN__W == 1
+    if (dtype != ATTN__REAL)
+        attn__store(p, dtype, (double)v);
+#elif ATTN__REAL_F64
     if (dtype == ATTN_F32)
         ATTN__STORE_F32((float *)p, v);
-#elif ATTN__W > 1
+#else
     if (dtype == ATTN_F16)
         ATTN__STORE_F16(p, v);
     if (dtype == ATTN_BF16)
@@ -7014,6 +7102,95 @@ ATTN__TARGET static void ATTN__NAME(merge)(const attn__tile *t, const attn__stat
     }
 }
 
+/* -- attention: two results become one -- */
+
+#if ATTN__REAL_F64
+
+/* x + log(1 + w) for 0 <= w <= 1. With z = w / (2 + w), log(1 + w) = 2 atanh(z) = z p(z^2), p a minimax polynomial. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(add_log1p)(ATTN__V x, ATTN__V w)
+{
+#if ATTN__W > 1
+    static const double attn__terms[] = {
+        0.17044163562781398, 0.0832450651186082,  0.1211016872806922, 0.1330037403267463, 0.1538661404230401, //
+        0.18181740832504807, 0.22222224080747675, 0.2857142854545411, 0.4000000000018575, 0.6666666666666615, 2.0};
+    ATTN__V z = ATTN__DIV(w, ATTN__ADD(ATTN__SET1(2.0), w)), square = ATTN__MUL(z, z), p = ATTN__SET1(attn__terms[0]);
+    size_t i;
+    ATTN__UNROLL
+    for (i = 1; i < sizeof attn__terms / sizeof *attn__terms; i++)
+        p = ATTN__FMA(p, square, ATTN__SET1(attn__terms[i]));
+    return ATTN__FMA(z, p, x);
+#else
+    return x + attn__log(1 + w);
+#endif
+}
+
+/* With w = exp(smaller lse - larger), the smaller one has the share w / (1 + w). Both shares are divided by the same
+   rounded sum: where two results nearly cancel, its error does no harm. */
+ATTN__TARGET static int ATTN__NAME(merge_weights)(attn__merge_rows *rows, size_t n)
+{
+    ATTN__AS_WRITTEN
+    ATTN__V zero = ATTN__SET1(0.0), one = ATTN__SET1(1.0);
+    size_t i, count;
+    int nonfinite = 0;
+    for (i = 0; i < n; i += ATTN__W) {
+        ATTN__V x, y, apart, w, sum, less, more;
+        count = attn__min(n - i, ATTN__W);
+        x = ATTN__NAME(load_part)(rows->lse + i, count);
+        y = ATTN__NAME(load_part)(rows->lse_b + i, count);
+        nonfinite |= ATTN__ANY_NONFINITE(x) | ATTN__ANY_NONFINITE(y);
+        apart = ATTN__SUB(x, y);
+        w = ATTN__EXP(ATTN__PICK(apart, zero, apart, ATTN__SUB(zero, apart)));
+        sum = ATTN__ADD(one, w);
+        less = ATTN__DIV(w, sum);
+        more = ATTN__DIV(one, sum);
+        ATTN__NAME(store_part)(rows->weight + i, ATTN__PICK(apart, zero, less, more), count);
+        ATTN__NAME(store_part)(rows->weight_b + i, ATTN__PICK(apart, zero, more, less), count);
+        ATTN__NAME(store_part)(rows->log_sum + i, ATTN__NAME(add_log1p)(ATTN__MAX(x, y), w), count);
+    }
+    return nonfinite != 0;
+}
+
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(merge_row_of)(char *x, const char *y, attn_dtype dtype, double weight,
+                                                        double weight_b, size_t n)
+{
+    ATTN__AS_WRITTEN
+    ATTN__V a = ATTN__SET1(weight), b = ATTN__SET1(weight_b), v, w;
+    size_t i = 0, j, at, size = attn__size(dtype);
+    for (; i + 4 * ATTN__W <= n; i += 4 * ATTN__W) {
+        ATTN__UNROLL
+        for (j = 0; j < 4; j++) {
+            at = (i + j * ATTN__W) * size;
+            v = ATTN__MUL(ATTN__NAME(widen)(x + at, dtype), a);
+            ATTN__NAME(narrow)(x + at, ATTN__FMA(ATTN__NAME(widen)(y + at, dtype), b, v), dtype);
+        }
+    }
+    for (; i < n; i += ATTN__W) {
+        j = attn__min(n - i, ATTN__W);
+        v = ATTN__NAME(widen_part)(x + i * size, dtype, j);
+        w = ATTN__NAME(widen_part)(y + i * size, dtype, j);
+        ATTN__NAME(narrow_part)(x + i * size, ATTN__FMA(w, b, ATTN__MUL(v, a)), dtype, j);
+    }
+}
+
+ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const void *y, ptrdiff_t ys, attn_dtype dtype,
+                                                const double *weight, const double *weight_b, size_t rows, size_t cols)
+{
+    char *to = (char *)x;
+    const char *from = (const char *)y;
+    ptrdiff_t size = (ptrdiff_t)attn__size(dtype);
+    size_t r;
+    for (r = 0; r < rows; r++, to += xs * size, from += ys * size)
+        if (dtype == ATTN_F32)
+            ATTN__NAME(merge_row_of)(to, from, ATTN_F32, weight[r], weight_b[r], cols);
+        else
+            ATTN__NAME(merge_row_of)(to, from, ATTN_F64, weight[r], weight_b[r], cols);
+}
+
+#define ATTN__DOUBLE_KERNEL(name) ATTN__NAME(name)
+#else
+#define ATTN__DOUBLE_KERNEL(name) NULL
+#endif
+
 /* -- attention of few queries, with keys on lanes: each row of K and V is read once, where it lies -- */
 
 #if ATTN__W > 1
@@ -7390,6 +7567,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
     /* gemm_nt_few */ ATTN__FEW_KERNEL(gemm_nt_few),
     /* softmax_max */ ATTN__NAME(softmax_max),
     /* softmax_exp */ ATTN__NAME(softmax_exp),
+    /* merge_..    */ ATTN__DOUBLE_KERNEL(merge_weights), ATTN__DOUBLE_KERNEL(merge_rows),
     /* nonfinite   */ ATTN__NAME(nonfinite),
     /* classify    */ ATTN__NAME(classify),
     {
@@ -7474,6 +7652,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__PARAMS
 #undef ATTN__LANES128
 #undef ATTN__FEW_KERNEL
+#undef ATTN__DOUBLE_KERNEL
 
 /* Once more, in double. */
 #if ATTN__REAL_F64
