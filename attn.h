@@ -875,6 +875,12 @@ static size_t attn__blocks(size_t n, size_t block)
     return n <= block ? n != 0 : n / block + (n % block != 0);
 }
 
+/* n / d; nothing, the common case, without a division. */
+static size_t attn__quotient(size_t n, size_t d)
+{
+    return n < d ? 0 : n / d;
+}
+
 static ptrdiff_t attn__plus(ptrdiff_t a, ptrdiff_t b) /* a + b, saturated */
 {
     if (b > 0 && a > PTRDIFF_MAX - b)
@@ -3334,7 +3340,7 @@ static size_t attn__query_of(const attn__block *block, size_t row, size_t *h, si
 {
     const attn__call *call = &block->plan->call;
     size_t number = block->at.row + row;
-    size_t head = number < call->q.len ? 0 : number / call->q.len;
+    size_t head = attn__quotient(number, call->q.len);
     *h = block->at.kv_head * block->plan->schedule.group + head;
     *i = number - head * call->q.len;
     return attn__min(call->q.len - *i, block->at.count - row);
@@ -3789,7 +3795,8 @@ static void attn__begin_block(attn__block *block, size_t index)
 {
     const attn__plan *plan = block->plan;
     const attn__schedule *schedule = &plan->schedule;
-    size_t lanes = plan->call.kern->lanes, head = index / schedule->blocks, b = head / plan->call.k.heads;
+    size_t lanes = plan->call.kern->lanes, head = attn__quotient(index, schedule->blocks);
+    size_t b = attn__quotient(head, plan->call.k.heads);
     size_t row = (index - head * schedule->blocks) * schedule->block_rows;
     attn__layout layout;
     int same_item = b == block->at.b, same_mask = row == block->at.row && plan->call.opts.mask.head_stride == 0;
@@ -4128,7 +4135,7 @@ static void attn__sdpa_worker(void *arg, size_t index)
 {
     attn__sdpa_run *run = (attn__sdpa_run *)arg;
     const attn__schedule *schedule = &run->plan->schedule;
-    size_t heads = run->plan->call.k.heads, unit, done, head, block;
+    size_t heads = run->plan->call.k.heads, unit, done, round, item, head, block;
     attn__worker worker;
     attn__begin_worker(&worker, run->plan, index);
     for (done = 0; (unit = attn__next_unit(run, index, done)) < schedule->units; done++) {
@@ -4136,8 +4143,10 @@ static void attn__sdpa_worker(void *arg, size_t index)
         if (schedule->parallel_splits) {
             attn__attend_one_split(worker.blocks, unit / schedule->splits, unit % schedule->splits);
         } else { /* heads in turn, so that blocks of one length come together */
-            head = unit / heads / schedule->head_units * heads + unit % heads;
-            block = unit / heads % schedule->head_units * schedule->unit_blocks;
+            round = attn__quotient(unit, heads);
+            item = attn__quotient(round, schedule->head_units);
+            block = (round - item * schedule->head_units) * schedule->unit_blocks;
+            head = item * heads + unit - round * heads;
             attn__attend_blocks(&worker, head * schedule->blocks + block,
                                 attn__min(schedule->unit_blocks, schedule->blocks - block));
         }
@@ -5690,7 +5699,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    top.
 
    A new instruction set is entered in section 4 (ATTN__PASS_, attn__isas, attn__tables) and defines the vocabulary:
-   LOAD, STORE, SET1, ADD, SUB, MUL, DIV, MAX, ROUND as their names say; FMA(a,b,c) = a b + c, FMS(a,b,c) = a b - c;
+   LOAD, STORE, SET1, ADD, SUB, MUL, DIV, MAX, ROUND as their names say; FIRST(v), the real in lane 0; FMA(a,b,c) = a b + c, FMS(a,b,c) = a b - c;
    PICK(a,b,x,y) = a < b ? x : y in each lane, y where a or b is NaN; REGISTER, the constraint of a vector register in
    inline assembly. On integers of the lanes' size, I: ISET, IADD, ISUB, IAND, IOR, IEQUAL, IGREATER, ISHL, ISHR;
    IANY(i): is a lane not 0; IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b; AS_BITS and AS_REAL between both. In
@@ -5788,6 +5797,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__ISHL(a, n) ATTN__IX(maskz_slli)(ATTN__ALL, a, n)
 #if ATTN__REAL_F64
 #define ATTN__NAME(x) attn__##x##_avx512_f64
+#define ATTN__FIRST(v) _mm512_cvtsd_f64(v)
 #define ATTN__V __m512d
 #define ATTN__W 8
 #define ATTN__MASK(x) ((__mmask8)(x))
@@ -5800,6 +5810,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__STORE_F32(p, v) _mm256_storeu_ps(p, _mm512_maskz_cvtpd_ps(ATTN__ALL, v))
 #else
 #define ATTN__NAME(x) attn__##x##_avx512_f32
+#define ATTN__FIRST(v) _mm512_cvtss_f32(v)
 #define ATTN__V __m512
 #define ATTN__W 16
 #define ATTN__MASK(x) ((__mmask16)(x))
@@ -5851,6 +5862,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
     ATTN__IAND(ATTN__IADD(a, b), ATTN__AS_BITS(ATTN__X(cmp)(d, limit, _CMP_NLT_UQ)))
 #if ATTN__REAL_F64
 #define ATTN__NAME(x) attn__##x##_avx2_f64
+#define ATTN__FIRST(v) _mm256_cvtsd_f64(v)
 #define ATTN__V __m256d
 #define ATTN__W 4
 #define ATTN__X(op) _mm256_##op##_pd
@@ -5862,6 +5874,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__STORE_F32(p, v) _mm_storeu_ps(p, _mm256_cvtpd_ps(v))
 #else
 #define ATTN__NAME(x) attn__##x##_avx2_f32
+#define ATTN__FIRST(v) _mm256_cvtss_f32(v)
 #define ATTN__V __m256
 #define ATTN__W 8
 #define ATTN__X(op) _mm256_##op##_ps
@@ -5932,6 +5945,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__LOAD(p) ATTN__X(vld1q)(p)
 #define ATTN__STORE(p, v) ATTN__X(vst1q)(p, v)
 #define ATTN__SET1(x) ATTN__X(vdupq_n)(x)
+#define ATTN__FIRST(v) ATTN__X(vgetq_lane)(v, 0)
 #define ATTN__ADD(a, b) ATTN__X(vaddq)(a, b)
 #define ATTN__SUB(a, b) ATTN__X(vsubq)(a, b)
 #define ATTN__MUL(a, b) ATTN__X(vmulq)(a, b)
@@ -7045,8 +7059,8 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const
     ATTN__UNROLL
     for (j = 1; j < ATTN__W; j *= 2) /* the largest of all goes to all lanes */
         most = ATTN__MAX(ATTN__NAME(interleave)(most, most, 0), ATTN__NAME(interleave)(most, most, 1));
-    ATTN__NAME(store_part)(max, most, 1);
-    ATTN__NAME(store_part)((ATTN__R *)t->factor + r, ATTN__NAME(exp_scaled)(ATTN__SUB(old, most), p), 1);
+    *max = ATTN__FIRST(most); /* no store of part of a vector, for which the next row's load of max would wait */
+    ((ATTN__R *)t->factor)[r] = ATTN__FIRST(ATTN__NAME(exp_scaled)(ATTN__SUB(old, most), p));
     for (c = 0; c < t->keys; c += ATTN__W)
         ATTN__STORE(s + c, ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s + c), most), p));
     return nonfinite;
@@ -7605,6 +7619,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__LOAD
 #undef ATTN__STORE
 #undef ATTN__SET1
+#undef ATTN__FIRST
 #undef ATTN__ADD
 #undef ATTN__SUB
 #undef ATTN__MUL
