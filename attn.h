@@ -3202,10 +3202,17 @@ typedef struct attn__schedule {     /* how the work is cut; a function of shapes
     int writes_matrices;            /* weights or scores are wanted */
 } attn__schedule;
 
+typedef struct attn__sizes {                        /* bytes of the arrays in the scratch of a worker */
+    size_t scores, bias, mask, row, k, v;           /* of attn__shared */
+    size_t rows, mask_cache, reals, queries, state; /* of each block; the state of a split has as many */
+    size_t state_out, state_reals;                  /* parts of a state: out; max, sum, nan */
+} attn__sizes;
+
 typedef struct attn__plan {
     attn__call call;
     attn__source source;
     attn__schedule schedule;
+    attn__sizes sizes;
     size_t worker_bytes, bytes; /* scratch of one worker; of all, and of the results of parallel splits behind them */
     char *scratch;
 } attn__plan;
@@ -3980,72 +3987,97 @@ static void attn__finish_block(attn__block *block)
 
 /* -- scratch -- */
 
-static void attn__carve_state(attn__state *state, attn__arena *arena, const attn__plan *plan)
+static size_t attn__carve_size(attn__arena *arena, size_t count, size_t size) /* how many bytes that takes */
 {
-    const attn__kernels *kern = plan->call.kern;
-    size_t reals = plan->schedule.block_rows * kern->size; /* bytes of one real for each row */
-    size_t whole = attn__max(kern->rows, kern->lanes);     /* dims are filled up to register tiles, or to vectors */
-    size_t dims = attn__blocks(plan->call.v.dim, whole) * whole;
-    char *at = (char *)attn__carve(arena, reals, dims + 3); /* out; max, sum, and for nan more than it needs */
-    state->out = at;
-    state->max = at ? at + reals * dims : NULL;
-    state->sum = at ? at + reals * (dims + 1) : NULL;
-    state->nan = at ? (unsigned char *)at + reals * (dims + 2) : NULL;
+    size_t before = arena->used;
+    attn__carve(arena, count, size);
+    return arena->used - before;
 }
 
-static void attn__carve_block(attn__block *block, attn__arena *arena, const attn__plan *plan)
-{
-    size_t rows = plan->schedule.block_rows, size = plan->call.kern->size;
-    block->rows = (attn__row *)attn__carve(arena, rows, sizeof(attn__row));
-    block->mask_cache = (unsigned char *)attn__carve(arena, plan->schedule.mask_tiles > 0 ? ATTN__MASK_CACHE : 0, 1);
-    block->reals = (char *)attn__carve(arena, ATTN__REALS * rows, size);
-    block->queries = (char *)attn__carve(arena, rows * size, plan->call.q.dim);
-    attn__carve_state(&block->state, arena, plan);
-    attn__carve_state(&block->split, arena, plan);
-}
-
-/* The memory of one worker. It does not grow with Lq: full blocks have room for as many as a unit may ever have. */
-static void attn__carve_worker(attn__worker *worker, attn__arena *arena, const attn__plan *plan)
+/* The sizes of a worker's arrays. They do not grow with Lq: full blocks have room for as many as a unit may ever have. */
+static void attn__measure_worker(attn__plan *plan)
 {
     const attn__schedule *schedule = &plan->schedule;
     const attn__call *call = &plan->call;
-    attn__shared *shared = &worker->shared;
-    size_t room = schedule->block_rows < call->kern->cols ? 1 : ATTN__UNIT_BLOCKS;
-    size_t size = call->kern->size, keys = schedule->tile_keys, scores = keys * schedule->block_rows, i;
+    attn__sizes *sizes = &plan->sizes;
+    size_t rows = schedule->block_rows, room = rows < call->kern->cols ? 1 : ATTN__UNIT_BLOCKS;
+    size_t size = call->kern->size, keys = schedule->tile_keys, scores = keys * rows, shared;
+    size_t whole = attn__max(call->kern->rows, call->kern->lanes); /* dims fill register tiles, or vectors */
+    size_t dims = attn__blocks(call->v.dim, whole) * whole;
     int direct = attn__is_direct(plan, &call->k, 0, call->k.len) && (room == 1 || attn__is_packed(&call->k));
-    for (i = 0; i < room; i++)
-        attn__carve_block(&worker->blocks[i], arena, plan);
-    shared->scores = (char *)attn__carve(arena, scores, size);
-    shared->bias = (char *)attn__carve(arena, attn__tensor_absent(&call->opts.bias) ? 0 : scores, size);
-    shared->mask = (char *)attn__carve(arena, attn__tensor_absent(&call->opts.mask) ? 0 : scores, size);
-    shared->row = (char *)attn__carve(arena, call->opts.score_mod ? keys : 0, size);
-    shared->k.rows = (char *)attn__carve(arena, direct ? 0 : keys * size, call->q.dim);
-    shared->v.rows = (char *)attn__carve(arena, keys * size, call->v.dim); /* always: see attn__accumulate_values */
+    attn__arena arena = {NULL, 0};
+    sizes->scores = attn__carve_size(&arena, scores, size);
+    sizes->bias = attn__carve_size(&arena, attn__tensor_absent(&call->opts.bias) ? 0 : scores, size);
+    sizes->mask = attn__carve_size(&arena, attn__tensor_absent(&call->opts.mask) ? 0 : scores, size);
+    sizes->row = attn__carve_size(&arena, call->opts.score_mod ? keys : 0, size);
+    sizes->k = attn__carve_size(&arena, direct ? 0 : keys * size, call->q.dim);
+    sizes->v = attn__carve_size(&arena, keys * size, call->v.dim); /* always: see attn__accumulate_values */
+    shared = arena.used;
+    sizes->rows = attn__carve_size(&arena, rows, sizeof(attn__row));
+    sizes->mask_cache = attn__carve_size(&arena, schedule->mask_tiles > 0 ? ATTN__MASK_CACHE : 0, 1);
+    sizes->reals = attn__carve_size(&arena, ATTN__REALS * rows, size);
+    sizes->queries = attn__carve_size(&arena, rows * size, call->q.dim);
+    sizes->state_reals = rows * size;
+    sizes->state_out = sizes->state_reals * dims;
+    sizes->state = attn__carve_size(&arena, sizes->state_reals, dims + 3); /* for nan that is more than it needs */
+    attn__carve(&arena, 1, sizes->state);
+    attn__carve(&arena, room - 1, arena.used - shared);
+    plan->worker_bytes = arena.used;
+}
+
+static char *attn__next_array(char **at, size_t bytes)
+{
+    char *array = *at;
+    *at += bytes;
+    return array;
+}
+
+static void attn__place_state(attn__state *state, char *at, const attn__sizes *sizes)
+{
+    state->out = at;
+    state->max = at + sizes->state_out;
+    state->sum = at + sizes->state_out + sizes->state_reals;
+    state->nan = (unsigned char *)at + sizes->state_out + 2 * sizes->state_reals;
+}
+
+static void attn__place_shared(attn__shared *shared, char **at, const attn__sizes *sizes)
+{
+    shared->scores = attn__next_array(at, sizes->scores);
+    shared->bias = attn__next_array(at, sizes->bias);
+    shared->mask = attn__next_array(at, sizes->mask);
+    shared->row = attn__next_array(at, sizes->row);
+    shared->k.rows = attn__next_array(at, sizes->k);
+    shared->v.rows = attn__next_array(at, sizes->v);
+}
+
+static void attn__place_block(attn__block *block, char **at, const attn__sizes *sizes)
+{
+    block->rows = (attn__row *)(void *)attn__next_array(at, sizes->rows);
+    block->mask_cache = (unsigned char *)attn__next_array(at, sizes->mask_cache);
+    block->reals = attn__next_array(at, sizes->reals);
+    block->queries = attn__next_array(at, sizes->queries);
+    attn__place_state(&block->state, attn__next_array(at, sizes->state), sizes);
+    attn__place_state(&block->split, attn__next_array(at, sizes->state), sizes);
 }
 
 /* The result of one of a block's splits, which is kept until all are there. */
 static void attn__find_kept(attn__state *state, const attn__plan *plan, size_t index, size_t split)
 {
-    attn__arena arena = {NULL, 0};
-    attn__carve_state(state, &arena, plan);
-    arena.base = plan->scratch + plan->schedule.workers * plan->worker_bytes +
-                 (index * plan->schedule.splits + split) * arena.used;
-    arena.used = 0;
-    attn__carve_state(state, &arena, plan);
+    size_t workers = plan->schedule.workers * plan->worker_bytes, kept = index * plan->schedule.splits + split;
+    attn__place_state(state, plan->scratch + workers + kept * plan->sizes.state, &plan->sizes);
 }
 
 /* -- workers -- */
 
 static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, size_t index)
 {
-    attn__arena arena;
+    char *at = plan->scratch + index * plan->worker_bytes;
     size_t i;
-    arena.base = plan->scratch + index * plan->worker_bytes;
-    arena.used = 0;
-    attn__carve_worker(worker, &arena, plan);
+    attn__place_shared(&worker->shared, &at, &plan->sizes);
     for (i = 0; i < plan->schedule.unit_blocks; i++) {
         attn__block *block = &worker->blocks[i];
         attn__tile *tile = &block->tile;
+        attn__place_block(block, &at, &plan->sizes);
         block->plan = plan;
         block->shared = &worker->shared;
         block->at.b = SIZE_MAX; /* none yet */
@@ -4178,10 +4210,9 @@ static int attn__plan_schedule(attn__plan *plan)
     const attn__call *call = &plan->call;
     const attn__kernels *kern = call->kern;
     const attn_opts *opts = &call->opts;
-    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), heads = 0, unit_blocks, tiles, result_bytes;
+    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), heads = 0, unit_blocks, tiles;
     int empty = call->q.batch == 0 || call->q.heads == 0;
     attn__arena arena = {NULL, 0};
-    attn__worker measured;
     s->writes_matrices = call->has_options && call->k.len > 0 &&
                          (!attn__tensor_absent(&opts->weights) || !attn__tensor_absent(&opts->scores));
     s->uniform_rows = opts->causal == ATTN_CAUSAL_NONE && !opts->window.on && !opts->q_lens && !opts->alibi_slopes;
@@ -4221,19 +4252,12 @@ static int attn__plan_schedule(attn__plan *plan)
     s->workers = attn__min(width, s->units);
 
     /* scratch */
-    attn__carve_worker(&measured, &arena, plan);
-    plan->worker_bytes = arena.used;
+    attn__measure_worker(plan);
     arena.used = s->workers > 0 ? ATTN__ALIGN : 0;
     attn__carve(&arena, s->workers, plan->worker_bytes);
+    if (s->parallel_splits)
+        attn__carve(&arena, s->units, plan->sizes.state);
     plan->bytes = arena.used;
-    if (s->parallel_splits) {
-        arena.used = 0;
-        attn__carve_state(&measured.blocks->state, &arena, plan);
-        result_bytes = arena.used;
-        arena.used = plan->bytes;
-        attn__carve(&arena, s->units, result_bytes);
-        plan->bytes = arena.used;
-    }
     return plan->bytes != SIZE_MAX;
 }
 
@@ -4263,12 +4287,16 @@ static int attn__can_broadcast(const attn_tensor *t, size_t B, size_t H, size_t 
 static void attn__plan_begin(attn__plan *plan, const attn_tensor *out, const attn_tensor *q, const attn_tensor *k,
                              const attn_tensor *v, const attn_opts *opts, const attn_ctx *ctx)
 {
-    attn__clear(plan, sizeof *plan);
+    attn__clear(&plan->source, sizeof plan->source);
     if (opts)
         plan->call.opts = *opts;
-    plan->call.has_options = opts != NULL;
+    else
+        attn__clear(&plan->call.opts, sizeof plan->call.opts);
     if (ctx)
         plan->call.ctx = *ctx;
+    else
+        attn__clear(&plan->call.ctx, sizeof plan->call.ctx);
+    plan->call.has_options = opts != NULL;
     plan->call.out = *out;
     plan->call.q = *q;
     plan->call.k = *k;
