@@ -3854,18 +3854,16 @@ static attn__range attn__splits(const attn__block *block, size_t *keys)
 /* Empties the tile caches. The blocks of a unit want keys from .. to - 1 together; SIZE_MAX, 0: one block is alone. */
 static void attn__reset_caches(attn__shared *shared, size_t from, size_t to)
 {
-    shared->k.held.from = shared->k.held.to = 0;
-    shared->k.wanted.from = from;
-    shared->k.wanted.to = to;
-    shared->v.held = shared->k.held;
-    shared->v.wanted = shared->k.wanted;
+    shared->k.held.from = shared->k.held.to = shared->v.held.from = shared->v.held.to = 0;
+    shared->k.wanted.from = shared->v.wanted.from = from;
+    shared->k.wanted.to = shared->v.wanted.to = to;
 }
 
 /* The keys of one split, tile by tile, for those of `count` blocks that have a state for it. Where tiles begin depends
    on nothing else; a block may see but a part of one. */
 static void attn__attend_split(attn__block *blocks, size_t count, size_t split, size_t keys)
 {
-    size_t tile = blocks->plan->schedule.tile_keys, from = SIZE_MAX, to = 0, k0, first, end, i;
+    size_t tile = blocks->plan->schedule.tile_keys, from = SIZE_MAX, to = 0, k0, next, first, end, i;
     for (i = 0; i < count; i++) {
         attn__range *range = &blocks[i].split_keys;
         range->from = attn__max(blocks[i].visible_to_any.from, split * keys);
@@ -3876,13 +3874,15 @@ static void attn__attend_split(attn__block *blocks, size_t count, size_t split, 
         }
     }
     attn__reset_caches(blocks->shared, from, to);
-    for (k0 = from; k0 < to; k0 += tile - k0 % tile)
+    for (k0 = from; k0 < to; k0 = next) {
+        next = (attn__quotient(k0, tile) + 1) * tile;
         for (i = 0; i < count; i++) {
             first = attn__max(k0, blocks[i].split_keys.from);
-            end = attn__min(k0 - k0 % tile + tile, blocks[i].split_keys.to);
+            end = attn__min(next, blocks[i].split_keys.to);
             if (first < end)
                 attn__process_tile(&blocks[i], first, end - first);
         }
+    }
 }
 
 static void attn__merge_split(attn__block *block) /* into the result over the splits before */
@@ -3987,7 +3987,7 @@ static void attn__finish_block(attn__block *block)
 
 /* -- scratch -- */
 
-static size_t attn__carve_size(attn__arena *arena, size_t count, size_t size) /* how many bytes that takes */
+ATTN__INLINE size_t attn__carve_size(attn__arena *arena, size_t count, size_t size) /* how many bytes that takes */
 {
     size_t before = arena->used;
     attn__carve(arena, count, size);
@@ -4001,14 +4001,14 @@ static void attn__measure_worker(attn__plan *plan)
     const attn__call *call = &plan->call;
     attn__sizes *sizes = &plan->sizes;
     size_t rows = schedule->block_rows, room = rows < call->kern->cols ? 1 : ATTN__UNIT_BLOCKS;
-    size_t size = call->kern->size, keys = schedule->tile_keys, scores = keys * rows, shared;
+    size_t size = call->kern->size, keys = schedule->tile_keys, shared;
     size_t whole = attn__max(call->kern->rows, call->kern->lanes); /* dims fill register tiles, or vectors */
     size_t dims = attn__blocks(call->v.dim, whole) * whole;
     int direct = attn__is_direct(plan, &call->k, 0, call->k.len) && (room == 1 || attn__is_packed(&call->k));
     attn__arena arena = {NULL, 0};
-    sizes->scores = attn__carve_size(&arena, scores, size);
-    sizes->bias = attn__carve_size(&arena, attn__tensor_absent(&call->opts.bias) ? 0 : scores, size);
-    sizes->mask = attn__carve_size(&arena, attn__tensor_absent(&call->opts.mask) ? 0 : scores, size);
+    sizes->scores = attn__carve_size(&arena, keys * rows, size);
+    sizes->bias = attn__carve_size(&arena, attn__tensor_absent(&call->opts.bias) ? 0 : sizes->scores, 1);
+    sizes->mask = attn__carve_size(&arena, attn__tensor_absent(&call->opts.mask) ? 0 : sizes->scores, 1);
     sizes->row = attn__carve_size(&arena, call->opts.score_mod ? keys : 0, size);
     sizes->k = attn__carve_size(&arena, direct ? 0 : keys * size, call->q.dim);
     sizes->v = attn__carve_size(&arena, keys * size, call->v.dim); /* always: see attn__accumulate_values */
@@ -4082,9 +4082,9 @@ static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, siz
         block->shared = &worker->shared;
         block->at.b = SIZE_MAX; /* none yet */
         block->at.row = 0;
-        attn__clear(tile, sizeof *tile);
         tile->scores = worker->shared.scores;
         tile->factor = attn__row_real(block, ATTN__FACTOR, 0);
+        attn__set_real(plan, tile->zero, 0, 0.0);
         attn__set_real(plan, tile->minus_infinity, 0, attn__minus_infinity());
         attn__set_real(plan, tile->lowest, 0, attn__lowest(plan->call.kern->real));
     }
@@ -4287,21 +4287,19 @@ static int attn__can_broadcast(const attn_tensor *t, size_t B, size_t H, size_t 
 static void attn__plan_begin(attn__plan *plan, const attn_tensor *out, const attn_tensor *q, const attn_tensor *k,
                              const attn_tensor *v, const attn_opts *opts, const attn_ctx *ctx)
 {
-    attn__clear(&plan->source, sizeof plan->source);
+    const attn__source no_cache = {0, NULL, SIZE_MAX, NULL, NULL};
+    const attn_ctx no_ctx = ATTN__ZERO;
     if (opts)
         plan->call.opts = *opts;
     else
         attn__clear(&plan->call.opts, sizeof plan->call.opts);
-    if (ctx)
-        plan->call.ctx = *ctx;
-    else
-        attn__clear(&plan->call.ctx, sizeof plan->call.ctx);
     plan->call.has_options = opts != NULL;
+    plan->call.ctx = ctx ? *ctx : no_ctx;
+    plan->source = no_cache;
     plan->call.out = *out;
     plan->call.q = *q;
     plan->call.k = *k;
     plan->call.v = *v;
-    plan->source.capacity = SIZE_MAX;
 }
 
 static void attn__plan_list_options(attn__check *check, const attn__plan *plan) /* and scratch */
