@@ -460,7 +460,7 @@ ATTN_API attn_status attn_sdpa_explain(char *text, size_t size, attn_tensor out,
 /* Two results over disjoint sets of keys become one, in place: (out, lse) takes in (out_b, lse_b). For rings and split
    attention: keep the parts in F32 or F64, and give sinks to exactly one of them. out is B x H x Lq x Dv, lse
    B x H x Lq x 1 of any float type. A side with lse -infinity is empty, whatever its out; NaN or +infinity in an lse
-   makes the row NaN. */
+   makes the row NaN. Computed in double, whatever the types. */
 ATTN_API attn_status attn_merge(attn_tensor out, attn_tensor lse, attn_tensor out_b, attn_tensor lse_b);
 ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tensor out_b, attn_tensor lse_b,
                                     const attn_ctx *ctx);
@@ -873,6 +873,12 @@ static size_t attn__max(size_t a, size_t b)
 static size_t attn__blocks(size_t n, size_t block)
 {
     return n <= block ? n != 0 : n / block + (n % block != 0);
+}
+
+/* n / d; nothing, the common case, without a division. */
+static size_t attn__quotient(size_t n, size_t d)
+{
+    return n < d ? 0 : n / d;
 }
 
 static ptrdiff_t attn__plus(ptrdiff_t a, ptrdiff_t b) /* a + b, saturated */
@@ -1932,6 +1938,15 @@ typedef struct attn__block_kernels {
     void (*scale)(void *x, attn__layout layout, size_t elements, size_t queries, const void *factor);
 } attn__block_kernels;
 
+/* Rows of two results over different keys, which become one. */
+#define ATTN__MERGE_ROWS 64 /* at most */
+
+typedef struct attn__merge_rows {
+    double lse[ATTN__MERGE_ROWS], lse_b[ATTN__MERGE_ROWS];
+    double log_sum[ATTN__MERGE_ROWS];                            /* of e^lse + e^lse_b, */
+    double weight[ATTN__MERGE_ROWS], weight_b[ATTN__MERGE_ROWS]; /* and what each of the two is of that sum */
+} attn__merge_rows;
+
 typedef struct attn__kernels {
     attn_isa isa;
     attn_dtype real;
@@ -1963,6 +1978,14 @@ typedef struct attn__kernels {
 
     /* e[i] = exp(x[i] - max); the sum of e. e may be x */
     double (*softmax_exp)(void *e, const void *x, size_t n, double max);
+
+    /* finds log_sum, weight and weight_b of n rows. Returns 1 if an lse is NaN or infinite, else 0. In double alone, as
+       merge_rows is; in float both are NULL */
+    int (*merge_weights)(attn__merge_rows *rows, size_t n);
+
+    /* x[r][c] = weight[r] x[r][c] + weight_b[r] y[r][c], for packed rows of F32 or F64, xs and ys elements apart */
+    void (*merge_rows)(void *x, ptrdiff_t xs, const void *y, ptrdiff_t ys, attn_dtype dtype, const double *weight,
+                       const double *weight_b, size_t rows, size_t cols);
 
     /* is one of rows x cols elements NaN or infinite? */
     int (*nonfinite)(const void *x, ptrdiff_t ld, size_t rows, size_t cols);
@@ -3195,10 +3218,17 @@ typedef struct attn__schedule {     /* how the work is cut; a function of shapes
     int writes_matrices;            /* weights or scores are wanted */
 } attn__schedule;
 
+typedef struct attn__sizes {                        /* bytes of the arrays in the scratch of a worker */
+    size_t scores, bias, mask, row, scales, k, v;   /* of attn__shared */
+    size_t rows, mask_cache, reals, queries, state; /* of each block; the state of a split has as many */
+    size_t state_out, state_reals;                  /* parts of a state: out; max, sum, nan */
+} attn__sizes;
+
 typedef struct attn__plan {
     attn__call call;
     attn__source source;
     attn__schedule schedule;
+    attn__sizes sizes;
     size_t worker_bytes, bytes; /* scratch of one worker; of all, and of the results of parallel splits behind them */
     char *scratch;
 } attn__plan;
@@ -3339,7 +3369,7 @@ static size_t attn__query_of(const attn__block *block, size_t row, size_t *h, si
 {
     const attn__call *call = &block->plan->call;
     size_t number = block->at.row + row;
-    size_t head = number < call->q.len ? 0 : number / call->q.len;
+    size_t head = attn__quotient(number, call->q.len);
     *h = block->at.kv_head * block->plan->schedule.group + head;
     *i = number - head * call->q.len;
     return attn__min(call->q.len - *i, block->at.count - row);
@@ -3823,7 +3853,8 @@ static void attn__begin_block(attn__block *block, size_t index)
 {
     const attn__plan *plan = block->plan;
     const attn__schedule *schedule = &plan->schedule;
-    size_t lanes = plan->call.kern->lanes, head = index / schedule->blocks, b = head / plan->call.k.heads;
+    size_t lanes = plan->call.kern->lanes, head = attn__quotient(index, schedule->blocks);
+    size_t b = attn__quotient(head, plan->call.k.heads);
     size_t row = (index - head * schedule->blocks) * schedule->block_rows;
     attn__layout layout;
     int same_item = b == block->at.b, same_mask = row == block->at.row && plan->call.opts.mask.head_stride == 0;
@@ -3877,18 +3908,16 @@ static attn__range attn__splits(const attn__block *block, size_t *keys)
 /* Empties the tile caches. The blocks of a unit want keys from .. to - 1 together; SIZE_MAX, 0: one block is alone. */
 static void attn__reset_caches(attn__shared *shared, size_t from, size_t to)
 {
-    shared->k.held.from = shared->k.held.to = 0;
-    shared->k.wanted.from = from;
-    shared->k.wanted.to = to;
-    shared->v.held = shared->k.held;
-    shared->v.wanted = shared->k.wanted;
+    shared->k.held.from = shared->k.held.to = shared->v.held.from = shared->v.held.to = 0;
+    shared->k.wanted.from = shared->v.wanted.from = from;
+    shared->k.wanted.to = shared->v.wanted.to = to;
 }
 
 /* The keys of one split, tile by tile, for those of `count` blocks that have a state for it. Where tiles begin depends
    on nothing else; a block may see but a part of one. */
 static void attn__attend_split(attn__block *blocks, size_t count, size_t split, size_t keys)
 {
-    size_t tile = blocks->plan->schedule.tile_keys, from = SIZE_MAX, to = 0, k0, first, end, i;
+    size_t tile = blocks->plan->schedule.tile_keys, from = SIZE_MAX, to = 0, k0, next, first, end, i;
     for (i = 0; i < count; i++) {
         attn__range *range = &blocks[i].split_keys;
         range->from = attn__max(blocks[i].visible_to_any.from, split * keys);
@@ -3899,13 +3928,15 @@ static void attn__attend_split(attn__block *blocks, size_t count, size_t split, 
         }
     }
     attn__reset_caches(blocks->shared, from, to);
-    for (k0 = from; k0 < to; k0 += tile - k0 % tile)
+    for (k0 = from; k0 < to; k0 = next) {
+        next = (attn__quotient(k0, tile) + 1) * tile;
         for (i = 0; i < count; i++) {
             first = attn__max(k0, blocks[i].split_keys.from);
-            end = attn__min(k0 - k0 % tile + tile, blocks[i].split_keys.to);
+            end = attn__min(next, blocks[i].split_keys.to);
             if (first < end)
                 attn__process_tile(&blocks[i], first, end - first);
         }
+    }
 }
 
 static void attn__merge_split(attn__block *block) /* into the result over the splits before */
@@ -4010,80 +4041,106 @@ static void attn__finish_block(attn__block *block)
 
 /* -- scratch -- */
 
-static void attn__carve_state(attn__state *state, attn__arena *arena, const attn__plan *plan)
+ATTN__INLINE size_t attn__carve_size(attn__arena *arena, size_t count, size_t size) /* how many bytes that takes */
 {
-    const attn__kernels *kern = plan->call.kern;
-    size_t reals = plan->schedule.block_rows * kern->size; /* bytes of one real for each row */
-    size_t whole = attn__max(kern->rows, kern->lanes);     /* dims are filled up to register tiles, or to vectors */
-    size_t dims = attn__blocks(plan->call.v.dim, whole) * whole;
-    char *at = (char *)attn__carve(arena, reals, dims + 3); /* out; max, sum, and for nan more than it needs */
-    state->out = at;
-    state->max = at ? at + reals * dims : NULL;
-    state->sum = at ? at + reals * (dims + 1) : NULL;
-    state->nan = at ? (unsigned char *)at + reals * (dims + 2) : NULL;
+    size_t before = arena->used;
+    attn__carve(arena, count, size);
+    return arena->used - before;
 }
 
-static void attn__carve_block(attn__block *block, attn__arena *arena, const attn__plan *plan)
-{
-    size_t rows = plan->schedule.block_rows, size = plan->call.kern->size;
-    block->rows = (attn__row *)attn__carve(arena, rows, sizeof(attn__row));
-    block->mask_cache = (unsigned char *)attn__carve(arena, plan->schedule.mask_tiles > 0 ? ATTN__MASK_CACHE : 0, 1);
-    block->reals = (char *)attn__carve(arena, ATTN__REALS * rows, size);
-    block->queries = (char *)attn__carve(arena, rows * size, attn__query_room(plan));
-    attn__carve_state(&block->state, arena, plan);
-    attn__carve_state(&block->split, arena, plan);
-}
-
-/* The memory of one worker. It does not grow with Lq: full blocks have room for as many as a unit may ever have. */
-static void attn__carve_worker(attn__worker *worker, attn__arena *arena, const attn__plan *plan)
+/* The sizes of a worker's arrays. They do not grow with Lq: full blocks have room for as many as a unit may ever have. */
+static void attn__measure_worker(attn__plan *plan)
 {
     const attn__schedule *schedule = &plan->schedule;
     const attn__call *call = &plan->call;
-    attn__shared *shared = &worker->shared;
-    size_t room = schedule->block_rows < call->kern->cols ? 1 : ATTN__UNIT_BLOCKS;
-    size_t size = call->kern->size, keys = schedule->tile_keys, scores = keys * schedule->block_rows, i;
+    attn__sizes *sizes = &plan->sizes;
+    size_t rows = schedule->block_rows, room = rows < call->kern->cols ? 1 : ATTN__UNIT_BLOCKS;
+    size_t size = call->kern->size, keys = schedule->tile_keys, shared;
+    size_t whole = attn__max(call->kern->rows, call->kern->lanes); /* dims fill register tiles, or vectors */
+    size_t dims = attn__blocks(call->v.dim, whole) * whole;
     int direct = attn__is_direct(plan, &call->k, 0, call->k.len) && (room == 1 || attn__is_packed(&call->k));
-    for (i = 0; i < room; i++)
-        attn__carve_block(&worker->blocks[i], arena, plan);
-    shared->scores = (char *)attn__carve(arena, scores, size);
-    shared->bias = (char *)attn__carve(arena, attn__tensor_absent(&call->opts.bias) ? 0 : scores, size);
-    shared->mask = (char *)attn__carve(arena, attn__tensor_absent(&call->opts.mask) ? 0 : scores, size);
-    shared->row = (char *)attn__carve(arena, call->opts.score_mod ? keys : 0, size);
-    shared->scales = (char *)attn__carve(arena, plan->source.k_scales ? keys + call->kern->lanes : 0, size);
-    shared->k.rows = (char *)attn__carve(arena, direct ? 0 : keys * size, call->q.dim);
-    shared->v.rows = (char *)attn__carve(arena, keys * size, call->v.dim); /* always: see attn__accumulate_values */
+    attn__arena arena = {NULL, 0};
+    sizes->scores = attn__carve_size(&arena, keys * rows, size);
+    sizes->bias = attn__carve_size(&arena, attn__tensor_absent(&call->opts.bias) ? 0 : sizes->scores, 1);
+    sizes->mask = attn__carve_size(&arena, attn__tensor_absent(&call->opts.mask) ? 0 : sizes->scores, 1);
+    sizes->row = attn__carve_size(&arena, call->opts.score_mod ? keys : 0, size);
+    sizes->scales = attn__carve_size(&arena, plan->source.k_scales ? keys + call->kern->lanes : 0, size);
+    sizes->k = attn__carve_size(&arena, direct ? 0 : keys * size, call->q.dim);
+    sizes->v = attn__carve_size(&arena, keys * size, call->v.dim); /* always: see attn__accumulate_values */
+    shared = arena.used;
+    sizes->rows = attn__carve_size(&arena, rows, sizeof(attn__row));
+    sizes->mask_cache = attn__carve_size(&arena, schedule->mask_tiles > 0 ? ATTN__MASK_CACHE : 0, 1);
+    sizes->reals = attn__carve_size(&arena, ATTN__REALS * rows, size);
+    sizes->queries = attn__carve_size(&arena, rows * size, attn__query_room(plan));
+    sizes->state_reals = rows * size;
+    sizes->state_out = sizes->state_reals * dims;
+    sizes->state = attn__carve_size(&arena, sizes->state_reals, dims + 3); /* for nan that is more than it needs */
+    attn__carve(&arena, 1, sizes->state);
+    attn__carve(&arena, room - 1, arena.used - shared);
+    plan->worker_bytes = arena.used;
+}
+
+static char *attn__next_array(char **at, size_t bytes)
+{
+    char *array = *at;
+    *at += bytes;
+    return array;
+}
+
+static void attn__place_state(attn__state *state, char *at, const attn__sizes *sizes)
+{
+    state->out = at;
+    state->max = at + sizes->state_out;
+    state->sum = at + sizes->state_out + sizes->state_reals;
+    state->nan = (unsigned char *)at + sizes->state_out + 2 * sizes->state_reals;
+}
+
+static void attn__place_shared(attn__shared *shared, char **at, const attn__sizes *sizes)
+{
+    shared->scores = attn__next_array(at, sizes->scores);
+    shared->bias = attn__next_array(at, sizes->bias);
+    shared->mask = attn__next_array(at, sizes->mask);
+    shared->row = attn__next_array(at, sizes->row);
+    shared->scales = attn__next_array(at, sizes->scales);
+    shared->k.rows = attn__next_array(at, sizes->k);
+    shared->v.rows = attn__next_array(at, sizes->v);
+}
+
+static void attn__place_block(attn__block *block, char **at, const attn__sizes *sizes)
+{
+    block->rows = (attn__row *)(void *)attn__next_array(at, sizes->rows);
+    block->mask_cache = (unsigned char *)attn__next_array(at, sizes->mask_cache);
+    block->reals = attn__next_array(at, sizes->reals);
+    block->queries = attn__next_array(at, sizes->queries);
+    attn__place_state(&block->state, attn__next_array(at, sizes->state), sizes);
+    attn__place_state(&block->split, attn__next_array(at, sizes->state), sizes);
 }
 
 /* The result of one of a block's splits, which is kept until all are there. */
 static void attn__find_kept(attn__state *state, const attn__plan *plan, size_t index, size_t split)
 {
-    attn__arena arena = {NULL, 0};
-    attn__carve_state(state, &arena, plan);
-    arena.base = plan->scratch + plan->schedule.workers * plan->worker_bytes +
-                 (index * plan->schedule.splits + split) * arena.used;
-    arena.used = 0;
-    attn__carve_state(state, &arena, plan);
+    size_t workers = plan->schedule.workers * plan->worker_bytes, kept = index * plan->schedule.splits + split;
+    attn__place_state(state, plan->scratch + workers + kept * plan->sizes.state, &plan->sizes);
 }
 
 /* -- workers -- */
 
 static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, size_t index)
 {
-    attn__arena arena;
+    char *at = plan->scratch + index * plan->worker_bytes;
     size_t i;
-    arena.base = plan->scratch + index * plan->worker_bytes;
-    arena.used = 0;
-    attn__carve_worker(worker, &arena, plan);
+    attn__place_shared(&worker->shared, &at, &plan->sizes);
     for (i = 0; i < plan->schedule.unit_blocks; i++) {
         attn__block *block = &worker->blocks[i];
         attn__tile *tile = &block->tile;
+        attn__place_block(block, &at, &plan->sizes);
         block->plan = plan;
         block->shared = &worker->shared;
         block->at.b = SIZE_MAX; /* none yet */
         block->at.row = 0;
-        attn__clear(tile, sizeof *tile);
         tile->scores = worker->shared.scores;
         tile->factor = attn__row_real(block, ATTN__FACTOR, 0);
+        attn__set_real(plan, tile->zero, 0, 0.0);
         attn__set_real(plan, tile->minus_infinity, 0, attn__minus_infinity());
         attn__set_real(plan, tile->lowest, 0, attn__lowest(plan->call.kern->real));
     }
@@ -4166,7 +4223,7 @@ static void attn__sdpa_worker(void *arg, size_t index)
 {
     attn__sdpa_run *run = (attn__sdpa_run *)arg;
     const attn__schedule *schedule = &run->plan->schedule;
-    size_t heads = run->plan->call.k.heads, unit, done, head, block;
+    size_t heads = run->plan->call.k.heads, unit, done, round, item, head, block;
     attn__worker worker;
     attn__begin_worker(&worker, run->plan, index);
     for (done = 0; (unit = attn__next_unit(run, index, done)) < schedule->units; done++) {
@@ -4174,8 +4231,10 @@ static void attn__sdpa_worker(void *arg, size_t index)
         if (schedule->parallel_splits) {
             attn__attend_one_split(worker.blocks, unit / schedule->splits, unit % schedule->splits);
         } else { /* heads in turn, so that blocks of one length come together */
-            head = unit / heads / schedule->head_units * heads + unit % heads;
-            block = unit / heads % schedule->head_units * schedule->unit_blocks;
+            round = attn__quotient(unit, heads);
+            item = attn__quotient(round, schedule->head_units);
+            block = (round - item * schedule->head_units) * schedule->unit_blocks;
+            head = item * heads + unit - round * heads;
             attn__attend_blocks(&worker, head * schedule->blocks + block,
                                 attn__min(schedule->unit_blocks, schedule->blocks - block));
         }
@@ -4207,10 +4266,9 @@ static int attn__plan_schedule(attn__plan *plan)
     const attn__call *call = &plan->call;
     const attn__kernels *kern = call->kern;
     const attn_opts *opts = &call->opts;
-    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), heads = 0, unit_blocks, tiles, result_bytes;
+    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), heads = 0, unit_blocks, tiles;
     int empty = call->q.batch == 0 || call->q.heads == 0;
     attn__arena arena = {NULL, 0};
-    attn__worker measured;
     s->writes_matrices = call->has_options && call->k.len > 0 &&
                          (!attn__tensor_absent(&opts->weights) || !attn__tensor_absent(&opts->scores));
     s->uniform_rows = opts->causal == ATTN_CAUSAL_NONE && !opts->window.on && !opts->q_lens && !opts->alibi_slopes;
@@ -4250,19 +4308,12 @@ static int attn__plan_schedule(attn__plan *plan)
     s->workers = attn__min(width, s->units);
 
     /* scratch */
-    attn__carve_worker(&measured, &arena, plan);
-    plan->worker_bytes = arena.used;
+    attn__measure_worker(plan);
     arena.used = s->workers > 0 ? ATTN__ALIGN : 0;
     attn__carve(&arena, s->workers, plan->worker_bytes);
+    if (s->parallel_splits)
+        attn__carve(&arena, s->units, plan->sizes.state);
     plan->bytes = arena.used;
-    if (s->parallel_splits) {
-        arena.used = 0;
-        attn__carve_state(&measured.blocks->state, &arena, plan);
-        result_bytes = arena.used;
-        arena.used = plan->bytes;
-        attn__carve(&arena, s->units, result_bytes);
-        plan->bytes = arena.used;
-    }
     return plan->bytes != SIZE_MAX;
 }
 
@@ -4292,17 +4343,19 @@ static int attn__can_broadcast(const attn_tensor *t, size_t B, size_t H, size_t 
 static void attn__plan_begin(attn__plan *plan, const attn_tensor *out, const attn_tensor *q, const attn_tensor *k,
                              const attn_tensor *v, const attn_opts *opts, const attn_ctx *ctx)
 {
-    attn__clear(plan, sizeof *plan);
+    const attn__source no_cache = {0, NULL, SIZE_MAX, NULL, NULL};
+    const attn_ctx no_ctx = ATTN__ZERO;
     if (opts)
         plan->call.opts = *opts;
+    else
+        attn__clear(&plan->call.opts, sizeof plan->call.opts);
     plan->call.has_options = opts != NULL;
-    if (ctx)
-        plan->call.ctx = *ctx;
+    plan->call.ctx = ctx ? *ctx : no_ctx;
+    plan->source = no_cache;
     plan->call.out = *out;
     plan->call.q = *q;
     plan->call.k = *k;
     plan->call.v = *v;
-    plan->source.capacity = SIZE_MAX;
 }
 
 static void attn__plan_list_options(attn__check *check, const attn__plan *plan) /* and scratch */
@@ -4566,55 +4619,117 @@ ATTN_API attn_status attn_sdpa_explain(char *text, size_t size, attn_tensor out,
     return attn__plan_explain(text, size, &plan, &check, plan.bytes, ATTN__STACK);
 }
 
-/* -- merge -- */
+/* -- merge --
+
+   out = (e^lse out + e^lse_b out_b) / (e^lse + e^lse_b), lse = log of that sum, row by row. All of it is computed in
+   double, whatever the types, and rounded once: two results of opposite signs may leave little of each other. */
+
+#define ATTN__MERGE_COPY 8 /* so many rows are copied together where they do not lie as the kernel wants them */
 
 typedef struct attn__merge_run {
     attn_tensor out, lse, out_b, lse_b;
-    size_t rows, workers;
+    const attn__kernels *kern, *wide; /* of the compute type, and of double */
+    size_t rows, turn_rows, workers;
 } attn__merge_run;
 
-/* out = (e^lse out + e^lse_b out_b) / (e^lse + e^lse_b), lse = log of that sum, for one row. An empty side is no part
-   of it; where there is nothing else, the row is zeros. */
-static void attn__merge_row(const attn__merge_run *run, size_t b, size_t h, size_t i)
+/* Where a row lies; returns how many rows, up to `most`, follow each other there. */
+static size_t attn__merge_place(const attn__merge_run *run, size_t row, size_t most, size_t *b, size_t *h, size_t *i)
 {
-    const attn_tensor *out = &run->out, *out_b = &run->out_b;
-    void *lse_at = attn__tensor_at(&run->lse, b, h, i, 0), *at = attn__tensor_at(out, b, h, i, 0);
-    const void *at_b = attn__tensor_at(out_b, b, h, i, 0);
-    double lse = attn__get_element(lse_at, run->lse.dtype), weight = 1, weight_b = 1, max, sum, x, y;
-    double lse_b = attn__get_element(attn__tensor_at(&run->lse_b, b, h, i, 0), run->lse_b.dtype);
+    size_t head = row / run->out.len;
+    *b = head / run->out.heads;
+    *h = head - *b * run->out.heads;
+    *i = row - head * run->out.len;
+    return attn__min(run->out.len - *i, most);
+}
+
+/* The sides that have a part in a row. A side whose lse is -infinity has none, whatever its out. */
+enum attn__merge_sides { ATTN__NEITHER = 0, ATTN__FIRST_SIDE = 1, ATTN__SECOND_SIDE = 2, ATTN__BOTH = 3 };
+
+/* Those of a row with an lse that is not finite, and what becomes of the row. */
+static enum attn__merge_sides attn__merge_nonfinite(attn__merge_rows *rows, size_t r)
+{
+    double lse = rows->lse[r], lse_b = rows->lse_b[r];
     uint64_t nothing = attn__bits(attn__minus_infinity());
     int empty = attn__bits(lse) == nothing, empty_b = attn__bits(lse_b) == nothing;
-    ptrdiff_t d;
-    if (empty_b && attn__is_finite(lse))
+    if ((empty || attn__is_finite(lse)) && (empty_b || attn__is_finite(lse_b))) {
+        if (!empty && !empty_b)
+            return ATTN__BOTH;
+        rows->log_sum[r] = empty ? lse_b : lse;
+        return !empty ? ATTN__FIRST_SIDE : !empty_b ? ATTN__SECOND_SIDE : ATTN__NEITHER;
+    }
+    rows->log_sum[r] = rows->weight[r] = rows->weight_b[r] = attn__nan();
+    return ATTN__BOTH;
+}
+
+/* Rows i .. i + n - 1 of a head, those from number r on of the turn, which have the same sides. The kernel takes rows
+   of the compute type where they lie; others, and those that have one side or none, go through copies. */
+static void attn__merge_head_rows(const attn__merge_run *run, const attn__merge_rows *rows, size_t r, unsigned sides,
+                                  size_t b, size_t h, size_t i, size_t n)
+{
+    const attn_tensor *t[2];
+    const attn__kernels *kern = run->kern;
+    double copy[2][ATTN__MERGE_COPY * ATTN__BUFFER]; /* of either real type */
+    size_t r0, c0, high, wide, k;
+    int direct = sides == ATTN__BOTH;
+    t[0] = &run->out;
+    t[1] = &run->out_b;
+    for (k = 0; k < 2; k++)
+        direct = direct && t[k]->dtype == kern->real && t[k]->dim_stride == 1;
+    if (direct)
+        run->wide->merge_rows(attn__tensor_at(t[0], b, h, i, 0), t[0]->len_stride, attn__tensor_at(t[1], b, h, i, 0),
+                              t[1]->len_stride, kern->real, rows->weight + r, rows->weight_b + r, n, t[0]->dim);
+    if (direct || sides == ATTN__FIRST_SIDE)
         return;
-    if ((!empty && !attn__is_finite(lse)) || (!empty_b && !attn__is_finite(lse_b))) {
-        lse = weight = weight_b = attn__nan();
-    } else if (empty) {
-        lse = lse_b;
-    } else {
-        max = lse > lse_b ? lse : lse_b;
-        weight = attn__exp(lse - max);
-        weight_b = attn__exp(lse_b - max);
-        sum = weight + weight_b;
-        weight = attn__divide(weight, sum);
-        weight_b = attn__divide(weight_b, sum);
-        lse = max + attn__log(sum);
+    for (r0 = 0; r0 < n; r0 += high)
+        for (c0 = 0, high = attn__min(n - r0, ATTN__MERGE_COPY); c0 < t[0]->dim; c0 += wide) {
+            wide = attn__min(t[0]->dim - c0, ATTN__BUFFER);
+            if (sides == ATTN__NEITHER)
+                ATTN__MEMSET(copy[0], 0, sizeof copy[0]);
+            for (k = 0; k < 2; k++)
+                if (sides >> k & 1)
+                    kern->load(copy[k], ATTN__BUFFER, attn__tensor_at(t[k], b, h, i + r0, c0), t[k]->dtype,
+                               t[k]->len_stride, t[k]->dim_stride, high, wide);
+            if (sides == ATTN__BOTH)
+                run->wide->merge_rows(copy[0], ATTN__BUFFER, copy[1], ATTN__BUFFER, kern->real, rows->weight + r + r0,
+                                      rows->weight_b + r + r0, high, wide);
+            kern->store(attn__tensor_at(t[0], b, h, i + r0, c0), t[0]->dtype, t[0]->len_stride, t[0]->dim_stride,
+                        copy[sides == ATTN__SECOND_SIDE], ATTN__BUFFER, high, wide, 1.0);
+        }
+}
+
+static void attn__merge_turn(const attn__merge_run *run, size_t row, size_t count)
+{
+    attn__merge_rows rows;
+    unsigned char sides[ATTN__MERGE_ROWS];
+    const attn_tensor *lse = &run->lse, *lse_b = &run->lse_b;
+    const attn__kernels *wide = run->wide;
+    size_t r, n, k, same, b, h, i;
+    for (r = 0; r < count; r += n) {
+        n = attn__merge_place(run, row + r, count - r, &b, &h, &i);
+        wide->load(rows.lse + r, 0, attn__tensor_at(lse, b, h, i, 0), lse->dtype, 0, lse->len_stride, 1, n);
+        wide->load(rows.lse_b + r, 0, attn__tensor_at(lse_b, b, h, i, 0), lse_b->dtype, 0, lse_b->len_stride, 1, n);
     }
-    for (d = 0; d < (ptrdiff_t)out->dim; d++) {
-        void *to = attn__at(at, out->dtype, d * out->dim_stride);
-        x = empty ? 0 : weight * attn__load(to, out->dtype);
-        y = empty_b ? 0 : weight_b * attn__load(attn__at(at_b, out_b->dtype, d * out_b->dim_stride), out_b->dtype);
-        attn__store(to, out->dtype, empty ? y : empty_b ? x : x + y);
+    ATTN__MEMSET(sides, ATTN__BOTH, count);
+    if (wide->merge_weights(&rows, count))
+        for (r = 0; r < count; r++)
+            sides[r] = (unsigned char)attn__merge_nonfinite(&rows, r);
+    for (r = 0; r < count; r += n) {
+        n = attn__merge_place(run, row + r, count - r, &b, &h, &i);
+        wide->store(attn__tensor_at(lse, b, h, i, 0), lse->dtype, 0, lse->len_stride, rows.log_sum + r, 0, 1, n, 1.0);
+        for (k = 0; k < n; k += same) {
+            for (same = 1; k + same < n && sides[r + k + same] == sides[r + k]; same++)
+                continue;
+            attn__merge_head_rows(run, &rows, r + k, sides[r + k], b, h, i + k, same);
+        }
     }
-    attn__set_element(lse_at, run->lse.dtype, lse);
 }
 
 static void attn__merge_worker(void *arg, size_t index)
 {
     const attn__merge_run *run = (const attn__merge_run *)arg;
-    size_t row, L = run->out.len;
-    for (row = index; row < run->rows; row += run->workers)
-        attn__merge_row(run, row / L / run->out.heads, row / L % run->out.heads, row % L);
+    size_t row;
+    for (row = index * run->turn_rows; row < run->rows; row += run->workers * run->turn_rows)
+        attn__merge_turn(run, row, attn__min(run->turn_rows, run->rows - row));
 }
 
 ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tensor out_b, attn_tensor lse_b,
@@ -4642,6 +4757,9 @@ ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tenso
     run.lse_b = lse_b;
     run.rows = B * H * L; /* lse has that many elements of its own */
     run.workers = attn__ctx_workers(ctx, run.rows);
+    run.turn_rows = run.rows > 0 ? attn__min(attn__blocks(run.rows, run.workers), ATTN__MERGE_ROWS) : 0;
+    run.kern = attn__ctx_kernels(ctx, attn__real(out.dtype));
+    run.wide = attn__ctx_kernels(ctx, ATTN_F64);
     attn__run_workers(ctx, run.workers, attn__merge_worker, &run);
     return ATTN_OK;
 }
@@ -5663,7 +5781,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    top.
 
    A new instruction set is entered in section 4 (ATTN__PASS_, attn__isas, attn__tables) and defines the vocabulary:
-   LOAD, STORE, SET1, ADD, SUB, MUL, DIV, MAX, ROUND as their names say; FMA(a,b,c) = a b + c, FMS(a,b,c) = a b - c;
+   LOAD, STORE, SET1, ADD, SUB, MUL, DIV, MAX, ROUND as their names say; FIRST(v), the real in lane 0; FMA(a,b,c) = a b + c, FMS(a,b,c) = a b - c;
    PICK(a,b,x,y) = a < b ? x : y in each lane, y where a or b is NaN; REGISTER, the constraint of a vector register in
    inline assembly. On integers of the lanes' size, I: ISET, IADD, ISUB, IAND, IOR, IEQUAL, IGREATER, ISHL, ISHR;
    IANY(i): is a lane not 0; IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b; AS_BITS and AS_REAL between both. In
@@ -5761,6 +5879,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__ISHL(a, n) ATTN__IX(maskz_slli)(ATTN__ALL, a, n)
 #if ATTN__REAL_F64
 #define ATTN__NAME(x) attn__##x##_avx512_f64
+#define ATTN__FIRST(v) _mm512_cvtsd_f64(v)
 #define ATTN__V __m512d
 #define ATTN__W 8
 #define ATTN__MASK(x) ((__mmask8)(x))
@@ -5773,6 +5892,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__STORE_F32(p, v) _mm256_storeu_ps(p, _mm512_maskz_cvtpd_ps(ATTN__ALL, v))
 #else
 #define ATTN__NAME(x) attn__##x##_avx512_f32
+#define ATTN__FIRST(v) _mm512_cvtss_f32(v)
 #define ATTN__V __m512
 #define ATTN__W 16
 #define ATTN__MASK(x) ((__mmask16)(x))
@@ -5824,6 +5944,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
     ATTN__IAND(ATTN__IADD(a, b), ATTN__AS_BITS(ATTN__X(cmp)(d, limit, _CMP_NLT_UQ)))
 #if ATTN__REAL_F64
 #define ATTN__NAME(x) attn__##x##_avx2_f64
+#define ATTN__FIRST(v) _mm256_cvtsd_f64(v)
 #define ATTN__V __m256d
 #define ATTN__W 4
 #define ATTN__X(op) _mm256_##op##_pd
@@ -5835,6 +5956,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__STORE_F32(p, v) _mm_storeu_ps(p, _mm256_cvtpd_ps(v))
 #else
 #define ATTN__NAME(x) attn__##x##_avx2_f32
+#define ATTN__FIRST(v) _mm256_cvtss_f32(v)
 #define ATTN__V __m256
 #define ATTN__W 8
 #define ATTN__X(op) _mm256_##op##_ps
@@ -5905,6 +6027,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__LOAD(p) ATTN__X(vld1q)(p)
 #define ATTN__STORE(p, v) ATTN__X(vst1q)(p, v)
 #define ATTN__SET1(x) ATTN__X(vdupq_n)(x)
+#define ATTN__FIRST(v) ATTN__X(vgetq_lane)(v, 0)
 #define ATTN__ADD(a, b) ATTN__X(vaddq)(a, b)
 #define ATTN__SUB(a, b) ATTN__X(vsubq)(a, b)
 #define ATTN__MUL(a, b) ATTN__X(vmulq)(a, b)
@@ -6354,10 +6477,13 @@ ATTN__INLINE int ATTN__NAME(narrows)(attn_dtype dtype)
 /* W elements of such a type as reals. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(widen)(const void *p, attn_dtype dtype)
 {
-#if ATTN__W > 1 && ATTN__REAL_F64
+#if ATTN__W == 1
+    if (dtype != ATTN__REAL)
+        return (ATTN__R)attn__load(p, dtype);
+#elif ATTN__REAL_F64
     if (dtype == ATTN_F32)
         return ATTN__LOAD_F32((const float *)p);
-#elif ATTN__W > 1
+#else
     switch (dtype) {
     case ATTN_F16: return ATTN__LOAD_F16(p);
     case ATTN_BF16: return ATTN__LOAD_BF16(p);
@@ -6384,10 +6510,13 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(widen_part)(const void *p, attn_dty
 /* W reals as elements of such a type, rounded. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(narrow)(void *p, ATTN__V v, attn_dtype dtype)
 {
-#if ATTN__W > 1 && ATTN__REAL_F64
+#if ATTN__W == 1
+    if (dtype != ATTN__REAL)
+        attn__store(p, dtype, (double)v);
+#elif ATTN__REAL_F64
     if (dtype == ATTN_F32)
         ATTN__STORE_F32((float *)p, v);
-#elif ATTN__W > 1
+#else
     if (dtype == ATTN_F16)
         ATTN__STORE_F16(p, v);
     if (dtype == ATTN_BF16)
@@ -7107,8 +7236,8 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const
     ATTN__UNROLL
     for (j = 1; j < ATTN__W; j *= 2) /* the largest of all goes to all lanes */
         most = ATTN__MAX(ATTN__NAME(interleave)(most, most, 0), ATTN__NAME(interleave)(most, most, 1));
-    ATTN__NAME(store_part)(max, most, 1);
-    ATTN__NAME(store_part)((ATTN__R *)t->factor + r, ATTN__NAME(exp_scaled)(ATTN__SUB(old, most), p), 1);
+    *max = ATTN__FIRST(most); /* no store of part of a vector, for which the next row's load of max would wait */
+    ((ATTN__R *)t->factor)[r] = ATTN__FIRST(ATTN__NAME(exp_scaled)(ATTN__SUB(old, most), p));
     for (c = 0; c < t->keys; c += ATTN__W)
         ATTN__STORE(s + c, ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s + c), most), p));
     return nonfinite;
@@ -7163,6 +7292,95 @@ ATTN__TARGET static void ATTN__NAME(merge)(const attn__tile *t, const attn__stat
             ATTN__STORE(out, ATTN__FMA(ATTN__LOAD(out_b), y, ATTN__MUL(ATTN__LOAD(out), x)));
     }
 }
+
+/* -- attention: two results become one -- */
+
+#if ATTN__REAL_F64
+
+/* x + log(1 + w) for 0 <= w <= 1. With z = w / (2 + w), log(1 + w) = 2 atanh(z) = z p(z^2), p a minimax polynomial. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(add_log1p)(ATTN__V x, ATTN__V w)
+{
+#if ATTN__W > 1
+    static const double attn__terms[] = {
+        0.17044163562781398, 0.0832450651186082,  0.1211016872806922, 0.1330037403267463, 0.1538661404230401, //
+        0.18181740832504807, 0.22222224080747675, 0.2857142854545411, 0.4000000000018575, 0.6666666666666615, 2.0};
+    ATTN__V z = ATTN__DIV(w, ATTN__ADD(ATTN__SET1(2.0), w)), square = ATTN__MUL(z, z), p = ATTN__SET1(attn__terms[0]);
+    size_t i;
+    ATTN__UNROLL
+    for (i = 1; i < sizeof attn__terms / sizeof *attn__terms; i++)
+        p = ATTN__FMA(p, square, ATTN__SET1(attn__terms[i]));
+    return ATTN__FMA(z, p, x);
+#else
+    return x + attn__log(1 + w);
+#endif
+}
+
+/* With w = exp(smaller lse - larger), the smaller one has the share w / (1 + w). Both shares are divided by the same
+   rounded sum: where two results nearly cancel, its error does no harm. */
+ATTN__TARGET static int ATTN__NAME(merge_weights)(attn__merge_rows *rows, size_t n)
+{
+    ATTN__AS_WRITTEN
+    ATTN__V zero = ATTN__SET1(0.0), one = ATTN__SET1(1.0);
+    size_t i, count;
+    int nonfinite = 0;
+    for (i = 0; i < n; i += ATTN__W) {
+        ATTN__V x, y, apart, w, sum, less, more;
+        count = attn__min(n - i, ATTN__W);
+        x = ATTN__NAME(load_part)(rows->lse + i, count);
+        y = ATTN__NAME(load_part)(rows->lse_b + i, count);
+        nonfinite |= ATTN__ANY_NONFINITE(x) | ATTN__ANY_NONFINITE(y);
+        apart = ATTN__SUB(x, y);
+        w = ATTN__EXP(ATTN__PICK(apart, zero, apart, ATTN__SUB(zero, apart)));
+        sum = ATTN__ADD(one, w);
+        less = ATTN__DIV(w, sum);
+        more = ATTN__DIV(one, sum);
+        ATTN__NAME(store_part)(rows->weight + i, ATTN__PICK(apart, zero, less, more), count);
+        ATTN__NAME(store_part)(rows->weight_b + i, ATTN__PICK(apart, zero, more, less), count);
+        ATTN__NAME(store_part)(rows->log_sum + i, ATTN__NAME(add_log1p)(ATTN__MAX(x, y), w), count);
+    }
+    return nonfinite != 0;
+}
+
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(merge_row_of)(char *x, const char *y, attn_dtype dtype, double weight,
+                                                        double weight_b, size_t n)
+{
+    ATTN__AS_WRITTEN
+    ATTN__V a = ATTN__SET1(weight), b = ATTN__SET1(weight_b), v, w;
+    size_t i = 0, j, at, size = attn__size(dtype);
+    for (; i + 4 * ATTN__W <= n; i += 4 * ATTN__W) {
+        ATTN__UNROLL
+        for (j = 0; j < 4; j++) {
+            at = (i + j * ATTN__W) * size;
+            v = ATTN__MUL(ATTN__NAME(widen)(x + at, dtype), a);
+            ATTN__NAME(narrow)(x + at, ATTN__FMA(ATTN__NAME(widen)(y + at, dtype), b, v), dtype);
+        }
+    }
+    for (; i < n; i += ATTN__W) {
+        j = attn__min(n - i, ATTN__W);
+        v = ATTN__NAME(widen_part)(x + i * size, dtype, j);
+        w = ATTN__NAME(widen_part)(y + i * size, dtype, j);
+        ATTN__NAME(narrow_part)(x + i * size, ATTN__FMA(w, b, ATTN__MUL(v, a)), dtype, j);
+    }
+}
+
+ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const void *y, ptrdiff_t ys, attn_dtype dtype,
+                                                const double *weight, const double *weight_b, size_t rows, size_t cols)
+{
+    char *to = (char *)x;
+    const char *from = (const char *)y;
+    ptrdiff_t size = (ptrdiff_t)attn__size(dtype);
+    size_t r;
+    for (r = 0; r < rows; r++, to += xs * size, from += ys * size)
+        if (dtype == ATTN_F32)
+            ATTN__NAME(merge_row_of)(to, from, ATTN_F32, weight[r], weight_b[r], cols);
+        else
+            ATTN__NAME(merge_row_of)(to, from, ATTN_F64, weight[r], weight_b[r], cols);
+}
+
+#define ATTN__DOUBLE_KERNEL(name) ATTN__NAME(name)
+#else
+#define ATTN__DOUBLE_KERNEL(name) NULL
+#endif
 
 /* -- few rows: each row of w, of keys or of values is read once, where it lies -- */
 
@@ -7496,6 +7714,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
     /* gemm_nt_few */ ATTN__FEW_KERNEL(gemm_nt_few),
     /* softmax_max */ ATTN__NAME(softmax_max),
     /* softmax_exp */ ATTN__NAME(softmax_exp),
+    /* merge_..    */ ATTN__DOUBLE_KERNEL(merge_weights), ATTN__DOUBLE_KERNEL(merge_rows),
     /* nonfinite   */ ATTN__NAME(nonfinite),
     /* classify    */ ATTN__NAME(classify),
     {
@@ -7533,6 +7752,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__LOAD
 #undef ATTN__STORE
 #undef ATTN__SET1
+#undef ATTN__FIRST
 #undef ATTN__ADD
 #undef ATTN__SUB
 #undef ATTN__MUL
@@ -7583,6 +7803,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__SUM_BLOCK
 #undef ATTN__PAIRS
 #undef ATTN__AHEAD
+#undef ATTN__DOUBLE_KERNEL
 
 /* Once more, in double. */
 #if ATTN__REAL_F64

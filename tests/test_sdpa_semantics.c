@@ -2061,13 +2061,15 @@ TEST(merge_contexts)
         attn_dtype type = n ? ATTN_F64 : ATTN_F32;
         attn_tensor t[4], first[2], want[2];
         for (size_t x = 0; x < 4; x++)
-            t[x] = test_random_tensor(type, 2, 3, 7, x % 2 ? 1 : 5, T_BLHD);
-        for (int x = 0; x < 2; x++) {
+            t[x] = test_random_tensor(type, 2, 3, 47, x % 2 ? 1 : 5, T_BLHD);
+        for (int x = 0; x < 2; x++)
             first[x] = test_tensor_like(t[x], T_BHLD);
-            want[x] = test_tensor_like(t[x], T_BHLD);
-        }
-        CHECK_STATUS(attn_merge(want[0], want[1], t[2], t[3]), ATTN_OK);
-        FOR_EACH_ISA (isa)
+        FOR_EACH_ISA (isa) {
+            attn_ctx alone = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            alone.isa = isa;
+            for (int x = 0; x < 2; x++)
+                want[x] = test_tensor_like(first[x], T_BHLD);
+            CHECK_STATUS(attn_merge_ctx(want[0], want[1], t[2], t[3], &alone), ATTN_OK);
             for (size_t width = 0; width < 6; width++) {
                 test_runner runner;
                 attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
@@ -2079,11 +2081,74 @@ TEST(merge_contexts)
                 if (width)
                     ctx.parallel = width % 2 ? test_threads(&runner, width) : test_serial_backwards(&runner, width);
                 test_case("%s, %s, width %zu", attn_isa_string(isa), test_dtype_name(type), width);
-                CHECK_STATUS(attn_merge_ctx(got[0], got[1], t[2], t[3], width ? &ctx : NULL), ATTN_OK);
+                CHECK_STATUS(attn_merge_ctx(got[0], got[1], t[2], t[3], width ? &ctx : &alone), ATTN_OK);
                 CHECK(test_same_tensor_bits(got[0], want[0]) && test_same_tensor_bits(got[1], want[1]));
                 CHECK(!width || (runner.most <= width && (width < 2 || runner.most > 0)));
                 CHECK(test_memory_state.calls == calls);
             }
+        }
         test_release();
     }
+}
+
+/* Every mix of types and layouts, on every instruction set: dims around the width of vectors and beyond one copy, rows
+   beyond one turn, and a quarter of the sides empty with NaN behind them. Merged in double and rounded once: within half
+   an ulp of a float type, and what rounding to float first costs a 16-bit one; in double, within the errors of exp (2
+   ulp, and half an ulp of the difference of the lse), two quotients, products and a sum. */
+TEST(merge_layouts)
+{
+    static const attn_dtype types[] = {ATTN_F32, ATTN_F16, ATTN_BF16, ATTN_F64};
+    static const size_t dims[] = {1, 3, 8, 15, 16, 17, 31, 33, 64, 67, 130}, lens[] = {1, 5, 9, 70, 131};
+    for (size_t n = 0; n < (test_quick ? 60 : 400); n++)
+        FOR_EACH_ISA (isa) {
+            attn_dtype a = types[n % 4], b = a == ATTN_F64 ? a : types[test_below(3)];
+            size_t H = 1 + test_below(3), L = lens[test_below(5)], D = dims[n % 11];
+            attn_dtype type[4] = {a, types[test_below(4)], b, types[test_below(4)]};
+            attn_tensor t[4], before[2];
+            problem p = {0};
+            test_runner runner;
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            for (size_t x = 0; x < 4; x++)
+                t[x] = test_random_tensor(type[x], 1 + n % 2, H, L, x % 2 ? 1 : D, (int)test_below(T_OUT_LAYOUTS));
+            p.q = t[0];
+            FOR_EACH_ROW(p, c, h, i)
+            {
+                for (size_t x = 0; x < 4; x += 2) {
+                    int empty = test_below(4) == 0;
+                    test_tensor_set(t[x + 1], c, h, i, 0, empty ? -INFINITY : 20 * test_uniform());
+                    for (size_t d = 0; empty && d < D; d++)
+                        test_tensor_set(t[x], c, h, i, d, NAN);
+                }
+            }
+            before[0] = test_tensor_like(t[0], T_BHLD), before[1] = test_tensor_like(t[1], T_BHLD);
+            ctx.isa = isa;
+            if (n % 3)
+                ctx.parallel =
+                    n % 3 == 1 ? test_threads(&runner, 1 + n % 5) : test_serial_backwards(&runner, 1 + n % 5);
+            test_freeze();
+            test_case("%s, out %s, lse %s, with %s, lse %s, %zu x %zu x %zu", attn_isa_string(isa), test_dtype_name(a),
+                      test_dtype_name(type[1]), test_dtype_name(b), test_dtype_name(type[3]), H, L, D);
+            CHECK_STATUS(attn_merge_ctx(t[0], t[1], t[2], t[3], &ctx), ATTN_OK);
+            CHECK(test_wrote_only_tensors(t, 2));
+            FOR_EACH_ROW(p, c, h, i)
+            {
+                real x = test_tensor_get(before[1], c, h, i, 0), y = test_tensor_get(t[3], c, h, i, 0);
+                real most = x > y ? x : y, wx = isinf(x) ? 0 : expl(x - most), wy = isinf(y) ? 0 : expl(y - most);
+                real lse = isinf(most) ? most : most + log1pl(x > y ? wy : wx);
+                real got = test_tensor_get(t[1], c, h, i, 0), u = test_ulp(1, ATTN_F64);
+                if (isinf(most))
+                    CHECK(got == most);
+                else
+                    CHECK_NEAR(got, lse, 0.51L * test_ulp(lse, type[1]) + 2 * u);
+                for (size_t d = 0; d < D; d++) {
+                    real f = wx > 0 ? wx * test_tensor_get(before[0], c, h, i, d) : 0, sum = wx + wy > 0 ? wx + wy : 1;
+                    real q = wy > 0 ? wy * test_tensor_get(t[2], c, h, i, d) : 0, want = (f + q) / sum;
+                    real error = (6 + fabsl(x - y)) * u * (fabsl(f) + fabsl(q)) / sum;
+                    if (wx == 0 || wy == 0)
+                        error = 0;
+                    CHECK_NEAR(test_tensor_get(t[0], c, h, i, d), want, 0.501L * test_ulp(want, a) + error);
+                }
+            }
+            test_release();
+        }
 }
