@@ -1962,7 +1962,8 @@ typedef struct attn__kernels {
     int (*nonfinite)(const void *x, ptrdiff_t ld, size_t rows, size_t cols);
 
     /* mask bytes as bits, in words of the size of a real: bit j of row r says if in[r * rs + j * cs] is not 0, for j < n,
-       counted from the lowest bit of word r on; after each word those of the next keys follow `ld` words later */
+       counted from the lowest bit of word r on; the bits that follow those of a word are `ld` words later. At most 64
+       rows */
     void (*load_bits)(void *words, size_t ld, const unsigned char *in, ptrdiff_t rs, ptrdiff_t cs, size_t rows,
                       size_t n);
 
@@ -2049,6 +2050,19 @@ static unsigned attn__isas(void)
 }
 
 #endif
+
+/* Transposes 64 x 64 bits: squares of 32, 16, ... 1 bits change places. */
+static void attn__transpose_bits(uint64_t *x)
+{
+    uint64_t low = UINT32_MAX, change;
+    size_t step, i;
+    for (step = 32; step > 0; step /= 2, low ^= low << step)
+        for (i = 0; i < 64; i = (i + step + 1) & ~step) {
+            change = (x[i] >> step ^ x[i + step]) & low;
+            x[i] ^= change << step;
+            x[i + step] ^= change;
+        }
+}
 
 /* -- the passes of section 9, and the way to their tables --
 
@@ -6720,28 +6734,42 @@ ATTN__TARGET ATTN__INLINE uint64_t ATTN__NAME(nonzero)(const unsigned char *p) /
 #endif
 }
 
+/* A mask whose keys lie apart, but its queries do not, is read along these, and its bits are transposed. */
 ATTN__TARGET static void ATTN__NAME(load_bits)(void *words, size_t ld, const unsigned char *in, ptrdiff_t rs,
                                                ptrdiff_t cs, size_t rows, size_t n)
 {
     const size_t wide = 8 * sizeof(ATTN__BITS);
-    unsigned char part[64];
+    const int by_key = rs == 1 && cs != 1;
+    unsigned char part[64 * 64];
+    uint64_t bits[64];
     size_t r, j, i;
-    for (r = 0; r < rows; r++)
-        for (j = 0; j < n; j += 64) {
-            const unsigned char *from = in + (ptrdiff_t)r * rs + (ptrdiff_t)j * cs;
-            uint64_t bits;
-            if (cs != 1 || n - j < 64) {
-                ATTN__MEMSET(part, 0, sizeof part);
-                for (i = 0; i < attn__min(n - j, 64); i++)
-                    part[i] = from[(ptrdiff_t)i * cs];
-                from = part;
-            }
-            bits = ATTN__NAME(nonzero)(from);
+    for (j = 0; j < n; j += 64) {
+        const unsigned char *from = in + (ptrdiff_t)j * cs;
+        ptrdiff_t step = by_key ? cs : rs;
+        size_t count = by_key ? attn__min(n - j, 64) : rows, length = by_key ? rows : attn__min(n - j, 64);
+        if (length < 64 || (cs != 1 && !by_key)) { /* as 64 bytes */
+            ATTN__MEMSET(part, 0, 64 * count);
+            for (r = 0; r < count; r++, from += step)
+                if (by_key || cs == 1)
+                    ATTN__MEMCPY(part + 64 * r, from, length);
+                else
+                    for (i = 0; i < length; i++)
+                        part[64 * r + i] = from[(ptrdiff_t)i * cs];
+            from = part;
+            step = 64;
+        }
+        for (r = 0; r < count; r++)
+            bits[r] = ATTN__NAME(nonzero)(from + (ptrdiff_t)r * step);
+        if (by_key) {
+            ATTN__MEMSET(bits + count, 0, (64 - count) * sizeof *bits);
+            attn__transpose_bits(bits);
+        }
+        for (r = 0; r < rows; r++)
             for (i = 0; i < 64; i += wide) {
-                ATTN__BITS word = (ATTN__BITS)(bits >> i);
+                ATTN__BITS word = (ATTN__BITS)(bits[r] >> i);
                 ATTN__MEMCPY((ATTN__BITS *)words + (j + i) / wide * ld + r, &word, sizeof word);
             }
-        }
+    }
 }
 
 ATTN__TARGET static int ATTN__NAME(classify)(const unsigned char *mask, ptrdiff_t step, size_t rows, size_t n)
@@ -6871,9 +6899,10 @@ ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, double scale, 
     }
 }
 
-ATTN__TARGET static void ATTN__NAME(bias)(const attn__tile *t, double scale)
+ATTN__TARGET static void ATTN__NAME(bias)(const attn__tile *tile, double scale)
 {
     ATTN__AS_WRITTEN
+    const attn__tile copy = *tile, *t = &copy; /* which no store into scores changes */
     ATTN__NAME(groups) e = ATTN__NAME(groups_of)(t->layout, t->keys, t->queries);
     ATTN__V zero = ATTN__SET1((ATTN__R)0), scales = ATTN__SET1((ATTN__R)scale), position = zero, slope = zero;
     ATTN__V lowest = ATTN__NAME(set_bytes)(t->lowest), hidden = ATTN__NAME(set_bytes)(t->minus_infinity);
@@ -6926,8 +6955,9 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(pick_visible)(const attn__tile *t, 
 #endif
 }
 
-ATTN__TARGET static void ATTN__NAME(hide)(const attn__tile *t)
+ATTN__TARGET static void ATTN__NAME(hide)(const attn__tile *tile)
 {
+    const attn__tile copy = *tile, *t = &copy; /* which no store into scores changes */
     ATTN__NAME(groups) e = ATTN__NAME(groups_of)(t->layout, t->keys, t->queries);
     ATTN__V lowest = ATTN__NAME(set_bytes)(t->lowest), hidden = ATTN__NAME(set_bytes)(t->minus_infinity);
     ATTN__V lanes = ATTN__LOAD(e.lanes), first = lanes, end = lanes;
