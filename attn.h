@@ -3141,6 +3141,9 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 /* A key tile, with its scores for a full query block, stays in the second-level cache. */
 #define ATTN__TILE_KEYS 128
 
+/* Rows of a tile at multiples of so many bytes compete for few sets of the second-level cache. */
+#define ATTN__COMPETING 8192
+
 /* Query blocks of a unit share the read of a tile; so few that queries and results stay in the second-level cache. */
 #define ATTN__UNIT_BLOCKS 4
 
@@ -3529,11 +3532,14 @@ static int attn__is_packed(const attn_tensor *t) /* rows follow each other */
 }
 
 /* Are n rows of k or v, from that of key j on, read where they lie? With keys on lanes, rows of any type can be. Blocks
-   of one unit do better with a copy of rows that do not follow each other, which compete for few sets of a cache. */
+   of one unit do better with a copy of rows that do not follow each other, which compete for few sets of a cache: those
+   of v in any case, as a few elements of each are read in turn; those of k, which are read one after another, where
+   their distance is a multiple of so much that a tile does not stay in the second-level cache. */
 static int attn__is_direct(const attn__plan *plan, const attn_tensor *t, size_t j, size_t n)
 {
     const attn__schedule *schedule = &plan->schedule;
-    int readable = t->dtype == plan->call.kern->real && (schedule->unit_blocks == 1 || attn__is_packed(t));
+    int spread = t == &plan->call.k && t->len_stride * (ptrdiff_t)attn__size(t->dtype) % ATTN__COMPETING != 0;
+    int readable = t->dtype == plan->call.kern->real && (schedule->unit_blocks == 1 || attn__is_packed(t) || spread);
     return (schedule->keys_on_lanes || readable) && t->dim_stride == 1 &&
            n <= plan->source.capacity - attn__ring_row(plan, j);
 }
