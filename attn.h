@@ -1962,8 +1962,7 @@ typedef struct attn__kernels {
     int (*nonfinite)(const void *x, ptrdiff_t ld, size_t rows, size_t cols);
 
     /* mask bytes as bits, in words of the size of a real: bit j of row r says if in[r * rs + j * cs] is not 0, for j < n,
-       counted from the lowest bit of word r on; the bits that follow those of a word are `ld` words later. At most 64
-       rows */
+       counted from the lowest bit of word r on; the bits that follow those of a word are `ld` words later */
     void (*load_bits)(void *words, size_t ld, const unsigned char *in, ptrdiff_t rs, ptrdiff_t cs, size_t rows,
                       size_t n);
 
@@ -2050,19 +2049,6 @@ static unsigned attn__isas(void)
 }
 
 #endif
-
-/* Transposes 64 x 64 bits: squares of 32, 16, ... 1 bits change places. */
-static void attn__transpose_bits(uint64_t *x)
-{
-    uint64_t low = UINT32_MAX, change;
-    size_t step, i;
-    for (step = 32; step > 0; step /= 2, low ^= low << step)
-        for (i = 0; i < 64; i = (i + step + 1) & ~step) {
-            change = (x[i] >> step ^ x[i + step]) & low;
-            x[i] ^= change << step;
-            x[i + step] ^= change;
-        }
-}
 
 /* -- the passes of section 9, and the way to their tables --
 
@@ -3621,12 +3607,14 @@ static void attn__modify_scores(attn__block *block, size_t k0)
     }
 }
 
-/* The tile's part of a mask or bias, for gemm to prefetch in place of the next keys: its rows lie too far apart for the
+/* Where the tile has a bias or mask, gemm prefetches that in place of the next keys: its rows lie too far apart for the
    processor to foresee them. */
-static void attn__prefetch_option(const attn__block *block, attn__rows *rows, const attn_tensor *t, size_t k0)
+static void attn__prefetch_option(const attn__block *block, attn__rows *rows, size_t k0)
 {
+    const attn_opts *opts = &block->plan->call.opts;
+    const attn_tensor *t = opts->bias.data ? &opts->bias : &opts->mask;
     size_t h, i;
-    if (!t->data || t->dim_stride != 1)
+    if (!(opts->bias.data || block->tile.mask) || t->dim_stride != 1 || t->len_stride == 0)
         return;
     rows->next_count = attn__query_of(block, 0, &h, &i);
     rows->next = (const char *)attn__tensor_at(t, block->at.b, h, i, k0);
@@ -3649,7 +3637,7 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage)
     if (plan->schedule.keys_on_lanes)
         kern->block.scores_few(tile, &k, block->queries, plan->call.q.dim);
     else {
-        attn__prefetch_option(block, &k, opts->bias.data ? &opts->bias : &opts->mask, k0);
+        attn__prefetch_option(block, &k, k0);
         kern->gemm(tile->scores, k.data, k.step, 1, tile->keys, block->queries, tile->lanes, plan->call.q.dim,
                    ATTN__GEMM_SET, NULL, &k);
     }
@@ -5677,9 +5665,9 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    PICK(a,b,x,y) = a < b ? x : y in each lane, y where a or b is NaN; REGISTER, the constraint of a vector register in
    inline assembly. On integers of the lanes' size, I: ISET, IADD, ISUB, IAND, IOR, IEQUAL, IGREATER, ISHL, ISHR;
    IANY(i): is a lane not 0; IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b; PICK_BITS(i,j,x,y), of reals x and y, =
-   i & j != 0 ? x : y; AS_BITS and AS_REAL between both. In
-   float also LOAD_F16, _BF16, _I8, STORE_F16, STORE_U16 and IADD_UP_TO(a,b,x,most) = x <= most ? a + b : a; in double
-   LOAD_F32, STORE_F32. It adds itself to interleave, load_128, interleave_128 and widen_pairs; nonzero may gain from it.
+   i & j != 0 ? x : y; AS_BITS and AS_REAL between both. In float also LOAD_F16, _BF16, _I8, STORE_F16, STORE_U16 and
+   IADD_UP_TO(a,b,x,most) = x <= most ? a + b : a; in double LOAD_F32, STORE_F32. It adds itself to interleave, load_128,
+   interleave_128 and widen_pairs; nonzero may gain from it.
 
    -ffast-math would fold comparisons with infinities and NaNs: such numbers are found by their bits, and are passed as
    data (attn__tile). */
@@ -6740,41 +6728,26 @@ ATTN__TARGET ATTN__INLINE uint64_t ATTN__NAME(nonzero)(const unsigned char *p) /
 #endif
 }
 
-/* A mask whose keys lie apart, but its queries do not, is read along these, and its bits are transposed. */
 ATTN__TARGET static void ATTN__NAME(load_bits)(void *words, size_t ld, const unsigned char *in, ptrdiff_t rs,
                                                ptrdiff_t cs, size_t rows, size_t n)
 {
     const size_t wide = 8 * sizeof(ATTN__BITS);
-    const int by_key = rs == 1 && cs != 1;
-    unsigned char part[64 * 64];
-    uint64_t bits[64];
+    unsigned char copy[ATTN__TILE_COLS][64];
     size_t r, j, i;
-    for (j = 0; j < n; j += 64) {
-        const unsigned char *from = in + (ptrdiff_t)j * cs;
-        ptrdiff_t step = by_key ? cs : rs;
-        size_t count = by_key ? attn__min(n - j, 64) : rows, length = by_key ? rows : attn__min(n - j, 64);
-        if (length < 64 || (cs != 1 && !by_key)) { /* as 64 bytes */
-            ATTN__MEMSET(part, 0, 64 * count);
-            for (r = 0; r < count; r++, from += step)
-                if (by_key || cs == 1)
-                    ATTN__MEMCPY(part + 64 * r, from, length);
-                else
-                    for (i = 0; i < length; i++)
-                        part[64 * r + i] = from[(ptrdiff_t)i * cs];
-            from = part;
-            step = 64;
-        }
-        for (r = 0; r < count; r++)
-            bits[r] = ATTN__NAME(nonzero)(from + (ptrdiff_t)r * step);
-        if (by_key) {
-            ATTN__MEMSET(bits + count, 0, (64 - count) * sizeof *bits);
-            attn__transpose_bits(bits);
-        }
-        for (r = 0; r < rows; r++)
+    for (j = 0; j < n; j += 64, in += 64 * cs) {
+        int whole = cs == 1 && n - j >= 64;
+        if (!whole)
+            ATTN__MEMSET(copy, 0, sizeof copy);
+        for (i = j; !whole && i < attn__min(n, j + 64); i++)
+            for (r = 0; r < rows; r++)
+                copy[r][i - j] = in[(ptrdiff_t)r * rs + (ptrdiff_t)(i - j) * cs];
+        for (r = 0; r < rows; r++) {
+            uint64_t bits = ATTN__NAME(nonzero)(whole ? in + (ptrdiff_t)r * rs : copy[r]);
             for (i = 0; i < 64; i += wide) {
-                ATTN__BITS word = (ATTN__BITS)(bits[r] >> i);
+                ATTN__BITS word = (ATTN__BITS)(bits >> i);
                 ATTN__MEMCPY((ATTN__BITS *)words + (j + i) / wide * ld + r, &word, sizeof word);
             }
+        }
     }
 }
 
