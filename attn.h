@@ -1961,8 +1961,8 @@ typedef struct attn__kernels {
     /* is one of rows x cols elements NaN or infinite? */
     int (*nonfinite)(const void *x, ptrdiff_t ld, size_t rows, size_t cols);
 
-    /* mask bytes as bits, in words of the size of a real: bit j of row r says if in[r * rs + j * cs] is not 0, for j < n,
-       counted from the lowest bit of word r on; the bits that follow those of a word are `ld` words later */
+    /* mask bytes as bits, in words of the size of a real: bit j of row r says whether in[r * rs + j * cs] is not 0, j < n.
+       It counts from the lowest bit of word r; the bits that follow those of a word stand `ld` words later */
     void (*load_bits)(void *words, size_t ld, const unsigned char *in, ptrdiff_t rs, ptrdiff_t cs, size_t rows,
                       size_t n);
 
@@ -5666,8 +5666,8 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    inline assembly. On integers of the lanes' size, I: ISET, IADD, ISUB, IAND, IOR, IEQUAL, IGREATER, ISHL, ISHR;
    IANY(i): is a lane not 0; IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b; PICK_BITS(i,j,x,y), of reals x and y, =
    i & j != 0 ? x : y; AS_BITS and AS_REAL between both. In float also LOAD_F16, _BF16, _I8, STORE_F16, STORE_U16 and
-   IADD_UP_TO(a,b,x,most) = x <= most ? a + b : a; in double LOAD_F32, STORE_F32. It adds itself to interleave, load_128,
-   interleave_128 and widen_pairs; nonzero may gain from it.
+   IADD_UP_TO(a,b,x,most) = x <= most ? a + b : a; in double LOAD_F32, STORE_F32. It adds itself to interleave,
+   load_128, interleave_128 and widen_pairs; nonzero may gain from it.
 
    -ffast-math would fold comparisons with infinities and NaNs: such numbers are found by their bits, and are passed as
    data (attn__tile). */
