@@ -1961,7 +1961,7 @@ typedef struct attn__kernels {
     /* is one of rows x cols elements NaN or infinite? */
     int (*nonfinite)(const void *x, ptrdiff_t ld, size_t rows, size_t cols);
 
-    /* mask bytes as bits, in words of the size of a real: bit j of row r says whether in[r * rs + j * cs] is not 0, j < n.
+    /* mask bytes as bits, in words of the size of a real: bit j of row r says if in[r * rs + j * cs] is not 0; j < n.
        It counts from the lowest bit of word r; the bits that follow those of a word stand `ld` words later */
     void (*load_bits)(void *words, size_t ld, const unsigned char *in, ptrdiff_t rs, ptrdiff_t cs, size_t rows,
                       size_t n);
