@@ -1885,10 +1885,11 @@ typedef struct attn__bounds {
 
 /* A tile: the scores of a query block against a block of keys. */
 typedef struct attn__tile {
-    attn__layout layout;          /* of scores, bias and mask */
+    attn__layout layout;          /* of scores and bias */
     size_t keys, queries, lanes;  /* queries of the block; and filled up to whole vectors */
     void *scores;                 /* softmax turns them into the weights exp(score - max) */
-    const void *bias, *mask;      /* or NULL; 1 in the mask where a query may see the key, 0 where not */
+    const void *bias;             /* or NULL */
+    const void *mask;             /* or NULL; bits as load_bits makes them, `lanes` words for each word of keys */
     attn__bounds bounds;          /* all NULL: every query sees every key */
     const void *position, *slope; /* of each query, for ALiBi: position less the tile's first key; -slope; or NULL */
     void *factor;                 /* of each query: softmax leaves exp(old max - new max) */
@@ -1989,6 +1990,11 @@ typedef struct attn__kernels {
 
     /* is one of rows x cols elements NaN or infinite? */
     int (*nonfinite)(const void *x, ptrdiff_t ld, size_t rows, size_t cols);
+
+    /* mask bytes as bits, in words of the size of a real: bit j of row r says if in[r * rs + j * cs] is not 0; j < n.
+       It counts from the lowest bit of word r; the bits that follow those of a word stand `ld` words later */
+    void (*load_bits)(void *words, size_t ld, const unsigned char *in, ptrdiff_t rs, ptrdiff_t cs, size_t rows,
+                      size_t n);
 
     /* which attn__visibility there is in rows x n bytes of a mask; rows are `step` apart */
     int (*classify)(const unsigned char *mask, ptrdiff_t step, size_t rows, size_t n);
@@ -3160,6 +3166,9 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 /* A key tile, with its scores for a full query block, stays in the second-level cache. */
 #define ATTN__TILE_KEYS 128
 
+/* Rows of a tile at multiples of so many bytes compete for few sets of the second-level cache. */
+#define ATTN__COMPETING 8192
+
 /* Query blocks of a unit share the read of a tile; so few that queries and results stay in the second-level cache. */
 #define ATTN__UNIT_BLOCKS 4
 
@@ -3250,6 +3259,7 @@ typedef struct attn__tile_cache { /* rows of k or v copied as reals, for all blo
     char *rows;
     attn__range held;   /* the keys that are there; */
     attn__range wanted; /* those that the blocks see together: a tile is copied as far as these go */
+    attn__range finite; /* keys without NaN and infinity, the last that were looked at */
 } attn__tile_cache;
 
 typedef struct attn__shared { /* what the blocks of a unit use one after another */
@@ -3395,6 +3405,23 @@ static void attn__gather(const attn__block *block, void *x, attn__layout layout,
     }
 }
 
+/* The tile's part of the mask, as bits. Lanes past the last row see nothing. */
+static void attn__gather_mask(const attn__block *block, size_t k0)
+{
+    const attn_tensor *mask = &block->plan->call.opts.mask;
+    const attn__tile *tile = &block->tile;
+    size_t row, run, h, i;
+    if (block->at.count < tile->lanes)
+        ATTN__MEMSET(block->shared->mask, 0, attn__blocks(tile->keys, 64) * 8 * tile->lanes);
+    for (row = 0; row < block->at.count; row += run) {
+        const unsigned char *from;
+        run = attn__query_of(block, row, &h, &i);
+        from = (const unsigned char *)attn__tensor_at(mask, block->at.b, h, i, k0);
+        block->plan->call.kern->load_bits(attn__real_at(block->plan, block->shared->mask, row), tile->lanes, from,
+                                          mask->len_stride, mask->dim_stride, run, tile->keys);
+    }
+}
+
 /* The block's rows of t, elements first .. first + n - 1, = alpha x. */
 static void attn__scatter(const attn__block *block, const attn_tensor *t, size_t first, const void *x,
                           attn__layout layout, size_t n, double alpha)
@@ -3525,10 +3552,8 @@ static int attn__prepare_tile(attn__block *block, size_t k0, size_t n, attn_stag
         return 0;
     if (by_bounds & ATTN__SOME_HIDDEN)
         attn__set_bounds(block, k0, stage);
-    if (by_mask & ATTN__SOME_HIDDEN) {
-        attn__gather(block, block->shared->mask, tile->layout, mask, k0, n);
+    if (by_mask & ATTN__SOME_HIDDEN)
         tile->mask = block->shared->mask;
-    }
     return 1;
 }
 
@@ -3545,11 +3570,14 @@ static int attn__is_packed(const attn_tensor *t) /* rows follow each other */
 }
 
 /* Are n rows of k or v, from that of key j on, read where they lie? With keys on lanes, rows of any type can be. Blocks
-   of one unit do better with a copy of rows that do not follow each other, which compete for few sets of a cache. */
+   of one unit do better with a copy of rows that do not follow each other, which compete for few sets of a cache: those
+   of v in any case, as a few elements of each are read in turn; those of k, which are read one after another, where
+   their distance is a multiple of so much that a tile does not stay in the second-level cache. */
 static int attn__is_direct(const attn__plan *plan, const attn_tensor *t, size_t j, size_t n)
 {
     const attn__schedule *schedule = &plan->schedule;
-    int readable = t->dtype == plan->call.kern->real && (schedule->unit_blocks == 1 || attn__is_packed(t));
+    int spread = t == &plan->call.k && t->len_stride * (ptrdiff_t)attn__size(t->dtype) % ATTN__COMPETING != 0;
+    int readable = t->dtype == plan->call.kern->real && (schedule->unit_blocks == 1 || attn__is_packed(t) || spread);
     return (schedule->keys_on_lanes || readable) && t->dim_stride == 1 &&
            n <= plan->source.capacity - attn__ring_row(plan, j);
 }
@@ -3635,6 +3663,21 @@ static void attn__modify_scores(attn__block *block, size_t k0)
     }
 }
 
+/* Where the tile has a bias or mask, gemm prefetches that in place of the next keys: its rows lie too far apart for the
+   processor to foresee them. */
+static void attn__prefetch_option(const attn__block *block, attn__rows *rows, size_t k0)
+{
+    const attn_opts *opts = &block->plan->call.opts;
+    const attn_tensor *t = opts->bias.data ? &opts->bias : &opts->mask;
+    size_t h, i;
+    if (!(opts->bias.data || block->tile.mask) || t->dim_stride != 1 || t->len_stride == 0)
+        return;
+    rows->next_count = attn__query_of(block, 0, &h, &i);
+    rows->next = (const char *)attn__tensor_at(t, block->at.b, h, i, k0);
+    rows->next_step = t->len_stride * (ptrdiff_t)attn__size(t->dtype);
+    rows->row_bytes = block->tile.keys * attn__size(t->dtype);
+}
+
 /* The scores of the tile that attn__prepare_tile has made ready, up to a stage, but for call->softmax_scale. */
 static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage)
 {
@@ -3651,9 +3694,11 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage)
         ATTN__MEMSET(tile->scores, 0, tile->layout.query * tile->queries * kern->size);
         kern->gemm_nt_few(tile->scores, tile->layout.query, block->queries, attn__query_room(plan), tile->queries, &k,
                           tile->keys, plan->call.q.dim);
-    } else
+    } else {
+        attn__prefetch_option(block, &k, k0);
         kern->gemm(tile->scores, k.data, k.step, 1, tile->keys, block->queries, tile->lanes, plan->call.q.dim,
                    ATTN__GEMM_SET, NULL, &k);
+    }
     if (plan->source.k_scales)
         kern->block.scale_keys(tile, attn__tile_scales(block, plan->source.k_scales, k0));
     if (opts->softcap > 0 && stage != ATTN_STAGE_DOT) {
@@ -3675,6 +3720,8 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage)
         kern->block.bias(tile, scale);
     if (stage == ATTN_STAGE_FINAL && opts->score_mod)
         attn__modify_scores(block, k0);
+    if (tile->mask)
+        attn__gather_mask(block, k0);
     /* ALiBi and score_mod may have changed a score that a bias of -infinity had hidden */
     if (tile->bounds.first || tile->mask || (tile->bias && (opts->score_mod || opts->alibi_slopes)))
         kern->block.hide(tile);
@@ -3775,9 +3822,14 @@ static void attn__accumulate_values(attn__block *block, size_t k0, int nonfinite
     size_t keys = block->tile.keys, dim = plan->call.v.dim;
     attn__tile_cache *cache = &block->shared->v;
     attn__rows v;
+    size_t end = k0 + keys;
+    int known = !nonfinite_scores || (cache->finite.from <= k0 && end <= cache->finite.to);
     attn__value_rows(block, &v, k0, nonfinite_scores && plan->call.v.dtype != kern->real);
-    if (!nonfinite_scores ||
-        !kern->nonfinite(v.scales ? v.scales : v.data, v.step, v.scales ? 1 : keys, v.scales ? keys : dim)) {
+    if (known || !kern->nonfinite(v.scales ? v.scales : v.data, v.step, v.scales ? 1 : keys, v.scales ? keys : dim)) {
+        if (!known) {
+            cache->finite.from = k0;
+            cache->finite.to = end;
+        }
         attn__multiply_values(block, &v);
         return;
     }
@@ -3911,6 +3963,7 @@ static void attn__reset_caches(attn__shared *shared, size_t from, size_t to)
     shared->k.held.from = shared->k.held.to = shared->v.held.from = shared->v.held.to = 0;
     shared->k.wanted.from = shared->v.wanted.from = from;
     shared->k.wanted.to = shared->v.wanted.to = to;
+    shared->v.finite.from = shared->v.finite.to = 0;
 }
 
 /* The keys of one split, tile by tile, for those of `count` blocks that have a state for it. Where tiles begin depends
@@ -5784,10 +5837,10 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    LOAD, STORE, SET1, ADD, SUB, MUL, DIV, MAX, ROUND as their names say; FIRST(v), the real in lane 0; FMA(a,b,c) = a b + c, FMS(a,b,c) = a b - c;
    PICK(a,b,x,y) = a < b ? x : y in each lane, y where a or b is NaN; REGISTER, the constraint of a vector register in
    inline assembly. On integers of the lanes' size, I: ISET, IADD, ISUB, IAND, IOR, IEQUAL, IGREATER, ISHL, ISHR;
-   IANY(i): is a lane not 0; IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b; AS_BITS and AS_REAL between both. In
-   float also LOAD_F16, _BF16, _I8, _BOOL, STORE_F16, STORE_U16 and IADD_UP_TO(a,b,x,most) = x <= most ? a + b : a; in
-   double LOAD_F32, STORE_F32. It adds itself to interleave, load_128, interleave_128 and widen_pairs; classify may gain
-   from it.
+   IANY(i): is a lane not 0; IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b; PICK_BITS(i,j,x,y), of reals x and y, =
+   i & j != 0 ? x : y; AS_BITS and AS_REAL between both. In float also LOAD_F16, _BF16, _I8, STORE_F16, STORE_U16 and
+   IADD_UP_TO(a,b,x,most) = x <= most ? a + b : a; in double LOAD_F32, STORE_F32. It adds itself to interleave,
+   load_128, interleave_128 and widen_pairs; nonzero may gain from it.
 
    -ffast-math would fold comparisons with infinities and NaNs: such numbers are found by their bits, and are passed as
    data (attn__tile). */
@@ -5890,6 +5943,8 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__AS_REAL(i) _mm512_castsi512_pd(i)
 #define ATTN__LOAD_F32(p) _mm512_maskz_cvtps_pd(ATTN__ALL, _mm256_loadu_ps(p))
 #define ATTN__STORE_F32(p, v) _mm256_storeu_ps(p, _mm512_maskz_cvtpd_ps(ATTN__ALL, v))
+#define ATTN__ISET(x) _mm512_set1_epi64((long long)(x))
+#define ATTN__PICK_BITS(i, j, x, y) _mm512_mask_blend_pd(_mm512_test_epi64_mask(i, j), y, x)
 #else
 #define ATTN__NAME(x) attn__##x##_avx512_f32
 #define ATTN__FIRST(v) _mm512_cvtss_f32(v)
@@ -5902,6 +5957,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__AS_BITS(v) _mm512_castps_si512(v)
 #define ATTN__AS_REAL(i) _mm512_castsi512_ps(i)
 #define ATTN__ISET(x) _mm512_set1_epi32((int)(x))
+#define ATTN__PICK_BITS(i, j, x, y) _mm512_mask_blend_ps(_mm512_test_epi32_mask(i, j), y, x)
 #define ATTN__IADD(a, b) _mm512_add_epi32(a, b)
 #define ATTN__IAND(a, b) _mm512_and_si512(a, b)
 #define ATTN__IADD_UP_TO(a, b, x, most) _mm512_mask_add_epi32(a, _mm512_cmple_epi32_mask(x, most), a, b)
@@ -5912,11 +5968,6 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
     _mm512_castsi512_ps(_mm512_maskz_slli_epi32(                                                                       \
         ATTN__ALL, _mm512_maskz_cvtepu16_epi32(ATTN__ALL, _mm256_loadu_si256((const __m256i *)(p))), 16))
 #define ATTN__STORE_F16(p, v) _mm256_storeu_si256((__m256i *)(p), _mm512_maskz_cvtps_ph(ATTN__ALL, v, 8))
-#define ATTN__LOAD_BOOL(p)                                                                                             \
-    _mm512_maskz_mov_ps(                                                                                               \
-        _mm512_test_epi32_mask(_mm512_maskz_cvtepi8_epi32(ATTN__ALL, _mm_loadu_si128((const __m128i *)(p))),           \
-                               _mm512_set1_epi32(-1)),                                                                 \
-        _mm512_set1_ps(1))
 #define ATTN__LOAD_I8(p)                                                                                               \
     _mm512_maskz_cvtepi32_ps(ATTN__ALL, _mm512_maskz_cvtepi8_epi32(ATTN__ALL, _mm_loadu_si128((const __m128i *)(p))))
 #endif
@@ -5940,6 +5991,8 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__ISHL(a, n) ATTN__IX(slli)(a, n)
 #define ATTN__ISHR(a, n) ATTN__IX(srli)(a, n)
 #define ATTN__IANY(i) _mm256_movemask_epi8(i)
+#define ATTN__PICK_BITS(i, j, x, y)                                                                                    \
+    ATTN__X(blendv)(x, y, ATTN__AS_REAL(ATTN__IEQUAL(ATTN__IAND(i, j), _mm256_setzero_si256())))
 #define ATTN__IADD_UNLESS(a, b, d, limit)                                                                              \
     ATTN__IAND(ATTN__IADD(a, b), ATTN__AS_BITS(ATTN__X(cmp)(d, limit, _CMP_NLT_UQ)))
 #if ATTN__REAL_F64
@@ -5971,10 +6024,6 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__LOAD_BF16(p)                                                                                             \
     _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(p))), 16))
 #define ATTN__STORE_F16(p, v) _mm_storeu_si128((__m128i *)(p), _mm256_cvtps_ph(v, 0))
-#define ATTN__LOAD_BOOL(p)                                                                                             \
-    _mm256_andnot_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(                                                           \
-                         _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(p))), _mm256_setzero_si256())),        \
-                     _mm256_set1_ps(1))
 #define ATTN__LOAD_I8(p) _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(p))))
 #endif
 #endif
@@ -6021,8 +6070,6 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__LOAD_BF16(p) vreinterpretq_f32_u32(vshll_n_u16(ATTN__NAME(load_u16)(p), 16))
 #define ATTN__STORE_F16(p, v) ATTN__NAME(store_u16)(p, vreinterpret_u16_f16(vcvt_f16_f32(v)))
 #define ATTN__LOAD_I8(p) vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_u8(ATTN__NAME(load_u8)(p))))))
-#define ATTN__LOAD_BOOL(p)                                                                                             \
-    vcvtq_f32_u32(vminq_u32(vmovl_u16(vget_low_u16(vmovl_u8(ATTN__NAME(load_u8)(p)))), vdupq_n_u32(1)))
 #endif
 #define ATTN__LOAD(p) ATTN__X(vld1q)(p)
 #define ATTN__STORE(p, v) ATTN__X(vst1q)(p, v)
@@ -6048,6 +6095,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__IEQUAL(a, b) ATTN__IX(vceqq)(a, b)
 #define ATTN__ISHL(a, n) ATTN__IX(vshlq_n)(a, n)
 #define ATTN__ISHR(a, n) ATTN__IX(vshrq_n)(a, n)
+#define ATTN__PICK_BITS(i, j, x, y) ATTN__X(vbslq)(ATTN__IX(vtstq)(i, j), x, y)
 #define ATTN__IADD_UNLESS(a, b, d, limit) ATTN__IX(vbicq)(ATTN__IADD(a, b), ATTN__X(vcltq)(d, limit))
 
 #if !ATTN__REAL_F64
@@ -6466,12 +6514,13 @@ ATTN__TARGET static void ATTN__NAME(transpose)(ATTN__R *x, ptrdiff_t rs, const A
 /* Has the pass a vector load for that type, and a store? */
 ATTN__INLINE int ATTN__NAME(widens)(attn_dtype dtype)
 {
-    return dtype == ATTN__REAL || (ATTN__W > 1 && (ATTN__REAL_F64 ? dtype == ATTN_F32 : dtype != ATTN_F64));
+    int wide = dtype == ATTN_F64 || dtype == ATTN_BOOL;
+    return dtype == ATTN__REAL || (ATTN__W > 1 && (ATTN__REAL_F64 ? dtype == ATTN_F32 : !wide));
 }
 
 ATTN__INLINE int ATTN__NAME(narrows)(attn_dtype dtype)
 {
-    return ATTN__NAME(widens)(dtype) && dtype != ATTN_I8 && dtype != ATTN_BOOL;
+    return ATTN__NAME(widens)(dtype) && dtype != ATTN_I8;
 }
 
 /* W elements of such a type as reals. */
@@ -6487,7 +6536,6 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(widen)(const void *p, attn_dtype dt
     switch (dtype) {
     case ATTN_F16: return ATTN__LOAD_F16(p);
     case ATTN_BF16: return ATTN__LOAD_BF16(p);
-    case ATTN_BOOL: return ATTN__LOAD_BOOL(p);
     case ATTN_I8: return ATTN__LOAD_I8(p);
     default: break;
     }
@@ -6559,7 +6607,6 @@ ATTN__TARGET static void ATTN__NAME(load_row)(ATTN__R *x, const void *in, attn_d
     case ATTN_F64: ATTN__NAME(load_row_of)(x, from, ATTN_F64, n); break;
     case ATTN_F16: ATTN__NAME(load_row_of)(x, from, ATTN_F16, n); break;
     case ATTN_BF16: ATTN__NAME(load_row_of)(x, from, ATTN_BF16, n); break;
-    case ATTN_BOOL: ATTN__NAME(load_row_of)(x, from, ATTN_BOOL, n); break;
     default: ATTN__NAME(load_row_of)(x, from, ATTN_I8, n); break;
     }
 }
@@ -6918,31 +6965,66 @@ ATTN__TARGET static int ATTN__NAME(nonfinite)(const void *xv, ptrdiff_t ld, size
     return 0;
 }
 
+ATTN__TARGET ATTN__INLINE uint64_t ATTN__NAME(nonzero)(const unsigned char *p) /* of 64 bytes, as bits */
+{
+#if ATTN__PASS == ATTN__PASS_AVX512
+    __m512i bytes = _mm512_loadu_si512(p);
+    return _mm512_test_epi8_mask(bytes, bytes);
+#elif ATTN__PASS == ATTN__PASS_AVX2
+    const __m256i *at = (const __m256i *)(const void *)p;
+    int low = _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_loadu_si256(at), _mm256_setzero_si256()));
+    int high = _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_loadu_si256(at + 1), _mm256_setzero_si256()));
+    return ~((uint64_t)(uint32_t)high << 32 | (uint32_t)low);
+#else
+    uint64_t bits = 0;
+    size_t i;
+#if ATTN__PASS == ATTN__PASS_NEON
+    const uint8x16_t place = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201u));
+    for (i = 0; i < 64; i += 16) {
+        uint8x16_t bytes = vld1q_u8(p + i), set = vandq_u8(vtstq_u8(bytes, bytes), place);
+        bits |= (uint64_t)(vaddv_u8(vget_low_u8(set)) | (unsigned)vaddv_u8(vget_high_u8(set)) << 8) << i;
+    }
+#else
+    for (i = 0; i < 64; i++)
+        bits |= (uint64_t)(p[i] != 0) << i;
+#endif
+    return bits;
+#endif
+}
+
+ATTN__TARGET static void ATTN__NAME(load_bits)(void *words, size_t ld, const unsigned char *in, ptrdiff_t rs,
+                                               ptrdiff_t cs, size_t rows, size_t n)
+{
+    const size_t wide = 8 * sizeof(ATTN__BITS);
+    unsigned char copy[ATTN__TILE_COLS][64];
+    size_t r, j, i;
+    for (j = 0; j < n; j += 64, in += 64 * cs) {
+        int whole = cs == 1 && n - j >= 64;
+        if (!whole)
+            ATTN__MEMSET(copy, 0, sizeof copy);
+        for (i = j; !whole && i < attn__min(n, j + 64); i++)
+            for (r = 0; r < rows; r++)
+                copy[r][i - j] = in[(ptrdiff_t)r * rs + (ptrdiff_t)(i - j) * cs];
+        for (r = 0; r < rows; r++) {
+            uint64_t bits = ATTN__NAME(nonzero)(whole ? in + (ptrdiff_t)r * rs : copy[r]);
+            for (i = 0; i < 64; i += wide) {
+                ATTN__BITS word = (ATTN__BITS)(bits >> i);
+                ATTN__MEMCPY((ATTN__BITS *)words + (j + i) / wide * ld + r, &word, sizeof word);
+            }
+        }
+    }
+}
+
 ATTN__TARGET static int ATTN__NAME(classify)(const unsigned char *mask, ptrdiff_t step, size_t rows, size_t n)
 {
     int found = 0;
     size_t r, j;
     for (r = 0; r < rows && found != (ATTN__SOME_VISIBLE | ATTN__SOME_HIDDEN); r++) {
         const unsigned char *at = mask + (ptrdiff_t)r * step;
-        j = 0;
-#if ATTN__PASS == ATTN__PASS_AVX512
-        for (; j + 64 <= n; j += 64) {
-            __m512i bytes = _mm512_loadu_si512(at + j);
-            uint64_t visible = _mm512_test_epi8_mask(bytes, bytes);
+        for (j = 0; j + 64 <= n; j += 64) {
+            uint64_t visible = ATTN__NAME(nonzero)(at + j);
             found |= (visible != 0 ? ATTN__SOME_VISIBLE : 0) | (visible != UINT64_MAX ? ATTN__SOME_HIDDEN : 0);
         }
-#elif ATTN__PASS == ATTN__PASS_AVX2
-        for (; j + 32 <= n; j += 32) {
-            __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)(at + j));
-            int hidden = _mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, _mm256_setzero_si256()));
-            found |= (hidden != -1 ? ATTN__SOME_VISIBLE : 0) | (hidden != 0 ? ATTN__SOME_HIDDEN : 0);
-        }
-#elif ATTN__PASS == ATTN__PASS_NEON
-        for (; j + 16 <= n; j += 16) {
-            uint8x16_t bytes = vld1q_u8(at + j);
-            found |= (vmaxvq_u8(bytes) != 0 ? ATTN__SOME_VISIBLE : 0) | (vminvq_u8(bytes) == 0 ? ATTN__SOME_HIDDEN : 0);
-        }
-#endif
         for (; j < n; j++)
             found |= at[j] ? ATTN__SOME_VISIBLE : ATTN__SOME_HIDDEN;
     }
@@ -7075,9 +7157,10 @@ ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, double scale, 
     }
 }
 
-ATTN__TARGET static void ATTN__NAME(bias)(const attn__tile *t, double scale)
+ATTN__TARGET static void ATTN__NAME(bias)(const attn__tile *tile, double scale)
 {
     ATTN__AS_WRITTEN
+    const attn__tile copy = *tile, *t = &copy; /* which no store into scores changes */
     ATTN__NAME(groups) e = ATTN__NAME(groups_of)(t->layout, t->keys, t->queries);
     ATTN__V zero = ATTN__SET1((ATTN__R)0), scales = ATTN__SET1((ATTN__R)scale), position = zero, slope = zero;
     ATTN__V lowest = ATTN__NAME(set_bytes)(t->lowest), hidden = ATTN__NAME(set_bytes)(t->minus_infinity);
@@ -7105,11 +7188,37 @@ ATTN__TARGET static void ATTN__NAME(bias)(const attn__tile *t, double scale)
     }
 }
 
-ATTN__TARGET static void ATTN__NAME(hide)(const attn__tile *t)
+/* v where the mask shows a key, `hidden` where not: vector i of group g. With queries on lanes, each lane has the same
+   bit of its own word; with keys on lanes, a bit of one word. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(pick_visible)(const attn__tile *t, size_t g, size_t key, ATTN__V v,
+                                                           ATTN__V hidden)
 {
+    const size_t wide = 8 * sizeof(ATTN__BITS);
+    const ATTN__BITS *words = (const ATTN__BITS *)t->mask + key / wide * t->lanes;
+    ATTN__BITS word;
+#if ATTN__W > 1
+    static const ATTN__BITS attn__place[] = {1,   2,   4,    8,    16,   32,   64,      128,
+                                             256, 512, 1024, 2048, 4096, 8192, 1 << 14, 1 << 15};
+    ATTN__V seen;
+    if (t->layout.query == 1) {
+        ATTN__MEMCPY(&seen, words + g * ATTN__W, sizeof seen);
+        return ATTN__PICK_BITS(ATTN__AS_BITS(seen), ATTN__ISET((ATTN__BITS)1 << key % wide), v, hidden);
+    }
+    ATTN__MEMCPY(&seen, attn__place, sizeof seen);
+    ATTN__MEMCPY(&word, words + g, sizeof word);
+    return ATTN__PICK_BITS(ATTN__AS_BITS(seen), ATTN__ISET(word >> key % wide), v, hidden);
+#else
+    ATTN__MEMCPY(&word, words + g, sizeof word);
+    return word >> key % wide & 1 ? v : hidden;
+#endif
+}
+
+ATTN__TARGET static void ATTN__NAME(hide)(const attn__tile *tile)
+{
+    const attn__tile copy = *tile, *t = &copy; /* which no store into scores changes */
     ATTN__NAME(groups) e = ATTN__NAME(groups_of)(t->layout, t->keys, t->queries);
     ATTN__V lowest = ATTN__NAME(set_bytes)(t->lowest), hidden = ATTN__NAME(set_bytes)(t->minus_infinity);
-    ATTN__V half = ATTN__SET1((ATTN__R)0.5), first = half, end = half, lanes = ATTN__LOAD(e.lanes);
+    ATTN__V lanes = ATTN__LOAD(e.lanes), first = lanes, end = lanes;
     size_t g, i, at;
     for (g = 0; g < e.groups; g++) {
         if (t->bounds.first) {
@@ -7125,7 +7234,7 @@ ATTN__TARGET static void ATTN__NAME(hide)(const attn__tile *t)
                 v = ATTN__PICK(key, end, v, hidden);
             }
             if (t->mask)
-                v = ATTN__PICK(ATTN__LOAD((const ATTN__R *)t->mask + at), half, hidden, v);
+                v = ATTN__NAME(pick_visible)(t, g, i * e.elements, v, hidden);
             if (t->bias)
                 v = ATTN__PICK(ATTN__LOAD((const ATTN__R *)t->bias + at), lowest, hidden, v);
             ATTN__STORE(s, v);
@@ -7716,6 +7825,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
     /* softmax_exp */ ATTN__NAME(softmax_exp),
     /* merge_..    */ ATTN__DOUBLE_KERNEL(merge_weights), ATTN__DOUBLE_KERNEL(merge_rows),
     /* nonfinite   */ ATTN__NAME(nonfinite),
+    /* load_bits   */ ATTN__NAME(load_bits),
     /* classify    */ ATTN__NAME(classify),
     {
         /* begin       */ ATTN__NAME(begin),
@@ -7790,7 +7900,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__LOAD_F16
 #undef ATTN__LOAD_BF16
 #undef ATTN__STORE_F16
-#undef ATTN__LOAD_BOOL
+#undef ATTN__PICK_BITS
 #undef ATTN__LOAD_I8
 #undef ATTN__IOR
 #undef ATTN__IEQUAL
