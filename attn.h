@@ -3588,6 +3588,19 @@ static void attn__modify_scores(attn__block *block, size_t k0)
     }
 }
 
+/* The block's rows of t, elements first .. first + n - 1, will be written soon. */
+ATTN__INLINE void attn__prefetch_rows(const attn__block *block, const attn_tensor *t, size_t first, size_t n)
+{
+    size_t row, h, i, at, bytes = n * attn__size(t->dtype);
+    const char *to;
+    for (row = 0; row < block->at.count && t->dim_stride == 1; row++) {
+        attn__query_of(block, row, &h, &i);
+        to = (const char *)attn__tensor_at(t, block->at.b, h, i, first);
+        for (at = 0; at < bytes; at += 64)
+            ATTN__PREFETCH(to + at);
+    }
+}
+
 /* The tile's scores, as they are at a stage, go to where the caller wants them; alpha: by what they are still to be
    multiplied. Those that softmax takes wait in weights until max and sum are known. */
 static void attn__keep_scores(const attn__block *block, size_t k0, attn_stage stage, double alpha)
@@ -3614,6 +3627,10 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, in
     size_t row;
     attn__tile_rows(block, &k, &plan->call.k, plan->source.k_scales, k0, &block->shared->k, 0);
     tile->bias = tile->slope = NULL;
+    if (keep && opts->scores.data)
+        attn__prefetch_rows(block, &opts->scores, k0, tile->keys);
+    if (keep && stage == ATTN_STAGE_FINAL && plan->schedule.weights_in_place)
+        attn__prefetch_rows(block, &opts->weights, k0, tile->keys);
     if (plan->schedule.keys_on_lanes)
         kern->block.scores_few(tile, &k, block->queries, plan->call.q.dim);
     else
