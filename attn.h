@@ -3102,7 +3102,8 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
                  attn__attend_split    a split of the keys, tile by tile, for all blocks of the unit
                    attn__process_tile
                      attn__prepare_tile       which of its keys each row sees; no more is done if none does
-                     attn__score_tile         K Q^T, softcap, bias, ALiBi, score_mod, hidden keys
+                     attn__score_tile         K Q^T, softcap, bias, ALiBi, score_mod, hidden keys; those that are
+                                              wanted are kept in the caller's matrices
                      softmax                  the kernel
                      attn__accumulate_values  P V
                  attn__merge_split     the result over one more split joins that over those before
@@ -3182,7 +3183,7 @@ typedef struct attn__schedule {     /* how the work is cut; a function of shapes
     int parallel_splits;            /* splits run in parallel: their results are kept, then merged */
     int uniform_rows;               /* rows of a batch item see the same keys, but for the mask; no position matters */
     int writes_matrices;            /* weights or scores are wanted */
-    int weights_in_place;           /* weights are wanted in the compute type: scores are kept there first */
+    int weights_in_place;           /* weights are wanted where scores can be kept until max and sum are known */
 } attn__schedule;
 
 typedef struct attn__plan {
@@ -3564,6 +3565,20 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
     rows->scales = NULL;
 }
 
+/* While gemm reads these rows, it prefetches the block's rows of t, which will be written: elements first .. first + n -
+   1, of one head, instead of what will be read next. They lie so far apart that each store would wait for memory. */
+static void attn__prefetch_output(const attn__block *block, attn__rows *rows, const attn_tensor *t, size_t first,
+                                  size_t n)
+{
+    size_t h, i, run = attn__query_of(block, 0, &h, &i);
+    if (block->plan->schedule.keys_on_lanes || t->dim_stride != 1 || n == 0)
+        return;
+    rows->next = (const char *)attn__tensor_at(t, block->at.b, h, i, first);
+    rows->next_count = run;
+    rows->next_step = t->len_stride * (ptrdiff_t)attn__size(t->dtype);
+    rows->row_bytes = n * attn__size(t->dtype);
+}
+
 /* -- a tile: scores, softmax, values -- */
 
 /* score_mod edits one row at a time; it is shown the keys between the row's bounds. */
@@ -3585,19 +3600,6 @@ static void attn__modify_scores(attn__block *block, size_t k0)
         opts->score_mod(opts->score_mod_user, copy, part.to - part.from, block->at.b, h, i, k0 + part.from);
         for (j = part.from; j < part.to; j++)
             ATTN__MEMCPY(scores + j * layout.element * size, copy + (j - part.from) * size, size);
-    }
-}
-
-/* The block's rows of t, elements first .. first + n - 1, will be written soon. */
-ATTN__INLINE void attn__prefetch_rows(const attn__block *block, const attn_tensor *t, size_t first, size_t n)
-{
-    size_t row, h, i, at, bytes = n * attn__size(t->dtype);
-    const char *to;
-    for (row = 0; row < block->at.count && t->dim_stride == 1; row++) {
-        attn__query_of(block, row, &h, &i);
-        to = (const char *)attn__tensor_at(t, block->at.b, h, i, first);
-        for (at = 0; at < bytes; at += 64)
-            ATTN__PREFETCH(to + at);
     }
 }
 
@@ -3627,10 +3629,8 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, in
     size_t row;
     attn__tile_rows(block, &k, &plan->call.k, plan->source.k_scales, k0, &block->shared->k, 0);
     tile->bias = tile->slope = NULL;
-    if (keep && opts->scores.data)
-        attn__prefetch_rows(block, &opts->scores, k0, tile->keys);
-    if (keep && stage == ATTN_STAGE_FINAL && plan->schedule.weights_in_place)
-        attn__prefetch_rows(block, &opts->weights, k0, tile->keys);
+    if (keep && (opts->scores.data || plan->schedule.weights_in_place))
+        attn__prefetch_output(block, &k, opts->scores.data ? &opts->scores : &opts->weights, k0, tile->keys);
     if (plan->schedule.keys_on_lanes)
         kern->block.scores_few(tile, &k, block->queries, plan->call.q.dim);
     else
@@ -3742,8 +3742,11 @@ static void attn__accumulate_values(attn__block *block, size_t k0, int nonfinite
     const attn_tensor *t = &plan->call.v;
     attn__tile_cache *cache = &block->shared->v;
     attn__rows v;
-    size_t i;
+    size_t i, next = k0 + block->tile.keys;
+    size_t next_end = attn__min(next + plan->schedule.tile_keys, block->visible_to_any.to);
     attn__tile_rows(block, &v, t, plan->source.v_scales, k0, cache, nonfinite_scores && t->dtype != kern->real);
+    if (plan->schedule.weights_in_place && plan->call.opts.scores.data) /* gemm of the scores does it for those */
+        attn__prefetch_output(block, &v, &plan->call.opts.weights, next, attn__max(next_end, next) - next);
     if (!nonfinite_scores || !kern->nonfinite(v.data, v.step, block->tile.keys, t->dim)) {
         attn__multiply_values(block, &v);
         return;
@@ -3775,8 +3778,8 @@ static void attn__fill(const attn__block *block, const attn_tensor *t, size_t ro
     }
 }
 
-/* Scores of keys from .. to - 1, which no row of the block sees: none at the last stage; before it, those of keys that
-   exist. */
+/* Scores of keys from .. to - 1, which no row of the block sees: -infinity at the last stage; before it, those of keys
+   that exist are computed. */
 static void attn__keep_hidden(attn__block *block, size_t from, size_t to)
 {
     const attn__plan *plan = block->plan;
@@ -3960,9 +3963,8 @@ static void attn__scale_rows(const attn__block *block, void *x, attn__layout lay
     block->plan->call.kern->block.scale(x, layout, n, block->at.count, attn__row_real(block, ATTN__INVERSE, 0));
 }
 
-/* Weights in another type than the scores, tile by tile: scores are computed once more, now that max and sum are
-   known. */
-static void attn__recompute_matrix(attn__block *block)
+/* Weights that cannot hold scores, tile by tile: those are computed once more, now that max and sum are known. */
+static void attn__recompute_to_weights(attn__block *block)
 {
     const attn__plan *plan = block->plan;
     const attn__kernels *kern = plan->call.kern;
@@ -3983,7 +3985,8 @@ static void attn__recompute_matrix(attn__block *block)
     }
 }
 
-/* What is left of the weights and scores that were asked for: the tiles that the block did not meet have been kept. */
+/* What is left of the weights and scores that were asked for: scores of the keys that the block did not meet, and of
+   rows that do not exist; and kept scores become weights, row by row. */
 static void attn__finish_matrices(attn__block *block)
 {
     const attn__plan *plan = block->plan;
@@ -4004,7 +4007,7 @@ static void attn__finish_matrices(attn__block *block)
                                        attn__row_real(block, ATTN__INVERSE, row), plan->call.softmax_scale);
     }
     if (opts->weights.data && !plan->schedule.weights_in_place)
-        attn__recompute_matrix(block);
+        attn__recompute_to_weights(block);
 }
 
 /* One more score, without a value, for a row that has sum = sum of exp(score - max). Returns the factor by which out,
@@ -4602,7 +4605,12 @@ static attn_status attn__plan_explain(char *text, size_t size, const attn__plan 
     if (call->opts.bias.data)
         attn__say(&t, "bias: copied tile by tile\n");
     if (s->writes_matrices)
-        attn__say(&t, "weights, scores: every score is computed once more, and splits do not run in parallel\n");
+        attn__say(&t, "weights, scores: kept as they are computed; splits do not run in parallel\n");
+    if (s->writes_matrices && call->opts.scores.data && call->opts.scores_stage != ATTN_STAGE_FINAL)
+        attn__say(&t, "scores: those of hidden keys are computed for them\n");
+    if (s->writes_matrices && call->opts.weights.data && !s->weights_in_place)
+        attn__say(&t, "weights: every score is computed once more, as they cannot hold scores: another type, or "
+                      "dim_stride is not 1\n");
     if (call->opts.score_mod)
         attn__say(&t, "score_mod: scores go through it row by row\n");
     attn__say_number(&t, "scratch: ", bytes, " bytes\n");
