@@ -1925,8 +1925,8 @@ typedef struct attn__block_kernels {
     /* x = factor x, with a factor for each query */
     void (*scale)(void *x, attn__layout layout, size_t elements, size_t queries, const void *factor);
 
-    /* the n scores of one query, side by side, become weights exp(scale (score - max)) inverse for keys first .. end - 1
-       and 0 inverse for the others, which it does not see */
+    /* the n scores of one query, side by side, become weights exp(scale (score - max)) inverse for the keys that it may
+       see, first .. end - 1, and 0 inverse for the others */
     void (*weights)(const attn__tile *tile, void *x, size_t n, size_t first, size_t end, const void *max,
                     const void *inverse, double scale);
 } attn__block_kernels;
@@ -3565,8 +3565,8 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
     rows->scales = NULL;
 }
 
-/* While gemm reads these rows, it prefetches the block's rows of t, which will be written: elements first .. first + n -
-   1, of one head, instead of what will be read next. They lie so far apart that each store would wait for memory. */
+/* While gemm reads these rows, it prefetches n elements, from number `first` on, of the block's rows of t, as far as
+   these are of one head: they will be written soon, and lie so far apart that each store would wait for memory. */
 static void attn__prefetch_output(const attn__block *block, attn__rows *rows, const attn_tensor *t, size_t first,
                                   size_t n)
 {
