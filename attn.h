@@ -1937,6 +1937,11 @@ typedef struct attn__block_kernels {
 
     /* x = factor x, with a factor for each query */
     void (*scale)(void *x, attn__layout layout, size_t elements, size_t queries, const void *factor);
+
+    /* the n scores of one query, side by side, become weights exp(scale (score - max)) inverse for the keys that it may
+       see, first .. end - 1, and 0 inverse for the others */
+    void (*weights)(const attn__tile *tile, void *x, size_t n, size_t first, size_t end, const void *max,
+                    const void *inverse, double scale);
 } attn__block_kernels;
 
 /* Rows of two results over different keys, which become one. */
@@ -3142,11 +3147,12 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
                  attn__attend_split    a split of the keys, tile by tile, for all blocks of the unit
                    attn__process_tile
                      attn__prepare_tile       which of its keys each row sees; no more is done if none does
-                     attn__score_tile         K Q^T, softcap, bias, ALiBi, score_mod, hidden keys
+                     attn__score_tile         K Q^T, softcap, bias, ALiBi, score_mod, hidden keys; those that are
+                                              wanted are kept in the caller's matrices
                      softmax                  the kernel
                      attn__accumulate_values  P V
                  attn__merge_split     the result over one more split joins that over those before
-                 attn__finish_block    out / sum, sinks, lse; attn__write_matrices: weights and scores
+                 attn__finish_block    out / sum, sinks, lse; attn__finish_matrices: weights and scores
 
    Layout. Queries lie on the lanes of vectors: maxima, sums and hidden keys are compared and added lane by lane, K and
    V are read where they lie, row by row, each element broadcast to all lanes. Where a block has few rows, as in
@@ -3225,6 +3231,7 @@ typedef struct attn__schedule {     /* how the work is cut; a function of shapes
     int parallel_splits;            /* splits run in parallel: their results are kept, then merged */
     int uniform_rows;               /* rows of a batch item see the same keys, but for the mask; no position matters */
     int writes_matrices;            /* weights or scores are wanted */
+    int weights_in_place;           /* weights are wanted where scores can be kept until max and sum are known */
 } attn__schedule;
 
 typedef struct attn__sizes {                        /* bytes of the arrays in the scratch of a worker */
@@ -3282,7 +3289,7 @@ typedef struct attn__block {
     attn__shared *shared;
     attn__place at;
     attn__range visible_to_any, visible_to_all; /* mask aside */
-    size_t valid;                               /* keys that exist for some row */
+    attn__range exists;                         /* keys that exist, for rows that exist */
     attn__row *rows;
     unsigned char *mask_cache; /* attn__visibility of each of the first tiles; 0 = not yet classified */
     char *queries;             /* Q of the block, D elements of each row */
@@ -3349,6 +3356,11 @@ static void attn__set_real(const attn__plan *plan, void *reals, size_t i, double
         single = (float)x;
         ATTN__MEMCPY((float *)reals + i, &single, 4);
     }
+}
+
+static double attn__to_real(const attn__plan *plan, double x) /* rounded to the compute type */
+{
+    return plan->call.kern->real == ATTN_F64 ? x : (double)(float)x;
 }
 
 static double attn__get_real(const attn__plan *plan, const void *reals, size_t i)
@@ -3492,19 +3504,17 @@ static int attn__classify_cached(const attn__block *block, size_t k0, size_t n)
     return block->mask_cache[first];
 }
 
-/* The part of keys k0 .. k0 + n - 1 that a row sees, counted from k0. Before ATTN_STAGE_FINAL: all that exist. */
-static attn__range attn__visible_part(const attn__row *row, size_t k0, size_t n, attn_stage stage)
+/* The part of keys k0 .. k0 + n - 1 that a row sees, counted from k0. */
+static attn__range attn__visible_part(const attn__row *row, size_t k0, size_t n)
 {
     attn__range part;
-    size_t first = stage == ATTN_STAGE_FINAL ? row->first : row->oldest;
-    size_t end = stage == ATTN_STAGE_FINAL ? row->end : row->valid;
-    part.to = attn__min(attn__max(end, k0), k0 + n) - k0;
-    part.from = attn__min(attn__max(first, k0) - k0, part.to);
+    part.to = attn__min(attn__max(row->end, k0), k0 + n) - k0;
+    part.from = attn__min(attn__max(row->first, k0) - k0, part.to);
     return part;
 }
 
 /* Tells the tile which part of it each row sees, for the kernel that hides the rest. */
-static void attn__set_bounds(attn__block *block, size_t k0, attn_stage stage)
+static void attn__set_bounds(attn__block *block, size_t k0)
 {
     attn__tile *tile = &block->tile;
     attn__range part;
@@ -3512,7 +3522,7 @@ static void attn__set_bounds(attn__block *block, size_t k0, attn_stage stage)
     for (row = 0; row < tile->lanes; row++) {
         part.from = part.to = 0;
         if (row < block->at.count)
-            part = attn__visible_part(&block->rows[row], k0, tile->keys, stage);
+            part = attn__visible_part(&block->rows[row], k0, tile->keys);
         attn__set_real(block->plan, attn__row_real(block, ATTN__FIRST, row), 0, (double)part.from);
         attn__set_real(block->plan, attn__row_real(block, ATTN__END, row), 0, (double)part.to);
     }
@@ -3523,14 +3533,14 @@ static void attn__set_bounds(attn__block *block, size_t k0, attn_stage stage)
 }
 
 /* Does any row of the block see any of keys k0 .. k0 + n - 1? If so, makes the tile ready for attn__score_tile. */
-static int attn__prepare_tile(attn__block *block, size_t k0, size_t n, attn_stage stage)
+static int attn__prepare_tile(attn__block *block, size_t k0, size_t n)
 {
     const attn_tensor *mask = &block->plan->call.opts.mask;
     attn__tile *tile = &block->tile;
     size_t row, h, i;
     attn__range part;
     int by_bounds = 0, by_mask = 0;
-    int all = stage == ATTN_STAGE_FINAL && block->visible_to_all.from <= k0 && k0 + n <= block->visible_to_all.to;
+    int all = block->visible_to_all.from <= k0 && k0 + n <= block->visible_to_all.to;
     tile->keys = n;
     tile->bounds.first = tile->bounds.end = tile->mask = NULL;
     if (all && !mask->data)
@@ -3540,10 +3550,10 @@ static int attn__prepare_tile(attn__block *block, size_t k0, size_t n, attn_stag
         by_mask = attn__classify_cached(block, k0, n);
     } else
         for (row = 0; row < block->at.count; row++) {
-            part = attn__visible_part(&block->rows[row], k0, n, stage);
+            part = attn__visible_part(&block->rows[row], k0, n);
             by_bounds |= part.from < part.to ? ATTN__SOME_VISIBLE : 0;
             by_bounds |= part.to - part.from < n ? ATTN__SOME_HIDDEN : 0;
-            if (mask->data && stage == ATTN_STAGE_FINAL && part.from < part.to) {
+            if (mask->data && part.from < part.to) {
                 attn__query_of(block, row, &h, &i);
                 by_mask |= attn__classify_rows(block, h, i, 1, k0 + part.from, part.to - part.from);
             }
@@ -3551,7 +3561,7 @@ static int attn__prepare_tile(attn__block *block, size_t k0, size_t n, attn_stag
     if (!(by_bounds & ATTN__SOME_VISIBLE) || by_mask == ATTN__SOME_HIDDEN)
         return 0;
     if (by_bounds & ATTN__SOME_HIDDEN)
-        attn__set_bounds(block, k0, stage);
+        attn__set_bounds(block, k0);
     if (by_mask & ATTN__SOME_HIDDEN)
         tile->mask = block->shared->mask;
     return 1;
@@ -3639,6 +3649,21 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
     rows->step = (ptrdiff_t)t->dim;
 }
 
+/* While gemm reads these rows, it prefetches n elements, from number `first` on, of the block's rows of a matrix, as far
+   as these are of one head, in place of the rows of the next tile: they will be read or written soon, and lie so far
+   apart that each access would wait for memory. */
+static void attn__prefetch_matrix(const attn__block *block, attn__rows *rows, const attn_tensor *t, size_t first,
+                                  size_t n)
+{
+    size_t h, i, run = attn__query_of(block, 0, &h, &i);
+    if (block->plan->schedule.keys_on_lanes || t->dim_stride != 1 || t->len_stride == 0 || n == 0)
+        return;
+    rows->next = (const char *)attn__tensor_at(t, block->at.b, h, i, first);
+    rows->next_count = run;
+    rows->next_step = t->len_stride * (ptrdiff_t)attn__size(t->dtype);
+    rows->row_bytes = n * attn__size(t->dtype);
+}
+
 /* -- a tile: scores, softmax, values -- */
 
 /* score_mod edits one row at a time; it is shown the keys between the row's bounds. */
@@ -3651,7 +3676,7 @@ static void attn__modify_scores(attn__block *block, size_t k0)
     attn__range part;
     for (row = 0; row < block->at.count; row++) {
         char *scores = attn__real_at(plan, block->tile.scores, row * layout.query), *copy = block->shared->row;
-        part = attn__visible_part(&block->rows[row], k0, block->tile.keys, ATTN_STAGE_FINAL);
+        part = attn__visible_part(&block->rows[row], k0, block->tile.keys);
         if (part.from == part.to)
             continue;
         attn__query_of(block, row, &h, &i);
@@ -3663,53 +3688,63 @@ static void attn__modify_scores(attn__block *block, size_t k0)
     }
 }
 
-/* Where the tile has a bias or mask, gemm prefetches that in place of the next keys: its rows lie too far apart for the
-   processor to foresee them. */
-static void attn__prefetch_option(const attn__block *block, attn__rows *rows, size_t k0)
+/* The tile's scores, as they are at a stage, go to where the caller wants them; alpha: by what they are still to be
+   multiplied. Those that softmax takes wait in weights until max and sum are known. */
+static void attn__keep_scores(const attn__block *block, size_t k0, attn_stage stage, double alpha)
 {
-    const attn_opts *opts = &block->plan->call.opts;
-    const attn_tensor *t = opts->bias.data ? &opts->bias : &opts->mask;
-    size_t h, i;
-    if (!(opts->bias.data || block->tile.mask) || t->dim_stride != 1 || t->len_stride == 0)
-        return;
-    rows->next_count = attn__query_of(block, 0, &h, &i);
-    rows->next = (const char *)attn__tensor_at(t, block->at.b, h, i, k0);
-    rows->next_step = t->len_stride * (ptrdiff_t)attn__size(t->dtype);
-    rows->row_bytes = block->tile.keys * attn__size(t->dtype);
+    const attn__plan *plan = block->plan;
+    const attn_opts *opts = &plan->call.opts;
+    const attn__tile *tile = &block->tile;
+    if (opts->scores.data && opts->scores_stage == stage)
+        attn__scatter(block, &opts->scores, k0, tile->scores, tile->layout, tile->keys, alpha);
+    if (plan->schedule.weights_in_place && stage == ATTN_STAGE_FINAL)
+        attn__scatter(block, &opts->weights, k0, tile->scores, tile->layout, tile->keys, 1.0);
 }
 
-/* The scores of the tile that attn__prepare_tile has made ready, up to a stage, but for call->softmax_scale. */
-static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage)
+/* The scores of the tile that attn__prepare_tile has made ready, up to a stage, but for call->softmax_scale. `keep`
+   those that the caller wants. */
+static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, int keep)
 {
     const attn__plan *plan = block->plan;
     const attn__kernels *kern = plan->call.kern;
     const attn_opts *opts = &plan->call.opts;
     attn__tile *tile = &block->tile;
     attn__rows k;
+    const attn_tensor *apart = NULL; /* a matrix whose rows the processor does not foresee */
     double scale = plan->call.scale;
     size_t row;
     attn__tile_rows(block, &k, &plan->call.k, k0, &block->shared->k, 0);
     tile->bias = tile->slope = NULL;
+    if (keep && (opts->scores.data || plan->schedule.weights_in_place))
+        apart = opts->scores.data ? &opts->scores : &opts->weights;
+    else if (opts->bias.data || tile->mask)
+        apart = opts->bias.data ? &opts->bias : &opts->mask;
+    if (apart)
+        attn__prefetch_matrix(block, &k, apart, k0, tile->keys);
     if (plan->schedule.keys_on_lanes) {
         ATTN__MEMSET(tile->scores, 0, tile->layout.query * tile->queries * kern->size);
         kern->gemm_nt_few(tile->scores, tile->layout.query, block->queries, attn__query_room(plan), tile->queries, &k,
                           tile->keys, plan->call.q.dim);
-    } else {
-        attn__prefetch_option(block, &k, k0);
+    } else
         kern->gemm(tile->scores, k.data, k.step, 1, tile->keys, block->queries, tile->lanes, plan->call.q.dim,
                    ATTN__GEMM_SET, NULL, &k);
-    }
     if (plan->source.k_scales)
         kern->block.scale_keys(tile, attn__tile_scales(block, plan->source.k_scales, k0));
+    if (keep)
+        attn__keep_scores(block, k0, ATTN_STAGE_DOT, attn__to_real(plan, scale) * plan->call.softmax_scale);
     if (opts->softcap > 0 && stage != ATTN_STAGE_DOT) {
         kern->block.softcap(tile, scale, opts->softcap);
         scale = 1;
     }
-    if (stage == ATTN_STAGE_FINAL && opts->bias.data) {
+    if (keep && stage != ATTN_STAGE_DOT)
+        attn__keep_scores(block, k0, ATTN_STAGE_SOFTCAP, attn__to_real(plan, scale) * plan->call.softmax_scale);
+    if (stage != ATTN_STAGE_FINAL)
+        return;
+    if (opts->bias.data) {
         attn__gather(block, block->shared->bias, tile->layout, &opts->bias, k0, tile->keys);
         tile->bias = block->shared->bias;
     }
-    if (stage == ATTN_STAGE_FINAL && opts->alibi_slopes) {
+    if (opts->alibi_slopes) {
         for (row = 0; row < block->at.count; row++)
             attn__set_real(plan, attn__row_real(block, ATTN__POSITION, row), 0,
                            (double)block->rows[row].position - (double)k0);
@@ -3718,13 +3753,15 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage)
     }
     if (tile->bias || tile->slope || scale < 1 || scale > 1)
         kern->block.bias(tile, scale);
-    if (stage == ATTN_STAGE_FINAL && opts->score_mod)
+    if (opts->score_mod)
         attn__modify_scores(block, k0);
     if (tile->mask)
         attn__gather_mask(block, k0);
     /* ALiBi and score_mod may have changed a score that a bias of -infinity had hidden */
     if (tile->bounds.first || tile->mask || (tile->bias && (opts->score_mod || opts->alibi_slopes)))
         kern->block.hide(tile);
+    if (keep)
+        attn__keep_scores(block, k0, ATTN_STAGE_FINAL, plan->call.softmax_scale);
 }
 
 /* out = factor out + P V, for the tile's rows of V. With queries on lanes, scales of I8 go into the weights. */
@@ -3753,8 +3790,8 @@ static void attn__recompute_weights(attn__block *block, size_t k0, unsigned char
     unsigned char nan[ATTN__BLOCK_ROWS];
     attn__state again = *block->into;
     size_t row, j;
-    attn__prepare_tile(block, k0, tile->keys, ATTN_STAGE_FINAL);
-    attn__score_tile(block, k0, ATTN_STAGE_FINAL);
+    attn__prepare_tile(block, k0, tile->keys);
+    attn__score_tile(block, k0, ATTN_STAGE_FINAL, 0);
     for (j = 0; j < tile->keys; j++)
         for (row = 0; row < block->at.count; row++) {
             score = attn__get_real(plan, tile->scores, j * tile->layout.element + row * tile->layout.query);
@@ -3822,13 +3859,15 @@ static void attn__accumulate_values(attn__block *block, size_t k0, int nonfinite
     size_t keys = block->tile.keys, dim = plan->call.v.dim;
     attn__tile_cache *cache = &block->shared->v;
     attn__rows v;
-    size_t end = k0 + keys;
-    int known = !nonfinite_scores || (cache->finite.from <= k0 && end <= cache->finite.to);
+    size_t next = k0 + keys, next_end = attn__min(next + plan->schedule.tile_keys, block->visible_to_any.to);
+    int known = !nonfinite_scores || (cache->finite.from <= k0 && next <= cache->finite.to);
     attn__value_rows(block, &v, k0, nonfinite_scores && plan->call.v.dtype != kern->real);
+    if (plan->schedule.weights_in_place && plan->call.opts.scores.data) /* gemm of the scores does it for those */
+        attn__prefetch_matrix(block, &v, &plan->call.opts.weights, next, attn__max(next_end, next) - next);
     if (known || !kern->nonfinite(v.scales ? v.scales : v.data, v.step, v.scales ? 1 : keys, v.scales ? keys : dim)) {
         if (!known) {
             cache->finite.from = k0;
-            cache->finite.to = end;
+            cache->finite.to = next;
         }
         attn__multiply_values(block, &v);
         return;
@@ -3842,14 +3881,59 @@ static void attn__accumulate_values(attn__block *block, size_t k0, int nonfinite
     attn__add_nonfinite_values(block, k0);
 }
 
+/* The block's rows row .. row + count - 1 of t, elements from .. to - 1, = x. */
+static void attn__fill(const attn__block *block, const attn_tensor *t, size_t row, size_t count, size_t from, size_t to,
+                       double x)
+{
+    const attn__plan *plan = block->plan;
+    size_t keys = attn__min(plan->schedule.tile_keys, attn__max(from, to) - from), end = row + count, k0, n, h, i;
+    for (i = 0; i < keys; i++)
+        attn__set_real(plan, block->tile.scores, i, x);
+    for (; row < end; row++) {
+        attn__query_of(block, row, &h, &i);
+        for (k0 = from; k0 < to; k0 += n) {
+            n = attn__min(keys, to - k0);
+            plan->call.kern->store(attn__tensor_at(t, block->at.b, h, i, k0), t->dtype, 0, t->dim_stride,
+                                   block->tile.scores, 0, 1, n, 1.0);
+        }
+    }
+}
+
+/* Scores of keys from .. to - 1, which no row of the block sees: -infinity at the last stage; before it, those of keys
+   that exist are computed. */
+static void attn__keep_hidden(attn__block *block, size_t from, size_t to)
+{
+    const attn__plan *plan = block->plan;
+    const attn_opts *opts = &plan->call.opts;
+    size_t first = attn__min(attn__max(from, block->exists.from), to), k0, n;
+    size_t end = attn__max(attn__min(to, block->exists.to), first);
+    if (!opts->scores.data)
+        return;
+    if (opts->scores_stage == ATTN_STAGE_FINAL)
+        end = first;
+    for (k0 = first; k0 < end; k0 += n) {
+        n = attn__min(plan->schedule.tile_keys, end - k0);
+        block->tile.keys = n;
+        attn__score_tile(block, k0, opts->scores_stage, 1);
+    }
+    attn__fill(block, &opts->scores, 0, block->at.count, from, first, attn__minus_infinity());
+    attn__fill(block, &opts->scores, 0, block->at.count, end, to, attn__minus_infinity());
+}
+
 /* Takes keys k0 .. k0 + n - 1, all of one tile, into the state of the split in hand. */
 static void attn__process_tile(attn__block *block, size_t k0, size_t n)
 {
     const attn__call *call = &block->plan->call;
-    if (!attn__prepare_tile(block, k0, n, ATTN_STAGE_FINAL))
+    int keep = block->plan->schedule.writes_matrices;
+    if (!attn__prepare_tile(block, k0, n)) {
+        if (keep)
+            attn__keep_hidden(block, k0, k0 + n);
+        if (block->plan->schedule.weights_in_place)
+            attn__fill(block, &call->opts.weights, 0, block->at.count, k0, k0 + n, attn__minus_infinity());
         return;
+    }
     ATTN__ON_TILE();
-    attn__score_tile(block, k0, ATTN_STAGE_FINAL);
+    attn__score_tile(block, k0, ATTN_STAGE_FINAL, keep);
     attn__accumulate_values(block, k0, call->kern->block.softmax(&block->tile, block->into, call->softmax_scale));
 }
 
@@ -3863,7 +3947,8 @@ static void attn__find_visible(attn__block *block)
     size_t count = uniform ? attn__min(plan->schedule.rows, plan->schedule.block_rows) : block->at.count, row, h, i;
     attn__row *seen;
     block->visible_to_any.from = block->visible_to_all.to = SIZE_MAX;
-    block->visible_to_any.to = block->valid = block->visible_to_all.from = 0;
+    block->visible_to_any.to = block->visible_to_all.from = 0;
+    block->exists.from = block->exists.to = 0;
     attn__query_of(block, 0, &h, &i);
     for (row = 0; row < count; row++, i = i + 1 < plan->call.q.len ? i + 1 : 0) {
         seen = &block->rows[row];
@@ -3872,7 +3957,8 @@ static void attn__find_visible(attn__block *block)
             continue;
         }
         attn__visible(seen, plan, block->at.b, i);
-        block->valid = attn__max(block->valid, seen->valid);
+        block->exists.from = attn__max(block->exists.from, seen->oldest);
+        block->exists.to = attn__max(block->exists.to, seen->valid);
         block->visible_to_all.from = attn__max(block->visible_to_all.from, seen->first);
         block->visible_to_all.to = attn__min(block->visible_to_all.to, seen->end);
         if (seen->first < seen->end) {
@@ -4003,39 +4089,51 @@ static void attn__scale_rows(const attn__block *block, void *x, attn__layout lay
     block->plan->call.kern->block.scale(x, layout, n, block->at.count, attn__row_real(block, ATTN__INVERSE, 0));
 }
 
-/* The weights and scores that were asked for, tile by tile. Scores are computed once more, now that max and sum are
-   known: more work than to keep them, but it needs no memory and leaves the way to out alone. */
-static void attn__write_matrices(attn__block *block)
+/* Weights that cannot hold scores, tile by tile: those are computed once more, now that max and sum are known. */
+static void attn__recompute_to_weights(attn__block *block)
 {
     const attn__plan *plan = block->plan;
     const attn__kernels *kern = plan->call.kern;
-    const attn_opts *opts = &plan->call.opts;
     attn__tile *tile = &block->tile;
-    size_t k0, n, i, size, keys = plan->call.k.len;
+    size_t k0, n, size, keys = plan->call.k.len;
     ATTN__MEMCPY(block->split.max, block->state.max, tile->lanes * kern->size);
     ATTN__MEMSET(block->split.sum, 0, tile->lanes * kern->size);
-    attn__reset_caches(block->shared, SIZE_MAX, 0);
     for (k0 = 0; k0 < keys; k0 += n) {
-        n = attn__min(plan->schedule.tile_keys, (k0 < block->valid ? block->valid : keys) - k0); /* all valid or none */
+        n = attn__min(plan->schedule.tile_keys, keys - k0);
         size = attn__max(n * tile->layout.element, block->at.count * tile->layout.query);
-        if (opts->scores.data) {
-            if (attn__prepare_tile(block, k0, n, opts->scores_stage))
-                attn__score_tile(block, k0, opts->scores_stage);
-            else
-                for (i = 0; i < size; i++)
-                    attn__set_real(plan, tile->scores, i, attn__minus_infinity());
-            attn__scatter(block, &opts->scores, k0, tile->scores, tile->layout, n, plan->call.softmax_scale);
+        ATTN__MEMSET(tile->scores, 0, size * kern->size);
+        if (attn__prepare_tile(block, k0, n)) {
+            attn__score_tile(block, k0, ATTN_STAGE_FINAL, 0);
+            kern->block.softmax(tile, &block->split, plan->call.softmax_scale); /* its max is final: it stays */
         }
-        if (opts->weights.data) {
-            ATTN__MEMSET(tile->scores, 0, size * kern->size);
-            if (attn__prepare_tile(block, k0, n, ATTN_STAGE_FINAL)) {
-                attn__score_tile(block, k0, ATTN_STAGE_FINAL);
-                kern->block.softmax(tile, &block->split, plan->call.softmax_scale); /* its max is final: it stays */
-            }
-            attn__scale_rows(block, tile->scores, tile->layout, n);
-            attn__scatter(block, &opts->weights, k0, tile->scores, tile->layout, n, 1.0);
-        }
+        attn__scale_rows(block, tile->scores, tile->layout, n);
+        attn__scatter(block, &plan->call.opts.weights, k0, tile->scores, tile->layout, n, 1.0);
     }
+}
+
+/* What is left of the weights and scores that were asked for: scores of the keys that the block did not meet, and of
+   rows that do not exist; and kept scores become weights, row by row. */
+static void attn__finish_matrices(attn__block *block)
+{
+    const attn__plan *plan = block->plan;
+    const attn_opts *opts = &plan->call.opts;
+    const attn__row *rows = block->rows;
+    size_t row, h, i, keys = plan->call.k.len;
+    attn__range seen = block->visible_to_any;
+    attn__reset_caches(block->shared, SIZE_MAX, 0);
+    attn__keep_hidden(block, 0, seen.from);
+    attn__keep_hidden(block, seen.to, keys);
+    for (row = 0; opts->scores.data && row < block->at.count; row++)
+        if (!rows[row].exists)
+            attn__fill(block, &opts->scores, row, 1, block->exists.from, block->exists.to, attn__minus_infinity());
+    for (row = 0; plan->schedule.weights_in_place && row < block->at.count; row++) {
+        attn__query_of(block, row, &h, &i);
+        plan->call.kern->block.weights(&block->tile, attn__tensor_at(&opts->weights, block->at.b, h, i, 0), keys,
+                                       rows[row].first, rows[row].end, attn__real_at(plan, block->state.max, row),
+                                       attn__row_real(block, ATTN__INVERSE, row), plan->call.softmax_scale);
+    }
+    if (opts->weights.data && !plan->schedule.weights_in_place)
+        attn__recompute_to_weights(block);
 }
 
 /* One more score, without a value, for a row that has sum = sum of exp(score - max). Returns the factor by which out,
@@ -4089,7 +4187,7 @@ static void attn__finish_block(attn__block *block)
     attn__scale_rows(block, state->out, state->layout, Dv);
     attn__scatter(block, &plan->call.out, 0, state->out, state->layout, Dv, 1.0);
     if (plan->schedule.writes_matrices)
-        attn__write_matrices(block);
+        attn__finish_matrices(block);
 }
 
 /* -- scratch -- */
@@ -4324,6 +4422,7 @@ static int attn__plan_schedule(attn__plan *plan)
     attn__arena arena = {NULL, 0};
     s->writes_matrices = call->has_options && call->k.len > 0 &&
                          (!attn__tensor_absent(&opts->weights) || !attn__tensor_absent(&opts->scores));
+    s->weights_in_place = s->writes_matrices && opts->weights.dtype == kern->real && opts->weights.dim_stride == 1;
     s->uniform_rows = opts->causal == ATTN_CAUSAL_NONE && !opts->window.on && !opts->q_lens && !opts->alibi_slopes;
 
     /* query blocks: the rows of a key/value head, in whole vectors; no wider than a register tile of gemm, so that its
@@ -4655,7 +4754,12 @@ static attn_status attn__plan_explain(char *text, size_t size, const attn__plan 
     if (call->opts.bias.data)
         attn__say(&t, "bias: copied tile by tile\n");
     if (s->writes_matrices)
-        attn__say(&t, "weights, scores: every score is computed once more, and splits do not run in parallel\n");
+        attn__say(&t, "weights, scores: kept as they are computed; splits do not run in parallel\n");
+    if (s->writes_matrices && call->opts.scores.data && call->opts.scores_stage != ATTN_STAGE_FINAL)
+        attn__say(&t, "scores: those of hidden keys are computed for them\n");
+    if (s->writes_matrices && call->opts.weights.data && !s->weights_in_place)
+        attn__say(&t, "weights: every score is computed once more, as they cannot hold scores: another type, or "
+                      "dim_stride is not 1\n");
     if (call->opts.score_mod)
         attn__say(&t, "score_mod: scores go through it row by row\n");
     attn__say_number(&t, "scratch: ", bytes, " bytes\n");
@@ -7321,6 +7425,34 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
     return nonfinite;
 }
 
+/* A row of the caller's: the same numbers that softmax and scale make of a tile. */
+ATTN__TARGET static void ATTN__NAME(weights)(const attn__tile *t, void *xv, size_t n, size_t first, size_t end,
+                                             const void *max, const void *inverse, double scale)
+{
+    ATTN__AS_WRITTEN
+    ATTN__PARAMS p = ATTN__NAME(exp_params)(scale);
+    ATTN__V most = ATTN__SET1(*(const ATTN__R *)max), factor = ATTN__SET1(*(const ATTN__R *)inverse);
+    ATTN__V nothing = ATTN__MUL(ATTN__NAME(set_bytes)(t->zero), factor), lanes = ATTN__LOAD(ATTN__NAME(count)), v;
+    ATTN__R *x = (ATTN__R *)xv;
+    size_t i, part;
+    for (i = 0; i < n; i += ATTN__W) {
+        part = attn__min(n - i, ATTN__W);
+        v = nothing;
+        if (i + ATTN__W > first && i < end) {
+            v = part == ATTN__W ? ATTN__LOAD(x + i) : ATTN__NAME(load_part)(x + i, part);
+            v = ATTN__MUL(ATTN__NAME(exp_scaled)(ATTN__SUB(v, most), &p), factor);
+        }
+        if (i < first && i + ATTN__W > first)
+            v = ATTN__PICK(lanes, ATTN__SET1((ATTN__R)(first - i)), nothing, v);
+        if (i < end && i + ATTN__W > end)
+            v = ATTN__PICK(lanes, ATTN__SET1((ATTN__R)(end - i)), v, nothing);
+        if (part == ATTN__W)
+            ATTN__STORE(x + i, v);
+        else
+            ATTN__NAME(store_part)(x + i, v, part);
+    }
+}
+
 #if ATTN__W > 1
 
 /* One query, with keys on lanes: maximum and exponentials; the sum comes with the values. */
@@ -7838,6 +7970,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
         /* merge       */ ATTN__NAME(merge),
         /* finish      */ ATTN__NAME(finish),
         /* scale       */ ATTN__NAME(scale),
+        /* weights     */ ATTN__NAME(weights),
     },
 };
 /* clang-format on */
