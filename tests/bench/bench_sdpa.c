@@ -911,8 +911,7 @@ static void run_merge_loop(void *arg)
 /* Merges again and again: out stays between its two sides, and lse grows as the logarithm of how often. */
 static void bench_merge(void)
 {
-    figure ns = {"an element", "attn_merge", "ns", 0, 0, 1},
-           loop = {"1 thread", "time of the plain loop", "x", 0, 0, 1};
+    figure ns = {"an element", "", "ns", 0, 0, 1}, loop = {"1 thread", "time of the plain loop", "x", 0, 0, 1};
     merge m[2]; /* ours; the loop's, of the same numbers */
     contestant c[2];
     size_t i;
@@ -940,9 +939,9 @@ static void bench_merge(void)
     race(c, 2);
     ns.value = 1e9 * median(c[0].seconds[CPU]) / (MERGED * MERGED_SIZE);
     loop.value = 1 / ratio(&c[0], &c[1]);
-    print_start("merge", "512 x 64", "");
-    print_figure("merge", "512 x 64", &ns);
-    print_figure("merge", "512 x 64", &loop);
+    print_start("attn_merge", "512 x 64", "");
+    print_figure("attn_merge", "512 x 64", &ns);
+    print_figure("attn_merge", "512 x 64", &loop);
     printf("an element, against the plain loop\n");
     for (i = 0; i < 2; i++) {
         free(m[i].out.data);
