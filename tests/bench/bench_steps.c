@@ -230,7 +230,7 @@ static void bench_few_rows(attn_dtype dtype, size_t rows, size_t cols, size_t in
     share.value = ratio(&c[0], &c[1]);
     share.bar = least;
     two.value = ratio(&c[2], &c[0]);
-    printf("%-16s%-18s", shape, work);
+    printf("%-18s%-16s", shape, work);
     print_figure(work, shape, &share);
     print_figure(work, shape, &two);
     printf("\n");
@@ -249,8 +249,8 @@ static void bench_decoding(void)
     static const double bars_of_rows[] = {0.90, 0.90, 0.75}; /* 1, 4 and 16 */
     size_t s, r;
 
-    printf("\nmatmul of few rows, out = x w^T, x f32: speed relative to\n%-16s%-18s%8s%-15s%8s\n", "M   K   N", "",
-           "reading", " w", "1 thread");
+    printf("\nmatmul of few rows, out = x w^T, x f32: speed relative to\n%-18s%-16s%8s %-14s%8s\n", "M x K x N", "",
+           "reading", "w", "1 thread");
     for (s = 0; s < 4; s += is_quick() ? 3 : 1)
         for (r = 0; r < (is_quick() ? 1 : 3); r++) {
             double least = cols[s] == inner[s] ? bars_of_rows[r] : 0;

@@ -216,9 +216,9 @@ def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
     table, page, svg = sys.argv[1:]
-    figures = list(read(table))
-    of_products = [f for f in figures if f.work.startswith("x w^T")]
-    figures = [f for f in figures if f not in of_products]
+    of_products, figures = [], []
+    for f in read(table):
+        (of_products if f.work.startswith("x w^T") else figures).append(f)
     if not any(f.against in AGAINST for f in figures):
         sys.exit(f"{table}: no figures; run `make bench` first")
     start, end = "<!-- tests/bench/report.py -->\n", "<!-- end of tests/bench/report.py -->"
