@@ -25,7 +25,7 @@ peer_fast = -ffast-math
 $B/peer_sdpa.o: tests/bench/peer_sdpa.c tests/bench/peer.h $B/flags
 	$(CC) -std=c99 $(warnings) -O3 -ffast-math -c -o $@ $<
 
-# The loop that everybody writes, with the flags that everybody has for it: the first ones that the compiler takes without
+# The loop that everybody writes, with the flags that everybody has for it: the first that the compiler takes without
 # a word. Not every gcc can tell its CPU; newer clang has another name for -Ofast.
 fastest = $(shell for flags in '-Ofast -march=native' '-O3 -ffast-math -march=native' -Ofast '-O3 -ffast-math'; do \
     $(CC) -Werror $$flags -E -x c /dev/null > /dev/null 2>&1 && echo $$flags && break; done)
