@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <time.h>
 #include "attn.h"
+#include "peer.h"
 
 static inline int is_quick(void)
 {
@@ -241,6 +242,114 @@ static inline size_t best_vector_bytes(void)
         if (attn_isa_available(ISAS[i]) && most < 4 * lanes_of(ISAS[i], ATTN_F32))
             most = 4 * lanes_of(ISAS[i], ATTN_F32);
     return most;
+}
+
+/* ==== The read: data once, with as many streams as are fastest ==================================================== */
+
+typedef struct reading {
+    const void *x, *y; /* two arrays, read one after the other; y may be NULL */
+    size_t bytes;      /* of each */
+    size_t streams, ahead;
+    const attn_parallel *threads; /* two, or NULL: this one */
+} reading;
+
+/* Part number `part` of each array; what peer_read takes begins at a multiple of 64 bytes. */
+static inline void read_part(const reading *r, size_t part, size_t parts)
+{
+    size_t bytes = r->bytes / parts, i;
+    volatile float sum;
+    for (i = 0; i < 2; i++) {
+        const char *x = (const char *)(i == 0 ? r->x : r->y);
+        size_t skipped;
+        if (!x)
+            continue;
+        x += part * bytes;
+        skipped = (64 - (uintptr_t)x % 64) % 64;
+        sum = peer_read(x + skipped, bytes - skipped, r->streams, r->ahead, best_vector_bytes());
+        (void)sum;
+    }
+}
+
+static inline void read_task(void *arg, size_t index)
+{
+    read_part((const reading *)arg, index, 2);
+}
+
+static inline void run_read(void *arg)
+{
+    const reading *r = (const reading *)arg;
+    if (r->threads)
+        r->threads->run(r->threads->user, 2, read_task, arg);
+    else
+        read_part(r, 0, 1);
+}
+
+/* The same with the fastest streams. */
+static inline reading best_reading(reading r)
+{
+    static const size_t streams[] = {1, 2, 3, 4, 6, 8, 12, 16}, ahead[] = {0, 512, 1024, 2048, 4096};
+    reading best = r;
+    double least = 1e30;
+    size_t n;
+    for (n = 0; n < 8 * 5 * 3; n++) { /* three rounds over all, the best of each */
+        contestant c;
+        double seconds[CLOCKS];
+        memset(&c, 0, sizeof c);
+        r.streams = streams[n % 8];
+        r.ahead = ahead[n / 8 % 5];
+        c.run = run_read;
+        c.arg = &r;
+        take_turn(&c, 1 + (long)((4 << 20) / r.bytes), seconds); /* several times what lies in a cache */
+        if (seconds[r.threads ? WALL : CPU] < least) {
+            least = seconds[r.threads ? WALL : CPU];
+            best = r;
+        }
+    }
+    return best;
+}
+
+/* ==== Figures ===================================================================================================== */
+
+static FILE *tsv; /* every figure, for report.py: work, shape, of, against, unit, value, bar */
+
+/* Opens the file that ATTN_BENCH_TSV names, if it does. */
+static inline void open_tsv(void)
+{
+    const char *path = getenv("ATTN_BENCH_TSV");
+    int version = attn_version();
+    tsv = path && *path ? fopen(path, "a") : NULL;
+    if (tsv)
+        fprintf(tsv, "# attn.h %d.%d.%d\n", version / 10000, version / 100 % 100, version % 100);
+}
+
+static inline void close_tsv(void)
+{
+    if (tsv)
+        fclose(tsv);
+}
+
+typedef struct figure {
+    const char *of, *against; /* "1 thread", "peak" */
+    const char *unit;         /* "%": value and bar are shares; "x" and others */
+    double value, bar;
+    int most; /* the bar is the most, not the least */
+} figure;
+
+/* Bars are for AVX-512. */
+static inline void print_figure(const char *work, const char *shape, const figure *f)
+{
+    char text[40] = "", value[32];
+    double times = strcmp(f->unit, "%") == 0 ? 100 : 1;
+    int digits = times > 1 || f->bar >= 10 ? 0 : 2;
+    int judged = f->bar > 0 && attn_isa_available(ATTN_ISA_AVX512);
+    if (judged)
+        snprintf(text, sizeof text, "%s%.*f %s", f->most ? "<=" : ">=", digits, times * f->bar,
+                 verdict(f->most ? f->value <= f->bar : f->value >= f->bar));
+    snprintf(value, sizeof value, "%.*f %s", digits, times * f->value, f->unit);
+    printf("%8s %-14s", value, text);
+    if (tsv)
+        fprintf(tsv, judged ? "%s\t%s\t%s\t%s\t%s\t%g\t%s%g\n" : "%s\t%s\t%s\t%s\t%s\t%g\t\n", work, shape, f->of,
+                f->against, f->unit, f->value, f->most ? "<=" : ">=", f->bar);
 }
 
 /* ==== OpenBLAS ==================================================================================================== */

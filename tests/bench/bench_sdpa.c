@@ -1,11 +1,12 @@
 /* How fast attn_sdpa is, as ratios against limits and peers of the same run:
 
    - the peak: fused multiply-adds alone, with the same vectors on the same core;
-   - for one query, the read: all keys and values once, with as many streams as are fastest;
+   - for few queries, the read: all keys and values once, with as many streams as are fastest;
    - the plain call: f32, packed, every key seen, for what options, types and layouts cost;
+   - for one query of few keys, the loop that everybody writes;
    - unfused attention, as one would write it for speed: for each block of 128 queries a matrix product of OpenBLAS or
      oneDNN, a vectorised softmax in place, another product, without the keys that the causal rule hides from the whole
-     block. One query of each head that shares keys makes one block.
+     block. Few queries of all heads that share keys make one block.
 
    Half of the work counts where causal hides half of the keys, visible pairs of query and key alone where fewer are
    seen.
@@ -19,8 +20,22 @@
 
 /* ==== One attention =============================================================================================== */
 
-/* What it asks for: one thing alone. */
-typedef enum option { PLAIN, CAUSAL, WINDOW, BLOCKS, LENGTHS, SOFTCAP, BIAS, ALIBI, SINKS, MASK } option;
+/* What it asks for. */
+typedef enum option {
+    PLAIN,
+    CAUSAL,
+    WINDOW,
+    BLOCKS,
+    LENGTHS,
+    SOFTCAP,
+    BIAS,
+    ALIBI,
+    SINKS,
+    MASK,
+    WEIGHTS, /* these three: causal, and more outputs */
+    SCORES,
+    WEIGHTS_AND_SCORES
+} option;
 
 /* [B][H][L][D], [B][L][H][D], or q, k, v in one array of [B][L][3][H][D]. */
 typedef enum layout { PACKED, BLHD, INTERLEAVED } layout;
@@ -35,6 +50,7 @@ typedef struct workload {
 } workload;
 
 #define ONE_QUERY(h, kv, l, d) .heads = h, .kv_heads = kv, .queries = 1, .keys = l, .size = d
+#define QUERIES(n, h, kv, l, d) .heads = h, .kv_heads = kv, .queries = n, .keys = l, .size = d
 #define SQUARE(h, l, d) .heads = h, .kv_heads = h, .queries = l, .keys = l, .size = d
 #define TYPE(t) .dtype = t, .kv_dtype = t
 
@@ -116,6 +132,14 @@ static double random_blocks(unsigned char *mask, size_t length)
     return (double)(blocks / 10 * BLOCK * BLOCK);
 }
 
+/* As large as the scores. */
+static attn_tensor random_scores(attention *a)
+{
+    const workload *w = &a->workload;
+    return attn_bhld(random_array(a, ATTN_F32, w->heads * w->queries * w->keys), ATTN_F32, 1, w->heads, w->queries,
+                     w->keys);
+}
+
 /* Sets one option. Every one but those on visibility leaves all keys visible, for the time of dense work. */
 static void set_option(attention *a)
 {
@@ -128,9 +152,17 @@ static void set_option(attention *a)
     a->pairs = (double)w->heads * (double)w->queries * (double)w->keys;
     switch (w->option) {
     case PLAIN: break;
+    case WEIGHTS:
+    case SCORES:
+    case WEIGHTS_AND_SCORES:
+        if (w->option != SCORES)
+            a->opts.weights = random_scores(a);
+        if (w->option != WEIGHTS)
+            a->opts.scores = random_scores(a);
+        /* fall through */
     case CAUSAL:
-        a->opts.causal = ATTN_CAUSAL_UPPER_LEFT;
-        a->pairs /= 2;
+        a->opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
+        a->pairs -= (double)w->heads * (double)w->queries * (double)w->queries / 2;
         break;
     case WINDOW:
         a->opts.causal = ATTN_CAUSAL_UPPER_LEFT;
@@ -151,10 +183,7 @@ static void set_option(attention *a)
         a->pairs = (double)w->heads * (double)pairs;
         break;
     case SOFTCAP: a->opts.softcap = 50; break;
-    case BIAS:
-        a->opts.bias = attn_bhld(random_array(a, ATTN_F32, w->heads * w->queries * w->keys), ATTN_F32, 1, w->heads,
-                                 w->queries, w->keys);
-        break;
+    case BIAS: a->opts.bias = random_scores(a); break;
     case ALIBI:
         numbers = (float *)own(a, bench_alloc(w->heads * sizeof(float)));
         require(attn_alibi_slopes(numbers, w->heads) == ATTN_OK, "attn_alibi_slopes");
@@ -236,8 +265,8 @@ static double weight(const attn_opts *o, const place *p, size_t j)
     size_t d;
     double s = 0;
 
-    if ((o->causal && j > p->i) || (o->window.on && j + WINDOW_SIZE <= p->i) || (o->kv_lens && j >= o->kv_lens[p->b]) ||
-        (o->mask.data && option_at(o->mask, p, j) == 0))
+    if ((o->causal && j + p->q.rows > p->i + p->k.rows) || (o->window.on && j + WINDOW_SIZE <= p->i) ||
+        (o->kv_lens && j >= o->kv_lens[p->b]) || (o->mask.data && option_at(o->mask, p, j) == 0))
         return 0;
     for (d = 0; d < p->q.cols; d++)
         s += attn_mat_get(p->q, p->i, d) * attn_mat_get(p->k, j, d);
@@ -372,35 +401,45 @@ typedef struct unfused {
     product_fn product;
 } unfused;
 
-/* Query block number n: some queries of one head; or one query of each head that shares keys. */
-static void run_query_block(const unfused *s, size_t n, float *scores)
+/* Few queries: those of all heads that share keys make one query block. */
+static int is_stacked(const workload *w)
 {
-    const attention *a = s->of;
-    const workload *w = &a->workload;
-    size_t group = w->heads / w->kv_heads, size = w->size;
-    size_t each = w->queries == 1 ? 1 : (w->queries + QUERY_BLOCK - 1) / QUERY_BLOCK,
-           kv = w->queries == 1 ? n : n / each / group;
-    size_t first = w->queries == 1 ? n * group : n / each * w->queries + n % each * QUERY_BLOCK;
-    size_t rows = w->queries == 1 ? group : w->queries - n % each * QUERY_BLOCK, seen = w->keys, i;
-    const float *k = (const float *)a->k.data + kv * w->keys * size;
-    const float *v = (const float *)a->v.data + kv * w->keys * size;
+    return w->heads / w->kv_heads * w->queries <= QUERY_BLOCK;
+}
 
-    rows = rows < QUERY_BLOCK ? rows : QUERY_BLOCK;
-    if (w->option == CAUSAL)
-        seen = n % each * QUERY_BLOCK + rows;
-    s->product(1, rows, seen, size, (float)(1 / sqrt((double)size)), (const float *)a->q.data + first * size, k,
-               scores);
-    for (i = 0; i < rows; i++) {
-        size_t row = w->option == CAUSAL ? seen - rows + i + 1 : seen;
-        peer_softmax_in_place(scores + i * seen, row, best_vector_bytes());
-        memset(scores + i * seen + row, 0, (seen - row) * sizeof(float));
-    }
-    s->product(0, rows, size, seen, 1, scores, v, (float *)a->out.data + first * size);
+static size_t blocks_of_a_head(const workload *w)
+{
+    return (w->queries + QUERY_BLOCK - 1) / QUERY_BLOCK;
 }
 
 static size_t query_block_count(const workload *w)
 {
-    return w->queries == 1 ? w->kv_heads : w->heads * ((w->queries + QUERY_BLOCK - 1) / QUERY_BLOCK);
+    return is_stacked(w) ? w->kv_heads : w->heads * blocks_of_a_head(w);
+}
+
+/* Query block number n: some queries of one head, or all of the heads that share keys. */
+static void run_query_block(const unfused *s, size_t n, float *scores)
+{
+    const attention *a = s->of;
+    const workload *w = &a->workload;
+    size_t group = w->heads / w->kv_heads, size = w->size, each = blocks_of_a_head(w), seen = w->keys, i;
+    size_t begin = is_stacked(w) ? 0 : n % each * QUERY_BLOCK, kv = is_stacked(w) ? n : n / each / group;
+    size_t first = is_stacked(w) ? n * group * w->queries : n / each * w->queries + begin;
+    size_t rows = is_stacked(w) ? group * w->queries : w->queries - begin;
+    const float *k = (const float *)a->k.data + kv * w->keys * size;
+    const float *v = (const float *)a->v.data + kv * w->keys * size;
+
+    rows = rows < QUERY_BLOCK ? rows : QUERY_BLOCK;
+    if (w->option == CAUSAL && !is_stacked(w))
+        seen = w->keys - w->queries + begin + rows;
+    s->product(1, rows, seen, size, (float)(1 / sqrt((double)size)), (const float *)a->q.data + first * size, k,
+               scores);
+    for (i = 0; i < rows; i++) {
+        size_t row = w->option == CAUSAL ? w->keys - w->queries + (begin + i) % w->queries + 1 : seen;
+        peer_softmax_in_place(scores + i * seen, row, best_vector_bytes());
+        memset(scores + i * seen + row, 0, (seen - row) * sizeof(float));
+    }
+    s->product(0, rows, size, seen, 1, scores, v, (float *)a->out.data + first * size);
 }
 
 static void run_unfused(void *arg)
@@ -425,60 +464,31 @@ static void run_unfused_on_two(void *arg)
     two_threads.run(two_threads.user, 2, unfused_task, arg);
 }
 
-/* ---- the read ---- */
-
-typedef struct reading {
-    const attention *of;
-    size_t streams, ahead;
-} reading;
-
-static void read_part(const reading *r, size_t part, size_t parts)
+/* The loop that everybody writes; of one query, or of the queries of one head. */
+static void run_loop(void *arg)
 {
-    size_t bytes = r->of->workload.kv_heads * r->of->workload.keys * r->of->workload.size * sizeof(float) / parts;
-    volatile float sum;
-    sum = peer_read((const char *)r->of->k.data + part * bytes, bytes, r->streams, r->ahead, best_vector_bytes());
-    sum = peer_read((const char *)r->of->v.data + part * bytes, bytes, r->streams, r->ahead, best_vector_bytes());
-    (void)sum;
+    const attention *a = (const attention *)arg;
+    const workload *w = &a->workload;
+    size_t i;
+    for (i = 0; i < w->queries; i++)
+        peer_attend((float *)a->out.data + i * w->size, (const float *)a->q.data + i * w->size,
+                    (const float *)a->k.data, (const float *)a->v.data, a->scores[0], w->heads, w->kv_heads, w->keys,
+                    w->size, (size_t)a->k.head_stride, (size_t)a->k.len_stride);
 }
 
-static void run_read(void *arg)
+/* Keys and values. */
+static reading reading_of(const attention *a, const attn_parallel *threads)
 {
-    read_part((const reading *)arg, 0, 1);
-}
-
-static void read_task(void *arg, size_t index)
-{
-    read_part((const reading *)arg, index, 2);
-}
-
-static void run_read_on_two(void *arg)
-{
-    two_threads.run(two_threads.user, 2, read_task, arg);
-}
-
-/* Finds the fastest streams for `run`, by one of the clocks. */
-static reading best_reading(const attention *a, void (*run)(void *arg), int clock)
-{
-    static const size_t streams[] = {1, 2, 3, 4, 6, 8, 12, 16}, ahead[] = {0, 512, 1024, 2048, 4096};
-    reading best = {a, 1, 0};
-    double least = 1e30;
-    size_t n;
-    for (n = 0; n < 8 * 5 * 3; n++) { /* three rounds over all, the best of each */
-        reading r = {a, 1, 0};
-        contestant c;
-        double seconds[CLOCKS];
-        memset(&c, 0, sizeof c);
-        r.streams = streams[n % 8];
-        r.ahead = ahead[n / 8 % 5];
-        c.run = run;
-        c.arg = &r;
-        take_turn(&c, 1, seconds);
-        if (seconds[clock] < least) {
-            least = seconds[clock];
-            best = r;
-        }
+    const workload *w = &a->workload;
+    size_t bytes = w->kv_dtype == ATTN_F64 ? 8 : w->kv_dtype == ATTN_F32 ? 4 : w->kv_dtype == ATTN_I8 ? 1 : 2;
+    reading r = {a->k.data, a->v.data, 0, 1, 0, NULL};
+    r.bytes = w->kv_heads * w->keys * w->size * bytes;
+    r.threads = threads;
+    if (w->kv_dtype == ATTN_I8) {
+        r.x = a->cache.k.data;
+        r.y = a->cache.v.data;
     }
-    return best;
+    return best_reading(r);
 }
 
 /* ==== The table =================================================================================================== */
@@ -513,31 +523,6 @@ typedef struct row {
 static const char *const LIMITS[] = {"peak", "read", "f32 speed", "plain time"};
 static const char *const UNITS[] = {"%", "%", "x", "x"};
 
-static FILE *tsv; /* every figure, for report.py: work, shape, of, against, unit, value, bar */
-
-typedef struct figure {
-    const char *of, *against; /* "1 thread", "peak" */
-    const char *unit;         /* "%": value and bar are shares; "x" and others */
-    double value, bar;
-    int most; /* the bar is the most, not the least */
-} figure;
-
-static void print_figure(const char *work, const char *shape, const figure *f)
-{
-    char text[40] = "", value[32];
-    double times = strcmp(f->unit, "%") == 0 ? 100 : 1;
-    int digits = times > 1 || f->bar >= 10 ? 0 : 2;
-    int judged = f->bar > 0 && attn_isa_available(ATTN_ISA_AVX512);
-    if (judged)
-        snprintf(text, sizeof text, "%s%.*f %s", f->most ? "<=" : ">=", digits, times * f->bar,
-                 verdict(f->most ? f->value <= f->bar : f->value >= f->bar));
-    snprintf(value, sizeof value, "%.*f %s", digits, times * f->value, f->unit);
-    printf("%8s %-14s", value, text);
-    if (tsv)
-        fprintf(tsv, judged ? "%s\t%s\t%s\t%s\t%s\t%g\t%s%g\n" : "%s\t%s\t%s\t%s\t%s\t%g\t\n", work, shape, f->of,
-                f->against, f->unit, f->value, f->most ? "<=" : ">=", f->bar);
-}
-
 static void print_start(const char *work, const char *shape, const char *against)
 {
     printf("%-16s%-20s%-11s", work, shape, against);
@@ -553,7 +538,18 @@ static attn_isa isa_of(attn_isa isa)
 }
 
 /* Who may run for a row. */
-enum { OURS, OURS_ON_TWO, LIMIT, LIMIT_ON_TWO, PEERS, PEERS_ON_TWO = PEERS + 2, ALL = PEERS_ON_TWO + 2 };
+enum {
+    OURS,
+    OURS_ON_TWO,
+    LIMIT, /* but for the read */
+    LIMIT_ON_TWO,
+    READ,
+    READ_ON_TWO,
+    LOOP,
+    PEERS,
+    PEERS_ON_TWO = PEERS + 2,
+    ALL = PEERS_ON_TWO + 2
+};
 
 typedef struct match {
     attention ours, on_two, plain, plain_on_two;
@@ -595,11 +591,17 @@ static int has_peers(const row *r)
     return !has_plain(r) && w->dtype == ATTN_F32 && w->kv_dtype == ATTN_F32 && w->isa == ATTN_ISA_BEST;
 }
 
+/* Every row of few queries is a matter of reading, whatever else it is about. */
+static int has_read(const row *r)
+{
+    return r->limit == LIMIT_READ || r->workload.queries == 1;
+}
+
 static workload plain_workload(const workload *w)
 {
     workload plain = *w;
     plain.dtype = plain.kv_dtype = ATTN_F32;
-    plain.option = PLAIN;
+    plain.option = w->option < WEIGHTS ? PLAIN : CAUSAL;
     plain.layout = PACKED;
     return plain;
 }
@@ -626,18 +628,19 @@ static void set_up(match *m, const row *r)
         m->peak.dtype = r->workload.dtype;
         if (lanes_of(m->peak.isa, m->peak.dtype) > 0)
             enter(m, LIMIT, run_peak, &m->peak, peak_work(&m->peak), 0);
-    } else if (r->limit == LIMIT_READ) {
-        m->read = best_reading(&m->ours, run_read, CPU);
-        m->read_on_two = best_reading(&m->ours, run_read_on_two, WALL);
-        enter(m, LIMIT, run_read, &m->read, work, 0);
-        enter(m, LIMIT_ON_TWO, run_read_on_two, &m->read_on_two, work, 1);
-    } else {
+    } else if (has_plain(r)) {
         m->plain = new_attention(&plain);
         m->plain_on_two = m->plain;
         m->plain_on_two.ctx.parallel = two_threads;
         enter(m, LIMIT, run_sdpa, &m->plain, flop(&m->plain), 0);
         if (r->two == TWO_LIMIT)
             enter(m, LIMIT_ON_TWO, run_sdpa, &m->plain_on_two, flop(&m->plain), 1);
+    }
+    if (has_read(r)) {
+        m->read = reading_of(&m->ours, NULL);
+        m->read_on_two = reading_of(&m->ours, &two_threads);
+        enter(m, READ, run_read, &m->read, work, 0);
+        enter(m, READ_ON_TWO, run_read, &m->read_on_two, work, 1);
     }
 
     for (i = 0; i < peer_count && has_peers(r); i++) {
@@ -667,7 +670,7 @@ static void print_two(const match *m, const row *r, const char *shape)
     if (r->two == TWO_ONE)
         f.value = ratio(who(m, OURS_ON_TWO), who(m, OURS));
     if (r->two == TWO_LIMIT) {
-        f.value = ratio(who(m, OURS_ON_TWO), who(m, LIMIT_ON_TWO));
+        f.value = ratio(who(m, OURS_ON_TWO), who(m, r->limit == LIMIT_READ ? READ_ON_TWO : LIMIT_ON_TWO));
         f.against = LIMITS[r->limit];
         f.unit = UNITS[r->limit];
         f.most = r->limit == LIMIT_TIME;
@@ -682,6 +685,23 @@ static void print_two(const match *m, const row *r, const char *shape)
         printf("%8s %-14s", "-", "");
     else
         print_figure(r->work, shape, &f);
+}
+
+/* The shares of the read that are not among the figures before. */
+static void print_read(const match *m, const row *r, const char *shape)
+{
+    figure one = {"1 thread", "read", "%", 0, 0, 0}, on_two = {"2 threads", "read", "%", 0, 0, 0};
+    if (!has_read(r))
+        return;
+    printf("of the read");
+    if (r->limit != LIMIT_READ) {
+        one.value = ratio(who(m, OURS), who(m, READ));
+        print_figure(r->work, shape, &one);
+    }
+    if (r->two != TWO_NOT && (r->limit != LIMIT_READ || r->two != TWO_LIMIT)) {
+        on_two.value = ratio(who(m, OURS_ON_TWO), who(m, READ_ON_TWO));
+        print_figure(r->work, shape, &on_two);
+    }
 }
 
 /* Each peer has the bar to itself: the fastest is among them. */
@@ -703,14 +723,15 @@ static void print_row(const match *m, const row *r)
 
     shape_of(shape, sizeof shape, &r->workload);
     print_start(r->work, shape, LIMITS[r->limit]);
-    if (races(m, LIMIT)) {
-        f.value = ratio(who(m, OURS), who(m, LIMIT));
+    if (races(m, r->limit == LIMIT_READ ? READ : LIMIT)) {
+        f.value = ratio(who(m, OURS), who(m, r->limit == LIMIT_READ ? READ : LIMIT));
         f.value = f.most ? 1 / f.value : f.value;
         print_figure(r->work, shape, &f);
     } else
         printf("%8s %-14s", "-", "");
     print_two(m, r, shape);
     print_peers(m, r, shape);
+    print_read(m, r, shape);
     printf("\n");
     fflush(stdout);
 }
@@ -726,6 +747,102 @@ static void bench_row(const row *r)
     free_attention(&m.ours);
     if (has_plain(r))
         free_attention(&m.plain);
+}
+
+/* ==== One query of few keys, beside the plain loop ================================================================ */
+
+/* In caches, where overhead counts. All of them in f32, and with scratch, as the loop has room for its scores. */
+static const workload few_keys[] = {
+    {ONE_QUERY(16, 16, 300, 64)},  {ONE_QUERY(8, 8, 1500, 128)}, {ONE_QUERY(12, 12, 700, 96)},
+    {ONE_QUERY(24, 8, 900, 128)},  {ONE_QUERY(8, 8, 64, 64)},    {ONE_QUERY(8, 8, 256, 64)},
+    {ONE_QUERY(8, 8, 1024, 64)},   {ONE_QUERY(8, 8, 2048, 64)},  {ONE_QUERY(32, 8, 512, 128)},
+    {ONE_QUERY(32, 8, 2048, 128)},
+};
+
+/* The same numbers, packed and as [L,H,D]: by the loop, by the best instruction set and by AVX2. */
+typedef struct duel {
+    attention packed, lhd, packed_avx2, lhd_avx2;
+    reading read;
+} duel;
+
+enum { LOOP_PACKED, LOOP_LHD, READS, BEST, AVX2 = BEST + 2, FEW = AVX2 + 2 }; /* packed, then [L,H,D] */
+
+static void set_up_duel(duel *d, const workload *w)
+{
+    static char scratch[4 << 20];
+    d->packed = new_attention(w);
+    d->packed.ctx.scratch = scratch;
+    d->packed.ctx.scratch_size = sizeof scratch;
+    d->lhd = d->packed;
+    d->lhd.k = attn_blhd(d->packed.k.data, ATTN_F32, 1, w->keys, w->kv_heads, w->size);
+    d->lhd.v = attn_blhd(d->packed.v.data, ATTN_F32, 1, w->keys, w->kv_heads, w->size);
+    d->packed_avx2 = d->packed;
+    d->lhd_avx2 = d->lhd;
+    d->packed_avx2.ctx.isa = d->lhd_avx2.ctx.isa = ATTN_ISA_AVX2;
+    d->read = reading_of(&d->packed, NULL);
+}
+
+/* One instruction set: over the loop packed and as [L,H,D], [L,H,D] over packed, of the read. */
+static void print_duel(const contestant *c, size_t ours, const char *shape, const char *isa, double bar)
+{
+    figure loop = {NULL, "plain loop", "x", 0, 0, 0}, loop_lhd = {NULL, "plain loop, [L,H,D]", "x", 0, 0, 0},
+           packed = {NULL, "packed", "x", 0, 0.92, 0}, read = {NULL, "cached read", "%", 0, 0, 0};
+    loop.of = loop_lhd.of = packed.of = read.of = isa;
+    loop.value = ratio(&c[ours], &c[LOOP_PACKED]);
+    loop.bar = bar;
+    loop_lhd.value = ratio(&c[ours + 1], &c[LOOP_LHD]);
+    packed.value = ratio(&c[ours + 1], &c[ours]);
+    read.value = ratio(&c[ours], &c[READS]);
+    print_start("one query", shape, isa);
+    print_figure("one query", shape, &loop);
+    print_figure("one query", shape, &loop_lhd);
+    print_figure("one query", shape, &packed);
+    print_figure("one query", shape, &read);
+    printf("\n");
+}
+
+static void bench_few_keys(const workload *w)
+{
+    duel d;
+    contestant c[FEW];
+    void *who[FEW];
+    size_t count = attn_isa_available(ATTN_ISA_AVX2) && isa_of(ATTN_ISA_BEST) != ATTN_ISA_AVX2 ? FEW : AVX2, i;
+    char shape[48];
+
+    set_up_duel(&d, w);
+    who[LOOP_PACKED] = who[BEST] = &d.packed;
+    who[LOOP_LHD] = who[BEST + 1] = &d.lhd;
+    who[READS] = &d.read;
+    who[AVX2] = &d.packed_avx2;
+    who[AVX2 + 1] = &d.lhd_avx2;
+    memset(c, 0, sizeof c);
+    for (i = 0; i < count; i++) {
+        c[i].run = i == READS ? run_read : i < READS ? run_loop : run_sdpa;
+        c[i].arg = who[i];
+        c[i].work = 1;
+        if (i != READS)
+            try_out(c[i].run, who[i], (const attention *)who[i], i < READS ? "the plain loop" : "one query");
+    }
+    race(c, count);
+    shape_of(shape, sizeof shape, w);
+    print_duel(c, BEST, shape, attn_isa_string(isa_of(ATTN_ISA_BEST)), 1.5);
+    if (count > AVX2)
+        print_duel(c, AVX2, shape, "avx2", 1.25);
+    fflush(stdout);
+    free_attention(&d.packed);
+}
+
+static void bench_one_query(void)
+{
+    size_t i, step = is_quick() ? 4 : 1;
+    printf("\nOne query: speed relative to the plain loop that everybody writes, compiled with %s; [L,H,D] to packed; "
+           "share of the read\n",
+           peer_loop_flags());
+    print_start("work", "heads x keys x size", "with");
+    printf("%8s %-14s%8s %-14s%8s %-14s%8s\n", "packed", "", "[L,H,D]", "", "to packed", "", "read");
+    for (i = 0; i < sizeof few_keys / sizeof few_keys[0]; i += step)
+        bench_few_keys(&few_keys[i]);
+    printf("\n");
 }
 
 /* ==== What is not a ratio ========================================================================================= */
@@ -746,7 +863,8 @@ static void counting_run(void *user, size_t count, void (*task)(void *arg, size_
 static void bench_overhead(void)
 {
     static const row r = {.work = "one call", .workload = {SQUARE(1, 3, 3)}};
-    figure us = {"1 thread", "", "us", 0, 0.1, 1};
+    figure us = {"1 thread", "", "us", 0, 0.2, 1};
+    figure loop = {"1 thread", "time of the plain loop", "x", 0, 0, 1};
     size_t allocations;
     match m;
 
@@ -758,13 +876,79 @@ static void bench_overhead(void)
     run_sdpa(&m.ours);
     allocations = bench_allocations - allocations;
     print_start(r.work, "1 x 3 x 3", "");
+    try_out(run_loop, &m.ours, &m.ours, "the plain loop");
+    enter(&m, LOOP, run_loop, &m.ours, flop(&m.ours), 0);
     race(m.c, m.count);
     us.value = 1e6 * median(m.c[OURS].seconds[CPU]);
+    loop.value = 1 / ratio(who(&m, OURS), who(&m, LOOP));
     print_figure(r.work, "1 x 3 x 3", &us);
+    print_figure(r.work, "1 x 3 x 3", &loop);
     print_peers(&m, &r, "1 x 3 x 3");
     printf("%d allocations, %d runs of threads: %s\n", (int)allocations, (int)runs,
            verdict(allocations == 0 && runs == 0));
     free_attention(&m.ours);
+}
+
+typedef struct merge {
+    attn_tensor out, lse, out_b, lse_b;
+} merge;
+
+enum { MERGED = 512, MERGED_SIZE = 64 }; /* rows; numbers in one */
+
+static void run_merge(void *arg)
+{
+    const merge *m = (const merge *)arg;
+    require(attn_merge(m->out, m->lse, m->out_b, m->lse_b) == ATTN_OK, "attn_merge");
+}
+
+static void run_merge_loop(void *arg)
+{
+    const merge *m = (const merge *)arg;
+    peer_merge((float *)m->out.data, (float *)m->lse.data, (const float *)m->out_b.data, (const float *)m->lse_b.data,
+               MERGED, MERGED_SIZE);
+}
+
+/* Merges again and again: out stays between its two sides, and lse grows as the logarithm of how often. */
+static void bench_merge(void)
+{
+    figure ns = {"an element", "", "ns", 0, 0, 1}, loop = {"1 thread", "time of the plain loop", "x", 0, 0, 1};
+    merge m[2]; /* ours; the loop's, of the same numbers */
+    contestant c[2];
+    size_t i;
+
+    memset(c, 0, sizeof c);
+    for (i = 0; i < 2; i++) {
+        attn_tensor *const all[] = {&m[i].out, &m[i].lse, &m[i].out_b, &m[i].lse_b};
+        size_t n, bytes;
+        for (n = 0; n < 4; n++) {
+            size_t size = n % 2 == 0 ? MERGED_SIZE : 1;
+            *all[n] = attn_bhld(bench_matrix(ATTN_F32, MERGED, size).data, ATTN_F32, 1, 1, MERGED, size);
+            bytes = MERGED * size * sizeof(float);
+            if (i > 0)
+                memcpy(all[n]->data, (n == 0 ? m->out : n == 1 ? m->lse : n == 2 ? m->out_b : m->lse_b).data, bytes);
+        }
+        c[i].arg = &m[i];
+        c[i].work = 1;
+    }
+    c[0].run = run_merge;
+    c[1].run = run_merge_loop;
+    run_merge_loop(&m[1]);
+    run_merge(&m[0]);
+    for (i = 0; i < MERGED * MERGED_SIZE; i++)
+        require(fabsf(((float *)m[0].out.data)[i] - ((float *)m[1].out.data)[i]) <= 1e-6f, "merging as the loop does");
+    race(c, 2);
+    ns.value = 1e9 * median(c[0].seconds[CPU]) / (MERGED * MERGED_SIZE);
+    loop.value = 1 / ratio(&c[0], &c[1]);
+    print_start("attn_merge", "512 x 64", "");
+    print_figure("attn_merge", "512 x 64", &ns);
+    print_figure("attn_merge", "512 x 64", &loop);
+    printf("an element, against the plain loop\n");
+    for (i = 0; i < 2; i++) {
+        free(m[i].out.data);
+        free(m[i].lse.data);
+        free(m[i].out_b.data);
+        free(m[i].lse_b.data);
+    }
 }
 
 /* One call at length 32768, on two threads: what the library takes beside inputs and output. */
@@ -844,6 +1028,37 @@ static const row rows[] = {
     {"with i8 keys", {ONE_QUERY(32, 8, 32768, 128), .kv_dtype = ATTN_I8}, LIMIT_TIME, 0.45, TWO_LIMIT, 0.35, 0, 0},
     {"one query", {ONE_QUERY(32, 8, 4096, 128)}, LIMIT_READ, 0, TWO_PEERS, 0, 1.5, 1},
     {"one query", {ONE_QUERY(8, 8, 4096, 64)}, LIMIT_READ, 0, TWO_PEERS, 1.2, 1.3, 1},
+    {"AVX2, one query", {ONE_QUERY(32, 8, 32768, 128), .isa = ATTN_ISA_AVX2}, LIMIT_READ, 0, TWO_LIMIT, 0, 0, 0},
+    {"AVX2, f16 keys",
+     {ONE_QUERY(32, 8, 32768, 128), .kv_dtype = ATTN_F16, .isa = ATTN_ISA_AVX2},
+     LIMIT_READ,
+     0,
+     TWO_LIMIT,
+     0,
+     0,
+     0},
+    {"AVX2, bf16 keys",
+     {ONE_QUERY(32, 8, 32768, 128), .kv_dtype = ATTN_BF16, .isa = ATTN_ISA_AVX2},
+     LIMIT_READ,
+     0,
+     TWO_LIMIT,
+     0,
+     0,
+     0},
+    {"AVX2, i8 keys",
+     {ONE_QUERY(32, 8, 32768, 128), .kv_dtype = ATTN_I8, .isa = ATTN_ISA_AVX2},
+     LIMIT_READ,
+     0,
+     TWO_LIMIT,
+     0,
+     0,
+     0},
+    {"2 queries", {QUERIES(2, 64, 8, 8192, 128), .option = CAUSAL}, LIMIT_READ, 0, TWO_LIMIT, 0, 0, 0},
+    {"4 queries", {QUERIES(4, 64, 8, 8192, 128), .option = CAUSAL}, LIMIT_READ, 0, TWO_LIMIT, 0, 0, 0},
+    {"8 queries", {QUERIES(8, 64, 8, 8192, 128), .option = CAUSAL}, LIMIT_READ, 0, TWO_LIMIT, 0, 0, 0},
+    {"2 queries", {QUERIES(2, 8, 1, 8192, 128), .option = CAUSAL}, LIMIT_READ, 0, TWO_LIMIT, 0, 0, 0},
+    {"4 queries", {QUERIES(4, 8, 1, 8192, 128), .option = CAUSAL}, LIMIT_READ, 0, TWO_LIMIT, 0, 0, 1},
+    {"8 queries", {QUERIES(8, 8, 1, 8192, 128), .option = CAUSAL}, LIMIT_READ, 0, TWO_LIMIT, 0, 0, 0},
     {"bf16", {SQUARE(8, 1024, 64), TYPE(ATTN_BF16)}, LIMIT_SPEED, 1.5, TWO_ONE, 0, 0, 1},
     {"f16", {SQUARE(8, 1024, 64), TYPE(ATTN_F16)}, LIMIT_SPEED, 0.95, TWO_ONE, 0, 0, 1},
     {"f64", {SQUARE(8, 1024, 64), TYPE(ATTN_F64)}, LIMIT_PEAK, 0.80, TWO_ONE, 0, 0, 1},
@@ -854,22 +1069,24 @@ static const row rows[] = {
     {"lengths", {SQUARE(2, 2048, 64), .option = LENGTHS}, LIMIT_TIME, 1.25, TWO_ONE, 0, 0, 0},
     {"softcap", {SQUARE(8, 1024, 64), .option = SOFTCAP}, LIMIT_TIME, 1.25, TWO_NOT, 0, 0, 1},
     {"softcap", {SQUARE(8, 1024, 128), .option = SOFTCAP}, LIMIT_TIME, 1.15, TWO_NOT, 0, 0, 0},
-    {"bias", {SQUARE(8, 1024, 64), .option = BIAS}, LIMIT_TIME, 1.15, TWO_NOT, 0, 0, 1},
+    {"bias", {SQUARE(8, 1024, 64), .option = BIAS}, LIMIT_TIME, 1.12, TWO_NOT, 0, 0, 1},
     {"ALiBi", {SQUARE(8, 1024, 64), .option = ALIBI}, LIMIT_TIME, 1.10, TWO_NOT, 0, 0, 1},
     {"sinks", {SQUARE(8, 1024, 64), .option = SINKS}, LIMIT_TIME, 1.02, TWO_NOT, 0, 0, 1},
-    {"bool mask", {SQUARE(8, 1024, 64), .option = MASK}, LIMIT_TIME, 1.20, TWO_NOT, 0, 0, 1},
-    {"[B,L,H,D]", {SQUARE(8, 1024, 64), .layout = BLHD}, LIMIT_TIME, 1.04, TWO_NOT, 0, 0, 0},
+    {"bool mask", {SQUARE(8, 1024, 64), .option = MASK}, LIMIT_TIME, 1.15, TWO_NOT, 0, 0, 1},
+    {"causal, weights", {SQUARE(8, 1024, 64), .option = WEIGHTS}, LIMIT_TIME, 1.5, TWO_NOT, 0, 0, 0},
+    {"causal, scores", {SQUARE(8, 1024, 64), .option = SCORES}, LIMIT_TIME, 1.5, TWO_NOT, 0, 0, 0},
+    {"causal, both", {SQUARE(8, 1024, 64), .option = WEIGHTS_AND_SCORES}, LIMIT_TIME, 1.8, TWO_NOT, 0, 0, 1},
+    {"[B,L,H,D]", {SQUARE(8, 1024, 64), .layout = BLHD}, LIMIT_TIME, 1.03, TWO_NOT, 0, 0, 0},
     {"[B,L,3,H,D]", {SQUARE(8, 1024, 64), .layout = INTERLEAVED}, LIMIT_TIME, 1.04, TWO_NOT, 0, 0, 1},
 };
 
 int main(void)
 {
-    const char *path = getenv("ATTN_BENCH_TSV");
     double load = 0;
     size_t i;
 
     require(attn_pool_new(&two_threads, 2) == ATTN_OK, "attn_pool_new");
-    tsv = path && *path ? fopen(path, "a") : NULL;
+    open_tsv();
     printf("attn_sdpa: ratios, medians of %d rounds in which the contestants take turns.\n", ROUNDS);
     if (getloadavg(&load, 1) == 1)
         printf("Load of the machine before: %.1f. Two threads want a core each.\n", load);
@@ -883,13 +1100,14 @@ int main(void)
     for (i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (rows[i].quick || !is_quick())
             bench_row(&rows[i]);
+    bench_one_query();
     bench_overhead();
+    bench_merge();
     if (!is_quick())
         bench_memory();
     bench_compiler();
     print_bars();
-    if (tsv)
-        fclose(tsv);
+    close_tsv();
     attn_pool_free(&two_threads);
     return 0;
 }

@@ -2,9 +2,11 @@
 
    - the peak: fused multiply-adds alone, with the same vectors on the same core;
    - OpenBLAS on one thread, if this machine has it (Debian: libopenblas0);
+   - for products of few rows, reading the matrix that they are multiplied by;
    - for softmax, memcpy of the matrix, a plain C loop, and that loop with libmvec's vector exponential.
 
-   Bars for f32 at 512 x 512 x 512: 70 % of OpenBLAS with AVX-512, 70 % of the peak with AVX2 and with NEON. */
+   Bars for f32 at 512 x 512 x 512: 70 % of OpenBLAS with AVX-512, 70 % of the peak with AVX2 and with NEON.
+   Those for products of few rows are for AVX-512. */
 #define _GNU_SOURCE
 #include <math.h>
 #include "library.h"
@@ -183,57 +185,78 @@ static void bench_matmuls(attn_dtype dtype, int b_transposed)
 
 /* ==== Few rows =================================================================================================== */
 
-/* Reads a transposed matrix, which a product of few rows reads once. */
-static void run_read(void *arg)
+/* out = x w^T with `rows` rows of x, as a decoder's step computes it: w is cols x inner. As a share of the time that
+   reading w takes with as many streams as are fastest. */
+static void bench_few_rows(attn_dtype dtype, size_t rows, size_t cols, size_t inner, double least)
 {
-    const matmul *m = (const matmul *)arg;
-    size_t size = m->b.rows * m->b.cols * (m->b.dtype == ATTN_F32 ? 4 : 2) / sizeof(uint64_t), i, j;
-    const uint64_t *x = (const uint64_t *)m->b.data;
-    static volatile uint64_t seen;
-    uint64_t sum[8] = {0};
-    for (i = 0; i + 8 <= size; i += 8)
-        for (j = 0; j < 8; j++)
-            sum[j] ^= x[i + j];
-    for (i = 0; i < 8; i++)
-        seen ^= sum[i];
-}
-
-/* out = x w^T with `rows` rows of x, as a decoder's step computes it: as a share of the time that reading w takes. */
-static void bench_few_rows(attn_dtype dtype, size_t rows, size_t cols, size_t inner)
-{
-    attn_mat values = bench_matrix(ATTN_F32, cols, inner), data = values;
+    attn_mat values = bench_matrix(ATTN_F32, cols, inner), w = values;
+    figure share = {"1 thread", "reading w", "%", 0, 0, 0}, two = {"2 threads", "one thread", "x", 0, 0, 0};
+    reading read = {NULL, NULL, 0, 1, 0, NULL};
     matmul one, on_two;
     contestant c[3];
+    char shape[48];
+    const char *work = dtype == ATTN_F32 ? "x w^T, f32 w" : "x w^T, bf16 w";
     size_t i;
 
     memset(&one, 0, sizeof one);
     memset(c, 0, sizeof c);
     if (dtype != ATTN_F32) {
-        data = attn_mat_of(malloc(cols * inner * 2), dtype, cols, inner);
-        require(data.data && attn_mat_copy(data, values) == ATTN_OK, "attn_mat_copy");
+        w = attn_mat_of(bench_alloc(cols * inner * 2), dtype, cols, inner);
+        require(attn_mat_copy(w, values) == ATTN_OK, "attn_mat_copy");
     }
     one.a = bench_matrix(ATTN_F32, rows, inner);
     one.out = bench_matrix(ATTN_F32, rows, cols);
-    one.b = attn_mat_t(data);
+    one.b = attn_mat_t(w);
     on_two = one;
     on_two.ctx.parallel = two_threads;
+    run_matmul(&on_two);
+    check_product(&on_two);
+    run_matmul(&one);
+    check_product(&one);
+    read.x = w.data;
+    read.bytes = cols * inner * (dtype == ATTN_F32 ? 4 : 2);
+    read = best_reading(read);
     for (i = 0; i < 3; i++) {
         c[i].run = run_matmul;
         c[i].arg = i == 2 ? &on_two : &one;
         c[i].work = 1;
     }
     c[1].run = run_read;
+    c[1].arg = &read;
     c[2].wall = 1;
     race(c, 3);
 
-    printf("%5lu x%5lu x%6lu%6s%9.0f %%%9.2f x\n", (unsigned long)rows, (unsigned long)inner, (unsigned long)cols,
-           dtype == ATTN_F32 ? "f32" : "bf16", 100 * ratio(&c[0], &c[1]), ratio(&c[2], &c[0]));
+    snprintf(shape, sizeof shape, "%d x %d x %d", (int)rows, (int)inner, (int)cols);
+    share.value = ratio(&c[0], &c[1]);
+    share.bar = least;
+    two.value = ratio(&c[2], &c[0]);
+    printf("%-18s%-16s", shape, work);
+    print_figure(work, shape, &share);
+    print_figure(work, shape, &two);
+    printf("\n");
     fflush(stdout);
     free(one.a.data);
     free(one.out.data);
-    if (data.data != values.data)
-        free(data.data);
+    if (w.data != values.data)
+        free(w.data);
     free(values.data);
+}
+
+/* Matrices that lie in caches, that do not, and what makes a model's logits. */
+static void bench_decoding(void)
+{
+    static const size_t inner[] = {512, 1024, 4096, 512}, cols[] = {512, 1024, 4096, 32128};
+    static const double bars_of_rows[] = {0.90, 0.90, 0.75}; /* 1, 4 and 16 */
+    size_t s, r;
+
+    printf("\nmatmul of few rows, out = x w^T, x f32: speed relative to\n%-18s%-16s%8s %-14s%8s\n", "M x K x N", "",
+           "reading", "w", "1 thread");
+    for (s = 0; s < 4; s += is_quick() ? 3 : 1)
+        for (r = 0; r < (is_quick() ? 1 : 3); r++) {
+            double least = cols[s] == inner[s] ? bars_of_rows[r] : 0;
+            bench_few_rows(ATTN_F32, (size_t)1 << 2 * r, cols[s], inner[s], least);
+            bench_few_rows(ATTN_BF16, (size_t)1 << 2 * r, cols[s], inner[s], least);
+        }
 }
 
 /* ==== Softmax ===================================================================================================== */
@@ -312,18 +335,14 @@ int main(void)
 
     printf("Ratios of speeds, medians of %d rounds in which the contestants take turns, on one thread.\n", ROUNDS);
     require(attn_pool_new(&two_threads, 2) == ATTN_OK, "attn_pool_new");
+    open_tsv();
     load_openblas();
     bench_matmuls(ATTN_F32, 0);
     bench_matmuls(ATTN_F32, 1);
     bench_matmuls(ATTN_F64, 0);
     bench_matmuls(ATTN_F64, 1);
 
-    printf("\nmatmul of few rows, out = a b^T, a f32: speed relative to\n%20s%6s%11s%11s\n", "M     K      N", "b",
-           "reading b", "2 threads");
-    for (i = 1; i <= (is_quick() ? 1 : 16); i *= 4) {
-        bench_few_rows(ATTN_F32, i, 32128, 512);
-        bench_few_rows(ATTN_BF16, i, 32128, 512);
-    }
+    bench_decoding();
 
     printf("\nsoftmax f32: speed relative to\n%15s%8s%11s%11s%11s%11s\n", "rows x cols", "", "memcpy", "libmvec",
            "plain C", "2 threads");
@@ -335,6 +354,7 @@ int main(void)
                 bench_softmax(ISAS[i], 64, 32768);
         }
     print_bars();
+    close_tsv();
     attn_pool_free(&two_threads);
     return 0;
 }

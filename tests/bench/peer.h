@@ -16,4 +16,15 @@ void peer_softmax_in_place(float *x, size_t count, size_t vector_bytes);
    gives it with that many streams, each of which prefetches `ahead` bytes ahead (0: not). */
 float peer_read(const void *x, size_t bytes, size_t streams, size_t ahead, size_t vector_bytes);
 
+/* In peer_loop.c: the attention of one query as everybody writes it, head by head. The row of key j of key/value head h
+   begins at h * head_stride + j * row_stride; scores: room for `keys` numbers. */
+void peer_attend(float *out, const float *q, const float *k, const float *v, float *scores, size_t heads,
+                 size_t kv_heads, size_t keys, size_t size, size_t head_stride, size_t row_stride);
+
+/* Two attentions of disjoint keys, with the logarithms of their sums of weights, become one in (out, lse). */
+void peer_merge(float *out, float *lse, const float *out_b, const float *lse_b, size_t rows, size_t size);
+
+/* What peer_loop.c was compiled with. */
+const char *peer_loop_flags(void);
+
 #endif

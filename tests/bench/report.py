@@ -3,8 +3,10 @@
     python3 tests/bench/report.py build/bench.tsv tests/bench/README.md tests/bench/speed.svg
 
 That is what `make bench-report` runs. Each line of the first file is a figure: work, heads x keys x size, number of
-threads, what it is relative to, unit, value, bar."""
+threads, what it is relative to, unit, value, bar; or, after a #, the version measured, which goes into the page's
+sentence about it."""
 import os
+import re
 import sys
 from collections import namedtuple
 from math import log2
@@ -14,17 +16,29 @@ NAMES = {"OpenBLAS": "OpenBLAS, unfused", "oneDNN": "oneDNN, unfused", "memory k
 COLOURS = {"attn.h": "#0b57d0", "PyTorch": "#c2410c", "ONNX Runtime": "#7e22ce", "oneDNN": "#15803d",
            "OpenBLAS": "#6b7280"}
 AGAINST = {"peak": " of the peak", "read": " of the read", "one thread": " one thread", "f32 speed": " the f32 speed",
-           "plain time": " the plain time", "fastest unfused": " the fastest unfused"}
+           "plain time": " the plain time", "fastest unfused": " the fastest unfused",
+           "time of the plain loop": " the time of the plain loop"}
+VERSION = re.compile(r"(one run of version )\d+\.\d+\.\d+")
 
 
 def read(path):
     try:
         with open(path) as lines:
             for line in lines:
+                if line.startswith("#"):
+                    continue
                 work, shape, of, against, unit, value, _ = line.rstrip("\n").split("\t")
                 yield Figure(work, shape, of, against, unit, float(value))
     except (OSError, ValueError) as error:
         sys.exit(f"{path}: {error}; run `make bench` first")
+
+
+def version(path):
+    with open(path) as lines:
+        versions = {line.split()[-1] for line in lines if line.startswith("#")}
+    if len(versions) != 1:
+        sys.exit(f"{path}: figures of {len(versions)} versions; run `make bench` anew")
+    return versions.pop()
 
 
 def is_peer(name):
@@ -61,16 +75,19 @@ def groups(works):
 
 
 def limits(figures):
-    """Rows of work that is measured against a limit."""
-    cells = {(f.work, f.shape, f.of): f for f in figures if f.against in AGAINST}
-    works = list(dict.fromkeys((f.work, f.shape) for f in figures if f.against in AGAINST))
+    """Rows of work that is measured against limits; one may have several."""
+    cells = {(f.work, f.shape, f.of, f.against): f for f in figures if f.against in AGAINST}
+    works = list(dict.fromkeys(key[:2] for key in cells))
     yield "| work | heads x keys x size | one thread | two threads |\n|---|---|---|---|"
     for group, place in groups(works):
         shape = group[0][1].split(" x ")
         if place is not None:
             shape[place] = " / ".join(s.split(" x ")[place] for _, s in group)
-        one, two = (joined([cells.get((*key, of)) for key in group]) for of in ("1 thread", "2 threads"))
-        yield f"| {group[0][0]} | {' x '.join(shape)} | {one} | {two} |"
+        row = [group[0][0], " x ".join(shape)]
+        for of in ("1 thread", "2 threads"):
+            row.append(", ".join(filter(None, (joined([cells.get((*key, of, against)) for key in group])
+                                               for against in AGAINST))))
+        yield f"| {' | '.join(row)} |"
 
 
 def others(figures):
@@ -80,6 +97,40 @@ def others(figures):
             digits = 0 if f.unit == "KB" else 2
             name = ", ".join(x for x in (f.work, f.against, f.of) if x)
             yield f"| {name} | {f.shape} | {f.value:.{digits}f} {f.unit} | |"
+
+
+def few_keys(figures):
+    """One query beside the plain loop, with each instruction set."""
+    columns = {"plain loop": "packed, over the plain loop", "plain loop, [L,H,D]": "[L,H,D], over the plain loop",
+               "packed": "[L,H,D], over packed", "cached read": "packed, of the read"}
+    cells = {(f.shape, f.against, f.of): f for f in figures if f.against in columns}
+    isas = list(dict.fromkeys(of for _, _, of in cells))
+    if not cells:
+        return
+    yield f"One query of few keys, f32, with {' / '.join(isas)}:\n"
+    yield "| heads x keys x size | " + " | ".join(columns.values()) + " |"
+    yield "|---|" + "---|" * len(columns)
+    for shape in dict.fromkeys(shape for shape, _, _ in cells):
+        row = [joined([cells.get((shape, against, isa)) for isa in isas]) for against in columns]
+        yield f"| {shape} | " + " | ".join(row) + " |"
+    yield ""
+
+
+def products(figures):
+    """x w^T: a row for each w, a column for each number of rows of x."""
+    cells = {}
+    for f in figures:
+        rows, w = f.shape.split(" x ", 1)
+        cells.setdefault((w, f.work), {}).setdefault(int(rows), []).append(joined([f._replace(against="")]))
+    if not cells:
+        return
+    counts = sorted({rows for row in cells.values() for rows in row})
+    yield "x w^T for a few rows of x in f32: share of the read of w, on one thread; two threads x one thread:\n"
+    yield "| w, K x N | " + " | ".join(f"{n} row{'s' * (n > 1)}" for n in counts) + " |"
+    yield "|---|" + "---|" * len(counts)
+    for (w, work), row in cells.items():
+        yield f"| {w}, {work.split()[-2]} | " + " | ".join("; ".join(row.get(n, [])) for n in counts) + " |"
+    yield ""
 
 
 def peers(figures):
@@ -165,7 +216,9 @@ def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
     table, page, svg = sys.argv[1:]
-    figures = list(read(table))
+    of_products, figures = [], []
+    for f in read(table):
+        (of_products if f.work.startswith("x w^T") else figures).append(f)
     if not any(f.against in AGAINST for f in figures):
         sys.exit(f"{table}: no figures; run `make bench` first")
     start, end = "<!-- tests/bench/report.py -->\n", "<!-- end of tests/bench/report.py -->"
@@ -175,7 +228,11 @@ def main():
     if not found or not ended:
         sys.exit(f"{page}: the two comments between which the tables stand are missing")
     link = os.path.relpath(svg, os.path.dirname(page) or ".")
-    rows = [f"![Share of the peak over the length, beside peers]({link})", "", *limits(figures), *others(figures), ""]
+    before, named = VERSION.subn(r"\g<1>" + version(table), before)
+    if named != 1:
+        sys.exit(f"{page}: no sentence that says what version these figures are of, or several")
+    rows = [f"![Share of the peak over the length, beside peers]({link})", "", *limits(figures), *others(figures), "",
+            *few_keys(figures), *products(of_products)]
     if any(is_peer(f.against) for f in figures):
         rows += ["Speed relative to peers, on one / two threads:", "", *peers(figures), ""]
     with open(page, "w") as file:

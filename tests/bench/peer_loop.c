@@ -1,0 +1,51 @@
+/* Loops as everybody writes them, compiled as their users would for speed: PEER_FLAGS says how. */
+#include "peer.h"
+#include <math.h>
+
+void peer_attend(float *out, const float *q, const float *k, const float *v, float *scores, size_t heads,
+                 size_t kv_heads, size_t keys, size_t size, size_t head_stride, size_t row_stride)
+{
+    size_t group = heads / kv_heads, h, j, d;
+    for (h = 0; h < heads; h++) {
+        const float *query = q + h * size, *key = k + h / group * head_stride, *value = v + h / group * head_stride;
+        float *row = out + h * size, max, sum = 0;
+        for (j = 0; j < keys; j++) {
+            float score = 0;
+            for (d = 0; d < size; d++)
+                score += query[d] * key[j * row_stride + d];
+            scores[j] = score / sqrtf((float)size);
+        }
+        max = scores[0];
+        for (j = 1; j < keys; j++)
+            if (scores[j] > max)
+                max = scores[j];
+        for (j = 0; j < keys; j++) {
+            scores[j] = expf(scores[j] - max);
+            sum += scores[j];
+        }
+        for (j = 0; j < keys; j++)
+            scores[j] /= sum;
+        for (d = 0; d < size; d++)
+            row[d] = 0;
+        for (j = 0; j < keys; j++)
+            for (d = 0; d < size; d++)
+                row[d] += scores[j] * value[j * row_stride + d];
+    }
+}
+
+void peer_merge(float *out, float *lse, const float *out_b, const float *lse_b, size_t rows, size_t size)
+{
+    size_t r, d;
+    for (r = 0; r < rows; r++) {
+        float max = lse[r] > lse_b[r] ? lse[r] : lse_b[r];
+        float a = expf(lse[r] - max), b = expf(lse_b[r] - max), sum = a + b;
+        for (d = 0; d < size; d++)
+            out[r * size + d] = (out[r * size + d] * a + out_b[r * size + d] * b) / sum;
+        lse[r] = max + logf(sum);
+    }
+}
+
+const char *peer_loop_flags(void)
+{
+    return PEER_FLAGS;
+}
