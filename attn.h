@@ -7635,7 +7635,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const attn__tile *t
                                                              size_t pass, size_t passes, attn_dtype dtype,
                                                              const int rows, const int vectors)
 {
-    size_t size = attn__size(dtype), wide = state->layout.query, ahead = t->keys * pass / passes, since = 0, k;
+    size_t size = attn__size(dtype), wide = state->layout.query, ahead = t->keys * pass / attn__max(passes, 1), since = 0, k;
     const ATTN__R *p[4], *factor = (const ATTN__R *)t->factor, *scales = (const ATTN__R *)v->scales;
     ATTN__V sum[4][8], x[8], total[4];
     ATTN__R *sums = (ATTN__R *)state->sum;
