@@ -2097,10 +2097,10 @@ static unsigned attn__isas(void)
 
 #if defined(__GNUC__) || defined(__clang__)
 #define ATTN__PIN_POINTER(p) __asm__("" : "+r"(p))
-#define ATTN__PREFETCH(p) __builtin_prefetch(p, 0, 3) /* into the first cache */
+#define ATTN__PREFETCH(p, caches) __builtin_prefetch(p, 0, caches) /* 3: into the first cache; 2: the second */
 #else
 #define ATTN__PIN_POINTER(p) ((void)0)
-#define ATTN__PREFETCH(p) ((void)0)
+#define ATTN__PREFETCH(p, caches) ((void)0)
 #endif
 
 #define ATTN__BUFFER 64 /* load and store transpose through so many reals of each row at a time, on the stack */
@@ -6902,7 +6902,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R
 }
 
 /* Prefetches row number `row` of those that will be read next. */
-ATTN__INLINE void ATTN__NAME(prefetch_row)(const attn__rows *rows, size_t row)
+ATTN__INLINE void ATTN__NAME(prefetch_row)(const attn__rows *rows, size_t row, const int caches)
 {
     const char *from;
     size_t i;
@@ -6910,7 +6910,7 @@ ATTN__INLINE void ATTN__NAME(prefetch_row)(const attn__rows *rows, size_t row)
         return;
     from = rows->next + (ptrdiff_t)row * rows->next_step;
     for (i = 0; i < rows->row_bytes; i += 64)
-        ATTN__PREFETCH(from + i);
+        ATTN__PREFETCH(from + i, caches);
 }
 
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_of)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
@@ -6923,7 +6923,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_of)(void *cv, const void *av, ptr
     size_t r0, r, c, left, wide, prefetched = 0;
     for (r0 = 0; r0 < rows; r0 += ATTN__ROWS) {
         for (; next && prefetched < next->next_count && prefetched * rows <= r0 * next->next_count; prefetched++)
-            ATTN__NAME(prefetch_row)(next, prefetched);
+            ATTN__NAME(prefetch_row)(next, prefetched, 2);
         a[0] = (const ATTN__R *)av + (ptrdiff_t)r0 * rs;
         ATTN__UNROLL
         for (r = 1; r < ATTN__ROWS; r++) { /* past the end: the last row again, into sums that nobody reads */
@@ -7655,7 +7655,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const attn__tile *t
     for (k = 0; k<t->keys; k++, from += n> 0 ? step : 0) {
         if (++since >= passes) { /* one row in as many keys as there are passes */
             since = 0;
-            ATTN__NAME(prefetch_row)(v, ahead++);
+            ATTN__NAME(prefetch_row)(v, ahead++, 3);
         }
         ATTN__UNROLL
         for (j = 0; j < vectors; j++)
@@ -7755,7 +7755,7 @@ ATTN__INLINE void ATTN__NAME(prefetch_lines)(ATTN__NAME(stream) * s, size_t line
         ATTN__UNROLL
         for (i = 0; i < 8; i++)
             if (i < lines)
-                ATTN__PREFETCH(s->at + 64 * i);
+                ATTN__PREFETCH(s->at + 64 * i, 3);
         s->at += 64 * lines;
         s->left -= lines;
         return;
@@ -7768,7 +7768,7 @@ ATTN__INLINE void ATTN__NAME(prefetch_lines)(ATTN__NAME(stream) * s, size_t line
             s->left = s->lines;
             s->at += s->next;
         }
-        ATTN__PREFETCH(s->at);
+        ATTN__PREFETCH(s->at, 3);
     }
 }
 
