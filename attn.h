@@ -6836,24 +6836,25 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
    chain after chain. The vectors of b are named, not an array, and c needs no stride: so gcc keeps all in registers. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R *const *a, ptrdiff_t ks,
                                                        const ATTN__R *b, size_t depth, const int vectors,
-                                                       const int chains, enum attn__gemm_mode mode,
-                                                       const ATTN__R *factor)
+                                                       const enum attn__gemm_mode mode, const ATTN__R *factor)
 {
     ATTN__AS_WRITTEN
+    const size_t chains = mode == ATTN__GEMM_SCALE ? 1 : 2,
+                 block = mode == ATTN__GEMM_SCALE ? SIZE_MAX : ATTN__SUM_BLOCK;
     ATTN__V sum[ATTN__ROWS][3], zero = ATTN__SET1((ATTN__R)0);
-    size_t begin, end, k;
-    int chain = 0, r, v;
-    for (begin = 0; begin < depth; begin = chain == 0 ? end : begin) {
-        const ATTN__R *from = b + (begin + (size_t)chain) * (size_t)vectors * ATTN__W;
-        ptrdiff_t at = (ptrdiff_t)(begin + (size_t)chain) * ks;
-        end = chains > 1 ? attn__min(begin + ATTN__SUM_BLOCK, depth) : depth;
+    size_t begin = 0, chain = 0, end, k;
+    int r, v;
+    do {
+        const ATTN__R *from = b + (begin + chain) * (size_t)vectors * ATTN__W;
+        ptrdiff_t at = (ptrdiff_t)(begin + chain) * ks;
+        end = attn__min(block, depth - begin) + begin;
         ATTN__UNROLL
         for (r = 0; r < ATTN__ROWS; r++) {
             ATTN__UNROLL
             for (v = 0; v < vectors; v++)
                 sum[r][v] = zero;
         }
-        for (k = begin + (size_t)chain; k < end; k += (size_t)chains) {
+        for (k = begin + chain; k < end; k += chains) {
             ATTN__V b0 = ATTN__LOAD(from), b1 = b0, b2 = b0;
             if (vectors > 1)
                 b1 = ATTN__LOAD(from + ATTN__W);
@@ -6868,10 +6869,10 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R
                 if (vectors > 2)
                     sum[r][2] = ATTN__FMA(x, b2, sum[r][2]);
             }
-            at += chains * ks;
-            from += chains * vectors * ATTN__W;
+            at += (ptrdiff_t)chains * ks;
+            from += chains * (size_t)vectors * ATTN__W;
         }
-        if (mode == ATTN__GEMM_ADD) {
+        if (mode == ATTN__GEMM_ADD || (mode == ATTN__GEMM_SET && begin + chain > 0)) {
             ATTN__UNROLL
             for (r = 0; r < ATTN__ROWS; r++) {
                 ATTN__UNROLL
@@ -6879,13 +6880,13 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R
                     sum[r][v] = ATTN__ADD(ATTN__LOAD(c + (r * vectors + v) * ATTN__W), sum[r][v]);
             }
         }
-        if (chains == 1) {
+        if (mode == ATTN__GEMM_SCALE) {
             ATTN__UNROLL
             for (r = 0; r < ATTN__ROWS; r++) {
                 ATTN__UNROLL
                 for (v = 0; v < vectors; v++)
-                    sum[r][v] = ATTN__FMA(ATTN__LOAD(c + (r * vectors + v) * ATTN__W), ATTN__LOAD(factor + v * ATTN__W),
-                                          sum[r][v]);
+                    sum[r][v] = ATTN__FMA(ATTN__LOAD(c + (r * vectors + v) * ATTN__W),
+                                          ATTN__LOAD(factor + v * ATTN__W), sum[r][v]);
             }
         }
         ATTN__UNROLL
@@ -6894,11 +6895,13 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R
             for (v = 0; v < vectors; v++)
                 ATTN__STORE(c + (r * vectors + v) * ATTN__W, sum[r][v]);
         }
-        if (chains == 1)
-            return;
-        mode = ATTN__GEMM_ADD;
-        chain = 1 - chain;
-    }
+        if (chain + 1 < chains)
+            chain = 1;
+        else {
+            chain = 0;
+            begin = end;
+        }
+    } while (begin < depth);
 }
 
 /* Prefetches row number `row` of those that will be read next. */
@@ -6914,8 +6917,8 @@ ATTN__INLINE void ATTN__NAME(prefetch_row)(const attn__rows *rows, size_t row, c
 }
 
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_of)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
-                                                   const void *bv, size_t cols, size_t depth, const int chains,
-                                                   enum attn__gemm_mode mode, const void *factorv,
+                                                   const void *bv, size_t cols, size_t depth,
+                                                   const enum attn__gemm_mode mode, const void *factorv,
                                                    const attn__rows *next)
 {
     ATTN__R *tiles = (ATTN__R *)cv;
@@ -6936,11 +6939,11 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_of)(void *cv, const void *av, ptr
             left = (cols - c) / ATTN__W;
             wide = attn__min(left, 3) * ATTN__W;
             if (left >= 3)
-                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 3, chains, mode, factor);
+                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 3, mode, factor);
             else if (left == 2)
-                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 2, chains, mode, factor);
+                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 2, mode, factor);
             else
-                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 1, chains, mode, factor);
+                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 1, mode, factor);
         }
     }
 }
@@ -6949,10 +6952,15 @@ ATTN__TARGET static void ATTN__NAME(gemm)(void *cv, const void *av, ptrdiff_t rs
                                           const void *bv, size_t cols, size_t depth, enum attn__gemm_mode mode,
                                           const void *factorv, const attn__rows *next)
 {
-    if (mode == ATTN__GEMM_SCALE)
-        ATTN__NAME(gemm_of)(cv, av, rs, ks, rows, bv, cols, depth, 1, mode, factorv, next);
-    else
-        ATTN__NAME(gemm_of)(cv, av, rs, ks, rows, bv, cols, depth, 2, mode, factorv, next);
+    switch (mode) {
+    case ATTN__GEMM_ADD:
+        ATTN__NAME(gemm_of)(cv, av, rs, ks, rows, bv, cols, depth, ATTN__GEMM_ADD, factorv, next);
+        break;
+    case ATTN__GEMM_SET:
+        ATTN__NAME(gemm_of)(cv, av, rs, ks, rows, bv, cols, depth, ATTN__GEMM_SET, factorv, next);
+        break;
+    default: ATTN__NAME(gemm_of)(cv, av, rs, ks, rows, bv, cols, depth, ATTN__GEMM_SCALE, factorv, next); break;
+    }
 }
 
 /* -- softmax -- */
@@ -7635,7 +7643,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const attn__tile *t
                                                              size_t pass, size_t passes, attn_dtype dtype,
                                                              const int rows, const int vectors)
 {
-    size_t size = attn__size(dtype), wide = state->layout.query, ahead = t->keys * pass / attn__max(passes, 1), since = 0, k;
+    size_t size = attn__size(dtype), wide = state->layout.query, ahead = t->keys * pass / attn__max(passes, 1),
+           since = 0, k;
     const ATTN__R *p[4], *factor = (const ATTN__R *)t->factor, *scales = (const ATTN__R *)v->scales;
     ATTN__V sum[4][8], x[8], total[4];
     ATTN__R *sums = (ATTN__R *)state->sum;
