@@ -6842,66 +6842,60 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R
     const size_t chains = mode == ATTN__GEMM_SCALE ? 1 : 2,
                  block = mode == ATTN__GEMM_SCALE ? SIZE_MAX : ATTN__SUM_BLOCK;
     ATTN__V sum[ATTN__ROWS][3], zero = ATTN__SET1((ATTN__R)0);
-    size_t begin = 0, chain = 0, end, k;
+    size_t begin, chain, end, k;
     int r, v;
-    do {
-        const ATTN__R *from = b + (begin + chain) * (size_t)vectors * ATTN__W;
-        ptrdiff_t at = (ptrdiff_t)(begin + chain) * ks;
-        end = attn__min(block, depth - begin) + begin;
-        ATTN__UNROLL
-        for (r = 0; r < ATTN__ROWS; r++) {
-            ATTN__UNROLL
-            for (v = 0; v < vectors; v++)
-                sum[r][v] = zero;
-        }
-        for (k = begin + chain; k < end; k += chains) {
-            ATTN__V b0 = ATTN__LOAD(from), b1 = b0, b2 = b0;
-            if (vectors > 1)
-                b1 = ATTN__LOAD(from + ATTN__W);
-            if (vectors > 2)
-                b2 = ATTN__LOAD(from + 2 * ATTN__W);
+    for (begin = 0; begin < depth; begin = end)
+        for (chain = 0, end = attn__min(block, depth - begin) + begin; chain < chains; chain++) {
+            const ATTN__R *from = b + (begin + chain) * (size_t)vectors * ATTN__W;
+            ptrdiff_t at = (ptrdiff_t)(begin + chain) * ks;
             ATTN__UNROLL
             for (r = 0; r < ATTN__ROWS; r++) {
-                ATTN__V x = ATTN__SET1(a[r][at]);
-                sum[r][0] = ATTN__FMA(x, b0, sum[r][0]);
+                ATTN__UNROLL
+                for (v = 0; v < vectors; v++)
+                    sum[r][v] = zero;
+            }
+            for (k = begin + chain; k < end; k += chains) {
+                ATTN__V b0 = ATTN__LOAD(from), b1 = b0, b2 = b0;
                 if (vectors > 1)
-                    sum[r][1] = ATTN__FMA(x, b1, sum[r][1]);
+                    b1 = ATTN__LOAD(from + ATTN__W);
                 if (vectors > 2)
-                    sum[r][2] = ATTN__FMA(x, b2, sum[r][2]);
+                    b2 = ATTN__LOAD(from + 2 * ATTN__W);
+                ATTN__UNROLL
+                for (r = 0; r < ATTN__ROWS; r++) {
+                    ATTN__V x = ATTN__SET1(a[r][at]);
+                    sum[r][0] = ATTN__FMA(x, b0, sum[r][0]);
+                    if (vectors > 1)
+                        sum[r][1] = ATTN__FMA(x, b1, sum[r][1]);
+                    if (vectors > 2)
+                        sum[r][2] = ATTN__FMA(x, b2, sum[r][2]);
+                }
+                at += (ptrdiff_t)chains * ks;
+                from += chains * (size_t)vectors * ATTN__W;
             }
-            at += (ptrdiff_t)chains * ks;
-            from += chains * (size_t)vectors * ATTN__W;
-        }
-        if (mode == ATTN__GEMM_ADD || (mode == ATTN__GEMM_SET && begin + chain > 0)) {
+            if (mode == ATTN__GEMM_ADD || (mode == ATTN__GEMM_SET && begin + chain > 0)) {
+                ATTN__UNROLL
+                for (r = 0; r < ATTN__ROWS; r++) {
+                    ATTN__UNROLL
+                    for (v = 0; v < vectors; v++)
+                        sum[r][v] = ATTN__ADD(ATTN__LOAD(c + (r * vectors + v) * ATTN__W), sum[r][v]);
+                }
+            }
+            if (mode == ATTN__GEMM_SCALE) {
+                ATTN__UNROLL
+                for (r = 0; r < ATTN__ROWS; r++) {
+                    ATTN__UNROLL
+                    for (v = 0; v < vectors; v++)
+                        sum[r][v] = ATTN__FMA(ATTN__LOAD(c + (r * vectors + v) * ATTN__W),
+                                              ATTN__LOAD(factor + v * ATTN__W), sum[r][v]);
+                }
+            }
             ATTN__UNROLL
             for (r = 0; r < ATTN__ROWS; r++) {
                 ATTN__UNROLL
                 for (v = 0; v < vectors; v++)
-                    sum[r][v] = ATTN__ADD(ATTN__LOAD(c + (r * vectors + v) * ATTN__W), sum[r][v]);
+                    ATTN__STORE(c + (r * vectors + v) * ATTN__W, sum[r][v]);
             }
         }
-        if (mode == ATTN__GEMM_SCALE) {
-            ATTN__UNROLL
-            for (r = 0; r < ATTN__ROWS; r++) {
-                ATTN__UNROLL
-                for (v = 0; v < vectors; v++)
-                    sum[r][v] = ATTN__FMA(ATTN__LOAD(c + (r * vectors + v) * ATTN__W),
-                                          ATTN__LOAD(factor + v * ATTN__W), sum[r][v]);
-            }
-        }
-        ATTN__UNROLL
-        for (r = 0; r < ATTN__ROWS; r++) {
-            ATTN__UNROLL
-            for (v = 0; v < vectors; v++)
-                ATTN__STORE(c + (r * vectors + v) * ATTN__W, sum[r][v]);
-        }
-        if (chain + 1 < chains)
-            chain = 1;
-        else {
-            chain = 0;
-            begin = end;
-        }
-    } while (begin < depth);
 }
 
 /* Prefetches row number `row` of those that will be read next. */
