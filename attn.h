@@ -1849,14 +1849,15 @@ typedef struct attn__rows {
     size_t row_bytes;    /* and of a row */
 } attn__rows;
 
-/* Sums of products are cut into blocks of so many bytes of reals. */
-#define ATTN__SUM_BYTES 512
-
 /* Terms that gemm_nt_few takes at a time, at most. */
 #define ATTN__FEW_TERMS 8
 
-/* What becomes of a product: c = c + a b; c = a b; c = factor c + a b, with a factor for each column. */
-enum attn__gemm_mode { ATTN__GEMM_ADD, ATTN__GEMM_SET, ATTN__GEMM_SCALE };
+/* What becomes of a product: c = a b; c = factor c + a b, with a factor for each column; c = c + a b, a part of a sum,
+   whose two chains are still apart; the last part of it. */
+enum attn__gemm_mode { ATTN__GEMM_SET, ATTN__GEMM_SCALE, ATTN__GEMM_ADD, ATTN__GEMM_LAST };
+
+/* The same of gemm_nt_few, as flags; none: the whole sum. */
+enum attn__few_part { ATTN__FEW_BEGUN = 1, ATTN__FEW_UNFINISHED = 2 };
 
 /* Two layouts for the numbers of a query block. Queries on lanes, the rule: one query per lane, a vector for each key
    (or each dim). Keys on lanes: each vector holds keys (or dims) of one query; for few rows, as in decoding,
@@ -1968,16 +1969,18 @@ typedef struct attn__kernels {
     void (*store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *x, size_t ld, size_t rows,
                   size_t cols, double alpha);
 
-    /* c = a b as the mode says; `cols` a multiple of lanes. c in packed register tiles, row of tiles by row of tiles;
-       a[r * rs + k * ks] where it lies; b in panels of depth x tile cols. `next`, or NULL: rows to prefetch */
+    /* c = a b as the mode says; `cols` a multiple of lanes. c in packed register tiles, row of tiles by row of tiles,
+       where sums are made of parts two of each, of which the last part leaves the first; a[r * rs + k * ks] where it
+       lies; b in panels of depth x tile cols. Parts but the last have an even depth. `next`, or NULL: rows to prefetch */
     void (*gemm)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows, const void *b, size_t cols,
                  size_t depth, enum attn__gemm_mode mode, const void *factor, const attn__rows *next);
 
-    /* c[r][i] += a[r] w[i]: each of `rows` rows of reals, of `depth` terms and then zeros up to a multiple of
-       ATTN__FEW_TERMS, by each of `count` rows of any type; c has room for whole vectors. NULL in a
-       pass without vectors */
+    /* c[r][i] = a[r] w[i]: each of `rows` rows of reals, of `depth` terms and then zeros up to a multiple of
+       ATTN__FEW_TERMS, by each of `count` rows of any type; c has room for whole vectors. Of parts of a sum, attn__few_part,
+       twice as much room; but for the last one they have a depth of whole ATTN__FEW_TERMS. NULL in a pass without
+       vectors */
     void (*gemm_nt_few)(void *c, size_t ldc, const void *a, size_t lda, size_t rows, const attn__rows *w, size_t count,
-                        size_t depth);
+                        size_t depth, int part);
 
     /* the larger of `max` and n elements; *nonfinite is set if one of them is NaN or +infinity */
     double (*softmax_max)(const void *x, size_t n, double max, int *nonfinite);
@@ -2534,9 +2537,9 @@ typedef struct attn__gemm {
 /* What a block needs: sums, panels of b, and one tile of rows of a; or, of few rows, sums and the rows of a. */
 static size_t attn__gemm_bytes(const attn__gemm *g)
 {
-    size_t reals = g->mc * g->nc + g->kc * g->nc + g->kern->rows * g->kc;
+    size_t reals = 2 * g->mc * g->nc + g->kc * g->nc + g->kern->rows * g->kc;
     if (g->few)
-        reals = g->mc * (g->nc + g->kc + ATTN__GEMM_FEW_PAD);
+        reals = g->mc * (2 * g->nc + g->kc + ATTN__GEMM_FEW_PAD);
     return reals * g->kern->size + ATTN__ALIGN;
 }
 
@@ -2544,11 +2547,10 @@ static void attn__gemm_few_blocks(attn__gemm *g, size_t bytes)
 {
     size_t lanes = g->kern->lanes, column = g->out.rows * g->kern->size; /* bytes of a column of out, or of a */
     size_t columns = (attn__min(bytes, ATTN__GEMM_FEW_A_BYTES) - ATTN__ALIGN) / column;
-    size_t part = ATTN__SUM_BYTES / g->kern->size;
     g->mc = g->out.rows;
     g->nc = attn__min(ATTN__GEMM_FEW_SUMS / column, ATTN__GEMM_FEW_NC) / lanes * lanes;
-    columns -= attn__min(columns, g->nc + ATTN__GEMM_FEW_PAD);
-    g->kc = attn__min(g->a.cols, columns / part * part);
+    columns -= attn__min(columns, 2 * g->nc + ATTN__GEMM_FEW_PAD);
+    g->kc = attn__min(g->a.cols, columns / ATTN__FEW_TERMS * ATTN__FEW_TERMS);
 }
 
 /* Chooses the blocks for a worker with so many bytes: the sizes above, halved until they fit. Where out has fewer rows
@@ -2557,8 +2559,7 @@ static void attn__gemm_blocks(attn__gemm *g, size_t bytes)
 {
     size_t tile_rows = g->kern->rows, tile_cols = g->kern->cols;
     size_t row_tiles = attn__min(attn__blocks(g->out.rows, tile_rows), ATTN__GEMM_MC / tile_rows);
-    size_t part = ATTN__SUM_BYTES / g->kern->size;
-    size_t wider = attn__min(ATTN__GEMM_MC / (row_tiles * tile_rows), ATTN__GEMM_KC / part);
+    size_t wider = ATTN__GEMM_MC / (row_tiles * tile_rows);
     size_t col_tiles = attn__min(attn__blocks(g->out.cols, tile_cols), ATTN__GEMM_TILES * wider);
     ATTN_ASSERT(bytes >= ATTN__STACK); /* which is enough for one vector of columns of every pass */
     if (g->few)
@@ -2566,7 +2567,7 @@ static void attn__gemm_blocks(attn__gemm *g, size_t bytes)
     if (g->few && g->kc > 0)
         return;
     g->few = 0;
-    g->kc = attn__min(attn__max(g->a.cols, 1), ATTN__GEMM_KC / wider / part * part);
+    g->kc = attn__min(attn__max(g->a.cols, 1), attn__max(ATTN__GEMM_KC / wider / 2 * 2, 2));
     for (;;) {
         g->mc = row_tiles * tile_rows;
         g->nc = col_tiles * tile_cols;
@@ -2576,10 +2577,8 @@ static void attn__gemm_blocks(attn__gemm *g, size_t bytes)
             row_tiles = attn__blocks(row_tiles, 2);
         else if (col_tiles > 1)
             col_tiles = attn__blocks(col_tiles, 2);
-        else if (g->kc > part)
-            g->kc = part;
         else
-            tile_cols = g->kern->lanes;
+            g->kc = attn__max(g->kc / 4 * 2, 2);
     }
 }
 
@@ -2607,17 +2606,18 @@ static void attn__gemm_pack(const attn__kernels *kern, char *panels, const attn_
     }
 }
 
-/* sums += a[rows of the block][k .. k + depth] b[k .. k + depth][columns of the block]. */
+/* sums += a[rows of the block][k .. k + depth] b[k .. k + depth][columns of the block], the last part or another. */
 static void attn__gemm_add(const attn__kernels *kern, const attn__gemm_block *block, const attn_mat *a,
-                           const attn_mat *b, size_t k, size_t depth)
+                           const attn_mat *b, size_t k, size_t depth, int last)
 {
     char *panels = block->sums + attn__blocks(block->rows, kern->rows) * block->row_bytes;
     char *a_rows = panels + block->padded * depth * kern->size;
+    enum attn__gemm_mode mode = last ? ATTN__GEMM_LAST : ATTN__GEMM_ADD;
     size_t r, rows;
     attn__gemm_pack(kern, panels, b, k, depth, block);
     if (a->dtype == kern->real) {
         kern->gemm(block->sums, attn__mat_at(a, block->r0, k), a->row_stride, a->col_stride, block->rows, panels,
-                   block->padded, depth, ATTN__GEMM_ADD, NULL, NULL);
+                   block->padded, depth, mode, NULL, NULL);
         return;
     }
     for (r = 0; r < block->rows; r += kern->rows) {
@@ -2625,7 +2625,7 @@ static void attn__gemm_add(const attn__kernels *kern, const attn__gemm_block *bl
         kern->load(a_rows, depth, attn__mat_at(a, block->r0 + r, k), a->dtype, a->row_stride, a->col_stride, rows,
                    depth);
         kern->gemm(block->sums + r / kern->rows * block->row_bytes, a_rows, (ptrdiff_t)depth, 1, rows, panels,
-                   block->padded, depth, ATTN__GEMM_ADD, NULL, NULL);
+                   block->padded, depth, mode, NULL, NULL);
     }
 }
 
@@ -2635,18 +2635,20 @@ static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char 
     const attn_mat *out = &g->out;
     attn__gemm_block block = {r0,     attn__min(g->mc, out->rows - r0), c0, attn__min(g->nc, out->cols - c0), 0, 0,
                               scratch};
-    size_t k, c, r;
+    size_t k, c, r, depth;
     block.padded = attn__blocks(block.cols, kern->lanes) * kern->lanes;
-    block.row_bytes = kern->rows * block.padded * kern->size;
+    block.row_bytes = 2 * kern->rows * block.padded * kern->size;
     ATTN__MEMSET(block.sums, 0, attn__blocks(block.rows, kern->rows) * block.row_bytes);
-    for (k = 0; k < g->a.cols; k += g->kc)
-        attn__gemm_add(kern, &block, &g->a, &g->b, k, attn__min(g->kc, g->a.cols - k));
+    for (k = 0; k < g->a.cols; k += depth) {
+        depth = attn__min(g->kc, g->a.cols - k);
+        attn__gemm_add(kern, &block, &g->a, &g->b, k, depth, k + depth == g->a.cols && !g->bias.data);
+    }
     if (g->bias.data)
-        attn__gemm_add(kern, &block, &g->ones, &g->bias, 0, 1);
+        attn__gemm_add(kern, &block, &g->ones, &g->bias, 0, 1, 1);
     for (r = 0; r < block.rows; r += kern->rows)
         for (c = 0; c < block.cols; c += kern->cols)
             kern->store(attn__mat_at(out, r0 + r, c0 + c), out->dtype, out->row_stride, out->col_stride,
-                        block.sums + r / kern->rows * block.row_bytes + kern->rows * c * kern->size,
+                        block.sums + r / kern->rows * block.row_bytes + 2 * kern->rows * c * kern->size,
                         attn__min(kern->cols, block.padded - c), attn__min(kern->rows, block.rows - r),
                         attn__min(kern->cols, block.cols - c), g->alpha);
 }
@@ -2654,7 +2656,7 @@ static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char 
 /* sums += a b[k .. k + depth][c0 .. c0 + cols]; a is packed, its rows lda apart. The kernel prefetches what comes next:
    the following terms of these columns, else the columns up to `end`. */
 static void attn__gemm_few_add(const attn__gemm *g, char *sums, const void *a, size_t lda, const attn_mat *b, size_t k,
-                               size_t depth, size_t c0, size_t cols, size_t end)
+                               size_t depth, size_t c0, size_t cols, size_t end, int part)
 {
     int deeper = k + depth < b->rows;
     attn__rows w;
@@ -2666,7 +2668,7 @@ static void attn__gemm_few_add(const attn__gemm *g, char *sums, const void *a, s
     w.next_step = w.step * (ptrdiff_t)attn__size(b->dtype);
     w.row_bytes = depth * attn__size(b->dtype);
     w.next = (const char *)(deeper ? attn__mat_at(b, k + depth, c0) : attn__mat_at(b, 0, c0 + cols));
-    g->kern->gemm_nt_few(sums, g->nc, a, lda, g->mc, &w, cols, depth);
+    g->kern->gemm_nt_few(sums, 2 * g->nc, a, lda, g->mc, &w, cols, depth, part);
 }
 
 /* Columns c0 .. end - 1 of out, of few rows. */
@@ -2674,11 +2676,12 @@ static void attn__gemm_few_cols(const attn__gemm *g, size_t c0, size_t end, char
 {
     const attn__kernels *kern = g->kern;
     const attn_mat *a = &g->a, *out = &g->out;
-    size_t sum_bytes = g->mc * g->nc * kern->size, lda = g->kc + ATTN__GEMM_FEW_PAD, loaded = SIZE_MAX, k, depth, cols;
+    size_t sum_bytes = 2 * g->mc * g->nc * kern->size, lda = g->kc + ATTN__GEMM_FEW_PAD, loaded = SIZE_MAX;
+    size_t k, depth, cols;
+    int part;
     char *sums = scratch, *a_rows = sums + sum_bytes;
     for (; c0 < end; c0 += cols) {
         cols = attn__min(g->nc, end - c0);
-        ATTN__MEMSET(sums, 0, sum_bytes);
         for (k = 0; k < a->cols; k += depth) {
             depth = attn__min(g->kc, a->cols - k);
             if (loaded != k && depth % ATTN__FEW_TERMS > 0)
@@ -2686,12 +2689,14 @@ static void attn__gemm_few_cols(const attn__gemm *g, size_t c0, size_t end, char
             if (loaded != k)
                 kern->load(a_rows, lda, attn__mat_at(a, 0, k), a->dtype, a->row_stride, a->col_stride, g->mc, depth);
             loaded = k;
-            attn__gemm_few_add(g, sums, a_rows, lda, &g->b, k, depth, c0, cols, end);
+            part = k > 0 ? ATTN__FEW_BEGUN : 0;
+            part |= k + depth < a->cols || g->bias.data ? ATTN__FEW_UNFINISHED : 0;
+            attn__gemm_few_add(g, sums, a_rows, lda, &g->b, k, depth, c0, cols, end, part);
         }
         if (g->bias.data)
-            attn__gemm_few_add(g, sums, g->ones.data, 0, &g->bias, 0, 1, c0, cols, end);
-        kern->store(attn__mat_at(out, 0, c0), out->dtype, out->row_stride, out->col_stride, sums, g->nc, g->mc, cols,
-                    g->alpha);
+            attn__gemm_few_add(g, sums, g->ones.data, 0, &g->bias, 0, 1, c0, cols, end, ATTN__FEW_BEGUN);
+        kern->store(attn__mat_at(out, 0, c0), out->dtype, out->row_stride, out->col_stride, sums, 2 * g->nc, g->mc,
+                    cols, g->alpha);
     }
 }
 
@@ -3721,11 +3726,10 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, in
         apart = opts->bias.data ? &opts->bias : &opts->mask;
     if (apart)
         attn__prefetch_matrix(block, &k, apart, k0, tile->keys);
-    if (plan->schedule.keys_on_lanes) {
-        ATTN__MEMSET(tile->scores, 0, tile->layout.query * tile->queries * kern->size);
+    if (plan->schedule.keys_on_lanes)
         kern->gemm_nt_few(tile->scores, tile->layout.query, block->queries, attn__query_room(plan), tile->queries, &k,
-                          tile->keys, plan->call.q.dim);
-    } else
+                          tile->keys, plan->call.q.dim, 0);
+    else
         kern->gemm(tile->scores, k.data, k.step, 1, tile->keys, block->queries, tile->lanes, plan->call.q.dim,
                    ATTN__GEMM_SET, NULL, &k);
     if (plan->source.k_scales)
@@ -6828,74 +6832,72 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
 
 /* -- gemm -- */
 
-/* Sums of products are cut into blocks of so many terms, and each block into two chains, one of the terms of even
-   number, one of the others. Short chains lose less to rounding. Every kernel of the pass sums in this order. */
-#define ATTN__SUM_BLOCK (ATTN__SUM_BYTES / sizeof(ATTN__R))
-
-/* The microkernel: one register tile c of ROWS x `vectors` vectors, packed; ROWS rows of a times one panel of b. c takes
-   chain after chain. The vectors of b are named, not an array, and c needs no stride: so gcc keeps all in registers. */
+/* The microkernel: one register tile c of ROWS x `vectors` vectors, packed; ROWS rows of a times one panel of b. A sum
+   is two chains, of the terms of even number and of the others: short chains lose less to rounding. Every kernel of the
+   pass sums so, but for values, of which ATTN__GEMM_SCALE is the product. The vectors of b are named, not an array, and
+   c needs no stride: so gcc keeps all in registers. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R *const *a, ptrdiff_t ks,
                                                        const ATTN__R *b, size_t depth, const int vectors,
-                                                       const enum attn__gemm_mode mode, const ATTN__R *factor)
+                                                       const enum attn__gemm_mode mode, int last, const ATTN__R *factor)
 {
     ATTN__AS_WRITTEN
-    const size_t chains = mode == ATTN__GEMM_SCALE ? 1 : 2,
-                 block = mode == ATTN__GEMM_SCALE ? SIZE_MAX : ATTN__SUM_BLOCK;
+    const size_t chains = mode == ATTN__GEMM_SCALE ? 1 : 2;
     ATTN__V sum[ATTN__ROWS][3], zero = ATTN__SET1((ATTN__R)0);
-    size_t begin, chain, end, k;
+    size_t chain, k;
     int r, v;
-    for (begin = 0; begin < depth; begin = end)
-        for (chain = 0, end = attn__min(block, depth - begin) + begin; chain < chains; chain++) {
-            const ATTN__R *from = b + (begin + chain) * (size_t)vectors * ATTN__W;
-            ptrdiff_t at = (ptrdiff_t)(begin + chain) * ks;
+    for (chain = 0; chain < chains; chain++) {
+        const ATTN__R *from = b + chain * (size_t)vectors * ATTN__W;
+        ATTN__R *to = c + (mode == ATTN__GEMM_ADD ? chain * ATTN__ROWS * (size_t)vectors * ATTN__W : 0);
+        ptrdiff_t at = (ptrdiff_t)chain * ks;
+        ATTN__UNROLL
+        for (r = 0; r < ATTN__ROWS; r++) {
+            ATTN__UNROLL
+            for (v = 0; v < vectors; v++)
+                sum[r][v] = mode == ATTN__GEMM_ADD ? ATTN__LOAD(to + (r * vectors + v) * ATTN__W) : zero;
+        }
+        for (k = chain; k < depth; k += chains) {
+            ATTN__V b0 = ATTN__LOAD(from), b1 = b0, b2 = b0;
+            if (vectors > 1)
+                b1 = ATTN__LOAD(from + ATTN__W);
+            if (vectors > 2)
+                b2 = ATTN__LOAD(from + 2 * ATTN__W);
             ATTN__UNROLL
             for (r = 0; r < ATTN__ROWS; r++) {
-                ATTN__UNROLL
-                for (v = 0; v < vectors; v++)
-                    sum[r][v] = zero;
-            }
-            for (k = begin + chain; k < end; k += chains) {
-                ATTN__V b0 = ATTN__LOAD(from), b1 = b0, b2 = b0;
+                ATTN__V x = ATTN__SET1(a[r][at]);
+                sum[r][0] = ATTN__FMA(x, b0, sum[r][0]);
                 if (vectors > 1)
-                    b1 = ATTN__LOAD(from + ATTN__W);
+                    sum[r][1] = ATTN__FMA(x, b1, sum[r][1]);
                 if (vectors > 2)
-                    b2 = ATTN__LOAD(from + 2 * ATTN__W);
-                ATTN__UNROLL
-                for (r = 0; r < ATTN__ROWS; r++) {
-                    ATTN__V x = ATTN__SET1(a[r][at]);
-                    sum[r][0] = ATTN__FMA(x, b0, sum[r][0]);
-                    if (vectors > 1)
-                        sum[r][1] = ATTN__FMA(x, b1, sum[r][1]);
-                    if (vectors > 2)
-                        sum[r][2] = ATTN__FMA(x, b2, sum[r][2]);
-                }
-                at += (ptrdiff_t)chains * ks;
-                from += chains * (size_t)vectors * ATTN__W;
+                    sum[r][2] = ATTN__FMA(x, b2, sum[r][2]);
             }
-            if (mode == ATTN__GEMM_ADD || (mode == ATTN__GEMM_SET && begin + chain > 0)) {
-                ATTN__UNROLL
-                for (r = 0; r < ATTN__ROWS; r++) {
-                    ATTN__UNROLL
-                    for (v = 0; v < vectors; v++)
-                        sum[r][v] = ATTN__ADD(ATTN__LOAD(c + (r * vectors + v) * ATTN__W), sum[r][v]);
-                }
-            }
-            if (mode == ATTN__GEMM_SCALE) {
-                ATTN__UNROLL
-                for (r = 0; r < ATTN__ROWS; r++) {
-                    ATTN__UNROLL
-                    for (v = 0; v < vectors; v++)
-                        sum[r][v] = ATTN__FMA(ATTN__LOAD(c + (r * vectors + v) * ATTN__W),
-                                              ATTN__LOAD(factor + v * ATTN__W), sum[r][v]);
-                }
-            }
+            at += (ptrdiff_t)chains * ks;
+            from += chains * (size_t)vectors * ATTN__W;
+        }
+        if (chain > 0 && (mode == ATTN__GEMM_SET || last)) {
+            to = c;
             ATTN__UNROLL
             for (r = 0; r < ATTN__ROWS; r++) {
                 ATTN__UNROLL
                 for (v = 0; v < vectors; v++)
-                    ATTN__STORE(c + (r * vectors + v) * ATTN__W, sum[r][v]);
+                    sum[r][v] = ATTN__ADD(ATTN__LOAD(to + (r * vectors + v) * ATTN__W), sum[r][v]);
             }
         }
+        if (mode == ATTN__GEMM_SCALE) {
+            ATTN__UNROLL
+            for (r = 0; r < ATTN__ROWS; r++) {
+                ATTN__UNROLL
+                for (v = 0; v < vectors; v++)
+                    sum[r][v] = ATTN__FMA(ATTN__LOAD(to + (r * vectors + v) * ATTN__W),
+                                          ATTN__LOAD(factor + v * ATTN__W), sum[r][v]);
+            }
+        }
+        ATTN__UNROLL
+        for (r = 0; r < ATTN__ROWS; r++) {
+            ATTN__UNROLL
+            for (v = 0; v < vectors; v++)
+                ATTN__STORE(to + (r * vectors + v) * ATTN__W, sum[r][v]);
+        }
+    }
 }
 
 /* Prefetches row number `row` of those that will be read next. */
@@ -6912,7 +6914,7 @@ ATTN__INLINE void ATTN__NAME(prefetch_row)(const attn__rows *rows, size_t row, c
 
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_of)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
                                                    const void *bv, size_t cols, size_t depth,
-                                                   const enum attn__gemm_mode mode, const void *factorv,
+                                                   const enum attn__gemm_mode mode, int last, const void *factorv,
                                                    const attn__rows *next)
 {
     ATTN__R *tiles = (ATTN__R *)cv;
@@ -6927,17 +6929,18 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_of)(void *cv, const void *av, ptr
             a[r] = a[r - 1] + (r0 + r < rows ? rs : 0);
             ATTN__PIN_POINTER(a[r]); /* no vector of pointers: those registers are wanted */
         }
-        for (c = 0; c < cols; c += wide, tiles += wide * ATTN__ROWS) {
+        for (c = 0; c < cols; c += wide) {
             b = (const ATTN__R *)bv + c * depth;
             factor = (const ATTN__R *)factorv;
             left = (cols - c) / ATTN__W;
             wide = attn__min(left, 3) * ATTN__W;
             if (left >= 3)
-                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 3, mode, factor);
+                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 3, mode, last, factor);
             else if (left == 2)
-                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 2, mode, factor);
+                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 2, mode, last, factor);
             else
-                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 1, mode, factor);
+                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 1, mode, last, factor);
+            tiles += (mode == ATTN__GEMM_ADD ? 2 : 1) * wide * ATTN__ROWS;
         }
     }
 }
@@ -6947,13 +6950,16 @@ ATTN__TARGET static void ATTN__NAME(gemm)(void *cv, const void *av, ptrdiff_t rs
                                           const void *factorv, const attn__rows *next)
 {
     switch (mode) {
-    case ATTN__GEMM_ADD:
-        ATTN__NAME(gemm_of)(cv, av, rs, ks, rows, bv, cols, depth, ATTN__GEMM_ADD, factorv, next);
-        break;
     case ATTN__GEMM_SET:
-        ATTN__NAME(gemm_of)(cv, av, rs, ks, rows, bv, cols, depth, ATTN__GEMM_SET, factorv, next);
+        ATTN__NAME(gemm_of)(cv, av, rs, ks, rows, bv, cols, depth, ATTN__GEMM_SET, 0, factorv, next);
         break;
-    default: ATTN__NAME(gemm_of)(cv, av, rs, ks, rows, bv, cols, depth, ATTN__GEMM_SCALE, factorv, next); break;
+    case ATTN__GEMM_SCALE:
+        ATTN__NAME(gemm_of)(cv, av, rs, ks, rows, bv, cols, depth, ATTN__GEMM_SCALE, 0, factorv, next);
+        break;
+    default:
+        ATTN__NAME(gemm_of)
+        (cv, av, rs, ks, rows, bv, cols, depth, ATTN__GEMM_ADD, mode == ATTN__GEMM_LAST, factorv, next);
+        break;
     }
 }
 
@@ -7807,7 +7813,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs)(ATTN__V *x, const char *p,
 #endif
 }
 
-/* What few_block works on: one block of a sum. */
+/* What few_block works on. */
 typedef struct ATTN__NAME(few) {
     const char *w;  /* rows of reals, */
     ptrdiff_t step; /* bytes from row to row */
@@ -7816,10 +7822,13 @@ typedef struct ATTN__NAME(few) {
     size_t lda, ldc, rows; /* of a and c */
     size_t terms;          /* filled up to whole steps */
     size_t lines;          /* to prefetch for each W rows and step */
+    ATTN__R *pairs;        /* sums of parts: the two chains of each column, next to each other; rows ld_pairs apart */
+    size_t ld_pairs;
+    int part; /* attn__few_part */
 } ATTN__NAME(few);
 
-/* c[r] += a[r] by halves x W / 2 rows of w, for up to `rows` of them. Lanes hold a row's chain of even terms beside that
-   of odd ones; they are added to c one after the other. */
+/* c[r] = a[r] by halves x W / 2 rows of w, for up to `rows` of them. Lanes hold a row's chain of even terms beside that
+   of odd ones. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, ATTN__NAME(stream) * next,
                                                      const int rows, const int halves)
 {
@@ -7837,6 +7846,15 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, 
         ATTN__UNROLL
         for (j = 0; j < halves; j++)
             sum[r][j] = ATTN__SET1((ATTN__R)0);
+    }
+    if (f->part & ATTN__FEW_BEGUN) {
+        ATTN__UNROLL
+        for (r = 0; r < rows; r++) {
+            ATTN__UNROLL
+            for (j = 0; j < halves; j++)
+                if ((size_t)r < f->rows)
+                    sum[r][j] = ATTN__LOAD(f->pairs + (size_t)r * f->ld_pairs + j * ATTN__W);
+        }
     }
     for (k = 0; k < terms; k += 2 * ATTN__PAIRS, p += 2 * ATTN__PAIRS * sizeof(ATTN__R)) {
         ATTN__NAME(prefetch_lines)(&ahead, lines);
@@ -7862,13 +7880,33 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, 
         ATTN__UNROLL
         for (j = 0; j < halves; j += 2) {
             ATTN__R *c = f->c + (size_t)r * f->ldc + j / 2 * ATTN__W;
+            ATTN__R *pairs = f->pairs + (size_t)r * f->ld_pairs + j * ATTN__W;
             if ((size_t)r >= f->rows)
                 break;
-            y = ATTN__ADD(ATTN__LOAD(c), ATTN__NAME(every_other)(sum[r][j], sum[r][j + 1], 0));
+            if (f->part & ATTN__FEW_UNFINISHED) {
+                ATTN__STORE(pairs, sum[r][j]);
+                ATTN__STORE(pairs + ATTN__W, sum[r][j + 1]);
+                continue;
+            }
+            y = ATTN__NAME(every_other)(sum[r][j], sum[r][j + 1], 0);
             ATTN__PIN(y);
             ATTN__STORE(c, ATTN__ADD(y, ATTN__NAME(every_other)(sum[r][j], sum[r][j + 1], 1)));
         }
     }
+}
+
+ATTN__TARGET static void ATTN__NAME(few_rows)(const ATTN__NAME(few) * f, ATTN__NAME(stream) * next, int wide)
+{
+    if (f->rows > 4 && ATTN__ROWS > 4)
+        ATTN__NAME(few_block)(f, next, 8, 2);
+    else if (f->rows > 2)
+        ATTN__NAME(few_block)(f, next, 4, 2);
+    else if (f->rows > 1)
+        ATTN__NAME(few_block)(f, next, 2, 2);
+    else if (wide)
+        ATTN__NAME(few_block)(f, next, 1, 4);
+    else
+        ATTN__NAME(few_block)(f, next, 1, 2);
 }
 
 /* Rows of another type, or the last ones, or a block of terms that does not fill whole steps: as reals, with zeros. */
@@ -7888,50 +7926,64 @@ ATTN__TARGET static void ATTN__NAME(few_copy)(ATTN__R *copy, const char *p, ptrd
 /* Rows of w are read ahead by so many bytes, in whole groups of W rows. */
 #define ATTN__AHEAD 16384
 
-/* c += a w^T, W or 2 W rows of w at a time, block of terms by block of terms. */
+/* Terms of a row that are copied at a time. */
+#define ATTN__COPIED (512 / sizeof(ATTN__R))
+
+/* W rows of w, n of them there, with all->rows rows of a, through a copy: a part of the sum after the other. */
+ATTN__TARGET static void ATTN__NAME(few_copied)(const ATTN__NAME(few) * all, ATTN__NAME(stream) * next,
+                                                attn_dtype dtype, size_t n)
+{
+    ATTN__R copy[ATTN__W * ATTN__COPIED], sums[8 * 2 * ATTN__W];
+    ATTN__NAME(few) f = *all;
+    size_t k, n_terms, span = 2 * ATTN__PAIRS;
+    if (!all->part) { /* c has no room for parts */
+        f.pairs = sums;
+        f.ld_pairs = 2 * ATTN__W;
+    }
+    f.w = (const char *)copy;
+    for (k = 0; k < all->terms; k += n_terms) {
+        n_terms = attn__min(all->terms - k, ATTN__COPIED);
+        f.terms = attn__blocks(n_terms, span) * span;
+        f.step = (ptrdiff_t)(f.terms * sizeof *copy);
+        f.a = all->a + k;
+        f.part = k > 0 ? ATTN__FEW_BEGUN : all->part & ATTN__FEW_BEGUN;
+        f.part |= k + n_terms < all->terms ? ATTN__FEW_UNFINISHED : all->part & ATTN__FEW_UNFINISHED;
+        ATTN__NAME(few_copy)(copy, all->w + k * attn__size(dtype), all->step, dtype, n, n_terms, f.terms);
+        ATTN__NAME(few_rows)(&f, next, 0);
+    }
+}
+
+/* c = a w^T, W or 2 W rows of w at a time. */
 ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const void *av, size_t lda, size_t rows,
-                                                 const attn__rows *w, size_t count, size_t depth)
+                                                 const attn__rows *w, size_t count, size_t depth, int part)
 {
     const size_t span = 2 * ATTN__PAIRS;
-    ATTN__R copy[ATTN__W * ATTN__SUM_BLOCK];
     ATTN__NAME(few) f;
-    size_t size = attn__size(w->dtype), g, n, k, terms, r;
+    size_t size = attn__size(w->dtype), g, n, r;
     size_t ahead = attn__max(ATTN__AHEAD / (attn__max(w->row_bytes, 1) * ATTN__W), 1) * ATTN__W;
     ptrdiff_t step = w->step * (ptrdiff_t)size;
     f.lda = lda;
-    f.ldc = ldc;
+    f.ldc = f.ld_pairs = ldc;
     f.lines = attn__max(span * ATTN__W * size / 64, 1);
     for (g = 0; g < count; g += n) {
-        int direct = w->dtype == ATTN__REAL && count - g >= ATTN__W && depth % span == 0, wide;
+        int direct = w->dtype == ATTN__REAL && count - g >= ATTN__W && depth % span == 0;
+        int wide = direct && rows == 1 && count - g >= 2 * ATTN__W;
         ATTN__NAME(stream) next;
-        wide = direct && rows == 1 && count - g >= 2 * ATTN__W;
         n = wide ? 2 * ATTN__W : ATTN__W;
         next = ATTN__NAME(stream_of)(w, g + ahead, n, count);
-        for (k = 0; k < depth; k += terms) {
-            terms = attn__min(depth - k, ATTN__SUM_BLOCK);
-            f.terms = attn__blocks(terms, span) * span;
-            f.w = (const char *)w->data + (ptrdiff_t)g * step + k * size;
+        for (r = 0; r < rows; r += ATTN__ROWS) {
+            f.w = (const char *)w->data + (ptrdiff_t)g * step;
             f.step = step;
-            if (!direct) {
-                ATTN__NAME(few_copy)(copy, f.w, step, w->dtype, attn__min(count - g, n), terms, f.terms);
-                f.w = (const char *)copy;
-                f.step = (ptrdiff_t)(f.terms * sizeof *copy);
-            }
-            for (r = 0; r < rows; r += ATTN__ROWS) {
-                f.a = (const ATTN__R *)av + r * lda + k;
-                f.c = (ATTN__R *)cv + r * ldc + g;
-                f.rows = rows - r;
-                if (f.rows > 4 && ATTN__ROWS > 4)
-                    ATTN__NAME(few_block)(&f, &next, 8, 2);
-                else if (f.rows > 2)
-                    ATTN__NAME(few_block)(&f, &next, 4, 2);
-                else if (f.rows > 1)
-                    ATTN__NAME(few_block)(&f, &next, 2, 2);
-                else if (wide)
-                    ATTN__NAME(few_block)(&f, &next, 1, 4);
-                else
-                    ATTN__NAME(few_block)(&f, &next, 1, 2);
-            }
+            f.a = (const ATTN__R *)av + r * lda;
+            f.c = (ATTN__R *)cv + r * ldc + g;
+            f.pairs = f.c + g;
+            f.rows = attn__min(rows - r, ATTN__ROWS);
+            f.terms = depth;
+            f.part = part;
+            if (direct)
+                ATTN__NAME(few_rows)(&f, &next, wide);
+            else
+                ATTN__NAME(few_copied)(&f, &next, w->dtype, attn__min(count - g, n));
         }
     }
 }
@@ -8046,7 +8098,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__PARAMS
 #undef ATTN__LANES128
 #undef ATTN__FEW_KERNEL
-#undef ATTN__SUM_BLOCK
+#undef ATTN__COPIED
 #undef ATTN__PAIRS
 #undef ATTN__AHEAD
 #undef ATTN__DOUBLE_KERNEL
