@@ -2508,7 +2508,8 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
 /* Blocks of the general product. Their sums, panels and rows of a fill half of a second-level cache of 1 MiB. */
 #define ATTN__GEMM_MC 256                          /* rows; */
 #define ATTN__GEMM_TILES 4                         /* columns, in register tiles; */
-#define ATTN__GEMM_KC 256                          /* terms */
+#define ATTN__GEMM_KC 256                          /* terms; */
+#define ATTN__GEMM_WIDER 32                        /* and so many times wider at most where out has few rows */
 
 /* Blocks of the product of few rows. */
 #define ATTN__GEMM_FEW_SUMS 4096                   /* bytes of sums: they stay in the first-level cache */
@@ -2559,7 +2560,7 @@ static void attn__gemm_blocks(attn__gemm *g, size_t bytes)
 {
     size_t tile_rows = g->kern->rows, tile_cols = g->kern->cols;
     size_t row_tiles = attn__min(attn__blocks(g->out.rows, tile_rows), ATTN__GEMM_MC / tile_rows);
-    size_t wider = ATTN__GEMM_MC / (row_tiles * tile_rows);
+    size_t wider = attn__min(ATTN__GEMM_MC / (row_tiles * tile_rows), ATTN__GEMM_WIDER);
     size_t col_tiles = attn__min(attn__blocks(g->out.cols, tile_cols), ATTN__GEMM_TILES * wider);
     ATTN_ASSERT(bytes >= ATTN__STACK); /* which is enough for one vector of columns of every pass */
     if (g->few)
@@ -2585,6 +2586,7 @@ static void attn__gemm_blocks(attn__gemm *g, size_t bytes)
 /* A block of out. Its sums lie in packed tiles, row of tiles by row of tiles, each row filled up to whole vectors. */
 typedef struct attn__gemm_block {
     size_t r0, rows, c0, cols;
+    int parts;        /* sums are made of parts: their two chains lie in two tiles */
     size_t padded;    /* cols in whole vectors */
     size_t row_bytes; /* bytes of a row of tiles */
     char *sums;
@@ -2612,7 +2614,7 @@ static void attn__gemm_add(const attn__kernels *kern, const attn__gemm_block *bl
 {
     char *panels = block->sums + attn__blocks(block->rows, kern->rows) * block->row_bytes;
     char *a_rows = panels + block->padded * depth * kern->size;
-    enum attn__gemm_mode mode = last ? ATTN__GEMM_LAST : ATTN__GEMM_ADD;
+    enum attn__gemm_mode mode = !block->parts ? ATTN__GEMM_SET : last ? ATTN__GEMM_LAST : ATTN__GEMM_ADD;
     size_t r, rows;
     attn__gemm_pack(kern, panels, b, k, depth, block);
     if (a->dtype == kern->real) {
@@ -2633,12 +2635,19 @@ static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char 
 {
     const attn__kernels *kern = g->kern;
     const attn_mat *out = &g->out;
-    attn__gemm_block block = {r0,     attn__min(g->mc, out->rows - r0), c0, attn__min(g->nc, out->cols - c0), 0, 0,
-                              scratch};
-    size_t k, c, r, depth;
+    attn__gemm_block block;
+    size_t k, c, r, depth, tiles;
+    block.r0 = r0;
+    block.rows = attn__min(g->mc, out->rows - r0);
+    block.c0 = c0;
+    block.cols = attn__min(g->nc, out->cols - c0);
+    block.parts = g->a.cols > g->kc || g->bias.data || g->a.cols == 0;
+    block.sums = scratch;
     block.padded = attn__blocks(block.cols, kern->lanes) * kern->lanes;
-    block.row_bytes = 2 * kern->rows * block.padded * kern->size;
-    ATTN__MEMSET(block.sums, 0, attn__blocks(block.rows, kern->rows) * block.row_bytes);
+    tiles = kern->rows * (block.parts ? 2 : 1);
+    block.row_bytes = tiles * block.padded * kern->size;
+    if (block.parts)
+        ATTN__MEMSET(block.sums, 0, attn__blocks(block.rows, kern->rows) * block.row_bytes);
     for (k = 0; k < g->a.cols; k += depth) {
         depth = attn__min(g->kc, g->a.cols - k);
         attn__gemm_add(kern, &block, &g->a, &g->b, k, depth, k + depth == g->a.cols && !g->bias.data);
@@ -2648,7 +2657,7 @@ static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char 
     for (r = 0; r < block.rows; r += kern->rows)
         for (c = 0; c < block.cols; c += kern->cols)
             kern->store(attn__mat_at(out, r0 + r, c0 + c), out->dtype, out->row_stride, out->col_stride,
-                        block.sums + r / kern->rows * block.row_bytes + 2 * kern->rows * c * kern->size,
+                        block.sums + r / kern->rows * block.row_bytes + tiles * c * kern->size,
                         attn__min(kern->cols, block.padded - c), attn__min(kern->rows, block.rows - r),
                         attn__min(kern->cols, block.cols - c), g->alpha);
 }
@@ -7960,7 +7969,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
     const size_t span = 2 * ATTN__PAIRS;
     ATTN__NAME(few) f;
     size_t size = attn__size(w->dtype), g, n, r;
-    size_t ahead = attn__max(ATTN__AHEAD / (attn__max(w->row_bytes, 1) * ATTN__W), 1) * ATTN__W;
+    size_t ahead = ATTN__AHEAD / (attn__max(w->row_bytes, 1) * ATTN__W) * ATTN__W;
     ptrdiff_t step = w->step * (ptrdiff_t)size;
     f.lda = lda;
     f.ldc = f.ld_pairs = ldc;
@@ -7970,7 +7979,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
         int wide = direct && rows == 1 && count - g >= 2 * ATTN__W;
         ATTN__NAME(stream) next;
         n = wide ? 2 * ATTN__W : ATTN__W;
-        next = ATTN__NAME(stream_of)(w, g + ahead, n, count);
+        next = ATTN__NAME(stream_of)(w, g + attn__max(ahead, n), n, count);
         for (r = 0; r < rows; r += ATTN__ROWS) {
             f.w = (const char *)w->data + (ptrdiff_t)g * step;
             f.step = step;
