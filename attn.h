@@ -7935,6 +7935,9 @@ ATTN__TARGET static void ATTN__NAME(few_copy)(ATTN__R *copy, const char *p, ptrd
 /* Rows of w are read ahead by so many bytes, in whole groups of W rows. */
 #define ATTN__AHEAD 16384
 
+/* Of rows up to so many bytes, 2 W are read together: more lines of longer ones would compete for one set of a cache. */
+#define ATTN__WIDE_ROW 2048
+
 /* Terms of a row that are copied at a time. */
 #define ATTN__COPIED (512 / sizeof(ATTN__R))
 
@@ -7976,7 +7979,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
     f.lines = attn__max(span * ATTN__W * size / 64, 1);
     for (g = 0; g < count; g += n) {
         int direct = w->dtype == ATTN__REAL && count - g >= ATTN__W && depth % span == 0;
-        int wide = direct && rows == 1 && count - g >= 2 * ATTN__W;
+        int wide = direct && rows == 1 && count - g >= 2 * ATTN__W && w->row_bytes <= ATTN__WIDE_ROW;
         ATTN__NAME(stream) next;
         n = wide ? 2 * ATTN__W : ATTN__W;
         next = ATTN__NAME(stream_of)(w, g + attn__max(ahead, n), n, count);
@@ -8110,6 +8113,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__COPIED
 #undef ATTN__PAIRS
 #undef ATTN__AHEAD
+#undef ATTN__WIDE_ROW
 #undef ATTN__DOUBLE_KERNEL
 
 /* Once more, in double. */
