@@ -1847,6 +1847,7 @@ typedef struct attn__rows {
     size_t next_count;   /* how many */
     ptrdiff_t next_step; /* bytes from row to row, */
     size_t row_bytes;    /* and of a row */
+    int near;            /* ATTN__PREFETCH_NEAR */
 } attn__rows;
 
 /* Terms that gemm_nt_few takes at a time, at most. */
@@ -2035,12 +2036,18 @@ static uint32_t attn__xgetbv(void) /* which registers the operating system saves
 #endif
 }
 
+/* How rows that will be read next are prefetched. Zen does best with one stream into the first cache, and does not
+   heed others; Intel's with several streams into the second. */
+#define ATTN__PREFETCH_NEAR (1u << 31) /* beside the bits of attn_isa */
+
 static unsigned attn__detect(void)
 {
     const uint32_t basics = 1u << 12 | 1u << 27 | 1u << 28 | 1u << 29; /* leaf 1 ecx: FMA, OSXSAVE, AVX, F16C */
     unsigned isas = 1u << ATTN_ISA_SCALAR;
     uint32_t r[4], saved;
     attn__cpuid(0, r);
+    if (r[2] == 0x444d4163 || r[2] == 0x656e6975) /* AuthenticAMD, HygonGenuine */
+        isas |= ATTN__PREFETCH_NEAR;
     if (r[0] < 7)
         return isas;
     attn__cpuid(1, r);
@@ -2077,6 +2084,8 @@ static unsigned attn__isas(void) /* a bit for each instruction set at hand; look
 
 #else
 
+#define ATTN__PREFETCH_NEAR 0u
+
 static unsigned attn__isas(void)
 {
 #if defined(ATTN__ARM)
@@ -2087,6 +2096,11 @@ static unsigned attn__isas(void)
 }
 
 #endif
+
+static int attn__prefetches_near(void)
+{
+    return (attn__isas() & ATTN__PREFETCH_NEAR) != 0;
+}
 
 /* -- the passes of section 9, and the way to their tables --
 
@@ -2676,6 +2690,7 @@ static void attn__gemm_few_add(const attn__gemm *g, char *sums, const void *a, s
     w.next_count = deeper ? cols : end - c0 - cols;
     w.next_step = w.step * (ptrdiff_t)attn__size(b->dtype);
     w.row_bytes = depth * attn__size(b->dtype);
+    w.near = attn__prefetches_near();
     w.next = (const char *)(deeper ? attn__mat_at(b, k + depth, c0) : attn__mat_at(b, 0, c0 + cols));
     g->kern->gemm_nt_few(sums, 2 * g->nc, a, lda, g->mc, &w, cols, depth, part);
 }
@@ -3654,6 +3669,7 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
     rows->next = rows->next_count > 0 ? (const char *)attn__tensor_at(t, b, h, after, 0) : NULL;
     rows->next_step = rows->step * (ptrdiff_t)attn__size(t->dtype);
     rows->row_bytes = t->dim * attn__size(t->dtype);
+    rows->near = attn__prefetches_near();
     if (!copy && attn__is_direct(plan, t, k0, n))
         return;
     if (k0 < cache->held.from || k0 + n > cache->held.to)
@@ -7673,7 +7689,11 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const attn__tile *t
     for (k = 0; k<t->keys; k++, from += n> 0 ? step : 0) {
         if (++since >= passes) { /* one row in as many keys as there are passes */
             since = 0;
-            ATTN__NAME(prefetch_row)(v, ahead++, 3);
+            if (v->near)
+                ATTN__NAME(prefetch_row)(v, ahead, 3);
+            else /* four places in turn */
+                ATTN__NAME(prefetch_row)(v, ahead % 4 * (t->keys / 4) + ahead / 4, 2);
+            ahead++;
         }
         ATTN__UNROLL
         for (j = 0; j < vectors; j++)
@@ -7741,20 +7761,36 @@ ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn
     }
 }
 
-/* What is prefetched while other rows are in use, in the order of memory. */
+/* From one place, rows are read ahead by so many bytes, in whole groups of W rows. */
+#define ATTN__AHEAD 16384
+
+/* What is prefetched while other rows are in use, in the order of memory: into the first cache, or from four places, as
+   far apart, into the second. */
 typedef struct ATTN__NAME(stream) {
     const char *at;
     size_t left, rows; /* lines of the row that it is in, and rows after that one; */
     size_t lines;      /* lines of a row; rows that follow each other are one */
     ptrdiff_t next;    /* bytes from the end of a row's lines to the next row */
+    ptrdiff_t apart;   /* bytes from place to place; 0: there is only one */
 } ATTN__NAME(stream);
 
-/* Rows g .. g + n - 1, counted from the first of w, which has `count`. */
+/* What to prefetch while rows g .. g + n - 1 of w are used, of `count`: rows that come some time after them; or, from
+   four places, as large a part of the rows after all of w. */
 static ATTN__NAME(stream) ATTN__NAME(stream_of)(const attn__rows *w, size_t g, size_t n, size_t count)
 {
-    ATTN__NAME(stream) s = {NULL, 0, 0, 0, 0};
-    size_t total = g < count ? count : count + w->next_count;
-    ptrdiff_t step = g < count ? w->step * (ptrdiff_t)attn__size(w->dtype) : w->next_step;
+    ATTN__NAME(stream) s = {NULL, 0, 0, 0, 0, 0};
+    size_t ahead = ATTN__AHEAD / (attn__max(w->row_bytes, 1) * ATTN__W) * ATTN__W, total = count + w->next_count;
+    ptrdiff_t step = w->next_step;
+    if (w->near) {
+        g += attn__max(ahead, n);
+        total = g < count ? count : total;
+        step = g < count ? w->step * (ptrdiff_t)attn__size(w->dtype) : step;
+    } else {
+        n = attn__blocks(n, 4);
+        s.apart = (ptrdiff_t)(w->next_count / 4) * step;
+        total = count + attn__blocks(w->next_count, 4);
+        g = count + g / 4;
+    }
     if (g >= total)
         return s;
     n = attn__min(n, total - g);
@@ -7769,7 +7805,7 @@ static ATTN__NAME(stream) ATTN__NAME(stream_of)(const attn__rows *w, size_t g, s
 ATTN__INLINE void ATTN__NAME(prefetch_lines)(ATTN__NAME(stream) * s, size_t lines)
 {
     size_t i;
-    if (s->left >= lines) {
+    if (s->left >= lines && s->apart == 0) {
         ATTN__UNROLL
         for (i = 0; i < 8; i++)
             if (i < lines)
@@ -7778,7 +7814,7 @@ ATTN__INLINE void ATTN__NAME(prefetch_lines)(ATTN__NAME(stream) * s, size_t line
         s->left -= lines;
         return;
     }
-    for (; lines > 0; lines--, s->left--, s->at += 64) {
+    for (lines = s->apart == 0 ? lines : attn__blocks(lines, 4); lines > 0; lines--, s->left--, s->at += 64) {
         if (s->left == 0) {
             if (s->rows == 0)
                 return;
@@ -7786,7 +7822,13 @@ ATTN__INLINE void ATTN__NAME(prefetch_lines)(ATTN__NAME(stream) * s, size_t line
             s->left = s->lines;
             s->at += s->next;
         }
-        ATTN__PREFETCH(s->at, 3);
+        if (s->apart == 0) {
+            ATTN__PREFETCH(s->at, 3);
+            continue;
+        }
+        ATTN__UNROLL
+        for (i = 0; i < 4; i++)
+            ATTN__PREFETCH(s->at + (ptrdiff_t)i * s->apart, 2);
     }
 }
 
@@ -7932,9 +7974,6 @@ ATTN__TARGET static void ATTN__NAME(few_copy)(ATTN__R *copy, const char *p, ptrd
     }
 }
 
-/* Rows of w are read ahead by so many bytes, in whole groups of W rows. */
-#define ATTN__AHEAD 16384
-
 /* Of rows up to so many bytes, 2 W are read together: more lines of longer ones would compete for one set of a cache. */
 #define ATTN__WIDE_ROW 2048
 
@@ -7972,7 +8011,6 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
     const size_t span = 2 * ATTN__PAIRS;
     ATTN__NAME(few) f;
     size_t size = attn__size(w->dtype), g, n, r;
-    size_t ahead = ATTN__AHEAD / (attn__max(w->row_bytes, 1) * ATTN__W) * ATTN__W;
     ptrdiff_t step = w->step * (ptrdiff_t)size;
     f.lda = lda;
     f.ldc = f.ld_pairs = ldc;
@@ -7982,7 +8020,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
         int wide = direct && rows == 1 && count - g >= 2 * ATTN__W && w->row_bytes <= ATTN__WIDE_ROW;
         ATTN__NAME(stream) next;
         n = wide ? 2 * ATTN__W : ATTN__W;
-        next = ATTN__NAME(stream_of)(w, g + attn__max(ahead, n), n, count);
+        next = ATTN__NAME(stream_of)(w, g, n, count);
         for (r = 0; r < rows; r += ATTN__ROWS) {
             f.w = (const char *)w->data + (ptrdiff_t)g * step;
             f.step = step;
