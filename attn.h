@@ -1850,6 +1850,12 @@ typedef struct attn__rows {
     int near;            /* ATTN__PREFETCH_NEAR */
 } attn__rows;
 
+/* A key tile, with its scores for a full query block, stays in the second-level cache. */
+#define ATTN__TILE_KEYS 128
+
+/* Up to so many rows have keys on lanes: as many as fill half a vector, from where queries on lanes are faster. */
+#define ATTN__FEW_ROWS(lanes) ((lanes) / 2)
+
 /* Terms that gemm_nt_few takes at a time, at most. */
 #define ATTN__FEW_TERMS 8
 
@@ -3198,9 +3204,6 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 #define ATTN__ON_TILE() ((void)0) /* the tests count tiles */
 #endif
 
-/* A key tile, with its scores for a full query block, stays in the second-level cache. */
-#define ATTN__TILE_KEYS 128
-
 /* Rows of a tile at multiples of so many bytes compete for few sets of the second-level cache. */
 #define ATTN__COMPETING 8192
 
@@ -3221,9 +3224,6 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 
 /* The most rows that a block has in any pass: 3 vectors of 16 floats. */
 #define ATTN__BLOCK_ROWS 48
-
-/* Up to so many rows have keys on lanes: as many as fill half a vector, from where queries on lanes are faster. */
-#define ATTN__FEW_ROWS(lanes) ((lanes) / 2)
 
 /* Softmax multiplies by log2(e) in any case, and can take the scale of the scores along. Not a scale below this: the
    limit under which weights become 0, a number / scale, would be out of range. */
@@ -7664,13 +7664,13 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
    keys from .. to - 1. With the first dims the weights are summed too: one chain, as in softmax_sum. This is pass number
    `pass` of `passes` over the tile; each prefetches its part of the next one. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const attn__tile *t, const attn__state *state,
-                                                             const attn__rows *v, size_t r, size_t d, size_t n,
-                                                             size_t pass, size_t passes, attn_dtype dtype,
-                                                             const int rows, const int vectors)
+                                                             const attn__rows *v, const ATTN__R *weights, size_t r,
+                                                             size_t d, size_t n, size_t pass, size_t passes,
+                                                             attn_dtype dtype, const int rows, const int vectors)
 {
     size_t size = attn__size(dtype), wide = state->layout.query, ahead = t->keys * pass / attn__max(passes, 1),
            since = 0, k;
-    const ATTN__R *p[4], *factor = (const ATTN__R *)t->factor, *scales = (const ATTN__R *)v->scales;
+    const ATTN__R *p[4], *w[4], *factor = (const ATTN__R *)t->factor;
     ATTN__V sum[4][8], x[8], total[4];
     ATTN__R *sums = (ATTN__R *)state->sum;
     const char *from = (const char *)v->data;
@@ -7681,7 +7681,9 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const attn__tile *t
     ATTN__UNROLL
     for (i = 0; i < rows; i++) {
         total[i] = ATTN__SET1((ATTN__R)0);
-        p[i] = (const ATTN__R *)t->scores + attn__min(r + (size_t)i, t->queries - 1) * t->layout.query;
+        j = (int)attn__min(r + (size_t)i, t->queries - 1);
+        p[i] = (const ATTN__R *)t->scores + (size_t)j * t->layout.query;
+        w[i] = weights + (size_t)j * t->layout.query;
         ATTN__UNROLL
         for (j = 0; j < vectors; j++)
             sum[i][j] = ATTN__SET1((ATTN__R)0);
@@ -7701,11 +7703,9 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const attn__tile *t
                                 : ATTN__NAME(widen_part)(from, dtype, n);
         ATTN__UNROLL
         for (i = 0; i < rows; i++) {
-            ATTN__V weight = ATTN__SET1(p[i][k]);
-            total[i] = ATTN__ADD(total[i], weight);
+            ATTN__V weight = ATTN__SET1(w[i][k]);
+            total[i] = ATTN__ADD(total[i], ATTN__SET1(p[i][k]));
             ATTN__PIN(total[i]);
-            if ((dtype == ATTN_I8 || dtype == ATTN__REAL) && scales)
-                weight = ATTN__MUL(weight, ATTN__SET1(scales[k]));
             ATTN__UNROLL
             for (j = 0; j < vectors; j++)
                 sum[i][j] = ATTN__FMA(x[j], weight, sum[i][j]);
@@ -7728,7 +7728,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const attn__tile *t
 
 /* Passes over the tile: one query by 8 or 4 vectors of dims, four by half a register tile, and what is left by one. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_of)(const attn__tile *t, const attn__state *state,
-                                                          const attn__rows *v, size_t dims, attn_dtype dtype)
+                                                          const attn__rows *v, const ATTN__R *weights, size_t dims,
+                                                          attn_dtype dtype)
 {
     const size_t wide = ATTN__ROWS / 2 * ATTN__W;
     size_t queries = t->queries,
@@ -7739,13 +7740,15 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_of)(const attn__tile *t, c
         n = queries > 1 ? wide : left >= 8 * ATTN__W ? 8 * ATTN__W : 4 * ATTN__W;
         for (r = 0; r < queries; r += 4, pass++)
             if (left < n)
-                ATTN__NAME(gemm_nn_few_block)(t, state, v, r, d, attn__min(left, ATTN__W), pass, passes, dtype, 4, 1);
+                ATTN__NAME(gemm_nn_few_block)
+                (t, state, v, weights, r, d, attn__min(left, ATTN__W), pass, passes, dtype, 4, 1);
             else if (queries > 1)
-                ATTN__NAME(gemm_nn_few_block)(t, state, v, r, d, ATTN__W, pass, passes, dtype, 4, ATTN__ROWS / 2);
+                ATTN__NAME(gemm_nn_few_block)
+                (t, state, v, weights, r, d, ATTN__W, pass, passes, dtype, 4, ATTN__ROWS / 2);
             else if (n == 8 * ATTN__W)
-                ATTN__NAME(gemm_nn_few_block)(t, state, v, r, d, ATTN__W, pass, passes, dtype, 1, 8);
+                ATTN__NAME(gemm_nn_few_block)(t, state, v, weights, r, d, ATTN__W, pass, passes, dtype, 1, 8);
             else
-                ATTN__NAME(gemm_nn_few_block)(t, state, v, r, d, ATTN__W, pass, passes, dtype, 1, 4);
+                ATTN__NAME(gemm_nn_few_block)(t, state, v, weights, r, d, ATTN__W, pass, passes, dtype, 1, 4);
         d += left >= n ? n : ATTN__W;
     } while (d < dims);
 }
@@ -7753,11 +7756,20 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_of)(const attn__tile *t, c
 ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn__state *state, const attn__rows *v,
                                                  size_t dims)
 {
+    ATTN__R scaled[ATTN__FEW_ROWS(ATTN__W) * ATTN__TILE_KEYS];
+    const ATTN__R *weights = (const ATTN__R *)t->scores;
+    if (v->scales) {
+        attn__tile all = *t;
+        ATTN__MEMCPY(scaled, weights, t->queries * t->layout.query * sizeof *scaled);
+        all.scores = scaled;
+        ATTN__NAME(scale_keys)(&all, v->scales);
+        weights = scaled;
+    }
     switch (ATTN__REAL_F64 ? ATTN__REAL : v->dtype) {
-    case ATTN_F16: ATTN__NAME(gemm_nn_few_of)(t, state, v, dims, ATTN_F16); break;
-    case ATTN_BF16: ATTN__NAME(gemm_nn_few_of)(t, state, v, dims, ATTN_BF16); break;
-    case ATTN_I8: ATTN__NAME(gemm_nn_few_of)(t, state, v, dims, ATTN_I8); break;
-    default: ATTN__NAME(gemm_nn_few_of)(t, state, v, dims, ATTN__REAL); break;
+    case ATTN_F16: ATTN__NAME(gemm_nn_few_of)(t, state, v, weights, dims, ATTN_F16); break;
+    case ATTN_BF16: ATTN__NAME(gemm_nn_few_of)(t, state, v, weights, dims, ATTN_BF16); break;
+    case ATTN_I8: ATTN__NAME(gemm_nn_few_of)(t, state, v, weights, dims, ATTN_I8); break;
+    default: ATTN__NAME(gemm_nn_few_of)(t, state, v, weights, dims, ATTN__REAL); break;
     }
 }
 
