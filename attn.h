@@ -6926,7 +6926,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R
 }
 
 /* Prefetches row number `row` of those that will be read next. */
-ATTN__INLINE void ATTN__NAME(prefetch_row)(const attn__rows *rows, size_t row, const int caches)
+ATTN__INLINE void ATTN__NAME(prefetch_row)(const attn__rows *rows, size_t row, int near)
 {
     const char *from;
     size_t i;
@@ -6934,7 +6934,10 @@ ATTN__INLINE void ATTN__NAME(prefetch_row)(const attn__rows *rows, size_t row, c
         return;
     from = rows->next + (ptrdiff_t)row * rows->next_step;
     for (i = 0; i < rows->row_bytes; i += 64)
-        ATTN__PREFETCH(from + i, caches);
+        if (near)
+            ATTN__PREFETCH(from + i, 3);
+        else
+            ATTN__PREFETCH(from + i, 2);
 }
 
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_of)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
@@ -6947,7 +6950,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_of)(void *cv, const void *av, ptr
     size_t r0, r, c, left, wide, prefetched = 0;
     for (r0 = 0; r0 < rows; r0 += ATTN__ROWS) {
         for (; next && prefetched < next->next_count && prefetched * rows <= r0 * next->next_count; prefetched++)
-            ATTN__NAME(prefetch_row)(next, prefetched, 2);
+            ATTN__NAME(prefetch_row)(next, prefetched, 0);
         a[0] = (const ATTN__R *)av + (ptrdiff_t)r0 * rs;
         ATTN__UNROLL
         for (r = 1; r < ATTN__ROWS; r++) { /* past the end: the last row again, into sums that nobody reads */
@@ -7660,47 +7663,51 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 
 #if ATTN__W > 1
 
-/* `rows` queries from number r on, `vectors` vectors of dims from number d on, n in the last one: factor out + P V for
-   keys from .. to - 1. With the first dims the weights are summed too: one chain, as in softmax_sum. This is pass number
-   `pass` of `passes` over the tile; each prefetches its part of the next one. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const attn__tile *t, const attn__state *state,
-                                                             const attn__rows *v, const ATTN__R *weights, size_t r,
-                                                             size_t d, size_t n, size_t pass, size_t passes,
-                                                             attn_dtype dtype, const int rows, const int vectors)
+/* One pass over a tile: queries from number r on, dims from number d on. */
+typedef struct ATTN__NAME(few_pass) {
+    const attn__tile *tile;
+    const attn__state *state;
+    const attn__rows *v;
+    const ATTN__R *weights;
+    size_t r, d, n;      /* n: dims of the last vector */
+    size_t pass, passes; /* this is pass number `pass` of so many that prefetch their parts of the next tile */
+} ATTN__NAME(few_pass);
+
+/* factor out + P V for `rows` queries and `vectors` vectors of dims, in which `whole` vectors are read. With the first
+   dims the weights are summed too: one chain, as in softmax_sum. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const ATTN__NAME(few_pass) * f, attn_dtype dtype,
+                                                             const int rows, const int vectors, const int whole)
 {
-    size_t size = attn__size(dtype), wide = state->layout.query, ahead = t->keys * pass / attn__max(passes, 1),
-           since = 0, k;
+    const attn__tile *t = f->tile;
+    const attn__rows *v = f->v;
+    size_t size = attn__size(dtype), keys = t->keys, ahead = keys * f->pass / attn__max(f->passes, 1), since = 0, k;
     const ATTN__R *p[4], *w[4], *factor = (const ATTN__R *)t->factor;
     ATTN__V sum[4][8], x[8], total[4];
-    ATTN__R *sums = (ATTN__R *)state->sum;
     const char *from = (const char *)v->data;
-    ptrdiff_t step = v->step * (ptrdiff_t)size;
+    ptrdiff_t step = f->n > 0 ? v->step * (ptrdiff_t)size : 0; /* without dims there may be no data */
     int i, j;
-    if (n > 0) /* without dims there may be no data */
-        from += d * size;
+    from += step != 0 ? f->d * size : 0;
     ATTN__UNROLL
     for (i = 0; i < rows; i++) {
+        size_t query = attn__min(f->r + (size_t)i, t->queries - 1);
+        p[i] = (const ATTN__R *)t->scores + query * t->layout.query;
+        w[i] = f->weights + query * t->layout.query;
         total[i] = ATTN__SET1((ATTN__R)0);
-        j = (int)attn__min(r + (size_t)i, t->queries - 1);
-        p[i] = (const ATTN__R *)t->scores + (size_t)j * t->layout.query;
-        w[i] = weights + (size_t)j * t->layout.query;
         ATTN__UNROLL
         for (j = 0; j < vectors; j++)
             sum[i][j] = ATTN__SET1((ATTN__R)0);
     }
-    for (k = 0; k<t->keys; k++, from += n> 0 ? step : 0) {
-        if (++since >= passes) { /* one row in as many keys as there are passes */
+    for (k = 0; k < keys; k++) {
+        if (++since >= f->passes) { /* one row in as many keys as there are passes */
             since = 0;
-            if (v->near)
-                ATTN__NAME(prefetch_row)(v, ahead, 3);
-            else /* four places in turn */
-                ATTN__NAME(prefetch_row)(v, ahead % 4 * (t->keys / 4) + ahead / 4, 2);
+            ATTN__NAME(prefetch_row)(v, v->near ? ahead : ahead % 4 * (keys / 4) + ahead / 4, v->near);
             ahead++;
         }
         ATTN__UNROLL
         for (j = 0; j < vectors; j++)
-            x[j] = n == ATTN__W ? ATTN__NAME(widen)(from + (size_t)j * ATTN__W * size, dtype)
-                                : ATTN__NAME(widen_part)(from, dtype, n);
+            x[j] = whole ? ATTN__NAME(widen)(from + (size_t)j * ATTN__W * size, dtype)
+                         : ATTN__NAME(widen_part)(from, dtype, f->n);
+        from += step;
         ATTN__UNROLL
         for (i = 0; i < rows; i++) {
             ATTN__V weight = ATTN__SET1(w[i][k]);
@@ -7713,44 +7720,50 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const attn__tile *t
     }
     ATTN__UNROLL
     for (i = 0; i < rows; i++) {
-        size_t query = r + (size_t)i;
-        ATTN__R *out = (ATTN__R *)state->out + query * wide + d;
-        if (d == 0 && query < t->queries) {
-            ATTN__V before = ATTN__FMA(ATTN__SET1(sums[query]), ATTN__SET1(factor[query]), total[i]);
-            ATTN__NAME(store_part)(sums + query, before, 1);
+        size_t query = f->r + (size_t)i;
+        ATTN__R *out = (ATTN__R *)f->state->out + query * f->state->layout.query + f->d,
+                *sums = (ATTN__R *)f->state->sum;
+        if (query >= t->queries)
+            break;
+        if (f->d == 0) {
+            total[i] = ATTN__FMA(ATTN__SET1(sums[query]), ATTN__SET1(factor[query]), total[i]);
+            ATTN__NAME(store_part)(sums + query, total[i], 1);
         }
         ATTN__UNROLL
         for (j = 0; j < vectors; j++, out += ATTN__W)
-            if (query < t->queries && n > 0)
+            if (f->n > 0)
                 ATTN__STORE(out, ATTN__FMA(ATTN__LOAD(out), ATTN__SET1(factor[query]), sum[i][j]));
     }
 }
 
-/* Passes over the tile: one query by 8 or 4 vectors of dims, four by half a register tile, and what is left by one. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_of)(const attn__tile *t, const attn__state *state,
-                                                          const attn__rows *v, const ATTN__R *weights, size_t dims,
-                                                          attn_dtype dtype)
+/* What is left of the dims, a vector at a time, of any type. */
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(gemm_nn_few_tail)(const ATTN__NAME(few_pass) * f)
 {
-    const size_t wide = ATTN__ROWS / 2 * ATTN__W;
-    size_t queries = t->queries,
-           passes = attn__blocks(dims, queries == 1 ? 8 * ATTN__W : wide) * attn__blocks(queries, 4);
-    size_t d = 0, r, n, left, pass = 0;
-    do {
-        left = dims - d;
-        n = queries > 1 ? wide : left >= 8 * ATTN__W ? 8 * ATTN__W : 4 * ATTN__W;
-        for (r = 0; r < queries; r += 4, pass++)
-            if (left < n)
-                ATTN__NAME(gemm_nn_few_block)
-                (t, state, v, weights, r, d, attn__min(left, ATTN__W), pass, passes, dtype, 4, 1);
+    ATTN__NAME(gemm_nn_few_block)(f, f->v->dtype, 4, 1, 0);
+}
+
+/* Passes over the tile: one query by 8 or 4 vectors of dims, four by half a register tile, and what is left by one. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_of)(ATTN__NAME(few_pass) * f, size_t dims, attn_dtype dtype)
+{
+    const size_t most = dtype == ATTN__REAL ? 8 * ATTN__W : 4 * ATTN__W;
+    size_t queries = f->tile->queries, wide = queries > 1 ? ATTN__ROWS / 2 * ATTN__W : most, left, n;
+    f->pass = 0;
+    f->passes = attn__blocks(dims, wide) * attn__blocks(queries, 4);
+    for (f->d = 0; f->d == 0 || f->d < dims; f->d += n) {
+        left = dims - f->d;
+        n = queries > 1 || left >= wide ? wide : 4 * ATTN__W;
+        n = left < n ? ATTN__W : n;
+        f->n = attn__min(left, ATTN__W);
+        for (f->r = 0; f->r < queries; f->r += 4, f->pass++)
+            if (n == ATTN__W)
+                ATTN__NAME(gemm_nn_few_tail)(f);
             else if (queries > 1)
-                ATTN__NAME(gemm_nn_few_block)
-                (t, state, v, weights, r, d, ATTN__W, pass, passes, dtype, 4, ATTN__ROWS / 2);
+                ATTN__NAME(gemm_nn_few_block)(f, dtype, 4, ATTN__ROWS / 2, 1);
             else if (n == 8 * ATTN__W)
-                ATTN__NAME(gemm_nn_few_block)(t, state, v, weights, r, d, ATTN__W, pass, passes, dtype, 1, 8);
+                ATTN__NAME(gemm_nn_few_block)(f, dtype, 1, 8, 1);
             else
-                ATTN__NAME(gemm_nn_few_block)(t, state, v, weights, r, d, ATTN__W, pass, passes, dtype, 1, 4);
-        d += left >= n ? n : ATTN__W;
-    } while (d < dims);
+                ATTN__NAME(gemm_nn_few_block)(f, dtype, 1, 4, 1);
+    }
 }
 
 ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn__state *state, const attn__rows *v,
@@ -7758,6 +7771,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn
 {
     ATTN__R scaled[ATTN__FEW_ROWS(ATTN__W) * ATTN__TILE_KEYS];
     const ATTN__R *weights = (const ATTN__R *)t->scores;
+    ATTN__NAME(few_pass) f;
     if (v->scales) {
         attn__tile all = *t;
         ATTN__MEMCPY(scaled, weights, t->queries * t->layout.query * sizeof *scaled);
@@ -7765,11 +7779,15 @@ ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn
         ATTN__NAME(scale_keys)(&all, v->scales);
         weights = scaled;
     }
+    f.tile = t;
+    f.state = state;
+    f.v = v;
+    f.weights = weights;
     switch (ATTN__REAL_F64 ? ATTN__REAL : v->dtype) {
-    case ATTN_F16: ATTN__NAME(gemm_nn_few_of)(t, state, v, weights, dims, ATTN_F16); break;
-    case ATTN_BF16: ATTN__NAME(gemm_nn_few_of)(t, state, v, weights, dims, ATTN_BF16); break;
-    case ATTN_I8: ATTN__NAME(gemm_nn_few_of)(t, state, v, weights, dims, ATTN_I8); break;
-    default: ATTN__NAME(gemm_nn_few_of)(t, state, v, weights, dims, ATTN__REAL); break;
+    case ATTN_F16: ATTN__NAME(gemm_nn_few_of)(&f, dims, ATTN_F16); break;
+    case ATTN_BF16: ATTN__NAME(gemm_nn_few_of)(&f, dims, ATTN_BF16); break;
+    case ATTN_I8: ATTN__NAME(gemm_nn_few_of)(&f, dims, ATTN_I8); break;
+    default: ATTN__NAME(gemm_nn_few_of)(&f, dims, ATTN__REAL); break;
     }
 }
 
