@@ -7742,7 +7742,7 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(gemm_nn_few_tail)(const ATTN__NAME(f
     ATTN__NAME(gemm_nn_few_block)(f, f->v->dtype, 4, 1, 0);
 }
 
-/* Passes over the tile: one query by 8 or 4 vectors of dims, four by half a register tile, and what is left by one. */
+/* Passes over the tile: one query by 8, 4 or 2 vectors of dims, four by half a register tile, and what is left by one. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_of)(ATTN__NAME(few_pass) * f, size_t dims, attn_dtype dtype)
 {
     const size_t most = dtype == ATTN__REAL ? 8 * ATTN__W : 4 * ATTN__W;
@@ -7751,7 +7751,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_of)(ATTN__NAME(few_pass) *
     f->passes = attn__blocks(dims, wide) * attn__blocks(queries, 4);
     for (f->d = 0; f->d == 0 || f->d < dims; f->d += n) {
         left = dims - f->d;
-        n = queries > 1 || left >= wide ? wide : 4 * ATTN__W;
+        n = queries > 1 || left >= wide ? wide : left >= 4 * ATTN__W ? 4 * ATTN__W : 2 * ATTN__W;
         n = left < n ? ATTN__W : n;
         f->n = attn__min(left, ATTN__W);
         for (f->r = 0; f->r < queries; f->r += 4, f->pass++)
@@ -7761,8 +7761,10 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_of)(ATTN__NAME(few_pass) *
                 ATTN__NAME(gemm_nn_few_block)(f, dtype, 4, ATTN__ROWS / 2, 1);
             else if (n == 8 * ATTN__W)
                 ATTN__NAME(gemm_nn_few_block)(f, dtype, 1, 8, 1);
-            else
+            else if (n == 4 * ATTN__W)
                 ATTN__NAME(gemm_nn_few_block)(f, dtype, 1, 4, 1);
+            else
+                ATTN__NAME(gemm_nn_few_block)(f, dtype, 1, 2, 1);
     }
 }
 
