@@ -3210,6 +3210,11 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 /* Query blocks of a unit share the read of a tile; so few that queries and results stay in the second-level cache. */
 #define ATTN__UNIT_BLOCKS 4
 
+/* Where rows of several key/value heads lie between each other, as in [B,L,H,D], few-row blocks of so many heads meet
+   each tile one after another: memory is read in its order. Fewer bytes of keys stay in the second-level cache. */
+#define ATTN__UNIT_HEADS 8
+#define ATTN__UNIT_HEADS_BYTES ((ptrdiff_t)1 << 20)
+
 /* Units for each worker, at least, before a unit has more than one block: so that all workers end at about one time. */
 #define ATTN__WORKER_UNITS 4
 
@@ -3254,6 +3259,7 @@ typedef struct attn__schedule {     /* how the work is cut; a function of shapes
     size_t blocks, all_blocks;      /* query blocks of one key/value head, and of the batch */
     size_t tile_keys, splits;       /* keys of a tile; splits of a block, at most */
     size_t unit_blocks, head_units; /* blocks of a unit of work, at most; units of one key/value head */
+    size_t unit_heads, item_units;  /* heads of a unit: of more than 1, one block each; units of heads of an item */
     size_t units, workers;          /* units of the call, of blocks, or of one split in parallel; and who takes them */
     size_t mask_tiles;              /* tiles of a mask whose visibility is cached */
     int keys_on_lanes;              /* the layout: blocks have few rows */
@@ -3293,6 +3299,7 @@ typedef struct attn__row { /* one row of a query block */
 
 typedef struct attn__tile_cache { /* rows of k or v copied as reals, for all blocks of a unit */
     char *rows;
+    size_t head;        /* key/value head of the rows */
     attn__range held;   /* the keys that are there; */
     attn__range wanted; /* those that the blocks see together: a tile is copied as far as these go */
     attn__range finite; /* keys without NaN and infinity, the last that were looked at */
@@ -3326,11 +3333,12 @@ typedef struct attn__block {
     attn__state state, split;  /* the result over the keys so far; and over those of one more split */
     attn__state *into;         /* the one that tiles go into; NULL: the block sees no key of the split in hand */
     attn__range split_keys;    /* keys of that split that any row may see */
+    size_t next_head;          /* which meets its tile next: the same tile, where that is a later head of the unit */
     attn__tile tile;
 } attn__block;
 
 typedef struct attn__worker { /* the blocks of a unit, and what they share */
-    attn__block blocks[ATTN__UNIT_BLOCKS];
+    attn__block blocks[ATTN__UNIT_HEADS];
     attn__shared shared;
 } attn__worker;
 
@@ -3627,6 +3635,7 @@ static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, c
     const attn__plan *plan = block->plan;
     size_t keys = plan->schedule.tile_keys, begin = k0 - k0 % keys, j, row, run;
     char *to = cache->rows;
+    cache->head = block->at.kv_head;
     cache->held.from = attn__min(k0, attn__max(begin, cache->wanted.from));
     cache->held.to = attn__max(k0 + block->tile.keys, attn__min(begin + keys, cache->wanted.to));
     for (j = cache->held.from; j < cache->held.to; j += run) { /* up to where a ring begins anew */
@@ -3656,23 +3665,23 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
 {
     const attn__plan *plan = block->plan;
     size_t capacity = plan->source.capacity, n = block->tile.keys;
-    size_t row = attn__ring_row(plan, k0), after = attn__ring_row(plan, k0 + n);
-    size_t b = block->at.b, h = block->at.kv_head;
+    size_t b = block->at.b, h = block->at.kv_head, next = block->next_head > h ? k0 : k0 + n;
+    size_t row = attn__ring_row(plan, k0), after = attn__ring_row(plan, next);
     rows->data = attn__tensor_at(t, b, h, row, 0);
     rows->dtype = t->dtype;
     rows->step = t->len > 1 ? t->len_stride : 0;
     rows->scales = NULL;
     rows->next_count = 0;
     if (t->dim_stride == 1)
-        rows->next_count = attn__min(attn__max(block->visible_to_any.to, k0 + n) - (k0 + n), plan->schedule.tile_keys);
+        rows->next_count = attn__min(attn__max(block->visible_to_any.to, next) - next, plan->schedule.tile_keys);
     rows->next_count = attn__min(rows->next_count, capacity - after);
-    rows->next = rows->next_count > 0 ? (const char *)attn__tensor_at(t, b, h, after, 0) : NULL;
+    rows->next = rows->next_count > 0 ? (const char *)attn__tensor_at(t, b, block->next_head, after, 0) : NULL;
     rows->next_step = rows->step * (ptrdiff_t)attn__size(t->dtype);
     rows->row_bytes = t->dim * attn__size(t->dtype);
     rows->near = attn__prefetches_near();
     if (!copy && attn__is_direct(plan, t, k0, n))
         return;
-    if (k0 < cache->held.from || k0 + n > cache->held.to)
+    if (cache->head != h || k0 < cache->held.from || k0 + n > cache->held.to)
         attn__copy_rows(block, cache, t, k0);
     rows->data = attn__real_at(plan, cache->rows, (k0 - cache->held.from) * t->dim);
     rows->dtype = plan->call.kern->real;
@@ -3889,7 +3898,8 @@ static void attn__accumulate_values(attn__block *block, size_t k0, int nonfinite
     attn__tile_cache *cache = &block->shared->v;
     attn__rows v;
     size_t next = k0 + keys, next_end = attn__min(next + plan->schedule.tile_keys, block->visible_to_any.to);
-    int known = !nonfinite_scores || (cache->finite.from <= k0 && next <= cache->finite.to);
+    int alone = plan->schedule.unit_heads == 1;
+    int known = !nonfinite_scores || (alone && cache->finite.from <= k0 && next <= cache->finite.to);
     attn__value_rows(block, &v, k0, nonfinite_scores && plan->call.v.dtype != kern->real);
     if (plan->schedule.weights_in_place && plan->call.opts.scores.data) /* gemm of the scores does it for those */
         attn__prefetch_matrix(block, &v, &plan->call.opts.weights, next, attn__max(next_end, next) - next);
@@ -4029,6 +4039,7 @@ static void attn__begin_block(attn__block *block, size_t index)
         ATTN__MEMSET(block->mask_cache, 0, schedule->mask_tiles);
     block->at.b = b;
     block->at.kv_head = head - b * plan->call.k.heads;
+    block->next_head = block->at.kv_head;
     block->at.row = row;
     block->at.count = attn__min(schedule->block_rows, schedule->rows - row);
     block->tile.queries = block->at.count;
@@ -4234,7 +4245,7 @@ static void attn__measure_worker(attn__plan *plan)
     const attn__schedule *schedule = &plan->schedule;
     const attn__call *call = &plan->call;
     attn__sizes *sizes = &plan->sizes;
-    size_t rows = schedule->block_rows, room = rows < call->kern->cols ? 1 : ATTN__UNIT_BLOCKS;
+    size_t rows = schedule->block_rows, room = rows < call->kern->cols ? schedule->unit_heads : ATTN__UNIT_BLOCKS;
     size_t size = call->kern->size, keys = schedule->tile_keys, shared;
     size_t whole = attn__max(call->kern->rows, call->kern->lanes); /* dims fill register tiles, or vectors */
     size_t dims = attn__blocks(call->v.dim, whole) * whole;
@@ -4310,7 +4321,7 @@ static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, siz
     char *at = plan->scratch + index * plan->worker_bytes;
     size_t i;
     attn__place_shared(&worker->shared, &at, &plan->sizes);
-    for (i = 0; i < plan->schedule.unit_blocks; i++) {
+    for (i = 0; i < attn__max(plan->schedule.unit_blocks, plan->schedule.unit_heads); i++) {
         attn__block *block = &worker->blocks[i];
         attn__tile *tile = &block->tile;
         attn__place_block(block, &at, &plan->sizes);
@@ -4326,11 +4337,12 @@ static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, siz
     }
 }
 
-/* Query blocks first .. first + count - 1 of the batch, all of one head: all their splits, then their outputs. */
+/* Query blocks first .. first + count - 1 of the batch, all of one head, or few-row blocks of one batch item: all their
+   splits, then their outputs. */
 static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count)
 {
     attn__block *blocks = worker->blocks;
-    attn__range splits[ATTN__UNIT_BLOCKS], all = {SIZE_MAX, 0};
+    attn__range splits[ATTN__UNIT_HEADS], all = {SIZE_MAX, 0};
     size_t split, keys = 0, i;
     for (i = 0; i < count; i++) { /* of one batch item: their splits have the same keys */
         attn__begin_block(&blocks[i], first + i);
@@ -4338,6 +4350,8 @@ static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count
         all.from = attn__min(all.from, splits[i].from);
         all.to = attn__max(all.to, splits[i].to);
     }
+    for (i = 0; i < count; i++)
+        blocks[i].next_head = blocks[i + 1 < count ? i + 1 : 0].at.kv_head;
     for (split = all.from; split < all.to; split++) {
         for (i = 0; i < count; i++) {
             blocks[i].into = NULL;
@@ -4410,6 +4424,10 @@ static void attn__sdpa_worker(void *arg, size_t index)
         unit = schedule->units - 1 - unit; /* the last blocks of causal attention have the most keys: longest first */
         if (schedule->parallel_splits) {
             attn__attend_one_split(worker.blocks, unit / schedule->splits, unit % schedule->splits);
+        } else if (schedule->unit_heads > 1) {
+            item = unit / schedule->item_units;
+            head = (unit - item * schedule->item_units) * schedule->unit_heads;
+            attn__attend_blocks(&worker, item * heads + head, attn__min(schedule->unit_heads, heads - head));
         } else { /* heads in turn, so that blocks of one length come together */
             round = attn__quotient(unit, heads);
             item = attn__quotient(round, schedule->head_units);
@@ -4447,6 +4465,7 @@ static int attn__plan_schedule(attn__plan *plan)
     const attn__kernels *kern = call->kern;
     const attn_opts *opts = &call->opts;
     size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), heads = 0, unit_blocks, tiles;
+    ptrdiff_t row_bytes;
     int empty = call->q.batch == 0 || call->q.heads == 0;
     attn__arena arena = {NULL, 0};
     s->writes_matrices = call->has_options && call->k.len > 0 &&
@@ -4485,7 +4504,17 @@ static int attn__plan_schedule(attn__plan *plan)
         unit_blocks = 1;
     s->head_units = attn__blocks(s->blocks, unit_blocks);
     s->unit_blocks = s->blocks == 0 ? 1 : attn__blocks(s->blocks, s->head_units);
+    s->unit_heads = 1;
+    row_bytes = call->k.len_stride * (ptrdiff_t)attn__size(call->k.dtype);
+    if (s->keys_on_lanes && !s->parallel_splits && call->k.head_stride < call->k.len_stride &&
+        (ptrdiff_t)call->k.len > ATTN__UNIT_HEADS_BYTES / (row_bytes > 0 ? row_bytes : 1)) {
+        s->unit_heads = attn__min(attn__min(s->all_blocks / width, call->k.heads), ATTN__UNIT_HEADS);
+        s->unit_heads = attn__max(s->unit_heads, 1);
+    }
+    s->item_units = attn__blocks(call->k.heads, s->unit_heads);
     s->units = s->parallel_splits ? s->all_blocks * s->splits : heads * s->head_units;
+    if (s->unit_heads > 1)
+        s->units = call->q.batch * s->item_units;
     s->workers = attn__min(width, s->units);
 
     /* scratch */
@@ -7686,7 +7715,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const ATTN__NAME(fe
     const char *from = (const char *)v->data;
     ptrdiff_t step = f->n > 0 ? v->step * (ptrdiff_t)size : 0; /* without dims there may be no data */
     int i, j;
-    from += step != 0 ? f->d * size : 0;
+    from += f->n > 0 ? f->d * size : 0;
     ATTN__UNROLL
     for (i = 0; i < rows; i++) {
         size_t query = attn__min(f->r + (size_t)i, t->queries - 1);
