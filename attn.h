@@ -7925,6 +7925,9 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs)(ATTN__V *x, const char *p,
 #endif
 }
 
+/* The most rows of a that are multiplied together: their sums fill half of the registers. */
+#define ATTN__MOST_FEW (ATTN__ROWS > 4 && !ATTN__REAL_F64 ? 8 : 4)
+
 /* What few_block works on. */
 typedef struct ATTN__NAME(few) {
     const char *w;  /* rows of reals, */
@@ -8009,7 +8012,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, 
 
 ATTN__TARGET static void ATTN__NAME(few_rows)(const ATTN__NAME(few) * f, ATTN__NAME(stream) * next, int wide)
 {
-    if (f->rows > 4 && ATTN__ROWS > 4)
+    if (f->rows > 4 && ATTN__MOST_FEW > 4)
         ATTN__NAME(few_block)(f, next, 8, 2);
     else if (f->rows > 2)
         ATTN__NAME(few_block)(f, next, 4, 2);
@@ -8025,14 +8028,11 @@ ATTN__TARGET static void ATTN__NAME(few_rows)(const ATTN__NAME(few) * f, ATTN__N
 ATTN__TARGET static void ATTN__NAME(few_copy)(ATTN__R *copy, const char *p, ptrdiff_t step, attn_dtype dtype,
                                               size_t count, size_t terms, size_t padded)
 {
-    size_t i, n;
-    for (i = 0; i < ATTN__W; i++, copy += padded) {
-        n = i < count ? terms : 0;
-        if (n > 0)
-            ATTN__NAME(load_row)(copy, p + (ptrdiff_t)i * step, dtype, n);
-        if (n < padded)
-            ATTN__MEMSET(copy + n, 0, (padded - n) * sizeof *copy);
-    }
+    size_t i;
+    if (count < ATTN__W || terms < padded)
+        ATTN__MEMSET(copy, 0, ATTN__W * padded * sizeof *copy);
+    for (i = 0; i < count; i++)
+        ATTN__NAME(load_row)(copy + i * padded, p + (ptrdiff_t)i * step, dtype, terms);
 }
 
 /* Of rows up to so many bytes, 2 W are read together: more lines of longer ones would compete for one set of a cache. */
@@ -8082,13 +8082,13 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
         ATTN__NAME(stream) next;
         n = wide ? 2 * ATTN__W : ATTN__W;
         next = ATTN__NAME(stream_of)(w, g, n, count);
-        for (r = 0; r < rows; r += ATTN__ROWS) {
+        for (r = 0; r < rows; r += ATTN__MOST_FEW) {
             f.w = (const char *)w->data + (ptrdiff_t)g * step;
             f.step = step;
             f.a = (const ATTN__R *)av + r * lda;
             f.c = (ATTN__R *)cv + r * ldc + g;
             f.pairs = f.c + g;
-            f.rows = attn__min(rows - r, ATTN__ROWS);
+            f.rows = attn__min(rows - r, ATTN__MOST_FEW);
             f.terms = depth;
             f.part = part;
             if (direct)
@@ -8210,6 +8210,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__LANES128
 #undef ATTN__FEW_KERNEL
 #undef ATTN__COPIED
+#undef ATTN__MOST_FEW
 #undef ATTN__PAIRS
 #undef ATTN__AHEAD
 #undef ATTN__WIDE_ROW
