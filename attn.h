@@ -3651,10 +3651,13 @@ static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, c
 static const void *attn__tile_scales(const attn__block *block, const float *scales, size_t k0)
 {
     const attn__plan *plan = block->plan;
-    size_t head = block->at.b * plan->call.k.heads + block->at.kv_head, j;
-    for (j = 0; j < block->tile.keys; j++)
-        attn__set_real(plan, block->shared->scales, j,
-                       (double)scales[head * plan->source.capacity + attn__ring_row(plan, k0 + j)]);
+    size_t head = block->at.b * plan->call.k.heads + block->at.kv_head, keys = block->tile.keys, j, row, run;
+    for (j = 0; j < keys; j += run) { /* up to where a ring begins anew */
+        row = attn__ring_row(plan, k0 + j);
+        run = attn__min(keys - j, plan->source.capacity - row);
+        plan->call.kern->load(attn__real_at(plan, block->shared->scales, j), run,
+                              scales + head * plan->source.capacity + row, ATTN_F32, 0, 1, 1, run);
+    }
     return block->shared->scales;
 }
 
@@ -8024,44 +8027,63 @@ ATTN__TARGET static void ATTN__NAME(few_rows)(const ATTN__NAME(few) * f, ATTN__N
         ATTN__NAME(few_block)(f, next, 1, 2);
 }
 
-/* Rows of another type, or the last ones, or a block of terms that does not fill whole steps: as reals, with zeros. */
+/* Rows of another type, or the last ones, or terms that do not fill whole steps: as reals, with zeros. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_copy_of)(ATTN__R *copy, const char *p, ptrdiff_t step, attn_dtype dtype,
+                                                       size_t count, size_t terms, size_t padded)
+{
+    size_t i, k, whole = terms / ATTN__W * ATTN__W, size = attn__size(dtype);
+    for (i = 0; i < count; i++, copy += padded, p += step) {
+        for (k = 0; k < whole; k += ATTN__W)
+            ATTN__STORE(copy + k, ATTN__NAME(widen)(p + k * size, dtype));
+        if (k < terms)
+            ATTN__NAME(load_row)(copy + k, p + k * size, dtype, terms - k);
+    }
+}
+
 ATTN__TARGET static void ATTN__NAME(few_copy)(ATTN__R *copy, const char *p, ptrdiff_t step, attn_dtype dtype,
                                               size_t count, size_t terms, size_t padded)
 {
     size_t i;
     if (count < ATTN__W || terms < padded)
-        ATTN__MEMSET(copy, 0, ATTN__W * padded * sizeof *copy);
-    for (i = 0; i < count; i++)
-        ATTN__NAME(load_row)(copy + i * padded, p + (ptrdiff_t)i * step, dtype, terms);
+        ATTN__MEMSET(copy, 0, attn__max(count, ATTN__W) * padded * sizeof *copy);
+    switch (ATTN__REAL_F64 && dtype != ATTN__REAL ? ATTN_BOOL : dtype) {
+    case ATTN_F16: ATTN__NAME(few_copy_of)(copy, p, step, ATTN_F16, count, terms, padded); break;
+    case ATTN_BF16: ATTN__NAME(few_copy_of)(copy, p, step, ATTN_BF16, count, terms, padded); break;
+    case ATTN_I8: ATTN__NAME(few_copy_of)(copy, p, step, ATTN_I8, count, terms, padded); break;
+    case ATTN__REAL: ATTN__NAME(few_copy_of)(copy, p, step, ATTN__REAL, count, terms, padded); break;
+    default: /* the bias of a layer in double */
+        for (i = 0; i < count; i++)
+            ATTN__NAME(load_row)(copy + i * padded, p + (ptrdiff_t)i * step, dtype, terms);
+    }
 }
 
 /* Of rows up to so many bytes, 2 W are read together: more lines of longer ones would compete for one set of a cache. */
 #define ATTN__WIDE_ROW 2048
 
-/* Terms of a row that are copied at a time. */
+/* Terms of a row that are copied at a time; of 2 W rows half as many. */
 #define ATTN__COPIED (512 / sizeof(ATTN__R))
 
-/* W rows of w, n of them there, with all->rows rows of a, through a copy: a part of the sum after the other. */
+/* W rows of w, n of them there, or 2 W, with all->rows rows of a, through a copy: a part of the sum after the other. */
 ATTN__TARGET static void ATTN__NAME(few_copied)(const ATTN__NAME(few) * all, ATTN__NAME(stream) * next,
                                                 attn_dtype dtype, size_t n)
 {
     ATTN__R copy[ATTN__W * ATTN__COPIED], sums[8 * 2 * ATTN__W];
     ATTN__NAME(few) f = *all;
-    size_t k, n_terms, span = 2 * ATTN__PAIRS;
+    size_t k, n_terms, most = n > ATTN__W ? ATTN__COPIED / 2 : ATTN__COPIED, span = 2 * ATTN__PAIRS;
     if (!all->part) { /* c has no room for parts */
         f.pairs = sums;
         f.ld_pairs = 2 * ATTN__W;
     }
     f.w = (const char *)copy;
     for (k = 0; k < all->terms; k += n_terms) {
-        n_terms = attn__min(all->terms - k, ATTN__COPIED);
+        n_terms = attn__min(all->terms - k, most);
         f.terms = attn__blocks(n_terms, span) * span;
         f.step = (ptrdiff_t)(f.terms * sizeof *copy);
         f.a = all->a + k;
         f.part = k > 0 ? ATTN__FEW_BEGUN : all->part & ATTN__FEW_BEGUN;
         f.part |= k + n_terms < all->terms ? ATTN__FEW_UNFINISHED : all->part & ATTN__FEW_UNFINISHED;
         ATTN__NAME(few_copy)(copy, all->w + k * attn__size(dtype), all->step, dtype, n, n_terms, f.terms);
-        ATTN__NAME(few_rows)(&f, next, 0);
+        ATTN__NAME(few_rows)(&f, next, n > ATTN__W);
     }
 }
 
@@ -8078,7 +8100,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
     f.lines = attn__max(span * ATTN__W * size / 64, 1);
     for (g = 0; g < count; g += n) {
         int direct = w->dtype == ATTN__REAL && count - g >= ATTN__W && depth % span == 0;
-        int wide = direct && rows == 1 && count - g >= 2 * ATTN__W && w->row_bytes <= ATTN__WIDE_ROW;
+        int wide = rows == 1 && count - g >= 2 * ATTN__W && (!direct || w->row_bytes <= ATTN__WIDE_ROW);
         ATTN__NAME(stream) next;
         n = wide ? 2 * ATTN__W : ATTN__W;
         next = ATTN__NAME(stream_of)(w, g, n, count);
