@@ -106,7 +106,7 @@
    MEMORY
        attn_mat_new allocates; so do attn_kv_cache_init, unless it is given storage, and attn_attention and the general,
        additive and cosine scores, for temporaries that they free.
-       Larger matrix products take up to 512 KiB for each task, from ctx->scratch if that is given, else from
+       Larger matrix products take up to 600 KiB for each task, from ctx->scratch if that is given, else from
        ATTN_MALLOC; without either they use 16 KiB of stack and give the same bits, only slower.
        attn_sdpa takes some tiles for each task (attn_sdpa_scratch says how much: 220 KiB at D = 64 with AVX-512, up to
        1 MiB where many tasks share few queries) from ctx->scratch, else from the stack if 16 KiB will do, else from
@@ -117,7 +117,8 @@
        The compute type is double if the first input is F64 (then every matrix must be), otherwise float: 16-bit
        elements are widened, sums are kept in float, and the float result is rounded once when stored, to nearest even.
        alpha and beta are rounded to the compute type too, and so may scale be.
-       Products are sums over k in one chain, with fused multiply-add in the vector kernels: at least as accurate as the
+       Products are sums over k in two chains, of the terms of even number and of the others, which are added at the
+       end; with fused multiply-add in the vector kernels. On random data their RMS error is about 0.7 of that of the
        three nested loops that everybody writes.
        Softmax, against long double: each element is within 20 + d ulp, where d is the row's maximum minus that
        element's input (rounding that difference costs up to d ulp, nothing where it is exact); rows of random numbers
@@ -125,15 +126,17 @@
        the square root of their length. The vector exp by itself is within 2 ulp, of the engine too, which lets become
        zero what is below 2^-125 of a row's largest weight (2^-1021 in double).
        A cache rounds what is appended to its type once; I8 keeps each element within half a scale, the scale being its
-       row's largest magnitude / 127. Angles, sines and rotations are computed in double and rounded once.
-       The engine makes the same products, keeps maximum, sum and output of a row in the compute type, and rescales them
-       as larger scores appear (online softmax). Each element of out is within u ((D + 20) (1 + A) + K) times the
-       largest |value| that it sees in its column, u being 2^-24 (2^-53 in double), and half an ulp of a narrower out. A
-       is the largest, over the keys that the row sees, of the sum over d of |scale q[d] k[d]|, plus |bias| and the
-       ALiBi term; K is 2 n or 512 + n / 512, whichever is less, for n keys. No multiple of the error of naive loops
-       bounds that of each element. On random data with scores up to 20 the RMS error of a call is at most
-       twice that of naive loops in the same type, plus 4 ulp of the RMS of out. tanh of softcap is within 6 ulp in
-       float, 8 in double.
+       row's largest magnitude / 127. Attention multiplies the dot product of a key, and the weight of a value, by the
+       scale of the row, not each element: products of q with the integers, up to 127, must not overflow. Angles, sines
+       and rotations are computed in double and rounded once.
+       The engine sums scores as products are, and values over the keys of a tile in one chain. It keeps maximum, sum
+       and output of a row in the compute type, and rescales them as larger scores appear (online softmax). Each element
+       of out is within u ((D + 20) (1 + A) + K) times the largest |value| that it sees in its column, u being 2^-24
+       (2^-53 in double), and half an ulp of a narrower out. A is the largest, over the keys that the row sees, of the
+       sum over d of |scale q[d] k[d]|, plus |bias| and the ALiBi term; K is 2 n or 512 + n / 512, whichever is less,
+       for n keys. No multiple of the error of naive loops bounds that of each element. On random data with scores up to
+       20 the RMS error of a call is at most twice that of naive loops in the same type, plus 4 ulp of the RMS of out.
+       tanh of softcap is within 6 ulp in float, 8 in double.
        The engine divides by the sum at the end: where the values of a row, each times exp(score - max), add up to more
        than the compute type holds, out is infinite or NaN.
        Scores that are asked for are rounded after scale, which softmax may not have done: without softcap, bias, ALiBi
@@ -149,9 +152,10 @@
        neighbouring rows or batch items, what hidden keys hold, or whether an optional output was asked for; the sign of
        a zero excepted. Other instruction sets sum in another order. None of this holds for x87 arithmetic (i386 without
        SSE2).
-       A cache changes nothing either: its bits are those of attn_sdpa over the same tokens, and a ring's are those of a
-       full cache. With up to 16384 keys a token's bits do not depend on the keys after it: decoding token by token
-       equals one causal call. Beyond, where the sums are split depends on how many keys there are.
+       A cache changes nothing either: its bits are those of attn_sdpa over the same tokens (I8 rounds otherwise), and a
+       ring's are those of a full cache. With up to 16384 keys a token's bits do not depend on the keys after it:
+       decoding token by token equals one causal call. Beyond, where the sums are split depends on how many keys there
+       are.
 
    VERSIONS
        0.5.0   the implementation rebuilt: the same results from a fifth less machine code;
@@ -515,7 +519,8 @@ ATTN_API attn_status attn_kv_cache_reorder(attn_kv_cache *cache, const size_t *f
    item b, all Lq or the first q_lens[b], belong to its newest tokens: o = lens[b] - q_lens[b]. Give q_lens what append
    was given as lens. UPPER_LEFT and LOWER_RIGHT both mean j <= i + o here. For cross-attention append the other text
    once and leave the rule NONE; there may be more queries than tokens then. Key j is token j, of a ring too; mask,
-   bias, weights, scores have Lk = the largest of cache->lens. The bits are those of attn_sdpa over keys in one tensor.
+   bias, weights, scores have Lk = the largest of cache->lens. The bits are those of attn_sdpa over keys in one tensor;
+   those of I8 are near them (NUMERICS).
    A ring is for windows: L tokens appended at once and attended by L queries need left + L <= capacity. Feed longer
    texts in chunks of capacity - left tokens; or, if the ring is empty, run attn_sdpa over the text and append it then.
    Tokens that a ring has dropped have weight 0 and scores -infinity.
@@ -1840,7 +1845,7 @@ typedef struct attn__rows {
     const void *data;
     attn_dtype dtype;
     ptrdiff_t step;     /* elements from row to row; those of a row are next to each other */
-    const void *scales; /* I8, for gemm_nn_few: reals by which the weights of the rows are multiplied; else NULL */
+    const void *scales; /* of rows of V in I8: reals by which the weights of the rows are multiplied; else NULL */
 
     /* the rows that will be read after these, which the kernel prefetches while it computes */
     const char *next;
@@ -1860,15 +1865,15 @@ typedef struct attn__rows {
 #define ATTN__FEW_TERMS 8
 
 /* What becomes of a product: c = a b; c = factor c + a b, with a factor for each column; c = c + a b, a part of a sum,
-   whose two chains are still apart; the last part of it. */
+   whose two chains stay apart; the last part of it, after which they are added. */
 enum attn__gemm_mode { ATTN__GEMM_SET, ATTN__GEMM_SCALE, ATTN__GEMM_ADD, ATTN__GEMM_LAST };
 
-/* The same of gemm_nt_few, as flags; none: the whole sum. */
+/* Parts of a sum for gemm_nt_few: others came before; others will follow. Neither: the whole sum. */
 enum attn__few_part { ATTN__FEW_BEGUN = 1, ATTN__FEW_UNFINISHED = 2 };
 
 /* Two layouts for the numbers of a query block. Queries on lanes, the rule: one query per lane, a vector for each key
    (or each dim). Keys on lanes: each vector holds keys (or dims) of one query; for few rows, as in decoding,
-   where there are too few queries to fill a vector. Both compute each number by the same chain of the same roundings.
+   where there are too few queries to fill a vector. Both compute each number by the same roundings.
 
    As data: element e (a key of a tile, a dim of V) of query i lies e * element + i * query reals from the start. One of
    the two steps is 1, and along it lie the vectors. */
@@ -1976,16 +1981,17 @@ typedef struct attn__kernels {
     void (*store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *x, size_t ld, size_t rows,
                   size_t cols, double alpha);
 
-    /* c = a b as the mode says; `cols` a multiple of lanes. c in packed register tiles, row of tiles by row of tiles,
-       where sums are made of parts two of each, of which the last part leaves the first; a[r * rs + k * ks] where it
-       lies; b in panels of depth x tile cols. Parts but the last have an even depth. `next`, or NULL: rows to prefetch */
+    /* c = a b as the mode says; `cols` a multiple of lanes. c in packed register tiles, row of tiles by row of tiles;
+       a[r * rs + k * ks] where it lies; b in panels of depth x tile cols. Where sums are made of parts, the second
+       chain of each tile lies in another behind it; the last part leaves the sums in the first; the others have an even
+       depth. `next`, or NULL: rows to prefetch */
     void (*gemm)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows, const void *b, size_t cols,
                  size_t depth, enum attn__gemm_mode mode, const void *factor, const attn__rows *next);
 
     /* c[r][i] = a[r] w[i]: each of `rows` rows of reals, of `depth` terms and then zeros up to a multiple of
-       ATTN__FEW_TERMS, by each of `count` rows of any type; c has room for whole vectors. Of parts of a sum, attn__few_part,
-       twice as much room; but for the last one they have a depth of whole ATTN__FEW_TERMS. NULL in a pass without
-       vectors */
+       ATTN__FEW_TERMS, by each of `count` rows of any type; c has room for whole vectors. `part`: attn__few_part. For
+       parts of a sum c has twice as much room, for both chains; all but the last have a depth that is a multiple of
+       ATTN__FEW_TERMS. NULL in a pass without vectors */
     void (*gemm_nt_few)(void *c, size_t ldc, const void *a, size_t lda, size_t rows, const attn__rows *w, size_t count,
                         size_t depth, int part);
 
@@ -2517,15 +2523,17 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
    other for each worker. The sum over k is cut into parts of kc terms. For each of them, kc x nc elements of b are
    packed into panels as wide as the register tile of the microkernel, which multiplies them with rows of a. These are
    read where they lie, or packed too if they are not of the compute type. A block of sums in the compute type stays in
-   cache until the last term has come; only then is it scaled, rounded and stored. Each element is one chain of sums
-   over k whatever the blocks are: its bits depend on neither blocks nor threads nor memory.
+   cache until the last term has come; only then is it scaled, rounded and stored. Each element is the sum of two chains
+   over k, of the terms of even number and of the others: between parts, which have an even number of terms, both are
+   kept. So its bits depend on neither blocks nor threads nor memory.
    Goto and van de Geijn 2008, ACM TOMS 34(3); Van Zee and van de Geijn 2015, ACM TOMS 41(3)
 
    A few rows times a transposed matrix, x w^T, as in decoding, are different: packing w would take longer than the
    product. There a is packed instead, and the kernel gemm_nt_few reads w once, where it lies, in the order of memory.
-   A block then has all rows. Each element is the same chain. */
+   A block then has all rows. Each element is the sum of the same two chains. */
 
-/* Blocks of the general product. Their sums, panels and rows of a fill half of a second-level cache of 1 MiB. */
+/* Blocks of the general product. Sums, those of parts twice, panels and rows of a come to 0.6 MiB at most: they stay in
+   a second-level cache of 1 MiB. */
 #define ATTN__GEMM_MC 256                          /* rows; */
 #define ATTN__GEMM_TILES 4                         /* columns, in register tiles; */
 #define ATTN__GEMM_KC 256                          /* terms; */
@@ -2555,7 +2563,8 @@ typedef struct attn__gemm {
     char *scratch;       /* NULL: each worker uses its stack */
 } attn__gemm;
 
-/* What a block needs: sums, panels of b, and one tile of rows of a; or, of few rows, sums and the rows of a. */
+/* What a block needs: two chains of sums, panels of b, and one tile of rows of a; or, of few rows, two chains and the
+   rows of a. */
 static size_t attn__gemm_bytes(const attn__gemm *g)
 {
     size_t reals = 2 * g->mc * g->nc + g->kc * g->nc + g->kern->rows * g->kc;
@@ -3192,10 +3201,11 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
    Layout. Queries lie on the lanes of vectors: maxima, sums and hidden keys are compared and added lane by lane, K and
    V are read where they lie, row by row, each element broadcast to all lanes. Where a block has few rows, as in
    decoding, most lanes would idle; there keys lie on the lanes of S and P, and dims on those of out (attn__layout).
-   Each number comes from the same chain of the same roundings either way.
+   Each number comes from the same roundings either way.
 
    Units. A worker takes a few blocks of one head together, as one unit of work. They meet each tile one after another,
-   and share its way from memory, and its copy if it needs one (other types, rows that lie far apart).
+   and share its way from memory, and its copy if it needs one (other types, rows that lie far apart). Where blocks have
+   few rows, and rows of several heads lie between each other, it takes one block of each of a few heads.
 
    Split-KV. Many keys are cut into splits, each with a result of its own, merged from left to right. Where they lie
    depends on the number of valid keys alone; whether they run one after another or in parallel changes no bit. */
@@ -3211,7 +3221,8 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 #define ATTN__UNIT_BLOCKS 4
 
 /* Where rows of several key/value heads lie between each other, as in [B,L,H,D], few-row blocks of so many heads meet
-   each tile one after another: memory is read in its order. Fewer bytes of keys stay in the second-level cache. */
+   each tile one after another: memory is read in its order. Not with so few bytes of keys that they stay in the
+   second-level cache. */
 #define ATTN__UNIT_HEADS 8
 #define ATTN__UNIT_HEADS_BYTES ((ptrdiff_t)1 << 20)
 
@@ -3691,9 +3702,9 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
     rows->step = (ptrdiff_t)t->dim;
 }
 
-/* While gemm reads these rows, it prefetches n elements, from number `first` on, of the block's rows of a matrix, as far
-   as these are of one head, in place of the rows of the next tile: they will be read or written soon, and lie so far
-   apart that each access would wait for memory. */
+/* While gemm reads these rows, it prefetches n elements, from number `first` on, of the block's rows of a matrix, as
+   far as these are of one head, in place of the rows of the next tile: they will be read or written soon, and lie so
+   far apart that each access would wait for memory. */
 static void attn__prefetch_matrix(const attn__block *block, attn__rows *rows, const attn_tensor *t, size_t first,
                                   size_t n)
 {
@@ -3805,7 +3816,8 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, in
         attn__keep_scores(block, k0, ATTN_STAGE_FINAL, plan->call.softmax_scale);
 }
 
-/* out = factor out + P V, for the tile's rows of V. With queries on lanes, scales of I8 go into the weights. */
+/* out = factor out + P V, for the tile's rows of V. Scales of I8 multiply the weights; gemm_nn_few does that in a copy,
+   as it sums the weights besides. */
 static void attn__multiply_values(const attn__block *block, const attn__rows *v)
 {
     const attn__kernels *kern = block->plan->call.kern;
@@ -4242,7 +4254,7 @@ ATTN__INLINE size_t attn__carve_size(attn__arena *arena, size_t count, size_t si
     return arena->used - before;
 }
 
-/* The sizes of a worker's arrays. They do not grow with Lq: full blocks have room for as many as a unit may ever have. */
+/* The sizes of a worker's arrays. They do not grow with Lq: full blocks have room for as many as a unit ever has. */
 static void attn__measure_worker(attn__plan *plan)
 {
     const attn__schedule *schedule = &plan->schedule;
@@ -5999,13 +6011,16 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    top.
 
    A new instruction set is entered in section 4 (ATTN__PASS_, attn__isas, attn__tables) and defines the vocabulary:
-   LOAD, STORE, SET1, ADD, SUB, MUL, DIV, MAX, ROUND as their names say; FIRST(v), the real in lane 0; FMA(a,b,c) = a b + c, FMS(a,b,c) = a b - c;
-   PICK(a,b,x,y) = a < b ? x : y in each lane, y where a or b is NaN; REGISTER, the constraint of a vector register in
-   inline assembly. On integers of the lanes' size, I: ISET, IADD, ISUB, IAND, IOR, IEQUAL, IGREATER, ISHL, ISHR;
-   IANY(i): is a lane not 0; IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b; PICK_BITS(i,j,x,y), of reals x and y, =
-   i & j != 0 ? x : y; AS_BITS and AS_REAL between both. In float also LOAD_F16, _BF16, _I8, STORE_F16, STORE_U16 and
-   IADD_UP_TO(a,b,x,most) = x <= most ? a + b : a; in double LOAD_F32, STORE_F32. It adds itself to interleave,
-   load_128, interleave_128 and widen_pairs; nonzero may gain from it.
+   LOAD, STORE, SET1, ADD, SUB, MUL, DIV, MAX, ROUND as their names say; FIRST(v), the real in lane 0;
+   FMA(a,b,c) = a b + c, FMS(a,b,c) = a b - c; PICK(a,b,x,y) = a < b ? x : y in each lane, y where a or b is NaN;
+   REGISTER, the constraint of a vector register in inline assembly. On integers of the lanes' size, I: ISET, IADD,
+   ISUB, IAND, IOR, IEQUAL, IGREATER, ISHL, ISHR; IANY(i): is a lane not 0;
+   IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b; PICK_BITS(i,j,x,y) = i & j != 0 ? x : y, of reals x and y; AS_BITS
+   and AS_REAL between both. In float also LOAD_F16, _BF16, _I8, STORE_F16, STORE_U16 and IADD_UP_TO(a,b,x,most) =
+   x <= most ? a + b : a; in double LOAD_F32, STORE_F32.
+   It adds itself to the functions that move lanes: interleave, interleave_pairs, every_other, set_pair, load_128 and
+   interleave_128. load_pairs is made of these for vectors of up to 256 bits; wider ones have load_256 and a load_pairs
+   and PAIRS of their own. nonzero, of which load_bits and classify are made, may gain from other instructions.
 
    -ffast-math would fold comparisons with infinities and NaNs: such numbers are found by their bits, and are passed as
    data (attn__tile). */
@@ -6891,8 +6906,8 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
 
 /* The microkernel: one register tile c of ROWS x `vectors` vectors, packed; ROWS rows of a times one panel of b. A sum
    is two chains, of the terms of even number and of the others: short chains lose less to rounding. Every kernel of the
-   pass sums so, but for values, of which ATTN__GEMM_SCALE is the product. The vectors of b are named, not an array, and
-   c needs no stride: so gcc keeps all in registers. */
+   pass sums so but for sums over keys, of weights and of values (ATTN__GEMM_SCALE), which are one chain for a tile. The
+   vectors of b are named, not an array, and c needs no stride: so gcc keeps all in registers. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R *const *a, ptrdiff_t ks,
                                                        const ATTN__R *b, size_t depth, const int vectors,
                                                        const enum attn__gemm_mode mode, int last, const ATTN__R *factor)
@@ -7774,7 +7789,7 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(gemm_nn_few_tail)(const ATTN__NAME(f
     ATTN__NAME(gemm_nn_few_block)(f, f->v->dtype, 4, 1, 0);
 }
 
-/* Passes over the tile: one query by 8, 4 or 2 vectors of dims, four by half a register tile, and what is left by one. */
+/* Passes over the tile: one query by 8, 4 or 2 vectors of dims, four by ROWS / 2 vectors; what is left, by one. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_of)(ATTN__NAME(few_pass) * f, size_t dims, attn_dtype dtype)
 {
     const size_t most = dtype == ATTN__REAL ? 8 * ATTN__W : 4 * ATTN__W;
@@ -7896,9 +7911,8 @@ ATTN__INLINE void ATTN__NAME(prefetch_lines)(ATTN__NAME(stream) * s, size_t line
     }
 }
 
-/* Pairs of neighbours of 128 bits of W / 2 rows each: f32 has two of them in x, f64 one. A vector x[j] holds pair
-   number j of all rows. */
-#if ATTN__PASS == ATTN__PASS_AVX512 /* 256 bits of each row */
+/* Pairs of neighbours, PAIRS from each of W / 2 rows: 128 bits of a row. x[j] holds pair number j of all rows. */
+#if ATTN__PASS == ATTN__PASS_AVX512 /* 256 bits of a row */
 #define ATTN__PAIRS ATTN__LANES128
 #else
 #define ATTN__PAIRS (ATTN__LANES128 / 2)
@@ -8057,7 +8071,7 @@ ATTN__TARGET static void ATTN__NAME(few_copy)(ATTN__R *copy, const char *p, ptrd
     }
 }
 
-/* Of rows up to so many bytes, 2 W are read together: more lines of longer ones would compete for one set of a cache. */
+/* Of rows up to so many bytes, 2 W are read together; lines of longer ones would compete for one set of a cache. */
 #define ATTN__WIDE_ROW 2048
 
 /* Terms of a row that are copied at a time; of 2 W rows half as many. */

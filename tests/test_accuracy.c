@@ -423,6 +423,71 @@ TEST(accuracy_rms)
         }
 }
 
+/* ---- sums over k ---- */
+
+/* The errors of products a b, squared and summed; of one chain of fused sums for each, if there is no `got`. */
+static real square_error(const attn_mat *got, attn_mat a, attn_mat b, const real *exact)
+{
+    real square = 0;
+    for (size_t n = 0; n < a.rows * b.cols; n++) {
+        size_t r = n / b.cols, c = n % b.cols;
+        double wide = 0;
+        float narrow = 0;
+        real x;
+        for (size_t k = 0; k < a.cols && !got; k++)
+            if (a.dtype == ATTN_F64)
+                wide = fma(*(double *)test_at(a, r, k), *(double *)test_at(b, k, c), wide);
+            else
+                narrow = fmaf(*(float *)test_at(a, r, k), *(float *)test_at(b, k, c), narrow);
+        x = got ? test_load(test_at(*got, r, c), got->dtype) : a.dtype == ATTN_F64 ? (real)wide : (real)narrow;
+        square += (x - exact[n]) * (x - exact[n]);
+    }
+    return square;
+}
+
+static void check_chains(const attn_mat *got, attn_mat a, attn_mat b, const real *exact, real square_chain)
+{
+    real ratio = sqrtl(square_error(got, a, b, exact) / square_chain);
+    CHECK(ratio < 0.85L);
+    if (getenv("TEST_REPORT"))
+        printf("    %s, %zu rows, K %zu: %.3Lf of one chain\n", test_dtype_name(a.dtype), a.rows, a.cols, ratio);
+}
+
+/* Products and scores are summed in two chains, of half the terms each: their RMS error is 0.71 of that of one. */
+TEST(accuracy_chains)
+{
+    static const size_t depths[] = {64, 256, 512, 700};
+    for (size_t n = 0; n < 4; n++)
+        for (int few = 0; few < 2; few++)
+            for (int wide = 0; wide < (LDBL_MANT_DIG > DBL_MANT_DIG ? 2 : 1); wide++) {
+                attn_dtype type = wide ? ATTN_F64 : ATTN_F32;
+                size_t rows = few ? 4 : 40, cols = few ? 400 : 40, K = depths[n];
+                attn_mat a = test_random_mat(type, rows, K, PACKED), b = test_random_mat(type, K, cols, TRANSPOSED);
+                attn_tensor q = {a.data, type, 1, 1, rows, K, 0, 0, a.row_stride, 1};
+                attn_tensor k = {b.data, type, 1, 1, cols, K, 0, 0, b.col_stride, 1};
+                attn_tensor out = test_tensor(type, 1, 1, rows, K, T_BHLD);
+                real *exact = test_reals(rows * cols), square;
+                for (size_t e = 0; e < rows * cols * K; e++)
+                    exact[e / K] = (e % K ? exact[e / K] : 0) + test_load(test_at(a, e / K / cols, e % K), type) *
+                                                                    test_load(test_at(b, e % K, e / K % cols), type);
+                square = square_error(NULL, a, b, exact);
+                FOR_EACH_ISA (isa) {
+                    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+                    attn_mat product = test_mat(type, rows, cols, PACKED), scores;
+                    attn_opts opts = {0};
+                    test_case("%s, %s, %zu x %zu x %zu", attn_isa_string(isa), test_dtype_name(type), rows, K, cols);
+                    CHECK_STATUS(attn_matmul_ctx(product, a, b, 1, &ctx), ATTN_OK);
+                    check_chains(&product, a, b, exact, square);
+                    opts.scale = 1;
+                    opts.scores = test_tensor(type, 1, 1, rows, cols, T_BHLD);
+                    CHECK_STATUS(attn_sdpa(out, q, k, k, &opts, &ctx), ATTN_OK);
+                    scores = attn_head(opts.scores, 0, 0);
+                    check_chains(&scores, a, b, exact, square);
+                }
+                test_release();
+            }
+}
+
 /* ---- scores that are outputs ---- */
 
 /* Scores of the last stage are scale q . k, rounded once more; softmax may have left out that rounding, and that of the

@@ -1680,6 +1680,61 @@ TEST(cache_i8_attend)
         }
 }
 
+/* Query i of `all`, whose tokens are the newest of the cache, alone: what came after it is taken back. */
+static int i8_row_equals(attn_kv_cache *cache, attn_tensor all, attn_tensor q, size_t L, size_t i, attn_opts opts,
+                         const attn_ctx *ctx)
+{
+    attn_tensor one = test_tensor(all.dtype, all.batch, all.heads, 1, all.dim, T_BHLD);
+    for (size_t b = 0; b < all.batch; b++)
+        CHECK_STATUS(attn_kv_cache_truncate(cache, b, L - all.len + i + 1), ATTN_OK);
+    CHECK_STATUS(attn_kv_cache_attend(one, attn_tensor_slice(q, i, 1), cache, &opts, ctx), ATTN_OK);
+    return same_numbers(one, attn_tensor_slice(all, i, 1));
+}
+
+/* An I8 cache gives a query the same bits alone and among others; a row of NaN that nobody sees changes none, one that
+   is seen makes NaN. */
+TEST(cache_i8_few_rows)
+{
+    enum { L = 300, LQ = 24, LEFT = 170, UNSEEN = 100, SEEN = 290 }; /* the first query sees keys 106 .. 276 */
+    static const attn_dtype types[] = {ATTN_F32, ATTN_BF16};
+    FOR_EACH_ISA (isa)
+        for (int n = 0; n < 4; n++) {
+            shape s = {2, 2, L, 24, 17, ATTN_I8, 0};
+            attn_dtype type = types[n / 2];
+            attn_tensor k = test_random_tensor(ATTN_F32, 2, 2, L, 24, T_BHLD);
+            attn_tensor v = test_random_tensor(ATTN_F32, 2, 2, L, 17, T_BHLD);
+            attn_tensor q = test_random_tensor(type, 2, 4, LQ, 24, T_BHLD), out[3];
+            attn_opts opts = {0};
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+            s.Dv = v.dim;
+            opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
+            opts.window.on = n % 2 == 0, opts.window.left = LEFT;
+            opts.kv_lens = NULL;
+            for (int spoiled = 0; spoiled < 3; spoiled++) {
+                size_t row = spoiled == 1 ? UNSEEN : SEEN;
+                attn_kv_cache cache = new_cache(s);
+                int held = 1;
+                for (size_t h = 0; spoiled && h < 4; h++)
+                    test_tensor_set(n % 2 ? k : v, h / 2, h % 2, row, h, h % 2 ? NAN : HUGE_VAL);
+                trying(s, attn_isa_string(isa));
+                CHECK_STATUS(attn_kv_cache_append(&cache, k, v, NULL), ATTN_OK);
+                out[spoiled] = test_tensor(type, 2, 4, LQ, 17, T_BHLD);
+                CHECK_STATUS(attn_kv_cache_attend(out[spoiled], q, &cache, &opts, &ctx), ATTN_OK);
+                for (size_t i = LQ; i-- > 0;)
+                    held &= i8_row_equals(&cache, out[spoiled], q, L, i, opts, &ctx);
+                CHECK(held);
+                for (size_t r = 0; r < 2 * 4 * LQ; r++) {
+                    int sees = n % 2 ? spoiled : spoiled == 2; /* without a window row UNSEEN is seen by all */
+                    int nan = sees && (spoiled == 1 || n % 2 || L - LQ + r % LQ >= SEEN);
+                    held &= !isnan((double)test_tensor_get(out[spoiled], r / LQ / 4, r / LQ % 4, r % LQ, 3)) == !nan;
+                }
+                CHECK(held);
+            }
+            CHECK(n % 2 || same_numbers(out[0], out[1]));
+            test_release();
+        }
+}
+
 /* A row of NaN spoils who sees it, and no one else. */
 TEST(cache_i8_nan)
 {

@@ -208,8 +208,8 @@ static void few_call(void *arg)
     f->status = attn_matmul_ctx(f->out, f->a, attn_mat_t(f->w), 0.75, &f->ctx);
 }
 
-/* However many rows are multiplied at once, on however many threads, with or without scratch: each row has the bits
-   that the plain layout gives it among all. Nothing is read beside the matrices. */
+/* However many rows are multiplied at once, on however many threads, with scratch for all or for parts of their sums:
+   each row has the bits that the plain layout gives it among all. Nothing is read beside the matrices. */
 static void check_few_rows(attn_isa isa, attn_dtype dtype, attn_dtype w_dtype, size_t K, size_t N, size_t step, int low)
 {
     static const size_t counts[] = {1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 32, 33, 40, 64, 65, 70};
@@ -228,21 +228,21 @@ static void check_few_rows(attn_isa isa, attn_dtype dtype, attn_dtype w_dtype, s
         size_t count = counts[c], first = test_below(70 - count + 1);
         for (size_t width = 1; width <= 3; width++) {
             test_runner runner;
-            char scratch[1];
+            char scratch[16384];
             few f;
             f.a = attn_mat_rows(a, first, count);
             f.w = w;
             f.ctx = plain;
             if (width > 1)
                 f.ctx.parallel = test_maybe() ? test_serial_backwards(&runner, width) : test_threads(&runner, width);
-            if (test_maybe()) { /* none to speak of */
+            if (test_maybe()) { /* none to speak of, or little */
                 f.ctx.scratch = scratch;
-                f.ctx.scratch_size = sizeof scratch;
+                f.ctx.scratch_size = test_maybe() ? 1 : sizeof scratch;
             }
             f.out = test_mat(dtype, count, N, (int)test_below(OUT_LAYOUTS));
             test_case("%s, %zu rows of %s, %s %zu x %zu step %zu, width %zu%s", attn_isa_string(isa), count,
                       test_dtype_name(dtype), test_dtype_name(w_dtype), N, K, step, width,
-                      f.ctx.scratch ? ", no scratch" : "");
+                      f.ctx.scratch ? ", little scratch" : "");
             CHECK(test_keeps_off_fences(few_call, &f));
             CHECK_STATUS(f.status, ATTN_OK);
             CHECK(test_same_bits(f.out, attn_mat_rows(all, first, count)));
@@ -264,6 +264,10 @@ TEST(matmul_few_rows)
                 check_few_rows(isa, t == 3 ? ATTN_F64 : types[test_below(3)], t == 3 ? ATTN_F64 : types[t], K, N,
                                K + (test_maybe() ? test_below(20) : 0), test_maybe());
             }
+    FOR_EACH_ISA (isa) /* from where the sums of many rows are made of parts, and those of few */
+        for (size_t K = 255, t = 0; K < 800; K += test_quick ? 150 : 49, t++)
+            check_few_rows(isa, t % 4 == 3 ? ATTN_F64 : types[test_below(3)], t % 4 == 3 ? ATTN_F64 : types[t % 4], K,
+                           17 + test_below(60), K + test_below(20), test_maybe());
     if (!test_quick)
         FOR_EACH_ISA (isa) /* deeper than a stack of rows */
             for (size_t t = 0; t < 3; t++)

@@ -524,6 +524,36 @@ TEST(mha_batch)
         }
 }
 
+/* Few queries have the bits that they have among many: their projections, by transposed weights and with biases, do. */
+TEST(mha_few_rows)
+{
+    static const size_t counts[] = {1, 2, 5, 8, 9, 17, 25};
+    enum { LQ = 70, LK = 6, H = 3, D = 8, E = 37 };
+    for (size_t n = 0; n < 6; n++)
+        FOR_EACH_ISA (isa) {
+            attn_dtype type = n % 3 == 0 ? ATTN_F32 : n % 3 == 1 ? ATTN_F64 : ATTN_BF16;
+            size_t K = n < 3 ? 90 : 610;
+            attn_tensor q = test_random_tensor(type, 1, 1, LQ, K, T_BHLD), all = test_tensor(type, 1, 1, LQ, E, T_BHLD);
+            attn_tensor k = test_random_tensor(type, 1, 1, LK, K, T_BHLD);
+            attn_mha_weights w = {0};
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+            w.wq = projection(type, K, H * D, TRANSPOSED), w.wk = projection(type, K, H * D, TRANSPOSED);
+            w.wv = projection(type, K, H * D, TRANSPOSED), w.wo = projection(type, H * D, E, TRANSPOSED);
+            w.bq = random_floats(H * D), w.bk = random_floats(H * D), w.bv = random_floats(H * D);
+            w.bo = random_floats(E);
+            w.heads = H;
+            CHECK_STATUS(attn_mha(all, q, k, k, &w, NULL, &ctx), ATTN_OK);
+            for (size_t c = 0; c < COUNT(counts); c++) {
+                size_t first = test_below(LQ - counts[c] + 1);
+                attn_tensor few = test_tensor(type, 1, 1, counts[c], E, T_BHLD);
+                test_case("%s, %s, K %zu, %zu rows", attn_isa_string(isa), test_dtype_name(type), K, counts[c]);
+                CHECK_STATUS(attn_mha(few, attn_tensor_slice(q, first, counts[c]), k, k, &w, NULL, &ctx), ATTN_OK);
+                CHECK(test_same_tensor_bits(few, attn_tensor_slice(all, first, counts[c])));
+            }
+            test_release();
+        }
+}
+
 /* Asking for more changes no bit of out; the mean of the weights is that; 16-bit ones are rounded once. */
 TEST(mha_requests)
 {

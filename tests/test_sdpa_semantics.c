@@ -1436,6 +1436,52 @@ TEST(sdpa_requests_change_nothing)
         }
 }
 
+/* Weights and scores of each stage, asked for together, are what each is by itself, of any type and layout; and packed
+   ones. */
+TEST(sdpa_weights_beside_scores)
+{
+    static const attn_dtype types[] = {ATTN_F32, ATTN_F64, ATTN_BF16};
+    static const int layouts[] = {T_BHLD, T_TURNED, T_STEP};
+    static const size_t rows[] = {1, 3, 37};
+    enum { LK = 290, RULES = 4 };
+    static const size_t lens[2] = {LK, 130};
+    FOR_EACH_ISA (isa)
+        for (int n = test_quick ? (int)isa % 5 : 0; n < 3 * 3 * 3 * RULES; n += test_quick ? 5 : 1) {
+            attn_dtype type = types[n % 3];
+            int layout = layouts[n / 3 % 3], rules = n / 27;
+            problem p = make_problem(isa, type, (shape){2, 2, 1, rows[n / 9 % 3], LK, 5, 3});
+            attn_opts *o = &p.opts;
+            o->causal = rules == 1 || rules == 3 ? ATTN_CAUSAL_LOWER_RIGHT : ATTN_CAUSAL_NONE;
+            o->kv_lens = rules >= 2 ? lens : NULL;
+            o->softcap = rules == 2 ? 2 : 0;
+            if (rules == 3)
+                put_bias(&p, type, hide_some, -INFINITY);
+            for (int stage = 0; stage < 3; stage++) {
+                attn_opts none = p.opts, alone[2], both;
+                attn_tensor out[4];
+                none.scores_stage = (attn_stage)stage;
+                alone[0] = alone[1] = both = none;
+                alone[0].weights = new_pairs(&p, type);
+                alone[1].scores = new_pairs(&p, type);
+                both.weights = test_tensor(type, 2, 2, p.q.len, LK, layout);
+                both.scores = test_tensor(type, 2, 2, p.q.len, LK, layouts[(n + stage) % 3]);
+                for (int x = 0; x < 4; x++)
+                    out[x] = new_out(&p);
+                test_case("%s, %s, layout %d, Lq %zu, rules %d, stage %d", attn_isa_string(isa), test_dtype_name(type),
+                          layout, p.q.len, rules, stage);
+                CHECK_STATUS(run(&p, out[0], &none, 0), ATTN_OK);
+                CHECK_STATUS(run(&p, out[1], &alone[0], 0), ATTN_OK);
+                CHECK_STATUS(run(&p, out[2], &alone[1], 0), ATTN_OK);
+                CHECK_STATUS(run(&p, out[3], &both, (size_t)n % 3), ATTN_OK);
+                for (int x = 1; x < 4; x++)
+                    CHECK(test_same_tensor_bits(out[x], out[0]));
+                CHECK(test_same_tensor_bits(both.weights, alone[0].weights));
+                CHECK(test_same_tensor_bits(both.scores, alone[1].scores));
+            }
+            test_release();
+        }
+}
+
 /* The scores of each stage: all valid pairs in the first two, whoever sees whom, and -infinity past the lengths. */
 TEST(sdpa_stages)
 {

@@ -225,6 +225,120 @@ TEST(sdpa_tiles_mask_cache)
         }
 }
 
+static int hidden_from(attn_tensor mask, size_t b, size_t first_head, size_t heads, size_t j) /* from all queries */
+{
+    int seen = mask.data == NULL;
+    for (size_t r = 0; r < heads * mask.len; r++)
+        seen |= *(unsigned char *)test_tensor_at(mask, b, first_head + r / mask.len, r % mask.len, j);
+    return !seen;
+}
+
+/* Rows of k and v that lie as in [B,L,H,D], many bytes apart: decoding takes several heads together, each of which sees
+   other keys. The bits of the packed layout, whatever hidden keys hold. k is v: all but its heads is NaN. */
+TEST(sdpa_tiles_heads)
+{
+    enum { B = 2, LK = 1100, AMONG = 96, GROUP = 2 };
+    static const size_t kv_heads[] = {3, 9, 9, 3}, dims[] = {8, 5, 8, 12};
+    static const size_t lens[B] = {LK - 5, 700};
+    for (size_t n = 0; n < 4; n++) {
+        attn_dtype dtype = n % 2 ? ATTN_F16 : ATTN_F32;
+        size_t H = kv_heads[n], Lq = 1 + n / 2;
+        ptrdiff_t left = n < 2 ? 300 : 900;
+        float slopes[9 * GROUP];
+        attn_opts opts = {0};
+        attn_tensor q = test_random_tensor(dtype, B, H * GROUP, Lq, dims[n], T_BHLD), packed;
+        attn_tensor k = test_tensor(dtype, B, AMONG, LK, n == 3 ? 2 * dims[n] : dims[n], T_BLHD);
+        k.heads = H;
+        k.dim = dims[n];
+        k.dim_stride = n == 3 ? 2 : 1; /* read through a copy */
+        test_scatter(k, n);
+        for (size_t h = 0; h < H * GROUP; h++)
+            slopes[h] = ldexpf(1, -(int)h % 7 - 4);
+        opts.kv_lens = lens;
+        opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
+        opts.window.on = 1;
+        opts.window.left = left;
+        opts.window.right = 0;
+        if (n < 2) /* heads see keys in other tiles */
+            opts.mask = test_random_tensor(ATTN_BOOL, B, H * GROUP, Lq, LK, T_BHLD);
+        for (size_t h = 0; h < H * GROUP && n < 2; h++)
+            for (size_t j = 0; j < LK; j++)
+                if (j / 128 % 3 == h / GROUP % 3)
+                    for (size_t b = 0; b < B; b++)
+                        test_tensor_set(opts.mask, b, h, 0, j, 0);
+        if (n == 2)
+            opts.alibi_slopes = opts.sinks = slopes;
+        packed = test_tensor_like(k, T_BHLD);
+        for (size_t b = 0; b < B; b++)
+            for (size_t h = 1; h < H; h += 2) /* others are finite */
+                for (size_t j = 0; j < LK; j++)
+                    if (j >= lens[b] || j + (size_t)left + Lq < lens[b] ||
+                        hidden_from(opts.mask, b, GROUP * h, GROUP, j))
+                        for (size_t d = 0; d < dims[n]; d++)
+                            test_tensor_set(k, b, h, j, d, NAN);
+        FOR_EACH_ISA (isa) {
+            attn_tensor want = test_tensor(dtype, B, H * GROUP, Lq, dims[n], T_BHLD);
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            ctx.isa = isa;
+            opts.lse = test_tensor(ATTN_F32, B, H * GROUP, Lq, 1, T_BHLD);
+            CHECK_STATUS(attn_sdpa(want, q, packed, packed, &opts, &ctx), ATTN_OK);
+            for (size_t width = 1; width <= 2; width++) {
+                test_runner runner;
+                attn_opts other = opts;
+                attn_tensor out = test_tensor(dtype, B, H * GROUP, Lq, dims[n], T_BHLD);
+                ctx.parallel = test_threads(&runner, width);
+                other.lse = test_tensor(ATTN_F32, B, H * GROUP, Lq, 1, T_BHLD);
+                test_case("%s, %s, %zu heads, Lq %zu, D %zu, width %zu", attn_isa_string(isa), test_dtype_name(dtype),
+                          H, Lq, dims[n], width);
+                CHECK_STATUS(attn_sdpa(out, q, k, k, &other, &ctx), ATTN_OK);
+                CHECK(test_same_tensor_bits(out, want) && test_same_tensor_bits(other.lse, opts.lse));
+            }
+        }
+        test_release();
+    }
+}
+
+/* A mask of any layout and broadcast hides what a bias of -infinity hides: the same bits, around whole words of bits.
+   With scale 1 a bias of 0 changes no score. */
+TEST(sdpa_tiles_masks)
+{
+    static const size_t lengths[] = {1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 200};
+    static const int layouts[] = {T_BHLD,  T_BLHD,      T_TURNED,   T_STEP,    T_FLIPPED,
+                                  T_SLICE, T_ONE_BATCH, T_ONE_HEAD, T_ONE_ROW, T_ONE_COL};
+    static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_BF16};
+    enum { B = 2, H = 4, D = 3 };
+    FOR_EACH_ISA (isa)
+        for (size_t n = 0; n < 11; n++)
+            for (int trial = 0; trial < 10; trial++) {
+                attn_dtype dtype = dtypes[(n + (size_t)trial) % 3];
+                size_t Lq = trial % 2 ? 1 : 1 + lengths[10 - n] % 70, Hkv = n % 2 ? 4 : 2, Lk = lengths[n];
+                attn_tensor q = test_random_tensor(dtype, B, H, Lq, D, T_BHLD), masked, biased;
+                attn_tensor k = test_random_tensor(dtype, B, Hkv, Lk, D, T_BHLD);
+                attn_opts mask = {0}, bias;
+                attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+                if (test_quick && (n + (size_t)trial) % 4 != (size_t)isa % 4)
+                    continue;
+                ctx.isa = isa;
+                mask.scale = 1;
+                bias = mask;
+                masked = test_tensor(dtype, B, H, Lq, D, T_BHLD), biased = test_tensor(dtype, B, H, Lq, D, T_BHLD);
+                mask.mask = test_random_tensor(ATTN_BOOL, B, H, Lq, Lk, layouts[trial]);
+                mask.lse = test_tensor(dtype, B, H, Lq, 1, T_BHLD), bias.lse = test_tensor(dtype, B, H, Lq, 1, T_BHLD);
+                bias.bias = test_tensor(dtype, B, H, Lq, Lk, T_BHLD);
+                for (size_t r = 0; r < B * H * Lq * Lk; r++) {
+                    size_t j = r % Lk, i = r / Lk % Lq, h = r / Lk / Lq % H, b = r / Lk / Lq / H;
+                    int shown = *(unsigned char *)test_tensor_at(mask.mask, b, h, i, j) != 0;
+                    test_tensor_set(bias.bias, b, h, i, j, shown ? 0 : -INFINITY);
+                }
+                test_case("%s, %s, Lq %zu, Lk %zu, layout %d", attn_isa_string(isa), test_dtype_name(dtype), Lq, Lk,
+                          layouts[trial]);
+                CHECK_STATUS(attn_sdpa(masked, q, k, k, &mask, &ctx), ATTN_OK);
+                CHECK_STATUS(attn_sdpa(biased, q, k, k, &bias, &ctx), ATTN_OK);
+                CHECK(test_same_tensor_bits(masked, biased) && test_same_tensor_bits(mask.lse, bias.lse));
+                test_release();
+            }
+}
+
 /* So many keys that splits lie by their number: by that of the item, whatever another item has. */
 TEST(sdpa_tiles_split)
 {
