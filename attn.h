@@ -1,4 +1,4 @@
-/* attn.h - v0.5.0 - attention for C and C++ in one header - MIT licence, at the end of this file
+/* attn.h - v0.6.0 - attention for C and C++ in one header - MIT licence, at the end of this file
 
    Attention lets each of Lq queries look at Lk keys and read a mixture of their values:
 
@@ -158,6 +158,8 @@
        are.
 
    VERSIONS
+       0.6.0   speed: few rows, interleaved heads, masks, attn_merge, weights and scores; sums in two chains, which
+               changes last bits
        0.5.0   the implementation rebuilt: the same results from a fifth less machine code;
                ATTN_INTERFACE_ONLY, ATTN_NO_OPTIMIZE
        0.4.1   speed: products of a few rows with a transposed matrix, as models decode
@@ -171,10 +173,10 @@
 #include <stddef.h>
 
 #define ATTN_VERSION_MAJOR 0
-#define ATTN_VERSION_MINOR 5
+#define ATTN_VERSION_MINOR 6
 #define ATTN_VERSION_PATCH 0
 #define ATTN_VERSION (ATTN_VERSION_MAJOR * 10000 + ATTN_VERSION_MINOR * 100 + ATTN_VERSION_PATCH)
-#define ATTN_VERSION_STRING "0.5.0"
+#define ATTN_VERSION_STRING "0.6.0"
 
 #ifndef ATTN_API
 #if defined(ATTN_STATIC) && (defined(__GNUC__) || defined(__clang__))
