@@ -3226,7 +3226,7 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
    each tile one after another: memory is read in its order. Not with so few bytes of keys that they stay in the
    second-level cache. */
 #define ATTN__UNIT_HEADS 8
-#define ATTN__UNIT_HEADS_BYTES ((ptrdiff_t)1 << 20)
+#define ATTN__UNIT_HEADS_BYTES ((size_t)1 << 20)
 
 /* Units for each worker, at least, before a unit has more than one block: so that all workers end at about one time. */
 #define ATTN__WORKER_UNITS 4
@@ -3629,6 +3629,11 @@ static int attn__is_packed(const attn_tensor *t) /* rows follow each other */
     return t->len_stride == (ptrdiff_t)t->dim;
 }
 
+static int attn__is_interleaved(const attn_tensor *t) /* rows of several heads lie between each other */
+{
+    return t->head_stride < t->len_stride && t->len_stride > 0;
+}
+
 /* Are n rows of k or v, from that of key j on, read where they lie? With keys on lanes, rows of any type can be. Blocks
    of one unit do better with a copy of rows that do not follow each other, which compete for few sets of a cache: those
    of v in any case, as a few elements of each are read in turn; those of k, which are read one after another, where
@@ -3636,7 +3641,8 @@ static int attn__is_packed(const attn_tensor *t) /* rows follow each other */
 static int attn__is_direct(const attn__plan *plan, const attn_tensor *t, size_t j, size_t n)
 {
     const attn__schedule *schedule = &plan->schedule;
-    int spread = t == &plan->call.k && t->len_stride * (ptrdiff_t)attn__size(t->dtype) % ATTN__COMPETING != 0;
+    int spread =
+        t == &plan->call.k && t->len > 1 && t->len_stride * (ptrdiff_t)attn__size(t->dtype) % ATTN__COMPETING != 0;
     int readable = t->dtype == plan->call.kern->real && (schedule->unit_blocks == 1 || attn__is_packed(t) || spread);
     return (schedule->keys_on_lanes || readable) && t->dim_stride == 1 &&
            n <= plan->source.capacity - attn__ring_row(plan, j);
@@ -3715,7 +3721,7 @@ static void attn__prefetch_matrix(const attn__block *block, attn__rows *rows, co
         return;
     rows->next = (const char *)attn__tensor_at(t, block->at.b, h, i, first);
     rows->next_count = run;
-    rows->next_step = t->len_stride * (ptrdiff_t)attn__size(t->dtype);
+    rows->next_step = run > 1 ? t->len_stride * (ptrdiff_t)attn__size(t->dtype) : 0; /* of one row it may be anything */
     rows->row_bytes = n * attn__size(t->dtype);
 }
 
@@ -4262,12 +4268,18 @@ static void attn__measure_worker(attn__plan *plan)
     const attn__schedule *schedule = &plan->schedule;
     const attn__call *call = &plan->call;
     attn__sizes *sizes = &plan->sizes;
-    size_t rows = schedule->block_rows, room = rows < call->kern->cols ? schedule->unit_heads : ATTN__UNIT_BLOCKS;
+    size_t rows = schedule->block_rows, room = ATTN__UNIT_BLOCKS;
     size_t size = call->kern->size, keys = schedule->tile_keys, shared;
     size_t whole = attn__max(call->kern->rows, call->kern->lanes); /* dims fill register tiles, or vectors */
     size_t dims = attn__blocks(call->v.dim, whole) * whole;
-    int direct = attn__is_direct(plan, &call->k, 0, call->k.len) && (room == 1 || attn__is_packed(&call->k));
+    int direct =
+        attn__is_direct(plan, &call->k, 0, call->k.len) && (rows < call->kern->cols || attn__is_packed(&call->k));
     attn__arena arena = {NULL, 0};
+    if (rows < call->kern->cols) { /* no more than full blocks take */
+        room =
+            attn__is_interleaved(&call->k) && keys == ATTN__TILE_KEYS ? attn__min(ATTN__UNIT_HEADS, call->k.heads) : 1;
+        room = attn__max(room * call->kern->lanes / rows, 1);
+    }
     sizes->scores = attn__carve_size(&arena, keys * rows, size);
     sizes->bias = attn__carve_size(&arena, attn__tensor_absent(&call->opts.bias) ? 0 : sizes->scores, 1);
     sizes->mask = attn__carve_size(&arena, attn__tensor_absent(&call->opts.mask) ? 0 : sizes->scores, 1);
@@ -4482,7 +4494,6 @@ static int attn__plan_schedule(attn__plan *plan)
     const attn__kernels *kern = call->kern;
     const attn_opts *opts = &call->opts;
     size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), heads = 0, unit_blocks, tiles;
-    ptrdiff_t row_bytes;
     int empty = call->q.batch == 0 || call->q.heads == 0;
     attn__arena arena = {NULL, 0};
     s->writes_matrices = call->has_options && call->k.len > 0 &&
@@ -4522,9 +4533,8 @@ static int attn__plan_schedule(attn__plan *plan)
     s->head_units = attn__blocks(s->blocks, unit_blocks);
     s->unit_blocks = s->blocks == 0 ? 1 : attn__blocks(s->blocks, s->head_units);
     s->unit_heads = 1;
-    row_bytes = call->k.len_stride * (ptrdiff_t)attn__size(call->k.dtype);
-    if (s->keys_on_lanes && !s->parallel_splits && call->k.head_stride < call->k.len_stride &&
-        (ptrdiff_t)call->k.len > ATTN__UNIT_HEADS_BYTES / (row_bytes > 0 ? row_bytes : 1)) {
+    if (s->keys_on_lanes && !s->parallel_splits && attn__is_interleaved(&call->k) && s->tile_keys == ATTN__TILE_KEYS &&
+        call->k.len > ATTN__UNIT_HEADS_BYTES / attn__size(call->k.dtype) / (size_t)call->k.len_stride) {
         s->unit_heads = attn__min(attn__min(s->all_blocks / width, call->k.heads), ATTN__UNIT_HEADS);
         s->unit_heads = attn__max(s->unit_heads, 1);
     }
@@ -4777,7 +4787,7 @@ static void attn__say_rows(attn__text *text, const char *name, const attn__plan 
     int readable = plan->schedule.keys_on_lanes || t->dtype == plan->call.kern->real;
     attn__say(text, name);
     if (!readable && t->dtype == ATTN_I8)
-        attn__say(text, " is copied tile by tile: its integers are multiplied by their scales\n");
+        attn__say(text, " is copied tile by tile: its integers are widened, scales multiply scores and weights\n");
     else if (!readable)
         attn__say(text, " is copied tile by tile: its 16-bit elements are widened\n");
     else if (t->dim_stride != 1)
@@ -6022,7 +6032,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    x <= most ? a + b : a; in double LOAD_F32, STORE_F32.
    It adds itself to the functions that move lanes: interleave, interleave_pairs, every_other, set_pair, load_128 and
    interleave_128. load_pairs is made of these for vectors of up to 256 bits; wider ones have load_256 and a load_pairs
-   and PAIRS of their own. nonzero, of which load_bits and classify are made, may gain from other instructions.
+   and PAIRS_LOADED of their own. nonzero, of which load_bits and classify are made, may gain from other instructions.
 
    -ffast-math would fold comparisons with infinities and NaNs: such numbers are found by their bits, and are passed as
    data (attn__tile). */
@@ -7692,15 +7702,16 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(merge_row_of)(char *x, const char *y, 
 ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const void *y, ptrdiff_t ys, attn_dtype dtype,
                                                 const double *weight, const double *weight_b, size_t rows, size_t cols)
 {
-    char *to = (char *)x;
-    const char *from = (const char *)y;
     ptrdiff_t size = (ptrdiff_t)attn__size(dtype);
     size_t r;
-    for (r = 0; r < rows; r++, to += xs * size, from += ys * size)
+    for (r = 0; r < rows; r++) { /* the stride of one row may be anything */
+        char *to = (char *)x + (ptrdiff_t)r * xs * size;
+        const char *from = (const char *)y + (ptrdiff_t)r * ys * size;
         if (dtype == ATTN_F32)
             ATTN__NAME(merge_row_of)(to, from, ATTN_F32, weight[r], weight_b[r], cols);
         else
             ATTN__NAME(merge_row_of)(to, from, ATTN_F64, weight[r], weight_b[r], cols);
+    }
 }
 
 #define ATTN__DOUBLE_KERNEL(name) ATTN__NAME(name)
@@ -7913,11 +7924,12 @@ ATTN__INLINE void ATTN__NAME(prefetch_lines)(ATTN__NAME(stream) * s, size_t line
     }
 }
 
-/* Pairs of neighbours, PAIRS from each of W / 2 rows: 128 bits of a row. x[j] holds pair number j of all rows. */
+/* Pairs of neighbours, PAIRS_LOADED from each of W / 2 rows: 128 bits of a row. x[j] holds pair number j of all rows.
+   */
 #if ATTN__PASS == ATTN__PASS_AVX512 /* 256 bits of a row */
-#define ATTN__PAIRS ATTN__LANES128
+#define ATTN__PAIRS_LOADED ATTN__LANES128
 #else
-#define ATTN__PAIRS (ATTN__LANES128 / 2)
+#define ATTN__PAIRS_LOADED (ATTN__LANES128 / 2)
 #endif
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs)(ATTN__V *x, const char *p, ptrdiff_t step)
 {
@@ -7966,7 +7978,7 @@ typedef struct ATTN__NAME(few) {
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, ATTN__NAME(stream) * next,
                                                      const int rows, const int halves)
 {
-    ATTN__V sum[8][4], x[4][ATTN__PAIRS], y;
+    ATTN__V sum[8][4], x[4][ATTN__PAIRS_LOADED], y;
     ATTN__NAME(stream) ahead = *next;
     const ATTN__R *a[8];
     const char *p = f->w;
@@ -7990,7 +8002,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, 
                     sum[r][j] = ATTN__LOAD(f->pairs + (size_t)r * f->ld_pairs + j * ATTN__W);
         }
     }
-    for (k = 0; k < terms; k += 2 * ATTN__PAIRS, p += 2 * ATTN__PAIRS * sizeof(ATTN__R)) {
+    for (k = 0; k < terms; k += 2 * ATTN__PAIRS_LOADED, p += 2 * ATTN__PAIRS_LOADED * sizeof(ATTN__R)) {
         ATTN__NAME(prefetch_lines)(&ahead, lines);
         if (halves > 2)
             ATTN__NAME(prefetch_lines)(&ahead, lines);
@@ -7998,7 +8010,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, 
         for (j = 0; j < halves; j++)
             ATTN__NAME(load_pairs)(x[j], p + ATTN__W / 2 * j * step, step);
         ATTN__UNROLL
-        for (i = 0; i < ATTN__PAIRS; i++) {
+        for (i = 0; i < ATTN__PAIRS_LOADED; i++) {
             ATTN__UNROLL
             for (r = 0; r < rows; r++) {
                 y = ATTN__NAME(set_pair)(a[r] + k + 2 * (size_t)i);
@@ -8085,7 +8097,7 @@ ATTN__TARGET static void ATTN__NAME(few_copied)(const ATTN__NAME(few) * all, ATT
 {
     ATTN__R copy[ATTN__W * ATTN__COPIED], sums[8 * 2 * ATTN__W];
     ATTN__NAME(few) f = *all;
-    size_t k, n_terms, most = n > ATTN__W ? ATTN__COPIED / 2 : ATTN__COPIED, span = 2 * ATTN__PAIRS;
+    size_t k, n_terms, most = n > ATTN__W ? ATTN__COPIED / 2 : ATTN__COPIED, span = 2 * ATTN__PAIRS_LOADED;
     if (!all->part) { /* c has no room for parts */
         f.pairs = sums;
         f.ld_pairs = 2 * ATTN__W;
@@ -8107,7 +8119,7 @@ ATTN__TARGET static void ATTN__NAME(few_copied)(const ATTN__NAME(few) * all, ATT
 ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const void *av, size_t lda, size_t rows,
                                                  const attn__rows *w, size_t count, size_t depth, int part)
 {
-    const size_t span = 2 * ATTN__PAIRS;
+    const size_t span = 2 * ATTN__PAIRS_LOADED;
     ATTN__NAME(few) f;
     size_t size = attn__size(w->dtype), g, n, r;
     ptrdiff_t step = w->step * (ptrdiff_t)size;
@@ -8249,7 +8261,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__FEW_KERNEL
 #undef ATTN__COPIED
 #undef ATTN__MOST_FEW
-#undef ATTN__PAIRS
+#undef ATTN__PAIRS_LOADED
 #undef ATTN__AHEAD
 #undef ATTN__WIDE_ROW
 #undef ATTN__DOUBLE_KERNEL

@@ -465,3 +465,31 @@ TEST(sdpa_tiles_softcaps)
             test_release();
         }
 }
+
+/* Scratch does not grow with the number of keys beyond one tile, nor does a longer call need less, however heads lie. */
+TEST(sdpa_tiles_scratch)
+{
+    static const size_t keys[] = {128, 129, 512, 513, 20000}, queries[] = {1, 2, 4, 8, 9, 16, 17, 32, 47, 48, 1000};
+    char *at = (char *)(uintptr_t)(1 << 20); /* nothing is read there */
+    FOR_EACH_ISA (isa)
+        for (size_t heads = 1; heads <= 16; heads *= 4)
+            for (int blhd = 0; blhd < 2; blhd++) {
+                size_t least = 0;
+                for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+                    size_t bytes, first = 0;
+                    for (size_t n = 0; n < sizeof keys / sizeof *keys; n++) {
+                        attn_tensor q = attn_bhld(at, ATTN_F32, 1, heads, queries[i], 64), out = q, k;
+                        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+                        k = blhd ? attn_blhd(at, ATTN_F32, 1, keys[n], heads, 64)
+                                 : attn_bhld(at, ATTN_F32, 1, heads, keys[n], 64);
+                        out.data = at + (1 << 28);
+                        test_case("%s, %zu heads, %zu queries, %zu keys", attn_isa_string(isa), heads, queries[i], keys[n]);
+                        CHECK_STATUS(attn_sdpa_scratch(&bytes, out, q, k, k, NULL, &ctx), ATTN_OK);
+                        first = n == 0 ? bytes : first;
+                        CHECK(bytes == first);
+                    }
+                    CHECK(first >= least);
+                    least = first;
+                }
+            }
+}
