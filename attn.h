@@ -4275,10 +4275,10 @@ static void attn__measure_worker(attn__plan *plan)
     int direct =
         attn__is_direct(plan, &call->k, 0, call->k.len) && (rows < call->kern->cols || attn__is_packed(&call->k));
     attn__arena arena = {NULL, 0};
-    if (rows < call->kern->cols) { /* no more than full blocks take */
-        room =
-            attn__is_interleaved(&call->k) && keys == ATTN__TILE_KEYS ? attn__min(ATTN__UNIT_HEADS, call->k.heads) : 1;
-        room = attn__max(room * call->kern->lanes / rows, 1);
+    if (rows < call->kern->cols) { /* few-row blocks of several heads: no more than full blocks take */
+        room = 1;
+        if (call->kern->gemm_nt_few && attn__is_interleaved(&call->k) && keys == ATTN__TILE_KEYS)
+            room = attn__max(attn__min(ATTN__UNIT_HEADS, call->k.heads) * call->kern->lanes / rows, 1);
     }
     sizes->scores = attn__carve_size(&arena, keys * rows, size);
     sizes->bias = attn__carve_size(&arena, attn__tensor_absent(&call->opts.bias) ? 0 : sizes->scores, 1);
