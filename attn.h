@@ -4110,6 +4110,7 @@ static attn__range attn__splits(const attn__block *block, size_t *keys)
 static void attn__reset_caches(attn__shared *shared, size_t from, size_t to)
 {
     shared->k.held.from = shared->k.held.to = shared->v.held.from = shared->v.held.to = 0;
+    shared->k.head = shared->v.head = 0;
     shared->k.wanted.from = shared->v.wanted.from = from;
     shared->k.wanted.to = shared->v.wanted.to = to;
     shared->v.finite.from = shared->v.finite.to = 0;
