@@ -3677,6 +3677,7 @@ static const void *attn__tile_scales(const attn__block *block, const float *scal
         plan->call.kern->load(attn__real_at(plan, block->shared->scales, j), run,
                               scales + head * plan->source.capacity + row, ATTN_F32, 0, 1, 1, run);
     }
+    ATTN__MEMSET(attn__real_at(plan, block->shared->scales, keys), 0, plan->call.kern->lanes * plan->call.kern->size);
     return block->shared->scales;
 }
 
