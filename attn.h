@@ -7926,8 +7926,7 @@ ATTN__INLINE void ATTN__NAME(prefetch_lines)(ATTN__NAME(stream) * s, size_t line
     }
 }
 
-/* Pairs of neighbours, PAIRS_LOADED from each of W / 2 rows: 128 bits of a row. x[j] holds pair number j of all rows.
-   */
+/* Pairs of neighbours, PAIRS_LOADED from each of W / 2 rows: 128 bits of a row. x[j] is pair number j of all rows. */
 #if ATTN__PASS == ATTN__PASS_AVX512 /* 256 bits of a row */
 #define ATTN__PAIRS_LOADED ATTN__LANES128
 #else

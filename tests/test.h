@@ -155,4 +155,7 @@ void test_op_shape(const test_op *op, int arg, const size_t *dims, size_t *rows,
 extern real test_size_of_sums;
 int test_close(attn_mat out, const real *want, const real *naive, attn_dtype compute);
 
+/* Is a real more exact than a double? Not on every processor, nor under valgrind. */
+int test_real_is_wider(void);
+
 #endif

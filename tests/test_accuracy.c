@@ -453,19 +453,13 @@ static void check_chains(const attn_mat *got, attn_mat a, attn_mat b, const real
         printf("    %s, %zu rows, K %zu: %.3Lf of one chain\n", test_dtype_name(a.dtype), a.rows, a.cols, ratio);
 }
 
-static int real_is_wider(void) /* than double: not on every processor, nor under valgrind */
-{
-    volatile real one = 1, next = one + LDBL_EPSILON;
-    return LDBL_MANT_DIG > DBL_MANT_DIG && next > one;
-}
-
 /* Products and scores are summed in two chains, of half the terms each: their RMS error is 0.71 of that of one. */
 TEST(accuracy_chains)
 {
     static const size_t depths[] = {64, 256, 512, 700};
     for (size_t n = 0; n < 4; n++)
         for (int few = 0; few < 2; few++)
-            for (int wide = 0; wide <= real_is_wider(); wide++) {
+            for (int wide = 0; wide <= test_real_is_wider(); wide++) {
                 attn_dtype type = wide ? ATTN_F64 : ATTN_F32;
                 size_t rows = few ? 4 : 40, cols = few ? 400 : 40, K = depths[n];
                 attn_mat a = test_random_mat(type, rows, K, PACKED), b = test_random_mat(type, K, cols, TRANSPOSED);

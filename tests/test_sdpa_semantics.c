@@ -2137,12 +2137,6 @@ TEST(merge_contexts)
     }
 }
 
-static int real_is_wider(void) /* than double: not on every processor, nor under valgrind */
-{
-    volatile real one = 1, next = one + LDBL_EPSILON;
-    return LDBL_MANT_DIG > DBL_MANT_DIG && next > one;
-}
-
 /* Every mix of types and layouts, on every instruction set: dims around the width of vectors and beyond one copy, rows
    beyond one turn, and a quarter of the sides empty with NaN behind them. Merged in double and rounded once: within half
    an ulp of a float type, and what rounding to float first costs a 16-bit one; in double, within the errors of exp (2
@@ -2186,7 +2180,7 @@ TEST(merge_layouts)
             {
                 double x = (double)test_tensor_get(before[1], c, h, i, 0), most; /* valgrind's real is a double */
                 double y = (double)test_tensor_get(t[3], c, h, i, 0), got = (double)test_tensor_get(t[1], c, h, i, 0);
-                real wx, wy, lse, u = (real_is_wider() ? 1 : 4) * test_ulp(1, ATTN_F64);
+                real wx, wy, lse, u = (test_real_is_wider() ? 1 : 4) * test_ulp(1, ATTN_F64);
                 most = x > y ? x : y;
                 wx = isinf(x) ? 0 : expl((real)x - most);
                 wy = isinf(y) ? 0 : expl((real)y - most);

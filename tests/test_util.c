@@ -904,3 +904,9 @@ attn_status test_spoil_mat(attn_mat *m, int role, int kind)
     *m = spoiled;
     return status;
 }
+
+int test_real_is_wider(void)
+{
+    volatile real one = 1, next = one + LDBL_EPSILON;
+    return LDBL_MANT_DIG > DBL_MANT_DIG && next > one;
+}
