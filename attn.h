@@ -129,13 +129,14 @@
        row's largest magnitude / 127. Attention multiplies the dot product of a key, and the weight of a value, by the
        scale of the row, not each element: products of q with the integers, up to 127, must not overflow. Angles, sines
        and rotations are computed in double and rounded once.
-       The engine sums scores as products are, and values over the keys of a tile in one chain. It keeps maximum, sum
-       and output of a row in the compute type, and rescales them as larger scores appear (online softmax). Each element
-       of out is within u ((D + 20) (1 + A) + K) times the largest |value| that it sees in its column, u being 2^-24
-       (2^-53 in double), and half an ulp of a narrower out. A is the largest, over the keys that the row sees, of the
-       sum over d of |scale q[d] k[d]|, plus |bias| and the ALiBi term; K is 2 n or 512 + n / 512, whichever is less,
-       for n keys. No multiple of the error of naive loops bounds that of each element. On random data with scores up to
-       20 the RMS error of a call is at most twice that of naive loops in the same type, plus 4 ulp of the RMS of out.
+       The engine sums scores as products are, and values over the keys of a tile in one chain (the first 48 keys in
+       chains of 16). It keeps maximum, sum and output of a row in the compute type, and rescales them as larger scores
+       appear (online softmax). Each element of out is within u ((D + 20) (1 + A) + K) times the largest |value| that
+       it sees in its column, u being 2^-24 (2^-53 in double), and half an ulp of a narrower out. A is the largest,
+       over the keys that the row sees, of the sum over d of |scale q[d] k[d]|, plus |bias| and the ALiBi term; K is 2
+       n or 512 + n / 512, whichever is less, for n keys. No multiple of the error of naive loops bounds that of each
+       element. On random data with scores up to 20 the RMS error of a call is at most twice that of naive loops in the
+       same type, plus 4 ulp of the RMS of out.
        tanh of softcap is within 6 ulp in float, 8 in double.
        The engine divides by the sum at the end: where the values of a row, each times exp(score - max), add up to more
        than the compute type holds, out is infinite or NaN.
@@ -1901,7 +1902,8 @@ typedef struct attn__bounds {
 /* A tile: the scores of a query block against a block of keys. */
 typedef struct attn__tile {
     attn__layout layout;          /* of scores and bias */
-    size_t keys, queries, lanes;  /* queries of the block; and filled up to whole vectors */
+    size_t first_key, keys;       /* number of the first of its keys */
+    size_t queries, lanes;        /* of the block; and filled up to whole vectors */
     void *scores;                 /* softmax turns them into the weights exp(score - max) */
     const void *bias;             /* or NULL */
     const void *mask;             /* or NULL; bits as load_bits makes them, `lanes` words for each word of keys */
@@ -1914,6 +1916,20 @@ typedef struct attn__tile {
     unsigned char minus_infinity[8];
     unsigned char zero[8];
 } attn__tile;
+
+/* Sums over the keys of a tile, of weights and of values, are one chain; but over the first keys of a sequence they are
+   short ones, added one after another. A result over many keys is made of many chains in any case; one over few would
+   lose more to rounding than its products do. */
+#define ATTN__FIRST_KEYS 48
+#define ATTN__FIRST_CHAIN 16
+
+static size_t attn__chain_end(const attn__tile *tile, size_t k) /* of the chain that key k of the tile belongs to */
+{
+    size_t key = tile->first_key + k, end = tile->keys;
+    if (key < ATTN__FIRST_KEYS)
+        end = (key / ATTN__FIRST_CHAIN + 1) * ATTN__FIRST_CHAIN - tile->first_key;
+    return attn__min(end, tile->keys);
+}
 
 /* What there is among some keys of a mask. */
 enum attn__visibility { ATTN__SOME_VISIBLE = 1, ATTN__SOME_HIDDEN = 2 };
@@ -3591,6 +3607,7 @@ static int attn__prepare_tile(attn__block *block, size_t k0, size_t n)
     attn__range part;
     int by_bounds = 0, by_mask = 0;
     int all = block->visible_to_all.from <= k0 && k0 + n <= block->visible_to_all.to;
+    tile->first_key = k0;
     tile->keys = n;
     tile->bounds.first = tile->bounds.end = tile->mask = NULL;
     if (all && !mask->data)
@@ -3831,15 +3848,21 @@ static void attn__multiply_values(const attn__block *block, const attn__rows *v)
 {
     const attn__kernels *kern = block->plan->call.kern;
     const attn__tile *tile = &block->tile;
-    size_t Dv = block->plan->call.v.dim;
+    size_t Dv = block->plan->call.v.dim, size = kern->size, k, end, i;
     if (block->plan->schedule.keys_on_lanes) {
         kern->block.gemm_nn_few(tile, block->into, v, Dv);
         return;
     }
     if (v->scales)
         kern->block.scale_keys(tile, v->scales);
-    kern->gemm(block->into->out, v->data, 1, v->step, Dv, tile->scores, tile->lanes, tile->keys, ATTN__GEMM_SCALE,
-               tile->factor, v);
+    for (k = 0; k < tile->keys; k = end) {
+        end = attn__chain_end(tile, k);
+        kern->gemm(block->into->out, (const char *)v->data + (ptrdiff_t)k * v->step * (ptrdiff_t)size, 1, v->step, Dv,
+                   (const char *)tile->scores + k * tile->lanes * size, tile->lanes, end - k, ATTN__GEMM_SCALE,
+                   tile->factor, end == tile->keys ? v : NULL);
+        for (i = 0; i < tile->lanes && end < tile->keys; i++)
+            attn__set_real(block->plan, tile->factor, i, 1.0);
+    }
 }
 
 /* The scores of the tile once more, which tell a hidden key (-infinity) from a visible one whose weight has become 0;
@@ -6920,7 +6943,7 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
 
 /* The microkernel: one register tile c of ROWS x `vectors` vectors, packed; ROWS rows of a times one panel of b. A sum
    is two chains, of the terms of even number and of the others: short chains lose less to rounding. Every kernel of the
-   pass sums so but for sums over keys, of weights and of values (ATTN__GEMM_SCALE), which are one chain for a tile. The
+   pass sums so but for sums over keys, of weights and of values (ATTN__GEMM_SCALE): those are one chain. The
    vectors of b are named, not an array, and c needs no stride: so gcc keeps all in registers. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R *const *a, ptrdiff_t ks,
                                                        const ATTN__R *b, size_t depth, const int vectors,
@@ -7456,29 +7479,35 @@ ATTN__TARGET ATTN__INLINE ATTN__PARAMS ATTN__NAME(exp_params)(double scale)
 }
 
 /* The scores of one vector of queries, rows ld apart, become e^(scale (score - max)), which for -infinity is 0. Returns
-   their sum: one chain, as that of the values is, so that what rounding loses from one it loses from the other. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_sum)(ATTN__R *s, size_t ld, size_t keys, ATTN__V max,
+   their sum: in the chains that values are summed in, so that what rounding loses from one it loses from the other. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_sum)(const attn__tile *t, ATTN__R *s, ATTN__V max,
                                                           const ATTN__PARAMS *p)
 {
     ATTN__AS_WRITTEN
-    ATTN__V sum = ATTN__SET1((ATTN__R)0), e;
-    size_t whole = keys / 4 * 4, k, j;
-    for (k = 0; k < whole; k += 4) {
-        ATTN__UNROLL
-        for (j = 0; j < 4; j++, s += ld) {
+    ATTN__V zero = ATTN__SET1((ATTN__R)0), all = zero, sum, e;
+    size_t ld = t->layout.element, end, k, j;
+    for (k = 0; k < t->keys;) {
+        sum = zero;
+        end = attn__chain_end(t, k);
+        for (; k + 4 <= end; k += 4) {
+            ATTN__UNROLL
+            for (j = 0; j < 4; j++, s += ld) {
+                e = ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s), max), p);
+                ATTN__STORE(s, e);
+                sum = ATTN__ADD(sum, e);
+                ATTN__PIN(sum);
+            }
+        }
+        for (; k < end; k++, s += ld) {
             e = ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s), max), p);
             ATTN__STORE(s, e);
             sum = ATTN__ADD(sum, e);
             ATTN__PIN(sum);
         }
+        all = ATTN__ADD(all, sum);
+        ATTN__PIN(all);
     }
-    for (; k < keys; k++, s += ld) {
-        e = ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s), max), p);
-        ATTN__STORE(s, e);
-        sum = ATTN__ADD(sum, e);
-        ATTN__PIN(sum);
-    }
-    return sum;
+    return all;
 }
 
 /* One vector of queries against the keys of a tile: maximum, exponentials, sum. A score that is not finite makes the
@@ -7516,7 +7545,7 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
                 state->nan[c + j] |= (unsigned char)ATTN__NAME(is_nan_or_inf)(s[k * ld + j]);
     v = ATTN__MAX(ATTN__MAX(most[0], most[1]), ATTN__MAX(most[2], most[3]));
     factor = ATTN__NAME(exp_scaled)(ATTN__SUB(old, v), p);
-    ATTN__STORE(sum, ATTN__FMA(ATTN__LOAD(sum), factor, ATTN__NAME(softmax_sum)(s, ld, keys, v, p)));
+    ATTN__STORE(sum, ATTN__FMA(ATTN__LOAD(sum), factor, ATTN__NAME(softmax_sum)(t, s, v, p)));
     ATTN__STORE(max, v);
     ATTN__STORE((ATTN__R *)t->factor + c, factor);
     return nonfinite;
@@ -7736,65 +7765,75 @@ typedef struct ATTN__NAME(few_pass) {
 } ATTN__NAME(few_pass);
 
 /* factor out + P V for `rows` queries and `vectors` vectors of dims, in which `whole` vectors are read. With the first
-   dims the weights are summed too: one chain, as in softmax_sum. */
+   dims the weights are summed too, in the same chains. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const ATTN__NAME(few_pass) * f, attn_dtype dtype,
                                                              const int rows, const int vectors, const int whole)
 {
     const attn__tile *t = f->tile;
     const attn__rows *v = f->v;
-    size_t size = attn__size(dtype), keys = t->keys, ahead = keys * f->pass / attn__max(f->passes, 1), since = 0, k;
+    size_t size = attn__size(dtype), keys = t->keys, ahead = keys * f->pass / attn__max(f->passes, 1), since = 0;
+    size_t k, end;
     const ATTN__R *p[4], *w[4], *factor = (const ATTN__R *)t->factor;
     ATTN__V sum[4][8], x[8], total[4];
     const char *from = (const char *)v->data;
     ptrdiff_t step = f->n > 0 ? v->step * (ptrdiff_t)size : 0; /* without dims there may be no data */
-    int i, j;
+    int i, j, first;
     from += f->n > 0 ? f->d * size : 0;
     ATTN__UNROLL
     for (i = 0; i < rows; i++) {
         size_t query = attn__min(f->r + (size_t)i, t->queries - 1);
         p[i] = (const ATTN__R *)t->scores + query * t->layout.query;
         w[i] = f->weights + query * t->layout.query;
-        total[i] = ATTN__SET1((ATTN__R)0);
-        ATTN__UNROLL
-        for (j = 0; j < vectors; j++)
-            sum[i][j] = ATTN__SET1((ATTN__R)0);
     }
-    for (k = 0; k < keys; k++) {
-        if (++since >= f->passes) { /* one row in as many keys as there are passes */
-            since = 0;
-            ATTN__NAME(prefetch_row)(v, v->near ? ahead : ahead % 4 * (keys / 4) + ahead / 4, v->near);
-            ahead++;
-        }
-        ATTN__UNROLL
-        for (j = 0; j < vectors; j++)
-            x[j] = whole ? ATTN__NAME(widen)(from + (size_t)j * ATTN__W * size, dtype)
-                         : ATTN__NAME(widen_part)(from, dtype, f->n);
-        from += step;
+    for (k = 0; k < keys;) {
         ATTN__UNROLL
         for (i = 0; i < rows; i++) {
-            ATTN__V weight = ATTN__SET1(w[i][k]);
-            total[i] = ATTN__ADD(total[i], ATTN__SET1(p[i][k]));
-            ATTN__PIN(total[i]);
+            total[i] = ATTN__SET1((ATTN__R)0);
             ATTN__UNROLL
             for (j = 0; j < vectors; j++)
-                sum[i][j] = ATTN__FMA(x[j], weight, sum[i][j]);
+                sum[i][j] = ATTN__SET1((ATTN__R)0);
         }
-    }
-    ATTN__UNROLL
-    for (i = 0; i < rows; i++) {
-        size_t query = f->r + (size_t)i;
-        ATTN__R *out = (ATTN__R *)f->state->out + query * f->state->layout.query + f->d,
-                *sums = (ATTN__R *)f->state->sum;
-        if (query >= t->queries)
-            break;
-        if (f->d == 0) {
-            total[i] = ATTN__FMA(ATTN__SET1(sums[query]), ATTN__SET1(factor[query]), total[i]);
-            ATTN__NAME(store_part)(sums + query, total[i], 1);
+        first = k == 0;
+        end = attn__chain_end(t, k);
+        for (; k < end; k++) {
+            if (++since >= f->passes) { /* one row in as many keys as there are passes */
+                since = 0;
+                ATTN__NAME(prefetch_row)(v, v->near ? ahead : ahead % 4 * (keys / 4) + ahead / 4, v->near);
+                ahead++;
+            }
+            ATTN__UNROLL
+            for (j = 0; j < vectors; j++)
+                x[j] = whole ? ATTN__NAME(widen)(from + (size_t)j * ATTN__W * size, dtype)
+                             : ATTN__NAME(widen_part)(from, dtype, f->n);
+            from += step;
+            ATTN__UNROLL
+            for (i = 0; i < rows; i++) {
+                ATTN__V weight = ATTN__SET1(w[i][k]);
+                total[i] = ATTN__ADD(total[i], ATTN__SET1(p[i][k]));
+                ATTN__PIN(total[i]);
+                ATTN__UNROLL
+                for (j = 0; j < vectors; j++)
+                    sum[i][j] = ATTN__FMA(x[j], weight, sum[i][j]);
+            }
         }
         ATTN__UNROLL
-        for (j = 0; j < vectors; j++, out += ATTN__W)
-            if (f->n > 0)
-                ATTN__STORE(out, ATTN__FMA(ATTN__LOAD(out), ATTN__SET1(factor[query]), sum[i][j]));
+        for (i = 0; i < rows; i++) {
+            size_t query = f->r + (size_t)i;
+            ATTN__R *out = (ATTN__R *)f->state->out + query * f->state->layout.query + f->d;
+            ATTN__R *sums = (ATTN__R *)f->state->sum;
+            ATTN__V so_far;
+            if (query >= t->queries)
+                break;
+            so_far = ATTN__SET1(first ? factor[query] : (ATTN__R)1);
+            if (f->d == 0) {
+                total[i] = ATTN__FMA(ATTN__SET1(sums[query]), so_far, total[i]);
+                ATTN__NAME(store_part)(sums + query, total[i], 1);
+            }
+            ATTN__UNROLL
+            for (j = 0; j < vectors; j++, out += ATTN__W)
+                if (f->n > 0)
+                    ATTN__STORE(out, ATTN__FMA(ATTN__LOAD(out), so_far, sum[i][j]));
+        }
     }
 }
 
