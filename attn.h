@@ -1867,12 +1867,8 @@ typedef struct attn__rows {
 /* Terms that gemm_nt_few takes at a time, at most. */
 #define ATTN__FEW_TERMS 8
 
-/* What becomes of a product: c = a b; c = factor c + a b, with a factor for each column; c = c + a b, a part of a sum,
-   whose two chains stay apart; the last part of it, after which they are added. */
-enum attn__gemm_mode { ATTN__GEMM_SET, ATTN__GEMM_SCALE, ATTN__GEMM_ADD, ATTN__GEMM_LAST };
-
-/* Parts of a sum for gemm_nt_few: others came before; others will follow. Neither: the whole sum. */
-enum attn__few_part { ATTN__FEW_BEGUN = 1, ATTN__FEW_UNFINISHED = 2 };
+/* A part of a sum over k: others came before; others will follow. Neither: the whole sum. */
+enum attn__part { ATTN__BEGUN = 1, ATTN__UNFINISHED = 2 };
 
 /* Two layouts for the numbers of a query block. Queries on lanes, the rule: one query per lane, a vector for each key
    (or each dim). Keys on lanes: each vector holds keys (or dims) of one query; for few rows, as in decoding,
@@ -1999,15 +1995,15 @@ typedef struct attn__kernels {
     void (*store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *x, size_t ld, size_t rows,
                   size_t cols, double alpha);
 
-    /* c = a b as the mode says; `cols` a multiple of lanes. c in packed register tiles, row of tiles by row of tiles;
-       a[r * rs + k * ks] where it lies; b in panels of depth x tile cols. Where sums are made of parts, the second
-       chain of each tile lies in another behind it; the last part leaves the sums in the first; the others have an even
-       depth. `next`, or NULL: rows to prefetch */
+    /* c = a b, or factor c + a b with a factor for each column; `cols` a multiple of lanes. c in packed register tiles,
+       row of tiles by row of tiles; a[r * rs + k * ks] where it lies; b in panels of depth x tile cols. `part`:
+       attn__part. Where sums are made of parts, the second chain of each tile lies in another behind it; the last part
+       leaves the sums in the first; the others have an even depth. `next`, or NULL: rows to prefetch */
     void (*gemm)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows, const void *b, size_t cols,
-                 size_t depth, enum attn__gemm_mode mode, const void *factor, const attn__rows *next);
+                 size_t depth, int part, const void *factor, const attn__rows *next);
 
     /* c[r][i] = a[r] w[i]: each of `rows` rows of reals, of `depth` terms and then zeros up to a multiple of
-       ATTN__FEW_TERMS, by each of `count` rows of any type; c has room for whole vectors. `part`: attn__few_part. For
+       ATTN__FEW_TERMS, by each of `count` rows of any type; c has room for whole vectors. `part`: attn__part. For
        parts of a sum c has twice as much room, for both chains; all but the last have a depth that is a multiple of
        ATTN__FEW_TERMS. NULL in a pass without vectors */
     void (*gemm_nt_few)(void *c, size_t ldc, const void *a, size_t lda, size_t rows, const attn__rows *w, size_t count,
@@ -2655,18 +2651,17 @@ static void attn__gemm_pack(const attn__kernels *kern, char *panels, const attn_
     }
 }
 
-/* sums += a[rows of the block][k .. k + depth] b[k .. k + depth][columns of the block], the last part or another. */
+/* sums += a[rows of the block][k .. k + depth] b[k .. k + depth][columns of the block] */
 static void attn__gemm_add(const attn__kernels *kern, const attn__gemm_block *block, const attn_mat *a,
-                           const attn_mat *b, size_t k, size_t depth, int last)
+                           const attn_mat *b, size_t k, size_t depth, int part)
 {
     char *panels = block->sums + attn__blocks(block->rows, kern->rows) * block->row_bytes;
     char *a_rows = panels + block->padded * depth * kern->size;
-    enum attn__gemm_mode mode = !block->parts ? ATTN__GEMM_SET : last ? ATTN__GEMM_LAST : ATTN__GEMM_ADD;
     size_t r, rows;
     attn__gemm_pack(kern, panels, b, k, depth, block);
     if (a->dtype == kern->real) {
         kern->gemm(block->sums, attn__mat_at(a, block->r0, k), a->row_stride, a->col_stride, block->rows, panels,
-                   block->padded, depth, mode, NULL, NULL);
+                   block->padded, depth, part, NULL, NULL);
         return;
     }
     for (r = 0; r < block->rows; r += kern->rows) {
@@ -2674,7 +2669,7 @@ static void attn__gemm_add(const attn__kernels *kern, const attn__gemm_block *bl
         kern->load(a_rows, depth, attn__mat_at(a, block->r0 + r, k), a->dtype, a->row_stride, a->col_stride, rows,
                    depth);
         kern->gemm(block->sums + r / kern->rows * block->row_bytes, a_rows, (ptrdiff_t)depth, 1, rows, panels,
-                   block->padded, depth, mode, NULL, NULL);
+                   block->padded, depth, part, NULL, NULL);
     }
 }
 
@@ -2684,23 +2679,26 @@ static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char 
     const attn_mat *out = &g->out;
     attn__gemm_block block;
     size_t k, c, r, depth, tiles;
+    int part;
     block.r0 = r0;
     block.rows = attn__min(g->mc, out->rows - r0);
     block.c0 = c0;
     block.cols = attn__min(g->nc, out->cols - c0);
-    block.parts = g->a.cols > g->kc || g->bias.data || g->a.cols == 0;
+    block.parts = g->a.cols > g->kc || (g->bias.data && g->a.cols > 0);
     block.sums = scratch;
     block.padded = attn__blocks(block.cols, kern->lanes) * kern->lanes;
     tiles = kern->rows * (block.parts ? 2 : 1);
     block.row_bytes = tiles * block.padded * kern->size;
-    if (block.parts)
+    if (g->a.cols == 0)
         ATTN__MEMSET(block.sums, 0, attn__blocks(block.rows, kern->rows) * block.row_bytes);
     for (k = 0; k < g->a.cols; k += depth) {
         depth = attn__min(g->kc, g->a.cols - k);
-        attn__gemm_add(kern, &block, &g->a, &g->b, k, depth, k + depth == g->a.cols && !g->bias.data);
+        part = k > 0 ? ATTN__BEGUN : 0;
+        part |= k + depth < g->a.cols || g->bias.data ? ATTN__UNFINISHED : 0;
+        attn__gemm_add(kern, &block, &g->a, &g->b, k, depth, part);
     }
     if (g->bias.data)
-        attn__gemm_add(kern, &block, &g->ones, &g->bias, 0, 1, 1);
+        attn__gemm_add(kern, &block, &g->ones, &g->bias, 0, 1, g->a.cols > 0 ? ATTN__BEGUN : 0);
     for (r = 0; r < block.rows; r += kern->rows)
         for (c = 0; c < block.cols; c += kern->cols)
             kern->store(attn__mat_at(out, r0 + r, c0 + c), out->dtype, out->row_stride, out->col_stride,
@@ -2746,12 +2744,12 @@ static void attn__gemm_few_cols(const attn__gemm *g, size_t c0, size_t end, char
             if (loaded != k)
                 kern->load(a_rows, lda, attn__mat_at(a, 0, k), a->dtype, a->row_stride, a->col_stride, g->mc, depth);
             loaded = k;
-            part = k > 0 ? ATTN__FEW_BEGUN : 0;
-            part |= k + depth < a->cols || g->bias.data ? ATTN__FEW_UNFINISHED : 0;
+            part = k > 0 ? ATTN__BEGUN : 0;
+            part |= k + depth < a->cols || g->bias.data ? ATTN__UNFINISHED : 0;
             attn__gemm_few_add(g, sums, a_rows, lda, &g->b, k, depth, c0, cols, end, part);
         }
         if (g->bias.data)
-            attn__gemm_few_add(g, sums, g->ones.data, 0, &g->bias, 0, 1, c0, cols, end, ATTN__FEW_BEGUN);
+            attn__gemm_few_add(g, sums, g->ones.data, 0, &g->bias, 0, 1, c0, cols, end, ATTN__BEGUN);
         kern->store(attn__mat_at(out, 0, c0), out->dtype, out->row_stride, out->col_stride, sums, 2 * g->nc, g->mc,
                     cols, g->alpha);
     }
@@ -3804,8 +3802,8 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, in
         kern->gemm_nt_few(tile->scores, tile->layout.query, block->queries, attn__query_room(plan), tile->queries, &k,
                           tile->keys, plan->call.q.dim, 0);
     else
-        kern->gemm(tile->scores, k.data, k.step, 1, tile->keys, block->queries, tile->lanes, plan->call.q.dim,
-                   ATTN__GEMM_SET, NULL, &k);
+        kern->gemm(tile->scores, k.data, k.step, 1, tile->keys, block->queries, tile->lanes, plan->call.q.dim, 0, NULL,
+                   &k);
     if (plan->source.k_scales)
         kern->block.scale_keys(tile, attn__tile_scales(block, plan->source.k_scales, k0));
     if (keep)
@@ -3858,8 +3856,8 @@ static void attn__multiply_values(const attn__block *block, const attn__rows *v)
     for (k = 0; k < tile->keys; k = end) {
         end = attn__chain_end(tile, k);
         kern->gemm(block->into->out, (const char *)v->data + (ptrdiff_t)k * v->step * (ptrdiff_t)size, 1, v->step, Dv,
-                   (const char *)tile->scores + k * tile->lanes * size, tile->lanes, end - k, ATTN__GEMM_SCALE,
-                   tile->factor, end == tile->keys ? v : NULL);
+                   (const char *)tile->scores + k * tile->lanes * size, tile->lanes, end - k, 0, tile->factor,
+                   end == tile->keys ? v : NULL);
         for (i = 0; i < tile->lanes && end < tile->keys; i++)
             attn__set_real(block->plan, tile->factor, i, 1.0);
     }
@@ -6941,30 +6939,39 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
 
 /* -- gemm -- */
 
-/* The microkernel: one register tile c of ROWS x `vectors` vectors, packed; ROWS rows of a times one panel of b. A sum
-   is two chains, of the terms of even number and of the others: short chains lose less to rounding. Every kernel of the
-   pass sums so but for sums over keys, of weights and of values (ATTN__GEMM_SCALE): those are one chain. The
-   vectors of b are named, not an array, and c needs no stride: so gcc keeps all in registers. */
+/* The microkernel: one register tile c of ROWS x `vectors` vectors, packed; ROWS rows of a times one panel of b.
+   Without `factor` a sum is two chains, of the terms of even number and of the others, which are added at the end: short
+   chains lose less to rounding. Every kernel of the pass sums so but for sums over keys, of weights and of values: with
+   `factor`, c = factor c + a b in one chain. Of parts of a sum, c has two tiles, one for each chain, until the last has
+   come. The vectors of b are named, not an array, and c needs no stride: so gcc keeps all in registers. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R *const *a, ptrdiff_t ks,
-                                                       const ATTN__R *b, size_t depth, const int vectors,
-                                                       const enum attn__gemm_mode mode, int last, const ATTN__R *factor)
+                                                       const ATTN__R *b, size_t depth, const int vectors, int part,
+                                                       const ATTN__R *factor)
 {
     ATTN__AS_WRITTEN
-    const size_t chains = mode == ATTN__GEMM_SCALE ? 1 : 2;
+    const size_t tile = ATTN__ROWS * (size_t)vectors * ATTN__W;
+    size_t chains = factor ? 1 : 2, chain, terms;
     ATTN__V sum[ATTN__ROWS][3], zero = ATTN__SET1((ATTN__R)0);
-    size_t chain, k;
     int r, v;
     for (chain = 0; chain < chains; chain++) {
         const ATTN__R *from = b + chain * (size_t)vectors * ATTN__W;
-        ATTN__R *to = c + (mode == ATTN__GEMM_ADD ? chain * ATTN__ROWS * (size_t)vectors * ATTN__W : 0);
+        ATTN__R *to = c + (part ? chain * tile : 0);
         ptrdiff_t at = (ptrdiff_t)chain * ks;
         ATTN__UNROLL
         for (r = 0; r < ATTN__ROWS; r++) {
             ATTN__UNROLL
             for (v = 0; v < vectors; v++)
-                sum[r][v] = mode == ATTN__GEMM_ADD ? ATTN__LOAD(to + (r * vectors + v) * ATTN__W) : zero;
+                sum[r][v] = zero;
         }
-        for (k = chain; k < depth; k += chains) {
+        if (part & ATTN__BEGUN) {
+            ATTN__UNROLL
+            for (r = 0; r < ATTN__ROWS; r++) {
+                ATTN__UNROLL
+                for (v = 0; v < vectors; v++)
+                    sum[r][v] = ATTN__LOAD(to + (r * vectors + v) * ATTN__W);
+            }
+        }
+        for (terms = factor ? depth : (depth + 1 - chain) / 2; terms > 0; terms--) {
             ATTN__V b0 = ATTN__LOAD(from), b1 = b0, b2 = b0;
             if (vectors > 1)
                 b1 = ATTN__LOAD(from + ATTN__W);
@@ -6982,22 +6989,14 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R
             at += (ptrdiff_t)chains * ks;
             from += chains * (size_t)vectors * ATTN__W;
         }
-        if (chain > 0 && (mode == ATTN__GEMM_SET || last)) {
+        if (factor || (chain > 0 && !(part & ATTN__UNFINISHED))) { /* the first chain times 1 */
             to = c;
             ATTN__UNROLL
-            for (r = 0; r < ATTN__ROWS; r++) {
+            for (v = 0; v < vectors; v++) {
+                ATTN__V times = factor ? ATTN__LOAD(factor + v * ATTN__W) : ATTN__SET1((ATTN__R)1);
                 ATTN__UNROLL
-                for (v = 0; v < vectors; v++)
-                    sum[r][v] = ATTN__ADD(ATTN__LOAD(to + (r * vectors + v) * ATTN__W), sum[r][v]);
-            }
-        }
-        if (mode == ATTN__GEMM_SCALE) {
-            ATTN__UNROLL
-            for (r = 0; r < ATTN__ROWS; r++) {
-                ATTN__UNROLL
-                for (v = 0; v < vectors; v++)
-                    sum[r][v] = ATTN__FMA(ATTN__LOAD(to + (r * vectors + v) * ATTN__W),
-                                          ATTN__LOAD(factor + v * ATTN__W), sum[r][v]);
+                for (r = 0; r < ATTN__ROWS; r++)
+                    sum[r][v] = ATTN__FMA(ATTN__LOAD(to + (r * vectors + v) * ATTN__W), times, sum[r][v]);
             }
         }
         ATTN__UNROLL
@@ -7024,13 +7023,12 @@ ATTN__INLINE void ATTN__NAME(prefetch_row)(const attn__rows *rows, size_t row, i
             ATTN__PREFETCH(from + i, 2);
 }
 
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_of)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
-                                                   const void *bv, size_t cols, size_t depth,
-                                                   const enum attn__gemm_mode mode, int last, const void *factorv,
-                                                   const attn__rows *next)
+ATTN__TARGET static void ATTN__NAME(gemm)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
+                                          const void *bv, size_t cols, size_t depth, int part, const void *factorv,
+                                          const attn__rows *next)
 {
     ATTN__R *tiles = (ATTN__R *)cv;
-    const ATTN__R *a[ATTN__ROWS], *b, *factor;
+    const ATTN__R *a[ATTN__ROWS], *b, *factor = (const ATTN__R *)factorv;
     size_t r0, r, c, left, wide, prefetched = 0;
     for (r0 = 0; r0 < rows; r0 += ATTN__ROWS) {
         for (; next && prefetched < next->next_count && prefetched * rows <= r0 * next->next_count; prefetched++)
@@ -7043,35 +7041,16 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_of)(void *cv, const void *av, ptr
         }
         for (c = 0; c < cols; c += wide) {
             b = (const ATTN__R *)bv + c * depth;
-            factor = (const ATTN__R *)factorv;
             left = (cols - c) / ATTN__W;
             wide = attn__min(left, 3) * ATTN__W;
             if (left >= 3)
-                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 3, mode, last, factor);
+                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 3, part, factor);
             else if (left == 2)
-                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 2, mode, last, factor);
+                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 2, part, factor);
             else
-                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 1, mode, last, factor);
-            tiles += (mode == ATTN__GEMM_ADD ? 2 : 1) * wide * ATTN__ROWS;
+                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 1, part, factor);
+            tiles += (part ? 2 : 1) * wide * ATTN__ROWS;
         }
-    }
-}
-
-ATTN__TARGET static void ATTN__NAME(gemm)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
-                                          const void *bv, size_t cols, size_t depth, enum attn__gemm_mode mode,
-                                          const void *factorv, const attn__rows *next)
-{
-    switch (mode) {
-    case ATTN__GEMM_SET:
-        ATTN__NAME(gemm_of)(cv, av, rs, ks, rows, bv, cols, depth, ATTN__GEMM_SET, 0, factorv, next);
-        break;
-    case ATTN__GEMM_SCALE:
-        ATTN__NAME(gemm_of)(cv, av, rs, ks, rows, bv, cols, depth, ATTN__GEMM_SCALE, 0, factorv, next);
-        break;
-    default:
-        ATTN__NAME(gemm_of)
-        (cv, av, rs, ks, rows, bv, cols, depth, ATTN__GEMM_ADD, mode == ATTN__GEMM_LAST, factorv, next);
-        break;
     }
 }
 
@@ -8010,7 +7989,7 @@ typedef struct ATTN__NAME(few) {
     size_t lines;          /* to prefetch for each W rows and step */
     ATTN__R *pairs;        /* sums of parts: the two chains of each column, next to each other; rows ld_pairs apart */
     size_t ld_pairs;
-    int part; /* attn__few_part */
+    int part; /* attn__part */
 } ATTN__NAME(few);
 
 /* c[r] = a[r] by halves x W / 2 rows of w, for up to `rows` of them. Lanes hold a row's chain of even terms beside that
@@ -8033,7 +8012,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, 
         for (j = 0; j < halves; j++)
             sum[r][j] = ATTN__SET1((ATTN__R)0);
     }
-    if (f->part & ATTN__FEW_BEGUN) {
+    if (f->part & ATTN__BEGUN) {
         ATTN__UNROLL
         for (r = 0; r < rows; r++) {
             ATTN__UNROLL
@@ -8069,7 +8048,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, 
             ATTN__R *pairs = f->pairs + (size_t)r * f->ld_pairs + j * ATTN__W;
             if ((size_t)r >= f->rows)
                 break;
-            if (f->part & ATTN__FEW_UNFINISHED) {
+            if (f->part & ATTN__UNFINISHED) {
                 ATTN__STORE(pairs, sum[r][j]);
                 ATTN__STORE(pairs + ATTN__W, sum[r][j + 1]);
                 continue;
@@ -8148,8 +8127,8 @@ ATTN__TARGET static void ATTN__NAME(few_copied)(const ATTN__NAME(few) * all, ATT
         f.terms = attn__blocks(n_terms, span) * span;
         f.step = (ptrdiff_t)(f.terms * sizeof *copy);
         f.a = all->a + k;
-        f.part = k > 0 ? ATTN__FEW_BEGUN : all->part & ATTN__FEW_BEGUN;
-        f.part |= k + n_terms < all->terms ? ATTN__FEW_UNFINISHED : all->part & ATTN__FEW_UNFINISHED;
+        f.part = k > 0 ? ATTN__BEGUN : all->part & ATTN__BEGUN;
+        f.part |= k + n_terms < all->terms ? ATTN__UNFINISHED : all->part & ATTN__UNFINISHED;
         ATTN__NAME(few_copy)(copy, all->w + k * attn__size(dtype), all->step, dtype, n, n_terms, f.terms);
         ATTN__NAME(few_rows)(&f, next, n > ATTN__W);
     }
