@@ -7464,19 +7464,10 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_sum)(const attn__tile *t, A
 {
     ATTN__AS_WRITTEN
     ATTN__V zero = ATTN__SET1((ATTN__R)0), all = zero, sum, e;
-    size_t ld = t->layout.element, end, k, j;
+    size_t ld = t->layout.element, end, k;
     for (k = 0; k < t->keys;) {
         sum = zero;
         end = attn__chain_end(t, k);
-        for (; k + 4 <= end; k += 4) {
-            ATTN__UNROLL
-            for (j = 0; j < 4; j++, s += ld) {
-                e = ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s), max), p);
-                ATTN__STORE(s, e);
-                sum = ATTN__ADD(sum, e);
-                ATTN__PIN(sum);
-            }
-        }
         for (; k < end; k++, s += ld) {
             e = ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s), max), p);
             ATTN__STORE(s, e);
