@@ -1071,10 +1071,9 @@ ATTN__NOINLINE int attn__measure(attn__view *v)
 {
     const size_t most = (size_t)PTRDIFF_MAX;
     const size_t safe = (size_t)1 << (sizeof(size_t) * 4 - 2); /* 4 safe x safe elements do not overflow */
-    size_t reach = 0, below = 0, size = attn__size(v->dtype), step, stride;
+    size_t reach = 0, below = 0, size, step, stride;
     uintptr_t data = (uintptr_t)v->data;
-    int d;
-    v->nested = 1;
+    int d, nested = 1;
     ATTN__UNROLL
     for (d = 3; d >= 0; d--) {
         if (v->n[d] < 2)
@@ -1084,17 +1083,18 @@ ATTN__NOINLINE int attn__measure(attn__view *v)
         if ((v->n[d] | stride) >= safe &&
             (!attn__mul_size(&step, v->n[d] - 1, stride) || v->n[d] > most || reach > most - step))
             return 0;
-        v->nested &= stride > reach;
+        nested &= stride > reach;
         reach += step;
         if (v->s[d] < 0)
             below += step;
     }
+    size = attn__size(v->dtype);
     if (!attn__mul_size(&reach, reach + 1, size))
         return 0;
-    below *= size;
-    v->first = data - below;
+    v->first = data - below * size;
     v->end = v->first + reach;
-    return !data || (below <= data && reach - below <= UINTPTR_MAX - data);
+    v->nested = nested;
+    return !data || (v->first <= data && data <= v->end); /* neither wraps around */
 }
 
 /* Is it a view, neither bad nor overflowing? *m becomes bad if not. */
@@ -1602,16 +1602,15 @@ ATTN__NOINLINE int attn__shares(const attn__view *out, const attn__view *other)
     return count < 0 || attn__lattice_meets(count, axis, a < b ? (ptrdiff_t)gap : -(ptrdiff_t)gap);
 }
 
-/* Does output number i overlap itself or another argument? Pairs of outputs are looked at once, by the first. */
-static void attn__check_alias(attn__check *c, size_t i)
+/* Does an output overlap itself or another argument? Pairs of outputs are looked at once, by the first. */
+static void attn__check_alias(attn__check *c, const attn__view *out)
 {
-    const attn__view *out = &c->view[i], *other;
-    size_t j;
+    const attn__view *other, *end = c->view + c->count;
     if (!attn__is_distinct(out))
         attn__fault(c, ATTN_ERR_ALIAS, out->name, NULL);
-    for (j = 0; j < c->count && c->status == ATTN_OK; j++) {
-        other = &c->view[j];
-        if (j == i || other->end <= out->first || out->end <= other->first || (other->role & ATTN__OUT && j < i))
+    for (other = c->view; other < end && c->status == ATTN_OK; other++) {
+        if (other->end <= out->first || out->end <= other->first || other == out ||
+            (other->role & ATTN__OUT && other < out))
             continue;
         if (!(out->role & ATTN__IN_PLACE && attn__is_same(out, other)) && attn__shares(out, other))
             attn__fault(c, ATTN_ERR_ALIAS, out->name, other->name);
@@ -1622,20 +1621,20 @@ static void attn__check_alias(attn__check *c, size_t i)
    is F64. */
 static void attn__check_views(attn__check *c)
 {
+    attn__view *v = c->view, *end = v + c->count;
     attn_status fault;
-    size_t i;
     int wide;
-    for (i = 0; i + 1 < c->count && c->view[i].role & ATTN__OUT; i++)
-        continue;
-    wide = c->count > 0 && c->view[i].dtype == ATTN_F64;
-    for (i = 0; i < c->count; i++) {
-        fault = attn__view_fault(&c->view[i], wide);
+    while (v + 1 < end && v->role & ATTN__OUT)
+        v++;
+    wide = v < end && v->dtype == ATTN_F64;
+    for (v = c->view; v < end; v++) {
+        fault = attn__view_fault(v, wide);
         if (fault != ATTN_OK)
-            attn__fault(c, fault, c->view[i].name, NULL);
+            attn__fault(c, fault, v->name, NULL);
     }
-    for (i = 0; i < c->count && c->status == ATTN_OK; i++)
-        if (c->view[i].role & ATTN__OUT && !attn__is_empty(&c->view[i]))
-            attn__check_alias(c, i);
+    for (v = c->view; v < end && c->status == ATTN_OK; v++)
+        if (v->role & ATTN__OUT && !attn__is_empty(v))
+            attn__check_alias(c, v);
 }
 
 /* -- elements -- */
@@ -3695,24 +3694,27 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
                             attn__tile_cache *cache, int copy)
 {
     const attn__plan *plan = block->plan;
-    size_t capacity = plan->source.capacity, n = block->tile.keys;
-    size_t b = block->at.b, h = block->at.kv_head, next = block->next_head > h ? k0 : k0 + n;
-    size_t row = attn__ring_row(plan, k0), after = attn__ring_row(plan, next);
+    size_t capacity = plan->source.capacity, keys = block->tile.keys, row = attn__ring_row(plan, k0);
+    size_t b = block->at.b, h = block->at.kv_head, next = block->next_head > h ? k0 : k0 + keys, size, after;
+    size = attn__size(t->dtype);
     rows->data = attn__tensor_at(t, b, h, row, 0);
     rows->dtype = t->dtype;
     rows->step = t->len > 1 ? t->len_stride : 0;
     rows->scales = NULL;
+    rows->next = NULL;
     rows->next_count = 0;
-    if (t->dim_stride == 1)
-        rows->next_count = attn__min(attn__max(block->visible_to_any.to, next) - next, plan->schedule.tile_keys);
-    rows->next_count = attn__min(rows->next_count, capacity - after);
-    rows->next = rows->next_count > 0 ? (const char *)attn__tensor_at(t, b, block->next_head, after, 0) : NULL;
-    rows->next_step = rows->step * (ptrdiff_t)attn__size(t->dtype);
-    rows->row_bytes = t->dim * attn__size(t->dtype);
+    rows->next_step = rows->step * (ptrdiff_t)size;
+    rows->row_bytes = t->dim * size;
     rows->near = attn__prefetches_near();
-    if (!copy && (t == &plan->call.k ? plan->schedule.k_direct : plan->schedule.v_direct) && n <= capacity - row)
+    if (t->dim_stride == 1 && next < block->visible_to_any.to) {
+        after = attn__ring_row(plan, next);
+        rows->next = (const char *)attn__tensor_at(t, b, block->next_head, after, 0);
+        rows->next_count = attn__min(block->visible_to_any.to - next, plan->schedule.tile_keys);
+        rows->next_count = attn__min(rows->next_count, capacity - after);
+    }
+    if (!copy && (t == &plan->call.k ? plan->schedule.k_direct : plan->schedule.v_direct) && keys <= capacity - row)
         return;
-    if (cache->head != h || k0 < cache->held.from || k0 + n > cache->held.to)
+    if (cache->head != h || k0 < cache->held.from || k0 + keys > cache->held.to)
         attn__copy_rows(block, cache, t, k0);
     rows->data = attn__real_at(plan, cache->rows, (k0 - cache->held.from) * t->dim);
     rows->dtype = plan->call.kern->real;
