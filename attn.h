@@ -848,7 +848,7 @@ extern "C" {
 #endif
 /* clang-format on */
 
-static void *attn__allocate(size_t size)
+ATTN__NOINLINE void *attn__allocate(size_t size)
 {
     int saved = ATTN__ERRNO;
     void *p = ATTN__MALLOC(size);
@@ -856,7 +856,7 @@ static void *attn__allocate(size_t size)
     return p;
 }
 
-static void attn__release(void *p)
+ATTN__NOINLINE void attn__release(void *p)
 {
     int saved;
     if (!p)
@@ -908,12 +908,16 @@ static size_t attn__magnitude(ptrdiff_t x) /* |x|, PTRDIFF_MIN included */
     return x < 0 ? (size_t)0 - (size_t)x : (size_t)x;
 }
 
+ATTN__NOINLINE int attn__is_product_large(size_t a, size_t b)
+{
+    return b != 0 && a > (size_t)PTRDIFF_MAX / b;
+}
+
 /* *product = a b. Returns 0 if that exceeds PTRDIFF_MAX, the largest size of an object. Factors below half the bits of
    a size_t cannot overflow, so that only large ones cost a division. */
 static int attn__mul_size(size_t *product, size_t a, size_t b)
 {
-    const size_t half = (size_t)1 << sizeof(size_t) * 4;
-    if ((a >= half || b >= half) && b != 0 && a > (size_t)PTRDIFF_MAX / b)
+    if ((a | b) >> sizeof(size_t) * 4 != 0 && attn__is_product_large(a, b))
         return 0;
     *product = a * b;
     return *product <= (size_t)PTRDIFF_MAX;
@@ -1304,7 +1308,7 @@ static double attn__minus_infinity(void)
     return attn__from_bits((uint64_t)0xfff << 52);
 }
 
-static double attn__default(double x, double otherwise) /* x, or `otherwise` if x is 0 */
+ATTN__NOINLINE double attn__default(double x, double otherwise) /* x, or `otherwise` if x is 0 */
 {
     return attn__bits(x) << 1 != 0 ? x : otherwise;
 }
@@ -1741,14 +1745,14 @@ ATTN__NOINLINE void attn__set_element(void *p, attn_dtype dtype, double x)
     attn__store(p, dtype, x);
 }
 
-static double attn__mat_get(const attn_mat *m, size_t r, size_t c)
+ATTN__NOINLINE double attn__mat_get(const attn_mat *m, size_t r, size_t c)
 {
-    return attn__get_element(attn__mat_at(m, r, c), m->dtype);
+    return attn__load(attn__mat_at(m, r, c), m->dtype);
 }
 
-static void attn__mat_set(const attn_mat *m, size_t r, size_t c, double x)
+ATTN__NOINLINE void attn__mat_set(const attn_mat *m, size_t r, size_t c, double x)
 {
-    attn__set_element(attn__mat_at(m, r, c), m->dtype, x);
+    attn__store(attn__mat_at(m, r, c), m->dtype, x);
 }
 
 ATTN_API double attn_mat_get(attn_mat m, size_t r, size_t c)
@@ -2961,19 +2965,20 @@ static void attn__normalize(const attn_mat *unit, const attn_mat *m)
         double largest, sum = 0, length, x;
         uint64_t top = 0, bits;
         for (d = 0; d < m->cols; d++) {
-            bits = attn__bits(attn__mat_get(m, i, d)) & UINT64_MAX >> 1;
+            bits = attn__bits(attn__get_element(attn__mat_at(m, i, d), m->dtype)) & UINT64_MAX >> 1;
             top = bits > top ? bits : top;
         }
         if (top == 0)
             continue;
         largest = attn__from_bits(top);
         for (d = 0; d < m->cols; d++) {
-            x = attn__divide(attn__mat_get(m, i, d), largest);
+            x = attn__divide(attn__get_element(attn__mat_at(m, i, d), m->dtype), largest);
             sum += x * x;
         }
         length = attn__sqrt(sum);
         for (d = 0; d < m->cols; d++)
-            attn__mat_set(unit, i, d, attn__divide(attn__mat_get(m, i, d), largest) / length);
+            attn__mat_set(unit, i, d,
+                          attn__divide(attn__get_element(attn__mat_at(m, i, d), m->dtype), largest) / length);
     }
 }
 
@@ -3104,14 +3109,17 @@ ATTN_API attn_status attn_softmax(attn_mat out, attn_mat in)
 ATTN_API attn_status attn_weighted_values(attn_mat out, attn_mat weights, attn_mat v)
 {
     size_t j, d;
+    double weight;
     attn__check c;
     attn__check_step(&c, &out, "weights", &weights, "v", &v);
     attn__check_views(&c);
     attn__require(&c, out.rows == v.rows && out.cols == v.cols, ATTN_ERR_SHAPE, "out");
     attn__require(&c, weights.rows == 1 && weights.cols == v.rows, ATTN_ERR_SHAPE, "weights");
-    for (j = 0; j < v.rows && v.cols > 0 && c.status == ATTN_OK; j++)
+    for (j = 0; j < v.rows && v.cols > 0 && c.status == ATTN_OK; j++) {
+        weight = attn__mat_get(&weights, 0, j);
         for (d = 0; d < v.cols; d++)
-            attn__mat_set(&out, j, d, attn__mat_get(&weights, 0, j) * attn__mat_get(&v, j, d));
+            attn__mat_set(&out, j, d, weight * attn__mat_get(&v, j, d));
+    }
     return c.status;
 }
 
@@ -4188,7 +4196,7 @@ static void attn__recompute_to_weights(attn__block *block)
 
 /* What is left of the weights and scores that were asked for: scores of the keys that the block did not meet, and of
    rows that do not exist; and kept scores become weights, row by row. */
-static void attn__finish_matrices(attn__block *block)
+ATTN__NOINLINE void attn__finish_matrices(attn__block *block)
 {
     const attn__plan *plan = block->plan;
     const attn_opts *opts = &plan->call.opts;
@@ -4227,7 +4235,7 @@ static double attn__add_sink(double sink, double *max, double *sum, int *nan)
 }
 
 /* A row with a sink, NaN, or a log-sum-exp that is wanted. */
-static void attn__finish_row(const attn__block *block, size_t row, size_t h, size_t i)
+ATTN__NOINLINE void attn__finish_row(const attn__block *block, size_t row, size_t h, size_t i)
 {
     const attn__plan *plan = block->plan;
     const attn_tensor *lse = &plan->call.opts.lse;
@@ -5443,7 +5451,7 @@ ATTN_API attn_status attn_kv_cache_explain(char *text, size_t size, attn_tensor 
 
 /* -- positions -- */
 
-static int attn__is_positive(double x)
+ATTN__NOINLINE int attn__is_positive(double x)
 {
     return attn__is_finite(x) && x > 0;
 }
@@ -5457,6 +5465,11 @@ typedef struct attn__rope_run {
     size_t first, pairs;        /* the pairs in hand */
     double frequency[ATTN__PAIRS], cosine[ATTN__PAIRS], sine[ATTN__PAIRS];
 } attn__rope_run;
+
+ATTN__NOINLINE double attn__frequency(double base, size_t d, size_t dim) /* of pair d */
+{
+    return attn__pow(base, -2.0 * (double)d / (double)dim);
+}
 
 static void attn__rope_angles(attn__rope_run *run, ptrdiff_t position)
 {
@@ -5491,10 +5504,10 @@ static void attn__rope_row(const attn__rope_run *run, size_t b, size_t h, size_t
 
 static ptrdiff_t attn__position(const attn_rope_opts *o, size_t b, size_t i)
 {
-    if (!o->positions)
-        return attn__plus(o->offset, (ptrdiff_t)i);
-    return attn__plus(o->offset,
-                      o->positions[(ptrdiff_t)b * o->position_batch_stride + (ptrdiff_t)i * o->position_len_stride]);
+    ptrdiff_t position = (ptrdiff_t)i;
+    if (o->positions)
+        position = o->positions[(ptrdiff_t)b * o->position_batch_stride + (ptrdiff_t)i * o->position_len_stride];
+    return attn__plus(o->offset, position);
 }
 
 /* All rows, for the pairs in hand: cosines and sines are computed once for all heads, and for all items at once where
@@ -5526,8 +5539,8 @@ static void attn__rope(const attn_tensor *out, const attn_tensor *in, const attn
     for (run.first = 0; run.first < dim / 2; run.first += ATTN__PAIRS) {
         run.pairs = attn__min(dim / 2 - run.first, ATTN__PAIRS);
         for (d = 0; d < run.pairs; d++)
-            run.frequency[d] = opts->frequencies ? opts->frequencies[run.first + d]
-                                                 : attn__pow(opts->base, -2.0 * (double)(run.first + d) / (double)dim);
+            run.frequency[d] =
+                opts->frequencies ? opts->frequencies[run.first + d] : attn__frequency(opts->base, run.first + d, dim);
         attn__rope_rows(&run);
     }
     for (b = 0; b < in->batch && dim < D && out->data != in->data; b++)
@@ -5586,19 +5599,19 @@ ATTN__NOINLINE double attn__pair_of(double rotations, double dim, double base, d
     return dim * attn__log(original_len / (rotations * 6.283185307179586)) / (2 * attn__log(base));
 }
 
-static double attn__round_within(double x, double most, int up) /* rounded down or up, within 0 .. most */
+ATTN__NOINLINE double attn__round_within(double x, double most, int up) /* rounded down or up, within 0 .. most */
 {
     double whole;
     x = x < 0 ? 0 : x > most ? most : x;
-    whole = (double)(size_t)x;
+    whole = (double)(ptrdiff_t)x;
     return up && whole < x ? whole + 1 : whole;
 }
 
 /* The frequency of pair d. YaRN leaves pairs below `low` alone and divides those above `high` by the factor. */
-ATTN__NOINLINE double attn__frequency(const attn_rope_scaling *s, double base, size_t dim, size_t d, double low,
-                                      double high)
+ATTN__NOINLINE double attn__scaled_frequency(const attn_rope_scaling *s, double base, size_t dim, size_t d, double low,
+                                             double high)
 {
-    double frequency = attn__pow(base, -2.0 * (double)d / (double)dim), share = 0;
+    double frequency = attn__frequency(base, d, dim), share = 0;
     if (s->kind == ATTN_ROPE_LINEAR)
         share = 1;
     else if (s->kind == ATTN_ROPE_YARN)
@@ -5644,9 +5657,9 @@ ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base
         high = high > low ? high : low + 0.001;
     }
     for (d = 0; d < dim / 2; d++)
-        attn__require(&c, attn__is_finite(attn__frequency(&s, base, dim, d, low, high)), ATTN_ERR_VALUE, "base");
+        attn__require(&c, attn__is_finite(attn__scaled_frequency(&s, base, dim, d, low, high)), ATTN_ERR_VALUE, "base");
     for (d = 0; d < dim / 2 && c.status == ATTN_OK; d++)
-        freq[d] = attn__frequency(&s, base, dim, d, low, high);
+        freq[d] = attn__scaled_frequency(&s, base, dim, d, low, high);
     if (scale && c.status == ATTN_OK)
         *scale = yarn && s.factor > 1 ? 1 + 0.1 * attn__log(s.factor) : 1;
     return c.status;
@@ -5734,7 +5747,7 @@ ATTN_API attn_status attn_sinusoid(attn_mat out, size_t first)
     attn__check_mat(&c, "out", &out, ATTN__OUT | ATTN__ANY_FLOAT);
     attn__check_views(&c);
     for (col = 0; col < out.cols && out.rows > 0 && c.status == ATTN_OK; col++) {
-        double frequency = attn__pow(10000.0, -2.0 * (double)(col / 2) / (double)out.cols);
+        double frequency = attn__frequency(10000.0, col / 2, out.cols);
         for (row = 0; row < out.rows; row++) {
             double angle = ((double)first + (double)row) * frequency;
             attn__mat_set(&out, row, col, col % 2 ? attn__cos(angle) : attn__sin(angle));
