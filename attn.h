@@ -967,10 +967,15 @@ static int attn__mat_absent(const attn_mat *m)
     return !m->data && ((size_t)m->dtype | m->rows | m->cols | (size_t)m->row_stride | (size_t)m->col_stride) == 0;
 }
 
-ATTN__NOINLINE int attn__tensor_absent(const attn_tensor *t)
+ATTN__NOINLINE int attn__is_zero(const attn_tensor *t) /* all but the data */
 {
-    return !t->data && ((size_t)t->dtype | t->batch | t->heads | t->len | t->dim | (size_t)t->batch_stride |
-                        (size_t)t->head_stride | (size_t)t->len_stride | (size_t)t->dim_stride) == 0;
+    return ((size_t)t->dtype | t->batch | t->heads | t->len | t->dim | (size_t)t->batch_stride |
+            (size_t)t->head_stride | (size_t)t->len_stride | (size_t)t->dim_stride) == 0;
+}
+
+static int attn__tensor_absent(const attn_tensor *t)
+{
+    return !t->data && attn__is_zero(t);
 }
 
 static attn_mat attn__bad_mat(void)
@@ -3340,6 +3345,7 @@ typedef struct attn__row { /* one row of a query block */
 } attn__row;
 
 typedef struct attn__tile_cache { /* rows of k or v copied as reals, for all blocks of a unit */
+    int direct;                   /* no copy is needed, but for rows where a ring begins anew */
     char *rows;
     size_t head;        /* key/value head of the rows */
     attn__range held;   /* the keys that are there; */
@@ -3720,7 +3726,7 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
         rows->next_count = attn__min(block->visible_to_any.to - next, plan->schedule.tile_keys);
         rows->next_count = attn__min(rows->next_count, capacity - after);
     }
-    if (!copy && (t == &plan->call.k ? plan->schedule.k_direct : plan->schedule.v_direct) && keys <= capacity - row)
+    if (!copy && cache->direct && keys <= capacity - row)
         return;
     if (cache->head != h || k0 < cache->held.from || k0 + keys > cache->held.to)
         attn__copy_rows(block, cache, t, k0);
@@ -3939,12 +3945,14 @@ static void attn__accumulate_values(attn__block *block, size_t k0, int nonfinite
     size_t keys = block->tile.keys, dim = plan->call.v.dim;
     attn__tile_cache *cache = &block->shared->v;
     attn__rows v;
-    size_t next = k0 + keys, next_end = attn__min(next + plan->schedule.tile_keys, block->visible_to_any.to);
+    size_t next = k0 + keys, next_end;
     int alone = plan->schedule.unit_heads == 1;
     int known = !nonfinite_scores || (alone && cache->finite.from <= k0 && next <= cache->finite.to);
     attn__value_rows(block, &v, k0, nonfinite_scores && plan->call.v.dtype != kern->real);
-    if (plan->schedule.weights_in_place && plan->call.opts.scores.data) /* gemm of the scores does it for those */
-        attn__prefetch_matrix(block, &v, &plan->call.opts.weights, next, attn__max(next_end, next) - next);
+    if (plan->schedule.weights_in_place && plan->call.opts.scores.data) { /* gemm of the scores does it for those */
+        next_end = attn__max(attn__min(next + plan->schedule.tile_keys, block->visible_to_any.to), next);
+        attn__prefetch_matrix(block, &v, &plan->call.opts.weights, next, next_end - next);
+    }
     if (known || !kern->nonfinite(v.scales ? v.scales : v.data, v.step, v.scales ? 1 : keys, v.scales ? keys : dim)) {
         if (!known) {
             cache->finite.from = k0;
@@ -4365,6 +4373,8 @@ static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, siz
     char *at = plan->scratch + index * plan->worker_bytes;
     size_t i;
     attn__place_shared(&worker->shared, &at, &plan->sizes);
+    worker->shared.k.direct = plan->schedule.k_direct;
+    worker->shared.v.direct = plan->schedule.v_direct;
     for (i = 0; i < attn__max(plan->schedule.unit_blocks, plan->schedule.unit_heads); i++) {
         attn__block *block = &worker->blocks[i];
         attn__tile *tile = &block->tile;
@@ -4804,7 +4814,7 @@ static void attn__say_number(attn__text *text, const char *before, size_t n, con
     attn__say(text, after);
 }
 
-static void attn__say_rows(attn__text *text, const char *name, const attn__plan *plan, const attn_tensor *t)
+static void attn__say_rows(attn__text *text, const char *name, const attn__plan *plan, const attn_tensor *t, int direct)
 {
     int readable = plan->schedule.keys_on_lanes || t->dtype == plan->call.kern->real;
     attn__say(text, name);
@@ -4814,7 +4824,7 @@ static void attn__say_rows(attn__text *text, const char *name, const attn__plan 
         attn__say(text, " is copied tile by tile: its 16-bit elements are widened\n");
     else if (t->dim_stride != 1)
         attn__say(text, " is copied tile by tile: its dim_stride is not 1\n");
-    else if (!(t == &plan->call.k ? plan->schedule.k_direct : plan->schedule.v_direct))
+    else if (!direct)
         attn__say(text, " is copied tile by tile, once for several query blocks: its rows do not follow each other\n");
     else if (t->len > plan->source.capacity)
         attn__say(text, " is read in place, but for the tiles where the ring begins anew\n");
@@ -4854,8 +4864,8 @@ static attn_status attn__plan_explain(char *text, size_t size, const attn__plan 
                          s->parallel_splits ? " splits, in parallel\n" : " splits, one after another\n");
     attn__say(&t, s->keys_on_lanes ? "few rows: keys lie on the lanes of vectors\n"
                                    : "queries lie on the lanes of vectors\n");
-    attn__say_rows(&t, "k", plan, &call->k);
-    attn__say_rows(&t, "v", plan, &call->v);
+    attn__say_rows(&t, "k", plan, &call->k, s->k_direct);
+    attn__say_rows(&t, "v", plan, &call->v, s->v_direct);
     if (call->opts.mask.data)
         attn__say(&t, "mask: classified tile by tile, copied where it hides a part of one\n");
     if (call->opts.bias.data)
@@ -5487,19 +5497,20 @@ static void attn__rope_row(const attn__rope_run *run, size_t b, size_t h, size_t
 {
     const attn_tensor *out = run->out, *in = run->in;
     double x[2 * ATTN__PAIRS], held;
-    size_t n = run->pairs, both = run->opts->interleaved ? 2 : 1, at = both * run->first, d;
-    size_t y = run->opts->interleaved ? 1 : ATTN__PAIRS, half = run->opts->interleaved ? 0 : run->opts->dim / 2;
-    run->kern->load(x, n, attn__tensor_at(in, b, h, i, at), in->dtype, 0, in->dim_stride, 1, both * n);
-    if (half)
-        run->kern->load(x + y, n, attn__tensor_at(in, b, h, i, at + half), in->dtype, 0, in->dim_stride, 1, n);
-    for (d = 0; d < n; d++) {
-        held = x[both * d];
-        x[both * d] = held * run->cosine[d] - x[both * d + y] * run->sine[d];
-        x[both * d + y] = held * run->sine[d] + x[both * d + y] * run->cosine[d];
+    int together = run->opts->interleaved;
+    size_t parts = together ? 1 : 2, each = together ? 2 : 1, n = each * run->pairs, at = each * run->first, part, d;
+    size_t y = together ? 1 : ATTN__PAIRS, half = run->opts->dim / 2; /* how far apart a pair lies here, and there */
+    for (part = 0; part < parts; part++)
+        run->kern->load(x + part * y, n, attn__tensor_at(in, b, h, i, at + part * half), in->dtype, 0, in->dim_stride,
+                        1, n);
+    for (d = 0; d < run->pairs; d++) {
+        held = x[each * d];
+        x[each * d] = held * run->cosine[d] - x[each * d + y] * run->sine[d];
+        x[each * d + y] = held * run->sine[d] + x[each * d + y] * run->cosine[d];
     }
-    run->kern->store(attn__tensor_at(out, b, h, i, at), out->dtype, 0, out->dim_stride, x, n, 1, both * n, 1.0);
-    if (half)
-        run->kern->store(attn__tensor_at(out, b, h, i, at + half), out->dtype, 0, out->dim_stride, x + y, n, 1, n, 1.0);
+    for (part = 0; part < parts; part++)
+        run->kern->store(attn__tensor_at(out, b, h, i, at + part * half), out->dtype, 0, out->dim_stride, x + part * y,
+                         n, 1, n, 1.0);
 }
 
 static ptrdiff_t attn__position(const attn_rope_opts *o, size_t b, size_t i)
@@ -5857,7 +5868,7 @@ static void attn__mha_list(attn__check *c, const attn__mha *mha)
     attn__plan_list_options(c, &mha->plan);
 }
 
-static int attn__is_product(size_t n, size_t a, size_t b) /* n = a b, of a > 0 */
+ATTN__NOINLINE int attn__is_product(size_t n, size_t a, size_t b) /* n = a b, of a > 0 */
 {
     return a > 0 && n % a == 0 && n / a == b;
 }
@@ -5936,9 +5947,9 @@ static void attn__mha_plan(attn__mha *mha, attn__check *c, const attn_tensor *ou
     attn_dtype real = attn__real(q->dtype);
     attn_tensor heads[4]; /* out, q, k, v */
     size_t H, Hkv, D, Dv;
-    ATTN__MEMSET(mha, 0, sizeof *mha);
-    if (weights)
-        mha->w = *weights;
+    attn__copy_struct(&mha->w, weights, sizeof mha->w);
+    attn__copy_struct(&mha->mean, NULL, sizeof mha->mean);
+    mha->bytes = 0;
     mha->w.kv_heads = mha->w.kv_heads ? mha->w.kv_heads : mha->w.heads;
     mha->out = out;
     mha->q = q;
