@@ -849,7 +849,7 @@ extern "C" {
 #endif
 /* clang-format on */
 
-static void *attn__allocate(size_t size)
+ATTN__NOINLINE void *attn__allocate(size_t size)
 {
     int saved = ATTN__ERRNO;
     void *p = ATTN__MALLOC(size);
@@ -857,7 +857,7 @@ static void *attn__allocate(size_t size)
     return p;
 }
 
-static void attn__release(void *p)
+ATTN__NOINLINE void attn__release(void *p)
 {
     int saved;
     if (!p)
@@ -880,7 +880,13 @@ static size_t attn__max(size_t a, size_t b)
 /* The number of blocks that cover n elements, n / block rounded up; one block, the common case, without a division. */
 static size_t attn__blocks(size_t n, size_t block)
 {
-    return n <= block ? n != 0 : n / block + (n % block != 0);
+    return n <= block ? n != 0 : (n - 1) / block + 1;
+}
+
+/* n rounded up to whole vectors, register tiles or cache lines: to a multiple of a power of 2. */
+static size_t attn__whole(size_t n, size_t power)
+{
+    return (n + power - 1) & ~(power - 1);
 }
 
 /* n / d; nothing, the common case, without a division. */
@@ -903,23 +909,30 @@ static size_t attn__magnitude(ptrdiff_t x) /* |x|, PTRDIFF_MIN included */
     return x < 0 ? (size_t)0 - (size_t)x : (size_t)x;
 }
 
+ATTN__NOINLINE int attn__is_product_large(size_t a, size_t b)
+{
+    return b != 0 && a > (size_t)PTRDIFF_MAX / b;
+}
+
 /* *product = a b. Returns 0 if that exceeds PTRDIFF_MAX, the largest size of an object. Factors below half the bits of
    a size_t cannot overflow, so that only large ones cost a division. */
 static int attn__mul_size(size_t *product, size_t a, size_t b)
 {
-    const size_t half = (size_t)1 << sizeof(size_t) * 4;
-    if ((a >= half || b >= half) && b != 0 && a > (size_t)PTRDIFF_MAX / b)
+    if ((a | b) >> sizeof(size_t) * 4 != 0 && attn__is_product_large(a, b))
         return 0;
     *product = a * b;
     return *product <= (size_t)PTRDIFF_MAX;
 }
 
-/* Sets small structs to zero. The volatile size keeps compilers from emitting string instructions (rep stos), which
-   take longer to start than the calls of 3 x 3 matrices last. */
-static void attn__clear(void *p, size_t bytes)
+/* Copies a struct; from NULL, it becomes zero. The volatile size keeps compilers from emitting string instructions (rep
+   stos, rep movs), which take longer to start than the calls of 3 x 3 matrices last. */
+static void attn__copy_struct(void *to, const void *from, size_t bytes)
 {
     volatile size_t size = bytes;
-    ATTN__MEMSET(p, 0, size);
+    if (from)
+        ATTN__MEMCPY(to, from, size);
+    else
+        ATTN__MEMSET(to, 0, size);
 }
 
 /* Memory is laid out by functions that carve arrays from an arena. Each runs twice: without memory (base NULL) to
@@ -942,7 +955,7 @@ ATTN__INLINE void *attn__carve(attn__arena *arena, size_t count, size_t size)
         arena->used = SIZE_MAX;
         return NULL;
     }
-    arena->used = (at + bytes + ATTN__ALIGN - 1) & ~(size_t)(ATTN__ALIGN - 1);
+    arena->used = attn__whole(at + bytes, ATTN__ALIGN);
     return arena->base ? arena->base + at : NULL;
 }
 
@@ -955,10 +968,15 @@ static int attn__mat_absent(const attn_mat *m)
     return !m->data && ((size_t)m->dtype | m->rows | m->cols | (size_t)m->row_stride | (size_t)m->col_stride) == 0;
 }
 
+ATTN__NOINLINE int attn__is_zero(const attn_tensor *t) /* all but the data */
+{
+    return ((size_t)t->dtype | t->batch | t->heads | t->len | t->dim | (size_t)t->batch_stride |
+            (size_t)t->head_stride | (size_t)t->len_stride | (size_t)t->dim_stride) == 0;
+}
+
 static int attn__tensor_absent(const attn_tensor *t)
 {
-    return !t->data && ((size_t)t->dtype | t->batch | t->heads | t->len | t->dim | (size_t)t->batch_stride |
-                        (size_t)t->head_stride | (size_t)t->len_stride | (size_t)t->dim_stride) == 0;
+    return !t->data && attn__is_zero(t);
 }
 
 static attn_mat attn__bad_mat(void)
@@ -1063,10 +1081,9 @@ ATTN__NOINLINE int attn__measure(attn__view *v)
 {
     const size_t most = (size_t)PTRDIFF_MAX;
     const size_t safe = (size_t)1 << (sizeof(size_t) * 4 - 2); /* 4 safe x safe elements do not overflow */
-    size_t reach = 0, below = 0, size = attn__size(v->dtype), step, stride;
+    size_t reach = 0, below = 0, size, step, stride;
     uintptr_t data = (uintptr_t)v->data;
-    int d;
-    v->nested = 1;
+    int d, nested = 1;
     ATTN__UNROLL
     for (d = 3; d >= 0; d--) {
         if (v->n[d] < 2)
@@ -1076,17 +1093,18 @@ ATTN__NOINLINE int attn__measure(attn__view *v)
         if ((v->n[d] | stride) >= safe &&
             (!attn__mul_size(&step, v->n[d] - 1, stride) || v->n[d] > most || reach > most - step))
             return 0;
-        v->nested &= stride > reach;
+        nested &= stride > reach;
         reach += step;
         if (v->s[d] < 0)
             below += step;
     }
+    size = attn__size(v->dtype);
     if (!attn__mul_size(&reach, reach + 1, size))
         return 0;
-    below *= size;
-    v->first = data - below;
+    v->first = data - below * size;
     v->end = v->first + reach;
-    return !data || (below <= data && reach - below <= UINTPTR_MAX - data);
+    v->nested = nested;
+    return !data || (v->first <= data && data <= v->end); /* neither wraps around */
 }
 
 /* Is it a view, neither bad nor overflowing? *m becomes bad if not. */
@@ -1121,7 +1139,7 @@ static void *attn__mat_at(const attn_mat *m, size_t r, size_t c)
     return attn__at(m->data, m->dtype, (ptrdiff_t)r * m->row_stride + (ptrdiff_t)c * m->col_stride);
 }
 
-ATTN__INLINE void *attn__tensor_at(const attn_tensor *t, size_t b, size_t h, size_t i, size_t d)
+ATTN__NOINLINE void *attn__tensor_at(const attn_tensor *t, size_t b, size_t h, size_t i, size_t d)
 {
     return attn__at(t->data, t->dtype,
                     (ptrdiff_t)b * t->batch_stride + (ptrdiff_t)h * t->head_stride + (ptrdiff_t)i * t->len_stride +
@@ -1227,14 +1245,20 @@ ATTN_API attn_tensor attn_heads(attn_mat m, size_t heads)
                           m.row_stride, m.col_stride);
 }
 
+/* Rows first .. first + count - 1 of a head, from column d on; all of that is there. */
+ATTN__NOINLINE attn_mat attn__head_part(const attn_tensor *t, size_t b, size_t h, size_t first, size_t count, size_t d)
+{
+    attn_mat m = {t->data, t->dtype, count, t->dim - d, t->len_stride, t->dim_stride};
+    if (count > 0 && t->dim > d)
+        m.data = attn__tensor_at(t, b, h, first, d);
+    return m;
+}
+
 ATTN_API attn_mat attn_head(attn_tensor t, size_t b, size_t h)
 {
-    attn_mat m = {t.data, t.dtype, t.len, t.dim, t.len_stride, t.dim_stride};
     if (!attn__tensor_fits(&t) || b >= t.batch || h >= t.heads)
         return attn__bad_mat();
-    if (t.len > 0 && t.dim > 0)
-        m.data = attn__tensor_at(&t, b, h, 0, 0);
-    return m;
+    return attn__head_part(&t, b, h, 0, t.len, 0);
 }
 
 ATTN_API int attn_version(void)
@@ -1290,7 +1314,7 @@ static double attn__minus_infinity(void)
     return attn__from_bits((uint64_t)0xfff << 52);
 }
 
-static double attn__default(double x, double otherwise) /* x, or `otherwise` if x is 0 */
+ATTN__NOINLINE double attn__default(double x, double otherwise) /* x, or `otherwise` if x is 0 */
 {
     return attn__bits(x) << 1 != 0 ? x : otherwise;
 }
@@ -1390,11 +1414,17 @@ ATTN__NOINLINE void attn__check_tensor(attn__check *c, const char *name, const a
         attn__view_tensor(v, t);
 }
 
+static attn_mat attn__array(const void *data, size_t count, size_t size)
+{
+    const attn_mat m = {(void *)(uintptr_t)data, attn__dtype_of_size(size), 1, count, 0, 1};
+    return m;
+}
+
 /* An array of `count` numbers or structs, listed as elements of a type of their size, or else as bytes. NULL: absent */
 ATTN__NOINLINE void attn__check_array(attn__check *c, const char *name, const void *data, size_t count, size_t size,
                                       int role)
 {
-    const attn_mat m = {(void *)(uintptr_t)data, attn__dtype_of_size(size), 1, count, 0, 1};
+    const attn_mat m = attn__array(data, count, size);
     attn__view *v = attn__list(c, name, role | ATTN__ANY_TYPE, !data);
     if (v)
         attn__view_mat(v, &m);
@@ -1582,16 +1612,15 @@ ATTN__NOINLINE int attn__shares(const attn__view *out, const attn__view *other)
     return count < 0 || attn__lattice_meets(count, axis, a < b ? (ptrdiff_t)gap : -(ptrdiff_t)gap);
 }
 
-/* Does output number i overlap itself or another argument? Pairs of outputs are looked at once, by the first. */
-static void attn__check_alias(attn__check *c, size_t i)
+/* Does an output overlap itself or another argument? Pairs of outputs are looked at once, by the first. */
+static void attn__check_alias(attn__check *c, const attn__view *out)
 {
-    const attn__view *out = &c->view[i], *other;
-    size_t j;
+    const attn__view *other, *end = c->view + c->count;
     if (!attn__is_distinct(out))
         attn__fault(c, ATTN_ERR_ALIAS, out->name, NULL);
-    for (j = 0; j < c->count && c->status == ATTN_OK; j++) {
-        other = &c->view[j];
-        if (j == i || other->end <= out->first || out->end <= other->first || (other->role & ATTN__OUT && j < i))
+    for (other = c->view; other < end && c->status == ATTN_OK; other++) {
+        if (other->end <= out->first || out->end <= other->first || other == out ||
+            (other->role & ATTN__OUT && other < out))
             continue;
         if (!(out->role & ATTN__IN_PLACE && attn__is_same(out, other)) && attn__shares(out, other))
             attn__fault(c, ATTN_ERR_ALIAS, out->name, other->name);
@@ -1602,20 +1631,20 @@ static void attn__check_alias(attn__check *c, size_t i)
    is F64. */
 static void attn__check_views(attn__check *c)
 {
+    attn__view *v = c->view, *end = v + c->count;
     attn_status fault;
-    size_t i;
     int wide;
-    for (i = 0; i + 1 < c->count && c->view[i].role & ATTN__OUT; i++)
-        continue;
-    wide = c->count > 0 && c->view[i].dtype == ATTN_F64;
-    for (i = 0; i < c->count; i++) {
-        fault = attn__view_fault(&c->view[i], wide);
+    while (v + 1 < end && v->role & ATTN__OUT)
+        v++;
+    wide = v < end && v->dtype == ATTN_F64;
+    for (v = c->view; v < end; v++) {
+        fault = attn__view_fault(v, wide);
         if (fault != ATTN_OK)
-            attn__fault(c, fault, c->view[i].name, NULL);
+            attn__fault(c, fault, v->name, NULL);
     }
-    for (i = 0; i < c->count && c->status == ATTN_OK; i++)
-        if (c->view[i].role & ATTN__OUT && !attn__is_empty(&c->view[i]))
-            attn__check_alias(c, i);
+    for (v = c->view; v < end && c->status == ATTN_OK; v++)
+        if (v->role & ATTN__OUT && !attn__is_empty(v))
+            attn__check_alias(c, v);
 }
 
 /* -- elements -- */
@@ -1722,14 +1751,14 @@ ATTN__NOINLINE void attn__set_element(void *p, attn_dtype dtype, double x)
     attn__store(p, dtype, x);
 }
 
-static double attn__mat_get(const attn_mat *m, size_t r, size_t c)
+ATTN__NOINLINE double attn__mat_get(const attn_mat *m, size_t r, size_t c)
 {
-    return attn__get_element(attn__mat_at(m, r, c), m->dtype);
+    return attn__load(attn__mat_at(m, r, c), m->dtype);
 }
 
-static void attn__mat_set(const attn_mat *m, size_t r, size_t c, double x)
+ATTN__NOINLINE void attn__mat_set(const attn_mat *m, size_t r, size_t c, double x)
 {
-    attn__set_element(attn__mat_at(m, r, c), m->dtype, x);
+    attn__store(attn__mat_at(m, r, c), m->dtype, x);
 }
 
 ATTN_API double attn_mat_get(attn_mat m, size_t r, size_t c)
@@ -2643,7 +2672,7 @@ static void attn__gemm_pack(const attn__kernels *kern, char *panels, const attn_
     for (c = 0; c < block->cols; c += width) {
         char *panel = panels + c * depth * kern->size;
         width = attn__min(kern->cols, block->cols - c);
-        padded = attn__blocks(width, kern->lanes) * kern->lanes;
+        padded = attn__whole(width, kern->lanes);
         if (padded > width)
             ATTN__MEMSET(panel, 0, padded * depth * kern->size);
         kern->load(panel, padded, attn__mat_at(b, k, block->c0 + c), b->dtype, b->row_stride, b->col_stride, depth,
@@ -2686,7 +2715,7 @@ static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char 
     block.cols = attn__min(g->nc, out->cols - c0);
     block.parts = g->a.cols > g->kc || (g->bias.data && g->a.cols > 0);
     block.sums = scratch;
-    block.padded = attn__blocks(block.cols, kern->lanes) * kern->lanes;
+    block.padded = attn__whole(block.cols, kern->lanes);
     tiles = kern->rows * (block.parts ? 2 : 1);
     block.row_bytes = tiles * block.padded * kern->size;
     if (g->a.cols == 0)
@@ -2955,19 +2984,20 @@ static void attn__normalize(const attn_mat *unit, const attn_mat *m)
         double largest, sum = 0, length, x;
         uint64_t top = 0, bits;
         for (d = 0; d < m->cols; d++) {
-            bits = attn__bits(attn__mat_get(m, i, d)) & UINT64_MAX >> 1;
+            bits = attn__bits(attn__get_element(attn__mat_at(m, i, d), m->dtype)) & UINT64_MAX >> 1;
             top = bits > top ? bits : top;
         }
         if (top == 0)
             continue;
         largest = attn__from_bits(top);
         for (d = 0; d < m->cols; d++) {
-            x = attn__divide(attn__mat_get(m, i, d), largest);
+            x = attn__divide(attn__get_element(attn__mat_at(m, i, d), m->dtype), largest);
             sum += x * x;
         }
         length = attn__sqrt(sum);
         for (d = 0; d < m->cols; d++)
-            attn__mat_set(unit, i, d, attn__divide(attn__mat_get(m, i, d), largest) / length);
+            attn__mat_set(unit, i, d,
+                          attn__divide(attn__get_element(attn__mat_at(m, i, d), m->dtype), largest) / length);
     }
 }
 
@@ -3098,14 +3128,17 @@ ATTN_API attn_status attn_softmax(attn_mat out, attn_mat in)
 ATTN_API attn_status attn_weighted_values(attn_mat out, attn_mat weights, attn_mat v)
 {
     size_t j, d;
+    double weight;
     attn__check c;
     attn__check_step(&c, &out, "weights", &weights, "v", &v);
     attn__check_views(&c);
     attn__require(&c, out.rows == v.rows && out.cols == v.cols, ATTN_ERR_SHAPE, "out");
     attn__require(&c, weights.rows == 1 && weights.cols == v.rows, ATTN_ERR_SHAPE, "weights");
-    for (j = 0; j < v.rows && v.cols > 0 && c.status == ATTN_OK; j++)
+    for (j = 0; j < v.rows && v.cols > 0 && c.status == ATTN_OK; j++) {
+        weight = attn__mat_get(&weights, 0, j);
         for (d = 0; d < v.cols; d++)
-            attn__mat_set(&out, j, d, attn__mat_get(&weights, 0, j) * attn__mat_get(&v, j, d));
+            attn__mat_set(&out, j, d, weight * attn__mat_get(&v, j, d));
+    }
     return c.status;
 }
 
@@ -3290,6 +3323,7 @@ typedef struct attn__schedule {     /* how the work is cut; a function of shapes
     size_t units, workers;          /* units of the call, of blocks, or of one split in parallel; and who takes them */
     size_t mask_tiles;              /* tiles of a mask whose visibility is cached */
     int keys_on_lanes;              /* the layout: blocks have few rows */
+    int k_direct, v_direct;         /* rows are read where they lie, but for those where a ring begins anew */
     int parallel_splits;            /* splits run in parallel: their results are kept, then merged */
     int uniform_rows;               /* rows of a batch item see the same keys, but for the mask; no position matters */
     int writes_matrices;            /* weights or scores are wanted */
@@ -3325,6 +3359,7 @@ typedef struct attn__row { /* one row of a query block */
 } attn__row;
 
 typedef struct attn__tile_cache { /* rows of k or v copied as reals, for all blocks of a unit */
+    int direct;                   /* no copy is needed, but for rows where a ring begins anew */
     char *rows;
     size_t head;        /* key/value head of the rows */
     attn__range held;   /* the keys that are there; */
@@ -3439,7 +3474,7 @@ static char *attn__row_real(const attn__block *block, enum attn__row_reals which
 
 static size_t attn__query_room(const attn__plan *plan) /* reals of a query with keys on lanes: zeros at the end */
 {
-    return attn__blocks(plan->call.q.dim, ATTN__FEW_TERMS) * ATTN__FEW_TERMS;
+    return attn__whole(plan->call.q.dim, ATTN__FEW_TERMS);
 }
 
 /* The layout of numbers of a block, `elements` for each row (counted in whole vectors where they are to lie on lanes),
@@ -3482,7 +3517,7 @@ static void attn__gather(const attn__block *block, void *x, attn__layout layout,
 }
 
 /* The tile's part of the mask, as bits. Lanes past the last row see nothing. */
-static void attn__gather_mask(const attn__block *block, size_t k0)
+ATTN__NOINLINE void attn__gather_mask(const attn__block *block, size_t k0)
 {
     const attn_tensor *mask = &block->plan->call.opts.mask;
     const attn__tile *tile = &block->tile;
@@ -3649,20 +3684,6 @@ static int attn__is_interleaved(const attn_tensor *t) /* rows of several heads l
     return t->head_stride < t->len_stride && t->len_stride > 0;
 }
 
-/* Are n rows of k or v, from that of key j on, read where they lie? With keys on lanes, rows of any type can be. Blocks
-   of one unit do better with a copy of rows that do not follow each other, which compete for few sets of a cache: those
-   of v in any case, as a few elements of each are read in turn; those of k, which are read one after another, where
-   their distance is a multiple of so much that a tile does not stay in the second-level cache. */
-static int attn__is_direct(const attn__plan *plan, const attn_tensor *t, size_t j, size_t n)
-{
-    const attn__schedule *schedule = &plan->schedule;
-    int spread =
-        t == &plan->call.k && t->len > 1 && t->len_stride * (ptrdiff_t)attn__size(t->dtype) % ATTN__COMPETING != 0;
-    int readable = t->dtype == plan->call.kern->real && (schedule->unit_blocks == 1 || attn__is_packed(t) || spread);
-    return (schedule->keys_on_lanes || readable) && t->dim_stride == 1 &&
-           n <= plan->source.capacity - attn__ring_row(plan, j);
-}
-
 /* Copies, as reals, the rows of k or v that the tile has, and those of its keys that other blocks of the unit want. */
 static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, const attn_tensor *t, size_t k0)
 {
@@ -3702,24 +3723,27 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
                             attn__tile_cache *cache, int copy)
 {
     const attn__plan *plan = block->plan;
-    size_t capacity = plan->source.capacity, n = block->tile.keys;
-    size_t b = block->at.b, h = block->at.kv_head, next = block->next_head > h ? k0 : k0 + n;
-    size_t row = attn__ring_row(plan, k0), after = attn__ring_row(plan, next);
+    size_t capacity = plan->source.capacity, keys = block->tile.keys, row = attn__ring_row(plan, k0);
+    size_t b = block->at.b, h = block->at.kv_head, next = block->next_head > h ? k0 : k0 + keys, size, after;
+    size = attn__size(t->dtype);
     rows->data = attn__tensor_at(t, b, h, row, 0);
     rows->dtype = t->dtype;
     rows->step = t->len > 1 ? t->len_stride : 0;
     rows->scales = NULL;
+    rows->next = NULL;
     rows->next_count = 0;
-    if (t->dim_stride == 1)
-        rows->next_count = attn__min(attn__max(block->visible_to_any.to, next) - next, plan->schedule.tile_keys);
-    rows->next_count = attn__min(rows->next_count, capacity - after);
-    rows->next = rows->next_count > 0 ? (const char *)attn__tensor_at(t, b, block->next_head, after, 0) : NULL;
-    rows->next_step = rows->step * (ptrdiff_t)attn__size(t->dtype);
-    rows->row_bytes = t->dim * attn__size(t->dtype);
+    rows->next_step = rows->step * (ptrdiff_t)size;
+    rows->row_bytes = t->dim * size;
     rows->near = attn__prefetches_near();
-    if (!copy && attn__is_direct(plan, t, k0, n))
+    if (t->dim_stride == 1 && next < block->visible_to_any.to) {
+        after = attn__ring_row(plan, next);
+        rows->next = (const char *)attn__tensor_at(t, b, block->next_head, after, 0);
+        rows->next_count = attn__min(block->visible_to_any.to - next, plan->schedule.tile_keys);
+        rows->next_count = attn__min(rows->next_count, capacity - after);
+    }
+    if (!copy && cache->direct && keys <= capacity - row)
         return;
-    if (cache->head != h || k0 < cache->held.from || k0 + n > cache->held.to)
+    if (cache->head != h || k0 < cache->held.from || k0 + keys > cache->held.to)
         attn__copy_rows(block, cache, t, k0);
     rows->data = attn__real_at(plan, cache->rows, (k0 - cache->held.from) * t->dim);
     rows->dtype = plan->call.kern->real;
@@ -3744,7 +3768,7 @@ static void attn__prefetch_matrix(const attn__block *block, attn__rows *rows, co
 /* -- a tile: scores, softmax, values -- */
 
 /* score_mod edits one row at a time; it is shown the keys between the row's bounds. */
-static void attn__modify_scores(attn__block *block, size_t k0)
+ATTN__NOINLINE void attn__modify_scores(attn__block *block, size_t k0)
 {
     const attn__plan *plan = block->plan;
     const attn_opts *opts = &plan->call.opts;
@@ -3942,12 +3966,14 @@ static void attn__accumulate_values(attn__block *block, size_t k0, int nonfinite
     size_t keys = block->tile.keys, dim = plan->call.v.dim;
     attn__tile_cache *cache = &block->shared->v;
     attn__rows v;
-    size_t next = k0 + keys, next_end = attn__min(next + plan->schedule.tile_keys, block->visible_to_any.to);
+    size_t next = k0 + keys, next_end;
     int alone = plan->schedule.unit_heads == 1;
     int known = !nonfinite_scores || (alone && cache->finite.from <= k0 && next <= cache->finite.to);
     attn__value_rows(block, &v, k0, nonfinite_scores && plan->call.v.dtype != kern->real);
-    if (plan->schedule.weights_in_place && plan->call.opts.scores.data) /* gemm of the scores does it for those */
-        attn__prefetch_matrix(block, &v, &plan->call.opts.weights, next, attn__max(next_end, next) - next);
+    if (plan->schedule.weights_in_place && plan->call.opts.scores.data) { /* gemm of the scores does it for those */
+        next_end = attn__max(attn__min(next + plan->schedule.tile_keys, block->visible_to_any.to), next);
+        attn__prefetch_matrix(block, &v, &plan->call.opts.weights, next, next_end - next);
+    }
     if (known || !kern->nonfinite(v.scales ? v.scales : v.data, v.step, v.scales ? 1 : keys, v.scales ? keys : dim)) {
         if (!known) {
             cache->finite.from = k0;
@@ -4088,9 +4114,9 @@ static void attn__begin_block(attn__block *block, size_t index)
     block->at.row = row;
     block->at.count = attn__min(schedule->block_rows, schedule->rows - row);
     block->tile.queries = block->at.count;
-    block->tile.lanes = attn__blocks(block->at.count, lanes) * lanes;
-    block->tile.layout = attn__layout_of(block, attn__blocks(schedule->tile_keys, lanes) * lanes);
-    layout = attn__layout_of(block, attn__blocks(plan->call.v.dim, lanes) * lanes);
+    block->tile.lanes = attn__whole(block->at.count, lanes);
+    block->tile.layout = attn__layout_of(block, attn__whole(schedule->tile_keys, lanes));
+    layout = attn__layout_of(block, attn__whole(plan->call.v.dim, lanes));
     block->state.layout = layout;
     block->split.layout = layout;
     if (!(schedule->uniform_rows && same_item))
@@ -4199,7 +4225,7 @@ static void attn__recompute_to_weights(attn__block *block)
 
 /* What is left of the weights and scores that were asked for: scores of the keys that the block did not meet, and of
    rows that do not exist; and kept scores become weights, row by row. */
-static void attn__finish_matrices(attn__block *block)
+ATTN__NOINLINE void attn__finish_matrices(attn__block *block)
 {
     const attn__plan *plan = block->plan;
     const attn_opts *opts = &plan->call.opts;
@@ -4238,7 +4264,7 @@ static double attn__add_sink(double sink, double *max, double *sum, int *nan)
 }
 
 /* A row with a sink, NaN, or a log-sum-exp that is wanted. */
-static void attn__finish_row(const attn__block *block, size_t row, size_t h, size_t i)
+ATTN__NOINLINE void attn__finish_row(const attn__block *block, size_t row, size_t h, size_t i)
 {
     const attn__plan *plan = block->plan;
     const attn_tensor *lse = &plan->call.opts.lse;
@@ -4278,49 +4304,44 @@ static void attn__finish_block(attn__block *block)
 
 /* -- scratch -- */
 
-ATTN__INLINE size_t attn__carve_size(attn__arena *arena, size_t count, size_t size) /* how many bytes that takes */
-{
-    size_t before = arena->used;
-    attn__carve(arena, count, size);
-    return arena->used - before;
-}
-
 /* The sizes of a worker's arrays. They do not grow with Lq: full blocks have room for as many as a unit ever has. */
 static void attn__measure_worker(attn__plan *plan)
 {
     const attn__schedule *schedule = &plan->schedule;
     const attn__call *call = &plan->call;
+    const attn__kernels *kern = call->kern;
     attn__sizes *sizes = &plan->sizes;
-    size_t rows = schedule->block_rows, room = ATTN__UNIT_BLOCKS;
-    size_t size = call->kern->size, keys = schedule->tile_keys, shared;
-    size_t whole = attn__max(call->kern->rows, call->kern->lanes); /* dims fill register tiles, or vectors */
-    size_t dims = attn__blocks(call->v.dim, whole) * whole;
-    int direct =
-        attn__is_direct(plan, &call->k, 0, call->k.len) && (rows < call->kern->cols || attn__is_packed(&call->k));
-    attn__arena arena = {NULL, 0};
-    if (rows < call->kern->cols) { /* few-row blocks of several heads: no more than full blocks take */
+    size_t rows = schedule->block_rows, room = ATTN__UNIT_BLOCKS, keys = schedule->tile_keys;
+    size_t column = rows * kern->size, row = keys * kern->size; /* of all rows a real; of all keys one */
+    size_t whole = attn__max(kern->rows, kern->lanes);          /* dims fill register tiles, or vectors */
+    size_t shared, own, most;
+    if (rows < kern->cols) { /* few-row blocks of several heads: no more than full blocks take */
         room = 1;
-        if (call->kern->gemm_nt_few && attn__is_interleaved(&call->k) && keys == ATTN__TILE_KEYS)
-            room = attn__max(attn__min(ATTN__UNIT_HEADS, call->k.heads) * call->kern->lanes / rows, 1);
+        if (kern->gemm_nt_few && attn__is_interleaved(&call->k) && keys == ATTN__TILE_KEYS)
+            room = attn__max(attn__min(ATTN__UNIT_HEADS, call->k.heads) * kern->lanes / rows, 1);
     }
-    sizes->scores = attn__carve_size(&arena, keys * rows, size);
-    sizes->bias = attn__carve_size(&arena, attn__tensor_absent(&call->opts.bias) ? 0 : sizes->scores, 1);
-    sizes->mask = attn__carve_size(&arena, attn__tensor_absent(&call->opts.mask) ? 0 : sizes->scores, 1);
-    sizes->row = attn__carve_size(&arena, call->opts.score_mod ? keys : 0, size);
-    sizes->scales = attn__carve_size(&arena, plan->source.k_scales ? keys + call->kern->lanes : 0, size);
-    sizes->k = attn__carve_size(&arena, direct ? 0 : keys * size, call->q.dim);
-    sizes->v = attn__carve_size(&arena, keys * size, call->v.dim); /* always: see attn__accumulate_values */
-    shared = arena.used;
-    sizes->rows = attn__carve_size(&arena, rows, sizeof(attn__row));
-    sizes->mask_cache = attn__carve_size(&arena, schedule->mask_tiles > 0 ? ATTN__MASK_CACHE : 0, 1);
-    sizes->reals = attn__carve_size(&arena, ATTN__REALS * rows, size);
-    sizes->queries = attn__carve_size(&arena, rows * size, attn__query_room(plan));
-    sizes->state_reals = rows * size;
-    sizes->state_out = sizes->state_reals * dims;
-    sizes->state = attn__carve_size(&arena, sizes->state_reals, dims + 3); /* for nan that is more than it needs */
-    attn__carve(&arena, 1, sizes->state);
-    attn__carve(&arena, room - 1, arena.used - shared);
-    plan->worker_bytes = arena.used;
+    plan->worker_bytes = SIZE_MAX;
+    if (!attn__mul_size(&most, call->q.dim + call->v.dim + 1024, (3 * ATTN__UNIT_HEADS * rows + keys) * kern->size))
+        return; /* dims alone have no bound: all else, down to the rounding, is less than that of 1024 dims */
+    sizes->scores = attn__whole(keys * column, ATTN__ALIGN);
+    sizes->bias = call->has_options && !attn__tensor_absent(&call->opts.bias) ? sizes->scores : 0;
+    sizes->mask = call->has_options && !attn__tensor_absent(&call->opts.mask) ? sizes->scores : 0;
+    sizes->row = call->opts.score_mod ? attn__whole(row, ATTN__ALIGN) : 0;
+    sizes->scales = plan->source.k_scales ? attn__whole(row + kern->lanes * kern->size, ATTN__ALIGN) : 0;
+    sizes->k = attn__whole(row * call->q.dim, ATTN__ALIGN);
+    if (schedule->k_direct && call->k.len <= plan->source.capacity && (rows < kern->cols || attn__is_packed(&call->k)))
+        sizes->k = 0;
+    sizes->v = attn__whole(row * call->v.dim, ATTN__ALIGN); /* always: see attn__accumulate_values */
+    sizes->rows = attn__whole(rows * sizeof(attn__row), ATTN__ALIGN);
+    sizes->mask_cache = schedule->mask_tiles > 0 ? ATTN__MASK_CACHE : 0;
+    sizes->reals = attn__whole(ATTN__REALS * column, ATTN__ALIGN);
+    sizes->queries = attn__whole(column * attn__query_room(plan), ATTN__ALIGN);
+    sizes->state_reals = column;
+    sizes->state_out = column * attn__whole(call->v.dim, whole);
+    sizes->state = attn__whole(sizes->state_out + 3 * column, ATTN__ALIGN); /* for nan that is more than it needs */
+    shared = sizes->scores + sizes->bias + sizes->mask + sizes->row + sizes->scales + sizes->k + sizes->v;
+    own = sizes->rows + sizes->mask_cache + sizes->reals + sizes->queries + 2 * sizes->state;
+    plan->worker_bytes = shared + room * own;
 }
 
 static char *attn__next_array(char **at, size_t bytes)
@@ -4373,6 +4394,8 @@ static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, siz
     char *at = plan->scratch + index * plan->worker_bytes;
     size_t i;
     attn__place_shared(&worker->shared, &at, &plan->sizes);
+    worker->shared.k.direct = plan->schedule.k_direct;
+    worker->shared.v.direct = plan->schedule.v_direct;
     for (i = 0; i < attn__max(plan->schedule.unit_blocks, plan->schedule.unit_heads); i++) {
         attn__block *block = &worker->blocks[i];
         attn__tile *tile = &block->tile;
@@ -4509,6 +4532,21 @@ static void attn__plan_execute(attn__plan *plan)
 
 /* -- the plan: schedule -- */
 
+/* Are rows of k or v read where they lie? With keys on lanes, rows of any type can be. Blocks of one unit do better with
+   a copy of rows that do not follow each other, which compete for few sets of a cache: those of v in any case, as a few
+   elements of each are read in turn; those of k, which are read one after another, where their distance is a multiple
+   of so much that a tile does not stay in the second-level cache. */
+static int attn__is_direct(const attn__plan *plan, const attn_tensor *t)
+{
+    const attn__schedule *s = &plan->schedule;
+    if (s->keys_on_lanes || t->dim_stride != 1)
+        return t->dim_stride == 1;
+    return t->dtype == plan->call.kern->real &&
+           (s->unit_blocks == 1 || attn__is_packed(t) ||
+            (t == &plan->call.k && t->len > 1 &&
+             t->len_stride * (ptrdiff_t)attn__size(t->dtype) % ATTN__COMPETING != 0));
+}
+
 /* How the work is cut, and the scratch for it, for arguments that have been checked; 0 if something overflows. */
 static int attn__plan_schedule(attn__plan *plan)
 {
@@ -4516,7 +4554,7 @@ static int attn__plan_schedule(attn__plan *plan)
     const attn__call *call = &plan->call;
     const attn__kernels *kern = call->kern;
     const attn_opts *opts = &call->opts;
-    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), heads = 0, unit_blocks, tiles;
+    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), heads = 0, unit_blocks = 1, key_tiles;
     int empty = call->q.batch == 0 || call->q.heads == 0;
     attn__arena arena = {NULL, 0};
     s->writes_matrices = call->has_options && call->k.len > 0 &&
@@ -4529,8 +4567,7 @@ static int attn__plan_schedule(attn__plan *plan)
     s->group = empty ? 1 : attn__blocks(call->q.heads, call->k.heads);
     if (!attn__mul_size(&s->rows, s->group, call->q.len))
         return 0;
-    s->block_rows = attn__max(attn__blocks(s->rows, kern->lanes), 1) * kern->lanes;
-    s->block_rows = attn__min(s->block_rows, kern->cols);
+    s->block_rows = attn__min(attn__max(attn__whole(s->rows, kern->lanes), kern->lanes), kern->cols);
     s->blocks = attn__blocks(s->rows, s->block_rows);
     s->keys_on_lanes = kern->gemm_nt_few && s->rows <= ATTN__FEW_ROWS(kern->lanes);
     s->all_blocks = 0;
@@ -4539,33 +4576,32 @@ static int attn__plan_schedule(attn__plan *plan)
             return 0;
 
     /* key tiles, of whole register tiles, and splits */
-    tiles = attn__max(attn__blocks(call->k.len, kern->rows), 1);
-    s->tile_keys = attn__min(ATTN__TILE_KEYS, tiles * kern->rows);
+    s->tile_keys = attn__min(ATTN__TILE_KEYS, attn__max(attn__whole(call->k.len, kern->rows), kern->rows));
+    key_tiles = attn__blocks(call->k.len, s->tile_keys);
     s->mask_tiles = 0;
     if (call->has_options && !attn__tensor_absent(&opts->mask))
-        s->mask_tiles = attn__min(attn__blocks(call->k.len, s->tile_keys), ATTN__MASK_CACHE);
-    s->splits = attn__blocks(attn__blocks(call->k.len, s->tile_keys), ATTN__SPLIT_TILES);
-    s->splits = attn__min(attn__max(s->splits, 1), ATTN__SPLITS);
+        s->mask_tiles = attn__min(key_tiles, ATTN__MASK_CACHE);
+    s->splits = attn__min(attn__max(attn__blocks(key_tiles, ATTN__SPLIT_TILES), 1), ATTN__SPLITS);
     s->parallel_splits = s->all_blocks < width && s->splits > 1 && !s->writes_matrices; /* which need the final max */
 
     /* units: blocks as evenly as can be; only full blocks share one */
-    unit_blocks = s->all_blocks / (width * ATTN__WORKER_UNITS);
-    unit_blocks = attn__min(attn__max(unit_blocks, 1), ATTN__UNIT_BLOCKS);
-    if (s->parallel_splits || s->block_rows < kern->cols)
-        unit_blocks = 1;
+    if (!s->parallel_splits && s->block_rows == kern->cols)
+        unit_blocks = attn__min(attn__max(s->all_blocks / (width * ATTN__WORKER_UNITS), 1), ATTN__UNIT_BLOCKS);
     s->head_units = attn__blocks(s->blocks, unit_blocks);
-    s->unit_blocks = s->blocks == 0 ? 1 : attn__blocks(s->blocks, s->head_units);
+    s->unit_blocks = attn__max(attn__blocks(s->blocks, s->head_units), 1);
     s->unit_heads = 1;
     if (s->keys_on_lanes && !s->parallel_splits && attn__is_interleaved(&call->k) && s->tile_keys == ATTN__TILE_KEYS &&
-        call->k.len > ATTN__UNIT_HEADS_BYTES / attn__size(call->k.dtype) / (size_t)call->k.len_stride) {
-        s->unit_heads = attn__min(attn__min(s->all_blocks / width, call->k.heads), ATTN__UNIT_HEADS);
-        s->unit_heads = attn__max(s->unit_heads, 1);
-    }
+        call->k.len > ATTN__UNIT_HEADS_BYTES / attn__size(call->k.dtype) / (size_t)call->k.len_stride)
+        s->unit_heads = attn__max(attn__min(attn__min(s->all_blocks / width, call->k.heads), ATTN__UNIT_HEADS), 1);
     s->item_units = attn__blocks(call->k.heads, s->unit_heads);
-    s->units = s->parallel_splits ? s->all_blocks * s->splits : heads * s->head_units;
-    if (s->unit_heads > 1)
+    s->units = heads * s->head_units;
+    if (s->parallel_splits)
+        s->units = s->all_blocks * s->splits;
+    else if (s->unit_heads > 1)
         s->units = call->q.batch * s->item_units;
     s->workers = attn__min(width, s->units);
+    s->k_direct = attn__is_direct(plan, &call->k);
+    s->v_direct = attn__is_direct(plan, &call->v);
 
     /* scratch */
     attn__measure_worker(plan);
@@ -4579,25 +4615,28 @@ static int attn__plan_schedule(attn__plan *plan)
 
 /* -- the plan: checks -- */
 
-/* A tensor of dimensions 1 or full becomes one of full dimensions with strides 0. */
-static void attn__broadcast(attn_tensor *t, size_t B, size_t H, size_t Lq, size_t Lk)
+/* Does a dimension of an option have this size? Where it may broadcast, 1 stands for any size, with stride 0 then. */
+ATTN__NOINLINE int attn__fits(size_t *n, ptrdiff_t *stride, size_t full, int broadcasts)
 {
-    if (attn__tensor_absent(t))
-        return;
-    t->batch_stride = t->batch == 1 ? 0 : t->batch_stride;
-    t->head_stride = t->heads == 1 ? 0 : t->head_stride;
-    t->len_stride = t->len == 1 ? 0 : t->len_stride;
-    t->dim_stride = t->dim == 1 ? 0 : t->dim_stride;
-    t->batch = B;
-    t->heads = H;
-    t->len = Lq;
-    t->dim = Lk;
+    if (broadcasts && *n == 1) {
+        *n = full;
+        *stride = 0;
+    }
+    return *n == full;
 }
 
-static int attn__can_broadcast(const attn_tensor *t, size_t B, size_t H, size_t Lq, size_t Lk)
+/* An option is absent, or has the dimensions of the scores; `dim` in place of the last. */
+ATTN__NOINLINE void attn__require_option(attn__check *check, const attn__call *call, const char *name, attn_tensor *t,
+                                         size_t dim, int broadcasts)
 {
-    return attn__tensor_absent(t) || ((t->batch == B || t->batch == 1) && (t->heads == H || t->heads == 1) &&
-                                      (t->len == Lq || t->len == 1) && (t->dim == Lk || t->dim == 1));
+    const attn_tensor *q = &call->q;
+    if (!attn__tensor_absent(t))
+        attn__require(check,
+                      attn__fits(&t->batch, &t->batch_stride, q->batch, broadcasts) &
+                          attn__fits(&t->heads, &t->head_stride, q->heads, broadcasts) &
+                          attn__fits(&t->len, &t->len_stride, q->len, broadcasts) &
+                          attn__fits(&t->dim, &t->dim_stride, dim, broadcasts),
+                      ATTN_ERR_SHAPE, name);
 }
 
 static void attn__plan_begin(attn__plan *plan, const attn_tensor *out, const attn_tensor *q, const attn_tensor *k,
@@ -4605,10 +4644,7 @@ static void attn__plan_begin(attn__plan *plan, const attn_tensor *out, const att
 {
     const attn__source no_cache = {0, NULL, SIZE_MAX, NULL, NULL};
     const attn_ctx no_ctx = ATTN__ZERO;
-    if (opts)
-        plan->call.opts = *opts;
-    else
-        attn__clear(&plan->call.opts, sizeof plan->call.opts);
+    attn__copy_struct(&plan->call.opts, opts, sizeof plan->call.opts);
     plan->call.has_options = opts != NULL;
     plan->call.ctx = ctx ? *ctx : no_ctx;
     plan->source = no_cache;
@@ -4638,9 +4674,9 @@ static void attn__plan_list_options(attn__check *check, const attn__plan *plan) 
     attn__check_scratch(check, &plan->call.ctx);
 }
 
-static void attn__require_shapes(attn__check *check, const attn__call *call)
+static void attn__require_shapes(attn__check *check, attn__call *call)
 {
-    const attn_opts *o = &call->opts;
+    attn_opts *o = &call->opts;
     const attn_tensor *q = &call->q, *k = &call->k, *v = &call->v;
     size_t B = q->batch, H = q->heads, Lq = q->len, Lk = k->len;
     int grouped = H == k->heads || (k->heads > 0 && H % k->heads == 0);
@@ -4650,14 +4686,11 @@ static void attn__require_shapes(attn__check *check, const attn__call *call)
     attn__require(check, attn__is_shape(v, B, k->heads, Lk, v->dim), ATTN_ERR_SHAPE, "v");
     if (!call->has_options)
         return;
-    attn__require(check, attn__can_broadcast(&o->mask, B, H, Lq, Lk), ATTN_ERR_SHAPE, "opts.mask");
-    attn__require(check, attn__can_broadcast(&o->bias, B, H, Lq, Lk), ATTN_ERR_SHAPE, "opts.bias");
-    attn__require(check, attn__tensor_absent(&o->lse) || attn__is_shape(&o->lse, B, H, Lq, 1), ATTN_ERR_SHAPE,
-                  "opts.lse");
-    attn__require(check, attn__tensor_absent(&o->weights) || attn__is_shape(&o->weights, B, H, Lq, Lk), ATTN_ERR_SHAPE,
-                  "opts.weights");
-    attn__require(check, attn__tensor_absent(&o->scores) || attn__is_shape(&o->scores, B, H, Lq, Lk), ATTN_ERR_SHAPE,
-                  "opts.scores");
+    attn__require_option(check, call, "opts.mask", &o->mask, Lk, 1);
+    attn__require_option(check, call, "opts.bias", &o->bias, Lk, 1);
+    attn__require_option(check, call, "opts.lse", &o->lse, 1, 0);
+    attn__require_option(check, call, "opts.weights", &o->weights, Lk, 0);
+    attn__require_option(check, call, "opts.scores", &o->scores, Lk, 0);
 }
 
 /* Numbers in their ranges. Arrays are read only where shapes are known to be sound. */
@@ -4685,7 +4718,8 @@ static void attn__require_values(attn__check *check, const attn__call *call)
 static void attn__choose_scale(attn__call *call)
 {
     const attn_opts *o = &call->opts;
-    int plain = !(o->softcap > 0) && attn__tensor_absent(&o->bias) && !o->alibi_slopes && !o->score_mod;
+    int plain = !(o->softcap > 0) && !o->alibi_slopes && !o->score_mod;
+    plain = plain && (!call->has_options || attn__tensor_absent(&o->bias));
     plain = plain && o->scale >= ATTN__SOFTMAX_SCALE_LEAST && o->scale * ATTN__LOG2E <= 1;
     call->scale = plain ? 1 : o->scale;
     call->softmax_scale = plain ? o->scale : 1;
@@ -4698,10 +4732,6 @@ static void attn__plan_resolve(attn__plan *plan, attn__check *check)
     attn_opts *o = &call->opts;
     attn__require(check, call->ctx.scratch || call->ctx.scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
     attn__require_shapes(check, call);
-    if (call->has_options) {
-        attn__broadcast(&o->mask, call->q.batch, call->q.heads, call->q.len, call->k.len);
-        attn__broadcast(&o->bias, call->q.batch, call->q.heads, call->q.len, call->k.len);
-    }
     o->scale = attn__scale(o->scale, call->q.dim);
     attn__choose_scale(call);
     call->kern = attn__ctx_kernels(&call->ctx, attn__real(call->q.dtype));
@@ -4784,7 +4814,7 @@ typedef struct attn__text {
     size_t left; /* with room for the end of the string */
 } attn__text;
 
-static void attn__say(attn__text *text, const char *s)
+ATTN__NOINLINE void attn__say(attn__text *text, const char *s)
 {
     for (; *s && text->left > 1; s++, text->left--)
         *text->at++ = *s;
@@ -4805,7 +4835,7 @@ static void attn__say_number(attn__text *text, const char *before, size_t n, con
     attn__say(text, after);
 }
 
-static void attn__say_rows(attn__text *text, const char *name, const attn__plan *plan, const attn_tensor *t)
+static void attn__say_rows(attn__text *text, const char *name, const attn__plan *plan, const attn_tensor *t, int direct)
 {
     int readable = plan->schedule.keys_on_lanes || t->dtype == plan->call.kern->real;
     attn__say(text, name);
@@ -4815,7 +4845,7 @@ static void attn__say_rows(attn__text *text, const char *name, const attn__plan 
         attn__say(text, " is copied tile by tile: its 16-bit elements are widened\n");
     else if (t->dim_stride != 1)
         attn__say(text, " is copied tile by tile: its dim_stride is not 1\n");
-    else if (!attn__is_direct(plan, t, 0, 1))
+    else if (!direct)
         attn__say(text, " is copied tile by tile, once for several query blocks: its rows do not follow each other\n");
     else if (t->len > plan->source.capacity)
         attn__say(text, " is read in place, but for the tiles where the ring begins anew\n");
@@ -4855,8 +4885,8 @@ static attn_status attn__plan_explain(char *text, size_t size, const attn__plan 
                          s->parallel_splits ? " splits, in parallel\n" : " splits, one after another\n");
     attn__say(&t, s->keys_on_lanes ? "few rows: keys lie on the lanes of vectors\n"
                                    : "queries lie on the lanes of vectors\n");
-    attn__say_rows(&t, "k", plan, &call->k);
-    attn__say_rows(&t, "v", plan, &call->v);
+    attn__say_rows(&t, "k", plan, &call->k, s->k_direct);
+    attn__say_rows(&t, "v", plan, &call->v, s->v_direct);
     if (call->opts.mask.data)
         attn__say(&t, "mask: classified tile by tile, copied where it hides a part of one\n");
     if (call->opts.bias.data)
@@ -5452,7 +5482,7 @@ ATTN_API attn_status attn_kv_cache_explain(char *text, size_t size, attn_tensor 
 
 /* -- positions -- */
 
-static int attn__is_positive(double x)
+ATTN__NOINLINE int attn__is_positive(double x)
 {
     return attn__is_finite(x) && x > 0;
 }
@@ -5466,6 +5496,11 @@ typedef struct attn__rope_run {
     size_t first, pairs;        /* the pairs in hand */
     double frequency[ATTN__PAIRS], cosine[ATTN__PAIRS], sine[ATTN__PAIRS];
 } attn__rope_run;
+
+ATTN__NOINLINE double attn__frequency(double base, size_t d, size_t dim) /* of pair d */
+{
+    return attn__pow(base, -2.0 * (double)d / (double)dim);
+}
 
 static void attn__rope_angles(attn__rope_run *run, ptrdiff_t position)
 {
@@ -5483,27 +5518,28 @@ static void attn__rope_row(const attn__rope_run *run, size_t b, size_t h, size_t
 {
     const attn_tensor *out = run->out, *in = run->in;
     double x[2 * ATTN__PAIRS], held;
-    size_t n = run->pairs, both = run->opts->interleaved ? 2 : 1, at = both * run->first, d;
-    size_t y = run->opts->interleaved ? 1 : ATTN__PAIRS, half = run->opts->interleaved ? 0 : run->opts->dim / 2;
-    run->kern->load(x, n, attn__tensor_at(in, b, h, i, at), in->dtype, 0, in->dim_stride, 1, both * n);
-    if (half)
-        run->kern->load(x + y, n, attn__tensor_at(in, b, h, i, at + half), in->dtype, 0, in->dim_stride, 1, n);
-    for (d = 0; d < n; d++) {
-        held = x[both * d];
-        x[both * d] = held * run->cosine[d] - x[both * d + y] * run->sine[d];
-        x[both * d + y] = held * run->sine[d] + x[both * d + y] * run->cosine[d];
+    int together = run->opts->interleaved;
+    size_t parts = together ? 1 : 2, each = together ? 2 : 1, n = each * run->pairs, at = each * run->first, part, d;
+    size_t y = together ? 1 : ATTN__PAIRS, half = run->opts->dim / 2; /* how far apart a pair lies here, and there */
+    for (part = 0; part < parts; part++)
+        run->kern->load(x + part * y, n, attn__tensor_at(in, b, h, i, at + part * half), in->dtype, 0, in->dim_stride,
+                        1, n);
+    for (d = 0; d < run->pairs; d++) {
+        held = x[each * d];
+        x[each * d] = held * run->cosine[d] - x[each * d + y] * run->sine[d];
+        x[each * d + y] = held * run->sine[d] + x[each * d + y] * run->cosine[d];
     }
-    run->kern->store(attn__tensor_at(out, b, h, i, at), out->dtype, 0, out->dim_stride, x, n, 1, both * n, 1.0);
-    if (half)
-        run->kern->store(attn__tensor_at(out, b, h, i, at + half), out->dtype, 0, out->dim_stride, x + y, n, 1, n, 1.0);
+    for (part = 0; part < parts; part++)
+        run->kern->store(attn__tensor_at(out, b, h, i, at + part * half), out->dtype, 0, out->dim_stride, x + part * y,
+                         n, 1, n, 1.0);
 }
 
 static ptrdiff_t attn__position(const attn_rope_opts *o, size_t b, size_t i)
 {
-    if (!o->positions)
-        return attn__plus(o->offset, (ptrdiff_t)i);
-    return attn__plus(o->offset,
-                      o->positions[(ptrdiff_t)b * o->position_batch_stride + (ptrdiff_t)i * o->position_len_stride]);
+    ptrdiff_t position = (ptrdiff_t)i;
+    if (o->positions)
+        position = o->positions[(ptrdiff_t)b * o->position_batch_stride + (ptrdiff_t)i * o->position_len_stride];
+    return attn__plus(o->offset, position);
 }
 
 /* All rows, for the pairs in hand: cosines and sines are computed once for all heads, and for all items at once where
@@ -5535,14 +5571,14 @@ static void attn__rope(const attn_tensor *out, const attn_tensor *in, const attn
     for (run.first = 0; run.first < dim / 2; run.first += ATTN__PAIRS) {
         run.pairs = attn__min(dim / 2 - run.first, ATTN__PAIRS);
         for (d = 0; d < run.pairs; d++)
-            run.frequency[d] = opts->frequencies ? opts->frequencies[run.first + d]
-                                                 : attn__pow(opts->base, -2.0 * (double)(run.first + d) / (double)dim);
+            run.frequency[d] =
+                opts->frequencies ? opts->frequencies[run.first + d] : attn__frequency(opts->base, run.first + d, dim);
         attn__rope_rows(&run);
     }
     for (b = 0; b < in->batch && dim < D && out->data != in->data; b++)
         for (h = 0; h < in->heads; h++) {
-            to = attn_mat_cols(attn_head(*out, b, h), dim, D - dim);
-            from = attn_mat_cols(attn_head(*in, b, h), dim, D - dim);
+            to = attn__head_part(out, b, h, 0, out->len, dim);
+            from = attn__head_part(in, b, h, 0, in->len, dim);
             attn__copy(&to, &from);
         }
 }
@@ -5550,7 +5586,7 @@ static void attn__rope(const attn_tensor *out, const attn_tensor *in, const attn
 ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_opts *opts)
 {
     attn_rope_opts o = ATTN__ZERO;
-    attn__view *positions;
+    attn_mat positions;
     size_t d;
     int finite;
     attn__check c;
@@ -5566,12 +5602,12 @@ ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_
     attn__check_begin(&c);
     attn__check_tensor(&c, "out", &out, ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_FLOAT);
     attn__check_tensor(&c, "in", &in, ATTN__ANY_FLOAT);
-    attn__check_array(&c, "opts.positions", o.positions, in.len, sizeof *o.positions, ATTN__OPTIONAL);
-    if (o.positions) { /* a matrix: batch x len */
-        positions = &c.view[c.count - 1];
-        positions->n[2] = in.batch;
-        positions->s[2] = o.position_batch_stride;
-        positions->s[3] = o.position_len_stride;
+    if (o.positions) {
+        positions = attn__array(o.positions, in.len, sizeof *o.positions);
+        positions.rows = in.batch;
+        positions.row_stride = o.position_batch_stride;
+        positions.col_stride = o.position_len_stride;
+        attn__check_mat(&c, "opts.positions", &positions, ATTN__ANY_TYPE);
     }
     attn__check_array(&c, "opts.frequencies", o.frequencies, o.dim / 2, sizeof *o.frequencies, ATTN__OPTIONAL);
     attn__check_views(&c);
@@ -5595,19 +5631,19 @@ ATTN__NOINLINE double attn__pair_of(double rotations, double dim, double base, d
     return dim * attn__log(original_len / (rotations * 6.283185307179586)) / (2 * attn__log(base));
 }
 
-static double attn__round_within(double x, double most, int up) /* rounded down or up, within 0 .. most */
+ATTN__NOINLINE double attn__round_within(double x, double most, int up) /* rounded down or up, within 0 .. most */
 {
     double whole;
     x = x < 0 ? 0 : x > most ? most : x;
-    whole = (double)(size_t)x;
+    whole = (double)(ptrdiff_t)x;
     return up && whole < x ? whole + 1 : whole;
 }
 
 /* The frequency of pair d. YaRN leaves pairs below `low` alone and divides those above `high` by the factor. */
-ATTN__NOINLINE double attn__frequency(const attn_rope_scaling *s, double base, size_t dim, size_t d, double low,
-                                      double high)
+ATTN__NOINLINE double attn__scaled_frequency(const attn_rope_scaling *s, double base, size_t dim, size_t d, double low,
+                                             double high)
 {
-    double frequency = attn__pow(base, -2.0 * (double)d / (double)dim), share = 0;
+    double frequency = attn__frequency(base, d, dim), share = 0;
     if (s->kind == ATTN_ROPE_LINEAR)
         share = 1;
     else if (s->kind == ATTN_ROPE_YARN)
@@ -5653,9 +5689,9 @@ ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base
         high = high > low ? high : low + 0.001;
     }
     for (d = 0; d < dim / 2; d++)
-        attn__require(&c, attn__is_finite(attn__frequency(&s, base, dim, d, low, high)), ATTN_ERR_VALUE, "base");
+        attn__require(&c, attn__is_finite(attn__scaled_frequency(&s, base, dim, d, low, high)), ATTN_ERR_VALUE, "base");
     for (d = 0; d < dim / 2 && c.status == ATTN_OK; d++)
-        freq[d] = attn__frequency(&s, base, dim, d, low, high);
+        freq[d] = attn__scaled_frequency(&s, base, dim, d, low, high);
     if (scale && c.status == ATTN_OK)
         *scale = yarn && s.factor > 1 ? 1 + 0.1 * attn__log(s.factor) : 1;
     return c.status;
@@ -5743,7 +5779,7 @@ ATTN_API attn_status attn_sinusoid(attn_mat out, size_t first)
     attn__check_mat(&c, "out", &out, ATTN__OUT | ATTN__ANY_FLOAT);
     attn__check_views(&c);
     for (col = 0; col < out.cols && out.rows > 0 && c.status == ATTN_OK; col++) {
-        double frequency = attn__pow(10000.0, -2.0 * (double)(col / 2) / (double)out.cols);
+        double frequency = attn__frequency(10000.0, col / 2, out.cols);
         for (row = 0; row < out.rows; row++) {
             double angle = ((double)first + (double)row) * frequency;
             attn__mat_set(&out, row, col, col % 2 ? attn__cos(angle) : attn__sin(angle));
@@ -5759,7 +5795,7 @@ ATTN_API attn_status attn_sinusoid(attn_mat out, size_t first)
 
 typedef struct attn__mha {
     attn__plan plan; /* of the projections: its tensors lie in scratch */
-    attn_tensor out, q, k, v;
+    const attn_tensor *out, *q, *k, *v;
     attn_tensor mean; /* the mean of the weights, where that is wanted: all of them lie in scratch then */
     attn_mha_weights w;
     size_t rest_bytes; /* scratch of the products, and of the engine after them */
@@ -5799,7 +5835,7 @@ static void attn__project(const attn_tensor *to_heads, const attn_tensor *from_h
 {
     attn_tensor out = attn__join_heads(to_heads), in = attn__join_heads(from_heads);
     attn_tensor all_out = attn__join_items(out), all_in = attn__join_items(in);
-    attn_mat rows, to, from;
+    attn_mat to, from;
     size_t b, n, r, c, full = 0;
     if (out.len == 0 || out.dim == 0)
         return;
@@ -5811,14 +5847,14 @@ static void attn__project(const attn_tensor *to_heads, const attn_tensor *from_h
         lens = NULL;
     }
     for (b = 0; b < out.batch; b++) {
-        rows = attn_head(out, b, 0);
-        n = lens ? lens[b] : rows.rows;
-        to = attn_mat_rows(rows, 0, n);
-        from = attn_mat_rows(attn_head(in, b, 0), 0, n);
+        n = lens ? lens[b] : out.len;
+        to = attn__head_part(&out, b, 0, 0, n, 0);
+        from = attn__head_part(&in, b, 0, 0, n, 0);
         attn__matmul(&to, &from, w, bias, 1.0, ctx);
-        for (r = n; r < rows.rows && rows.cols > 0; r++)
-            for (c = 0; c < rows.cols; c++)
-                attn__mat_set(&rows, r, c, 0);
+        to = attn__head_part(&out, b, 0, n, out.len - n, 0);
+        for (r = 0; r < to.rows; r++)
+            for (c = 0; c < to.cols; c++)
+                attn__mat_set(&to, r, c, 0);
     }
 }
 
@@ -5830,7 +5866,7 @@ static void attn__mean_weights(const attn_tensor *mean, const attn_tensor *weigh
     for (b = 0; b < mean->batch && mean->dim > 0; b++)
         for (i = 0; i < mean->len; i++) {
             all = attn_mat_of(attn__tensor_at(weights, b, 0, i, 0), weights->dtype, weights->heads, weights->dim);
-            row = attn_mat_rows(attn_head(*mean, b, 0), i, 1);
+            row = attn__head_part(mean, b, 0, i, 1, 0);
             attn__matmul(&row, &ones, &all, NULL, 1 / (double)weights->heads, ctx);
         }
 }
@@ -5838,10 +5874,10 @@ static void attn__mean_weights(const attn_tensor *mean, const attn_tensor *weigh
 static void attn__mha_list(attn__check *c, const attn__mha *mha)
 {
     const attn_mha_weights *w = &mha->w;
-    attn__check_tensor(c, "out", &mha->out, ATTN__OUT);
-    attn__check_tensor(c, "q", &mha->q, ATTN__IN);
-    attn__check_tensor(c, "k", &mha->k, ATTN__IN);
-    attn__check_tensor(c, "v", &mha->v, ATTN__IN);
+    attn__check_tensor(c, "out", mha->out, ATTN__OUT);
+    attn__check_tensor(c, "q", mha->q, ATTN__IN);
+    attn__check_tensor(c, "k", mha->k, ATTN__IN);
+    attn__check_tensor(c, "v", mha->v, ATTN__IN);
     attn__check_mat(c, "weights.wq", &w->wq, ATTN__IN);
     attn__check_mat(c, "weights.wk", &w->wk, ATTN__IN);
     attn__check_mat(c, "weights.wv", &w->wv, ATTN__IN);
@@ -5853,7 +5889,7 @@ static void attn__mha_list(attn__check *c, const attn__mha *mha)
     attn__plan_list_options(c, &mha->plan);
 }
 
-static int attn__is_product(size_t n, size_t a, size_t b) /* n = a b, of a > 0 */
+ATTN__NOINLINE int attn__is_product(size_t n, size_t a, size_t b) /* n = a b, of a > 0 */
 {
     return a > 0 && n % a == 0 && n / a == b;
 }
@@ -5861,9 +5897,9 @@ static int attn__is_product(size_t n, size_t a, size_t b) /* n = a b, of a > 0 *
 static void attn__mha_shapes(attn__check *c, const attn__mha *mha)
 {
     const attn_mha_weights *w = &mha->w;
-    const attn_tensor *q = &mha->q, *k = &mha->k, *v = &mha->v;
+    const attn_tensor *q = mha->q, *k = mha->k, *v = mha->v;
     size_t B = q->batch, H = w->heads, Hkv = w->kv_heads, D = mha->plan.call.q.dim, Dv = mha->plan.call.v.dim;
-    attn__require(c, attn__is_shape(&mha->out, B, 1, q->len, w->wo.cols), ATTN_ERR_SHAPE, "out");
+    attn__require(c, attn__is_shape(mha->out, B, 1, q->len, w->wo.cols), ATTN_ERR_SHAPE, "out");
     attn__require(c, q->heads == 1, ATTN_ERR_SHAPE, "q");
     attn__require(c, attn__is_shape(k, B, 1, k->len, k->dim), ATTN_ERR_SHAPE, "k");
     attn__require(c, attn__is_shape(v, B, 1, k->len, v->dim), ATTN_ERR_SHAPE, "v");
@@ -5932,14 +5968,14 @@ static void attn__mha_plan(attn__mha *mha, attn__check *c, const attn_tensor *ou
     attn_dtype real = attn__real(q->dtype);
     attn_tensor heads[4]; /* out, q, k, v */
     size_t H, Hkv, D, Dv;
-    ATTN__MEMSET(mha, 0, sizeof *mha);
-    if (weights)
-        mha->w = *weights;
+    attn__copy_struct(&mha->w, weights, sizeof mha->w);
+    attn__copy_struct(&mha->mean, NULL, sizeof mha->mean);
+    mha->bytes = 0;
     mha->w.kv_heads = mha->w.kv_heads ? mha->w.kv_heads : mha->w.heads;
-    mha->out = *out;
-    mha->q = *q;
-    mha->k = *k;
-    mha->v = *v;
+    mha->out = out;
+    mha->q = q;
+    mha->k = k;
+    mha->v = v;
     H = mha->w.heads;
     Hkv = mha->w.kv_heads;
     D = H ? mha->w.wq.cols / H : 0;
@@ -5971,12 +6007,12 @@ static void attn__mha_run(attn__mha *mha)
     attn_ctx ctx = call->ctx; /* products use what the engine will use after them */
     ctx.scratch = mha->plan.scratch;
     ctx.scratch_size = mha->rest_bytes;
-    attn__project(&call->q, &mha->q, &w->wq, w->bq, q_lens, &ctx);
-    attn__project(&call->k, &mha->k, &w->wk, w->bk, kv_lens, &ctx);
-    attn__project(&call->v, &mha->v, &w->wv, w->bv, kv_lens, &ctx);
+    attn__project(&call->q, mha->q, &w->wq, w->bq, q_lens, &ctx);
+    attn__project(&call->k, mha->k, &w->wk, w->bk, kv_lens, &ctx);
+    attn__project(&call->v, mha->v, &w->wv, w->bv, kv_lens, &ctx);
     attn__plan_execute(&mha->plan);
     attn__mean_weights(&mha->mean, &call->opts.weights, &ctx);
-    attn__project(&mha->out, &call->out, &w->wo, w->bo, q_lens, &ctx);
+    attn__project(mha->out, &call->out, &w->wo, w->bo, q_lens, &ctx);
 }
 
 ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
