@@ -119,7 +119,7 @@
        alpha and beta are rounded to the compute type too, and so may scale be.
        Products are sums over k in two chains, of the terms of even number and of the others, which are added at the
        end; with fused multiply-add in the vector kernels. On random data their RMS error is about 0.7 of that of the
-       three nested loops that everybody writes.
+       three nested loops that everybody writes. Huge terms that cancel may overflow in the chains, though not in all.
        Softmax, against long double: each element is within 20 + d ulp, where d is the row's maximum minus that
        element's input (rounding that difference costs up to d ulp, nothing where it is exact); rows of random numbers
        stay below 8. Results below the smallest normal number are within that number. Rows sum to 1 within 4 ulp times
