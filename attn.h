@@ -4492,7 +4492,7 @@ static void attn__sdpa_worker(void *arg, size_t index)
 {
     attn__sdpa_run *run = (attn__sdpa_run *)arg;
     const attn__schedule *schedule = &run->plan->schedule;
-    size_t heads = run->plan->call.k.heads, unit, done, round, item, head, block;
+    size_t heads = run->plan->call.k.heads, unit, done, first, count, item, head, block;
     attn__worker worker;
     attn__begin_worker(&worker, run->plan, index);
     for (done = 0; (unit = attn__next_unit(run, index, done)) < schedule->units; done++) {
@@ -4503,11 +4503,14 @@ static void attn__sdpa_worker(void *arg, size_t index)
             item = unit / schedule->item_units;
             head = (unit - item * schedule->item_units) * schedule->unit_heads;
             attn__attend_blocks(&worker, item * heads + head, attn__min(schedule->unit_heads, heads - head));
-        } else { /* heads in turn, so that blocks of one length come together */
-            round = attn__quotient(unit, heads);
-            item = attn__quotient(round, schedule->head_units);
-            block = (round - item * schedule->head_units) * schedule->unit_blocks;
-            head = item * heads + unit - round * heads;
+        } else { /* as many heads in turn as there are workers: units of one length come together, and yet a worker's
+                    next unit mostly has the keys of its last, which are in its cache */
+            first = attn__quotient(unit, schedule->workers * schedule->head_units) * schedule->workers;
+            count = attn__min(schedule->workers, run->plan->call.q.batch * heads - first);
+            unit -= first * schedule->head_units;
+            block = attn__quotient(unit, count);
+            head = first + unit - block * count;
+            block *= schedule->unit_blocks;
             attn__attend_blocks(&worker, head * schedule->blocks + block,
                                 attn__min(schedule->unit_blocks, schedule->blocks - block));
         }
