@@ -3389,13 +3389,13 @@ typedef struct attn__block {
     attn__range visible_to_any, visible_to_all; /* mask aside */
     attn__range exists;                         /* keys that exist, for rows that exist */
     attn__row *rows;
-    unsigned char *mask_cache; /* attn__visibility of each of the first tiles; 0 = not yet classified */
-    char *queries;             /* Q of the block, D elements of each row */
-    char *reals;               /* attn__row_reals x block_rows */
-    attn__state state, split;  /* the result over the keys so far; and over those of one more split */
-    attn__state *into;         /* the one that tiles go into; NULL: the block sees no key of the split in hand */
-    attn__range split_keys;    /* keys of that split that any row may see */
-    size_t next_head;          /* which meets its tile next: the same tile, where that is a later head of the unit */
+    unsigned char *mask_cache;      /* attn__visibility of each of the first tiles; 0 = not yet classified */
+    char *queries;                  /* Q of the block, D elements of each row */
+    char *reals;                    /* attn__row_reals x block_rows */
+    attn__state state, split;       /* the result over the keys so far; and over those of one more split */
+    attn__state *into;              /* the one that tiles go into; NULL: the block sees no key of the split in hand */
+    attn__range split_keys;         /* keys of that split that any row may see */
+    const struct attn__block *next; /* which meets a tile next: the same tile, if it comes later in the unit */
     attn__tile tile;
 } attn__block;
 
@@ -3724,8 +3724,9 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
 {
     const attn__plan *plan = block->plan;
     size_t capacity = plan->source.capacity, keys = block->tile.keys, row = attn__ring_row(plan, k0);
-    size_t b = block->at.b, h = block->at.kv_head, next = block->next_head > h ? k0 : k0 + keys, size, after;
-    size = attn__size(t->dtype);
+    size_t b = block->at.b, h = block->at.kv_head, size = attn__size(t->dtype), next = k0 + keys, after;
+    if (block->next > block)
+        next = block->next->at.kv_head != h ? k0 : SIZE_MAX; /* none: the next block takes these rows too */
     rows->data = attn__tensor_at(t, b, h, row, 0);
     rows->dtype = t->dtype;
     rows->step = t->len > 1 ? t->len_stride : 0;
@@ -3737,7 +3738,7 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
     rows->near = attn__prefetches_near();
     if (t->dim_stride == 1 && next < block->visible_to_any.to) {
         after = attn__ring_row(plan, next);
-        rows->next = (const char *)attn__tensor_at(t, b, block->next_head, after, 0);
+        rows->next = (const char *)attn__tensor_at(t, b, block->next->at.kv_head, after, 0);
         rows->next_count = attn__min(block->visible_to_any.to - next, plan->schedule.tile_keys);
         rows->next_count = attn__min(rows->next_count, capacity - after);
     }
@@ -4110,7 +4111,7 @@ static void attn__begin_block(attn__block *block, size_t index)
         ATTN__MEMSET(block->mask_cache, 0, schedule->mask_tiles);
     block->at.b = b;
     block->at.kv_head = head - b * plan->call.k.heads;
-    block->next_head = block->at.kv_head;
+    block->next = block;
     block->at.row = row;
     block->at.count = attn__min(schedule->block_rows, schedule->rows - row);
     block->tile.queries = block->at.count;
@@ -4426,7 +4427,7 @@ static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count
         all.to = attn__max(all.to, splits[i].to);
     }
     for (i = 0; i < count; i++)
-        blocks[i].next_head = blocks[i + 1 < count ? i + 1 : 0].at.kv_head;
+        blocks[i].next = &blocks[i + 1 < count ? i + 1 : 0];
     for (split = all.from; split < all.to; split++) {
         for (i = 0; i < count; i++) {
             blocks[i].into = NULL;
