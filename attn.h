@@ -3309,6 +3309,8 @@ typedef struct attn__schedule {     /* how the work is cut; a function of shapes
     size_t units, workers;          /* units of the call, of blocks, or of one split in parallel; and who takes them */
     size_t mask_tiles;              /* tiles of a mask whose visibility is cached */
     int keys_on_lanes;              /* the layout: blocks have few rows */
+    size_t query_step;              /* few rows: elements from query to query, */
+    int q_direct;                   /* which are read where they lie, or else from a copy */
     int k_direct, v_direct;         /* rows are read where they lie, but for those where a ring begins anew */
     int parallel_splits;            /* splits run in parallel: their results are kept, then merged */
     int uniform_rows;               /* rows of a batch item see the same keys, but for the mask; no position matters */
@@ -3808,8 +3810,8 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, in
     if (apart)
         attn__prefetch_matrix(block, &k, apart, k0, tile->keys);
     if (plan->schedule.keys_on_lanes)
-        kern->gemm_nt_few(tile->scores, tile->layout.query, block->queries, attn__query_room(plan), tile->queries, &k,
-                          tile->keys, plan->call.q.dim, 0);
+        kern->gemm_nt_few(tile->scores, tile->layout.query, block->queries, plan->schedule.query_step, tile->queries,
+                          &k, tile->keys, plan->call.q.dim, 0);
     else
         kern->gemm(tile->scores, k.data, k.step, 1, tile->keys, block->queries, tile->lanes, plan->call.q.dim,
                    ATTN__GEMM_SET, NULL, &k);
@@ -4102,9 +4104,13 @@ static void attn__begin_block(attn__block *block, size_t index)
         attn__find_visible(block);
     if (plan->call.opts.alibi_slopes)
         attn__set_slopes(block);
-    if (schedule->keys_on_lanes && attn__query_room(plan) > plan->call.q.dim)
-        ATTN__MEMSET(block->queries, 0, block->at.count * attn__query_room(plan) * plan->call.kern->size);
-    attn__gather(block, block->queries, attn__layout_of(block, attn__query_room(plan)), &plan->call.q, 0,
+    if (schedule->q_direct) {
+        block->queries = (char *)attn__tensor_at(&plan->call.q, b, block->at.kv_head * schedule->group, 0, 0);
+        return;
+    }
+    if (schedule->keys_on_lanes && schedule->query_step > plan->call.q.dim)
+        ATTN__MEMSET(block->queries, 0, block->at.count * schedule->query_step * plan->call.kern->size);
+    attn__gather(block, block->queries, attn__layout_of(block, schedule->query_step), &plan->call.q, 0,
                  plan->call.q.dim);
 }
 
@@ -4526,6 +4532,15 @@ static int attn__is_direct(const attn__plan *plan, const attn_tensor *t)
              t->len_stride * (ptrdiff_t)attn__size(t->dtype) % ATTN__COMPETING != 0));
 }
 
+/* Are a few rows of queries read where they lie? They must be as far apart everywhere: one query of each head, or heads
+   that follow each other. */
+static int attn__queries_are_direct(const attn__schedule *s, const attn_tensor *q, const attn__kernels *kern)
+{
+    return s->keys_on_lanes && q->dtype == kern->real && q->dim_stride == 1 && q->dim % ATTN__FEW_TERMS == 0 &&
+           (q->len == 1 ? q->head_stride >= 0
+                        : q->len_stride >= 0 && (s->group == 1 || q->head_stride == (ptrdiff_t)q->len * q->len_stride));
+}
+
 /* How the work is cut, and the scratch for it, for arguments that have been checked; 0 if something overflows. */
 static int attn__plan_schedule(attn__plan *plan)
 {
@@ -4579,6 +4594,10 @@ static int attn__plan_schedule(attn__plan *plan)
     else if (s->unit_heads > 1)
         s->units = call->q.batch * s->item_units;
     s->workers = attn__min(width, s->units);
+    s->q_direct = attn__queries_are_direct(s, &call->q, kern);
+    s->query_step = attn__query_room(plan);
+    if (s->q_direct)
+        s->query_step = (size_t)(call->q.len == 1 ? call->q.head_stride : call->q.len_stride);
     s->k_direct = attn__is_direct(plan, &call->k);
     s->v_direct = attn__is_direct(plan, &call->v);
 
