@@ -5252,16 +5252,20 @@ static void attn__append_rows(const attn_tensor *to, float *scales, const attn_t
                               size_t first, size_t n)
 {
     attn__cache_row row;
-    size_t h, r, at;
+    size_t h, r, at, run;
     row.kern = attn__kernels_for(ATTN_ISA_BEST, attn__real(in->dtype));
     row.dtype = in->dtype;
     row.stride = in->dim_stride;
     row.n = to->dim;
     for (h = 0; h < to->heads && to->dim > 0; h++)
-        for (r = first, at = (len + first) % to->len; r < n; r++, at = at + 1 < to->len ? at + 1 : 0) {
+        for (r = first, at = (len + first) % to->len; r < n; r += run, at = at + run < to->len ? at + run : 0) {
             void *out = attn__tensor_at(to, b, h, at, 0);
             row.data = attn__tensor_at(in, b, h, r, 0);
-            if (scales)
+            run = 1;
+            if (to->dtype == row.kern->real) { /* up to where a ring begins anew */
+                run = attn__min(n - r, to->len - at);
+                row.kern->load(out, to->dim, row.data, in->dtype, in->len_stride, in->dim_stride, run, to->dim);
+            } else if (scales)
                 scales[(b * to->heads + h) * to->len + at] = attn__store_row_i8((signed char *)out, &row);
             else
                 attn__store_row(out, to->dtype, &row);
