@@ -1152,19 +1152,23 @@ ATTN_API attn_mat attn_mat_of(const void *data, attn_dtype dtype, size_t rows, s
     return m;
 }
 
+/* Gives a packed matrix its elements, all zero. Returns 0 if there is no memory. */
+static int attn__new_elements(attn_mat *m)
+{
+    size_t bytes = m->rows * m->cols * attn__size(m->dtype);
+    if (bytes == 0)
+        return 1;
+    m->data = attn__allocate(bytes);
+    if (m->data)
+        ATTN__MEMSET(m->data, 0, bytes);
+    return m->data != NULL;
+}
+
 ATTN_API attn_mat attn_mat_new(attn_dtype dtype, size_t rows, size_t cols)
 {
     attn_mat m = attn_mat_of(NULL, dtype, rows, cols);
-    size_t bytes = rows * cols * attn__size(dtype);
-    if (attn__mat_bad(&m) || (!attn__is_float(dtype) && dtype != ATTN_BOOL))
-        return attn__bad_mat();
-    if (bytes == 0)
-        return m;
-    m.data = attn__allocate(bytes);
-    if (!m.data)
-        return attn__bad_mat();
-    ATTN__MEMSET(m.data, 0, bytes);
-    return m;
+    int known = attn__is_float(dtype) || dtype == ATTN_BOOL;
+    return known && !attn__mat_bad(&m) && attn__new_elements(&m) ? m : attn__bad_mat();
 }
 
 ATTN_API void attn_mat_free(attn_mat *m)
@@ -1453,11 +1457,13 @@ static int attn__is_empty(const attn__view *v)
 /* May an element of this type go there, where the compute type is F64 (wide) or F32? */
 static int attn__is_dtype(const attn__view *v, int wide)
 {
+    if (!(v->role & ATTN__BOOL) && attn__is_float(v->dtype) && (v->dtype == ATTN_F64) == wide)
+        return 1;
     if (v->role & ATTN__BOOL || v->dtype == ATTN_BOOL)
         return v->dtype == ATTN_BOOL && v->role & (ATTN__BOOL | ATTN__ANY_TYPE);
     if (v->dtype == ATTN_I8)
         return v->role & ATTN__CACHED && !wide;
-    return attn__is_float(v->dtype) && ((v->dtype == ATTN_F64) == wide || v->role & (ATTN__ANY_TYPE | ATTN__ANY_FLOAT));
+    return attn__is_float(v->dtype) && v->role & (ATTN__ANY_TYPE | ATTN__ANY_FLOAT);
 }
 
 /* The first fault of a view by itself. Measures it if it gets that far. */
@@ -2532,10 +2538,8 @@ static void attn__new_temporary(attn__check *c, attn_mat *m, attn_dtype first_in
 {
     *m = attn_mat_of(NULL, attn__real(first_input), rows, cols);
     attn__require(c, !attn__mat_bad(m), ATTN_ERR_OVERFLOW, name);
-    if (c->status != ATTN_OK)
-        return;
-    *m = attn_mat_new(attn__real(first_input), rows, cols);
-    attn__require(c, !attn__mat_bad(m), ATTN_ERR_NOMEM, name);
+    if (c->status == ATTN_OK)
+        attn__require(c, attn__new_elements(m), ATTN_ERR_NOMEM, name);
 }
 
 /* Begins the checks of a step, out of inputs a and b. */
@@ -4036,29 +4040,30 @@ static void attn__find_visible(attn__block *block)
     const attn__plan *plan = block->plan;
     int uniform = plan->schedule.uniform_rows;
     size_t count = uniform ? attn__min(plan->schedule.rows, plan->schedule.block_rows) : block->at.count, row, h, i;
-    attn__row *seen;
-    block->visible_to_any.from = block->visible_to_all.to = SIZE_MAX;
-    block->visible_to_any.to = block->visible_to_all.from = 0;
-    block->exists.from = block->exists.to = 0;
+    attn__range any = {SIZE_MAX, 0}, all = {0, SIZE_MAX}, exists = {0, 0};
+    attn__row *seen = block->rows;
     attn__query_of(block, 0, &h, &i);
-    for (row = 0; row < count; row++, i = i + 1 < plan->call.q.len ? i + 1 : 0) {
-        seen = &block->rows[row];
+    for (row = 0; row < count; row++, seen++) {
         if (row > 0 && uniform) {
             *seen = seen[-1];
             continue;
         }
         attn__visible(seen, plan, block->at.b, i);
-        block->exists.from = attn__max(block->exists.from, seen->oldest);
-        block->exists.to = attn__max(block->exists.to, seen->valid);
-        block->visible_to_all.from = attn__max(block->visible_to_all.from, seen->first);
-        block->visible_to_all.to = attn__min(block->visible_to_all.to, seen->end);
+        i = i + 1 < plan->call.q.len ? i + 1 : 0;
+        exists.from = attn__max(exists.from, seen->oldest);
+        exists.to = attn__max(exists.to, seen->valid);
+        all.from = attn__max(all.from, seen->first);
+        all.to = attn__min(all.to, seen->end);
         if (seen->first < seen->end) {
-            block->visible_to_any.from = attn__min(block->visible_to_any.from, seen->first);
-            block->visible_to_any.to = attn__max(block->visible_to_any.to, seen->end);
+            any.from = attn__min(any.from, seen->first);
+            any.to = attn__max(any.to, seen->end);
         }
     }
-    if (block->visible_to_any.to == 0)
-        block->visible_to_any.from = 0;
+    if (any.to == 0)
+        any.from = 0;
+    block->visible_to_any = any;
+    block->visible_to_all = all;
+    block->exists = exists;
 }
 
 static void attn__set_slopes(attn__block *block) /* zeros past the last row */
@@ -5658,7 +5663,7 @@ ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base
                                            double *scale)
 {
     attn_rope_scaling s = ATTN__ZERO;
-    double most = dim > 0 ? (double)dim - 1 : 0, low = 0, high = 1;
+    double D = (double)dim, most = dim > 0 ? D - 1 : 0, low = 0, high = 1;
     int yarn;
     size_t d;
     attn__check c;
@@ -5684,10 +5689,10 @@ ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base
     if (c.status != ATTN_OK)
         return c.status;
     if (s.kind == ATTN_ROPE_NTK && dim > 2)
-        base *= attn__pow(s.factor, (double)dim / (double)(dim - 2));
+        base *= attn__pow(s.factor, D / (D - 2));
     if (yarn) {
-        low = attn__round_within(attn__pair_of(s.beta_fast, (double)dim, base, s.original_len), most, 0);
-        high = attn__round_within(attn__pair_of(s.beta_slow, (double)dim, base, s.original_len), most, 1);
+        low = attn__round_within(attn__pair_of(s.beta_fast, D, base, s.original_len), most, 0);
+        high = attn__round_within(attn__pair_of(s.beta_slow, D, base, s.original_len), most, 1);
         high = high > low ? high : low + 0.001;
     }
     for (d = 0; d < dim / 2; d++)
