@@ -1153,19 +1153,23 @@ ATTN_API attn_mat attn_mat_of(const void *data, attn_dtype dtype, size_t rows, s
     return m;
 }
 
+/* Gives a packed matrix its elements, all zero. Returns 0 if there is no memory. */
+static int attn__new_elements(attn_mat *m)
+{
+    size_t bytes = m->rows * m->cols * attn__size(m->dtype);
+    if (bytes == 0)
+        return 1;
+    m->data = attn__allocate(bytes);
+    if (m->data)
+        ATTN__MEMSET(m->data, 0, bytes);
+    return m->data != NULL;
+}
+
 ATTN_API attn_mat attn_mat_new(attn_dtype dtype, size_t rows, size_t cols)
 {
     attn_mat m = attn_mat_of(NULL, dtype, rows, cols);
-    size_t bytes = rows * cols * attn__size(dtype);
-    if (attn__mat_bad(&m) || (!attn__is_float(dtype) && dtype != ATTN_BOOL))
-        return attn__bad_mat();
-    if (bytes == 0)
-        return m;
-    m.data = attn__allocate(bytes);
-    if (!m.data)
-        return attn__bad_mat();
-    ATTN__MEMSET(m.data, 0, bytes);
-    return m;
+    int known = attn__is_float(dtype) || dtype == ATTN_BOOL;
+    return known && !attn__mat_bad(&m) && attn__new_elements(&m) ? m : attn__bad_mat();
 }
 
 ATTN_API void attn_mat_free(attn_mat *m)
@@ -1454,11 +1458,13 @@ static int attn__is_empty(const attn__view *v)
 /* May an element of this type go there, where the compute type is F64 (wide) or F32? */
 static int attn__is_dtype(const attn__view *v, int wide)
 {
+    if (!(v->role & ATTN__BOOL) && attn__is_float(v->dtype) && (v->dtype == ATTN_F64) == wide)
+        return 1;
     if (v->role & ATTN__BOOL || v->dtype == ATTN_BOOL)
         return v->dtype == ATTN_BOOL && v->role & (ATTN__BOOL | ATTN__ANY_TYPE);
     if (v->dtype == ATTN_I8)
         return v->role & ATTN__CACHED && !wide;
-    return attn__is_float(v->dtype) && ((v->dtype == ATTN_F64) == wide || v->role & (ATTN__ANY_TYPE | ATTN__ANY_FLOAT));
+    return attn__is_float(v->dtype) && v->role & (ATTN__ANY_TYPE | ATTN__ANY_FLOAT);
 }
 
 /* The first fault of a view by itself. Measures it if it gets that far. */
@@ -2544,10 +2550,8 @@ static void attn__new_temporary(attn__check *c, attn_mat *m, attn_dtype first_in
 {
     *m = attn_mat_of(NULL, attn__real(first_input), rows, cols);
     attn__require(c, !attn__mat_bad(m), ATTN_ERR_OVERFLOW, name);
-    if (c->status != ATTN_OK)
-        return;
-    *m = attn_mat_new(attn__real(first_input), rows, cols);
-    attn__require(c, !attn__mat_bad(m), ATTN_ERR_NOMEM, name);
+    if (c->status == ATTN_OK)
+        attn__require(c, attn__new_elements(m), ATTN_ERR_NOMEM, name);
 }
 
 /* Begins the checks of a step, out of inputs a and b. */
@@ -3323,6 +3327,8 @@ typedef struct attn__schedule {     /* how the work is cut; a function of shapes
     size_t units, workers;          /* units of the call, of blocks, or of one split in parallel; and who takes them */
     size_t mask_tiles;              /* tiles of a mask whose visibility is cached */
     int keys_on_lanes;              /* the layout: blocks have few rows */
+    size_t query_step;              /* few rows: elements from query to query, */
+    int q_direct;                   /* which are read where they lie, or else from a copy */
     int k_direct, v_direct;         /* rows are read where they lie, but for those where a ring begins anew */
     int parallel_splits;            /* splits run in parallel: their results are kept, then merged */
     int uniform_rows;               /* rows of a batch item see the same keys, but for the mask; no position matters */
@@ -3824,8 +3830,8 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, in
     if (apart)
         attn__prefetch_matrix(block, &k, apart, k0, tile->keys);
     if (plan->schedule.keys_on_lanes)
-        kern->gemm_nt_few(tile->scores, tile->layout.query, block->queries, attn__query_room(plan), tile->queries, &k,
-                          tile->keys, plan->call.q.dim, 0);
+        kern->gemm_nt_few(tile->scores, tile->layout.query, block->queries, plan->schedule.query_step, tile->queries,
+                          &k, tile->keys, plan->call.q.dim, 0);
     else
         kern->gemm(tile->scores, k.data, k.step, 1, tile->keys, block->queries, tile->lanes, plan->call.q.dim, 0, NULL,
                    &k);
@@ -4056,29 +4062,30 @@ static void attn__find_visible(attn__block *block)
     const attn__plan *plan = block->plan;
     int uniform = plan->schedule.uniform_rows;
     size_t count = uniform ? attn__min(plan->schedule.rows, plan->schedule.block_rows) : block->at.count, row, h, i;
-    attn__row *seen;
-    block->visible_to_any.from = block->visible_to_all.to = SIZE_MAX;
-    block->visible_to_any.to = block->visible_to_all.from = 0;
-    block->exists.from = block->exists.to = 0;
+    attn__range any = {SIZE_MAX, 0}, all = {0, SIZE_MAX}, exists = {0, 0};
+    attn__row *seen = block->rows;
     attn__query_of(block, 0, &h, &i);
-    for (row = 0; row < count; row++, i = i + 1 < plan->call.q.len ? i + 1 : 0) {
-        seen = &block->rows[row];
+    for (row = 0; row < count; row++, seen++) {
         if (row > 0 && uniform) {
             *seen = seen[-1];
             continue;
         }
         attn__visible(seen, plan, block->at.b, i);
-        block->exists.from = attn__max(block->exists.from, seen->oldest);
-        block->exists.to = attn__max(block->exists.to, seen->valid);
-        block->visible_to_all.from = attn__max(block->visible_to_all.from, seen->first);
-        block->visible_to_all.to = attn__min(block->visible_to_all.to, seen->end);
+        i = i + 1 < plan->call.q.len ? i + 1 : 0;
+        exists.from = attn__max(exists.from, seen->oldest);
+        exists.to = attn__max(exists.to, seen->valid);
+        all.from = attn__max(all.from, seen->first);
+        all.to = attn__min(all.to, seen->end);
         if (seen->first < seen->end) {
-            block->visible_to_any.from = attn__min(block->visible_to_any.from, seen->first);
-            block->visible_to_any.to = attn__max(block->visible_to_any.to, seen->end);
+            any.from = attn__min(any.from, seen->first);
+            any.to = attn__max(any.to, seen->end);
         }
     }
-    if (block->visible_to_any.to == 0)
-        block->visible_to_any.from = 0;
+    if (any.to == 0)
+        any.from = 0;
+    block->visible_to_any = any;
+    block->visible_to_all = all;
+    block->exists = exists;
 }
 
 static void attn__set_slopes(attn__block *block) /* zeros past the last row */
@@ -4124,9 +4131,13 @@ static void attn__begin_block(attn__block *block, size_t index)
         attn__find_visible(block);
     if (plan->call.opts.alibi_slopes)
         attn__set_slopes(block);
-    if (schedule->keys_on_lanes && attn__query_room(plan) > plan->call.q.dim)
-        ATTN__MEMSET(block->queries, 0, block->at.count * attn__query_room(plan) * plan->call.kern->size);
-    attn__gather(block, block->queries, attn__layout_of(block, attn__query_room(plan)), &plan->call.q, 0,
+    if (schedule->q_direct) {
+        block->queries = (char *)attn__tensor_at(&plan->call.q, b, block->at.kv_head * schedule->group, 0, 0);
+        return;
+    }
+    if (schedule->keys_on_lanes && schedule->query_step > plan->call.q.dim)
+        ATTN__MEMSET(block->queries, 0, block->at.count * schedule->query_step * plan->call.kern->size);
+    attn__gather(block, block->queries, attn__layout_of(block, schedule->query_step), &plan->call.q, 0,
                  plan->call.q.dim);
 }
 
@@ -4551,6 +4562,15 @@ static int attn__is_direct(const attn__plan *plan, const attn_tensor *t)
              t->len_stride * (ptrdiff_t)attn__size(t->dtype) % ATTN__COMPETING != 0));
 }
 
+/* Are a few rows of queries read where they lie? They must be as far apart everywhere: one query of each head, or heads
+   that follow each other. */
+static int attn__queries_are_direct(const attn__schedule *s, const attn_tensor *q, const attn__kernels *kern)
+{
+    return s->keys_on_lanes && q->dtype == kern->real && q->dim_stride == 1 && q->dim % ATTN__FEW_TERMS == 0 &&
+           (q->len == 1 ? q->head_stride >= 0
+                        : q->len_stride >= 0 && (s->group == 1 || q->head_stride == (ptrdiff_t)q->len * q->len_stride));
+}
+
 /* How the work is cut, and the scratch for it, for arguments that have been checked; 0 if something overflows. */
 static int attn__plan_schedule(attn__plan *plan)
 {
@@ -4604,6 +4624,10 @@ static int attn__plan_schedule(attn__plan *plan)
     else if (s->unit_heads > 1)
         s->units = call->q.batch * s->item_units;
     s->workers = attn__min(width, s->units);
+    s->q_direct = attn__queries_are_direct(s, &call->q, kern);
+    s->query_step = attn__query_room(plan);
+    if (s->q_direct)
+        s->query_step = (size_t)(call->q.len == 1 ? call->q.head_stride : call->q.len_stride);
     s->k_direct = attn__is_direct(plan, &call->k);
     s->v_direct = attn__is_direct(plan, &call->v);
 
@@ -5258,16 +5282,20 @@ static void attn__append_rows(const attn_tensor *to, float *scales, const attn_t
                               size_t first, size_t n)
 {
     attn__cache_row row;
-    size_t h, r, at;
+    size_t h, r, at, run;
     row.kern = attn__kernels_for(ATTN_ISA_BEST, attn__real(in->dtype));
     row.dtype = in->dtype;
     row.stride = in->dim_stride;
     row.n = to->dim;
     for (h = 0; h < to->heads && to->dim > 0; h++)
-        for (r = first, at = (len + first) % to->len; r < n; r++, at = at + 1 < to->len ? at + 1 : 0) {
+        for (r = first, at = (len + first) % to->len; r < n; r += run, at = at + run < to->len ? at + run : 0) {
             void *out = attn__tensor_at(to, b, h, at, 0);
             row.data = attn__tensor_at(in, b, h, r, 0);
-            if (scales)
+            run = 1;
+            if (to->dtype == row.kern->real) { /* up to where a ring begins anew */
+                run = attn__min(n - r, to->len - at);
+                row.kern->load(out, to->dim, row.data, in->dtype, in->len_stride, in->dim_stride, run, to->dim);
+            } else if (scales)
                 scales[(b * to->heads + h) * to->len + at] = attn__store_row_i8((signed char *)out, &row);
             else
                 attn__store_row(out, to->dtype, &row);
@@ -5660,7 +5688,7 @@ ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base
                                            double *scale)
 {
     attn_rope_scaling s = ATTN__ZERO;
-    double most = dim > 0 ? (double)dim - 1 : 0, low = 0, high = 1;
+    double D = (double)dim, most = dim > 0 ? D - 1 : 0, low = 0, high = 1;
     int yarn;
     size_t d;
     attn__check c;
@@ -5686,10 +5714,10 @@ ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base
     if (c.status != ATTN_OK)
         return c.status;
     if (s.kind == ATTN_ROPE_NTK && dim > 2)
-        base *= attn__pow(s.factor, (double)dim / (double)(dim - 2));
+        base *= attn__pow(s.factor, D / (D - 2));
     if (yarn) {
-        low = attn__round_within(attn__pair_of(s.beta_fast, (double)dim, base, s.original_len), most, 0);
-        high = attn__round_within(attn__pair_of(s.beta_slow, (double)dim, base, s.original_len), most, 1);
+        low = attn__round_within(attn__pair_of(s.beta_fast, D, base, s.original_len), most, 0);
+        high = attn__round_within(attn__pair_of(s.beta_slow, D, base, s.original_len), most, 1);
         high = high > low ? high : low + 0.001;
     }
     for (d = 0; d < dim / 2; d++)
