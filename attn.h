@@ -2134,39 +2134,42 @@ static int attn__prefetches_near(void)
 #define ATTN__PREFETCH(p, caches) ((void)0)
 #endif
 
-/* Rows are prefetched so many bytes ahead, in whole windows of rows. */
+/* Near, rows are prefetched so many bytes ahead, at most. */
 #define ATTN__AHEAD 16384
 
 /* Lines that are prefetched while rows are in use: four at a time, `apart` bytes from each other. */
 typedef struct attn__stream {
     const char *at;     /* the first of the next four; NULL: nothing is left */
-    ptrdiff_t apart;    /* a quarter of the window, as several streams are read faster than one; near: 64 */
+    ptrdiff_t apart;    /* near: 64 */
     ptrdiff_t move;     /* from four lines to the next four, */
     ptrdiff_t next_row; /* and besides, at the end of a row, to the next row */
     size_t left, lines; /* fours of lines of this row; of a row */
     size_t due;         /* bytes of rows that were used; each 256 of them make four lines due */
 } attn__stream;
 
-/* n is a power of two. While bytes from .. from + bytes - 1 of rows i .. i + n - 1 of `count` are used: the same bytes of rows of the next
-   window, of rows or of those that come after them. */
+/* While bytes from .. from + bytes - 1 of rows i .. i + n - 1 of `count` are used, the same bytes are prefetched: near,
+   of rows that follow soon, in the order of memory; else, of the rows that will be read after all of these, from four
+   places, a quarter of those rows apart. n is a power of two. */
 static attn__stream attn__stream_of(const attn__rows *rows, size_t count, size_t i, size_t n, size_t from, size_t bytes)
 {
     attn__stream s = {NULL, 64, 256, 0, 0, 0, 0};
-    size_t window = n, shift = 8;
-    ptrdiff_t step = rows->step * (ptrdiff_t)attn__size(rows->dtype);
-    int near = rows->near || n < 4;
-    while (2 * window * rows->row_bytes <= ATTN__AHEAD && window <= count)
-        window *= 2;
-    i = window + (near ? i : (i & ~(window - 1)) + (i & (window - 1)) / 4);
-    if (i >= count + rows->next_count)
-        return s;
-    step = i < count ? step : rows->next_step;
-    s.at = (i < count ? (const char *)rows->data : rows->next) + (ptrdiff_t)(i < count ? i : i - count) * step + from;
-    if (!near) {
-        s.apart = (ptrdiff_t)(window / 4) * step;
+    size_t ahead = n, shift = 8;
+    ptrdiff_t step = rows->next_step;
+    if (rows->near) {
+        while (2 * ahead * rows->row_bytes <= ATTN__AHEAD && ahead <= count)
+            ahead *= 2;
+        i += ahead;
+    } else {
+        i = count + i / 4;
+        s.apart = (ptrdiff_t)(rows->next_count / 4) * step;
         s.move = 64;
         shift = 6;
     }
+    if (i >= count + rows->next_count)
+        return s;
+    if (i < count)
+        step = rows->step * (ptrdiff_t)attn__size(rows->dtype);
+    s.at = (i < count ? (const char *)rows->data : rows->next) + (ptrdiff_t)(i < count ? i : i - count) * step + from;
     if (step == (ptrdiff_t)bytes) /* rows that follow each other are one */
         bytes *= n;
     s.left = s.lines = (bytes + (size_t)s.move - 1) >> shift;
@@ -2174,14 +2177,21 @@ static attn__stream attn__stream_of(const attn__rows *rows, size_t count, size_t
     return s;
 }
 
-/* What is due after so many more bytes. */
+/* What is due after so many more bytes: near, into the first cache; else into the second. */
 ATTN__INLINE void attn__prefetch(attn__stream *s, size_t bytes)
 {
     for (s->due += bytes; s->due >= 256; s->due -= 256) {
-        ATTN__PREFETCH(s->at, 3);
-        ATTN__PREFETCH(s->at + s->apart, 3);
-        ATTN__PREFETCH(s->at + 2 * s->apart, 3);
-        ATTN__PREFETCH(s->at + 3 * s->apart, 3);
+        if (s->apart == 64) {
+            ATTN__PREFETCH(s->at, 3);
+            ATTN__PREFETCH(s->at + 64, 3);
+            ATTN__PREFETCH(s->at + 128, 3);
+            ATTN__PREFETCH(s->at + 192, 3);
+        } else {
+            ATTN__PREFETCH(s->at, 2);
+            ATTN__PREFETCH(s->at + s->apart, 2);
+            ATTN__PREFETCH(s->at + 2 * s->apart, 2);
+            ATTN__PREFETCH(s->at + 3 * s->apart, 2);
+        }
         s->at += s->move;
         if (--s->left == 0) {
             s->left = s->lines;
@@ -7793,9 +7803,10 @@ typedef struct ATTN__NAME(few_pass) {
     const attn__rows *v;
     const ATTN__R *weights;
     size_t r, d, n;
-    int vectors;    /* of dims */
-    attn__rows use; /* the rows that are read: of v, or copies of the dims that fill no vector */
-    ATTN__R *copy;  /* these, or NULL */
+    int vectors;         /* of dims */
+    size_t pass, passes; /* this is pass number `pass` of so many, which share the rows to prefetch */
+    attn__rows use;      /* the rows that are read: of v, or copies of the dims that fill no vector */
+    ATTN__R *copy;       /* these, or NULL */
 } ATTN__NAME(few_pass);
 
 /* Rows k .. k + n - 1 of V, from dim d on. */
@@ -7819,7 +7830,7 @@ ATTN__TARGET ATTN__NOINLINE const char *ATTN__NAME(few_values)(const ATTN__NAME(
    are prefetched, if that is not NULL. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(ATTN__V sum[][8], ATTN__R *total, const ATTN__R *const *p,
                                                     const ATTN__R *const *w, size_t k, size_t n, const char *from,
-                                                    ptrdiff_t step, attn__stream *stream, attn_dtype dtype,
+                                                    ptrdiff_t step, attn__stream *stream, size_t due, attn_dtype dtype,
                                                     const int rows, const int most, int vectors)
 {
     ATTN__V weight[4], x;
@@ -7835,7 +7846,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(ATTN__V sum[][8], ATTN__R *t
             ATTN__PIN(total[i]);
         }
         if (next.at)
-            attn__prefetch(&next, (size_t)(vectors * bytes));
+            attn__prefetch(&next, due);
         ATTN__UNROLL
         for (j = 0; j < most; j++)
             if (j < vectors) {
@@ -7872,24 +7883,27 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const ATTN__NAME(fe
     }
     for (k = 0; k < keys; k += n) {
         const char *from;
-        attn__stream next = {NULL, 0, 0, 0, 0, 0, 0};
+        attn__stream next =
+            attn__stream_of(f->v, keys, (f->pass * keys + k) / f->passes, ATTN__FEW_KEYS, 0, f->v->row_bytes);
         n = attn__min(keys - k, ATTN__FEW_KEYS);
-        if (f->r == 0)
-            next = attn__stream_of(f->v, keys, k, ATTN__FEW_KEYS, f->d * attn__size(f->v->dtype),
-                                   f->n * attn__size(f->v->dtype));
         from = ATTN__NAME(few_values)(f, k, n);
         switch (ATTN__REAL_F64 ? ATTN__REAL : f->use.dtype) {
         case ATTN_F16:
-            ATTN__NAME(few_keys)(sum, total, p, w, k, n, from, step, &next, ATTN_F16, rows, most, f->vectors);
+            ATTN__NAME(few_keys)
+            (sum, total, p, w, k, n, from, step, &next, f->v->row_bytes / f->passes, ATTN_F16, rows, most, f->vectors);
             break;
         case ATTN_BF16:
-            ATTN__NAME(few_keys)(sum, total, p, w, k, n, from, step, &next, ATTN_BF16, rows, most, f->vectors);
+            ATTN__NAME(few_keys)
+            (sum, total, p, w, k, n, from, step, &next, f->v->row_bytes / f->passes, ATTN_BF16, rows, most, f->vectors);
             break;
         case ATTN_I8:
-            ATTN__NAME(few_keys)(sum, total, p, w, k, n, from, step, &next, ATTN_I8, rows, most, f->vectors);
+            ATTN__NAME(few_keys)
+            (sum, total, p, w, k, n, from, step, &next, f->v->row_bytes / f->passes, ATTN_I8, rows, most, f->vectors);
             break;
         default:
-            ATTN__NAME(few_keys)(sum, total, p, w, k, n, from, step, &next, ATTN__REAL, rows, most, f->vectors);
+            ATTN__NAME(few_keys)
+            (sum, total, p, w, k, n, from, step, &next, f->v->row_bytes / f->passes, ATTN__REAL, rows, most,
+             f->vectors);
             break;
         }
     }
@@ -7930,7 +7944,8 @@ ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn
         ATTN__NAME(scale_keys)(&all, v->scales);
         f.weights = scaled;
     }
-    f.d = 0;
+    f.d = f.pass = 0;
+    f.passes = attn__max(attn__blocks(dims, most * ATTN__W), 1) * attn__blocks(t->queries, 4);
     do {
         f.n = attn__min(dims - f.d, most * ATTN__W);
         if (f.n >= ATTN__W)
@@ -7942,7 +7957,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn
             f.use.step = ATTN__W;
             ATTN__MEMSET(copy, 0, sizeof copy);
         }
-        for (f.r = 0; f.r < t->queries; f.r += 4)
+        for (f.r = 0; f.r < t->queries; f.r += 4, f.pass++)
             if (t->queries > 1)
                 ATTN__NAME(gemm_nn_few_block)(&f, 4, ATTN__ROWS / 2);
             else
