@@ -119,7 +119,7 @@
        alpha and beta are rounded to the compute type too, and so may scale be.
        Products are sums over k in two chains, of the terms of even number and of the others, which are added at the
        end; with fused multiply-add in the vector kernels. On random data their RMS error is about 0.7 of that of the
-       three nested loops that everybody writes.
+       three nested loops that everybody writes. Huge terms that cancel may overflow in the chains, though not in all.
        Softmax, against long double: each element is within 20 + d ulp, where d is the row's maximum minus that
        element's input (rounding that difference costs up to d ulp, nothing where it is exact); rows of random numbers
        stay below 8. Results below the smallest normal number are within that number. Rows sum to 1 within 4 ulp times
@@ -129,13 +129,14 @@
        row's largest magnitude / 127. Attention multiplies the dot product of a key, and the weight of a value, by the
        scale of the row, not each element: products of q with the integers, up to 127, must not overflow. Angles, sines
        and rotations are computed in double and rounded once.
-       The engine sums scores as products are, and values over the keys of a tile in one chain. It keeps maximum, sum
-       and output of a row in the compute type, and rescales them as larger scores appear (online softmax). Each element
-       of out is within u ((D + 20) (1 + A) + K) times the largest |value| that it sees in its column, u being 2^-24
-       (2^-53 in double), and half an ulp of a narrower out. A is the largest, over the keys that the row sees, of the
-       sum over d of |scale q[d] k[d]|, plus |bias| and the ALiBi term; K is 2 n or 512 + n / 512, whichever is less,
-       for n keys. No multiple of the error of naive loops bounds that of each element. On random data with scores up to
-       20 the RMS error of a call is at most twice that of naive loops in the same type, plus 4 ulp of the RMS of out.
+       The engine sums scores as products are, and values over the keys of a tile in one chain (the first 48 keys in
+       chains of 16). It keeps maximum, sum and output of a row in the compute type, and rescales them as larger scores
+       appear (online softmax). Each element of out is within u ((D + 20) (1 + A) + K) times the largest |value| that
+       it sees in its column, u being 2^-24 (2^-53 in double), and half an ulp of a narrower out. A is the largest,
+       over the keys that the row sees, of the sum over d of |scale q[d] k[d]|, plus |bias| and the ALiBi term; K is 2
+       n or 512 + n / 512, whichever is less, for n keys. No multiple of the error of naive loops bounds that of each
+       element. On random data with scores up to 20 the RMS error of a call is at most twice that of naive loops in the
+       same type, plus 4 ulp of the RMS of out.
        tanh of softcap is within 6 ulp in float, 8 in double.
        The engine divides by the sum at the end: where the values of a row, each times exp(score - max), add up to more
        than the compute type holds, out is infinite or NaN.
@@ -848,7 +849,7 @@ extern "C" {
 #endif
 /* clang-format on */
 
-static void *attn__allocate(size_t size)
+ATTN__NOINLINE void *attn__allocate(size_t size)
 {
     int saved = ATTN__ERRNO;
     void *p = ATTN__MALLOC(size);
@@ -856,7 +857,7 @@ static void *attn__allocate(size_t size)
     return p;
 }
 
-static void attn__release(void *p)
+ATTN__NOINLINE void attn__release(void *p)
 {
     int saved;
     if (!p)
@@ -879,7 +880,13 @@ static size_t attn__max(size_t a, size_t b)
 /* The number of blocks that cover n elements, n / block rounded up; one block, the common case, without a division. */
 static size_t attn__blocks(size_t n, size_t block)
 {
-    return n <= block ? n != 0 : n / block + (n % block != 0);
+    return n <= block ? n != 0 : (n - 1) / block + 1;
+}
+
+/* n rounded up to whole vectors, register tiles or cache lines: to a multiple of a power of 2. */
+static size_t attn__whole(size_t n, size_t power)
+{
+    return (n + power - 1) & ~(power - 1);
 }
 
 /* n / d; nothing, the common case, without a division. */
@@ -902,23 +909,30 @@ static size_t attn__magnitude(ptrdiff_t x) /* |x|, PTRDIFF_MIN included */
     return x < 0 ? (size_t)0 - (size_t)x : (size_t)x;
 }
 
+ATTN__NOINLINE int attn__is_product_large(size_t a, size_t b)
+{
+    return b != 0 && a > (size_t)PTRDIFF_MAX / b;
+}
+
 /* *product = a b. Returns 0 if that exceeds PTRDIFF_MAX, the largest size of an object. Factors below half the bits of
    a size_t cannot overflow, so that only large ones cost a division. */
 static int attn__mul_size(size_t *product, size_t a, size_t b)
 {
-    const size_t half = (size_t)1 << sizeof(size_t) * 4;
-    if ((a >= half || b >= half) && b != 0 && a > (size_t)PTRDIFF_MAX / b)
+    if ((a | b) >> sizeof(size_t) * 4 != 0 && attn__is_product_large(a, b))
         return 0;
     *product = a * b;
     return *product <= (size_t)PTRDIFF_MAX;
 }
 
-/* Sets small structs to zero. The volatile size keeps compilers from emitting string instructions (rep stos), which
-   take longer to start than the calls of 3 x 3 matrices last. */
-static void attn__clear(void *p, size_t bytes)
+/* Copies a struct; from NULL, it becomes zero. The volatile size keeps compilers from emitting string instructions (rep
+   stos, rep movs), which take longer to start than the calls of 3 x 3 matrices last. */
+static void attn__copy_struct(void *to, const void *from, size_t bytes)
 {
     volatile size_t size = bytes;
-    ATTN__MEMSET(p, 0, size);
+    if (from)
+        ATTN__MEMCPY(to, from, size);
+    else
+        ATTN__MEMSET(to, 0, size);
 }
 
 /* Memory is laid out by functions that carve arrays from an arena. Each runs twice: without memory (base NULL) to
@@ -941,7 +955,7 @@ ATTN__INLINE void *attn__carve(attn__arena *arena, size_t count, size_t size)
         arena->used = SIZE_MAX;
         return NULL;
     }
-    arena->used = (at + bytes + ATTN__ALIGN - 1) & ~(size_t)(ATTN__ALIGN - 1);
+    arena->used = attn__whole(at + bytes, ATTN__ALIGN);
     return arena->base ? arena->base + at : NULL;
 }
 
@@ -954,10 +968,15 @@ static int attn__mat_absent(const attn_mat *m)
     return !m->data && ((size_t)m->dtype | m->rows | m->cols | (size_t)m->row_stride | (size_t)m->col_stride) == 0;
 }
 
+ATTN__NOINLINE int attn__is_zero(const attn_tensor *t) /* all but the data */
+{
+    return ((size_t)t->dtype | t->batch | t->heads | t->len | t->dim | (size_t)t->batch_stride |
+            (size_t)t->head_stride | (size_t)t->len_stride | (size_t)t->dim_stride) == 0;
+}
+
 static int attn__tensor_absent(const attn_tensor *t)
 {
-    return !t->data && ((size_t)t->dtype | t->batch | t->heads | t->len | t->dim | (size_t)t->batch_stride |
-                        (size_t)t->head_stride | (size_t)t->len_stride | (size_t)t->dim_stride) == 0;
+    return !t->data && attn__is_zero(t);
 }
 
 static attn_mat attn__bad_mat(void)
@@ -1062,10 +1081,9 @@ ATTN__NOINLINE int attn__measure(attn__view *v)
 {
     const size_t most = (size_t)PTRDIFF_MAX;
     const size_t safe = (size_t)1 << (sizeof(size_t) * 4 - 2); /* 4 safe x safe elements do not overflow */
-    size_t reach = 0, below = 0, size = attn__size(v->dtype), step, stride;
+    size_t reach = 0, below = 0, size, step, stride;
     uintptr_t data = (uintptr_t)v->data;
-    int d;
-    v->nested = 1;
+    int d, nested = 1;
     ATTN__UNROLL
     for (d = 3; d >= 0; d--) {
         if (v->n[d] < 2)
@@ -1075,17 +1093,18 @@ ATTN__NOINLINE int attn__measure(attn__view *v)
         if ((v->n[d] | stride) >= safe &&
             (!attn__mul_size(&step, v->n[d] - 1, stride) || v->n[d] > most || reach > most - step))
             return 0;
-        v->nested &= stride > reach;
+        nested &= stride > reach;
         reach += step;
         if (v->s[d] < 0)
             below += step;
     }
+    size = attn__size(v->dtype);
     if (!attn__mul_size(&reach, reach + 1, size))
         return 0;
-    below *= size;
-    v->first = data - below;
+    v->first = data - below * size;
     v->end = v->first + reach;
-    return !data || (below <= data && reach - below <= UINTPTR_MAX - data);
+    v->nested = nested;
+    return !data || (v->first <= data && data <= v->end); /* neither wraps around */
 }
 
 /* Is it a view, neither bad nor overflowing? *m becomes bad if not. */
@@ -1120,7 +1139,7 @@ static void *attn__mat_at(const attn_mat *m, size_t r, size_t c)
     return attn__at(m->data, m->dtype, (ptrdiff_t)r * m->row_stride + (ptrdiff_t)c * m->col_stride);
 }
 
-ATTN__INLINE void *attn__tensor_at(const attn_tensor *t, size_t b, size_t h, size_t i, size_t d)
+ATTN__NOINLINE void *attn__tensor_at(const attn_tensor *t, size_t b, size_t h, size_t i, size_t d)
 {
     return attn__at(t->data, t->dtype,
                     (ptrdiff_t)b * t->batch_stride + (ptrdiff_t)h * t->head_stride + (ptrdiff_t)i * t->len_stride +
@@ -1226,14 +1245,20 @@ ATTN_API attn_tensor attn_heads(attn_mat m, size_t heads)
                           m.row_stride, m.col_stride);
 }
 
+/* Rows first .. first + count - 1 of a head, from column d on; all of that is there. */
+ATTN__NOINLINE attn_mat attn__head_part(const attn_tensor *t, size_t b, size_t h, size_t first, size_t count, size_t d)
+{
+    attn_mat m = {t->data, t->dtype, count, t->dim - d, t->len_stride, t->dim_stride};
+    if (count > 0 && t->dim > d)
+        m.data = attn__tensor_at(t, b, h, first, d);
+    return m;
+}
+
 ATTN_API attn_mat attn_head(attn_tensor t, size_t b, size_t h)
 {
-    attn_mat m = {t.data, t.dtype, t.len, t.dim, t.len_stride, t.dim_stride};
     if (!attn__tensor_fits(&t) || b >= t.batch || h >= t.heads)
         return attn__bad_mat();
-    if (t.len > 0 && t.dim > 0)
-        m.data = attn__tensor_at(&t, b, h, 0, 0);
-    return m;
+    return attn__head_part(&t, b, h, 0, t.len, 0);
 }
 
 ATTN_API int attn_version(void)
@@ -1289,7 +1314,7 @@ static double attn__minus_infinity(void)
     return attn__from_bits((uint64_t)0xfff << 52);
 }
 
-static double attn__default(double x, double otherwise) /* x, or `otherwise` if x is 0 */
+ATTN__NOINLINE double attn__default(double x, double otherwise) /* x, or `otherwise` if x is 0 */
 {
     return attn__bits(x) << 1 != 0 ? x : otherwise;
 }
@@ -1389,11 +1414,17 @@ ATTN__NOINLINE void attn__check_tensor(attn__check *c, const char *name, const a
         attn__view_tensor(v, t);
 }
 
+static attn_mat attn__array(const void *data, size_t count, size_t size)
+{
+    const attn_mat m = {(void *)(uintptr_t)data, attn__dtype_of_size(size), 1, count, 0, 1};
+    return m;
+}
+
 /* An array of `count` numbers or structs, listed as elements of a type of their size, or else as bytes. NULL: absent */
 ATTN__NOINLINE void attn__check_array(attn__check *c, const char *name, const void *data, size_t count, size_t size,
                                       int role)
 {
-    const attn_mat m = {(void *)(uintptr_t)data, attn__dtype_of_size(size), 1, count, 0, 1};
+    const attn_mat m = attn__array(data, count, size);
     attn__view *v = attn__list(c, name, role | ATTN__ANY_TYPE, !data);
     if (v)
         attn__view_mat(v, &m);
@@ -1581,16 +1612,15 @@ ATTN__NOINLINE int attn__shares(const attn__view *out, const attn__view *other)
     return count < 0 || attn__lattice_meets(count, axis, a < b ? (ptrdiff_t)gap : -(ptrdiff_t)gap);
 }
 
-/* Does output number i overlap itself or another argument? Pairs of outputs are looked at once, by the first. */
-static void attn__check_alias(attn__check *c, size_t i)
+/* Does an output overlap itself or another argument? Pairs of outputs are looked at once, by the first. */
+static void attn__check_alias(attn__check *c, const attn__view *out)
 {
-    const attn__view *out = &c->view[i], *other;
-    size_t j;
+    const attn__view *other, *end = c->view + c->count;
     if (!attn__is_distinct(out))
         attn__fault(c, ATTN_ERR_ALIAS, out->name, NULL);
-    for (j = 0; j < c->count && c->status == ATTN_OK; j++) {
-        other = &c->view[j];
-        if (j == i || other->end <= out->first || out->end <= other->first || (other->role & ATTN__OUT && j < i))
+    for (other = c->view; other < end && c->status == ATTN_OK; other++) {
+        if (other->end <= out->first || out->end <= other->first || other == out ||
+            (other->role & ATTN__OUT && other < out))
             continue;
         if (!(out->role & ATTN__IN_PLACE && attn__is_same(out, other)) && attn__shares(out, other))
             attn__fault(c, ATTN_ERR_ALIAS, out->name, other->name);
@@ -1601,20 +1631,20 @@ static void attn__check_alias(attn__check *c, size_t i)
    is F64. */
 static void attn__check_views(attn__check *c)
 {
+    attn__view *v = c->view, *end = v + c->count;
     attn_status fault;
-    size_t i;
     int wide;
-    for (i = 0; i + 1 < c->count && c->view[i].role & ATTN__OUT; i++)
-        continue;
-    wide = c->count > 0 && c->view[i].dtype == ATTN_F64;
-    for (i = 0; i < c->count; i++) {
-        fault = attn__view_fault(&c->view[i], wide);
+    while (v + 1 < end && v->role & ATTN__OUT)
+        v++;
+    wide = v < end && v->dtype == ATTN_F64;
+    for (v = c->view; v < end; v++) {
+        fault = attn__view_fault(v, wide);
         if (fault != ATTN_OK)
-            attn__fault(c, fault, c->view[i].name, NULL);
+            attn__fault(c, fault, v->name, NULL);
     }
-    for (i = 0; i < c->count && c->status == ATTN_OK; i++)
-        if (c->view[i].role & ATTN__OUT && !attn__is_empty(&c->view[i]))
-            attn__check_alias(c, i);
+    for (v = c->view; v < end && c->status == ATTN_OK; v++)
+        if (v->role & ATTN__OUT && !attn__is_empty(v))
+            attn__check_alias(c, v);
 }
 
 /* -- elements -- */
@@ -1721,14 +1751,14 @@ ATTN__NOINLINE void attn__set_element(void *p, attn_dtype dtype, double x)
     attn__store(p, dtype, x);
 }
 
-static double attn__mat_get(const attn_mat *m, size_t r, size_t c)
+ATTN__NOINLINE double attn__mat_get(const attn_mat *m, size_t r, size_t c)
 {
-    return attn__get_element(attn__mat_at(m, r, c), m->dtype);
+    return attn__load(attn__mat_at(m, r, c), m->dtype);
 }
 
-static void attn__mat_set(const attn_mat *m, size_t r, size_t c, double x)
+ATTN__NOINLINE void attn__mat_set(const attn_mat *m, size_t r, size_t c, double x)
 {
-    attn__set_element(attn__mat_at(m, r, c), m->dtype, x);
+    attn__store(attn__mat_at(m, r, c), m->dtype, x);
 }
 
 ATTN_API double attn_mat_get(attn_mat m, size_t r, size_t c)
@@ -1866,12 +1896,8 @@ typedef struct attn__rows {
 /* Terms that gemm_nt_few takes at a time, at most. */
 #define ATTN__FEW_TERMS 8
 
-/* What becomes of a product: c = a b; c = factor c + a b, with a factor for each column; c = c + a b, a part of a sum,
-   whose two chains stay apart; the last part of it, after which they are added. */
-enum attn__gemm_mode { ATTN__GEMM_SET, ATTN__GEMM_SCALE, ATTN__GEMM_ADD, ATTN__GEMM_LAST };
-
-/* Parts of a sum for gemm_nt_few: others came before; others will follow. Neither: the whole sum. */
-enum attn__few_part { ATTN__FEW_BEGUN = 1, ATTN__FEW_UNFINISHED = 2 };
+/* A part of a sum over k: others came before; others will follow. Neither: the whole sum. */
+enum attn__part { ATTN__BEGUN = 1, ATTN__UNFINISHED = 2 };
 
 /* Two layouts for the numbers of a query block. Queries on lanes, the rule: one query per lane, a vector for each key
    (or each dim). Keys on lanes: each vector holds keys (or dims) of one query; for few rows, as in decoding,
@@ -1901,7 +1927,8 @@ typedef struct attn__bounds {
 /* A tile: the scores of a query block against a block of keys. */
 typedef struct attn__tile {
     attn__layout layout;          /* of scores and bias */
-    size_t keys, queries, lanes;  /* queries of the block; and filled up to whole vectors */
+    size_t first_key, keys;       /* number of the first of its keys */
+    size_t queries, lanes;        /* of the block; and filled up to whole vectors */
     void *scores;                 /* softmax turns them into the weights exp(score - max) */
     const void *bias;             /* or NULL */
     const void *mask;             /* or NULL; bits as load_bits makes them, `lanes` words for each word of keys */
@@ -1914,6 +1941,20 @@ typedef struct attn__tile {
     unsigned char minus_infinity[8];
     unsigned char zero[8];
 } attn__tile;
+
+/* Sums over the keys of a tile, of weights and of values, are one chain; but over the first keys of a sequence they are
+   short ones, added one after another. A result over many keys is made of many chains in any case; one over few would
+   lose more to rounding than its products do. */
+#define ATTN__FIRST_KEYS 48
+#define ATTN__FIRST_CHAIN 16
+
+static size_t attn__chain_end(const attn__tile *tile, size_t k) /* of the chain that key k of the tile belongs to */
+{
+    size_t key = tile->first_key + k, end = tile->keys;
+    if (key < ATTN__FIRST_KEYS)
+        end = (key / ATTN__FIRST_CHAIN + 1) * ATTN__FIRST_CHAIN - tile->first_key;
+    return attn__min(end, tile->keys);
+}
 
 /* What there is among some keys of a mask. */
 enum attn__visibility { ATTN__SOME_VISIBLE = 1, ATTN__SOME_HIDDEN = 2 };
@@ -1983,15 +2024,15 @@ typedef struct attn__kernels {
     void (*store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *x, size_t ld, size_t rows,
                   size_t cols, double alpha);
 
-    /* c = a b as the mode says; `cols` a multiple of lanes. c in packed register tiles, row of tiles by row of tiles;
-       a[r * rs + k * ks] where it lies; b in panels of depth x tile cols. Where sums are made of parts, the second
-       chain of each tile lies in another behind it; the last part leaves the sums in the first; the others have an even
-       depth. `next`, or NULL: rows to prefetch */
+    /* c = a b, or factor c + a b with a factor for each column; `cols` a multiple of lanes. c in packed register tiles,
+       row of tiles by row of tiles; a[r * rs + k * ks] where it lies; b in panels of depth x tile cols. `part`:
+       attn__part. Where sums are made of parts, the second chain of each tile lies in another behind it; the last part
+       leaves the sums in the first; the others have an even depth. `next`, or NULL: rows to prefetch */
     void (*gemm)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows, const void *b, size_t cols,
-                 size_t depth, enum attn__gemm_mode mode, const void *factor, const attn__rows *next);
+                 size_t depth, int part, const void *factor, const attn__rows *next);
 
     /* c[r][i] = a[r] w[i]: each of `rows` rows of reals, of `depth` terms and then zeros up to a multiple of
-       ATTN__FEW_TERMS, by each of `count` rows of any type; c has room for whole vectors. `part`: attn__few_part. For
+       ATTN__FEW_TERMS, by each of `count` rows of any type; c has room for whole vectors. `part`: attn__part. For
        parts of a sum c has twice as much room, for both chains; all but the last have a depth that is a multiple of
        ATTN__FEW_TERMS. NULL in a pass without vectors */
     void (*gemm_nt_few)(void *c, size_t ldc, const void *a, size_t lda, size_t rows, const attn__rows *w, size_t count,
@@ -2697,7 +2738,7 @@ static void attn__gemm_pack(const attn__kernels *kern, char *panels, const attn_
     for (c = 0; c < block->cols; c += width) {
         char *panel = panels + c * depth * kern->size;
         width = attn__min(kern->cols, block->cols - c);
-        padded = attn__blocks(width, kern->lanes) * kern->lanes;
+        padded = attn__whole(width, kern->lanes);
         if (padded > width)
             ATTN__MEMSET(panel, 0, padded * depth * kern->size);
         kern->load(panel, padded, attn__mat_at(b, k, block->c0 + c), b->dtype, b->row_stride, b->col_stride, depth,
@@ -2705,18 +2746,17 @@ static void attn__gemm_pack(const attn__kernels *kern, char *panels, const attn_
     }
 }
 
-/* sums += a[rows of the block][k .. k + depth] b[k .. k + depth][columns of the block], the last part or another. */
+/* sums += a[rows of the block][k .. k + depth] b[k .. k + depth][columns of the block] */
 static void attn__gemm_add(const attn__kernels *kern, const attn__gemm_block *block, const attn_mat *a,
-                           const attn_mat *b, size_t k, size_t depth, int last)
+                           const attn_mat *b, size_t k, size_t depth, int part)
 {
     char *panels = block->sums + attn__blocks(block->rows, kern->rows) * block->row_bytes;
     char *a_rows = panels + block->padded * depth * kern->size;
-    enum attn__gemm_mode mode = !block->parts ? ATTN__GEMM_SET : last ? ATTN__GEMM_LAST : ATTN__GEMM_ADD;
     size_t r, rows;
     attn__gemm_pack(kern, panels, b, k, depth, block);
     if (a->dtype == kern->real) {
         kern->gemm(block->sums, attn__mat_at(a, block->r0, k), a->row_stride, a->col_stride, block->rows, panels,
-                   block->padded, depth, mode, NULL, NULL);
+                   block->padded, depth, part, NULL, NULL);
         return;
     }
     for (r = 0; r < block->rows; r += kern->rows) {
@@ -2724,7 +2764,7 @@ static void attn__gemm_add(const attn__kernels *kern, const attn__gemm_block *bl
         kern->load(a_rows, depth, attn__mat_at(a, block->r0 + r, k), a->dtype, a->row_stride, a->col_stride, rows,
                    depth);
         kern->gemm(block->sums + r / kern->rows * block->row_bytes, a_rows, (ptrdiff_t)depth, 1, rows, panels,
-                   block->padded, depth, mode, NULL, NULL);
+                   block->padded, depth, part, NULL, NULL);
     }
 }
 
@@ -2734,23 +2774,26 @@ static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char 
     const attn_mat *out = &g->out;
     attn__gemm_block block;
     size_t k, c, r, depth, tiles;
+    int part;
     block.r0 = r0;
     block.rows = attn__min(g->mc, out->rows - r0);
     block.c0 = c0;
     block.cols = attn__min(g->nc, out->cols - c0);
-    block.parts = g->a.cols > g->kc || g->bias.data || g->a.cols == 0;
+    block.parts = g->a.cols > g->kc || (g->bias.data && g->a.cols > 0);
     block.sums = scratch;
-    block.padded = attn__blocks(block.cols, kern->lanes) * kern->lanes;
+    block.padded = attn__whole(block.cols, kern->lanes);
     tiles = kern->rows * (block.parts ? 2 : 1);
     block.row_bytes = tiles * block.padded * kern->size;
-    if (block.parts)
+    if (g->a.cols == 0)
         ATTN__MEMSET(block.sums, 0, attn__blocks(block.rows, kern->rows) * block.row_bytes);
     for (k = 0; k < g->a.cols; k += depth) {
         depth = attn__min(g->kc, g->a.cols - k);
-        attn__gemm_add(kern, &block, &g->a, &g->b, k, depth, k + depth == g->a.cols && !g->bias.data);
+        part = k > 0 ? ATTN__BEGUN : 0;
+        part |= k + depth < g->a.cols || g->bias.data ? ATTN__UNFINISHED : 0;
+        attn__gemm_add(kern, &block, &g->a, &g->b, k, depth, part);
     }
     if (g->bias.data)
-        attn__gemm_add(kern, &block, &g->ones, &g->bias, 0, 1, 1);
+        attn__gemm_add(kern, &block, &g->ones, &g->bias, 0, 1, g->a.cols > 0 ? ATTN__BEGUN : 0);
     for (r = 0; r < block.rows; r += kern->rows)
         for (c = 0; c < block.cols; c += kern->cols)
             kern->store(attn__mat_at(out, r0 + r, c0 + c), out->dtype, out->row_stride, out->col_stride,
@@ -2796,12 +2839,12 @@ static void attn__gemm_few_cols(const attn__gemm *g, size_t c0, size_t end, char
             if (loaded != k)
                 kern->load(a_rows, lda, attn__mat_at(a, 0, k), a->dtype, a->row_stride, a->col_stride, g->mc, depth);
             loaded = k;
-            part = k > 0 ? ATTN__FEW_BEGUN : 0;
-            part |= k + depth < a->cols || g->bias.data ? ATTN__FEW_UNFINISHED : 0;
+            part = k > 0 ? ATTN__BEGUN : 0;
+            part |= k + depth < a->cols || g->bias.data ? ATTN__UNFINISHED : 0;
             attn__gemm_few_add(g, sums, a_rows, lda, &g->b, k, depth, c0, cols, end, part);
         }
         if (g->bias.data)
-            attn__gemm_few_add(g, sums, g->ones.data, 0, &g->bias, 0, 1, c0, cols, end, ATTN__FEW_BEGUN);
+            attn__gemm_few_add(g, sums, g->ones.data, 0, &g->bias, 0, 1, c0, cols, end, ATTN__BEGUN);
         kern->store(attn__mat_at(out, 0, c0), out->dtype, out->row_stride, out->col_stride, sums, 2 * g->nc, g->mc,
                     cols, g->alpha);
     }
@@ -3007,19 +3050,20 @@ static void attn__normalize(const attn_mat *unit, const attn_mat *m)
         double largest, sum = 0, length, x;
         uint64_t top = 0, bits;
         for (d = 0; d < m->cols; d++) {
-            bits = attn__bits(attn__mat_get(m, i, d)) & UINT64_MAX >> 1;
+            bits = attn__bits(attn__get_element(attn__mat_at(m, i, d), m->dtype)) & UINT64_MAX >> 1;
             top = bits > top ? bits : top;
         }
         if (top == 0)
             continue;
         largest = attn__from_bits(top);
         for (d = 0; d < m->cols; d++) {
-            x = attn__divide(attn__mat_get(m, i, d), largest);
+            x = attn__divide(attn__get_element(attn__mat_at(m, i, d), m->dtype), largest);
             sum += x * x;
         }
         length = attn__sqrt(sum);
         for (d = 0; d < m->cols; d++)
-            attn__mat_set(unit, i, d, attn__divide(attn__mat_get(m, i, d), largest) / length);
+            attn__mat_set(unit, i, d,
+                          attn__divide(attn__get_element(attn__mat_at(m, i, d), m->dtype), largest) / length);
     }
 }
 
@@ -3150,14 +3194,17 @@ ATTN_API attn_status attn_softmax(attn_mat out, attn_mat in)
 ATTN_API attn_status attn_weighted_values(attn_mat out, attn_mat weights, attn_mat v)
 {
     size_t j, d;
+    double weight;
     attn__check c;
     attn__check_step(&c, &out, "weights", &weights, "v", &v);
     attn__check_views(&c);
     attn__require(&c, out.rows == v.rows && out.cols == v.cols, ATTN_ERR_SHAPE, "out");
     attn__require(&c, weights.rows == 1 && weights.cols == v.rows, ATTN_ERR_SHAPE, "weights");
-    for (j = 0; j < v.rows && v.cols > 0 && c.status == ATTN_OK; j++)
+    for (j = 0; j < v.rows && v.cols > 0 && c.status == ATTN_OK; j++) {
+        weight = attn__mat_get(&weights, 0, j);
         for (d = 0; d < v.cols; d++)
-            attn__mat_set(&out, j, d, attn__mat_get(&weights, 0, j) * attn__mat_get(&v, j, d));
+            attn__mat_set(&out, j, d, weight * attn__mat_get(&v, j, d));
+    }
     return c.status;
 }
 
@@ -3342,6 +3389,7 @@ typedef struct attn__schedule {     /* how the work is cut; a function of shapes
     size_t units, workers;          /* units of the call, of blocks, or of one split in parallel; and who takes them */
     size_t mask_tiles;              /* tiles of a mask whose visibility is cached */
     int keys_on_lanes;              /* the layout: blocks have few rows */
+    int k_direct, v_direct;         /* rows are read where they lie, but for those where a ring begins anew */
     int parallel_splits;            /* splits run in parallel: their results are kept, then merged */
     int uniform_rows;               /* rows of a batch item see the same keys, but for the mask; no position matters */
     int writes_matrices;            /* weights or scores are wanted */
@@ -3377,6 +3425,7 @@ typedef struct attn__row { /* one row of a query block */
 } attn__row;
 
 typedef struct attn__tile_cache { /* rows of k or v copied as reals, for all blocks of a unit */
+    int direct;                   /* no copy is needed, but for rows where a ring begins anew */
     char *rows;
     size_t head;        /* key/value head of the rows */
     attn__range held;   /* the keys that are there; */
@@ -3491,7 +3540,7 @@ static char *attn__row_real(const attn__block *block, enum attn__row_reals which
 
 static size_t attn__query_room(const attn__plan *plan) /* reals of a query with keys on lanes: zeros at the end */
 {
-    return attn__blocks(plan->call.q.dim, ATTN__FEW_TERMS) * ATTN__FEW_TERMS;
+    return attn__whole(plan->call.q.dim, ATTN__FEW_TERMS);
 }
 
 /* The layout of numbers of a block, `elements` for each row (counted in whole vectors where they are to lie on lanes),
@@ -3534,7 +3583,7 @@ static void attn__gather(const attn__block *block, void *x, attn__layout layout,
 }
 
 /* The tile's part of the mask, as bits. Lanes past the last row see nothing. */
-static void attn__gather_mask(const attn__block *block, size_t k0)
+ATTN__NOINLINE void attn__gather_mask(const attn__block *block, size_t k0)
 {
     const attn_tensor *mask = &block->plan->call.opts.mask;
     const attn__tile *tile = &block->tile;
@@ -3657,6 +3706,7 @@ static int attn__prepare_tile(attn__block *block, size_t k0, size_t n)
     attn__range part;
     int by_bounds = 0, by_mask = 0;
     int all = block->visible_to_all.from <= k0 && k0 + n <= block->visible_to_all.to;
+    tile->first_key = k0;
     tile->keys = n;
     tile->bounds.first = tile->bounds.end = tile->mask = NULL;
     if (all && !mask->data)
@@ -3700,20 +3750,6 @@ static int attn__is_interleaved(const attn_tensor *t) /* rows of several heads l
     return t->head_stride < t->len_stride && t->len_stride > 0;
 }
 
-/* Are n rows of k or v, from that of key j on, read where they lie? With keys on lanes, rows of any type can be. Blocks
-   of one unit do better with a copy of rows that do not follow each other, which compete for few sets of a cache: those
-   of v in any case, as a few elements of each are read in turn; those of k, which are read one after another, where
-   their distance is a multiple of so much that a tile does not stay in the second-level cache. */
-static int attn__is_direct(const attn__plan *plan, const attn_tensor *t, size_t j, size_t n)
-{
-    const attn__schedule *schedule = &plan->schedule;
-    int spread =
-        t == &plan->call.k && t->len > 1 && t->len_stride * (ptrdiff_t)attn__size(t->dtype) % ATTN__COMPETING != 0;
-    int readable = t->dtype == plan->call.kern->real && (schedule->unit_blocks == 1 || attn__is_packed(t) || spread);
-    return (schedule->keys_on_lanes || readable) && t->dim_stride == 1 &&
-           n <= plan->source.capacity - attn__ring_row(plan, j);
-}
-
 /* Copies, as reals, the rows of k or v that the tile has, and those of its keys that other blocks of the unit want. */
 static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, const attn_tensor *t, size_t k0)
 {
@@ -3753,24 +3789,27 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
                             attn__tile_cache *cache, int copy)
 {
     const attn__plan *plan = block->plan;
-    size_t capacity = plan->source.capacity, n = block->tile.keys;
-    size_t b = block->at.b, h = block->at.kv_head, next = block->next_head > h ? k0 : k0 + n;
-    size_t row = attn__ring_row(plan, k0), after = attn__ring_row(plan, next);
+    size_t capacity = plan->source.capacity, keys = block->tile.keys, row = attn__ring_row(plan, k0);
+    size_t b = block->at.b, h = block->at.kv_head, next = block->next_head > h ? k0 : k0 + keys, size, after;
+    size = attn__size(t->dtype);
     rows->data = attn__tensor_at(t, b, h, row, 0);
     rows->dtype = t->dtype;
     rows->step = t->len > 1 ? t->len_stride : 0;
     rows->scales = NULL;
+    rows->next = NULL;
     rows->next_count = 0;
-    if (t->dim_stride == 1)
-        rows->next_count = attn__min(attn__max(block->visible_to_any.to, next) - next, plan->schedule.tile_keys);
-    rows->next_count = attn__min(rows->next_count, capacity - after);
-    rows->next = rows->next_count > 0 ? (const char *)attn__tensor_at(t, b, block->next_head, after, 0) : NULL;
-    rows->next_step = rows->step * (ptrdiff_t)attn__size(t->dtype);
-    rows->row_bytes = t->dim * attn__size(t->dtype);
+    rows->next_step = rows->step * (ptrdiff_t)size;
+    rows->row_bytes = t->dim * size;
     rows->near = attn__prefetches_near();
-    if (!copy && attn__is_direct(plan, t, k0, n))
+    if (t->dim_stride == 1 && next < block->visible_to_any.to) {
+        after = attn__ring_row(plan, next);
+        rows->next = (const char *)attn__tensor_at(t, b, block->next_head, after, 0);
+        rows->next_count = attn__min(block->visible_to_any.to - next, plan->schedule.tile_keys);
+        rows->next_count = attn__min(rows->next_count, capacity - after);
+    }
+    if (!copy && cache->direct && keys <= capacity - row)
         return;
-    if (cache->head != h || k0 < cache->held.from || k0 + n > cache->held.to)
+    if (cache->head != h || k0 < cache->held.from || k0 + keys > cache->held.to)
         attn__copy_rows(block, cache, t, k0);
     rows->data = attn__real_at(plan, cache->rows, (k0 - cache->held.from) * t->dim);
     rows->dtype = plan->call.kern->real;
@@ -3795,7 +3834,7 @@ static void attn__prefetch_matrix(const attn__block *block, attn__rows *rows, co
 /* -- a tile: scores, softmax, values -- */
 
 /* score_mod edits one row at a time; it is shown the keys between the row's bounds. */
-static void attn__modify_scores(attn__block *block, size_t k0)
+ATTN__NOINLINE void attn__modify_scores(attn__block *block, size_t k0)
 {
     const attn__plan *plan = block->plan;
     const attn_opts *opts = &plan->call.opts;
@@ -3853,8 +3892,8 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, in
         kern->gemm_nt_few(tile->scores, tile->layout.query, block->queries, attn__query_room(plan), tile->queries, &k,
                           tile->keys, plan->call.q.dim, 0);
     else
-        kern->gemm(tile->scores, k.data, k.step, 1, tile->keys, block->queries, tile->lanes, plan->call.q.dim,
-                   ATTN__GEMM_SET, NULL, &k);
+        kern->gemm(tile->scores, k.data, k.step, 1, tile->keys, block->queries, tile->lanes, plan->call.q.dim, 0, NULL,
+                   &k);
     if (plan->source.k_scales)
         kern->block.scale_keys(tile, attn__tile_scales(block, plan->source.k_scales, k0));
     if (keep)
@@ -3897,15 +3936,21 @@ static void attn__multiply_values(const attn__block *block, const attn__rows *v)
 {
     const attn__kernels *kern = block->plan->call.kern;
     const attn__tile *tile = &block->tile;
-    size_t Dv = block->plan->call.v.dim;
+    size_t Dv = block->plan->call.v.dim, size = kern->size, k, end, i;
     if (block->plan->schedule.keys_on_lanes) {
         kern->block.gemm_nn_few(tile, block->into, v, Dv);
         return;
     }
     if (v->scales)
         kern->block.scale_keys(tile, v->scales);
-    kern->gemm(block->into->out, v->data, 1, v->step, Dv, tile->scores, tile->lanes, tile->keys, ATTN__GEMM_SCALE,
-               tile->factor, v);
+    for (k = 0; k < tile->keys; k = end) {
+        end = attn__chain_end(tile, k);
+        kern->gemm(block->into->out, (const char *)v->data + (ptrdiff_t)k * v->step * (ptrdiff_t)size, 1, v->step, Dv,
+                   (const char *)tile->scores + k * tile->lanes * size, tile->lanes, end - k, 0, tile->factor,
+                   end == tile->keys ? v : NULL);
+        for (i = 0; i < tile->lanes && end < tile->keys; i++)
+            attn__set_real(block->plan, tile->factor, i, 1.0);
+    }
 }
 
 /* The scores of the tile once more, which tell a hidden key (-infinity) from a visible one whose weight has become 0;
@@ -3987,12 +4032,14 @@ static void attn__accumulate_values(attn__block *block, size_t k0, int nonfinite
     size_t keys = block->tile.keys, dim = plan->call.v.dim;
     attn__tile_cache *cache = &block->shared->v;
     attn__rows v;
-    size_t next = k0 + keys, next_end = attn__min(next + plan->schedule.tile_keys, block->visible_to_any.to);
+    size_t next = k0 + keys, next_end;
     int alone = plan->schedule.unit_heads == 1;
     int known = !nonfinite_scores || (alone && cache->finite.from <= k0 && next <= cache->finite.to);
     attn__value_rows(block, &v, k0, nonfinite_scores && plan->call.v.dtype != kern->real);
-    if (plan->schedule.weights_in_place && plan->call.opts.scores.data) /* gemm of the scores does it for those */
-        attn__prefetch_matrix(block, &v, &plan->call.opts.weights, next, attn__max(next_end, next) - next);
+    if (plan->schedule.weights_in_place && plan->call.opts.scores.data) { /* gemm of the scores does it for those */
+        next_end = attn__max(attn__min(next + plan->schedule.tile_keys, block->visible_to_any.to), next);
+        attn__prefetch_matrix(block, &v, &plan->call.opts.weights, next, next_end - next);
+    }
     if (known || !kern->nonfinite(v.scales ? v.scales : v.data, v.step, v.scales ? 1 : keys, v.scales ? keys : dim)) {
         if (!known) {
             cache->finite.from = k0;
@@ -4133,9 +4180,9 @@ static void attn__begin_block(attn__block *block, size_t index)
     block->at.row = row;
     block->at.count = attn__min(schedule->block_rows, schedule->rows - row);
     block->tile.queries = block->at.count;
-    block->tile.lanes = attn__blocks(block->at.count, lanes) * lanes;
-    block->tile.layout = attn__layout_of(block, attn__blocks(schedule->tile_keys, lanes) * lanes);
-    layout = attn__layout_of(block, attn__blocks(plan->call.v.dim, lanes) * lanes);
+    block->tile.lanes = attn__whole(block->at.count, lanes);
+    block->tile.layout = attn__layout_of(block, attn__whole(schedule->tile_keys, lanes));
+    layout = attn__layout_of(block, attn__whole(plan->call.v.dim, lanes));
     block->state.layout = layout;
     block->split.layout = layout;
     if (!(schedule->uniform_rows && same_item))
@@ -4244,7 +4291,7 @@ static void attn__recompute_to_weights(attn__block *block)
 
 /* What is left of the weights and scores that were asked for: scores of the keys that the block did not meet, and of
    rows that do not exist; and kept scores become weights, row by row. */
-static void attn__finish_matrices(attn__block *block)
+ATTN__NOINLINE void attn__finish_matrices(attn__block *block)
 {
     const attn__plan *plan = block->plan;
     const attn_opts *opts = &plan->call.opts;
@@ -4283,7 +4330,7 @@ static double attn__add_sink(double sink, double *max, double *sum, int *nan)
 }
 
 /* A row with a sink, NaN, or a log-sum-exp that is wanted. */
-static void attn__finish_row(const attn__block *block, size_t row, size_t h, size_t i)
+ATTN__NOINLINE void attn__finish_row(const attn__block *block, size_t row, size_t h, size_t i)
 {
     const attn__plan *plan = block->plan;
     const attn_tensor *lse = &plan->call.opts.lse;
@@ -4323,49 +4370,44 @@ static void attn__finish_block(attn__block *block)
 
 /* -- scratch -- */
 
-ATTN__INLINE size_t attn__carve_size(attn__arena *arena, size_t count, size_t size) /* how many bytes that takes */
-{
-    size_t before = arena->used;
-    attn__carve(arena, count, size);
-    return arena->used - before;
-}
-
 /* The sizes of a worker's arrays. They do not grow with Lq: full blocks have room for as many as a unit ever has. */
 static void attn__measure_worker(attn__plan *plan)
 {
     const attn__schedule *schedule = &plan->schedule;
     const attn__call *call = &plan->call;
+    const attn__kernels *kern = call->kern;
     attn__sizes *sizes = &plan->sizes;
-    size_t rows = schedule->block_rows, room = ATTN__UNIT_BLOCKS;
-    size_t size = call->kern->size, keys = schedule->tile_keys, shared;
-    size_t whole = attn__max(call->kern->rows, call->kern->lanes); /* dims fill register tiles, or vectors */
-    size_t dims = attn__blocks(call->v.dim, whole) * whole;
-    int direct =
-        attn__is_direct(plan, &call->k, 0, call->k.len) && (rows < call->kern->cols || attn__is_packed(&call->k));
-    attn__arena arena = {NULL, 0};
-    if (rows < call->kern->cols) { /* few-row blocks of several heads: no more than full blocks take */
+    size_t rows = schedule->block_rows, room = ATTN__UNIT_BLOCKS, keys = schedule->tile_keys;
+    size_t column = rows * kern->size, row = keys * kern->size; /* of all rows a real; of all keys one */
+    size_t whole = attn__max(kern->rows, kern->lanes);          /* dims fill register tiles, or vectors */
+    size_t shared, own, most;
+    if (rows < kern->cols) { /* few-row blocks of several heads: no more than full blocks take */
         room = 1;
-        if (call->kern->gemm_nt_few && attn__is_interleaved(&call->k) && keys == ATTN__TILE_KEYS)
-            room = attn__max(attn__min(ATTN__UNIT_HEADS, call->k.heads) * call->kern->lanes / rows, 1);
+        if (kern->gemm_nt_few && attn__is_interleaved(&call->k) && keys == ATTN__TILE_KEYS)
+            room = attn__max(attn__min(ATTN__UNIT_HEADS, call->k.heads) * kern->lanes / rows, 1);
     }
-    sizes->scores = attn__carve_size(&arena, keys * rows, size);
-    sizes->bias = attn__carve_size(&arena, attn__tensor_absent(&call->opts.bias) ? 0 : sizes->scores, 1);
-    sizes->mask = attn__carve_size(&arena, attn__tensor_absent(&call->opts.mask) ? 0 : sizes->scores, 1);
-    sizes->row = attn__carve_size(&arena, call->opts.score_mod ? keys : 0, size);
-    sizes->scales = attn__carve_size(&arena, plan->source.k_scales ? keys + call->kern->lanes : 0, size);
-    sizes->k = attn__carve_size(&arena, direct ? 0 : keys * size, call->q.dim);
-    sizes->v = attn__carve_size(&arena, keys * size, call->v.dim); /* always: see attn__accumulate_values */
-    shared = arena.used;
-    sizes->rows = attn__carve_size(&arena, rows, sizeof(attn__row));
-    sizes->mask_cache = attn__carve_size(&arena, schedule->mask_tiles > 0 ? ATTN__MASK_CACHE : 0, 1);
-    sizes->reals = attn__carve_size(&arena, ATTN__REALS * rows, size);
-    sizes->queries = attn__carve_size(&arena, rows * size, attn__query_room(plan));
-    sizes->state_reals = rows * size;
-    sizes->state_out = sizes->state_reals * dims;
-    sizes->state = attn__carve_size(&arena, sizes->state_reals, dims + 3); /* for nan that is more than it needs */
-    attn__carve(&arena, 1, sizes->state);
-    attn__carve(&arena, room - 1, arena.used - shared);
-    plan->worker_bytes = arena.used;
+    plan->worker_bytes = SIZE_MAX;
+    if (!attn__mul_size(&most, call->q.dim + call->v.dim + 1024, (3 * ATTN__UNIT_HEADS * rows + keys) * kern->size))
+        return; /* dims alone have no bound: all else, down to the rounding, is less than that of 1024 dims */
+    sizes->scores = attn__whole(keys * column, ATTN__ALIGN);
+    sizes->bias = call->has_options && !attn__tensor_absent(&call->opts.bias) ? sizes->scores : 0;
+    sizes->mask = call->has_options && !attn__tensor_absent(&call->opts.mask) ? sizes->scores : 0;
+    sizes->row = call->opts.score_mod ? attn__whole(row, ATTN__ALIGN) : 0;
+    sizes->scales = plan->source.k_scales ? attn__whole(row + kern->lanes * kern->size, ATTN__ALIGN) : 0;
+    sizes->k = attn__whole(row * call->q.dim, ATTN__ALIGN);
+    if (schedule->k_direct && call->k.len <= plan->source.capacity && (rows < kern->cols || attn__is_packed(&call->k)))
+        sizes->k = 0;
+    sizes->v = attn__whole(row * call->v.dim, ATTN__ALIGN); /* always: see attn__accumulate_values */
+    sizes->rows = attn__whole(rows * sizeof(attn__row), ATTN__ALIGN);
+    sizes->mask_cache = schedule->mask_tiles > 0 ? ATTN__MASK_CACHE : 0;
+    sizes->reals = attn__whole(ATTN__REALS * column, ATTN__ALIGN);
+    sizes->queries = attn__whole(column * attn__query_room(plan), ATTN__ALIGN);
+    sizes->state_reals = column;
+    sizes->state_out = column * attn__whole(call->v.dim, whole);
+    sizes->state = attn__whole(sizes->state_out + 3 * column, ATTN__ALIGN); /* for nan that is more than it needs */
+    shared = sizes->scores + sizes->bias + sizes->mask + sizes->row + sizes->scales + sizes->k + sizes->v;
+    own = sizes->rows + sizes->mask_cache + sizes->reals + sizes->queries + 2 * sizes->state;
+    plan->worker_bytes = shared + room * own;
 }
 
 static char *attn__next_array(char **at, size_t bytes)
@@ -4418,6 +4460,8 @@ static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, siz
     char *at = plan->scratch + index * plan->worker_bytes;
     size_t i;
     attn__place_shared(&worker->shared, &at, &plan->sizes);
+    worker->shared.k.direct = plan->schedule.k_direct;
+    worker->shared.v.direct = plan->schedule.v_direct;
     for (i = 0; i < attn__max(plan->schedule.unit_blocks, plan->schedule.unit_heads); i++) {
         attn__block *block = &worker->blocks[i];
         attn__tile *tile = &block->tile;
@@ -4514,7 +4558,7 @@ static void attn__sdpa_worker(void *arg, size_t index)
 {
     attn__sdpa_run *run = (attn__sdpa_run *)arg;
     const attn__schedule *schedule = &run->plan->schedule;
-    size_t heads = run->plan->call.k.heads, unit, done, round, item, head, block;
+    size_t heads = run->plan->call.k.heads, unit, done, first, count, item, head, block;
     attn__worker worker;
     attn__begin_worker(&worker, run->plan, index);
     for (done = 0; (unit = attn__next_unit(run, index, done)) < schedule->units; done++) {
@@ -4525,11 +4569,14 @@ static void attn__sdpa_worker(void *arg, size_t index)
             item = unit / schedule->item_units;
             head = (unit - item * schedule->item_units) * schedule->unit_heads;
             attn__attend_blocks(&worker, item * heads + head, attn__min(schedule->unit_heads, heads - head));
-        } else { /* heads in turn, so that blocks of one length come together */
-            round = attn__quotient(unit, heads);
-            item = attn__quotient(round, schedule->head_units);
-            block = (round - item * schedule->head_units) * schedule->unit_blocks;
-            head = item * heads + unit - round * heads;
+        } else { /* as many heads in turn as there are workers: units of one length come together, and yet a worker's
+                    next unit mostly has the keys of its last, which are in its cache */
+            first = attn__quotient(unit, schedule->workers * schedule->head_units) * schedule->workers;
+            count = attn__min(schedule->workers, run->plan->call.q.batch * heads - first);
+            unit -= first * schedule->head_units;
+            block = attn__quotient(unit, count);
+            head = first + unit - block * count;
+            block *= schedule->unit_blocks;
             attn__attend_blocks(&worker, head * schedule->blocks + block,
                                 attn__min(schedule->unit_blocks, schedule->blocks - block));
         }
@@ -4554,6 +4601,21 @@ static void attn__plan_execute(attn__plan *plan)
 
 /* -- the plan: schedule -- */
 
+/* Are rows of k or v read where they lie? With keys on lanes, rows of any type can be. Blocks of one unit do better with
+   a copy of rows that do not follow each other, which compete for few sets of a cache: those of v in any case, as a few
+   elements of each are read in turn; those of k, which are read one after another, where their distance is a multiple
+   of so much that a tile does not stay in the second-level cache. */
+static int attn__is_direct(const attn__plan *plan, const attn_tensor *t)
+{
+    const attn__schedule *s = &plan->schedule;
+    if (s->keys_on_lanes || t->dim_stride != 1)
+        return t->dim_stride == 1;
+    return t->dtype == plan->call.kern->real &&
+           (s->unit_blocks == 1 || attn__is_packed(t) ||
+            (t == &plan->call.k && t->len > 1 &&
+             t->len_stride * (ptrdiff_t)attn__size(t->dtype) % ATTN__COMPETING != 0));
+}
+
 /* How the work is cut, and the scratch for it, for arguments that have been checked; 0 if something overflows. */
 static int attn__plan_schedule(attn__plan *plan)
 {
@@ -4561,7 +4623,7 @@ static int attn__plan_schedule(attn__plan *plan)
     const attn__call *call = &plan->call;
     const attn__kernels *kern = call->kern;
     const attn_opts *opts = &call->opts;
-    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), heads = 0, unit_blocks, tiles;
+    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), heads = 0, unit_blocks = 1, key_tiles;
     int empty = call->q.batch == 0 || call->q.heads == 0;
     attn__arena arena = {NULL, 0};
     s->writes_matrices = call->has_options && call->k.len > 0 &&
@@ -4574,8 +4636,7 @@ static int attn__plan_schedule(attn__plan *plan)
     s->group = empty ? 1 : attn__blocks(call->q.heads, call->k.heads);
     if (!attn__mul_size(&s->rows, s->group, call->q.len))
         return 0;
-    s->block_rows = attn__max(attn__blocks(s->rows, kern->lanes), 1) * kern->lanes;
-    s->block_rows = attn__min(s->block_rows, kern->cols);
+    s->block_rows = attn__min(attn__max(attn__whole(s->rows, kern->lanes), kern->lanes), kern->cols);
     s->blocks = attn__blocks(s->rows, s->block_rows);
     s->keys_on_lanes = kern->gemm_nt_few && s->rows <= ATTN__FEW_ROWS(kern->lanes);
     s->all_blocks = 0;
@@ -4584,33 +4645,32 @@ static int attn__plan_schedule(attn__plan *plan)
             return 0;
 
     /* key tiles, of whole register tiles, and splits */
-    tiles = attn__max(attn__blocks(call->k.len, kern->rows), 1);
-    s->tile_keys = attn__min(ATTN__TILE_KEYS, tiles * kern->rows);
+    s->tile_keys = attn__min(ATTN__TILE_KEYS, attn__max(attn__whole(call->k.len, kern->rows), kern->rows));
+    key_tiles = attn__blocks(call->k.len, s->tile_keys);
     s->mask_tiles = 0;
     if (call->has_options && !attn__tensor_absent(&opts->mask))
-        s->mask_tiles = attn__min(attn__blocks(call->k.len, s->tile_keys), ATTN__MASK_CACHE);
-    s->splits = attn__blocks(attn__blocks(call->k.len, s->tile_keys), ATTN__SPLIT_TILES);
-    s->splits = attn__min(attn__max(s->splits, 1), ATTN__SPLITS);
+        s->mask_tiles = attn__min(key_tiles, ATTN__MASK_CACHE);
+    s->splits = attn__min(attn__max(attn__blocks(key_tiles, ATTN__SPLIT_TILES), 1), ATTN__SPLITS);
     s->parallel_splits = s->all_blocks < width && s->splits > 1 && !s->writes_matrices; /* which need the final max */
 
     /* units: blocks as evenly as can be; only full blocks share one */
-    unit_blocks = s->all_blocks / (width * ATTN__WORKER_UNITS);
-    unit_blocks = attn__min(attn__max(unit_blocks, 1), ATTN__UNIT_BLOCKS);
-    if (s->parallel_splits || s->block_rows < kern->cols)
-        unit_blocks = 1;
+    if (!s->parallel_splits && s->block_rows == kern->cols)
+        unit_blocks = attn__min(attn__max(s->all_blocks / (width * ATTN__WORKER_UNITS), 1), ATTN__UNIT_BLOCKS);
     s->head_units = attn__blocks(s->blocks, unit_blocks);
-    s->unit_blocks = s->blocks == 0 ? 1 : attn__blocks(s->blocks, s->head_units);
+    s->unit_blocks = attn__max(attn__blocks(s->blocks, s->head_units), 1);
     s->unit_heads = 1;
     if (s->keys_on_lanes && !s->parallel_splits && attn__is_interleaved(&call->k) && s->tile_keys == ATTN__TILE_KEYS &&
-        call->k.len > ATTN__UNIT_HEADS_BYTES / attn__size(call->k.dtype) / (size_t)call->k.len_stride) {
-        s->unit_heads = attn__min(attn__min(s->all_blocks / width, call->k.heads), ATTN__UNIT_HEADS);
-        s->unit_heads = attn__max(s->unit_heads, 1);
-    }
+        call->k.len > ATTN__UNIT_HEADS_BYTES / attn__size(call->k.dtype) / (size_t)call->k.len_stride)
+        s->unit_heads = attn__max(attn__min(attn__min(s->all_blocks / width, call->k.heads), ATTN__UNIT_HEADS), 1);
     s->item_units = attn__blocks(call->k.heads, s->unit_heads);
-    s->units = s->parallel_splits ? s->all_blocks * s->splits : heads * s->head_units;
-    if (s->unit_heads > 1)
+    s->units = heads * s->head_units;
+    if (s->parallel_splits)
+        s->units = s->all_blocks * s->splits;
+    else if (s->unit_heads > 1)
         s->units = call->q.batch * s->item_units;
     s->workers = attn__min(width, s->units);
+    s->k_direct = attn__is_direct(plan, &call->k);
+    s->v_direct = attn__is_direct(plan, &call->v);
 
     /* scratch */
     attn__measure_worker(plan);
@@ -4624,25 +4684,28 @@ static int attn__plan_schedule(attn__plan *plan)
 
 /* -- the plan: checks -- */
 
-/* A tensor of dimensions 1 or full becomes one of full dimensions with strides 0. */
-static void attn__broadcast(attn_tensor *t, size_t B, size_t H, size_t Lq, size_t Lk)
+/* Does a dimension of an option have this size? Where it may broadcast, 1 stands for any size, with stride 0 then. */
+ATTN__NOINLINE int attn__fits(size_t *n, ptrdiff_t *stride, size_t full, int broadcasts)
 {
-    if (attn__tensor_absent(t))
-        return;
-    t->batch_stride = t->batch == 1 ? 0 : t->batch_stride;
-    t->head_stride = t->heads == 1 ? 0 : t->head_stride;
-    t->len_stride = t->len == 1 ? 0 : t->len_stride;
-    t->dim_stride = t->dim == 1 ? 0 : t->dim_stride;
-    t->batch = B;
-    t->heads = H;
-    t->len = Lq;
-    t->dim = Lk;
+    if (broadcasts && *n == 1) {
+        *n = full;
+        *stride = 0;
+    }
+    return *n == full;
 }
 
-static int attn__can_broadcast(const attn_tensor *t, size_t B, size_t H, size_t Lq, size_t Lk)
+/* An option is absent, or has the dimensions of the scores; `dim` in place of the last. */
+ATTN__NOINLINE void attn__require_option(attn__check *check, const attn__call *call, const char *name, attn_tensor *t,
+                                         size_t dim, int broadcasts)
 {
-    return attn__tensor_absent(t) || ((t->batch == B || t->batch == 1) && (t->heads == H || t->heads == 1) &&
-                                      (t->len == Lq || t->len == 1) && (t->dim == Lk || t->dim == 1));
+    const attn_tensor *q = &call->q;
+    if (!attn__tensor_absent(t))
+        attn__require(check,
+                      attn__fits(&t->batch, &t->batch_stride, q->batch, broadcasts) &
+                          attn__fits(&t->heads, &t->head_stride, q->heads, broadcasts) &
+                          attn__fits(&t->len, &t->len_stride, q->len, broadcasts) &
+                          attn__fits(&t->dim, &t->dim_stride, dim, broadcasts),
+                      ATTN_ERR_SHAPE, name);
 }
 
 static void attn__plan_begin(attn__plan *plan, const attn_tensor *out, const attn_tensor *q, const attn_tensor *k,
@@ -4650,10 +4713,7 @@ static void attn__plan_begin(attn__plan *plan, const attn_tensor *out, const att
 {
     const attn__source no_cache = {0, NULL, SIZE_MAX, NULL, NULL};
     const attn_ctx no_ctx = ATTN__ZERO;
-    if (opts)
-        plan->call.opts = *opts;
-    else
-        attn__clear(&plan->call.opts, sizeof plan->call.opts);
+    attn__copy_struct(&plan->call.opts, opts, sizeof plan->call.opts);
     plan->call.has_options = opts != NULL;
     plan->call.ctx = ctx ? *ctx : no_ctx;
     plan->source = no_cache;
@@ -4683,9 +4743,9 @@ static void attn__plan_list_options(attn__check *check, const attn__plan *plan) 
     attn__check_scratch(check, &plan->call.ctx);
 }
 
-static void attn__require_shapes(attn__check *check, const attn__call *call)
+static void attn__require_shapes(attn__check *check, attn__call *call)
 {
-    const attn_opts *o = &call->opts;
+    attn_opts *o = &call->opts;
     const attn_tensor *q = &call->q, *k = &call->k, *v = &call->v;
     size_t B = q->batch, H = q->heads, Lq = q->len, Lk = k->len;
     int grouped = H == k->heads || (k->heads > 0 && H % k->heads == 0);
@@ -4695,14 +4755,11 @@ static void attn__require_shapes(attn__check *check, const attn__call *call)
     attn__require(check, attn__is_shape(v, B, k->heads, Lk, v->dim), ATTN_ERR_SHAPE, "v");
     if (!call->has_options)
         return;
-    attn__require(check, attn__can_broadcast(&o->mask, B, H, Lq, Lk), ATTN_ERR_SHAPE, "opts.mask");
-    attn__require(check, attn__can_broadcast(&o->bias, B, H, Lq, Lk), ATTN_ERR_SHAPE, "opts.bias");
-    attn__require(check, attn__tensor_absent(&o->lse) || attn__is_shape(&o->lse, B, H, Lq, 1), ATTN_ERR_SHAPE,
-                  "opts.lse");
-    attn__require(check, attn__tensor_absent(&o->weights) || attn__is_shape(&o->weights, B, H, Lq, Lk), ATTN_ERR_SHAPE,
-                  "opts.weights");
-    attn__require(check, attn__tensor_absent(&o->scores) || attn__is_shape(&o->scores, B, H, Lq, Lk), ATTN_ERR_SHAPE,
-                  "opts.scores");
+    attn__require_option(check, call, "opts.mask", &o->mask, Lk, 1);
+    attn__require_option(check, call, "opts.bias", &o->bias, Lk, 1);
+    attn__require_option(check, call, "opts.lse", &o->lse, 1, 0);
+    attn__require_option(check, call, "opts.weights", &o->weights, Lk, 0);
+    attn__require_option(check, call, "opts.scores", &o->scores, Lk, 0);
 }
 
 /* Numbers in their ranges. Arrays are read only where shapes are known to be sound. */
@@ -4730,7 +4787,8 @@ static void attn__require_values(attn__check *check, const attn__call *call)
 static void attn__choose_scale(attn__call *call)
 {
     const attn_opts *o = &call->opts;
-    int plain = !(o->softcap > 0) && attn__tensor_absent(&o->bias) && !o->alibi_slopes && !o->score_mod;
+    int plain = !(o->softcap > 0) && !o->alibi_slopes && !o->score_mod;
+    plain = plain && (!call->has_options || attn__tensor_absent(&o->bias));
     plain = plain && o->scale >= ATTN__SOFTMAX_SCALE_LEAST && o->scale * ATTN__LOG2E <= 1;
     call->scale = plain ? 1 : o->scale;
     call->softmax_scale = plain ? o->scale : 1;
@@ -4743,10 +4801,6 @@ static void attn__plan_resolve(attn__plan *plan, attn__check *check)
     attn_opts *o = &call->opts;
     attn__require(check, call->ctx.scratch || call->ctx.scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
     attn__require_shapes(check, call);
-    if (call->has_options) {
-        attn__broadcast(&o->mask, call->q.batch, call->q.heads, call->q.len, call->k.len);
-        attn__broadcast(&o->bias, call->q.batch, call->q.heads, call->q.len, call->k.len);
-    }
     o->scale = attn__scale(o->scale, call->q.dim);
     attn__choose_scale(call);
     call->kern = attn__ctx_kernels(&call->ctx, attn__real(call->q.dtype));
@@ -4829,7 +4883,7 @@ typedef struct attn__text {
     size_t left; /* with room for the end of the string */
 } attn__text;
 
-static void attn__say(attn__text *text, const char *s)
+ATTN__NOINLINE void attn__say(attn__text *text, const char *s)
 {
     for (; *s && text->left > 1; s++, text->left--)
         *text->at++ = *s;
@@ -4850,7 +4904,7 @@ static void attn__say_number(attn__text *text, const char *before, size_t n, con
     attn__say(text, after);
 }
 
-static void attn__say_rows(attn__text *text, const char *name, const attn__plan *plan, const attn_tensor *t)
+static void attn__say_rows(attn__text *text, const char *name, const attn__plan *plan, const attn_tensor *t, int direct)
 {
     int readable = plan->schedule.keys_on_lanes || t->dtype == plan->call.kern->real;
     attn__say(text, name);
@@ -4860,7 +4914,7 @@ static void attn__say_rows(attn__text *text, const char *name, const attn__plan 
         attn__say(text, " is copied tile by tile: its 16-bit elements are widened\n");
     else if (t->dim_stride != 1)
         attn__say(text, " is copied tile by tile: its dim_stride is not 1\n");
-    else if (!attn__is_direct(plan, t, 0, 1))
+    else if (!direct)
         attn__say(text, " is copied tile by tile, once for several query blocks: its rows do not follow each other\n");
     else if (t->len > plan->source.capacity)
         attn__say(text, " is read in place, but for the tiles where the ring begins anew\n");
@@ -4900,8 +4954,8 @@ static attn_status attn__plan_explain(char *text, size_t size, const attn__plan 
                          s->parallel_splits ? " splits, in parallel\n" : " splits, one after another\n");
     attn__say(&t, s->keys_on_lanes ? "few rows: keys lie on the lanes of vectors\n"
                                    : "queries lie on the lanes of vectors\n");
-    attn__say_rows(&t, "k", plan, &call->k);
-    attn__say_rows(&t, "v", plan, &call->v);
+    attn__say_rows(&t, "k", plan, &call->k, s->k_direct);
+    attn__say_rows(&t, "v", plan, &call->v, s->v_direct);
     if (call->opts.mask.data)
         attn__say(&t, "mask: classified tile by tile, copied where it hides a part of one\n");
     if (call->opts.bias.data)
@@ -5497,7 +5551,7 @@ ATTN_API attn_status attn_kv_cache_explain(char *text, size_t size, attn_tensor 
 
 /* -- positions -- */
 
-static int attn__is_positive(double x)
+ATTN__NOINLINE int attn__is_positive(double x)
 {
     return attn__is_finite(x) && x > 0;
 }
@@ -5511,6 +5565,11 @@ typedef struct attn__rope_run {
     size_t first, pairs;        /* the pairs in hand */
     double frequency[ATTN__PAIRS], cosine[ATTN__PAIRS], sine[ATTN__PAIRS];
 } attn__rope_run;
+
+ATTN__NOINLINE double attn__frequency(double base, size_t d, size_t dim) /* of pair d */
+{
+    return attn__pow(base, -2.0 * (double)d / (double)dim);
+}
 
 static void attn__rope_angles(attn__rope_run *run, ptrdiff_t position)
 {
@@ -5528,27 +5587,28 @@ static void attn__rope_row(const attn__rope_run *run, size_t b, size_t h, size_t
 {
     const attn_tensor *out = run->out, *in = run->in;
     double x[2 * ATTN__PAIRS], held;
-    size_t n = run->pairs, both = run->opts->interleaved ? 2 : 1, at = both * run->first, d;
-    size_t y = run->opts->interleaved ? 1 : ATTN__PAIRS, half = run->opts->interleaved ? 0 : run->opts->dim / 2;
-    run->kern->load(x, n, attn__tensor_at(in, b, h, i, at), in->dtype, 0, in->dim_stride, 1, both * n);
-    if (half)
-        run->kern->load(x + y, n, attn__tensor_at(in, b, h, i, at + half), in->dtype, 0, in->dim_stride, 1, n);
-    for (d = 0; d < n; d++) {
-        held = x[both * d];
-        x[both * d] = held * run->cosine[d] - x[both * d + y] * run->sine[d];
-        x[both * d + y] = held * run->sine[d] + x[both * d + y] * run->cosine[d];
+    int together = run->opts->interleaved;
+    size_t parts = together ? 1 : 2, each = together ? 2 : 1, n = each * run->pairs, at = each * run->first, part, d;
+    size_t y = together ? 1 : ATTN__PAIRS, half = run->opts->dim / 2; /* how far apart a pair lies here, and there */
+    for (part = 0; part < parts; part++)
+        run->kern->load(x + part * y, n, attn__tensor_at(in, b, h, i, at + part * half), in->dtype, 0, in->dim_stride,
+                        1, n);
+    for (d = 0; d < run->pairs; d++) {
+        held = x[each * d];
+        x[each * d] = held * run->cosine[d] - x[each * d + y] * run->sine[d];
+        x[each * d + y] = held * run->sine[d] + x[each * d + y] * run->cosine[d];
     }
-    run->kern->store(attn__tensor_at(out, b, h, i, at), out->dtype, 0, out->dim_stride, x, n, 1, both * n, 1.0);
-    if (half)
-        run->kern->store(attn__tensor_at(out, b, h, i, at + half), out->dtype, 0, out->dim_stride, x + y, n, 1, n, 1.0);
+    for (part = 0; part < parts; part++)
+        run->kern->store(attn__tensor_at(out, b, h, i, at + part * half), out->dtype, 0, out->dim_stride, x + part * y,
+                         n, 1, n, 1.0);
 }
 
 static ptrdiff_t attn__position(const attn_rope_opts *o, size_t b, size_t i)
 {
-    if (!o->positions)
-        return attn__plus(o->offset, (ptrdiff_t)i);
-    return attn__plus(o->offset,
-                      o->positions[(ptrdiff_t)b * o->position_batch_stride + (ptrdiff_t)i * o->position_len_stride]);
+    ptrdiff_t position = (ptrdiff_t)i;
+    if (o->positions)
+        position = o->positions[(ptrdiff_t)b * o->position_batch_stride + (ptrdiff_t)i * o->position_len_stride];
+    return attn__plus(o->offset, position);
 }
 
 /* All rows, for the pairs in hand: cosines and sines are computed once for all heads, and for all items at once where
@@ -5580,14 +5640,14 @@ static void attn__rope(const attn_tensor *out, const attn_tensor *in, const attn
     for (run.first = 0; run.first < dim / 2; run.first += ATTN__PAIRS) {
         run.pairs = attn__min(dim / 2 - run.first, ATTN__PAIRS);
         for (d = 0; d < run.pairs; d++)
-            run.frequency[d] = opts->frequencies ? opts->frequencies[run.first + d]
-                                                 : attn__pow(opts->base, -2.0 * (double)(run.first + d) / (double)dim);
+            run.frequency[d] =
+                opts->frequencies ? opts->frequencies[run.first + d] : attn__frequency(opts->base, run.first + d, dim);
         attn__rope_rows(&run);
     }
     for (b = 0; b < in->batch && dim < D && out->data != in->data; b++)
         for (h = 0; h < in->heads; h++) {
-            to = attn_mat_cols(attn_head(*out, b, h), dim, D - dim);
-            from = attn_mat_cols(attn_head(*in, b, h), dim, D - dim);
+            to = attn__head_part(out, b, h, 0, out->len, dim);
+            from = attn__head_part(in, b, h, 0, in->len, dim);
             attn__copy(&to, &from);
         }
 }
@@ -5595,7 +5655,7 @@ static void attn__rope(const attn_tensor *out, const attn_tensor *in, const attn
 ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_opts *opts)
 {
     attn_rope_opts o = ATTN__ZERO;
-    attn__view *positions;
+    attn_mat positions;
     size_t d;
     int finite;
     attn__check c;
@@ -5611,12 +5671,12 @@ ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_
     attn__check_begin(&c);
     attn__check_tensor(&c, "out", &out, ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_FLOAT);
     attn__check_tensor(&c, "in", &in, ATTN__ANY_FLOAT);
-    attn__check_array(&c, "opts.positions", o.positions, in.len, sizeof *o.positions, ATTN__OPTIONAL);
-    if (o.positions) { /* a matrix: batch x len */
-        positions = &c.view[c.count - 1];
-        positions->n[2] = in.batch;
-        positions->s[2] = o.position_batch_stride;
-        positions->s[3] = o.position_len_stride;
+    if (o.positions) {
+        positions = attn__array(o.positions, in.len, sizeof *o.positions);
+        positions.rows = in.batch;
+        positions.row_stride = o.position_batch_stride;
+        positions.col_stride = o.position_len_stride;
+        attn__check_mat(&c, "opts.positions", &positions, ATTN__ANY_TYPE);
     }
     attn__check_array(&c, "opts.frequencies", o.frequencies, o.dim / 2, sizeof *o.frequencies, ATTN__OPTIONAL);
     attn__check_views(&c);
@@ -5640,19 +5700,19 @@ ATTN__NOINLINE double attn__pair_of(double rotations, double dim, double base, d
     return dim * attn__log(original_len / (rotations * 6.283185307179586)) / (2 * attn__log(base));
 }
 
-static double attn__round_within(double x, double most, int up) /* rounded down or up, within 0 .. most */
+ATTN__NOINLINE double attn__round_within(double x, double most, int up) /* rounded down or up, within 0 .. most */
 {
     double whole;
     x = x < 0 ? 0 : x > most ? most : x;
-    whole = (double)(size_t)x;
+    whole = (double)(ptrdiff_t)x;
     return up && whole < x ? whole + 1 : whole;
 }
 
 /* The frequency of pair d. YaRN leaves pairs below `low` alone and divides those above `high` by the factor. */
-ATTN__NOINLINE double attn__frequency(const attn_rope_scaling *s, double base, size_t dim, size_t d, double low,
-                                      double high)
+ATTN__NOINLINE double attn__scaled_frequency(const attn_rope_scaling *s, double base, size_t dim, size_t d, double low,
+                                             double high)
 {
-    double frequency = attn__pow(base, -2.0 * (double)d / (double)dim), share = 0;
+    double frequency = attn__frequency(base, d, dim), share = 0;
     if (s->kind == ATTN_ROPE_LINEAR)
         share = 1;
     else if (s->kind == ATTN_ROPE_YARN)
@@ -5698,9 +5758,9 @@ ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base
         high = high > low ? high : low + 0.001;
     }
     for (d = 0; d < dim / 2; d++)
-        attn__require(&c, attn__is_finite(attn__frequency(&s, base, dim, d, low, high)), ATTN_ERR_VALUE, "base");
+        attn__require(&c, attn__is_finite(attn__scaled_frequency(&s, base, dim, d, low, high)), ATTN_ERR_VALUE, "base");
     for (d = 0; d < dim / 2 && c.status == ATTN_OK; d++)
-        freq[d] = attn__frequency(&s, base, dim, d, low, high);
+        freq[d] = attn__scaled_frequency(&s, base, dim, d, low, high);
     if (scale && c.status == ATTN_OK)
         *scale = yarn && s.factor > 1 ? 1 + 0.1 * attn__log(s.factor) : 1;
     return c.status;
@@ -5788,7 +5848,7 @@ ATTN_API attn_status attn_sinusoid(attn_mat out, size_t first)
     attn__check_mat(&c, "out", &out, ATTN__OUT | ATTN__ANY_FLOAT);
     attn__check_views(&c);
     for (col = 0; col < out.cols && out.rows > 0 && c.status == ATTN_OK; col++) {
-        double frequency = attn__pow(10000.0, -2.0 * (double)(col / 2) / (double)out.cols);
+        double frequency = attn__frequency(10000.0, col / 2, out.cols);
         for (row = 0; row < out.rows; row++) {
             double angle = ((double)first + (double)row) * frequency;
             attn__mat_set(&out, row, col, col % 2 ? attn__cos(angle) : attn__sin(angle));
@@ -5804,7 +5864,7 @@ ATTN_API attn_status attn_sinusoid(attn_mat out, size_t first)
 
 typedef struct attn__mha {
     attn__plan plan; /* of the projections: its tensors lie in scratch */
-    attn_tensor out, q, k, v;
+    const attn_tensor *out, *q, *k, *v;
     attn_tensor mean; /* the mean of the weights, where that is wanted: all of them lie in scratch then */
     attn_mha_weights w;
     size_t rest_bytes; /* scratch of the products, and of the engine after them */
@@ -5844,7 +5904,7 @@ static void attn__project(const attn_tensor *to_heads, const attn_tensor *from_h
 {
     attn_tensor out = attn__join_heads(to_heads), in = attn__join_heads(from_heads);
     attn_tensor all_out = attn__join_items(out), all_in = attn__join_items(in);
-    attn_mat rows, to, from;
+    attn_mat to, from;
     size_t b, n, r, c, full = 0;
     if (out.len == 0 || out.dim == 0)
         return;
@@ -5856,14 +5916,14 @@ static void attn__project(const attn_tensor *to_heads, const attn_tensor *from_h
         lens = NULL;
     }
     for (b = 0; b < out.batch; b++) {
-        rows = attn_head(out, b, 0);
-        n = lens ? lens[b] : rows.rows;
-        to = attn_mat_rows(rows, 0, n);
-        from = attn_mat_rows(attn_head(in, b, 0), 0, n);
+        n = lens ? lens[b] : out.len;
+        to = attn__head_part(&out, b, 0, 0, n, 0);
+        from = attn__head_part(&in, b, 0, 0, n, 0);
         attn__matmul(&to, &from, w, bias, 1.0, ctx);
-        for (r = n; r < rows.rows && rows.cols > 0; r++)
-            for (c = 0; c < rows.cols; c++)
-                attn__mat_set(&rows, r, c, 0);
+        to = attn__head_part(&out, b, 0, n, out.len - n, 0);
+        for (r = 0; r < to.rows; r++)
+            for (c = 0; c < to.cols; c++)
+                attn__mat_set(&to, r, c, 0);
     }
 }
 
@@ -5875,7 +5935,7 @@ static void attn__mean_weights(const attn_tensor *mean, const attn_tensor *weigh
     for (b = 0; b < mean->batch && mean->dim > 0; b++)
         for (i = 0; i < mean->len; i++) {
             all = attn_mat_of(attn__tensor_at(weights, b, 0, i, 0), weights->dtype, weights->heads, weights->dim);
-            row = attn_mat_rows(attn_head(*mean, b, 0), i, 1);
+            row = attn__head_part(mean, b, 0, i, 1, 0);
             attn__matmul(&row, &ones, &all, NULL, 1 / (double)weights->heads, ctx);
         }
 }
@@ -5883,10 +5943,10 @@ static void attn__mean_weights(const attn_tensor *mean, const attn_tensor *weigh
 static void attn__mha_list(attn__check *c, const attn__mha *mha)
 {
     const attn_mha_weights *w = &mha->w;
-    attn__check_tensor(c, "out", &mha->out, ATTN__OUT);
-    attn__check_tensor(c, "q", &mha->q, ATTN__IN);
-    attn__check_tensor(c, "k", &mha->k, ATTN__IN);
-    attn__check_tensor(c, "v", &mha->v, ATTN__IN);
+    attn__check_tensor(c, "out", mha->out, ATTN__OUT);
+    attn__check_tensor(c, "q", mha->q, ATTN__IN);
+    attn__check_tensor(c, "k", mha->k, ATTN__IN);
+    attn__check_tensor(c, "v", mha->v, ATTN__IN);
     attn__check_mat(c, "weights.wq", &w->wq, ATTN__IN);
     attn__check_mat(c, "weights.wk", &w->wk, ATTN__IN);
     attn__check_mat(c, "weights.wv", &w->wv, ATTN__IN);
@@ -5898,7 +5958,7 @@ static void attn__mha_list(attn__check *c, const attn__mha *mha)
     attn__plan_list_options(c, &mha->plan);
 }
 
-static int attn__is_product(size_t n, size_t a, size_t b) /* n = a b, of a > 0 */
+ATTN__NOINLINE int attn__is_product(size_t n, size_t a, size_t b) /* n = a b, of a > 0 */
 {
     return a > 0 && n % a == 0 && n / a == b;
 }
@@ -5906,9 +5966,9 @@ static int attn__is_product(size_t n, size_t a, size_t b) /* n = a b, of a > 0 *
 static void attn__mha_shapes(attn__check *c, const attn__mha *mha)
 {
     const attn_mha_weights *w = &mha->w;
-    const attn_tensor *q = &mha->q, *k = &mha->k, *v = &mha->v;
+    const attn_tensor *q = mha->q, *k = mha->k, *v = mha->v;
     size_t B = q->batch, H = w->heads, Hkv = w->kv_heads, D = mha->plan.call.q.dim, Dv = mha->plan.call.v.dim;
-    attn__require(c, attn__is_shape(&mha->out, B, 1, q->len, w->wo.cols), ATTN_ERR_SHAPE, "out");
+    attn__require(c, attn__is_shape(mha->out, B, 1, q->len, w->wo.cols), ATTN_ERR_SHAPE, "out");
     attn__require(c, q->heads == 1, ATTN_ERR_SHAPE, "q");
     attn__require(c, attn__is_shape(k, B, 1, k->len, k->dim), ATTN_ERR_SHAPE, "k");
     attn__require(c, attn__is_shape(v, B, 1, k->len, v->dim), ATTN_ERR_SHAPE, "v");
@@ -5977,14 +6037,14 @@ static void attn__mha_plan(attn__mha *mha, attn__check *c, const attn_tensor *ou
     attn_dtype real = attn__real(q->dtype);
     attn_tensor heads[4]; /* out, q, k, v */
     size_t H, Hkv, D, Dv;
-    ATTN__MEMSET(mha, 0, sizeof *mha);
-    if (weights)
-        mha->w = *weights;
+    attn__copy_struct(&mha->w, weights, sizeof mha->w);
+    attn__copy_struct(&mha->mean, NULL, sizeof mha->mean);
+    mha->bytes = 0;
     mha->w.kv_heads = mha->w.kv_heads ? mha->w.kv_heads : mha->w.heads;
-    mha->out = *out;
-    mha->q = *q;
-    mha->k = *k;
-    mha->v = *v;
+    mha->out = out;
+    mha->q = q;
+    mha->k = k;
+    mha->v = v;
     H = mha->w.heads;
     Hkv = mha->w.kv_heads;
     D = H ? mha->w.wq.cols / H : 0;
@@ -6016,12 +6076,12 @@ static void attn__mha_run(attn__mha *mha)
     attn_ctx ctx = call->ctx; /* products use what the engine will use after them */
     ctx.scratch = mha->plan.scratch;
     ctx.scratch_size = mha->rest_bytes;
-    attn__project(&call->q, &mha->q, &w->wq, w->bq, q_lens, &ctx);
-    attn__project(&call->k, &mha->k, &w->wk, w->bk, kv_lens, &ctx);
-    attn__project(&call->v, &mha->v, &w->wv, w->bv, kv_lens, &ctx);
+    attn__project(&call->q, mha->q, &w->wq, w->bq, q_lens, &ctx);
+    attn__project(&call->k, mha->k, &w->wk, w->bk, kv_lens, &ctx);
+    attn__project(&call->v, mha->v, &w->wv, w->bv, kv_lens, &ctx);
     attn__plan_execute(&mha->plan);
     attn__mean_weights(&mha->mean, &call->opts.weights, &ctx);
-    attn__project(&mha->out, &call->out, &w->wo, w->bo, q_lens, &ctx);
+    attn__project(mha->out, &call->out, &w->wo, w->bo, q_lens, &ctx);
 }
 
 ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
@@ -6986,30 +7046,39 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
 
 /* -- gemm -- */
 
-/* The microkernel: one register tile c of ROWS x `vectors` vectors, packed; ROWS rows of a times one panel of b. A sum
-   is two chains, of the terms of even number and of the others: short chains lose less to rounding. Every kernel of the
-   pass sums so but for sums over keys, of weights and of values (ATTN__GEMM_SCALE), which are one chain for a tile. The
-   vectors of b are named, not an array, and c needs no stride: so gcc keeps all in registers. */
+/* The microkernel: one register tile c of ROWS x `vectors` vectors, packed; ROWS rows of a times one panel of b.
+   Without `factor` a sum is two chains, of the terms of even number and of the others, which are added at the end: short
+   chains lose less to rounding. Every kernel of the pass sums so but for sums over keys, of weights and of values: with
+   `factor`, c = factor c + a b in one chain. Of parts of a sum, c has two tiles, one for each chain, until the last has
+   come. The vectors of b are named, not an array, and c needs no stride: so gcc keeps all in registers. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R *const *a, ptrdiff_t ks,
-                                                       const ATTN__R *b, size_t depth, const int vectors,
-                                                       const enum attn__gemm_mode mode, int last, const ATTN__R *factor)
+                                                       const ATTN__R *b, size_t depth, const int vectors, int part,
+                                                       const ATTN__R *factor)
 {
     ATTN__AS_WRITTEN
-    const size_t chains = mode == ATTN__GEMM_SCALE ? 1 : 2;
+    const size_t tile = ATTN__ROWS * (size_t)vectors * ATTN__W;
+    size_t chains = factor ? 1 : 2, chain, terms;
     ATTN__V sum[ATTN__ROWS][3], zero = ATTN__SET1((ATTN__R)0);
-    size_t chain, k;
     int r, v;
     for (chain = 0; chain < chains; chain++) {
         const ATTN__R *from = b + chain * (size_t)vectors * ATTN__W;
-        ATTN__R *to = c + (mode == ATTN__GEMM_ADD ? chain * ATTN__ROWS * (size_t)vectors * ATTN__W : 0);
+        ATTN__R *to = c + (part ? chain * tile : 0);
         ptrdiff_t at = (ptrdiff_t)chain * ks;
         ATTN__UNROLL
         for (r = 0; r < ATTN__ROWS; r++) {
             ATTN__UNROLL
             for (v = 0; v < vectors; v++)
-                sum[r][v] = mode == ATTN__GEMM_ADD ? ATTN__LOAD(to + (r * vectors + v) * ATTN__W) : zero;
+                sum[r][v] = zero;
         }
-        for (k = chain; k < depth; k += chains) {
+        if (part & ATTN__BEGUN) {
+            ATTN__UNROLL
+            for (r = 0; r < ATTN__ROWS; r++) {
+                ATTN__UNROLL
+                for (v = 0; v < vectors; v++)
+                    sum[r][v] = ATTN__LOAD(to + (r * vectors + v) * ATTN__W);
+            }
+        }
+        for (terms = factor ? depth : (depth + 1 - chain) / 2; terms > 0; terms--) {
             ATTN__V b0 = ATTN__LOAD(from), b1 = b0, b2 = b0;
             if (vectors > 1)
                 b1 = ATTN__LOAD(from + ATTN__W);
@@ -7027,22 +7096,14 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R
             at += (ptrdiff_t)chains * ks;
             from += chains * (size_t)vectors * ATTN__W;
         }
-        if (chain > 0 && (mode == ATTN__GEMM_SET || last)) {
+        if (factor || (chain > 0 && !(part & ATTN__UNFINISHED))) { /* the first chain times 1 */
             to = c;
             ATTN__UNROLL
-            for (r = 0; r < ATTN__ROWS; r++) {
+            for (v = 0; v < vectors; v++) {
+                ATTN__V times = factor ? ATTN__LOAD(factor + v * ATTN__W) : ATTN__SET1((ATTN__R)1);
                 ATTN__UNROLL
-                for (v = 0; v < vectors; v++)
-                    sum[r][v] = ATTN__ADD(ATTN__LOAD(to + (r * vectors + v) * ATTN__W), sum[r][v]);
-            }
-        }
-        if (mode == ATTN__GEMM_SCALE) {
-            ATTN__UNROLL
-            for (r = 0; r < ATTN__ROWS; r++) {
-                ATTN__UNROLL
-                for (v = 0; v < vectors; v++)
-                    sum[r][v] = ATTN__FMA(ATTN__LOAD(to + (r * vectors + v) * ATTN__W),
-                                          ATTN__LOAD(factor + v * ATTN__W), sum[r][v]);
+                for (r = 0; r < ATTN__ROWS; r++)
+                    sum[r][v] = ATTN__FMA(ATTN__LOAD(to + (r * vectors + v) * ATTN__W), times, sum[r][v]);
             }
         }
         ATTN__UNROLL
@@ -7069,13 +7130,12 @@ ATTN__INLINE void ATTN__NAME(prefetch_row)(const attn__rows *rows, size_t row, i
             ATTN__PREFETCH(from + i, 2);
 }
 
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_of)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
-                                                   const void *bv, size_t cols, size_t depth,
-                                                   const enum attn__gemm_mode mode, int last, const void *factorv,
-                                                   const attn__rows *next)
+ATTN__TARGET static void ATTN__NAME(gemm)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
+                                          const void *bv, size_t cols, size_t depth, int part, const void *factorv,
+                                          const attn__rows *next)
 {
     ATTN__R *tiles = (ATTN__R *)cv;
-    const ATTN__R *a[ATTN__ROWS], *b, *factor;
+    const ATTN__R *a[ATTN__ROWS], *b, *factor = (const ATTN__R *)factorv;
     size_t r0, r, c, left, wide, prefetched = 0;
     for (r0 = 0; r0 < rows; r0 += ATTN__ROWS) {
         for (; next && prefetched < next->next_count && prefetched * rows <= r0 * next->next_count; prefetched++)
@@ -7088,35 +7148,16 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_of)(void *cv, const void *av, ptr
         }
         for (c = 0; c < cols; c += wide) {
             b = (const ATTN__R *)bv + c * depth;
-            factor = (const ATTN__R *)factorv;
             left = (cols - c) / ATTN__W;
             wide = attn__min(left, 3) * ATTN__W;
             if (left >= 3)
-                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 3, mode, last, factor);
+                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 3, part, factor);
             else if (left == 2)
-                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 2, mode, last, factor);
+                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 2, part, factor);
             else
-                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 1, mode, last, factor);
-            tiles += (mode == ATTN__GEMM_ADD ? 2 : 1) * wide * ATTN__ROWS;
+                ATTN__NAME(microkernel)(tiles, a, ks, b, depth, 1, part, factor);
+            tiles += (part ? 2 : 1) * wide * ATTN__ROWS;
         }
-    }
-}
-
-ATTN__TARGET static void ATTN__NAME(gemm)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
-                                          const void *bv, size_t cols, size_t depth, enum attn__gemm_mode mode,
-                                          const void *factorv, const attn__rows *next)
-{
-    switch (mode) {
-    case ATTN__GEMM_SET:
-        ATTN__NAME(gemm_of)(cv, av, rs, ks, rows, bv, cols, depth, ATTN__GEMM_SET, 0, factorv, next);
-        break;
-    case ATTN__GEMM_SCALE:
-        ATTN__NAME(gemm_of)(cv, av, rs, ks, rows, bv, cols, depth, ATTN__GEMM_SCALE, 0, factorv, next);
-        break;
-    default:
-        ATTN__NAME(gemm_of)
-        (cv, av, rs, ks, rows, bv, cols, depth, ATTN__GEMM_ADD, mode == ATTN__GEMM_LAST, factorv, next);
-        break;
     }
 }
 
@@ -7524,29 +7565,26 @@ ATTN__TARGET ATTN__INLINE ATTN__PARAMS ATTN__NAME(exp_params)(double scale)
 }
 
 /* The scores of one vector of queries, rows ld apart, become e^(scale (score - max)), which for -infinity is 0. Returns
-   their sum: one chain, as that of the values is, so that what rounding loses from one it loses from the other. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_sum)(ATTN__R *s, size_t ld, size_t keys, ATTN__V max,
+   their sum: in the chains that values are summed in, so that what rounding loses from one it loses from the other. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_sum)(const attn__tile *t, ATTN__R *s, ATTN__V max,
                                                           const ATTN__PARAMS *p)
 {
     ATTN__AS_WRITTEN
-    ATTN__V sum = ATTN__SET1((ATTN__R)0), e;
-    size_t whole = keys / 4 * 4, k, j;
-    for (k = 0; k < whole; k += 4) {
-        ATTN__UNROLL
-        for (j = 0; j < 4; j++, s += ld) {
+    ATTN__V zero = ATTN__SET1((ATTN__R)0), all = zero, sum, e;
+    size_t ld = t->layout.element, end, k;
+    for (k = 0; k < t->keys;) {
+        sum = zero;
+        end = attn__chain_end(t, k);
+        for (; k < end; k++, s += ld) {
             e = ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s), max), p);
             ATTN__STORE(s, e);
             sum = ATTN__ADD(sum, e);
             ATTN__PIN(sum);
         }
+        all = ATTN__ADD(all, sum);
+        ATTN__PIN(all);
     }
-    for (; k < keys; k++, s += ld) {
-        e = ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s), max), p);
-        ATTN__STORE(s, e);
-        sum = ATTN__ADD(sum, e);
-        ATTN__PIN(sum);
-    }
-    return sum;
+    return all;
 }
 
 /* One vector of queries against the keys of a tile: maximum, exponentials, sum. A score that is not finite makes the
@@ -7584,7 +7622,7 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
                 state->nan[c + j] |= (unsigned char)ATTN__NAME(is_nan_or_inf)(s[k * ld + j]);
     v = ATTN__MAX(ATTN__MAX(most[0], most[1]), ATTN__MAX(most[2], most[3]));
     factor = ATTN__NAME(exp_scaled)(ATTN__SUB(old, v), p);
-    ATTN__STORE(sum, ATTN__FMA(ATTN__LOAD(sum), factor, ATTN__NAME(softmax_sum)(s, ld, keys, v, p)));
+    ATTN__STORE(sum, ATTN__FMA(ATTN__LOAD(sum), factor, ATTN__NAME(softmax_sum)(t, s, v, p)));
     ATTN__STORE(max, v);
     ATTN__STORE((ATTN__R *)t->factor + c, factor);
     return nonfinite;
@@ -7865,7 +7903,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const ATTN__NAME(fe
                                                              const int most)
 {
     const attn__tile *t = f->tile;
-    size_t keys = t->keys, n, k;
+    size_t keys = t->keys, n, k, first, end;
     const ATTN__R *p[4], *w[4], *factor = (const ATTN__R *)t->factor + f->r;
     ATTN__R total[4], kept[4 * 8 * ATTN__W], *sums = (ATTN__R *)f->state->sum + f->r;
     ATTN__V sum[4][8];
@@ -7876,50 +7914,59 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const ATTN__NAME(fe
         size_t query = attn__min(f->r + (size_t)i, t->queries - 1);
         p[i] = (const ATTN__R *)t->scores + query * t->layout.query;
         w[i] = f->weights + query * t->layout.query;
-        total[i] = 0;
-        ATTN__UNROLL
-        for (j = 0; j < most; j++)
-            sum[i][j] = ATTN__SET1((ATTN__R)0);
     }
-    for (k = 0; k < keys; k += n) {
-        const char *from;
-        attn__stream next =
-            attn__stream_of(f->v, keys, (f->pass * keys + k) / f->passes, ATTN__FEW_KEYS, 0, f->v->row_bytes);
-        n = attn__min(keys - k, ATTN__FEW_KEYS);
-        from = ATTN__NAME(few_values)(f, k, n);
-        switch (ATTN__REAL_F64 ? ATTN__REAL : f->use.dtype) {
-        case ATTN_F16:
-            ATTN__NAME(few_keys)
-            (sum, total, p, w, k, n, from, step, &next, f->v->row_bytes / f->passes, ATTN_F16, rows, most, f->vectors);
-            break;
-        case ATTN_BF16:
-            ATTN__NAME(few_keys)
-            (sum, total, p, w, k, n, from, step, &next, f->v->row_bytes / f->passes, ATTN_BF16, rows, most, f->vectors);
-            break;
-        case ATTN_I8:
-            ATTN__NAME(few_keys)
-            (sum, total, p, w, k, n, from, step, &next, f->v->row_bytes / f->passes, ATTN_I8, rows, most, f->vectors);
-            break;
-        default:
-            ATTN__NAME(few_keys)
-            (sum, total, p, w, k, n, from, step, &next, f->v->row_bytes / f->passes, ATTN__REAL, rows, most,
-             f->vectors);
-            break;
+    for (first = 0; first == 0 || first < keys; first = end) {
+        end = attn__chain_end(t, first);
+        ATTN__UNROLL
+        for (i = 0; i < rows; i++) {
+            total[i] = 0;
+            ATTN__UNROLL
+            for (j = 0; j < most; j++)
+                sum[i][j] = ATTN__SET1((ATTN__R)0);
         }
-    }
-    ATTN__UNROLL
-    for (i = 0; i < rows; i++) {
+        for (k = first; k < end; k += n) {
+            const char *from;
+            attn__stream next =
+                attn__stream_of(f->v, keys, (f->pass * keys + k) / f->passes, ATTN__FEW_KEYS, 0, f->v->row_bytes);
+            n = attn__min(end - k, ATTN__FEW_KEYS);
+            from = ATTN__NAME(few_values)(f, k, n);
+            switch (ATTN__REAL_F64 ? ATTN__REAL : f->use.dtype) {
+            case ATTN_F16:
+                ATTN__NAME(few_keys)
+                (sum, total, p, w, k, n, from, step, &next, f->v->row_bytes / f->passes, ATTN_F16, rows, most,
+                 f->vectors);
+                break;
+            case ATTN_BF16:
+                ATTN__NAME(few_keys)
+                (sum, total, p, w, k, n, from, step, &next, f->v->row_bytes / f->passes, ATTN_BF16, rows, most,
+                 f->vectors);
+                break;
+            case ATTN_I8:
+                ATTN__NAME(few_keys)
+                (sum, total, p, w, k, n, from, step, &next, f->v->row_bytes / f->passes, ATTN_I8, rows, most,
+                 f->vectors);
+                break;
+            default:
+                ATTN__NAME(few_keys)
+                (sum, total, p, w, k, n, from, step, &next, f->v->row_bytes / f->passes, ATTN__REAL, rows, most,
+                 f->vectors);
+                break;
+            }
+        }
         ATTN__UNROLL
-        for (j = 0; j < most; j++)
-            ATTN__STORE(kept + (i * most + j) * ATTN__W, sum[i][j]);
-    }
-    for (i = 0; i < rows && f->r + (size_t)i < t->queries; i++) {
-        ATTN__R *out = (ATTN__R *)f->state->out + (f->r + (size_t)i) * f->state->layout.query + f->d;
-        ATTN__V shrink = ATTN__SET1(factor[i]);
-        if (f->d == 0)
-            ATTN__NAME(store_part)(sums + i, ATTN__FMA(ATTN__SET1(sums[i]), shrink, ATTN__SET1(total[i])), 1);
-        for (j = 0; j < f->vectors; j++, out += ATTN__W)
-            ATTN__STORE(out, ATTN__FMA(ATTN__LOAD(out), shrink, ATTN__LOAD(kept + (i * most + j) * ATTN__W)));
+        for (i = 0; i < rows; i++) {
+            ATTN__UNROLL
+            for (j = 0; j < most; j++)
+                ATTN__STORE(kept + (i * most + j) * ATTN__W, sum[i][j]);
+        }
+        for (i = 0; i < rows && f->r + (size_t)i < t->queries; i++) {
+            ATTN__R *out = (ATTN__R *)f->state->out + (f->r + (size_t)i) * f->state->layout.query + f->d;
+            ATTN__V shrink = ATTN__SET1(first == 0 ? factor[i] : 1);
+            if (f->d == 0)
+                ATTN__NAME(store_part)(sums + i, ATTN__FMA(ATTN__SET1(sums[i]), shrink, ATTN__SET1(total[i])), 1);
+            for (j = 0; j < f->vectors; j++, out += ATTN__W)
+                ATTN__STORE(out, ATTN__FMA(ATTN__LOAD(out), shrink, ATTN__LOAD(kept + (i * most + j) * ATTN__W)));
+        }
     }
 }
 
@@ -8200,7 +8247,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
             f.terms = attn__blocks(terms, span) * span;
             f.step = direct ? step : (ptrdiff_t)(f.terms * sizeof *copy);
             f.w = (const char *)w->data + (ptrdiff_t)g * step + (ptrdiff_t)(k * size);
-            f.begun = k > 0 || part & ATTN__FEW_BEGUN;
+            f.begun = k > 0 || part & ATTN__BEGUN;
             f.next = attn__stream_of(w, count, g, n, k * size, terms * size);
             f.due = n * span * size;
             if (!direct) {
@@ -8220,7 +8267,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
                     ATTN__NAME(few_block)(&f, 1, 4);
             }
         }
-        for (r = 0; !(part & ATTN__FEW_UNFINISHED) && r < rows; r++)
+        for (r = 0; !(part & ATTN__UNFINISHED) && r < rows; r++)
             ATTN__NAME(few_finish)(c + r * ldc, pairs + r * f.ld_pairs, n / ATTN__W);
     }
 }

@@ -488,6 +488,35 @@ TEST(accuracy_chains)
             }
 }
 
+/* The first 48 keys are summed in chains of 16: after a value of 1, values of half an ulp of that are lost in one chain,
+   but the sums of the later chains are not. */
+TEST(accuracy_first_keys)
+{
+    for (int few = 0; few < 2; few++)
+        for (int wide = 0; wide <= test_real_is_wider(); wide++)
+            FOR_EACH_ISA (isa) {
+                attn_dtype type = wide ? ATTN_F64 : ATTN_F32;
+                size_t rows = few ? 1 : 20, keys = 64, dims = 70;
+                attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+                attn_tensor q = test_tensor(type, 1, 1, rows, 3, T_BHLD), k = test_tensor(type, 1, 1, keys, 3, T_BHLD);
+                attn_tensor v = test_tensor(type, 1, 1, keys, dims, T_BHLD);
+                attn_tensor out = test_tensor(type, 1, 1, rows, dims, T_BHLD);
+                attn_mat first = attn_head(v, 0, 0), result = attn_head(out, 0, 0);
+                test_case("%s, %s, %zu queries", attn_isa_string(isa), test_dtype_name(type), rows);
+                test_fill_tensor(q, 0);
+                test_fill_tensor(k, 0);
+                test_fill_tensor(v, (double)unit(type));
+                first.rows = 1;
+                test_fill(first, 1);
+                CHECK_STATUS(attn_sdpa(out, q, k, v, NULL, &ctx), ATTN_OK);
+                for (size_t e = 0; e < rows * dims; e++) {
+                    real x = test_load(test_at(result, e / dims, e % dims), type) * (real)keys;
+                    CHECK(x >= 1 + 47 * unit(type) && x <= 1 + 64 * unit(type));
+                }
+                test_release();
+            }
+}
+
 /* ---- scores that are outputs ---- */
 
 /* Scores of the last stage are scale q . k, rounded once more; softmax may have left out that rounding, and that of the
