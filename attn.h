@@ -2181,6 +2181,72 @@ static int attn__prefetches_near(void)
 #define ATTN__PREFETCH(p, caches) ((void)0)
 #endif
 
+/* Near, rows are prefetched so many bytes ahead, at most. */
+#define ATTN__AHEAD 16384
+
+/* Lines that are prefetched while rows are in use: four at a time, `apart` bytes from each other. */
+typedef struct attn__stream {
+    const char *at;     /* the first of the next four; NULL: nothing is left */
+    ptrdiff_t apart;    /* near: 64 */
+    ptrdiff_t move;     /* from four lines to the next four, */
+    ptrdiff_t next_row; /* and besides, at the end of a row, to the next row */
+    size_t left, lines; /* fours of lines of this row; of a row */
+    size_t due;         /* bytes of rows that were used; each 256 of them make four lines due */
+} attn__stream;
+
+/* While bytes from .. from + bytes - 1 of rows i .. i + n - 1 of `count` are used, the same bytes are prefetched: near,
+   of rows that follow soon, in the order of memory; else, of the rows that will be read after all of these, from four
+   places, a quarter of those rows apart. n is a power of two. */
+static attn__stream attn__stream_of(const attn__rows *rows, size_t count, size_t i, size_t n, size_t from, size_t bytes)
+{
+    attn__stream s = {NULL, 64, 256, 0, 0, 0, 0};
+    size_t ahead = n, shift = 8;
+    ptrdiff_t step = rows->next_step;
+    if (rows->near) {
+        while (2 * ahead * rows->row_bytes <= ATTN__AHEAD && ahead <= count)
+            ahead *= 2;
+        i += ahead;
+    } else {
+        i = count + i / 4;
+        s.apart = (ptrdiff_t)(rows->next_count / 4) * step;
+        s.move = 64;
+        shift = 6;
+    }
+    if (i >= count + rows->next_count)
+        return s;
+    if (i < count)
+        step = rows->step * (ptrdiff_t)attn__size(rows->dtype);
+    s.at = (i < count ? (const char *)rows->data : rows->next) + (ptrdiff_t)(i < count ? i : i - count) * step + from;
+    if (step == (ptrdiff_t)bytes) /* rows that follow each other are one */
+        bytes *= n;
+    s.left = s.lines = (bytes + (size_t)s.move - 1) >> shift;
+    s.next_row = step - (ptrdiff_t)s.lines * s.move;
+    return s;
+}
+
+/* What is due after so many more bytes: near, into the first cache; else into the second. */
+ATTN__INLINE void attn__prefetch(attn__stream *s, size_t bytes)
+{
+    for (s->due += bytes; s->due >= 256; s->due -= 256) {
+        if (s->apart == 64) {
+            ATTN__PREFETCH(s->at, 3);
+            ATTN__PREFETCH(s->at + 64, 3);
+            ATTN__PREFETCH(s->at + 128, 3);
+            ATTN__PREFETCH(s->at + 192, 3);
+        } else {
+            ATTN__PREFETCH(s->at, 2);
+            ATTN__PREFETCH(s->at + s->apart, 2);
+            ATTN__PREFETCH(s->at + 2 * s->apart, 2);
+            ATTN__PREFETCH(s->at + 3 * s->apart, 2);
+        }
+        s->at += s->move;
+        if (--s->left == 0) {
+            s->left = s->lines;
+            s->at += s->next_row;
+        }
+    }
+}
+
 #define ATTN__BUFFER 64 /* load and store transpose through so many reals of each row at a time, on the stack */
 
 #define ATTN__PASS ATTN__PASS_SCALAR
@@ -6122,7 +6188,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    and AS_REAL between both. In float also LOAD_F16, _BF16, _I8, STORE_F16, STORE_U16 and IADD_UP_TO(a,b,x,most) =
    x <= most ? a + b : a; in double LOAD_F32, STORE_F32.
    It adds itself to the functions that move lanes: interleave, interleave_pairs, every_other, set_pair, load_128 and
-   interleave_128. load_pairs is made of these for vectors of up to 256 bits; wider ones have load_256 and a load_pairs
+   interleave_128. load_pairs is made of these for vectors of up to 256 bits; wider ones have load_halves and a load_pairs
    and PAIRS_LOADED of their own. nonzero, of which load_bits and classify are made, may gain from other instructions.
 
    -ffast-math would fold comparisons with infinities and NaNs: such numbers are found by their bits, and are passed as
@@ -6704,16 +6770,18 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_128)(const char *p, ptrdiff_t 
 #endif
 }
 
-#if ATTN__PASS == ATTN__PASS_AVX512
-/* Two chunks of 256 bits, `step` bytes apart. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_256)(const char *p, ptrdiff_t step)
+#if ATTN__PASS == ATTN__PASS_AVX512 || ATTN__PASS == ATTN__PASS_AVX2
+/* Half a vector from each of two places. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_halves)(const char *p, const char *q)
 {
-#if ATTN__REAL_F64
+#if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
     __m512d v = _mm512_castpd256_pd512(_mm256_loadu_pd((const double *)p));
-    return _mm512_maskz_insertf64x4(ATTN__ALL, v, _mm256_loadu_pd((const double *)(p + step)), 1);
-#else
+    return _mm512_maskz_insertf64x4(ATTN__ALL, v, _mm256_loadu_pd((const double *)q), 1);
+#elif ATTN__PASS == ATTN__PASS_AVX512
     __m512 v = _mm512_castps256_ps512(_mm256_loadu_ps((const float *)p));
-    return _mm512_maskz_insertf32x8(ATTN__ALL, v, _mm256_loadu_ps((const float *)(p + step)), 1);
+    return _mm512_maskz_insertf32x8(ATTN__ALL, v, _mm256_loadu_ps((const float *)q), 1);
+#else
+    return ATTN__NAME(load_128)(p, q - p);
 #endif
 }
 #endif
@@ -7792,232 +7860,241 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 
 #if ATTN__W > 1
 
-/* One pass over a tile: queries from number r on, dims from number d on. */
+/* Rows of V that are read together: as many of those that follow are prefetched before. */
+#define ATTN__FEW_KEYS 32
+
+/* One pass over a tile: queries from number r on, n dims from number d on. */
 typedef struct ATTN__NAME(few_pass) {
     const attn__tile *tile;
     const attn__state *state;
     const attn__rows *v;
     const ATTN__R *weights;
-    size_t r, d, n;      /* n: dims of the last vector */
-    size_t pass, passes; /* this is pass number `pass` of so many that prefetch their parts of the next tile */
+    size_t r, d, n;
+    int vectors;         /* of dims */
+    size_t pass, passes; /* this is pass number `pass` of so many, which share the rows to prefetch */
+    attn__rows use;      /* the rows that are read: of v, or copies of the dims that fill no vector */
+    ATTN__R *copy;       /* these, or NULL */
 } ATTN__NAME(few_pass);
 
-/* factor out + P V for `rows` queries and `vectors` vectors of dims, in which `whole` vectors are read. With the first
-   dims the weights are summed too, in the same chains. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const ATTN__NAME(few_pass) * f, attn_dtype dtype,
-                                                             const int rows, const int vectors, const int whole)
+/* Rows k .. k + n - 1 of V, from dim d on. */
+ATTN__TARGET ATTN__NOINLINE const char *ATTN__NAME(few_values)(const ATTN__NAME(few_pass) * f, size_t k, size_t n)
+{
+    const attn__rows *v = f->v;
+    size_t size = attn__size(v->dtype), i;
+    ptrdiff_t step = v->step * (ptrdiff_t)size;
+    const char *from = (const char *)v->data;
+    if (f->n == 0) /* there may be no data */
+        return from;
+    from += (ptrdiff_t)k * step + (ptrdiff_t)(f->d * size);
+    if (!f->copy)
+        return from;
+    for (i = 0; i < n; i++, from += step)
+        ATTN__NAME(load_row)(f->copy + i * ATTN__W, from, v->dtype, f->n);
+    return (const char *)f->copy;
+}
+
+/* sum += P V over n rows of V, for `rows` queries and as many of `most` vectors of dims as there are. Rows from `next` on
+   are prefetched, if that is not NULL. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(ATTN__V sum[][8], ATTN__R *total, const ATTN__R *const *p,
+                                                    const ATTN__R *const *w, size_t k, size_t n, const char *from,
+                                                    ptrdiff_t step, attn__stream *stream, size_t due, attn_dtype dtype,
+                                                    const int rows, const int most, int vectors)
+{
+    ATTN__V weight[4], x;
+    size_t end = k + n;
+    const int bytes = ATTN__W * (int)attn__size(dtype);
+    attn__stream next = *stream;
+    int i, j;
+    for (; k < end; k++, from += step) {
+        ATTN__UNROLL
+        for (i = 0; i < rows; i++) {
+            weight[i] = ATTN__SET1(w[i][k]);
+            total[i] += p[i][k];
+            ATTN__PIN(total[i]);
+        }
+        if (next.at)
+            attn__prefetch(&next, due);
+        ATTN__UNROLL
+        for (j = 0; j < most; j++)
+            if (j < vectors) {
+                x = ATTN__NAME(widen)(from + j * bytes, dtype);
+                ATTN__UNROLL
+                for (i = 0; i < rows; i++)
+                    sum[i][j] = ATTN__FMA(x, weight[i], sum[i][j]);
+            }
+    }
+    *stream = next;
+}
+
+/* factor out + P V for `rows` queries and up to `most` vectors of dims. With the first dims the weights are summed too:
+   one chain, as in softmax_sum. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const ATTN__NAME(few_pass) * f, const int rows,
+                                                             const int most)
 {
     const attn__tile *t = f->tile;
-    const attn__rows *v = f->v;
-    size_t size = attn__size(dtype), keys = t->keys, ahead = keys * f->pass / attn__max(f->passes, 1), since = 0;
-    size_t k, end;
-    const ATTN__R *p[4], *w[4], *factor = (const ATTN__R *)t->factor;
-    ATTN__V sum[4][8], x[8], total[4];
-    const char *from = (const char *)v->data;
-    ptrdiff_t step = f->n > 0 ? v->step * (ptrdiff_t)size : 0; /* without dims there may be no data */
-    int i, j, first;
-    from += f->n > 0 ? f->d * size : 0;
+    size_t keys = t->keys, n, k, first, end;
+    const ATTN__R *p[4], *w[4], *factor = (const ATTN__R *)t->factor + f->r;
+    ATTN__R total[4], kept[4 * 8 * ATTN__W], *sums = (ATTN__R *)f->state->sum + f->r;
+    ATTN__V sum[4][8];
+    const ptrdiff_t step = f->use.step * (ptrdiff_t)attn__size(f->use.dtype);
+    int i, j;
     ATTN__UNROLL
     for (i = 0; i < rows; i++) {
         size_t query = attn__min(f->r + (size_t)i, t->queries - 1);
         p[i] = (const ATTN__R *)t->scores + query * t->layout.query;
         w[i] = f->weights + query * t->layout.query;
     }
-    for (k = 0; k < keys;) {
+    for (first = 0; first == 0 || first < keys; first = end) {
+        end = attn__chain_end(t, first);
         ATTN__UNROLL
         for (i = 0; i < rows; i++) {
-            total[i] = ATTN__SET1((ATTN__R)0);
+            total[i] = 0;
             ATTN__UNROLL
-            for (j = 0; j < vectors; j++)
+            for (j = 0; j < most; j++)
                 sum[i][j] = ATTN__SET1((ATTN__R)0);
         }
-        first = k == 0;
-        end = attn__chain_end(t, k);
-        for (; k < end; k++) {
-            if (++since >= f->passes) { /* one row in as many keys as there are passes */
-                since = 0;
-                ATTN__NAME(prefetch_row)(v, v->near ? ahead : ahead % 4 * (keys / 4) + ahead / 4, v->near);
-                ahead++;
-            }
-            ATTN__UNROLL
-            for (j = 0; j < vectors; j++)
-                x[j] = whole ? ATTN__NAME(widen)(from + (size_t)j * ATTN__W * size, dtype)
-                             : ATTN__NAME(widen_part)(from, dtype, f->n);
-            from += step;
-            ATTN__UNROLL
-            for (i = 0; i < rows; i++) {
-                ATTN__V weight = ATTN__SET1(w[i][k]);
-                total[i] = ATTN__ADD(total[i], ATTN__SET1(p[i][k]));
-                ATTN__PIN(total[i]);
-                ATTN__UNROLL
-                for (j = 0; j < vectors; j++)
-                    sum[i][j] = ATTN__FMA(x[j], weight, sum[i][j]);
+        for (k = first; k < end; k += n) {
+            const char *from;
+            attn__stream next =
+                attn__stream_of(f->v, keys, (f->pass * keys + k) / f->passes, ATTN__FEW_KEYS, 0, f->v->row_bytes);
+            n = attn__min(end - k, ATTN__FEW_KEYS);
+            from = ATTN__NAME(few_values)(f, k, n);
+            switch (ATTN__REAL_F64 ? ATTN__REAL : f->use.dtype) {
+            case ATTN_F16:
+                ATTN__NAME(few_keys)
+                (sum, total, p, w, k, n, from, step, &next, f->v->row_bytes / f->passes, ATTN_F16, rows, most,
+                 f->vectors);
+                break;
+            case ATTN_BF16:
+                ATTN__NAME(few_keys)
+                (sum, total, p, w, k, n, from, step, &next, f->v->row_bytes / f->passes, ATTN_BF16, rows, most,
+                 f->vectors);
+                break;
+            case ATTN_I8:
+                ATTN__NAME(few_keys)
+                (sum, total, p, w, k, n, from, step, &next, f->v->row_bytes / f->passes, ATTN_I8, rows, most,
+                 f->vectors);
+                break;
+            default:
+                ATTN__NAME(few_keys)
+                (sum, total, p, w, k, n, from, step, &next, f->v->row_bytes / f->passes, ATTN__REAL, rows, most,
+                 f->vectors);
+                break;
             }
         }
         ATTN__UNROLL
         for (i = 0; i < rows; i++) {
-            size_t query = f->r + (size_t)i;
-            ATTN__R *out = (ATTN__R *)f->state->out + query * f->state->layout.query + f->d;
-            ATTN__R *sums = (ATTN__R *)f->state->sum;
-            ATTN__V so_far;
-            if (query >= t->queries)
-                break;
-            so_far = ATTN__SET1(first ? factor[query] : (ATTN__R)1);
-            if (f->d == 0) {
-                total[i] = ATTN__FMA(ATTN__SET1(sums[query]), so_far, total[i]);
-                ATTN__NAME(store_part)(sums + query, total[i], 1);
-            }
             ATTN__UNROLL
-            for (j = 0; j < vectors; j++, out += ATTN__W)
-                if (f->n > 0)
-                    ATTN__STORE(out, ATTN__FMA(ATTN__LOAD(out), so_far, sum[i][j]));
+            for (j = 0; j < most; j++)
+                ATTN__STORE(kept + (i * most + j) * ATTN__W, sum[i][j]);
+        }
+        for (i = 0; i < rows && f->r + (size_t)i < t->queries; i++) {
+            ATTN__R *out = (ATTN__R *)f->state->out + (f->r + (size_t)i) * f->state->layout.query + f->d;
+            ATTN__V shrink = ATTN__SET1(first == 0 ? factor[i] : 1);
+            if (f->d == 0)
+                ATTN__NAME(store_part)(sums + i, ATTN__FMA(ATTN__SET1(sums[i]), shrink, ATTN__SET1(total[i])), 1);
+            for (j = 0; j < f->vectors; j++, out += ATTN__W)
+                ATTN__STORE(out, ATTN__FMA(ATTN__LOAD(out), shrink, ATTN__LOAD(kept + (i * most + j) * ATTN__W)));
         }
     }
 }
 
-/* What is left of the dims, a vector at a time, of any type. */
-ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(gemm_nn_few_tail)(const ATTN__NAME(few_pass) * f)
-{
-    ATTN__NAME(gemm_nn_few_block)(f, f->v->dtype, 4, 1, 0);
-}
-
-/* Passes over the tile: one query by 8, 4 or 2 vectors of dims, four by ROWS / 2 vectors; what is left, by one. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_of)(ATTN__NAME(few_pass) * f, size_t dims, attn_dtype dtype)
-{
-    const size_t most = dtype == ATTN__REAL ? 8 * ATTN__W : 4 * ATTN__W;
-    size_t queries = f->tile->queries, wide = queries > 1 ? ATTN__ROWS / 2 * ATTN__W : most, left, n;
-    f->pass = 0;
-    f->passes = attn__blocks(dims, wide) * attn__blocks(queries, 4);
-    for (f->d = 0; f->d == 0 || f->d < dims; f->d += n) {
-        left = dims - f->d;
-        n = queries > 1 || left >= wide ? wide : left >= 4 * ATTN__W ? 4 * ATTN__W : 2 * ATTN__W;
-        n = left < n ? ATTN__W : n;
-        f->n = attn__min(left, ATTN__W);
-        for (f->r = 0; f->r < queries; f->r += 4, f->pass++)
-            if (n == ATTN__W)
-                ATTN__NAME(gemm_nn_few_tail)(f);
-            else if (queries > 1)
-                ATTN__NAME(gemm_nn_few_block)(f, dtype, 4, ATTN__ROWS / 2, 1);
-            else if (n == 8 * ATTN__W)
-                ATTN__NAME(gemm_nn_few_block)(f, dtype, 1, 8, 1);
-            else if (n == 4 * ATTN__W)
-                ATTN__NAME(gemm_nn_few_block)(f, dtype, 1, 4, 1);
-            else
-                ATTN__NAME(gemm_nn_few_block)(f, dtype, 1, 2, 1);
-    }
-}
-
+/* Passes over the tile: one query by up to 8 vectors of dims, or four by up to ROWS / 2; what is left of the dims, by
+   one. */
 ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn__state *state, const attn__rows *v,
                                                  size_t dims)
 {
-    ATTN__R scaled[ATTN__FEW_ROWS(ATTN__W) * ATTN__TILE_KEYS];
-    const ATTN__R *weights = (const ATTN__R *)t->scores;
+    ATTN__R scaled[ATTN__FEW_ROWS(ATTN__W) * ATTN__TILE_KEYS], copy[ATTN__FEW_KEYS * ATTN__W];
+    const size_t most = t->queries > 1 ? ATTN__ROWS / 2 : 8;
     ATTN__NAME(few_pass) f;
-    if (v->scales) {
-        attn__tile all = *t;
-        ATTN__MEMCPY(scaled, weights, t->queries * t->layout.query * sizeof *scaled);
-        all.scores = scaled;
-        ATTN__NAME(scale_keys)(&all, v->scales);
-        weights = scaled;
-    }
     f.tile = t;
     f.state = state;
     f.v = v;
-    f.weights = weights;
-    switch (ATTN__REAL_F64 ? ATTN__REAL : v->dtype) {
-    case ATTN_F16: ATTN__NAME(gemm_nn_few_of)(&f, dims, ATTN_F16); break;
-    case ATTN_BF16: ATTN__NAME(gemm_nn_few_of)(&f, dims, ATTN_BF16); break;
-    case ATTN_I8: ATTN__NAME(gemm_nn_few_of)(&f, dims, ATTN_I8); break;
-    default: ATTN__NAME(gemm_nn_few_of)(&f, dims, ATTN__REAL); break;
+    f.use = *v;
+    f.weights = (const ATTN__R *)t->scores;
+    f.copy = NULL;
+    if (v->scales) {
+        attn__tile all = *t;
+        ATTN__MEMCPY(scaled, f.weights, t->queries * t->layout.query * sizeof *scaled);
+        all.scores = scaled;
+        ATTN__NAME(scale_keys)(&all, v->scales);
+        f.weights = scaled;
     }
+    f.d = f.pass = 0;
+    f.passes = attn__max(attn__blocks(dims, most * ATTN__W), 1) * attn__blocks(t->queries, 4);
+    do {
+        f.n = attn__min(dims - f.d, most * ATTN__W);
+        if (f.n >= ATTN__W)
+            f.n -= f.n % ATTN__W;
+        f.vectors = (int)attn__blocks(f.n, ATTN__W);
+        if (f.n % ATTN__W > 0) {
+            f.copy = copy;
+            f.use.dtype = ATTN__REAL;
+            f.use.step = ATTN__W;
+            ATTN__MEMSET(copy, 0, sizeof copy);
+        }
+        for (f.r = 0; f.r < t->queries; f.r += 4, f.pass++)
+            if (t->queries > 1)
+                ATTN__NAME(gemm_nn_few_block)(&f, 4, ATTN__ROWS / 2);
+            else
+                ATTN__NAME(gemm_nn_few_block)(&f, 1, 8);
+        f.d += f.n;
+    } while (f.d < dims);
 }
 
-/* From one place, rows are read ahead by so many bytes, in whole groups of W rows. */
-#define ATTN__AHEAD 16384
+/* Places of rows or groups of rows that lie `step` bytes apart: 8 of them are reached from one pointer. Past an odd
+   number of rows: the last one again. */
+typedef struct ATTN__NAME(few_steps) {
+    ptrdiff_t by1, by3, by5, by7;
+} ATTN__NAME(few_steps);
 
-/* What is prefetched while other rows are in use, in the order of memory: into the first cache, or from four places, as
-   far apart, into the second. */
-typedef struct ATTN__NAME(stream) {
-    const char *at;
-    size_t left, rows; /* lines of the row that it is in, and rows after that one; */
-    size_t lines;      /* lines of a row; rows that follow each other are one */
-    ptrdiff_t next;    /* bytes from the end of a row's lines to the next row */
-    ptrdiff_t apart;   /* bytes from place to place; 0: there is only one */
-} ATTN__NAME(stream);
-
-/* What to prefetch while rows g .. g + n - 1 of w are used, of `count`: rows that come some time after them; or, from
-   four places, as large a part of the rows after all of w. */
-static ATTN__NAME(stream) ATTN__NAME(stream_of)(const attn__rows *w, size_t g, size_t n, size_t count)
+ATTN__INLINE ATTN__NAME(few_steps) ATTN__NAME(steps_of)(ptrdiff_t step, int rows)
 {
-    ATTN__NAME(stream) s = {NULL, 0, 0, 0, 0, 0};
-    size_t ahead = ATTN__AHEAD / (attn__max(w->row_bytes, 1) * ATTN__W) * ATTN__W, total = count + w->next_count;
-    ptrdiff_t step = w->next_step;
-    if (w->near) {
-        g += attn__max(ahead, n);
-        total = g < count ? count : total;
-        step = g < count ? w->step * (ptrdiff_t)attn__size(w->dtype) : step;
-    } else {
-        n = attn__blocks(n, 4);
-        s.apart = (ptrdiff_t)(w->next_count / 4) * step;
-        total = count + attn__blocks(w->next_count, 4);
-        g = count + g / 4;
-    }
-    if (g >= total)
-        return s;
-    n = attn__min(n, total - g);
-    s.at = g < count ? (const char *)w->data + (ptrdiff_t)g * step : w->next + (ptrdiff_t)(g - count) * step;
-    s.rows = step == (ptrdiff_t)w->row_bytes ? 0 : n - 1;
-    s.left = s.lines = attn__blocks(s.rows > 0 ? w->row_bytes : n * w->row_bytes, 64);
-    s.next = step - (ptrdiff_t)s.lines * 64;
+    ATTN__NAME(few_steps) s;
+    s.by1 = rows > 1 ? step : 0;
+    s.by3 = rows > 3 ? 3 * step : 2 * step;
+    s.by5 = rows > 5 ? 5 * step : 4 * step;
+    s.by7 = rows > 7 ? 7 * step : 6 * step;
+    ATTN__PIN_POINTER(s.by3); /* no pointer for each row: those registers are wanted */
+    ATTN__PIN_POINTER(s.by5);
+    ATTN__PIN_POINTER(s.by7);
     return s;
 }
 
-/* Up to 8 lines of it. */
-ATTN__INLINE void ATTN__NAME(prefetch_lines)(ATTN__NAME(stream) * s, size_t lines)
+ATTN__INLINE const char *ATTN__NAME(row_at)(const char *p, ATTN__NAME(few_steps) s, const int row)
 {
-    size_t i;
-    if (s->left >= lines && s->apart == 0) {
-        ATTN__UNROLL
-        for (i = 0; i < 8; i++)
-            if (i < lines)
-                ATTN__PREFETCH(s->at + 64 * i, 3);
-        s->at += 64 * lines;
-        s->left -= lines;
-        return;
-    }
-    for (lines = s->apart == 0 ? lines : attn__blocks(lines, 4); lines > 0; lines--, s->left--, s->at += 64) {
-        if (s->left == 0) {
-            if (s->rows == 0)
-                return;
-            s->rows--;
-            s->left = s->lines;
-            s->at += s->next;
-        }
-        if (s->apart == 0) {
-            ATTN__PREFETCH(s->at, 3);
-            continue;
-        }
-        ATTN__UNROLL
-        for (i = 0; i < 4; i++)
-            ATTN__PREFETCH(s->at + (ptrdiff_t)i * s->apart, 2);
+    switch (row) {
+    case 0: return p;
+    case 1: return p + s.by1;
+    case 2: return p + 2 * s.by1;
+    case 3: return p + s.by3;
+    case 4: return p + 4 * s.by1;
+    case 5: return p + s.by5;
+    case 6: return p + 2 * s.by3;
+    default: return p + s.by7;
     }
 }
 
-/* Pairs of neighbours, PAIRS_LOADED from each of W / 2 rows: 128 bits of a row. x[j] is pair number j of all rows. */
+/* Pairs of neighbours, PAIRS_LOADED from each of W / 2 rows, number `row` from p and those after it: 128 bits of a row.
+   x[j] is pair number j of all rows. */
 #if ATTN__PASS == ATTN__PASS_AVX512 /* 256 bits of a row */
 #define ATTN__PAIRS_LOADED ATTN__LANES128
 #else
 #define ATTN__PAIRS_LOADED (ATTN__LANES128 / 2)
 #endif
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs)(ATTN__V *x, const char *p, ptrdiff_t step)
+#define ATTN__ROW(i) ATTN__NAME(row_at)(p, s, row + (i))
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs)(ATTN__V *x, const char *p, ATTN__NAME(few_steps) s, const int row)
 {
 #if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
-    __m512d a = ATTN__NAME(load_256)(p, step), b = ATTN__NAME(load_256)(p + 2 * step, step);
+    __m512d a = ATTN__NAME(load_halves)(ATTN__ROW(0), ATTN__ROW(1));
+    __m512d b = ATTN__NAME(load_halves)(ATTN__ROW(2), ATTN__ROW(3));
     x[0] = _mm512_maskz_shuffle_f64x2(ATTN__ALL, a, b, 0x88);
     x[1] = _mm512_maskz_shuffle_f64x2(ATTN__ALL, a, b, 0xdd);
 #elif ATTN__PASS == ATTN__PASS_AVX512
-    __m512 a = ATTN__NAME(load_256)(p, 2 * step), b = ATTN__NAME(load_256)(p + step, 2 * step);
-    __m512 c = ATTN__NAME(load_256)(p + 4 * step, 2 * step), d = ATTN__NAME(load_256)(p + 5 * step, 2 * step);
+    __m512 a = ATTN__NAME(load_halves)(ATTN__ROW(0), ATTN__ROW(2));
+    __m512 b = ATTN__NAME(load_halves)(ATTN__ROW(1), ATTN__ROW(3));
+    __m512 c = ATTN__NAME(load_halves)(ATTN__ROW(4), ATTN__ROW(6));
+    __m512 d = ATTN__NAME(load_halves)(ATTN__ROW(5), ATTN__ROW(7));
     __m512 ab = ATTN__NAME(interleave_pairs)(a, b, 0), cd = ATTN__NAME(interleave_pairs)(c, d, 0);
     x[0] = _mm512_maskz_shuffle_f32x4(ATTN__ALL, ab, cd, 0x88);
     x[2] = _mm512_maskz_shuffle_f32x4(ATTN__ALL, ab, cd, 0xdd);
@@ -8025,205 +8102,202 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs)(ATTN__V *x, const char *p,
     cd = ATTN__NAME(interleave_pairs)(c, d, 1);
     x[1] = _mm512_maskz_shuffle_f32x4(ATTN__ALL, ab, cd, 0x88);
     x[3] = _mm512_maskz_shuffle_f32x4(ATTN__ALL, ab, cd, 0xdd);
+#elif ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64
+    x[0] = ATTN__NAME(load_halves)(ATTN__ROW(0), ATTN__ROW(1));
 #elif ATTN__REAL_F64
-    x[0] = ATTN__NAME(load_128)(p, step);
+    x[0] = ATTN__LOAD((const ATTN__R *)ATTN__ROW(0));
 #else
-    ATTN__V a = ATTN__NAME(load_128)(p, 2 * step), b = ATTN__NAME(load_128)(p + step, 2 * step);
+#if ATTN__PASS == ATTN__PASS_AVX2
+    ATTN__V a = ATTN__NAME(load_halves)(ATTN__ROW(0), ATTN__ROW(2));
+    ATTN__V b = ATTN__NAME(load_halves)(ATTN__ROW(1), ATTN__ROW(3));
+#else
+    ATTN__V a = ATTN__LOAD((const ATTN__R *)ATTN__ROW(0)), b = ATTN__LOAD((const ATTN__R *)ATTN__ROW(1));
+#endif
     x[0] = ATTN__NAME(interleave_pairs)(a, b, 0);
     x[1] = ATTN__NAME(interleave_pairs)(a, b, 1);
 #endif
 }
+#undef ATTN__ROW
 
 /* The most rows of a that are multiplied together: their sums fill half of the registers. */
 #define ATTN__MOST_FEW (ATTN__ROWS > 4 && !ATTN__REAL_F64 ? 8 : 4)
 
-/* What few_block works on. */
+/* What few_block works on: a part of the terms. */
 typedef struct ATTN__NAME(few) {
     const char *w;  /* rows of reals, */
     ptrdiff_t step; /* bytes from row to row */
     const ATTN__R *a;
-    ATTN__R *c;
-    size_t lda, ldc, rows; /* of a and c */
-    size_t terms;          /* filled up to whole steps */
-    size_t lines;          /* to prefetch for each W rows and step */
-    ATTN__R *pairs;        /* sums of parts: the two chains of each column, next to each other; rows ld_pairs apart */
+    size_t lda, terms; /* terms fill whole steps */
+    int rows;          /* of a */
+    int begun;         /* there are sums of other terms already */
+    int halves;        /* of W rows of w */
+    attn__stream next;
+    size_t due;
+    ATTN__R *pairs; /* sums: the two chains of each row of w, next to each other; those of rows of a ld_pairs apart */
     size_t ld_pairs;
-    int part; /* attn__part */
 } ATTN__NAME(few);
 
-/* c[r] = a[r] by halves x W / 2 rows of w, for up to `rows` of them. Lanes hold a row's chain of even terms beside that
-   of odd ones. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, ATTN__NAME(stream) * next,
-                                                     const int rows, const int halves)
+/* sums += a by W / 2 rows of w for each half: up to `rows` rows and up to `halves` halves. Lanes hold a row's chain of
+   even terms beside that of odd ones. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, const int rows, const int halves)
 {
+    enum { together = 16 / ATTN__W > 0 ? 16 / ATTN__W : 1 }; /* halves that one pointer reaches, 8 rows */
     ATTN__V sum[8][4], x[4][ATTN__PAIRS_LOADED], y;
-    ATTN__NAME(stream) ahead = *next;
-    const ATTN__R *a[8];
-    const char *p = f->w;
-    ptrdiff_t step = f->step;
-    size_t k, terms = f->terms, lines = f->lines;
+    const char *p[4], *a = (const char *)f->a, *end = a + f->terms * sizeof *f->a;
+    const ATTN__NAME(few_steps) s = ATTN__NAME(steps_of)(f->step, 8);
+    const ATTN__NAME(few_steps) sa = ATTN__NAME(steps_of)((ptrdiff_t)(f->lda * sizeof *f->a), f->rows);
+    const int n_rows = f->rows, wide = f->halves > 2;
+    attn__stream next = f->next;
+    size_t due = f->due;
     int i, j, r;
     ATTN__UNROLL
-    for (r = 0; r < rows; r++) { /* past the last row: that again, into sums that nobody reads */
-        a[r] = r == 0 ? f->a : a[r - 1] + ((size_t)r < f->rows ? f->lda : 0);
-        ATTN__PIN_POINTER(a[r]);
-        ATTN__UNROLL
-        for (j = 0; j < halves; j++)
-            sum[r][j] = ATTN__SET1((ATTN__R)0);
-    }
-    if (f->part & ATTN__BEGUN) {
-        ATTN__UNROLL
-        for (r = 0; r < rows; r++) {
-            ATTN__UNROLL
-            for (j = 0; j < halves; j++)
-                if ((size_t)r < f->rows)
-                    sum[r][j] = ATTN__LOAD(f->pairs + (size_t)r * f->ld_pairs + j * ATTN__W);
-        }
-    }
-    for (k = 0; k < terms; k += 2 * ATTN__PAIRS_LOADED, p += 2 * ATTN__PAIRS_LOADED * sizeof(ATTN__R)) {
-        ATTN__NAME(prefetch_lines)(&ahead, lines);
-        if (halves > 2)
-            ATTN__NAME(prefetch_lines)(&ahead, lines);
-        ATTN__UNROLL
-        for (j = 0; j < halves; j++)
-            ATTN__NAME(load_pairs)(x[j], p + ATTN__W / 2 * j * step, step);
-        ATTN__UNROLL
-        for (i = 0; i < ATTN__PAIRS_LOADED; i++) {
-            ATTN__UNROLL
-            for (r = 0; r < rows; r++) {
-                y = ATTN__NAME(set_pair)(a[r] + k + 2 * (size_t)i);
-                ATTN__UNROLL
-                for (j = 0; j < halves; j++)
-                    sum[r][j] = ATTN__FMA(x[j][i], y, sum[r][j]);
-            }
-        }
-    }
-    *next = ahead;
+    for (j = 0; j < halves; j++)
+        p[j] = f->w + ATTN__W / 2 * (j - j % together) * f->step;
     ATTN__UNROLL
     for (r = 0; r < rows; r++) {
         ATTN__UNROLL
-        for (j = 0; j < halves; j += 2) {
-            ATTN__R *c = f->c + (size_t)r * f->ldc + j / 2 * ATTN__W;
-            ATTN__R *pairs = f->pairs + (size_t)r * f->ld_pairs + j * ATTN__W;
-            if ((size_t)r >= f->rows)
-                break;
-            if (f->part & ATTN__UNFINISHED) {
-                ATTN__STORE(pairs, sum[r][j]);
-                ATTN__STORE(pairs + ATTN__W, sum[r][j + 1]);
-                continue;
-            }
-            y = ATTN__NAME(every_other)(sum[r][j], sum[r][j + 1], 0);
-            ATTN__PIN(y);
-            ATTN__STORE(c, ATTN__ADD(y, ATTN__NAME(every_other)(sum[r][j], sum[r][j + 1], 1)));
+        for (j = 0; j < halves; j++) {
+            sum[r][j] = ATTN__SET1((ATTN__R)0);
+            if (f->begun && r < n_rows && (j < 2 || wide))
+                sum[r][j] = ATTN__LOAD(f->pairs + (size_t)r * f->ld_pairs + j * ATTN__W);
         }
     }
-}
-
-ATTN__TARGET static void ATTN__NAME(few_rows)(const ATTN__NAME(few) * f, ATTN__NAME(stream) * next, int wide)
-{
-    if (f->rows > 4 && ATTN__MOST_FEW > 4)
-        ATTN__NAME(few_block)(f, next, 8, 2);
-    else if (f->rows > 2)
-        ATTN__NAME(few_block)(f, next, 4, 2);
-    else if (f->rows > 1)
-        ATTN__NAME(few_block)(f, next, 2, 2);
-    else if (wide)
-        ATTN__NAME(few_block)(f, next, 1, 4);
-    else
-        ATTN__NAME(few_block)(f, next, 1, 2);
+    for (; a < end; a += 2 * ATTN__PAIRS_LOADED * sizeof *f->a) {
+        if (next.at)
+            attn__prefetch(&next, due);
+        ATTN__UNROLL
+        for (j = 0; j < halves; j += together)
+            ATTN__PIN_POINTER(p[j]);
+        ATTN__UNROLL
+        for (j = 0; j < halves; j++)
+            if (j < 2 || wide)
+                ATTN__NAME(load_pairs)(x[j], p[j - j % together], s, j % together * ATTN__W / 2);
+        ATTN__UNROLL
+        for (r = 0; r < rows; r += 2)
+            if (r == 0 || r < n_rows) {
+                ATTN__UNROLL
+                for (i = 0; i < 2 * ATTN__PAIRS_LOADED; i++) { /* two rows by turns */
+                    const int row = rows == 1 ? 0 : r + i % 2;
+                    if (rows == 1 && i % 2)
+                        continue;
+                    y = ATTN__NAME(set_pair)((const ATTN__R *)ATTN__NAME(row_at)(a, sa, row) + i / 2 * 2);
+                    ATTN__UNROLL
+                    for (j = 0; j < halves; j++)
+                        if (j < 2 || wide)
+                            sum[row][j] = ATTN__FMA(x[j][i / 2], y, sum[row][j]);
+                }
+            }
+        ATTN__UNROLL
+        for (j = 0; j < halves; j += together)
+            p[j] += 2 * ATTN__PAIRS_LOADED * sizeof *f->a;
+    }
+    ATTN__UNROLL
+    for (r = 0; r < rows; r++) {
+        ATTN__UNROLL
+        for (j = 0; j < halves; j++)
+            if (r < n_rows && (j < 2 || wide))
+                ATTN__STORE(f->pairs + (size_t)r * f->ld_pairs + j * ATTN__W, sum[r][j]);
+    }
 }
 
 /* Rows of another type, or the last ones, or terms that do not fill whole steps: as reals, with zeros. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_copy_of)(ATTN__R *copy, const char *p, ptrdiff_t step, attn_dtype dtype,
-                                                       size_t count, size_t terms, size_t padded)
-{
-    size_t i, k, whole = terms / ATTN__W * ATTN__W, size = attn__size(dtype);
-    for (i = 0; i < count; i++, copy += padded, p += step) {
-        for (k = 0; k < whole; k += ATTN__W)
-            ATTN__STORE(copy + k, ATTN__NAME(widen)(p + k * size, dtype));
-        if (k < terms)
-            ATTN__NAME(load_row)(copy + k, p + k * size, dtype, terms - k);
-    }
-}
-
 ATTN__TARGET static void ATTN__NAME(few_copy)(ATTN__R *copy, const char *p, ptrdiff_t step, attn_dtype dtype,
-                                              size_t count, size_t terms, size_t padded)
+                                              size_t count, size_t terms, size_t padded, attn__stream *next)
 {
-    size_t i;
+    size_t i, k, size = attn__size(dtype), whole = ATTN__REAL_F64 ? 0 : terms / ATTN__W * ATTN__W;
     if (count < ATTN__W || terms < padded)
         ATTN__MEMSET(copy, 0, attn__max(count, ATTN__W) * padded * sizeof *copy);
-    switch (ATTN__REAL_F64 && dtype != ATTN__REAL ? ATTN_BOOL : dtype) {
-    case ATTN_F16: ATTN__NAME(few_copy_of)(copy, p, step, ATTN_F16, count, terms, padded); break;
-    case ATTN_BF16: ATTN__NAME(few_copy_of)(copy, p, step, ATTN_BF16, count, terms, padded); break;
-    case ATTN_I8: ATTN__NAME(few_copy_of)(copy, p, step, ATTN_I8, count, terms, padded); break;
-    case ATTN__REAL: ATTN__NAME(few_copy_of)(copy, p, step, ATTN__REAL, count, terms, padded); break;
-    default: /* the bias of a layer in double */
-        for (i = 0; i < count; i++)
-            ATTN__NAME(load_row)(copy + i * padded, p + (ptrdiff_t)i * step, dtype, terms);
+    for (i = 0; i < count; i++, copy += padded, p += step) {
+        if (next->at)
+            attn__prefetch(next, terms * size);
+        switch (ATTN__REAL_F64 ? ATTN_BOOL : dtype) {
+        case ATTN_F16:
+            for (k = 0; k < whole; k += ATTN__W)
+                ATTN__STORE(copy + k, ATTN__NAME(widen)(p + 2 * k, ATTN_F16));
+            break;
+        case ATTN_BF16:
+            for (k = 0; k < whole; k += ATTN__W)
+                ATTN__STORE(copy + k, ATTN__NAME(widen)(p + 2 * k, ATTN_BF16));
+            break;
+        case ATTN_I8:
+            for (k = 0; k < whole; k += ATTN__W)
+                ATTN__STORE(copy + k, ATTN__NAME(widen)(p + k, ATTN_I8));
+            break;
+        default: whole = 0; break;
+        }
+        if (whole < terms)
+            ATTN__NAME(load_row)(copy + whole, p + whole * size, dtype, terms - whole);
     }
 }
 
 /* Of rows up to so many bytes, 2 W are read together; lines of longer ones would compete for one set of a cache. */
 #define ATTN__WIDE_ROW 2048
 
-/* Terms of a row that are copied at a time; of 2 W rows half as many. */
+/* Terms of a row that are copied at a time; of 2 W rows half as many. And terms that are read in place. */
 #define ATTN__COPIED (512 / sizeof(ATTN__R))
+#define ATTN__READ (1024 / sizeof(ATTN__R))
 
-/* W rows of w, n of them there, or 2 W, with all->rows rows of a, through a copy: a part of the sum after the other. */
-ATTN__TARGET static void ATTN__NAME(few_copied)(const ATTN__NAME(few) * all, ATTN__NAME(stream) * next,
-                                                attn_dtype dtype, size_t n)
+/* c = the sums of the two chains of n vectors of columns. */
+ATTN__TARGET static void ATTN__NAME(few_finish)(ATTN__R *c, const ATTN__R *pairs, size_t n)
 {
-    ATTN__R copy[ATTN__W * ATTN__COPIED], sums[8 * 2 * ATTN__W];
-    ATTN__NAME(few) f = *all;
-    size_t k, n_terms, most = n > ATTN__W ? ATTN__COPIED / 2 : ATTN__COPIED, span = 2 * ATTN__PAIRS_LOADED;
-    if (!all->part) { /* c has no room for parts */
-        f.pairs = sums;
-        f.ld_pairs = 2 * ATTN__W;
-    }
-    f.w = (const char *)copy;
-    for (k = 0; k < all->terms; k += n_terms) {
-        n_terms = attn__min(all->terms - k, most);
-        f.terms = attn__blocks(n_terms, span) * span;
-        f.step = (ptrdiff_t)(f.terms * sizeof *copy);
-        f.a = all->a + k;
-        f.part = k > 0 ? ATTN__BEGUN : all->part & ATTN__BEGUN;
-        f.part |= k + n_terms < all->terms ? ATTN__UNFINISHED : all->part & ATTN__UNFINISHED;
-        ATTN__NAME(few_copy)(copy, all->w + k * attn__size(dtype), all->step, dtype, n, n_terms, f.terms);
-        ATTN__NAME(few_rows)(&f, next, n > ATTN__W);
+    ATTN__V x, y;
+    for (; n > 0; n--, c += ATTN__W, pairs += 2 * ATTN__W) {
+        x = ATTN__LOAD(pairs);
+        y = ATTN__LOAD(pairs + ATTN__W);
+        x = ATTN__ADD(ATTN__NAME(every_other)(x, y, 0), ATTN__NAME(every_other)(x, y, 1));
+        ATTN__STORE(c, x);
     }
 }
 
-/* c = a w^T, W or 2 W rows of w at a time. */
+/* c = a w^T, W or 2 W rows of w at a time, a part of the terms after the other. */
 ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const void *av, size_t lda, size_t rows,
                                                  const attn__rows *w, size_t count, size_t depth, int part)
 {
-    const size_t span = 2 * ATTN__PAIRS_LOADED;
+    const size_t span = 2 * ATTN__PAIRS_LOADED, size = attn__size(w->dtype);
+    const ptrdiff_t step = w->step * (ptrdiff_t)size;
+    ATTN__R copy[ATTN__W * ATTN__COPIED], sums[attn__max(2 * ATTN__FEW_ROWS(ATTN__W), 4) * ATTN__W];
     ATTN__NAME(few) f;
-    size_t size = attn__size(w->dtype), g, n, r;
-    ptrdiff_t step = w->step * (ptrdiff_t)size;
-    f.lda = lda;
-    f.ldc = f.ld_pairs = ldc;
-    f.lines = attn__max(span * ATTN__W * size / 64, 1);
+    size_t g, n, k, r, terms;
     for (g = 0; g < count; g += n) {
         int direct = w->dtype == ATTN__REAL && count - g >= ATTN__W && depth % span == 0;
         int wide = rows == 1 && count - g >= 2 * ATTN__W && (!direct || w->row_bytes <= ATTN__WIDE_ROW);
-        ATTN__NAME(stream) next;
+        ATTN__R *c = (ATTN__R *)cv + g, *pairs = sums;
+        size_t most = direct ? ATTN__READ : wide ? ATTN__COPIED / 2 : ATTN__COPIED;
         n = wide ? 2 * ATTN__W : ATTN__W;
-        next = ATTN__NAME(stream_of)(w, g, n, count);
-        for (r = 0; r < rows; r += ATTN__MOST_FEW) {
-            f.w = (const char *)w->data + (ptrdiff_t)g * step;
-            f.step = step;
-            f.a = (const ATTN__R *)av + r * lda;
-            f.c = (ATTN__R *)cv + r * ldc + g;
-            f.pairs = f.c + g;
-            f.rows = attn__min(rows - r, ATTN__MOST_FEW);
-            f.terms = depth;
-            f.part = part;
-            if (direct)
-                ATTN__NAME(few_rows)(&f, &next, wide);
-            else
-                ATTN__NAME(few_copied)(&f, &next, w->dtype, attn__min(count - g, n));
+        f.halves = wide ? 4 : 2;
+        f.lda = lda;
+        f.ld_pairs = 2 * n;
+        if (part || rows > ATTN__FEW_ROWS(ATTN__W)) { /* c has room for both chains */
+            pairs = c + g;
+            f.ld_pairs = ldc;
         }
+        for (k = 0; k < depth; k += terms) {
+            terms = attn__min(depth - k, most);
+            f.terms = attn__blocks(terms, span) * span;
+            f.step = direct ? step : (ptrdiff_t)(f.terms * sizeof *copy);
+            f.w = (const char *)w->data + (ptrdiff_t)g * step + (ptrdiff_t)(k * size);
+            f.begun = k > 0 || part & ATTN__BEGUN;
+            f.next = attn__stream_of(w, count, g, n, k * size, terms * size);
+            f.due = n * span * size;
+            if (!direct) {
+                ATTN__NAME(few_copy)(copy, f.w, step, w->dtype, attn__min(count - g, n), terms, f.terms, &f.next);
+                f.w = (const char *)copy;
+                f.next.at = NULL;
+            }
+            for (r = 0; r < rows; r += ATTN__MOST_FEW) {
+                f.rows = (int)attn__min(rows - r, ATTN__MOST_FEW);
+                f.a = (const ATTN__R *)av + r * lda + k;
+                f.pairs = pairs + r * f.ld_pairs;
+                if (r > 0)
+                    f.next.at = NULL;
+                if (rows > 1)
+                    ATTN__NAME(few_block)(&f, ATTN__MOST_FEW, 2);
+                else
+                    ATTN__NAME(few_block)(&f, 1, 4);
+            }
+        }
+        for (r = 0; !(part & ATTN__UNFINISHED) && r < rows; r++)
+            ATTN__NAME(few_finish)(c + r * ldc, pairs + r * f.ld_pairs, n / ATTN__W);
     }
 }
 
