@@ -2134,6 +2134,19 @@ static int attn__prefetches_near(void)
 #define ATTN__PREFETCH(p, caches) ((void)0)
 #endif
 
+/* A cache line to an aligned address, past the caches. */
+#if defined(ATTN__X86)
+#define ATTN__FENCE() _mm_sfence()
+#define ATTN__COPY_PAST(to, line)                                                                                      \
+    (_mm_stream_ps((float *)(void *)(to), _mm_loadu_ps((const float *)(const void *)(line))),                          \
+     _mm_stream_ps((float *)(void *)((to) + 16), _mm_loadu_ps((const float *)(const void *)((line) + 16))),            \
+     _mm_stream_ps((float *)(void *)((to) + 32), _mm_loadu_ps((const float *)(const void *)((line) + 32))),            \
+     _mm_stream_ps((float *)(void *)((to) + 48), _mm_loadu_ps((const float *)(const void *)((line) + 48))))
+#else
+#define ATTN__FENCE() ((void)0)
+#define ATTN__COPY_PAST(to, line) ATTN__MEMCPY(to, line, ATTN__ALIGN)
+#endif
+
 #define ATTN__BUFFER 64 /* load and store transpose through so many reals of each row at a time, on the stack */
 
 #define ATTN__PASS ATTN__PASS_SCALAR
@@ -3240,6 +3253,9 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 #define ATTN__MASK_CACHE 512
 #define ATTN__LOOK_AHEAD 8
 
+/* A matrix of weights or scores with more bytes than this is more than caches hold. */
+#define ATTN__PAST_BYTES ((size_t)8 << 20)
+
 /* The most rows that a block has in any pass: 3 vectors of 16 floats. */
 #define ATTN__BLOCK_ROWS 48
 
@@ -3944,21 +3960,47 @@ static void attn__accumulate_values(attn__block *block, size_t k0, int nonfinite
     attn__add_nonfinite_values(block, k0);
 }
 
+/* Fills `rows` rows of so many bytes, `step` bytes apart, with those of a cache line; `past` the caches where compilers
+   can do that, which is fast where whole lines are written, and rows take turns. */
+static void attn__fill_rows(char *out, ptrdiff_t step, size_t rows, size_t bytes, const char *line, int past)
+{
+    size_t at, r, i, n, before;
+    char *to;
+    for (at = 0; at < bytes; at += n) {
+        n = attn__min(8 * ATTN__ALIGN - (uintptr_t)(out + at) % ATTN__ALIGN, bytes - at);
+        for (r = 0; r < rows; r++) {
+            to = out + (ptrdiff_t)r * step + at;
+            before = attn__min((ATTN__ALIGN - (uintptr_t)to % ATTN__ALIGN) % ATTN__ALIGN, n);
+            ATTN__MEMCPY(to, line, before);
+            for (i = before; i + ATTN__ALIGN <= n; i += ATTN__ALIGN)
+                if (past)
+                    ATTN__COPY_PAST(to + i, line);
+                else
+                    ATTN__MEMCPY(to + i, line, ATTN__ALIGN);
+            ATTN__MEMCPY(to + i, line, n - i);
+        }
+    }
+    if (past)
+        ATTN__FENCE(); /* other threads see these stores no later than what follows */
+}
+
 /* The block's rows row .. row + count - 1 of t, elements from .. to - 1, = x. */
 static void attn__fill(const attn__block *block, const attn_tensor *t, size_t row, size_t count, size_t from, size_t to,
                        double x)
 {
-    const attn__plan *plan = block->plan;
-    size_t keys = attn__min(plan->schedule.tile_keys, attn__max(from, to) - from), end = row + count, k0, n, h, i;
-    for (i = 0; i < keys; i++)
-        attn__set_real(plan, block->tile.scores, i, x);
-    for (; row < end; row++) {
-        attn__query_of(block, row, &h, &i);
-        for (k0 = from; k0 < to; k0 += n) {
-            n = attn__min(keys, to - k0);
-            plan->call.kern->store(attn__tensor_at(t, block->at.b, h, i, k0), t->dtype, 0, t->dim_stride,
-                                   block->tile.scores, 0, 1, n, 1.0);
-        }
+    size_t size = attn__size(t->dtype), end = row + count, run, r, j, h, i;
+    int past = t->batch * t->heads * t->len * t->dim > ATTN__PAST_BYTES / size;
+    double line[ATTN__ALIGN / sizeof(double)];
+    for (i = 0; i < ATTN__ALIGN / size; i++)
+        attn__set_element((char *)line + i * size, t->dtype, x);
+    for (; row < end && from < to; row += run) {
+        run = attn__min(attn__query_of(block, row, &h, &i), end - row);
+        if (t->dim_stride == 1)
+            attn__fill_rows((char *)attn__tensor_at(t, block->at.b, h, i, from), t->len_stride * (ptrdiff_t)size, run,
+                            (to - from) * size, (const char *)line, past);
+        for (j = from; t->dim_stride != 1 && j < to; j++)
+            for (r = 0; r < run; r++)
+                attn__set_element(attn__tensor_at(t, block->at.b, h, i + r, j), t->dtype, x);
     }
 }
 
@@ -4154,23 +4196,38 @@ static void attn__scale_rows(const attn__block *block, void *x, attn__layout lay
     block->plan->call.kern->block.scale(x, layout, n, block->at.count, attn__row_real(block, ATTN__INVERSE, 0));
 }
 
+/* Weights of keys from .. to - 1, which no row of the block sees: 0, and NaN where the row is. */
+static void attn__fill_weights(const attn__block *block, size_t from, size_t to)
+{
+    const attn_tensor *weights = &block->plan->call.opts.weights;
+    size_t row;
+    double inverse;
+    attn__fill(block, weights, 0, block->at.count, from, to, 0.0);
+    for (row = 0; row < block->at.count; row++) {
+        inverse = attn__get_real(block->plan, attn__row_real(block, ATTN__INVERSE, row), 0);
+        if (!attn__is_finite(inverse))
+            attn__fill(block, weights, row, 1, from, to, inverse);
+    }
+}
+
 /* Weights that cannot hold scores, tile by tile: those are computed once more, now that max and sum are known. */
 static void attn__recompute_to_weights(attn__block *block)
 {
     const attn__plan *plan = block->plan;
     const attn__kernels *kern = plan->call.kern;
     attn__tile *tile = &block->tile;
-    size_t k0, n, size, keys = plan->call.k.len;
+    size_t tile_keys = plan->schedule.tile_keys, k0, next, n;
     ATTN__MEMCPY(block->split.max, block->state.max, tile->lanes * kern->size);
     ATTN__MEMSET(block->split.sum, 0, tile->lanes * kern->size);
-    for (k0 = 0; k0 < keys; k0 += n) {
-        n = attn__min(plan->schedule.tile_keys, keys - k0);
-        size = attn__max(n * tile->layout.element, block->at.count * tile->layout.query);
-        ATTN__MEMSET(tile->scores, 0, size * kern->size);
-        if (attn__prepare_tile(block, k0, n)) {
-            attn__score_tile(block, k0, ATTN_STAGE_FINAL, 0);
-            kern->block.softmax(tile, &block->split, plan->call.softmax_scale); /* its max is final: it stays */
+    for (k0 = block->visible_to_any.from; k0 < block->visible_to_any.to; k0 = next) {
+        next = attn__min((attn__quotient(k0, tile_keys) + 1) * tile_keys, block->visible_to_any.to);
+        n = next - k0;
+        if (!attn__prepare_tile(block, k0, n)) {
+            attn__fill_weights(block, k0, next);
+            continue;
         }
+        attn__score_tile(block, k0, ATTN_STAGE_FINAL, 0);
+        kern->block.softmax(tile, &block->split, plan->call.softmax_scale); /* its max is final: it stays */
         attn__scale_rows(block, tile->scores, tile->layout, n);
         attn__scatter(block, &plan->call.opts.weights, k0, tile->scores, tile->layout, n, 1.0);
     }
@@ -4191,10 +4248,16 @@ static void attn__finish_matrices(attn__block *block)
     for (row = 0; opts->scores.data && row < block->at.count; row++)
         if (!rows[row].exists)
             attn__fill(block, &opts->scores, row, 1, block->exists.from, block->exists.to, attn__minus_infinity());
+    if (opts->weights.data) {
+        attn__fill_weights(block, 0, seen.from);
+        attn__fill_weights(block, seen.to, keys);
+    }
     for (row = 0; plan->schedule.weights_in_place && row < block->at.count; row++) {
+        attn__range part = attn__visible_part(&rows[row], seen.from, seen.to - seen.from);
         attn__query_of(block, row, &h, &i);
-        plan->call.kern->block.weights(&block->tile, attn__tensor_at(&opts->weights, block->at.b, h, i, 0), keys,
-                                       rows[row].first, rows[row].end, attn__real_at(plan, block->state.max, row),
+        plan->call.kern->block.weights(&block->tile, attn__tensor_at(&opts->weights, block->at.b, h, i, seen.from),
+                                       seen.to - seen.from, part.from, part.to,
+                                       attn__real_at(plan, block->state.max, row),
                                        attn__row_real(block, ATTN__INVERSE, row), plan->call.softmax_scale);
     }
     if (opts->weights.data && !plan->schedule.weights_in_place)
@@ -6660,11 +6723,11 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose_128)(ATTN__V *v)
     }
 }
 
-/* x[r * rs + c] = in[r + c * cs] for `high` rows of W columns: a vector holds LANES128 rows of every LANES128-th
+/* x[r * rs + c] = alpha in[r + c * cs] for `high` rows of W columns: a vector holds LANES128 rows of every LANES128-th
    column, and as many of them are transposed together. Not `whole`: rows past the last are read but not stored, nor are
    columns from `wide` on. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose_block)(ATTN__R *x, ptrdiff_t rs, const ATTN__R *in, ptrdiff_t cs,
-                                                           size_t high, size_t wide, const int whole)
+                                                           size_t high, size_t wide, ATTN__V alpha, const int whole)
 {
     ATTN__V v[ATTN__LANES128];
     size_t r;
@@ -6677,29 +6740,30 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose_block)(ATTN__R *x, ptrdiff_t
         ATTN__UNROLL
         for (i = 0; i < ATTN__LANES128; i++)
             if (whole)
-                ATTN__STORE(x + ((ptrdiff_t)r + i) * rs, v[i]);
+                ATTN__STORE(x + ((ptrdiff_t)r + i) * rs, ATTN__MUL(v[i], alpha));
             else if (r + (size_t)i < high)
-                ATTN__NAME(store_part)(x + ((ptrdiff_t)r + i) * rs, v[i], wide);
+                ATTN__NAME(store_part)(x + ((ptrdiff_t)r + i) * rs, ATTN__MUL(v[i], alpha), wide);
     }
 }
 
-/* x[r * rs + c] = in[r + c * cs], in blocks of W columns */
+/* x[r * rs + c] = alpha in[r + c * cs], in blocks of W columns */
 ATTN__TARGET static void ATTN__NAME(transpose)(ATTN__R *x, ptrdiff_t rs, const ATTN__R *in, ptrdiff_t cs, size_t rows,
-                                               size_t cols)
+                                               size_t cols, double alpha)
 {
     ATTN__R part[ATTN__W * ATTN__W];
+    ATTN__V factor = ATTN__SET1((ATTN__R)alpha);
     size_t r, c, i, high, wide;
     for (c = 0; c < cols; c += ATTN__W) {
         wide = attn__min(cols - c, ATTN__W);
         r = wide == ATTN__W ? rows / ATTN__LANES128 * ATTN__LANES128 : 0;
         if (r > 0)
-            ATTN__NAME(transpose_block)(x + c, rs, in + (ptrdiff_t)c * cs, cs, r, wide, 1);
+            ATTN__NAME(transpose_block)(x + c, rs, in + (ptrdiff_t)c * cs, cs, r, wide, factor, 1);
         for (; r < rows; r += high) {
             high = attn__min(rows - r, ATTN__W);
             for (i = 0; i < ATTN__W; i++)
                 ATTN__STORE(part + i * ATTN__W,
                             ATTN__NAME(load_part)(in + (ptrdiff_t)(c + attn__min(i, wide - 1)) * cs + r, high));
-            ATTN__NAME(transpose_block)(x + (ptrdiff_t)r * rs + c, rs, part, ATTN__W, high, wide, 0);
+            ATTN__NAME(transpose_block)(x + (ptrdiff_t)r * rs + c, rs, part, ATTN__W, high, wide, factor, 0);
         }
     }
 }
@@ -6819,7 +6883,7 @@ ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, a
     }
 #if ATTN__W > 1
     if (rs == 1 && dtype == ATTN__REAL) {
-        ATTN__NAME(transpose)(x, (ptrdiff_t)ld, (const ATTN__R *)in, cs, rows, cols);
+        ATTN__NAME(transpose)(x, (ptrdiff_t)ld, (const ATTN__R *)in, cs, rows, cols, 1.0);
         return;
     }
     for (; rs == 1 && rows > 0; rows -= attn__min(rows, ATTN__BUFFER)) {
@@ -6831,7 +6895,7 @@ ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, a
                 const void *from = attn__at(in, dtype, (ptrdiff_t)(c0 + c) * cs);
                 ATTN__NAME(load_row)(buffer + c * ATTN__BUFFER, from, dtype, high);
             }
-            ATTN__NAME(transpose)(x + c0, (ptrdiff_t)ld, buffer, ATTN__BUFFER, high, wide);
+            ATTN__NAME(transpose)(x + c0, (ptrdiff_t)ld, buffer, ATTN__BUFFER, high, wide, 1.0);
         }
         x += high * ld;
         in = attn__at(in, dtype, (ptrdiff_t)high);
@@ -6891,8 +6955,11 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
         return;
     }
 #if ATTN__W > 1
-    if (rs == 1 && dtype == ATTN__REAL && alpha >= 1 && alpha <= 1) {
-        ATTN__NAME(transpose)((ATTN__R *)out, cs, x, (ptrdiff_t)ld, cols, rows);
+    if (rs == 1 && dtype == ATTN__REAL) { /* some rows of out at a time, each to its end: caches write that fastest */
+        for (c = 0; c < cols; c += ATTN__LANES128) {
+            ATTN__R *to = (ATTN__R *)out + (ptrdiff_t)c * cs;
+            ATTN__NAME(transpose)(to, cs, x + c, (ptrdiff_t)ld, attn__min(cols - c, ATTN__LANES128), rows, alpha);
+        }
         return;
     }
     for (; rs == 1 && rows > 0; rows -= attn__min(rows, ATTN__BUFFER)) { /* a transposed view: along its rows */
@@ -6900,7 +6967,7 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
         size_t high = attn__min(rows, ATTN__BUFFER), c0, wide;
         for (c0 = 0; c0 < cols; c0 += wide) {
             wide = attn__min(cols - c0, ATTN__W);
-            ATTN__NAME(transpose)(buffer, ATTN__BUFFER, x + c0, (ptrdiff_t)ld, wide, high);
+            ATTN__NAME(transpose)(buffer, ATTN__BUFFER, x + c0, (ptrdiff_t)ld, wide, high, 1.0);
             for (c = 0; c < wide; c++) {
                 void *to = attn__at(out, dtype, (ptrdiff_t)(c0 + c) * cs);
                 ATTN__NAME(store_row)(to, dtype, buffer + c * ATTN__BUFFER, high, alpha);
