@@ -1898,14 +1898,20 @@ typedef struct attn__bounds {
     size_t all_first, all_end;
 } attn__bounds;
 
+/* Keys of a tile to which a bias is added from where it lies are a multiple of this: floats in 128 bits. */
+#define ATTN__BIAS_KEYS 4
+
 /* A tile: the scores of a query block against a block of keys. */
 typedef struct attn__tile {
-    attn__layout layout;          /* of scores and bias */
-    size_t keys, queries, lanes;  /* queries of the block; and filled up to whole vectors */
-    void *scores;                 /* softmax turns them into the weights exp(score - max) */
-    const void *bias;             /* or NULL */
-    const void *mask;             /* or NULL; bits as load_bits makes them, `lanes` words for each word of keys */
-    attn__bounds bounds;          /* all NULL: every query sees every key */
+    attn__layout layout;         /* of scores and bias */
+    size_t keys, queries, lanes; /* queries of the block; and filled up to whole vectors */
+    void *scores;                /* softmax turns them into the weights exp(score - max) */
+    const void *bias;            /* or NULL */
+    const void *bias_rows;       /* or NULL; in place of bias, reals where the caller has them: keys side by side, */
+    ptrdiff_t bias_step;         /* queries so far apart. Queries lie on lanes and fill their vectors, without ALiBi; */
+                                 /* keys are a multiple of ATTN__BIAS_KEYS */
+    const void *mask;            /* or NULL; bits as load_bits makes them, `lanes` words for each word of keys */
+    attn__bounds bounds;         /* all NULL: every query sees every key */
     const void *position, *slope; /* of each query, for ALiBi: position less the tile's first key; -slope; or NULL */
     void *factor;                 /* of each query: softmax leaves exp(old max - new max) */
 
@@ -3779,6 +3785,18 @@ static void attn__keep_scores(const attn__block *block, size_t k0, attn_stage st
         attn__scatter(block, &opts->weights, k0, tile->scores, tile->layout, tile->keys, 1.0);
 }
 
+/* Is the bias added to the tile from where it lies? */
+static int attn__is_bias_direct(const attn__block *block)
+{
+    const attn__call *call = &block->plan->call;
+    const attn_tensor *bias = &call->opts.bias;
+    size_t h, i;
+    int readable = bias->dtype == call->kern->real && bias->dim_stride == 1 && block->tile.keys % ATTN__BIAS_KEYS == 0;
+    int whole = call->kern->lanes > 1 && attn__query_of(block, 0, &h, &i) == block->tile.lanes;
+    return readable && whole && !block->plan->schedule.keys_on_lanes && !call->opts.alibi_slopes &&
+           !call->opts.score_mod;
+}
+
 /* The scores of the tile that attn__prepare_tile has made ready, up to a stage, but for call->softmax_scale. `keep`
    those that the caller wants. */
 static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, int keep)
@@ -3790,9 +3808,9 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, in
     attn__rows k;
     const attn_tensor *apart = NULL; /* a matrix whose rows the processor does not foresee */
     double scale = plan->call.scale;
-    size_t row;
+    size_t row, h, i;
     attn__tile_rows(block, &k, &plan->call.k, k0, &block->shared->k, 0);
-    tile->bias = tile->slope = NULL;
+    tile->bias = tile->bias_rows = tile->slope = NULL;
     if (keep && (opts->scores.data || plan->schedule.weights_in_place))
         apart = opts->scores.data ? &opts->scores : &opts->weights;
     else if (opts->bias.data || tile->mask)
@@ -3818,8 +3836,14 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, in
     if (stage != ATTN_STAGE_FINAL)
         return;
     if (opts->bias.data) {
-        attn__gather(block, block->shared->bias, tile->layout, &opts->bias, k0, tile->keys);
-        tile->bias = block->shared->bias;
+        if (attn__is_bias_direct(block)) {
+            attn__query_of(block, 0, &h, &i);
+            tile->bias_rows = attn__tensor_at(&opts->bias, block->at.b, h, i, k0);
+            tile->bias_step = opts->bias.len_stride;
+        } else {
+            attn__gather(block, block->shared->bias, tile->layout, &opts->bias, k0, tile->keys);
+            tile->bias = block->shared->bias;
+        }
     }
     if (opts->alibi_slopes) {
         for (row = 0; row < block->at.count; row++)
@@ -3828,7 +3852,7 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, in
         tile->position = attn__row_real(block, ATTN__POSITION, 0);
         tile->slope = attn__row_real(block, ATTN__SLOPE, 0);
     }
-    if (tile->bias || tile->slope || scale < 1 || scale > 1)
+    if (tile->bias || tile->bias_rows || tile->slope || scale < 1 || scale > 1)
         kern->block.bias(tile, scale);
     if (opts->score_mod)
         attn__modify_scores(block, k0);
@@ -7425,6 +7449,32 @@ ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, double scale, 
     }
 }
 
+#if ATTN__W > 1
+/* With tile->bias_rows, which are transposed on the way to the scores as transpose_block does it. */
+ATTN__TARGET static void ATTN__NAME(bias_rows)(const attn__tile *t, double scale)
+{
+    ATTN__AS_WRITTEN
+    ATTN__V scales = ATTN__SET1((ATTN__R)scale), v[ATTN__LANES128];
+    ATTN__V lowest = ATTN__NAME(set_bytes)(t->lowest), hidden = ATTN__NAME(set_bytes)(t->minus_infinity);
+    const ptrdiff_t row = t->bias_step * (ptrdiff_t)sizeof(ATTN__R);
+    size_t c, k, keys = t->keys, lanes = t->lanes, ld = t->layout.element;
+    int i;
+    for (c = 0; c < lanes; c += ATTN__W) {
+        const char *from = (const char *)t->bias_rows + (ptrdiff_t)c * row;
+        ATTN__R *s = (ATTN__R *)t->scores + c;
+        for (k = 0; k < keys; k += ATTN__LANES128, from += 16) {
+            ATTN__UNROLL
+            for (i = 0; i < ATTN__LANES128; i++)
+                v[i] = ATTN__NAME(load_128)(from + i * row, ATTN__LANES128 * row);
+            ATTN__NAME(transpose_128)(v);
+            ATTN__UNROLL
+            for (i = 0; i < ATTN__LANES128; i++, s += ld)
+                ATTN__STORE(s, ATTN__PICK(v[i], lowest, hidden, ATTN__FMA(ATTN__LOAD(s), scales, v[i])));
+        }
+    }
+}
+#endif
+
 ATTN__TARGET static void ATTN__NAME(bias)(const attn__tile *tile, double scale)
 {
     ATTN__AS_WRITTEN
@@ -7434,6 +7484,12 @@ ATTN__TARGET static void ATTN__NAME(bias)(const attn__tile *tile, double scale)
     ATTN__V lowest = ATTN__NAME(set_bytes)(t->lowest), hidden = ATTN__NAME(set_bytes)(t->minus_infinity);
     ATTN__V lanes = ATTN__LOAD(e.lanes);
     size_t g, i, at;
+#if ATTN__W > 1
+    if (t->bias_rows) {
+        ATTN__NAME(bias_rows)(t, scale);
+        return;
+    }
+#endif
     for (g = 0; g < e.groups; g++) {
         if (t->slope) {
             position = ATTN__NAME(of_group)(t->position, t->layout, g);
