@@ -4926,7 +4926,7 @@ static attn_status attn__plan_explain(char *text, size_t size, const attn__plan 
     if (call->opts.mask.data)
         attn__say(&t, "mask: classified tile by tile, copied where it hides a part of one\n");
     if (call->opts.bias.data)
-        attn__say(&t, "bias: copied tile by tile\n");
+        attn__say(&t, "bias: added from where it lies, or copied tile by tile\n");
     if (s->writes_matrices)
         attn__say(&t, "weights, scores: kept as they are computed; splits do not run in parallel\n");
     if (s->writes_matrices && call->opts.scores.data && call->opts.scores_stage != ATTN_STAGE_FINAL)
