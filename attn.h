@@ -1930,15 +1930,21 @@ typedef struct attn__bounds {
     size_t all_first, all_end;
 } attn__bounds;
 
+/* Keys of a tile to which a bias is added from where it lies are a multiple of this: floats in 128 bits. */
+#define ATTN__BIAS_KEYS 4
+
 /* A tile: the scores of a query block against a block of keys. */
 typedef struct attn__tile {
-    attn__layout layout;          /* of scores and bias */
-    size_t first_key, keys;       /* number of the first of its keys */
-    size_t queries, lanes;        /* of the block; and filled up to whole vectors */
-    void *scores;                 /* softmax turns them into the weights exp(score - max) */
-    const void *bias;             /* or NULL */
-    const void *mask;             /* or NULL; bits as load_bits makes them, `lanes` words for each word of keys */
-    attn__bounds bounds;          /* all NULL: every query sees every key */
+    attn__layout layout;    /* of scores and bias */
+    size_t first_key, keys; /* number of the first of its keys */
+    size_t queries, lanes;  /* of the block; and filled up to whole vectors */
+    void *scores;           /* softmax turns them into the weights exp(score - max) */
+    const void *bias;       /* or NULL */
+    const void *bias_rows;  /* or NULL; in place of bias, reals where the caller has them: keys side by side, */
+    ptrdiff_t bias_step;    /* queries so far apart. Queries lie on lanes and fill their vectors, without ALiBi; */
+                            /* keys are a multiple of ATTN__BIAS_KEYS */
+    const void *mask;       /* or NULL; bits as load_bits makes them, `lanes` words for each word of keys */
+    attn__bounds bounds;    /* all NULL: every query sees every key */
     const void *position, *slope; /* of each query, for ALiBi: position less the tile's first key; -slope; or NULL */
     void *factor;                 /* of each query: softmax leaves exp(old max - new max) */
 
@@ -3875,6 +3881,18 @@ static void attn__keep_scores(const attn__block *block, size_t k0, attn_stage st
         attn__scatter(block, &opts->weights, k0, tile->scores, tile->layout, tile->keys, 1.0);
 }
 
+/* Is the bias added to the tile from where it lies? */
+static int attn__is_bias_direct(const attn__block *block)
+{
+    const attn__call *call = &block->plan->call;
+    const attn_tensor *bias = &call->opts.bias;
+    size_t h, i;
+    int readable = bias->dtype == call->kern->real && bias->dim_stride == 1 && block->tile.keys % ATTN__BIAS_KEYS == 0;
+    int whole = call->kern->lanes > 1 && attn__query_of(block, 0, &h, &i) == block->tile.lanes;
+    return readable && whole && !block->plan->schedule.keys_on_lanes && !call->opts.alibi_slopes &&
+           !call->opts.score_mod;
+}
+
 /* The scores of the tile that attn__prepare_tile has made ready, up to a stage, but for call->softmax_scale. `keep`
    those that the caller wants. */
 static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, int keep)
@@ -3886,9 +3904,9 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, in
     attn__rows k;
     const attn_tensor *apart = NULL; /* a matrix whose rows the processor does not foresee */
     double scale = plan->call.scale;
-    size_t row;
+    size_t row, h, i;
     attn__tile_rows(block, &k, &plan->call.k, k0, &block->shared->k, 0);
-    tile->bias = tile->slope = NULL;
+    tile->bias = tile->bias_rows = tile->slope = NULL;
     if (keep && (opts->scores.data || plan->schedule.weights_in_place))
         apart = opts->scores.data ? &opts->scores : &opts->weights;
     else if (opts->bias.data || tile->mask)
@@ -3914,8 +3932,14 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, in
     if (stage != ATTN_STAGE_FINAL)
         return;
     if (opts->bias.data) {
-        attn__gather(block, block->shared->bias, tile->layout, &opts->bias, k0, tile->keys);
-        tile->bias = block->shared->bias;
+        if (attn__is_bias_direct(block)) {
+            attn__query_of(block, 0, &h, &i);
+            tile->bias_rows = attn__tensor_at(&opts->bias, block->at.b, h, i, k0);
+            tile->bias_step = opts->bias.len_stride;
+        } else {
+            attn__gather(block, block->shared->bias, tile->layout, &opts->bias, k0, tile->keys);
+            tile->bias = block->shared->bias;
+        }
     }
     if (opts->alibi_slopes) {
         for (row = 0; row < block->at.count; row++)
@@ -3924,7 +3948,7 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, in
         tile->position = attn__row_real(block, ATTN__POSITION, 0);
         tile->slope = attn__row_real(block, ATTN__SLOPE, 0);
     }
-    if (tile->bias || tile->slope || scale < 1 || scale > 1)
+    if (tile->bias || tile->bias_rows || tile->slope || scale < 1 || scale > 1)
         kern->block.bias(tile, scale);
     if (opts->score_mod)
         attn__modify_scores(block, k0);
@@ -4064,21 +4088,28 @@ static void attn__accumulate_values(attn__block *block, size_t k0, int nonfinite
     attn__add_nonfinite_values(block, k0);
 }
 
+/* Fills a row of so many bytes with those of a cache line. */
+static void attn__fill_row(char *out, size_t bytes, const char *line)
+{
+    for (; bytes >= ATTN__ALIGN; bytes -= ATTN__ALIGN, out += ATTN__ALIGN)
+        ATTN__MEMCPY(out, line, ATTN__ALIGN);
+    ATTN__MEMCPY(out, line, bytes);
+}
+
 /* The block's rows row .. row + count - 1 of t, elements from .. to - 1, = x. */
 static void attn__fill(const attn__block *block, const attn_tensor *t, size_t row, size_t count, size_t from, size_t to,
                        double x)
 {
-    const attn__plan *plan = block->plan;
-    size_t keys = attn__min(plan->schedule.tile_keys, attn__max(from, to) - from), end = row + count, k0, n, h, i;
-    for (i = 0; i < keys; i++)
-        attn__set_real(plan, block->tile.scores, i, x);
-    for (; row < end; row++) {
+    size_t size = attn__size(t->dtype), end = row + count, j, h, i;
+    double line[ATTN__ALIGN / sizeof(double)];
+    for (i = 0; i < ATTN__ALIGN / size; i++)
+        attn__set_element((char *)line + i * size, t->dtype, x);
+    for (; row < end && from < to; row++) {
         attn__query_of(block, row, &h, &i);
-        for (k0 = from; k0 < to; k0 += n) {
-            n = attn__min(keys, to - k0);
-            plan->call.kern->store(attn__tensor_at(t, block->at.b, h, i, k0), t->dtype, 0, t->dim_stride,
-                                   block->tile.scores, 0, 1, n, 1.0);
-        }
+        if (t->dim_stride == 1)
+            attn__fill_row((char *)attn__tensor_at(t, block->at.b, h, i, from), (to - from) * size, (const char *)line);
+        for (j = from; t->dim_stride != 1 && j < to; j++)
+            attn__set_element(attn__tensor_at(t, block->at.b, h, i, j), t->dtype, x);
     }
 }
 
@@ -4279,23 +4310,38 @@ static void attn__scale_rows(const attn__block *block, void *x, attn__layout lay
     block->plan->call.kern->block.scale(x, layout, n, block->at.count, attn__row_real(block, ATTN__INVERSE, 0));
 }
 
+/* Weights of keys from .. to - 1, which no row of the block sees: 0, and NaN where the row is. */
+static void attn__fill_weights(const attn__block *block, size_t from, size_t to)
+{
+    const attn_tensor *weights = &block->plan->call.opts.weights;
+    size_t row;
+    double inverse;
+    attn__fill(block, weights, 0, block->at.count, from, to, 0.0);
+    for (row = 0; row < block->at.count; row++) {
+        inverse = attn__get_real(block->plan, attn__row_real(block, ATTN__INVERSE, row), 0);
+        if (!attn__is_finite(inverse))
+            attn__fill(block, weights, row, 1, from, to, inverse);
+    }
+}
+
 /* Weights that cannot hold scores, tile by tile: those are computed once more, now that max and sum are known. */
 static void attn__recompute_to_weights(attn__block *block)
 {
     const attn__plan *plan = block->plan;
     const attn__kernels *kern = plan->call.kern;
     attn__tile *tile = &block->tile;
-    size_t k0, n, size, keys = plan->call.k.len;
+    size_t tile_keys = plan->schedule.tile_keys, k0, next, n;
     ATTN__MEMCPY(block->split.max, block->state.max, tile->lanes * kern->size);
     ATTN__MEMSET(block->split.sum, 0, tile->lanes * kern->size);
-    for (k0 = 0; k0 < keys; k0 += n) {
-        n = attn__min(plan->schedule.tile_keys, keys - k0);
-        size = attn__max(n * tile->layout.element, block->at.count * tile->layout.query);
-        ATTN__MEMSET(tile->scores, 0, size * kern->size);
-        if (attn__prepare_tile(block, k0, n)) {
-            attn__score_tile(block, k0, ATTN_STAGE_FINAL, 0);
-            kern->block.softmax(tile, &block->split, plan->call.softmax_scale); /* its max is final: it stays */
+    for (k0 = block->visible_to_any.from; k0 < block->visible_to_any.to; k0 = next) {
+        next = attn__min((attn__quotient(k0, tile_keys) + 1) * tile_keys, block->visible_to_any.to);
+        n = next - k0;
+        if (!attn__prepare_tile(block, k0, n)) {
+            attn__fill_weights(block, k0, next);
+            continue;
         }
+        attn__score_tile(block, k0, ATTN_STAGE_FINAL, 0);
+        kern->block.softmax(tile, &block->split, plan->call.softmax_scale); /* its max is final: it stays */
         attn__scale_rows(block, tile->scores, tile->layout, n);
         attn__scatter(block, &plan->call.opts.weights, k0, tile->scores, tile->layout, n, 1.0);
     }
@@ -4316,10 +4362,16 @@ ATTN__NOINLINE void attn__finish_matrices(attn__block *block)
     for (row = 0; opts->scores.data && row < block->at.count; row++)
         if (!rows[row].exists)
             attn__fill(block, &opts->scores, row, 1, block->exists.from, block->exists.to, attn__minus_infinity());
+    if (opts->weights.data) {
+        attn__fill_weights(block, 0, seen.from);
+        attn__fill_weights(block, seen.to, keys);
+    }
     for (row = 0; plan->schedule.weights_in_place && row < block->at.count; row++) {
+        attn__range part = attn__visible_part(&rows[row], seen.from, seen.to - seen.from);
         attn__query_of(block, row, &h, &i);
-        plan->call.kern->block.weights(&block->tile, attn__tensor_at(&opts->weights, block->at.b, h, i, 0), keys,
-                                       rows[row].first, rows[row].end, attn__real_at(plan, block->state.max, row),
+        plan->call.kern->block.weights(&block->tile, attn__tensor_at(&opts->weights, block->at.b, h, i, seen.from),
+                                       seen.to - seen.from, part.from, part.to,
+                                       attn__real_at(plan, block->state.max, row),
                                        attn__row_real(block, ATTN__INVERSE, row), plan->call.softmax_scale);
     }
     if (opts->weights.data && !plan->schedule.weights_in_place)
@@ -4984,7 +5036,7 @@ static attn_status attn__plan_explain(char *text, size_t size, const attn__plan 
     if (call->opts.mask.data)
         attn__say(&t, "mask: classified tile by tile, copied where it hides a part of one\n");
     if (call->opts.bias.data)
-        attn__say(&t, "bias: copied tile by tile\n");
+        attn__say(&t, "bias: added from where it lies, or copied tile by tile\n");
     if (s->writes_matrices)
         attn__say(&t, "weights, scores: kept as they are computed; splits do not run in parallel\n");
     if (s->writes_matrices && call->opts.scores.data && call->opts.scores_stage != ATTN_STAGE_FINAL)
@@ -6817,11 +6869,11 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose_128)(ATTN__V *v)
     }
 }
 
-/* x[r * rs + c] = in[r + c * cs] for `high` rows of W columns: a vector holds LANES128 rows of every LANES128-th
+/* x[r * rs + c] = alpha in[r + c * cs] for `high` rows of W columns: a vector holds LANES128 rows of every LANES128-th
    column, and as many of them are transposed together. Not `whole`: rows past the last are read but not stored, nor are
    columns from `wide` on. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose_block)(ATTN__R *x, ptrdiff_t rs, const ATTN__R *in, ptrdiff_t cs,
-                                                           size_t high, size_t wide, const int whole)
+                                                           size_t high, size_t wide, ATTN__V alpha, const int whole)
 {
     ATTN__V v[ATTN__LANES128];
     size_t r;
@@ -6834,29 +6886,30 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose_block)(ATTN__R *x, ptrdiff_t
         ATTN__UNROLL
         for (i = 0; i < ATTN__LANES128; i++)
             if (whole)
-                ATTN__STORE(x + ((ptrdiff_t)r + i) * rs, v[i]);
+                ATTN__STORE(x + ((ptrdiff_t)r + i) * rs, ATTN__MUL(v[i], alpha));
             else if (r + (size_t)i < high)
-                ATTN__NAME(store_part)(x + ((ptrdiff_t)r + i) * rs, v[i], wide);
+                ATTN__NAME(store_part)(x + ((ptrdiff_t)r + i) * rs, ATTN__MUL(v[i], alpha), wide);
     }
 }
 
-/* x[r * rs + c] = in[r + c * cs], in blocks of W columns */
+/* x[r * rs + c] = alpha in[r + c * cs], in blocks of W columns */
 ATTN__TARGET static void ATTN__NAME(transpose)(ATTN__R *x, ptrdiff_t rs, const ATTN__R *in, ptrdiff_t cs, size_t rows,
-                                               size_t cols)
+                                               size_t cols, double alpha)
 {
     ATTN__R part[ATTN__W * ATTN__W];
+    ATTN__V factor = ATTN__SET1((ATTN__R)alpha);
     size_t r, c, i, high, wide;
     for (c = 0; c < cols; c += ATTN__W) {
         wide = attn__min(cols - c, ATTN__W);
         r = wide == ATTN__W ? rows / ATTN__LANES128 * ATTN__LANES128 : 0;
         if (r > 0)
-            ATTN__NAME(transpose_block)(x + c, rs, in + (ptrdiff_t)c * cs, cs, r, wide, 1);
+            ATTN__NAME(transpose_block)(x + c, rs, in + (ptrdiff_t)c * cs, cs, r, wide, factor, 1);
         for (; r < rows; r += high) {
             high = attn__min(rows - r, ATTN__W);
             for (i = 0; i < ATTN__W; i++)
                 ATTN__STORE(part + i * ATTN__W,
                             ATTN__NAME(load_part)(in + (ptrdiff_t)(c + attn__min(i, wide - 1)) * cs + r, high));
-            ATTN__NAME(transpose_block)(x + (ptrdiff_t)r * rs + c, rs, part, ATTN__W, high, wide, 0);
+            ATTN__NAME(transpose_block)(x + (ptrdiff_t)r * rs + c, rs, part, ATTN__W, high, wide, factor, 0);
         }
     }
 }
@@ -6976,7 +7029,7 @@ ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, a
     }
 #if ATTN__W > 1
     if (rs == 1 && dtype == ATTN__REAL) {
-        ATTN__NAME(transpose)(x, (ptrdiff_t)ld, (const ATTN__R *)in, cs, rows, cols);
+        ATTN__NAME(transpose)(x, (ptrdiff_t)ld, (const ATTN__R *)in, cs, rows, cols, 1.0);
         return;
     }
     for (; rs == 1 && rows > 0; rows -= attn__min(rows, ATTN__BUFFER)) {
@@ -6988,7 +7041,7 @@ ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, a
                 const void *from = attn__at(in, dtype, (ptrdiff_t)(c0 + c) * cs);
                 ATTN__NAME(load_row)(buffer + c * ATTN__BUFFER, from, dtype, high);
             }
-            ATTN__NAME(transpose)(x + c0, (ptrdiff_t)ld, buffer, ATTN__BUFFER, high, wide);
+            ATTN__NAME(transpose)(x + c0, (ptrdiff_t)ld, buffer, ATTN__BUFFER, high, wide, 1.0);
         }
         x += high * ld;
         in = attn__at(in, dtype, (ptrdiff_t)high);
@@ -7048,8 +7101,11 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
         return;
     }
 #if ATTN__W > 1
-    if (rs == 1 && dtype == ATTN__REAL && alpha >= 1 && alpha <= 1) {
-        ATTN__NAME(transpose)((ATTN__R *)out, cs, x, (ptrdiff_t)ld, cols, rows);
+    if (rs == 1 && dtype == ATTN__REAL) { /* some rows of out at a time, each to its end: caches write that fastest */
+        for (c = 0; c < cols; c += ATTN__LANES128) {
+            ATTN__R *to = (ATTN__R *)out + (ptrdiff_t)c * cs;
+            ATTN__NAME(transpose)(to, cs, x + c, (ptrdiff_t)ld, attn__min(cols - c, ATTN__LANES128), rows, alpha);
+        }
         return;
     }
     for (; rs == 1 && rows > 0; rows -= attn__min(rows, ATTN__BUFFER)) { /* a transposed view: along its rows */
@@ -7057,7 +7113,7 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
         size_t high = attn__min(rows, ATTN__BUFFER), c0, wide;
         for (c0 = 0; c0 < cols; c0 += wide) {
             wide = attn__min(cols - c0, ATTN__W);
-            ATTN__NAME(transpose)(buffer, ATTN__BUFFER, x + c0, (ptrdiff_t)ld, wide, high);
+            ATTN__NAME(transpose)(buffer, ATTN__BUFFER, x + c0, (ptrdiff_t)ld, wide, high, 1.0);
             for (c = 0; c < wide; c++) {
                 void *to = attn__at(out, dtype, (ptrdiff_t)(c0 + c) * cs);
                 ATTN__NAME(store_row)(to, dtype, buffer + c * ATTN__BUFFER, high, alpha);
@@ -7496,6 +7552,32 @@ ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, double scale, 
     }
 }
 
+#if ATTN__W > 1
+/* With tile->bias_rows, which are transposed on the way to the scores as transpose_block does it. */
+ATTN__TARGET static void ATTN__NAME(bias_rows)(const attn__tile *t, double scale)
+{
+    ATTN__AS_WRITTEN
+    ATTN__V scales = ATTN__SET1((ATTN__R)scale), v[ATTN__LANES128];
+    ATTN__V lowest = ATTN__NAME(set_bytes)(t->lowest), hidden = ATTN__NAME(set_bytes)(t->minus_infinity);
+    const ptrdiff_t row = t->bias_step * (ptrdiff_t)sizeof(ATTN__R);
+    size_t c, k, keys = t->keys, lanes = t->lanes, ld = t->layout.element;
+    int i;
+    for (c = 0; c < lanes; c += ATTN__W) {
+        const char *from = (const char *)t->bias_rows + (ptrdiff_t)c * row;
+        ATTN__R *s = (ATTN__R *)t->scores + c;
+        for (k = 0; k < keys; k += ATTN__LANES128, from += 16) {
+            ATTN__UNROLL
+            for (i = 0; i < ATTN__LANES128; i++)
+                v[i] = ATTN__NAME(load_128)(from + i * row, ATTN__LANES128 * row);
+            ATTN__NAME(transpose_128)(v);
+            ATTN__UNROLL
+            for (i = 0; i < ATTN__LANES128; i++, s += ld)
+                ATTN__STORE(s, ATTN__PICK(v[i], lowest, hidden, ATTN__FMA(ATTN__LOAD(s), scales, v[i])));
+        }
+    }
+}
+#endif
+
 ATTN__TARGET static void ATTN__NAME(bias)(const attn__tile *tile, double scale)
 {
     ATTN__AS_WRITTEN
@@ -7505,6 +7587,12 @@ ATTN__TARGET static void ATTN__NAME(bias)(const attn__tile *tile, double scale)
     ATTN__V lowest = ATTN__NAME(set_bytes)(t->lowest), hidden = ATTN__NAME(set_bytes)(t->minus_infinity);
     ATTN__V lanes = ATTN__LOAD(e.lanes);
     size_t g, i, at;
+#if ATTN__W > 1
+    if (t->bias_rows) {
+        ATTN__NAME(bias_rows)(t, scale);
+        return;
+    }
+#endif
     for (g = 0; g < e.groups; g++) {
         if (t->slope) {
             position = ATTN__NAME(of_group)(t->position, t->layout, g);
