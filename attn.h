@@ -3345,6 +3345,9 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 /* Query blocks of a unit share the read of a tile; so few that queries and results stay in the second-level cache. */
 #define ATTN__UNIT_BLOCKS 4
 
+/* With so few bytes of keys, of all heads, prefetching them and the values costs more than it saves, wherever they are. */
+#define ATTN__UNFETCHED_BYTES ((size_t)512 << 10)
+
 /* Where rows of several key/value heads lie between each other, as in [B,L,H,D], few-row blocks of so many heads meet
    each tile one after another: memory is read in its order. Not with so few bytes of keys that they stay in the
    second-level cache. */
@@ -3398,6 +3401,7 @@ typedef struct attn__schedule {     /* how the work is cut; a function of shapes
     size_t unit_heads, item_units;  /* heads of a unit: of more than 1, one block each; units of heads of an item */
     size_t units, workers;          /* units of the call, of blocks, or of one split in parallel; and who takes them */
     size_t mask_tiles;              /* tiles of a mask whose visibility is cached */
+    int prefetches;                 /* rows of the next tile are prefetched */
     int keys_on_lanes;              /* the layout: blocks have few rows */
     size_t query_step;              /* few rows: elements from query to query, */
     int q_direct;                   /* which are read where they lie, or else from a copy */
@@ -3814,7 +3818,7 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
     rows->next_step = rows->step * (ptrdiff_t)size;
     rows->row_bytes = t->dim * size;
     rows->near = attn__prefetches_near();
-    if (t->dim_stride == 1 && next < block->visible_to_any.to) {
+    if (t->dim_stride == 1 && next < block->visible_to_any.to && plan->schedule.prefetches) {
         after = attn__ring_row(plan, next);
         rows->next = (const char *)attn__tensor_at(t, b, block->next->at.kv_head, after, 0);
         rows->next_count = attn__min(block->visible_to_any.to - next, plan->schedule.tile_keys);
@@ -4731,6 +4735,8 @@ static int attn__plan_schedule(attn__plan *plan)
         unit_blocks = attn__min(attn__max(s->all_blocks / (width * ATTN__WORKER_UNITS), 1), ATTN__UNIT_BLOCKS);
     s->head_units = attn__blocks(s->blocks, unit_blocks);
     s->unit_blocks = attn__max(attn__blocks(s->blocks, s->head_units), 1);
+    s->prefetches = (double)call->k.len * (double)call->k.dim * (double)heads * (double)attn__size(call->k.dtype) >
+                    (double)ATTN__UNFETCHED_BYTES;
     s->unit_heads = 1;
     if (s->keys_on_lanes && !s->parallel_splits && attn__is_interleaved(&call->k) && s->tile_keys == ATTN__TILE_KEYS &&
         call->k.len > ATTN__UNIT_HEADS_BYTES / attn__size(call->k.dtype) / (size_t)call->k.len_stride)
@@ -7951,6 +7957,9 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 /* Rows of V that are read together: as many of those that follow are prefetched before. */
 #define ATTN__FEW_KEYS 32
 
+/* They are prefetched in turn with the use of so many. */
+#define ATTN__FEW_TURN 4
+
 /* One pass over a tile: queries from number r on, n dims from number d on. */
 typedef struct ATTN__NAME(few_pass) {
     const attn__tile *tile;
@@ -7960,8 +7969,10 @@ typedef struct ATTN__NAME(few_pass) {
     size_t r, d, n;
     int vectors;         /* of dims */
     size_t pass, passes; /* this is pass number `pass` of so many, which share the rows to prefetch */
-    attn__rows use;      /* the rows that are read: of v, or copies of the dims that fill no vector */
-    ATTN__R *copy;       /* these, or NULL */
+    attn__stream next;   /* what to prefetch, `due` bytes of it in a turn */
+    size_t due;
+    attn__rows use; /* the rows that are read: of v, or copies of the dims that fill no vector */
+    ATTN__R *copy;  /* these, or NULL */
 } ATTN__NAME(few_pass);
 
 /* Rows k .. k + n - 1 of V, from dim d on. */
@@ -7981,57 +7992,62 @@ ATTN__TARGET ATTN__NOINLINE const char *ATTN__NAME(few_values)(const ATTN__NAME(
     return (const char *)f->copy;
 }
 
-/* sum += P V over n rows of V, for `rows` queries and as many of `most` vectors of dims as there are. Rows from `next` on
-   are prefetched, if that is not NULL. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(ATTN__V sum[][8], ATTN__R *total, const ATTN__R *const *p,
-                                                    const ATTN__R *const *w, size_t k, size_t n, const char *from,
-                                                    ptrdiff_t step, attn__stream *stream, size_t due, attn_dtype dtype,
-                                                    const int rows, const int most, int vectors)
+/* sum += P V over n rows of V, for `rows` queries and as many of `most` vectors of dims as there are. With the first
+   dims the weights are added to `total`. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(const ATTN__NAME(few_pass) * f, ATTN__V sum[][8], ATTN__R *total,
+                                                    size_t k, size_t n, attn_dtype dtype, const int rows,
+                                                    const int most)
 {
+    const size_t query = f->tile->layout.query, last = f->tile->queries - 1 - f->r;
+    const ptrdiff_t step = f->use.step * (ptrdiff_t)attn__size(dtype);
+    const char *from = ATTN__NAME(few_values)(f, k, n);
+    const ATTN__R *w = f->weights + f->r * query + k, *p = (const ATTN__R *)f->tile->scores + f->r * query + k;
+    const int bytes = ATTN__W * (int)attn__size(dtype), vectors = f->vectors, first_dims = f->d == 0;
+    attn__stream next = f->next;
     ATTN__V weight[4], x;
-    size_t end = k + n;
-    const int bytes = ATTN__W * (int)attn__size(dtype);
-    attn__stream next = *stream;
+    size_t at[4], turn;
     int i, j;
-    for (; k < end; k++, from += step) {
-        ATTN__UNROLL
-        for (i = 0; i < rows; i++) {
-            weight[i] = ATTN__SET1(w[i][k]);
-            total[i] += p[i][k];
-            ATTN__PIN(total[i]);
-        }
-        if (next.at)
-            attn__prefetch(&next, due);
-        ATTN__UNROLL
-        for (j = 0; j < most; j++)
-            if (j < vectors) {
-                x = ATTN__NAME(widen)(from + j * bytes, dtype);
-                ATTN__UNROLL
-                for (i = 0; i < rows; i++)
-                    sum[i][j] = ATTN__FMA(x, weight[i], sum[i][j]);
-            }
+    ATTN__UNROLL
+    for (i = 0; i < rows; i++) { /* past the last query: that again, into sums that nobody reads */
+        at[i] = attn__min((size_t)i, last) * query;
+        ATTN__PIN_POINTER(at[i]);
     }
-    *stream = next;
+    for (; n > 0; n -= turn) {
+        if (next.at)
+            attn__prefetch(&next, f->due);
+        for (turn = 0; turn < attn__min(n, ATTN__FEW_TURN); turn++, from += step, p++, w++) {
+            ATTN__UNROLL
+            for (i = 0; i < rows; i++)
+                weight[i] = ATTN__SET1(w[at[i]]);
+            if (first_dims) {
+                ATTN__UNROLL
+                for (i = 0; i < rows; i++) {
+                    total[i] += p[at[i]];
+                    ATTN__PIN(total[i]);
+                }
+            }
+            ATTN__UNROLL
+            for (j = 0; j < most; j++)
+                if (j < vectors) {
+                    x = ATTN__NAME(widen)(from + j * bytes, dtype);
+                    ATTN__UNROLL
+                    for (i = 0; i < rows; i++)
+                        sum[i][j] = ATTN__FMA(x, weight[i], sum[i][j]);
+                }
+        }
+    }
 }
 
-/* factor out + P V for `rows` queries and up to `most` vectors of dims. With the first dims the weights are summed too:
-   one chain, as in softmax_sum. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const ATTN__NAME(few_pass) * f, const int rows,
-                                                             const int most)
+/* factor out + P V for `rows` queries and up to `most` vectors of dims. With the first dims the weights are summed too,
+   in the same chains. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(ATTN__NAME(few_pass) * f, const int rows, const int most)
 {
     const attn__tile *t = f->tile;
     size_t keys = t->keys, n, k, first, end;
-    const ATTN__R *p[4], *w[4], *factor = (const ATTN__R *)t->factor + f->r;
-    ATTN__R total[4], kept[4 * 8 * ATTN__W], *sums = (ATTN__R *)f->state->sum + f->r;
+    const ATTN__R *factor = (const ATTN__R *)t->factor + f->r;
+    ATTN__R total[4], totals[4] = {0, 0, 0, 0}, all[4 * 8 * ATTN__W], *sums = (ATTN__R *)f->state->sum + f->r;
     ATTN__V sum[4][8];
-    const ptrdiff_t step = f->use.step * (ptrdiff_t)attn__size(f->use.dtype);
     int i, j;
-    ATTN__UNROLL
-    for (i = 0; i < rows; i++) {
-        size_t query = attn__min(f->r + (size_t)i, t->queries - 1);
-        p[i] = (const ATTN__R *)t->scores + query * t->layout.query;
-        w[i] = f->weights + query * t->layout.query;
-    }
     for (first = 0; first == 0 || first < keys; first = end) {
         end = attn__chain_end(t, first);
         ATTN__UNROLL
@@ -8042,48 +8058,33 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(const ATTN__NAME(fe
                 sum[i][j] = ATTN__SET1((ATTN__R)0);
         }
         for (k = first; k < end; k += n) {
-            const char *from;
-            attn__stream next =
-                attn__stream_of(f->v, keys, (f->pass * keys + k) / f->passes, ATTN__FEW_KEYS, 0, f->v->row_bytes);
             n = attn__min(end - k, ATTN__FEW_KEYS);
-            from = ATTN__NAME(few_values)(f, k, n);
+            f->next = attn__stream_of(f->v, keys, (f->pass * keys + k) / f->passes, ATTN__FEW_KEYS, 0, f->v->row_bytes);
             switch (ATTN__REAL_F64 ? ATTN__REAL : f->use.dtype) {
-            case ATTN_F16:
-                ATTN__NAME(few_keys)
-                (sum, total, p, w, k, n, from, step, &next, f->v->row_bytes / f->passes, ATTN_F16, rows, most,
-                 f->vectors);
-                break;
-            case ATTN_BF16:
-                ATTN__NAME(few_keys)
-                (sum, total, p, w, k, n, from, step, &next, f->v->row_bytes / f->passes, ATTN_BF16, rows, most,
-                 f->vectors);
-                break;
-            case ATTN_I8:
-                ATTN__NAME(few_keys)
-                (sum, total, p, w, k, n, from, step, &next, f->v->row_bytes / f->passes, ATTN_I8, rows, most,
-                 f->vectors);
-                break;
-            default:
-                ATTN__NAME(few_keys)
-                (sum, total, p, w, k, n, from, step, &next, f->v->row_bytes / f->passes, ATTN__REAL, rows, most,
-                 f->vectors);
-                break;
+            case ATTN_F16: ATTN__NAME(few_keys)(f, sum, total, k, n, ATTN_F16, rows, most); break;
+            case ATTN_BF16: ATTN__NAME(few_keys)(f, sum, total, k, n, ATTN_BF16, rows, most); break;
+            case ATTN_I8: ATTN__NAME(few_keys)(f, sum, total, k, n, ATTN_I8, rows, most); break;
+            default: ATTN__NAME(few_keys)(f, sum, total, k, n, ATTN__REAL, rows, most); break;
             }
         }
         ATTN__UNROLL
         for (i = 0; i < rows; i++) {
+            totals[i] += total[i];
             ATTN__UNROLL
-            for (j = 0; j < most; j++)
-                ATTN__STORE(kept + (i * most + j) * ATTN__W, sum[i][j]);
+            for (j = 0; j < most; j++) {
+                if (first > 0)
+                    sum[i][j] = ATTN__ADD(ATTN__LOAD(all + (i * most + j) * ATTN__W), sum[i][j]);
+                ATTN__STORE(all + (i * most + j) * ATTN__W, sum[i][j]);
+            }
         }
-        for (i = 0; i < rows && f->r + (size_t)i < t->queries; i++) {
-            ATTN__R *out = (ATTN__R *)f->state->out + (f->r + (size_t)i) * f->state->layout.query + f->d;
-            ATTN__V shrink = ATTN__SET1(first == 0 ? factor[i] : 1);
-            if (f->d == 0)
-                ATTN__NAME(store_part)(sums + i, ATTN__FMA(ATTN__SET1(sums[i]), shrink, ATTN__SET1(total[i])), 1);
-            for (j = 0; j < f->vectors; j++, out += ATTN__W)
-                ATTN__STORE(out, ATTN__FMA(ATTN__LOAD(out), shrink, ATTN__LOAD(kept + (i * most + j) * ATTN__W)));
-        }
+    }
+    for (i = 0; i < rows && f->r + (size_t)i < t->queries; i++) {
+        ATTN__R *out = (ATTN__R *)f->state->out + (f->r + (size_t)i) * f->state->layout.query + f->d;
+        ATTN__V shrink = ATTN__SET1(factor[i]);
+        if (f->d == 0)
+            ATTN__NAME(store_part)(sums + i, ATTN__FMA(ATTN__SET1(sums[i]), shrink, ATTN__SET1(totals[i])), 1);
+        for (j = 0; j < f->vectors; j++, out += ATTN__W)
+            ATTN__STORE(out, ATTN__FMA(ATTN__LOAD(out), shrink, ATTN__LOAD(all + (i * most + j) * ATTN__W)));
     }
 }
 
@@ -8110,6 +8111,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn
     }
     f.d = f.pass = 0;
     f.passes = attn__max(attn__blocks(dims, most * ATTN__W), 1) * attn__blocks(t->queries, 4);
+    f.due = ATTN__FEW_TURN * v->row_bytes / f.passes;
     do {
         f.n = attn__min(dims - f.d, most * ATTN__W);
         if (f.n >= ATTN__W)
