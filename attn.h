@@ -6243,7 +6243,8 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    REGISTER, the constraint of a vector register in inline assembly. On integers of the lanes' size, I: ISET, IADD,
    ISUB, IAND, IOR, IEQUAL, IGREATER, ISHL, ISHR; IANY(i): is a lane not 0;
    IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b; PICK_BITS(i,j,x,y) = i & j != 0 ? x : y, of reals x and y; AS_BITS
-   and AS_REAL between both. In float also LOAD_F16, _BF16, _I8, STORE_F16, STORE_U16 and IADD_UP_TO(a,b,x,most) =
+   and AS_REAL between both. In float also H, a vector of W
+   16-bit numbers, with LOAD_H, WIDE_F16 and WIDE_BF16; LOAD_I8, STORE_F16, STORE_U16 and IADD_UP_TO(a,b,x,most) =
    x <= most ? a + b : a; in double LOAD_F32, STORE_F32.
    It adds itself to the functions that move lanes: interleave, interleave_pairs, every_other, set_pair, load_128 and
    interleave_128. load_pairs is made of these for vectors of up to 256 bits; wider ones have load_halves and a load_pairs
@@ -6370,10 +6371,11 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__IADD_UP_TO(a, b, x, most) _mm512_mask_add_epi32(a, _mm512_cmple_epi32_mask(x, most), a, b)
 #define ATTN__ISHR(a, n) _mm512_maskz_srli_epi32(ATTN__ALL, a, n)
 #define ATTN__STORE_U16(p, i) _mm256_storeu_si256((__m256i *)(void *)(p), _mm512_maskz_cvtepi32_epi16(ATTN__ALL, i))
-#define ATTN__LOAD_F16(p) _mm512_maskz_cvtph_ps(ATTN__ALL, _mm256_loadu_si256((const __m256i *)(p)))
-#define ATTN__LOAD_BF16(p)                                                                                             \
-    _mm512_castsi512_ps(_mm512_maskz_slli_epi32(                                                                       \
-        ATTN__ALL, _mm512_maskz_cvtepu16_epi32(ATTN__ALL, _mm256_loadu_si256((const __m256i *)(p))), 16))
+#define ATTN__H __m256i
+#define ATTN__LOAD_H(p) _mm256_loadu_si256((const __m256i *)(p))
+#define ATTN__WIDE_F16(h) _mm512_maskz_cvtph_ps(ATTN__ALL, h)
+#define ATTN__WIDE_BF16(h)                                                                                             \
+    _mm512_castsi512_ps(_mm512_maskz_slli_epi32(ATTN__ALL, _mm512_maskz_cvtepu16_epi32(ATTN__ALL, h), 16))
 #define ATTN__STORE_F16(p, v) _mm256_storeu_si256((__m256i *)(p), _mm512_maskz_cvtps_ph(ATTN__ALL, v, 8))
 #define ATTN__LOAD_I8(p)                                                                                               \
     _mm512_maskz_cvtepi32_ps(ATTN__ALL, _mm512_maskz_cvtepi8_epi32(ATTN__ALL, _mm_loadu_si128((const __m128i *)(p))))
@@ -6427,9 +6429,10 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__STORE_U16(p, i)                                                                                          \
     _mm_storeu_si128((__m128i *)(void *)(p),                                                                           \
                      _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi32(i, i), 8)))
-#define ATTN__LOAD_F16(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p)))
-#define ATTN__LOAD_BF16(p)                                                                                             \
-    _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(p))), 16))
+#define ATTN__H __m128i
+#define ATTN__LOAD_H(p) _mm_loadu_si128((const __m128i *)(p))
+#define ATTN__WIDE_F16(h) _mm256_cvtph_ps(h)
+#define ATTN__WIDE_BF16(h) _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16))
 #define ATTN__STORE_F16(p, v) _mm_storeu_si128((__m128i *)(p), _mm256_cvtps_ph(v, 0))
 #define ATTN__LOAD_I8(p) _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(p))))
 #endif
@@ -6473,8 +6476,10 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__AS_REAL(i) vreinterpretq_f32_u32(i)
 #define ATTN__IANY(i) (vmaxvq_u32(i) != 0)
 #define ATTN__STORE_U16(p, i) ATTN__NAME(store_u16)(p, vmovn_u32(i))
-#define ATTN__LOAD_F16(p) vcvt_f32_f16(vreinterpret_f16_u16(ATTN__NAME(load_u16)(p)))
-#define ATTN__LOAD_BF16(p) vreinterpretq_f32_u32(vshll_n_u16(ATTN__NAME(load_u16)(p), 16))
+#define ATTN__H uint16x4_t
+#define ATTN__LOAD_H(p) ATTN__NAME(load_u16)(p)
+#define ATTN__WIDE_F16(h) vcvt_f32_f16(vreinterpret_f16_u16(h))
+#define ATTN__WIDE_BF16(h) vreinterpretq_f32_u32(vshll_n_u16(h, 16))
 #define ATTN__STORE_F16(p, v) ATTN__NAME(store_u16)(p, vreinterpret_u16_f16(vcvt_f16_f32(v)))
 #define ATTN__LOAD_I8(p) vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_u8(ATTN__NAME(load_u8)(p))))))
 #endif
@@ -6944,8 +6949,8 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(widen)(const void *p, attn_dtype dt
         return ATTN__LOAD_F32((const float *)p);
 #else
     switch (dtype) {
-    case ATTN_F16: return ATTN__LOAD_F16(p);
-    case ATTN_BF16: return ATTN__LOAD_BF16(p);
+    case ATTN_F16: return ATTN__WIDE_F16(ATTN__LOAD_H(p));
+    case ATTN_BF16: return ATTN__WIDE_BF16(ATTN__LOAD_H(p));
     case ATTN_I8: return ATTN__LOAD_I8(p);
     default: break;
     }
@@ -8207,14 +8212,71 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs)(ATTN__V *x, const char *p,
     x[1] = ATTN__NAME(interleave_pairs)(a, b, 1);
 #endif
 }
+
+#if !ATTN__REAL_F64
+/* The same of rows of 16-bit elements: pairs are transposed as they lie, then widened. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs16)(ATTN__V *x, const char *p, ATTN__NAME(few_steps) s,
+                                                        const int row, attn_dtype dtype)
+{
+    ATTN__H pairs[ATTN__PAIRS_LOADED];
+    int i;
+#if ATTN__PASS == ATTN__PASS_AVX512
+    __m256i y[4], low, high;
+    ATTN__UNROLL
+    for (i = 0; i < 4; i++)
+        y[i] = _mm256_inserti128_si256(
+            _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)ATTN__ROW(i))),
+            _mm_loadu_si128((const __m128i *)(const void *)ATTN__ROW(i + 4)), 1);
+    low = _mm256_unpacklo_epi32(y[0], y[1]);
+    high = _mm256_unpacklo_epi32(y[2], y[3]);
+    pairs[0] = _mm256_unpacklo_epi64(low, high);
+    pairs[1] = _mm256_unpackhi_epi64(low, high);
+    low = _mm256_unpackhi_epi32(y[0], y[1]);
+    high = _mm256_unpackhi_epi32(y[2], y[3]);
+    pairs[2] = _mm256_unpacklo_epi64(low, high);
+    pairs[3] = _mm256_unpackhi_epi64(low, high);
+#elif ATTN__PASS == ATTN__PASS_AVX2
+    __m128i y[4], low, high;
+    ATTN__UNROLL
+    for (i = 0; i < 4; i++)
+        y[i] = _mm_loadl_epi64((const __m128i *)(const void *)ATTN__ROW(i));
+    low = _mm_unpacklo_epi32(y[0], y[1]);
+    high = _mm_unpacklo_epi32(y[2], y[3]);
+    pairs[0] = _mm_unpacklo_epi64(low, high);
+    pairs[1] = _mm_unpackhi_epi64(low, high);
+#else
+    uint32x2_t a = vreinterpret_u32_u16(ATTN__LOAD_H(ATTN__ROW(0)));
+    uint32x2_t b = vreinterpret_u32_u16(ATTN__LOAD_H(ATTN__ROW(1)));
+    pairs[0] = vreinterpret_u16_u32(vzip1_u32(a, b));
+    pairs[1] = vreinterpret_u16_u32(vzip2_u32(a, b));
+#endif
+    ATTN__UNROLL
+    for (i = 0; i < ATTN__PAIRS_LOADED; i++)
+        x[i] = dtype == ATTN_F16 ? ATTN__WIDE_F16(pairs[i]) : ATTN__WIDE_BF16(pairs[i]);
+}
+#endif
 #undef ATTN__ROW
+
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs_of)(ATTN__V *x, const char *p, ATTN__NAME(few_steps) s,
+                                                         const int row, attn_dtype dtype)
+{
+#if !ATTN__REAL_F64
+    if (dtype != ATTN__REAL) {
+        ATTN__NAME(load_pairs16)(x, p, s, row, dtype);
+        return;
+    }
+#endif
+    (void)dtype;
+    ATTN__NAME(load_pairs)(x, p, s, row);
+}
 
 /* The most rows of a that are multiplied together: their sums fill half of the registers. */
 #define ATTN__MOST_FEW (ATTN__ROWS > 4 && !ATTN__REAL_F64 ? 8 : 4)
 
 /* What few_block works on: a part of the terms. */
 typedef struct ATTN__NAME(few) {
-    const char *w;  /* rows of reals, */
+    const char *w; /* rows of reals, or of 16-bit elements, */
+    attn_dtype dtype;
     ptrdiff_t step; /* bytes from row to row */
     const ATTN__R *a;
     size_t lda, terms; /* terms fill whole steps */
@@ -8236,7 +8298,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, 
     const char *p[4], *a = (const char *)f->a, *end = a + f->terms * sizeof *f->a;
     const ATTN__NAME(few_steps) s = ATTN__NAME(steps_of)(f->step, 8);
     const ATTN__NAME(few_steps) sa = ATTN__NAME(steps_of)((ptrdiff_t)(f->lda * sizeof *f->a), f->rows);
-    const int n_rows = f->rows, wide = f->halves > 2;
+    const int n_rows = f->rows, wide = f->halves > 2, size = (int)attn__size(f->dtype);
+    const attn_dtype dtype = f->dtype;
     attn__stream next = f->next;
     size_t due = f->due;
     int i, j, r;
@@ -8261,7 +8324,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, 
         ATTN__UNROLL
         for (j = 0; j < halves; j++)
             if (j < 2 || wide)
-                ATTN__NAME(load_pairs)(x[j], p[j - j % together], s, j % together * ATTN__W / 2);
+                ATTN__NAME(load_pairs_of)(x[j], p[j - j % together], s, j % together * ATTN__W / 2, dtype);
         ATTN__UNROLL
         for (r = 0; r < rows; r += 2)
             if (r == 0 || r < n_rows) {
@@ -8279,7 +8342,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, 
             }
         ATTN__UNROLL
         for (j = 0; j < halves; j += together)
-            p[j] += 2 * ATTN__PAIRS_LOADED * sizeof *f->a;
+            p[j] += 2 * ATTN__PAIRS_LOADED * size;
     }
     ATTN__UNROLL
     for (r = 0; r < rows; r++) {
@@ -8349,7 +8412,8 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
     ATTN__NAME(few) f;
     size_t g, n, k, r, terms;
     for (g = 0; g < count; g += n) {
-        int direct = w->dtype == ATTN__REAL && count - g >= ATTN__W && depth % span == 0;
+        int readable = w->dtype == ATTN__REAL || (!ATTN__REAL_F64 && size == 2);
+        int direct = readable && count - g >= ATTN__W && depth % span == 0;
         int wide = rows == 1 && count - g >= 2 * ATTN__W && (!direct || w->row_bytes <= ATTN__WIDE_ROW);
         ATTN__R *c = (ATTN__R *)cv + g, *pairs = sums;
         size_t most = direct ? ATTN__READ : wide ? ATTN__COPIED / 2 : ATTN__COPIED;
@@ -8367,11 +8431,13 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
             f.step = direct ? step : (ptrdiff_t)(f.terms * sizeof *copy);
             f.w = (const char *)w->data + (ptrdiff_t)g * step + (ptrdiff_t)(k * size);
             f.begun = k > 0 || part & ATTN__BEGUN;
+            f.dtype = w->dtype;
             f.next = attn__stream_of(w, count, g, n, k * size, terms * size);
             f.due = n * span * size;
             if (!direct) {
                 ATTN__NAME(few_copy)(copy, f.w, step, w->dtype, attn__min(count - g, n), terms, f.terms, &f.next);
                 f.w = (const char *)copy;
+                f.dtype = ATTN__REAL;
                 f.next.at = NULL;
             }
             for (r = 0; r < rows; r += ATTN__MOST_FEW) {
@@ -8488,8 +8554,10 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__IGREATER
 #undef ATTN__ISHR
 #undef ATTN__STORE_U16
-#undef ATTN__LOAD_F16
-#undef ATTN__LOAD_BF16
+#undef ATTN__H
+#undef ATTN__LOAD_H
+#undef ATTN__WIDE_F16
+#undef ATTN__WIDE_BF16
 #undef ATTN__STORE_F16
 #undef ATTN__PICK_BITS
 #undef ATTN__LOAD_I8
