@@ -6244,7 +6244,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    ISUB, IAND, IOR, IEQUAL, IGREATER, ISHL, ISHR; IANY(i): is a lane not 0;
    IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b; PICK_BITS(i,j,x,y) = i & j != 0 ? x : y, of reals x and y; AS_BITS
    and AS_REAL between both. In float also H, a vector of W
-   16-bit numbers, with LOAD_H, WIDE_F16 and WIDE_BF16; LOAD_I8, STORE_F16, STORE_U16 and IADD_UP_TO(a,b,x,most) =
+   16-bit numbers, with LOAD_H, WIDE_F16 and WIDE_BF16; H8, W integers of 8 bits, with LOAD_H8 and WIDE_I8; STORE_F16, STORE_U16 and IADD_UP_TO(a,b,x,most) =
    x <= most ? a + b : a; in double LOAD_F32, STORE_F32.
    It adds itself to the functions that move lanes: interleave, interleave_pairs, every_other, set_pair, load_128 and
    interleave_128. load_pairs is made of these for vectors of up to 256 bits; wider ones have load_halves and a load_pairs
@@ -6377,8 +6377,9 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__WIDE_BF16(h)                                                                                             \
     _mm512_castsi512_ps(_mm512_maskz_slli_epi32(ATTN__ALL, _mm512_maskz_cvtepu16_epi32(ATTN__ALL, h), 16))
 #define ATTN__STORE_F16(p, v) _mm256_storeu_si256((__m256i *)(p), _mm512_maskz_cvtps_ph(ATTN__ALL, v, 8))
-#define ATTN__LOAD_I8(p)                                                                                               \
-    _mm512_maskz_cvtepi32_ps(ATTN__ALL, _mm512_maskz_cvtepi8_epi32(ATTN__ALL, _mm_loadu_si128((const __m128i *)(p))))
+#define ATTN__H8 __m128i
+#define ATTN__LOAD_H8(p) _mm_loadu_si128((const __m128i *)(p))
+#define ATTN__WIDE_I8(h) _mm512_maskz_cvtepi32_ps(ATTN__ALL, _mm512_maskz_cvtepi8_epi32(ATTN__ALL, h))
 #endif
 
 #else
@@ -6434,7 +6435,9 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__WIDE_F16(h) _mm256_cvtph_ps(h)
 #define ATTN__WIDE_BF16(h) _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16))
 #define ATTN__STORE_F16(p, v) _mm_storeu_si128((__m128i *)(p), _mm256_cvtps_ph(v, 0))
-#define ATTN__LOAD_I8(p) _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(p))))
+#define ATTN__H8 __m128i
+#define ATTN__LOAD_H8(p) _mm_loadl_epi64((const __m128i *)(p))
+#define ATTN__WIDE_I8(h) _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(h))
 #endif
 #endif
 
@@ -6481,7 +6484,9 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__WIDE_F16(h) vcvt_f32_f16(vreinterpret_f16_u16(h))
 #define ATTN__WIDE_BF16(h) vreinterpretq_f32_u32(vshll_n_u16(h, 16))
 #define ATTN__STORE_F16(p, v) ATTN__NAME(store_u16)(p, vreinterpret_u16_f16(vcvt_f16_f32(v)))
-#define ATTN__LOAD_I8(p) vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_u8(ATTN__NAME(load_u8)(p))))))
+#define ATTN__H8 uint8x8_t
+#define ATTN__LOAD_H8(p) ATTN__NAME(load_u8)(p)
+#define ATTN__WIDE_I8(h) vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_u8(h)))))
 #endif
 #define ATTN__LOAD(p) ATTN__X(vld1q)(p)
 #define ATTN__STORE(p, v) ATTN__X(vst1q)(p, v)
@@ -6951,7 +6956,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(widen)(const void *p, attn_dtype dt
     switch (dtype) {
     case ATTN_F16: return ATTN__WIDE_F16(ATTN__LOAD_H(p));
     case ATTN_BF16: return ATTN__WIDE_BF16(ATTN__LOAD_H(p));
-    case ATTN_I8: return ATTN__LOAD_I8(p);
+    case ATTN_I8: return ATTN__WIDE_I8(ATTN__LOAD_H8(p));
     default: break;
     }
 #endif
@@ -8214,7 +8219,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs)(ATTN__V *x, const char *p,
 }
 
 #if !ATTN__REAL_F64
-/* The same of rows of 16-bit elements: pairs are transposed as they lie, then widened. */
+/* The same of rows of 16-bit elements, or of I8: pairs are transposed as they lie, then widened. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs16)(ATTN__V *x, const char *p, ATTN__NAME(few_steps) s,
                                                         const int row, attn_dtype dtype)
 {
@@ -8254,6 +8259,50 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs16)(ATTN__V *x, const char *
     for (i = 0; i < ATTN__PAIRS_LOADED; i++)
         x[i] = dtype == ATTN_F16 ? ATTN__WIDE_F16(pairs[i]) : ATTN__WIDE_BF16(pairs[i]);
 }
+
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs8)(ATTN__V *x, const char *p, ATTN__NAME(few_steps) s,
+                                                       const int row)
+{
+    ATTN__H8 pairs[ATTN__PAIRS_LOADED];
+    int i;
+#if ATTN__PASS == ATTN__PASS_AVX512
+    __m128i y[8];
+    ATTN__UNROLL
+    for (i = 0; i < 8; i++)
+        y[i] = _mm_loadl_epi64((const __m128i *)(const void *)ATTN__ROW(i));
+    ATTN__UNROLL
+    for (i = 0; i < 8; i += 2)
+        y[i] = _mm_unpacklo_epi16(y[i], y[i + 1]);
+    ATTN__UNROLL
+    for (i = 0; i < 8; i += 4) {
+        y[i + 1] = _mm_unpackhi_epi32(y[i], y[i + 2]);
+        y[i] = _mm_unpacklo_epi32(y[i], y[i + 2]);
+    }
+    ATTN__UNROLL
+    for (i = 0; i < 2; i++) {
+        pairs[2 * i] = _mm_unpacklo_epi64(y[i], y[i + 4]);
+        pairs[2 * i + 1] = _mm_unpackhi_epi64(y[i], y[i + 4]);
+    }
+#elif ATTN__PASS == ATTN__PASS_AVX2
+    __m128i y[4];
+    int32_t word;
+    ATTN__UNROLL
+    for (i = 0; i < 4; i++) {
+        ATTN__MEMCPY(&word, ATTN__ROW(i), sizeof word);
+        y[i] = _mm_cvtsi32_si128(word);
+    }
+    pairs[0] = _mm_unpacklo_epi32(_mm_unpacklo_epi16(y[0], y[1]), _mm_unpacklo_epi16(y[2], y[3]));
+    pairs[1] = _mm_unpackhi_epi64(pairs[0], pairs[0]);
+#else
+    uint16x4_t a = vreinterpret_u16_u8(ATTN__LOAD_H8(ATTN__ROW(0)));
+    uint16x4_t b = vreinterpret_u16_u8(ATTN__LOAD_H8(ATTN__ROW(1)));
+    pairs[0] = vreinterpret_u8_u16(vzip1_u16(a, b));
+    pairs[1] = vext_u8(pairs[0], pairs[0], 4);
+#endif
+    ATTN__UNROLL
+    for (i = 0; i < ATTN__PAIRS_LOADED; i++)
+        x[i] = ATTN__WIDE_I8(pairs[i]);
+}
 #endif
 #undef ATTN__ROW
 
@@ -8261,6 +8310,10 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs_of)(ATTN__V *x, const char 
                                                          const int row, attn_dtype dtype)
 {
 #if !ATTN__REAL_F64
+    if (dtype == ATTN_I8) {
+        ATTN__NAME(load_pairs8)(x, p, s, row);
+        return;
+    }
     if (dtype != ATTN__REAL) {
         ATTN__NAME(load_pairs16)(x, p, s, row, dtype);
         return;
@@ -8412,7 +8465,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
     ATTN__NAME(few) f;
     size_t g, n, k, r, terms;
     for (g = 0; g < count; g += n) {
-        int readable = w->dtype == ATTN__REAL || (!ATTN__REAL_F64 && size == 2);
+        int readable = w->dtype == ATTN__REAL || !ATTN__REAL_F64;
         int direct = readable && count - g >= ATTN__W && depth % span == 0;
         int wide = rows == 1 && count - g >= 2 * ATTN__W && (!direct || w->row_bytes <= ATTN__WIDE_ROW);
         ATTN__R *c = (ATTN__R *)cv + g, *pairs = sums;
@@ -8560,7 +8613,9 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__WIDE_BF16
 #undef ATTN__STORE_F16
 #undef ATTN__PICK_BITS
-#undef ATTN__LOAD_I8
+#undef ATTN__H8
+#undef ATTN__LOAD_H8
+#undef ATTN__WIDE_I8
 #undef ATTN__IOR
 #undef ATTN__IEQUAL
 #undef ATTN__IANY
