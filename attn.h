@@ -8306,6 +8306,11 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs8)(ATTN__V *x, const char *p
 #endif
 #undef ATTN__ROW
 
+ATTN__INLINE int ATTN__NAME(reads)(attn_dtype dtype) /* has load_pairs_of that type? */
+{
+    return dtype == ATTN__REAL || !ATTN__REAL_F64;
+}
+
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs_of)(ATTN__V *x, const char *p, ATTN__NAME(few_steps) s,
                                                          const int row, attn_dtype dtype)
 {
@@ -8406,34 +8411,15 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, 
     }
 }
 
-/* Rows of another type, or the last ones, or terms that do not fill whole steps: as reals, with zeros. */
+/* Rows of another real type, or the last ones, or terms that do not fill whole steps: as reals, with zeros. */
 ATTN__TARGET static void ATTN__NAME(few_copy)(ATTN__R *copy, const char *p, ptrdiff_t step, attn_dtype dtype,
-                                              size_t count, size_t terms, size_t padded, attn__stream *next)
+                                              size_t count, size_t terms, size_t padded)
 {
-    size_t i, k, size = attn__size(dtype), whole = ATTN__REAL_F64 ? 0 : terms / ATTN__W * ATTN__W;
+    size_t i;
     if (count < ATTN__W || terms < padded)
         ATTN__MEMSET(copy, 0, attn__max(count, ATTN__W) * padded * sizeof *copy);
-    for (i = 0; i < count; i++, copy += padded, p += step) {
-        if (next->at)
-            attn__prefetch(next, terms * size);
-        switch (ATTN__REAL_F64 ? ATTN_BOOL : dtype) {
-        case ATTN_F16:
-            for (k = 0; k < whole; k += ATTN__W)
-                ATTN__STORE(copy + k, ATTN__NAME(widen)(p + 2 * k, ATTN_F16));
-            break;
-        case ATTN_BF16:
-            for (k = 0; k < whole; k += ATTN__W)
-                ATTN__STORE(copy + k, ATTN__NAME(widen)(p + 2 * k, ATTN_BF16));
-            break;
-        case ATTN_I8:
-            for (k = 0; k < whole; k += ATTN__W)
-                ATTN__STORE(copy + k, ATTN__NAME(widen)(p + k, ATTN_I8));
-            break;
-        default: whole = 0; break;
-        }
-        if (whole < terms)
-            ATTN__NAME(load_row)(copy + whole, p + whole * size, dtype, terms - whole);
-    }
+    for (i = 0; i < count; i++, copy += padded, p += step)
+        ATTN__NAME(load_row)(copy, p, dtype, terms);
 }
 
 /* Of rows up to so many bytes, 2 W are read together; lines of longer ones would compete for one set of a cache. */
@@ -8461,12 +8447,11 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
 {
     const size_t span = 2 * ATTN__PAIRS_LOADED, size = attn__size(w->dtype);
     const ptrdiff_t step = w->step * (ptrdiff_t)size;
-    ATTN__R copy[ATTN__W * ATTN__COPIED], sums[attn__max(2 * ATTN__FEW_ROWS(ATTN__W), 4) * ATTN__W];
+    ATTN__R copy[ATTN__W * ATTN__COPIED], sums[(ATTN__W > 4 ? ATTN__W : 4) * ATTN__W];
     ATTN__NAME(few) f;
     size_t g, n, k, r, terms;
     for (g = 0; g < count; g += n) {
-        int readable = w->dtype == ATTN__REAL || !ATTN__REAL_F64;
-        int direct = readable && count - g >= ATTN__W && depth % span == 0;
+        int direct = ATTN__NAME(reads)(w->dtype) && count - g >= ATTN__W && depth % span == 0;
         int wide = rows == 1 && count - g >= 2 * ATTN__W && (!direct || w->row_bytes <= ATTN__WIDE_ROW);
         ATTN__R *c = (ATTN__R *)cv + g, *pairs = sums;
         size_t most = direct ? ATTN__READ : wide ? ATTN__COPIED / 2 : ATTN__COPIED;
@@ -8488,10 +8473,9 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
             f.next = attn__stream_of(w, count, g, n, k * size, terms * size);
             f.due = n * span * size;
             if (!direct) {
-                ATTN__NAME(few_copy)(copy, f.w, step, w->dtype, attn__min(count - g, n), terms, f.terms, &f.next);
+                ATTN__NAME(few_copy)(copy, f.w, step, w->dtype, attn__min(count - g, n), terms, f.terms);
                 f.w = (const char *)copy;
                 f.dtype = ATTN__REAL;
-                f.next.at = NULL;
             }
             for (r = 0; r < rows; r += ATTN__MOST_FEW) {
                 f.rows = (int)attn__min(rows - r, ATTN__MOST_FEW);
