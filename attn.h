@@ -3817,7 +3817,7 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
     rows->next_count = 0;
     rows->next_step = rows->step * (ptrdiff_t)size;
     rows->row_bytes = t->dim * size;
-    rows->near = attn__prefetches_near();
+    rows->near = plan->schedule.prefetches && attn__prefetches_near();
     if (t->dim_stride == 1 && next < block->visible_to_any.to && plan->schedule.prefetches) {
         after = attn__ring_row(plan, next);
         rows->next = (const char *)attn__tensor_at(t, b, block->next->at.kv_head, after, 0);
@@ -7985,21 +7985,15 @@ typedef struct ATTN__NAME(few_pass) {
     ATTN__R *copy;  /* these, or NULL */
 } ATTN__NAME(few_pass);
 
-/* Rows k .. k + n - 1 of V, from dim d on. */
-ATTN__TARGET ATTN__NOINLINE const char *ATTN__NAME(few_values)(const ATTN__NAME(few_pass) * f, size_t k, size_t n)
+/* Copies rows k .. k + n - 1 of V, the dims that fill no vector. */
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(few_values)(const ATTN__NAME(few_pass) * f, size_t k, size_t n)
 {
     const attn__rows *v = f->v;
-    size_t size = attn__size(v->dtype), i;
-    ptrdiff_t step = v->step * (ptrdiff_t)size;
-    const char *from = (const char *)v->data;
-    if (f->n == 0) /* there may be no data */
-        return from;
-    from += (ptrdiff_t)k * step + (ptrdiff_t)(f->d * size);
-    if (!f->copy)
-        return from;
-    for (i = 0; i < n; i++, from += step)
-        ATTN__NAME(load_row)(f->copy + i * ATTN__W, from, v->dtype, f->n);
-    return (const char *)f->copy;
+    size_t i;
+    for (i = 0; i < n && f->n > 0; i++)
+        ATTN__NAME(load_row)
+    (f->copy + i * ATTN__W, attn__at(v->data, v->dtype, (ptrdiff_t)(k + i) * v->step + (ptrdiff_t)f->d), v->dtype,
+     f->n);
 }
 
 /* sum += P V over n rows of V, for `rows` queries and as many of `most` vectors of dims as there are. With the first
@@ -8010,22 +8004,26 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(const ATTN__NAME(few_pass) *
 {
     const size_t query = f->tile->layout.query, last = f->tile->queries - 1 - f->r;
     const ptrdiff_t step = f->use.step * (ptrdiff_t)attn__size(dtype);
-    const char *from = ATTN__NAME(few_values)(f, k, n);
+    const char *from = (const char *)f->use.data +
+                       (f->copy ? 0 : (ptrdiff_t)k * step + (ptrdiff_t)f->d * (ptrdiff_t)attn__size(dtype));
     const ATTN__R *w = f->weights + f->r * query + k, *p = (const ATTN__R *)f->tile->scores + f->r * query + k;
     const int bytes = ATTN__W * (int)attn__size(dtype), vectors = f->vectors, first_dims = f->d == 0;
     attn__stream next = f->next;
     ATTN__V weight[4], x;
-    size_t at[4], turn;
+    size_t at[4];
+    const ATTN__R *end;
     int i, j;
     ATTN__UNROLL
     for (i = 0; i < rows; i++) { /* past the last query: that again, into sums that nobody reads */
         at[i] = attn__min((size_t)i, last) * query;
         ATTN__PIN_POINTER(at[i]);
     }
-    for (; n > 0; n -= turn) {
+    while (n > 0) {
         if (next.at)
             attn__prefetch(&next, f->due);
-        for (turn = 0; turn < attn__min(n, ATTN__FEW_TURN); turn++, from += step, p++, w++) {
+        end = w + (next.at ? attn__min(n, ATTN__FEW_TURN) : n);
+        n -= (size_t)(end - w);
+        for (; w < end; from += step, p++, w++) {
             ATTN__UNROLL
             for (i = 0; i < rows; i++)
                 weight[i] = ATTN__SET1(w[at[i]]);
@@ -8069,7 +8067,11 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(ATTN__NAME(few_pass
         }
         for (k = first; k < end; k += n) {
             n = attn__min(end - k, ATTN__FEW_KEYS);
-            f->next = attn__stream_of(f->v, keys, (f->pass * keys + k) / f->passes, ATTN__FEW_KEYS, 0, f->v->row_bytes);
+            if (f->v->near || f->v->next_count > 0)
+                f->next =
+                    attn__stream_of(f->v, keys, (f->pass * keys + k) / f->passes, ATTN__FEW_KEYS, 0, f->v->row_bytes);
+            if (f->copy)
+                ATTN__NAME(few_values)(f, k, n);
             switch (ATTN__REAL_F64 ? ATTN__REAL : f->use.dtype) {
             case ATTN_F16: ATTN__NAME(few_keys)(f, sum, total, k, n, ATTN_F16, rows, most); break;
             case ATTN_BF16: ATTN__NAME(few_keys)(f, sum, total, k, n, ATTN_BF16, rows, most); break;
@@ -8122,16 +8124,18 @@ ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn
     f.d = f.pass = 0;
     f.passes = attn__max(attn__blocks(dims, most * ATTN__W), 1) * attn__blocks(t->queries, 4);
     f.due = ATTN__FEW_TURN * v->row_bytes / f.passes;
+    f.next.at = NULL;
     do {
         f.n = attn__min(dims - f.d, most * ATTN__W);
         if (f.n >= ATTN__W)
             f.n -= f.n % ATTN__W;
         f.vectors = (int)attn__blocks(f.n, ATTN__W);
-        if (f.n % ATTN__W > 0) {
+        if (f.n % ATTN__W > 0 || dims == 0) { /* without dims there may be no data */
             f.copy = copy;
+            f.use.data = copy;
             f.use.dtype = ATTN__REAL;
             f.use.step = ATTN__W;
-            ATTN__MEMSET(copy, 0, sizeof copy);
+            ATTN__MEMSET(copy, 0, attn__min(t->keys, ATTN__FEW_KEYS) * ATTN__W * sizeof *copy);
         }
         for (f.r = 0; f.r < t->queries; f.r += 4, f.pass++)
             if (t->queries > 1)
@@ -8349,15 +8353,15 @@ typedef struct ATTN__NAME(few) {
 
 /* sums += a by W / 2 rows of w for each half: up to `rows` rows and up to `halves` halves. Lanes hold a row's chain of
    even terms beside that of odd ones. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, const int rows, const int halves)
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, const int rows, const int halves,
+                                                     attn_dtype dtype)
 {
     enum { together = 16 / ATTN__W > 0 ? 16 / ATTN__W : 1 }; /* halves that one pointer reaches, 8 rows */
     ATTN__V sum[8][4], x[4][ATTN__PAIRS_LOADED], y;
     const char *p[4], *a = (const char *)f->a, *end = a + f->terms * sizeof *f->a;
     const ATTN__NAME(few_steps) s = ATTN__NAME(steps_of)(f->step, 8);
     const ATTN__NAME(few_steps) sa = ATTN__NAME(steps_of)((ptrdiff_t)(f->lda * sizeof *f->a), f->rows);
-    const int n_rows = f->rows, wide = f->halves > 2, size = (int)attn__size(f->dtype);
-    const attn_dtype dtype = f->dtype;
+    const int n_rows = f->rows, wide = f->halves > 2, size = (int)attn__size(dtype);
     attn__stream next = f->next;
     size_t due = f->due;
     int i, j, r;
@@ -8409,6 +8413,20 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, 
             if (r < n_rows && (j < 2 || wide))
                 ATTN__STORE(f->pairs + (size_t)r * f->ld_pairs + j * ATTN__W, sum[r][j]);
     }
+}
+
+/* `one`: f->rows is 1 */
+ATTN__TARGET static void ATTN__NAME(few_rows)(const ATTN__NAME(few) * f, int one)
+{
+    int real = ATTN__REAL_F64 || f->dtype == ATTN__REAL;
+    if (real && one)
+        ATTN__NAME(few_block)(f, 1, 4, ATTN__REAL);
+    else if (real)
+        ATTN__NAME(few_block)(f, ATTN__MOST_FEW, 2, ATTN__REAL);
+    else if (one)
+        ATTN__NAME(few_block)(f, 1, 4, f->dtype);
+    else
+        ATTN__NAME(few_block)(f, ATTN__MOST_FEW, 2, f->dtype);
 }
 
 /* Rows of another real type, or the last ones, or terms that do not fill whole steps: as reals, with zeros. */
@@ -8470,7 +8488,9 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
             f.w = (const char *)w->data + (ptrdiff_t)g * step + (ptrdiff_t)(k * size);
             f.begun = k > 0 || part & ATTN__BEGUN;
             f.dtype = w->dtype;
-            f.next = attn__stream_of(w, count, g, n, k * size, terms * size);
+            f.next.at = NULL;
+            if (w->near || w->next_count > 0)
+                f.next = attn__stream_of(w, count, g, n, k * size, terms * size);
             f.due = n * span * size;
             if (!direct) {
                 ATTN__NAME(few_copy)(copy, f.w, step, w->dtype, attn__min(count - g, n), terms, f.terms);
@@ -8483,10 +8503,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
                 f.pairs = pairs + r * f.ld_pairs;
                 if (r > 0)
                     f.next.at = NULL;
-                if (rows > 1)
-                    ATTN__NAME(few_block)(&f, ATTN__MOST_FEW, 2);
-                else
-                    ATTN__NAME(few_block)(&f, 1, 4);
+                ATTN__NAME(few_rows)(&f, rows == 1);
             }
         }
         for (r = 0; !(part & ATTN__UNFINISHED) && r < rows; r++)
