@@ -3408,6 +3408,8 @@ typedef struct attn__schedule {     /* how the work is cut; a function of shapes
     size_t query_step;              /* few rows: elements from query to query, */
     int q_direct;                   /* which are read where they lie, or else from a copy */
     int k_direct, v_direct;         /* rows are read where they lie, but for those where a ring begins anew */
+    int bias_direct;                /* bias is added from where it lies, to blocks whose rows are of one head and fill
+                                       their vectors */
     int parallel_splits;            /* splits run in parallel: their results are kept, then merged */
     int uniform_rows;               /* rows of a batch item see the same keys, but for the mask; no position matters */
     int writes_matrices;            /* weights or scores are wanted */
@@ -3887,16 +3889,18 @@ static void attn__keep_scores(const attn__block *block, size_t k0, attn_stage st
         attn__scatter(block, &opts->weights, k0, tile->scores, tile->layout, tile->keys, 1.0);
 }
 
-/* Is the bias added to the tile from where it lies? */
-static int attn__is_bias_direct(const attn__block *block)
+/* The tile's part of the bias: where it lies, or a copy. */
+static void attn__find_bias(const attn__block *block, attn__tile *tile, size_t k0)
 {
-    const attn__call *call = &block->plan->call;
-    const attn_tensor *bias = &call->opts.bias;
-    size_t h, i;
-    int readable = bias->dtype == call->kern->real && bias->dim_stride == 1 && block->tile.keys % ATTN__BIAS_KEYS == 0;
-    int whole = call->kern->lanes > 1 && attn__query_of(block, 0, &h, &i) == block->tile.lanes;
-    return readable && whole && !block->plan->schedule.keys_on_lanes && !call->opts.alibi_slopes &&
-           !call->opts.score_mod;
+    const attn_tensor *bias = &block->plan->call.opts.bias;
+    size_t h, i, run = attn__query_of(block, 0, &h, &i);
+    if (block->plan->schedule.bias_direct && tile->keys % ATTN__BIAS_KEYS == 0 && run == tile->lanes) {
+        tile->bias_rows = attn__tensor_at(bias, block->at.b, h, i, k0);
+        tile->bias_step = bias->len_stride;
+    } else {
+        attn__gather(block, block->shared->bias, tile->layout, bias, k0, tile->keys);
+        tile->bias = block->shared->bias;
+    }
 }
 
 /* The scores of the tile that attn__prepare_tile has made ready, up to a stage, but for call->softmax_scale. `keep`
@@ -3910,7 +3914,7 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, in
     attn__rows k;
     const attn_tensor *apart = NULL; /* a matrix whose rows the processor does not foresee */
     double scale = plan->call.scale;
-    size_t row, h, i;
+    size_t row;
     attn__tile_rows(block, &k, &plan->call.k, k0, &block->shared->k, 0);
     tile->bias = tile->bias_rows = tile->slope = NULL;
     if (keep && (opts->scores.data || plan->schedule.weights_in_place))
@@ -3937,16 +3941,8 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, in
         attn__keep_scores(block, k0, ATTN_STAGE_SOFTCAP, attn__to_real(plan, scale) * plan->call.softmax_scale);
     if (stage != ATTN_STAGE_FINAL)
         return;
-    if (opts->bias.data) {
-        if (attn__is_bias_direct(block)) {
-            attn__query_of(block, 0, &h, &i);
-            tile->bias_rows = attn__tensor_at(&opts->bias, block->at.b, h, i, k0);
-            tile->bias_step = opts->bias.len_stride;
-        } else {
-            attn__gather(block, block->shared->bias, tile->layout, &opts->bias, k0, tile->keys);
-            tile->bias = block->shared->bias;
-        }
-    }
+    if (opts->bias.data)
+        attn__find_bias(block, tile, k0);
     if (opts->alibi_slopes) {
         for (row = 0; row < block->at.count; row++)
             attn__set_real(plan, attn__row_real(block, ATTN__POSITION, row), 0,
@@ -4756,6 +4752,8 @@ static int attn__plan_schedule(attn__plan *plan)
         s->query_step = (size_t)(call->q.len == 1 ? call->q.head_stride : call->q.len_stride);
     s->k_direct = attn__is_direct(plan, &call->k);
     s->v_direct = attn__is_direct(plan, &call->v);
+    s->bias_direct = kern->lanes > 1 && !s->keys_on_lanes && opts->bias.dtype == kern->real &&
+                     opts->bias.dim_stride == 1 && !opts->alibi_slopes && !opts->score_mod;
 
     /* scratch */
     attn__measure_worker(plan);
@@ -5044,7 +5042,9 @@ static attn_status attn__plan_explain(char *text, size_t size, const attn__plan 
     if (call->opts.mask.data)
         attn__say(&t, "mask: classified tile by tile, copied where it hides a part of one\n");
     if (call->opts.bias.data)
-        attn__say(&t, "bias: added from where it lies, or copied tile by tile\n");
+        attn__say(&t, s->bias_direct ? "bias: added from where it lies, where a block has rows of one head alone\n"
+                                     : "bias: copied tile by tile: few rows, another type, dim_stride is not 1, ALiBi, "
+                                       "score_mod or no vectors\n");
     if (s->writes_matrices)
         attn__say(&t, "weights, scores: kept as they are computed; splits do not run in parallel\n");
     if (s->writes_matrices && call->opts.scores.data && call->opts.scores_stage != ATTN_STAGE_FINAL)
