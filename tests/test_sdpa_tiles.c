@@ -562,6 +562,7 @@ TEST(sdpa_tiles_turns)
 TEST(sdpa_tiles_biases)
 {
     enum { LQ = 115, LK = 211, D = 4, NONE = 70 };
+    static const float slopes[] = {0.5f, 0.25f};
     for (int n = 0; n < 12; n++) {
         attn_dtype dtype = n % 2 ? ATTN_F64 : ATTN_F32;
         size_t heads = n / 2 % 2 ? 1 : 2;
@@ -585,6 +586,7 @@ TEST(sdpa_tiles_biases)
                 weights[copied] = opts.weights = test_tensor(dtype, 1, 2, LQ, LK, T_BHLD);
                 opts.bias = copied ? test_tensor_like(bias, T_STEP) : bias;
                 opts.softcap = n % 3 == 1 ? 2 : 0;
+                opts.alibi_slopes = n % 3 == 2 ? slopes : NULL; /* with those it is copied in any case */
                 CHECK_STATUS(attn_sdpa(out[copied], q, k, v, &opts, &ctx), ATTN_OK);
             }
             test_case("%s, %s, %zu heads, layout %d", attn_isa_string(isa), test_dtype_name(dtype), heads, layout);
