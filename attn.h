@@ -109,7 +109,7 @@
        Larger matrix products take up to 600 KiB for each task, from ctx->scratch if that is given, else from
        ATTN_MALLOC; without either they use 16 KiB of stack and give the same bits, only slower.
        attn_sdpa takes some tiles for each task (attn_sdpa_scratch says how much: 220 KiB at D = 64 with AVX-512, up to
-       1 MiB where many tasks share few queries) from ctx->scratch, else from the stack if 16 KiB will do, else from
+       700 KiB where many tasks share few queries) from ctx->scratch, else from the stack if 16 KiB will do, else from
        ATTN_MALLOC; so does attn_kv_cache_attend. attn_mha takes its projections besides (attn_mha_scratch). Appending
        to a cache, truncating and reordering it need no memory.
 
@@ -159,8 +159,8 @@
        are.
 
    VERSIONS
-       0.6.0   speed: few rows, interleaved heads, masks, attn_merge, weights and scores; sums in two chains, which
-               changes last bits
+       0.6.0   speed: few rows, interleaved heads, masks, biases, attn_merge, weights and scores; sums in two chains,
+               over the first keys in short ones, which changes last bits
        0.5.0   the implementation rebuilt: the same results from a fifth less machine code;
                ATTN_INTERFACE_ONLY, ATTN_NO_OPTIMIZE
        0.4.1   speed: products of a few rows with a transposed matrix, as models decode
@@ -2045,8 +2045,8 @@ typedef struct attn__kernels {
 
     /* c[r][i] = a[r] w[i]: each of `rows` rows of reals, of `depth` terms and then zeros up to a multiple of
        ATTN__FEW_TERMS, by each of `count` rows of any type; c has room for whole vectors. `part`: attn__part. For
-       parts of a sum c has twice as much room, for both chains; all but the last have a depth that is a multiple of
-       ATTN__FEW_TERMS. NULL in a pass without vectors */
+       parts of a sum, or more than ATTN__FEW_ROWS(lanes) rows, c has twice as much room, for both chains; all parts
+       but the last have a depth that is a multiple of ATTN__FEW_TERMS. NULL in a pass without vectors */
     void (*gemm_nt_few)(void *c, size_t ldc, const void *a, size_t lda, size_t rows, const attn__rows *w, size_t count,
                         size_t depth, int part);
 
@@ -3312,7 +3312,7 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
            attn__plan_execute          runs the workers; then attn__merge_kept_splits, where splits ran in parallel
              attn__sdpa_worker         takes units of work until none is left: blocks, or attn__attend_one_split
                attn__attend_blocks     the query blocks of a unit
-                 attn__begin_block     which keys its rows see; Q gathered into vectors
+                 attn__begin_block     which keys its rows see; Q gathered into vectors, or few rows where they lie
                  attn__attend_split    a split of the keys, tile by tile, for all blocks of the unit
                    attn__process_tile
                      attn__prepare_tile       which of its keys each row sees; no more is done if none does
@@ -3330,7 +3330,9 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 
    Units. A worker takes a few blocks of one head together, as one unit of work. They meet each tile one after another,
    and share its way from memory, and its copy if it needs one (other types, rows that lie far apart). Where blocks have
-   few rows, and rows of several heads lie between each other, it takes one block of each of a few heads.
+   few rows, and rows of several heads lie between each other, it takes one block of each of a few heads. Units are
+   dealt out for as many heads in turn as there are workers, the units of the last queries of all these heads first:
+   causal attention has the longest there.
 
    Split-KV. Many keys are cut into splits, each with a result of its own, merged from left to right. Where they lie
    depends on the number of valid keys alone; whether they run one after another or in parallel changes no bit. */
@@ -3345,7 +3347,7 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 /* Query blocks of a unit share the read of a tile; so few that queries and results stay in the second-level cache. */
 #define ATTN__UNIT_BLOCKS 4
 
-/* With so few bytes of keys, of all heads, prefetching them and the values costs more than it saves, wherever they are. */
+/* With so few bytes of keys, of all heads of the batch, prefetching rows of k and v costs more than it saves. */
 #define ATTN__UNFETCHED_BYTES ((size_t)512 << 10)
 
 /* Where rows of several key/value heads lie between each other, as in [B,L,H,D], few-row blocks of so many heads meet
@@ -3406,6 +3408,8 @@ typedef struct attn__schedule {     /* how the work is cut; a function of shapes
     size_t query_step;              /* few rows: elements from query to query, */
     int q_direct;                   /* which are read where they lie, or else from a copy */
     int k_direct, v_direct;         /* rows are read where they lie, but for those where a ring begins anew */
+    int bias_direct;                /* bias is added from where it lies, to blocks whose rows are of one head and fill
+                                       their vectors */
     int parallel_splits;            /* splits run in parallel: their results are kept, then merged */
     int uniform_rows;               /* rows of a batch item see the same keys, but for the mask; no position matters */
     int writes_matrices;            /* weights or scores are wanted */
@@ -3472,7 +3476,7 @@ typedef struct attn__block {
     attn__range exists;                         /* keys that exist, for rows that exist */
     attn__row *rows;
     unsigned char *mask_cache;      /* attn__visibility of each of the first tiles; 0 = not yet classified */
-    char *queries;                  /* Q of the block, D elements of each row */
+    char *queries;                  /* Q of the block: a copy, or few rows where the caller has them */
     char *reals;                    /* attn__row_reals x block_rows */
     attn__state state, split;       /* the result over the keys so far; and over those of one more split */
     attn__state *into;              /* the one that tiles go into; NULL: the block sees no key of the split in hand */
@@ -3885,16 +3889,18 @@ static void attn__keep_scores(const attn__block *block, size_t k0, attn_stage st
         attn__scatter(block, &opts->weights, k0, tile->scores, tile->layout, tile->keys, 1.0);
 }
 
-/* Is the bias added to the tile from where it lies? */
-static int attn__is_bias_direct(const attn__block *block)
+/* The tile's part of the bias: where it lies, or a copy. */
+static void attn__find_bias(const attn__block *block, attn__tile *tile, size_t k0)
 {
-    const attn__call *call = &block->plan->call;
-    const attn_tensor *bias = &call->opts.bias;
-    size_t h, i;
-    int readable = bias->dtype == call->kern->real && bias->dim_stride == 1 && block->tile.keys % ATTN__BIAS_KEYS == 0;
-    int whole = call->kern->lanes > 1 && attn__query_of(block, 0, &h, &i) == block->tile.lanes;
-    return readable && whole && !block->plan->schedule.keys_on_lanes && !call->opts.alibi_slopes &&
-           !call->opts.score_mod;
+    const attn_tensor *bias = &block->plan->call.opts.bias;
+    size_t h, i, run = attn__query_of(block, 0, &h, &i);
+    if (block->plan->schedule.bias_direct && tile->keys % ATTN__BIAS_KEYS == 0 && run == tile->lanes) {
+        tile->bias_rows = attn__tensor_at(bias, block->at.b, h, i, k0);
+        tile->bias_step = bias->len_stride;
+    } else {
+        attn__gather(block, block->shared->bias, tile->layout, bias, k0, tile->keys);
+        tile->bias = block->shared->bias;
+    }
 }
 
 /* The scores of the tile that attn__prepare_tile has made ready, up to a stage, but for call->softmax_scale. `keep`
@@ -3908,7 +3914,7 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, in
     attn__rows k;
     const attn_tensor *apart = NULL; /* a matrix whose rows the processor does not foresee */
     double scale = plan->call.scale;
-    size_t row, h, i;
+    size_t row;
     attn__tile_rows(block, &k, &plan->call.k, k0, &block->shared->k, 0);
     tile->bias = tile->bias_rows = tile->slope = NULL;
     if (keep && (opts->scores.data || plan->schedule.weights_in_place))
@@ -3935,16 +3941,8 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, in
         attn__keep_scores(block, k0, ATTN_STAGE_SOFTCAP, attn__to_real(plan, scale) * plan->call.softmax_scale);
     if (stage != ATTN_STAGE_FINAL)
         return;
-    if (opts->bias.data) {
-        if (attn__is_bias_direct(block)) {
-            attn__query_of(block, 0, &h, &i);
-            tile->bias_rows = attn__tensor_at(&opts->bias, block->at.b, h, i, k0);
-            tile->bias_step = opts->bias.len_stride;
-        } else {
-            attn__gather(block, block->shared->bias, tile->layout, &opts->bias, k0, tile->keys);
-            tile->bias = block->shared->bias;
-        }
-    }
+    if (opts->bias.data)
+        attn__find_bias(block, tile, k0);
     if (opts->alibi_slopes) {
         for (row = 0; row < block->at.count; row++)
             attn__set_real(plan, attn__row_real(block, ATTN__POSITION, row), 0,
@@ -4351,8 +4349,8 @@ static void attn__recompute_to_weights(attn__block *block)
     }
 }
 
-/* What is left of the weights and scores that were asked for: scores of the keys that the block did not meet, and of
-   rows that do not exist; and kept scores become weights, row by row. */
+/* What is left of the weights and scores that were asked for: those of the keys that the block did not meet, and scores
+   of rows that do not exist; and kept scores become weights, row by row, or are computed once more. */
 ATTN__NOINLINE void attn__finish_matrices(attn__block *block)
 {
     const attn__plan *plan = block->plan;
@@ -4669,10 +4667,10 @@ static void attn__plan_execute(attn__plan *plan)
 
 /* -- the plan: schedule -- */
 
-/* Are rows of k or v read where they lie? With keys on lanes, rows of any type can be. Blocks of one unit do better with
-   a copy of rows that do not follow each other, which compete for few sets of a cache: those of v in any case, as a few
-   elements of each are read in turn; those of k, which are read one after another, where their distance is a multiple
-   of so much that a tile does not stay in the second-level cache. */
+/* Are rows of k or v read where they lie? With keys on lanes, rows of any type can be. Several blocks of a unit do
+   better with a copy of rows that do not follow each other, which compete for few sets of a cache: those of v in any
+   case, as a few elements of each are read in turn; those of k, which are read one after another, only if they are a
+   multiple of ATTN__COMPETING apart. */
 static int attn__is_direct(const attn__plan *plan, const attn_tensor *t)
 {
     const attn__schedule *s = &plan->schedule;
@@ -4754,6 +4752,8 @@ static int attn__plan_schedule(attn__plan *plan)
         s->query_step = (size_t)(call->q.len == 1 ? call->q.head_stride : call->q.len_stride);
     s->k_direct = attn__is_direct(plan, &call->k);
     s->v_direct = attn__is_direct(plan, &call->v);
+    s->bias_direct = kern->lanes > 1 && !s->keys_on_lanes && opts->bias.dtype == kern->real &&
+                     opts->bias.dim_stride == 1 && !opts->alibi_slopes && !opts->score_mod;
 
     /* scratch */
     attn__measure_worker(plan);
@@ -5042,7 +5042,9 @@ static attn_status attn__plan_explain(char *text, size_t size, const attn__plan 
     if (call->opts.mask.data)
         attn__say(&t, "mask: classified tile by tile, copied where it hides a part of one\n");
     if (call->opts.bias.data)
-        attn__say(&t, "bias: added from where it lies, or copied tile by tile\n");
+        attn__say(&t, s->bias_direct ? "bias: added from where it lies, where a block has rows of one head alone\n"
+                                     : "bias: copied tile by tile: few rows, another type, dim_stride is not 1, ALiBi, "
+                                       "score_mod or no vectors\n");
     if (s->writes_matrices)
         attn__say(&t, "weights, scores: kept as they are computed; splits do not run in parallel\n");
     if (s->writes_matrices && call->opts.scores.data && call->opts.scores_stage != ATTN_STAGE_FINAL)
@@ -6247,8 +6249,8 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    16-bit numbers, with LOAD_H, WIDE_F16 and WIDE_BF16; H8, W integers of 8 bits, with LOAD_H8 and WIDE_I8; STORE_F16, STORE_U16 and IADD_UP_TO(a,b,x,most) =
    x <= most ? a + b : a; in double LOAD_F32, STORE_F32.
    It adds itself to the functions that move lanes: interleave, interleave_pairs, every_other, set_pair, load_128 and
-   interleave_128. load_pairs is made of these for vectors of up to 256 bits; wider ones have load_halves and a load_pairs
-   and PAIRS_LOADED of their own. nonzero, of which load_bits and classify are made, may gain from other instructions.
+   interleave_128; beyond 128 bits also load_halves, and beyond 256 PAIRS_LOADED. load_pairs is made of these. nonzero,
+   of which load_bits and classify are made, may gain from other instructions.
 
    -ffast-math would fold comparisons with infinities and NaNs: such numbers are found by their bits, and are passed as
    data (attn__tile). */
@@ -7068,7 +7070,7 @@ ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, a
             x[r * ld + c] = (ATTN__R)attn__load(attn__at(in, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype);
 }
 
-/* out[i] = factor x[i], both packed, rounded to dtype; out may be x. */
+/* out[i] = alpha x[i], both packed, rounded to dtype; out may be x. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_row_of)(char *out, attn_dtype dtype, const ATTN__R *x, size_t n,
                                                         double alpha)
 {
@@ -7148,10 +7150,10 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
 /* -- gemm -- */
 
 /* The microkernel: one register tile c of ROWS x `vectors` vectors, packed; ROWS rows of a times one panel of b.
-   Without `factor` a sum is two chains, of the terms of even number and of the others, which are added at the end: short
-   chains lose less to rounding. Every kernel of the pass sums so but for sums over keys, of weights and of values: with
-   `factor`, c = factor c + a b in one chain. Of parts of a sum, c has two tiles, one for each chain, until the last has
-   come. The vectors of b are named, not an array, and c needs no stride: so gcc keeps all in registers. */
+   Without `factor` a sum is two chains, of the terms of even number and of the others, which are added at the end:
+   short chains lose less to rounding. Every kernel of the pass sums so but for sums over keys, of weights and of
+   values: with `factor`, c = factor c + a b in one chain. Of parts of a sum, c has two tiles, one for each chain, until
+   the last has come. The vectors of b are named, not an array, and c needs no stride: so gcc keeps all in registers. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R *const *a, ptrdiff_t ks,
                                                        const ATTN__R *b, size_t depth, const int vectors, int part,
                                                        const ATTN__R *factor)
@@ -7217,7 +7219,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R
 }
 
 /* Prefetches row number `row` of those that will be read next. */
-ATTN__INLINE void ATTN__NAME(prefetch_row)(const attn__rows *rows, size_t row, int near)
+ATTN__INLINE void ATTN__NAME(prefetch_row)(const attn__rows *rows, size_t row)
 {
     const char *from;
     size_t i;
@@ -7225,10 +7227,7 @@ ATTN__INLINE void ATTN__NAME(prefetch_row)(const attn__rows *rows, size_t row, i
         return;
     from = rows->next + (ptrdiff_t)row * rows->next_step;
     for (i = 0; i < rows->row_bytes; i += 64)
-        if (near)
-            ATTN__PREFETCH(from + i, 3);
-        else
-            ATTN__PREFETCH(from + i, 2);
+        ATTN__PREFETCH(from + i, 2);
 }
 
 ATTN__TARGET static void ATTN__NAME(gemm)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
@@ -7240,7 +7239,7 @@ ATTN__TARGET static void ATTN__NAME(gemm)(void *cv, const void *av, ptrdiff_t rs
     size_t r0, r, c, left, wide, prefetched = 0;
     for (r0 = 0; r0 < rows; r0 += ATTN__ROWS) {
         for (; next && prefetched < next->next_count && prefetched * rows <= r0 * next->next_count; prefetched++)
-            ATTN__NAME(prefetch_row)(next, prefetched, 0);
+            ATTN__NAME(prefetch_row)(next, prefetched);
         a[0] = (const ATTN__R *)av + (ptrdiff_t)r0 * rs;
         ATTN__UNROLL
         for (r = 1; r < ATTN__ROWS; r++) { /* past the end: the last row again, into sums that nobody reads */
@@ -7964,10 +7963,10 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 
 #if ATTN__W > 1
 
-/* Rows of V that are read together: as many of those that follow are prefetched before. */
+/* Rows of V that are read together. */
 #define ATTN__FEW_KEYS 32
 
-/* They are prefetched in turn with the use of so many. */
+/* After each so many of them, what is due of other rows is prefetched. */
 #define ATTN__FEW_TURN 4
 
 /* One pass over a tile: queries from number r on, n dims from number d on. */
@@ -7979,7 +7978,7 @@ typedef struct ATTN__NAME(few_pass) {
     size_t r, d, n;
     int vectors;         /* of dims */
     size_t pass, passes; /* this is pass number `pass` of so many, which share the rows to prefetch */
-    attn__stream next;   /* what to prefetch, `due` bytes of it in a turn */
+    attn__stream next;   /* what to prefetch; a turn uses `due` bytes */
     size_t due;
     attn__rows use; /* the rows that are read: of v, or copies of the dims that fill no vector */
     ATTN__R *copy;  /* these, or NULL */
@@ -8628,7 +8627,9 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__COPIED
 #undef ATTN__MOST_FEW
 #undef ATTN__PAIRS_LOADED
-#undef ATTN__AHEAD
+#undef ATTN__FEW_KEYS
+#undef ATTN__FEW_TURN
+#undef ATTN__READ
 #undef ATTN__WIDE_ROW
 #undef ATTN__DOUBLE_KERNEL
 

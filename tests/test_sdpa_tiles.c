@@ -400,7 +400,7 @@ TEST(sdpa_tiles_exponentials)
         }
 }
 
-/* One query of 1 and keys whose products with it are `dots`, values 1, 2 ...; with keys on lanes, or once in each lane. */
+/* One query of 1 and keys whose products with it are `dots`, values 1, 2 ...; keys on lanes, or once in each lane. */
 static attn_tensor attend_dots(const double *dots, size_t Lk, attn_dtype dtype, attn_isa isa, int few, attn_opts *opts)
 {
     size_t rows = few ? 1 : 17;
@@ -466,7 +466,7 @@ TEST(sdpa_tiles_softcaps)
         }
 }
 
-/* Scratch does not grow with the number of keys beyond one tile, nor does a longer call need less, however heads lie. */
+/* Scratch does not grow with the number of keys beyond one tile, nor does a longer call need less. */
 TEST(sdpa_tiles_scratch)
 {
     static const size_t keys[] = {128, 129, 512, 513, 20000}, queries[] = {1, 2, 4, 8, 9, 16, 17, 32, 47, 48, 1000};
@@ -483,7 +483,8 @@ TEST(sdpa_tiles_scratch)
                         k = blhd ? attn_blhd(at, ATTN_F32, 1, keys[n], heads, 64)
                                  : attn_bhld(at, ATTN_F32, 1, heads, keys[n], 64);
                         out.data = at + (1 << 28);
-                        test_case("%s, %zu heads, %zu queries, %zu keys", attn_isa_string(isa), heads, queries[i], keys[n]);
+                        test_case("%s, %zu heads, %zu queries, %zu keys", attn_isa_string(isa), heads, queries[i],
+                                  keys[n]);
                         CHECK_STATUS(attn_sdpa_scratch(&bytes, out, q, k, k, NULL, &ctx), ATTN_OK);
                         first = n == 0 ? bytes : first;
                         CHECK(bytes == first);
@@ -492,4 +493,180 @@ TEST(sdpa_tiles_scratch)
                     least = first;
                 }
             }
+}
+
+/* A few queries are read where they lie, or gathered if their distance is not the same everywhere: the same bits. */
+TEST(sdpa_tiles_queries)
+{
+    static const int layouts[] = {T_BHLD, T_BLHD,    T_QKV,       T_SLICE,    T_TURNED,
+                                  T_ODD,  T_FLIPPED, T_BACKWARDS, T_ONE_HEAD, T_ONE_ROW};
+    enum { HKV = 2, LK = 150 };
+    for (size_t n = 0; n < sizeof layouts / sizeof *layouts; n++)
+        for (size_t Lq = 1; Lq <= 3; Lq++)
+            for (size_t group = 1; group <= 2; group++)
+                for (size_t D = 8; D <= 20; D += 4) {
+                    attn_dtype dtype = (n + Lq + group) % 4 ? ATTN_F32 : ATTN_F64;
+                    attn_tensor q = test_random_tensor(dtype, 2, HKV * group, Lq, D, layouts[n]);
+                    attn_tensor gathered = test_tensor_like(q, T_STEP);
+                    attn_tensor k = test_random_tensor(dtype, 2, HKV, LK, D, T_BHLD);
+                    FOR_EACH_ISA (isa) {
+                        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+                        attn_tensor out = test_tensor(dtype, 2, HKV * group, Lq, D, T_BHLD);
+                        attn_tensor want = test_tensor(dtype, 2, HKV * group, Lq, D, T_BHLD);
+                        test_case("%s, %s, layout %d, %zu queries, groups of %zu, D %zu", attn_isa_string(isa),
+                                  test_dtype_name(dtype), layouts[n], Lq, group, D);
+                        CHECK_STATUS(attn_sdpa(want, gathered, k, k, NULL, &ctx), ATTN_OK);
+                        CHECK_STATUS(attn_sdpa(out, q, k, k, NULL, &ctx), ATTN_OK);
+                        CHECK(test_same_tensor_bits(out, want));
+                    }
+                    test_release();
+                }
+}
+
+enum { TURN_BATCH = 2, TURN_HEADS = 5, TURN_ROWS = 200 };
+
+static void count_scores(void *user, void *scores, size_t count, size_t b, size_t h, size_t i, size_t j0)
+{
+    size_t *seen = user;
+    (void)scores;
+    (void)j0;
+    seen[(b * TURN_HEADS + h) * TURN_ROWS + i] += count;
+}
+
+/* As many heads in turn as there are workers, who here take all units one after another: a row meets its keys once. */
+TEST(sdpa_tiles_turns)
+{
+    attn_tensor q = test_random_tensor(ATTN_F32, TURN_BATCH, TURN_HEADS, TURN_ROWS, 3, T_BHLD);
+    attn_tensor want = test_tensor(ATTN_F32, TURN_BATCH, TURN_HEADS, TURN_ROWS, 3, T_BHLD);
+    attn_opts opts = {0};
+    opts.causal = ATTN_CAUSAL_UPPER_LEFT;
+    opts.score_mod = count_scores;
+    for (size_t width = 1; width <= TURN_BATCH * TURN_HEADS + 1; width++) {
+        size_t *seen = test_block(TURN_BATCH * TURN_HEADS * TURN_ROWS * sizeof *seen), once = 1;
+        test_runner runner;
+        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+        attn_tensor out = width > 1 ? test_tensor(ATTN_F32, TURN_BATCH, TURN_HEADS, TURN_ROWS, 3, T_BHLD) : want;
+        memset(seen, 0, TURN_BATCH * TURN_HEADS * TURN_ROWS * sizeof *seen);
+        opts.score_mod_user = seen;
+        ctx.parallel = test_serial_backwards(&runner, width);
+        test_case("width %zu", width);
+        CHECK_STATUS(attn_sdpa(out, q, q, q, &opts, &ctx), ATTN_OK);
+        for (size_t row = 0; row < TURN_BATCH * TURN_HEADS * TURN_ROWS; row++)
+            once &= seen[row] == row % TURN_ROWS + 1;
+        CHECK(once && test_same_tensor_bits(out, want));
+    }
+}
+
+/* A bias that is added from where it lies, in full blocks, or through a copy: the same bits. -infinity hides some keys
+   from some rows, and one that is NaN from all. */
+TEST(sdpa_tiles_biases)
+{
+    enum { LQ = 115, LK = 211, D = 4, NONE = 70 };
+    static const float slopes[] = {0.5f, 0.25f};
+    for (int n = 0; n < 12; n++) {
+        attn_dtype dtype = n % 2 ? ATTN_F64 : ATTN_F32;
+        size_t heads = n / 2 % 2 ? 1 : 2;
+        int layout = n / 4 == 0 ? T_BHLD : n / 4 == 1 ? T_SLICE : T_ONE_ROW;
+        attn_tensor q = test_random_tensor(dtype, 1, 2, LQ, D, T_BHLD),
+                    k = test_random_tensor(dtype, 1, 1, LK, D, T_BHLD);
+        attn_tensor v = test_random_tensor(dtype, 1, 1, LK, D, T_BHLD);
+        attn_tensor bias = test_random_tensor(dtype, 1, heads, LQ, LK, layout);
+        for (size_t h = 0; h < heads; h++)
+            for (size_t i = 0; i < LQ; i++)
+                for (size_t j = 0; j < LK; j++)
+                    if (j == NONE || (i + 3 * j) % 7 == h)
+                        test_tensor_set(bias, 0, h, i, j, -HUGE_VAL);
+        test_tensor_set(k, 0, 0, NONE, 1, NAN);
+        FOR_EACH_ISA (isa) {
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+            attn_tensor out[2], weights[2];
+            for (int copied = 0; copied < 2; copied++) {
+                attn_opts opts = {0};
+                out[copied] = test_tensor(dtype, 1, 2, LQ, D, T_BHLD);
+                weights[copied] = opts.weights = test_tensor(dtype, 1, 2, LQ, LK, T_BHLD);
+                opts.bias = copied ? test_tensor_like(bias, T_STEP) : bias;
+                opts.softcap = n % 3 == 1 ? 2 : 0;
+                opts.alibi_slopes = n % 3 == 2 ? slopes : NULL; /* with those it is copied in any case */
+                CHECK_STATUS(attn_sdpa(out[copied], q, k, v, &opts, &ctx), ATTN_OK);
+            }
+            test_case("%s, %s, %zu heads, layout %d", attn_isa_string(isa), test_dtype_name(dtype), heads, layout);
+            CHECK(test_same_tensor_bits(out[0], out[1]) && test_same_tensor_bits(weights[0], weights[1]));
+            CHECK(isfinite(test_tensor_get(out[0], 0, 1, LQ - 1, 0)));
+        }
+        test_release();
+    }
+}
+
+/* Tiles of keys that no row sees: weights of 0, or NaN in a row that is NaN, and scores of -infinity, in matrices of
+   any type, packed or with gaps that stay as they are. */
+TEST(sdpa_tiles_hidden)
+{
+    static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    enum { LK = 530, SPOILT = 3, LEFT = 20, OFFSET = 300 };
+    for (int n = 0; n < 16; n++)
+        FOR_EACH_ISA (isa) {
+            size_t Lq = n / 8 ? 70 : 4;
+            ptrdiff_t offset = OFFSET;
+            int held = 1;
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+            attn_tensor q = test_random_tensor(ATTN_F32, 1, 1, Lq, 5, T_BHLD), out, outs[3];
+            attn_tensor k = test_random_tensor(ATTN_F32, 1, 1, LK, 5, T_BHLD);
+            attn_opts opts = {0};
+            test_fill_tensor(attn_tensor_slice(q, SPOILT, 1), NAN);
+            opts.causal = ATTN_CAUSAL_OFFSET;
+            opts.causal_offset = &offset;
+            opts.window.on = 1;
+            opts.window.left = LEFT;
+            opts.window.right = -1;
+            opts.scores_stage = ATTN_STAGE_FINAL;
+            opts.weights = test_tensor(dtypes[n % 4], 1, 1, Lq, LK, n / 4 % 2 ? T_STEP : T_BHLD);
+            opts.scores = test_tensor(dtypes[(n + 1) % 4], 1, 1, Lq, LK, n / 4 % 2 ? T_BHLD : T_STEP);
+            out = test_tensor(ATTN_F32, 1, 1, Lq, 5, T_BHLD);
+            outs[0] = out;
+            outs[1] = opts.weights;
+            outs[2] = opts.scores;
+            test_case("%s, weights %s, scores %s, %zu queries, %d", attn_isa_string(isa),
+                      test_dtype_name(opts.weights.dtype), test_dtype_name(opts.scores.dtype), Lq, n);
+            test_freeze();
+            CHECK_STATUS(attn_sdpa(out, q, k, k, &opts, &ctx), ATTN_OK);
+            CHECK(test_wrote_only_tensors(outs, 3));
+            for (size_t i = 0; i < Lq; i++)
+                for (size_t j = 0; j < LK; j++) {
+                    real weight = test_tensor_get(opts.weights, 0, 0, i, j);
+                    real score = test_tensor_get(opts.scores, 0, 0, i, j);
+                    int sees = j <= i + OFFSET && j + LEFT >= i + OFFSET;
+                    held &= i == SPOILT ? isnan(weight) != 0 : sees ? weight > 0 : weight == 0;
+                    held &= sees ? score > -HUGE_VAL || i == SPOILT : score == -HUGE_VAL;
+                }
+            CHECK(held);
+            test_release();
+        }
+}
+
+/* So many bytes of keys that rows are prefetched, and the same heads one by one, each of which has too few. */
+TEST(sdpa_tiles_prefetched)
+{
+    enum { LK = 1100 };
+    static const size_t queries[] = {1, 3, 60};
+    for (int n = 0; n < 6; n++) {
+        attn_dtype dtype = n % 2 ? ATTN_BF16 : ATTN_F32;
+        size_t Lq = queries[n / 2], D = n % 2 ? 160 : 80, H = 3;
+        attn_tensor q = test_random_tensor(ATTN_F32, 1, H, Lq, D, T_BHLD);
+        attn_tensor k = test_random_tensor(dtype, 1, H, LK, D, T_BHLD),
+                    v = test_random_tensor(dtype, 1, H, LK, D, T_BHLD);
+        FOR_EACH_ISA (isa) {
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+            attn_tensor out = test_tensor(ATTN_F32, 1, H, Lq, D, T_BHLD),
+                        one = test_tensor(ATTN_F32, 1, 1, Lq, D, T_BHLD);
+            test_case("%s, %s, %zu queries", attn_isa_string(isa), test_dtype_name(dtype), Lq);
+            CHECK_STATUS(attn_sdpa(out, q, k, v, NULL, &ctx), ATTN_OK);
+            for (size_t h = 0; h < H; h++) {
+                CHECK_STATUS(attn_sdpa(one, some_heads_of(q, H, h, 1), some_heads_of(k, H, h, 1),
+                                       some_heads_of(v, H, h, 1), NULL, &ctx),
+                             ATTN_OK);
+                CHECK(test_same_tensor_bits(one, some_heads_of(out, H, h, 1)));
+            }
+        }
+        test_release();
+    }
 }
