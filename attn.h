@@ -3976,7 +3976,7 @@ static void attn__multiply_values(const attn__block *block, const attn__rows *v)
     }
     if (v->scales)
         kern->block.scale_keys(tile, v->scales);
-    for (k = 0; k < tile->keys; k = end) {
+    for (k = 0; k < tile->keys && Dv > 0; k = end) { /* without dims there may be no data */
         end = attn__chain_end(tile, k);
         kern->gemm(block->into->out, (const char *)v->data + (ptrdiff_t)k * v->step * (ptrdiff_t)size, 1, v->step, Dv,
                    (const char *)tile->scores + k * tile->lanes * size, tile->lanes, end - k, 0, tile->factor,
@@ -4453,7 +4453,8 @@ static void attn__measure_worker(attn__plan *plan)
             room = attn__max(attn__min(ATTN__UNIT_HEADS, call->k.heads) * kern->lanes / rows, 1);
     }
     plan->worker_bytes = SIZE_MAX;
-    if (!attn__mul_size(&most, call->q.dim + call->v.dim + 1024, (3 * ATTN__UNIT_HEADS * rows + keys) * kern->size))
+    if (!attn__mul_size(&most, call->q.dim / 2 + call->v.dim / 2 + 513,
+                        2 * (3 * ATTN__UNIT_HEADS * rows + keys) * kern->size))
         return; /* dims alone have no bound: all else, down to the rounding, is less than that of 1024 dims */
     sizes->scores = attn__whole(keys * column, ATTN__ALIGN);
     sizes->bias = call->has_options && !attn__tensor_absent(&call->opts.bias) ? sizes->scores : 0;
@@ -4749,7 +4750,7 @@ static int attn__plan_schedule(attn__plan *plan)
     s->q_direct = attn__queries_are_direct(s, &call->q, kern);
     s->query_step = attn__query_room(plan);
     if (s->q_direct)
-        s->query_step = (size_t)(call->q.len == 1 ? call->q.head_stride : call->q.len_stride);
+        s->query_step = s->rows == 1 ? 0 : (size_t)(call->q.len == 1 ? call->q.head_stride : call->q.len_stride);
     s->k_direct = attn__is_direct(plan, &call->k);
     s->v_direct = attn__is_direct(plan, &call->v);
     s->bias_direct = kern->lanes > 1 && !s->keys_on_lanes && opts->bias.dtype == kern->real &&
