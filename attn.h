@@ -1,4 +1,4 @@
-/* attn.h - v0.6.0 - attention for C and C++ in one header - MIT licence, at the end of this file
+/* attn.h - v0.7.0 - attention for C and C++ in one header - MIT licence, at the end of this file
 
    Attention lets each of Lq queries look at Lk keys and read a mixture of their values:
 
@@ -159,8 +159,10 @@
        are.
 
    VERSIONS
-       0.6.0   speed: few rows, interleaved heads, masks, biases, attn_merge, weights and scores; sums in two chains,
-               over the first keys in short ones, which changes last bits
+       0.7.0   speed: prefill head by head, 16-bit and I8 keys and biases where they lie, small caches; a sixth less
+               machine code; the first keys are summed in short chains, which changes last bits
+       0.6.0   speed: few rows, interleaved heads, masks, attn_merge, weights and scores; sums in two chains, which
+               changes last bits
        0.5.0   the implementation rebuilt: the same results from a fifth less machine code;
                ATTN_INTERFACE_ONLY, ATTN_NO_OPTIMIZE
        0.4.1   speed: products of a few rows with a transposed matrix, as models decode
@@ -174,10 +176,10 @@
 #include <stddef.h>
 
 #define ATTN_VERSION_MAJOR 0
-#define ATTN_VERSION_MINOR 6
+#define ATTN_VERSION_MINOR 7
 #define ATTN_VERSION_PATCH 0
 #define ATTN_VERSION (ATTN_VERSION_MAJOR * 10000 + ATTN_VERSION_MINOR * 100 + ATTN_VERSION_PATCH)
-#define ATTN_VERSION_STRING "0.6.0"
+#define ATTN_VERSION_STRING "0.7.0"
 
 #ifndef ATTN_API
 #if defined(ATTN_STATIC) && (defined(__GNUC__) || defined(__clang__))
