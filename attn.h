@@ -2202,12 +2202,14 @@ typedef struct attn__stream {
     size_t due;         /* bytes of rows that were used; each 256 of them make four lines due */
 } attn__stream;
 
+static const attn__stream attn__no_stream = {NULL, 64, 256, 0, 0, 0, 0};
+
 /* While bytes from .. from + bytes - 1 of rows i .. i + n - 1 of `count` are used, the same bytes are prefetched: near,
    of rows that follow soon, in the order of memory; else, of the rows that will be read after all of these, from four
    places, a quarter of those rows apart. n is a power of two. */
 static attn__stream attn__stream_of(const attn__rows *rows, size_t count, size_t i, size_t n, size_t from, size_t bytes)
 {
-    attn__stream s = {NULL, 64, 256, 0, 0, 0, 0};
+    attn__stream s = attn__no_stream;
     size_t ahead = n, shift = 8;
     ptrdiff_t step = rows->next_step;
     if (rows->near) {
@@ -3333,8 +3335,8 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
    Units. A worker takes a few blocks of one head together, as one unit of work. They meet each tile one after another,
    and share its way from memory, and its copy if it needs one (other types, rows that lie far apart). Where blocks have
    few rows, and rows of several heads lie between each other, it takes one block of each of a few heads. Units are
-   dealt out for as many heads in turn as there are workers, the units of the last queries of all these heads first:
-   causal attention has the longest there.
+   dealt out for as many heads in turn as there are workers, or for all heads of a batch item that share a mask or bias:
+   those of the last queries of these heads first, as causal attention has the longest there.
 
    Split-KV. Many keys are cut into splits, each with a result of its own, merged from left to right. Where they lie
    depends on the number of valid keys alone; whether they run one after another or in parallel changes no bit. */
@@ -3403,6 +3405,7 @@ typedef struct attn__schedule {     /* how the work is cut; a function of shapes
     size_t tile_keys, splits;       /* keys of a tile; splits of a block, at most */
     size_t unit_blocks, head_units; /* blocks of a unit of work, at most; units of one key/value head */
     size_t unit_heads, item_units;  /* heads of a unit: of more than 1, one block each; units of heads of an item */
+    size_t turn_heads;              /* heads whose units are taken in turn */
     size_t units, workers;          /* units of the call, of blocks, or of one split in parallel; and who takes them */
     size_t mask_tiles;              /* tiles of a mask whose visibility is cached */
     int prefetches;                 /* rows of the next tile are prefetched */
@@ -4638,10 +4641,10 @@ static void attn__sdpa_worker(void *arg, size_t index)
             item = unit / schedule->item_units;
             head = (unit - item * schedule->item_units) * schedule->unit_heads;
             attn__attend_blocks(&worker, item * heads + head, attn__min(schedule->unit_heads, heads - head));
-        } else { /* as many heads in turn as there are workers: units of one length come together, and yet a worker's
-                    next unit mostly has the keys of its last, which are in its cache */
-            first = attn__quotient(unit, schedule->workers * schedule->head_units) * schedule->workers;
-            count = attn__min(schedule->workers, run->plan->call.q.batch * heads - first);
+        } else { /* a few heads in turn: units of one length come together, and yet a worker's next unit mostly has the
+                    keys of its last, or the same rows of a mask, which are in its cache */
+            first = attn__quotient(unit, schedule->turn_heads * schedule->head_units) * schedule->turn_heads;
+            count = attn__min(schedule->turn_heads, run->plan->call.q.batch * heads - first);
             unit -= first * schedule->head_units;
             block = attn__quotient(unit, count);
             head = first + unit - block * count;
@@ -4749,6 +4752,9 @@ static int attn__plan_schedule(attn__plan *plan)
     else if (s->unit_heads > 1)
         s->units = call->q.batch * s->item_units;
     s->workers = attn__min(width, s->units);
+    s->turn_heads = s->workers;
+    if ((opts->mask.data && opts->mask.head_stride == 0) || (opts->bias.data && opts->bias.head_stride == 0))
+        s->turn_heads = attn__max(s->workers, call->k.heads);
     s->q_direct = attn__queries_are_direct(s, &call->q, kern);
     s->query_step = attn__query_room(plan);
     if (s->q_direct)
@@ -8126,7 +8132,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn
     f.d = f.pass = 0;
     f.passes = attn__max(attn__blocks(dims, most * ATTN__W), 1) * attn__blocks(t->queries, 4);
     f.due = ATTN__FEW_TURN * v->row_bytes / f.passes;
-    f.next.at = NULL;
+    f.next = attn__no_stream;
     do {
         f.n = attn__min(dims - f.d, most * ATTN__W);
         if (f.n >= ATTN__W)
@@ -8368,8 +8374,12 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, 
     size_t due = f->due;
     int i, j, r;
     ATTN__UNROLL
-    for (j = 0; j < halves; j++)
+    for (j = 0; j < halves; j++) {
         p[j] = f->w + ATTN__W / 2 * (j - j % together) * f->step;
+        ATTN__UNROLL
+        for (i = 0; i < ATTN__PAIRS_LOADED && j > 1; i++)
+            x[j][i] = ATTN__SET1((ATTN__R)0);
+    }
     ATTN__UNROLL
     for (r = 0; r < rows; r++) {
         ATTN__UNROLL
@@ -8490,7 +8500,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
             f.w = (const char *)w->data + (ptrdiff_t)g * step + (ptrdiff_t)(k * size);
             f.begun = k > 0 || part & ATTN__BEGUN;
             f.dtype = w->dtype;
-            f.next.at = NULL;
+            f.next = attn__no_stream;
             if (w->near || w->next_count > 0)
                 f.next = attn__stream_of(w, count, g, n, k * size, terms * size);
             f.due = n * span * size;
