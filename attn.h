@@ -8374,12 +8374,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, 
     size_t due = f->due;
     int i, j, r;
     ATTN__UNROLL
-    for (j = 0; j < halves; j++) {
+    for (j = 0; j < halves; j++)
         p[j] = f->w + ATTN__W / 2 * (j - j % together) * f->step;
-        ATTN__UNROLL
-        for (i = 0; i < ATTN__PAIRS_LOADED && j > 1; i++)
-            x[j][i] = ATTN__SET1((ATTN__R)0);
-    }
     ATTN__UNROLL
     for (r = 0; r < rows; r++) {
         ATTN__UNROLL
@@ -8397,8 +8393,14 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, 
             ATTN__PIN_POINTER(p[j]);
         ATTN__UNROLL
         for (j = 0; j < halves; j++)
-            if (j < 2 || wide)
+            if (j < 2 || wide) {
                 ATTN__NAME(load_pairs_of)(x[j], p[j - j % together], s, j % together * ATTN__W / 2, dtype);
+            } else { /* not used, which compilers may not see */
+                x[j][0] = x[0][0];
+                x[j][ATTN__PAIRS_LOADED / 4] = x[0][0];
+                x[j][ATTN__PAIRS_LOADED / 2] = x[0][0];
+                x[j][ATTN__PAIRS_LOADED - 1] = x[0][0];
+            }
         ATTN__UNROLL
         for (r = 0; r < rows; r += 2)
             if (r == 0 || r < n_rows) {
