@@ -2189,6 +2189,8 @@ static int attn__prefetches_near(void)
 #define ATTN__PREFETCH(p, caches) ((void)0)
 #endif
 
+#if defined(ATTN__X86) || defined(ATTN__ARM) /* for kernels of few rows */
+
 /* Near, rows are prefetched so many bytes ahead, at most. */
 #define ATTN__AHEAD 16384
 
@@ -2256,6 +2258,8 @@ ATTN__INLINE void attn__prefetch(attn__stream *s, size_t bytes)
         }
     }
 }
+
+#endif
 
 #define ATTN__BUFFER 64 /* load and store transpose through so many reals of each row at a time, on the stack */
 
