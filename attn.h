@@ -2820,8 +2820,9 @@ static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char 
                         attn__min(kern->cols, block.cols - c), g->alpha);
 }
 
-/* sums += a b[k .. k + depth][c0 .. c0 + cols]; a is packed, its rows lda apart. The kernel prefetches what comes next:
-   the following terms of these columns, else the columns up to `end`. */
+/* sums += a b[k .. k + depth][c0 .. c0 + cols]; a is packed, its rows lda apart. Columns are read together and far
+   apart, which CPUs that prefetch into a near cache are helped with: what comes next are the following terms of these
+   columns, else the columns up to `end`. Other CPUs follow so many streams better by themselves. */
 static void attn__gemm_few_add(const attn__gemm *g, char *sums, const void *a, size_t lda, const attn_mat *b, size_t k,
                                size_t depth, size_t c0, size_t cols, size_t end, int part)
 {
@@ -2831,11 +2832,13 @@ static void attn__gemm_few_add(const attn__gemm *g, char *sums, const void *a, s
     w.data = attn__mat_at(b, k, c0);
     w.dtype = b->dtype;
     w.step = b->col_stride;
-    w.next_count = deeper ? cols : end - c0 - cols;
-    w.next_step = w.step * (ptrdiff_t)attn__size(b->dtype);
     w.row_bytes = depth * attn__size(b->dtype);
     w.near = attn__prefetches_near();
-    w.next = (const char *)(deeper ? attn__mat_at(b, k + depth, c0) : attn__mat_at(b, 0, c0 + cols));
+    if (w.near) {
+        w.next = (const char *)(deeper ? attn__mat_at(b, k + depth, c0) : attn__mat_at(b, 0, c0 + cols));
+        w.next_count = deeper ? cols : end - c0 - cols;
+        w.next_step = w.step * (ptrdiff_t)attn__size(b->dtype);
+    }
     g->kern->gemm_nt_few(sums, 2 * g->nc, a, lda, g->mc, &w, cols, depth, part);
 }
 
@@ -8459,7 +8462,7 @@ ATTN__TARGET static void ATTN__NAME(few_copy)(ATTN__R *copy, const char *p, ptrd
 }
 
 /* Of rows up to so many bytes, 2 W are read together; lines of longer ones would compete for one set of a cache. */
-#define ATTN__WIDE_ROW 2048
+#define ATTN__WIDE_ROW 512
 
 /* Terms of a row that are copied at a time; of 2 W rows half as many. And terms that are read in place. */
 #define ATTN__COPIED (512 / sizeof(ATTN__R))
