@@ -28,7 +28,7 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, ".."))
+sys.path.insert(0, os.path.join(HERE, "../../examples/translate/tests"))
 
 QUICK = bool(os.environ.get("ATTN_BENCH_QUICK"))
 ROUNDS = 2 if QUICK else 5
