@@ -7234,18 +7234,6 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R
     }
 }
 
-/* Prefetches row number `row` of those that will be read next. */
-ATTN__INLINE void ATTN__NAME(prefetch_row)(const attn__rows *rows, size_t row)
-{
-    const char *from;
-    size_t i;
-    if (row >= rows->next_count)
-        return;
-    from = rows->next + (ptrdiff_t)row * rows->next_step;
-    for (i = 0; i < rows->row_bytes; i += 64)
-        ATTN__PREFETCH(from + i, 2);
-}
-
 ATTN__TARGET static void ATTN__NAME(gemm)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
                                           const void *bv, size_t cols, size_t depth, int part, const void *factorv,
                                           const attn__rows *next)
@@ -7254,8 +7242,11 @@ ATTN__TARGET static void ATTN__NAME(gemm)(void *cv, const void *av, ptrdiff_t rs
     const ATTN__R *a[ATTN__ROWS], *b, *factor = (const ATTN__R *)factorv;
     size_t r0, r, c, left, wide, prefetched = 0;
     for (r0 = 0; r0 < rows; r0 += ATTN__ROWS) {
-        for (; next && prefetched < next->next_count && prefetched * rows <= r0 * next->next_count; prefetched++)
-            ATTN__NAME(prefetch_row)(next, prefetched);
+        for (; next && prefetched < next->next_count && prefetched * rows <= r0 * next->next_count; prefetched++) {
+            const char *from = next->next + (ptrdiff_t)prefetched * next->next_step, *end = from + next->row_bytes;
+            for (; from < end; from += 64)
+                ATTN__PREFETCH(from, 2);
+        }
         a[0] = (const ATTN__R *)av + (ptrdiff_t)r0 * rs;
         ATTN__UNROLL
         for (r = 1; r < ATTN__ROWS; r++) { /* past the end: the last row again, into sums that nobody reads */
