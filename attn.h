@@ -3457,7 +3457,6 @@ typedef struct attn__row { /* one row of a query block */
 } attn__row;
 
 typedef struct attn__tile_cache { /* rows of k or v copied as reals, for all blocks of a unit */
-    int direct;                   /* no copy is needed, but for rows where a ring begins anew */
     char *rows;
     size_t head;        /* key/value head of the rows */
     attn__range held;   /* the keys that are there; */
@@ -3815,8 +3814,8 @@ static const void *attn__tile_scales(const attn__block *block, const float *scal
     return block->shared->scales;
 }
 
-/* The tile's rows of k or v: where they lie if they can be read there and no copy is required, else in a copy. And the
-   rows of the next tile, for the kernel to prefetch. */
+/* The tile's rows of k or v: where they lie, or in a copy, if that is required or a ring begins anew between them. And
+   the rows of the next tile, for the kernel to prefetch. */
 static void attn__tile_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t, size_t k0,
                             attn__tile_cache *cache, int copy)
 {
@@ -3840,7 +3839,7 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
         rows->next_count = attn__min(block->visible_to_any.to - next, plan->schedule.tile_keys);
         rows->next_count = attn__min(rows->next_count, capacity - after);
     }
-    if (!copy && cache->direct && keys <= capacity - row)
+    if (!copy && keys <= capacity - row)
         return;
     if (cache->head != h || k0 < cache->held.from || k0 + keys > cache->held.to)
         attn__copy_rows(block, cache, t, k0);
@@ -3927,7 +3926,7 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, in
     const attn_tensor *apart = NULL; /* a matrix whose rows the processor does not foresee */
     double scale = plan->call.scale;
     size_t row;
-    attn__tile_rows(block, &k, &plan->call.k, k0, &block->shared->k, 0);
+    attn__tile_rows(block, &k, &plan->call.k, k0, &block->shared->k, !plan->schedule.k_direct);
     tile->bias = tile->bias_rows = tile->slope = NULL;
     if (keep && (opts->scores.data || plan->schedule.weights_in_place))
         apart = opts->scores.data ? &opts->scores : &opts->weights;
@@ -4028,7 +4027,7 @@ static void attn__recompute_weights(attn__block *block, size_t k0, unsigned char
 static void attn__value_rows(const attn__block *block, attn__rows *v, size_t k0, int copy)
 {
     const attn__plan *plan = block->plan;
-    attn__tile_rows(block, v, &plan->call.v, k0, &block->shared->v, copy);
+    attn__tile_rows(block, v, &plan->call.v, k0, &block->shared->v, copy || !plan->schedule.v_direct);
     if (plan->source.v_scales)
         v->scales = attn__tile_scales(block, plan->source.v_scales, k0);
 }
@@ -4539,8 +4538,6 @@ static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, siz
     char *at = plan->scratch + index * plan->worker_bytes;
     size_t i;
     attn__place_shared(&worker->shared, &at, &plan->sizes);
-    worker->shared.k.direct = plan->schedule.k_direct;
-    worker->shared.v.direct = plan->schedule.v_direct;
     for (i = 0; i < attn__max(plan->schedule.unit_blocks, plan->schedule.unit_heads); i++) {
         attn__block *block = &worker->blocks[i];
         attn__tile *tile = &block->tile;
