@@ -2742,7 +2742,6 @@ static void attn__gemm_blocks(attn__gemm *g, size_t bytes)
 /* A block of out. Its sums lie in packed tiles, row of tiles by row of tiles, each row filled up to whole vectors. */
 typedef struct attn__gemm_block {
     size_t r0, rows, c0, cols;
-    int parts;        /* sums are made of parts: their two chains lie in two tiles */
     size_t padded;    /* cols in whole vectors */
     size_t row_bytes; /* bytes of a row of tiles */
     char *sums;
@@ -2786,32 +2785,35 @@ static void attn__gemm_add(const attn__kernels *kern, const attn__gemm_block *bl
     }
 }
 
+/* The attn__part that terms k .. k + depth - 1 are: the bias comes after all of them. */
+static int attn__gemm_part(const attn__gemm *g, size_t k, size_t depth)
+{
+    int begun = k > 0 ? ATTN__BEGUN : 0;
+    return k + depth < g->a.cols || g->bias.data ? begun | ATTN__UNFINISHED : begun;
+}
+
 static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char *scratch)
 {
     const attn__kernels *kern = g->kern;
     const attn_mat *out = &g->out;
     attn__gemm_block block;
-    size_t k, c, r, depth, tiles;
-    int part;
+    int parts = g->a.cols > g->kc || g->bias.data; /* of which sums are made: their two chains lie in two tiles */
+    size_t k, c, r, depth, tiles = kern->rows * (parts ? 2 : 1);
     block.r0 = r0;
     block.rows = attn__min(g->mc, out->rows - r0);
     block.c0 = c0;
     block.cols = attn__min(g->nc, out->cols - c0);
-    block.parts = g->a.cols > g->kc || (g->bias.data && g->a.cols > 0);
     block.sums = scratch;
     block.padded = attn__whole(block.cols, kern->lanes);
-    tiles = kern->rows * (block.parts ? 2 : 1);
     block.row_bytes = tiles * block.padded * kern->size;
     if (g->a.cols == 0)
         ATTN__MEMSET(block.sums, 0, attn__blocks(block.rows, kern->rows) * block.row_bytes);
     for (k = 0; k < g->a.cols; k += depth) {
         depth = attn__min(g->kc, g->a.cols - k);
-        part = k > 0 ? ATTN__BEGUN : 0;
-        part |= k + depth < g->a.cols || g->bias.data ? ATTN__UNFINISHED : 0;
-        attn__gemm_add(kern, &block, &g->a, &g->b, k, depth, part);
+        attn__gemm_add(kern, &block, &g->a, &g->b, k, depth, attn__gemm_part(g, k, depth));
     }
     if (g->bias.data)
-        attn__gemm_add(kern, &block, &g->ones, &g->bias, 0, 1, g->a.cols > 0 ? ATTN__BEGUN : 0);
+        attn__gemm_add(kern, &block, &g->ones, &g->bias, 0, 1, ATTN__BEGUN);
     for (r = 0; r < block.rows; r += kern->rows)
         for (c = 0; c < block.cols; c += kern->cols)
             kern->store(attn__mat_at(out, r0 + r, c0 + c), out->dtype, out->row_stride, out->col_stride,
@@ -2849,7 +2851,6 @@ static void attn__gemm_few_cols(const attn__gemm *g, size_t c0, size_t end, char
     const attn_mat *a = &g->a, *out = &g->out;
     size_t sum_bytes = 2 * g->mc * g->nc * kern->size, lda = g->kc + ATTN__GEMM_FEW_PAD, loaded = SIZE_MAX;
     size_t k, depth, cols;
-    int part;
     char *sums = scratch, *a_rows = sums + sum_bytes;
     for (; c0 < end; c0 += cols) {
         cols = attn__min(g->nc, end - c0);
@@ -2860,9 +2861,7 @@ static void attn__gemm_few_cols(const attn__gemm *g, size_t c0, size_t end, char
             if (loaded != k)
                 kern->load(a_rows, lda, attn__mat_at(a, 0, k), a->dtype, a->row_stride, a->col_stride, g->mc, depth);
             loaded = k;
-            part = k > 0 ? ATTN__BEGUN : 0;
-            part |= k + depth < a->cols || g->bias.data ? ATTN__UNFINISHED : 0;
-            attn__gemm_few_add(g, sums, a_rows, lda, &g->b, k, depth, c0, cols, end, part);
+            attn__gemm_few_add(g, sums, a_rows, lda, &g->b, k, depth, c0, cols, end, attn__gemm_part(g, k, depth));
         }
         if (g->bias.data)
             attn__gemm_few_add(g, sums, g->ones.data, 0, &g->bias, 0, 1, c0, cols, end, ATTN__BEGUN);
