@@ -4120,8 +4120,9 @@ static void attn__fill(const attn__block *block, const attn_tensor *t, size_t ro
         attn__query_of(block, row, &h, &i);
         if (t->dim_stride == 1)
             attn__fill_row((char *)attn__tensor_at(t, block->at.b, h, i, from), (to - from) * size, (const char *)line);
-        for (j = from; t->dim_stride != 1 && j < to; j++)
-            attn__set_element(attn__tensor_at(t, block->at.b, h, i, j), t->dtype, x);
+        else
+            for (j = from; j < to; j++)
+                attn__set_element(attn__tensor_at(t, block->at.b, h, i, j), t->dtype, x);
     }
 }
 
