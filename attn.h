@@ -1710,7 +1710,7 @@ static float attn__widen_bf16(uint16_t half)
 }
 
 /* One element of any type. attn__load and attn__store are for the kernels: code with wide vectors must not call SSE
-   functions, which would stall. All else calls attn__get_element and attn__set_element. */
+   functions, which would stall. All else calls the functions below them, which are compiled once. */
 ATTN__INLINE double attn__load(const void *p, attn_dtype dtype)
 {
     uint16_t half;
@@ -1892,7 +1892,7 @@ typedef struct attn__rows {
     size_t next_count;   /* how many */
     ptrdiff_t next_step; /* bytes from row to row, */
     size_t row_bytes;    /* and of a row */
-    int near;            /* ATTN__PREFETCH_NEAR */
+    int near;            /* kernels of few rows prefetch, of these rows too, what comes soon (ATTN__PREFETCH_NEAR) */
 } attn__rows;
 
 /* A key tile, with its scores for a full query block, stays in the second-level cache. */
@@ -2040,15 +2040,15 @@ typedef struct attn__kernels {
 
     /* c = a b, or factor c + a b with a factor for each column; `cols` a multiple of lanes. c in packed register tiles,
        row of tiles by row of tiles; a[r * rs + k * ks] where it lies; b in panels of depth x tile cols. `part`:
-       attn__part. Where sums are made of parts, the second chain of each tile lies in another behind it; the last part
-       leaves the sums in the first; the others have an even depth. `next`, or NULL: rows to prefetch */
+       attn__part, each of which counts its terms anew. Where sums are made of parts, the second chain of each tile lies
+       in another behind it; the last part leaves the sums in the first. `next`, or NULL: rows to prefetch */
     void (*gemm)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows, const void *b, size_t cols,
                  size_t depth, int part, const void *factor, const attn__rows *next);
 
     /* c[r][i] = a[r] w[i]: each of `rows` rows of reals, of `depth` terms and then zeros up to a multiple of
        ATTN__FEW_TERMS, by each of `count` rows of any type; c has room for whole vectors. `part`: attn__part. For
-       parts of a sum, or more than ATTN__FEW_ROWS(lanes) rows, c has twice as much room, for both chains; all parts
-       but the last have a depth that is a multiple of ATTN__FEW_TERMS. NULL in a pass without vectors */
+       parts of a sum, or more than ATTN__FEW_ROWS(lanes) rows, c has twice as much room, for both chains. NULL in a
+       pass without vectors */
     void (*gemm_nt_few)(void *c, size_t ldc, const void *a, size_t lda, size_t rows, const attn__rows *w, size_t count,
                         size_t depth, int part);
 
@@ -2822,9 +2822,9 @@ static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char 
                         attn__min(kern->cols, block.cols - c), g->alpha);
 }
 
-/* sums += a b[k .. k + depth][c0 .. c0 + cols]; a is packed, its rows lda apart. Columns are read together and far
-   apart, which CPUs that prefetch into a near cache are helped with: what comes next are the following terms of these
-   columns, else the columns up to `end`. Other CPUs follow so many streams better by themselves. */
+/* sums += a b[k .. k + depth][c0 .. c0 + cols]; a is packed, its rows lda apart. Near, the kernel prefetches what comes
+   next: the following terms of these columns, else the columns up to `end`. Other CPUs follow the many columns that are
+   read together better by themselves. */
 static void attn__gemm_few_add(const attn__gemm *g, char *sums, const void *a, size_t lda, const attn_mat *b, size_t k,
                                size_t depth, size_t c0, size_t cols, size_t end, int part)
 {
@@ -3404,7 +3404,7 @@ typedef struct attn__source {         /* what a cache (section 7) says about key
     const float *k_scales, *v_scales; /* I8: [B][Hkv][capacity]; else NULL */
 } attn__source;
 
-typedef struct attn__schedule {     /* how the work is cut; a function of shapes, options present, width and kernels */
+typedef struct attn__schedule {     /* how the work is cut; a function of views, options present, width and kernels */
     size_t group, rows;             /* of one key/value head: its query heads, and their queries together */
     size_t block_rows;              /* rows of a query block, in whole vectors */
     size_t blocks, all_blocks;      /* query blocks of one key/value head, and of the batch */
@@ -3973,8 +3973,8 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, in
         attn__keep_scores(block, k0, ATTN_STAGE_FINAL, plan->call.softmax_scale);
 }
 
-/* out = factor out + P V, for the tile's rows of V. Scales of I8 multiply the weights; gemm_nn_few does that in a copy,
-   as it sums the weights besides. */
+/* out = factor out + P V, for the tile's rows of V, chain by chain. Scales of I8 multiply the weights; gemm_nn_few does
+   that in a copy, as it sums the weights besides. */
 static void attn__multiply_values(const attn__block *block, const attn__rows *v)
 {
     const attn__kernels *kern = block->plan->call.kern;
@@ -6258,12 +6258,12 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    REGISTER, the constraint of a vector register in inline assembly. On integers of the lanes' size, I: ISET, IADD,
    ISUB, IAND, IOR, IEQUAL, IGREATER, ISHL, ISHR; IANY(i): is a lane not 0;
    IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b; PICK_BITS(i,j,x,y) = i & j != 0 ? x : y, of reals x and y; AS_BITS
-   and AS_REAL between both. In float also H, a vector of W
-   16-bit numbers, with LOAD_H, WIDE_F16 and WIDE_BF16; H8, W integers of 8 bits, with LOAD_H8 and WIDE_I8; STORE_F16, STORE_U16 and IADD_UP_TO(a,b,x,most) =
+   and AS_REAL between both. In float also H, a vector of W 16-bit numbers, with LOAD_H, WIDE_F16 and WIDE_BF16; H8, W
+   integers of 8 bits, with LOAD_H8 and WIDE_I8; STORE_F16, STORE_U16 and IADD_UP_TO(a,b,x,most) =
    x <= most ? a + b : a; in double LOAD_F32, STORE_F32.
-   It adds itself to the functions that move lanes: interleave, interleave_pairs, every_other, set_pair, load_128 and
-   interleave_128; beyond 128 bits also load_halves, and beyond 256 PAIRS_LOADED. load_pairs is made of these. nonzero,
-   of which load_bits and classify are made, may gain from other instructions.
+   It adds itself to the functions that move lanes: interleave, interleave_pairs, every_other, set_pair, load_128,
+   interleave_128, load_pairs, load_pairs16 and load_pairs8; beyond 128 bits also load_halves, and beyond 256
+   PAIRS_LOADED. nonzero, of which load_bits and classify are made, may gain from other instructions.
 
    -ffast-math would fold comparisons with infinities and NaNs: such numbers are found by their bits, and are passed as
    data (attn__tile). */
@@ -7634,8 +7634,8 @@ ATTN__TARGET static void ATTN__NAME(bias)(const attn__tile *tile, double scale)
     }
 }
 
-/* v where the mask shows a key, `hidden` where not: vector i of group g. With queries on lanes, each lane has the same
-   bit of its own word; with keys on lanes, a bit of one word. */
+/* v where the mask shows a key, `hidden` where not: the vector of group g that begins with key number `key`. With
+   queries on lanes, each lane has the same bit of its own word; with keys on lanes, a bit of one word. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(pick_visible)(const attn__tile *t, size_t g, size_t key, ATTN__V v,
                                                            ATTN__V hidden)
 {
@@ -7700,8 +7700,8 @@ ATTN__TARGET ATTN__INLINE ATTN__PARAMS ATTN__NAME(exp_params)(double scale)
     return b;
 }
 
-/* The scores of one vector of queries, rows ld apart, become e^(scale (score - max)), which for -infinity is 0. Returns
-   their sum: in the chains that values are summed in, so that what rounding loses from one it loses from the other. */
+/* The scores of one vector of queries become e^(scale (score - max)), which for -infinity is 0. Returns their sum: in
+   the chains that values are summed in, so that what rounding loses from one it loses from the other. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_sum)(const attn__tile *t, ATTN__R *s, ATTN__V max,
                                                           const ATTN__PARAMS *p)
 {
