@@ -3404,14 +3404,14 @@ typedef struct attn__source {         /* what a cache (section 7) says about key
     const float *k_scales, *v_scales; /* I8: [B][Hkv][capacity]; else NULL */
 } attn__source;
 
-typedef struct attn__schedule {     /* how the work is cut; a function of views, options present, width and kernels */
-    size_t group, rows;             /* of one key/value head: its query heads, and their queries together */
-    size_t block_rows;              /* rows of a query block, in whole vectors */
-    size_t blocks, all_blocks;      /* query blocks of one key/value head, and of the batch */
-    size_t tile_keys, splits;       /* keys of a tile; splits of a block, at most */
-    size_t unit_blocks, head_units; /* blocks of a unit of work, at most; units of one key/value head */
-    size_t unit_heads, item_units;  /* heads of a unit: of more than 1, one block each; units of heads of an item */
-    size_t turn_heads;              /* heads whose units are taken in turn */
+typedef struct attn__schedule { /* how the work is cut; a function of views, options present, width and kernels */
+    size_t group, rows;         /* of one key/value head: its query heads, and their queries together */
+    size_t block_rows;          /* rows of a query block, in whole vectors */
+    size_t blocks, all_blocks;  /* query blocks of one key/value head, and of the batch */
+    size_t tile_keys, splits;   /* keys of a tile; splits of a block, at most */
+    size_t spans, span_blocks;  /* of blocks that follow each other: those of a head; or one of each head of an item */
+    size_t unit_blocks, span_units; /* blocks of a unit of work, at most, all of one span; units of a span */
+    size_t turn_spans;              /* spans whose units are taken in turn */
     size_t units, workers;          /* units of the call, of blocks, or of one split in parallel; and who takes them */
     size_t mask_tiles;              /* tiles of a mask whose visibility is cached */
     int prefetches;                 /* rows of the next tile are prefetched */
@@ -4076,7 +4076,7 @@ static void attn__accumulate_values(attn__block *block, size_t k0, int nonfinite
     attn__tile_cache *cache = &block->shared->v;
     attn__rows v;
     size_t next = k0 + keys, next_end;
-    int alone = plan->schedule.unit_heads == 1;
+    int alone = !plan->schedule.keys_on_lanes || plan->schedule.unit_blocks == 1; /* no other heads in the unit */
     int known = !nonfinite_scores || (alone && cache->finite.from <= k0 && next <= cache->finite.to);
     attn__value_rows(block, &v, k0, nonfinite_scores && plan->call.v.dtype != kern->real);
     if (plan->schedule.weights_in_place && plan->call.opts.scores.data) { /* gemm of the scores does it for those */
@@ -4538,7 +4538,7 @@ static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, siz
     char *at = plan->scratch + index * plan->worker_bytes;
     size_t i;
     attn__place_shared(&worker->shared, &at, &plan->sizes);
-    for (i = 0; i < attn__max(plan->schedule.unit_blocks, plan->schedule.unit_heads); i++) {
+    for (i = 0; i < plan->schedule.unit_blocks; i++) {
         attn__block *block = &worker->blocks[i];
         attn__tile *tile = &block->tile;
         attn__place_block(block, &at, &plan->sizes);
@@ -4633,28 +4633,24 @@ static size_t attn__next_unit(attn__sdpa_run *run, size_t index, size_t done)
 static void attn__sdpa_worker(void *arg, size_t index)
 {
     attn__sdpa_run *run = (attn__sdpa_run *)arg;
-    const attn__schedule *schedule = &run->plan->schedule;
-    size_t heads = run->plan->call.k.heads, unit, done, first, count, item, head, block;
+    const attn__schedule *s = &run->plan->schedule;
+    size_t unit, done, first, count, span, block;
     attn__worker worker;
     attn__begin_worker(&worker, run->plan, index);
-    for (done = 0; (unit = attn__next_unit(run, index, done)) < schedule->units; done++) {
-        unit = schedule->units - 1 - unit; /* the last blocks of causal attention have the most keys: longest first */
-        if (schedule->parallel_splits) {
-            attn__attend_one_split(worker.blocks, unit / schedule->splits, unit % schedule->splits);
-        } else if (schedule->unit_heads > 1) {
-            item = unit / schedule->item_units;
-            head = (unit - item * schedule->item_units) * schedule->unit_heads;
-            attn__attend_blocks(&worker, item * heads + head, attn__min(schedule->unit_heads, heads - head));
-        } else { /* a few heads in turn: units of one length come together, and yet a worker's next unit mostly has the
+    for (done = 0; (unit = attn__next_unit(run, index, done)) < s->units; done++) {
+        unit = s->units - 1 - unit; /* the last blocks of causal attention have the most keys: longest first */
+        if (s->parallel_splits) {
+            attn__attend_one_split(worker.blocks, unit / s->splits, unit % s->splits);
+        } else { /* a few spans in turn: units of one length come together, and yet a worker's next unit mostly has the
                     keys of its last, or the same rows of a mask, which are in its cache */
-            first = attn__quotient(unit, schedule->turn_heads * schedule->head_units) * schedule->turn_heads;
-            count = attn__min(schedule->turn_heads, run->plan->call.q.batch * heads - first);
-            unit -= first * schedule->head_units;
+            first = attn__quotient(unit, s->turn_spans * s->span_units) * s->turn_spans;
+            count = attn__min(s->turn_spans, s->spans - first);
+            unit -= first * s->span_units;
             block = attn__quotient(unit, count);
-            head = first + unit - block * count;
-            block *= schedule->unit_blocks;
-            attn__attend_blocks(&worker, head * schedule->blocks + block,
-                                attn__min(schedule->unit_blocks, schedule->blocks - block));
+            span = first + unit - block * count;
+            block *= s->unit_blocks;
+            attn__attend_blocks(&worker, span * s->span_blocks + block,
+                                attn__min(s->unit_blocks, s->span_blocks - block));
         }
     }
 }
@@ -4708,7 +4704,7 @@ static int attn__plan_schedule(attn__plan *plan)
     const attn__call *call = &plan->call;
     const attn__kernels *kern = call->kern;
     const attn_opts *opts = &call->opts;
-    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), heads = 0, unit_blocks = 1, key_tiles;
+    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), heads = 0, most = 1, key_tiles;
     int empty = call->q.batch == 0 || call->q.heads == 0;
     attn__arena arena = {NULL, 0};
     s->writes_matrices = call->has_options && call->k.len > 0 &&
@@ -4738,27 +4734,27 @@ static int attn__plan_schedule(attn__plan *plan)
     s->splits = attn__min(attn__max(attn__blocks(key_tiles, ATTN__SPLIT_TILES), 1), ATTN__SPLITS);
     s->parallel_splits = s->all_blocks < width && s->splits > 1 && !s->writes_matrices; /* which need the final max */
 
-    /* units: blocks as evenly as can be; only full blocks share one */
-    if (!s->parallel_splits && s->block_rows == kern->cols)
-        unit_blocks = attn__min(attn__max(s->all_blocks / (width * ATTN__WORKER_UNITS), 1), ATTN__UNIT_BLOCKS);
-    s->head_units = attn__blocks(s->blocks, unit_blocks);
-    s->unit_blocks = attn__max(attn__blocks(s->blocks, s->head_units), 1);
+    /* units: blocks as evenly as can be; full blocks of a head share one, or few-row blocks of several heads */
+    s->spans = heads;
+    s->span_blocks = s->blocks;
+    if (!s->parallel_splits && s->block_rows == kern->cols) {
+        most = attn__max(attn__min(s->all_blocks / (width * ATTN__WORKER_UNITS), ATTN__UNIT_BLOCKS), 1);
+    } else if (s->keys_on_lanes && !s->parallel_splits && attn__is_interleaved(&call->k) &&
+               s->all_blocks / 2 >= width && s->tile_keys == ATTN__TILE_KEYS &&
+               call->k.len > ATTN__UNIT_HEADS_BYTES / attn__size(call->k.dtype) / (size_t)call->k.len_stride) {
+        most = attn__min(s->all_blocks / width, ATTN__UNIT_HEADS);
+        s->spans = call->q.batch;
+        s->span_blocks = call->k.heads;
+    }
+    s->span_units = attn__blocks(s->span_blocks, most);
+    s->unit_blocks = attn__max(attn__blocks(s->span_blocks, s->span_units), 1);
+    s->units = s->parallel_splits ? s->all_blocks * s->splits : s->spans * s->span_units;
     s->prefetches = (double)call->k.len * (double)call->k.dim * (double)heads * (double)attn__size(call->k.dtype) >
                     (double)ATTN__UNFETCHED_BYTES;
-    s->unit_heads = 1;
-    if (s->keys_on_lanes && !s->parallel_splits && attn__is_interleaved(&call->k) && s->tile_keys == ATTN__TILE_KEYS &&
-        call->k.len > ATTN__UNIT_HEADS_BYTES / attn__size(call->k.dtype) / (size_t)call->k.len_stride)
-        s->unit_heads = attn__max(attn__min(attn__min(s->all_blocks / width, call->k.heads), ATTN__UNIT_HEADS), 1);
-    s->item_units = attn__blocks(call->k.heads, s->unit_heads);
-    s->units = heads * s->head_units;
-    if (s->parallel_splits)
-        s->units = s->all_blocks * s->splits;
-    else if (s->unit_heads > 1)
-        s->units = call->q.batch * s->item_units;
     s->workers = attn__min(width, s->units);
-    s->turn_heads = s->workers;
+    s->turn_spans = s->workers;
     if ((opts->mask.data && opts->mask.head_stride == 0) || (opts->bias.data && opts->bias.head_stride == 0))
-        s->turn_heads = attn__max(s->workers, call->k.heads);
+        s->turn_spans = attn__max(s->workers, call->k.heads);
     s->q_direct = attn__queries_are_direct(s, &call->q, kern);
     s->query_step = attn__query_room(plan);
     if (s->q_direct)
