@@ -3770,16 +3770,6 @@ static size_t attn__ring_row(const attn__plan *plan, size_t j) /* where key j li
     return j < plan->source.capacity ? j : j % plan->source.capacity;
 }
 
-static int attn__is_packed(const attn_tensor *t) /* rows follow each other */
-{
-    return t->len_stride == (ptrdiff_t)t->dim;
-}
-
-static int attn__is_interleaved(const attn_tensor *t) /* rows of several heads lie between each other */
-{
-    return t->head_stride < t->len_stride && t->len_stride > 0;
-}
-
 /* Copies, as reals, the rows of k or v that the tile has, and those of its keys that other blocks of the unit want. */
 static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, const attn_tensor *t, size_t k0)
 {
@@ -4446,6 +4436,16 @@ static void attn__finish_block(attn__block *block)
 }
 
 /* -- scratch -- */
+
+static int attn__is_packed(const attn_tensor *t) /* rows follow each other */
+{
+    return t->len_stride == (ptrdiff_t)t->dim;
+}
+
+static int attn__is_interleaved(const attn_tensor *t) /* rows of several heads lie between each other */
+{
+    return t->head_stride < t->len_stride && t->len_stride > 0;
+}
 
 /* The sizes of a worker's arrays. They do not grow with Lq: full blocks have room for as many as a unit ever has. */
 static void attn__measure_worker(attn__plan *plan)
