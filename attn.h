@@ -1710,7 +1710,7 @@ static float attn__widen_bf16(uint16_t half)
 }
 
 /* One element of any type. attn__load and attn__store are for the kernels: code with wide vectors must not call SSE
-   functions, which would stall. All else calls attn__get_element and attn__set_element. */
+   functions, which would stall. All else calls the functions below them, which are compiled once. */
 ATTN__INLINE double attn__load(const void *p, attn_dtype dtype)
 {
     uint16_t half;
@@ -1892,7 +1892,7 @@ typedef struct attn__rows {
     size_t next_count;   /* how many */
     ptrdiff_t next_step; /* bytes from row to row, */
     size_t row_bytes;    /* and of a row */
-    int near;            /* ATTN__PREFETCH_NEAR */
+    int near;            /* kernels of few rows prefetch, of these rows too, what comes soon (ATTN__PREFETCH_NEAR) */
 } attn__rows;
 
 /* A key tile, with its scores for a full query block, stays in the second-level cache. */
@@ -2040,15 +2040,15 @@ typedef struct attn__kernels {
 
     /* c = a b, or factor c + a b with a factor for each column; `cols` a multiple of lanes. c in packed register tiles,
        row of tiles by row of tiles; a[r * rs + k * ks] where it lies; b in panels of depth x tile cols. `part`:
-       attn__part. Where sums are made of parts, the second chain of each tile lies in another behind it; the last part
-       leaves the sums in the first; the others have an even depth. `next`, or NULL: rows to prefetch */
+       attn__part, each of which counts its terms anew. Where sums are made of parts, the second chain of each tile lies
+       in another behind it; the last part leaves the sums in the first. `next`, or NULL: rows to prefetch */
     void (*gemm)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows, const void *b, size_t cols,
                  size_t depth, int part, const void *factor, const attn__rows *next);
 
     /* c[r][i] = a[r] w[i]: each of `rows` rows of reals, of `depth` terms and then zeros up to a multiple of
        ATTN__FEW_TERMS, by each of `count` rows of any type; c has room for whole vectors. `part`: attn__part. For
-       parts of a sum, or more than ATTN__FEW_ROWS(lanes) rows, c has twice as much room, for both chains; all parts
-       but the last have a depth that is a multiple of ATTN__FEW_TERMS. NULL in a pass without vectors */
+       parts of a sum, or more than ATTN__FEW_ROWS(lanes) rows, c has twice as much room, for both chains. NULL in a
+       pass without vectors */
     void (*gemm_nt_few)(void *c, size_t ldc, const void *a, size_t lda, size_t rows, const attn__rows *w, size_t count,
                         size_t depth, int part);
 
@@ -2742,7 +2742,6 @@ static void attn__gemm_blocks(attn__gemm *g, size_t bytes)
 /* A block of out. Its sums lie in packed tiles, row of tiles by row of tiles, each row filled up to whole vectors. */
 typedef struct attn__gemm_block {
     size_t r0, rows, c0, cols;
-    int parts;        /* sums are made of parts: their two chains lie in two tiles */
     size_t padded;    /* cols in whole vectors */
     size_t row_bytes; /* bytes of a row of tiles */
     char *sums;
@@ -2786,32 +2785,35 @@ static void attn__gemm_add(const attn__kernels *kern, const attn__gemm_block *bl
     }
 }
 
+/* The attn__part that terms k .. k + depth - 1 are: the bias comes after all of them. */
+static int attn__gemm_part(const attn__gemm *g, size_t k, size_t depth)
+{
+    int begun = k > 0 ? ATTN__BEGUN : 0;
+    return k + depth < g->a.cols || g->bias.data ? begun | ATTN__UNFINISHED : begun;
+}
+
 static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char *scratch)
 {
     const attn__kernels *kern = g->kern;
     const attn_mat *out = &g->out;
     attn__gemm_block block;
-    size_t k, c, r, depth, tiles;
-    int part;
+    int parts = g->a.cols > g->kc || g->bias.data; /* of which sums are made: their two chains lie in two tiles */
+    size_t k, c, r, depth, tiles = kern->rows * (parts ? 2 : 1);
     block.r0 = r0;
     block.rows = attn__min(g->mc, out->rows - r0);
     block.c0 = c0;
     block.cols = attn__min(g->nc, out->cols - c0);
-    block.parts = g->a.cols > g->kc || (g->bias.data && g->a.cols > 0);
     block.sums = scratch;
     block.padded = attn__whole(block.cols, kern->lanes);
-    tiles = kern->rows * (block.parts ? 2 : 1);
     block.row_bytes = tiles * block.padded * kern->size;
     if (g->a.cols == 0)
         ATTN__MEMSET(block.sums, 0, attn__blocks(block.rows, kern->rows) * block.row_bytes);
     for (k = 0; k < g->a.cols; k += depth) {
         depth = attn__min(g->kc, g->a.cols - k);
-        part = k > 0 ? ATTN__BEGUN : 0;
-        part |= k + depth < g->a.cols || g->bias.data ? ATTN__UNFINISHED : 0;
-        attn__gemm_add(kern, &block, &g->a, &g->b, k, depth, part);
+        attn__gemm_add(kern, &block, &g->a, &g->b, k, depth, attn__gemm_part(g, k, depth));
     }
     if (g->bias.data)
-        attn__gemm_add(kern, &block, &g->ones, &g->bias, 0, 1, g->a.cols > 0 ? ATTN__BEGUN : 0);
+        attn__gemm_add(kern, &block, &g->ones, &g->bias, 0, 1, ATTN__BEGUN);
     for (r = 0; r < block.rows; r += kern->rows)
         for (c = 0; c < block.cols; c += kern->cols)
             kern->store(attn__mat_at(out, r0 + r, c0 + c), out->dtype, out->row_stride, out->col_stride,
@@ -2820,9 +2822,9 @@ static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char 
                         attn__min(kern->cols, block.cols - c), g->alpha);
 }
 
-/* sums += a b[k .. k + depth][c0 .. c0 + cols]; a is packed, its rows lda apart. Columns are read together and far
-   apart, which CPUs that prefetch into a near cache are helped with: what comes next are the following terms of these
-   columns, else the columns up to `end`. Other CPUs follow so many streams better by themselves. */
+/* sums += a b[k .. k + depth][c0 .. c0 + cols]; a is packed, its rows lda apart. Near, the kernel prefetches what comes
+   next: the following terms of these columns, else the columns up to `end`. Other CPUs follow the many columns that are
+   read together better by themselves. */
 static void attn__gemm_few_add(const attn__gemm *g, char *sums, const void *a, size_t lda, const attn_mat *b, size_t k,
                                size_t depth, size_t c0, size_t cols, size_t end, int part)
 {
@@ -2849,7 +2851,6 @@ static void attn__gemm_few_cols(const attn__gemm *g, size_t c0, size_t end, char
     const attn_mat *a = &g->a, *out = &g->out;
     size_t sum_bytes = 2 * g->mc * g->nc * kern->size, lda = g->kc + ATTN__GEMM_FEW_PAD, loaded = SIZE_MAX;
     size_t k, depth, cols;
-    int part;
     char *sums = scratch, *a_rows = sums + sum_bytes;
     for (; c0 < end; c0 += cols) {
         cols = attn__min(g->nc, end - c0);
@@ -2860,9 +2861,7 @@ static void attn__gemm_few_cols(const attn__gemm *g, size_t c0, size_t end, char
             if (loaded != k)
                 kern->load(a_rows, lda, attn__mat_at(a, 0, k), a->dtype, a->row_stride, a->col_stride, g->mc, depth);
             loaded = k;
-            part = k > 0 ? ATTN__BEGUN : 0;
-            part |= k + depth < a->cols || g->bias.data ? ATTN__UNFINISHED : 0;
-            attn__gemm_few_add(g, sums, a_rows, lda, &g->b, k, depth, c0, cols, end, part);
+            attn__gemm_few_add(g, sums, a_rows, lda, &g->b, k, depth, c0, cols, end, attn__gemm_part(g, k, depth));
         }
         if (g->bias.data)
             attn__gemm_few_add(g, sums, g->ones.data, 0, &g->bias, 0, 1, c0, cols, end, ATTN__BEGUN);
@@ -3405,14 +3404,14 @@ typedef struct attn__source {         /* what a cache (section 7) says about key
     const float *k_scales, *v_scales; /* I8: [B][Hkv][capacity]; else NULL */
 } attn__source;
 
-typedef struct attn__schedule {     /* how the work is cut; a function of shapes, options present, width and kernels */
-    size_t group, rows;             /* of one key/value head: its query heads, and their queries together */
-    size_t block_rows;              /* rows of a query block, in whole vectors */
-    size_t blocks, all_blocks;      /* query blocks of one key/value head, and of the batch */
-    size_t tile_keys, splits;       /* keys of a tile; splits of a block, at most */
-    size_t unit_blocks, head_units; /* blocks of a unit of work, at most; units of one key/value head */
-    size_t unit_heads, item_units;  /* heads of a unit: of more than 1, one block each; units of heads of an item */
-    size_t turn_heads;              /* heads whose units are taken in turn */
+typedef struct attn__schedule { /* how the work is cut; a function of views, options present, width and kernels */
+    size_t group, rows;         /* of one key/value head: its query heads, and their queries together */
+    size_t block_rows;          /* rows of a query block, in whole vectors */
+    size_t blocks, all_blocks;  /* query blocks of one key/value head, and of the batch */
+    size_t tile_keys, splits;   /* keys of a tile; splits of a block, at most */
+    size_t spans, span_blocks;  /* of blocks that follow each other: those of a head; or one of each head of an item */
+    size_t unit_blocks, span_units; /* blocks of a unit of work, at most, all of one span; units of a span */
+    size_t turn_spans;              /* spans whose units are taken in turn */
     size_t units, workers;          /* units of the call, of blocks, or of one split in parallel; and who takes them */
     size_t mask_tiles;              /* tiles of a mask whose visibility is cached */
     int prefetches;                 /* rows of the next tile are prefetched */
@@ -3457,7 +3456,6 @@ typedef struct attn__row { /* one row of a query block */
 } attn__row;
 
 typedef struct attn__tile_cache { /* rows of k or v copied as reals, for all blocks of a unit */
-    int direct;                   /* no copy is needed, but for rows where a ring begins anew */
     char *rows;
     size_t head;        /* key/value head of the rows */
     attn__range held;   /* the keys that are there; */
@@ -3772,16 +3770,6 @@ static size_t attn__ring_row(const attn__plan *plan, size_t j) /* where key j li
     return j < plan->source.capacity ? j : j % plan->source.capacity;
 }
 
-static int attn__is_packed(const attn_tensor *t) /* rows follow each other */
-{
-    return t->len_stride == (ptrdiff_t)t->dim;
-}
-
-static int attn__is_interleaved(const attn_tensor *t) /* rows of several heads lie between each other */
-{
-    return t->head_stride < t->len_stride && t->len_stride > 0;
-}
-
 /* Copies, as reals, the rows of k or v that the tile has, and those of its keys that other blocks of the unit want. */
 static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, const attn_tensor *t, size_t k0)
 {
@@ -3815,8 +3803,8 @@ static const void *attn__tile_scales(const attn__block *block, const float *scal
     return block->shared->scales;
 }
 
-/* The tile's rows of k or v: where they lie if they can be read there and no copy is required, else in a copy. And the
-   rows of the next tile, for the kernel to prefetch. */
+/* The tile's rows of k or v: where they lie, or in a copy, if that is required or a ring begins anew between them. And
+   the rows of the next tile, for the kernel to prefetch. */
 static void attn__tile_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t, size_t k0,
                             attn__tile_cache *cache, int copy)
 {
@@ -3840,7 +3828,7 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
         rows->next_count = attn__min(block->visible_to_any.to - next, plan->schedule.tile_keys);
         rows->next_count = attn__min(rows->next_count, capacity - after);
     }
-    if (!copy && cache->direct && keys <= capacity - row)
+    if (!copy && keys <= capacity - row)
         return;
     if (cache->head != h || k0 < cache->held.from || k0 + keys > cache->held.to)
         attn__copy_rows(block, cache, t, k0);
@@ -3927,7 +3915,7 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, in
     const attn_tensor *apart = NULL; /* a matrix whose rows the processor does not foresee */
     double scale = plan->call.scale;
     size_t row;
-    attn__tile_rows(block, &k, &plan->call.k, k0, &block->shared->k, 0);
+    attn__tile_rows(block, &k, &plan->call.k, k0, &block->shared->k, !plan->schedule.k_direct);
     tile->bias = tile->bias_rows = tile->slope = NULL;
     if (keep && (opts->scores.data || plan->schedule.weights_in_place))
         apart = opts->scores.data ? &opts->scores : &opts->weights;
@@ -3975,8 +3963,8 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, in
         attn__keep_scores(block, k0, ATTN_STAGE_FINAL, plan->call.softmax_scale);
 }
 
-/* out = factor out + P V, for the tile's rows of V. Scales of I8 multiply the weights; gemm_nn_few does that in a copy,
-   as it sums the weights besides. */
+/* out = factor out + P V, for the tile's rows of V, chain by chain. Scales of I8 multiply the weights; gemm_nn_few does
+   that in a copy, as it sums the weights besides. */
 static void attn__multiply_values(const attn__block *block, const attn__rows *v)
 {
     const attn__kernels *kern = block->plan->call.kern;
@@ -4028,7 +4016,7 @@ static void attn__recompute_weights(attn__block *block, size_t k0, unsigned char
 static void attn__value_rows(const attn__block *block, attn__rows *v, size_t k0, int copy)
 {
     const attn__plan *plan = block->plan;
-    attn__tile_rows(block, v, &plan->call.v, k0, &block->shared->v, copy);
+    attn__tile_rows(block, v, &plan->call.v, k0, &block->shared->v, copy || !plan->schedule.v_direct);
     if (plan->source.v_scales)
         v->scales = attn__tile_scales(block, plan->source.v_scales, k0);
 }
@@ -4078,7 +4066,7 @@ static void attn__accumulate_values(attn__block *block, size_t k0, int nonfinite
     attn__tile_cache *cache = &block->shared->v;
     attn__rows v;
     size_t next = k0 + keys, next_end;
-    int alone = plan->schedule.unit_heads == 1;
+    int alone = !plan->schedule.keys_on_lanes || plan->schedule.unit_blocks == 1; /* no other heads in the unit */
     int known = !nonfinite_scores || (alone && cache->finite.from <= k0 && next <= cache->finite.to);
     attn__value_rows(block, &v, k0, nonfinite_scores && plan->call.v.dtype != kern->real);
     if (plan->schedule.weights_in_place && plan->call.opts.scores.data) { /* gemm of the scores does it for those */
@@ -4122,8 +4110,9 @@ static void attn__fill(const attn__block *block, const attn_tensor *t, size_t ro
         attn__query_of(block, row, &h, &i);
         if (t->dim_stride == 1)
             attn__fill_row((char *)attn__tensor_at(t, block->at.b, h, i, from), (to - from) * size, (const char *)line);
-        for (j = from; t->dim_stride != 1 && j < to; j++)
-            attn__set_element(attn__tensor_at(t, block->at.b, h, i, j), t->dtype, x);
+        else
+            for (j = from; j < to; j++)
+                attn__set_element(attn__tensor_at(t, block->at.b, h, i, j), t->dtype, x);
     }
 }
 
@@ -4448,6 +4437,16 @@ static void attn__finish_block(attn__block *block)
 
 /* -- scratch -- */
 
+static int attn__is_packed(const attn_tensor *t) /* rows follow each other */
+{
+    return t->len_stride == (ptrdiff_t)t->dim;
+}
+
+static int attn__is_interleaved(const attn_tensor *t) /* rows of several heads lie between each other */
+{
+    return t->head_stride < t->len_stride && t->len_stride > 0;
+}
+
 /* The sizes of a worker's arrays. They do not grow with Lq: full blocks have room for as many as a unit ever has. */
 static void attn__measure_worker(attn__plan *plan)
 {
@@ -4539,9 +4538,7 @@ static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, siz
     char *at = plan->scratch + index * plan->worker_bytes;
     size_t i;
     attn__place_shared(&worker->shared, &at, &plan->sizes);
-    worker->shared.k.direct = plan->schedule.k_direct;
-    worker->shared.v.direct = plan->schedule.v_direct;
-    for (i = 0; i < attn__max(plan->schedule.unit_blocks, plan->schedule.unit_heads); i++) {
+    for (i = 0; i < plan->schedule.unit_blocks; i++) {
         attn__block *block = &worker->blocks[i];
         attn__tile *tile = &block->tile;
         attn__place_block(block, &at, &plan->sizes);
@@ -4636,28 +4633,24 @@ static size_t attn__next_unit(attn__sdpa_run *run, size_t index, size_t done)
 static void attn__sdpa_worker(void *arg, size_t index)
 {
     attn__sdpa_run *run = (attn__sdpa_run *)arg;
-    const attn__schedule *schedule = &run->plan->schedule;
-    size_t heads = run->plan->call.k.heads, unit, done, first, count, item, head, block;
+    const attn__schedule *s = &run->plan->schedule;
+    size_t unit, done, first, count, span, block;
     attn__worker worker;
     attn__begin_worker(&worker, run->plan, index);
-    for (done = 0; (unit = attn__next_unit(run, index, done)) < schedule->units; done++) {
-        unit = schedule->units - 1 - unit; /* the last blocks of causal attention have the most keys: longest first */
-        if (schedule->parallel_splits) {
-            attn__attend_one_split(worker.blocks, unit / schedule->splits, unit % schedule->splits);
-        } else if (schedule->unit_heads > 1) {
-            item = unit / schedule->item_units;
-            head = (unit - item * schedule->item_units) * schedule->unit_heads;
-            attn__attend_blocks(&worker, item * heads + head, attn__min(schedule->unit_heads, heads - head));
-        } else { /* a few heads in turn: units of one length come together, and yet a worker's next unit mostly has the
+    for (done = 0; (unit = attn__next_unit(run, index, done)) < s->units; done++) {
+        unit = s->units - 1 - unit; /* the last blocks of causal attention have the most keys: longest first */
+        if (s->parallel_splits) {
+            attn__attend_one_split(worker.blocks, unit / s->splits, unit % s->splits);
+        } else { /* a few spans in turn: units of one length come together, and yet a worker's next unit mostly has the
                     keys of its last, or the same rows of a mask, which are in its cache */
-            first = attn__quotient(unit, schedule->turn_heads * schedule->head_units) * schedule->turn_heads;
-            count = attn__min(schedule->turn_heads, run->plan->call.q.batch * heads - first);
-            unit -= first * schedule->head_units;
+            first = attn__quotient(unit, s->turn_spans * s->span_units) * s->turn_spans;
+            count = attn__min(s->turn_spans, s->spans - first);
+            unit -= first * s->span_units;
             block = attn__quotient(unit, count);
-            head = first + unit - block * count;
-            block *= schedule->unit_blocks;
-            attn__attend_blocks(&worker, head * schedule->blocks + block,
-                                attn__min(schedule->unit_blocks, schedule->blocks - block));
+            span = first + unit - block * count;
+            block *= s->unit_blocks;
+            attn__attend_blocks(&worker, span * s->span_blocks + block,
+                                attn__min(s->unit_blocks, s->span_blocks - block));
         }
     }
 }
@@ -4711,7 +4704,7 @@ static int attn__plan_schedule(attn__plan *plan)
     const attn__call *call = &plan->call;
     const attn__kernels *kern = call->kern;
     const attn_opts *opts = &call->opts;
-    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), heads = 0, unit_blocks = 1, key_tiles;
+    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), heads = 0, most = 1, key_tiles;
     int empty = call->q.batch == 0 || call->q.heads == 0;
     attn__arena arena = {NULL, 0};
     s->writes_matrices = call->has_options && call->k.len > 0 &&
@@ -4741,27 +4734,27 @@ static int attn__plan_schedule(attn__plan *plan)
     s->splits = attn__min(attn__max(attn__blocks(key_tiles, ATTN__SPLIT_TILES), 1), ATTN__SPLITS);
     s->parallel_splits = s->all_blocks < width && s->splits > 1 && !s->writes_matrices; /* which need the final max */
 
-    /* units: blocks as evenly as can be; only full blocks share one */
-    if (!s->parallel_splits && s->block_rows == kern->cols)
-        unit_blocks = attn__min(attn__max(s->all_blocks / (width * ATTN__WORKER_UNITS), 1), ATTN__UNIT_BLOCKS);
-    s->head_units = attn__blocks(s->blocks, unit_blocks);
-    s->unit_blocks = attn__max(attn__blocks(s->blocks, s->head_units), 1);
+    /* units: blocks as evenly as can be; full blocks of a head share one, or few-row blocks of several heads */
+    s->spans = heads;
+    s->span_blocks = s->blocks;
+    if (!s->parallel_splits && s->block_rows == kern->cols) {
+        most = attn__max(attn__min(s->all_blocks / (width * ATTN__WORKER_UNITS), ATTN__UNIT_BLOCKS), 1);
+    } else if (s->keys_on_lanes && !s->parallel_splits && attn__is_interleaved(&call->k) &&
+               s->all_blocks / 2 >= width && s->tile_keys == ATTN__TILE_KEYS &&
+               call->k.len > ATTN__UNIT_HEADS_BYTES / attn__size(call->k.dtype) / (size_t)call->k.len_stride) {
+        most = attn__min(s->all_blocks / width, ATTN__UNIT_HEADS);
+        s->spans = call->q.batch;
+        s->span_blocks = call->k.heads;
+    }
+    s->span_units = attn__blocks(s->span_blocks, most);
+    s->unit_blocks = attn__max(attn__blocks(s->span_blocks, s->span_units), 1);
+    s->units = s->parallel_splits ? s->all_blocks * s->splits : s->spans * s->span_units;
     s->prefetches = (double)call->k.len * (double)call->k.dim * (double)heads * (double)attn__size(call->k.dtype) >
                     (double)ATTN__UNFETCHED_BYTES;
-    s->unit_heads = 1;
-    if (s->keys_on_lanes && !s->parallel_splits && attn__is_interleaved(&call->k) && s->tile_keys == ATTN__TILE_KEYS &&
-        call->k.len > ATTN__UNIT_HEADS_BYTES / attn__size(call->k.dtype) / (size_t)call->k.len_stride)
-        s->unit_heads = attn__max(attn__min(attn__min(s->all_blocks / width, call->k.heads), ATTN__UNIT_HEADS), 1);
-    s->item_units = attn__blocks(call->k.heads, s->unit_heads);
-    s->units = heads * s->head_units;
-    if (s->parallel_splits)
-        s->units = s->all_blocks * s->splits;
-    else if (s->unit_heads > 1)
-        s->units = call->q.batch * s->item_units;
     s->workers = attn__min(width, s->units);
-    s->turn_heads = s->workers;
+    s->turn_spans = s->workers;
     if ((opts->mask.data && opts->mask.head_stride == 0) || (opts->bias.data && opts->bias.head_stride == 0))
-        s->turn_heads = attn__max(s->workers, call->k.heads);
+        s->turn_spans = attn__max(s->workers, call->k.heads);
     s->q_direct = attn__queries_are_direct(s, &call->q, kern);
     s->query_step = attn__query_room(plan);
     if (s->q_direct)
@@ -6261,12 +6254,12 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    REGISTER, the constraint of a vector register in inline assembly. On integers of the lanes' size, I: ISET, IADD,
    ISUB, IAND, IOR, IEQUAL, IGREATER, ISHL, ISHR; IANY(i): is a lane not 0;
    IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b; PICK_BITS(i,j,x,y) = i & j != 0 ? x : y, of reals x and y; AS_BITS
-   and AS_REAL between both. In float also H, a vector of W
-   16-bit numbers, with LOAD_H, WIDE_F16 and WIDE_BF16; H8, W integers of 8 bits, with LOAD_H8 and WIDE_I8; STORE_F16, STORE_U16 and IADD_UP_TO(a,b,x,most) =
+   and AS_REAL between both. In float also H, a vector of W 16-bit numbers, with LOAD_H, WIDE_F16 and WIDE_BF16; H8, W
+   integers of 8 bits, with LOAD_H8 and WIDE_I8; STORE_F16, STORE_U16 and IADD_UP_TO(a,b,x,most) =
    x <= most ? a + b : a; in double LOAD_F32, STORE_F32.
-   It adds itself to the functions that move lanes: interleave, interleave_pairs, every_other, set_pair, load_128 and
-   interleave_128; beyond 128 bits also load_halves, and beyond 256 PAIRS_LOADED. load_pairs is made of these. nonzero,
-   of which load_bits and classify are made, may gain from other instructions.
+   It adds itself to the functions that move lanes: interleave, interleave_pairs, every_other, set_pair, load_128,
+   interleave_128, load_pairs, load_pairs16 and load_pairs8; beyond 128 bits also load_halves, and beyond 256
+   PAIRS_LOADED. nonzero, of which load_bits and classify are made, may gain from other instructions.
 
    -ffast-math would fold comparisons with infinities and NaNs: such numbers are found by their bits, and are passed as
    data (attn__tile). */
@@ -7234,18 +7227,6 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R
     }
 }
 
-/* Prefetches row number `row` of those that will be read next. */
-ATTN__INLINE void ATTN__NAME(prefetch_row)(const attn__rows *rows, size_t row)
-{
-    const char *from;
-    size_t i;
-    if (row >= rows->next_count)
-        return;
-    from = rows->next + (ptrdiff_t)row * rows->next_step;
-    for (i = 0; i < rows->row_bytes; i += 64)
-        ATTN__PREFETCH(from + i, 2);
-}
-
 ATTN__TARGET static void ATTN__NAME(gemm)(void *cv, const void *av, ptrdiff_t rs, ptrdiff_t ks, size_t rows,
                                           const void *bv, size_t cols, size_t depth, int part, const void *factorv,
                                           const attn__rows *next)
@@ -7254,8 +7235,11 @@ ATTN__TARGET static void ATTN__NAME(gemm)(void *cv, const void *av, ptrdiff_t rs
     const ATTN__R *a[ATTN__ROWS], *b, *factor = (const ATTN__R *)factorv;
     size_t r0, r, c, left, wide, prefetched = 0;
     for (r0 = 0; r0 < rows; r0 += ATTN__ROWS) {
-        for (; next && prefetched < next->next_count && prefetched * rows <= r0 * next->next_count; prefetched++)
-            ATTN__NAME(prefetch_row)(next, prefetched);
+        for (; next && prefetched < next->next_count && prefetched * rows <= r0 * next->next_count; prefetched++) {
+            const char *from = next->next + (ptrdiff_t)prefetched * next->next_step, *end = from + next->row_bytes;
+            for (; from < end; from += 64)
+                ATTN__PREFETCH(from, 2);
+        }
         a[0] = (const ATTN__R *)av + (ptrdiff_t)r0 * rs;
         ATTN__UNROLL
         for (r = 1; r < ATTN__ROWS; r++) { /* past the end: the last row again, into sums that nobody reads */
@@ -7646,8 +7630,8 @@ ATTN__TARGET static void ATTN__NAME(bias)(const attn__tile *tile, double scale)
     }
 }
 
-/* v where the mask shows a key, `hidden` where not: vector i of group g. With queries on lanes, each lane has the same
-   bit of its own word; with keys on lanes, a bit of one word. */
+/* v where the mask shows a key, `hidden` where not: the vector of group g that begins with key number `key`. With
+   queries on lanes, each lane has the same bit of its own word; with keys on lanes, a bit of one word. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(pick_visible)(const attn__tile *t, size_t g, size_t key, ATTN__V v,
                                                            ATTN__V hidden)
 {
@@ -7712,8 +7696,8 @@ ATTN__TARGET ATTN__INLINE ATTN__PARAMS ATTN__NAME(exp_params)(double scale)
     return b;
 }
 
-/* The scores of one vector of queries, rows ld apart, become e^(scale (score - max)), which for -infinity is 0. Returns
-   their sum: in the chains that values are summed in, so that what rounding loses from one it loses from the other. */
+/* The scores of one vector of queries become e^(scale (score - max)), which for -infinity is 0. Returns their sum: in
+   the chains that values are summed in, so that what rounding loses from one it loses from the other. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(softmax_sum)(const attn__tile *t, ATTN__R *s, ATTN__V max,
                                                           const ATTN__PARAMS *p)
 {
