@@ -8013,7 +8013,7 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(few_values)(const ATTN__NAME(few_pas
 
 /* sum += P V over n rows of V, for `rows` queries and as many of `most` vectors of dims as there are. With the first
    dims the weights are added to `total`. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(const ATTN__NAME(few_pass) * f, ATTN__V sum[][8], ATTN__R *total,
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(const ATTN__NAME(few_pass) * f, ATTN__V sum[][8], ATTN__V *total,
                                                     size_t k, size_t n, attn_dtype dtype, const int rows,
                                                     const int most)
 {
@@ -8024,7 +8024,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(const ATTN__NAME(few_pass) *
     const ATTN__R *w = f->weights + f->r * query + k, *p = (const ATTN__R *)f->tile->scores + f->r * query + k;
     const int bytes = ATTN__W * (int)attn__size(dtype), vectors = f->vectors, first_dims = f->d == 0;
     attn__stream next = f->next;
-    ATTN__V weight[4], x;
+    ATTN__V x[8], weight;
     size_t at[4];
     const ATTN__R *end;
     int i, j;
@@ -8033,30 +8033,34 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(const ATTN__NAME(few_pass) *
         at[i] = attn__min((size_t)i, last) * query;
         ATTN__PIN_POINTER(at[i]);
     }
+    ATTN__UNROLL
+    for (j = 0; rows > 1 && j < most; j++) /* past the last vector: 0, into such sums too */
+        x[j] = ATTN__SET1((ATTN__R)0);
     while (n > 0) {
         if (next.at)
             attn__prefetch(&next, f->due);
         end = w + (next.at ? attn__min(n, ATTN__FEW_TURN) : n);
         n -= (size_t)(end - w);
         for (; w < end; from += step, p++, w++) {
-            ATTN__UNROLL
-            for (i = 0; i < rows; i++)
-                weight[i] = ATTN__SET1(w[at[i]]);
             if (first_dims) {
                 ATTN__UNROLL
-                for (i = 0; i < rows; i++) {
-                    total[i] += p[at[i]];
-                    ATTN__PIN(total[i]);
-                }
+                for (i = 0; i < rows; i++)
+                    total[i] = ATTN__ADD(total[i], ATTN__SET1(p[at[i]]));
             }
+            weight = ATTN__SET1(*w);
             ATTN__UNROLL
             for (j = 0; j < most; j++)
                 if (j < vectors) {
-                    x = ATTN__NAME(widen)(from + j * bytes, dtype);
-                    ATTN__UNROLL
-                    for (i = 0; i < rows; i++)
-                        sum[i][j] = ATTN__FMA(x, weight[i], sum[i][j]);
+                    x[j] = ATTN__NAME(widen)(from + j * bytes, dtype);
+                    sum[0][j] = ATTN__FMA(x[j], weight, sum[0][j]);
                 }
+            ATTN__UNROLL
+            for (i = 1; i < rows; i++) {
+                weight = ATTN__SET1(w[at[i]]);
+                ATTN__UNROLL
+                for (j = 0; j < most; j++)
+                    sum[i][j] = ATTN__FMA(x[j], weight, sum[i][j]);
+            }
         }
     }
 }
@@ -8066,25 +8070,25 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(const ATTN__NAME(few_pass) *
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(ATTN__NAME(few_pass) * f, const int rows, const int most)
 {
     const attn__tile *t = f->tile;
-    size_t keys = t->keys, n, k, first, end;
+    const size_t keys = t->keys, together = f->copy || f->v->near ? ATTN__FEW_KEYS : keys;
+    size_t n, k, first, end;
     const ATTN__R *factor = (const ATTN__R *)t->factor + f->r;
-    ATTN__R total[4], totals[4] = {0, 0, 0, 0}, all[4 * 8 * ATTN__W], *sums = (ATTN__R *)f->state->sum + f->r;
-    ATTN__V sum[4][8];
+    ATTN__R totals[4] = {0, 0, 0, 0}, all[4 * 8 * ATTN__W], *sums = (ATTN__R *)f->state->sum + f->r;
+    ATTN__V sum[4][8], total[4];
     int i, j;
     for (first = 0; first == 0 || first < keys; first = end) {
         end = attn__chain_end(t, first);
         ATTN__UNROLL
         for (i = 0; i < rows; i++) {
-            total[i] = 0;
+            total[i] = ATTN__SET1((ATTN__R)0);
             ATTN__UNROLL
             for (j = 0; j < most; j++)
                 sum[i][j] = ATTN__SET1((ATTN__R)0);
         }
         for (k = first; k < end; k += n) {
-            n = attn__min(end - k, ATTN__FEW_KEYS);
+            n = attn__min(end - k, together);
             if (f->v->near || f->v->next_count > 0)
-                f->next =
-                    attn__stream_of(f->v, keys, (f->pass * keys + k) / f->passes, ATTN__FEW_KEYS, 0, f->v->row_bytes);
+                f->next = attn__stream_of(f->v, keys, (f->pass * keys + k) / f->passes, together, 0, f->v->row_bytes);
             if (f->copy)
                 ATTN__NAME(few_values)(f, k, n);
             switch (ATTN__REAL_F64 ? ATTN__REAL : f->use.dtype) {
@@ -8096,7 +8100,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(ATTN__NAME(few_pass
         }
         ATTN__UNROLL
         for (i = 0; i < rows; i++) {
-            totals[i] += total[i];
+            totals[i] += ATTN__FIRST(total[i]);
             ATTN__UNROLL
             for (j = 0; j < most; j++) {
                 if (first > 0)
