@@ -2208,7 +2208,7 @@ static const attn__stream attn__no_stream = {NULL, 64, 256, 0, 0, 0, 0};
 
 /* While bytes from .. from + bytes - 1 of rows i .. i + n - 1 of `count` are used, the same bytes are prefetched: near,
    of rows that follow soon, in the order of memory; else, of the rows that will be read after all of these, from four
-   places, a quarter of those rows apart. n is a power of two. */
+   places, a quarter of those rows apart. Near, n is a power of two. */
 static attn__stream attn__stream_of(const attn__rows *rows, size_t count, size_t i, size_t n, size_t from, size_t bytes)
 {
     attn__stream s = attn__no_stream;
@@ -7979,11 +7979,13 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 
 #if ATTN__W > 1
 
-/* Rows of V that are read together. */
+/* Rows of V that are read together where dims that fill no vector are copied, or near rows prefetched; else all. */
 #define ATTN__FEW_KEYS 32
 
-/* After each so many of them, what is due of other rows is prefetched. */
+/* After each so many of them, what is due of other rows is prefetched; not near, after more of them if they are short:
+   this interrupts a fast loop. */
 #define ATTN__FEW_TURN 4
+#define ATTN__FEW_TURN_BYTES 2048
 
 /* One pass over a tile: queries from number r on, n dims from number d on. */
 typedef struct ATTN__NAME(few_pass) {
@@ -7995,7 +7997,7 @@ typedef struct ATTN__NAME(few_pass) {
     int vectors;         /* of dims */
     size_t pass, passes; /* this is pass number `pass` of so many, which share the rows to prefetch */
     attn__stream next;   /* what to prefetch; a turn uses `due` bytes */
-    size_t due;
+    size_t turn, due;
     attn__rows use; /* the rows that are read: of v, or copies of the dims that fill no vector */
     ATTN__R *copy;  /* these, or NULL */
 } ATTN__NAME(few_pass);
@@ -8039,7 +8041,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(const ATTN__NAME(few_pass) *
     while (n > 0) {
         if (next.at)
             attn__prefetch(&next, f->due);
-        end = w + (next.at ? attn__min(n, ATTN__FEW_TURN) : n);
+        end = w + (next.at ? attn__min(n, f->turn) : n);
         n -= (size_t)(end - w);
         for (; w < end; from += step, p++, w++) {
             if (first_dims) {
@@ -8142,7 +8144,10 @@ ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn
     }
     f.d = f.pass = 0;
     f.passes = attn__max(attn__blocks(dims, most * ATTN__W), 1) * attn__blocks(t->queries, 4);
-    f.due = ATTN__FEW_TURN * v->row_bytes / f.passes;
+    f.turn = ATTN__FEW_TURN;
+    if (!v->near)
+        f.turn = attn__max(f.turn, ATTN__FEW_TURN_BYTES / attn__max(v->row_bytes, 1));
+    f.due = f.turn * v->row_bytes / f.passes;
     f.next = attn__no_stream;
     do {
         f.n = attn__min(dims - f.d, most * ATTN__W);
@@ -8655,6 +8660,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__PAIRS_LOADED
 #undef ATTN__FEW_KEYS
 #undef ATTN__FEW_TURN
+#undef ATTN__FEW_TURN_BYTES
 #undef ATTN__READ
 #undef ATTN__WIDE_ROW
 #undef ATTN__DOUBLE_KERNEL
