@@ -2208,7 +2208,7 @@ static const attn__stream attn__no_stream = {NULL, 64, 256, 0, 0, 0, 0};
 
 /* While bytes from .. from + bytes - 1 of rows i .. i + n - 1 of `count` are used, the same bytes are prefetched: near,
    of rows that follow soon, in the order of memory; else, of the rows that will be read after all of these, from four
-   places, a quarter of those rows apart. n is a power of two. */
+   places, a quarter of those rows apart. Near, n is a power of two. */
 static attn__stream attn__stream_of(const attn__rows *rows, size_t count, size_t i, size_t n, size_t from, size_t bytes)
 {
     attn__stream s = attn__no_stream;
@@ -7963,11 +7963,13 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 
 #if ATTN__W > 1
 
-/* Rows of V that are read together. */
+/* Rows of V that are read together where dims that fill no vector are copied, or near rows prefetched; else all. */
 #define ATTN__FEW_KEYS 32
 
-/* After each so many of them, what is due of other rows is prefetched. */
+/* After each so many of them, what is due of other rows is prefetched; not near, after more of them if they are short:
+   this interrupts a fast loop. */
 #define ATTN__FEW_TURN 4
+#define ATTN__FEW_TURN_BYTES 2048
 
 /* One pass over a tile: queries from number r on, n dims from number d on. */
 typedef struct ATTN__NAME(few_pass) {
@@ -7979,7 +7981,7 @@ typedef struct ATTN__NAME(few_pass) {
     int vectors;         /* of dims */
     size_t pass, passes; /* this is pass number `pass` of so many, which share the rows to prefetch */
     attn__stream next;   /* what to prefetch; a turn uses `due` bytes */
-    size_t due;
+    size_t turn, due;
     attn__rows use; /* the rows that are read: of v, or copies of the dims that fill no vector */
     ATTN__R *copy;  /* these, or NULL */
 } ATTN__NAME(few_pass);
@@ -7997,7 +7999,7 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(few_values)(const ATTN__NAME(few_pas
 
 /* sum += P V over n rows of V, for `rows` queries and as many of `most` vectors of dims as there are. With the first
    dims the weights are added to `total`. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(const ATTN__NAME(few_pass) * f, ATTN__V sum[][8], ATTN__R *total,
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(const ATTN__NAME(few_pass) * f, ATTN__V sum[][8], ATTN__V *total,
                                                     size_t k, size_t n, attn_dtype dtype, const int rows,
                                                     const int most)
 {
@@ -8008,7 +8010,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(const ATTN__NAME(few_pass) *
     const ATTN__R *w = f->weights + f->r * query + k, *p = (const ATTN__R *)f->tile->scores + f->r * query + k;
     const int bytes = ATTN__W * (int)attn__size(dtype), vectors = f->vectors, first_dims = f->d == 0;
     attn__stream next = f->next;
-    ATTN__V weight[4], x;
+    ATTN__V x[8], weight;
     size_t at[4];
     const ATTN__R *end;
     int i, j;
@@ -8017,30 +8019,34 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(const ATTN__NAME(few_pass) *
         at[i] = attn__min((size_t)i, last) * query;
         ATTN__PIN_POINTER(at[i]);
     }
+    ATTN__UNROLL
+    for (j = 0; rows > 1 && j < most; j++) /* past the last vector: 0, into such sums too */
+        x[j] = ATTN__SET1((ATTN__R)0);
     while (n > 0) {
         if (next.at)
             attn__prefetch(&next, f->due);
-        end = w + (next.at ? attn__min(n, ATTN__FEW_TURN) : n);
+        end = w + (next.at ? attn__min(n, f->turn) : n);
         n -= (size_t)(end - w);
         for (; w < end; from += step, p++, w++) {
-            ATTN__UNROLL
-            for (i = 0; i < rows; i++)
-                weight[i] = ATTN__SET1(w[at[i]]);
             if (first_dims) {
                 ATTN__UNROLL
-                for (i = 0; i < rows; i++) {
-                    total[i] += p[at[i]];
-                    ATTN__PIN(total[i]);
-                }
+                for (i = 0; i < rows; i++)
+                    total[i] = ATTN__ADD(total[i], ATTN__SET1(p[at[i]]));
             }
+            weight = ATTN__SET1(*w);
             ATTN__UNROLL
             for (j = 0; j < most; j++)
                 if (j < vectors) {
-                    x = ATTN__NAME(widen)(from + j * bytes, dtype);
-                    ATTN__UNROLL
-                    for (i = 0; i < rows; i++)
-                        sum[i][j] = ATTN__FMA(x, weight[i], sum[i][j]);
+                    x[j] = ATTN__NAME(widen)(from + j * bytes, dtype);
+                    sum[0][j] = ATTN__FMA(x[j], weight, sum[0][j]);
                 }
+            ATTN__UNROLL
+            for (i = 1; i < rows; i++) {
+                weight = ATTN__SET1(w[at[i]]);
+                ATTN__UNROLL
+                for (j = 0; j < most; j++)
+                    sum[i][j] = ATTN__FMA(x[j], weight, sum[i][j]);
+            }
         }
     }
 }
@@ -8050,25 +8056,25 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(const ATTN__NAME(few_pass) *
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(ATTN__NAME(few_pass) * f, const int rows, const int most)
 {
     const attn__tile *t = f->tile;
-    size_t keys = t->keys, n, k, first, end;
+    const size_t keys = t->keys, together = f->copy || f->v->near ? ATTN__FEW_KEYS : keys;
+    size_t n, k, first, end;
     const ATTN__R *factor = (const ATTN__R *)t->factor + f->r;
-    ATTN__R total[4], totals[4] = {0, 0, 0, 0}, all[4 * 8 * ATTN__W], *sums = (ATTN__R *)f->state->sum + f->r;
-    ATTN__V sum[4][8];
+    ATTN__R totals[4] = {0, 0, 0, 0}, all[4 * 8 * ATTN__W], *sums = (ATTN__R *)f->state->sum + f->r;
+    ATTN__V sum[4][8], total[4];
     int i, j;
     for (first = 0; first == 0 || first < keys; first = end) {
         end = attn__chain_end(t, first);
         ATTN__UNROLL
         for (i = 0; i < rows; i++) {
-            total[i] = 0;
+            total[i] = ATTN__SET1((ATTN__R)0);
             ATTN__UNROLL
             for (j = 0; j < most; j++)
                 sum[i][j] = ATTN__SET1((ATTN__R)0);
         }
         for (k = first; k < end; k += n) {
-            n = attn__min(end - k, ATTN__FEW_KEYS);
+            n = attn__min(end - k, together);
             if (f->v->near || f->v->next_count > 0)
-                f->next =
-                    attn__stream_of(f->v, keys, (f->pass * keys + k) / f->passes, ATTN__FEW_KEYS, 0, f->v->row_bytes);
+                f->next = attn__stream_of(f->v, keys, (f->pass * keys + k) / f->passes, together, 0, f->v->row_bytes);
             if (f->copy)
                 ATTN__NAME(few_values)(f, k, n);
             switch (ATTN__REAL_F64 ? ATTN__REAL : f->use.dtype) {
@@ -8080,7 +8086,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(ATTN__NAME(few_pass
         }
         ATTN__UNROLL
         for (i = 0; i < rows; i++) {
-            totals[i] += total[i];
+            totals[i] += ATTN__FIRST(total[i]);
             ATTN__UNROLL
             for (j = 0; j < most; j++) {
                 if (first > 0)
@@ -8122,7 +8128,10 @@ ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn
     }
     f.d = f.pass = 0;
     f.passes = attn__max(attn__blocks(dims, most * ATTN__W), 1) * attn__blocks(t->queries, 4);
-    f.due = ATTN__FEW_TURN * v->row_bytes / f.passes;
+    f.turn = ATTN__FEW_TURN;
+    if (!v->near)
+        f.turn = attn__max(f.turn, ATTN__FEW_TURN_BYTES / attn__max(v->row_bytes, 1));
+    f.due = f.turn * v->row_bytes / f.passes;
     f.next = attn__no_stream;
     do {
         f.n = attn__min(dims - f.d, most * ATTN__W);
@@ -8635,6 +8644,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__PAIRS_LOADED
 #undef ATTN__FEW_KEYS
 #undef ATTN__FEW_TURN
+#undef ATTN__FEW_TURN_BYTES
 #undef ATTN__READ
 #undef ATTN__WIDE_ROW
 #undef ATTN__DOUBLE_KERNEL
