@@ -8318,11 +8318,6 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs8)(ATTN__V *x, const char *p
 #endif
 #undef ATTN__ROW
 
-ATTN__INLINE int ATTN__NAME(reads)(attn_dtype dtype) /* has load_pairs_of that type? */
-{
-    return dtype == ATTN__REAL || !ATTN__REAL_F64;
-}
-
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs_of)(ATTN__V *x, const char *p, ATTN__NAME(few_steps) s,
                                                          const int row, attn_dtype dtype)
 {
@@ -8345,7 +8340,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs_of)(ATTN__V *x, const char 
 
 /* What few_block works on: a part of the terms. */
 typedef struct ATTN__NAME(few) {
-    const char *w; /* rows of reals, or of 16-bit elements, */
+    const char *w; /* rows of reals, or of narrower elements, */
     attn_dtype dtype;
     ptrdiff_t step; /* bytes from row to row */
     const ATTN__R *a;
@@ -8396,10 +8391,9 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, 
             if (j < 2 || wide) {
                 ATTN__NAME(load_pairs_of)(x[j], p[j - j % together], s, j % together * ATTN__W / 2, dtype);
             } else { /* not used, which compilers may not see */
-                x[j][0] = x[0][0];
-                x[j][ATTN__PAIRS_LOADED / 4] = x[0][0];
-                x[j][ATTN__PAIRS_LOADED / 2] = x[0][0];
-                x[j][ATTN__PAIRS_LOADED - 1] = x[0][0];
+                ATTN__UNROLL
+                for (i = 0; i < ATTN__PAIRS_LOADED; i++)
+                    x[j][i] = x[0][0];
             }
         ATTN__UNROLL
         for (r = 0; r < rows; r += 2)
@@ -8483,7 +8477,8 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
     ATTN__NAME(few) f;
     size_t g, n, k, r, terms;
     for (g = 0; g < count; g += n) {
-        int direct = ATTN__NAME(reads)(w->dtype) && count - g >= ATTN__W && depth % span == 0;
+        int known = !ATTN__REAL_F64 || w->dtype == ATTN__REAL; /* to load_pairs_of */
+        int direct = known && count - g >= ATTN__W && depth % span == 0;
         int wide = rows == 1 && count - g >= 2 * ATTN__W && (!direct || w->row_bytes <= ATTN__WIDE_ROW);
         ATTN__R *c = (ATTN__R *)cv + g, *pairs = sums;
         size_t most = direct ? ATTN__READ : wide ? ATTN__COPIED / 2 : ATTN__COPIED;
