@@ -1353,7 +1353,7 @@ enum { ATTN__ARGUMENTS = 12 + 10 + 1 }; /* attn_mha: its own, options, scratch *
 typedef struct attn__check {
     attn_status status;           /* ATTN_OK so far, or the fault that comes first in the documented order */
     const char *argument, *other; /* the name of the argument at fault; for ALIAS, of the one that it meets, or NULL */
-    size_t count;
+    attn__view *end;              /* of the list */
     attn__view view[ATTN__ARGUMENTS];
 } attn__check;
 
@@ -1361,7 +1361,7 @@ static void attn__check_begin(attn__check *c) /* views are not cleared: that wou
 {
     c->status = ATTN_OK;
     c->argument = c->other = NULL;
-    c->count = 0;
+    c->end = c->view;
 }
 
 /* The place of a status in the documented order of checks. ATTN_OK comes last. */
@@ -1399,8 +1399,8 @@ static attn__view *attn__list(attn__check *c, const char *name, int role, int ab
     attn__view *v;
     if (absent && (role & ATTN__OPTIONAL))
         return NULL;
-    ATTN_ASSERT(c->count < ATTN__ARGUMENTS);
-    v = &c->view[c->count++];
+    ATTN_ASSERT(c->end < c->view + ATTN__ARGUMENTS);
+    v = c->end++;
     v->name = name;
     v->role = absent ? role | ATTN__ABSENT : role;
     return v;
@@ -1623,12 +1623,12 @@ ATTN__NOINLINE int attn__shares(const attn__view *out, const attn__view *other)
 /* Does an output overlap itself or another argument? Pairs of outputs are looked at once, by the first. */
 static void attn__check_alias(attn__check *c, const attn__view *out)
 {
-    const attn__view *other, *end = c->view + c->count;
+    const attn__view *other;
     if (!attn__is_distinct(out)) {
         attn__fault(c, ATTN_ERR_ALIAS, out->name, NULL);
         return;
     }
-    for (other = c->view; other < end; other++) {
+    for (other = c->view; other < c->end; other++) {
         if (other->end <= out->first || out->end <= other->first || other == out ||
             (other->role & ATTN__OUT && other < out))
             continue;
@@ -1643,7 +1643,7 @@ static void attn__check_alias(attn__check *c, const attn__view *out)
    is F64. */
 static void attn__check_views(attn__check *c)
 {
-    attn__view *v = c->view, *end = v + c->count;
+    attn__view *v = c->view, *end = c->end;
     attn_status fault;
     int wide;
     while (v + 1 < end && v->role & ATTN__OUT)
@@ -3244,7 +3244,7 @@ ATTN_API attn_status attn_concat_heads(attn_mat out, const attn_mat *heads, size
     attn__require(&c, heads || count == 0, ATTN_ERR_NULL, "heads");
     for (h = 0; heads && h < count; h++) { /* one by one: there may be more than a list takes */
         int fits = heads[h].rows == out.rows && heads[h].cols <= out.cols - cols;
-        c.count = 1;
+        c.end = c.view + 1;
         attn__check_mat(&c, "heads", &heads[h], ATTN__IN);
         attn__check_views(&c);
         attn__require(&c, fits, ATTN_ERR_SHAPE, "heads");
@@ -7528,10 +7528,9 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(set_bytes)(const unsigned char *byt
 
 ATTN__TARGET static void ATTN__NAME(begin)(const attn__state *state, size_t dims, size_t queries, size_t lanes)
 {
-    ATTN__NAME(groups) e = ATTN__NAME(groups_of)(state->layout, dims, queries);
     ATTN__V zero = ATTN__SET1((ATTN__R)0), lowest = ATTN__SET1(-ATTN__R_MAX);
     ATTN__R *out = (ATTN__R *)state->out, *max = (ATTN__R *)state->max, *sum = (ATTN__R *)state->sum;
-    size_t i, n = e.groups * e.vectors * ATTN__W;
+    size_t i, n = state->layout.query == 1 ? dims * lanes : queries * state->layout.query;
     for (i = 0; i < n; i += ATTN__W)
         ATTN__STORE(out + i, zero);
     for (i = 0; i < lanes; i += ATTN__W) {
