@@ -7052,25 +7052,23 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_rows_of)(ATTN__R *x, size_t ld, c
     }
 }
 
-ATTN__TARGET static void ATTN__NAME(load_rows)(ATTN__R *x, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs,
-                                               size_t rows, size_t cols)
+#if ATTN__W > 1
+/* The same, of another type than the pass computes in. */
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(load_rows)(ATTN__R *x, size_t ld, const void *in, attn_dtype dtype,
+                                                       ptrdiff_t rs, size_t rows, size_t cols)
 {
-#if ATTN__W > 1 && ATTN__REAL_F64
-    if (dtype == ATTN_F32) {
-        ATTN__NAME(load_rows_of)(x, ld, in, ATTN_F32, rs, rows, cols);
-        return;
-    }
-#elif ATTN__W > 1
+#if ATTN__REAL_F64
+    (void)dtype;
+    ATTN__NAME(load_rows_of)(x, ld, in, ATTN_F32, rs, rows, cols);
+#else
     switch (dtype) {
-    case ATTN_F16: ATTN__NAME(load_rows_of)(x, ld, in, ATTN_F16, rs, rows, cols); return;
-    case ATTN_BF16: ATTN__NAME(load_rows_of)(x, ld, in, ATTN_BF16, rs, rows, cols); return;
-    case ATTN_I8: ATTN__NAME(load_rows_of)(x, ld, in, ATTN_I8, rs, rows, cols); return;
-    default: break;
+    case ATTN_F16: ATTN__NAME(load_rows_of)(x, ld, in, ATTN_F16, rs, rows, cols); break;
+    case ATTN_BF16: ATTN__NAME(load_rows_of)(x, ld, in, ATTN_BF16, rs, rows, cols); break;
+    default: ATTN__NAME(load_rows_of)(x, ld, in, ATTN_I8, rs, rows, cols); break;
     }
 #endif
-    (void)dtype;
-    ATTN__NAME(load_rows_of)(x, ld, in, ATTN__REAL, rs, rows, cols);
 }
+#endif
 
 /* x[r][c] = in[r * rs + c * cs]. A view whose columns are contiguous is read along these, some rows at a time, and
    transposed. */
@@ -7104,8 +7102,12 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(load_view)(void *xv, size_t ld, cons
 ATTN__TARGET static void ATTN__NAME(load)(void *x, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs,
                                           ptrdiff_t cs, size_t rows, size_t cols)
 {
-    if (cs == 1 && ATTN__NAME(widens)(dtype))
+    if (cs == 1 && dtype == ATTN__REAL)
+        ATTN__NAME(load_rows_of)((ATTN__R *)x, ld, in, ATTN__REAL, rs, rows, cols);
+#if ATTN__W > 1
+    else if (cs == 1 && ATTN__NAME(widens)(dtype))
         ATTN__NAME(load_rows)((ATTN__R *)x, ld, in, dtype, rs, rows, cols);
+#endif
     else
         ATTN__NAME(load_view)(x, ld, in, dtype, rs, cs, rows, cols);
 }
@@ -7128,26 +7130,20 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_rows_of)(void *out, attn_dtype d
     }
 }
 
-ATTN__TARGET static void ATTN__NAME(store_rows)(void *out, attn_dtype dtype, ptrdiff_t rs, const ATTN__R *x, size_t ld,
-                                                size_t rows, size_t cols, double alpha)
+/* The same, to another type than the pass computes in. */
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(store_rows)(void *out, attn_dtype dtype, ptrdiff_t rs, const ATTN__R *x,
+                                                        size_t ld, size_t rows, size_t cols, double alpha)
 {
     ATTN__V factor = ATTN__SET1((ATTN__R)alpha);
 #if ATTN__REAL_F64
-    if (dtype == ATTN_F32) {
-        ATTN__NAME(store_rows_of)(out, ATTN_F32, rs, x, ld, rows, cols, factor);
-        return;
-    }
+    (void)dtype;
+    ATTN__NAME(store_rows_of)(out, ATTN_F32, rs, x, ld, rows, cols, factor);
 #else
-    if (dtype == ATTN_F16) {
+    if (dtype == ATTN_F16)
         ATTN__NAME(store_rows_of)(out, ATTN_F16, rs, x, ld, rows, cols, factor);
-        return;
-    }
-    if (dtype == ATTN_BF16) {
+    else
         ATTN__NAME(store_rows_of)(out, ATTN_BF16, rs, x, ld, rows, cols, factor);
-        return;
-    }
 #endif
-    ATTN__NAME(store_rows_of)(out, ATTN__REAL, rs, x, ld, rows, cols, factor);
 }
 #endif
 
@@ -7191,12 +7187,13 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
                                            size_t ld, size_t rows, size_t cols, double alpha)
 {
 #if ATTN__W > 1
-    if (cs == 1 && ATTN__NAME(narrows)(dtype)) {
+    if (cs == 1 && dtype == ATTN__REAL)
+        ATTN__NAME(store_rows_of)(out, ATTN__REAL, rs, (const ATTN__R *)x, ld, rows, cols, ATTN__SET1((ATTN__R)alpha));
+    else if (cs == 1 && ATTN__NAME(narrows)(dtype))
         ATTN__NAME(store_rows)(out, dtype, rs, (const ATTN__R *)x, ld, rows, cols, alpha);
-        return;
-    }
+    else
 #endif
-    ATTN__NAME(store_view)(out, dtype, rs, cs, x, ld, rows, cols, alpha);
+        ATTN__NAME(store_view)(out, dtype, rs, cs, x, ld, rows, cols, alpha);
 }
 
 /* -- gemm -- */
