@@ -1353,7 +1353,7 @@ enum { ATTN__ARGUMENTS = 12 + 10 + 1 }; /* attn_mha: its own, options, scratch *
 typedef struct attn__check {
     attn_status status;           /* ATTN_OK so far, or the fault that comes first in the documented order */
     const char *argument, *other; /* the name of the argument at fault; for ALIAS, of the one that it meets, or NULL */
-    size_t count;
+    attn__view *end;              /* of the list */
     attn__view view[ATTN__ARGUMENTS];
 } attn__check;
 
@@ -1361,7 +1361,7 @@ static void attn__check_begin(attn__check *c) /* views are not cleared: that wou
 {
     c->status = ATTN_OK;
     c->argument = c->other = NULL;
-    c->count = 0;
+    c->end = c->view;
 }
 
 /* The place of a status in the documented order of checks. ATTN_OK comes last. */
@@ -1399,8 +1399,8 @@ static attn__view *attn__list(attn__check *c, const char *name, int role, int ab
     attn__view *v;
     if (absent && (role & ATTN__OPTIONAL))
         return NULL;
-    ATTN_ASSERT(c->count < ATTN__ARGUMENTS);
-    v = &c->view[c->count++];
+    ATTN_ASSERT(c->end < c->view + ATTN__ARGUMENTS);
+    v = c->end++;
     v->name = name;
     v->role = absent ? role | ATTN__ABSENT : role;
     return v;
@@ -1430,10 +1430,10 @@ static attn_mat attn__array(const void *data, size_t count, size_t size)
 ATTN__NOINLINE void attn__check_array(attn__check *c, const char *name, const void *data, size_t count, size_t size,
                                       int role)
 {
-    const attn_mat m = attn__array(data, count, size);
+    const attn_tensor t = {(void *)(uintptr_t)data, attn__dtype_of_size(size), 1, 1, 1, count, 0, 0, 0, 1};
     attn__view *v = attn__list(c, name, role | ATTN__ANY_TYPE, !data);
     if (v)
-        attn__view_mat(v, &m);
+        attn__view_tensor(v, &t);
 }
 
 static void attn__check_scratch(attn__check *c, const attn_ctx *ctx) /* as an output: it must overlap nothing */
@@ -1623,15 +1623,19 @@ ATTN__NOINLINE int attn__shares(const attn__view *out, const attn__view *other)
 /* Does an output overlap itself or another argument? Pairs of outputs are looked at once, by the first. */
 static void attn__check_alias(attn__check *c, const attn__view *out)
 {
-    const attn__view *other, *end = c->view + c->count;
-    if (!attn__is_distinct(out))
+    const attn__view *other;
+    if (!attn__is_distinct(out)) {
         attn__fault(c, ATTN_ERR_ALIAS, out->name, NULL);
-    for (other = c->view; other < end && c->status == ATTN_OK; other++) {
+        return;
+    }
+    for (other = c->view; other < c->end; other++) {
         if (other->end <= out->first || out->end <= other->first || other == out ||
             (other->role & ATTN__OUT && other < out))
             continue;
-        if (!(out->role & ATTN__IN_PLACE && attn__is_same(out, other)) && attn__shares(out, other))
+        if (!(out->role & ATTN__IN_PLACE && attn__is_same(out, other)) && attn__shares(out, other)) {
             attn__fault(c, ATTN_ERR_ALIAS, out->name, other->name);
+            return;
+        }
     }
 }
 
@@ -1639,7 +1643,7 @@ static void attn__check_alias(attn__check *c, const attn__view *out)
    is F64. */
 static void attn__check_views(attn__check *c)
 {
-    attn__view *v = c->view, *end = v + c->count;
+    attn__view *v = c->view, *end = c->end;
     attn_status fault;
     int wide;
     while (v + 1 < end && v->role & ATTN__OUT)
@@ -3239,7 +3243,7 @@ ATTN_API attn_status attn_concat_heads(attn_mat out, const attn_mat *heads, size
     attn__require(&c, heads || count == 0, ATTN_ERR_NULL, "heads");
     for (h = 0; heads && h < count; h++) { /* one by one: there may be more than a list takes */
         int fits = heads[h].rows == out.rows && heads[h].cols <= out.cols - cols;
-        c.count = 1;
+        c.end = c.view + 1;
         attn__check_mat(&c, "heads", &heads[h], ATTN__IN);
         attn__check_views(&c);
         attn__require(&c, fits, ATTN_ERR_SHAPE, "heads");
@@ -3803,32 +3807,42 @@ static const void *attn__tile_scales(const attn__block *block, const float *scal
     return block->shared->scales;
 }
 
-/* The tile's rows of k or v: where they lie, or in a copy, if that is required or a ring begins anew between them. And
-   the rows of the next tile, for the kernel to prefetch. */
+/* The rows of the tile after the one at k0, for the kernel to prefetch. */
+ATTN__NOINLINE void attn__next_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t, size_t k0)
+{
+    size_t capacity = block->plan->source.capacity, next = k0 + block->tile.keys, end = block->visible_to_any.to, row;
+    rows->near = attn__prefetches_near();
+    if (block->next > block) { /* that takes these rows too, unless it is of another head */
+        if (block->next->at.kv_head == block->at.kv_head)
+            return;
+        next = k0;
+    }
+    if (t->dim_stride != 1 || next >= end)
+        return;
+    row = attn__ring_row(block->plan, next);
+    rows->next = (const char *)attn__tensor_at(t, block->at.b, block->next->at.kv_head, row, 0);
+    rows->next_count = attn__min(attn__min(end - next, block->plan->schedule.tile_keys), capacity - row);
+    rows->next_step = rows->step * (ptrdiff_t)attn__size(t->dtype);
+}
+
+/* The tile's rows of k or v: where they lie, or in a copy, if that is required or a ring begins anew between them. */
 static void attn__tile_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t, size_t k0,
                             attn__tile_cache *cache, int copy)
 {
     const attn__plan *plan = block->plan;
-    size_t capacity = plan->source.capacity, keys = block->tile.keys, row = attn__ring_row(plan, k0);
-    size_t b = block->at.b, h = block->at.kv_head, size = attn__size(t->dtype), next = k0 + keys, after;
-    if (block->next > block)
-        next = block->next->at.kv_head != h ? k0 : SIZE_MAX; /* none: the next block takes these rows too */
+    size_t keys = block->tile.keys, row = attn__ring_row(plan, k0), b = block->at.b, h = block->at.kv_head;
     rows->data = attn__tensor_at(t, b, h, row, 0);
     rows->dtype = t->dtype;
     rows->step = t->len > 1 ? t->len_stride : 0;
     rows->scales = NULL;
     rows->next = NULL;
     rows->next_count = 0;
-    rows->next_step = rows->step * (ptrdiff_t)size;
-    rows->row_bytes = t->dim * size;
-    rows->near = plan->schedule.prefetches && attn__prefetches_near();
-    if (t->dim_stride == 1 && next < block->visible_to_any.to && plan->schedule.prefetches) {
-        after = attn__ring_row(plan, next);
-        rows->next = (const char *)attn__tensor_at(t, b, block->next->at.kv_head, after, 0);
-        rows->next_count = attn__min(block->visible_to_any.to - next, plan->schedule.tile_keys);
-        rows->next_count = attn__min(rows->next_count, capacity - after);
-    }
-    if (!copy && keys <= capacity - row)
+    rows->next_step = 0;
+    rows->row_bytes = t->dim * attn__size(t->dtype);
+    rows->near = 0;
+    if (plan->schedule.prefetches)
+        attn__next_rows(block, rows, t, k0);
+    if (!copy && keys <= plan->source.capacity - row)
         return;
     if (cache->head != h || k0 < cache->held.from || k0 + keys > cache->held.to)
         attn__copy_rows(block, cache, t, k0);
@@ -7016,58 +7030,57 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(narrow_part)(void *p, ATTN__V v, attn_
     ATTN__MEMCPY(p, part, n * attn__size(dtype));
 }
 
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_row_of)(ATTN__R *x, const char *in, attn_dtype dtype, size_t n)
+/* x[r][c] = in[r * rs + c], of a type that the pass widens. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_rows_of)(ATTN__R *x, size_t ld, const void *in, attn_dtype dtype,
+                                                        ptrdiff_t rs, size_t rows, size_t cols)
 {
-    size_t i = 0, size = attn__size(dtype);
-    if (ATTN__NAME(widens)(dtype)) {
-        for (; i + ATTN__W <= n; i += ATTN__W)
-            ATTN__STORE(x + i, ATTN__NAME(widen)(in + i * size, dtype));
-        if (i < n)
-            ATTN__NAME(store_part)(x + i, ATTN__NAME(widen_part)(in + i * size, dtype, n - i), n - i);
-        return;
+    const size_t whole = cols / ATTN__W * ATTN__W, size = attn__size(dtype);
+    size_t r, c;
+    for (r = 0; r < rows; r++, x += ld) {
+        const char *from = (const char *)attn__at(in, dtype, (ptrdiff_t)r * rs);
+        for (c = 0; c < whole; c += ATTN__W)
+            ATTN__STORE(x + c, ATTN__NAME(widen)(from + c * size, dtype));
+        if (c < cols)
+            ATTN__NAME(store_part)(x + c, ATTN__NAME(widen_part)(from + c * size, dtype, cols - c), cols - c);
     }
-    for (; i < n; i++)
-        x[i] = (ATTN__R)attn__load(in + i * size, dtype);
 }
 
-ATTN__TARGET static void ATTN__NAME(load_row)(ATTN__R *x, const void *in, attn_dtype dtype, size_t n)
+#if ATTN__W > 1
+/* The same, of another type than the pass computes in. */
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(load_rows)(ATTN__R *x, size_t ld, const void *in, attn_dtype dtype,
+                                                       ptrdiff_t rs, size_t rows, size_t cols)
 {
-    const char *from = (const char *)in;
+#if ATTN__REAL_F64
+    (void)dtype;
+    ATTN__NAME(load_rows_of)(x, ld, in, ATTN_F32, rs, rows, cols);
+#else
     switch (dtype) {
-    case ATTN_F32: ATTN__NAME(load_row_of)(x, from, ATTN_F32, n); break;
-    case ATTN_F64: ATTN__NAME(load_row_of)(x, from, ATTN_F64, n); break;
-    case ATTN_F16: ATTN__NAME(load_row_of)(x, from, ATTN_F16, n); break;
-    case ATTN_BF16: ATTN__NAME(load_row_of)(x, from, ATTN_BF16, n); break;
-    default: ATTN__NAME(load_row_of)(x, from, ATTN_I8, n); break;
+    case ATTN_F16: ATTN__NAME(load_rows_of)(x, ld, in, ATTN_F16, rs, rows, cols); break;
+    case ATTN_BF16: ATTN__NAME(load_rows_of)(x, ld, in, ATTN_BF16, rs, rows, cols); break;
+    default: ATTN__NAME(load_rows_of)(x, ld, in, ATTN_I8, rs, rows, cols); break;
     }
+#endif
 }
+#endif
 
 /* x[r][c] = in[r * rs + c * cs]. A view whose columns are contiguous is read along these, some rows at a time, and
    transposed. */
-ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs,
-                                          ptrdiff_t cs, size_t rows, size_t cols)
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(load_view)(void *xv, size_t ld, const void *in, attn_dtype dtype,
+                                                       ptrdiff_t rs, ptrdiff_t cs, size_t rows, size_t cols)
 {
     ATTN__R *x = (ATTN__R *)xv;
     size_t r, c;
-    if (cs == 1) {
-        for (r = 0; r < rows; r++)
-            ATTN__NAME(load_row)(x + r * ld, attn__at(in, dtype, (ptrdiff_t)r * rs), dtype, cols);
-        return;
-    }
 #if ATTN__W > 1
     if (rs == 1 && dtype == ATTN__REAL) {
         ATTN__NAME(transpose)(x, (ptrdiff_t)ld, (const ATTN__R *)in, cs, rows, cols, 1.0);
         return;
     }
-    for (; rs == 1 && rows > 0; rows -= attn__min(rows, ATTN__BUFFER)) {
+    for (; rs == 1 && ATTN__NAME(widens)(dtype) && rows > 0; rows -= attn__min(rows, ATTN__BUFFER)) {
         ATTN__R buffer[ATTN__W * ATTN__BUFFER];
         size_t high = attn__min(rows, ATTN__BUFFER), c0, wide;
         for (c0 = 0; c0 < cols; c0 += wide) {
             wide = attn__min(cols - c0, ATTN__W);
-            for (c = 0; c < wide; c++) {
-                const void *from = attn__at(in, dtype, (ptrdiff_t)(c0 + c) * cs);
-                ATTN__NAME(load_row)(buffer + c * ATTN__BUFFER, from, dtype, high);
-            }
+            ATTN__NAME(load_rows)(buffer, ATTN__BUFFER, attn__at(in, dtype, (ptrdiff_t)c0 * cs), dtype, cs, wide, high);
             ATTN__NAME(transpose)(x + c0, (ptrdiff_t)ld, buffer, ATTN__BUFFER, high, wide, 1.0);
         }
         x += high * ld;
@@ -7079,55 +7092,62 @@ ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, a
             x[r * ld + c] = (ATTN__R)attn__load(attn__at(in, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype);
 }
 
-/* out[i] = alpha x[i], both packed, rounded to dtype; out may be x. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_row_of)(char *out, attn_dtype dtype, const ATTN__R *x, size_t n,
-                                                        double alpha)
+ATTN__TARGET static void ATTN__NAME(load)(void *x, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs,
+                                          ptrdiff_t cs, size_t rows, size_t cols)
 {
-    size_t i = 0, size = attn__size(dtype);
+    if (cs == 1 && dtype == ATTN__REAL)
+        ATTN__NAME(load_rows_of)((ATTN__R *)x, ld, in, ATTN__REAL, rs, rows, cols);
 #if ATTN__W > 1
-    ATTN__R factor = (ATTN__R)alpha;
-    ATTN__V factors = ATTN__SET1(factor);
-    for (; ATTN__NAME(narrows)(dtype) && i + ATTN__W <= n; i += ATTN__W)
-        ATTN__NAME(narrow)(out + i * size, ATTN__MUL(ATTN__LOAD(x + i), factors), dtype);
-    if (ATTN__NAME(narrows)(dtype) && i < n) {
-        ATTN__V v = ATTN__MUL(ATTN__NAME(load_part)(x + i, n - i), factors);
-        ATTN__NAME(narrow_part)(out + i * size, v, dtype, n - i);
-        return;
-    }
-#else
-    double factor = alpha;
+    else if (cs == 1 && ATTN__NAME(widens)(dtype))
+        ATTN__NAME(load_rows)((ATTN__R *)x, ld, in, dtype, rs, rows, cols);
 #endif
-    for (; i < n; i++)
-        attn__store(out + i * size, dtype, (double)(ATTN__R)(x[i] * factor));
+    else
+        ATTN__NAME(load_view)(x, ld, in, dtype, rs, cs, rows, cols);
 }
 
-ATTN__TARGET static void ATTN__NAME(store_row)(void *out, attn_dtype dtype, const ATTN__R *x, size_t n, double alpha)
+#if ATTN__W > 1
+/* out[r * rs + c] = alpha x[r][c], rounded to a type that the pass narrows to; out may be x. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_rows_of)(void *out, attn_dtype dtype, ptrdiff_t rs, const ATTN__R *x,
+                                                         size_t ld, size_t rows, size_t cols, ATTN__V alpha)
 {
-    char *to = (char *)out;
-    switch (dtype) {
-    case ATTN_F32: ATTN__NAME(store_row_of)(to, ATTN_F32, x, n, alpha); break;
-    case ATTN_F64: ATTN__NAME(store_row_of)(to, ATTN_F64, x, n, alpha); break;
-    case ATTN_F16: ATTN__NAME(store_row_of)(to, ATTN_F16, x, n, alpha); break;
-    default: ATTN__NAME(store_row_of)(to, ATTN_BF16, x, n, alpha); break;
+    const size_t whole = cols / ATTN__W * ATTN__W, size = attn__size(dtype);
+    size_t r, c;
+    for (r = 0; r < rows; r++, x += ld) {
+        char *to = (char *)attn__at(out, dtype, (ptrdiff_t)r * rs);
+        for (c = 0; c < whole; c += ATTN__W)
+            ATTN__NAME(narrow)(to + c * size, ATTN__MUL(ATTN__LOAD(x + c), alpha), dtype);
+        if (c < cols) {
+            ATTN__V v = ATTN__MUL(ATTN__NAME(load_part)(x + c, cols - c), alpha);
+            ATTN__NAME(narrow_part)(to + c * size, v, dtype, cols - c);
+        }
     }
 }
 
-ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *xv,
-                                           size_t ld, size_t rows, size_t cols, double alpha)
+/* The same, to another type than the pass computes in. */
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(store_rows)(void *out, attn_dtype dtype, ptrdiff_t rs, const ATTN__R *x,
+                                                        size_t ld, size_t rows, size_t cols, double alpha)
+{
+    ATTN__V factor = ATTN__SET1((ATTN__R)alpha);
+#if ATTN__REAL_F64
+    (void)dtype;
+    ATTN__NAME(store_rows_of)(out, ATTN_F32, rs, x, ld, rows, cols, factor);
+#else
+    if (dtype == ATTN_F16)
+        ATTN__NAME(store_rows_of)(out, ATTN_F16, rs, x, ld, rows, cols, factor);
+    else
+        ATTN__NAME(store_rows_of)(out, ATTN_BF16, rs, x, ld, rows, cols, factor);
+#endif
+}
+#endif
+
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(store_view)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs,
+                                                        const void *xv, size_t ld, size_t rows, size_t cols,
+                                                        double alpha)
 {
     const ATTN__R *x = (const ATTN__R *)xv;
     size_t r, c;
 #if ATTN__W > 1
     ATTN__R factor = (ATTN__R)alpha;
-#else
-    double factor = alpha;
-#endif
-    if (cs == 1) {
-        for (r = 0; r < rows; r++)
-            ATTN__NAME(store_row)(attn__at(out, dtype, (ptrdiff_t)r * rs), dtype, x + r * ld, cols, alpha);
-        return;
-    }
-#if ATTN__W > 1
     if (rs == 1 && dtype == ATTN__REAL) { /* some rows of out at a time, each to its end: caches write that fastest */
         for (c = 0; c < cols; c += ATTN__LANES128) {
             ATTN__R *to = (ATTN__R *)out + (ptrdiff_t)c * cs;
@@ -7135,25 +7155,38 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
         }
         return;
     }
-    for (; rs == 1 && rows > 0; rows -= attn__min(rows, ATTN__BUFFER)) { /* a transposed view: along its rows */
+    for (; rs == 1 && ATTN__NAME(narrows)(dtype) && rows > 0; rows -= attn__min(rows, ATTN__BUFFER)) { /* along rows */
         ATTN__R buffer[ATTN__W * ATTN__BUFFER];
         size_t high = attn__min(rows, ATTN__BUFFER), c0, wide;
         for (c0 = 0; c0 < cols; c0 += wide) {
             wide = attn__min(cols - c0, ATTN__W);
             ATTN__NAME(transpose)(buffer, ATTN__BUFFER, x + c0, (ptrdiff_t)ld, wide, high, 1.0);
-            for (c = 0; c < wide; c++) {
-                void *to = attn__at(out, dtype, (ptrdiff_t)(c0 + c) * cs);
-                ATTN__NAME(store_row)(to, dtype, buffer + c * ATTN__BUFFER, high, alpha);
-            }
+            ATTN__NAME(store_rows)
+            (attn__at(out, dtype, (ptrdiff_t)c0 * cs), dtype, cs, buffer, ATTN__BUFFER, wide, high, alpha);
         }
         x += high * ld;
         out = attn__at(out, dtype, (ptrdiff_t)high);
     }
+#else
+    const double factor = alpha;
 #endif
     for (r = 0; r < rows; r++)
         for (c = 0; c < cols; c++)
             attn__store(attn__at(out, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype,
                         (double)(ATTN__R)(x[r * ld + c] * factor));
+}
+
+ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *x,
+                                           size_t ld, size_t rows, size_t cols, double alpha)
+{
+#if ATTN__W > 1
+    if (cs == 1 && dtype == ATTN__REAL)
+        ATTN__NAME(store_rows_of)(out, ATTN__REAL, rs, (const ATTN__R *)x, ld, rows, cols, ATTN__SET1((ATTN__R)alpha));
+    else if (cs == 1 && ATTN__NAME(narrows)(dtype))
+        ATTN__NAME(store_rows)(out, dtype, rs, (const ATTN__R *)x, ld, rows, cols, alpha);
+    else
+#endif
+        ATTN__NAME(store_view)(out, dtype, rs, cs, x, ld, rows, cols, alpha);
 }
 
 /* -- gemm -- */
@@ -7476,10 +7509,9 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(set_bytes)(const unsigned char *byt
 
 ATTN__TARGET static void ATTN__NAME(begin)(const attn__state *state, size_t dims, size_t queries, size_t lanes)
 {
-    ATTN__NAME(groups) e = ATTN__NAME(groups_of)(state->layout, dims, queries);
     ATTN__V zero = ATTN__SET1((ATTN__R)0), lowest = ATTN__SET1(-ATTN__R_MAX);
     ATTN__R *out = (ATTN__R *)state->out, *max = (ATTN__R *)state->max, *sum = (ATTN__R *)state->sum;
-    size_t i, n = e.groups * e.vectors * ATTN__W;
+    size_t i, n = state->layout.query == 1 ? dims * lanes : queries * state->layout.query;
     for (i = 0; i < n; i += ATTN__W)
         ATTN__STORE(out + i, zero);
     for (i = 0; i < lanes; i += ATTN__W) {
@@ -7990,10 +8022,8 @@ typedef struct ATTN__NAME(few_pass) {
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(few_values)(const ATTN__NAME(few_pass) * f, size_t k, size_t n)
 {
     const attn__rows *v = f->v;
-    size_t i;
-    for (i = 0; i < n && f->n > 0; i++)
-        ATTN__NAME(load_row)
-    (f->copy + i * ATTN__W, attn__at(v->data, v->dtype, (ptrdiff_t)(k + i) * v->step + (ptrdiff_t)f->d), v->dtype,
+    ATTN__NAME(load)
+    (f->copy, ATTN__W, attn__at(v->data, v->dtype, (ptrdiff_t)k * v->step + (ptrdiff_t)f->d), v->dtype, v->step, 1, n,
      f->n);
 }
 
@@ -8075,7 +8105,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(ATTN__NAME(few_pass
             n = attn__min(end - k, together);
             if (f->v->near || f->v->next_count > 0)
                 f->next = attn__stream_of(f->v, keys, (f->pass * keys + k) / f->passes, together, 0, f->v->row_bytes);
-            if (f->copy)
+            if (f->copy && f->n > 0)
                 ATTN__NAME(few_values)(f, k, n);
             switch (ATTN__REAL_F64 ? ATTN__REAL : f->use.dtype) {
             case ATTN_F16: ATTN__NAME(few_keys)(f, sum, total, k, n, ATTN_F16, rows, most); break;
@@ -8441,11 +8471,9 @@ ATTN__TARGET static void ATTN__NAME(few_rows)(const ATTN__NAME(few) * f, int one
 ATTN__TARGET static void ATTN__NAME(few_copy)(ATTN__R *copy, const char *p, ptrdiff_t step, attn_dtype dtype,
                                               size_t count, size_t terms, size_t padded)
 {
-    size_t i;
     if (count < ATTN__W || terms < padded)
         ATTN__MEMSET(copy, 0, attn__max(count, ATTN__W) * padded * sizeof *copy);
-    for (i = 0; i < count; i++, copy += padded, p += step)
-        ATTN__NAME(load_row)(copy, p, dtype, terms);
+    ATTN__NAME(load)(copy, padded, p, dtype, step, 1, count, terms);
 }
 
 /* Of rows up to so many bytes, 2 W are read together; lines of longer ones would compete for one set of a cache. */
@@ -8502,7 +8530,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
                 f.next = attn__stream_of(w, count, g, n, k * size, terms * size);
             f.due = n * span * size;
             if (!direct) {
-                ATTN__NAME(few_copy)(copy, f.w, step, w->dtype, attn__min(count - g, n), terms, f.terms);
+                ATTN__NAME(few_copy)(copy, f.w, w->step, w->dtype, attn__min(count - g, n), terms, f.terms);
                 f.w = (const char *)copy;
                 f.dtype = ATTN__REAL;
             }
