@@ -7213,15 +7213,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R
         for (r = 0; r < ATTN__ROWS; r++) {
             ATTN__UNROLL
             for (v = 0; v < vectors; v++)
-                sum[r][v] = zero;
-        }
-        if (part & ATTN__BEGUN) {
-            ATTN__UNROLL
-            for (r = 0; r < ATTN__ROWS; r++) {
-                ATTN__UNROLL
-                for (v = 0; v < vectors; v++)
-                    sum[r][v] = ATTN__LOAD(to + (r * vectors + v) * ATTN__W);
-            }
+                sum[r][v] = part & ATTN__BEGUN ? ATTN__LOAD(to + (r * vectors + v) * ATTN__W) : zero;
         }
         for (terms = factor ? depth : (depth + 1 - chain) / 2; terms > 0; terms--) {
             ATTN__V b0 = ATTN__LOAD(from), b1 = b0, b2 = b0;
