@@ -1,4 +1,4 @@
-/* attn.h - v0.7.0 - attention for C and C++ in one header - MIT licence, at the end of this file
+/* attn.h - v0.7.1 - attention for C and C++ in one header - MIT licence, at the end of this file
 
    Attention lets each of Lq queries look at Lk keys and read a mixture of their values:
 
@@ -159,6 +159,7 @@
        are.
 
    VERSIONS
+       0.7.1   speed: products of a few rows with a transposed matrix, short calls, small matrices
        0.7.0   speed: prefill head by head, 16-bit and I8 keys and biases where they lie, small caches; a sixth less
                machine code; the first keys are summed in short chains, which changes last bits
        0.6.0   speed: few rows, interleaved heads, masks, attn_merge, weights and scores; sums in two chains, which
@@ -177,9 +178,9 @@
 
 #define ATTN_VERSION_MAJOR 0
 #define ATTN_VERSION_MINOR 7
-#define ATTN_VERSION_PATCH 0
+#define ATTN_VERSION_PATCH 1
 #define ATTN_VERSION (ATTN_VERSION_MAJOR * 10000 + ATTN_VERSION_MINOR * 100 + ATTN_VERSION_PATCH)
-#define ATTN_VERSION_STRING "0.7.0"
+#define ATTN_VERSION_STRING "0.7.1"
 
 #ifndef ATTN_API
 #if defined(ATTN_STATIC) && (defined(__GNUC__) || defined(__clang__))
