@@ -8043,7 +8043,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(const ATTN__NAME(few_pass) *
         ATTN__PIN_POINTER(at[i]);
     }
     ATTN__UNROLL
-    for (j = 0; rows > 1 && j < most; j++) /* past the last vector: 0, into such sums too */
+    for (j = 0; j < most; j++) /* past the last vector: 0, into such sums too */
         x[j] = ATTN__SET1((ATTN__R)0);
     while (n > 0) {
         if (next.at)
