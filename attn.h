@@ -2110,8 +2110,8 @@ static uint32_t attn__xgetbv(void) /* which registers the operating system saves
 #endif
 }
 
-/* How rows that will be read next are prefetched. Zen does best with one stream into the first cache, and does not
-   heed others; Intel's with several streams into the second. */
+/* How few-row kernels prefetch rows that will be read next. Zen does best with one stream into the first cache, and does
+   not heed others; Intel's, for attention, with several streams into the second. */
 #define ATTN__PREFETCH_NEAR (1u << 31) /* beside the bits of attn_isa */
 
 static unsigned attn__detect(void)
@@ -2661,7 +2661,7 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
    Goto and van de Geijn 2008, ACM TOMS 34(3); Van Zee and van de Geijn 2015, ACM TOMS 41(3)
 
    A few rows times a transposed matrix, x w^T, as in decoding, are different: packing w would take longer than the
-   product. There a is packed instead, and the kernel gemm_nt_few reads w once, where it lies, in the order of memory.
+   product. There a is packed instead, and the kernel gemm_nt_few reads w where it lies, some rows at a time.
    A block then has all rows. Each element is the sum of the same two chains. */
 
 /* Blocks of the general product. Sums, those of parts twice, panels and rows of a come to 0.6 MiB at most: they stay in
@@ -7984,7 +7984,7 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 #define ATTN__DOUBLE_KERNEL(name) NULL
 #endif
 
-/* -- few rows: each row of w, of keys or of values is read once, where it lies -- */
+/* -- few rows: w, keys and values are read where they lie, and as seldom as can be -- */
 
 #if ATTN__W > 1
 

@@ -64,7 +64,7 @@ attn_status test_spoil_mat(attn_mat *m, int role, int kind);
 
 /* ---- visibility ---- */
 
-/* i + o of DESIGN.md: where query i of item b stands among the keys; saturated. */
+/* Where query i of item b stands among the keys, under the causal rule of the options; saturated. */
 ptrdiff_t sdpa_position(const attn_opts *opts, size_t Lq, size_t Lk, size_t b, size_t i);
 
 /* Whether query i of head h of item b sees key j, by lengths, causal rule, window, mask and a bias of -infinity. */

@@ -5,8 +5,8 @@
 Needs torch, transformers 4.57, sentencepiece and safetensors. Each shape is built with random weights in a temporary
 directory, in f32 and in one 16-bit type, and removed again: 2 GB there and 6 GB of memory at most. EOS is raised so
 that most outputs end before the limit. Sentences in whose searches some candidates are closer than MARGIN are replaced.
-ATTN_T5_MODELS in the environment: a directory with t5-small.spiece.model, the published vocabulary; without it, and
-without ../shared/t5, golden/unigram.model, filled up, takes its place. Exit status 1 if something differs."""
+ATTN_T5_MODELS in the environment: a directory with t5-small.spiece.model, the published vocabulary; without it
+golden/unigram.model, filled up, takes its place. Exit status 1 if something differs."""
 import atexit
 import os
 import shutil
@@ -49,10 +49,9 @@ SHAPES = {
 
 def vocabulary():
     """The published vocabulary; or the tests' own, with pieces that no text has up to as many."""
-    for folder in (os.environ.get("ATTN_T5_MODELS"), os.path.join(HERE, *[".."] * 4, "shared", "t5")):
-        path = os.path.join(folder or "", "t5-small.spiece.model")
-        if folder and os.path.exists(path):
-            return path
+    path = os.path.join(os.environ.get("ATTN_T5_MODELS", ""), "t5-small.spiece.model")
+    if os.path.exists(path):
+        return path
     model = sentencepiece_model_pb2.ModelProto()
     with open(os.path.join(HERE, "golden", "unigram.model"), "rb") as file:
         model.ParseFromString(file.read())

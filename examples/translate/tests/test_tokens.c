@@ -21,12 +21,12 @@ static const char *own_path(const char *format, const char *name)
     return path;
 }
 
-/* Models and results that are not part of the project: ATTN_T5_MODELS is their directory. */
+/* Models and results that are not part of the project: ATTN_T5_MODELS is their directory, else the current one. */
 static const char *shared_path(const char *name, const char *ending)
 {
     static char path[1024];
     const char *directory = getenv("ATTN_T5_MODELS");
-    snprintf(path, sizeof path, "%s/%s%s", directory ? directory : "../shared/t5", name, ending);
+    snprintf(path, sizeof path, "%s/%s%s", directory ? directory : ".", name, ending);
     return path;
 }
 
