@@ -7392,7 +7392,7 @@ ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, siz
 ATTN__TARGET static int ATTN__NAME(nonfinite)(const void *xv, ptrdiff_t ld, size_t rows, size_t cols)
 {
     size_t r, c;
-    for (r = 0; r < rows; r++) {
+    for (r = 0; cols > 0 && r < rows; r++) { /* without columns there may be no data */
         const ATTN__R *x = (const ATTN__R *)xv + (ptrdiff_t)r * ld;
         int found = 0;
         c = 0;
