@@ -3840,7 +3840,7 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
     rows->next_step = 0;
     rows->row_bytes = t->dim * attn__size(t->dtype);
     rows->near = 0;
-    if (plan->schedule.prefetches)
+    if (plan->schedule.prefetches && t->dim > 0) /* without dims there may be no data */
         attn__next_rows(block, rows, t, k0);
     if (!copy && keys <= plan->source.capacity - row)
         return;
