@@ -3841,7 +3841,7 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
     rows->next_step = 0;
     rows->row_bytes = t->dim * attn__size(t->dtype);
     rows->near = 0;
-    if (plan->schedule.prefetches)
+    if (plan->schedule.prefetches && t->dim > 0) /* without dims there may be no data */
         attn__next_rows(block, rows, t, k0);
     if (!copy && keys <= plan->source.capacity - row)
         return;
@@ -7385,7 +7385,7 @@ ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, siz
 ATTN__TARGET static int ATTN__NAME(nonfinite)(const void *xv, ptrdiff_t ld, size_t rows, size_t cols)
 {
     size_t r, c;
-    for (r = 0; r < rows; r++) {
+    for (r = 0; cols > 0 && r < rows; r++) { /* without columns there may be no data */
         const ATTN__R *x = (const ATTN__R *)xv + (ptrdiff_t)r * ld;
         int found = 0;
         c = 0;
