@@ -7,7 +7,8 @@
 ## B             where everything built goes (build)
 ## PREFIX        where `install` puts the library (/usr/local), below DESTDIR
 ## ATTN          the directory of the attn.h that the benchmarks measure (.)
-## ATTN_BENCH_PYTHON   what may have numpy, PyTorch and ONNX Runtime for the benchmarks, PyTorch for `train` (python3)
+## ATTN_BENCH_PYTHON   what may have numpy, PyTorch and ONNX Runtime for the benchmarks, PyTorch for `train` (python3);
+##                     for `bench-translate` torch, transformers, sentencepiece, safetensors, and ctranslate2
 ## TEST_LEVEL    in the environment: quick, for a shorter test
 
 CFLAGS  = -O2

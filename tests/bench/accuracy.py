@@ -6,7 +6,7 @@ Needs numpy, torch and a C compiler (CC in the environment, else cc). Inputs are
 root mean square, over all elements and seeds, of what an f32 result differs from the same attention of the same inputs
 in f64: of attn.h with each instruction set of this CPU, of scaled_dot_product_attention as PyTorch chooses to compute
 it, and of its "math" backend, which holds the scores. / PyTorch: the RMS of attn.h over that of the former; below 1
-attn.h is the more accurate."""
+attn.h is the more accurate. The bar: at most 1.00 with every instruction set."""
 import ctypes
 import os
 import subprocess
@@ -41,7 +41,8 @@ SHAPES = [
     (2, 2048, 2048, 64),
     (8, 512, 512, 128),
     (4, 512, 512, 256),
-] + [(heads, 1, keys, size) for size in (64, 128) for heads, keys in ((256, 64), (128, 512), (64, 4096), (32, 16384))]
+] + [(heads if size < 256 else heads // 2, 1, keys, size)
+     for size in (64, 128, 256) for heads, keys in ((256, 64), (128, 512), (64, 4096), (32, 16384))]
 ISAS = range(1, 5)  # enum attn_isa
 
 
@@ -96,6 +97,7 @@ def main():
     print(f"RMS error in f32 against f64, standard normal inputs, {seeds} seeds; attn.h with each instruction set\n")
     print(f"{'queries x keys x size':<24}" + "".join(f"{name:>16}" for name in who) +
           "".join(f"{name + ' / PyTorch':>20}" for name in isas))
+    rows_met = 0
     for heads, queries, keys, size in SHAPES:
         squares = dict.fromkeys(who, 0)
         for seed in range(seeds):
@@ -105,8 +107,12 @@ def main():
             for name, run in who.items():
                 squares[name] += np.square(run(q, k, v) - right).mean() / seeds
         rms = {name: np.sqrt(x) for name, x in squares.items()}
+        ratios = [rms[name] / rms[default] for name in isas]
+        met = round(max(ratios), 2) <= 1
+        rows_met += met
         print(f"{f'{queries} x {keys} x {size}':<24}" + "".join(f"{x:16.3e}" for x in rms.values()) +
-              "".join(f"{rms[name] / rms[default]:20.2f}" for name in isas), flush=True)
+              "".join(f"{x:20.2f}" for x in ratios) + f"  (<= 1.00: {'met' if met else 'MISSED'})", flush=True)
+    print(f"\n{rows_met} of {len(SHAPES)} bars met")
 
 
 main()

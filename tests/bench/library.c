@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200112L
 #include "library.h"
 #include <stdlib.h>
+#include <string.h>
 
 size_t bench_allocations, bench_allocated, bench_allocated_most;
 
@@ -40,18 +41,42 @@ static void counting_free(void *p)
 
 static attn_parallel pool;
 
-int bench_sdpa(float *out, const float *q, const float *k, const float *v, const size_t *shape, int causal, int threads)
+static int with_threads(attn_ctx *ctx, int threads)
 {
-    size_t heads = shape[0], kv_heads = shape[1], queries = shape[2], keys = shape[3], size = shape[4];
-    attn_opts opts = {0};
-    attn_ctx ctx = {0};
-
+    memset(ctx, 0, sizeof *ctx);
     if (threads > 1 && !pool.run && attn_pool_new(&pool, (size_t)threads) != ATTN_OK)
         return -1;
     if (threads > 1)
-        ctx.parallel = pool;
-    opts.causal = causal ? ATTN_CAUSAL_UPPER_LEFT : ATTN_CAUSAL_NONE;
+        ctx->parallel = pool;
+    return 0;
+}
+
+int bench_sdpa(void *out, const void *q, const void *k, const void *v, const size_t *shape, int dtype, int by_token,
+               int causal, int threads)
+{
+    size_t heads = shape[0], kv_heads = shape[1], queries = shape[2], keys = shape[3], size = shape[4];
+    attn_dtype type = (attn_dtype)dtype;
+    attn_opts opts = {0};
+    attn_ctx ctx;
+
+    if (with_threads(&ctx, threads))
+        return -1;
+    opts.causal = causal ? ATTN_CAUSAL_LOWER_RIGHT : ATTN_CAUSAL_NONE;
     return (int)attn_sdpa(
-        attn_bhld(out, ATTN_F32, 1, heads, queries, size), attn_bhld(q, ATTN_F32, 1, heads, queries, size),
-        attn_bhld(k, ATTN_F32, 1, kv_heads, keys, size), attn_bhld(v, ATTN_F32, 1, kv_heads, keys, size), &opts, &ctx);
+        attn_bhld(out, type, 1, heads, queries, size), attn_bhld(q, type, 1, heads, queries, size),
+        by_token ? attn_blhd(k, type, 1, keys, kv_heads, size) : attn_bhld(k, type, 1, kv_heads, keys, size),
+        by_token ? attn_blhd(v, type, 1, keys, kv_heads, size) : attn_bhld(v, type, 1, kv_heads, keys, size), &opts,
+        &ctx);
+}
+
+int bench_product(void *out, const void *x, const void *w, const size_t *shape, int dtype, int threads)
+{
+    size_t rows = shape[0], inner = shape[1], cols = shape[2];
+    attn_dtype type = (attn_dtype)dtype;
+    attn_ctx ctx;
+
+    if (with_threads(&ctx, threads))
+        return -1;
+    return (int)attn_matmul_ctx(attn_mat_of(out, type, rows, cols), attn_mat_of(x, type, rows, inner),
+                                attn_mat_t(attn_mat_of(w, type, cols, inner)), 1, &ctx);
 }

@@ -8,9 +8,13 @@
 /* Of the library's allocator: calls so far, bytes that are out, and the most that ever were. */
 extern size_t bench_allocations, bench_allocated, bench_allocated_most;
 
-/* attn_sdpa of packed f32 arrays; shape: heads, kv_heads, queries, keys, size. threads: always 1 or the same number.
-   Returns the status. */
-int bench_sdpa(float *out, const float *q, const float *k, const float *v, const size_t *shape, int causal,
-               int threads);
+/* attn_sdpa of packed arrays of one type, an attn_dtype; shape: heads, kv_heads, queries, keys, size. by_token: the
+   heads of a key or value lie side by side, [L,H,D]. causal: the last query sees every key. threads: always 1 or the
+   same number. Returns the status. */
+int bench_sdpa(void *out, const void *q, const void *k, const void *v, const size_t *shape, int dtype, int by_token,
+               int causal, int threads);
+
+/* The same for out = x w^T; shape: rows of x, their size, rows of w. */
+int bench_product(void *out, const void *x, const void *w, const size_t *shape, int dtype, int threads);
 
 #endif

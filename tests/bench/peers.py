@@ -1,4 +1,5 @@
-"""How fast attn_sdpa is beside PyTorch and ONNX Runtime, which run in turn with it in this one process.
+"""How fast attn_sdpa, and attn_matmul for x w^T of a few rows, are beside PyTorch and ONNX Runtime, which run in turn
+with them in this one process.
 
     python3 tests/bench/peers.py build/libbench.so        what `make bench` runs
 
@@ -6,12 +7,17 @@ Needs numpy, and at least one of torch and onnxruntime (with onnx, which writes 
 others. ATTN_BENCH_QUICK in the environment: a few shapes; ATTN_BENCH_TSV: a file to which every figure is appended.
 
 Everything is a ratio of times, the median of ROUNDS rounds in which each implementation has a turn. Every result is
-checked against numpy in f64. The peers:
-  - scaled_dot_product_attention of PyTorch, as installed; and once more ("memory kept") in a process whose malloc never
-    returns freed memory to the system, because each call allocates its result;
-  - ONNX Runtime's best operator for the shape: Attention of ONNX itself, MultiHeadAttention, and where every query
-    sees what comes before it, or there is one, GroupQueryAttention. Inputs and outputs are bound, so that nothing is
-    copied.
+checked against numpy in f64. All arguments and the result have one type. The peers:
+  - PyTorch, as installed: linear, or scaled_dot_product_attention, with a mask where a few queries are the newest of
+    a longer causal call, which is_causal does not mean;
+  - "PyTorch, folded", where a few queries are in groups of heads: the same with a group's heads as further queries of
+    their key/value head, which its callers can do and its enable_gqa does not;
+  - "memory kept", of the first SHAPES: PyTorch in a process whose malloc never returns freed memory to the system,
+    because each call allocates its result;
+  - ONNX Runtime's best operator for the shape: MatMul with a constant w; or Attention of ONNX itself,
+    MultiHeadAttention, and where every query sees what comes before it, or there is one, GroupQueryAttention. Inputs
+    and outputs are bound, so that nothing is copied.
+A bar is how much faster than each peer attn.h must be; than PyTorch folded, no more than as fast.
 
 Threads that wait for work must not slow down whoever has the next turn. ONNX Runtime's stop spinning when a run ends
 (session.force_spinning_stop). Those of PyTorch's OpenMP spin for some milliseconds, so each turn begins with a pause; a
@@ -24,6 +30,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 
 ROUNDS = 11
 PAUSE = 0.005  # seconds before a turn
@@ -48,20 +55,40 @@ SHAPES = [
     ("causal", 8, 8, 4096, 4096, 64, True, 1.3, False),
     ("causal", 8, 8, 1024, 1024, 128, True, 1.2, False),
     ("causal", 8, 8, 2048, 2048, 128, True, 1.2, False),
-    ("one query", 16, 16, 1, 300, 64, False, 0, True),
-    ("one query", 8, 8, 1, 1500, 128, False, 0, False),
-    ("one query", 12, 12, 1, 700, 96, False, 0, False),
-    ("one query", 24, 8, 1, 900, 128, False, 0, False),
-    ("one query", 8, 8, 1, 64, 64, False, 0, False),
-    ("one query", 8, 8, 1, 256, 64, False, 0, False),
-    ("one query", 8, 8, 1, 1024, 64, False, 0, False),
-    ("one query", 8, 8, 1, 2048, 64, False, 0, False),
-    ("one query", 32, 8, 1, 512, 128, False, 0, False),
-    ("one query", 32, 8, 1, 2048, 128, False, 0, False),
-    ("one query", 8, 8, 1, 4096, 64, False, 0, True),
+    ("one query", 16, 16, 1, 300, 64, False, 1.5, True),
+    ("one query", 8, 8, 1, 1500, 128, False, 1.5, False),
+    ("one query", 12, 12, 1, 700, 96, False, 1.5, False),
+    ("one query", 24, 8, 1, 900, 128, False, 1.5, False),
+    ("one query", 8, 8, 1, 64, 64, False, 1.5, False),
+    ("one query", 8, 8, 1, 256, 64, False, 1.5, False),
+    ("one query", 8, 8, 1, 1024, 64, False, 1.5, False),
+    ("one query", 8, 8, 1, 2048, 64, False, 1.5, False),
+    ("one query", 32, 8, 1, 512, 128, False, 1.5, False),
+    ("one query", 32, 8, 1, 2048, 128, False, 1.5, False),
+    ("one query", 8, 8, 1, 4096, 64, False, 1.5, True),
     ("one query", 32, 8, 1, 4096, 128, False, 1.5, True),
     ("one query", 32, 8, 1, 32768, 128, False, 1.5, False),
 ]
+
+# The same; then the type, and whether the heads of a key or value lie side by side: [L,H,D]
+MORE_SHAPES = [
+    (f"{queries} queries", heads, heads // 8, queries, 8192, 128, True, 1.0, False)
+    for heads in (64, 8) for queries in (2, 4, 8)
+] + [
+    ("one query, f16", 32, 8, 1, 32768, 128, False, 1.5, False, "f16"),
+    ("one query, bf16", 32, 8, 1, 32768, 128, False, 1.5, False, "bf16"),
+    ("one query, [L,H,D]", 16, 16, 1, 300, 64, False, 1.5, False, "f32", True),
+    ("one query, [L,H,D]", 8, 8, 1, 1500, 128, False, 1.5, False, "f32", True),
+    ("one query, [L,H,D]", 32, 8, 1, 4096, 128, False, 1.5, False, "f32", True),
+]
+
+# x w^T: type, rows of x, their size and as many rows of w, least ratio, part of the quick run
+PRODUCTS = [
+    (dtype, rows, size, 1.0, (rows, size) == (1, 512))
+    for dtype in ("f32", "bf16") for size in (512, 1024, 2048, 4096) for rows in (1, 4, 16)
+]
+
+FOLDED = "PyTorch, folded"
 
 
 def load(name):
@@ -78,75 +105,137 @@ ort = None if MEMORY_KEPT else load("onnxruntime")
 onnx = load("onnx") if ort else None
 
 
-# ==== One attention ==================================================================================================
+# ==== Numbers of each type: bf16, which numpy lacks, as its bits ====================================================
+
+ATTN_DTYPE = {"f32": 0, "f16": 2, "bf16": 3}
+ERROR = {"f32": 1e-5, "f16": 2e-3, "bf16": 1e-2}  # at most, relative to the largest element
 
 
-class Case:
-    """Arguments, and what some queries must come to."""
+def random(numbers, dtype, *shape):
+    x = numbers.uniform(-1, 1, shape).astype(np.float32)
+    if dtype == "bf16":
+        return (x.view(np.uint32) >> 16).astype(np.uint16)
+    return x.astype(np.float16) if dtype == "f16" else x
 
-    def __init__(self, shape):
-        self.work, self.heads, self.kv_heads, self.queries, self.keys, self.size, self.causal, self.bar, _ = shape
+
+def double(x):
+    return ((x.astype(np.uint32) << 16).view(np.float32) if x.dtype == np.uint16 else x).astype(np.float64)
+
+
+def some(count):
+    """Which ones of so many are checked."""
+    return sorted({0, count // 3, count // 2, count - 1})
+
+
+def tensor(x):
+    return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16) if x.dtype == np.uint16 else torch.from_numpy(x)
+
+
+def check(out, right, dtype, who):
+    error = np.abs(out - right).max() / np.abs(right).max()
+    if not error <= ERROR[dtype]:
+        sys.exit(f"peers: {who}: wrong result, off by {error:.1e}")
+
+
+# ==== What is computed: its arguments, what some of it must come to, and how each peer is asked for it ===============
+
+
+class Attention:
+    def __init__(self, work, heads, kv_heads, queries, keys, size, causal, bar, quick, dtype="f32", by_token=False):
+        self.work, self.bar, self.quick, self.dtype, self.by_token = work, bar, quick, dtype, by_token
+        self.heads, self.kv_heads, self.queries, self.keys, self.size = heads, kv_heads, queries, keys, size
+        self.causal, self.newest = causal, causal and queries < keys
+        self.name = f"{heads if heads == kv_heads else f'{heads}/{kv_heads}'} x {keys} x {size}"
+
+    def prepare(self):
+        """Every array is 1 x heads x length x size; of keys and values [L,H,D] that is a view."""
         numbers = np.random.default_rng(1)
-        self.q = self.random(numbers, self.heads, self.queries)
-        self.k = self.random(numbers, self.kv_heads, self.keys)
-        self.v = self.random(numbers, self.kv_heads, self.keys)
-        self.rows = sorted({0, self.queries // 3, self.queries // 2, self.queries - 1})
+        kv_shape = (1, self.keys, self.kv_heads, self.size) if self.by_token else (
+            1, self.kv_heads, self.keys, self.size)
+        self.q = random(numbers, self.dtype, 1, self.heads, self.queries, self.size)
+        self.k, self.v = (random(numbers, self.dtype, *kv_shape) for _ in "kv")
+        if self.by_token:
+            self.k, self.v = self.k.transpose(0, 2, 1, 3), self.v.transpose(0, 2, 1, 3)
+        self.rows, self.checked = some(self.queries), some(self.heads)
         group = self.heads // self.kv_heads
-        self.right = np.stack([self.reference(h, h // group) for h in range(self.heads)])
+        self.right = np.stack([self.reference(h, h // group) for h in self.checked])
 
-    def random(self, numbers, heads, length):
-        return numbers.uniform(-1, 1, (1, heads, length, self.size)).astype(np.float32)
+    def visible(self, rows):
+        """Whether these queries, the last of which is the newest, see each key."""
+        return np.arange(self.keys)[None, :] <= np.array(rows)[:, None] + self.keys - self.queries
 
     def reference(self, head, kv_head):
-        parts = self.q[0, head, self.rows], self.k[0, kv_head], self.v[0, kv_head]
-        q, k, v = (x.astype(np.float64) for x in parts)
+        q, k, v = (double(x) for x in (self.q[0, head, self.rows], self.k[0, kv_head], self.v[0, kv_head]))
         weights = np.exp(q @ k.T / np.sqrt(self.size))
         if self.causal:
-            weights *= np.arange(self.keys)[None, :] <= np.array(self.rows)[:, None]
+            weights *= self.visible(self.rows)
         return weights @ v / weights.sum(axis=1, keepdims=True)
 
     def check(self, out, who):
-        """out: heads x queries x size."""
-        error = np.abs(out[:, self.rows] - self.right).max()
-        if not error <= 1e-5:
-            sys.exit(f"peers: {who}: wrong attention, off by {error:.1e}")
+        """out: 1 x heads x queries x size, or 1 x queries x (heads * size)."""
+        if out.ndim == 3:
+            out = out.reshape(1, self.queries, self.heads, self.size).transpose(0, 2, 1, 3)
+        check(double(out[0, self.checked][:, self.rows]), self.right, self.dtype, who)
 
-    def shape(self):
-        heads = self.heads if self.heads == self.kv_heads else f"{self.heads}/{self.kv_heads}"
-        return f"{heads} x {self.keys} x {self.size}"
+    def library(self, calls, threads):
+        """The result, and a function that computes it."""
+        out = np.empty_like(self.q)
+        shape = (ctypes.c_size_t * 5)(self.heads, self.kv_heads, self.queries, self.keys, self.size)
+        data = [x.ctypes.data_as(ctypes.c_void_p) for x in (out, self.q, self.k, self.v)]
+        return out, lambda: calls.bench_sdpa(*data, shape, ATTN_DTYPE[self.dtype], self.by_token, self.causal, threads)
 
+    def pytorch(self):
+        """Names, and functions that compute it."""
+        q, k, v = (tensor(x) for x in (self.q, self.k, self.v))
+        group = self.heads // self.kv_heads
+        attend = torch.nn.functional.scaled_dot_product_attention
+        mask = torch.from_numpy(self.visible(range(self.queries))) if self.newest else None
+        more = {"attn_mask": mask, "is_causal": self.causal and not self.newest}
+        if group > 1:
+            more["enable_gqa"] = True
+        yield "PyTorch", lambda: attend(q, k, v, **more)
+        if group > 1 and self.queries < self.keys and not MEMORY_KEPT:
+            folded = q.reshape(1, self.kv_heads, group * self.queries, self.size)
+            masks = mask.repeat(group, 1) if self.newest else None
+            yield FOLDED, lambda: attend(folded, k, v, attn_mask=masks).reshape(q.shape)
 
-# ==== Contestants: each is a function that runs once =================================================================
-
-
-def library(case, threads):
-    call = ctypes.CDLL(os.path.abspath(sys.argv[1])).bench_sdpa
-    out = np.empty_like(case.q)
-    shape = (ctypes.c_size_t * 5)(case.heads, case.kv_heads, case.queries, case.keys, case.size)
-    arguments = [x.ctypes.data_as(ctypes.c_void_p) for x in (out, case.q, case.k, case.v)]
-    arguments += [shape, ctypes.c_int(case.causal), ctypes.c_int(threads)]
-
-    def run():
-        if call(*arguments):
-            sys.exit("peers: attn_sdpa failed")
-
-    run()
-    case.check(out[0], "attn_sdpa")
-    return run
-
-
-def pytorch(case, threads):
-    q, k, v = (torch.from_numpy(x) for x in (case.q, case.k, case.v))
-    attend = torch.nn.functional.scaled_dot_product_attention
-    more = {"enable_gqa": True} if case.heads != case.kv_heads else {}
-
-    def run():
-        torch.set_num_threads(threads)
-        return attend(q, k, v, is_causal=case.causal, **more)
-
-    with torch.inference_mode():
-        case.check(run().numpy()[0], "PyTorch")
-    return run
+    def operators(self):
+        """Name, inputs, constants, shape of the result, outputs, node of every operator of ONNX Runtime that can do
+        it. An output named present_* is the input past_*, in place."""
+        if self.dtype == "bf16":
+            return
+        make, heads, causal = onnx.helper.make_node, self.heads, int(self.causal and not self.newest)
+        whole = {"q": self.q, "k": self.k, "v": self.v}
+        rows = {name: joined(x) for name, x in whole.items()}
+        mask = {"mask": self.visible(range(self.queries))} if self.newest else {}
+        names, of_whole, of_rows = [*whole, *mask], self.q.shape, rows["q"].shape
+        if not self.by_token:
+            yield ("Attention", {**whole, **mask}, {}, of_whole, ["out"],
+                   make("Attention", names, ["out"], is_causal=causal))
+        extra = {"q_num_heads": heads, "kv_num_heads": self.kv_heads, "is_causal": causal}
+        if self.dtype == "f32":  # in f16 it takes seconds
+            yield "Attention", {**rows, **mask}, {}, of_rows, ["out"], make("Attention", names, ["out"], **extra)
+        if heads == self.kv_heads and not self.newest:
+            extra = {"domain": "com.microsoft", "num_heads": heads, "unidirectional": causal}
+            node = make("MultiHeadAttention", ["q", "k", "v"], ["out"], **extra)
+            yield "MultiHeadAttention", rows, {}, of_rows, ["out"], node
+            if not self.by_token:
+                mixed = {"q": rows["q"], "k": self.k, "v": self.v}
+                yield "MultiHeadAttention", mixed, {}, of_rows, ["out"], node
+        if (self.causal or self.queries == 1) and not self.by_token:
+            inputs = {  # a cache that holds all keys but those of the queries, which it appends
+                "q": rows["q"],
+                "k": rows["k"][:, -self.queries:],
+                "v": rows["v"][:, -self.queries:],
+                "past_k": self.k,
+                "past_v": self.v,
+                "last": np.array([self.keys - 1], np.int32),
+                "total": np.array(self.keys, np.int32),
+            }
+            extra = {"domain": "com.microsoft", "num_heads": heads, "kv_num_heads": self.kv_heads}
+            outputs = ["out", "present_k", "present_v"]
+            node = make("GroupQueryAttention", list(inputs), outputs, **extra)
+            yield "GroupQueryAttention", inputs, {}, of_rows, outputs, node
 
 
 def joined(x):
@@ -154,44 +243,79 @@ def joined(x):
     return np.ascontiguousarray(x.transpose(0, 2, 1, 3)).reshape(1, x.shape[2], -1)
 
 
-def operators(case):
-    """Name, inputs, outputs, node of every operator of ONNX Runtime that can do it. An output named present_* is the
-    input past_*, in place."""
-    make = onnx.helper.make_node
-    whole = {"q": case.q, "k": case.k, "v": case.v}
-    rows = {name: joined(x) for name, x in whole.items()}
-    causal = int(case.causal)
-    yield "Attention", whole, ["out"], make("Attention", ["q", "k", "v"], ["out"], is_causal=causal)
-    heads = {"q_num_heads": case.heads, "kv_num_heads": case.kv_heads}
-    yield "Attention", rows, ["out"], make("Attention", ["q", "k", "v"], ["out"], is_causal=causal, **heads)
-    if case.heads == case.kv_heads:
-        extra = {"domain": "com.microsoft", "num_heads": case.heads, "unidirectional": causal}
-        yield "MultiHeadAttention", rows, ["out"], make("MultiHeadAttention", ["q", "k", "v"], ["out"], **extra)
-        mixed = {"q": rows["q"], "k": case.k, "v": case.v}
-        yield "MultiHeadAttention", mixed, ["out"], make("MultiHeadAttention", ["q", "k", "v"], ["out"], **extra)
-    if case.causal or case.queries == 1:  # a cache that holds all keys but those of the queries, which it appends
-        inputs = {
-            "q": rows["q"],
-            "k": rows["k"][:, -case.queries:],
-            "v": rows["v"][:, -case.queries:],
-            "past_k": case.k,
-            "past_v": case.v,
-            "last": np.array([case.keys - 1], np.int32),
-            "total": np.array([case.keys], np.int32),
-        }
-        extra = {"domain": "com.microsoft", "num_heads": case.heads, "kv_num_heads": case.kv_heads}
-        outputs = ["out", "present_k", "present_v"]
-        yield "GroupQueryAttention", inputs, outputs, make("GroupQueryAttention", list(inputs), outputs, **extra)
+class Product:
+    """x w^T of x, rows x size, and w, size x size."""
+
+    def __init__(self, dtype, rows, size, bar, quick):
+        self.dtype, self.rows, self.size, self.bar, self.quick = dtype, rows, size, bar, quick
+        self.work = f"{dtype} x w^T"
+        self.name = f"{rows} x {size} x {size}"
+
+    def prepare(self):
+        numbers = np.random.default_rng(1)
+        self.x, self.w = (random(numbers, self.dtype, rows, self.size) for rows in (self.rows, self.size))
+        self.right = double(self.x) @ double(self.w).T
+
+    def check(self, out, who):
+        check(double(out), self.right, self.dtype, who)
+
+    def library(self, calls, threads):
+        out = np.empty_like(self.x)
+        shape = (ctypes.c_size_t * 3)(self.rows, self.size, self.size)
+        data = [x.ctypes.data_as(ctypes.c_void_p) for x in (out, self.x, self.w)]
+        return out, lambda: calls.bench_product(*data, shape, ATTN_DTYPE[self.dtype], threads)
+
+    def pytorch(self):
+        x, w = tensor(self.x), tensor(self.w)
+        yield "PyTorch", lambda: torch.nn.functional.linear(x, w)
+
+    def operators(self):
+        if self.dtype == "f32":
+            node = onnx.helper.make_node("MatMul", ["x", "w"], ["out"])
+            yield "MatMul", {"x": self.x}, {"w": np.ascontiguousarray(self.w.T)}, self.x.shape, ["out"], node
 
 
-def session(case, threads, inputs, outputs, node):
+# ==== Contestants: each is a function that runs once =================================================================
+
+
+def library(case, threads):
+    out, call = case.library(ctypes.CDLL(os.path.abspath(sys.argv[1])), threads)
+
+    def run():
+        if call():
+            sys.exit("peers: attn.h failed")
+
+    run()
+    case.check(out, "attn.h")
+    return run
+
+
+def pytorch(case, threads):
+    def contestant(compute):
+        def run():
+            torch.set_num_threads(threads)
+            return compute()
+
+        return run
+
+    contestants = {name: contestant(compute) for name, compute in case.pytorch()}
+    for name, run in contestants.items():
+        out = run()
+        case.check((out.view(torch.uint16) if out.dtype == torch.bfloat16 else out).numpy(), name)
+    return contestants
+
+
+def session(threads, inputs, constants, shape, outputs, node):
     """A bound session of one operator, and its output."""
-    kinds = {np.dtype(np.float32): onnx.TensorProto.FLOAT, np.dtype(np.int32): onnx.TensorProto.INT32}
+    kinds = {"float32": onnx.TensorProto.FLOAT, "float16": onnx.TensorProto.FLOAT16,
+             "int32": onnx.TensorProto.INT32, "bool": onnx.TensorProto.BOOL}
     info = onnx.helper.make_tensor_value_info
-    given = [info(name, kinds[x.dtype], x.shape if name != "total" else []) for name, x in inputs.items()]
-    made = [info(name, onnx.TensorProto.FLOAT, None) for name in outputs]
+    dtype = next(iter(inputs.values())).dtype
+    given = [info(name, kinds[x.dtype.name], x.shape) for name, x in inputs.items()]
+    made = [info(name, kinds[dtype.name], None) for name in outputs]
     opsets = [onnx.helper.make_opsetid("", 23), onnx.helper.make_opsetid("com.microsoft", 1)]
-    graph = onnx.helper.make_graph([node], "attention", given, made)
+    constants = [onnx.numpy_helper.from_array(x, name) for name, x in constants.items()]
+    graph = onnx.helper.make_graph([node], "work", given, made, constants)
     model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10)
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
@@ -199,10 +323,8 @@ def session(case, threads, inputs, outputs, node):
     options.log_severity_level = 3
     options.add_session_config_entry("session.force_spinning_stop", "1")
     at_work = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    values = {name: ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(x)) for name, x in inputs.items()}
-    values["total"] = ort.OrtValue.ortvalue_from_numpy(np.array(case.keys, np.int32))
-    out = case.q if inputs["q"].ndim == 4 else inputs["q"]
-    values["out"] = ort.OrtValue.ortvalue_from_shape_and_type(list(out.shape), np.float32)
+    values = {name: ort.OrtValue.ortvalue_from_numpy(x) for name, x in inputs.items()}
+    values["out"] = ort.OrtValue.ortvalue_from_shape_and_type(list(shape), dtype.type)
     binding = at_work.io_binding()
     for name in inputs:
         binding.bind_ortvalue_input(name, values[name])
@@ -218,18 +340,14 @@ def session(case, threads, inputs, outputs, node):
 def onnx_runtime(case, threads):
     """The fastest operator and its name."""
     best = None
-    for name, inputs, outputs, node in operators(case):
+    for name, *operator in case.operators():
         try:
-            run, out = session(case, threads, inputs, outputs, node)
+            run, out = session(threads, *operator)
             run()
         except Exception as error:  # a version that lacks the operator, or this use of it
             print(f"ONNX Runtime {name}: {str(error).splitlines()[0][:100]}", file=sys.stderr)
             continue
-        if inputs["q"].ndim == 4:
-            result = out.numpy()[0]
-        else:
-            result = out.numpy().reshape(case.queries, case.heads, case.size).transpose(1, 0, 2)
-        case.check(result, name)
+        case.check(out.numpy(), name)
         seconds = turn(run, 1, threads)
         if best is None or seconds < 2 * best[0]:
             seconds = min([seconds] + [turn(run, 1, threads) for _ in range(2)])
@@ -253,10 +371,11 @@ def turn(run, runs, threads):
 
 
 def race(contestants, threads):
-    """The first one's speed relative to each of the others."""
-    runs = [max(1, int(TURN / turn(run, 1, threads))) for run in contestants]
-    rounds = [[turn(run, n, threads) for run, n in zip(contestants, runs)] for _ in range(ROUNDS)]
-    return [sorted(r[i] / r[0] for r in rounds)[ROUNDS // 2] for i in range(1, len(contestants))]
+    """The first one's speed relative to each of the others, by name."""
+    runs = {name: (run, max(1, int(TURN / turn(run, 1, threads)))) for name, run in contestants.items()}
+    rounds = [{name: turn(run, n, threads) for name, (run, n) in runs.items()} for _ in range(ROUNDS)]
+    first, *others = contestants
+    return {name: sorted(r[name] / r[first] for r in rounds)[ROUNDS // 2] for name in others}
 
 
 def memory_kept():
@@ -269,47 +388,60 @@ def memory_kept():
     return {(work, shape, threads): x for work, shape, threads, x in json.loads(child.stdout)}
 
 
+def compare(case, threads):
+    """Speed relative to each peer that can do it, by name, and ONNX Runtime's operator."""
+    operator = ""
+    with torch.inference_mode() if torch else nullcontext():
+        contestants = {"attn.h": library(case, threads)}
+        if torch:
+            contestants.update(pytorch(case, threads))
+        if onnx:
+            best, operator = onnx_runtime(case, threads)
+            contestants.update({"ONNX Runtime": best} if best else {})
+        return race(contestants, threads), operator
+
+
 def main():
     if not np or not (torch or (ort and onnx)):
         print("No Python peers: numpy and torch or onnxruntime are needed.")
         return
+    cases = [Attention(*shape) for shape in SHAPES]
+    if MEMORY_KEPT:
+        figures = []
+        for case in cases:
+            case.prepare()
+            figures += [(case.work, case.name, threads, compare(case, threads)[0]["PyTorch"]) for threads in (1, 2)]
+        print(json.dumps(figures))
+        return
+    cases += [Attention(*shape) for shape in MORE_SHAPES] + [Product(*product) for product in PRODUCTS]
     kept = memory_kept()
-    names = ([f"PyTorch {torch.__version__.split('+')[0]}"] if torch else []) + (["memory kept"] if kept else [])
-    names += [f"ONNX Runtime {ort.__version__}"] if onnx else []
-    tsv = open(os.environ["ATTN_BENCH_TSV"], "a") if os.environ.get("ATTN_BENCH_TSV") and not MEMORY_KEPT else None
-    figures, bars, met = [], 0, 0
-    if not MEMORY_KEPT:
-        print("\nattn_sdpa: speed relative to peers in one process")
-        print(f"{'work':<12}{'heads x keys x size':<22}{'':<12}" + "".join(f"{name:>20}" for name in names))
-    for shape in SHAPES:
-        if QUICK and not shape[-1]:
+    names = {"PyTorch": f"PyTorch {torch.__version__.split('+')[0]}", FOLDED: FOLDED} if torch else {}
+    names.update({"memory kept": "memory kept"} if kept else {})
+    names.update({"ONNX Runtime": f"ONNX Runtime {ort.__version__}"} if onnx else {})
+    tsv = open(os.environ["ATTN_BENCH_TSV"], "a") if os.environ.get("ATTN_BENCH_TSV") else None
+    bars = met = 0
+    print("\nattn_sdpa; attn_matmul: speed relative to peers in one process")
+    print(f"{'work':<20}{'heads x keys x size':<20}{'':<10}" + "".join(f"{name:>20}" for name in names.values()))
+    for case in cases:
+        if QUICK and not case.quick:
             continue
-        case = Case(shape)
+        case.prepare()
         for threads in (1, 2):
             which = "1 thread" if threads == 1 else "2 threads"
-            contestants, operator = [library(case, threads)], ""
-            if torch:
-                contestants.append(pytorch(case, threads))
-            if onnx:
-                best, operator = onnx_runtime(case, threads)
-                contestants += [best] if best else []
-            with torch.inference_mode() if torch else open(os.devnull):
-                ratios = race(contestants, threads)
-            if MEMORY_KEPT:
-                figures.append((case.work, case.shape(), threads, ratios[0]))
-                continue
-            if kept:
-                ratios.insert(1, kept[case.work, case.shape(), threads])
-            line = f"{case.work:<12}{case.shape():<22}{which:<12}" + "".join(f"{x:18.2f} x" for x in ratios)
-            slowest = min(ratios)
-            if case.bar:
-                bars, met = bars + 1, met + (slowest >= case.bar)
-                line += f"  (>= {case.bar:.2f}: {'met' if slowest >= case.bar else 'MISSED'})"
-            print(f"{line}  {operator}", flush=True)
-            for name, x in zip(names, ratios) if tsv else ():
-                bar = f">={case.bar}" if case.bar else ""
-                print(case.work, case.shape(), which, name, "x", f"{x:.4g}", bar, sep="\t", file=tsv, flush=True)
-    print(json.dumps(figures) if MEMORY_KEPT else f"\n{met} of {bars} bars met")
+            ratios, operator = compare(case, threads)
+            if (case.work, case.name, threads) in kept:
+                ratios["memory kept"] = kept[case.work, case.name, threads]
+            bar = {name: min(case.bar, 1) if name == FOLDED else case.bar for name in ratios}
+            ahead = all(x >= bar[name] for name, x in ratios.items())
+            bars, met = bars + 1, met + ahead
+            cells = "".join(f"{ratios[name]:18.2f} x" if name in ratios else f"{'':20}" for name in names)
+            verdict = f"(>= {case.bar:.2f}: {'met' if ahead else 'MISSED'})"
+            print(f"{case.work:<20}{case.name:<20}{which:<10}{cells}  {verdict}  {operator}", flush=True)
+            for name in names if tsv else ():
+                if name in ratios:
+                    figure = "x", f"{ratios[name]:.4g}", f">={bar[name]}"
+                    print(case.work, case.name, which, names[name], *figure, sep="\t", file=tsv, flush=True)
+    print(f"\n{met} of {bars} bars met")
 
 
 main()

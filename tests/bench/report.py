@@ -138,7 +138,7 @@ def peers(figures):
     cells = {(f.work, f.shape, f.of, f.against): number(f) for f in figures}
     names = list(dict.fromkeys(f.against for f in figures if is_peer(f.against)))
     works = dict.fromkeys((f.work, f.shape) for f in figures if is_peer(f.against))
-    yield "| work | heads x keys x size | " + " | ".join(NAMES.get(n, n) for n in names) + " |"
+    yield "| work | heads x keys x size; of x w^T, rows x K x N | " + " | ".join(NAMES.get(n, n) for n in names) + " |"
     yield "|---|---|" + "---|" * len(names)
     for key in works:
         row = [" / ".join(cells[(*key, of, name)] for of in ("1 thread", "2 threads") if (*key, of, name) in cells)
