@@ -833,30 +833,34 @@ static void print_duel(const contestant *ours, const contestant *loops, const ch
 
 static void bench_few_keys(const workload *w)
 {
-    static void (*const run[FEW])(void *arg) = {run_loop, run_loop,        run_read,        run_sdpa,
-                                                run_sdpa, run_loop_on_two, run_loop_on_two, run_read,
-                                                run_sdpa, run_sdpa,        run_sdpa,        run_sdpa};
     duel d;
-    void *const arg[FEW] = {&d.packed, &d.lhd,         &d.read,          &d.packed,     &d.lhd,         &d.packed,
-                            &d.lhd,    &d.read_on_two, &d.packed_on_two, &d.lhd_on_two, &d.packed_avx2, &d.lhd_avx2};
-    contestant c[FEW];
+    contestant c[FEW] = {
+        {.run = run_loop, .arg = &d.packed},
+        {.run = run_loop, .arg = &d.lhd},
+        {.run = run_read, .arg = &d.read},
+        {.run = run_sdpa, .arg = &d.packed},
+        {.run = run_sdpa, .arg = &d.lhd},
+        {.run = run_loop_on_two, .arg = &d.packed, .wall = 1},
+        {.run = run_loop_on_two, .arg = &d.lhd, .wall = 1},
+        {.run = run_read, .arg = &d.read_on_two, .wall = 1},
+        {.run = run_sdpa, .arg = &d.packed_on_two, .wall = 1},
+        {.run = run_sdpa, .arg = &d.lhd_on_two, .wall = 1},
+        {.run = run_sdpa, .arg = &d.packed_avx2},
+        {.run = run_sdpa, .arg = &d.lhd_avx2},
+    };
     size_t count = attn_isa_available(ATTN_ISA_AVX2) && isa_of(ATTN_ISA_BEST) != ATTN_ISA_AVX2 ? FEW : AVX2, i;
-    const char *best = attn_isa_string(isa_of(ATTN_ISA_BEST));
     char shape[48];
 
     set_up_duel(&d, w);
-    memset(c, 0, sizeof c);
     for (i = 0; i < count; i++) {
-        c[i].run = run[i];
-        c[i].arg = arg[i];
         c[i].work = 1;
-        c[i].wall = i >= LOOPS_ON_TWO && i < AVX2;
-        if (run[i] != run_read)
-            try_out(run[i], arg[i], (const attention *)arg[i], run[i] == run_sdpa ? "one query" : "the plain loop");
+        if (c[i].run != run_read)
+            try_out(c[i].run, c[i].arg, (const attention *)c[i].arg,
+                    c[i].run == run_sdpa ? "one query" : "the plain loop");
     }
     race(c, count);
     shape_of(shape, sizeof shape, w);
-    print_duel(&c[BEST], &c[LOOPS], shape, best, 1.5);
+    print_duel(&c[BEST], &c[LOOPS], shape, attn_isa_string(isa_of(ATTN_ISA_BEST)), 1.5);
     if (count > AVX2)
         print_duel(&c[AVX2], &c[LOOPS], shape, "avx2", 1.25);
     print_duel(&c[BEST_ON_TWO], &c[LOOPS_ON_TWO], shape, "2 threads", 1.5);
@@ -867,10 +871,10 @@ static void bench_few_keys(const workload *w)
 static void bench_one_query(void)
 {
     size_t i, step = is_quick() ? 4 : 1;
-    printf(
-        "\nOne query of few keys: speed relative to the plain loop that everybody writes, compiled with %s; [L,H,D] to "
-        "packed; share of the read\n",
-        peer_loop_flags());
+    printf("\nOne query of few keys: speed relative to the plain loop, compiled with %s; [L,H,D] relative to packed; "
+           "share "
+           "of the read\n",
+           peer_loop_flags());
     print_start("work", "heads x keys x size", "with");
     print_column("packed");
     print_column("[L,H,D]");

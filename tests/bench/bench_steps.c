@@ -218,13 +218,18 @@ static void run_loop_on_two(void *arg)
 /* Beside the time that reading w takes with as many streams as are fastest, and beside the plain loop. */
 static void bench_few_rows(attn_dtype dtype, size_t rows, size_t cols, size_t inner, double least)
 {
-    enum { OURS, READ, LOOP, ON_TWO, ALL = 2 * ON_TWO };
-    static void (*const run[ALL])(void *arg) = {run_matmul, run_read, run_loop, run_matmul, run_read, run_loop_on_two};
+    enum { READ = 1, LOOP, ON_TWO, ALL = 2 * ON_TWO }; /* after ours, and each again on two threads */
     attn_mat values = bench_matrix(ATTN_F32, cols, inner), w = values;
     reading read = {NULL, NULL, 0, 1, 0, NULL}, read_on_two;
     matmul one, on_two;
-    void *const arg[ALL] = {&one, &read, &one, &on_two, &read_on_two, &one};
-    contestant c[ALL];
+    contestant c[ALL] = {
+        {.run = run_matmul, .arg = &one},
+        {.run = run_read, .arg = &read},
+        {.run = run_loop, .arg = &one},
+        {.run = run_matmul, .arg = &on_two, .wall = 1},
+        {.run = run_read, .arg = &read_on_two, .wall = 1},
+        {.run = run_loop_on_two, .arg = &one, .wall = 1},
+    };
     char shape[48];
     const char *work = dtype == ATTN_F32 ? "x w^T, f32 w" : "x w^T, bf16 w";
     size_t i;
@@ -246,16 +251,13 @@ static void bench_few_rows(attn_dtype dtype, size_t rows, size_t cols, size_t in
     read = best_reading(read);
     read_on_two = best_reading(read_on_two);
 
-    memset(c, 0, sizeof c);
     for (i = 0; i < ALL; i++) {
-        c[i].run = run[i];
-        c[i].arg = arg[i];
         c[i].work = 1;
-        c[i].wall = i >= ON_TWO;
+        if (c[i].run == run_read)
+            continue;
         memset(one.out.data, 0xff, rows * cols * sizeof(float)); /* NaN */
-        run[i](arg[i]);
-        if (run[i] != run_read)
-            check_product(&one);
+        c[i].run(c[i].arg);
+        check_product(&one);
     }
     race(c, ALL);
 
