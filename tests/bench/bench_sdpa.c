@@ -465,18 +465,19 @@ static void run_unfused_on_two(void *arg)
     two_threads.run(two_threads.user, 2, unfused_task, arg);
 }
 
-/* The loop that everybody writes, of a part of the heads. */
+/* The loop that everybody writes, of a part of the heads. Two parts of one key/value head share it. */
 static void loop_part(const attention *a, size_t part, size_t parts)
 {
     const workload *w = &a->workload;
-    size_t group = w->heads / w->kv_heads, h, i;
-    for (h = w->heads * part / parts; h < w->heads * (part + 1) / parts; h++)
-        for (i = 0; i < w->queries; i++) {
-            size_t kv = h / group * (size_t)a->k.head_stride, row = (h * w->queries + i) * w->size;
-            size_t seen = w->option == CAUSAL ? w->keys - w->queries + i + 1 : w->keys;
-            peer_attend((float *)a->out.data + row, (const float *)a->q.data + row, (const float *)a->k.data + kv,
-                        (const float *)a->v.data + kv, a->scores[part], seen, w->size, (size_t)a->k.len_stride);
-        }
+    size_t heads = w->heads / parts, kv_heads = w->kv_heads > 1 ? w->kv_heads / parts : 1, i;
+    size_t kv = w->kv_heads > 1 ? part * kv_heads * (size_t)a->k.head_stride : 0;
+    for (i = 0; i < w->queries; i++) {
+        size_t row = (part * heads * w->queries + i) * w->size;
+        size_t seen = w->option == CAUSAL ? w->keys - w->queries + i + 1 : w->keys;
+        peer_attend((float *)a->out.data + row, (const float *)a->q.data + row, (const float *)a->k.data + kv,
+                    (const float *)a->v.data + kv, a->scores[part], heads, kv_heads, seen, w->size,
+                    w->queries * w->size, (size_t)a->k.head_stride, (size_t)a->k.len_stride);
+    }
 }
 
 static void run_loop(void *arg)

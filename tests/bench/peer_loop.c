@@ -3,32 +3,35 @@
 #include <math.h>
 #include <string.h>
 
-void peer_attend(float *out, const float *q, const float *k, const float *v, float *scores, size_t keys, size_t size,
-                 size_t row_stride)
+void peer_attend(float *out, const float *q, const float *k, const float *v, float *scores, size_t heads,
+                 size_t kv_heads, size_t keys, size_t size, size_t q_stride, size_t head_stride, size_t row_stride)
 {
-    float max, sum = 0;
-    size_t j, d;
-    for (j = 0; j < keys; j++) {
-        float score = 0;
+    size_t group = heads / kv_heads, h, j, d;
+    for (h = 0; h < heads; h++) {
+        const float *query = q + h * q_stride, *key = k + h / group * head_stride, *value = v + h / group * head_stride;
+        float *row = out + h * q_stride, max, sum = 0;
+        for (j = 0; j < keys; j++) {
+            float score = 0;
+            for (d = 0; d < size; d++)
+                score += query[d] * key[j * row_stride + d];
+            scores[j] = score / sqrtf((float)size);
+        }
+        max = scores[0];
+        for (j = 1; j < keys; j++)
+            if (scores[j] > max)
+                max = scores[j];
+        for (j = 0; j < keys; j++) {
+            scores[j] = expf(scores[j] - max);
+            sum += scores[j];
+        }
+        for (j = 0; j < keys; j++)
+            scores[j] /= sum;
         for (d = 0; d < size; d++)
-            score += q[d] * k[j * row_stride + d];
-        scores[j] = score / sqrtf((float)size);
+            row[d] = 0;
+        for (j = 0; j < keys; j++)
+            for (d = 0; d < size; d++)
+                row[d] += scores[j] * value[j * row_stride + d];
     }
-    max = scores[0];
-    for (j = 1; j < keys; j++)
-        if (scores[j] > max)
-            max = scores[j];
-    for (j = 0; j < keys; j++) {
-        scores[j] = expf(scores[j] - max);
-        sum += scores[j];
-    }
-    for (j = 0; j < keys; j++)
-        scores[j] /= sum;
-    for (d = 0; d < size; d++)
-        out[d] = 0;
-    for (j = 0; j < keys; j++)
-        for (d = 0; d < size; d++)
-            out[d] += scores[j] * v[j * row_stride + d];
 }
 
 void peer_products(float *out, const float *x, const float *w, size_t rows, size_t inner, size_t cols,

@@ -45,8 +45,8 @@ def version(path):
     return versions.pop()
 
 
-def is_peer(figure):
-    return figure.against.startswith(("PyTorch", "ONNX Runtime", *NAMES))
+def is_peer(name):
+    return name.startswith(("PyTorch", "ONNX Runtime", *NAMES))
 
 
 def is_product(figure):
@@ -114,7 +114,8 @@ def others(figures):
 
 def few_keys(figures):
     """One query beside the plain loop, with each instruction set."""
-    columns = {"plain loop, packed": "packed, over the plain loop", "plain loop, [L,H,D]": "[L,H,D], over the plain loop",
+    columns = {"plain loop, packed": "packed, over the plain loop",
+               "plain loop, [L,H,D]": "[L,H,D], over the plain loop",
                "packed": "[L,H,D], over packed", "cached read": "packed, of the read"}
     cells = {(f.shape, f.against, f.of): f for f in figures if f.against in columns}
     with_what = list(dict.fromkeys(of for _, _, of in cells))
@@ -151,8 +152,8 @@ def products(figures):
 def peers(figures):
     """Speed relative to each peer, on one and two threads."""
     cells = {(f.work, f.shape, f.of, f.against): number(f) for f in figures}
-    names = list(dict.fromkeys(f.against for f in figures if is_peer(f)))
-    works = dict.fromkeys((f.work, f.shape) for f in figures if is_peer(f))
+    names = list(dict.fromkeys(f.against for f in figures if is_peer(f.against)))
+    works = dict.fromkeys((f.work, f.shape) for f in figures if is_peer(f.against))
     yield "| work | heads x keys x size | " + " | ".join(NAMES.get(n, n) for n in names) + " |"
     yield "|---|---|" + "---|" * len(names)
     for key in works:
@@ -232,7 +233,7 @@ def main():
         sys.exit(__doc__)
     table, page, svg = sys.argv[1:]
     figures = list(read(table))
-    of_products = [f for f in figures if is_product(f) and not is_peer(f)]
+    of_products = [f for f in figures if is_product(f) and not is_peer(f.against)]
     if not any(f.against in AGAINST for f in figures):
         sys.exit(f"{table}: no figures; run `make bench` first")
     start, end = "<!-- tests/bench/report.py -->\n", "<!-- end of tests/bench/report.py -->"
@@ -248,7 +249,7 @@ def main():
     of_attention = [f for f in figures if not is_product(f)]
     rows = [f"![Share of the peak over the length, beside peers]({link})", "", *limits(of_attention), *others(figures),
             "", *few_keys(figures), *products(of_products)]
-    if any(is_peer(f) for f in figures):
+    if any(is_peer(f.against) for f in figures):
         rows += ["Speed relative to peers, on one / two threads:", "", *peers(figures), ""]
     with open(page, "w") as file:
         file.write(before + start + "\n" + "\n".join(rows) + "\n" + end + after)
