@@ -3,7 +3,7 @@
    - the peak: fused multiply-adds alone, with the same vectors on the same core;
    - for few queries, the read: all keys and values once, with as many streams as are fastest;
    - the plain call: f32, packed, every key seen, for what options, types and layouts cost;
-   - for one query of few keys, the loop that everybody writes;
+   - for few queries, the loop that everybody writes;
    - unfused attention, as one would write it for speed: for each block of 128 queries a matrix product of OpenBLAS or
      oneDNN, a vectorised softmax in place, another product, without the keys that the causal rule hides from the whole
      block. Few queries of all heads that share keys make one block.
@@ -50,7 +50,8 @@ typedef struct workload {
 } workload;
 
 #define ONE_QUERY(h, kv, l, d) .heads = h, .kv_heads = kv, .queries = 1, .keys = l, .size = d
-#define QUERIES(n, h, kv, l, d) .heads = h, .kv_heads = kv, .queries = n, .keys = l, .size = d
+#define CACHE(t) ONE_QUERY(32, 8, 32768, 128), .kv_dtype = ATTN_##t
+#define NEWEST(n, h, kv) .heads = h, .kv_heads = kv, .queries = n, .keys = 8192, .size = 128, .option = CAUSAL
 #define SQUARE(h, l, d) .heads = h, .kv_heads = h, .queries = l, .keys = l, .size = d
 #define TYPE(t) .dtype = t, .kv_dtype = t
 
@@ -464,16 +465,34 @@ static void run_unfused_on_two(void *arg)
     two_threads.run(two_threads.user, 2, unfused_task, arg);
 }
 
-/* The loop that everybody writes; of one query, or of the queries of one head. */
+/* The loop that everybody writes, of a part of the heads. Two parts of one key/value head share it. */
+static void loop_part(const attention *a, size_t part, size_t parts)
+{
+    const workload *w = &a->workload;
+    size_t heads = w->heads / parts, kv_heads = w->kv_heads > 1 ? w->kv_heads / parts : 1, i;
+    size_t kv = w->kv_heads > 1 ? part * kv_heads * (size_t)a->k.head_stride : 0;
+    for (i = 0; i < w->queries; i++) {
+        size_t row = (part * heads * w->queries + i) * w->size;
+        size_t seen = w->option == CAUSAL ? w->keys - w->queries + i + 1 : w->keys;
+        peer_attend((float *)a->out.data + row, (const float *)a->q.data + row, (const float *)a->k.data + kv,
+                    (const float *)a->v.data + kv, a->scores[part], heads, kv_heads, seen, w->size,
+                    w->queries * w->size, (size_t)a->k.head_stride, (size_t)a->k.len_stride);
+    }
+}
+
 static void run_loop(void *arg)
 {
-    const attention *a = (const attention *)arg;
-    const workload *w = &a->workload;
-    size_t i;
-    for (i = 0; i < w->queries; i++)
-        peer_attend((float *)a->out.data + i * w->size, (const float *)a->q.data + i * w->size,
-                    (const float *)a->k.data, (const float *)a->v.data, a->scores[0], w->heads, w->kv_heads, w->keys,
-                    w->size, (size_t)a->k.head_stride, (size_t)a->k.len_stride);
+    loop_part((const attention *)arg, 0, 1);
+}
+
+static void loop_task(void *arg, size_t index)
+{
+    loop_part((const attention *)arg, index, 2);
+}
+
+static void run_loop_on_two(void *arg)
+{
+    two_threads.run(two_threads.user, 2, loop_task, arg);
 }
 
 /* Keys and values. */
@@ -506,7 +525,7 @@ typedef enum two {
     TWO_NOT,
     TWO_ONE,   /* the same on one thread: the least */
     TWO_LIMIT, /* the limit on two threads */
-    TWO_PEERS  /* the fastest peer on two threads: the least */
+    TWO_PEERS  /* that; and the peers run on two threads as well */
 } two;
 
 /* A bar of 0 is none. */
@@ -516,8 +535,10 @@ typedef struct row {
     limit limit;
     double bar;
     two two;
-    double two_bar, peer_bar; /* peer_bar: speed relative to the fastest peer */
+    double two_bar, peer_bar; /* peer_bar: speed relative to each peer, and so to the fastest */
     int quick;
+    double read_bars[2]; /* where the limit is another: share of the read on one and on two threads */
+    double loop_bar;     /* speed relative to the plain loop, on one and on two threads; 0: it does not run */
 } row;
 
 static const char *const LIMITS[] = {"peak", "read", "f32 speed", "plain time"};
@@ -526,6 +547,12 @@ static const char *const UNITS[] = {"%", "%", "x", "x"};
 static void print_start(const char *work, const char *shape, const char *against)
 {
     printf("%-16s%-20s%-11s", work, shape, against);
+}
+
+/* The heading of a figure, or what stands for one that there is not. */
+static void print_column(const char *text)
+{
+    printf("%8s %-14s", text, "");
 }
 
 static attn_isa isa_of(attn_isa isa)
@@ -537,7 +564,7 @@ static attn_isa isa_of(attn_isa isa)
     return isa;
 }
 
-/* Who may run for a row. */
+/* Who may run for a row: on one thread, then the same on two. */
 enum {
     OURS,
     OURS_ON_TWO,
@@ -546,6 +573,7 @@ enum {
     READ,
     READ_ON_TWO,
     LOOP,
+    LOOP_ON_TWO,
     PEERS,
     PEERS_ON_TWO = PEERS + 2,
     ALL = PEERS_ON_TWO + 2
@@ -558,6 +586,7 @@ typedef struct match {
     unfused unfused[2];
     contestant c[ALL]; /* those who race stand first, and `at` says where */
     size_t count, at[ALL];
+    char shape[48];
 } match;
 
 static void enter(match *m, size_t who, void (*run)(void *arg), void *arg, double work, int wall)
@@ -606,6 +635,14 @@ static workload plain_workload(const workload *w)
     return plain;
 }
 
+static void shape_of(char *text, size_t size, const workload *w)
+{
+    if (w->heads == w->kv_heads)
+        snprintf(text, size, "%d x %d x %d", (int)w->heads, (int)w->keys, (int)w->size);
+    else
+        snprintf(text, size, "%d/%d x %d x %d", (int)w->heads, (int)w->kv_heads, (int)w->keys, (int)w->size);
+}
+
 static void set_up(match *m, const row *r)
 {
     workload plain = plain_workload(&r->workload);
@@ -613,6 +650,7 @@ static void set_up(match *m, const row *r)
     size_t i;
 
     memset(m, 0, sizeof *m);
+    shape_of(m->shape, sizeof m->shape, &r->workload);
     m->ours = new_attention(&r->workload);
     m->on_two = m->ours;
     m->on_two.ctx.parallel = two_threads;
@@ -642,6 +680,12 @@ static void set_up(match *m, const row *r)
         enter(m, READ, run_read, &m->read, work, 0);
         enter(m, READ_ON_TWO, run_read, &m->read_on_two, work, 1);
     }
+    if (r->loop_bar > 0) {
+        try_out(run_loop_on_two, &m->ours, &m->ours, "the plain loop on two threads");
+        try_out(run_loop, &m->ours, &m->ours, "the plain loop");
+        enter(m, LOOP, run_loop, &m->ours, work, 0);
+        enter(m, LOOP_ON_TWO, run_loop_on_two, &m->ours, work, 1);
+    }
 
     for (i = 0; i < peer_count && has_peers(r); i++) {
         m->unfused[i].of = &m->ours;
@@ -653,85 +697,66 @@ static void set_up(match *m, const row *r)
     }
 }
 
-static void shape_of(char *text, size_t size, const workload *w)
+/* One of ours beside another contestant. */
+static void print_beside(const match *m, const row *r, size_t ours, size_t other, const char *against, const char *unit,
+                         double bar)
 {
-    if (w->heads == w->kv_heads)
-        snprintf(text, size, "%d x %d x %d", (int)w->heads, (int)w->keys, (int)w->size);
-    else
-        snprintf(text, size, "%d/%d x %d x %d", (int)w->heads, (int)w->kv_heads, (int)w->keys, (int)w->size);
-}
-
-static void print_two(const match *m, const row *r, const char *shape)
-{
-    figure f = {"2 threads", "one thread", "x", 1e30, r->two_bar, 0};
-    double x;
-    size_t i;
-
-    if (r->two == TWO_ONE)
-        f.value = ratio(who(m, OURS_ON_TWO), who(m, OURS));
-    if (r->two == TWO_LIMIT) {
-        f.value = ratio(who(m, OURS_ON_TWO), who(m, r->limit == LIMIT_READ ? READ_ON_TWO : LIMIT_ON_TWO));
-        f.against = LIMITS[r->limit];
-        f.unit = UNITS[r->limit];
-        f.most = r->limit == LIMIT_TIME;
-        f.value = f.most ? 1 / f.value : f.value;
-    }
-    for (i = 0; i < peer_count && r->two == TWO_PEERS; i++) {
-        x = ratio(who(m, OURS_ON_TWO), who(m, PEERS_ON_TWO + i));
-        f.value = x < f.value ? x : f.value;
-        f.against = "fastest unfused";
-    }
-    if (r->two == TWO_NOT || f.value >= 1e30)
-        printf("%8s %-14s", "-", "");
-    else
-        print_figure(r->work, shape, &f);
-}
-
-/* The shares of the read that are not among the figures before. */
-static void print_read(const match *m, const row *r, const char *shape)
-{
-    figure one = {"1 thread", "read", "%", 0, 0, 0}, on_two = {"2 threads", "read", "%", 0, 0, 0};
-    if (!has_read(r))
+    figure f = {ours == OURS ? "1 thread" : "2 threads", against, unit, 0, bar, 0};
+    if (!races(m, ours) || !races(m, other)) {
+        print_column("-");
         return;
-    printf("of the read");
-    if (r->limit != LIMIT_READ) {
-        one.value = ratio(who(m, OURS), who(m, READ));
-        print_figure(r->work, shape, &one);
     }
-    if (r->two != TWO_NOT && (r->limit != LIMIT_READ || r->two != TWO_LIMIT)) {
-        on_two.value = ratio(who(m, OURS_ON_TWO), who(m, READ_ON_TWO));
-        print_figure(r->work, shape, &on_two);
-    }
+    f.most = r->limit == LIMIT_TIME && (other == LIMIT || other == LIMIT_ON_TWO);
+    f.value = ratio(who(m, ours), who(m, other));
+    f.value = f.most ? 1 / f.value : f.value;
+    print_figure(r->work, m->shape, &f);
 }
 
-/* Each peer has the bar to itself: the fastest is among them. */
-static void print_peers(const match *m, const row *r, const char *shape)
+/* Both of ours beside a contestant on one thread and, the next one, on two. */
+static void print_both(const match *m, const row *r, size_t other, const char *against, const char *unit, double bar,
+                       double two_bar)
+{
+    print_beside(m, r, OURS, other, against, unit, bar);
+    print_beside(m, r, OURS_ON_TWO, other + 1, against, unit, two_bar);
+}
+
+static void print_peers(const match *m, const row *r, size_t ours, size_t first)
 {
     size_t i;
-    for (i = 0; i < peer_count && races(m, PEERS + i); i++) {
-        figure f = {"1 thread", "", "x", 0, r->peer_bar, 0};
-        f.against = peers[i].name;
-        f.value = ratio(who(m, OURS), who(m, PEERS + i));
-        print_figure(r->work, shape, &f);
-    }
+    for (i = 0; i < peer_count && races(m, first + i); i++)
+        print_beside(m, r, ours, first + i, peers[i].name, "x", r->peer_bar);
 }
 
+/* A line for each of the limit, the read, the plain loop and the peers on two threads. */
 static void print_row(const match *m, const row *r)
 {
-    figure f = {"1 thread", LIMITS[r->limit], UNITS[r->limit], 0, r->bar, r->limit == LIMIT_TIME};
-    char shape[48];
+    size_t first = r->limit == LIMIT_READ ? READ : LIMIT;
+    const char *against = LIMITS[r->limit], *unit = UNITS[r->limit];
 
-    shape_of(shape, sizeof shape, &r->workload);
-    print_start(r->work, shape, LIMITS[r->limit]);
-    if (races(m, r->limit == LIMIT_READ ? READ : LIMIT)) {
-        f.value = ratio(who(m, OURS), who(m, r->limit == LIMIT_READ ? READ : LIMIT));
-        f.value = f.most ? 1 / f.value : f.value;
-        print_figure(r->work, shape, &f);
+    print_start(r->work, m->shape, against);
+    if (r->two == TWO_ONE) {
+        print_beside(m, r, OURS, first, against, unit, r->bar);
+        print_beside(m, r, OURS_ON_TWO, OURS, "one thread", "x", r->two_bar);
     } else
-        printf("%8s %-14s", "-", "");
-    print_two(m, r, shape);
-    print_peers(m, r, shape);
-    print_read(m, r, shape);
+        print_both(m, r, first, against, unit, r->bar, r->two_bar);
+    print_peers(m, r, OURS, PEERS);
+    if (has_read(r) && first != READ) {
+        printf("\n");
+        print_start("", "", "read");
+        print_both(m, r, READ, "read", "%", r->read_bars[0], r->read_bars[1]);
+    }
+    if (r->loop_bar > 0) {
+        printf("\n");
+        print_start("", "", "plain loop");
+        print_both(m, r, LOOP, "plain loop", "x", r->loop_bar, r->loop_bar);
+    }
+    if (r->two == TWO_PEERS && peer_count > 0) {
+        printf("\n");
+        print_start("", "", "peers on 2");
+        print_column("");
+        print_column("");
+        print_peers(m, r, OURS_ON_TWO, PEERS_ON_TWO);
+    }
     printf("\n");
     fflush(stdout);
 }
@@ -759,13 +784,21 @@ static const workload few_keys[] = {
     {ONE_QUERY(32, 8, 2048, 128)},
 };
 
-/* The same numbers, packed and as [L,H,D]: by the loop, by the best instruction set and by AVX2. */
+/* The same numbers, packed and as [L,H,D]: by the best instruction set, on two threads, by AVX2. */
 typedef struct duel {
-    attention packed, lhd, packed_avx2, lhd_avx2;
-    reading read;
+    attention packed, lhd, packed_on_two, lhd_on_two, packed_avx2, lhd_avx2;
+    reading read, read_on_two;
 } duel;
 
-enum { LOOP_PACKED, LOOP_LHD, READS, BEST, AVX2 = BEST + 2, FEW = AVX2 + 2 }; /* packed, then [L,H,D] */
+/* Who runs: of loops and of ours two, packed and [L,H,D]. The read stands behind the loops it belongs to. */
+enum {
+    LOOPS,
+    BEST = LOOPS + 3,
+    LOOPS_ON_TWO = BEST + 2,
+    BEST_ON_TWO = LOOPS_ON_TWO + 3,
+    AVX2 = BEST_ON_TWO + 2,
+    FEW = AVX2 + 2
+};
 
 static void set_up_duel(duel *d, const workload *w)
 {
@@ -776,27 +809,25 @@ static void set_up_duel(duel *d, const workload *w)
     d->lhd = d->packed;
     d->lhd.k = attn_blhd(d->packed.k.data, ATTN_F32, 1, w->keys, w->kv_heads, w->size);
     d->lhd.v = attn_blhd(d->packed.v.data, ATTN_F32, 1, w->keys, w->kv_heads, w->size);
-    d->packed_avx2 = d->packed;
-    d->lhd_avx2 = d->lhd;
+    d->packed_on_two = d->packed_avx2 = d->packed;
+    d->lhd_on_two = d->lhd_avx2 = d->lhd;
+    d->packed_on_two.ctx.parallel = d->lhd_on_two.ctx.parallel = two_threads;
     d->packed_avx2.ctx.isa = d->lhd_avx2.ctx.isa = ATTN_ISA_AVX2;
     d->read = reading_of(&d->packed, NULL);
+    d->read_on_two = reading_of(&d->packed, &two_threads);
 }
 
-/* One instruction set: over the loop packed and as [L,H,D], [L,H,D] over packed, of the read. */
-static void print_duel(const contestant *c, size_t ours, const char *shape, const char *isa, double bar)
+/* Over the loop, packed and as [L,H,D]; [L,H,D] over packed; of the read. */
+static void print_duel(const contestant *ours, const contestant *loops, const char *shape, const char *with, double bar)
 {
-    figure loop = {NULL, "plain loop", "x", 0, 0, 0}, loop_lhd = {NULL, "plain loop, [L,H,D]", "x", 0, 0, 0},
-           packed = {NULL, "packed", "x", 0, 0.92, 0}, read = {NULL, "cached read", "%", 0, 0, 0};
-    loop.of = loop_lhd.of = packed.of = read.of = isa;
-    loop.value = ratio(&c[ours], &c[LOOP_PACKED]);
-    loop.bar = bar;
-    loop_lhd.value = ratio(&c[ours + 1], &c[LOOP_LHD]);
-    packed.value = ratio(&c[ours + 1], &c[ours]);
-    read.value = ratio(&c[ours], &c[READS]);
-    print_start("one query", shape, isa);
-    print_figure("one query", shape, &loop);
-    print_figure("one query", shape, &loop_lhd);
+    figure packed = {with, "plain loop, packed", "x", ratio(&ours[0], &loops[0]), bar, 0};
+    figure lhd = {with, "plain loop, [L,H,D]", "x", ratio(&ours[1], &loops[1]), bar, 0};
+    figure layouts = {with, "packed", "x", ratio(&ours[1], &ours[0]), 0.92, 0};
+    figure read = {with, "cached read", "%", ratio(&ours[0], &loops[2]), 0, 0};
+    print_start("one query", shape, with);
     print_figure("one query", shape, &packed);
+    print_figure("one query", shape, &lhd);
+    print_figure("one query", shape, &layouts);
     print_figure("one query", shape, &read);
     printf("\n");
 }
@@ -804,30 +835,36 @@ static void print_duel(const contestant *c, size_t ours, const char *shape, cons
 static void bench_few_keys(const workload *w)
 {
     duel d;
-    contestant c[FEW];
-    void *who[FEW];
+    contestant c[FEW] = {
+        {.run = run_loop, .arg = &d.packed},
+        {.run = run_loop, .arg = &d.lhd},
+        {.run = run_read, .arg = &d.read},
+        {.run = run_sdpa, .arg = &d.packed},
+        {.run = run_sdpa, .arg = &d.lhd},
+        {.run = run_loop_on_two, .arg = &d.packed, .wall = 1},
+        {.run = run_loop_on_two, .arg = &d.lhd, .wall = 1},
+        {.run = run_read, .arg = &d.read_on_two, .wall = 1},
+        {.run = run_sdpa, .arg = &d.packed_on_two, .wall = 1},
+        {.run = run_sdpa, .arg = &d.lhd_on_two, .wall = 1},
+        {.run = run_sdpa, .arg = &d.packed_avx2},
+        {.run = run_sdpa, .arg = &d.lhd_avx2},
+    };
     size_t count = attn_isa_available(ATTN_ISA_AVX2) && isa_of(ATTN_ISA_BEST) != ATTN_ISA_AVX2 ? FEW : AVX2, i;
     char shape[48];
 
     set_up_duel(&d, w);
-    who[LOOP_PACKED] = who[BEST] = &d.packed;
-    who[LOOP_LHD] = who[BEST + 1] = &d.lhd;
-    who[READS] = &d.read;
-    who[AVX2] = &d.packed_avx2;
-    who[AVX2 + 1] = &d.lhd_avx2;
-    memset(c, 0, sizeof c);
     for (i = 0; i < count; i++) {
-        c[i].run = i == READS ? run_read : i < READS ? run_loop : run_sdpa;
-        c[i].arg = who[i];
         c[i].work = 1;
-        if (i != READS)
-            try_out(c[i].run, who[i], (const attention *)who[i], i < READS ? "the plain loop" : "one query");
+        if (c[i].run != run_read)
+            try_out(c[i].run, c[i].arg, (const attention *)c[i].arg,
+                    c[i].run == run_sdpa ? "one query" : "the plain loop");
     }
     race(c, count);
     shape_of(shape, sizeof shape, w);
-    print_duel(c, BEST, shape, attn_isa_string(isa_of(ATTN_ISA_BEST)), 1.5);
+    print_duel(&c[BEST], &c[LOOPS], shape, attn_isa_string(isa_of(ATTN_ISA_BEST)), 1.5);
     if (count > AVX2)
-        print_duel(c, AVX2, shape, "avx2", 1.25);
+        print_duel(&c[AVX2], &c[LOOPS], shape, "avx2", 1.25);
+    print_duel(&c[BEST_ON_TWO], &c[LOOPS_ON_TWO], shape, "2 threads", 1.5);
     fflush(stdout);
     free_attention(&d.packed);
 }
@@ -835,14 +872,18 @@ static void bench_few_keys(const workload *w)
 static void bench_one_query(void)
 {
     size_t i, step = is_quick() ? 4 : 1;
-    printf("\nOne query: speed relative to the plain loop that everybody writes, compiled with %s; [L,H,D] to packed; "
-           "share of the read\n",
+    printf("\nOne query of few keys: speed relative to the plain loop, compiled with %s; [L,H,D] relative to packed; "
+           "share "
+           "of the read\n",
            peer_loop_flags());
     print_start("work", "heads x keys x size", "with");
-    printf("%8s %-14s%8s %-14s%8s %-14s%8s\n", "packed", "", "[L,H,D]", "", "to packed", "", "read");
+    print_column("packed");
+    print_column("[L,H,D]");
+    print_column("to packed");
+    print_column("read");
+    printf("\n");
     for (i = 0; i < sizeof few_keys / sizeof few_keys[0]; i += step)
         bench_few_keys(&few_keys[i]);
-    printf("\n");
 }
 
 /* ==== What is not a ratio ========================================================================================= */
@@ -864,9 +905,16 @@ static void bench_overhead(void)
 {
     static const row r = {.work = "one call", .workload = {SQUARE(1, 3, 3)}};
     figure us = {"1 thread", "", "us", 0, 0.2, 1};
-    figure loop = {"1 thread", "time of the plain loop", "x", 0, 0, 1};
-    size_t allocations;
+    size_t allocations, i;
     match m;
+
+    printf("\nOne call: its time; speed relative to the plain loop and to peers\n");
+    print_start("work", "heads x keys x size", "");
+    print_column("time");
+    print_column("loop");
+    for (i = 0; i < peer_count; i++)
+        print_column(peers[i].name);
+    printf("\n");
 
     set_up(&m, &r);
     m.ours.ctx.parallel.run = counting_run;
@@ -875,15 +923,14 @@ static void bench_overhead(void)
     allocations = bench_allocations;
     run_sdpa(&m.ours);
     allocations = bench_allocations - allocations;
-    print_start(r.work, "1 x 3 x 3", "");
     try_out(run_loop, &m.ours, &m.ours, "the plain loop");
     enter(&m, LOOP, run_loop, &m.ours, flop(&m.ours), 0);
     race(m.c, m.count);
     us.value = 1e6 * median(m.c[OURS].seconds[CPU]);
-    loop.value = 1 / ratio(who(&m, OURS), who(&m, LOOP));
-    print_figure(r.work, "1 x 3 x 3", &us);
-    print_figure(r.work, "1 x 3 x 3", &loop);
-    print_peers(&m, &r, "1 x 3 x 3");
+    print_start(r.work, m.shape, "");
+    print_figure(r.work, m.shape, &us);
+    print_beside(&m, &r, OURS, LOOP, "plain loop", "x", 0);
+    print_peers(&m, &r, OURS, PEERS);
     printf("%d allocations, %d runs of threads: %s\n", (int)allocations, (int)runs,
            verdict(allocations == 0 && runs == 0));
     free_attention(&m.ours);
@@ -891,6 +938,7 @@ static void bench_overhead(void)
 
 typedef struct merge {
     attn_tensor out, lse, out_b, lse_b;
+    attn_ctx ctx;
 } merge;
 
 enum { MERGED = 512, MERGED_SIZE = 64 }; /* rows; numbers in one */
@@ -898,7 +946,7 @@ enum { MERGED = 512, MERGED_SIZE = 64 }; /* rows; numbers in one */
 static void run_merge(void *arg)
 {
     const merge *m = (const merge *)arg;
-    require(attn_merge(m->out, m->lse, m->out_b, m->lse_b) == ATTN_OK, "attn_merge");
+    require(attn_merge_ctx(m->out, m->lse, m->out_b, m->lse_b, &m->ctx) == ATTN_OK, "attn_merge_ctx");
 }
 
 static void run_merge_loop(void *arg)
@@ -908,47 +956,89 @@ static void run_merge_loop(void *arg)
                MERGED, MERGED_SIZE);
 }
 
-/* Merges again and again: out stays between its two sides, and lse grows as the logarithm of how often. */
-static void bench_merge(void)
+/* Random numbers, or those of `from`. */
+static attn_tensor merged(attn_dtype dtype, size_t size, const attn_tensor *from)
 {
-    figure ns = {"an element", "", "ns", 0, 0, 1}, loop = {"1 thread", "time of the plain loop", "x", 0, 0, 1};
-    merge m[2]; /* ours; the loop's, of the same numbers */
-    contestant c[2];
+    attn_mat m = attn_mat_of(bench_alloc(MERGED * size * sizeof(double)), dtype, MERGED, size);
+    attn_mat numbers = from ? attn_head(*from, 0, 0) : bench_matrix(ATTN_F32, MERGED, size);
+    require(attn_mat_copy(m, numbers) == ATTN_OK, "attn_mat_copy");
+    if (!from)
+        free(numbers.data);
+    return attn_bhld(m.data, dtype, 1, 1, MERGED, size);
+}
+
+static merge new_merge(attn_dtype dtype, const merge *from)
+{
+    attn_dtype of_lse = dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+    merge m;
+    memset(&m, 0, sizeof m);
+    m.out = merged(dtype, MERGED_SIZE, from ? &from->out : NULL);
+    m.lse = merged(of_lse, 1, from ? &from->lse : NULL);
+    m.out_b = merged(dtype, MERGED_SIZE, from ? &from->out_b : NULL);
+    m.lse_b = merged(of_lse, 1, from ? &from->lse_b : NULL);
+    return m;
+}
+
+static void free_merge(merge *m)
+{
+    free(m->out.data);
+    free(m->lse.data);
+    free(m->out_b.data);
+    free(m->lse_b.data);
+}
+
+/* Merges again and again: out stays between its two sides, and lse grows as the logarithm of how often. The loop
+   merges the same numbers in f32. */
+static void bench_merge(attn_dtype dtype, const char *work, double bar, double tolerance)
+{
+    figure ns = {"1 thread", "an element", "ns", 0, bar, 1}, two_ns = {"2 threads", "an element", "ns", 0, bar, 1};
+    figure loop = {"1 thread", "plain loop", "x", 0, 0, 0};
+    merge of_loop = new_merge(ATTN_F32, NULL), ours = new_merge(dtype, &of_loop), on_two = ours;
+    contestant c[3];
     size_t i;
 
+    on_two.ctx.parallel = two_threads;
+    run_merge_loop(&of_loop);
+    run_merge(&ours);
+    for (i = 0; i < MERGED * MERGED_SIZE; i++) {
+        size_t r = i / MERGED_SIZE, d = i % MERGED_SIZE;
+        require(fabs(attn_mat_get(attn_head(ours.out, 0, 0), r, d) -
+                     attn_mat_get(attn_head(of_loop.out, 0, 0), r, d)) <= tolerance,
+                "merging as the loop does");
+    }
     memset(c, 0, sizeof c);
-    for (i = 0; i < 2; i++) {
-        attn_tensor *const all[] = {&m[i].out, &m[i].lse, &m[i].out_b, &m[i].lse_b};
-        size_t n, bytes;
-        for (n = 0; n < 4; n++) {
-            size_t size = n % 2 == 0 ? MERGED_SIZE : 1;
-            *all[n] = attn_bhld(bench_matrix(ATTN_F32, MERGED, size).data, ATTN_F32, 1, 1, MERGED, size);
-            bytes = MERGED * size * sizeof(float);
-            if (i > 0)
-                memcpy(all[n]->data, (n == 0 ? m->out : n == 1 ? m->lse : n == 2 ? m->out_b : m->lse_b).data, bytes);
-        }
-        c[i].arg = &m[i];
+    for (i = 0; i < 3; i++) {
+        c[i].run = i == 2 ? run_merge_loop : run_merge;
+        c[i].arg = i == 2 ? &of_loop : i == 1 ? &on_two : &ours;
         c[i].work = 1;
+        c[i].wall = i == 1;
     }
-    c[0].run = run_merge;
-    c[1].run = run_merge_loop;
-    run_merge_loop(&m[1]);
-    run_merge(&m[0]);
-    for (i = 0; i < MERGED * MERGED_SIZE; i++)
-        require(fabsf(((float *)m[0].out.data)[i] - ((float *)m[1].out.data)[i]) <= 1e-6f, "merging as the loop does");
-    race(c, 2);
+    race(c, 3);
     ns.value = 1e9 * median(c[0].seconds[CPU]) / (MERGED * MERGED_SIZE);
-    loop.value = 1 / ratio(&c[0], &c[1]);
-    print_start("attn_merge", "512 x 64", "");
-    print_figure("attn_merge", "512 x 64", &ns);
-    print_figure("attn_merge", "512 x 64", &loop);
-    printf("an element, against the plain loop\n");
-    for (i = 0; i < 2; i++) {
-        free(m[i].out.data);
-        free(m[i].lse.data);
-        free(m[i].out_b.data);
-        free(m[i].lse_b.data);
-    }
+    two_ns.value = 1e9 * median(c[1].seconds[WALL]) / (MERGED * MERGED_SIZE);
+    loop.value = ratio(&c[0], &c[2]);
+    print_start(work, "512 x 64", "");
+    print_figure(work, "512 x 64", &ns);
+    print_figure(work, "512 x 64", &two_ns);
+    if (dtype == ATTN_F32)
+        print_figure(work, "512 x 64", &loop);
+    printf("\n");
+    free_merge(&ours);
+    free_merge(&of_loop);
+}
+
+static void bench_merges(void)
+{
+    printf("\nattn_merge: time of an element of out; speed relative to the plain loop\n");
+    print_start("out", "rows x size", "");
+    print_column("1 thread");
+    print_column("2 threads");
+    print_column("loop");
+    printf("\n");
+    bench_merge(ATTN_F32, "attn_merge f32", 0.14, 1e-6);
+    bench_merge(ATTN_F16, "attn_merge f16", 0, 1e-3);
+    bench_merge(ATTN_BF16, "attn_merge bf16", 0, 1e-2);
+    bench_merge(ATTN_F64, "attn_merge f64", 0, 1e-6);
 }
 
 /* One call at length 32768, on two threads: what the library takes beside inputs and output. */
@@ -966,17 +1056,22 @@ static void bench_memory(void)
     try_out(run_sdpa, &a, &a, "length 32768");
     high.value = (double)(bench_allocated_most - before) / 2 / (1 << 20);
     scratch.value = (double)bytes / 2 / (1 << 20);
-    print_start("memory", "2 x 32768 x 64", "a thread");
+    printf("\nMemory of one call, for each thread: what it allocated; what attn_sdpa_scratch says\n");
+    print_start("work", "heads x keys x size", "");
+    print_column("at most");
+    print_column("scratch");
+    printf("\n");
+    print_start("memory", "2 x 32768 x 64", "");
     print_figure("memory", "2 x 32768 x 64", &high);
     print_figure("memory", "2 x 32768 x 64", &scratch);
-    printf("at most, attn_sdpa_scratch\n");
+    printf("\n");
     free_attention(&a);
 }
 
 /* Compiles the implementation with the command in the environment, which makes the object file named there. */
 static void bench_compiler(void)
 {
-    figure seconds = {"compile time", "-O2", "s", 0, 6, 1}, text = {"text", "-O2", "KB", 0, 500, 1};
+    figure seconds = {"compile time", "-O2", "s", 0, 6, 1}, text = {"text", "-O2", "KB", 0, 260, 1};
     const char *command = getenv("ATTN_BENCH_COMPILE"), *object = getenv("ATTN_BENCH_OBJECT");
     char size[256];
     struct rusage before, after;
@@ -993,91 +1088,75 @@ static void bench_compiler(void)
     pipe = popen(size, "r");
     require(pipe && fscanf(pipe, "%lf", &text.value) == 1, size);
     pclose(pipe);
-    print_start("implementation", "", "-O2");
+    printf("\nThe implementation, compiled with -O2\n");
+    print_start("", "", "");
+    print_column("time");
+    print_column("text");
+    printf("\n");
+    print_start("implementation", "", "");
     print_figure("implementation", "", &seconds);
     print_figure("implementation", "", &text);
-    printf("compile time, text\n");
+    printf("\n");
 }
 
 /* ==== The rows ==================================================================================================== */
 
 static const row rows[] = {
-    {"prefill", {SQUARE(8, 512, 64)}, LIMIT_PEAK, 0.82, TWO_ONE, 1.92, 1.1, 1},
-    {"prefill", {SQUARE(8, 1024, 64)}, LIMIT_PEAK, 0.85, TWO_ONE, 1.92, 1.1, 1},
-    {"prefill", {SQUARE(8, 2048, 64)}, LIMIT_PEAK, 0, TWO_ONE, 1.92, 1.1, 0},
-    {"prefill", {SQUARE(8, 4096, 64)}, LIMIT_PEAK, 0.86, TWO_ONE, 1.92, 1.1, 0},
-    {"prefill", {SQUARE(8, 1024, 128)}, LIMIT_PEAK, 0.88, TWO_ONE, 1.92, 1.1, 0},
-    {"prefill", {SQUARE(8, 2048, 128)}, LIMIT_PEAK, 0.90, TWO_ONE, 1.92, 1.1, 0},
-    {"causal", {SQUARE(12, 128, 64), .option = CAUSAL}, LIMIT_PEAK, 0, TWO_ONE, 0, 1.3, 0},
-    {"causal", {SQUARE(8, 512, 64), .option = CAUSAL}, LIMIT_PEAK, 0.72, TWO_ONE, 1.9, 1.3, 1},
-    {"causal", {SQUARE(8, 1024, 64), .option = CAUSAL}, LIMIT_PEAK, 0.77, TWO_ONE, 1.9, 1.3, 1},
-    {"causal", {SQUARE(8, 2048, 64), .option = CAUSAL}, LIMIT_PEAK, 0.81, TWO_ONE, 1.9, 1.3, 0},
-    {"causal", {SQUARE(8, 4096, 64), .option = CAUSAL}, LIMIT_PEAK, 0.84, TWO_ONE, 1.9, 1.3, 0},
-    {"causal", {SQUARE(8, 1024, 128), .option = CAUSAL}, LIMIT_PEAK, 0, TWO_ONE, 1.9, 1.2, 0},
-    {"causal", {SQUARE(8, 2048, 128), .option = CAUSAL}, LIMIT_PEAK, 0.85, TWO_ONE, 1.9, 1.2, 0},
-    {"other sizes", {SQUARE(8, 1000, 40)}, LIMIT_PEAK, 0.70, TWO_ONE, 0, 1.1, 0},
-    {"other sizes", {SQUARE(8, 1000, 72)}, LIMIT_PEAK, 0.75, TWO_ONE, 0, 1.1, 0},
-    {"other sizes", {SQUARE(8, 1000, 80)}, LIMIT_PEAK, 0.75, TWO_ONE, 0, 1.1, 1},
-    {"other sizes", {SQUARE(8, 1000, 96)}, LIMIT_PEAK, 0.78, TWO_ONE, 0, 1.1, 0},
-    {"other sizes", {SQUARE(8, 1000, 256)}, LIMIT_PEAK, 0.80, TWO_ONE, 0, 1.1, 0},
-    {"small", {SQUARE(12, 128, 64)}, LIMIT_PEAK, 0.76, TWO_ONE, 0, 1.1, 1},
-    {"small", {SQUARE(8, 16, 64)}, LIMIT_PEAK, 0, TWO_ONE, 0, 1.5, 1},
-    {"one query", {ONE_QUERY(32, 8, 32768, 128)}, LIMIT_READ, 0.80, TWO_LIMIT, 0.88, 1.5, 0},
-    {"with f16 keys", {ONE_QUERY(32, 8, 32768, 128), .kv_dtype = ATTN_F16}, LIMIT_TIME, 0.55, TWO_LIMIT, 0.55, 0, 0},
-    {"with bf16 keys", {ONE_QUERY(32, 8, 32768, 128), .kv_dtype = ATTN_BF16}, LIMIT_TIME, 0.55, TWO_LIMIT, 0.55, 0, 0},
-    {"with i8 keys", {ONE_QUERY(32, 8, 32768, 128), .kv_dtype = ATTN_I8}, LIMIT_TIME, 0.45, TWO_LIMIT, 0.35, 0, 0},
-    {"one query", {ONE_QUERY(32, 8, 4096, 128)}, LIMIT_READ, 0, TWO_PEERS, 0, 1.5, 1},
-    {"one query", {ONE_QUERY(8, 8, 4096, 64)}, LIMIT_READ, 0, TWO_PEERS, 1.2, 1.3, 1},
-    {"AVX2, one query", {ONE_QUERY(32, 8, 32768, 128), .isa = ATTN_ISA_AVX2}, LIMIT_READ, 0, TWO_LIMIT, 0, 0, 0},
-    {"AVX2, f16 keys",
-     {ONE_QUERY(32, 8, 32768, 128), .kv_dtype = ATTN_F16, .isa = ATTN_ISA_AVX2},
-     LIMIT_READ,
-     0,
-     TWO_LIMIT,
-     0,
-     0,
-     0},
-    {"AVX2, bf16 keys",
-     {ONE_QUERY(32, 8, 32768, 128), .kv_dtype = ATTN_BF16, .isa = ATTN_ISA_AVX2},
-     LIMIT_READ,
-     0,
-     TWO_LIMIT,
-     0,
-     0,
-     0},
-    {"AVX2, i8 keys",
-     {ONE_QUERY(32, 8, 32768, 128), .kv_dtype = ATTN_I8, .isa = ATTN_ISA_AVX2},
-     LIMIT_READ,
-     0,
-     TWO_LIMIT,
-     0,
-     0,
-     0},
-    {"2 queries", {QUERIES(2, 64, 8, 8192, 128), .option = CAUSAL}, LIMIT_READ, 0, TWO_LIMIT, 0, 0, 0},
-    {"4 queries", {QUERIES(4, 64, 8, 8192, 128), .option = CAUSAL}, LIMIT_READ, 0, TWO_LIMIT, 0, 0, 0},
-    {"8 queries", {QUERIES(8, 64, 8, 8192, 128), .option = CAUSAL}, LIMIT_READ, 0, TWO_LIMIT, 0, 0, 0},
-    {"2 queries", {QUERIES(2, 8, 1, 8192, 128), .option = CAUSAL}, LIMIT_READ, 0, TWO_LIMIT, 0, 0, 0},
-    {"4 queries", {QUERIES(4, 8, 1, 8192, 128), .option = CAUSAL}, LIMIT_READ, 0, TWO_LIMIT, 0, 0, 1},
-    {"8 queries", {QUERIES(8, 8, 1, 8192, 128), .option = CAUSAL}, LIMIT_READ, 0, TWO_LIMIT, 0, 0, 0},
-    {"bf16", {SQUARE(8, 1024, 64), TYPE(ATTN_BF16)}, LIMIT_SPEED, 1.5, TWO_ONE, 0, 0, 1},
-    {"f16", {SQUARE(8, 1024, 64), TYPE(ATTN_F16)}, LIMIT_SPEED, 0.95, TWO_ONE, 0, 0, 1},
-    {"f64", {SQUARE(8, 1024, 64), TYPE(ATTN_F64)}, LIMIT_PEAK, 0.80, TWO_ONE, 0, 0, 1},
-    {"f64", {SQUARE(8, 1024, 128), TYPE(ATTN_F64)}, LIMIT_PEAK, 0.85, TWO_ONE, 0, 0, 0},
-    {"AVX2", {SQUARE(8, 1024, 64), .isa = ATTN_ISA_AVX2}, LIMIT_PEAK, 0.82, TWO_ONE, 0, 0, 1},
-    {"window of 512", {SQUARE(2, 8192, 64), .option = WINDOW}, LIMIT_TIME, 1.25, TWO_ONE, 0, 0, 0},
-    {"mask of blocks", {SQUARE(4, 8192, 64), .option = BLOCKS}, LIMIT_TIME, 1.25, TWO_ONE, 0, 0, 0},
-    {"lengths", {SQUARE(2, 2048, 64), .option = LENGTHS}, LIMIT_TIME, 1.25, TWO_ONE, 0, 0, 0},
-    {"softcap", {SQUARE(8, 1024, 64), .option = SOFTCAP}, LIMIT_TIME, 1.25, TWO_NOT, 0, 0, 1},
-    {"softcap", {SQUARE(8, 1024, 128), .option = SOFTCAP}, LIMIT_TIME, 1.15, TWO_NOT, 0, 0, 0},
-    {"bias", {SQUARE(8, 1024, 64), .option = BIAS}, LIMIT_TIME, 1.12, TWO_NOT, 0, 0, 1},
-    {"ALiBi", {SQUARE(8, 1024, 64), .option = ALIBI}, LIMIT_TIME, 1.10, TWO_NOT, 0, 0, 1},
-    {"sinks", {SQUARE(8, 1024, 64), .option = SINKS}, LIMIT_TIME, 1.02, TWO_NOT, 0, 0, 1},
-    {"bool mask", {SQUARE(8, 1024, 64), .option = MASK}, LIMIT_TIME, 1.15, TWO_NOT, 0, 0, 1},
-    {"causal, weights", {SQUARE(8, 1024, 64), .option = WEIGHTS}, LIMIT_TIME, 1.5, TWO_NOT, 0, 0, 0},
-    {"causal, scores", {SQUARE(8, 1024, 64), .option = SCORES}, LIMIT_TIME, 1.5, TWO_NOT, 0, 0, 0},
-    {"causal, both", {SQUARE(8, 1024, 64), .option = WEIGHTS_AND_SCORES}, LIMIT_TIME, 1.8, TWO_NOT, 0, 0, 1},
-    {"[B,L,H,D]", {SQUARE(8, 1024, 64), .layout = BLHD}, LIMIT_TIME, 1.03, TWO_NOT, 0, 0, 0},
-    {"[B,L,3,H,D]", {SQUARE(8, 1024, 64), .layout = INTERLEAVED}, LIMIT_TIME, 1.04, TWO_NOT, 0, 0, 1},
+    {"prefill", {SQUARE(8, 512, 64)}, .limit = LIMIT_PEAK, 0.82, TWO_ONE, 1.92, 1.1, 1},
+    {"prefill", {SQUARE(8, 1024, 64)}, .limit = LIMIT_PEAK, 0.85, TWO_ONE, 1.92, 1.1, 1},
+    {"prefill", {SQUARE(8, 2048, 64)}, .limit = LIMIT_PEAK, 0, TWO_ONE, 1.92, 1.1, 0},
+    {"prefill", {SQUARE(8, 4096, 64)}, .limit = LIMIT_PEAK, 0.88, TWO_ONE, 1.92, 1.1, 0},
+    {"prefill", {SQUARE(8, 1024, 128)}, .limit = LIMIT_PEAK, 0.88, TWO_ONE, 1.92, 1.1, 0},
+    {"prefill", {SQUARE(8, 2048, 128)}, .limit = LIMIT_PEAK, 0.90, TWO_ONE, 1.92, 1.1, 0},
+    {"causal", {SQUARE(12, 128, 64), .option = CAUSAL}, .limit = LIMIT_PEAK, 0, TWO_ONE, 0, 1.3, 0},
+    {"causal", {SQUARE(8, 512, 64), .option = CAUSAL}, .limit = LIMIT_PEAK, 0.72, TWO_ONE, 1.9, 1.3, 1},
+    {"causal", {SQUARE(8, 1024, 64), .option = CAUSAL}, .limit = LIMIT_PEAK, 0.77, TWO_ONE, 1.9, 1.3, 1},
+    {"causal", {SQUARE(8, 2048, 64), .option = CAUSAL}, .limit = LIMIT_PEAK, 0.81, TWO_ONE, 1.9, 1.3, 0},
+    {"causal", {SQUARE(8, 4096, 64), .option = CAUSAL}, .limit = LIMIT_PEAK, 0.81, TWO_ONE, 1.9, 1.3, 0},
+    {"causal", {SQUARE(8, 1024, 128), .option = CAUSAL}, .limit = LIMIT_PEAK, 0, TWO_ONE, 1.9, 1.2, 0},
+    {"causal", {SQUARE(8, 2048, 128), .option = CAUSAL}, .limit = LIMIT_PEAK, 0.85, TWO_ONE, 1.9, 1.2, 0},
+    {"other sizes", {SQUARE(8, 1000, 40)}, .limit = LIMIT_PEAK, 0.70, TWO_ONE, 0, 1.1, 0},
+    {"other sizes", {SQUARE(8, 1000, 72)}, .limit = LIMIT_PEAK, 0.75, TWO_ONE, 0, 1.1, 0},
+    {"other sizes", {SQUARE(8, 1000, 80)}, .limit = LIMIT_PEAK, 0.75, TWO_ONE, 0, 1.1, 1},
+    {"other sizes", {SQUARE(8, 1000, 96)}, .limit = LIMIT_PEAK, 0.78, TWO_ONE, 0, 1.1, 0},
+    {"other sizes", {SQUARE(8, 1000, 256)}, .limit = LIMIT_PEAK, 0.80, TWO_ONE, 0, 1.1, 0},
+    {"small", {SQUARE(12, 128, 64)}, .limit = LIMIT_PEAK, 0.76, TWO_ONE, 0, 1.1, 1},
+    {"small", {SQUARE(8, 16, 64)}, .limit = LIMIT_PEAK, 0, TWO_ONE, 0, 1.5, 1},
+    {"one query", {ONE_QUERY(32, 8, 32768, 128)}, .limit = LIMIT_READ, 0.88, TWO_LIMIT, 0.90, 1.5, 0, .loop_bar = 1.5},
+    {"with f16 keys", {CACHE(F16)}, .limit = LIMIT_TIME, 0.55, TWO_LIMIT, 0.55, 0, 0, .read_bars = {0.88, 0.90}},
+    {"with bf16 keys", {CACHE(BF16)}, .limit = LIMIT_TIME, 0.55, TWO_LIMIT, 0.55, 0, 0, .read_bars = {0.88, 0.90}},
+    {"with i8 keys", {CACHE(I8)}, .limit = LIMIT_TIME, 0.40, TWO_LIMIT, 0.40, 0, 0, .read_bars = {0.60, 0.60}},
+    {"one query", {ONE_QUERY(32, 8, 4096, 128)}, .limit = LIMIT_READ, 0.95, TWO_PEERS, 0.95, 1.3, 1, .loop_bar = 1.5},
+    {"one query", {ONE_QUERY(8, 8, 4096, 64)}, .limit = LIMIT_READ, 0.95, TWO_PEERS, 0.95, 1.3, 1, .loop_bar = 1.5},
+    {"AVX2, one query", {CACHE(F32), .isa = ATTN_ISA_AVX2}, .limit = LIMIT_READ, 0.78, TWO_LIMIT, 0.78, 0, 0},
+    {"AVX2, f16 keys", {CACHE(F16), .isa = ATTN_ISA_AVX2}, .limit = LIMIT_READ, 0.60, TWO_LIMIT, 0.60, 0, 0},
+    {"AVX2, bf16 keys", {CACHE(BF16), .isa = ATTN_ISA_AVX2}, .limit = LIMIT_READ, 0.78, TWO_LIMIT, 0.78, 0, 0},
+    {"AVX2, i8 keys", {CACHE(I8), .isa = ATTN_ISA_AVX2}, .limit = LIMIT_READ, 0, TWO_LIMIT, 0, 0, 0},
+    {"2 queries", {NEWEST(2, 64, 8)}, .limit = LIMIT_READ, 0.75, TWO_LIMIT, 0.75, 0, 0, .loop_bar = 1},
+    {"4 queries", {NEWEST(4, 64, 8)}, .limit = LIMIT_READ, 0.75, TWO_LIMIT, 0.75, 0, 0, .loop_bar = 1},
+    {"8 queries", {NEWEST(8, 64, 8)}, .limit = LIMIT_READ, 0.75, TWO_LIMIT, 0.75, 0, 0, .loop_bar = 1},
+    {"2 queries", {NEWEST(2, 8, 1)}, .limit = LIMIT_READ, 0.75, TWO_LIMIT, 0.75, 0, 0, .loop_bar = 1},
+    {"4 queries", {NEWEST(4, 8, 1)}, .limit = LIMIT_READ, 0.75, TWO_LIMIT, 0.75, 0, 1, .loop_bar = 1},
+    {"8 queries", {NEWEST(8, 8, 1)}, .limit = LIMIT_READ, 0.75, TWO_LIMIT, 0.75, 0, 0, .loop_bar = 1},
+    {"bf16", {SQUARE(8, 1024, 64), TYPE(ATTN_BF16)}, .limit = LIMIT_SPEED, 1.5, TWO_ONE, 0, 0, 1},
+    {"f16", {SQUARE(8, 1024, 64), TYPE(ATTN_F16)}, .limit = LIMIT_SPEED, 0.95, TWO_ONE, 0, 0, 1},
+    {"f64", {SQUARE(8, 1024, 64), TYPE(ATTN_F64)}, .limit = LIMIT_PEAK, 0.82, TWO_ONE, 0, 0, 1},
+    {"f64", {SQUARE(8, 1024, 128), TYPE(ATTN_F64)}, .limit = LIMIT_PEAK, 0.85, TWO_ONE, 0, 0, 0},
+    {"AVX2", {SQUARE(8, 1024, 64), .isa = ATTN_ISA_AVX2}, .limit = LIMIT_PEAK, 0.82, TWO_ONE, 0, 0, 1},
+    {"window of 512", {SQUARE(2, 8192, 64), .option = WINDOW}, .limit = LIMIT_TIME, 1.25, TWO_ONE, 0, 0, 0},
+    {"mask of blocks", {SQUARE(4, 8192, 64), .option = BLOCKS}, .limit = LIMIT_TIME, 1.25, TWO_ONE, 0, 0, 0},
+    {"lengths", {SQUARE(2, 2048, 64), .option = LENGTHS}, .limit = LIMIT_TIME, 1.25, TWO_ONE, 0, 0, 0},
+    {"softcap", {SQUARE(8, 1024, 64), .option = SOFTCAP}, .limit = LIMIT_TIME, 1.25, TWO_NOT, 0, 0, 1},
+    {"softcap", {SQUARE(8, 1024, 128), .option = SOFTCAP}, .limit = LIMIT_TIME, 1.15, TWO_NOT, 0, 0, 0},
+    {"bias", {SQUARE(8, 1024, 64), .option = BIAS}, .limit = LIMIT_TIME, 1.12, TWO_NOT, 0, 0, 1},
+    {"ALiBi", {SQUARE(8, 1024, 64), .option = ALIBI}, .limit = LIMIT_TIME, 1.10, TWO_NOT, 0, 0, 1},
+    {"sinks", {SQUARE(8, 1024, 64), .option = SINKS}, .limit = LIMIT_TIME, 1.02, TWO_NOT, 0, 0, 1},
+    {"bool mask", {SQUARE(8, 1024, 64), .option = MASK}, .limit = LIMIT_TIME, 1.15, TWO_NOT, 0, 0, 1},
+    {"causal, weights", {SQUARE(8, 1024, 64), .option = WEIGHTS}, .limit = LIMIT_TIME, 1.5, TWO_NOT, 0, 0, 1},
+    {"causal, scores", {SQUARE(8, 1024, 64), .option = SCORES}, .limit = LIMIT_TIME, 1.5, TWO_NOT, 0, 0, 1},
+    {"causal, both", {SQUARE(8, 1024, 64), .option = WEIGHTS_AND_SCORES}, .limit = LIMIT_TIME, 1.8, TWO_NOT, 0, 0, 1},
+    {"[B,L,H,D]", {SQUARE(8, 1024, 64), .layout = BLHD}, .limit = LIMIT_TIME, 1.03, TWO_NOT, 0, 0, 0},
+    {"[B,L,3,H,D]", {SQUARE(8, 1024, 64), .layout = INTERLEAVED}, .limit = LIMIT_TIME, 1.04, TWO_NOT, 0, 0, 1},
 };
 
 int main(void)
@@ -1091,18 +1170,20 @@ int main(void)
     if (getloadavg(&load, 1) == 1)
         printf("Load of the machine before: %.1f. Two threads want a core each.\n", load);
     load_peers();
-    printf("\n");
+    printf("\nSpeed, or for \"plain time\" the time, relative to what stands under \"against\".\n"
+           "Two threads: for few queries relative to that on two threads, for others to one thread.\n\n");
     print_start("work", "heads x keys x size", "against");
-    printf("%8s %-14s%8s %-14s", "1 thread", "", "2 threads", "");
+    print_column("1 thread");
+    print_column("2 threads");
     for (i = 0; i < peer_count; i++)
-        printf("%8s %-14s", peers[i].name, "");
+        print_column(peers[i].name);
     printf("\n");
     for (i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (rows[i].quick || !is_quick())
             bench_row(&rows[i]);
     bench_one_query();
     bench_overhead();
-    bench_merge();
+    bench_merges();
     if (!is_quick())
         bench_memory();
     bench_compiler();

@@ -2,7 +2,7 @@
 
    - the peak: fused multiply-adds alone, with the same vectors on the same core;
    - OpenBLAS on one thread, if this machine has it (Debian: libopenblas0);
-   - for products of few rows, reading the matrix that they are multiplied by;
+   - for products of few rows, reading the matrix that they are multiplied by, and the loop that everybody writes;
    - for softmax, memcpy of the matrix, a plain C loop, and that loop with libmvec's vector exponential.
 
    Bars for f32 at 512 x 512 x 512: 70 % of OpenBLAS with AVX-512, 70 % of the peak with AVX2 and with NEON.
@@ -185,21 +185,56 @@ static void bench_matmuls(attn_dtype dtype, int b_transposed)
 
 /* ==== Few rows =================================================================================================== */
 
-/* out = x w^T with `rows` rows of x, as a decoder's step computes it: w is cols x inner. As a share of the time that
-   reading w takes with as many streams as are fastest. */
+/* out = x w^T with `rows` rows of x, as a decoder's step computes it: w is cols x inner. */
+
+/* The loop that everybody writes, of a part of the columns of out. */
+static void loop_part(const matmul *m, size_t part, size_t parts)
+{
+    size_t rows = m->a.rows, inner = m->a.cols, cols = m->out.cols, begin = cols * part / parts;
+    size_t count = cols * (part + 1) / parts - begin;
+    float *out = (float *)m->out.data + begin;
+    const float *x = (const float *)m->a.data;
+    if (m->b.dtype == ATTN_F32)
+        peer_products(out, x, (const float *)m->b.data + begin * inner, rows, inner, count, cols);
+    else
+        peer_products_bf16(out, x, (const uint16_t *)m->b.data + begin * inner, rows, inner, count, cols);
+}
+
+static void run_loop(void *arg)
+{
+    loop_part((const matmul *)arg, 0, 1);
+}
+
+static void loop_task(void *arg, size_t index)
+{
+    loop_part((const matmul *)arg, index, 2);
+}
+
+static void run_loop_on_two(void *arg)
+{
+    two_threads.run(two_threads.user, 2, loop_task, arg);
+}
+
+/* Beside the time that reading w takes with as many streams as are fastest, and beside the plain loop. */
 static void bench_few_rows(attn_dtype dtype, size_t rows, size_t cols, size_t inner, double least)
 {
+    enum { READ = 1, LOOP, ON_TWO, ALL = 2 * ON_TWO }; /* after ours, and each again on two threads */
     attn_mat values = bench_matrix(ATTN_F32, cols, inner), w = values;
-    figure share = {"1 thread", "reading w", "%", 0, 0, 0}, two = {"2 threads", "one thread", "x", 0, 0, 0};
-    reading read = {NULL, NULL, 0, 1, 0, NULL};
+    reading read = {NULL, NULL, 0, 1, 0, NULL}, read_on_two;
     matmul one, on_two;
-    contestant c[3];
+    contestant c[ALL] = {
+        {.run = run_matmul, .arg = &one},
+        {.run = run_read, .arg = &read},
+        {.run = run_loop, .arg = &one},
+        {.run = run_matmul, .arg = &on_two, .wall = 1},
+        {.run = run_read, .arg = &read_on_two, .wall = 1},
+        {.run = run_loop_on_two, .arg = &one, .wall = 1},
+    };
     char shape[48];
     const char *work = dtype == ATTN_F32 ? "x w^T, f32 w" : "x w^T, bf16 w";
     size_t i;
 
     memset(&one, 0, sizeof one);
-    memset(c, 0, sizeof c);
     if (dtype != ATTN_F32) {
         w = attn_mat_of(bench_alloc(cols * inner * 2), dtype, cols, inner);
         require(attn_mat_copy(w, values) == ATTN_OK, "attn_mat_copy");
@@ -209,30 +244,37 @@ static void bench_few_rows(attn_dtype dtype, size_t rows, size_t cols, size_t in
     one.b = attn_mat_t(w);
     on_two = one;
     on_two.ctx.parallel = two_threads;
-    run_matmul(&on_two);
-    check_product(&on_two);
-    run_matmul(&one);
-    check_product(&one);
     read.x = w.data;
     read.bytes = cols * inner * (dtype == ATTN_F32 ? 4 : 2);
+    read_on_two = read;
+    read_on_two.threads = &two_threads;
     read = best_reading(read);
-    for (i = 0; i < 3; i++) {
-        c[i].run = run_matmul;
-        c[i].arg = i == 2 ? &on_two : &one;
+    read_on_two = best_reading(read_on_two);
+
+    for (i = 0; i < ALL; i++) {
         c[i].work = 1;
+        if (c[i].run == run_read)
+            continue;
+        memset(one.out.data, 0xff, rows * cols * sizeof(float)); /* NaN */
+        c[i].run(c[i].arg);
+        check_product(&one);
     }
-    c[1].run = run_read;
-    c[1].arg = &read;
-    c[2].wall = 1;
-    race(c, 3);
+    race(c, ALL);
 
     snprintf(shape, sizeof shape, "%d x %d x %d", (int)rows, (int)inner, (int)cols);
-    share.value = ratio(&c[0], &c[1]);
-    share.bar = least;
-    two.value = ratio(&c[2], &c[0]);
     printf("%-18s%-16s", shape, work);
-    print_figure(work, shape, &share);
-    print_figure(work, shape, &two);
+    for (i = 0; i < 4; i++) { /* the read on one thread and on two, the loop on one and on two */
+        const contestant *ours = &c[i % 2 * ON_TWO];
+        figure f = {"1 thread", "reading w", "%", 0, least, 0};
+        f.of = i % 2 == 0 ? "1 thread" : "2 threads";
+        if (i >= 2) {
+            f.against = "plain loop";
+            f.unit = "x";
+            f.bar = 1;
+        }
+        f.value = ratio(ours, ours + (i < 2 ? READ : LOOP));
+        print_figure(work, shape, &f);
+    }
     printf("\n");
     fflush(stdout);
     free(one.a.data);
@@ -245,17 +287,18 @@ static void bench_few_rows(attn_dtype dtype, size_t rows, size_t cols, size_t in
 /* Matrices that lie in caches, that do not, and what makes a model's logits. */
 static void bench_decoding(void)
 {
-    static const size_t inner[] = {512, 1024, 4096, 512}, cols[] = {512, 1024, 4096, 32128};
+    static const size_t inner[] = {512, 1024, 2048, 4096, 512}, cols[] = {512, 1024, 2048, 4096, 32128};
     static const double bars_of_rows[] = {0.90, 0.90, 0.75}; /* 1, 4 and 16 */
     size_t s, r;
 
-    printf("\nmatmul of few rows, out = x w^T, x f32: speed relative to\n%-18s%-16s%8s %-14s%8s\n", "M x K x N", "",
-           "reading", "w", "1 thread");
-    for (s = 0; s < 4; s += is_quick() ? 3 : 1)
+    printf(
+        "\nmatmul of few rows, out = x w^T, x f32: share of the speed of reading w; speed relative to the plain loop, "
+        "compiled with %s\n%-34s%-23s%-23s%-23s%s\n",
+        peer_loop_flags(), "M x K x N", "    read", "    on 2 threads", "    loop", "    on 2 threads");
+    for (s = 0; s < 5; s += is_quick() ? 4 : 1)
         for (r = 0; r < (is_quick() ? 1 : 3); r++) {
-            double least = cols[s] == inner[s] ? bars_of_rows[r] : 0;
-            bench_few_rows(ATTN_F32, (size_t)1 << 2 * r, cols[s], inner[s], least);
-            bench_few_rows(ATTN_BF16, (size_t)1 << 2 * r, cols[s], inner[s], least);
+            bench_few_rows(ATTN_F32, (size_t)1 << 2 * r, cols[s], inner[s], bars_of_rows[r]);
+            bench_few_rows(ATTN_BF16, (size_t)1 << 2 * r, cols[s], inner[s], bars_of_rows[r]);
         }
 }
 

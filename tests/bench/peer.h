@@ -5,6 +5,7 @@
 #define PEER_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 void softmax_plain(float *out, const float *in, size_t rows, size_t cols, size_t vector_bytes);
 void softmax_fast(float *out, const float *in, size_t rows, size_t cols, size_t vector_bytes);
@@ -16,10 +17,17 @@ void peer_softmax_in_place(float *x, size_t count, size_t vector_bytes);
    gives it with that many streams, each of which prefetches `ahead` bytes ahead (0: not). */
 float peer_read(const void *x, size_t bytes, size_t streams, size_t ahead, size_t vector_bytes);
 
-/* In peer_loop.c: the attention of one query as everybody writes it, head by head. The row of key j of key/value head h
-   begins at h * head_stride + j * row_stride; scores: room for `keys` numbers. */
+/* In peer_loop.c: the attention of one query as everybody writes it, head by head. The query of head h, and its row of
+   out, begins at h * q_stride; the row of key j of key/value head h at h * head_stride + j * row_stride. scores: room
+   for `keys` numbers. */
 void peer_attend(float *out, const float *q, const float *k, const float *v, float *scores, size_t heads,
-                 size_t kv_heads, size_t keys, size_t size, size_t head_stride, size_t row_stride);
+                 size_t kv_heads, size_t keys, size_t size, size_t q_stride, size_t head_stride, size_t row_stride);
+
+/* out = x w^T by dot products. x: rows x inner; w: cols x inner, in f32 or bf16; rows of out begin out_stride apart. */
+void peer_products(float *out, const float *x, const float *w, size_t rows, size_t inner, size_t cols,
+                   size_t out_stride);
+void peer_products_bf16(float *out, const float *x, const uint16_t *w, size_t rows, size_t inner, size_t cols,
+                        size_t out_stride);
 
 /* Two attentions of disjoint keys, with the logarithms of their sums of weights, become one in (out, lse). */
 void peer_merge(float *out, float *lse, const float *out_b, const float *lse_b, size_t rows, size_t size);

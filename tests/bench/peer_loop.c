@@ -1,14 +1,15 @@
 /* Loops as everybody writes them, compiled as their users would for speed: PEER_FLAGS says how. */
 #include "peer.h"
 #include <math.h>
+#include <string.h>
 
 void peer_attend(float *out, const float *q, const float *k, const float *v, float *scores, size_t heads,
-                 size_t kv_heads, size_t keys, size_t size, size_t head_stride, size_t row_stride)
+                 size_t kv_heads, size_t keys, size_t size, size_t q_stride, size_t head_stride, size_t row_stride)
 {
     size_t group = heads / kv_heads, h, j, d;
     for (h = 0; h < heads; h++) {
-        const float *query = q + h * size, *key = k + h / group * head_stride, *value = v + h / group * head_stride;
-        float *row = out + h * size, max, sum = 0;
+        const float *query = q + h * q_stride, *key = k + h / group * head_stride, *value = v + h / group * head_stride;
+        float *row = out + h * q_stride, max, sum = 0;
         for (j = 0; j < keys; j++) {
             float score = 0;
             for (d = 0; d < size; d++)
@@ -31,6 +32,41 @@ void peer_attend(float *out, const float *q, const float *k, const float *v, flo
             for (d = 0; d < size; d++)
                 row[d] += scores[j] * value[j * row_stride + d];
     }
+}
+
+void peer_products(float *out, const float *x, const float *w, size_t rows, size_t inner, size_t cols,
+                   size_t out_stride)
+{
+    size_t r, c, k;
+    for (r = 0; r < rows; r++)
+        for (c = 0; c < cols; c++) {
+            float sum = 0;
+            for (k = 0; k < inner; k++)
+                sum += x[r * inner + k] * w[c * inner + k];
+            out[r * out_stride + c] = sum;
+        }
+}
+
+/* The upper half of a float. */
+static float float_of(uint16_t bf16)
+{
+    uint32_t bits = (uint32_t)bf16 << 16;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+void peer_products_bf16(float *out, const float *x, const uint16_t *w, size_t rows, size_t inner, size_t cols,
+                        size_t out_stride)
+{
+    size_t r, c, k;
+    for (r = 0; r < rows; r++)
+        for (c = 0; c < cols; c++) {
+            float sum = 0;
+            for (k = 0; k < inner; k++)
+                sum += x[r * inner + k] * float_of(w[c * inner + k]);
+            out[r * out_stride + c] = sum;
+        }
 }
 
 void peer_merge(float *out, float *lse, const float *out_b, const float *lse_b, size_t rows, size_t size)

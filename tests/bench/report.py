@@ -11,13 +11,12 @@ import sys
 from collections import namedtuple
 from math import log2
 
-Figure = namedtuple("Figure", "work shape of against unit value")
+Figure = namedtuple("Figure", "work shape of against unit value missed")
 NAMES = {"OpenBLAS": "OpenBLAS, unfused", "oneDNN": "oneDNN, unfused", "memory kept": "PyTorch, memory kept"}
 COLOURS = {"attn.h": "#0b57d0", "PyTorch": "#c2410c", "ONNX Runtime": "#7e22ce", "oneDNN": "#15803d",
            "OpenBLAS": "#6b7280"}
 AGAINST = {"peak": " of the peak", "read": " of the read", "one thread": " one thread", "f32 speed": " the f32 speed",
-           "plain time": " the plain time", "fastest unfused": " the fastest unfused",
-           "time of the plain loop": " the time of the plain loop"}
+           "plain time": " the plain time", "plain loop": " the plain loop"}
 VERSION = re.compile(r"(one run of version )\d+\.\d+\.\d+")
 
 
@@ -27,10 +26,15 @@ def read(path):
             for line in lines:
                 if line.startswith("#"):
                     continue
-                work, shape, of, against, unit, value, _ = line.rstrip("\n").split("\t")
-                yield Figure(work, shape, of, against, unit, float(value))
+                work, shape, of, against, unit, value, bar = line.rstrip("\n").split("\t")
+                yield Figure(work, shape, of, against, unit, float(value), misses(float(value), bar))
     except (OSError, ValueError) as error:
         sys.exit(f"{path}: {error}; run `make bench` first")
+
+
+def misses(value, bar):
+    """bar: ">=" and the least, "<=" and the most, or nothing."""
+    return bar != "" and (value < float(bar[2:]) if bar.startswith(">=") else value > float(bar[2:]))
 
 
 def version(path):
@@ -45,11 +49,17 @@ def is_peer(name):
     return name.startswith(("PyTorch", "ONNX Runtime", *NAMES))
 
 
+def is_product(figure):
+    return figure.work.startswith("x w^T")
+
+
 # ==== The tables =====================================================================================================
 
 
 def number(figure):
-    return f"{100 * figure.value:.0f}" if figure.unit == "%" else f"{figure.value:.2f}"
+    """With a star if it misses its bar."""
+    value, digits = (100 * figure.value, 0) if figure.unit == "%" else (figure.value, 0 if figure.unit == "KB" else 2)
+    return f"{value:.{digits}f}{'*' * figure.missed}"
 
 
 def joined(figures):
@@ -91,45 +101,51 @@ def limits(figures):
 
 
 def others(figures):
-    """Figures that are no ratios."""
+    """Figures that are no ratios, in the columns of one thread and of two where they are of threads."""
+    rows = {}
     for f in figures:
         if f.unit not in ("%", "x"):
-            digits = 0 if f.unit == "KB" else 2
-            name = ", ".join(x for x in (f.work, f.against, f.of) if x)
-            yield f"| {name} | {f.shape} | {f.value:.{digits}f} {f.unit} | |"
+            of = [] if f.of in ("1 thread", "2 threads") else [f.of]
+            key = ", ".join(x for x in (f.work, f.against, *of) if x), f.shape
+            rows.setdefault(key, ["", ""])[f.of == "2 threads"] = f"{number(f)} {f.unit}"
+    for (name, shape), cells in rows.items():
+        yield f"| {name} | {shape} | {' | '.join(cells)} |"
 
 
 def few_keys(figures):
     """One query beside the plain loop, with each instruction set."""
-    columns = {"plain loop": "packed, over the plain loop", "plain loop, [L,H,D]": "[L,H,D], over the plain loop",
+    columns = {"plain loop, packed": "packed, over the plain loop",
+               "plain loop, [L,H,D]": "[L,H,D], over the plain loop",
                "packed": "[L,H,D], over packed", "cached read": "packed, of the read"}
     cells = {(f.shape, f.against, f.of): f for f in figures if f.against in columns}
-    isas = list(dict.fromkeys(of for _, _, of in cells))
+    with_what = list(dict.fromkeys(of for _, _, of in cells))
     if not cells:
         return
-    yield f"One query of few keys, f32, with {' / '.join(isas)}:\n"
+    yield f"One query of few keys, f32, with {' / '.join(with_what)}:\n"
     yield "| heads x keys x size | " + " | ".join(columns.values()) + " |"
     yield "|---|" + "---|" * len(columns)
     for shape in dict.fromkeys(shape for shape, _, _ in cells):
-        row = [joined([cells.get((shape, against, isa)) for isa in isas]) for against in columns]
+        row = [joined([cells.get((shape, against, of)) for of in with_what]) for against in columns]
         yield f"| {shape} | " + " | ".join(row) + " |"
     yield ""
 
 
 def products(figures):
-    """x w^T: a row for each w, a column for each number of rows of x."""
+    """x w^T: a row for each w, a column for each number of rows of x and what it is relative to."""
     cells = {}
     for f in figures:
         rows, w = f.shape.split(" x ", 1)
-        cells.setdefault((w, f.work), {}).setdefault(int(rows), []).append(joined([f._replace(against="")]))
+        cells.setdefault((w, f.work), {}).setdefault((int(rows), f.against), []).append(f._replace(against=""))
     if not cells:
         return
-    counts = sorted({rows for row in cells.values() for rows in row})
-    yield "x w^T for a few rows of x in f32: share of the read of w, on one thread; two threads x one thread:\n"
-    yield "| w, K x N | " + " | ".join(f"{n} row{'s' * (n > 1)}" for n in counts) + " |"
-    yield "|---|" + "---|" * len(counts)
+    counts = sorted({rows for row in cells.values() for rows, _ in row})
+    columns = [(n, against) for against in ("reading w", "plain loop") for n in counts]
+    yield "x w^T for a few rows of x in f32, on one / two threads: share of the read of w; speed over the plain loop:\n"
+    yield "| w, K x N | " + " | ".join(f"{n} row{'s' * (n > 1)}, {'loop' if against == 'plain loop' else 'read'}"
+                                       for n, against in columns) + " |"
+    yield "|---|" + "---|" * len(columns)
     for (w, work), row in cells.items():
-        yield f"| {w}, {work.split()[-2]} | " + " | ".join("; ".join(row.get(n, [])) for n in counts) + " |"
+        yield f"| {w}, {work.split()[-2]} | " + " | ".join(joined(row.get(column)) for column in columns) + " |"
     yield ""
 
 
@@ -216,9 +232,8 @@ def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
     table, page, svg = sys.argv[1:]
-    of_products, figures = [], []
-    for f in read(table):
-        (of_products if f.work.startswith("x w^T") else figures).append(f)
+    figures = list(read(table))
+    of_products = [f for f in figures if is_product(f) and not is_peer(f.against)]
     if not any(f.against in AGAINST for f in figures):
         sys.exit(f"{table}: no figures; run `make bench` first")
     start, end = "<!-- tests/bench/report.py -->\n", "<!-- end of tests/bench/report.py -->"
@@ -231,8 +246,9 @@ def main():
     before, named = VERSION.subn(r"\g<1>" + version(table), before)
     if named != 1:
         sys.exit(f"{page}: no sentence that says what version these figures are of, or several")
-    rows = [f"![Share of the peak over the length, beside peers]({link})", "", *limits(figures), *others(figures), "",
-            *few_keys(figures), *products(of_products)]
+    of_attention = [f for f in figures if not is_product(f)]
+    rows = [f"![Share of the peak over the length, beside peers]({link})", "", *limits(of_attention), *others(figures),
+            "", *few_keys(figures), *products(of_products)]
     if any(is_peer(f.against) for f in figures):
         rows += ["Speed relative to peers, on one / two threads:", "", *peers(figures), ""]
     with open(page, "w") as file:
