@@ -6837,6 +6837,17 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_part)(ATTN__R *p, ATTN__V v, siz
 #if ATTN__W > 1
 #define ATTN__LANES128 (16 / (int)sizeof(ATTN__R)) /* reals in 128 bits, which AVX shuffles cheaply within */
 
+#if ATTN__PASS == ATTN__PASS_AVX512 && !ATTN__REAL_F64
+/* 128 bits from each of four places. */
+ATTN__TARGET ATTN__INLINE __m512 ATTN__NAME(load_quarters)(const char *p, const char *q, const char *r, const char *s)
+{
+    __m512 v = _mm512_castps128_ps512(_mm_loadu_ps((const float *)p));
+    v = _mm512_maskz_insertf32x4(ATTN__ALL, v, _mm_loadu_ps((const float *)q), 1);
+    v = _mm512_maskz_insertf32x4(ATTN__ALL, v, _mm_loadu_ps((const float *)r), 2);
+    return _mm512_maskz_insertf32x4(ATTN__ALL, v, _mm_loadu_ps((const float *)s), 3);
+}
+#endif
+
 /* A vector of W / LANES128 chunks of 128 bits, `step` bytes apart. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_128)(const char *p, ptrdiff_t step)
 {
@@ -6846,10 +6857,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_128)(const char *p, ptrdiff_t 
     v = _mm512_maskz_insertf64x2(ATTN__ALL, v, _mm_loadu_pd((const double *)(p + 2 * step)), 2);
     return _mm512_maskz_insertf64x2(ATTN__ALL, v, _mm_loadu_pd((const double *)(p + 3 * step)), 3);
 #elif ATTN__PASS == ATTN__PASS_AVX512
-    __m512 v = _mm512_castps128_ps512(_mm_loadu_ps((const float *)p));
-    v = _mm512_maskz_insertf32x4(ATTN__ALL, v, _mm_loadu_ps((const float *)(p + step)), 1);
-    v = _mm512_maskz_insertf32x4(ATTN__ALL, v, _mm_loadu_ps((const float *)(p + 2 * step)), 2);
-    return _mm512_maskz_insertf32x4(ATTN__ALL, v, _mm_loadu_ps((const float *)(p + 3 * step)), 3);
+    return ATTN__NAME(load_quarters)(p, p + step, p + 2 * step, p + 3 * step);
 #elif ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64
     return _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd((const double *)p)),
                                 _mm_loadu_pd((const double *)(p + step)), 1);
@@ -8254,7 +8262,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs)(ATTN__V *x, const char *p,
 }
 
 #if !ATTN__REAL_F64
-/* The same of rows of 16-bit elements, or of I8: pairs are transposed as they lie, then widened. */
+/* load_pairs of rows of 16-bit elements, or of I8: pairs are transposed as they lie, then widened. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs16)(ATTN__V *x, const char *p, ATTN__NAME(few_steps) s,
                                                         const int row, attn_dtype dtype)
 {
@@ -8262,6 +8270,19 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs16)(ATTN__V *x, const char *
     int i;
 #if ATTN__PASS == ATTN__PASS_AVX512
     __m256i y[4], low, high;
+    if (dtype == ATTN_BF16) { /* pairs 0 and 1 of all rows, 2 and 3; then each 16 bits to the top of a float, in one */
+        const __m512i at = _mm512_set4_epi32(0x07068080, 0x05048080, 0x03028080, 0x01008080);
+        const __m512i after = _mm512_set4_epi32(0x0f0e8080, 0x0d0c8080, 0x0b0a8080, 0x09088080);
+        __m512 a = ATTN__NAME(load_quarters)(ATTN__ROW(0), ATTN__ROW(2), ATTN__ROW(4), ATTN__ROW(6));
+        __m512 b = ATTN__NAME(load_quarters)(ATTN__ROW(1), ATTN__ROW(3), ATTN__ROW(5), ATTN__ROW(7));
+        __m512i units = _mm512_castps_si512(_mm512_unpacklo_ps(a, b));
+        x[0] = _mm512_castsi512_ps(_mm512_shuffle_epi8(units, at));
+        x[1] = _mm512_castsi512_ps(_mm512_shuffle_epi8(units, after));
+        units = _mm512_castps_si512(_mm512_unpackhi_ps(a, b));
+        x[2] = _mm512_castsi512_ps(_mm512_shuffle_epi8(units, at));
+        x[3] = _mm512_castsi512_ps(_mm512_shuffle_epi8(units, after));
+        return;
+    }
     ATTN__UNROLL
     for (i = 0; i < 4; i++)
         y[i] = _mm256_inserti128_si256(
