@@ -8275,12 +8275,12 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs16)(ATTN__V *x, const char *
         const __m512i after = _mm512_set4_epi32(0x0f0e8080, 0x0d0c8080, 0x0b0a8080, 0x09088080);
         __m512 a = ATTN__NAME(load_quarters)(ATTN__ROW(0), ATTN__ROW(2), ATTN__ROW(4), ATTN__ROW(6));
         __m512 b = ATTN__NAME(load_quarters)(ATTN__ROW(1), ATTN__ROW(3), ATTN__ROW(5), ATTN__ROW(7));
-        __m512i units = _mm512_castps_si512(_mm512_unpacklo_ps(a, b));
-        x[0] = _mm512_castsi512_ps(_mm512_shuffle_epi8(units, at));
-        x[1] = _mm512_castsi512_ps(_mm512_shuffle_epi8(units, after));
-        units = _mm512_castps_si512(_mm512_unpackhi_ps(a, b));
-        x[2] = _mm512_castsi512_ps(_mm512_shuffle_epi8(units, at));
-        x[3] = _mm512_castsi512_ps(_mm512_shuffle_epi8(units, after));
+        __m512i units = _mm512_castps_si512(_mm512_maskz_unpacklo_ps(ATTN__ALL, a, b));
+        x[0] = _mm512_castsi512_ps(_mm512_maskz_shuffle_epi8(UINT64_MAX, units, at));
+        x[1] = _mm512_castsi512_ps(_mm512_maskz_shuffle_epi8(UINT64_MAX, units, after));
+        units = _mm512_castps_si512(_mm512_maskz_unpackhi_ps(ATTN__ALL, a, b));
+        x[2] = _mm512_castsi512_ps(_mm512_maskz_shuffle_epi8(UINT64_MAX, units, at));
+        x[3] = _mm512_castsi512_ps(_mm512_maskz_shuffle_epi8(UINT64_MAX, units, after));
         return;
     }
     ATTN__UNROLL
