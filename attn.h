@@ -7149,6 +7149,7 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(store_rows)(void *out, attn_dtype dt
 }
 #endif
 
+/* out[r * rs + c * cs] = alpha x[r][c], rounded; a view whose columns are contiguous is written along these. */
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(store_view)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs,
                                                         const void *xv, size_t ld, size_t rows, size_t cols,
                                                         double alpha)

@@ -2201,3 +2201,34 @@ TEST(merge_layouts)
             test_release();
         }
 }
+
+/* A v without dims may be NULL: no pointer is made of it, by the search for NaN in hidden rows or by prefetching. */
+TEST(sdpa_v_without_dims)
+{
+    enum { H = 8, D = 80, LONG_KEYS = 2000 };
+    static const unsigned char mask[3] = {1, 0, 1};
+    float *q = (float *)test_block(H * D * sizeof *q), *k = (float *)test_block((size_t)H * LONG_KEYS * D * sizeof *k),
+          lse[H];
+    size_t i, h, keys;
+    attn_ctx ctx = {0};
+    for (i = 0; i < (size_t)H * LONG_KEYS * D; i++)
+        k[i] = 0;
+    for (i = 0; i < H * D; i++)
+        q[i] = 0;
+    FOR_EACH_ISA (isa)
+        for (keys = 3; keys <= LONG_KEYS; keys += LONG_KEYS - 3) {
+            attn_opts opts = {0};
+            ctx.isa = isa;
+            opts.lse = attn_bhld(lse, ATTN_F32, 1, H, 1, 1);
+            if (keys == 3)
+                opts.mask = attn_bhld((void *)(uintptr_t)mask, ATTN_BOOL, 1, 1, 1, 3);
+            test_case("%s, %zu keys", attn_isa_string(isa), keys);
+            CHECK_STATUS(attn_sdpa(attn_bhld(NULL, ATTN_F32, 1, H, 1, 0), attn_bhld(q, ATTN_F32, 1, H, 1, D),
+                                   attn_bhld(k, ATTN_F32, 1, H, keys, D), attn_bhld(NULL, ATTN_F32, 1, H, keys, 0),
+                                   &opts, &ctx),
+                         ATTN_OK);
+            for (h = 0; h < H; h++)
+                CHECK_NEAR(lse[h], logl(keys == 3 ? 2 : (real)keys), 1e-5L);
+        }
+    test_release();
+}

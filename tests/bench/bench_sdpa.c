@@ -555,6 +555,14 @@ static void print_column(const char *text)
     printf("%8s %-14s", text, "");
 }
 
+static void print_peer_names(void)
+{
+    size_t i;
+    for (i = 0; i < peer_count; i++)
+        print_column(peers[i].name);
+    printf("\n");
+}
+
 static attn_isa isa_of(attn_isa isa)
 {
     size_t i;
@@ -905,16 +913,14 @@ static void bench_overhead(void)
 {
     static const row r = {.work = "one call", .workload = {SQUARE(1, 3, 3)}};
     figure us = {"1 thread", "", "us", 0, 0.2, 1};
-    size_t allocations, i;
+    size_t allocations;
     match m;
 
     printf("\nOne call: its time; speed relative to the plain loop and to peers\n");
     print_start("work", "heads x keys x size", "");
     print_column("time");
     print_column("loop");
-    for (i = 0; i < peer_count; i++)
-        print_column(peers[i].name);
-    printf("\n");
+    print_peer_names();
 
     set_up(&m, &r);
     m.ours.ctx.parallel.run = counting_run;
@@ -1175,9 +1181,7 @@ int main(void)
     print_start("work", "heads x keys x size", "against");
     print_column("1 thread");
     print_column("2 threads");
-    for (i = 0; i < peer_count; i++)
-        print_column(peers[i].name);
-    printf("\n");
+    print_peer_names();
     for (i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (rows[i].quick || !is_quick())
             bench_row(&rows[i]);
