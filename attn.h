@@ -175,6 +175,7 @@
 #define ATTN_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define ATTN_VERSION_MAJOR 0
 #define ATTN_VERSION_MINOR 7
@@ -414,6 +415,14 @@ typedef enum attn_stage {
    where a value is NaN or infinite. */
 typedef void (*attn_score_mod)(void *user, void *scores, size_t count, size_t b, size_t h, size_t i, size_t j0);
 
+/* Weights become 0 with probability p, and the others 1 / (1 - p) times as large, for training. Which ones, says a
+   generator that counts: a function of (seed, b, h, i, j) alone. 0 <= p < 1; p 0: none, the seed is not looked at.
+                                                                               Srivastava 2014, JMLR 15(56) */
+typedef struct attn_dropout {
+    double p;
+    uint64_t seed;
+} attn_dropout;
+
 /* Every option of attn_sdpa. All zero (`attn_opts opts = {0}`): plain attention of every query with every key. */
 typedef struct attn_opts {
     /* visibility: a key that is hidden is no part of any arithmetic, NaN or garbage there changes nothing */
@@ -433,6 +442,7 @@ typedef struct attn_opts {
     const float *sinks; /* [H], one more logit in the denominator only               Xiao 2023, arXiv 2309.17453 */
     attn_score_mod score_mod;
     void *score_mod_user;
+    attn_dropout dropout; /* of the weights: lse is without it, opts.weights shows what was used. Not in a cache */
 
     /* more outputs, of any float type; asking for them does not change out */
     attn_tensor lse;     /* B x H x Lq x 1: natural log of the sum of exp of the row's scores, sinks included */
@@ -557,6 +567,7 @@ typedef struct attn_rope_opts {
     double base;               /* pair d rotates by base^(-2d/dim) for each position; 0 = 10000 */
     const double *frequencies; /* [dim/2], instead; see attn_rope_frequencies */
     double scale;              /* what is rotated is multiplied by it; 0 = 1 */
+    int transposed;            /* the other way round, by the negative angle: what the gradient passes through */
 
     ptrdiff_t offset;           /* position of row i: offset + i, */
     const ptrdiff_t *positions; /* or offset + positions[b * batch_stride + i * len_stride]; the sum saturates */
@@ -644,6 +655,102 @@ ATTN_API attn_status attn_mha_scratch(size_t *bytes, attn_tensor out, attn_tenso
 ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, attn_tensor q, attn_tensor k,
                                       attn_tensor v, const attn_mha_weights *weights, const attn_opts *opts,
                                       const attn_ctx *ctx);
+
+/* ==== API: training ==============================================================================================
+
+   The way back: given how a loss changes with an output, its gradient dout, how it changes with each input. Nothing
+   here needs the scores of the forward call; memory is linear in the lengths. ATTN_NO_TRAINING leaves all of it out. */
+
+#ifndef ATTN_NO_TRAINING
+
+/* out += alpha a b, with a M x K, b K x N, out M x N: for gradients of weights, dw += x^T dy. out is F32 or F64; the
+   sum is rounded to the compute type and then added. ctx may be NULL. Never NOMEM: memory only makes it faster. */
+ATTN_API attn_status attn_matmul_add(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx);
+
+/* din = out (dout - sum of dout out), row by row: the gradient that reaches softmax's input, out being what
+   attn_softmax gave. All Lq x Lk. din may be the identical view as dout or out. */
+ATTN_API attn_status attn_softmax_backward(attn_mat din, attn_mat dout, attn_mat out);
+
+/* Turns in place the gradient with respect to the scores that score_mod left into that with respect to those that it
+   was given, `before`: `count` reals of the compute type each, of query i of head h of item b against keys j0, j0 + 1,
+   ... What it makes of hidden keys is discarded. */
+typedef void (*attn_score_mod_grad)(void *user, void *dscores, const void *before, size_t count, size_t b, size_t h,
+                                    size_t i, size_t j0);
+
+/* What attn_sdpa_backward writes. Absent (all zero): not wanted. Gradients of 16-bit types are summed in the compute
+   type and rounded once. */
+typedef struct attn_grads {
+    attn_tensor q, k, v;     /* of the shapes of q, k, v; but batch 1 where an input that the whole batch shares has
+                                batch_stride 0: summed over the batch */
+    attn_tensor bias;        /* of the shape of opts.bias: summed over its dimensions of 1 */
+    attn_mat by_distance;    /* H x (Lq + Lk - 1), where opts.bias is what attn_relative makes: summed over the batch */
+    float *sinks;            /* [H], summed over the batch */
+    float *alibi_slopes;     /* [H], summed over the batch */
+    attn_tensor dlse;        /* an input: the gradient that reaches lse, B x H x Lq x 1 of any float type; absent = 0 */
+    int accumulate;          /* adds to what is there. Not to 16-bit types: ATTN_ERR_DTYPE */
+    attn_score_mod_grad score_mod_grad; /* given score_mod_user; required with opts.score_mod, else not looked at */
+} attn_grads;
+
+/* The gradients of attn_sdpa, exact, fused, for every option. dout, B x H x Lq x Dv, is the gradient that reaches out;
+   out and lse are what the forward call gave with the same q, k, v, opts (or attn_merge of its parts), lse in the
+   compute type. The outputs in opts are not looked at. With P = exp(score - lse) and the sums over the keys or queries
+   of each head:
+
+       dv = P^T dout      dP = dout v^T      dS = P (dP - (dout . out - dlse))      dq = scale dS k      dk = scale dS^T q
+
+   dk and dv are summed over the query heads of a group. The gradient of a hidden key is 0, whatever lies there; a row
+   that sees nothing has dq 0 and gives nothing to k, v and bias. Rows past q_lens: dout, out, lse and dlse are not
+   looked at, dq is 0. A NaN row makes NaN of its own dq and of what it sees, of nothing else.
+   Bits do not depend on threads, scratch, layout, neighbours, or which gradients are wanted.
+   NULL: grads; score_mod without score_mod_grad. SHAPE: by_distance, unless opts.bias is 1 x H x Lq x Lk with
+   len_stride = -dim_stride; the gradient of an option that is not given.
+   NOMEM: ctx->scratch too small (attn_sdpa_backward_scratch), or ATTN_MALLOC failed.
+                                                      Dao 2022, arXiv 2205.14135; Dao 2023, arXiv 2307.08691 */
+ATTN_API attn_status attn_sdpa_backward(const attn_grads *grads, attn_tensor dout, attn_tensor q, attn_tensor k,
+                                        attn_tensor v, attn_tensor out, attn_tensor lse, const attn_opts *opts,
+                                        const attn_ctx *ctx);
+
+/* *bytes = scratch in ctx->scratch for that call. As attn_sdpa_scratch; it grows with the lengths where gradients of
+   16-bit types, of by_distance, of slopes, or of a bias with dimensions of 1 are summed. */
+ATTN_API attn_status attn_sdpa_backward_scratch(size_t *bytes, const attn_grads *grads, attn_tensor dout, attn_tensor q,
+                                                attn_tensor k, attn_tensor v, attn_tensor out, attn_tensor lse,
+                                                const attn_opts *opts, const attn_ctx *ctx);
+
+/* Writes to text[size] how that call would run, or which argument is at fault: as attn_sdpa_explain. */
+ATTN_API attn_status attn_sdpa_backward_explain(char *text, size_t size, const attn_grads *grads, attn_tensor dout,
+                                                attn_tensor q, attn_tensor k, attn_tensor v, attn_tensor out,
+                                                attn_tensor lse, const attn_opts *opts, const attn_ctx *ctx);
+
+/* dtable[bucket of distance first_distance + c][h] = sum of dby_distance[h][c] over the distances of the bucket: the way
+   back through attn_t5_bias, whose arguments the others are. Overwrites dtable, buckets x H; dby_distance H x N. */
+ATTN_API attn_status attn_t5_bias_backward(attn_mat dtable, attn_mat dby_distance, int bidirectional,
+                                           size_t max_distance, ptrdiff_t first_distance);
+
+/* What attn_mha_backward writes. Absent or NULL: not wanted. */
+typedef struct attn_mha_grads {
+    attn_tensor q, k, v;        /* of the shapes of q, k, v */
+    attn_mat wq, wk, wv, wo;    /* of the shapes of the weights */
+    float *bq, *bk, *bv, *bo;   /* [H D], [Hkv D], [Hkv Dv], [E] */
+    int accumulate;             /* adds to what is there. Not to 16-bit types: ATTN_ERR_DTYPE */
+} attn_mha_grads;
+
+/* The gradients of attn_mha, which it computes once more for that: the other arguments are those of the forward call,
+   dout, B x 1 x Lq x E, the gradient that reaches out. opts: its outputs are not looked at; score_mod is ATTN_ERR_VALUE.
+   Memory: that of attn_mha, its projections' gradients, out and lse. Rows past q_lens and kv_lens are not read, their
+   gradients are 0. */
+ATTN_API attn_status attn_mha_backward(const attn_mha_grads *grads, attn_tensor dout, attn_tensor q, attn_tensor k,
+                                       attn_tensor v, const attn_mha_weights *weights, const attn_opts *opts,
+                                       const attn_ctx *ctx);
+ATTN_API attn_status attn_mha_backward_scratch(size_t *bytes, const attn_mha_grads *grads, attn_tensor dout,
+                                               attn_tensor q, attn_tensor k, attn_tensor v,
+                                               const attn_mha_weights *weights, const attn_opts *opts,
+                                               const attn_ctx *ctx);
+ATTN_API attn_status attn_mha_backward_explain(char *text, size_t size, const attn_mha_grads *grads, attn_tensor dout,
+                                               attn_tensor q, attn_tensor k, attn_tensor v,
+                                               const attn_mha_weights *weights, const attn_opts *opts,
+                                               const attn_ctx *ctx);
+
+#endif /* ATTN_NO_TRAINING */
 
 /* ==== API: threads =============================================================================================== */
 
