@@ -19,6 +19,7 @@
        API: key/value cache      5. steps
        API: positions            6. engine
        API: multi-head layer     7. cache, positions, layer
+       API: training             8. backward
        API: threads              9. kernels
 
    WHAT IT DOES
@@ -1453,10 +1454,13 @@ enum attn__role {
     ATTN__BOOL = 16,     /* BOOL alone */
     ATTN__IN_PLACE = 32, /* an output that may be the very same view as an input */
     ATTN__CACHED = 64,   /* I8 too, which computes in float */
-    ATTN__ABSENT = 128   /* set by attn__list: required, but not given */
+    ATTN__ABSENT = 128,  /* set by attn__list: required, but not given */
+    ATTN__COMPUTED = 256,  /* of the compute type alone */
+    ATTN__UNROUNDED = 512, /* no 16-bit type */
+    ATTN__DECIDES = 1024   /* the compute type, in place of the first input */
 };
 
-enum { ATTN__ARGUMENTS = 12 + 10 + 1 }; /* attn_mha: its own, options, scratch */
+enum { ATTN__ARGUMENTS = 12 + 12 + 8 + 1 }; /* attn_mha_backward: gradients, its own, options, scratch */
 
 typedef struct attn__check {
     attn_status status;           /* ATTN_OK so far, or the fault that comes first in the documented order */
@@ -1568,6 +1572,9 @@ static int attn__is_empty(const attn__view *v)
 /* May an element of this type go there, where the compute type is F64 (wide) or F32? */
 static int attn__is_dtype(const attn__view *v, int wide)
 {
+    int narrow = v->dtype == ATTN_F16 || v->dtype == ATTN_BF16;
+    if (narrow && v->role & (ATTN__COMPUTED | ATTN__UNROUNDED))
+        return 0;
     if (!(v->role & ATTN__BOOL) && attn__is_float(v->dtype) && (v->dtype == ATTN_F64) == wide)
         return 1;
     if (v->role & ATTN__BOOL || v->dtype == ATTN_BOOL)
@@ -1748,15 +1755,18 @@ static void attn__check_alias(attn__check *c, const attn__view *out)
 }
 
 /* All that views say by themselves: NULL, DTYPE, OVERFLOW, alignment, ALIAS. The compute type is F64 if the first input
-   is F64. */
+   is F64, unless another decides. */
 static void attn__check_views(attn__check *c)
 {
-    attn__view *v = c->view, *end = c->end;
+    attn__view *v, *end = c->end, *first = c->view;
     attn_status fault;
     int wide;
-    while (v + 1 < end && v->role & ATTN__OUT)
-        v++;
-    wide = v < end && v->dtype == ATTN_F64;
+    while (first + 1 < end && first->role & ATTN__OUT)
+        first++;
+    for (v = c->view; v < end; v++)
+        if (v->role & ATTN__DECIDES)
+            first = v;
+    wide = first < end && first->dtype == ATTN_F64;
     for (v = c->view; v < end; v++) {
         fault = attn__view_fault(v, wide);
         if (fault != ATTN_OK)
@@ -2124,6 +2134,28 @@ typedef struct attn__block_kernels {
        see, first .. end - 1, and 0 inverse for the others */
     void (*weights)(const attn__tile *tile, void *x, size_t n, size_t first, size_t end, const void *max,
                     const void *inverse, double scale);
+
+#ifndef ATTN_NO_TRAINING
+    /* the tile's scores become p = exp(scale (score - lse)), dp becomes factor p (dp - delta), with lse and delta of each
+       query; 0 where a score is -infinity */
+    void (*backward)(const attn__tile *tile, void *dp, const void *lse, const void *delta, double scale, double factor);
+
+    /* multiplies ds by factor (1 - (capped / cap)^2); what is 0 stays */
+    void (*softcap_backward)(const attn__tile *tile, void *ds, const void *capped, double cap, double factor);
+
+    /* sum[i] += sum over elements of x y, for each of `lanes` queries on lanes */
+    void (*add_dot)(void *sum, const void *x, const void *y, size_t elements, size_t lanes);
+
+    /* x += y, n reals */
+    void (*add)(void *x, const void *y, size_t n);
+
+    /* sums over the tile, each finished before it is added: for each query, over keys, of ds and, with ALiBi, of ds
+       -|distance|, two numbers side by side; for each key, over queries; and for each distance, from that of the last
+       query and the first key on */
+    void (*sum_keys)(const attn__tile *tile, void *sums, const void *ds);
+    void (*sum_rows)(const attn__tile *tile, void *sums, const void *ds);
+    void (*sum_distances)(const attn__tile *tile, void *sums, const void *ds);
+#endif
 } attn__block_kernels;
 
 /* Rows of two results over different keys, which become one. */
@@ -3580,6 +3612,7 @@ typedef struct attn__shared { /* what the blocks of a unit use one after another
     char *scores, *bias, *mask; /* of a tile */
     char *scales;               /* of a tile's rows of k or v, in I8 */
     char *row;                  /* one row's scores, for score_mod */
+    char *before, *capped;      /* copies of the tile's scores before score_mod and after softcap; NULL: not wanted */
 } attn__shared;
 
 /* Reals of each row of a block: bounds and ALiBi as the tile has them, the factor of softmax, 1 / sum. */
@@ -3998,6 +4031,14 @@ ATTN__NOINLINE void attn__modify_scores(attn__block *block, size_t k0)
     }
 }
 
+/* The tile's scores as they are now, queries on lanes, for the backward pass. NULL: not wanted. */
+static void attn__copy_tile(const attn__block *block, char *copy)
+{
+    const attn__tile *tile = &block->tile;
+    if (copy)
+        ATTN__MEMCPY(copy, tile->scores, tile->keys * tile->lanes * block->plan->call.kern->size);
+}
+
 /* The tile's scores, as they are at a stage, go to where the caller wants them; alpha: by what they are still to be
    multiplied. Those that softmax takes wait in weights until max and sum are known. */
 static void attn__keep_scores(const attn__block *block, size_t k0, attn_stage stage, double alpha)
@@ -4057,6 +4098,7 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, in
         attn__keep_scores(block, k0, ATTN_STAGE_DOT, attn__to_real(plan, scale) * plan->call.softmax_scale);
     if (opts->softcap > 0 && stage != ATTN_STAGE_DOT) {
         kern->block.softcap(tile, scale, opts->softcap);
+        attn__copy_tile(block, block->shared->capped);
         scale = 1;
     }
     if (keep && stage != ATTN_STAGE_DOT)
@@ -4074,8 +4116,10 @@ static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, in
     }
     if (tile->bias || tile->bias_rows || tile->slope || scale < 1 || scale > 1)
         kern->block.bias(tile, scale);
-    if (opts->score_mod)
+    if (opts->score_mod) {
+        attn__copy_tile(block, block->shared->before);
         attn__modify_scores(block, k0);
+    }
     if (tile->mask)
         attn__gather_mask(block, k0);
     /* ALiBi and score_mod may have changed a score that a bias of -infinity had hidden */
@@ -4631,6 +4675,7 @@ static void attn__place_shared(attn__shared *shared, char **at, const attn__size
     shared->bias = attn__next_array(at, sizes->bias);
     shared->mask = attn__next_array(at, sizes->mask);
     shared->row = attn__next_array(at, sizes->row);
+    shared->before = shared->capped = NULL;
     shared->scales = attn__next_array(at, sizes->scales);
     shared->k.rows = attn__next_array(at, sizes->k);
     shared->v.rows = attn__next_array(at, sizes->v);
@@ -4655,24 +4700,30 @@ static void attn__find_kept(attn__state *state, const attn__plan *plan, size_t i
 
 /* -- workers -- */
 
+/* What is the same for all tiles of a block that has its memory. */
+static void attn__begin_tiles(attn__block *block, const attn__plan *plan, attn__shared *shared)
+{
+    attn__tile *tile = &block->tile;
+    block->plan = plan;
+    block->shared = shared;
+    block->next = block;
+    block->at.b = SIZE_MAX; /* none yet */
+    block->at.row = 0;
+    tile->scores = shared->scores;
+    tile->factor = attn__row_real(block, ATTN__FACTOR, 0);
+    attn__set_real(plan, tile->zero, 0, 0.0);
+    attn__set_real(plan, tile->minus_infinity, 0, attn__minus_infinity());
+    attn__set_real(plan, tile->lowest, 0, attn__lowest(plan->call.kern->real));
+}
+
 static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, size_t index)
 {
     char *at = plan->scratch + index * plan->worker_bytes;
     size_t i;
     attn__place_shared(&worker->shared, &at, &plan->sizes);
     for (i = 0; i < plan->schedule.unit_blocks; i++) {
-        attn__block *block = &worker->blocks[i];
-        attn__tile *tile = &block->tile;
-        attn__place_block(block, &at, &plan->sizes);
-        block->plan = plan;
-        block->shared = &worker->shared;
-        block->at.b = SIZE_MAX; /* none yet */
-        block->at.row = 0;
-        tile->scores = worker->shared.scores;
-        tile->factor = attn__row_real(block, ATTN__FACTOR, 0);
-        attn__set_real(plan, tile->zero, 0, 0.0);
-        attn__set_real(plan, tile->minus_infinity, 0, attn__minus_infinity());
-        attn__set_real(plan, tile->lowest, 0, attn__lowest(plan->call.kern->real));
+        attn__place_block(&worker->blocks[i], &at, &plan->sizes);
+        attn__begin_tiles(&worker->blocks[i], plan, &worker->shared);
     }
 }
 
@@ -4739,17 +4790,17 @@ typedef struct attn__sdpa_run { /* what the workers of a run share */
     size_t taken; /* units taken so far, where compilers can count atomically */
 } attn__sdpa_run;
 
-/* The unit that a worker does next, after `done` others; no less than the number of units: none is left. Which worker
-   does a unit changes no bit. Each takes the next free one, so that all end at about the same time; without atomics
-   the units are dealt out in turn. */
-static size_t attn__next_unit(attn__sdpa_run *run, size_t index, size_t done)
+/* The unit that worker `index` of so many does next, after `done` others; no less than the number of units: none is
+   left. Which worker does a unit changes no bit. Each takes the next free one, so that all end at about the same time;
+   without atomics the units are dealt out in turn. */
+static size_t attn__next_unit(size_t *taken, size_t workers, size_t index, size_t done)
 {
 #ifdef ATTN__ATOMIC_ADD1
-    if (run->plan->schedule.workers > 1)
-        return ATTN__ATOMIC_ADD1(&run->taken);
+    if (workers > 1)
+        return ATTN__ATOMIC_ADD1(taken);
 #endif
-    (void)run->taken;
-    return index + done * run->plan->schedule.workers;
+    (void)taken;
+    return index + done * workers;
 }
 
 static void attn__sdpa_worker(void *arg, size_t index)
@@ -4759,7 +4810,7 @@ static void attn__sdpa_worker(void *arg, size_t index)
     size_t unit, done, first, count, span, block;
     attn__worker worker;
     attn__begin_worker(&worker, run->plan, index);
-    for (done = 0; (unit = attn__next_unit(run, index, done)) < s->units; done++) {
+    for (done = 0; (unit = attn__next_unit(&run->taken, s->workers, index, done)) < s->units; done++) {
         unit = s->units - 1 - unit; /* the last blocks of causal attention have the most keys: longest first */
         if (s->parallel_splits) {
             attn__attend_one_split(worker.blocks, unit / s->splits, unit % s->splits);
@@ -4957,16 +5008,19 @@ static void attn__plan_list_options(attn__check *check, const attn__plan *plan) 
     attn__check_scratch(check, &plan->call.ctx);
 }
 
-static void attn__require_shapes(attn__check *check, attn__call *call)
+static void attn__require_inputs(attn__check *check, const attn__call *call)
+{
+    const attn_tensor *q = &call->q, *k = &call->k, *v = &call->v;
+    int grouped = q->heads == k->heads || (k->heads > 0 && q->heads % k->heads == 0);
+    attn__require(check, q->dim > 0 && grouped, ATTN_ERR_SHAPE, "q");
+    attn__require(check, attn__is_shape(k, q->batch, k->heads, k->len, q->dim), ATTN_ERR_SHAPE, "k");
+    attn__require(check, attn__is_shape(v, q->batch, k->heads, k->len, v->dim), ATTN_ERR_SHAPE, "v");
+}
+
+static void attn__require_options(attn__check *check, attn__call *call)
 {
     attn_opts *o = &call->opts;
-    const attn_tensor *q = &call->q, *k = &call->k, *v = &call->v;
-    size_t B = q->batch, H = q->heads, Lq = q->len, Lk = k->len;
-    int grouped = H == k->heads || (k->heads > 0 && H % k->heads == 0);
-    attn__require(check, attn__is_shape(&call->out, B, H, Lq, v->dim), ATTN_ERR_SHAPE, "out");
-    attn__require(check, q->dim > 0 && grouped, ATTN_ERR_SHAPE, "q");
-    attn__require(check, attn__is_shape(k, B, k->heads, Lk, q->dim), ATTN_ERR_SHAPE, "k");
-    attn__require(check, attn__is_shape(v, B, k->heads, Lk, v->dim), ATTN_ERR_SHAPE, "v");
+    size_t Lk = call->k.len;
     if (!call->has_options)
         return;
     attn__require_option(check, call, "opts.mask", &o->mask, Lk, 1);
@@ -5014,7 +5068,10 @@ static void attn__plan_resolve(attn__plan *plan, attn__check *check)
     attn__call *call = &plan->call;
     attn_opts *o = &call->opts;
     attn__require(check, call->ctx.scratch || call->ctx.scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
-    attn__require_shapes(check, call);
+    attn__require(check, attn__is_shape(&call->out, call->q.batch, call->q.heads, call->q.len, call->v.dim),
+                  ATTN_ERR_SHAPE, "out");
+    attn__require_inputs(check, call);
+    attn__require_options(check, call);
     o->scale = attn__scale(o->scale, call->q.dim);
     attn__choose_scale(call);
     call->kern = attn__ctx_kernels(&call->ctx, attn__real(call->q.dtype));
@@ -5136,29 +5193,38 @@ static void attn__say_rows(attn__text *text, const char *name, const attn__plan 
         attn__say(text, " is read in place\n");
 }
 
-/* What a call would do, in `bytes` of scratch (which `stack` bytes may hold), or why it would fail. */
+/* Begins to say what a call would do, in `bytes` of scratch (which `stack` bytes may hold); returns 0 after saying why
+   it would fail. */
+static int attn__explain_begin(attn__text *t, char *text, size_t size, const attn__call *call, attn__check *check,
+                               size_t bytes, size_t stack)
+{
+    t->at = text;
+    t->left = text ? size : 0;
+    attn__require(check, text || size == 0, ATTN_ERR_NULL, "text");
+    attn__require(check, check->status != ATTN_OK || attn__has_scratch(&call->ctx, bytes, stack), ATTN_ERR_NOMEM,
+                  "ctx.scratch");
+    if (check->status != ATTN_OK) {
+        attn__say(t, check->argument);
+        attn__say(t, check->other ? ", " : "");
+        attn__say(t, check->other ? check->other : "");
+        attn__say(t, ": ");
+        attn__say(t, attn_status_string(check->status));
+        attn__say(t, "\n");
+        return 0;
+    }
+    attn__say(t, attn_isa_string(call->kern->isa));
+    attn__say(t, call->kern->real == ATTN_F64 ? ", computed in double\n" : ", computed in float\n");
+    return 1;
+}
+
 static attn_status attn__plan_explain(char *text, size_t size, const attn__plan *plan, attn__check *check, size_t bytes,
                                       size_t stack)
 {
     const attn__call *call = &plan->call;
     const attn__schedule *s = &plan->schedule;
     attn__text t;
-    t.at = text;
-    t.left = text ? size : 0;
-    attn__require(check, text || size == 0, ATTN_ERR_NULL, "text");
-    attn__require(check, check->status != ATTN_OK || attn__has_scratch(&call->ctx, bytes, stack), ATTN_ERR_NOMEM,
-                  "ctx.scratch");
-    if (check->status != ATTN_OK) {
-        attn__say(&t, check->argument);
-        attn__say(&t, check->other ? ", " : "");
-        attn__say(&t, check->other ? check->other : "");
-        attn__say(&t, ": ");
-        attn__say(&t, attn_status_string(check->status));
-        attn__say(&t, "\n");
+    if (!attn__explain_begin(&t, text, size, call, check, bytes, stack))
         return check->status;
-    }
-    attn__say(&t, attn_isa_string(call->kern->isa));
-    attn__say(&t, call->kern->real == ATTN_F64 ? ", computed in double\n" : ", computed in float\n");
     attn__say_number(&t, "query blocks of ", attn__min(s->rows, s->block_rows), " rows x key tiles of ");
     attn__say_number(&t, "", s->tile_keys, ", ");
     attn__say_number(&t, "", s->all_blocks, " blocks on ");
@@ -6348,6 +6414,1193 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
     attn__mha_plan(&mha, &c, &out, &q, &k, &v, weights, opts, ctx);
     return attn__plan_explain(text, size, &mha.plan, &c, mha.bytes, 0);
 }
+
+/* ==== 8. backward ================================================================================================
+
+   How a loss changes with q, k and v, given how it changes with out (dout). P is computed once more from the scores and
+   the log-sum-exp that the forward call left, tile by tile:
+
+       S  = scale K Q^T, softcap, bias, ...      as in section 6, by its functions
+       P  = exp(S - lse)                         0 where a key is hidden
+       dP = V dO^T
+       dS = P (dP - delta)                       delta = dout . out - dlse, of each row
+       dv = dv + P dO      dk = dk + scale dS Q      dq = dq + scale dS^T K
+                                                      Dao 2022, arXiv 2205.14135; Dao 2023, arXiv 2307.08691
+
+   Options turn dS, which belongs to the scores that softmax saw, into what belongs to those before them, in reverse
+   order: score_mod_grad; then it is the gradient of biases; the slope of softcap; scale.
+
+   Calls:
+
+       attn_sdpa_backward
+         attn__backward_list, _plan     checks and resolves the arguments, makes the schedule, measures scratch
+         attn__backward_execute         runs one phase after another, each with all workers:
+           attn__clear_head               outputs that are sums begin with 0
+           attn__backward_unit            a key/value head of a batch item: all its cells
+           attn__backward_cell            query blocks against a chunk of keys, of which K, V, dk and dv stay in cache
+             attn__begin_rows               Q, dO, delta of a query block; which keys of the chunk it sees
+             attn__backward_tile            one tile of keys: the lines above
+           attn__sum_bias                 the gradient of a bias that heads or items share
+           attn__finish_head, _option     sums are rounded to 16 bits, or added up over heads, rows, items
+
+   Order of sums. A product over the keys or queries of one tile is finished before it is added; dq takes the key tiles
+   of its rows in ascending order, dk and dv the query heads of the group and their query blocks in ascending order.
+   So a cell may be computed once those above it and those to its left are there, and nothing else about the order
+   matters: neither bits nor threads. Where there are at least as many units as workers, each worker has units of its
+   own. The units that are left over, or all, are cut into cells, and those on one diagonal, of all these units, are
+   computed side by side, diagonal after diagonal. Sums by distance obey the same rule: two tiles that share a distance
+   always come in one order, and the tiles of a diagonal share none. */
+
+#ifndef ATTN_NO_TRAINING
+
+/* Bytes of K, V, dk and dv of a chunk of keys, at most, unless one tile takes more: they stay in the second-level
+   cache while query blocks pass. */
+#define ATTN__CHUNK_BYTES ((size_t)640 << 10)
+
+/* Cells of a diagonal that are enough to occupy a worker, and the fewest query blocks in one: each cell begins by
+   fetching its chunk. */
+#define ATTN__CELLS 16
+#define ATTN__CELL_BLOCKS 2
+
+/* With so many units for each worker, those that are left over at the end matter little. */
+#define ATTN__UNITS 8
+
+/* What the gradient of the bias is a sum over, which decides how it is computed. */
+enum attn__bias_sum {
+    ATTN__DBIAS_NONE,   /* not wanted */
+    ATTN__DBIAS_DIRECT, /* over nothing: each tile goes to its place */
+    ATTN__DBIAS_KEYS,   /* over keys (and whatever else): the sums of each row are kept, then added up */
+    ATTN__DBIAS_ROWS,   /* over rows, not keys: the sums of each key are kept */
+    ATTN__DBIAS_HEADS   /* over heads or items alone: tiles are computed once more, for each place of the bias */
+};
+
+typedef struct attn__backward {
+    attn__plan plan;           /* the tensors and options, and what section 6 needs to know about tiles */
+    const attn_grads *given;   /* NULL is a fault */
+    attn_grads grads;          /* resolved: the bias has stride 0 where it is summed over */
+    attn_tensor dout, lse;
+    attn_tensor dq, dk, dv;    /* where gradients are summed: the caller's tensors, or scratch; absent: not wanted */
+    attn_tensor row_sums;      /* B x H x Lq x 2, of dS and of dS (-distance); for ATTN__DBIAS_KEYS and slopes */
+    attn_tensor key_sums;      /* B x H x Lk x 1, of dS; for ATTN__DBIAS_ROWS */
+    attn_tensor distance_sums; /* B x H x 1 x (Lq + Lk - 1), of dS */
+    enum attn__bias_sum bias_sum;
+    int modified;                          /* dS goes through score_mod_grad, or is needed before scale */
+    size_t chunk_keys, chunks;             /* keys of a chunk, whole tiles; chunks of a head */
+    size_t heads;                          /* of queries, or of keys if those are more: one is none then */
+    size_t head_blocks, unit_blocks;       /* query blocks of a query head; of all of a group */
+    size_t items, units, whole_units;      /* batch items of a unit; units; those that one worker does alone */
+    size_t cell_blocks, cell_rows;         /* the others: query blocks of a cell; cells of a chunk, one above the other */
+    size_t workers, worker_bytes, bytes;
+    /* of the phase in hand */
+    size_t diagonal, item;
+} attn__backward;
+
+typedef struct attn__backward_worker {
+    const attn__backward *run;
+    attn__shared shared;
+    attn__block block;            /* block.queries: Q, D x lanes */
+    char *dout;                   /* dO of the block, Dv x lanes */
+    char *q_rows, *dout_rows;     /* the same as panels of gemm, a row for each query */
+    char *lse, *delta;            /* of each row; lse as softmax has the maximum, without call.softmax_scale */
+    char *scale;                  /* of each row: by what dS is multiplied at the end */
+    char *ones;                   /* factors for gemm: what was there stays */
+    char *dscores;                /* dP of a tile, then dS; a tile's width of other sums in passing */
+    char *kept;                   /* a tile of sums: what is in the caller's matrix, or ATTN__DBIAS_HEADS */
+    char *clean;                  /* K of a tile without what is not finite */
+    char *dq, *dk, *dv;           /* sums: dq of the block, D x lanes; dk and dv of the chunk, in register tiles */
+    attn__range keys;             /* of the chunk, those that are valid; */
+    size_t b, kv_head;            /* whose K and V are in cache, if loaded */
+    int loaded;
+    int k_nonfinite, q_nonfinite, dout_nonfinite; /* among them are NaNs or infinities */
+} attn__backward_worker;
+
+/* -- a chunk: its rows of K and V, its sums -- */
+
+static size_t attn__tile_bytes(const attn__backward *w, size_t rows, size_t dims) /* of sums in register tiles */
+{
+    const attn__kernels *kern = w->plan.call.kern;
+    return attn__whole(rows, kern->rows) * attn__whole(dims, kern->lanes) * kern->size;
+}
+
+/* Rows first .. first + rows - 1 of a head of t, to (or from) register tiles as gemm has them. */
+static void attn__move_tiles(const attn__backward *w, char *tiles, const attn_tensor *t, size_t b, size_t h,
+                             size_t first, size_t rows, int store)
+{
+    const attn__kernels *kern = w->plan.call.kern;
+    size_t padded = attn__whole(t->dim, kern->lanes), r, c, high, wide;
+    for (r = 0; r < rows; r += kern->rows)
+        for (c = 0; c < t->dim; c += kern->cols) {
+            char *at = tiles + (r * padded + c * kern->rows) * kern->size;
+            void *element = attn__tensor_at(t, b, h, first + r, c);
+            high = attn__min(kern->rows, rows - r);
+            wide = attn__min(kern->cols, t->dim - c);
+            if (store)
+                kern->store(element, t->dtype, t->len_stride, t->dim_stride, at, attn__min(kern->cols, padded - c),
+                            high, wide, 1.0);
+            else
+                kern->load(at, attn__min(kern->cols, padded - c), element, t->dtype, t->len_stride, t->dim_stride,
+                           high, wide);
+        }
+}
+
+static void attn__fetch_rows(attn__backward_worker *worker, attn__tile_cache *cache, const attn_tensor *t)
+{
+    const attn__range *keys = &worker->keys;
+    if (t->dim > 0)
+        worker->run->plan.call.kern->load(cache->rows, t->dim,
+                                          attn__tensor_at(t, worker->b, worker->kv_head, keys->from, 0), t->dtype,
+                                          t->len_stride, t->dim_stride, keys->to - keys->from, t->dim);
+    cache->head = worker->kv_head;
+    cache->held = *keys;
+}
+
+static void attn__move_chunk_sums(attn__backward_worker *worker, int store)
+{
+    const attn__backward *w = worker->run;
+    const attn__range *keys = &worker->keys;
+    if (w->dk.data)
+        attn__move_tiles(w, worker->dk, &w->dk, worker->b, worker->kv_head, keys->from, keys->to - keys->from, store);
+    if (w->dv.data)
+        attn__move_tiles(w, worker->dv, &w->dv, worker->b, worker->kv_head, keys->from, keys->to - keys->from, store);
+}
+
+static void attn__fetch_chunk(attn__backward_worker *worker)
+{
+    const attn__call *call = &worker->run->plan.call;
+    attn__fetch_rows(worker, &worker->shared.k, &call->k);
+    attn__fetch_rows(worker, &worker->shared.v, &call->v);
+    worker->k_nonfinite = call->kern->nonfinite(worker->shared.k.rows, (ptrdiff_t)call->k.dim,
+                                                worker->keys.to - worker->keys.from, call->k.dim);
+    attn__move_chunk_sums(worker, 0);
+    worker->loaded = 1;
+}
+
+/* -- a query block: its rows of Q and dO, lse, delta -- */
+
+/* The block's rows of t as panels of gemm, `t->dim` wide, filled up to whole vectors with zeros. Those that are not
+   finite become 0, so that they do not meet the weight 0 of a hidden key; returns if there are such. */
+static int attn__pack_rows(const attn__block *block, char *panels, const attn_tensor *t)
+{
+    const attn__kernels *kern = block->plan->call.kern;
+    size_t rows = block->at.count, padded = attn__whole(t->dim, kern->lanes), c, wide, width, h, i;
+    int nonfinite;
+    attn__query_of(block, 0, &h, &i);
+    if (padded > t->dim)
+        ATTN__MEMSET(panels, 0, rows * padded * kern->size);
+    for (c = 0; c < t->dim; c += kern->cols) {
+        width = attn__min(kern->cols, t->dim - c);
+        wide = attn__min(kern->cols, padded - c);
+        kern->load(panels + c * rows * kern->size, wide, attn__tensor_at(t, block->at.b, h, i, c), t->dtype,
+                   t->len_stride, t->dim_stride, rows, width);
+    }
+    nonfinite = kern->nonfinite(panels, 0, 1, rows * padded);
+    if (nonfinite)
+        attn__clear_nonfinite(block->plan, panels, rows * padded);
+    return nonfinite;
+}
+
+/* delta = dout . out - dlse, and lse, of each row of the block; 0 past the last. A row whose lse is -infinity sees
+   nothing but hidden keys. */
+static void attn__find_delta(attn__backward_worker *worker)
+{
+    const attn__backward *w = worker->run;
+    const attn__plan *plan = &w->plan;
+    const attn__block *block = &worker->block;
+    const attn__kernels *kern = plan->call.kern;
+    size_t lanes = block->tile.lanes, Dv = plan->call.v.dim, row, d, n, h, i;
+    attn__layout layout = attn__layout_of(block, 0);
+    double lse, delta;
+    ATTN__MEMSET(worker->delta, 0, lanes * kern->size);
+    ATTN__MEMSET(worker->lse, 0, lanes * kern->size);
+    for (d = 0; d < Dv; d += n) { /* dscores has room for so many dims at a time */
+        n = attn__min(Dv - d, plan->schedule.tile_keys);
+        attn__gather(block, worker->dscores, layout, &plan->call.out, d, n);
+        kern->block.add_dot(worker->delta, worker->dscores, attn__real_at(plan, worker->dout, d * lanes), n, lanes);
+    }
+    for (row = 0; row < block->at.count; row++) {
+        attn__query_of(block, row, &h, &i);
+        lse = attn__get_element(attn__tensor_at(&w->lse, block->at.b, h, i, 0), w->lse.dtype);
+        if (attn__bits(lse) == attn__bits(attn__minus_infinity()))
+            lse = 0;
+        attn__set_real(plan, worker->lse, row, attn__divide(lse, plan->call.softmax_scale));
+        if (!w->grads.dlse.data)
+            continue;
+        delta = attn__get_real(plan, worker->delta, row);
+        delta -= attn__get_element(attn__tensor_at(&w->grads.dlse, block->at.b, h, i, 0), w->grads.dlse.dtype);
+        attn__set_real(plan, worker->delta, row, delta);
+    }
+}
+
+/* Makes the block query block number `index` of a key/value head, counted through the group; returns if it has rows. */
+static int attn__place_rows(attn__backward_worker *worker, size_t b, size_t kv_head, size_t index)
+{
+    const attn__backward *w = worker->run;
+    const attn__call *call = &w->plan.call;
+    attn__block *block = &worker->block;
+    size_t head = attn__quotient(index, w->head_blocks);
+    size_t first = (index - head * w->head_blocks) * w->plan.schedule.block_rows;
+    size_t valid = call->opts.q_lens ? call->opts.q_lens[b] : call->q.len;
+    block->at.b = b;
+    block->at.kv_head = kv_head;
+    block->at.row = head * call->q.len + first;
+    block->at.count = first < valid ? attn__min(w->plan.schedule.block_rows, valid - first) : 0;
+    return block->at.count > 0;
+}
+
+/* Does the block see keys of the chunk? Which rows see what follows their order: the first and the last of them tell
+   most blocks apart from the chunk. */
+static int attn__sees_chunk(attn__backward_worker *worker)
+{
+    attn__block *block = &worker->block;
+    attn__row row;
+    size_t h, i;
+    attn__query_of(block, 0, &h, &i);
+    attn__visible(&row, block->plan, block->at.b, i);
+    if (row.first >= worker->keys.to)
+        return 0;
+    attn__visible(&row, block->plan, block->at.b, i + block->at.count - 1);
+    if (row.end > 0 && row.end <= worker->keys.from)
+        return 0;
+    attn__find_visible(block);
+    return attn__max(block->visible_to_any.from, worker->keys.from) <
+           attn__min(block->visible_to_any.to, worker->keys.to);
+}
+
+/* Reads what a block needs against any key. */
+static void attn__begin_rows(attn__backward_worker *worker)
+{
+    const attn__backward *w = worker->run;
+    const attn__plan *plan = &w->plan;
+    attn__block *block = &worker->block;
+    block->tile.queries = block->at.count;
+    block->tile.lanes = attn__whole(block->at.count, plan->call.kern->lanes);
+    block->tile.layout = attn__layout_of(block, 0);
+    block->split_keys = worker->keys;
+    if (plan->schedule.mask_tiles > 0)
+        ATTN__MEMSET(block->mask_cache, 0, plan->schedule.mask_tiles);
+    if (plan->call.opts.alibi_slopes)
+        attn__set_slopes(block);
+    attn__gather(block, block->queries, block->tile.layout, &plan->call.q, 0, plan->call.q.dim);
+    if (w->dout.dim > 0) /* else there may be no data */
+        attn__gather(block, worker->dout, block->tile.layout, &w->dout, 0, w->dout.dim);
+    attn__find_delta(worker);
+}
+
+/* -- a tile -- */
+
+/* Which keys of the tile are hidden from which rows: after score_mod and where numbers are not finite, a gradient that
+   is 0 does not tell. */
+static void attn__find_hidden(const attn__block *block, unsigned char hidden[][ATTN__BLOCK_ROWS])
+{
+    const attn__tile *tile = &block->tile;
+    size_t row, j;
+    double score;
+    for (j = 0; j < tile->keys; j++)
+        for (row = 0; row < block->at.count; row++) {
+            score = attn__get_real(block->plan, tile->scores, j * tile->lanes + row);
+            hidden[j][row] = attn__bits(score) == attn__bits(attn__minus_infinity());
+        }
+}
+
+/* dS with respect to what score_mod left becomes that with respect to what it was given. */
+ATTN__NOINLINE void attn__modify_gradients(attn__backward_worker *worker, unsigned char hidden[][ATTN__BLOCK_ROWS])
+{
+    const attn__backward *w = worker->run;
+    const attn__plan *plan = &w->plan;
+    const attn__block *block = &worker->block;
+    const attn__tile *tile = &block->tile;
+    size_t row, h, i, j, size = plan->call.kern->size, k0 = tile->first_key;
+    char *before = worker->shared.row, *grads = before + tile->keys * size;
+    attn__range part;
+    for (row = 0; row < block->at.count; row++) {
+        part = attn__visible_part(&block->rows[row], k0, tile->keys);
+        if (part.from == part.to)
+            continue;
+        attn__query_of(block, row, &h, &i);
+        for (j = part.from; j < part.to; j++) {
+            size_t at = (j * tile->lanes + row) * size, to = (j - part.from) * size;
+            ATTN__MEMCPY(before + to, worker->shared.before + at, size);
+            ATTN__MEMCPY(grads + to, worker->dscores + at, size);
+        }
+        w->grads.score_mod_grad(plan->call.opts.score_mod_user, grads, before, part.to - part.from, block->at.b, h, i,
+                                k0 + part.from);
+        for (j = part.from; j < part.to; j++)
+            if (!hidden[j][row])
+                ATTN__MEMCPY(worker->dscores + (j * tile->lanes + row) * size, grads + (j - part.from) * size, size);
+    }
+}
+
+/* P and dS of the tile that attn__prepare_tile has made ready, as far as biases need it. P is left in tile->scores.
+   hidden: filled in where it is needed. Returns if it is. */
+static int attn__tile_gradients(attn__backward_worker *worker, unsigned char hidden[][ATTN__BLOCK_ROWS])
+{
+    const attn__backward *w = worker->run;
+    const attn__plan *plan = &w->plan;
+    const attn__kernels *kern = plan->call.kern;
+    attn__block *block = &worker->block;
+    attn__tile *tile = &block->tile;
+    int wanted = plan->call.opts.score_mod || worker->k_nonfinite || worker->q_nonfinite || worker->dout_nonfinite;
+    attn__rows v;
+    attn__score_tile(block, tile->first_key, ATTN_STAGE_FINAL, 0);
+    if (wanted)
+        attn__find_hidden(block, hidden);
+    attn__tile_rows(block, &v, &plan->call.v, tile->first_key, &worker->shared.v, 1);
+    kern->gemm(worker->dscores, v.data, v.step, 1, tile->keys, worker->dout, tile->lanes, plan->call.v.dim, 0, NULL,
+               NULL);
+    kern->block.backward(tile, worker->dscores, worker->lse, worker->delta, plan->call.softmax_scale,
+                         w->modified ? 1.0 : plan->call.opts.scale);
+    if (plan->call.opts.score_mod)
+        attn__modify_gradients(worker, hidden);
+    return wanted;
+}
+
+/* Adds the block's tile x to its place in t: in the compute type, or in double where t has another. */
+static void attn__add_to_matrix(attn__backward_worker *worker, const attn_tensor *t, const void *x)
+{
+    const attn__plan *plan = &worker->run->plan;
+    const attn__block *block = &worker->block;
+    const attn__tile *tile = &block->tile;
+    size_t n = tile->keys * tile->lanes, at, h, i, j, row;
+    if (t->dtype == plan->call.kern->real) {
+        attn__gather(block, worker->kept, tile->layout, t, tile->first_key, tile->keys);
+        plan->call.kern->block.add(worker->kept, x, n);
+        attn__scatter(block, t, tile->first_key, worker->kept, tile->layout, tile->keys, 1.0);
+        return;
+    }
+    for (row = 0; row < block->at.count; row++) {
+        attn__query_of(block, row, &h, &i);
+        for (j = 0; j < tile->keys; j++) {
+            void *element = attn__tensor_at(t, block->at.b, h, i, tile->first_key + j);
+            at = j * tile->lanes + row;
+            attn__set_element(element, t->dtype,
+                              attn__get_element(element, t->dtype) + attn__get_real(plan, x, at));
+        }
+    }
+}
+
+/* dS is the gradient of biases. */
+static void attn__add_biases(attn__backward_worker *worker)
+{
+    const attn__backward *w = worker->run;
+    const attn__block *block = &worker->block;
+    const attn__tile *tile = &block->tile;
+    size_t b = block->at.b, Lq = w->plan.call.q.len, h, i;
+    attn__query_of(block, 0, &h, &i);
+    if (w->bias_sum == ATTN__DBIAS_DIRECT && w->grads.accumulate)
+        attn__add_to_matrix(worker, &w->grads.bias, worker->dscores);
+    else if (w->bias_sum == ATTN__DBIAS_DIRECT)
+        attn__scatter(block, &w->grads.bias, tile->first_key, worker->dscores, tile->layout, tile->keys, 1.0);
+    if (w->row_sums.data)
+        w->plan.call.kern->block.sum_keys(tile, attn__tensor_at(&w->row_sums, b, h, i, 0), worker->dscores);
+    if (w->key_sums.data)
+        w->plan.call.kern->block.sum_rows(tile, attn__tensor_at(&w->key_sums, b, h, tile->first_key, 0),
+                                          worker->dscores);
+    if (w->distance_sums.data) /* that of the last row and the first key, which is the lowest */
+        w->plan.call.kern->block.sum_distances(
+            tile, attn__tensor_at(&w->distance_sums, b, h, 0, tile->first_key + Lq - (i + block->at.count)),
+            worker->dscores);
+}
+
+/* The numbers of Q and dO (or K) that are not finite are left out of products, as 0, and added here for the pairs of
+   query and key that see each other. */
+
+static void attn__add_product(const attn__plan *plan, void *sum, size_t at, const void *weights, size_t weight,
+                              double x)
+{
+    attn__set_real(plan, sum, at, attn__get_real(plan, sum, at) + attn__get_real(plan, weights, weight) * x);
+}
+
+/* For rows t (Q or dO) of the block, and sums of keys in register tiles, from the tile's first on. */
+ATTN__NOINLINE void attn__add_nonfinite_rows(attn__backward_worker *worker, const attn_tensor *t, char *sums,
+                                             const void *weights, unsigned char hidden[][ATTN__BLOCK_ROWS])
+{
+    const attn__plan *plan = &worker->run->plan;
+    const attn__kernels *kern = plan->call.kern;
+    const attn__block *block = &worker->block;
+    const attn__tile *tile = &block->tile;
+    size_t padded = attn__whole(t->dim, kern->lanes), row, d, j, h, i, c, at;
+    double x;
+    for (row = 0; row < block->at.count; row++)
+        for (d = 0; d < t->dim; d++) {
+            attn__query_of(block, row, &h, &i);
+            x = attn__get_element(attn__tensor_at(t, block->at.b, h, i, d), t->dtype);
+            c = d - d % kern->cols;
+            for (j = 0; j < tile->keys && !attn__is_finite(x); j++) {
+                at = (j - j % kern->rows) * padded + c * kern->rows;
+                at += j % kern->rows * attn__min(kern->cols, padded - c) + (d - c);
+                if (!hidden[j][row])
+                    attn__add_product(plan, sums, at, weights, j * tile->lanes + row, x);
+            }
+        }
+}
+
+ATTN__NOINLINE void attn__add_nonfinite_keys(attn__backward_worker *worker, const attn__rows *k,
+                                             unsigned char hidden[][ATTN__BLOCK_ROWS])
+{
+    const attn__plan *plan = &worker->run->plan;
+    const attn__tile *tile = &worker->block.tile;
+    size_t j, d, row, D = plan->call.k.dim;
+    double x;
+    for (j = 0; j < tile->keys; j++)
+        for (d = 0; d < D; d++) {
+            x = attn__get_real(plan, k->data, j * D + d);
+            for (row = 0; row < worker->block.at.count && !attn__is_finite(x); row++)
+                if (!hidden[j][row])
+                    attn__add_product(plan, worker->dq, d * tile->lanes + row, worker->dscores,
+                                      j * tile->lanes + row, x);
+        }
+}
+
+/* dq += dS^T K, over the keys of the tile. */
+static void attn__add_queries(attn__backward_worker *worker, unsigned char hidden[][ATTN__BLOCK_ROWS])
+{
+    const attn__plan *plan = &worker->run->plan;
+    const attn__tile *tile = &worker->block.tile;
+    size_t D = plan->call.k.dim, n = tile->keys * D * plan->call.kern->size;
+    attn__rows k;
+    const void *rows;
+    attn__tile_rows(&worker->block, &k, &plan->call.k, tile->first_key, &worker->shared.k, 1);
+    rows = k.data;
+    if (worker->k_nonfinite) {
+        ATTN__MEMCPY(worker->clean, rows, n);
+        attn__clear_nonfinite(plan, worker->clean, tile->keys * D);
+        rows = worker->clean;
+    }
+    plan->call.kern->gemm(worker->dq, rows, 1, (ptrdiff_t)D, D, worker->dscores, tile->lanes, tile->keys, 0,
+                          worker->ones, NULL);
+    if (worker->k_nonfinite)
+        attn__add_nonfinite_keys(worker, &k, hidden);
+}
+
+/* sums += weights rows, over the queries of the block: dk with dS and Q, dv with P and dO. */
+static void attn__add_keys(attn__backward_worker *worker, char *sums, const void *weights, const char *rows,
+                           const attn_tensor *t, int nonfinite, unsigned char hidden[][ATTN__BLOCK_ROWS])
+{
+    const attn__kernels *kern = worker->run->plan.call.kern;
+    const attn__tile *tile = &worker->block.tile;
+    sums += attn__tile_bytes(worker->run, tile->first_key - worker->keys.from, t->dim);
+    kern->gemm(sums, weights, (ptrdiff_t)tile->lanes, 1, tile->keys, rows, attn__whole(t->dim, kern->lanes),
+               tile->queries, 0, worker->ones, NULL);
+    if (nonfinite)
+        attn__add_nonfinite_rows(worker, t, sums, weights, hidden);
+}
+
+/* Keys k0 .. k0 + n - 1 of a tile, whole register tiles of the chunk's sums. */
+static void attn__backward_tile(attn__backward_worker *worker, size_t k0, size_t n)
+{
+    const attn__backward *w = worker->run;
+    const attn__call *call = &w->plan.call;
+    const attn__kernels *kern = call->kern;
+    attn__block *block = &worker->block;
+    unsigned char hidden[ATTN__TILE_KEYS][ATTN__BLOCK_ROWS];
+    if (!attn__prepare_tile(block, k0, n))
+        return;
+    ATTN__ON_TILE();
+    attn__tile_gradients(worker, hidden);
+    if (w->dv.data && call->v.dim > 0)
+        attn__add_keys(worker, worker->dv, block->tile.scores, worker->dout_rows, &w->dout, worker->dout_nonfinite,
+                       hidden);
+    attn__add_biases(worker);
+    if (!w->dq.data && !w->dk.data)
+        return;
+    if (call->opts.softcap > 0)
+        kern->block.softcap_backward(&block->tile, worker->dscores, worker->shared.capped, call->opts.softcap,
+                                     call->opts.scale);
+    else if (w->modified)
+        kern->block.scale(worker->dscores, block->tile.layout, n, block->at.count, worker->scale);
+    if (w->dq.data)
+        attn__add_queries(worker, hidden);
+    if (w->dk.data)
+        attn__add_keys(worker, worker->dk, worker->dscores, worker->q_rows, &call->q, worker->q_nonfinite, hidden);
+}
+
+/* -- a cell -- */
+
+/* The keys of the tile at `tile` that the block may see, in whole register tiles; returns if there are any. */
+static int attn__tile_part(const attn__backward_worker *worker, size_t tile, attn__range *part)
+{
+    const attn__plan *plan = &worker->run->plan;
+    const attn__range *seen = &worker->block.visible_to_any;
+    size_t rows = plan->call.kern->rows, end = attn__min(tile + plan->schedule.tile_keys, worker->keys.to);
+    part->from = attn__max(seen->from, tile);
+    part->to = attn__min(seen->to, end);
+    if (part->from >= part->to)
+        return 0;
+    part->from -= (part->from - tile) % rows;
+    part->to = attn__min(tile + attn__whole(part->to - tile, rows), end);
+    return 1;
+}
+
+static void attn__set_chunk(attn__backward_worker *worker, size_t b, size_t kv_head, size_t first, size_t count)
+{
+    const attn__call *call = &worker->run->plan.call;
+    size_t valid = call->opts.kv_lens ? call->opts.kv_lens[b] : call->k.len;
+    worker->b = b;
+    worker->kv_head = kv_head;
+    worker->keys.from = first;
+    worker->keys.to = attn__min(first + count, valid);
+    worker->loaded = 0;
+}
+
+/* Query blocks first .. end - 1 of a key/value head against a chunk of its keys. */
+static void attn__backward_cell(attn__backward_worker *worker, size_t b, size_t kv_head, size_t first, size_t end,
+                                size_t chunk)
+{
+    const attn__backward *w = worker->run;
+    const attn__call *call = &w->plan.call;
+    attn__block *block = &worker->block;
+    attn__range part;
+    size_t index, tile;
+    attn__set_chunk(worker, b, kv_head, chunk * w->chunk_keys, w->chunk_keys);
+    for (index = first; index < end && worker->keys.from < worker->keys.to; index++) {
+        if (!attn__place_rows(worker, b, kv_head, index) || !attn__sees_chunk(worker))
+            continue;
+        if (!worker->loaded)
+            attn__fetch_chunk(worker);
+        attn__begin_rows(worker);
+        worker->q_nonfinite = w->dk.data && attn__pack_rows(block, worker->q_rows, &call->q);
+        worker->dout_nonfinite = w->dv.data && attn__pack_rows(block, worker->dout_rows, &w->dout);
+        if (w->dq.data)
+            attn__gather(block, worker->dq, block->tile.layout, &w->dq, 0, call->q.dim);
+        for (tile = worker->keys.from; tile < worker->keys.to; tile += w->plan.schedule.tile_keys)
+            if (attn__tile_part(worker, tile, &part))
+                attn__backward_tile(worker, part.from, part.to - part.from);
+        if (w->dq.data)
+            attn__scatter(block, &w->dq, 0, worker->dq, block->tile.layout, call->q.dim, 1.0);
+    }
+    if (worker->loaded)
+        attn__move_chunk_sums(worker, 1);
+}
+
+/* -- phases: what one item of each is -- */
+
+static void attn__unit_place(const attn__backward *w, size_t unit, size_t item, size_t *b, size_t *kv_head)
+{
+    *b = w->items > 1 ? item : attn__quotient(unit, w->plan.call.k.heads);
+    *kv_head = w->items > 1 ? unit : unit - *b * w->plan.call.k.heads;
+}
+
+/* All cells of a unit: of the items whose gradients are summed, one after another. */
+static void attn__backward_unit(attn__backward_worker *worker, size_t unit)
+{
+    const attn__backward *w = worker->run;
+    size_t item, chunk, b, kv_head;
+    for (item = 0; item < w->items; item++)
+        for (chunk = 0; chunk < w->chunks; chunk++) {
+            attn__unit_place(w, unit, item, &b, &kv_head);
+            attn__backward_cell(worker, b, kv_head, 0, w->unit_blocks, chunk);
+        }
+}
+
+/* The cells of a diagonal: row + chunk is its number. */
+static attn__range attn__diagonal_rows(const attn__backward *w)
+{
+    attn__range rows;
+    rows.from = w->diagonal - attn__min(w->diagonal, w->chunks - 1);
+    rows.to = attn__min(w->diagonal + 1, w->cell_rows);
+    return rows;
+}
+
+static void attn__backward_diagonal(attn__backward_worker *worker, size_t index)
+{
+    const attn__backward *w = worker->run;
+    attn__range rows = attn__diagonal_rows(w);
+    size_t unit = index / (rows.to - rows.from), row = rows.from + index % (rows.to - rows.from), first, b, kv_head;
+    attn__unit_place(w, w->whole_units + unit, w->item, &b, &kv_head);
+    first = row * w->cell_blocks;
+    attn__backward_cell(worker, b, kv_head, first, attn__min(first + w->cell_blocks, w->unit_blocks),
+                        w->diagonal - row);
+}
+
+/* One place of a bias that heads or items share: a query block against a tile, of each of them in turn. */
+static void attn__sum_bias(attn__backward_worker *worker, size_t index)
+{
+    const attn__backward *w = worker->run;
+    const attn__plan *plan = &w->plan;
+    const attn_tensor *bias = &w->grads.bias, *given = &w->given->bias;
+    attn__block *block = &worker->block;
+    unsigned char hidden[ATTN__TILE_KEYS][ATTN__BLOCK_ROWS];
+    size_t size = plan->call.kern->size, group = plan->schedule.group, keys = plan->schedule.tile_keys;
+    size_t tiles = attn__blocks(plan->call.k.len, keys), tile = index % tiles * keys, lanes, b, h, k;
+    size_t row = index / tiles % w->head_blocks, head = index / tiles / w->head_blocks % given->heads;
+    size_t item = index / tiles / w->head_blocks / given->heads;
+    attn__range part;
+    attn__block place;
+    attn__place_rows(worker, item, head / group, head % group * w->head_blocks + row);
+    block->at.count = attn__min(plan->schedule.block_rows, plan->call.q.len - row * plan->schedule.block_rows);
+    block->tile.lanes = lanes = attn__whole(block->at.count, plan->call.kern->lanes);
+    block->tile.layout = attn__layout_of(block, 0);
+    block->tile.first_key = tile;
+    block->tile.keys = attn__min(keys, plan->call.k.len - tile);
+    place = *block;
+    ATTN__MEMSET(worker->kept, 0, block->tile.keys * lanes * size);
+    if (w->grads.accumulate && bias->dtype == plan->call.kern->real)
+        attn__gather(block, worker->kept, block->tile.layout, bias, tile, block->tile.keys);
+    for (b = item; b < (given->batch == 1 ? plan->call.q.batch : item + 1); b++)
+        for (h = head; h < (given->heads == 1 ? plan->call.q.heads : head + 1); h++) {
+            attn__set_chunk(worker, b, h / group, tile, keys);
+            if (worker->keys.from >= worker->keys.to ||
+                !attn__place_rows(worker, b, h / group, h % group * w->head_blocks + row) || !attn__sees_chunk(worker))
+                continue;
+            attn__fetch_rows(worker, &worker->shared.k, &plan->call.k);
+            attn__fetch_rows(worker, &worker->shared.v, &plan->call.v);
+            attn__begin_rows(worker);
+            attn__tile_part(worker, tile, &part);
+            if (!attn__prepare_tile(block, part.from, part.to - part.from))
+                continue;
+            attn__tile_gradients(worker, hidden);
+            for (k = 0; k < block->tile.keys; k++)
+                plan->call.kern->block.add(worker->kept + (part.from - tile + k) * lanes * size,
+                                           worker->dscores + k * block->tile.lanes * size, block->at.count);
+        }
+    *block = place;
+    if (w->grads.accumulate && bias->dtype != plan->call.kern->real)
+        attn__add_to_matrix(worker, bias, worker->kept);
+    else
+        attn__scatter(block, bias, tile, worker->kept, block->tile.layout, block->tile.keys, 1.0);
+}
+
+/* The outputs and sums that begin with 0. */
+static const attn_tensor *attn__cleared(const attn__backward *w, size_t i)
+{
+    const attn_tensor *const sums[] = {&w->row_sums, &w->key_sums,  &w->distance_sums, &w->dq,
+                                       &w->dk,       &w->dv,        &w->grads.bias};
+    return i < 7 ? sums[i] : NULL;
+}
+
+static int attn__is_cleared(const attn__backward *w, size_t i)
+{
+    const attn_tensor *t = attn__cleared(w, i);
+    if (!t->data || (i == 6 && w->bias_sum != ATTN__DBIAS_DIRECT))
+        return 0;
+    return i < 3 || !w->grads.accumulate;
+}
+
+static void attn__clear_row(const attn_tensor *t, size_t b, size_t h, size_t i)
+{
+    size_t d;
+    if (t->dim_stride == 1)
+        ATTN__MEMSET(attn__tensor_at(t, b, h, i, 0), 0, t->dim * attn__size(t->dtype));
+    else
+        for (d = 0; d < t->dim; d++)
+            attn__set_element(attn__tensor_at(t, b, h, i, d), t->dtype, 0.0);
+}
+
+static void attn__clear_head(attn__backward_worker *worker, size_t head) /* of the batch */
+{
+    const attn__backward *w = worker->run;
+    const attn_tensor *t;
+    size_t n, b, h, i;
+    for (n = 0; (t = attn__cleared(w, n)) != NULL; n++) {
+        b = head / w->heads;
+        h = head % w->heads;
+        if (attn__is_cleared(w, n) && b < t->batch && h < t->heads)
+            for (i = 0; i < t->len; i++)
+                attn__clear_row(t, b, h, i);
+    }
+}
+
+/* Sums of 16-bit gradients go to their places, rounded. */
+static void attn__round_head(const attn__backward *w, const attn_tensor *out, const attn_tensor *sums, size_t head)
+{
+    size_t b, h;
+    if (!out->data || out->data == sums->data || head >= out->batch * out->heads || out->len == 0 || out->dim == 0)
+        return;
+    b = head / out->heads;
+    h = head % out->heads;
+    w->plan.call.kern->store(attn__tensor_at(out, b, h, 0, 0), out->dtype, out->len_stride, out->dim_stride,
+                             attn__tensor_at(sums, b, h, 0, 0), out->dim, out->len, out->dim, 1.0);
+}
+
+/* -exp(sink - lse) delta, summed over the rows of a head, for the sink's logit is in every denominator. */
+static double attn__sum_sink(attn__backward_worker *worker, size_t h)
+{
+    const attn__backward *w = worker->run;
+    const attn__call *call = &w->plan.call;
+    size_t group = w->plan.schedule.group, b, index, row;
+    double sink = (double)call->opts.sinks[h], lse, sum = 0, lost = 0;
+    if (attn__bits(sink) == attn__bits(attn__minus_infinity()))
+        return 0;
+    for (b = 0; b < call->q.batch; b++)
+        for (index = 0; index < w->head_blocks; index++) {
+            if (!attn__place_rows(worker, b, h / group, h % group * w->head_blocks + index))
+                continue;
+            attn__begin_rows(worker);
+            for (row = 0; row < worker->block.at.count; row++) {
+                lse = attn__get_element(attn__tensor_at(&w->lse, b, h, index * w->plan.schedule.block_rows + row, 0),
+                                        w->lse.dtype);
+                attn__add(&sum, &lost, -attn__exp(sink - lse) * attn__get_real(&w->plan, worker->delta, row));
+            }
+        }
+    return sum + lost;
+}
+
+/* Adds up elements of kept sums: of the head's rows (or keys) first .. first + count - 1, in double. */
+static double attn__sum_kept(const attn_tensor *t, attn__range items, attn__range heads, attn__range rows, size_t d)
+{
+    double sum = 0, lost = 0;
+    size_t b, h, i;
+    for (b = items.from; b < items.to; b++)
+        for (h = heads.from; h < heads.to; h++)
+            for (i = rows.from; i < rows.to; i++)
+                attn__add(&sum, &lost, attn__get_element(attn__tensor_at(t, b, h, i, d), t->dtype));
+    return sum + lost;
+}
+
+static attn__range attn__one_or_all(int all, size_t i, size_t n)
+{
+    attn__range range = {i, i + 1};
+    if (all)
+        range.from = 0;
+    if (all)
+        range.to = n;
+    return range;
+}
+
+static void attn__give(const attn__backward *w, void *element, attn_dtype dtype, double x)
+{
+    attn__set_element(element, dtype, w->grads.accumulate ? attn__get_element(element, dtype) + x : x);
+}
+
+/* The gradient of a bias that keys or rows share, for one of its heads. */
+static void attn__finish_bias(const attn__backward *w, size_t head)
+{
+    int by_keys = w->bias_sum == ATTN__DBIAS_ROWS;
+    const attn_tensor *bias = &w->given->bias, *sums = by_keys ? &w->key_sums : &w->row_sums;
+    const attn__call *call = &w->plan.call;
+    size_t n = by_keys ? bias->dim : bias->len, all = by_keys ? call->k.len : call->q.len, b, i;
+    attn__range heads = attn__one_or_all(bias->heads == 1, head, call->q.heads);
+    for (b = 0; b < bias->batch; b++)
+        for (i = 0; i < n; i++)
+            attn__give(w, attn__tensor_at(bias, b, head, by_keys ? 0 : i, by_keys ? i : 0), bias->dtype,
+                       attn__sum_kept(sums, attn__one_or_all(bias->batch == 1, b, call->q.batch), heads,
+                                      attn__one_or_all(n == 1, i, all), 0));
+}
+
+/* Gradients of sinks, slopes, distances and shared biases, of a head. */
+static void attn__finish_option(attn__backward_worker *worker, size_t h)
+{
+    const attn__backward *w = worker->run;
+    const attn_grads *grads = &w->grads;
+    const attn__range items = {0, w->plan.call.q.batch}, head = attn__one_or_all(0, h, 0);
+    const attn__range rows = {0, w->plan.call.q.len}, first = {0, 1};
+    size_t c;
+    if (grads->sinks)
+        attn__give(w, grads->sinks + h, ATTN_F32, attn__sum_sink(worker, h));
+    if (grads->alibi_slopes)
+        attn__give(w, grads->alibi_slopes + h, ATTN_F32, attn__sum_kept(&w->row_sums, items, head, rows, 1));
+    for (c = 0; grads->by_distance.data && c < grads->by_distance.cols; c++)
+        attn__give(w, attn__mat_at(&grads->by_distance, h, c), grads->by_distance.dtype,
+                   attn__sum_kept(&w->distance_sums, items, head, first, c));
+    if ((w->bias_sum == ATTN__DBIAS_KEYS || w->bias_sum == ATTN__DBIAS_ROWS) && h < w->given->bias.heads)
+        attn__finish_bias(w, h);
+}
+
+static void attn__finish_head(attn__backward_worker *worker, size_t head)
+{
+    const attn__backward *w = worker->run;
+    attn__round_head(w, &w->grads.q, &w->dq, head);
+    attn__round_head(w, &w->grads.k, &w->dk, head);
+    attn__round_head(w, &w->grads.v, &w->dv, head);
+    if (head < w->plan.call.q.heads)
+        attn__finish_option(worker, head);
+}
+
+/* -- workers -- */
+
+typedef struct attn__phase {
+    const attn__backward *run;
+    void (*item)(attn__backward_worker *worker, size_t index);
+    size_t items, workers, taken;
+} attn__phase;
+
+/* Lays out the arrays of a worker. */
+static void attn__carve_worker(attn__backward_worker *worker, const attn__backward *w, attn__arena *arena)
+{
+    const attn__schedule *s = &w->plan.schedule;
+    const attn__call *call = &w->plan.call;
+    const attn_opts *o = &call->opts;
+    const attn__kernels *kern = call->kern;
+    attn__block *block = &worker->block;
+    attn__shared *shared = &worker->shared;
+    size_t column = s->block_rows * kern->size, D = call->q.dim, Dv = call->v.dim;
+    size_t wide = attn__whole(D, kern->lanes), wide_v = attn__whole(Dv, kern->lanes);
+    int heads = w->bias_sum == ATTN__DBIAS_HEADS, adds = w->bias_sum == ATTN__DBIAS_DIRECT && w->grads.accumulate;
+    shared->scores = (char *)attn__carve(arena, s->tile_keys, column);
+    shared->bias = (char *)attn__carve(arena, o->bias.data ? s->tile_keys : 0, column);
+    shared->mask = (char *)attn__carve(arena, o->mask.data ? s->tile_keys : 0, column);
+    shared->row = (char *)attn__carve(arena, o->score_mod ? 2 * s->tile_keys : 0, kern->size);
+    shared->before = (char *)attn__carve(arena, o->score_mod ? s->tile_keys : 0, column);
+    shared->capped = (char *)attn__carve(arena, o->softcap > 0 ? s->tile_keys : 0, column);
+    shared->scales = NULL;
+    shared->k.rows = (char *)attn__carve(arena, w->chunk_keys * kern->size, D);
+    shared->v.rows = (char *)attn__carve(arena, w->chunk_keys * kern->size, Dv);
+    block->rows = (attn__row *)attn__carve(arena, s->block_rows, sizeof(attn__row));
+    block->mask_cache = (unsigned char *)attn__carve(arena, s->mask_tiles, 1);
+    block->reals = (char *)attn__carve(arena, ATTN__REALS, column);
+    block->queries = (char *)attn__carve(arena, D, column);
+    worker->dout = (char *)attn__carve(arena, Dv, column);
+    worker->q_rows = (char *)attn__carve(arena, w->grads.k.data ? wide : 0, column);
+    worker->dout_rows = (char *)attn__carve(arena, w->grads.v.data ? wide_v : 0, column);
+    worker->lse = (char *)attn__carve(arena, 1, column);
+    worker->delta = (char *)attn__carve(arena, 1, column);
+    worker->scale = (char *)attn__carve(arena, 1, column);
+    worker->ones = (char *)attn__carve(arena, attn__max(attn__max(wide, wide_v), s->block_rows), kern->size);
+    worker->dscores = (char *)attn__carve(arena, s->tile_keys, column);
+    worker->kept = (char *)attn__carve(arena, heads || adds ? s->tile_keys : 0, column);
+    worker->clean = (char *)attn__carve(arena, w->grads.q.data ? s->tile_keys * kern->size : 0, D);
+    worker->dq = (char *)attn__carve(arena, w->grads.q.data ? attn__whole(D, kern->rows) : 0, column);
+    worker->dk = (char *)attn__carve(arena, w->grads.k.data ? w->chunk_keys * kern->size : 0, wide);
+    worker->dv = (char *)attn__carve(arena, w->grads.v.data ? w->chunk_keys * kern->size : 0, wide_v);
+}
+
+static void attn__carve_sum(attn__arena *arena, attn_tensor *t, attn_dtype real, size_t B, size_t H, size_t L, size_t D)
+{
+    size_t rows, row;
+    *t = attn_tensor_of(NULL, real, B, H, L, D, (ptrdiff_t)(H * L * D), (ptrdiff_t)(L * D), (ptrdiff_t)D, 1);
+    if (attn__mul_size(&rows, B, H) && attn__mul_size(&row, L, D) && attn__mul_size(&rows, rows, row) &&
+        attn__mul_size(&row, rows, 8))
+        t->data = attn__carve(arena, rows, attn__size(real));
+    else
+        arena->used = SIZE_MAX;
+}
+
+/* Where a gradient is summed: in its place if that has the compute type, else in scratch. */
+static void attn__place_sums(attn__arena *arena, attn_tensor *sums, const attn_tensor *out, attn_dtype real)
+{
+    *sums = *out;
+    if (!attn__tensor_absent(out) && out->dtype != real)
+        attn__carve_sum(arena, sums, real, out->batch, out->heads, out->len, out->dim);
+    if (sums->batch == 1)
+        sums->batch_stride = 0;
+}
+
+/* Lays out the scratch: that of the workers, then sums. Returns 0 on overflow. */
+static int attn__carve_sums(attn__backward *w, char *base)
+{
+    const attn__call *call = &w->plan.call;
+    attn_dtype real = call->kern->real;
+    size_t B = call->q.batch, H = call->q.heads, Lq = call->q.len, Lk = call->k.len;
+    attn__arena arena = {base, 0};
+    attn__carve(&arena, w->workers, w->worker_bytes);
+    attn__place_sums(&arena, &w->dq, &w->grads.q, real);
+    attn__place_sums(&arena, &w->dk, &w->grads.k, real);
+    attn__place_sums(&arena, &w->dv, &w->grads.v, real);
+    if (w->bias_sum == ATTN__DBIAS_KEYS || w->grads.alibi_slopes)
+        attn__carve_sum(&arena, &w->row_sums, real, B, H, Lq, 2);
+    if (w->bias_sum == ATTN__DBIAS_ROWS)
+        attn__carve_sum(&arena, &w->key_sums, real, B, H, Lk, 1);
+    if (w->grads.by_distance.data)
+        attn__carve_sum(&arena, &w->distance_sums, real, B, H, 1, w->grads.by_distance.cols);
+    attn__carve(&arena, 1, ATTN__ALIGN); /* to align what the caller gives */
+    w->bytes = arena.used;
+    return arena.used != SIZE_MAX;
+}
+
+static void attn__backward_worker_run(void *arg, size_t index)
+{
+    attn__phase *phase = (attn__phase *)arg;
+    const attn__backward *w = phase->run;
+    const attn__plan *plan = &w->plan;
+    attn__arena arena = {NULL, 0};
+    attn__backward_worker worker;
+    size_t i, done, ones = attn__max(attn__max(attn__whole(plan->call.q.dim, plan->call.kern->lanes),
+                                               attn__whole(plan->call.v.dim, plan->call.kern->lanes)),
+                                     plan->schedule.block_rows);
+    arena.base = plan->scratch + index * w->worker_bytes;
+    worker.run = w;
+    attn__carve_worker(&worker, w, &arena);
+    attn__begin_tiles(&worker.block, plan, &worker.shared);
+    for (i = 0; i < ones; i++)
+        attn__set_real(plan, worker.ones, i, 1.0);
+    for (i = 0; i < plan->schedule.block_rows; i++)
+        attn__set_real(plan, worker.scale, i, plan->call.opts.scale);
+    worker.k_nonfinite = worker.q_nonfinite = worker.dout_nonfinite = 0;
+    worker.keys.from = worker.keys.to = 0;
+    for (done = 0; (i = attn__next_unit(&phase->taken, phase->workers, index, done)) < phase->items; done++)
+        phase->item(&worker, i);
+}
+
+static void attn__run_phase(const attn__backward *w, void (*item)(attn__backward_worker *, size_t), size_t items)
+{
+    attn__phase phase;
+    phase.run = w;
+    phase.item = item;
+    phase.items = items;
+    phase.workers = attn__min(w->workers, items);
+    phase.taken = 0;
+    attn__run_workers(&w->plan.call.ctx, phase.workers, attn__backward_worker_run, &phase);
+}
+
+/* The planned call, in plan.scratch, aligned. */
+static void attn__backward_execute(attn__backward *w)
+{
+    const attn__call *call = &w->plan.call;
+    const attn_tensor *bias = &w->given->bias;
+    size_t heads = call->q.batch * w->heads, cells = w->units - w->whole_units;
+    attn__range rows;
+    attn__carve_sums(w, w->plan.scratch);
+    attn__run_phase(w, attn__clear_head, heads);
+    if (w->chunks > 0 && w->unit_blocks > 0) {
+        attn__run_phase(w, attn__backward_unit, w->whole_units);
+        for (w->item = 0; w->item < w->items && cells > 0; w->item++)
+            for (w->diagonal = 0; w->diagonal < w->chunks + w->cell_rows - 1; w->diagonal++) {
+                rows = attn__diagonal_rows(w);
+                attn__run_phase(w, attn__backward_diagonal, cells * (rows.to - rows.from));
+            }
+    }
+    if (w->bias_sum == ATTN__DBIAS_HEADS)
+        attn__run_phase(w, attn__sum_bias,
+                        bias->batch * bias->heads * w->head_blocks *
+                            attn__blocks(call->k.len, w->plan.schedule.tile_keys));
+    attn__run_phase(w, attn__finish_head, heads);
+}
+
+/* -- the plan -- */
+
+static enum attn__bias_sum attn__choose_bias_sum(const attn__backward *w)
+{
+    const attn_tensor *bias = &w->given->bias, *q = &w->plan.call.q;
+    if (!bias->data)
+        return ATTN__DBIAS_NONE;
+    if (bias->dim == 1 && w->plan.call.k.len > 1)
+        return ATTN__DBIAS_KEYS;
+    if (bias->len == 1 && q->len > 1)
+        return ATTN__DBIAS_ROWS;
+    return (bias->batch == 1 && q->batch > 1) || (bias->heads == 1 && q->heads > 1) ? ATTN__DBIAS_HEADS
+                                                                                   : ATTN__DBIAS_DIRECT;
+}
+
+/* How the work is cut, for arguments that have been checked; returns 0 if something overflows. */
+static int attn__backward_schedule(attn__backward *w)
+{
+    attn__schedule *s = &w->plan.schedule;
+    const attn__call *call = &w->plan.call;
+    const attn__kernels *kern = call->kern;
+    const attn_grads *g = &w->grads;
+    size_t B = call->q.batch, Hkv = call->k.heads, width = attn__ctx_workers(&call->ctx, SIZE_MAX), heads, tiles, bytes, most;
+    attn__arena arena = {NULL, 0};
+    attn__backward_worker worker;
+    w->heads = attn__max(Hkv, call->q.heads);
+    if (!attn__mul_size(&heads, B, w->heads))
+        return 0;
+
+    /* blocks have rows of one query head, queries on lanes; K and V are copied, chunk by chunk */
+    s->block_rows = attn__min(attn__max(attn__whole(call->q.len, kern->lanes), kern->lanes), kern->cols);
+    s->keys_on_lanes = s->k_direct = s->v_direct = s->prefetches = 0;
+    s->parallel_splits = 1; /* a block's mask is looked at chunk by chunk: block.split_keys */
+    w->bias_sum = attn__choose_bias_sum(w);
+    w->modified = call->opts.score_mod || call->opts.softcap > 0 || w->bias_sum != ATTN__DBIAS_NONE ||
+                  g->by_distance.data || g->alibi_slopes;
+    w->head_blocks = attn__blocks(call->q.len, s->block_rows);
+    w->unit_blocks = s->group * w->head_blocks;
+
+    /* units, chunks and cells */
+    w->items = 1;
+    if (B > 1 && ((g->q.data && g->q.batch == 1) || (g->k.data && g->k.batch == 1) || (g->v.data && g->v.batch == 1)))
+        w->items = B;
+    w->units = w->items > 1 ? Hkv : heads > 0 ? B * Hkv : 0;
+    w->whole_units = w->units < ATTN__UNITS * width ? w->units - w->units % width : w->units;
+    tiles = attn__blocks(call->k.len, s->tile_keys);
+    bytes = 2 * s->tile_keys * (call->q.dim + call->v.dim) * kern->size;
+    w->chunk_keys = attn__min(attn__max(ATTN__CHUNK_BYTES / bytes, 1), tiles);
+    w->cell_blocks = attn__max(w->unit_blocks, 1);
+    if (w->whole_units < w->units) {
+        w->chunk_keys = attn__min(attn__blocks(tiles, ATTN__CELLS * width), w->chunk_keys);
+        w->cell_blocks = attn__max(attn__blocks(w->unit_blocks, ATTN__CELLS * width), ATTN__CELL_BLOCKS);
+    }
+    w->chunk_keys = attn__max(w->chunk_keys, 1) * s->tile_keys;
+    w->chunks = attn__blocks(call->k.len, w->chunk_keys);
+    w->cell_rows = attn__blocks(w->unit_blocks, w->cell_blocks);
+    most = attn__max(heads, (w->units - w->whole_units) * attn__min(w->cell_rows, w->chunks));
+    w->workers = heads > 0 ? attn__min(width, most) : 0;
+
+    /* scratch */
+    attn__carve_worker(&worker, w, &arena);
+    w->worker_bytes = arena.used;
+    return arena.used != SIZE_MAX && attn__carve_sums(w, NULL);
+}
+
+static void attn__backward_begin(attn__backward *w, const attn_grads *grads, const attn_tensor *dout,
+                                 const attn_tensor *q, const attn_tensor *k, const attn_tensor *v,
+                                 const attn_tensor *out, const attn_tensor *lse, const attn_opts *opts,
+                                 const attn_ctx *ctx)
+{
+    attn_opts *o = &w->plan.call.opts;
+    ATTN__MEMSET(w, 0, sizeof *w);
+    attn__plan_begin(&w->plan, out, q, k, v, opts, ctx);
+    ATTN__MEMSET(&o->lse, 0, sizeof o->lse); /* outputs are not looked at */
+    ATTN__MEMSET(&o->weights, 0, sizeof o->weights);
+    ATTN__MEMSET(&o->scores, 0, sizeof o->scores);
+    o->scores_stage = ATTN_STAGE_DOT;
+    w->given = grads;
+    attn__copy_struct(&w->grads, grads, sizeof w->grads);
+    w->dout = *dout;
+    w->lse = *lse;
+}
+
+static void attn__backward_list(attn__check *c, const attn__backward *w)
+{
+    const attn_grads *g = &w->grads;
+    const attn__call *call = &w->plan.call;
+    int sum = ATTN__OPTIONAL | ATTN__OUT | (g->accumulate ? ATTN__UNROUNDED : 0);
+    size_t H = call->q.heads;
+    attn__require(c, w->given != NULL, ATTN_ERR_NULL, "grads");
+    attn__check_tensor(c, "grads.q", &g->q, sum);
+    attn__check_tensor(c, "grads.k", &g->k, sum);
+    attn__check_tensor(c, "grads.v", &g->v, sum);
+    attn__check_tensor(c, "grads.bias", &g->bias, sum | ATTN__ANY_FLOAT);
+    attn__check_mat(c, "grads.by_distance", &g->by_distance, sum | ATTN__ANY_FLOAT);
+    attn__check_array(c, "grads.sinks", g->sinks, H, sizeof *g->sinks, ATTN__OPTIONAL | ATTN__OUT);
+    attn__check_array(c, "grads.alibi_slopes", g->alibi_slopes, H, sizeof *g->alibi_slopes,
+                      ATTN__OPTIONAL | ATTN__OUT);
+    attn__check_tensor(c, "grads.dlse", &g->dlse, ATTN__OPTIONAL | ATTN__ANY_FLOAT);
+    attn__require(c, !call->opts.score_mod || g->score_mod_grad, ATTN_ERR_NULL, "grads.score_mod_grad");
+    attn__check_tensor(c, "dout", &w->dout, ATTN__IN);
+    attn__check_tensor(c, "q", &call->q, ATTN__IN | ATTN__DECIDES);
+    attn__check_tensor(c, "k", &call->k, ATTN__IN);
+    attn__check_tensor(c, "v", &call->v, ATTN__IN);
+    attn__check_tensor(c, "out", &call->out, ATTN__IN);
+    attn__check_tensor(c, "lse", &w->lse, ATTN__IN | ATTN__COMPUTED);
+    attn__plan_list_options(c, &w->plan);
+}
+
+static int attn__is_gradient_shape(const attn_tensor *grad, const attn_tensor *t)
+{
+    size_t B = t->batch > 1 && t->batch_stride == 0 ? 1 : t->batch;
+    return attn__tensor_absent(grad) || attn__is_shape(grad, B, t->heads, t->len, t->dim);
+}
+
+/* Is the bias what attn_relative makes, and the gradient by distance of its shape? */
+static int attn__is_by_distance(const attn__backward *w)
+{
+    const attn_tensor *bias = &w->plan.call.opts.bias, *q = &w->plan.call.q;
+    const attn_mat *m = &w->grads.by_distance;
+    size_t Lk = w->plan.call.k.len;
+    return attn__mat_absent(m) || (attn__is_shape(bias, 1, q->heads, q->len, Lk) && m->rows == q->heads &&
+                                   bias->len_stride == -bias->dim_stride && m->cols < SIZE_MAX &&
+                                   m->cols + 1 == q->len + Lk);
+}
+
+static void attn__backward_shapes(attn__backward *w, attn__check *c)
+{
+    attn__call *call = &w->plan.call;
+    const attn_grads *g = &w->grads;
+    const attn_tensor *q = &call->q, *k = &call->k, *v = &call->v, *bias = &call->opts.bias;
+    size_t B = q->batch, H = q->heads, Lq = q->len;
+    int has_bias = call->has_options && !attn__tensor_absent(bias);
+    attn__require(c, attn__is_gradient_shape(&g->q, q), ATTN_ERR_SHAPE, "grads.q");
+    attn__require(c, attn__is_gradient_shape(&g->k, k), ATTN_ERR_SHAPE, "grads.k");
+    attn__require(c, attn__is_gradient_shape(&g->v, v), ATTN_ERR_SHAPE, "grads.v");
+    attn__require(c,
+                  attn__tensor_absent(&g->bias) ||
+                      (has_bias && attn__is_shape(&g->bias, bias->batch, bias->heads, bias->len, bias->dim)),
+                  ATTN_ERR_SHAPE, "grads.bias");
+    attn__require(c, attn__is_by_distance(w), ATTN_ERR_SHAPE, "grads.by_distance");
+    attn__require(c, !g->sinks || call->opts.sinks, ATTN_ERR_SHAPE, "grads.sinks");
+    attn__require(c, !g->alibi_slopes || call->opts.alibi_slopes, ATTN_ERR_SHAPE, "grads.alibi_slopes");
+    attn__require(c, attn__tensor_absent(&g->dlse) || attn__is_shape(&g->dlse, B, H, Lq, 1), ATTN_ERR_SHAPE,
+                  "grads.dlse");
+    attn__require(c, attn__is_shape(&w->dout, B, H, Lq, v->dim), ATTN_ERR_SHAPE, "dout");
+    attn__require_inputs(c, call);
+    attn__require(c, attn__is_shape(&call->out, B, H, Lq, v->dim), ATTN_ERR_SHAPE, "out");
+    attn__require(c, attn__is_shape(&w->lse, B, H, Lq, 1), ATTN_ERR_SHAPE, "lse");
+    attn__require_options(c, call);
+    attn__require_option(c, call, "grads.bias", &w->grads.bias, k->len, 1); /* has the bias' shape: resolves it */
+}
+
+/* Checks and resolves; the arguments have been listed, and *check is what is known so far. */
+static void attn__backward_plan(attn__backward *w, attn__check *check)
+{
+    attn__call *call = &w->plan.call;
+    attn_opts *o = &call->opts;
+    attn__require(check, call->ctx.scratch || call->ctx.scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
+    attn__backward_shapes(w, check);
+    o->scale = attn__scale(o->scale, call->q.dim);
+    attn__choose_scale(call);
+    call->kern = attn__ctx_kernels(&call->ctx, attn__real(call->q.dtype));
+    if (attn__is_sound(check) && call->kern)
+        attn__require(check, attn__plan_schedule(&w->plan) && attn__backward_schedule(w), ATTN_ERR_OVERFLOW, "q");
+    if (call->has_options)
+        attn__require_values(check, call);
+    attn__require(check, call->kern != NULL, ATTN_ERR_VALUE, "ctx.isa");
+}
+
+static void attn__backward_check(attn__backward *w, attn__check *check)
+{
+    attn__check_begin(check);
+    attn__backward_list(check, w);
+    attn__check_views(check);
+    attn__backward_plan(w, check);
+}
+
+ATTN_API attn_status attn_sdpa_backward(const attn_grads *grads, attn_tensor dout, attn_tensor q, attn_tensor k,
+                                        attn_tensor v, attn_tensor out, attn_tensor lse, const attn_opts *opts,
+                                        const attn_ctx *ctx)
+{
+    attn__backward w;
+    attn__check check;
+    void *own = NULL, *scratch;
+    attn__backward_begin(&w, grads, &dout, &q, &k, &v, &out, &lse, opts, ctx);
+    attn__backward_check(&w, &check);
+    if (check.status != ATTN_OK || w.workers == 0)
+        return check.status;
+    if (!attn__has_scratch(&w.plan.call.ctx, w.bytes, 0))
+        return ATTN_ERR_NOMEM;
+    scratch = w.plan.call.ctx.scratch;
+    if (!scratch)
+        scratch = own = attn__allocate(w.bytes);
+    if (!scratch)
+        return ATTN_ERR_NOMEM;
+    w.plan.scratch = attn__align(scratch);
+    attn__backward_execute(&w);
+    attn__release(own);
+    return ATTN_OK;
+}
+
+ATTN_API attn_status attn_sdpa_backward_scratch(size_t *bytes, const attn_grads *grads, attn_tensor dout, attn_tensor q,
+                                                attn_tensor k, attn_tensor v, attn_tensor out, attn_tensor lse,
+                                                const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn__backward w;
+    attn__check check;
+    attn_ctx bare = attn__without_scratch(ctx);
+    attn__backward_begin(&w, grads, &dout, &q, &k, &v, &out, &lse, opts, &bare);
+    attn__backward_check(&w, &check);
+    attn__require(&check, bytes != NULL, ATTN_ERR_NULL, "bytes");
+    if (check.status == ATTN_OK)
+        *bytes = w.workers > 0 ? w.bytes : 0;
+    return check.status;
+}
+
+ATTN_API attn_status attn_sdpa_backward_explain(char *text, size_t size, const attn_grads *grads, attn_tensor dout,
+                                                attn_tensor q, attn_tensor k, attn_tensor v, attn_tensor out,
+                                                attn_tensor lse, const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn__backward w;
+    attn__check check;
+    attn__text t;
+    attn__backward_begin(&w, grads, &dout, &q, &k, &v, &out, &lse, opts, ctx);
+    attn__backward_check(&w, &check);
+    if (!attn__explain_begin(&t, text, size, &w.plan.call, &check, w.workers > 0 ? w.bytes : 0, 0))
+        return check.status;
+    attn__say_number(&t, "query blocks of ", attn__min(q.len, w.plan.schedule.block_rows), " rows x key tiles of ");
+    attn__say_number(&t, "", w.plan.schedule.tile_keys, ", in ");
+    attn__say_number(&t, "", w.chunks, " chunks of ");
+    attn__say_number(&t, "", w.chunk_keys, " keys, which are copied\n");
+    attn__say_number(&t, "", w.whole_units, " units of one key/value head");
+    attn__say_number(&t, ", ", w.units - w.whole_units, " units cut into cells of ");
+    attn__say_number(&t, "", w.cell_blocks, " query blocks x one chunk, on ");
+    attn__say_number(&t, "", w.workers, w.workers == 1 ? " task\n" : " tasks\n");
+    if (w.dq.data != w.grads.q.data || w.dk.data != w.grads.k.data || w.dv.data != w.grads.v.data)
+        attn__say(&t, "gradients of 16-bit types are summed in scratch\n");
+    if (w.bias_sum == ATTN__DBIAS_HEADS)
+        attn__say(&t, "grads.bias: every score is computed once more, as heads or items share the bias\n");
+    attn__say_number(&t, "scratch: ", w.workers > 0 ? w.bytes : 0, " bytes\n");
+    return ATTN_OK;
+}
+
+#endif /* ATTN_NO_TRAINING */
 
 #ifdef __cplusplus
 }
@@ -7979,6 +9232,123 @@ ATTN__TARGET static int ATTN__NAME(softmax)(const attn__tile *t, const attn__sta
     return nonfinite;
 }
 
+#ifndef ATTN_NO_TRAINING
+
+/* -- the backward pass: queries on lanes -- */
+
+ATTN__TARGET static void ATTN__NAME(backward)(const attn__tile *t, void *dpv, const void *lsev, const void *deltav,
+                                              double scale, double factor)
+{
+    ATTN__AS_WRITTEN
+    ATTN__PARAMS p = ATTN__NAME(exp_params)(scale);
+    ATTN__V zero = ATTN__SET1((ATTN__R)0), lowest = ATTN__NAME(set_bytes)(t->lowest), times = ATTN__SET1((ATTN__R)factor);
+    size_t c, k, ld = t->lanes, keys = t->keys;
+    for (c = 0; c < ld; c += ATTN__W) {
+        ATTN__R *s = (ATTN__R *)t->scores + c, *dp = (ATTN__R *)dpv + c;
+        ATTN__V lse = ATTN__LOAD((const ATTN__R *)lsev + c), delta = ATTN__LOAD((const ATTN__R *)deltav + c);
+        for (k = 0; k < keys; k++, s += ld, dp += ld) {
+            ATTN__V score = ATTN__LOAD(s), e = ATTN__NAME(exp_scaled)(ATTN__SUB(score, lse), &p);
+            ATTN__V ds = ATTN__MUL(ATTN__MUL(e, ATTN__SUB(ATTN__LOAD(dp), delta)), times);
+            ATTN__STORE(s, ATTN__PICK(score, lowest, zero, e));
+            ATTN__STORE(dp, ATTN__PICK(score, lowest, zero, ds));
+        }
+    }
+}
+
+ATTN__TARGET static void ATTN__NAME(softcap_backward)(const attn__tile *t, void *dsv, const void *cappedv, double cap,
+                                                      double factor)
+{
+    ATTN__AS_WRITTEN
+    ATTN__V zero = ATTN__SET1((ATTN__R)0), one = ATTN__SET1((ATTN__R)1), caps = ATTN__SET1((ATTN__R)cap);
+    ATTN__V times = ATTN__SET1((ATTN__R)factor);
+    const ATTN__R *capped = (const ATTN__R *)cappedv;
+    ATTN__R *ds = (ATTN__R *)dsv;
+    size_t i, n = t->keys * t->lanes;
+    for (i = 0; i < n; i += ATTN__W) {
+        ATTN__V d = ATTN__LOAD(ds + i), tanh = ATTN__DIV(ATTN__LOAD(capped + i), caps);
+        ATTN__V x = ATTN__MUL(ATTN__MUL(d, ATTN__MUL(ATTN__SUB(one, tanh), ATTN__ADD(one, tanh))), times);
+        ATTN__STORE(ds + i, ATTN__PICK(d, zero, x, ATTN__PICK(zero, d, x, d)));
+    }
+}
+
+ATTN__TARGET static void ATTN__NAME(add_dot)(void *sumv, const void *xv, const void *yv, size_t elements, size_t lanes)
+{
+    ATTN__AS_WRITTEN
+    size_t c, e;
+    for (c = 0; c < lanes; c += ATTN__W) {
+        const ATTN__R *x = (const ATTN__R *)xv + c, *y = (const ATTN__R *)yv + c;
+        ATTN__V sum[2], zero = ATTN__SET1((ATTN__R)0);
+        sum[0] = sum[1] = zero;
+        for (e = 0; e < elements; e++)
+            sum[e % 2] = ATTN__FMA(ATTN__LOAD(x + e * lanes), ATTN__LOAD(y + e * lanes), sum[e % 2]);
+        zero = ATTN__ADD(sum[0], sum[1]);
+        ATTN__PIN(zero);
+        ATTN__STORE((ATTN__R *)sumv + c, ATTN__ADD(ATTN__LOAD((const ATTN__R *)sumv + c), zero));
+    }
+}
+
+ATTN__TARGET static void ATTN__NAME(add)(void *xv, const void *yv, size_t n)
+{
+    ATTN__R *x = (ATTN__R *)xv;
+    const ATTN__R *y = (const ATTN__R *)yv;
+    size_t i;
+    for (i = 0; i < n; i++)
+        x[i] += y[i];
+}
+
+ATTN__TARGET static void ATTN__NAME(sum_keys)(const attn__tile *t, void *sumv, const void *dsv)
+{
+    ATTN__AS_WRITTEN
+    ATTN__R lanes[2][ATTN__W];
+    size_t c, k, i, ld = t->lanes;
+    for (c = 0; c < ld; c += ATTN__W) {
+        const ATTN__R *ds = (const ATTN__R *)dsv + c;
+        ATTN__V zero = ATTN__SET1((ATTN__R)0), sum = zero, far = zero, position = zero;
+        if (t->slope)
+            position = ATTN__LOAD((const ATTN__R *)t->position + c);
+        for (k = 0; k < t->keys; k++) {
+            ATTN__V d = ATTN__LOAD(ds + k * ld), away = ATTN__SUB(position, ATTN__SET1((ATTN__R)k));
+            sum = ATTN__ADD(sum, d);
+            far = ATTN__FMA(d, ATTN__SUB(zero, ATTN__MAX(away, ATTN__SUB(zero, away))), far);
+        }
+        ATTN__STORE(lanes[0], sum);
+        ATTN__STORE(lanes[1], far);
+        for (i = c; i < t->queries && i < c + ATTN__W; i++) {
+            ((ATTN__R *)sumv)[2 * i] += lanes[0][i - c];
+            ((ATTN__R *)sumv)[2 * i + 1] += lanes[1][i - c];
+        }
+    }
+}
+
+ATTN__TARGET static void ATTN__NAME(sum_rows)(const attn__tile *t, void *sumv, const void *dsv)
+{
+    ATTN__AS_WRITTEN
+    const ATTN__R *ds = (const ATTN__R *)dsv;
+    size_t k, i;
+    for (k = 0; k < t->keys; k++, ds += t->lanes) {
+        ATTN__R sum = 0;
+        for (i = 0; i < t->queries; i++)
+            sum += ds[i];
+        ((ATTN__R *)sumv)[k] += sum;
+    }
+}
+
+ATTN__TARGET static void ATTN__NAME(sum_distances)(const attn__tile *t, void *sumv, const void *dsv)
+{
+    ATTN__AS_WRITTEN
+    ATTN__R sums[ATTN__TILE_KEYS + ATTN__TILE_COLS];
+    const ATTN__R *ds = (const ATTN__R *)dsv;
+    size_t k, i, last = t->queries - 1;
+    ATTN__MEMSET(sums, 0, sizeof sums);
+    for (k = 0; k < t->keys; k++, ds += t->lanes)
+        for (i = 0; i <= last; i++)
+            sums[k + last - i] += ds[i];
+    for (k = 0; k < t->keys + last; k++)
+        ((ATTN__R *)sumv)[k] += sums[k];
+}
+
+#endif /* ATTN_NO_TRAINING */
+
 ATTN__TARGET static void ATTN__NAME(merge)(const attn__tile *t, const attn__state *a, const attn__state *b, size_t dims,
                                            double scale)
 {
@@ -8708,6 +10078,11 @@ static const attn__kernels ATTN__NAME(kernels) = {
         /* finish      */ ATTN__NAME(finish),
         /* scale       */ ATTN__NAME(scale),
         /* weights     */ ATTN__NAME(weights),
+#ifndef ATTN_NO_TRAINING
+        /* backward    */ ATTN__NAME(backward), ATTN__NAME(softcap_backward),
+        /* sums        */ ATTN__NAME(add_dot), ATTN__NAME(add), ATTN__NAME(sum_keys), ATTN__NAME(sum_rows),
+                          ATTN__NAME(sum_distances),
+#endif
     },
 };
 /* clang-format on */
