@@ -2096,6 +2096,13 @@ static size_t attn__chain_end(const attn__tile *tile, size_t k) /* of the chain 
 enum attn__visibility { ATTN__SOME_VISIBLE = 1, ATTN__SOME_HIDDEN = 2 };
 
 /* Kernels for a query block and one of its tiles. `elements` are keys of a tile, or dims of state->out. */
+/* The bits by which dropout decides on key j of a row, given the row's key: they walk in steps of 2^32 / golden ratio,
+   which the mixing scatters; bits below p 2^32 drop the weight. lowbias32 (Wellons 2018), its multipliers kept, with
+   the upper half of the row's key added in the middle: so rows are no shifts of one another. j counts modulo 2^32. */
+#define ATTN__DROP_STEP 0x9e3779b9u
+#define ATTN__DROP_MIX 0x21f0aaadu
+#define ATTN__DROP_MIX2 0x735a2d97u
+
 typedef struct attn__block_kernels {
     /* no key met yet */
     void (*begin)(const attn__state *state, size_t dims, size_t queries, size_t lanes);
@@ -2116,6 +2123,10 @@ typedef struct attn__block_kernels {
        scale), sum and nan, and leaves in tile->factor by how much state->out must shrink. With keys on lanes, sum is
        left to gemm_nn_few. Returns 1 if a score was NaN or infinite, else 0 */
     int (*softmax)(const attn__tile *tile, const attn__state *state, double scale);
+
+    /* dropout: multiplies x, of the tile's keys and with queries on lanes, by 0 where a weight is dropped, else by keep.
+       `rows`: keys of the rows, the lower halves of all lanes and then the upper ones. A NaN stays one */
+    void (*drop)(const attn__tile *tile, void *x, const uint32_t *rows, uint32_t threshold, double keep);
 
     /* state->out = factor state->out + P V, with P the tile's weights and keys on lanes; rows of V of any type.
        state->sum likewise */
@@ -3573,7 +3584,7 @@ typedef struct attn__schedule { /* how the work is cut; a function of views, opt
 
 typedef struct attn__sizes {                        /* bytes of the arrays in the scratch of a worker */
     size_t scores, bias, mask, row, scales, k, v;   /* of attn__shared */
-    size_t rows, mask_cache, reals, queries, state; /* of each block; the state of a split has as many */
+    size_t rows, mask_cache, drop, reals, queries, state; /* of each block; the state of a split has as many */
     size_t state_out, state_reals;                  /* parts of a state: out; max, sum, nan */
 } attn__sizes;
 
@@ -3631,6 +3642,7 @@ typedef struct attn__block {
     attn__range exists;                         /* keys that exist, for rows that exist */
     attn__row *rows;
     unsigned char *mask_cache;      /* attn__visibility of each of the first tiles; 0 = not yet classified */
+    uint32_t *drop_rows;            /* with dropout, a key of 64 bits for each lane: lower halves, then upper ones */
     char *queries;                  /* Q of the block: a copy, or few rows where the caller has them */
     char *reals;                    /* attn__row_reals x block_rows */
     attn__state state, split;       /* the result over the keys so far; and over those of one more split */
@@ -4007,6 +4019,50 @@ static void attn__prefetch_matrix(const attn__block *block, attn__rows *rows, co
     rows->row_bytes = n * attn__size(t->dtype);
 }
 
+/* -- dropout --
+
+   A weight is dropped or not by numbers that are computed from (seed, b, h, i, j) and nothing else: 64 bits that mix
+   the first four are the row's key, from which the kernel makes 32 bits for each j.                      Salmon 2011, SC11; Steele 2014, OOPSLA */
+
+static int attn__drops(const attn_opts *opts)
+{
+    return opts->dropout.p > 0;
+}
+
+static uint64_t attn__mix(uint64_t x, uint64_t y) /* splitmix64: one step of it, and the mixing of its output */
+{
+    x += y + 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+/* The keys of the block's rows, zeros past the last, for attn__drop. */
+static void attn__set_drop_rows(attn__block *block)
+{
+    uint64_t key, item = attn__mix(block->plan->call.opts.dropout.seed, 0);
+    size_t row, h, i;
+    item = attn__mix(item, block->at.b);
+    for (row = 0; row < block->tile.lanes; row++) {
+        key = 0;
+        if (row < block->at.count) {
+            attn__query_of(block, row, &h, &i);
+            key = attn__mix(attn__mix(item, h), i);
+        }
+        block->drop_rows[row] = (uint32_t)key;
+        block->drop_rows[block->tile.lanes + row] = (uint32_t)(key >> 32);
+    }
+}
+
+/* x = z x with z = 0 where dropout drops a weight, else 1 / (1 - p). x: numbers of the tile's keys, laid out as its
+   scores are with queries on lanes. */
+static void attn__drop(const attn__block *block, void *x)
+{
+    double p = block->plan->call.opts.dropout.p, threshold = p * 4294967296.0 + 0.5;
+    block->plan->call.kern->block.drop(&block->tile, x, block->drop_rows,
+                                       threshold < 4294967295.0 ? (uint32_t)threshold : 0xffffffffu, 1 / (1 - p));
+}
+
 /* -- a tile: scores, softmax, values -- */
 
 /* score_mod edits one row at a time; it is shown the keys between the row's bounds. */
@@ -4176,6 +4232,8 @@ static void attn__recompute_weights(attn__block *block, size_t k0, unsigned char
     ATTN__MEMSET(nan, 0, sizeof nan);
     ATTN__MEMCPY(max, block->into->max, tile->lanes * plan->call.kern->size);
     plan->call.kern->block.softmax(tile, &again, plan->call.softmax_scale);
+    if (attn__drops(&plan->call.opts))
+        attn__drop(block, tile->scores);
 }
 
 /* The tile's rows of V, and their scales. */
@@ -4307,7 +4365,7 @@ static void attn__keep_hidden(attn__block *block, size_t from, size_t to)
 static void attn__process_tile(attn__block *block, size_t k0, size_t n)
 {
     const attn__call *call = &block->plan->call;
-    int keep = block->plan->schedule.writes_matrices;
+    int keep = block->plan->schedule.writes_matrices, nonfinite;
     if (!attn__prepare_tile(block, k0, n)) {
         if (keep)
             attn__keep_hidden(block, k0, k0 + n);
@@ -4317,7 +4375,10 @@ static void attn__process_tile(attn__block *block, size_t k0, size_t n)
     }
     ATTN__ON_TILE();
     attn__score_tile(block, k0, ATTN_STAGE_FINAL, keep);
-    attn__accumulate_values(block, k0, call->kern->block.softmax(&block->tile, block->into, call->softmax_scale));
+    nonfinite = call->kern->block.softmax(&block->tile, block->into, call->softmax_scale);
+    if (attn__drops(&call->opts)) /* after the sum: that, and so lse, is of all weights */
+        attn__drop(block, block->tile.scores);
+    attn__accumulate_values(block, k0, nonfinite);
 }
 
 /* -- a block: its keys, then its outputs -- */
@@ -4397,6 +4458,8 @@ static void attn__begin_block(attn__block *block, size_t index)
         attn__find_visible(block);
     if (plan->call.opts.alibi_slopes)
         attn__set_slopes(block);
+    if (attn__drops(&plan->call.opts))
+        attn__set_drop_rows(block);
     if (schedule->q_direct) {
         block->queries = (char *)attn__tensor_at(&plan->call.q, b, block->at.kv_head * schedule->group, 0, 0);
         return;
@@ -4493,7 +4556,8 @@ static void attn__fill_weights(const attn__block *block, size_t from, size_t to)
     }
 }
 
-/* Weights that cannot hold scores, tile by tile: those are computed once more, now that max and sum are known. */
+/* Weights that cannot hold scores, or with dropout, tile by tile: scores are computed once more, now that max and sum
+   are known. */
 static void attn__recompute_to_weights(attn__block *block)
 {
     const attn__plan *plan = block->plan;
@@ -4512,6 +4576,8 @@ static void attn__recompute_to_weights(attn__block *block)
         attn__score_tile(block, k0, ATTN_STAGE_FINAL, 0);
         kern->block.softmax(tile, &block->split, plan->call.softmax_scale); /* its max is final: it stays */
         attn__scale_rows(block, tile->scores, tile->layout, n);
+        if (attn__drops(&plan->call.opts))
+            attn__drop(block, tile->scores);
         attn__scatter(block, &plan->call.opts.weights, k0, tile->scores, tile->layout, n, 1.0);
     }
 }
@@ -4644,13 +4710,14 @@ static void attn__measure_worker(attn__plan *plan)
     sizes->v = attn__whole(row * call->v.dim, ATTN__ALIGN); /* always: see attn__accumulate_values */
     sizes->rows = attn__whole(rows * sizeof(attn__row), ATTN__ALIGN);
     sizes->mask_cache = schedule->mask_tiles > 0 ? ATTN__MASK_CACHE : 0;
+    sizes->drop = attn__drops(&call->opts) ? attn__whole(2 * rows * sizeof(uint32_t), ATTN__ALIGN) : 0;
     sizes->reals = attn__whole(ATTN__REALS * column, ATTN__ALIGN);
     sizes->queries = attn__whole(column * attn__query_room(plan), ATTN__ALIGN);
     sizes->state_reals = column;
     sizes->state_out = column * attn__whole(call->v.dim, whole);
     sizes->state = attn__whole(sizes->state_out + 3 * column, ATTN__ALIGN); /* for nan that is more than it needs */
     shared = sizes->scores + sizes->bias + sizes->mask + sizes->row + sizes->scales + sizes->k + sizes->v;
-    own = sizes->rows + sizes->mask_cache + sizes->reals + sizes->queries + 2 * sizes->state;
+    own = sizes->rows + sizes->mask_cache + sizes->drop + sizes->reals + sizes->queries + 2 * sizes->state;
     plan->worker_bytes = shared + room * own;
 }
 
@@ -4685,6 +4752,7 @@ static void attn__place_block(attn__block *block, char **at, const attn__sizes *
 {
     block->rows = (attn__row *)(void *)attn__next_array(at, sizes->rows);
     block->mask_cache = (unsigned char *)attn__next_array(at, sizes->mask_cache);
+    block->drop_rows = (uint32_t *)(void *)attn__next_array(at, sizes->drop);
     block->reals = attn__next_array(at, sizes->reals);
     block->queries = attn__next_array(at, sizes->queries);
     attn__place_state(&block->state, attn__next_array(at, sizes->state), sizes);
@@ -4882,7 +4950,8 @@ static int attn__plan_schedule(attn__plan *plan)
     attn__arena arena = {NULL, 0};
     s->writes_matrices = call->has_options && call->k.len > 0 &&
                          (!attn__tensor_absent(&opts->weights) || !attn__tensor_absent(&opts->scores));
-    s->weights_in_place = s->writes_matrices && opts->weights.dtype == kern->real && opts->weights.dim_stride == 1;
+    s->weights_in_place = s->writes_matrices && opts->weights.dtype == kern->real && opts->weights.dim_stride == 1 &&
+                          !attn__drops(opts);
     s->uniform_rows = opts->causal == ATTN_CAUSAL_NONE && !opts->window.on && !opts->q_lens && !opts->alibi_slopes;
 
     /* query blocks: the rows of a key/value head, in whole vectors; no wider than a register tile of gemm, so that its
@@ -4892,7 +4961,8 @@ static int attn__plan_schedule(attn__plan *plan)
         return 0;
     s->block_rows = attn__min(attn__max(attn__whole(s->rows, kern->lanes), kern->lanes), kern->cols);
     s->blocks = attn__blocks(s->rows, s->block_rows);
-    s->keys_on_lanes = kern->gemm_nt_few && s->rows <= ATTN__FEW_ROWS(kern->lanes);
+    s->keys_on_lanes = kern->gemm_nt_few && s->rows <= ATTN__FEW_ROWS(kern->lanes) &&
+                       !attn__drops(opts); /* gemm_nn_few sums the very weights that it multiplies */
     s->all_blocks = 0;
     if (!empty && (call->v.dim > 0 || s->writes_matrices || opts->lse.data))
         if (!attn__mul_size(&heads, call->k.heads, call->q.batch) || !attn__mul_size(&s->all_blocks, heads, s->blocks))
@@ -5047,6 +5117,8 @@ static void attn__require_values(attn__check *check, const attn__call *call)
     attn__require(check, attn__is_factor(o->scale, type), ATTN_ERR_VALUE, "opts.scale");
     attn__require(check, attn__is_factor(o->softcap, type) && (no_cap || o->softcap >= smallest), ATTN_ERR_VALUE,
                   "opts.softcap");
+    attn__require(check, attn__is_finite(o->dropout.p) && o->dropout.p >= 0 && o->dropout.p < 1, ATTN_ERR_VALUE,
+                  "opts.dropout");
     attn__require(check, (unsigned)o->scores_stage <= ATTN_STAGE_FINAL, ATTN_ERR_VALUE, "opts.scores_stage");
 }
 
@@ -5247,10 +5319,12 @@ static attn_status attn__plan_explain(char *text, size_t size, const attn__plan 
     if (s->writes_matrices && call->opts.scores.data && call->opts.scores_stage != ATTN_STAGE_FINAL)
         attn__say(&t, "scores: those of hidden keys are computed for them\n");
     if (s->writes_matrices && call->opts.weights.data && !s->weights_in_place)
-        attn__say(&t, "weights: every score is computed once more, as they cannot hold scores: another type, or "
-                      "dim_stride is not 1\n");
+        attn__say(&t, "weights: every score is computed once more, as they cannot hold scores: another type, "
+                      "dim_stride is not 1, or dropout\n");
     if (call->opts.score_mod)
         attn__say(&t, "score_mod: scores go through it row by row\n");
+    if (attn__drops(&call->opts))
+        attn__say(&t, "dropout: of the weights of each tile, between softmax and values\n");
     attn__say_number(&t, "scratch: ", bytes, " bytes\n");
     return ATTN_OK;
 }
@@ -5795,6 +5869,7 @@ static void attn__plan_cache(attn__plan *plan, attn__check *c, const attn_tensor
     attn__require(c, !opts || !opts->kv_lens, ATTN_ERR_VALUE, "opts.kv_lens");
     attn__require(c, !opts || !opts->causal_offset, ATTN_ERR_VALUE, "opts.causal_offset");
     attn__require(c, !opts || opts->causal != ATTN_CAUSAL_OFFSET, ATTN_ERR_VALUE, "opts.causal");
+    attn__require(c, !opts || !attn__drops(opts), ATTN_ERR_VALUE, "opts.dropout");
     attn__plan_resolve(plan, c);
     if (check_dropped && (c->status == ATTN_OK || c->status == ATTN_ERR_ALIAS))
         attn__require(c, !attn__sees_dropped(plan), ATTN_ERR_VALUE, "cache");
@@ -7631,7 +7706,8 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b; PICK_BITS(i,j,x,y) = i & j != 0 ? x : y, of reals x and y; AS_BITS
    and AS_REAL between both. In float also H, a vector of W 16-bit numbers, with LOAD_H, WIDE_F16 and WIDE_BF16; H8, W
    integers of 8 bits, with LOAD_H8 and WIDE_I8; STORE_F16, STORE_U16 and IADD_UP_TO(a,b,x,most) =
-   x <= most ? a + b : a; in double LOAD_F32, STORE_F32.
+   x <= most ? a + b : a; IXOR, IMUL and PICK_BELOW(i,j,x,y) = i < j ? x : y, without signs, of reals x and y; in double
+   LOAD_F32, STORE_F32.
    It adds itself to the functions that move lanes: interleave, interleave_pairs, every_other, set_pair, load_128,
    interleave_128, load_pairs, load_pairs16 and load_pairs8; beyond 128 bits also load_halves, and beyond 256
    PAIRS_LOADED. nonzero, of which load_bits and classify are made, may gain from other instructions.
@@ -7756,6 +7832,9 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__IAND(a, b) _mm512_and_si512(a, b)
 #define ATTN__IADD_UP_TO(a, b, x, most) _mm512_mask_add_epi32(a, _mm512_cmple_epi32_mask(x, most), a, b)
 #define ATTN__ISHR(a, n) _mm512_maskz_srli_epi32(ATTN__ALL, a, n)
+#define ATTN__IXOR(a, b) _mm512_xor_si512(a, b)
+#define ATTN__IMUL(a, b) _mm512_mullo_epi32(a, b)
+#define ATTN__PICK_BELOW(i, j, x, y) _mm512_mask_blend_ps(_mm512_cmplt_epu32_mask(i, j), y, x)
 #define ATTN__STORE_U16(p, i) _mm256_storeu_si256((__m256i *)(void *)(p), _mm512_maskz_cvtepi32_epi16(ATTN__ALL, i))
 #define ATTN__H __m256i
 #define ATTN__LOAD_H(p) _mm256_loadu_si256((const __m256i *)(p))
@@ -7813,6 +7892,11 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__AS_BITS(v) _mm256_castps_si256(v)
 #define ATTN__AS_REAL(i) _mm256_castsi256_ps(i)
 #define ATTN__ISET(x) _mm256_set1_epi32((int)(x))
+#define ATTN__IXOR(a, b) _mm256_xor_si256(a, b)
+#define ATTN__IMUL(a, b) _mm256_mullo_epi32(a, b)
+#define ATTN__UNSIGNED(i) ATTN__IXOR(i, ATTN__ISET(INT32_MIN)) /* in the order of numbers without signs */
+#define ATTN__PICK_BELOW(i, j, x, y)                                                                                   \
+    ATTN__X(blendv)(y, x, ATTN__AS_REAL(ATTN__IGREATER(ATTN__UNSIGNED(j), ATTN__UNSIGNED(i))))
 #define ATTN__STORE_U16(p, i)                                                                                          \
     _mm_storeu_si128((__m128i *)(void *)(p),                                                                           \
                      _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi32(i, i), 8)))
@@ -7864,6 +7948,9 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__AS_BITS(v) vreinterpretq_u32_f32(v)
 #define ATTN__AS_REAL(i) vreinterpretq_f32_u32(i)
 #define ATTN__IANY(i) (vmaxvq_u32(i) != 0)
+#define ATTN__IXOR(a, b) veorq_u32(a, b)
+#define ATTN__IMUL(a, b) vmulq_u32(a, b)
+#define ATTN__PICK_BELOW(i, j, x, y) vbslq_f32(vcltq_u32(i, j), x, y)
 #define ATTN__STORE_U16(p, i) ATTN__NAME(store_u16)(p, vmovn_u32(i))
 #define ATTN__H uint16x4_t
 #define ATTN__LOAD_H(p) ATTN__NAME(load_u16)(p)
@@ -8921,6 +9008,47 @@ ATTN__TARGET static void ATTN__NAME(scale_keys)(const attn__tile *t, const void 
         }
     }
 }
+
+#if ATTN__W > 1 && !ATTN__REAL_F64
+ATTN__TARGET static void ATTN__NAME(drop)(const attn__tile *t, void *xv, const uint32_t *rows, uint32_t threshold,
+                                          double keep)
+{
+    ATTN__V zero = ATTN__NAME(set_bytes)(t->zero), kept = ATTN__SET1((ATTN__R)keep);
+    ATTN__I first = ATTN__ISET((uint32_t)t->first_key * ATTN__DROP_STEP), step = ATTN__ISET(ATTN__DROP_STEP);
+    ATTN__I limit = ATTN__ISET(threshold), low, high, bits;
+    size_t c, k, keys = t->keys, lanes = t->lanes;
+    for (c = 0; c < lanes; c += ATTN__W) {
+        ATTN__R *x = (ATTN__R *)xv + c;
+        ATTN__MEMCPY(&low, rows + c, sizeof low);
+        ATTN__MEMCPY(&high, rows + lanes + c, sizeof high);
+        low = ATTN__IADD(low, first);
+        for (k = 0; k < keys; k++, x += lanes) {
+            bits = ATTN__IMUL(ATTN__IXOR(low, ATTN__ISHR(low, 16)), ATTN__ISET(ATTN__DROP_MIX));
+            bits = ATTN__IADD(bits, high);
+            bits = ATTN__IMUL(ATTN__IXOR(bits, ATTN__ISHR(bits, 15)), ATTN__ISET(ATTN__DROP_MIX2));
+            bits = ATTN__IXOR(bits, ATTN__ISHR(bits, 15));
+            ATTN__STORE(x, ATTN__MUL(ATTN__LOAD(x), ATTN__PICK_BELOW(bits, limit, zero, kept)));
+            low = ATTN__IADD(low, step);
+        }
+    }
+}
+#else
+ATTN__TARGET static void ATTN__NAME(drop)(const attn__tile *t, void *xv, const uint32_t *rows, uint32_t threshold,
+                                          double keep)
+{
+    ATTN__R *x = (ATTN__R *)xv, factor[2]; /* 0 is data: no compiler makes x 0 = 0 of it */
+    size_t c, k, keys = t->keys, lanes = t->lanes;
+    ATTN__MEMCPY(factor, t->zero, sizeof *factor);
+    factor[1] = (ATTN__R)keep;
+    for (k = 0; k < keys; k++, x += lanes)
+        for (c = 0; c < lanes; c++) {
+            uint32_t bits = rows[c] + (uint32_t)(t->first_key + k) * ATTN__DROP_STEP;
+            bits = (bits ^ bits >> 16) * ATTN__DROP_MIX + rows[lanes + c];
+            bits = (bits ^ bits >> 15) * ATTN__DROP_MIX2;
+            x[c] *= factor[(bits ^ bits >> 15) >= threshold];
+        }
+}
+#endif
 
 static ATTN__R ATTN__NAME(softcap_one)(ATTN__R s, double scale, double cap)
 {
@@ -10073,6 +10201,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
         /* bias        */ ATTN__NAME(bias),
         /* hide        */ ATTN__NAME(hide),
         /* softmax     */ ATTN__NAME(softmax),
+        /* drop        */ ATTN__NAME(drop),
         /* gemm_nn_few */ ATTN__FEW_KERNEL(gemm_nn_few),
         /* merge       */ ATTN__NAME(merge),
         /* finish      */ ATTN__NAME(finish),
@@ -10154,6 +10283,10 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__IOR
 #undef ATTN__IEQUAL
 #undef ATTN__IANY
+#undef ATTN__IXOR
+#undef ATTN__IMUL
+#undef ATTN__UNSIGNED
+#undef ATTN__PICK_BELOW
 #undef ATTN__FMS
 #undef ATTN__TILE_COLS
 #undef ATTN__PARAMS
