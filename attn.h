@@ -25,15 +25,17 @@
    WHAT IT DOES
        - float, double, IEEE half and bfloat16, mixed freely where that makes sense, rounded once when stored
        - any strides: transposed, sliced, padded, reversed, broadcast; nothing is copied to please the library
-       - grouped queries, causal rules, windows, lengths, masks, biases, ALiBi, softcap, sinks, score_mod, log-sum-exp,
-         weights and scores on demand, D and Dv of any size; exact, in memory that does not grow with the lengths
+       - grouped queries, causal rules, windows, lengths, masks, biases, ALiBi, softcap, sinks, score_mod, dropout,
+         log-sum-exp, weights and scores on demand, D and Dv of any size; exact, in memory that does not grow with the
+         lengths
+       - training: the gradients of all of this
        - key/value caches, full or as a ring, in float, half, bfloat16 or 8-bit integers; rotary embeddings, ALiBi, T5's
          bias, sinusoids; multi-head attention with its projections
        - AVX2, AVX-512 or NEON at run time, with no compiler flag; plain C elsewhere
        - your threads, your allocator, your scratch memory, or none of them
        - every argument checked in every build; an error says what kind it is and has written nothing
    WHAT IT DOES NOT
-       - GPUs; dropout; paged caches; packed sequences of varying length; 4-bit elements; training
+       - GPUs; paged caches; packed sequences of varying length; 4-bit elements
        - it is tested with gcc, clang and tcc, on x86-64, AArch64, 32-bit Arm and s390x; MSVC is untested
 
    QUICK START: this is a whole program; cc -O2 app.c -lm
@@ -417,8 +419,10 @@ typedef enum attn_stage {
 typedef void (*attn_score_mod)(void *user, void *scores, size_t count, size_t b, size_t h, size_t i, size_t j0);
 
 /* Weights become 0 with probability p, and the others 1 / (1 - p) times as large, for training. Which ones, says a
-   generator that counts: a function of (seed, b, h, i, j) alone. 0 <= p < 1; p 0: none, the seed is not looked at.
-                                                                               Srivastava 2014, JMLR 15(56) */
+   generator that counts: a function of (seed, b, h, i, j) alone, whatever the types and the instruction set; take
+   another seed for each layer and step. 0 <= p < 1; p 0: none, the seed is not looked at. A weight is multiplied by 0,
+   so that a dropped value of NaN or infinity gives NaN. The queries and keys of each call count from 0: parts that
+   attn_merge joins are not the whole.                                         Srivastava 2014, JMLR 15(56) */
 typedef struct attn_dropout {
     double p;
     uint64_t seed;
@@ -459,7 +463,7 @@ typedef struct attn_opts {
    -infinity, or the sink if there is one. A NaN or +infinity among its scores (after softcap) or for a sink makes a row
    NaN, with its lse and weights. Lk = 0 is the empty row; D = 0 is ATTN_ERR_SHAPE.
    VALUE: scale or softcap not finite in the compute type, softcap < 0 or subnormal there, a window side < -1, a length
-   beyond Lq or Lk, an unknown enum.
+   beyond Lq or Lk, dropout.p not in 0 <= p < 1, an unknown enum.
    NOMEM: ctx->scratch too small (see attn_sdpa_scratch), or ATTN_MALLOC failed.
                                                       Vaswani 2017, arXiv 1706.03762; Dao 2022, arXiv 2205.14135 */
 ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v, const attn_opts *opts,
@@ -541,7 +545,8 @@ ATTN_API attn_status attn_kv_cache_reorder(attn_kv_cache *cache, const size_t *f
    A ring is for windows: L tokens appended at once and attended by L queries need left + L <= capacity. Feed longer
    texts in chunks of capacity - left tokens; or, if the ring is empty, run attn_sdpa over the text and append it then.
    Tokens that a ring has dropped have weight 0 and scores -infinity.
-   VALUE: opts->kv_lens or causal_offset given, or ATTN_CAUSAL_OFFSET; causal and window show a query a lost token. */
+   VALUE: opts->kv_lens, causal_offset or dropout given, or ATTN_CAUSAL_OFFSET; causal and window show a query a lost
+   token. */
 ATTN_API attn_status attn_kv_cache_attend(attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
                                           const attn_opts *opts, const attn_ctx *ctx);
 
@@ -2095,14 +2100,14 @@ static size_t attn__chain_end(const attn__tile *tile, size_t k) /* of the chain 
 /* What there is among some keys of a mask. */
 enum attn__visibility { ATTN__SOME_VISIBLE = 1, ATTN__SOME_HIDDEN = 2 };
 
-/* Kernels for a query block and one of its tiles. `elements` are keys of a tile, or dims of state->out. */
-/* The bits by which dropout decides on key j of a row, given the row's key: they walk in steps of 2^32 / golden ratio,
-   which the mixing scatters; bits below p 2^32 drop the weight. lowbias32 (Wellons 2018), its multipliers kept, with
-   the upper half of the row's key added in the middle: so rows are no shifts of one another. j counts modulo 2^32. */
+/* The bits by which dropout decides on key j of a row: below p 2^32, they drop its weight. What walks with j by steps of
+   2^32 / golden ratio is mixed as in lowbias32 (Wellons 2018, hash-prospector), which starts from the lower half of the
+   row's key and adds the upper half midway: so no row is another one shifted. j counts modulo 2^32. */
 #define ATTN__DROP_STEP 0x9e3779b9u
 #define ATTN__DROP_MIX 0x21f0aaadu
 #define ATTN__DROP_MIX2 0x735a2d97u
 
+/* Kernels for a query block and one of its tiles. `elements` are keys of a tile, or dims of state->out. */
 typedef struct attn__block_kernels {
     /* no key met yet */
     void (*begin)(const attn__state *state, size_t dims, size_t queries, size_t lanes);
@@ -2124,8 +2129,8 @@ typedef struct attn__block_kernels {
        left to gemm_nn_few. Returns 1 if a score was NaN or infinite, else 0 */
     int (*softmax)(const attn__tile *tile, const attn__state *state, double scale);
 
-    /* dropout: multiplies x, of the tile's keys and with queries on lanes, by 0 where a weight is dropped, else by keep.
-       `rows`: keys of the rows, the lower halves of all lanes and then the upper ones. A NaN stays one */
+    /* dropout: multiplies x, a real for each key and query of the tile with queries on lanes, by 0 where a weight is
+       dropped, else by keep. `rows`: the keys of the rows, the lower halves of all lanes and then the upper ones */
     void (*drop)(const attn__tile *tile, void *x, const uint32_t *rows, uint32_t threshold, double keep);
 
     /* state->out = factor state->out + P V, with P the tile's weights and keys on lanes; rows of V of any type.
@@ -3483,7 +3488,7 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
                      attn__prepare_tile       which of its keys each row sees; no more is done if none does
                      attn__score_tile         K Q^T, softcap, bias, ALiBi, score_mod, hidden keys; those that are
                                               wanted are kept in the caller's matrices
-                     softmax                  the kernel
+                     softmax                  the kernel; attn__drop
                      attn__accumulate_values  P V
                  attn__merge_split     the result over one more split joins that over those before
                  attn__finish_block    out / sum, sinks, lse; attn__finish_matrices: weights and scores
@@ -4021,8 +4026,9 @@ static void attn__prefetch_matrix(const attn__block *block, attn__rows *rows, co
 
 /* -- dropout --
 
-   A weight is dropped or not by numbers that are computed from (seed, b, h, i, j) and nothing else: 64 bits that mix
-   the first four are the row's key, from which the kernel makes 32 bits for each j.                      Salmon 2011, SC11; Steele 2014, OOPSLA */
+   A weight is dropped or not as numbers say that are made of (seed, b, h, i, j) and of nothing else. The first four are
+   mixed into 64 bits, the row's key; the kernel mixes that with each j.
+                                                      Salmon 2011, doi 10.1145/2063384.2063405; Steele 2014, OOPSLA */
 
 static int attn__drops(const attn_opts *opts)
 {
