@@ -6503,7 +6503,7 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 
        S  = scale K Q^T, softcap, bias, ...      as in section 6, by its functions
        P  = exp(S - lse)                         0 where a key is hidden
-       dP = V dO^T
+       dP = V dO^T                               with dropout, that and P times z = 0 or 1 / (1 - p), but not in dS
        dS = P (dP - delta)                       delta = dout . out - dlse, of each row
        dv = dv + P dO      dk = dk + scale dS Q      dq = dq + scale dS^T K
                                                       Dao 2022, arXiv 2205.14135; Dao 2023, arXiv 2307.08691
@@ -6761,6 +6761,8 @@ static void attn__begin_rows(attn__backward_worker *worker)
         ATTN__MEMSET(block->mask_cache, 0, plan->schedule.mask_tiles);
     if (plan->call.opts.alibi_slopes)
         attn__set_slopes(block);
+    if (attn__drops(&plan->call.opts))
+        attn__set_drop_rows(block);
     attn__gather(block, block->queries, block->tile.layout, &plan->call.q, 0, plan->call.q.dim);
     if (w->dout.dim > 0) /* else there may be no data */
         attn__gather(block, worker->dout, block->tile.layout, &w->dout, 0, w->dout.dim);
@@ -6828,8 +6830,12 @@ static int attn__tile_gradients(attn__backward_worker *worker, unsigned char hid
     attn__tile_rows(block, &v, &plan->call.v, tile->first_key, &worker->shared.v, 1);
     kern->gemm(worker->dscores, v.data, v.step, 1, tile->keys, worker->dout, tile->lanes, plan->call.v.dim, 0, NULL,
                NULL);
+    if (attn__drops(&plan->call.opts))
+        attn__drop(block, worker->dscores);
     kern->block.backward(tile, worker->dscores, worker->lse, worker->delta, plan->call.softmax_scale,
                          w->modified ? 1.0 : plan->call.opts.scale);
+    if (attn__drops(&plan->call.opts))
+        attn__drop(block, tile->scores);
     if (plan->call.opts.score_mod)
         attn__modify_gradients(worker, hidden);
     return wanted;
@@ -7318,6 +7324,7 @@ static void attn__carve_worker(attn__backward_worker *worker, const attn__backwa
     shared->v.rows = (char *)attn__carve(arena, w->chunk_keys * kern->size, Dv);
     block->rows = (attn__row *)attn__carve(arena, s->block_rows, sizeof(attn__row));
     block->mask_cache = (unsigned char *)attn__carve(arena, s->mask_tiles, 1);
+    block->drop_rows = (uint32_t *)attn__carve(arena, attn__drops(o) ? 2 * s->block_rows : 0, sizeof(uint32_t));
     block->reals = (char *)attn__carve(arena, ATTN__REALS, column);
     block->queries = (char *)attn__carve(arena, D, column);
     worker->dout = (char *)attn__carve(arena, Dv, column);
@@ -7559,8 +7566,8 @@ static int attn__is_by_distance(const attn__backward *w)
     const attn_mat *m = &w->grads.by_distance;
     size_t Lk = w->plan.call.k.len;
     return attn__mat_absent(m) || (attn__is_shape(bias, 1, q->heads, q->len, Lk) && m->rows == q->heads &&
-                                   bias->len_stride == -bias->dim_stride && m->cols < SIZE_MAX &&
-                                   m->cols + 1 == q->len + Lk);
+                                   (bias->len_stride == -bias->dim_stride || m->cols <= 1) &&
+                                   m->cols == attn__max(q->len + Lk, 1) - 1);
 }
 
 static void attn__backward_shapes(attn__backward *w, attn__check *c)
