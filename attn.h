@@ -6538,10 +6538,13 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
    cache while query blocks pass. */
 #define ATTN__CHUNK_BYTES ((size_t)640 << 10)
 
-/* Cells of a diagonal that are enough to occupy a worker, and the fewest query blocks in one: each cell begins by
-   fetching its chunk. */
-#define ATTN__CELLS 16
-#define ATTN__CELL_BLOCKS 2
+/* Chunks, and cells of a chunk, for each worker, where units are cut: the more, the more evenly diagonals occupy them;
+   but each cell begins by fetching its chunk, and a chunk by gathering rows of Q. Where the longer diagonals see half of
+   the keys or fewer, chunks must be smaller. */
+#define ATTN__CHUNKS 1
+#define ATTN__CHUNKS_CAUSAL 8
+#define ATTN__CELLS 10
+#define ATTN__CELLS_CAUSAL 6
 
 /* With so many units for each worker, those that are left over at the end matter little. */
 #define ATTN__UNITS 8
@@ -7467,6 +7470,7 @@ static int attn__backward_schedule(attn__backward *w)
     const attn__kernels *kern = call->kern;
     const attn_grads *g = &w->grads;
     size_t B = call->q.batch, Hkv = call->k.heads, width = attn__ctx_workers(&call->ctx, SIZE_MAX), heads, tiles, bytes, most;
+    int causal = call->opts.causal != ATTN_CAUSAL_NONE || call->opts.window.on;
     attn__arena arena = {NULL, 0};
     attn__backward_worker worker;
     w->heads = attn__max(Hkv, call->q.heads);
@@ -7494,8 +7498,10 @@ static int attn__backward_schedule(attn__backward *w)
     w->chunk_keys = attn__min(attn__max(ATTN__CHUNK_BYTES / bytes, 1), tiles);
     w->cell_blocks = attn__max(w->unit_blocks, 1);
     if (w->whole_units < w->units) {
-        w->chunk_keys = attn__min(attn__blocks(tiles, ATTN__CELLS * width), w->chunk_keys);
-        w->cell_blocks = attn__max(attn__blocks(w->unit_blocks, ATTN__CELLS * width), ATTN__CELL_BLOCKS);
+        most = causal ? ATTN__CHUNKS_CAUSAL : ATTN__CHUNKS;
+        w->chunk_keys = attn__min(attn__blocks(tiles, most * width), w->chunk_keys);
+        most = causal ? ATTN__CELLS_CAUSAL : ATTN__CELLS;
+        w->cell_blocks = attn__max(attn__blocks(w->unit_blocks, most * width), 1);
     }
     w->chunk_keys = attn__max(w->chunk_keys, 1) * s->tile_keys;
     w->chunks = attn__blocks(call->k.len, w->chunk_keys);
