@@ -2198,6 +2198,11 @@ typedef struct attn__kernels {
     void (*store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *x, size_t ld, size_t rows,
                   size_t cols, double alpha);
 
+#ifndef ATTN_NO_TRAINING
+    /* out[r * rs + c] += alpha x[r][c], for reals; rows of x may be read up to a whole vector */
+    void (*add)(void *out, ptrdiff_t rs, const void *x, size_t ld, size_t rows, size_t cols, double alpha);
+#endif
+
     /* c = a b, or factor c + a b with a factor for each column; `cols` a multiple of lanes. c in packed register tiles,
        row of tiles by row of tiles; a[r * rs + k * ks] where it lies; b in panels of depth x tile cols. `part`:
        attn__part, each of which counts its terms anew. Where sums are made of parts, the second chain of each tile lies
@@ -2815,6 +2820,8 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
    kept. So its bits depend on neither blocks nor threads nor memory.
    Goto and van de Geijn 2008, ACM TOMS 34(3); Van Zee and van de Geijn 2015, ACM TOMS 41(3)
 
+   Gradients of weights are added to what out holds: the same, but for the last step.
+
    A few rows times a transposed matrix, x w^T, as in decoding, are different: packing w would take longer than the
    product. There a is packed instead, and the kernel gemm_nt_few reads w where it lies, some rows at a time.
    A block then has all rows. Each element is the sum of the same two chains. */
@@ -2843,6 +2850,7 @@ typedef struct attn__gemm {
     attn_mat ones, bias; /* one more term of each sum, a column times a row; or absent */
     double alpha;
     const attn__kernels *kern;
+    const attn__kernels *add; /* of the type of out, to which the product is added; NULL: it replaces what is there */
     int few;           /* the product of few rows */
     size_t mc, nc, kc; /* rows and columns of a block, terms of a part of the sum */
     size_t workers;
@@ -2952,6 +2960,50 @@ static int attn__gemm_part(const attn__gemm *g, size_t k, size_t depth)
     return k + depth < g->a.cols || g->bias.data ? begun | ATTN__UNFINISHED : begun;
 }
 
+#ifndef ATTN_NO_TRAINING
+#define ATTN__ADD_ROWS 4 /* of what is added in a buffer, ATTN__BUFFER reals each */
+
+/* out[r ..][c ..] += alpha sums. Rows of reals that lie in one piece are added to where they are; others, and doubles to
+   which floats are added, in a buffer: by the same kernel, so that the bits are the same. */
+static void attn__gemm_add_to(const attn__gemm *g, size_t r, size_t c, const char *sums, size_t ld, size_t rows,
+                              size_t cols)
+{
+    const attn__kernels *kern = g->add;
+    const attn_mat *out = &g->out;
+    double sum[ATTN__ADD_ROWS * ATTN__BUFFER], part[ATTN__ADD_ROWS * ATTN__BUFFER]; /* of either real type */
+    void *to = attn__mat_at(out, r, c);
+    size_t high;
+    if (out->col_stride == 1 && kern == g->kern) {
+        kern->add(to, out->row_stride, sums, ld, rows, cols, g->alpha);
+        return;
+    }
+    ATTN_ASSERT(cols <= ATTN__BUFFER);
+    for (; rows > 0; rows -= high, r += high, sums += high * ld * g->kern->size) {
+        high = attn__min(rows, ATTN__ADD_ROWS);
+        to = attn__mat_at(out, r, c);
+        kern->load(sum, ATTN__BUFFER, to, out->dtype, out->row_stride, out->col_stride, high, cols);
+        kern->load(part, ATTN__BUFFER, sums, g->kern->real, (ptrdiff_t)ld, 1, high, cols);
+        kern->add(sum, ATTN__BUFFER, part, ATTN__BUFFER, high, cols, g->alpha);
+        kern->store(to, out->dtype, out->row_stride, out->col_stride, sum, ATTN__BUFFER, high, cols, 1.0);
+    }
+}
+#endif
+
+/* out[r ..][c ..] = alpha sums, or += */
+static void attn__gemm_store(const attn__gemm *g, size_t r, size_t c, const char *sums, size_t ld, size_t rows,
+                             size_t cols)
+{
+    const attn_mat *out = &g->out;
+#ifndef ATTN_NO_TRAINING
+    if (g->add) {
+        attn__gemm_add_to(g, r, c, sums, ld, rows, cols);
+        return;
+    }
+#endif
+    g->kern->store(attn__mat_at(out, r, c), out->dtype, out->row_stride, out->col_stride, sums, ld, rows, cols,
+                   g->alpha);
+}
+
 static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char *scratch)
 {
     const attn__kernels *kern = g->kern;
@@ -2976,10 +3028,9 @@ static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char 
         attn__gemm_add(kern, &block, &g->ones, &g->bias, 0, 1, ATTN__BEGUN);
     for (r = 0; r < block.rows; r += kern->rows)
         for (c = 0; c < block.cols; c += kern->cols)
-            kern->store(attn__mat_at(out, r0 + r, c0 + c), out->dtype, out->row_stride, out->col_stride,
-                        block.sums + r / kern->rows * block.row_bytes + tiles * c * kern->size,
-                        attn__min(kern->cols, block.padded - c), attn__min(kern->rows, block.rows - r),
-                        attn__min(kern->cols, block.cols - c), g->alpha);
+            attn__gemm_store(g, r0 + r, c0 + c, block.sums + r / kern->rows * block.row_bytes + tiles * c * kern->size,
+                             attn__min(kern->cols, block.padded - c), attn__min(kern->rows, block.rows - r),
+                             attn__min(kern->cols, block.cols - c));
 }
 
 /* sums += a b[k .. k + depth][c0 .. c0 + cols]; a is packed, its rows lda apart. Near, the kernel prefetches what comes
@@ -3008,7 +3059,7 @@ static void attn__gemm_few_add(const attn__gemm *g, char *sums, const void *a, s
 static void attn__gemm_few_cols(const attn__gemm *g, size_t c0, size_t end, char *scratch)
 {
     const attn__kernels *kern = g->kern;
-    const attn_mat *a = &g->a, *out = &g->out;
+    const attn_mat *a = &g->a;
     size_t sum_bytes = 2 * g->mc * g->nc * kern->size, lda = g->kc + ATTN__GEMM_FEW_PAD, loaded = SIZE_MAX;
     size_t k, depth, cols;
     char *sums = scratch, *a_rows = sums + sum_bytes;
@@ -3025,8 +3076,7 @@ static void attn__gemm_few_cols(const attn__gemm *g, size_t c0, size_t end, char
         }
         if (g->bias.data)
             attn__gemm_few_add(g, sums, g->ones.data, 0, &g->bias, 0, 1, c0, cols, end, ATTN__BEGUN);
-        kern->store(attn__mat_at(out, 0, c0), out->dtype, out->row_stride, out->col_stride, sums, 2 * g->nc, g->mc,
-                    cols, g->alpha);
+        attn__gemm_store(g, 0, c0, sums, 2 * g->nc, g->mc, cols);
     }
 }
 
@@ -3093,44 +3143,86 @@ static size_t attn__gemm_scratch(const attn__gemm *g)
     return g->worker_bytes > ATTN__STACK && attn__mul_size(&bytes, g->worker_bytes, g->workers) ? bytes : 0;
 }
 
-/* out = alpha (a b + bias), all checked. Without memory for scratch it makes do with the stack. */
+/* Computes what is planned. Without memory for scratch it makes do with the stack. */
+static void attn__gemm_run(attn__gemm *g, const attn_ctx *ctx)
+{
+    void *own = NULL;
+    size_t bytes = attn__gemm_scratch(g);
+    if (ctx && ctx->scratch) {
+        g->scratch = (char *)ctx->scratch;
+        g->worker_bytes = ctx->scratch_size / g->workers;
+    } else if (bytes > 0) {
+        g->scratch = (char *)(own = attn__allocate(bytes));
+    }
+    if (g->worker_bytes < ATTN__STACK || !g->scratch) {
+        g->scratch = NULL;
+        g->worker_bytes = ATTN__STACK;
+    }
+    attn__gemm_blocks(g, g->worker_bytes);
+    attn__run_workers(ctx, g->workers, attn__gemm_worker, g);
+    attn__release(own);
+}
+
+/* out = alpha (a b + bias), all checked. */
 static void attn__matmul(const attn_mat *out, const attn_mat *a, const attn_mat *b, const float *bias, double alpha,
                          const attn_ctx *ctx)
 {
     attn__gemm g;
-    void *own = NULL;
-    size_t bytes;
     if (out->rows == 0 || out->cols == 0)
         return;
     attn__gemm_plan(&g, out, a, b, bias, alpha, ctx);
-    bytes = attn__gemm_scratch(&g);
-    if (ctx && ctx->scratch) {
-        g.scratch = (char *)ctx->scratch;
-        g.worker_bytes = ctx->scratch_size / g.workers;
-    } else if (bytes > 0) {
-        g.scratch = (char *)(own = attn__allocate(bytes));
-    }
-    if (g.worker_bytes < ATTN__STACK || !g.scratch) {
-        g.scratch = NULL;
-        g.worker_bytes = ATTN__STACK;
-    }
-    attn__gemm_blocks(&g, g.worker_bytes);
-    attn__run_workers(ctx, g.workers, attn__gemm_worker, &g);
-    attn__release(own);
+    attn__gemm_run(&g, ctx);
 }
 
-/* Checks and computes out = alpha a b, for arguments of these names. `least` is the smallest legal length of a sum. */
+#ifndef ATTN_NO_TRAINING
+/* Plans out += alpha a b. Columns of out that lie in one piece are the rows of the transposed product: the same sums. */
+static void attn__gemm_plan_add(attn__gemm *g, const attn_mat *out, const attn_mat *a, const attn_mat *b, double alpha,
+                                const attn_ctx *ctx)
+{
+    attn_mat m[3];
+    int turn = out->row_stride == 1 && out->col_stride != 1;
+    m[0] = turn ? attn_mat_t(*out) : *out;
+    m[1] = turn ? attn_mat_t(*b) : *a;
+    m[2] = turn ? attn_mat_t(*a) : *b;
+    attn__gemm_plan(g, &m[0], &m[1], &m[2], NULL, alpha, ctx);
+    g->add = attn__ctx_kernels(ctx, out->dtype);
+}
+
+/* out += alpha a b, all checked. */
+static void attn__matmul_add(const attn_mat *out, const attn_mat *a, const attn_mat *b, double alpha,
+                             const attn_ctx *ctx)
+{
+    attn__gemm g;
+    if (out->rows == 0 || out->cols == 0)
+        return;
+    attn__gemm_plan_add(&g, out, a, b, alpha, ctx);
+    attn__gemm_run(&g, ctx);
+}
+#endif
+
+/* Checks a product, for arguments of these names. `role` is what out may be besides an output; `least` the smallest
+   legal length of a sum. */
+static void attn__check_product(attn__check *c, const attn_mat *out, int role, const char *a_name, const attn_mat *a,
+                                const char *b_name, const attn_mat *b, size_t least, double alpha, const attn_ctx *ctx)
+{
+    attn__check_begin(c);
+    attn__check_mat(c, "out", out, ATTN__OUT | role);
+    attn__check_mat(c, a_name, a, ATTN__IN);
+    attn__check_mat(c, b_name, b, ATTN__IN);
+    attn__check_scratch(c, ctx);
+    attn__check_views(c);
+    attn__require(c, out->rows == a->rows && out->cols == b->cols, ATTN_ERR_SHAPE, "out");
+    attn__require(c, a->cols == b->rows && a->cols >= least, ATTN_ERR_SHAPE, a_name);
+    attn__require(c, attn__is_factor(alpha, a->dtype), ATTN_ERR_VALUE, "alpha");
+    attn__require_ctx(c, ctx);
+}
+
+/* Checks and computes out = alpha a b. */
 static attn_status attn__checked_matmul(const attn_mat *out, const char *a_name, const attn_mat *a, const char *b_name,
                                         const attn_mat *b, size_t least, double alpha, const attn_ctx *ctx)
 {
     attn__check c;
-    attn__check_step(&c, out, a_name, a, b_name, b);
-    attn__check_scratch(&c, ctx);
-    attn__check_views(&c);
-    attn__require(&c, out->rows == a->rows && out->cols == b->cols, ATTN_ERR_SHAPE, "out");
-    attn__require(&c, a->cols == b->rows && a->cols >= least, ATTN_ERR_SHAPE, a_name);
-    attn__require(&c, attn__is_factor(alpha, a->dtype), ATTN_ERR_VALUE, "alpha");
-    attn__require_ctx(&c, ctx);
+    attn__check_product(&c, out, 0, a_name, a, b_name, b, least, alpha, ctx);
     if (c.status == ATTN_OK)
         attn__matmul(out, a, b, NULL, alpha, ctx);
     return c.status;
@@ -3140,6 +3232,18 @@ ATTN_API attn_status attn_matmul_ctx(attn_mat out, attn_mat a, attn_mat b, doubl
 {
     return attn__checked_matmul(&out, "a", &a, "b", &b, 0, alpha, ctx);
 }
+
+#ifndef ATTN_NO_TRAINING
+ATTN_API attn_status attn_matmul_add(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
+{
+    attn__check c;
+    attn__check_product(&c, &out, ATTN__ANY_FLOAT, "a", &a, "b", &b, 0, alpha, ctx);
+    attn__require(&c, out.dtype == ATTN_F64 || out.dtype == attn__real(a.dtype), ATTN_ERR_DTYPE, "out");
+    if (c.status == ATTN_OK)
+        attn__matmul_add(&out, &a, &b, alpha, ctx);
+    return c.status;
+}
+#endif
 
 ATTN_API attn_status attn_matmul(attn_mat out, attn_mat a, attn_mat b)
 {
@@ -8665,6 +8769,26 @@ ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_
         ATTN__NAME(store_view)(out, dtype, rs, cs, x, ld, rows, cols, alpha);
 }
 
+#ifndef ATTN_NO_TRAINING
+ATTN__TARGET static void ATTN__NAME(add)(void *out, ptrdiff_t rs, const void *xv, size_t ld, size_t rows, size_t cols,
+                                         double alpha)
+{
+    const ATTN__R *x = (const ATTN__R *)xv;
+    ATTN__R *to = (ATTN__R *)out;
+    ATTN__V factor = ATTN__SET1((ATTN__R)alpha);
+    const size_t whole = cols / ATTN__W * ATTN__W;
+    size_t r, c;
+    for (r = 0; r < rows; r++, x += ld, to += rs) {
+        for (c = 0; c < whole; c += ATTN__W)
+            ATTN__STORE(to + c, ATTN__FMA(ATTN__LOAD(x + c), factor, ATTN__LOAD(to + c)));
+        if (c < cols) {
+            ATTN__V sum = ATTN__NAME(load_part)(to + c, cols - c);
+            ATTN__NAME(store_part)(to + c, ATTN__FMA(ATTN__LOAD(x + c), factor, sum), cols - c);
+        }
+    }
+}
+#endif
+
 /* -- gemm -- */
 
 /* The microkernel: one register tile c of ROWS x `vectors` vectors, packed; ROWS rows of a times one panel of b.
@@ -10205,6 +10329,9 @@ static const attn__kernels ATTN__NAME(kernels) = {
     /* rows, cols  */ ATTN__ROWS, ATTN__TILE_COLS,
     /* load        */ ATTN__NAME(load),
     /* store       */ ATTN__NAME(store),
+#ifndef ATTN_NO_TRAINING
+    /* add         */ ATTN__NAME(add),
+#endif
     /* gemm        */ ATTN__NAME(gemm),
     /* gemm_nt_few */ ATTN__FEW_KERNEL(gemm_nt_few),
     /* softmax_max */ ATTN__NAME(softmax_max),
