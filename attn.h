@@ -2971,20 +2971,20 @@ static void attn__gemm_add_to(const attn__gemm *g, size_t r, size_t c, const cha
     const attn__kernels *kern = g->add;
     const attn_mat *out = &g->out;
     double sum[ATTN__ADD_ROWS * ATTN__BUFFER], part[ATTN__ADD_ROWS * ATTN__BUFFER]; /* of either real type */
-    void *to = attn__mat_at(out, r, c);
+    char *to = (char *)attn__mat_at(out, r, c);
     size_t high;
     if (out->col_stride == 1 && kern == g->kern) {
         kern->add(to, out->row_stride, sums, ld, rows, cols, g->alpha);
         return;
     }
     ATTN_ASSERT(cols <= ATTN__BUFFER);
-    for (; rows > 0; rows -= high, r += high, sums += high * ld * g->kern->size) {
+    for (; rows > 0; rows -= high, sums += high * ld * g->kern->size) {
         high = attn__min(rows, ATTN__ADD_ROWS);
-        to = attn__mat_at(out, r, c);
         kern->load(sum, ATTN__BUFFER, to, out->dtype, out->row_stride, out->col_stride, high, cols);
         kern->load(part, ATTN__BUFFER, sums, g->kern->real, (ptrdiff_t)ld, 1, high, cols);
         kern->add(sum, ATTN__BUFFER, part, ATTN__BUFFER, high, cols, g->alpha);
         kern->store(to, out->dtype, out->row_stride, out->col_stride, sum, ATTN__BUFFER, high, cols, 1.0);
+        to += (ptrdiff_t)high * out->row_stride * (ptrdiff_t)kern->size;
     }
 }
 #endif
@@ -3179,11 +3179,11 @@ static void attn__matmul(const attn_mat *out, const attn_mat *a, const attn_mat 
 static void attn__gemm_plan_add(attn__gemm *g, const attn_mat *out, const attn_mat *a, const attn_mat *b, double alpha,
                                 const attn_ctx *ctx)
 {
+    int turn = out->row_stride == 1 && out->col_stride != 1, i;
+    const attn_mat *given[3] = {out, turn ? b : a, turn ? a : b};
     attn_mat m[3];
-    int turn = out->row_stride == 1 && out->col_stride != 1;
-    m[0] = turn ? attn_mat_t(*out) : *out;
-    m[1] = turn ? attn_mat_t(*b) : *a;
-    m[2] = turn ? attn_mat_t(*a) : *b;
+    for (i = 0; i < 3; i++)
+        m[i] = turn ? attn_mat_t(*given[i]) : *given[i];
     attn__gemm_plan(g, &m[0], &m[1], &m[2], NULL, alpha, ctx);
     g->add = attn__ctx_kernels(ctx, out->dtype);
 }
@@ -3472,6 +3472,48 @@ ATTN_API attn_status attn_softmax(attn_mat out, attn_mat in)
 {
     return attn_softmax_ctx(out, in, NULL);
 }
+
+#ifndef ATTN_NO_TRAINING
+/* The way back, in double and rounded once. A row of zeros had nothing to attend to: whatever reaches it, NaN too, it
+   passes on nothing. In bits: -ffast-math would take NaN for 0. */
+static void attn__softmax_backward(const attn_mat *din, const attn_mat *dout, const attn_mat *out, size_t r)
+{
+    const attn__kernels *wide = attn__kernels_for(ATTN_ISA_BEST, ATTN_F64);
+    double y[ATTN__CHUNK / 4], dy[ATTN__CHUNK / 4], sum = 0;
+    uint64_t some = 0;
+    size_t pass, i, j, n;
+    for (pass = 0; pass < 2; pass++)
+        for (i = 0; i < out->cols; i += n) {
+            n = attn__min(out->cols - i, ATTN__CHUNK / 4);
+            wide->load(y, n, attn__mat_at(out, r, i), out->dtype, 0, out->col_stride, 1, n);
+            wide->load(dy, n, attn__mat_at(dout, r, i), dout->dtype, 0, dout->col_stride, 1, n);
+            for (j = 0; j < n && pass == 0; j++) {
+                sum += dy[j] * y[j];
+                some |= attn__bits(y[j]) << 1; /* all but the sign */
+            }
+            for (j = 0; j < n && pass == 1; j++)
+                y[j] = some ? y[j] * (dy[j] - sum) : 0;
+            if (pass == 1)
+                wide->store(attn__mat_at(din, r, i), din->dtype, 0, din->col_stride, y, n, 1, n, 1.0);
+        }
+}
+
+ATTN_API attn_status attn_softmax_backward(attn_mat din, attn_mat dout, attn_mat out)
+{
+    size_t r;
+    attn__check c;
+    attn__check_begin(&c);
+    attn__check_mat(&c, "din", &din, ATTN__OUT | ATTN__IN_PLACE);
+    attn__check_mat(&c, "dout", &dout, ATTN__IN);
+    attn__check_mat(&c, "out", &out, ATTN__IN);
+    attn__check_views(&c);
+    attn__require(&c, din.rows == dout.rows && din.cols == dout.cols, ATTN_ERR_SHAPE, "din");
+    attn__require(&c, out.rows == dout.rows && out.cols == dout.cols, ATTN_ERR_SHAPE, "out");
+    for (r = 0; r < out.rows && out.cols > 0 && c.status == ATTN_OK; r++)
+        attn__softmax_backward(&din, &dout, &out, r);
+    return c.status;
+}
+#endif
 
 /* -- values and heads -- */
 
@@ -6048,7 +6090,7 @@ static void attn__rope_angles(attn__rope_run *run, ptrdiff_t position)
     for (d = 0; d < run->pairs; d++) {
         double angle = (double)position * run->frequency[d];
         run->cosine[d] = run->opts->scale * attn__cos(angle);
-        run->sine[d] = run->opts->scale * attn__sin(angle);
+        run->sine[d] = (run->opts->transposed ? -run->opts->scale : run->opts->scale) * attn__sin(angle);
     }
 }
 
@@ -6273,27 +6315,72 @@ static size_t attn__bucket(ptrdiff_t distance, size_t buckets, int bidirectional
     return first + (steps < (double)(count - exact - 1) ? exact + (size_t)steps : count - 1);
 }
 
+/* Of column `col` by distance. */
+static size_t attn__bucket_of(const attn_mat *table, ptrdiff_t first_distance, size_t col, int bidirectional,
+                              size_t max_distance)
+{
+    return attn__bucket(attn__plus(first_distance, (ptrdiff_t)col), table->rows, bidirectional,
+                        (double)(max_distance ? max_distance : 128));
+}
+
+/* Checks attn_t5_bias, or the way back; `table` is one of out and in, the other by distance. */
+static attn_status attn__check_t5(const attn_mat *out, const attn_mat *in, const attn_mat *table, int bidirectional,
+                                  size_t max_distance)
+{
+    const attn_mat *by_distance = table == in ? out : in;
+    size_t exact = table->rows / (bidirectional ? 4 : 2);
+    attn__check c;
+    attn__check_begin(&c);
+    attn__check_mat(&c, "out", out, ATTN__OUT | ATTN__ANY_FLOAT);
+    attn__check_mat(&c, "in", in, ATTN__ANY_FLOAT);
+    attn__check_views(&c);
+    attn__require(&c, by_distance->rows == table->cols, ATTN_ERR_SHAPE, "by_distance");
+    attn__require(&c, exact > 0, ATTN_ERR_SHAPE, "table");
+    attn__require(&c, (max_distance ? max_distance : 128) > exact, ATTN_ERR_VALUE, "max_distance");
+    return c.status;
+}
+
 ATTN_API attn_status attn_t5_bias(attn_mat by_distance, attn_mat table, int bidirectional, size_t max_distance,
                                   ptrdiff_t first_distance)
 {
-    size_t exact = table.rows / (bidirectional ? 4 : 2), col, h, bucket;
-    attn__check c;
-    max_distance = max_distance ? max_distance : 128;
-    attn__check_begin(&c);
-    attn__check_mat(&c, "by_distance", &by_distance, ATTN__OUT | ATTN__ANY_FLOAT);
-    attn__check_mat(&c, "table", &table, ATTN__ANY_FLOAT);
-    attn__check_views(&c);
-    attn__require(&c, by_distance.rows == table.cols, ATTN_ERR_SHAPE, "by_distance");
-    attn__require(&c, exact > 0, ATTN_ERR_SHAPE, "table");
-    attn__require(&c, max_distance > exact, ATTN_ERR_VALUE, "max_distance");
-    for (col = 0; col < by_distance.cols && by_distance.rows > 0 && c.status == ATTN_OK; col++) {
-        bucket =
-            attn__bucket(attn__plus(first_distance, (ptrdiff_t)col), table.rows, bidirectional, (double)max_distance);
+    size_t col, h, bucket;
+    attn_status status = attn__check_t5(&by_distance, &table, &table, bidirectional, max_distance);
+    for (col = 0; col < by_distance.cols && by_distance.rows > 0 && status == ATTN_OK; col++) {
+        bucket = attn__bucket_of(&table, first_distance, col, bidirectional, max_distance);
         for (h = 0; h < by_distance.rows; h++)
             attn__mat_set(&by_distance, h, col, attn__mat_get(&table, bucket, h));
     }
-    return c.status;
+    return status;
 }
+
+#ifndef ATTN_NO_TRAINING
+/* The columns of a bucket follow one another. */
+ATTN_API attn_status attn_t5_bias_backward(attn_mat dtable, attn_mat dby_distance, int bidirectional,
+                                           size_t max_distance, ptrdiff_t first_distance)
+{
+    size_t first, end, col, h, bucket;
+    double sum;
+    attn_status status = attn__check_t5(&dtable, &dby_distance, &dtable, bidirectional, max_distance);
+    if (status != ATTN_OK || dtable.cols == 0)
+        return status;
+    for (bucket = 0; bucket < dtable.rows; bucket++)
+        for (h = 0; h < dtable.cols; h++)
+            attn__mat_set(&dtable, bucket, h, 0);
+    for (first = 0; first < dby_distance.cols; first = end) {
+        bucket = attn__bucket_of(&dtable, first_distance, first, bidirectional, max_distance);
+        for (end = first + 1; end < dby_distance.cols; end++)
+            if (attn__bucket_of(&dtable, first_distance, end, bidirectional, max_distance) != bucket)
+                break;
+        for (h = 0; h < dtable.cols; h++) {
+            sum = attn__mat_get(&dtable, bucket, h);
+            for (col = first; col < end; col++)
+                sum += attn__mat_get(&dby_distance, h, col);
+            attn__mat_set(&dtable, bucket, h, sum);
+        }
+    }
+    return ATTN_OK;
+}
+#endif
 
 ATTN_API attn_status attn_alibi_slopes(float *slopes, size_t H)
 {

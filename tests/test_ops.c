@@ -133,6 +133,18 @@ MODEL(softmax)
     softmax(m[0], m[1], n[DIM_I], n[DIM_J], mode);
 }
 
+MODEL(softmax_backward)
+{
+    size_t J = n[DIM_J];
+    (void)scale;
+    for (size_t i = 0; i < n[DIM_I]; i++) {
+        const real *dy = m[1] + i * J, *y = m[2] + i * J;
+        real sum = dot(dy, 1, y, 1, J, mode);
+        for (size_t j = 0; j < J; j++)
+            m[0][i * J + j] = fit(y[j] * fit(dy[j] - sum, mode), mode);
+    }
+}
+
 MODEL(weighted_values)
 {
     (void)scale;
@@ -203,6 +215,11 @@ CALL(softmax)
     (void)scale, (void)ctx;
     return attn_softmax(m[0], m[1]);
 }
+CALL(softmax_backward)
+{
+    (void)scale, (void)ctx;
+    return attn_softmax_backward(m[0], m[1], m[2]);
+}
 CALL(weighted_values)
 {
     (void)scale, (void)ctx;
@@ -250,6 +267,7 @@ const test_op test_ops[] = {
     OP(scores_additive, "ij id je da ea a1", 1, 6, OP_ALLOCATES, scores_additive),
     OP(scores_cosine, "ij id jd", 1, 3, OP_SCALE | OP_ALLOCATES, scores_cosine),
     OP(softmax, "ij ij", 1, 2, OP_IN_PLACE, softmax),
+    OP(softmax_backward, "ij ij ij", 1, 3, OP_IN_PLACE, softmax_backward),
     OP(weighted_values, "jd 1j jd", 1, 3, 0, weighted_values),
     OP(weighted_sum, "id ij jd", 1, 3, 0, weighted_sum),
     OP(concat_heads, "ih id id", 1, 3, 0, concat_heads),

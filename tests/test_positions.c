@@ -68,7 +68,7 @@ static void turn(real *want, real *slack, const real *row, size_t D, const attn_
     for (size_t d = 0; d < dim / 2; d++) {
         size_t one = o->interleaved ? 2 * d : d, two = o->interleaved ? 2 * d + 1 : d + dim / 2;
         real frequency = o->frequencies ? (real)o->frequencies[d] : powl(base, -2 * (real)d / (real)dim);
-        real angle = position * frequency, x = row[one], y = row[two];
+        real angle = (o->transposed ? -position : position) * frequency, x = row[one], y = row[two];
         real off = 4 + (o->frequencies ? 2 : 4 + fabsl(logl(base))) * fabsl(angle);
         want[one] = scale * (x * cosl(angle) - y * sinl(angle));
         want[two] = scale * (x * sinl(angle) + y * cosl(angle));
@@ -135,6 +135,7 @@ static attn_rope_opts random_rope(size_t B, size_t L, size_t D)
     o.base = bases[test_below(COUNT(bases))];
     o.offset = offsets[test_below(COUNT(offsets))];
     o.scale = scales[test_below(COUNT(scales))];
+    o.transposed = (int)test_below(3);
     place_rows(&o, (int)test_below(PLACES), B, L, test_maybe() ? 4 : 1000);
     if (test_below(3) == 0) {
         double *frequencies = doubles(dim / 2);

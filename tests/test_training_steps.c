@@ -1,6 +1,6 @@
 /* The steps of training, beside the engine's: attn_matmul_add, attn_softmax_backward, attn_t5_bias_backward, and
    rotations the other way round. */
-#include "test.h"
+#include "sdpa.h"
 
 static attn_ctx on(attn_isa isa)
 {
@@ -239,4 +239,208 @@ TEST(matmul_add_statuses)
             CHECK(test_wrote_nothing());
             test_release();
         }
+}
+
+/* ---- attn_softmax_backward: accuracy, layouts and statuses are tested with the other steps, by its model ---- */
+
+/* In place over either input, or both, gives the bits of a call apart; beyond a chunk too. */
+TEST(softmax_backward_in_place)
+{
+    static const attn_dtype types[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    static const size_t lengths[] = {1, 9, 255, 256, 257, 600};
+    for (size_t t = 0; t < 4; t++)
+        for (size_t n = 0; n < 6; n++)
+            for (int layout = PACKED; layout < OUT_LAYOUTS; layout++) {
+                attn_mat dout = test_random_mat(types[t], 3, lengths[n], layout), both;
+                attn_mat y = test_random_mat(types[t], 3, lengths[n], layout);
+                attn_mat want = test_mat(types[t], 3, lengths[n], PACKED);
+                test_case("%s, %zu columns, layout %d", test_dtype_name(types[t]), lengths[n], layout);
+                CHECK_STATUS(attn_softmax(y, y), ATTN_OK);
+                CHECK_STATUS(attn_softmax_backward(want, dout, y), ATTN_OK);
+                both = test_mat_like(dout, layout);
+                CHECK_STATUS(attn_softmax_backward(both, both, y), ATTN_OK);
+                CHECK(test_same_bits(both, want));
+                both = test_mat_like(y, layout);
+                CHECK_STATUS(attn_softmax_backward(both, dout, both), ATTN_OK);
+                CHECK(test_same_bits(both, want));
+                CHECK_STATUS(attn_softmax_backward(want, y, y), ATTN_OK);
+                CHECK_STATUS(attn_softmax_backward(y, y, y), ATTN_OK);
+                CHECK(test_same_bits(y, want));
+                test_release();
+            }
+}
+
+/* A row of NaN gives NaN, one of zeros gives zeros whatever reaches it, and neither touches its neighbours. */
+TEST(softmax_backward_specials)
+{
+    static const attn_dtype types[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    static const size_t lengths[] = {1, 2, 7, 64, 300};
+    for (size_t t = 0; t < 4; t++)
+        for (size_t n = 0; n < 5; n++) {
+            size_t cols = lengths[n];
+            attn_mat dout = test_random_mat(types[t], 5, cols, PACKED), y = test_random_mat(types[t], 5, cols, PACKED);
+            attn_mat din = test_mat(types[t], 5, cols, PACKED);
+            test_case("%s, %zu columns", test_dtype_name(types[t]), cols);
+            test_fill(attn_mat_rows(y, 1, 1), 0);
+            test_fill(attn_mat_rows(dout, 1, 1), NAN);
+            test_fill(attn_mat_rows(y, 2, 1), -0.0);
+            test_fill(attn_mat_rows(dout, 2, 1), HUGE_VAL);
+            test_fill(attn_mat_rows(y, 3, 1), NAN);
+            (attn_mat_set)(dout, 4, cols - 1, NAN);
+            CHECK_STATUS(attn_softmax_backward(din, dout, y), ATTN_OK);
+            for (size_t i = 0; i < 5 * cols; i++) {
+                double x = (double)test_load(test_at(din, i / cols, i % cols), types[t]);
+                CHECK(i / cols == 0 ? x - x == 0 : i / cols < 3 ? x == 0 : isnan(x));
+            }
+            test_release();
+        }
+}
+
+/* The derivative of a loss through attn_softmax, by differences: (f(x + h) - f(x - h)) / 2h. */
+TEST(softmax_backward_differences)
+{
+    const double h = 1e-5;
+    attn_mat x = test_random_mat(ATTN_F64, 3, 17, PACKED), y = test_mat(ATTN_F64, 3, 17, PACKED);
+    attn_mat dy = test_random_mat(ATTN_F64, 3, 17, PACKED), dx = test_mat(ATTN_F64, 3, 17, PACKED);
+    CHECK_STATUS(attn_softmax(y, x), ATTN_OK);
+    CHECK_STATUS(attn_softmax_backward(dx, dy, y), ATTN_OK);
+    for (size_t i = 0; i < 3 * 17; i++) {
+        double was = (attn_mat_get)(x, i / 17, i % 17);
+        real loss[2] = {0, 0};
+        for (int side = 0; side < 2; side++) {
+            (attn_mat_set)(x, i / 17, i % 17, side ? was - h : was + h);
+            CHECK_STATUS(attn_softmax(y, x), ATTN_OK);
+            for (size_t j = 0; j < 3 * 17; j++)
+                loss[side] += test_load(test_at(y, j / 17, j % 17), ATTN_F64) * test_load(test_at(dy, j / 17, j % 17), ATTN_F64);
+        }
+        (attn_mat_set)(x, i / 17, i % 17, was);
+        CHECK_NEAR(test_load(test_at(dx, i / 17, i % 17), ATTN_F64), (loss[0] - loss[1]) / (2 * h), 1e-9);
+    }
+}
+
+/* ---- attn_t5_bias_backward ---- */
+
+/* Each column goes to the bucket that attn_t5_bias takes it from: asked of a table whose rows are their own numbers. */
+static void check_t5(attn_mat dtable, attn_mat dby, int bidirectional, size_t most, ptrdiff_t first)
+{
+    size_t buckets = dtable.rows, N = dby.cols;
+    attn_mat numbers = test_mat(ATTN_F32, buckets, 1, PACKED), bucket = test_mat(ATTN_F32, 1, N, PACKED);
+    real *sum = test_reals(buckets), *size = test_reals(buckets);
+    for (size_t k = 0; k < buckets; k++)
+        *(float *)test_at(numbers, k, 0) = (float)k;
+    CHECK_STATUS(attn_t5_bias(bucket, numbers, bidirectional, most, first), ATTN_OK);
+    test_fill(dtable, 77); /* which is overwritten */
+    test_freeze();
+    test_memory_state.fail_all = 1;
+    CHECK_STATUS(attn_t5_bias_backward(dtable, dby, bidirectional, most, first), ATTN_OK);
+    test_memory_state.fail_all = 0;
+    CHECK(test_wrote_only(&dtable, 1));
+    for (size_t h = 0; h < dby.rows; h++) {
+        for (size_t k = 0; k < buckets; k++)
+            sum[k] = size[k] = 0;
+        for (size_t c = 0; c < N; c++) {
+            real x = test_load(test_at(dby, h, c), dby.dtype);
+            size_t k = (size_t) * (float *)test_at(bucket, 0, c);
+            sum[k] += x, size[k] += fabsl(x);
+        }
+        for (size_t k = 0; k < buckets; k++)
+            if (!CHECK_NEAR(test_load(test_at(dtable, k, h), dtable.dtype), sum[k],
+                            test_ulp(sum[k], dtable.dtype) / 2 * 1.001L + (real)N * test_ulp(size[k], ATTN_F64)))
+                return;
+    }
+}
+
+TEST(t5_bias_backward)
+{
+    static const attn_dtype types[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    static const size_t counts[] = {2, 3, 4, 8, 32, 33}, mosts[] = {0, 20, 200}, lengths[] = {0, 1, 2, 33, 500};
+    for (int n = 0; n < (test_quick ? 40 : 600); n++) {
+        size_t buckets = counts[test_below(6)], H = test_below(5), N = lengths[test_below(5)], most = mosts[test_below(3)];
+        int bidirectional = buckets >= 4 && test_maybe() ? (int)(1 + test_below(2)) : 0;
+        ptrdiff_t first = n % 10 == 0   ? PTRDIFF_MAX - 20
+                          : n % 10 == 1 ? PTRDIFF_MIN + 3
+                                        : (ptrdiff_t)test_below(N + 1) * -1 + (ptrdiff_t)test_below(9);
+        attn_mat dby = test_random_mat(types[test_below(4)], H, N, (int)test_below(LAYOUTS));
+        attn_mat dtable = test_mat(types[test_below(4)], buckets, H, (int)test_below(OUT_LAYOUTS));
+        test_case("%zu buckets, %zu heads, %zu distances from %td, bidirectional %d, most %zu, %s to %s", buckets, H, N,
+                  first, bidirectional, most, test_dtype_name(dby.dtype), test_dtype_name(dtable.dtype));
+        check_t5(dtable, dby, bidirectional, most, first);
+        test_release();
+    }
+}
+
+TEST(t5_bias_backward_statuses)
+{
+    static const attn_status wanted[] = {ATTN_ERR_NULL,  ATTN_ERR_NULL,  ATTN_ERR_DTYPE,    ATTN_ERR_DTYPE, ATTN_ERR_SHAPE,
+                                         ATTN_ERR_SHAPE, ATTN_ERR_SHAPE, ATTN_ERR_OVERFLOW, ATTN_ERR_VALUE, ATTN_ERR_VALUE,
+                                         ATTN_ERR_ALIAS, ATTN_ERR_ALIAS};
+    enum { COUNT = sizeof wanted / sizeof *wanted };
+    for (int first = 0; first < COUNT; first++)
+        for (int second = first; second < COUNT; second++) { /* of two faults, the one that comes first counts */
+            attn_status want = test_rank(wanted[first]) <= test_rank(wanted[second]) ? wanted[first] : wanted[second];
+            attn_mat none = {0}, dby = test_random_mat(ATTN_F32, 3, 40, PACKED), dtable = test_mat(ATTN_F32, 16, 3, PACKED);
+            size_t most = 0;
+            for (int f = second;; f = first) {
+                switch (f) {
+                case 0: dtable = none; break;
+                case 1: dby = attn_mat_rows(dby, 4, 4); break;
+                case 2: dtable.dtype = ATTN_BOOL; break;
+                case 3: dby.dtype = ATTN_I8; break;
+                case 4: dtable.cols = 2; break;
+                case 5: dby.rows = 2; break;
+                case 6: dtable.rows = 3; break; /* too few for two directions */
+                case 7: dby.row_stride = PTRDIFF_MIN; break;
+                case 8: most = dtable.rows / 4; break;
+                case 9: dtable.data = (char *)dtable.data + 1; break;
+                case 10: dtable.data = (float *)dby.data + 1; break;
+                default: dtable.col_stride = 0; break;
+                }
+                if (f == first)
+                    break;
+            }
+            if ((first == 4 && second == 5) || (first == 6 && second == 8) || (first == 0 && second == 8))
+                continue; /* each makes up for the other */
+            test_case("faults %d and %d", first, second);
+            test_freeze();
+            CHECK_STATUS(attn_t5_bias_backward(dtable, dby, 1, most, -20), want);
+            CHECK(test_wrote_nothing());
+            test_release();
+        }
+}
+
+/* ---- attn_rope_opts.transposed: rotations by the model are tested with the others ---- */
+
+/* There and back again; and <rope(x), y> = <x, rope^T(y)>, with a scale. */
+TEST(rope_transposed)
+{
+    for (int n = 0; n < (test_quick ? 8 : 80); n++) {
+        size_t B = 1 + test_below(2), H = 1 + test_below(3), L = 1 + test_below(9), D = 2 * (1 + test_below(70));
+        attn_dtype type = n % 2 ? ATTN_F64 : ATTN_F32;
+        attn_rope_opts there = {0}, back;
+        attn_tensor x = test_random_tensor(type, B, H, L, D, T_BHLD), y = test_random_tensor(type, B, H, L, D, T_BLHD);
+        attn_tensor turned = test_tensor(type, B, H, L, D, n % T_OUT_LAYOUTS), again = test_tensor_like(x, T_BHLD);
+        real products[2] = {0, 0}, *values[4];
+        size_t count = B * H * L * D;
+        there.interleaved = test_maybe();
+        there.dim = test_maybe() ? 2 * (1 + test_below(D / 2)) : 0;
+        there.offset = (ptrdiff_t)test_below(2000) - 1000;
+        back = there;
+        back.transposed = 1;
+        test_case("%s, %zu x %zu x %zu x %zu, dim %zu", test_dtype_name(type), B, H, L, D, there.dim);
+        CHECK_STATUS(attn_rope(turned, x, &there), ATTN_OK);
+        CHECK_STATUS(attn_rope(again, turned, &back), ATTN_OK);
+        values[0] = test_tensor_values(x), values[1] = test_tensor_values(again);
+        for (size_t i = 0; i < count; i++)
+            CHECK_NEAR(values[1][i], values[0][i], 4 * test_ulp(1, type));
+        there.scale = back.scale = -1.75;
+        CHECK_STATUS(attn_rope(turned, x, &there), ATTN_OK);
+        CHECK_STATUS(attn_rope(again, y, &back), ATTN_OK);
+        values[1] = test_tensor_values(turned), values[2] = test_tensor_values(y), values[3] = test_tensor_values(again);
+        for (size_t i = 0; i < count; i++) {
+            products[0] += values[1][i] * values[2][i];
+            products[1] += values[0][i] * values[3][i];
+        }
+        CHECK_NEAR(products[0], products[1], (real)count * 4 * test_ulp(1, type));
+        test_release();
+    }
 }
