@@ -945,6 +945,13 @@ extern void *memset(void *to, int byte, size_t size);
 #define ATTN__TARGET_ATTRIBUTE(features)
 #endif
 
+/* gcc, which before 12 makes vectors of loops at -O3 alone, makes them of this function's. */
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__TINYC__)
+#define ATTN__VECTORIZE __attribute__((optimize("tree-vectorize")))
+#else
+#define ATTN__VECTORIZE
+#endif
+
 /* Atomics on a size_t, where the compiler has them. ATOMIC_ADD1 adds 1 and returns the old value, ATOMIC_LOAD loads. A
    thread that sees a count also sees what the counting thread wrote before (acquire, release). */
 #if defined(__GCC_ATOMIC_POINTER_LOCK_FREE) && __GCC_ATOMIC_POINTER_LOCK_FREE == 2
@@ -2099,13 +2106,6 @@ static size_t attn__chain_end(const attn__tile *tile, size_t k) /* of the chain 
 
 /* What there is among some keys of a mask. */
 enum attn__visibility { ATTN__SOME_VISIBLE = 1, ATTN__SOME_HIDDEN = 2 };
-
-/* The bits by which dropout decides on key j of a row: below p 2^32, they drop its weight. What walks with j by steps of
-   2^32 / golden ratio is mixed as in lowbias32 (Wellons 2018, hash-prospector), which starts from the lower half of the
-   row's key and adds the upper half midway: so no row is another one shifted. j counts modulo 2^32. */
-#define ATTN__DROP_STEP 0x9e3779b9u
-#define ATTN__DROP_MIX 0x21f0aaadu
-#define ATTN__DROP_MIX2 0x735a2d97u
 
 /* Kernels for a query block and one of its tiles. `elements` are keys of a tile, or dims of state->out. */
 typedef struct attn__block_kernels {
@@ -4172,8 +4172,8 @@ static void attn__prefetch_matrix(const attn__block *block, attn__rows *rows, co
 
 /* -- dropout --
 
-   A weight is dropped or not as numbers say that are made of (seed, b, h, i, j) and of nothing else. The first four are
-   mixed into 64 bits, the row's key; the kernel mixes that with each j.
+   Whether a weight is dropped follows from (seed, b, h, i, j) alone. The first four are mixed into 64 bits, the row's
+   key; the kernel mixes that with each j into 32 bits, which drop the weight if they are less than p 2^32.
                                                       Salmon 2011, doi 10.1145/2063384.2063405; Steele 2014, OOPSLA */
 
 static int attn__drops(const attn_opts *opts)
@@ -4181,7 +4181,7 @@ static int attn__drops(const attn_opts *opts)
     return opts->dropout.p > 0;
 }
 
-static uint64_t attn__mix(uint64_t x, uint64_t y) /* splitmix64: one step of it, and the mixing of its output */
+static uint64_t attn__mix(uint64_t x, uint64_t y) /* one step of splitmix64 */
 {
     x += y + 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -4189,30 +4189,29 @@ static uint64_t attn__mix(uint64_t x, uint64_t y) /* splitmix64: one step of it,
     return x ^ x >> 31;
 }
 
-/* The keys of the block's rows, zeros past the last, for attn__drop. */
+/* The keys of the block's rows, zeros past the last. */
 static void attn__set_drop_rows(attn__block *block)
 {
-    uint64_t key, item = attn__mix(block->plan->call.opts.dropout.seed, 0);
-    size_t row, h, i;
-    item = attn__mix(item, block->at.b);
-    for (row = 0; row < block->tile.lanes; row++) {
-        key = 0;
-        if (row < block->at.count) {
-            attn__query_of(block, row, &h, &i);
-            key = attn__mix(attn__mix(item, h), i);
-        }
+    uint64_t key, item = attn__mix(attn__mix(block->plan->call.opts.dropout.seed, 0), block->at.b);
+    size_t row, h, i, lanes = block->tile.lanes;
+    ATTN__MEMSET(block->drop_rows, 0, 2 * lanes * sizeof *block->drop_rows);
+    for (row = 0; row < block->at.count; row++) {
+        attn__query_of(block, row, &h, &i);
+        key = attn__mix(attn__mix(item, h), i);
         block->drop_rows[row] = (uint32_t)key;
-        block->drop_rows[block->tile.lanes + row] = (uint32_t)(key >> 32);
+        block->drop_rows[lanes + row] = (uint32_t)(key >> 32);
     }
 }
 
-/* x = z x with z = 0 where dropout drops a weight, else 1 / (1 - p). x: numbers of the tile's keys, laid out as its
-   scores are with queries on lanes. */
+/* x = z x, with z = 0 where a weight is dropped, else 1 / (1 - p); without dropout nothing is done. x is laid out as
+   the tile's scores. */
 static void attn__drop(const attn__block *block, void *x)
 {
-    double p = block->plan->call.opts.dropout.p, threshold = p * 4294967296.0 + 0.5;
-    block->plan->call.kern->block.drop(&block->tile, x, block->drop_rows,
-                                       threshold < 4294967295.0 ? (uint32_t)threshold : 0xffffffffu, 1 / (1 - p));
+    const attn__call *call = &block->plan->call;
+    double p = call->opts.dropout.p, threshold = p * 4294967296.0 + 0.5;
+    if (attn__drops(&call->opts))
+        call->kern->block.drop(&block->tile, x, block->drop_rows,
+                               threshold < 4294967295.0 ? (uint32_t)threshold : 0xffffffffu, 1 / (1 - p));
 }
 
 /* -- a tile: scores, softmax, values -- */
@@ -4384,8 +4383,7 @@ static void attn__recompute_weights(attn__block *block, size_t k0, unsigned char
     ATTN__MEMSET(nan, 0, sizeof nan);
     ATTN__MEMCPY(max, block->into->max, tile->lanes * plan->call.kern->size);
     plan->call.kern->block.softmax(tile, &again, plan->call.softmax_scale);
-    if (attn__drops(&plan->call.opts))
-        attn__drop(block, tile->scores);
+    attn__drop(block, tile->scores);
 }
 
 /* The tile's rows of V, and their scales. */
@@ -4528,8 +4526,7 @@ static void attn__process_tile(attn__block *block, size_t k0, size_t n)
     ATTN__ON_TILE();
     attn__score_tile(block, k0, ATTN_STAGE_FINAL, keep);
     nonfinite = call->kern->block.softmax(&block->tile, block->into, call->softmax_scale);
-    if (attn__drops(&call->opts)) /* after the sum: that, and so lse, is of all weights */
-        attn__drop(block, block->tile.scores);
+    attn__drop(block, block->tile.scores); /* after the sum: that, and so lse, is of all weights */
     attn__accumulate_values(block, k0, nonfinite);
 }
 
@@ -4728,8 +4725,7 @@ static void attn__recompute_to_weights(attn__block *block)
         attn__score_tile(block, k0, ATTN_STAGE_FINAL, 0);
         kern->block.softmax(tile, &block->split, plan->call.softmax_scale); /* its max is final: it stays */
         attn__scale_rows(block, tile->scores, tile->layout, n);
-        if (attn__drops(&plan->call.opts))
-            attn__drop(block, tile->scores);
+        attn__drop(block, tile->scores);
         attn__scatter(block, &plan->call.opts.weights, k0, tile->scores, tile->layout, n, 1.0);
     }
 }
@@ -7916,8 +7912,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b; PICK_BITS(i,j,x,y) = i & j != 0 ? x : y, of reals x and y; AS_BITS
    and AS_REAL between both. In float also H, a vector of W 16-bit numbers, with LOAD_H, WIDE_F16 and WIDE_BF16; H8, W
    integers of 8 bits, with LOAD_H8 and WIDE_I8; STORE_F16, STORE_U16 and IADD_UP_TO(a,b,x,most) =
-   x <= most ? a + b : a; IXOR, IMUL and PICK_BELOW(i,j,x,y) = i < j ? x : y, without signs, of reals x and y; in double
-   LOAD_F32, STORE_F32.
+   x <= most ? a + b : a; in double LOAD_F32, STORE_F32.
    It adds itself to the functions that move lanes: interleave, interleave_pairs, every_other, set_pair, load_128,
    interleave_128, load_pairs, load_pairs16 and load_pairs8; beyond 128 bits also load_halves, and beyond 256
    PAIRS_LOADED. nonzero, of which load_bits and classify are made, may gain from other instructions.
@@ -8042,9 +8037,6 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__IAND(a, b) _mm512_and_si512(a, b)
 #define ATTN__IADD_UP_TO(a, b, x, most) _mm512_mask_add_epi32(a, _mm512_cmple_epi32_mask(x, most), a, b)
 #define ATTN__ISHR(a, n) _mm512_maskz_srli_epi32(ATTN__ALL, a, n)
-#define ATTN__IXOR(a, b) _mm512_xor_si512(a, b)
-#define ATTN__IMUL(a, b) _mm512_mullo_epi32(a, b)
-#define ATTN__PICK_BELOW(i, j, x, y) _mm512_mask_blend_ps(_mm512_cmplt_epu32_mask(i, j), y, x)
 #define ATTN__STORE_U16(p, i) _mm256_storeu_si256((__m256i *)(void *)(p), _mm512_maskz_cvtepi32_epi16(ATTN__ALL, i))
 #define ATTN__H __m256i
 #define ATTN__LOAD_H(p) _mm256_loadu_si256((const __m256i *)(p))
@@ -8102,11 +8094,6 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__AS_BITS(v) _mm256_castps_si256(v)
 #define ATTN__AS_REAL(i) _mm256_castsi256_ps(i)
 #define ATTN__ISET(x) _mm256_set1_epi32((int)(x))
-#define ATTN__IXOR(a, b) _mm256_xor_si256(a, b)
-#define ATTN__IMUL(a, b) _mm256_mullo_epi32(a, b)
-#define ATTN__UNSIGNED(i) ATTN__IXOR(i, ATTN__ISET(INT32_MIN)) /* in the order of numbers without signs */
-#define ATTN__PICK_BELOW(i, j, x, y)                                                                                   \
-    ATTN__X(blendv)(y, x, ATTN__AS_REAL(ATTN__IGREATER(ATTN__UNSIGNED(j), ATTN__UNSIGNED(i))))
 #define ATTN__STORE_U16(p, i)                                                                                          \
     _mm_storeu_si128((__m128i *)(void *)(p),                                                                           \
                      _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi32(i, i), 8)))
@@ -8158,9 +8145,6 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__AS_BITS(v) vreinterpretq_u32_f32(v)
 #define ATTN__AS_REAL(i) vreinterpretq_f32_u32(i)
 #define ATTN__IANY(i) (vmaxvq_u32(i) != 0)
-#define ATTN__IXOR(a, b) veorq_u32(a, b)
-#define ATTN__IMUL(a, b) vmulq_u32(a, b)
-#define ATTN__PICK_BELOW(i, j, x, y) vbslq_f32(vcltq_u32(i, j), x, y)
 #define ATTN__STORE_U16(p, i) ATTN__NAME(store_u16)(p, vmovn_u32(i))
 #define ATTN__H uint16x4_t
 #define ATTN__LOAD_H(p) ATTN__NAME(load_u16)(p)
@@ -9239,46 +9223,31 @@ ATTN__TARGET static void ATTN__NAME(scale_keys)(const attn__tile *t, const void 
     }
 }
 
-#if ATTN__W > 1 && !ATTN__REAL_F64
-ATTN__TARGET static void ATTN__NAME(drop)(const attn__tile *t, void *xv, const uint32_t *rows, uint32_t threshold,
-                                          double keep)
+/* What walks with j by steps of 2^32 / golden ratio is mixed as in lowbias32 (Wellons 2018, hash-prospector), from the
+   lower half of the row's key on; adding the upper half midway, no row is another one shifted. j counts modulo 2^32. No
+   vocabulary: compilers make vectors of the W turns of the inner loop. */
+ATTN__TARGET ATTN__VECTORIZE static void ATTN__NAME(drop)(const attn__tile *t, void *xv, const uint32_t *rows,
+                                                          uint32_t threshold, double keep)
 {
-    ATTN__V zero = ATTN__NAME(set_bytes)(t->zero), kept = ATTN__SET1((ATTN__R)keep);
-    ATTN__I first = ATTN__ISET((uint32_t)t->first_key * ATTN__DROP_STEP), step = ATTN__ISET(ATTN__DROP_STEP);
-    ATTN__I limit = ATTN__ISET(threshold), low, high, bits;
-    size_t c, k, keys = t->keys, lanes = t->lanes;
+    ATTN__R zero, kept = (ATTN__R)keep; /* 0 is data: no compiler makes x 0 = 0 of it */
+    const uint32_t step = 0x9e3779b9u;
+    uint32_t low[ATTN__W], high[ATTN__W], bits;
+    size_t lanes = t->lanes, c, k, i;
+    ATTN__MEMCPY(&zero, t->zero, sizeof zero);
     for (c = 0; c < lanes; c += ATTN__W) {
         ATTN__R *x = (ATTN__R *)xv + c;
-        ATTN__MEMCPY(&low, rows + c, sizeof low);
-        ATTN__MEMCPY(&high, rows + lanes + c, sizeof high);
-        low = ATTN__IADD(low, first);
-        for (k = 0; k < keys; k++, x += lanes) {
-            bits = ATTN__IMUL(ATTN__IXOR(low, ATTN__ISHR(low, 16)), ATTN__ISET(ATTN__DROP_MIX));
-            bits = ATTN__IADD(bits, high);
-            bits = ATTN__IMUL(ATTN__IXOR(bits, ATTN__ISHR(bits, 15)), ATTN__ISET(ATTN__DROP_MIX2));
-            bits = ATTN__IXOR(bits, ATTN__ISHR(bits, 15));
-            ATTN__STORE(x, ATTN__MUL(ATTN__LOAD(x), ATTN__PICK_BELOW(bits, limit, zero, kept)));
-            low = ATTN__IADD(low, step);
-        }
+        ATTN__MEMCPY(high, rows + lanes + c, sizeof high);
+        for (i = 0; i < ATTN__W; i++)
+            low[i] = rows[c + i] + (uint32_t)t->first_key * step;
+        for (k = 0; k < t->keys; k++, x += lanes)
+            for (i = 0; i < ATTN__W; i++) {
+                bits = (low[i] ^ low[i] >> 16) * 0x21f0aaadu + high[i];
+                bits = (bits ^ bits >> 15) * 0x735a2d97u;
+                x[i] *= (bits ^ bits >> 15) < threshold ? zero : kept;
+                low[i] += step;
+            }
     }
 }
-#else
-ATTN__TARGET static void ATTN__NAME(drop)(const attn__tile *t, void *xv, const uint32_t *rows, uint32_t threshold,
-                                          double keep)
-{
-    ATTN__R *x = (ATTN__R *)xv, factor[2]; /* 0 is data: no compiler makes x 0 = 0 of it */
-    size_t c, k, keys = t->keys, lanes = t->lanes;
-    ATTN__MEMCPY(factor, t->zero, sizeof *factor);
-    factor[1] = (ATTN__R)keep;
-    for (k = 0; k < keys; k++, x += lanes)
-        for (c = 0; c < lanes; c++) {
-            uint32_t bits = rows[c] + (uint32_t)(t->first_key + k) * ATTN__DROP_STEP;
-            bits = (bits ^ bits >> 16) * ATTN__DROP_MIX + rows[lanes + c];
-            bits = (bits ^ bits >> 15) * ATTN__DROP_MIX2;
-            x[c] *= factor[(bits ^ bits >> 15) >= threshold];
-        }
-}
-#endif
 
 static ATTN__R ATTN__NAME(softcap_one)(ATTN__R s, double scale, double cap)
 {
@@ -10516,10 +10485,6 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__IOR
 #undef ATTN__IEQUAL
 #undef ATTN__IANY
-#undef ATTN__IXOR
-#undef ATTN__IMUL
-#undef ATTN__UNSIGNED
-#undef ATTN__PICK_BELOW
 #undef ATTN__FMS
 #undef ATTN__TILE_COLS
 #undef ATTN__PARAMS
