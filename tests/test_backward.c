@@ -1,0 +1,961 @@
+/* attn_sdpa_backward: its reference against finite differences of attn_sdpa; the function against its reference over a
+   grid of shapes, options, types, layouts and contexts in which every value meets every other; then what must hold
+   whatever the values are.
+
+   The tolerance of an element is 3 times the error of the naive composition + C u (1 + the largest |score|) x the sum of
+   the magnitudes of its terms, with u half an ulp of 1 in the compute type, plus half an ulp of a narrower output. The
+   root of the mean of the squared errors of a case is at most 3 times the naive one's, as far as that is no luck.
+
+   BACKWARD_CASE=N ./build/test backward_grid runs case N alone; BACKWARD_REPORT=1 says how many cases ran, the C that
+   they needed, and how far off the worst was. */
+#include "backward.h"
+#include "grid.h"
+
+#define C 8
+
+#if !defined(ATTN_NO_TRAINING)
+
+/* ---- the axes of the grid ---- */
+
+enum { MOST_BATCH = 3, MOST_HEADS = 14 };
+
+static const size_t sizes_d[] = {1, 2, 3, 5, 8, 16, 17, 40, 63, 64, 72, 96, 128, 130};
+static const size_t sizes_dv[] = {0, 1, 3, 7, 16, 33, 64, 100, 130}; /* 0: D */
+static const size_t lengths_q[] = {0, 1, 4, 15, 16, 17, 47, 48, 49, 97, 260};
+static const size_t lengths_k[] = {0, 1, 7, 8, 9, 31, 127, 128, 129, 300, 530};
+static const size_t groups[] = {1, 2, 7}, kv_heads[] = {1, 2}, batches[] = {1, MOST_BATCH}, widths[] = {1, 2, 3, 7};
+static const double scales[] = {0, 1, -0.7, 0.001, 30}, softcaps[] = {0, 0.5, 20};
+static const attn_dtype floats[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+
+/* q, k, v, dout, out: each alone, then mixes in which every type of one argument meets every type of each other. */
+static const attn_dtype types[][5] = {
+    {ATTN_F32, ATTN_F32, ATTN_F32, ATTN_F32, ATTN_F32},    {ATTN_F64, ATTN_F64, ATTN_F64, ATTN_F64, ATTN_F64},
+    {ATTN_F16, ATTN_F16, ATTN_F16, ATTN_F16, ATTN_F16},    {ATTN_BF16, ATTN_BF16, ATTN_BF16, ATTN_BF16, ATTN_BF16},
+    {ATTN_F32, ATTN_F16, ATTN_F16, ATTN_F32, ATTN_F16},    {ATTN_F32, ATTN_BF16, ATTN_BF16, ATTN_F16, ATTN_BF16},
+    {ATTN_F16, ATTN_F32, ATTN_F16, ATTN_BF16, ATTN_BF16},  {ATTN_F16, ATTN_F16, ATTN_BF16, ATTN_F32, ATTN_F32},
+    {ATTN_F16, ATTN_BF16, ATTN_F32, ATTN_F32, ATTN_F16},   {ATTN_BF16, ATTN_F32, ATTN_BF16, ATTN_F32, ATTN_F16},
+    {ATTN_BF16, ATTN_F16, ATTN_F32, ATTN_BF16, ATTN_BF16}, {ATTN_BF16, ATTN_BF16, ATTN_F16, ATTN_F16, ATTN_F32},
+};
+
+/* Of the gradients of q, k and v, where the compute type is F32. */
+static const attn_dtype grad_types[][3] = {{ATTN_F32, ATTN_F32, ATTN_F32},
+                                           {ATTN_F16, ATTN_F16, ATTN_F16},
+                                           {ATTN_BF16, ATTN_BF16, ATTN_BF16},
+                                           {ATTN_F32, ATTN_F16, ATTN_BF16},
+                                           {ATTN_BF16, ATTN_F32, ATTN_F32},
+                                           {ATTN_F16, ATTN_BF16, ATTN_F32}};
+
+static const struct {
+    int on;
+    ptrdiff_t left, right;
+} windows[] = {{0, -9, -9},  {1, 0, 0},  {1, 3, -1},   {1, -1, 0},
+               {1, 40, 5}, {1, -1, -1}, {1, 100, 0}, {1, PTRDIFF_MAX, PTRDIFF_MAX}};
+
+enum {
+    OFFSET_NONE,
+    OFFSET_ZERO,
+    OFFSET_AHEAD,
+    OFFSET_BEHIND,
+    OFFSET_ALIGNED,
+    OFFSET_PAST,
+    OFFSET_BEFORE,
+    OFFSET_HUGE,
+    OFFSET_HUGE_BEHIND,
+    OFFSETS
+};
+enum { MASK_RANDOM, MASK_BANDS, MASK_TRUE, MASK_EMPTY_ROWS, MASK_KINDS };
+enum { BIAS_RANDOM, BIAS_HOLES, BIAS_BANDS, BIAS_KINDS };
+enum { BIAS_BY_DISTANCE = 17, BIASES };
+enum { LENS_NONE, LENS_FULL, LENS_RANDOM, LENS_ZERO, LENS };
+enum { SINKS_NONE, SINKS_RANDOM, SINKS_EXTREME, SINKS };
+enum { RUN_ALONE, RUN_BACKWARDS, RUN_THREADS, RUNS };
+enum { SCRATCH_NONE, SCRATCH_EXACT, SCRATCH_ODD, SCRATCHES };
+
+#define COUNT(array) (int)(sizeof(array) / sizeof *(array))
+
+/* Name and number of levels. A mask or bias is absent, or 1 + one bit for each dimension that is not broadcast, or made
+   by attn_relative. */
+#define AXIS_LIST(X)                                                                                                   \
+    X(D, COUNT(sizes_d))                                                                                               \
+    X(DV, COUNT(sizes_dv))                                                                                             \
+    X(LQ, COUNT(lengths_q))                                                                                            \
+    X(LK, COUNT(lengths_k))                                                                                            \
+    X(GROUP, COUNT(groups))                                                                                            \
+    X(HKV, COUNT(kv_heads))                                                                                            \
+    X(B, COUNT(batches))                                                                                               \
+    X(TYPES, COUNT(types))                                                                                             \
+    X(GRAD_TYPES, COUNT(grad_types))                                                                                   \
+    X(CAUSAL, 4)                                                                                                       \
+    X(OFFSET, OFFSETS)                                                                                                 \
+    X(WINDOW, COUNT(windows))                                                                                          \
+    X(MASK, 17)                                                                                                        \
+    X(MASK_KIND, MASK_KINDS)                                                                                           \
+    X(Q_LENS, LENS)                                                                                                    \
+    X(KV_LENS, LENS)                                                                                                   \
+    X(SCALE, COUNT(scales))                                                                                            \
+    X(SOFTCAP, COUNT(softcaps))                                                                                        \
+    X(BIAS, BIASES)                                                                                                    \
+    X(BIAS_KIND, BIAS_KINDS)                                                                                           \
+    X(BIAS_TYPE, COUNT(floats))                                                                                        \
+    X(BIAS_GRAD, COUNT(floats))                                                                                        \
+    X(ALIBI, 2)                                                                                                        \
+    X(SINKS, SINKS)                                                                                                    \
+    X(MOD, 2)                                                                                                          \
+    X(DLSE, 1 + COUNT(floats))                                                                                         \
+    X(ACCUMULATE, 2)                                                                                                   \
+    X(Q_LAYOUT, T_LAYOUTS)                                                                                             \
+    X(K_LAYOUT, T_LAYOUTS)                                                                                             \
+    X(V_LAYOUT, T_LAYOUTS)                                                                                             \
+    X(DOUT_LAYOUT, T_LAYOUTS)                                                                                          \
+    X(OUT_LAYOUT, T_OUT_LAYOUTS)                                                                                       \
+    X(OTHER_LAYOUT, T_OUT_LAYOUTS)                                                                                     \
+    X(Q_GRAD_LAYOUT, T_OUT_LAYOUTS)                                                                                    \
+    X(K_GRAD_LAYOUT, T_OUT_LAYOUTS)                                                                                    \
+    X(V_GRAD_LAYOUT, T_OUT_LAYOUTS)                                                                                    \
+    X(WIDTH, COUNT(widths))                                                                                            \
+    X(RUNNER, RUNS)                                                                                                    \
+    X(SCRATCH, SCRATCHES)
+
+#define AXIS_NUMBER(name, levels) A_##name,
+#define AXIS_ENTRY(name, levels) {#name, levels},
+enum { AXIS_LIST(AXIS_NUMBER) AXES };
+
+static const struct grid_axis axes[] = {AXIS_LIST(AXIS_ENTRY)};
+
+static size_t value_at(const grid_point *p, int axis, const size_t *values)
+{
+    return p->at[axis] < 0 ? 1 : values[p->at[axis]];
+}
+
+/* About how many products the forward reference makes. */
+static double cost(const grid_point *p)
+{
+    double D = (double)value_at(p, A_D, sizes_d), Dv = (double)value_at(p, A_DV, sizes_dv);
+    double heads = (double)(value_at(p, A_GROUP, groups) * value_at(p, A_HKV, kv_heads) * value_at(p, A_B, batches));
+    return heads * (double)(value_at(p, A_LQ, lengths_q) * value_at(p, A_LK, lengths_k)) * (D + (Dv > 0 ? Dv : D) + 30);
+}
+
+/* Whether the level of this axis matters at this point, to how it meets the other. */
+static int matters(const grid_point *p, int axis, int other)
+{
+    switch (axis) {
+    case A_OFFSET: /* it must not matter to the other causal rules */
+        return p->at[A_CAUSAL] < ATTN_CAUSAL_UPPER_LEFT || p->at[A_CAUSAL] == ATTN_CAUSAL_OFFSET || other == A_CAUSAL;
+    case A_MASK_KIND: return p->at[A_MASK] != 0;
+    case A_BIAS_KIND:
+    case A_BIAS_GRAD:
+    case A_BIAS_TYPE: return p->at[A_BIAS] != 0;
+    default: return 1;
+    }
+}
+
+/* Whether the point is a test of how its levels of axes a and b meet: not if one is without effect, nor if there is
+   nothing to compute, unless that is what one of the levels is about. */
+static int shows(const grid_point *p, int a, int b)
+{
+    int empty_q = p->at[A_LQ] == 0, empty_k = p->at[A_LK] == 0;
+    if ((empty_q && a != A_LQ && b != A_LQ) || (empty_k && a != A_LK && b != A_LK))
+        return 0;
+    return matters(p, a, b) && matters(p, b, a);
+}
+
+/* No such case can be: an offset must be given for ATTN_CAUSAL_OFFSET. */
+static int impossible(const grid_point *p)
+{
+    return p->at[A_CAUSAL] == ATTN_CAUSAL_OFFSET && p->at[A_OFFSET] == OFFSET_NONE;
+}
+
+static const grid backward_grid = {AXES, axes, {A_LQ, A_LK}, cost, impossible, shows};
+
+/* A random point whose lengths are not 0; in three of four no item is empty or lies far from the others' keys. */
+static grid_point sample(uint64_t seed, double bound)
+{
+    grid_point p = grid_sample(&backward_grid, seed, bound);
+    if (grid_roll(4)) {
+        p.at[A_OFFSET] = p.at[A_OFFSET] > OFFSET_ALIGNED ? OFFSET_ALIGNED : p.at[A_OFFSET];
+        p.at[A_Q_LENS] = p.at[A_Q_LENS] == LENS_ZERO ? LENS_FULL : p.at[A_Q_LENS];
+        p.at[A_KV_LENS] = p.at[A_KV_LENS] == LENS_ZERO ? LENS_RANDOM : p.at[A_KV_LENS];
+    }
+    return p;
+}
+
+/* ---- one case ---- */
+
+typedef struct bend {
+    int f64;
+    size_t b0, B, H, Lq, Lk; /* b0: the first item of the batch is this one */
+    volatile int strayed;
+} bend;
+
+typedef struct trial {
+    size_t B, H, Hkv, Lq, Lk, D, Dv;
+    attn_dtype compute;
+    attn_tensor dout, q, k, v, out, lse;
+    attn_opts o; /* points into this struct */
+    attn_grads g;
+    ptrdiff_t offsets[MOST_BATCH];
+    size_t q_lens[MOST_BATCH], kv_lens[MOST_BATCH];
+    float slopes[MOST_HEADS], sinks[MOST_HEADS];
+    bend user;
+} trial;
+
+static double bent(double x, double lift)
+{
+    return 0.75 * x + 0.25 * sin(x) + lift;
+}
+
+/* The score_mod of the tests: a function of the score and of every index; some scores become -infinity. */
+static void bend_scores(void *user, void *scores, size_t count, size_t b, size_t h, size_t i, size_t j0)
+{
+    bend *u = user;
+    if (b >= u->B || h >= u->H || i >= u->Lq || j0 > u->Lk || count > u->Lk - j0)
+        u->strayed = 1;
+    for (size_t n = 0; n < count; n++) {
+        size_t j = j0 + n;
+        float *x32 = (float *)scores + n;
+        double *x64 = (double *)scores + n;
+        double lift = 0.125 * (double)((3 * (b + u->b0) + 5 * h + 7 * i + 11 * j) % 17);
+        int hide = (i + 2 * j + h) % 11 == 3;
+        if (u->f64)
+            *x64 = hide ? -HUGE_VAL : bent(*x64, lift);
+        else
+            *x32 = hide ? (float)-HUGE_VAL : (float)bent(*x32, lift);
+    }
+}
+
+/* Its way back; what it makes of the keys that it hid is for nobody to look at. */
+static void bend_back(void *user, void *dscores, const void *before, size_t count, size_t b, size_t h, size_t i,
+                      size_t j0)
+{
+    bend *u = user;
+    if (b >= u->B || h >= u->H || i >= u->Lq || j0 > u->Lk || count > u->Lk - j0)
+        u->strayed = 1;
+    for (size_t n = 0; n < count; n++) {
+        float *d32 = (float *)dscores + n;
+        double *d64 = (double *)dscores + n;
+        int hide = (i + 2 * (j0 + n) + h) % 11 == 3;
+        if (u->f64)
+            *d64 = hide ? NAN : *d64 * (0.75 + 0.25 * cos(((const double *)before)[n]));
+        else
+            *d32 = hide ? NAN : (float)(*d32 * (0.75 + 0.25 * cos(((const float *)before)[n])));
+    }
+}
+
+static ptrdiff_t offset_of(int level, const trial *t, size_t b)
+{
+    ptrdiff_t n = (ptrdiff_t)b, Lq = (ptrdiff_t)t->Lq, Lk = (ptrdiff_t)t->Lk;
+    switch (level) {
+    case OFFSET_AHEAD: return 5 + 20 * n;
+    case OFFSET_BEHIND: return -5 - 20 * n;
+    case OFFSET_ALIGNED: return Lk - Lq + n;
+    case OFFSET_PAST: return Lk + 10 + n;
+    case OFFSET_BEFORE: return n - Lq - 3;
+    case OFFSET_HUGE: return PTRDIFF_MAX - n;
+    case OFFSET_HUGE_BEHIND: return -PTRDIFF_MAX - 1 + n;
+    default: return 0;
+    }
+}
+
+static size_t length_of(int level, size_t L, size_t b)
+{
+    size_t any = grid_roll(L + 1);
+    return level == LENS_FULL ? L : level == LENS_RANDOM ? any : b == 1 ? 0 : L - L / 3;
+}
+
+static double roll_number(void) /* -1 .. 1 */
+{
+    return (double)grid_roll(1 << 20) / (1 << 19) - 1;
+}
+
+/* A mask or bias: `bits` says which of B, H, Lq, Lk are not broadcast. */
+static attn_tensor spread(attn_dtype dtype, int bits, const trial *t, int layout)
+{
+    return test_tensor(dtype, bits & 1 ? t->B : 1, bits & 2 ? t->H : 1, bits & 4 ? t->Lq : 1, bits & 8 ? t->Lk : 1,
+                       layout);
+}
+
+static void fill_mask(attn_tensor m, int kind)
+{
+    for (size_t b = 0; b < m.batch; b++)
+        for (size_t h = 0; h < m.heads; h++)
+            for (size_t i = 0; i < m.len; i++)
+                for (size_t j = 0; j < m.dim; j++) {
+                    unsigned char *at = test_tensor_at(m, b, h, i, j);
+                    int random = grid_roll(3) > 0, band = (i / 40 + j / 40 + h + b) % 2 == 0;
+                    int sees = kind == MASK_BANDS        ? band
+                               : kind == MASK_TRUE       ? 1
+                               : kind == MASK_EMPTY_ROWS ? random && i % 3 != 1
+                                                         : random;
+                    *at = (unsigned char)(sees ? 1 + 254 * (j % 2) : 0);
+                }
+}
+
+static void fill_bias(attn_tensor m, int kind)
+{
+    for (size_t b = 0; b < m.batch; b++)
+        for (size_t h = 0; h < m.heads; h++)
+            for (size_t i = 0; i < m.len; i++)
+                for (size_t j = 0; j < m.dim; j++) {
+                    double x = roll_number();
+                    int hole = kind == BIAS_HOLES   ? grid_roll(4) == 0
+                               : kind == BIAS_BANDS ? (i / 40 + j / 40 + h + b) % 2 == 1
+                                                    : 0;
+                    test_tensor_set(m, b, h, i, j, hole ? -HUGE_VAL : x);
+                }
+}
+
+/* Values for attn_relative. */
+static attn_tensor by_distance(attn_dtype dtype, const trial *t, int layout, int kind)
+{
+    attn_mat m = test_mat(dtype, t->H, t->Lq + t->Lk > 0 ? t->Lq + t->Lk - 1 : 0, layout % OUT_LAYOUTS);
+    for (size_t h = 0; h < m.rows; h++)
+        for (size_t c = 0; c < m.cols; c++) {
+            double x = roll_number();
+            attn_mat_set(m, h, c, kind == BIAS_HOLES && grid_roll(4) == 0 ? -HUGE_VAL : x);
+        }
+    return attn_relative(m, t->Lq, t->Lk);
+}
+
+static attn_tensor scattered(attn_dtype dtype, size_t B, size_t H, size_t L, size_t D, int layout)
+{
+    attn_tensor t = test_tensor(dtype, B, H, L, D, layout);
+    test_scatter(t, grid_roll_bits());
+    return t;
+}
+
+static void make_rules(trial *t, const grid_point *p)
+{
+    int layout = p->at[A_OTHER_LAYOUT], kind = p->at[A_BIAS_KIND];
+    attn_dtype type = floats[p->at[A_BIAS_TYPE]];
+    attn_window w = {windows[p->at[A_WINDOW]].on, windows[p->at[A_WINDOW]].left, windows[p->at[A_WINDOW]].right};
+    t->o.causal = (attn_causal)p->at[A_CAUSAL];
+    t->o.window = w;
+    for (size_t b = 0; b < t->B; b++) {
+        t->offsets[b] = offset_of(p->at[A_OFFSET], t, b);
+        t->q_lens[b] = length_of(p->at[A_Q_LENS], t->Lq, b);
+        t->kv_lens[b] = length_of(p->at[A_KV_LENS], t->Lk, b);
+    }
+    t->o.causal_offset = p->at[A_OFFSET] ? t->offsets : NULL;
+    t->o.q_lens = p->at[A_Q_LENS] ? t->q_lens : NULL;
+    t->o.kv_lens = p->at[A_KV_LENS] ? t->kv_lens : NULL;
+    if (p->at[A_MASK]) {
+        t->o.mask = spread(ATTN_BOOL, p->at[A_MASK] - 1, t, layout);
+        fill_mask(t->o.mask, p->at[A_MASK_KIND]);
+    }
+    if (p->at[A_BIAS] == BIAS_BY_DISTANCE) {
+        t->o.bias = by_distance(type, t, layout, kind);
+    } else if (p->at[A_BIAS]) {
+        t->o.bias = spread(type, p->at[A_BIAS] - 1, t, layout);
+        fill_bias(t->o.bias, kind);
+    }
+}
+
+static void make_numbers(trial *t, const grid_point *p)
+{
+    t->o.scale = scales[p->at[A_SCALE]];
+    t->o.softcap = softcaps[p->at[A_SOFTCAP]];
+    for (size_t h = 0; h < t->H; h++) {
+        double x = roll_number();
+        t->slopes[h] = (float)(h % 4 == 3 ? -0.01 : ldexp(1, -1 - (int)(h % 8)));
+        t->sinks[h] = (float)(p->at[A_SINKS] == SINKS_RANDOM ? 2 * x : h % 3 == 0 ? -HUGE_VAL : h % 3 == 1 ? 40 : -40);
+    }
+    t->o.alibi_slopes = p->at[A_ALIBI] ? t->slopes : NULL;
+    t->o.sinks = p->at[A_SINKS] ? t->sinks : NULL;
+    t->user.f64 = t->compute == ATTN_F64;
+    t->user.b0 = 0, t->user.B = t->B, t->user.H = t->H, t->user.Lq = t->Lq, t->user.Lk = t->Lk;
+    t->user.strayed = 0;
+    t->o.score_mod = p->at[A_MOD] ? bend_scores : NULL;
+    t->o.score_mod_user = &t->user;
+    t->g.score_mod_grad = p->at[A_MOD] ? bend_back : NULL;
+    if (p->at[A_DLSE])
+        t->g.dlse = scattered(floats[p->at[A_DLSE] - 1], t->B, t->H, t->Lq, 1, p->at[A_OTHER_LAYOUT]);
+}
+
+/* ---- what a call writes ---- */
+
+/* Sums go to no 16-bit type. */
+static attn_dtype summable(attn_dtype type, const grid_point *p)
+{
+    return p->at[A_ACCUMULATE] && test_size(type) == 2 ? ATTN_F32 : type;
+}
+
+/* What is there before: NaN, or the numbers that a sum goes on from. */
+static attn_tensor fresh(attn_dtype dtype, size_t B, size_t H, size_t L, size_t D, int layout, const grid_point *p)
+{
+    attn_tensor t = test_tensor(dtype, B, H, L, D, layout);
+    if (p->at[A_ACCUMULATE])
+        test_scatter(t, (uint64_t)(B + 3 * H + 5 * L + 7 * D));
+    return t;
+}
+
+static attn_tensor input_grad(const trial *t, attn_tensor in, int g, const grid_point *p)
+{
+    attn_dtype type = t->compute == ATTN_F64 ? ATTN_F64 : summable(grad_types[p->at[A_GRAD_TYPES]][g], p);
+    int shared = in.batch_stride == 0 && in.heads && in.len && in.dim;
+    return fresh(type, shared ? 1 : in.batch, in.heads, in.len, in.dim, p->at[A_Q_GRAD_LAYOUT + g], p);
+}
+
+static attn_mat as_mat(attn_tensor t) /* its only head */
+{
+    return attn_head(t, 0, 0);
+}
+
+/* Fresh gradients: those whose bits are set in `wanted`, as far as the options have them. */
+static void make_grads(trial *t, const grid_point *p, int wanted)
+{
+    static const attn_grads none;
+    attn_grads g = none;
+    attn_dtype type = summable(floats[p->at[A_BIAS_GRAD]], p);
+    int layout = p->at[A_OTHER_LAYOUT];
+    g.dlse = t->g.dlse, g.score_mod_grad = t->g.score_mod_grad;
+    g.accumulate = p->at[A_ACCUMULATE];
+    if (wanted & 1 << GRAD_Q)
+        g.q = input_grad(t, t->q, GRAD_Q, p);
+    if (wanted & 1 << GRAD_K)
+        g.k = input_grad(t, t->k, GRAD_K, p);
+    if (wanted & 1 << GRAD_V)
+        g.v = input_grad(t, t->v, GRAD_V, p);
+    if (wanted & 1 << GRAD_BIAS && p->at[A_BIAS])
+        g.bias = fresh(type, t->o.bias.batch, t->o.bias.heads, t->o.bias.len, t->o.bias.dim, layout, p);
+    if (wanted & 1 << GRAD_DISTANCE && p->at[A_BIAS] == BIAS_BY_DISTANCE && t->Lq + t->Lk > 0)
+        g.by_distance = as_mat(fresh(type, 1, 1, t->H, t->Lq + t->Lk - 1, layout, p));
+    if (wanted & 1 << GRAD_SINKS && t->o.sinks)
+        g.sinks = fresh(ATTN_F32, 1, 1, 1, t->H, T_BHLD, p).data;
+    if (wanted & 1 << GRAD_SLOPES && t->o.alibi_slopes)
+        g.alibi_slopes = fresh(ATTN_F32, 1, 1, 2, t->H, T_BHLD, p).data;
+    t->g = g;
+}
+
+enum { ALL = (1 << GRADS) - 1 };
+
+/* As tensors, for what looks at any output. */
+static void outputs_of(const trial *t, attn_tensor *outs)
+{
+    static const attn_tensor none;
+    attn_mat m = t->g.by_distance;
+    outs[GRAD_Q] = t->g.q, outs[GRAD_K] = t->g.k, outs[GRAD_V] = t->g.v, outs[GRAD_BIAS] = t->g.bias;
+    outs[GRAD_DISTANCE] = test_absent_mat(m) ? none
+                                             : attn_tensor_of(m.data, m.dtype, 1, 1, m.rows, m.cols, 0, 0,
+                                                              m.row_stride, m.col_stride);
+    outs[GRAD_SINKS] = t->g.sinks ? attn_bhld(t->g.sinks, ATTN_F32, 1, 1, 1, t->H) : none;
+    outs[GRAD_SLOPES] = t->g.alibi_slopes ? attn_bhld(t->g.alibi_slopes, ATTN_F32, 1, 1, 1, t->H) : none;
+}
+
+static int wrote_only_outputs(const trial *t)
+{
+    attn_tensor outs[GRADS];
+    outputs_of(t, outs);
+    return test_wrote_only_tensors(outs, GRADS);
+}
+
+/* Those that both have. */
+static int same_outputs(const trial *a, const trial *b)
+{
+    attn_tensor x[GRADS], y[GRADS];
+    int same = 1;
+    outputs_of(a, x), outputs_of(b, y);
+    for (int g = 0; g < GRADS; g++)
+        if (!test_absent_tensor(x[g]) && !test_absent_tensor(y[g]) && !test_same_tensor_bits(x[g], y[g])) {
+            printf("    the gradients of %s differ\n", backward_names[g]);
+            same = 0;
+        }
+    return same;
+}
+
+/* ---- a whole case ---- */
+
+static void make(trial *t, const grid_point *p, uint64_t seed)
+{
+    static const trial zero;
+    const attn_dtype *type = types[p->at[A_TYPES]];
+    *t = zero;
+    grid_dice = seed;
+    t->D = sizes_d[p->at[A_D]];
+    t->Dv = sizes_dv[p->at[A_DV]] ? sizes_dv[p->at[A_DV]] : t->D;
+    t->Lq = lengths_q[p->at[A_LQ]];
+    t->Lk = lengths_k[p->at[A_LK]];
+    t->Hkv = kv_heads[p->at[A_HKV]];
+    t->H = t->Hkv * groups[p->at[A_GROUP]];
+    t->B = batches[p->at[A_B]];
+    t->compute = type[0] == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+    t->q = scattered(type[0], t->B, t->H, t->Lq, t->D, p->at[A_Q_LAYOUT]);
+    t->k = scattered(type[1], t->B, t->Hkv, t->Lk, t->D, p->at[A_K_LAYOUT]);
+    t->v = scattered(type[2], t->B, t->Hkv, t->Lk, t->Dv, p->at[A_V_LAYOUT]);
+    t->dout = scattered(type[3], t->B, t->H, t->Lq, t->Dv, p->at[A_DOUT_LAYOUT]);
+    make_rules(t, p);
+    make_numbers(t, p);
+}
+
+/* Its forward pass: out and lse, fresh. */
+static void go_forward(trial *t, const grid_point *p, attn_isa isa)
+{
+    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+    ctx.isa = isa;
+    t->out = test_tensor(types[p->at[A_TYPES]][4], t->B, t->H, t->Lq, t->Dv, p->at[A_OUT_LAYOUT]);
+    t->lse = t->o.lse = test_tensor(t->compute, t->B, t->H, t->Lq, 1, p->at[A_OTHER_LAYOUT]);
+    CHECK_STATUS(attn_sdpa(t->out, t->q, t->k, t->v, &t->o, &ctx), ATTN_OK);
+}
+
+static attn_status run(const trial *t, const attn_ctx *ctx)
+{
+    return attn_sdpa_backward(&t->g, t->dout, t->q, t->k, t->v, t->out, t->lse, &t->o, ctx);
+}
+
+static attn_ctx context(attn_isa isa, int runner, size_t width, test_runner *r)
+{
+    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+    if (runner == RUN_BACKWARDS)
+        ctx.parallel = test_serial_backwards(r, width);
+    else if (runner == RUN_THREADS)
+        ctx.parallel = test_threads(r, width);
+    ctx.parallel.width = width;
+    return ctx;
+}
+
+static size_t scratch_of(const trial *t, const attn_ctx *ctx)
+{
+    size_t bytes = SIZE_MAX;
+    CHECK_STATUS(attn_sdpa_backward_scratch(&bytes, &t->g, t->dout, t->q, t->k, t->v, t->out, t->lse, &t->o, ctx),
+                 ATTN_OK);
+    return bytes;
+}
+
+enum { EDGE = 64 };
+
+static int intact(const unsigned char *edge)
+{
+    int same = 1;
+    for (int n = 0; n < EDGE; n++)
+        same &= edge[n] == 0xff;
+    return same;
+}
+
+static size_t most_tasks; /* side by side, since this was zeroed */
+
+/* One call in some context: keeps to its outputs, its scratch and its width, and frees what it allocates. */
+static int run_at(const trial *t, attn_isa isa, int runner, size_t width, int scratch)
+{
+    test_runner r = {0, 0, 0};
+    attn_ctx ctx = context(isa, runner, width, &r);
+    size_t size = scratch ? scratch_of(t, &ctx) : 0, start = EDGE + (scratch == SCRATCH_ODD);
+    unsigned char *space = malloc(size + 2 * EDGE + 1);
+    long calls = test_memory_state.calls, live = test_memory_state.live;
+    int good = CHECK(space != NULL);
+    if (!good)
+        return 0;
+    memset(space, 0xff, size + 2 * EDGE + 1);
+    if (scratch) {
+        ctx.scratch = space + start;
+        ctx.scratch_size = size;
+    }
+    test_freeze();
+    good &= CHECK_STATUS(run(t, &ctx), ATTN_OK);
+    good &= CHECK(wrote_only_outputs(t));
+    good &= CHECK(r.most <= width);
+    most_tasks = r.most > most_tasks ? r.most : most_tasks;
+    good &= CHECK(test_memory_state.live == live);
+    /* with no bytes needed there is nothing to point to, and nothing to allocate */
+    good &= CHECK(!scratch || test_memory_state.calls == calls);
+    good &= CHECK(intact(space + start - EDGE) && intact(space + start + size));
+    free(space);
+    return good;
+}
+
+enum { ISAS = ATTN_ISA_WASM128 + 1 };
+
+/* ---- the reference against finite differences ---- */
+
+/* An option, as a level of an axis; of two that share an axis the later one counts. */
+static const struct {
+    int axis, level;
+} settings[] = {{A_D, 0},
+                {A_CAUSAL, ATTN_CAUSAL_UPPER_LEFT},
+                {A_CAUSAL, ATTN_CAUSAL_LOWER_RIGHT},
+                {A_CAUSAL, ATTN_CAUSAL_OFFSET},
+                {A_OFFSET, OFFSET_AHEAD},
+                {A_WINDOW, 2},
+                {A_WINDOW, 3},
+                {A_MASK, 1 + 15},
+                {A_MASK, 1 + 8},
+                {A_Q_LENS, LENS_RANDOM},
+                {A_KV_LENS, LENS_RANDOM},
+                {A_SCALE, 1},
+                {A_SCALE, 2},
+                {A_SOFTCAP, 1},
+                {A_BIAS, 1 + 15},
+                {A_BIAS, 1 + 14},
+                {A_BIAS, 1 + 9},
+                {A_BIAS, 1 + 6},
+                {A_BIAS, 1},
+                {A_BIAS, BIAS_BY_DISTANCE},
+                {A_BIAS_KIND, BIAS_HOLES},
+                {A_ALIBI, 1},
+                {A_SINKS, SINKS_RANDOM},
+                {A_MOD, 1},
+                {A_DLSE, 1 + ATTN_F64},
+                {A_GROUP, 1},
+                {A_HKV, 1},
+                {A_B, 1},
+                {A_DV, 3},
+                {A_Q_LAYOUT, T_ONE_BATCH},
+                {A_K_LAYOUT, T_ONE_BATCH},
+                {A_V_LAYOUT, T_ONE_BATCH}};
+
+/* Three items of two heads, 4 queries, 7 keys, D = 3, Dv = 7, all F64, without options. */
+static grid_point plain_point(void)
+{
+    grid_point p;
+    memset(p.at, 0, sizeof p.at);
+    p.at[A_D] = 2, p.at[A_LQ] = 2, p.at[A_LK] = 2, p.at[A_TYPES] = 1, p.at[A_BIAS_TYPE] = p.at[A_BIAS_GRAD] = ATTN_F64;
+    return p;
+}
+
+static void set_level(grid_point *p, int n)
+{
+    int axis = settings[n].axis;
+    p->at[axis] = (signed char)settings[n].level;
+    if (axis == A_CAUSAL && settings[n].level == ATTN_CAUSAL_OFFSET && !p->at[A_OFFSET])
+        p->at[A_OFFSET] = OFFSET_ALIGNED;
+    if (axis == A_BIAS_KIND && !p->at[A_BIAS])
+        p->at[A_BIAS] = 1 + 15;
+    if (axis >= A_Q_LAYOUT && axis <= A_V_LAYOUT)
+        p->at[A_B] = 1;
+}
+
+/* The loss whose gradients are dout and dlse. */
+static real loss_of(const trial *t)
+{
+    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_SCALAR};
+    real loss = 0;
+    CHECK_STATUS(attn_sdpa(t->out, t->q, t->k, t->v, &t->o, &ctx), ATTN_OK);
+    for (size_t b = 0; b < t->B; b++)
+        for (size_t h = 0; h < t->H; h++)
+            for (size_t i = 0; i < t->Lq; i++) {
+                double lse = *(double *)test_tensor_at(t->lse, b, h, i, 0);
+                for (size_t d = 0; d < t->Dv; d++)
+                    loss += (real) * (double *)test_tensor_at(t->out, b, h, i, d) *
+                            *(double *)test_tensor_at(t->dout, b, h, i, d);
+                if (!test_absent_tensor(t->g.dlse) && lse > -HUGE_VAL)
+                    loss += (real)lse * *(double *)test_tensor_at(t->g.dlse, b, h, i, 0);
+            }
+    return loss;
+}
+
+/* The input that element n of a gradient is about. */
+static void *input_at(const trial *t, int g, size_t n)
+{
+    attn_tensor in = g == GRAD_Q ? t->q : g == GRAD_K ? t->k : g == GRAD_V ? t->v : t->o.bias;
+    if (g == GRAD_SINKS || g == GRAD_SLOPES)
+        return (void *)((g == GRAD_SINKS ? t->o.sinks : t->o.alibi_slopes) + n);
+    if (g == GRAD_DISTANCE) {
+        size_t count = t->Lq + t->Lk - 1, c = n % count, i = c < t->Lq ? t->Lq - 1 - c : 0;
+        return test_tensor_at(in, 0, n / count, i, c + 1 + i - t->Lq);
+    }
+    return test_tensor_at(in, n / in.dim / in.len / in.heads, n / in.dim / in.len % in.heads, n / in.dim % in.len,
+                          n % in.dim);
+}
+
+/* The input moved by `steps` times the direction. */
+static void move(const trial *t, int g, const int *direction, size_t count, double step)
+{
+    for (size_t n = 0; n < count; n++) {
+        void *x = input_at(t, g, n);
+        if (g == GRAD_SINKS || g == GRAD_SLOPES)
+            *(float *)x += (float)(step * direction[n]);
+        else
+            *(double *)x += step * direction[n];
+    }
+}
+
+/* How the loss changes in a direction: central differences of fourth order. Steps are powers of two and moves whole
+   numbers of them, so that floats move exactly. */
+static real slope_of(const trial *t, int g, const int *direction, size_t count)
+{
+    const double step = 1.0 / 4096;
+    real far, near;
+    move(t, g, direction, count, 2 * step);
+    far = loss_of(t);
+    move(t, g, direction, count, -4 * step);
+    far -= loss_of(t);
+    move(t, g, direction, count, 3 * step);
+    near = loss_of(t);
+    move(t, g, direction, count, -2 * step);
+    near -= loss_of(t);
+    move(t, g, direction, count, step);
+    return (8 * near - far) / (12 * (real)step);
+}
+
+static real worst_slope;
+
+/* The direction of one element, or of all. */
+static void check_direction(const trial *t, int g, const backward_result *want, const int *direction)
+{
+    real slope = slope_of(t, g, direction, want->counts[g]), said = 0, size = 0, tolerance;
+    for (size_t n = 0; n < want->counts[g]; n++) {
+        said += direction[n] * want->values[g][n];
+        size += abs(direction[n]) * want->sizes[g][n];
+    }
+    tolerance = 1e-9L * (1 + size);
+    worst_slope = fabsl(slope - said) / tolerance > worst_slope ? fabsl(slope - said) / tolerance : worst_slope;
+    if (fabsl(slope - said) > tolerance)
+        printf("    gradient of %s\n", backward_names[g]);
+    CHECK_NEAR(slope, said, tolerance);
+}
+
+static void check_differences(const grid_point *p, uint64_t seed, int directions)
+{
+    static const attn_tensor none;
+    trial t;
+    backward_result want;
+    int *direction;
+    make(&t, p, seed);
+    go_forward(&t, p, ATTN_ISA_SCALAR);
+    sdpa_backward_reference(&want, &t.g, t.dout, t.q, t.k, t.v, none, &t.o, NULL, EXACT);
+    for (int g = 0; g < GRADS; g++) {
+        direction = test_block(want.counts[g] * sizeof *direction + 1);
+        for (int d = 0; d < (directions ? directions : (int)want.counts[g]); d++) {
+            if (g == GRAD_BIAS && p->at[A_BIAS] == BIAS_BY_DISTANCE) /* its elements cannot move one by one */
+                continue;
+            for (size_t n = 0; n < want.counts[g]; n++)
+                direction[n] = directions ? (int)grid_roll(3) - 1 : n == (size_t)d;
+            check_direction(&t, g, &want, direction);
+        }
+    }
+}
+
+/* Every option alone, element by element; every two, each gradient in three directions. */
+TEST(backward_differences)
+{
+    int count = COUNT(settings);
+    worst_slope = 0;
+    for (int m = 0; m < count; m++)
+        for (int n = m; n < count; n += test_quick ? 5 : 1) {
+            grid_point p = plain_point();
+            test_case("options %d and %d", m, n);
+            set_level(&p, m);
+            set_level(&p, n);
+            check_differences(&p, (uint64_t)(100 * m + n), m == n ? 0 : 3);
+            test_release();
+        }
+    if (getenv("BACKWARD_REPORT"))
+        printf("differences: at most %.2Lg of the tolerance\n", worst_slope);
+}
+
+/* ---- against the reference ---- */
+
+/* Of F32 and F64 gradients: the C that the worst needed; and of those whose naive error is no luck, the worst root of the
+   mean of squares as a multiple of the naive one. */
+static struct {
+    long cases;
+    real constant, ratio;
+    const char *name;
+    long at;
+} report[ISAS][2];
+static long case_number;
+
+/* Enough scores and elements, rows of several keys (the weight of one alone is 1), no score so large that rounding it decides everything, and no score_mod, before which EXACT
+   rounds as the naive way does. */
+static int naive_is_typical(const trial *t, size_t count)
+{
+    return sdpa_pairs >= 256 && sdpa_pairs >= 4 * t->B * t->H * t->Lq && count >= 64 && test_size_of_sums < 64 &&
+           !t->o.score_mod;
+}
+
+/* Whether `got`, as stored, is right where `want` is a NaN, an infinity, or more than an F16 holds. */
+static int is_special(real got, real want)
+{
+    return isnan(want) ? isnan(got) : !sdpa_finite(want) ? got == want : want > 0 ? got >= 65504 : got <= -65504;
+}
+
+typedef struct errors {
+    real got, naive, sizes; /* sums of squares */
+    size_t count;
+} errors;
+
+/* One element, of magnitude `size`. */
+static int element_close(const trial *t, attn_isa isa, int g, size_t n, real want, real naive, real size, real most,
+                         errors *e)
+{
+    attn_dtype type = backward_dtype(&t->g, g);
+    real got = backward_get(&t->g, g, n), unit = test_ulp(1, t->compute) / 2, error, of_naive, tolerance, needed;
+    if (!sdpa_finite(want) || (type == ATTN_F16 && fabsl(want) > 65504)) {
+        if (is_special(got, want))
+            return 1;
+        printf("    %s[%zu]: got %.9Lg, want %.9Lg\n", backward_names[g], n, got, want);
+        return 0;
+    }
+    error = fabsl(got - want), of_naive = fabsl(naive - want);
+    tolerance = 3 * of_naive + C * unit * (1 + most) * size;
+    needed = size > 0 ? (error - 3 * of_naive) / (unit * (1 + most) * size) : 0;
+    if (test_size(type) < test_size(t->compute)) {
+        tolerance += test_ulp(fabsl(want) + tolerance, type) / 2;
+    } else if (needed > report[isa][t->compute == ATTN_F64].constant) {
+        report[isa][t->compute == ATTN_F64].constant = needed;
+        report[isa][t->compute == ATTN_F64].name = backward_names[g];
+        report[isa][t->compute == ATTN_F64].at = case_number;
+    }
+    e->got += error * error, e->naive += of_naive * of_naive, e->sizes += size * size;
+    e->count++;
+    if (error <= tolerance) /* and no NaN */
+        return 1;
+    printf("    %s[%zu]: got %.9Lg, want %.9Lg, naive %.9Lg, off by %.3Lg of %.3Lg\n", backward_names[g], n, got, want,
+           naive, error, tolerance);
+    return 0;
+}
+
+/* A gradient as a whole. initial: what there was before, or NULL. */
+static int grad_close(const trial *t, attn_isa isa, int g, const backward_result *want, const backward_result *naive,
+                      const real *initial)
+{
+    errors e = {0, 0, 0, 0};
+    real unit = test_ulp(1, t->compute) / 2, least = C * unit * (1 + want->most);
+    for (size_t n = 0; n < want->counts[g]; n++) {
+        real x = initial ? initial[n] : 0;
+        if (!element_close(t, isa, g, n, want->values[g][n] + x, naive->values[g][n] + x,
+                           want->sizes[g][n] + fabsl(x), want->most, &e))
+            return 0;
+    }
+    if (test_size(backward_dtype(&t->g, g)) < test_size(t->compute))
+        return 1;
+    if (naive_is_typical(t, e.count) && !initial && e.naive > 0) {
+        real ratio = sqrtl(e.got / e.naive);
+        int f64 = t->compute == ATTN_F64;
+        report[isa][f64].ratio = ratio > report[isa][f64].ratio ? ratio : report[isa][f64].ratio;
+        least = 0;
+    }
+    if (e.got <= 9 * e.naive + least * least * e.sizes)
+        return 1;
+    printf("    %s: root mean square error %.3Lg, the naive one's %.3Lg\n", backward_names[g],
+           sqrtl(e.got / (real)e.count), sqrtl(e.naive / (real)e.count));
+    return 0;
+}
+
+typedef struct answers {
+    backward_result want, naive;
+    real *initial[GRADS];
+} answers;
+
+static int has(const trial *t, int g)
+{
+    attn_tensor outs[GRADS];
+    outputs_of(t, outs);
+    return !test_absent_tensor(outs[g]);
+}
+
+static void look_before(answers *a, const trial *t)
+{
+    attn_tensor outs[GRADS];
+    outputs_of(t, outs);
+    for (int g = 0; g < GRADS; g++)
+        a->initial[g] = t->g.accumulate && !test_absent_tensor(outs[g]) ? test_tensor_values(outs[g]) : NULL;
+}
+
+static void answer(answers *a, const trial *t)
+{
+    static const attn_tensor none;
+    attn_tensor out = test_size(t->out.dtype) < test_size(t->compute) ? t->out : none;
+    test_mode naive = t->compute == ATTN_F64 ? NAIVE64 : NAIVE32;
+    test_size_of_sums = 0, sdpa_pairs = 0;
+    sdpa_backward_reference(&a->want, &t->g, t->dout, t->q, t->k, t->v, out, &t->o, NULL, EXACT);
+    sdpa_backward_reference(&a->naive, &t->g, t->dout, t->q, t->k, t->v, out, &t->o, NULL, naive);
+}
+
+static int check_answers(const trial *t, attn_isa isa, const answers *a)
+{
+    int good = 1;
+    report[isa][t->compute == ATTN_F64].cases++;
+    for (int g = 0; g < GRADS; g++)
+        if (has(t, g))
+            good &= CHECK(grad_close(t, isa, g, &a->want, &a->naive, a->initial[g]));
+    return good;
+}
+
+/* ---- the grid ---- */
+
+static void print_report(long cases)
+{
+    printf("%ld cases\n", cases);
+    FOR_EACH_ISA (isa)
+        for (int n = 0; n < 2; n++)
+            printf("    %-7s %s %6ld cases, C at least %.2Lf (%s, case %ld), root mean square at most %.2Lf of the "
+                   "naive way's\n",
+                   attn_isa_string(isa), n ? "f64" : "f32", report[isa][n].cases, report[isa][n].constant,
+                   report[isa][n].name ? report[isa][n].name : "-", report[isa][n].at, report[isa][n].ratio);
+}
+
+/* One case on every instruction set, and twice more on the last one without threads and scratch, everything wanted and
+   not: the same bits. A 16-bit out is rounded from other bits on each instruction set: it is taken from the first. */
+static int run_case(long number, const grid_point *p)
+{
+    trial t[ISAS], plain;
+    answers a;
+    size_t width = widths[p->at[A_WIDTH]];
+    attn_isa last = ATTN_ISA_SCALAR;
+    int good = 1;
+    case_number = number;
+    test_case("BACKWARD_CASE=%ld", number);
+    make(&t[ATTN_ISA_SCALAR], p, (uint64_t)number);
+    go_forward(&t[ATTN_ISA_SCALAR], p, ATTN_ISA_SCALAR);
+    FOR_EACH_ISA (isa) {
+        test_case("BACKWARD_CASE=%ld, %s", number, attn_isa_string(isa));
+        if (isa != ATTN_ISA_SCALAR) {
+            attn_tensor out = t[ATTN_ISA_SCALAR].out;
+            t[isa] = t[ATTN_ISA_SCALAR];
+            go_forward(&t[isa], p, isa);
+            t[isa].out = test_size(out.dtype) == 2 ? out : t[isa].out;
+        }
+        make_grads(&t[isa], p, ALL);
+        look_before(&a, &t[isa]);
+        good &= run_at(&t[isa], isa, p->at[A_RUNNER], width, p->at[A_SCRATCH]);
+        last = isa;
+    }
+    for (int n = 0; n < 2; n++) {
+        plain = t[last];
+        make_grads(&plain, p, n ? ALL & (int)(unsigned)((unsigned long)number * 2654435761u >> 7) : ALL);
+        test_case("BACKWARD_CASE=%ld, %s, %s", number, attn_isa_string(last), n ? "not all" : "plain");
+        good &= run_at(&plain, last, RUN_ALONE, 1, SCRATCH_NONE);
+        good &= CHECK(same_outputs(&plain, &t[last]));
+    }
+    good &= CHECK(!t[ATTN_ISA_SCALAR].user.strayed);
+    answer(&a, &t[ATTN_ISA_SCALAR]);
+    FOR_EACH_ISA (isa) {
+        test_case("BACKWARD_CASE=%ld, %s", number, attn_isa_string(isa));
+        good &= check_answers(&t[isa], isa, &a);
+    }
+    return good;
+}
+
+TEST(backward_grid)
+{
+    const char *only = getenv("BACKWARD_CASE"), *wanted = getenv("BACKWARD_REPORT");
+    int rows, failed = 0;
+    long number, cases = 0, samples = test_quick ? 30 : 600;
+    grid_point *points = grid_covering(&backward_grid, &rows, 1e5);
+    grid_point *kept = malloc((size_t)rows * sizeof *kept); /* blocks are freed after each case */
+    if (!CHECK(kept != NULL))
+        return;
+    memcpy(kept, points, (size_t)rows * sizeof *kept);
+    grid_forget();
+    memset(report, 0, sizeof report);
+    for (number = 0; number < rows + samples && failed < 5; number++) {
+        grid_point p = number < rows ? kept[number] : sample((uint64_t)number, test_quick ? 2e4 : 1e5);
+        if (number < rows)
+            grid_cover(&backward_grid, &p);
+        if (only ? number != atol(only) : test_quick && number < rows && (number % 6 || cost(&p) > 4e4))
+            continue;
+        test_release();
+        cases++;
+        if (!run_case(number, &p)) {
+            failed++;
+            printf("    BACKWARD_CASE=%ld ./build/test backward_grid runs this case alone:", number);
+            grid_describe(&backward_grid, &p);
+        }
+    }
+    free(kept);
+    test_case("every pair of levels has occurred");
+    CHECK(failed || !grid_misses(&backward_grid));
+    if (wanted)
+        print_report(cases);
+}
+
+#endif
