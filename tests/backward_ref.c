@@ -243,7 +243,7 @@ static int by_distance_fits(const problem *p)
 {
     attn_tensor t = p->o.bias;
     return !test_absent_tensor(t) && t.batch == 1 && t.heads == p->H && t.len == p->Lq && t.dim == p->Lk &&
-           t.len_stride == -t.dim_stride && p->Lq + p->Lk > 0;
+           (t.len_stride == -t.dim_stride || p->Lq + p->Lk == 2) && p->Lq + p->Lk > 0;
 }
 
 static void count_elements(const problem *p, size_t *counts)
