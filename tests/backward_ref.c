@@ -162,7 +162,7 @@ static void row_back(problem *p, size_t b, size_t h, size_t i)
     sum delta = {0, 0, 0};
     for (size_t j = 0; j < p->Lk; j++)
         if (seen[j]) {
-            real z = p->factors ? p->factors[r * p->Lk + j] : 1;
+            real z = p->factors ? fit(p->factors[r * p->Lk + j], p->mode) : 1;
             sum dp = weight_gradient(p, p->dout + r * p->Dv, p->v + (kv * p->Lk + j) * p->Dv, z);
             ds[j] = dp.value, size[j] = dp.size;
             add(&delta, fit(weights[j] * ds[j], p->mode), weights[j] * size[j], p->mode);
@@ -224,7 +224,7 @@ static void head_back(problem *p, size_t b, size_t h)
     for (size_t n = 0; n < Lq * Lk; n++)
         used[n] = p->weights[head * Lq * Lk + n];
     for (size_t n = 0; n < Lq * Lk && p->factors; n++)
-        used[n] = fit(used[n] * p->factors[head * Lq * Lk + n], p->mode);
+        used[n] = fit(used[n] * fit(p->factors[head * Lq * Lk + n], p->mode), p->mode);
     for (size_t j = 0; j < Lk; j++)
         add_product(p, dv + j * Dv, 1, used + j, used + j, p->seen + j, Lq, Lk, dout, Dv);
     for (size_t i = 0; i < Lq; i++)

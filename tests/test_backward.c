@@ -24,7 +24,7 @@ static const size_t sizes_dv[] = {0, 1, 3, 7, 16, 33, 64, 100, 130}; /* 0: D */
 static const size_t lengths_q[] = {0, 1, 4, 15, 16, 17, 47, 48, 49, 97, 260};
 static const size_t lengths_k[] = {0, 1, 7, 8, 9, 31, 127, 128, 129, 300, 530};
 static const size_t groups[] = {1, 2, 7}, kv_heads[] = {1, 2}, batches[] = {1, MOST_BATCH}, widths[] = {1, 2, 3, 7};
-static const double scales[] = {0, 1, -0.7, 0.001, 30}, softcaps[] = {0, 0.5, 20};
+static const double scales[] = {0, 1, -0.7, 0.001, 30}, softcaps[] = {0, 0.5, 20}, drops[] = {0, 0.25, 0.8};
 static const attn_dtype floats[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
 
 /* q, k, v, dout, out: each alone, then mixes in which every type of one argument meets every type of each other. */
@@ -101,6 +101,7 @@ enum { SCRATCH_NONE, SCRATCH_EXACT, SCRATCH_ODD, SCRATCHES };
     X(ALIBI, 2)                                                                                                        \
     X(SINKS, SINKS)                                                                                                    \
     X(MOD, 2)                                                                                                          \
+    X(DROPOUT, COUNT(drops))                                                                                           \
     X(DLSE, 1 + COUNT(floats))                                                                                         \
     X(ACCUMULATE, 2)                                                                                                   \
     X(Q_LAYOUT, T_LAYOUTS)                                                                                             \
@@ -197,6 +198,7 @@ typedef struct trial {
     size_t q_lens[MOST_BATCH], kv_lens[MOST_BATCH];
     float slopes[MOST_HEADS], sinks[MOST_HEADS];
     bend user;
+    const real *factors; /* of dropout, or NULL */
 } trial;
 
 static double bent(double x, double lift)
@@ -350,9 +352,31 @@ static void make_rules(trial *t, const grid_point *p)
     }
 }
 
+/* What dropout multiplies weights with, which is a function of its seed and of places alone: seen where all weights are
+   equal. */
+static const real *find_factors(const trial *t)
+{
+    static const attn_opts none;
+    attn_opts o = none;
+    attn_tensor q = test_tensor(ATTN_F64, t->B, t->H, t->Lq, 1, T_BHLD);
+    attn_tensor k = test_tensor(ATTN_F64, t->B, t->H, t->Lk, 1, T_BHLD);
+    real *z;
+    test_fill_tensor(q, 0), test_fill_tensor(k, 0);
+    o.dropout = t->o.dropout;
+    o.weights = test_tensor(ATTN_F64, t->B, t->H, t->Lq, t->Lk, T_BHLD);
+    CHECK_STATUS(attn_sdpa(test_tensor(ATTN_F64, t->B, t->H, t->Lq, 1, T_BHLD), q, k, k, &o, NULL), ATTN_OK);
+    z = test_tensor_values(o.weights);
+    for (size_t n = 0; n < t->B * t->H * t->Lq * t->Lk; n++)
+        z[n] = z[n] > 0 ? 1 / (1 - (real)o.dropout.p) : 0;
+    return z;
+}
+
 static void make_numbers(trial *t, const grid_point *p)
 {
     t->o.scale = scales[p->at[A_SCALE]];
+    t->o.dropout.p = drops[p->at[A_DROPOUT]];
+    t->o.dropout.seed = grid_roll_bits();
+    t->factors = t->o.dropout.p > 0 ? find_factors(t) : NULL;
     t->o.softcap = softcaps[p->at[A_SOFTCAP]];
     for (size_t h = 0; h < t->H; h++) {
         double x = roll_number();
@@ -593,6 +617,7 @@ static const struct {
                 {A_SINKS, SINKS_RANDOM},
                 {A_MOD, 1},
                 {A_DLSE, 1 + ATTN_F64},
+                {A_DROPOUT, 1},
                 {A_GROUP, 1},
                 {A_HKV, 1},
                 {A_B, 1},
@@ -710,7 +735,7 @@ static void check_differences(const grid_point *p, uint64_t seed, int directions
     int *direction;
     make(&t, p, seed);
     go_forward(&t, p, ATTN_ISA_SCALAR);
-    sdpa_backward_reference(&want, &t.g, t.dout, t.q, t.k, t.v, none, &t.o, NULL, EXACT);
+    sdpa_backward_reference(&want, &t.g, t.dout, t.q, t.k, t.v, none, &t.o, t.factors, EXACT);
     for (int g = 0; g < GRADS; g++) {
         direction = test_block(want.counts[g] * sizeof *direction + 1);
         for (int d = 0; d < (directions ? directions : (int)want.counts[g]); d++) {
@@ -757,7 +782,7 @@ static long case_number;
    rounds as the naive way does. */
 static int naive_is_typical(const trial *t, size_t count)
 {
-    return sdpa_pairs >= 256 && sdpa_pairs >= 4 * t->B * t->H * t->Lq && count >= 64 && test_size_of_sums < 64 &&
+    return sdpa_pairs >= 256 && sdpa_pairs >= 4 * t->B * t->H * t->Lq && count >= 64 && test_size_of_sums < 32 &&
            !t->o.score_mod;
 }
 
@@ -858,8 +883,8 @@ static void answer(answers *a, const trial *t)
     attn_tensor out = test_size(t->out.dtype) < test_size(t->compute) ? t->out : none;
     test_mode naive = t->compute == ATTN_F64 ? NAIVE64 : NAIVE32;
     test_size_of_sums = 0, sdpa_pairs = 0;
-    sdpa_backward_reference(&a->want, &t->g, t->dout, t->q, t->k, t->v, out, &t->o, NULL, EXACT);
-    sdpa_backward_reference(&a->naive, &t->g, t->dout, t->q, t->k, t->v, out, &t->o, NULL, naive);
+    sdpa_backward_reference(&a->want, &t->g, t->dout, t->q, t->k, t->v, out, &t->o, t->factors, EXACT);
+    sdpa_backward_reference(&a->naive, &t->g, t->dout, t->q, t->k, t->v, out, &t->o, t->factors, naive);
 }
 
 static int check_answers(const trial *t, attn_isa isa, const answers *a)
