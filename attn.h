@@ -2162,9 +2162,6 @@ typedef struct attn__block_kernels {
     /* sum[i] += sum over elements of x y, for each of `lanes` queries on lanes */
     void (*add_dot)(void *sum, const void *x, const void *y, size_t elements, size_t lanes);
 
-    /* x += y, n reals */
-    void (*add)(void *x, const void *y, size_t n);
-
     /* sums over the tile, each finished before it is added: for each query, over keys, of ds and, with ALiBi, of ds
        -|distance|, two numbers side by side; for each key, over queries; and for each distance, from that of the last
        query and the first key on */
@@ -7040,7 +7037,7 @@ static void attn__add_to_matrix(attn__backward_worker *worker, const attn_tensor
     size_t n = tile->keys * tile->lanes, at, h, i, j, row;
     if (t->dtype == plan->call.kern->real) {
         attn__gather(block, worker->kept, tile->layout, t, tile->first_key, tile->keys);
-        plan->call.kern->block.add(worker->kept, x, n);
+        plan->call.kern->add(worker->kept, 0, x, 0, 1, n, 1.0);
         attn__scatter(block, t, tile->first_key, worker->kept, tile->layout, tile->keys, 1.0);
         return;
     }
@@ -7298,7 +7295,7 @@ static void attn__sum_bias(attn__backward_worker *worker, size_t index)
     attn__block *block = &worker->block;
     unsigned char hidden[ATTN__TILE_KEYS][ATTN__BLOCK_ROWS];
     size_t size = plan->call.kern->size, group = plan->schedule.group, keys = plan->schedule.tile_keys;
-    size_t tiles = attn__blocks(plan->call.k.len, keys), tile = index % tiles * keys, lanes, b, h, k;
+    size_t tiles = attn__blocks(plan->call.k.len, keys), tile = index % tiles * keys, lanes, b, h;
     size_t row = index / tiles % w->head_blocks, head = index / tiles / w->head_blocks % given->heads;
     size_t item = index / tiles / w->head_blocks / given->heads;
     attn__range part;
@@ -7326,9 +7323,8 @@ static void attn__sum_bias(attn__backward_worker *worker, size_t index)
             if (!attn__prepare_tile(block, part.from, part.to - part.from))
                 continue;
             attn__tile_gradients(worker, hidden);
-            for (k = 0; k < block->tile.keys; k++)
-                plan->call.kern->block.add(worker->kept + (part.from - tile + k) * lanes * size,
-                                           worker->dscores + k * block->tile.lanes * size, block->at.count);
+            plan->call.kern->add(worker->kept + (part.from - tile) * lanes * size, (ptrdiff_t)lanes, worker->dscores,
+                                 block->tile.lanes, block->tile.keys, block->at.count, 1.0);
         }
     *block = place;
     if (w->grads.accumulate && bias->dtype != plan->call.kern->real)
@@ -9614,15 +9610,6 @@ ATTN__TARGET static void ATTN__NAME(add_dot)(void *sumv, const void *xv, const v
     }
 }
 
-ATTN__TARGET static void ATTN__NAME(add)(void *xv, const void *yv, size_t n)
-{
-    ATTN__R *x = (ATTN__R *)xv;
-    const ATTN__R *y = (const ATTN__R *)yv;
-    size_t i;
-    for (i = 0; i < n; i++)
-        x[i] += y[i];
-}
-
 ATTN__TARGET static void ATTN__NAME(sum_keys)(const attn__tile *t, void *sumv, const void *dsv)
 {
     ATTN__AS_WRITTEN
@@ -10411,7 +10398,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
         /* weights     */ ATTN__NAME(weights),
 #ifndef ATTN_NO_TRAINING
         /* backward    */ ATTN__NAME(backward), ATTN__NAME(softcap_backward),
-        /* sums        */ ATTN__NAME(add_dot), ATTN__NAME(add), ATTN__NAME(sum_keys), ATTN__NAME(sum_rows),
+        /* sums        */ ATTN__NAME(add_dot), ATTN__NAME(sum_keys), ATTN__NAME(sum_rows),
                           ATTN__NAME(sum_distances),
 #endif
     },
