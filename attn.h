@@ -6754,7 +6754,7 @@ typedef struct attn__backward {
     enum attn__bias_sum bias_sum;
     int modified;                          /* dS goes through score_mod_grad, or is needed before scale */
     size_t chunk_keys, chunks;             /* keys of a chunk, whole tiles; chunks of a head */
-    size_t heads;                          /* of queries, or of keys if those are more: one is none then */
+    size_t heads;                          /* heads of an item that phases look at: of queries or of keys, at least 1 */
     size_t head_blocks, unit_blocks;       /* query blocks of a query head; of all of a group */
     size_t items, units, whole_units;      /* batch items of a unit; units; those that one worker does alone */
     size_t cell_blocks, cell_rows;         /* the others: query blocks of a cell; cells of a chunk, one above the other */
@@ -7300,7 +7300,9 @@ static void attn__sum_bias(attn__backward_worker *worker, size_t index)
     size_t item = index / tiles / w->head_blocks / given->heads;
     attn__range part;
     attn__block place;
-    attn__place_rows(worker, item, head / group, head % group * w->head_blocks + row);
+    block->at.b = item;
+    block->at.kv_head = head / group;
+    block->at.row = head % group * plan->call.q.len + row * plan->schedule.block_rows;
     block->at.count = attn__min(plan->schedule.block_rows, plan->call.q.len - row * plan->schedule.block_rows);
     block->tile.lanes = lanes = attn__whole(block->at.count, plan->call.kern->lanes);
     block->tile.layout = attn__layout_of(block, 0);
@@ -7457,12 +7459,13 @@ static void attn__finish_option(attn__backward_worker *worker, size_t h)
     const attn_grads *grads = &w->grads;
     const attn__range items = {0, w->plan.call.q.batch}, head = attn__one_or_all(0, h, 0);
     const attn__range rows = {0, w->plan.call.q.len}, first = {0, 1};
+    int exists = h < w->plan.call.q.heads;
     size_t c;
-    if (grads->sinks)
+    if (exists && grads->sinks)
         attn__give(w, grads->sinks + h, ATTN_F32, attn__sum_sink(worker, h));
-    if (grads->alibi_slopes)
+    if (exists && grads->alibi_slopes)
         attn__give(w, grads->alibi_slopes + h, ATTN_F32, attn__sum_kept(&w->row_sums, items, head, rows, 1));
-    for (c = 0; grads->by_distance.data && c < grads->by_distance.cols; c++)
+    for (c = 0; exists && grads->by_distance.data && c < grads->by_distance.cols; c++)
         attn__give(w, attn__mat_at(&grads->by_distance, h, c), grads->by_distance.dtype,
                    attn__sum_kept(&w->distance_sums, items, head, first, c));
     if ((w->bias_sum == ATTN__DBIAS_KEYS || w->bias_sum == ATTN__DBIAS_ROWS) && h < w->given->bias.heads)
@@ -7475,7 +7478,7 @@ static void attn__finish_head(attn__backward_worker *worker, size_t head)
     attn__round_head(w, &w->grads.q, &w->dq, head);
     attn__round_head(w, &w->grads.k, &w->dk, head);
     attn__round_head(w, &w->grads.v, &w->dv, head);
-    if (head < w->plan.call.q.heads)
+    if (head < w->heads)
         attn__finish_option(worker, head);
 }
 
@@ -7611,7 +7614,7 @@ static void attn__backward_execute(attn__backward *w)
 {
     const attn__call *call = &w->plan.call;
     const attn_tensor *bias = &w->given->bias;
-    size_t heads = call->q.batch * w->heads, cells = w->units - w->whole_units;
+    size_t heads = attn__max(call->q.batch, 1) * w->heads, cells = w->units - w->whole_units;
     attn__range rows;
     attn__carve_sums(w, w->plan.scratch);
     attn__run_phase(w, attn__clear_head, heads);
@@ -7637,12 +7640,11 @@ static enum attn__bias_sum attn__choose_bias_sum(const attn__backward *w)
     const attn_tensor *bias = &w->given->bias, *q = &w->plan.call.q;
     if (!bias->data)
         return ATTN__DBIAS_NONE;
-    if (bias->dim == 1 && w->plan.call.k.len > 1)
+    if (bias->dim != w->plan.call.k.len)
         return ATTN__DBIAS_KEYS;
-    if (bias->len == 1 && q->len > 1)
+    if (bias->len != q->len)
         return ATTN__DBIAS_ROWS;
-    return (bias->batch == 1 && q->batch > 1) || (bias->heads == 1 && q->heads > 1) ? ATTN__DBIAS_HEADS
-                                                                                   : ATTN__DBIAS_DIRECT;
+    return bias->batch != q->batch || bias->heads != q->heads ? ATTN__DBIAS_HEADS : ATTN__DBIAS_DIRECT;
 }
 
 /* How the work is cut, for arguments that have been checked; returns 0 if something overflows. */
@@ -7656,8 +7658,8 @@ static int attn__backward_schedule(attn__backward *w)
     int causal = call->opts.causal != ATTN_CAUSAL_NONE || call->opts.window.on;
     attn__arena arena = {NULL, 0};
     attn__backward_worker worker;
-    w->heads = attn__max(Hkv, call->q.heads);
-    if (!attn__mul_size(&heads, B, w->heads))
+    w->heads = attn__max(attn__max(Hkv, call->q.heads), 1);
+    if (!attn__mul_size(&heads, attn__max(B, 1), w->heads)) /* without items, sums over them are to be 0 */
         return 0;
 
     /* blocks have rows of one query head, queries on lanes; K and V are copied, chunk by chunk */
@@ -7674,7 +7676,7 @@ static int attn__backward_schedule(attn__backward *w)
     w->items = 1;
     if (B > 1 && ((g->q.data && g->q.batch == 1) || (g->k.data && g->k.batch == 1) || (g->v.data && g->v.batch == 1)))
         w->items = B;
-    w->units = w->items > 1 ? Hkv : heads > 0 ? B * Hkv : 0;
+    w->units = w->items > 1 ? Hkv : B * Hkv;
     w->whole_units = w->units < ATTN__UNITS * width ? w->units - w->units % width : w->units;
     tiles = attn__blocks(call->k.len, s->tile_keys);
     bytes = 2 * s->tile_keys * (call->q.dim + call->v.dim) * kern->size;
@@ -7690,7 +7692,7 @@ static int attn__backward_schedule(attn__backward *w)
     w->chunks = attn__blocks(call->k.len, w->chunk_keys);
     w->cell_rows = attn__blocks(w->unit_blocks, w->cell_blocks);
     most = attn__max(heads, (w->units - w->whole_units) * attn__min(w->cell_rows, w->chunks));
-    w->workers = heads > 0 ? attn__min(width, most) : 0;
+    w->workers = attn__min(width, most);
 
     /* scratch */
     attn__carve_worker(&worker, w, &arena);
@@ -7732,7 +7734,8 @@ static void attn__backward_list(attn__check *c, const attn__backward *w)
     attn__check_array(c, "grads.alibi_slopes", g->alibi_slopes, H, sizeof *g->alibi_slopes,
                       ATTN__OPTIONAL | ATTN__OUT);
     attn__check_tensor(c, "grads.dlse", &g->dlse, ATTN__OPTIONAL | ATTN__ANY_FLOAT);
-    attn__require(c, !call->opts.score_mod || g->score_mod_grad, ATTN_ERR_NULL, "grads.score_mod_grad");
+    attn__check_array(c, "grads.score_mod_grad", g->score_mod_grad ? g : NULL, 0, 1,
+                      call->opts.score_mod ? ATTN__IN : ATTN__OPTIONAL); /* no array, but absent or not, in its turn */
     attn__check_tensor(c, "dout", &w->dout, ATTN__IN);
     attn__check_tensor(c, "q", &call->q, ATTN__IN | ATTN__DECIDES);
     attn__check_tensor(c, "k", &call->k, ATTN__IN);
@@ -7744,7 +7747,8 @@ static void attn__backward_list(attn__check *c, const attn__backward *w)
 
 static int attn__is_gradient_shape(const attn_tensor *grad, const attn_tensor *t)
 {
-    size_t B = t->batch > 1 && t->batch_stride == 0 ? 1 : t->batch;
+    int empty = t->heads == 0 || t->len == 0 || t->dim == 0; /* packed, that has batch_stride 0 too */
+    size_t B = t->batch > 1 && t->batch_stride == 0 && (!empty || grad->batch == 1) ? 1 : t->batch;
     return attn__tensor_absent(grad) || attn__is_shape(grad, B, t->heads, t->len, t->dim);
 }
 
@@ -7820,7 +7824,7 @@ ATTN_API attn_status attn_sdpa_backward(const attn_grads *grads, attn_tensor dou
     void *own = NULL, *scratch;
     attn__backward_begin(&w, grads, &dout, &q, &k, &v, &out, &lse, opts, ctx);
     attn__backward_check(&w, &check);
-    if (check.status != ATTN_OK || w.workers == 0)
+    if (check.status != ATTN_OK)
         return check.status;
     if (!attn__has_scratch(&w.plan.call.ctx, w.bytes, 0))
         return ATTN_ERR_NOMEM;
@@ -7846,7 +7850,7 @@ ATTN_API attn_status attn_sdpa_backward_scratch(size_t *bytes, const attn_grads 
     attn__backward_check(&w, &check);
     attn__require(&check, bytes != NULL, ATTN_ERR_NULL, "bytes");
     if (check.status == ATTN_OK)
-        *bytes = w.workers > 0 ? w.bytes : 0;
+        *bytes = w.bytes;
     return check.status;
 }
 
@@ -7859,7 +7863,7 @@ ATTN_API attn_status attn_sdpa_backward_explain(char *text, size_t size, const a
     attn__text t;
     attn__backward_begin(&w, grads, &dout, &q, &k, &v, &out, &lse, opts, ctx);
     attn__backward_check(&w, &check);
-    if (!attn__explain_begin(&t, text, size, &w.plan.call, &check, w.workers > 0 ? w.bytes : 0, 0))
+    if (!attn__explain_begin(&t, text, size, &w.plan.call, &check, w.bytes, 0))
         return check.status;
     attn__say_number(&t, "query blocks of ", attn__min(q.len, w.plan.schedule.block_rows), " rows x key tiles of ");
     attn__say_number(&t, "", w.plan.schedule.tile_keys, ", in ");
@@ -7873,7 +7877,7 @@ ATTN_API attn_status attn_sdpa_backward_explain(char *text, size_t size, const a
         attn__say(&t, "gradients of 16-bit types are summed in scratch\n");
     if (w.bias_sum == ATTN__DBIAS_HEADS)
         attn__say(&t, "grads.bias: every score is computed once more, as heads or items share the bias\n");
-    attn__say_number(&t, "scratch: ", w.workers > 0 ? w.bytes : 0, " bytes\n");
+    attn__say_number(&t, "scratch: ", w.bytes, " bytes\n");
     return ATTN_OK;
 }
 
