@@ -957,10 +957,14 @@ extern void *memset(void *to, int byte, size_t size);
 #if defined(__GCC_ATOMIC_POINTER_LOCK_FREE) && __GCC_ATOMIC_POINTER_LOCK_FREE == 2
 #define ATTN__ATOMIC_ADD1(p) __atomic_fetch_add(p, 1, __ATOMIC_ACQ_REL)
 #define ATTN__ATOMIC_LOAD(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define ATTN__ATOMIC_TAKE(p, old)                                                                                      \
+    __atomic_compare_exchange_n(p, &(old), (old) + 1, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 #elif defined(_MSC_VER) && defined(_WIN64)
 #include <intrin.h>
 #define ATTN__ATOMIC_ADD1(p) ((size_t)_InterlockedExchangeAdd64((volatile __int64 *)(p), 1))
 #define ATTN__ATOMIC_LOAD(p) ((size_t)_InterlockedOr64((volatile __int64 *)(p), 0))
+#define ATTN__ATOMIC_TAKE(p, old)                                                                                      \
+    (_InterlockedCompareExchange64((volatile __int64 *)(p), (__int64)((old) + 1), (__int64)(old)) == (__int64)(old))
 #endif
 
 /* clang-format off */
@@ -6710,11 +6714,11 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 
    Order of sums. A product over the keys or queries of one tile is finished before it is added; dq takes the key tiles
    of its rows in ascending order, dk and dv the query heads of the group and their query blocks in ascending order.
-   So a cell may be computed once those above it and those to its left are there, and nothing else about the order
-   matters: neither bits nor threads. Where there are at least as many units as workers, each worker has units of its
-   own. The units that are left over, or all, are cut into cells, and those on one diagonal, of all these units, are
-   computed side by side, diagonal after diagonal. Sums by distance obey the same rule: two tiles that share a distance
-   always come in one order, and the tiles of a diagonal share none. */
+   So a cell may be computed once the one above it (the query blocks before, the same chunk) and the one to its left
+   (the chunk before) are there, and nothing else about the order matters to the bits. Where there are at least as many
+   units as workers, each worker has units of its own. The units that are left over, or all, are cut into cells, of
+   which workers take any that is ready. Sums by distance obey the same rule: of two tiles that share a distance one
+   always comes before the other, and cells that are computed at one time share none. */
 
 #ifndef ATTN_NO_TRAINING
 
@@ -6722,13 +6726,10 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
    cache while query blocks pass. */
 #define ATTN__CHUNK_BYTES ((size_t)640 << 10)
 
-/* Chunks, and cells of a chunk, for each worker, where units are cut: the more, the more evenly diagonals occupy them;
-   but each cell begins by fetching its chunk, and a chunk by gathering rows of Q. Where the longer diagonals see half of
-   the keys or fewer, chunks must be smaller. */
-#define ATTN__CHUNKS 1
-#define ATTN__CHUNKS_CAUSAL 8
-#define ATTN__CELLS 10
-#define ATTN__CELLS_CAUSAL 6
+/* Chunks, and rows of cells, for each worker, where units are cut: enough that mostly each worker finds a cell that is
+   ready; but each cell begins by fetching its chunk, and each chunk by gathering rows of Q. */
+#define ATTN__CELL_CHUNKS 2
+#define ATTN__CELL_ROWS 8
 
 /* With so many units for each worker, those that are left over at the end matter little. */
 #define ATTN__UNITS 8
@@ -6757,14 +6758,15 @@ typedef struct attn__backward {
     size_t heads;                          /* heads of an item that phases look at: of queries or of keys, at least 1 */
     size_t head_blocks, unit_blocks;       /* query blocks of a query head; of all of a group */
     size_t items, units, whole_units;      /* batch items of a unit; units; those that one worker does alone */
-    size_t cell_blocks, cell_rows;         /* the others: query blocks of a cell; cells of a chunk, one above the other */
+    size_t cell_blocks, cell_rows;         /* the others: query blocks of a cell; rows of cells, one below the other */
+    size_t *cells;                         /* of each row of cells of each such unit: twice those done, 1 more if one */
+                                           /* is being computed */
     size_t workers, worker_bytes, bytes;
-    /* of the phase in hand */
-    size_t diagonal, item;
+    size_t item, idle; /* of the phase in hand: the batch item; workers that found no cell ready */
 } attn__backward;
 
 typedef struct attn__backward_worker {
-    const attn__backward *run;
+    attn__backward *run;
     attn__shared shared;
     attn__block block;            /* block.queries: Q, D x lanes */
     char *dout;                   /* dO of the block, Dv x lanes */
@@ -7266,25 +7268,47 @@ static void attn__backward_unit(attn__backward_worker *worker, size_t unit)
         }
 }
 
-/* The cells of a diagonal: row + chunk is its number. */
-static attn__range attn__diagonal_rows(const attn__backward *w)
+#ifdef ATTN__ATOMIC_TAKE
+/* Is the next cell of this row of cells ready? *state: what its counter says. */
+static int attn__is_ready(const attn__backward *w, size_t row, size_t *state)
 {
-    attn__range rows;
-    rows.from = w->diagonal - attn__min(w->diagonal, w->chunks - 1);
-    rows.to = attn__min(w->diagonal + 1, w->cell_rows);
-    return rows;
+    *state = ATTN__ATOMIC_LOAD(&w->cells[row]);
+    return *state % 2 == 0 && *state / 2 < w->chunks &&
+           (row % w->cell_rows == 0 || ATTN__ATOMIC_LOAD(&w->cells[row - 1]) / 2 > *state / 2);
 }
 
-static void attn__backward_diagonal(attn__backward_worker *worker, size_t index)
+/* Takes a cell that is ready, of the first row that has one; returns 0 if there is none, or if there are several while
+   other workers are idle, so that those get to know. */
+static int attn__take_cell(attn__backward *w, size_t *row, size_t *chunk)
 {
-    const attn__backward *w = worker->run;
-    attn__range rows = attn__diagonal_rows(w);
-    size_t unit = index / (rows.to - rows.from), row = rows.from + index % (rows.to - rows.from), first, b, kv_head;
-    attn__unit_place(w, w->whole_units + unit, w->item, &b, &kv_head);
-    first = row * w->cell_blocks;
-    attn__backward_cell(worker, b, kv_head, first, attn__min(first + w->cell_blocks, w->unit_blocks),
-                        w->diagonal - row);
+    size_t rows = (w->units - w->whole_units) * w->cell_rows, r, state, ready = 0, idle = ATTN__ATOMIC_LOAD(&w->idle);
+    for (r = 0; r < rows && idle > 0; r++)
+        ready += (size_t)attn__is_ready(w, r, &state);
+    for (r = 0; r < rows && ready < 2; r++) {
+        *row = r;
+        if (attn__is_ready(w, r, &state) && ATTN__ATOMIC_TAKE(&w->cells[r], state)) {
+            *chunk = state / 2;
+            return 1;
+        }
+    }
+    return 0;
 }
+
+/* Cells, as long as any is ready. */
+static void attn__backward_cells(attn__backward_worker *worker, size_t index)
+{
+    attn__backward *w = worker->run;
+    size_t row, chunk, first, b, kv_head;
+    (void)index;
+    while (attn__take_cell(w, &row, &chunk)) {
+        attn__unit_place(w, w->whole_units + row / w->cell_rows, w->item, &b, &kv_head);
+        first = row % w->cell_rows * w->cell_blocks;
+        attn__backward_cell(worker, b, kv_head, first, attn__min(first + w->cell_blocks, w->unit_blocks), chunk);
+        ATTN__ATOMIC_ADD1(&w->cells[row]);
+    }
+    ATTN__ATOMIC_ADD1(&w->idle);
+}
+#endif
 
 /* One place of a bias that heads or items share: a query block against a tile, of each of them in turn. */
 static void attn__sum_bias(attn__backward_worker *worker, size_t index)
@@ -7485,7 +7509,7 @@ static void attn__finish_head(attn__backward_worker *worker, size_t head)
 /* -- workers -- */
 
 typedef struct attn__phase {
-    const attn__backward *run;
+    attn__backward *run;
     void (*item)(attn__backward_worker *worker, size_t index);
     size_t items, workers, taken;
 } attn__phase;
@@ -7560,6 +7584,7 @@ static int attn__carve_sums(attn__backward *w, char *base)
     size_t B = call->q.batch, H = call->q.heads, Lq = call->q.len, Lk = call->k.len;
     attn__arena arena = {base, 0};
     attn__carve(&arena, w->workers, w->worker_bytes);
+    w->cells = (size_t *)attn__carve(&arena, (w->units - w->whole_units) * w->cell_rows, sizeof *w->cells);
     attn__place_sums(&arena, &w->dq, &w->grads.q, real);
     attn__place_sums(&arena, &w->dk, &w->grads.k, real);
     attn__place_sums(&arena, &w->dv, &w->grads.v, real);
@@ -7577,7 +7602,7 @@ static int attn__carve_sums(attn__backward *w, char *base)
 static void attn__backward_worker_run(void *arg, size_t index)
 {
     attn__phase *phase = (attn__phase *)arg;
-    const attn__backward *w = phase->run;
+    attn__backward *w = phase->run;
     const attn__plan *plan = &w->plan;
     attn__arena arena = {NULL, 0};
     attn__backward_worker worker;
@@ -7598,7 +7623,7 @@ static void attn__backward_worker_run(void *arg, size_t index)
         phase->item(&worker, i);
 }
 
-static void attn__run_phase(const attn__backward *w, void (*item)(attn__backward_worker *, size_t), size_t items)
+static void attn__run_phase(attn__backward *w, void (*item)(attn__backward_worker *, size_t), size_t items)
 {
     attn__phase phase;
     phase.run = w;
@@ -7609,22 +7634,36 @@ static void attn__run_phase(const attn__backward *w, void (*item)(attn__backward
     attn__run_workers(&w->plan.call.ctx, phase.workers, attn__backward_worker_run, &phase);
 }
 
+/* All cells of the units that are cut, for one item of those that are summed. A run may end before all is done: where
+   workers became idle, as at the beginning. */
+static void attn__run_cells(attn__backward *w)
+{
+#ifdef ATTN__ATOMIC_TAKE
+    size_t rows = (w->units - w->whole_units) * w->cell_rows, done = 0;
+    ATTN__MEMSET(w->cells, 0, rows * sizeof *w->cells);
+    while (done < rows) {
+        w->idle = 0;
+        attn__run_phase(w, attn__backward_cells, w->workers);
+        while (done < rows && w->cells[done] == 2 * w->chunks)
+            done++;
+    }
+#else
+    (void)w;
+#endif
+}
+
 /* The planned call, in plan.scratch, aligned. */
 static void attn__backward_execute(attn__backward *w)
 {
     const attn__call *call = &w->plan.call;
     const attn_tensor *bias = &w->given->bias;
-    size_t heads = attn__max(call->q.batch, 1) * w->heads, cells = w->units - w->whole_units;
-    attn__range rows;
+    size_t heads = attn__max(call->q.batch, 1) * w->heads;
     attn__carve_sums(w, w->plan.scratch);
     attn__run_phase(w, attn__clear_head, heads);
     if (w->chunks > 0 && w->unit_blocks > 0) {
         attn__run_phase(w, attn__backward_unit, w->whole_units);
-        for (w->item = 0; w->item < w->items && cells > 0; w->item++)
-            for (w->diagonal = 0; w->diagonal < w->chunks + w->cell_rows - 1; w->diagonal++) {
-                rows = attn__diagonal_rows(w);
-                attn__run_phase(w, attn__backward_diagonal, cells * (rows.to - rows.from));
-            }
+        for (w->item = 0; w->item < w->items && w->whole_units < w->units; w->item++)
+            attn__run_cells(w);
     }
     if (w->bias_sum == ATTN__DBIAS_HEADS)
         attn__run_phase(w, attn__sum_bias,
@@ -7655,7 +7694,6 @@ static int attn__backward_schedule(attn__backward *w)
     const attn__kernels *kern = call->kern;
     const attn_grads *g = &w->grads;
     size_t B = call->q.batch, Hkv = call->k.heads, width = attn__ctx_workers(&call->ctx, SIZE_MAX), heads, tiles, bytes, most;
-    int causal = call->opts.causal != ATTN_CAUSAL_NONE || call->opts.window.on;
     attn__arena arena = {NULL, 0};
     attn__backward_worker worker;
     w->heads = attn__max(attn__max(Hkv, call->q.heads), 1);
@@ -7677,21 +7715,23 @@ static int attn__backward_schedule(attn__backward *w)
     if (B > 1 && ((g->q.data && g->q.batch == 1) || (g->k.data && g->k.batch == 1) || (g->v.data && g->v.batch == 1)))
         w->items = B;
     w->units = w->items > 1 ? Hkv : B * Hkv;
-    w->whole_units = w->units < ATTN__UNITS * width ? w->units - w->units % width : w->units;
+    w->whole_units = w->units;
+#ifdef ATTN__ATOMIC_TAKE
+    if (w->units < ATTN__UNITS * width)
+        w->whole_units -= w->units % width;
+#endif
     tiles = attn__blocks(call->k.len, s->tile_keys);
     bytes = 2 * s->tile_keys * (call->q.dim + call->v.dim) * kern->size;
     w->chunk_keys = attn__min(attn__max(ATTN__CHUNK_BYTES / bytes, 1), tiles);
     w->cell_blocks = attn__max(w->unit_blocks, 1);
     if (w->whole_units < w->units) {
-        most = causal ? ATTN__CHUNKS_CAUSAL : ATTN__CHUNKS;
-        w->chunk_keys = attn__min(attn__blocks(tiles, most * width), w->chunk_keys);
-        most = causal ? ATTN__CELLS_CAUSAL : ATTN__CELLS;
-        w->cell_blocks = attn__max(attn__blocks(w->unit_blocks, most * width), 1);
+        w->chunk_keys = attn__min(attn__blocks(tiles, ATTN__CELL_CHUNKS * width), w->chunk_keys);
+        w->cell_blocks = attn__max(attn__blocks(w->unit_blocks, ATTN__CELL_ROWS * width), 1);
     }
     w->chunk_keys = attn__max(w->chunk_keys, 1) * s->tile_keys;
     w->chunks = attn__blocks(call->k.len, w->chunk_keys);
     w->cell_rows = attn__blocks(w->unit_blocks, w->cell_blocks);
-    most = attn__max(heads, (w->units - w->whole_units) * attn__min(w->cell_rows, w->chunks));
+    most = attn__max(heads, (w->units - w->whole_units) * attn__min(w->cell_rows, w->chunks)); /* ready at one time */
     w->workers = attn__min(width, most);
 
     /* scratch */
