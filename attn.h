@@ -82,6 +82,8 @@
                              <math.h> at most, and not that with the seven macros below (x86's vectors: <stdlib.h>)
        ATTN_NO_SIMD          only the scalar kernels
        ATTN_NO_AVX512        no AVX-512 kernels
+       ATTN_NO_TRAINING      without the functions of "API: training", for programs that only infer; in other files it
+                             hides them
        ATTN_NO_OPTIMIZE      gcc without -O compiles the implementation as it does the rest, for debugging
        ATTN_SQRT ATTN_EXP    double to double, instead of <math.h>; ATTN_POW has two arguments. With all seven -lm is
        ATTN_LOG ATTN_TANH    not needed

@@ -448,6 +448,22 @@ part_model() {
 foreign_names() { nm $1 "$2" 2>&1 | awk '$3 !~ /^(attn_|\.|\$|CSWTCH\.)/ { print $3 }'; }
 private_names() { nm -D --defined-only "$1" 2>&1 | awk '$3 !~ /^attn_[a-z]/ { print $3 }'; }
 
+# Names in an object file that the API declares for training; and their list.
+names_of_training() {
+    sed -n '/==== API: training/,/==== API: threads/s/^ATTN_API .*[ *]\(attn_[a-z0-9_]*\)(.*/\1/p' "$top/attn.h"
+}
+trained_names() {
+    [ "$(names_of_training | grep -c -x -E 'attn_(matmul_add|sdpa_backward)')" = 2 ] || echo "attn.h: not read"
+    names_of_training | while read -r name; do nm "$1" | grep -E " _?$name\$"; done
+}
+
+# A program's own function of a gradient.
+trains() {
+    printf '%s\n' '#include "attn.h"' 'attn_status f(attn_mat m);' \
+        'attn_status f(attn_mat m) { return attn_softmax_backward(m, m, m); }' > "$work/trains.c"
+    compile "$@" $warnings -c trains.c -o "$work/trains.o"
+}
+
 # Names that an object file needs, beyond mathematics, memory, what compilers call by themselves, and $2.
 foreign_calls() {
     mathematics='(sqrt|exp|exp2|log|log2|tanh|sin|cos|pow|fabs|fma|floor|ceil|rint|nearbyint|ldexp)f?'
@@ -539,6 +555,12 @@ embed_in_every_way() {
         [ "$(nm -g --defined-only "$work/best.o" | sed 's/.* //')" = copy_best ]
     [ "$cc" = gcc ] && check "$cc without -O optimises the implementation" optimises $cc
     program "$cc: own allocator" $cc "$config/allocator.c"
+    check "$cc: ATTN_NO_TRAINING" compile $cc -std=c99 $plain $warnings -DATTN_NO_TRAINING -c "$implementation" \
+        -o "$work/untrained.o"
+    check "$cc: ATTN_NO_TRAINING leaves training out" silent trained_names "$work/untrained.o"
+    program "$cc: ATTN_NO_TRAINING in one file of two" $cc "$caller" "$work/untrained.o"
+    check "$cc: a file that trains" trains $cc
+    refuses "$cc: ATTN_NO_TRAINING hides gradients" attn_softmax_backward trains $cc -DATTN_NO_TRAINING
     for optimize in -O0 -O3; do
         check "$cc $optimize: own mathematics, no -lm" compile $cc -std=c99 $optimize $warnings "$config/ownmath.c" \
             -o "$work/a.out" && check "$cc $optimize: own mathematics: answer" run "$work/a.out"
@@ -635,6 +657,7 @@ configurations() {
 		-Os
 		-O2 -DATTN_NO_SIMD
 		-O2 -DATTN_NO_AVX512
+		-O2 -DATTN_NO_TRAINING
 		-O2 -DATTN_NO_STDLIB
 		-O2 -march=native
 		-O2 -mno-avx
