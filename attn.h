@@ -2966,8 +2966,8 @@ static int attn__gemm_part(const attn__gemm *g, size_t k, size_t depth)
 #ifndef ATTN_NO_TRAINING
 #define ATTN__ADD_ROWS 4 /* of what is added in a buffer, ATTN__BUFFER reals each */
 
-/* out[r ..][c ..] += alpha sums. Rows of reals that lie in one piece are added to where they are; others, and doubles to
-   which floats are added, in a buffer: by the same kernel, so that the bits are the same. */
+/* out[r ..][c ..] += alpha sums. Rows of reals that lie in one piece are added to where they are; others, and doubles
+   to which floats are added, in a buffer: by the same kernel, so that the bits are the same. */
 static void attn__gemm_add_to(const attn__gemm *g, size_t r, size_t c, const char *sums, size_t ld, size_t rows,
                               size_t cols)
 {
@@ -3178,7 +3178,7 @@ static void attn__matmul(const attn_mat *out, const attn_mat *a, const attn_mat 
 }
 
 #ifndef ATTN_NO_TRAINING
-/* Plans out += alpha a b. Columns of out that lie in one piece are the rows of the transposed product: the same sums. */
+/* Plans out += alpha a b. Columns of out that lie in one piece are rows of the transposed product: the same sums. */
 static void attn__gemm_plan_add(attn__gemm *g, const attn_mat *out, const attn_mat *a, const attn_mat *b, double alpha,
                                 const attn_ctx *ctx)
 {

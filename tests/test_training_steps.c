@@ -184,10 +184,10 @@ TEST(matmul_add_edges)
 TEST(matmul_add_statuses)
 {
     static const attn_status wanted[] = {
-        ATTN_ERR_NULL,  ATTN_ERR_NULL,     ATTN_ERR_NULL,  ATTN_ERR_NULL,  ATTN_ERR_NULL,  ATTN_ERR_DTYPE, ATTN_ERR_DTYPE,
-        ATTN_ERR_DTYPE, ATTN_ERR_DTYPE,    ATTN_ERR_DTYPE, ATTN_ERR_SHAPE, ATTN_ERR_SHAPE, ATTN_ERR_SHAPE, ATTN_ERR_OVERFLOW,
-        ATTN_ERR_VALUE, ATTN_ERR_VALUE,    ATTN_ERR_VALUE, ATTN_ERR_VALUE, ATTN_ERR_ALIAS, ATTN_ERR_ALIAS, ATTN_ERR_ALIAS,
-        ATTN_ERR_ALIAS};
+        ATTN_ERR_NULL, ATTN_ERR_NULL, ATTN_ERR_NULL, ATTN_ERR_NULL, ATTN_ERR_NULL, ATTN_ERR_DTYPE,
+        ATTN_ERR_DTYPE, ATTN_ERR_DTYPE, ATTN_ERR_DTYPE, ATTN_ERR_DTYPE, ATTN_ERR_SHAPE, ATTN_ERR_SHAPE,
+        ATTN_ERR_SHAPE, ATTN_ERR_OVERFLOW, ATTN_ERR_VALUE, ATTN_ERR_VALUE, ATTN_ERR_VALUE, ATTN_ERR_VALUE,
+        ATTN_ERR_ALIAS, ATTN_ERR_ALIAS, ATTN_ERR_ALIAS, ATTN_ERR_ALIAS};
     enum { COUNT = sizeof wanted / sizeof *wanted };
     for (int first = 0; first < COUNT; first++)
         for (int second = first; second < COUNT; second++) { /* of two faults, the one that comes first counts */
@@ -311,7 +311,8 @@ TEST(softmax_backward_differences)
             (attn_mat_set)(x, i / 17, i % 17, side ? was - h : was + h);
             CHECK_STATUS(attn_softmax(y, x), ATTN_OK);
             for (size_t j = 0; j < 3 * 17; j++)
-                loss[side] += test_load(test_at(y, j / 17, j % 17), ATTN_F64) * test_load(test_at(dy, j / 17, j % 17), ATTN_F64);
+                loss[side] += test_load(test_at(y, j / 17, j % 17), ATTN_F64) *
+                              test_load(test_at(dy, j / 17, j % 17), ATTN_F64);
         }
         (attn_mat_set)(x, i / 17, i % 17, was);
         CHECK_NEAR(test_load(test_at(dx, i / 17, i % 17), ATTN_F64), (loss[0] - loss[1]) / (2 * h), 1e-9);
@@ -371,9 +372,9 @@ TEST(t5_bias_backward)
 
 TEST(t5_bias_backward_statuses)
 {
-    static const attn_status wanted[] = {ATTN_ERR_NULL,  ATTN_ERR_NULL,  ATTN_ERR_DTYPE,    ATTN_ERR_DTYPE, ATTN_ERR_SHAPE,
-                                         ATTN_ERR_SHAPE, ATTN_ERR_SHAPE, ATTN_ERR_OVERFLOW, ATTN_ERR_VALUE, ATTN_ERR_VALUE,
-                                         ATTN_ERR_ALIAS, ATTN_ERR_ALIAS};
+    static const attn_status wanted[] = {
+        ATTN_ERR_NULL, ATTN_ERR_NULL, ATTN_ERR_DTYPE, ATTN_ERR_DTYPE, ATTN_ERR_SHAPE, ATTN_ERR_SHAPE,
+        ATTN_ERR_SHAPE, ATTN_ERR_OVERFLOW, ATTN_ERR_VALUE, ATTN_ERR_VALUE, ATTN_ERR_ALIAS, ATTN_ERR_ALIAS};
     enum { COUNT = sizeof wanted / sizeof *wanted };
     for (int first = 0; first < COUNT; first++)
         for (int second = first; second < COUNT; second++) { /* of two faults, the one that comes first counts */
