@@ -298,8 +298,8 @@ TEST(dropout_alone)
     }
 }
 
-/* NaN and infinity: z multiplies. A dropped weight 0 times a NaN value is NaN, as in the steps; a row that is NaN has
-   weights that are; and what lies behind a hidden key counts for nothing. */
+/* NaN and infinity: z multiplies. A dropped weight 0 times a NaN or infinite value is NaN, as in the steps; a row that
+   is NaN has weights that are; and what lies behind a hidden key counts for nothing. */
 TEST(dropout_specials)
 {
     FOR_EACH_ISA (isa)
@@ -307,7 +307,7 @@ TEST(dropout_specials)
             static const shape n = {1, 2, 2, 20, 140, 8, 4};
             problem p;
             attn_tensor clean, weights;
-            size_t nans = 0, seen = 0;
+            size_t nans = 0, seen = 0, infinite = 0;
             make(&p, isa, type ? ATTN_F64 : ATTN_F32, n, CAUSAL, T_BHLD);
             test_case("%s, %s", attn_isa_string(isa), test_dtype_name(p.compute));
             p.opts.dropout.p = 0.5;
@@ -315,20 +315,24 @@ TEST(dropout_specials)
             weights = p.opts.weights = pairs(&p, p.compute, T_BHLD);
             CHECK_STATUS(attn_sdpa(clean, p.q, p.k, p.v, &p.opts, &p.ctx), ATTN_OK);
             test_tensor_set(p.v, 0, 0, 130, 1, (double)NAN); /* rows 10 .. 19 see it */
+            test_tensor_set(p.v, 0, 0, 131, 2, HUGE_VAL);    /* rows 11 .. 19 do */
             test_tensor_set(p.q, 0, 1, 3, 0, (double)NAN);
             CHECK_STATUS(attn_sdpa(p.out, p.q, p.k, p.v, &p.opts, &p.ctx), ATTN_OK);
             for (size_t h = 0; h < 2; h++)
                 for (size_t i = 0; i < 20; i++)
                     for (size_t d = 0; d < 4; d++) {
                         real x = test_tensor_get(p.out, 0, h, i, d), y = test_tensor_get(clean, 0, h, i, d);
-                        int spoilt = h == 0 ? i >= 10 && d == 1 : i == 3;
-                        CHECK(spoilt ? isnan((double)x) : x == y);
+                        int spoilt = h == 0 ? i >= 10 && d == 1 : i == 3, sees = h == 0 && i >= 11 && d == 2;
+                        if (sees)
+                            spoilt = is_dropped(p.opts.dropout, 0, 0, i, 131);
+                        infinite += (size_t)(sees && !spoilt);
+                        CHECK(spoilt ? isnan((double)x) : sees ? (double)x == HUGE_VAL : x == y);
                     }
             for (size_t j = 0; j < 140; j++) {
                 nans += (size_t)isnan(weight_at(weights, 0, 1, 3, j));
                 seen += weight_at(weights, 0, 0, 19, j) > 0;
             }
-            CHECK(nans == 140 && seen > 0 && seen < 140);
+            CHECK(nans == 140 && seen > 0 && seen < 140 && infinite > 0 && infinite < 9);
             test_release();
         }
 }
