@@ -792,68 +792,83 @@ static int is_special(real got, real want)
     return isnan(want) ? isnan(got) : !sdpa_finite(want) ? got == want : want > 0 ? got >= 65504 : got <= -65504;
 }
 
-typedef struct errors {
-    real got, naive, sizes; /* sums of squares */
+/* A gradient as a whole, against the reference. */
+typedef struct comparison {
+    const trial *t;
+    attn_isa isa;
+    int grad;
+    attn_dtype dtype;
+    int narrow;          /* than the compute type */
+    real unit, vanishing; /* half an ulp of 1, times 1 + the largest |score|; some hundred weights that underflow */
+    real got, naive, sizes; /* sums of squares: of errors, and of the sums of magnitudes */
     size_t count;
-} errors;
+} comparison;
 
-/* One element, of magnitude `size`. */
-static int element_close(const trial *t, attn_isa isa, int g, size_t n, real want, real naive, real size, real most,
-                         errors *e)
+static void note(const comparison *c, real error, real of_naive, real size)
 {
-    attn_dtype type = backward_dtype(&t->g, g);
-    real got = backward_get(&t->g, g, n), unit = test_ulp(1, t->compute) / 2, error, of_naive, tolerance, needed;
-    real vanishing = ldexpl(1, t->compute == ATTN_F64 ? -1000 : -104); /* some hundred weights that underflow */
-    if (!sdpa_finite(want) || (type == ATTN_F16 && fabsl(want) > 65504)) {
+    int f64 = c->t->compute == ATTN_F64;
+    real needed = size > 0 ? (error - 3 * of_naive) / (c->unit * size) : 0;
+    if (needed > report[c->isa][f64].constant) {
+        report[c->isa][f64].constant = needed;
+        report[c->isa][f64].name = backward_names[c->grad];
+        report[c->isa][f64].at = case_number;
+    }
+}
+
+static int element_close(comparison *c, size_t n, real want, real naive, real size)
+{
+    real got = backward_get(&c->t->g, c->grad, n), error = fabsl(got - want), of_naive = fabsl(naive - want), tolerance;
+    if (!sdpa_finite(want) || (c->dtype == ATTN_F16 && fabsl(want) > 65504)) {
         if (is_special(got, want))
             return 1;
-        printf("    %s[%zu]: got %.9Lg, want %.9Lg\n", backward_names[g], n, got, want);
+        printf("    %s[%zu]: got %.9Lg, want %.9Lg\n", backward_names[c->grad], n, got, want);
         return 0;
     }
-    error = fabsl(got - want), of_naive = fabsl(naive - want);
-    error = error < vanishing ? 0 : error;
-    tolerance = 3 * of_naive + C * unit * (1 + most) * size;
-    needed = size > 0 ? (error - 3 * of_naive) / (unit * (1 + most) * size) : 0;
-    if (test_size(type) < test_size(t->compute)) {
-        tolerance += test_ulp(fabsl(want) + tolerance, type) / 2;
-    } else if (needed > report[isa][t->compute == ATTN_F64].constant) {
-        report[isa][t->compute == ATTN_F64].constant = needed;
-        report[isa][t->compute == ATTN_F64].name = backward_names[g];
-        report[isa][t->compute == ATTN_F64].at = case_number;
-    }
-    e->got += error * error, e->naive += of_naive * of_naive, e->sizes += size * size;
-    e->count++;
+    if (error < c->vanishing)
+        return 1;
+    tolerance = 3 * of_naive + C * c->unit * size;
+    if (c->narrow && error > tolerance)
+        tolerance += test_ulp(fabsl(want) + tolerance, c->dtype) / 2;
+    if (!c->narrow)
+        note(c, error, of_naive, size);
+    c->got += error * error, c->naive += of_naive * of_naive, c->sizes += size * size;
+    c->count++;
     if (error <= tolerance) /* and no NaN */
         return 1;
-    printf("    %s[%zu]: got %.9Lg, want %.9Lg, naive %.9Lg, off by %.3Lg of %.3Lg\n", backward_names[g], n, got, want,
-           naive, error, tolerance);
+    printf("    %s[%zu]: got %.9Lg, want %.9Lg, naive %.9Lg, off by %.3Lg of %.3Lg\n", backward_names[c->grad], n, got,
+           want, naive, error, tolerance);
     return 0;
 }
 
-/* A gradient as a whole. initial: what there was before, or NULL. */
-static int grad_close(const trial *t, attn_isa isa, int g, const backward_result *want, const backward_result *naive,
-                      const real *initial)
+/* initial: what there was before, or NULL */
+static int grad_close(const trial *t, attn_isa isa, int grad, const backward_result *want,
+                      const backward_result *naive, const real *initial)
 {
-    errors e = {0, 0, 0, 0};
-    real unit = test_ulp(1, t->compute) / 2, least = C * unit * (1 + want->most);
-    for (size_t n = 0; n < want->counts[g]; n++) {
+    int f64 = t->compute == ATTN_F64;
+    comparison c = {0};
+    real least;
+    c.t = t, c.isa = isa, c.grad = grad, c.dtype = backward_dtype(&t->g, grad);
+    c.narrow = test_size(c.dtype) < test_size(t->compute);
+    c.unit = test_ulp(1, t->compute) / 2 * (1 + want->most);
+    c.vanishing = ldexpl(1, f64 ? -1000 : -104);
+    for (size_t n = 0; n < want->counts[grad]; n++) {
         real x = initial ? initial[n] : 0;
-        if (!element_close(t, isa, g, n, want->values[g][n] + x, naive->values[g][n] + x,
-                           want->sizes[g][n] + fabsl(x), want->most, &e))
+        if (!element_close(&c, n, want->values[grad][n] + x, naive->values[grad][n] + x,
+                           want->sizes[grad][n] + fabsl(x)))
             return 0;
     }
-    if (test_size(backward_dtype(&t->g, g)) < test_size(t->compute))
+    if (c.narrow)
         return 1;
-    if (naive_is_typical(t, e.count) && !initial && e.naive > 0) {
-        real ratio = sqrtl(e.got / e.naive);
-        int f64 = t->compute == ATTN_F64;
+    least = C * c.unit;
+    if (naive_is_typical(t, c.count) && !initial && c.naive > 0) {
+        real ratio = sqrtl(c.got / c.naive);
         report[isa][f64].ratio = ratio > report[isa][f64].ratio ? ratio : report[isa][f64].ratio;
         least = 0;
     }
-    if (e.got <= 9 * e.naive + least * least * e.sizes)
+    if (c.got <= 9 * c.naive + least * least * c.sizes)
         return 1;
-    printf("    %s: root mean square error %.3Lg, the naive one's %.3Lg\n", backward_names[g],
-           sqrtl(e.got / (real)e.count), sqrtl(e.naive / (real)e.count));
+    printf("    %s: root mean square error %.3Lg, the naive one's %.3Lg\n", backward_names[grad],
+           sqrtl(c.got / (real)c.count), sqrtl(c.naive / (real)c.count));
     return 0;
 }
 
@@ -956,8 +971,8 @@ TEST(backward_grid)
 {
     const char *only = getenv("BACKWARD_CASE"), *wanted = getenv("BACKWARD_REPORT");
     int rows, failed = 0;
-    long number, cases = 0, samples = test_quick ? 30 : 600;
-    grid_point *points = grid_covering(&backward_grid, &rows, 1e5);
+    long number, cases = 0, samples = test_quick ? 30 : 400;
+    grid_point *points = grid_covering(&backward_grid, &rows, 5e4);
     grid_point *kept = malloc((size_t)rows * sizeof *kept); /* blocks are freed after each case */
     if (!CHECK(kept != NULL))
         return;
@@ -965,7 +980,7 @@ TEST(backward_grid)
     grid_forget();
     memset(report, 0, sizeof report);
     for (number = 0; number < rows + samples && failed < 5; number++) {
-        grid_point p = number < rows ? kept[number] : sample((uint64_t)number, test_quick ? 2e4 : 1e5);
+        grid_point p = number < rows ? kept[number] : sample((uint64_t)number, test_quick ? 2e4 : 6e4);
         if (number < rows)
             grid_cover(&backward_grid, &p);
         if (only ? number != atol(only) : test_quick && number < rows && (number % 6 || cost(&p) > 4e4))
@@ -983,6 +998,264 @@ TEST(backward_grid)
     CHECK(failed || !grid_misses(&backward_grid));
     if (wanted)
         print_report(cases);
+}
+
+/* ---- what must hold whatever the values are ---- */
+
+/* Lengths of several chunks of keys and several cells of query blocks, and heads that are one or few. */
+static void with_many_rows(grid_point *p, int n)
+{
+    p->at[A_LQ] = COUNT(lengths_q) - 1, p->at[A_LK] = COUNT(lengths_k) - 1;
+    p->at[A_D] = (signed char)(n % 5), p->at[A_DV] = (signed char)(1 + n % 3);
+    p->at[A_GROUP] = (signed char)(n % 2), p->at[A_HKV] = p->at[A_B] = 0;
+    p->at[A_OFFSET] = OFFSET_ALIGNED;
+    p->at[A_WINDOW] = (signed char)(n % 2 ? 0 : COUNT(windows) - 1);
+    p->at[A_Q_LENS] = p->at[A_KV_LENS] = 0;
+}
+
+static void make_all(trial *t, const grid_point *p, uint64_t seed, attn_isa isa, int wanted)
+{
+    make(t, p, seed);
+    go_forward(t, p, isa);
+    make_grads(t, p, wanted);
+}
+
+/* The same call in every width, on every runner, with and without scratch: the same bits. */
+TEST(backward_contexts)
+{
+    most_tasks = 0;
+    for (int n = 0; n < (test_quick ? 6 : 15); n++)
+        FOR_EACH_ISA (isa) {
+            grid_point p = sample((uint64_t)n, 3e4);
+            trial plain, t;
+            if (n % 3 == 0)
+                with_many_rows(&p, n);
+            make_all(&plain, &p, (uint64_t)n, isa, ALL);
+            test_case("point %d, %s, plain", n, attn_isa_string(isa));
+            CHECK(run_at(&plain, isa, RUN_ALONE, 1, SCRATCH_NONE));
+            for (int c = n % 5; c < COUNT(widths) * RUNS * SCRATCHES; c += test_quick ? 7 : n % 3 ? 5 : 3) {
+                int width = c % COUNT(widths), runner = c / COUNT(widths) % RUNS, scratch = c / COUNT(widths) / RUNS;
+                t = plain;
+                make_grads(&t, &p, ALL);
+                test_case("point %d, %s, width %d, runner %d, scratch %d", n, attn_isa_string(isa), (int)widths[width],
+                          runner, scratch);
+                CHECK(run_at(&t, isa, runner, widths[width], scratch));
+                CHECK(same_outputs(&t, &plain));
+            }
+            test_release();
+        }
+    CHECK(most_tasks == 7);
+}
+
+/* One byte less than it says is too little, and then nothing is written. */
+TEST(backward_scratch)
+{
+    for (int n = 0; n < (test_quick ? 10 : 60); n++)
+        FOR_EACH_ISA (isa) {
+            grid_point p = sample(100 + (uint64_t)n, 2e4);
+            test_runner r = {0, 0, 0};
+            attn_ctx ctx = context(isa, RUN_BACKWARDS, 1 + (size_t)n % 4, &r);
+            trial t;
+            make_all(&t, &p, (uint64_t)n, isa, ALL);
+            test_case("point %d, %s", n, attn_isa_string(isa));
+            ctx.scratch_size = scratch_of(&t, &ctx);
+            ctx.scratch = test_block(ctx.scratch_size);
+            CHECK(ctx.scratch_size > 0);
+            ctx.scratch_size--;
+            test_freeze();
+            CHECK_STATUS(run(&t, &ctx), ATTN_ERR_NOMEM);
+            CHECK(test_wrote_nothing());
+            test_release();
+        }
+}
+
+/* Every subset of the gradients has the bits of all of them together. */
+TEST(backward_requests)
+{
+    for (int n = 0; n < (test_quick ? 4 : 24); n++)
+        FOR_EACH_ISA (isa) {
+            grid_point p = sample(200 + (uint64_t)n, 1e4);
+            trial all, t;
+            if (n % 2) { /* something of everything */
+                p.at[A_BIAS] = BIAS_BY_DISTANCE;
+                p.at[A_SINKS] = p.at[A_ALIBI] = 1;
+            }
+            make_all(&all, &p, (uint64_t)n, isa, ALL);
+            test_case("point %d, %s, all", n, attn_isa_string(isa));
+            CHECK(run_at(&all, isa, RUN_ALONE, 1, SCRATCH_NONE));
+            for (int wanted = 0; wanted < ALL; wanted += test_quick ? 11 : n % 2 ? 1 : 3) {
+                t = all;
+                make_grads(&t, &p, wanted);
+                test_case("point %d, %s, of them %d", n, attn_isa_string(isa), wanted);
+                CHECK(run_at(&t, isa, RUN_BACKWARDS, 1 + (size_t)wanted % 3, SCRATCH_EXACT));
+                CHECK(same_outputs(&t, &all));
+            }
+            test_release();
+        }
+}
+
+/* The same numbers in any layout: the same bits. */
+TEST(backward_layouts)
+{
+    for (int n = 0; n < (test_quick ? 5 : 40); n++)
+        FOR_EACH_ISA (isa) {
+            grid_point p = sample(300 + (uint64_t)n, 3e4);
+            trial packed, t;
+            for (int a = A_Q_LAYOUT; a <= A_V_GRAD_LAYOUT; a++)
+                p.at[a] = T_BHLD;
+            test_case("point %d, %s, packed", n, attn_isa_string(isa));
+            make_all(&packed, &p, (uint64_t)n, isa, ALL);
+            CHECK(run_at(&packed, isa, RUN_ALONE, 1, SCRATCH_NONE));
+            for (int layout = 1; layout < T_OUT_LAYOUTS; layout += test_quick ? 3 : 1) {
+                for (int a = A_Q_LAYOUT; a <= A_V_GRAD_LAYOUT; a++)
+                    p.at[a] = (signed char)((layout + n * (a - A_Q_LAYOUT)) % T_OUT_LAYOUTS);
+                test_case("point %d, %s, layout %d", n, attn_isa_string(isa), layout);
+                make_all(&t, &p, (uint64_t)n, isa, ALL);
+                CHECK(run_at(&t, isa, RUN_ALONE, 1, SCRATCH_NONE));
+                CHECK(same_outputs(&t, &packed));
+            }
+            test_release();
+        }
+}
+
+static attn_tensor item_of(attn_tensor t, size_t b) /* one item of a batch, or of what is broadcast */
+{
+    if (t.batch > 1) {
+        t.data = (char *)t.data + (ptrdiff_t)b * t.batch_stride * (ptrdiff_t)test_size(t.dtype);
+        t.batch = 1;
+    }
+    return t;
+}
+
+/* Item b of a trial as a trial of its own, with gradients of q, k, v, and of a bias that no items share. */
+static void take_item(trial *one, const trial *all, const grid_point *p, size_t b)
+{
+    *one = *all;
+    one->B = 1;
+    one->q = item_of(all->q, b), one->k = item_of(all->k, b), one->v = item_of(all->v, b);
+    one->dout = item_of(all->dout, b), one->out = item_of(all->out, b), one->lse = item_of(all->lse, b);
+    one->g.dlse = item_of(all->g.dlse, b);
+    one->o.mask = item_of(all->o.mask, b), one->o.bias = item_of(all->o.bias, b);
+    one->o.causal_offset = all->o.causal_offset ? all->o.causal_offset + b : NULL;
+    one->o.q_lens = all->o.q_lens ? all->o.q_lens + b : NULL;
+    one->o.kv_lens = all->o.kv_lens ? all->o.kv_lens + b : NULL;
+    one->user.b0 = b, one->user.B = 1;
+    one->o.score_mod_user = &one->user;
+    make_grads(one, p, 1 << GRAD_Q | 1 << GRAD_K | 1 << GRAD_V | (all->o.bias.batch > 1 ? 1 << GRAD_BIAS : 0));
+}
+
+static int same_item(const trial *one, const trial *all, size_t b)
+{
+    return test_same_tensor_bits(one->g.q, item_of(all->g.q, b)) &&
+           test_same_tensor_bits(one->g.k, item_of(all->g.k, b)) &&
+           test_same_tensor_bits(one->g.v, item_of(all->g.v, b)) &&
+           (test_absent_tensor(one->g.bias) || test_same_tensor_bits(one->g.bias, item_of(all->g.bias, b)));
+}
+
+/* A batch has the bits of its items one by one, and of any batch where the other items are NaN. */
+TEST(backward_batch)
+{
+    for (int n = 0; n < (test_quick ? 4 : 24); n += test_quick ? 3 : 1)
+        FOR_EACH_ISA (isa) {
+            grid_point p = sample(400 + (uint64_t)n, 5e4);
+            trial all, other, one;
+            if (n % 12 == 0)
+                with_many_rows(&p, n);
+            p.at[A_B] = 1, p.at[A_ACCUMULATE] = p.at[A_DROPOUT] = 0;
+            p.at[A_Q_LAYOUT] %= T_OUT_LAYOUTS, p.at[A_K_LAYOUT] %= T_OUT_LAYOUTS, p.at[A_V_LAYOUT] %= T_OUT_LAYOUTS;
+            p.at[A_DOUT_LAYOUT] %= T_OUT_LAYOUTS;
+            test_case("point %d, %s", n, attn_isa_string(isa));
+            make_all(&all, &p, (uint64_t)n, isa, ALL);
+            CHECK(run_at(&all, isa, RUN_ALONE, 1, SCRATCH_NONE));
+            for (size_t b = 0; b < all.B; b++) {
+                take_item(&one, &all, &p, b);
+                CHECK(run_at(&one, isa, RUN_BACKWARDS, 3, SCRATCH_EXACT));
+                CHECK(same_item(&one, &all, b));
+                make(&other, &p, (uint64_t)n);
+                for (size_t c = 0; c < other.B; c++)
+                    if (c != b) {
+                        test_fill_tensor(item_of(other.q, c), NAN);
+                        test_fill_tensor(item_of(other.k, c), NAN);
+                        test_fill_tensor(item_of(other.v, c), NAN);
+                        test_fill_tensor(item_of(other.dout, c), NAN);
+                    }
+                go_forward(&other, &p, isa);
+                make_grads(&other, &p, ALL);
+                CHECK(run_at(&other, isa, RUN_BACKWARDS, 2, SCRATCH_NONE));
+                CHECK(same_item(&one, &other, b));
+            }
+            test_release();
+        }
+}
+
+/* What is added to zeros equals what is written; and twice the same is twice as much, within the rounding of the sum. */
+TEST(backward_accumulates)
+{
+    for (int n = 0; n < (test_quick ? 5 : 30); n++)
+        FOR_EACH_ISA (isa) {
+            grid_point p = sample(500 + (uint64_t)n, 2e4);
+            attn_tensor written[GRADS], added[GRADS];
+            trial t, u;
+            p.at[A_ACCUMULATE] = 1;
+            make_all(&t, &p, (uint64_t)n, isa, ALL);
+            u = t;
+            make_grads(&u, &p, ALL);
+            t.g.accumulate = 0;
+            outputs_of(&t, written), outputs_of(&u, added);
+            for (int g = 0; g < GRADS; g++)
+                if (!test_absent_tensor(added[g]))
+                    test_fill_tensor(added[g], 0);
+            test_case("point %d, %s", n, attn_isa_string(isa));
+            CHECK(run_at(&t, isa, RUN_ALONE, 1, SCRATCH_NONE));
+            CHECK(run_at(&u, isa, RUN_BACKWARDS, 2, SCRATCH_EXACT));
+            for (int times = 1; times <= 2; times++) {
+                for (int g = 0; g < GRADS; g++) {
+                    size_t count = added[g].batch * added[g].heads * added[g].len * added[g].dim;
+                    real most = 0;
+                    for (size_t e = 0; e < count; e++)
+                        most = fabsl(backward_get(&t.g, g, e)) > most ? fabsl(backward_get(&t.g, g, e)) : most;
+                    for (size_t e = 0; e < count; e++)
+                        if (!CHECK_NEAR(backward_get(&u.g, g, e), times * backward_get(&t.g, g, e),
+                                        times == 1 ? 0 : 1024 * most * test_ulp(1, ATTN_F32)))
+                            break;
+                }
+                CHECK_STATUS(run(&u, NULL), ATTN_OK);
+            }
+            test_release();
+        }
+}
+
+/* Many scores of moderate size: a root of mean squares within 3 times the naive one's, of every gradient. */
+TEST(backward_accuracy)
+{
+    memset(report, 0, sizeof report);
+    for (int n = 0; n < (test_quick ? 2 : 24); n++) {
+        grid_point p = plain_point();
+        trial t;
+        answers a;
+        p.at[A_LQ] = (signed char)(6 + n % 4), p.at[A_LK] = (signed char)(6 + n % 4);
+        p.at[A_D] = (signed char)(4 + n % 6), p.at[A_DV] = (signed char)(3 + n % 4);
+        p.at[A_TYPES] = (signed char)(n % 2), p.at[A_CAUSAL] = (signed char)(n / 2 % 3);
+        p.at[A_BIAS] = (signed char)(n % 3 == 0 ? BIAS_BY_DISTANCE : n % 3 == 1 ? 1 + 15 : 0);
+        p.at[A_BIAS_GRAD] = p.at[A_TYPES], p.at[A_GROUP] = (signed char)(n / 3 % 2);
+        p.at[A_SOFTCAP] = (signed char)(n % 5 == 0 ? 2 : 0), p.at[A_DLSE] = (signed char)(n % 4 == 0);
+        FOR_EACH_ISA (isa) {
+            test_case("point %d, %s", n, attn_isa_string(isa));
+            if (isa == ATTN_ISA_SCALAR)
+                make(&t, &p, (uint64_t)n);
+            go_forward(&t, &p, isa);
+            make_grads(&t, &p, ALL);
+            look_before(&a, &t);
+            CHECK(run_at(&t, isa, RUN_ALONE, 1, SCRATCH_NONE));
+            if (isa == ATTN_ISA_SCALAR)
+                answer(&a, &t);
+            check_answers(&t, isa, &a);
+        }
+        CHECK(naive_is_typical(&t, 64));
+        test_release();
+    }
+    if (getenv("BACKWARD_REPORT"))
+        print_report(24);
 }
 
 #endif
