@@ -971,8 +971,8 @@ TEST(backward_grid)
 {
     const char *only = getenv("BACKWARD_CASE"), *wanted = getenv("BACKWARD_REPORT");
     int rows, failed = 0;
-    long number, cases = 0, samples = test_quick ? 30 : 400;
-    grid_point *points = grid_covering(&backward_grid, &rows, 5e4);
+    long number, cases = 0, samples = test_quick ? 30 : 300;
+    grid_point *points = grid_covering(&backward_grid, &rows, 3e4);
     grid_point *kept = malloc((size_t)rows * sizeof *kept); /* blocks are freed after each case */
     if (!CHECK(kept != NULL))
         return;
@@ -1229,7 +1229,7 @@ TEST(backward_accumulates)
 TEST(backward_accuracy)
 {
     memset(report, 0, sizeof report);
-    for (int n = 0; n < (test_quick ? 2 : 24); n++) {
+    for (int n = 0; n < (test_quick ? 2 : 12); n++) {
         grid_point p = plain_point();
         trial t;
         answers a;
@@ -1255,7 +1255,7 @@ TEST(backward_accuracy)
         test_release();
     }
     if (getenv("BACKWARD_REPORT"))
-        print_report(24);
+        print_report(12);
 }
 
 #endif
