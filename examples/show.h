@@ -8,6 +8,7 @@
        show_heatmap(dir, "w.svg", w, &map);   coloured cells in the terminal, and a picture file
        show_heatmaps(dir, "ws.svg", title, w, maps, 6, 3);   six small ones in one file, three side by side
        show_picture("w.svg", w, &map);        the file alone, of small cells without numbers: for large matrices
+       show_lines(dir, "l.svg", rows, &chart);   a line for each row over a common axis, in a picture file
 
    Numbers look like print(array) in numpy 2: the shortest digits that read back as the same element of its own type,
    at most 8 after the point (show_precision), in columns, with exponents where the range asks for them, "..." beyond
@@ -403,11 +404,12 @@ typedef struct show_map {
     const char *row_name, *col_name;                   /* what a row and a column stand for */
     const char *const *row_labels, *const *col_labels; /* one for each */
     double low, high; /* the values of the first and the last colour; equal: the least and greatest of the matrix */
+    int side;         /* show_heatmaps: cells are squares of this side, without numbers; 0: with their numbers */
 } show_map;
 
 static inline show_map show_map_of(const char *title, show_colours colours, int digits)
 {
-    show_map map = {title, colours, digits, 0, NULL, NULL, NULL, NULL, 0, 0};
+    show_map map = {title, colours, digits, 0, NULL, NULL, NULL, NULL, 0, 0, 0};
     return map;
 }
 
@@ -649,7 +651,7 @@ static inline void show__svg_text(FILE *file, int x, int y, const char *anchor, 
 /* Where everything is in a picture. The widths of texts are guessed with room to spare: 9 a character, 11 in titles. */
 typedef struct show__layout {
     int rows, cols, small, cell_width, cell_height, left, top, grid_width, grid_height, width, height;
-    int plain;  /* 1: square cells without numbers, labels of the columns upright */
+    int plain;  /* 1: square cells without numbers, labels of the columns upright, unless they are single letters */
     int name_x; /* where the name of the rows is */
 } show__layout;
 
@@ -683,7 +685,7 @@ static inline show__layout show__layout_of(attn_mat m, const show_map *map, int 
 static inline show__layout show__plain_layout_of(attn_mat m, const show_map *map)
 {
     show__layout at = show__layout_of(m, map, 0, 0);
-    int most = show__max(at.rows, at.cols), side = most > 57 ? 14 : most > 25 ? 800 / most : 32;
+    int most = show__max(at.rows, at.cols), side = map->side ? map->side : most > 57 ? 14 : most > 25 ? 800 / most : 32;
     int labels = show__widest(map->row_labels, m.rows), title = 48 + 11 * show__columns(map->title);
     int end = map->bar ? 64 + 8 * (3 + map->digits) : 24;
     at.plain = 1;
@@ -721,12 +723,12 @@ static inline void show__svg_names(FILE *file, const show_map *map, const show__
     }
     for (int c = 0; map->col_labels && c < at->cols; c++) {
         int x = at->left + c * at->cell_width + at->cell_width / 2;
-        if (at->plain) {
+        if (at->plain && show__widest(map->col_labels, (size_t)at->cols) > 1) {
             char upright[64];
             snprintf(upright, sizeof upright, "%s transform=\"rotate(-90 %d %d)\"", size, x + 5, at->top - 8);
             show__svg_text(file, x + 5, at->top - 8, "start", upright, map->col_labels[c]);
         } else {
-            show__svg_text(file, x, at->top - 10, "middle", "", map->col_labels[c]);
+            show__svg_text(file, x, at->top - 10, "middle", size, map->col_labels[c]);
         }
     }
     for (int r = 0; map->row_labels && r < at->rows; r++) {
@@ -901,7 +903,7 @@ static inline void show__require_map(const char *name, attn_mat m)
     show__require(name, m);
     if (m.rows && m.cols && m.rows <= 1000 && m.cols <= 1000)
         return;
-    fprintf(stderr, "%s: a heatmap has 1 to 1000 rows and columns\n", name);
+    fprintf(stderr, "%s: a picture has 1 to 1000 rows and columns\n", name);
     exit(1);
 }
 
@@ -940,7 +942,7 @@ static inline void show_picture(const char *path, attn_mat m, const show_map *op
 static inline show__layout show__small(attn_mat m, show_map *map)
 {
     int widest = show__measure(m, map);
-    return show__layout_of(m, map, widest, 1);
+    return map->side ? show__plain_layout_of(m, map) : show__layout_of(m, map, widest, 1);
 }
 
 /* The width of the widest of these maps, the height of the tallest. */
@@ -984,6 +986,92 @@ static inline void show_heatmaps(const char *directory, const char *name, const 
                 12 + (int)(i % across) * column + (column - at.width) / 2, top);
         show__svg_map(file.out, mats[i], &map, &at);
         fprintf(file.out, "</g>\n");
+    }
+    fprintf(file.out, "</svg>\n");
+    show__finish(&file);
+    printf("picture: %s\n", name);
+}
+
+/* ==== Lines ====================================================================================================== */
+
+/* What a picture of lines looks like. The first number of a row stands at x_low, the last at x_high. */
+typedef struct show_chart {
+    const char *title, *x_name, *y_name;
+    const char *const *names; /* of the lines */
+    double x_low, x_high;
+} show_chart;
+
+/* The step between the marks of an axis: 1, 2 or 5 times a power of ten, for at most six of them. */
+static inline double show__tick(double range)
+{
+    double tick = 1e-6;
+    for (int i = 0; range / tick > 6 && i < 60; i++)
+        tick *= i % 3 == 1 ? 2.5 : 2;
+    return tick;
+}
+
+/* Where x is between low and high, in pixels: a little more than halves upwards. */
+static inline int show__pixel(double x, double low, double high, int pixels)
+{
+    double way = (x - low) / (high - low);
+    return way >= 1 ? pixels : way > 0 ? (int)(way * pixels + 0.500001) : 0;
+}
+
+enum { SHOW__LEFT = 84, SHOW__TOP = 64, SHOW__WIDTH = 640, SHOW__HEIGHT = 300 }; /* of the field of the lines */
+
+/* Marks, grey lines and names of both axes; y begins at 0. */
+static inline void show__svg_axes(FILE *file, const show_chart *chart, double high)
+{
+    const char *grey = " font-size=\"13\" fill=\"#777\"";
+    double x_tick = show__tick(chart->x_high - chart->x_low), y_tick = show__tick(high);
+    int bottom = SHOW__TOP + SHOW__HEIGHT, right = SHOW__LEFT + SHOW__WIDTH;
+    for (int n = 0; n * y_tick <= high; n++) {
+        int at = bottom - show__pixel(n * y_tick, 0, high, SHOW__HEIGHT);
+        fprintf(file, "<path stroke=\"#ddd\" d=\"M%d %dH%d\"/>\n", SHOW__LEFT, at, right);
+        show__svg_text(file, SHOW__LEFT - 10, at + 5, "end", "", show__cell_of(n * y_tick, y_tick < 0.999 ? 1 : 0).text);
+    }
+    for (double x = x_tick * ceil(chart->x_low / x_tick); x <= chart->x_high + x_tick / 1000; x += x_tick) {
+        int at = SHOW__LEFT + show__pixel(x, chart->x_low, chart->x_high, SHOW__WIDTH);
+        fprintf(file, "<path stroke=\"#ddd\" d=\"M%d %dv6\"/>\n", at, bottom);
+        show__svg_text(file, at, bottom + 24, "middle", "", show__cell_of(x, x_tick < 0.999 ? 1 : 0).text);
+    }
+    show__svg_text(file, SHOW__LEFT + SHOW__WIDTH / 2, bottom + 50, "middle", grey, chart->x_name);
+    fprintf(file, "<g transform=\"translate(32 %d) rotate(-90)\">\n", SHOW__TOP + SHOW__HEIGHT / 2);
+    show__svg_text(file, 0, 0, "middle", grey, chart->y_name);
+    fprintf(file, "</g>\n");
+}
+
+/* Draws each row of `lines`, numbers from 0 up, as a line with its name at its end into the file directory/name. */
+static inline void show_lines(const char *directory, const char *name, attn_mat lines, const show_chart *chart)
+{
+    double high = 0;
+    int widest = 9 * show__widest(chart->names, lines.rows);
+    show__file file;
+    char text[64];
+    show__require_map(name, lines);
+    for (size_t r = 0; r < lines.rows; r++)
+        for (size_t c = 0; c < lines.cols; c++)
+            high = fmax(high, attn_mat_get(lines, r, c));
+    high = high > 0 ? high * 1.05 : 1;
+
+    file = show__create(directory, name);
+    snprintf(text, sizeof text, "%d lines of %d points", (int)lines.rows, (int)lines.cols);
+    show__svg_open(file.out, SHOW__LEFT + SHOW__WIDTH + widest + 36, SHOW__TOP + SHOW__HEIGHT + 74, chart->title, text);
+    show__svg_text(file.out, SHOW__LEFT + SHOW__WIDTH / 2, 36, "middle", " font-size=\"17\" font-weight=\"600\"",
+                   chart->title);
+    show__svg_axes(file.out, chart, high);
+    for (size_t r = 0; r < lines.rows; r++) {
+        show__rgb ink = show__stop((show_colours)((r + 1) % 3), 4);
+        int y = 0;
+        fprintf(file.out, "<path fill=\"none\" stroke-width=\"2\" stroke=\"#%02x%02x%02x\" d=\"", ink.r, ink.g, ink.b);
+        for (size_t c = 0; c < lines.cols; c++) {
+            int x = lines.cols > 1 ? (int)(c * SHOW__WIDTH / (lines.cols - 1)) : 0;
+            y = SHOW__TOP + SHOW__HEIGHT - show__pixel(attn_mat_get(lines, r, c), 0, high, SHOW__HEIGHT);
+            fprintf(file.out, "%c%d %d", c ? 'L' : 'M', SHOW__LEFT + x, y);
+        }
+        fprintf(file.out, "\"/>\n");
+        if (chart->names)
+            show__svg_text(file.out, SHOW__LEFT + SHOW__WIDTH + 12, y + 5, "start", "", chart->names[r]);
     }
     fprintf(file.out, "</svg>\n");
     show__finish(&file);
