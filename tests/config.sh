@@ -112,6 +112,7 @@ part_pictures() {
         set -- "$work/pictures"
         [ $notebook = 05_translate ] &&
             set -- --attention "$work/pictures/05_cross_attention.svg" examples/translate/model "$notebook_english"
+        [ $notebook = 10_training ] && set -- --long "$work/pictures"
         check "notebook $notebook runs" run "$B/$notebook" "$@"
     done
     for picture in examples/pictures/*.svg; do
