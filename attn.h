@@ -7710,7 +7710,7 @@ static int attn__backward_schedule(attn__backward *w)
     w->modified = call->opts.score_mod || call->opts.softcap > 0 || w->bias_sum != ATTN__DBIAS_NONE ||
                   g->by_distance.data || g->alibi_slopes;
     w->head_blocks = attn__blocks(call->q.len, s->block_rows);
-    w->unit_blocks = s->group * w->head_blocks;
+    w->unit_blocks = call->q.heads > 0 ? s->group * w->head_blocks : 0;
 
     /* units, chunks and cells */
     w->items = 1;
