@@ -1026,9 +1026,10 @@ static inline void show__svg_axes(FILE *file, const show_chart *chart, double hi
     double x_tick = show__tick(chart->x_high - chart->x_low), y_tick = show__tick(high);
     int bottom = SHOW__TOP + SHOW__HEIGHT, right = SHOW__LEFT + SHOW__WIDTH;
     for (int n = 0; n * y_tick <= high; n++) {
-        int at = bottom - show__pixel(n * y_tick, 0, high, SHOW__HEIGHT);
+        double y = n * y_tick;
+        int at = bottom - show__pixel(y, 0, high, SHOW__HEIGHT);
         fprintf(file, "<path stroke=\"#ddd\" d=\"M%d %dH%d\"/>\n", SHOW__LEFT, at, right);
-        show__svg_text(file, SHOW__LEFT - 10, at + 5, "end", "", show__cell_of(n * y_tick, y_tick < 0.999 ? 1 : 0).text);
+        show__svg_text(file, SHOW__LEFT - 10, at + 5, "end", "", show__cell_of(y, y_tick < 0.999 ? 1 : 0).text);
     }
     for (double x = x_tick * ceil(chart->x_low / x_tick); x <= chart->x_high + x_tick / 1000; x += x_tick) {
         int at = SHOW__LEFT + show__pixel(x, chart->x_low, chart->x_high, SHOW__WIDTH);
