@@ -1,4 +1,4 @@
-/* attn.h - v0.7.1 - attention for C and C++ in one header - MIT licence, at the end of this file
+/* attn.h - v0.8.0 - attention for C and C++ in one header - MIT licence, at the end of this file
 
    Attention lets each of Lq queries look at Lk keys and read a mixture of their values:
 
@@ -117,6 +117,9 @@
        700 KiB where many tasks share few queries) from ctx->scratch, else from the stack if 16 KiB will do, else from
        ATTN_MALLOC; so does attn_kv_cache_attend. attn_mha takes its projections besides (attn_mha_scratch). Appending
        to a cache, truncating and reordering it need no memory.
+       attn_sdpa_backward takes up to 1 MiB for each task at D = 64 or 128, and 8 KiB more for each dim beyond that; and
+       what is summed before it is rounded or added up: gradients of 16-bit types, sums by distance, and a number for
+       each row, or key, of a bias that keys, or rows, share, and of slopes (attn_sdpa_backward_scratch).
 
    NUMERICS
        The compute type is double if the first input is F64 (then every matrix must be), otherwise float: 16-bit
@@ -151,6 +154,11 @@
        options the scores are the ones that softmax takes. Scores of 10000 overflow nothing; rounding them costs what A
        says. A row with NaN or +infinity is NaN throughout; a row of -infinity (nothing to attend to) is zeros; one of
        no columns is nothing.
+       Gradients compute weights once more, from scores and lse: exp(score - lse). Products of a tile are finished before
+       they are added to the sums over tiles. On random data the RMS error of each gradient of a call is at most 3 times
+       that of naive loops in the same type, and each element is within 3 times theirs and 8 u (1 + max |score|) times
+       the sum of the magnitudes of its terms (tests/test_backward.c). The slope of softcap, 1 - tanh^2, is computed as
+       (1 - tanh)(1 + tanh).
        -ffast-math keeps all of this, except that subnormal numbers may become zero (softcaps above 1e37 lose by it).
 
    DETERMINISM
@@ -164,6 +172,7 @@
        are.
 
    VERSIONS
+       0.8.0   gradients: attn_sdpa_backward, attn_mha_backward and what belongs to them; dropout
        0.7.1   speed: products of a few rows with a transposed matrix, short calls, small matrices
        0.7.0   speed: prefill head by head, 16-bit and I8 keys and biases where they lie, small caches; a sixth less
                machine code; the first keys are summed in short chains, which changes last bits
@@ -183,10 +192,10 @@
 #include <stdint.h>
 
 #define ATTN_VERSION_MAJOR 0
-#define ATTN_VERSION_MINOR 7
-#define ATTN_VERSION_PATCH 1
+#define ATTN_VERSION_MINOR 8
+#define ATTN_VERSION_PATCH 0
 #define ATTN_VERSION (ATTN_VERSION_MAJOR * 10000 + ATTN_VERSION_MINOR * 100 + ATTN_VERSION_PATCH)
-#define ATTN_VERSION_STRING "0.7.1"
+#define ATTN_VERSION_STRING "0.8.0"
 
 #ifndef ATTN_API
 #if defined(ATTN_STATIC) && (defined(__GNUC__) || defined(__clang__))
