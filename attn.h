@@ -178,10 +178,6 @@
                machine code; the first keys are summed in short chains, which changes last bits
        0.6.0   speed: few rows, interleaved heads, masks, attn_merge, weights and scores; sums in two chains, which
                changes last bits
-       0.5.0   the implementation rebuilt: the same results from a fifth less machine code;
-               ATTN_INTERFACE_ONLY, ATTN_NO_OPTIMIZE
-       0.4.1   speed: products of a few rows with a transposed matrix, as models decode
-       0.4.0   speed: decoding, short calls, layouts, masks; no new functions
 */
 #ifndef ATTN__PASS
 
