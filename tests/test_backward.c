@@ -778,12 +778,12 @@ static struct {
 } report[ISAS][2];
 static long case_number;
 
-/* Enough scores and elements, rows of several keys (the weight of one alone is 1), no score so large that rounding it decides everything, and no score_mod, before which EXACT
-   rounds as the naive way does. */
+/* Enough rows, scores and elements, rows of several keys (the weight of one alone is 1), no score so large that rounding
+   it decides everything, and no score_mod, before which EXACT rounds as the naive way does. */
 static int naive_is_typical(const trial *t, size_t count)
 {
-    return sdpa_pairs >= 256 && sdpa_pairs >= 4 * t->B * t->H * t->Lq && count >= 64 && test_size_of_sums < 32 &&
-           !t->o.score_mod;
+    size_t rows = t->B * t->H * t->Lq;
+    return rows >= 64 && sdpa_pairs >= 4 * rows && count >= 64 && test_size_of_sums < 32 && !t->o.score_mod;
 }
 
 /* Whether `got`, as stored, is right where `want` is a NaN, an infinity, or more than an F16 holds. */
@@ -905,6 +905,8 @@ static void answer(answers *a, const trial *t)
 static int check_answers(const trial *t, attn_isa isa, const answers *a)
 {
     int good = 1;
+    if (test_ulp(1, t->compute) * a->want.most > 1e-3L) /* ALiBi far away: an lse has no digits left for a weight */
+        return 1;
     report[isa][t->compute == ATTN_F64].cases++;
     for (int g = 0; g < GRADS; g++)
         if (has(t, g))
