@@ -18,7 +18,8 @@ typedef struct grid {
         const char *name;
         int levels;
     } *axis;
-    int first[2]; /* the axes that a random point chooses first: others get what these leave of the bound */
+    int first[2];                                    /* the axes that a random point chooses first: others get what
+                                                        these leave of the bound */
     double (*cost)(const grid_point *p);             /* of what is chosen: the rest counts as the least */
     int (*impossible)(const grid_point *p);          /* no such case can be */
     int (*shows)(const grid_point *p, int a, int b); /* p is a test of how its levels of axes a and b meet */
@@ -34,7 +35,7 @@ grid_point *grid_covering(const grid *g, int *count, double bound);
 
 grid_point grid_sample(const grid *g, uint64_t seed, double bound); /* a random point, whose dice go on from it */
 
-/* To see whether all pairs have occurred: forget them, cover the points that were run, and ask for one that is missing. */
+/* To see whether all pairs have occurred: forget them, cover the points that were run, and ask if one is missing. */
 void grid_forget(void);
 void grid_cover(const grid *g, const grid_point *p);
 int grid_misses(const grid *g);

@@ -2,9 +2,9 @@
    grid of shapes, options, types, layouts and contexts in which every value meets every other; then what must hold
    whatever the values are.
 
-   The tolerance of an element is 3 times the error of the naive composition + C u (1 + the largest |score|) x the sum of
-   the magnitudes of its terms, with u half an ulp of 1 in the compute type, plus half an ulp of a narrower output. The
-   root of the mean of the squared errors of a case is at most 3 times the naive one's, as far as that is no luck.
+   The tolerance of an element is 3 times the error of the naive composition + C u (1 + the largest |score|) x the sum
+   of the magnitudes of its terms, with u half an ulp of 1 in the compute type, plus half an ulp of a narrower output.
+   The root of the mean of the squared errors of a case is at most 3 times the naive one's, as far as that is no luck.
 
    BACKWARD_CASE=N ./build/test backward_grid runs case N alone; BACKWARD_REPORT=1 says how many cases ran, the C that
    they needed, and how far off the worst was. */
@@ -768,8 +768,8 @@ TEST(backward_differences)
 
 /* ---- against the reference ---- */
 
-/* Of F32 and F64 gradients: the C that the worst needed; and of those whose naive error is no luck, the worst root of the
-   mean of squares as a multiple of the naive one. */
+/* Of F32 and F64 gradients: the C that the worst needed; and of those whose naive error is no luck, the worst root of
+   the mean of squares as a multiple of the naive one. */
 static struct {
     long cases;
     real constant, ratio;
@@ -778,8 +778,8 @@ static struct {
 } report[ISAS][2];
 static long case_number;
 
-/* Enough rows, scores and elements, rows of several keys (the weight of one alone is 1), no score so large that rounding
-   it decides everything, and no score_mod, before which EXACT rounds as the naive way does. */
+/* Enough rows, scores and elements, rows of several keys (the weight of one alone is 1), no score so large that
+   rounding it decides everything, and no score_mod, before which EXACT rounds as the naive way does. */
 static int naive_is_typical(const trial *t, size_t count)
 {
     size_t rows = t->B * t->H * t->Lq;
@@ -1190,7 +1190,8 @@ TEST(backward_batch)
         }
 }
 
-/* What is added to zeros equals what is written; and twice the same is twice as much, within the rounding of the sum. */
+/* What is added to zeros equals what is written; and added again, it is twice as much, but for the rounding of the
+   sum. */
 TEST(backward_accumulates)
 {
     for (int n = 0; n < (test_quick ? 5 : 30); n++)

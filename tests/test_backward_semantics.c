@@ -205,15 +205,14 @@ TEST(backward_hidden_keys)
                         fill_row(t.k, b, h, j, garbage[n]), fill_row(t.v, b, h, j, garbage[n]);
                 backward(&t);
                 FOR_EACH_ROW (t.k, b, h, j)
-                    if (is_hidden_key(way, j) && !(CHECK(row_is(t.g.k, b, h, j, 0)) && CHECK(row_is(t.g.v, b, h, j, 0))))
-                        goto next;
+                    if (is_hidden_key(way, j))
+                        CHECK(row_is(t.g.k, b, h, j, 0) && row_is(t.g.v, b, h, j, 0));
                 CHECK(test_same_tensor_bits(t.g.q, s.g.q));
                 CHECK(test_same_tensor_bits(t.g.k, s.g.k));
                 CHECK(test_same_tensor_bits(t.g.v, s.g.v));
                 CHECK(test_same_tensor_bits(t.g.bias, s.g.bias));
                 CHECK(same_slopes(&t, &s));
             }
-        next:
             test_release();
         }
 }
@@ -338,6 +337,12 @@ TEST(backward_only_sinks)
 
 enum { IN_Q, IN_DOUT, IN_K, IN_V, IN_LSE, PLACES };
 
+static attn_tensor *nan_place(setup *s, int place)
+{
+    attn_tensor *const places[PLACES] = {&s->q, &s->dout, &s->k, &s->v, &s->lse};
+    return places[place];
+}
+
 /* Whether row i of query head h of item b has a NaN in what makes its dS. */
 static int row_is_spoilt(const setup *s, int place, size_t b, size_t h, size_t i, const size_t *at)
 {
@@ -358,8 +363,8 @@ static int key_is_spoilt(const setup *s, int place, size_t b, size_t h, size_t j
     return 0;
 }
 
-/* One NaN spoils the dq of the rows that it is in or that see it, with the dk and dv of what those see: dv not by way of
-   v, and by way of dout only in its column. All else keeps its bits. */
+/* One NaN spoils the dq of the rows that it is in or that see it, with the dk and dv of what those see; but dv not by
+   way of v, and by way of dout only in its column. All else keeps its bits. */
 static void check_nan(const setup *s, setup *t, int place, const size_t *at, size_t column)
 {
     long bad_q = 0, bad_k = 0, bad_v = 0, bad_bias = 0, spoilt = 0;
@@ -395,13 +400,13 @@ TEST(backward_nan)
                 attn_tensor in;
                 make(&s, type, isa);
                 if (n % 2)
-                    s.o.causal = ATTN_CAUSAL_LOWER_RIGHT, s.o.window.on = 1, s.o.window.left = 60, s.o.window.right = -1;
+                    s.o.causal = ATTN_CAUSAL_LOWER_RIGHT, s.o.window.on = 1, s.o.window.left = 60;
                 if (n == 2)
                     s.o.softcap = 5;
                 forward_and_back(&s);
                 copy(&t, &s);
                 at[0] = test_below(B), at[2] = 3 + test_below(28);
-                in = place == IN_Q ? t.q : place == IN_DOUT ? t.dout : place == IN_K ? t.k : place == IN_V ? t.v : t.lse;
+                in = *nan_place(&t, place);
                 at[1] = test_below(in.heads);
                 at[2] += place == IN_K || place == IN_V ? (n % 2 ? 90 : 64) : 0;
                 test_case("%s, %s, NaN in %d, options %d, at %d %d %d", test_dtype_name(type), attn_isa_string(isa),
@@ -496,28 +501,28 @@ TEST(backward_cuts)
                                         32,  33,  47,  48,  63,  64,  65,  91, 92, 112, 113, 114, 127, 150};
     for (size_t n = 0; n < sizeof offsets / sizeof *offsets; n += test_quick ? 5 : 1)
         FOR_EACH_WAY (type, isa) {
-                setup s, t;
-                ptrdiff_t both[B];
-                int windowed = (int)(n + (size_t)type) % 2;
-                make(&s, type, isa);
-                s.o.alibi_slopes = NULL;
-                both[0] = offsets[n], both[1] = offsets[n] / 2;
-                s.o.causal = ATTN_CAUSAL_OFFSET, s.o.causal_offset = both;
-                s.o.window.on = windowed, s.o.window.left = 20, s.o.window.right = -1;
-                copy(&t, &s);
-                t.o.mask = test_tensor_like(s.o.mask, T_BHLD);
-                FOR_EACH_ROW (t.q, b, h, i)
-                    for (size_t j = 0; j < LK; j++)
-                        *(unsigned char *)test_tensor_at(t.o.mask, b, h, i, j) =
-                            (unsigned char)sdpa_sees(&s.o, LQ, LK, b, h, i, j);
-                t.o.causal = ATTN_CAUSAL_NONE, t.o.causal_offset = NULL, t.o.window.on = 0;
-                test_case("%s, %s, offset %d, window %d", test_dtype_name(type), attn_isa_string(isa), (int)offsets[n],
-                          windowed);
-                forward_and_back(&s);
-                forward_and_back(&t);
-                alike_all(&t, &s);
-                test_release();
-            }
+            setup s, t;
+            ptrdiff_t both[B];
+            int windowed = (int)(n + (size_t)type) % 2;
+            make(&s, type, isa);
+            s.o.alibi_slopes = NULL;
+            both[0] = offsets[n], both[1] = offsets[n] / 2;
+            s.o.causal = ATTN_CAUSAL_OFFSET, s.o.causal_offset = both;
+            s.o.window.on = windowed, s.o.window.left = 20, s.o.window.right = -1;
+            copy(&t, &s);
+            t.o.mask = test_tensor_like(s.o.mask, T_BHLD);
+            FOR_EACH_ROW (t.q, b, h, i)
+                for (size_t j = 0; j < LK; j++)
+                    *(unsigned char *)test_tensor_at(t.o.mask, b, h, i, j) =
+                        (unsigned char)sdpa_sees(&s.o, LQ, LK, b, h, i, j);
+            t.o.causal = ATTN_CAUSAL_NONE, t.o.causal_offset = NULL, t.o.window.on = 0;
+            test_case("%s, %s, offset %d, window %d", test_dtype_name(type), attn_isa_string(isa), (int)offsets[n],
+                      windowed);
+            forward_and_back(&s);
+            forward_and_back(&t);
+            alike_all(&t, &s);
+            test_release();
+        }
 }
 
 /* ---- dimensions of 0 ---- */
@@ -541,11 +546,12 @@ static void check_empty(attn_dtype type, attn_isa isa, size_t items, size_t Lq, 
         attn_tensor v = test_random_tensor(type, items, HKV, Lk, DV, T_BHLD);
         attn_tensor out = test_random_tensor(type, items, H, Lq, DV, T_BHLD);
         attn_tensor lse = test_random_tensor(type, items, H, Lq, 1, T_BHLD);
-        attn_opts o = {ATTN_CAUSAL_NONE};
+        attn_opts o;
         attn_grads g;
         attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
         real sum[H] = {0};
         ctx.isa = isa;
+        memset(&o, 0, sizeof o);
         memset(&g, 0, sizeof g);
         o.sinks = sinks, o.alibi_slopes = slopes, o.lse = lse;
         o.bias = test_random_tensor(type, bits & 1 ? items : 1, bits & 2 ? H : 1, bits & 4 ? Lq : 1, bits & 8 ? Lk : 1,

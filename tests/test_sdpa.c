@@ -3,6 +3,7 @@
 
    SDPA_CASE=N ./build/test sdpa_grid runs case N alone; SDPA_REPORT=1 says how many cases ran and how far off the worst
    was. */
+#include "grid.h"
 #include "sdpa.h"
 
 /* ---- the axes of the grid ---- */
@@ -95,50 +96,27 @@ enum { SCRATCH_NONE, SCRATCH_EXACT, SCRATCH_ODD, SCRATCHES };
 
 #define AXIS_NUMBER(name, levels) A_##name,
 #define AXIS_ENTRY(name, levels) {#name, levels},
-enum { AXIS_LIST(AXIS_NUMBER) AXES, MOST_LEVELS = 20 };
+enum { AXIS_LIST(AXIS_NUMBER) AXES };
 
-static const struct {
-    const char *name;
-    int levels;
-} axes[AXES] = {AXIS_LIST(AXIS_ENTRY)};
+static const struct grid_axis axes[] = {AXIS_LIST(AXIS_ENTRY)};
 
-/* One point of the grid: a level of each axis, -1 while it is not chosen. */
-typedef struct point {
-    signed char at[AXES];
-} point;
-
-static uint64_t dice; /* every case has its own, so that it can be run alone */
-
-static uint64_t roll_bits(void)
-{
-    uint64_t z = dice += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-static size_t roll(size_t n)
-{
-    return (size_t)(roll_bits() % n);
-}
-
-static size_t value_at(const point *p, int axis, const size_t *values)
+static size_t value_at(const grid_point *p, int axis, const size_t *values)
 {
     return p->at[axis] < 0 ? 1 : values[p->at[axis]];
 }
 
 /* About how many products the reference makes; what is not chosen counts as 1. */
-static double cost(const point *p)
+static double cost(const grid_point *p)
 {
     double D = (double)value_at(p, A_D, sizes_d), Dv = (double)value_at(p, A_DV, sizes_dv);
     double heads = (double)(value_at(p, A_GROUP, groups) * value_at(p, A_HKV, kv_heads) * value_at(p, A_B, batches));
     return heads * (double)(value_at(p, A_LQ, lengths_q) * value_at(p, A_LK, lengths_k)) * (D + (Dv > 0 ? Dv : D) + 30);
 }
 
-/* ---- every pair of levels ---- */
+/* ---- what makes a case ---- */
 
 /* Whether the level of this axis matters at this point, to how it meets the other. */
-static int matters(const point *p, int axis, int other)
+static int matters(const grid_point *p, int axis, int other)
 {
     switch (axis) {
     case A_OFFSET: /* it must not matter to the other causal rules */
@@ -153,7 +131,7 @@ static int matters(const point *p, int axis, int other)
 
 /* Whether the point is a test of how its levels of axes a and b meet: not if one is without effect, nor if there is
    nothing to compute, unless that is what one of the levels is about. */
-static int shows(const point *p, int a, int b)
+static int shows(const grid_point *p, int a, int b)
 {
     int empty_q = p->at[A_LQ] == 0, empty_k = p->at[A_LK] == 0;
     if ((empty_q && a != A_LQ && b != A_LQ) || (empty_k && a != A_LK && b != A_LK))
@@ -162,120 +140,18 @@ static int shows(const point *p, int a, int b)
 }
 
 /* No such case can be: an offset must be given for ATTN_CAUSAL_OFFSET. */
-static int impossible(const point *p)
+static int impossible(const grid_point *p)
 {
     return p->at[A_CAUSAL] == ATTN_CAUSAL_OFFSET && p->at[A_OFFSET] == OFFSET_NONE;
 }
 
-static unsigned char covered[AXES * MOST_LEVELS][AXES * MOST_LEVELS]; /* [a * MOST_LEVELS + level][b ..], a < b */
-
-static void cover(const point *p)
-{
-    for (int a = 0; a < AXES; a++)
-        for (int b = a + 1; b < AXES; b++)
-            if (shows(p, a, b))
-                covered[a * MOST_LEVELS + p->at[a]][b * MOST_LEVELS + p->at[b]] = 1;
-}
-
-static point nowhere(void)
-{
-    point p;
-    memset(p.at, -1, sizeof p.at);
-    return p;
-}
-
-/* The next pair, from *pair on in the order of `covered`, that no case has shown; 0 if there is none. */
-static int uncovered(size_t *pair, point *p, int *a, int *b)
-{
-    for (; *pair < sizeof covered; ++*pair) {
-        int row = (int)(*pair / (AXES * MOST_LEVELS)), col = (int)(*pair % (AXES * MOST_LEVELS));
-        *a = row / MOST_LEVELS, *b = col / MOST_LEVELS;
-        if (*a >= *b || row % MOST_LEVELS >= axes[*a].levels || col % MOST_LEVELS >= axes[*b].levels)
-            continue;
-        *p = nowhere();
-        p->at[*a] = (signed char)(row % MOST_LEVELS), p->at[*b] = (signed char)(col % MOST_LEVELS);
-        if (!covered[row][col] && !impossible(p) && shows(p, *a, *b))
-            return 1;
-    }
-    return 0;
-}
-
-/* How many uncovered pairs the level of `axis` makes with those chosen. */
-static int gain(const point *p, int axis)
-{
-    int count = 0;
-    for (int other = 0; other < AXES; other++) {
-        int a = axis < other ? axis : other, b = axis < other ? other : axis;
-        if (other != axis && p->at[other] >= 0 && shows(p, a, b))
-            count += !covered[a * MOST_LEVELS + p->at[a]][b * MOST_LEVELS + p->at[b]];
-    }
-    return count;
-}
-
-static void order_first(int *order, int axis)
-{
-    int n = 0;
-    while (order[n] != axis)
-        n++;
-    order[n] = order[0];
-    order[0] = axis;
-}
-
-/* Chooses the axes left open, in random order: a level that adds most pairs (greedy), or any; within the bound, and so
-   that the point still shows how a and b meet. */
-static void complete(point *p, int a, int b, double bound, int greedy)
-{
-    int order[AXES];
-    for (int n = 0; n < AXES; n++) {
-        int earlier = (int)roll((size_t)n + 1);
-        order[n] = n;
-        order[n] = order[earlier];
-        order[earlier] = n;
-    }
-    if (!greedy) /* lengths first: else they get what sizes and heads leave of the bound */
-        order_first(order, A_LQ), order_first(order, A_LK);
-    for (int n = 0; n < AXES; n++) {
-        int axis = order[n], best = -1, best_gain = -1, first;
-        if (p->at[axis] >= 0)
-            continue;
-        first = (int)roll((size_t)axes[axis].levels);
-        for (int l = 0; l < axes[axis].levels && (greedy || best < 0); l++) {
-            int g;
-            p->at[axis] = (signed char)((first + l) % axes[axis].levels);
-            if (cost(p) > bound || impossible(p) || !shows(p, a, b))
-                continue;
-            g = greedy ? gain(p, axis) : 0;
-            if (g > best_gain)
-                best_gain = g, best = p->at[axis];
-        }
-        p->at[axis] = (signed char)best;
-    }
-}
-
-/* Points in which every pair of levels occurs, each at most `bound` unless a pair by itself costs more. */
-static point *covering(int *count, double bound)
-{
-    int room = 4096, a, b;
-    size_t pair = 0;
-    point *points = test_block((size_t)room * sizeof *points), p;
-    dice = 1;
-    memset(covered, 0, sizeof covered);
-    for (*count = 0; *count < room && uncovered(&pair, &p, &a, &b); ++*count) {
-        complete(&p, a, b, cost(&p) > bound ? cost(&p) : bound, 1);
-        cover(&p);
-        points[*count] = p;
-    }
-    CHECK(*count < room);
-    return points;
-}
+static const grid sdpa_grid = {AXES, axes, {A_LQ, A_LK}, cost, impossible, shows};
 
 /* A random point whose lengths are not 0; in three of four no item is empty or lies far from the others' keys. */
-static point sample(uint64_t seed, double bound)
+static grid_point sample(uint64_t seed, double bound)
 {
-    point p = nowhere();
-    dice = seed;
-    complete(&p, A_D, A_DV, bound, 0);
-    if (roll(4)) {
+    grid_point p = grid_sample(&sdpa_grid, seed, bound);
+    if (grid_roll(4)) {
         p.at[A_OFFSET] = p.at[A_OFFSET] > OFFSET_ALIGNED ? OFFSET_ALIGNED : p.at[A_OFFSET];
         p.at[A_Q_LENS] = p.at[A_Q_LENS] == LENS_ZERO ? LENS_FULL : p.at[A_Q_LENS];
         p.at[A_KV_LENS] = p.at[A_KV_LENS] == LENS_ZERO ? LENS_RANDOM : p.at[A_KV_LENS];
@@ -338,7 +214,7 @@ static ptrdiff_t offset_of(int level, const trial *t, size_t b)
 
 static size_t length_of(int level, size_t L, size_t b)
 {
-    size_t any = roll(L + 1);
+    size_t any = grid_roll(L + 1);
     return level == LENS_FULL ? L : level == LENS_RANDOM ? any : b == 1 ? 0 : L - L / 3;
 }
 
@@ -356,7 +232,7 @@ static void fill_mask(attn_tensor m, int kind)
             for (size_t i = 0; i < m.len; i++)
                 for (size_t j = 0; j < m.dim; j++) {
                     unsigned char *at = test_tensor_at(m, b, h, i, j);
-                    int random = roll(3) > 0, band = (i / 40 + j / 40 + h + b) % 2 == 0;
+                    int random = grid_roll(3) > 0, band = (i / 40 + j / 40 + h + b) % 2 == 0;
                     int sees = kind == MASK_BANDS        ? band
                                : kind == MASK_TRUE       ? 1
                                : kind == MASK_EMPTY_ROWS ? random && i % 3 != 1
@@ -371,8 +247,10 @@ static void fill_bias(attn_tensor m, int kind)
         for (size_t h = 0; h < m.heads; h++)
             for (size_t i = 0; i < m.len; i++)
                 for (size_t j = 0; j < m.dim; j++) {
-                    double x = (double)roll(1 << 20) / (1 << 19) - 1;
-                    int hole = kind == BIAS_HOLES ? roll(4) == 0 : kind == BIAS_BANDS && (i / 40 + j / 40 + h + b) % 2;
+                    double x = (double)grid_roll(1 << 20) / (1 << 19) - 1;
+                    int hole = kind == BIAS_HOLES   ? grid_roll(4) == 0
+                               : kind == BIAS_BANDS ? (i / 40 + j / 40 + h + b) % 2 == 1
+                                                    : 0;
                     test_tensor_set(m, b, h, i, j, hole ? -HUGE_VAL : kind == BIAS_LARGE ? 30 * x : x);
                 }
 }
@@ -380,11 +258,11 @@ static void fill_bias(attn_tensor m, int kind)
 static attn_tensor scattered(attn_dtype dtype, size_t B, size_t H, size_t L, size_t D, int layout)
 {
     attn_tensor t = test_tensor(dtype, B, H, L, D, layout);
-    test_scatter(t, roll_bits());
+    test_scatter(t, grid_roll_bits());
     return t;
 }
 
-static void make_rules(trial *t, const point *p)
+static void make_rules(trial *t, const grid_point *p)
 {
     int layout = p->at[A_OTHER_LAYOUT];
     attn_window w = {windows[p->at[A_WINDOW]].on, windows[p->at[A_WINDOW]].left, windows[p->at[A_WINDOW]].right};
@@ -408,12 +286,12 @@ static void make_rules(trial *t, const point *p)
     }
 }
 
-static void make_numbers(trial *t, const point *p)
+static void make_numbers(trial *t, const grid_point *p)
 {
     t->o.scale = scales[p->at[A_SCALE]];
     t->o.softcap = softcaps[p->at[A_SOFTCAP]];
     for (size_t h = 0; h < t->H; h++) {
-        double x = (double)roll(1 << 20) / (1 << 19) - 1;
+        double x = (double)grid_roll(1 << 20) / (1 << 19) - 1;
         t->slopes[h] = (float)(h % 4 == 3 ? -0.01 : ldexp(1, -1 - (int)(h % 8)));
         t->sinks[h] = (float)(p->at[A_SINKS] == SINKS_RANDOM ? 2 * x : h % 3 == 0 ? -HUGE_VAL : h % 3 == 1 ? 40 : -40);
     }
@@ -427,7 +305,7 @@ static void make_numbers(trial *t, const point *p)
 }
 
 /* Other outputs, of this point or none: fresh each time, as `out` is. */
-static void make_outputs(trial *t, const point *p)
+static void make_outputs(trial *t, const grid_point *p)
 {
     static const attn_tensor none;
     int layout = p->at[A_OTHER_LAYOUT];
@@ -442,12 +320,12 @@ static void make_outputs(trial *t, const point *p)
     t->o.scores_stage = (attn_stage)(p->at[A_SCORES] ? p->at[A_SCORES] - 1 : 0);
 }
 
-static void make(trial *t, const point *p, uint64_t seed)
+static void make(trial *t, const grid_point *p, uint64_t seed)
 {
     static const trial zero;
     const attn_dtype *type = types[p->at[A_TYPES]];
     *t = zero;
-    dice = seed;
+    grid_dice = seed;
     t->D = sizes_d[p->at[A_D]];
     t->Dv = sizes_dv[p->at[A_DV]] ? sizes_dv[p->at[A_DV]] : t->D;
     t->Lq = lengths_q[p->at[A_LQ]];
@@ -652,15 +530,8 @@ static int check_answers(const trial *t, attn_isa isa, const answers *want, cons
 
 /* ---- the grid ---- */
 
-static void describe(const point *p)
-{
-    for (int a = 0; a < AXES; a++)
-        printf("%s%s %d", a % 12 ? ", " : "\n    ", axes[a].name, p->at[a]);
-    printf("\n");
-}
-
 /* One case on every instruction set, and once more on the last one without threads and scratch: the same bits. */
-static int run_case(long number, const point *p)
+static int run_case(long number, const grid_point *p)
 {
     trial t[ISAS], plain;
     answers want, naive;
@@ -697,20 +568,19 @@ static int run_case(long number, const point *p)
 TEST(sdpa_grid)
 {
     const char *only = getenv("SDPA_CASE"), *wanted = getenv("SDPA_REPORT");
-    int rows, a, b, failed = 0;
+    int rows, failed = 0;
     long number, cases = 0, samples = test_quick ? 60 : 2000;
-    size_t pair = 0;
-    point *points = covering(&rows, 5e5), missing;
-    point *kept = malloc((size_t)rows * sizeof *kept); /* blocks are freed after each case */
+    grid_point *points = grid_covering(&sdpa_grid, &rows, 5e5);
+    grid_point *kept = malloc((size_t)rows * sizeof *kept); /* blocks are freed after each case */
     if (!CHECK(kept != NULL))
         return;
     memcpy(kept, points, (size_t)rows * sizeof *kept);
-    memset(covered, 0, sizeof covered);
+    grid_forget();
     memset(report, 0, sizeof report);
     for (number = 0; number < rows + samples && failed < 5; number++) {
-        point p = number < rows ? kept[number] : sample((uint64_t)number, test_quick ? 5e4 : 5e5);
+        grid_point p = number < rows ? kept[number] : sample((uint64_t)number, test_quick ? 5e4 : 5e5);
         if (number < rows)
-            cover(&p);
+            grid_cover(&sdpa_grid, &p);
         if (only ? number != atol(only) : test_quick && number < rows && (number % 6 || cost(&p) > 4e4))
             continue;
         test_release();
@@ -718,12 +588,12 @@ TEST(sdpa_grid)
         if (!run_case(number, &p)) {
             failed++;
             printf("    SDPA_CASE=%ld ./build/test sdpa_grid runs this case alone:", number);
-            describe(&p);
+            grid_describe(&sdpa_grid, &p);
         }
     }
     free(kept);
     test_case("every pair of levels has occurred");
-    CHECK(failed || !uncovered(&pair, &missing, &a, &b));
+    CHECK(failed || !grid_misses(&sdpa_grid));
     if (wanted)
         print_report(cases);
 }
@@ -731,7 +601,7 @@ TEST(sdpa_grid)
 /* ---- what must hold whatever the values are ---- */
 
 /* Few queries, or some, and keys enough for several splits. */
-static void with_many_keys(point *p, int n)
+static void with_many_keys(grid_point *p, int n)
 {
     p->at[A_LQ] = (signed char)(n % 2 ? 1 + n % 3 : 6), p->at[A_LK] = COUNT(lengths_k) - 1;
     p->at[A_D] = (signed char)(n % 4), p->at[A_DV] = (signed char)(1 + n % 3);
@@ -747,7 +617,7 @@ TEST(sdpa_contexts)
     most_tasks = 0;
     for (size_t n = 0; n < (test_quick ? 9 : 45); n++)
         FOR_EACH_ISA (isa) {
-            point p = sample(n, 1e5);
+            grid_point p = sample(n, 1e5);
             trial plain, t;
             if (n % 3 == 0)
                 with_many_keys(&p, (int)n);
@@ -778,7 +648,7 @@ static attn_tensor item_of(attn_tensor t, size_t b) /* one item of a batch, or o
 }
 
 /* Item b of a trial as a trial of its own, with fresh outputs. */
-static void take_item(trial *one, const trial *all, const point *p, size_t b)
+static void take_item(trial *one, const trial *all, const grid_point *p, size_t b)
 {
     *one = *all;
     one->B = 1;
@@ -805,7 +675,7 @@ TEST(sdpa_batch)
 {
     for (size_t n = 0; n < (test_quick ? 6 : 80); n += test_quick ? 3 : 1) /* of these the last has many keys */
         FOR_EACH_ISA (isa) {
-            point p = sample(100 + n, 2e5);
+            grid_point p = sample(100 + n, 2e5);
             trial all, other, one;
             if (n % 3 == 0)
                 with_many_keys(&p, (int)n);
@@ -837,7 +707,7 @@ TEST(sdpa_requests)
 {
     for (size_t n = 0; n < (test_quick ? 10 : 80); n++)
         FOR_EACH_ISA (isa) {
-            point p = sample(200 + n, 1e5), q;
+            grid_point p = sample(200 + n, 1e5), q;
             trial all, t;
             p.at[A_LSE] = (signed char)(1 + n % 4), p.at[A_WEIGHTS] = (signed char)(1 + n / 4 % 4);
             p.at[A_SCORES] = (signed char)(1 + n % 3);
@@ -868,7 +738,7 @@ TEST(sdpa_layouts)
 {
     for (size_t n = 0; n < (test_quick ? 10 : 80); n++)
         FOR_EACH_ISA (isa) {
-            point p = sample(300 + n, 1e5);
+            grid_point p = sample(300 + n, 1e5);
             trial packed, t;
             p.at[A_Q_LAYOUT] = p.at[A_K_LAYOUT] = p.at[A_V_LAYOUT] = p.at[A_OUT_LAYOUT] = p.at[A_OTHER_LAYOUT] = T_BHLD;
             test_case("point %d, %s, packed", (int)n, attn_isa_string(isa));
@@ -928,9 +798,9 @@ static int alike(attn_tensor a, attn_tensor b)
 }
 
 /* A point whose results are f32 or f64 and whose scores are moderate. */
-static point moderate(uint64_t seed)
+static grid_point moderate(uint64_t seed)
 {
-    point p = sample(seed, 2e5);
+    grid_point p = sample(seed, 2e5);
     p.at[A_TYPES] %= 2;
     p.at[A_SCALE] = p.at[A_ALIBI] = p.at[A_LSE] = p.at[A_WEIGHTS] = p.at[A_SCORES] = 0;
     p.at[A_BIAS_KIND] %= BIAS_LARGE;
@@ -938,7 +808,7 @@ static point moderate(uint64_t seed)
     return p;
 }
 
-static void without_rules(point *p)
+static void without_rules(grid_point *p)
 {
     p->at[A_CAUSAL] = p->at[A_OFFSET] = p->at[A_WINDOW] = p->at[A_MASK] = p->at[A_BIAS] = p->at[A_Q_LENS] =
         p->at[A_KV_LENS] = p->at[A_MOD] = 0;
@@ -948,7 +818,7 @@ static void without_rules(point *p)
 TEST(sdpa_accuracy)
 {
     for (size_t n = 0; n < (test_quick ? 3 : 40); n++) {
-        point p = moderate(1300 + n);
+        grid_point p = moderate(1300 + n);
         trial t, u;
         answers want, naive;
         if (n % 2)
@@ -986,7 +856,7 @@ TEST(sdpa_truncation)
 {
     for (size_t n = 0; n < (test_quick ? 10 : 60); n++)
         FOR_EACH_ISA (isa) {
-            point p = moderate(400 + n);
+            grid_point p = moderate(400 + n);
             attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
             trial t;
             without_rules(&p);
@@ -1023,7 +893,7 @@ TEST(sdpa_permutation)
 {
     for (size_t n = 0; n < (test_quick ? 10 : 60); n++)
         FOR_EACH_ISA (isa) {
-            point p = moderate(500 + n);
+            grid_point p = moderate(500 + n);
             attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
             trial t, u;
             without_rules(&p);
@@ -1050,7 +920,7 @@ TEST(sdpa_groups)
 {
     for (size_t n = 0; n < (test_quick ? 10 : 60); n++)
         FOR_EACH_ISA (isa) {
-            point p = moderate(600 + n);
+            grid_point p = moderate(600 + n);
             attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
             trial t, u;
             p.at[A_GROUP] = (signed char)(1 + n % 2);
@@ -1114,7 +984,7 @@ TEST(sdpa_merged)
 {
     for (size_t n = 0; n < (test_quick ? 10 : 100); n++)
         FOR_EACH_ISA (isa) {
-            point p = moderate(700 + n);
+            grid_point p = moderate(700 + n);
             trial t, a, b;
             answers want, naive;
             size_t cut;
@@ -1125,7 +995,7 @@ TEST(sdpa_merged)
             p.at[A_ALIBI] = n % 2, p.at[A_MOD] = 0;
             p.at[A_OFFSET] = p.at[A_OFFSET] < OFFSET_HUGE ? p.at[A_OFFSET] : OFFSET_AHEAD;
             make(&t, &p, n);
-            cut = n % 5 == 0 ? 0 : n % 5 == 1 ? t.Lk : roll(t.Lk + 1);
+            cut = n % 5 == 0 ? 0 : n % 5 == 1 ? t.Lk : grid_roll(t.Lk + 1);
             take_part(&a, &t, 0, cut, n % 2 == 0);
             take_part(&b, &t, cut, t.Lk - cut, n % 2 == 1);
             test_case("point %d, %s, %d and %d keys", (int)n, attn_isa_string(isa), (int)cut, (int)(t.Lk - cut));
@@ -1205,7 +1075,7 @@ TEST(sdpa_garbage)
     const double garbage[] = {NAN, HUGE_VAL, -HUGE_VAL, 6e4};
     for (size_t n = 0; n < (test_quick ? 12 : 120); n++)
         FOR_EACH_ISA (isa) {
-            point p = sample(800 + n, 1e5);
+            grid_point p = sample(800 + n, 1e5);
             trial clean, t;
             size_t key, query;
             double with = garbage[n % 4];
@@ -1215,7 +1085,7 @@ TEST(sdpa_garbage)
             p.at[A_SCORES] = 1 + ATTN_STAGE_FINAL;
             make(&clean, &p, n);
             make(&t, &p, n);
-            key = roll(t.Lk), query = roll(t.Lq);
+            key = grid_roll(t.Lk), query = grid_roll(t.Lq);
             test_case("point %d, %s", (int)n, attn_isa_string(isa));
             CHECK(run_at(&clean, isa, RUN_ALONE, 1, SCRATCH_NONE));
 
@@ -1249,7 +1119,7 @@ TEST(sdpa_garbage)
 TEST(sdpa_infinite_scores)
 {
     for (size_t n = 0; n < (test_quick ? 12 : 150); n++) {
-        point p = sample(1200 + n, 1e5);
+        grid_point p = sample(1200 + n, 1e5);
         trial t, u;
         answers want, naive;
         double infinity = n % 2 ? HUGE_VAL : -HUGE_VAL;
@@ -1257,7 +1127,7 @@ TEST(sdpa_infinite_scores)
         p.at[A_LSE] = p.at[A_WEIGHTS] = p.at[A_SCORES] = (signed char)(1 + n % 3);
         make(&t, &p, n);
         for (size_t b = 0; b < t.B; b++)
-            test_tensor_set(t.k, b, roll(t.Hkv), roll(t.Lk), 0, infinity);
+            test_tensor_set(t.k, b, grid_roll(t.Hkv), grid_roll(t.Lk), 0, infinity);
         if (t.o.bias.data && n % 3 == 0)
             test_tensor_set(t.o.bias, 0, 0, t.o.bias.len - 1, t.o.bias.dim - 1, HUGE_VAL);
         test_size_of_sums = 0, sdpa_pairs = 0;
@@ -1279,7 +1149,7 @@ TEST(sdpa_hidden_rows)
 {
     for (size_t n = 0; n < (test_quick ? 12 : 120); n++)
         FOR_EACH_ISA (isa) {
-            point p = sample(900 + n, 1e5);
+            grid_point p = sample(900 + n, 1e5);
             trial clean, t;
             p.at[A_Q_LAYOUT] %= T_OUT_LAYOUTS, p.at[A_K_LAYOUT] %= T_OUT_LAYOUTS, p.at[A_V_LAYOUT] %= T_OUT_LAYOUTS;
             if (p.at[A_SCORES])
@@ -1399,7 +1269,7 @@ TEST(sdpa_scratch)
 {
     for (size_t n = 0; n < (test_quick ? 20 : 200); n++)
         FOR_EACH_ISA (isa) {
-            point p = sample(1000 + n, 1e5);
+            grid_point p = sample(1000 + n, 1e5);
             trial t, other;
             test_runner r = {0, 0, 0};
             attn_ctx ctx = context(isa, p.at[A_RUNNER], widths[p.at[A_WIDTH]], &r);
@@ -1625,7 +1495,7 @@ TEST(sdpa_tiles)
 {
     long skipped = 0;
     trial t;
-    point p;
+    grid_point p;
     for (size_t n = 0; n < (test_quick ? 15 : 300); n++) {
         p = sample(1100 + n, 1e6);
         p.at[A_D] = p.at[A_DV] = 1;
