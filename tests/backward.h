@@ -19,11 +19,11 @@ typedef struct backward_result {
     real most;
 } backward_result;
 
-/* All of attn_sdpa_backward from its inputs, with a forward pass of its own. out: absent, or what the call is given in a
-   16-bit type, whose rounding is then no error of the call. Of grads only dlse and score_mod_grad are looked at. EXACT:
-   long double and compensated sums; NAIVE32 and NAIVE64: the composition that everybody writes, every operation rounded.
-   factors: [B][H][Lq][Lk], what dropout multiplies the weights with, or NULL. score_mod and its gradient are called for
-   one score at a time, in the compute type. */
+/* All of attn_sdpa_backward from its inputs, with a forward pass of its own. out: absent, or what the call is given in
+   a 16-bit type, whose rounding is then no error of the call. Of grads only dlse and score_mod_grad are looked at.
+   EXACT: long double and compensated sums; NAIVE32 and NAIVE64: the composition that everybody writes, every operation
+   rounded. factors: [B][H][Lq][Lk], what dropout multiplies the weights with, or NULL. score_mod and its gradient are
+   called for one score at a time, in the compute type. */
 void sdpa_backward_reference(backward_result *result, const attn_grads *grads, attn_tensor dout, attn_tensor q,
                              attn_tensor k, attn_tensor v, attn_tensor out, const attn_opts *opts, const real *factors,
                              test_mode mode);
