@@ -419,7 +419,7 @@ typedef struct two_gradients {
 static void check_two_keys(const char *name, two_keys c, two_gradients want)
 {
     const float sink = (float)c.sink, slope = (float)c.slope;
-    double bias[2] = {0, 0}, out, lse, dq, dk[2], dv[2], dbias[2];
+    double bias[2] = {0, 0}, out = 0, lse = 0, dq = 0, dk[2], dv[2], dbias[2];
     float dsink, dslope;
     attn_opts opts = c.opts;
     attn_grads grads = {0};
@@ -529,8 +529,8 @@ TEST(golden_backward_two_keys)
         check_two_keys("sink", c, w);
     }
 
-    /* A softcap of c: s = c tanh(x / c) of the dot product x, ds/dx = 1 - tanh(x / c)^2. With c = 2 ln 3 and q = ln 3 ln 3,
-       that is x / c = (ln 3)/2: tanh is (3 - 1) / (3 + 1) = 1/2, so s = (ln 3, 0) as before, with slopes (3/4, 1).
+    /* A softcap of c: s = c tanh(x / c) of the dot product x, ds/dx = 1 - tanh(x / c)^2. With c = 2 ln 3 and q = ln 3
+       times ln 3, x / c = (ln 3)/2: tanh is (3 - 1) / (3 + 1) = 1/2, so s = (ln 3, 0) as before, with slopes (3/4, 1).
            before the cap dX = (-3/2 3/4, 3/2 1) = (-9/8, 3/2)      dq = -9/8      dk = (-9/8 q, 3/2 q)
        The bias comes after the cap: its gradient stays (-3/2, 3/2). */
     {

@@ -1,4 +1,4 @@
-/* Written by make_backward.py with PyTorch 2.13.0 and transformers 4.57.6, for test_golden_backward.c. */
+/* Written by make_backward.py with PyTorch 2.13.0, transformers 4.57.6, for test_golden_backward.c. */
 /* clang-format off */
 
 static const double golden_0f761e_dq[] = {

@@ -29,8 +29,8 @@ from transformers.models.llama import modeling_llama
 from transformers.models.t5 import modeling_t5
 
 import make_sdpa
-from make_sdpa import (LOWER, MODS, OFFSET, UPPER, Case, Writer, compose, compound, flat, heads, numbers, option, tensor,
-                       wrapped)
+from make_sdpa import (LOWER, MODS, OFFSET, UPPER, Case, Writer, compose, compound, flat, heads, numbers, option,
+                       tensor, wrapped)
 from make_state import Layer, Rope, product, rotate, seed_of, t5_module
 
 make_sdpa.SAMPLES = 6
@@ -54,8 +54,8 @@ MOD_GRADS = {"relative": lambda ds, s, b, h: ds,
 # ---- the formulas ----
 
 class Task(Case):
-    """A Case with the gradients that reach out and, if lse, lse. table: the bias is one of distances, H x (Lq + Lk - 1).
-    shared: which of "qkv" the whole batch shares."""
+    """A Case with the gradients that reach out and, if lse, lse. table: the bias is one of distances,
+    H x (Lq + Lk - 1). shared: which of "qkv" the whole batch shares."""
 
     def __init__(self, name, lse=False, table=False, shared="", **how):
         super().__init__(name, **how)
@@ -309,8 +309,8 @@ def flex_cases(w):
         flex_case(w, Task(f"flex window {left} {right}", window=(left, right), **square), mask_mod=window(left, right))
     flex_case(w, Task("flex window 5, lower right", window=(5, -1), causal=LOWER, **small),
               mask_mod=lambda b, h, i, j: (i + 24 >= j) & (i + 24 - j <= 5))
-    flex_case(w, Task("flex 200 x 400, window 150, softcap 4", window=(150, -1), softcap=4, causal=LOWER, Lq=200, Lk=400),
-              capped(4), lambda b, h, i, j: (j <= i + 200) & (j >= i + 50))
+    flex_case(w, Task("flex 200 x 400, window 150, softcap 4", window=(150, -1), softcap=4, causal=LOWER, Lq=200,
+                      Lk=400), capped(4), lambda b, h, i, j: (j <= i + 200) & (j >= i + 50))
     lens = torch.tensor([11, 30])
     flex_case(w, Task("flex lengths 11 30", kv_lens=lens.tolist(), **small), mask_mod=lambda b, h, i, j: j < lens[b])
     offsets = torch.tensor([-9, 5])
@@ -387,12 +387,12 @@ def composed_cases(w):
     composed(w, Task("sinks, lse, lengths, empty rows", sinks=(0.5, -1.25), lse=True, causal=OFFSET,
                      causal_offset=[-3, 2], **lens, **small))
     composed(w, Task("sinks, ALiBi, softcap, bias, lse, 4 heads on 2", sinks=(1, 0, 2, -1), softcap=4,
-                     alibi_slopes=[0.5, 0.25, 0.125, 0.0625], bias=("RANDOM", 220, 1, 1, 70, 140), lse=True, causal=LOWER,
-                     B=2, H=4, Hkv=2, Lq=70, Lk=140))
-    composed(w, Task("ALiBi about offsets, lengths", alibi_slopes=(0.25, 0.125), causal_offset=[4, -7], lse=True, **lens,
-                     **small))
-    composed(w, Task("bias by distance, mask, lower right", table=True, mask=("RANDOM", 200, 2, 1, 13, 37), causal=LOWER,
+                     alibi_slopes=[0.5, 0.25, 0.125, 0.0625], bias=("RANDOM", 220, 1, 1, 70, 140), lse=True,
+                     causal=LOWER, B=2, H=4, Hkv=2, Lq=70, Lk=140))
+    composed(w, Task("ALiBi about offsets, lengths", alibi_slopes=(0.25, 0.125), causal_offset=[4, -7], lse=True,
                      **lens, **small))
+    composed(w, Task("bias by distance, mask, lower right", table=True, mask=("RANDOM", 200, 2, 1, 13, 37),
+                     causal=LOWER, **lens, **small))
     composed(w, Task("window, sinks, square, mask", mod="square", window=(9, 4), sinks=(0.25, 1.5),
                      mask=("RANDOM", 200, 1, 2, 1, 37), **small))
     composed(w, Task("scale 0.02", scale=0.02, lse=True, **small))
@@ -413,9 +413,9 @@ class Given(torch.nn.Module):
 
 
 def t5_cases(w):
-    for decoder, count, most, B, H, Lq, Lk, past in ((False, 32, 128, 2, 3, 20, 20, 0), (True, 32, 128, 2, 2, 33, 33, 0),
-                                                     (False, 16, 40, 1, 2, 9, 150, 0), (True, 16, 100, 2, 3, 5, 60, 55),
-                                                     (False, 8, 20, 1, 2, 150, 70, 0)):
+    for decoder, count, most, B, H, Lq, Lk, past in (
+            (False, 32, 128, 2, 3, 20, 20, 0), (True, 32, 128, 2, 2, 33, 33, 0), (False, 16, 40, 1, 2, 9, 150, 0),
+            (True, 16, 100, 2, 3, 5, 60, 55), (False, 8, 20, 1, 2, 150, 70, 0)):
         name = f"T5 {'decoder' if decoder else 'encoder'}, {count} buckets, {most}: {Lq} x {Lk} from {past}"
         rule = dict(causal=OFFSET, causal_offset=[past] * B) if decoder else {}
         case = Task(name, table=True, B=B, H=H, Lq=Lq, Lk=Lk, D=8, scale=1.0, **rule)
@@ -600,7 +600,7 @@ def main():
     warnings.filterwarnings("ignore")
     flex._validate_device = lambda *tensors: None
     versions = torch.__version__.split("+")[0], transformers.__version__
-    print("/* Written by make_backward.py with PyTorch %s and transformers %s, for test_golden_backward.c. */" % versions)
+    print("/* Written by make_backward.py with PyTorch %s, transformers %s, for test_golden_backward.c. */" % versions)
     print("/* clang-format off */")
     for struct, name, *groups in (("golden_backward", "backward_pytorch", pytorch_cases),
                                   ("golden_backward", "backward_flex", flex_cases),
