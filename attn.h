@@ -7806,7 +7806,7 @@ static int attn__is_by_distance(const attn__backward *w)
     const attn_mat *m = &w->grads.by_distance;
     size_t Lk = w->plan.call.k.len;
     return attn__mat_absent(m) || (attn__is_shape(bias, 1, q->heads, q->len, Lk) && m->rows == q->heads &&
-                                   (bias->len_stride == -bias->dim_stride || m->cols <= 1) &&
+                                   ((size_t)bias->len_stride + (size_t)bias->dim_stride == 0 || m->cols <= 1) &&
                                    m->cols == attn__max(q->len + Lk, 1) - 1);
 }
 
