@@ -154,8 +154,8 @@
        options the scores are the ones that softmax takes. Scores of 10000 overflow nothing; rounding them costs what A
        says. A row with NaN or +infinity is NaN throughout; a row of -infinity (nothing to attend to) is zeros; one of
        no columns is nothing.
-       Gradients compute weights once more, from scores and lse: exp(score - lse). Products of a tile are finished before
-       they are added to the sums over tiles. On random data the RMS error of each gradient of a call is at most 3 times
+       Gradients compute weights once more, from scores and lse: exp(score - lse). Products of a tile are finished
+       before they are added to the sums over tiles. On random data the RMS error of each gradient of a call is at most 3 times
        that of naive loops in the same type, and each element is within 3 times theirs and 8 u (1 + max |score|) times
        the sum of the magnitudes of its terms (tests/test_backward.c). The slope of softcap, 1 - tanh^2, is computed as
        (1 - tanh)(1 + tanh).
@@ -709,7 +709,7 @@ typedef struct attn_grads {
    compute type. The outputs in opts are not looked at. With P = exp(score - lse) and the sums over the keys or queries
    of each head:
 
-       dv = P^T dout      dP = dout v^T      dS = P (dP - (dout . out - dlse))      dq = scale dS k      dk = scale dS^T q
+       dv = P^T dout     dP = dout v^T     dS = P (dP - (dout . out - dlse))     dq = scale dS k     dk = scale dS^T q
 
    dk and dv are summed over the query heads of a group. The gradient of a hidden key is 0, whatever lies there; a row
    that sees nothing has dq 0 and gives nothing to k, v and bias. Rows past q_lens: dout, out, lse and dlse are not
@@ -734,8 +734,8 @@ ATTN_API attn_status attn_sdpa_backward_explain(char *text, size_t size, const a
                                                 attn_tensor q, attn_tensor k, attn_tensor v, attn_tensor out,
                                                 attn_tensor lse, const attn_opts *opts, const attn_ctx *ctx);
 
-/* dtable[bucket of distance first_distance + c][h] = sum of dby_distance[h][c] over the distances of the bucket: the way
-   back through attn_t5_bias, whose arguments the others are. Overwrites dtable, buckets x H; dby_distance H x N. */
+/* dtable[bucket of distance first_distance + c][h] = sum of dby_distance[h][c] over the distances of the bucket: the
+   way back through attn_t5_bias, whose arguments the others are. Overwrites dtable, buckets x H; dby_distance H x N. */
 ATTN_API attn_status attn_t5_bias_backward(attn_mat dtable, attn_mat dby_distance, int bidirectional,
                                            size_t max_distance, ptrdiff_t first_distance);
 
@@ -748,7 +748,7 @@ typedef struct attn_mha_grads {
 } attn_mha_grads;
 
 /* The gradients of attn_mha, which it computes once more for that: the other arguments are those of the forward call,
-   dout, B x 1 x Lq x E, the gradient that reaches out. opts: its outputs are not looked at; score_mod is ATTN_ERR_VALUE.
+   dout, B x 1 x Lq x E, the gradient that reaches out. opts: its outputs are not looked at. VALUE: score_mod.
    Memory: that of attn_mha, its projections' gradients, out and lse. Rows past q_lens and kv_lens are not read, their
    gradients are 0. */
 ATTN_API attn_status attn_mha_backward(const attn_mha_grads *grads, attn_tensor dout, attn_tensor q, attn_tensor k,
@@ -2163,8 +2163,8 @@ typedef struct attn__block_kernels {
                     const void *inverse, double scale);
 
 #ifndef ATTN_NO_TRAINING
-    /* the tile's scores become p = exp(scale (score - lse)), dp becomes factor p (dp - delta), with lse and delta of each
-       query; 0 where a score is -infinity */
+    /* the tile's scores become p = exp(scale (score - lse)), dp becomes factor p (dp - delta), with lse and delta of
+       each query; 0 where a score is -infinity */
     void (*backward)(const attn__tile *tile, void *dp, const void *lse, const void *delta, double scale, double factor);
 
     /* multiplies ds by factor (1 - (capped / cap)^2); what is 0 stays */
@@ -2278,8 +2278,8 @@ static uint32_t attn__xgetbv(void) /* which registers the operating system saves
 #endif
 }
 
-/* How few-row kernels prefetch rows that will be read next. Zen does best with one stream into the first cache, and does
-   not heed others; Intel's, for attention, with several streams into the second. */
+/* How few-row kernels prefetch rows that will be read next. Zen does best with one stream into the first cache, and
+   does not heed others; Intel's, for attention, with several streams into the second. */
 #define ATTN__PREFETCH_NEAR (1u << 31) /* beside the bits of attn_isa */
 
 static unsigned attn__detect(void)
@@ -7026,12 +7026,10 @@ static int attn__tile_gradients(attn__backward_worker *worker, unsigned char hid
     attn__tile_rows(block, &v, &plan->call.v, tile->first_key, &worker->shared.v, 1);
     kern->gemm(worker->dscores, v.data, v.step, 1, tile->keys, worker->dout, tile->lanes, plan->call.v.dim, 0, NULL,
                NULL);
-    if (attn__drops(&plan->call.opts))
-        attn__drop(block, worker->dscores);
+    attn__drop(block, worker->dscores);
     kern->block.backward(tile, worker->dscores, worker->lse, worker->delta, plan->call.softmax_scale,
                          w->modified ? 1.0 : plan->call.opts.scale);
-    if (attn__drops(&plan->call.opts))
-        attn__drop(block, tile->scores);
+    attn__drop(block, tile->scores);
     if (plan->call.opts.score_mod)
         attn__modify_gradients(worker, hidden);
     return wanted;
@@ -7700,7 +7698,8 @@ static int attn__backward_schedule(attn__backward *w)
     const attn__call *call = &w->plan.call;
     const attn__kernels *kern = call->kern;
     const attn_grads *g = &w->grads;
-    size_t B = call->q.batch, Hkv = call->k.heads, width = attn__ctx_workers(&call->ctx, SIZE_MAX), heads, tiles, bytes, most;
+    size_t B = call->q.batch, Hkv = call->k.heads, width = attn__ctx_workers(&call->ctx, SIZE_MAX);
+    size_t heads, tiles, bytes, most;
     attn__arena arena = {NULL, 0};
     attn__backward_worker worker;
     w->heads = attn__max(attn__max(Hkv, call->q.heads), 1);
@@ -9615,7 +9614,8 @@ ATTN__TARGET static void ATTN__NAME(backward)(const attn__tile *t, void *dpv, co
 {
     ATTN__AS_WRITTEN
     ATTN__PARAMS p = ATTN__NAME(exp_params)(scale);
-    ATTN__V zero = ATTN__SET1((ATTN__R)0), lowest = ATTN__NAME(set_bytes)(t->lowest), times = ATTN__SET1((ATTN__R)factor);
+    ATTN__V zero = ATTN__SET1((ATTN__R)0), lowest = ATTN__NAME(set_bytes)(t->lowest);
+    ATTN__V times = ATTN__SET1((ATTN__R)factor);
     size_t c, k, ld = t->lanes, keys = t->keys;
     for (c = 0; c < ld; c += ATTN__W) {
         ATTN__R *s = (ATTN__R *)t->scores + c, *dp = (ATTN__R *)dpv + c;
