@@ -155,10 +155,10 @@
        says. A row with NaN or +infinity is NaN throughout; a row of -infinity (nothing to attend to) is zeros; one of
        no columns is nothing.
        Gradients compute weights once more, from scores and lse: exp(score - lse). Products of a tile are finished
-       before they are added to the sums over tiles. On random data the RMS error of each gradient of a call is at most 3 times
-       that of naive loops in the same type, and each element is within 3 times theirs and 8 u (1 + max |score|) times
-       the sum of the magnitudes of its terms (tests/test_backward.c). The slope of softcap, 1 - tanh^2, is computed as
-       (1 - tanh)(1 + tanh).
+       before they are added to the sums over tiles. On random data the RMS error of each gradient of a call is at most
+       3 times that of naive loops in the same type, and each element is within 3 times theirs and 8 u (1 + max |score|)
+       times the sum of the magnitudes of its terms (tests/test_backward.c). The slope of softcap, 1 - tanh^2, is
+       computed as (1 - tanh)(1 + tanh).
        -ffast-math keeps all of this, except that subnormal numbers may become zero (softcaps above 1e37 lose by it).
 
    DETERMINISM
