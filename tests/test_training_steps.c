@@ -356,7 +356,8 @@ TEST(t5_bias_backward)
     static const attn_dtype types[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
     static const size_t counts[] = {2, 3, 4, 8, 32, 33}, mosts[] = {0, 20, 200}, lengths[] = {0, 1, 2, 33, 500};
     for (int n = 0; n < (test_quick ? 40 : 600); n++) {
-        size_t buckets = counts[test_below(6)], H = test_below(5), N = lengths[test_below(5)], most = mosts[test_below(3)];
+        size_t buckets = counts[test_below(6)], most = mosts[test_below(3)];
+        size_t H = test_below(5), N = lengths[test_below(5)];
         int bidirectional = buckets >= 4 && test_maybe() ? (int)(1 + test_below(2)) : 0;
         ptrdiff_t first = n % 10 == 0   ? PTRDIFF_MAX - 20
                           : n % 10 == 1 ? PTRDIFF_MIN + 3
@@ -379,7 +380,8 @@ TEST(t5_bias_backward_statuses)
     for (int first = 0; first < COUNT; first++)
         for (int second = first; second < COUNT; second++) { /* of two faults, the one that comes first counts */
             attn_status want = test_rank(wanted[first]) <= test_rank(wanted[second]) ? wanted[first] : wanted[second];
-            attn_mat none = {0}, dby = test_random_mat(ATTN_F32, 3, 40, PACKED), dtable = test_mat(ATTN_F32, 16, 3, PACKED);
+            attn_mat dby = test_random_mat(ATTN_F32, 3, 40, PACKED), dtable = test_mat(ATTN_F32, 16, 3, PACKED);
+            attn_mat none = {0};
             size_t most = 0;
             for (int f = second;; f = first) {
                 switch (f) {
@@ -436,7 +438,8 @@ TEST(rope_transposed)
         there.scale = back.scale = -1.75;
         CHECK_STATUS(attn_rope(turned, x, &there), ATTN_OK);
         CHECK_STATUS(attn_rope(again, y, &back), ATTN_OK);
-        values[1] = test_tensor_values(turned), values[2] = test_tensor_values(y), values[3] = test_tensor_values(again);
+        values[1] = test_tensor_values(turned), values[2] = test_tensor_values(y);
+        values[3] = test_tensor_values(again);
         for (size_t i = 0; i < count; i++) {
             products[0] += values[1][i] * values[2][i];
             products[1] += values[0][i] * values[3][i];
