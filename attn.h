@@ -741,7 +741,7 @@ ATTN_API attn_status attn_t5_bias_backward(attn_mat dtable, attn_mat dby_distanc
 
 /* What attn_mha_backward writes. Absent or NULL: not wanted. */
 typedef struct attn_mha_grads {
-    attn_tensor q, k, v;        /* of the shapes of q, k, v */
+    attn_tensor q, k, v;        /* of the shapes of q, k, v; or batch 1, as in attn_grads */
     attn_mat wq, wk, wv, wo;    /* of the shapes of the weights */
     float *bq, *bk, *bv, *bo;   /* [H D], [Hkv D], [Hkv Dv], [E] */
     int accumulate;             /* adds to what is there. Not to 16-bit types: ATTN_ERR_DTYPE */
@@ -749,8 +749,9 @@ typedef struct attn_mha_grads {
 
 /* The gradients of attn_mha, which it computes once more for that: the other arguments are those of the forward call,
    dout, B x 1 x Lq x E, the gradient that reaches out. opts: its outputs are not looked at. VALUE: score_mod.
-   Memory: that of attn_mha, its projections' gradients, out and lse. Rows past q_lens and kv_lens are not read, their
-   gradients are 0. */
+   Memory: that of attn_mha, its projections' gradients, out and lse; more where q, k, v or dout is larger than half of
+   that. Rows past q_lens and kv_lens are not read, their gradients are 0; those of hidden keys are 0 too, and what lies
+   there changes nothing. */
 ATTN_API attn_status attn_mha_backward(const attn_mha_grads *grads, attn_tensor dout, attn_tensor q, attn_tensor k,
                                        attn_tensor v, const attn_mha_weights *weights, const attn_opts *opts,
                                        const attn_ctx *ctx);
@@ -6460,9 +6461,10 @@ static attn_tensor attn__join_items(attn_tensor t)
     return t;
 }
 
-/* out = in w + bias: the first lens[b] (or all) rows of each item; the others become zeros. */
+/* out = in w + bias: the first lens[b] (or all) rows of each item; the others become zeros. Or, without bias, in w is
+   added to out. */
 static void attn__project(const attn_tensor *to_heads, const attn_tensor *from_heads, const attn_mat *w,
-                          const float *bias, const size_t *lens, const attn_ctx *ctx)
+                          const float *bias, const size_t *lens, int add, const attn_ctx *ctx)
 {
     attn_tensor out = attn__join_heads(to_heads), in = attn__join_heads(from_heads);
     attn_tensor all_out = attn__join_items(out), all_in = attn__join_items(in);
@@ -6481,9 +6483,14 @@ static void attn__project(const attn_tensor *to_heads, const attn_tensor *from_h
         n = lens ? lens[b] : out.len;
         to = attn__head_part(&out, b, 0, 0, n, 0);
         from = attn__head_part(&in, b, 0, 0, n, 0);
-        attn__matmul(&to, &from, w, bias, 1.0, ctx);
+#ifndef ATTN_NO_TRAINING
+        if (add)
+            attn__matmul_add(&to, &from, w, 1.0, ctx);
+        else
+#endif
+            attn__matmul(&to, &from, w, bias, 1.0, ctx);
         to = attn__head_part(&out, b, 0, n, out.len - n, 0);
-        for (r = 0; r < to.rows; r++)
+        for (r = 0; r < to.rows && !add; r++)
             for (c = 0; c < to.cols; c++)
                 attn__mat_set(&to, r, c, 0);
     }
@@ -6502,11 +6509,10 @@ static void attn__mean_weights(const attn_tensor *mean, const attn_tensor *weigh
         }
 }
 
-static void attn__mha_list(attn__check *c, const attn__mha *mha)
+static void attn__mha_list(attn__check *c, const attn__mha *mha) /* what comes after out */
 {
     const attn_mha_weights *w = &mha->w;
-    attn__check_tensor(c, "out", mha->out, ATTN__OUT);
-    attn__check_tensor(c, "q", mha->q, ATTN__IN);
+    attn__check_tensor(c, "q", mha->q, ATTN__IN | ATTN__DECIDES);
     attn__check_tensor(c, "k", mha->k, ATTN__IN);
     attn__check_tensor(c, "v", mha->v, ATTN__IN);
     attn__check_mat(c, "weights.wq", &w->wq, ATTN__IN);
@@ -6525,12 +6531,12 @@ ATTN__NOINLINE int attn__is_product(size_t n, size_t a, size_t b) /* n = a b, of
     return a > 0 && n % a == 0 && n / a == b;
 }
 
-static void attn__mha_shapes(attn__check *c, const attn__mha *mha)
+ATTN__NOINLINE void attn__mha_shapes(attn__check *c, const attn__mha *mha, const char *out)
 {
     const attn_mha_weights *w = &mha->w;
     const attn_tensor *q = mha->q, *k = mha->k, *v = mha->v;
     size_t B = q->batch, H = w->heads, Hkv = w->kv_heads, D = mha->plan.call.q.dim, Dv = mha->plan.call.v.dim;
-    attn__require(c, attn__is_shape(mha->out, B, 1, q->len, w->wo.cols), ATTN_ERR_SHAPE, "out");
+    attn__require(c, attn__is_shape(mha->out, B, 1, q->len, w->wo.cols), ATTN_ERR_SHAPE, out);
     attn__require(c, q->heads == 1, ATTN_ERR_SHAPE, "q");
     attn__require(c, attn__is_shape(k, B, 1, k->len, k->dim), ATTN_ERR_SHAPE, "k");
     attn__require(c, attn__is_shape(v, B, 1, k->len, v->dim), ATTN_ERR_SHAPE, "v");
@@ -6552,16 +6558,26 @@ static void attn__carve_tensor(attn__arena *arena, attn_tensor *t)
         arena->used = SIZE_MAX;
 }
 
-/* Scratch that a projection of so many rows has use for; with less it only takes longer. */
-static size_t attn__projection_bytes(const attn__plan *plan, const attn_tensor *to, const attn_mat *w)
+/* Scratch that a product has use for, of so many rows and b; with less it only takes longer. */
+static size_t attn__product_bytes(const attn__plan *plan, size_t rows, const attn_mat *b)
 {
-    size_t rows = to->batch * to->len;
-    attn_mat a = attn_mat_of(NULL, to->dtype, rows, w->rows), out = attn_mat_of(NULL, to->dtype, rows, w->cols);
+    attn_dtype real = plan->call.kern->real;
+    attn_mat a = attn_mat_of(NULL, real, rows, b->rows), out = attn_mat_of(NULL, real, rows, b->cols);
     attn__gemm g;
     if (out.rows == 0 || out.cols == 0)
         return 0;
-    attn__gemm_plan(&g, &out, &a, w, NULL, 1.0, &plan->call.ctx);
+    attn__gemm_plan(&g, &out, &a, b, NULL, 1.0, &plan->call.ctx);
     return attn__gemm_scratch(&g);
+}
+
+/* The same of what the layer multiplies its rows by. */
+static size_t attn__projections_bytes(const attn__mha *mha)
+{
+    const attn__plan *plan = &mha->plan;
+    size_t queries = plan->call.q.batch * plan->call.q.len, keys = plan->call.k.batch * plan->call.k.len;
+    size_t q = attn__product_bytes(plan, queries, &mha->w.wq), k = attn__product_bytes(plan, keys, &mha->w.wk);
+    size_t v = attn__product_bytes(plan, keys, &mha->w.wv), out = attn__product_bytes(plan, queries, &mha->w.wo);
+    return attn__max(attn__max(q, k), attn__max(v, out));
 }
 
 /* Carves the scratch of a layer. Returns 0 on overflow. */
@@ -6579,23 +6595,18 @@ static int attn__carve_mha(attn__mha *mha, char *base)
     rest = arena.used;
     if (rest == SIZE_MAX)
         return 0;
-    if (!base) {
-        mha->rest_bytes = attn__max(mha->plan.bytes, attn__projection_bytes(&mha->plan, &call->q, &mha->w.wq));
-        mha->rest_bytes = attn__max(mha->rest_bytes, attn__projection_bytes(&mha->plan, &call->k, &mha->w.wk));
-        mha->rest_bytes = attn__max(mha->rest_bytes, attn__projection_bytes(&mha->plan, &call->k, &mha->w.wv));
-        mha->rest_bytes = attn__max(mha->rest_bytes, attn__projection_bytes(&mha->plan, &call->q, &mha->w.wo));
-    }
+    if (!base)
+        mha->rest_bytes = attn__max(mha->plan.bytes, attn__projections_bytes(mha));
     mha->plan.scratch = (char *)attn__carve_part(&arena, mha->rest_bytes, 1);
     attn__carve_part(&arena, 1, ATTN__ALIGN); /* to align what the caller gives */
     mha->bytes = arena.used;
     return arena.used != SIZE_MAX;
 }
 
-static void attn__mha_plan(attn__mha *mha, attn__check *c, const attn_tensor *out, const attn_tensor *q,
-                           const attn_tensor *k, const attn_tensor *v, const attn_mha_weights *weights,
-                           const attn_opts *opts, const attn_ctx *ctx)
+static void attn__mha_begin(attn__mha *mha, const attn_tensor *out, const attn_tensor *q, const attn_tensor *k,
+                            const attn_tensor *v, const attn_mha_weights *weights, const attn_opts *opts,
+                            const attn_ctx *ctx)
 {
-    attn__call *call = &mha->plan.call;
     attn_dtype real = attn__real(q->dtype);
     attn_tensor heads[4]; /* out, q, k, v */
     size_t H, Hkv, D, Dv;
@@ -6616,34 +6627,56 @@ static void attn__mha_plan(attn__mha *mha, attn__check *c, const attn_tensor *ou
     heads[2] = attn__packed(real, q->batch, k->len, Hkv, D);
     heads[3] = attn__packed(real, q->batch, k->len, Hkv, Dv);
     attn__plan_begin(&mha->plan, &heads[0], &heads[1], &heads[2], &heads[3], opts, ctx);
+}
+
+static void attn__mha_plan(attn__mha *mha, attn__check *c, const attn_tensor *out, const attn_tensor *q,
+                           const attn_tensor *k, const attn_tensor *v, const attn_mha_weights *weights,
+                           const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn__call *call = &mha->plan.call;
+    size_t H = weights ? weights->heads : 0;
+    attn__mha_begin(mha, out, q, k, v, weights, opts, ctx);
     attn__check_begin(c);
+    attn__check_tensor(c, "out", out, ATTN__OUT);
     attn__mha_list(c, mha);
     attn__check_views(c);
     if (H > 1 && !attn__tensor_absent(&call->opts.weights) &&
         attn__is_shape(&call->opts.weights, q->batch, 1, q->len, k->len)) {
         mha->mean = call->opts.weights;
-        call->opts.weights = attn__packed(real, q->batch, q->len, H, k->len);
+        call->opts.weights = attn__packed(attn__real(q->dtype), q->batch, q->len, H, k->len);
     }
-    attn__mha_shapes(c, mha);
+    attn__mha_shapes(c, mha, "out");
     attn__plan_resolve(&mha->plan, c);
     if (attn__is_sound(c) && call->kern)
         attn__require(c, attn__carve_mha(mha, NULL), ATTN_ERR_OVERFLOW, "q");
 }
 
-static void attn__mha_run(attn__mha *mha)
+static attn_ctx attn__mha_ctx(const attn__mha *mha) /* of products, which use what the engine will use after them */
+{
+    attn_ctx ctx = mha->plan.call.ctx;
+    ctx.scratch = mha->plan.scratch;
+    ctx.scratch_size = mha->rest_bytes;
+    return ctx;
+}
+
+static void attn__mha_attend(attn__mha *mha) /* as far as the heads' out */
 {
     attn__call *call = &mha->plan.call;
     const attn_mha_weights *w = &mha->w;
-    const size_t *q_lens = call->opts.q_lens, *kv_lens = call->opts.kv_lens;
-    attn_ctx ctx = call->ctx; /* products use what the engine will use after them */
-    ctx.scratch = mha->plan.scratch;
-    ctx.scratch_size = mha->rest_bytes;
-    attn__project(&call->q, mha->q, &w->wq, w->bq, q_lens, &ctx);
-    attn__project(&call->k, mha->k, &w->wk, w->bk, kv_lens, &ctx);
-    attn__project(&call->v, mha->v, &w->wv, w->bv, kv_lens, &ctx);
+    attn_ctx ctx = attn__mha_ctx(mha);
+    attn__project(&call->q, mha->q, &w->wq, w->bq, call->opts.q_lens, 0, &ctx);
+    attn__project(&call->k, mha->k, &w->wk, w->bk, call->opts.kv_lens, 0, &ctx);
+    attn__project(&call->v, mha->v, &w->wv, w->bv, call->opts.kv_lens, 0, &ctx);
     attn__plan_execute(&mha->plan);
+}
+
+static void attn__mha_run(attn__mha *mha)
+{
+    attn__call *call = &mha->plan.call;
+    attn_ctx ctx = attn__mha_ctx(mha);
+    attn__mha_attend(mha);
     attn__mean_weights(&mha->mean, &call->opts.weights, &ctx);
-    attn__project(mha->out, &call->out, &w->wo, w->bo, q_lens, &ctx);
+    attn__project(mha->out, &call->out, &mha->w.wo, mha->w.bo, call->opts.q_lens, 0, &ctx);
 }
 
 ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
@@ -7925,6 +7958,415 @@ ATTN_API attn_status attn_sdpa_backward_explain(char *text, size_t size, const a
         attn__say(&t, "grads.bias: every score is computed once more, as heads or items share the bias\n");
     attn__say_number(&t, "scratch: ", w.bytes, " bytes\n");
     return ATTN_OK;
+}
+
+/* -- multi-head layer --
+
+   A row x of an input, or of the heads' out, became y = x w + b. Given dy,
+
+       dx = dy w^T      dw = x^T dy      db = 1^T dy          over all tokens of the batch
+
+   The forward pass is computed once more, with lse; then the gradients of Q, K and V as heads, from that of the heads'
+   out. dw is one product over the tokens whose rows of heads (dy; for wo that is x) are not all zero: tokens that are
+   padding, or hidden from all, or see nothing, take no part in it, whatever the caller has there. */
+
+typedef struct attn__projection { /* one of the four; of the last one, x and y have changed places: */
+    const attn_tensor *x;         /* the caller's rows, of the last dout */
+    const attn_tensor *heads;     /* dy in scratch, of the last the heads' out */
+    const size_t *lens;           /* valid rows; NULL = all */
+    const attn_mat *w;
+    const attn_tensor *dx; /* what is wanted, else absent; NULL says that it is the last */
+    const attn_mat *dw;    /* x^T heads, of the last its transpose */
+    float *db;
+} attn__projection;
+
+typedef struct attn__mha_backward {
+    attn__mha mha;         /* the forward pass; its out is dout */
+    attn__backward heads;  /* from the gradient of the heads' out to those of their q, k, v; all of them */
+    attn_tensor dout;      /* lie in scratch, and are absent where not needed */
+    attn_grads dheads;
+    attn_mha_grads grads;  /* what is wanted */
+    attn__projection p[4]; /* of q, k, v, out */
+    char *rows;            /* copies of tokens, over what is done with when they are made */
+    attn_mat sums;         /* a row: a gradient of a bias, in the compute type */
+    size_t bytes;
+} attn__mha_backward;
+
+ATTN__NOINLINE int attn__is_zero_row(const char *row, size_t count, size_t size) /* of reals, of either sign */
+{
+    uint64_t wide;
+    uint32_t narrow;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        if (size == 8) {
+            ATTN__MEMCPY(&wide, row + i * 8, 8);
+        } else {
+            ATTN__MEMCPY(&narrow, row + i * 4, 4);
+            wide = (uint64_t)narrow << 32;
+        }
+        if (wide << 1 != 0)
+            return 0;
+    }
+    return 1;
+}
+
+/* The tokens of dw as rows of two matrices. Those of x are the caller's where all tokens count and lie in one piece,
+   else copies; heads are closed up where they lie. */
+static void attn__gather_tokens(const attn__mha_backward *w, const attn__projection *p, attn_mat *x, attn_mat *heads)
+{
+    const attn__kernels *kern = w->mha.plan.call.kern;
+    attn_tensor all = attn__join_items(*p->x);
+    size_t L = p->x->len, tokens = p->heads->batch * L, E = p->x->dim, width = p->heads->heads * p->heads->dim;
+    size_t bytes = width * kern->size, count = 0, t, run;
+    char *rows = (char *)p->heads->data;
+    int skip;
+    for (t = 0; t < tokens; t++)
+        count += !attn__is_zero_row(rows + t * bytes, width, kern->size);
+    *heads = attn_mat_of(rows, kern->real, count, width);
+    *x = attn_mat_of(w->rows, kern->real, count, E);
+    if (count == tokens && all.batch == 1) {
+        *x = attn__head_part(&all, 0, 0, 0, tokens, 0);
+        return;
+    }
+    for (t = count = 0; t < tokens && E > 0; t += run) { /* runs of tokens of one item that all count, or do not */
+        skip = attn__is_zero_row(rows + t * bytes, width, kern->size);
+        for (run = 1; run < L - t % L && attn__is_zero_row(rows + (t + run) * bytes, width, kern->size) == skip; run++)
+            continue;
+        if (skip)
+            continue;
+        kern->load(attn__mat_at(x, count, 0), E, attn__tensor_at(p->x, t / L, 0, t % L, 0), p->x->dtype,
+                   p->x->len_stride, p->x->dim_stride, run, E);
+        ATTN__MEMMOVE(rows + count * bytes, rows + t * bytes, run * bytes);
+        count += run;
+    }
+}
+
+/* dw, the last of the three: it overwrites w->rows, and heads where not all tokens count. */
+static void attn__weights_backward(const attn__mha_backward *w, const attn__projection *p, const attn_ctx *ctx)
+{
+    attn_mat x, heads, dw = p->dx ? *p->dw : attn_mat_t(*p->dw);
+    if (attn__mat_absent(p->dw))
+        return;
+    attn__gather_tokens(w, p, &x, &heads);
+    x = attn_mat_t(x);
+    if (w->grads.accumulate)
+        attn__matmul_add(&dw, &x, &heads, 1.0, ctx);
+    else
+        attn__matmul(&dw, &x, &heads, NULL, 1.0, ctx);
+}
+
+static void attn__bias_backward(const attn__mha_backward *w, const attn__projection *p, const attn_ctx *ctx)
+{
+    attn_tensor dy = attn__join_heads(p->dx ? p->heads : p->x);
+    attn_mat sums = w->sums, out = attn__array(p->db, dy.dim, sizeof *p->db), ones, rows;
+    size_t b, c;
+    if (!p->db || dy.dim == 0)
+        return;
+    sums.cols = dy.dim;
+    ATTN__MEMSET(sums.data, 0, sums.cols * attn__size(sums.dtype));
+    for (b = 0; b < dy.batch && dy.len > 0; b++) {
+        rows = attn__head_part(&dy, b, 0, 0, p->lens ? p->lens[b] : dy.len, 0);
+        ones = attn__ones(sums.dtype, 1, rows.rows);
+        attn__matmul_add(&sums, &ones, &rows, 1.0, ctx);
+    }
+    for (c = 0; c < out.cols; c++)
+        attn__mat_set(&out, 0, c,
+                      attn__mat_get(&sums, 0, c) + (w->grads.accumulate ? attn__mat_get(&out, 0, c) : 0));
+}
+
+/* dx; of an input that the batch shares, from the sum of heads over the batch, in w->rows. */
+static void attn__input_backward(const attn__mha_backward *w, const attn__projection *p, const attn_ctx *ctx)
+{
+    attn_mat wt = attn_mat_t(*p->w), ones, items, sum;
+    attn_tensor heads = *p->heads;
+    const size_t *lens = p->lens;
+    size_t most = 0, b, n = heads.len * heads.heads * heads.dim;
+    if (attn__tensor_absent(p->dx))
+        return;
+    if (p->dx->batch != heads.batch) {
+        for (b = 0; lens && b < heads.batch; b++)
+            most = attn__max(most, lens[b]);
+        lens = lens ? &most : NULL;
+        ones = attn__ones(heads.dtype, 1, heads.batch);
+        items = attn_mat_of(heads.data, heads.dtype, heads.batch, n);
+        sum = attn_mat_of(w->rows, heads.dtype, 1, n);
+        attn__matmul(&sum, &ones, &items, NULL, 1.0, ctx);
+        heads.data = w->rows;
+        heads.batch = 1;
+    }
+    attn__project(p->dx, &heads, &wt, NULL, lens, w->grads.accumulate, ctx);
+}
+
+static void attn__mha_backward_run(attn__mha_backward *w)
+{
+    const attn__call *call = &w->mha.plan.call;
+    const attn_mat wot = attn_mat_t(w->mha.w.wo);
+    attn_ctx ctx = attn__mha_ctx(&w->mha);
+    int i, inner = !attn__tensor_absent(&w->dout) && (call->q.len > 0 || call->k.len > 0);
+    if (inner || !attn__mat_absent(&w->grads.wo))
+        attn__mha_attend(&w->mha);
+    if (inner) {
+        attn__project(&w->dout, w->mha.out, &wot, NULL, call->opts.q_lens, 0, &ctx);
+        attn__backward_execute(&w->heads);
+    }
+    for (i = 0; i < 4; i++) {
+        attn__bias_backward(w, &w->p[i], &ctx);
+        if (i < 3)
+            attn__input_backward(w, &w->p[i], &ctx);
+        attn__weights_backward(w, &w->p[i], &ctx);
+    }
+}
+
+/* -- its plan -- */
+
+static void attn__mha_grads_list(attn__check *c, const attn__mha_backward *w)
+{
+    static const char *const names[] = {"grads.q",  "grads.k",  "grads.v",  "grads.wq", "grads.wk", "grads.wv",
+                                        "grads.wo", "grads.bq", "grads.bk", "grads.bv", "grads.bo"};
+    const attn_mha_grads *g = &w->grads;
+    const attn_mha_weights *to = &w->mha.w;
+    const attn_tensor *inputs[] = {&g->q, &g->k, &g->v};
+    const attn_mat *mats[] = {&g->wq, &g->wk, &g->wv, &g->wo}, *shapes[] = {&to->wq, &to->wk, &to->wv, &to->wo};
+    const float *biases[] = {g->bq, g->bk, g->bv, g->bo};
+    int role = ATTN__OUT | ATTN__OPTIONAL | (g->accumulate ? ATTN__UNROUNDED : 0), i;
+    for (i = 0; i < 3; i++)
+        attn__check_tensor(c, names[i], inputs[i], role);
+    for (i = 0; i < 4; i++)
+        attn__check_mat(c, names[3 + i], mats[i], role);
+    for (i = 0; i < 4; i++)
+        attn__check_array(c, names[7 + i], biases[i], shapes[i]->cols, sizeof *biases[i], role);
+}
+
+ATTN__NOINLINE void attn__require_input_grad(attn__check *c, const char *name, const attn_tensor *grad,
+                                             const attn_tensor *x)
+{
+    attn__require(c, attn__is_gradient_shape(grad, x), ATTN_ERR_SHAPE, name);
+}
+
+ATTN__NOINLINE void attn__require_weight_grad(attn__check *c, const char *name, const attn_mat *grad,
+                                              const attn_mat *w)
+{
+    attn__require(c, attn__mat_absent(grad) || (grad->rows == w->rows && grad->cols == w->cols), ATTN_ERR_SHAPE, name);
+}
+
+static void attn__mha_grads_shapes(attn__check *c, const attn__mha_backward *w)
+{
+    const attn_mha_grads *g = &w->grads;
+    const attn_mha_weights *to = &w->mha.w;
+    attn__require_input_grad(c, "grads.q", &g->q, w->mha.q);
+    attn__require_input_grad(c, "grads.k", &g->k, w->mha.k);
+    attn__require_input_grad(c, "grads.v", &g->v, w->mha.v);
+    attn__require_weight_grad(c, "grads.wq", &g->wq, &to->wq);
+    attn__require_weight_grad(c, "grads.wk", &g->wk, &to->wk);
+    attn__require_weight_grad(c, "grads.wv", &g->wv, &to->wv);
+    attn__require_weight_grad(c, "grads.wo", &g->wo, &to->wo);
+}
+
+ATTN__NOINLINE void attn__set_projection(attn__projection *p, const attn_tensor *x, const attn_tensor *heads,
+                                         const size_t *lens, const attn_mat *w, const attn_tensor *dx,
+                                         const attn_mat *dw, float *db)
+{
+    p->x = x;
+    p->heads = heads;
+    p->lens = lens;
+    p->w = w;
+    p->dx = dx;
+    p->dw = dw;
+    p->db = db;
+}
+
+/* What the wanted gradients need. Data of lse says that it is wanted; no one looks at it before it is carved. */
+static void attn__mha_backward_needs(attn__mha_backward *w)
+{
+    attn__mha *mha = &w->mha;
+    attn__call *call = &mha->plan.call;
+    const attn_mha_grads *g = &w->grads;
+    const attn_tensor *q = &call->q;
+    const size_t *q_lens = call->opts.q_lens, *kv_lens = call->opts.kv_lens;
+    const attn_tensor lse = {w, q->dtype, q->batch, q->heads, q->len, 1, (ptrdiff_t)(q->heads * q->len),
+                             (ptrdiff_t)q->len, 1, 1};
+    attn_tensor *heads[] = {&w->dheads.q, &w->dheads.k, &w->dheads.v};
+    const attn_tensor *like[] = {&call->q, &call->k, &call->v};
+    int i;
+    attn__set_projection(&w->p[0], mha->q, heads[0], q_lens, &mha->w.wq, &g->q, &g->wq, g->bq);
+    attn__set_projection(&w->p[1], mha->k, heads[1], kv_lens, &mha->w.wk, &g->k, &g->wk, g->bk);
+    attn__set_projection(&w->p[2], mha->v, heads[2], kv_lens, &mha->w.wv, &g->v, &g->wv, g->bv);
+    attn__set_projection(&w->p[3], mha->out, &call->out, q_lens, &mha->w.wo, NULL, &g->wo, g->bo);
+    attn__copy_struct(&w->dheads, NULL, sizeof w->dheads);
+    attn__copy_struct(&w->dout, NULL, sizeof w->dout);
+    for (i = 0; i < 3; i++)
+        if (!attn__tensor_absent(w->p[i].dx) || !attn__mat_absent(w->p[i].dw) || w->p[i].db) {
+            *heads[i] = *like[i];
+            w->dout = call->out;
+            call->opts.lse = lse;
+            call->has_options = 1;
+        }
+}
+
+/* Plans the way back through the heads: to measure it, with data that no one looks at, then with all memory known.
+   Returns 0 on overflow. */
+static int attn__plan_heads(attn__mha_backward *w)
+{
+    attn__call *call = &w->mha.plan.call;
+    attn_tensor *heads[] = {&w->dheads.q, &w->dheads.k, &w->dheads.v};
+    attn__check c;
+    int i;
+    w->heads.bytes = 0;
+    if (attn__tensor_absent(&w->dout))
+        return 1;
+    for (i = 0; i < 3; i++)
+        if (!heads[i]->data && !attn__tensor_absent(heads[i]))
+            heads[i]->data = w;
+    attn__check_begin(&c);
+    attn__backward_begin(&w->heads, &w->dheads, &w->dout, &call->q, &call->k, &call->v, &call->out, &call->opts.lse,
+                         &call->opts, &call->ctx);
+    attn__backward_plan(&w->heads, &c);
+    w->heads.plan.scratch = w->mha.plan.scratch;
+    return attn__is_sound(&c);
+}
+
+/* Bytes of the copies of tokens, packed; SIZE_MAX on overflow. */
+static size_t attn__token_bytes(const attn__mha_backward *w)
+{
+    size_t most = 0;
+    attn__arena arena;
+    attn_tensor t;
+    int i;
+    for (i = 0; i < 4; i++) {
+        arena.base = NULL;
+        arena.used = 0;
+        t = attn__packed(w->mha.plan.call.kern->real, w->mha.q->batch, w->p[i].x->len, 1, w->p[i].x->dim);
+        if (!attn__mat_absent(w->p[i].dw))
+            attn__carve_tensor(&arena, &t);
+        most = attn__max(most, arena.used);
+    }
+    return most;
+}
+
+/* Scratch of everything that is computed after one another. */
+static size_t attn__mha_backward_rest(const attn__mha_backward *w)
+{
+    const attn__plan *plan = &w->mha.plan;
+    size_t bytes = attn__max(attn__max(plan->bytes, w->heads.bytes), attn__projections_bytes(&w->mha)), tokens;
+    attn_mat wt, heads;
+    int i;
+    for (i = 0; i < 4; i++) {
+        tokens = w->p[i].heads->batch * w->p[i].heads->len;
+        wt = attn_mat_t(*w->p[i].w);
+        heads = attn_mat_of(NULL, plan->call.kern->real, tokens, w->p[i].heads->heads * w->p[i].heads->dim);
+        bytes = attn__max(bytes, attn__product_bytes(plan, tokens, &wt));
+        bytes = attn__max(bytes, attn__product_bytes(plan, w->p[i].x->dim, &heads));
+    }
+    return bytes;
+}
+
+/* Carves the scratch, and plans the way back that runs in it. Returns 0 on overflow. */
+static int attn__carve_mha_backward(attn__mha_backward *w, char *base)
+{
+    attn__arena arena = {base, 0};
+    attn__call *call = &w->mha.plan.call;
+    const attn_mha_weights *to = &w->mha.w;
+    size_t tokens = attn__token_bytes(w);
+    w->rows = base; /* over all up to out */
+    attn__carve_tensor(&arena, &call->q);
+    attn__carve_tensor(&arena, &call->k);
+    attn__carve_tensor(&arena, &call->v);
+    attn__carve_tensor(&arena, &call->opts.lse);
+    attn__carve_tensor(&arena, &w->dout);
+    if (tokens > arena.used)
+        attn__carve_part(&arena, tokens - arena.used, 1);
+    attn__carve_tensor(&arena, &call->out);
+    attn__carve_tensor(&arena, &w->dheads.q);
+    attn__carve_tensor(&arena, &w->dheads.k);
+    attn__carve_tensor(&arena, &w->dheads.v);
+    w->sums = attn_mat_of(NULL, call->kern->real, 1,
+                          attn__max(attn__max(to->wq.cols, to->wk.cols), attn__max(to->wv.cols, to->wo.cols)));
+    w->sums.data = attn__carve_part(&arena, w->sums.cols, call->kern->size);
+    if (arena.used == SIZE_MAX || (!base && !attn__plan_heads(w)))
+        return 0;
+    if (!base)
+        w->mha.rest_bytes = attn__mha_backward_rest(w);
+    w->mha.plan.scratch = (char *)attn__carve_part(&arena, w->mha.rest_bytes, 1);
+    attn__carve_part(&arena, 1, ATTN__ALIGN); /* to align what the caller gives */
+    w->bytes = arena.used;
+    return arena.used != SIZE_MAX && (!base || attn__plan_heads(w));
+}
+
+static void attn__mha_backward_plan(attn__mha_backward *w, attn__check *c, const attn_mha_grads *grads,
+                                    const attn_tensor *dout, const attn_tensor *q, const attn_tensor *k,
+                                    const attn_tensor *v, const attn_mha_weights *weights, const attn_opts *opts,
+                                    const attn_ctx *ctx)
+{
+    attn__call *call = &w->mha.plan.call;
+    attn_opts *o = &call->opts;
+    const attn_tensor none = ATTN__ZERO;
+    w->bytes = 0;
+    attn__copy_struct(&w->grads, grads, sizeof w->grads);
+    attn__mha_begin(&w->mha, dout, q, k, v, weights, opts, ctx);
+    o->lse = o->weights = o->scores = none;
+    o->scores_stage = ATTN_STAGE_DOT;
+    attn__check_begin(c);
+    attn__require(c, grads != NULL, ATTN_ERR_NULL, "grads");
+    attn__mha_grads_list(c, w);
+    attn__check_tensor(c, "dout", dout, ATTN__IN);
+    attn__mha_list(c, &w->mha);
+    attn__check_views(c);
+    attn__mha_backward_needs(w);
+    attn__mha_grads_shapes(c, w);
+    attn__mha_shapes(c, &w->mha, "dout");
+    attn__plan_resolve(&w->mha.plan, c);
+    attn__require(c, !o->score_mod, ATTN_ERR_VALUE, "opts.score_mod");
+    if (attn__is_sound(c) && call->kern)
+        attn__require(c, attn__carve_mha_backward(w, NULL), ATTN_ERR_OVERFLOW, "dout");
+}
+
+ATTN_API attn_status attn_mha_backward(const attn_mha_grads *grads, attn_tensor dout, attn_tensor q, attn_tensor k,
+                                       attn_tensor v, const attn_mha_weights *weights, const attn_opts *opts,
+                                       const attn_ctx *ctx)
+{
+    attn__mha_backward w;
+    void *own = NULL, *scratch;
+    attn__check c;
+    attn__mha_backward_plan(&w, &c, grads, &dout, &q, &k, &v, weights, opts, ctx);
+    if (c.status != ATTN_OK)
+        return c.status;
+    if (!attn__has_scratch(&w.mha.plan.call.ctx, w.bytes, 0))
+        return ATTN_ERR_NOMEM;
+    scratch = w.mha.plan.call.ctx.scratch;
+    if (!scratch)
+        scratch = own = attn__allocate(w.bytes);
+    if (!scratch)
+        return ATTN_ERR_NOMEM;
+    attn__carve_mha_backward(&w, attn__align(scratch));
+    attn__mha_backward_run(&w);
+    attn__release(own);
+    return ATTN_OK;
+}
+
+ATTN_API attn_status attn_mha_backward_scratch(size_t *bytes, const attn_mha_grads *grads, attn_tensor dout,
+                                               attn_tensor q, attn_tensor k, attn_tensor v,
+                                               const attn_mha_weights *weights, const attn_opts *opts,
+                                               const attn_ctx *ctx)
+{
+    attn_ctx bare = attn__without_scratch(ctx);
+    attn__mha_backward w;
+    attn__check c;
+    attn__mha_backward_plan(&w, &c, grads, &dout, &q, &k, &v, weights, opts, &bare);
+    attn__require(&c, bytes != NULL, ATTN_ERR_NULL, "bytes");
+    if (c.status == ATTN_OK)
+        *bytes = w.bytes;
+    return c.status;
+}
+
+ATTN_API attn_status attn_mha_backward_explain(char *text, size_t size, const attn_mha_grads *grads, attn_tensor dout,
+                                               attn_tensor q, attn_tensor k, attn_tensor v,
+                                               const attn_mha_weights *weights, const attn_opts *opts,
+                                               const attn_ctx *ctx)
+{
+    attn__mha_backward w;
+    attn__check c;
+    attn__mha_backward_plan(&w, &c, grads, &dout, &q, &k, &v, weights, opts, ctx);
+    return attn__plan_explain(text, size, &w.mha.plan, &c, w.bytes, 0);
 }
 
 #endif /* ATTN_NO_TRAINING */

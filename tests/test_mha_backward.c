@@ -1,0 +1,1309 @@
+/* The gradients of the multi-head layer: against finite differences of the layer itself, and against their formula
+   around the reference of the engine's. */
+#include "backward.h"
+#include "mha.h"
+
+#include <errno.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static const attn_dtype floats[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+static const size_t widths[] = {1, 2, 3, 7};
+static const shape large = {3, 6, 2, 37, 150, 20, 12, 48, 40, 33, 50};
+
+/* ---- a call and its arguments ---- */
+
+/* The gradients in the order of attn_mha_grads, and the same of what they belong to. */
+enum { OF_Q, OF_K, OF_V, OF_WQ, OF_WK, OF_WV, OF_WO, OF_BQ, OF_BK, OF_BV, OF_BO, OF_ALL };
+
+static const char *const names[OF_ALL] = {"q", "k", "v", "wq", "wk", "wv", "wo", "bq", "bk", "bv", "bo"};
+enum { EVERY = (1 << OF_ALL) - 1 };
+
+typedef struct pass {
+    layer t;
+    attn_tensor dout;
+    attn_mha_grads g;
+} pass;
+
+static attn_tensor of_mat(attn_mat m)
+{
+    attn_tensor t = {NULL, m.dtype, 1, 1, m.rows, m.cols, 0, 0, m.row_stride, m.col_stride};
+    static const attn_tensor none;
+    t.data = m.data;
+    return test_absent_mat(m) ? none : t;
+}
+
+static attn_mat to_mat(attn_tensor t)
+{
+    attn_mat m = {NULL, t.dtype, t.len, t.dim, t.len_stride, t.dim_stride};
+    m.data = t.data;
+    return m;
+}
+
+static size_t width_of(const shape *n, int bias)
+{
+    return bias == OF_BQ ? n->H * n->D : bias == OF_BK ? n->Hkv * n->D : bias == OF_BV ? n->Hkv * n->Dv : n->E;
+}
+
+static attn_tensor of_array(const float *x, size_t count)
+{
+    static const attn_tensor none;
+    return x ? attn_bhld(x, ATTN_F32, 1, 1, 1, count) : none;
+}
+
+/* An input, its weights or bias as a tensor; of a bias that is not given, absent. */
+static attn_tensor input_of(const layer *t, int which)
+{
+    const attn_tensor inputs[] = {t->q, t->k, t->v};
+    const attn_mat mats[] = {t->w.wq, t->w.wk, t->w.wv, t->w.wo};
+    const float *const biases[] = {t->w.bq, t->w.bk, t->w.bv, t->w.bo};
+    if (which <= OF_V)
+        return inputs[which];
+    return which <= OF_WO ? of_mat(mats[which - OF_WQ]) : of_array(biases[which - OF_BQ], width_of(&t->n, which));
+}
+
+static attn_tensor grad_of(const pass *p, int which)
+{
+    const attn_tensor inputs[] = {p->g.q, p->g.k, p->g.v};
+    const attn_mat mats[] = {p->g.wq, p->g.wk, p->g.wv, p->g.wo};
+    const float *const biases[] = {p->g.bq, p->g.bk, p->g.bv, p->g.bo};
+    if (which <= OF_V)
+        return inputs[which];
+    return which <= OF_WO ? of_mat(mats[which - OF_WQ]) : of_array(biases[which - OF_BQ], width_of(&p->t.n, which));
+}
+
+static void set_grad(pass *p, int which, attn_tensor t)
+{
+    attn_tensor *inputs[] = {&p->g.q, &p->g.k, &p->g.v};
+    attn_mat *mats[] = {&p->g.wq, &p->g.wk, &p->g.wv, &p->g.wo};
+    float **biases[] = {&p->g.bq, &p->g.bk, &p->g.bv, &p->g.bo};
+    if (which <= OF_V)
+        *inputs[which] = t;
+    else if (which <= OF_WO)
+        *mats[which - OF_WQ] = to_mat(t);
+    else
+        *biases[which - OF_BQ] = t.data;
+}
+
+/* A gradient to be written, of this type; of what the batch shares, batch 1. */
+static attn_tensor new_grad(const pass *p, int which, attn_dtype dtype, int layout)
+{
+    attn_tensor of = input_of(&p->t, which);
+    int shared = which <= OF_V && of.batch > 1 && of.batch_stride == 0 && of.len > 0;
+    if (which >= OF_BQ)
+        return test_tensor(ATTN_F32, 1, 1, 1, width_of(&p->t.n, which), T_BHLD);
+    return test_tensor(dtype, shared ? 1 : of.batch, 1, of.len, of.dim, layout);
+}
+
+/* Fresh gradients; of the types and layouts of these numbers. */
+static void make_grads(pass *p, unsigned wanted, size_t types, size_t layouts)
+{
+    static const attn_mha_grads none;
+    p->g = none;
+    for (int i = 0; i < OF_ALL; i++, types /= 4, layouts /= T_OUT_LAYOUTS)
+        if (wanted >> i & 1)
+            set_grad(p, i, new_grad(p, i, p->t.compute == ATTN_F64 ? ATTN_F64 : floats[types % 4 == 1 ? 0 : types % 4],
+                                    (int)(layouts % T_OUT_LAYOUTS)));
+}
+
+static pass with_fresh_grads(const pass *p)
+{
+    pass fresh = *p;
+    for (int i = 0; i < OF_ALL; i++) {
+        attn_tensor t = grad_of(p, i);
+        if (!test_absent_tensor(t))
+            set_grad(&fresh, i, new_grad(p, i, t.dtype, i % T_OUT_LAYOUTS));
+    }
+    return fresh;
+}
+
+static pass make_pass(shape n, attn_dtype dtype, unsigned with)
+{
+    static const attn_tensor none;
+    static const double chances[] = {0, 0, 0, 0.3};
+    size_t layouts = !(with & WITH_LAYOUTS) ? 1 : with & WITH_BROADCAST ? T_LAYOUTS : T_OUT_LAYOUTS;
+    attn_dtype type = dtype;
+    pass p;
+    memset(&p, 0, sizeof p);
+    p.t = make_layer(n, dtype, with);
+    p.t.o.score_mod = NULL;
+    p.t.out = none; /* the tests of the layer have it */
+    if (with & WITH_NUMBERS) {
+        p.t.o.dropout.p = chances[test_below(4)];
+        p.t.o.dropout.seed = test_random();
+    }
+    if (with & WITH_TYPES && dtype != ATTN_F64)
+        type = floats[2 * test_below(2)];
+    p.dout = test_random_tensor(type, n.B, 1, n.Lq, n.E, (int)test_below(layouts));
+    make_grads(&p, EVERY, with & WITH_TYPES ? test_below(1 << 14) : 0,
+               with & WITH_LAYOUTS ? test_below((size_t)1 << 30) : 0);
+    return p;
+}
+
+static attn_status run(const pass *p, const attn_ctx *ctx)
+{
+    return attn_mha_backward(&p->g, p->dout, p->t.q, p->t.k, p->t.v, &p->t.w, &p->t.o, ctx);
+}
+
+static size_t scratch_of(const pass *p, const attn_ctx *ctx)
+{
+    size_t bytes = 987654321;
+    CHECK_STATUS(attn_mha_backward_scratch(&bytes, &p->g, p->dout, p->t.q, p->t.k, p->t.v, &p->t.w, &p->t.o, ctx),
+                 ATTN_OK);
+    return bytes;
+}
+
+static int wrote_only_grads(const pass *p)
+{
+    attn_tensor outs[OF_ALL];
+    for (int i = 0; i < OF_ALL; i++)
+        outs[i] = grad_of(p, i);
+    return test_wrote_only_tensors(outs, OF_ALL);
+}
+
+/* The same bits in the gradients that both have. */
+static int same_grads(const pass *a, const pass *b)
+{
+    int same = 1;
+    for (int i = 0; i < OF_ALL; i++) {
+        attn_tensor x = grad_of(a, i), y = grad_of(b, i);
+        if (!test_absent_tensor(x) && !test_absent_tensor(y) && !test_same_tensor_bits(x, y)) {
+            printf("    the gradient of %s differs\n", names[i]);
+            same = 0;
+        }
+    }
+    return same;
+}
+
+enum { EDGE = 64 }; /* bytes before and behind scratch, which stay as they are */
+
+static int edges_intact(const unsigned char *memory, size_t bytes)
+{
+    for (size_t n = 0; n < EDGE; n++)
+        if (memory[n] != 0xff || memory[EDGE + bytes + n] != 0xff)
+            return 0;
+    return 1;
+}
+
+/* One call: keeps to its outputs, its width and the scratch, if that is wanted: exactly as large as it has to be, off
+   every alignment. Otherwise allocates once, and frees that. */
+static void run_at(const pass *p, attn_isa isa, int threads, size_t width, int scratch)
+{
+    test_runner r = {0, 0, 0};
+    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+    long calls = test_memory_state.calls, live = test_memory_state.live;
+    unsigned char *memory;
+    size_t bytes;
+    ctx.isa = isa;
+    ctx.parallel = threads ? test_threads(&r, width) : test_serial_backwards(&r, width);
+    bytes = scratch_of(p, &ctx);
+    CHECK(test_memory_state.calls == calls);
+    memory = malloc(bytes + 2 * EDGE + 1);
+    if (!CHECK(memory != NULL))
+        return;
+    memset(memory, 0xff, bytes + 2 * EDGE + 1);
+    if (scratch) {
+        ctx.scratch = memory + 1 + EDGE;
+        ctx.scratch_size = bytes;
+    }
+    test_freeze();
+    CHECK_STATUS(run(p, &ctx), ATTN_OK);
+    CHECK(wrote_only_grads(p));
+    CHECK(edges_intact(memory + 1, bytes));
+    CHECK(r.most <= width);
+    CHECK(test_memory_state.live == live);
+    CHECK(test_memory_state.calls - calls == !scratch);
+    free(memory);
+}
+
+/* ---- the model ---- */
+
+static real fit(real x, test_mode mode)
+{
+    return mode == NAIVE32 ? (real)(float)x : mode == NAIVE64 ? (real)(double)x : x;
+}
+
+typedef struct answers {
+    real *values[OF_ALL], *sizes[OF_ALL]; /* gradients, and the sums of the magnitudes of their terms */
+    size_t counts[OF_ALL];
+    real most; /* the largest score */
+} answers;
+
+/* values[n] += x y, of terms whose sizes are those. */
+static void add(answers *a, int which, size_t n, real x, real y, real size, test_mode mode)
+{
+    a->values[which][n] = fit(a->values[which][n] + fit(x * y, mode), mode);
+    a->sizes[which][n] += size;
+}
+
+/* What dropout multiplies the weights with, seen where all scores are equal. */
+static real *dropout_factors(const layer *t)
+{
+    const shape *n = &t->n;
+    attn_opts o = {0};
+    attn_tensor q = test_tensor(ATTN_F32, n->B, n->H, n->Lq, 1, T_BHLD), out = test_tensor_like(q, T_BHLD);
+    attn_tensor k = test_tensor(ATTN_F32, n->B, n->H, n->Lk, 1, T_BHLD);
+    real *factors;
+    if (t->o.dropout.p == 0)
+        return NULL;
+    test_fill_tensor(q, 0);
+    test_fill_tensor(k, 0);
+    o.dropout = t->o.dropout;
+    o.weights = test_tensor(ATTN_F64, n->B, n->H, n->Lq, n->Lk, T_BHLD);
+    CHECK_STATUS(attn_sdpa(out, q, k, k, &o, NULL), ATTN_OK);
+    factors = test_tensor_values(o.weights);
+    for (size_t i = 0; i < n->B * n->H * n->Lq * n->Lk; i++)
+        factors[i] = factors[i] > 0 ? 1 / (1 - (real)t->o.dropout.p) : 0;
+    return factors;
+}
+
+/* Of one projection: of x to heads of D elements, whose gradients are dy (of the batch: B x heads x L x D). */
+static void project_back(answers *a, int which, attn_tensor x, attn_mat w, size_t heads, const real *dy,
+                         const real *dy_size, const size_t *lens, test_mode mode)
+{
+    size_t L = x.len, E = x.dim, D = w.cols / heads;
+    real *matrix = test_values(w);
+    int shared = a->counts[which] < x.batch * L * E;
+    for (size_t b = 0; b < x.batch; b++)
+        for (size_t c = 0; c < w.cols; c++)
+            for (size_t j = 0; j < (lens ? lens[b] : L); j++) {
+                size_t at = ((b * heads + c / D) * L + j) * D + c % D;
+                add(a, which + OF_BQ, c, dy[at], 1, dy_size[at], mode);
+                for (size_t e = 0; e < E; e++) {
+                    real from = test_tensor_get(x, b, 0, j, e), by = matrix[e * w.cols + c];
+                    add(a, which + OF_WQ, e * w.cols + c, from, dy[at], fabsl(from) * dy_size[at], mode);
+                    add(a, which, ((shared ? 0 : b) * L + j) * E + e, dy[at], by, fabsl(by) * dy_size[at], mode);
+                }
+            }
+}
+
+/* dout wo^T as heads, and the gradients of wo and bo; mixed: the heads' out. */
+static attn_tensor out_back(answers *a, const pass *p, const real *mixed, test_mode mode)
+{
+    const shape *n = &p->t.n;
+    size_t width = n->H * n->Dv;
+    attn_tensor dmixed = test_tensor(mode == NAIVE32 ? ATTN_F32 : ATTN_F64, n->B, n->H, n->Lq, n->Dv, T_BHLD);
+    real *wo = test_values(p->t.w.wo);
+    for (size_t b = 0; b < n->B; b++)
+        for (size_t i = 0; i < n->Lq; i++) {
+            int past = p->t.o.q_lens && i >= p->t.o.q_lens[b];
+            for (size_t c = 0; c < width; c++) {
+                real sum = 0;
+                for (size_t e = 0; e < n->E && !past; e++) {
+                    real x = mixed[((b * n->H + c / n->Dv) * n->Lq + i) * n->Dv + c % n->Dv];
+                    real y = test_tensor_get(p->dout, b, 0, i, e);
+                    add(a, OF_WO, c * n->E + e, x, y, fabsl(x * y), mode);
+                    sum = fit(sum + fit(y * wo[c * n->E + e], mode), mode);
+                }
+                test_tensor_set(dmixed, b, c / n->Dv, i, c % n->Dv, (double)sum);
+            }
+            for (size_t e = 0; e < n->E && !past; e++) {
+                real y = test_tensor_get(p->dout, b, 0, i, e);
+                add(a, OF_BO, e, y, 1, fabsl(y), mode);
+            }
+        }
+    return dmixed;
+}
+
+/* The heads' out: weights times factors times v. */
+static real *mix(const layer *t, attn_tensor q, attn_tensor k, attn_tensor v, const real *factors, test_mode mode)
+{
+    const shape *n = &t->n;
+    size_t rows = n->B * n->H * n->Lq;
+    real *weights = test_reals(rows * n->Lk), *mixed = test_reals(rows * n->Dv), *values = test_tensor_values(v);
+    sdpa_reference(NULL, NULL, weights, NULL, q, k, v, &t->o, mode);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t d = 0; d < n->Dv; d++) {
+            size_t head = r / n->Lq, kv = head / n->H * n->Hkv + head % n->H / (n->H / n->Hkv);
+            real sum = 0;
+            for (size_t j = 0; j < n->Lk; j++) {
+                real z = factors ? factors[r * n->Lk + j] : 1;
+                sum = fit(sum + fit(fit(z * weights[r * n->Lk + j], mode) * values[(kv * n->Lk + j) * n->Dv + d], mode),
+                          mode);
+            }
+            mixed[r * n->Dv + d] = sum;
+        }
+    return mixed;
+}
+
+static answers answer(const pass *p, test_mode mode)
+{
+    static const attn_tensor absent;
+    static const attn_grads none;
+    const layer *t = &p->t;
+    const shape *n = &t->n;
+    attn_tensor q = project(t->q, t->w.wq, t->w.bq, n->H, mode), k = project(t->k, t->w.wk, t->w.bk, n->Hkv, mode),
+                v = project(t->v, t->w.wv, t->w.bv, n->Hkv, mode), dmixed;
+    real *factors = dropout_factors(t);
+    backward_result heads;
+    answers a;
+    for (int i = 0; i < OF_ALL; i++) {
+        attn_tensor g = grad_of(p, i);
+        a.counts[i] = g.batch * g.len * g.dim;
+        a.values[i] = test_reals(a.counts[i]);
+        a.sizes[i] = test_reals(a.counts[i]);
+        for (size_t m = 0; m < a.counts[i]; m++)
+            a.values[i][m] = a.sizes[i][m] = 0;
+    }
+    dmixed = out_back(&a, p, mix(t, q, k, v, factors, mode), mode);
+    sdpa_backward_reference(&heads, &none, dmixed, q, k, v, absent, &t->o, factors, mode);
+    project_back(&a, OF_Q, t->q, t->w.wq, n->H, heads.values[GRAD_Q], heads.sizes[GRAD_Q], t->o.q_lens, mode);
+    project_back(&a, OF_K, t->k, t->w.wk, n->Hkv, heads.values[GRAD_K], heads.sizes[GRAD_K], t->o.kv_lens, mode);
+    project_back(&a, OF_V, t->v, t->w.wv, n->Hkv, heads.values[GRAD_V], heads.sizes[GRAD_V], t->o.kv_lens, mode);
+    a.most = heads.most;
+    return a;
+}
+
+static real worst; /* the largest error, as a part of what is allowed */
+
+/* |got - want| <= 3 worst + 4 ulp + 8 u (1 + the largest score) x the sum of the magnitudes of its terms, worst being
+   the largest error of the naive way in this gradient; and half an ulp of a narrower type. */
+static void check_answers(const pass *p, const answers *want, const answers *naive)
+{
+    real u = p->t.compute == ATTN_F64 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
+    for (int i = 0; i < OF_ALL; i++) {
+        attn_tensor g = grad_of(p, i);
+        real lost = 0;
+        for (size_t n = 0; n < want->counts[i]; n++) {
+            real error = fabsl(naive->values[i][n] - want->values[i][n]);
+            lost = error > lost ? error : lost;
+        }
+        for (size_t n = 0; n < want->counts[i]; n++) {
+            real x = want->values[i][n], got = test_tensor_get(g, n / g.dim / g.len, 0, n / g.dim % g.len, n % g.dim);
+            real tolerance = 3 * lost + 4 * test_ulp(x, p->t.compute) + 8 * u * (1 + want->most) * want->sizes[i][n];
+            if (g.dtype != p->t.compute)
+                tolerance += test_ulp(x, g.dtype) / 2 + tolerance / 8;
+            if (fabsl(got - x) > worst * tolerance)
+                worst = fabsl(got - x) / tolerance;
+            if (!CHECK_NEAR(got, x, tolerance)) {
+                printf("    the gradient of %s, element %zu\n", names[i], n);
+                break;
+            }
+        }
+    }
+}
+
+/* One pass on every instruction set against the model, and then in other contexts: the same bits. */
+static void check_pass(const pass *first, size_t others)
+{
+    answers want = answer(first, EXACT), naive = answer(first, first->t.compute == ATTN_F64 ? NAIVE64 : NAIVE32);
+    FOR_EACH_ISA (isa) {
+        pass p = with_fresh_grads(first);
+        run_at(&p, isa, 0, 1, 0);
+        check_answers(&p, &want, &naive);
+        for (size_t n = 0; n < others; n++) {
+            size_t which = others < 8 ? test_below(16) : n;
+            pass again = with_fresh_grads(&p);
+            run_at(&again, isa, which / 8 != 0, widths[which % 4], which / 4 % 2 != 0);
+            CHECK(same_grads(&p, &again));
+        }
+    }
+}
+
+TEST(mha_backward_grid)
+{
+    for (size_t n = 0; n < (test_quick ? 40 : 600); n++) {
+        shape d = random_shape();
+        pass p = make_pass(d, floats[n % 4], WITH_ALL);
+        test_case("case %zu, %s, B %zu H %zu / %zu Lq %zu Lk %zu D %zu Dv %zu E %zu %zu %zu %zu", n,
+                  test_dtype_name(floats[n % 4]), d.B, d.H, d.Hkv, d.Lq, d.Lk, d.D, d.Dv, d.Eq, d.Ek, d.Ev, d.E);
+        check_pass(&p, 1);
+        test_release();
+    }
+}
+
+TEST(mha_backward_large)
+{
+    static const unsigned withs[] = {0, WITH_RULES | WITH_BIASES | WITH_TYPES | WITH_LAYOUTS, WITH_ALL};
+    for (size_t n = 0; n < (test_quick ? 1 : 6); n++) {
+        shape d = large;
+        pass p;
+        if (n % 3 == 1)
+            d.B = 1, d.H = d.Hkv, d.Lk = 300, d.Lq = 50 + n;
+        p = make_pass(d, floats[n / 3], withs[test_quick ? 2 : n % 3]);
+        test_case("case %zu, %s", n, test_dtype_name(floats[n / 3]));
+        check_pass(&p, test_quick ? 2 : 16);
+        test_release();
+    }
+}
+
+/* ---- finite differences ---- */
+
+/* What dout is the gradient of: the sum of dout out. */
+static real loss(const pass *p)
+{
+    attn_tensor out = test_tensor(ATTN_F64, p->t.n.B, 1, p->t.n.Lq, p->t.n.E, T_BHLD);
+    real sum = 0;
+    CHECK_STATUS(attn_mha(out, p->t.q, p->t.k, p->t.v, &p->t.w, &p->t.o, NULL), ATTN_OK);
+    for (size_t b = 0; b < out.batch; b++)
+        for (size_t i = 0; i < out.len && !(p->t.o.q_lens && i >= p->t.o.q_lens[b]); i++)
+            for (size_t e = 0; e < out.dim; e++)
+                sum += test_tensor_get(p->dout, b, 0, i, e) * test_tensor_get(out, b, 0, i, e);
+    return sum;
+}
+
+/* A tensor whose items are all the same, now that may be written to. */
+static attn_tensor share(attn_tensor t)
+{
+    t.batch_stride = 0;
+    return t;
+}
+
+TEST(mha_backward_differences)
+{
+    size_t tried[OF_ALL] = {0};
+    for (size_t n = 0; n < (test_quick ? 60 : 600); n++) {
+        shape d = random_shape();
+        pass p = make_pass(d, ATTN_F64, WITH_ALL & ~(unsigned)(WITH_BROADCAST | WITH_OUTPUTS));
+        if (n % 3 == 0)
+            p.t.k = share(p.t.k), p.t.v = share(p.t.v);
+        if (n % 9 == 0)
+            p.t.q = share(p.t.q);
+        make_grads(&p, EVERY, 0, test_below((size_t)1 << 30));
+        CHECK_STATUS(run(&p, NULL), ATTN_OK);
+        for (int which = 0; which < OF_ALL; which++) {
+            attn_tensor x = input_of(&p.t, which), g = grad_of(&p, which);
+            double step = which < OF_BQ ? 1e-5 : 1.0 / 1024, was, up, down;
+            size_t b, i, e;
+            real rise, got;
+            if (test_absent_tensor(x) || x.len == 0 || x.dim == 0 || x.batch == 0)
+                continue;
+            b = test_below(g.batch), i = test_below(x.len), e = test_below(x.dim);
+            was = (double)test_tensor_get(x, b, 0, i, e);
+            test_tensor_set(x, b, 0, i, e, was + step);
+            up = (double)test_tensor_get(x, b, 0, i, e), rise = loss(&p);
+            test_tensor_set(x, b, 0, i, e, was - step);
+            down = (double)test_tensor_get(x, b, 0, i, e), rise -= loss(&p);
+            test_tensor_set(x, b, 0, i, e, was);
+            got = test_tensor_get(g, b, 0, i, e);
+            test_case("case %zu, %s[%zu][%zu][%zu], B %zu H %zu / %zu Lq %zu Lk %zu", n, names[which], b, i, e, d.B,
+                      d.H, d.Hkv, d.Lq, d.Lk);
+            CHECK_NEAR(got, rise / ((real)up - down), (which < OF_BQ ? 1e-6L : 1e-4L) * (1 + fabsl(got)));
+            tried[which] += got != 0;
+        }
+        test_release();
+    }
+    for (int which = 0; which < OF_ALL; which++)
+        CHECK(tried[which] > 8);
+}
+
+/* ---- what must hold whatever the values are ---- */
+
+/* Each gradient has the bits that it has among all; none at all is a call that writes nothing. */
+TEST(mha_backward_requests)
+{
+    for (size_t n = 0; n < (test_quick ? 6 : 40); n++)
+        FOR_EACH_ISA (isa) {
+            pass all = make_pass(n % 8 == 7 ? large : random_shape(), floats[n % 4], WITH_ALL), some = all;
+            run_at(&all, isa, 0, 1, 0);
+            for (int i = -1; i < OF_ALL + 4; i++) {
+                unsigned wanted = i < 0 ? 0 : i < OF_ALL ? 1u << i : (unsigned)test_below(EVERY);
+                for (int which = 0; which < OF_ALL; which++) {
+                    static const attn_tensor none;
+                    attn_tensor g = grad_of(&all, which);
+                    set_grad(&some, which,
+                             wanted >> which & 1 ? new_grad(&all, which, g.dtype, which % T_OUT_LAYOUTS) : none);
+                }
+                test_case("case %zu, %s, %s, wanted %x", n, test_dtype_name(floats[n % 4]), attn_isa_string(isa),
+                          wanted);
+                run_at(&some, isa, 0, widths[n % 4], (int)n % 2);
+                CHECK(same_grads(&all, &some));
+            }
+            test_release();
+        }
+}
+
+/* With accumulate, exactly the sum of what was there and the gradient, rounded; rows past the lengths stay. */
+TEST(mha_backward_accumulates)
+{
+    for (size_t n = 0; n < (test_quick ? 8 : 80); n++)
+        FOR_EACH_ISA (isa) {
+            static const attn_dtype wide[] = {ATTN_F32, ATTN_F64};
+            pass plain = make_pass(n % 8 == 7 ? large : random_shape(), wide[n % 2],
+                                   WITH_ALL & ~(unsigned)(WITH_TYPES | WITH_BROADCAST)),
+                 sum;
+            test_case("case %zu, %s, %s", n, test_dtype_name(wide[n % 2]), attn_isa_string(isa));
+            if (n % 3 == 0)
+                plain.t.k = share(plain.t.k);
+            make_grads(&plain, EVERY, 0, test_below((size_t)1 << 30));
+            run_at(&plain, isa, 0, 1, 0);
+            sum = with_fresh_grads(&plain);
+            sum.g.accumulate = 1;
+            for (int i = 0; i < OF_ALL; i++)
+                test_scatter(grad_of(&sum, i), (uint64_t)i + 1);
+            run_at(&sum, isa, 1, widths[n % 4], (int)n / 4 % 2);
+            for (int i = 0; i < OF_ALL; i++) {
+                attn_tensor g = grad_of(&sum, i), add = grad_of(&plain, i), was = test_tensor_like(g, T_BHLD);
+                size_t count = g.batch * g.len * g.dim;
+                test_scatter(was, (uint64_t)i + 1);
+                for (size_t m = 0; m < count; m++) {
+                    size_t b = m / g.dim / g.len, r = m / g.dim % g.len, c = m % g.dim;
+                    real x = test_tensor_get(was, b, 0, r, c), y = test_tensor_get(add, b, 0, r, c);
+                    /* the biases of a double layer are floats: their sum is rounded once, that before it was too */
+                    real slack = i >= OF_BQ && n % 2 ? test_ulp(y, ATTN_F32) : 0;
+                    real want = g.dtype == ATTN_F64 ? (real)((double)x + (double)y) : (real)((float)x + (float)y);
+                    if (!CHECK_NEAR(test_tensor_get(g, b, 0, r, c), want,
+                                    slack > 0 ? slack / 2 + test_ulp(want, ATTN_F32) : 0))
+                        break;
+                }
+            }
+            test_release();
+        }
+}
+
+/* The bits do not depend on where the caller has its rows; 16-bit gradients are those of floats, rounded. */
+TEST(mha_backward_layouts)
+{
+    for (size_t n = 0; n < (test_quick ? 8 : 60); n++)
+        FOR_EACH_ISA (isa) {
+            pass p = make_pass(n % 8 == 7 ? large : random_shape(), floats[n % 4], WITH_ALL), packed, narrow;
+            attn_tensor *tensors[] = {&packed.t.q, &packed.t.k, &packed.t.v, &packed.dout};
+            attn_mat *mats[] = {&packed.t.w.wq, &packed.t.w.wk, &packed.t.w.wv, &packed.t.w.wo};
+            test_case("case %zu, %s, %s", n, test_dtype_name(floats[n % 4]), attn_isa_string(isa));
+            for (int i = 0; i < 3 && n % 2; i++) { /* a view that the batch shares, and copies for each item */
+                attn_tensor *x = i == 0 ? &p.t.q : i == 1 ? &p.t.k : &p.t.v;
+                if (p.t.compute == x->dtype && x->len > 1 && x->dim > 1)
+                    *x = share(test_tensor_like(*x, T_BHLD));
+            }
+            packed = p;
+            for (int i = 0; i < 4; i++) {
+                *tensors[i] = test_tensor_like(*tensors[i], T_BHLD);
+                *mats[i] = test_mat_like(*mats[i], PACKED);
+            }
+            make_grads(&packed, EVERY, 0, 0);
+            run_at(&packed, isa, 0, 1, 0);
+            make_grads(&p, EVERY, 0, test_below((size_t)1 << 30));
+            for (int i = 0; i <= OF_V; i++)
+                if (grad_of(&p, i).batch != p.t.n.B) /* a sum: another gradient */
+                    set_grad(&packed, i, (attn_tensor){0});
+            run_at(&p, isa, 0, 2, 0);
+            CHECK(same_grads(&p, &packed));
+            if (p.t.compute == ATTN_F64) {
+                test_release();
+                continue;
+            }
+            narrow = p;
+            make_grads(&narrow, EVERY, n % 3 ? 0x3fff : 0x2aaa, 0);
+            run_at(&narrow, isa, 0, 3, 1);
+            for (int i = 0; i <= OF_WO; i++) {
+                attn_tensor x = grad_of(&p, i), y = grad_of(&narrow, i), rounded = test_tensor_like(y, T_BHLD);
+                for (size_t b = 0; b < x.batch; b++)
+                    for (size_t r = 0; r < x.len; r++)
+                        for (size_t c = 0; c < x.dim; c++)
+                            test_tensor_set(rounded, b, 0, r, c, (double)test_tensor_get(x, b, 0, r, c));
+                CHECK(test_same_tensor_bits(rounded, y));
+            }
+            test_release();
+        }
+}
+
+static void spoil_rows(attn_tensor t, size_t b, size_t from)
+{
+    for (size_t i = from; i < t.len; i++)
+        for (size_t e = 0; e < t.dim; e++)
+            test_tensor_set(t, b, 0, i, e, e % 3 == 1 ? HUGE_VAL : NAN);
+}
+
+static int zero_row(attn_tensor t, size_t b, size_t i)
+{
+    for (size_t d = 0; d < t.dim; d++)
+        if (test_tensor_get(t, b, 0, i, d) != 0)
+            return 0;
+    return 1;
+}
+
+/* Padding said by lengths or by a mask has the same bits; and what lies there does not matter. */
+TEST(mha_backward_padding)
+{
+    for (size_t n = 0; n < (test_quick ? 10 : 80); n++)
+        FOR_EACH_ISA (isa) {
+            shape d = n % 8 == 7 ? large : random_shape();
+            size_t *lens, *q_lens;
+            pass clean, dirty, masked;
+            d.B = n % 3 == 0 ? 1 : 2;
+            lens = random_lengths(d.B, d.Lk);
+            q_lens = random_lengths(d.B, d.Lq);
+            clean = make_pass(d, floats[n % 4], (WITH_ALL & ~(unsigned)(WITH_BROADCAST | WITH_RULES)));
+            clean.t.o.kv_lens = lens;
+            clean.t.o.q_lens = q_lens;
+            test_case("case %zu, %s, %s", n, test_dtype_name(floats[n % 4]), attn_isa_string(isa));
+            run_at(&clean, isa, 0, 1, 0);
+            dirty = with_fresh_grads(&clean);
+            masked = with_fresh_grads(&clean);
+            for (size_t b = 0; b < d.B; b++) {
+                spoil_rows(dirty.t.k, b, lens[b]);
+                spoil_rows(dirty.t.v, b, lens[b]);
+                spoil_rows(dirty.t.q, b, q_lens[b]);
+                spoil_rows(dirty.dout, b, q_lens[b]);
+            }
+            run_at(&dirty, isa, 0, 3, 1);
+            CHECK(same_grads(&clean, &dirty));
+            for (size_t b = 0; b < d.B; b++) {
+                for (size_t j = lens[b]; j < d.Lk; j++)
+                    CHECK(zero_row(dirty.g.k, b, j) && zero_row(dirty.g.v, b, j));
+                for (size_t i = q_lens[b]; i < d.Lq; i++)
+                    CHECK(zero_row(dirty.g.q, b, i));
+            }
+            masked.t.o.kv_lens = NULL; /* what lies there is still NaN */
+            masked.t.o.mask = test_tensor(ATTN_BOOL, d.B, 1, 1, d.Lk, T_BHLD);
+            for (size_t b = 0; b < d.B; b++)
+                for (size_t j = 0; j < d.Lk; j++)
+                    *(unsigned char *)test_tensor_at(masked.t.o.mask, b, 0, 0, j) = j < lens[b];
+            run_at(&masked, isa, 0, 2, 0);
+            CHECK(same_grads(&clean, &masked));
+            test_release();
+        }
+}
+
+/* Hidden in the midst of others: holes in a mask, keys after the last query, queries that see nothing. */
+TEST(mha_backward_hidden)
+{
+    for (size_t n = 0; n < (test_quick ? 8 : 60); n++)
+        FOR_EACH_ISA (isa) {
+            shape d = n % 8 == 7 ? large : random_shape();
+            pass p = make_pass(d, floats[n % 4], (WITH_ALL & ~(unsigned)(WITH_BROADCAST | WITH_RULES))), q;
+            attn_tensor mask = test_random_tensor(ATTN_BOOL, d.B, 1, 1, d.Lk, T_BHLD),
+                        rows = test_random_tensor(ATTN_BOOL, d.B, 1, d.Lq, 1, T_BHLD);
+            test_case("case %zu, %s, %s", n, test_dtype_name(floats[n % 4]), attn_isa_string(isa));
+            p.t.o.mask = n % 4 == 0 ? rows : mask;
+            p.t.o.causal = n % 4 == 2 ? ATTN_CAUSAL_UPPER_LEFT : ATTN_CAUSAL_NONE;
+            run_at(&p, isa, 0, 1, 0);
+            q = with_fresh_grads(&p);
+            for (size_t b = 0; b < d.B; b++) {
+                for (size_t j = 0; j < d.Lk && n % 4 != 0; j++)
+                    if (test_tensor_get(mask, b, 0, 0, j) == 0 || (p.t.o.causal && j >= d.Lq)) {
+                        spoil_rows(attn_tensor_slice(q.t.k, j, 1), b, 0);
+                        spoil_rows(attn_tensor_slice(q.t.v, j, 1), b, 0);
+                    }
+                for (size_t i = 0; i < d.Lq && n % 4 == 0; i++)
+                    if (test_tensor_get(rows, b, 0, i, 0) == 0)
+                        spoil_rows(attn_tensor_slice(q.t.q, i, 1), b, 0);
+            }
+            run_at(&q, isa, 1, 2, 1);
+            CHECK(same_grads(&p, &q));
+            test_release();
+        }
+}
+
+static attn_tensor item_of(attn_tensor t, size_t b) /* of a batch, or of what is broadcast */
+{
+    if (test_absent_tensor(t))
+        return t;
+    if (t.batch > 1)
+        t.data = test_tensor_at(t, b, 0, 0, 0);
+    t.batch = 1;
+    return t;
+}
+
+/* The gradients of an item's inputs are those that it has alone; those of weights and biases add up. */
+TEST(mha_backward_batch)
+{
+    for (size_t n = 0; n < (test_quick ? 8 : 60); n++)
+        FOR_EACH_ISA (isa) {
+            shape d = n % 8 == 7 ? large : random_shape();
+            pass all, part;
+            real *sums[OF_ALL], *sizes[OF_ALL];
+            d.B = 3;
+            all = make_pass(d, floats[n % 2], WITH_ALL & ~(unsigned)(WITH_BROADCAST | WITH_TYPES));
+            all.t.o.dropout.p = 0; /* items have numbers there */
+            test_case("case %zu, %s", n, attn_isa_string(isa));
+            run_at(&all, isa, 0, widths[n % 4], 0);
+            for (int i = OF_WQ; i < OF_ALL; i++) {
+                attn_tensor g = grad_of(&all, i);
+                sums[i] = test_reals(g.len * g.dim), sizes[i] = test_reals(g.len * g.dim);
+                for (size_t m = 0; m < g.len * g.dim; m++)
+                    sums[i][m] = sizes[i][m] = 0;
+            }
+            for (size_t b = 0; b < d.B; b++) {
+                part = all;
+                part.t.n.B = 1;
+                part.t.q = item_of(all.t.q, b), part.t.k = item_of(all.t.k, b), part.t.v = item_of(all.t.v, b);
+                part.dout = item_of(all.dout, b);
+                part.t.o.mask = item_of(all.t.o.mask, b), part.t.o.bias = item_of(all.t.o.bias, b);
+                part.t.o.q_lens = all.t.o.q_lens ? all.t.o.q_lens + b : NULL;
+                part.t.o.kv_lens = all.t.o.kv_lens ? all.t.o.kv_lens + b : NULL;
+                part.t.o.causal_offset = all.t.o.causal_offset ? all.t.o.causal_offset + b : NULL;
+                make_grads(&part, EVERY, 0, n);
+                run_at(&part, isa, 0, widths[(n + b) % 4], 1);
+                for (int i = 0; i < OF_ALL; i++) {
+                    attn_tensor g = grad_of(&part, i);
+                    if (i <= OF_V)
+                        CHECK(test_same_tensor_bits(g, item_of(grad_of(&all, i), b)));
+                    for (size_t m = 0; m < g.len * g.dim && i > OF_V; m++) {
+                        real x = test_tensor_get(g, 0, 0, m / g.dim, m % g.dim);
+                        sums[i][m] += x, sizes[i][m] += fabsl(x);
+                    }
+                }
+            }
+            for (int i = OF_WQ; i < OF_ALL; i++) { /* the sums over tokens are cut otherwise */
+                attn_tensor g = grad_of(&all, i);
+                real most = 0;
+                for (size_t m = 0; m < g.len * g.dim; m++)
+                    most = sizes[i][m] > most ? sizes[i][m] : most;
+                for (size_t m = 0; m < g.len * g.dim; m++)
+                    if (!CHECK_NEAR(test_tensor_get(g, 0, 0, m / g.dim, m % g.dim), sums[i][m],
+                                    16 * test_ulp(most, g.dtype)))
+                        break;
+            }
+            test_release();
+        }
+}
+
+/* ---- what is never read ---- */
+
+typedef struct fenced_call {
+    pass p;
+    attn_ctx ctx;
+    attn_status status;
+} fenced_call;
+
+static void do_fenced_call(void *arg)
+{
+    fenced_call *c = arg;
+    c->status = run(&c->p, &c->ctx);
+}
+
+/* One item of L rows, of which the first `exist` have memory, which ends (or, backwards, begins) at a fence. */
+static attn_tensor fenced_rows(attn_dtype dtype, size_t L, size_t E, size_t exist, int backwards)
+{
+    attn_tensor t = {NULL, dtype, 1, 1, L, E, 0, 0, 0, 1};
+    attn_tensor there;
+    size_t row = E * test_size(dtype);
+    char *memory = test_fenced(exist * row, backwards);
+    t.data = backwards && exist ? memory + (exist - 1) * row : memory;
+    t.len_stride = backwards ? -(ptrdiff_t)E : (ptrdiff_t)E;
+    there = t;
+    there.len = exist;
+    test_scatter(there, test_random());
+    return t;
+}
+
+TEST(mha_backward_fences)
+{
+    static const size_t keys[][2] = {{5, 0}, {4, 4}, {7, 3}, {9, 8}, {31, 17}, {130, 129}, {140, 128}, {260, 99}};
+    FOR_EACH_ISA (isa)
+        for (size_t n = 0; n < (test_quick ? 16 : 60); n++) {
+            size_t *valid = test_block(2 * sizeof *valid);
+            attn_dtype dtype = floats[n % 4];
+            shape d = random_shape();
+            fenced_call c;
+            test_runner r;
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            d.B = 1;
+            d.Lk = keys[n % COUNT(keys)][0], valid[0] = keys[n % COUNT(keys)][1];
+            valid[1] = test_below(d.Lq + 1);
+            c.p = make_pass(d, dtype, WITH_BIASES | WITH_LAYOUTS);
+            c.p.t.k = fenced_rows(dtype, d.Lk, d.Ek, valid[0], test_maybe());
+            c.p.t.v = fenced_rows(dtype, d.Lk, d.Ev, valid[0], test_maybe());
+            c.p.t.q = fenced_rows(dtype, d.Lq, d.Eq, valid[1], test_maybe());
+            c.p.dout = fenced_rows(dtype, d.Lq, d.E, valid[1], test_maybe());
+            c.p.t.o.kv_lens = valid;
+            c.p.t.o.q_lens = valid + 1;
+            ctx.isa = isa;
+            ctx.parallel = test_serial_backwards(&r, 1 + n % 3);
+            c.ctx = ctx;
+            test_case("%s, %s, %zu of %zu keys, %zu of %zu queries, E %zu %zu %zu %zu", attn_isa_string(isa),
+                      test_dtype_name(dtype), valid[0], d.Lk, valid[1], d.Lq, d.Eq, d.Ek, d.Ev, d.E);
+            if (CHECK(test_keeps_off_fences(do_fenced_call, &c)))
+                CHECK_STATUS(c.status, ATTN_OK);
+            test_release();
+        }
+}
+
+/* ---- memory ---- */
+
+TEST(mha_backward_memory)
+{
+    for (size_t n = 0; n < (test_quick ? 4 : 16); n++)
+        FOR_EACH_ISA (isa) {
+            shape d = n % 4 ? large : random_shape();
+            pass p;
+            test_runner r;
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            size_t bytes;
+            long live = test_memory_state.live;
+            p = make_pass(d, floats[n % 4], WITH_ALL & ~(unsigned)WITH_RULES);
+            ctx.isa = isa;
+            ctx.parallel = test_serial_backwards(&r, widths[n / 4]);
+            bytes = scratch_of(&p, &ctx);
+            test_case("%s, %s, width %zu, %zu bytes", test_dtype_name(floats[n % 4]), attn_isa_string(isa),
+                      widths[n / 4], bytes);
+            CHECK(bytes >= 2 * test_size(p.t.compute) * d.B *
+                               (d.H * d.Lq * (d.D + d.Dv) + d.Hkv * d.Lk * (d.D + d.Dv)));
+            ctx.scratch = test_block(bytes);
+            ctx.scratch_size = bytes - 1;
+            CHECK(scratch_of(&p, &ctx) == bytes); /* what ctx holds does not matter */
+            test_freeze();
+            CHECK_STATUS(run(&p, &ctx), ATTN_ERR_NOMEM);
+            CHECK(test_wrote_nothing() && r.calls == 0);
+            ctx.scratch = NULL, ctx.scratch_size = 0;
+            test_memory_state.fail_at = 1;
+            CHECK_STATUS(run(&p, &ctx), ATTN_ERR_NOMEM);
+            test_memory_state.fail_at = 0;
+            CHECK(test_wrote_nothing() && test_memory_state.live == live);
+            test_release();
+        }
+}
+
+/* In the lengths it is linear. */
+TEST(mha_backward_scratch_grows)
+{
+    enum { LONG = 8000, E = 8 };
+    float x = 0, *memory = malloc(sizeof(float) * LONG * E); /* never touched */
+    size_t bytes[2] = {0, 0}, kept = sizeof(float) * LONG * (8 * E + 2);
+    if (!CHECK(memory != NULL))
+        return;
+    for (int half = 0; half < 2; half++) {
+        size_t L = LONG >> half;
+        attn_tensor rows = {NULL, ATTN_F32, 1, 1, L, E, 0, 0, 0, 0};
+        attn_mat square = {NULL, ATTN_F32, E, E, 0, 0};
+        attn_mha_weights w = {0};
+        attn_mha_grads g = {0};
+        rows.data = square.data = &x;
+        w.wq = w.wk = w.wv = w.wo = square;
+        w.heads = 2;
+        g.q = attn_bhld(memory, ATTN_F32, 1, 1, L, E);
+        g.wk = test_mat(ATTN_F32, E, E, PACKED), g.wv = test_mat(ATTN_F32, E, E, PACKED);
+        CHECK_STATUS(attn_mha_backward_scratch(&bytes[half], &g, rows, rows, rows, rows, &w, NULL, NULL), ATTN_OK);
+    }
+    test_case("%zu and %zu bytes, rows of %zu", bytes[0], bytes[1], kept);
+    CHECK(bytes[0] >= kept && bytes[0] < kept + ((size_t)2 << 20));
+    CHECK(bytes[0] - bytes[1] > kept / 4 && bytes[0] - bytes[1] < kept);
+    free(memory);
+}
+
+/* ---- statuses ---- */
+
+enum view { DQ, DK, DV, DWQ, DWK, DWV, DWO, DOUT, Q, K, V, WQ, WK, WV, WO, MASK, BIAS, VIEWS };
+
+static const int roles[VIEWS] = {SPOIL_OUTPUT,   SPOIL_OUTPUT,   SPOIL_OUTPUT,   SPOIL_OUTPUT,   SPOIL_OUTPUT,
+                                 SPOIL_OUTPUT,   SPOIL_OUTPUT,   SPOIL_REQUIRED, SPOIL_REQUIRED, SPOIL_REQUIRED,
+                                 SPOIL_REQUIRED, SPOIL_REQUIRED, SPOIL_REQUIRED, SPOIL_REQUIRED, SPOIL_REQUIRED,
+                                 0,              0};
+
+typedef struct call {
+    pass p;
+    const attn_mha_grads *grads; /* &p.g, or NULL; */
+    const attn_mha_weights *weights;
+    attn_ctx ctx;
+    int no_memory;
+} call;
+
+/* Other arguments than views; then faults of those. */
+enum {
+    A_GRADS = VIEWS,
+    A_WEIGHTS,
+    A_HEADS,
+    A_BIASES,
+    A_CAUSAL,
+    A_WINDOW,
+    A_LENS,
+    A_SCALE,
+    A_CAP,
+    A_MOD,
+    A_SCRATCH,
+    A_ISA
+};
+
+#define FAULT_LIST(X)                                                                                                  \
+    X(NO_GRADS, A_GRADS, ATTN_ERR_NULL)                                                                                \
+    X(NO_WEIGHTS, A_WEIGHTS, ATTN_ERR_NULL)                                                                            \
+    X(OFFSET_MISSING, A_CAUSAL, ATTN_ERR_NULL)                                                                         \
+    X(SCRATCH_MISSING, A_SCRATCH, ATTN_ERR_NULL)                                                                       \
+    X(SUM_IN_BF16, DWK, ATTN_ERR_DTYPE)                                                                                \
+    X(SUM_IN_F16, DQ, ATTN_ERR_DTYPE)                                                                                  \
+    X(HEADS_NONE, A_HEADS, ATTN_ERR_SHAPE)                                                                             \
+    X(HEADS_MANY, A_HEADS, ATTN_ERR_SHAPE)                                                                             \
+    X(GROUPS_ODD, A_HEADS, ATTN_ERR_SHAPE)                                                                             \
+    X(DQ_OF_ALL, DQ, ATTN_ERR_SHAPE)                                                                                   \
+    X(CAUSAL_UNKNOWN, A_CAUSAL, ATTN_ERR_VALUE)                                                                        \
+    X(WINDOW_LEFT, A_WINDOW, ATTN_ERR_VALUE)                                                                           \
+    X(QLENS_LONG, A_LENS, ATTN_ERR_VALUE)                                                                              \
+    X(KVLENS_LONG, A_LENS, ATTN_ERR_VALUE)                                                                             \
+    X(SCALE_NAN, A_SCALE, ATTN_ERR_VALUE)                                                                              \
+    X(CAP_NEGATIVE, A_CAP, ATTN_ERR_VALUE)                                                                             \
+    X(MODIFIED, A_MOD, ATTN_ERR_VALUE)                                                                                 \
+    X(DBQ_ODD, A_BIASES, ATTN_ERR_VALUE)                                                                               \
+    X(ISA_LACKING, A_ISA, ATTN_ERR_VALUE)                                                                              \
+    X(DQ_ON_DOUT, DQ, ATTN_ERR_ALIAS)                                                                                  \
+    X(DK_ON_K, DK, ATTN_ERR_ALIAS)                                                                                     \
+    X(DV_ON_DK, DV, ATTN_ERR_ALIAS)                                                                                    \
+    X(DWQ_ON_WQ, DWQ, ATTN_ERR_ALIAS)                                                                                  \
+    X(DWO_ON_DWK, DWO, ATTN_ERR_ALIAS)                                                                                 \
+    X(DWV_ON_MASK, DWV, ATTN_ERR_ALIAS)                                                                                \
+    X(DBQ_ON_BQ, A_BIASES, ATTN_ERR_ALIAS)                                                                             \
+    X(DBK_ON_DBV, A_BIASES, ATTN_ERR_ALIAS)                                                                            \
+    X(DBO_ON_DWO, A_BIASES, ATTN_ERR_ALIAS)                                                                            \
+    X(SCRATCH_ON_DQ, A_SCRATCH, ATTN_ERR_ALIAS)                                                                        \
+    X(SCRATCH_ON_WO, A_SCRATCH, ATTN_ERR_ALIAS)                                                                        \
+    X(SCRATCH_SHORT, A_SCRATCH, ATTN_ERR_NOMEM)                                                                        \
+    X(NO_MEMORY, A_SCRATCH, ATTN_ERR_NOMEM)
+#define ENUMERATOR(name, arg, want) name,
+#define ENTRY(name, arg, want) {#name, arg, want},
+
+enum { FAULT_LIST(ENUMERATOR) OTHER_FAULTS, VIEW_FAULTS = VIEWS * SPOILS, FAULTS = VIEW_FAULTS + OTHER_FAULTS };
+
+static const struct {
+    const char *name;
+    int arg;
+    attn_status want;
+} other_faults[] = {FAULT_LIST(ENTRY)};
+
+static attn_tensor *tensor_of(call *c, int view)
+{
+    switch (view) {
+    case DQ: return &c->p.g.q;
+    case DK: return &c->p.g.k;
+    case DV: return &c->p.g.v;
+    case DOUT: return &c->p.dout;
+    case Q: return &c->p.t.q;
+    case K: return &c->p.t.k;
+    case V: return &c->p.t.v;
+    case MASK: return &c->p.t.o.mask;
+    case BIAS: return &c->p.t.o.bias;
+    default: return NULL;
+    }
+}
+
+static attn_mat *mat_of(call *c, int view)
+{
+    attn_mat *grads[] = {&c->p.g.wq, &c->p.g.wk, &c->p.g.wv, &c->p.g.wo};
+    attn_mat *mats[] = {&c->p.t.w.wq, &c->p.t.w.wk, &c->p.t.w.wv, &c->p.t.w.wo};
+    return view <= DWO ? grads[view - DWQ] : mats[view - WQ];
+}
+
+static int arg_of(int fault)
+{
+    return fault < VIEW_FAULTS ? fault / SPOILS : other_faults[fault - VIEW_FAULTS].arg;
+}
+
+static void modify(void *user, void *scores, size_t count, size_t b, size_t h, size_t i, size_t j0)
+{
+    (void)user, (void)scores, (void)count, (void)b, (void)h, (void)i, (void)j0;
+}
+
+static const size_t too_long[] = {0, 1000};
+static char some_scratch[16];
+
+static attn_status spoil(call *c, const call *good, int fault)
+{
+    int view = fault / SPOILS, kind = fault % SPOILS, other = fault - VIEW_FAULTS;
+    attn_mha_grads *g = &c->p.g;
+    const attn_mha_grads *was = &good->p.g;
+    if (fault < VIEW_FAULTS) {
+        if (view == MASK && kind == SPOIL_BOOL)
+            return ATTN_OK;
+        return tensor_of(c, view) ? test_spoil(tensor_of(c, view), roles[view], kind)
+                                  : test_spoil_mat(mat_of(c, view), roles[view], kind);
+    }
+    switch (other) {
+    case NO_GRADS: c->grads = NULL; break;
+    case NO_WEIGHTS: c->weights = NULL; break;
+    case OFFSET_MISSING: c->p.t.o.causal = ATTN_CAUSAL_OFFSET, c->p.t.o.causal_offset = NULL; break;
+    case SCRATCH_MISSING: c->ctx.scratch_size = 100; break;
+    case SUM_IN_BF16: g->wk.dtype = ATTN_BF16, g->accumulate = 1; break;
+    case SUM_IN_F16: g->q.dtype = ATTN_F16, g->accumulate = 1; break;
+    case HEADS_NONE: c->p.t.w.heads = 0; break;
+    case HEADS_MANY: c->p.t.w.heads = 5; break;
+    case GROUPS_ODD: c->p.t.w.kv_heads = 3; break;
+    case DQ_OF_ALL: g->q.batch = 1; break; /* q is not shared */
+    case CAUSAL_UNKNOWN: c->p.t.o.causal = (attn_causal)77; break;
+    case WINDOW_LEFT: c->p.t.o.window.on = 1, c->p.t.o.window.left = -2; break;
+    case QLENS_LONG: c->p.t.o.q_lens = too_long; break;
+    case KVLENS_LONG: c->p.t.o.kv_lens = too_long; break;
+    case SCALE_NAN: c->p.t.o.scale = NAN; break;
+    case CAP_NEGATIVE: c->p.t.o.softcap = -1; break;
+    case MODIFIED: c->p.t.o.score_mod = modify; break;
+    case DBQ_ODD: g->bq = (float *)(void *)((char *)g->bq + 1); break;
+    case ISA_LACKING: c->ctx.isa = (attn_isa)77; break;
+    case DQ_ON_DOUT: g->q.data = (char *)good->p.dout.data + 4; break;
+    case DK_ON_K: g->k.data = (char *)good->p.t.k.data + 4; break;
+    case DV_ON_DK: g->v.data = (char *)was->k.data + 4; break;
+    case DWQ_ON_WQ: g->wq.data = good->p.t.w.wq.data; break;
+    case DWO_ON_DWK: g->wo.data = (char *)was->wk.data + 4; break;
+    case DWV_ON_MASK: g->wv.data = good->p.t.o.mask.data; break;
+    case DBQ_ON_BQ: g->bq = (float *)(uintptr_t)good->p.t.w.bq; break;
+    case DBK_ON_DBV: g->bk = was->bv + 1; break;
+    case DBO_ON_DWO: g->bo = was->wo.data; break;
+    case SCRATCH_ON_DQ: c->ctx.scratch = was->q.data, c->ctx.scratch_size = 1; break;
+    case SCRATCH_ON_WO: c->ctx.scratch = good->p.t.w.wo.data, c->ctx.scratch_size = 1; break;
+    case SCRATCH_SHORT: c->ctx.scratch = some_scratch, c->ctx.scratch_size = 16; break;
+    default: c->no_memory = 1; break;
+    }
+    return other_faults[other].want;
+}
+
+/* Two faults in dimensions may fit one another, and one may hide what the other has broken. */
+static int may_undo(int f, int g)
+{
+    static const int pairs[][2] = {{DQ, Q},   {DK, K},   {DV, V},   {DWQ, WQ}, {DWK, WK}, {DWV, WV},      {DWO, WO},
+                                   {Q, WQ},   {K, WK},   {V, WV},   {WQ, WK},  {WV, WO},  {DOUT, WO},     {DQ, DOUT},
+                                   {DK, K},   {DK, DV},  {DWK, DWO}, {DQ, WQ}, {DK, WK},  {DWO, A_BIASES}, {DWV, MASK},
+                                   {DWQ, A_BIASES}};
+    int a = arg_of(f) < arg_of(g) ? arg_of(f) : arg_of(g), b = arg_of(f) < arg_of(g) ? arg_of(g) : arg_of(f);
+    for (size_t n = 0; n < COUNT(pairs); n++)
+        if (a == pairs[n][0] && b == pairs[n][1])
+            return 1;
+    return a == b || (a <= DWO && b == A_GRADS) || (a >= WQ && a <= WO && b == A_WEIGHTS);
+}
+
+static attn_status make(int scratch, call *c)
+{
+    size_t bytes = 987654321;
+    const pass *p = &c->p;
+    attn_status status;
+    test_memory_state.fail_all = c->no_memory || scratch;
+    status = scratch ? attn_mha_backward_scratch(&bytes, c->grads, p->dout, p->t.q, p->t.k, p->t.v, c->weights, &p->t.o,
+                                                 &c->ctx)
+                     : attn_mha_backward(c->grads, p->dout, p->t.q, p->t.k, p->t.v, c->weights, &p->t.o, &c->ctx);
+    test_memory_state.fail_all = 0;
+    if (scratch)
+        CHECK((status == ATTN_OK) == (bytes != 987654321));
+    else if (!c->no_memory) {
+        char text[400] = "";
+        CHECK_STATUS(attn_mha_backward_explain(text, sizeof text, c->grads, p->dout, p->t.q, p->t.k, p->t.v, c->weights,
+                                               &p->t.o, &c->ctx),
+                     status);
+        CHECK(status == ATTN_OK || strstr(text, attn_status_string(status)) != NULL);
+    }
+    return status;
+}
+
+static call good_call(void)
+{
+    static const shape usual = {2, 4, 2, 3, 200, 3, 40, 6, 7, 8, 9};
+    static const call zero;
+    call c = zero;
+    size_t *lens = test_block(4 * sizeof *lens);
+    c.p = make_pass(usual, ATTN_F32, 0);
+    c.p.t.w.bq = random_floats(12), c.p.t.w.bk = random_floats(6), c.p.t.w.bv = random_floats(80),
+    c.p.t.w.bo = random_floats(9);
+    c.p.t.w.kv_heads = 2;
+    c.p.t.o.mask = test_random_tensor(ATTN_BOOL, 2, 4, 3, 200, T_BHLD);
+    c.p.t.o.bias = test_random_tensor(ATTN_F32, 2, 4, 3, 200, T_BHLD);
+    lens[0] = lens[1] = 3, lens[2] = lens[3] = 100;
+    c.p.t.o.q_lens = lens, c.p.t.o.kv_lens = lens + 2;
+    c.p.t.o.alibi_slopes = random_floats(4), c.p.t.o.sinks = random_floats(4);
+    return c;
+}
+
+TEST(mha_backward_status)
+{
+    call good = good_call();
+    test_freeze();
+    for (int f = 0; f < FAULTS; f++)
+        for (int g = f; g < FAULTS; g++) { /* g == f: alone */
+            call c = good;
+            attn_status first, second;
+            int scratch = f == g ? 0 : test_maybe();
+            int in_scratch = arg_of(f) == A_SCRATCH || arg_of(g) == A_SCRATCH;
+            if (f != g && (may_undo(f, g) || (test_below(test_quick ? 40 : 2))))
+                continue;
+            c.weights = &c.p.t.w;
+            c.grads = &c.p.g;
+            first = spoil(&c, &good, f);
+            if (first == ATTN_OK)
+                break;
+            second = f == g ? first : spoil(&c, &good, g);
+            if (second == ATTN_OK)
+                continue;
+            if (test_rank(second) < test_rank(first))
+                first = second;
+            test_case("%d.%d%s and %d.%d%s", arg_of(f), f % SPOILS,
+                      f < VIEW_FAULTS ? "" : other_faults[f - VIEW_FAULTS].name, arg_of(g), g % SPOILS,
+                      g < VIEW_FAULTS ? "" : other_faults[g - VIEW_FAULTS].name);
+            if (!scratch || in_scratch)
+                CHECK_STATUS(make(0, &c), first);
+            if (!in_scratch && (f == g || scratch))
+                CHECK_STATUS(make(1, &c), first);
+            CHECK(test_wrote_nothing());
+        }
+    test_case("as it should be; what opts has for outputs is not looked at");
+    good.weights = &good.p.t.w;
+    good.grads = &good.p.g;
+    good.p.t.o.lse = good.p.t.q, good.p.t.o.weights.dtype = (attn_dtype)77, good.p.t.o.scores = good.p.g.q;
+    good.p.t.o.scores_stage = (attn_stage)9;
+    CHECK_STATUS(make(1, &good), ATTN_OK);
+    CHECK(test_wrote_nothing());
+    CHECK_STATUS(make(0, &good), ATTN_OK);
+    CHECK(wrote_only_grads(&good.p));
+    test_case("where to write the size");
+    CHECK_STATUS(attn_mha_backward_scratch(NULL, good.grads, good.p.dout, good.p.t.q, good.p.t.k, good.p.t.v,
+                                           good.weights, NULL, NULL),
+                 ATTN_ERR_NULL);
+}
+
+/* F64 throughout or nowhere; biases are floats. */
+TEST(mha_backward_status_types)
+{
+    for (int all = 0; all < 2; all++)
+        for (int view = DQ; view <= WO; view++) {
+            shape d = {1, 2, 2, 2, 3, 2, 2, 4, 4, 4, 4};
+            call c = {0};
+            attn_dtype other = all ? ATTN_F32 : ATTN_F64;
+            c.p = make_pass(d, all ? ATTN_F64 : ATTN_F32, WITH_BIASES);
+            c.weights = &c.p.t.w;
+            c.grads = &c.p.g;
+            if (tensor_of(&c, view))
+                *tensor_of(&c, view) = test_random_tensor(other, 1, 1, tensor_of(&c, view)->len, 4, T_BHLD);
+            else
+                *mat_of(&c, view) = test_random_mat(other, 4, 4, PACKED);
+            test_freeze();
+            test_case("%s, but view %d", all ? "f64" : "f32", view);
+            CHECK_STATUS(make(0, &c), ATTN_ERR_DTYPE);
+            CHECK_STATUS(make(1, &c), ATTN_ERR_DTYPE);
+            CHECK(test_wrote_nothing());
+            test_release();
+        }
+}
+
+/* Batch 1 for what the batch shares, and for nothing else. */
+TEST(mha_backward_status_shared)
+{
+    for (int which = OF_Q; which <= OF_V; which++)
+        for (int shared = 0; shared < 2; shared++) {
+            shape d = {3, 2, 2, 2, 3, 2, 2, 4, 4, 4, 4};
+            pass p = make_pass(d, ATTN_F32, 0);
+            attn_tensor *x = which == OF_Q ? &p.t.q : which == OF_K ? &p.t.k : &p.t.v;
+            test_case("%s, shared %d", names[which], shared);
+            if (shared)
+                *x = share(*x);
+            make_grads(&p, 1u << which, 0, 0);
+            CHECK(grad_of(&p, which).batch == (shared ? 1 : 3));
+            CHECK_STATUS(run(&p, NULL), ATTN_OK);
+            set_grad(&p, which, test_tensor(ATTN_F32, shared ? 3 : 1, 1, x->len, 4, T_BHLD));
+            CHECK_STATUS(run(&p, NULL), ATTN_ERR_SHAPE);
+            test_release();
+        }
+}
+
+TEST(mha_backward_status_empty_shapes)
+{
+    static const shape shapes[] = {
+        {0, 4, 2, 3, 5, 4, 6, 7, 8, 9, 10}, {2, 4, 2, 0, 5, 4, 6, 7, 8, 9, 10}, {2, 4, 2, 3, 0, 4, 6, 7, 8, 9, 10},
+        {2, 4, 2, 3, 5, 4, 0, 7, 8, 9, 10}, {2, 4, 2, 3, 5, 4, 6, 0, 8, 9, 10}, {2, 4, 2, 3, 5, 4, 6, 7, 0, 9, 10},
+        {2, 4, 2, 3, 5, 4, 6, 7, 8, 0, 10}, {2, 4, 2, 3, 5, 4, 6, 7, 8, 9, 0},  {0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0}};
+    for (size_t n = 0; n < COUNT(shapes) * 4; n++) {
+        pass p = make_pass(shapes[n / 4], floats[n % 4], WITH_BIASES | WITH_NUMBERS), bad;
+        test_case("shape %zu, %s", n / 4, test_dtype_name(floats[n % 4]));
+        check_pass(&p, 2);
+        test_freeze();
+        test_case("shape %zu, %s, with a fault", n / 4, test_dtype_name(floats[n % 4]));
+        bad = p, bad.g.wo.dtype = ATTN_BOOL;
+        CHECK_STATUS(run(&bad, NULL), ATTN_ERR_DTYPE);
+        bad = p, bad.g.wk.rows++;
+        CHECK_STATUS(run(&bad, NULL), bad.g.wk.cols && !bad.g.wk.data ? ATTN_ERR_NULL : ATTN_ERR_SHAPE);
+        bad = p, bad.t.o.scale = NAN;
+        CHECK_STATUS(run(&bad, NULL), ATTN_ERR_VALUE);
+        CHECK(test_wrote_nothing());
+        test_release();
+    }
+}
+
+/* Many items without elements are not gone through one by one. */
+TEST(mha_backward_empty_items)
+{
+    attn_mha_weights w = {0};
+    attn_mha_grads g = {0};
+    attn_tensor many = attn_tensor_of(NULL, ATTN_F32, SIZE_MAX / 16, 1, 0, 1, 1, 1, 1, 1);
+    float bias[4] = {1, 1, 1, 1};
+    w.wq = w.wk = w.wv = w.wo = test_random_mat(ATTN_F32, 1, 1, PACKED);
+    w.heads = 1;
+    g.q = g.k = g.v = many;
+    g.wq = test_mat(ATTN_F32, 1, 1, PACKED), g.wk = test_mat(ATTN_F32, 1, 1, PACKED);
+    g.wv = test_mat(ATTN_F32, 1, 1, PACKED), g.wo = test_mat(ATTN_F32, 1, 1, PACKED);
+    g.bq = bias, g.bk = bias + 1, g.bv = bias + 2, g.bo = bias + 3;
+    CHECK_STATUS(attn_mha_backward(&g, many, many, many, many, &w, NULL, NULL), ATTN_OK);
+    CHECK(bias[0] == 0 && bias[1] == 0 && bias[2] == 0 && bias[3] == 0);
+    CHECK((attn_mat_get)(g.wq, 0, 0) == 0 && (attn_mat_get)(g.wo, 0, 0) == 0);
+}
+
+TEST(mha_backward_status_huge_shapes)
+{
+    const size_t wide = (size_t)1 << (sizeof(size_t) * 5), most = PTRDIFF_MAX; /* the square of wide overflows */
+    float x = 1;
+    for (int n = 0; n < 7; n++) {
+        static const char *const what[] = {"H and Lq", "Lk and D", "Lk and Dv", "Lk", "Lq", "B", "Lk and Ek"};
+        size_t H = n == 0 ? wide : 1, Lq = n == 0 ? wide : n == 4 ? most : 1, bytes = 77;
+        size_t Lk = n == 1 || n == 2 || n == 6 ? wide : n == 3 ? most : 1, E = n == 6 ? wide : 1;
+        size_t D = n == 1 ? wide : 1, Dv = n == 2 ? wide : 1, B = n == 5 ? SIZE_MAX / 2 + 1 : 1;
+        attn_tensor q = {NULL, ATTN_F32, B, 1, Lq, 1, 0, 0, 0, 0}, k = {NULL, ATTN_F32, B, 1, Lk, E, 0, 0, 0, 0};
+        attn_mat one = {NULL, ATTN_F32, 1, 1, 0, 0};
+        attn_mha_weights w = {{0}, {0}, {0}, {0}, NULL, NULL, NULL, NULL, H, H};
+        attn_mha_grads g = {{0}, {0}, {0}, {0}, {0}, {0}, {0}, NULL, NULL, NULL, NULL, 0};
+        float sum[1] = {0};
+        q.data = k.data = one.data = &x;
+        w.wq = w.wk = w.wv = w.wo = one;
+        w.wq.cols = w.wk.cols = H * D, w.wv.cols = w.wo.rows = H * Dv;
+        w.wk.rows = w.wv.rows = E;
+        if (n == 6) { /* a copy of all tokens: the pointer is never used */
+            g.wk = w.wk;
+            g.wk.data = (void *)((uintptr_t)sum & ~(uintptr_t)7);
+            g.wk.row_stride = 1;
+        } else {
+            g.bo = sum;
+        }
+        test_case("%s", what[n]);
+        CHECK_STATUS(attn_mha_backward(&g, q, q, k, k, &w, NULL, NULL), ATTN_ERR_OVERFLOW);
+        CHECK_STATUS(attn_mha_backward_scratch(&bytes, &g, q, q, k, k, &w, NULL, NULL), ATTN_ERR_OVERFLOW);
+        CHECK(bytes == 77);
+    }
+}
+
+TEST(mha_backward_errno)
+{
+    FOR_EACH_ISA (isa)
+        for (int n = 0; n < 2; n++) {
+            pass p = make_pass(large, floats[n], WITH_BIASES);
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            ctx.isa = isa;
+            p.t.o.softcap = 1e4;
+            p.t.o.scale = -300;
+            errno = 7;
+            CHECK_STATUS(run(&p, &ctx), ATTN_OK);
+            (void)scratch_of(&p, &ctx);
+            test_memory_state.fail_all = 1;
+            CHECK_STATUS(run(&p, &ctx), ATTN_ERR_NOMEM);
+            test_memory_state.fail_all = 0;
+            CHECK(errno == 7);
+            test_release();
+        }
+}
+
+/* The argument at fault by its name; and the scratch of the whole. */
+TEST(mha_backward_explain)
+{
+    pass p = make_pass(large, ATTN_F32, WITH_BIASES), bad;
+    char text[600], bytes[32];
+    const struct {
+        const char *start;
+        attn_status status;
+    } want[] = {{"grads.wk: ", ATTN_ERR_SHAPE},       {"grads.bv: ", ATTN_ERR_VALUE},
+                {"dout: ", ATTN_ERR_SHAPE},           {"grads.q: ", ATTN_ERR_DTYPE},
+                {"opts.score_mod: ", ATTN_ERR_VALUE}, {"grads.q, dout: ", ATTN_ERR_ALIAS},
+                {"weights.wo: ", ATTN_ERR_NULL}};
+    test_case("explain");
+    snprintf(bytes, sizeof bytes, "scratch: %zu bytes", scratch_of(&p, NULL));
+    CHECK_STATUS(attn_mha_backward_explain(text, sizeof text, &p.g, p.dout, p.t.q, p.t.k, p.t.v, &p.t.w, &p.t.o, NULL),
+                 ATTN_OK);
+    CHECK(strstr(text, bytes) != NULL);
+    for (size_t n = 0; n < COUNT(want); n++) {
+        bad = p;
+        switch (n) {
+        case 0: bad.g.wk.rows++; break;
+        case 1: bad.g.bv = (float *)(void *)((char *)bad.g.bv + 1); break;
+        case 2: bad.dout.dim--; break;
+        case 3: bad.g.accumulate = 1, bad.g.q.dtype = ATTN_F16; break;
+        case 4: bad.t.o.score_mod = modify; break;
+        case 5: bad.g.q.data = bad.dout.data; break;
+        default: memset(&bad.t.w.wo, 0, sizeof bad.t.w.wo); break;
+        }
+        CHECK_STATUS(attn_mha_backward_explain(text, sizeof text, &bad.g, bad.dout, bad.t.q, bad.t.k, bad.t.v, &bad.t.w,
+                                               &bad.t.o, NULL),
+                     want[n].status);
+        if (!CHECK(strncmp(text, want[n].start, strlen(want[n].start)) == 0))
+            printf("    %s", text);
+    }
+    CHECK_STATUS(attn_mha_backward_explain(NULL, 1, &p.g, p.dout, p.t.q, p.t.k, p.t.v, &p.t.w, &p.t.o, NULL),
+                 ATTN_ERR_NULL);
+}
