@@ -1237,6 +1237,7 @@ TEST(backward_accuracy)
         trial t;
         answers a;
         p.at[A_LQ] = (signed char)(6 + n % 4), p.at[A_LK] = (signed char)(6 + n % 4);
+        p.at[A_HKV] = 1;
         p.at[A_D] = (signed char)(4 + n % 6), p.at[A_DV] = (signed char)(3 + n % 4);
         p.at[A_TYPES] = (signed char)(n % 2), p.at[A_CAUSAL] = (signed char)(n / 2 % 3);
         p.at[A_BIAS] = (signed char)(n % 3 == 0 ? BIAS_BY_DISTANCE : n % 3 == 1 ? 1 + 15 : 0);
