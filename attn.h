@@ -10064,7 +10064,9 @@ ATTN__TARGET static void ATTN__NAME(backward)(const attn__tile *t, void *dpv, co
         ATTN__V lse = ATTN__LOAD((const ATTN__R *)lsev + c), delta = ATTN__LOAD((const ATTN__R *)deltav + c);
         for (k = 0; k < keys; k++, s += ld, dp += ld) {
             ATTN__V score = ATTN__LOAD(s), e = ATTN__NAME(exp_scaled)(ATTN__SUB(score, lse), &p);
-            ATTN__V ds = ATTN__MUL(ATTN__MUL(e, ATTN__SUB(ATTN__LOAD(dp), delta)), times);
+            ATTN__V ds = ATTN__MUL(e, ATTN__SUB(ATTN__LOAD(dp), delta));
+            ATTN__PIN(ds); /* times may also follow later */
+            ds = ATTN__MUL(ds, times);
             ATTN__STORE(s, ATTN__PICK(score, lowest, zero, e));
             ATTN__STORE(dp, ATTN__PICK(score, lowest, zero, ds));
         }
