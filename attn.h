@@ -7694,9 +7694,12 @@ static void attn__run_cells(attn__backward *w)
 static void attn__backward_execute(attn__backward *w)
 {
     const attn__call *call = &w->plan.call;
-    const attn_tensor *bias = &w->given->bias;
-    size_t heads = attn__max(call->q.batch, 1) * w->heads;
+    const attn_tensor *bias = &w->given->bias, *t;
+    size_t heads = 1, n;
     attn__carve_sums(w, w->plan.scratch);
+    for (n = 0; (t = attn__cleared(w, n)) != NULL; n++) /* the largest batch of those that have elements */
+        heads = attn__max(heads, t->data && t->len > 0 && t->dim > 0 ? t->batch : 0);
+    heads *= w->heads;
     attn__run_phase(w, attn__clear_head, heads);
     if (w->chunks > 0 && w->unit_blocks > 0) {
         attn__run_phase(w, attn__backward_unit, w->whole_units);
