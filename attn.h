@@ -163,8 +163,8 @@
 
    DETERMINISM
        On one CPU and instruction set the bits of a result depend on the inputs alone: not on threads, scratch, layout,
-       neighbouring rows or batch items, what hidden keys hold, or whether an optional output was asked for; the sign of
-       a zero excepted. Other instruction sets sum in another order. None of this holds for x87 arithmetic (i386 without
+       neighbouring rows or batch items, what hidden keys hold, or whether an optional output was asked for (of
+       gradients: which of them); the sign of a zero excepted. Other instruction sets sum in another order. None of this holds for x87 arithmetic (i386 without
        SSE2).
        A cache changes nothing either: its bits are those of attn_sdpa over the same tokens (I8 rounds otherwise), and a
        ring's are those of a full cache. With up to 16384 keys a token's bits do not depend on the keys after it:
