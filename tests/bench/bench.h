@@ -417,4 +417,25 @@ static inline attn_mat bench_matrix(attn_dtype dtype, size_t rows, size_t cols)
     return m;
 }
 
+static inline uint32_t random_below(uint32_t end)
+{
+    static uint32_t state = 1;
+    state = state * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)state * end >> 32);
+}
+
+/* A mask, length x length, of which a tenth of the aligned blocks is visible; returns how many pairs that is. */
+static inline double random_blocks(unsigned char *mask, size_t length, size_t block)
+{
+    size_t side = length / block, blocks = side * side, wanted = blocks / 10, n, row;
+    for (n = 0; n < blocks; n++) { /* exactly so many: each block takes its chance of those that are left */
+        if (random_below((uint32_t)(blocks - n)) >= wanted)
+            continue;
+        wanted--;
+        for (row = 0; row < block; row++)
+            memset(mask + (n / side * block + row) * length + n % side * block, 1, block);
+    }
+    return (double)(blocks / 10 * block * block);
+}
+
 #endif

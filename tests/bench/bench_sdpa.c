@@ -84,13 +84,6 @@ static void *own(attention *a, void *p)
     return a->owned[a->owns++] = p;
 }
 
-static uint32_t random_below(uint32_t end)
-{
-    static uint32_t state = 1;
-    state = state * 1664525u + 1013904223u;
-    return (uint32_t)((uint64_t)state * end >> 32);
-}
-
 /* So many random numbers. */
 static void *random_array(attention *a, attn_dtype dtype, size_t count)
 {
@@ -117,20 +110,6 @@ static attn_tensor interleaved(const workload *w, float *data, size_t n)
     ptrdiff_t row = (ptrdiff_t)(3 * w->heads * w->size);
     return attn_tensor_of(data + n * w->heads * w->size, ATTN_F32, 1, w->heads, w->queries, w->size,
                           (ptrdiff_t)w->queries * row, (ptrdiff_t)w->size, row, 1);
-}
-
-/* A mask for all heads of which a tenth of the aligned blocks is visible; returns how many pairs that is. */
-static double random_blocks(unsigned char *mask, size_t length)
-{
-    size_t side = length / BLOCK, blocks = side * side, wanted = blocks / 10, n, row;
-    for (n = 0; n < blocks; n++) { /* exactly so many: each block takes its chance of those that are left */
-        if (random_below((uint32_t)(blocks - n)) >= wanted)
-            continue;
-        wanted--;
-        for (row = 0; row < BLOCK; row++)
-            memset(mask + (n / side * BLOCK + row) * length + n % side * BLOCK, 1, BLOCK);
-    }
-    return (double)(blocks / 10 * BLOCK * BLOCK);
 }
 
 /* As large as the scores. */
@@ -175,7 +154,7 @@ static void set_option(attention *a)
     case BLOCKS:
         mask = (unsigned char *)own(a, bench_alloc(w->queries * w->keys));
         a->opts.mask = attn_bhld(mask, ATTN_BOOL, 1, 1, w->queries, w->keys);
-        a->pairs = (double)w->heads * random_blocks(mask, w->queries);
+        a->pairs = (double)w->heads * random_blocks(mask, w->queries, BLOCK);
         break;
     case LENGTHS:
         a->opts.q_lens = a->opts.kv_lens = lengths;

@@ -69,6 +69,36 @@ int bench_sdpa(void *out, const void *q, const void *k, const void *v, const siz
         &ctx);
 }
 
+/* Number n of the arrays: heads x len x size. */
+static attn_tensor array_of(float *const *arrays, size_t n, size_t heads, size_t len, size_t size)
+{
+    return attn_bhld(arrays[n], ATTN_F32, 1, heads, len, size);
+}
+
+int bench_training(float *const *arrays, const size_t *shape, int causal, int threads)
+{
+    size_t heads = shape[0], kv_heads = shape[1], queries = shape[2], keys = shape[3], size = shape[4];
+    attn_tensor out = array_of(arrays, 0, heads, queries, size), q = array_of(arrays, 5, heads, queries, size);
+    attn_tensor k = array_of(arrays, 6, kv_heads, keys, size), v = array_of(arrays, 7, kv_heads, keys, size);
+    attn_opts opts = {0};
+    attn_grads grads = {0};
+    attn_status status;
+    attn_ctx ctx;
+
+    if (with_threads(&ctx, threads))
+        return -1;
+    opts.causal = causal ? ATTN_CAUSAL_LOWER_RIGHT : ATTN_CAUSAL_NONE;
+    opts.lse = array_of(arrays, 1, heads, queries, 1);
+    grads.q = array_of(arrays, 2, heads, queries, size);
+    grads.k = array_of(arrays, 3, kv_heads, keys, size);
+    grads.v = array_of(arrays, 4, kv_heads, keys, size);
+    status = attn_sdpa(out, q, k, v, &opts, &ctx);
+    if (status != ATTN_OK)
+        return (int)status;
+    return (int)attn_sdpa_backward(&grads, array_of(arrays, 8, heads, queries, size), q, k, v, out, opts.lse, &opts,
+                                   &ctx);
+}
+
 int bench_product(void *out, const void *x, const void *w, const size_t *shape, int dtype, int threads)
 {
     size_t rows = shape[0], inner = shape[1], cols = shape[2];

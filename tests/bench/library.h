@@ -14,6 +14,9 @@ extern size_t bench_allocations, bench_allocated, bench_allocated_most;
 int bench_sdpa(void *out, const void *q, const void *k, const void *v, const size_t *shape, int dtype, int by_token,
                int causal, int threads);
 
+/* Forward and backward of packed f32 arrays: out, lse, dq, dk, dv, which it writes, q, k, v, dout. */
+int bench_training(float *const *arrays, const size_t *shape, int causal, int threads);
+
 /* The same for out = x w^T; shape: rows of x, their size, rows of w. */
 int bench_product(void *out, const void *x, const void *w, const size_t *shape, int dtype, int threads);
 

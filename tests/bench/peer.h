@@ -23,6 +23,13 @@ float peer_read(const void *x, size_t bytes, size_t streams, size_t ahead, size_
 void peer_attend(float *out, const float *q, const float *k, const float *v, float *scores, size_t heads,
                  size_t kv_heads, size_t keys, size_t size, size_t q_stride, size_t head_stride, size_t row_stride);
 
+/* One head of attention and the way back through it: out, then the gradients of q, k and v, given that of out. All
+   packed, len x size; causal: a query sees what comes before it and itself. weights, dscores: len x len, which are kept
+   between the two. */
+void peer_attend_and_back(float *out, float *dq, float *dk, float *dv, const float *dout, const float *q,
+                          const float *k, const float *v, float *weights, float *dscores, size_t len, size_t size,
+                          int causal);
+
 /* out = x w^T by dot products. x: rows x inner; w: cols x inner, in f32 or bf16; rows of out begin out_stride apart. */
 void peer_products(float *out, const float *x, const float *w, size_t rows, size_t inner, size_t cols,
                    size_t out_stride);

@@ -34,6 +34,70 @@ void peer_attend(float *out, const float *q, const float *k, const float *v, flo
     }
 }
 
+/* weights = softmax(q k^T / sqrt(size)), out = weights v; hidden weights are not looked at. */
+static void attend(float *out, const float *q, const float *k, const float *v, float *weights, size_t len, size_t size,
+                   int causal)
+{
+    size_t i, j, d;
+    for (i = 0; i < len; i++) {
+        float *p = weights + i * len, *row = out + i * size, max, sum = 0;
+        size_t seen = causal ? i + 1 : len;
+        for (j = 0; j < seen; j++) {
+            float score = 0;
+            for (d = 0; d < size; d++)
+                score += q[i * size + d] * k[j * size + d];
+            p[j] = score / sqrtf((float)size);
+        }
+        max = p[0];
+        for (j = 1; j < seen; j++)
+            if (p[j] > max)
+                max = p[j];
+        for (j = 0; j < seen; j++) {
+            p[j] = expf(p[j] - max);
+            sum += p[j];
+        }
+        for (j = 0; j < seen; j++)
+            p[j] /= sum;
+        for (d = 0; d < size; d++)
+            row[d] = 0;
+        for (j = 0; j < seen; j++)
+            for (d = 0; d < size; d++)
+                row[d] += p[j] * v[j * size + d];
+    }
+}
+
+void peer_attend_and_back(float *out, float *dq, float *dk, float *dv, const float *dout, const float *q,
+                          const float *k, const float *v, float *weights, float *dscores, size_t len, size_t size,
+                          int causal)
+{
+    size_t i, j, d;
+    attend(out, q, k, v, weights, len, size, causal);
+    memset(dq, 0, len * size * sizeof(float));
+    memset(dk, 0, len * size * sizeof(float));
+    memset(dv, 0, len * size * sizeof(float));
+    for (i = 0; i < len; i++) {
+        const float *p = weights + i * len;
+        float *ds = dscores + i * len, sum = 0;
+        size_t seen = causal ? i + 1 : len;
+        for (j = 0; j < seen; j++) {
+            float dp = 0;
+            for (d = 0; d < size; d++)
+                dp += dout[i * size + d] * v[j * size + d];
+            ds[j] = dp;
+            sum += p[j] * dp;
+        }
+        for (j = 0; j < seen; j++)
+            ds[j] = p[j] * (ds[j] - sum) / sqrtf((float)size);
+    }
+    for (i = 0; i < len; i++)
+        for (j = 0; j < (causal ? i + 1 : len); j++)
+            for (d = 0; d < size; d++) {
+                dq[i * size + d] += dscores[i * len + j] * k[j * size + d];
+                dk[j * size + d] += dscores[i * len + j] * q[i * size + d];
+                dv[j * size + d] += weights[i * len + j] * dout[i * size + d];
+            }
+}
+
 void peer_products(float *out, const float *x, const float *w, size_t rows, size_t inner, size_t cols,
                    size_t out_stride)
 {

@@ -12,12 +12,16 @@ checked against numpy in f64. All arguments and the result have one type. The pe
     a longer causal call, which is_causal does not mean;
   - "PyTorch, folded", where a few queries are in groups of heads: the same with a group's heads as further queries of
     their key/value head, which its callers can do and its enable_gqa does not;
-  - "memory kept", of the first SHAPES: PyTorch in a process whose malloc never returns freed memory to the system,
-    because each call allocates its result;
+  - for forward and backward, TRAINING: PyTorch's scaled_dot_product_attention, confined to its fused kernel for CPUs
+    (SDPBackend.FLASH_ATTENTION), and the gradients of q, k and v by autograd; attn.h is attn_sdpa with lse, then
+    attn_sdpa_backward;
+  - "memory kept", of the first SHAPES and of TRAINING: PyTorch in a process whose malloc never returns freed memory to
+    the system, because each call allocates its results;
   - ONNX Runtime's best operator for the shape: MatMul with a constant w; or Attention of ONNX itself,
     MultiHeadAttention, and where every query sees what comes before it, or there is one, GroupQueryAttention. Inputs
     and outputs are bound, so that nothing is copied.
-A bar is how much faster than each peer attn.h must be; than PyTorch folded, no more than as fast.
+A bar is how much faster than each peer attn.h must be; than PyTorch folded, no more than as fast. Bars of TRAINING are
+those of the CPU; of many there are none.
 
 Threads that wait for work must not slow down whoever has the next turn. ONNX Runtime's stop spinning when a run ends
 (session.force_spinning_stop). Those of PyTorch's OpenMP spin for some milliseconds, so each turn begins with a pause; a
@@ -82,6 +86,26 @@ MORE_SHAPES = [
     ("one query, [L,H,D]", 32, 8, 1, 4096, 128, False, 1.5, False, "f32", True),
 ]
 
+def cpu():
+    """Whose bars hold."""
+    try:
+        with open("/proc/cpuinfo") as lines:
+            about = dict([part.strip() for part in line.split(":", 1)] for line in lines if ":" in line)
+    except OSError:
+        return ""
+    zen5 = about.get("vendor_id") == "AuthenticAMD" and about.get("cpu family") == "26"
+    return "Zen 5" if zen5 else "Intel" if about.get("vendor_id") == "GenuineIntel" else ""
+
+
+# Forward and backward: heads, keys, size, causal, part of the quick run; least ratios, full and causal
+TRAINING = [
+    (8, 1024, 64, False, True),
+    (8, 2048, 128, False, False),
+    (8, 1024, 64, True, True),
+    (8, 2048, 128, True, False),
+]
+TRAINING_BARS = {"Zen 5": (1.8, 2.0), "Intel": (1.1, 1.2)}
+
 # x w^T: type, rows of x, their size and as many rows of w, least ratio, part of the quick run
 PRODUCTS = [
     (dtype, rows, size, 1.0, (rows, size) == (1, 512))
@@ -125,6 +149,13 @@ def double(x):
 def some(count):
     """Which ones of so many are checked."""
     return sorted({0, count // 3, count // 2, count - 1})
+
+
+def as_arrays(out):
+    """Of a PyTorch result, or several."""
+    if isinstance(out, tuple):
+        return tuple(as_arrays(x) for x in out)
+    return (out.view(torch.uint16) if out.dtype == torch.bfloat16 else out).numpy()
 
 
 def tensor(x):
@@ -238,6 +269,59 @@ class Attention:
             yield "GroupQueryAttention", inputs, {}, of_rows, outputs, node
 
 
+class Training(Attention):
+    """Forward and backward: the gradients of q, k and v."""
+
+    def __init__(self, heads, keys, size, causal, quick):
+        bar = TRAINING_BARS.get(cpu(), (0, 0))[causal]
+        work = "forward + backward"
+        super().__init__(f"{work}, causal" if causal else work, heads, heads, keys, keys, size, causal, bar, quick)
+
+    def prepare(self):
+        self.dout = random(np.random.default_rng(2), "f32", 1, self.heads, self.queries, self.size)
+        super().prepare()
+
+    def reference(self, head, kv_head):
+        """dq, dk and dv, some rows of each."""
+        q, k, v, dout = (double(x[0, head]) for x in (self.q, self.k, self.v, self.dout))
+        weights = np.exp(q @ k.T / np.sqrt(self.size))
+        if self.causal:
+            weights *= self.visible(range(self.queries))
+        weights /= weights.sum(axis=1, keepdims=True)
+        dscores = dout @ v.T
+        dscores -= (weights * dscores).sum(axis=1, keepdims=True)
+        dscores *= weights / np.sqrt(self.size)
+        return np.stack([x[self.rows] for x in (dscores @ k, dscores.T @ q, weights.T @ dout)])
+
+    def check(self, out, who):
+        for x, right, name in zip(out, self.right.swapaxes(0, 1), ("dq", "dk", "dv")):
+            check(double(x[0, self.checked][:, self.rows]), right, "f32", f"{who}, {name}")
+
+    def library(self, calls, threads):
+        out, lse = np.empty_like(self.q), np.empty(self.q.shape[:-1], np.float32)
+        grads = tuple(np.empty_like(x) for x in (self.q, self.k, self.v))
+        shape = (ctypes.c_size_t * 5)(self.heads, self.kv_heads, self.queries, self.keys, self.size)
+
+        arrays = out, lse, *grads, self.q, self.k, self.v, self.dout
+        data = [x.ctypes.data_as(ctypes.c_void_p) for x in arrays]  # each keeps its array
+        pointers = (ctypes.c_void_p * len(data))(*data)
+        return grads, lambda kept=data: calls.bench_training(pointers, shape, self.causal, threads)
+
+    def pytorch(self):
+        q, k, v = (tensor(x).requires_grad_() for x in (self.q, self.k, self.v))
+        dout, fused = tensor(self.dout), torch.nn.attention.SDPBackend.FLASH_ATTENTION
+
+        def compute():
+            with torch.nn.attention.sdpa_kernel(fused):
+                out = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+            return torch.autograd.grad(out, (q, k, v), dout)
+
+        yield "PyTorch", compute
+
+    def operators(self):
+        return ()
+
+
 def joined(x):
     """1 x heads x length x size as 1 x length x (heads * size)."""
     return np.ascontiguousarray(x.transpose(0, 2, 1, 3)).reshape(1, x.shape[2], -1)
@@ -301,7 +385,7 @@ def pytorch(case, threads):
     contestants = {name: contestant(compute) for name, compute in case.pytorch()}
     for name, run in contestants.items():
         out = run()
-        case.check((out.view(torch.uint16) if out.dtype == torch.bfloat16 else out).numpy(), name)
+        case.check(as_arrays(out), name)
     return contestants
 
 
@@ -391,7 +475,7 @@ def memory_kept():
 def compare(case, threads):
     """Speed relative to each peer that can do it, by name, and ONNX Runtime's operator."""
     operator = ""
-    with torch.inference_mode() if torch else nullcontext():
+    with torch.inference_mode() if torch and not isinstance(case, Training) else nullcontext():
         contestants = {"attn.h": library(case, threads)}
         if torch:
             contestants.update(pytorch(case, threads))
@@ -405,7 +489,7 @@ def main():
     if not np or not (torch or (ort and onnx)):
         print("No Python peers: numpy and torch or onnxruntime are needed.")
         return
-    cases = [Attention(*shape) for shape in SHAPES]
+    cases = [Attention(*shape) for shape in SHAPES] + [Training(*shape) for shape in TRAINING]
     if MEMORY_KEPT:
         figures = []
         for case in cases:
@@ -420,8 +504,8 @@ def main():
     names.update({"ONNX Runtime": f"ONNX Runtime {ort.__version__}"} if onnx else {})
     tsv = open(os.environ["ATTN_BENCH_TSV"], "a") if os.environ.get("ATTN_BENCH_TSV") else None
     bars = met = 0
-    print("\nattn_sdpa; attn_matmul: speed relative to peers in one process")
-    print(f"{'work':<20}{'heads x keys x size':<20}{'':<10}" + "".join(f"{name:>20}" for name in names.values()))
+    print("\nattn_sdpa; attn_sdpa_backward; attn_matmul: speed relative to peers in one process")
+    print(f"{'work':<28}{'heads x keys x size':<20}{'':<10}" + "".join(f"{name:>20}" for name in names.values()))
     for case in cases:
         if QUICK and not case.quick:
             continue
@@ -431,15 +515,17 @@ def main():
             ratios, operator = compare(case, threads)
             if (case.work, case.name, threads) in kept:
                 ratios["memory kept"] = kept[case.work, case.name, threads]
+            if not ratios:  # ONNX Runtime alone does not train
+                continue
             bar = {name: min(case.bar, 1) if name == FOLDED else case.bar for name in ratios}
             ahead = all(x >= bar[name] for name, x in ratios.items())
-            bars, met = bars + 1, met + ahead
+            bars, met = bars + (case.bar > 0), met + (ahead and case.bar > 0)
             cells = "".join(f"{ratios[name]:18.2f} x" if name in ratios else f"{'':20}" for name in names)
-            verdict = f"(>= {case.bar:.2f}: {'met' if ahead else 'MISSED'})"
-            print(f"{case.work:<20}{case.name:<20}{which:<10}{cells}  {verdict}  {operator}", flush=True)
+            verdict = f"(>= {case.bar:.2f}: {'met' if ahead else 'MISSED'})" if case.bar > 0 else ""
+            print(f"{case.work:<28}{case.name:<20}{which:<10}{cells}  {verdict}  {operator}", flush=True)
             for name in names if tsv else ():
                 if name in ratios:
-                    figure = "x", f"{ratios[name]:.4g}", f">={bar[name]}"
+                    figure = "x", f"{ratios[name]:.4g}", f">={bar[name]}" if case.bar > 0 else ""
                     print(case.work, case.name, which, names[name], *figure, sep="\t", file=tsv, flush=True)
     print(f"\n{met} of {bars} bars met")
 

@@ -17,6 +17,16 @@ COLOURS = {"attn.h": "#0b57d0", "PyTorch": "#c2410c", "ONNX Runtime": "#7e22ce",
            "OpenBLAS": "#6b7280"}
 AGAINST = {"peak": " of the peak", "read": " of the read", "one thread": " one thread", "f32 speed": " the f32 speed",
            "plain time": " the plain time", "plain loop": " the plain loop"}
+TRAINING = {"backward, of the forward call's time": ("1 thread", "forward time"),
+            "two threads over one": ("2 threads", "one thread"),
+            "of the plain backward's time": ("1 thread", "plain time"),
+            "the same of the forward call": ("forward call", "plain time"),
+            "with forward, over the plain loop": ("1 thread", "plain loop")}
+WEIGHTS = {"over attn_matmul": ("1 thread", "attn_matmul"),
+           "over attn_matmul, on two threads": ("2 threads", "attn_matmul"),
+           "two threads over one": ("2 threads", "one thread"),
+           "over OpenBLAS": ("1 thread", "OpenBLAS")}
+SCRATCH = {f"{n} thread{'s' * (n > 1)}": (f"{n} thread{'s' * (n > 1)}", "a thread") for n in (1, 2, 16)}
 VERSION = re.compile(r"(one run of version )\d+\.\d+\.\d+")
 
 
@@ -51,6 +61,14 @@ def is_peer(name):
 
 def is_product(figure):
     return figure.work.startswith("x w^T")
+
+
+def is_backward(figure):
+    return figure.work.startswith("backward")
+
+
+def is_weights(figure):
+    return figure.work.startswith("dw +=")
 
 
 # ==== The tables =====================================================================================================
@@ -149,6 +167,29 @@ def products(figures):
     yield ""
 
 
+def of_columns(figures, columns, start, shapes, unit="x"):
+    """A table with a row for each work and shape; columns: their names, and what stands there: of, against."""
+    cells = {(f.work, f.shape, f.of, f.against): f for f in figures if f.unit == unit}
+    if not cells:
+        return
+    yield f"{start}:\n"
+    yield f"| work | {shapes} | {' | '.join(columns)} |"
+    yield "|---|---|" + "---|" * len(columns)
+    for key in dict.fromkeys(key[:2] for key in cells):
+        row = [cells.get((*key, *column)) for column in columns.values()]
+        yield f"| {key[0]} | {key[1]} | " + " | ".join(f"{number(f)} {unit}" if f else "" for f in row) + " |"
+    yield ""
+
+
+def training(figures):
+    """The way back: its time, the gradients of weights, its memory."""
+    back, weights = ([f for f in figures if of_work(f)] for of_work in (is_backward, is_weights))
+    yield from of_columns(back, TRAINING, "attn_sdpa_backward", "items, if several, x heads x keys x size")
+    yield from of_columns(weights, WEIGHTS, "attn_matmul_add, for gradients of weights", "M x tokens x N")
+    yield from of_columns(back, SCRATCH, "Scratch of attn_sdpa_backward for each thread, with so many",
+                          "heads x keys x size", "MiB")
+
+
 def peers(figures):
     """Speed relative to each peer, on one and two threads."""
     cells = {(f.work, f.shape, f.of, f.against): number(f) for f in figures}
@@ -233,6 +274,8 @@ def main():
         sys.exit(__doc__)
     table, page, svg = sys.argv[1:]
     figures = list(read(table))
+    of_training = [f for f in figures if is_backward(f) or is_weights(f)]
+    figures = [f for f in figures if f not in of_training]
     of_products = [f for f in figures if is_product(f) and not is_peer(f.against)]
     if not any(f.against in AGAINST for f in figures):
         sys.exit(f"{table}: no figures; run `make bench` first")
@@ -248,7 +291,8 @@ def main():
         sys.exit(f"{page}: no sentence that says what version these figures are of, or several")
     of_attention = [f for f in figures if not is_product(f)]
     rows = [f"![Share of the peak over the length, beside peers]({link})", "", *limits(of_attention), *others(figures),
-            "", *few_keys(figures), *products(of_products)]
+            "", *few_keys(figures), *products(of_products),
+            *training(of_training)]
     if any(is_peer(f.against) for f in figures):
         rows += ["Speed relative to peers, on one / two threads:", "", *peers(figures), ""]
     with open(page, "w") as file:
