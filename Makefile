@@ -22,9 +22,9 @@ tools     = $B/tokenize $B/tensors $B/05_translate
 notebooks = $(filter-out $(tools),$(patsubst examples/%.c,$B/%,$(wildcard examples/[0-9][0-9]_*.c)))
 sentence  = It is easy to translate languages with transformers
 parts     = json safetensors sentencepiece t5 beam translate
-examples  = $(patsubst %.c,$B/%.o,$(wildcard examples/*.c examples/translate/*.c))
+examples  = $(patsubst %.c,$B/%.o,$(wildcard examples/*.c examples/translate/*.c examples/translate/train/*.c))
 tests     = $(patsubst %.c,$B/%.o,$(wildcard tests/*.c))
-t_tests   = $(patsubst %.c,$B/%.o,$(wildcard $T/test_*.c)) $(parts:%=$B/heap/%.o)
+t_tests   = $(patsubst %.c,$B/%.o,$(wildcard $T/test_*.c)) $(patsubst %,$B/heap/%.o,$(parts) train/network train/learn)
 python    = $(or $(ATTN_BENCH_PYTHON),python3)
 version   = $(shell sed -n 's/^.define ATTN_VERSION_STRING "\(.*\)"/\1/p' attn.h)
 check     = CC='$(CC)' RUN='$(RUN)' B='$B' sh tests/config.sh
@@ -121,8 +121,9 @@ $B/%: $B/examples/%.o $B/attn.o
 $B/05_translate: $(parts:%=$B/examples/translate/%.o)
 $B/tokenize: $(addprefix $B/examples/translate/,tokenize.o sentencepiece.o)
 $B/tensors: $(addprefix $B/examples/translate/,tensors.o safetensors.o json.o)
-$B/tokenize $B/tensors:
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm
+$B/train: $(addprefix $B/examples/translate/train/,train.o learn.o network.o) $B/examples/translate/sentencepiece.o $B/attn.o
+$B/tokenize $B/tensors $B/train:
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
 
 # The test programs: of the library; and of what the examples read and compute with, given the allocator of the tests.
 $B/test: $(tests)
