@@ -64,8 +64,9 @@ test-examples: $B/test_examples $(notebooks) $(tools) ## of that, what tests the
 check-t5: $B/05_translate                ## compare translation with transformers on models of the published sizes
 	@$(python) $T/check_t5.py $B/05_translate
 
-train: $B/05_translate                   ## train the bundled model anew, to build/model, and score it; 15 minutes
-	@$(python) -B examples/translate/train/train.py $B/model
+train: $B/05_translate $B/train          ## train the bundled model anew, to build/model, and score it; minutes
+	@mkdir -p $B/model && cp examples/translate/model/spiece.model $B/model
+	@python3 -B examples/translate/train/grammar.py --corpus | $(RUN) $B/train $B/model
 	@MODEL='$B/model' $(check) model
 
 bench: $(benches) $B/libbench.so         ## compare speed with this machine's limits and with peers; minutes
@@ -111,6 +112,9 @@ $B/api: attn.h
 # Notebooks and other examples: any of them is a program by itself; here they share one object of the implementation.
 $B/attn.o: tests/config/implementation.c attn.h $B/flags
 	$(CC) $(CFLAGS) $(IMPL_CFLAGS) -DATTN_THREADS -I. -c -o $@ $<
+
+# Loops over weights are for vectors: -O3, if nothing else is asked for.
+$B/examples/translate/train/%.o: CFLAGS := $(if $(filter -O2,$(CFLAGS)),$(CFLAGS) -O3,$(CFLAGS))
 
 $B/examples/%.o: examples/%.c $B/flags | $B/api
 	$(call object,$(CFLAGS) -DATTN_INTERFACE_ONLY)
