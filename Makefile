@@ -7,7 +7,7 @@
 ## B             where everything built goes (build)
 ## PREFIX        where `install` puts the library (/usr/local), below DESTDIR
 ## ATTN          the directory of the attn.h that the benchmarks measure (.)
-## ATTN_BENCH_PYTHON   what may have numpy, PyTorch and ONNX Runtime for the benchmarks, PyTorch for `train` (python3);
+## ATTN_BENCH_PYTHON   what may have numpy, PyTorch and ONNX Runtime for the benchmarks (python3);
 ##                     for `bench-translate` torch, transformers, sentencepiece, safetensors, and ctranslate2
 ## TEST_LEVEL    in the environment: quick, for a shorter test
 
@@ -19,6 +19,7 @@ ATTN    = .
 T         = examples/translate/tests
 warnings  = -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 tools     = $B/tokenize $B/tensors $B/05_translate
+learners  = $B/grammar $B/train
 notebooks = $(filter-out $(tools),$(patsubst examples/%.c,$B/%,$(wildcard examples/[0-9][0-9]_*.c)))
 sentence  = It is easy to translate languages with transformers
 parts     = json safetensors sentencepiece t5 beam translate
@@ -52,21 +53,21 @@ all: $(notebooks) $(tools)               ## build and run the notebooks; what yo
 	@echo 'A tiny demonstration model of 200 words. For t5-base: $B/05_translate DIRECTORY "text", see examples/README.md'
 	@echo && echo "The pictures are in $B/pictures."
 
-test: $B/test $B/test_examples $(notebooks) $(tools) ## test the library, the examples, README and embedding
+test: $B/test $B/test_examples $(notebooks) $(tools) $(learners) ## test the library, the examples, README and embedding
 	@$(check) library examples single pictures output tools model readers readme quick
 
 test-library: $B/test                    ## of that, the tests of attn.h alone: after a change of a kernel, one compilation
 	@$(check) library
 
-test-examples: $B/test_examples $(notebooks) $(tools) ## of that, what tests the examples
+test-examples: $B/test_examples $(notebooks) $(tools) $(learners) ## of that, what tests the examples
 	@$(check) examples single pictures output tools model readers
 
 check-t5: $B/05_translate                ## compare translation with transformers on models of the published sizes
 	@$(python) $T/check_t5.py $B/05_translate
 
-train: $B/05_translate $B/train          ## train the bundled model anew, to build/model, and score it; minutes
+train: $B/05_translate $(learners)       ## train the bundled model anew, to build/model, and score it; minutes
 	@mkdir -p $B/model && cp examples/translate/model/spiece.model $B/model
-	@python3 -B examples/translate/train/grammar.py --corpus | $(RUN) $B/train $B/model
+	@$(RUN) $B/grammar --corpus | $(RUN) $B/train $B/model
 	@MODEL='$B/model' $(check) model
 
 bench: $(benches) $B/libbench.so         ## compare speed with this machine's limits and with peers; minutes
@@ -125,8 +126,9 @@ $B/%: $B/examples/%.o $B/attn.o
 $B/05_translate: $(parts:%=$B/examples/translate/%.o)
 $B/tokenize: $(addprefix $B/examples/translate/,tokenize.o sentencepiece.o)
 $B/tensors: $(addprefix $B/examples/translate/,tensors.o safetensors.o json.o)
-$B/train: $(addprefix $B/examples/translate/train/,train.o learn.o network.o) $B/examples/translate/sentencepiece.o $B/attn.o
-$B/tokenize $B/tensors $B/train:
+$B/grammar: $B/examples/translate/train/grammar.o
+$B/train: $(addprefix $B/examples/translate/,train/train.o train/learn.o train/network.o sentencepiece.o) $B/attn.o
+$B/tokenize $B/tensors $(learners):
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
 
 # The test programs: of the library; and of what the examples read and compute with, given the allocator of the tests.

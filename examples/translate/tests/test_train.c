@@ -1,5 +1,5 @@
-/* Training: the gradient of every weight against PyTorch's (golden/make_train.py) and, with dropout, against differences
-   of the loss; the network that is saved is the one that t5.c reads; a few steps make the loss fall, and threads change
+/* Training: the gradient of every weight against PyTorch's (golden/make_train.py) and, with dropout, against
+   differences of the loss; the network that is saved is the one that t5.c reads; a few steps make the loss fall, and threads change
    no bit. */
 #if !defined(_WIN32)
 #define _POSIX_C_SOURCE 200809L
@@ -61,21 +61,28 @@ static void load_weights(network *net, const safetensors *file)
     }
 }
 
+/* The ids of a text, in a block. */
+static const int32_t *load_ids(const safetensors *file, const char *kind, size_t n, size_t *len)
+{
+    char name[8];
+    const safetensors_tensor *t;
+    int32_t *ids;
+    size_t i;
+    snprintf(name, sizeof name, "%lu", (unsigned long)n);
+    t = named(file, kind, name);
+    *len = t ? t->count : 0;
+    ids = (int32_t *)test_block(*len * sizeof *ids);
+    for (i = 0; i < *len; i++)
+        ids[i] = (int32_t)safetensors_get(t, i);
+    return ids;
+}
+
 static void load_pairs(network_pair *pairs, const safetensors *file)
 {
     size_t n;
     for (n = 0; n < PAIRS; n++) {
-        char name[8];
-        const safetensors_tensor *source, *target;
-        snprintf(name, sizeof name, "%lu", (unsigned long)n);
-        source = named(file, "source.", name);
-        target = named(file, "target.", name);
-        if (!source || !target)
-            continue;
-        pairs[n].source = (const int32_t *)source->data;
-        pairs[n].target = (const int32_t *)target->data;
-        pairs[n].source_len = source->count;
-        pairs[n].target_len = target->count;
+        pairs[n].source = load_ids(file, "source.", n, &pairs[n].source_len);
+        pairs[n].target = load_ids(file, "target.", n, &pairs[n].target_len);
     }
 }
 
@@ -285,7 +292,7 @@ TEST(train_saves_what_t5_opens)
 
 /* ---- learning ---- */
 
-/* Three steps with AdamW. An element whose gradient is small beside its rounding may go another way: the mean counts. */
+/* Three steps of AdamW. A weight whose gradient is small beside its rounding may go another way: the mean counts. */
 TEST(train_steps_are_pytorchs)
 {
     golden g;

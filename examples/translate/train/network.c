@@ -1,5 +1,4 @@
-/* network.c: see network.h. First the weights; then the steps with their way back, the layers, the whole; then the files.
-
+/* network.c: see network.h. First the weights; then the steps with their way back, a layer, the whole; last the files.
    A gradient is named after what it is of, with a d before it: dx says how the loss changes with each number of x. */
 #include "network.h"
 
@@ -244,8 +243,8 @@ static void norm_back(const pass *p, float *dx, const float *dh, const float *x,
     }
 }
 
-/* Each number becomes 0 with the probability of dropout, or 1 / (1 - p) times as large: which, says its place. Back: the
-   same of the gradient. */
+/* Each number becomes 0 with the probability of dropout, or 1 / (1 - p) times as large: its place says which. Back: the
+   same to the gradient. */
 static void drop(const pass *p, float *x, size_t count, uint64_t place)
 {
     double dropped = p->net->dropout;
@@ -627,7 +626,7 @@ static void put_number(FILE *file, uint64_t value, int bytes)
         putc((int)(value >> (8 * i) & 255), file);
 }
 
-/* The header of a safetensors file: its length, then JSON; into a buffer of 256 bytes for each tensor and for the rest. */
+/* The JSON of a safetensors file, padded to 8 bytes; out has 256 bytes for each tensor and for the rest. */
 static size_t spell_header(const network *net, char *out, size_t size)
 {
     size_t length = (size_t)snprintf(out, size, "{\"__metadata__\":{\"format\":\"pt\"}");
@@ -650,7 +649,7 @@ static int write_tensors(const network *net, FILE *file)
 {
     size_t size = 256 * (net->tensor_count + 1), length;
     char *header = (char *)malloc(size);
-    uint16_t bits;
+    uint16_t bits = 0;
     if (!header)
         return 0;
     length = spell_header(net, header, size);
@@ -666,19 +665,29 @@ static int write_tensors(const network *net, FILE *file)
 
 static void write_config(const t5_config *c, FILE *file)
 {
+    const struct {
+        const char *name;
+        size_t value;
+    } numbers[] = {{"d_ff", c->d_ff},
+                   {"d_kv", c->d_kv},
+                   {"d_model", c->d_model},
+                   {"decoder_start_token_id", (size_t)c->start_id},
+                   {"eos_token_id", (size_t)c->eos_id},
+                   {"num_decoder_layers", c->num_decoder_layers},
+                   {"num_heads", c->num_heads},
+                   {"num_layers", c->num_layers},
+                   {"pad_token_id", (size_t)c->pad_id},
+                   {"relative_attention_max_distance", c->max_distance},
+                   {"relative_attention_num_buckets", c->buckets},
+                   {"vocab_size", c->vocab_size}};
+    fprintf(file, "{\n  \"architectures\": [\n    \"T5ForConditionalGeneration\"\n  ],\n");
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        fprintf(file, "  \"%s\": %lu,\n", numbers[i].name, (unsigned long)numbers[i].value);
     fprintf(file,
-            "{\n  \"architectures\": [\n    \"T5ForConditionalGeneration\"\n  ],\n  \"d_ff\": %lu,\n  \"d_kv\": %lu,\n"
-            "  \"d_model\": %lu,\n  \"decoder_start_token_id\": %ld,\n  \"dropout_rate\": 0.0,\n  \"dtype\": \"bfloat16\",\n"
-            "  \"eos_token_id\": %ld,\n  \"feed_forward_proj\": \"relu\",\n  \"is_encoder_decoder\": true,\n"
-            "  \"layer_norm_epsilon\": %g,\n  \"model_type\": \"t5\",\n",
-            (unsigned long)c->d_ff, (unsigned long)c->d_kv, (unsigned long)c->d_model, (long)c->start_id,
-            (long)c->eos_id, c->epsilon);
-    fprintf(file,
-            "  \"num_decoder_layers\": %lu,\n  \"num_heads\": %lu,\n  \"num_layers\": %lu,\n  \"pad_token_id\": %ld,\n"
-            "  \"relative_attention_max_distance\": %lu,\n  \"relative_attention_num_buckets\": %lu,\n"
-            "  \"tie_word_embeddings\": true,\n  \"vocab_size\": %lu\n}\n",
-            (unsigned long)c->num_decoder_layers, (unsigned long)c->num_heads, (unsigned long)c->num_layers,
-            (long)c->pad_id, (unsigned long)c->max_distance, (unsigned long)c->buckets, (unsigned long)c->vocab_size);
+            "  \"dropout_rate\": 0.0,\n  \"dtype\": \"bfloat16\",\n  \"feed_forward_proj\": \"relu\",\n"
+            "  \"is_encoder_decoder\": true,\n  \"layer_norm_epsilon\": %g,\n  \"model_type\": \"t5\",\n"
+            "  \"tie_word_embeddings\": true\n}\n",
+            c->epsilon);
 }
 
 const char *network_save(const network *net, const char *directory)

@@ -1,5 +1,5 @@
-/* network.h: a T5 that learns: t5.h's network in float, with the way back. It takes network.c and attn.h compiled once in
-   the program. Of the published kinds it is the first: relu, the output projected by the embedding.
+/* network.h: a T5 that learns: t5.h's network in float, with the way back. It takes network.c, and attn.h compiled once
+   in the program. Of the published kinds it is the first: relu, the output projected by the embedding.
 
        network net;
        tape t = {0};
@@ -42,7 +42,7 @@ typedef struct network_stack {
 
 typedef struct network {
     t5_config config;
-    double dropout; /* the part of the numbers between layers, and of attention's weights, that is set to 0; at first 0 */
+    double dropout; /* the part of hidden numbers and of attention's weights that becomes 0 in learning; at first 0 */
     network_tensor *tensors;
     size_t tensor_count;
     network_stack encoder, decoder;
