@@ -69,7 +69,7 @@ static void add_parts(learner *of, size_t i, size_t task)
 }
 
 /* AdamW: each weight moves by about `rate`, along the running mean of its gradient, which is divided by the root of the
-   running mean of its square; and it shrinks.          Kingma 2014, arXiv 1412.6980; Loshchilov 2017, arXiv 1711.05101 */
+   running mean of its square; and it shrinks.       Kingma 2014, arXiv 1412.6980; Loshchilov 2017, arXiv 1711.05101 */
 static void move(learner *of, size_t i, size_t task)
 {
     size_t first = i * of->net.size / LEARN_SLICES, end = (i + 1) * of->net.size / LEARN_SLICES;

@@ -181,7 +181,8 @@ static int train(learner *of, const corpus *texts, place *order, size_t *batches
         if ((step + 1) % REPORT == 0 || step + 1 == steps) {
             size_t since = step % REPORT + 1;
             printf("step %lu of %lu: loss %.4f, %.1f ms a step, %.0f s\n", (unsigned long)step + 1,
-                   (unsigned long)steps, total / (double)since, 1e3 * (now() - begin) / (double)(step + 1), now() - begin);
+                   (unsigned long)steps, total / (double)since, 1e3 * (now() - begin) / (double)(step + 1),
+                   now() - begin);
             fflush(stdout);
             total = 0;
         }
