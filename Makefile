@@ -114,11 +114,9 @@ $B/api: attn.h
 $B/attn.o: tests/config/implementation.c attn.h $B/flags
 	$(CC) $(CFLAGS) $(IMPL_CFLAGS) -DATTN_THREADS -I. -c -o $@ $<
 
-# Loops over weights are for vectors: -O3, if nothing else is asked for.
-$B/examples/translate/train/%.o: CFLAGS := $(if $(filter -O2,$(CFLAGS)),$(CFLAGS) -O3,$(CFLAGS))
-
 $B/examples/%.o: examples/%.c $B/flags | $B/api
-	$(call object,$(CFLAGS) -DATTN_INTERFACE_ONLY)
+	$(call object,$(CFLAGS) $(loops) -DATTN_INTERFACE_ONLY)
+$B/examples/translate/train/%.o: loops = $(if $(filter -O2,$(CFLAGS)),-O3)# over numbers, for vectors
 
 $B/%: $B/examples/%.o $B/attn.o
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread

@@ -127,12 +127,12 @@ const char *network_init(network *net, const t5_config *config, uint64_t seed)
 
 /* What a layer leaves for the way back; rows are those of its stack, B texts of `len`. */
 struct network_record {
-    float *x;        /* d_model: its input */
-    float *h;        /* d_model: norm(x) */
-    float *q;        /* inner: queries; in self-attention 3 inner: q, k, v side by side */
-    float *kv;       /* 2 inner: k, v of the text, for attention to it */
-    float *a;        /* inner: what attention made of them; or d_ff: the hidden numbers of feed-forward */
-    float *lse;      /* num_heads: attn_sdpa's log of the sum of exp */
+    float *x;   /* d_model: its input */
+    float *h;   /* d_model: norm(x) */
+    float *q;   /* inner: queries; in self-attention 3 inner: q, k, v side by side */
+    float *kv;  /* 2 inner: k, v of the text, for attention to it */
+    float *a;   /* inner: what attention made of them; or d_ff: the hidden numbers of feed-forward */
+    float *lse; /* num_heads: attn_sdpa's log of the sum of exp */
 };
 
 /* A stack at work. */
@@ -152,9 +152,9 @@ typedef struct pass {
     size_t count;
     side encoder, decoder;
     float *grads;
-    float *dh, *dy, *da, *dq;    /* gradients of h; of what a layer adds; of a; of q, k, v side by side */
-    float *dbias, *dtable;       /* by distance; by bucket */
-    float *logits;               /* vocab_size: the decoder's, then their gradient */
+    float *dh, *dy, *da, *dq; /* gradients of h; of what a layer adds; of a; of q, k, v, where attention has them */
+    float *dbias, *dtable;    /* by distance; by bucket */
+    float *logits;            /* vocab_size: the decoder's, then their gradient */
     double loss, scale;
     uint64_t seed;
     attn_ctx ctx;
