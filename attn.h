@@ -8124,7 +8124,7 @@ static void attn__mha_backward_run(attn__mha_backward *w)
 
 static void attn__mha_grads_list(attn__check *c, const attn__mha_backward *w)
 {
-    static const char *const names[] = {"grads.q",  "grads.k",  "grads.v",  "grads.wq", "grads.wk", "grads.wv",
+    static const char *const attn__names[] = {"grads.q",  "grads.k",  "grads.v",  "grads.wq", "grads.wk", "grads.wv",
                                         "grads.wo", "grads.bq", "grads.bk", "grads.bv", "grads.bo"};
     const attn_mha_grads *g = &w->grads;
     const attn_mha_weights *to = &w->mha.w;
@@ -8133,11 +8133,11 @@ static void attn__mha_grads_list(attn__check *c, const attn__mha_backward *w)
     const float *biases[] = {g->bq, g->bk, g->bv, g->bo};
     int role = ATTN__OUT | ATTN__OPTIONAL | (g->accumulate ? ATTN__UNROUNDED : 0), i;
     for (i = 0; i < 3; i++)
-        attn__check_tensor(c, names[i], inputs[i], role);
+        attn__check_tensor(c, attn__names[i], inputs[i], role);
     for (i = 0; i < 4; i++)
-        attn__check_mat(c, names[3 + i], mats[i], role);
+        attn__check_mat(c, attn__names[3 + i], mats[i], role);
     for (i = 0; i < 4; i++)
-        attn__check_array(c, names[7 + i], biases[i], shapes[i]->cols, sizeof *biases[i], role);
+        attn__check_array(c, attn__names[7 + i], biases[i], shapes[i]->cols, sizeof *biases[i], role);
 }
 
 ATTN__NOINLINE void attn__require_input_grad(attn__check *c, const char *name, const attn_tensor *grad,
