@@ -6768,7 +6768,7 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 
 /* Chunks, and rows of cells, for each worker, where units are cut: enough that mostly each worker finds a cell that is
    ready; but each cell begins by fetching its chunk, and each chunk by gathering rows of Q. */
-#define ATTN__CELL_CHUNKS 2
+#define ATTN__CELL_CHUNKS 4
 #define ATTN__CELL_ROWS 8
 
 /* With so many units for each worker, those that are left over at the end matter little. */
