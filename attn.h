@@ -9,7 +9,7 @@
    This header computes it in two ways. The steps: one function for each line above and for those around them (matrix
    product, additive, general and cosine scores, splitting and joining heads), on matrices, to read and to learn from.
    The engine: attn_sdpa, one call for all heads of a batch that never holds the scores, with every option, to use. And
-   what a model needs around it: a cache of keys and values, positions, the multi-head layer.
+   what a model needs around it: a cache of keys and values, positions, the multi-head layer; and gradients, to train.
 
    CONTENTS: search for "==== " to walk through this file
        API: types                1. compiler, configuration, checked sizes
@@ -28,7 +28,7 @@
        - grouped queries, causal rules, windows, lengths, masks, biases, ALiBi, softcap, sinks, score_mod, dropout,
          log-sum-exp, weights and scores on demand, D and Dv of any size; exact, in memory that does not grow with the
          lengths
-       - training: the gradients of all of this
+       - training: the gradients of all of this, of the multi-head layer and of T5's bias
        - key/value caches, full or as a ring, in float, half, bfloat16 or 8-bit integers; rotary embeddings, ALiBi, T5's
          bias, sinusoids; multi-head attention with its projections
        - AVX2, AVX-512 or NEON at run time, with no compiler flag; plain C elsewhere
@@ -117,9 +117,10 @@
        700 KiB where many tasks share few queries) from ctx->scratch, else from the stack if 16 KiB will do, else from
        ATTN_MALLOC; so does attn_kv_cache_attend. attn_mha takes its projections besides (attn_mha_scratch). Appending
        to a cache, truncating and reordering it need no memory.
-       attn_sdpa_backward takes up to 1 MiB for each task at D = 64 or 128, and 8 KiB more for each dim beyond that; and
-       what is summed before it is rounded or added up: gradients of 16-bit types, sums by distance, and a number for
-       each row, or key, of a bias that keys, or rows, share, and of slopes (attn_sdpa_backward_scratch).
+       attn_sdpa_backward takes, from ctx->scratch or else ATTN_MALLOC, up to 1 MiB for each task at D = 64 or 128, and
+       6 KiB more for each dim beyond that; and what is summed before it is rounded or added up: gradients of 16-bit
+       types, sums by distance, and a number for each row, or key, of a bias that keys, or rows, share, and of slopes
+       (attn_sdpa_backward_scratch). attn_mha_backward takes its projections and their gradients besides.
 
    NUMERICS
        The compute type is double if the first input is F64 (then every matrix must be), otherwise float: 16-bit
@@ -164,8 +165,8 @@
    DETERMINISM
        On one CPU and instruction set the bits of a result depend on the inputs alone: not on threads, scratch, layout,
        neighbouring rows or batch items, what hidden keys hold, or whether an optional output was asked for (of
-       gradients: which of them); the sign of a zero excepted. Other instruction sets sum in another order. None of this holds for x87 arithmetic (i386 without
-       SSE2).
+       gradients: which of them); the sign of a zero excepted. Other instruction sets sum in another order. None of this
+       holds for x87 arithmetic (i386 without SSE2).
        A cache changes nothing either: its bits are those of attn_sdpa over the same tokens (I8 rounds otherwise), and a
        ring's are those of a full cache. With up to 16384 keys a token's bits do not depend on the keys after it:
        decoding token by token equals one causal call. Beyond, where the sums are split depends on how many keys there
@@ -176,8 +177,6 @@
        0.7.1   speed: products of a few rows with a transposed matrix, short calls, small matrices
        0.7.0   speed: prefill head by head, 16-bit and I8 keys and biases where they lie, small caches; a sixth less
                machine code; the first keys are summed in short chains, which changes last bits
-       0.6.0   speed: few rows, interleaved heads, masks, attn_merge, weights and scores; sums in two chains, which
-               changes last bits
 */
 #ifndef ATTN__PASS
 
@@ -426,7 +425,7 @@ typedef enum attn_stage {
 typedef void (*attn_score_mod)(void *user, void *scores, size_t count, size_t b, size_t h, size_t i, size_t j0);
 
 /* Weights become 0 with probability p, and the others 1 / (1 - p) times as large, for training. Which ones, says a
-   generator that counts: a function of (seed, b, h, i, j) alone, whatever the types and the instruction set; take
+   counter-based generator: a function of (seed, b, h, i, j) alone, whatever the types and the instruction set; take
    another seed for each layer and step. 0 <= p < 1; p 0: none, the seed is not looked at. A weight is multiplied by 0,
    so that a dropped value of NaN or infinity gives NaN. The queries and keys of each call count from 0: parts that
    attn_merge joins are not the whole.                                         Srivastava 2014, JMLR 15(56) */
@@ -671,8 +670,9 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 
 /* ==== API: training ==============================================================================================
 
-   The way back: given how a loss changes with an output, its gradient dout, how it changes with each input. Nothing
-   here needs the scores of the forward call; memory is linear in the lengths. ATTN_NO_TRAINING leaves all of it out. */
+   The way back: given how a loss changes with an output, its gradient dout, how it changes with each input.
+   attn_sdpa_backward needs neither the scores nor the weights of the forward call: memory is linear in the lengths.
+   ATTN_NO_TRAINING leaves all of this section out. */
 
 #ifndef ATTN_NO_TRAINING
 
@@ -681,7 +681,8 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 ATTN_API attn_status attn_matmul_add(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx);
 
 /* din = out (dout - sum of dout out), row by row: the gradient that reaches softmax's input, out being what
-   attn_softmax gave. All Lq x Lk. din may be the identical view as dout or out. */
+   attn_softmax gave. All Lq x Lk. din may be the identical view as dout or out. A row of zeros, which saw nothing,
+   passes on zeros, whatever dout holds there. */
 ATTN_API attn_status attn_softmax_backward(attn_mat din, attn_mat dout, attn_mat out);
 
 /* Turns in place the gradient with respect to the scores that score_mod left into that with respect to those that it
@@ -691,7 +692,7 @@ typedef void (*attn_score_mod_grad)(void *user, void *dscores, const void *befor
                                     size_t i, size_t j0);
 
 /* What attn_sdpa_backward writes. Absent (all zero): not wanted. Gradients of 16-bit types are summed in the compute
-   type and rounded once. */
+   type and rounded once; F64 is for inputs of F64, but bias and by_distance take any float type. */
 typedef struct attn_grads {
     attn_tensor q, k, v;     /* of the shapes of q, k, v; but batch 1 where an input that the whole batch shares has
                                 batch_stride 0: summed over the batch */
@@ -716,7 +717,7 @@ typedef struct attn_grads {
    looked at, dq is 0. A NaN row makes NaN of its own dq and of what it sees, of nothing else.
    Bits do not depend on threads, scratch, layout, neighbours, or which gradients are wanted.
    NULL: grads; score_mod without score_mod_grad. SHAPE: by_distance, unless opts.bias is 1 x H x Lq x Lk with
-   len_stride = -dim_stride; the gradient of an option that is not given.
+   len_stride = -dim_stride; the gradient of an option that is not given. VALUE: as attn_sdpa.
    NOMEM: ctx->scratch too small (attn_sdpa_backward_scratch), or ATTN_MALLOC failed.
                                                       Dao 2022, arXiv 2205.14135; Dao 2023, arXiv 2307.08691 */
 ATTN_API attn_status attn_sdpa_backward(const attn_grads *grads, attn_tensor dout, attn_tensor q, attn_tensor k,
@@ -748,7 +749,8 @@ typedef struct attn_mha_grads {
 } attn_mha_grads;
 
 /* The gradients of attn_mha, which it computes once more for that: the other arguments are those of the forward call,
-   dout, B x 1 x Lq x E, the gradient that reaches out. opts: its outputs are not looked at. VALUE: score_mod.
+   dout, B x 1 x Lq x E, the gradient that reaches out. opts: its outputs are not looked at; gradients of its bias, sinks
+   and slopes are for attn_sdpa_backward alone. VALUE: score_mod.
    Memory: that of attn_mha, its projections' gradients, out and lse; more where q, k, v or dout is larger than half of
    that. Rows past q_lens and kv_lens are not read, their gradients are 0; those of hidden keys are 0 too, and what lies
    there changes nothing. */
@@ -796,7 +798,7 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
 /* How this file includes itself. Section 9, the kernels, stands behind the implementation, in a part of its own that is
    compiled where ATTN__PASS is defined. Section 4 defines it once for each instruction set and includes this file, of
    which that part alone is compiled then. So the kernels are written once. Sections 1 to 3 are what all use; 4 the way
-   from an instruction set to its kernels; 5 to 7 the functions of the API, the engine in the middle. */
+   from an instruction set to its kernels; 5 to 8 the functions of the API, the engine in the middle. */
 
 /* ==== 1. compiler, configuration, checked sizes ================================================================== */
 
@@ -6910,7 +6912,7 @@ static int attn__pack_rows(const attn__block *block, char *panels, const attn_te
 }
 
 /* delta = dout . out - dlse, and lse, of each row of the block; 0 past the last. A row whose lse is -infinity sees
-   nothing but hidden keys. */
+   no key: any finite lse will do. */
 static void attn__find_delta(attn__backward_worker *worker)
 {
     const attn__backward *w = worker->run;
@@ -6957,8 +6959,8 @@ static int attn__place_rows(attn__backward_worker *worker, size_t b, size_t kv_h
     return block->at.count > 0;
 }
 
-/* Does the block see keys of the chunk? Which rows see what follows their order: the first and the last of them tell
-   most blocks apart from the chunk. */
+/* Does the block see keys of the chunk? The later a row, the later the keys that it sees: mostly the first and the last
+   row tell already that it does not. */
 static int attn__sees_chunk(attn__backward_worker *worker)
 {
     attn__block *block = &worker->block;
@@ -7043,18 +7045,17 @@ ATTN__NOINLINE void attn__modify_gradients(attn__backward_worker *worker, unsign
 }
 
 /* P and dS of the tile that attn__prepare_tile has made ready, as far as biases need it. P is left in tile->scores.
-   hidden: filled in where it is needed. Returns if it is. */
-static int attn__tile_gradients(attn__backward_worker *worker, unsigned char hidden[][ATTN__BLOCK_ROWS])
+   hidden: filled in where later steps will look at it. */
+static void attn__tile_gradients(attn__backward_worker *worker, unsigned char hidden[][ATTN__BLOCK_ROWS])
 {
     const attn__backward *w = worker->run;
     const attn__plan *plan = &w->plan;
     const attn__kernels *kern = plan->call.kern;
     attn__block *block = &worker->block;
     attn__tile *tile = &block->tile;
-    int wanted = plan->call.opts.score_mod || worker->k_nonfinite || worker->q_nonfinite || worker->dout_nonfinite;
     attn__rows v;
     attn__score_tile(block, tile->first_key, ATTN_STAGE_FINAL, 0);
-    if (wanted)
+    if (plan->call.opts.score_mod || worker->k_nonfinite || worker->q_nonfinite || worker->dout_nonfinite)
         attn__find_hidden(block, hidden);
     attn__tile_rows(block, &v, &plan->call.v, tile->first_key, &worker->shared.v, 1);
     kern->gemm(worker->dscores, v.data, v.step, 1, tile->keys, worker->dout, tile->lanes, plan->call.v.dim, 0, NULL,
@@ -7065,7 +7066,6 @@ static int attn__tile_gradients(attn__backward_worker *worker, unsigned char hid
     attn__drop(block, tile->scores);
     if (plan->call.opts.score_mod)
         attn__modify_gradients(worker, hidden);
-    return wanted;
 }
 
 /* Adds the block's tile x to its place in t: in the compute type, or in double where t has another. */
@@ -7486,11 +7486,7 @@ static double attn__sum_kept(const attn_tensor *t, attn__range items, attn__rang
 
 static attn__range attn__one_or_all(int all, size_t i, size_t n)
 {
-    attn__range range = {i, i + 1};
-    if (all)
-        range.from = 0;
-    if (all)
-        range.to = n;
+    const attn__range range = {all ? 0 : i, all ? n : i + 1};
     return range;
 }
 
@@ -7949,7 +7945,7 @@ ATTN_API attn_status attn_sdpa_backward_explain(char *text, size_t size, const a
         return check.status;
     attn__say_number(&t, "query blocks of ", attn__min(q.len, w.plan.schedule.block_rows), " rows x key tiles of ");
     attn__say_number(&t, "", w.plan.schedule.tile_keys, ", in ");
-    attn__say_number(&t, "", w.chunks, " chunks of ");
+    attn__say_number(&t, "", w.chunks, w.chunks == 1 ? " chunk of " : " chunks of ");
     attn__say_number(&t, "", w.chunk_keys, " keys, which are copied\n");
     attn__say_number(&t, "", w.whole_units, " units of one key/value head");
     attn__say_number(&t, ", ", w.units - w.whole_units, " units cut into cells of ");
@@ -10076,6 +10072,7 @@ ATTN__TARGET static void ATTN__NAME(backward)(const attn__tile *t, void *dpv, co
     }
 }
 
+/* ds *= factor (1 - tanh^2); where ds is 0, as of hidden keys, it stays so, whatever `capped` holds there. */
 ATTN__TARGET static void ATTN__NAME(softcap_backward)(const attn__tile *t, void *dsv, const void *cappedv, double cap,
                                                       double factor)
 {
