@@ -749,8 +749,8 @@ typedef struct attn_mha_grads {
 } attn_mha_grads;
 
 /* The gradients of attn_mha, which it computes once more for that: the other arguments are those of the forward call,
-   dout, B x 1 x Lq x E, the gradient that reaches out. opts: its outputs are not looked at; gradients of its bias, sinks
-   and slopes are for attn_sdpa_backward alone. VALUE: score_mod.
+   dout, B x 1 x Lq x E, the gradient that reaches out. opts: its outputs are not looked at; the gradients of its bias,
+   sinks and slopes are for attn_sdpa_backward alone. VALUE: score_mod.
    Memory: that of attn_mha, its projections' gradients, out and lse; more where q, k, v or dout is larger than half of
    that. Rows past q_lens and kv_lens are not read, their gradients are 0; those of hidden keys are 0 too, and what lies
    there changes nothing. */

@@ -53,7 +53,7 @@ static void write_texts(uint64_t seed)
     double dice[ITEMS][LETTERS + 1];
     show_random(mat(dice, ITEMS, LETTERS + 1), seed, 0, 1);
     for (int b = 0; b < ITEMS; b++) {
-        int shuffled[LETTERS];
+        int shuffled[LETTERS] = {0};
         period[b] = 6 + (int)(7 * dice[b][LETTERS]);
         for (int n = 0; n < LETTERS; n++) {
             int other = (int)(dice[b][n] * (n + 1));
@@ -99,8 +99,9 @@ static void forward(int want_looks)
     SHOW_TRY(attn_softmax(scores, scores));
 }
 
-/* The loss of a token: -log of the chance that the letter had which came next. Here the mean over tokens that stood in
-   the text before (known = 1), over the others, after which nobody can know what comes (0), or over all (-1). */
+/* The loss of a token, its cross-entropy: -log of the chance that the letter had which came next. Here the mean over
+   tokens that stood in the text before (known = 1), over the others, after which nobody can know what comes (0), or
+   over all (-1). */
 static double loss(int known)
 {
     double sum = 0;
@@ -287,7 +288,8 @@ int main(int argc, char **argv)
     show_random(mat(weights.embed, LETTERS, SIZE), 4, -1, 1);
     show_mat("embed", mat(weights.embed, LETTERS, SIZE));
     show_mat("wq of layer 1", square(weights.wq[0]));
-    printf("wk, wv and wo are like it, and so is layer 2; unembed (%d, %d): %d numbers\n", SIZE, LETTERS, NUMBERS);
+    printf("wk, wv and wo are like it, and so is layer 2; unembed (%d, %d); %d numbers in all\n", SIZE, LETTERS,
+           NUMBERS);
 
     show_title("3. What it knows: the loss is that of a guess among 16, and the heads look everywhere");
     forward(1);
