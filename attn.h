@@ -6797,7 +6797,7 @@ typedef struct attn__backward {
     enum attn__bias_sum bias_sum;
     int modified;                          /* dS goes through score_mod_grad, or is needed before scale */
     size_t chunk_keys, chunks;             /* keys of a chunk, whole tiles; chunks of a head */
-    size_t heads;                          /* heads of an item that phases look at: of queries or of keys, at least 1 */
+    size_t heads;                          /* heads of an item that phases look at, at most: of queries or of keys */
     size_t head_blocks, unit_blocks;       /* query blocks of a query head; of all of a group */
     size_t items, units, whole_units;      /* batch items of a unit; units; those that one worker does alone */
     size_t cell_blocks, cell_rows;         /* the others: query blocks of a cell; rows of cells, one below the other */
@@ -7058,8 +7058,11 @@ static void attn__tile_gradients(attn__backward_worker *worker, unsigned char hi
     if (plan->call.opts.score_mod || worker->k_nonfinite || worker->q_nonfinite || worker->dout_nonfinite)
         attn__find_hidden(block, hidden);
     attn__tile_rows(block, &v, &plan->call.v, tile->first_key, &worker->shared.v, 1);
-    kern->gemm(worker->dscores, v.data, v.step, 1, tile->keys, worker->dout, tile->lanes, plan->call.v.dim, 0, NULL,
-               NULL);
+    if (plan->call.v.dim > 0)
+        kern->gemm(worker->dscores, v.data, v.step, 1, tile->keys, worker->dout, tile->lanes, plan->call.v.dim, 0,
+                   NULL, NULL);
+    else /* there is no data */
+        ATTN__MEMSET(worker->dscores, 0, tile->keys * tile->lanes * kern->size);
     attn__drop(block, worker->dscores);
     kern->block.backward(tile, worker->dscores, worker->lse, worker->delta, plan->call.softmax_scale,
                          w->modified ? 1.0 : plan->call.opts.scale);
@@ -7348,6 +7351,13 @@ static void attn__backward_cells(attn__backward_worker *worker, size_t index)
 }
 #endif
 
+/* Items to sum over: none where there are no rows, else a huge batch of nothing would take its time. */
+static size_t attn__summed_items(const attn__backward *w)
+{
+    const attn_tensor *q = &w->plan.call.q;
+    return q->heads > 0 && q->len > 0 ? q->batch : 0;
+}
+
 /* One place of a bias that heads or items share: a query block against a tile, of each of them in turn. */
 static void attn__sum_bias(attn__backward_worker *worker, size_t index)
 {
@@ -7374,7 +7384,7 @@ static void attn__sum_bias(attn__backward_worker *worker, size_t index)
     ATTN__MEMSET(worker->kept, 0, block->tile.keys * lanes * size);
     if (w->grads.accumulate && bias->dtype == plan->call.kern->real)
         attn__gather(block, worker->kept, block->tile.layout, bias, tile, block->tile.keys);
-    for (b = item; b < (given->batch == 1 ? plan->call.q.batch : item + 1); b++)
+    for (b = item; b < (given->batch == 1 ? attn__summed_items(w) : item + 1); b++)
         for (h = head; h < (given->heads == 1 ? plan->call.q.heads : head + 1); h++) {
             attn__set_chunk(worker, b, h / group, tile, keys);
             if (worker->keys.from >= worker->keys.to ||
@@ -7458,7 +7468,7 @@ static double attn__sum_sink(attn__backward_worker *worker, size_t h)
     double sink = (double)call->opts.sinks[h], lse, sum = 0, lost = 0;
     if (attn__bits(sink) == attn__bits(attn__minus_infinity()))
         return 0;
-    for (b = 0; b < call->q.batch; b++)
+    for (b = 0; b < attn__summed_items(w); b++)
         for (index = 0; index < w->head_blocks; index++) {
             if (!attn__place_rows(worker, b, h / group, h % group * w->head_blocks + index))
                 continue;
@@ -7503,10 +7513,10 @@ static void attn__finish_bias(const attn__backward *w, size_t head)
     const attn__call *call = &w->plan.call;
     size_t n = by_keys ? bias->dim : bias->len, all = by_keys ? call->k.len : call->q.len, b, i;
     attn__range heads = attn__one_or_all(bias->heads == 1, head, call->q.heads);
-    for (b = 0; b < bias->batch; b++)
+    for (b = 0; b < bias->batch && n > 0; b++)
         for (i = 0; i < n; i++)
             attn__give(w, attn__tensor_at(bias, b, head, by_keys ? 0 : i, by_keys ? i : 0), bias->dtype,
-                       attn__sum_kept(sums, attn__one_or_all(bias->batch == 1, b, call->q.batch), heads,
+                       attn__sum_kept(sums, attn__one_or_all(bias->batch == 1, b, attn__summed_items(w)), heads,
                                       attn__one_or_all(n == 1, i, all), 0));
 }
 
@@ -7515,7 +7525,7 @@ static void attn__finish_option(attn__backward_worker *worker, size_t h)
 {
     const attn__backward *w = worker->run;
     const attn_grads *grads = &w->grads;
-    const attn__range items = {0, w->plan.call.q.batch}, head = attn__one_or_all(0, h, 0);
+    const attn__range items = {0, attn__summed_items(w)}, head = attn__one_or_all(0, h, 0);
     const attn__range rows = {0, w->plan.call.q.len}, first = {0, 1};
     int exists = h < w->plan.call.q.heads;
     size_t c;
@@ -7686,16 +7696,31 @@ static void attn__run_cells(attn__backward *w)
 #endif
 }
 
+/* The heads that phases look at: as many as the largest of the outputs and sums that have elements. */
+static size_t attn__count_heads(attn__backward *w)
+{
+    const attn_grads *g = &w->grads;
+    const attn_tensor *t, *bias = &w->given->bias; /* that of grads is resolved: as many items and heads as q */
+    size_t batch = 1, n;
+    w->heads = g->sinks || g->alibi_slopes || g->by_distance.cols > 0 ? w->plan.call.q.heads : 0;
+    for (n = 0; (t = attn__cleared(w, n)) != NULL; n++) {
+        t = t == &g->bias ? bias : t;
+        if (t->data && t->batch > 0 && t->heads > 0 && t->len > 0 && t->dim > 0) {
+            batch = attn__max(batch, t->batch);
+            w->heads = attn__max(w->heads, t->heads);
+        }
+    }
+    return batch * w->heads;
+}
+
 /* The planned call, in plan.scratch, aligned. */
 static void attn__backward_execute(attn__backward *w)
 {
     const attn__call *call = &w->plan.call;
-    const attn_tensor *bias = &w->given->bias, *t;
-    size_t heads = 1, n;
+    const attn_tensor *bias = &w->given->bias;
+    size_t heads;
     attn__carve_sums(w, w->plan.scratch);
-    for (n = 0; (t = attn__cleared(w, n)) != NULL; n++) /* the largest batch of those that have elements */
-        heads = attn__max(heads, t->data && t->len > 0 && t->dim > 0 ? t->batch : 0);
-    heads *= w->heads;
+    heads = attn__count_heads(w);
     attn__run_phase(w, attn__clear_head, heads);
     if (w->chunks > 0 && w->unit_blocks > 0) {
         attn__run_phase(w, attn__backward_unit, w->whole_units);
@@ -10050,20 +10075,24 @@ ATTN__TARGET static int ATTN__NAME(softmax)(const attn__tile *t, const attn__sta
 
 /* -- the backward pass: queries on lanes -- */
 
+/* P and dS. No score is above lse but by rounding, of which exp would make much where both are huge. A NaN in lse is
+   added once more: exp_scaled makes a number of a NaN whose lowest bits are not 0. */
 ATTN__TARGET static void ATTN__NAME(backward)(const attn__tile *t, void *dpv, const void *lsev, const void *deltav,
                                               double scale, double factor)
 {
     ATTN__AS_WRITTEN
     ATTN__PARAMS p = ATTN__NAME(exp_params)(scale);
     ATTN__V zero = ATTN__SET1((ATTN__R)0), lowest = ATTN__NAME(set_bytes)(t->lowest);
-    ATTN__V times = ATTN__SET1((ATTN__R)factor);
+    ATTN__V times = ATTN__SET1((ATTN__R)factor), none = ATTN__NAME(set_bytes)(t->zero);
     size_t c, k, ld = t->lanes, keys = t->keys;
     for (c = 0; c < ld; c += ATTN__W) {
         ATTN__R *s = (ATTN__R *)t->scores + c, *dp = (ATTN__R *)dpv + c;
         ATTN__V lse = ATTN__LOAD((const ATTN__R *)lsev + c), delta = ATTN__LOAD((const ATTN__R *)deltav + c);
         for (k = 0; k < keys; k++, s += ld, dp += ld) {
-            ATTN__V score = ATTN__LOAD(s), e = ATTN__NAME(exp_scaled)(ATTN__SUB(score, lse), &p);
-            ATTN__V ds = ATTN__MUL(e, ATTN__SUB(ATTN__LOAD(dp), delta));
+            ATTN__V score = ATTN__LOAD(s), d = ATTN__SUB(score, lse);
+            ATTN__V e = ATTN__NAME(exp_scaled)(ATTN__PICK(none, d, none, d), &p), ds;
+            e = ATTN__FMA(lse, none, e);
+            ds = ATTN__MUL(e, ATTN__SUB(ATTN__LOAD(dp), delta));
             ATTN__PIN(ds); /* times may also follow later */
             ds = ATTN__MUL(ds, times);
             ATTN__STORE(s, ATTN__PICK(score, lowest, zero, e));

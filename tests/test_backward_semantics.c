@@ -614,4 +614,82 @@ TEST(backward_without_values)
     }
 }
 
+/* Sums over a huge batch, or for a huge number of heads, of nothing: they end, and biases and sinks get their 0. */
+TEST(backward_huge_and_empty)
+{
+    static float numbers[64];
+    const size_t huge = SIZE_MAX / 2;
+    for (int way = 0; way < 8; way++) {
+        size_t items = way < 6 ? huge : 1, heads = way < 3 ? 0 : way < 6 ? 1 : huge, rows = way < 3 ? 4 : 0;
+        size_t kv_heads = heads > 0 ? 1 : 0;
+        attn_tensor q = attn_tensor_of(numbers, ATTN_F32, items, heads, rows, 4, 0, 0, 4, 1);
+        attn_tensor k = attn_tensor_of(numbers, ATTN_F32, items, kv_heads, 4, 4, 0, 0, 4, 1);
+        attn_tensor lse = attn_tensor_of(numbers, ATTN_F32, items, heads, rows, 1, 0, 0, 1, 1);
+        float dsinks[1] = {NAN}, dslopes[1] = {NAN};
+        attn_opts o = {0};
+        attn_grads g = {0};
+        test_case("%d", way);
+        g.k = test_tensor(ATTN_F32, 1, kv_heads, 4, 4, T_BHLD);
+        if (way < 6) {
+            o.bias = attn_bhld(numbers, ATTN_F32, 1, 1, way % 3 == 1 ? 1 : rows, way % 3 == 2 || way == 4 ? 1 : 4);
+            g.bias = test_tensor(ATTN_F32, 1, 1, o.bias.len, o.bias.dim, T_BHLD);
+            o.sinks = o.alibi_slopes = numbers;
+            g.sinks = dsinks, g.alibi_slopes = dslopes;
+        }
+        CHECK_STATUS(attn_sdpa_backward(&g, q, q, k, k, q, lse, &o, NULL), ATTN_OK);
+        CHECK(all_are(g.k, 0) && (way >= 6 || all_are(g.bias, 0)));
+        CHECK(way < 3 || way >= 6 || (dsinks[0] == 0 && dslopes[0] == 0));
+        test_release();
+    }
+}
+
+/* ---- numbers at the ends of their range ---- */
+
+/* A NaN is one whatever its lowest bits are: those of a query make NaN of dv too. */
+TEST(backward_any_nan)
+{
+    FOR_EACH_WAY (type, isa)
+        for (unsigned low = 0; low < 64; low += 21) {
+            setup s;
+            uint64_t wide = 0x7ff8000000000000u | low;
+            uint32_t narrow = 0x7fc00000u | low;
+            const void *nan_bits = type == ATTN_F64 ? (const void *)&wide : (const void *)&narrow;
+            make(&s, type, isa);
+            memcpy(test_tensor_at(s.q, 1, 2, 3, 4), nan_bits, test_size(type));
+            forward_and_back(&s);
+            test_case("%s, %s, %u", test_dtype_name(type), attn_isa_string(isa), low);
+            for (size_t j = 0; j < LK; j++)
+                CHECK(row_is(s.g.v, 1, 1, j, NAN) == sees(&s, 1, 2, 3, j));
+            test_release();
+        }
+}
+
+/* Where scores are so huge that those of the forward call and lse differ by much, no weight is above 1. */
+TEST(backward_huge_scores)
+{
+    FOR_EACH_WAY (type, isa)
+        for (int e = 10; e < 90; e += 5) {
+            setup s;
+            make(&s, type, isa);
+            s.q = test_random_tensor(type, B, H, LQ, 17, T_BHLD);
+            s.k = test_random_tensor(type, B, H, LQ, 17, T_BHLD);
+            s.v = test_random_tensor(type, B, H, LQ, DV, T_BHLD);
+            for (size_t n = 0; n < (size_t)B * H * LQ; n++)
+                for (size_t d = 0; d < 17; d++) {
+                    size_t b = n / LQ / H, h = n / LQ % H, i = n % LQ;
+                    test_tensor_set(s.q, b, h, i, d, ldexp((double)test_tensor_get(s.q, b, h, i, d), e));
+                }
+            memset(&s.o, 0, sizeof s.o);
+            s.o.window.on = 1; /* each query its own key */
+            memset(&s.g, 0, sizeof s.g);
+            forward_and_back(&s);
+            test_case("%s, %s, 2^%d", test_dtype_name(type), attn_isa_string(isa), e);
+            FOR_EACH_ROW (s.g.v, b, h, i)
+                for (size_t d = 0; d < DV; d++)
+                    CHECK(fabs((double)test_tensor_get(s.g.v, b, h, i, d)) <=
+                          fabs((double)test_tensor_get(s.dout, b, h, i, d)) * 1.000001);
+            test_release();
+        }
+}
+
 #endif
