@@ -6749,7 +6749,8 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
            attn__clear_head               outputs that are sums begin with 0
            attn__backward_unit            a key/value head of a batch item: all its cells
            attn__backward_cell            query blocks against a chunk of keys, of which K, V, dk and dv stay in cache
-             attn__begin_rows               Q, dO, delta of a query block; which keys of the chunk it sees
+             attn__sees_chunk               which of its keys a query block may see
+             attn__meet_chunk               once it sees some: K, V, dk, dv of the chunk; Q, dO, delta, dq of the block
              attn__backward_tile            one tile of keys: the lines above
            attn__sum_bias                 the gradient of a bias that heads or items share
            attn__finish_head, _option     sums are rounded to 16 bits, or added up over heads, rows, items
@@ -6924,8 +6925,8 @@ static void attn__find_delta(attn__backward_worker *worker)
     double lse, delta;
     ATTN__MEMSET(worker->delta, 0, lanes * kern->size);
     ATTN__MEMSET(worker->lse, 0, lanes * kern->size);
-    for (d = 0; d < Dv; d += n) { /* dscores has room for so many dims at a time */
-        n = attn__min(Dv - d, plan->schedule.tile_keys);
+    for (d = 0; d < Dv; d += n) { /* so many dims at a time, however many keys there are: dscores has room for them */
+        n = attn__min(Dv - d, ATTN__TILE_KEYS);
         attn__gather(block, worker->dscores, layout, &plan->call.out, d, n);
         kern->block.add_dot(worker->delta, worker->dscores, attn__real_at(plan, worker->dout, d * lanes), n, lanes);
     }
@@ -6978,11 +6979,10 @@ static int attn__sees_chunk(attn__backward_worker *worker)
            attn__min(block->visible_to_any.to, worker->keys.to);
 }
 
-/* Reads what a block needs against any key. */
+/* Makes the block ready for attn__prepare_tile. */
 static void attn__begin_rows(attn__backward_worker *worker)
 {
-    const attn__backward *w = worker->run;
-    const attn__plan *plan = &w->plan;
+    const attn__plan *plan = &worker->run->plan;
     attn__block *block = &worker->block;
     block->tile.queries = block->at.count;
     block->tile.lanes = attn__whole(block->at.count, plan->call.kern->lanes);
@@ -6990,6 +6990,14 @@ static void attn__begin_rows(attn__backward_worker *worker)
     block->split_keys = worker->keys;
     if (plan->schedule.mask_tiles > 0)
         ATTN__MEMSET(block->mask_cache, 0, plan->schedule.mask_tiles);
+}
+
+/* Reads what the block needs against any key: not before it has met a tile of which it sees something. */
+static void attn__gather_rows(attn__backward_worker *worker)
+{
+    const attn__backward *w = worker->run;
+    const attn__plan *plan = &w->plan;
+    attn__block *block = &worker->block;
     if (plan->call.opts.alibi_slopes)
         attn__set_slopes(block);
     if (attn__drops(&plan->call.opts))
@@ -7054,6 +7062,7 @@ static void attn__tile_gradients(attn__backward_worker *worker, unsigned char hi
     attn__block *block = &worker->block;
     attn__tile *tile = &block->tile;
     attn__rows v;
+    ATTN__ON_TILE();
     attn__score_tile(block, tile->first_key, ATTN_STAGE_FINAL, 0);
     if (plan->call.opts.score_mod || worker->k_nonfinite || worker->q_nonfinite || worker->dout_nonfinite)
         attn__find_hidden(block, hidden);
@@ -7202,17 +7211,14 @@ static void attn__add_keys(attn__backward_worker *worker, char *sums, const void
         attn__add_nonfinite_rows(worker, t, sums, weights, hidden);
 }
 
-/* Keys k0 .. k0 + n - 1 of a tile, whole register tiles of the chunk's sums. */
-static void attn__backward_tile(attn__backward_worker *worker, size_t k0, size_t n)
+/* The tile that attn__prepare_tile has made ready, whole register tiles of the chunk's sums. */
+static void attn__backward_tile(attn__backward_worker *worker)
 {
     const attn__backward *w = worker->run;
     const attn__call *call = &w->plan.call;
     const attn__kernels *kern = call->kern;
     attn__block *block = &worker->block;
     unsigned char hidden[ATTN__TILE_KEYS][ATTN__BLOCK_ROWS];
-    if (!attn__prepare_tile(block, k0, n))
-        return;
-    ATTN__ON_TILE();
     attn__tile_gradients(worker, hidden);
     if (w->dv.data && call->v.dim > 0)
         attn__add_keys(worker, worker->dv, block->tile.scores, worker->dout_rows, &w->dout, worker->dout_nonfinite,
@@ -7224,7 +7230,7 @@ static void attn__backward_tile(attn__backward_worker *worker, size_t k0, size_t
         kern->block.softcap_backward(&block->tile, worker->dscores, worker->shared.capped, call->opts.softcap,
                                      call->opts.scale);
     else if (w->modified)
-        kern->block.scale(worker->dscores, block->tile.layout, n, block->at.count, worker->scale);
+        kern->block.scale(worker->dscores, block->tile.layout, block->tile.keys, block->at.count, worker->scale);
     if (w->dq.data)
         attn__add_queries(worker, hidden);
     if (w->dk.data)
@@ -7259,6 +7265,20 @@ static void attn__set_chunk(attn__backward_worker *worker, size_t b, size_t kv_h
     worker->loaded = 0;
 }
 
+/* The block sees something of the chunk: now all is read. */
+static void attn__meet_chunk(attn__backward_worker *worker)
+{
+    const attn__backward *w = worker->run;
+    attn__block *block = &worker->block;
+    if (!worker->loaded)
+        attn__fetch_chunk(worker);
+    attn__gather_rows(worker);
+    worker->q_nonfinite = w->dk.data && attn__pack_rows(block, worker->q_rows, &w->plan.call.q);
+    worker->dout_nonfinite = w->dv.data && attn__pack_rows(block, worker->dout_rows, &w->dout);
+    if (w->dq.data)
+        attn__gather(block, worker->dq, block->tile.layout, &w->dq, 0, w->plan.call.q.dim);
+}
+
 /* Query blocks first .. end - 1 of a key/value head against a chunk of its keys. */
 static void attn__backward_cell(attn__backward_worker *worker, size_t b, size_t kv_head, size_t first, size_t end,
                                 size_t chunk)
@@ -7268,21 +7288,21 @@ static void attn__backward_cell(attn__backward_worker *worker, size_t b, size_t 
     attn__block *block = &worker->block;
     attn__range part;
     size_t index, tile;
+    int gathered;
     attn__set_chunk(worker, b, kv_head, chunk * w->chunk_keys, w->chunk_keys);
     for (index = first; index < end && worker->keys.from < worker->keys.to; index++) {
         if (!attn__place_rows(worker, b, kv_head, index) || !attn__sees_chunk(worker))
             continue;
-        if (!worker->loaded)
-            attn__fetch_chunk(worker);
         attn__begin_rows(worker);
-        worker->q_nonfinite = w->dk.data && attn__pack_rows(block, worker->q_rows, &call->q);
-        worker->dout_nonfinite = w->dv.data && attn__pack_rows(block, worker->dout_rows, &w->dout);
-        if (w->dq.data)
-            attn__gather(block, worker->dq, block->tile.layout, &w->dq, 0, call->q.dim);
-        for (tile = worker->keys.from; tile < worker->keys.to; tile += w->plan.schedule.tile_keys)
-            if (attn__tile_part(worker, tile, &part))
-                attn__backward_tile(worker, part.from, part.to - part.from);
-        if (w->dq.data)
+        for (gathered = 0, tile = worker->keys.from; tile < worker->keys.to; tile += w->plan.schedule.tile_keys) {
+            if (!attn__tile_part(worker, tile, &part) || !attn__prepare_tile(block, part.from, part.to - part.from))
+                continue;
+            if (!gathered)
+                attn__meet_chunk(worker);
+            gathered = 1;
+            attn__backward_tile(worker);
+        }
+        if (gathered && w->dq.data)
             attn__scatter(block, &w->dq, 0, worker->dq, block->tile.layout, call->q.dim, 1.0);
     }
     if (worker->loaded)
@@ -7390,12 +7410,13 @@ static void attn__sum_bias(attn__backward_worker *worker, size_t index)
             if (worker->keys.from >= worker->keys.to ||
                 !attn__place_rows(worker, b, h / group, h % group * w->head_blocks + row) || !attn__sees_chunk(worker))
                 continue;
+            attn__begin_rows(worker);
+            if (!attn__tile_part(worker, tile, &part) ||
+                !attn__prepare_tile(block, part.from, part.to - part.from))
+                continue;
             attn__fetch_rows(worker, &worker->shared.k, &plan->call.k);
             attn__fetch_rows(worker, &worker->shared.v, &plan->call.v);
-            attn__begin_rows(worker);
-            attn__tile_part(worker, tile, &part);
-            if (!attn__prepare_tile(block, part.from, part.to - part.from))
-                continue;
+            attn__gather_rows(worker);
             attn__tile_gradients(worker, hidden);
             plan->call.kern->add(worker->kept + (part.from - tile) * lanes * size, (ptrdiff_t)lanes, worker->dscores,
                                  block->tile.lanes, block->tile.keys, block->at.count, 1.0);
@@ -7473,6 +7494,7 @@ static double attn__sum_sink(attn__backward_worker *worker, size_t h)
             if (!attn__place_rows(worker, b, h / group, h % group * w->head_blocks + index))
                 continue;
             attn__begin_rows(worker);
+            attn__gather_rows(worker);
             for (row = 0; row < worker->block.at.count; row++) {
                 lse = attn__get_element(attn__tensor_at(&w->lse, b, h, index * w->plan.schedule.block_rows + row, 0),
                                         w->lse.dtype);
@@ -7591,7 +7613,7 @@ static void attn__carve_worker(attn__backward_worker *worker, const attn__backwa
     worker->delta = (char *)attn__carve(arena, 1, column);
     worker->scale = (char *)attn__carve(arena, 1, column);
     worker->ones = (char *)attn__carve(arena, attn__max(attn__max(wide, wide_v), s->block_rows), kern->size);
-    worker->dscores = (char *)attn__carve(arena, s->tile_keys, column);
+    worker->dscores = (char *)attn__carve(arena, ATTN__TILE_KEYS, column);
     worker->kept = (char *)attn__carve(arena, heads || adds ? s->tile_keys : 0, column);
     worker->clean = (char *)attn__carve(arena, w->grads.q.data ? s->tile_keys * kern->size : 0, D);
     worker->dq = (char *)attn__carve(arena, w->grads.q.data ? attn__whole(D, kern->rows) : 0, column);
@@ -7717,12 +7739,15 @@ static size_t attn__count_heads(attn__backward *w)
 static void attn__backward_execute(attn__backward *w)
 {
     const attn__call *call = &w->plan.call;
-    const attn_tensor *bias = &w->given->bias;
-    size_t heads;
+    const attn_tensor *bias = &w->given->bias, *t;
+    size_t heads, n;
+    int wanted = 0; /* anything that is summed tile by tile */
     attn__carve_sums(w, w->plan.scratch);
     heads = attn__count_heads(w);
     attn__run_phase(w, attn__clear_head, heads);
-    if (w->chunks > 0 && w->unit_blocks > 0) {
+    for (n = 0; (t = attn__cleared(w, n)) != NULL; n++)
+        wanted |= t->data && (t != &w->grads.bias || w->bias_sum == ATTN__DBIAS_DIRECT);
+    if (wanted && w->chunks > 0 && w->unit_blocks > 0) {
         attn__run_phase(w, attn__backward_unit, w->whole_units);
         for (w->item = 0; w->item < w->items && w->whole_units < w->units; w->item++)
             attn__run_cells(w);
@@ -7957,6 +7982,22 @@ ATTN_API attn_status attn_sdpa_backward_scratch(size_t *bytes, const attn_grads 
     return check.status;
 }
 
+static void attn__say_backward(attn__text *t, const attn__backward *w)
+{
+    attn__say_number(t, "query blocks of ", attn__min(w->plan.call.q.len, w->plan.schedule.block_rows), " rows x ");
+    attn__say_number(t, "key tiles of ", w->plan.schedule.tile_keys, ", in ");
+    attn__say_number(t, "", w->chunks, w->chunks == 1 ? " chunk of " : " chunks of ");
+    attn__say_number(t, "", w->chunk_keys, " keys, which are copied\n");
+    attn__say_number(t, "", w->whole_units, " units of one key/value head");
+    attn__say_number(t, ", ", w->units - w->whole_units, " units cut into cells of ");
+    attn__say_number(t, "", w->cell_blocks, " query blocks x one chunk, on ");
+    attn__say_number(t, "", w->workers, w->workers == 1 ? " task\n" : " tasks\n");
+    if (w->dq.data != w->grads.q.data || w->dk.data != w->grads.k.data || w->dv.data != w->grads.v.data)
+        attn__say(t, "gradients of 16-bit types are summed in scratch\n");
+    if (w->bias_sum == ATTN__DBIAS_HEADS)
+        attn__say(t, "grads.bias: every score is computed once more, as heads or items share the bias\n");
+}
+
 ATTN_API attn_status attn_sdpa_backward_explain(char *text, size_t size, const attn_grads *grads, attn_tensor dout,
                                                 attn_tensor q, attn_tensor k, attn_tensor v, attn_tensor out,
                                                 attn_tensor lse, const attn_opts *opts, const attn_ctx *ctx)
@@ -7968,18 +8009,7 @@ ATTN_API attn_status attn_sdpa_backward_explain(char *text, size_t size, const a
     attn__backward_check(&w, &check);
     if (!attn__explain_begin(&t, text, size, &w.plan.call, &check, w.bytes, 0))
         return check.status;
-    attn__say_number(&t, "query blocks of ", attn__min(q.len, w.plan.schedule.block_rows), " rows x key tiles of ");
-    attn__say_number(&t, "", w.plan.schedule.tile_keys, ", in ");
-    attn__say_number(&t, "", w.chunks, w.chunks == 1 ? " chunk of " : " chunks of ");
-    attn__say_number(&t, "", w.chunk_keys, " keys, which are copied\n");
-    attn__say_number(&t, "", w.whole_units, " units of one key/value head");
-    attn__say_number(&t, ", ", w.units - w.whole_units, " units cut into cells of ");
-    attn__say_number(&t, "", w.cell_blocks, " query blocks x one chunk, on ");
-    attn__say_number(&t, "", w.workers, w.workers == 1 ? " task\n" : " tasks\n");
-    if (w.dq.data != w.grads.q.data || w.dk.data != w.grads.k.data || w.dv.data != w.grads.v.data)
-        attn__say(&t, "gradients of 16-bit types are summed in scratch\n");
-    if (w.bias_sum == ATTN__DBIAS_HEADS)
-        attn__say(&t, "grads.bias: every score is computed once more, as heads or items share the bias\n");
+    attn__say_backward(&t, &w);
     attn__say_number(&t, "scratch: ", w.bytes, " bytes\n");
     return ATTN_OK;
 }
@@ -8389,8 +8419,15 @@ ATTN_API attn_status attn_mha_backward_explain(char *text, size_t size, const at
 {
     attn__mha_backward w;
     attn__check c;
+    attn__text t;
     attn__mha_backward_plan(&w, &c, grads, &dout, &q, &k, &v, weights, opts, ctx);
-    return attn__plan_explain(text, size, &w.mha.plan, &c, w.bytes, 0);
+    if (attn__plan_explain(text, size, &w.mha.plan, &c, w.bytes, 0) != ATTN_OK || attn__tensor_absent(&w.dout))
+        return c.status;
+    for (t.at = text, t.left = size; t.left > 1 && *t.at; t.at++) /* behind what it says of the forward pass */
+        t.left--;
+    attn__say(&t, "then the way back through the heads: ");
+    attn__say_backward(&t, &w.heads);
+    return ATTN_OK;
 }
 
 #endif /* ATTN_NO_TRAINING */

@@ -692,4 +692,40 @@ TEST(backward_huge_scores)
         }
 }
 
+/* An item with few valid keys has the bits of one in tensors that end there: a longer neighbour changes nothing. */
+TEST(backward_padding)
+{
+    static const size_t lens[] = {1, 7, 10, 19, 40};
+    const size_t queries = 5, all = 150, size = 16, wide = 150;
+    attn_tensor q = test_random_tensor(ATTN_F32, 1, 2, queries, size, T_BHLD);
+    attn_tensor k = test_random_tensor(ATTN_F32, 1, 2, all, size, T_BHLD);
+    attn_tensor v = test_random_tensor(ATTN_F32, 1, 2, all, wide, T_BHLD);
+    attn_tensor dout = test_random_tensor(ATTN_F32, 1, 2, queries, wide, T_BHLD);
+    attn_tensor out = test_tensor(ATTN_F32, 1, 2, queries, wide, T_BHLD), lse = test_tensor(ATTN_F32, 1, 2, queries, 1, T_BHLD);
+    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+    for (size_t n = 0; n < sizeof lens / sizeof *lens; n++)
+        FOR_EACH_ISA (isa) {
+            attn_tensor keys = attn_tensor_slice(k, 0, lens[n]), values = attn_tensor_slice(v, 0, lens[n]);
+            attn_grads grads[2];
+            attn_opts opts = {0};
+            memset(grads, 0, sizeof grads);
+            test_case("%zu keys, %s", lens[n], attn_isa_string(isa));
+            ctx.isa = isa;
+            for (int i = 0; i < 2; i++) {
+                grads[i].q = test_tensor(ATTN_F32, 1, 2, queries, size, T_BHLD);
+                grads[i].k = test_tensor(ATTN_F32, 1, 2, i ? lens[n] : all, size, T_BHLD);
+                grads[i].v = test_tensor(ATTN_F32, 1, 2, i ? lens[n] : all, wide, T_BHLD);
+            }
+            opts.lse = lse;
+            opts.kv_lens = &lens[n];
+            CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, &ctx), ATTN_OK);
+            CHECK_STATUS(attn_sdpa_backward(&grads[0], dout, q, k, v, out, lse, &opts, &ctx), ATTN_OK);
+            opts.kv_lens = NULL;
+            CHECK_STATUS(attn_sdpa_backward(&grads[1], dout, q, keys, values, out, lse, &opts, &ctx), ATTN_OK);
+            CHECK(test_same_tensor_bits(grads[0].q, grads[1].q));
+            CHECK(test_same_tensor_bits(attn_tensor_slice(grads[0].k, 0, lens[n]), grads[1].k));
+            CHECK(test_same_tensor_bits(attn_tensor_slice(grads[0].v, 0, lens[n]), grads[1].v));
+        }
+}
+
 #endif
