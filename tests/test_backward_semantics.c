@@ -701,7 +701,8 @@ TEST(backward_padding)
     attn_tensor k = test_random_tensor(ATTN_F32, 1, 2, all, size, T_BHLD);
     attn_tensor v = test_random_tensor(ATTN_F32, 1, 2, all, wide, T_BHLD);
     attn_tensor dout = test_random_tensor(ATTN_F32, 1, 2, queries, wide, T_BHLD);
-    attn_tensor out = test_tensor(ATTN_F32, 1, 2, queries, wide, T_BHLD), lse = test_tensor(ATTN_F32, 1, 2, queries, 1, T_BHLD);
+    attn_tensor out = test_tensor(ATTN_F32, 1, 2, queries, wide, T_BHLD);
+    attn_tensor lse = test_tensor(ATTN_F32, 1, 2, queries, 1, T_BHLD);
     attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
     for (size_t n = 0; n < sizeof lens / sizeof *lens; n++)
         FOR_EACH_ISA (isa) {
