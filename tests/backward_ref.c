@@ -294,7 +294,8 @@ void sdpa_backward_reference(backward_result *result, const attn_grads *grads, a
     p.bent = test_reals(p.Lq * p.Lk), p.bent_size = test_reals(p.Lq * p.Lk);
     count_elements(&p, result->counts);
     for (int g = 0; g < GRADS; g++) {
-        p.sums[g] = result->counts[g] ? test_block(result->counts[g] * sizeof *p.sums[g]) : NULL;
+        int always = g == GRAD_Q || g == GRAD_K || g == GRAD_V; /* also without elements: no pointer is NULL */
+        p.sums[g] = always || result->counts[g] ? test_block(result->counts[g] * sizeof *p.sums[g]) : NULL;
         if (p.sums[g])
             memset(p.sums[g], 0, result->counts[g] * sizeof *p.sums[g]);
     }
