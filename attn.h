@@ -5333,25 +5333,42 @@ static int attn__has_scratch(const attn_ctx *ctx, size_t bytes, size_t stack)
     return bytes <= stack || !ATTN__NO_MALLOC;
 }
 
-/* What is planned, in the caller's scratch, on the stack, or in memory of its own. */
-static attn_status attn__plan_run(attn__plan *plan)
+/* The scratch of a checked call, aligned: the caller's, or memory that becomes *own, for attn__release. NULL if there is
+   a fault, or too little memory, which is one from then on. */
+static char *attn__borrow(attn__check *check, const attn_ctx *ctx, size_t bytes, void **own)
+{
+    void *scratch = NULL;
+    *own = NULL;
+    if (check->status == ATTN_OK && attn__has_scratch(ctx, bytes, 0))
+        scratch = ctx->scratch ? ctx->scratch : (*own = attn__allocate(bytes));
+    attn__require(check, scratch != NULL, ATTN_ERR_NOMEM, "ctx.scratch");
+    return scratch ? attn__align(scratch) : NULL;
+}
+
+/* Ends a call that asks how much scratch another needs. */
+static attn_status attn__tell_scratch(attn__check *check, size_t *bytes, size_t scratch)
+{
+    attn__require(check, bytes != NULL, ATTN_ERR_NULL, "bytes");
+    if (check->status == ATTN_OK)
+        *bytes = scratch;
+    return check->status;
+}
+
+/* What is planned, unless there is a fault: in the caller's scratch, on the stack, or in memory of its own. */
+static attn_status attn__plan_run(attn__plan *plan, attn__check *check)
 {
     char stack[ATTN__STACK];
-    void *own = NULL, *scratch = plan->call.ctx.scratch;
-    if (plan->schedule.workers == 0)
-        return ATTN_OK;
-    if (!attn__has_scratch(&plan->call.ctx, plan->bytes, sizeof stack))
-        return ATTN_ERR_NOMEM;
-    if (!scratch && plan->bytes <= sizeof stack)
-        scratch = stack;
-    if (!scratch)
-        scratch = own = attn__allocate(plan->bytes);
-    if (!scratch)
-        return ATTN_ERR_NOMEM;
-    plan->scratch = attn__align(scratch);
-    attn__plan_execute(plan);
+    void *own = NULL;
+    if (check->status != ATTN_OK || plan->schedule.workers == 0)
+        return check->status;
+    if (!plan->call.ctx.scratch && plan->bytes <= sizeof stack)
+        plan->scratch = attn__align(stack);
+    else
+        plan->scratch = attn__borrow(check, &plan->call.ctx, plan->bytes, &own);
+    if (plan->scratch)
+        attn__plan_execute(plan);
     attn__release(own);
-    return ATTN_OK;
+    return check->status;
 }
 
 ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v, const attn_opts *opts,
@@ -5361,7 +5378,7 @@ ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, at
     attn__check check;
     attn__plan_begin(&plan, &out, &q, &k, &v, opts, ctx);
     attn__plan_sdpa(&plan, &check);
-    return check.status == ATTN_OK ? attn__plan_run(&plan) : check.status;
+    return attn__plan_run(&plan, &check);
 }
 
 ATTN_API attn_status attn_sdpa_scratch(size_t *bytes, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
@@ -5372,10 +5389,7 @@ ATTN_API attn_status attn_sdpa_scratch(size_t *bytes, attn_tensor out, attn_tens
     attn_ctx bare = attn__without_scratch(ctx);
     attn__plan_begin(&plan, &out, &q, &k, &v, opts, &bare);
     attn__plan_sdpa(&plan, &check);
-    attn__require(&check, bytes != NULL, ATTN_ERR_NULL, "bytes");
-    if (check.status == ATTN_OK)
-        *bytes = plan.bytes;
-    return check.status;
+    return attn__tell_scratch(&check, bytes, plan.bytes);
 }
 
 /* -- explain -- */
@@ -5710,11 +5724,8 @@ ATTN_API attn_status attn_kv_cache_size(size_t *bytes, size_t B, size_t Hkv, siz
     attn__check c;
     (void)ring;
     attn__check_begin(&c);
-    attn__require(&c, bytes != NULL, ATTN_ERR_NULL, "bytes");
     attn__require_cache(&c, &parts, &k, &v, capacity, D, dtype);
-    if (c.status == ATTN_OK)
-        *bytes = parts.bytes + ATTN__ALIGN;
-    return c.status;
+    return attn__tell_scratch(&c, bytes, parts.bytes + ATTN__ALIGN);
 }
 
 ATTN_API attn_status attn_kv_cache_init(attn_kv_cache *cache, size_t B, size_t Hkv, size_t capacity, size_t D,
@@ -6040,7 +6051,7 @@ ATTN_API attn_status attn_kv_cache_attend(attn_tensor out, attn_tensor q, const 
     attn__plan plan;
     attn__check c;
     attn__plan_cache(&plan, &c, &out, &q, cache, opts, ctx, 1);
-    return c.status == ATTN_OK ? attn__plan_run(&plan) : c.status;
+    return attn__plan_run(&plan, &c);
 }
 
 ATTN_API attn_status attn_kv_cache_scratch(size_t *bytes, attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
@@ -6050,14 +6061,11 @@ ATTN_API attn_status attn_kv_cache_scratch(size_t *bytes, attn_tensor out, attn_
     attn__plan plan;
     attn__check c;
     attn__plan_cache(&plan, &c, &out, &q, cache, opts, &bare, 0);
-    attn__require(&c, bytes != NULL, ATTN_ERR_NULL, "bytes");
-    if (c.status != ATTN_OK)
-        return c.status;
-    plan.call.k.len = cache->ring ? (size_t)PTRDIFF_MAX : cache->k.len; /* as many keys as there may ever be */
-    if (!attn__plan_schedule(&plan))
-        return ATTN_ERR_OVERFLOW;
-    *bytes = plan.bytes;
-    return ATTN_OK;
+    if (c.status == ATTN_OK) {
+        plan.call.k.len = cache->ring ? (size_t)PTRDIFF_MAX : cache->k.len; /* as many keys as there may ever be */
+        attn__require(&c, attn__plan_schedule(&plan), ATTN_ERR_OVERFLOW, "q");
+    }
+    return attn__tell_scratch(&c, bytes, plan.bytes);
 }
 
 ATTN_API attn_status attn_kv_cache_explain(char *text, size_t size, attn_tensor out, attn_tensor q,
@@ -6685,22 +6693,17 @@ ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, att
                               const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx)
 {
     attn__mha mha;
-    void *own = NULL, *scratch;
+    char *scratch;
+    void *own;
     attn__check c;
     attn__mha_plan(&mha, &c, &out, &q, &k, &v, weights, opts, ctx);
-    if (c.status != ATTN_OK)
-        return c.status;
-    if (!attn__has_scratch(&mha.plan.call.ctx, mha.bytes, 0))
-        return ATTN_ERR_NOMEM;
-    scratch = mha.plan.call.ctx.scratch;
-    if (!scratch)
-        scratch = own = attn__allocate(mha.bytes);
-    if (!scratch)
-        return ATTN_ERR_NOMEM;
-    attn__carve_mha(&mha, attn__align(scratch));
-    attn__mha_run(&mha);
+    scratch = attn__borrow(&c, &mha.plan.call.ctx, mha.bytes, &own);
+    if (scratch) {
+        attn__carve_mha(&mha, scratch);
+        attn__mha_run(&mha);
+    }
     attn__release(own);
-    return ATTN_OK;
+    return c.status;
 }
 
 ATTN_API attn_status attn_mha_scratch(size_t *bytes, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
@@ -6710,10 +6713,7 @@ ATTN_API attn_status attn_mha_scratch(size_t *bytes, attn_tensor out, attn_tenso
     attn__mha mha;
     attn__check c;
     attn__mha_plan(&mha, &c, &out, &q, &k, &v, weights, opts, &bare);
-    attn__require(&c, bytes != NULL, ATTN_ERR_NULL, "bytes");
-    if (c.status == ATTN_OK)
-        *bytes = mha.bytes;
-    return c.status;
+    return attn__tell_scratch(&c, bytes, mha.bytes);
 }
 
 ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, attn_tensor q, attn_tensor k,
@@ -7949,22 +7949,17 @@ ATTN_API attn_status attn_sdpa_backward(const attn_grads *grads, attn_tensor dou
 {
     attn__backward w;
     attn__check check;
-    void *own = NULL, *scratch;
+    char *scratch;
+    void *own;
     attn__backward_begin(&w, grads, &dout, &q, &k, &v, &out, &lse, opts, ctx);
     attn__backward_check(&w, &check);
-    if (check.status != ATTN_OK)
-        return check.status;
-    if (!attn__has_scratch(&w.plan.call.ctx, w.bytes, 0))
-        return ATTN_ERR_NOMEM;
-    scratch = w.plan.call.ctx.scratch;
-    if (!scratch)
-        scratch = own = attn__allocate(w.bytes);
-    if (!scratch)
-        return ATTN_ERR_NOMEM;
-    w.plan.scratch = attn__align(scratch);
-    attn__backward_execute(&w);
+    scratch = attn__borrow(&check, &w.plan.call.ctx, w.bytes, &own);
+    if (scratch) {
+        w.plan.scratch = scratch;
+        attn__backward_execute(&w);
+    }
     attn__release(own);
-    return ATTN_OK;
+    return check.status;
 }
 
 ATTN_API attn_status attn_sdpa_backward_scratch(size_t *bytes, const attn_grads *grads, attn_tensor dout, attn_tensor q,
@@ -7976,10 +7971,7 @@ ATTN_API attn_status attn_sdpa_backward_scratch(size_t *bytes, const attn_grads 
     attn_ctx bare = attn__without_scratch(ctx);
     attn__backward_begin(&w, grads, &dout, &q, &k, &v, &out, &lse, opts, &bare);
     attn__backward_check(&w, &check);
-    attn__require(&check, bytes != NULL, ATTN_ERR_NULL, "bytes");
-    if (check.status == ATTN_OK)
-        *bytes = w.bytes;
-    return check.status;
+    return attn__tell_scratch(&check, bytes, w.bytes);
 }
 
 static void attn__say_backward(attn__text *t, const attn__backward *w)
@@ -8379,22 +8371,17 @@ ATTN_API attn_status attn_mha_backward(const attn_mha_grads *grads, attn_tensor 
                                        const attn_ctx *ctx)
 {
     attn__mha_backward w;
-    void *own = NULL, *scratch;
+    char *scratch;
+    void *own;
     attn__check c;
     attn__mha_backward_plan(&w, &c, grads, &dout, &q, &k, &v, weights, opts, ctx);
-    if (c.status != ATTN_OK)
-        return c.status;
-    if (!attn__has_scratch(&w.mha.plan.call.ctx, w.bytes, 0))
-        return ATTN_ERR_NOMEM;
-    scratch = w.mha.plan.call.ctx.scratch;
-    if (!scratch)
-        scratch = own = attn__allocate(w.bytes);
-    if (!scratch)
-        return ATTN_ERR_NOMEM;
-    attn__carve_mha_backward(&w, attn__align(scratch));
-    attn__mha_backward_run(&w);
+    scratch = attn__borrow(&c, &w.mha.plan.call.ctx, w.bytes, &own);
+    if (scratch) {
+        attn__carve_mha_backward(&w, scratch);
+        attn__mha_backward_run(&w);
+    }
     attn__release(own);
-    return ATTN_OK;
+    return c.status;
 }
 
 ATTN_API attn_status attn_mha_backward_scratch(size_t *bytes, const attn_mha_grads *grads, attn_tensor dout,
@@ -8406,10 +8393,7 @@ ATTN_API attn_status attn_mha_backward_scratch(size_t *bytes, const attn_mha_gra
     attn__mha_backward w;
     attn__check c;
     attn__mha_backward_plan(&w, &c, grads, &dout, &q, &k, &v, weights, opts, &bare);
-    attn__require(&c, bytes != NULL, ATTN_ERR_NULL, "bytes");
-    if (c.status == ATTN_OK)
-        *bytes = w.bytes;
-    return c.status;
+    return attn__tell_scratch(&c, bytes, w.bytes);
 }
 
 ATTN_API attn_status attn_mha_backward_explain(char *text, size_t size, const attn_mha_grads *grads, attn_tensor dout,
