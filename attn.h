@@ -6557,15 +6557,17 @@ ATTN__NOINLINE void attn__mha_shapes(attn__check *c, const attn__mha *mha, const
     attn__require(c, attn__is_product(w->wo.rows, H, Dv), ATTN_ERR_SHAPE, "weights.wo");
 }
 
-static void attn__carve_tensor(attn__arena *arena, attn_tensor *t)
+static void attn__carve_tensor(attn__arena *arena, attn_tensor *t) /* whose data stay while measuring */
 {
     size_t rows, row;
-    t->data = NULL;
+    void *data = NULL;
     if (attn__mul_size(&rows, t->batch, t->len) && attn__mul_size(&row, t->heads, t->dim) &&
         attn__mul_size(&row, row, attn__size(t->dtype)))
-        t->data = attn__carve_part(arena, rows, row);
+        data = attn__carve_part(arena, rows, row);
     else
         arena->used = SIZE_MAX;
+    if (arena->base)
+        t->data = data;
 }
 
 /* Scratch that a product has use for, of so many rows and b; with less it only takes longer. */
@@ -8018,7 +8020,7 @@ ATTN_API attn_status attn_sdpa_backward_explain(char *text, size_t size, const a
 
 typedef struct attn__projection { /* one of the four; of the last one, x and y have changed places: */
     const attn_tensor *x;         /* the caller's rows, of the last dout */
-    const attn_tensor *heads;     /* dy in scratch, of the last the heads' out */
+    attn_tensor *heads;           /* dy in scratch, of the last the heads' out */
     const size_t *lens;           /* valid rows; NULL = all */
     const attn_mat *w;
     const attn_tensor *dx; /* what is wanted, else absent; NULL says that it is the last */
@@ -8033,8 +8035,7 @@ typedef struct attn__mha_backward {
     attn_grads dheads;
     attn_mha_grads grads;  /* what is wanted */
     attn__projection p[4]; /* of q, k, v, out */
-    char *rows;            /* copies of tokens, over what is done with when they are made */
-    attn_mat sums;         /* a row: a gradient of a bias, in the compute type */
+    char *rows;            /* what each gradient is made of, over tensors that are done with by then */
     size_t bytes;
 } attn__mha_backward;
 
@@ -8065,7 +8066,6 @@ static void attn__gather_tokens(const attn__mha_backward *w, const attn__project
     size_t L = p->x->len, tokens = p->heads->batch * L, E = p->x->dim, width = p->heads->heads * p->heads->dim;
     size_t bytes = width * kern->size, count = 0, t, run;
     char *rows = (char *)p->heads->data;
-    int skip;
     for (t = 0; t < tokens; t++)
         count += !attn__is_zero_row(rows + t * bytes, width, kern->size);
     *heads = attn_mat_of(rows, kern->real, count, width);
@@ -8074,11 +8074,10 @@ static void attn__gather_tokens(const attn__mha_backward *w, const attn__project
         *x = attn__head_part(&all, 0, 0, 0, tokens, 0);
         return;
     }
-    for (t = count = 0; t < tokens && E > 0; t += run) { /* runs of tokens of one item that all count, or do not */
-        skip = attn__is_zero_row(rows + t * bytes, width, kern->size);
-        for (run = 1; run < L - t % L && attn__is_zero_row(rows + (t + run) * bytes, width, kern->size) == skip; run++)
+    for (t = count = 0; t < tokens && E > 0; t += attn__max(run, 1)) { /* runs of tokens of one item that all count */
+        for (run = 0; run < L - t % L && !attn__is_zero_row(rows + (t + run) * bytes, width, kern->size); run++)
             continue;
-        if (skip)
+        if (run == 0)
             continue;
         kern->load(attn__mat_at(x, count, 0), E, attn__tensor_at(p->x, t / L, 0, t % L, 0), p->x->dtype,
                    p->x->len_stride, p->x->dim_stride, run, E);
@@ -8104,20 +8103,18 @@ static void attn__weights_backward(const attn__mha_backward *w, const attn__proj
 static void attn__bias_backward(const attn__mha_backward *w, const attn__projection *p, const attn_ctx *ctx)
 {
     attn_tensor dy = attn__join_heads(p->dx ? p->heads : p->x);
-    attn_mat sums = w->sums, out = attn__array(p->db, dy.dim, sizeof *p->db), ones, rows;
+    attn_mat sums = attn_mat_of(w->rows, w->mha.plan.call.kern->real, 1, dy.dim), ones, rows;
     size_t b, c;
     if (!p->db || dy.dim == 0)
         return;
-    sums.cols = dy.dim;
     ATTN__MEMSET(sums.data, 0, sums.cols * attn__size(sums.dtype));
     for (b = 0; b < dy.batch && dy.len > 0; b++) {
         rows = attn__head_part(&dy, b, 0, 0, p->lens ? p->lens[b] : dy.len, 0);
         ones = attn__ones(sums.dtype, 1, rows.rows);
         attn__matmul_add(&sums, &ones, &rows, 1.0, ctx);
     }
-    for (c = 0; c < out.cols; c++)
-        attn__mat_set(&out, 0, c,
-                      attn__mat_get(&sums, 0, c) + (w->grads.accumulate ? attn__mat_get(&out, 0, c) : 0));
+    for (c = 0; c < dy.dim; c++)
+        p->db[c] = (float)(attn__mat_get(&sums, 0, c) + (w->grads.accumulate ? (double)p->db[c] : 0));
 }
 
 /* dx; of an input that the batch shares, from the sum of heads over the batch, in w->rows. */
@@ -8148,7 +8145,7 @@ static void attn__mha_backward_run(attn__mha_backward *w)
     const attn__call *call = &w->mha.plan.call;
     const attn_mat wot = attn_mat_t(w->mha.w.wo);
     attn_ctx ctx = attn__mha_ctx(&w->mha);
-    int i, inner = !attn__tensor_absent(&w->dout) && (call->q.len > 0 || call->k.len > 0);
+    int i, inner = !attn__tensor_absent(&w->dout);
     if (inner || !attn__mat_absent(&w->grads.wo))
         attn__mha_attend(&w->mha);
     if (inner) {
@@ -8165,128 +8162,75 @@ static void attn__mha_backward_run(attn__mha_backward *w)
 
 /* -- its plan -- */
 
+static void attn__mha_projections(attn__mha_backward *w)
+{
+    const attn__mha *mha = &w->mha;
+    const attn_mha_weights *to = &mha->w;
+    const attn_mha_grads *g = &w->grads;
+    const size_t *q_lens = mha->plan.call.opts.q_lens, *kv_lens = mha->plan.call.opts.kv_lens;
+    const attn__projection p[4] = {{mha->q, &w->dheads.q, q_lens, &to->wq, &g->q, &g->wq, g->bq},
+                                   {mha->k, &w->dheads.k, kv_lens, &to->wk, &g->k, &g->wk, g->bk},
+                                   {mha->v, &w->dheads.v, kv_lens, &to->wv, &g->v, &g->wv, g->bv},
+                                   {mha->out, &w->mha.plan.call.out, q_lens, &to->wo, NULL, &g->wo, g->bo}};
+    attn__copy_struct(w->p, p, sizeof p);
+}
+
+/* Lists the gradients, and requires that they have the shapes of what they belong to. */
 static void attn__mha_grads_list(attn__check *c, const attn__mha_backward *w)
 {
-    static const char *const attn__names[] = {"grads.q",  "grads.k",  "grads.v",  "grads.wq", "grads.wk", "grads.wv",
-                                        "grads.wo", "grads.bq", "grads.bk", "grads.bv", "grads.bo"};
-    const attn_mha_grads *g = &w->grads;
-    const attn_mha_weights *to = &w->mha.w;
-    const attn_tensor *inputs[] = {&g->q, &g->k, &g->v};
-    const attn_mat *mats[] = {&g->wq, &g->wk, &g->wv, &g->wo}, *shapes[] = {&to->wq, &to->wk, &to->wv, &to->wo};
-    const float *biases[] = {g->bq, g->bk, g->bv, g->bo};
-    int role = ATTN__OUT | ATTN__OPTIONAL | (g->accumulate ? ATTN__UNROUNDED : 0), i;
-    for (i = 0; i < 3; i++)
-        attn__check_tensor(c, attn__names[i], inputs[i], role);
+    static const char *const attn__names[3][4] = {{"grads.q", "grads.k", "grads.v", NULL},
+                                                  {"grads.wq", "grads.wk", "grads.wv", "grads.wo"},
+                                                  {"grads.bq", "grads.bk", "grads.bv", "grads.bo"}};
+    const attn__projection *p = w->p;
+    int role = ATTN__OUT | ATTN__OPTIONAL | (w->grads.accumulate ? ATTN__UNROUNDED : 0), i;
+    for (i = 0; i < 3; i++) {
+        attn__check_tensor(c, attn__names[0][i], p[i].dx, role);
+        attn__require(c, attn__is_gradient_shape(p[i].dx, p[i].x), ATTN_ERR_SHAPE, attn__names[0][i]);
+    }
+    for (i = 0; i < 4; i++) {
+        attn__check_mat(c, attn__names[1][i], p[i].dw, role);
+        attn__require(c, attn__mat_absent(p[i].dw) || (p[i].dw->rows == p[i].w->rows && p[i].dw->cols == p[i].w->cols),
+                      ATTN_ERR_SHAPE, attn__names[1][i]);
+    }
     for (i = 0; i < 4; i++)
-        attn__check_mat(c, attn__names[3 + i], mats[i], role);
-    for (i = 0; i < 4; i++)
-        attn__check_array(c, attn__names[7 + i], biases[i], shapes[i]->cols, sizeof *biases[i], role);
+        attn__check_array(c, attn__names[2][i], p[i].db, p[i].w->cols, sizeof *p[i].db, role);
 }
 
-ATTN__NOINLINE void attn__require_input_grad(attn__check *c, const char *name, const attn_tensor *grad,
-                                             const attn_tensor *x)
-{
-    attn__require(c, attn__is_gradient_shape(grad, x), ATTN_ERR_SHAPE, name);
-}
-
-ATTN__NOINLINE void attn__require_weight_grad(attn__check *c, const char *name, const attn_mat *grad,
-                                              const attn_mat *w)
-{
-    attn__require(c, attn__mat_absent(grad) || (grad->rows == w->rows && grad->cols == w->cols), ATTN_ERR_SHAPE, name);
-}
-
-static void attn__mha_grads_shapes(attn__check *c, const attn__mha_backward *w)
-{
-    const attn_mha_grads *g = &w->grads;
-    const attn_mha_weights *to = &w->mha.w;
-    attn__require_input_grad(c, "grads.q", &g->q, w->mha.q);
-    attn__require_input_grad(c, "grads.k", &g->k, w->mha.k);
-    attn__require_input_grad(c, "grads.v", &g->v, w->mha.v);
-    attn__require_weight_grad(c, "grads.wq", &g->wq, &to->wq);
-    attn__require_weight_grad(c, "grads.wk", &g->wk, &to->wk);
-    attn__require_weight_grad(c, "grads.wv", &g->wv, &to->wv);
-    attn__require_weight_grad(c, "grads.wo", &g->wo, &to->wo);
-}
-
-ATTN__NOINLINE void attn__set_projection(attn__projection *p, const attn_tensor *x, const attn_tensor *heads,
-                                         const size_t *lens, const attn_mat *w, const attn_tensor *dx,
-                                         const attn_mat *dw, float *db)
-{
-    p->x = x;
-    p->heads = heads;
-    p->lens = lens;
-    p->w = w;
-    p->dx = dx;
-    p->dw = dw;
-    p->db = db;
-}
-
-/* What the wanted gradients need. Data of lse says that it is wanted; no one looks at it before it is carved. */
+/* What the wanted gradients need. Data that no one looks at before they are carved say that a tensor is wanted. */
 static void attn__mha_backward_needs(attn__mha_backward *w)
 {
-    attn__mha *mha = &w->mha;
-    attn__call *call = &mha->plan.call;
-    const attn_mha_grads *g = &w->grads;
-    const attn_tensor *q = &call->q;
-    const size_t *q_lens = call->opts.q_lens, *kv_lens = call->opts.kv_lens;
+    attn__call *call = &w->mha.plan.call;
+    const attn__projection *p = w->p;
+    const attn_tensor *q = &call->q, *like[] = {q, &call->k, &call->v};
     const attn_tensor lse = {w, q->dtype, q->batch, q->heads, q->len, 1, (ptrdiff_t)(q->heads * q->len),
                              (ptrdiff_t)q->len, 1, 1};
-    attn_tensor *heads[] = {&w->dheads.q, &w->dheads.k, &w->dheads.v};
-    const attn_tensor *like[] = {&call->q, &call->k, &call->v};
     int i;
-    attn__set_projection(&w->p[0], mha->q, heads[0], q_lens, &mha->w.wq, &g->q, &g->wq, g->bq);
-    attn__set_projection(&w->p[1], mha->k, heads[1], kv_lens, &mha->w.wk, &g->k, &g->wk, g->bk);
-    attn__set_projection(&w->p[2], mha->v, heads[2], kv_lens, &mha->w.wv, &g->v, &g->wv, g->bv);
-    attn__set_projection(&w->p[3], mha->out, &call->out, q_lens, &mha->w.wo, NULL, &g->wo, g->bo);
     attn__copy_struct(&w->dheads, NULL, sizeof w->dheads);
     attn__copy_struct(&w->dout, NULL, sizeof w->dout);
     for (i = 0; i < 3; i++)
-        if (!attn__tensor_absent(w->p[i].dx) || !attn__mat_absent(w->p[i].dw) || w->p[i].db) {
-            *heads[i] = *like[i];
+        if (!attn__tensor_absent(p[i].dx) || !attn__mat_absent(p[i].dw) || p[i].db) {
+            *p[i].heads = *like[i];
+            p[i].heads->data = w;
             w->dout = call->out;
             call->opts.lse = lse;
             call->has_options = 1;
         }
 }
 
-/* Plans the way back through the heads: to measure it, with data that no one looks at, then with all memory known.
-   Returns 0 on overflow. */
+/* Plans the way back through the heads: first to measure it, then with all memory known. Returns 0 on overflow. */
 static int attn__plan_heads(attn__mha_backward *w)
 {
     attn__call *call = &w->mha.plan.call;
-    attn_tensor *heads[] = {&w->dheads.q, &w->dheads.k, &w->dheads.v};
     attn__check c;
-    int i;
     w->heads.bytes = 0;
     if (attn__tensor_absent(&w->dout))
         return 1;
-    for (i = 0; i < 3; i++)
-        if (!heads[i]->data && !attn__tensor_absent(heads[i]))
-            heads[i]->data = w;
     attn__check_begin(&c);
     attn__backward_begin(&w->heads, &w->dheads, &w->dout, &call->q, &call->k, &call->v, &call->out, &call->opts.lse,
                          &call->opts, &call->ctx);
     attn__backward_plan(&w->heads, &c);
     w->heads.plan.scratch = w->mha.plan.scratch;
     return attn__is_sound(&c);
-}
-
-/* Bytes of the copies of tokens, packed; SIZE_MAX on overflow. */
-static size_t attn__token_bytes(const attn__mha_backward *w)
-{
-    size_t most = 0;
-    attn__arena arena;
-    attn_tensor t;
-    int i;
-    for (i = 0; i < 4; i++) {
-        arena.base = NULL;
-        arena.used = 0;
-        t = attn__packed(w->mha.plan.call.kern->real, w->mha.q->batch, w->p[i].x->len, 1, w->p[i].x->dim);
-        if (!attn__mat_absent(w->p[i].dw))
-            attn__carve_tensor(&arena, &t);
-        most = attn__max(most, arena.used);
-    }
-    return most;
 }
 
 /* Scratch of everything that is computed after one another. */
@@ -8309,25 +8253,29 @@ static size_t attn__mha_backward_rest(const attn__mha_backward *w)
 /* Carves the scratch, and plans the way back that runs in it. Returns 0 on overflow. */
 static int attn__carve_mha_backward(attn__mha_backward *w, char *base)
 {
-    attn__arena arena = {base, 0};
+    attn__arena arena = {base, 0}, rows;
     attn__call *call = &w->mha.plan.call;
-    const attn_mha_weights *to = &w->mha.w;
-    size_t tokens = attn__token_bytes(w);
-    w->rows = base; /* over all up to out */
+    attn_tensor tokens;
+    int i;
     attn__carve_tensor(&arena, &call->q);
     attn__carve_tensor(&arena, &call->k);
     attn__carve_tensor(&arena, &call->v);
     attn__carve_tensor(&arena, &call->opts.lse);
     attn__carve_tensor(&arena, &w->dout);
-    if (tokens > arena.used)
-        attn__carve_part(&arena, tokens - arena.used, 1);
+    w->rows = base; /* over these, when they are done with: the gradient of a bias, then copies of tokens */
+    for (i = 0; i < 4; i++) {
+        rows.base = NULL;
+        rows.used = 0;
+        tokens = attn__packed(call->kern->real, w->mha.q->batch, w->p[i].x->len, 1, w->p[i].x->dim);
+        attn__carve_part(&rows, w->p[i].w->cols, call->kern->size);
+        if (!attn__mat_absent(w->p[i].dw))
+            attn__carve_tensor(&rows, &tokens);
+        arena.used = attn__max(arena.used, rows.used);
+    }
     attn__carve_tensor(&arena, &call->out);
     attn__carve_tensor(&arena, &w->dheads.q);
     attn__carve_tensor(&arena, &w->dheads.k);
     attn__carve_tensor(&arena, &w->dheads.v);
-    w->sums = attn_mat_of(NULL, call->kern->real, 1,
-                          attn__max(attn__max(to->wq.cols, to->wk.cols), attn__max(to->wv.cols, to->wo.cols)));
-    w->sums.data = attn__carve_part(&arena, w->sums.cols, call->kern->size);
     if (arena.used == SIZE_MAX || (!base && !attn__plan_heads(w)))
         return 0;
     if (!base)
@@ -8351,6 +8299,7 @@ static void attn__mha_backward_plan(attn__mha_backward *w, attn__check *c, const
     attn__mha_begin(&w->mha, dout, q, k, v, weights, opts, ctx);
     o->lse = o->weights = o->scores = none;
     o->scores_stage = ATTN_STAGE_DOT;
+    attn__mha_projections(w);
     attn__check_begin(c);
     attn__require(c, grads != NULL, ATTN_ERR_NULL, "grads");
     attn__mha_grads_list(c, w);
@@ -8358,7 +8307,6 @@ static void attn__mha_backward_plan(attn__mha_backward *w, attn__check *c, const
     attn__mha_list(c, &w->mha);
     attn__check_views(c);
     attn__mha_backward_needs(w);
-    attn__mha_grads_shapes(c, w);
     attn__mha_shapes(c, &w->mha, "dout");
     attn__plan_resolve(&w->mha.plan, c);
     attn__require(c, !o->score_mod, ATTN_ERR_VALUE, "opts.score_mod");
