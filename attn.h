@@ -118,8 +118,7 @@
        ATTN_MALLOC; so does attn_kv_cache_attend. attn_mha takes its projections besides (attn_mha_scratch). Appending
        to a cache, truncating and reordering it need no memory.
        attn_sdpa_backward takes, from ctx->scratch or else ATTN_MALLOC, up to 1 MiB for each task at D = 64 or 128, and
-       6 KiB more for each dim beyond that; and what is summed before it is rounded or added up: gradients of 16-bit
-       types, sums by distance, and a number for each row, or key, of a bias that keys, or rows, share, and of slopes
+       6 KiB more for each dim beyond that; and what is summed before it is rounded or added up
        (attn_sdpa_backward_scratch). attn_mha_backward takes its projections and their gradients besides.
 
    NUMERICS
@@ -715,7 +714,6 @@ typedef struct attn_grads {
    dk and dv are summed over the query heads of a group. The gradient of a hidden key is 0, whatever lies there; a row
    that sees nothing has dq 0 and gives nothing to k, v and bias. Rows past q_lens: dout, out, lse and dlse are not
    looked at, dq is 0. A NaN row makes NaN of its own dq and of what it sees, of nothing else.
-   Bits do not depend on threads, scratch, layout, neighbours, or which gradients are wanted.
    NULL: grads; score_mod without score_mod_grad. SHAPE: by_distance, unless opts.bias is 1 x H x Lq x Lk with
    len_stride = -dim_stride; the gradient of an option that is not given. VALUE: as attn_sdpa.
    NOMEM: ctx->scratch too small (attn_sdpa_backward_scratch), or ATTN_MALLOC failed.
@@ -724,8 +722,8 @@ ATTN_API attn_status attn_sdpa_backward(const attn_grads *grads, attn_tensor dou
                                         attn_tensor v, attn_tensor out, attn_tensor lse, const attn_opts *opts,
                                         const attn_ctx *ctx);
 
-/* *bytes = scratch in ctx->scratch for that call. As attn_sdpa_scratch; it grows with the lengths where gradients of
-   16-bit types, of by_distance, of slopes, or of a bias with dimensions of 1 are summed. */
+/* *bytes = scratch in ctx->scratch for that call. As attn_sdpa_scratch; it grows with the lengths by gradients of
+   16-bit types, sums by distance, and a number for each row, or key, of slopes and of a bias with dimensions of 1. */
 ATTN_API attn_status attn_sdpa_backward_scratch(size_t *bytes, const attn_grads *grads, attn_tensor dout, attn_tensor q,
                                                 attn_tensor k, attn_tensor v, attn_tensor out, attn_tensor lse,
                                                 const attn_opts *opts, const attn_ctx *ctx);
@@ -5333,8 +5331,8 @@ static int attn__has_scratch(const attn_ctx *ctx, size_t bytes, size_t stack)
     return bytes <= stack || !ATTN__NO_MALLOC;
 }
 
-/* The scratch of a checked call, aligned: the caller's, or memory that becomes *own, for attn__release. NULL if there is
-   a fault, or too little memory, which is one from then on. */
+/* The scratch of a checked call, aligned: the caller's, or memory that becomes *own, for attn__release. NULL if there
+   is a fault, or too little memory, which is one from then on. */
 static char *attn__borrow(attn__check *check, const attn_ctx *ctx, size_t bytes, void **own)
 {
     void *scratch = NULL;
@@ -8035,7 +8033,7 @@ typedef struct attn__mha_backward {
     attn_grads dheads;
     attn_mha_grads grads;  /* what is wanted */
     attn__projection p[4]; /* of q, k, v, out */
-    char *rows;            /* what each gradient is made of, over tensors that are done with by then */
+    char *rows; /* over tensors that are done with: the gradient of a bias, then sums of heads, then copies of tokens */
     size_t bytes;
 } attn__mha_backward;
 
@@ -8262,7 +8260,7 @@ static int attn__carve_mha_backward(attn__mha_backward *w, char *base)
     attn__carve_tensor(&arena, &call->v);
     attn__carve_tensor(&arena, &call->opts.lse);
     attn__carve_tensor(&arena, &w->dout);
-    w->rows = base; /* over these, when they are done with: the gradient of a bias, then copies of tokens */
+    w->rows = base; /* as long as these five at least, of which q, k or v has room for sums of heads */
     for (i = 0; i < 4; i++) {
         rows.base = NULL;
         rows.used = 0;
