@@ -6806,6 +6806,7 @@ typedef struct attn__backward {
                                            /* is being computed */
     size_t workers, worker_bytes, bytes;
     size_t item, idle; /* of the phase in hand: the batch item; workers that found no cell ready */
+    double ones[ATTN__BLOCK_ROWS]; /* of either real type: factors for gemm, what was there stays */
 } attn__backward;
 
 typedef struct attn__backward_worker {
@@ -6815,8 +6816,6 @@ typedef struct attn__backward_worker {
     char *dout;                   /* dO of the block, Dv x lanes */
     char *q_rows, *dout_rows;     /* the same as panels of gemm, a row for each query */
     char *lse, *delta;            /* of each row; lse as softmax has the maximum, without call.softmax_scale */
-    char *scale;                  /* of each row: by what dS is multiplied at the end */
-    char *ones;                   /* factors for gemm: what was there stays */
     char *dscores;                /* dP of a tile, then dS; a tile's width of other sums in passing */
     char *kept;                   /* a tile of sums: what is in the caller's matrix, or ATTN__DBIAS_HEADS */
     char *clean;                  /* K of a tile without what is not finite */
@@ -7193,7 +7192,7 @@ static void attn__add_queries(attn__backward_worker *worker, unsigned char hidde
         rows = worker->clean;
     }
     plan->call.kern->gemm(worker->dq, rows, 1, (ptrdiff_t)D, D, worker->dscores, tile->lanes, tile->keys, 0,
-                          worker->ones, NULL);
+                          worker->run->ones, NULL);
     if (worker->k_nonfinite)
         attn__add_nonfinite_keys(worker, &k, hidden);
 }
@@ -7206,7 +7205,7 @@ static void attn__add_keys(attn__backward_worker *worker, char *sums, const void
     const attn__tile *tile = &worker->block.tile;
     sums += attn__tile_bytes(worker->run, tile->first_key - worker->keys.from, t->dim);
     kern->gemm(sums, weights, (ptrdiff_t)tile->lanes, 1, tile->keys, rows, attn__whole(t->dim, kern->lanes),
-               tile->queries, 0, worker->ones, NULL);
+               tile->queries, 0, worker->run->ones, NULL);
     if (nonfinite)
         attn__add_nonfinite_rows(worker, t, sums, weights, hidden);
 }
@@ -7230,7 +7229,8 @@ static void attn__backward_tile(attn__backward_worker *worker)
         kern->block.softcap_backward(&block->tile, worker->dscores, worker->shared.capped, call->opts.softcap,
                                      call->opts.scale);
     else if (w->modified)
-        kern->block.scale(worker->dscores, block->tile.layout, block->tile.keys, block->at.count, worker->scale);
+        kern->store(worker->dscores, kern->real, 0, 1, worker->dscores, 0, 1, block->tile.keys * block->tile.lanes,
+                    attn__to_real(&w->plan, call->opts.scale));
     if (w->dq.data)
         attn__add_queries(worker, hidden);
     if (w->dk.data)
@@ -7611,8 +7611,6 @@ static void attn__carve_worker(attn__backward_worker *worker, const attn__backwa
     worker->dout_rows = (char *)attn__carve(arena, w->grads.v.data ? wide_v : 0, column);
     worker->lse = (char *)attn__carve(arena, 1, column);
     worker->delta = (char *)attn__carve(arena, 1, column);
-    worker->scale = (char *)attn__carve(arena, 1, column);
-    worker->ones = (char *)attn__carve(arena, attn__max(attn__max(wide, wide_v), s->block_rows), kern->size);
     worker->dscores = (char *)attn__carve(arena, ATTN__TILE_KEYS, column);
     worker->kept = (char *)attn__carve(arena, heads || adds ? s->tile_keys : 0, column);
     worker->clean = (char *)attn__carve(arena, w->grads.q.data ? s->tile_keys * kern->size : 0, D);
@@ -7672,17 +7670,11 @@ static void attn__backward_worker_run(void *arg, size_t index)
     const attn__plan *plan = &w->plan;
     attn__arena arena = {NULL, 0};
     attn__backward_worker worker;
-    size_t i, done, ones = attn__max(attn__max(attn__whole(plan->call.q.dim, plan->call.kern->lanes),
-                                               attn__whole(plan->call.v.dim, plan->call.kern->lanes)),
-                                     plan->schedule.block_rows);
+    size_t i, done;
     arena.base = plan->scratch + index * w->worker_bytes;
     worker.run = w;
     attn__carve_worker(&worker, w, &arena);
     attn__begin_tiles(&worker.block, plan, &worker.shared);
-    for (i = 0; i < ones; i++)
-        attn__set_real(plan, worker.ones, i, 1.0);
-    for (i = 0; i < plan->schedule.block_rows; i++)
-        attn__set_real(plan, worker.scale, i, plan->call.opts.scale);
     worker.k_nonfinite = worker.q_nonfinite = worker.dout_nonfinite = 0;
     worker.keys.from = worker.keys.to = 0;
     for (done = 0; (i = attn__next_unit(&phase->taken, phase->workers, index, done)) < phase->items; done++)
@@ -7742,6 +7734,8 @@ static void attn__backward_execute(attn__backward *w)
     const attn_tensor *bias = &w->given->bias, *t;
     size_t heads, n;
     int wanted = 0; /* anything that is summed tile by tile */
+    for (n = 0; n < ATTN__BLOCK_ROWS; n++)
+        attn__set_real(&w->plan, w->ones, n, 1.0);
     attn__carve_sums(w, w->plan.scratch);
     heads = attn__count_heads(w);
     attn__run_phase(w, attn__clear_head, heads);
