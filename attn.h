@@ -2859,7 +2859,7 @@ typedef struct attn__gemm {
     attn_mat ones, bias; /* one more term of each sum, a column times a row; or absent */
     double alpha;
     const attn__kernels *kern;
-    const attn__kernels *add; /* of the type of out, to which the product is added; NULL: it replaces what is there */
+    int adds;          /* the product is added to what is there; else it replaces that */
     int few;           /* the product of few rows */
     size_t mc, nc, kc; /* rows and columns of a block, terms of a part of the sum */
     size_t workers;
@@ -2972,28 +2972,26 @@ static int attn__gemm_part(const attn__gemm *g, size_t k, size_t depth)
 #ifndef ATTN_NO_TRAINING
 #define ATTN__ADD_ROWS 4 /* of what is added in a buffer, ATTN__BUFFER reals each */
 
-/* out[r ..][c ..] += alpha sums. Rows of reals that lie in one piece are added to where they are; others, and doubles
-   to which floats are added, in a buffer: by the same kernel, so that the bits are the same. */
-static void attn__gemm_add_to(const attn__gemm *g, size_t r, size_t c, const char *sums, size_t ld, size_t rows,
-                              size_t cols)
+/* out += alpha x, for reals x. Rows of reals that lie in one piece are added to where they are; others in a buffer, by
+   the same kernel, so that the bits are the same. Floats and doubles are added as doubles. */
+static void attn__add_to(const attn__kernels *kern, const attn_mat *out, const char *x, size_t ld, double alpha)
 {
-    const attn__kernels *kern = g->add;
-    const attn_mat *out = &g->out;
+    const attn__kernels *add;
     double sum[ATTN__ADD_ROWS * ATTN__BUFFER], part[ATTN__ADD_ROWS * ATTN__BUFFER]; /* of either real type */
-    char *to = (char *)attn__mat_at(out, r, c);
-    size_t high;
-    if (out->col_stride == 1 && kern == g->kern) {
-        kern->add(to, out->row_stride, sums, ld, rows, cols, g->alpha);
+    size_t r, high;
+    if (out->col_stride == 1 && out->dtype == kern->real) {
+        kern->add(out->data, out->row_stride, x, ld, out->rows, out->cols, alpha);
         return;
     }
-    ATTN_ASSERT(cols <= ATTN__BUFFER);
-    for (; rows > 0; rows -= high, sums += high * ld * g->kern->size) {
-        high = attn__min(rows, ATTN__ADD_ROWS);
-        kern->load(sum, ATTN__BUFFER, to, out->dtype, out->row_stride, out->col_stride, high, cols);
-        kern->load(part, ATTN__BUFFER, sums, g->kern->real, (ptrdiff_t)ld, 1, high, cols);
-        kern->add(sum, ATTN__BUFFER, part, ATTN__BUFFER, high, cols, g->alpha);
-        kern->store(to, out->dtype, out->row_stride, out->col_stride, sum, ATTN__BUFFER, high, cols, 1.0);
-        to += (ptrdiff_t)high * out->row_stride * (ptrdiff_t)kern->size;
+    ATTN_ASSERT(out->cols <= ATTN__BUFFER);
+    add = attn__kernels_for(kern->isa, out->dtype == ATTN_F64 ? ATTN_F64 : kern->real);
+    for (r = 0; r < out->rows; r += high, x += high * ld * kern->size) {
+        void *to = attn__mat_at(out, r, 0);
+        high = attn__min(out->rows - r, ATTN__ADD_ROWS);
+        add->load(sum, ATTN__BUFFER, to, out->dtype, out->row_stride, out->col_stride, high, out->cols);
+        add->load(part, ATTN__BUFFER, x, kern->real, (ptrdiff_t)ld, 1, high, out->cols);
+        add->add(sum, ATTN__BUFFER, part, ATTN__BUFFER, high, out->cols, alpha);
+        add->store(to, out->dtype, out->row_stride, out->col_stride, sum, ATTN__BUFFER, high, out->cols, 1.0);
     }
 }
 #endif
@@ -3004,8 +3002,9 @@ static void attn__gemm_store(const attn__gemm *g, size_t r, size_t c, const char
 {
     const attn_mat *out = &g->out;
 #ifndef ATTN_NO_TRAINING
-    if (g->add) {
-        attn__gemm_add_to(g, r, c, sums, ld, rows, cols);
+    if (g->adds) {
+        attn_mat part = {attn__mat_at(out, r, c), out->dtype, rows, cols, out->row_stride, out->col_stride};
+        attn__add_to(g->kern, &part, sums, ld, g->alpha);
         return;
     }
 #endif
@@ -3194,7 +3193,7 @@ static void attn__gemm_plan_add(attn__gemm *g, const attn_mat *out, const attn_m
     for (i = 0; i < 3; i++)
         m[i] = turn ? attn_mat_t(*given[i]) : *given[i];
     attn__gemm_plan(g, &m[0], &m[1], &m[2], NULL, alpha, ctx);
-    g->add = attn__ctx_kernels(ctx, out->dtype);
+    g->adds = 1;
 }
 
 /* out += alpha a b, all checked. */
@@ -6783,7 +6782,8 @@ enum attn__bias_sum {
     ATTN__DBIAS_DIRECT, /* over nothing: each tile goes to its place */
     ATTN__DBIAS_KEYS,   /* over keys (and whatever else): the sums of each row are kept, then added up */
     ATTN__DBIAS_ROWS,   /* over rows, not keys: the sums of each key are kept */
-    ATTN__DBIAS_HEADS   /* over heads or items alone: tiles are computed once more, for each place of the bias */
+    ATTN__DBIAS_HEADS,  /* over heads or items alone: tiles are computed once more, for each place of the bias, */
+    ATTN__DBIAS_PLACE   /* by a plan for that phase: tiles are added to what is kept of the place */
 };
 
 typedef struct attn__backward {
@@ -6817,7 +6817,7 @@ typedef struct attn__backward_worker {
     char *q_rows, *dout_rows;     /* the same as panels of gemm, a row for each query */
     char *lse, *delta;            /* of each row; lse as softmax has the maximum, without call.softmax_scale */
     char *dscores;                /* dP of a tile, then dS; a tile's width of other sums in passing */
-    char *kept;                   /* a tile of sums: what is in the caller's matrix, or ATTN__DBIAS_HEADS */
+    char *kept;                   /* a tile of sums: what is in the caller's matrix, or ATTN__DBIAS_PLACE */
     char *clean;                  /* K of a tile without what is not finite */
     char *dq, *dk, *dv;           /* sums: dq of the block, D x lanes; dk and dv of the chunk, in register tiles */
     attn__range keys;             /* of the chunk, those that are valid; */
@@ -7079,28 +7079,24 @@ static void attn__tile_gradients(attn__backward_worker *worker, unsigned char hi
         attn__modify_gradients(worker, hidden);
 }
 
-/* Adds the block's tile x to its place in t: in the compute type, or in double where t has another. */
-static void attn__add_to_matrix(attn__backward_worker *worker, const attn_tensor *t, const void *x)
+/* Adds the block's tile x to its place in t, which is not of 16 bits. room: for a tile, where t has the type of x. */
+static void attn__add_tile(const attn__block *block, const attn_tensor *t, const char *x, char *room)
 {
-    const attn__plan *plan = &worker->run->plan;
-    const attn__block *block = &worker->block;
+    const attn__kernels *kern = block->plan->call.kern;
     const attn__tile *tile = &block->tile;
-    size_t n = tile->keys * tile->lanes, at, h, i, j, row;
-    if (t->dtype == plan->call.kern->real) {
-        attn__gather(block, worker->kept, tile->layout, t, tile->first_key, tile->keys);
-        plan->call.kern->add(worker->kept, 0, x, 0, 1, n, 1.0);
-        attn__scatter(block, t, tile->first_key, worker->kept, tile->layout, tile->keys, 1.0);
+    attn_mat rows;
+    size_t h, i;
+    if (t->dtype == kern->real) {
+        attn__gather(block, room, tile->layout, t, tile->first_key, tile->keys);
+        kern->add(room, 0, x, 0, 1, tile->keys * tile->lanes, 1.0);
+        attn__scatter(block, t, tile->first_key, room, tile->layout, tile->keys, 1.0);
         return;
     }
-    for (row = 0; row < block->at.count; row++) {
-        attn__query_of(block, row, &h, &i);
-        for (j = 0; j < tile->keys; j++) {
-            void *element = attn__tensor_at(t, block->at.b, h, i, tile->first_key + j);
-            at = j * tile->lanes + row;
-            attn__set_element(element, t->dtype,
-                              attn__get_element(element, t->dtype) + attn__get_real(plan, x, at));
-        }
-    }
+    attn__query_of(block, 0, &h, &i);
+    rows = attn__head_part(t, block->at.b, h, i, block->at.count, tile->first_key);
+    rows.cols = tile->keys;
+    rows = attn_mat_t(rows);
+    attn__add_to(kern, &rows, x, tile->lanes, 1.0);
 }
 
 /* dS is the gradient of biases. */
@@ -7109,12 +7105,15 @@ static void attn__add_biases(attn__backward_worker *worker)
     const attn__backward *w = worker->run;
     const attn__block *block = &worker->block;
     const attn__tile *tile = &block->tile;
-    size_t b = block->at.b, Lq = w->plan.call.q.len, h, i;
+    size_t b = block->at.b, Lq = w->plan.call.q.len, kept = w->plan.schedule.block_rows, h, i;
     attn__query_of(block, 0, &h, &i);
     if (w->bias_sum == ATTN__DBIAS_DIRECT && w->grads.accumulate)
-        attn__add_to_matrix(worker, &w->grads.bias, worker->dscores);
+        attn__add_tile(block, &w->grads.bias, worker->dscores, worker->kept);
     else if (w->bias_sum == ATTN__DBIAS_DIRECT)
         attn__scatter(block, &w->grads.bias, tile->first_key, worker->dscores, tile->layout, tile->keys, 1.0);
+    else if (w->bias_sum == ATTN__DBIAS_PLACE)
+        w->plan.call.kern->add(attn__real_at(&w->plan, worker->kept, (tile->first_key - worker->keys.from) * kept),
+                               (ptrdiff_t)kept, worker->dscores, tile->lanes, tile->keys, block->at.count, 1.0);
     if (w->row_sums.data)
         w->plan.call.kern->block.sum_keys(tile, attn__tensor_at(&w->row_sums, b, h, i, 0), worker->dscores);
     if (w->key_sums.data)
@@ -7378,54 +7377,38 @@ static size_t attn__summed_items(const attn__backward *w)
     return q->heads > 0 && q->len > 0 ? q->batch : 0;
 }
 
-/* One place of a bias that heads or items share: a query block against a tile, of each of them in turn. */
+/* One place of a bias that heads or items share: a query block against a tile, of each of them in turn. This phase has
+   a plan of its own, whose chunks are tiles and whose only gradient is that of the bias. */
 static void attn__sum_bias(attn__backward_worker *worker, size_t index)
 {
     const attn__backward *w = worker->run;
     const attn__plan *plan = &w->plan;
     const attn_tensor *bias = &w->grads.bias, *given = &w->given->bias;
-    attn__block *block = &worker->block;
-    unsigned char hidden[ATTN__TILE_KEYS][ATTN__BLOCK_ROWS];
-    size_t size = plan->call.kern->size, group = plan->schedule.group, keys = plan->schedule.tile_keys;
-    size_t tiles = attn__blocks(plan->call.k.len, keys), tile = index % tiles * keys, lanes, b, h;
-    size_t row = index / tiles % w->head_blocks, head = index / tiles / w->head_blocks % given->heads;
-    size_t item = index / tiles / w->head_blocks / given->heads;
-    attn__range part;
-    attn__block place;
-    block->at.b = item;
-    block->at.kv_head = head / group;
-    block->at.row = head % group * plan->call.q.len + row * plan->schedule.block_rows;
-    block->at.count = attn__min(plan->schedule.block_rows, plan->call.q.len - row * plan->schedule.block_rows);
-    block->tile.lanes = lanes = attn__whole(block->at.count, plan->call.kern->lanes);
-    block->tile.layout = attn__layout_of(block, 0);
-    block->tile.first_key = tile;
-    block->tile.keys = attn__min(keys, plan->call.k.len - tile);
-    place = *block;
-    ATTN__MEMSET(worker->kept, 0, block->tile.keys * lanes * size);
-    if (w->grads.accumulate && bias->dtype == plan->call.kern->real)
-        attn__gather(block, worker->kept, block->tile.layout, bias, tile, block->tile.keys);
+    size_t keys = plan->schedule.tile_keys, tile = index % w->chunks, row = index / w->chunks % w->head_blocks;
+    size_t head = index / w->chunks / w->head_blocks % given->heads;
+    size_t item = index / w->chunks / w->head_blocks / given->heads, group = plan->schedule.group, b, h;
+    int starts = w->grads.accumulate && bias->dtype == plan->call.kern->real; /* from what is there */
+    attn__block place = worker->block;
+    place.at.b = item;
+    place.at.kv_head = head / group;
+    place.at.row = head % group * plan->call.q.len + row * plan->schedule.block_rows;
+    place.at.count = attn__min(plan->schedule.block_rows, plan->call.q.len - row * plan->schedule.block_rows);
+    place.tile.lanes = plan->schedule.block_rows; /* however many of them an item has */
+    place.tile.layout = attn__layout_of(&place, 0);
+    place.tile.first_key = tile * keys;
+    place.tile.keys = attn__min(keys, plan->call.k.len - tile * keys);
+    ATTN__MEMSET(worker->kept, 0, place.tile.keys * place.tile.lanes * plan->call.kern->size);
+    if (starts)
+        attn__gather(&place, worker->kept, place.tile.layout, bias, place.tile.first_key, place.tile.keys);
     for (b = item; b < (given->batch == 1 ? attn__summed_items(w) : item + 1); b++)
         for (h = head; h < (given->heads == 1 ? plan->call.q.heads : head + 1); h++) {
-            attn__set_chunk(worker, b, h / group, tile, keys);
-            if (worker->keys.from >= worker->keys.to ||
-                !attn__place_rows(worker, b, h / group, h % group * w->head_blocks + row) || !attn__sees_chunk(worker))
-                continue;
-            attn__begin_rows(worker);
-            if (!attn__tile_part(worker, tile, &part) ||
-                !attn__prepare_tile(block, part.from, part.to - part.from))
-                continue;
-            attn__fetch_rows(worker, &worker->shared.k, &plan->call.k);
-            attn__fetch_rows(worker, &worker->shared.v, &plan->call.v);
-            attn__gather_rows(worker);
-            attn__tile_gradients(worker, hidden);
-            plan->call.kern->add(worker->kept + (part.from - tile) * lanes * size, (ptrdiff_t)lanes, worker->dscores,
-                                 block->tile.lanes, block->tile.keys, block->at.count, 1.0);
+            size_t block = h % group * w->head_blocks + row;
+            attn__backward_cell(worker, b, h / group, block, block + 1, tile);
         }
-    *block = place;
-    if (w->grads.accumulate && bias->dtype != plan->call.kern->real)
-        attn__add_to_matrix(worker, bias, worker->kept);
+    if (w->grads.accumulate && !starts)
+        attn__add_tile(&place, bias, worker->kept, NULL);
     else
-        attn__scatter(block, bias, tile, worker->kept, block->tile.layout, block->tile.keys, 1.0);
+        attn__scatter(&place, bias, place.tile.first_key, worker->kept, place.tile.layout, place.tile.keys, 1.0);
 }
 
 /* The outputs and sums that begin with 0. */
@@ -7591,7 +7574,6 @@ static void attn__carve_worker(attn__backward_worker *worker, const attn__backwa
     attn__shared *shared = &worker->shared;
     size_t column = s->block_rows * kern->size, D = call->q.dim, Dv = call->v.dim;
     size_t wide = attn__whole(D, kern->lanes), wide_v = attn__whole(Dv, kern->lanes);
-    int heads = w->bias_sum == ATTN__DBIAS_HEADS, adds = w->bias_sum == ATTN__DBIAS_DIRECT && w->grads.accumulate;
     shared->scores = (char *)attn__carve(arena, s->tile_keys, column);
     shared->bias = (char *)attn__carve(arena, o->bias.data ? s->tile_keys : 0, column);
     shared->mask = (char *)attn__carve(arena, o->mask.data ? s->tile_keys : 0, column);
@@ -7612,7 +7594,7 @@ static void attn__carve_worker(attn__backward_worker *worker, const attn__backwa
     worker->lse = (char *)attn__carve(arena, 1, column);
     worker->delta = (char *)attn__carve(arena, 1, column);
     worker->dscores = (char *)attn__carve(arena, ATTN__TILE_KEYS, column);
-    worker->kept = (char *)attn__carve(arena, heads || adds ? s->tile_keys : 0, column);
+    worker->kept = (char *)attn__carve(arena, w->grads.bias.data ? s->tile_keys : 0, column);
     worker->clean = (char *)attn__carve(arena, w->grads.q.data ? s->tile_keys * kern->size : 0, D);
     worker->dq = (char *)attn__carve(arena, w->grads.q.data ? attn__whole(D, kern->rows) : 0, column);
     worker->dk = (char *)attn__carve(arena, w->grads.k.data ? w->chunk_keys * kern->size : 0, wide);
@@ -7727,11 +7709,23 @@ static size_t attn__count_heads(attn__backward *w)
     return batch * w->heads;
 }
 
+static void attn__sum_biases(const attn__backward *w)
+{
+    const attn_tensor *bias = &w->given->bias;
+    attn__backward alone = *w;
+    alone.bias_sum = ATTN__DBIAS_PLACE;
+    alone.chunk_keys = w->plan.schedule.tile_keys;
+    alone.chunks = attn__blocks(w->plan.call.k.len, alone.chunk_keys);
+    alone.dq.data = alone.dk.data = alone.dv.data = NULL;
+    alone.row_sums.data = alone.key_sums.data = alone.distance_sums.data = NULL;
+    alone.grads.q.data = alone.grads.k.data = alone.grads.v.data = NULL;
+    attn__run_phase(&alone, attn__sum_bias, bias->batch * bias->heads * w->head_blocks * alone.chunks);
+}
+
 /* The planned call, in plan.scratch, aligned. */
 static void attn__backward_execute(attn__backward *w)
 {
-    const attn__call *call = &w->plan.call;
-    const attn_tensor *bias = &w->given->bias, *t;
+    const attn_tensor *t;
     size_t heads, n;
     int wanted = 0; /* anything that is summed tile by tile */
     for (n = 0; n < ATTN__BLOCK_ROWS; n++)
@@ -7747,9 +7741,7 @@ static void attn__backward_execute(attn__backward *w)
             attn__run_cells(w);
     }
     if (w->bias_sum == ATTN__DBIAS_HEADS)
-        attn__run_phase(w, attn__sum_bias,
-                        bias->batch * bias->heads * w->head_blocks *
-                            attn__blocks(call->k.len, w->plan.schedule.tile_keys));
+        attn__sum_biases(w);
     attn__run_phase(w, attn__finish_head, heads);
 }
 
