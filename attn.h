@@ -714,6 +714,7 @@ typedef struct attn_grads {
    dk and dv are summed over the query heads of a group. The gradient of a hidden key is 0, whatever lies there; a row
    that sees nothing has dq 0 and gives nothing to k, v and bias. Rows past q_lens: dout, out, lse and dlse are not
    looked at, dq is 0. A NaN row makes NaN of its own dq and of what it sees, of nothing else.
+   Bits do not depend on threads, scratch, layout, neighbours, or which gradients are wanted.
    NULL: grads; score_mod without score_mod_grad. SHAPE: by_distance, unless opts.bias is 1 x H x Lq x Lk with
    len_stride = -dim_stride; the gradient of an option that is not given. VALUE: as attn_sdpa.
    NOMEM: ctx->scratch too small (attn_sdpa_backward_scratch), or ATTN_MALLOC failed.
