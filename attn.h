@@ -2176,9 +2176,9 @@ typedef struct attn__block_kernels {
     void (*add_dot)(void *sum, const void *x, const void *y, size_t elements, size_t lanes);
 
     /* sums over the tile, each finished before it is added: for each query, over keys, of ds and, with ALiBi, of ds
-       -|distance|, two numbers side by side; for each key, over queries; and for each distance, from that of the last
-       query and the first key on */
-    void (*sum_keys)(const attn__tile *tile, void *sums, const void *ds);
+       -|distance|, either of which may be NULL; for each key, over queries; and for each distance, from that of the
+       last query and the first key on */
+    void (*sum_keys)(const attn__tile *tile, void *sums, void *far, const void *ds);
     void (*sum_rows)(const attn__tile *tile, void *sums, const void *ds);
     void (*sum_distances)(const attn__tile *tile, void *sums, const void *ds);
 #endif
@@ -6777,6 +6777,24 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 /* With so many units for each worker, those that are left over at the end matter little. */
 #define ATTN__UNITS 8
 
+/* A gradient that is summed tile by tile. */
+typedef struct attn__sum {
+    attn_tensor at;  /* where: in the caller's tensor, or in scratch; absent: not wanted */
+    attn_tensor out; /* what those in scratch are rounded to, or added up over the dimensions that are 1 here */
+    size_t cleared, finished; /* heads: of at that begin with 0, of out */
+} attn__sum;
+
+enum attn__sum_of {
+    ATTN__DQ,
+    ATTN__DK,
+    ATTN__DV,
+    ATTN__DBIAS,
+    ATTN__DDISTANCES,
+    ATTN__DSLOPES,
+    ATTN__DSINKS, /* for its out alone: see attn__sum_sink */
+    ATTN__SUMS
+};
+
 /* What the gradient of the bias is a sum over, which decides how it is computed. */
 enum attn__bias_sum {
     ATTN__DBIAS_NONE,   /* not wanted */
@@ -6792,14 +6810,11 @@ typedef struct attn__backward {
     const attn_grads *given;   /* NULL is a fault */
     attn_grads grads;          /* resolved: the bias has stride 0 where it is summed over */
     attn_tensor dout, lse;
-    attn_tensor dq, dk, dv;    /* where gradients are summed: the caller's tensors, or scratch; absent: not wanted */
-    attn_tensor row_sums;      /* B x H x Lq x 2, of dS and of dS (-distance); for ATTN__DBIAS_KEYS and slopes */
-    attn_tensor key_sums;      /* B x H x Lk x 1, of dS; for ATTN__DBIAS_ROWS */
-    attn_tensor distance_sums; /* B x H x 1 x (Lq + Lk - 1), of dS */
+    attn__sum sums[ATTN__SUMS];
     enum attn__bias_sum bias_sum;
     int modified;                          /* dS goes through score_mod_grad, or is needed before scale */
     size_t chunk_keys, chunks;             /* keys of a chunk, whole tiles; chunks of a head */
-    size_t heads;                          /* heads of an item that phases look at, at most: of queries or of keys */
+    size_t heads;                          /* of an item, of queries or of keys, at least 1 */
     size_t head_blocks, unit_blocks;       /* query blocks of a query head; of all of a group */
     size_t items, units, whole_units;      /* batch items of a unit; units; those that one worker does alone */
     size_t cell_blocks, cell_rows;         /* the others: query blocks of a cell; rows of cells, one below the other */
@@ -6870,11 +6885,11 @@ static void attn__fetch_rows(attn__backward_worker *worker, attn__tile_cache *ca
 static void attn__move_chunk_sums(attn__backward_worker *worker, int store)
 {
     const attn__backward *w = worker->run;
-    const attn__range *keys = &worker->keys;
-    if (w->dk.data)
-        attn__move_tiles(w, worker->dk, &w->dk, worker->b, worker->kv_head, keys->from, keys->to - keys->from, store);
-    if (w->dv.data)
-        attn__move_tiles(w, worker->dv, &w->dv, worker->b, worker->kv_head, keys->from, keys->to - keys->from, store);
+    size_t first = worker->keys.from, rows = worker->keys.to - first;
+    if (worker->dk)
+        attn__move_tiles(w, worker->dk, &w->sums[ATTN__DK].at, worker->b, worker->kv_head, first, rows, store);
+    if (worker->dv)
+        attn__move_tiles(w, worker->dv, &w->sums[ATTN__DV].at, worker->b, worker->kv_head, first, rows, store);
 }
 
 static void attn__fetch_chunk(attn__backward_worker *worker)
@@ -7104,25 +7119,32 @@ static void attn__add_tile(const attn__block *block, const attn_tensor *t, const
 static void attn__add_biases(attn__backward_worker *worker)
 {
     const attn__backward *w = worker->run;
+    const attn__kernels *kern = w->plan.call.kern;
     const attn__block *block = &worker->block;
     const attn__tile *tile = &block->tile;
-    size_t b = block->at.b, Lq = w->plan.call.q.len, kept = w->plan.schedule.block_rows, h, i;
+    const attn_tensor *bias = &w->sums[ATTN__DBIAS].at, *slopes = &w->sums[ATTN__DSLOPES].at;
+    const attn_tensor *distances = &w->sums[ATTN__DDISTANCES].at;
+    void *rows = NULL, *far = NULL;
+    size_t b = block->at.b, k0 = tile->first_key, room = w->plan.schedule.block_rows, h, i;
     attn__query_of(block, 0, &h, &i);
     if (w->bias_sum == ATTN__DBIAS_DIRECT && w->grads.accumulate)
-        attn__add_tile(block, &w->grads.bias, worker->dscores, worker->kept);
+        attn__add_tile(block, bias, worker->dscores, worker->kept);
     else if (w->bias_sum == ATTN__DBIAS_DIRECT)
-        attn__scatter(block, &w->grads.bias, tile->first_key, worker->dscores, tile->layout, tile->keys, 1.0);
+        attn__scatter(block, bias, k0, worker->dscores, tile->layout, tile->keys, 1.0);
     else if (w->bias_sum == ATTN__DBIAS_PLACE)
-        w->plan.call.kern->add(attn__real_at(&w->plan, worker->kept, (tile->first_key - worker->keys.from) * kept),
-                               (ptrdiff_t)kept, worker->dscores, tile->lanes, tile->keys, block->at.count, 1.0);
-    if (w->row_sums.data)
-        w->plan.call.kern->block.sum_keys(tile, attn__tensor_at(&w->row_sums, b, h, i, 0), worker->dscores);
-    if (w->key_sums.data)
-        w->plan.call.kern->block.sum_rows(tile, attn__tensor_at(&w->key_sums, b, h, tile->first_key, 0),
-                                          worker->dscores);
-    if (w->distance_sums.data) /* that of the last row and the first key, which is the lowest */
-        w->plan.call.kern->block.sum_distances(
-            tile, attn__tensor_at(&w->distance_sums, b, h, 0, tile->first_key + Lq - (i + block->at.count)),
+        kern->add(attn__real_at(&w->plan, worker->kept, (k0 - worker->keys.from) * room), (ptrdiff_t)room,
+                  worker->dscores, tile->lanes, tile->keys, block->at.count, 1.0);
+    else if (w->bias_sum == ATTN__DBIAS_ROWS)
+        kern->block.sum_rows(tile, attn__tensor_at(bias, b, h, 0, k0), worker->dscores);
+    else if (w->bias_sum == ATTN__DBIAS_KEYS)
+        rows = attn__tensor_at(bias, b, h, i, 0);
+    if (slopes->data)
+        far = attn__tensor_at(slopes, b, h, i, 0);
+    if (rows || far)
+        kern->block.sum_keys(tile, rows, far, worker->dscores);
+    if (distances->data) /* that of the last row and the first key, which is the lowest */
+        kern->block.sum_distances(
+            tile, attn__tensor_at(distances, b, h, 0, k0 + w->plan.call.q.len - (i + block->at.count)),
             worker->dscores);
 }
 
@@ -7219,11 +7241,11 @@ static void attn__backward_tile(attn__backward_worker *worker)
     attn__block *block = &worker->block;
     unsigned char hidden[ATTN__TILE_KEYS][ATTN__BLOCK_ROWS];
     attn__tile_gradients(worker, hidden);
-    if (w->dv.data && call->v.dim > 0)
+    if (worker->dv && call->v.dim > 0)
         attn__add_keys(worker, worker->dv, block->tile.scores, worker->dout_rows, &w->dout, worker->dout_nonfinite,
                        hidden);
     attn__add_biases(worker);
-    if (!w->dq.data && !w->dk.data)
+    if (!worker->dq && !worker->dk)
         return;
     if (call->opts.softcap > 0)
         kern->block.softcap_backward(&block->tile, worker->dscores, worker->shared.capped, call->opts.softcap,
@@ -7231,9 +7253,9 @@ static void attn__backward_tile(attn__backward_worker *worker)
     else if (w->modified)
         kern->store(worker->dscores, kern->real, 0, 1, worker->dscores, 0, 1, block->tile.keys * block->tile.lanes,
                     attn__to_real(&w->plan, call->opts.scale));
-    if (w->dq.data)
+    if (worker->dq)
         attn__add_queries(worker, hidden);
-    if (w->dk.data)
+    if (worker->dk)
         attn__add_keys(worker, worker->dk, worker->dscores, worker->q_rows, &call->q, worker->q_nonfinite, hidden);
 }
 
@@ -7273,10 +7295,10 @@ static void attn__meet_chunk(attn__backward_worker *worker)
     if (!worker->loaded)
         attn__fetch_chunk(worker);
     attn__gather_rows(worker);
-    worker->q_nonfinite = w->dk.data && attn__pack_rows(block, worker->q_rows, &w->plan.call.q);
-    worker->dout_nonfinite = w->dv.data && attn__pack_rows(block, worker->dout_rows, &w->dout);
-    if (w->dq.data)
-        attn__gather(block, worker->dq, block->tile.layout, &w->dq, 0, w->plan.call.q.dim);
+    worker->q_nonfinite = worker->dk && attn__pack_rows(block, worker->q_rows, &w->plan.call.q);
+    worker->dout_nonfinite = worker->dv && attn__pack_rows(block, worker->dout_rows, &w->dout);
+    if (worker->dq)
+        attn__gather(block, worker->dq, block->tile.layout, &w->sums[ATTN__DQ].at, 0, w->plan.call.q.dim);
 }
 
 /* Query blocks first .. end - 1 of a key/value head against a chunk of its keys. */
@@ -7302,8 +7324,8 @@ static void attn__backward_cell(attn__backward_worker *worker, size_t b, size_t 
             gathered = 1;
             attn__backward_tile(worker);
         }
-        if (gathered && w->dq.data)
-            attn__scatter(block, &w->dq, 0, worker->dq, block->tile.layout, call->q.dim, 1.0);
+        if (gathered && worker->dq)
+            attn__scatter(block, &w->sums[ATTN__DQ].at, 0, worker->dq, block->tile.layout, call->q.dim, 1.0);
     }
     if (worker->loaded)
         attn__move_chunk_sums(worker, 1);
@@ -7412,22 +7434,6 @@ static void attn__sum_bias(attn__backward_worker *worker, size_t index)
         attn__scatter(&place, bias, place.tile.first_key, worker->kept, place.tile.layout, place.tile.keys, 1.0);
 }
 
-/* The outputs and sums that begin with 0. */
-static const attn_tensor *attn__cleared(const attn__backward *w, size_t i)
-{
-    const attn_tensor *const sums[] = {&w->row_sums, &w->key_sums,  &w->distance_sums, &w->dq,
-                                       &w->dk,       &w->dv,        &w->grads.bias};
-    return i < 7 ? sums[i] : NULL;
-}
-
-static int attn__is_cleared(const attn__backward *w, size_t i)
-{
-    const attn_tensor *t = attn__cleared(w, i);
-    if (!t->data || (i == 6 && w->bias_sum != ATTN__DBIAS_DIRECT))
-        return 0;
-    return i < 3 || !w->grads.accumulate;
-}
-
 static void attn__clear_row(const attn_tensor *t, size_t b, size_t h, size_t i)
 {
     size_t d;
@@ -7438,30 +7444,14 @@ static void attn__clear_row(const attn_tensor *t, size_t b, size_t h, size_t i)
             attn__set_element(attn__tensor_at(t, b, h, i, d), t->dtype, 0.0);
 }
 
-static void attn__clear_head(attn__backward_worker *worker, size_t head) /* of the batch */
+static void attn__clear_head(attn__backward_worker *worker, size_t index) /* counted through all sums */
 {
-    const attn__backward *w = worker->run;
-    const attn_tensor *t;
-    size_t n, b, h, i;
-    for (n = 0; (t = attn__cleared(w, n)) != NULL; n++) {
-        b = head / w->heads;
-        h = head % w->heads;
-        if (attn__is_cleared(w, n) && b < t->batch && h < t->heads)
-            for (i = 0; i < t->len; i++)
-                attn__clear_row(t, b, h, i);
-    }
-}
-
-/* Sums of 16-bit gradients go to their places, rounded. */
-static void attn__round_head(const attn__backward *w, const attn_tensor *out, const attn_tensor *sums, size_t head)
-{
-    size_t b, h;
-    if (!out->data || out->data == sums->data || head >= out->batch * out->heads || out->len == 0 || out->dim == 0)
-        return;
-    b = head / out->heads;
-    h = head % out->heads;
-    w->plan.call.kern->store(attn__tensor_at(out, b, h, 0, 0), out->dtype, out->len_stride, out->dim_stride,
-                             attn__tensor_at(sums, b, h, 0, 0), out->dim, out->len, out->dim, 1.0);
+    const attn__sum *sum = worker->run->sums;
+    size_t i;
+    for (; index >= sum->cleared; sum++)
+        index -= sum->cleared;
+    for (i = 0; i < sum->at.len; i++)
+        attn__clear_row(&sum->at, index / sum->at.heads, index % sum->at.heads, i);
 }
 
 /* -exp(sink - lse) delta, summed over the rows of a head, for the sink's logit is in every denominator. */
@@ -7488,72 +7478,53 @@ static double attn__sum_sink(attn__backward_worker *worker, size_t h)
     return sum + lost;
 }
 
-/* Adds up elements of kept sums: of the head's rows (or keys) first .. first + count - 1, in double. */
-static double attn__sum_kept(const attn_tensor *t, attn__range items, attn__range heads, attn__range rows, size_t d)
+static attn__range attn__one_or_all(size_t given, size_t i, size_t all) /* all, if what is given has 1 for them */
 {
-    double sum = 0, lost = 0;
-    size_t b, h, i;
-    for (b = items.from; b < items.to; b++)
-        for (h = heads.from; h < heads.to; h++)
-            for (i = rows.from; i < rows.to; i++)
-                attn__add(&sum, &lost, attn__get_element(attn__tensor_at(t, b, h, i, d), t->dtype));
-    return sum + lost;
-}
-
-static attn__range attn__one_or_all(int all, size_t i, size_t n)
-{
-    const attn__range range = {all ? 0 : i, all ? n : i + 1};
+    const attn__range range = {given == 1 ? 0 : i, given == 1 ? all : i + 1};
     return range;
 }
 
-static void attn__give(const attn__backward *w, void *element, attn_dtype dtype, double x)
+/* Adds up, in double, what belongs to element (b, h, i, d) of the output. */
+static double attn__add_up(const attn__backward *w, const attn__sum *s, size_t b, size_t h, size_t i, size_t d)
 {
-    attn__set_element(element, dtype, w->grads.accumulate ? attn__get_element(element, dtype) + x : x);
+    const attn__range items = attn__one_or_all(s->out.batch, b, attn__summed_items(w));
+    const attn__range heads = attn__one_or_all(s->out.heads, h, s->at.heads);
+    const attn__range rows = attn__one_or_all(s->out.len, i, s->at.len);
+    const attn__range dims = attn__one_or_all(s->out.dim, d, s->at.dim);
+    double sum = 0, lost = 0;
+    for (b = items.from; b < items.to; b++)
+        for (h = heads.from; h < heads.to; h++)
+            for (i = rows.from; i < rows.to; i++)
+                for (d = dims.from; d < dims.to; d++)
+                    attn__add(&sum, &lost, attn__get_element(attn__tensor_at(&s->at, b, h, i, d), s->at.dtype));
+    return sum + lost;
 }
 
-/* The gradient of a bias that keys or rows share, for one of its heads. */
-static void attn__finish_bias(const attn__backward *w, size_t head)
-{
-    int by_keys = w->bias_sum == ATTN__DBIAS_ROWS;
-    const attn_tensor *bias = &w->given->bias, *sums = by_keys ? &w->key_sums : &w->row_sums;
-    const attn__call *call = &w->plan.call;
-    size_t n = by_keys ? bias->dim : bias->len, all = by_keys ? call->k.len : call->q.len, b, i;
-    attn__range heads = attn__one_or_all(bias->heads == 1, head, call->q.heads);
-    for (b = 0; b < bias->batch && n > 0; b++)
-        for (i = 0; i < n; i++)
-            attn__give(w, attn__tensor_at(bias, b, head, by_keys ? 0 : i, by_keys ? i : 0), bias->dtype,
-                       attn__sum_kept(sums, attn__one_or_all(bias->batch == 1, b, attn__summed_items(w)), heads,
-                                      attn__one_or_all(n == 1, i, all), 0));
-}
-
-/* Gradients of sinks, slopes, distances and shared biases, of a head. */
-static void attn__finish_option(attn__backward_worker *worker, size_t h)
+/* A head of an output that is not where it is summed, counted through all of them. */
+static void attn__finish_head(attn__backward_worker *worker, size_t index)
 {
     const attn__backward *w = worker->run;
-    const attn_grads *grads = &w->grads;
-    const attn__range items = {0, attn__summed_items(w)}, head = attn__one_or_all(0, h, 0);
-    const attn__range rows = {0, w->plan.call.q.len}, first = {0, 1};
-    int exists = h < w->plan.call.q.heads;
-    size_t c;
-    if (exists && grads->sinks)
-        attn__give(w, grads->sinks + h, ATTN_F32, attn__sum_sink(worker, h));
-    if (exists && grads->alibi_slopes)
-        attn__give(w, grads->alibi_slopes + h, ATTN_F32, attn__sum_kept(&w->row_sums, items, head, rows, 1));
-    for (c = 0; exists && grads->by_distance.data && c < grads->by_distance.cols; c++)
-        attn__give(w, attn__mat_at(&grads->by_distance, h, c), grads->by_distance.dtype,
-                   attn__sum_kept(&w->distance_sums, items, head, first, c));
-    if ((w->bias_sum == ATTN__DBIAS_KEYS || w->bias_sum == ATTN__DBIAS_ROWS) && h < w->given->bias.heads)
-        attn__finish_bias(w, h);
-}
-
-static void attn__finish_head(attn__backward_worker *worker, size_t head)
-{
-    const attn__backward *w = worker->run;
-    attn__round_head(w, &w->grads.q, &w->dq, head);
-    attn__round_head(w, &w->grads.k, &w->dk, head);
-    attn__round_head(w, &w->grads.v, &w->dv, head);
-    if (head < w->heads)
-        attn__finish_option(worker, head);
+    const attn__sum *sum = w->sums;
+    const attn_tensor *out;
+    size_t b, h, i, d;
+    double x;
+    for (; index >= sum->finished; sum++)
+        index -= sum->finished;
+    out = &sum->out;
+    b = index / out->heads;
+    h = index % out->heads;
+    if (sum <= &w->sums[ATTN__DV]) { /* 16-bit gradients are rounded */
+        w->plan.call.kern->store(attn__tensor_at(out, b, h, 0, 0), out->dtype, out->len_stride, out->dim_stride,
+                                 attn__tensor_at(&sum->at, b, h, 0, 0), out->dim, out->len, out->dim, 1.0);
+        return;
+    }
+    for (i = 0; i < out->len; i++)
+        for (d = 0; d < out->dim; d++) {
+            void *element = attn__tensor_at(out, b, h, i, d);
+            x = sum == &w->sums[ATTN__DSINKS] ? attn__sum_sink(worker, h) : attn__add_up(w, sum, b, h, i, d);
+            attn__set_element(element, out->dtype,
+                              w->grads.accumulate ? attn__get_element(element, out->dtype) + x : x);
+        }
 }
 
 /* -- workers -- */
@@ -7602,45 +7573,59 @@ static void attn__carve_worker(attn__backward_worker *worker, const attn__backwa
     worker->dv = (char *)attn__carve(arena, w->grads.v.data ? w->chunk_keys * kern->size : 0, wide_v);
 }
 
-static void attn__carve_sum(attn__arena *arena, attn_tensor *t, attn_dtype real, size_t B, size_t H, size_t L, size_t D)
+/* Sums of so many items, heads, ... in scratch, of which `out` is made. */
+static void attn__carve_sum(attn__sum *sum, attn__arena *arena, attn_dtype real, size_t B, size_t H, size_t L, size_t D,
+                            attn_tensor out)
 {
     size_t rows, row;
-    *t = attn_tensor_of(NULL, real, B, H, L, D, (ptrdiff_t)(H * L * D), (ptrdiff_t)(L * D), (ptrdiff_t)D, 1);
+    sum->at = attn_tensor_of(NULL, real, B, H, L, D, (ptrdiff_t)(H * L * D), (ptrdiff_t)(L * D), (ptrdiff_t)D, 1);
+    sum->out = out;
     if (attn__mul_size(&rows, B, H) && attn__mul_size(&row, L, D) && attn__mul_size(&rows, rows, row) &&
         attn__mul_size(&row, rows, 8))
-        t->data = attn__carve(arena, rows, attn__size(real));
+        sum->at.data = attn__carve(arena, rows, attn__size(real));
     else
         arena->used = SIZE_MAX;
 }
 
-/* Where a gradient is summed: in its place if that has the compute type, else in scratch. */
-static void attn__place_sums(attn__arena *arena, attn_tensor *sums, const attn_tensor *out, attn_dtype real)
+/* A gradient is summed in its place if that has the compute type, else in scratch. */
+static void attn__place_sum(attn__sum *sum, attn__arena *arena, attn_dtype real, const attn_tensor *out)
 {
-    *sums = *out;
+    sum->at = *out;
     if (!attn__tensor_absent(out) && out->dtype != real)
-        attn__carve_sum(arena, sums, real, out->batch, out->heads, out->len, out->dim);
-    if (sums->batch == 1)
-        sums->batch_stride = 0;
+        attn__carve_sum(sum, arena, real, out->batch, out->heads, out->len, out->dim, *out);
+    if (sum->at.batch == 1)
+        sum->at.batch_stride = 0;
 }
 
 /* Lays out the scratch: that of the workers, then sums. Returns 0 on overflow. */
 static int attn__carve_sums(attn__backward *w, char *base)
 {
     const attn__call *call = &w->plan.call;
+    const attn_grads *g = &w->grads;
+    const attn_mat *m = &g->by_distance;
     attn_dtype real = call->kern->real;
     size_t B = call->q.batch, H = call->q.heads, Lq = call->q.len, Lk = call->k.len;
+    attn__sum *sums = w->sums;
     attn__arena arena = {base, 0};
     attn__carve(&arena, w->workers, w->worker_bytes);
     w->cells = (size_t *)attn__carve(&arena, (w->units - w->whole_units) * w->cell_rows, sizeof *w->cells);
-    attn__place_sums(&arena, &w->dq, &w->grads.q, real);
-    attn__place_sums(&arena, &w->dk, &w->grads.k, real);
-    attn__place_sums(&arena, &w->dv, &w->grads.v, real);
-    if (w->bias_sum == ATTN__DBIAS_KEYS || w->grads.alibi_slopes)
-        attn__carve_sum(&arena, &w->row_sums, real, B, H, Lq, 2);
-    if (w->bias_sum == ATTN__DBIAS_ROWS)
-        attn__carve_sum(&arena, &w->key_sums, real, B, H, Lk, 1);
-    if (w->grads.by_distance.data)
-        attn__carve_sum(&arena, &w->distance_sums, real, B, H, 1, w->grads.by_distance.cols);
+    attn__place_sum(&sums[ATTN__DQ], &arena, real, &g->q);
+    attn__place_sum(&sums[ATTN__DK], &arena, real, &g->k);
+    attn__place_sum(&sums[ATTN__DV], &arena, real, &g->v);
+    if (w->bias_sum == ATTN__DBIAS_DIRECT)
+        sums[ATTN__DBIAS].at = g->bias;
+    else if (w->bias_sum == ATTN__DBIAS_KEYS)
+        attn__carve_sum(&sums[ATTN__DBIAS], &arena, real, B, H, Lq, 1, w->given->bias);
+    else if (w->bias_sum == ATTN__DBIAS_ROWS)
+        attn__carve_sum(&sums[ATTN__DBIAS], &arena, real, B, H, 1, Lk, w->given->bias);
+    if (m->data)
+        attn__carve_sum(&sums[ATTN__DDISTANCES], &arena, real, B, H, 1, m->cols,
+                        attn_tensor_of(m->data, m->dtype, 1, H, 1, m->cols, 0, m->row_stride, 0, m->col_stride));
+    if (g->alibi_slopes)
+        attn__carve_sum(&sums[ATTN__DSLOPES], &arena, real, B, H, Lq, 1,
+                        attn_tensor_of(g->alibi_slopes, ATTN_F32, 1, H, 1, 1, 0, 1, 0, 0));
+    if (g->sinks)
+        sums[ATTN__DSINKS].out = attn_tensor_of(g->sinks, ATTN_F32, 1, H, 1, 1, 0, 1, 0, 0);
     attn__carve(&arena, 1, ATTN__ALIGN); /* to align what the caller gives */
     w->bytes = arena.used;
     return arena.used != SIZE_MAX;
@@ -7693,23 +7678,6 @@ static void attn__run_cells(attn__backward *w)
 #endif
 }
 
-/* The heads that phases look at: as many as the largest of the outputs and sums that have elements. */
-static size_t attn__count_heads(attn__backward *w)
-{
-    const attn_grads *g = &w->grads;
-    const attn_tensor *t, *bias = &w->given->bias; /* that of grads is resolved: as many items and heads as q */
-    size_t batch = 1, n;
-    w->heads = g->sinks || g->alibi_slopes || g->by_distance.cols > 0 ? w->plan.call.q.heads : 0;
-    for (n = 0; (t = attn__cleared(w, n)) != NULL; n++) {
-        t = t == &g->bias ? bias : t;
-        if (t->data && t->batch > 0 && t->heads > 0 && t->len > 0 && t->dim > 0) {
-            batch = attn__max(batch, t->batch);
-            w->heads = attn__max(w->heads, t->heads);
-        }
-    }
-    return batch * w->heads;
-}
-
 static void attn__sum_biases(const attn__backward *w)
 {
     const attn_tensor *bias = &w->given->bias;
@@ -7717,25 +7685,33 @@ static void attn__sum_biases(const attn__backward *w)
     alone.bias_sum = ATTN__DBIAS_PLACE;
     alone.chunk_keys = w->plan.schedule.tile_keys;
     alone.chunks = attn__blocks(w->plan.call.k.len, alone.chunk_keys);
-    alone.dq.data = alone.dk.data = alone.dv.data = NULL;
-    alone.row_sums.data = alone.key_sums.data = alone.distance_sums.data = NULL;
+    ATTN__MEMSET(alone.sums, 0, sizeof alone.sums);
     alone.grads.q.data = alone.grads.k.data = alone.grads.v.data = NULL;
     attn__run_phase(&alone, attn__sum_bias, bias->batch * bias->heads * w->head_blocks * alone.chunks);
+}
+
+static size_t attn__count_heads(const attn_tensor *t) /* that have elements */
+{
+    return t->data && t->len > 0 && t->dim > 0 ? t->batch * t->heads : 0;
 }
 
 /* The planned call, in plan.scratch, aligned. */
 static void attn__backward_execute(attn__backward *w)
 {
-    const attn_tensor *t;
-    size_t heads, n;
+    size_t cleared = 0, finished = 0, n;
     int wanted = 0; /* anything that is summed tile by tile */
+    attn__sum *sum;
     for (n = 0; n < ATTN__BLOCK_ROWS; n++)
         attn__set_real(&w->plan, w->ones, n, 1.0);
     attn__carve_sums(w, w->plan.scratch);
-    heads = attn__count_heads(w);
-    attn__run_phase(w, attn__clear_head, heads);
-    for (n = 0; (t = attn__cleared(w, n)) != NULL; n++)
-        wanted |= t->data && (t != &w->grads.bias || w->bias_sum == ATTN__DBIAS_DIRECT);
+    for (sum = w->sums; sum < w->sums + ATTN__SUMS; sum++) {
+        sum->cleared = sum->out.data || !w->grads.accumulate ? attn__count_heads(&sum->at) : 0;
+        sum->finished = attn__count_heads(&sum->out);
+        cleared += sum->cleared;
+        finished += sum->finished;
+        wanted |= sum->at.data != NULL;
+    }
+    attn__run_phase(w, attn__clear_head, cleared);
     if (wanted && w->chunks > 0 && w->unit_blocks > 0) {
         attn__run_phase(w, attn__backward_unit, w->whole_units);
         for (w->item = 0; w->item < w->items && w->whole_units < w->units; w->item++)
@@ -7743,7 +7719,7 @@ static void attn__backward_execute(attn__backward *w)
     }
     if (w->bias_sum == ATTN__DBIAS_HEADS)
         attn__sum_biases(w);
-    attn__run_phase(w, attn__finish_head, heads);
+    attn__run_phase(w, attn__finish_head, finished);
 }
 
 /* -- the plan -- */
@@ -7971,7 +7947,7 @@ static void attn__say_backward(attn__text *t, const attn__backward *w)
     attn__say_number(t, ", ", w->units - w->whole_units, " units cut into cells of ");
     attn__say_number(t, "", w->cell_blocks, " query blocks x one chunk, on ");
     attn__say_number(t, "", w->workers, w->workers == 1 ? " task\n" : " tasks\n");
-    if (w->dq.data != w->grads.q.data || w->dk.data != w->grads.k.data || w->dv.data != w->grads.v.data)
+    if (w->sums[ATTN__DQ].out.data || w->sums[ATTN__DK].out.data || w->sums[ATTN__DV].out.data)
         attn__say(t, "gradients of 16-bit types are summed in scratch\n");
     if (w->bias_sum == ATTN__DBIAS_HEADS)
         attn__say(t, "grads.bias: every score is computed once more, as heads or items share the bias\n");
@@ -10088,7 +10064,7 @@ ATTN__TARGET static void ATTN__NAME(add_dot)(void *sumv, const void *xv, const v
     }
 }
 
-ATTN__TARGET static void ATTN__NAME(sum_keys)(const attn__tile *t, void *sumv, const void *dsv)
+ATTN__TARGET static void ATTN__NAME(sum_keys)(const attn__tile *t, void *sumv, void *farv, const void *dsv)
 {
     ATTN__AS_WRITTEN
     ATTN__R lanes[2][ATTN__W];
@@ -10106,8 +10082,10 @@ ATTN__TARGET static void ATTN__NAME(sum_keys)(const attn__tile *t, void *sumv, c
         ATTN__STORE(lanes[0], sum);
         ATTN__STORE(lanes[1], far);
         for (i = c; i < t->queries && i < c + ATTN__W; i++) {
-            ((ATTN__R *)sumv)[2 * i] += lanes[0][i - c];
-            ((ATTN__R *)sumv)[2 * i + 1] += lanes[1][i - c];
+            if (sumv)
+                ((ATTN__R *)sumv)[i] += lanes[0][i - c];
+            if (farv)
+                ((ATTN__R *)farv)[i] += lanes[1][i - c];
         }
     }
 }
