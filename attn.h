@@ -6820,9 +6820,9 @@ typedef struct attn__backward {
     size_t cell_blocks, cell_rows;         /* the others: query blocks of a cell; rows of cells, one below the other */
     size_t *cells;                         /* of each row of cells of each such unit: twice those done, 1 more if one */
                                            /* is being computed */
+    char *ones;                            /* factors for gemm: what was there stays */
     size_t workers, worker_bytes, bytes;
     size_t item, idle; /* of the phase in hand: the batch item; workers that found no cell ready */
-    double ones[ATTN__BLOCK_ROWS]; /* of either real type: factors for gemm, what was there stays */
 } attn__backward;
 
 typedef struct attn__backward_worker {
@@ -7447,11 +7447,13 @@ static void attn__clear_row(const attn_tensor *t, size_t b, size_t h, size_t i)
 static void attn__clear_head(attn__backward_worker *worker, size_t index) /* counted through all sums */
 {
     const attn__sum *sum = worker->run->sums;
-    size_t i;
+    size_t b, h, i;
     for (; index >= sum->cleared; sum++)
         index -= sum->cleared;
+    b = index / sum->at.heads;
+    h = index % sum->at.heads;
     for (i = 0; i < sum->at.len; i++)
-        attn__clear_row(&sum->at, index / sum->at.heads, index % sum->at.heads, i);
+        attn__clear_row(&sum->at, b, h, i);
 }
 
 /* -exp(sink - lse) delta, summed over the rows of a head, for the sink's logit is in every denominator. */
@@ -7609,6 +7611,7 @@ static int attn__carve_sums(attn__backward *w, char *base)
     attn__arena arena = {base, 0};
     attn__carve(&arena, w->workers, w->worker_bytes);
     w->cells = (size_t *)attn__carve(&arena, (w->units - w->whole_units) * w->cell_rows, sizeof *w->cells);
+    w->ones = (char *)attn__carve(&arena, call->kern->cols, call->kern->size);
     attn__place_sum(&sums[ATTN__DQ], &arena, real, &g->q);
     attn__place_sum(&sums[ATTN__DK], &arena, real, &g->k);
     attn__place_sum(&sums[ATTN__DV], &arena, real, &g->v);
@@ -7701,9 +7704,9 @@ static void attn__backward_execute(attn__backward *w)
     size_t cleared = 0, finished = 0, n;
     int wanted = 0; /* anything that is summed tile by tile */
     attn__sum *sum;
-    for (n = 0; n < ATTN__BLOCK_ROWS; n++)
-        attn__set_real(&w->plan, w->ones, n, 1.0);
     attn__carve_sums(w, w->plan.scratch);
+    for (n = 0; n < w->plan.call.kern->cols; n++)
+        attn__set_real(&w->plan, w->ones, n, 1.0);
     for (sum = w->sums; sum < w->sums + ATTN__SUMS; sum++) {
         sum->cleared = sum->out.data || !w->grads.accumulate ? attn__count_heads(&sum->at) : 0;
         sum->finished = attn__count_heads(&sum->out);
