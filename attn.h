@@ -2925,19 +2925,18 @@ typedef struct attn__gemm_block {
     char *sums;
 } attn__gemm_block;
 
-/* Packs b[k .. k + depth][columns of the block] into panels, the last one filled up with zeros to whole vectors. */
+/* Packs b[k .. k + depth][c0 .. c0 + cols] into panels, the last one filled up with zeros to whole vectors. */
 static void attn__gemm_pack(const attn__kernels *kern, char *panels, const attn_mat *b, size_t k, size_t depth,
-                            const attn__gemm_block *block)
+                            size_t c0, size_t cols)
 {
     size_t c, width, padded;
-    for (c = 0; c < block->cols; c += width) {
+    for (c = 0; c < cols; c += width) {
         char *panel = panels + c * depth * kern->size;
-        width = attn__min(kern->cols, block->cols - c);
+        width = attn__min(kern->cols, cols - c);
         padded = attn__whole(width, kern->lanes);
         if (padded > width)
             ATTN__MEMSET(panel, 0, padded * depth * kern->size);
-        kern->load(panel, padded, attn__mat_at(b, k, block->c0 + c), b->dtype, b->row_stride, b->col_stride, depth,
-                   width);
+        kern->load(panel, padded, attn__mat_at(b, k, c0 + c), b->dtype, b->row_stride, b->col_stride, depth, width);
     }
 }
 
@@ -2948,7 +2947,7 @@ static void attn__gemm_add(const attn__kernels *kern, const attn__gemm_block *bl
     char *panels = block->sums + attn__blocks(block->rows, kern->rows) * block->row_bytes;
     char *a_rows = panels + block->padded * depth * kern->size;
     size_t r, rows;
-    attn__gemm_pack(kern, panels, b, k, depth, block);
+    attn__gemm_pack(kern, panels, b, k, depth, block->c0, block->cols);
     if (a->dtype == kern->real) {
         kern->gemm(block->sums, attn__mat_at(a, block->r0, k), a->row_stride, a->col_stride, block->rows, panels,
                    block->padded, depth, part, NULL, NULL);
@@ -4368,23 +4367,31 @@ static void attn__multiply_values(const attn__block *block, const attn__rows *v)
     }
 }
 
+/* Which keys of the tile are hidden from which rows, by its scores: a weight or gradient that is 0 does not tell. */
+static void attn__find_hidden(const attn__block *block, unsigned char hidden[][ATTN__BLOCK_ROWS])
+{
+    const attn__tile *tile = &block->tile;
+    size_t row, j;
+    double score;
+    for (j = 0; j < tile->keys; j++)
+        for (row = 0; row < block->at.count; row++) {
+            score = attn__get_real(block->plan, tile->scores, j * tile->layout.element + row * tile->layout.query);
+            hidden[j][row] = attn__bits(score) == attn__bits(attn__minus_infinity());
+        }
+}
+
 /* The scores of the tile once more, which tell a hidden key (-infinity) from a visible one whose weight has become 0;
    then the weights again: the state knows the maximum over the tile by now, so that softmax gives the same ones. */
 static void attn__recompute_weights(attn__block *block, size_t k0, unsigned char hidden[][ATTN__BLOCK_ROWS])
 {
     const attn__plan *plan = block->plan;
     const attn__tile *tile = &block->tile;
-    double max[ATTN__BLOCK_ROWS], sum[ATTN__BLOCK_ROWS], score; /* of either real type */
+    double max[ATTN__BLOCK_ROWS], sum[ATTN__BLOCK_ROWS]; /* of either real type */
     unsigned char nan[ATTN__BLOCK_ROWS];
     attn__state again = *block->into;
-    size_t row, j;
     attn__prepare_tile(block, k0, tile->keys);
     attn__score_tile(block, k0, ATTN_STAGE_FINAL, 0);
-    for (j = 0; j < tile->keys; j++)
-        for (row = 0; row < block->at.count; row++) {
-            score = attn__get_real(plan, tile->scores, j * tile->layout.element + row * tile->layout.query);
-            hidden[j][row] = attn__bits(score) == attn__bits(attn__minus_infinity());
-        }
+    attn__find_hidden(block, hidden);
     again.max = max;
     again.sum = sum;
     again.nan = nan;
@@ -4404,30 +4411,41 @@ static void attn__value_rows(const attn__block *block, attn__rows *v, size_t k0,
         v->scales = attn__tile_scales(block, plan->source.v_scales, k0);
 }
 
-/* Adds weight * value for the values of a tile that are NaN or infinite, to each row that sees their key. */
-ATTN__NOINLINE void attn__add_nonfinite_values(attn__block *block, size_t k0)
+/* sum += weight x */
+static void attn__add_product(const attn__plan *plan, void *sum, const void *weight, double x)
+{
+    attn__set_real(plan, sum, 0, attn__get_real(plan, sum, 0) + attn__get_real(plan, weight, 0) * x);
+}
+
+/* sums += weights x for those elements of the tile's rows of K or V that are NaN or infinite, for each row of the block
+   that sees their key. weights: laid out as scores. */
+ATTN__NOINLINE void attn__add_nonfinite(const attn__block *block, unsigned char hidden[][ATTN__BLOCK_ROWS], void *sums,
+                                        attn__layout layout, const void *weights, const attn__rows *rows, size_t dims)
 {
     const attn__plan *plan = block->plan;
     const attn__tile *tile = &block->tile;
-    const attn__state *state = block->into;
+    size_t j, d, row;
+    double x;
+    for (j = 0; j < tile->keys; j++)
+        for (d = 0; d < dims; d++) {
+            x = attn__get_real(plan, rows->data, j * dims + d);
+            x = rows->scales ? x * attn__get_real(plan, rows->scales, j) : x;
+            for (row = 0; row < block->at.count && !attn__is_finite(x); row++)
+                if (!hidden[j][row])
+                    attn__add_product(
+                        plan, attn__real_at(plan, sums, d * layout.element + row * layout.query),
+                        attn__real_at(plan, weights, j * tile->layout.element + row * tile->layout.query), x);
+        }
+}
+
+ATTN__NOINLINE void attn__add_nonfinite_values(attn__block *block, size_t k0)
+{
     unsigned char hidden[ATTN__TILE_KEYS][ATTN__BLOCK_ROWS];
-    size_t j, d, row, at, Dv = plan->call.v.dim;
     attn__rows v;
-    double x, weight;
     attn__recompute_weights(block, k0, hidden);
     attn__value_rows(block, &v, k0, 1);
-    for (j = 0; j < tile->keys; j++)
-        for (d = 0; d < Dv; d++) {
-            x = attn__get_real(plan, v.data, j * Dv + d);
-            x = v.scales ? x * attn__get_real(plan, v.scales, j) : x;
-            for (row = 0; row < block->at.count && !attn__is_finite(x); row++) {
-                if (hidden[j][row])
-                    continue;
-                at = d * state->layout.element + row * state->layout.query;
-                weight = attn__get_real(plan, tile->scores, j * tile->layout.element + row * tile->layout.query);
-                attn__set_real(plan, state->out, at, attn__get_real(plan, state->out, at) + weight * x);
-            }
-        }
+    attn__add_nonfinite(block, hidden, block->into->out, block->into->layout, block->tile.scores, &v,
+                        block->plan->call.v.dim);
 }
 
 static void attn__clear_nonfinite(const attn__plan *plan, void *reals, size_t n) /* to 0 */
@@ -6839,7 +6857,8 @@ typedef struct attn__backward_worker {
     attn__range keys;             /* of the chunk, those that are valid; */
     size_t b, kv_head;            /* whose K and V are in cache, if loaded */
     int loaded;
-    int k_nonfinite, q_nonfinite, dout_nonfinite; /* among them are NaNs or infinities */
+    int k_nonfinite, q_nonfinite, dout_nonfinite; /* among them are NaNs or infinities: */
+    unsigned char hidden[ATTN__TILE_KEYS][ATTN__BLOCK_ROWS]; /* then, and for score_mod, keys of the tile */
 } attn__backward_worker;
 
 /* -- a chunk: its rows of K and V, its sums -- */
@@ -6905,26 +6924,20 @@ static void attn__fetch_chunk(attn__backward_worker *worker)
 
 /* -- a query block: its rows of Q and dO, lse, delta -- */
 
-/* The block's rows of t as panels of gemm, `t->dim` wide, filled up to whole vectors with zeros. Those that are not
-   finite become 0, so that they do not meet the weight 0 of a hidden key; returns if there are such. */
+/* The block's rows of t as panels of gemm, `t->dim` wide. Those numbers that are not finite become 0, so that they do
+   not meet the weight 0 of a hidden key; returns if there are such. */
 static int attn__pack_rows(const attn__block *block, char *panels, const attn_tensor *t)
 {
     const attn__kernels *kern = block->plan->call.kern;
-    size_t rows = block->at.count, padded = attn__whole(t->dim, kern->lanes), c, wide, width, h, i;
-    int nonfinite;
+    size_t n = block->at.count * attn__whole(t->dim, kern->lanes), h, i;
+    attn_mat rows;
     attn__query_of(block, 0, &h, &i);
-    if (padded > t->dim)
-        ATTN__MEMSET(panels, 0, rows * padded * kern->size);
-    for (c = 0; c < t->dim; c += kern->cols) {
-        width = attn__min(kern->cols, t->dim - c);
-        wide = attn__min(kern->cols, padded - c);
-        kern->load(panels + c * rows * kern->size, wide, attn__tensor_at(t, block->at.b, h, i, c), t->dtype,
-                   t->len_stride, t->dim_stride, rows, width);
-    }
-    nonfinite = kern->nonfinite(panels, 0, 1, rows * padded);
-    if (nonfinite)
-        attn__clear_nonfinite(block->plan, panels, rows * padded);
-    return nonfinite;
+    rows = attn__head_part(t, block->at.b, h, i, block->at.count, 0);
+    attn__gemm_pack(kern, panels, &rows, 0, rows.rows, 0, rows.cols);
+    if (!kern->nonfinite(panels, 0, 1, n))
+        return 0;
+    attn__clear_nonfinite(block->plan, panels, n);
+    return 1;
 }
 
 /* delta = dout . out - dlse, and lse, of each row of the block; 0 past the last. A row whose lse is -infinity sees
@@ -6959,7 +6972,8 @@ static void attn__find_delta(attn__backward_worker *worker)
     }
 }
 
-/* Makes the block query block number `index` of a key/value head, counted through the group; returns if it has rows. */
+/* Makes the block query block number `index` of a key/value head, counted through the group, ready for
+   attn__prepare_tile; returns if it has rows. */
 static int attn__place_rows(attn__backward_worker *worker, size_t b, size_t kv_head, size_t index)
 {
     const attn__backward *w = worker->run;
@@ -6972,6 +6986,12 @@ static int attn__place_rows(attn__backward_worker *worker, size_t b, size_t kv_h
     block->at.kv_head = kv_head;
     block->at.row = head * call->q.len + first;
     block->at.count = first < valid ? attn__min(w->plan.schedule.block_rows, valid - first) : 0;
+    block->tile.queries = block->at.count;
+    block->tile.lanes = attn__whole(block->at.count, call->kern->lanes);
+    block->tile.layout = attn__layout_of(block, 0);
+    block->split_keys = worker->keys;
+    if (w->plan.schedule.mask_tiles > 0)
+        ATTN__MEMSET(block->mask_cache, 0, w->plan.schedule.mask_tiles);
     return block->at.count > 0;
 }
 
@@ -6994,19 +7014,6 @@ static int attn__sees_chunk(attn__backward_worker *worker)
            attn__min(block->visible_to_any.to, worker->keys.to);
 }
 
-/* Makes the block ready for attn__prepare_tile. */
-static void attn__begin_rows(attn__backward_worker *worker)
-{
-    const attn__plan *plan = &worker->run->plan;
-    attn__block *block = &worker->block;
-    block->tile.queries = block->at.count;
-    block->tile.lanes = attn__whole(block->at.count, plan->call.kern->lanes);
-    block->tile.layout = attn__layout_of(block, 0);
-    block->split_keys = worker->keys;
-    if (plan->schedule.mask_tiles > 0)
-        ATTN__MEMSET(block->mask_cache, 0, plan->schedule.mask_tiles);
-}
-
 /* Reads what the block needs against any key: not before it has met a tile of which it sees something. */
 static void attn__gather_rows(attn__backward_worker *worker)
 {
@@ -7025,22 +7032,8 @@ static void attn__gather_rows(attn__backward_worker *worker)
 
 /* -- a tile -- */
 
-/* Which keys of the tile are hidden from which rows: after score_mod and where numbers are not finite, a gradient that
-   is 0 does not tell. */
-static void attn__find_hidden(const attn__block *block, unsigned char hidden[][ATTN__BLOCK_ROWS])
-{
-    const attn__tile *tile = &block->tile;
-    size_t row, j;
-    double score;
-    for (j = 0; j < tile->keys; j++)
-        for (row = 0; row < block->at.count; row++) {
-            score = attn__get_real(block->plan, tile->scores, j * tile->lanes + row);
-            hidden[j][row] = attn__bits(score) == attn__bits(attn__minus_infinity());
-        }
-}
-
 /* dS with respect to what score_mod left becomes that with respect to what it was given. */
-ATTN__NOINLINE void attn__modify_gradients(attn__backward_worker *worker, unsigned char hidden[][ATTN__BLOCK_ROWS])
+ATTN__NOINLINE void attn__modify_gradients(attn__backward_worker *worker)
 {
     const attn__backward *w = worker->run;
     const attn__plan *plan = &w->plan;
@@ -7062,14 +7055,13 @@ ATTN__NOINLINE void attn__modify_gradients(attn__backward_worker *worker, unsign
         w->grads.score_mod_grad(plan->call.opts.score_mod_user, grads, before, part.to - part.from, block->at.b, h, i,
                                 k0 + part.from);
         for (j = part.from; j < part.to; j++)
-            if (!hidden[j][row])
+            if (!worker->hidden[j][row])
                 ATTN__MEMCPY(worker->dscores + (j * tile->lanes + row) * size, grads + (j - part.from) * size, size);
     }
 }
 
-/* P and dS of the tile that attn__prepare_tile has made ready, as far as biases need it. P is left in tile->scores.
-   hidden: filled in where later steps will look at it. */
-static void attn__tile_gradients(attn__backward_worker *worker, unsigned char hidden[][ATTN__BLOCK_ROWS])
+/* P and dS of the tile that attn__prepare_tile has made ready, as far as biases need it. P is left in tile->scores. */
+static void attn__tile_gradients(attn__backward_worker *worker)
 {
     const attn__backward *w = worker->run;
     const attn__plan *plan = &w->plan;
@@ -7080,7 +7072,7 @@ static void attn__tile_gradients(attn__backward_worker *worker, unsigned char hi
     ATTN__ON_TILE();
     attn__score_tile(block, tile->first_key, ATTN_STAGE_FINAL, 0);
     if (plan->call.opts.score_mod || worker->k_nonfinite || worker->q_nonfinite || worker->dout_nonfinite)
-        attn__find_hidden(block, hidden);
+        attn__find_hidden(block, worker->hidden);
     attn__tile_rows(block, &v, &plan->call.v, tile->first_key, &worker->shared.v, 1);
     if (plan->call.v.dim > 0)
         kern->gemm(worker->dscores, v.data, v.step, 1, tile->keys, worker->dout, tile->lanes, plan->call.v.dim, 0,
@@ -7092,7 +7084,7 @@ static void attn__tile_gradients(attn__backward_worker *worker, unsigned char hi
                          w->modified ? 1.0 : plan->call.opts.scale);
     attn__drop(block, tile->scores);
     if (plan->call.opts.score_mod)
-        attn__modify_gradients(worker, hidden);
+        attn__modify_gradients(worker);
 }
 
 /* Adds the block's tile x to its place in t, which is not of 16 bits. room: for a tile, where t has the type of x. */
@@ -7148,18 +7140,11 @@ static void attn__add_biases(attn__backward_worker *worker)
             worker->dscores);
 }
 
-/* The numbers of Q and dO (or K) that are not finite are left out of products, as 0, and added here for the pairs of
-   query and key that see each other. */
-
-static void attn__add_product(const attn__plan *plan, void *sum, size_t at, const void *weights, size_t weight,
-                              double x)
-{
-    attn__set_real(plan, sum, at, attn__get_real(plan, sum, at) + attn__get_real(plan, weights, weight) * x);
-}
-
-/* For rows t (Q or dO) of the block, and sums of keys in register tiles, from the tile's first on. */
+/* The numbers of K, Q and dO that are not finite are left out of products, as 0, and added afterwards for the pairs of
+   query and key that see each other. Here for rows t (Q or dO) of the block, and sums of keys in register tiles, from
+   the tile's first on. */
 ATTN__NOINLINE void attn__add_nonfinite_rows(attn__backward_worker *worker, const attn_tensor *t, char *sums,
-                                             const void *weights, unsigned char hidden[][ATTN__BLOCK_ROWS])
+                                             const void *weights)
 {
     const attn__plan *plan = &worker->run->plan;
     const attn__kernels *kern = plan->call.kern;
@@ -7175,31 +7160,15 @@ ATTN__NOINLINE void attn__add_nonfinite_rows(attn__backward_worker *worker, cons
             for (j = 0; j < tile->keys && !attn__is_finite(x); j++) {
                 at = (j - j % kern->rows) * padded + c * kern->rows;
                 at += j % kern->rows * attn__min(kern->cols, padded - c) + (d - c);
-                if (!hidden[j][row])
-                    attn__add_product(plan, sums, at, weights, j * tile->lanes + row, x);
+                if (!worker->hidden[j][row])
+                    attn__add_product(plan, attn__real_at(plan, sums, at),
+                                      attn__real_at(plan, weights, j * tile->lanes + row), x);
             }
         }
 }
 
-ATTN__NOINLINE void attn__add_nonfinite_keys(attn__backward_worker *worker, const attn__rows *k,
-                                             unsigned char hidden[][ATTN__BLOCK_ROWS])
-{
-    const attn__plan *plan = &worker->run->plan;
-    const attn__tile *tile = &worker->block.tile;
-    size_t j, d, row, D = plan->call.k.dim;
-    double x;
-    for (j = 0; j < tile->keys; j++)
-        for (d = 0; d < D; d++) {
-            x = attn__get_real(plan, k->data, j * D + d);
-            for (row = 0; row < worker->block.at.count && !attn__is_finite(x); row++)
-                if (!hidden[j][row])
-                    attn__add_product(plan, worker->dq, d * tile->lanes + row, worker->dscores,
-                                      j * tile->lanes + row, x);
-        }
-}
-
 /* dq += dS^T K, over the keys of the tile. */
-static void attn__add_queries(attn__backward_worker *worker, unsigned char hidden[][ATTN__BLOCK_ROWS])
+static void attn__add_queries(attn__backward_worker *worker)
 {
     const attn__plan *plan = &worker->run->plan;
     const attn__tile *tile = &worker->block.tile;
@@ -7216,12 +7185,12 @@ static void attn__add_queries(attn__backward_worker *worker, unsigned char hidde
     plan->call.kern->gemm(worker->dq, rows, 1, (ptrdiff_t)D, D, worker->dscores, tile->lanes, tile->keys, 0,
                           worker->run->ones, NULL);
     if (worker->k_nonfinite)
-        attn__add_nonfinite_keys(worker, &k, hidden);
+        attn__add_nonfinite(&worker->block, worker->hidden, worker->dq, tile->layout, worker->dscores, &k, D);
 }
 
 /* sums += weights rows, over the queries of the block: dk with dS and Q, dv with P and dO. */
 static void attn__add_keys(attn__backward_worker *worker, char *sums, const void *weights, const char *rows,
-                           const attn_tensor *t, int nonfinite, unsigned char hidden[][ATTN__BLOCK_ROWS])
+                           const attn_tensor *t, int nonfinite)
 {
     const attn__kernels *kern = worker->run->plan.call.kern;
     const attn__tile *tile = &worker->block.tile;
@@ -7229,7 +7198,7 @@ static void attn__add_keys(attn__backward_worker *worker, char *sums, const void
     kern->gemm(sums, weights, (ptrdiff_t)tile->lanes, 1, tile->keys, rows, attn__whole(t->dim, kern->lanes),
                tile->queries, 0, worker->run->ones, NULL);
     if (nonfinite)
-        attn__add_nonfinite_rows(worker, t, sums, weights, hidden);
+        attn__add_nonfinite_rows(worker, t, sums, weights);
 }
 
 /* The tile that attn__prepare_tile has made ready, whole register tiles of the chunk's sums. */
@@ -7239,11 +7208,9 @@ static void attn__backward_tile(attn__backward_worker *worker)
     const attn__call *call = &w->plan.call;
     const attn__kernels *kern = call->kern;
     attn__block *block = &worker->block;
-    unsigned char hidden[ATTN__TILE_KEYS][ATTN__BLOCK_ROWS];
-    attn__tile_gradients(worker, hidden);
+    attn__tile_gradients(worker);
     if (worker->dv && call->v.dim > 0)
-        attn__add_keys(worker, worker->dv, block->tile.scores, worker->dout_rows, &w->dout, worker->dout_nonfinite,
-                       hidden);
+        attn__add_keys(worker, worker->dv, block->tile.scores, worker->dout_rows, &w->dout, worker->dout_nonfinite);
     attn__add_biases(worker);
     if (!worker->dq && !worker->dk)
         return;
@@ -7254,9 +7221,9 @@ static void attn__backward_tile(attn__backward_worker *worker)
         kern->store(worker->dscores, kern->real, 0, 1, worker->dscores, 0, 1, block->tile.keys * block->tile.lanes,
                     attn__to_real(&w->plan, call->opts.scale));
     if (worker->dq)
-        attn__add_queries(worker, hidden);
+        attn__add_queries(worker);
     if (worker->dk)
-        attn__add_keys(worker, worker->dk, worker->dscores, worker->q_rows, &call->q, worker->q_nonfinite, hidden);
+        attn__add_keys(worker, worker->dk, worker->dscores, worker->q_rows, &call->q, worker->q_nonfinite);
 }
 
 /* -- a cell -- */
@@ -7315,7 +7282,6 @@ static void attn__backward_cell(attn__backward_worker *worker, size_t b, size_t 
     for (index = first; index < end && worker->keys.from < worker->keys.to; index++) {
         if (!attn__place_rows(worker, b, kv_head, index) || !attn__sees_chunk(worker))
             continue;
-        attn__begin_rows(worker);
         for (gathered = 0, tile = worker->keys.from; tile < worker->keys.to; tile += w->plan.schedule.tile_keys) {
             if (!attn__tile_part(worker, tile, &part) || !attn__prepare_tile(block, part.from, part.to - part.from))
                 continue;
@@ -7469,7 +7435,6 @@ static double attn__sum_sink(attn__backward_worker *worker, size_t h)
         for (index = 0; index < w->head_blocks; index++) {
             if (!attn__place_rows(worker, b, h / group, h % group * w->head_blocks + index))
                 continue;
-            attn__begin_rows(worker);
             attn__gather_rows(worker);
             for (row = 0; row < worker->block.at.count; row++) {
                 lse = attn__get_element(attn__tensor_at(&w->lse, b, h, index * w->plan.schedule.block_rows + row, 0),
