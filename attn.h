@@ -6770,8 +6770,8 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
              attn__sees_chunk               which of its keys a query block may see
              attn__meet_chunk               once it sees some: K, V, dk, dv of the chunk; Q, dO, delta, dq of the block
              attn__backward_tile            one tile of keys: the lines above
-           attn__sum_bias                 the gradient of a bias that heads or items share
-           attn__finish_head, _option     sums are rounded to 16 bits, or added up over heads, rows, items
+           attn__sum_bias                 the gradient of a bias that heads or items share, by cells too
+           attn__finish_head              sums are rounded to 16 bits, or added up over heads, rows, items
 
    Order of sums. A product over the keys or queries of one tile is finished before it is added; dq takes the key tiles
    of its rows in ascending order, dk and dv the query heads of the group and their query blocks in ascending order.
@@ -6795,7 +6795,7 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
 /* With so many units for each worker, those that are left over at the end matter little. */
 #define ATTN__UNITS 8
 
-/* A gradient that is summed tile by tile. */
+/* A gradient, mostly summed tile by tile. */
 typedef struct attn__sum {
     attn_tensor at;  /* where: in the caller's tensor, or in scratch; absent: not wanted */
     attn_tensor out; /* what those in scratch are rounded to, or added up over the dimensions that are 1 here */
