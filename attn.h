@@ -5383,6 +5383,7 @@ static attn_status attn__plan_run(attn__plan *plan, attn__check *check)
         plan->scratch = attn__borrow(check, &plan->call.ctx, plan->bytes, &own);
     if (plan->scratch)
         attn__plan_execute(plan);
+    plan->scratch = NULL; /* the stack ends here */
     attn__release(own);
     return check->status;
 }
