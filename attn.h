@@ -714,7 +714,6 @@ typedef struct attn_grads {
    dk and dv are summed over the query heads of a group. The gradient of a hidden key is 0, whatever lies there; a row
    that sees nothing has dq 0 and gives nothing to k, v and bias. Rows past q_lens: dout, out, lse and dlse are not
    looked at, dq is 0. A NaN row makes NaN of its own dq and of what it sees, of nothing else.
-   Bits do not depend on threads, scratch, layout, neighbours, or which gradients are wanted.
    NULL: grads; score_mod without score_mod_grad. SHAPE: by_distance, unless opts.bias is 1 x H x Lq x Lk with
    len_stride = -dim_stride; the gradient of an option that is not given. VALUE: as attn_sdpa.
    NOMEM: ctx->scratch too small (attn_sdpa_backward_scratch), or ATTN_MALLOC failed.
@@ -6833,7 +6832,6 @@ typedef struct attn__backward {
     enum attn__bias_sum bias_sum;
     int modified;                          /* dS goes through score_mod_grad, or is needed before scale */
     size_t chunk_keys, chunks;             /* keys of a chunk, whole tiles; chunks of a head */
-    size_t heads;                          /* of an item, of queries or of keys, at least 1 */
     size_t head_blocks, unit_blocks;       /* query blocks of a query head; of all of a group */
     size_t items, units, whole_units;      /* batch items of a unit; units; those that one worker does alone */
     size_t cell_blocks, cell_rows;         /* the others: query blocks of a cell; rows of cells, one below the other */
@@ -7716,8 +7714,8 @@ static int attn__backward_schedule(attn__backward *w)
     size_t heads, tiles, bytes, most;
     attn__arena arena = {NULL, 0};
     attn__backward_worker worker;
-    w->heads = attn__max(attn__max(Hkv, call->q.heads), 1);
-    if (!attn__mul_size(&heads, attn__max(B, 1), w->heads)) /* without items, sums over them are to be 0 */
+    /* at least one: sums over no items are to be 0 */
+    if (!attn__mul_size(&heads, attn__max(B, 1), attn__max(attn__max(Hkv, call->q.heads), 1)))
         return 0;
 
     /* blocks have rows of one query head, queries on lanes; K and V are copied, chunk by chunk */
