@@ -166,6 +166,12 @@ $B/tests/list.h $B/$T/list.h: $B/cover.h FORCE
 	@case $@ in $B/tests/*) sed 's/.*/PUBLIC(&)/' $<.names >> $@.new; esac
 	@cmp -s $@.new $@ || cp $@.new $@
 
+# The recipes of README, for the tests to run.
+$B/recipes.h: README.md
+	@mkdir -p $(@D)
+	@awk '/^```c recipe$$/ { on = 1; next } /^```/ { on = 0 } on' $< > $@
+$B/tests/test_recipes.o: $B/recipes.h
+
 # Changes only when a flag does: what was built with other flags is then built anew.
 $B/flags: export FLAGS = $(CC) $(CFLAGS) $(IMPL_CFLAGS) $(LDFLAGS) -I$(ATTN)
 $B/flags_of_tests: export FLAGS = $(CC) $(CFLAGS)

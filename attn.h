@@ -1,4 +1,4 @@
-/* attn.h - v0.8.0 - attention for C and C++ in one header - MIT licence, at the end of this file
+/* attn.h - v0.9.0 - attention for C and C++ in one header - MIT licence, at the end of this file
 
    Attention lets each of Lq queries look at Lk keys and read a mixture of their values:
 
@@ -17,10 +17,11 @@
        API: steps                3. scalar math
        API: engine               4. instruction sets, kernel table, threads
        API: key/value cache      5. steps
-       API: positions            6. engine
-       API: multi-head layer     7. cache, positions, layer
-       API: training             8. backward
-       API: threads              9. kernels
+       API: pages                6. engine
+       API: positions            7. cache, positions, layer
+       API: multi-head layer     8. backward
+       API: training             9. kernels
+       API: threads
 
    WHAT IT DOES
        - float, double, IEEE half and bfloat16, mixed freely where that makes sense, rounded once when stored
@@ -28,14 +29,15 @@
        - grouped queries, causal rules, windows, lengths, masks, biases, ALiBi, softcap, sinks, score_mod, dropout,
          log-sum-exp, weights and scores on demand, D and Dv of any size; exact, in memory that does not grow with the
          lengths
+       - no work for what nobody sees: texts packed without padding, lists of the key blocks that each query sees
        - training: the gradients of all of this, of the multi-head layer and of T5's bias
-       - key/value caches, full or as a ring, in float, half, bfloat16 or 8-bit integers; rotary embeddings, ALiBi, T5's
-         bias, sinusoids; multi-head attention with its projections
+       - key/value caches, full, as a ring or in pages that items share, in float, half, bfloat16 or 8-bit integers;
+         rotary embeddings, ALiBi, T5's bias, sinusoids; multi-head attention with its projections
        - AVX2, AVX-512 or NEON at run time, with no compiler flag; plain C elsewhere
        - your threads, your allocator, your scratch memory, or none of them
        - every argument checked in every build; an error says what kind it is and has written nothing
    WHAT IT DOES NOT
-       - GPUs; paged caches; packed sequences of varying length; 4-bit elements
+       - GPUs; 4-bit elements
        - it is tested with gcc, clang and tcc, on x86-64, AArch64, 32-bit Arm and s390x; MSVC is untested
 
    QUICK START: this is a whole program; cc -O2 app.c -lm
@@ -115,8 +117,8 @@
        ATTN_MALLOC; without either they use 16 KiB of stack and give the same bits, only slower.
        attn_sdpa takes some tiles for each task (attn_sdpa_scratch says how much: 220 KiB at D = 64 with AVX-512, up to
        700 KiB where many tasks share few queries) from ctx->scratch, else from the stack if 16 KiB will do, else from
-       ATTN_MALLOC; so does attn_kv_cache_attend. attn_mha takes its projections besides (attn_mha_scratch). Appending
-       to a cache, truncating and reordering it need no memory.
+       ATTN_MALLOC; so do attn_kv_cache_attend and attn_kv_pages_attend. attn_mha takes its projections besides
+       (attn_mha_scratch). Appending to a cache or to pages, truncating and reordering need no memory.
        attn_sdpa_backward takes, from ctx->scratch or else ATTN_MALLOC, up to 1 MiB for each task at D = 64 or 128, and
        6 KiB more for each dim beyond that; and what is summed before it is rounded or added up
        (attn_sdpa_backward_scratch). attn_mha_backward takes its projections and their gradients besides.
@@ -166,16 +168,16 @@
        neighbouring rows or batch items, what hidden keys hold, or whether an optional output was asked for (of
        gradients: which of them); the sign of a zero excepted. Other instruction sets sum in another order. None of this
        holds for x87 arithmetic (i386 without SSE2).
-       A cache changes nothing either: its bits are those of attn_sdpa over the same tokens (I8 rounds otherwise), and a
-       ring's are those of a full cache. With up to 16384 keys a token's bits do not depend on the keys after it:
-       decoding token by token equals one causal call. Beyond, where the sums are split depends on how many keys there
-       are.
+       A cache changes nothing either: its bits are those of attn_sdpa over the same tokens (I8 rounds otherwise), and
+       those of a ring or of pages are those of a full cache. A packed text has the bits that it has alone, and lists of
+       blocks those of the equal mask, forward and back. With up to 16384 keys a token's bits do not depend on the keys
+       after it: decoding token by token equals one causal call. Beyond, where the sums are split depends on how many
+       keys there are.
 
    VERSIONS
+       0.9.0   packed texts (opts.sequences), lists of key blocks (opts.blocks), caches in pages (attn_kv_pages)
        0.8.0   gradients: attn_sdpa_backward, attn_mha_backward and what belongs to them; dropout
        0.7.1   speed: products of a few rows with a transposed matrix, short calls, small matrices
-       0.7.0   speed: prefill head by head, 16-bit and I8 keys and biases where they lie, small caches; a sixth less
-               machine code; the first keys are summed in short chains, which changes last bits
 */
 #ifndef ATTN__PASS
 
@@ -186,10 +188,10 @@
 #include <stdint.h>
 
 #define ATTN_VERSION_MAJOR 0
-#define ATTN_VERSION_MINOR 8
+#define ATTN_VERSION_MINOR 9
 #define ATTN_VERSION_PATCH 0
 #define ATTN_VERSION (ATTN_VERSION_MAJOR * 10000 + ATTN_VERSION_MINOR * 100 + ATTN_VERSION_PATCH)
-#define ATTN_VERSION_STRING "0.8.0"
+#define ATTN_VERSION_STRING "0.9.0"
 
 #ifndef ATTN_API
 #if defined(ATTN_STATIC) && (defined(__GNUC__) || defined(__clang__))
@@ -417,10 +419,10 @@ typedef enum attn_stage {
     ATTN_STAGE_FINAL    /* biased, modified, masked = -infinity: what softmax sees, but for rounding (NUMERICS) */
 } attn_stage;
 
-/* Edits `count` scores in place, of query i of head h of item b against keys j0, j0 + 1, ...; `scores` points to float
-   or double, the compute type. It may meet keys that the mask hides (the result is discarded), but never tiles that are
-   skipped; it may be called from several threads, and again for the same scores: when weights or scores are wanted, or
-   where a value is NaN or infinite. */
+/* Edits `count` scores in place, of query i of head h of item (or text) b against keys j0, j0 + 1, ...; `scores` points
+   to float or double, the compute type. It may meet keys that the mask hides (the result is discarded), but never tiles
+   that are skipped; it may be called from several threads, and again for the same scores: when weights or scores are
+   wanted, or where a value is NaN or infinite. */
 typedef void (*attn_score_mod)(void *user, void *scores, size_t count, size_t b, size_t h, size_t i, size_t j0);
 
 /* Weights become 0 with probability p, and the others 1 / (1 - p) times as large, for training. Which ones, says a
@@ -433,15 +435,40 @@ typedef struct attn_dropout {
     uint64_t seed;
 } attn_dropout;
 
+/* Which keys each query sees, by blocks: key block n is keys n kv_len .. n kv_len + kv_len - 1, and queries s q_len ..
+   s q_len + q_len - 1 see the key blocks index[b][h][s][0], index[b][h][s][1], .., of which the first count[b][h][s]
+   hold, strictly ascending; none is fine. kv_len 1: single keys, the top k of each query. A key is seen if it is listed
+   and nothing else hides it. The bits are those of the equal mask. Keys that are not listed are not read: time
+   follows what is listed, a key of a narrow block taking more than one of a wide one. But scores before
+   ATTN_STAGE_FINAL, and the way back, look at whole tiles of 128 keys.
+                      Child 2019, arXiv 1904.10509; Zaheer 2020, arXiv 2007.14062; Yuan 2025, arXiv 2502.11089 */
+typedef struct attn_blocks {
+    size_t q_len, kv_len;  /* queries and keys of a block; the last ones may be shorter */
+    const uint32_t *index; /* [batch][heads][ceil(Lq / q_len)][width] */
+    const uint32_t *count; /* [batch][heads][ceil(Lq / q_len)], each <= width */
+    size_t batch, heads;   /* of the lists: 1 or B; 1, Hkv or H */
+    size_t width;
+} attn_blocks;
+
 /* Every option of attn_sdpa. All zero (`attn_opts opts = {0}`): plain attention of every query with every key. */
 typedef struct attn_opts {
     /* visibility: a key that is hidden is no part of any arithmetic, NaN or garbage there changes nothing */
     attn_causal causal;
-    const ptrdiff_t *causal_offset; /* [B], may be negative */
+    const ptrdiff_t *causal_offset; /* [B], or [sequences]; may be negative */
     attn_window window;
     attn_tensor mask;      /* BOOL, true = attend; B x H x Lq x Lk, where any dimension may be 1: broadcast */
     const size_t *q_lens;  /* [B], valid queries <= Lq; rows past them are zeros, their lse -infinity */
     const size_t *kv_lens; /* [B], valid keys <= Lk; those past them are never read */
+    attn_blocks blocks;    /* lists of key blocks; absent = all zero */
+
+    /* packed texts: many, without padding. q is 1 x H x Lq x D, and text s has its rows q_starts[s] .. q_starts[s + 1]
+       - 1; k and v are 1 x Hkv x Lk x D and Dv, with kv_starts. Each text is attended as if alone: i and j count from
+       its first row, b is s, causal_offset has an element for each. Queries past the last text are zeros, their lse
+       -infinity; keys past it are never read. With q_lens, kv_lens, mask, bias, blocks, weights, scores or a cache:
+       ATTN_ERR_VALUE */
+    size_t sequences;        /* texts; 0: off, the starts are not looked at */
+    const size_t *q_starts;  /* [sequences + 1], the first 0, not decreasing, the last <= Lq */
+    const size_t *kv_starts; /* the same for keys, the last <= Lk */
 
     /* scores */
     double scale;     /* 0 = 1/sqrt(D); negative is legal */
@@ -468,7 +495,8 @@ typedef struct attn_opts {
    -infinity, or the sink if there is one. A NaN or +infinity among its scores (after softcap) or for a sink makes a row
    NaN, with its lse and weights. Lk = 0 is the empty row; D = 0 is ATTN_ERR_SHAPE.
    VALUE: scale or softcap not finite in the compute type, softcap < 0 or subnormal there, a window side < -1, a length
-   beyond Lq or Lk, dropout.p not in 0 <= p < 1, an unknown enum.
+   beyond Lq or Lk, dropout.p not in 0 <= p < 1, an unknown enum; starts that do not begin with 0, decrease or go beyond
+   the rows; with lists of blocks, q_len or kv_len 0, a count > width, an index beyond the keys or not ascending.
    NOMEM: ctx->scratch too small (see attn_sdpa_scratch), or ATTN_MALLOC failed.
                                                       Vaswani 2017, arXiv 1706.03762; Dao 2022, arXiv 2205.14135 */
 ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v, const attn_opts *opts,
@@ -564,6 +592,40 @@ ATTN_API attn_status attn_kv_cache_scratch(size_t *bytes, attn_tensor out, attn_
 ATTN_API attn_status attn_kv_cache_explain(char *text, size_t size, attn_tensor out, attn_tensor q,
                                            const attn_kv_cache *cache, const attn_opts *opts, const attn_ctx *ctx);
 
+/* ==== API: pages =================================================================================================
+
+   A cache in pages, as servers keep it: keys and values lie in pages of page_len tokens, and a table says which page
+   holds which tokens of an item. The program owns pages and table: items that begin with the same text may name the
+   same pages, and pages that no query will see again may be given away.              Kwon 2023, arXiv 2309.06180 */
+typedef struct attn_kv_pages {
+    attn_tensor k, v;           /* pages x Hkv x page_len x D and Dv, any strides; F32, F16, BF16 or I8 */
+    float *k_scales, *v_scales; /* I8: [pages][Hkv][page_len], as in attn_kv_cache; else NULL */
+    const uint32_t *table;      /* token j of item b is in page table[b * table_stride + j / page_len], */
+    size_t table_stride;        /* row j % page_len; an item has room for table_stride * page_len tokens */
+    size_t batch;               /* B */
+    size_t *lens;               /* [B] tokens so far: 0 at first; the program may set them */
+} attn_kv_pages;
+
+/* Appends rows to the pages that the table names: as attn_kv_cache_append. The table must name a page for them, and no
+   two items the same one, which is not checked.
+   VALUE: lens[b] > L; an item would outgrow its room; a page number >= that of pages; then nothing has changed. */
+ATTN_API attn_status attn_kv_pages_append(const attn_kv_pages *pages, attn_tensor k, attn_tensor v, const size_t *lens);
+
+/* attn_sdpa of queries against pages: as attn_kv_cache_attend, with the same bits. A page is not read, nor its number
+   in the table, if causal, window, lens and blocks hide all of it from every query; but scores before ATTN_STAGE_FINAL
+   are those of all tokens.
+   VALUE: as there; the number of a page to be read >= the number of pages; lens[b] beyond the room of an item. */
+ATTN_API attn_status attn_kv_pages_attend(attn_tensor out, attn_tensor q, const attn_kv_pages *pages,
+                                          const attn_opts *opts, const attn_ctx *ctx);
+
+/* *bytes = scratch in ctx->scratch for that call, now and when the items have grown: as attn_kv_cache_scratch. */
+ATTN_API attn_status attn_kv_pages_scratch(size_t *bytes, attn_tensor out, attn_tensor q, const attn_kv_pages *pages,
+                                           const attn_opts *opts, const attn_ctx *ctx);
+
+/* Writes to text[size] how that call would run, or which argument is at fault: as attn_sdpa_explain. */
+ATTN_API attn_status attn_kv_pages_explain(char *text, size_t size, attn_tensor out, attn_tensor q,
+                                           const attn_kv_pages *pages, const attn_opts *opts, const attn_ctx *ctx);
+
 /* ==== API: positions =============================================================================================
 
    Attention by itself does not know the order of its keys. Rotations turn queries and keys by their positions, biases
@@ -651,9 +713,10 @@ typedef struct attn_mha_weights {
    q is B x 1 x Lq x Eq, k B x 1 x Lk x Ek, v B x 1 x Lk x Ev, out B x 1 x Lq x E: the mathematics of PyTorch's
    nn.MultiheadAttention, without bias_k, bias_v and add_zero_attn. opts as in attn_sdpa, with padding as kv_lens or a
    mask B x 1 x 1 x Lk; opts->weights may also be B x 1 x Lq x Lk: it receives the mean over the heads. A row that sees
-   no key is bo. Rows past q_lens are zeros; rows of k and v past kv_lens are not read. Projections are kept in the
-   compute type: for each item, Lq H (D + Dv) + Lk Hkv (D + Dv) elements, and Lq H Lk more for the mean. A layer with
-   rotary positions or a cache has steps between these: attn_matmul, attn_rope, attn_kv_cache_attend.
+   no key is bo. Rows past q_lens are zeros, rows of k and v past kv_lens are not read; of packed texts the same holds
+   past the last one. Projections are kept in the compute type: for each item, Lq H (D + Dv) + Lk Hkv (D + Dv)
+   elements, and Lq H Lk more for the mean. A layer with rotary positions or a cache has steps between these:
+   attn_matmul, attn_rope, attn_kv_cache_attend.
    NOMEM: ctx->scratch is too small, or ATTN_MALLOC failed.                          Vaswani 2017, arXiv 1706.03762 */
 ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
                               const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx);
@@ -714,6 +777,8 @@ typedef struct attn_grads {
    dk and dv are summed over the query heads of a group. The gradient of a hidden key is 0, whatever lies there; a row
    that sees nothing has dq 0 and gives nothing to k, v and bias. Rows past q_lens: dout, out, lse and dlse are not
    looked at, dq is 0. A NaN row makes NaN of its own dq and of what it sees, of nothing else.
+   Packed texts: sums over the batch are over the texts; queries past the last text are as those past q_lens, and
+   gradients of keys past it are 0.
    NULL: grads; score_mod without score_mod_grad. SHAPE: by_distance, unless opts.bias is 1 x H x Lq x Lk with
    len_stride = -dim_stride; the gradient of an option that is not given. VALUE: as attn_sdpa.
    NOMEM: ctx->scratch too small (attn_sdpa_backward_scratch), or ATTN_MALLOC failed.
@@ -1484,7 +1549,7 @@ enum attn__role {
     ATTN__DECIDES = 1024   /* the compute type, in place of the first input */
 };
 
-enum { ATTN__ARGUMENTS = 12 + 12 + 8 + 1 }; /* attn_mha_backward: gradients, its own, options, scratch */
+enum { ATTN__ARGUMENTS = 12 + 12 + 12 + 1 }; /* attn_mha_backward: gradients, its own, options, scratch */
 
 typedef struct attn__check {
     attn_status status;           /* ATTN_OK so far, or the fault that comes first in the documented order */
@@ -2026,9 +2091,18 @@ static void attn__add(double *sum, double *lost, double part)
    Every pass of section 9 fills one table. A kernel works on a block, in the real type of its pass (float or double):
    rows of reals, `ld` elements apart. load and store stand between that layout and the user's views. */
 
+/* Rows that follow each other in memory: an attn__rows has several such pieces where its keys lie in pages, or are
+   listed with gaps between them. */
+typedef struct attn__piece {
+    const char *data; /* its first row */
+    size_t end;       /* the number of the row after its last, counted through all pieces */
+} attn__piece;
+
 /* Rows of keys, values or weights where they lie, for a kernel that reads each of them once. */
 typedef struct attn__rows {
     const void *data;
+    const attn__piece *pieces; /* where not NULL, in place of data */
+    size_t piece_count;        /* those past the rows that the kernel reads are only prefetched */
     attn_dtype dtype;
     ptrdiff_t step;     /* elements from row to row; those of a row are next to each other */
     const void *scales; /* of rows of V in I8: reals by which the weights of the rows are multiplied; else NULL */
@@ -2081,10 +2155,17 @@ typedef struct attn__bounds {
 /* Keys of a tile to which a bias is added from where it lies are a multiple of this: floats in 128 bits. */
 #define ATTN__BIAS_KEYS 4
 
+/* Sums over the keys of a tile, of weights and of values, are one chain; but over the first keys of a sequence they are
+   short ones, added one after another. A result over many keys is made of many chains in any case; one over few would
+   lose more to rounding than its products do. */
+#define ATTN__FIRST_KEYS 48
+#define ATTN__FIRST_CHAIN 16
+
 /* A tile: the scores of a query block against a block of keys. */
 typedef struct attn__tile {
     attn__layout layout;    /* of scores and bias */
-    size_t first_key, keys; /* number of the first of its keys */
+    size_t first_key, keys; /* the number of its first key; how many: with lists, numbers may have gaps */
+    size_t chain_ends[ATTN__FIRST_KEYS / ATTN__FIRST_CHAIN]; /* how many of them precede the end of each short chain */
     size_t queries, lanes;  /* of the block; and filled up to whole vectors */
     void *scores;           /* softmax turns them into the weights exp(score - max) */
     const void *bias;       /* or NULL */
@@ -2102,18 +2183,13 @@ typedef struct attn__tile {
     unsigned char zero[8];
 } attn__tile;
 
-/* Sums over the keys of a tile, of weights and of values, are one chain; but over the first keys of a sequence they are
-   short ones, added one after another. A result over many keys is made of many chains in any case; one over few would
-   lose more to rounding than its products do. */
-#define ATTN__FIRST_KEYS 48
-#define ATTN__FIRST_CHAIN 16
-
 static size_t attn__chain_end(const attn__tile *tile, size_t k) /* of the chain that key k of the tile belongs to */
 {
-    size_t key = tile->first_key + k, end = tile->keys;
-    if (key < ATTN__FIRST_KEYS)
-        end = (key / ATTN__FIRST_CHAIN + 1) * ATTN__FIRST_CHAIN - tile->first_key;
-    return attn__min(end, tile->keys);
+    size_t chain;
+    for (chain = 0; tile->first_key < ATTN__FIRST_KEYS && chain < ATTN__FIRST_KEYS / ATTN__FIRST_CHAIN; chain++)
+        if (k < tile->chain_ends[chain])
+            return tile->chain_ends[chain];
+    return tile->keys;
 }
 
 /* What there is among some keys of a mask. */
@@ -2363,10 +2439,33 @@ static int attn__prefetches_near(void)
 #define ATTN__PREFETCH(p, caches) ((void)0)
 #endif
 
-#if defined(ATTN__X86) || defined(ATTN__ARM) /* for kernels of few rows */
-
 /* Near, rows are prefetched so many bytes ahead, at most. */
 #define ATTN__AHEAD 16384
+
+ATTN__NOINLINE size_t attn__row_in_pieces(const attn__rows *rows, size_t i, const char **at)
+{
+    const attn__piece *piece = rows->pieces;
+    size_t first = 0;
+    for (; i >= piece->end; piece++)
+        first = piece->end;
+    *at = piece->data; /* without dims there may be none */
+    if (*at)
+        *at += (ptrdiff_t)(i - first) * rows->step * (ptrdiff_t)attn__size(rows->dtype);
+    return piece->end - i;
+}
+
+/* Where row i is; returns how many rows follow each other up to the end of its piece, itself included. */
+ATTN__INLINE size_t attn__row_at(const attn__rows *rows, size_t i, const char **at)
+{
+    if (rows->pieces)
+        return attn__row_in_pieces(rows, i, at);
+    *at = (const char *)rows->data;
+    if (*at)
+        *at += (ptrdiff_t)i * rows->step * (ptrdiff_t)attn__size(rows->dtype);
+    return SIZE_MAX;
+}
+
+#if defined(ATTN__X86) || defined(ATTN__ARM) /* for kernels of few rows */
 
 /* Lines that are prefetched while rows are in use: four at a time, `apart` bytes from each other. */
 typedef struct attn__stream {
@@ -2386,7 +2485,8 @@ static const attn__stream attn__no_stream = {NULL, 64, 256, 0, 0, 0, 0};
 static attn__stream attn__stream_of(const attn__rows *rows, size_t count, size_t i, size_t n, size_t from, size_t bytes)
 {
     attn__stream s = attn__no_stream;
-    size_t ahead = n, shift = 8;
+    const char *then = NULL;
+    size_t ahead = n, shift = 8, here = SIZE_MAX;
     ptrdiff_t step = rows->next_step;
     if (rows->near) {
         while (2 * ahead * rows->row_bytes <= ATTN__AHEAD && ahead <= count)
@@ -2398,13 +2498,24 @@ static attn__stream attn__stream_of(const attn__rows *rows, size_t count, size_t
         s.move = 64;
         shift = 6;
     }
-    if (i >= count + rows->next_count)
-        return s;
-    if (i < count)
+    if (rows->near && rows->pieces) {
+        if (i < rows->pieces[rows->piece_count - 1].end)
+            here = attn__row_at(rows, i, &s.at);
+        if (here < n && i + here < rows->pieces[rows->piece_count - 1].end)
+            attn__row_at(rows, i + here, &then);
         step = rows->step * (ptrdiff_t)attn__size(rows->dtype);
-    s.at = (i < count ? (const char *)rows->data : rows->next) + (ptrdiff_t)(i < count ? i : i - count) * step + from;
-    if (step == (ptrdiff_t)bytes) /* rows that follow each other are one */
-        bytes *= n;
+    } else if (i < count) {
+        step = rows->step * (ptrdiff_t)attn__size(rows->dtype);
+        s.at = (const char *)rows->data + (ptrdiff_t)i * step;
+    } else if (i < count + rows->next_count)
+        s.at = rows->next + (ptrdiff_t)(i - count) * step;
+    if (!s.at)
+        return s;
+    s.at += from;
+    if (step == (ptrdiff_t)bytes) /* rows that follow each other are one, but for those of another piece */
+        bytes *= attn__min(n, here);
+    if (then && step < (ptrdiff_t)bytes)
+        step = then + from - s.at;
     s.left = s.lines = (bytes + (size_t)s.move - 1) >> shift;
     s.next_row = step - (ptrdiff_t)s.lines * s.move;
     return s;
@@ -3616,8 +3727,8 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 /* ==== 6. engine ==================================================================================================
 
    out = softmax(scale q k^T + ...) v without the score matrix. The rows of one key/value head, that is all queries of
-   all query heads of its group, are cut into query blocks. A block meets its keys tile by tile, and after each tile
-   holds the exact result over the keys so far:
+   all query heads of its group, are cut into query blocks (with lists of keys, the rows of each list: see Parts). A
+   block meets its keys tile by tile, and after each tile holds the exact result over the keys so far:
 
        S   = scale K Q^T           the scores of a tile of keys
        S   = softcap, bias, ...    as the options say; -infinity where a query does not see a key
@@ -3650,6 +3761,17 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
    V are read where they lie, row by row, each element broadcast to all lanes. Where a block has few rows, as in
    decoding, most lanes would idle; there keys lie on the lanes of S and P, and dims on those of out (attn__layout).
    Each number comes from the same roundings either way.
+
+   Parts. All rows of a block have the same keys to choose from. With lists of key blocks, a part of a batch item is the
+   queries of one row of lists, and a group the query heads that share it; else a part is the whole item. Packed texts
+   are items whose rows follow each other in the tensors: attn__place says where they begin.
+
+   Runs. A tile spans tile_keys numbers. With lists it has those of these keys that are listed, packed together: runs
+   of keys whose numbers follow each other. Products, softmax and sums take the tile as a whole; what depends on the
+   number of a key (bias, ALiBi, score_mod, bounds, mask, dropout) takes it run by run (attn__next_run). Where scores
+   before ATTN_STAGE_FINAL are wanted, and on the way back, a tile has all its keys, and those that are not listed
+   are hidden by bits, as by a mask. The rows of a run lie in one piece, or in several: pages, or where a ring begins
+   anew (attn__find_rows).
 
    Units. A worker takes a few blocks of one head together, as one unit of work. They meet each tile one after another,
    and share its way from memory, and its copy if it needs one (other types, rows that lie far apart). Where blocks have
@@ -3691,6 +3813,9 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 #define ATTN__MASK_CACHE 512
 #define ATTN__LOOK_AHEAD 8
 
+/* Rows of a block, at most, where there is a mask: a block then mostly meets but one block of a mask that has such. */
+#define ATTN__MASK_ROWS 32
+
 /* The most rows that a block has in any pass: 3 vectors of 16 floats. */
 #define ATTN__BLOCK_ROWS 48
 
@@ -3714,24 +3839,35 @@ typedef struct attn__source {         /* what a cache (section 7) says about key
     int newest;                       /* queries are the newest tokens: o = keys - queries, whatever the causal rule */
     const size_t *oldest;             /* [B] the oldest key still there; NULL = 0 */
     size_t capacity;                  /* key j is row j % capacity of k and v; SIZE_MAX outside of a cache */
-    const float *k_scales, *v_scales; /* I8: [B][Hkv][capacity]; else NULL */
+    const uint32_t *table;            /* of page table[b * table_stride + j / capacity]; NULL: of batch item b */
+    size_t table_stride, pages;       /* how many pages there are */
+    const size_t *starts;             /* key j of text b is row starts[b] + j of item 0; NULL: no texts */
+    const float *k_scales, *v_scales; /* I8: [B, or pages][Hkv][capacity]; else NULL */
 } attn__source;
 
+static const attn__source attn__no_source = {0, NULL, SIZE_MAX, NULL, 0, 0, NULL, NULL, NULL};
+
 typedef struct attn__schedule { /* how the work is cut; a function of views, options present, width and kernels */
-    size_t group, rows;         /* of one key/value head: its query heads, and their queries together */
-    size_t block_rows;          /* rows of a query block, in whole vectors */
-    size_t blocks, all_blocks;  /* query blocks of one key/value head, and of the batch */
+    size_t parts, part_queries; /* of a batch item: queries that share the keys, and a row of lists; see Parts */
+    size_t heads, group, rows;  /* of a part: its groups of query heads; heads of one, and their queries together */
+    size_t block_rows;          /* rows of a query block, in whole vectors, */
+    size_t most_rows;           /* and if blocks were filled one after another, for which there is room; */
+    int full_rows;              /* as many as any block has: several blocks may share a unit */
+    size_t blocks, all_blocks;  /* query blocks of one group of a part, and of the batch */
     size_t tile_keys, splits;   /* keys of a tile; splits of a block, at most */
-    size_t spans, span_blocks;  /* of blocks that follow each other: those of a head; or one of each head of an item */
+    size_t spans, span_blocks;  /* of blocks that follow each other: those of a group; or one of each group of a part */
     size_t unit_blocks, span_units; /* blocks of a unit of work, at most, all of one span; units of a span */
     size_t turn_spans;              /* spans whose units are taken in turn */
     size_t units, workers;          /* units of the call, of blocks, or of one split in parallel; and who takes them */
     size_t mask_tiles;              /* tiles of a mask whose visibility is cached */
     int prefetches;                 /* rows of the next tile are prefetched */
-    int keys_on_lanes;              /* the layout: blocks have few rows */
+    int takes_few, few_rows;        /* blocks of few rows have keys on lanes: see attn__layout; all blocks are such */
+    int skips;                      /* tiles have listed keys alone: see Runs */
+    int hides;                      /* tiles need bits of hidden keys: of a mask, or of those that are not listed */
+    int scattered;                  /* keys of a tile may lie in several pieces */
     size_t query_step;              /* few rows: elements from query to query, */
     int q_direct;                   /* which are read where they lie, or else from a copy */
-    int k_direct, v_direct;         /* rows are read where they lie, but for those where a ring begins anew */
+    int k_direct, v_direct;         /* rows are read where they lie, unless they lie in several places */
     int bias_direct;                /* bias is added from where it lies, to blocks whose rows are of one head and fill
                                        their vectors */
     int parallel_splits;            /* splits run in parallel: their results are kept, then merged */
@@ -3761,6 +3897,11 @@ typedef struct attn__range { /* keys from .. to - 1; none if from >= to */
     size_t from, to;
 } attn__range;
 
+typedef struct attn__listed { /* blocks of keys that some queries see */
+    const uint32_t *index;
+    size_t count, keys; /* how many; keys of each, 0: there are no lists, every key is seen */
+} attn__listed;
+
 typedef struct attn__row { /* one row of a query block */
     size_t first, end;     /* it sees keys first .. end - 1, unless mask, bias or score_mod hide them */
     size_t oldest, valid;  /* keys oldest .. valid - 1 exist for it */
@@ -3776,8 +3917,14 @@ typedef struct attn__tile_cache { /* rows of k or v copied as reals, for all blo
     attn__range finite; /* keys without NaN and infinity, the last that were looked at */
 } attn__tile_cache;
 
+/* Pieces of a tile, and of what is prefetched after it, at most. A tile of more is copied. */
+#define ATTN__PIECES 32
+
 typedef struct attn__shared { /* what the blocks of a unit use one after another */
+    attn__range listed[ATTN__TILE_KEYS / 2]; /* runs of keys of the tile that are listed, ascending */
+    size_t listed_count;
     attn__tile_cache k, v;
+    attn__piece pieces[ATTN__PIECES];
     char *scores, *bias, *mask; /* of a tile */
     char *scales;               /* of a tile's rows of k or v, in I8 */
     char *row;                  /* one row's scores, for score_mod */
@@ -3788,8 +3935,12 @@ typedef struct attn__shared { /* what the blocks of a unit use one after another
 enum attn__row_reals { ATTN__FIRST, ATTN__END, ATTN__POSITION, ATTN__SLOPE, ATTN__INVERSE, ATTN__FACTOR, ATTN__REALS };
 
 typedef struct attn__place { /* which rows a block has */
-    size_t b, kv_head;
-    size_t row, count; /* the first of them, counted through the query heads of the group, and how many */
+    size_t b;              /* batch item or text: of lengths, offsets, options; */
+    size_t item, start;    /* of q, out and lse: the batch item, and the row of query 0. Without texts b and 0 */
+    size_t first, queries; /* of the part */
+    size_t head, kv_head;  /* the first query head of the group, and the key/value head that it reads */
+    size_t row, count;     /* the first row, counted through the query heads of the group, and how many */
+    attn__listed listed;
 } attn__place;
 
 typedef struct attn__block {
@@ -3806,6 +3957,9 @@ typedef struct attn__block {
     attn__state state, split;       /* the result over the keys so far; and over those of one more split */
     attn__state *into;              /* the one that tiles go into; NULL: the block sees no key of the split in hand */
     attn__range split_keys;         /* keys of that split that any row may see */
+    attn__range part;               /* what the tile spans: it has those of keys from .. to - 1 that are attended */
+    int by_bounds, by_mask;         /* what these show of them, and hide: attn__visibility */
+    int few;                        /* keys on lanes */
     const struct attn__block *next; /* which meets a tile next: the same tile, if it comes later in the unit */
     attn__tile tile;
 } attn__block;
@@ -3817,13 +3971,28 @@ typedef struct attn__worker { /* the blocks of a unit, and what they share */
 
 /* -- visibility -- */
 
+static size_t attn__valid_queries(const attn__plan *plan, size_t b) /* of a batch item, or text */
+{
+    const attn_opts *opts = &plan->call.opts;
+    if (opts->sequences > 0)
+        return opts->q_starts[b + 1] - opts->q_starts[b];
+    return opts->q_lens ? opts->q_lens[b] : plan->call.q.len;
+}
+
+static size_t attn__valid_keys(const attn__plan *plan, size_t b)
+{
+    const attn_opts *opts = &plan->call.opts;
+    if (opts->sequences > 0)
+        return opts->kv_starts[b + 1] - opts->kv_starts[b];
+    return opts->kv_lens ? opts->kv_lens[b] : plan->call.k.len;
+}
+
 /* Which keys query i of batch item b sees, mask and scores aside: the one place that turns causal, window and lengths
    into keys. Keys that a ring has dropped are not cut off: calls that show them are refused. */
 static void attn__visible(attn__row *row, const attn__plan *plan, size_t b, size_t i)
 {
     const attn_opts *opts = &plan->call.opts;
-    ptrdiff_t queries = (ptrdiff_t)(opts->q_lens ? opts->q_lens[b] : plan->call.q.len);
-    ptrdiff_t keys = (ptrdiff_t)(opts->kv_lens ? opts->kv_lens[b] : plan->call.k.len);
+    ptrdiff_t queries = (ptrdiff_t)attn__valid_queries(plan, b), keys = (ptrdiff_t)attn__valid_keys(plan, b);
     ptrdiff_t offset = 0, first = 0, end, right;
     row->exists = (ptrdiff_t)i < queries;
     end = row->exists ? keys : 0;
@@ -3848,6 +4017,98 @@ static void attn__visible(attn__row *row, const attn__plan *plan, size_t b, size
         first = end = 0;
     row->first = (size_t)first;
     row->end = (size_t)end;
+}
+
+/* -- lists of keys -- */
+
+static int attn__has_lists(const attn_opts *opts)
+{
+    return opts->blocks.q_len > 0;
+}
+
+/* The blocks that row `part` of the lists of batch item b and query head h names. */
+static attn__listed attn__find_listed(const attn__plan *plan, size_t b, size_t h, size_t part)
+{
+    const attn_blocks *blocks = &plan->call.opts.blocks;
+    attn__listed listed = {NULL, 0, 0};
+    size_t list;
+    if (!attn__has_lists(&plan->call.opts))
+        return listed;
+    list = blocks->batch == 1 ? 0 : b;
+    list = list * blocks->heads + h / (plan->call.q.heads / blocks->heads);
+    list = list * plan->schedule.parts + part;
+    listed.index = blocks->index + list * blocks->width;
+    listed.count = blocks->count[list];
+    listed.keys = blocks->kv_len;
+    return listed;
+}
+
+/* The first key that is listed, number j or after it; returns 0 if there is none. *block: the number of its block. */
+static int attn__next_listed(const attn__listed *listed, size_t *j, size_t *block)
+{
+    size_t number = *j / listed->keys, low = 0, high = listed->count, middle;
+    while (low < high) {
+        middle = low + (high - low) / 2;
+        if (listed->index[middle] < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *block = low;
+    if (low == listed->count)
+        return 0;
+    *j = attn__max(*j, listed->index[low] * listed->keys);
+    return 1;
+}
+
+/* Finds those keys of a tile, from .. to - 1, that are listed. */
+static void attn__list_tile(attn__shared *shared, const attn__listed *listed, size_t from, size_t to)
+{
+    attn__range *run = shared->listed;
+    size_t key = from, block, n;
+    shared->listed_count = 0;
+    if (listed->keys == 0)
+        return;
+    for (attn__next_listed(listed, &key, &block); block < listed->count; block++) {
+        key = attn__max(from, listed->index[block] * listed->keys);
+        if (key >= to)
+            return;
+        n = attn__min(to - key, listed->keys - key % listed->keys);
+        if (shared->listed_count == 0 || run->to < key) {
+            run = &shared->listed[shared->listed_count++];
+            run->from = key;
+        }
+        run->to = key + n;
+    }
+}
+
+/* The runs that a tile is made of: those of shared->listed, or one of all keys. */
+static const attn__range *attn__runs_of(const attn__block *block, size_t *count)
+{
+    static const attn__range attn__all_keys = {0, SIZE_MAX};
+    int skips = block->plan->schedule.skips;
+    *count = skips ? block->shared->listed_count : 1;
+    return skips ? block->shared->listed : &attn__all_keys;
+}
+
+static attn__range attn__common(attn__range a, attn__range b) /* keys of both */
+{
+    a.from = attn__max(a.from, b.from);
+    a.to = attn__max(attn__min(a.to, b.to), a.from);
+    return a;
+}
+
+/* How many of keys from .. to - 1 are in the runs. */
+static size_t attn__count_keys(const attn__range *runs, size_t count, size_t from, size_t to)
+{
+    const attn__range all = {from, to};
+    attn__range part;
+    size_t i, n = 0;
+    for (i = 0; i < count; i++) {
+        part = attn__common(runs[i], all);
+        n += part.to - part.from;
+    }
+    return n;
 }
 
 /* -- between tensors and blocks -- */
@@ -3893,18 +4154,24 @@ static size_t attn__query_room(const attn__plan *plan) /* reals of a query with 
 static attn__layout attn__layout_of(const attn__block *block, size_t elements)
 {
     attn__layout queries_on_lanes = {block->tile.lanes, 1}, keys_on_lanes = {1, elements};
-    return block->plan->schedule.keys_on_lanes ? keys_on_lanes : queries_on_lanes;
+    return block->few ? keys_on_lanes : queries_on_lanes;
 }
 
 /* The query head and query of a row of the block; returns how many rows from there on belong to that head. */
 static size_t attn__query_of(const attn__block *block, size_t row, size_t *h, size_t *i)
 {
-    const attn__call *call = &block->plan->call;
-    size_t number = block->at.row + row;
-    size_t head = attn__quotient(number, call->q.len);
-    *h = block->at.kv_head * block->plan->schedule.group + head;
-    *i = number - head * call->q.len;
-    return attn__min(call->q.len - *i, block->at.count - row);
+    const attn__place *at = &block->at;
+    size_t number = at->row + row, head = attn__quotient(number, at->queries);
+    *h = at->head + head;
+    number -= head * at->queries;
+    *i = at->first + number;
+    return attn__min(at->queries - number, at->count - row);
+}
+
+/* Element d of query i of head h in a tensor of queries, or of what belongs to them. */
+static void *attn__query_at(const attn__block *block, const attn_tensor *t, size_t h, size_t i, size_t d)
+{
+    return attn__tensor_at(t, block->at.item, h, block->at.start + i, d);
 }
 
 /* x = elements first .. first + n - 1 of the block's rows in t. Lanes past the last row get zeros. */
@@ -3919,7 +4186,7 @@ static void attn__gather(const attn__block *block, void *x, attn__layout layout,
         const void *from;
         void *to = attn__real_at(block->plan, x, row * layout.query);
         run = attn__query_of(block, row, &h, &i);
-        from = attn__tensor_at(t, block->at.b, h, i, first);
+        from = attn__query_at(block, t, h, i, first);
         if (layout.query == 1)
             kern->load(to, layout.element, from, t->dtype, t->dim_stride, t->len_stride, n, run);
         else
@@ -3927,21 +4194,76 @@ static void attn__gather(const attn__block *block, void *x, attn__layout layout,
     }
 }
 
-/* The tile's part of the mask, as bits. Lanes past the last row see nothing. */
-ATTN__NOINLINE void attn__gather_mask(const attn__block *block, size_t k0)
+static void attn__and_bits(char *word, size_t size, uint64_t bits) /* the word is as wide as a real */
+{
+    uint64_t wide;
+    uint32_t narrow;
+    if (size == sizeof wide) {
+        ATTN__MEMCPY(&wide, word, sizeof wide);
+        wide &= bits;
+        ATTN__MEMCPY(word, &wide, sizeof wide);
+    } else {
+        ATTN__MEMCPY(&narrow, word, sizeof narrow);
+        narrow &= (uint32_t)bits;
+        ATTN__MEMCPY(word, &narrow, sizeof narrow);
+    }
+}
+
+/* What is listed for a row of the block; returns how many rows from there on share it. */
+static size_t attn__listed_for(const attn__block *block, size_t row, attn__listed *listed)
+{
+    const attn__plan *plan = block->plan;
+    size_t h, i, run = attn__query_of(block, row, &h, &i), q_len = plan->call.opts.blocks.q_len;
+    *listed = attn__find_listed(plan, block->at.b, h, i / q_len);
+    return attn__min(run, q_len - i % q_len);
+}
+
+/* Clears the bits of keys that are not listed. */
+static void attn__mask_unlisted(const attn__block *block)
+{
+    const attn__tile *tile = &block->tile;
+    attn__shared *shared = block->shared;
+    size_t size = block->plan->call.kern->size, wide = 8 * size, k0 = block->part.from, row, rows, r, w, j;
+    attn__range of_word, part;
+    attn__listed listed = {NULL, 0, 0};
+    uint64_t bits;
+    for (row = 0; row < tile->lanes; row += rows) {
+        rows = row < block->at.count ? attn__listed_for(block, row, &listed) : tile->lanes - row;
+        attn__list_tile(shared, &listed, k0, block->part.to);
+        if (row >= block->at.count)
+            shared->listed_count = 0;
+        for (w = 0; w < tile->keys; w += wide) {
+            char *words = attn__real_at(block->plan, shared->mask, w / wide * tile->lanes);
+            of_word.from = k0 + w;
+            of_word.to = of_word.from + wide;
+            for (bits = 0, j = 0; j < shared->listed_count; j++) {
+                part = attn__common(shared->listed[j], of_word);
+                if (part.from < part.to)
+                    bits |= UINT64_MAX >> (64 - (part.to - part.from)) << (part.from - of_word.from);
+            }
+            for (r = row; r < row + rows; r++)
+                attn__and_bits(words + r * size, size, bits);
+        }
+    }
+}
+
+/* The run's part of the mask, as bits. Lanes past the last row see nothing. */
+ATTN__NOINLINE void attn__gather_mask(const attn__block *block, attn__tile *run)
 {
     const attn_tensor *mask = &block->plan->call.opts.mask;
-    const attn__tile *tile = &block->tile;
-    size_t row, run, h, i;
-    if (block->at.count < tile->lanes)
-        ATTN__MEMSET(block->shared->mask, 0, attn__blocks(tile->keys, 64) * 8 * tile->lanes);
-    for (row = 0; row < block->at.count; row += run) {
+    size_t row, rows, h, i;
+    run->mask = block->shared->mask;
+    if (block->at.count < run->lanes || !mask->data)
+        ATTN__MEMSET(block->shared->mask, mask->data ? 0 : 255, attn__blocks(run->keys, 64) * 8 * run->lanes);
+    for (row = 0; row < block->at.count && mask->data; row += rows) {
         const unsigned char *from;
-        run = attn__query_of(block, row, &h, &i);
-        from = (const unsigned char *)attn__tensor_at(mask, block->at.b, h, i, k0);
-        block->plan->call.kern->load_bits(attn__real_at(block->plan, block->shared->mask, row), tile->lanes, from,
-                                          mask->len_stride, mask->dim_stride, run, tile->keys);
+        rows = attn__query_of(block, row, &h, &i);
+        from = (const unsigned char *)attn__tensor_at(mask, block->at.b, h, i, run->first_key);
+        block->plan->call.kern->load_bits(attn__real_at(block->plan, block->shared->mask, row), run->lanes, from,
+                                          mask->len_stride, mask->dim_stride, rows, run->keys);
     }
+    if (attn__has_lists(&block->plan->call.opts) && !block->plan->schedule.skips)
+        attn__mask_unlisted(block);
 }
 
 /* The block's rows of t, elements first .. first + n - 1, = alpha x. */
@@ -3954,7 +4276,7 @@ static void attn__scatter(const attn__block *block, const attn_tensor *t, size_t
         const void *from = attn__real_at(block->plan, x, row * layout.query);
         void *to;
         run = attn__query_of(block, row, &h, &i);
-        to = attn__tensor_at(t, block->at.b, h, i, first);
+        to = attn__query_at(block, t, h, i, first);
         if (layout.query == 1)
             kern->store(to, t->dtype, t->dim_stride, t->len_stride, from, layout.element, n, run, alpha);
         else
@@ -3996,22 +4318,35 @@ static int attn__classify(const attn__block *block, size_t k0, size_t n)
     return found;
 }
 
-/* That from the cache, for keys that all rows see but for the mask. */
-static int attn__classify_cached(const attn__block *block, size_t k0, size_t n)
+/* The same of both halves of a tile, two bits for each, from the cache; 0 if it is not there, as keys of the tile are
+   hidden from some row otherwise. */
+static unsigned attn__classify_halves(const attn__block *block, size_t tile)
 {
     const attn__schedule *schedule = &block->plan->schedule;
-    size_t keys = schedule->tile_keys, first = k0 / keys, tile, end;
-    if (k0 % keys != 0 || n != keys || first >= schedule->mask_tiles)
+    size_t keys = schedule->tile_keys, end = block->visible_to_all.to, half;
+    if (schedule->parallel_splits)
+        end = attn__min(end, block->split_keys.to);
+    end = attn__min(schedule->mask_tiles, end / keys);
+    if (keys != ATTN__TILE_KEYS || tile * keys < block->visible_to_all.from || tile >= end)
+        return 0;
+    end = attn__min(end, tile + ATTN__LOOK_AHEAD);
+    if (!block->mask_cache[tile])
+        for (half = 2 * tile; half < 2 * end; half++)
+            block->mask_cache[half / 2] |= (unsigned char)((unsigned)attn__classify(block, half * keys / 2, keys / 2)
+                                                           << half % 2 * 2);
+    return block->mask_cache[tile];
+}
+
+/* What the mask lets rows see of n keys that all of them see but for it. */
+static int attn__classify_cached(const attn__block *block, size_t k0, size_t n)
+{
+    size_t half = ATTN__TILE_KEYS / 2;
+    unsigned found = k0 % half == 0 && n % half == 0 ? attn__classify_halves(block, k0 / ATTN__TILE_KEYS) : 0;
+    if (!found || k0 % ATTN__TILE_KEYS + n > ATTN__TILE_KEYS)
         return attn__classify(block, k0, n);
-    if (!block->mask_cache[first]) {
-        end = block->visible_to_all.to;
-        if (schedule->parallel_splits)
-            end = attn__min(end, block->split_keys.to);
-        end = attn__min(attn__min(first + ATTN__LOOK_AHEAD, schedule->mask_tiles), end / keys);
-        for (tile = first; tile < end; tile++)
-            block->mask_cache[tile] = (unsigned char)attn__classify(block, tile * keys, keys);
-    }
-    return block->mask_cache[first];
+    if (n == half)
+        return (int)(found >> k0 / half % 2 * 2 & 3);
+    return (int)((found | found >> 2) & 3);
 }
 
 /* The part of keys k0 .. k0 + n - 1 that a row sees, counted from k0. */
@@ -4023,128 +4358,271 @@ static attn__range attn__visible_part(const attn__row *row, size_t k0, size_t n)
     return part;
 }
 
-/* Tells the tile which part of it each row sees, for the kernel that hides the rest. */
-static void attn__set_bounds(attn__block *block, size_t k0)
+/* Which part of a run of keys each row sees, for the kernel that hides the rest. */
+static void attn__set_bounds(const attn__block *block, attn__tile *run)
 {
-    attn__tile *tile = &block->tile;
     attn__range part;
-    size_t row;
-    for (row = 0; row < tile->lanes; row++) {
+    size_t row, k0 = run->first_key;
+    for (row = 0; row < run->lanes; row++) {
         part.from = part.to = 0;
         if (row < block->at.count)
-            part = attn__visible_part(&block->rows[row], k0, tile->keys);
+            part = attn__visible_part(&block->rows[row], k0, run->keys);
         attn__set_real(block->plan, attn__row_real(block, ATTN__FIRST, row), 0, (double)part.from);
         attn__set_real(block->plan, attn__row_real(block, ATTN__END, row), 0, (double)part.to);
     }
-    tile->bounds.first = attn__row_real(block, ATTN__FIRST, 0);
-    tile->bounds.end = attn__row_real(block, ATTN__END, 0);
-    tile->bounds.all_first = attn__max(block->visible_to_all.from, k0) - k0;
-    tile->bounds.all_end = attn__max(block->visible_to_all.to, k0) - k0;
+    run->bounds.first = attn__row_real(block, ATTN__FIRST, 0);
+    run->bounds.end = attn__row_real(block, ATTN__END, 0);
+    run->bounds.all_first = attn__max(block->visible_to_all.from, k0) - k0;
+    run->bounds.all_end = attn__max(block->visible_to_all.to, k0) - k0;
 }
 
-/* Does any row of the block see any of keys k0 .. k0 + n - 1? If so, makes the tile ready for attn__score_tile. */
-static int attn__prepare_tile(attn__block *block, size_t k0, size_t n)
+/* What the rows of the block see of n keys from number k0 on. */
+static void attn__find_visibility(attn__block *block, size_t k0, size_t n)
 {
     const attn_tensor *mask = &block->plan->call.opts.mask;
-    attn__tile *tile = &block->tile;
-    size_t row, h, i;
     attn__range part;
-    int by_bounds = 0, by_mask = 0;
-    int all = block->visible_to_all.from <= k0 && k0 + n <= block->visible_to_all.to;
-    tile->first_key = k0;
-    tile->keys = n;
-    tile->bounds.first = tile->bounds.end = tile->mask = NULL;
-    if (all && !mask->data)
-        return 1;
-    if (all) {
-        by_bounds = ATTN__SOME_VISIBLE;
-        by_mask = attn__classify_cached(block, k0, n);
-    } else
-        for (row = 0; row < block->at.count; row++) {
-            part = attn__visible_part(&block->rows[row], k0, n);
-            by_bounds |= part.from < part.to ? ATTN__SOME_VISIBLE : 0;
-            by_bounds |= part.to - part.from < n ? ATTN__SOME_HIDDEN : 0;
-            if (mask->data && part.from < part.to) {
-                attn__query_of(block, row, &h, &i);
-                by_mask |= attn__classify_rows(block, h, i, 1, k0 + part.from, part.to - part.from);
-            }
+    size_t row, h, i;
+    if (block->visible_to_all.from <= k0 && k0 + n <= block->visible_to_all.to) {
+        block->by_bounds |= ATTN__SOME_VISIBLE;
+        block->by_mask |= mask->data ? attn__classify_cached(block, k0, n) : 0;
+        return;
+    }
+    for (row = 0; row < block->at.count; row++) {
+        part = attn__visible_part(&block->rows[row], k0, n);
+        block->by_bounds |= part.from < part.to ? ATTN__SOME_VISIBLE : 0;
+        block->by_bounds |= part.to - part.from < n ? ATTN__SOME_HIDDEN : 0;
+        if (mask->data && part.from < part.to) {
+            attn__query_of(block, row, &h, &i);
+            block->by_mask |= attn__classify_rows(block, h, i, 1, k0 + part.from, part.to - part.from);
         }
-    if (!(by_bounds & ATTN__SOME_VISIBLE) || by_mask == ATTN__SOME_HIDDEN)
+    }
+}
+
+static size_t attn__keys_in(const attn__block *block, size_t from, size_t to) /* of the tile, that are attended */
+{
+    const attn__shared *shared = block->shared;
+    return block->plan->schedule.skips ? attn__count_keys(shared->listed, shared->listed_count, from, to) : to - from;
+}
+
+/* The tile becomes those keys from .. to - 1 that are attended: at least one. */
+static void attn__set_tile(attn__block *block, size_t from, size_t to)
+{
+    attn__tile *tile = &block->tile;
+    size_t chain, end, count;
+    const attn__range *run = attn__runs_of(block, &count);
+    while (run->to <= from)
+        run++;
+    block->part.from = from;
+    block->part.to = to;
+    tile->first_key = attn__max(run->from, from);
+    tile->keys = attn__keys_in(block, from, to);
+    for (chain = 0; from < ATTN__FIRST_KEYS && chain < ATTN__FIRST_KEYS / ATTN__FIRST_CHAIN; chain++) {
+        end = (chain + 1) * ATTN__FIRST_CHAIN;
+        tile->chain_ends[chain] = end < to ? attn__keys_in(block, from, attn__max(end, from)) : tile->keys;
+    }
+}
+
+/* Where keys that are not listed are hidden: from the first to the last key of from .. to - 1 that is listed for any
+   row. *all: every one of from .. to - 1 is listed for every row. */
+static attn__range attn__listed_range(const attn__block *block, size_t from, size_t to, int *all)
+{
+    attn__shared *shared = block->shared;
+    const attn__range *last;
+    attn__range found = {to, from};
+    attn__listed listed;
+    size_t row, rows;
+    *all = 1;
+    for (row = 0; row < block->at.count; row += rows) {
+        rows = attn__listed_for(block, row, &listed);
+        attn__list_tile(shared, &listed, from, to);
+        last = &shared->listed[attn__max(shared->listed_count, 1) - 1];
+        *all &= shared->listed_count == 1 && last->from == from && last->to == to;
+        if (shared->listed_count == 0)
+            continue;
+        found.from = attn__min(found.from, shared->listed[0].from);
+        found.to = attn__max(found.to, last->to);
+    }
+    return found;
+}
+
+/* Does any row of the block see any of keys from .. to - 1? If so, makes the tile ready for attn__score_tile. */
+static int attn__prepare_tile(attn__block *block, size_t from, size_t to)
+{
+    size_t i, count;
+    const attn__range *runs = attn__runs_of(block, &count);
+    attn__range part;
+    int all = 1;
+    attn__set_tile(block, from, to);
+    block->by_bounds = block->by_mask = 0;
+    if (attn__has_lists(&block->plan->call.opts) && !block->plan->schedule.skips) {
+        part = attn__listed_range(block, from, to, &all);
+        if (part.from >= part.to)
+            return 0;
+    }
+    for (i = 0; i < count; i++) {
+        part = attn__common(runs[i], block->part);
+        if (part.from < part.to)
+            attn__find_visibility(block, part.from, part.to - part.from);
+    }
+    if (!(block->by_bounds & ATTN__SOME_VISIBLE) || block->by_mask == ATTN__SOME_HIDDEN)
         return 0;
-    if (by_bounds & ATTN__SOME_HIDDEN)
-        attn__set_bounds(block, k0);
-    if (by_mask & ATTN__SOME_HIDDEN)
-        tile->mask = block->shared->mask;
+    block->by_mask |= all ? 0 : ATTN__SOME_HIDDEN;
     return 1;
 }
 
 /* -- a tile: its rows of K and V -- */
 
-static size_t attn__ring_row(const attn__plan *plan, size_t j) /* where key j lies; mostly without a division */
+/* Where keys j .. j + n - 1 of batch item or text b lie: the first is row *row of item (or page) *item of k and v.
+   Returns how many of them follow it there, up to the end of the page, or to where a ring begins anew. Only numbers of
+   pages that are seen have been checked; a tile may meet others, whose keys are hidden from all of its rows. */
+static size_t attn__find_rows(const attn__source *source, size_t b, size_t j, size_t n, size_t *item, size_t *row)
 {
-    return j < plan->source.capacity ? j : j % plan->source.capacity;
+    size_t page = 0;
+    *item = b;
+    *row = j;
+    if (source->starts) {
+        *item = 0;
+        *row += source->starts[b];
+    } else if (j >= source->capacity || source->table) {
+        page = j / source->capacity;
+        *row -= page * source->capacity;
+    }
+    if (source->table)
+        *item = attn__min(source->table[b * source->table_stride + page], source->pages - 1);
+    return attn__min(n, source->capacity - *row);
 }
 
 /* Copies, as reals, the rows of k or v that the tile has, and those of its keys that other blocks of the unit want. */
-static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, const attn_tensor *t, size_t k0)
+static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, const attn_tensor *t)
 {
+    size_t runs;
+    const attn__range *of = attn__runs_of(block, &runs);
     const attn__plan *plan = block->plan;
-    size_t keys = plan->schedule.tile_keys, begin = k0 - k0 % keys, j, row, run;
+    size_t keys = plan->schedule.tile_keys, begin = block->part.from - block->part.from % keys, i, j, item, row, run;
     char *to = cache->rows;
+    attn__range part;
     cache->head = block->at.kv_head;
-    cache->held.from = attn__min(k0, attn__max(begin, cache->wanted.from));
-    cache->held.to = attn__max(k0 + block->tile.keys, attn__min(begin + keys, cache->wanted.to));
-    for (j = cache->held.from; j < cache->held.to; j += run) { /* up to where a ring begins anew */
-        row = attn__ring_row(plan, j);
-        run = attn__min(cache->held.to - j, plan->source.capacity - row);
-        plan->call.kern->load(to, t->dim, attn__tensor_at(t, block->at.b, block->at.kv_head, row, 0), t->dtype,
-                              t->len_stride, t->dim_stride, run, t->dim);
-        to = attn__real_at(plan, to, run * t->dim);
-    }
+    cache->held.from = attn__min(block->part.from, attn__max(begin, cache->wanted.from));
+    cache->held.to = attn__max(block->part.to, attn__min(begin + keys, cache->wanted.to));
+    for (i = 0; i < runs; i++)
+        for (part = attn__common(of[i], cache->held), j = part.from; j < part.to; j += run) {
+            run = attn__find_rows(&plan->source, block->at.b, j, part.to - j, &item, &row);
+            plan->call.kern->load(to, t->dim, attn__tensor_at(t, item, block->at.kv_head, row, 0), t->dtype,
+                                  t->len_stride, t->dim_stride, run, t->dim);
+            to = attn__real_at(plan, to, run * t->dim);
+        }
 }
 
 /* The scales of the tile's rows, in I8, as reals: by them scores and weights are multiplied, and not each element. */
-static const void *attn__tile_scales(const attn__block *block, const float *scales, size_t k0)
+static const void *attn__tile_scales(const attn__block *block, const float *scales)
 {
+    size_t runs;
+    const attn__range *of = attn__runs_of(block, &runs);
     const attn__plan *plan = block->plan;
-    size_t head = block->at.b * plan->call.k.heads + block->at.kv_head, keys = block->tile.keys, j, row, run;
-    for (j = 0; j < keys; j += run) { /* up to where a ring begins anew */
-        row = attn__ring_row(plan, k0 + j);
-        run = attn__min(keys - j, plan->source.capacity - row);
-        plan->call.kern->load(attn__real_at(plan, block->shared->scales, j), run,
-                              scales + head * plan->source.capacity + row, ATTN_F32, 0, 1, 1, run);
-    }
-    ATTN__MEMSET(attn__real_at(plan, block->shared->scales, keys), 0, plan->call.kern->lanes * plan->call.kern->size);
-    return block->shared->scales;
+    const attn__shared *shared = block->shared;
+    size_t i, j, item, row, run;
+    char *to = shared->scales;
+    attn__range part;
+    for (i = 0; i < runs; i++)
+        for (part = attn__common(of[i], block->part), j = part.from; j < part.to; j += run) {
+            run = attn__find_rows(&plan->source, block->at.b, j, part.to - j, &item, &row);
+            row += (item * plan->call.k.heads + block->at.kv_head) * plan->source.capacity;
+            plan->call.kern->load(to, run, scales + row, ATTN_F32, 0, 1, 1, run);
+            to = attn__real_at(plan, to, run);
+        }
+    ATTN__MEMSET(to, 0, plan->call.kern->lanes * plan->call.kern->size);
+    return shared->scales;
 }
 
-/* The rows of the tile after the one at k0, for the kernel to prefetch. */
-ATTN__NOINLINE void attn__next_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t, size_t k0)
+/* The first key, from number j on, that tiles of this block have; `end` if there is none before it. */
+static size_t attn__next_key(const attn__block *block, size_t j, size_t end)
 {
-    size_t capacity = block->plan->source.capacity, next = k0 + block->tile.keys, end = block->visible_to_any.to, row;
+    size_t number;
+    if (!block->plan->schedule.skips)
+        return j;
+    return attn__next_listed(&block->at.listed, &j, &number) ? attn__min(j, end) : end;
+}
+
+/* May rows of k or v be read where they lie? With keys on lanes those of any type may. */
+static int attn__reads_in_place(const attn__block *block, const attn_tensor *t)
+{
+    const attn__schedule *s = &block->plan->schedule;
+    return block->few ? t->dim_stride == 1 : t == &block->plan->call.k ? s->k_direct : s->v_direct;
+}
+
+/* The rows of the tile after the one in hand, for the kernel to prefetch. */
+ATTN__NOINLINE void attn__next_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t)
+{
+    const attn__plan *plan = block->plan;
+    size_t next = block->part.to, end = block->visible_to_any.to, half = ATTN__TILE_KEYS / 2, item, row, n;
     rows->near = attn__prefetches_near();
     if (block->next > block) { /* that takes these rows too, unless it is of another head */
         if (block->next->at.kv_head == block->at.kv_head)
             return;
-        next = k0;
+        next = block->part.from;
     }
+    while (plan->schedule.mask_tiles > next / half / 2 && next % half == 0 &&
+           (block->mask_cache[next / half / 2] >> next / half % 2 * 2 & 3) == ATTN__SOME_HIDDEN)
+        next += half;
     if (t->dim_stride != 1 || next >= end)
         return;
-    row = attn__ring_row(block->plan, next);
-    rows->next = (const char *)attn__tensor_at(t, block->at.b, block->next->at.kv_head, row, 0);
-    rows->next_count = attn__min(attn__min(end - next, block->plan->schedule.tile_keys), capacity - row);
+    next = attn__next_key(block, next, end);
+    n = attn__min(end - next, plan->schedule.tile_keys);
+    if (n == 0)
+        return;
+    rows->next_count = attn__find_rows(&plan->source, block->at.b, next, n, &item, &row);
+    rows->next = (const char *)attn__tensor_at(t, item, block->next->at.kv_head, row, 0);
     rows->next_step = rows->step * (ptrdiff_t)attn__size(t->dtype);
 }
 
-/* The tile's rows of k or v: where they lie, or in a copy, if that is required or a ring begins anew between them. */
-static void attn__tile_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t, size_t k0,
-                            attn__tile_cache *cache, int copy)
+/* The tile's rows of k or v as pieces, and some that follow, if they are to be prefetched. Returns 0 if there are more
+   than ATTN__PIECES, or more than register tiles would fill: a copy costs less then. */
+static int attn__find_pieces(const attn__block *block, attn__rows *rows, const attn_tensor *t)
+{
+    size_t runs;
+    const attn__range *of = attn__runs_of(block, &runs);
+    const attn__plan *plan = block->plan;
+    attn__shared *shared = block->shared;
+    size_t least = block->few ? plan->call.kern->lanes : plan->call.kern->rows, keys = block->tile.keys;
+    size_t most = attn__min(keys / least + 1, ATTN__PIECES), n = 0, count = 0, ahead, i, j, item, row, run;
+    attn__range part;
+    for (i = 0; i < runs; i++)
+        for (part = attn__common(of[i], block->part), j = part.from; j < part.to; j += run) {
+            if (count == most)
+                return 0;
+            run = attn__find_rows(&plan->source, block->at.b, j, part.to - j, &item, &row);
+            shared->pieces[count].data = (const char *)attn__tensor_at(t, item, block->at.kv_head, row, 0);
+            shared->pieces[count++].end = n += run;
+        }
+    ahead = keys + attn__min(ATTN__AHEAD / attn__max(rows->row_bytes, 1) + least, plan->schedule.tile_keys);
+    for (j = block->part.to; rows->near && rows->next && count < ATTN__PIECES && n < ahead; j += run) {
+        j = attn__next_key(block, j, block->visible_to_any.to);
+        if (j >= block->visible_to_any.to)
+            break;
+        run = attn__min(block->visible_to_any.to - j, plan->schedule.tile_keys);
+        run = attn__find_rows(&plan->source, block->at.b, j, run, &item, &row);
+        shared->pieces[count].data = (const char *)attn__tensor_at(t, item, block->at.kv_head, row, 0);
+        shared->pieces[count++].end = n += run;
+    }
+    rows->pieces = shared->pieces;
+    rows->piece_count = count;
+    return 1;
+}
+
+/* The tile's rows of k or v: where they lie, or in a copy, if that is required or if they lie in several pieces that
+   the caller does not take or that are too many. */
+static void attn__tile_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t, attn__tile_cache *cache,
+                            int copy, int takes_pieces)
 {
     const attn__plan *plan = block->plan;
-    size_t keys = block->tile.keys, row = attn__ring_row(plan, k0), b = block->at.b, h = block->at.kv_head;
-    rows->data = attn__tensor_at(t, b, h, row, 0);
+    size_t keys = block->tile.keys, b = block->at.b, h = block->at.kv_head, item, row, run, before;
+    run = attn__find_rows(&plan->source, b, block->tile.first_key, keys, &item, &row);
+    run = attn__keys_in(block, block->tile.first_key, block->tile.first_key + run);
+    rows->data = attn__tensor_at(t, item, h, row, 0);
     rows->dtype = t->dtype;
     rows->step = t->len > 1 ? t->len_stride : 0;
+    rows->pieces = NULL;
+    rows->piece_count = 0;
     rows->scales = NULL;
     rows->next = NULL;
     rows->next_count = 0;
@@ -4152,12 +4630,13 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
     rows->row_bytes = t->dim * attn__size(t->dtype);
     rows->near = 0;
     if (plan->schedule.prefetches && t->dim > 0) /* without dims there may be no data */
-        attn__next_rows(block, rows, t, k0);
-    if (!copy && keys <= plan->source.capacity - row)
+        attn__next_rows(block, rows, t);
+    if (!copy && (run == keys || (takes_pieces && attn__find_pieces(block, rows, t))))
         return;
-    if (cache->head != h || k0 < cache->held.from || k0 + keys > cache->held.to)
-        attn__copy_rows(block, cache, t, k0);
-    rows->data = attn__real_at(plan, cache->rows, (k0 - cache->held.from) * t->dim);
+    if (cache->head != h || block->part.from < cache->held.from || block->part.to > cache->held.to)
+        attn__copy_rows(block, cache, t);
+    before = attn__keys_in(block, cache->held.from, block->part.from);
+    rows->data = attn__real_at(plan, cache->rows, before * t->dim);
     rows->dtype = plan->call.kern->real;
     rows->step = (ptrdiff_t)t->dim;
 }
@@ -4169,12 +4648,30 @@ static void attn__prefetch_matrix(const attn__block *block, attn__rows *rows, co
                                   size_t n)
 {
     size_t h, i, run = attn__query_of(block, 0, &h, &i);
-    if (block->plan->schedule.keys_on_lanes || t->dim_stride != 1 || t->len_stride == 0 || n == 0)
+    if (block->few || t->dim_stride != 1 || t->len_stride == 0 || n == 0)
         return;
     rows->next = (const char *)attn__tensor_at(t, block->at.b, h, i, first);
     rows->next_count = run;
     rows->next_step = run > 1 ? t->len_stride * (ptrdiff_t)attn__size(t->dtype) : 0; /* of one row it may be anything */
     rows->row_bytes = n * attn__size(t->dtype);
+}
+
+/* Turns `run`, a copy of the tile, into the next run of its keys, with its part of the scores. *i: the number of the
+   run to look at next, from 0. Returns 0 after the last. */
+static int attn__next_run(const attn__block *block, attn__tile *run, size_t *i)
+{
+    attn__range part = {0, 0};
+    size_t runs;
+    const attn__range *of = attn__runs_of(block, &runs);
+    while (*i < runs && part.from == part.to)
+        part = attn__common(of[(*i)++], block->part);
+    if (part.from == part.to)
+        return 0;
+    run->first_key = part.from;
+    run->keys = part.to - part.from;
+    run->scores = attn__real_at(block->plan, block->tile.scores,
+                                attn__keys_in(block, block->part.from, part.from) * block->tile.layout.element);
+    return 1;
 }
 
 /* -- dropout --
@@ -4216,24 +4713,28 @@ static void attn__drop(const attn__block *block, void *x)
 {
     const attn__call *call = &block->plan->call;
     double p = call->opts.dropout.p, threshold = p * 4294967296.0 + 0.5;
-    if (attn__drops(&call->opts))
-        call->kern->block.drop(&block->tile, x, block->drop_rows,
+    attn__tile run;
+    size_t i = 0, n;
+    if (!attn__drops(&call->opts))
+        return;
+    for (n = 0, run = block->tile; attn__next_run(block, &run, &i); n += run.keys)
+        call->kern->block.drop(&run, attn__real_at(block->plan, x, n * run.lanes), block->drop_rows,
                                threshold < 4294967295.0 ? (uint32_t)threshold : 0xffffffffu, 1 / (1 - p));
 }
 
 /* -- a tile: scores, softmax, values -- */
 
 /* score_mod edits one row at a time; it is shown the keys between the row's bounds. */
-ATTN__NOINLINE void attn__modify_scores(attn__block *block, size_t k0)
+ATTN__NOINLINE void attn__modify_scores(const attn__block *block, const attn__tile *run)
 {
     const attn__plan *plan = block->plan;
     const attn_opts *opts = &plan->call.opts;
-    attn__layout layout = block->tile.layout;
-    size_t row, h, i, j, size = plan->call.kern->size;
+    attn__layout layout = run->layout;
+    size_t row, h, i, j, size = plan->call.kern->size, k0 = run->first_key;
     attn__range part;
     for (row = 0; row < block->at.count; row++) {
-        char *scores = attn__real_at(plan, block->tile.scores, row * layout.query), *copy = block->shared->row;
-        part = attn__visible_part(&block->rows[row], k0, block->tile.keys);
+        char *scores = attn__real_at(plan, run->scores, row * layout.query), *copy = block->shared->row;
+        part = attn__visible_part(&block->rows[row], k0, run->keys);
         if (part.from == part.to)
             continue;
         attn__query_of(block, row, &h, &i);
@@ -4245,7 +4746,7 @@ ATTN__NOINLINE void attn__modify_scores(attn__block *block, size_t k0)
     }
 }
 
-/* The tile's scores as they are now, queries on lanes, for the backward pass. NULL: not wanted. */
+/* Copies the tile's scores as they are now, for the backward pass, where a tile is one run. NULL: not wanted. */
 static void attn__copy_tile(const attn__block *block, char *copy)
 {
     const attn__tile *tile = &block->tile;
@@ -4253,94 +4754,140 @@ static void attn__copy_tile(const attn__block *block, char *copy)
         ATTN__MEMCPY(copy, tile->scores, tile->keys * tile->lanes * block->plan->call.kern->size);
 }
 
+/* The numbers of the tile's keys in t = alpha its scores, run by run. */
+static void attn__scatter_tile(const attn__block *block, const attn_tensor *t, double alpha)
+{
+    attn__tile run = block->tile;
+    size_t i = 0;
+    while (attn__next_run(block, &run, &i))
+        attn__scatter(block, t, run.first_key, run.scores, run.layout, run.keys, alpha);
+}
+
 /* The tile's scores, as they are at a stage, go to where the caller wants them; alpha: by what they are still to be
    multiplied. Those that softmax takes wait in weights until max and sum are known. */
-static void attn__keep_scores(const attn__block *block, size_t k0, attn_stage stage, double alpha)
+static void attn__keep_scores(const attn__block *block, attn_stage stage, double alpha)
 {
     const attn__plan *plan = block->plan;
     const attn_opts *opts = &plan->call.opts;
-    const attn__tile *tile = &block->tile;
     if (opts->scores.data && opts->scores_stage == stage)
-        attn__scatter(block, &opts->scores, k0, tile->scores, tile->layout, tile->keys, alpha);
+        attn__scatter_tile(block, &opts->scores, alpha);
     if (plan->schedule.weights_in_place && stage == ATTN_STAGE_FINAL)
-        attn__scatter(block, &opts->weights, k0, tile->scores, tile->layout, tile->keys, 1.0);
+        attn__scatter_tile(block, &opts->weights, 1.0);
 }
 
-/* The tile's part of the bias: where it lies, or a copy. */
-static void attn__find_bias(const attn__block *block, attn__tile *tile, size_t k0)
+/* The run's part of the bias: where it lies, or a copy. */
+static void attn__find_bias(const attn__block *block, attn__tile *run)
 {
     const attn_tensor *bias = &block->plan->call.opts.bias;
-    size_t h, i, run = attn__query_of(block, 0, &h, &i);
-    if (block->plan->schedule.bias_direct && tile->keys % ATTN__BIAS_KEYS == 0 && run == tile->lanes) {
-        tile->bias_rows = attn__tensor_at(bias, block->at.b, h, i, k0);
-        tile->bias_step = bias->len_stride;
+    size_t h, i, rows = attn__query_of(block, 0, &h, &i);
+    if (block->plan->schedule.bias_direct && !block->few && run->keys % ATTN__BIAS_KEYS == 0 && rows == run->lanes) {
+        run->bias_rows = attn__tensor_at(bias, block->at.b, h, i, run->first_key);
+        run->bias_step = bias->len_stride;
     } else {
-        attn__gather(block, block->shared->bias, tile->layout, bias, k0, tile->keys);
-        tile->bias = block->shared->bias;
+        attn__gather(block, block->shared->bias, run->layout, bias, run->first_key, run->keys);
+        run->bias = block->shared->bias;
+    }
+}
+
+/* What depends on the number of a key, for a run of them: bias, ALiBi, score_mod, and hidden keys. scale: what the
+   scores are still to be multiplied by. */
+static void attn__score_run(attn__block *block, attn__tile *run, double scale)
+{
+    const attn__plan *plan = block->plan;
+    const attn__kernels *kern = plan->call.kern;
+    const attn_opts *opts = &plan->call.opts;
+    size_t row;
+    run->bias = run->bias_rows = run->slope = run->mask = run->bounds.first = run->bounds.end = NULL;
+    if (opts->bias.data)
+        attn__find_bias(block, run);
+    if (opts->alibi_slopes) {
+        for (row = 0; row < block->at.count; row++)
+            attn__set_real(plan, attn__row_real(block, ATTN__POSITION, row), 0,
+                           (double)block->rows[row].position - (double)run->first_key);
+        run->position = attn__row_real(block, ATTN__POSITION, 0);
+        run->slope = attn__row_real(block, ATTN__SLOPE, 0);
+    }
+    if (run->bias || run->bias_rows || run->slope || scale < 1 || scale > 1)
+        kern->block.bias(run, scale);
+    if (opts->score_mod) {
+        attn__copy_tile(block, block->shared->before);
+        attn__modify_scores(block, run);
+    }
+    if (block->by_bounds & ATTN__SOME_HIDDEN)
+        attn__set_bounds(block, run);
+    if (block->by_mask & ATTN__SOME_HIDDEN)
+        attn__gather_mask(block, run);
+    /* ALiBi and score_mod may have changed a score that a bias of -infinity had hidden */
+    if (run->bounds.first || run->mask || (run->bias && (opts->score_mod || opts->alibi_slopes)))
+        kern->block.hide(run);
+}
+
+/* Products of the block's queries and the tile's rows of K. */
+static void attn__multiply_keys(const attn__block *block, const attn__rows *k)
+{
+    const attn__plan *plan = block->plan;
+    const attn__kernels *kern = plan->call.kern;
+    const attn__tile *tile = &block->tile;
+    size_t D = plan->call.q.dim, first, n, end;
+    const attn__piece *piece = k->pieces;
+    const char *from;
+    if (block->few) {
+        kern->gemm_nt_few(tile->scores, tile->layout.query, block->queries, plan->schedule.query_step, tile->queries, k,
+                          tile->keys, D, 0);
+        return;
+    }
+    for (first = 0; first < tile->keys; first = end) {
+        from = piece ? piece->data : (const char *)k->data;
+        end = piece ? piece++->end : tile->keys;
+        n = end - first;
+        kern->gemm(attn__real_at(plan, tile->scores, first * tile->lanes), from, k->step, 1, n, block->queries,
+                   tile->lanes, D, 0, NULL, first == 0 ? k : NULL);
     }
 }
 
 /* The scores of the tile that attn__prepare_tile has made ready, up to a stage, but for call->softmax_scale. `keep`
    those that the caller wants. */
-static void attn__score_tile(attn__block *block, size_t k0, attn_stage stage, int keep)
+static void attn__score_tile(attn__block *block, attn_stage stage, int keep)
 {
     const attn__plan *plan = block->plan;
     const attn__kernels *kern = plan->call.kern;
     const attn_opts *opts = &plan->call.opts;
     attn__tile *tile = &block->tile;
     attn__rows k;
+    attn__tile run;
     const attn_tensor *apart = NULL; /* a matrix whose rows the processor does not foresee */
     double scale = plan->call.scale;
-    size_t row;
-    attn__tile_rows(block, &k, &plan->call.k, k0, &block->shared->k, !plan->schedule.k_direct);
-    tile->bias = tile->bias_rows = tile->slope = NULL;
+    int options = opts->bias.data || opts->alibi_slopes || opts->score_mod || scale < 1 || scale > 1 ||
+                  ((block->by_bounds | block->by_mask) & ATTN__SOME_HIDDEN); /* something for attn__score_run */
+    size_t i;
+    attn__tile_rows(block, &k, &plan->call.k, &block->shared->k, !attn__reads_in_place(block, &plan->call.k), 1);
     if (keep && (opts->scores.data || plan->schedule.weights_in_place))
         apart = opts->scores.data ? &opts->scores : &opts->weights;
-    else if (opts->bias.data || tile->mask)
+    else if (opts->bias.data || (opts->mask.data && block->by_mask & ATTN__SOME_HIDDEN))
         apart = opts->bias.data ? &opts->bias : &opts->mask;
     if (apart)
-        attn__prefetch_matrix(block, &k, apart, k0, tile->keys);
-    if (plan->schedule.keys_on_lanes)
-        kern->gemm_nt_few(tile->scores, tile->layout.query, block->queries, plan->schedule.query_step, tile->queries,
-                          &k, tile->keys, plan->call.q.dim, 0);
-    else
-        kern->gemm(tile->scores, k.data, k.step, 1, tile->keys, block->queries, tile->lanes, plan->call.q.dim, 0, NULL,
-                   &k);
+        attn__prefetch_matrix(block, &k, apart, tile->first_key, tile->keys);
+    attn__multiply_keys(block, &k);
     if (plan->source.k_scales)
-        kern->block.scale_keys(tile, attn__tile_scales(block, plan->source.k_scales, k0));
+        kern->block.scale_keys(tile, attn__tile_scales(block, plan->source.k_scales));
     if (keep)
-        attn__keep_scores(block, k0, ATTN_STAGE_DOT, attn__to_real(plan, scale) * plan->call.softmax_scale);
+        attn__keep_scores(block, ATTN_STAGE_DOT, attn__to_real(plan, scale) * plan->call.softmax_scale);
     if (opts->softcap > 0 && stage != ATTN_STAGE_DOT) {
         kern->block.softcap(tile, scale, opts->softcap);
         attn__copy_tile(block, block->shared->capped);
         scale = 1;
     }
     if (keep && stage != ATTN_STAGE_DOT)
-        attn__keep_scores(block, k0, ATTN_STAGE_SOFTCAP, attn__to_real(plan, scale) * plan->call.softmax_scale);
+        attn__keep_scores(block, ATTN_STAGE_SOFTCAP, attn__to_real(plan, scale) * plan->call.softmax_scale);
     if (stage != ATTN_STAGE_FINAL)
         return;
-    if (opts->bias.data)
-        attn__find_bias(block, tile, k0);
-    if (opts->alibi_slopes) {
-        for (row = 0; row < block->at.count; row++)
-            attn__set_real(plan, attn__row_real(block, ATTN__POSITION, row), 0,
-                           (double)block->rows[row].position - (double)k0);
-        tile->position = attn__row_real(block, ATTN__POSITION, 0);
-        tile->slope = attn__row_real(block, ATTN__SLOPE, 0);
-    }
-    if (tile->bias || tile->bias_rows || tile->slope || scale < 1 || scale > 1)
-        kern->block.bias(tile, scale);
-    if (opts->score_mod) {
-        attn__copy_tile(block, block->shared->before);
-        attn__modify_scores(block, k0);
-    }
-    if (tile->mask)
-        attn__gather_mask(block, k0);
-    /* ALiBi and score_mod may have changed a score that a bias of -infinity had hidden */
-    if (tile->bounds.first || tile->mask || (tile->bias && (opts->score_mod || opts->alibi_slopes)))
-        kern->block.hide(tile);
+    if (!plan->schedule.skips)
+        attn__score_run(block, tile, scale);
+    else if (options)
+        for (i = 0, run = *tile; attn__next_run(block, &run, &i);)
+            attn__score_run(block, &run, scale);
     if (keep)
-        attn__keep_scores(block, k0, ATTN_STAGE_FINAL, plan->call.softmax_scale);
+        attn__keep_scores(block, ATTN_STAGE_FINAL, plan->call.softmax_scale);
 }
 
 /* out = factor out + P V, for the tile's rows of V, chain by chain. Scales of I8 multiply the weights; gemm_nn_few does
@@ -4350,7 +4897,7 @@ static void attn__multiply_values(const attn__block *block, const attn__rows *v)
     const attn__kernels *kern = block->plan->call.kern;
     const attn__tile *tile = &block->tile;
     size_t Dv = block->plan->call.v.dim, size = kern->size, k, end, i;
-    if (block->plan->schedule.keys_on_lanes) {
+    if (block->few) {
         kern->block.gemm_nn_few(tile, block->into, v, Dv);
         return;
     }
@@ -4381,15 +4928,15 @@ static void attn__find_hidden(const attn__block *block, unsigned char hidden[][A
 
 /* The scores of the tile once more, which tell a hidden key (-infinity) from a visible one whose weight has become 0;
    then the weights again: the state knows the maximum over the tile by now, so that softmax gives the same ones. */
-static void attn__recompute_weights(attn__block *block, size_t k0, unsigned char hidden[][ATTN__BLOCK_ROWS])
+static void attn__recompute_weights(attn__block *block, unsigned char hidden[][ATTN__BLOCK_ROWS])
 {
     const attn__plan *plan = block->plan;
     const attn__tile *tile = &block->tile;
     double max[ATTN__BLOCK_ROWS], sum[ATTN__BLOCK_ROWS]; /* of either real type */
     unsigned char nan[ATTN__BLOCK_ROWS];
     attn__state again = *block->into;
-    attn__prepare_tile(block, k0, tile->keys);
-    attn__score_tile(block, k0, ATTN_STAGE_FINAL, 0);
+    attn__prepare_tile(block, block->part.from, block->part.to);
+    attn__score_tile(block, ATTN_STAGE_FINAL, 0);
     attn__find_hidden(block, hidden);
     again.max = max;
     again.sum = sum;
@@ -4402,12 +4949,13 @@ static void attn__recompute_weights(attn__block *block, size_t k0, unsigned char
 }
 
 /* The tile's rows of V, and their scales. */
-static void attn__value_rows(const attn__block *block, attn__rows *v, size_t k0, int copy)
+static void attn__value_rows(const attn__block *block, attn__rows *v, int copy)
 {
     const attn__plan *plan = block->plan;
-    attn__tile_rows(block, v, &plan->call.v, k0, &block->shared->v, copy || !plan->schedule.v_direct);
+    copy = copy || !attn__reads_in_place(block, &plan->call.v);
+    attn__tile_rows(block, v, &plan->call.v, &block->shared->v, copy, block->few);
     if (plan->source.v_scales)
-        v->scales = attn__tile_scales(block, plan->source.v_scales, k0);
+        v->scales = attn__tile_scales(block, plan->source.v_scales);
 }
 
 /* sum += weight x */
@@ -4437,12 +4985,12 @@ ATTN__NOINLINE void attn__add_nonfinite(const attn__block *block, unsigned char 
         }
 }
 
-ATTN__NOINLINE void attn__add_nonfinite_values(attn__block *block, size_t k0)
+ATTN__NOINLINE void attn__add_nonfinite_values(attn__block *block)
 {
     unsigned char hidden[ATTN__TILE_KEYS][ATTN__BLOCK_ROWS];
     attn__rows v;
-    attn__recompute_weights(block, k0, hidden);
-    attn__value_rows(block, &v, k0, 1);
+    attn__recompute_weights(block, hidden);
+    attn__value_rows(block, &v, 1);
     attn__add_nonfinite(block, hidden, block->into->out, block->into->layout, block->tile.scores, &v,
                         block->plan->call.v.dim);
 }
@@ -4455,39 +5003,55 @@ static void attn__clear_nonfinite(const attn__plan *plan, void *reals, size_t n)
             attn__set_real(plan, attn__real_at(plan, reals, i), 0, 0.0);
 }
 
+/* Is a number among the tile's rows of V, or in I8 among their scales, NaN or infinite? */
+static int attn__rows_nonfinite(const attn__block *block, const attn__rows *v, size_t keys)
+{
+    const attn__plan *plan = block->plan;
+    size_t first, n;
+    const char *from;
+    if (v->scales)
+        return plan->call.kern->nonfinite(v->scales, 0, 1, keys);
+    for (first = 0; first < keys; first += n) {
+        n = attn__min(attn__row_at(v, first, &from), keys - first);
+        if (plan->call.kern->nonfinite(from, v->step, n, plan->call.v.dim))
+            return 1;
+    }
+    return 0;
+}
+
 /* out = factor out + P V for the tile. Where some scores were not finite, keys may be hidden, and a NaN or infinity
    among their values (or scales, in I8) must not meet the weight 0: such are left out then, as zeros in a copy, and
    added for those rows that see them. */
-static void attn__accumulate_values(attn__block *block, size_t k0, int nonfinite_scores)
+static void attn__accumulate_values(attn__block *block, int nonfinite_scores)
 {
     const attn__plan *plan = block->plan;
     const attn__kernels *kern = plan->call.kern;
-    size_t keys = block->tile.keys, dim = plan->call.v.dim;
+    size_t keys = block->tile.keys, dim = plan->call.v.dim, from = block->part.from, next = block->part.to, next_end;
     attn__tile_cache *cache = &block->shared->v;
     attn__rows v;
-    size_t next = k0 + keys, next_end;
-    int alone = !plan->schedule.keys_on_lanes || plan->schedule.unit_blocks == 1; /* no other heads in the unit */
-    int known = !nonfinite_scores || (alone && cache->finite.from <= k0 && next <= cache->finite.to);
-    attn__value_rows(block, &v, k0, nonfinite_scores && plan->call.v.dtype != kern->real);
+    int alone = !block->few || plan->schedule.unit_blocks == 1; /* no other heads in the unit */
+    int known = !nonfinite_scores || (alone && cache->finite.from <= from && next <= cache->finite.to);
+    attn__value_rows(block, &v, nonfinite_scores && plan->call.v.dtype != kern->real);
     if (plan->schedule.weights_in_place && plan->call.opts.scores.data) { /* gemm of the scores does it for those */
         next_end = attn__max(attn__min(next + plan->schedule.tile_keys, block->visible_to_any.to), next);
         attn__prefetch_matrix(block, &v, &plan->call.opts.weights, next, next_end - next);
     }
-    if (known || !kern->nonfinite(v.scales ? v.scales : v.data, v.step, v.scales ? 1 : keys, v.scales ? keys : dim)) {
-        if (!known) {
-            cache->finite.from = k0;
-            cache->finite.to = next;
-        }
+    known = known || !attn__rows_nonfinite(block, &v, keys);
+    if (known && nonfinite_scores) {
+        cache->finite.from = from;
+        cache->finite.to = next;
+    }
+    if (known) {
         attn__multiply_values(block, &v);
         return;
     }
-    attn__value_rows(block, &v, k0, 1);
+    attn__value_rows(block, &v, 1);
     attn__clear_nonfinite(plan, attn__real_at(plan, v.data, 0), keys * dim);
     if (v.scales)
         attn__clear_nonfinite(plan, block->shared->scales, keys);
     cache->held.to = cache->held.from; /* it is no copy of V any more */
     attn__multiply_values(block, &v);
-    attn__add_nonfinite_values(block, k0);
+    attn__add_nonfinite_values(block);
 }
 
 /* Fills a row of so many bytes with those of a cache line. */
@@ -4530,30 +5094,48 @@ static void attn__keep_hidden(attn__block *block, size_t from, size_t to)
         end = first;
     for (k0 = first; k0 < end; k0 += n) {
         n = attn__min(plan->schedule.tile_keys, end - k0);
-        block->tile.keys = n;
-        attn__score_tile(block, k0, opts->scores_stage, 1);
+        attn__set_tile(block, k0, k0 + n);
+        attn__score_tile(block, opts->scores_stage, 1);
     }
     attn__fill(block, &opts->scores, 0, block->at.count, from, first, attn__minus_infinity());
     attn__fill(block, &opts->scores, 0, block->at.count, end, to, attn__minus_infinity());
 }
 
-/* Takes keys k0 .. k0 + n - 1, all of one tile, into the state of the split in hand. */
-static void attn__process_tile(attn__block *block, size_t k0, size_t n)
+/* Before keys that are listed are met: scores of the others, and weights that hold scores, are -infinity. */
+static void attn__fill_hidden(const attn__block *block, attn__range keys)
+{
+    const attn_opts *opts = &block->plan->call.opts;
+    if (opts->scores.data)
+        attn__fill(block, &opts->scores, 0, block->at.count, keys.from, keys.to, attn__minus_infinity());
+    if (block->plan->schedule.weights_in_place)
+        attn__fill(block, &opts->weights, 0, block->at.count, keys.from, keys.to, attn__minus_infinity());
+}
+
+/* Takes keys from .. to - 1, all of one tile, into the state of the split in hand. */
+static void attn__process_tile(attn__block *block, size_t from, size_t to)
 {
     const attn__call *call = &block->plan->call;
     int keep = block->plan->schedule.writes_matrices, nonfinite;
-    if (!attn__prepare_tile(block, k0, n)) {
+    unsigned halves;
+    if (call->opts.mask.data && !keep && from % ATTN__TILE_KEYS == 0 && to - from == ATTN__TILE_KEYS) {
+        halves = attn__classify_halves(block, from / ATTN__TILE_KEYS); /* a half that is all hidden is left out */
+        from += (halves & 3) == ATTN__SOME_HIDDEN ? ATTN__TILE_KEYS / 2 : 0;
+        to -= halves >> 2 == ATTN__SOME_HIDDEN ? ATTN__TILE_KEYS / 2 : 0;
+        if (from >= to || attn__keys_in(block, from, to) == 0)
+            return;
+    }
+    if (!attn__prepare_tile(block, from, to)) {
         if (keep)
-            attn__keep_hidden(block, k0, k0 + n);
+            attn__keep_hidden(block, from, to);
         if (block->plan->schedule.weights_in_place)
-            attn__fill(block, &call->opts.weights, 0, block->at.count, k0, k0 + n, attn__minus_infinity());
+            attn__fill(block, &call->opts.weights, 0, block->at.count, from, to, attn__minus_infinity());
         return;
     }
     ATTN__ON_TILE();
-    attn__score_tile(block, k0, ATTN_STAGE_FINAL, keep);
+    attn__score_tile(block, ATTN_STAGE_FINAL, keep);
     nonfinite = call->kern->block.softmax(&block->tile, block->into, call->softmax_scale);
     attn__drop(block, block->tile.scores); /* after the sum: that, and so lse, is of all weights */
-    attn__accumulate_values(block, k0, nonfinite);
+    attn__accumulate_values(block, nonfinite);
 }
 
 /* -- a block: its keys, then its outputs -- */
@@ -4573,7 +5155,7 @@ static void attn__find_visible(attn__block *block)
             continue;
         }
         attn__visible(seen, plan, block->at.b, i);
-        i = i + 1 < plan->call.q.len ? i + 1 : 0;
+        i = i + 1 < block->at.first + block->at.queries ? i + 1 : block->at.first;
         exists.from = attn__max(exists.from, seen->oldest);
         exists.to = attn__max(exists.to, seen->valid);
         all.from = attn__max(all.from, seen->first);
@@ -4606,26 +5188,90 @@ static void attn__set_slopes(attn__block *block) /* zeros past the last row */
     }
 }
 
-/* Makes `block` query block number `index` of the batch. */
-static void attn__begin_block(attn__block *block, size_t index)
+/* The number of the first slot, of slot_rows rows, of text s: (rows before it) / slot_rows + s. So texts need no table
+   of their blocks, and each has enough slots for its rows; some stay empty. */
+static size_t attn__text_slot(const attn__plan *plan, size_t s, size_t slot_rows)
+{
+    return plan->call.opts.q_starts[s] * plan->schedule.group / slot_rows + s;
+}
+
+/* Finds the text, the group and the rows of block number `index` of a call with texts: a unit is a slot of a group, and
+   a text's slots come group by group. */
+static void attn__place_in_text(attn__place *at, const attn__plan *plan, size_t index)
+{
+    const attn__schedule *s = &plan->schedule;
+    const attn_opts *opts = &plan->call.opts;
+    size_t slot_rows = s->unit_blocks * s->block_rows, unit = index / s->unit_blocks, slots, low = 0, middle;
+    size_t high = opts->sequences;
+    while (low + 1 < high) { /* the last text whose slots begin at this one or before */
+        middle = low + (high - low) / 2;
+        if (attn__text_slot(plan, middle, slot_rows) * s->heads <= unit)
+            low = middle;
+        else
+            high = middle;
+    }
+    unit -= attn__text_slot(plan, low, slot_rows) * s->heads;
+    slots = attn__text_slot(plan, low + 1, slot_rows) - attn__text_slot(plan, low, slot_rows);
+    at->b = low;
+    at->item = 0;
+    at->start = opts->q_starts[low];
+    at->first = 0;
+    at->queries = unit / slots < s->heads ? attn__valid_queries(plan, low) : 0; /* behind the last text: none */
+    at->head = unit / slots * s->group;
+    at->row = unit % slots * slot_rows + index % s->unit_blocks * s->block_rows;
+}
+
+/* Finds the rows of query block number `index` of the batch, if it has any: of the last part of an item, and of texts,
+   some have none. */
+static void attn__find_block(attn__place *at, const attn__plan *plan, size_t index)
+{
+    const attn__schedule *s = &plan->schedule;
+    size_t group, part, rows;
+    if (plan->call.opts.sequences > 0) {
+        attn__place_in_text(at, plan, index);
+    } else {
+        group = attn__quotient(index, s->blocks);
+        part = attn__quotient(group, s->heads);
+        at->item = at->b = attn__quotient(part, s->parts);
+        at->start = 0;
+        at->head = (group - part * s->heads) * s->group;
+        part -= at->b * s->parts;
+        at->first = part * s->part_queries;
+        at->queries = attn__min(s->part_queries, plan->call.q.len - at->first);
+        at->row = (index - group * s->blocks) * s->block_rows;
+        at->listed = attn__find_listed(plan, at->b, at->head, part);
+    }
+    rows = at->queries * s->group;
+    at->count = at->row < rows ? attn__min(s->block_rows, rows - at->row) : 0;
+    at->kv_head = attn__quotient(at->head, s->group);
+    if (s->heads != plan->call.k.heads) /* query heads of a group have lists of their own */
+        at->kv_head = at->head / (plan->call.q.heads / plan->call.k.heads);
+}
+
+/* Makes `block` query block number `index` of the batch; returns if it has rows. */
+static int attn__begin_block(attn__block *block, size_t index)
 {
     const attn__plan *plan = block->plan;
     const attn__schedule *schedule = &plan->schedule;
-    size_t lanes = plan->call.kern->lanes, head = attn__quotient(index, schedule->blocks);
-    size_t b = attn__quotient(head, plan->call.k.heads);
-    size_t row = (index - head * schedule->blocks) * schedule->block_rows;
+    size_t lanes = plan->call.kern->lanes;
+    attn__place *at = &block->at, last = *at;
     attn__layout layout;
-    int same_item = b == block->at.b, same_mask = row == block->at.row && plan->call.opts.mask.head_stride == 0;
-    if (schedule->mask_tiles > 0 && !(same_item && same_mask))
+    int same_item, same_rows;
+    attn__find_block(at, plan, index);
+    if (at->count == 0) {
+        at->b = SIZE_MAX; /* what is visible to it is not known */
+        return 0;
+    }
+    same_item = at->b == last.b;
+    same_rows = same_item && at->first == last.first && at->row == last.row && plan->call.opts.mask.head_stride == 0;
+    if (schedule->mask_tiles > 0 && !same_rows)
         ATTN__MEMSET(block->mask_cache, 0, schedule->mask_tiles);
-    block->at.b = b;
-    block->at.kv_head = head - b * plan->call.k.heads;
     block->next = block;
-    block->at.row = row;
-    block->at.count = attn__min(schedule->block_rows, schedule->rows - row);
-    block->tile.queries = block->at.count;
-    block->tile.lanes = attn__whole(block->at.count, lanes);
-    block->tile.layout = attn__layout_of(block, attn__whole(schedule->tile_keys, lanes));
+    block->few = schedule->takes_few && at->queries * schedule->group <= ATTN__FEW_ROWS(lanes);
+    block->tile.queries = at->count;
+    block->tile.lanes = attn__whole(at->count, lanes);
+    layout = attn__layout_of(block, attn__whole(schedule->tile_keys, lanes) + (schedule->scattered ? lanes : 0));
+    block->tile.layout = layout;
     layout = attn__layout_of(block, attn__whole(plan->call.v.dim, lanes));
     block->state.layout = layout;
     block->split.layout = layout;
@@ -4635,14 +5281,15 @@ static void attn__begin_block(attn__block *block, size_t index)
         attn__set_slopes(block);
     if (attn__drops(&plan->call.opts))
         attn__set_drop_rows(block);
-    if (schedule->q_direct) {
-        block->queries = (char *)attn__tensor_at(&plan->call.q, b, block->at.kv_head * schedule->group, 0, 0);
-        return;
+    if (schedule->q_direct && block->few) {
+        block->queries = (char *)attn__query_at(block, &plan->call.q, at->head, at->first, 0);
+        return 1;
     }
-    if (schedule->keys_on_lanes && schedule->query_step > plan->call.q.dim)
-        ATTN__MEMSET(block->queries, 0, block->at.count * schedule->query_step * plan->call.kern->size);
+    if (block->few && schedule->query_step > plan->call.q.dim)
+        ATTN__MEMSET(block->queries, 0, at->count * schedule->query_step * plan->call.kern->size);
     attn__gather(block, block->queries, attn__layout_of(block, schedule->query_step), &plan->call.q, 0,
                  plan->call.q.dim);
+    return 1;
 }
 
 static void attn__begin_split(attn__block *block, attn__state *state) /* tiles go into this state, which is empty */
@@ -4659,7 +5306,7 @@ static attn__range attn__splits(const attn__block *block, size_t *keys)
 {
     const attn__plan *plan = block->plan;
     attn__range splits = {0, 1};
-    size_t tiles, valid = plan->call.opts.kv_lens ? plan->call.opts.kv_lens[block->at.b] : plan->call.k.len;
+    size_t tiles, valid = attn__valid_keys(plan, block->at.b);
     *keys = plan->call.k.len;
     if (plan->schedule.splits == 1)
         return splits;
@@ -4695,13 +5342,15 @@ static void attn__attend_split(attn__block *blocks, size_t count, size_t split, 
         }
     }
     attn__reset_caches(blocks->shared, from, to);
-    for (k0 = from; k0 < to; k0 = next) {
+    for (k0 = attn__next_key(blocks, from, to); k0 < to; k0 = attn__next_key(blocks, next, to)) {
         next = (attn__quotient(k0, tile) + 1) * tile;
+        if (blocks->plan->schedule.skips)
+            attn__list_tile(blocks->shared, &blocks->at.listed, next - tile, next);
         for (i = 0; i < count; i++) {
             first = attn__max(k0, blocks[i].split_keys.from);
             end = attn__min(next, blocks[i].split_keys.to);
-            if (first < end)
-                attn__process_tile(&blocks[i], first, end - first);
+            if (first < end && attn__keys_in(&blocks[i], first, end) > 0)
+                attn__process_tile(&blocks[i], first, end);
         }
     }
 }
@@ -4738,21 +5387,24 @@ static void attn__recompute_to_weights(attn__block *block)
     const attn__plan *plan = block->plan;
     const attn__kernels *kern = plan->call.kern;
     attn__tile *tile = &block->tile;
-    size_t tile_keys = plan->schedule.tile_keys, k0, next, n;
+    size_t tile_keys = plan->schedule.tile_keys, k0, next;
+    int seen;
     ATTN__MEMCPY(block->split.max, block->state.max, tile->lanes * kern->size);
     ATTN__MEMSET(block->split.sum, 0, tile->lanes * kern->size);
     for (k0 = block->visible_to_any.from; k0 < block->visible_to_any.to; k0 = next) {
         next = attn__min((attn__quotient(k0, tile_keys) + 1) * tile_keys, block->visible_to_any.to);
-        n = next - k0;
-        if (!attn__prepare_tile(block, k0, n)) {
+        if (plan->schedule.skips)
+            attn__list_tile(block->shared, &block->at.listed, k0, next);
+        seen = attn__keys_in(block, k0, next) > 0 && attn__prepare_tile(block, k0, next);
+        if (!seen || plan->schedule.skips)
             attn__fill_weights(block, k0, next);
+        if (!seen)
             continue;
-        }
-        attn__score_tile(block, k0, ATTN_STAGE_FINAL, 0);
+        attn__score_tile(block, ATTN_STAGE_FINAL, 0);
         kern->block.softmax(tile, &block->split, plan->call.softmax_scale); /* its max is final: it stays */
-        attn__scale_rows(block, tile->scores, tile->layout, n);
+        attn__scale_rows(block, tile->scores, tile->layout, tile->keys);
         attn__drop(block, tile->scores);
-        attn__scatter(block, &plan->call.opts.weights, k0, tile->scores, tile->layout, n, 1.0);
+        attn__scatter_tile(block, &plan->call.opts.weights, 1.0);
     }
 }
 
@@ -4818,7 +5470,7 @@ ATTN__NOINLINE void attn__finish_row(const attn__block *block, size_t row, size_
     if (!lse->data)
         return;
     x = nan ? attn__nan() : sum > 0 ? max + attn__log(sum) : attn__minus_infinity();
-    attn__set_element(attn__tensor_at(lse, block->at.b, h, i, 0), lse->dtype, x);
+    attn__set_element(attn__query_at(block, lse, h, i, 0), lse->dtype, x);
 }
 
 /* All keys have been met: the outputs go to where the caller wants them. */
@@ -4860,26 +5512,28 @@ static void attn__measure_worker(attn__plan *plan)
     const attn__call *call = &plan->call;
     const attn__kernels *kern = call->kern;
     attn__sizes *sizes = &plan->sizes;
-    size_t rows = schedule->block_rows, room = ATTN__UNIT_BLOCKS, keys = schedule->tile_keys;
+    size_t rows = schedule->most_rows, room = ATTN__UNIT_BLOCKS, keys = schedule->tile_keys, spare;
     size_t column = rows * kern->size, row = keys * kern->size; /* of all rows a real; of all keys one */
     size_t whole = attn__max(kern->rows, kern->lanes);          /* dims fill register tiles, or vectors */
     size_t shared, own, most;
-    if (rows < kern->cols) { /* few-row blocks of several heads: no more than full blocks take */
+    if (!schedule->full_rows) { /* few-row blocks of several heads: no more than full blocks take */
         room = 1;
         if (kern->gemm_nt_few && attn__is_interleaved(&call->k) && keys == ATTN__TILE_KEYS)
-            room = attn__max(attn__min(ATTN__UNIT_HEADS, call->k.heads) * kern->lanes / rows, 1);
+            room = attn__max(attn__min(ATTN__UNIT_HEADS, schedule->heads) * kern->lanes / rows, 1);
     }
+    spare = schedule->scattered ? attn__max(kern->lanes, kern->rows) * column : 0; /* behind a piece of a tile */
     plan->worker_bytes = SIZE_MAX;
     if (!attn__mul_size(&most, call->q.dim / 2 + call->v.dim / 2 + 513,
                         2 * (3 * ATTN__UNIT_HEADS * rows + keys) * kern->size))
         return; /* dims alone have no bound: all else, down to the rounding, is less than that of 1024 dims */
-    sizes->scores = attn__whole(keys * column, ATTN__ALIGN);
+    sizes->scores = attn__whole(keys * column + spare, ATTN__ALIGN);
     sizes->bias = call->has_options && !attn__tensor_absent(&call->opts.bias) ? sizes->scores : 0;
-    sizes->mask = call->has_options && !attn__tensor_absent(&call->opts.mask) ? sizes->scores : 0;
+    sizes->mask = schedule->hides ? sizes->scores : 0;
     sizes->row = call->opts.score_mod ? attn__whole(row, ATTN__ALIGN) : 0;
-    sizes->scales = plan->source.k_scales ? attn__whole(row + kern->lanes * kern->size, ATTN__ALIGN) : 0;
+    sizes->scales = plan->source.k_scales || plan->source.v_scales ? row + kern->lanes * kern->size : 0;
+    sizes->scales = attn__whole(sizes->scales, ATTN__ALIGN);
     sizes->k = attn__whole(row * call->q.dim, ATTN__ALIGN);
-    if (schedule->k_direct && call->k.len <= plan->source.capacity && (rows < kern->cols || attn__is_packed(&call->k)))
+    if (schedule->k_direct && !schedule->scattered && (!schedule->full_rows || attn__is_packed(&call->k)))
         sizes->k = 0;
     sizes->v = attn__whole(row * call->v.dim, ATTN__ALIGN); /* always: see attn__accumulate_values */
     sizes->rows = attn__whole(rows * sizeof(attn__row), ATTN__ALIGN);
@@ -4949,8 +5603,9 @@ static void attn__begin_tiles(attn__block *block, const attn__plan *plan, attn__
     block->plan = plan;
     block->shared = shared;
     block->next = block;
+    ATTN__MEMSET(&block->at, 0, sizeof block->at);
     block->at.b = SIZE_MAX; /* none yet */
-    block->at.row = 0;
+    block->few = 0;
     tile->scores = shared->scores;
     tile->factor = attn__row_real(block, ATTN__FACTOR, 0);
     attn__set_real(plan, tile->zero, 0, 0.0);
@@ -4969,15 +5624,27 @@ static void attn__begin_worker(attn__worker *worker, const attn__plan *plan, siz
     }
 }
 
-/* Query blocks first .. first + count - 1 of the batch, all of one head, or few-row blocks of one batch item: all their
-   splits, then their outputs. */
+static int attn__sees_split(const attn__block *block, size_t split, size_t keys) /* a key of it that is listed */
+{
+    size_t end = attn__min(block->visible_to_any.to, (split + 1) * keys);
+    return attn__next_key(block, attn__max(block->visible_to_any.from, split * keys), end) < end;
+}
+
+/* Query blocks first .. first + count - 1 of the batch, all of one group, or few-row blocks of one part, as far as they
+   have rows: all their splits, then their outputs. */
 static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count)
 {
     attn__block *blocks = worker->blocks;
     attn__range splits[ATTN__UNIT_HEADS], all = {SIZE_MAX, 0};
+    int begun[ATTN__UNIT_HEADS] = {0};
     size_t split, keys = 0, i;
     for (i = 0; i < count; i++) { /* of one batch item: their splits have the same keys */
-        attn__begin_block(&blocks[i], first + i);
+        if (!attn__begin_block(&blocks[i], first + i)) {
+            count = i;
+            break;
+        }
+        if (blocks->plan->schedule.writes_matrices && blocks->plan->schedule.skips)
+            attn__fill_hidden(&blocks[i], blocks[i].visible_to_any);
         splits[i] = attn__splits(&blocks[i], &keys);
         all.from = attn__min(all.from, splits[i].from);
         all.to = attn__max(all.to, splits[i].to);
@@ -4987,8 +5654,11 @@ static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count
     for (split = all.from; split < all.to; split++) {
         for (i = 0; i < count; i++) {
             blocks[i].into = NULL;
-            if (splits[i].from <= split && split < splits[i].to)
-                attn__begin_split(&blocks[i], split == splits[i].from ? &blocks[i].state : &blocks[i].split);
+            if (splits[i].from > split || split >= splits[i].to ||
+                (split + 1 < splits[i].to && !attn__sees_split(&blocks[i], split, keys)))
+                continue;
+            attn__begin_split(&blocks[i], begun[i] ? &blocks[i].split : &blocks[i].state);
+            begun[i] = 1;
         }
         attn__attend_split(blocks, count, split, keys);
         for (i = 0; i < count; i++)
@@ -5004,7 +5674,8 @@ static void attn__attend_one_split(attn__block *block, size_t index, size_t spli
 {
     attn__range splits;
     size_t keys;
-    attn__begin_block(block, index);
+    if (!attn__begin_block(block, index))
+        return;
     splits = attn__splits(block, &keys);
     attn__find_kept(&block->split, block->plan, index, split);
     attn__begin_split(block, &block->split);
@@ -5017,7 +5688,8 @@ static void attn__merge_kept_splits(attn__block *block, size_t index)
 {
     attn__range splits;
     size_t keys, split;
-    attn__begin_block(block, index);
+    if (!attn__begin_block(block, index))
+        return;
     splits = attn__splits(block, &keys);
     attn__find_kept(&block->state, block->plan, index, 0);
     for (split = 1; split < splits.to - splits.from; split++) {
@@ -5056,6 +5728,8 @@ static void attn__sdpa_worker(void *arg, size_t index)
         unit = s->units - 1 - unit; /* the last blocks of causal attention have the most keys: longest first */
         if (s->parallel_splits) {
             attn__attend_one_split(worker.blocks, unit / s->splits, unit % s->splits);
+        } else if (run->plan->call.opts.sequences > 0) {
+            attn__attend_blocks(&worker, unit * s->unit_blocks, s->unit_blocks);
         } else { /* a few spans in turn: units of one length come together, and yet a worker's next unit mostly has the
                     keys of its last, or the same rows of a mask, which are in its cache */
             first = attn__quotient(unit, s->turn_spans * s->span_units) * s->turn_spans;
@@ -5070,6 +5744,30 @@ static void attn__sdpa_worker(void *arg, size_t index)
     }
 }
 
+static void attn__clear_row(const attn_tensor *t, size_t b, size_t h, size_t i)
+{
+    size_t d;
+    if (t->dim == 0) /* there may be no data */
+        return;
+    if (t->dim_stride == 1)
+        ATTN__MEMSET(attn__tensor_at(t, b, h, i, 0), 0, t->dim * attn__size(t->dtype));
+    else
+        for (d = 0; d < t->dim; d++)
+            attn__set_element(attn__tensor_at(t, b, h, i, d), t->dtype, 0.0);
+}
+
+static void attn__clear_past_texts(const attn__call *call) /* rows of no text */
+{
+    const attn_tensor *out = &call->out, *lse = &call->opts.lse;
+    size_t h, i, first = call->opts.sequences > 0 ? call->opts.q_starts[call->opts.sequences] : out->len;
+    for (h = 0; h < out->heads; h++)
+        for (i = first; i < out->len; i++) {
+            attn__clear_row(out, 0, h, i);
+            if (lse->data)
+                attn__set_element(attn__tensor_at(lse, 0, h, i, 0), lse->dtype, attn__minus_infinity());
+        }
+}
+
 /* The planned call, in plan->scratch, aligned. */
 static void attn__plan_execute(attn__plan *plan)
 {
@@ -5079,6 +5777,7 @@ static void attn__plan_execute(attn__plan *plan)
     run.plan = plan;
     run.taken = 0;
     attn__run_workers(&plan->call.ctx, plan->schedule.workers, attn__sdpa_worker, &run);
+    attn__clear_past_texts(&plan->call);
     if (!plan->schedule.parallel_splits)
         return;
     attn__begin_worker(&worker, plan, 0);
@@ -5088,28 +5787,29 @@ static void attn__plan_execute(attn__plan *plan)
 
 /* -- the plan: schedule -- */
 
-/* Are rows of k or v read where they lie? With keys on lanes, rows of any type can be. Several blocks of a unit do
-   better with a copy of rows that do not follow each other, which compete for few sets of a cache: those of v in any
-   case, as a few elements of each are read in turn; those of k, which are read one after another, only if they are a
-   multiple of ATTN__COMPETING apart. */
+/* Are rows of k or v read where they lie, by blocks with queries on lanes? Several blocks of a unit do better with a
+   copy of rows that do not follow each other, which compete for few sets of a cache: those of v in any case, as a few
+   elements of each are read in turn; those of k, which are read one after another, only if they are a multiple of
+   ATTN__COMPETING apart. */
 static int attn__is_direct(const attn__plan *plan, const attn_tensor *t)
 {
     const attn__schedule *s = &plan->schedule;
-    if (s->keys_on_lanes || t->dim_stride != 1)
-        return t->dim_stride == 1;
-    return t->dtype == plan->call.kern->real &&
+    return t->dim_stride == 1 && t->dtype == plan->call.kern->real &&
            (s->unit_blocks == 1 || attn__is_packed(t) ||
             (t == &plan->call.k && t->len > 1 &&
              t->len_stride * (ptrdiff_t)attn__size(t->dtype) % ATTN__COMPETING != 0));
 }
 
 /* Are a few rows of queries read where they lie? They must be as far apart everywhere: one query of each head, or heads
-   that follow each other. */
-static int attn__queries_are_direct(const attn__schedule *s, const attn_tensor *q, const attn__kernels *kern)
+   that follow each other, of which blocks have all queries. */
+static int attn__queries_are_direct(const attn__plan *plan)
 {
-    return s->keys_on_lanes && q->dtype == kern->real && q->dim_stride == 1 && q->dim % ATTN__FEW_TERMS == 0 &&
-           (q->len == 1 ? q->head_stride >= 0
-                        : q->len_stride >= 0 && (s->group == 1 || q->head_stride == (ptrdiff_t)q->len * q->len_stride));
+    const attn__schedule *s = &plan->schedule;
+    const attn_tensor *q = &plan->call.q;
+    int follow = q->head_stride == (ptrdiff_t)q->len * q->len_stride && s->part_queries == q->len &&
+                 plan->call.opts.sequences == 0;
+    return s->few_rows && q->dtype == plan->call.kern->real && q->dim_stride == 1 && q->dim % ATTN__FEW_TERMS == 0 &&
+           (q->len == 1 ? q->head_stride >= 0 : q->len_stride >= 0 && (s->group == 1 || follow));
 }
 
 /* How the work is cut, and the scratch for it, for arguments that have been checked; 0 if something overflows. */
@@ -5119,66 +5819,88 @@ static int attn__plan_schedule(attn__plan *plan)
     const attn__call *call = &plan->call;
     const attn__kernels *kern = call->kern;
     const attn_opts *opts = &call->opts;
-    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), heads = 0, most = 1, key_tiles;
+    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), heads = 0, most = 1, key_tiles, full;
     int empty = call->q.batch == 0 || call->q.heads == 0;
     attn__arena arena = {NULL, 0};
+    int lists = attn__has_lists(opts), texts = opts->sequences > 0;
+    int masked = call->has_options && !attn__tensor_absent(&opts->mask);
     s->writes_matrices = call->has_options && call->k.len > 0 &&
                          (!attn__tensor_absent(&opts->weights) || !attn__tensor_absent(&opts->scores));
     s->weights_in_place = s->writes_matrices && opts->weights.dtype == kern->real && opts->weights.dim_stride == 1 &&
                           !attn__drops(opts);
     s->uniform_rows = opts->causal == ATTN_CAUSAL_NONE && !opts->window.on && !opts->q_lens && !opts->alibi_slopes;
+    s->skips = lists; /* but before the last stage hidden keys have scores, too */
+    if (lists && !attn__tensor_absent(&opts->scores) && opts->scores_stage != ATTN_STAGE_FINAL)
+        s->skips = 0;
+    s->scattered = s->skips || plan->source.table || call->k.len > plan->source.capacity;
+    s->hides = masked || (lists && !s->skips);
 
-    /* query blocks: the rows of a key/value head, in whole vectors; no wider than a register tile of gemm, so that its
-       packed tiles, one below the other, are rows of tile.lanes reals */
-    s->group = empty ? 1 : attn__blocks(call->q.heads, call->k.heads);
-    if (!attn__mul_size(&s->rows, s->group, call->q.len))
-        return 0;
-    s->block_rows = attn__min(attn__max(attn__whole(s->rows, kern->lanes), kern->lanes), kern->cols);
-    s->blocks = attn__blocks(s->rows, s->block_rows);
-    s->keys_on_lanes = kern->gemm_nt_few && s->rows <= ATTN__FEW_ROWS(kern->lanes) &&
-                       !attn__drops(opts); /* gemm_nn_few sums the very weights that it multiplies */
-    s->all_blocks = 0;
-    if (!empty && (call->v.dim > 0 || s->writes_matrices || opts->lse.data))
-        if (!attn__mul_size(&heads, call->k.heads, call->q.batch) || !attn__mul_size(&s->all_blocks, heads, s->blocks))
-            return 0;
-
-    /* key tiles, of whole register tiles, and splits */
+    /* key tiles, of whole register tiles */
     s->tile_keys = attn__min(ATTN__TILE_KEYS, attn__max(attn__whole(call->k.len, kern->rows), kern->rows));
     key_tiles = attn__blocks(call->k.len, s->tile_keys);
-    s->mask_tiles = 0;
-    if (call->has_options && !attn__tensor_absent(&opts->mask))
-        s->mask_tiles = attn__min(key_tiles, ATTN__MASK_CACHE);
+    s->mask_tiles = masked ? attn__min(key_tiles, ATTN__MASK_CACHE) : 0;
+
+    /* parts, and query blocks: the rows of a group of query heads, in whole vectors, as evenly as can be; no wider than
+       a register tile of gemm, so that its packed tiles, one below the other, are rows of tile.lanes reals */
+    s->heads = lists ? attn__max(call->k.heads, opts->blocks.heads) : call->k.heads;
+    s->group = empty ? 1 : call->q.heads / s->heads;
+    s->part_queries = lists ? attn__min(opts->blocks.q_len, call->q.len) : call->q.len;
+    s->parts = lists ? attn__blocks(call->q.len, opts->blocks.q_len) : 1;
+    if (!attn__mul_size(&s->rows, s->group, s->part_queries) || !attn__mul_size(&most, s->group, call->q.len))
+        return 0;
+    full = masked ? attn__min(kern->cols, ATTN__MASK_ROWS) : kern->cols;
+    s->most_rows = attn__min(attn__max(attn__whole(s->rows, kern->lanes), kern->lanes), full);
+    s->full_rows = s->most_rows == full;
+    s->blocks = attn__blocks(s->rows, s->most_rows);
+    s->block_rows = s->most_rows;
+    if (s->blocks > 1 && !texts)
+        s->block_rows = attn__whole(attn__blocks(s->rows, s->blocks), kern->lanes);
+    s->takes_few = kern->gemm_nt_few && !attn__drops(opts); /* gemm_nn_few sums the very weights that it multiplies */
+    s->few_rows = s->takes_few && s->rows <= ATTN__FEW_ROWS(kern->lanes);
+    s->all_blocks = 0;
+    if (!empty && (call->v.dim > 0 || s->writes_matrices || opts->lse.data)) {
+        if (!attn__mul_size(&heads, s->heads, texts ? opts->sequences : call->q.batch) ||
+            !attn__mul_size(&heads, heads, s->parts) || !attn__mul_size(&s->all_blocks, heads, s->blocks))
+            return 0;
+        if (texts && s->rows > 0)
+            s->all_blocks = (s->rows / s->block_rows + opts->sequences) * s->heads;
+    }
+
+    /* splits */
     s->splits = attn__min(attn__max(attn__blocks(key_tiles, ATTN__SPLIT_TILES), 1), ATTN__SPLITS);
     s->parallel_splits = s->all_blocks < width && s->splits > 1 && !s->writes_matrices; /* which need the final max */
 
-    /* units: blocks as evenly as can be; full blocks of a head share one, or few-row blocks of several heads */
+    /* units: blocks as evenly as can be; full blocks of a group share one, or few-row blocks of several groups */
+    most = 1;
     s->spans = heads;
     s->span_blocks = s->blocks;
-    if (!s->parallel_splits && s->block_rows == kern->cols) {
+    if (!s->parallel_splits && s->full_rows) {
         most = attn__max(attn__min(s->all_blocks / (width * ATTN__WORKER_UNITS), ATTN__UNIT_BLOCKS), 1);
-    } else if (s->keys_on_lanes && !s->parallel_splits && attn__is_interleaved(&call->k) &&
-               s->all_blocks / 2 >= width && s->tile_keys == ATTN__TILE_KEYS &&
+    } else if (s->few_rows && !s->parallel_splits && attn__is_interleaved(&call->k) && s->all_blocks / 2 >= width &&
+               s->tile_keys == ATTN__TILE_KEYS && !texts && !(lists && opts->blocks.heads > 1) &&
                call->k.len > ATTN__UNIT_HEADS_BYTES / attn__size(call->k.dtype) / (size_t)call->k.len_stride) {
         most = attn__min(s->all_blocks / width, ATTN__UNIT_HEADS);
-        s->spans = call->q.batch;
-        s->span_blocks = call->k.heads;
+        s->spans = call->q.batch * s->parts;
+        s->span_blocks = s->heads;
     }
     s->span_units = attn__blocks(s->span_blocks, most);
-    s->unit_blocks = attn__max(attn__blocks(s->span_blocks, s->span_units), 1);
+    s->unit_blocks = texts ? most : attn__max(attn__blocks(s->span_blocks, s->span_units), 1);
     s->units = s->parallel_splits ? s->all_blocks * s->splits : s->spans * s->span_units;
+    if (texts && !s->parallel_splits && s->all_blocks > 0)
+        s->units = (s->rows / (s->unit_blocks * s->block_rows) + opts->sequences) * s->heads;
     s->prefetches = (double)call->k.len * (double)call->k.dim * (double)heads * (double)attn__size(call->k.dtype) >
                     (double)ATTN__UNFETCHED_BYTES;
     s->workers = attn__min(width, s->units);
     s->turn_spans = s->workers;
     if ((opts->mask.data && opts->mask.head_stride == 0) || (opts->bias.data && opts->bias.head_stride == 0))
-        s->turn_spans = attn__max(s->workers, call->k.heads);
-    s->q_direct = attn__queries_are_direct(s, &call->q, kern);
+        s->turn_spans = attn__max(s->workers, s->heads);
+    s->q_direct = attn__queries_are_direct(plan);
     s->query_step = attn__query_room(plan);
     if (s->q_direct)
         s->query_step = s->rows == 1 ? 0 : (size_t)(call->q.len == 1 ? call->q.head_stride : call->q.len_stride);
     s->k_direct = attn__is_direct(plan, &call->k);
     s->v_direct = attn__is_direct(plan, &call->v);
-    s->bias_direct = kern->lanes > 1 && !s->keys_on_lanes && opts->bias.dtype == kern->real &&
+    s->bias_direct = kern->lanes > 1 && opts->bias.dtype == kern->real &&
                      opts->bias.dim_stride == 1 && !opts->alibi_slopes && !opts->score_mod;
 
     /* scratch */
@@ -5220,28 +5942,65 @@ ATTN__NOINLINE void attn__require_option(attn__check *check, const attn__call *c
 static void attn__plan_begin(attn__plan *plan, const attn_tensor *out, const attn_tensor *q, const attn_tensor *k,
                              const attn_tensor *v, const attn_opts *opts, const attn_ctx *ctx)
 {
-    const attn__source no_cache = {0, NULL, SIZE_MAX, NULL, NULL};
     const attn_ctx no_ctx = ATTN__ZERO;
     attn__copy_struct(&plan->call.opts, opts, sizeof plan->call.opts);
     plan->call.has_options = opts != NULL;
     plan->call.ctx = ctx ? *ctx : no_ctx;
-    plan->source = no_cache;
+    plan->source = attn__no_source;
+    plan->source.starts = plan->call.opts.sequences > 0 ? plan->call.opts.kv_starts : NULL;
     plan->call.out = *out;
     plan->call.q = *q;
     plan->call.k = *k;
     plan->call.v = *v;
 }
 
+static size_t attn__count_lists(const attn__call *call) /* for each head of lists; without q_len none */
+{
+    const attn_blocks *blocks = &call->opts.blocks;
+    return blocks->q_len > 0 ? attn__blocks(call->q.len, blocks->q_len) : 0;
+}
+
+static int attn__lists_absent(const attn_blocks *blocks)
+{
+    return !blocks->index && !blocks->count && !(blocks->q_len | blocks->kv_len | blocks->width) &&
+           !(blocks->batch | blocks->heads);
+}
+
+static void attn__list_parts(attn__check *check, const attn__plan *plan) /* lists of blocks, starts of texts */
+{
+    const attn_opts *o = &plan->call.opts;
+    const attn_blocks *blocks = &o->blocks;
+    size_t lists = 0, entries = 0, starts = o->sequences + 1;
+    if (!attn__lists_absent(blocks)) {
+        if (!attn__mul_size(&lists, blocks->batch, blocks->heads) ||
+            !attn__mul_size(&lists, lists, attn__count_lists(&plan->call)) ||
+            !attn__mul_size(&entries, lists, blocks->width)) {
+            attn__fault(check, ATTN_ERR_OVERFLOW, "opts.blocks", NULL);
+            lists = entries = 1; /* which are required */
+        }
+        attn__check_array(check, "opts.blocks.index", blocks->index, entries, sizeof *blocks->index,
+                          entries > 0 ? ATTN__IN : ATTN__OPTIONAL);
+        attn__check_array(check, "opts.blocks.count", blocks->count, lists, sizeof *blocks->count,
+                          lists > 0 ? ATTN__IN : ATTN__OPTIONAL);
+    }
+    if (o->sequences > 0) {
+        attn__require(check, starts > 0, ATTN_ERR_OVERFLOW, "opts.sequences");
+        attn__check_array(check, "opts.q_starts", o->q_starts, starts, sizeof *o->q_starts, ATTN__IN);
+        attn__check_array(check, "opts.kv_starts", o->kv_starts, starts, sizeof *o->kv_starts, ATTN__IN);
+    }
+}
+
 static void attn__plan_list_options(attn__check *check, const attn__plan *plan) /* and scratch */
 {
     const attn_opts *o = &plan->call.opts;
-    size_t B = plan->call.q.batch, H = plan->call.q.heads;
+    size_t B = plan->call.q.batch, H = plan->call.q.heads, items = o->sequences > 0 ? o->sequences : B;
     int offset = o->causal == ATTN_CAUSAL_OFFSET ? ATTN__IN : ATTN__OPTIONAL;
     if (plan->call.has_options) {
-        attn__check_array(check, "opts.causal_offset", o->causal_offset, B, sizeof *o->causal_offset, offset);
+        attn__check_array(check, "opts.causal_offset", o->causal_offset, items, sizeof *o->causal_offset, offset);
         attn__check_tensor(check, "opts.mask", &o->mask, ATTN__OPTIONAL | ATTN__BOOL);
         attn__check_array(check, "opts.q_lens", o->q_lens, B, sizeof *o->q_lens, ATTN__OPTIONAL);
         attn__check_array(check, "opts.kv_lens", o->kv_lens, B, sizeof *o->kv_lens, ATTN__OPTIONAL);
+        attn__list_parts(check, plan);
         attn__check_tensor(check, "opts.bias", &o->bias, ATTN__OPTIONAL | ATTN__ANY_FLOAT);
         attn__check_array(check, "opts.alibi_slopes", o->alibi_slopes, H, sizeof *o->alibi_slopes, ATTN__OPTIONAL);
         attn__check_array(check, "opts.sinks", o->sinks, H, sizeof *o->sinks, ATTN__OPTIONAL);
@@ -5256,7 +6015,8 @@ static void attn__require_inputs(attn__check *check, const attn__call *call)
 {
     const attn_tensor *q = &call->q, *k = &call->k, *v = &call->v;
     int grouped = q->heads == k->heads || (k->heads > 0 && q->heads % k->heads == 0);
-    attn__require(check, q->dim > 0 && grouped, ATTN_ERR_SHAPE, "q");
+    int one_item = call->opts.sequences == 0 || q->batch == 1;
+    attn__require(check, q->dim > 0 && grouped && one_item, ATTN_ERR_SHAPE, "q");
     attn__require(check, attn__is_shape(k, q->batch, k->heads, k->len, q->dim), ATTN_ERR_SHAPE, "k");
     attn__require(check, attn__is_shape(v, q->batch, k->heads, k->len, v->dim), ATTN_ERR_SHAPE, "v");
 }
@@ -5268,10 +6028,65 @@ static void attn__require_options(attn__check *check, attn__call *call)
     if (!call->has_options)
         return;
     attn__require_option(check, call, "opts.mask", &o->mask, Lk, 1);
+    attn__require(check,
+                  attn__lists_absent(&o->blocks) ||
+                      ((o->blocks.batch == 1 || o->blocks.batch == call->q.batch) &&
+                       (o->blocks.heads == 1 || o->blocks.heads == call->k.heads || o->blocks.heads == call->q.heads)),
+                  ATTN_ERR_SHAPE, "opts.blocks");
     attn__require_option(check, call, "opts.bias", &o->bias, Lk, 1);
     attn__require_option(check, call, "opts.lse", &o->lse, 1, 0);
     attn__require_option(check, call, "opts.weights", &o->weights, Lk, 0);
     attn__require_option(check, call, "opts.scores", &o->scores, Lk, 0);
+}
+
+/* Do the lists name blocks that there are, each once and in order? NULL, or what is at fault. */
+static const char *attn__lists_fault(const attn__call *call)
+{
+    const attn_blocks *blocks = &call->opts.blocks;
+    size_t lists, most, list, i;
+    if (blocks->q_len == 0 || blocks->kv_len == 0)
+        return blocks->q_len == 0 ? "opts.blocks.q_len" : "opts.blocks.kv_len";
+    lists = blocks->batch * blocks->heads * attn__count_lists(call);
+    most = attn__blocks(call->k.len, blocks->kv_len);
+    for (list = 0; list < lists; list++) {
+        const uint32_t *index = blocks->index + list * blocks->width;
+        if (blocks->count[list] > blocks->width)
+            return "opts.blocks.count";
+        for (i = 0; i < blocks->count[list]; i++)
+            if (index[i] >= most || (i > 0 && index[i] <= index[i - 1]))
+                return "opts.blocks.index";
+    }
+    return NULL;
+}
+
+static int attn__starts_fit(const size_t *starts, size_t sequences, size_t total)
+{
+    size_t s;
+    if (!attn__is_aligned(starts, sizeof *starts)) /* a fault of its own */
+        return 1;
+    for (s = 0; s < sequences; s++)
+        if (starts[s + 1] < starts[s])
+            return 0;
+    return starts[0] == 0 && starts[sequences] <= total;
+}
+
+/* Options that speak of one rectangle of queries and keys do not go with texts. */
+static void attn__require_texts(attn__check *check, const attn__call *call, int sound)
+{
+    const attn_opts *o = &call->opts;
+    if (o->sequences == 0)
+        return;
+    attn__require(check, attn__tensor_absent(&o->mask), ATTN_ERR_VALUE, "opts.mask");
+    attn__require(check, !o->q_lens, ATTN_ERR_VALUE, "opts.q_lens");
+    attn__require(check, !o->kv_lens, ATTN_ERR_VALUE, "opts.kv_lens");
+    attn__require(check, attn__lists_absent(&o->blocks), ATTN_ERR_VALUE, "opts.blocks");
+    attn__require(check, !sound || attn__starts_fit(o->q_starts, o->sequences, call->q.len), ATTN_ERR_VALUE,
+                  "opts.q_starts");
+    attn__require(check, !sound || attn__starts_fit(o->kv_starts, o->sequences, call->k.len), ATTN_ERR_VALUE,
+                  "opts.kv_starts");
+    attn__require(check, attn__tensor_absent(&o->bias), ATTN_ERR_VALUE, "opts.bias");
+    attn__require(check, attn__tensor_absent(&o->weights), ATTN_ERR_VALUE, "opts.weights");
+    attn__require(check, attn__tensor_absent(&o->scores), ATTN_ERR_VALUE, "opts.scores");
 }
 
 /* Numbers in their ranges. Arrays are read only where shapes are known to be sound. */
@@ -5280,6 +6095,7 @@ static void attn__require_values(attn__check *check, const attn__call *call)
     const attn_opts *o = &call->opts;
     attn_dtype type = call->q.dtype;
     double smallest = type == ATTN_F64 ? DBL_MIN : (double)FLT_MIN;
+    const char *fault;
     int sound = attn__is_sound(check), no_cap = attn__bits(o->softcap) << 1 == 0;
     attn__require(check, (unsigned)o->causal <= ATTN_CAUSAL_OFFSET, ATTN_ERR_VALUE, "opts.causal");
     attn__require(check, !o->window.on || (o->window.left >= -1 && o->window.right >= -1), ATTN_ERR_VALUE,
@@ -5288,6 +6104,12 @@ static void attn__require_values(attn__check *check, const attn__call *call)
                   "opts.q_lens");
     attn__require(check, !sound || attn__lengths_fit(o->kv_lens, call->q.batch, call->k.len), ATTN_ERR_VALUE,
                   "opts.kv_lens");
+    if (sound && !attn__lists_absent(&o->blocks) && attn__is_aligned(o->blocks.index, sizeof *o->blocks.index) &&
+        attn__is_aligned(o->blocks.count, sizeof *o->blocks.count)) {
+        fault = attn__lists_fault(call);
+        attn__require(check, !fault, ATTN_ERR_VALUE, fault);
+    }
+    attn__require_texts(check, call, sound);
     attn__require(check, attn__is_factor(o->scale, type), ATTN_ERR_VALUE, "opts.scale");
     attn__require(check, attn__is_factor(o->softcap, type) && (no_cap || o->softcap >= smallest), ATTN_ERR_VALUE,
                   "opts.softcap");
@@ -5438,7 +6260,7 @@ static void attn__say_number(attn__text *text, const char *before, size_t n, con
 
 static void attn__say_rows(attn__text *text, const char *name, const attn__plan *plan, const attn_tensor *t, int direct)
 {
-    int readable = plan->schedule.keys_on_lanes || t->dtype == plan->call.kern->real;
+    int readable = plan->schedule.few_rows || t->dtype == plan->call.kern->real;
     attn__say(text, name);
     if (!readable && t->dtype == ATTN_I8)
         attn__say(text, " is copied tile by tile: its integers are widened, scales multiply scores and weights\n");
@@ -5448,8 +6270,10 @@ static void attn__say_rows(attn__text *text, const char *name, const attn__plan 
         attn__say(text, " is copied tile by tile: its dim_stride is not 1\n");
     else if (!direct)
         attn__say(text, " is copied tile by tile, once for several query blocks: its rows do not follow each other\n");
-    else if (t->len > plan->source.capacity)
+    else if (t->len > plan->source.capacity && !plan->source.table)
         attn__say(text, " is read in place, but for the tiles where the ring begins anew\n");
+    else if (plan->schedule.scattered)
+        attn__say(text, " is read in place, or copied where its keys lie in many places\n");
     else
         attn__say(text, " is read in place\n");
 }
@@ -5493,10 +6317,17 @@ static attn_status attn__plan_explain(char *text, size_t size, const attn__plan 
     if (s->splits > 1)
         attn__say_number(&t, "split-KV: keys in up to ", s->splits,
                          s->parallel_splits ? " splits, in parallel\n" : " splits, one after another\n");
-    attn__say(&t, s->keys_on_lanes ? "few rows: keys lie on the lanes of vectors\n"
+    attn__say(&t, s->few_rows ? "few rows: keys lie on the lanes of vectors\n"
                                    : "queries lie on the lanes of vectors\n");
-    attn__say_rows(&t, "k", plan, &call->k, s->k_direct);
-    attn__say_rows(&t, "v", plan, &call->v, s->v_direct);
+    attn__say_rows(&t, "k", plan, &call->k, s->few_rows ? call->k.dim_stride == 1 : s->k_direct);
+    attn__say_rows(&t, "v", plan, &call->v, s->few_rows ? call->v.dim_stride == 1 : s->v_direct);
+    if (call->opts.sequences > 0)
+        attn__say_number(&t, "texts: ", call->opts.sequences, ", each as if alone\n");
+    if (attn__has_lists(&call->opts))
+        attn__say(&t, s->skips ? "blocks: keys that are not listed are left out\n"
+                               : "blocks: keys that are not listed are hidden, as their scores are wanted\n");
+    if (plan->source.table)
+        attn__say_number(&t, "pages of ", plan->source.capacity, " tokens\n");
     if (call->opts.mask.data)
         attn__say(&t, "mask: classified tile by tile, copied where it hides a part of one\n");
     if (call->opts.bias.data)
@@ -5820,7 +6651,7 @@ ATTN__INLINE size_t attn__load_chunk(const attn__cache_row *row, size_t first, v
 /* Stores a row as integers and returns their scale, its largest magnitude / 127. A row that is not finite in float
    throughout becomes 0 x NaN. Two corrections keep each integer within 127: a subnormal scale is coarse, and half a
    step (2^-150) is added; one so large that 127 of it exceed FLT_MAX goes down by a step (2^-24). */
-static float attn__store_row_i8(signed char *out, const attn__cache_row *row)
+static float attn__store_row_i8(signed char *out, ptrdiff_t step, const attn__cache_row *row)
 {
     const double round = 6755399441055744.0; /* x + 1.5 * 2^52 has the integer nearest to x in its lowest bits */
     double x[ATTN__CHUNK], minus_x[ATTN__CHUNK], largest = 0, inverse, real; /* x: of either real type */
@@ -5844,72 +6675,91 @@ static float attn__store_row_i8(signed char *out, const attn__cache_row *row)
         count = attn__load_chunk(row, i, x);
         for (d = 0; d < count; d++) {
             real = row->kern->real == ATTN_F64 ? x[d] : (double)((const float *)(const void *)x)[d];
-            out[i + d] = (signed char)(attn__bits((nonfinite ? 0 : real) * inverse + round) & 255);
+            out[(ptrdiff_t)(i + d) * step] = (signed char)(attn__bits((nonfinite ? 0 : real) * inverse + round) & 255);
         }
     }
     return scale;
 }
 
-static void attn__store_row(void *out, attn_dtype dtype, const attn__cache_row *row) /* each element rounded once */
+static void attn__store_row(void *out, attn_dtype dtype, ptrdiff_t step, const attn__cache_row *row) /* rounds once */
 {
     double chunk[ATTN__CHUNK]; /* of either real type */
     size_t i, count;
     for (i = 0; i < row->n; i += count) {
         count = attn__load_chunk(row, i, chunk);
-        row->kern->store(attn__at(out, dtype, (ptrdiff_t)i), dtype, 0, 1, chunk, count, 1, count, 1.0);
+        row->kern->store(attn__at(out, dtype, (ptrdiff_t)i * step), dtype, 0, step, chunk, count, 1, count, 1.0);
     }
 }
 
 /* Rows first .. n - 1 of item b of `in` go behind the `len` tokens that the item has. */
-static void attn__append_rows(const attn_tensor *to, float *scales, const attn_tensor *in, size_t b, size_t len,
-                              size_t first, size_t n)
+static void attn__append_rows(const attn__source *source, const attn_tensor *to, float *scales, const attn_tensor *in,
+                              size_t b, size_t len, size_t first, size_t n)
 {
     attn__cache_row row;
-    size_t h, r, at, run;
+    size_t h, r, item, at, run;
     row.kern = attn__kernels_for(ATTN_ISA_BEST, attn__real(in->dtype));
     row.dtype = in->dtype;
     row.stride = in->dim_stride;
     row.n = to->dim;
     for (h = 0; h < to->heads && to->dim > 0; h++)
-        for (r = first, at = (len + first) % to->len; r < n; r += run, at = at + run < to->len ? at + run : 0) {
-            void *out = attn__tensor_at(to, b, h, at, 0);
+        for (r = first; r < n; r += run) {
+            void *out;
+            run = attn__find_rows(source, b, len + r, n - r, &item, &at);
+            out = attn__tensor_at(to, item, h, at, 0);
             row.data = attn__tensor_at(in, b, h, r, 0);
+            if (to->dtype == row.kern->real && to->dim_stride == 1 && (to->len_stride > 0 || run == 1)) {
+                row.kern->load(out, run > 1 ? (size_t)to->len_stride : to->dim, row.data, in->dtype, in->len_stride,
+                               in->dim_stride, run, to->dim);
+                continue;
+            }
             run = 1;
-            if (to->dtype == row.kern->real) { /* up to where a ring begins anew */
-                run = attn__min(n - r, to->len - at);
-                row.kern->load(out, to->dim, row.data, in->dtype, in->len_stride, in->dim_stride, run, to->dim);
-            } else if (scales)
-                scales[(b * to->heads + h) * to->len + at] = attn__store_row_i8((signed char *)out, &row);
+            if (scales)
+                scales[(item * to->heads + h) * to->len + at] =
+                    attn__store_row_i8((signed char *)out, to->dim_stride, &row);
             else
-                attn__store_row(out, to->dtype, &row);
+                attn__store_row(out, to->dtype, to->dim_stride, &row);
         }
+}
+
+static void attn__list_appended(attn__check *c, const attn_tensor *k, const attn_tensor *v, const size_t *lens,
+                                size_t B)
+{
+    attn__check_tensor(c, "k", k, ATTN__ANY_FLOAT);
+    attn__check_tensor(c, "v", v, ATTN__ANY_FLOAT);
+    attn__check_array(c, "lens", lens, B, sizeof *lens, ATTN__OPTIONAL);
+    attn__check_views(c);
+}
+
+static void attn__require_appended(attn__check *c, const attn_tensor *k, const attn_tensor *v, const attn_tensor *to_k,
+                                   const attn_tensor *to_v, size_t B)
+{
+    attn__require(c, attn__is_shape(k, B, to_k->heads, k->len, to_k->dim), ATTN_ERR_SHAPE, "k");
+    attn__require(c, attn__is_shape(v, B, to_k->heads, k->len, to_v->dim), ATTN_ERR_SHAPE, "v");
 }
 
 ATTN_API attn_status attn_kv_cache_append(attn_kv_cache *cache, attn_tensor k, attn_tensor v, const size_t *lens)
 {
+    attn__source source = attn__no_source;
     attn__cache_parts parts;
     attn_kv_cache to;
     size_t b, n, L = k.len, first;
     attn__check c;
     attn__check_begin(&c);
     attn__check_cache(&c, &to, &parts, cache, ATTN__OUT);
-    attn__check_tensor(&c, "k", &k, ATTN__ANY_FLOAT);
-    attn__check_tensor(&c, "v", &v, ATTN__ANY_FLOAT);
-    attn__check_array(&c, "lens", lens, to.k.batch, sizeof *lens, ATTN__OPTIONAL);
-    attn__check_views(&c);
-    attn__require(&c, attn__is_shape(&k, to.k.batch, to.k.heads, L, to.k.dim), ATTN_ERR_SHAPE, "k");
-    attn__require(&c, attn__is_shape(&v, to.k.batch, to.k.heads, L, to.v.dim), ATTN_ERR_SHAPE, "v");
+    attn__list_appended(&c, &k, &v, lens, to.k.batch);
+    attn__require_appended(&c, &k, &v, &to.k, &to.v, to.k.batch);
     if (attn__is_sound(&c) && attn__is_aligned(lens, sizeof *lens))
         for (b = 0; b < to.k.batch; b++) {
             n = lens ? lens[b] : L;
             attn__require(&c, n <= L && (to.ring || n <= to.k.len - to.lens[b]), ATTN_ERR_VALUE, "lens");
             attn__require(&c, n > L || n <= (size_t)PTRDIFF_MAX - to.lens[b], ATTN_ERR_OVERFLOW, "lens");
         }
+    source.capacity = to.k.len;
     for (b = 0; b < to.k.batch && c.status == ATTN_OK; b++) {
         n = lens ? lens[b] : L;
         first = n > to.k.len ? n - to.k.len : 0; /* a ring keeps the newest */
-        attn__append_rows(&to.k, to.k_scales, &k, b, to.lens[b], first, n);
-        attn__append_rows(&to.v, to.v_scales, &v, b, to.lens[b], first, n);
+        attn__append_rows(&source, &to.k, to.k_scales, &k, b, to.lens[b], first, n);
+        attn__append_rows(&source, &to.v, to.v_scales, &v, b, to.lens[b], first, n);
         to.lens[b] += n;
         if (to.lens[b] > to.k.len)
             to.first[b] = attn__max(to.first[b], to.lens[b] - to.k.len);
@@ -6010,17 +6860,90 @@ ATTN_API attn_status attn_kv_cache_reorder(attn_kv_cache *cache, const size_t *f
     return c.status;
 }
 
-static int attn__sees_dropped(const attn__plan *plan)
+/* The keys that queries first .. first + count - 1 of item b see, lists and mask aside. */
+static attn__range attn__seen_range(const attn__plan *plan, size_t b, size_t first, size_t count)
 {
-    size_t b, i;
-    for (b = 0; b < plan->call.q.batch; b++)
-        for (i = 0; i < plan->call.q.len && plan->source.oldest[b] > 0; i++) {
-            attn__row row;
-            attn__visible(&row, plan, b, i);
-            if (row.first < row.end && row.first < row.oldest)
-                return 1;
+    attn__range seen = {SIZE_MAX, 0};
+    attn__row row;
+    size_t i;
+    for (i = first; i < first + count; i++) {
+        attn__visible(&row, plan, b, i);
+        if (row.first < row.end) {
+            seen.from = attn__min(seen.from, row.first);
+            seen.to = attn__max(seen.to, row.end);
+        }
+    }
+    return seen;
+}
+
+/* Does a query see tokens that are not there: dropped by a ring, or of a page beyond the pool? */
+static int attn__sees_missing(const attn__plan *plan, int (*is_there)(const attn__source *, size_t b, attn__range))
+{
+    const attn__call *call = &plan->call;
+    size_t parts = attn__has_lists(&call->opts) ? plan->schedule.parts : 1, b, part, h, i, first;
+    size_t queries = attn__has_lists(&call->opts) ? call->opts.blocks.q_len : call->q.len;
+    size_t heads = attn__has_lists(&call->opts) ? call->opts.blocks.heads : 1;
+    int all = call->opts.scores.data && call->opts.scores_stage != ATTN_STAGE_FINAL; /* hidden keys have some too */
+    attn__listed listed;
+    attn__range seen, block;
+    for (b = 0; b < call->q.batch; b++)
+        for (part = 0; part < parts && call->q.heads > 0; part++) {
+            first = part * plan->schedule.part_queries;
+            seen = attn__seen_range(plan, b, first, attn__min(queries, call->q.len - first));
+            if (all) {
+                seen.from = attn__min(seen.from, plan->source.oldest ? plan->source.oldest[b] : 0);
+                seen.to = attn__max(seen.to, attn__valid_keys(plan, b));
+            }
+            for (h = 0; h < heads && seen.from < seen.to; h++) {
+                listed = attn__find_listed(plan, b, h * (call->q.heads / heads), part);
+                if ((listed.keys == 0 || all) && !is_there(&plan->source, b, seen))
+                    return 1;
+                for (i = 0; i < listed.count; i++) {
+                    block.from = listed.index[i] * listed.keys;
+                    block.to = listed.keys < SIZE_MAX - block.from ? block.from + listed.keys : SIZE_MAX;
+                    block = attn__common(block, seen);
+                    if (block.from < block.to && !is_there(&plan->source, b, block))
+                        return 1;
+                }
+            }
         }
     return 0;
+}
+
+static int attn__is_not_dropped(const attn__source *source, size_t b, attn__range tokens)
+{
+    return tokens.from >= source->oldest[b];
+}
+
+/* Lists the options of attention to stored tokens: those of a cache or of pages, lens[b] of item b. */
+static void attn__list_stored(attn__plan *plan, attn__check *c, const size_t *lens)
+{
+    attn_opts *o = &plan->call.opts;
+    plan->source.newest = 1;
+    plan->source.starts = NULL;
+    plan->call.has_options = 1;
+    o->kv_lens = lens;
+    o->causal_offset = NULL;
+    o->sequences = 0;
+    if (o->causal == ATTN_CAUSAL_OFFSET) /* refused below, but not for want of an array */
+        o->causal = ATTN_CAUSAL_LOWER_RIGHT;
+    attn__plan_list_options(c, plan);
+    attn__check_views(c);
+}
+
+/* Refuses what does not go with them, and resolves the rest; Lk is the largest length. */
+static void attn__resolve_stored(attn__plan *plan, attn__check *c, const attn_opts *opts, size_t B)
+{
+    size_t b, longest = 0;
+    for (b = 0; plan->call.opts.kv_lens && b < B; b++)
+        longest = attn__max(longest, plan->call.opts.kv_lens[b]);
+    plan->call.k.len = plan->call.v.len = longest;
+    attn__require(c, !opts || !opts->kv_lens, ATTN_ERR_VALUE, "opts.kv_lens");
+    attn__require(c, !opts || !opts->causal_offset, ATTN_ERR_VALUE, "opts.causal_offset");
+    attn__require(c, !opts || opts->causal != ATTN_CAUSAL_OFFSET, ATTN_ERR_VALUE, "opts.causal");
+    attn__require(c, !opts || !attn__drops(opts), ATTN_ERR_VALUE, "opts.dropout");
+    attn__require(c, !opts || opts->sequences == 0, ATTN_ERR_VALUE, "opts.sequences");
+    attn__plan_resolve(plan, c);
 }
 
 /* Plans attention to a cache. Its scratch does not depend on whether the ring has dropped a visible token. */
@@ -6029,7 +6952,6 @@ static void attn__plan_cache(attn__plan *plan, attn__check *c, const attn_tensor
 {
     attn__cache_parts parts;
     attn_kv_cache copy;
-    size_t b, longest = 0;
     attn__check_begin(c);
     attn__check_tensor(c, "out", out, ATTN__OUT);
     attn__check_tensor(c, "q", q, ATTN__IN);
@@ -6037,28 +6959,14 @@ static void attn__plan_cache(attn__plan *plan, attn__check *c, const attn_tensor
     attn__check_tensor(c, "cache", &copy.k, ATTN__CACHED);
     attn__check_tensor(c, "cache", &copy.v, ATTN__CACHED);
     attn__plan_begin(plan, out, q, &copy.k, &copy.v, opts, ctx);
-    plan->source.newest = 1;
     plan->source.oldest = copy.first;
     plan->source.capacity = copy.k.len;
     plan->source.k_scales = copy.k_scales;
     plan->source.v_scales = copy.v_scales;
-    plan->call.has_options = 1;
-    plan->call.opts.kv_lens = copy.lens;
-    plan->call.opts.causal_offset = NULL;
-    if (plan->call.opts.causal == ATTN_CAUSAL_OFFSET) /* refused below, but not for want of an array */
-        plan->call.opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
-    attn__plan_list_options(c, plan);
-    attn__check_views(c);
-    for (b = 0; b < copy.k.batch; b++)
-        longest = attn__max(longest, copy.lens[b]);
-    plan->call.k.len = plan->call.v.len = longest;
-    attn__require(c, !opts || !opts->kv_lens, ATTN_ERR_VALUE, "opts.kv_lens");
-    attn__require(c, !opts || !opts->causal_offset, ATTN_ERR_VALUE, "opts.causal_offset");
-    attn__require(c, !opts || opts->causal != ATTN_CAUSAL_OFFSET, ATTN_ERR_VALUE, "opts.causal");
-    attn__require(c, !opts || !attn__drops(opts), ATTN_ERR_VALUE, "opts.dropout");
-    attn__plan_resolve(plan, c);
+    attn__list_stored(plan, c, copy.lens);
+    attn__resolve_stored(plan, c, opts, copy.k.batch);
     if (check_dropped && (c->status == ATTN_OK || c->status == ATTN_ERR_ALIAS))
-        attn__require(c, !attn__sees_dropped(plan), ATTN_ERR_VALUE, "cache");
+        attn__require(c, !attn__sees_missing(plan, attn__is_not_dropped), ATTN_ERR_VALUE, "cache");
 }
 
 ATTN_API attn_status attn_kv_cache_attend(attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
@@ -6090,6 +6998,158 @@ ATTN_API attn_status attn_kv_cache_explain(char *text, size_t size, attn_tensor 
     attn__plan plan;
     attn__check c;
     attn__plan_cache(&plan, &c, &out, &q, cache, opts, ctx, 1);
+    return attn__plan_explain(text, size, &plan, &c, plan.bytes, ATTN__STACK);
+}
+
+/* -- pages --
+
+   Attention to pages is that to a cache but for where a token's row lies, which attn__source tells the engine. Rows are
+   appended to pages as to a ring: up to the end of a page, then on in the next. */
+
+/* Lists the members of *pages, and copies it; pages NULL is a fault. */
+static void attn__check_pages(attn__check *c, attn_kv_pages *copy, const attn_kv_pages *pages, int append)
+{
+    int stored = append ? ATTN__CACHED | ATTN__OUT : ATTN__CACHED, i8;
+    size_t rows, entries = 0, capacity = 0;
+    ATTN__MEMSET(copy, 0, sizeof *copy);
+    if (!pages) {
+        attn__fault(c, ATTN_ERR_NULL, "pages", NULL);
+        return;
+    }
+    *copy = *pages;
+    attn__check_tensor(c, "pages.k", &copy->k, stored);
+    attn__check_tensor(c, "pages.v", &copy->v, stored);
+    if (!attn__mul_size(&rows, copy->k.batch, copy->k.heads) || !attn__mul_size(&rows, rows, copy->k.len))
+        rows = SIZE_MAX;
+    i8 = copy->k.dtype == ATTN_I8;
+    copy->k_scales = i8 ? copy->k_scales : NULL;
+    attn__check_array(c, "pages.k_scales", copy->k_scales, i8 ? rows : 0, sizeof(float),
+                      (append ? ATTN__OUT : 0) | (i8 ? 0 : ATTN__OPTIONAL));
+    i8 = copy->v.dtype == ATTN_I8;
+    copy->v_scales = i8 ? copy->v_scales : NULL;
+    attn__check_array(c, "pages.v_scales", copy->v_scales, i8 ? rows : 0, sizeof(float),
+                      (append ? ATTN__OUT : 0) | (i8 ? 0 : ATTN__OPTIONAL));
+    attn__require(c, attn__mul_size(&entries, copy->batch, copy->table_stride), ATTN_ERR_OVERFLOW, "pages.table");
+    attn__check_array(c, "pages.table", copy->table, entries, sizeof *copy->table, ATTN__IN);
+    attn__check_array(c, "pages.lens", copy->lens, copy->batch, sizeof *copy->lens, append ? ATTN__OUT : ATTN__IN);
+    attn__require(c, copy->k.dtype != ATTN_F64, ATTN_ERR_DTYPE, "pages.k");
+    attn__require(c, copy->v.dtype != ATTN_F64, ATTN_ERR_DTYPE, "pages.v");
+    attn__require(c, copy->k.len > 0 && copy->k.dim > 0, ATTN_ERR_SHAPE, "pages.k");
+    attn__require(c, attn__is_shape(&copy->v, copy->k.batch, copy->k.heads, copy->k.len, copy->v.dim), ATTN_ERR_SHAPE,
+                  "pages.v");
+    attn__require(c, attn__mul_size(&capacity, copy->table_stride, copy->k.len) && capacity <= (size_t)PTRDIFF_MAX,
+                  ATTN_ERR_OVERFLOW, "pages.table_stride");
+}
+
+static attn__source attn__source_of(const attn_kv_pages *pages)
+{
+    attn__source source = attn__no_source;
+    source.capacity = pages->k.len;
+    source.table = pages->table;
+    source.table_stride = pages->table_stride;
+    source.pages = pages->k.batch;
+    source.k_scales = pages->k_scales;
+    source.v_scales = pages->v_scales;
+    return source;
+}
+
+static int attn__is_in_pool(const attn__source *source, size_t b, attn__range tokens)
+{
+    size_t page, end = attn__blocks(tokens.to, source->capacity);
+    for (page = tokens.from / source->capacity; page < end; page++)
+        if (source->table[b * source->table_stride + page] >= source->pages)
+            return 0;
+    return 1;
+}
+
+ATTN_API attn_status attn_kv_pages_append(const attn_kv_pages *pages, attn_tensor k, attn_tensor v, const size_t *lens)
+{
+    attn__source source;
+    attn_kv_pages to;
+    attn__range tokens;
+    size_t b, n, L = k.len, room;
+    attn__check c;
+    attn__check_begin(&c);
+    attn__check_pages(&c, &to, pages, 1);
+    source = attn__source_of(&to);
+    room = to.table_stride * to.k.len;
+    attn__list_appended(&c, &k, &v, lens, to.batch);
+    attn__require_appended(&c, &k, &v, &to.k, &to.v, to.batch);
+    if (attn__is_sound(&c) && attn__is_aligned(lens, sizeof *lens) && attn__is_aligned(to.lens, sizeof *to.lens) &&
+        attn__is_aligned(to.table, sizeof *to.table))
+        for (b = 0; b < to.batch; b++) {
+            n = lens ? lens[b] : L;
+            tokens.from = to.lens[b];
+            tokens.to = tokens.from + n;
+            attn__require(&c, tokens.from <= room, ATTN_ERR_VALUE, "pages.lens");
+            attn__require(&c, n <= L && tokens.to <= room, ATTN_ERR_VALUE, "lens");
+            if (n > 0 && n <= L && tokens.from <= room && tokens.to <= room)
+                attn__require(&c, attn__is_in_pool(&source, b, tokens), ATTN_ERR_VALUE, "pages.table");
+        }
+    for (b = 0; b < to.batch && c.status == ATTN_OK; b++) {
+        n = lens ? lens[b] : L;
+        attn__append_rows(&source, &to.k, to.k_scales, &k, b, to.lens[b], 0, n);
+        attn__append_rows(&source, &to.v, to.v_scales, &v, b, to.lens[b], 0, n);
+        to.lens[b] += n;
+    }
+    return c.status;
+}
+
+/* Plans attention to pages. Its scratch does not depend on their numbers, which are looked at for check_table alone. */
+static void attn__plan_pages(attn__plan *plan, attn__check *c, const attn_tensor *out, const attn_tensor *q,
+                             const attn_kv_pages *pages, const attn_opts *opts, const attn_ctx *ctx, int check_table)
+{
+    attn_kv_pages copy;
+    size_t b;
+    attn__check_begin(c);
+    attn__check_tensor(c, "out", out, ATTN__OUT);
+    attn__check_tensor(c, "q", q, ATTN__IN);
+    attn__check_pages(c, &copy, pages, 0);
+    attn__plan_begin(plan, out, q, &copy.k, &copy.v, opts, ctx);
+    plan->source = attn__source_of(&copy);
+    attn__list_stored(plan, c, copy.lens);
+    attn__require(c, copy.k.dim == q->dim, ATTN_ERR_SHAPE, "pages.k");
+    attn__require(c, copy.batch == q->batch, ATTN_ERR_SHAPE, "pages.batch");
+    plan->call.k.batch = plan->call.v.batch = q->batch; /* pages aside, keys are those of the items */
+    if (copy.batch != q->batch || copy.batch > (size_t)PTRDIFF_MAX / sizeof *copy.lens ||
+        !attn__is_aligned(copy.lens, sizeof *copy.lens))
+        plan->call.opts.kv_lens = NULL; /* they may not be read */
+    for (b = 0; b < copy.batch && plan->call.opts.kv_lens; b++)
+        attn__require(c, copy.lens[b] <= copy.table_stride * copy.k.len, ATTN_ERR_VALUE, "pages.lens");
+    attn__resolve_stored(plan, c, opts, copy.batch);
+    if (check_table && (c->status == ATTN_OK || c->status == ATTN_ERR_ALIAS))
+        attn__require(c, !attn__sees_missing(plan, attn__is_in_pool), ATTN_ERR_VALUE, "pages.table");
+}
+
+ATTN_API attn_status attn_kv_pages_attend(attn_tensor out, attn_tensor q, const attn_kv_pages *pages,
+                                          const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn__plan plan;
+    attn__check c;
+    attn__plan_pages(&plan, &c, &out, &q, pages, opts, ctx, 1);
+    return attn__plan_run(&plan, &c);
+}
+
+ATTN_API attn_status attn_kv_pages_scratch(size_t *bytes, attn_tensor out, attn_tensor q, const attn_kv_pages *pages,
+                                           const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn_ctx bare = attn__without_scratch(ctx);
+    attn__plan plan;
+    attn__check c;
+    attn__plan_pages(&plan, &c, &out, &q, pages, opts, &bare, 0);
+    if (c.status == ATTN_OK) {
+        plan.call.k.len = pages->table_stride * pages->k.len; /* as many keys as there may ever be */
+        attn__require(&c, attn__plan_schedule(&plan), ATTN_ERR_OVERFLOW, "q");
+    }
+    return attn__tell_scratch(&c, bytes, plan.bytes);
+}
+
+ATTN_API attn_status attn_kv_pages_explain(char *text, size_t size, attn_tensor out, attn_tensor q,
+                                           const attn_kv_pages *pages, const attn_opts *opts, const attn_ctx *ctx)
+{
+    attn__plan plan;
+    attn__check c;
+    attn__plan_pages(&plan, &c, &out, &q, pages, opts, ctx, 1);
     return attn__plan_explain(text, size, &plan, &c, plan.bytes, ATTN__STACK);
 }
 
@@ -6687,14 +7747,24 @@ static attn_ctx attn__mha_ctx(const attn__mha *mha) /* of products, which use wh
     return ctx;
 }
 
+static const size_t *attn__query_rows(const attn__call *call) /* valid rows of each item; NULL = all */
+{
+    return call->opts.sequences > 0 ? call->opts.q_starts + call->opts.sequences : call->opts.q_lens;
+}
+
+static const size_t *attn__key_rows(const attn__call *call)
+{
+    return call->opts.sequences > 0 ? call->opts.kv_starts + call->opts.sequences : call->opts.kv_lens;
+}
+
 static void attn__mha_attend(attn__mha *mha) /* as far as the heads' out */
 {
     attn__call *call = &mha->plan.call;
     const attn_mha_weights *w = &mha->w;
     attn_ctx ctx = attn__mha_ctx(mha);
-    attn__project(&call->q, mha->q, &w->wq, w->bq, call->opts.q_lens, 0, &ctx);
-    attn__project(&call->k, mha->k, &w->wk, w->bk, call->opts.kv_lens, 0, &ctx);
-    attn__project(&call->v, mha->v, &w->wv, w->bv, call->opts.kv_lens, 0, &ctx);
+    attn__project(&call->q, mha->q, &w->wq, w->bq, attn__query_rows(call), 0, &ctx);
+    attn__project(&call->k, mha->k, &w->wk, w->bk, attn__key_rows(call), 0, &ctx);
+    attn__project(&call->v, mha->v, &w->wv, w->bv, attn__key_rows(call), 0, &ctx);
     attn__plan_execute(&mha->plan);
 }
 
@@ -6704,7 +7774,7 @@ static void attn__mha_run(attn__mha *mha)
     attn_ctx ctx = attn__mha_ctx(mha);
     attn__mha_attend(mha);
     attn__mean_weights(&mha->mean, &call->opts.weights, &ctx);
-    attn__project(mha->out, &call->out, &mha->w.wo, mha->w.bo, call->opts.q_lens, 0, &ctx);
+    attn__project(mha->out, &call->out, &mha->w.wo, mha->w.bo, attn__query_rows(call), 0, &ctx);
 }
 
 ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
@@ -6891,11 +7961,12 @@ static void attn__move_tiles(const attn__backward *w, char *tiles, const attn_te
 
 static void attn__fetch_rows(attn__backward_worker *worker, attn__tile_cache *cache, const attn_tensor *t)
 {
+    const attn__plan *plan = &worker->run->plan;
     const attn__range *keys = &worker->keys;
+    size_t item, row, n = attn__find_rows(&plan->source, worker->b, keys->from, keys->to - keys->from, &item, &row);
     if (t->dim > 0)
-        worker->run->plan.call.kern->load(cache->rows, t->dim,
-                                          attn__tensor_at(t, worker->b, worker->kv_head, keys->from, 0), t->dtype,
-                                          t->len_stride, t->dim_stride, keys->to - keys->from, t->dim);
+        plan->call.kern->load(cache->rows, t->dim, attn__tensor_at(t, item, worker->kv_head, row, 0), t->dtype,
+                              t->len_stride, t->dim_stride, n, t->dim);
     cache->head = worker->kv_head;
     cache->held = *keys;
 }
@@ -6903,11 +7974,12 @@ static void attn__fetch_rows(attn__backward_worker *worker, attn__tile_cache *ca
 static void attn__move_chunk_sums(attn__backward_worker *worker, int store)
 {
     const attn__backward *w = worker->run;
-    size_t first = worker->keys.from, rows = worker->keys.to - first;
+    const attn__range *keys = &worker->keys;
+    size_t item, row, n = attn__find_rows(&w->plan.source, worker->b, keys->from, keys->to - keys->from, &item, &row);
     if (worker->dk)
-        attn__move_tiles(w, worker->dk, &w->sums[ATTN__DK].at, worker->b, worker->kv_head, first, rows, store);
+        attn__move_tiles(w, worker->dk, &w->sums[ATTN__DK].at, item, worker->kv_head, row, n, store);
     if (worker->dv)
-        attn__move_tiles(w, worker->dv, &w->sums[ATTN__DV].at, worker->b, worker->kv_head, first, rows, store);
+        attn__move_tiles(w, worker->dv, &w->sums[ATTN__DV].at, item, worker->kv_head, row, n, store);
 }
 
 static void attn__fetch_chunk(attn__backward_worker *worker)
@@ -6931,7 +8003,7 @@ static int attn__pack_rows(const attn__block *block, char *panels, const attn_te
     size_t n = block->at.count * attn__whole(t->dim, kern->lanes), h, i;
     attn_mat rows;
     attn__query_of(block, 0, &h, &i);
-    rows = attn__head_part(t, block->at.b, h, i, block->at.count, 0);
+    rows = attn__head_part(t, block->at.item, h, block->at.start + i, block->at.count, 0);
     attn__gemm_pack(kern, panels, &rows, 0, rows.rows, 0, rows.cols);
     if (!kern->nonfinite(panels, 0, 1, n))
         return 0;
@@ -6959,34 +8031,47 @@ static void attn__find_delta(attn__backward_worker *worker)
     }
     for (row = 0; row < block->at.count; row++) {
         attn__query_of(block, row, &h, &i);
-        lse = attn__get_element(attn__tensor_at(&w->lse, block->at.b, h, i, 0), w->lse.dtype);
+        lse = attn__get_element(attn__query_at(block, &w->lse, h, i, 0), w->lse.dtype);
         if (attn__bits(lse) == attn__bits(attn__minus_infinity()))
             lse = 0;
         attn__set_real(plan, worker->lse, row, attn__divide(lse, plan->call.softmax_scale));
         if (!w->grads.dlse.data)
             continue;
         delta = attn__get_real(plan, worker->delta, row);
-        delta -= attn__get_element(attn__tensor_at(&w->grads.dlse, block->at.b, h, i, 0), w->grads.dlse.dtype);
+        delta -= attn__get_element(attn__query_at(block, &w->grads.dlse, h, i, 0), w->grads.dlse.dtype);
         attn__set_real(plan, worker->delta, row, delta);
     }
 }
 
-/* Makes the block query block number `index` of a key/value head, counted through the group, ready for
-   attn__prepare_tile; returns if it has rows. */
+/* Places the block at query block number `index` of a key/value head, counted through the group; `valid` queries exist.
+   Blocks have rows of one query head, from a multiple of block_rows on, with lists too: sums depend on that. */
+static void attn__place_rows_of(const attn__backward *w, attn__block *block, size_t b, size_t kv_head, size_t index,
+                                size_t valid)
+{
+    const attn__call *call = &w->plan.call;
+    const attn__schedule *s = &w->plan.schedule;
+    attn__place *at = &block->at;
+    size_t head = attn__quotient(index, w->head_blocks), first = (index - head * w->head_blocks) * s->block_rows;
+    int texts = call->opts.sequences > 0;
+    at->b = b;
+    at->item = texts ? 0 : b;
+    at->start = texts ? call->opts.q_starts[b] : 0;
+    at->first = 0;
+    at->queries = texts ? valid : call->q.len;
+    at->kv_head = kv_head;
+    at->head = kv_head * s->group;
+    at->row = head * at->queries + first;
+    at->count = first < valid ? attn__min(s->block_rows, valid - first) : 0;
+}
+
+/* Makes that block ready for attn__prepare_tile; returns if it has rows. */
 static int attn__place_rows(attn__backward_worker *worker, size_t b, size_t kv_head, size_t index)
 {
     const attn__backward *w = worker->run;
-    const attn__call *call = &w->plan.call;
     attn__block *block = &worker->block;
-    size_t head = attn__quotient(index, w->head_blocks);
-    size_t first = (index - head * w->head_blocks) * w->plan.schedule.block_rows;
-    size_t valid = call->opts.q_lens ? call->opts.q_lens[b] : call->q.len;
-    block->at.b = b;
-    block->at.kv_head = kv_head;
-    block->at.row = head * call->q.len + first;
-    block->at.count = first < valid ? attn__min(w->plan.schedule.block_rows, valid - first) : 0;
+    attn__place_rows_of(w, block, b, kv_head, index, attn__valid_queries(&w->plan, b));
     block->tile.queries = block->at.count;
-    block->tile.lanes = attn__whole(block->at.count, call->kern->lanes);
+    block->tile.lanes = attn__whole(block->at.count, w->plan.call.kern->lanes);
     block->tile.layout = attn__layout_of(block, 0);
     block->split_keys = worker->keys;
     if (w->plan.schedule.mask_tiles > 0)
@@ -7069,10 +8154,10 @@ static void attn__tile_gradients(attn__backward_worker *worker)
     attn__tile *tile = &block->tile;
     attn__rows v;
     ATTN__ON_TILE();
-    attn__score_tile(block, tile->first_key, ATTN_STAGE_FINAL, 0);
+    attn__score_tile(block, ATTN_STAGE_FINAL, 0);
     if (plan->call.opts.score_mod || worker->k_nonfinite || worker->q_nonfinite || worker->dout_nonfinite)
         attn__find_hidden(block, worker->hidden);
-    attn__tile_rows(block, &v, &plan->call.v, tile->first_key, &worker->shared.v, 1);
+    attn__tile_rows(block, &v, &plan->call.v, &worker->shared.v, 1, 0);
     if (plan->call.v.dim > 0)
         kern->gemm(worker->dscores, v.data, v.step, 1, tile->keys, worker->dout, tile->lanes, plan->call.v.dim, 0,
                    NULL, NULL);
@@ -7130,7 +8215,7 @@ static void attn__add_biases(attn__backward_worker *worker)
     else if (w->bias_sum == ATTN__DBIAS_KEYS)
         rows = attn__tensor_at(bias, b, h, i, 0);
     if (slopes->data)
-        far = attn__tensor_at(slopes, b, h, i, 0);
+        far = attn__query_at(block, slopes, h, i, 0);
     if (rows || far)
         kern->block.sum_keys(tile, rows, far, worker->dscores);
     if (distances->data) /* that of the last row and the first key, which is the lowest */
@@ -7154,7 +8239,7 @@ ATTN__NOINLINE void attn__add_nonfinite_rows(attn__backward_worker *worker, cons
     for (row = 0; row < block->at.count; row++)
         for (d = 0; d < t->dim; d++) {
             attn__query_of(block, row, &h, &i);
-            x = attn__get_element(attn__tensor_at(t, block->at.b, h, i, d), t->dtype);
+            x = attn__get_element(attn__query_at(block, t, h, i, d), t->dtype);
             c = d - d % kern->cols;
             for (j = 0; j < tile->keys && !attn__is_finite(x); j++) {
                 at = (j - j % kern->rows) * padded + c * kern->rows;
@@ -7174,7 +8259,7 @@ static void attn__add_queries(attn__backward_worker *worker)
     size_t D = plan->call.k.dim, n = tile->keys * D * plan->call.kern->size;
     attn__rows k;
     const void *rows;
-    attn__tile_rows(&worker->block, &k, &plan->call.k, tile->first_key, &worker->shared.k, 1);
+    attn__tile_rows(&worker->block, &k, &plan->call.k, &worker->shared.k, 1, 0);
     rows = k.data;
     if (worker->k_nonfinite) {
         ATTN__MEMCPY(worker->clean, rows, n);
@@ -7228,13 +8313,16 @@ static void attn__backward_tile(attn__backward_worker *worker)
 /* -- a cell -- */
 
 /* The keys of the tile at `tile` that the block may see, in whole register tiles; returns if there are any. */
-static int attn__tile_part(const attn__backward_worker *worker, size_t tile, attn__range *part)
+static int attn__tile_part(attn__backward_worker *worker, size_t tile, attn__range *part)
 {
     const attn__plan *plan = &worker->run->plan;
     const attn__range *seen = &worker->block.visible_to_any;
+    int all;
     size_t rows = plan->call.kern->rows, end = attn__min(tile + plan->schedule.tile_keys, worker->keys.to);
     part->from = attn__max(seen->from, tile);
     part->to = attn__min(seen->to, end);
+    if (part->from < part->to && attn__has_lists(&plan->call.opts))
+        *part = attn__listed_range(&worker->block, part->from, part->to, &all);
     if (part->from >= part->to)
         return 0;
     part->from -= (part->from - tile) % rows;
@@ -7244,8 +8332,7 @@ static int attn__tile_part(const attn__backward_worker *worker, size_t tile, att
 
 static void attn__set_chunk(attn__backward_worker *worker, size_t b, size_t kv_head, size_t first, size_t count)
 {
-    const attn__call *call = &worker->run->plan.call;
-    size_t valid = call->opts.kv_lens ? call->opts.kv_lens[b] : call->k.len;
+    size_t valid = attn__valid_keys(&worker->run->plan, b);
     worker->b = b;
     worker->kv_head = kv_head;
     worker->keys.from = first;
@@ -7279,10 +8366,14 @@ static void attn__backward_cell(attn__backward_worker *worker, size_t b, size_t 
     int gathered;
     attn__set_chunk(worker, b, kv_head, chunk * w->chunk_keys, w->chunk_keys);
     for (index = first; index < end && worker->keys.from < worker->keys.to; index++) {
-        if (!attn__place_rows(worker, b, kv_head, index) || !attn__sees_chunk(worker))
+        if (!attn__place_rows(worker, b, kv_head, index)) {
+            index += w->head_blocks - 1 - index % w->head_blocks; /* nor have the others of this head any rows */
+            continue;
+        }
+        if (!attn__sees_chunk(worker))
             continue;
         for (gathered = 0, tile = worker->keys.from; tile < worker->keys.to; tile += w->plan.schedule.tile_keys) {
-            if (!attn__tile_part(worker, tile, &part) || !attn__prepare_tile(block, part.from, part.to - part.from))
+            if (!attn__tile_part(worker, tile, &part) || !attn__prepare_tile(block, part.from, part.to))
                 continue;
             if (!gathered)
                 attn__meet_chunk(worker);
@@ -7377,10 +8468,7 @@ static void attn__sum_bias(attn__backward_worker *worker, size_t index)
     size_t item = index / w->chunks / w->head_blocks / given->heads, group = plan->schedule.group, b, h;
     int starts = w->grads.accumulate && bias->dtype == plan->call.kern->real; /* from what is there */
     attn__block place = worker->block;
-    place.at.b = item;
-    place.at.kv_head = head / group;
-    place.at.row = head % group * plan->call.q.len + row * plan->schedule.block_rows;
-    place.at.count = attn__min(plan->schedule.block_rows, plan->call.q.len - row * plan->schedule.block_rows);
+    attn__place_rows_of(w, &place, item, head / group, head % group * w->head_blocks + row, plan->call.q.len);
     place.tile.lanes = plan->schedule.block_rows; /* however many of them an item has */
     place.tile.layout = attn__layout_of(&place, 0);
     place.tile.first_key = tile * keys;
@@ -7397,16 +8485,6 @@ static void attn__sum_bias(attn__backward_worker *worker, size_t index)
         attn__add_tile(&place, bias, worker->kept, NULL);
     else
         attn__scatter(&place, bias, place.tile.first_key, worker->kept, place.tile.layout, place.tile.keys, 1.0);
-}
-
-static void attn__clear_row(const attn_tensor *t, size_t b, size_t h, size_t i)
-{
-    size_t d;
-    if (t->dim_stride == 1)
-        ATTN__MEMSET(attn__tensor_at(t, b, h, i, 0), 0, t->dim * attn__size(t->dtype));
-    else
-        for (d = 0; d < t->dim; d++)
-            attn__set_element(attn__tensor_at(t, b, h, i, d), t->dtype, 0.0);
 }
 
 static void attn__clear_head(attn__backward_worker *worker, size_t index) /* counted through all sums */
@@ -7426,18 +8504,19 @@ static double attn__sum_sink(attn__backward_worker *worker, size_t h)
 {
     const attn__backward *w = worker->run;
     const attn__call *call = &w->plan.call;
-    size_t group = w->plan.schedule.group, b, index, row;
+    size_t group = w->plan.schedule.group, b, index, row, i;
+    size_t items = call->opts.sequences > 0 ? call->opts.sequences : attn__summed_items(w);
     double sink = (double)call->opts.sinks[h], lse, sum = 0, lost = 0;
     if (attn__bits(sink) == attn__bits(attn__minus_infinity()))
         return 0;
-    for (b = 0; b < attn__summed_items(w); b++)
+    for (b = 0; b < items; b++)
         for (index = 0; index < w->head_blocks; index++) {
             if (!attn__place_rows(worker, b, h / group, h % group * w->head_blocks + index))
-                continue;
+                break; /* nor have the others any rows */
             attn__gather_rows(worker);
             for (row = 0; row < worker->block.at.count; row++) {
-                lse = attn__get_element(attn__tensor_at(&w->lse, b, h, index * w->plan.schedule.block_rows + row, 0),
-                                        w->lse.dtype);
+                attn__query_of(&worker->block, row, &h, &i);
+                lse = attn__get_element(attn__query_at(&worker->block, &w->lse, h, i, 0), w->lse.dtype);
                 attn__add(&sum, &lost, -attn__exp(sink - lse) * attn__get_real(&w->plan, worker->delta, row));
             }
         }
@@ -7514,7 +8593,7 @@ static void attn__carve_worker(attn__backward_worker *worker, const attn__backwa
     size_t wide = attn__whole(D, kern->lanes), wide_v = attn__whole(Dv, kern->lanes);
     shared->scores = (char *)attn__carve(arena, s->tile_keys, column);
     shared->bias = (char *)attn__carve(arena, o->bias.data ? s->tile_keys : 0, column);
-    shared->mask = (char *)attn__carve(arena, o->mask.data ? s->tile_keys : 0, column);
+    shared->mask = (char *)attn__carve(arena, s->hides ? s->tile_keys : 0, column);
     shared->row = (char *)attn__carve(arena, o->score_mod ? 2 * s->tile_keys : 0, kern->size);
     shared->before = (char *)attn__carve(arena, o->score_mod ? s->tile_keys : 0, column);
     shared->capped = (char *)attn__carve(arena, o->softcap > 0 ? s->tile_keys : 0, column);
@@ -7710,7 +8789,8 @@ static int attn__backward_schedule(attn__backward *w)
     const attn__call *call = &w->plan.call;
     const attn__kernels *kern = call->kern;
     const attn_grads *g = &w->grads;
-    size_t B = call->q.batch, Hkv = call->k.heads, width = attn__ctx_workers(&call->ctx, SIZE_MAX);
+    size_t B = call->opts.sequences > 0 ? call->opts.sequences : call->q.batch, Hkv = call->k.heads;
+    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX);
     size_t heads, tiles, bytes, most;
     attn__arena arena = {NULL, 0};
     attn__backward_worker worker;
@@ -7719,8 +8799,11 @@ static int attn__backward_schedule(attn__backward *w)
         return 0;
 
     /* blocks have rows of one query head, queries on lanes; K and V are copied, chunk by chunk */
+    s->group = Hkv > 0 ? attn__max(call->q.heads / Hkv, 1) : 1;
+    s->rows = s->group * call->q.len;
     s->block_rows = attn__min(attn__max(attn__whole(call->q.len, kern->lanes), kern->lanes), kern->cols);
-    s->keys_on_lanes = s->k_direct = s->v_direct = s->prefetches = 0;
+    s->takes_few = s->k_direct = s->v_direct = s->prefetches = s->scattered = s->skips = 0;
+    s->hides = s->mask_tiles > 0 || attn__has_lists(&call->opts);
     s->parallel_splits = 1; /* a block's mask is looked at chunk by chunk: block.split_keys */
     w->bias_sum = attn__choose_bias_sum(w);
     w->modified = call->opts.score_mod || call->opts.softcap > 0 || w->bias_sum != ATTN__DBIAS_NONE ||
@@ -7730,7 +8813,8 @@ static int attn__backward_schedule(attn__backward *w)
 
     /* units, chunks and cells */
     w->items = 1;
-    if (B > 1 && ((g->q.data && g->q.batch == 1) || (g->k.data && g->k.batch == 1) || (g->v.data && g->v.batch == 1)))
+    if (call->q.batch > 1 &&
+        ((g->q.data && g->q.batch == 1) || (g->k.data && g->k.batch == 1) || (g->v.data && g->v.batch == 1)))
         w->items = B;
     w->units = w->items > 1 ? Hkv : B * Hkv;
     w->whole_units = w->units;
@@ -8077,7 +9161,7 @@ static void attn__mha_backward_run(attn__mha_backward *w)
     if (inner || !attn__mat_absent(&w->grads.wo))
         attn__mha_attend(&w->mha);
     if (inner) {
-        attn__project(&w->dout, w->mha.out, &wot, NULL, call->opts.q_lens, 0, &ctx);
+        attn__project(&w->dout, w->mha.out, &wot, NULL, attn__query_rows(call), 0, &ctx);
         attn__backward_execute(&w->heads);
     }
     for (i = 0; i < 4; i++) {
@@ -8095,7 +9179,7 @@ static void attn__mha_projections(attn__mha_backward *w)
     const attn__mha *mha = &w->mha;
     const attn_mha_weights *to = &mha->w;
     const attn_mha_grads *g = &w->grads;
-    const size_t *q_lens = mha->plan.call.opts.q_lens, *kv_lens = mha->plan.call.opts.kv_lens;
+    const size_t *q_lens = attn__query_rows(&mha->plan.call), *kv_lens = attn__key_rows(&mha->plan.call);
     const attn__projection p[4] = {{mha->q, &w->dheads.q, q_lens, &to->wq, &g->q, &g->wq, g->bq},
                                    {mha->k, &w->dheads.k, kv_lens, &to->wk, &g->k, &g->wk, g->bk},
                                    {mha->v, &w->dheads.v, kv_lens, &to->wv, &g->v, &g->wv, g->bv},
@@ -9565,6 +10649,15 @@ static ATTN__NAME(groups) ATTN__NAME(groups_of)(attn__layout layout, size_t elem
     return layout.query == 1 ? by_query : by_element;
 }
 
+/* Stores a vector of so many elements, of which `left` are there: what follows them may be those of another run. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_elements)(ATTN__R *p, ATTN__V v, size_t left, size_t elements)
+{
+    if (left < elements)
+        ATTN__NAME(store_part)(p, v, left);
+    else
+        ATTN__STORE(p, v);
+}
+
 /* What belongs to the queries of a group. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(of_group)(const void *x, attn__layout layout, size_t g)
 {
@@ -9755,7 +10848,7 @@ ATTN__TARGET static void ATTN__NAME(bias)(const attn__tile *tile, double scale)
                 ATTN__V away = ATTN__SUB(position, ATTN__ADD(ATTN__SET1((ATTN__R)(i * e.elements)), lanes));
                 v = ATTN__FMA(slope, ATTN__MAX(away, ATTN__SUB(zero, away)), v);
             }
-            ATTN__STORE(s, v);
+            ATTN__NAME(store_elements)(s, v, t->keys - i * e.elements, e.elements);
         }
     }
 }
@@ -9809,7 +10902,7 @@ ATTN__TARGET static void ATTN__NAME(hide)(const attn__tile *tile)
                 v = ATTN__NAME(pick_visible)(t, g, i * e.elements, v, hidden);
             if (t->bias)
                 v = ATTN__PICK(ATTN__LOAD((const ATTN__R *)t->bias + at), lowest, hidden, v);
-            ATTN__STORE(s, v);
+            ATTN__NAME(store_elements)(s, v, t->keys - i * e.elements, e.elements);
         }
     }
 }
@@ -10234,25 +11327,21 @@ typedef struct ATTN__NAME(few_pass) {
     ATTN__R *copy;  /* these, or NULL */
 } ATTN__NAME(few_pass);
 
-/* Copies rows k .. k + n - 1 of V, the dims that fill no vector. */
-ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(few_values)(const ATTN__NAME(few_pass) * f, size_t k, size_t n)
+/* Copies n rows of V, the dims that fill no vector. */
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(few_values)(const ATTN__NAME(few_pass) * f, const char *from, size_t n)
 {
     const attn__rows *v = f->v;
-    ATTN__NAME(load)
-    (f->copy, ATTN__W, attn__at(v->data, v->dtype, (ptrdiff_t)k * v->step + (ptrdiff_t)f->d), v->dtype, v->step, 1, n,
-     f->n);
+    ATTN__NAME(load)(f->copy, ATTN__W, attn__at(from, v->dtype, (ptrdiff_t)f->d), v->dtype, v->step, 1, n, f->n);
 }
 
-/* sum += P V over n rows of V, for `rows` queries and as many of `most` vectors of dims as there are. With the first
-   dims the weights are added to `total`. */
+/* sum += P V over n rows of V, from number k on, for `rows` queries and as many of `most` vectors of dims as there are;
+   the first of the rows is at `from`. With the first dims the weights are added to `total`. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(const ATTN__NAME(few_pass) * f, ATTN__V sum[][8], ATTN__V *total,
-                                                    size_t k, size_t n, attn_dtype dtype, const int rows,
-                                                    const int most)
+                                                    const char *from, size_t k, size_t n, attn_dtype dtype,
+                                                    const int rows, const int most)
 {
     const size_t query = f->tile->layout.query, last = f->tile->queries - 1 - f->r;
     const ptrdiff_t step = f->use.step * (ptrdiff_t)attn__size(dtype);
-    const char *from = (const char *)f->use.data +
-                       (f->copy ? 0 : (ptrdiff_t)k * step + (ptrdiff_t)f->d * (ptrdiff_t)attn__size(dtype));
     const ATTN__R *w = f->weights + f->r * query + k, *p = (const ATTN__R *)f->tile->scores + f->r * query + k;
     const int bytes = ATTN__W * (int)attn__size(dtype), vectors = f->vectors, first_dims = f->d == 0;
     attn__stream next = f->next;
@@ -10307,6 +11396,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(ATTN__NAME(few_pass
     const ATTN__R *factor = (const ATTN__R *)t->factor + f->r;
     ATTN__R totals[4] = {0, 0, 0, 0}, all[4 * 8 * ATTN__W], *sums = (ATTN__R *)f->state->sum + f->r;
     ATTN__V sum[4][8], total[4];
+    const char *from;
     int i, j;
     for (first = 0; first == 0 || first < keys; first = end) {
         end = attn__chain_end(t, first);
@@ -10318,16 +11408,17 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(ATTN__NAME(few_pass
                 sum[i][j] = ATTN__SET1((ATTN__R)0);
         }
         for (k = first; k < end; k += n) {
-            n = attn__min(end - k, together);
+            n = attn__min(attn__min(end - k, together), attn__row_at(f->v, k, &from));
             if (f->v->near || f->v->next_count > 0)
                 f->next = attn__stream_of(f->v, keys, (f->pass * keys + k) / f->passes, together, 0, f->v->row_bytes);
             if (f->copy && f->n > 0)
-                ATTN__NAME(few_values)(f, k, n);
+                ATTN__NAME(few_values)(f, from, n);
+            from = f->copy ? (const char *)f->copy : from + f->d * attn__size(f->use.dtype);
             switch (ATTN__REAL_F64 ? ATTN__REAL : f->use.dtype) {
-            case ATTN_F16: ATTN__NAME(few_keys)(f, sum, total, k, n, ATTN_F16, rows, most); break;
-            case ATTN_BF16: ATTN__NAME(few_keys)(f, sum, total, k, n, ATTN_BF16, rows, most); break;
-            case ATTN_I8: ATTN__NAME(few_keys)(f, sum, total, k, n, ATTN_I8, rows, most); break;
-            default: ATTN__NAME(few_keys)(f, sum, total, k, n, ATTN__REAL, rows, most); break;
+            case ATTN_F16: ATTN__NAME(few_keys)(f, sum, total, from, k, n, ATTN_F16, rows, most); break;
+            case ATTN_BF16: ATTN__NAME(few_keys)(f, sum, total, from, k, n, ATTN_BF16, rows, most); break;
+            case ATTN_I8: ATTN__NAME(few_keys)(f, sum, total, from, k, n, ATTN_I8, rows, most); break;
+            default: ATTN__NAME(few_keys)(f, sum, total, from, k, n, ATTN__REAL, rows, most); break;
             }
         }
         ATTN__UNROLL
@@ -10356,7 +11447,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(ATTN__NAME(few_pass
 ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn__state *state, const attn__rows *v,
                                                  size_t dims)
 {
-    ATTN__R scaled[ATTN__FEW_ROWS(ATTN__W) * ATTN__TILE_KEYS], copy[ATTN__FEW_KEYS * ATTN__W];
+    ATTN__R scaled[ATTN__FEW_ROWS(ATTN__W) * (ATTN__TILE_KEYS + ATTN__W)], copy[ATTN__FEW_KEYS * ATTN__W];
     const size_t most = t->queries > 1 ? ATTN__ROWS / 2 : 8;
     ATTN__NAME(few_pass) f;
     f.tile = t;
@@ -10386,7 +11477,6 @@ ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn
         f.vectors = (int)attn__blocks(f.n, ATTN__W);
         if (f.n % ATTN__W > 0 || dims == 0) { /* without dims there may be no data */
             f.copy = copy;
-            f.use.data = copy;
             f.use.dtype = ATTN__REAL;
             f.use.step = ATTN__W;
             ATTN__MEMSET(copy, 0, attn__min(t->keys, ATTN__FEW_KEYS) * ATTN__W * sizeof *copy);
@@ -10599,7 +11689,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs_of)(ATTN__V *x, const char 
 
 /* What few_block works on: a part of the terms. */
 typedef struct ATTN__NAME(few) {
-    const char *w; /* rows of reals, or of narrower elements, */
+    const char *w, *w_far; /* rows of reals, or of narrower elements; those from number W on, */
     attn_dtype dtype;
     ptrdiff_t step; /* bytes from row to row */
     const ATTN__R *a;
@@ -10629,7 +11719,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, 
     int i, j, r;
     ATTN__UNROLL
     for (j = 0; j < halves; j++)
-        p[j] = f->w + ATTN__W / 2 * (j - j % together) * f->step;
+        p[j] = (j < 2 ? f->w : f->w_far) + ATTN__W / 2 * (j % 2 - j % together) * f->step;
     ATTN__UNROLL
     for (r = 0; r < rows; r++) {
         ATTN__UNROLL
@@ -10732,13 +11822,21 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
     const ptrdiff_t step = w->step * (ptrdiff_t)size;
     ATTN__R copy[ATTN__W * ATTN__COPIED], sums[(ATTN__W > 4 ? ATTN__W : 4) * ATTN__W];
     ATTN__NAME(few) f;
-    size_t g, n, k, r, terms;
-    for (g = 0; g < count; g += n) {
+    size_t g, n, k, r, terms, left;
+    const char *from, *far;
+    for (g = 0; g < count; g += attn__min(n, left)) {
         int known = !ATTN__REAL_F64 || w->dtype == ATTN__REAL; /* to load_pairs_of */
-        int direct = known && count - g >= ATTN__W && depth % span == 0;
-        int wide = rows == 1 && count - g >= 2 * ATTN__W && (!direct || w->row_bytes <= ATTN__WIDE_ROW);
+        int direct, wide;
         ATTN__R *c = (ATTN__R *)cv + g, *pairs = sums;
-        size_t most = direct ? ATTN__READ : wide ? ATTN__COPIED / 2 : ATTN__COPIED;
+        size_t most;
+        left = attn__min(attn__row_at(w, g, &from), count - g);
+        direct = known && left >= ATTN__W && depth % span == 0;
+        far = from + ATTN__W * step;
+        if (ATTN__W >= 8 && rows == 1 && direct && left == ATTN__W && count - g >= 2 * ATTN__W &&
+            w->row_bytes <= ATTN__WIDE_ROW && attn__row_at(w, g + ATTN__W, &far) >= ATTN__W)
+            left = 2 * ATTN__W; /* in two pieces */
+        wide = rows == 1 && left >= 2 * ATTN__W && (!direct || w->row_bytes <= ATTN__WIDE_ROW);
+        most = direct ? ATTN__READ : wide ? ATTN__COPIED / 2 : ATTN__COPIED;
         n = wide ? 2 * ATTN__W : ATTN__W;
         f.halves = wide ? 4 : 2;
         f.lda = lda;
@@ -10751,7 +11849,8 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
             terms = attn__min(depth - k, most);
             f.terms = attn__blocks(terms, span) * span;
             f.step = direct ? step : (ptrdiff_t)(f.terms * sizeof *copy);
-            f.w = (const char *)w->data + (ptrdiff_t)g * step + (ptrdiff_t)(k * size);
+            f.w = from + k * size;
+            f.w_far = far + k * size;
             f.begun = k > 0 || part & ATTN__BEGUN;
             f.dtype = w->dtype;
             f.next = attn__no_stream;
@@ -10759,8 +11858,9 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
                 f.next = attn__stream_of(w, count, g, n, k * size, terms * size);
             f.due = n * span * size;
             if (!direct) {
-                ATTN__NAME(few_copy)(copy, f.w, w->step, w->dtype, attn__min(count - g, n), terms, f.terms);
+                ATTN__NAME(few_copy)(copy, f.w, w->step, w->dtype, attn__min(left, n), terms, f.terms);
                 f.w = (const char *)copy;
+                f.w_far = f.w + ATTN__W * f.step;
                 f.dtype = ATTN__REAL;
             }
             for (r = 0; r < rows; r += ATTN__MOST_FEW) {

@@ -12,7 +12,8 @@
 #     model      what the bundled model, or the one in the directory MODEL, makes of sentences it has not seen; training
 #     corpus     that none of those is in the corpus, all of it
 #     readers    each reader of model files compiles where a stranger takes it, and a program uses it
-#     readme     every ```c block of README.md is a program that compiles and runs, and so is the doc block's
+#     readme     every ```c block of README.md is a program that compiles and runs, and so is the doc block's; what is
+#                marked ```c recipe is part of one, which tests/test_recipes.c runs
 #     quick      embedding: the compiler CC and three compilations; a missing tool is a skip
 #     full_gcc   embedding: gcc, every standard and configuration; tcc and musl; a missing tool is a failure
 #     full_clang the same of clang; beside the other only with a B of its own
@@ -181,9 +182,17 @@ programs_of_readme() {
     check "doc prints its line" [ "$(cat "$work/printed")" = 'ok: 20 22.0334' ]
 }
 
+# The recipes need the headers that README names, and no other.
+recipes_of_readme() {
+    { printf '#include %s\n' '"attn.h"' '<math.h>' '<stdint.h>' '<string.h>'; cat "$B/recipes.h"; } > "$work/recipes.c"
+    [ "$(grep -c '^static' "$work/recipes.c")" -ge 8 ] &&
+        $CC -std=c99 -DATTN_INTERFACE_ONLY -I. -c "$work/recipes.c" -o "$work/recipes.o"
+}
+
 part_readme() {
     check "README names every public function" silent missing_in_readme
     programs_of_readme
+    check "recipes of README compile" recipes_of_readme
 }
 
 # ==== Model files =================================================================================================

@@ -154,3 +154,187 @@ void grid_describe(const grid *g, const grid_point *p)
         printf("%s%s %d", a % 12 ? ", " : "\n    ", g->axis[a].name, p->at[a]);
     printf("\n");
 }
+
+/* ---- random inputs ---- */
+
+double grid_number(void)
+{
+    return (double)grid_roll(1 << 20) / (1 << 19) - 1;
+}
+
+attn_tensor grid_tensor(attn_dtype dtype, size_t B, size_t H, size_t L, size_t D, int layout)
+{
+    attn_tensor t = test_tensor(dtype, B, H, L, D, layout);
+    test_scatter(t, grid_roll_bits());
+    return t;
+}
+
+/* ---- a score_mod ---- */
+
+static int is_there(const grid_bend *u, size_t count, size_t b, size_t h, size_t i, size_t j0)
+{
+    size_t Lq, Lk;
+    if (b >= u->B || h >= u->H)
+        return 0;
+    Lq = u->q_starts ? u->q_starts[b + 1] - u->q_starts[b] : u->Lq;
+    Lk = u->kv_starts ? u->kv_starts[b + 1] - u->kv_starts[b] : u->Lk;
+    return i < Lq && j0 <= Lk && count <= Lk - j0;
+}
+
+static int is_hidden(size_t h, size_t i, size_t j)
+{
+    return (i + 2 * j + h) % 11 == 3;
+}
+
+static double bent(double x, double lift)
+{
+    return 0.75 * x + 0.25 * sin(x) + lift;
+}
+
+void grid_bend_scores(void *bend, void *scores, size_t count, size_t b, size_t h, size_t i, size_t j0)
+{
+    grid_bend *u = bend;
+    if (!is_there(u, count, b, h, i, j0))
+        u->strayed = 1;
+    for (size_t n = 0; n < count; n++) {
+        size_t j = j0 + n;
+        double lift = 0.125 * (double)((3 * (b + u->b0) + 5 * h + 7 * i + 11 * j) % 17);
+        float *x32 = (float *)scores + n;
+        double *x64 = (double *)scores + n;
+        if (u->f64)
+            *x64 = is_hidden(h, i, j) ? -HUGE_VAL : bent(*x64, lift);
+        else
+            *x32 = is_hidden(h, i, j) ? (float)-HUGE_VAL : (float)bent(*x32, lift);
+    }
+}
+
+/* What it makes of the keys that were hidden is for nobody to look at. */
+void grid_bend_back(void *bend, void *dscores, const void *before, size_t count, size_t b, size_t h, size_t i,
+                    size_t j0)
+{
+    grid_bend *u = bend;
+    if (!is_there(u, count, b, h, i, j0))
+        u->strayed = 1;
+    for (size_t n = 0; n < count; n++) {
+        float *d32 = (float *)dscores + n;
+        double *d64 = (double *)dscores + n;
+        int hidden = is_hidden(h, i, j0 + n);
+        if (u->f64)
+            *d64 = hidden ? NAN : *d64 * (0.75 + 0.25 * cos(((const double *)before)[n]));
+        else
+            *d32 = hidden ? NAN : (float)(*d32 * (0.75 + 0.25 * cos(((const float *)before)[n])));
+    }
+}
+
+/* ---- a call ---- */
+
+static attn_tensor numbers(float *x, size_t count)
+{
+    attn_tensor none;
+    memset(&none, 0, sizeof none);
+    return x ? attn_bhld(x, ATTN_F32, 1, 1, 1, count) : none;
+}
+
+void grid_outputs(const grid_call *c, int which, attn_tensor *outs)
+{
+    attn_mat m = c->g.by_distance;
+    for (int n = 0; n < GRID_OUTPUTS; n++)
+        outs[n] = numbers(NULL, 0);
+    if (which == GRID_FORWARD) {
+        outs[0] = c->out, outs[1] = c->o.lse, outs[2] = c->o.weights, outs[3] = c->o.scores;
+        return;
+    }
+    outs[0] = c->g.q, outs[1] = c->g.k, outs[2] = c->g.v, outs[3] = c->g.bias;
+    if (!test_absent_mat(m))
+        outs[4] = attn_tensor_of(m.data, m.dtype, 1, 1, m.rows, m.cols, 0, 0, m.row_stride, m.col_stride);
+    outs[5] = numbers(c->g.sinks, c->q.heads), outs[6] = numbers(c->g.alibi_slopes, c->q.heads);
+}
+
+int grid_same_outputs(const grid_call *a, const grid_call *b, int which)
+{
+    static const char *const names[][GRID_OUTPUTS] = {{"out", "lse", "weights", "scores"},
+                                                      {"dq", "dk", "dv", "dbias", "by_distance", "dsinks", "dslopes"}};
+    attn_tensor x[GRID_OUTPUTS], y[GRID_OUTPUTS];
+    int same = 1;
+    grid_outputs(a, which, x), grid_outputs(b, which, y);
+    for (int n = 0; n < GRID_OUTPUTS; n++)
+        if (!test_absent_tensor(x[n]) && !test_absent_tensor(y[n]) && !test_same_tensor_bits(x[n], y[n])) {
+            printf("    %s differs\n", names[which][n]);
+            same = 0;
+        }
+    return same;
+}
+
+const char *const grid_functions[GRID_FUNCTIONS] = {
+    "attn_sdpa",          "attn_sdpa_scratch",          "attn_sdpa_explain",
+    "attn_sdpa_backward", "attn_sdpa_backward_scratch", "attn_sdpa_backward_explain"};
+
+static attn_status size_of(size_t *bytes, const grid_call *c, int which, const attn_ctx *ctx)
+{
+    if (which == GRID_BACKWARD)
+        return attn_sdpa_backward_scratch(bytes, &c->g, c->dout, c->q, c->k, c->v, c->out, c->o.lse, &c->o, ctx);
+    return attn_sdpa_scratch(bytes, c->out, c->q, c->k, c->v, &c->o, ctx);
+}
+
+/* Only a call itself may allocate: for the others the allocator fails. */
+attn_status grid_ask(const grid_call *c, int function, const attn_ctx *ctx, char *text, size_t size)
+{
+    size_t bytes = 987654321;
+    int fails = test_memory_state.fail_all;
+    attn_status status = ATTN_OK;
+    test_memory_state.fail_all |= function != GRID_SDPA && function != GRID_BACK;
+    switch (function) {
+    case GRID_SDPA: status = attn_sdpa(c->out, c->q, c->k, c->v, &c->o, ctx); break;
+    case GRID_EXPLAIN: status = attn_sdpa_explain(text, size, c->out, c->q, c->k, c->v, &c->o, ctx); break;
+    case GRID_BACK: status = attn_sdpa_backward(&c->g, c->dout, c->q, c->k, c->v, c->out, c->o.lse, &c->o, ctx); break;
+    case GRID_BACK_EXPLAIN:
+        status = attn_sdpa_backward_explain(text, size, &c->g, c->dout, c->q, c->k, c->v, c->out, c->o.lse, &c->o, ctx);
+        break;
+    default:
+        status = size_of(&bytes, c, function == GRID_SIZE ? GRID_FORWARD : GRID_BACKWARD, ctx);
+        CHECK((status == ATTN_OK) == (bytes != 987654321));
+    }
+    test_memory_state.fail_all = fails;
+    return status;
+}
+
+static int is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+int grid_names(const char *text, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = text; (at = strstr(at, name)) != NULL; at++)
+        if ((at == text || !(is_word(at[-1]) || at[-1] == '.')) && !is_word(at[length]))
+            return 1;
+    return 0;
+}
+
+int grid_run(const grid_call *c, int which, attn_isa isa, int runner, size_t width, int scratch)
+{
+    test_runner r = {0, 0, 0};
+    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+    attn_tensor outs[GRID_OUTPUTS + 1];
+    long calls = test_memory_state.calls, live = test_memory_state.live;
+    int good, odd = scratch == GRID_ODD;
+    if (runner == GRID_REVERSED)
+        ctx.parallel = test_serial_backwards(&r, width);
+    else if (runner == GRID_THREADS)
+        ctx.parallel = test_threads(&r, width);
+    ctx.parallel.width = width;
+    grid_outputs(c, which, outs);
+    outs[GRID_OUTPUTS] = numbers(NULL, 0);
+    if (scratch) {
+        CHECK_STATUS(size_of(&ctx.scratch_size, c, which, &ctx), ATTN_OK);
+        ctx.scratch = (char *)test_block(ctx.scratch_size + (size_t)odd) + odd;
+        outs[GRID_OUTPUTS] = attn_bhld(ctx.scratch, ATTN_BOOL, 1, 1, 1, ctx.scratch_size);
+    }
+    test_freeze();
+    good = CHECK_STATUS(grid_ask(c, which == GRID_BACKWARD ? GRID_BACK : GRID_SDPA, &ctx, NULL, 0), ATTN_OK);
+    good &= CHECK(test_wrote_only_tensors(outs, GRID_OUTPUTS + 1));
+    good &= CHECK(r.most <= width);
+    good &= CHECK(test_memory_state.live == live && (!scratch || test_memory_state.calls == calls));
+    return good;
+}

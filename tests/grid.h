@@ -1,9 +1,10 @@
 /* A grid of cases: axes with a few levels each, and few points in which every level of an axis meets every level of
-   each other one. */
+   each other one. And what a point of such a grid needs to be run: a score_mod that tells where it was called, a call
+   of the engine in any context. */
 #ifndef ATTN_TEST_GRID_H
 #define ATTN_TEST_GRID_H
 
-#include "test.h"
+#include "sdpa.h"
 
 enum { GRID_AXES = 48, GRID_LEVELS = 20 }; /* at most */
 
@@ -17,7 +18,7 @@ typedef struct grid {
     const struct grid_axis {
         const char *name;
         int levels;
-    } *axis;
+    } * axis;
     int first[2];                                    /* the axes that a random point chooses first: others get what
                                                         these leave of the bound */
     double (*cost)(const grid_point *p);             /* of what is chosen: the rest counts as the least */
@@ -41,5 +42,49 @@ void grid_cover(const grid *g, const grid_point *p);
 int grid_misses(const grid *g);
 
 void grid_describe(const grid *g, const grid_point *p); /* prints the levels */
+
+/* ---- random inputs, by the dice ---- */
+double grid_number(void); /* -1 .. 1 */
+attn_tensor grid_tensor(attn_dtype dtype, size_t B, size_t H, size_t L, size_t D, int layout);
+
+/* ---- a score_mod, a function of the score and every index that makes some scores -infinity; and its way back ---- */
+typedef struct grid_bend {
+    int f64;
+    size_t b0, B, H, Lq, Lk;            /* b0: the first item of the batch is this one */
+    const size_t *q_starts, *kv_starts; /* of packed texts, in place of Lq and Lk; or NULL */
+    volatile int strayed;               /* it was called with an index that is not there */
+} grid_bend;
+
+void grid_bend_scores(void *bend, void *scores, size_t count, size_t b, size_t h, size_t i, size_t j0);
+void grid_bend_back(void *bend, void *dscores, const void *before, size_t count, size_t b, size_t h, size_t i,
+                    size_t j0);
+
+/* ---- a call of attn_sdpa, or of attn_sdpa_backward with what that gave ---- */
+typedef struct grid_call {
+    attn_tensor out, q, k, v, dout;
+    attn_opts o;  /* o.lse is given to attn_sdpa_backward too */
+    attn_grads g; /* what is wanted of that */
+} grid_call;
+
+enum { GRID_FORWARD, GRID_BACKWARD };                        /* which of the two */
+enum { GRID_ALONE, GRID_REVERSED, GRID_THREADS, GRID_RUNS }; /* who runs it: nobody, a runner, threads */
+enum { GRID_NO_SCRATCH, GRID_EXACT, GRID_ODD, GRID_SCRATCHES };
+
+/* Runs it. It keeps to its outputs, its scratch and its width, and frees what it allocates; scratch is as many bytes as
+   it says, aligned or not. Checked; returns whether all of that held. */
+int grid_run(const grid_call *c, int which, attn_isa isa, int runner, size_t width, int scratch);
+
+/* The functions that take such a call, for tests of statuses; *text[size] receives what an explanation says, the number
+   of bytes is thrown away. Names in grid_functions. */
+enum { GRID_SDPA, GRID_SIZE, GRID_EXPLAIN, GRID_BACK, GRID_BACK_SIZE, GRID_BACK_EXPLAIN, GRID_FUNCTIONS };
+extern const char *const grid_functions[GRID_FUNCTIONS];
+attn_status grid_ask(const grid_call *c, int function, const attn_ctx *ctx, char *text, size_t size);
+
+int grid_names(const char *text, const char *name); /* does it stand there as a word, or with a member of it? */
+
+enum { GRID_OUTPUTS = 7 };
+/* What it writes, absent where nothing is wanted: out, lse, weights, scores; or gradients, as attn_grads has them. */
+void grid_outputs(const grid_call *c, int which, attn_tensor *outs);
+int grid_same_outputs(const grid_call *a, const grid_call *b, int which); /* those that both have, bit for bit */
 
 #endif

@@ -25,7 +25,6 @@ typedef enum option {
     PLAIN,
     CAUSAL,
     WINDOW,
-    BLOCKS,
     LENGTHS,
     SOFTCAP,
     BIAS,
@@ -68,7 +67,7 @@ typedef struct attention {
     float *scores[2]; /* of unfused attention: the scores of a query block, for each thread */
 } attention;
 
-enum { QUERY_BLOCK = 128, WINDOW_SIZE = 512, BLOCK = 128, ITEMS = 4 };
+enum { QUERY_BLOCK = 128, WINDOW_SIZE = 512, ITEMS = 4 };
 
 static attn_parallel two_threads; /* the library's pool */
 
@@ -150,11 +149,6 @@ static void set_option(attention *a)
         a->opts.window.left = WINDOW_SIZE - 1;
         pairs = WINDOW_SIZE * (WINDOW_SIZE + 1) / 2 + (w->queries - WINDOW_SIZE) * WINDOW_SIZE;
         a->pairs = (double)w->heads * (double)pairs;
-        break;
-    case BLOCKS:
-        mask = (unsigned char *)own(a, bench_alloc(w->queries * w->keys));
-        a->opts.mask = attn_bhld(mask, ATTN_BOOL, 1, 1, w->queries, w->keys);
-        a->pairs = (double)w->heads * random_blocks(mask, w->queries, BLOCK);
         break;
     case LENGTHS:
         a->opts.q_lens = a->opts.kv_lens = lengths;
@@ -1129,7 +1123,6 @@ static const row rows[] = {
     {"f64", {SQUARE(8, 1024, 128), TYPE(ATTN_F64)}, .limit = LIMIT_PEAK, 0.85, TWO_ONE, 0, 0, 0},
     {"AVX2", {SQUARE(8, 1024, 64), .isa = ATTN_ISA_AVX2}, .limit = LIMIT_PEAK, 0.82, TWO_ONE, 0, 0, 1},
     {"window of 512", {SQUARE(2, 8192, 64), .option = WINDOW}, .limit = LIMIT_TIME, 1.25, TWO_ONE, 0, 0, 0},
-    {"mask of blocks", {SQUARE(4, 8192, 64), .option = BLOCKS}, .limit = LIMIT_TIME, 1.25, TWO_ONE, 0, 0, 0},
     {"lengths", {SQUARE(2, 2048, 64), .option = LENGTHS}, .limit = LIMIT_TIME, 1.25, TWO_ONE, 0, 0, 0},
     {"softcap", {SQUARE(8, 1024, 64), .option = SOFTCAP}, .limit = LIMIT_TIME, 1.25, TWO_NOT, 0, 0, 1},
     {"softcap", {SQUARE(8, 1024, 128), .option = SOFTCAP}, .limit = LIMIT_TIME, 1.15, TWO_NOT, 0, 0, 0},

@@ -69,6 +69,32 @@ int bench_sdpa(void *out, const void *q, const void *k, const void *v, const siz
         &ctx);
 }
 
+int bench_texts(float *out, const float *q, const float *k, const float *v, const size_t *shape, const size_t *starts,
+                int by_token, int causal, int threads)
+{
+    size_t heads = shape[0], tokens = shape[1], size = shape[2];
+    const float *inputs[3];
+    attn_tensor t[4];
+    attn_opts opts = {0};
+    attn_ctx ctx;
+    size_t n;
+
+    if (with_threads(&ctx, threads))
+        return -1;
+    inputs[0] = q;
+    inputs[1] = k;
+    inputs[2] = v;
+    for (n = 0; n < 4; n++) {
+        const float *data = n < 3 ? inputs[n] : out;
+        t[n] = by_token ? attn_blhd(data, ATTN_F32, 1, tokens, heads, size)
+                        : attn_bhld(data, ATTN_F32, 1, heads, tokens, size);
+    }
+    opts.causal = causal ? ATTN_CAUSAL_UPPER_LEFT : ATTN_CAUSAL_NONE;
+    opts.sequences = shape[3];
+    opts.q_starts = opts.kv_starts = starts;
+    return (int)attn_sdpa(t[3], t[0], t[1], t[2], &opts, &ctx);
+}
+
 /* Number n of the arrays: heads x len x size. */
 static attn_tensor array_of(float *const *arrays, size_t n, size_t heads, size_t len, size_t size)
 {

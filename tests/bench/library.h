@@ -14,6 +14,11 @@ extern size_t bench_allocations, bench_allocated, bench_allocated_most;
 int bench_sdpa(void *out, const void *q, const void *k, const void *v, const size_t *shape, int dtype, int by_token,
                int causal, int threads);
 
+/* attn_sdpa of texts without padding, f32; shape: heads, tokens of all texts, size, texts. starts: where each begins,
+   and the end. by_token: heads lie side by side, in all four arrays. causal: a query sees what comes before it. */
+int bench_texts(float *out, const float *q, const float *k, const float *v, const size_t *shape, const size_t *starts,
+                int by_token, int causal, int threads);
+
 /* Forward and backward of packed f32 arrays: out, lse, dq, dk, dv, which it writes, q, k, v, dout. */
 int bench_training(float *const *arrays, const size_t *shape, int causal, int threads);
 

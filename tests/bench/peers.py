@@ -15,6 +15,10 @@ checked against numpy in f64. All arguments and the result have one type. The pe
   - for forward and backward, TRAINING: PyTorch's scaled_dot_product_attention, confined to its fused kernel for CPUs
     (SDPBackend.FLASH_ATTENTION), and the gradients of q, k and v by autograd; attn.h is attn_sdpa with lse, then
     attn_sdpa_backward;
+  - "PyTorch, texts", of packed texts, TEXTS: the fastest of nested tensors, for which its CPU kernels know no causal
+    rule, and of scaled_dot_product_attention for buckets of texts of similar length, padded to the longest one with a
+    mask, or with is_causal, which hides the padding as well. Padding and nesting are done before the clock runs, and
+    nothing is undone;
   - "memory kept", of the first SHAPES and of TRAINING: PyTorch in a process whose malloc never returns freed memory to
     the system, because each call allocates its results;
   - ONNX Runtime's best operator for the shape: MatMul with a constant w; or Attention of ONNX itself,
@@ -34,6 +38,7 @@ import os
 import subprocess
 import sys
 import time
+import warnings
 from contextlib import nullcontext
 
 ROUNDS = 11
@@ -112,7 +117,17 @@ PRODUCTS = [
     for dtype in ("f32", "bf16") for size in (512, 1024, 2048, 4096) for rows in (1, 4, 16)
 ]
 
-FOLDED = "PyTorch, folded"
+# Packed texts of 12 heads, each attended for itself: size, heads of a token side by side, causal, part of the quick run
+TEXTS = [
+    (32, False, False, False),
+    (64, False, False, False),
+    (32, True, False, False),
+    (64, True, False, False),
+    (32, False, True, False),
+    (64, False, True, True),
+]
+
+FOLDED, OF_TEXTS = "PyTorch, folded", "PyTorch, texts"
 
 
 def load(name):
@@ -322,6 +337,101 @@ class Training(Attention):
         return ()
 
 
+class Texts:
+    """Packed texts, of the lengths that bench_sparse.c has too. A text is heads x length x size."""
+
+    def __init__(self, size, by_token, causal, quick):
+        self.size, self.by_token, self.causal, self.quick = size, by_token, causal, quick
+        self.heads, self.count, self.bar, self.dtype = 12, 64, 1.0, "f32"
+        self.work = "packed" + ", [L,H,D]" * by_token + ", causal" * causal
+        self.name = f"{self.heads} x {self.count} texts x {size}"
+
+    def prepare(self):
+        state, starts = 1, [0]
+        for _ in range(self.count):
+            state = (state * 1664525 + 1013904223) % 2**32
+            starts.append(starts[-1] + 20 + (state * 481 >> 32))
+        self.starts = np.array(starts, np.uintp)
+        self.by_length = np.argsort(np.diff(self.starts), kind="stable")
+        numbers = np.random.default_rng(1)
+        shape = (starts[-1], self.heads, self.size) if self.by_token else (self.heads, starts[-1], self.size)
+        self.q, self.k, self.v = (random(numbers, self.dtype, *shape) for _ in "qkv")
+        self.checked = some(self.count)
+        self.right = [self.reference(s) for s in self.checked]
+
+    def text(self, x, s):
+        return (x.transpose(1, 0, 2) if self.by_token else x)[:, self.starts[s]:self.starts[s + 1]]
+
+    def reference(self, s):
+        q, k, v = (double(self.text(x, s)) for x in (self.q, self.k, self.v))
+        weights = np.exp(q @ k.swapaxes(1, 2) / np.sqrt(self.size))
+        if self.causal:
+            weights = np.tril(weights)
+        return weights @ v / weights.sum(axis=2, keepdims=True)
+
+    def check(self, out, who):
+        """out: packed as q; or a tuple of what holds the texts by their length, in buckets or one by one."""
+        if isinstance(out, tuple):
+            texts = [x for part in out for x in (part if part.ndim == 4 else [part])]
+            texts = dict(zip(self.by_length, texts))
+        else:
+            texts = {s: self.text(out, s) for s in self.checked}
+        for s, right in zip(self.checked, self.right):
+            check(double(texts[s][:, :right.shape[1]]), right, self.dtype, who)
+
+    def library(self, calls, threads):
+        out = np.empty_like(self.q)
+        shape = (ctypes.c_size_t * 4)(self.heads, self.starts[-1], self.size, self.count)
+        data = [x.ctypes.data_as(ctypes.c_void_p) for x in (out, self.q, self.k, self.v)]
+        starts = self.starts.ctypes.data_as(ctypes.c_void_p)
+        return out, lambda: calls.bench_texts(*data, shape, starts, self.by_token, self.causal, threads)
+
+    def pytorch(self):
+        buckets = 1
+        while buckets <= self.count:
+            yield f"{buckets} buckets", self.padded(buckets)
+            buckets *= 2
+        if not self.causal:
+            yield "nested", self.nested()
+
+    def padded(self, buckets):
+        calls = []
+        for texts in np.array_split(self.by_length, buckets):
+            lengths = np.diff(self.starts)[texts]
+            longest, q_k_v = int(lengths.max()), []
+            for x in (self.q, self.k, self.v):
+                shape = (len(texts), longest, self.heads, self.size)
+                padded = np.zeros(shape, x.dtype).swapaxes(1, 2) if self.by_token else np.zeros(
+                    (shape[0], shape[2], shape[1], shape[3]), x.dtype)
+                for to, s, length in zip(padded, texts, lengths):
+                    to[:, :length] = self.text(x, s)
+                q_k_v.append(tensor(padded))
+            mask = None
+            if not self.causal and lengths.min() < longest:
+                mask = tensor(np.arange(longest) < lengths[:, None])[:, None, None, :]
+            calls.append((q_k_v, mask))
+        attend = torch.nn.functional.scaled_dot_product_attention
+        return lambda: tuple(attend(*q_k_v, attn_mask=mask, is_causal=self.causal) for q_k_v, mask in calls)
+
+    def nested(self):
+        """Of tokens whose heads lie side by side the jagged layout, of others the strided one."""
+        warnings.filterwarnings("ignore", "The PyTorch API of nested tensors")  # is a prototype, it says
+        q_k_v = []
+        for x in (self.q, self.k, self.v):
+            texts = [tensor(np.ascontiguousarray(self.text(x, s))) for s in self.by_length]
+            if self.by_token:
+                rows = [text.transpose(0, 1) for text in texts]
+                ends = torch.tensor([0] + [len(row) for row in rows]).cumsum(0)
+                q_k_v.append(torch.nested.nested_tensor_from_jagged(torch.cat(rows), ends).transpose(1, 2))
+            else:
+                q_k_v.append(torch.nested.as_nested_tensor(texts))
+        attend = torch.nn.functional.scaled_dot_product_attention
+        return lambda: tuple(attend(*q_k_v).unbind())
+
+    def operators(self):
+        return ()
+
+
 def joined(x):
     """1 x heads x length x size as 1 x length x (heads * size)."""
     return np.ascontiguousarray(x.transpose(0, 2, 1, 3)).reshape(1, x.shape[2], -1)
@@ -375,18 +485,19 @@ def library(case, threads):
 
 
 def pytorch(case, threads):
-    def contestant(compute):
+    """Names, and functions that make contestants."""
+    def maker(name, compute):
         def run():
             torch.set_num_threads(threads)
             return compute()
 
-        return run
+        def make():
+            case.check(as_arrays(run()), name)
+            return run
 
-    contestants = {name: contestant(compute) for name, compute in case.pytorch()}
-    for name, run in contestants.items():
-        out = run()
-        case.check(as_arrays(out), name)
-    return contestants
+        return make
+
+    return {name: maker(name, compute) for name, compute in case.pytorch()}
 
 
 def session(threads, inputs, constants, shape, outputs, node):
@@ -422,16 +533,28 @@ def session(threads, inputs, constants, shape, outputs, node):
 
 
 def onnx_runtime(case, threads):
-    """The fastest operator and its name."""
-    best = None
-    for name, *operator in case.operators():
-        try:
+    """Names, and functions that make contestants."""
+    def maker(name, operator):
+        def make():
             run, out = session(threads, *operator)
             run()
-        except Exception as error:  # a version that lacks the operator, or this use of it
-            print(f"ONNX Runtime {name}: {str(error).splitlines()[0][:100]}", file=sys.stderr)
+            case.check(out.numpy(), name)
+            return run
+
+        return make
+
+    return [(name, maker(name, operator)) for name, *operator in case.operators()]
+
+
+def fastest(who, makers, threads):
+    """Of what there are functions to make, the fastest and its name."""
+    best = None
+    for name, make in makers:
+        try:
+            run = make()
+        except Exception as error:  # a version that lacks it, or this use of it
+            print(f"{who} {name}: {str(error).splitlines()[0][:100]}", file=sys.stderr)
             continue
-        case.check(out.numpy(), name)
         seconds = turn(run, 1, threads)
         if best is None or seconds < 2 * best[0]:
             seconds = min([seconds] + [turn(run, 1, threads) for _ in range(2)])
@@ -473,14 +596,17 @@ def memory_kept():
 
 
 def compare(case, threads):
-    """Speed relative to each peer that can do it, by name, and ONNX Runtime's operator."""
+    """Speed relative to each peer that can do it, by name; of the peer with several ways, which was the fastest."""
     operator = ""
     with torch.inference_mode() if torch and not isinstance(case, Training) else nullcontext():
         contestants = {"attn.h": library(case, threads)}
-        if torch:
-            contestants.update(pytorch(case, threads))
-        if onnx:
-            best, operator = onnx_runtime(case, threads)
+        if torch and isinstance(case, Texts):
+            best, operator = fastest("PyTorch", pytorch(case, threads).items(), threads)
+            contestants.update({OF_TEXTS: best} if best else {})
+        elif torch:
+            contestants.update((name, make()) for name, make in pytorch(case, threads).items())
+        if onnx and not isinstance(case, Texts):
+            best, operator = fastest("ONNX Runtime", onnx_runtime(case, threads), threads)
             contestants.update({"ONNX Runtime": best} if best else {})
         return race(contestants, threads), operator
 
@@ -498,8 +624,10 @@ def main():
         print(json.dumps(figures))
         return
     cases += [Attention(*shape) for shape in MORE_SHAPES] + [Product(*product) for product in PRODUCTS]
+    cases += [Texts(*texts) for texts in TEXTS]
     kept = memory_kept()
-    names = {"PyTorch": f"PyTorch {torch.__version__.split('+')[0]}", FOLDED: FOLDED} if torch else {}
+    names = {"PyTorch": f"PyTorch {torch.__version__.split('+')[0]}"} if torch else {}
+    names.update({FOLDED: FOLDED, OF_TEXTS: OF_TEXTS} if torch else {})
     names.update({"memory kept": "memory kept"} if kept else {})
     names.update({"ONNX Runtime": f"ONNX Runtime {ort.__version__}"} if onnx else {})
     tsv = open(os.environ["ATTN_BENCH_TSV"], "a") if os.environ.get("ATTN_BENCH_TSV") else None

@@ -16,12 +16,15 @@ NAMES = {"OpenBLAS": "OpenBLAS, unfused", "oneDNN": "oneDNN, unfused", "memory k
 COLOURS = {"attn.h": "#0b57d0", "PyTorch": "#c2410c", "ONNX Runtime": "#7e22ce", "oneDNN": "#15803d",
            "OpenBLAS": "#6b7280"}
 AGAINST = {"peak": " of the peak", "read": " of the read", "one thread": " one thread", "f32 speed": " the f32 speed",
-           "plain time": " the plain time", "plain loop": " the plain loop"}
+           "plain time": " the plain time", "plain loop": " the plain loop", "all keys": " all keys",
+           "one by one": " one by one", "cache": " the cache"}
 TRAINING = {"backward, of the forward call's time": ("1 thread", "forward time"),
             "two threads over one": ("2 threads", "one thread"),
             "of the plain backward's time": ("1 thread", "plain time"),
             "the same of the forward call": ("forward call", "plain time"),
-            "with forward, over the plain loop": ("1 thread", "plain loop")}
+            "with forward, over the plain loop": ("1 thread", "plain loop"),
+            "over the texts one by one": ("1 thread", "one by one"),
+            "the same on two threads": ("2 threads", "one by one")}
 WEIGHTS = {"over attn_matmul": ("1 thread", "attn_matmul"),
            "over attn_matmul, on two threads": ("2 threads", "attn_matmul"),
            "two threads over one": ("2 threads", "one thread"),

@@ -1,0 +1,2196 @@
+/* Pages: that they hold what a cache holds, and that attention over them has the bits of attention over a cache of the
+   same tokens, whatever the table, the strides of the pages and the options. What no query sees is not read: such pages
+   lie in memory that nobody may touch, and their entries in the table are garbage. Then statuses, scratch, memory. */
+#if !defined(_WIN32)
+#define _POSIX_C_SOURCE 200112L
+#define _DEFAULT_SOURCE 1 /* MAP_ANONYMOUS */
+#define _DARWIN_C_SOURCE 1
+#define HAVE_MPROTECT 1
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+
+#include "sdpa.h"
+
+#include <errno.h>
+
+/* ---- pages and a cache of the same tokens ---- */
+
+enum { INTERLEAVED = T_OUT_LAYOUTS, PAGE_LAYOUTS }; /* others are those of tensors; T_BLHD has heads side by side */
+enum { MOST_ITEMS = 5, MOST_HEADS = 12, K = 0, V };
+
+typedef struct shape {
+    size_t B, Hkv, D, Dv, page_len;
+    size_t stride, pages; /* of the table; and how many there are */
+    attn_dtype dtype;
+    int layout;
+} shape;
+
+typedef struct twin {
+    attn_kv_pages pages;
+    attn_kv_cache cache;
+    uint32_t *table; /* that of the pages, to write; an entry that names no page is UINT32_MAX */
+    uint32_t *order; /* pages in random order, */
+    size_t taken;    /* of which so many are in use */
+} twin;
+
+static const attn_dtype kinds[] = {ATTN_F32, ATTN_F16, ATTN_BF16, ATTN_I8};
+static const attn_dtype floats[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+static const size_t page_lens[] = {1, 3, 16, 64, 100, 128, 200, 300};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* k and v in turn: a row of v follows each row of k. */
+static void interleave(attn_tensor *k, attn_tensor *v, shape s)
+{
+    size_t row = s.D + s.Dv, size = test_size(s.dtype);
+    char *data = test_block(s.pages * s.Hkv * s.page_len * row * size);
+    *k = attn_bhld(data, s.dtype, s.pages, s.Hkv, s.page_len, row);
+    *v = *k;
+    k->dim = s.D;
+    v->dim = s.Dv;
+    v->data = data + s.D * size;
+}
+
+static uint32_t *shuffled(size_t count)
+{
+    uint32_t *order = test_block(count * sizeof *order);
+    for (size_t n = 0; n < count; n++) {
+        size_t earlier = test_below(n + 1);
+        order[n] = order[earlier];
+        order[earlier] = (uint32_t)n;
+    }
+    return order;
+}
+
+static size_t *zeros(size_t count)
+{
+    size_t *x = test_block(count * sizeof *x);
+    memset(x, 0, count * sizeof *x);
+    return x;
+}
+
+/* Pages without tokens, around the views k and v, and an empty cache with as much room. */
+static twin new_twin_over(shape s, attn_tensor k, attn_tensor v)
+{
+    size_t scales = s.pages * s.Hkv * s.page_len * sizeof(float), bytes = 0;
+    twin t;
+    memset(&t, 0, sizeof t);
+    t.table = test_block(s.B * s.stride * sizeof *t.table); /* no page: test_block fills with ones */
+    t.order = shuffled(s.pages);
+    t.pages.k = k, t.pages.v = v;
+    if (s.dtype == ATTN_I8)
+        t.pages.k_scales = test_block(scales), t.pages.v_scales = test_block(scales);
+    t.pages.table = t.table;
+    t.pages.table_stride = s.stride;
+    t.pages.batch = s.B;
+    t.pages.lens = zeros(s.B);
+    CHECK_STATUS(attn_kv_cache_size(&bytes, s.B, s.Hkv, s.stride * s.page_len, s.D, s.Dv, s.dtype, 0), ATTN_OK);
+    CHECK_STATUS(attn_kv_cache_init(&t.cache, s.B, s.Hkv, s.stride * s.page_len, s.D, s.Dv, s.dtype, 0,
+                                    test_block(bytes), bytes),
+                 ATTN_OK);
+    return t;
+}
+
+static twin new_twin(shape s)
+{
+    attn_tensor k, v;
+    if (s.layout == INTERLEAVED)
+        interleave(&k, &v, s);
+    else {
+        k = test_tensor(s.dtype, s.pages, s.Hkv, s.page_len, s.D, s.layout);
+        v = test_tensor(s.dtype, s.pages, s.Hkv, s.page_len, s.Dv, s.layout);
+    }
+    return new_twin_over(s, k, v);
+}
+
+static attn_tensor side(const attn_kv_pages *p, int which)
+{
+    return which == K ? p->k : p->v;
+}
+
+static size_t pages_of(const attn_kv_pages *p, size_t tokens)
+{
+    return (tokens + p->k.len - 1) / p->k.len;
+}
+
+static uint32_t *entry(const twin *t, size_t b, size_t page)
+{
+    return t->table + b * t->pages.table_stride + page;
+}
+
+static size_t longest(const attn_kv_pages *p)
+{
+    size_t most = 0;
+    for (size_t b = 0; b < p->batch; b++)
+        most = p->lens[b] > most ? p->lens[b] : most;
+    return most;
+}
+
+/* Item b has entries for its first `len` tokens: pages that nobody has, in no order. */
+static void reserve(twin *t, size_t b, size_t len)
+{
+    for (size_t page = 0; page < pages_of(&t->pages, len); page++)
+        if (*entry(t, b, page) == UINT32_MAX && CHECK(t->taken < t->pages.k.batch))
+            *entry(t, b, page) = t->order[t->taken++];
+}
+
+static void append(twin *t, attn_tensor k, attn_tensor v, const size_t *lens)
+{
+    for (size_t b = 0; b < t->pages.batch; b++)
+        reserve(t, b, t->pages.lens[b] + (lens ? lens[b] : k.len));
+    CHECK_STATUS(attn_kv_cache_append(&t->cache, k, v, lens), ATTN_OK);
+    CHECK_STATUS(attn_kv_pages_append(&t->pages, k, v, lens), ATTN_OK);
+}
+
+static attn_tensor tokens_for(const twin *t, int which, attn_dtype dtype, size_t count, int layout)
+{
+    attn_tensor like = side(&t->pages, which);
+    return test_random_tensor(dtype, t->pages.batch, like.heads, count, like.dim, layout);
+}
+
+static void append_random(twin *t, size_t count, const size_t *lens)
+{
+    append(t, tokens_for(t, K, ATTN_F32, count, T_BHLD), tokens_for(t, V, ATTN_F32, count, T_BHLD), lens);
+}
+
+/* All items begin with the same tokens: whole pages, which the first item fills and the others name too. */
+static void begin_with_shared(twin *t, size_t pages)
+{
+    size_t count = pages * t->pages.k.len;
+    attn_tensor k = tokens_for(t, K, ATTN_F32, count, T_ONE_BATCH), v = tokens_for(t, V, ATTN_F32, count, T_ONE_BATCH);
+    attn_kv_pages first = t->pages;
+    reserve(t, 0, count);
+    CHECK_STATUS(attn_kv_cache_append(&t->cache, k, v, NULL), ATTN_OK);
+    first.batch = k.batch = v.batch = 1;
+    CHECK_STATUS(attn_kv_pages_append(&first, k, v, NULL), ATTN_OK);
+    for (size_t b = 1; b < t->pages.batch; b++) {
+        memcpy(entry(t, b, 0), entry(t, 0, 0), pages * sizeof *t->table);
+        t->pages.lens[b] = count;
+    }
+}
+
+/* ---- do they hold the same? ---- */
+
+static void *element(const attn_kv_pages *p, int which, size_t b, size_t h, size_t j, size_t d)
+{
+    return test_tensor_at(side(p, which), p->table[b * p->table_stride + j / p->k.len], h, j % p->k.len, d);
+}
+
+static float *scale_at(const attn_kv_pages *p, int which, size_t b, size_t h, size_t j)
+{
+    size_t page = p->table[b * p->table_stride + j / p->k.len];
+    return (which == K ? p->k_scales : p->v_scales) + (page * p->k.heads + h) * p->k.len + j % p->k.len;
+}
+
+static int holds_token(const twin *t, int which, size_t b, size_t h, size_t j)
+{
+    attn_tensor row = which == K ? t->cache.k : t->cache.v;
+    const float *scales = which == K ? t->cache.k_scales : t->cache.v_scales;
+    for (size_t d = 0; d < row.dim; d++)
+        if (memcmp(element(&t->pages, which, b, h, j, d), test_tensor_at(row, b, h, j, d), test_size(row.dtype)) != 0)
+            return 0;
+    return !scales || row.dim == 0 ||
+           memcmp(scale_at(&t->pages, which, b, h, j), scales + (b * row.heads + h) * row.len + j, sizeof *scales) == 0;
+}
+
+static int holds_cache(const twin *t) /* bit by bit */
+{
+    for (size_t b = 0; b < t->pages.batch; b++) {
+        if (t->pages.lens[b] != t->cache.lens[b])
+            return 0;
+        for (size_t j = 0; j < t->cache.lens[b]; j++)
+            for (size_t h = 0; h < t->cache.k.heads; h++)
+                if (!holds_token(t, K, b, h, j) || !holds_token(t, V, b, h, j))
+                    return 0;
+    }
+    return 1;
+}
+
+/* ---- a question: what attention is asked for ---- */
+
+typedef struct question {
+    attn_tensor q;
+    attn_opts opts; /* without its output tensors */
+    attn_ctx ctx;
+    attn_dtype out, lse, weights, scores; /* types */
+    int wants_lse, wants_weights, wants_scores, layout;
+    size_t q_lens[MOST_ITEMS];
+    float slopes[MOST_HEADS], sinks[MOST_HEADS];
+    test_runner runner;
+} question;
+
+typedef struct answer {
+    attn_tensor out, lse, weights, scores;
+} answer;
+
+static answer blank(const question *a, size_t Lk, size_t Dv)
+{
+    answer r;
+    size_t B = a->q.batch, H = a->q.heads, Lq = a->q.len;
+    memset(&r, 0, sizeof r);
+    r.out = test_tensor(a->out, B, H, Lq, Dv, a->layout);
+    if (a->wants_lse)
+        r.lse = test_tensor(a->lse, B, H, Lq, 1, a->layout);
+    if (a->wants_weights)
+        r.weights = test_tensor(a->weights, B, H, Lq, Lk, a->layout);
+    if (a->wants_scores)
+        r.scores = test_tensor(a->scores, B, H, Lq, Lk, a->layout);
+    return r;
+}
+
+static attn_opts with_outputs(attn_opts opts, const answer *r)
+{
+    opts.lse = r->lse;
+    opts.weights = r->weights;
+    opts.scores = r->scores;
+    return opts;
+}
+
+static void begin_question(question *a, attn_tensor q, attn_isa isa)
+{
+    memset(a, 0, sizeof *a);
+    a->q = q;
+    a->ctx.isa = isa;
+    a->opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
+    a->out = a->lse = a->weights = a->scores = ATTN_F32;
+}
+
+static size_t list_of(const attn_blocks *l, size_t H, size_t Hkv, size_t Lq, size_t b, size_t h, size_t i)
+{
+    size_t head = l->heads == 1 ? 0 : l->heads == H ? h : h / (H / Hkv);
+    return ((l->batch == 1 ? 0 : b) * l->heads + head) * ((Lq + l->q_len - 1) / l->q_len) + i / l->q_len;
+}
+
+static int is_listed(const attn_blocks *l, size_t H, size_t Hkv, size_t Lq, size_t b, size_t h, size_t i, size_t j)
+{
+    size_t list;
+    if (l->q_len == 0)
+        return 1;
+    list = list_of(l, H, Hkv, Lq, b, h, i);
+    for (uint32_t n = 0; n < l->count[list]; n++)
+        if (l->index[list * l->width + n] == j / l->kv_len)
+            return 1;
+    return 0;
+}
+
+/* The mask that hides what the options' mask and lists of blocks hide. */
+static attn_tensor mask_of(const question *a, size_t Hkv, size_t Lk)
+{
+    attn_tensor mask = a->opts.mask, t = test_tensor(ATTN_BOOL, a->q.batch, a->q.heads, a->q.len, Lk, T_BHLD);
+    int masked = !test_absent_tensor(mask);
+    for (size_t b = 0; b < t.batch; b++)
+        for (size_t h = 0; h < t.heads; h++)
+            for (size_t i = 0; i < t.len; i++)
+                for (size_t j = 0; j < Lk; j++) {
+                    int shown = is_listed(&a->opts.blocks, t.heads, Hkv, t.len, b, h, i, j);
+                    if (masked && shown)
+                        shown = test_tensor_get(mask, mask.batch == 1 ? 0 : b, mask.heads == 1 ? 0 : h,
+                                                mask.len == 1 ? 0 : i, mask.dim == 1 ? 0 : j) != 0;
+                    *(unsigned char *)test_tensor_at(t, b, h, i, j) = (unsigned char)shown;
+                }
+    return t;
+}
+
+/* What the cache says, one thread and its own memory; lists of blocks are a mask to it. */
+static answer by_cache(const twin *t, const question *a)
+{
+    answer r = blank(a, longest(&t->pages), t->pages.v.dim);
+    attn_opts o = a->opts;
+    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, a->ctx.isa};
+    attn_blocks none;
+    memset(&none, 0, sizeof none);
+    if (o.blocks.q_len > 0)
+        o.mask = mask_of(a, t->pages.k.heads, longest(&t->pages));
+    o.blocks = none;
+    o = with_outputs(o, &r);
+    CHECK_STATUS(attn_kv_cache_attend(r.out, a->q, &t->cache, &o, &ctx), ATTN_OK);
+    return r;
+}
+
+static answer by_pages(const twin *t, const question *a)
+{
+    answer r = blank(a, longest(&t->pages), t->pages.v.dim);
+    attn_opts o = with_outputs(a->opts, &r);
+    attn_tensor wrote[4];
+    wrote[0] = r.out, wrote[1] = r.lse, wrote[2] = r.weights, wrote[3] = r.scores;
+    test_freeze();
+    CHECK_STATUS(attn_kv_pages_attend(r.out, a->q, &t->pages, &o, &a->ctx), ATTN_OK);
+    CHECK(test_wrote_only_tensors(wrote, 4));
+    return r;
+}
+
+static int same_answers(const answer *got, const answer *want)
+{
+    return CHECK(test_same_tensor_bits(got->out, want->out)) & CHECK(test_same_tensor_bits(got->lse, want->lse)) &
+           CHECK(test_same_tensor_bits(got->weights, want->weights)) &
+           CHECK(test_same_tensor_bits(got->scores, want->scores));
+}
+
+static void compare(const twin *t, const question *a)
+{
+    answer want = by_cache(t, a), got = by_pages(t, a);
+    same_answers(&got, &want);
+}
+
+/* ---- random questions ---- */
+
+static void modify(void *user, void *scores, size_t count, size_t b, size_t h, size_t i, size_t j0)
+{
+    float *x = scores;
+    (void)user;
+    for (size_t n = 0; n < count; n++)
+        x[n] += 0.125f * (float)((b * 7 + h * 3 + i * 5 + j0 + n) % 11);
+}
+
+static attn_dtype any_float(void)
+{
+    return floats[test_below(4)];
+}
+
+static attn_dtype any_narrow(void) /* of what is computed in float */
+{
+    return kinds[test_below(3)];
+}
+
+static attn_tensor any_broadcast(attn_dtype dtype, size_t B, size_t H, size_t Lq, size_t Lk)
+{
+    return test_random_tensor(dtype, test_maybe() ? B : 1, test_maybe() ? H : 1, test_maybe() ? Lq : 1,
+                              test_below(4) ? Lk : 1, (int)test_below(T_OUT_LAYOUTS));
+}
+
+static void add_hiding_bias(question *a, size_t Lk)
+{
+    attn_tensor t = a->opts.bias = any_broadcast(any_float(), a->q.batch, a->q.heads, a->q.len, Lk);
+    for (size_t n = 0; n < t.batch * t.heads * t.len; n++)
+        for (size_t j = 0; j < t.dim; j++)
+            if (test_below(9) == 0)
+                test_tensor_set(t, n / t.len / t.heads, n / t.len % t.heads, n % t.len, j, -HUGE_VAL);
+}
+
+/* Random lists: about one block of keys in `rarity` is listed; what follows a list is garbage. */
+static void add_blocks(question *a, const attn_kv_pages *p, size_t rarity)
+{
+    size_t q_lens[] = {1, 2, 16, a->q.len}, kv_lens[] = {1, 3, 16, 100, p->k.len, 2 * p->k.len, 128};
+    size_t heads[] = {1, p->k.heads, a->q.heads}, lists, blocks, Lk = longest(p);
+    attn_blocks l;
+    uint32_t *index, *count;
+    memset(&l, 0, sizeof l);
+    l.q_len = q_lens[test_below(4)];
+    l.kv_len = kv_lens[test_below(COUNT(kv_lens))];
+    l.batch = test_maybe() ? 1 : a->q.batch;
+    l.heads = heads[test_below(3)];
+    blocks = (Lk + l.kv_len - 1) / l.kv_len;
+    l.width = blocks + test_below(3);
+    lists = l.batch * l.heads * ((a->q.len + l.q_len - 1) / l.q_len);
+    l.index = index = test_block(lists * l.width * sizeof *index);
+    l.count = count = test_block(lists * sizeof *count);
+    for (size_t n = 0; n < lists; n++) {
+        count[n] = 0;
+        for (size_t j = 0; j < blocks; j++)
+            if (test_below(rarity) == 0)
+                index[n * l.width + count[n]++] = (uint32_t)j;
+    }
+    a->opts.blocks = l;
+}
+
+/* Each option is there or not. */
+static void choose_options(question *a, const twin *t)
+{
+    size_t B = a->q.batch, H = a->q.heads, Lq = a->q.len, Lk = longest(&t->pages);
+    for (size_t b = 0; b < B; b++)
+        a->q_lens[b] = test_below(Lq + 1);
+    for (size_t h = 0; h < H; h++) {
+        a->slopes[h] = (float)test_uniform();
+        a->sinks[h] = (float)test_uniform();
+    }
+    a->opts.causal = (attn_causal)test_below(3);
+    a->opts.q_lens = test_below(3) ? NULL : a->q_lens;
+    a->opts.window.on = test_below(3) == 0;
+    a->opts.window.left = (ptrdiff_t)test_below(Lk + 2) - 1;
+    a->opts.window.right = (ptrdiff_t)test_below(4) - 1;
+    if (test_below(4) == 0)
+        a->opts.mask = any_broadcast(ATTN_BOOL, B, H, Lq, Lk);
+    if (test_below(4) == 0)
+        add_hiding_bias(a, Lk);
+    a->opts.alibi_slopes = test_below(4) ? NULL : a->slopes;
+    a->opts.sinks = test_below(4) ? NULL : a->sinks;
+    a->opts.score_mod = test_below(5) ? NULL : modify;
+    a->opts.scale = test_below(3) ? 0 : test_uniform();
+    a->opts.softcap = test_below(4) ? 0 : 1.5;
+    a->opts.scores_stage = (attn_stage)test_below(3);
+    if (test_below(4) == 0) {
+        add_blocks(a, &t->pages, 1 + test_below(6));
+        a->opts.scores_stage = ATTN_STAGE_FINAL;
+    }
+    a->out = any_narrow();
+    a->lse = any_float(), a->weights = any_float(), a->scores = any_float();
+    a->layout = (int)test_below(T_OUT_LAYOUTS);
+    a->wants_lse = test_maybe(), a->wants_weights = test_below(4) == 0, a->wants_scores = test_below(4) == 0;
+}
+
+static void choose_runner(question *a)
+{
+    size_t width = 1 + test_below(4);
+    if (test_maybe())
+        a->ctx.parallel = test_maybe() ? test_threads(&a->runner, width) : test_serial_backwards(&a->runner, width);
+}
+
+/* Exactly what attn_kv_pages_scratch says, up to a fence or from one on. */
+static void give_scratch(question *a, const attn_kv_pages *p)
+{
+    answer r = blank(a, longest(p), p->v.dim);
+    attn_opts o = with_outputs(a->opts, &r);
+    size_t bytes = 0;
+    CHECK_STATUS(attn_kv_pages_scratch(&bytes, r.out, a->q, p, &o, &a->ctx), ATTN_OK);
+    a->ctx.scratch = test_fenced(bytes, test_maybe());
+    a->ctx.scratch_size = bytes;
+}
+
+static void describe(const twin *t, const question *a, const char *what)
+{
+    const attn_kv_pages *p = &t->pages;
+    test_case("%s: %s, %zu x %zu pages of %zu x %zu, %zu (%s); %zu x %zu %s queries; longest %zu%s%s%s%s%s%s%s%s%s%s",
+              what, attn_isa_string(a->ctx.isa), p->batch, p->k.heads, p->k.len, p->k.dim, p->v.dim,
+              test_dtype_name(p->k.dtype), a->q.heads, a->q.len, test_dtype_name(a->q.dtype), longest(p),
+              a->opts.causal ? ", causal" : "", a->opts.window.on ? ", window" : "", a->opts.mask.data ? ", mask" : "",
+              a->opts.bias.data ? ", bias" : "", a->opts.blocks.q_len ? ", blocks" : "",
+              a->opts.q_lens ? ", q_lens" : "", a->opts.score_mod ? ", score_mod" : "",
+              a->wants_weights ? ", weights" : "", a->wants_scores ? ", scores" : "",
+              a->ctx.parallel.run ? ", several tasks" : "");
+}
+
+/* ---- the same bits as a cache ---- */
+
+static void choose_lens(const twin *t, size_t most, size_t *lens) /* tokens to append, none to some */
+{
+    for (size_t b = 0; b < t->pages.batch; b++)
+        lens[b] = test_below(5) == 0 ? 0 : test_below(most + 1);
+    lens[test_below(t->pages.batch)] = most;
+}
+
+/* Every type of page with every page_len, one query, a few, and many; the rest at random. */
+TEST(pages_equal_cache)
+{
+    static const size_t dims[] = {1, 2, 3, 5, 8, 16, 24, 33, 40, 64, 65};
+    static const size_t many[] = {17, 40, 66};
+    size_t n = 0;
+    FOR_EACH_ISA (isa)
+        for (size_t c = 0; c < 4 * COUNT(page_lens) * 3; c++, n++) {
+            shape s = {1, 1, 1, 1, 1, 0, 0, ATTN_F32, 0};
+            size_t lens[MOST_ITEMS], group, Lq, most, shared = 0;
+            attn_tensor q;
+            question a;
+            twin t;
+            if (test_quick && test_below(4))
+                continue;
+            s.dtype = kinds[c % 4];
+            s.page_len = page_lens[c / 4 % COUNT(page_lens)];
+            Lq = c / 4 / COUNT(page_lens) == 0   ? 1
+                 : c / 4 / COUNT(page_lens) == 1 ? 2 + test_below(4)
+                                                 : many[test_below(3)];
+            s.B = 1 + test_below(MOST_ITEMS - 1), s.Hkv = 1 + test_below(3);
+            s.D = dims[test_below(COUNT(dims))], s.Dv = dims[test_below(COUNT(dims))];
+            s.layout = (int)test_below(PAGE_LAYOUTS);
+            most = test_below(6) ? 1 + test_below(3 * s.page_len + 40) : 500;
+            if (test_below(3) == 0)
+                shared = 1 + test_below(3);
+            s.stride = (most + 7 + s.page_len - 1) / s.page_len + shared + test_below(3);
+            s.pages = s.B * s.stride + test_below(5);
+            t = new_twin(s);
+            if (shared)
+                begin_with_shared(&t, shared);
+            choose_lens(&t, most, lens);
+            append_random(&t, most, lens);
+            append_random(&t, 7, NULL);
+            CHECK(holds_cache(&t));
+            group = 1 + test_below(4);
+            q = test_random_tensor(kinds[n % 3], s.B, group * s.Hkv, Lq, s.D, (int)test_below(T_LAYOUTS));
+            begin_question(&a, q, isa);
+            for (int turn = 0; turn < 3; turn++) {
+                begin_question(&a, q, isa);
+                if (turn == 0) {
+                    a.wants_lse = 1;
+                    t.pages.lens[0] = t.cache.lens[0] = 0; /* shortened by the program */
+                } else
+                    choose_options(&a, &t);
+                choose_runner(&a);
+                describe(&t, &a, "equal");
+                if (test_maybe())
+                    give_scratch(&a, &t.pages);
+                compare(&t, &a);
+            }
+            test_release();
+        }
+}
+
+/* Enough tokens for several splits, which run in parallel where there are few queries. */
+TEST(pages_splits)
+{
+    size_t n = 0, most = 0;
+    FOR_EACH_ISA (isa)
+        for (size_t c = 0; c < 2 * COUNT(page_lens); c++, n++) {
+            shape s = {1, 1, 9, 12, 1, 0, 0, ATTN_F32, 0};
+            size_t lens[MOST_ITEMS], tokens = 3100 + test_below(900), Lq = c % 2 ? 1 + test_below(3) : 20;
+            question a;
+            twin t;
+            if (test_quick && (n % 3 || c % 5 > 2))
+                continue;
+            s.dtype = kinds[n % 4];
+            s.page_len = page_lens[c / 2];
+            s.B = 1 + test_below(2), s.Hkv = 1 + test_below(2);
+            s.layout = (int)test_below(PAGE_LAYOUTS);
+            s.stride = (tokens + s.page_len - 1) / s.page_len;
+            s.pages = s.B * s.stride;
+            t = new_twin(s);
+            choose_lens(&t, tokens, lens);
+            append_random(&t, tokens, lens);
+            begin_question(&a, test_random_tensor(kinds[(n + c) % 3], s.B, 2 * s.Hkv, Lq, s.D, T_BHLD), isa);
+            for (size_t width = 1; width <= 4; width++) {
+                a.ctx.scratch = NULL, a.ctx.scratch_size = 0;
+                a.ctx.parallel = width % 2 ? test_threads(&a.runner, width) : test_serial_backwards(&a.runner, width);
+                a.wants_lse = 1;
+                a.opts.window.on = width == 3, a.opts.window.left = 2000, a.opts.window.right = -1;
+                if (width == 4)
+                    add_blocks(&a, &t.pages, 2);
+                describe(&t, &a, "splits");
+                give_scratch(&a, &t.pages);
+                compare(&t, &a);
+                most = a.runner.most > most ? a.runner.most : most;
+            }
+            test_release();
+        }
+    CHECK(most > 1);
+}
+
+/* Types of k and v that differ, which a cache has not: the bits of attn_sdpa over one tensor of the same numbers. */
+TEST(pages_mixed_types)
+{
+    FOR_EACH_ISA (isa)
+        for (size_t c = 0; c < 9; c++) {
+            shape s = {2, 2, 7, 9, 16, 8, 16, ATTN_F32, T_BHLD};
+            attn_tensor k = test_tensor(kinds[c % 3], 16, 2, 16, 7, T_BHLD), keys;
+            attn_tensor v = test_tensor(kinds[c / 3], 16, 2, 16, 9, T_BLHD), values;
+            size_t tokens[2] = {100, 37};
+            attn_opts opts, plain;
+            ptrdiff_t offsets[2];
+            question a;
+            answer got, want;
+            twin t = new_twin_over(s, k, v);
+            for (size_t b = 0; b < 2; b++)
+                reserve(&t, b, tokens[b]);
+            keys = test_random_tensor(k.dtype, 2, 2, 100, 7, T_BHLD);
+            values = test_random_tensor(v.dtype, 2, 2, 100, 9, T_BHLD);
+            CHECK_STATUS(attn_kv_pages_append(&t.pages, keys, values, tokens), ATTN_OK);
+            begin_question(&a, test_random_tensor(kinds[c % 3], 2, 4, c % 2 ? 1 : 21, 7, T_BHLD), isa);
+            a.wants_lse = a.wants_weights = 1;
+            describe(&t, &a, "mixed types");
+            got = by_pages(&t, &a);
+            want = blank(&a, 100, 9);
+            opts = with_outputs(a.opts, &want);
+            plain = opts;
+            plain.causal = ATTN_CAUSAL_OFFSET;
+            plain.causal_offset = offsets;
+            plain.kv_lens = tokens;
+            for (size_t b = 0; b < 2; b++)
+                offsets[b] = (ptrdiff_t)tokens[b] - (ptrdiff_t)a.q.len;
+            CHECK_STATUS(attn_sdpa(want.out, a.q, keys, values, &plain, &a.ctx), ATTN_OK);
+            same_answers(&got, &want);
+            test_release();
+        }
+}
+
+/* ---- the formula itself ---- */
+
+static real number(const attn_kv_pages *p, int which, size_t b, size_t h, size_t j, size_t d)
+{
+    const void *x = element(p, which, b, h, j, d);
+    return p->k.dtype == ATTN_I8 ? (real) * (const signed char *)x * (real)*scale_at(p, which, b, h, j)
+                                 : test_load(x, p->k.dtype);
+}
+
+/* One row: softmax over tokens first .. end - 1, by way of the table, and the sum of their values. */
+static real exact_row(real *out, const question *a, const attn_kv_pages *p, size_t b, size_t h, size_t i, size_t first,
+                      size_t end)
+{
+    size_t kv = h / (a->q.heads / p->k.heads);
+    real most = -INFINITY, sum = 0, *s = test_reals(end);
+    for (size_t d = 0; d < p->v.dim; d++)
+        out[d] = 0;
+    for (size_t j = first; j < end; j++) {
+        s[j] = 0;
+        for (size_t d = 0; d < p->k.dim; d++)
+            s[j] += test_tensor_get(a->q, b, h, i, d) * number(p, K, b, kv, j, d);
+        s[j] /= sqrtl((real)p->k.dim);
+        most = s[j] > most ? s[j] : most;
+    }
+    for (size_t j = first; j < end; j++) {
+        sum += expl(s[j] - most);
+        for (size_t d = 0; d < p->v.dim; d++)
+            out[d] += expl(s[j] - most) * number(p, V, b, kv, j, d);
+    }
+    for (size_t d = 0; d < p->v.dim && first < end; d++)
+        out[d] /= sum;
+    return first < end ? most + logl(sum) : -INFINITY;
+}
+
+/* Token after token in one tensor, as float where it is I8. */
+static attn_tensor gathered(const attn_kv_pages *p, int which)
+{
+    attn_tensor like = side(p, which);
+    attn_dtype dtype = like.dtype == ATTN_I8 ? ATTN_F32 : like.dtype;
+    attn_tensor t = test_tensor(dtype, p->batch, like.heads, longest(p), like.dim, T_BHLD);
+    for (size_t b = 0; b < t.batch; b++)
+        for (size_t j = 0; j < p->lens[b]; j++)
+            for (size_t h = 0; h < t.heads; h++)
+                for (size_t d = 0; d < t.dim; d++)
+                    test_tensor_set(t, b, h, j, d, (double)number(p, which, b, h, j, d));
+    return t;
+}
+
+/* Queries are the newest tokens; causal, and a window to the left. */
+TEST(pages_exact)
+{
+    size_t n = 0;
+    FOR_EACH_ISA (isa)
+        for (size_t c = 0; c < 4 * COUNT(page_lens); c++, n++) {
+            shape s = {2, 2, 1, 1, 1, 0, 0, ATTN_F32, 0};
+            size_t tokens = 150 + test_below(80), lens[MOST_ITEMS], Lq = n % 3 ? 1 + test_below(3) : 19, Dv;
+            real *out, *lse, *naive, *naive_lse;
+            ptrdiff_t offsets[2];
+            attn_opts plain;
+            answer got;
+            question a;
+            twin t;
+            if (test_quick && n % 5)
+                continue;
+            s.dtype = kinds[c % 4];
+            s.page_len = page_lens[c / 4];
+            s.D = 1 + test_below(20), s.Dv = Dv = 1 + test_below(20);
+            s.layout = (int)test_below(PAGE_LAYOUTS);
+            s.stride = (tokens + s.page_len - 1) / s.page_len;
+            s.pages = s.B * s.stride;
+            t = new_twin(s);
+            choose_lens(&t, tokens, lens);
+            append_random(&t, tokens, lens);
+            begin_question(&a, test_random_tensor(kinds[n % 3], 2, 4, Lq, s.D, T_BHLD), isa);
+            a.opts.window.on = 1;
+            a.opts.window.left = (ptrdiff_t)test_below(tokens);
+            a.opts.window.right = 0;
+            a.wants_lse = 1;
+            describe(&t, &a, "exact");
+            got = by_pages(&t, &a);
+            out = test_reals(2 * 4 * Lq * Dv), lse = test_reals(2 * 4 * Lq);
+            naive = test_reals(2 * 4 * Lq * Dv), naive_lse = test_reals(2 * 4 * Lq);
+            for (size_t r = 0; r < 2 * 4 * Lq; r++) {
+                size_t b = r / Lq / 4, i = r % Lq, end, first, left = (size_t)a.opts.window.left;
+                end = t.pages.lens[b] + i + 1 > Lq ? t.pages.lens[b] + i + 1 - Lq : 0;
+                first = end > left + 1 ? end - left - 1 : 0;
+                lse[r] = exact_row(out + r * Dv, &a, &t.pages, b, r / Lq % 4, i, first, end);
+            }
+            plain = a.opts;
+            plain.causal = ATTN_CAUSAL_OFFSET, plain.causal_offset = offsets, plain.kv_lens = t.pages.lens;
+            for (size_t b = 0; b < 2; b++)
+                offsets[b] = (ptrdiff_t)t.pages.lens[b] - (ptrdiff_t)Lq;
+            sdpa_reference(naive, naive_lse, NULL, NULL, a.q, gathered(&t.pages, K), gathered(&t.pages, V), &plain,
+                           NAIVE32);
+            test_size_of_sums = 1;
+            CHECK(sdpa_close(got.out, out, naive, ATTN_F32, sdpa_least(1, ATTN_F32)));
+            CHECK(sdpa_close(got.lse, lse, naive_lse, ATTN_F32, sdpa_least(1, ATTN_F32)));
+            test_release();
+        }
+}
+
+/* ---- memory that must not be touched ----
+
+   Each page has a slot of its own, whole pages of the operating system between fences. Rows of all heads follow each
+   other by tokens, upwards or downwards, so that the first `held` rows of a slot end at a border (upwards) or begin at
+   one: what lies beyond can be shut for the last page of an item, and all of a slot for a page that nobody sees. */
+
+typedef struct slots {
+    unsigned char *memory;
+    size_t size, count;            /* of a slot, and how many; memory before the first is a fence */
+    size_t held_bytes, rest_bytes; /* whole pages for the first rows, and for the others */
+    int down;
+} slots;
+
+static size_t os_page(void)
+{
+#ifdef HAVE_MPROTECT
+    return (size_t)sysconf(_SC_PAGESIZE);
+#else
+    return 64;
+#endif
+}
+
+static void protect(void *at, size_t size, int open)
+{
+#ifdef HAVE_MPROTECT
+    if (size > 0)
+        CHECK(mprotect(at, size, open ? PROT_READ | PROT_WRITE : PROT_NONE) == 0);
+#else
+    (void)at, (void)size, (void)open;
+#endif
+}
+
+static size_t whole(size_t size)
+{
+    return (size + os_page() - 1) / os_page() * os_page();
+}
+
+static size_t slots_bytes(const slots *l)
+{
+    return os_page() + l->count * l->size;
+}
+
+static void open_all(const slots *l)
+{
+    protect(l->memory, slots_bytes(l), 1);
+}
+
+static void shut_fences(const slots *l)
+{
+    for (size_t n = 0; n <= l->count; n++)
+        protect(l->memory + n * l->size, os_page(), 0);
+}
+
+/* A slot, or of the last page of an item what comes after its rows. */
+static void shut(const slots *l, size_t n, int only_rest)
+{
+    unsigned char *slot = l->memory + os_page() + n * l->size;
+    if (only_rest)
+        protect(l->down ? slot : slot + l->held_bytes, l->rest_bytes, 0);
+    else
+        protect(slot, l->held_bytes + l->rest_bytes, 0);
+}
+
+/* Slots for these pages, all open and full of NaN, and the view of them. */
+static slots new_slots(attn_tensor *view, shape s, size_t dim, size_t held, int down)
+{
+    size_t size = test_size(s.dtype), row = s.Hkv * dim * size, start;
+    slots l;
+    memset(&l, 0, sizeof l);
+    l.count = s.pages;
+    l.held_bytes = whole(held * row), l.rest_bytes = whole((s.page_len - held) * row);
+    l.size = l.held_bytes + l.rest_bytes + os_page();
+    l.down = down;
+#ifdef HAVE_MPROTECT
+    l.memory = mmap(NULL, slots_bytes(&l), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (!CHECK(l.memory != MAP_FAILED))
+        exit(2);
+#else
+    l.memory = test_block(slots_bytes(&l));
+#endif
+    memset(l.memory, 0xff, slots_bytes(&l));
+    start = os_page() + (down ? l.rest_bytes + (held - 1) * row : l.held_bytes - held * row);
+    *view = attn_tensor_of(l.memory + start, s.dtype, s.pages, s.Hkv, s.page_len, dim, (ptrdiff_t)(l.size / size),
+                           (ptrdiff_t)dim, (down ? -1 : 1) * (ptrdiff_t)(s.Hkv * dim), 1);
+    return l;
+}
+
+static void free_slots(slots *l)
+{
+#ifdef HAVE_MPROTECT
+    munmap(l->memory, slots_bytes(l));
+#endif
+    memset(l, 0, sizeof *l);
+}
+
+typedef struct fenced_call { /* attends, or appends */
+    attn_tensor out, k, v;
+    const twin *twin;
+    question *a;
+    attn_opts opts;
+    const size_t *lens;
+    attn_status status;
+} fenced_call;
+
+static void fenced_attend(void *arg)
+{
+    fenced_call *c = arg;
+    c->status = attn_kv_pages_attend(c->out, c->a->q, &c->twin->pages, &c->opts, &c->a->ctx);
+}
+
+static void fenced_scratch(void *arg) /* which reads no pages at all */
+{
+    fenced_call *c = arg;
+    give_scratch(c->a, &c->twin->pages);
+}
+
+static void fenced_append(void *arg)
+{
+    fenced_call *c = arg;
+    c->status = attn_kv_pages_append(&c->twin->pages, c->k, c->v, c->lens);
+}
+
+/* Does a query see a token of this page of item b? By causal rule, window, lengths and blocks. */
+static int sees_page(const twin *t, const question *a, size_t b, size_t page)
+{
+    const attn_kv_pages *p = &t->pages;
+    size_t queries = a->opts.q_lens ? a->opts.q_lens[b] : a->q.len, j, end = (page + 1) * p->k.len;
+    ptrdiff_t offsets[MOST_ITEMS] = {0};
+    attn_opts o = a->opts;
+    attn_tensor none = {0};
+    o.mask = o.bias = none;
+    o.kv_lens = p->lens;
+    o.causal = o.causal == ATTN_CAUSAL_NONE ? ATTN_CAUSAL_NONE : ATTN_CAUSAL_OFFSET;
+    o.causal_offset = offsets;
+    offsets[b] = (ptrdiff_t)p->lens[b] - (ptrdiff_t)queries;
+    for (size_t i = 0; i < queries; i++)
+        for (j = page * p->k.len; j < end && j < p->lens[b]; j++) {
+            if (!sdpa_sees(&o, a->q.len, longest(p), b, 0, i, j))
+                continue;
+            for (size_t h = 0; h < a->q.heads; h++)
+                if (is_listed(&o.blocks, a->q.heads, p->k.heads, a->q.len, b, h, i, j))
+                    return 1;
+        }
+    return 0;
+}
+
+static uint32_t garbage(const attn_kv_pages *p)
+{
+    const uint32_t numbers[] = {UINT32_MAX, 0, (uint32_t)p->k.batch, (uint32_t)p->k.batch - 1, 0x80000000u};
+    return numbers[test_below(5)];
+}
+
+static void spoil_scales(const attn_kv_pages *p, size_t page)
+{
+    size_t rows = p->k.heads * p->k.len;
+    if (!p->k_scales)
+        return;
+    memset(p->k_scales + page * rows, 0xff, rows * sizeof(float));
+    memset(p->v_scales + page * rows, 0xff, rows * sizeof(float));
+}
+
+/* Shuts every page that no query sees and the rows past the lengths, and spoils the entries of hidden pages. Returns
+   how many entries that were. */
+static size_t hide_unseen(const twin *t, const question *a, const slots *l)
+{
+    const attn_kv_pages *p = &t->pages;
+    unsigned char *seen = test_block(p->k.batch);
+    size_t hidden = 0;
+    memset(seen, 0, p->k.batch);
+    for (size_t b = 0; b < p->batch; b++)
+        for (size_t page = 0; page < p->table_stride; page++) {
+            if (sees_page(t, a, b, page)) {
+                seen[*entry(t, b, page)] = (page + 1) * p->k.len <= p->lens[b] ? 1 : 2;
+                continue;
+            }
+            hidden += page < pages_of(p, p->lens[b]);
+            *entry(t, b, page) = garbage(p);
+        }
+    for (size_t n = 0; n < p->k.batch; n++)
+        for (int which = K; which <= V; which++) {
+            if (seen[n] != 1)
+                shut(&l[which], n, seen[n] == 2);
+            if (!seen[n])
+                spoil_scales(p, n);
+        }
+    return hidden;
+}
+
+static void choose_hiding(question *a, const twin *t)
+{
+    size_t Lk = longest(&t->pages), B = a->q.batch, H = a->q.heads, Lq = a->q.len;
+    a->opts.causal = (attn_causal)test_below(3);
+    a->opts.window.on = test_below(4) > 0;
+    a->opts.window.left = (ptrdiff_t)test_below(test_maybe() ? Lk + 1 : 20) - (test_below(6) == 0);
+    a->opts.window.right = (ptrdiff_t)test_below(4) - 1;
+    for (size_t b = 0; b < B; b++)
+        a->q_lens[b] = test_below(Lq + 1);
+    a->opts.q_lens = test_below(3) ? NULL : a->q_lens;
+    if (test_below(3) == 0)
+        add_blocks(a, &t->pages, 1 + test_below(12));
+    if (test_below(4) == 0)
+        a->opts.mask = any_broadcast(ATTN_BOOL, B, H, Lq, Lk);
+    if (test_below(4) == 0)
+        add_hiding_bias(a, Lk);
+    a->opts.score_mod = test_below(5) ? NULL : modify;
+    a->opts.softcap = test_below(4) ? 0 : 1.5;
+    a->wants_lse = test_maybe(), a->wants_weights = test_below(3) == 0, a->wants_scores = test_below(3) == 0;
+    a->opts.scores_stage = ATTN_STAGE_FINAL;
+    if (test_maybe())
+        a->ctx.parallel = test_serial_backwards(&a->runner, 1 + test_below(4));
+}
+
+/* The second part of the tokens is appended while all pages are shut but those it goes to, and other entries of the
+   table are garbage. */
+static void append_between_fences(twin *t, const slots *l, size_t count, const size_t *lens)
+{
+    attn_kv_pages *p = &t->pages;
+    size_t entries = p->batch * p->table_stride;
+    unsigned char *written = test_block(p->k.batch);
+    uint32_t *saved = test_block(entries * sizeof *saved);
+    fenced_call c;
+    memset(&c, 0, sizeof c);
+    memset(written, 0, p->k.batch);
+    c.twin = t, c.lens = lens;
+    c.k = tokens_for(t, K, any_float(), count, T_BHLD), c.v = tokens_for(t, V, any_float(), count, T_BHLD);
+    for (size_t b = 0; b < p->batch; b++)
+        reserve(t, b, p->lens[b] + lens[b]);
+    memcpy(saved, t->table, entries * sizeof *saved);
+    for (size_t b = 0; b < p->batch; b++)
+        for (size_t page = 0; page < p->table_stride; page++)
+            if (lens[b] > 0 && page >= p->lens[b] / p->k.len && page < pages_of(p, p->lens[b] + lens[b]))
+                written[*entry(t, b, page)] = 1;
+            else
+                *entry(t, b, page) = garbage(p);
+    for (int which = K; which <= V; which++) {
+        shut_fences(&l[which]);
+        for (size_t n = 0; n < p->k.batch; n++)
+            if (!written[n])
+                shut(&l[which], n, 0);
+    }
+    if (CHECK(test_keeps_off_fences(fenced_append, &c)))
+        CHECK_STATUS(c.status, ATTN_OK);
+    open_all(&l[K]), open_all(&l[V]);
+    memcpy(t->table, saved, entries * sizeof *saved);
+    CHECK_STATUS(attn_kv_cache_append(&t->cache, c.k, c.v, lens), ATTN_OK);
+}
+
+/* Random tables and random windows: hidden pages and rows past the lengths are not read, nor are hidden entries. */
+TEST(pages_fences)
+{
+    static const size_t queries[] = {1, 1, 2, 5, 18, 40};
+    size_t hidden = 0, n = 0;
+    FOR_EACH_ISA (isa)
+        for (size_t c = 0; c < (test_quick ? 32u : 160u); c++, n++) {
+            shape s = {1, 1, 1, 1, 1, 0, 0, ATTN_F32, 0};
+            size_t first[MOST_ITEMS], second[MOST_ITEMS], held, most, shared, Lq = queries[test_below(6)];
+            int down = test_maybe();
+            slots l[2];
+            attn_tensor views[2];
+            fenced_call call;
+            answer want;
+            question a;
+            twin t;
+            memset(&call, 0, sizeof call);
+            s.dtype = kinds[c % 4];
+            s.page_len = page_lens[c / 4 % COUNT(page_lens)];
+            s.B = 1 + test_below(3), s.Hkv = 1 + test_below(2);
+            s.D = 1 + test_below(20), s.Dv = 1 + test_below(20);
+            most = 1 + test_below(s.page_len < 16 ? 12 : 5); /* pages of an item */
+            held = 1 + test_below(s.page_len);               /* rows of its last page */
+            shared = test_maybe() ? test_below(most) : 0;
+            s.stride = most + test_below(2);
+            s.pages = s.B * most + 1 + test_below(3);
+            for (int which = K; which <= V; which++)
+                l[which] = new_slots(&views[which], s, which == K ? s.D : s.Dv, held, down);
+            t = new_twin_over(s, views[K], views[V]);
+            if (shared > 0)
+                begin_with_shared(&t, shared);
+            for (size_t b = 0; b < s.B; b++) {
+                size_t own = most - shared, tokens = test_below(6) ? (test_below(own))*s.page_len + held : 0;
+                first[b] = test_below(tokens + 1), second[b] = tokens - first[b];
+            }
+            test_case("fences: append, %s, pages of %zu", test_dtype_name(s.dtype), s.page_len);
+            append_random(&t, most * s.page_len, first);
+            append_between_fences(&t, l, most * s.page_len, second);
+            CHECK(holds_cache(&t));
+            begin_question(&a, test_random_tensor(kinds[n % 3], s.B, (1 + test_below(4)) * s.Hkv, Lq, s.D, T_BHLD),
+                           isa);
+            choose_hiding(&a, &t);
+            describe(&t, &a, "fences");
+            want = by_cache(&t, &a);
+            hidden += hide_unseen(&t, &a, l);
+            shut_fences(&l[K]), shut_fences(&l[V]);
+            call.twin = &t, call.a = &a;
+            if (test_maybe())
+                CHECK(test_keeps_off_fences(fenced_scratch, &call));
+            {
+                answer got = blank(&a, longest(&t.pages), s.Dv);
+                call.out = got.out;
+                call.opts = with_outputs(a.opts, &got);
+                if (CHECK(test_keeps_off_fences(fenced_attend, &call)) && CHECK_STATUS(call.status, ATTN_OK))
+                    same_answers(&got, &want);
+            }
+            free_slots(&l[K]), free_slots(&l[V]);
+            test_release();
+        }
+    CHECK(hidden > 10);
+}
+
+/* Pages between those that are listed are not read either, though they share tiles with them: whatever else is wanted.
+ */
+TEST(pages_unlisted)
+{
+    static const uint32_t index[] = {0, 2, 9, 11}, count[] = {4};
+    for (size_t c = 0; c < 4 * 2 * 4; c++) {
+        shape s = {1, 1, 8, 8, 16, 12, 13, ATTN_F32, 0};
+        slots l[2];
+        attn_tensor views[2];
+        fenced_call call;
+        answer got, want;
+        question a;
+        twin t;
+        memset(&call, 0, sizeof call);
+        s.dtype = kinds[c % 4];
+        for (int which = K; which <= V; which++)
+            l[which] = new_slots(&views[which], s, 8, 16, 0);
+        t = new_twin_over(s, views[K], views[V]);
+        append_random(&t, 12 * 16, NULL);
+        begin_question(&a, test_random_tensor(ATTN_F32, 1, 2, c / 4 % 2 ? 20 : 1, 8, T_BHLD), ATTN_ISA_BEST);
+        a.opts.causal = ATTN_CAUSAL_NONE;
+        a.opts.blocks.q_len = a.q.len, a.opts.blocks.kv_len = 16;
+        a.opts.blocks.index = index, a.opts.blocks.count = count;
+        a.opts.blocks.batch = a.opts.blocks.heads = 1, a.opts.blocks.width = 4;
+        a.wants_weights = c / 8 % 2 == 1, a.wants_scores = c / 16 == 1, a.wants_lse = 1;
+        a.opts.scores_stage = ATTN_STAGE_FINAL;
+        describe(&t, &a, "unlisted");
+        want = by_cache(&t, &a);
+        CHECK(hide_unseen(&t, &a, l) == 8);
+        shut_fences(&l[K]), shut_fences(&l[V]);
+        got = blank(&a, longest(&t.pages), 8);
+        call.twin = &t, call.a = &a, call.out = got.out;
+        call.opts = with_outputs(a.opts, &got);
+        if (CHECK(test_keeps_off_fences(fenced_attend, &call)) && CHECK_STATUS(call.status, ATTN_OK))
+            same_answers(&got, &want);
+        free_slots(&l[K]), free_slots(&l[V]);
+        test_release();
+    }
+}
+
+/* Scores before the last stage are wanted of hidden keys too, whose pages may be gone: such a call is refused or not,
+   but never reads what is not there. */
+TEST(pages_scores_of_hidden)
+{
+    for (int stage = 0; stage < 3; stage++)
+        for (size_t c = 0; c < 8; c++) {
+            shape s = {1, 1, 4, 4, 16, 6, 6, ATTN_F32, 0};
+            size_t Lq = c / 4 ? 20 : 1;
+            slots l[2];
+            attn_tensor views[2];
+            fenced_call call;
+            question a;
+            answer got, want;
+            twin t;
+            memset(&call, 0, sizeof call);
+            s.dtype = kinds[c % 4];
+            for (int which = K; which <= V; which++)
+                l[which] = new_slots(&views[which], s, 4, 16, 0);
+            t = new_twin_over(s, views[K], views[V]);
+            append_random(&t, 96, NULL);
+            begin_question(&a, test_random_tensor(ATTN_F32, 1, 2, Lq, 4, T_BHLD), ATTN_ISA_BEST);
+            a.opts.window.on = 1, a.opts.window.left = 20, a.opts.window.right = 0;
+            a.opts.scores_stage = (attn_stage)stage;
+            a.wants_scores = 1;
+            describe(&t, &a, "scores of hidden keys");
+            want = by_cache(&t, &a);
+            got = by_pages(&t, &a); /* every page is there */
+            same_answers(&got, &want);
+            CHECK(hide_unseen(&t, &a, l) >= 3);
+            for (size_t page = 0; page < s.stride; page++)
+                if (!sees_page(&t, &a, 0, page))
+                    *entry(&t, 0, page) = UINT32_MAX - (uint32_t)page;
+            shut_fences(&l[K]), shut_fences(&l[V]);
+            got = blank(&a, 96, 4);
+            call.twin = &t, call.a = &a, call.out = got.out;
+            call.opts = with_outputs(a.opts, &got);
+            test_freeze();
+            CHECK(test_keeps_off_fences(fenced_attend, &call));
+            CHECK(call.status == ATTN_OK || (stage < 2 && call.status == ATTN_ERR_VALUE && test_wrote_nothing()));
+            if (call.status == ATTN_OK)
+                CHECK(test_same_tensor_bits(got.out, want.out));
+            free_slots(&l[K]), free_slots(&l[V]);
+            test_release();
+        }
+}
+
+/* ---- append ---- */
+
+/* One after the other across the borders of pages, of any types and layouts: the rows of a cache, nothing besides. */
+TEST(pages_append)
+{
+    static const size_t lens_of_pages[] = {1, 3, 16, 64};
+    for (size_t n = 0; n < (test_quick ? 40u : 160u); n++) {
+        shape s = {1 + test_below(3), 1 + test_below(3), 1 + test_below(9), test_below(9), 1, 0, 0, ATTN_F32, 0};
+        twin t;
+        s.dtype = kinds[n % 4];
+        s.page_len = lens_of_pages[n / 4 % 4];
+        s.layout = (int)(n / 16 % PAGE_LAYOUTS);
+        s.stride = 40 / s.page_len + 1;
+        s.pages = s.B * s.stride;
+        t = new_twin(s);
+        for (int step = 0; step < 5; step++) {
+            size_t L = test_below(9), lens[MOST_ITEMS], rows = 0, before[MOST_ITEMS];
+            attn_tensor k = tokens_for(&t, K, any_float(), L, (int)test_below(T_LAYOUTS));
+            attn_tensor v = tokens_for(&t, V, any_float(), L, (int)test_below(T_LAYOUTS)), *wrote;
+            int all = test_maybe();
+            test_case("append %s, %zu x %zu pages of %zu x %zu, %zu, layout %d: step %d", test_dtype_name(s.dtype), s.B,
+                      s.Hkv, s.page_len, s.D, s.Dv, s.layout, step);
+            for (size_t b = 0; b < s.B; b++) {
+                before[b] = t.pages.lens[b];
+                lens[b] = test_below(L + 1);
+                reserve(&t, b, before[b] + (all ? L : lens[b]));
+            }
+            wrote = test_block((1 + s.B * L * s.Hkv * 4) * sizeof *wrote);
+            test_freeze();
+            CHECK_STATUS(attn_kv_pages_append(&t.pages, k, v, all ? NULL : lens), ATTN_OK);
+            for (size_t b = 0; b < s.B; b++)
+                for (size_t j = before[b]; j < before[b] + (all ? L : lens[b]); j++)
+                    for (size_t h = 0; h < s.Hkv; h++)
+                        for (int which = K; which <= V; which++) {
+                            attn_tensor row = side(&t.pages, which);
+                            if (row.dim > 0)
+                                row.data = element(&t.pages, which, b, h, j, 0);
+                            row.batch = row.heads = row.len = 1;
+                            wrote[rows++] = row;
+                            if (s.dtype == ATTN_I8)
+                                wrote[rows++] = attn_bhld(scale_at(&t.pages, which, b, h, j), ATTN_F32, 1, 1, 1, 1);
+                        }
+            wrote[rows++] = attn_bhld(t.pages.lens, ATTN_BOOL, 1, 1, 1, s.B * sizeof(size_t)); /* bytes */
+            { /* the list of what was written is the tests' own: its block has changed */
+                attn_tensor list = attn_bhld(wrote, ATTN_BOOL, 1, 1, 1, rows * sizeof *wrote);
+                attn_tensor *with_list = malloc((rows + 1) * sizeof *with_list);
+                if (!CHECK(with_list != NULL))
+                    exit(2);
+                memcpy(with_list, wrote, rows * sizeof *wrote);
+                with_list[rows] = list;
+                CHECK(test_wrote_only_tensors(with_list, rows + 1));
+                free(with_list);
+            }
+            CHECK_STATUS(attn_kv_cache_append(&t.cache, k, v, all ? NULL : lens), ATTN_OK);
+            CHECK(holds_cache(&t));
+        }
+        test_release();
+    }
+}
+
+/* One item has no room, or one page of one item is none: no item has changed. Exactly full is fine. */
+TEST(pages_append_refused)
+{
+    for (size_t n = 0; n < 4 * 3; n++) {
+        shape s = {3, 2, 3, 2, 4, 5, 15, ATTN_F32, 0};
+        size_t fill[3] = {2, 14, 7}, add[3] = {18, 6, 13}, one_more[3];
+        attn_kv_pages before;
+        attn_tensor k, v;
+        uint32_t was;
+        twin t;
+        s.dtype = kinds[n % 4];
+        t = new_twin(s);
+        test_case("append refused, %s", test_dtype_name(s.dtype));
+        append_random(&t, 14, fill);
+        k = tokens_for(&t, K, ATTN_F32, 19, T_BHLD), v = tokens_for(&t, V, ATTN_F32, 19, T_BHLD);
+        for (size_t b = 0; b < 3; b++)
+            reserve(&t, b, 20);
+        memcpy(one_more, add, sizeof add);
+        one_more[n / 4]++;
+        before = t.pages;
+        test_freeze();
+        CHECK_STATUS(attn_kv_pages_append(&t.pages, k, v, one_more), ATTN_ERR_VALUE);
+        CHECK_STATUS(attn_kv_pages_append(&t.pages, k, v, NULL), ATTN_ERR_VALUE);
+        one_more[n / 4] = SIZE_MAX;
+        CHECK_STATUS(attn_kv_pages_append(&t.pages, k, v, one_more), ATTN_ERR_VALUE);
+        one_more[n / 4] = 20; /* more than are given */
+        CHECK_STATUS(attn_kv_pages_append(&t.pages, k, v, one_more), ATTN_ERR_VALUE);
+        CHECK(test_wrote_nothing());
+        was = *entry(&t, n / 4, 4); /* the last of them */
+        for (int kind = 0; kind < 3; kind++) {
+            *entry(&t, n / 4, 4) = kind == 0 ? UINT32_MAX : kind == 1 ? 15 : 16;
+            test_freeze();
+            CHECK_STATUS(attn_kv_pages_append(&t.pages, k, v, add), ATTN_ERR_VALUE);
+            CHECK(test_wrote_nothing());
+        }
+        *entry(&t, n / 4, 4) = was;
+        for (size_t b = 0; b < 3; b++) /* whole pages that have their tokens: no row goes there */
+            for (size_t page = 0; page < fill[b] / 4; page++) {
+                was = *entry(&t, b, page);
+                *entry(&t, b, page) = UINT32_MAX - (uint32_t)page;
+                test_freeze();
+                CHECK_STATUS(
+                    attn_kv_pages_append(&t.pages, attn_tensor_slice(k, 0, 0), attn_tensor_slice(v, 0, 0), NULL),
+                    ATTN_OK);
+                CHECK(test_wrote_nothing());
+                *entry(&t, b, page) = was;
+            }
+        CHECK(memcmp(&before, &t.pages, sizeof before) == 0);
+        append(&t, k, v, add);
+        CHECK(holds_cache(&t));
+        test_release();
+    }
+}
+
+/* ---- sharing, forks, pages given away ---- */
+
+static void copy_page(const attn_kv_pages *p, uint32_t to, uint32_t from)
+{
+    for (int which = K; which <= V; which++) {
+        attn_tensor t = side(p, which);
+        float *scales = which == K ? p->k_scales : p->v_scales;
+        for (size_t h = 0; h < t.heads; h++)
+            for (size_t j = 0; j < t.len; j++) {
+                for (size_t d = 0; d < t.dim; d++)
+                    memcpy(test_tensor_at(t, to, h, j, d), test_tensor_at(t, from, h, j, d), test_size(t.dtype));
+                if (scales)
+                    scales[(to * t.heads + h) * t.len + j] = scales[(from * t.heads + h) * t.len + j];
+            }
+    }
+}
+
+/* Item 1 becomes what item 0 is: whole pages are shared, the one that is being written is copied. Then each goes on. */
+TEST(pages_fork)
+{
+    for (size_t n = 0; n < 4 * COUNT(page_lens); n++) {
+        shape s = {2, 2, 5, 6, 1, 0, 0, ATTN_F32, 0};
+        size_t tokens = 1 + test_below(400), only_first[2], pages;
+        attn_tensor k, v;
+        question a;
+        twin t;
+        s.dtype = kinds[n % 4];
+        s.page_len = page_lens[n / 4];
+        s.layout = (int)test_below(PAGE_LAYOUTS);
+        s.stride = (tokens + 30) / s.page_len + 1;
+        s.pages = 2 * s.stride;
+        t = new_twin(s);
+        k = tokens_for(&t, K, ATTN_F32, tokens, T_ONE_BATCH), v = tokens_for(&t, V, ATTN_F32, tokens, T_ONE_BATCH);
+        reserve(&t, 0, tokens);
+        only_first[0] = tokens, only_first[1] = 0;
+        CHECK_STATUS(attn_kv_pages_append(&t.pages, k, v, only_first), ATTN_OK);
+        CHECK_STATUS(attn_kv_cache_append(&t.cache, k, v, NULL), ATTN_OK);
+        pages = pages_of(&t.pages, tokens);
+        memcpy(entry(&t, 1, 0), entry(&t, 0, 0), pages * sizeof *t.table);
+        if (tokens % s.page_len) {
+            *entry(&t, 1, pages - 1) = t.order[t.taken++];
+            copy_page(&t.pages, *entry(&t, 1, pages - 1), *entry(&t, 0, pages - 1));
+        }
+        t.pages.lens[1] = tokens;
+        for (int step = 0; step < 3; step++) {
+            begin_question(&a, test_random_tensor(ATTN_F32, 2, 4, step == 1 ? 12 : 1, 5, T_BHLD), ATTN_ISA_BEST);
+            a.wants_lse = 1;
+            describe(&t, &a, "fork");
+            CHECK(holds_cache(&t));
+            compare(&t, &a);
+            append_random(&t, 10, NULL);
+        }
+        CHECK(holds_cache(&t));
+        test_release();
+    }
+}
+
+/* Few pages for many tokens: those that the window has left behind are taken for new tokens at once. */
+TEST(pages_recycled)
+{
+    for (size_t n = 0; n < (test_quick ? 8u : 24u); n++) {
+        static const size_t lens_of_pages[] = {1, 3, 16, 64, 100, 128};
+        shape s = {2, 1, 8, 5, 1, 0, 0, ATTN_F32, 0};
+        size_t tokens = 600, left, chunk;
+        twin t;
+        s.dtype = kinds[n % 4];
+        s.page_len = lens_of_pages[n / 4];
+        left = test_below(100), chunk = 1 + test_below(40);
+        s.stride = (tokens + chunk) / s.page_len + 1;
+        s.pages = 2 * ((left + chunk) / s.page_len + 2);
+        t = new_twin(s);
+        while (t.pages.lens[0] < tokens) {
+            attn_tensor k = tokens_for(&t, K, ATTN_F32, chunk, T_BHLD), v = tokens_for(&t, V, ATTN_F32, chunk, T_BHLD);
+            question a;
+            for (size_t b = 0; b < 2; b++) { /* each item uses every other page in turn */
+                size_t end = pages_of(&t.pages, t.pages.lens[b] + chunk);
+                for (size_t page = pages_of(&t.pages, t.pages.lens[b]); page < end; page++)
+                    *entry(&t, b, page) = t.order[2 * (page % (s.pages / 2)) + b];
+            }
+            append(&t, k, v, NULL);
+            for (size_t b = 0; b < 2; b++)
+                for (size_t page = 0; (page + 1) * s.page_len + left + chunk <= t.pages.lens[b]; page++)
+                    *entry(&t, b, page) = 0xdeadbeef;
+            begin_question(&a, test_random_tensor(ATTN_F16, 2, 3, chunk, 8, T_BHLD), ATTN_ISA_BEST);
+            a.opts.window.on = 1, a.opts.window.left = (ptrdiff_t)left, a.opts.window.right = -1;
+            a.wants_lse = a.wants_weights = 1;
+            describe(&t, &a, "recycled");
+            compare(&t, &a);
+        }
+        test_release();
+    }
+}
+
+/* ---- nothing to do ---- */
+
+/* No items, no queries, no values, no tokens, no pages: legal, and rows of zeros where there are rows. */
+TEST(pages_empty)
+{
+    for (size_t n = 0; n < 4; n++) {
+        shape s = {2, 1, 3, 2, 4, 2, 3, ATTN_F32, 0};
+        attn_kv_pages none;
+        attn_tensor q = test_random_tensor(ATTN_F32, 2, 2, 3, 3, T_BHLD),
+                    out = test_tensor(ATTN_F32, 2, 2, 3, 2, T_BHLD);
+        attn_tensor lse = test_tensor(ATTN_F32, 2, 2, 3, 1, T_BHLD), few;
+        attn_opts opts = {0};
+        size_t bytes = 12345;
+        twin t;
+        s.dtype = kinds[n];
+        t = new_twin(s);
+        test_case("empty, %s", test_dtype_name(s.dtype));
+        opts.lse = lse;
+        CHECK_STATUS(attn_kv_pages_attend(out, q, &t.pages, &opts, NULL), ATTN_OK);
+        CHECK(test_tensor_get(out, 1, 1, 2, 1) == 0 && sdpa_infinite(test_tensor_get(lse, 0, 1, 1, 0)) < 0);
+        none = t.pages; /* tokens, but no query for them: no entry is looked at */
+        t.pages.lens[0] = 5, t.pages.lens[1] = 8;
+        opts.lse.len = 0;
+        test_freeze();
+        few = attn_tensor_slice(out, 0, 0);
+        CHECK_STATUS(attn_kv_pages_attend(few, attn_tensor_slice(q, 0, 0), &t.pages, &opts, NULL), ATTN_OK);
+        none.batch = few.batch = q.batch = opts.lse.batch = 0;
+        CHECK_STATUS(attn_kv_pages_attend(few, attn_tensor_slice(q, 0, 0), &none, &opts, NULL), ATTN_OK);
+        opts.lse.len = 3, out.batch = 0;
+        CHECK_STATUS(attn_kv_pages_attend(out, q, &none, &opts, NULL), ATTN_OK);
+        CHECK_STATUS(attn_kv_pages_scratch(&bytes, out, q, &none, &opts, NULL), ATTN_OK);
+        CHECK(test_wrote_nothing());
+        few = attn_tensor_of(q.data, ATTN_F32, 0, 1, 3, 3, 9, 9, 3, 1);
+        CHECK_STATUS(attn_kv_pages_append(&none, few, attn_tensor_of(q.data, ATTN_F32, 0, 1, 3, 2, 6, 6, 2, 1), NULL),
+                     ATTN_OK);
+        CHECK(test_wrote_nothing());
+        out.batch = q.batch = opts.lse.batch = 2; /* no pages at all */
+        memset(t.pages.lens, 0, 2 * sizeof(size_t));
+        none = t.pages;
+        none.k.batch = none.v.batch = 0;
+        none.table_stride = n % 2 ? 0 : 2;
+        test_fill_tensor(out, 7);
+        CHECK_STATUS(attn_kv_pages_attend(out, q, &none, &opts, NULL), ATTN_OK);
+        CHECK(test_tensor_get(out, 0, 0, 0, 0) == 0 && test_tensor_get(out, 1, 1, 2, 1) == 0);
+        test_freeze();
+        few = attn_tensor_slice(q, 0, 1), few.heads = 1;
+        CHECK_STATUS(attn_kv_pages_append(&none, few, attn_tensor_of(few.data, ATTN_F32, 2, 1, 1, 2, 2, 2, 2, 1), NULL),
+                     ATTN_ERR_VALUE);
+        *entry(&t, 0, 0) = 0, *entry(&t, 1, 0) = 1;
+        CHECK_STATUS(attn_kv_pages_append(&none, few, attn_tensor_of(few.data, ATTN_F32, 2, 1, 1, 2, 2, 2, 2, 1), NULL),
+                     ATTN_ERR_VALUE);
+        *entry(&t, 0, 0) = *entry(&t, 1, 0) = UINT32_MAX;
+        CHECK(test_wrote_nothing());
+        test_release();
+    }
+    for (size_t n = 0; n < 4; n++) { /* no values */
+        shape s = {2, 2, 3, 0, 4, 3, 6, ATTN_F32, 0};
+        question a;
+        twin t;
+        s.dtype = kinds[n];
+        t = new_twin(s);
+        append_random(&t, 11, NULL);
+        begin_question(&a, test_random_tensor(ATTN_F32, 2, 4, 3, 3, T_BHLD), ATTN_ISA_BEST);
+        a.wants_lse = a.wants_weights = 1;
+        describe(&t, &a, "no values");
+        compare(&t, &a);
+        test_release();
+    }
+}
+
+/* A page without end, one row seen again and again: nothing runs away, nothing overflows. */
+TEST(pages_endless)
+{
+    const size_t most = (size_t)PTRDIFF_MAX;
+    size_t lens[1] = {70}, bytes = 12345;
+    uint32_t table[2] = {0, UINT32_MAX};
+    attn_tensor row = test_random_tensor(ATTN_F32, 1, 1, 1, 3, T_BHLD),
+                q = test_random_tensor(ATTN_F32, 1, 2, 5, 3, T_BHLD);
+    attn_tensor out = test_tensor(ATTN_F32, 1, 2, 5, 3, T_BHLD);
+    attn_kv_pages p;
+    memset(&p, 0, sizeof p);
+    row.len_stride = row.batch_stride = row.head_stride = 0;
+    row.len = most / 2;
+    p.k = p.v = row, p.table = table, p.table_stride = 2, p.batch = 1, p.lens = lens;
+    test_case("endless pages");
+    CHECK_STATUS(attn_kv_pages_attend(out, q, &p, NULL, NULL), ATTN_OK);
+    for (size_t d = 0; d < 3; d++)
+        CHECK_NEAR(test_tensor_get(out, 0, 1, 4, d), test_tensor_get(row, 0, 0, 0, d), 1e-6L);
+    CHECK_STATUS(attn_kv_pages_scratch(&bytes, out, q, &p, NULL, NULL), ATTN_OK);
+    p.k.len = p.v.len = most / 2 + 1;
+    bytes = 12345;
+    test_freeze();
+    CHECK_STATUS(attn_kv_pages_attend(out, q, &p, NULL, NULL), ATTN_ERR_OVERFLOW);
+    CHECK_STATUS(attn_kv_pages_scratch(&bytes, out, q, &p, NULL, NULL), ATTN_ERR_OVERFLOW);
+    CHECK(bytes == 12345 && test_wrote_nothing());
+    p.table_stride = 1;
+    CHECK_STATUS(attn_kv_pages_attend(out, q, &p, NULL, NULL), ATTN_OK);
+}
+
+/* ---- statuses ---- */
+
+/* A fault is something wrong with one argument, or a set of them, of a call that was right: it has the status of the
+   fault, and of two faults the one whose check comes first. `named`: how attn_kv_pages_explain begins; NULL: any way.
+ */
+typedef struct fault {
+    const char *name;
+    unsigned args;
+    attn_status want;
+    const char *named;
+} fault;
+
+#define FAULT_NUMBER(name, args, want, named) name,
+#define FAULT_ENTRY(name, args, want, named) {#name, args, want, named},
+
+static attn_status first_of(attn_status a, attn_status b)
+{
+    return test_rank(a) < test_rank(b) ? a : b;
+}
+
+/* Runs attempt(f, g) for every fault f alone (g == f) and every pair of different arguments. */
+static void all_faults(const fault *faults, int count, void (*attempt)(int f, int g, attn_status want))
+{
+    for (int f = 0; f < count; f++)
+        for (int g = f; g < count; g++) {
+            if (g != f && faults[f].args & faults[g].args)
+                continue;
+            test_case("%s and %s", faults[f].name, faults[g].name);
+            attempt(f, g, first_of(faults[f].want, faults[g].want));
+        }
+}
+
+enum {
+    A_PAGES_K = 1,
+    A_PAGES_V = 2,
+    A_K_SCALES = 4,
+    A_V_SCALES = 8,
+    A_TABLE = 16,
+    A_BATCH = 32,
+    A_LENS = 64,
+    A_PAGES = 127,
+    A_OUT = 128,
+    A_Q = 256,
+    A_CAUSAL = 512,
+    A_WINDOW = 1024,
+    A_MASK = 2048,
+    A_BIAS = 4096,
+    A_LSE = 8192,
+    A_WEIGHTS = 16384,
+    A_SCORES = 32768,
+    A_Q_LENS = 65536,
+    A_KV_LENS = 131072,
+    A_DROPOUT = 262144,
+    A_SEQUENCES = 524288,
+    A_BLOCKS = 1048576,
+    A_SCRATCH = 2097152,
+    A_ISA = 4194304,
+    A_PAIRS = A_MASK | A_BIAS | A_WEIGHTS | A_SCORES /* what has Lk columns */
+};
+
+#define ATTEND_FAULT_LIST(X)                                                                                           \
+    X(PAGES_NULL, A_PAGES, ATTN_ERR_NULL, "pages: ")                                                                   \
+    X(PAGES_ZERO, A_PAGES, ATTN_ERR_NULL, "pages.k: ")                                                                 \
+    X(K_ABSENT, A_PAGES_K, ATTN_ERR_NULL, "pages.k: ")                                                                 \
+    X(K_BAD, A_PAGES_K, ATTN_ERR_NULL, "pages.k: ")                                                                    \
+    X(K_NO_DATA, A_PAGES_K, ATTN_ERR_NULL, "pages.k: ")                                                                \
+    X(V_ABSENT, A_PAGES_V, ATTN_ERR_NULL, "pages.v: ")                                                                 \
+    X(V_BAD, A_PAGES_V, ATTN_ERR_NULL, "pages.v: ")                                                                    \
+    X(V_NO_DATA, A_PAGES_V, ATTN_ERR_NULL, "pages.v: ")                                                                \
+    X(K_NO_SCALES, A_K_SCALES | A_PAGES_K, ATTN_ERR_NULL, "pages.k_scales: ")                                          \
+    X(V_NO_SCALES, A_V_SCALES | A_PAGES_V, ATTN_ERR_NULL, "pages.v_scales: ")                                          \
+    X(TABLE_NULL, A_TABLE, ATTN_ERR_NULL, "pages.table: ")                                                             \
+    X(LENS_NULL, A_LENS | A_PAIRS, ATTN_ERR_NULL, "pages.lens: ")                                                      \
+    X(OUT_ABSENT, A_OUT, ATTN_ERR_NULL, "out: ")                                                                       \
+    X(Q_ABSENT, A_Q, ATTN_ERR_NULL, "q: ")                                                                             \
+    X(MASK_BAD, A_MASK, ATTN_ERR_NULL, "opts.mask: ")                                                                  \
+    X(SCRATCH_MISSING, A_SCRATCH, ATTN_ERR_NULL, "ctx.scratch: ")                                                      \
+    X(K_F64, A_PAGES_K | A_K_SCALES, ATTN_ERR_DTYPE, "pages.k: ")                                                      \
+    X(K_BOOL, A_PAGES_K | A_K_SCALES, ATTN_ERR_DTYPE, "pages.k: ")                                                     \
+    X(K_UNKNOWN, A_PAGES_K | A_K_SCALES, ATTN_ERR_DTYPE, "pages.k: ")                                                  \
+    X(V_F64, A_PAGES_V | A_V_SCALES, ATTN_ERR_DTYPE, "pages.v: ")                                                      \
+    X(V_BOOL, A_PAGES_V | A_V_SCALES, ATTN_ERR_DTYPE, "pages.v: ")                                                     \
+    X(V_UNKNOWN, A_PAGES_V | A_V_SCALES, ATTN_ERR_DTYPE, "pages.v: ")                                                  \
+    X(OUT_F64, A_OUT, ATTN_ERR_DTYPE, "out: ")                                                                         \
+    X(Q_F64, A_Q, ATTN_ERR_DTYPE, NULL)                                                                                \
+    X(Q_I8, A_Q, ATTN_ERR_DTYPE, "q: ")                                                                                \
+    X(MASK_F32, A_MASK, ATTN_ERR_DTYPE, "opts.mask: ")                                                                 \
+    X(NO_PAGE_LEN, A_PAGES, ATTN_ERR_SHAPE, "pages.k: ")                                                               \
+    X(NO_D, A_PAGES_K | A_Q, ATTN_ERR_SHAPE, NULL)                                                                     \
+    X(K_DIM, A_PAGES_K | A_Q, ATTN_ERR_SHAPE, "pages.k: ")                                                             \
+    X(K_NO_DIM, A_PAGES_K, ATTN_ERR_SHAPE, "pages.k: ")                                                                \
+    X(K_LEN, A_PAGES_K | A_PAGES_V, ATTN_ERR_SHAPE, "pages.v: ")                                                       \
+    X(K_PAGES, A_PAGES_K | A_PAGES_V, ATTN_ERR_SHAPE, "pages.v: ")                                                     \
+    X(V_PAGES, A_PAGES_V, ATTN_ERR_SHAPE, "pages.v: ")                                                                 \
+    X(V_HEADS, A_PAGES_V, ATTN_ERR_SHAPE, "pages.v: ")                                                                 \
+    X(V_LEN, A_PAGES_V, ATTN_ERR_SHAPE, "pages.v: ")                                                                   \
+    X(V_DIM, A_PAGES_V, ATTN_ERR_SHAPE, "out: ")                                                                       \
+    X(BATCH_LESS, A_BATCH, ATTN_ERR_SHAPE, "pages.batch: ")                                                            \
+    X(OUT_LEN, A_OUT, ATTN_ERR_SHAPE, "out: ")                                                                         \
+    X(Q_DIM, A_Q, ATTN_ERR_SHAPE, "pages.k: ")                                                                         \
+    X(MASK_DIM, A_MASK, ATTN_ERR_SHAPE, "opts.mask: ")                                                                 \
+    X(MASK_ROOM, A_MASK, ATTN_ERR_SHAPE, "opts.mask: ")                                                                \
+    X(BIAS_DIM, A_BIAS, ATTN_ERR_SHAPE, "opts.bias: ")                                                                 \
+    X(LSE_LEN, A_LSE, ATTN_ERR_SHAPE, "opts.lse: ")                                                                    \
+    X(WEIGHTS_DIM, A_WEIGHTS, ATTN_ERR_SHAPE, "opts.weights: ")                                                        \
+    X(SCORES_DIM, A_SCORES, ATTN_ERR_SHAPE, "opts.scores: ")                                                           \
+    X(K_STRIDE, A_PAGES_K, ATTN_ERR_OVERFLOW, "pages.k: ")                                                             \
+    X(V_STRIDE, A_PAGES_V, ATTN_ERR_OVERFLOW, "pages.v: ")                                                             \
+    X(OUT_STRIDE, A_OUT, ATTN_ERR_OVERFLOW, "out: ")                                                                   \
+    X(STRIDE_HUGE, A_TABLE, ATTN_ERR_OVERFLOW, "pages.table")                                                          \
+    X(STRIDE_WRAPS, A_TABLE, ATTN_ERR_OVERFLOW, "pages.table")                                                         \
+    X(K_MISALIGNED, A_PAGES_K, ATTN_ERR_VALUE, "pages.k: ")                                                            \
+    X(V_MISALIGNED, A_PAGES_V, ATTN_ERR_VALUE, "pages.v: ")                                                            \
+    X(K_SCALES_MISALIGNED, A_K_SCALES | A_PAGES_K, ATTN_ERR_VALUE, "pages.k_scales: ")                                 \
+    X(V_SCALES_MISALIGNED, A_V_SCALES | A_PAGES_V, ATTN_ERR_VALUE, "pages.v_scales: ")                                 \
+    X(TABLE_MISALIGNED, A_TABLE, ATTN_ERR_VALUE, "pages.table: ")                                                      \
+    X(LENS_MISALIGNED, A_LENS | A_PAIRS, ATTN_ERR_VALUE, "pages.lens: ")                                               \
+    X(LENS_LONG, A_LENS | A_PAIRS | A_BLOCKS, ATTN_ERR_VALUE, "pages.lens: ")                                          \
+    X(LENS_MAX, A_LENS | A_PAIRS | A_BLOCKS, ATTN_ERR_VALUE, "pages.lens: ")                                           \
+    X(NO_STRIDE, A_TABLE, ATTN_ERR_VALUE, "pages.lens: ")                                                              \
+    X(ENTRY_PAST, A_TABLE | A_WINDOW | A_CAUSAL | A_Q_LENS | A_BLOCKS, ATTN_ERR_VALUE, "pages.table: ")                \
+    X(ENTRY_LAST, A_TABLE | A_WINDOW | A_CAUSAL | A_Q_LENS | A_BLOCKS, ATTN_ERR_VALUE, "pages.table: ")                \
+    X(ENTRY_SEEN, A_TABLE | A_WINDOW | A_CAUSAL | A_Q_LENS | A_BLOCKS, ATTN_ERR_VALUE, "pages.table: ")                \
+    X(KV_LENS_GIVEN, A_KV_LENS, ATTN_ERR_VALUE, "opts.kv_lens: ")                                                      \
+    X(OFFSET_GIVEN, A_CAUSAL, ATTN_ERR_VALUE, "opts.causal_offset: ")                                                  \
+    X(OFFSET_RULE, A_CAUSAL, ATTN_ERR_VALUE, "opts.causal: ")                                                          \
+    X(OFFSET_UNUSED, A_CAUSAL, ATTN_ERR_VALUE, "opts.causal_offset: ")                                                 \
+    X(CAUSAL_UNKNOWN, A_CAUSAL, ATTN_ERR_VALUE, "opts.causal: ")                                                       \
+    X(DROPOUT_GIVEN, A_DROPOUT, ATTN_ERR_VALUE, "opts.dropout: ")                                                      \
+    X(SEQUENCES_GIVEN, A_SEQUENCES, ATTN_ERR_VALUE, "opts.sequences: ")                                                \
+    X(SEQUENCES_STARTED, A_SEQUENCES, ATTN_ERR_VALUE, NULL)                                                            \
+    X(BLOCKS_PAST, A_BLOCKS, ATTN_ERR_VALUE, "opts.blocks")                                                            \
+    X(WINDOW_LEFT, A_WINDOW, ATTN_ERR_VALUE, "opts.window: ")                                                          \
+    X(Q_LENS_LONG, A_Q_LENS, ATTN_ERR_VALUE, "opts.q_lens: ")                                                          \
+    X(ISA_UNKNOWN, A_ISA, ATTN_ERR_VALUE, "ctx.isa: ")                                                                 \
+    X(OUT_OVER_Q, A_OUT | A_Q, ATTN_ERR_ALIAS, "out, q: ")                                                             \
+    X(OUT_OVER_K, A_OUT, ATTN_ERR_ALIAS, "out, pages.k: ")                                                             \
+    X(OUT_OVER_V, A_OUT, ATTN_ERR_ALIAS, "out, pages.v: ")                                                             \
+    X(OUT_OVER_TABLE, A_OUT, ATTN_ERR_ALIAS, "out, pages.table: ")                                                     \
+    X(OUT_OVER_LENS, A_OUT, ATTN_ERR_ALIAS, "out, pages.lens: ")                                                       \
+    X(LSE_OVER_K_SCALES, A_LSE | A_PAGES_K | A_K_SCALES, ATTN_ERR_ALIAS, NULL)                                         \
+    X(LSE_OVER_V_SCALES, A_LSE | A_PAGES_V | A_V_SCALES, ATTN_ERR_ALIAS, NULL)                                         \
+    X(WEIGHTS_OVER_K, A_WEIGHTS, ATTN_ERR_ALIAS, NULL)                                                                 \
+    X(SCORES_OVER_V, A_SCORES, ATTN_ERR_ALIAS, NULL)                                                                   \
+    X(SCRATCH_OVER_K, A_SCRATCH, ATTN_ERR_ALIAS, NULL)                                                                 \
+    X(SCRATCH_OVER_TABLE, A_SCRATCH, ATTN_ERR_ALIAS, NULL)                                                             \
+    X(SCRATCH_SHORT, A_SCRATCH, ATTN_ERR_NOMEM, "ctx.scratch: ")                                                       \
+    X(NO_MEMORY, A_SCRATCH, ATTN_ERR_NOMEM, NULL)
+
+enum attend_fault { ATTEND_FAULT_LIST(FAULT_NUMBER) ATTEND_FAULTS };
+static const fault attend_faults[] = {ATTEND_FAULT_LIST(FAULT_ENTRY)};
+
+enum {
+    S_B = 2,
+    S_H = 2,
+    S_LQ = 2,
+    S_LK = 6,
+    S_D = 600,
+    S_DV = 200,
+    S_STRIDE = 3,
+    S_PAGES = 7
+}; /* wide: more than the
+                                                                                                   stack's room */
+
+typedef struct attend_call {
+    attn_tensor out, q;
+    attn_kv_pages pages;
+    const attn_kv_pages *given; /* the pages, or NULL */
+    attn_opts opts;
+    attn_ctx ctx;
+    int no_memory;
+    uint32_t *table; /* of this call alone */
+    size_t *lens, many[S_B];
+    ptrdiff_t offsets[S_B];
+} attend_call;
+
+static void *data_of(attn_tensor t) /* aligned for any output */
+{
+    return (void *)(((uintptr_t)t.data + 7) / 8 * 8);
+}
+
+static void inflict_attend(attend_call *c, int kind)
+{
+    static const size_t starts[] = {0, 2};
+    static const uint32_t past = 2, one[S_LQ] = {1, 1};
+    attn_tensor none = {0}, bad = attn_tensor_slice(c->q, S_LQ, 1), *k = &c->pages.k, *v = &c->pages.v;
+    attn_kv_pages zero;
+    attn_opts *o = &c->opts;
+    memset(&zero, 0, sizeof zero);
+    switch (kind) {
+    case PAGES_NULL: c->given = NULL; break;
+    case PAGES_ZERO: c->pages = zero; break;
+    case K_ABSENT: *k = none; break;
+    case K_BAD: *k = bad; break;
+    case K_NO_DATA: k->data = NULL; break;
+    case V_ABSENT: *v = none; break;
+    case V_BAD: *v = bad; break;
+    case V_NO_DATA: v->data = NULL; break;
+    case K_NO_SCALES: c->pages.k_scales = NULL; break;
+    case V_NO_SCALES: c->pages.v_scales = NULL; break;
+    case TABLE_NULL: c->pages.table = NULL; break;
+    case LENS_NULL: c->pages.lens = NULL; break;
+    case OUT_ABSENT: c->out = none; break;
+    case Q_ABSENT: c->q = none; break;
+    case MASK_BAD: o->mask = bad; break;
+    case SCRATCH_MISSING: c->ctx.scratch = NULL, c->ctx.scratch_size = 7; break;
+    case K_F64: k->dtype = ATTN_F64; break;
+    case K_BOOL: k->dtype = ATTN_BOOL; break;
+    case K_UNKNOWN: k->dtype = (attn_dtype)77; break;
+    case V_F64: v->dtype = ATTN_F64; break;
+    case V_BOOL: v->dtype = ATTN_BOOL; break;
+    case V_UNKNOWN: v->dtype = (attn_dtype)-1; break;
+    case OUT_F64: c->out.dtype = ATTN_F64; break;
+    case Q_F64: c->q.dtype = ATTN_F64; break;
+    case Q_I8: c->q.dtype = ATTN_I8; break;
+    case MASK_F32: o->mask.dtype = ATTN_F32; break;
+    case NO_PAGE_LEN: k->len = v->len = 0; break;
+    case NO_D: k->dim = c->q.dim = 0; break;
+    case K_DIM: k->dim--; break;
+    case K_NO_DIM: k->dim = 0; break;
+    case K_LEN: k->len--; break;
+    case K_PAGES: k->batch--; break;
+    case V_PAGES: v->batch--; break;
+    case V_HEADS: v->heads++; break;
+    case V_LEN: v->len--; break;
+    case V_DIM: v->dim--; break;
+    case BATCH_LESS: c->pages.batch--; break;
+    case OUT_LEN: c->out.len--; break;
+    case Q_DIM: c->q.dim--; break;
+    case MASK_DIM: o->mask.dim--; break;
+    case MASK_ROOM: o->mask.dim = S_STRIDE * k->len; break;
+    case BIAS_DIM: o->bias.dim--; break;
+    case LSE_LEN: o->lse.len--; break;
+    case WEIGHTS_DIM: o->weights.dim--; break;
+    case SCORES_DIM: o->scores.dim--; break;
+    case K_STRIDE: k->batch_stride = PTRDIFF_MAX; break;
+    case V_STRIDE: v->len_stride = PTRDIFF_MIN; break;
+    case OUT_STRIDE: c->out.head_stride = PTRDIFF_MAX; break;
+    case STRIDE_HUGE: c->pages.table_stride = (size_t)PTRDIFF_MAX; break;
+    case STRIDE_WRAPS: c->pages.table_stride = SIZE_MAX / 4 + 2; break; /* times 4 rows of a page: 4 */
+    case K_MISALIGNED: k->data = (char *)k->data + 1; break;
+    case V_MISALIGNED: v->data = (char *)v->data + 1; break;
+    case K_SCALES_MISALIGNED: c->pages.k_scales = (float *)(void *)((char *)c->pages.k_scales + 2); break;
+    case V_SCALES_MISALIGNED: c->pages.v_scales = (float *)(void *)((char *)c->pages.v_scales + 1); break;
+    case TABLE_MISALIGNED: c->pages.table = (const uint32_t *)(const void *)((char *)c->table + 2); break;
+    case LENS_MISALIGNED: c->pages.lens = (size_t *)(void *)((char *)c->lens + 1); break;
+    case LENS_LONG: c->lens[1] = S_STRIDE * 4 + 1; break;
+    case LENS_MAX: c->lens[1] = SIZE_MAX; break;
+    case NO_STRIDE: c->pages.table_stride = 0; break;
+    case ENTRY_PAST: c->table[S_STRIDE] = UINT32_MAX; break;
+    case ENTRY_LAST: c->table[S_STRIDE] = S_PAGES; break;
+    case ENTRY_SEEN: c->table[1] = S_PAGES + 1; break;
+    case KV_LENS_GIVEN: o->kv_lens = c->many; break;
+    case OFFSET_GIVEN: o->causal_offset = c->offsets; break;
+    case OFFSET_RULE: o->causal = ATTN_CAUSAL_OFFSET; break;
+    case OFFSET_UNUSED: o->causal = ATTN_CAUSAL_NONE, o->causal_offset = c->offsets; break;
+    case CAUSAL_UNKNOWN: o->causal = (attn_causal)4; break;
+    case DROPOUT_GIVEN: o->dropout.p = 0.5; break;
+    case SEQUENCES_GIVEN: o->sequences = 1, o->q_starts = o->kv_starts = starts; break;
+    case SEQUENCES_STARTED: o->sequences = S_B, o->q_starts = o->kv_starts = starts; break;
+    case BLOCKS_PAST: /* block 2 of 4 keys each, of 6 */
+        o->blocks.q_len = S_LQ, o->blocks.kv_len = 4, o->blocks.index = &past, o->blocks.count = one;
+        o->blocks.batch = o->blocks.heads = o->blocks.width = 1;
+        break;
+    case WINDOW_LEFT: o->window.left = -2; break;
+    case Q_LENS_LONG: c->many[1] = S_LQ + 1; break;
+    case ISA_UNKNOWN: c->ctx.isa = (attn_isa)77; break;
+    case OUT_OVER_Q: c->out.data = c->q.data; break;
+    case OUT_OVER_K: c->out.data = data_of(c->pages.k); break;
+    case OUT_OVER_V: c->out.data = data_of(c->pages.v); break;
+    case OUT_OVER_TABLE: c->out.data = c->table; break;
+    case OUT_OVER_LENS: c->out.data = c->lens; break;
+    case LSE_OVER_K_SCALES: o->lse.data = c->pages.k_scales; break;
+    case LSE_OVER_V_SCALES: o->lse.data = c->pages.v_scales; break;
+    case WEIGHTS_OVER_K: o->weights.data = data_of(c->pages.k); break;
+    case SCORES_OVER_V: o->scores.data = data_of(c->pages.v); break;
+    case SCRATCH_OVER_K: c->ctx.scratch = c->pages.k.data; break;
+    case SCRATCH_OVER_TABLE: c->ctx.scratch = (char *)c->table + 1; break;
+    case SCRATCH_SHORT: c->ctx.scratch_size = 1; break;
+    default: c->ctx.scratch = NULL, c->ctx.scratch_size = 0, c->no_memory = 1; break;
+    }
+    if (kind == LENS_NULL || kind == LENS_MISALIGNED || kind == LENS_LONG || kind == LENS_MAX)
+        o->mask = o->bias = o->weights = o->scores = none; /* these lengths say how many columns they have */
+}
+
+static int is_of_i8(int f)
+{
+    return f == K_NO_SCALES || f == V_NO_SCALES || f == K_SCALES_MISALIGNED || f == V_SCALES_MISALIGNED ||
+           f == LSE_OVER_K_SCALES || f == LSE_OVER_V_SCALES;
+}
+
+static struct scene { /* of each type of page; nothing that fails changes it */
+    twin t;
+    attend_call right;
+} scenes[4];
+
+/* Every option is given. The first page of item 0 is hidden by the window: its entry is garbage. */
+static void set_scene(struct scene *scene, attn_dtype dtype)
+{
+    shape s = {S_B, 1, S_D, S_DV, 4, S_STRIDE, S_PAGES, ATTN_F32, 0};
+    size_t rows[2] = {S_LK, 3}, needed = 0;
+    attend_call *c = &scene->right;
+    s.dtype = dtype;
+    scene->t = new_twin(s);
+    append_random(&scene->t, S_LK, rows);
+    memset(c, 0, sizeof *c);
+    c->pages = scene->t.pages;
+    c->table = scene->t.table;
+    c->lens = c->pages.lens;
+    c->q = test_random_tensor(ATTN_F32, S_B, S_H, S_LQ, S_D, T_BHLD);
+    c->out = test_tensor(ATTN_F32, S_B, S_H, S_LQ, S_DV, T_BHLD);
+    c->opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
+    c->opts.window.on = 1, c->opts.window.left = 0, c->opts.window.right = 0;
+    c->table[0] = 0xbadc0de;
+    c->opts.mask = test_random_tensor(ATTN_BOOL, S_B, S_H, S_LQ, S_LK, T_BHLD);
+    c->opts.bias = test_random_tensor(ATTN_F32, S_B, S_H, S_LQ, S_LK, T_BHLD);
+    c->opts.lse = test_tensor(ATTN_F32, S_B, S_H, S_LQ, 1, T_BHLD);
+    c->opts.weights = test_tensor(ATTN_F32, S_B, S_H, S_LQ, S_LK, T_BHLD);
+    c->opts.scores = test_tensor(ATTN_F32, S_B, S_H, S_LQ, S_LK, T_BHLD);
+    c->opts.scores_stage = ATTN_STAGE_FINAL;
+    c->many[0] = c->many[1] = S_LQ;
+    c->opts.q_lens = c->many;
+    CHECK_STATUS(attn_kv_pages_scratch(&needed, c->out, c->q, &c->pages, &c->opts, &c->ctx), ATTN_OK);
+    c->ctx.scratch = test_block(needed);
+    c->ctx.scratch_size = needed;
+}
+
+typedef struct arrays { /* of a call; an output that begins at one of them does not end behind `room` */
+    uint32_t table[8];
+    size_t lens[S_B];
+    char room[S_B * S_H * S_LQ * S_DV * sizeof(float)];
+} arrays;
+
+/* The call with its own arrays; what the frozen blocks hold stays as it is. */
+static attend_call call_of(const struct scene *scene, arrays *own)
+{
+    attend_call c = scene->right;
+    memset(own, 0, sizeof *own);
+    memcpy(own->table, c.table, S_B * S_STRIDE * sizeof *c.table);
+    memcpy(own->lens, c.lens, sizeof own->lens);
+    c.pages.table = c.table = own->table;
+    c.pages.lens = c.lens = own->lens;
+    return c;
+}
+
+static void attempt_attend(int f, int g, attn_status want)
+{
+    for (int kind = 0; kind < 4; kind++) {
+        unsigned args = attend_faults[f].args | attend_faults[g].args;
+        static arrays own, own_before;
+        size_t bytes = 12345;
+        attend_call c = call_of(&scenes[kind], &own);
+        int entries = f == ENTRY_PAST || f == ENTRY_LAST || f == ENTRY_SEEN || g == ENTRY_PAST || g == ENTRY_LAST ||
+                      g == ENTRY_SEEN;
+        attn_kv_pages before;
+        char text[200] = "";
+        if (f != g && (f + g) % 4 != kind && !is_of_i8(f) && !is_of_i8(g)) /* pairs take turns */
+            continue;
+        if ((is_of_i8(f) || is_of_i8(g)) && kinds[kind] != ATTN_I8)
+            continue;
+        if (kinds[kind] == ATTN_I8 &&
+            (f == K_MISALIGNED || f == V_MISALIGNED || g == K_MISALIGNED || g == V_MISALIGNED))
+            continue; /* bytes are always aligned */
+        c.opts.q_lens = c.many, c.given = &c.pages;
+        inflict_attend(&c, f);
+        if (g != f)
+            inflict_attend(&c, g);
+        before = c.pages;
+        own_before = own;
+        test_memory_state.fail_all = c.no_memory;
+        CHECK_STATUS(attn_kv_pages_attend(c.out, c.q, c.given, &c.opts, &c.ctx), want);
+        test_memory_state.fail_all = 0;
+        if (!(args & A_SCRATCH) && !entries)
+            CHECK_STATUS(attn_kv_pages_scratch(&bytes, c.out, c.q, c.given, &c.opts, &c.ctx), want);
+        if (!c.no_memory) {
+            const char *named = f == g ? attend_faults[f].named : NULL;
+            CHECK_STATUS(attn_kv_pages_explain(text, sizeof text, c.out, c.q, c.given, &c.opts, &c.ctx), want);
+            CHECK(strstr(text, attn_status_string(want)) != NULL);
+            if (named && !CHECK(strncmp(text, named, strlen(named)) == 0))
+                printf("    says: %s", text);
+        }
+        CHECK(bytes == 12345 && test_wrote_nothing() && memcmp(&before, &c.pages, sizeof before) == 0);
+        CHECK(memcmp(&own_before, &own, sizeof own) == 0);
+    }
+}
+
+TEST(pages_status_attend)
+{
+    for (int kind = 0; kind < 4; kind++)
+        set_scene(&scenes[kind], kinds[kind]);
+    test_freeze();
+    all_faults(attend_faults, ATTEND_FAULTS, attempt_attend);
+}
+
+/* The right call is right, so that faults are faults. Entries that only scratch would look at are no fault of it. */
+TEST(pages_status_attend_right)
+{
+    for (int kind = 0; kind < 4; kind++) {
+        struct scene *scene = &scenes[kind];
+        static arrays own;
+        size_t needed = 12345, again = 0;
+        attend_call c;
+        char text[600];
+        set_scene(scene, kinds[kind]);
+        test_case("the right call, %s", test_dtype_name(kinds[kind]));
+        c = call_of(scene, &own);
+        c.opts.q_lens = c.many;
+        CHECK_STATUS(attn_kv_pages_scratch(NULL, c.out, c.q, &c.pages, &c.opts, &c.ctx), ATTN_ERR_NULL);
+        CHECK_STATUS(attn_kv_pages_attend(c.out, c.q, &c.pages, &c.opts, &c.ctx), ATTN_OK);
+        CHECK(!isnan(test_tensor_get(c.out, 1, 1, 1, 1)));
+        CHECK_STATUS(attn_kv_pages_explain(text, sizeof text, c.out, c.q, &c.pages, &c.opts, &c.ctx), ATTN_OK);
+        CHECK(strstr(text, "scratch: ") != NULL);
+        CHECK_STATUS(attn_kv_pages_explain(text, 5, c.out, c.q, &c.pages, &c.opts, &c.ctx), ATTN_OK);
+        CHECK(strlen(text) == 4);
+        CHECK_STATUS(attn_kv_pages_explain(NULL, 0, c.out, c.q, &c.pages, &c.opts, &c.ctx), ATTN_OK);
+        CHECK_STATUS(attn_kv_pages_explain(NULL, 1, c.out, c.q, &c.pages, &c.opts, &c.ctx), ATTN_ERR_NULL);
+        c.ctx.scratch = NULL, c.ctx.scratch_size = 0;
+        CHECK_STATUS(attn_kv_pages_attend(c.out, c.q, &c.pages, &c.opts, &c.ctx), ATTN_OK);
+        CHECK_STATUS(attn_kv_pages_scratch(&needed, c.out, c.q, &c.pages, &c.opts, &c.ctx), ATTN_OK);
+        for (size_t n = 0; n < S_B * S_STRIDE; n++)
+            own.table[n] = UINT32_MAX;
+        CHECK_STATUS(attn_kv_pages_scratch(&again, c.out, c.q, &c.pages, &c.opts, &c.ctx), ATTN_OK);
+        CHECK(again == needed);
+        c.opts.window.on = 0;
+        CHECK_STATUS(attn_kv_pages_attend(c.out, c.q, &c.pages, &c.opts, &c.ctx), ATTN_ERR_VALUE);
+        test_release();
+    }
+}
+
+/* ---- statuses of append ---- */
+
+enum { A_K = 128, A_V = 256, A_ROWS = 512 };
+
+#define APPEND_FAULT_LIST(X)                                                                                           \
+    X(TO_NULL, A_PAGES, ATTN_ERR_NULL, NULL)                                                                           \
+    X(TO_ZERO, A_PAGES, ATTN_ERR_NULL, NULL)                                                                           \
+    X(TO_K_ABSENT, A_PAGES_K, ATTN_ERR_NULL, NULL)                                                                     \
+    X(TO_V_BAD, A_PAGES_V, ATTN_ERR_NULL, NULL)                                                                        \
+    X(TO_NO_K_SCALES, A_PAGES_K | A_K_SCALES, ATTN_ERR_NULL, NULL)                                                     \
+    X(TO_NO_V_SCALES, A_PAGES_V | A_V_SCALES, ATTN_ERR_NULL, NULL)                                                     \
+    X(TO_NO_TABLE, A_TABLE, ATTN_ERR_NULL, NULL)                                                                       \
+    X(TO_NO_LENS, A_LENS, ATTN_ERR_NULL, NULL)                                                                         \
+    X(ROW_K_ABSENT, A_K, ATTN_ERR_NULL, NULL)                                                                          \
+    X(ROW_K_NO_DATA, A_K, ATTN_ERR_NULL, NULL)                                                                         \
+    X(ROW_V_ABSENT, A_V, ATTN_ERR_NULL, NULL)                                                                          \
+    X(ROW_V_BAD, A_V, ATTN_ERR_NULL, NULL)                                                                             \
+    X(TO_K_F64, A_PAGES_K | A_K_SCALES, ATTN_ERR_DTYPE, NULL)                                                          \
+    X(TO_V_BOOL, A_PAGES_V | A_V_SCALES, ATTN_ERR_DTYPE, NULL)                                                         \
+    X(ROW_K_I8, A_K, ATTN_ERR_DTYPE, NULL)                                                                             \
+    X(ROW_K_UNKNOWN, A_K, ATTN_ERR_DTYPE, NULL)                                                                        \
+    X(ROW_V_BOOL, A_V, ATTN_ERR_DTYPE, NULL)                                                                           \
+    X(TO_NO_PAGE_LEN, A_PAGES, ATTN_ERR_SHAPE, NULL)                                                                   \
+    X(TO_NO_D, A_PAGES_K | A_K, ATTN_ERR_SHAPE, NULL)                                                                  \
+    X(TO_V_PAGES, A_PAGES_V, ATTN_ERR_SHAPE, NULL)                                                                     \
+    X(TO_V_LEN, A_PAGES_V, ATTN_ERR_SHAPE, NULL)                                                                       \
+    X(TO_BATCH, A_BATCH, ATTN_ERR_SHAPE, NULL)                                                                         \
+    X(ROW_K_BATCH, A_K, ATTN_ERR_SHAPE, NULL)                                                                          \
+    X(ROW_K_HEADS, A_K, ATTN_ERR_SHAPE, NULL)                                                                          \
+    X(ROW_K_LEN, A_K | A_V, ATTN_ERR_SHAPE, NULL)                                                                      \
+    X(ROW_K_DIM, A_K, ATTN_ERR_SHAPE, NULL)                                                                            \
+    X(ROW_V_LEN, A_K | A_V, ATTN_ERR_SHAPE, NULL)                                                                      \
+    X(ROW_V_DIM, A_V, ATTN_ERR_SHAPE, NULL)                                                                            \
+    X(TO_K_STRIDE, A_PAGES_K, ATTN_ERR_OVERFLOW, NULL)                                                                 \
+    X(ROW_V_STRIDE, A_V, ATTN_ERR_OVERFLOW, NULL)                                                                      \
+    X(TO_STRIDE_WRAPS, A_TABLE, ATTN_ERR_OVERFLOW, NULL)                                                               \
+    X(TO_V_MISALIGNED, A_PAGES_V, ATTN_ERR_VALUE, NULL)                                                                \
+    X(TO_TABLE_MISALIGNED, A_TABLE, ATTN_ERR_VALUE, NULL)                                                              \
+    X(TO_LENS_MISALIGNED, A_LENS, ATTN_ERR_VALUE, NULL)                                                                \
+    X(ROW_K_MISALIGNED, A_K, ATTN_ERR_VALUE, NULL)                                                                     \
+    X(TO_LENS_LONG, A_LENS, ATTN_ERR_VALUE, NULL)                                                                      \
+    X(TO_LENS_MAX, A_LENS, ATTN_ERR_VALUE, NULL)                                                                       \
+    X(ENTRY_NONE, A_TABLE, ATTN_ERR_VALUE, NULL)                                                                       \
+    X(ROWS_LONG, A_ROWS, ATTN_ERR_VALUE, NULL)                                                                         \
+    X(ROWS_MAX, A_ROWS, ATTN_ERR_VALUE, NULL)                                                                          \
+    X(ROWS_PAST, A_ROWS, ATTN_ERR_VALUE, NULL)                                                                         \
+    X(TO_SAME_PAGE, A_PAGES_K, ATTN_ERR_ALIAS, NULL)                                                                   \
+    X(TO_SAME_ROW, A_PAGES_V, ATTN_ERR_ALIAS, NULL)                                                                    \
+    X(TO_K_OVER_V, A_PAGES_K | A_PAGES_V, ATTN_ERR_ALIAS, NULL)                                                        \
+    X(TO_K_OVER_TABLE, A_PAGES_K, ATTN_ERR_ALIAS, NULL)                                                                \
+    X(TO_V_OVER_LENS, A_PAGES_V, ATTN_ERR_ALIAS, NULL)                                                                 \
+    X(TO_TABLE_OVER_LENS, A_LENS | A_TABLE, ATTN_ERR_ALIAS, NULL)                                                      \
+    X(ROW_K_OVER_K, A_K, ATTN_ERR_ALIAS, NULL)                                                                         \
+    X(ROW_V_OVER_K, A_V, ATTN_ERR_ALIAS, NULL)                                                                         \
+    X(ROW_V_OVER_V, A_V, ATTN_ERR_ALIAS, NULL)                                                                         \
+    X(ROWS_OVER_LENS, A_ROWS | A_LENS, ATTN_ERR_ALIAS, NULL)
+
+enum append_fault { APPEND_FAULT_LIST(FAULT_NUMBER) APPEND_FAULTS };
+static const fault append_faults[] = {APPEND_FAULT_LIST(FAULT_ENTRY)};
+
+typedef struct append_call {
+    twin t;
+    attn_kv_pages pages;
+    const attn_kv_pages *given;
+    attn_tensor k, v;
+    size_t *rows;
+} append_call;
+
+static void inflict_append(append_call *c, int kind)
+{
+    attn_tensor none = {0}, bad = attn_tensor_slice(c->k, c->k.len, 1), *k = &c->pages.k, *v = &c->pages.v;
+    attn_kv_pages zero;
+    memset(&zero, 0, sizeof zero);
+    switch (kind) {
+    case TO_NULL: c->given = NULL; break;
+    case TO_ZERO: c->pages = zero; break;
+    case TO_K_ABSENT: *k = none; break;
+    case TO_V_BAD: *v = bad; break;
+    case TO_NO_K_SCALES: c->pages.k_scales = NULL; break;
+    case TO_NO_V_SCALES: c->pages.v_scales = NULL; break;
+    case TO_NO_TABLE: c->pages.table = NULL; break;
+    case TO_NO_LENS: c->pages.lens = NULL; break;
+    case ROW_K_ABSENT: c->k = none; break;
+    case ROW_K_NO_DATA: c->k.data = NULL; break;
+    case ROW_V_ABSENT: c->v = none; break;
+    case ROW_V_BAD: c->v = bad; break;
+    case TO_K_F64: k->dtype = ATTN_F64; break;
+    case TO_V_BOOL: v->dtype = ATTN_BOOL; break;
+    case ROW_K_I8: c->k.dtype = ATTN_I8; break;
+    case ROW_K_UNKNOWN: c->k.dtype = (attn_dtype)-3; break;
+    case ROW_V_BOOL: c->v.dtype = ATTN_BOOL; break;
+    case TO_NO_PAGE_LEN: k->len = v->len = 0; break;
+    case TO_NO_D: k->dim = c->k.dim = 0; break;
+    case TO_V_PAGES: v->batch--; break;
+    case TO_V_LEN: v->len--; break;
+    case TO_BATCH: c->pages.batch--; break;
+    case ROW_K_BATCH: c->k.batch--; break;
+    case ROW_K_HEADS: c->k.heads--; break;
+    case ROW_K_LEN: c->k.len--; break;
+    case ROW_K_DIM: c->k.dim--; break;
+    case ROW_V_LEN: c->v.len--; break;
+    case ROW_V_DIM: c->v.dim--; break;
+    case TO_K_STRIDE: k->batch_stride = PTRDIFF_MAX; break;
+    case ROW_V_STRIDE: c->v.head_stride = PTRDIFF_MIN; break;
+    case TO_STRIDE_WRAPS: c->pages.table_stride = SIZE_MAX / 4 + 4; break;
+    case TO_V_MISALIGNED: v->data = (char *)v->data + 1; break;
+    case TO_TABLE_MISALIGNED: c->pages.table = (const uint32_t *)(const void *)((char *)c->t.table + 1); break;
+    case TO_LENS_MISALIGNED: c->pages.lens = (size_t *)(void *)((char *)c->pages.lens + 2); break;
+    case ROW_K_MISALIGNED: c->k.data = (char *)c->k.data + 1; break;
+    case TO_LENS_LONG: c->pages.lens[1] = 13; break;
+    case TO_LENS_MAX: c->pages.lens[1] = SIZE_MAX; break;
+    case ENTRY_NONE: *entry(&c->t, 2, 2) = 9; break; /* where its ninth token goes */
+    case ROWS_LONG: c->rows[2] = 6; break;
+    case ROWS_MAX: c->rows[2] = SIZE_MAX; break;
+    case ROWS_PAST: c->rows[0] = 5, c->pages.lens[0] = 8; break;
+    case TO_SAME_PAGE: k->batch_stride = 0; break;
+    case TO_SAME_ROW: v->len_stride = 0; break;
+    case TO_K_OVER_V: k->data = v->data; break;
+    case TO_K_OVER_TABLE: k->data = c->t.table; break;
+    case TO_V_OVER_LENS: v->data = c->pages.lens; break;
+    case TO_TABLE_OVER_LENS: /* all of these are numbers of pages, too */
+        c->pages.lens = memcpy(zeros(9), c->pages.lens, 3 * sizeof(size_t));
+        c->pages.table = (const uint32_t *)(const void *)c->pages.lens;
+        break;
+    case ROW_K_OVER_K: c->k.data = data_of(c->t.pages.k); break;
+    case ROW_V_OVER_K: c->v.data = data_of(c->t.pages.k); break;
+    case ROW_V_OVER_V: c->v.data = data_of(c->t.pages.v); break;
+    default: c->rows = c->pages.lens; break;
+    }
+}
+
+static void attempt_append(int f, int g, attn_status want)
+{
+    for (int kind = 0; kind < 4; kind++) {
+        shape s = {3, 2, 4, 3, 4, 3, 9, ATTN_F32, 0};
+        attn_kv_pages before;
+        append_call c;
+        if (f != g && (f + g) % 4 != kind) /* pairs take turns */
+            continue;
+        if (kinds[kind] != ATTN_I8 &&
+            (f == TO_NO_K_SCALES || f == TO_NO_V_SCALES || g == TO_NO_K_SCALES || g == TO_NO_V_SCALES))
+            continue;
+        if (kinds[kind] == ATTN_I8 && (f == TO_V_MISALIGNED || g == TO_V_MISALIGNED))
+            continue;
+        if ((f == ROWS_PAST && append_faults[g].args & A_LENS) || (g == ROWS_PAST && append_faults[f].args & A_LENS))
+            continue;
+        s.dtype = kinds[kind];
+        c.t = new_twin(s);
+        append_random(&c.t, 5, NULL);
+        for (size_t b = 0; b < 3; b++)
+            reserve(&c.t, b, 12);
+        c.pages = c.t.pages, c.given = &c.pages;
+        c.k = tokens_for(&c.t, K, ATTN_F32, 5, T_BHLD), c.v = tokens_for(&c.t, V, ATTN_F32, 5, T_BHLD);
+        c.rows = zeros(3);
+        c.rows[0] = 3, c.rows[2] = 4;
+        inflict_append(&c, f);
+        if (g != f)
+            inflict_append(&c, g);
+        before = c.pages;
+        test_freeze();
+        CHECK_STATUS(attn_kv_pages_append(c.given, c.k, c.v, c.rows), want);
+        CHECK(test_wrote_nothing() && memcmp(&before, &c.pages, sizeof before) == 0);
+        test_release();
+    }
+}
+
+TEST(pages_status_append)
+{
+    all_faults(append_faults, APPEND_FAULTS, attempt_append);
+}
+
+/* ---- scratch and memory ---- */
+
+/* Exactly what attn_kv_pages_scratch says, at any alignment, is enough, now and when the items have grown; it does not
+   change as they grow, and one byte less is too little once they are full. */
+TEST(pages_scratch)
+{
+    static const size_t widths[] = {1, 2, 4}, grows[] = {0, 1, 130, 500, 369};
+    static const size_t lens_of_pages[] = {1, 20, 100, 250};
+    enum { EDGE = 96 };
+    size_t most = 0;
+    FOR_EACH_ISA (isa)
+        for (int kind = 0; kind < 16; kind++) {
+            shape s = {1, 1, 12, 7, 1, 0, 0, ATTN_F32, 0};
+            size_t first[3] = {0}, Lq = kind % 3 ? 1 : 19;
+            attn_tensor q = test_random_tensor(ATTN_F32, 1, 2, Lq, 12, T_BHLD);
+            attn_tensor out = test_tensor(ATTN_F32, 1, 2, Lq, 7, T_BHLD),
+                        want = test_tensor(ATTN_F32, 1, 2, Lq, 7, T_BHLD);
+            attn_opts opts = {0};
+            twin t;
+            if (test_quick && (kind + (int)isa) % 5)
+                continue;
+            s.dtype = kinds[kind % 4];
+            s.page_len = lens_of_pages[kind / 4];
+            s.stride = s.pages = 1000 / s.page_len;
+            opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
+            opts.mask = test_tensor(ATTN_BOOL, 1, 1, 1, 1, T_BHLD);
+            test_fill_tensor(opts.mask, 1);
+            t = new_twin(s);
+            test_case("scratch, %s, %s pages of %zu, %zu queries", attn_isa_string(isa), test_dtype_name(s.dtype),
+                      s.page_len, Lq);
+            for (size_t n = 0; n < COUNT(grows); n++) {
+                attn_ctx plain = {{NULL, NULL, 0}, NULL, 0, isa};
+                append_random(&t, grows[n], NULL);
+                CHECK_STATUS(attn_kv_cache_attend(want, q, &t.cache, &opts, &plain), ATTN_OK);
+                for (size_t w = 0; w < 3; w++)
+                    for (int threads = 0; threads < 2; threads++) {
+                        test_runner runner;
+                        size_t bytes = 0;
+                        unsigned char *memory;
+                        attn_ctx ctx = plain;
+                        int intact = 1;
+                        long calls;
+                        ctx.parallel =
+                            threads ? test_threads(&runner, widths[w]) : test_serial_backwards(&runner, widths[w]);
+                        CHECK_STATUS(attn_kv_pages_scratch(&bytes, out, q, &t.pages, &opts, &ctx), ATTN_OK);
+                        if (n == 0)
+                            first[w] = bytes;
+                        CHECK(bytes == first[w]);
+                        memory = test_block(bytes + 2 * EDGE + 1);
+                        ctx.scratch = memory + EDGE + n % 2;
+                        ctx.scratch_size = bytes;
+                        test_fill_tensor(out, 7);
+                        calls = test_memory_state.calls;
+                        CHECK_STATUS(attn_kv_pages_attend(out, q, &t.pages, &opts, &ctx), ATTN_OK);
+                        CHECK(test_memory_state.calls == calls && runner.most <= widths[w]);
+                        most = runner.most > most ? runner.most : most;
+                        CHECK(test_same_tensor_bits(out, want));
+                        for (size_t i = 0; i < EDGE; i++)
+                            intact &= memory[i] == 0xff && memory[EDGE + 1 + bytes + i] == 0xff;
+                        CHECK(intact);
+                        ctx.scratch_size = n + 1 == COUNT(grows) ? bytes - 1 : 1; /* full: nothing to spare */
+                        test_fill_tensor(out, 7);
+                        CHECK_STATUS(attn_kv_pages_attend(out, q, &t.pages, &opts, &ctx), ATTN_ERR_NOMEM);
+                        CHECK(test_tensor_get(out, 0, 1, 0, 6) == 7);
+                    }
+            }
+            test_release();
+        }
+    CHECK(most > 1);
+}
+
+/* What was enough for the empty items is enough for all that they will ever hold: with weights, a mask and lists of
+   blocks too, whose shapes change on the way, and many items and heads. */
+TEST(pages_scratch_grows)
+{
+    for (int kind = 0; kind < 8; kind++)
+        for (size_t width = 1; width < 5; width++) {
+            shape s = {3, 2, 9, 5, 1, 0, 0, ATTN_F32, 0};
+            size_t bytes = 0, now = 0;
+            question a;
+            twin t;
+            s.dtype = kinds[kind % 4];
+            s.page_len = kind / 4 ? 16 : 100;
+            s.stride = 400 / s.page_len;
+            s.pages = s.B * s.stride;
+            t = new_twin(s);
+            begin_question(&a, test_random_tensor(ATTN_F16, 3, 4, 2, 9, T_STEP), ATTN_ISA_BEST);
+            a.opts.window.on = 1, a.opts.window.left = 100, a.opts.window.right = 0;
+            a.wants_lse = a.wants_weights = 1;
+            a.ctx.parallel = test_serial_backwards(&a.runner, width);
+            for (int n = 0; n < 6; n++) {
+                answer r = blank(&a, longest(&t.pages), 5);
+                attn_opts o = with_outputs(a.opts, &r);
+                attn_tensor mask = test_random_tensor(ATTN_BOOL, 1, 1, 2, longest(&t.pages), T_BHLD);
+                if (n == 0) /* no elements yet: it need not lie anywhere */
+                    mask.data = o.weights.data = NULL;
+                o.mask = a.opts.mask = mask;
+                if (kind % 2)
+                    add_blocks(&a, &t.pages, 2);
+                o.blocks = a.opts.blocks;
+                describe(&t, &a, "scratch grows");
+                if (n == 0 || !(kind % 2)) /* lists of blocks of other shapes are another call */
+                    CHECK_STATUS(attn_kv_pages_scratch(&now, r.out, a.q, &t.pages, &o, &a.ctx), ATTN_OK);
+                if (n == 0) {
+                    bytes = now;
+                    a.ctx.scratch = test_fenced(bytes, 0);
+                    a.ctx.scratch_size = bytes;
+                }
+                CHECK(n == 0 || now <= bytes);
+                if (!(kind % 2))
+                    compare(&t, &a);
+                else { /* what this call needs by itself */
+                    void *first = a.ctx.scratch;
+                    give_scratch(&a, &t.pages);
+                    compare(&t, &a);
+                    a.ctx.scratch = first, a.ctx.scratch_size = bytes;
+                }
+                append_random(&t, (size_t)(n * 23), NULL);
+            }
+            test_release();
+        }
+}
+
+/* append never allocates; attend frees what it takes, also where some of it is refused. */
+TEST(pages_no_memory)
+{
+    for (int kind = 0; kind < 4; kind++) {
+        shape s = {2, 2, 200, 190, 16, 6, 12, ATTN_F32, 0};
+        attn_tensor q = test_random_tensor(ATTN_F32, 2, 2, 3, 200, T_BHLD),
+                    out = test_tensor(ATTN_F32, 2, 2, 3, 190, T_BHLD);
+        attn_tensor k = test_random_tensor(ATTN_F64, 2, 2, 64, 200, T_TURNED);
+        attn_tensor v = test_random_tensor(ATTN_F16, 2, 2, 64, 190, T_FLIPPED);
+        attn_status status = ATTN_ERR_NOMEM;
+        long live = test_memory_state.live, calls = test_memory_state.calls, failed = 0;
+        twin t;
+        s.dtype = kinds[kind];
+        t = new_twin(s);
+        test_case("no memory, %s", test_dtype_name(s.dtype));
+        test_memory_state.fail_all = 1;
+        append(&t, k, v, NULL);
+        CHECK(test_memory_state.calls == calls && holds_cache(&t));
+        test_memory_state.fail_all = 0;
+        for (long at = 1; status != ATTN_OK && at < 10; at++) {
+            test_freeze();
+            test_memory_state.fail_at = at;
+            status = attn_kv_pages_attend(out, q, &t.pages, NULL, NULL);
+            if (status != ATTN_OK) {
+                CHECK(status == ATTN_ERR_NOMEM && test_wrote_nothing());
+                failed++;
+            }
+            CHECK(test_memory_state.live == live);
+        }
+        test_memory_state.fail_at = 0;
+        CHECK_STATUS(status, ATTN_OK);
+        CHECK(failed > 0);
+        test_release();
+    }
+}
+
+TEST(pages_errno)
+{
+    enum { MARK = 77 };
+    FOR_EACH_ISA (isa)
+        for (int kind = 0; kind < 4; kind++) {
+            shape s = {1, 1, 200, 150, 16, 20, 20, ATTN_F32, 0};
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+            attn_tensor q = test_random_tensor(ATTN_F32, 1, 1, 2, 200, T_BHLD),
+                        out = test_tensor(ATTN_F32, 1, 1, 2, 150, T_BHLD);
+            attn_tensor k = test_random_tensor(ATTN_F64, 1, 1, 290, 200, T_BHLD);
+            attn_tensor v = test_random_tensor(ATTN_F64, 1, 1, 290, 150, T_BHLD);
+            size_t bytes;
+            attn_opts opts = {0};
+            twin t;
+            opts.scale = 3000;
+            s.dtype = kinds[kind];
+            t = new_twin(s);
+            reserve(&t, 0, 290);
+            test_case("errno, %s", test_dtype_name(s.dtype));
+            test_tensor_set(v, 0, 0, 3, 2, 1e300);
+            test_tensor_set(v, 0, 0, 4, 2, 1e-300);
+            errno = MARK;
+#define KEEPS_ERRNO(call, want) CHECK_STATUS(call, want), CHECK(errno == MARK), errno = MARK
+            KEEPS_ERRNO(attn_kv_pages_append(&t.pages, k, v, NULL), ATTN_OK);
+            KEEPS_ERRNO(attn_kv_pages_append(&t.pages, k, v, NULL), ATTN_ERR_VALUE);
+            KEEPS_ERRNO(attn_kv_pages_scratch(&bytes, out, q, &t.pages, &opts, &ctx), ATTN_OK);
+            KEEPS_ERRNO(attn_kv_pages_attend(out, q, &t.pages, &opts, &ctx), ATTN_OK);
+            test_memory_state.fail_all = 1;
+            KEEPS_ERRNO(attn_kv_pages_attend(out, q, &t.pages, &opts, &ctx), ATTN_ERR_NOMEM);
+            test_memory_state.fail_all = 0;
+            test_release();
+        }
+}
