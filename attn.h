@@ -2355,18 +2355,17 @@ static uint32_t attn__xgetbv(void) /* which registers the operating system saves
 #endif
 }
 
-/* How few-row kernels prefetch rows that will be read next. Zen does best with one stream into the first cache, and
-   does not heed others; Intel's, for attention, with several streams into the second. */
+/* How few-row kernels prefetch rows that will be read next. Zen 4 and later do best with one stream into the first
+   cache, and do not heed others; Zen before that, and Intel's, for attention, with several streams into the second. */
 #define ATTN__PREFETCH_NEAR (1u << 31) /* beside the bits of attn_isa */
 
 static unsigned attn__detect(void)
 {
     const uint32_t basics = 1u << 12 | 1u << 27 | 1u << 28 | 1u << 29; /* leaf 1 ecx: FMA, OSXSAVE, AVX, F16C */
     unsigned isas = 1u << ATTN_ISA_SCALAR;
-    uint32_t r[4], saved;
+    uint32_t r[4], saved, maker;
     attn__cpuid(0, r);
-    if (r[2] == 0x444d4163 || r[2] == 0x656e6975) /* AuthenticAMD, HygonGenuine */
-        isas |= ATTN__PREFETCH_NEAR;
+    maker = r[2];
     if (r[0] < 7)
         return isas;
     attn__cpuid(1, r);
@@ -2374,6 +2373,8 @@ static unsigned attn__detect(void)
         return isas;
     saved = attn__xgetbv();
     attn__cpuid(7, r); /* ebx: bit 5 AVX2; 16, 17, 30, 31 AVX-512 F, DQ, BW, VL */
+    if (maker == 0x444d4163 && r[1] & 1u << 16) /* AuthenticAMD, Zen 4 and later */
+        isas |= ATTN__PREFETCH_NEAR;
     if ((saved & 0x06) != 0x06 || !(r[1] & 1u << 5))
         return isas;
     isas |= 1u << ATTN_ISA_AVX2;
@@ -2470,78 +2471,44 @@ ATTN__INLINE size_t attn__row_at(const attn__rows *rows, size_t i, const char **
 /* Lines that are prefetched while rows are in use: four at a time, `apart` bytes from each other. */
 typedef struct attn__stream {
     const char *at;     /* the first of the next four; NULL: nothing is left */
-    ptrdiff_t apart;    /* near: 64 */
+    int near;           /* into the first cache, 64 bytes apart */
+    ptrdiff_t apart;
     ptrdiff_t move;     /* from four lines to the next four, */
     ptrdiff_t next_row; /* and besides, at the end of a row, to the next row */
     size_t left, lines; /* fours of lines of this row; of a row */
     size_t due;         /* bytes of rows that were used; each 256 of them make four lines due */
 } attn__stream;
 
-static const attn__stream attn__no_stream = {NULL, 64, 256, 0, 0, 0, 0};
-
-/* While bytes from .. from + bytes - 1 of rows i .. i + n - 1 of `count` are used, the same bytes are prefetched: near,
-   of rows that follow soon, in the order of memory; else, of the rows that will be read after all of these, from four
-   places, a quarter of those rows apart. Near, n is a power of two. */
-static attn__stream attn__stream_of(const attn__rows *rows, size_t count, size_t i, size_t n, size_t from, size_t bytes)
-{
-    attn__stream s = attn__no_stream;
-    const char *then = NULL;
-    size_t ahead = n, shift = 8, here = SIZE_MAX;
-    ptrdiff_t step = rows->next_step;
-    if (rows->near) {
-        while (2 * ahead * rows->row_bytes <= ATTN__AHEAD && ahead <= count)
-            ahead *= 2;
-        i += ahead;
-    } else {
-        i = count + i / 4;
-        s.apart = (ptrdiff_t)(rows->next_count / 4) * step;
-        s.move = 64;
-        shift = 6;
-    }
-    if (rows->near && rows->pieces) {
-        if (i < rows->pieces[rows->piece_count - 1].end)
-            here = attn__row_at(rows, i, &s.at);
-        if (here < n && i + here < rows->pieces[rows->piece_count - 1].end)
-            attn__row_at(rows, i + here, &then);
-        step = rows->step * (ptrdiff_t)attn__size(rows->dtype);
-    } else if (i < count) {
-        step = rows->step * (ptrdiff_t)attn__size(rows->dtype);
-        s.at = (const char *)rows->data + (ptrdiff_t)i * step;
-    } else if (i < count + rows->next_count)
-        s.at = rows->next + (ptrdiff_t)(i - count) * step;
-    if (!s.at)
-        return s;
-    s.at += from;
-    if (step == (ptrdiff_t)bytes) /* rows that follow each other are one, but for those of another piece */
-        bytes *= attn__min(n, here);
-    if (then && step < (ptrdiff_t)bytes)
-        step = then + from - s.at;
-    s.left = s.lines = (bytes + (size_t)s.move - 1) >> shift;
-    s.next_row = step - (ptrdiff_t)s.lines * s.move;
-    return s;
-}
+static const attn__stream attn__no_stream = {NULL, 0, 64, 256, 0, 0, 0, 0};
 
 /* What is due after so many more bytes: near, into the first cache; else into the second. */
 ATTN__INLINE void attn__prefetch(attn__stream *s, size_t bytes)
 {
-    for (s->due += bytes; s->due >= 256; s->due -= 256) {
-        if (s->apart == 64) {
-            ATTN__PREFETCH(s->at, 3);
-            ATTN__PREFETCH(s->at + 64, 3);
-            ATTN__PREFETCH(s->at + 128, 3);
-            ATTN__PREFETCH(s->at + 192, 3);
+    const char *at = s->at;
+    const ptrdiff_t apart = s->apart, move = s->move;
+    size_t left = s->left, due = s->due + bytes;
+    const int near = s->near;
+    for (; due >= 256; due -= 256) {
+        if (near) {
+            ATTN__PREFETCH(at, 3);
+            ATTN__PREFETCH(at + 64, 3);
+            ATTN__PREFETCH(at + 128, 3);
+            ATTN__PREFETCH(at + 192, 3);
         } else {
-            ATTN__PREFETCH(s->at, 2);
-            ATTN__PREFETCH(s->at + s->apart, 2);
-            ATTN__PREFETCH(s->at + 2 * s->apart, 2);
-            ATTN__PREFETCH(s->at + 3 * s->apart, 2);
+            ATTN__PREFETCH(at, 2);
+            ATTN__PREFETCH(at + apart, 2);
+            ATTN__PREFETCH(at + 2 * apart, 2);
+            ATTN__PREFETCH(at + 3 * apart, 2);
         }
-        s->at += s->move;
-        if (--s->left == 0) {
-            s->left = s->lines;
-            s->at += s->next_row;
+        at += move;
+        if (--left == 0) {
+            left = s->lines;
+            at += s->next_row;
         }
     }
+    s->at = at;
+    s->left = left;
+    s->due = due;
 }
 
 #endif
@@ -4550,41 +4517,43 @@ static int attn__reads_in_place(const attn__block *block, const attn_tensor *t)
     return block->few ? t->dim_stride == 1 : t == &block->plan->call.k ? s->k_direct : s->v_direct;
 }
 
-/* The rows of the tile after the one in hand, for the kernel to prefetch. */
-ATTN__NOINLINE void attn__next_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t)
+/* The rows of the tile after the one in hand, for the kernel to prefetch. Returns the number of its first key. */
+ATTN__NOINLINE size_t attn__next_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t)
 {
     const attn__plan *plan = block->plan;
     size_t next = block->part.to, end = block->visible_to_any.to, half = ATTN__TILE_KEYS / 2, item, row, n;
     rows->near = attn__prefetches_near();
     if (block->next > block) { /* that takes these rows too, unless it is of another head */
         if (block->next->at.kv_head == block->at.kv_head)
-            return;
+            return end;
         next = block->part.from;
     }
     while (plan->schedule.mask_tiles > next / half / 2 && next % half == 0 &&
            (block->mask_cache[next / half / 2] >> next / half % 2 * 2 & 3) == ATTN__SOME_HIDDEN)
         next += half;
     if (t->dim_stride != 1 || next >= end)
-        return;
+        return end;
     next = attn__next_key(block, next, end);
     n = attn__min(end - next, plan->schedule.tile_keys);
     if (n == 0)
-        return;
+        return end;
     rows->next_count = attn__find_rows(&plan->source, block->at.b, next, n, &item, &row);
     rows->next = (const char *)attn__tensor_at(t, item, block->next->at.kv_head, row, 0);
     rows->next_step = rows->step * (ptrdiff_t)attn__size(t->dtype);
+    return next;
 }
 
-/* The tile's rows of k or v as pieces, and some that follow, if they are to be prefetched. Returns 0 if there are more
-   than ATTN__PIECES, or more than register tiles would fill: a copy costs less then. */
-static int attn__find_pieces(const attn__block *block, attn__rows *rows, const attn_tensor *t)
+/* The tile's rows of k or v as pieces, and those to prefetch, from key number `next` on: near, some; else a tile.
+   Returns 0 if there are more than ATTN__PIECES, or more than register tiles would fill: a copy costs less then. */
+static int attn__find_pieces(const attn__block *block, attn__rows *rows, const attn_tensor *t, size_t next)
 {
     size_t runs;
     const attn__range *of = attn__runs_of(block, &runs);
     const attn__plan *plan = block->plan;
     attn__shared *shared = block->shared;
     size_t least = block->few ? plan->call.kern->lanes : plan->call.kern->rows, keys = block->tile.keys;
-    size_t most = attn__min(keys / least + 1, ATTN__PIECES), n = 0, count = 0, ahead, i, j, item, row, run;
+    size_t most = attn__min(keys / least + 1, ATTN__PIECES), n = 0, count = 0, i, j, item, row, run;
+    size_t ahead = plan->schedule.tile_keys, end = block->visible_to_any.to;
     attn__range part;
     for (i = 0; i < runs; i++)
         for (part = attn__common(of[i], block->part), j = part.from; j < part.to; j += run) {
@@ -4594,14 +4563,11 @@ static int attn__find_pieces(const attn__block *block, attn__rows *rows, const a
             shared->pieces[count].data = (const char *)attn__tensor_at(t, item, block->at.kv_head, row, 0);
             shared->pieces[count++].end = n += run;
         }
-    ahead = keys + attn__min(ATTN__AHEAD / attn__max(rows->row_bytes, 1) + least, plan->schedule.tile_keys);
-    for (j = block->part.to; rows->near && rows->next && count < ATTN__PIECES && n < ahead; j += run) {
-        j = attn__next_key(block, j, block->visible_to_any.to);
-        if (j >= block->visible_to_any.to)
-            break;
-        run = attn__min(block->visible_to_any.to - j, plan->schedule.tile_keys);
-        run = attn__find_rows(&plan->source, block->at.b, j, run, &item, &row);
-        shared->pieces[count].data = (const char *)attn__tensor_at(t, item, block->at.kv_head, row, 0);
+    if (rows->near)
+        ahead = attn__min(ahead, ATTN__AHEAD / attn__max(rows->row_bytes, 1) + least);
+    for (j = next; j < end && count < ATTN__PIECES && n < keys + ahead; j = attn__next_key(block, j + run, end)) {
+        run = attn__find_rows(&plan->source, block->at.b, j, attn__min(end - j, plan->schedule.tile_keys), &item, &row);
+        shared->pieces[count].data = (const char *)attn__tensor_at(t, item, block->next->at.kv_head, row, 0);
         shared->pieces[count++].end = n += run;
     }
     rows->pieces = shared->pieces;
@@ -4615,7 +4581,7 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
                             int copy, int takes_pieces)
 {
     const attn__plan *plan = block->plan;
-    size_t keys = block->tile.keys, b = block->at.b, h = block->at.kv_head, item, row, run, before;
+    size_t keys = block->tile.keys, b = block->at.b, h = block->at.kv_head, next = SIZE_MAX, item, row, run, before;
     run = attn__find_rows(&plan->source, b, block->tile.first_key, keys, &item, &row);
     run = attn__keys_in(block, block->tile.first_key, block->tile.first_key + run);
     rows->data = attn__tensor_at(t, item, h, row, 0);
@@ -4630,8 +4596,8 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
     rows->row_bytes = t->dim * attn__size(t->dtype);
     rows->near = 0;
     if (plan->schedule.prefetches && t->dim > 0) /* without dims there may be no data */
-        attn__next_rows(block, rows, t);
-    if (!copy && (run == keys || (takes_pieces && attn__find_pieces(block, rows, t))))
+        next = attn__next_rows(block, rows, t);
+    if (!copy && (run == keys || (takes_pieces && attn__find_pieces(block, rows, t, next))))
         return;
     if (cache->head != h || block->part.from < cache->held.from || block->part.to > cache->held.to)
         attn__copy_rows(block, cache, t);
@@ -11312,6 +11278,57 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 #define ATTN__FEW_TURN 4
 #define ATTN__FEW_TURN_BYTES 2048
 
+/* While bytes from .. from + bytes - 1 of rows i .. i + n - 1 of `count` are used, the same bytes are prefetched: near,
+   of rows that follow soon, in the order of memory; else, of the rows that will be read after all of these: if they are
+   in pieces, in that order, else from four places, a quarter of those rows apart. Near, n is a power of two. Compiled
+   for the pass, and through a pointer: an instruction without VEX, or a vector load of what has just been stored, would
+   wait for the sums that the kernel is computing. */
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(begin_stream)(attn__stream *s, const attn__rows *rows, size_t count,
+                                                          size_t i, size_t n, size_t from, size_t bytes)
+{
+    const char *at = NULL, *then = NULL;
+    size_t ahead = n, shift = 8, here = SIZE_MAX;
+    ptrdiff_t step = rows->next_step;
+    s->at = NULL;
+    s->near = rows->near;
+    s->apart = 64;
+    s->move = 256;
+    s->due = 0;
+    if (rows->near) {
+        while (2 * ahead * rows->row_bytes <= ATTN__AHEAD && ahead <= count)
+            ahead *= 2;
+        i += ahead;
+    } else if (rows->pieces) {
+        i += count;
+    } else {
+        i = count + i / 4;
+        s->apart = (ptrdiff_t)(rows->next_count / 4) * step;
+        s->move = 64;
+        shift = 6;
+    }
+    if (rows->pieces) {
+        if (i < rows->pieces[rows->piece_count - 1].end)
+            here = attn__row_at(rows, i, &at);
+        if (here < n && i + here < rows->pieces[rows->piece_count - 1].end)
+            attn__row_at(rows, i + here, &then);
+        step = rows->step * (ptrdiff_t)attn__size(rows->dtype);
+    } else if (i < count) {
+        step = rows->step * (ptrdiff_t)attn__size(rows->dtype);
+        at = (const char *)rows->data + (ptrdiff_t)i * step;
+    } else if (i < count + rows->next_count) {
+        at = rows->next + (ptrdiff_t)(i - count) * step;
+    }
+    if (!at)
+        return;
+    s->at = at += from;
+    if (step == (ptrdiff_t)bytes) /* rows that follow each other are one, but for those of another piece */
+        bytes *= attn__min(n, here);
+    if (then && step < (ptrdiff_t)bytes)
+        step = then + from - at;
+    s->left = s->lines = (bytes + ((size_t)1 << shift) - 1) >> shift;
+    s->next_row = step - (ptrdiff_t)(s->lines << shift);
+}
+
 /* One pass over a tile: queries from number r on, n dims from number d on. */
 typedef struct ATTN__NAME(few_pass) {
     const attn__tile *tile;
@@ -11336,7 +11353,7 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(few_values)(const ATTN__NAME(few_pas
 
 /* sum += P V over n rows of V, from number k on, for `rows` queries and as many of `most` vectors of dims as there are;
    the first of the rows is at `from`. With the first dims the weights are added to `total`. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(const ATTN__NAME(few_pass) * f, ATTN__V sum[][8], ATTN__V *total,
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(ATTN__NAME(few_pass) * f, ATTN__V sum[][8], ATTN__V *total,
                                                     const char *from, size_t k, size_t n, attn_dtype dtype,
                                                     const int rows, const int most)
 {
@@ -11344,7 +11361,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(const ATTN__NAME(few_pass) *
     const ptrdiff_t step = f->use.step * (ptrdiff_t)attn__size(dtype);
     const ATTN__R *w = f->weights + f->r * query + k, *p = (const ATTN__R *)f->tile->scores + f->r * query + k;
     const int bytes = ATTN__W * (int)attn__size(dtype), vectors = f->vectors, first_dims = f->d == 0;
-    attn__stream next = f->next;
+    attn__stream *next = &f->next;
     ATTN__V x[8], weight;
     size_t at[4];
     const ATTN__R *end;
@@ -11358,9 +11375,9 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(const ATTN__NAME(few_pass) *
     for (j = 0; j < most; j++) /* past the last vector: 0, into such sums too */
         x[j] = ATTN__SET1((ATTN__R)0);
     while (n > 0) {
-        if (next.at)
-            attn__prefetch(&next, f->due);
-        end = w + (next.at ? attn__min(n, f->turn) : n);
+        if (next->at)
+            attn__prefetch(next, f->due);
+        end = w + (next->at ? attn__min(n, f->turn) : n);
         n -= (size_t)(end - w);
         for (; w < end; from += step, p++, w++) {
             if (first_dims) {
@@ -11392,7 +11409,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(ATTN__NAME(few_pass
 {
     const attn__tile *t = f->tile;
     const size_t keys = t->keys, together = f->copy || f->v->near ? ATTN__FEW_KEYS : keys;
-    size_t n, k, first, end;
+    size_t n, k, first, end, soon;
     const ATTN__R *factor = (const ATTN__R *)t->factor + f->r;
     ATTN__R totals[4] = {0, 0, 0, 0}, all[4 * 8 * ATTN__W], *sums = (ATTN__R *)f->state->sum + f->r;
     ATTN__V sum[4][8], total[4];
@@ -11409,8 +11426,9 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(ATTN__NAME(few_pass
         }
         for (k = first; k < end; k += n) {
             n = attn__min(attn__min(end - k, together), attn__row_at(f->v, k, &from));
+            soon = (f->pass * keys + k) / f->passes;
             if (f->v->near || f->v->next_count > 0)
-                f->next = attn__stream_of(f->v, keys, (f->pass * keys + k) / f->passes, together, 0, f->v->row_bytes);
+                ATTN__NAME(begin_stream)(&f->next, f->v, keys, soon, together, 0, f->v->row_bytes);
             if (f->copy && f->n > 0)
                 ATTN__NAME(few_values)(f, from, n);
             from = f->copy ? (const char *)f->copy : from + f->d * attn__size(f->use.dtype);
@@ -11705,7 +11723,7 @@ typedef struct ATTN__NAME(few) {
 
 /* sums += a by W / 2 rows of w for each half: up to `rows` rows and up to `halves` halves. Lanes hold a row's chain of
    even terms beside that of odd ones. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, const int rows, const int halves,
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(ATTN__NAME(few) * f, const int rows, const int halves,
                                                      attn_dtype dtype)
 {
     enum { together = 16 / ATTN__W > 0 ? 16 / ATTN__W : 1 }; /* halves that one pointer reaches, 8 rows */
@@ -11714,8 +11732,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, 
     const ATTN__NAME(few_steps) s = ATTN__NAME(steps_of)(f->step, 8);
     const ATTN__NAME(few_steps) sa = ATTN__NAME(steps_of)((ptrdiff_t)(f->lda * sizeof *f->a), f->rows);
     const int n_rows = f->rows, wide = f->halves > 2, size = (int)attn__size(dtype);
-    attn__stream next = f->next;
-    size_t due = f->due;
+    attn__stream *next = &f->next;
     int i, j, r;
     ATTN__UNROLL
     for (j = 0; j < halves; j++)
@@ -11730,8 +11747,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, 
         }
     }
     for (; a < end; a += 2 * ATTN__PAIRS_LOADED * sizeof *f->a) {
-        if (next.at)
-            attn__prefetch(&next, due);
+        if (next->at)
+            attn__prefetch(next, f->due);
         ATTN__UNROLL
         for (j = 0; j < halves; j += together)
             ATTN__PIN_POINTER(p[j]);
@@ -11773,7 +11790,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, 
 }
 
 /* `one`: f->rows is 1 */
-ATTN__TARGET static void ATTN__NAME(few_rows)(const ATTN__NAME(few) * f, int one)
+ATTN__TARGET static void ATTN__NAME(few_rows)(ATTN__NAME(few) * f, int one)
 {
     int real = ATTN__REAL_F64 || f->dtype == ATTN__REAL;
     if (real && one)
@@ -11855,7 +11872,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
             f.dtype = w->dtype;
             f.next = attn__no_stream;
             if (w->near || w->next_count > 0)
-                f.next = attn__stream_of(w, count, g, n, k * size, terms * size);
+                ATTN__NAME(begin_stream)(&f.next, w, count, g, n, k * size, terms * size);
             f.due = n * span * size;
             if (!direct) {
                 ATTN__NAME(few_copy)(copy, f.w, w->step, w->dtype, attn__min(left, n), terms, f.terms);
