@@ -2103,6 +2103,7 @@ typedef struct attn__rows {
     const void *data;
     const attn__piece *pieces; /* where not NULL, in place of data */
     size_t piece_count;        /* those past the rows that the kernel reads are only prefetched */
+    unsigned piece_shift;      /* none has more than 1 << piece_shift rows */
     attn_dtype dtype;
     ptrdiff_t step;     /* elements from row to row; those of a row are next to each other */
     const void *scales; /* of rows of V in I8: reals by which the weights of the rows are multiplied; else NULL */
@@ -2445,10 +2446,11 @@ static int attn__prefetches_near(void)
 
 ATTN__NOINLINE size_t attn__row_in_pieces(const attn__rows *rows, size_t i, const char **at)
 {
-    const attn__piece *piece = rows->pieces;
-    size_t first = 0;
-    for (; i >= piece->end; piece++)
-        first = piece->end;
+    const attn__piece *piece = rows->pieces + (i >> rows->piece_shift);
+    size_t first;
+    while (i >= piece->end)
+        piece++;
+    first = piece == rows->pieces ? 0 : piece[-1].end;
     *at = piece->data; /* without dims there may be none */
     if (*at)
         *at += (ptrdiff_t)(i - first) * rows->step * (ptrdiff_t)attn__size(rows->dtype);
@@ -4572,6 +4574,8 @@ static int attn__find_pieces(const attn__block *block, attn__rows *rows, const a
     }
     rows->pieces = shared->pieces;
     rows->piece_count = count;
+    while ((size_t)1 << rows->piece_shift < attn__min(plan->source.capacity, plan->schedule.tile_keys))
+        rows->piece_shift++;
     return 1;
 }
 
@@ -4589,6 +4593,7 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
     rows->step = t->len > 1 ? t->len_stride : 0;
     rows->pieces = NULL;
     rows->piece_count = 0;
+    rows->piece_shift = 0;
     rows->scales = NULL;
     rows->next = NULL;
     rows->next_count = 0;
@@ -11280,9 +11285,9 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 
 /* While bytes from .. from + bytes - 1 of rows i .. i + n - 1 of `count` are used, the same bytes are prefetched: near,
    of rows that follow soon, in the order of memory; else, of the rows that will be read after all of these: if they are
-   in pieces, in that order, else from four places, a quarter of those rows apart. Near, n is a power of two. Compiled
-   for the pass, and through a pointer: an instruction without VEX, or a vector load of what has just been stored, would
-   wait for the sums that the kernel is computing. */
+   in pieces, in that order, else from four places, a quarter of those rows apart. Near, n is a power of two. This is
+   compiled for the pass, and writes through a pointer: instructions without VEX, or a vector load of what has just been
+   stored, would wait for the sums that the kernel is computing. */
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(begin_stream)(attn__stream *s, const attn__rows *rows, size_t count,
                                                           size_t i, size_t n, size_t from, size_t bytes)
 {
@@ -11338,8 +11343,9 @@ typedef struct ATTN__NAME(few_pass) {
     size_t r, d, n;
     int vectors;         /* of dims */
     size_t pass, passes; /* this is pass number `pass` of so many, which share the rows to prefetch */
-    attn__stream next;   /* what to prefetch; a turn uses `due` bytes */
+    attn__stream next;   /* what to prefetch; a turn uses `due` bytes, */
     size_t turn, due;
+    size_t begun; /* and it lasts until so many of the tile's rows have been used, in all passes together */
     attn__rows use; /* the rows that are read: of v, or copies of the dims that fill no vector */
     ATTN__R *copy;  /* these, or NULL */
 } ATTN__NAME(few_pass);
@@ -11409,7 +11415,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(ATTN__NAME(few_pass
 {
     const attn__tile *t = f->tile;
     const size_t keys = t->keys, together = f->copy || f->v->near ? ATTN__FEW_KEYS : keys;
-    size_t n, k, first, end, soon;
+    size_t n, k, first, end;
     const ATTN__R *factor = (const ATTN__R *)t->factor + f->r;
     ATTN__R totals[4] = {0, 0, 0, 0}, all[4 * 8 * ATTN__W], *sums = (ATTN__R *)f->state->sum + f->r;
     ATTN__V sum[4][8], total[4];
@@ -11426,9 +11432,10 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(ATTN__NAME(few_pass
         }
         for (k = first; k < end; k += n) {
             n = attn__min(attn__min(end - k, together), attn__row_at(f->v, k, &from));
-            soon = (f->pass * keys + k) / f->passes;
-            if (f->v->near || f->v->next_count > 0)
-                ATTN__NAME(begin_stream)(&f->next, f->v, keys, soon, together, 0, f->v->row_bytes);
+            if ((f->v->near || f->v->next_count > 0) && f->pass * keys + k >= f->begun * f->passes) {
+                ATTN__NAME(begin_stream)(&f->next, f->v, keys, f->begun, together, 0, f->v->row_bytes);
+                f->begun += n;
+            }
             if (f->copy && f->n > 0)
                 ATTN__NAME(few_values)(f, from, n);
             from = f->copy ? (const char *)f->copy : from + f->d * attn__size(f->use.dtype);
@@ -11488,6 +11495,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn
         f.turn = attn__max(f.turn, ATTN__FEW_TURN_BYTES / attn__max(v->row_bytes, 1));
     f.due = f.turn * v->row_bytes / f.passes;
     f.next = attn__no_stream;
+    f.begun = 0;
     do {
         f.n = attn__min(dims - f.d, most * ATTN__W);
         if (f.n >= ATTN__W)
