@@ -2486,31 +2486,24 @@ static const attn__stream attn__no_stream = {NULL, 0, 64, 256, 0, 0, 0, 0};
 /* What is due after so many more bytes: near, into the first cache; else into the second. */
 ATTN__INLINE void attn__prefetch(attn__stream *s, size_t bytes)
 {
-    const char *at = s->at;
-    const ptrdiff_t apart = s->apart, move = s->move;
-    size_t left = s->left, due = s->due + bytes;
-    const int near = s->near;
-    for (; due >= 256; due -= 256) {
-        if (near) {
-            ATTN__PREFETCH(at, 3);
-            ATTN__PREFETCH(at + 64, 3);
-            ATTN__PREFETCH(at + 128, 3);
-            ATTN__PREFETCH(at + 192, 3);
+    for (s->due += bytes; s->due >= 256; s->due -= 256) {
+        if (s->near) {
+            ATTN__PREFETCH(s->at, 3);
+            ATTN__PREFETCH(s->at + 64, 3);
+            ATTN__PREFETCH(s->at + 128, 3);
+            ATTN__PREFETCH(s->at + 192, 3);
         } else {
-            ATTN__PREFETCH(at, 2);
-            ATTN__PREFETCH(at + apart, 2);
-            ATTN__PREFETCH(at + 2 * apart, 2);
-            ATTN__PREFETCH(at + 3 * apart, 2);
+            ATTN__PREFETCH(s->at, 2);
+            ATTN__PREFETCH(s->at + s->apart, 2);
+            ATTN__PREFETCH(s->at + 2 * s->apart, 2);
+            ATTN__PREFETCH(s->at + 3 * s->apart, 2);
         }
-        at += move;
-        if (--left == 0) {
-            left = s->lines;
-            at += s->next_row;
+        s->at += s->move;
+        if (--s->left == 0) {
+            s->left = s->lines;
+            s->at += s->next_row;
         }
     }
-    s->at = at;
-    s->left = left;
-    s->due = due;
 }
 
 #endif
@@ -11367,7 +11360,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(ATTN__NAME(few_pass) * f, AT
     const ptrdiff_t step = f->use.step * (ptrdiff_t)attn__size(dtype);
     const ATTN__R *w = f->weights + f->r * query + k, *p = (const ATTN__R *)f->tile->scores + f->r * query + k;
     const int bytes = ATTN__W * (int)attn__size(dtype), vectors = f->vectors, first_dims = f->d == 0;
-    attn__stream *next = &f->next;
+    attn__stream next = f->next;
     ATTN__V x[8], weight;
     size_t at[4];
     const ATTN__R *end;
@@ -11381,9 +11374,9 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(ATTN__NAME(few_pass) * f, AT
     for (j = 0; j < most; j++) /* past the last vector: 0, into such sums too */
         x[j] = ATTN__SET1((ATTN__R)0);
     while (n > 0) {
-        if (next->at)
-            attn__prefetch(next, f->due);
-        end = w + (next->at ? attn__min(n, f->turn) : n);
+        if (next.at)
+            attn__prefetch(&next, f->due);
+        end = w + (next.at ? attn__min(n, f->turn) : n);
         n -= (size_t)(end - w);
         for (; w < end; from += step, p++, w++) {
             if (first_dims) {
@@ -11407,6 +11400,9 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(ATTN__NAME(few_pass) * f, AT
             }
         }
     }
+    f->next.at = next.at;
+    f->next.left = next.left;
+    f->next.due = next.due;
 }
 
 /* factor out + P V for `rows` queries and up to `most` vectors of dims. With the first dims the weights are summed too,
@@ -11731,7 +11727,7 @@ typedef struct ATTN__NAME(few) {
 
 /* sums += a by W / 2 rows of w for each half: up to `rows` rows and up to `halves` halves. Lanes hold a row's chain of
    even terms beside that of odd ones. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(ATTN__NAME(few) * f, const int rows, const int halves,
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, const int rows, const int halves,
                                                      attn_dtype dtype)
 {
     enum { together = 16 / ATTN__W > 0 ? 16 / ATTN__W : 1 }; /* halves that one pointer reaches, 8 rows */
@@ -11740,7 +11736,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(ATTN__NAME(few) * f, const 
     const ATTN__NAME(few_steps) s = ATTN__NAME(steps_of)(f->step, 8);
     const ATTN__NAME(few_steps) sa = ATTN__NAME(steps_of)((ptrdiff_t)(f->lda * sizeof *f->a), f->rows);
     const int n_rows = f->rows, wide = f->halves > 2, size = (int)attn__size(dtype);
-    attn__stream *next = &f->next;
+    attn__stream next = f->next;
+    size_t due = f->due;
     int i, j, r;
     ATTN__UNROLL
     for (j = 0; j < halves; j++)
@@ -11755,8 +11752,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(ATTN__NAME(few) * f, const 
         }
     }
     for (; a < end; a += 2 * ATTN__PAIRS_LOADED * sizeof *f->a) {
-        if (next->at)
-            attn__prefetch(next, f->due);
+        if (next.at)
+            attn__prefetch(&next, due);
         ATTN__UNROLL
         for (j = 0; j < halves; j += together)
             ATTN__PIN_POINTER(p[j]);
@@ -11798,7 +11795,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(ATTN__NAME(few) * f, const 
 }
 
 /* `one`: f->rows is 1 */
-ATTN__TARGET static void ATTN__NAME(few_rows)(ATTN__NAME(few) * f, int one)
+ATTN__TARGET static void ATTN__NAME(few_rows)(const ATTN__NAME(few) * f, int one)
 {
     int real = ATTN__REAL_F64 || f->dtype == ATTN__REAL;
     if (real && one)
