@@ -584,7 +584,7 @@ ATTN_API attn_status attn_kv_cache_attend(attn_tensor out, attn_tensor q, const 
                                           const attn_opts *opts, const attn_ctx *ctx);
 
 /* *bytes = scratch in ctx->scratch for that call, now and when the items have grown: as attn_sdpa_scratch, except that
-   Lk is today's for the shapes of mask, bias, weights and scores. */
+   Lk is today's for the shapes of mask, bias, weights and scores, and for the blocks that opts->blocks may list. */
 ATTN_API attn_status attn_kv_cache_scratch(size_t *bytes, attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
                                            const attn_opts *opts, const attn_ctx *ctx);
 
@@ -2103,7 +2103,7 @@ typedef struct attn__rows {
     const void *data;
     const attn__piece *pieces; /* where not NULL, in place of data */
     size_t piece_count;        /* those past the rows that the kernel reads are only prefetched */
-    unsigned piece_shift;      /* none has more than 1 << piece_shift rows */
+    unsigned piece_shift;      /* no piece has more than 1 << piece_shift rows: see attn__row_in_pieces */
     attn_dtype dtype;
     ptrdiff_t step;     /* elements from row to row; those of a row are next to each other */
     const void *scales; /* of rows of V in I8: reals by which the weights of the rows are multiplied; else NULL */
@@ -2444,6 +2444,7 @@ static int attn__prefetches_near(void)
 /* Near, rows are prefetched so many bytes ahead, at most. */
 #define ATTN__AHEAD 16384
 
+/* Pieces before number i >> piece_shift end before row i. */
 ATTN__NOINLINE size_t attn__row_in_pieces(const attn__rows *rows, size_t i, const char **at)
 {
     const attn__piece *piece = rows->pieces + (i >> rows->piece_shift);
@@ -4512,7 +4513,8 @@ static int attn__reads_in_place(const attn__block *block, const attn_tensor *t)
     return block->few ? t->dim_stride == 1 : t == &block->plan->call.k ? s->k_direct : s->v_direct;
 }
 
-/* The rows of the tile after the one in hand, for the kernel to prefetch. Returns the number of its first key. */
+/* The rows of the tile after the one in hand, for the kernel to prefetch. Returns the number of its first key; without
+   any, the end of the keys. */
 ATTN__NOINLINE size_t attn__next_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t)
 {
     const attn__plan *plan = block->plan;
@@ -4538,8 +4540,9 @@ ATTN__NOINLINE size_t attn__next_rows(const attn__block *block, attn__rows *rows
     return next;
 }
 
-/* The tile's rows of k or v as pieces, and those to prefetch, from key number `next` on: near, some; else a tile.
-   Returns 0 if there are more than ATTN__PIECES, or more than register tiles would fill: a copy costs less then. */
+/* The tile's rows of k or v as pieces, and those to prefetch, from key number `next` on: near, some; else a
+   tile, as far as there is room. Returns 0 if there are more than ATTN__PIECES, or more than register tiles would fill:
+   a copy costs less then. */
 static int attn__find_pieces(const attn__block *block, attn__rows *rows, const attn_tensor *t, size_t next)
 {
     size_t runs;
@@ -11277,16 +11280,17 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 #define ATTN__FEW_TURN_BYTES 2048
 
 /* While bytes from .. from + bytes - 1 of rows i .. i + n - 1 of `count` are used, the same bytes are prefetched: near,
-   of rows that follow soon, in the order of memory; else, of the rows that will be read after all of these: if they are
-   in pieces, in that order, else from four places, a quarter of those rows apart. Near, n is a power of two. This is
-   compiled for the pass, and writes through a pointer: instructions without VEX, or a vector load of what has just been
-   stored, would wait for the sums that the kernel is computing. */
+   of rows that follow soon, in the order of memory; else, of the rows that will be read after all of these: where rows
+   are in pieces, in that order, else from four places, a quarter of those rows apart. Near, n is a power of two.
+   This is compiled for the pass, and writes through a pointer: vector instructions without VEX, or a vector load of
+   what has just been stored, would wait for the sums that the kernel is computing. */
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(begin_stream)(attn__stream *s, const attn__rows *rows, size_t count,
                                                           size_t i, size_t n, size_t from, size_t bytes)
 {
     const char *at = NULL, *then = NULL;
     size_t ahead = n, shift = 8, here = SIZE_MAX;
     ptrdiff_t step = rows->next_step;
+    int joined;
     s->at = NULL;
     s->near = rows->near;
     s->apart = 64;
@@ -11319,9 +11323,10 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(begin_stream)(attn__stream *s, const
     if (!at)
         return;
     s->at = at += from;
-    if (step == (ptrdiff_t)bytes) /* rows that follow each other are one, but for those of another piece */
+    joined = step == (ptrdiff_t)bytes; /* rows that follow each other are one, but for those of another piece */
+    if (joined)
         bytes *= attn__min(n, here);
-    if (then && step < (ptrdiff_t)bytes)
+    if (joined && then)
         step = then + from - at;
     s->left = s->lines = (bytes + ((size_t)1 << shift) - 1) >> shift;
     s->next_row = step - (ptrdiff_t)(s->lines << shift);
@@ -11338,7 +11343,7 @@ typedef struct ATTN__NAME(few_pass) {
     size_t pass, passes; /* this is pass number `pass` of so many, which share the rows to prefetch */
     attn__stream next;   /* what to prefetch; a turn uses `due` bytes, */
     size_t turn, due;
-    size_t begun; /* and it lasts until so many of the tile's rows have been used, in all passes together */
+    size_t begun; /* and it is for rows of the next tile before this one, a `passes`th of them in each pass */
     attn__rows use; /* the rows that are read: of v, or copies of the dims that fill no vector */
     ATTN__R *copy;  /* these, or NULL */
 } ATTN__NAME(few_pass);
