@@ -1,4 +1,4 @@
-/* attn.h - v0.9.0 - attention for C and C++ in one header - MIT licence, at the end of this file
+/* attn.h - v0.10.0 - attention for C and C++ in one header - MIT licence, at the end of this file
 
    Attention lets each of Lq queries look at Lk keys and read a mixture of their values:
 
@@ -188,10 +188,10 @@
 #include <stdint.h>
 
 #define ATTN_VERSION_MAJOR 0
-#define ATTN_VERSION_MINOR 9
+#define ATTN_VERSION_MINOR 10
 #define ATTN_VERSION_PATCH 0
 #define ATTN_VERSION (ATTN_VERSION_MAJOR * 10000 + ATTN_VERSION_MINOR * 100 + ATTN_VERSION_PATCH)
-#define ATTN_VERSION_STRING "0.9.0"
+#define ATTN_VERSION_STRING "0.10.0"
 
 #ifndef ATTN_API
 #if defined(ATTN_STATIC) && (defined(__GNUC__) || defined(__clang__))
@@ -205,9 +205,9 @@
 
 /* A view may be made over an output that holds nothing yet: gcc takes a const pointer for one that is read. */
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
-#define ATTN__UNREAD __attribute__((access(none, 1)))
+#define ATTN__UNREAD(argument) __attribute__((access(none, argument)))
 #else
-#define ATTN__UNREAD
+#define ATTN__UNREAD(argument)
 #endif
 
 #ifdef __cplusplus
@@ -277,6 +277,12 @@ typedef struct attn_parallel {
     size_t width;
 } attn_parallel;
 
+/* Which argument a status other than ATTN_OK speaks of: its name as in the prototype, "k", or that of a member,
+   "opts.mask"; and for ATTN_ERR_ALIAS the name of the argument that it meets, if that is another. Static strings. */
+typedef struct attn_fault {
+    const char *argument, *other; /* other: NULL if there is none */
+} attn_fault;
+
 /* Where and how a call runs. NULL or all zero: this thread, ATTN_MALLOC, best instruction set.
    scratch: scratch_size bytes, any alignment, shared out among `width` tasks; with it nothing is allocated.
    A ctx with scratch serves one call at a time. */
@@ -285,6 +291,7 @@ typedef struct attn_ctx {
     void *scratch;
     size_t scratch_size;
     attn_isa isa;
+    attn_fault *fault; /* written on an error, else left as it was; NULL: not wanted */
 } attn_ctx;
 
 ATTN_API int attn_version(void);                             /* ATTN_VERSION of the compiled implementation */
@@ -295,7 +302,7 @@ ATTN_API int attn_isa_available(attn_isa isa);               /* 1 when this buil
 /* ==== API: views ================================================================================================= */
 
 /* A packed row-major rows x cols matrix over `data`, which stays the caller's. Overflow: a bad view. */
-ATTN_API attn_mat attn_mat_of(const void *data, attn_dtype dtype, size_t rows, size_t cols) ATTN__UNREAD;
+ATTN_API attn_mat attn_mat_of(const void *data, attn_dtype dtype, size_t rows, size_t cols) ATTN__UNREAD(1);
 
 /* The same over memory of its own, zero-filled. Overflow, no memory or an unknown dtype: a bad view. */
 ATTN_API attn_mat attn_mat_new(attn_dtype dtype, size_t rows, size_t cols);
@@ -320,13 +327,20 @@ ATTN_API attn_status attn_mat_copy(attn_mat out, attn_mat in);
 
 /* Packed tensors over `data`, in the two usual orders of memory. Both are indexed batch, head, position, dim.
    Overflow: a bad view. */
-ATTN_API attn_tensor attn_bhld(const void *data, attn_dtype dtype, size_t B, size_t H, size_t L, size_t D) ATTN__UNREAD;
-ATTN_API attn_tensor attn_blhd(const void *data, attn_dtype dtype, size_t B, size_t L, size_t H, size_t D) ATTN__UNREAD;
+ATTN_API attn_tensor attn_bhld(const void *data, attn_dtype dtype, size_t B, size_t H, size_t L, size_t D)
+    ATTN__UNREAD(1);
+ATTN_API attn_tensor attn_blhd(const void *data, attn_dtype dtype, size_t B, size_t L, size_t H, size_t D)
+    ATTN__UNREAD(1);
 
 /* Any strides, in elements. Overflow: a bad view. */
 ATTN_API attn_tensor attn_tensor_of(const void *data, attn_dtype dtype, size_t B, size_t H, size_t L, size_t D,
                                     ptrdiff_t batch_stride, ptrdiff_t head_stride, ptrdiff_t len_stride,
-                                    ptrdiff_t dim_stride) ATTN__UNREAD;
+                                    ptrdiff_t dim_stride) ATTN__UNREAD(1);
+
+/* q (H heads), k and v (Hkv heads) as views of a packed projection [B][L][(H + 2 Hkv) D]: the product of the tokens and
+   one matrix for all three. On an error those that are given become bad views. */
+ATTN_API attn_status attn_qkv(attn_tensor *q, attn_tensor *k, attn_tensor *v, const void *data, attn_dtype dtype,
+                              size_t B, size_t L, size_t H, size_t Hkv, size_t D) ATTN__UNREAD(4);
 
 /* Positions first .. first + count - 1 of every head. Out of range: a bad view. */
 ATTN_API attn_tensor attn_tensor_slice(attn_tensor t, size_t first, size_t count);
@@ -365,6 +379,14 @@ ATTN_API attn_status attn_scores_cosine(attn_mat out, attn_mat q, attn_mat k, do
 /* Each row of out = exp(in - max) / sum, Lq x Lk. In place is legal. A row with NaN or +infinity is NaN in every
    element; a row of -infinity (nothing to attend to) is zeros. */
 ATTN_API attn_status attn_softmax(attn_mat out, attn_mat in);
+
+/* Softmax with zeros: rows are positive or 0 and sum to 1; what scores far below the largest gets exactly 0.
+   sparsemax: max(in - t, 0), of all such rows the one nearest to in; entmax15: max(in / 2 - t, 0)^2, between that and
+   softmax. The t of each row is found to the last bits of double. All Lq x Lk; in place is legal; NaN and infinities as
+   in attn_softmax.
+                                      Martins, Astudillo 2016, arXiv 1602.02068; Peters 2019, arXiv 1905.05702 */
+ATTN_API attn_status attn_sparsemax(attn_mat out, attn_mat in);
+ATTN_API attn_status attn_entmax15(attn_mat out, attn_mat in);
 
 /* out[j][d] = weights[0][j] v[j][d]: each value by its weight, before the sum. weights 1 x Lk, v and out Lk x Dv. */
 ATTN_API attn_status attn_weighted_values(attn_mat out, attn_mat weights, attn_mat v);
@@ -529,12 +551,12 @@ ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tenso
    the new queries. Items of a batch may have different lengths. A ring keeps the newest `capacity` tokens of each item
    and forgets the others; tokens keep their numbers, counted from the first ever appended. */
 
-/* Made by attn_kv_cache_init; to read, not to write. */
+/* Made by attn_kv_cache_init or attn_kv_cache_over; to read, not to write. */
 typedef struct attn_kv_cache {
     attn_tensor k, v;           /* B x Hkv x capacity x D and Dv; token j lies at j % capacity */
     float *k_scales, *v_scales; /* I8: [B][Hkv][capacity], a row is its integers times its scale; else NULL */
     size_t *lens;               /* [B] tokens appended so far, less those truncated */
-    size_t *first;              /* [B] the oldest token that is still there: 0 unless a ring has dropped some */
+    size_t *first;              /* [B] the oldest token still there: 0 unless a ring has dropped some; NULL: all 0 */
     int ring;
     void *own; /* what attn_kv_cache_free frees, or NULL */
 } attn_kv_cache;
@@ -552,12 +574,22 @@ ATTN_API attn_status attn_kv_cache_size(size_t *bytes, size_t B, size_t Hkv, siz
 ATTN_API attn_status attn_kv_cache_init(attn_kv_cache *cache, size_t B, size_t Hkv, size_t capacity, size_t D,
                                         size_t Dv, attn_dtype dtype, int ring, void *storage, size_t size);
 
+/* A cache over memory that the program owns, where it lies: k B x Hkv x capacity x D, v B x Hkv x capacity x Dv, F32,
+   F16 or BF16, of any strides (a layer of [layer][capacity][Hkv][D] is an attn_blhd with B = 1); lens[b] tokens are
+   there already. first: [B], for a ring; NULL: no ring. The program may set lens and first between calls, and keeps all
+   four until the last use of the cache. v may be a part of the rows of k, its dims d .. d + Dv - 1 (multi-head latent
+   attention: d = 0); attn_kv_cache_append then takes an absent v.
+   What *cache was before is not looked at, nor freed. SHAPE: capacity or D is 0.
+   VALUE: lens[b] - first[b] beyond the capacity, or negative; so in every function that takes the cache. */
+ATTN_API attn_status attn_kv_cache_over(attn_kv_cache *cache, attn_tensor k, attn_tensor v, size_t *lens,
+                                        size_t *first);
+
 /* Frees what attn_kv_cache_init allocated; leaves all zero. NULL and all zero are fine. */
 ATTN_API void attn_kv_cache_free(attn_kv_cache *cache);
 
 /* Appends the first lens[b] rows of each item of k (B x Hkv x L x D) and v (B x Hkv x L x Dv); lens NULL: all L. Any
    float types, rounded once to the cache's. A ring drops its oldest tokens for them, though queries to come may need
-   those; more rows than it holds are legal.
+   those; more rows than it holds are legal. v is absent if the cache's v is a part of its k, and only then.
    VALUE: lens[b] > L, or the cache is no ring and an item would outgrow its capacity; then no item has changed. */
 ATTN_API attn_status attn_kv_cache_append(attn_kv_cache *cache, attn_tensor k, attn_tensor v, const size_t *lens);
 
@@ -565,21 +597,31 @@ ATTN_API attn_status attn_kv_cache_append(attn_kv_cache *cache, attn_tensor k, a
    has fewer. */
 ATTN_API attn_status attn_kv_cache_truncate(attn_kv_cache *cache, size_t b, size_t len);
 
-/* Item b becomes what item from[b] was, for all b at once: the step of a beam search. Needs no memory.
+/* Item b becomes what item from[b] was, for all b at once: the step of a beam search. Needs no memory; beside the rows
+   it takes B^2 steps.
    VALUE: from[b] >= B. */
 ATTN_API attn_status attn_kv_cache_reorder(attn_kv_cache *cache, const size_t *from);
 
+/* Item `to` becomes the first len tokens of item `from`, for texts that begin alike; what a ring has dropped stays
+   dropped. VALUE: no such item, or `from` has fewer. */
+ATTN_API attn_status attn_kv_cache_copy(attn_kv_cache *cache, size_t to, size_t from, size_t len);
+
+/* The key (values 0) or value (else) of one token of item b, out Hkv x D or Dv of any float type: as the cache has it,
+   I8 times its scale. VALUE: no such item, or a token that is not there. */
+ATTN_API attn_status attn_kv_cache_row(attn_mat out, const attn_kv_cache *cache, size_t b, int values, size_t token);
+
 /* attn_sdpa of queries against a cache: q is B x H x Lq x D, out B x H x Lq x Dv, neither of them F64. The queries of
    item b, all Lq or the first q_lens[b], belong to its newest tokens: o = lens[b] - q_lens[b]. Give q_lens what append
-   was given as lens. UPPER_LEFT and LOWER_RIGHT both mean j <= i + o here. For cross-attention append the other text
-   once and leave the rule NONE; there may be more queries than tokens then. Key j is token j, of a ring too; mask,
-   bias, weights, scores have Lk = the largest of cache->lens. The bits are those of attn_sdpa over keys in one tensor;
-   those of I8 are near them (NUMERICS).
+   was given as lens. Where they are others (a tree of drafts, which a mask arranges; a text read once more), any rule
+   takes causal_offset: o = causal_offset[b]. UPPER_LEFT, LOWER_RIGHT and OFFSET, which must have it, all mean j <= i + o
+   here. For cross-attention append the other text once and leave the rule NONE; there may be more queries than tokens
+   then. Key j is token j, of a ring too; mask, bias, weights, scores have Lk = the largest of cache->lens; mask and bias
+   may have the cache's capacity instead, of which the first Lk columns count. The bits are those of attn_sdpa over keys
+   in one tensor; those of I8 are near them (NUMERICS).
    A ring is for windows: L tokens appended at once and attended by L queries need left + L <= capacity. Feed longer
    texts in chunks of capacity - left tokens; or, if the ring is empty, run attn_sdpa over the text and append it then.
    Tokens that a ring has dropped have weight 0 and scores -infinity.
-   VALUE: opts->kv_lens, causal_offset or dropout given, or ATTN_CAUSAL_OFFSET; causal and window show a query a lost
-   token. */
+   VALUE: opts->kv_lens or dropout given; causal and window show a query a lost token that the mask does not hide. */
 ATTN_API attn_status attn_kv_cache_attend(attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
                                           const attn_opts *opts, const attn_ctx *ctx);
 
@@ -606,8 +648,8 @@ typedef struct attn_kv_pages {
     size_t *lens;               /* [B] tokens so far: 0 at first; the program may set them */
 } attn_kv_pages;
 
-/* Appends rows to the pages that the table names: as attn_kv_cache_append. The table must name a page for them, and no
-   two items the same one, which is not checked.
+/* Appends rows to the pages that the table names: as attn_kv_cache_append, with an absent v too. The table must name a
+   page for them, and no two items the same one, which is not checked.
    VALUE: lens[b] > L; an item would outgrow its room; a page number >= that of pages; then nothing has changed. */
 ATTN_API attn_status attn_kv_pages_append(const attn_kv_pages *pages, attn_tensor k, attn_tensor v, const size_t *lens);
 
@@ -645,12 +687,16 @@ typedef struct attn_rope_opts {
     ptrdiff_t offset;           /* position of row i: offset + i, */
     const ptrdiff_t *positions; /* or offset + positions[b * batch_stride + i * len_stride]; the sum saturates */
     ptrdiff_t position_batch_stride, position_len_stride; /* both 0: packed [B][L] */
+
+    attn_mat cos, sin; /* positions x dim/2, any float types, in place of base and frequencies: ONNX's caches */
 } attn_rope_opts;
 
 /* Rotates pair d of each row by angle position * frequency d: (x, y) -> (x cos - y sin, x sin + y cos). in and out
    B x H x L x D of any float types; in place is legal. Computed in double, rounded once: the angle is off by position
-   2^-53 at most, and one that is not finite makes NaN. opts may be NULL. SHAPE: D odd with dim 0. VALUE: dim odd or
-   > D; base negative, or it or 1 / base not finite; scale or a frequency not finite.     Su 2021, arXiv 2104.09864 */
+   2^-53 at most, and one that is not finite makes NaN. opts may be NULL. SHAPE: D odd with dim 0; cos or sin not of
+   dim/2 columns, or of other rows than one another. NULL: one of them alone. VALUE: dim odd or > D; base negative, or
+   it or 1 / base not finite; scale or a frequency not finite; a position beyond the rows of cos.
+                                                                                          Su 2021, arXiv 2104.09864 */
 ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_opts *opts);
 
 typedef enum attn_rope_scaling_kind {
@@ -1426,6 +1472,35 @@ ATTN_API attn_tensor attn_blhd(const void *data, attn_dtype dtype, size_t B, siz
     return attn_tensor_of(data, dtype, B, H, L, D, (ptrdiff_t)item, (ptrdiff_t)D, (ptrdiff_t)row, 1);
 }
 
+/* `count` of the heads of t, after the first ones; bad if t is. */
+static attn_tensor attn__some_heads(const attn_tensor *t, size_t first, size_t count)
+{
+    attn_tensor some = *t;
+    if (attn__tensor_bad(t))
+        return some;
+    some.heads = count;
+    if (t->data && count > 0 && t->batch > 0 && t->len > 0 && t->dim > 0)
+        some.data = attn__tensor_at(t, 0, first, 0, 0);
+    return some;
+}
+
+ATTN_API attn_status attn_qkv(attn_tensor *q, attn_tensor *k, attn_tensor *v, const void *data, attn_dtype dtype,
+                              size_t B, size_t L, size_t H, size_t Hkv, size_t D)
+{
+    const size_t most = (size_t)PTRDIFF_MAX / 4; /* heads whose number does not overflow */
+    attn_tensor all = attn__bad_tensor();
+    attn_status status = q && k && v ? ATTN_ERR_OVERFLOW : ATTN_ERR_NULL;
+    if (q && k && v && H <= most && Hkv <= most)
+        all = attn_blhd(data, dtype, B, L, H + 2 * Hkv, D);
+    if (q)
+        *q = attn__some_heads(&all, 0, H);
+    if (k)
+        *k = attn__some_heads(&all, H, Hkv);
+    if (v)
+        *v = attn__some_heads(&all, H + Hkv, Hkv);
+    return attn__tensor_bad(&all) ? status : ATTN_OK;
+}
+
 ATTN_API attn_tensor attn_tensor_slice(attn_tensor t, size_t first, size_t count)
 {
     if (!attn__tensor_fits(&t) || first > t.len || count > t.len - first)
@@ -1554,6 +1629,7 @@ enum { ATTN__ARGUMENTS = 12 + 12 + 12 + 1 }; /* attn_mha_backward: gradients, it
 typedef struct attn__check {
     attn_status status;           /* ATTN_OK so far, or the fault that comes first in the documented order */
     const char *argument, *other; /* the name of the argument at fault; for ALIAS, of the one that it meets, or NULL */
+    attn_fault *wanted;           /* ctx.fault, or NULL */
     attn__view *end;              /* of the list */
     attn__view view[ATTN__ARGUMENTS];
 } attn__check;
@@ -1562,7 +1638,18 @@ static void attn__check_begin(attn__check *c) /* views are not cleared: that wou
 {
     c->status = ATTN_OK;
     c->argument = c->other = NULL;
+    c->wanted = NULL;
     c->end = c->view;
+}
+
+/* What a function returns; names the argument at fault to who wants to know. */
+static attn_status attn__check_end(const attn__check *c)
+{
+    if (c->status != ATTN_OK && c->wanted) {
+        c->wanted->argument = c->argument;
+        c->wanted->other = c->other;
+    }
+    return c->status;
 }
 
 /* The place of a status in the documented order of checks. ATTN_OK comes last. */
@@ -1637,8 +1724,10 @@ ATTN__NOINLINE void attn__check_array(attn__check *c, const char *name, const vo
         attn__view_tensor(v, &t);
 }
 
-static void attn__check_scratch(attn__check *c, const attn_ctx *ctx) /* as an output: it must overlap nothing */
+/* The scratch of a ctx is listed as an output: it must overlap nothing. */
+static void attn__check_ctx(attn__check *c, const attn_ctx *ctx)
 {
+    c->wanted = ctx ? ctx->fault : NULL;
     if (ctx && ctx->scratch_size > 0)
         attn__check_array(c, "ctx.scratch", ctx->scratch, ctx->scratch_size, 1, ATTN__OUT | ATTN__OPTIONAL);
 }
@@ -1669,7 +1758,7 @@ static int attn__is_dtype(const attn__view *v, int wide)
     if (v->role & ATTN__BOOL || v->dtype == ATTN_BOOL)
         return v->dtype == ATTN_BOOL && v->role & (ATTN__BOOL | ATTN__ANY_TYPE);
     if (v->dtype == ATTN_I8)
-        return v->role & ATTN__CACHED && !wide;
+        return v->role & ATTN__CACHED && (!wide || v->role & ATTN__ANY_FLOAT);
     return attn__is_float(v->dtype) && v->role & (ATTN__ANY_TYPE | ATTN__ANY_FLOAT);
 }
 
@@ -1997,13 +2086,13 @@ ATTN_API void attn_mat_set(attn_mat m, size_t r, size_t c, double value)
 ATTN__NOINLINE void attn__copy(const attn_mat *out, const attn_mat *in)
 {
     int convert = out->dtype != in->dtype || out->dtype == ATTN_BOOL;
-    size_t r, c;
+    size_t r, c, run = !convert && out->col_stride == 1 && in->col_stride == 1 ? out->cols : 1;
     for (r = 0; r < out->rows && out->cols > 0; r++)
-        for (c = 0; c < out->cols; c++)
+        for (c = 0; c < out->cols; c += run)
             if (convert)
                 attn__mat_set(out, r, c, attn__mat_get(in, r, c));
             else
-                ATTN__MEMMOVE(attn__mat_at(out, r, c), attn__mat_at(in, r, c), attn__size(out->dtype));
+                ATTN__MEMMOVE(attn__mat_at(out, r, c), attn__mat_at(in, r, c), run * attn__size(out->dtype));
 }
 
 ATTN_API attn_status attn_mat_copy(attn_mat out, attn_mat in)
@@ -3290,7 +3379,7 @@ static void attn__check_product(attn__check *c, const attn_mat *out, int role, c
     attn__check_mat(c, "out", out, ATTN__OUT | role);
     attn__check_mat(c, a_name, a, ATTN__IN);
     attn__check_mat(c, b_name, b, ATTN__IN);
-    attn__check_scratch(c, ctx);
+    attn__check_ctx(c, ctx);
     attn__check_views(c);
     attn__require(c, out->rows == a->rows && out->cols == b->cols, ATTN_ERR_SHAPE, "out");
     attn__require(c, a->cols == b->rows && a->cols >= least, ATTN_ERR_SHAPE, a_name);
@@ -3306,7 +3395,7 @@ static attn_status attn__checked_matmul(const attn_mat *out, const char *a_name,
     attn__check_product(&c, out, 0, a_name, a, b_name, b, least, alpha, ctx);
     if (c.status == ATTN_OK)
         attn__matmul(out, a, b, NULL, alpha, ctx);
-    return c.status;
+    return attn__check_end(&c);
 }
 
 ATTN_API attn_status attn_matmul_ctx(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
@@ -3322,7 +3411,7 @@ ATTN_API attn_status attn_matmul_add(attn_mat out, attn_mat a, attn_mat b, doubl
     attn__require(&c, out.dtype == ATTN_F64 || out.dtype == attn__real(a.dtype), ATTN_ERR_DTYPE, "out");
     if (c.status == ATTN_OK)
         attn__matmul_add(&out, &a, &b, alpha, ctx);
-    return c.status;
+    return attn__check_end(&c);
 }
 #endif
 
@@ -3540,18 +3629,97 @@ ATTN_API attn_status attn_softmax_ctx(attn_mat out, attn_mat in, const attn_ctx 
     attn__check_begin(&c);
     attn__check_mat(&c, "out", &out, ATTN__OUT | ATTN__IN_PLACE);
     attn__check_mat(&c, "in", &in, ATTN__IN);
-    attn__check_scratch(&c, ctx);
+    attn__check_ctx(&c, ctx);
     attn__check_views(&c);
     attn__require(&c, out.rows == in.rows && out.cols == in.cols, ATTN_ERR_SHAPE, "out");
     attn__require_ctx(&c, ctx);
     if (c.status == ATTN_OK)
         attn__softmax(&out, &in, ctx);
-    return c.status;
+    return attn__check_end(&c);
 }
 
 ATTN_API attn_status attn_softmax(attn_mat out, attn_mat in)
 {
     return attn_softmax_ctx(out, in, NULL);
+}
+
+/* -- softmax with zeros --
+
+   Elements are max(x / power - t, 0)^power, with power 1 (sparsemax) or 2 (entmax15), x being the row less its maximum.
+   Their sum falls as t grows, ever more slowly, from at least 1 at t = -1; t is where it is 1. Newton's method comes
+   nearer from the left, step by step and never beyond, until rounding stops it. The slope is -1 at most, so that t is
+   off by no more than the sum is. */
+
+/* Elements from `first` on of a row, divided by power, less `max` divided by power: as many as the result says. */
+static size_t attn__load_below(double *x, const attn_mat *in, size_t r, size_t first, double max, int power)
+{
+    size_t j, n = attn__min(ATTN__CHUNK / 4, in->cols - first);
+    double part = power == 1 ? 1 : 0.5;
+    attn__kernels_for(ATTN_ISA_BEST, ATTN_F64)
+        ->load(x, n, attn__mat_at(in, r, first), in->dtype, 0, in->col_stride, 1, n);
+    for (j = 0; j < n; j++)
+        x[j] = x[j] * part - max * part;
+    return n;
+}
+
+static void attn__sparse_row(const attn_mat *out, const attn_mat *in, size_t r, int power)
+{
+    const attn__kernels *wide = attn__kernels_for(ATTN_ISA_BEST, ATTN_F64);
+    double x[ATTN__CHUNK / 4], max = attn__lowest(ATTN_F64), t = -1, last, sum, lost, slope, above;
+    size_t i, j, n;
+    int nonfinite = 0;
+    for (i = 0; i < in->cols; i += n) {
+        n = attn__load_below(x, in, r, i, 0, 1);
+        max = wide->softmax_max(x, n, max, &nonfinite);
+    }
+    do { /* the sum of elements less 1, and minus its slope, at t */
+        last = t;
+        sum = -1;
+        lost = slope = 0;
+        for (i = 0; i < in->cols && !nonfinite; i += n) {
+            n = attn__load_below(x, in, r, i, max, power);
+            for (j = 0; j < n; j++)
+                if (x[j] > t) {
+                    above = x[j] - t;
+                    attn__add(&sum, &lost, power == 1 ? above : above * above);
+                    slope += power == 1 ? 1 : 2 * above;
+                }
+        }
+        if (sum > 0)
+            t += sum / slope;
+    } while (t > last);
+    for (i = 0; i < in->cols; i += n) {
+        n = attn__load_below(x, in, r, i, max, power);
+        for (j = 0; j < n; j++) {
+            above = x[j] > t ? x[j] - t : 0;
+            x[j] = nonfinite ? attn__nan() : power == 1 ? above : above * above;
+        }
+        wide->store(attn__mat_at(out, r, i), out->dtype, 0, out->col_stride, x, n, 1, n, 1.0);
+    }
+}
+
+static attn_status attn__sparse(const attn_mat *out, const attn_mat *in, int power)
+{
+    size_t r;
+    attn__check c;
+    attn__check_begin(&c);
+    attn__check_mat(&c, "out", out, ATTN__OUT | ATTN__IN_PLACE);
+    attn__check_mat(&c, "in", in, ATTN__IN);
+    attn__check_views(&c);
+    attn__require(&c, out->rows == in->rows && out->cols == in->cols, ATTN_ERR_SHAPE, "out");
+    for (r = 0; r < out->rows && out->cols > 0 && c.status == ATTN_OK; r++)
+        attn__sparse_row(out, in, r, power);
+    return c.status;
+}
+
+ATTN_API attn_status attn_sparsemax(attn_mat out, attn_mat in)
+{
+    return attn__sparse(&out, &in, 1);
+}
+
+ATTN_API attn_status attn_entmax15(attn_mat out, attn_mat in)
+{
+    return attn__sparse(&out, &in, 2);
 }
 
 #ifndef ATTN_NO_TRAINING
@@ -3799,7 +3967,7 @@ typedef struct attn__call { /* what was asked */
 } attn__call;
 
 typedef struct attn__source {         /* what a cache (section 7) says about keys and values */
-    int newest;                       /* queries are the newest tokens: o = keys - queries, whatever the causal rule */
+    int newest;                       /* whatever the causal rule, o = causal_offset, or keys - queries without it */
     const size_t *oldest;             /* [B] the oldest key still there; NULL = 0 */
     size_t capacity;                  /* key j is row j % capacity of k and v; SIZE_MAX outside of a cache */
     const uint32_t *table;            /* of page table[b * table_stride + j / capacity]; NULL: of batch item b */
@@ -3961,10 +4129,11 @@ static void attn__visible(attn__row *row, const attn__plan *plan, size_t b, size
     end = row->exists ? keys : 0;
     row->valid = (size_t)end;
     row->oldest = plan->source.oldest && row->exists ? plan->source.oldest[b] : 0;
-    if (opts->causal == ATTN_CAUSAL_LOWER_RIGHT || plan->source.newest)
-        offset = keys - queries;
-    else if (opts->causal != ATTN_CAUSAL_UPPER_LEFT && opts->causal_offset)
+    if (opts->causal_offset && (plan->source.newest || opts->causal == ATTN_CAUSAL_NONE ||
+                                opts->causal == ATTN_CAUSAL_OFFSET))
         offset = opts->causal_offset[b];
+    else if (opts->causal == ATTN_CAUSAL_LOWER_RIGHT || plan->source.newest)
+        offset = keys - queries;
     row->position = attn__plus((ptrdiff_t)i, offset);
     if (opts->causal != ATTN_CAUSAL_NONE && row->position < end)
         end = row->position + 1;
@@ -5975,7 +6144,7 @@ static void attn__plan_list_options(attn__check *check, const attn__plan *plan) 
         attn__check_tensor(check, "opts.weights", &o->weights, ATTN__OPTIONAL | ATTN__OUT | ATTN__ANY_FLOAT);
         attn__check_tensor(check, "opts.scores", &o->scores, ATTN__OPTIONAL | ATTN__OUT | ATTN__ANY_FLOAT);
     }
-    attn__check_scratch(check, &plan->call.ctx);
+    attn__check_ctx(check, &plan->call.ctx);
 }
 
 static void attn__require_inputs(attn__check *check, const attn__call *call)
@@ -6155,7 +6324,7 @@ static attn_status attn__tell_scratch(attn__check *check, size_t *bytes, size_t 
     attn__require(check, bytes != NULL, ATTN_ERR_NULL, "bytes");
     if (check->status == ATTN_OK)
         *bytes = scratch;
-    return check->status;
+    return attn__check_end(check);
 }
 
 /* What is planned, unless there is a fault: in the caller's scratch, on the stack, or in memory of its own. */
@@ -6164,7 +6333,7 @@ static attn_status attn__plan_run(attn__plan *plan, attn__check *check)
     char stack[ATTN__STACK];
     void *own = NULL;
     if (check->status != ATTN_OK || plan->schedule.workers == 0)
-        return check->status;
+        return attn__check_end(check);
     if (!plan->call.ctx.scratch && plan->bytes <= sizeof stack)
         plan->scratch = attn__align(stack);
     else
@@ -6173,7 +6342,7 @@ static attn_status attn__plan_run(attn__plan *plan, attn__check *check)
         attn__plan_execute(plan);
     plan->scratch = NULL; /* the stack ends here */
     attn__release(own);
-    return check->status;
+    return attn__check_end(check);
 }
 
 ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v, const attn_opts *opts,
@@ -6262,6 +6431,7 @@ static int attn__explain_begin(attn__text *t, char *text, size_t size, const att
         attn__say(t, ": ");
         attn__say(t, attn_status_string(check->status));
         attn__say(t, "\n");
+        attn__check_end(check);
         return 0;
     }
     attn__say(t, attn_isa_string(call->kern->isa));
@@ -6450,14 +6620,14 @@ ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tenso
     attn__check_tensor(&check, "lse", &lse, ATTN__OUT | ATTN__ANY_FLOAT);
     attn__check_tensor(&check, "out_b", &out_b, ATTN__IN);
     attn__check_tensor(&check, "lse_b", &lse_b, ATTN__IN | ATTN__ANY_FLOAT);
-    attn__check_scratch(&check, ctx);
+    attn__check_ctx(&check, ctx);
     attn__check_views(&check);
     attn__require(&check, attn__is_shape(&lse, B, H, L, 1), ATTN_ERR_SHAPE, "lse");
     attn__require(&check, attn__is_shape(&out_b, B, H, L, out.dim), ATTN_ERR_SHAPE, "out_b");
     attn__require(&check, attn__is_shape(&lse_b, B, H, L, 1), ATTN_ERR_SHAPE, "lse_b");
     attn__require_ctx(&check, ctx);
     if (check.status != ATTN_OK)
-        return check.status;
+        return attn__check_end(&check);
     run.out = out;
     run.lse = lse;
     run.out_b = out_b;
@@ -6480,13 +6650,13 @@ ATTN_API attn_status attn_merge(attn_tensor out, attn_tensor lse, attn_tensor ou
 
 /* -- key/value cache --
 
-   Storage is one block: three numbers for each item, the scales of I8, then all rows of k and v. Token j of an item is
-   row j % capacity. Nothing ever moves but in attn_kv_cache_reorder; a full cache and a ring differ only in what append
-   may do. Attention is the engine's: the plan of a cache says where rows lie and which are gone. */
+   Token j of an item is row j % capacity of k and v, which may have any strides. Storage of attn_kv_cache_init is one
+   block: two numbers for each item, the scales of I8, then all rows. Nothing ever moves but from item to item; a full
+   cache and a ring differ only in what append may do. Attention is the engine's: the plan of a cache says where rows lie
+   and which are gone. */
 
 typedef struct attn__cache_parts { /* of the storage */
     size_t *lens, *first;
-    size_t *waiting; /* for attn__reorder */
     float *k_scales, *v_scales;
     void *k, *v;
     size_t item_bytes, bytes; /* of the numbers of the items, which come first; of all */
@@ -6508,7 +6678,6 @@ static int attn__carve_cache(attn__cache_parts *parts, char *base, const attn_te
         return 0;
     parts->lens = (size_t *)attn__carve_part(&arena, k->batch, sizeof(size_t));
     parts->first = (size_t *)attn__carve_part(&arena, k->batch, sizeof(size_t));
-    parts->waiting = (size_t *)attn__carve_part(&arena, k->batch, sizeof(size_t));
     parts->item_bytes = arena.used;
     parts->k_scales = (float *)attn__carve_part(&arena, rows, scale);
     parts->v_scales = (float *)attn__carve_part(&arena, rows, scale);
@@ -6587,15 +6756,94 @@ ATTN_API void attn_kv_cache_free(attn_kv_cache *cache)
     ATTN__MEMSET(cache, 0, sizeof *cache);
 }
 
-/* Lists the cache, and copies it: where there is none, as one whose absence is a fault. */
-static void attn__check_cache(attn__check *c, attn_kv_cache *copy, attn__cache_parts *parts, const attn_kv_cache *cache,
-                              int role)
+/* Are values a part of the rows of keys? */
+static int attn__is_within(const attn_tensor *v, const attn_tensor *k)
 {
-    ATTN__MEMSET(copy, 0, sizeof *copy);
-    ATTN__MEMSET(parts, 0, sizeof *parts);
-    if (cache && cache->lens && attn__carve_cache(parts, (char *)cache->lens, &cache->k, &cache->v))
-        *copy = *cache;
-    attn__check_array(c, "cache", copy->lens, parts->bytes, 1, role);
+    uintptr_t at_k = (uintptr_t)k->data, at_v = (uintptr_t)v->data;
+    size_t step, apart = k->dim_stride < 0 ? at_k - at_v : at_v - at_k;
+    if (!k->data || k->dtype == ATTN_I8 || v->dtype != k->dtype || v->dim == 0 || v->dim > k->dim ||
+        !attn__is_shape(v, k->batch, k->heads, k->len, v->dim) ||
+        (k->batch > 1 && v->batch_stride != k->batch_stride) || (k->heads > 1 && v->head_stride != k->head_stride) ||
+        (k->len > 1 && v->len_stride != k->len_stride) || (v->dim > 1 && v->dim_stride != k->dim_stride) ||
+        !attn__mul_size(&step, attn__max(attn__magnitude(k->dim_stride), 1), attn__size(k->dtype)))
+        return 0;
+    return apart % step == 0 && apart / step <= k->dim - v->dim;
+}
+
+/* What a cache and pages store, to be listed as inputs or, if they are to be written, as outputs: values that are a part
+   of keys with these. names: of k, v, k_scales, v_scales. */
+static void attn__check_stored(attn__check *c, const char *const *names, const attn_tensor *k, const attn_tensor *v,
+                               float **k_scales, float **v_scales, int out)
+{
+    size_t rows;
+    if (!attn__mul_size(&rows, k->batch, k->heads) || !attn__mul_size(&rows, rows, k->len))
+        rows = SIZE_MAX;
+    attn__check_tensor(c, names[0], k, ATTN__CACHED | out);
+    if (!(out & ATTN__OUT) || !attn__is_within(v, k))
+        attn__check_tensor(c, names[1], v, ATTN__CACHED | out);
+    if (k->dtype != ATTN_I8)
+        *k_scales = NULL;
+    else
+        attn__check_array(c, names[2], *k_scales, rows, sizeof(float), out);
+    if (v->dtype != ATTN_I8)
+        *v_scales = NULL;
+    else
+        attn__check_array(c, names[3], *v_scales, rows, sizeof(float), out);
+    attn__require(c, k->dtype != ATTN_F64, ATTN_ERR_DTYPE, names[0]);
+    attn__require(c, v->dtype != ATTN_F64, ATTN_ERR_DTYPE, names[1]);
+    attn__require(c, k->len > 0 && k->dim > 0, ATTN_ERR_SHAPE, names[0]);
+    attn__require(c, attn__is_shape(v, k->batch, k->heads, k->len, v->dim), ATTN_ERR_SHAPE, names[1]);
+}
+
+#define ATTN__STORED_OUT (ATTN__OUT | ATTN__ANY_FLOAT) /* rows of any float type are appended */
+
+/* Lists the members of a cache, and copies it; where there is none, that is a fault. */
+static void attn__check_cache(attn__check *c, attn_kv_cache *copy, const attn_kv_cache *cache, int out)
+{
+    static const char *const attn__names[] = {"cache.k", "cache.v", "cache.k_scales", "cache.v_scales"};
+    attn__copy_struct(copy, cache && cache->lens ? cache : NULL, sizeof *copy);
+    if (!copy->lens) {
+        attn__check_array(c, "cache", NULL, 0, 1, ATTN__IN);
+        return;
+    }
+    attn__check_stored(c, attn__names, &copy->k, &copy->v, &copy->k_scales, &copy->v_scales, out);
+    attn__check_array(c, "cache.lens", copy->lens, copy->k.batch, sizeof *copy->lens, out);
+    attn__check_array(c, "cache.first", copy->first, copy->k.batch, sizeof *copy->first,
+                      ATTN__OPTIONAL | (out & ATTN__OUT));
+}
+
+/* Requires that the tokens that lens and first speak of fit the rows. Returns 1 if that is known: lens may be read. */
+static int attn__require_tokens(attn__check *c, const attn_kv_cache *cache, const char *lens, const char *first)
+{
+    size_t b, gone, most = cache->k.len;
+    int fit = attn__is_sound(c) && attn__is_aligned(cache->lens, sizeof *cache->lens) &&
+              attn__is_aligned(cache->first, sizeof *cache->first);
+    for (b = 0; fit && b < cache->k.batch; b++) {
+        gone = cache->first ? cache->first[b] : 0;
+        attn__require(c, gone <= cache->lens[b], ATTN_ERR_VALUE, first);
+        fit = gone <= cache->lens[b] && cache->lens[b] - gone <= most && cache->lens[b] <= (size_t)PTRDIFF_MAX;
+        attn__require(c, gone > cache->lens[b] || fit, ATTN_ERR_VALUE, lens);
+    }
+    return fit;
+}
+
+ATTN_API attn_status attn_kv_cache_over(attn_kv_cache *cache, attn_tensor k, attn_tensor v, size_t *lens, size_t *first)
+{
+    static const char *const attn__names[] = {"k", "v", "k", "v"};
+    attn_kv_cache made = {k, v, NULL, NULL, lens, first, first != NULL, NULL};
+    attn__check c;
+    attn__check_begin(&c);
+    attn__check_array(&c, "cache", cache, sizeof *cache, 1, ATTN__OUT);
+    attn__check_stored(&c, attn__names, &made.k, &made.v, &made.k_scales, &made.v_scales, ATTN__IN);
+    attn__check_array(&c, "lens", lens, k.batch, sizeof *lens, ATTN__IN);
+    attn__check_array(&c, "first", first, k.batch, sizeof *first, ATTN__OPTIONAL);
+    attn__check_views(&c);
+    attn__require(&c, k.dtype != ATTN_I8, ATTN_ERR_DTYPE, "k");
+    attn__require(&c, v.dtype != ATTN_I8, ATTN_ERR_DTYPE, "v");
+    attn__require_tokens(&c, &made, "lens", "first");
+    if (c.status == ATTN_OK)
+        *cache = made;
+    return c.status;
 }
 
 /* A row on its way into a cache: n elements of any float type, `stride` apart. */
@@ -6688,34 +6936,30 @@ static void attn__append_rows(const attn__source *source, const attn_tensor *to,
         }
 }
 
-static void attn__list_appended(attn__check *c, const attn_tensor *k, const attn_tensor *v, const size_t *lens,
-                                size_t B)
+/* Rows of k and v, lens[B] of each item, on their way to these. */
+static void attn__check_appended(attn__check *c, const attn_tensor *k, const attn_tensor *v, const attn_tensor *to_k,
+                                 const attn_tensor *to_v, const size_t *lens, size_t B)
 {
+    int within = attn__is_within(to_v, to_k), absent = attn__tensor_absent(v);
     attn__check_tensor(c, "k", k, ATTN__ANY_FLOAT);
-    attn__check_tensor(c, "v", v, ATTN__ANY_FLOAT);
+    attn__check_tensor(c, "v", v, ATTN__ANY_FLOAT | (within ? ATTN__OPTIONAL : 0));
     attn__check_array(c, "lens", lens, B, sizeof *lens, ATTN__OPTIONAL);
     attn__check_views(c);
-}
-
-static void attn__require_appended(attn__check *c, const attn_tensor *k, const attn_tensor *v, const attn_tensor *to_k,
-                                   const attn_tensor *to_v, size_t B)
-{
     attn__require(c, attn__is_shape(k, B, to_k->heads, k->len, to_k->dim), ATTN_ERR_SHAPE, "k");
-    attn__require(c, attn__is_shape(v, B, to_k->heads, k->len, to_v->dim), ATTN_ERR_SHAPE, "v");
+    attn__require(c, absent || attn__is_shape(v, B, to_k->heads, k->len, to_v->dim), ATTN_ERR_SHAPE, "v");
+    attn__require(c, absent || !within, ATTN_ERR_VALUE, "v");
 }
 
 ATTN_API attn_status attn_kv_cache_append(attn_kv_cache *cache, attn_tensor k, attn_tensor v, const size_t *lens)
 {
     attn__source source = attn__no_source;
-    attn__cache_parts parts;
     attn_kv_cache to;
     size_t b, n, L = k.len, first;
     attn__check c;
     attn__check_begin(&c);
-    attn__check_cache(&c, &to, &parts, cache, ATTN__OUT);
-    attn__list_appended(&c, &k, &v, lens, to.k.batch);
-    attn__require_appended(&c, &k, &v, &to.k, &to.v, to.k.batch);
-    if (attn__is_sound(&c) && attn__is_aligned(lens, sizeof *lens))
+    attn__check_cache(&c, &to, cache, ATTN__STORED_OUT);
+    attn__check_appended(&c, &k, &v, &to.k, &to.v, lens, to.k.batch);
+    if (attn__require_tokens(&c, &to, "cache.lens", "cache.first") && attn__is_aligned(lens, sizeof *lens))
         for (b = 0; b < to.k.batch; b++) {
             n = lens ? lens[b] : L;
             attn__require(&c, n <= L && (to.ring || n <= to.k.len - to.lens[b]), ATTN_ERR_VALUE, "lens");
@@ -6726,7 +6970,8 @@ ATTN_API attn_status attn_kv_cache_append(attn_kv_cache *cache, attn_tensor k, a
         n = lens ? lens[b] : L;
         first = n > to.k.len ? n - to.k.len : 0; /* a ring keeps the newest */
         attn__append_rows(&source, &to.k, to.k_scales, &k, b, to.lens[b], first, n);
-        attn__append_rows(&source, &to.v, to.v_scales, &v, b, to.lens[b], first, n);
+        if (!attn__tensor_absent(&v))
+            attn__append_rows(&source, &to.v, to.v_scales, &v, b, to.lens[b], first, n);
         to.lens[b] += n;
         if (to.lens[b] > to.k.len)
             to.first[b] = attn__max(to.first[b], to.lens[b] - to.k.len);
@@ -6741,99 +6986,172 @@ ATTN_API attn_status attn_kv_cache_truncate(attn_kv_cache *cache, size_t b, size
     if (b >= cache->k.batch || len > cache->lens[b])
         return ATTN_ERR_VALUE;
     cache->lens[b] = len;
-    cache->first[b] = attn__min(cache->first[b], len);
+    if (cache->first)
+        cache->first[b] = attn__min(cache->first[b], len);
     return ATTN_OK;
 }
 
-static void attn__copy_bytes(void *to, void *from, size_t size, int swap) /* swap: `from` gets what `to` held */
+/* The first `rows` rows of each head of t, from item `from` to item `to`; swap: and the other way round. */
+static void attn__copy_item_rows(const attn_tensor *t, size_t to, size_t from, size_t rows, int swap)
 {
-    char *a = (char *)to, *b = (char *)from, held[1024];
-    size_t n;
-    if (!swap)
-        ATTN__MEMCPY(a, b, size);
-    for (; swap && size > 0; size -= n, a += n, b += n) {
-        n = attn__min(size, sizeof held);
-        ATTN__MEMCPY(held, a, n);
-        ATTN__MEMCPY(a, b, n);
-        ATTN__MEMCPY(b, held, n);
+    size_t h, r, d, n, size = attn__size(t->dtype);
+    attn_mat a, b;
+    char held[1024];
+    for (h = 0; h < t->heads; h++) {
+        a = attn__head_part(t, to, h, 0, rows, 0);
+        b = attn__head_part(t, from, h, 0, rows, 0);
+        if (!swap)
+            attn__copy(&a, &b);
+        for (r = 0; r < rows && swap; r++)
+            for (d = 0; d < t->dim; d += n) {
+                n = t->dim_stride == 1 ? attn__min(t->dim - d, sizeof held / size) : 1;
+                ATTN__MEMCPY(held, attn__mat_at(&a, r, d), n * size);
+                ATTN__MEMCPY(attn__mat_at(&a, r, d), attn__mat_at(&b, r, d), n * size);
+                ATTN__MEMCPY(attn__mat_at(&b, r, d), held, n * size);
+            }
     }
 }
 
-/* The first `rows` rows of each head, of `size` bytes each, of an array [B][Hkv][capacity]. */
-static void attn__copy_item_rows(const attn_tensor *k, void *data, size_t size, size_t to, size_t from, size_t rows,
-                                 int swap)
+/* The same of all that is stored of these tokens. Rows of a ring that has begun anew may be any of all. */
+static void attn__copy_item(const attn_kv_cache *cache, size_t to, size_t from, size_t tokens, int swap)
 {
-    size_t h, head = k->len * size;
-    char *bytes = (char *)data;
-    for (h = 0; h < k->heads && rows * size > 0 && bytes; h++)
-        attn__copy_bytes(bytes + (to * k->heads + h) * head, bytes + (from * k->heads + h) * head, rows * size, swap);
+    size_t rows = attn__min(tokens, cache->k.len);
+    attn_tensor k = attn_bhld(cache->k_scales, ATTN_F32, cache->k.batch, cache->k.heads, cache->k.len, 1), v = k;
+    v.data = cache->v_scales;
+    attn__copy_item_rows(&cache->k, to, from, rows, swap);
+    if (!attn__is_within(&cache->v, &cache->k))
+        attn__copy_item_rows(&cache->v, to, from, rows, swap);
+    if (k.data)
+        attn__copy_item_rows(&k, to, from, rows, swap);
+    if (v.data)
+        attn__copy_item_rows(&v, to, from, rows, swap);
 }
 
-/* Item `to` becomes what item `from` is; swap: and the other way round. */
-static void attn__copy_item(const attn_kv_cache *cache, size_t to, size_t from, int swap)
+/* Marks, in lens, an item that has become what it shall be. */
+#define ATTN__DONE (SIZE_MAX ^ SIZE_MAX >> 1)
+
+static int attn__is_awaited(const size_t *lens, const size_t *from, size_t B, size_t b) /* to be copied from */
 {
-    size_t rows = swap ? attn__max(cache->lens[to], cache->lens[from]) : cache->lens[from];
-    const attn_tensor *k = &cache->k, *v = &cache->v;
-    rows = attn__min(rows, k->len);
-    attn__copy_item_rows(k, k->data, k->dim * attn__size(k->dtype), to, from, rows, swap);
-    attn__copy_item_rows(k, v->data, v->dim * attn__size(v->dtype), to, from, rows, swap);
-    attn__copy_item_rows(k, cache->k_scales, sizeof(float), to, from, rows, swap);
-    attn__copy_item_rows(k, cache->v_scales, sizeof(float), to, from, rows, swap);
-    attn__copy_bytes(cache->lens + to, cache->lens + from, sizeof(size_t), swap);
-    attn__copy_bytes(cache->first + to, cache->first + from, sizeof(size_t), swap);
+    size_t c;
+    for (c = 0; c < B; c++)
+        if (from[c] == b && c != b && !(lens[c] & ATTN__DONE))
+            return 1;
+    return 0;
 }
 
-/* waiting[b] counts the batch items still to be copied from b. An item for which nobody waits is overwritten at once,
-   which may free the one it was copied from. What then is left are cycles, whose items are swapped. */
-static void attn__reorder(const attn_kv_cache *cache, size_t *waiting, const size_t *from)
+/* An item that is not awaited is overwritten at once, which may free the one that it was copied from. What then is left
+   are cycles, whose items are swapped. */
+static void attn__reorder(const attn_kv_cache *cache, const size_t *from)
 {
-    const size_t done = SIZE_MAX;
-    size_t b, c, next, B = cache->k.batch;
+    size_t b, c, next, held, B = cache->k.batch, *lens = cache->lens, *first = cache->first;
     for (b = 0; b < B; b++)
-        waiting[b] = 0;
-    for (b = 0; b < B; b++)
-        waiting[from[b]] += from[b] != b;
-    for (b = 0; b < B; b++)
-        for (c = b; waiting[c] == 0; c = next) {
+        for (c = b; !(lens[c] & ATTN__DONE) && !attn__is_awaited(lens, from, B, c); c = next) {
             next = from[c];
-            waiting[c] = done;
-            if (next == c)
-                break;
-            attn__copy_item(cache, c, next, 0);
-            waiting[next]--;
+            held = lens[next] & ~ATTN__DONE;
+            if (next != c)
+                attn__copy_item(cache, c, next, held, 0);
+            if (first)
+                first[c] = first[next];
+            lens[c] = held | ATTN__DONE;
         }
     for (b = 0; b < B; b++)
-        for (c = b; waiting[c] != done; c = next) {
+        for (c = b; !(lens[c] & ATTN__DONE); c = next) {
             next = from[c];
-            waiting[c] = done;
-            if (next != c && waiting[next] != done)
-                attn__copy_item(cache, c, next, 1);
+            held = lens[c];
+            if (!(lens[next] & ATTN__DONE) && next != c) {
+                attn__copy_item(cache, c, next, attn__max(held, lens[next]), 1);
+                lens[c] = lens[next];
+                lens[next] = held;
+                held = first ? first[c] : 0;
+                if (first)
+                    first[c] = first[next];
+                if (first)
+                    first[next] = held;
+            }
+            lens[c] |= ATTN__DONE;
         }
+    for (b = 0; b < B; b++)
+        lens[b] &= ~ATTN__DONE;
 }
 
 ATTN_API attn_status attn_kv_cache_reorder(attn_kv_cache *cache, const size_t *from)
 {
-    attn__cache_parts parts;
     attn_kv_cache copy;
     attn__check c;
     attn__check_begin(&c);
-    attn__check_cache(&c, &copy, &parts, cache, ATTN__OUT);
+    attn__check_cache(&c, &copy, cache, ATTN__STORED_OUT);
     attn__check_array(&c, "from", from, copy.k.batch, sizeof *from, ATTN__IN);
     attn__check_views(&c);
+    attn__require_tokens(&c, &copy, "cache.lens", "cache.first");
     if (attn__is_sound(&c) && copy.k.batch > 0)
         attn__require(&c, attn__lengths_fit(from, copy.k.batch, copy.k.batch - 1), ATTN_ERR_VALUE, "from");
     if (c.status == ATTN_OK)
-        attn__reorder(&copy, parts.waiting, from);
+        attn__reorder(&copy, from);
     return c.status;
 }
 
-/* The keys that queries first .. first + count - 1 of item b see, lists and mask aside. */
-static attn__range attn__seen_range(const attn__plan *plan, size_t b, size_t first, size_t count)
+ATTN_API attn_status attn_kv_cache_copy(attn_kv_cache *cache, size_t to, size_t from, size_t len)
+{
+    attn_kv_cache copy;
+    attn__check c;
+    int fit;
+    attn__check_begin(&c);
+    attn__check_cache(&c, &copy, cache, ATTN__STORED_OUT);
+    attn__check_views(&c);
+    fit = attn__require_tokens(&c, &copy, "cache.lens", "cache.first");
+    attn__require(&c, to < copy.k.batch, ATTN_ERR_VALUE, "to");
+    attn__require(&c, from < copy.k.batch, ATTN_ERR_VALUE, "from");
+    if (fit && from < copy.k.batch)
+        attn__require(&c, len <= copy.lens[from], ATTN_ERR_VALUE, "len");
+    if (c.status != ATTN_OK)
+        return c.status;
+    if (to != from)
+        attn__copy_item(&copy, to, from, copy.lens[from] > copy.k.len ? copy.k.len : len, 0);
+    if (copy.first)
+        copy.first[to] = attn__min(copy.first[from], len);
+    copy.lens[to] = len;
+    return ATTN_OK;
+}
+
+ATTN_API attn_status attn_kv_cache_row(attn_mat out, const attn_kv_cache *cache, size_t b, int values, size_t token)
+{
+    attn_kv_cache copy;
+    attn_tensor row;
+    attn_mat to, in;
+    const float *scales;
+    size_t h, d, at;
+    int fit;
+    attn__check c;
+    attn__check_begin(&c);
+    attn__check_mat(&c, "out", &out, ATTN__OUT | ATTN__ANY_FLOAT);
+    attn__check_cache(&c, &copy, cache, ATTN__ANY_FLOAT);
+    attn__check_views(&c);
+    row = values ? copy.v : copy.k;
+    scales = values ? copy.v_scales : copy.k_scales;
+    attn__require(&c, out.rows == row.heads && out.cols == row.dim, ATTN_ERR_SHAPE, "out");
+    fit = attn__require_tokens(&c, &copy, "cache.lens", "cache.first");
+    attn__require(&c, b < copy.k.batch, ATTN_ERR_VALUE, "b");
+    if (fit && b < copy.k.batch)
+        attn__require(&c, token < copy.lens[b] && (!copy.first || token >= copy.first[b]), ATTN_ERR_VALUE, "token");
+    for (h = 0; h < row.heads && c.status == ATTN_OK; h++) {
+        at = token % row.len;
+        to = attn_mat_rows(out, h, 1);
+        in = attn__head_part(&row, b, h, at, 1, 0);
+        if (!scales)
+            attn__copy(&to, &in);
+        for (d = 0; d < row.dim && scales; d++)
+            attn__mat_set(&to, 0, d, attn__mat_get(&in, 0, d) * (double)scales[(b * row.heads + h) * row.len + at]);
+    }
+    return c.status;
+}
+
+/* The keys that these queries of item b see, lists and mask aside. */
+static attn__range attn__seen_range(const attn__plan *plan, size_t b, attn__range queries)
 {
     attn__range seen = {SIZE_MAX, 0};
     attn__row row;
     size_t i;
-    for (i = first; i < first + count; i++) {
+    for (i = queries.from; i < queries.to; i++) {
         attn__visible(&row, plan, b, i);
         if (row.first < row.end) {
             seen.from = attn__min(seen.from, row.first);
@@ -6843,33 +7161,39 @@ static attn__range attn__seen_range(const attn__plan *plan, size_t b, size_t fir
     return seen;
 }
 
+/* Whether of these tokens of item b are there all that queries first .. first + count - 1 of these heads may see. */
+typedef int attn__is_there(const attn__plan *plan, size_t b, attn__range heads, attn__range queries, attn__range tokens);
+
 /* Does a query see tokens that are not there: dropped by a ring, or of a page beyond the pool? */
-static int attn__sees_missing(const attn__plan *plan, int (*is_there)(const attn__source *, size_t b, attn__range))
+static int attn__sees_missing(const attn__plan *plan, attn__is_there *is_there)
 {
     const attn__call *call = &plan->call;
-    size_t parts = attn__has_lists(&call->opts) ? plan->schedule.parts : 1, b, part, h, i, first;
-    size_t queries = attn__has_lists(&call->opts) ? call->opts.blocks.q_len : call->q.len;
-    size_t heads = attn__has_lists(&call->opts) ? call->opts.blocks.heads : 1;
+    size_t parts = attn__has_lists(&call->opts) ? plan->schedule.parts : 1, b, part, h, i;
+    size_t count = attn__has_lists(&call->opts) ? call->opts.blocks.q_len : call->q.len;
+    size_t groups = attn__has_lists(&call->opts) ? call->opts.blocks.heads : 1;
     int all = call->opts.scores.data && call->opts.scores_stage != ATTN_STAGE_FINAL; /* hidden keys have some too */
     attn__listed listed;
-    attn__range seen, block;
+    attn__range seen, block, queries, heads;
     for (b = 0; b < call->q.batch; b++)
         for (part = 0; part < parts && call->q.heads > 0; part++) {
-            first = part * plan->schedule.part_queries;
-            seen = attn__seen_range(plan, b, first, attn__min(queries, call->q.len - first));
+            queries.from = part * plan->schedule.part_queries;
+            queries.to = queries.from + attn__min(count, call->q.len - queries.from);
+            seen = attn__seen_range(plan, b, queries);
             if (all) {
                 seen.from = attn__min(seen.from, plan->source.oldest ? plan->source.oldest[b] : 0);
                 seen.to = attn__max(seen.to, attn__valid_keys(plan, b));
             }
-            for (h = 0; h < heads && seen.from < seen.to; h++) {
-                listed = attn__find_listed(plan, b, h * (call->q.heads / heads), part);
-                if ((listed.keys == 0 || all) && !is_there(&plan->source, b, seen))
+            for (h = 0; h < groups && seen.from < seen.to; h++) {
+                heads.from = h * (call->q.heads / groups);
+                heads.to = heads.from + call->q.heads / groups;
+                listed = attn__find_listed(plan, b, heads.from, part);
+                if ((listed.keys == 0 || all) && !is_there(plan, b, heads, queries, seen))
                     return 1;
                 for (i = 0; i < listed.count; i++) {
                     block.from = listed.index[i] * listed.keys;
                     block.to = listed.keys < SIZE_MAX - block.from ? block.from + listed.keys : SIZE_MAX;
                     block = attn__common(block, seen);
-                    if (block.from < block.to && !is_there(&plan->source, b, block))
+                    if (block.from < block.to && !is_there(plan, b, heads, queries, block))
                         return 1;
                 }
             }
@@ -6877,37 +7201,66 @@ static int attn__sees_missing(const attn__plan *plan, int (*is_there)(const attn
     return 0;
 }
 
-static int attn__is_not_dropped(const attn__source *source, size_t b, attn__range tokens)
+static int attn__is_shown(const attn_tensor *mask, size_t b, attn__range heads, size_t i, attn__range keys) /* any key */
 {
-    return tokens.from >= source->oldest[b];
+    const unsigned char *row;
+    size_t h, j;
+    if (keys.from >= keys.to || attn__tensor_absent(mask))
+        return keys.from < keys.to;
+    for (h = heads.from; h < (mask->head_stride ? heads.to : heads.from + 1); h++) {
+        row = (const unsigned char *)attn__tensor_at(mask, b, h, i, keys.from);
+        for (j = 0; j < keys.to - keys.from; j++)
+            if (row[(ptrdiff_t)j * mask->dim_stride])
+                return 1;
+    }
+    return 0;
 }
 
-/* Lists the options of attention to stored tokens: those of a cache or of pages, lens[b] of item b. */
-static void attn__list_stored(attn__plan *plan, attn__check *c, const size_t *lens)
+static int attn__is_not_dropped(const attn__plan *plan, size_t b, attn__range heads, attn__range queries,
+                                attn__range tokens)
 {
-    attn_opts *o = &plan->call.opts;
+    attn__range dropped = {0, plan->source.oldest ? plan->source.oldest[b] : 0}, seen;
+    attn__row row;
+    size_t i;
+    dropped = attn__common(dropped, tokens);
+    for (i = queries.from; i < queries.to && dropped.from < dropped.to; i++) {
+        attn__visible(&row, plan, b, i);
+        seen.from = row.first;
+        seen.to = row.end;
+        if (attn__is_shown(&plan->call.opts.mask, b, heads, i, attn__common(seen, dropped)))
+            return 0;
+    }
+    return 1;
+}
+
+/* Lists the options of attention to stored tokens: those of a cache or of pages, which have been listed. */
+static void attn__list_stored(attn__plan *plan, attn__check *c)
+{
     plan->source.newest = 1;
     plan->source.starts = NULL;
     plan->call.has_options = 1;
-    o->kv_lens = lens;
-    o->causal_offset = NULL;
-    o->sequences = 0;
-    if (o->causal == ATTN_CAUSAL_OFFSET) /* refused below, but not for want of an array */
-        o->causal = ATTN_CAUSAL_LOWER_RIGHT;
+    plan->call.opts.kv_lens = NULL; /* refused below */
+    plan->call.opts.sequences = 0;
     attn__plan_list_options(c, plan);
     attn__check_views(c);
 }
 
-/* Refuses what does not go with them, and resolves the rest; Lk is the largest length. */
-static void attn__resolve_stored(attn__plan *plan, attn__check *c, const attn_opts *opts, size_t B)
+/* Refuses what does not go with them, and resolves the rest. Lk is the largest of lens, if these may be read; of the
+   columns of a mask or bias for every token that there is room for, the first Lk count. */
+static void attn__resolve_stored(attn__plan *plan, attn__check *c, const attn_opts *opts, const size_t *lens, size_t B,
+                                 size_t room)
 {
+    attn_opts *o = &plan->call.opts;
     size_t b, longest = 0;
-    for (b = 0; plan->call.opts.kv_lens && b < B; b++)
-        longest = attn__max(longest, plan->call.opts.kv_lens[b]);
+    for (b = 0; lens && b < B; b++)
+        longest = attn__max(longest, lens[b]);
+    o->kv_lens = lens;
     plan->call.k.len = plan->call.v.len = longest;
+    if (o->mask.dim == room && longest < room)
+        o->mask.dim = longest;
+    if (o->bias.dim == room && longest < room)
+        o->bias.dim = longest;
     attn__require(c, !opts || !opts->kv_lens, ATTN_ERR_VALUE, "opts.kv_lens");
-    attn__require(c, !opts || !opts->causal_offset, ATTN_ERR_VALUE, "opts.causal_offset");
-    attn__require(c, !opts || opts->causal != ATTN_CAUSAL_OFFSET, ATTN_ERR_VALUE, "opts.causal");
     attn__require(c, !opts || !attn__drops(opts), ATTN_ERR_VALUE, "opts.dropout");
     attn__require(c, !opts || opts->sequences == 0, ATTN_ERR_VALUE, "opts.sequences");
     attn__plan_resolve(plan, c);
@@ -6917,21 +7270,20 @@ static void attn__resolve_stored(attn__plan *plan, attn__check *c, const attn_op
 static void attn__plan_cache(attn__plan *plan, attn__check *c, const attn_tensor *out, const attn_tensor *q,
                              const attn_kv_cache *cache, const attn_opts *opts, const attn_ctx *ctx, int check_dropped)
 {
-    attn__cache_parts parts;
     attn_kv_cache copy;
+    int fit;
     attn__check_begin(c);
     attn__check_tensor(c, "out", out, ATTN__OUT);
     attn__check_tensor(c, "q", q, ATTN__IN);
-    attn__check_cache(c, &copy, &parts, cache, ATTN__IN);
-    attn__check_tensor(c, "cache", &copy.k, ATTN__CACHED);
-    attn__check_tensor(c, "cache", &copy.v, ATTN__CACHED);
+    attn__check_cache(c, &copy, cache, ATTN__IN);
     attn__plan_begin(plan, out, q, &copy.k, &copy.v, opts, ctx);
     plan->source.oldest = copy.first;
     plan->source.capacity = copy.k.len;
     plan->source.k_scales = copy.k_scales;
     plan->source.v_scales = copy.v_scales;
-    attn__list_stored(plan, c, copy.lens);
-    attn__resolve_stored(plan, c, opts, copy.k.batch);
+    attn__list_stored(plan, c);
+    fit = attn__require_tokens(c, &copy, "cache.lens", "cache.first");
+    attn__resolve_stored(plan, c, opts, fit ? copy.lens : NULL, copy.k.batch, copy.k.len);
     if (check_dropped && (c->status == ATTN_OK || c->status == ATTN_ERR_ALIAS))
         attn__require(c, !attn__sees_missing(plan, attn__is_not_dropped), ATTN_ERR_VALUE, "cache");
 }
@@ -6974,38 +7326,21 @@ ATTN_API attn_status attn_kv_cache_explain(char *text, size_t size, attn_tensor 
    appended to pages as to a ring: up to the end of a page, then on in the next. */
 
 /* Lists the members of *pages, and copies it; pages NULL is a fault. */
-static void attn__check_pages(attn__check *c, attn_kv_pages *copy, const attn_kv_pages *pages, int append)
+static void attn__check_pages(attn__check *c, attn_kv_pages *copy, const attn_kv_pages *pages, int out)
 {
-    int stored = append ? ATTN__CACHED | ATTN__OUT : ATTN__CACHED, i8;
-    size_t rows, entries = 0, capacity = 0;
-    ATTN__MEMSET(copy, 0, sizeof *copy);
+    static const char *const attn__names[] = {"pages.k", "pages.v", "pages.k_scales", "pages.v_scales"};
+    size_t entries = 0, capacity = 0;
+    attn__copy_struct(copy, pages, sizeof *copy);
     if (!pages) {
-        attn__fault(c, ATTN_ERR_NULL, "pages", NULL);
+        attn__check_array(c, "pages", NULL, 0, 1, ATTN__IN);
         return;
     }
-    *copy = *pages;
-    attn__check_tensor(c, "pages.k", &copy->k, stored);
-    attn__check_tensor(c, "pages.v", &copy->v, stored);
-    if (!attn__mul_size(&rows, copy->k.batch, copy->k.heads) || !attn__mul_size(&rows, rows, copy->k.len))
-        rows = SIZE_MAX;
-    i8 = copy->k.dtype == ATTN_I8;
-    copy->k_scales = i8 ? copy->k_scales : NULL;
-    attn__check_array(c, "pages.k_scales", copy->k_scales, i8 ? rows : 0, sizeof(float),
-                      (append ? ATTN__OUT : 0) | (i8 ? 0 : ATTN__OPTIONAL));
-    i8 = copy->v.dtype == ATTN_I8;
-    copy->v_scales = i8 ? copy->v_scales : NULL;
-    attn__check_array(c, "pages.v_scales", copy->v_scales, i8 ? rows : 0, sizeof(float),
-                      (append ? ATTN__OUT : 0) | (i8 ? 0 : ATTN__OPTIONAL));
+    attn__check_stored(c, attn__names, &copy->k, &copy->v, &copy->k_scales, &copy->v_scales, out);
     attn__require(c, attn__mul_size(&entries, copy->batch, copy->table_stride), ATTN_ERR_OVERFLOW, "pages.table");
     attn__check_array(c, "pages.table", copy->table, entries, sizeof *copy->table, ATTN__IN);
-    attn__check_array(c, "pages.lens", copy->lens, copy->batch, sizeof *copy->lens, append ? ATTN__OUT : ATTN__IN);
-    attn__require(c, copy->k.dtype != ATTN_F64, ATTN_ERR_DTYPE, "pages.k");
-    attn__require(c, copy->v.dtype != ATTN_F64, ATTN_ERR_DTYPE, "pages.v");
-    attn__require(c, copy->k.len > 0 && copy->k.dim > 0, ATTN_ERR_SHAPE, "pages.k");
-    attn__require(c, attn__is_shape(&copy->v, copy->k.batch, copy->k.heads, copy->k.len, copy->v.dim), ATTN_ERR_SHAPE,
-                  "pages.v");
-    attn__require(c, attn__mul_size(&capacity, copy->table_stride, copy->k.len) && capacity <= (size_t)PTRDIFF_MAX,
-                  ATTN_ERR_OVERFLOW, "pages.table_stride");
+    attn__check_array(c, "pages.lens", copy->lens, copy->batch, sizeof *copy->lens, out);
+    attn__require(c, attn__mul_size(&capacity, copy->table_stride, copy->k.len), ATTN_ERR_OVERFLOW,
+                  "pages.table_stride");
 }
 
 static attn__source attn__source_of(const attn_kv_pages *pages)
@@ -7020,13 +7355,21 @@ static attn__source attn__source_of(const attn_kv_pages *pages)
     return source;
 }
 
-static int attn__is_in_pool(const attn__source *source, size_t b, attn__range tokens)
+static int attn__is_page(const attn__source *source, size_t b, attn__range tokens)
 {
     size_t page, end = attn__blocks(tokens.to, source->capacity);
     for (page = tokens.from / source->capacity; page < end; page++)
         if (source->table[b * source->table_stride + page] >= source->pages)
             return 0;
     return 1;
+}
+
+static int attn__is_in_pool(const attn__plan *plan, size_t b, attn__range heads, attn__range queries,
+                            attn__range tokens)
+{
+    (void)heads;
+    (void)queries;
+    return attn__is_page(&plan->source, b, tokens);
 }
 
 ATTN_API attn_status attn_kv_pages_append(const attn_kv_pages *pages, attn_tensor k, attn_tensor v, const size_t *lens)
@@ -7037,11 +7380,10 @@ ATTN_API attn_status attn_kv_pages_append(const attn_kv_pages *pages, attn_tenso
     size_t b, n, L = k.len, room;
     attn__check c;
     attn__check_begin(&c);
-    attn__check_pages(&c, &to, pages, 1);
+    attn__check_pages(&c, &to, pages, ATTN__STORED_OUT);
     source = attn__source_of(&to);
     room = to.table_stride * to.k.len;
-    attn__list_appended(&c, &k, &v, lens, to.batch);
-    attn__require_appended(&c, &k, &v, &to.k, &to.v, to.batch);
+    attn__check_appended(&c, &k, &v, &to.k, &to.v, lens, to.batch);
     if (attn__is_sound(&c) && attn__is_aligned(lens, sizeof *lens) && attn__is_aligned(to.lens, sizeof *to.lens) &&
         attn__is_aligned(to.table, sizeof *to.table))
         for (b = 0; b < to.batch; b++) {
@@ -7051,12 +7393,13 @@ ATTN_API attn_status attn_kv_pages_append(const attn_kv_pages *pages, attn_tenso
             attn__require(&c, tokens.from <= room, ATTN_ERR_VALUE, "pages.lens");
             attn__require(&c, n <= L && tokens.to <= room, ATTN_ERR_VALUE, "lens");
             if (n > 0 && n <= L && tokens.from <= room && tokens.to <= room)
-                attn__require(&c, attn__is_in_pool(&source, b, tokens), ATTN_ERR_VALUE, "pages.table");
+                attn__require(&c, attn__is_page(&source, b, tokens), ATTN_ERR_VALUE, "pages.table");
         }
     for (b = 0; b < to.batch && c.status == ATTN_OK; b++) {
         n = lens ? lens[b] : L;
         attn__append_rows(&source, &to.k, to.k_scales, &k, b, to.lens[b], 0, n);
-        attn__append_rows(&source, &to.v, to.v_scales, &v, b, to.lens[b], 0, n);
+        if (!attn__tensor_absent(&v))
+            attn__append_rows(&source, &to.v, to.v_scales, &v, b, to.lens[b], 0, n);
         to.lens[b] += n;
     }
     return c.status;
@@ -7067,23 +7410,23 @@ static void attn__plan_pages(attn__plan *plan, attn__check *c, const attn_tensor
                              const attn_kv_pages *pages, const attn_opts *opts, const attn_ctx *ctx, int check_table)
 {
     attn_kv_pages copy;
-    size_t b;
+    const size_t *lens;
+    size_t b, room;
     attn__check_begin(c);
     attn__check_tensor(c, "out", out, ATTN__OUT);
     attn__check_tensor(c, "q", q, ATTN__IN);
-    attn__check_pages(c, &copy, pages, 0);
+    attn__check_pages(c, &copy, pages, ATTN__IN);
     attn__plan_begin(plan, out, q, &copy.k, &copy.v, opts, ctx);
     plan->source = attn__source_of(&copy);
-    attn__list_stored(plan, c, copy.lens);
+    attn__list_stored(plan, c);
     attn__require(c, copy.k.dim == q->dim, ATTN_ERR_SHAPE, "pages.k");
     attn__require(c, copy.batch == q->batch, ATTN_ERR_SHAPE, "pages.batch");
     plan->call.k.batch = plan->call.v.batch = q->batch; /* pages aside, keys are those of the items */
-    if (copy.batch != q->batch || copy.batch > (size_t)PTRDIFF_MAX / sizeof *copy.lens ||
-        !attn__is_aligned(copy.lens, sizeof *copy.lens))
-        plan->call.opts.kv_lens = NULL; /* they may not be read */
-    for (b = 0; b < copy.batch && plan->call.opts.kv_lens; b++)
-        attn__require(c, copy.lens[b] <= copy.table_stride * copy.k.len, ATTN_ERR_VALUE, "pages.lens");
-    attn__resolve_stored(plan, c, opts, copy.batch);
+    room = copy.table_stride * copy.k.len;
+    lens = attn__is_sound(c) && attn__is_aligned(copy.lens, sizeof *copy.lens) ? copy.lens : NULL;
+    for (b = 0; b < copy.batch && lens; b++)
+        attn__require(c, copy.lens[b] <= room, ATTN_ERR_VALUE, "pages.lens");
+    attn__resolve_stored(plan, c, opts, lens, copy.batch, room);
     if (check_table && (c->status == ATTN_OK || c->status == ATTN_ERR_ALIAS))
         attn__require(c, !attn__sees_missing(plan, attn__is_in_pool), ATTN_ERR_VALUE, "pages.table");
 }
@@ -7144,11 +7487,15 @@ ATTN__NOINLINE double attn__frequency(double base, size_t d, size_t dim) /* of p
 
 static void attn__rope_angles(attn__rope_run *run, ptrdiff_t position)
 {
+    const attn_rope_opts *o = run->opts;
     size_t d;
     for (d = 0; d < run->pairs; d++) {
-        double angle = (double)position * run->frequency[d];
-        run->cosine[d] = run->opts->scale * attn__cos(angle);
-        run->sine[d] = (run->opts->transposed ? -run->opts->scale : run->opts->scale) * attn__sin(angle);
+        int given = !attn__mat_absent(&o->cos);
+        double angle = given ? 0 : (double)position * run->frequency[d];
+        double cosine = given ? attn__mat_get(&o->cos, (size_t)position, run->first + d) : attn__cos(angle);
+        double sine = given ? attn__mat_get(&o->sin, (size_t)position, run->first + d) : attn__sin(angle);
+        run->cosine[d] = o->scale * cosine;
+        run->sine[d] = (o->transposed ? -o->scale : o->scale) * sine;
     }
 }
 
@@ -7210,7 +7557,7 @@ static void attn__rope(const attn_tensor *out, const attn_tensor *in, const attn
     run.kern = attn__kernels_for(ATTN_ISA_BEST, ATTN_F64);
     for (run.first = 0; run.first < dim / 2; run.first += ATTN__PAIRS) {
         run.pairs = attn__min(dim / 2 - run.first, ATTN__PAIRS);
-        for (d = 0; d < run.pairs; d++)
+        for (d = 0; d < run.pairs && attn__mat_absent(&opts->cos); d++)
             run.frequency[d] =
                 opts->frequencies ? opts->frequencies[run.first + d] : attn__frequency(opts->base, run.first + d, dim);
         attn__rope_rows(&run);
@@ -7227,11 +7574,14 @@ ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_
 {
     attn_rope_opts o = ATTN__ZERO;
     attn_mat positions;
-    size_t d;
-    int finite;
+    size_t d, b, i;
+    ptrdiff_t position;
+    int finite, given;
     attn__check c;
     if (opts)
         o = *opts;
+    given = !attn__mat_absent(&o.cos) || !attn__mat_absent(&o.sin);
+    o.frequencies = given ? NULL : o.frequencies;
     o.dim = o.dim ? o.dim : in.dim;
     o.base = attn__default(o.base, 10000);
     o.scale = attn__default(o.scale, 1);
@@ -7250,9 +7600,15 @@ ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_
         attn__check_mat(&c, "opts.positions", &positions, ATTN__ANY_TYPE);
     }
     attn__check_array(&c, "opts.frequencies", o.frequencies, o.dim / 2, sizeof *o.frequencies, ATTN__OPTIONAL);
+    if (given) {
+        attn__check_mat(&c, "opts.cos", &o.cos, ATTN__ANY_FLOAT);
+        attn__check_mat(&c, "opts.sin", &o.sin, ATTN__ANY_FLOAT);
+    }
     attn__check_views(&c);
     attn__require(&c, attn__is_shape(&out, in.batch, in.heads, in.len, in.dim), ATTN_ERR_SHAPE, "out");
     attn__require(&c, (opts && opts->dim) || in.dim % 2 == 0, ATTN_ERR_SHAPE, "in");
+    attn__require(&c, !given || o.cos.cols == o.dim / 2, ATTN_ERR_SHAPE, "opts.cos");
+    attn__require(&c, !given || (o.sin.rows == o.cos.rows && o.sin.cols == o.dim / 2), ATTN_ERR_SHAPE, "opts.sin");
     attn__require(&c, o.dim % 2 == 0 && o.dim <= in.dim, ATTN_ERR_VALUE, "opts.dim");
     finite = attn__is_positive(o.base) && attn__is_finite(attn__divide(1, o.base));
     attn__require(&c, finite, ATTN_ERR_VALUE, "opts.base");
@@ -7260,6 +7616,12 @@ ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_
         for (d = 0; d < o.dim / 2 && o.dim <= in.dim; d++)
             attn__require(&c, attn__is_finite(o.frequencies[d]), ATTN_ERR_VALUE, "opts.frequencies");
     attn__require(&c, attn__is_finite(o.scale), ATTN_ERR_VALUE, "opts.scale");
+    for (b = 0; given && attn__is_sound(&c) && attn__is_aligned(o.positions, sizeof *o.positions) && b < in.batch; b++)
+        for (i = 0; i < in.len; i++) {
+            position = attn__position(&o, b, i);
+            attn__require(&c, position >= 0 && (size_t)position < o.cos.rows, ATTN_ERR_VALUE,
+                          o.positions ? "opts.positions" : "opts.offset");
+        }
     if (c.status == ATTN_OK && in.batch > 0 && in.heads > 0 && in.len > 0 && in.dim > 0)
         attn__rope(&out, &in, &o);
     return c.status;
@@ -7758,7 +8120,7 @@ ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, att
         attn__mha_run(&mha);
     }
     attn__release(own);
-    return c.status;
+    return attn__check_end(&c);
 }
 
 ATTN_API attn_status attn_mha_scratch(size_t *bytes, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
@@ -8940,7 +9302,7 @@ ATTN_API attn_status attn_sdpa_backward(const attn_grads *grads, attn_tensor dou
         attn__backward_execute(&w);
     }
     attn__release(own);
-    return check.status;
+    return attn__check_end(&check);
 }
 
 ATTN_API attn_status attn_sdpa_backward_scratch(size_t *bytes, const attn_grads *grads, attn_tensor dout, attn_tensor q,
@@ -9308,7 +9670,7 @@ ATTN_API attn_status attn_mha_backward(const attn_mha_grads *grads, attn_tensor 
         attn__mha_backward_run(&w);
     }
     attn__release(own);
-    return c.status;
+    return attn__check_end(&c);
 }
 
 ATTN_API attn_status attn_mha_backward_scratch(size_t *bytes, const attn_mha_grads *grads, attn_tensor dout,
