@@ -6784,11 +6784,11 @@ static void attn__check_stored(attn__check *c, const char *const *names, const a
     if (k->dtype != ATTN_I8)
         *k_scales = NULL;
     else
-        attn__check_array(c, names[2], *k_scales, rows, sizeof(float), out);
+        attn__check_array(c, names[2], *k_scales, rows, sizeof(float), rows > 0 ? out : ATTN__OPTIONAL);
     if (v->dtype != ATTN_I8)
         *v_scales = NULL;
     else
-        attn__check_array(c, names[3], *v_scales, rows, sizeof(float), out);
+        attn__check_array(c, names[3], *v_scales, rows, sizeof(float), rows > 0 ? out : ATTN__OPTIONAL);
     attn__require(c, k->dtype != ATTN_F64, ATTN_ERR_DTYPE, names[0]);
     attn__require(c, v->dtype != ATTN_F64, ATTN_ERR_DTYPE, names[1]);
     attn__require(c, k->len > 0 && k->dim > 0, ATTN_ERR_SHAPE, names[0]);
