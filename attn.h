@@ -31,11 +31,13 @@
          lengths
        - no work for what nobody sees: texts packed without padding, lists of the key blocks that each query sees
        - training: the gradients of all of this, of the multi-head layer and of T5's bias
-       - key/value caches, full, as a ring or in pages that items share, in float, half, bfloat16 or 8-bit integers;
-         rotary embeddings, ALiBi, T5's bias, sinusoids; multi-head attention with its projections
+       - key/value caches, full, as a ring or in pages that items share, in float, half, bfloat16 or 8-bit integers, in
+         its own memory or over yours; rotary embeddings, ALiBi, T5's bias, sinusoids; multi-head attention with its
+         projections
        - AVX2, AVX-512 or NEON at run time, with no compiler flag; plain C elsewhere
        - your threads, your allocator, your scratch memory, or none of them
-       - every argument checked in every build; an error says what kind it is and has written nothing
+       - every argument checked in every build; an error says what kind it is, and which argument (ctx->fault), and has
+         written nothing
    WHAT IT DOES NOT
        - GPUs; 4-bit elements
        - it is tested with gcc, clang and tcc, on x86-64, AArch64, 32-bit Arm and s390x; MSVC is untested
@@ -175,9 +177,10 @@
        keys there are.
 
    VERSIONS
+       0.10.0  caches over the program's memory (attn_kv_cache_over), attn_kv_cache_copy and _row, causal_offset in
+               caches; ctx->fault names the argument; attn_sparsemax, attn_entmax15, attn_qkv, rotations by tables
        0.9.0   packed texts (opts.sequences), lists of key blocks (opts.blocks), caches in pages (attn_kv_pages)
        0.8.0   gradients: attn_sdpa_backward, attn_mha_backward and what belongs to them; dropout
-       0.7.1   speed: products of a few rows with a transposed matrix, short calls, small matrices
 */
 #ifndef ATTN__PASS
 
@@ -613,11 +616,11 @@ ATTN_API attn_status attn_kv_cache_row(attn_mat out, const attn_kv_cache *cache,
 /* attn_sdpa of queries against a cache: q is B x H x Lq x D, out B x H x Lq x Dv, neither of them F64. The queries of
    item b, all Lq or the first q_lens[b], belong to its newest tokens: o = lens[b] - q_lens[b]. Give q_lens what append
    was given as lens. Where they are others (a tree of drafts, which a mask arranges; a text read once more), any rule
-   takes causal_offset: o = causal_offset[b]. UPPER_LEFT, LOWER_RIGHT and OFFSET, which must have it, all mean j <= i + o
-   here. For cross-attention append the other text once and leave the rule NONE; there may be more queries than tokens
-   then. Key j is token j, of a ring too; mask, bias, weights, scores have Lk = the largest of cache->lens; mask and bias
-   may have the cache's capacity instead, of which the first Lk columns count. The bits are those of attn_sdpa over keys
-   in one tensor; those of I8 are near them (NUMERICS).
+   takes causal_offset: o = causal_offset[b]. UPPER_LEFT, LOWER_RIGHT and OFFSET, which must have it, all mean
+   j <= i + o here. For cross-attention append the other text once and leave the rule NONE; there may be more queries
+   than tokens then. Key j is token j, of a ring too; mask, bias, weights, scores have Lk = the largest of cache->lens;
+   a mask or bias may have the cache's capacity instead, of which the first Lk columns count. The bits are those of
+   attn_sdpa over keys in one tensor; those of I8 are near them (NUMERICS).
    A ring is for windows: L tokens appended at once and attended by L queries need left + L <= capacity. Feed longer
    texts in chunks of capacity - left tokens; or, if the ring is empty, run attn_sdpa over the text and append it then.
    Tokens that a ring has dropped have weight 0 and scores -infinity.
@@ -6652,8 +6655,8 @@ ATTN_API attn_status attn_merge(attn_tensor out, attn_tensor lse, attn_tensor ou
 
    Token j of an item is row j % capacity of k and v, which may have any strides. Storage of attn_kv_cache_init is one
    block: two numbers for each item, the scales of I8, then all rows. Nothing ever moves but from item to item; a full
-   cache and a ring differ only in what append may do. Attention is the engine's: the plan of a cache says where rows lie
-   and which are gone. */
+   cache and a ring differ only in what append may do. Attention is the engine's: the plan of a cache says where rows
+   lie and which are gone. */
 
 typedef struct attn__cache_parts { /* of the storage */
     size_t *lens, *first;
@@ -6770,8 +6773,8 @@ static int attn__is_within(const attn_tensor *v, const attn_tensor *k)
     return apart % step == 0 && apart / step <= k->dim - v->dim;
 }
 
-/* What a cache and pages store, to be listed as inputs or, if they are to be written, as outputs: values that are a part
-   of keys with these. names: of k, v, k_scales, v_scales. */
+/* Lists what a cache or pages store, as inputs, or as outputs if it is to be written: values that are a part of keys
+   with these. names: of k, v, k_scales, v_scales. */
 static void attn__check_stored(attn__check *c, const char *const *names, const attn_tensor *k, const attn_tensor *v,
                                float **k_scales, float **v_scales, int out)
 {
@@ -7161,8 +7164,9 @@ static attn__range attn__seen_range(const attn__plan *plan, size_t b, attn__rang
     return seen;
 }
 
-/* Whether of these tokens of item b are there all that queries first .. first + count - 1 of these heads may see. */
-typedef int attn__is_there(const attn__plan *plan, size_t b, attn__range heads, attn__range queries, attn__range tokens);
+/* Is each of these tokens of item b there, if one of these queries of these heads sees it? */
+typedef int attn__is_there(const attn__plan *plan, size_t b, attn__range heads, attn__range queries,
+                           attn__range tokens);
 
 /* Does a query see tokens that are not there: dropped by a ring, or of a page beyond the pool? */
 static int attn__sees_missing(const attn__plan *plan, attn__is_there *is_there)
@@ -7201,7 +7205,8 @@ static int attn__sees_missing(const attn__plan *plan, attn__is_there *is_there)
     return 0;
 }
 
-static int attn__is_shown(const attn_tensor *mask, size_t b, attn__range heads, size_t i, attn__range keys) /* any key */
+/* Does the mask, if there is one, show one of these keys to query i of one of these heads? */
+static int attn__is_shown(const attn_tensor *mask, size_t b, attn__range heads, size_t i, attn__range keys)
 {
     const unsigned char *row;
     size_t h, j;
