@@ -6997,17 +6997,20 @@ ATTN_API attn_status attn_kv_cache_truncate(attn_kv_cache *cache, size_t b, size
 /* The first `rows` rows of each head of t, from item `from` to item `to`; swap: and the other way round. */
 static void attn__copy_item_rows(const attn_tensor *t, size_t to, size_t from, size_t rows, int swap)
 {
-    size_t h, r, d, n, size = attn__size(t->dtype);
+    size_t h, r, d, n, size = attn__size(t->dtype), together = 1;
     attn_mat a, b;
     char held[1024];
-    for (h = 0; h < t->heads; h++) {
-        a = attn__head_part(t, to, h, 0, rows, 0);
-        b = attn__head_part(t, from, h, 0, rows, 0);
+    if (t->dim_stride == 1 && t->len_stride == (ptrdiff_t)t->dim)
+        together = rows; /* as one row */
+    for (h = 0; h < t->heads && rows > 0; h++) {
+        a = attn__head_part(t, to, h, 0, rows / together, 0);
+        b = attn__head_part(t, from, h, 0, rows / together, 0);
+        a.cols = b.cols = t->dim * together;
         if (!swap)
             attn__copy(&a, &b);
-        for (r = 0; r < rows && swap; r++)
-            for (d = 0; d < t->dim; d += n) {
-                n = t->dim_stride == 1 ? attn__min(t->dim - d, sizeof held / size) : 1;
+        for (r = 0; r < a.rows && swap; r++)
+            for (d = 0; d < a.cols; d += n) {
+                n = a.col_stride == 1 ? attn__min(a.cols - d, sizeof held / size) : 1;
                 ATTN__MEMCPY(held, attn__mat_at(&a, r, d), n * size);
                 ATTN__MEMCPY(attn__mat_at(&a, r, d), attn__mat_at(&b, r, d), n * size);
                 ATTN__MEMCPY(attn__mat_at(&b, r, d), held, n * size);
