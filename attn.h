@@ -7045,34 +7045,35 @@ static int attn__is_awaited(const size_t *lens, const size_t *from, size_t B, si
     return 0;
 }
 
+static void attn__swap(size_t *a, size_t *b)
+{
+    size_t held = *a;
+    *a = *b;
+    *b = held;
+}
+
 /* An item that is not awaited is overwritten at once, which may free the one that it was copied from. What then is left
    are cycles, whose items are swapped. */
 static void attn__reorder(const attn_kv_cache *cache, const size_t *from)
 {
-    size_t b, c, next, held, B = cache->k.batch, *lens = cache->lens, *first = cache->first;
+    size_t b, c, next, B = cache->k.batch, *lens = cache->lens, *first = cache->first;
     for (b = 0; b < B; b++)
         for (c = b; !(lens[c] & ATTN__DONE) && !attn__is_awaited(lens, from, B, c); c = next) {
             next = from[c];
-            held = lens[next] & ~ATTN__DONE;
             if (next != c)
-                attn__copy_item(cache, c, next, held, 0);
+                attn__copy_item(cache, c, next, lens[next] & ~ATTN__DONE, 0);
             if (first)
                 first[c] = first[next];
-            lens[c] = held | ATTN__DONE;
+            lens[c] = lens[next] | ATTN__DONE;
         }
     for (b = 0; b < B; b++)
         for (c = b; !(lens[c] & ATTN__DONE); c = next) {
             next = from[c];
-            held = lens[c];
             if (!(lens[next] & ATTN__DONE) && next != c) {
-                attn__copy_item(cache, c, next, attn__max(held, lens[next]), 1);
-                lens[c] = lens[next];
-                lens[next] = held;
-                held = first ? first[c] : 0;
+                attn__copy_item(cache, c, next, attn__max(lens[c], lens[next]), 1);
+                attn__swap(&lens[c], &lens[next]);
                 if (first)
-                    first[c] = first[next];
-                if (first)
-                    first[next] = held;
+                    attn__swap(&first[c], &first[next]);
             }
             lens[c] |= ATTN__DONE;
         }
@@ -7363,7 +7364,7 @@ static attn__source attn__source_of(const attn_kv_pages *pages)
     return source;
 }
 
-static int attn__is_page(const attn__source *source, size_t b, attn__range tokens)
+static int attn__has_pages(const attn__source *source, size_t b, attn__range tokens)
 {
     size_t page, end = attn__blocks(tokens.to, source->capacity);
     for (page = tokens.from / source->capacity; page < end; page++)
@@ -7377,7 +7378,7 @@ static int attn__is_in_pool(const attn__plan *plan, size_t b, attn__range heads,
 {
     (void)heads;
     (void)queries;
-    return attn__is_page(&plan->source, b, tokens);
+    return attn__has_pages(&plan->source, b, tokens);
 }
 
 ATTN_API attn_status attn_kv_pages_append(const attn_kv_pages *pages, attn_tensor k, attn_tensor v, const size_t *lens)
@@ -7401,7 +7402,7 @@ ATTN_API attn_status attn_kv_pages_append(const attn_kv_pages *pages, attn_tenso
             attn__require(&c, tokens.from <= room, ATTN_ERR_VALUE, "pages.lens");
             attn__require(&c, n <= L && tokens.to <= room, ATTN_ERR_VALUE, "lens");
             if (n > 0 && n <= L && tokens.from <= room && tokens.to <= room)
-                attn__require(&c, attn__is_page(&source, b, tokens), ATTN_ERR_VALUE, "pages.table");
+                attn__require(&c, attn__has_pages(&source, b, tokens), ATTN_ERR_VALUE, "pages.table");
         }
     for (b = 0; b < to.batch && c.status == ATTN_OK; b++) {
         n = lens ? lens[b] : L;
