@@ -137,6 +137,7 @@
        stay below 8. Results below the smallest normal number are within that number. Rows sum to 1 within 4 ulp times
        the square root of their length. The vector exp by itself is within 2 ulp, of the engine too, which lets become
        zero what is below 2^-125 of a row's largest weight (2^-1021 in double).
+       attn_sparsemax and attn_entmax15 are computed in double, whatever the types, and rounded once.
        A cache rounds what is appended to its type once; I8 keeps each element within half a scale, the scale being its
        row's largest magnitude / 127. Attention multiplies the dot product of a key, and the weight of a value, by the
        scale of the row, not each element: products of q with the integers, up to 127, must not overflow. Angles, sines
