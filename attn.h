@@ -7265,6 +7265,7 @@ static void attn__resolve_stored(attn__plan *plan, attn__check *c, const attn_op
     for (b = 0; lens && b < B; b++)
         longest = attn__max(longest, lens[b]);
     o->kv_lens = lens;
+    plan->call.has_options = lens != NULL; /* without them, there is a fault already, and Lk is not known */
     plan->call.k.len = plan->call.v.len = longest;
     if (o->mask.dim == room && longest < room)
         o->mask.dim = longest;
@@ -7293,6 +7294,7 @@ static void attn__plan_cache(attn__plan *plan, attn__check *c, const attn_tensor
     plan->source.v_scales = copy.v_scales;
     attn__list_stored(plan, c);
     fit = attn__require_tokens(c, &copy, "cache.lens", "cache.first");
+    attn__require(c, copy.k.batch == q->batch && copy.k.dim == q->dim, ATTN_ERR_SHAPE, "cache.k");
     attn__resolve_stored(plan, c, opts, fit ? copy.lens : NULL, copy.k.batch, copy.k.len);
     if (check_dropped && (c->status == ATTN_OK || c->status == ATTN_ERR_ALIAS))
         attn__require(c, !attn__sees_missing(plan, attn__is_not_dropped), ATTN_ERR_VALUE, "cache");
@@ -7852,6 +7854,7 @@ ATTN_API attn_status attn_sinusoid(attn_mat out, size_t first)
 
 typedef struct attn__mha {
     attn__plan plan; /* of the projections: its tensors lie in scratch */
+    const attn_mha_weights *given; /* NULL is a fault */
     const attn_tensor *out, *q, *k, *v;
     attn_tensor mean; /* the mean of the weights, where that is wanted: all of them lie in scratch then */
     attn_mha_weights w;
@@ -7940,6 +7943,7 @@ static void attn__mha_list(attn__check *c, const attn__mha *mha) /* what comes a
     attn__check_tensor(c, "q", mha->q, ATTN__IN | ATTN__DECIDES);
     attn__check_tensor(c, "k", mha->k, ATTN__IN);
     attn__check_tensor(c, "v", mha->v, ATTN__IN);
+    attn__check_array(c, "weights", mha->given, 0, 1, ATTN__IN); /* no array, but absent or not, in its turn */
     attn__check_mat(c, "weights.wq", &w->wq, ATTN__IN);
     attn__check_mat(c, "weights.wk", &w->wk, ATTN__IN);
     attn__check_mat(c, "weights.wv", &w->wv, ATTN__IN);
@@ -8037,6 +8041,7 @@ static void attn__mha_begin(attn__mha *mha, const attn_tensor *out, const attn_t
     attn_dtype real = attn__real(q->dtype);
     attn_tensor heads[4]; /* out, q, k, v */
     size_t H, Hkv, D, Dv;
+    mha->given = weights;
     attn__copy_struct(&mha->w, weights, sizeof mha->w);
     attn__copy_struct(&mha->mean, NULL, sizeof mha->mean);
     mha->bytes = 0;
