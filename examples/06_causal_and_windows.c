@@ -31,7 +31,7 @@ static void look(const char *title, const char *name, size_t Lq, size_t Lk, attn
     opts.scores = attn_bhld(scores, ATTN_F32, 1, 1, Lq, Lk);
     opts.scores_stage = ATTN_STAGE_FINAL; /* hidden keys have -infinity */
     opts.lse = attn_bhld(lse, ATTN_F32, 1, 1, Lq, 1);
-    SHOW_TRY(attn_sdpa(attn_bhld(out, ATTN_F32, 1, 1, Lq, 1), q, k, v, &opts, NULL));
+    SHOW_TRY(attn_sdpa(attn_bhld(out, ATTN_F32, 1, 1, Lq, 1), q, k, v, &opts, &show_ctx));
 
     show_title(title);
     printf("     key ");

@@ -2,11 +2,14 @@
    the library's own pool, in a loop of the program's, and in scratch memory of the program's: always the same bits.
 
        cc -O2 08_threads.c -lm -lpthread && ./a.out
-       cc -O2 -fopenmp 08_threads.c -lm -lpthread && ./a.out       in_a_loop then runs its tasks side by side */
+       cc -O2 -fopenmp 08_threads.c -lm -lpthread && ./a.out       on_openmp then runs its tasks side by side */
 #define ATTN_THREADS /* adds attn_pool_new and attn_pool_free */
 #define ATTN_IMPLEMENTATION
 #include "../attn.h"
 #include "show.h"
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 enum { BATCH = 2, HEADS = 4, KV_HEADS = 2, LENGTH = 150, SIZE = 32 };
 
@@ -14,13 +17,15 @@ static float queries[BATCH * HEADS][LENGTH * SIZE];
 static float keys[BATCH * KV_HEADS][LENGTH * SIZE], values[BATCH * KV_HEADS][LENGTH * SIZE];
 static float alone[BATCH * HEADS][LENGTH * SIZE], again[BATCH * HEADS][LENGTH * SIZE];
 
-/* An attn_parallel run is any function that calls every task once and returns when all are done. Here: a loop, on as
-   many threads as OpenMP likes where it is switched on. A pool of yours would take the tasks here instead. */
-static void in_a_loop(void *user, size_t count, void (*task)(void *arg, size_t index), void *arg)
+/* For ctx.parallel.run any function will do that calls every task once and returns when all are done. Here: a loop.
+   OpenMP, where it is switched on, shares it out, one task at a time to a thread that is free, and waits at its end for
+   the last. Tasks do not wait for each other, so that fewer threads than tasks are fine, one too: without OpenMP, or
+   where the program is in a parallel region already. A pool of yours would take the tasks here instead. */
+static void on_openmp(void *user, size_t count, void (*task)(void *arg, size_t index), void *arg)
 {
     (void)user;
 #ifdef _OPENMP
-#pragma omp parallel for
+#pragma omp parallel for schedule(dynamic, 1)
 #endif
     for (ptrdiff_t index = 0; index < (ptrdiff_t)count; index++)
         task(arg, (size_t)index);
@@ -48,8 +53,7 @@ int main(void)
     attn_tensor k = attn_bhld(keys, ATTN_F32, BATCH, KV_HEADS, LENGTH, SIZE);
     attn_tensor v = attn_bhld(values, ATTN_F32, BATCH, KV_HEADS, LENGTH, SIZE);
     attn_tensor out = attn_bhld(again, ATTN_F32, BATCH, HEADS, LENGTH, SIZE);
-    const attn_ctx plain = {0};
-    attn_ctx ctx = plain;
+    attn_ctx ctx = show_ctx; /* all zero, but for where errors name their argument */
     attn_opts opts = {0};
     attn_status status;
     size_t most = 0, bytes;
@@ -60,8 +64,8 @@ int main(void)
     show_random(attn_mat_of(keys, ATTN_F32, BATCH * KV_HEADS, LENGTH * SIZE), 2, -1, 1);
     show_random(attn_mat_of(values, ATTN_F32, BATCH * KV_HEADS, LENGTH * SIZE), 3, -1, 1);
 
-    show_title("1. On this thread alone: no ctx");
-    SHOW_TRY(attn_sdpa(attn_bhld(alone, ATTN_F32, BATCH, HEADS, LENGTH, SIZE), q, k, v, &opts, NULL));
+    show_title("1. On this thread alone");
+    SHOW_TRY(attn_sdpa(attn_bhld(alone, ATTN_F32, BATCH, HEADS, LENGTH, SIZE), q, k, v, &opts, &show_ctx));
     printf("%d items, %d heads on %d of keys and values, %d queries and keys of %d numbers, causal\n", BATCH, HEADS,
            KV_HEADS, LENGTH, SIZE);
 
@@ -76,8 +80,8 @@ int main(void)
     }
 
     show_title("3. On threads of the program's own");
-    ctx = plain;
-    ctx.parallel.run = in_a_loop;
+    ctx = show_ctx;
+    ctx.parallel.run = on_openmp;
     ctx.parallel.width = 4; /* no more tasks than this in progress at once */
     SHOW_TRY(attn_sdpa(out, q, k, v, &opts, &ctx));
     compare("a loop over 4 tasks, which OpenMP may share out");
@@ -96,15 +100,18 @@ int main(void)
     compare("as much as attn_sdpa_scratch says");
     ctx.scratch_size = 1;
     status = attn_sdpa(out, q, k, v, &opts, &ctx);
-    printf("a single byte: %s; the output is %s\n", attn_status_string(status),
+    printf("a single byte: %s: %s; the output is %s\n", show_fault.argument, attn_status_string(status),
            again[0][0] == 0 && again[BATCH * HEADS - 1][LENGTH * SIZE - 1] == 0 ? "as it was" : "WRITTEN");
     free(ctx.scratch);
 
     show_title("5. How it runs on this machine: what attn_sdpa_explain says, for one thread and for four");
-    SHOW_TRY(attn_sdpa_explain(text, sizeof text, out, q, k, v, &opts, NULL));
+#ifdef _OPENMP
+    printf("OpenMP shares the loop out to %d threads\n", omp_get_max_threads());
+#endif
+    SHOW_TRY(attn_sdpa_explain(text, sizeof text, out, q, k, v, &opts, &show_ctx));
     fputs(text, stdout);
-    ctx = plain;
-    ctx.parallel.run = in_a_loop;
+    ctx = show_ctx;
+    ctx.parallel.run = on_openmp;
     ctx.parallel.width = 4;
     SHOW_TRY(attn_sdpa_explain(text, sizeof text, out, q, k, v, &opts, &ctx));
     printf("\n%s", text);

@@ -50,7 +50,7 @@ static void run_block(float *x, float *weights)
 
     norm(normed, x);
     look("3. Norm: every row with mean 0 and deviation 1", "normed", normed);
-    SHOW_TRY(attn_mha(out, in, in, in, &attention, &opts, NULL));
+    SHOW_TRY(attn_mha(out, in, in, in, &attention, &opts, &show_ctx));
     look("4. Attention: projected, two heads, side by side, projected again", "attention", change);
     add(x, change);
     look("5. Added to what came in", "x", x);

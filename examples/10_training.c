@@ -91,9 +91,9 @@ static void forward(int want_looks)
         SHOW_TRY(attn_matmul(tokens(v[n]), tokens(x[n]), square(weights.wv[n])));
         SHOW_TRY(attn_rope(heads(q[n]), heads(q[n]), NULL)); /* positions */
         SHOW_TRY(attn_rope(heads(k[n]), heads(k[n]), NULL));
-        SHOW_TRY(attn_sdpa(heads(out[n]), heads(q[n]), heads(k[n]), heads(v[n]), &opts, NULL));
+        SHOW_TRY(attn_sdpa(heads(out[n]), heads(q[n]), heads(k[n]), heads(v[n]), &opts, &show_ctx));
         memcpy(x[n + 1], x[n], sizeof x[n]);
-        SHOW_TRY(attn_matmul_add(tokens(x[n + 1]), tokens(out[n]), square(weights.wo[n]), 1, NULL));
+        SHOW_TRY(attn_matmul_add(tokens(x[n + 1]), tokens(out[n]), square(weights.wo[n]), 1, &show_ctx));
     }
     SHOW_TRY(attn_matmul(scores, tokens(x[LAYERS]), mat(weights.unembed, SIZE, LETTERS)));
     SHOW_TRY(attn_softmax(scores, scores));
@@ -117,8 +117,8 @@ static double loss(int known)
 /* Back through y = x w: what y's gradient says of w's, and of x's. Both add to what there is. */
 static void back(attn_mat dx, attn_mat dw, attn_mat dy, attn_mat from, attn_mat w)
 {
-    SHOW_TRY(attn_matmul_add(dx, dy, attn_mat_t(w), 1, NULL));
-    SHOW_TRY(attn_matmul_add(dw, attn_mat_t(from), dy, 1, NULL));
+    SHOW_TRY(attn_matmul_add(dx, dy, attn_mat_t(w), 1, &show_ctx));
+    SHOW_TRY(attn_matmul_add(dw, attn_mat_t(from), dy, 1, &show_ctx));
 }
 
 static void backward(void)
@@ -142,7 +142,7 @@ static void backward(void)
         memset(dout, 0, sizeof dout);
         back(tokens(dout), square(gradient.wo[n]), tokens(dx), tokens(out[n]), square(weights.wo[n]));
         SHOW_TRY(attn_sdpa_backward(&grads, heads(dout), heads(q[n]), heads(k[n]), heads(v[n]), heads(out[n]), opts.lse,
-                                    &opts, NULL));
+                                    &opts, &show_ctx));
         SHOW_TRY(attn_rope(grads.q, grads.q, &undo));
         SHOW_TRY(attn_rope(grads.k, grads.k, &undo));
         back(tokens(dx), square(gradient.wq[n]), tokens(dq), tokens(x[n]), square(weights.wq[n]));

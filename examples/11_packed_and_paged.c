@@ -42,9 +42,11 @@ static const char *compare(const void *a, const void *b, size_t rows)
     return memcmp(a, b, rows * sizeof one.out_data[0]) ? "OTHER BITS" : "the same bits";
 }
 
-static const char *name_of(attn_status status)
+/* An error that was to be expected: show_ctx has the name of the argument. */
+static void print_error(const char *what, attn_status status)
 {
-    return status == ATTN_ERR_VALUE ? "ATTN_ERR_VALUE" : attn_status_string(status);
+    printf("%s: %s: %s\n", what, show_fault.argument,
+           status == ATTN_ERR_VALUE ? "ATTN_ERR_VALUE" : attn_status_string(status));
 }
 
 static void print_output(const float *row)
@@ -67,13 +69,13 @@ static void packed_texts(void)
     opts.sequences = TEXTS;
     opts.q_starts = opts.kv_starts = starts;
     take(&one, together, 1, ROWS);
-    SHOW_TRY(attn_sdpa(one.out, one.q, one.k, one.v, &opts, NULL));
+    SHOW_TRY(attn_sdpa(one.out, one.q, one.k, one.v, &opts, &show_ctx));
 
     printf("text               rows  last output              alone\n");
     for (size_t s = 0; s < TEXTS; s++) {
         size_t first = starts[s], length = starts[s + 1] - first;
         take(&other, texts[s], 1, length);
-        SHOW_TRY(attn_sdpa(other.out, other.q, other.k, other.v, NULL, NULL));
+        SHOW_TRY(attn_sdpa(other.out, other.q, other.k, other.v, NULL, &show_ctx));
         printf("%-15s %2d to %2d", texts[s], (int)first, (int)(first + length) - 1);
         print_output(one.out_data[first + length - 1]);
         print_output(other.out_data[length - 1]);
@@ -85,7 +87,7 @@ static void packed_texts(void)
     printf("padded to the longest: %d rows, %d pairs\n", TEXTS * (int)longest, TEXTS * (int)(longest * longest));
 
     starts[1] = 19; /* behind the start of the next */
-    printf("starts that decrease: %s\n", name_of(attn_sdpa(one.out, one.q, one.k, one.v, &opts, NULL)));
+    print_error("starts that decrease", attn_sdpa(one.out, one.q, one.k, one.v, &opts, &show_ctx));
 }
 
 /* ---- a cache in pages ---- */
@@ -141,9 +143,9 @@ static void shared_pages(void)
         take(&one, letters, ITEMS, 1);
         take(&other, letters, ITEMS, 1);
         SHOW_TRY(attn_kv_pages_append(&pages, one.k, one.v, NULL));
-        SHOW_TRY(attn_kv_pages_attend(one.out, one.q, &pages, NULL, NULL));
+        SHOW_TRY(attn_kv_pages_attend(one.out, one.q, &pages, NULL, &show_ctx));
         SHOW_TRY(attn_kv_cache_append(&cache, other.k, other.v, NULL));
-        SHOW_TRY(attn_kv_cache_attend(other.out, other.q, &cache, NULL, NULL));
+        SHOW_TRY(attn_kv_cache_attend(other.out, other.q, &cache, NULL, &show_ctx));
         printf("token %2d", (int)i);
         for (size_t b = 0; b < ITEMS; b++) {
             printf("  '%c'", letters[b]);
@@ -164,12 +166,11 @@ static void shared_pages(void)
     opts.window.on = 1;
     opts.window.left = 3; /* a token and the three before it */
     table[0][0] = table[0][1] = table[1][0] = table[1][1] = UINT32_MAX;
-    SHOW_TRY(attn_kv_pages_attend(one.out, one.q, &pages, &opts, NULL));
-    SHOW_TRY(attn_kv_cache_attend(other.out, other.q, &cache, &opts, NULL));
+    SHOW_TRY(attn_kv_pages_attend(one.out, one.q, &pages, &opts, &show_ctx));
+    SHOW_TRY(attn_kv_cache_attend(other.out, other.q, &cache, &opts, &show_ctx));
     printf("pages 5 and 2 given away, as a window of 4 does not reach back to them: %s\n",
            compare(one.out_data, other.out_data, ITEMS));
-    printf("without the window they are missed: %s\n",
-           name_of(attn_kv_pages_attend(one.out, one.q, &pages, NULL, NULL)));
+    print_error("without the window they are missed", attn_kv_pages_attend(one.out, one.q, &pages, NULL, &show_ctx));
     attn_kv_cache_free(&cache);
 }
 
@@ -227,15 +228,15 @@ static void block_lists(const char *directory)
     by_list.blocks.width = LISTED;
     by_list.weights = attn_bhld(weights, ATTN_F32, 1, HEADS, LENGTH, LENGTH);
     by_mask.mask = attn_bhld(mask, ATTN_BOOL, 1, 1, LENGTH, LENGTH);
-    SHOW_TRY(attn_sdpa(one.out, one.q, one.k, one.v, &by_list, NULL));
-    SHOW_TRY(attn_sdpa(other.out, other.q, other.k, other.v, &by_mask, NULL));
+    SHOW_TRY(attn_sdpa(one.out, one.q, one.k, one.v, &by_list, &show_ctx));
+    SHOW_TRY(attn_sdpa(other.out, other.q, other.k, other.v, &by_mask, &show_ctx));
     printf("against the mask that says the same for each key: %s\n", compare(one.out_data, other.out_data, LENGTH));
     printf("%d of %d blocks: %.0f %% of all pairs are computed\n", (int)listed, BLOCKS * BLOCKS,
            100.0 * (double)listed / (BLOCKS * BLOCKS));
     printf("the same rule in 8192 tokens with blocks of 64: %.1f %%\n", 100.0 * (128 * 3 - 3) / (128 * 128));
 
     index[2][2] = BLOCKS; /* the last is BLOCKS - 1 */
-    printf("a block beyond the keys: %s\n", name_of(attn_sdpa(one.out, one.q, one.k, one.v, &by_list, NULL)));
+    print_error("a block beyond the keys", attn_sdpa(one.out, one.q, one.k, one.v, &by_list, &show_ctx));
 
     show_title("5. The list, the mask, and the weights of one head");
     pictured[0] = attn_mat_of(lists, ATTN_F32, BLOCKS, BLOCKS);

@@ -2,7 +2,9 @@
 
    Include it after attn.h. It needs the C library and nothing else: C99, C++11. attn.h itself needs nothing of this.
 
-       SHOW_TRY(attn_softmax(w, s));          runs a call; on an error prints the call and the reason, exits with 1
+       SHOW_TRY(attn_sdpa(out, q, k, v, NULL, &show_ctx));
+                                              runs a call; on an error prints the call, which argument is at fault (if
+                                              the call takes show_ctx) and the reason, and exits with 1
        show_title("Softmax");                 a heading
        show_mat("weights", w);                name, shape, numbers; show_vec: one row or column as a 1-D array
        show_heatmap(dir, "w.svg", w, &map);   coloured cells in the terminal, and a picture file
@@ -35,14 +37,26 @@
 
 /* ==== Running ==================================================================================================== */
 
-#define SHOW_TRY(call) show_try((call), #call)
+/* A ctx without options, but for where the call notes the argument at fault. One with options: show_ctx and the rest. */
+static attn_fault show_fault;
+static const attn_ctx show_ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST, &show_fault};
 
+#define SHOW_TRY(call) show_try((show_forget(), call), #call)
+
+static inline void show_forget(void)
+{
+    show_fault.argument = show_fault.other = NULL;
+}
+
+/* "attn_sdpa(out, q, k, v, NULL, &show_ctx): k: dimensions do not fit together", or "..: out, q: .." where two meet. */
 static inline void show_try(attn_status status, const char *call)
 {
     if (status == ATTN_OK)
         return;
     fflush(stdout);
-    fprintf(stderr, "%s: %s\n", call, attn_status_string(status));
+    fprintf(stderr, "%s: %s%s%s%s%s\n", call, show_fault.argument ? show_fault.argument : "",
+            show_fault.other ? ", " : "", show_fault.other ? show_fault.other : "", show_fault.argument ? ": " : "",
+            attn_status_string(status));
     exit(1);
 }
 

@@ -133,6 +133,27 @@ prints() { # NOTEBOOK PROGRAM
 part_single() {
     check "08_threads compiles by itself" $CC -O2 -o "$work/single" examples/08_threads.c -lm -lpthread &&
         check "08_threads by itself: output" prints 08_threads "$work/single"
+    openmp "$CC" -DATTN_INTERFACE_ONLY "$B/attn.o"
+}
+
+# openmp COMPILER MORE...: OpenMP runs the tasks of 08_threads, and the output is the same: on one thread, on as many as
+# there are tasks, and on more.
+openmp() {
+    cc=$1; shift
+    printf '%s\n' '#include <omp.h>' 'int main(void) { return omp_get_max_threads() < 1; }' > "$work/has_openmp.c"
+    if ! { $cc -fopenmp "$work/has_openmp.c" -o "$work/openmp" && run "$work/openmp"; } > "$work/output" 2>&1; then
+        if [ "$level" = full ]; then fail "$cc has OpenMP"; else echo "skip $cc has no OpenMP"; fi
+        return
+    fi
+    check "$cc -fopenmp: 08_threads" $cc -O2 -fopenmp "$top/examples/08_threads.c" "$@" -o "$work/openmp" -lm -lpthread ||
+        return
+    for threads in 1 4 7; do
+        check "$cc -fopenmp: 08_threads on $threads threads" on_threads $threads
+    done
+}
+on_threads() {
+    (export OMP_NUM_THREADS=$1 && prints 08_threads "$work/openmp" &&
+        run "$work/openmp" | grep -q -x "OpenMP shares the loop out to $1 threads")
 }
 
 uncoloured() { [ -s "$1" ] && ! grep "$(printf '\033')\[" "$1"; }
@@ -742,9 +763,7 @@ configurations() {
 }
 
 other_compilers() {
-    check "gcc -fopenmp: threads example" compile gcc -O2 -fopenmp "$top/examples/08_threads.c" -o "$work/openmp" \
-        -lm -lpthread
-    check "gcc -fopenmp: threads example: output" prints 08_threads "$work/openmp"
+    openmp gcc
     have tcc && program "tcc" tcc -Wall "$config/implementation.c" "$config/caller.c"
     have musl-gcc &&
         program "musl-gcc" musl-gcc -O2 $warnings -static "$config/implementation.c" "$config/caller.c"

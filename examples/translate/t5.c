@@ -27,12 +27,16 @@ static const char *no_memory(t5 *model)
     return fail(model, "no memory");
 }
 
-/* What an attn.h function came to. */
-static const char *check(t5 *model, attn_status status, const char *what)
+const char *t5_check(t5 *model, attn_status status, const char *name)
 {
+    attn_fault fault = model->fault;
     if (status == ATTN_OK)
         return NULL;
-    return status == ATTN_ERR_NOMEM ? no_memory(model) : fail(model, "%s: %s", what, attn_status_string(status));
+    model->fault.argument = model->fault.other = NULL;
+    if (status == ATTN_ERR_NOMEM)
+        return no_memory(model);
+    return fail(model, "%s: %s%s%s%s%s", name, fault.argument ? fault.argument : "", fault.other ? ", " : "",
+                fault.other ? fault.other : "", fault.argument ? ": " : "", attn_status_string(status));
 }
 
 /* *bytes = a b size, or 0 where that is too much. */
@@ -559,12 +563,13 @@ static const char *begin_rows(t5 *model, rows *r, size_t count)
     return NULL;
 }
 
-static attn_ctx context(const t5 *model)
+static attn_ctx context(t5 *model)
 {
-    attn_ctx ctx = {{0, 0, 0}, 0, 0, ATTN_ISA_BEST};
+    attn_ctx ctx = {{0, 0, 0}, 0, 0, ATTN_ISA_BEST, 0};
     ctx.parallel = model->parallel;
     ctx.scratch = model->scratch;
     ctx.scratch_size = model->scratch_size;
+    ctx.fault = &model->fault;
     return ctx;
 }
 
@@ -580,7 +585,7 @@ static const char *project(t5 *model, float *out, const float *x, size_t n, attn
         return error;
     status = attn_matmul_ctx(attn_mat_of(out, ATTN_F32, n, w.rows), attn_mat_of(x, ATTN_F32, n, w.cols), attn_mat_t(w),
                              factor, &ctx);
-    return check(model, status, "attn_matmul_ctx");
+    return t5_check(model, status, "attn_matmul_ctx");
 }
 
 /* h = x weight / sqrt(mean of x^2 + epsilon), for each row: no mean is taken off.   Zhang 2019, arXiv 1910.07467 */
@@ -677,7 +682,7 @@ static const char *spread_bias(t5 *model, attn_mat *out, attn_mat table, int bid
     const char *error;
     if (!spread.data)
         return no_memory(model);
-    error = check(model, attn_t5_bias(spread, table, bidirectional, c->max_distance, first), "attn_t5_bias");
+    error = t5_check(model, attn_t5_bias(spread, table, bidirectional, c->max_distance, first), "attn_t5_bias");
     attn_mat_free(error ? &spread : out);
     if (!error)
         *out = spread;
@@ -687,23 +692,22 @@ static const char *spread_bias(t5 *model, attn_mat *out, attn_mat table, int bid
 /* Room for attention, of which `status` and `bytes` say how much. */
 static const char *grow_scratch(t5 *model, attn_status status, size_t bytes)
 {
-    const char *error = check(model, status, "attn_sdpa_scratch");
+    const char *error = t5_check(model, status, "attn_sdpa_scratch");
     return error ? error : grow(model, &model->scratch, &model->scratch_size, bytes);
 }
 
 /* out = attention of q to what a cache holds. */
 static const char *attend(t5 *model, attn_tensor out, attn_tensor q, const attn_kv_cache *cache, const attn_opts *opts)
 {
-    attn_ctx ctx = {{0, 0, 0}, 0, 0, ATTN_ISA_BEST};
+    attn_ctx ctx = context(model);
     size_t bytes = 0;
     attn_status status;
     const char *error;
-    ctx.parallel = model->parallel;
     status = attn_kv_cache_scratch(&bytes, out, q, cache, opts, &ctx);
     if ((error = grow_scratch(model, status, bytes)))
         return error;
     ctx = context(model);
-    return check(model, attn_kv_cache_attend(out, q, cache, opts, &ctx), "attn_kv_cache_attend");
+    return t5_check(model, attn_kv_cache_attend(out, q, cache, opts, &ctx), "attn_kv_cache_attend");
 }
 
 /* One block of the encoder, with the keys and queries of B texts of L rows. */
@@ -712,15 +716,14 @@ static const char *encode_block(t5 *model, rows *r, const t5_block *b, size_t B,
     size_t H = model->config.num_heads, D = model->config.d_kv, bytes = 0;
     attn_tensor out = attn_blhd(r->a, ATTN_F32, B, L, H, D), q = attn_blhd(r->q, ATTN_F32, B, L, H, D);
     attn_tensor k = attn_blhd(r->k, ATTN_F32, B, L, H, D), v = attn_blhd(r->v, ATTN_F32, B, L, H, D);
-    attn_ctx ctx = {{0, 0, 0}, 0, 0, ATTN_ISA_BEST};
+    attn_ctx ctx = context(model);
     attn_status status;
     const char *error;
-    ctx.parallel = model->parallel;
     status = attn_sdpa_scratch(&bytes, out, q, k, v, opts, &ctx);
     if ((error = grow_scratch(model, status, bytes)) || (error = project_self(model, r, b)))
         return error;
     ctx = context(model);
-    if ((error = check(model, attn_sdpa(out, q, k, v, opts, &ctx), "attn_sdpa")) ||
+    if ((error = t5_check(model, attn_sdpa(out, q, k, v, opts, &ctx), "attn_sdpa")) ||
         (error = add_attention(model, r, b->self.o)))
         return error;
     return feed_forward(model, r, b);
@@ -783,7 +786,7 @@ const char *t5_begin(t5 *model, t5_text *text, const float *states, size_t sourc
         if (status == ATTN_OK)
             status = attn_kv_cache_append(cache, attn_blhd(r.k, ATTN_F32, 1, source, H, D),
                                           attn_blhd(r.v, ATTN_F32, 1, source, H, D), NULL);
-        error = check(model, status, "attn_kv_cache_append");
+        error = t5_check(model, status, "attn_kv_cache_append");
     }
     return error;
 }
@@ -810,7 +813,7 @@ const char *t5_reorder(t5 *model, t5_text *text, const size_t *from)
     size_t i;
     for (i = 0; status == ATTN_OK && text->length > 0 && i < model->decoder.count; i++)
         status = attn_kv_cache_reorder(&text->self[i], from);
-    return check(model, status, "attn_kv_cache_reorder");
+    return t5_check(model, status, "attn_kv_cache_reorder");
 }
 
 /* Room for `len` more tokens in every cache: a larger one takes over what the old one has. */
@@ -839,7 +842,7 @@ static const char *grow_caches(t5 *model, t5_text *text, size_t len)
             attn_kv_cache_free(&larger);
         }
     }
-    return check(model, status, "attn_kv_cache_init");
+    return t5_check(model, status, "attn_kv_cache_init");
 }
 
 /* The decoder's biases for hypotheses of up to `length` tokens. */
@@ -873,7 +876,7 @@ static const char *attend_self(t5 *model, rows *r, size_t at, t5_text *text, siz
     opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
     opts.bias = decoder_bias(model, text->length, len);
     if (status != ATTN_OK)
-        return check(model, status, "attn_kv_cache_append");
+        return t5_check(model, status, "attn_kv_cache_append");
     return attend(model, attn_blhd(r->a + to, ATTN_F32, text->beams, len, H, D),
                   attn_blhd(r->q + to, ATTN_F32, text->beams, len, H, D), cache, &opts);
 }

@@ -81,6 +81,7 @@ typedef struct t5 {
     char *work, *scratch; /* of a step; and for attn.h */
     size_t work_size, scratch_size;
     attn_mat distances; /* heads x (2 reach - 1): the decoder's bias by distance */
+    attn_fault fault;   /* what attn.h says of an error, until t5_check has put it into the message */
     char error[512];    /* the last message, translate.c's too */
 } t5;
 
@@ -106,6 +107,10 @@ const char *t5_encode(t5 *model, float *states, const int32_t *ids, const size_t
    what they hold, after an error too; NULL-safe, and fine for {0}. */
 const char *t5_begin(t5 *model, t5_text *text, const float *states, size_t source, size_t beams);
 void t5_end(t5 *model, t5_text *text);
+
+/* What the attn.h function of this name came to, given ctx.fault = &model->fault if it takes a ctx: NULL, or the message
+   "name: argument: reason". */
+const char *t5_check(t5 *model, attn_status status, const char *name);
 
 /* Hypothesis b becomes what hypothesis from[b] was. */
 const char *t5_reorder(t5 *model, t5_text *text, const size_t *from);

@@ -203,13 +203,14 @@ static const char *sum_up(batch *all, size_t n)
 {
     t5 *model = all->model;
     size_t size = model->config.vocab_size, r, i, top;
-    attn_ctx ctx = {{0, 0, 0}, 0, 0, ATTN_ISA_BEST};
+    attn_ctx ctx = {{0, 0, 0}, 0, 0, ATTN_ISA_BEST, 0};
     attn_status status;
     ctx.parallel = model->parallel;
+    ctx.fault = &model->fault;
     status = attn_softmax_ctx(attn_mat_of(all->probabilities, ATTN_F32, n, size),
                               attn_mat_of(all->logits, ATTN_F32, n, size), &ctx);
     if (status != ATTN_OK)
-        return strcpy(model->error, attn_status_string(status));
+        return t5_check(model, status, "attn_softmax_ctx");
     for (r = 0; r < n; r++) {
         const float *row = all->logits + r * size;
         for (top = 0, i = 1; i < size; i++)

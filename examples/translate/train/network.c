@@ -158,7 +158,8 @@ typedef struct pass {
     double loss, scale;
     uint64_t seed;
     attn_ctx ctx;
-    attn_status status; /* the first error */
+    attn_status status; /* the first error, */
+    attn_fault fault;   /* and the argument that it speaks of, where the function takes ctx */
     char *memory;       /* of the tape; NULL while it is measured */
     size_t used;
 } pass;
@@ -177,8 +178,21 @@ static float *take_floats(pass *p, size_t rows, size_t cols)
 
 static void note(pass *p, attn_status status)
 {
-    if (p->status == ATTN_OK)
+    if (p->status == ATTN_OK && status != ATTN_OK) {
         p->status = status;
+        p->ctx.fault = NULL; /* later ones are its consequences */
+    }
+}
+
+/* NULL, or what the first error was. */
+static const char *message(const pass *p, char *text, size_t size)
+{
+    const char *argument = p->fault.argument, *other = p->fault.other;
+    if (p->status == ATTN_OK)
+        return NULL;
+    snprintf(text, size, "%s%s%s%s%s", argument ? argument : "", other ? ", " : "", other ? other : "",
+             argument ? ": " : "", attn_status_string(p->status));
+    return text;
 }
 
 /* ---- steps: each with its way back ---- */
@@ -597,6 +611,7 @@ const char *network_learn(const network *net, tape *t, double *loss, float *grad
         return "no memory";
     p.ctx.scratch = t->scratch;
     p.ctx.scratch_size = SCRATCH;
+    p.ctx.fault = &p.fault;
     for (size_t b = 0; b < count; b++) {
         p.encoder.lens[b] = pairs[b].source_len;
         p.decoder.lens[b] = pairs[b].target_len;
@@ -608,7 +623,7 @@ const char *network_learn(const network *net, tape *t, double *loss, float *grad
     backward(&p, &p.decoder);
     backward(&p, &p.encoder);
     *loss += p.loss;
-    return p.status == ATTN_OK ? NULL : attn_status_string(p.status);
+    return message(&p, t->error, sizeof t->error);
 }
 
 /* ==== Files ====================================================================================================== */

@@ -63,6 +63,7 @@ typedef struct tape {
     void *memory, *scratch;
     size_t memory_size;
     struct network_record *records;
+    char error[160]; /* the last message of network_learn */
 } tape;
 
 /* Number `index` of the sequence of random numbers that belongs to a seed. */
@@ -73,7 +74,8 @@ const char *network_init(network *net, const t5_config *config, uint64_t seed);
 void network_free(network *net);
 
 /* *loss += scale times the sum over the words of each target of -log(probability), given the words before it; and grads
-   += the gradient of that. count is at least 1, as are all lengths; ids are in the vocabulary. NULL, or a message. */
+   += the gradient of that. count is at least 1, as are all lengths; ids are in the vocabulary. NULL, or a message that
+   may live in the tape. */
 const char *network_learn(const network *net, tape *t, double *loss, float *grads, const network_pair *pairs,
                           size_t count, double scale);
 void tape_free(tape *t);
