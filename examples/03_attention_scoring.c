@@ -1,5 +1,6 @@
 /* One step of a decoder with attention: its state scores the encoder's annotations, softmax turns scores into weights,
-   the weighted annotations add up to a context vector. Then Luong's attentional state, and three other ways to score.
+   the weighted annotations add up to a context vector. Then Luong's attentional state, three other ways to score, and
+   two other ways to turn scores into weights.
 
        cc -O2 03_attention_scoring.c -lm && ./a.out [directory for the pictures] */
 #define ATTN_IMPLEMENTATION
@@ -81,6 +82,42 @@ static void four_scorers(const char *directory, attn_mat state, attn_mat annotat
     show_heatmap(directory, "03_scorers.svg", weights, &map);
 }
 
+/* Softmax leaves every key a little weight. entmax15 and sparsemax give exactly 0 to what scores too low. */
+static void three_normalisers(const char *directory, attn_mat notebook)
+{
+    enum { KEYS = 6 };
+    static const char *const names[] = {"softmax", "entmax15", "sparsemax"};
+    static const double row[KEYS] = {3, 2.5, 2, 1, 0, -1};
+    static const char *const keys[KEYS] = {"3", "2.5", "2", "1", "0", "-1"};
+    static attn_status (*const normalisers[])(attn_mat, attn_mat) = {attn_softmax, attn_entmax15, attn_sparsemax};
+    double memory[2][3 * KEYS];
+    attn_mat scores = attn_mat_of(row, ATTN_F64, 1, KEYS);
+    attn_mat weights = attn_mat_of(memory[0], ATTN_F64, 3, KEYS);
+    attn_mat weights_of_notebook = attn_mat_of(memory[1], ATTN_F64, 3, STEPS);
+    show_map map = show_map_of(NULL, SHOW_BLUE, 2);
+    for (size_t i = 0; i < 3; i++) {
+        SHOW_TRY(normalisers[i](attn_mat_rows(weights, i, 1), scores));
+        SHOW_TRY(normalisers[i](attn_mat_rows(weights_of_notebook, i, 1), notebook));
+    }
+    show_precision(4);
+    show_vec("scores", scores);
+    for (size_t i = 0; i < 3; i++)
+        show_vec(names[i], attn_mat_rows(weights, i, 1));
+    puts("the scores of the decoder: the second is lower by 2 than the best, too low for all but softmax");
+    show_vec("scores", notebook);
+    for (size_t i = 0; i < 3; i++)
+        show_vec(names[i], attn_mat_rows(weights_of_notebook, i, 1));
+
+    for (size_t n = 0; n < 3 * KEYS; n++)
+        if (memory[0][n] == 0)
+            memory[0][n] = NAN; /* an empty cell of the picture */
+    map.row_labels = names;
+    map.col_labels = keys;
+    map.col_name = "score of the key";
+    map.high = 0.8;
+    show_heatmaps(directory, "03_normalisers.svg", "Weights of six keys; empty: exactly 0", &weights, &map, 1, 1);
+}
+
 int main(int argc, char **argv)
 {
     const char *directory = show_directory(argc, argv);
@@ -138,5 +175,8 @@ int main(int argc, char **argv)
 
     show_title("11. Beyond: the general, additive and cosine scores beside the dot product");
     four_scorers(directory, state, annotations);
+
+    show_title("12. Beyond: softmax beside entmax15 and sparsemax, which leave out what scores low");
+    three_normalisers(directory, scores);
     return show_done();
 }
