@@ -37,7 +37,7 @@
 
 /* ==== Running ==================================================================================================== */
 
-/* A ctx without options, but for where the call notes the argument at fault. One with options: show_ctx and the rest. */
+/* A ctx without options, but for where a call notes which argument is at fault. For one with options, begin with it. */
 static attn_fault show_fault;
 static const attn_ctx show_ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST, &show_fault};
 
