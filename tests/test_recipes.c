@@ -91,6 +91,38 @@ static attn_tensor random_blhd(size_t B, size_t L, size_t H, size_t D)
 
 /* ---- the recipes ---- */
 
+/* Every layer and token of llama2.c's caches, of which the tokens to come hold NaN. */
+TEST(recipes_cache_in_place)
+{
+    enum { LAYERS = 3, H = 4, HKV = 2, L = 9, D = 8, KV = HKV * D };
+    attn_tensor keys = test_random_tensor(ATTN_F32, 1, LAYERS, L, KV, T_BHLD);
+    attn_tensor values = test_random_tensor(ATTN_F32, 1, LAYERS, L, KV, T_BHLD), out = random_blhd(1, 1, H, D);
+    float *key_cache = test_block(LAYERS * L * KV * sizeof *key_cache); /* NaN */
+    float *value_cache = test_block(LAYERS * L * KV * sizeof *value_cache);
+
+    begin();
+    for (size_t pos = 0; pos < L; pos++)
+        for (size_t layer = 0; layer < LAYERS; layer++) {
+            attn_tensor q = random_blhd(1, 1, H, D);
+            size_t at_layer = layer * L * KV, row_at = at_layer + pos * KV;
+            memcpy(key_cache + row_at, (float *)keys.data + row_at, KV * sizeof(float));
+            memcpy(value_cache + row_at, (float *)values.data + row_at, KV * sizeof(float));
+            CHECK_STATUS(attend_in_place(out.data, q.data, key_cache, value_cache, layer, pos, L, H, HKV, D, NULL),
+                         ATTN_OK);
+            for (size_t h = 0; h < H; h++)
+                check_row(out, q, attn_blhd((float *)keys.data + at_layer, ATTN_F32, 1, pos + 1, HKV, D),
+                          attn_blhd((float *)values.data + at_layer, ATTN_F32, 1, pos + 1, HKV, D), 0, h, 0, NULL, 0);
+        }
+    { /* a token beyond the cache, and who is to blame in a step that fails */
+        attn_fault fault = {NULL, NULL};
+        attn_ctx ctx = {.fault = &fault};
+        float *q = out.data;
+        CHECK_STATUS(attend_in_place(out.data, q, key_cache, value_cache, 0, L, L, H, HKV, D, &ctx), ATTN_ERR_VALUE);
+        CHECK_STATUS(attend_in_place(out.data, q, key_cache, value_cache, 0, 0, L, H, HKV, D, &ctx), ATTN_ERR_ALIAS);
+        CHECK(fault.argument && strcmp(fault.argument, "out") == 0 && fault.other && strcmp(fault.other, "q") == 0);
+    }
+}
+
 /* Keys and values of every head made from the latents, which is what the recipe leaves out. */
 TEST(recipes_mla)
 {
