@@ -145,8 +145,8 @@ openmp() {
         if [ "$level" = full ]; then fail "$cc has OpenMP"; else echo "skip $cc has no OpenMP"; fi
         return
     fi
-    check "$cc -fopenmp: 08_threads" $cc -O2 -fopenmp "$top/examples/08_threads.c" "$@" -o "$work/openmp" -lm -lpthread ||
-        return
+    set -- "$top/examples/08_threads.c" "$@" -o "$work/openmp" -lm -lpthread
+    check "$cc -fopenmp: 08_threads" $cc -O2 -fopenmp "$@" || return
     for threads in 1 4 7; do
         check "$cc -fopenmp: 08_threads on $threads threads" on_threads $threads
     done
@@ -154,6 +154,27 @@ openmp() {
 on_threads() {
     (export OMP_NUM_THREADS=$1 && prints 08_threads "$work/openmp" &&
         run "$work/openmp" | grep -q -x "OpenMP shares the loop out to $1 threads")
+}
+
+# An example that fails says which call, which argument, and why.
+names_argument() {
+    cat > "$work/fault.c" <<-'END'
+		#include "attn.h"
+		#include "examples/show.h"
+		int main(int argc, char **argv)
+		{
+		    float x[24] = {0};
+		    attn_tensor q = attn_bhld(x, ATTN_F32, 1, 2, 3, 4);
+		    (void)argv;
+		    if (argc > 1) /* which names q; the next call takes no ctx, and must not be blamed for it */
+		        (void)attn_sdpa(q, attn_tensor_slice(q, 0, 9), q, q, NULL, &show_ctx), SHOW_TRY(attn_alibi_slopes(NULL, 4));
+		    SHOW_TRY(attn_sdpa(q, q, q, q, NULL, &show_ctx));
+		    return show_done();
+		}
+		END
+    $CC -DATTN_INTERFACE_ONLY -I"$top" "$work/fault.c" "$B/attn.o" -o "$work/fault" -lm -lpthread &&
+        says 1 'attn_sdpa(q, q, q, q, NULL, &show_ctx): out, q: an output overlaps' "$work/fault" &&
+        says 1 'attn_alibi_slopes(NULL, 4): a required argument is missing' "$work/fault" again
 }
 
 uncoloured() { [ -s "$1" ] && ! grep "$(printf '\033')\[" "$1"; }
@@ -175,6 +196,7 @@ part_output() {
     fi
     run "$B/04_self_attention" "$work" > "$work/plain"
     check "a pipe gets none" uncoloured "$work/plain"
+    check "an error names the argument" names_argument
 }
 
 # Public functions that README's table lacks.

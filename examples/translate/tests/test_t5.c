@@ -867,3 +867,17 @@ TEST(t5_tensors)
     safetensors_close(&file);
     end_directory();
 }
+
+/* Errors of attn.h name the argument; what the next call reports is its own. */
+TEST(t5_names_argument)
+{
+    static const char said[] = "attn_sdpa: opts.bias: dimensions do not fit together";
+    static t5 model;
+    const attn_fault one = {"opts.bias", NULL}, two = {"out", "q"};
+    model.fault = one;
+    CHECK(!strcmp(t5_check(&model, ATTN_ERR_SHAPE, "attn_sdpa"), said));
+    CHECK(!strcmp(t5_check(&model, ATTN_ERR_SHAPE, "attn_t5_bias"), "attn_t5_bias: dimensions do not fit together"));
+    model.fault = two;
+    CHECK(!strncmp(t5_check(&model, ATTN_ERR_ALIAS, "attn_sdpa"), "attn_sdpa: out, q: an output overlaps", 37));
+    CHECK(!t5_check(&model, ATTN_OK, "attn_sdpa"));
+}

@@ -243,7 +243,7 @@ static void check_saved(network *net, const char *directory)
     static const int32_t source[] = {5, 77, 300, 999, 12, 5, 1}, target[] = {8, 500, 2, 1};
     network_pair pair = {source, target, 7, 4};
     float *grads = (float *)test_block(net->size * sizeof *grads);
-    tape t = {0, NULL, NULL, 0, NULL};
+    tape t = {0, NULL, NULL, 0, NULL, {0}};
     t5 model;
     double loss = 0;
     size_t i;
