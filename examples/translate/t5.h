@@ -108,7 +108,7 @@ const char *t5_encode(t5 *model, float *states, const int32_t *ids, const size_t
 const char *t5_begin(t5 *model, t5_text *text, const float *states, size_t source, size_t beams);
 void t5_end(t5 *model, t5_text *text);
 
-/* What the attn.h function of this name came to, given ctx.fault = &model->fault if it takes a ctx: NULL, or the message
+/* What the attn.h function of this name came to, given ctx.fault = &model->fault if it takes a ctx: NULL, or a message,
    "name: argument: reason". */
 const char *t5_check(t5 *model, attn_status status, const char *name);
 
