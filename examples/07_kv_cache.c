@@ -170,10 +170,9 @@ int main(void)
     windowed.window.left = 4; /* a token and the four before it */
     show_random(attn_mat_of(begin, ATTN_F32, LETTERS, WIDTH), 1, -1, 1);
     show_random(attn_mat_of(weights, ATTN_F32, LAYERS * WIDTH, PACKED), 2, -0.25, 0.25);
-    SHOW_TRY(attn_matmul(attn_mat_of(value_of, ATTN_F32, LETTERS, KV_HEADS * SIZE),
-                         attn_mat_of(begin, ATTN_F32, LETTERS, WIDTH),
-                         attn_mat_cols(attn_mat_of(weights[0], ATTN_F32, WIDTH, PACKED), WIDTH + KV_HEADS * SIZE,
-                                       KV_HEADS * SIZE)));
+    SHOW_TRY(attn_matmul(
+        attn_mat_of(value_of, ATTN_F32, LETTERS, KV_HEADS * SIZE), attn_mat_of(begin, ATTN_F32, LETTERS, WIDTH),
+        attn_mat_cols(attn_mat_of(weights[0], ATTN_F32, WIDTH, PACKED), WIDTH + KV_HEADS * SIZE, KV_HEADS * SIZE)));
 
     show_title("1. All at once, to compare with: the whole text goes through the layers, causal, without a cache");
     take(&whole, &text, 1, 0, LONGEST);

@@ -372,8 +372,11 @@ typedef struct place {
 static const place steps_places[] = {
     MAT("out", out, REQUIRED | OUTPUT), MAT("a", a, REQUIRED), MAT("b", b, REQUIRED), {NULL, 0, 0}};
 static const place softmax_places[] = {MAT("out", out, REQUIRED | OUTPUT), MAT("in", a, REQUIRED), {NULL, 0, 0}};
-static const place merge_places[] = {TENSOR("out", to, REQUIRED | OUTPUT), TENSOR("lse", lse, REQUIRED | OUTPUT),
-                                     TENSOR("out_b", out_b, REQUIRED), TENSOR("lse_b", lse_b, REQUIRED), {NULL, 0, 0}};
+static const place merge_places[] = {TENSOR("out", to, REQUIRED | OUTPUT),
+                                     TENSOR("lse", lse, REQUIRED | OUTPUT),
+                                     TENSOR("out_b", out_b, REQUIRED),
+                                     TENSOR("lse_b", lse_b, REQUIRED),
+                                     {NULL, 0, 0}};
 static const place sdpa_places[] = {TENSOR("out", to, REQUIRED | OUTPUT),
                                     TENSOR("q", q, REQUIRED),
                                     TENSOR("k", k, REQUIRED),
@@ -441,7 +444,7 @@ static const place layer_backward_places[] = {TENSOR("grads.q", layer_grads.q, O
 static void views(void (*right)(void), attn_status (*call)(form, const attn_ctx *), form last, const char *what,
                   const place *places)
 {
-    static const int kinds[] = {SPOIL_ABSENT, SPOIL_BAD,        SPOIL_NULL_DATA,  SPOIL_I8,
+    static const int kinds[] = {SPOIL_ABSENT,  SPOIL_BAD,        SPOIL_NULL_DATA,   SPOIL_I8,
                                 SPOIL_UNKNOWN, SPOIL_MISALIGNED, SPOIL_ZERO_STRIDE, SPOIL_STRIDE};
     for (const place *p = places; p->name; p++)
         for (size_t n = 0; n < sizeof kinds / sizeof kinds[0]; n++) {
@@ -496,12 +499,18 @@ SPOIL(no_bytes, w.bytes_at = NULL)
 SPOIL(no_text, w.text_at = NULL)
 
 #define OF_CTX                                                                                                         \
-    {no_isa, ATTN_ERR_VALUE, "ctx.isa", NULL, 0}, {no_scratch, ATTN_ERR_NULL, "ctx.scratch", NULL, NOT_SCRATCH}
+    {no_isa, ATTN_ERR_VALUE, "ctx.isa", NULL, 0},                                                                      \
+    {                                                                                                                  \
+        no_scratch, ATTN_ERR_NULL, "ctx.scratch", NULL, NOT_SCRATCH                                                    \
+    }
 
 #define OF_FORMS                                                                                                       \
     OF_CTX, {small_scratch, ATTN_ERR_NOMEM, "ctx.scratch", NULL, NOT_SCRATCH},                                         \
         {scratch_in_q, ATTN_ERR_ALIAS, "ctx.scratch", "q", NOT_SCRATCH},                                               \
-        {no_bytes, ATTN_ERR_NULL, "bytes", NULL, ONLY_SCRATCH}, {no_text, ATTN_ERR_NULL, "text", NULL, ONLY_EXPLAIN}
+        {no_bytes, ATTN_ERR_NULL, "bytes", NULL, ONLY_SCRATCH},                                                        \
+    {                                                                                                                  \
+        no_text, ATTN_ERR_NULL, "text", NULL, ONLY_EXPLAIN                                                             \
+    }
 
 /* steps */
 SPOIL(longer_out, w.out.rows++)
@@ -577,8 +586,7 @@ SPOIL(lists_of_three, give_lists(); w.opts.blocks.batch = 3)
     {longer_mask, ATTN_ERR_SHAPE, "opts.mask", NULL, 0}, {longer_bias, ATTN_ERR_SHAPE, "opts.bias", NULL, 0},          \
         {float_mask, ATTN_ERR_DTYPE, "opts.mask", NULL, 0}, {no_offset, ATTN_ERR_NULL, "opts.causal_offset", NULL, 0}, \
         {no_rule, ATTN_ERR_VALUE, "opts.causal", NULL, 0}, {window_of_less, ATTN_ERR_VALUE, "opts.window", NULL, 0},   \
-        {large_q_lens, ATTN_ERR_VALUE, "opts.q_lens", NULL, 0},                                                        \
-        {scale_of_nan, ATTN_ERR_VALUE, "opts.scale", NULL, 0},                                                         \
+        {large_q_lens, ATTN_ERR_VALUE, "opts.q_lens", NULL, 0}, {scale_of_nan, ATTN_ERR_VALUE, "opts.scale", NULL, 0}, \
         {softcap_below, ATTN_ERR_VALUE, "opts.softcap", NULL, 0},                                                      \
         {all_dropped, ATTN_ERR_VALUE, "opts.dropout", NULL, 0}, {odd_sinks, ATTN_ERR_VALUE, "opts.sinks", NULL, 0},    \
         {odd_slopes, ATTN_ERR_VALUE, "opts.alibi_slopes", NULL, 0},                                                    \
@@ -586,19 +594,21 @@ SPOIL(lists_of_three, give_lists(); w.opts.blocks.batch = 3)
         {no_count, ATTN_ERR_NULL, "opts.blocks.count", NULL, 0},                                                       \
         {index_beyond, ATTN_ERR_VALUE, "opts.blocks.index", NULL, 0},                                                  \
         {count_beyond, ATTN_ERR_VALUE, "opts.blocks.count", NULL, 0},                                                  \
-        {lists_of_three, ATTN_ERR_SHAPE, "opts.blocks", NULL, 0}
+    {                                                                                                                  \
+        lists_of_three, ATTN_ERR_SHAPE, "opts.blocks", NULL, 0                                                         \
+    }
 
 #define OF_OUTPUTS                                                                                                     \
-    {longer_opts_lse, ATTN_ERR_SHAPE, "opts.lse", NULL, 0},                                                            \
-        {longer_weights, ATTN_ERR_SHAPE, "opts.weights", NULL, 0},                                                     \
+    {longer_opts_lse, ATTN_ERR_SHAPE, "opts.lse", NULL, 0}, {longer_weights, ATTN_ERR_SHAPE, "opts.weights", NULL, 0}, \
         {longer_scores, ATTN_ERR_SHAPE, "opts.scores", NULL, 0},                                                       \
         {no_stage, ATTN_ERR_VALUE, "opts.scores_stage", NULL, 0},                                                      \
-        {to_in_opts_lse, ATTN_ERR_ALIAS, "out", "opts.lse", 0},                                                        \
-        {opts_lse_in_q, ATTN_ERR_ALIAS, "opts.lse", "q", 0},                                                           \
+        {to_in_opts_lse, ATTN_ERR_ALIAS, "out", "opts.lse", 0}, {opts_lse_in_q, ATTN_ERR_ALIAS, "opts.lse", "q", 0},   \
         {bias_in_weights, ATTN_ERR_ALIAS, "opts.weights", "opts.bias", 0},                                             \
-        {mask_in_scores, ATTN_ERR_ALIAS, "opts.scores", "opts.mask", 0},                                              \
+        {mask_in_scores, ATTN_ERR_ALIAS, "opts.scores", "opts.mask", 0},                                               \
         {sinks_in_lse, ATTN_ERR_ALIAS, "opts.lse", "opts.sinks", 0},                                                   \
-        {scratch_in_to, ATTN_ERR_ALIAS, "out", "ctx.scratch", NOT_SCRATCH}
+    {                                                                                                                  \
+        scratch_in_to, ATTN_ERR_ALIAS, "out", "ctx.scratch", NOT_SCRATCH                                               \
+    }
 
 /* cache */
 SPOIL(null_cache, w.cache_at = NULL)
@@ -635,7 +645,7 @@ SPOIL(pages_too_full, w.lens[1] = PAGE * ENTRIES + 1; memset(&w.opts, 0, sizeof 
 SPOIL(odd_pages_lens, w.pages.lens = (size_t *)(void *)((char *)w.lens + 1))
 SPOIL(page_beyond, w.table[ENTRIES] = PAGES; memset(&w.opts, 0, sizeof w.opts))
 SPOIL(to_in_pages_v, w.to.data = w.pages.v.data)
-SPOIL(table_in_to, w.pages.table = memcpy(w.to.data, w.table, B * ENTRIES * sizeof *w.table))
+SPOIL(table_in_to, w.pages.table = memcpy(w.to.data, w.table, B *ENTRIES * sizeof *w.table))
 
 /* layer */
 SPOIL(null_weights, w.weights_at = NULL)
