@@ -315,7 +315,7 @@ int grid_names(const char *text, const char *name)
 int grid_run(const grid_call *c, int which, attn_isa isa, int runner, size_t width, int scratch)
 {
     test_runner r = {0, 0, 0};
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+    attn_ctx ctx = test_ctx(isa);
     attn_tensor outs[GRID_OUTPUTS + 1];
     long calls = test_memory_state.calls, live = test_memory_state.live;
     int good, odd = scratch == GRID_ODD;

@@ -109,6 +109,8 @@ real test_sum(const real *x, size_t count); /* compensated */
     for (attn_isa isa = ATTN_ISA_SCALAR; isa <= ATTN_ISA_WASM128; isa = (attn_isa)(isa + 1))                           \
         if (attn_isa_available(isa))
 
+attn_ctx test_ctx(attn_isa isa); /* with this, all else zero */
+
 typedef struct test_runner {
     size_t width, calls, most;
 } test_runner;

@@ -293,7 +293,7 @@ static void check_trial(trial *t, record *most)
     t->o.lse = test_tensor(t->compute, 1, t->q.heads, t->q.len, 1, T_BHLD);
     t->o.weights = pairs(t);
     FOR_EACH_ISA (isa) {
-        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+        attn_ctx ctx = test_ctx(isa);
         int good = 1;
         test_case("%s, %s, %s, Lq %zu, Lk %zu, D %zu", class_names[t->kind], attn_isa_string(isa),
                   test_dtype_name(t->q.dtype), t->q.len, t->k.len, t->q.dim);
@@ -385,7 +385,7 @@ TEST(accuracy_rms)
                 want = answer(&t, EXACT);
                 plain = answer(&t, wide ? NAIVE64 : NAIVE32);
                 FOR_EACH_ISA (isa) {
-                    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+                    attn_ctx ctx = test_ctx(isa);
                     real square = 0, square_naive = 0, square_out = 0, most;
                     test_case("%s, %s, %s, Lq %zu, Lk %zu, D %zu", class_names[t.kind], attn_isa_string(isa),
                               test_dtype_name(t.compute), s.Lq, s.Lk, s.D);
@@ -472,7 +472,7 @@ TEST(accuracy_chains)
                                                                     test_load(test_at(b, e % K, e / K % cols), type);
                 square = square_error(NULL, a, b, exact);
                 FOR_EACH_ISA (isa) {
-                    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+                    attn_ctx ctx = test_ctx(isa);
                     attn_mat product = test_mat(type, rows, cols, PACKED), scores;
                     attn_opts opts = {0};
                     test_case("%s, %s, %zu x %zu x %zu", attn_isa_string(isa), test_dtype_name(type), rows, K, cols);
@@ -497,7 +497,7 @@ TEST(accuracy_first_keys)
             FOR_EACH_ISA (isa) {
                 attn_dtype type = wide ? ATTN_F64 : ATTN_F32;
                 size_t rows = few ? 1 : 20, keys = 64, dims = 70;
-                attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+                attn_ctx ctx = test_ctx(isa);
                 attn_tensor q = test_tensor(type, 1, 1, rows, 3, T_BHLD), k = test_tensor(type, 1, 1, keys, 3, T_BHLD);
                 attn_tensor v = test_tensor(type, 1, 1, keys, dims, T_BHLD);
                 attn_tensor out = test_tensor(type, 1, 1, rows, dims, T_BHLD);
@@ -525,7 +525,7 @@ TEST(accuracy_first_keys)
    between dot product and softmax make the scores those that softmax sees. */
 static void check_scores(attn_isa isa, attn_dtype type, sizes n, double size, int left)
 {
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+    attn_ctx ctx = test_ctx(isa);
     trial t = make(n.Lk % 2 ? NEAR : EQUAL, type, n, size);
     attn_tensor dot = test_tensor(type, 1, t.q.heads, n.Lq, n.Lk, T_BHLD);
     real u = unit(type);

@@ -513,7 +513,7 @@ static void make(trial *t, const grid_point *p, uint64_t seed)
 /* Its forward pass: out and lse, fresh. */
 static void go_forward(trial *t, const grid_point *p, attn_isa isa)
 {
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+    attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
     ctx.isa = isa;
     t->out = test_tensor(types[p->at[A_TYPES]][4], t->B, t->H, t->Lq, t->Dv, p->at[A_OUT_LAYOUT]);
     t->lse = t->o.lse = test_tensor(t->compute, t->B, t->H, t->Lq, 1, p->at[A_OTHER_LAYOUT]);
@@ -527,7 +527,7 @@ static attn_status run(const trial *t, const attn_ctx *ctx)
 
 static attn_ctx context(attn_isa isa, int runner, size_t width, test_runner *r)
 {
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+    attn_ctx ctx = test_ctx(isa);
     if (runner == RUN_BACKWARDS)
         ctx.parallel = test_serial_backwards(r, width);
     else if (runner == RUN_THREADS)
@@ -650,7 +650,7 @@ static void set_level(grid_point *p, int n)
 /* The loss whose gradients are dout and dlse. */
 static real loss_of(const trial *t)
 {
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_SCALAR};
+    attn_ctx ctx = test_ctx(ATTN_ISA_SCALAR);
     real loss = 0;
     CHECK_STATUS(attn_sdpa(t->out, t->q, t->k, t->v, &t->o, &ctx), ATTN_OK);
     for (size_t b = 0; b < t->B; b++)

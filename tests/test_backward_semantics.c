@@ -45,7 +45,7 @@ static void make(setup *s, attn_dtype type, attn_isa isa)
 
 static attn_ctx context(const setup *s)
 {
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+    attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
     ctx.isa = s->isa;
     return ctx;
 }
@@ -548,7 +548,7 @@ static void check_empty(attn_dtype type, attn_isa isa, size_t items, size_t Lq, 
         attn_tensor lse = test_random_tensor(type, items, H, Lq, 1, T_BHLD);
         attn_opts o;
         attn_grads g;
-        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+        attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
         real sum[H] = {0};
         ctx.isa = isa;
         memset(&o, 0, sizeof o);
@@ -703,7 +703,7 @@ TEST(backward_padding)
     attn_tensor dout = test_random_tensor(ATTN_F32, 1, 2, queries, wide, T_BHLD);
     attn_tensor out = test_tensor(ATTN_F32, 1, 2, queries, wide, T_BHLD);
     attn_tensor lse = test_tensor(ATTN_F32, 1, 2, queries, 1, T_BHLD);
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+    attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
     for (size_t n = 0; n < sizeof lens / sizeof *lens; n++)
         FOR_EACH_ISA (isa) {
             attn_tensor keys = attn_tensor_slice(k, 0, lens[n]), values = attn_tensor_slice(v, 0, lens[n]);

@@ -796,7 +796,7 @@ TEST(blocks_huge_sizes)
 static long tiles_of(grid_call *c, attn_isa isa)
 {
     long before = test_tiles;
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+    attn_ctx ctx = test_ctx(isa);
     plain_outputs(c);
     CHECK_STATUS(grid_ask(c, GRID_SDPA, &ctx, NULL, 0), ATTN_OK);
     return test_tiles - before;
@@ -994,7 +994,7 @@ TEST(blocks_scratch)
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < 8; n++) {
             test_runner runner;
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+            attn_ctx ctx = test_ctx(isa);
             size_t bytes[3], room = ceil_of(500, 16);
             grid_call c;
             plain_call(&c, ATTN_F32, 1, 4, 2, n % 2 ? 1 : 100, 500, 8, T_BHLD);
@@ -1026,7 +1026,7 @@ typedef struct cache_call {
 static void run_cache(cache_call *c, const attn_kv_cache *cache, attn_isa isa, size_t width, int scratch, size_t Lk)
 {
     test_runner runner;
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+    attn_ctx ctx = test_ctx(isa);
     attn_tensor outs[5];
     size_t B = c->q.batch, H = c->q.heads, Lq = c->q.len;
     memset(outs, 0, sizeof outs);
@@ -1102,7 +1102,7 @@ TEST(blocks_cache_scratch)
             attn_tensor q = test_random_tensor(ATTN_F32, 1, 2, Lq, D, T_BHLD);
             attn_tensor out = test_tensor(ATTN_F32, 1, 2, Lq, D, T_BHLD);
             attn_tensor k = test_random_tensor(ATTN_F32, 1, 1, most, D, T_BHLD);
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+            attn_ctx ctx = test_ctx(isa);
             attn_kv_cache cache = {0};
             attn_opts o;
             memset(&o, 0, sizeof o);
@@ -1135,7 +1135,7 @@ static void run_layer(layer_call *c, attn_isa isa, size_t width, size_t weights)
 {
     attn_dtype type = c->q.dtype;
     test_runner runner;
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+    attn_ctx ctx = test_ctx(isa);
     size_t B = c->q.batch, Lq = c->q.len, Lk = c->k.len;
     ctx.parallel = test_threads(&runner, width);
     c->out = test_tensor(type, B, 1, Lq, LAYER_E, T_BHLD);
@@ -1259,7 +1259,7 @@ static call_state good_call(void)
     enum { ROOM = 1024 }; /* for an output on top of a list */
     static const size_t q_lens[SB] = {SLQ, 1}, kv_lens[SB] = {SLK, 2};
     call_state s;
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+    attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
     grid_call *c = &s.c;
     uint32_t *index = test_block(SLISTS * SWIDTH * sizeof *index + ROOM),
              *count = test_block(SLISTS * sizeof *count + ROOM);

@@ -60,7 +60,7 @@ static void check_case(const golden_case *c, attn_dtype dtype, int layout)
     opts.scores = wanted(&c->scores, compute, c, c->Lk, layout);
     opts.score_mod_user = &compute;
     FOR_EACH_ISA (isa) {
-        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+        attn_ctx ctx = test_ctx(isa);
         test_case("%s, %s, layout %d, %s", c->name, test_dtype_name(dtype), layout, attn_isa_string(isa));
         test_fill_tensor(out, 99);
         test_fill_tensor(opts.lse, 99);

@@ -185,7 +185,7 @@ static void check_case(const golden_backward *c, attn_dtype dtype, int layout)
         grads.dlse = golden_filled(c->seed + 4, 0, test_tensor(dtype, c->B, c->H, c->Lq, 1, layout));
     grads.score_mod_grad = c->mod_grad;
     FOR_EACH_ISA (isa) {
-        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+        attn_ctx ctx = test_ctx(isa);
         grads.accumulate = layout % 2 == 0;
         test_case("%s, %s, layout %d, %s", c->name, test_dtype_name(dtype), layout, attn_isa_string(isa));
         prepare(grads.q, grads.accumulate);
@@ -268,7 +268,7 @@ static void check_t5(const golden_t5_backward *c, attn_dtype dtype, int layout)
     grads.by_distance = test_mat(dtype, c->H, c->Lq + c->Lk - 1, PACKED);
     dtable = test_mat(dtype, c->buckets, c->H, layout % OUT_LAYOUTS);
     FOR_EACH_ISA (isa) {
-        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+        attn_ctx ctx = test_ctx(isa);
         test_case("%s, %s, layout %d, %s", c->name, test_dtype_name(dtype), layout, attn_isa_string(isa));
         test_fill(dtable, 99);
         if (CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, &ctx), ATTN_OK) &&
@@ -322,7 +322,7 @@ static void check_layer(const golden_layer_backward *g, attn_dtype dtype, int la
         *dbs[m] = c->biases ? test_block(outputs[m] * sizeof(float)) : NULL;
     }
     FOR_EACH_ISA (isa) {
-        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+        attn_ctx ctx = test_ctx(isa);
         grads.accumulate = layout % 2 == 0;
         test_case("%s, %s, layout %d, %s", c->name, test_dtype_name(dtype), layout, attn_isa_string(isa));
         prepare(grads.q, grads.accumulate);
@@ -437,7 +437,7 @@ static void check_two_keys(const char *name, two_keys c, two_gradients want)
     grads.sinks = opts.sinks ? &dsink : NULL;
     grads.alibi_slopes = opts.alibi_slopes ? &dslope : NULL;
     FOR_EACH_ISA (isa) {
-        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+        attn_ctx ctx = test_ctx(isa);
         attn_tensor o = attn_bhld(&out, ATTN_F64, 1, 1, 1, 1);
         real close = 1e-14L, near = 1e-6L; /* slope and sink are floats: ln 4 is not one */
         test_case("two keys, %s, %s", name, attn_isa_string(isa));

@@ -269,7 +269,7 @@ static void check_layer(const golden_layer *c, attn_dtype dtype, int layout)
     if (c->weights.count || c->mean.count)
         opts.weights = test_tensor(compute, c->B, c->mean.count ? 1 : c->H, c->Lq, c->Lk, layout);
     FOR_EACH_ISA (isa) {
-        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+        attn_ctx ctx = test_ctx(isa);
         test_case("%s, %s, layout %d, %s", c->name, test_dtype_name(dtype), layout, attn_isa_string(isa));
         test_fill_tensor(out, 99);
         test_fill_tensor(opts.weights, 99);
@@ -366,7 +366,7 @@ static void session_rotate(const golden_session *c, attn_tensor t, const attn_kv
    16-bit queries would be rounded when rotated; without rotation they too are exact. */
 static void check_session(const golden_session *c, int kind, attn_dtype dtype, attn_dtype q_dtype, attn_isa isa)
 {
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+    attn_ctx ctx = test_ctx(isa);
     attn_kv_cache cache;
     attn_tensor all, absent = {0};
     size_t rows = 0, tokens = 0, first = 0, capacity, bytes = 0, layout = c->seed % T_OUT_LAYOUTS;

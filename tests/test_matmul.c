@@ -8,7 +8,7 @@ enum { LENGTHS = sizeof lengths / sizeof *lengths };
 
 static attn_ctx on(attn_isa isa)
 {
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+    attn_ctx ctx = test_ctx(isa);
     return ctx;
 }
 
@@ -169,7 +169,7 @@ TEST(matmul_bits)
     FOR_EACH_ISA (isa)
         for (size_t d = 0; d < 2; d++)
             for (size_t n = 1; n < (test_quick ? 20 : 60); n += 3) {
-                attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+                attn_ctx ctx = test_ctx(isa);
                 size_t rows = 1 + n % 19, depth = 1 + n * 7 % 90;
                 attn_mat a = test_random_mat(types[d], rows, depth, PACKED),
                          b = test_random_mat(types[d], depth, n, PACKED);
@@ -293,7 +293,7 @@ TEST(matmul_rounds_once)
             memcpy(test_at(in, 0, c), &bits, 4);
         }
         FOR_EACH_ISA (isa) {
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             ctx.isa = isa;
             for (int type = 0; type < 2; type++) {
                 test_case("%s, %s, row %u", attn_isa_string(isa), type ? "bf16" : "f16", (unsigned)n);

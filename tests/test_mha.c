@@ -62,7 +62,7 @@ static int edges_intact(const unsigned char *memory, size_t bytes)
 static void run_at(const layer *t, attn_isa isa, int threads, size_t width, int scratch)
 {
     test_runner r = {0, 0, 0};
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+    attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
     long calls = test_memory_state.calls, live = test_memory_state.live;
     unsigned char *memory;
     size_t bytes;
@@ -238,7 +238,7 @@ TEST(mha_of_identities)
                         want = test_tensor(compute, 2, 1, Lq, H * D, T_BHLD);
             attn_mha_weights w = {{0}, {0}, {0}, {0}, NULL, NULL, NULL, NULL, 0, 0};
             attn_opts o = {0};
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             ctx.isa = isa;
             w.wq = w.wo = identity(compute, H * D);
             w.wk = w.wv = identity(compute, Hkv * D);
@@ -326,7 +326,7 @@ TEST(mha_few_rows)
             attn_tensor q = test_random_tensor(type, 1, 1, LQ, K, T_BHLD), all = test_tensor(type, 1, 1, LQ, E, T_BHLD);
             attn_tensor k = test_random_tensor(type, 1, 1, LK, K, T_BHLD);
             attn_mha_weights w = {0};
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+            attn_ctx ctx = test_ctx(isa);
             w.wq = projection(type, K, H * D, TRANSPOSED), w.wk = projection(type, K, H * D, TRANSPOSED);
             w.wv = projection(type, K, H * D, TRANSPOSED), w.wo = projection(type, H * D, E, TRANSPOSED);
             w.bq = random_floats(H * D), w.bk = random_floats(H * D), w.bv = random_floats(H * D);
@@ -526,7 +526,7 @@ TEST(mha_fences)
             shape d = random_shape();
             fenced_call c;
             test_runner r;
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             int backwards = test_maybe();
             d.B = 1;
             d.Lk = keys[n % COUNT(keys)][0], valid[0] = keys[n % COUNT(keys)][1];
@@ -558,7 +558,7 @@ TEST(mha_memory)
             shape d = n % 4 ? large : random_shape();
             layer t;
             test_runner r;
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             size_t bytes;
             attn_status status;
             long live = test_memory_state.live;
@@ -610,7 +610,7 @@ TEST(mha_scratch_grows)
         attn_mha_weights w = {{0}, {0}, {0}, {0}, NULL, NULL, NULL, NULL, 2, 0};
         attn_opts o = {0};
         test_runner r;
-        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+        attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
         size_t bytes = 0, kept, half = 0;
         float *memory = malloc(sizeof(float) * LONG * E); /* never touched */
         attn_mat square = {NULL, ATTN_F32, E, E, 0, 0};
@@ -1104,7 +1104,7 @@ TEST(mha_errno)
     FOR_EACH_ISA (isa)
         for (int n = 0; n < 2; n++) {
             layer t = make_layer(large, floats[n], WITH_BIASES | WITH_OUTPUTS);
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             ctx.isa = isa;
             t.o.softcap = 1e4;
             t.o.scale = -300;
@@ -1127,7 +1127,7 @@ TEST(mha_empty_items)
     attn_tensor many = attn_tensor_of(NULL, ATTN_F32, SIZE_MAX / 16, 1, 0, 1, 1, 1, 1, 1);
     layer t = make_layer(large, ATTN_F32, WITH_BIASES);
     size_t *q_lens = test_block(t.n.B * sizeof *q_lens), *kv_lens = test_block(t.n.B * sizeof *kv_lens);
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+    attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
     attn_tensor plain;
     w.wq = w.wk = w.wv = w.wo = one;
     w.heads = 1;
@@ -1146,7 +1146,7 @@ TEST(mha_explain)
 {
     layer t = make_layer(large, ATTN_F32, WITH_BIASES);
     attn_mha_weights w = t.w;
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+    attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
     char text[400], bytes[32];
     test_case("explain");
     snprintf(bytes, sizeof bytes, "scratch: %zu bytes", scratch_of(&t, &ctx));

@@ -190,7 +190,7 @@ static int edges_intact(const unsigned char *memory, size_t bytes)
 static void run_at(const pass *p, attn_isa isa, int threads, size_t width, int scratch)
 {
     test_runner r = {0, 0, 0};
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+    attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
     long calls = test_memory_state.calls, live = test_memory_state.live;
     unsigned char *memory;
     size_t bytes;
@@ -789,7 +789,7 @@ TEST(mha_backward_fences)
             shape d = random_shape();
             fenced_call c;
             test_runner r;
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             d.B = 1;
             d.Lk = keys[n % COUNT(keys)][0], valid[0] = keys[n % COUNT(keys)][1];
             valid[1] = test_below(d.Lq + 1);
@@ -820,7 +820,7 @@ TEST(mha_backward_memory)
             shape d = n % 4 ? large : random_shape();
             pass p;
             test_runner r;
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             size_t bytes;
             long live = test_memory_state.live;
             p = make_pass(d, floats[n % 4], WITH_ALL & ~(unsigned)WITH_RULES);
@@ -1256,7 +1256,7 @@ TEST(mha_backward_errno)
     FOR_EACH_ISA (isa)
         for (int n = 0; n < 2; n++) {
             pass p = make_pass(large, floats[n], WITH_BIASES);
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             ctx.isa = isa;
             p.t.o.softcap = 1e4;
             p.t.o.scale = -300;

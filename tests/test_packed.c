@@ -339,7 +339,7 @@ static grid_call as_last_item(const grid_call *one, size_t s)
 
 static attn_status run_plainly(const grid_call *c, int which, attn_isa isa)
 {
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+    attn_ctx ctx = test_ctx(isa);
     return grid_ask(c, which == GRID_BACKWARD ? GRID_BACK : GRID_SDPA, &ctx, NULL, 0);
 }
 
@@ -888,7 +888,7 @@ TEST(packed_many)
     for (int kind = 0; kind < 5; kind++) /* no rows at all; one text; one row each in the middle; no keys; no queries */
         FOR_EACH_ISA (isa) {
             test_runner runner;
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+            attn_ctx ctx = test_ctx(isa);
             grid_call c, want;
             char text[400];
             memset(&c, 0, sizeof c);
@@ -935,7 +935,7 @@ TEST(packed_scratch)
     FOR_EACH_ISA (isa)
         for (size_t width = 1; width <= 4; width += 3) {
             test_runner runner;
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+            attn_ctx ctx = test_ctx(isa);
             size_t bytes[9];
             grid_call c;
             memset(&c, 0, sizeof c);
@@ -979,7 +979,7 @@ static attn_status run_layer(const layer_call *c, int which, const attn_ctx *ctx
 static void run_layer_at(const layer_call *c, int which, attn_isa isa, size_t width)
 {
     test_runner runner;
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+    attn_ctx ctx = test_ctx(isa);
     size_t bytes = 0;
     long calls;
     ctx.parallel = test_threads(&runner, width);
@@ -1068,7 +1068,7 @@ TEST(packed_layer)
             run_layer_at(&c, GRID_FORWARD, isa, 1 + n % 3);
             run_layer_at(&c, GRID_BACKWARD, isa, 1 + n % 3);
             for (size_t s = 0; s < LAYER_TEXTS; s++) {
-                attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+                attn_ctx ctx = test_ctx(isa);
                 layer_call one = want;
                 one.q = text_of(c.q, starts[0], s), one.k = text_of(c.k, starts[1], s);
                 one.v = text_of(c.v, starts[1], s), one.dout = text_of(c.dout, starts[0], s);
@@ -1181,7 +1181,7 @@ static call_state good_call(void)
     static const float slopes[STATUS_H] = {1, 0.5f, 0.25f, 0}, sinks[STATUS_H] = {0, 1, 2, 3};
     static const ptrdiff_t offsets[TEXTS] = {1, -1, 0};
     call_state s;
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+    attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
     grid_call *c = &s.c;
     memset(&s, 0, sizeof s);
     c->q = test_random_tensor(ATTN_F32, 1, STATUS_H, TOTAL_Q, STATUS_D, T_BHLD);
@@ -1372,7 +1372,7 @@ TEST(packed_status_empty_shapes)
 {
     for (int kind = 0; kind < 5; kind++)
         for (int function = 0; function < GRID_BACK; function++) {
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             size_t H = kind == 0 ? 0 : 2, rows = kind == 1 || kind == 3 ? 0 : 6, keys = kind == 2 || kind == 3 ? 0 : 6;
             grid_call c;
             memset(&c, 0, sizeof c);

@@ -158,7 +158,7 @@ static void deep_mod(void *user, void *scores, size_t count, size_t b, size_t h,
 {
     const deep_user *u = user;
     float in[6] = {1, 2, 3, 4, 5, 6}, out[6], *x = scores;
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+    attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
     (void)b, (void)h;
     ctx.parallel = u->pool;
     ctx.isa = u->isa;
@@ -180,7 +180,7 @@ enum { SCRATCH = 1 << 20 };
 
 static job make_job(attn_isa isa, attn_dtype dtype, size_t B, size_t H, size_t Hkv, size_t Lq, size_t Lk)
 {
-    job j = {{0}, {0}, {0}, {0}, {0}, {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST}, ATTN_OK};
+    job j = {{0}, {0}, {0}, {0}, {0}, test_ctx(ATTN_ISA_BEST), ATTN_OK};
     j.q = test_random_tensor(dtype, B, H, Lq, 9, T_BLHD);
     j.k = test_random_tensor(dtype, B, Hkv, Lk, 9, T_BLHD);
     j.v = test_random_tensor(dtype, B, Hkv, Lk, 5, T_BLHD);

@@ -394,7 +394,7 @@ static int close_room(room r) /* whether the edges are intact */
 
 static attn_ctx context(attn_isa isa, int runner, size_t width, test_runner *r)
 {
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+    attn_ctx ctx = test_ctx(isa);
     if (runner == RUN_BACKWARDS)
         ctx.parallel = test_serial_backwards(r, width);
     else if (runner == RUN_THREADS)
@@ -766,7 +766,7 @@ TEST(sdpa_interleaved)
         for (int shared = 0; shared < 2; shared++) {
             attn_tensor all = test_random_tensor(ATTN_F32, B, 4 * H, L, D, T_BLHD), q = all, k = all, v = all;
             attn_tensor out = all, apart, want = test_tensor(ATTN_F32, B, H, L, shared ? Dv : D, T_BHLD);
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+            attn_ctx ctx = test_ctx(isa);
             q.heads = k.heads = v.heads = out.heads = H;
             k.data = test_tensor_at(all, 0, H, 0, 0);
             v.data = test_tensor_at(all, 0, shared ? H : 2 * H, 0, 0);
@@ -834,7 +834,7 @@ TEST(sdpa_accuracy)
         want = answer(&t, EXACT);
         naive = answer(&t, t.compute == ATTN_F64 ? NAIVE64 : NAIVE32);
         FOR_EACH_ISA (isa) {
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+            attn_ctx ctx = test_ctx(isa);
             test_case("point %d, %s", (int)n, attn_isa_string(isa));
             u = t;
             make_outputs(&u, &p);
@@ -857,7 +857,7 @@ TEST(sdpa_truncation)
     for (size_t n = 0; n < (test_quick ? 10 : 60); n++)
         FOR_EACH_ISA (isa) {
             grid_point p = moderate(400 + n);
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+            attn_ctx ctx = test_ctx(isa);
             trial t;
             without_rules(&p);
             p.at[A_CAUSAL] = ATTN_CAUSAL_UPPER_LEFT;
@@ -894,7 +894,7 @@ TEST(sdpa_permutation)
     for (size_t n = 0; n < (test_quick ? 10 : 60); n++)
         FOR_EACH_ISA (isa) {
             grid_point p = moderate(500 + n);
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+            attn_ctx ctx = test_ctx(isa);
             trial t, u;
             without_rules(&p);
             make(&t, &p, n);
@@ -921,7 +921,7 @@ TEST(sdpa_groups)
     for (size_t n = 0; n < (test_quick ? 10 : 60); n++)
         FOR_EACH_ISA (isa) {
             grid_point p = moderate(600 + n);
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+            attn_ctx ctx = test_ctx(isa);
             trial t, u;
             p.at[A_GROUP] = (signed char)(1 + n % 2);
             make(&t, &p, n);
@@ -1343,7 +1343,7 @@ TEST(sdpa_scratch_steady)
                 size_t Lq = lengths[l][0], Lk = lengths[l][1];
                 attn_tensor q = attn_tensor_of(one, ATTN_F32, 1, H, Lq, D, 0, 0, 0, 0), kv = q;
                 attn_opts opts = {0};
-                attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+                attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
                 ctx.isa = isa;
                 kv.len = Lk;
                 if (n % 2)
@@ -1473,7 +1473,7 @@ static long tiles_that_are_seen(const trial *t, size_t queries, size_t keys)
 static long check_tiles(const trial *t, attn_isa isa)
 {
     static const char phrase[] = "blocks of ";
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+    attn_ctx ctx = test_ctx(isa);
     char text[2048] = "";
     unsigned long queries = 0, keys = 0;
     const char *at;

@@ -90,7 +90,7 @@ static attn_tensor new_rows(const problem *p, attn_dtype dtype)
 static attn_status run(const problem *p, attn_tensor out, const attn_opts *opts, size_t width)
 {
     test_runner runner;
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+    attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
     ctx.isa = p->isa;
     if (width)
         ctx.parallel = test_serial_backwards(&runner, width);
@@ -1681,7 +1681,7 @@ TEST(sdpa_score_mod_calls)
             static const float slopes[] = {0.25f, 0.5f, 1, 2};
             attn_opts none = {0}, opts;
             test_runner runner;
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             attn_tensor out = new_out(&p), quiet = new_out(&p), scores = new_pairs(&p, compute_type(&p));
             spy_user u = {NULL, {0}, NULL, 0, 0};
             size_t count = elements(scores);
@@ -1779,7 +1779,7 @@ TEST(sdpa_score_mod_is_bias)
             double *table = test_block(count * sizeof *table);
             relative_user u;
             test_runner runner;
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             attn_tensor out = new_out(&p);
             result r;
             for (size_t d = 0; d < count; d++)
@@ -2111,14 +2111,14 @@ TEST(merge_contexts)
         for (int x = 0; x < 2; x++)
             first[x] = test_tensor_like(t[x], T_BHLD);
         FOR_EACH_ISA (isa) {
-            attn_ctx alone = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            attn_ctx alone = test_ctx(ATTN_ISA_BEST);
             alone.isa = isa;
             for (int x = 0; x < 2; x++)
                 want[x] = test_tensor_like(first[x], T_BHLD);
             CHECK_STATUS(attn_merge_ctx(want[0], want[1], t[2], t[3], &alone), ATTN_OK);
             for (size_t width = 0; width < 6; width++) {
                 test_runner runner;
-                attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+                attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
                 attn_tensor got[2];
                 long calls = test_memory_state.calls;
                 for (int x = 0; x < 2; x++)
@@ -2153,7 +2153,7 @@ TEST(merge_layouts)
             attn_tensor t[4], before[2];
             problem p = {0};
             test_runner runner;
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             for (size_t x = 0; x < 4; x++)
                 t[x] = test_random_tensor(type[x], 1 + n % 2, H, L, x % 2 ? 1 : D, (int)test_below(T_OUT_LAYOUTS));
             p.q = t[0];

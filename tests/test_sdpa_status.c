@@ -695,7 +695,7 @@ TEST(sdpa_status_huge_shapes)
         }
     FOR_EACH_ISA (isa)
         for (int n = 0; n < 8; n++) { /* as many keys as there can be: only asked for */
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             attn_tensor out = tensor(ATTN_F32, 1, 1, 2, 3), kv = filled(ATTN_F32, 1, 1, 4, 3);
             test_runner runner;
             size_t bytes = 0;
@@ -717,7 +717,7 @@ TEST(sdpa_status_huge_and_empty)
     const size_t many = (size_t)1 << (sizeof(size_t) * 5);
     float one = 1;
     FOR_EACH_ISA (isa) {
-        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+        attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
         attn_opts none = {0}, opts = none;
         attn_tensor q = attn_tensor_of(&one, ATTN_F32, many, 1, 1, 1, 0, 0, 0, 0), k = q, v = q, out = q, weights, want;
         ctx.isa = isa;
@@ -808,7 +808,7 @@ TEST(sdpa_status_values)
         CHECK_STATUS(attn_sdpa(out, q, q, q, &opts, NULL), finite[n] > 0 ? ATTN_OK : ATTN_ERR_VALUE);
     }
     for (int isa = -1; isa <= ATTN_ISA_WASM128 + 1; isa++) {
-        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, (attn_isa)isa};
+        attn_ctx ctx = test_ctx((attn_isa)isa);
         int there = isa == ATTN_ISA_BEST || attn_isa_available((attn_isa)isa);
         size_t bytes;
         test_case("isa %d", isa);
@@ -1136,7 +1136,7 @@ TEST(sdpa_status_errno_apart)
         for (int n = 0; n < 4; n++) {
             attn_dtype dtype = n / 2 ? ATTN_F64 : ATTN_F32;
             attn_tensor q = tensor(dtype, 1, 1, 1, 1), kv = tensor(dtype, 1, 1, L, 1), out = tensor(dtype, 1, 1, 1, 1);
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             test_runner runner;
             test_fill_tensor(q, 1);
             test_fill_tensor(attn_tensor_slice(kv, 0, L / 2), 0);

@@ -74,7 +74,7 @@ TEST(sdpa_tiles_lanes)
                 float slopes[HEADS];
                 attn_tensor q, k, v, out, few;
                 attn_opts opts, part;
-                attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+                attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
                 size_t rows = 1 + (size_t)(test_random() % ROWS), first = (size_t)(test_random() % (HEADS - ROWS));
                 if (test_quick && (size_t)trial % 5 != n % 5)
                     continue;
@@ -136,7 +136,7 @@ TEST(sdpa_tiles_units)
             size_t lens = LK - 77;
             attn_tensor q, k, v, out;
             attn_opts opts = {0}, part;
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             ctx.isa = isa;
             if (test_quick && trial % 4 != (int)isa % 4)
                 continue;
@@ -193,7 +193,7 @@ TEST(sdpa_tiles_mask_cache)
             size_t lens[B] = {LK - 100, LK}, mask_heads = trial % 2 ? 1 : 2 * H, mask_batch = trial % 3 ? B : 1;
             attn_tensor q = test_random_tensor(ATTN_F32, B, 2 * H, LQ / 2, D, T_BHLD), k, v, out, one;
             attn_opts opts = {0}, part;
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             ctx.isa = isa;
             k = test_random_tensor(ATTN_F32, B, H, LK, D, T_BHLD);
             v = test_random_tensor(ATTN_F32, B, H, LK, D, T_BHLD);
@@ -278,7 +278,7 @@ TEST(sdpa_tiles_heads)
                             test_tensor_set(k, b, h, j, d, NAN);
         FOR_EACH_ISA (isa) {
             attn_tensor want = test_tensor(dtype, B, H * GROUP, Lq, dims[n], T_BHLD);
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             ctx.isa = isa;
             opts.lse = test_tensor(ATTN_F32, B, H * GROUP, Lq, 1, T_BHLD);
             CHECK_STATUS(attn_sdpa(want, q, packed, packed, &opts, &ctx), ATTN_OK);
@@ -315,7 +315,7 @@ TEST(sdpa_tiles_masks)
                 attn_tensor q = test_random_tensor(dtype, B, H, Lq, D, T_BHLD), masked, biased;
                 attn_tensor k = test_random_tensor(dtype, B, Hkv, Lk, D, T_BHLD);
                 attn_opts mask = {0}, bias;
-                attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+                attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
                 if (test_quick && (n + (size_t)trial) % 4 != (size_t)isa % 4)
                     continue;
                 ctx.isa = isa;
@@ -350,7 +350,7 @@ TEST(sdpa_tiles_split)
             attn_tensor k = test_random_tensor(ATTN_F32, 2, 1, LONG, 2, T_BHLD), part = k;
             attn_tensor out = test_tensor(ATTN_F32, 2, 1, rows, 2, T_BHLD), some = out;
             attn_opts opts = {0};
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             ctx.isa = isa;
             opts.kv_lens = lens;
             CHECK_STATUS(attn_sdpa(out, q, k, k, &opts, &ctx), ATTN_OK);
@@ -380,7 +380,7 @@ TEST(sdpa_tiles_exponentials)
             attn_tensor q = test_tensor(dtype, 1, 1, rows, 1, T_BHLD), k = test_tensor(dtype, 1, 1, Lk, 1, T_BHLD);
             attn_tensor out = test_tensor(dtype, 1, 1, rows, 1, T_BHLD);
             attn_opts opts = {0};
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             real sum = 0;
             ctx.isa = isa;
             opts.scale = scale;
@@ -407,7 +407,7 @@ static attn_tensor attend_dots(const double *dots, size_t Lk, attn_dtype dtype, 
     double half = dtype == ATTN_F64 ? 1e150 : 1e17; /* no product of inputs is out of range by itself */
     attn_tensor q = test_tensor(dtype, 1, 1, rows, 1, T_BHLD), k = test_tensor(dtype, 1, 1, Lk, 1, T_BHLD);
     attn_tensor v = test_tensor(dtype, 1, 1, Lk, 1, T_BHLD), out = test_tensor(dtype, 1, 1, rows, 1, T_BHLD);
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+    attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
     ctx.isa = isa;
     opts->scores = test_tensor(dtype, 1, 1, rows, Lk, T_BHLD);
     opts->scores_stage = ATTN_STAGE_FINAL;
@@ -479,7 +479,7 @@ TEST(sdpa_tiles_scratch)
                     size_t bytes, first = 0;
                     for (size_t n = 0; n < sizeof keys / sizeof *keys; n++) {
                         attn_tensor q = attn_bhld(at, ATTN_F32, 1, heads, queries[i], 64), out = q, k;
-                        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+                        attn_ctx ctx = test_ctx(isa);
                         k = blhd ? attn_blhd(at, ATTN_F32, 1, keys[n], heads, 64)
                                  : attn_bhld(at, ATTN_F32, 1, heads, keys[n], 64);
                         out.data = at + (1 << 28);
@@ -510,7 +510,7 @@ TEST(sdpa_tiles_queries)
                     attn_tensor gathered = test_tensor_like(q, T_STEP);
                     attn_tensor k = test_random_tensor(dtype, 2, HKV, LK, D, T_BHLD);
                     FOR_EACH_ISA (isa) {
-                        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+                        attn_ctx ctx = test_ctx(isa);
                         attn_tensor out = test_tensor(dtype, 2, HKV * group, Lq, D, T_BHLD);
                         attn_tensor want = test_tensor(dtype, 2, HKV * group, Lq, D, T_BHLD);
                         test_case("%s, %s, layout %d, %zu queries, groups of %zu, D %zu", attn_isa_string(isa),
@@ -544,7 +544,7 @@ TEST(sdpa_tiles_turns)
     for (size_t width = 1; width <= TURN_BATCH * TURN_HEADS + 1; width++) {
         size_t *seen = test_block(TURN_BATCH * TURN_HEADS * TURN_ROWS * sizeof *seen), once = 1;
         test_runner runner;
-        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+        attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
         attn_tensor out = width > 1 ? test_tensor(ATTN_F32, TURN_BATCH, TURN_HEADS, TURN_ROWS, 3, T_BHLD) : want;
         memset(seen, 0, TURN_BATCH * TURN_HEADS * TURN_ROWS * sizeof *seen);
         opts.score_mod_user = seen;
@@ -578,7 +578,7 @@ TEST(sdpa_tiles_biases)
                         test_tensor_set(bias, 0, h, i, j, -HUGE_VAL);
         test_tensor_set(k, 0, 0, NONE, 1, NAN);
         FOR_EACH_ISA (isa) {
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+            attn_ctx ctx = test_ctx(isa);
             attn_tensor out[2], weights[2];
             for (int copied = 0; copied < 2; copied++) {
                 attn_opts opts = {0};
@@ -608,7 +608,7 @@ TEST(sdpa_tiles_hidden)
             size_t Lq = n / 8 ? 70 : 4;
             ptrdiff_t offset = OFFSET;
             int held = 1;
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+            attn_ctx ctx = test_ctx(isa);
             attn_tensor q = test_random_tensor(ATTN_F32, 1, 1, Lq, 5, T_BHLD), out, outs[3];
             attn_tensor k = test_random_tensor(ATTN_F32, 1, 1, LK, 5, T_BHLD);
             attn_opts opts = {0};
@@ -655,7 +655,7 @@ TEST(sdpa_tiles_prefetched)
         attn_tensor k = test_random_tensor(dtype, 1, H, LK, D, T_BHLD),
                     v = test_random_tensor(dtype, 1, H, LK, D, T_BHLD);
         FOR_EACH_ISA (isa) {
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+            attn_ctx ctx = test_ctx(isa);
             attn_tensor out = test_tensor(ATTN_F32, 1, H, Lq, D, T_BHLD),
                         one = test_tensor(ATTN_F32, 1, 1, Lq, D, T_BHLD);
             test_case("%s, %s, %zu queries", attn_isa_string(isa), test_dtype_name(dtype), Lq);

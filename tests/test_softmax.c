@@ -5,7 +5,7 @@ static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
 
 static attn_ctx on(attn_isa isa)
 {
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+    attn_ctx ctx = test_ctx(isa);
     return ctx;
 }
 

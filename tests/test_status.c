@@ -128,7 +128,7 @@ static attn_status inflict(call_state *s, int fault, int arg)
 /* A call that is right, with outputs of canaries and a little room behind each input. */
 static call_state good_call(const test_op *op, const size_t *dims)
 {
-    call_state s = {op, {{NULL, ATTN_F32, 0, 0, 0, 0}}, 1, {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST}, 0};
+    call_state s = {op, {{NULL, ATTN_F32, 0, 0, 0, 0}}, 1, test_ctx(ATTN_ISA_BEST), 0};
     for (int a = 0; a < op->args; a++) {
         size_t rows, cols;
         test_op_shape(op, a, dims, &rows, &cols);
@@ -289,7 +289,7 @@ TEST(status_numbers)
     {
         float other[4] = {1, 2, 3, 4};
         attn_mat in = attn_mat_of(other, ATTN_F32, 2, 2);
-        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 100, ATTN_ISA_BEST};
+        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 100, ATTN_ISA_BEST, NULL};
         CHECK_STATUS(attn_softmax_ctx(out, in, &ctx), ATTN_ERR_NULL);
         CHECK_STATUS(attn_matmul_ctx(out, in, in, 1, &ctx), ATTN_ERR_NULL);
         ctx.scratch = (char *)out.data + 15;
@@ -317,12 +317,12 @@ TEST(status_numbers)
             ATTN_OK);
     }
     FOR_EACH_ISA (isa) {
-        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+        attn_ctx ctx = test_ctx(isa);
         test_case("%s", attn_isa_string(isa));
         CHECK_STATUS(attn_softmax_ctx(out, out, &ctx), ATTN_OK);
     }
     for (int isa = ATTN_ISA_SCALAR; isa <= ATTN_ISA_WASM128; isa++) {
-        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, (attn_isa)isa};
+        attn_ctx ctx = test_ctx((attn_isa)isa);
         test_case("isa %d", isa);
         CHECK_STATUS(attn_matmul_ctx(out, q, attn_mat_t(k), 1, &ctx),
                      attn_isa_available((attn_isa)isa) ? ATTN_OK : ATTN_ERR_VALUE);
@@ -469,7 +469,7 @@ TEST(status_errno)
     attn_mat in = attn_mat_of(x, ATTN_F64, 1, 4), out = attn_mat_of(y, ATTN_F64, 1, 4), one = attn_mat_cols(in, 1, 1);
     attn_mat large = test_random_mat(ATTN_F32, 100, 100, PACKED), product = test_mat(ATTN_F32, 100, 100, PACKED);
     FOR_EACH_ISA (isa) {
-        attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+        attn_ctx ctx = test_ctx(isa);
         test_case("%s", attn_isa_string(isa));
         errno = 7;
         CHECK_STATUS(attn_softmax_ctx(out, in, &ctx), ATTN_OK);

@@ -13,7 +13,7 @@ static void check_op(const test_op *op, const size_t *dims, attn_isa isa, int f6
 {
     static const attn_dtype some[] = {ATTN_F32, ATTN_F16, ATTN_BF16};
     attn_dtype compute = f64 ? ATTN_F64 : ATTN_F32;
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+    attn_ctx ctx = test_ctx(isa);
     attn_mat m[OP_ARGS];
     real *exact[OP_ARGS], *naive[OP_ARGS];
     double scale = op->flags & OP_SCALE && test_maybe() ? test_uniform() * 3 : 1;
@@ -74,7 +74,7 @@ TEST(steps_layouts)
         for (int dtype = ATTN_F32; dtype <= ATTN_BF16; dtype++) {
             const test_op *op = &test_ops[o];
             attn_mat m[OP_ARGS], other[OP_ARGS];
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             for (int a = 0; a < op->args; a++) {
                 size_t rows, cols;
                 test_op_shape(op, a, dims, &rows, &cols);

@@ -4,7 +4,7 @@
 
 static attn_ctx on(attn_isa isa)
 {
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST};
+    attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
     ctx.isa = isa;
     return ctx;
 }

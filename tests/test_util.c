@@ -575,6 +575,13 @@ static void run_backwards(void *user, size_t count, void (*task)(void *, size_t)
         task(arg, count);
 }
 
+attn_ctx test_ctx(attn_isa isa)
+{
+    attn_ctx ctx = {0};
+    ctx.isa = isa;
+    return ctx;
+}
+
 attn_parallel test_serial_backwards(test_runner *r, size_t width)
 {
     attn_parallel p = {run_backwards, r, width};
@@ -649,7 +656,7 @@ size_t test_contexts(attn_mat out, attn_status (*call)(attn_mat, const attn_mat 
     unsigned char *memory = must(malloc(LARGEST + 2 * EDGE + 1));
     size_t most = 0;
     FOR_EACH_ISA (isa) {
-        attn_ctx plain = {{NULL, NULL, 0}, NULL, 0, isa};
+        attn_ctx plain = test_ctx(isa);
         attn_mat want;
         test_case("%s, %zu x %zu, plain", attn_isa_string(isa), out.rows, out.cols);
         CHECK_STATUS(call(out, in, &plain), ATTN_OK);
