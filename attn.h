@@ -3669,7 +3669,7 @@ static size_t attn__load_below(double *x, const attn_mat *in, size_t r, size_t f
 static void attn__sparse_row(const attn_mat *out, const attn_mat *in, size_t r, int power)
 {
     const attn__kernels *wide = attn__kernels_for(ATTN_ISA_BEST, ATTN_F64);
-    double x[ATTN__CHUNK / 4], max = attn__lowest(ATTN_F64), t = -1, last, sum, lost, slope, above;
+    double x[ATTN__CHUNK / 4], max = attn__lowest(ATTN_F64), t = -1, last, sum, lost, slope, rest, above;
     size_t i, j, n;
     int nonfinite = 0;
     for (i = 0; i < in->cols; i += n) {
@@ -3692,10 +3692,14 @@ static void attn__sparse_row(const attn_mat *out, const attn_mat *in, size_t r, 
         if (sum > 0)
             t += sum / slope;
     } while (t > last);
+    rest = slope > 0 ? sum / slope : 0; /* what t cannot hold: of many equal elements it is a large part */
     for (i = 0; i < in->cols; i += n) {
         n = attn__load_below(x, in, r, i, max, power);
-        for (j = 0; j < n; j++) {
-            above = x[j] > t ? x[j] - t : 0;
+        for (j = 0; j < n; j++)
+            x[j] -= t;
+        for (j = 0; j < n; j++) { /* in a loop of its own: -ffast-math would add t and rest first */
+            above = x[j] - rest;
+            above = above > 0 ? above : 0;
             x[j] = nonfinite ? attn__nan() : power == 1 ? above : above * above;
         }
         wide->store(attn__mat_at(out, r, i), out->dtype, 0, out->col_stride, x, n, 1, n, 1.0);
@@ -7582,12 +7586,29 @@ static void attn__rope(const attn_tensor *out, const attn_tensor *in, const attn
         }
 }
 
+/* Have the tables a row for every position? Of those that tokens share, one is looked at. */
+static int attn__has_rows(const attn_rope_opts *o, size_t B, size_t L)
+{
+    size_t b, i, rows = o->cos.rows;
+    ptrdiff_t position;
+    if (B == 0 || L == 0)
+        return 1;
+    if (!o->positions)
+        return o->offset >= 0 && L <= rows && (size_t)o->offset <= rows - L;
+    for (b = 0; b < (o->position_batch_stride ? B : 1); b++)
+        for (i = 0; i < (o->position_len_stride ? L : 1); i++) {
+            position = attn__position(o, b, i);
+            if (position < 0 || (size_t)position >= rows)
+                return 0;
+        }
+    return 1;
+}
+
 ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_opts *opts)
 {
     attn_rope_opts o = ATTN__ZERO;
     attn_mat positions;
-    size_t d, b, i;
-    ptrdiff_t position;
+    size_t d;
     int finite, given;
     attn__check c;
     if (opts)
@@ -7623,17 +7644,14 @@ ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_
     attn__require(&c, !given || (o.sin.rows == o.cos.rows && o.sin.cols == o.dim / 2), ATTN_ERR_SHAPE, "opts.sin");
     attn__require(&c, o.dim % 2 == 0 && o.dim <= in.dim, ATTN_ERR_VALUE, "opts.dim");
     finite = attn__is_positive(o.base) && attn__is_finite(attn__divide(1, o.base));
-    attn__require(&c, finite, ATTN_ERR_VALUE, "opts.base");
+    attn__require(&c, given || finite, ATTN_ERR_VALUE, "opts.base");
     if (o.frequencies && attn__is_sound(&c) && attn__is_aligned(o.frequencies, sizeof *o.frequencies))
         for (d = 0; d < o.dim / 2 && o.dim <= in.dim; d++)
             attn__require(&c, attn__is_finite(o.frequencies[d]), ATTN_ERR_VALUE, "opts.frequencies");
     attn__require(&c, attn__is_finite(o.scale), ATTN_ERR_VALUE, "opts.scale");
-    for (b = 0; given && attn__is_sound(&c) && attn__is_aligned(o.positions, sizeof *o.positions) && b < in.batch; b++)
-        for (i = 0; i < in.len; i++) {
-            position = attn__position(&o, b, i);
-            attn__require(&c, position >= 0 && (size_t)position < o.cos.rows, ATTN_ERR_VALUE,
-                          o.positions ? "opts.positions" : "opts.offset");
-        }
+    if (given && attn__is_sound(&c) && attn__is_aligned(o.positions, sizeof *o.positions))
+        attn__require(&c, attn__has_rows(&o, in.batch, in.len), ATTN_ERR_VALUE,
+                      o.positions ? "opts.positions" : "opts.offset");
     if (c.status == ATTN_OK && in.batch > 0 && in.heads > 0 && in.len > 0 && in.dim > 0)
         attn__rope(&out, &in, &o);
     return c.status;
