@@ -1,7 +1,10 @@
-"""Writes steps.h: what PyTorch computes for the steps, in f64.   python3 make_steps.py > steps.h
+"""Writes steps.h: what PyTorch and entmax compute for the steps, in f64.   python3 make_steps.py > steps.h
 
 The inputs are not stored: inputs() here and in test_steps.c produce the same numbers, multiples of 1/64 that every
-dtype holds exactly."""
+dtype holds exactly. Those of entmax are, for test_sparsemax.c."""
+import importlib.metadata
+
+import entmax
 import torch
 import torch.nn.functional as F
 
@@ -40,3 +43,11 @@ q, k, v = matrices(6, (4, 8), (6, 8), (6, 5))
 show("attention", F.scaled_dot_product_attention(q[None], k[None], v[None])[0])
 q, k, v = matrices(7, (3, 8), (6, 8), (6, 2))
 show("attention_scaled", F.scaled_dot_product_attention(q[None], k[None], v[None], scale=0.1)[0])
+
+version = importlib.metadata.version("entmax")
+print(f"\n/* With entmax {version}: rows of few that count, and rows near one another. */")
+for name, x in zip(("far", "near"), matrices(8, (6, 9), (3, 40))):
+    x = x / 8 if name == "near" else x
+    show("sparse_" + name, x)
+    show("sparsemax_" + name, entmax.sparsemax(x, dim=1))
+    show("entmax15_" + name, entmax.entmax15(x, dim=1))
