@@ -56,6 +56,17 @@ typedef struct golden_rope {
     golden_result out;
 } golden_rope;
 
+/* With tables of cosines and sines. opts.positions: [B][L], or NULL: row b L + i of the tables is that of token i of
+   item b. three: the peer has B x L x (H D). */
+typedef struct golden_tables {
+    const char *name;
+    uint32_t seed;
+    size_t B, H, L, D, rows;
+    int three;
+    attn_rope_opts opts;
+    golden_result out;
+} golden_tables;
+
 /* Calls of steps[n] rows, of which item b has lens[n * B + b] valid ones (NULL: all). q, k, v and out have the rows of
    all calls, one after the other; k and v of the end have the tokens of the longest item, or a ring's newest. */
 typedef struct golden_session {
@@ -238,6 +249,42 @@ TEST(golden_rotations)
             check_rope(c, n % 2 ? ATTN_F16 : ATTN_BF16, (layout + 2) % T_OUT_LAYOUTS, in_place);
         }
     }
+}
+
+/* The tables of ONNX's operator; what it leaves out, position_ids, are rows in order. */
+static void check_tables(const golden_tables *c, attn_dtype dtype, attn_dtype of_tables, int layout)
+{
+    attn_rope_opts opts = c->opts;
+    size_t pairs = (c->opts.dim ? c->opts.dim : c->D) / 2;
+    attn_tensor in = golden_filled(c->seed, GOLDEN_Q,
+                                   test_tensor(dtype, c->B, c->H, c->L, c->D, c->three ? T_BLHD : layout)),
+                out = test_tensor(dtype, c->B, c->H, c->L, c->D, layout);
+    opts.cos = test_mat(of_tables, c->rows, pairs, layout % OUT_LAYOUTS);
+    opts.sin = test_mat(of_tables, c->rows, pairs, (layout + 1) % OUT_LAYOUTS);
+    golden_filled(c->seed, GOLDEN_K, attn_heads(opts.cos, 1));
+    golden_filled(c->seed, GOLDEN_V, attn_heads(opts.sin, 1));
+    if (!opts.positions) {
+        ptrdiff_t *in_order = test_block(c->rows * sizeof *in_order);
+        for (size_t n = 0; n < c->rows; n++)
+            in_order[n] = (ptrdiff_t)n;
+        opts.positions = in_order;
+    }
+    test_case("%s, %s with tables of %s, layout %d", c->name, test_dtype_name(dtype), test_dtype_name(of_tables),
+              layout);
+    CHECK_STATUS(attn_rope(out, in, &opts), ATTN_OK);
+    golden_check(c->seed, &c->out, out, ATTN_F64);
+    CHECK_STATUS(attn_rope(in, in, &opts), ATTN_OK);
+    CHECK(test_same_tensor_bits(in, out));
+    test_release();
+}
+
+TEST(golden_rotations_by_tables)
+{
+    const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    for (size_t n = 0; n < COUNT(golden_rotations_by_tables); n++)
+        for (size_t t = 0; t < COUNT(dtypes); t++)
+            check_tables(&golden_rotations_by_tables[n], dtypes[t], dtypes[(t + n) % 4],
+                         (int)(n + 3 * t) % T_OUT_LAYOUTS);
 }
 
 /* ---- the multi-head layer ---- */

@@ -57,8 +57,8 @@ static real position_of(const attn_rope_opts *o, size_t L, size_t b, size_t i)
     return (real)o->offset + (real)o->positions[(ptrdiff_t)b * by_item + (ptrdiff_t)i * by_row];
 }
 
-/* One row in long double; slack: what computing it in double may be off by. Own frequencies are exact; those of a base
-   come from a power, whose exponent is rounded too. */
+/* One row in long double; slack: what computing it in double may be off by. Own frequencies and tables are exact; those of
+   a base come from a power, whose exponent is rounded too. */
 static void turn(real *want, real *slack, const real *row, size_t D, const attn_rope_opts *o, real position)
 {
     size_t dim = o->dim ? o->dim : D;
@@ -67,11 +67,19 @@ static void turn(real *want, real *slack, const real *row, size_t D, const attn_
         want[d] = row[d], slack[d] = 0;
     for (size_t d = 0; d < dim / 2; d++) {
         size_t one = o->interleaved ? 2 * d : d, two = o->interleaved ? 2 * d + 1 : d + dim / 2;
-        real frequency = o->frequencies ? (real)o->frequencies[d] : powl(base, -2 * (real)d / (real)dim);
-        real angle = (o->transposed ? -position : position) * frequency, x = row[one], y = row[two];
-        real off = 4 + (o->frequencies ? 2 : 4 + fabsl(logl(base))) * fabsl(angle);
-        want[one] = scale * (x * cosl(angle) - y * sinl(angle));
-        want[two] = scale * (x * sinl(angle) + y * cosl(angle));
+        real x = row[one], y = row[two], cosine, sine, off = 4;
+        if (test_absent_mat(o->cos)) {
+            real frequency = o->frequencies ? (real)o->frequencies[d] : powl(base, -2 * (real)d / (real)dim);
+            real angle = position * frequency;
+            off += (o->frequencies ? 2 : 4 + fabsl(logl(base))) * fabsl(angle);
+            cosine = cosl(angle), sine = sinl(angle);
+        } else {
+            cosine = test_load(test_at(o->cos, (size_t)position, d), o->cos.dtype);
+            sine = test_load(test_at(o->sin, (size_t)position, d), o->sin.dtype);
+        }
+        sine = o->transposed ? -sine : sine;
+        want[one] = scale * (x * cosine - y * sine);
+        want[two] = scale * (x * sine + y * cosine);
         slack[one] = slack[two] = fabsl(scale) * (fabsl(x) + fabsl(y)) * off * eps;
     }
 }
@@ -121,12 +129,21 @@ static void place_rows(attn_rope_opts *o, int kind, size_t B, size_t L, size_t r
     }
 }
 
+/* Tables for positions 0 .. rows - 1, of any types and strides; base and frequencies are not looked at then. */
+static void give_tables(attn_rope_opts *o, size_t rows, size_t pairs)
+{
+    o->cos = test_random_mat(floats[test_below(4)], rows, pairs, (int)test_below(LAYOUTS));
+    o->sin = test_random_mat(floats[test_below(4)], rows, pairs, (int)test_below(LAYOUTS));
+    o->base = NAN;
+    o->frequencies = (const double *)(const void *)((const char *)test_block(1) + 1);
+}
+
 static attn_rope_opts random_rope(size_t B, size_t L, size_t D)
 {
     static const double bases[] = {0, 10000, 500000, 1, 2.5, 0.5}, scales[] = {0, 1, 0.5, -1.25, 1.1386294361119891};
     static const ptrdiff_t offsets[] = {0, 0, 1, -7, 900, -1001};
     attn_rope_opts o = {0};
-    size_t dim;
+    size_t dim, reach = test_maybe() ? 4 : 1000;
     o.interleaved = test_maybe() ? (int)(1 + test_below(2)) : 0; /* any truth is true */
     o.dim = D % 2 || test_maybe() ? 2 * test_below(D / 2 + 1) : 0;
     if (o.dim == 0 && D % 2)
@@ -136,8 +153,11 @@ static attn_rope_opts random_rope(size_t B, size_t L, size_t D)
     o.offset = offsets[test_below(COUNT(offsets))];
     o.scale = scales[test_below(COUNT(scales))];
     o.transposed = (int)test_below(3);
-    place_rows(&o, (int)test_below(PLACES), B, L, test_maybe() ? 4 : 1000);
-    if (test_below(3) == 0) {
+    place_rows(&o, (int)test_below(PLACES), B, L, reach);
+    if (test_below(4) == 0) {
+        o.offset = (ptrdiff_t)(o.positions ? reach : test_below(reach));
+        give_tables(&o, o.positions ? 2 * reach + 1 : (size_t)o.offset + L, dim / 2);
+    } else if (test_below(3) == 0) {
         double *frequencies = doubles(dim / 2);
         for (size_t d = 0; d < dim / 2; d++)
             frequencies[d] = test_uniform() * (d % 3 ? 0.01 : 2);
@@ -235,6 +255,235 @@ TEST(rope_rounds_once)
             }
             test_release();
         }
+}
+
+/* ---- tables of cosines and sines ---- */
+
+/* Tables in double for positions 0 .. rows - 1: what attn_rope makes of (1, 0) are the cosine and sine that it turns
+   by. */
+static void tabulate(attn_rope_opts *tables, const attn_rope_opts *o, size_t rows, size_t dim)
+{
+    attn_tensor ones = test_tensor(ATTN_F64, 1, 1, rows, dim, T_BHLD);
+    attn_mat both = attn_head(ones, 0, 0);
+    attn_rope_opts halves = {0};
+    halves.base = o->base, halves.frequencies = o->frequencies;
+    test_fill(attn_mat_cols(both, 0, dim / 2), 1);
+    test_fill(attn_mat_cols(both, dim / 2, dim / 2), 0);
+    CHECK_STATUS(attn_rope(ones, ones, &halves), ATTN_OK);
+    tables->cos = attn_mat_cols(both, 0, dim / 2);
+    tables->sin = attn_mat_cols(both, dim / 2, dim / 2);
+}
+
+/* Tables in double of what it would compute itself change no bit, whatever else is asked for. */
+TEST(rope_tables_equal_frequencies)
+{
+    enum { B = 2, H = 2, L = 5, REACH = 40 };
+    for (size_t n = 0; n < (test_quick ? 40 : 400); n++) {
+        size_t D = 2 + 2 * test_below(n % 9 ? 12 : 170), dim;
+        attn_tensor in = test_random_tensor(floats[n % 4], B, H, L, D, (int)test_below(T_LAYOUTS)), one, two;
+        attn_rope_opts o = random_rope(B, L, D), by_table;
+        ptrdiff_t *positions = places(B * L);
+        if (!test_absent_mat(o.cos))
+            continue;
+        dim = o.dim ? o.dim : D;
+        for (size_t i = 0; i < B * L; i++)
+            positions[i] = (ptrdiff_t)test_below(REACH);
+        o.positions = n % 3 ? positions : NULL, o.position_batch_stride = o.position_len_stride = 0;
+        o.offset = n % 3 ? 0 : (ptrdiff_t)test_below(REACH - L + 1);
+        by_table = o;
+        tabulate(&by_table, &o, REACH, dim);
+        by_table.base = -1, by_table.frequencies = NULL;
+        one = test_tensor(floats[n / 4 % 4], B, H, L, D, T_BHLD), two = test_tensor_like(one, T_STEP);
+        test_case("case %zu: %s to %s, D %zu, dim %zu", n, test_dtype_name(in.dtype), test_dtype_name(one.dtype), D,
+                  dim);
+        CHECK_STATUS(attn_rope(one, in, &o), ATTN_OK);
+        CHECK_STATUS(attn_rope(two, in, &by_table), ATTN_OK);
+        CHECK(test_same_tensor_bits(one, two));
+        test_release();
+    }
+}
+
+/* Transposed, tables turn back what they have turned; one that is no rotation, too, is transposed as a matrix is. */
+TEST(rope_tables_transposed)
+{
+    enum { L = 20, D = 12 };
+    for (int interleaved = 0; interleaved < 2; interleaved++) {
+        attn_tensor in = test_random_tensor(ATTN_F64, 1, 2, L, D, T_BHLD), other = test_tensor_like(in, T_BHLD),
+                    out = test_tensor_like(in, T_BHLD), back = test_tensor_like(in, T_BHLD);
+        attn_rope_opts o = {0}, plain = {0};
+        real there = 0, again = 0;
+        test_scatter(other, 5);
+        o.interleaved = interleaved, o.scale = 3;
+        tabulate(&o, &plain, L, D);
+        CHECK_STATUS(attn_rope(out, in, &o), ATTN_OK);
+        o.transposed = 1, o.scale = 1.0 / 3;
+        CHECK_STATUS(attn_rope(back, out, &o), ATTN_OK);
+        for (size_t i = 0; i < L * D; i++)
+            CHECK_NEAR(test_tensor_get(back, 0, 1, i / D, i % D), test_tensor_get(in, 0, 1, i / D, i % D), 16 * eps);
+        test_case("interleaved %d: <R x, y> and <x, R^T y>", interleaved);
+        o.cos = test_random_mat(ATTN_F32, L, D / 2, TRANSPOSED), o.sin = test_random_mat(ATTN_F16, L, D / 2, STRIDED);
+        o.scale = -0.5, o.transposed = 0;
+        CHECK_STATUS(attn_rope(out, in, &o), ATTN_OK);
+        o.transposed = 1;
+        CHECK_STATUS(attn_rope(back, other, &o), ATTN_OK);
+        for (size_t i = 0; i < L * D; i++) {
+            there += test_tensor_get(out, 0, 0, i / D, i % D) * test_tensor_get(other, 0, 0, i / D, i % D);
+            again += test_tensor_get(in, 0, 0, i / D, i % D) * test_tensor_get(back, 0, 0, i / D, i % D);
+        }
+        CHECK_NEAR(there, again, L * D * 8 * eps);
+        test_release();
+    }
+}
+
+/* ONNX's inputs of three dimensions, B x L x (H D), and tables with a row for each token, without positions: views. */
+TEST(rope_tables_by_views)
+{
+    enum { B = 2, H = 4, L = 3, D = 8 };
+    for (int n = 0; n < 4; n++) {
+        attn_tensor in = test_random_tensor(ATTN_F32, B, H, L, D, T_BHLD), want = test_tensor_like(in, T_BHLD),
+                    three = test_tensor_like(in, T_BLHD), got = test_tensor_like(in, T_BLHD);
+        attn_mat rows = attn_mat_of(three.data, ATTN_F32, B * L, H * D),
+                 out = attn_mat_of(got.data, ATTN_F32, B * L, H * D);
+        attn_rope_opts o = {0};
+        ptrdiff_t positions[B * L];
+        o.interleaved = n % 2, o.dim = n < 2 ? 0 : 4;
+        give_tables(&o, B * L, n < 2 ? D / 2 : 2);
+        for (size_t i = 0; i < B * L; i++)
+            positions[i] = (ptrdiff_t)i;
+        o.positions = positions;
+        test_case("interleaved %d, dim %zu", o.interleaved, o.dim);
+        CHECK_STATUS(attn_rope(want, in, &o), ATTN_OK);
+        turned_well(want, in, &o);
+        CHECK_STATUS(
+            attn_rope(attn_blhd(got.data, ATTN_F32, B, L, H, D), attn_blhd(three.data, ATTN_F32, B, L, H, D), &o),
+            ATTN_OK);
+        CHECK(test_same_tensor_bits(got, want));
+        test_fill_tensor(got, 99);
+        o.positions = NULL; /* item by item: a matrix of its own, and an offset */
+        for (size_t b = 0; b < B; b++) {
+            o.offset = (ptrdiff_t)(b * L);
+            CHECK_STATUS(attn_rope(attn_heads(attn_mat_rows(out, b * L, L), H),
+                                   attn_heads(attn_mat_rows(rows, b * L, L), H), &o),
+                         ATTN_OK);
+        }
+        CHECK(test_same_tensor_bits(got, want));
+        test_fill_tensor(got, 99);
+        o.offset = 0; /* or each with its own rows of the tables */
+        for (size_t b = 0; b < B; b++) {
+            attn_rope_opts own = o;
+            own.cos = attn_mat_rows(o.cos, b * L, L), own.sin = attn_mat_rows(o.sin, b * L, L);
+            CHECK_STATUS(attn_rope(attn_heads(attn_mat_rows(out, b * L, L), H),
+                                   attn_heads(attn_mat_rows(rows, b * L, L), H), &own),
+                         ATTN_OK);
+        }
+        CHECK(test_same_tensor_bits(got, want));
+        test_release();
+    }
+}
+
+/* Tables are multiplied by in double: what float would round or overflow comes out right. NaN and infinity stay in the
+   pairs that they turn. */
+TEST(rope_tables_in_double)
+{
+    static const double xs[] = {1 + 0x1p-40, 0x1p+300}, cosines[] = {1 - 0x1p-45, 0x1p-300}, zeros[] = {0, 0},
+                        bad[] = {NAN, 0, HUGE_VAL};
+    attn_tensor in = attn_heads(test_numbers(ATTN_F64, 1, 2, xs), 1), out = test_tensor(ATTN_F64, 1, 1, 1, 2, T_BHLD);
+    attn_rope_opts o = {0};
+    for (size_t n = 0; n < 2; n++) {
+        test_tensor_set(in, 0, 0, 0, 0, xs[n]);
+        test_tensor_set(in, 0, 0, 0, 1, 0);
+        o.cos = test_numbers(ATTN_F64, 1, 1, cosines + n), o.sin = test_numbers(ATTN_BF16, 1, 1, zeros);
+        CHECK_STATUS(attn_rope(out, in, &o), ATTN_OK);
+        CHECK_NEAR(test_tensor_get(out, 0, 0, 0, 0), (real)xs[n] * (real)cosines[n], eps / 2);
+        CHECK(test_tensor_get(out, 0, 0, 0, 1) == 0);
+    }
+    in = test_random_tensor(ATTN_F32, 1, 1, 1, 6, T_BHLD), out = test_tensor(ATTN_F32, 1, 1, 1, 6, T_BHLD);
+    o.interleaved = 1;
+    o.cos = test_numbers(ATTN_F16, 1, 3, bad), o.sin = test_random_mat(ATTN_F32, 1, 3, PACKED);
+    CHECK_STATUS(attn_rope(out, in, &o), ATTN_OK);
+    for (size_t d = 0; d < 6; d++)
+        CHECK(sdpa_finite(test_tensor_get(out, 0, 0, 0, d)) == (d / 2 == 1));
+}
+
+/* Every position must have a row: VALUE, whether it comes from the offset, from positions or from both. */
+TEST(rope_tables_positions)
+{
+    enum { B = 2, H = 2, L = 3, D = 4, ROWS = 10 };
+    static const struct {
+        ptrdiff_t offset, position; /* that of the last row of the last item; -1000: none are given */
+        int fits;
+    } cases[] = {
+        {0, -1000, 1},
+        {ROWS - L, -1000, 1},
+        {ROWS - L + 1, -1000, 0},
+        {ROWS, -1000, 0},
+        {-1, -1000, 0},
+        {-L, -1000, 0},
+        {PTRDIFF_MAX, -1000, 0},
+        {PTRDIFF_MAX - 1, -1000, 0},
+        {PTRDIFF_MIN, -1000, 0},
+        {0, ROWS - 1, 1},
+        {0, ROWS, 0},
+        {0, -1, 0},
+        {0, 0, 1},
+        {1, ROWS - 2, 1},
+        {1, ROWS - 1, 0},
+        {5, -5, 1},
+        {5, -6, 0},
+        {-1, 1, 0},
+        {-1, ROWS, 0}, /* the others are at 0 */
+        {PTRDIFF_MAX, PTRDIFF_MAX, 0},
+        {PTRDIFF_MIN, PTRDIFF_MIN, 0},
+        {0, PTRDIFF_MAX, 0},
+        {0, PTRDIFF_MIN, 0},
+        {3, PTRDIFF_MAX, 0},
+        {1, PTRDIFF_MIN, 0},
+    };
+    ptrdiff_t *positions = places(B * L);
+    attn_rope_opts o = {0};
+    for (size_t n = 0; n < COUNT(cases); n++) {
+        attn_tensor in = test_random_tensor(ATTN_F32, B, H, L, D, T_BHLD),
+                    out = test_tensor(ATTN_F32, B, H, L, D, T_STEP);
+        positions = places(B * L);
+        for (size_t i = 0; i < B * L; i++)
+            positions[i] = i + 1 < B * L ? 0 : cases[n].position;
+        give_tables(&o, ROWS, D / 2);
+        o.offset = cases[n].offset, o.positions = cases[n].position == -1000 ? NULL : positions;
+        test_case("offset %td, position %td of %d rows", o.offset, cases[n].position, ROWS);
+        test_freeze();
+        CHECK_STATUS(attn_rope(out, in, &o), cases[n].fits ? ATTN_OK : ATTN_ERR_VALUE);
+        if (cases[n].fits)
+            CHECK(test_wrote_only_tensors(&out, 1) && turned_well(out, in, &o));
+        else
+            CHECK(test_wrote_nothing());
+        test_release();
+    }
+    test_case("positions that an offset brings back");
+    {
+        attn_tensor in = test_random_tensor(ATTN_F32, 1, H, 2, D, T_BHLD),
+                    out = test_tensor(ATTN_F32, 1, H, 2, D, T_BHLD), same = test_tensor(ATTN_F32, 1, H, 2, D, T_BHLD);
+        positions = places(2), positions[0] = 1 - PTRDIFF_MAX, positions[1] = 4 - PTRDIFF_MAX;
+        give_tables(&o, ROWS, D / 2);
+        o.offset = PTRDIFF_MAX, o.positions = positions;
+        CHECK_STATUS(attn_rope(out, in, &o), ATTN_OK);
+        positions[0] = 1, positions[1] = 4, o.offset = 0;
+        CHECK_STATUS(attn_rope(same, in, &o), ATTN_OK);
+        CHECK(test_same_tensor_bits(out, same));
+    }
+    test_case("without elements, in no time");
+    give_tables(&o, ROWS, D / 2);
+    o.positions = NULL, o.offset = 0;
+    CHECK_STATUS(attn_rope(attn_bhld(NULL, ATTN_F32, SIZE_MAX / 16, 0, 3, D),
+                           attn_bhld(NULL, ATTN_F32, SIZE_MAX / 16, 0, 3, D), &o),
+                 ATTN_OK);
+    CHECK_STATUS(attn_rope(attn_bhld(NULL, ATTN_F32, 1, 0, SIZE_MAX / 64, D),
+                           attn_bhld(NULL, ATTN_F32, 1, 0, SIZE_MAX / 64, D), &o),
+                 ATTN_ERR_VALUE);
+    o.offset = ROWS;
+    CHECK_STATUS(attn_rope(attn_bhld(NULL, ATTN_F32, 1, 0, 1, D), attn_bhld(NULL, ATTN_F32, 1, 0, 1, D), &o),
+                 ATTN_ERR_VALUE);
+    CHECK_STATUS(attn_rope(attn_bhld(NULL, ATTN_F32, 1, 2, 0, D), attn_bhld(NULL, ATTN_F32, 1, 2, 0, D), &o), ATTN_OK);
+    CHECK_STATUS(attn_rope(attn_bhld(NULL, ATTN_F32, 0, 2, 1, D), attn_bhld(NULL, ATTN_F32, 0, 2, 1, D), &o), ATTN_OK);
 }
 
 /* What is copied keeps every bit; NaN in a pair stays in it; the copied elements are not scaled. */
@@ -556,6 +805,117 @@ static void check_rope_faults(size_t B, size_t L)
     CHECK_STATUS(attn_rope(good.out, good.in, &good.o), ATTN_OK);
     CHECK(test_wrote_only_tensors(&good.out, 1));
     test_release();
+}
+
+/* Faults of the tables, alone and with one of out, in or the other table. */
+TEST(rope_tables_status)
+{
+    enum { D = 6, L = 3, ROWS = 5 };
+    attn_tensor in = test_random_tensor(ATTN_F32, 2, 2, L, D, T_STEP), out = test_tensor(ATTN_F32, 2, 2, L, D, T_BHLD);
+    attn_rope_opts good = {0};
+    good.cos = test_random_mat(ATTN_F32, ROWS, D / 2, STRIDED);
+    good.sin = test_random_mat(ATTN_F16, ROWS, D / 2, STRIDED);
+    test_freeze();
+    for (int f = 0; f < 4 * SPOILS + 3; f++)
+        for (int g = -1; g < f; g++) { /* -1: f alone */
+            attn_tensor a = out, b = in;
+            attn_rope_opts o = good;
+            attn_status want = ATTN_OK;
+            int skip = g >= 0 && f < 4 * SPOILS && (f / SPOILS == g / SPOILS || f % SPOILS == g % SPOILS);
+            for (int n = 0; n < 2 && !skip; n++) {
+                int fault = n ? g : f, kind = fault % SPOILS;
+                attn_status status = ATTN_OK;
+                if (fault < 0)
+                    break;
+                switch (fault / SPOILS) {
+                case 0: status = test_spoil(&a, SPOIL_REQUIRED | SPOIL_OUTPUT, kind); break;
+                case 1: status = test_spoil(&b, SPOIL_REQUIRED, kind); break;
+                case 2: status = test_spoil_mat(&o.cos, SPOIL_REQUIRED, kind); break;
+                case 3: status = test_spoil_mat(&o.sin, SPOIL_REQUIRED, kind); break;
+                default:
+                    status = ATTN_ERR_VALUE;
+                    if (kind == 0)
+                        o.offset = ROWS - L + 1;
+                    else if (kind == 1)
+                        o.scale = NAN;
+                    else if (g < 2 * SPOILS && g >= 0) /* another view than the one that has the fault */
+                        skip = 1;
+                    else
+                        a.data = good.cos.data, status = ATTN_ERR_ALIAS;
+                }
+                skip |= status == ATTN_OK;
+                if (want == ATTN_OK || test_rank(status) < test_rank(want))
+                    want = status;
+            }
+            if (skip)
+                continue;
+            test_case("faults %d and %d", f, g);
+            CHECK_STATUS(attn_rope(a, b, &o), want);
+            CHECK(test_wrote_nothing());
+        }
+    test_case("as it should be");
+    CHECK_STATUS(attn_rope(out, in, &good), ATTN_OK);
+    CHECK(test_wrote_only_tensors(&out, 1));
+    turned_well(out, in, &good);
+    test_release();
+}
+
+/* The same where dim is given; and where tables lie in what is written. */
+TEST(rope_tables_dims)
+{
+    enum { D = 8, L = 2 };
+    attn_tensor in = test_random_tensor(ATTN_F32, 1, 1, L, D, T_BHLD), out = test_tensor(ATTN_F32, 1, 1, L, D, T_BHLD);
+    attn_mat wide = test_random_mat(ATTN_F64, L, D, PACKED), none = {0};
+    float *both;
+    test_freeze();
+    for (size_t dim = 0; dim <= D + 3; dim++)
+        for (size_t pairs = 0; pairs <= D; pairs++) {
+            attn_rope_opts o = {0};
+            size_t turned = dim ? dim : D;
+            o.dim = dim;
+            o.cos = attn_mat_cols(wide, 0, pairs), o.sin = attn_mat_cols(wide, D - pairs, pairs);
+            test_case("dim %zu, %zu columns", dim, pairs);
+            if (pairs == turned / 2 && turned % 2 == 0 && turned <= D)
+                continue;
+            CHECK_STATUS(attn_rope(out, in, &o), pairs == turned / 2 ? ATTN_ERR_VALUE : ATTN_ERR_SHAPE);
+            CHECK(test_wrote_nothing());
+        }
+    for (int n = 0; n < 2; n++) {
+        attn_rope_opts o = {0};
+        o.cos = n ? none : attn_mat_cols(wide, 0, D / 2), o.sin = n ? attn_mat_cols(wide, 0, D / 2) : none;
+        test_case("one table alone, %d", n);
+        CHECK_STATUS(attn_rope(out, in, &o), ATTN_ERR_NULL);
+        CHECK(test_wrote_nothing());
+    }
+    test_case("interleaved in one buffer, as [row][cos and sin]");
+    {
+        attn_rope_opts o = {0};
+        o.cos = attn_mat_cols(wide, 0, D / 2), o.sin = attn_mat_cols(wide, D / 2, D / 2);
+        CHECK_STATUS(attn_rope(out, in, &o), ATTN_OK);
+        turned_well(out, in, &o);
+        o.sin = o.cos; /* two inputs may be one */
+        CHECK_STATUS(attn_rope(out, in, &o), ATTN_OK);
+        turned_well(out, in, &o);
+    }
+    test_case("upon the tables");
+    both = test_block(64 * sizeof *both);
+    for (size_t i = 0; i < 64; i++)
+        both[i] = (float)i / 64;
+    test_freeze();
+    for (int n = 0; n < 2; n++) {
+        attn_rope_opts o = {0};
+        attn_mat table = attn_mat_of(both + 12, ATTN_F32, L, D / 2);
+        o.cos = n ? attn_mat_cols(wide, 0, D / 2) : table, o.sin = n ? table : attn_mat_cols(wide, 0, D / 2);
+        CHECK_STATUS(attn_rope(attn_bhld(both, ATTN_F32, 1, 1, L, D), in, &o), ATTN_ERR_ALIAS);
+        CHECK_STATUS(attn_rope(attn_bhld(both + 19, ATTN_F32, 1, 1, L, D), in, &o), ATTN_ERR_ALIAS);
+        CHECK(test_wrote_nothing());
+        CHECK_STATUS(attn_rope(attn_bhld(both + 20, ATTN_F32, 1, 1, L, D), in, &o), ATTN_OK);
+        table = attn_mat_cols(attn_mat_of(both, ATTN_F32, L, 16), D, D / 2); /* beside the rows that are written */
+        o.cos = n ? attn_mat_cols(wide, 0, D / 2) : table, o.sin = n ? table : attn_mat_cols(wide, 0, D / 2);
+        CHECK_STATUS(attn_rope(attn_heads(attn_mat_cols(attn_mat_of(both, ATTN_F32, L, 16), 0, D), 1), in, &o),
+                     ATTN_OK);
+        test_freeze();
+    }
 }
 
 TEST(rope_status)

@@ -28,6 +28,7 @@ import onnxruntime
 import torch
 import torch.nn.functional as F
 import transformers
+from onnx.reference.ops.op_rotary_embedding import rotary_embedding
 from transformers import cache_utils
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.bloom import modeling_bloom
@@ -397,6 +398,48 @@ def rotations(w):
         opset23(f"{kind}, 8 of 24, B x L x H D", three=True, D=24, dim=8, at=places(8, 2, 9, 50000), **common)
         opset23(f"{kind}, a row for every token, base 100", gathered=True, base=100.0, at=places(9, 2, 9, 3000),
                 **common)
+
+
+# ---- rotations by tables ----
+
+def tables(w):
+    """The cases of onnx/backend/test/case/node/rotaryembedding.py, with our numbers."""
+    def add(name, three=False, per_token=False, interleaved=0, dim=0):
+        name, (B, H, L, D) = f"test_rotary_embedding{name}", (2, 4, 3, 8)
+        case = Case(name, B=B, H=H, Lq=L, D=D)
+        rows, pairs = B * L if per_token else 50, (dim or D) // 2
+        cos, sin = numbers(case.seed, K, rows, pairs), numbers(case.seed, V, rows, pairs)
+        at, positions = None, f".rows = {rows}"
+        if per_token:
+            cos, sin = cos.reshape(B, L, pairs), sin.reshape(B, L, pairs)
+        else:
+            at = np.array(places(case.seed, B, L, rows))
+            positions += f", .opts.positions = {compound('const ptrdiff_t', at.flatten().tolist())}"
+        x = flat(case.q) if three else case.q
+        how = {"interleaved": interleaved}
+        if dim:
+            how["rotary_embedding_dim"] = dim
+        if three:
+            how["num_heads"] = H
+        exact, plain = (rotary_embedding(x.astype(t), cos.astype(t), sin.astype(t), position_ids=at, **how)
+                        for t in (np.float64, np.float32))
+        peer, = run_onnx("RotaryEmbedding", "", 23, {"X": f32(x), "cos_cache": f32(cos), "sin_cache": f32(sin),
+                                                     "position_ids": at}, ["out"], **how)
+        if three:
+            peer, exact, plain = (heads(y, H) for y in (peer, exact, plain))
+        w.case(f'.name = "{name}", .seed = {case.seed}',
+               f".B = {B}, .H = {H}, .L = {L}, .D = {D}, .three = {int(three)}",
+               f".opts.interleaved = {interleaved}, .opts.dim = {dim}", positions,
+               f".out = {w.results(case, 'out', peer, {'out': exact}, {'out': plain})}")
+
+    add("")
+    add("_3d_input", three=True)
+    add("_interleaved", interleaved=1)
+    add("_with_rotary_dim", dim=4)
+    add("_with_interleaved_rotary_dim", interleaved=1, dim=4)
+    add("_no_position_ids", per_token=True)
+    add("_no_position_ids_interleaved", per_token=True, interleaved=1)
+    add("_no_position_ids_rotary_dim", per_token=True, dim=4)
 
 
 # ---- the multi-head layer ----
@@ -836,7 +879,8 @@ def main():
             ("golden_layer", "layers_f64", True, layers), ("golden_layer", "layers_f32", False, layers),
             ("golden_layer", "layers_t5", False, t5_layers),
             ("golden_session", "sessions_f64", True, torch_sessions),
-            ("golden_session", "sessions_f32", False, gqa_sessions, attention_sessions, microsoft_sessions)):
+            ("golden_session", "sessions_f32", False, gqa_sessions, attention_sessions, microsoft_sessions),
+            ("golden_tables", "rotations_by_tables", False, tables)):
         writer = States(struct, name, double)
         for group in groups:
             group(writer)

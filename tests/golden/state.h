@@ -2302,4 +2302,61 @@ static const golden_session golden_sessions_f32[] = {
      .out = {golden_81db80_out, 16, 75, 3.5e-7, 2.7e-7, 7.1293527520047064},
      .k = {golden_81db80_k, 16, 75, 0, 0, -20.62451171875}, .v = {golden_81db80_v, 16, 75, 0, 0, 10.86669921875}}};
 
+static const double golden_f6f023_out[] = {
+    -1.109619140625, 0.02294921875, -2.5166015625, -1.3330078125, 0.977783203125, 3.79150390625, -0.224365234375,
+    -1.8193359375, 0.095703125, 1.968017578125, -1.17333984375, 2.0302734375, -1.781005859375, 2.3447265625,
+    0.93603515625};
+static const double golden_c8cba5_out[] = {
+    5.331298828125, 0.70556640625, 0.6103515625, 1.09716796875, -6.161865234375, -0.45166015625, 1.591796875,
+    0.580322265625, -2.358154296875, -1.155029296875, 0.298828125, 1.846923828125, -2.672607421875, -0.36474609375,
+    -1.705078125};
+static const double golden_1f349b_out[] = {
+    -1.857666015625, -0.427734375, 3.714111328125, 1.783203125, 3.100341796875, -1.6962890625, -2.616943359375,
+    1.033447265625, -3.32080078125, 2.5771484375, 1.218505859375, 3.52685546875, 0.11083984375, -0.193359375,
+    1.5556640625};
+static const double golden_6e5407_out[] = {
+    1.382080078125, 0.140625, -0.894287109375, -1.03125, 0.984375, -2.1904296875, -0.625, 2.760986328125,
+    -6.540771484375, 0.53125, 1.7490234375, 1.265625, 0.125, 0.244140625, -1.984375};
+static const double golden_f9e5b8_out[] = {
+    -3.05810546875, -0.75, -2.2451171875, 0.0625, 1.65625, -3.30615234375, 0.328125, -1.3564453125, 2.73876953125,
+    0.4375, -0.2734375, 0.984375, 0.90625, -0.125244140625, -0.484375};
+static const double golden_b365a0_out[] = {
+    1.345947265625, -0.45556640625, 2.6298828125, 3.578125, 0.454833984375, 0.38232421875, -3.15576171875,
+    -3.19970703125, 2.36279296875, 0.680419921875, 2.016357421875, 0.615966796875, 1.892578125, 0.078857421875,
+    -1.722412109375};
+static const double golden_317189_out[] = {
+    1.1162109375, -1.181640625, -0.945068359375, 5.052490234375, -3.258544921875, -0.8896484375, 1.6435546875,
+    -3.22265625, 0.8232421875, -1.4599609375, -3.36181640625, 3.526611328125, -0.06982421875, 2.8369140625,
+    -1.925537109375};
+static const double golden_d7c9f7_out[] = {
+    1.20458984375, -0.5625, -0.73193359375, -0.921875, -1.765625, 1.27587890625, -0.828125, -0.747802734375,
+    -3.725341796875, -1.671875, -0.598876953125, 0.75, 1.453125, 0.689697265625, 0.765625};
+
+static const golden_tables golden_rotations_by_tables[] = {
+    {.name = "test_rotary_embedding", .seed = 16183331, .B = 2, .H = 4, .L = 3, .D = 8, .three = 0,
+     .opts.interleaved = 0, .opts.dim = 0, .rows = 50, .opts.positions = (const ptrdiff_t[]){8, 46, 20, 42, 4, 16},
+     .out = {golden_f6f023_out, 15, 13, 3.8e-7, 0, 36.303783416748047}},
+    {.name = "test_rotary_embedding_3d_input", .seed = 13159333, .B = 2, .H = 4, .L = 3, .D = 8, .three = 1,
+     .opts.interleaved = 0, .opts.dim = 0, .rows = 50, .opts.positions = (const ptrdiff_t[]){49, 12, 46, 31, 10, 44},
+     .out = {golden_c8cba5_out, 15, 13, 3.7e-7, 0, -3.3847885131835938}},
+    {.name = "test_rotary_embedding_interleaved", .seed = 2045083, .B = 2, .H = 4, .L = 3, .D = 8, .three = 0,
+     .opts.interleaved = 1, .opts.dim = 0, .rows = 50, .opts.positions = (const ptrdiff_t[]){16, 2, 20, 26, 6, 25},
+     .out = {golden_1f349b_out, 15, 13, 3.1e-7, 0, 1.5492324829101562}},
+    {.name = "test_rotary_embedding_with_rotary_dim", .seed = 7230471, .B = 2, .H = 4, .L = 3, .D = 8, .three = 0,
+     .opts.interleaved = 0, .opts.dim = 4, .rows = 50, .opts.positions = (const ptrdiff_t[]){45, 23, 22, 16, 43, 40},
+     .out = {golden_6e5407_out, 15, 13, 3.9e-7, 0, 24.644676208496094}},
+    {.name = "test_rotary_embedding_with_interleaved_rotary_dim", .seed = 16377272,
+     .B = 2, .H = 4, .L = 3, .D = 8, .three = 0, .opts.interleaved = 1, .opts.dim = 4,
+     .rows = 50, .opts.positions = (const ptrdiff_t[]){32, 46, 33, 31, 15, 44},
+     .out = {golden_f9e5b8_out, 15, 13, 2.6e-7, 0, 0.56695938110351562}},
+    {.name = "test_rotary_embedding_no_position_ids", .seed = 11756960, .B = 2, .H = 4, .L = 3, .D = 8, .three = 0,
+     .opts.interleaved = 0, .opts.dim = 0, .rows = 6,
+     .out = {golden_b365a0_out, 15, 13, 3.3e-7, 0, 6.5642890930175781}},
+    {.name = "test_rotary_embedding_no_position_ids_interleaved", .seed = 3240329,
+     .B = 2, .H = 4, .L = 3, .D = 8, .three = 0, .opts.interleaved = 1, .opts.dim = 0, .rows = 6,
+     .out = {golden_317189_out, 15, 13, 3.2e-7, 0, 20.972782135009766}},
+    {.name = "test_rotary_embedding_no_position_ids_rotary_dim", .seed = 14141943,
+     .B = 2, .H = 4, .L = 3, .D = 8, .three = 0, .opts.interleaved = 0, .opts.dim = 4, .rows = 6,
+     .out = {golden_d7c9f7_out, 15, 13, 3.5e-7, 0, -7.4848823547363281}}};
+
 /* clang-format on */
