@@ -57,8 +57,8 @@ static real position_of(const attn_rope_opts *o, size_t L, size_t b, size_t i)
     return (real)o->offset + (real)o->positions[(ptrdiff_t)b * by_item + (ptrdiff_t)i * by_row];
 }
 
-/* One row in long double; slack: what computing it in double may be off by. Own frequencies and tables are exact; those of
-   a base come from a power, whose exponent is rounded too. */
+/* One row in long double; slack: what computing it in double may be off by. Own frequencies and tables are exact; the
+   others come from a power, whose exponent is rounded too. */
 static void turn(real *want, real *slack, const real *row, size_t D, const attn_rope_opts *o, real position)
 {
     size_t dim = o->dim ? o->dim : D;

@@ -1,5 +1,5 @@
 /* Constructors, slices, elements: what a view points at, and when it is absent or bad. */
-#include "test.h"
+#include "sdpa.h"
 
 static int bad_tensor(attn_tensor t)
 {
@@ -141,6 +141,155 @@ TEST(views_of_tensors)
     CHECK(!bad_tensor(bhld) && bhld.len == 0 && attn_head(bhld, 1, 2).rows == 0 &&
           !test_bad_mat(attn_head(bhld, 1, 2)));
     CHECK(!bad_tensor(attn_tensor_slice(bhld, 0, 0)));
+}
+
+/* ---- the packed projection [B][L][(H + 2 Hkv) D] ---- */
+
+/* A view of `heads` heads from `data` on, in rows of `row` elements. */
+static int is_part(attn_tensor t, const float *data, size_t B, size_t L, size_t heads, size_t D, size_t row)
+{
+    return t.data == data && t.dtype == ATTN_F32 && t.batch == B && t.heads == heads && t.len == L && t.dim == D &&
+           t.batch_stride == (ptrdiff_t)(L * row) && t.head_stride == (ptrdiff_t)D && t.len_stride == (ptrdiff_t)row &&
+           t.dim_stride == 1;
+}
+
+TEST(views_qkv)
+{
+    static const size_t heads[][2] = {{1, 1}, {4, 4}, {4, 2}, {6, 1}, {2, 3}};
+    float *a = test_block(4096 * sizeof *a);
+    for (size_t i = 0; i < 4096; i++)
+        a[i] = (float)i;
+    for (size_t n = 0; n < sizeof heads / sizeof *heads; n++) {
+        size_t B = 1 + n % 3, L = 1 + (3 * n + 2) % 5, D = 1 + n, H = heads[n][0], Hkv = heads[n][1],
+               row = (H + 2 * Hkv) * D;
+        attn_tensor q, k, v, of[3];
+        test_case("B %zu, L %zu, H %zu, Hkv %zu, D %zu", B, L, H, Hkv, D);
+        test_freeze();
+        CHECK_STATUS(attn_qkv(&q, &k, &v, a, ATTN_F32, B, L, H, Hkv, D), ATTN_OK);
+        CHECK(test_wrote_nothing());
+        CHECK(is_part(q, a, B, L, H, D, row) && is_part(k, a + H * D, B, L, Hkv, D, row) &&
+              is_part(v, a + (H + Hkv) * D, B, L, Hkv, D, row));
+        of[0] = q, of[1] = k, of[2] = v;
+        for (size_t i = 0; i < B * L * row; i++) {
+            size_t c = i % row / D, part = c < H ? 0 : c < H + Hkv ? 1 : 2, h = c - (part ? H : 0) - (part / 2) * Hkv;
+            CHECK(at(of[part], i / row / L, h, i / row % L, i % D) == a + i);
+        }
+    }
+    test_case("other types");
+    for (int dtype = ATTN_F32; dtype <= ATTN_BF16; dtype++) {
+        attn_tensor q, k, v;
+        size_t size = test_size((attn_dtype)dtype);
+        CHECK_STATUS(attn_qkv(&q, &k, &v, a, (attn_dtype)dtype, 2, 3, 4, 2, 5), ATTN_OK);
+        CHECK(q.dtype == (attn_dtype)dtype && k.dtype == (attn_dtype)dtype && v.dtype == (attn_dtype)dtype);
+        CHECK((char *)k.data == (char *)a + 20 * size && (char *)v.data == (char *)a + 30 * size);
+    }
+}
+
+/* Without elements, where data may be NULL; and without data, which who uses the views refuses. */
+TEST(views_qkv_empty)
+{
+    float a[4] = {0};
+    attn_tensor q, k, v;
+    for (int n = 0; n < 32; n++) /* the sizes that are 0 */
+        for (int null = 0; null < 2; null++) {
+            size_t B = n & 1 ? 0 : 1, L = n & 2 ? 0 : 1, H = n & 4 ? 0 : 2, Hkv = n & 8 ? 0 : 1, D = n & 16 ? 0 : 1;
+            int empty = !B || !L || !D;
+            test_case("%zu x %zu x (%zu + 2 %zu) x %zu, data %d", B, L, H, Hkv, D, !null);
+            CHECK_STATUS(attn_qkv(&q, &k, &v, null ? NULL : a, ATTN_F32, B, L, H, Hkv, D), ATTN_OK);
+            CHECK(q.batch == B && q.heads == H && q.len == L && q.dim == D);
+            CHECK(k.batch == B && k.heads == Hkv && k.len == L && k.dim == D);
+            CHECK(v.batch == B && v.heads == Hkv && v.len == L && v.dim == D);
+            CHECK(!absent_tensor(q) && !absent_tensor(k) && !absent_tensor(v));
+            CHECK(null ? !q.data && !k.data && !v.data : q.data == a);
+            CHECK_STATUS(attn_rope(q, q, NULL), null && H && !empty ? ATTN_ERR_NULL : D % 2 ? ATTN_ERR_SHAPE : ATTN_OK);
+            CHECK_STATUS(attn_merge(v, k, v, k), null && Hkv && !empty ? ATTN_ERR_NULL
+                                                 : !D                  ? ATTN_ERR_SHAPE
+                                                 : empty || !Hkv       ? ATTN_OK
+                                                                       : ATTN_ERR_ALIAS);
+        }
+}
+
+TEST(views_qkv_status)
+{
+    float a[64] = {0};
+    attn_tensor good = attn_bhld(a, ATTN_F32, 1, 1, 2, 2), q = good, k = good, v = good;
+    const size_t most = SIZE_MAX, half = SIZE_MAX / 2 + 1, root = (size_t)1 << (sizeof(size_t) * 4);
+    const size_t sizes[][5] = {
+        {most, most, most, most, most}, {1, 1, most, 1, 1},     {1, 1, 1, most, 1},     {1, 1, 1, half, 1},
+        {1, 1, half, half / 2, 1},      {1, 1, half, 1, 1},     {1, 1, 1, half / 2, 4}, {1, root, root, 1, 1},
+        {root, 1, 1, 1, root},          {2, half, 1, 1, 1},     {1, 1, 1, 1, most / 3}, {1, 1, 1, 1, most / 3 + 1},
+        {1, 2, 1, 1, half / 12},        {half / 12 + 1, 1, 1, 1, 1}};
+    for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++)
+        for (int missing = 0; missing < 8; missing++) {
+            const size_t *s = sizes[n];
+            attn_tensor *to[3] = {missing & 1 ? NULL : &q, missing & 2 ? NULL : &k, missing & 4 ? NULL : &v};
+            q = k = v = good;
+            test_case("sizes %zu, missing %d", n, missing);
+            CHECK_STATUS(attn_qkv(to[0], to[1], to[2], a, ATTN_F32, s[0], s[1], s[2], s[3], s[4]),
+                         missing ? ATTN_ERR_NULL : ATTN_ERR_OVERFLOW);
+            CHECK(missing & 1 ? same_tensor(q, good) : bad_tensor(q));
+            CHECK(missing & 2 ? same_tensor(k, good) : bad_tensor(k));
+            CHECK(missing & 4 ? same_tensor(v, good) : bad_tensor(v));
+        }
+    for (int missing = 1; missing < 8; missing++) {
+        q = k = v = good;
+        test_case("missing %d", missing);
+        CHECK_STATUS(attn_qkv(missing & 1 ? NULL : &q, missing & 2 ? NULL : &k, missing & 4 ? NULL : &v, a, ATTN_F32, 1,
+                              2, 2, 1, 2),
+                     ATTN_ERR_NULL);
+        CHECK(missing & 1 ? same_tensor(q, good) : bad_tensor(q));
+        CHECK(missing & 2 ? same_tensor(k, good) : bad_tensor(k));
+        CHECK(missing & 4 ? same_tensor(v, good) : bad_tensor(v));
+    }
+}
+
+/* The views go wherever tensors go: the bits are those of copies. out may be written where none of them lies. */
+TEST(views_qkv_attend)
+{
+    static const size_t shapes[][5] = {{1, 5, 2, 2, 4}, {2, 7, 4, 2, 8}, {2, 19, 6, 1, 6}, {3, 33, 3, 3, 16}};
+    for (size_t n = 0; n < 4 * sizeof shapes / sizeof *shapes; n++) {
+        const size_t *s = shapes[n / 4], B = s[0], L = s[1], H = s[2], Hkv = s[3], D = s[4], row = (H + 2 * Hkv) * D;
+        static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+        attn_mat all = test_random_mat(dtypes[n % 4], B * L, row, PACKED);
+        attn_tensor q, k, v, own_q, own_k, own_v, out = test_tensor(all.dtype, B, H, L, D, T_BLHD),
+                                                  want = test_tensor(all.dtype, B, H, L, D, T_BHLD);
+        attn_opts opts = {0};
+        opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
+        test_case("%s, B %zu, L %zu, H %zu, Hkv %zu, D %zu", test_dtype_name(all.dtype), B, L, H, Hkv, D);
+        CHECK_STATUS(attn_qkv(&q, &k, &v, all.data, all.dtype, B, L, H, Hkv, D), ATTN_OK);
+        own_q = test_tensor_like(q, T_BHLD), own_k = test_tensor_like(k, T_BHLD), own_v = test_tensor_like(v, T_BHLD);
+        /* turned in place, and nothing beside */
+        test_freeze();
+        CHECK_STATUS(attn_rope(q, q, NULL), ATTN_OK);
+        CHECK(test_wrote_only_tensors(&q, 1));
+        test_freeze();
+        CHECK_STATUS(attn_rope(k, k, NULL), ATTN_OK);
+        CHECK(test_wrote_only_tensors(&k, 1));
+        CHECK_STATUS(attn_rope(own_q, own_q, NULL), ATTN_OK);
+        CHECK_STATUS(attn_rope(own_k, own_k, NULL), ATTN_OK);
+        CHECK(test_same_tensor_bits(q, own_q) && test_same_tensor_bits(k, own_k) && test_same_tensor_bits(v, own_v));
+        CHECK_STATUS(attn_sdpa(want, own_q, own_k, own_v, &opts, NULL), ATTN_OK);
+        test_freeze();
+        CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, NULL), ATTN_OK);
+        CHECK(test_wrote_only_tensors(&out, 1) && test_same_tensor_bits(out, want));
+        /* over what is read: refused */
+        test_freeze();
+        CHECK_STATUS(attn_sdpa(q, q, k, v, &opts, NULL), ATTN_ERR_ALIAS);
+        if (H == Hkv) {
+            CHECK_STATUS(attn_sdpa(k, q, k, v, &opts, NULL), ATTN_ERR_ALIAS);
+            CHECK_STATUS(attn_sdpa(v, q, k, v, &opts, NULL), ATTN_ERR_ALIAS);
+        }
+        CHECK(test_wrote_nothing());
+        /* between what is read: fine */
+        CHECK_STATUS(attn_sdpa(q, own_q, k, v, &opts, NULL), ATTN_OK);
+        CHECK(test_wrote_only_tensors(&q, 1) && test_same_tensor_bits(q, want));
+        if (H == Hkv) {
+            CHECK_STATUS(attn_rope(v, k, NULL), ATTN_OK);
+            CHECK_STATUS(attn_rope(own_v, own_k, NULL), ATTN_OK);
+            CHECK(test_same_tensor_bits(v, own_v) && test_same_tensor_bits(k, own_k));
+        }
+        test_release();
+    }
 }
 
 TEST(views_too_large)
