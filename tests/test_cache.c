@@ -399,16 +399,17 @@ static attn_opts plainly(const model *m, const question *a, ptrdiff_t *offsets)
     return o;
 }
 
+/* By causal rule, window and mask: a bias of -infinity does not count. */
 static int sees_dropped(const model *m, const question *a)
 {
     ptrdiff_t offsets[MOST_ITEMS];
     attn_opts o = plainly(m, a, offsets);
     attn_tensor none = {0};
-    o.mask = o.bias = none;
+    o.bias = none;
     for (size_t b = 0; b < m->s.B; b++)
-        for (size_t i = 0; i < a->q.len; i++)
+        for (size_t n = 0; n < a->q.heads * a->q.len; n++)
             for (size_t j = 0; j < m->first[b]; j++)
-                if (sdpa_sees(&o, a->q.len, longest(m), b, 0, i, j))
+                if (sdpa_sees(&o, a->q.len, longest(m), b, n / a->q.len, n % a->q.len, j))
                     return 1;
     return 0;
 }
@@ -418,7 +419,7 @@ static answer by_sdpa(const model *m, const question *a)
     ptrdiff_t offsets[MOST_ITEMS];
     attn_opts o = plainly(m, a, offsets);
     answer r = blank(a, longest(m), m->s.Dv);
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, a->ctx.isa};
+    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, a->ctx.isa, NULL};
     for (size_t b = 0; b < m->s.B; b++)
         if (m->first[b] > 0) {
             o.mask = without_dropped(m, o.mask, a->q.heads, a->q.len);
@@ -1008,7 +1009,7 @@ static sequence new_sequence(attn_dtype dtype, attn_isa isa, size_t B, size_t H,
 {
     sequence s = {0};
     attn_opts opts = {0};
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa, NULL};
     s.B = B, s.H = H, s.Hkv = Hkv, s.L = L, s.D = D, s.Dv = Dv;
     s.dtype = dtype;
     s.q = test_random_tensor(dtype, B, H, L, D, T_BLHD);
@@ -1027,7 +1028,7 @@ static int step_equals(attn_kv_cache *cache, const sequence *s, size_t at, size_
                        attn_isa isa)
 {
     attn_opts opts = {0};
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa, NULL};
     attn_tensor out = test_tensor(s->dtype, s->B, s->H, count, s->Dv, T_BHLD);
     opts.causal = at % 2 ? ATTN_CAUSAL_LOWER_RIGHT : ATTN_CAUSAL_UPPER_LEFT; /* they mean the same here */
     if (window)
@@ -1255,10 +1256,12 @@ TEST(cache_dropped)
     a.opts.window.on = 1, a.opts.window.left = 7;
     compare(&cache, &m, &a);
     CHECK(!sees_dropped(&m, &a));
-    a.opts.mask = test_tensor(ATTN_BOOL, 1, 1, 1, 1, T_BHLD); /* a mask does not count */
-    test_fill_tensor(a.opts.mask, 0);
+    a.opts.mask = test_tensor(ATTN_BOOL, 1, 1, 1, 1, T_BHLD);
+    test_fill_tensor(a.opts.mask, 1);
     a.opts.window.left = 8;
     ask(&cache, &m, &a, ATTN_ERR_VALUE);
+    test_fill_tensor(a.opts.mask, 0); /* it hides them all */
+    ask(&cache, &m, &a, ATTN_OK);
 }
 
 /* ---- the model, driven at random ---- */
@@ -1705,7 +1708,7 @@ TEST(cache_i8_few_rows)
             attn_tensor v = test_random_tensor(ATTN_F32, 2, 2, L, 17, T_BHLD);
             attn_tensor q = test_random_tensor(type, 2, 4, LQ, 24, T_BHLD), out[3];
             attn_opts opts = {0};
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa, NULL};
             s.Dv = v.dim;
             opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
             opts.window.on = n % 2 == 0, opts.window.left = LEFT;
@@ -2191,6 +2194,7 @@ enum {
     X(WEIGHTS_BAD, A_WEIGHTS, ATTN_ERR_NULL)                                                                           \
     X(SCORES_BAD, A_SCORES, ATTN_ERR_NULL)                                                                             \
     X(SCRATCH_MISSING, A_SCRATCH, ATTN_ERR_NULL)                                                                       \
+    X(OFFSET_MISSING, A_CAUSAL, ATTN_ERR_NULL)                                                                         \
     X(OUT_F64, A_OUT, ATTN_ERR_DTYPE)                                                                                  \
     X(OUT_I8, A_OUT, ATTN_ERR_DTYPE)                                                                                   \
     X(Q_F64, A_Q, ATTN_ERR_DTYPE)                                                                                      \
@@ -2219,10 +2223,7 @@ enum {
     X(OUT_MISALIGNED, A_OUT, ATTN_ERR_VALUE)                                                                           \
     X(Q_MISALIGNED, A_Q, ATTN_ERR_VALUE)                                                                               \
     X(KV_LENS_GIVEN, A_KV_LENS, ATTN_ERR_VALUE)                                                                        \
-    X(OFFSET_GIVEN, A_CAUSAL, ATTN_ERR_VALUE)                                                                          \
-    X(OFFSET_RULE, A_CAUSAL, ATTN_ERR_VALUE)                                                                           \
-    X(OFFSET_BOTH, A_CAUSAL, ATTN_ERR_VALUE)                                                                           \
-    X(OFFSET_UNUSED, A_CAUSAL, ATTN_ERR_VALUE)                                                                         \
+    X(OFFSET_MISALIGNED, A_CAUSAL, ATTN_ERR_VALUE)                                                                     \
     X(CAUSAL_UNKNOWN, A_CAUSAL, ATTN_ERR_VALUE)                                                                        \
     X(WINDOW_LEFT, A_WINDOW, ATTN_ERR_VALUE)                                                                           \
     X(WINDOW_RIGHT, A_WINDOW, ATTN_ERR_VALUE)                                                                          \
@@ -2314,10 +2315,8 @@ static void inflict_attend(attend_call *c, int kind, const attn_kv_cache *zero, 
     case OUT_MISALIGNED: c->out.data = (char *)c->out.data + 1; break;
     case Q_MISALIGNED: c->q.data = (char *)c->q.data + 2; break;
     case KV_LENS_GIVEN: o->kv_lens = c->lens; break;
-    case OFFSET_GIVEN: o->causal_offset = c->offsets; break;
-    case OFFSET_RULE: o->causal = ATTN_CAUSAL_OFFSET; break;
-    case OFFSET_BOTH: o->causal = ATTN_CAUSAL_OFFSET, o->causal_offset = c->offsets; break;
-    case OFFSET_UNUSED: o->causal = ATTN_CAUSAL_NONE, o->causal_offset = c->offsets; break;
+    case OFFSET_MISSING: o->causal = ATTN_CAUSAL_OFFSET; break;
+    case OFFSET_MISALIGNED: o->causal_offset = (const ptrdiff_t *)(const void *)((char *)c->offsets + 1); break;
     case CAUSAL_UNKNOWN: o->causal = (attn_causal)4; break;
     case WINDOW_LEFT: o->window.left = -2; break;
     case WINDOW_RIGHT: o->window.right = PTRDIFF_MIN; break;
@@ -2358,6 +2357,7 @@ static attend_call right_call(const attn_kv_cache *cache)
     c.opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
     c.opts.window.on = 1, c.opts.window.left = 2, c.opts.window.right = 0;
     c.opts.mask = test_random_tensor(ATTN_BOOL, S_B, S_H, S_LQ, S_LK, T_BHLD);
+    test_tensor_set(c.opts.mask, 0, S_H - 1, 0, 1, 1); /* token 1 has been dropped; it is for the window to hide it */
     c.opts.bias = test_random_tensor(ATTN_F32, S_B, S_H, S_LQ, S_LK, T_BHLD);
     c.opts.lse = test_tensor(ATTN_F32, S_B, S_H, S_LQ, 1, T_BHLD);
     c.opts.weights = test_tensor(ATTN_F32, S_B, S_H, S_LQ, S_LK, T_BHLD);
@@ -2659,7 +2659,7 @@ TEST(cache_scratch)
             for (size_t n = 0; n < (s.ring ? 6 : 5); n++) {
                 attn_tensor k = test_random_tensor(ATTN_F32, 1, 1, grows[n], 12, T_BHLD);
                 attn_tensor v = test_random_tensor(ATTN_F32, 1, 1, grows[n], 7, T_BHLD);
-                attn_ctx plain = {{NULL, NULL, 0}, NULL, 0, isa};
+                attn_ctx plain = {{NULL, NULL, 0}, NULL, 0, isa, NULL};
                 CHECK_STATUS(attn_kv_cache_append(&cache, k, v, NULL), ATTN_OK);
                 CHECK_STATUS(attn_kv_cache_attend(want, q, &cache, &opts, &plain), ATTN_OK);
                 for (size_t w = 0; w < 5; w++)
@@ -2766,7 +2766,7 @@ TEST(cache_errno)
     FOR_EACH_ISA (isa)
         for (int kind = 0; kind < 8; kind++) {
             shape s = {1, 1, 300, 200, 150, ATTN_F32, 0};
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa, NULL};
             attn_tensor q = test_random_tensor(ATTN_F32, 1, 1, 2, 200, T_BHLD),
                         out = test_tensor(ATTN_F32, 1, 1, 2, 150, T_BHLD);
             attn_tensor k = test_random_tensor(ATTN_F64, 1, 1, 290, 200, T_BHLD),

@@ -311,7 +311,7 @@ static answer by_cache(const twin *t, const question *a)
 {
     answer r = blank(a, longest(&t->pages), t->pages.v.dim);
     attn_opts o = a->opts;
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, a->ctx.isa};
+    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, a->ctx.isa, NULL};
     attn_blocks none;
     memset(&none, 0, sizeof none);
     if (o.blocks.q_len > 0)
@@ -1511,7 +1511,7 @@ enum {
     X(OUT_LEN, A_OUT, ATTN_ERR_SHAPE, "out: ")                                                                         \
     X(Q_DIM, A_Q, ATTN_ERR_SHAPE, "pages.k: ")                                                                         \
     X(MASK_DIM, A_MASK, ATTN_ERR_SHAPE, "opts.mask: ")                                                                 \
-    X(MASK_ROOM, A_MASK, ATTN_ERR_SHAPE, "opts.mask: ")                                                                \
+    X(MASK_PAST_ROOM, A_MASK, ATTN_ERR_SHAPE, "opts.mask: ")                                                           \
     X(BIAS_DIM, A_BIAS, ATTN_ERR_SHAPE, "opts.bias: ")                                                                 \
     X(LSE_LEN, A_LSE, ATTN_ERR_SHAPE, "opts.lse: ")                                                                    \
     X(WEIGHTS_DIM, A_WEIGHTS, ATTN_ERR_SHAPE, "opts.weights: ")                                                        \
@@ -1534,9 +1534,8 @@ enum {
     X(ENTRY_LAST, A_TABLE | A_WINDOW | A_CAUSAL | A_Q_LENS | A_BLOCKS, ATTN_ERR_VALUE, "pages.table: ")                \
     X(ENTRY_SEEN, A_TABLE | A_WINDOW | A_CAUSAL | A_Q_LENS | A_BLOCKS, ATTN_ERR_VALUE, "pages.table: ")                \
     X(KV_LENS_GIVEN, A_KV_LENS, ATTN_ERR_VALUE, "opts.kv_lens: ")                                                      \
-    X(OFFSET_GIVEN, A_CAUSAL, ATTN_ERR_VALUE, "opts.causal_offset: ")                                                  \
-    X(OFFSET_RULE, A_CAUSAL, ATTN_ERR_VALUE, "opts.causal: ")                                                          \
-    X(OFFSET_UNUSED, A_CAUSAL, ATTN_ERR_VALUE, "opts.causal_offset: ")                                                 \
+    X(OFFSET_MISSING, A_CAUSAL, ATTN_ERR_NULL, "opts.causal_offset: ")                                                 \
+    X(OFFSET_MISALIGNED, A_CAUSAL, ATTN_ERR_VALUE, "opts.causal_offset: ")                                             \
     X(CAUSAL_UNKNOWN, A_CAUSAL, ATTN_ERR_VALUE, "opts.causal: ")                                                       \
     X(DROPOUT_GIVEN, A_DROPOUT, ATTN_ERR_VALUE, "opts.dropout: ")                                                      \
     X(SEQUENCES_GIVEN, A_SEQUENCES, ATTN_ERR_VALUE, "opts.sequences: ")                                                \
@@ -1640,7 +1639,7 @@ static void inflict_attend(attend_call *c, int kind)
     case OUT_LEN: c->out.len--; break;
     case Q_DIM: c->q.dim--; break;
     case MASK_DIM: o->mask.dim--; break;
-    case MASK_ROOM: o->mask.dim = S_STRIDE * k->len; break;
+    case MASK_PAST_ROOM: o->mask.dim = S_STRIDE * k->len + 1; break;
     case BIAS_DIM: o->bias.dim--; break;
     case LSE_LEN: o->lse.len--; break;
     case WEIGHTS_DIM: o->weights.dim--; break;
@@ -1663,9 +1662,8 @@ static void inflict_attend(attend_call *c, int kind)
     case ENTRY_LAST: c->table[S_STRIDE] = S_PAGES; break;
     case ENTRY_SEEN: c->table[1] = S_PAGES + 1; break;
     case KV_LENS_GIVEN: o->kv_lens = c->many; break;
-    case OFFSET_GIVEN: o->causal_offset = c->offsets; break;
-    case OFFSET_RULE: o->causal = ATTN_CAUSAL_OFFSET; break;
-    case OFFSET_UNUSED: o->causal = ATTN_CAUSAL_NONE, o->causal_offset = c->offsets; break;
+    case OFFSET_MISSING: o->causal = ATTN_CAUSAL_OFFSET; break;
+    case OFFSET_MISALIGNED: o->causal_offset = (const ptrdiff_t *)(const void *)((char *)c->offsets + 1); break;
     case CAUSAL_UNKNOWN: o->causal = (attn_causal)4; break;
     case DROPOUT_GIVEN: o->dropout.p = 0.5; break;
     case SEQUENCES_GIVEN: o->sequences = 1, o->q_starts = o->kv_starts = starts; break;
@@ -2041,7 +2039,7 @@ TEST(pages_scratch)
             test_case("scratch, %s, %s pages of %zu, %zu queries", attn_isa_string(isa), test_dtype_name(s.dtype),
                       s.page_len, Lq);
             for (size_t n = 0; n < COUNT(grows); n++) {
-                attn_ctx plain = {{NULL, NULL, 0}, NULL, 0, isa};
+                attn_ctx plain = {{NULL, NULL, 0}, NULL, 0, isa, NULL};
                 append_random(&t, grows[n], NULL);
                 CHECK_STATUS(attn_kv_cache_attend(want, q, &t.cache, &opts, &plain), ATTN_OK);
                 for (size_t w = 0; w < 3; w++)
@@ -2175,7 +2173,7 @@ TEST(pages_errno)
     FOR_EACH_ISA (isa)
         for (int kind = 0; kind < 4; kind++) {
             shape s = {1, 1, 200, 150, 16, 20, 20, ATTN_F32, 0};
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa};
+            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa, NULL};
             attn_tensor q = test_random_tensor(ATTN_F32, 1, 1, 2, 200, T_BHLD),
                         out = test_tensor(ATTN_F32, 1, 1, 2, 150, T_BHLD);
             attn_tensor k = test_random_tensor(ATTN_F64, 1, 1, 290, 200, T_BHLD);
