@@ -870,12 +870,13 @@ TEST(cache_over_latent_arguments)
 /* Values that share memory with the keys in another way: they can be read, not written. */
 TEST(cache_over_overlapping)
 {
-    enum { LATER_ROWS, BACKWARDS, OTHER_TYPE, EVERY_OTHER, OTHER_HEADS, WAYS };
+    enum { LATER_ROWS, BACKWARDS, HALVES, OTHER_TYPE, EVERY_OTHER, OTHER_HEADS, SAME_ROW, SAME_HEAD, SAME_ITEM, WAYS };
     const uint16_t one = 1; /* its first byte is 1 on a little-endian machine */
     for (int way = 0; way < WAYS; way++)
         for (int ring = 0; ring < 2; ring++) {
             size_t lens[2] = {3, 6}, first[2] = {0, 1}, from[2] = {1, 0};
-            attn_tensor rows = test_random_tensor(ATTN_F32, 2, 3, 8, 6, T_BLHD), k = rows, v = rows;
+            attn_dtype type = way == OTHER_TYPE ? ATTN_BF16 : ATTN_F32; /* below 1, it is below 2 as an F16 */
+            attn_tensor rows = test_random_tensor(type, 2, 3, 8, 6, T_BLHD), k = rows, v = rows;
             attn_tensor q = test_random_tensor(ATTN_F32, 2, 2, 2, 6, T_BHLD), out, want;
             attn_tensor new_k, new_v, row = test_tensor(ATTN_F32, 1, 1, 2, 6, T_BHLD);
             attn_opts opts = {0};
@@ -885,12 +886,16 @@ TEST(cache_over_overlapping)
             switch (way) {
             case LATER_ROWS: v.data = test_tensor_at(rows, 0, 0, 1, 0); break;
             case BACKWARDS: v.data = test_tensor_at(rows, 0, 0, 0, 5), v.dim_stride = -1; break;
-            case OTHER_TYPE: /* the upper halves of floats */
+            case HALVES: /* the upper ones of floats */
                 v.data = (char *)v.data + 2 * *(const unsigned char *)&one;
                 v.dtype = ATTN_BF16, v.dim_stride = 2;
                 v.batch_stride *= 2, v.head_stride *= 2, v.len_stride *= 2;
                 break;
+            case OTHER_TYPE: v.dtype = ATTN_F16; break;
             case EVERY_OTHER: v.dim_stride = 2, v.dim = 3; break;
+            case SAME_ROW: v.len_stride = 0; break;
+            case SAME_HEAD: v.head_stride = 0; break;
+            case SAME_ITEM: v.batch_stride = 0; break;
             default: v.data = test_tensor_at(rows, 0, 1, 0, 0); break;
             }
             test_case("way %d", way);
