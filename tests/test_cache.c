@@ -419,7 +419,7 @@ static answer by_sdpa(const model *m, const question *a)
     ptrdiff_t offsets[MOST_ITEMS];
     attn_opts o = plainly(m, a, offsets);
     answer r = blank(a, longest(m), m->s.Dv);
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, a->ctx.isa, NULL};
+    attn_ctx ctx = test_ctx(a->ctx.isa);
     for (size_t b = 0; b < m->s.B; b++)
         if (m->first[b] > 0) {
             o.mask = without_dropped(m, o.mask, a->q.heads, a->q.len);
@@ -1009,7 +1009,7 @@ static sequence new_sequence(attn_dtype dtype, attn_isa isa, size_t B, size_t H,
 {
     sequence s = {0};
     attn_opts opts = {0};
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa, NULL};
+    attn_ctx ctx = test_ctx(isa);
     s.B = B, s.H = H, s.Hkv = Hkv, s.L = L, s.D = D, s.Dv = Dv;
     s.dtype = dtype;
     s.q = test_random_tensor(dtype, B, H, L, D, T_BLHD);
@@ -1028,7 +1028,7 @@ static int step_equals(attn_kv_cache *cache, const sequence *s, size_t at, size_
                        attn_isa isa)
 {
     attn_opts opts = {0};
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa, NULL};
+    attn_ctx ctx = test_ctx(isa);
     attn_tensor out = test_tensor(s->dtype, s->B, s->H, count, s->Dv, T_BHLD);
     opts.causal = at % 2 ? ATTN_CAUSAL_LOWER_RIGHT : ATTN_CAUSAL_UPPER_LEFT; /* they mean the same here */
     if (window)
@@ -1708,7 +1708,7 @@ TEST(cache_i8_few_rows)
             attn_tensor v = test_random_tensor(ATTN_F32, 2, 2, L, 17, T_BHLD);
             attn_tensor q = test_random_tensor(type, 2, 4, LQ, 24, T_BHLD), out[3];
             attn_opts opts = {0};
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa, NULL};
+            attn_ctx ctx = test_ctx(isa);
             s.Dv = v.dim;
             opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
             opts.window.on = n % 2 == 0, opts.window.left = LEFT;
@@ -2659,7 +2659,7 @@ TEST(cache_scratch)
             for (size_t n = 0; n < (s.ring ? 6 : 5); n++) {
                 attn_tensor k = test_random_tensor(ATTN_F32, 1, 1, grows[n], 12, T_BHLD);
                 attn_tensor v = test_random_tensor(ATTN_F32, 1, 1, grows[n], 7, T_BHLD);
-                attn_ctx plain = {{NULL, NULL, 0}, NULL, 0, isa, NULL};
+                attn_ctx plain = test_ctx(isa);
                 CHECK_STATUS(attn_kv_cache_append(&cache, k, v, NULL), ATTN_OK);
                 CHECK_STATUS(attn_kv_cache_attend(want, q, &cache, &opts, &plain), ATTN_OK);
                 for (size_t w = 0; w < 5; w++)
@@ -2766,7 +2766,7 @@ TEST(cache_errno)
     FOR_EACH_ISA (isa)
         for (int kind = 0; kind < 8; kind++) {
             shape s = {1, 1, 300, 200, 150, ATTN_F32, 0};
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa, NULL};
+            attn_ctx ctx = test_ctx(isa);
             attn_tensor q = test_random_tensor(ATTN_F32, 1, 1, 2, 200, T_BHLD),
                         out = test_tensor(ATTN_F32, 1, 1, 2, 150, T_BHLD);
             attn_tensor k = test_random_tensor(ATTN_F64, 1, 1, 290, 200, T_BHLD),

@@ -327,8 +327,7 @@ static grid_call by_sdpa(const pair *p, const question *a)
     ptrdiff_t offsets[MOST_ITEMS];
     grid_call c = anew(&a->c);
     attn_opts o = c.o;
-    attn_ctx ctx = {0};
-    ctx.isa = a->isa;
+    attn_ctx ctx = test_ctx(a->isa);
     resolve(&o, &p->over, c.q.len, offsets);
     CHECK_STATUS(attn_sdpa(c.out, c.q, gathered(&p->over, K), gathered(&p->over, V), &o, &ctx), ATTN_OK);
     for (size_t b = 0; b < p->s.B && !test_absent_tensor(o.scores); b++)
@@ -393,10 +392,9 @@ static void refuses(const attn_kv_cache *cache, const grid_call *c, const attn_c
 static void compare(const pair *p, const question *a)
 {
     attn_fault fault = {"nothing", "nothing"};
-    attn_ctx ctx = {0};
+    attn_ctx ctx = test_ctx(a->isa);
     attn_tensor outs[GRID_OUTPUTS];
     grid_call want, got;
-    ctx.isa = a->isa;
     if (sees_lost(&p->over, &a->c)) {
         refuses(&p->over, &a->c, &ctx, ATTN_ERR_VALUE, "cache", NULL, 0);
         return;
@@ -1270,8 +1268,7 @@ TEST(cache_read_again)
                         out = test_tensor(ATTN_F32, 1, 4, L, 8, 0);
             attn_tensor once = test_tensor(ATTN_F32, 1, 4, CHUNK, 8, T_BHLD);
             attn_opts opts = {0};
-            attn_ctx ctx = {0};
-            ctx.isa = isa;
+            attn_ctx ctx = test_ctx(isa);
             opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
             test_case("%s, %s", attn_isa_string(isa), test_dtype_name(kinds[n]));
             begin(&p, s, kinds[n], kinds[n], SIDE_BY_SIDE);
@@ -1404,9 +1401,8 @@ TEST(cache_speculative)
             shape all = {B, 2, L, D, D, 0};
             static pair p;
             attn_opts opts = {0};
-            attn_ctx ctx = {0};
+            attn_ctx ctx = test_ctx(isa);
             size_t at = 0;
-            ctx.isa = isa;
             opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
             opts.window.on = s.ring, opts.window.left = LEFT;
             test_case("%s, %s%s", attn_isa_string(isa), s.ring ? "ring of " : "", test_dtype_name(kinds[n % 3]));
@@ -1476,8 +1472,7 @@ TEST(cache_wide_mask)
                 test_case("%s, case %d, %zu keys", attn_isa_string(isa), n, Lk);
                 for (int which = 1; which < 4; which++) {
                     grid_call narrow;
-                    attn_ctx ctx = {0};
-                    ctx.isa = isa;
+                    attn_ctx ctx = test_ctx(isa);
                     begin_question(&a, &p, 4, 3, isa);
                     a.c.o.mask = which & 1 ? mask : none;
                     a.c.o.bias = which & 2 ? bias : none;
@@ -1613,9 +1608,8 @@ TEST(cache_lost_hidden)
             size_t lens[2] = {50, 31}, some[2] = {8, 8};
             attn_tensor k = test_random_tensor(ATTN_F32, 2, 2, 50, 8, T_BHLD), mask;
             attn_tensor v = test_random_tensor(ATTN_F32, 2, 2, 50, 6, T_BHLD), rows[4];
-            attn_ctx ctx = {0};
+            attn_ctx ctx = test_ctx(isa);
             grid_call want;
-            ctx.isa = isa;
             begin(&ring, small, kinds[n % 3], kinds[n % 3], ANYHOW);
             begin(&full, large, kinds[n % 3], kinds[n % 3], ANYHOW);
             append_tensors(&ring, k, v, lens, ATTN_OK);

@@ -311,7 +311,7 @@ static answer by_cache(const twin *t, const question *a)
 {
     answer r = blank(a, longest(&t->pages), t->pages.v.dim);
     attn_opts o = a->opts;
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, a->ctx.isa, NULL};
+    attn_ctx ctx = test_ctx(a->ctx.isa);
     attn_blocks none;
     memset(&none, 0, sizeof none);
     if (o.blocks.q_len > 0)
@@ -2039,7 +2039,7 @@ TEST(pages_scratch)
             test_case("scratch, %s, %s pages of %zu, %zu queries", attn_isa_string(isa), test_dtype_name(s.dtype),
                       s.page_len, Lq);
             for (size_t n = 0; n < COUNT(grows); n++) {
-                attn_ctx plain = {{NULL, NULL, 0}, NULL, 0, isa, NULL};
+                attn_ctx plain = test_ctx(isa);
                 append_random(&t, grows[n], NULL);
                 CHECK_STATUS(attn_kv_cache_attend(want, q, &t.cache, &opts, &plain), ATTN_OK);
                 for (size_t w = 0; w < 3; w++)
@@ -2173,7 +2173,7 @@ TEST(pages_errno)
     FOR_EACH_ISA (isa)
         for (int kind = 0; kind < 4; kind++) {
             shape s = {1, 1, 200, 150, 16, 20, 20, ATTN_F32, 0};
-            attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, isa, NULL};
+            attn_ctx ctx = test_ctx(isa);
             attn_tensor q = test_random_tensor(ATTN_F32, 1, 1, 2, 200, T_BHLD),
                         out = test_tensor(ATTN_F32, 1, 1, 2, 150, T_BHLD);
             attn_tensor k = test_random_tensor(ATTN_F64, 1, 1, 290, 200, T_BHLD);
