@@ -4126,9 +4126,9 @@ static size_t attn__valid_keys(const attn__plan *plan, size_t b)
     return opts->kv_lens ? opts->kv_lens[b] : plan->call.k.len;
 }
 
-/* Which keys query i of batch item b sees, mask and scores aside: the one place that turns causal, window and lengths
-   into keys. Keys that a ring has dropped are not cut off: calls that show them are refused. */
-static void attn__visible(attn__row *row, const attn__plan *plan, size_t b, size_t i)
+/* Which keys query i of batch item b may see, mask, lists and scores aside: the one place that turns causal, window and
+   lengths into keys. */
+static void attn__ask(attn__row *row, const attn__plan *plan, size_t b, size_t i)
 {
     const attn_opts *opts = &plan->call.opts;
     ptrdiff_t queries = (ptrdiff_t)attn__valid_queries(plan, b), keys = (ptrdiff_t)attn__valid_keys(plan, b);
@@ -4157,6 +4157,15 @@ static void attn__visible(attn__row *row, const attn__plan *plan, size_t b, size
         first = end = 0;
     row->first = (size_t)first;
     row->end = (size_t)end;
+}
+
+/* Those of them that are there. A ring may have dropped some: calls where no mask or list hides these are refused. */
+static void attn__visible(attn__row *row, const attn__plan *plan, size_t b, size_t i)
+{
+    attn__ask(row, plan, b, i);
+    row->first = attn__max(row->first, row->oldest);
+    if (row->first >= row->end)
+        row->first = row->end = 0;
 }
 
 /* -- lists of keys -- */
@@ -6778,35 +6787,36 @@ static int attn__is_within(const attn_tensor *v, const attn_tensor *k)
     return apart % step == 0 && apart / step <= k->dim - v->dim;
 }
 
-/* Lists what a cache or pages store, as inputs, or as outputs if it is to be written: values that are a part of keys
-   with these. names: of k, v, k_scales, v_scales. */
+/* Lists what a cache or pages store, in this role: values that are a part of the keys with these, if they are to be
+   written. names: of k, v, k_scales, v_scales. */
 static void attn__check_stored(attn__check *c, const char *const *names, const attn_tensor *k, const attn_tensor *v,
-                               float **k_scales, float **v_scales, int out)
+                               float **k_scales, float **v_scales, int role)
 {
+    int scaled = role & ATTN__CACHED;
     size_t rows;
     if (!attn__mul_size(&rows, k->batch, k->heads) || !attn__mul_size(&rows, rows, k->len))
         rows = SIZE_MAX;
-    attn__check_tensor(c, names[0], k, ATTN__CACHED | out);
-    if (!(out & ATTN__OUT) || !attn__is_within(v, k))
-        attn__check_tensor(c, names[1], v, ATTN__CACHED | out);
-    if (k->dtype != ATTN_I8)
+    attn__check_tensor(c, names[0], k, role);
+    if (!(role & ATTN__OUT) || !attn__is_within(v, k))
+        attn__check_tensor(c, names[1], v, role);
+    if (k->dtype != ATTN_I8 || !scaled)
         *k_scales = NULL;
     else
-        attn__check_array(c, names[2], *k_scales, rows, sizeof(float), rows > 0 ? out : ATTN__OPTIONAL);
-    if (v->dtype != ATTN_I8)
+        attn__check_array(c, names[2], *k_scales, rows, sizeof(float), rows > 0 ? role : ATTN__OPTIONAL);
+    if (v->dtype != ATTN_I8 || !scaled)
         *v_scales = NULL;
     else
-        attn__check_array(c, names[3], *v_scales, rows, sizeof(float), rows > 0 ? out : ATTN__OPTIONAL);
+        attn__check_array(c, names[3], *v_scales, rows, sizeof(float), rows > 0 ? role : ATTN__OPTIONAL);
     attn__require(c, k->dtype != ATTN_F64, ATTN_ERR_DTYPE, names[0]);
     attn__require(c, v->dtype != ATTN_F64, ATTN_ERR_DTYPE, names[1]);
     attn__require(c, k->len > 0 && k->dim > 0, ATTN_ERR_SHAPE, names[0]);
     attn__require(c, attn__is_shape(v, k->batch, k->heads, k->len, v->dim), ATTN_ERR_SHAPE, names[1]);
 }
 
-#define ATTN__STORED_OUT (ATTN__OUT | ATTN__ANY_FLOAT) /* rows of any float type are appended */
+#define ATTN__STORED (ATTN__CACHED | ATTN__ANY_FLOAT) /* whatever the other arguments are */
 
 /* Lists the members of a cache, and copies it; where there is none, that is a fault. */
-static void attn__check_cache(attn__check *c, attn_kv_cache *copy, const attn_kv_cache *cache, int out)
+static void attn__check_cache(attn__check *c, attn_kv_cache *copy, const attn_kv_cache *cache, int role)
 {
     static const char *const attn__names[] = {"cache.k", "cache.v", "cache.k_scales", "cache.v_scales"};
     attn__copy_struct(copy, cache && cache->lens ? cache : NULL, sizeof *copy);
@@ -6814,18 +6824,24 @@ static void attn__check_cache(attn__check *c, attn_kv_cache *copy, const attn_kv
         attn__check_array(c, "cache", NULL, 0, 1, ATTN__IN);
         return;
     }
-    attn__check_stored(c, attn__names, &copy->k, &copy->v, &copy->k_scales, &copy->v_scales, out);
-    attn__check_array(c, "cache.lens", copy->lens, copy->k.batch, sizeof *copy->lens, out);
+    attn__check_stored(c, attn__names, &copy->k, &copy->v, &copy->k_scales, &copy->v_scales, role);
+    attn__check_array(c, "cache.lens", copy->lens, copy->k.batch, sizeof *copy->lens, role);
     attn__check_array(c, "cache.first", copy->first, copy->k.batch, sizeof *copy->first,
-                      ATTN__OPTIONAL | (out & ATTN__OUT));
+                      ATTN__OPTIONAL | (role & ATTN__OUT));
+}
+
+/* May the numbers of items be read? What lies elsewhere may be wrong, as long as it is no matter of shapes. */
+static int attn__may_read(const attn__check *c, const size_t *numbers, size_t B)
+{
+    return attn__rank(c->status) > attn__rank(ATTN_ERR_SHAPE) && attn__is_aligned(numbers, sizeof *numbers) &&
+           B <= (size_t)PTRDIFF_MAX / sizeof *numbers;
 }
 
 /* Requires that the tokens that lens and first speak of fit the rows. Returns 1 if that is known: lens may be read. */
 static int attn__require_tokens(attn__check *c, const attn_kv_cache *cache, const char *lens, const char *first)
 {
     size_t b, gone, most = cache->k.len;
-    int fit = attn__is_sound(c) && attn__is_aligned(cache->lens, sizeof *cache->lens) &&
-              attn__is_aligned(cache->first, sizeof *cache->first);
+    int fit = attn__may_read(c, cache->lens, cache->k.batch) && attn__may_read(c, cache->first, cache->k.batch);
     for (b = 0; fit && b < cache->k.batch; b++) {
         gone = cache->first ? cache->first[b] : 0;
         attn__require(c, gone <= cache->lens[b], ATTN_ERR_VALUE, first);
@@ -6846,8 +6862,6 @@ ATTN_API attn_status attn_kv_cache_over(attn_kv_cache *cache, attn_tensor k, att
     attn__check_array(&c, "lens", lens, k.batch, sizeof *lens, ATTN__IN);
     attn__check_array(&c, "first", first, k.batch, sizeof *first, ATTN__OPTIONAL);
     attn__check_views(&c);
-    attn__require(&c, k.dtype != ATTN_I8, ATTN_ERR_DTYPE, "k");
-    attn__require(&c, v.dtype != ATTN_I8, ATTN_ERR_DTYPE, "v");
     attn__require_tokens(&c, &made, "lens", "first");
     if (c.status == ATTN_OK)
         *cache = made;
@@ -6965,9 +6979,9 @@ ATTN_API attn_status attn_kv_cache_append(attn_kv_cache *cache, attn_tensor k, a
     size_t b, n, L = k.len, first;
     attn__check c;
     attn__check_begin(&c);
-    attn__check_cache(&c, &to, cache, ATTN__STORED_OUT);
+    attn__check_cache(&c, &to, cache, ATTN__STORED | ATTN__OUT);
     attn__check_appended(&c, &k, &v, &to.k, &to.v, lens, to.k.batch);
-    if (attn__require_tokens(&c, &to, "cache.lens", "cache.first") && attn__is_aligned(lens, sizeof *lens))
+    if (attn__require_tokens(&c, &to, "cache.lens", "cache.first") && attn__may_read(&c, lens, to.k.batch))
         for (b = 0; b < to.k.batch; b++) {
             n = lens ? lens[b] : L;
             attn__require(&c, n <= L && (to.ring || n <= to.k.len - to.lens[b]), ATTN_ERR_VALUE, "lens");
@@ -6989,9 +7003,11 @@ ATTN_API attn_status attn_kv_cache_append(attn_kv_cache *cache, attn_tensor k, a
 
 ATTN_API attn_status attn_kv_cache_truncate(attn_kv_cache *cache, size_t b, size_t len)
 {
+    attn__check c;
+    attn__check_begin(&c);
     if (!cache || !cache->lens)
         return ATTN_ERR_NULL;
-    if (b >= cache->k.batch || len > cache->lens[b])
+    if (!attn__require_tokens(&c, cache, "cache.lens", "cache.first") || b >= cache->k.batch || len > cache->lens[b])
         return ATTN_ERR_VALUE;
     cache->lens[b] = len;
     if (cache->first)
@@ -7091,11 +7107,11 @@ ATTN_API attn_status attn_kv_cache_reorder(attn_kv_cache *cache, const size_t *f
     attn_kv_cache copy;
     attn__check c;
     attn__check_begin(&c);
-    attn__check_cache(&c, &copy, cache, ATTN__STORED_OUT);
+    attn__check_cache(&c, &copy, cache, ATTN__STORED | ATTN__OUT);
     attn__check_array(&c, "from", from, copy.k.batch, sizeof *from, ATTN__IN);
     attn__check_views(&c);
     attn__require_tokens(&c, &copy, "cache.lens", "cache.first");
-    if (attn__is_sound(&c) && copy.k.batch > 0)
+    if (attn__may_read(&c, from, copy.k.batch) && copy.k.batch > 0)
         attn__require(&c, attn__lengths_fit(from, copy.k.batch, copy.k.batch - 1), ATTN_ERR_VALUE, "from");
     if (c.status == ATTN_OK)
         attn__reorder(&copy, from);
@@ -7108,7 +7124,7 @@ ATTN_API attn_status attn_kv_cache_copy(attn_kv_cache *cache, size_t to, size_t 
     attn__check c;
     int fit;
     attn__check_begin(&c);
-    attn__check_cache(&c, &copy, cache, ATTN__STORED_OUT);
+    attn__check_cache(&c, &copy, cache, ATTN__STORED | ATTN__OUT);
     attn__check_views(&c);
     fit = attn__require_tokens(&c, &copy, "cache.lens", "cache.first");
     attn__require(&c, to < copy.k.batch, ATTN_ERR_VALUE, "to");
@@ -7118,7 +7134,7 @@ ATTN_API attn_status attn_kv_cache_copy(attn_kv_cache *cache, size_t to, size_t 
     if (c.status != ATTN_OK)
         return c.status;
     if (to != from)
-        attn__copy_item(&copy, to, from, copy.lens[from] > copy.k.len ? copy.k.len : len, 0);
+        attn__copy_item(&copy, to, from, len, 0);
     if (copy.first)
         copy.first[to] = attn__min(copy.first[from], len);
     copy.lens[to] = len;
@@ -7136,7 +7152,7 @@ ATTN_API attn_status attn_kv_cache_row(attn_mat out, const attn_kv_cache *cache,
     attn__check c;
     attn__check_begin(&c);
     attn__check_mat(&c, "out", &out, ATTN__OUT | ATTN__ANY_FLOAT);
-    attn__check_cache(&c, &copy, cache, ATTN__ANY_FLOAT);
+    attn__check_cache(&c, &copy, cache, ATTN__STORED);
     attn__check_views(&c);
     row = values ? copy.v : copy.k;
     scales = values ? copy.v_scales : copy.k_scales;
@@ -7157,14 +7173,14 @@ ATTN_API attn_status attn_kv_cache_row(attn_mat out, const attn_kv_cache *cache,
     return c.status;
 }
 
-/* The keys that these queries of item b see, lists and mask aside. */
+/* The keys that these queries of item b may see, lists and mask aside. */
 static attn__range attn__seen_range(const attn__plan *plan, size_t b, attn__range queries)
 {
     attn__range seen = {SIZE_MAX, 0};
     attn__row row;
     size_t i;
     for (i = queries.from; i < queries.to; i++) {
-        attn__visible(&row, plan, b, i);
+        attn__ask(&row, plan, b, i);
         if (row.first < row.end) {
             seen.from = attn__min(seen.from, row.first);
             seen.to = attn__max(seen.to, row.end);
@@ -7184,7 +7200,7 @@ static int attn__sees_missing(const attn__plan *plan, attn__is_there *is_there)
     size_t parts = attn__has_lists(&call->opts) ? plan->schedule.parts : 1, b, part, h, i;
     size_t count = attn__has_lists(&call->opts) ? call->opts.blocks.q_len : call->q.len;
     size_t groups = attn__has_lists(&call->opts) ? call->opts.blocks.heads : 1;
-    int all = call->opts.scores.data && call->opts.scores_stage != ATTN_STAGE_FINAL; /* hidden keys have some too */
+    int all = plan->source.table && call->opts.scores.data && call->opts.scores_stage != ATTN_STAGE_FINAL;
     attn__listed listed;
     attn__range seen, block, queries, heads;
     for (b = 0; b < call->q.batch; b++)
@@ -7192,9 +7208,9 @@ static int attn__sees_missing(const attn__plan *plan, attn__is_there *is_there)
             queries.from = part * plan->schedule.part_queries;
             queries.to = queries.from + attn__min(count, call->q.len - queries.from);
             seen = attn__seen_range(plan, b, queries);
-            if (all) {
-                seen.from = attn__min(seen.from, plan->source.oldest ? plan->source.oldest[b] : 0);
-                seen.to = attn__max(seen.to, attn__valid_keys(plan, b));
+            if (all) { /* pages of hidden keys are read, too */
+                seen.from = 0;
+                seen.to = attn__valid_keys(plan, b);
             }
             for (h = 0; h < groups && seen.from < seen.to; h++) {
                 heads.from = h * (call->q.heads / groups);
@@ -7238,7 +7254,7 @@ static int attn__is_not_dropped(const attn__plan *plan, size_t b, attn__range he
     size_t i;
     dropped = attn__common(dropped, tokens);
     for (i = queries.from; i < queries.to && dropped.from < dropped.to; i++) {
-        attn__visible(&row, plan, b, i);
+        attn__ask(&row, plan, b, i);
         seen.from = row.first;
         seen.to = row.end;
         if (attn__is_shown(&plan->call.opts.mask, b, heads, i, attn__common(seen, dropped)))
@@ -7269,12 +7285,13 @@ static void attn__resolve_stored(attn__plan *plan, attn__check *c, const attn_op
     for (b = 0; lens && b < B; b++)
         longest = attn__max(longest, lens[b]);
     o->kv_lens = lens;
-    plan->call.has_options = lens != NULL; /* without them, there is a fault already, and Lk is not known */
     plan->call.k.len = plan->call.v.len = longest;
-    if (o->mask.dim == room && longest < room)
+    if (!lens || (o->mask.dim == room && longest < room))
         o->mask.dim = longest;
-    if (o->bias.dim == room && longest < room)
+    if (!lens || (o->bias.dim == room && longest < room))
         o->bias.dim = longest;
+    if (!lens) /* there is a fault already, and Lk is not known: no other is made of it */
+        o->weights.dim = o->scores.dim = longest;
     attn__require(c, !opts || !opts->kv_lens, ATTN_ERR_VALUE, "opts.kv_lens");
     attn__require(c, !opts || !attn__drops(opts), ATTN_ERR_VALUE, "opts.dropout");
     attn__require(c, !opts || opts->sequences == 0, ATTN_ERR_VALUE, "opts.sequences");
@@ -7290,7 +7307,7 @@ static void attn__plan_cache(attn__plan *plan, attn__check *c, const attn_tensor
     attn__check_begin(c);
     attn__check_tensor(c, "out", out, ATTN__OUT);
     attn__check_tensor(c, "q", q, ATTN__IN);
-    attn__check_cache(c, &copy, cache, ATTN__IN);
+    attn__check_cache(c, &copy, cache, ATTN__CACHED);
     attn__plan_begin(plan, out, q, &copy.k, &copy.v, opts, ctx);
     plan->source.oldest = copy.first;
     plan->source.capacity = copy.k.len;
@@ -7342,7 +7359,7 @@ ATTN_API attn_status attn_kv_cache_explain(char *text, size_t size, attn_tensor 
    appended to pages as to a ring: up to the end of a page, then on in the next. */
 
 /* Lists the members of *pages, and copies it; pages NULL is a fault. */
-static void attn__check_pages(attn__check *c, attn_kv_pages *copy, const attn_kv_pages *pages, int out)
+static void attn__check_pages(attn__check *c, attn_kv_pages *copy, const attn_kv_pages *pages, int role)
 {
     static const char *const attn__names[] = {"pages.k", "pages.v", "pages.k_scales", "pages.v_scales"};
     size_t entries = 0, capacity = 0;
@@ -7351,10 +7368,10 @@ static void attn__check_pages(attn__check *c, attn_kv_pages *copy, const attn_kv
         attn__check_array(c, "pages", NULL, 0, 1, ATTN__IN);
         return;
     }
-    attn__check_stored(c, attn__names, &copy->k, &copy->v, &copy->k_scales, &copy->v_scales, out);
+    attn__check_stored(c, attn__names, &copy->k, &copy->v, &copy->k_scales, &copy->v_scales, role);
     attn__require(c, attn__mul_size(&entries, copy->batch, copy->table_stride), ATTN_ERR_OVERFLOW, "pages.table");
     attn__check_array(c, "pages.table", copy->table, entries, sizeof *copy->table, ATTN__IN);
-    attn__check_array(c, "pages.lens", copy->lens, copy->batch, sizeof *copy->lens, out);
+    attn__check_array(c, "pages.lens", copy->lens, copy->batch, sizeof *copy->lens, role);
     attn__require(c, attn__mul_size(&capacity, copy->table_stride, copy->k.len), ATTN_ERR_OVERFLOW,
                   "pages.table_stride");
 }
@@ -7396,7 +7413,7 @@ ATTN_API attn_status attn_kv_pages_append(const attn_kv_pages *pages, attn_tenso
     size_t b, n, L = k.len, room;
     attn__check c;
     attn__check_begin(&c);
-    attn__check_pages(&c, &to, pages, ATTN__STORED_OUT);
+    attn__check_pages(&c, &to, pages, ATTN__STORED | ATTN__OUT);
     source = attn__source_of(&to);
     room = to.table_stride * to.k.len;
     attn__check_appended(&c, &k, &v, &to.k, &to.v, lens, to.batch);
@@ -7431,7 +7448,7 @@ static void attn__plan_pages(attn__plan *plan, attn__check *c, const attn_tensor
     attn__check_begin(c);
     attn__check_tensor(c, "out", out, ATTN__OUT);
     attn__check_tensor(c, "q", q, ATTN__IN);
-    attn__check_pages(c, &copy, pages, ATTN__IN);
+    attn__check_pages(c, &copy, pages, ATTN__CACHED);
     attn__plan_begin(plan, out, q, &copy.k, &copy.v, opts, ctx);
     plan->source = attn__source_of(&copy);
     attn__list_stored(plan, c);
@@ -7439,7 +7456,7 @@ static void attn__plan_pages(attn__plan *plan, attn__check *c, const attn_tensor
     attn__require(c, copy.batch == q->batch, ATTN_ERR_SHAPE, "pages.batch");
     plan->call.k.batch = plan->call.v.batch = q->batch; /* pages aside, keys are those of the items */
     room = copy.table_stride * copy.k.len;
-    lens = attn__is_sound(c) && attn__is_aligned(copy.lens, sizeof *copy.lens) ? copy.lens : NULL;
+    lens = attn__may_read(c, copy.lens, copy.batch) ? copy.lens : NULL;
     for (b = 0; b < copy.batch && lens; b++)
         attn__require(c, copy.lens[b] <= room, ATTN_ERR_VALUE, "pages.lens");
     attn__resolve_stored(plan, c, opts, lens, copy.batch, room);
