@@ -120,7 +120,7 @@
        attn_sdpa takes some tiles for each task (attn_sdpa_scratch says how much: 220 KiB at D = 64 with AVX-512, up to
        700 KiB where many tasks share few queries) from ctx->scratch, else from the stack if 16 KiB will do, else from
        ATTN_MALLOC; so do attn_kv_cache_attend and attn_kv_pages_attend. attn_mha takes its projections besides
-       (attn_mha_scratch). Appending to a cache or to pages, truncating and reordering need no memory.
+       (attn_mha_scratch). Other functions of caches and pages need no memory.
        attn_sdpa_backward takes, from ctx->scratch or else ATTN_MALLOC, up to 1 MiB for each task at D = 64 or 128, and
        6 KiB more for each dim beyond that; and what is summed before it is rounded or added up
        (attn_sdpa_backward_scratch). attn_mha_backward takes its projections and their gradients besides.
@@ -178,8 +178,9 @@
        keys there are.
 
    VERSIONS
-       0.10.0  caches over the program's memory (attn_kv_cache_over), attn_kv_cache_copy and _row, causal_offset in
-               caches; ctx->fault names the argument; attn_sparsemax, attn_entmax15, attn_qkv, rotations by tables
+       0.10.0  caches over the program's memory (attn_kv_cache_over), attn_kv_cache_copy and _row; caches heed
+               causal_offset, which they refused, take masks of their capacity, and masks that hide lost tokens;
+               ctx->fault names the argument; attn_sparsemax, attn_entmax15, attn_qkv, rotations by tables
        0.9.0   packed texts (opts.sequences), lists of key blocks (opts.blocks), caches in pages (attn_kv_pages)
        0.8.0   gradients: attn_sdpa_backward, attn_mha_backward and what belongs to them; dropout
 */
@@ -289,7 +290,7 @@ typedef struct attn_fault {
 
 /* Where and how a call runs. NULL or all zero: this thread, ATTN_MALLOC, best instruction set.
    scratch: scratch_size bytes, any alignment, shared out among `width` tasks; with it nothing is allocated.
-   A ctx with scratch serves one call at a time. */
+   A ctx with scratch or fault serves one call at a time. */
 typedef struct attn_ctx {
     attn_parallel parallel;
     void *scratch;
@@ -384,7 +385,7 @@ ATTN_API attn_status attn_scores_cosine(attn_mat out, attn_mat q, attn_mat k, do
    element; a row of -infinity (nothing to attend to) is zeros. */
 ATTN_API attn_status attn_softmax(attn_mat out, attn_mat in);
 
-/* Softmax with zeros: rows are positive or 0 and sum to 1; what scores far below the largest gets exactly 0.
+/* Softmax with zeros: rows are positive or 0 and sum to 1; what is 1 (entmax15: 2) below the largest, or less, is 0.
    sparsemax: max(in - t, 0), of all such rows the one nearest to in; entmax15: max(in / 2 - t, 0)^2, between that and
    softmax. The t of each row is found to the last bits of double. All Lq x Lk; in place is legal; NaN and infinities as
    in attn_softmax.
@@ -480,7 +481,7 @@ typedef struct attn_blocks {
 typedef struct attn_opts {
     /* visibility: a key that is hidden is no part of any arithmetic, NaN or garbage there changes nothing */
     attn_causal causal;
-    const ptrdiff_t *causal_offset; /* [B], or [sequences]; may be negative */
+    const ptrdiff_t *causal_offset; /* [B], or [sequences]; may be negative. In a cache it goes with every rule */
     attn_window window;
     attn_tensor mask;      /* BOOL, true = attend; B x H x Lq x Lk, where any dimension may be 1: broadcast */
     const size_t *q_lens;  /* [B], valid queries <= Lq; rows past them are zeros, their lse -infinity */
@@ -555,7 +556,7 @@ ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tenso
    the new queries. Items of a batch may have different lengths. A ring keeps the newest `capacity` tokens of each item
    and forgets the others; tokens keep their numbers, counted from the first ever appended. */
 
-/* Made by attn_kv_cache_init or attn_kv_cache_over; to read, not to write. */
+/* Made by attn_kv_cache_init; to read, not to write. Or by attn_kv_cache_over, which says what may be written. */
 typedef struct attn_kv_cache {
     attn_tensor k, v;           /* B x Hkv x capacity x D and Dv; token j lies at j % capacity */
     float *k_scales, *v_scales; /* I8: [B][Hkv][capacity], a row is its integers times its scale; else NULL */
@@ -581,8 +582,9 @@ ATTN_API attn_status attn_kv_cache_init(attn_kv_cache *cache, size_t B, size_t H
 /* A cache over memory that the program owns, where it lies: k B x Hkv x capacity x D, v B x Hkv x capacity x Dv, F32,
    F16 or BF16, of any strides (a layer of [layer][capacity][Hkv][D] is an attn_blhd with B = 1); lens[b] tokens are
    there already. first: [B], for a ring; NULL: no ring. The program may set lens and first between calls, and keeps all
-   four until the last use of the cache. v may be a part of the rows of k, its dims d .. d + Dv - 1 (multi-head latent
-   attention: d = 0); attn_kv_cache_append then takes an absent v.
+   four until the last use of the cache; each layer has lens of its own. v may be a part of the rows of k, its dims
+   d .. d + Dv - 1 (multi-head latent attention: d = 0); attn_kv_cache_append then takes an absent v. Where k and v
+   share memory otherwise, or rows of one do, they can be read: what would write them returns ATTN_ERR_ALIAS.
    What *cache was before is not looked at, nor freed. SHAPE: capacity or D is 0.
    VALUE: lens[b] - first[b] beyond the capacity, or negative; so in every function that takes the cache. */
 ATTN_API attn_status attn_kv_cache_over(attn_kv_cache *cache, attn_tensor k, attn_tensor v, size_t *lens,
@@ -620,12 +622,13 @@ ATTN_API attn_status attn_kv_cache_row(attn_mat out, const attn_kv_cache *cache,
    takes causal_offset: o = causal_offset[b]. UPPER_LEFT, LOWER_RIGHT and OFFSET, which must have it, all mean
    j <= i + o here. For cross-attention append the other text once and leave the rule NONE; there may be more queries
    than tokens then. Key j is token j, of a ring too; mask, bias, weights, scores have Lk = the largest of cache->lens;
-   a mask or bias may have the cache's capacity instead, of which the first Lk columns count. The bits are those of
-   attn_sdpa over keys in one tensor; those of I8 are near them (NUMERICS).
+   a mask or bias may have the cache's capacity instead, if that is not less, of which the first Lk columns count. The
+   bits are those of attn_sdpa over keys in one tensor; those of I8 are near them (NUMERICS).
    A ring is for windows: L tokens appended at once and attended by L queries need left + L <= capacity. Feed longer
    texts in chunks of capacity - left tokens; or, if the ring is empty, run attn_sdpa over the text and append it then.
    Tokens that a ring has dropped have weight 0 and scores -infinity.
-   VALUE: opts->kv_lens or dropout given; causal and window show a query a lost token that the mask does not hide. */
+   VALUE: opts->kv_lens or dropout given; cache.first: causal and window show a query a lost token that neither mask nor
+   blocks hide (a bias of -infinity does not count). */
 ATTN_API attn_status attn_kv_cache_attend(attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
                                           const attn_opts *opts, const attn_ctx *ctx);
 
@@ -652,8 +655,8 @@ typedef struct attn_kv_pages {
     size_t *lens;               /* [B] tokens so far: 0 at first; the program may set them */
 } attn_kv_pages;
 
-/* Appends rows to the pages that the table names: as attn_kv_cache_append, with an absent v too. The table must name a
-   page for them, and no two items the same one, which is not checked.
+/* Appends rows to the pages that the table names: as attn_kv_cache_append; v may be absent as there. The table must
+   name a page for them, and no two items the same one, which is not checked.
    VALUE: lens[b] > L; an item would outgrow its room; a page number >= that of pages; then nothing has changed. */
 ATTN_API attn_status attn_kv_pages_append(const attn_kv_pages *pages, attn_tensor k, attn_tensor v, const size_t *lens);
 
@@ -698,7 +701,7 @@ typedef struct attn_rope_opts {
 /* Rotates pair d of each row by angle position * frequency d: (x, y) -> (x cos - y sin, x sin + y cos). in and out
    B x H x L x D of any float types; in place is legal. Computed in double, rounded once: the angle is off by position
    2^-53 at most, and one that is not finite makes NaN. opts may be NULL. SHAPE: D odd with dim 0; cos or sin not of
-   dim/2 columns, or of other rows than one another. NULL: one of them alone. VALUE: dim odd or > D; base negative, or
+   dim/2 columns, or not of equally many rows. NULL: one of them alone. VALUE: dim odd or > D; base negative, or
    it or 1 / base not finite; scale or a frequency not finite; a position beyond the rows of cos.
                                                                                           Su 2021, arXiv 2104.09864 */
 ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_opts *opts);
@@ -7272,6 +7275,7 @@ static void attn__list_stored(attn__plan *plan, attn__check *c)
     plan->call.opts.kv_lens = NULL; /* refused below */
     plan->call.opts.sequences = 0;
     attn__plan_list_options(c, plan);
+    attn__require(c, plan->call.q.dtype != ATTN_F64, ATTN_ERR_DTYPE, "q"); /* not out, which differs from that */
     attn__check_views(c);
 }
 
@@ -7318,7 +7322,7 @@ static void attn__plan_cache(attn__plan *plan, attn__check *c, const attn_tensor
     attn__require(c, copy.k.batch == q->batch && copy.k.dim == q->dim, ATTN_ERR_SHAPE, "cache.k");
     attn__resolve_stored(plan, c, opts, fit ? copy.lens : NULL, copy.k.batch, copy.k.len);
     if (check_dropped && (c->status == ATTN_OK || c->status == ATTN_ERR_ALIAS))
-        attn__require(c, !attn__sees_missing(plan, attn__is_not_dropped), ATTN_ERR_VALUE, "cache");
+        attn__require(c, !attn__sees_missing(plan, attn__is_not_dropped), ATTN_ERR_VALUE, "cache.first");
 }
 
 ATTN_API attn_status attn_kv_cache_attend(attn_tensor out, attn_tensor q, const attn_kv_cache *cache,
@@ -8004,7 +8008,8 @@ ATTN__NOINLINE void attn__mha_shapes(attn__check *c, const attn__mha *mha, const
     attn__require(c, q->heads == 1, ATTN_ERR_SHAPE, "q");
     attn__require(c, attn__is_shape(k, B, 1, k->len, k->dim), ATTN_ERR_SHAPE, "k");
     attn__require(c, attn__is_shape(v, B, 1, k->len, v->dim), ATTN_ERR_SHAPE, "v");
-    attn__require(c, H > 0 && H % Hkv == 0, ATTN_ERR_SHAPE, "weights.heads");
+    attn__require(c, H > 0, ATTN_ERR_SHAPE, "weights.heads");
+    attn__require(c, H == 0 || H % Hkv == 0, ATTN_ERR_SHAPE, "weights.kv_heads");
     attn__require(c, w->wq.rows == q->dim && D > 0 && attn__is_product(w->wq.cols, H, D), ATTN_ERR_SHAPE, "weights.wq");
     attn__require(c, w->wk.rows == k->dim && attn__is_product(w->wk.cols, Hkv, D), ATTN_ERR_SHAPE, "weights.wk");
     attn__require(c, w->wv.rows == v->dim && attn__is_product(w->wv.cols, Hkv, Dv), ATTN_ERR_SHAPE, "weights.wv");

@@ -2506,7 +2506,7 @@ TEST(cache_explain)
             if (ring) {
                 CHECK_STATUS(attn_kv_cache_append(&cache, k, k, NULL), ATTN_OK);
                 CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, NULL, NULL), ATTN_ERR_VALUE);
-                CHECK(strncmp(text, "cache: ", 7) == 0);
+                CHECK(strncmp(text, "cache.first: ", 13) == 0);
                 CHECK_STATUS(attn_kv_cache_scratch(&full, out, q, &cache, NULL, NULL), ATTN_OK);
                 CHECK(full == empty);
                 opts.window.on = 1;

@@ -396,7 +396,7 @@ static void compare(const pair *p, const question *a)
     attn_tensor outs[GRID_OUTPUTS];
     grid_call want, got;
     if (sees_lost(&p->over, &a->c)) {
-        refuses(&p->over, &a->c, &ctx, ATTN_ERR_VALUE, "cache", NULL, 0);
+        refuses(&p->over, &a->c, &ctx, ATTN_ERR_VALUE, "cache.first", NULL, 0);
         return;
     }
     want = by_sdpa(p, a);
@@ -1641,7 +1641,7 @@ TEST(cache_lost_hidden)
             a.c.o.bias = test_tensor(ATTN_F32, 1, 1, 1, 50, T_BHLD);
             test_fill_tensor(a.c.o.bias, -HUGE_VAL);
             a.c.o.mask = none;
-            refuses(&ring.over, &a.c, &ctx, ATTN_ERR_VALUE, "cache", NULL, 0);
+            refuses(&ring.over, &a.c, &ctx, ATTN_ERR_VALUE, "cache.first", NULL, 0);
             a.c.o.mask = mask, a.c.o.bias = none;
             memcpy(a.q_lens, some, sizeof some);
             a.c.o.q_lens = a.q_lens;
@@ -1678,7 +1678,7 @@ TEST(cache_lost_shown_once)
         CHECK_STATUS(attn_kv_cache_attend(a.c.out, a.c.q, &p.over, &a.c.o, NULL), ATTN_OK);
         *(unsigned char *)test_tensor_at(a.c.o.mask, b, h, i, j) = (unsigned char)(1 + test_below(255));
         CHECK(sees_lost(&p.over, &a.c));
-        refuses(&p.over, &a.c, &ctx, ATTN_ERR_VALUE, "cache", NULL, 0);
+        refuses(&p.over, &a.c, &ctx, ATTN_ERR_VALUE, "cache.first", NULL, 0);
         switch (n % 4) {
         case 0: /* by the window */
             a.c.o.window.on = 1, a.c.o.window.right = -1;
@@ -1704,7 +1704,7 @@ TEST(cache_lost_shown_once)
         if (want == ATTN_OK)
             compare(&p, &a);
         else
-            refuses(&p.over, &a.c, &ctx, want, "cache", NULL, 0);
+            refuses(&p.over, &a.c, &ctx, want, "cache.first", NULL, 0);
     }
 }
 
@@ -1730,7 +1730,7 @@ TEST(cache_lost_broadcast)
             test_case("mask %zu x %zu x %zu x %zu, shown %d", B, H, Lq, Lk, shown);
             CHECK(sees_lost(&p.over, &a.c) == shown);
             if (shown)
-                refuses(&p.over, &a.c, &ctx, ATTN_ERR_VALUE, "cache", NULL, 0);
+                refuses(&p.over, &a.c, &ctx, ATTN_ERR_VALUE, "cache.first", NULL, 0);
             else
                 compare(&p, &a);
             test_release();
