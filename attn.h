@@ -7082,7 +7082,7 @@ static void attn__reorder(const attn_kv_cache *cache, const size_t *from)
 {
     size_t b, c, next, B = cache->k.batch, *lens = cache->lens, *first = cache->first;
     for (b = 0; b < B; b++)
-        for (c = b; !(lens[c] & ATTN__DONE) && !attn__is_awaited(lens, from, B, c); c = next) {
+        for (c = b; !(lens[c] & ATTN__DONE) && !(from[c] != c && attn__is_awaited(lens, from, B, c)); c = next) {
             next = from[c];
             if (next != c)
                 attn__copy_item(cache, c, next, lens[next] & ~ATTN__DONE, 0);
@@ -7237,14 +7237,19 @@ static int attn__sees_missing(const attn__plan *plan, attn__is_there *is_there)
 static int attn__is_shown(const attn_tensor *mask, size_t b, attn__range heads, size_t i, attn__range keys)
 {
     const unsigned char *row;
-    size_t h, j;
+    size_t h, j, n;
+    uint64_t eight;
     if (keys.from >= keys.to || attn__tensor_absent(mask))
         return keys.from < keys.to;
+    n = mask->dim_stride ? keys.to - keys.from : 1;
     for (h = heads.from; h < (mask->head_stride ? heads.to : heads.from + 1); h++) {
         row = (const unsigned char *)attn__tensor_at(mask, b, h, i, keys.from);
-        for (j = 0; j < keys.to - keys.from; j++)
-            if (row[(ptrdiff_t)j * mask->dim_stride])
-                return 1;
+        for (j = 0, eight = 0; mask->dim_stride == 1 && n - j >= 8 && !eight; j += 8)
+            ATTN__MEMCPY(&eight, row + j, 8);
+        for (; j < n && !eight; j++)
+            eight = row[(ptrdiff_t)j * mask->dim_stride];
+        if (eight)
+            return 1;
     }
     return 0;
 }
