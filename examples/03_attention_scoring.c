@@ -89,21 +89,22 @@ static void three_normalisers(const char *directory, attn_mat notebook)
     static const char *const names[] = {"softmax", "entmax15", "sparsemax"};
     static const double row[KEYS] = {3, 2.5, 2, 1, 0, -1};
     static const char *const keys[KEYS] = {"3", "2.5", "2", "1", "0", "-1"};
-    static attn_status (*const normalisers[])(attn_mat, attn_mat) = {attn_softmax, attn_entmax15, attn_sparsemax};
     double memory[2][3 * KEYS];
     attn_mat scores = attn_mat_of(row, ATTN_F64, 1, KEYS);
     attn_mat weights = attn_mat_of(memory[0], ATTN_F64, 3, KEYS);
     attn_mat weights_of_notebook = attn_mat_of(memory[1], ATTN_F64, 3, STEPS);
     show_map map = show_map_of(NULL, SHOW_BLUE, 2);
-    for (size_t i = 0; i < 3; i++) {
-        SHOW_TRY(normalisers[i](attn_mat_rows(weights, i, 1), scores));
-        SHOW_TRY(normalisers[i](attn_mat_rows(weights_of_notebook, i, 1), notebook));
-    }
+    SHOW_TRY(attn_softmax(attn_mat_rows(weights, 0, 1), scores));
+    SHOW_TRY(attn_entmax15(attn_mat_rows(weights, 1, 1), scores));
+    SHOW_TRY(attn_sparsemax(attn_mat_rows(weights, 2, 1), scores));
+    SHOW_TRY(attn_softmax(attn_mat_rows(weights_of_notebook, 0, 1), notebook));
+    SHOW_TRY(attn_entmax15(attn_mat_rows(weights_of_notebook, 1, 1), notebook));
+    SHOW_TRY(attn_sparsemax(attn_mat_rows(weights_of_notebook, 2, 1), notebook));
     show_precision(4);
     show_vec("scores", scores);
     for (size_t i = 0; i < 3; i++)
         show_vec(names[i], attn_mat_rows(weights, i, 1));
-    puts("the scores of the decoder: the second is lower by 2 than the best, too low for all but softmax");
+    puts("the scores of the decoder; step 1 scores 2 below the best: too low for all but softmax");
     show_vec("scores", notebook);
     for (size_t i = 0; i < 3; i++)
         show_vec(names[i], attn_mat_rows(weights_of_notebook, i, 1));

@@ -69,7 +69,7 @@ static void run(tokens *t, attn_kv_cache *cache, const attn_opts *opts)
 
 /* ---- the caches of all layers ---- */
 
-/* B texts in the program's own memory, where it lies. What lengths[] says that it holds, it holds. */
+/* B texts in the program's own memory, where it lies. lengths[] says how many tokens are there. */
 static void use_memory(attn_kv_cache *cache, size_t B)
 {
     for (int n = 0; n < LAYERS; n++) {
@@ -101,15 +101,15 @@ static void go_back(attn_kv_cache *cache, size_t len)
 
 /* ---- what they hold, and what comes out ---- */
 
-/* The letter of a token of item b: the first layer's value of it depends on the letter alone. */
+/* The letter of a token of item b, '?' if none: the first layer's value of it depends on the letter alone. */
 static char letter_at(const attn_kv_cache *cache, size_t b, size_t token)
 {
     float value[KV_HEADS][SIZE];
-    char letter = 'z';
     SHOW_TRY(attn_kv_cache_row(attn_mat_of(value, ATTN_F32, KV_HEADS, SIZE), &cache[0], b, 1, token));
-    while (letter > ' ' && memcmp(value, value_of[(int)letter], sizeof value) != 0)
-        letter--;
-    return letter;
+    for (char letter = ' '; letter <= 'z'; letter++)
+        if (memcmp(value, value_of[(int)letter], sizeof value) == 0)
+            return letter;
+    return '?';
 }
 
 /* The text that item b holds, oldest token first. */
@@ -252,10 +252,10 @@ int main(void)
 
     show_title("7. Beam search: three continuations of one prompt; the third is the best, the second is given up");
     memset(lengths, 0, sizeof lengths);
-    use_memory(cache, 1);
+    use_memory(cache, 1); /* for one text; */
     take(&part, &text, 1, 0, SHARED); /* the prompt goes through the model once, */
     run(&part, cache, &causal);
-    use_memory(cache, BEAMS);
+    use_memory(cache, BEAMS); /* the same memory for three: item 0 stays where it is, */
     for (int n = 0; n < LAYERS; n++) /* and is copied */
         for (size_t b = 1; b < BEAMS; b++)
             SHOW_TRY(attn_kv_cache_copy(&cache[n], b, 0, SHARED));

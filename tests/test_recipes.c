@@ -308,6 +308,50 @@ TEST(recipes_tree_of_drafts)
     }
 }
 
+/* The cache then holds the bits of one that only ever saw the text and the path, and so is what comes out of it. */
+TEST(recipes_best_path)
+{
+    enum { H = 4, HKV = 2, TEXT = 6, T = 7, LK = TEXT + T, D = 8, DV = 12, MOST = 4 };
+    static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F16, ATTN_BF16};
+    static const size_t paths[][MOST] = {{0, 1, 3, 6}, {4, 5}, {0, 2}, {0}}, counts[] = {4, 2, 2, 0};
+    float *room_k = test_block(MOST * HKV * D * sizeof *room_k), *room_v = test_block(MOST * HKV * DV * sizeof *room_v);
+    for (size_t n = 0; n < sizeof dtypes / sizeof dtypes[0]; n++)
+        for (size_t m = 0; m < sizeof counts / sizeof counts[0]; m++) {
+            attn_kv_cache cache = {0}, alone = {0};
+            attn_tensor k = random_blhd(1, LK, HKV, D), v = random_blhd(1, LK, HKV, DV), q = random_blhd(1, 1, H, D);
+            attn_tensor out = random_blhd(1, 1, H, DV), want = random_blhd(1, 1, H, DV);
+            test_case("type %d, path %d", (int)n, (int)m);
+            CHECK_STATUS(attn_kv_cache_init(&cache, 1, HKV, LK, D, DV, dtypes[n], 0, NULL, 0), ATTN_OK);
+            CHECK_STATUS(attn_kv_cache_init(&alone, 1, HKV, LK, D, DV, dtypes[n], 0, NULL, 0), ATTN_OK);
+            CHECK_STATUS(attn_kv_cache_append(&cache, k, v, NULL), ATTN_OK);
+            CHECK_STATUS(keep_path(&cache, T, paths[m], counts[m], room_k, room_v), ATTN_OK);
+
+            CHECK_STATUS(
+                attn_kv_cache_append(&alone, attn_tensor_slice(k, 0, TEXT), attn_tensor_slice(v, 0, TEXT), NULL),
+                ATTN_OK);
+            for (size_t i = 0; i < counts[m]; i++)
+                CHECK_STATUS(attn_kv_cache_append(&alone, attn_tensor_slice(k, TEXT + paths[m][i], 1),
+                                                  attn_tensor_slice(v, TEXT + paths[m][i], 1), NULL),
+                             ATTN_OK);
+            CHECK(cache.lens[0] == TEXT + counts[m] && alone.lens[0] == cache.lens[0]);
+            for (size_t j = 0; j < cache.lens[0]; j++)
+                for (size_t h = 0; h < HKV; h++)
+                    for (size_t d = 0; d < DV; d++)
+                        CHECK((d >= D || at(cache.k, 0, h, j, d) == at(alone.k, 0, h, j, d)) &&
+                              at(cache.v, 0, h, j, d) == at(alone.v, 0, h, j, d));
+            CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, NULL, NULL), ATTN_OK);
+            CHECK_STATUS(attn_kv_cache_attend(want, q, &alone, NULL, NULL), ATTN_OK);
+            CHECK(memcmp(out.data, want.data, H * DV * sizeof(float)) == 0);
+            if (m == 1) { /* a draft that is not there: nothing is lost */
+                const size_t beyond = T;
+                CHECK_STATUS(keep_path(&alone, 2, &beyond, 1, room_k, room_v), ATTN_ERR_VALUE);
+                CHECK(alone.lens[0] == cache.lens[0]);
+            }
+            attn_kv_cache_free(&cache);
+            attn_kv_cache_free(&alone);
+        }
+}
+
 TEST(recipes_off_by_one)
 {
     enum { B = 2, H = 4, HKV = 1, L = 3, LK = 9, D = 8 };
