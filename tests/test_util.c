@@ -554,9 +554,9 @@ int test_rank(attn_status s)
     static const attn_status order[] = {ATTN_ERR_NULL,  ATTN_ERR_DTYPE, ATTN_ERR_SHAPE, ATTN_ERR_OVERFLOW,
                                         ATTN_ERR_VALUE, ATTN_ERR_ALIAS, ATTN_ERR_NOMEM};
     int r = 0;
-    while (order[r] != s)
+    while (r < (int)(sizeof order / sizeof order[0]) && order[r] != s)
         r++;
-    return r;
+    return r; /* ATTN_OK is the last */
 }
 
 /* ---- runners ---- */
