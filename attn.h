@@ -6833,18 +6833,20 @@ static void attn__check_cache(attn__check *c, attn_kv_cache *copy, const attn_kv
                       ATTN__OPTIONAL | (role & ATTN__OUT));
 }
 
-/* May the numbers of items be read? What lies elsewhere may be wrong, as long as it is no matter of shapes. */
-static int attn__may_read(const attn__check *c, const size_t *numbers, size_t B)
+/* May numbers of the items of t be read? What overflows elsewhere does not matter, as long as t itself fits: its batch
+   is believed then. */
+static int attn__may_read(const attn__check *c, const size_t *numbers, attn_tensor t)
 {
     return attn__rank(c->status) > attn__rank(ATTN_ERR_SHAPE) && attn__is_aligned(numbers, sizeof *numbers) &&
-           B <= (size_t)PTRDIFF_MAX / sizeof *numbers;
+           t.batch <= (size_t)PTRDIFF_MAX / sizeof *numbers &&
+           (c->status != ATTN_ERR_OVERFLOW || attn__tensor_fits(&t));
 }
 
 /* Requires that the tokens that lens and first speak of fit the rows. Returns 1 if that is known: lens may be read. */
 static int attn__require_tokens(attn__check *c, const attn_kv_cache *cache, const char *lens, const char *first)
 {
     size_t b, gone, most = cache->k.len;
-    int fit = attn__may_read(c, cache->lens, cache->k.batch) && attn__may_read(c, cache->first, cache->k.batch);
+    int fit = attn__may_read(c, cache->lens, cache->k) && attn__may_read(c, cache->first, cache->k);
     for (b = 0; fit && b < cache->k.batch; b++) {
         gone = cache->first ? cache->first[b] : 0;
         attn__require(c, gone <= cache->lens[b], ATTN_ERR_VALUE, first);
@@ -6984,7 +6986,7 @@ ATTN_API attn_status attn_kv_cache_append(attn_kv_cache *cache, attn_tensor k, a
     attn__check_begin(&c);
     attn__check_cache(&c, &to, cache, ATTN__STORED | ATTN__OUT);
     attn__check_appended(&c, &k, &v, &to.k, &to.v, lens, to.k.batch);
-    if (attn__require_tokens(&c, &to, "cache.lens", "cache.first") && attn__may_read(&c, lens, to.k.batch))
+    if (attn__require_tokens(&c, &to, "cache.lens", "cache.first") && attn__may_read(&c, lens, to.k))
         for (b = 0; b < to.k.batch; b++) {
             n = lens ? lens[b] : L;
             attn__require(&c, n <= L && (to.ring || n <= to.k.len - to.lens[b]), ATTN_ERR_VALUE, "lens");
@@ -6998,7 +7000,7 @@ ATTN_API attn_status attn_kv_cache_append(attn_kv_cache *cache, attn_tensor k, a
         if (!attn__tensor_absent(&v))
             attn__append_rows(&source, &to.v, to.v_scales, &v, b, to.lens[b], first, n);
         to.lens[b] += n;
-        if (to.lens[b] > to.k.len)
+        if (to.first && to.lens[b] > to.k.len)
             to.first[b] = attn__max(to.first[b], to.lens[b] - to.k.len);
     }
     return c.status;
@@ -7114,7 +7116,7 @@ ATTN_API attn_status attn_kv_cache_reorder(attn_kv_cache *cache, const size_t *f
     attn__check_array(&c, "from", from, copy.k.batch, sizeof *from, ATTN__IN);
     attn__check_views(&c);
     attn__require_tokens(&c, &copy, "cache.lens", "cache.first");
-    if (attn__may_read(&c, from, copy.k.batch) && copy.k.batch > 0)
+    if (attn__may_read(&c, from, copy.k) && copy.k.batch > 0)
         attn__require(&c, attn__lengths_fit(from, copy.k.batch, copy.k.batch - 1), ATTN_ERR_VALUE, "from");
     if (c.status == ATTN_OK)
         attn__reorder(&copy, from);
@@ -7465,7 +7467,7 @@ static void attn__plan_pages(attn__plan *plan, attn__check *c, const attn_tensor
     attn__require(c, copy.batch == q->batch, ATTN_ERR_SHAPE, "pages.batch");
     plan->call.k.batch = plan->call.v.batch = q->batch; /* pages aside, keys are those of the items */
     room = copy.table_stride * copy.k.len;
-    lens = attn__may_read(c, copy.lens, copy.batch) ? copy.lens : NULL;
+    lens = attn__may_read(c, copy.lens, *q) ? copy.lens : NULL; /* which has the batch of pages, or there is a fault */
     for (b = 0; b < copy.batch && lens; b++)
         attn__require(c, copy.lens[b] <= room, ATTN_ERR_VALUE, "pages.lens");
     attn__resolve_stored(plan, c, opts, lens, copy.batch, room);

@@ -1784,6 +1784,34 @@ static attn_status spoil_rows(attn_tensor *t, int kind, int values)
     return kind == SPOIL_DIM || (kind == SPOIL_NO_DIM && values) ? ATTN_OK : want;
 }
 
+/* Items of a number that overflows with their strides: their lengths are not looked for. */
+static void too_many(void *arg)
+{
+    attn_kv_cache made = {0}, *bad = arg;
+    attn_tensor q = test_tensor(ATTN_F32, 1, 3, 1, 6, T_BHLD), out = test_tensor(ATTN_F32, 1, 3, 1, 6, T_BHLD);
+    attn_tensor few = test_tensor(ATTN_F32, 1, 3, 1, 6, T_BHLD);
+    attn_mat row = test_random_mat(ATTN_F32, 3, 6, PACKED);
+    few.batch = q.batch = out.batch = bad->k.batch;
+    few.batch_stride = q.batch_stride = 0;
+    CHECK_STATUS(attn_kv_cache_over(&made, bad->k, bad->v, bad->lens, NULL), ATTN_ERR_OVERFLOW);
+    CHECK_STATUS(attn_kv_cache_append(bad, few, few, NULL), ATTN_ERR_OVERFLOW);
+    CHECK_STATUS(attn_kv_cache_copy(bad, 0, 1, 0), ATTN_ERR_OVERFLOW);
+    CHECK_STATUS(attn_kv_cache_row(row, bad, 0, 0, 0), ATTN_ERR_OVERFLOW);
+    CHECK_STATUS(attn_kv_cache_attend(out, q, bad, NULL, NULL), ATTN_ERR_OVERFLOW);
+}
+
+TEST(cache_over_too_many)
+{
+    attn_kv_cache bad = {0};
+    bad.k = test_random_tensor(ATTN_F32, 1, 3, 5, 6, T_BHLD);
+    bad.v = test_random_tensor(ATTN_F32, 1, 3, 5, 6, T_BHLD);
+    bad.k.batch = bad.v.batch = 4096;
+    bad.k.batch_stride = PTRDIFF_MAX / 64;
+    bad.lens = test_fenced(sizeof *bad.lens, 0);
+    bad.lens[0] = 0;
+    CHECK(test_keeps_off_fences(too_many, &bad));
+}
+
 TEST(cache_over_status)
 {
     size_t *numbers = test_block(5 * sizeof *numbers);
