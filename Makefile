@@ -28,7 +28,7 @@ tests     = $(patsubst %.c,$B/%.o,$(wildcard tests/*.c))
 t_tests   = $(patsubst %.c,$B/%.o,$(wildcard $T/test_*.c)) $(patsubst %,$B/heap/%.o,$(parts) train/network train/learn)
 python    = $(or $(ATTN_BENCH_PYTHON),python3)
 version   = $(shell sed -n 's/^.define ATTN_VERSION_STRING "\(.*\)"/\1/p' attn.h)
-check     = CC='$(CC)' RUN='$(RUN)' B='$B' sh tests/config.sh
+check     = CC='$(CC)' LDFLAGS='$(LDFLAGS)' RUN='$(RUN)' B='$B' sh tests/config.sh
 
 # As many jobs as there are processors, for one goal; a -j on the command line, and a make above this one, know better.
 ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS))$(word 2,$(MAKECMDGOALS)),0)
@@ -38,8 +38,8 @@ endif
 .DEFAULT_GOAL = all
 include tests/bench/rules.mk
 
-.PHONY: all test test-library test-examples check-t5 train bench bench-quick bench-report bench-translate
-.PHONY: install clean help FORCE
+.PHONY: all test test-library test-examples check-t5 train bench bench-quick bench-report bench-targets
+.PHONY: bench-translate install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
@@ -80,6 +80,9 @@ bench-quick: bench                       ## a part of that; less than a minute
 
 bench-report:                            ## write what `make bench` found into tests/bench/README.md and its picture
 	@$(python) tests/bench/report.py $(ATTN_BENCH_TSV) tests/bench/README.md tests/bench/speed.svg
+
+bench-targets:                           ## compare speed with the plain loop on every target; half an hour
+	@B='$B' ATTN='$(ATTN)' sh tests/bench/targets.sh
 
 bench-translate: $B/05_translate         ## compare translation with transformers and CTranslate2; minutes
 	@$(python) tests/bench/translate.py $B/05_translate

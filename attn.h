@@ -1,4 +1,4 @@
-/* attn.h - v0.10.0 - attention for C and C++ in one header - MIT licence, at the end of this file
+/* attn.h - v0.11.0 - attention for C and C++ in one header - MIT licence, at the end of this file
 
    Attention lets each of Lq queries look at Lk keys and read a mixture of their values:
 
@@ -34,13 +34,15 @@
        - key/value caches, full, as a ring or in pages that items share, in float, half, bfloat16 or 8-bit integers, in
          its own memory or over yours; rotary embeddings, ALiBi, T5's bias, sinusoids; multi-head attention with its
          projections
-       - AVX2, AVX-512 or NEON at run time, with no compiler flag; plain C elsewhere
+       - AVX2, AVX-512, NEON or SSE2 at run time, with no compiler flag; on other processors, and in wasm, vectors of 16
+         bytes where the compiler's target has them; plain C elsewhere
        - your threads, your allocator, your scratch memory, or none of them
        - every argument checked in every build; an error says what kind it is, and which argument (ctx->fault), and has
          written nothing
    WHAT IT DOES NOT
        - GPUs; 4-bit elements
-       - it is tested with gcc, clang and tcc, on x86-64, AArch64, 32-bit Arm and s390x; MSVC is untested
+       - it is tested with gcc, clang and tcc, on x86, AArch64, 32-bit Arm, RISC-V, POWER, s390x and wasm32; MSVC is
+         untested
 
    QUICK START: this is a whole program; cc -O2 app.c -lm
 
@@ -83,8 +85,10 @@
        ATTN_MALLOC(size)     both or neither; ATTN_MALLOC may return NULL, alignment as malloc's   default: malloc, free
        ATTN_FREE(pointer)
        ATTN_NO_STDLIB        no malloc: attn_mat_new fails, and what needs a temporary returns ATTN_ERR_NOMEM. Includes
-                             <math.h> at most, and not that with the seven macros below (x86's vectors: <stdlib.h>)
-       ATTN_NO_SIMD          only the scalar kernels
+                             <math.h> at most, and not that with the seven macros below (x86's vectors: <stdlib.h>).
+                             Compilers call memcpy, memmove and memset: wasm without a libc, clang --target=wasm32
+                             -ffreestanding, needs these three, or -mbulk-memory
+       ATTN_NO_SIMD          only the kernels of ATTN_ISA_SCALAR
        ATTN_NO_AVX512        no AVX-512 kernels
        ATTN_NO_TRAINING      without the functions of "API: training", for programs that only infer; in other files it
                              hides them
@@ -128,10 +132,13 @@
    NUMERICS
        The compute type is double if the first input is F64 (then every matrix must be), otherwise float: 16-bit
        elements are widened, sums are kept in float, and the float result is rounded once when stored, to nearest even.
+       A NaN stays one; its sign and the top of its payload stay where the processor keeps them: not on RISC-V.
        alpha and beta are rounded to the compute type too, and so may scale be.
        Products are sums over k in two chains, of the terms of even number and of the others, which are added at the
-       end; with fused multiply-add in the vector kernels. On random data their RMS error is about 0.7 of that of the
-       three nested loops that everybody writes. Huge terms that cancel may overflow in the chains, though not in all.
+       end; with fused multiply-add in the kernels of AVX2, AVX-512 and NEON, and in those of VECTOR128 where the
+       compiler's target has it: POWER, s390x, RISC-V; in two roundings on x86, in wasm, and in plain C. On random data
+       their RMS error is about 0.7 of that of the three nested loops that everybody writes. Huge terms that cancel may
+       overflow in the chains, though not in all.
        Softmax, against long double: each element is within 20 + d ulp, where d is the row's maximum minus that
        element's input (rounding that difference costs up to d ulp, nothing where it is exact); rows of random numbers
        stay below 8. Results below the smallest normal number are within that number. Rows sum to 1 within 4 ulp times
@@ -170,7 +177,7 @@
        On one CPU and instruction set the bits of a result depend on the inputs alone: not on threads, scratch, layout,
        neighbouring rows or batch items, what hidden keys hold, or whether an optional output was asked for (of
        gradients: which of them); the sign of a zero excepted. Other instruction sets sum in another order. None of this
-       holds for x87 arithmetic (i386 without SSE2).
+       holds for x87 arithmetic (i386 without -msse2 -mfpmath=sse).
        A cache changes nothing either: its bits are those of attn_sdpa over the same tokens (I8 rounds otherwise), and
        those of a ring or of pages are those of a full cache. A packed text has the bits that it has alone, and lists of
        blocks those of the equal mask, forward and back. With up to 16384 keys a token's bits do not depend on the keys
@@ -178,6 +185,8 @@
        keys there are.
 
    VERSIONS
+       0.11.0  ATTN_ISA_VECTOR128, kernels for every other CPU (it was reserved as ATTN_ISA_WASM128); 32-bit x86 has
+               those of AVX2 and AVX-512
        0.10.0  caches over the program's memory (attn_kv_cache_over), attn_kv_cache_copy and _row; caches heed
                causal_offset, which they refused, take masks of their capacity, and masks that hide lost tokens;
                ctx->fault names the argument; attn_sparsemax, attn_entmax15, attn_qkv, rotations by tables
@@ -193,10 +202,10 @@
 #include <stdint.h>
 
 #define ATTN_VERSION_MAJOR 0
-#define ATTN_VERSION_MINOR 10
+#define ATTN_VERSION_MINOR 11
 #define ATTN_VERSION_PATCH 0
 #define ATTN_VERSION (ATTN_VERSION_MAJOR * 10000 + ATTN_VERSION_MINOR * 100 + ATTN_VERSION_PATCH)
-#define ATTN_VERSION_STRING "0.10.0"
+#define ATTN_VERSION_STRING "0.11.0"
 
 #ifndef ATTN_API
 #if defined(ATTN_STATIC) && (defined(__GNUC__) || defined(__clang__))
@@ -270,7 +279,8 @@ typedef enum attn_isa {
     ATTN_ISA_AVX2,     /* with FMA and F16C */
     ATTN_ISA_AVX512,   /* F, BW, DQ, VL */
     ATTN_ISA_NEON,     /* AArch64 */
-    ATTN_ISA_WASM128   /* reserved: not in this version */
+    ATTN_ISA_VECTOR128 /* gcc and clang, for every other CPU: vectors of 16 bytes (SSE2, wasm, POWER, s390x, ..), single
+                          numbers where the compiler's target has none; not on AArch64 */
 } attn_isa;
 
 /* How to run tasks side by side: run() calls task(arg, 0) .. task(arg, count - 1), in any order and on any threads, and
@@ -1011,13 +1021,25 @@ extern void *memset(void *to, int byte, size_t size);
 
 /* The variants of the kernels that this compiler can build. The program chooses among them when it runs (section 4). */
 #if !defined(ATTN_NO_SIMD) && !defined(__TINYC__)
-#if (defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))) || (defined(_MSC_VER) && defined(_M_X64))
+#if ((defined(__x86_64__) || defined(__i386__)) && (defined(__GNUC__) || defined(__clang__))) ||                       \
+    (defined(_MSC_VER) && defined(_M_X64))
 #define ATTN__X86 1
 #elif defined(__aarch64__) && defined(__ARM_NEON) && !defined(__AARCH64EB__) &&                                        \
     (defined(__GNUC__) || defined(__clang__))
 #define ATTN__ARM 1
 #endif
+#if (defined(__GNUC__) || defined(__clang__)) && !defined(ATTN__ARM)
+#define ATTN__VECTOR128 1
 #endif
+#endif
+
+/* Has the target registers of 16 bytes for the reals of that pass? */
+#if defined(ATTN__X86) || defined(__wasm_simd128__) || defined(__VSX__) || defined(__loongarch_sx) ||                  \
+    defined(__mips_msa) || (defined(__VX__) && __ARCH__ >= 12) || (defined(__aarch64__) && defined(__ARM_NEON)) ||     \
+    (defined(__riscv_v_min_vlen) && __riscv_v_min_vlen >= 128)
+#define ATTN__REGISTERS128 1
+#endif
+
 #if defined(ATTN__X86)
 #if defined(_MSC_VER)
 #include <intrin.h>
@@ -2460,13 +2482,16 @@ static unsigned attn__detect(void)
 {
     const uint32_t basics = 1u << 12 | 1u << 27 | 1u << 28 | 1u << 29; /* leaf 1 ecx: FMA, OSXSAVE, AVX, F16C */
     unsigned isas = 1u << ATTN_ISA_SCALAR;
-    uint32_t r[4], saved, maker;
+    uint32_t r[4], saved, maker, leaves;
     attn__cpuid(0, r);
+    leaves = r[0];
     maker = r[2];
-    if (r[0] < 7)
-        return isas;
     attn__cpuid(1, r);
-    if ((r[2] & basics) != basics)
+#ifdef ATTN__VECTOR128
+    if (r[3] & 1u << 26) /* SSE2 */
+        isas |= 1u << ATTN_ISA_VECTOR128;
+#endif
+    if (leaves < 7 || (r[2] & basics) != basics)
         return isas;
     saved = attn__xgetbv();
     attn__cpuid(7, r); /* ebx: bit 5 AVX2; 16, 17, 30, 31 AVX-512 F, DQ, BW, VL */
@@ -2507,6 +2532,8 @@ static unsigned attn__isas(void)
 {
 #if defined(ATTN__ARM)
     return 1u << ATTN_ISA_SCALAR | 1u << ATTN_ISA_NEON;
+#elif defined(ATTN__VECTOR128)
+    return 1u << ATTN_ISA_SCALAR | 1u << ATTN_ISA_VECTOR128;
 #else
     return 1u << ATTN_ISA_SCALAR;
 #endif
@@ -2528,6 +2555,7 @@ static int attn__prefetches_near(void)
 #define ATTN__PASS_AVX2 2
 #define ATTN__PASS_AVX512 3
 #define ATTN__PASS_NEON 4
+#define ATTN__PASS_VECTOR128 5
 
 #if defined(__GNUC__) || defined(__clang__)
 #define ATTN__PIN_POINTER(p) __asm__("" : "+r"(p))
@@ -2631,6 +2659,11 @@ ATTN__INLINE void attn__prefetch(attn__stream *s, size_t bytes)
 #include ATTN__SELF
 #undef ATTN__PASS
 #endif
+#if defined(ATTN__VECTOR128)
+#define ATTN__PASS ATTN__PASS_VECTOR128
+#include ATTN__SELF
+#undef ATTN__PASS
+#endif
 
 /* The table for an instruction set and a real type (F32 or F64), or NULL where this build or this CPU has none. */
 static const attn__kernels *attn__kernels_for(attn_isa isa, attn_dtype real)
@@ -2643,6 +2676,9 @@ static const attn__kernels *attn__kernels_for(attn_isa isa, attn_dtype real)
         {&attn__kernels_avx2_f32, &attn__kernels_avx2_f64},
 #elif defined(ATTN__ARM)
         {&attn__kernels_neon_f32, &attn__kernels_neon_f64},
+#endif
+#if defined(ATTN__VECTOR128)
+        {&attn__kernels_vector128_f32, &attn__kernels_vector128_f64},
 #endif
         {&attn__kernels_scalar_f32, &attn__kernels_scalar_f64}
     };
@@ -2663,7 +2699,7 @@ ATTN_API const char *attn_isa_string(attn_isa isa)
     case ATTN_ISA_AVX2: return "avx2";
     case ATTN_ISA_AVX512: return "avx512";
     case ATTN_ISA_NEON: return "neon";
-    case ATTN_ISA_WASM128: return "wasm128";
+    case ATTN_ISA_VECTOR128: return "vector128";
     }
     return "unknown";
 }
@@ -9788,11 +9824,12 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    the vector V of W reals R, its operations, its register tile of ROWS x 3 vectors. Then the kernels, written once on
    top.
 
-   A new instruction set is entered in section 4 (ATTN__PASS_, attn__isas, attn__tables) and defines the vocabulary:
+   A new instruction set is entered in section 4 (ATTN__PASS_, attn__isas, attn__tables) and defines the vocabulary
+   (that of VECTOR128 does for any processor that a compiler has vectors for):
    LOAD, STORE, SET1, ADD, SUB, MUL, DIV, MAX, ROUND as their names say; FIRST(v), the real in lane 0;
    FMA(a,b,c) = a b + c, FMS(a,b,c) = a b - c; PICK(a,b,x,y) = a < b ? x : y in each lane, y where a or b is NaN;
    REGISTER, the constraint of a vector register in inline assembly. On integers of the lanes' size, I: ISET, IADD,
-   ISUB, IAND, IOR, IEQUAL, IGREATER, ISHL, ISHR; IANY(i): is a lane not 0;
+   ISUB, IAND, IOR, IEQUAL, IGREATER, ISHL, ISHR; IANY(i): has a lane its top bit set;
    IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b; PICK_BITS(i,j,x,y) = i & j != 0 ? x : y, of reals x and y; AS_BITS
    and AS_REAL between both. In float also H, a vector of W 16-bit numbers, with LOAD_H, WIDE_F16 and WIDE_BF16; H8, W
    integers of 8 bits, with LOAD_H8 and WIDE_I8; STORE_F16, STORE_U16 and IADD_UP_TO(a,b,x,most) =
@@ -9834,20 +9871,37 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__EXPONENT (-125.0)
 #endif
 
-#if ATTN__PASS == ATTN__PASS_SCALAR
+#if ATTN__PASS == ATTN__PASS_SCALAR || ATTN__PASS == ATTN__PASS_VECTOR128
 
 /* Without intrinsics a compiler may fuse or reorder here but not there: then an element's bits would depend on its
-   neighbours. */
+   neighbours. Where vectors are multiplied and added by one instruction, FMA(a,b,c) = a b + c is to become that. */
+#if ATTN__PASS == ATTN__PASS_VECTOR128 && !defined(ATTN__X86)
+#define ATTN__CONTRACT(off, on) on
+#else
+#define ATTN__CONTRACT(off, on) off
+#endif
+#if ATTN__PASS == ATTN__PASS_VECTOR128 && defined(__i386__)
+#define ATTN__TARGET128 ATTN__TARGET_ATTRIBUTE("sse2")
+#else
+#define ATTN__TARGET128
+#endif
 #if defined(__clang__)
-#define ATTN__TARGET
-#define ATTN__AS_WRITTEN _Pragma("clang fp contract(off) reassociate(off)")
+#define ATTN__TARGET ATTN__TARGET128
+#define ATTN__AS_WRITTEN                                                                                               \
+    _Pragma("clang fp reassociate(off)")                                                                               \
+        ATTN__CONTRACT(_Pragma("clang fp contract(off)"), _Pragma("clang fp contract(on)"))
 #elif defined(__GNUC__) && !defined(__TINYC__)
-#define ATTN__TARGET __attribute__((optimize("no-fast-math", "fp-contract=off")))
+#define ATTN__TARGET                                                                                                   \
+    __attribute__((optimize("no-fast-math", ATTN__CONTRACT("fp-contract=off", "fp-contract=fast")))) ATTN__TARGET128
 #define ATTN__AS_WRITTEN
 #else
 #define ATTN__TARGET
 #define ATTN__AS_WRITTEN
 #endif
+#endif
+
+#if ATTN__PASS == ATTN__PASS_SCALAR
+
 #define ATTN__ISA ATTN_ISA_SCALAR
 #if ATTN__REAL_F64
 #define ATTN__NAME(x) attn__##x##_scalar_f64
@@ -9860,17 +9914,12 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__LOAD(p) (*(p))
 #define ATTN__STORE(p, v) ((void)(*(p) = (v)))
 #define ATTN__SET1(x) (x)
-#define ATTN__ADD(a, b) ((a) + (b))
-#define ATTN__SUB(a, b) ((a) - (b))
-#define ATTN__MUL(a, b) ((a) * (b))
-#define ATTN__FMA(a, b, c) ((a) * (b) + (c))
-#define ATTN__DIV(a, b) ((a) / (b))
 #define ATTN__MAX(a, b) ((a) > (b) ? (a) : (b))
 #define ATTN__PICK(a, b, x, y) ((a) < (b) ? (x) : (y))
-#define ATTN__PIN(v) ((void)0)
 #define ATTN__ANY_NAN_OR_INF(v) ATTN__NAME(is_nan_or_inf)(v)
 #define ATTN__ANY_NONFINITE(v) ATTN__NAME(is_nonfinite)(v)
 #define ATTN__EXP(v) ((ATTN__R)attn__exp((double)(v)))
+#define ATTN__BY_LIBM 1
 
 #elif ATTN__PASS == ATTN__PASS_AVX2 || ATTN__PASS == ATTN__PASS_AVX512
 
@@ -10087,6 +10136,204 @@ ATTN__INLINE void ATTN__NAME(store_u16)(void *p, uint16x4_t h)
 }
 #endif
 
+#elif ATTN__PASS == ATTN__PASS_VECTOR128
+
+/* Vectors of GNU C, of 16 bytes. A target that has no registers for them computes with single reals, on which the same
+   operators do the same. */
+#define ATTN__ISA ATTN_ISA_VECTOR128
+#if defined(__VSX__) || defined(__VX__) || defined(__aarch64__) || defined(__riscv) || defined(__loongarch__)
+#define ATTN__ROWS 8 /* of 32 registers */
+#elif defined(__wasm__)
+#define ATTN__ROWS 2 /* with more, V8 keeps sums in memory */
+#else
+#define ATTN__ROWS 4
+#endif
+#if ATTN__REAL_F64
+#define ATTN__NAME(x) attn__##x##_vector128_f64
+#else
+#define ATTN__NAME(x) attn__##x##_vector128_f32
+#endif
+#if defined(ATTN__REGISTERS128)
+#define ATTN__V ATTN__NAME(reals)
+#define ATTN__I ATTN__NAME(bits)
+typedef ATTN__R ATTN__V __attribute__((vector_size(16)));
+typedef ATTN__BITS ATTN__I __attribute__((vector_size(16)));
+typedef ATTN__V ATTN__NAME(memory) __attribute__((aligned(sizeof(ATTN__R)), may_alias));
+typedef ATTN__V ATTN__NAME(panel) __attribute__((may_alias));
+#if ATTN__REAL_F64
+#define ATTN__W 2
+#define ATTN__SAME(x) {x, x}
+#define ATTN__LOAD_F32(p) ATTN__NAME(load_f32)(p)
+#define ATTN__STORE_F32(p, v) ((p)[0] = (float)(v)[0], (p)[1] = (float)(v)[1])
+#else
+#define ATTN__W 4
+#define ATTN__SAME(x) {x, x, x, x}
+#define ATTN__H ATTN__I /* each in the lower half of a lane */
+#define ATTN__LOAD_H(p) ATTN__NAME(load_u16)(p)
+#define ATTN__WIDE_F16(h) ATTN__NAME(wide_f16)(h)
+#define ATTN__WIDE_BF16(h) ATTN__AS_REAL((h) << 16)
+#define ATTN__H8 ATTN__V /* already wide */
+#define ATTN__LOAD_H8(p) ATTN__NAME(load_i8)((const signed char *)(p))
+#define ATTN__WIDE_I8(h) (h)
+#endif
+#define ATTN__LOAD(p) ((ATTN__V)*(const ATTN__NAME(memory) *)(p))
+#define ATTN__LOAD_PANEL(p) ((ATTN__V)*(const ATTN__NAME(panel) *)(p))
+#define ATTN__STORE(p, v) ((void)(*(ATTN__NAME(memory) *)(p) = (v)))
+#define ATTN__SET1(x) ATTN__NAME(set1)(x)
+#define ATTN__ISET(x) ATTN__NAME(iset)((ATTN__BITS)(x))
+#define ATTN__FIRST(v) ((v)[0])
+#define ATTN__AS_BITS(v) ((ATTN__I)(v))
+#define ATTN__AS_REAL(i) ((ATTN__V)(i))
+#define ATTN__TRUE(condition) ((ATTN__I)(condition))
+#define ATTN__CHOOSE(condition, x, y) ATTN__NAME(choose)(ATTN__TRUE(condition), x, y)
+#if defined(__clang__)
+#define ATTN__MOVE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define ATTN__MOVE(a, b, ...) __builtin_shuffle(a, b, __extension__(ATTN__I){__VA_ARGS__})
+#endif
+
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(set1)(ATTN__R x)
+{
+    ATTN__V v = ATTN__SAME(x);
+    return v;
+}
+
+ATTN__TARGET ATTN__INLINE ATTN__I ATTN__NAME(iset)(ATTN__BITS x)
+{
+    ATTN__I i = ATTN__SAME(x);
+    return i;
+}
+
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(choose)(ATTN__I which, ATTN__V x, ATTN__V y)
+{
+    return (ATTN__V)((which & (ATTN__I)x) | (~which & (ATTN__I)y));
+}
+
+#else
+#define ATTN__V ATTN__R
+#define ATTN__I ATTN__BITS
+#define ATTN__W 1
+#define ATTN__LOAD(p) (*(p))
+#define ATTN__STORE(p, v) ((void)(*(p) = (v)))
+#define ATTN__SET1(x) (x)
+#define ATTN__ISET(x) ((ATTN__BITS)(x))
+#define ATTN__AS_BITS(v) ATTN__NAME(as_bits)(v)
+#define ATTN__AS_REAL(i) ATTN__NAME(as_real)(i)
+#define ATTN__TRUE(condition) (0 - (ATTN__BITS)(condition))
+#define ATTN__CHOOSE(condition, x, y) ((condition) ? (x) : (y))
+
+ATTN__INLINE ATTN__BITS ATTN__NAME(as_bits)(ATTN__R x)
+{
+    ATTN__BITS bits;
+    ATTN__MEMCPY(&bits, &x, sizeof bits);
+    return bits;
+}
+
+ATTN__INLINE ATTN__R ATTN__NAME(as_real)(ATTN__BITS bits)
+{
+    ATTN__R x;
+    ATTN__MEMCPY(&x, &bits, sizeof x);
+    return x;
+}
+#endif
+
+#define ATTN__PICK(a, b, x, y) ATTN__CHOOSE((a) < (b), x, y)
+#define ATTN__PICK_BITS(i, j, x, y) ATTN__CHOOSE(((i) & (j)) != 0, x, y)
+/* The cast rounds where C computes floats in double, as gcc does for s390x. */
+#define ATTN__ROUND(v) ((ATTN__V)((v) + ATTN__SET1(ATTN__MAGIC)) - ATTN__SET1(ATTN__MAGIC))
+#define ATTN__IAND(a, b) ((a) & (b))
+#define ATTN__IOR(a, b) ((a) | (b))
+#define ATTN__IADD(a, b) ((a) + (b))
+#define ATTN__ISUB(a, b) ((a) - (b))
+#define ATTN__IEQUAL(a, b) ATTN__TRUE((a) == (b))
+#define ATTN__IGREATER(a, b) ((b) - (a))
+#define ATTN__ISHL(a, n) ((a) << (n))
+#define ATTN__ISHR(a, n) ((a) >> (n))
+#define ATTN__IADD_UNLESS(a, b, d, limit) (((a) + (b)) & ~ATTN__TRUE((d) < (limit)))
+#define ATTN__IANY(i) ATTN__NAME(iany)(i)
+#if defined(ATTN__X86) && ATTN__REAL_F64
+#define ATTN__MAX(a, b) ((ATTN__V)_mm_max_pd(a, b))
+#elif defined(ATTN__X86)
+#define ATTN__MAX(a, b) ((ATTN__V)_mm_max_ps(a, b))
+#else
+#define ATTN__MAX(a, b) ATTN__CHOOSE((a) > (b), a, b)
+#endif
+
+ATTN__TARGET ATTN__INLINE int ATTN__NAME(iany)(ATTN__I i)
+{
+#if defined(ATTN__X86)
+    return _mm_movemask_epi8((__m128i)(i >> (8 * sizeof(ATTN__R) - 1) << 7));
+#elif ATTN__W == 1
+    return (int)(i >> (8 * sizeof(ATTN__R) - 1));
+#elif ATTN__REAL_F64
+    return (int)((i[0] | i[1]) >> 63);
+#else
+    return (int)((i[0] | i[1] | i[2] | i[3]) >> 31);
+#endif
+}
+
+#if ATTN__W == 2
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_f32)(const float *p)
+{
+#if defined(ATTN__X86)
+    return (ATTN__V)_mm_cvtps_pd(_mm_castsi128_ps(_mm_loadl_epi64((const __m128i *)(const void *)p)));
+#else
+    ATTN__V v = {(double)p[0], (double)p[1]};
+    return v;
+#endif
+}
+#elif ATTN__W == 4
+ATTN__TARGET ATTN__INLINE ATTN__I ATTN__NAME(load_u16)(const void *p)
+{
+#if defined(ATTN__X86)
+    return (ATTN__I)_mm_unpacklo_epi16(_mm_loadl_epi64((const __m128i *)p), _mm_setzero_si128());
+#else
+    uint16_t h __attribute__((vector_size(8)));
+    ATTN__MEMCPY(&h, p, sizeof h);
+    return __builtin_convertvector(h, ATTN__I);
+#endif
+}
+
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_i8)(const signed char *p)
+{
+#if defined(ATTN__X86)
+    int32_t word;
+    __m128i i;
+    ATTN__MEMCPY(&word, p, sizeof word);
+    i = _mm_cvtsi32_si128(word);
+    i = _mm_unpacklo_epi8(i, i);
+    return (ATTN__V)_mm_cvtepi32_ps(_mm_srai_epi32(_mm_unpacklo_epi16(i, i), 24));
+#else
+    int32_t i __attribute__((vector_size(16))) = {p[0], p[1], p[2], p[3]};
+    return __builtin_convertvector(i, ATTN__V);
+#endif
+}
+
+/* A multiplication corrects the exponent, which infinities and NaNs have too small then; NaNs become quiet. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(wide_f16)(ATTN__I h)
+{
+    ATTN__I m = (h & 0x7fff) << 13, bias = ATTN__ISET((127 - 15 + 127) << 23);
+    ATTN__I bits = (ATTN__I)((ATTN__V)m * (ATTN__V)bias) | (h & 0x8000) << 16;
+    bits |= ATTN__TRUE(m >= 0x7c00 << 13) & (ATTN__BITS)ATTN__INFINITY;
+    return (ATTN__V)(bits | (ATTN__TRUE(m > 0x7c00 << 13) & (1 << 22)));
+}
+#endif
+
+#endif
+
+#if ATTN__PASS == ATTN__PASS_SCALAR || ATTN__PASS == ATTN__PASS_VECTOR128
+#define ATTN__ADD(a, b) ((a) + (b))
+#define ATTN__SUB(a, b) ((a) - (b))
+#define ATTN__MUL(a, b) ((a) * (b))
+#define ATTN__DIV(a, b) ((a) / (b))
+#define ATTN__PIN(v) ((void)0)
+#if ATTN__PASS == ATTN__PASS_VECTOR128 && ATTN__W == 1 && ATTN__REAL_F64 && defined(__FP_FAST_FMA)
+#define ATTN__FMA(a, b, c) __builtin_fma(a, b, c)
+#elif ATTN__PASS == ATTN__PASS_VECTOR128 && ATTN__W == 1 && !ATTN__REAL_F64 && defined(__FP_FAST_FMAF)
+#define ATTN__FMA(a, b, c) __builtin_fmaf(a, b, c)
+#else
+#define ATTN__FMA(a, b, c) ((a) * (b) + (c))
+#endif
 #endif
 
 /* v is final here: -ffast-math does not reorder a sum across this. */
@@ -10102,7 +10349,7 @@ ATTN__INLINE void ATTN__NAME(store_u16)(void *p, uint16x4_t h)
 #endif
 
 /* The classes of numbers that one of the lanes may belong to; and v 2^n. */
-#if ATTN__PASS == ATTN__PASS_AVX2 || ATTN__PASS == ATTN__PASS_NEON
+#ifdef ATTN__IANY
 #define ATTN__ANY_NAN_OR_INF(v) ATTN__NAME(any_nan_or_inf)(v)
 #define ATTN__ANY_NONFINITE(v) ATTN__NAME(any_nonfinite)(v)
 #define ATTN__LDEXP(v, n) ATTN__NAME(ldexp)(v, n)
@@ -10112,8 +10359,20 @@ ATTN__INLINE void ATTN__NAME(store_u16)(void *p, uint16x4_t h)
 #endif
 
 #define ATTN__TILE_COLS (3 * ATTN__W)
+#ifndef ATTN__LOAD_PANEL
+#define ATTN__LOAD_PANEL(p) ATTN__LOAD(p)
+#endif
 #ifndef ATTN__AS_WRITTEN
 #define ATTN__AS_WRITTEN
+#endif
+
+/* Exponentials are inlined; in a pass that is to be small, where they are not most of the work they are called. */
+#if ATTN__PASS == ATTN__PASS_VECTOR128
+#define ATTN__EXP_INLINE ATTN__NOINLINE
+#define ATTN__EXP_SCALED(d, p) ATTN__NAME(exp_called)(d, p)
+#else
+#define ATTN__EXP_INLINE ATTN__INLINE
+#define ATTN__EXP_SCALED(d, p) ATTN__NAME(exp_scaled)(d, p)
 #endif
 
 static int ATTN__NAME(is_nan_or_inf)(ATTN__R x) /* NaN or +infinity */
@@ -10137,7 +10396,7 @@ typedef struct ATTN__PARAMS {
     ATTN__V unit, rest, limit;
 } ATTN__PARAMS;
 
-#if ATTN__W > 1
+#ifndef ATTN__BY_LIBM
 
 #ifdef ATTN__IANY
 ATTN__TARGET ATTN__INLINE int ATTN__NAME(any_nan_or_inf)(ATTN__V v) /* is one of the lanes NaN or +infinity? */
@@ -10157,6 +10416,7 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(any_nonfinite)(ATTN__V v) /* is one of 
    ATTN__MAGIC + 2 bias leaves n + 2 bias in the lowest bits; each half of it, moved up, is the exponent of a factor. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(ldexp)(ATTN__V v, ATTN__V n)
 {
+    ATTN__AS_WRITTEN
     ATTN__I both = ATTN__AS_BITS(ATTN__ADD(n, ATTN__SET1(ATTN__MAGIC + 2 * ATTN__BIAS))), half = ATTN__ISHR(both, 1);
     v = ATTN__MUL(v, ATTN__AS_REAL(ATTN__ISHL(half, ATTN__MANTISSA)));
     return ATTN__MUL(v, ATTN__AS_REAL(ATTN__ISHL(ATTN__ISUB(both, half), ATTN__MANTISSA)));
@@ -10174,6 +10434,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_bf16)(uint16_t *p, ATTN__V v)
 }
 #endif
 
+#if ATTN__W > 1
 /* The lanes of a and b interleaved, a[0] b[0] a[1] b[1] ...: the first W of them, or the others. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(interleave)(ATTN__V a, ATTN__V b, const int high)
 {
@@ -10188,12 +10449,16 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(interleave)(ATTN__V a, ATTN__V b, c
 #elif ATTN__PASS == ATTN__PASS_AVX2
     ATTN__V low = ATTN__X(unpacklo)(a, b), rest = ATTN__X(unpackhi)(a, b);
     return high ? ATTN__X(permute2f128)(low, rest, 0x31) : ATTN__X(permute2f128)(low, rest, 0x20);
+#elif ATTN__PASS == ATTN__PASS_VECTOR128 && ATTN__REAL_F64
+    return high ? ATTN__MOVE(a, b, 1, 3) : ATTN__MOVE(a, b, 0, 2);
+#elif ATTN__PASS == ATTN__PASS_VECTOR128
+    return high ? ATTN__MOVE(a, b, 2, 6, 3, 7) : ATTN__MOVE(a, b, 0, 4, 1, 5);
 #else
     return high ? ATTN__X(vzip2q)(a, b) : ATTN__X(vzip1q)(a, b);
 #endif
 }
 
-#if !ATTN__REAL_F64
+#if !ATTN__REAL_F64 && ATTN__PASS != ATTN__PASS_VECTOR128
 /* Within each 128 bits: the first pair of neighbours of a, then of b; or the second. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(interleave_pairs)(ATTN__V a, ATTN__V b, const int high)
 {
@@ -10226,6 +10491,10 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(every_other)(ATTN__V a, ATTN__V b, 
 #elif ATTN__PASS == ATTN__PASS_AVX2
     __m256 both = odd ? _mm256_shuffle_ps(a, b, 0xdd) : _mm256_shuffle_ps(a, b, 0x88);
     return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(both), 0xd8));
+#elif ATTN__PASS == ATTN__PASS_VECTOR128 && ATTN__REAL_F64
+    return ATTN__NAME(interleave)(a, b, odd);
+#elif ATTN__PASS == ATTN__PASS_VECTOR128
+    return odd ? ATTN__MOVE(a, b, 1, 3, 5, 7) : ATTN__MOVE(a, b, 0, 2, 4, 6);
 #else
     return odd ? ATTN__X(vuzp2q)(a, b) : ATTN__X(vuzp1q)(a, b);
 #endif
@@ -10239,7 +10508,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(set_pair)(const ATTN__R *p)
 #elif ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64
     return _mm256_broadcast_pd((const __m128d *)p);
 #elif ATTN__REAL_F64
-    return vld1q_f64(p);
+    return ATTN__LOAD(p);
 #else
     double pair;
     ATTN__MEMCPY(&pair, p, sizeof pair);
@@ -10247,15 +10516,20 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(set_pair)(const ATTN__R *p)
     return _mm512_castpd_ps(_mm512_set1_pd(pair));
 #elif ATTN__PASS == ATTN__PASS_AVX2
     return _mm256_castpd_ps(_mm256_set1_pd(pair));
+#elif ATTN__PASS == ATTN__PASS_VECTOR128
+    double attn__pairs __attribute__((vector_size(16))) = {pair, pair};
+    return (ATTN__V)attn__pairs;
 #else
     return vreinterpretq_f32_f64(vdupq_n_f64(pair));
 #endif
 #endif
 }
+#endif /* ATTN__W > 1 */
 
 /* p, a minimax polynomial, with 2^f = 1 + p f for -1/2 <= f <= 1/2 */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp2_part)(ATTN__V f)
 {
+    ATTN__AS_WRITTEN
 #if ATTN__REAL_F64
     static const double attn__terms[] = {
         4.078071929588336665e-10,   7.072570412814423510e-9,   1.018064765923413889e-7,    1.3215442675329822143e-6,
@@ -10273,11 +10547,29 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp2_part)(ATTN__V f)
     return p;
 }
 
+/* x unit + x rest - n, where x unit is nearly n: so its own rounding must not count. Without an instruction for that,
+   both are cut in halves, whose products are exact.                                                     Dekker 1971 */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(fraction)(ATTN__V x, ATTN__V unit, ATTN__V rest, ATTN__V n)
+{
+#ifdef ATTN__FMS
+    return ATTN__FMA(x, rest, ATTN__FMS(x, unit, n));
+#else
+    ATTN__AS_WRITTEN
+    ATTN__I upper = ATTN__ISET((ATTN__BITS)-1 << (ATTN__MANTISSA / 2 + 1));
+    ATTN__V x1 = ATTN__AS_REAL(ATTN__IAND(ATTN__AS_BITS(x), upper)), x2 = ATTN__SUB(x, x1);
+    ATTN__V unit1 = ATTN__AS_REAL(ATTN__IAND(ATTN__AS_BITS(unit), upper));
+    ATTN__V unit2 = ATTN__ADD(ATTN__SUB(unit, unit1), rest);
+    ATTN__V f = ATTN__FMA(x1, unit2, ATTN__SUB(ATTN__MUL(x1, unit1), n));
+    return ATTN__FMA(x2, unit, f);
+#endif
+}
+
 /* For x <= 0: n and f with n + f = x log2(e), n integral, -1/2 <= f <= 1/2, and p with 2^f = 1 + p f, so that
    exp(x) = 2^n (1 + p f). log2(e) comes in two parts, so that f keeps its bits where n is large. Below `least` exp
    is 0. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp_parts)(ATTN__V x, ATTN__V *n, ATTN__V *f)
 {
+    ATTN__AS_WRITTEN
 #if ATTN__REAL_F64
     const double least = -746.0, log2e = ATTN__LOG2E, log2e_rest = ATTN__LOG2E_REST;
 #else
@@ -10285,12 +10577,13 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp_parts)(ATTN__V x, ATTN__V *n, A
 #endif
     x = ATTN__MAX(x, ATTN__SET1(least));
     *n = ATTN__ROUND(ATTN__MUL(x, ATTN__SET1(log2e)));
-    *f = ATTN__FMA(x, ATTN__SET1(log2e_rest), ATTN__FMS(x, ATTN__SET1(log2e), *n));
+    *f = ATTN__NAME(fraction)(x, ATTN__SET1(log2e), ATTN__SET1(log2e_rest), *n);
     return ATTN__NAME(exp2_part)(*f);
 }
 
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp)(ATTN__V x)
+ATTN__TARGET ATTN__EXP_INLINE ATTN__V ATTN__NAME(exp)(ATTN__V x)
 {
+    ATTN__AS_WRITTEN
     ATTN__V n, f, p = ATTN__NAME(exp_parts)(x, &n, &f);
     return ATTN__LDEXP(ATTN__FMA(p, f, ATTN__SET1((ATTN__R)1)), n);
 }
@@ -10300,17 +10593,26 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp)(ATTN__V x)
    exponent and added to the bits of 2^f, it multiplies by 2^n. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(exp_scaled)(ATTN__V d, const ATTN__PARAMS *p)
 {
+    ATTN__AS_WRITTEN
     ATTN__V magic = ATTN__SET1(ATTN__MAGIC), z = ATTN__FMA(d, p->unit, magic), f, e;
     ATTN__PIN(z);
-    f = ATTN__FMA(d, p->rest, ATTN__FMS(d, p->unit, ATTN__SUB(z, magic)));
+    f = ATTN__NAME(fraction)(d, p->unit, p->rest, ATTN__SUB(z, magic));
     e = ATTN__FMA(ATTN__NAME(exp2_part)(f), f, ATTN__SET1((ATTN__R)1));
     return ATTN__AS_REAL(
         ATTN__IADD_UNLESS(ATTN__AS_BITS(e), ATTN__ISHL(ATTN__AS_BITS(z), ATTN__MANTISSA), d, p->limit));
 }
 
+#if ATTN__PASS == ATTN__PASS_VECTOR128
+ATTN__TARGET ATTN__NOINLINE ATTN__V ATTN__NAME(exp_called)(ATTN__V d, const ATTN__PARAMS *p)
+{
+    return ATTN__NAME(exp_scaled)(d, p);
+}
+#endif
+
 /* tanh(x) = -t / (t + 2) with t = exp(-2x) - 1 for x >= 0; t = 2^n p f + (2^n - 1) loses nothing where x is small. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(tanh)(ATTN__V x)
 {
+    ATTN__AS_WRITTEN
     ATTN__V zero = ATTN__SET1((ATTN__R)0), one = ATTN__SET1((ATTN__R)1), minus = ATTN__SUB(zero, x), n, f, p, power, t;
     t = ATTN__PICK(x, zero, x, minus);
     p = ATTN__NAME(exp_parts)(ATTN__ADD(t, t), &n, &f);
@@ -10327,7 +10629,7 @@ static ATTN__R ATTN__NAME(exp_scaled)(ATTN__R d, const ATTN__PARAMS *p)
     return (ATTN__R)attn__exp((double)d * p->scale);
 }
 
-#endif /* ATTN__W > 1 */
+#endif /* ATTN__BY_LIBM */
 
 /* -- between the user's views and packed rows -- */
 
@@ -10390,10 +10692,8 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_128)(const char *p, ptrdiff_t 
     return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps((const float *)p)),
                                 _mm_loadu_ps((const float *)(p + step)), 1);
 #else
-    ATTN__V v;
     (void)step;
-    ATTN__MEMCPY(&v, p, sizeof v);
-    return v;
+    return ATTN__LOAD((const ATTN__R *)(const void *)p);
 #endif
 }
 
@@ -10499,7 +10799,11 @@ ATTN__INLINE int ATTN__NAME(widens)(attn_dtype dtype)
 
 ATTN__INLINE int ATTN__NAME(narrows)(attn_dtype dtype)
 {
+#if ATTN__PASS == ATTN__PASS_VECTOR128 && !ATTN__REAL_F64
+    return dtype == ATTN__REAL;
+#else
     return ATTN__NAME(widens)(dtype) && dtype != ATTN_I8;
+#endif
 }
 
 /* W elements of such a type as reals. */
@@ -10544,10 +10848,12 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(narrow)(void *p, ATTN__V v, attn_dtype
     if (dtype == ATTN_F32)
         ATTN__STORE_F32((float *)p, v);
 #else
+#ifdef ATTN__STORE_F16
     if (dtype == ATTN_F16)
         ATTN__STORE_F16(p, v);
     if (dtype == ATTN_BF16)
         ATTN__NAME(store_bf16)((uint16_t *)p, v);
+#endif
 #endif
     if (dtype == ATTN__REAL)
         ATTN__STORE((ATTN__R *)p, v);
@@ -10771,14 +11077,18 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R
                 sum[r][v] = part & ATTN__BEGUN ? ATTN__LOAD(to + (r * vectors + v) * ATTN__W) : zero;
         }
         for (terms = factor ? depth : (depth + 1 - chain) / 2; terms > 0; terms--) {
-            ATTN__V b0 = ATTN__LOAD(from), b1 = b0, b2 = b0;
+            ATTN__V b0 = ATTN__LOAD_PANEL(from), b1 = b0, b2 = b0;
             if (vectors > 1)
-                b1 = ATTN__LOAD(from + ATTN__W);
+                b1 = ATTN__LOAD_PANEL(from + ATTN__W);
             if (vectors > 2)
-                b2 = ATTN__LOAD(from + 2 * ATTN__W);
+                b2 = ATTN__LOAD_PANEL(from + 2 * ATTN__W);
             ATTN__UNROLL
             for (r = 0; r < ATTN__ROWS; r++) {
                 ATTN__V x = ATTN__SET1(a[r][at]);
+#if ATTN__PASS == ATTN__PASS_VECTOR128 && defined(ATTN__X86) /* no register is left for b2 */
+                ATTN__PIN_POINTER(from);
+                b2 = vectors > 2 ? ATTN__LOAD_PANEL(from + 2 * ATTN__W) : b0;
+#endif
                 sum[r][0] = ATTN__FMA(x, b0, sum[r][0]);
                 if (vectors > 1)
                     sum[r][1] = ATTN__FMA(x, b1, sum[r][1]);
@@ -10873,7 +11183,7 @@ ATTN__TARGET static double ATTN__NAME(softmax_max)(const void *xv, size_t n, dou
     return (double)m;
 }
 
-#if ATTN__W > 1
+#ifndef ATTN__BY_LIBM
 
 ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, size_t n, double max)
 {
@@ -10973,6 +11283,11 @@ ATTN__TARGET ATTN__INLINE uint64_t ATTN__NAME(nonzero)(const unsigned char *p) /
     for (i = 0; i < 64; i += 16) {
         uint8x16_t bytes = vld1q_u8(p + i), set = vandq_u8(vtstq_u8(bytes, bytes), place);
         bits |= (uint64_t)(vaddv_u8(vget_low_u8(set)) | (unsigned)vaddv_u8(vget_high_u8(set)) << 8) << i;
+    }
+#elif ATTN__PASS == ATTN__PASS_VECTOR128 && defined(ATTN__X86)
+    for (i = 0; i < 64; i += 16) {
+        __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
+        bits |= (uint64_t)(~_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_setzero_si128())) & 0xffff) << i;
     }
 #else
     for (i = 0; i < 64; i++)
@@ -11149,9 +11464,10 @@ static ATTN__R ATTN__NAME(softcap_one)(ATTN__R s, double scale, double cap)
 
 ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, double scale, double cap)
 {
+    ATTN__AS_WRITTEN
     ATTN__NAME(groups) e = ATTN__NAME(groups_of)(t->layout, t->keys, t->queries);
     size_t g, i;
-#if ATTN__W > 1
+#ifndef ATTN__BY_LIBM
     double size = attn__divide(scale < 0 ? -scale : scale, cap);
     int in_range = size >= ATTN__R_LEAST && size <= ATTN__R_MAX;
     ATTN__V caps = ATTN__SET1((ATTN__R)cap), scales = ATTN__SET1((ATTN__R)scale);
@@ -11160,7 +11476,7 @@ ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, double scale, 
     for (g = 0; g < e.groups; g++) {
         ATTN__R *s = (ATTN__R *)t->scores + g * e.group_step;
         for (i = 0; i < e.vectors; i++, s += e.step) {
-#if ATTN__W > 1
+#ifndef ATTN__BY_LIBM
             ATTN__R lanes[ATTN__W];
             ATTN__V v = ATTN__LOAD(s);
             size_t j;
@@ -11367,7 +11683,7 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
             for (j = 0; j < ATTN__W; j++)
                 state->nan[c + j] |= (unsigned char)ATTN__NAME(is_nan_or_inf)(s[k * ld + j]);
     v = ATTN__MAX(ATTN__MAX(most[0], most[1]), ATTN__MAX(most[2], most[3]));
-    factor = ATTN__NAME(exp_scaled)(ATTN__SUB(old, v), p);
+    factor = ATTN__EXP_SCALED(ATTN__SUB(old, v), p);
     ATTN__STORE(sum, ATTN__FMA(ATTN__LOAD(sum), factor, ATTN__NAME(softmax_sum)(t, s, v, p)));
     ATTN__STORE(max, v);
     ATTN__STORE((ATTN__R *)t->factor + c, factor);
@@ -11389,7 +11705,7 @@ ATTN__TARGET static void ATTN__NAME(weights)(const attn__tile *t, void *xv, size
         v = nothing;
         if (i + ATTN__W > first && i < end) {
             v = part == ATTN__W ? ATTN__LOAD(x + i) : ATTN__NAME(load_part)(x + i, part);
-            v = ATTN__MUL(ATTN__NAME(exp_scaled)(ATTN__SUB(v, most), &p), factor);
+            v = ATTN__MUL(ATTN__EXP_SCALED(ATTN__SUB(v, most), &p), factor);
         }
         if (i < first && i + ATTN__W > first)
             v = ATTN__PICK(lanes, ATTN__SET1((ATTN__R)(first - i)), nothing, v);
@@ -11427,7 +11743,7 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const
     for (j = 1; j < ATTN__W; j *= 2) /* the largest of all goes to all lanes */
         most = ATTN__MAX(ATTN__NAME(interleave)(most, most, 0), ATTN__NAME(interleave)(most, most, 1));
     *max = ATTN__FIRST(most); /* no store of part of a vector, for which the next row's load of max would wait */
-    ((ATTN__R *)t->factor)[r] = ATTN__FIRST(ATTN__NAME(exp_scaled)(ATTN__SUB(old, most), p));
+    ((ATTN__R *)t->factor)[r] = ATTN__FIRST(ATTN__EXP_SCALED(ATTN__SUB(old, most), p));
     for (c = 0; c < t->keys; c += ATTN__W)
         ATTN__STORE(s + c, ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s + c), most), p));
     return nonfinite;
@@ -11471,7 +11787,7 @@ ATTN__TARGET static void ATTN__NAME(backward)(const attn__tile *t, void *dpv, co
         ATTN__V lse = ATTN__LOAD((const ATTN__R *)lsev + c), delta = ATTN__LOAD((const ATTN__R *)deltav + c);
         for (k = 0; k < keys; k++, s += ld, dp += ld) {
             ATTN__V score = ATTN__LOAD(s), d = ATTN__SUB(score, lse);
-            ATTN__V e = ATTN__NAME(exp_scaled)(ATTN__PICK(none, d, none, d), &p), ds;
+            ATTN__V e = ATTN__EXP_SCALED(ATTN__PICK(none, d, none, d), &p), ds;
             e = ATTN__FMA(lse, none, e);
             ds = ATTN__MUL(e, ATTN__SUB(ATTN__LOAD(dp), delta));
             ATTN__PIN(ds); /* times may also follow later */
@@ -11584,8 +11900,8 @@ ATTN__TARGET static void ATTN__NAME(merge)(const attn__tile *t, const attn__stat
         a->nan[c] |= b->nan[c];
     for (c = 0; c < t->lanes; c += ATTN__W) {
         top = ATTN__MAX(ATTN__LOAD(max + c), ATTN__LOAD(max_b + c));
-        x = ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(max + c), top), &params);
-        y = ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(max_b + c), top), &params);
+        x = ATTN__EXP_SCALED(ATTN__SUB(ATTN__LOAD(max + c), top), &params);
+        y = ATTN__EXP_SCALED(ATTN__SUB(ATTN__LOAD(max_b + c), top), &params);
         ATTN__STORE(max + c, top);
         ATTN__STORE(sum + c, ATTN__FMA(ATTN__LOAD(sum_b + c), y, ATTN__MUL(ATTN__LOAD(sum + c), x)));
         ATTN__STORE(factor + c, x);
@@ -11608,7 +11924,8 @@ ATTN__TARGET static void ATTN__NAME(merge)(const attn__tile *t, const attn__stat
 /* x + log(1 + w) for 0 <= w <= 1. With z = w / (2 + w), log(1 + w) = 2 atanh(z) = z p(z^2), p a minimax polynomial. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(add_log1p)(ATTN__V x, ATTN__V w)
 {
-#if ATTN__W > 1
+    ATTN__AS_WRITTEN
+#ifndef ATTN__BY_LIBM
     static const double attn__terms[] = {
         0.17044163562781398, 0.0832450651186082,  0.1211016872806922, 0.1330037403267463, 0.1538661404230401, //
         0.18181740832504807, 0.22222224080747675, 0.2857142854545411, 0.4000000000018575, 0.6666666666666615, 2.0};
@@ -11694,6 +12011,217 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 /* -- few rows: w, keys and values are read where they lie, and as seldom as can be -- */
 
 #if ATTN__W > 1
+/* c = the sums of the two chains of n vectors of columns. */
+ATTN__TARGET static void ATTN__NAME(few_finish)(ATTN__R *c, const ATTN__R *pairs, size_t n)
+{
+    ATTN__V x, y;
+    for (; n > 0; n--, c += ATTN__W, pairs += 2 * ATTN__W) {
+        x = ATTN__LOAD(pairs);
+        y = ATTN__LOAD(pairs + ATTN__W);
+        x = ATTN__ADD(ATTN__NAME(every_other)(x, y, 0), ATTN__NAME(every_other)(x, y, 1));
+        ATTN__STORE(c, x);
+    }
+}
+
+#endif
+
+#if ATTN__PASS == ATTN__PASS_VECTOR128 && ATTN__W > 1
+
+/* What follows below in full, in little: of reals alone, into which other types are copied, one row of a, or query,
+   after the other, and without prefetches. */
+
+/* Reals that are copied at a time: terms of 2 W rows, or rows of 8 vectors. */
+#define ATTN__COPIED 1024
+
+/* Two neighbours from each of two places; in double, one. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(two_pairs)(const char *p, const char *q)
+{
+    double attn__pairs[2];
+    ATTN__MEMCPY(attn__pairs, p, 8);
+    ATTN__MEMCPY(attn__pairs + 1, q, 8);
+    {
+        double v __attribute__((vector_size(16))) = {attn__pairs[0], attn__pairs[1]};
+        return (ATTN__V)v;
+    }
+}
+
+/* pairs += a by 2 W rows of w, or W: `halves` of W / 2 rows. Lanes hold a row's chain of even terms beside that of odd
+   ones. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(ATTN__R *pairs, const ATTN__R *a, const char *w, ptrdiff_t step,
+                                                     size_t terms, int begun, int halves)
+{
+    ATTN__AS_WRITTEN
+    const char *far = halves > 2 ? w + ATTN__W * step : w;
+    const ptrdiff_t step3 = 3 * step;
+    const ATTN__R *end = a + terms;
+    ATTN__V sum[4];
+    int i, j;
+    ATTN__UNROLL
+    for (j = 0; j < 4; j++) {
+        sum[j] = ATTN__SET1((ATTN__R)0);
+        if (begun && j < halves)
+            sum[j] = ATTN__LOAD(pairs + j * ATTN__W);
+    }
+    for (; a < end; a += ATTN__LANES128, w += 16, far += 16) {
+        ATTN__UNROLL
+        for (i = 0; i < ATTN__LANES128; i += 2) {
+            const char *p = w + i * (int)sizeof *a, *q = far + i * (int)sizeof *a;
+            ATTN__V x = ATTN__NAME(set_pair)(a + i);
+#if ATTN__REAL_F64
+            sum[0] = ATTN__FMA(ATTN__LOAD((const double *)(const void *)p), x, sum[0]);
+            sum[1] = ATTN__FMA(ATTN__LOAD((const double *)(const void *)(p + step)), x, sum[1]);
+            sum[2] = ATTN__FMA(ATTN__LOAD((const double *)(const void *)q), x, sum[2]);
+            sum[3] = ATTN__FMA(ATTN__LOAD((const double *)(const void *)(q + step)), x, sum[3]);
+            (void)step3;
+#else
+            sum[0] = ATTN__FMA(ATTN__NAME(two_pairs)(p, p + step), x, sum[0]);
+            sum[1] = ATTN__FMA(ATTN__NAME(two_pairs)(p + 2 * step, p + step3), x, sum[1]);
+            sum[2] = ATTN__FMA(ATTN__NAME(two_pairs)(q, q + step), x, sum[2]);
+            sum[3] = ATTN__FMA(ATTN__NAME(two_pairs)(q + 2 * step, q + step3), x, sum[3]);
+#endif
+        }
+    }
+    for (j = 0; j < halves; j++)
+        ATTN__STORE(pairs + j * ATTN__W, sum[j]);
+}
+
+ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const void *av, size_t lda, size_t rows,
+                                                 const attn__rows *w, size_t count, size_t depth, int part)
+{
+    ATTN__R copy[ATTN__COPIED], sums[ATTN__FEW_ROWS(ATTN__W) * 4 * ATTN__W];
+    const int local = !part && rows <= ATTN__FEW_ROWS(ATTN__W); /* else c has room for both chains */
+    const size_t size = attn__size(w->dtype), ld = local ? 4 * ATTN__W : ldc;
+    size_t g, k, r, n, terms, padded;
+    for (g = 0; g < count; g += n) {
+        const char *from, *p;
+        const size_t left = attn__min(attn__row_at(w, g, &from), count - g);
+        const int direct = w->dtype == ATTN__REAL && left >= 2 * ATTN__W && depth % ATTN__LANES128 == 0;
+        ATTN__R *c = (ATTN__R *)cv + g, *pairs = local ? sums : c + g;
+        if (direct && rows == 1 && !part) { /* the common case, in a loop of its own */
+            for (n = 0; left - n >= 2 * ATTN__W; n += 2 * ATTN__W) {
+                p = from + (ptrdiff_t)n * w->step * (ptrdiff_t)size;
+                ATTN__NAME(few_block)(sums, (const ATTN__R *)av, p, w->step * (ptrdiff_t)size, depth, 0, 4);
+                ATTN__NAME(few_finish)(c + n, sums, 2);
+            }
+            continue;
+        }
+        n = attn__min(left, 2 * ATTN__W);
+        for (k = 0; k < depth; k += terms) {
+            ptrdiff_t step = w->step * (ptrdiff_t)size;
+            terms = direct && rows == 1 ? depth : attn__min(depth - k, ATTN__COPIED / (2 * ATTN__W));
+            padded = attn__whole(terms, ATTN__LANES128);
+            p = from + k * size;
+            if (!direct) {
+                ATTN__MEMSET(copy, 0, 2 * ATTN__W * padded * sizeof *copy);
+                ATTN__NAME(load)(copy, padded, p, w->dtype, w->step, 1, n, terms);
+                p = (const char *)copy;
+                step = (ptrdiff_t)(padded * sizeof *copy);
+            }
+            for (r = 0; r < rows; r++)
+                ATTN__NAME(few_block)(pairs + r * ld, (const ATTN__R *)av + r * lda + k, p, step, padded,
+                                      k > 0 || part & ATTN__BEGUN, n > ATTN__W ? 4 : 2);
+        }
+        for (r = 0; !(part & ATTN__UNFINISHED) && r < rows; r++)
+            ATTN__NAME(few_finish)(c + r * ldc, pairs + r * ld, attn__blocks(n, ATTN__W));
+    }
+}
+
+/* sum += P V for n rows of reals and so many vectors of dims; total += P. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(ATTN__V *all, ATTN__R *total, const ATTN__R *weights,
+                                                    const ATTN__R *p, const char *from, ptrdiff_t step, size_t n,
+                                                    const int vectors)
+{
+    ATTN__AS_WRITTEN
+    ATTN__R t = *total;
+    ATTN__V sum[8];
+    size_t k;
+    int j;
+    ATTN__UNROLL
+    for (j = 0; j < vectors; j++)
+        sum[j] = all[j];
+    for (k = 0; k < n; k++, from += step) {
+        ATTN__V weight = ATTN__SET1(weights[k]);
+        const ATTN__R *v = (const ATTN__R *)(const void *)from;
+        t += p[k];
+        ATTN__UNROLL
+        for (j = 0; j < vectors; j++)
+            sum[j] = ATTN__FMA(ATTN__LOAD(v + j * ATTN__W), weight, sum[j]);
+    }
+    ATTN__UNROLL
+    for (j = 0; j < vectors; j++)
+        all[j] = sum[j];
+    *total = t;
+}
+
+/* One query after the other: 8 vectors of dims at a time, of what is left 4, 2 or 1. */
+ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn__state *state, const attn__rows *v,
+                                                 size_t dims)
+{
+    ATTN__AS_WRITTEN
+    ATTN__R copy[ATTN__COPIED], scaled[ATTN__TILE_KEYS];
+    const size_t size = attn__size(v->dtype);
+    size_t r, d, n, k, m, first, end;
+    for (r = 0; r < t->queries; r++) {
+        const ATTN__R *p = (const ATTN__R *)t->scores + r * t->layout.query, *weights = p;
+        ATTN__R *out = (ATTN__R *)state->out + r * state->layout.query, *sum = (ATTN__R *)state->sum + r;
+        const ATTN__V factor = ATTN__SET1(((const ATTN__R *)t->factor)[r]);
+        if (v->scales) {
+            for (k = 0; k < t->keys; k++)
+                scaled[k] = p[k] * ((const ATTN__R *)v->scales)[k];
+            weights = scaled;
+        }
+        d = 0;
+        do {
+            const size_t left = (dims - d) / ATTN__W;
+            const int vectors = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+            const int copied = v->dtype != ATTN__REAL || left == 0;
+            ATTN__V all[8], chain[8];
+            ATTN__R total = 0, part;
+            int j;
+            n = attn__min(dims - d, (size_t)vectors * ATTN__W);
+            if (left == 0) /* dims that fill no vector; without dims there may be no data */
+                ATTN__MEMSET(copy, 0, attn__min(t->keys, ATTN__COPIED / ATTN__W) * ATTN__W * sizeof *copy);
+            for (first = 0; first == 0 || first < t->keys; first = end) {
+                end = attn__chain_end(t, first);
+                part = 0;
+                for (j = 0; j < vectors; j++)
+                    chain[j] = ATTN__SET1((ATTN__R)0);
+                for (k = first; k < end; k += m) {
+                    const char *from;
+                    ptrdiff_t step = v->step * (ptrdiff_t)size;
+                    m = attn__min(end - k, attn__row_at(v, k, &from));
+                    if (copied) {
+                        const size_t wide = (size_t)vectors * ATTN__W;
+                        m = attn__min(m, ATTN__COPIED / wide);
+                        if (n > 0)
+                            ATTN__NAME(load)(copy, wide, from + d * size, v->dtype, v->step, 1, m, n);
+                        from = (const char *)copy;
+                        step = vectors * 16;
+                    } else {
+                        from += d * size;
+                    }
+                    switch (vectors) {
+                    case 8: ATTN__NAME(few_keys)(chain, &part, weights + k, p + k, from, step, m, 8); break;
+                    case 4: ATTN__NAME(few_keys)(chain, &part, weights + k, p + k, from, step, m, 4); break;
+                    case 2: ATTN__NAME(few_keys)(chain, &part, weights + k, p + k, from, step, m, 2); break;
+                    default: ATTN__NAME(few_keys)(chain, &part, weights + k, p + k, from, step, m, 1); break;
+                    }
+                }
+                total += part;
+                for (j = 0; j < vectors; j++)
+                    all[j] = first > 0 ? ATTN__ADD(all[j], chain[j]) : chain[j];
+            }
+            if (d == 0)
+                *sum = ATTN__FMA(*sum, ((const ATTN__R *)t->factor)[r], total);
+            for (j = 0; n > 0 && j < vectors; j++)
+                ATTN__STORE(out + j * ATTN__W, ATTN__FMA(ATTN__LOAD(out + j * ATTN__W), factor, all[j]));
+            d += n;
+            out += n;
+        } while (d < dims);
+    }
+}
+
+#elif ATTN__W > 1
 
 /* Rows of V that are read together where dims that fill no vector are copied, or near rows prefetched; else all. */
 #define ATTN__FEW_KEYS 32
@@ -12253,18 +12781,6 @@ ATTN__TARGET static void ATTN__NAME(few_copy)(ATTN__R *copy, const char *p, ptrd
 #define ATTN__COPIED (512 / sizeof(ATTN__R))
 #define ATTN__READ (1024 / sizeof(ATTN__R))
 
-/* c = the sums of the two chains of n vectors of columns. */
-ATTN__TARGET static void ATTN__NAME(few_finish)(ATTN__R *c, const ATTN__R *pairs, size_t n)
-{
-    ATTN__V x, y;
-    for (; n > 0; n--, c += ATTN__W, pairs += 2 * ATTN__W) {
-        x = ATTN__LOAD(pairs);
-        y = ATTN__LOAD(pairs + ATTN__W);
-        x = ATTN__ADD(ATTN__NAME(every_other)(x, y, 0), ATTN__NAME(every_other)(x, y, 1));
-        ATTN__STORE(c, x);
-    }
-}
-
 /* c = a w^T, W or 2 W rows of w at a time, a part of the terms after the other. */
 ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const void *av, size_t lda, size_t rows,
                                                  const attn__rows *w, size_t count, size_t depth, int part)
@@ -12328,6 +12844,9 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
     }
 }
 
+#endif
+
+#if ATTN__W > 1
 #define ATTN__FEW_KERNEL(name) ATTN__NAME(name)
 #else
 #define ATTN__FEW_KERNEL(name) NULL /* without vectors one query is not few */
@@ -12447,6 +12966,16 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__IEQUAL
 #undef ATTN__IANY
 #undef ATTN__FMS
+#undef ATTN__BY_LIBM
+#undef ATTN__TARGET128
+#undef ATTN__SAME
+#undef ATTN__EXP_INLINE
+#undef ATTN__EXP_SCALED
+#undef ATTN__LOAD_PANEL
+#undef ATTN__TRUE
+#undef ATTN__CHOOSE
+#undef ATTN__MOVE
+#undef ATTN__CONTRACT
 #undef ATTN__TILE_COLS
 #undef ATTN__PARAMS
 #undef ATTN__LANES128

@@ -15,14 +15,15 @@
 #     readme     every ```c block of README.md is a program that compiles and runs, and so is the doc block's; what is
 #                marked ```c recipe is part of one, which tests/test_recipes.c runs
 #     quick      embedding: the compiler CC and three compilations; a missing tool is a skip
+#     wasm       WebAssembly without a libc: clang and node; a missing tool is a skip
 #     full_gcc   embedding: gcc, every standard and configuration; tcc and musl; a missing tool is a failure
-#     full_clang the same of clang; beside the other only with a B of its own
+#     full_clang the same of clang, and wasm; beside the other only with a B of its own
 #     full       both
 #
-# Prints a line for each check and, last, how many passed and failed. Environment: CC, RUN and B as in the Makefile,
-# MODEL.
+# Prints a line for each check and, last, how many passed and failed. Environment: CC, LDFLAGS (which every program is
+# linked with), RUN and B as in the Makefile, MODEL.
 
-CC=${CC:-cc} RUN=${RUN:-} B=${B:-build} MODEL=${MODEL:-examples/translate/model}
+CC=${CC:-cc} LDFLAGS=${LDFLAGS:-} RUN=${RUN:-} B=${B:-build} MODEL=${MODEL:-examples/translate/model}
 top=$PWD
 translate_tests=examples/translate/tests
 config=$top/tests/config
@@ -62,13 +63,19 @@ have() {
 
 run() { $RUN "$@"; }
 
+# cxx_of CC: the C++ compiler whose objects link with those of CC: that for the same processor.
+cxx_of() { case $1 in *-gcc) echo "${1%gcc}g++" ;; *) echo g++ ;; esac; }
+
 # compile COMMAND...: a compiler call that sees the header, from a directory that does not hold it.
 compile() { (cd "$work" && "$@" -I"$top" -I"$config"); }
+
+# build COMMAND...: the same, of a program.
+build() { compile "$@" $LDFLAGS; }
 
 # program NAME COMMAND...: a compiler call makes a program, which finds the right answer.
 program() {
     name=$1; shift
-    check "$name" compile "$@" -o "$work/a.out" -lm && check "$name: answer" run "$work/a.out"
+    check "$name" build "$@" -o "$work/a.out" -lm && check "$name: answer" run "$work/a.out"
 }
 
 # ==== The test programs, the pictures, README =====================================================================
@@ -131,7 +138,7 @@ prints() { # NOTEBOOK PROGRAM
 }
 
 part_single() {
-    check "08_threads compiles by itself" $CC -O2 -o "$work/single" examples/08_threads.c -lm -lpthread &&
+    check "08_threads compiles by itself" $CC -O2 $LDFLAGS -o "$work/single" examples/08_threads.c -lm -lpthread &&
         check "08_threads by itself: output" prints 08_threads "$work/single"
     openmp "$CC" -DATTN_INTERFACE_ONLY "$B/attn.o"
 }
@@ -141,12 +148,13 @@ part_single() {
 openmp() {
     cc=$1; shift
     printf '%s\n' '#include <omp.h>' 'int main(void) { return omp_get_max_threads() < 1; }' > "$work/has_openmp.c"
-    if ! { $cc -fopenmp "$work/has_openmp.c" -o "$work/openmp" && run "$work/openmp"; } > "$work/output" 2>&1; then
+    if ! { $cc -fopenmp $LDFLAGS "$work/has_openmp.c" -o "$work/openmp" &&
+        run "$work/openmp"; } > "$work/output" 2>&1; then
         if [ "$level" = full ]; then fail "$cc has OpenMP"; else echo "skip $cc has no OpenMP"; fi
         return
     fi
     set -- "$top/examples/08_threads.c" "$@" -o "$work/openmp" -lm -lpthread
-    check "$cc -fopenmp: 08_threads" $cc -O2 -fopenmp "$@" || return
+    check "$cc -fopenmp: 08_threads" $cc -O2 -fopenmp $LDFLAGS "$@" || return
     for threads in 1 4 7; do
         check "$cc -fopenmp: 08_threads on $threads threads" on_threads $threads
     done
@@ -172,7 +180,7 @@ names_argument() {
 		    return show_done();
 		}
 		END
-    $CC -DATTN_INTERFACE_ONLY -I"$top" "$work/fault.c" "$B/attn.o" -o "$work/fault" -lm -lpthread &&
+    $CC $LDFLAGS -DATTN_INTERFACE_ONLY -I"$top" "$work/fault.c" "$B/attn.o" -o "$work/fault" -lm -lpthread &&
         says 1 'attn_sdpa(q, q, q, q, NULL, &show_ctx): out, q: an output overlaps' "$work/fault" &&
         says 1 'attn_alibi_slopes(NULL, 4): a required argument is missing' "$work/fault" again
 }
@@ -209,7 +217,7 @@ missing_in_readme() {
 program_of_readme() {
     name=$(basename "$1" .c) shared="-DATTN_INTERFACE_ONLY $B/attn.o"
     if [ "$level" = full ] || [ $name = readme_1 ]; then shared=; fi
-    check "$name compiles" $CC -O2 -I. -o "$work/readme" "$1" $shared -lm ${shared:+-lpthread} || return
+    check "$name compiles" $CC -O2 $LDFLAGS -I. -o "$work/readme" "$1" $shared -lm ${shared:+-lpthread} || return
     run "$work/readme" > "$work/printed"
     check "$name runs" [ $? = 0 ]
 }
@@ -442,8 +450,8 @@ part_tools() {
     cat "$tensors" | run "$B/tensors" /dev/stdin | sed "s,^/dev/stdin,$tensors," > "$work/piped"
     check "tensors reads a pipe" diff $translate_tests/golden/tensors.out "$work/piped"
     check "tensors stops where a pipe should" stops_reading
-    check "tensors without mmap compiles" $CC -DSAFETENSORS_NO_MMAP -o "$work/tensors" examples/translate/tensors.c \
-        examples/translate/safetensors.c examples/translate/json.c &&
+    check "tensors without mmap compiles" $CC $LDFLAGS -DSAFETENSORS_NO_MMAP -o "$work/tensors" \
+        examples/translate/tensors.c examples/translate/safetensors.c examples/translate/json.c &&
         check "tensors without mmap" shows $translate_tests/golden/tensors.out "$work/tensors" "$tensors"
     if [ -c /dev/full ]; then
         check "tokenize: no room for the output" says_full "tokenize: the output cannot be written" tokenize "$model" text
@@ -635,8 +643,9 @@ embed() {
     check "$cc: macros begin with ATTN_, implementation" silent foreign_macros $cc "$implementation"
     check "$cc: macros begin with ATTN_, interface" silent foreign_macros $cc "$caller"
     check "$cc: calls memory and mathematics alone" silent foreign_calls "$work/implementation.o" 'malloc|calloc|free'
-    have g++ &&
-        program "$cc: a C++ program and the C implementation" g++ -x c++ "$caller" -x none "$work/implementation.o"
+    cxx=$(cxx_of "$cc")
+    have "$cxx" &&
+        program "$cc: a C++ program and the C implementation" $cxx -x c++ "$caller" -x none "$work/implementation.o"
 
     check "$cc: private copy without SIMD" compile $cc $plain -DATTN_NO_SIMD -DCOPY=copy_scalar -c "$copy" \
         -o "$work/scalar.o"
@@ -668,7 +677,7 @@ embed_in_every_way() {
     check "$cc: a file that trains" trains $cc
     refuses "$cc: ATTN_NO_TRAINING hides gradients" attn_softmax_backward trains $cc -DATTN_NO_TRAINING
     for optimize in -O0 -O3; do
-        check "$cc $optimize: own mathematics, no -lm" compile $cc -std=c99 $optimize $warnings "$config/ownmath.c" \
+        check "$cc $optimize: own mathematics, no -lm" build $cc -std=c99 $optimize $warnings "$config/ownmath.c" \
             -o "$work/a.out" && check "$cc $optimize: own mathematics: answer" run "$work/a.out"
     done
     threads $cc -std=c99 $plain $warnings
@@ -682,7 +691,7 @@ embed_in_every_way() {
         '-DATTN_API=extern __attribute__((visibility("default")))' "$implementation" -o "$work/libattn.so" -lm
     check "$cc: shared library exports the interface alone" silent private_names "$work/libattn.so"
     program "$cc: linked with the shared library" $cc "$caller" "$work/libattn.so" -Wl,-rpath,"$work"
-    check "$cc: loader" compile $cc "$config/load.c" -o "$work/load" -ldl
+    check "$cc: loader" build $cc "$config/load.c" -o "$work/load" -ldl
     check "$cc: loads the shared library" run "$work/load" "$work/libattn.so"
 }
 
@@ -690,7 +699,7 @@ embed_in_every_way() {
 in_lift() { (cd "$work/lift" && "$@"); }
 compile_reader() { in_lift sh -c "$1 -std=c99 $warnings -c *.c"; }
 compile_user() {
-    cp "$translate_tests/lift_$1.c" "$work/lift" && in_lift sh -c "$2 $warnings lift_$1.c $3 *.o -o user"
+    cp "$translate_tests/lift_$1.c" "$work/lift" && in_lift sh -c "$2 $warnings $LDFLAGS lift_$1.c $3 *.o -o user"
 }
 names_of_others() { nm -g --defined-only "$work/lift/$1.o" | sed 's/.* //' | grep -v -E "^_?$1_"; }
 
@@ -718,7 +727,7 @@ threads() {
     check "$*: macros with ATTN_THREADS begin with ATTN_" silent foreign_macros "$@" -DATTN_THREADS \
         "$config/implementation.c"
     check "$*: names with ATTN_THREADS begin with attn_" silent foreign_names '-g --defined-only' "$work/threads.o"
-    check "$*: a program with threads" compile "$@" -DATTN_THREADS "$config/threads.c" "$work/threads.o" \
+    check "$*: a program with threads" build "$@" -DATTN_THREADS "$config/threads.c" "$work/threads.o" \
         -o "$work/a.out" -lm -lpthread
     check "$*: a program with threads: answer" run "$work/a.out"
 }
@@ -735,7 +744,7 @@ copies() {
 # The header under another name, where only its own directory can lead to it.
 renamed() {
     (cd "$work" && "$1" "-DHEADER=\"inc/mylib_attention.h\"" ${2:+"$2"} -I. \
-        "$config/implementation.c" "$config/caller.c" -o renamed -lm) && run "$work/renamed"
+        "$config/implementation.c" "$config/caller.c" $LDFLAGS -o renamed -lm) && run "$work/renamed"
 }
 
 # ==== Embedding: every standard and configuration =================================================================
@@ -793,6 +802,20 @@ other_compilers() {
     have musl-gcc && readers "musl-gcc -static"
 }
 
+# A program for WebAssembly that has no libc, nor the headers of one: the compiler's own have to do. What it does not
+# define itself, the linker refuses, but for the functions that it imports; it leaves nothing of the library out.
+freestanding() {
+    have clang && have wasm-ld && have node || return
+    for flags in '' -msimd128 '-msimd128 -mbulk-memory'; do
+        check "clang --target=wasm32${flags:+ $flags}: no libc" compile clang --target=wasm32 $flags -O2 -ffreestanding \
+            -nostdlib -nostdlibinc -Wl,--no-entry -Wl,--no-gc-sections $warnings "$config/freestanding.c" \
+            -o "$work/freestanding.wasm" &&
+            check "clang --target=wasm32${flags:+ $flags}: answer" \
+                node "$config/freestanding.mjs" "$work/freestanding.wasm"
+    done
+}
+part_wasm() { freestanding; }
+
 installed() {
     make -s install PREFIX=/usr DESTDIR="$work/root" && cmp attn.h "$work/root/usr/include/attn.h" &&
         grep -q "^Version: [0-9]*\.[0-9]*\.[0-9]*$" "$work/root/usr/share/pkgconfig/attn.pc"
@@ -806,7 +829,7 @@ full() {
     embed "$1"; embed_in_every_way "$1"; readers "$1"; programs_of_readme; languages "$1"; configurations "$1"
 }
 part_full_gcc()   { full gcc; other_compilers; }
-part_full_clang() { full clang; }
+part_full_clang() { full clang; freestanding; }
 part_full()       { part_full_gcc; part_full_clang; }
 
 rm -rf "$work" && mkdir -p "$work" || exit 1

@@ -60,7 +60,7 @@ int test_wrote_nothing(void);                            /* no block changed sin
 int test_wrote_only(const attn_mat *outs, size_t count); /* nothing but the elements of these changed */
 
 /* `size` bytes between two fences, memory that nobody may read or write: they end where one begins or, if `low`, begin
-   where the other ends. Only with POSIX; elsewhere a block. */
+   where the other ends. Without mprotect nothing keeps anybody off them. */
 void *test_fenced(size_t size, int low);
 int test_keeps_off_fences(void (*call)(void *arg), void *arg); /* calls; 0 if that touched a fence */
 
@@ -100,14 +100,18 @@ uint32_t test_bits32(float x);
 uint64_t test_bits64(double x);
 float test_f32(uint32_t bits);
 double test_f64(uint64_t bits);
+int test_same_nan(uint64_t got, uint64_t want, int bits); /* NaNs of so many bits, their signs on top */
 real *test_values(attn_mat m); /* row by row, in a block */
 real *test_reals(size_t count);
 real test_sum(const real *x, size_t count); /* compensated */
 
 /* ---- instruction sets and parallel runners ---- */
 #define FOR_EACH_ISA(isa)                                                                                              \
-    for (attn_isa isa = ATTN_ISA_SCALAR; isa <= ATTN_ISA_WASM128; isa = (attn_isa)(isa + 1))                           \
+    for (attn_isa isa = ATTN_ISA_SCALAR; isa <= ATTN_ISA_VECTOR128; isa = (attn_isa)(isa + 1))                         \
         if (attn_isa_available(isa))
+
+/* One that no processor has beside the others. */
+#define TEST_ISA_LACKING (attn_isa_available(ATTN_ISA_NEON) ? ATTN_ISA_AVX2 : ATTN_ISA_NEON)
 
 attn_ctx test_ctx(attn_isa isa); /* with this, all else zero */
 

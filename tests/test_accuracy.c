@@ -341,7 +341,7 @@ TEST(accuracy_element)
     static const size_t keys[] = {1, 2, 2, 2, 3, 5, 16, 17, 40, 64, 129, 300, 1000, 4096},
                         rows[] = {1, 1, 2, 5, 20, 40};
     static const attn_dtype types[] = {ATTN_F32, ATTN_F32, ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
-    record most[ATTN_ISA_WASM128 + 1] = {{0, 0}};
+    record most[ATTN_ISA_VECTOR128 + 1] = {{0, 0}};
     check_two_keys(most);
     for (size_t n = 0; n < (test_quick ? 150 : 1500); n++) {
         int kind = (int)(n % NATURAL);
@@ -374,7 +374,7 @@ TEST(accuracy_rms)
     static const int kinds[] = {RANDOM, NEAR, BIASED, CAPPED, CAUSAL, SLOPED, TIES, EQUAL};
     for (int wide = 0; wide < (LDBL_MANT_DIG > DBL_MANT_DIG ? 2 : 1); wide++)
         for (size_t c = 0; c < sizeof kinds / sizeof *kinds; c++) {
-            real got[ATTN_ISA_WASM128 + 1] = {0}, naive[ATTN_ISA_WASM128 + 1] = {0}, worst[ATTN_ISA_WASM128 + 1] = {0};
+            real got[ATTN_ISA_VECTOR128 + 1] = {0}, naive[ATTN_ISA_VECTOR128 + 1] = {0}, worst[ATTN_ISA_VECTOR128 + 1] = {0};
             for (size_t n = 0; n < (test_quick ? 3 : 20); n++) {
                 sizes s = {n % 3 ? 48 : 12, 16 + test_below(180), 1 + test_below(64), 6};
                 trial t = make(kinds[c], wide ? ATTN_F64 : ATTN_F32, s, any(0.5, n % 2 ? 8 : 20));

@@ -585,7 +585,7 @@ static int run_at(const trial *t, attn_isa isa, int runner, size_t width, int sc
     return good;
 }
 
-enum { ISAS = ATTN_ISA_WASM128 + 1 };
+enum { ISAS = ATTN_ISA_VECTOR128 + 1 };
 
 /* ---- the reference against finite differences ---- */
 

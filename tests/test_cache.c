@@ -1322,7 +1322,7 @@ static attn_isa any_isa(void)
 {
     attn_isa isa;
     do
-        isa = (attn_isa)test_below(ATTN_ISA_WASM128 + 1);
+        isa = (attn_isa)test_below(ATTN_ISA_VECTOR128 + 1);
     while (!attn_isa_available(isa));
     return isa;
 }
@@ -2498,7 +2498,8 @@ TEST(cache_explain)
             CHECK_STATUS(attn_kv_cache_append(&cache, k, k, NULL), ATTN_OK);
             CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, NULL, NULL), ATTN_OK);
             few = strstr(text, "keys lie on the lanes") != NULL;
-            CHECK(few == (queries == 1 && strncmp(text, "scalar", 6) != 0));
+            CHECK(!few || (queries == 1 && strncmp(text, "scalar", 6) != 0));
+            CHECK(few || queries > 1 || text[0] != 'a'); /* avx; others may have no vectors */
             CHECK(strstr(text, reads[few ? 0 : kind]) != NULL && strstr(text, "anew") == NULL);
             CHECK_STATUS(attn_sdpa_scratch(&now, out, q, k, k, NULL, NULL), ATTN_OK);
             snprintf(bytes, sizeof bytes, "scratch: %zu bytes", now);

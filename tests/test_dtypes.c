@@ -23,13 +23,13 @@ static int is_nan16(unsigned bits, attn_dtype half)
 /* Equal bits; of a NaN only that it is one, and its sign. */
 static int same64(double got, double want)
 {
-    return isnan(want) ? isnan(got) && test_bits64(got) >> 63 == test_bits64(want) >> 63
+    return isnan(want) ? isnan(got) && test_same_nan(test_bits64(got), test_bits64(want), 64)
                        : test_bits64(got) == test_bits64(want);
 }
 
 static int same16(unsigned got, unsigned want, attn_dtype half)
 {
-    return is_nan16(want, half) ? is_nan16(got, half) && (got & 0x8000) == (want & 0x8000) : got == want;
+    return is_nan16(want, half) ? is_nan16(got, half) && test_same_nan(got, want, 16) : got == want;
 }
 
 static attn_mat all_values(attn_dtype half)
@@ -148,7 +148,7 @@ TEST(dtypes_to_16_bits)
             for (size_t n = 0; n < 8; n++) {
                 unsigned got = ((uint16_t *)out.data)[n];
                 test_case("%s of the NaN 0x%08x: 0x%04x", test_dtype_name(halves[h]), (unsigned)bits[n], got);
-                CHECK(is_nan16(got, halves[h]) && got >> 15 == bits[n] >> 31);
+                CHECK(is_nan16(got, halves[h]) && test_same_nan(got, bits[n] >> 16, 16));
             }
         }
     }
@@ -169,7 +169,7 @@ TEST(dtypes_16_to_16_bits)
             unsigned got = ((uint16_t *)out.data)[i];
             test_case("%s 0x%04x to %s", test_dtype_name(from), i, test_dtype_name(to));
             if (is_nan16(i, from))
-                CHECK(is_nan16(got, to) && got >> 15 == i >> 15);
+                CHECK(is_nan16(got, to) && test_same_nan(got, i, 16));
             else
                 CHECK(got == test_encode(test_decode(i, from), to));
         }

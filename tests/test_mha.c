@@ -803,7 +803,7 @@ static attn_status spoil(call *c, const call *good, int fault)
     case CAP_NEGATIVE: c->t.o.softcap = -1; break;
     case CAP_INF: c->t.o.softcap = HUGE_VAL; break;
     case STAGE_UNKNOWN: c->t.o.scores_stage = (attn_stage)3; break;
-    case ISA_LACKING: c->ctx.isa = ATTN_ISA_WASM128; break;
+    case ISA_LACKING: c->ctx.isa = TEST_ISA_LACKING; break;
     case ISA_UNKNOWN: c->ctx.isa = (attn_isa)77; break;
     case BQ_ON_OUT: c->t.w.bq = good->t.out.data; break;
     case BK_ON_OUT: c->t.w.bk = good->t.out.data; break;

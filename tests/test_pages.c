@@ -1,7 +1,7 @@
 /* Pages: that they hold what a cache holds, and that attention over them has the bits of attention over a cache of the
    same tokens, whatever the table, the strides of the pages and the options. What no query sees is not read: such pages
    lie in memory that nobody may touch, and their entries in the table are garbage. Then statuses, scratch, memory. */
-#if !defined(_WIN32)
+#if !defined(_WIN32) && !defined(__wasi__)
 #define _POSIX_C_SOURCE 200112L
 #define _DEFAULT_SOURCE 1 /* MAP_ANONYMOUS */
 #define _DARWIN_C_SOURCE 1

@@ -454,7 +454,7 @@ static answers answer(const trial *t, test_mode mode)
     return a;
 }
 
-enum { KINDS = 4, ISAS = ATTN_ISA_WASM128 + 1 };
+enum { KINDS = 4, ISAS = ATTN_ISA_VECTOR128 + 1 };
 
 /* Of f32 and f64 results whose naive error is known well: the worst error as a multiple of it. And the worst error. */
 static struct {

@@ -340,7 +340,7 @@ static attn_status inflict_call(call_state *s, const call_state *good, int fault
     case SOFTCAP_NEGATIVE: s->opts.softcap = -1; break;
     case STAGE_UNKNOWN: s->opts.scores_stage = (attn_stage)3; break;
     case STAGE_NEGATIVE: s->opts.scores_stage = (attn_stage)-1; break;
-    case ISA_LACKING: s->ctx.isa = ATTN_ISA_WASM128; break; /* reserved */
+    case ISA_LACKING: s->ctx.isa = TEST_ISA_LACKING; break;
     case ISA_UNKNOWN: s->ctx.isa = (attn_isa)77; break;
     case ISA_NEGATIVE: s->ctx.isa = (attn_isa)-1; break;
     case SCRATCH_SHORT:
@@ -807,7 +807,7 @@ TEST(sdpa_status_values)
         opts.softcap = finite[n];
         CHECK_STATUS(attn_sdpa(out, q, q, q, &opts, NULL), finite[n] > 0 ? ATTN_OK : ATTN_ERR_VALUE);
     }
-    for (int isa = -1; isa <= ATTN_ISA_WASM128 + 1; isa++) {
+    for (int isa = -1; isa <= ATTN_ISA_VECTOR128 + 1; isa++) {
         attn_ctx ctx = test_ctx((attn_isa)isa);
         int there = isa == ATTN_ISA_BEST || attn_isa_available((attn_isa)isa);
         size_t bytes;
@@ -1302,7 +1302,7 @@ enum { MERGE_FAULTS = MERGE_TENSORS * TENSOR_FAULTS + 3 }; /* and three of ctx.i
 
 static attn_status inflict_merge(merge_state *s, const merge_state *good, int fault)
 {
-    static const int isas[] = {ATTN_ISA_WASM128, 77, -1};
+    const int isas[] = {TEST_ISA_LACKING, 77, -1};
     int arg = fault / TENSOR_FAULTS, kind = fault % TENSOR_FAULTS, over = kind - ON_TOP;
     if (arg == MERGE_TENSORS) {
         s->ctx.isa = (attn_isa)isas[kind];

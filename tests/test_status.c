@@ -72,11 +72,6 @@ static const char *const fault_names[] = {"absent",
                                           "isa -1",
                                           "no memory"};
 
-static attn_isa lacking_isa(void)
-{
-    return ATTN_ISA_WASM128; /* reserved */
-}
-
 /* Does it to argument `arg`; the status to expect, or ATTN_OK where the fault has no meaning. */
 static attn_status inflict(call_state *s, int fault, int arg)
 {
@@ -118,7 +113,7 @@ static attn_status inflict(call_state *s, int fault, int arg)
         return ATTN_ERR_ALIAS;
     case SCALE_NAN: s->scale = NAN; return op->flags & OP_SCALE ? ATTN_ERR_VALUE : ATTN_OK;
     case SCALE_INF: s->scale = -HUGE_VAL; return op->flags & OP_SCALE ? ATTN_ERR_VALUE : ATTN_OK;
-    case ISA_LACKING: s->ctx.isa = lacking_isa(); return op->flags & OP_CTX ? ATTN_ERR_VALUE : ATTN_OK;
+    case ISA_LACKING: s->ctx.isa = TEST_ISA_LACKING; return op->flags & OP_CTX ? ATTN_ERR_VALUE : ATTN_OK;
     case ISA_UNKNOWN: s->ctx.isa = (attn_isa)77; return op->flags & OP_CTX ? ATTN_ERR_VALUE : ATTN_OK;
     case ISA_NEGATIVE: s->ctx.isa = (attn_isa)-1; return op->flags & OP_CTX ? ATTN_ERR_VALUE : ATTN_OK;
     default: s->no_memory = 1; return op->flags & OP_ALLOCATES ? ATTN_ERR_NOMEM : ATTN_OK;
@@ -321,7 +316,7 @@ TEST(status_numbers)
         test_case("%s", attn_isa_string(isa));
         CHECK_STATUS(attn_softmax_ctx(out, out, &ctx), ATTN_OK);
     }
-    for (int isa = ATTN_ISA_SCALAR; isa <= ATTN_ISA_WASM128; isa++) {
+    for (int isa = ATTN_ISA_SCALAR; isa <= ATTN_ISA_VECTOR128; isa++) {
         attn_ctx ctx = test_ctx((attn_isa)isa);
         test_case("isa %d", isa);
         CHECK_STATUS(attn_matmul_ctx(out, q, attn_mat_t(k), 1, &ctx),

@@ -1,7 +1,8 @@
 # How the Makefile builds the benchmarks.
 
-benches = $(patsubst tests/bench/%.c,$B/%,$(wildcard tests/bench/bench_*.c))
+benches = $(filter-out $B/bench_targets,$(patsubst tests/bench/%.c,$B/%,$(wildcard tests/bench/bench_*.c)))
 peers   = $(patsubst %,$B/peer_%.o,plain fast sdpa loop)
+targets = $(patsubst %,$B/targets_%.o,attn plain fast)
 compile = $(CC) -O2 -I$(ATTN) -c -o $B/bench_compiled.o tests/config/implementation.c
 
 # One library for all; the peers are plain loops, compiled as their users would compile them for speed.
@@ -31,3 +32,15 @@ fastest = $(shell for flags in '-Ofast -march=native' '-O3 -ffast-math -march=na
     $(CC) -Werror $$flags -E -x c /dev/null > /dev/null 2>&1 && echo $$flags && break; done)
 $B/peer_loop.o: tests/bench/peer_loop.c tests/bench/peer.h $B/flags
 	$(CC) -std=c99 $(warnings) $(fastest) -DPEER_FLAGS='"$(fastest)"' -c -o $@ $<
+
+# attn_sdpa and the plain loop for any target, whose flags both have: targets.sh builds this for many.
+$B/bench_targets: tests/bench/bench_targets.c tests/bench/peer_targets.h $(targets)
+	$(CC) -std=c99 $(warnings) $(CFLAGS) $(LDFLAGS) -I$(ATTN) -o $@ $< $(targets) -lm
+
+$B/targets_attn.o: tests/config/implementation.c $(ATTN)/attn.h $B/flags
+	$(CC) -std=c99 $(warnings) $(CFLAGS) $(IMPL_CFLAGS) -I$(ATTN) -c -o $@ $<
+
+$B/targets_%.o: tests/bench/peer_targets.c tests/bench/peer_targets.h $B/flags
+	$(CC) -std=c99 $(warnings) $(targets_$*) -DPEER_F32=$*_f32 -DPEER_F64=$*_f64 -c -o $@ $<
+targets_plain = $(CFLAGS)
+targets_fast = $(filter-out -O%,$(CFLAGS)) -O3 -ffast-math
