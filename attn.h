@@ -9874,7 +9874,8 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #if ATTN__PASS == ATTN__PASS_SCALAR || ATTN__PASS == ATTN__PASS_VECTOR128
 
 /* Without intrinsics a compiler may fuse or reorder here but not there: then an element's bits would depend on its
-   neighbours. Where vectors are multiplied and added by one instruction, FMA(a,b,c) = a b + c is to become that. */
+   neighbours. Where vectors are multiplied and added by one instruction, FMA(a,b,c) = a b + c is to become that: gcc
+   does it where both lie in one run of statements, so no loop may be in c. */
 #if ATTN__PASS == ATTN__PASS_VECTOR128 && !defined(ATTN__X86)
 #define ATTN__CONTRACT(off, on) on
 #else
@@ -11684,9 +11685,10 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
                 state->nan[c + j] |= (unsigned char)ATTN__NAME(is_nan_or_inf)(s[k * ld + j]);
     v = ATTN__MAX(ATTN__MAX(most[0], most[1]), ATTN__MAX(most[2], most[3]));
     factor = ATTN__EXP_SCALED(ATTN__SUB(old, v), p);
-    ATTN__STORE(sum, ATTN__FMA(ATTN__LOAD(sum), factor, ATTN__NAME(softmax_sum)(t, s, v, p)));
-    ATTN__STORE(max, v);
     ATTN__STORE((ATTN__R *)t->factor + c, factor);
+    ATTN__STORE(max, v);
+    v = ATTN__NAME(softmax_sum)(t, s, v, p);
+    ATTN__STORE(sum, ATTN__FMA(ATTN__LOAD(sum), factor, v));
     return nonfinite;
 }
 
@@ -11982,9 +11984,9 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(merge_row_of)(char *x, const char *y, 
     }
     for (; i < n; i += ATTN__W) {
         j = attn__min(n - i, ATTN__W);
-        v = ATTN__NAME(widen_part)(x + i * size, dtype, j);
+        v = ATTN__MUL(ATTN__NAME(widen_part)(x + i * size, dtype, j), a);
         w = ATTN__NAME(widen_part)(y + i * size, dtype, j);
-        ATTN__NAME(narrow_part)(x + i * size, ATTN__FMA(w, b, ATTN__MUL(v, a)), dtype, j);
+        ATTN__NAME(narrow_part)(x + i * size, ATTN__FMA(w, b, v), dtype, j);
     }
 }
 
@@ -12211,8 +12213,8 @@ ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn
                 for (j = 0; j < vectors; j++)
                     all[j] = first > 0 ? ATTN__ADD(all[j], chain[j]) : chain[j];
             }
-            if (d == 0)
-                *sum = ATTN__FMA(*sum, ((const ATTN__R *)t->factor)[r], total);
+            if (d == 0) /* in vectors, which C does not compute in double */
+                *sum = ATTN__FIRST(ATTN__FMA(ATTN__SET1(*sum), factor, ATTN__SET1(total)));
             for (j = 0; n > 0 && j < vectors; j++)
                 ATTN__STORE(out + j * ATTN__W, ATTN__FMA(ATTN__LOAD(out + j * ATTN__W), factor, all[j]));
             d += n;
