@@ -12,9 +12,16 @@ typedef struct pthread_t {
 
 typedef int pthread_mutex_t, pthread_cond_t;
 
+static inline int pthread_join(pthread_t thread, void **result)
+{
+    void *returned = thread.run(thread.arg);
+    if (result)
+        *result = returned;
+    return 0;
+}
+
 #define pthread_create(thread, attributes, start, argument)                                                            \
     ((void)(attributes), (thread)->run = (start), (thread)->arg = (argument), 0)
-#define pthread_join(thread, result) ((void)(result), (void)(thread).run((thread).arg), 0)
 
 #define pthread_mutex_init(mutex, attributes) ((void)(attributes), *(mutex) = 0)
 #define pthread_mutex_lock(mutex) ((void)(mutex), 0)
