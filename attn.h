@@ -85,9 +85,9 @@
        ATTN_MALLOC(size)     both or neither; ATTN_MALLOC may return NULL, alignment as malloc's   default: malloc, free
        ATTN_FREE(pointer)
        ATTN_NO_STDLIB        no malloc: attn_mat_new fails, and what needs a temporary returns ATTN_ERR_NOMEM. Includes
-                             <math.h> at most, and not that with the seven macros below (x86's vectors: <stdlib.h>).
-                             Compilers call memcpy, memmove and memset: wasm without a libc, clang --target=wasm32
-                             -ffreestanding, needs these three, or -mbulk-memory
+                             <math.h> at most, and not that with the seven macros below (x86's vectors: <stdlib.h>,
+                             but for ATTN_NO_SIMD). Compilers call memcpy, memmove and memset: wasm without a libc,
+                             clang --target=wasm32 -ffreestanding, needs these three, or -mbulk-memory
        ATTN_NO_SIMD          only the kernels of ATTN_ISA_SCALAR
        ATTN_NO_AVX512        no AVX-512 kernels
        ATTN_NO_TRAINING      without the functions of "API: training", for programs that only infer; in other files it
@@ -132,13 +132,14 @@
    NUMERICS
        The compute type is double if the first input is F64 (then every matrix must be), otherwise float: 16-bit
        elements are widened, sums are kept in float, and the float result is rounded once when stored, to nearest even.
-       A NaN stays one; its sign and the top of its payload stay where the processor keeps them: not on RISC-V.
+       A NaN stays one. Nothing more is said of its bits on RISC-V and in wasm; elsewhere what only moves or widens it
+       keeps its sign and the top of its payload.
        alpha and beta are rounded to the compute type too, and so may scale be.
        Products are sums over k in two chains, of the terms of even number and of the others, which are added at the
        end; with fused multiply-add in the kernels of AVX2, AVX-512 and NEON, and in those of VECTOR128 where the
-       compiler's target has it: POWER, s390x, RISC-V; in two roundings on x86, in wasm, and in plain C. On random data
-       their RMS error is about 0.7 of that of the three nested loops that everybody writes. Huge terms that cancel may
-       overflow in the chains, though not in all.
+       compiler's target is POWER, s390x, RISC-V without V, 32-bit Arm with VFPv4, or x86 with -mfma; in two roundings
+       in its others, and in plain C. On random data their RMS error is about 0.7 of that of the three nested loops that
+       everybody writes. Huge terms that cancel may overflow in the chains, though not in all.
        Softmax, against long double: each element is within 20 + d ulp, where d is the row's maximum minus that
        element's input (rounding that difference costs up to d ulp, nothing where it is exact); rows of random numbers
        stay below 8. Results below the smallest normal number are within that number. Rows sum to 1 within 4 ulp times
@@ -177,7 +178,8 @@
        On one CPU and instruction set the bits of a result depend on the inputs alone: not on threads, scratch, layout,
        neighbouring rows or batch items, what hidden keys hold, or whether an optional output was asked for (of
        gradients: which of them); the sign of a zero excepted. Other instruction sets sum in another order. None of this
-       holds for x87 arithmetic (i386 without -msse2 -mfpmath=sse).
+       holds for x87 arithmetic (i386 without -msse2 -mfpmath=sse), nor for ATTN_ISA_SCALAR where clang may fuse what it
+       likes (-ffast-math or -ffp-contract=fast, with fused multiply-add in the target).
        A cache changes nothing either: its bits are those of attn_sdpa over the same tokens (I8 rounds otherwise), and
        those of a ring or of pages are those of a full cache. A packed text has the bits that it has alone, and lists of
        blocks those of the equal mask, forward and back. With up to 16384 keys a token's bits do not depend on the keys
@@ -279,8 +281,9 @@ typedef enum attn_isa {
     ATTN_ISA_AVX2,     /* with FMA and F16C */
     ATTN_ISA_AVX512,   /* F, BW, DQ, VL */
     ATTN_ISA_NEON,     /* AArch64 */
-    ATTN_ISA_VECTOR128 /* gcc and clang, for every other CPU: vectors of 16 bytes (SSE2, wasm, POWER, s390x, ..), single
-                          numbers where the compiler's target has none; not on AArch64 */
+    ATTN_ISA_VECTOR128 /* gcc and clang, for every other CPU: SSE2, or the vectors of 16 bytes that the compiler's
+                          target has (POWER's VSX, wasm with -msimd128, s390x from -march=z14, RISC-V with V), single
+                          numbers where it has none; not beside NEON */
 } attn_isa;
 
 /* How to run tasks side by side: run() calls task(arg, 0) .. task(arg, count - 1), in any order and on any threads, and
@@ -9850,6 +9853,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #if ATTN__REAL_F64
 #define ATTN__R double
 #define ATTN__REAL ATTN_F64
+#define ATTN__OF_REAL(f32, f64) f64
 #define ATTN__R_MAX DBL_MAX
 #define ATTN__R_LEAST DBL_MIN
 #define ATTN__BITS uint64_t
@@ -9861,6 +9865,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #else
 #define ATTN__R float
 #define ATTN__REAL ATTN_F32
+#define ATTN__OF_REAL(f32, f64) f32
 #define ATTN__R_MAX FLT_MAX
 #define ATTN__R_LEAST FLT_MIN
 #define ATTN__BITS uint32_t
@@ -9874,26 +9879,17 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #if ATTN__PASS == ATTN__PASS_SCALAR || ATTN__PASS == ATTN__PASS_VECTOR128
 
 /* Without intrinsics a compiler may fuse or reorder here but not there: then an element's bits would depend on its
-   neighbours. Where vectors are multiplied and added by one instruction, FMA(a,b,c) = a b + c is to become that: gcc
-   does it where both lie in one run of statements, so no loop may be in c. */
-#if ATTN__PASS == ATTN__PASS_VECTOR128 && !defined(ATTN__X86)
-#define ATTN__CONTRACT(off, on) on
-#else
-#define ATTN__CONTRACT(off, on) off
-#endif
-#if ATTN__PASS == ATTN__PASS_VECTOR128 && defined(__i386__)
+   neighbours. */
+#if ATTN__PASS == ATTN__PASS_VECTOR128 && defined(ATTN__X86)
 #define ATTN__TARGET128 ATTN__TARGET_ATTRIBUTE("sse2")
 #else
 #define ATTN__TARGET128
 #endif
 #if defined(__clang__)
 #define ATTN__TARGET ATTN__TARGET128
-#define ATTN__AS_WRITTEN                                                                                               \
-    _Pragma("clang fp reassociate(off)")                                                                               \
-        ATTN__CONTRACT(_Pragma("clang fp contract(off)"), _Pragma("clang fp contract(on)"))
+#define ATTN__AS_WRITTEN _Pragma("clang fp contract(off) reassociate(off)")
 #elif defined(__GNUC__) && !defined(__TINYC__)
-#define ATTN__TARGET                                                                                                   \
-    __attribute__((optimize("no-fast-math", ATTN__CONTRACT("fp-contract=off", "fp-contract=fast")))) ATTN__TARGET128
+#define ATTN__TARGET __attribute__((optimize("no-fast-math", "fp-contract=off"))) ATTN__TARGET128
 #define ATTN__AS_WRITTEN
 #else
 #define ATTN__TARGET
@@ -10144,7 +10140,7 @@ ATTN__INLINE void ATTN__NAME(store_u16)(void *p, uint16x4_t h)
 #define ATTN__ISA ATTN_ISA_VECTOR128
 #if defined(__VSX__) || defined(__VX__) || defined(__aarch64__) || defined(__riscv) || defined(__loongarch__)
 #define ATTN__ROWS 8 /* of 32 registers */
-#elif defined(__wasm__)
+#elif defined(__wasm_simd128__)
 #define ATTN__ROWS 2 /* with more, V8 keeps sums in memory */
 #else
 #define ATTN__ROWS 4
@@ -10185,8 +10181,29 @@ typedef ATTN__V ATTN__NAME(panel) __attribute__((may_alias));
 #define ATTN__FIRST(v) ((v)[0])
 #define ATTN__AS_BITS(v) ((ATTN__I)(v))
 #define ATTN__AS_REAL(i) ((ATTN__V)(i))
-#define ATTN__TRUE(condition) ((ATTN__I)(condition))
+#define ATTN__TRUE(condition) ATTN__NAME(truth)((ATTN__I)(condition))
 #define ATTN__CHOOSE(condition, x, y) ATTN__NAME(choose)(ATTN__TRUE(condition), x, y)
+#if defined(ATTN__X86)
+#define ATTN__REGISTER "+x"
+#ifdef __FMA__
+#define ATTN__FUSED ATTN__OF_REAL(_mm_fmadd_ps, _mm_fmadd_pd)
+#endif
+#elif defined(__VX__)
+#define ATTN__REGISTER "+v"
+#define ATTN__FUSED ATTN__OF_REAL(__builtin_s390_vfmasb, __builtin_s390_vfmadb)
+#elif defined(__VSX__)
+#define ATTN__REGISTER "+wa"
+#ifdef __clang__
+#define ATTN__FUSED ATTN__OF_REAL(__builtin_vsx_xvmaddasp, __builtin_vsx_xvmaddadp)
+#else
+#define ATTN__FUSED ATTN__OF_REAL(__builtin_vsx_xvmaddsp, __builtin_vsx_xvmadddp)
+#endif
+#elif defined(__wasm__)
+#define ATTN__REGISTER "+r"
+#endif
+#ifdef ATTN__FUSED
+#define ATTN__FMA(a, b, c) ((ATTN__V)ATTN__FUSED(a, b, c))
+#endif
 #if defined(__clang__)
 #define ATTN__MOVE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
@@ -10203,6 +10220,15 @@ ATTN__TARGET ATTN__INLINE ATTN__I ATTN__NAME(iset)(ATTN__BITS x)
 {
     ATTN__I i = ATTN__SAME(x);
     return i;
+}
+
+/* With -ffast-math clang would turn a < b around, as if there were no NaN. */
+ATTN__TARGET ATTN__INLINE ATTN__I ATTN__NAME(truth)(ATTN__I condition)
+{
+#ifdef ATTN__REGISTER
+    __asm__("" : ATTN__REGISTER(condition));
+#endif
+    return condition;
 }
 
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(choose)(ATTN__I which, ATTN__V x, ATTN__V y)
@@ -10222,6 +10248,9 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(choose)(ATTN__I which, ATTN__V x, A
 #define ATTN__AS_REAL(i) ATTN__NAME(as_real)(i)
 #define ATTN__TRUE(condition) (0 - (ATTN__BITS)(condition))
 #define ATTN__CHOOSE(condition, x, y) ((condition) ? (x) : (y))
+#if (ATTN__REAL_F64 && defined(__FP_FAST_FMA)) || (!ATTN__REAL_F64 && defined(__FP_FAST_FMAF))
+#define ATTN__FMA(a, b, c) ATTN__OF_REAL(__builtin_fmaf, __builtin_fma)(a, b, c)
+#endif
 
 ATTN__INLINE ATTN__BITS ATTN__NAME(as_bits)(ATTN__R x)
 {
@@ -10252,10 +10281,8 @@ ATTN__INLINE ATTN__R ATTN__NAME(as_real)(ATTN__BITS bits)
 #define ATTN__ISHR(a, n) ((a) >> (n))
 #define ATTN__IADD_UNLESS(a, b, d, limit) (((a) + (b)) & ~ATTN__TRUE((d) < (limit)))
 #define ATTN__IANY(i) ATTN__NAME(iany)(i)
-#if defined(ATTN__X86) && ATTN__REAL_F64
-#define ATTN__MAX(a, b) ((ATTN__V)_mm_max_pd(a, b))
-#elif defined(ATTN__X86)
-#define ATTN__MAX(a, b) ((ATTN__V)_mm_max_ps(a, b))
+#if defined(ATTN__X86)
+#define ATTN__MAX(a, b) ((ATTN__V)ATTN__OF_REAL(_mm_max_ps, _mm_max_pd)(a, b))
 #else
 #define ATTN__MAX(a, b) ATTN__CHOOSE((a) > (b), a, b)
 #endif
@@ -10327,12 +10354,10 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(wide_f16)(ATTN__I h)
 #define ATTN__SUB(a, b) ((a) - (b))
 #define ATTN__MUL(a, b) ((a) * (b))
 #define ATTN__DIV(a, b) ((a) / (b))
+#ifndef ATTN__REGISTER
 #define ATTN__PIN(v) ((void)0)
-#if ATTN__PASS == ATTN__PASS_VECTOR128 && ATTN__W == 1 && ATTN__REAL_F64 && defined(__FP_FAST_FMA)
-#define ATTN__FMA(a, b, c) __builtin_fma(a, b, c)
-#elif ATTN__PASS == ATTN__PASS_VECTOR128 && ATTN__W == 1 && !ATTN__REAL_F64 && defined(__FP_FAST_FMAF)
-#define ATTN__FMA(a, b, c) __builtin_fmaf(a, b, c)
-#else
+#endif
+#ifndef ATTN__FMA
 #define ATTN__FMA(a, b, c) ((a) * (b) + (c))
 #endif
 #endif
@@ -11979,13 +12004,17 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(merge_row_of)(char *x, const char *y, 
         for (j = 0; j < 4; j++) {
             at = (i + j * ATTN__W) * size;
             v = ATTN__MUL(ATTN__NAME(widen)(x + at, dtype), a);
-            ATTN__NAME(narrow)(x + at, ATTN__FMA(ATTN__NAME(widen)(y + at, dtype), b, v), dtype);
+            w = ATTN__NAME(widen)(y + at, dtype);
+            ATTN__PIN(v);
+            ATTN__NAME(narrow)(x + at, ATTN__FMA(w, b, v), dtype);
         }
     }
     for (; i < n; i += ATTN__W) {
         j = attn__min(n - i, ATTN__W);
-        v = ATTN__MUL(ATTN__NAME(widen_part)(x + i * size, dtype, j), a);
+        v = ATTN__NAME(widen_part)(x + i * size, dtype, j);
         w = ATTN__NAME(widen_part)(y + i * size, dtype, j);
+        v = ATTN__MUL(v, a);
+        ATTN__PIN(v);
         ATTN__NAME(narrow_part)(x + i * size, ATTN__FMA(w, b, v), dtype, j);
     }
 }
@@ -12902,6 +12931,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
 
 #undef ATTN__R
 #undef ATTN__REAL
+#undef ATTN__OF_REAL
 #undef ATTN__R_MAX
 #undef ATTN__R_LEAST
 #undef ATTN__BITS
@@ -12977,7 +13007,6 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__TRUE
 #undef ATTN__CHOOSE
 #undef ATTN__MOVE
-#undef ATTN__CONTRACT
 #undef ATTN__TILE_COLS
 #undef ATTN__PARAMS
 #undef ATTN__LANES128

@@ -2038,6 +2038,32 @@ TEST(merge_rows)
     }
 }
 
+/* An element's bits do not depend on the columns beside it. */
+TEST(merge_columns)
+{
+    enum { ROWS = 9, DIM = 43 };
+    static const attn_dtype types[] = {ATTN_F32, ATTN_F64, ATTN_BF16};
+    for (size_t n = 0; n < sizeof types / sizeof *types; n++)
+        FOR_EACH_ISA (isa) {
+            attn_ctx ctx = test_ctx(isa);
+            attn_tensor t[4], alone;
+            for (size_t x = 0; x < 4; x++)
+                t[x] = test_random_tensor(x % 2 ? ATTN_F64 : types[n], 1, 1, ROWS, x % 2 ? 1 : DIM, T_BHLD);
+            alone = test_tensor_like(t[0], T_BHLD);
+            test_case("%s, %s", attn_isa_string(isa), test_dtype_name(types[n]));
+            for (size_t d = 0; d < DIM; d++) {
+                attn_tensor out = alone, lse = test_tensor_like(t[1], T_BHLD), out_b = t[2];
+                out.data = test_tensor_at(alone, 0, 0, 0, d);
+                out_b.data = test_tensor_at(t[2], 0, 0, 0, d);
+                out.dim = out_b.dim = 1;
+                CHECK_STATUS(attn_merge_ctx(out, lse, out_b, t[3], &ctx), ATTN_OK);
+            }
+            CHECK_STATUS(attn_merge_ctx(t[0], t[1], t[2], t[3], &ctx), ATTN_OK);
+            CHECK(test_same_tensor_bits(t[0], alone));
+            test_release();
+        }
+}
+
 /* A side of small weight keeps its digits, whichever side it is. */
 TEST(merge_light_sides)
 {

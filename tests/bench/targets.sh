@@ -5,9 +5,9 @@
 #
 # builds bench_targets for each of the builds below, or for those named, runs it, and prints the tables of README.md,
 # which are in $B/targets/tables.md then. What runs on this CPU, or under node, is timed. What an emulator runs is not:
-# there the figures are instructions, which a plugin of QEMU counts: of one call, the difference of two runs of the
-# program. A build whose tools are not here is a line that says so. Environment: B, ATTN and IMPL_CFLAGS as in the
-# Makefile; ATTN_BENCH_QUICK: smaller lengths.
+# there the figures are instructions, which a plugin of QEMU (Debian's qemu-user) counts: of one call, the difference
+# of two runs of the program. A build whose tools are not here is a line that says so. Environment: B, ATTN and
+# IMPL_CFLAGS as in the Makefile; ATTN_BENCH_QUICK: smaller lengths.
 
 B=${B:-build}
 top=$B/targets
@@ -91,6 +91,7 @@ table() {
         !($1 in row) { titles[++rows] = $1 }
         { cell = ""
           for (i = 1; i <= n; i++) cell = cell (i > 1 ? " / " : "") $column[i]
+          sub(/ \/ -$/, "", cell)
           if (cell !~ /[0-9]/) cell = ""; else any[$1] = 1
           row[$1] = row[$1] " | " cell }
         END { for (i = 1; i <= rows; i++) if (any[titles[i]]) print "| " titles[i] row[titles[i]] " |" }' \
@@ -113,6 +114,9 @@ header() { # FIRST-COLUMNS
     echo "$1 |||||||||" | sed 's/[^|]*|/---|/g; s/^/|/; s/$/---|/'
 }
 
+for name in $chosen; do
+    grep -q -E "^ *(timed|counted) $name " "$0" || { echo "targets.sh: no build is called $name" >&2; exit 1; }
+done
 : > "$top/timed.tsv"
 : > "$top/counted.tsv"
 timed gcc-O2 $long '' gcc -O2 '' 'gcc -O2'
@@ -145,17 +149,17 @@ fi
     header build
     table 3 4
     echo
-    echo "vector128 over the plain loop, at the same flags / at -O3 -ffast-math:"
+    echo "VECTOR128 over the plain loop, at the same flags / at -O3 -ffast-math:"
     header build
     table 5 6
     echo
-    echo "vector128 over the scalar pass / over AVX2:"
+    echo "VECTOR128 over the scalar pass of the same build / over AVX2:"
     header build
     table 7 8
     echo
     cat "$top/two_programs.txt"
     echo
-    echo "Instructions of a call, in thousands:"
+    echo "Instructions of a call, in thousands, gcc -O2:"
     header 'target | with'
     counts
 } > "$top/tables.md"
