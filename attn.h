@@ -10202,7 +10202,7 @@ typedef ATTN__V ATTN__NAME(panel) __attribute__((may_alias));
 #define ATTN__REGISTER "+r"
 #endif
 #ifdef ATTN__FUSED
-#define ATTN__FMA(a, b, c) ((ATTN__V)ATTN__FUSED(a, b, c))
+#define ATTN__FMA(a, b, c) ATTN__NAME(fma)(a, b, c)
 #endif
 #if defined(__clang__)
 #define ATTN__MOVE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
@@ -10221,6 +10221,17 @@ ATTN__TARGET ATTN__INLINE ATTN__I ATTN__NAME(iset)(ATTN__BITS x)
     ATTN__I i = ATTN__SAME(x);
     return i;
 }
+
+#ifdef ATTN__FUSED
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(fma)(ATTN__V a, ATTN__V b, ATTN__V c)
+{
+    ATTN__V v = (ATTN__V)ATTN__FUSED(a, b, c);
+#ifdef __clang__ /* would reorder a sum of these with -ffast-math */
+    __asm__("" : ATTN__REGISTER(v));
+#endif
+    return v;
+}
+#endif
 
 /* With -ffast-math clang would turn a < b around, as if there were no NaN. */
 ATTN__TARGET ATTN__INLINE ATTN__I ATTN__NAME(truth)(ATTN__I condition)
@@ -10337,13 +10348,15 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_i8)(const signed char *p)
 #endif
 }
 
-/* A multiplication corrects the exponent, which infinities and NaNs have too small then; NaNs become quiet. */
+/* Subnormal halves become normal floats by a subtraction; infinities and NaNs need the largest exponent. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(wide_f16)(ATTN__I h)
 {
-    ATTN__I m = (h & 0x7fff) << 13, bias = ATTN__ISET((127 - 15 + 127) << 23);
-    ATTN__I bits = (ATTN__I)((ATTN__V)m * (ATTN__V)bias) | (h & 0x8000) << 16;
-    bits |= ATTN__TRUE(m >= 0x7c00 << 13) & (ATTN__BITS)ATTN__INFINITY;
-    return (ATTN__V)(bits | (ATTN__TRUE(m > 0x7c00 << 13) & (1 << 22)));
+    ATTN__AS_WRITTEN
+    ATTN__I m = (h & 0x7fff) << 13, bits = m + (112 << 23), least = ATTN__ISET(113 << 23);
+    ATTN__V small = (ATTN__V)(m + least) - (ATTN__V)least;
+    bits += ATTN__TRUE(m >= 0x7c00 << 13) & (112 << 23);
+    bits |= ATTN__TRUE(m > 0x7c00 << 13) & (1 << 22);
+    return (ATTN__V)((ATTN__I)ATTN__CHOOSE(m < 1 << 23, small, (ATTN__V)bits) | (h & 0x8000) << 16);
 }
 #endif
 
@@ -12963,6 +12976,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__ANY_NONFINITE
 #undef ATTN__EXP
 #undef ATTN__REGISTER
+#undef ATTN__FUSED
 #undef ATTN__ALL
 #undef ATTN__ROUND
 #undef ATTN__LDEXP

@@ -1,5 +1,8 @@
 /* Conversions: every 16-bit value one way, every midpoint between neighbours and what lies beside it the other way. */
 #include "test.h"
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
 
 static const attn_dtype halves[] = {ATTN_F16, ATTN_BF16};
 
@@ -13,6 +16,15 @@ static size_t step(void) /* quick: a part of the values, of every exponent */
 static unsigned infinity(attn_dtype half)
 {
     return half == ATTN_F16 ? 0x7c00 : 0x7f80;
+}
+
+static void flush_subnormals(int on) /* where the tests know how to ask for it */
+{
+#if defined(__SSE2__)
+    _mm_setcsr((_mm_getcsr() & ~0x8040u) | (on ? 0x8040u : 0));
+#else
+    (void)on;
+#endif
 }
 
 static int is_nan16(unsigned bits, attn_dtype half)
@@ -260,4 +272,30 @@ TEST(dtypes_copy_keeps_bits)
                 CHECK_STATUS(attn_mat_copy(in, in), ATTN_OK);
                 CHECK(test_wrote_nothing());
             }
+}
+
+/* Subnormal halves are normal floats: a processor that takes subnormal floats for 0, as programs linked with -ffast-math
+   let it, loses none. */
+TEST(dtypes_flushed)
+{
+    FOR_EACH_ISA (isa)
+        for (ptrdiff_t stride = 1; stride <= 2; stride++) {
+            enum { DIM = 19 };
+            attn_ctx ctx = test_ctx(isa);
+            float q[4] = {1, 2, 3, 4}, out[DIM];
+            uint16_t v[2 * DIM];
+            int good = 1;
+            attn_tensor query = attn_bhld(q, ATTN_F32, 1, 1, 1, 4);
+            for (size_t i = 0; i < 2 * DIM; i++)
+                v[i] = (uint16_t)(1 + 54 * (i / (size_t)stride));
+            flush_subnormals(1);
+            CHECK_STATUS(attn_sdpa(attn_bhld(out, ATTN_F32, 1, 1, 1, DIM), query, query,
+                                   attn_tensor_of(v, ATTN_F16, 1, 1, 1, DIM, 0, 0, 0, stride), NULL, &ctx),
+                         ATTN_OK);
+            flush_subnormals(0);
+            for (size_t d = 0; d < DIM; d++)
+                good &= out[d] == (float)test_decode((unsigned)(1 + 54 * d), ATTN_F16);
+            test_case("%s, stride %td", attn_isa_string(isa), stride);
+            CHECK(good);
+        }
 }
