@@ -1270,6 +1270,8 @@ static void check_rows_alone(const problem *p, ptrdiff_t offset)
         attn_tensor got;
         part.q = attn_tensor_slice(p->q, i, count);
         got = new_out(&part);
+        if (!test_absent_tensor(p->opts.bias))
+            opts.bias = attn_tensor_slice(p->opts.bias, i, count);
         opts.lse = new_rows(&part, compute_type(p));
         opts.causal_offset = offsets(p, offset + (ptrdiff_t)i);
         test_case("%s, %zu rows from row %zu of %zu, %zu keys", problem_name, count, i, p->q.len, p->k.len);
@@ -1277,6 +1279,23 @@ static void check_rows_alone(const problem *p, ptrdiff_t offset)
         CHECK(test_same_tensor_bits(got, attn_tensor_slice(out, i, count)));
         CHECK(test_same_tensor_bits(opts.lse, attn_tensor_slice(lse, i, count)));
     }
+}
+
+TEST(sdpa_rows_alone_bias)
+{
+    FOR_EACH_ISA (isa)
+        for (size_t n = 0; n < 12; n++) {
+            attn_dtype dtype = n % 3 ? n % 3 == 1 ? ATTN_F64 : ATTN_BF16 : ATTN_F32;
+            shape s = {2, 4, 2, 21, 70 + n, 11, 9};
+            problem p = make_problem(isa, dtype, s);
+            snprintf(problem_name, sizeof problem_name, "bias, %s, %s", attn_isa_string(isa), test_dtype_name(dtype));
+            p.opts.bias = test_random_tensor(compute_type(&p), 2, 4, s.Lq, s.Lk, T_BHLD);
+            p.opts.softcap = n % 4 == 3 ? 3 : 0;
+            p.opts.causal = n % 2 ? ATTN_CAUSAL_OFFSET : ATTN_CAUSAL_NONE;
+            p.opts.scale = 0.3;
+            check_rows_alone(&p, 40);
+            test_release();
+        }
 }
 
 TEST(sdpa_rows_alone)
