@@ -16,14 +16,15 @@ B       = build
 PREFIX  = /usr/local
 ATTN    = .
 
-T         = examples/translate/tests
+T         = examples/models/tests
 warnings  = -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-tools     = $B/tokenize $B/tensors $B/05_translate
+tools     = $B/tokenize $B/tensors $(filter $(models),$(patsubst examples/%.c,$B/%,$(wildcard examples/[0-9][0-9]_*.c)))
+models    = $B/05_translate $B/12_search $B/13_generate# what needs a model: built by `make`, not run
 learners  = $B/grammar $B/train
 notebooks = $(filter-out $(tools),$(patsubst examples/%.c,$B/%,$(wildcard examples/[0-9][0-9]_*.c)))
 sentence  = It is easy to translate languages with transformers
-parts     = json safetensors sentencepiece t5 beam translate
-examples  = $(patsubst %.c,$B/%.o,$(wildcard examples/*.c examples/translate/*.c examples/translate/train/*.c))
+parts     = $(filter-out tokenize tensors,$(notdir $(basename $(wildcard examples/models/*.c))))
+examples  = $(patsubst %.c,$B/%.o,$(wildcard examples/*.c examples/models/*.c examples/models/train/*.c))
 tests     = $(patsubst %.c,$B/%.o,$(wildcard tests/*.c))
 t_tests   = $(patsubst %.c,$B/%.o,$(wildcard $T/test_*.c)) $(patsubst %,$B/heap/%.o,$(parts) train/network train/learn)
 python    = $(or $(ATTN_BENCH_PYTHON),python3)
@@ -49,7 +50,7 @@ all: $(notebooks) $(tools)               ## build and run the notebooks; what yo
 	@for notebook in $(notebooks); do $(RUN) $$notebook $B/pictures || exit 1; done
 	@echo && echo '== Translation, with T5'
 	@echo '$(sentence)'
-	@$(RUN) $B/05_translate --attention $B/pictures/05_cross_attention.svg examples/translate/model '$(sentence)'
+	@$(RUN) $B/05_translate --attention $B/pictures/05_cross_attention.svg examples/models/bundled '$(sentence)'
 	@echo 'A tiny demonstration model of 200 words. For t5-base: $B/05_translate DIRECTORY "text", see examples/README.md'
 	@echo && echo "The pictures are in $B/pictures."
 
@@ -66,7 +67,7 @@ check-t5: $B/05_translate                ## compare translation with transformer
 	@$(python) $T/check_t5.py $B/05_translate
 
 train: $B/05_translate $(learners)       ## train the bundled model anew, to build/model, and score it; minutes
-	@mkdir -p $B/model && cp examples/translate/model/spiece.model $B/model
+	@mkdir -p $B/model && cp examples/models/bundled/spiece.model $B/model
 	@$(RUN) $B/grammar --corpus | $(RUN) $B/train $B/model
 	@MODEL='$B/model' $(check) model
 
@@ -119,16 +120,19 @@ $B/attn.o: tests/config/implementation.c attn.h $B/flags
 
 $B/examples/%.o: examples/%.c $B/flags | $B/api
 	$(call object,$(CFLAGS) $(loops) -DATTN_INTERFACE_ONLY)
-$B/examples/translate/train/%.o: loops = $(if $(filter -O2,$(CFLAGS)),-O3)# over numbers, for vectors
+$B/examples/models/train/%.o: loops = $(if $(filter -O2,$(CFLAGS)),-O3)# over numbers, for vectors
 
 $B/%: $B/examples/%.o $B/attn.o
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
 
-$B/05_translate: $(parts:%=$B/examples/translate/%.o)
-$B/tokenize: $(addprefix $B/examples/translate/,tokenize.o sentencepiece.o)
-$B/tensors: $(addprefix $B/examples/translate/,tensors.o safetensors.o json.o)
-$B/grammar: $B/examples/translate/train/grammar.o
-$B/train: $(addprefix $B/examples/translate/,train/train.o train/learn.o train/network.o sentencepiece.o) $B/attn.o
+in = $(1:%=$B/examples/models/%.o)
+$B/05_translate: $(call in,json safetensors sentencepiece t5 beam translate)
+$B/12_search: $(call in,json safetensors checkpoint layers unicode wordpiece bert)
+$B/13_generate: $(call in,json safetensors checkpoint layers unicode bpe sentencepiece tokenizer chat sample decoder)
+$B/tokenize: $(call in,tokenize sentencepiece)
+$B/tensors: $(call in,tensors safetensors json)
+$B/grammar: $B/examples/models/train/grammar.o
+$B/train: $(addprefix $B/examples/models/,train/train.o train/learn.o train/network.o sentencepiece.o) $B/attn.o
 $B/tokenize $B/tensors $(learners):
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
 
@@ -152,9 +156,9 @@ $B/tests/attn_impl.o: tests/attn_impl.c tests/test_malloc.h attn.h $B/flags
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(warnings) $(CFLAGS) $(IMPL_CFLAGS) -I. -c -o $@ $<
 
-$B/heap/%.o: examples/translate/%.c $B/flags | $B/api
+$B/heap/%.o: examples/models/%.c $B/flags | $B/api
 	$(call object,-std=c99 $(warnings) $(CFLAGS) $(filter-out $(lax),$(IMPL_CFLAGS)) $(heap))
-$B/heap/t5.o: lax = -ffast-math# t5.h says why
+$(patsubst %,$B/heap/%.o,t5 layers bert decoder): lax = -ffast-math# their headers say why
 heap = -Dmalloc=test_malloc -Dcalloc=test_calloc -Drealloc=test_realloc -Dfree=test_free
 
 # What is generated changes only when what it says does. cover.h: a macro for each public function, which notes that a

@@ -1,8 +1,8 @@
 /* Translation with T5: what pipeline("translation_en_to_fr") of Hugging Face's transformers does, on attn.h. The model
    is a directory as it is published, with config.json, model.safetensors and spiece.model.
 
-       cc -O2 -o 05_translate 05_translate.c translate/t5.c translate/beam.c translate/translate.c \
-           translate/json.c translate/safetensors.c translate/sentencepiece.c -lm -lpthread
+       cc -O2 -o 05_translate 05_translate.c models/t5.c models/beam.c models/translate.c \
+           models/json.c models/safetensors.c models/sentencepiece.c -lm -lpthread
        05_translate t5-small "The house is wonderful."
        05_translate --to de --beams 1 t5-base < lines.txt
        05_translate --attention house.svg t5-small "The house is wonderful."
@@ -14,7 +14,7 @@
 #define ATTN_IMPLEMENTATION
 #include "../attn.h"
 #include "show.h"
-#include "translate/translate.h"
+#include "models/translate.h"
 
 #include <time.h>
 #ifdef _WIN32

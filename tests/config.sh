@@ -23,9 +23,9 @@
 # Prints a line for each check and, last, how many passed and failed. Environment: CC, LDFLAGS (which every program is
 # linked with), RUN and B as in the Makefile, MODEL.
 
-CC=${CC:-cc} LDFLAGS=${LDFLAGS:-} RUN=${RUN:-} B=${B:-build} MODEL=${MODEL:-examples/translate/model}
+CC=${CC:-cc} LDFLAGS=${LDFLAGS:-} RUN=${RUN:-} B=${B:-build} MODEL=${MODEL:-examples/models/bundled}
 top=$PWD
-translate_tests=examples/translate/tests
+models_tests=examples/models/tests
 config=$top/tests/config
 work=$(mkdir -p "$B" && cd "$B" && pwd)/config
 warnings='-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror'
@@ -120,7 +120,7 @@ part_pictures() {
         notebook=$(basename "$source" .c)
         set -- "$work/pictures"
         [ $notebook = 05_translate ] &&
-            set -- --attention "$work/pictures/05_cross_attention.svg" examples/translate/model "$notebook_english"
+            set -- --attention "$work/pictures/05_cross_attention.svg" examples/models/bundled "$notebook_english"
         [ $notebook = 10_training ] && set -- --long "$work/pictures"
         check "notebook $notebook runs" run "$B/$notebook" "$@"
     done
@@ -262,14 +262,14 @@ shows() { expected=$1; shift; run "$@" < /dev/null | diff "$expected" -; }
 
 lines_agree() {
     printf 'hello world\r\n\nr\303\251sum\303\251\na' > "$work/lines"
-    for lines_of in $translate_tests/golden/unigram.model $translate_tests/golden/unigram_bytes.model $translate_tests/golden/unigram_suffix.model; do
+    for lines_of in $models_tests/golden/unigram.model $models_tests/golden/unigram_bytes.model $models_tests/golden/unigram_suffix.model; do
         run "$B/tokenize" --ids "$lines_of" < "$work/lines" > "$work/ids"
         run "$B/tokenize" --ids "$lines_of" "$(printf 'hello world\r')" '' "$(printf 'r\303\251sum\303\251')" a |
             diff - "$work/ids" || return 1
     done
 }
 escapes() {
-    bytes=$translate_tests/golden/unigram_bytes.model
+    bytes=$models_tests/golden/unigram_bytes.model
     [ "$(run "$B/tokenize" --decode "$bytes" $(run "$B/tokenize" --ids "$bytes" "$(printf 'a\tb')"))" = 'a\x09b' ]
 }
 gives_back() { [ "$(run "$B/tokenize" --decode "$model" $(run "$B/tokenize" --ids "$model" "$1"))" = "$1" ]; }
@@ -367,7 +367,7 @@ damaged() {
 
 # The command line of examples/05_translate.c.
 translator() {
-    model=$translate_tests/golden/t5/t5_f32 sentence='The house is wonderful.'
+    model=$models_tests/golden/t5/t5_f32 sentence='The house is wonderful.'
     t5 --help > "$work/shown"
     check "05_translate --help" grep -q '^usage: 05_translate' "$work/shown"
     check "05_translate: lines, batches, threads" translates_lines
@@ -427,8 +427,8 @@ translator() {
 }
 
 part_tools() {
-    model=$translate_tests/golden/unigram.model tensors=$translate_tests/golden/types.safetensors
-    check "tokenize shows pieces, ids and scores" shows $translate_tests/golden/tokenize.out "$B/tokenize" "$model" \
+    model=$models_tests/golden/unigram.model tensors=$models_tests/golden/types.safetensors
+    check "tokenize shows pieces, ids and scores" shows $models_tests/golden/tokenize.out "$B/tokenize" "$model" \
         'Hello <extra_id_0> world' '' "$(printf 'caf\303\251 \033[31m \360\237\230\200 \377')"
     check "tokenize reads lines" lines_agree
     check "tokenize gives text back" gives_back 'the house'
@@ -446,13 +446,13 @@ part_tools() {
     refused "an endless number" "byte 5: a number is too long" tokenize '\377\377\377\377\377\377\377\377\377\377\377'
     refused "a model without an unknown piece" "no unknown piece" tokenize '\n\003\n\001a'
 
-    check "tensors shows types, shapes and values" shows $translate_tests/golden/tensors.out "$B/tensors" "$tensors"
+    check "tensors shows types, shapes and values" shows $models_tests/golden/tensors.out "$B/tensors" "$tensors"
     cat "$tensors" | run "$B/tensors" /dev/stdin | sed "s,^/dev/stdin,$tensors," > "$work/piped"
-    check "tensors reads a pipe" diff $translate_tests/golden/tensors.out "$work/piped"
+    check "tensors reads a pipe" diff $models_tests/golden/tensors.out "$work/piped"
     check "tensors stops where a pipe should" stops_reading
     check "tensors without mmap compiles" $CC $LDFLAGS -DSAFETENSORS_NO_MMAP -o "$work/tensors" \
-        examples/translate/tensors.c examples/translate/safetensors.c examples/translate/json.c &&
-        check "tensors without mmap" shows $translate_tests/golden/tensors.out "$work/tensors" "$tensors"
+        examples/models/tensors.c examples/models/safetensors.c examples/models/json.c &&
+        check "tensors without mmap" shows $models_tests/golden/tensors.out "$work/tensors" "$tensors"
     if [ -c /dev/full ]; then
         check "tokenize: no room for the output" says_full "tokenize: the output cannot be written" tokenize "$model" text
         check "tensors: no room for the output" says_full "tensors: the output cannot be written" tensors "$tensors"
@@ -473,7 +473,7 @@ part_tools() {
 
 notebook_english='It is easy to translate languages with transformers'
 notebook_french="Il est facile de traduire des langues à l'aide de transformateurs"
-train=examples/translate/train
+train=examples/models/train
 
 small() { [ -s "$MODEL/model.safetensors" ] && [ "$(cat "$MODEL"/* | wc -c)" -le 1500000 ]; }
 
@@ -699,7 +699,7 @@ embed_in_every_way() {
 in_lift() { (cd "$work/lift" && "$@"); }
 compile_reader() { in_lift sh -c "$1 -std=c99 $warnings -c *.c"; }
 compile_user() {
-    cp "$translate_tests/lift_$1.c" "$work/lift" && in_lift sh -c "$2 $warnings $LDFLAGS lift_$1.c $3 *.o -o user"
+    cp "$models_tests/lift_$1.c" "$work/lift" && in_lift sh -c "$2 $warnings $LDFLAGS lift_$1.c $3 *.o -o user"
 }
 names_of_others() { nm -g --defined-only "$work/lift/$1.o" | sed 's/.* //' | grep -v -E "^_?$1_"; }
 
@@ -708,7 +708,7 @@ names_of_others() { nm -g --defined-only "$work/lift/$1.o" | sed 's/.* //' | gre
 lifted() {
     cc=$1 reader=$2; shift
     rm -rf "$work/lift" && mkdir "$work/lift" || return
-    for name in "$@"; do cp examples/translate/$name.[ch] "$work/lift" || return; done
+    for name in "$@"; do cp examples/models/$name.[ch] "$work/lift" || return; done
     check "$cc: $reader compiles alone" compile_reader "$cc"
     check "$cc: names of $reader begin with ${reader}_" silent names_of_others $reader
     check "$cc: a program with $reader" compile_user $reader "$cc" && check "$cc: its answer" run "$work/lift/user"

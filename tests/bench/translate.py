@@ -31,7 +31,7 @@ import time
 
 NEEDED = ("torch", "transformers", "sentencepiece", "safetensors")
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "../../examples/translate/tests"))
+sys.path.insert(0, os.path.join(HERE, "../../examples/models/tests"))
 
 QUICK = bool(os.environ.get("ATTN_BENCH_QUICK"))
 ROUNDS = 2 if QUICK else 5

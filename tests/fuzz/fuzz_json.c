@@ -2,7 +2,7 @@
    are what their escapes say, numbers are what strtod reads. How to run: fuzz.h. */
 #include "fuzz.h"
 
-#include "examples/translate/json.c"
+#include "examples/models/json.c"
 
 #include <math.h>
 

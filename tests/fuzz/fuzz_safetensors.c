@@ -3,9 +3,9 @@
 #define SAFETENSORS_NO_MMAP /* no file is opened here */
 #include "fuzz.h"
 
-#include "examples/translate/json.c"
+#include "examples/models/json.c"
 
-#include "examples/translate/safetensors.c"
+#include "examples/models/safetensors.c"
 
 static void check_tensor(const safetensors *file, const safetensors_tensor *t, const unsigned char *begin,
                          const unsigned char *end)

@@ -1,4 +1,4 @@
-/* Fuzz target: text under the models of examples/translate/tests/golden. The input is a byte that chooses the model (and
+/* Fuzz target: text under the models of examples/models/tests/golden. The input is a byte that chooses the model (and
    with 128, 100 sentinels beside it) and a text. How to run: fuzz.h. */
 #include "tokens.h"
 
@@ -6,9 +6,9 @@ enum { MODELS = 3 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    static const char *const paths[MODELS] = {"examples/translate/tests/golden/unigram.model",
-                                              "examples/translate/tests/golden/unigram_bytes.model",
-                                              "examples/translate/tests/golden/unigram_suffix.model"};
+    static const char *const paths[MODELS] = {"examples/models/tests/golden/unigram.model",
+                                              "examples/models/tests/golden/unigram_bytes.model",
+                                              "examples/models/tests/golden/unigram_suffix.model"};
     static sentencepiece models[MODELS];
     static by_byte indexes[MODELS];
     sentencepiece *model;

@@ -4,7 +4,7 @@
 
 #include "fuzz.h"
 
-#include "examples/translate/sentencepiece.c"
+#include "examples/models/sentencepiece.c"
 
 /* Pieces by their first byte: an index that is not the model's own. */
 typedef struct by_byte {

@@ -1,6 +1,6 @@
 """Whether the translator gives transformers' ids with models of the published shapes.
 
-    python3 examples/translate/tests/check_t5.py build/05_translate [SHAPE...]        what `make check-t5` runs; minutes
+    python3 examples/models/tests/check_t5.py build/05_translate [SHAPE...]        what `make check-t5` runs; minutes
 
 Needs torch, transformers 4.57, sentencepiece and safetensors. Each shape is built with random weights in a temporary
 directory, in f32 and in one 16-bit type, and removed again: 2 GB there and 6 GB of memory at most. EOS is raised so

@@ -2,7 +2,7 @@
    field by field. */
 #include "test.h"
 
-#include "examples/translate/sentencepiece.h"
+#include "examples/models/sentencepiece.h"
 
 #include <time.h>
 

@@ -1,8 +1,8 @@
 /* Tokens against the SentencePiece library: what it makes of the lines of lines.h, see golden/make_tokens.py; and
    against transformers, for sentinels. */
 #include "test.h"
-#include "examples/translate/json.h"
-#include "examples/translate/sentencepiece.h"
+#include "examples/models/json.h"
+#include "examples/models/sentencepiece.h"
 #include "lines.h"
 #include "golden/tokens.h"
 
@@ -183,7 +183,7 @@ static void show_hundred(const uint64_t *hashes, const char *path, size_t first)
 
 static void check_lines(const char *name, const char *path)
 {
-    FILE *f = fopen(own_path("examples/translate/tests/golden/tokens_%s.txt", name), "r");
+    FILE *f = fopen(own_path("examples/models/tests/golden/tokens_%s.txt", name), "r");
     char *line = test_block(LINE_BYTES), text[32];
     uint64_t hashes[HUNDRED];
     size_t wrong = 0;
@@ -211,17 +211,17 @@ static void check_lines(const char *name, const char *path)
 
 TEST(tokens_unigram)
 {
-    check_lines("unigram", "examples/translate/tests/golden/unigram.model");
+    check_lines("unigram", "examples/models/tests/golden/unigram.model");
 }
 
 TEST(tokens_bytes)
 {
-    check_lines("unigram_bytes", "examples/translate/tests/golden/unigram_bytes.model");
+    check_lines("unigram_bytes", "examples/models/tests/golden/unigram_bytes.model");
 }
 
 TEST(tokens_suffix)
 {
-    check_lines("unigram_suffix", "examples/translate/tests/golden/unigram_suffix.model");
+    check_lines("unigram_suffix", "examples/models/tests/golden/unigram_suffix.model");
 }
 
 TEST(tokens_shared_models)
@@ -244,7 +244,7 @@ TEST(tokens_flags)
 {
     char *line = test_block(LINE_BYTES);
     for (size_t n = 0; n < COUNT(golden_flags); n++) {
-        const char *path = own_path("examples/translate/tests/golden/%s.model", golden_flags[n].model);
+        const char *path = own_path("examples/models/tests/golden/%s.model", golden_flags[n].model);
         const unsigned char flags[] = {0x1a,
                                        6,
                                        3 << 3,
@@ -281,7 +281,7 @@ TEST(tokens_flags)
 TEST(tokens_ids)
 {
     for (size_t n = 0; n < COUNT(golden_ids); n++) {
-        const char *path = n < OWN_MODELS ? own_path("examples/translate/tests/golden/%s.model", golden_ids[n].model)
+        const char *path = n < OWN_MODELS ? own_path("examples/models/tests/golden/%s.model", golden_ids[n].model)
                                           : shared_path(golden_ids[n].model, ".model");
         int32_t ids[LINE_IDS];
         uint64_t hash = hash_start;
@@ -332,7 +332,7 @@ TEST(tokens_round_trip)
 {
     char *line = test_block(LINE_BYTES), *want = test_block(3 * (size_t)LINE_BYTES), *text;
     sentencepiece model;
-    if (!opened(&model, "examples/translate/tests/golden/unigram_bytes.model"))
+    if (!opened(&model, "examples/models/tests/golden/unigram_bytes.model"))
         return;
     for (size_t i = 0; i < LINE_COUNT; i += test_quick ? 20 : 1) {
         size_t size = generate_line(i, line), wanted = 0, decoded;
@@ -361,8 +361,8 @@ TEST(tokens_round_trip)
    its id names. */
 TEST(tokens_spell_the_text)
 {
-    static const char *const paths[] = {"examples/translate/tests/golden/unigram.model",
-                                        "examples/translate/tests/golden/unigram_suffix.model"};
+    static const char *const paths[] = {"examples/models/tests/golden/unigram.model",
+                                        "examples/models/tests/golden/unigram_suffix.model"};
     char *line = test_block(LINE_BYTES);
     for (size_t n = 0; n < COUNT(paths); n++) {
         sentencepiece model;
@@ -428,7 +428,7 @@ TEST(tokens_sentinels)
     char *text;
     size_t size;
     int32_t id;
-    if (!opened(&model, "examples/translate/tests/golden/unigram.model"))
+    if (!opened(&model, "examples/models/tests/golden/unigram.model"))
         return;
     model.extra_ids = 100;
     for (size_t n = 0; n < COUNT(golden_sentinels); n++) {

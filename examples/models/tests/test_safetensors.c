@@ -10,14 +10,14 @@
 #include <unistd.h>
 #endif
 
-#include "examples/translate/safetensors.h"
+#include "examples/models/safetensors.h"
 
 #include "test.h"
 
 #include "golden/safetensors.h"
 
-#define TYPES "examples/translate/tests/golden/types.safetensors"
-#define TYPES_UNALIGNED "examples/translate/tests/golden/types_unaligned.safetensors"
+#define TYPES "examples/models/tests/golden/types.safetensors"
+#define TYPES_UNALIGNED "examples/models/tests/golden/types_unaligned.safetensors"
 
 enum { TENSORS = sizeof golden_tensors / sizeof *golden_tensors, FILES = sizeof golden_files / sizeof *golden_files };
 
@@ -737,11 +737,11 @@ TEST(safetensors_open)
         safetensors_close(&file);
         safetensors_close(&file); /* once more: nothing is left to give back */
     }
-    cannot_open("examples/translate/tests/golden/no such.safetensors", "cannot be opened");
+    cannot_open("examples/models/tests/golden/no such.safetensors", "cannot be opened");
     cannot_open("", "cannot be opened");
-    cannot_open("examples/translate/tests/golden", "");
+    cannot_open("examples/models/tests/golden", "");
     cannot_open("attn.h", "header");
-    cannot_open("examples/translate/tests/golden/safetensors.h", "header");
+    cannot_open("examples/models/tests/golden/safetensors.h", "header");
 #if !defined(_WIN32)
     if (is_there("/dev/null"))
         cannot_open("/dev/null", "header length");

@@ -135,7 +135,7 @@ for filename, text in ("types.safetensors", contents), ("types_unaligned.safeten
 
 out = ["/* Written by make_safetensors.py with safetensors %s and PyTorch %s: what types.safetensors and\n"
        "   types_unaligned.safetensors hold, in the order of the names' bytes; and files with the verdict of the "
-       "reference.\n   Included after examples/translate/safetensors.h and math.h. */\n"
+       "reference.\n   Included after examples/models/safetensors.h and math.h. */\n"
        % (safetensors.__version__, torch.__version__.split("+")[0]),
        "#define TEXT(literal) literal, sizeof literal - 1\n",
        "/* An element is its bits; of F4, two elements are, the byte that they share. Values are of the types that are "

@@ -1,6 +1,6 @@
 /* Greedy and beam search: the results of generate() of transformers with models whose logits are a hash, what must hold
    of any search, and what goes wrong: options, logits, memory. */
-#include "examples/translate/beam.h"
+#include "examples/models/beam.h"
 
 #include "test.h"
 

@@ -8,7 +8,7 @@
 
 #include "test.h" /* first: it has ATTN_THREADS */
 
-#include "examples/translate/train/learn.h"
+#include "examples/models/train/learn.h"
 
 enum { PAIRS = 4 };
 
@@ -36,7 +36,7 @@ static t5_config small_config(void)
 
 static int open_golden(safetensors *file)
 {
-    return CHECK(safetensors_open(file, "examples/translate/tests/golden/train.safetensors") == NULL);
+    return CHECK(safetensors_open(file, "examples/models/tests/golden/train.safetensors") == NULL);
 }
 
 static const safetensors_tensor *named(const safetensors *file, const char *kind, const char *name)
@@ -276,7 +276,7 @@ TEST(train_saves_what_t5_opens)
     }
     if (CHECK(!network_init(&net, &config, 3))) {
         snprintf(path, sizeof path, "%s/spiece.model", directory);
-        CHECK(copy_file("examples/translate/tests/golden/unigram.model", path));
+        CHECK(copy_file("examples/models/tests/golden/unigram.model", path));
         CHECK(!network_save(&net, directory));
         CHECK(network_save(&net, "/tmp/attn-test-none") != NULL);
         check_saved(&net, directory);

@@ -1,7 +1,7 @@
 /* The JSON reader: what RFC 8259 allows is read, the rest is refused at the byte that is wrong; strings against a
    decoder of their own, numbers against strtod and against exact decimal expansions, and random documents against the
    lists they were made from. Texts lie at the very end of their blocks, where a sanitizer sees a byte read too many. */
-#include "examples/translate/json.h"
+#include "examples/models/json.h"
 
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /* Written by make_safetensors.py with safetensors 0.8.0 and PyTorch 2.13.0: what types.safetensors and
    types_unaligned.safetensors hold, in the order of the names' bytes; and files with the verdict of the reference.
-   Included after examples/translate/safetensors.h and math.h. */
+   Included after examples/models/safetensors.h and math.h. */
 
 #define TEXT(literal) literal, sizeof literal - 1
 

@@ -8,7 +8,7 @@
 
 #include "test.h" /* first: it has ATTN_THREADS */
 
-#include "examples/translate/translate.h"
+#include "examples/models/translate.h"
 
 static const char *const kinds[] = {"t5_f32", "t5_f16", "t5_bf16", "v1_1_f32", "v1_1_f16", "v1_1_bf16", "flan_bf16"};
 
@@ -20,7 +20,7 @@ static char path_of_model[PATH];
 
 static const char *model_path(const char *kind)
 {
-    snprintf(path_of_model, sizeof path_of_model, "examples/translate/tests/golden/t5/%s", kind);
+    snprintf(path_of_model, sizeof path_of_model, "examples/models/tests/golden/t5/%s", kind);
     return path_of_model;
 }
 
@@ -643,8 +643,8 @@ TEST(t5_files)
             }
         write_file(files[i], of[i].bytes, of[i].size);
     }
-    static const char *const others[] = {"examples/translate/tests/golden/unigram_bytes.model",
-                                         "examples/translate/tests/golden/unigram_suffix.model"};
+    static const char *const others[] = {"examples/models/tests/golden/unigram_bytes.model",
+                                         "examples/models/tests/golden/unigram_suffix.model"};
     for (int i = 0; i < 2; i++) {
         contents other = read_all(others[i]);
         write_file(files[2], other.bytes, other.size);
@@ -660,7 +660,7 @@ TEST(t5_files)
     test_case("a long name");
     CHECK(t5_open(&model, longest, NULL, NULL) != NULL);
     CHECK(t5_open(&model, "", NULL, NULL) != NULL);
-    CHECK(t5_open(&model, "examples/translate/tests/golden/none", NULL, NULL) != NULL);
+    CHECK(t5_open(&model, "examples/models/tests/golden/none", NULL, NULL) != NULL);
     end_directory();
 }
 

@@ -1,0 +1,106 @@
+/* decoder.h: the decoders that everybody runs, on attn.h: Llama 2 and 3, Mistral, Qwen 2 and 3, Gemma 2 and 3, SmolLM, and
+   GPT-OSS with one expert. It takes decoder.c, attn.h compiled once in the program, and beside this file checkpoint.c with
+   the readers that takes, and layers.c.
+
+       decoder model;
+       const char *error = decoder_open(&model, "SmolLM2-135M", NULL);
+       decoder_text text;
+       float *logits = malloc(model.config.vocab_size * sizeof *logits);
+       if (!error)
+           error = decoder_begin(&model, &text, 1024, ATTN_F32);               // room for 1024 tokens
+       if (!error)
+           error = decoder_read(&model, &text, prompt, prompt_count, logits);  // of the token after the prompt
+       ... error = decoder_read(&model, &text, &token, 1, logits) ...           // and after each one more
+       decoder_end(&model, &text);
+       decoder_close(&model);
+
+   Weights of F32, F16 and BF16 stay as and where they are in the file; numbers in between are float. The logits are those
+   of transformers 4.57. Reading a text at once or token by token gives the same bits with a cache of F32. */
+#ifndef DECODER_H
+#define DECODER_H
+
+#include "../../attn.h"
+#include "checkpoint.h"
+#include "layers.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* model_type of config.json. */
+typedef enum decoder_family {
+    DECODER_LLAMA,   /* llama: Llama 2, 3, SmolLM */
+    DECODER_MISTRAL, /* mistral */
+    DECODER_QWEN2,   /* qwen2: 2 and 2.5 */
+    DECODER_QWEN3,   /* qwen3 */
+    DECODER_GEMMA2,  /* gemma2 */
+    DECODER_GEMMA3,  /* gemma3_text, and the text part of gemma3 */
+    DECODER_GPT_OSS, /* gpt_oss, num_local_experts 1 */
+    DECODER_SMOLLM3  /* smollm3 */
+} decoder_family;
+
+/* What config.json says, by its names. */
+typedef struct decoder_config {
+    decoder_family family;
+    size_t vocab_size, hidden_size, intermediate_size, num_hidden_layers;
+    size_t num_attention_heads, num_key_value_heads, head_dim;
+    size_t max_position_embeddings;
+    double rms_norm_eps, scale; /* scale of scores: 1 / sqrt(head_dim), or of query_pre_attn_scalar */
+    double attn_logit_softcapping, final_logit_softcapping; /* 0: none */
+    layers_activation activation;
+    int tie_word_embeddings;
+    int32_t bos_id, pad_id;              /* bos_token_id, pad_token_id; -1: none */
+    int32_t eos_ids[16];                 /* eos_token_id of generation_config.json, else of config.json */
+    size_t eos_count;
+    double temperature, top_p, repetition_penalty; /* generation_config.json's, if do_sample is true there or for the */
+    size_t top_k;                                  /* penalty always; else 0 (temperature 0: greedy), 1, 1, 0 */
+} decoder_config;
+
+typedef struct decoder_block decoder_block; /* a layer's weights: decoder.c */
+
+typedef struct decoder {
+    decoder_config config;
+    layers net;            /* net.parallel: threads to use, zero after opening */
+    attn_mat embedding, head; /* vocab_size x hidden_size; the same if tied */
+
+    /* for decoder.c */
+    checkpoint files;
+    decoder_block *blocks;
+    const float *norm;
+    char error[512]; /* the last message */
+} decoder;
+
+/* A text that is being read or written: keys and values of its tokens in each layer. */
+typedef struct decoder_text {
+    size_t length, capacity; /* tokens so far, and at most */
+    attn_kv_cache *caches;   /* one for each layer; layers with a window keep what it shows, as a ring */
+} decoder_text;
+
+/* Opens config.json, generation_config.json if it is there, and the weights. Returns NULL or a message that lives in
+   model->error; there is nothing to close then. */
+const char *decoder_open(decoder *model, const char *directory, const checkpoint_opts *opts);
+void decoder_close(decoder *model);
+
+/* Begins a text without tokens; cache: ATTN_F32, ATTN_F16, ATTN_BF16 or ATTN_I8. decoder_end gives back what it holds,
+   after an error too; NULL-safe, and fine for {0}. As all functions below these return NULL, or a message that lives in
+   model->error; one call at a time for each model. */
+const char *decoder_begin(decoder *model, decoder_text *text, size_t capacity, attn_dtype cache);
+void decoder_end(decoder *model, decoder_text *text);
+
+/* How many bytes the caches of such a text take. */
+size_t decoder_cache_size(const decoder *model, size_t capacity, attn_dtype cache);
+
+/* The text takes in `count` tokens, at least one; logits[vocab_size] of the token after the last of them; NULL: not
+   wanted. An id that the vocabulary lacks, or more tokens than there is room for: a message, and the text as it was. */
+const char *decoder_read(decoder *model, decoder_text *text, const int32_t *tokens, size_t count, float *logits);
+
+/* The same with logits[count][vocab_size] of the token after each. */
+const char *decoder_read_all(decoder *model, decoder_text *text, const int32_t *tokens, size_t count, float *logits);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,87 @@
+/* layers.h: what a transformer is made of besides its attention: matrix products, norms, activations, sums. Everything
+   works on rows of floats, on the threads of attn_parallel, with the vectors of this CPU, which it asks attn.h about. It
+   takes layers.c, and attn.h compiled once in the program.
+
+       layers net = {0};
+       net.parallel = pool;
+       layers_norm(&net, h, x, n, d, weight, bias, 1e-12);           // h = norm(x), for n rows of d
+       layers_project(&net, f, h, n, w, 1);                         // f = h w^T
+       layers_gelu(&net, f, n, w.rows, bias);                       // f = gelu(f + bias)
+       if (net.failed)
+           fprintf(stderr, "%s\n", net.error);
+
+   The first error stays: what is called after it does nothing. A row's bits depend on that row alone: not on the number
+   of rows, nor of threads. Compile without -ffast-math, which loses sight of NaN. */
+#ifndef LAYERS_H
+#define LAYERS_H
+
+#include "../../attn.h"
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct layers {
+    attn_parallel parallel; /* threads to use: attn_pool_new, or the caller's; zero: this one */
+    int failed;
+    char error[256];
+
+    /* for layers.c */
+    char *work, *scratch; /* of layers_rows; and for attn.h */
+    size_t work_size, scratch_size;
+    attn_fault fault;
+} layers;
+
+/* Gives back memory. error stays. Fine for {0}. */
+void layers_free(layers *net);
+
+/* Notes what the attn.h function of this name came to. Returns whether all is well so far. */
+int layers_check(layers *net, attn_status status, const char *name);
+
+/* Makes this the error, unless there is one. Returns 0. */
+int layers_fail(layers *net, const char *message);
+
+/* `count` rows of `width` floats, for numbers in between: the same memory at each call, what was there is lost. NULL
+   after an error. */
+float *layers_rows(layers *net, size_t count, size_t width);
+
+/* out = factor x w^T, or out += factor x w^T, for n rows: x n x w.cols, out n x w.rows, w outputs x inputs of any type. */
+void layers_project(layers *net, float *out, const float *x, size_t n, attn_mat w, double factor);
+void layers_project_add(layers *net, float *out, const float *x, size_t n, attn_mat w, double factor);
+
+/* attn_sdpa, and attn_kv_cache_attend, with scratch of the net's. */
+void layers_sdpa(layers *net, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v, const attn_opts *opts);
+void layers_attend(layers *net, attn_tensor out, attn_tensor q, const attn_kv_cache *cache, const attn_opts *opts);
+
+/* h = (x - mean) / sqrt(variance + epsilon) weight + bias; bias NULL = none. In place is legal, as for all below.
+                                                                                         Ba 2016, arXiv 1607.06450 */
+void layers_norm(layers *net, float *h, const float *x, size_t n, size_t d, const float *weight, const float *bias,
+                 double epsilon);
+
+/* h = x / sqrt(mean of x^2 + epsilon) (weight + plus), for n rows of d that begin `stride` floats apart: plus is 1 for
+   Gemma, 0 for the others.                                                            Zhang 2019, arXiv 1910.07467 */
+void layers_rms_norm(layers *net, float *h, const float *x, size_t n, size_t d, size_t stride, const float *weight,
+                     float plus, double epsilon);
+
+/* x += y; and each row of x += bias; bias NULL = nothing. */
+void layers_add(layers *net, float *x, const float *y, size_t n, size_t d);
+void layers_add_bias(layers *net, float *x, size_t n, size_t d, const float *bias);
+
+/* x = gelu(x + bias) by erf; bias NULL = none.                                    Hendrycks 2016, arXiv 1606.08415 */
+void layers_gelu(layers *net, float *x, size_t n, size_t d, const float *bias);
+
+/* x = activation(x) gate, the halves of a gated feed-forward.                         Shazeer 2020, arXiv 2002.05202 */
+typedef enum layers_activation {
+    LAYERS_SILU,      /* x / (1 + exp(-x)) */
+    LAYERS_GELU_TANH, /* x / 2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+    LAYERS_GELU_ERF,  /* x / 2 (1 + erf(x / sqrt(2))) */
+    LAYERS_RELU
+} layers_activation;
+void layers_gate(layers *net, float *x, const float *gate, size_t n, size_t d, layers_activation activation);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
