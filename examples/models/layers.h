@@ -43,8 +43,8 @@ int layers_check(layers *net, attn_status status, const char *name);
 /* Makes this the error, unless there is one. Returns 0. */
 int layers_fail(layers *net, const char *message);
 
-/* `count` rows of `width` floats, for numbers in between: the same memory at each call, what was there is lost. NULL
-   after an error. */
+/* `count` rows of `width` floats, for numbers in between: the same memory at each call, what was there is lost. It
+   begins at a multiple of 64 bytes. NULL after an error. */
 float *layers_rows(layers *net, size_t count, size_t width);
 
 /* out = factor x w^T, or out += factor x w^T, for n rows: x n x w.cols, out n x w.rows, w outputs x inputs of any type. */
@@ -60,8 +60,8 @@ void layers_attend(layers *net, attn_tensor out, attn_tensor q, const attn_kv_ca
 void layers_norm(layers *net, float *h, const float *x, size_t n, size_t d, const float *weight, const float *bias,
                  double epsilon);
 
-/* h = x / sqrt(mean of x^2 + epsilon) (weight + plus), for n rows of d that begin `stride` floats apart: plus is 1 for
-   Gemma, 0 for the others.                                                            Zhang 2019, arXiv 1910.07467 */
+/* h = x / sqrt(mean of x^2 + epsilon) (weight + plus), for n rows of d that begin `stride` floats apart, in h as in x:
+   plus is 1 for Gemma, 0 for the others.                                                            Zhang 2019, arXiv 1910.07467 */
 void layers_rms_norm(layers *net, float *h, const float *x, size_t n, size_t d, size_t stride, const float *weight,
                      float plus, double epsilon);
 
@@ -72,7 +72,7 @@ void layers_add_bias(layers *net, float *x, size_t n, size_t d, const float *bia
 /* x = gelu(x + bias) by erf; bias NULL = none.                                    Hendrycks 2016, arXiv 1606.08415 */
 void layers_gelu(layers *net, float *x, size_t n, size_t d, const float *bias);
 
-/* x = activation(x) gate, the halves of a gated feed-forward.                         Shazeer 2020, arXiv 2002.05202 */
+/* x = activation(x) gate, the halves of a gated feed-forward; gate NULL = 1.          Shazeer 2020, arXiv 2002.05202 */
 typedef enum layers_activation {
     LAYERS_SILU,      /* x / (1 + exp(-x)) */
     LAYERS_GELU_TANH, /* x / 2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
