@@ -127,7 +127,7 @@ $B/%: $B/examples/%.o $B/attn.o
 
 in = $(1:%=$B/examples/models/%.o)
 $B/05_translate: $(call in,json safetensors checkpoint sentencepiece t5 beam translate)
-$B/12_search: $(call in,json safetensors checkpoint layers unicode wordpiece bert)
+$B/12_search: $(call in,json safetensors checkpoint layers unicode wordpiece bert vectors)
 $B/13_generate: $(call in,json safetensors checkpoint layers unicode bpe sentencepiece tokenizer chat sample decoder)
 $B/tokenize: $(call in,tokenize sentencepiece)
 $B/tensors: $(call in,tensors safetensors json)

@@ -78,7 +78,8 @@ typedef struct output {
     const char *path;
     char *part; /* what it is called until it is whole; NULL for what is no file, such as /dev/stdout */
     FILE *file;
-    uint64_t hash; /* of what has been written in parts */
+    uint64_t hash;      /* of what has been written in parts */
+    int failed, reason; /* errno of the first failure */
 } output;
 
 /* Whether `path` is a file or not there yet. */
@@ -99,6 +100,7 @@ static int create(output *out, const char *path, char *error)
     out->path = path;
     out->part = NULL;
     out->hash = 0;
+    out->failed = out->reason = 0;
     if (is_file(path)) {
         out->part = (char *)malloc(size);
         if (!out->part)
@@ -114,16 +116,26 @@ static int create(output *out, const char *path, char *error)
     return 0;
 }
 
+/* Notes whether something went well. */
+static void note(output *out, int well)
+{
+    if (!well && !out->failed) {
+        out->failed = 1;
+        out->reason = errno;
+    }
+}
+
 static void put(output *out, const void *bytes, size_t size)
 {
-    fwrite(bytes, 1, size, out->file); /* finish looks whether it went well */
+    errno = 0;
+    note(out, fwrite(bytes, 1, size, out->file) == size);
 }
 
 static void put_floats(output *out, const float *floats, size_t count)
 {
     unsigned char bytes[4 * PART];
     size_t n;
-    for (; count && !ferror(out->file); count -= n, floats += n) {
+    for (; count && !out->failed; count -= n, floats += n) {
         n = count < PART ? count : (size_t)PART;
         floats_to_bytes(bytes, floats, n);
         out->hash = vectors_hash(out->hash, bytes, 4 * n);
@@ -133,29 +145,20 @@ static void put_floats(output *out, const float *floats, size_t count)
 
 static int finish(output *out, char *error)
 {
-    int failed, reason;
     errno = 0;
-    failed = fflush(out->file) != 0 || ferror(out->file);
-    reason = errno;
-    if (fclose(out->file) != 0 && !failed) {
-        failed = 1;
-        reason = errno;
-    }
+    note(out, fclose(out->file) == 0);
 #ifdef _WIN32
-    if (out->part && !failed)
+    if (out->part && !out->failed)
         remove(out->path); /* rename does not replace here */
 #endif
-    if (!failed && out->part && rename(out->part, out->path) != 0) {
-        failed = 1;
-        reason = errno;
-    }
-    if (failed) {
-        if (out->part)
-            remove(out->part);
-        fail(error, out->path, "cannot be written", reason);
-    }
+    if (out->part && !out->failed)
+        note(out, rename(out->part, out->path) == 0);
+    if (out->part && out->failed)
+        remove(out->part);
+    if (out->failed)
+        fail(error, out->path, "cannot be written", out->reason);
     free(out->part);
-    return !failed;
+    return !out->failed;
 }
 
 /* ==== Index ====================================================================================================== */
