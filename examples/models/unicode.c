@@ -6,8 +6,8 @@
 
 /* Runs of code points are 4-byte numbers, in order: the first code point << 8 | the value that it and what follows it
    have until the next run. In category_runs the value is the number of the category's bit, or one of these where upper
-   case and lower case take turns; category_pages[p] is the run that code point p << 8 lies in. bert_runs and accent_runs
-   have the categories that differ from those, or 0; combining_runs the canonical combining classes. */
+   case and lower case take turns; category_pages[p] is the run that code point p << 8 lies in. bert_runs and
+   accent_runs have the categories that differ from those, or 0; combining_runs the canonical combining classes. */
 enum { EVEN_UPPER = 18, ODD_UPPER = 19, PAGES_END = 0x20000 };
 
 /* Code points first, first + step, ... below first + count have a lower case that is `delta` beyond them. */
@@ -275,9 +275,9 @@ static void put(output *out, uint32_t code)
     out->size += count;
 }
 
-/* The marks that follow a starter, a code point of combining class 0: they have other classes and, in normal forms, stand
-   in order of these, marks of one class as they stood. There may be any number of them, and nothing is allocated: so the
-   text is read again for each class that occurs, unless they stand in order already. */
+/* The marks that follow a starter, a code point of combining class 0: they have other classes and, in normal forms,
+   stand in order of these, marks of one class as they stood. There may be any number of them, and nothing is allocated:
+   so the text is read again for each class that occurs, unless they stand in order already. */
 enum { EATEN = 8 }; /* more marks than compose with one starter */
 
 typedef struct marks {
