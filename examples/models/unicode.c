@@ -25,9 +25,9 @@ typedef struct mapping {
 } mapping;
 
 /* Two code points that compose, in order of the first and then of the second. */
-typedef struct pair {
+typedef struct composition {
     uint32_t first, second, both;
-} pair;
+} composition;
 
 #include "unicode_tables.h"
 
@@ -216,7 +216,7 @@ static size_t decompose(uint32_t code, int compatibly, uint32_t out[PARTS])
 /* What two code points compose to, or 0. */
 static uint32_t compose(uint32_t first, uint32_t second)
 {
-    size_t low = 0, high = COUNT(pairs);
+    size_t low = 0, high = COUNT(compositions);
     if (second < FIRST_MARK)
         return 0;
     if (first - LEADING < LEADINGS && second - VOWEL < VOWELS)
@@ -225,7 +225,7 @@ static uint32_t compose(uint32_t first, uint32_t second)
         return first + (second - TRAILING);
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const pair *p = &pairs[middle];
+        const composition *p = &compositions[middle];
         if (p->first == first && p->second == second)
             return p->both;
         if (p->first < first || (p->first == first && p->second < second))
@@ -264,7 +264,7 @@ typedef struct output {
     size_t size, capacity;
 } output;
 
-static void put(output *out, uint32_t code)
+static void put_code(output *out, uint32_t code)
 {
     char bytes[4];
     size_t count = unicode_write(bytes, code);
@@ -358,7 +358,7 @@ static void put_marks(const marks *m, output *out)
         if (m->ordered || m->occurs[c])
             for (i = 0; i < m->count; i++, advance(&p))
                 if ((m->ordered || p.class_of == c) && !is_eaten(m, i))
-                    put(out, p.code);
+                    put_code(out, p.code);
         if (m->ordered)
             return;
     }
@@ -385,7 +385,7 @@ size_t unicode_normalize(unicode_form form, const char *text, size_t size, char 
         if (has_starter) {
             advance(&p);
             if (!p.count || (p.code < FIRST_MARK && p.class_of == 0)) { /* nothing here combines */
-                put(&result, starter);
+                put_code(&result, starter);
                 continue;
             }
         }
@@ -402,7 +402,7 @@ size_t unicode_normalize(unicode_form form, const char *text, size_t size, char 
             advance(&p);
         }
         if (has_starter)
-            put(&result, starter);
+            put_code(&result, starter);
         put_marks(&m, &result);
     }
     return result.size;
