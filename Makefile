@@ -126,7 +126,7 @@ $B/%: $B/examples/%.o $B/attn.o
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
 
 in = $(1:%=$B/examples/models/%.o)
-$B/05_translate: $(call in,json safetensors sentencepiece t5 beam translate)
+$B/05_translate: $(call in,json safetensors checkpoint sentencepiece t5 beam translate)
 $B/12_search: $(call in,json safetensors checkpoint layers unicode wordpiece bert)
 $B/13_generate: $(call in,json safetensors checkpoint layers unicode bpe sentencepiece tokenizer chat sample decoder)
 $B/tokenize: $(call in,tokenize sentencepiece)

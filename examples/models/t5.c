@@ -1,15 +1,13 @@
-/* t5.c: see t5.h. First the file: config.json, the tensors and their names; then the network. */
+/* t5.c: see t5.h. First the files: config.json, the names of the weights; then the network. */
 #include "t5.h"
-#include "json.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONFIG_SIZE = 1 << 20, PATH_SIZE = 4096, NAME_SIZE = 96, PAGE = 4096, PART = 1 << 24 };
+enum { PATH_SIZE = 4096 };
 
 /* ==== Messages and memory ======================================================================================== */
 
@@ -48,28 +46,6 @@ static int multiply(size_t *bytes, size_t a, size_t b, size_t size)
     return 1;
 }
 
-/* Memory that t5_close gives back. */
-typedef struct piece {
-    struct piece *next;
-    double aligned[1];
-} piece;
-
-static void *allocate(t5 *model, size_t count, size_t size)
-{
-    size_t bytes;
-    piece *p = NULL;
-    if (multiply(&bytes, count, 1, size) && bytes <= (size_t)PTRDIFF_MAX - sizeof *p)
-        p = (piece *)malloc(sizeof *p + bytes);
-    if (!p) {
-        no_memory(model);
-        return NULL;
-    }
-    p->next = (piece *)model->owned;
-    model->owned = p;
-    memset(p->aligned, 0, bytes);
-    return p->aligned;
-}
-
 /* At least `bytes` bytes at *memory; what was there is lost. */
 static const char *grow(t5 *model, char **memory, size_t *size, size_t bytes)
 {
@@ -83,380 +59,137 @@ static const char *grow(t5 *model, char **memory, size_t *size, size_t bytes)
 
 /* ==== config.json ================================================================================================ */
 
-/* Reads a small file whole; a NUL follows it. */
-static const char *read_file(t5 *model, const char *path, char **text, size_t *size)
+static void read_numbers(checkpoint *files, t5_config *c)
 {
-    FILE *file = fopen(path, "rb");
-    const char *error = NULL;
-    if (!file)
-        return fail(model, "%s: %s", path, strerror(errno));
-    *text = (char *)malloc(CONFIG_SIZE + 1);
-    *size = *text ? fread(*text, 1, CONFIG_SIZE + 1, file) : 0;
-    if (!*text)
-        error = fail(model, "%s: no memory", path);
-    else if (ferror(file))
-        error = fail(model, "%s: cannot be read", path);
-    else if (*size > CONFIG_SIZE)
-        error = fail(model, "%s: larger than %d bytes", path, CONFIG_SIZE);
-    fclose(file);
-    if (error)
-        free(*text);
-    return error;
-}
-
-/* A member that is a whole number, as int32_t holds it. */
-typedef struct member {
-    const char *name;
-    size_t *value;
-    int least;
-    int otherwise; /* where it is missing; -1: that is an error */
-} member;
-
-static const char *config_number(t5 *model, const char *path, json config, const member *m)
-{
-    json number = json_get(config, m->name);
-    uint64_t value;
-    if (m->otherwise >= 0 && (number.type == JSON_NONE || number.type == JSON_NULL)) {
-        *m->value = (size_t)m->otherwise;
-        return NULL;
-    }
-    if (number.type == JSON_NONE)
-        return fail(model, "%s: %s is missing", path, m->name);
-    if (!json_uint(number, &value) || value < (uint64_t)m->least || value > INT32_MAX)
-        return fail(model, "%s: %s is no whole number from %d to %ld", path, m->name, m->least, (long)INT32_MAX);
-    *m->value = (size_t)value;
-    return NULL;
-}
-
-static const char *config_numbers(t5 *model, const char *path, json config)
-{
-    t5_config *c = &model->config;
-    size_t pad, eos, start, i;
-    const char *error;
-    const member members[] = {{"vocab_size", &c->vocab_size, 2, -1},
-                              {"d_model", &c->d_model, 1, -1},
-                              {"d_kv", &c->d_kv, 1, -1},
-                              {"d_ff", &c->d_ff, 1, -1},
-                              {"num_heads", &c->num_heads, 1, -1},
-                              {"num_layers", &c->num_layers, 1, -1},
-                              {"num_decoder_layers", &c->num_decoder_layers, 1, 0},
-                              {"relative_attention_num_buckets", &c->buckets, 4, 32},
-                              {"relative_attention_max_distance", &c->max_distance, 1, 128},
-                              {"pad_token_id", &pad, 0, 0},
-                              {"eos_token_id", &eos, 0, 1},
-                              {"decoder_start_token_id", &start, 0, 0}};
-    for (i = 0; i < sizeof members / sizeof *members; i++)
-        if ((error = config_number(model, path, config, &members[i])))
-            return error;
+    json config = files->config;
+    size_t pad, eos, start;
+    c->vocab_size = checkpoint_uint(files, config, "vocab_size", 2, -1);
+    c->d_model = checkpoint_uint(files, config, "d_model", 1, -1);
+    c->d_kv = checkpoint_uint(files, config, "d_kv", 1, -1);
+    c->d_ff = checkpoint_uint(files, config, "d_ff", 1, -1);
+    c->num_heads = checkpoint_uint(files, config, "num_heads", 1, -1);
+    c->num_layers = checkpoint_uint(files, config, "num_layers", 1, -1);
+    c->num_decoder_layers = checkpoint_uint(files, config, "num_decoder_layers", 1, (long)c->num_layers);
+    c->buckets = checkpoint_uint(files, config, "relative_attention_num_buckets", 4, 32);
+    c->max_distance = checkpoint_uint(files, config, "relative_attention_max_distance", 1, 128);
+    c->epsilon = checkpoint_real(files, config, "layer_norm_epsilon", 0, 1, 1e-6);
+    c->tied = checkpoint_flag(files, config, "tie_word_embeddings", 1);
+    pad = checkpoint_uint(files, config, "pad_token_id", 0, 0);
+    eos = checkpoint_uint(files, config, "eos_token_id", 0, 1);
+    start = checkpoint_uint(files, config, "decoder_start_token_id", 0, 0);
     if (pad >= c->vocab_size || eos >= c->vocab_size || start >= c->vocab_size)
-        return fail(model, "%s: the id of pad, eos or decoder_start is not below vocab_size", path);
+        checkpoint_fail_member(files, config, "vocab_size",
+                               "is too small: the id of pad, eos or decoder_start is not below vocab_size");
     c->pad_id = (int32_t)pad;
     c->eos_id = (int32_t)eos;
     c->start_id = (int32_t)start;
-    if (c->num_decoder_layers == 0)
-        c->num_decoder_layers = c->num_layers;
     if (c->max_distance <= c->buckets / 2)
-        return fail(model, "%s: relative_attention_max_distance is not above half of the buckets", path);
+        checkpoint_fail_member(files, config, "relative_attention_max_distance", "is not above half of the buckets");
     if (!multiply(&c->inner, c->num_heads, c->d_kv, 1) || c->inner > INT32_MAX)
-        return fail(model, "%s: num_heads times d_kv is too large", path);
-    return NULL;
+        checkpoint_fail_member(files, config, "num_heads", "times d_kv is too large");
 }
 
 /* feed_forward_proj: an activation's name, perhaps after "gated-". transformers takes gated-gelu for gelu_new. */
-static const char *config_activation(t5 *model, const char *path, json config)
+static void read_activation(checkpoint *files, t5_config *c)
 {
-    json kind = json_get(config, "feed_forward_proj");
-    t5_config *c = &model->config;
-    if (kind.type == JSON_NONE || json_is(kind, "relu"))
-        return NULL;
-    c->gated = json_is(kind, "gated-gelu") || json_is(kind, "gated-gelu_new") || json_is(kind, "gated-relu");
-    c->gelu = !json_is(kind, "gated-relu");
-    if (c->gated || json_is(kind, "gelu_new"))
-        return NULL;
-    return fail(model, "%s: feed_forward_proj is none of relu, gated-gelu, gelu_new, gated-relu", path);
+    static const char *const names[] = {"relu", "gelu_new", "gated-gelu", "gated-gelu_new", "gated-relu", NULL};
+    size_t kind;
+    if (json_get(files->config, "feed_forward_proj").type == JSON_NULL)
+        checkpoint_fail_member(files, files->config, "feed_forward_proj", "is null");
+    kind = checkpoint_choice(files, files->config, "feed_forward_proj", names);
+    c->gated = kind >= 2;
+    c->gelu = kind >= 1 && kind <= 3;
 }
 
-static const char *config_members(t5 *model, const char *path, json config)
+static void read_config(checkpoint *files, t5_config *c)
 {
-    t5_config *c = &model->config;
-    json epsilon = json_get(config, "layer_norm_epsilon"), tied = json_get(config, "tie_word_embeddings");
-    json type = json_get(config, "model_type");
-    const char *error;
-    if (config.type != JSON_OBJECT)
-        return fail(model, "%s: no JSON object", path);
-    if (type.type != JSON_NONE && !json_is(type, "t5"))
-        return fail(model, "%s: model_type is not t5", path);
-    if ((error = config_numbers(model, path, config)) || (error = config_activation(model, path, config)))
-        return error;
-    c->epsilon = 1e-6;
-    if (epsilon.type != JSON_NONE && (!json_double(epsilon, &c->epsilon) || !(c->epsilon >= 0 && c->epsilon <= 1)))
-        return fail(model, "%s: layer_norm_epsilon is no number from 0 to 1", path);
-    if (tied.type != JSON_NONE && tied.type != JSON_TRUE && tied.type != JSON_FALSE)
-        return fail(model, "%s: tie_word_embeddings is neither true nor false", path);
-    c->tied = tied.type != JSON_FALSE;
-    return NULL;
+    static const char *const types[] = {"t5", NULL};
+    checkpoint_choice(files, files->config, "model_type", types);
+    read_numbers(files, c);
+    read_activation(files, c);
 }
 
-static const char *read_config(t5 *model, const char *path)
+/* ==== Weights ==================================================================================================== */
+
+static void read_attention(checkpoint *files, const t5_config *c, t5_attention *a, const char *stack, size_t i,
+                           int part, const char *kind)
 {
-    char *text = NULL;
-    size_t size = 0, where;
-    json config;
-    const char *error = read_file(model, path, &text, &size), *cause;
-    if (error)
-        return error;
-    cause = json_parse(&config, text, size, &where);
-    error = cause ? fail(model, "%s: byte %lu: %s", path, (unsigned long)where, cause)
-                  : config_members(model, path, config);
-    free(text);
-    return error;
+    unsigned long at = (unsigned long)i;
+    a->q = checkpoint_matrix(files, c->inner, c->d_model, "%s.block.%lu.layer.%d.%s.q.weight", stack, at, part, kind);
+    a->k = checkpoint_matrix(files, c->inner, c->d_model, "%s.block.%lu.layer.%d.%s.k.weight", stack, at, part, kind);
+    a->v = checkpoint_matrix(files, c->inner, c->d_model, "%s.block.%lu.layer.%d.%s.v.weight", stack, at, part, kind);
+    a->o = checkpoint_matrix(files, c->d_model, c->inner, "%s.block.%lu.layer.%d.%s.o.weight", stack, at, part, kind);
 }
 
-/* ==== model.safetensors ========================================================================================== */
-
-typedef struct loader {
-    t5 *model;
-    const char *path;
-    unsigned char *taken; /* of each tensor of the file: it has its place */
-    char name[NAME_SIZE]; /* of the tensor at hand */
-    size_t bytes, done;   /* to read; and read */
-    void (*progress)(void *user, double part);
-    void *user;
-} loader;
-
-/* The shape as text, such as "32128 x 512". */
-static void spell_shape(char *out, size_t size, const safetensors_tensor *tensor)
+static const float *read_norm(checkpoint *files, const t5_config *c, const char *stack, size_t i, int part)
 {
-    size_t i, at = 0;
-    snprintf(out, size, "one number");
-    for (i = 0; i < tensor->rank && at < size; i++) {
-        int wrote = snprintf(out + at, size - at, i ? " x %lu" : "%lu", (unsigned long)tensor->shape[i]);
-        at += wrote > 0 ? (size_t)wrote : size;
-    }
+    return checkpoint_vector(files, c->d_model, "%s.block.%lu.layer.%d.layer_norm.weight", stack, (unsigned long)i,
+                             part);
 }
 
-/* The tensor load->name of `rank` sizes, or NULL and a message. */
-static const safetensors_tensor *find(loader *load, size_t rank, size_t rows, size_t cols)
+static void read_feed_forward(checkpoint *files, const t5_config *c, t5_block *b, const char *stack, size_t i, int part)
 {
-    t5 *model = load->model;
-    const safetensors_tensor *tensor = safetensors_find(&model->file, load->name);
-    char shape[100];
-    if (!tensor) {
-        fail(model, "%s: tensor %s is missing", load->path, load->name);
-        return NULL;
-    }
-    if (tensor->rank != rank || tensor->shape[0] != rows || (rank == 2 && tensor->shape[1] != cols)) {
-        spell_shape(shape, sizeof shape, tensor);
-        if (rank == 2)
-            fail(model, "%s: tensor %s is %s, not %lu x %lu as config.json has it", load->path, load->name, shape,
-                 (unsigned long)rows, (unsigned long)cols);
-        else
-            fail(model, "%s: tensor %s is %s, not %lu as config.json has it", load->path, load->name, shape,
-                 (unsigned long)rows);
-        return NULL;
-    }
-    if (tensor->dtype != SAFETENSORS_F32 && tensor->dtype != SAFETENSORS_F16 && tensor->dtype != SAFETENSORS_BF16) {
-        fail(model, "%s: tensor %s is of type %s; F32, F16 and BF16 can be used", load->path, load->name,
-             safetensors_dtype_name(tensor->dtype));
-        return NULL;
-    }
-    load->taken[tensor - model->file.tensors] = 1;
-    return tensor;
+    unsigned long at = (unsigned long)i;
+    b->wi = checkpoint_matrix(files, c->d_ff, c->d_model, "%s.block.%lu.layer.%d.DenseReluDense.%s.weight", stack, at,
+                              part, c->gated ? "wi_0" : "wi");
+    if (c->gated)
+        b->gate = checkpoint_matrix(files, c->d_ff, c->d_model, "%s.block.%lu.layer.%d.DenseReluDense.wi_1.weight",
+                                    stack, at, part);
+    b->wo = checkpoint_matrix(files, c->d_model, c->d_ff, "%s.block.%lu.layer.%d.DenseReluDense.wo.weight", stack, at,
+                              part);
+    b->ff_norm = read_norm(files, c, stack, i, part);
 }
 
-/* Touches each page of a tensor, so that it is read from the disk now and not word by word later. */
-static void touch(loader *load, const safetensors_tensor *tensor)
+static void read_stack(checkpoint *files, const t5_config *c, t5_stack *stack, const char *name, size_t count,
+                       int cross)
 {
-    const volatile unsigned char *bytes = (const volatile unsigned char *)tensor->data;
     size_t i;
-    for (i = 0; i < tensor->size; i += PAGE) {
-        (void)bytes[i];
-        if (load->progress && i % PART == 0)
-            load->progress(load->user, (double)(load->done + i) / (double)load->bytes);
-    }
-    load->done += tensor->size;
-}
-
-/* The matrix load->name, rows x cols, where it lies; or a copy where this machine cannot read it there. 0: a message. */
-static int load_matrix(loader *load, attn_mat *out, size_t rows, size_t cols)
-{
-    const safetensors_tensor *tensor = find(load, 2, rows, cols);
-    const void *data;
-    attn_dtype dtype;
-    if (!tensor)
-        return 0;
-    dtype = tensor->dtype == SAFETENSORS_F32 ? ATTN_F32 : tensor->dtype == SAFETENSORS_F16 ? ATTN_F16 : ATTN_BF16;
-    data = tensor->data;
-    if (!safetensors_is_native(tensor)) {
-        void *copy = allocate(load->model, tensor->size, 1);
-        if (!copy)
-            return 0;
-        safetensors_copy(tensor, 0, tensor->count, copy);
-        data = copy;
-    }
-    touch(load, tensor);
-    *out = attn_mat_of(data, dtype, rows, cols);
-    return 1;
-}
-
-/* The vector load->name as floats, for norms. */
-static int load_vector(loader *load, const float **out, size_t count)
-{
-    const safetensors_tensor *tensor = find(load, 1, count, 0);
-    float *values = tensor ? (float *)allocate(load->model, count, sizeof *values) : NULL;
-    size_t i;
-    for (i = 0; values && i < count; i++)
-        values[i] = (float)safetensors_get(tensor, i);
-    *out = values;
-    return values != NULL;
-}
-
-static void set_name(loader *load, const char *name)
-{
-    snprintf(load->name, sizeof load->name, "%s", name);
-}
-
-static void name_in(loader *load, const char *stack, size_t i, int part, const char *rest)
-{
-    snprintf(load->name, sizeof load->name, "%s.block.%lu.layer.%d.%s", stack, (unsigned long)i, part, rest);
-}
-
-static int load_attention(loader *load, t5_attention *a, const char *stack, size_t i, int part, const char *kind)
-{
-    const t5_config *c = &load->model->config;
-    attn_mat *matrices[4];
-    static const char letters[] = "qkvo";
-    char rest[40];
-    int m;
-    matrices[0] = &a->q, matrices[1] = &a->k, matrices[2] = &a->v, matrices[3] = &a->o;
-    for (m = 0; m < 4; m++) {
-        snprintf(rest, sizeof rest, "%s.%c.weight", kind, letters[m]);
-        name_in(load, stack, i, part, rest);
-        if (!load_matrix(load, matrices[m], m < 3 ? c->inner : c->d_model, m < 3 ? c->d_model : c->inner))
-            return 0;
-    }
-    return 1;
-}
-
-static int load_feed_forward(loader *load, t5_block *b, const char *stack, size_t i, int part)
-{
-    const t5_config *c = &load->model->config;
-    name_in(load, stack, i, part, c->gated ? "DenseReluDense.wi_0.weight" : "DenseReluDense.wi.weight");
-    if (!load_matrix(load, &b->wi, c->d_ff, c->d_model))
-        return 0;
-    name_in(load, stack, i, part, "DenseReluDense.wi_1.weight");
-    if (c->gated && !load_matrix(load, &b->gate, c->d_ff, c->d_model))
-        return 0;
-    name_in(load, stack, i, part, "DenseReluDense.wo.weight");
-    if (!load_matrix(load, &b->wo, c->d_model, c->d_ff))
-        return 0;
-    name_in(load, stack, i, part, "layer_norm.weight");
-    return load_vector(load, &b->ff_norm, c->d_model);
-}
-
-static int load_stack(loader *load, t5_stack *stack, const char *name, size_t count, int cross)
-{
-    const t5_config *c = &load->model->config;
-    size_t i;
-    if (count > load->model->file.count) { /* before memory is taken for them */
-        fail(load->model, "%s: config.json has %lu layers, the file %lu tensors", load->path, (unsigned long)count,
-             (unsigned long)load->model->file.count);
-        return 0;
-    }
-    stack->blocks = (t5_block *)allocate(load->model, count, sizeof *stack->blocks);
-    if (!stack->blocks)
-        return 0;
+    stack->blocks = (t5_block *)checkpoint_layers(files, count, sizeof *stack->blocks);
     stack->count = count;
-    for (i = 0; i < count; i++) {
+    for (i = 0; !files->failed && i < count; i++) {
         t5_block *b = &stack->blocks[i];
-        if (!load_attention(load, &b->self, name, i, 0, "SelfAttention"))
-            return 0;
-        name_in(load, name, i, 0, "layer_norm.weight");
-        if (!load_vector(load, &b->self_norm, c->d_model))
-            return 0;
-        if (cross && !load_attention(load, &b->cross, name, i, 1, "EncDecAttention"))
-            return 0;
-        name_in(load, name, i, 1, "layer_norm.weight");
-        if (cross && !load_vector(load, &b->cross_norm, c->d_model))
-            return 0;
-        if (!load_feed_forward(load, b, name, i, cross ? 2 : 1))
-            return 0;
+        read_attention(files, c, &b->self, name, i, 0, "SelfAttention");
+        b->self_norm = read_norm(files, c, name, i, 0);
+        if (cross) {
+            read_attention(files, c, &b->cross, name, i, 1, "EncDecAttention");
+            b->cross_norm = read_norm(files, c, name, i, 1);
+        }
+        read_feed_forward(files, c, b, name, i, cross ? 2 : 1);
     }
-    name_in(load, name, 0, 0, "SelfAttention.relative_attention_bias.weight");
-    if (!load_matrix(load, &stack->bias, c->buckets, c->num_heads))
-        return 0;
-    snprintf(load->name, sizeof load->name, "%s.final_layer_norm.weight", name);
-    return load_vector(load, &stack->norm, c->d_model);
+    stack->bias = checkpoint_matrix(files, c->buckets, c->num_heads,
+                                    "%s.block.0.layer.0.SelfAttention.relative_attention_bias.weight", name);
+    stack->norm = checkpoint_vector(files, c->d_model, "%s.final_layer_norm.weight", name);
 }
 
 /* The embedding may stand under any of its names, and under all of them; the head too, if they are one. */
-static int load_embedding(loader *load)
+static void read_embedding(t5 *model)
 {
     static const char *const names[] = {"shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
                                         "lm_head.weight"};
-    t5 *model = load->model;
     const t5_config *c = &model->config;
+    checkpoint *files = &model->files;
     int i, count = c->tied ? 4 : 3, first = 0;
-    while (first < count && !safetensors_find(&model->file, names[first]))
+    while (first < count && !checkpoint_has(files, "%s", names[first]))
         first++;
-    set_name(load, names[first % count]);
-    if (!load_matrix(load, &model->embedding, c->vocab_size, c->d_model))
-        return 0;
-    for (i = first + 1; i < count; i++) {
-        set_name(load, names[i]);
-        if (safetensors_find(&model->file, names[i]) && !find(load, 2, c->vocab_size, c->d_model))
-            return 0;
-    }
+    model->embedding = checkpoint_matrix(files, c->vocab_size, c->d_model, "%s", names[first % count]);
+    for (i = first + 1; i < count; i++)
+        if (checkpoint_has(files, "%s", names[i]))
+            checkpoint_matrix(files, c->vocab_size, c->d_model, "%s", names[i]);
     model->head = model->embedding;
-    set_name(load, "lm_head.weight");
-    return c->tied || load_matrix(load, &model->head, c->vocab_size, c->d_model);
+    if (!c->tied)
+        model->head = checkpoint_matrix(files, c->vocab_size, c->d_model, "lm_head.weight");
 }
 
-/* What is left over: published files have a bias of the first cross-attention, which nothing uses. */
-static int refuse_others(loader *load)
-{
-    static const char stale[] = "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight";
-    t5 *model = load->model;
-    char shown[81];
-    size_t i, n;
-    for (i = 0; i < model->file.count; i++) {
-        const char *name = model->file.tensors[i].name;
-        if (load->taken[i] || strcmp(name, stale) == 0)
-            continue;
-        for (n = 0; n + 1 < sizeof shown && name[n]; n++) /* nothing that a terminal would obey */
-            shown[n] = name[n] >= ' ' && name[n] <= '~' ? name[n] : '?';
-        shown[n] = 0;
-        fail(model, "%s: tensor %s is none of a T5", load->path, shown);
-        return 0;
-    }
-    return 1;
-}
-
-static const char *read_tensors(t5 *model, const char *path, void (*progress)(void *user, double part), void *user)
+static void read_weights(t5 *model)
 {
     const t5_config *c = &model->config;
-    loader load;
-    size_t i;
-    int good;
-    const char *error = safetensors_open(&model->file, path);
-    if (error)
-        return fail(model, "%s", error);
-    memset(&load, 0, sizeof load);
-    load.model = model;
-    load.path = path;
-    load.progress = progress;
-    load.user = user;
-    load.taken = (unsigned char *)calloc(model->file.count + 1, 1);
-    if (!load.taken)
-        return fail(model, "%s: no memory", path);
-    for (i = 0; i < model->file.count; i++)
-        load.bytes += model->file.tensors[i].size;
-    good = load_embedding(&load) && load_stack(&load, &model->encoder, "encoder", c->num_layers, 0) &&
-           load_stack(&load, &model->decoder, "decoder", c->num_decoder_layers, 1) && refuse_others(&load);
-    free(load.taken);
-    if (good && progress)
-        progress(user, 1);
-    return good ? NULL : model->error;
+    checkpoint *files = &model->files;
+    read_embedding(model);
+    read_stack(files, c, &model->encoder, "encoder", c->num_layers, 0);
+    read_stack(files, c, &model->decoder, "decoder", c->num_decoder_layers, 1);
+    /* published files have it, and nothing uses it */
+    checkpoint_ignore(files, "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight");
+    checkpoint_finish(files, "T5");
 }
 
 /* ==== Opening and closing ======================================================================================== */
@@ -490,20 +223,20 @@ static const char *read_vocabulary(t5 *model, const char *path)
 const char *t5_open(t5 *model, const char *directory, void (*progress)(void *user, double part), void *user)
 {
     char path[PATH_SIZE];
-    const char *error;
+    checkpoint_opts opts;
+    const char *error = NULL;
     memset(model, 0, sizeof *model);
-    if (strlen(directory) > sizeof path - 32)
-        return fail(model, "the directory's name is too long");
-    snprintf(path, sizeof path, "%s/config.json", directory);
-    error = read_config(model, path);
-    if (!error) {
+    opts.progress = progress;
+    opts.user = user;
+    if (!checkpoint_open(&model->files, directory, &opts)) {
+        read_config(&model->files, &model->config);
         snprintf(path, sizeof path, "%s/spiece.model", directory);
-        error = read_vocabulary(model, path);
+        error = model->files.failed ? NULL : read_vocabulary(model, path);
+        if (!error)
+            read_weights(model);
     }
-    if (!error) {
-        snprintf(path, sizeof path, "%s/model.safetensors", directory);
-        error = read_tensors(model, path, progress, user);
-    }
+    if (model->files.failed)
+        error = fail(model, "%s", model->files.error);
     if (error)
         t5_close(model);
     return error;
@@ -513,16 +246,11 @@ void t5_close(t5 *model)
 {
     char error[sizeof model->error];
     memcpy(error, model->error, sizeof error);
-    while (model->owned) {
-        piece *p = (piece *)model->owned;
-        model->owned = p->next;
-        free(p);
-    }
     free(model->work);
     free(model->scratch);
     attn_mat_free(&model->distances);
     sentencepiece_close(&model->vocabulary);
-    safetensors_close(&model->file);
+    checkpoint_close(&model->files);
     memset(model, 0, sizeof *model);
     memcpy(model->error, error, sizeof error); /* t5_open's message outlives the model */
 }

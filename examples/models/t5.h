@@ -1,5 +1,5 @@
 /* t5.h: T5, the encoder and decoder of Raffel et al. 2019 (arXiv 1910.10683), on attn.h. It takes t5.c, attn.h compiled
-   once in the program, and the readers beside this file: json.c, safetensors.c, sentencepiece.c.
+   once in the program, and the readers beside this file: checkpoint.c, json.c, safetensors.c, sentencepiece.c.
 
        t5 model;
        const char *error = t5_open(&model, "t5-small", NULL, NULL);
@@ -19,14 +19,14 @@
        t5_close(&model);
 
    The models: t5-small and t5-base (relu, the output projected by the embedding), v1_1 and flan-t5 (gated gelu, a head of
-   its own), as they are published: config.json, model.safetensors, spiece.model. Weights of F32, F16 and BF16 stay as and
+   its own), as they are published: config.json, model.safetensors (or its shards), spiece.model. Weights of F32, F16 and BF16 stay as and
    where they are in the file; numbers in between are float. beam.h searches, translate.h makes text of text. t5.c is to be
    compiled without -ffast-math, which loses sight of NaN and makes sums depend on addresses. */
 #ifndef T5_H
 #define T5_H
 
 #include "../../attn.h"
-#include "safetensors.h"
+#include "checkpoint.h"
 #include "sentencepiece.h"
 
 #include <stddef.h>
@@ -76,8 +76,7 @@ typedef struct t5 {
     attn_parallel parallel; /* threads to use: attn_pool_new, or the caller's; zero after opening */
 
     /* for t5.c */
-    safetensors file;
-    void *owned;          /* what t5_close gives back */
+    checkpoint files;
     char *work, *scratch; /* of a step; and for attn.h */
     size_t work_size, scratch_size;
     attn_mat distances; /* heads x (2 reach - 1): the decoder's bias by distance */
