@@ -1015,17 +1015,30 @@ static void append_bytes(buffer *out, buffer *bytes)
     bytes->size = 0;
 }
 
+/* What stands in text for a piece that is no byte, with U+2581 for each space. *at_start: whether a space in front is the
+   one that encoding put there, which is left out; it then tells whether that may be so of the next piece. */
+static string spelling_of(const sentencepiece *model, const piece *p, int *at_start)
+{
+    const sentencepiece_normalizer *n = &model->normalizer;
+    string spelling = p->text;
+    if (p->type == SENTENCEPIECE_CONTROL) {
+        spelling.size = 0;
+    } else if (*at_start && (n->add_dummy_prefix || n->remove_extra_whitespaces) && begins(spelling, SPACE)) {
+        skip(&spelling, strlen(SPACE));
+        *at_start = n->remove_extra_whitespaces;
+    }
+    return p->type == SENTENCEPIECE_UNKNOWN ? model->unknown_text : spelling;
+}
+
 /* Appends the text of pieces, of which none is a sentinel. */
 static void decode_part(const sentencepiece *model, const int32_t *ids, size_t count, buffer *out)
 {
-    const sentencepiece_normalizer *n = &model->normalizer;
     buffer text = {NULL, 0, 0, 0}, bytes = {NULL, 0, 0, 0};
-    int at_start = 1; /* where a piece's space is the one that was put in front of the text */
+    int at_start = 1;
     size_t i;
-    string whole;
+    string whole, spelling;
     for (i = 0; i < count; i++) {
         const piece *p = &model->pieces[ids[i]];
-        string spelling = p->text;
         if (p->type == SENTENCEPIECE_BYTE) {
             char byte = (char)byte_of(p->text);
             append(&bytes, &byte, 1);
@@ -1033,14 +1046,9 @@ static void decode_part(const sentencepiece *model, const int32_t *ids, size_t c
         }
         append_bytes(&text, &bytes);
         at_start = at_start && text.size == 0;
-        if (p->type == SENTENCEPIECE_CONTROL)
-            continue;
-        if (at_start && (n->add_dummy_prefix || n->remove_extra_whitespaces) && begins(spelling, SPACE)) {
-            skip(&spelling, strlen(SPACE));
-            at_start = n->remove_extra_whitespaces;
-        }
+        spelling = spelling_of(model, p, &at_start);
         if (p->type == SENTENCEPIECE_UNKNOWN)
-            append(&text, model->unknown_text.text, model->unknown_text.size);
+            append(&text, spelling.text, spelling.size);
         else
             append_replaced(&text, spelling, SPACE, " ");
     }
@@ -1087,6 +1095,30 @@ const char *sentencepiece_decode(const sentencepiece *model, const int32_t *ids,
     *text = out.text;
     *size = out.size - 1;
     return NULL;
+}
+
+size_t sentencepiece_piece_bytes(const sentencepiece *model, int32_t id, int first, char *out, size_t size)
+{
+    const piece *p = id >= 0 && id < model->count ? &model->pieces[id] : NULL;
+    size_t used = 0;
+    string rest;
+    char byte;
+    if (!p)
+        return 0;
+    if (p->type == SENTENCEPIECE_BYTE) {
+        byte = (char)byte_of(p->text);
+        if (size)
+            *out = byte;
+        return 1;
+    }
+    for (rest = spelling_of(model, p, &first); rest.size; used++) {
+        int space = p->type != SENTENCEPIECE_UNKNOWN && begins(rest, SPACE);
+        byte = space ? ' ' : *rest.text;
+        if (used < size)
+            out[used] = byte;
+        skip(&rest, space ? strlen(SPACE) : 1);
+    }
+    return used;
 }
 
 int32_t sentencepiece_id(const sentencepiece *model, const char *spelling, size_t size)

@@ -112,6 +112,14 @@ void sentencepiece_tokens_free(sentencepiece_tokens *tokens);
 const char *sentencepiece_decode(const sentencepiece *model, const int32_t *ids, size_t count, char **text,
                                  size_t *size);
 
+/* What one piece adds to a text that is written piece by piece: its spelling with a space for each U+2581, the byte of a
+   byte piece, nothing for a control piece and for an id that is no piece. These need not be whole characters. first: no
+   pieces but control ones came before it; then the space that encoding put in front of the text is left out. Returns how
+   many bytes there are, and writes what fits into `size` bytes at `out`. Together they are what sentencepiece_decode
+   gives, but for bytes that are no UTF-8, for a denormalizer, and for more spaces in front of a model's text that removes
+   extra ones. */
+size_t sentencepiece_piece_bytes(const sentencepiece *model, int32_t id, int first, char *out, size_t size);
+
 /* The id of a piece or a sentinel by its spelling, or unk_id. */
 int32_t sentencepiece_id(const sentencepiece *model, const char *piece, size_t size);
 

@@ -1207,6 +1207,49 @@ TEST(sentencepiece_bytes)
     }
 }
 
+/* Each piece alone, as the first of a text and later; then a buffer that is too small, and ids that are no pieces. */
+TEST(sentencepiece_piece_bytes)
+{
+    static const struct {
+        int32_t id;
+        const char *first, *later;
+    } cases[] = {{ID_UNK, " \xe2\x81\x87 ", " \xe2\x81\x87 "},
+                 {ID_BOS, "", ""},
+                 {ID_SPACE, "", " "},
+                 {ID_SPACE_A, "a", " a"},
+                 {ID_AB, "ab", "ab"},
+                 {ID_SYMBOL, "<sym>", "<sym>"},
+                 {ID_OLD, "b<old>", "b<old>"},
+                 {BASE_PIECES + 0xe2, "\xe2", "\xe2"},
+                 {BASE_PIECES + 256, "a b", " a b"},
+                 {BASE_PIECES + 257, "", ""},
+                 {-1, "", ""}};
+    parts p = byte_parts(-1);
+    opened o;
+    put_piece(&p.pieces, "_a_b", -9, NORMAL);
+    if (!open_parts(&o, &p))
+        return;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int first = 0; first < 2; first++) {
+            const char *want = first ? cases[i].first : cases[i].later;
+            size_t whole = strlen(want);
+            for (size_t size = 0; size <= whole + 1; size++) {
+                char *out = exactly("????????", size);
+                test_case("piece %d, %s, into %zu bytes", (int)cases[i].id, first ? "first" : "later", size);
+                CHECK(sentencepiece_piece_bytes(&o.model, cases[i].id, first, out, size) == whole);
+                CHECK(size == 0 || memcmp(out, want, size < whole ? size : whole) == 0);
+                CHECK(size <= whole || out[whole] == '?');
+                free(out);
+            }
+        }
+    o.model.extra_ids = 3;
+    CHECK(sentencepiece_piece_bytes(&o.model, o.model.count, 0, NULL, 0) == 0);
+    o.model.normalizer.add_dummy_prefix = o.model.normalizer.remove_extra_whitespaces = 0;
+    test_case("no space was put in front");
+    CHECK(sentencepiece_piece_bytes(&o.model, ID_SPACE_A, 1, NULL, 0) == 2);
+    close_model(&o);
+}
+
 TEST(sentencepiece_many_pieces)
 {
     double seconds[2] = {0, 0}, used[2] = {0, 0};
