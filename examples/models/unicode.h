@@ -1,9 +1,13 @@
 /* unicode.h: what tokenizers ask of Unicode: code points, their categories, lower case, composed and decomposed forms. It
-   takes unicode.c, whose tables `make_unicode.py` beside the tests has written: C99 and libc, nothing allocated.
+   takes unicode.c and unicode_tables.h: C99 and libc, nothing allocated.
 
        uint32_t code;
        for (size_t at = 0; at < size; at += unicode_read(text + at, size - at, &code))
-           if (unicode_is(code, UNICODE_LETTER)) ... */
+           if (unicode_is(code, UNICODE_LETTER)) ...
+
+   Published tokenizers are made and run with the Python package `tokenizers`, and what it says of a code point is said
+   here. Its parts know different versions of Unicode: categories are those of 16.0, lower case is that of 17.0, normal
+   forms are those of 9.0 (characters that came later have none and do not combine), and BERT's categories those of 8.0. */
 #ifndef UNICODE_H
 #define UNICODE_H
 
@@ -54,7 +58,14 @@ int unicode_is(uint32_t code, uint32_t set);
 /* White_Space: what \s of the patterns of published tokenizers matches. */
 int unicode_is_space(uint32_t code);
 
-/* Lower case, one to three code points; returns how many. */
+/* The same to BERT's tokenizer, for the sets that it asks about: UNICODE_MN, UNICODE_P, and UNICODE_CC | UNICODE_CF |
+   UNICODE_CO together. Characters that came after Unicode 8.0 are in none of these. */
+uint32_t unicode_bert_category(uint32_t code);
+
+/* Whether it is a mark that "StripAccents" drops, which is what Unicode 9.0 knows as UNICODE_MARK. */
+int unicode_is_accent(uint32_t code);
+
+/* Lower case, one to three code points; returns how many. The end of a word is no matter: U+03A3 gives U+03C3. */
 size_t unicode_lower(uint32_t code, uint32_t out[3]);
 
 /* Normal forms of UTF-8: returns the size of the result, of which it has written what fits into `capacity` bytes, whole
