@@ -58,7 +58,7 @@ typedef struct chat_opts {
     chat_family family;
     const char *system; /* NULL: what the family has by default */
     int no_thinking;    /* Qwen 3, SmolLM3: the model shall answer at once */
-    const char *date;   /* today, in the words of the family; NULL: what the template says when it knows no date: "26 Jul
+    const char *date; /* today, in the words of the family; NULL: what the template says when it knows no date: "26 Jul
                            2024" for Llama 3.1, no line for SmolLM3, no line for GPT-OSS */
 } chat_opts;
 

@@ -96,8 +96,7 @@ TEST(chat_documented)
          NULL},
         {CHAT_SMOLLM2, "Be kind.",
          "<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\n Hi! <|im_end|>\n<|im_start|>assistant\n", NULL},
-        {CHAT_GEMMA, "Be kind.\n",
-         "<bos><start_of_turn>user\nBe kind.\n\n\nHi!<end_of_turn>\n<start_of_turn>model\n",
+        {CHAT_GEMMA, "Be kind.\n", "<bos><start_of_turn>user\nBe kind.\n\n\nHi!<end_of_turn>\n<start_of_turn>model\n",
          "<bos><start_of_turn>user\nBe kind.\n\n\nHi!<end_of_turn>\n<start_of_turn>model\nHello.<end_of_turn>\n"
          "<start_of_turn>user\nBye.<end_of_turn>\n<start_of_turn>model\n"},
         {CHAT_ZEPHYR, "Be kind.", "<|system|>\nBe kind.</s>\n<|user|>\n Hi! </s>\n<|assistant|>\n",
