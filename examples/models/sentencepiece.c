@@ -18,6 +18,7 @@ enum {
     SYMBOLS_SEEN = 64,   /* of user-defined symbols of which one begins with the other, and of a charsmap's rules: */
     RULES_SEEN = 32,     /* the library looks at so many, the shortest */
     SPLITS_DEEP = 100,   /* how often the library splits an unused piece and its parts */
+    WAYS = 4,            /* of a heap: fewer levels than with 2, and so fewer cache misses */
     PROBES = 64          /* places in which a hash is looked for */
 };
 
@@ -995,7 +996,7 @@ typedef struct merging {
     const sentencepiece *model;
     string text;
     symbol *symbols; /* text.size of them */
-    pair *heap;      /* those below i are 2 i + 1 and 2 i + 2, and never come before it */
+    pair *heap;      /* below pair i, and never before it, are WAYS pairs from WAYS i + 1 on */
     size_t count, room;
     uint16_t *splits; /* by id of an unused piece: the size of the left symbol of its last pair; NULL: there was none */
     int failed;
@@ -1017,7 +1018,7 @@ static int is_before(const pair *a, const pair *b)
 
 static void push_pair(merging *m, pair added)
 {
-    size_t i = m->count;
+    size_t i = m->count, above;
     if (m->count == m->room) {
         size_t more = m->room + m->room / 2 + 64;
         pair *larger = more < SIZE_MAX / sizeof *larger ? (pair *)realloc(m->heap, more * sizeof *larger) : NULL;
@@ -1029,21 +1030,22 @@ static void push_pair(merging *m, pair added)
         m->room = more;
     }
     m->count++;
-    for (; i > 0 && is_before(&added, &m->heap[(i - 1) / 2]); i = (i - 1) / 2)
-        m->heap[i] = m->heap[(i - 1) / 2];
+    for (; i > 0 && is_before(&added, &m->heap[above = (i - 1) / WAYS]); i = above)
+        m->heap[i] = m->heap[above];
     m->heap[i] = added;
 }
 
 static pair pop_pair(merging *m)
 {
     pair top = m->heap[0], last = m->heap[--m->count];
-    size_t i = 0, below;
-    for (; (below = 2 * i + 1) < m->count; i = below) {
-        if (below + 1 < m->count && is_before(&m->heap[below + 1], &m->heap[below]))
-            below++;
-        if (!is_before(&m->heap[below], &last))
+    size_t i = 0, first, best, k;
+    for (; (first = WAYS * i + 1) < m->count; i = best) {
+        best = first;
+        for (k = first + 1; k < first + WAYS && k < m->count; k++)
+            best = is_before(&m->heap[k], &m->heap[best]) ? k : best;
+        if (!is_before(&m->heap[best], &last))
             break;
-        m->heap[i] = m->heap[below];
+        m->heap[i] = m->heap[best];
     }
     m->heap[i] = last;
     return top;

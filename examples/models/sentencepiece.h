@@ -1,6 +1,6 @@
-/* sentencepiece.h: text to token ids and back, with a SentencePiece model (T5's spiece.model; Llama 2's, Mistral 7B's and
-   Gemma's tokenizer.model) and the results of the SentencePiece library: Unigram, BPE, words and characters. It takes
-   sentencepiece.c: C99 and libc.
+/* sentencepiece.h: text to token ids and back, with a SentencePiece model (T5's spiece.model; the tokenizer.model of
+   Llama 2, Mistral 7B and Gemma) and the results of the SentencePiece library: Unigram, BPE, words and characters. It
+   takes sentencepiece.c: C99 and libc.
 
        sentencepiece model;
        const char *error = sentencepiece_open(&model, "spiece.model");
