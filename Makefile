@@ -55,13 +55,13 @@ all: $(notebooks) $(tools)               ## build and run the notebooks; what yo
 	@echo && echo "The pictures are in $B/pictures."
 
 test: $B/test $B/test_examples $(notebooks) $(tools) $(learners) ## test the library, the examples, README and embedding
-	@$(check) library examples single pictures output tools model readers readme quick
+	@$(check) library examples single pictures output tools search model readers readme quick
 
 test-library: $B/test                    ## of that, the tests of attn.h alone: after a change of a kernel, one compilation
 	@$(check) library
 
 test-examples: $B/test_examples $(notebooks) $(tools) $(learners) ## of that, what tests the examples
-	@$(check) examples single pictures output tools model readers
+	@$(check) examples single pictures output tools search model readers
 
 check-t5: $B/05_translate                ## compare translation with transformers on models of the published sizes
 	@$(python) $T/check_t5.py $B/05_translate
@@ -127,7 +127,7 @@ $B/%: $B/examples/%.o $B/attn.o
 
 in = $(1:%=$B/examples/models/%.o)
 $B/05_translate: $(call in,json safetensors checkpoint sentencepiece t5 beam translate)
-$B/12_search: $(call in,json safetensors checkpoint layers unicode wordpiece bert)
+$B/12_search: $(call in,json safetensors checkpoint layers unicode wordpiece bert vectors)
 $B/13_generate: $(call in,json safetensors checkpoint layers unicode bpe sentencepiece tokenizer chat sample decoder)
 $B/tokenize: $(call in,tokenize sentencepiece)
 $B/tensors: $(call in,tensors safetensors json)

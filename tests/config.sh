@@ -9,6 +9,7 @@
 #     pictures   the notebooks run, and draw the committed pictures
 #     output     the notebooks print what is committed; colours go to terminals alone
 #     tools      tokenize and tensors show model files, 05_translate translates; all refuse wrong ones
+#     search     12_search finds lines, keeps an index, and refuses wrong files
 #     model      what the bundled model, or the one in the directory MODEL, makes of sentences it has not seen; training
 #     corpus     that none of those is in the corpus, all of it
 #     readers    each reader of model files compiles where a stranger takes it, and a program uses it
@@ -118,6 +119,7 @@ part_pictures() {
     mkdir -p "$work/pictures"
     for source in examples/[0-9][0-9]_*.c; do
         notebook=$(basename "$source" .c)
+        case $notebook in 12_search | 13_generate) continue ;; esac # which draw nothing
         set -- "$work/pictures"
         [ $notebook = 05_translate ] &&
             set -- --attention "$work/pictures/05_cross_attention.svg" examples/models/bundled "$notebook_english"
@@ -467,6 +469,166 @@ part_tools() {
     refused "half a surrogate pair" "header, byte 2: half a surrogate pair" tensors \
         '\014\0\0\0\0\0\0\0{"\\ud800":1}'
     translator
+}
+
+# ==== Search ======================================================================================================
+
+search() { run "$B/12_search" "$@"; }
+
+# Lines as they come: CRLF, empty, blank, twice, what a terminal would obey, no UTF-8, NUL, too long, no end.
+make_notes() {
+    mkdir -p "$work/notes" && rm -rf "$work/notes"/* || return
+    {
+        printf 'The cat sat on the mat.\r\n\n \t\nhow do I reset my password?\nit was the worst of times\n'
+        printf 'The cat sat on the mat.\n\033[31m was \302\233 it\n\377\376 token\na\0b\n'
+        head -c 1048577 /dev/zero | tr '\0' x
+        printf '\nthe last line'
+    } > "$notes"
+}
+long_line="$work/notes/notes.txt: line 10: more than 1048576 bytes"
+
+# finds QUERY LINE TEXT: the query is nearest to itself.
+finds() {
+    search --top 1 "$model" "$notes" -- "$1" > "$work/found" 2> "$work/messages"
+    [ $? = 1 ] && [ "$(cat "$work/messages")" = "$long_line" ] && [ "$(cat "$work/found")" = "1.0000	$2	$3" ] && return
+    cat "$work/found" "$work/messages"; return 1
+}
+finds_all() {
+    finds 'the CAT sat on the mat.' 1 'The cat sat on the mat.' && finds "$(printf '\377 token')" 8 "$(printf '\377\376 token')" &&
+        finds ' the last line' 11 'the last line' && finds '[31m was it' 7 ' [31m was   it' && finds ab 9 'a b'
+}
+finds_each_once() {
+    search --top 100 "$model" "$notes" x > "$work/found" 2> /dev/null
+    [ "$(cut -f 2 "$work/found" | sort -n | tr '\n' ' ')" = '1 4 5 7 8 9 11 ' ] && cut -f 1 "$work/found" | sort -r -c
+}
+takes_queries() { # the same from the input, in batches of lines as they come, on any number of threads
+    printf 'worst cat\r\n\n \nthe age of wisdom' > "$work/queries"
+    for options in '' '--threads 1' '--threads=2 --top 5'; do
+        search $options "$model" "$notes" < "$work/queries" > "$work/found" 2> /dev/null
+        search "$model" "$notes" 'worst cat' '' ' ' 'the age of wisdom' 2> /dev/null | cmp - "$work/found" || return 1
+        [ "$(grep -c . "$work/found")" = 10 ] && [ "$(grep -c '^$' "$work/found")" = 4 ] || return 1
+    done
+    search "$model" "$notes" 'worst cat' > "$work/one" 2> /dev/null
+    head -n 5 "$work/found" | cmp - "$work/one"
+}
+finds_nothing() { [ -z "$(search "$model" "$notes" '' 2> /dev/null)" ] && [ -z "$(search "$model" "$notes" 2> /dev/null < /dev/null)" ]; }
+says_long_query() {
+    { head -c 1048577 /dev/zero | tr '\0' x; printf '\ncat\n'; } > "$work/queries"
+    search --top 1 "$model" "$small" < "$work/queries" > "$work/found" 2> "$work/messages"
+    [ $? = 1 ] && [ "$(cat "$work/messages")" = 'line 1: more than 1048576 bytes' ] && [ "$(wc -l < "$work/found")" -eq 3 ]
+}
+
+# --embed: 11 rows of 32 floats; of blank lines zeros, of equal ones the same; nothing is read from the input.
+embeds() {
+    for threads in 1 2; do
+        echo cat | search --threads $threads --embed "$work/$threads.npy" "$model" "$notes" > "$work/found" 2> /dev/null
+        [ $? = 1 ] && [ ! -s "$work/found" ] && [ "$(wc -c < "$work/$threads.npy")" -eq $((128 + 11 * 32 * 4)) ] || return 1
+    done
+    cmp "$work/1.npy" "$work/2.npy" && head -c 128 "$work/1.npy" | grep -q -a "'shape': (11, 32), }" || return 1
+    row 1 > "$work/row.1" && row 6 | cmp - "$work/row.1" && head -c 128 /dev/zero > "$work/zeros" &&
+        row 2 | cmp - "$work/zeros" && row 10 | cmp - "$work/zeros" && ! row 11 | cmp -s - "$work/zeros" &&
+        ! row 4 | cmp -s - "$work/row.1"
+}
+row() { tail -c +$((129 + ($1 - 1) * 128)) "$work/1.npy" | head -c 128; }
+
+# indexed LINES MESSAGE: a search with an index embeds so many lines, and says this; it finds what one without finds.
+indexed() {
+    search --index --timing "$model" "$small" 'worst cat' > "$work/found" 2> "$work/messages" || return 1
+    search "$model" "$small" 'worst cat' | cmp - "$work/found" || return 1
+    said=$(sed '/^loaded /,$d' "$work/messages")
+    grep -q "^embedded $1 lines " "$work/messages" && [ "$said" = "${2:+$small.attn-index: $2; it is made anew}" ] &&
+        [ -f "$small.attn-index" ] && [ "$(ls "$work/notes")" = "$(printf 'notes.txt\nsmall.txt\nsmall.txt.attn-index')" ] && return
+    cat "$work/messages"; ls "$work/notes"; return 1
+}
+keeps_index() {
+    rm -f "$small.attn-index"
+    printf 'the cat\nthe mat\nthe cat\n' > "$small"
+    indexed 2 && indexed 0 && printf 'the cat\nthe age\nthe cat\n' > "$small" && indexed 2 && indexed 0 || return 1
+    model=$models_tests/golden/bert/bf16 && indexed 2 && indexed 0 || return 1
+    model=$models_tests/golden/bert/f32 && indexed 2 && indexed 0 || return 1
+    cp "$small.attn-index" "$work/index"
+    head -c 100 "$work/index" > "$small.attn-index" && indexed 2 'is not whole' && indexed 0 || return 1
+    { cat "$work/index"; echo; } > "$small.attn-index" && indexed 2 'goes on after its end' && indexed 0 || return 1
+    { head -c 60 "$work/index"; printf 'x'; tail -c +62 "$work/index"; } > "$small.attn-index"
+    indexed 2 'is damaged' && indexed 0 && cmp "$work/index" "$small.attn-index" || return 1
+    echo 'my own file' > "$small.attn-index" && indexed 2 'is no index of vectors' && indexed 0 || return 1
+    : > "$small.attn-index" && indexed 2 'is not whole' && indexed 0
+}
+# An index that cannot be written is told; what was there stays, and what was asked for is found.
+no_room_for_index() {
+    printf 'the cat\nthe mat\n' > "$small" && rm -f "$small.attn-index" && mkdir "$small.attn-index" || return 1
+    search --index "$model" "$small" 'the mat' > "$work/found" 2> "$work/messages"
+    status=$?
+    rmdir "$small.attn-index" || return 1
+    [ $status = 1 ] && grep -q '^1.0000	2	the mat$' "$work/found" && grep -q 'attn-index: cannot be read' "$work/messages" &&
+        grep -q 'attn-index: cannot be written' "$work/messages" && [ ! -e "$small.attn-index.part" ]
+}
+no_room_on_disk() {
+    awk 'BEGIN { for (i = 0; i < 40; i++) print "the cat", i }' > "$small"
+    echo before > "$small.attn-index"
+    (trap '' XFSZ; ulimit -f 1; search --index "$model" "$small" 'the cat' > "$work/found.full" 2> "$work/messages.full")
+    [ -s "$work/found.full" ] && grep -q 'attn-index: cannot be written' "$work/messages.full" &&
+        [ "$(cat "$small.attn-index")" = before ] && [ ! -e "$small.attn-index.part" ]
+}
+prints_search_times() {
+    search --timing "$model" "$small" cat > "$work/output" 2> "$work/messages" || return 1
+    [ "$(sed 's/[0-9.]*[0-9]/N/g' "$work/messages" | head -n 3)" = 'loaded N s
+embedded N lines N s N lines/s
+embedded N tokens N s N tokens/s' ] && ! sed 1,3d "$work/messages" | grep -v -x 'peak memory [0-9.]* MiB'
+}
+refuses_search_options() {
+    for option in "$@"; do
+        says 2 "12_search: ${option%%=*}" "$B/12_search" "$option" "$model" "$small" cat || return 1
+    done
+}
+damaged_encoder() {
+    rm -rf "$work/model" && cp -R "$model" "$work/model" && (cd "$work/model" && eval "$3")
+    check "12_search: $1" says 1 "12_search: $work/model/$2" "$B/12_search" "$work/model" "$small" cat
+}
+
+# The command line of examples/12_search.c.
+part_search() {
+    model=$models_tests/golden/bert/f32 notes=$work/notes/notes.txt small=$work/notes/small.txt
+    make_notes && printf 'the cat\n' > "$small"
+    search --help > "$work/shown"
+    check "12_search --help" grep -q '^usage: 12_search' "$work/shown"
+    check "12_search finds lines of all kinds" finds_all
+    check "12_search finds equal lines once and no blank ones" finds_each_once
+    check "12_search: queries, threads" takes_queries
+    check "12_search: nothing to find" finds_nothing
+    check "12_search: a query that is too long" says_long_query
+    check "12_search --embed" embeds
+    check "12_search --timing" prints_search_times
+    check "12_search --index" keeps_index
+    check "12_search --index: no place" no_room_for_index
+    if (trap '' XFSZ; ulimit -f 1) 2> /dev/null && [ -z "$RUN" ]; then
+        check "12_search --index: no room on the disk" no_room_on_disk
+    fi
+    rm -f "$small.attn-index" && printf 'the cat\n' > "$small"
+    printf '\n \r\n' > "$work/blank" && : > "$work/empty"
+    check "12_search: a blank file" says 1 "12_search: $work/blank: there is no line to search" "$B/12_search" "$model" "$work/blank" a
+    check "12_search: an empty file" says 1 "12_search: $work/empty: there is no line to search" "$B/12_search" "$model" "$work/empty" a
+    check "12_search: no such file" says 1 "12_search: $work/none: No such file" "$B/12_search" "$model" "$work/none" a
+    check "12_search: a directory" says 1 "12_search: $work: cannot be read" "$B/12_search" "$model" "$work" a
+    check "12_search --embed: no such directory" says 1 "$work/none/x.npy: cannot be written: No such file" \
+        "$B/12_search" --embed "$work/none/x.npy" "$model" "$small"
+    check "12_search: numbers" refuses_search_options --top=0 --top=x --top=1000001 --threads=1025 --threads=-1 --embed= \
+        --index=1
+    check "12_search: an unknown option" says 2 "no option '--find'" "$B/12_search" --find 2 "$model" "$small" a
+    check "12_search: no file" says 2 "the file to search is missing" "$B/12_search" "$model"
+    check "12_search: no model" says 2 "the directory of a model is missing" "$B/12_search"
+    check "12_search: no such model" says 1 "$work/none/config.json" "$B/12_search" "$work/none" "$small" a
+    for file in config.json model.safetensors vocab.txt modules.json 1_Pooling/config.json sentence_bert_config.json; do
+        case $file in config.json | model.safetensors | 1_*) damaged_encoder "no $file" $file "rm $file" ;; esac
+        [ $file = vocab.txt ] || damaged_encoder "half of $file" "" "head -c \$((\$(wc -c < $file) / 2)) $file > half && mv half $file"
+        damaged_encoder "an empty $file" "" ": > $file"
+    done
+    if [ -c /dev/full ]; then
+        check "12_search: no room for the output" says_full "12_search: the output cannot be written" 12_search "$model" "$small" a
+        check "12_search: no room for the help" says_full "12_search: the output cannot be written" 12_search --help
+        check "12_search --embed: no room" says 1 "12_search: /dev/full: cannot be written: No space left on device" \
+            "$B/12_search" --embed /dev/full "$model" "$small"
+    fi
 }
 
 # ==== The bundled model ===========================================================================================
