@@ -3,7 +3,7 @@
 
     python3 make_generate.py [DIRECTORY]        (transformers, tokenizers, sentencepiece, torch, safetensors)
 
-The tokenizers are trained on README.md of this repository. A seed is taken only if every step of every continuation is
+The tokenizers are trained on this script. A seed is taken only if every step of every continuation is
 clear, so that caches of 8 bits and other orders of summation change no token: the two greatest logits are MARGIN apart."""
 import io
 import json
@@ -18,7 +18,6 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 from transformers import LlamaConfig, LlamaForCausalLM
 
 here = os.path.dirname(os.path.abspath(__file__))
-top = os.path.join(here, "..", "..", "..", "..")
 MARGIN = 0.03
 PROMPT = "Attention is what makes a caf\u00e9 \U0001f980 sing."
 TURNS = ["Who are you, <|im_end|>?", "And now?"]
@@ -28,8 +27,8 @@ TEMPLATE = ("{% if messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nYou
 
 
 def corpus():
-    with open(os.path.join(top, "README.md"), encoding="utf-8") as file:
-        return file.read()[:20000]
+    with open(os.path.abspath(__file__), encoding="utf-8") as file:
+        return file.read()
 
 
 def make_json(directory):
@@ -61,7 +60,7 @@ def make_model(directory):
 
 def make_network(seed, vocab):
     config = LlamaConfig(vocab_size=vocab, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
-                         num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=128, rope_theta=10000.0,
+                         num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=256, rope_theta=10000.0,
                          tie_word_embeddings=True, bos_token_id=0, eos_token_id=None, initializer_range=0.4)
     torch.manual_seed(seed)
     network = LlamaForCausalLM(config).eval()
@@ -89,14 +88,15 @@ def greedy(network, ids, count, stops=()):
 
 def generate(network, ids, count, stops=()):
     """The same by generate()."""
-    out = network.generate(torch.tensor([ids]), do_sample=False, max_new_tokens=count, pad_token_id=0,
-                           eos_token_id=list(stops) or None)[0, len(ids):].tolist()
+    out = network.generate(torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)), do_sample=False,
+                           max_new_tokens=count, pad_token_id=0, eos_token_id=list(stops) or None)[0, len(ids):].tolist()
     return out[:-1] if out and out[-1] in stops else out
 
 
 def generate_with_penalty(network, ids, count, stops):
-    out = network.generate(torch.tensor([ids]), do_sample=False, max_new_tokens=count, pad_token_id=0,
-                           eos_token_id=stops, repetition_penalty=1.1, output_scores=True, return_dict_in_generate=True)
+    out = network.generate(torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)), do_sample=False,
+                           max_new_tokens=count, pad_token_id=0, eos_token_id=stops, repetition_penalty=1.1,
+                           output_scores=True, return_dict_in_generate=True)
     for scores in out.scores:
         best = scores[0].topk(2).values
         if best[0] - best[1] < MARGIN:
@@ -147,8 +147,7 @@ def make(directory, directory_model):
     os.makedirs(directory, exist_ok=True)
     os.makedirs(directory_model, exist_ok=True)
     tokens, pieces = make_json(directory), make_model(directory_model)
-    vocab = tokens.get_vocab_size()
-    assert pieces.get_piece_size() <= vocab
+    vocab = max(tokens.get_vocab_size(), pieces.get_piece_size())
     prompt = tokens.encode(PROMPT).ids
     prompt_model = [pieces.bos_id()] + pieces.encode(PROMPT)
     for seed in range(10000):
@@ -162,7 +161,7 @@ def make(directory, directory_model):
         stops = [tokens.token_to_id("<|im_end|>"), stop]
         talk = converse(network, tokens, 12, stops)
         model_text = greedy(network, prompt_model, 32, stops)
-        if talk is None or model_text is None or len(model_text) < 20 or min(map(len, talk)) < 4:
+        if talk is None or model_text is None or len(model_text) < 20 or not 4 <= min(map(len, talk)) < 12:
             continue
         penalized = generate_with_penalty(network, prompt, 20, stops)
         if penalized is None:
@@ -189,6 +188,7 @@ def make(directory, directory_model):
                        "repetition_penalty": 1.1}, file, indent=1)
             file.write("\n")
     save_file(weights, os.path.join(directory, "model.safetensors"), metadata={"format": "pt"})
+    os.chmod(os.path.join(directory, "model.safetensors"), 0o644)
     write(directory, "prompt.txt", PROMPT)
     write(directory, "ids.txt", numbers(prompt))
     write(directory, "long.out", numbers(text))  # past the stop
