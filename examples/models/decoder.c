@@ -474,13 +474,12 @@ static void read_no_rope(loader *load)
     uint64_t rotates;
     if (load->model->config.family != DECODER_SMOLLM3)
         return;
-    interval = number(load, "no_rope_layer_interval", 4);
-    if (load->files->failed)
+    if (!is_there(list)) {
+        interval = number(load, "no_rope_layer_interval", 4);
+        for (i = 0; !load->files->failed && i < count; i++)
+            blocks[i].rope = (i + 1) % interval != 0 ? GLOBAL : NONE;
         return;
-    for (i = 0; !is_there(list) && i < count; i++)
-        blocks[i].rope = (i + 1) % interval != 0 ? GLOBAL : NONE;
-    if (!is_there(list))
-        return;
+    }
     for (i = 0, flag = json_first(list); list.type == JSON_ARRAY && i < count; i++, flag = json_next(flag)) {
         if (!json_uint(flag, &rotates) || rotates > 1)
             break;
@@ -630,8 +629,8 @@ static void read_rope(loader *load)
         rope->frequencies = model->ropes[0].frequencies + i * half;
         rope->scale = 1;
         rope->base = i == GLOBAL
-                         ? checkpoint_real(load->files, load->config, "rope_theta", 1e-3, 1e30, load->kind->rope_theta)
-                         : checkpoint_real(load->files, load->config, "rope_local_base_freq", 1e-3, 1e30, 1e4);
+                         ? checkpoint_real(load->files, load->config, "rope_theta", 1e-3, 1e15, load->kind->rope_theta)
+                         : checkpoint_real(load->files, load->config, "rope_local_base_freq", 1e-3, 1e15, 1e4);
         if (load->files->failed)
             return;
         plain_frequencies(rope->frequencies, rope->base, 2 * half);

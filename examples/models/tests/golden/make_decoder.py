@@ -11,6 +11,8 @@ them golden.safetensors has
     prompt          I32 [N]     a text: random ids
     rows            I32 [R]     some of its positions, the last among them
     logits          F32 [R, V]  of the tokens that follow these positions
+    long            F32 [3, V]  logits after tokens 511, 512 and 699 of a text of 700, whose token i is
+                                (7 i + i i / 5) mod 64, rounded down: longer than what is read at once
     greedy          I32 [G]     the likeliest tokens after the prompt, one by one; no id ends them
     eos             I32 [E]     the ids that end a text, by generation_config.json or else config.json
     defaults        F32 [4]     temperature (0: greedy), top_k (0: all), top_p, repetition_penalty
@@ -226,6 +228,8 @@ def make(name):
         prompt = torch.randint(8, vocabulary - 8, (PROMPT,), generator=generator).tolist()
         with torch.no_grad():  # first: what is "dynamic" remembers the longest text
             logits = model(torch.tensor([prompt]), use_cache=False).logits[0]
+            text = torch.tensor([[(7 * i + i * i // 5) % 64 for i in range(700)]])
+            long = load(folder)[0](text, use_cache=False).logits[0, [511, 512, 699]]
         ids, margin = greedy(load(folder)[0], prompt, GREEDY)
         if margin >= MARGIN and len(set(ids)) >= DIFFERENT and max(ids) < vocabulary:
             break
@@ -235,7 +239,7 @@ def make(name):
     eos, numbers = resolved(defaults, vocabulary)
     safetensors.torch.save_file({
         "prompt": torch.tensor(prompt, dtype=torch.int32), "rows": torch.tensor(rows, dtype=torch.int32),
-        "logits": logits[rows].contiguous(), "greedy": torch.tensor(ids, dtype=torch.int32),
+        "logits": logits[rows].contiguous(), "long": long.contiguous(), "greedy": torch.tensor(ids, dtype=torch.int32),
         "eos": torch.tensor(eos, dtype=torch.int32), "defaults": torch.tensor(numbers, dtype=torch.float32)},
         os.path.join(folder, "golden.safetensors"))
     size = sum(os.path.getsize(os.path.join(folder, f)) for f in os.listdir(folder))
