@@ -129,7 +129,7 @@ in = $(1:%=$B/examples/models/%.o)
 $B/05_translate: $(call in,json safetensors checkpoint sentencepiece t5 beam translate)
 $B/12_search: $(call in,json safetensors checkpoint layers unicode wordpiece bert vectors)
 $B/13_generate: $(call in,json safetensors checkpoint layers unicode bpe sentencepiece tokenizer chat sample decoder)
-$B/tokenize: $(call in,tokenize sentencepiece)
+$B/tokenize: $(call in,tokenize sentencepiece wordpiece unicode json)
 $B/tensors: $(call in,tensors safetensors json)
 $B/grammar: $B/examples/models/train/grammar.o
 $B/train: $(addprefix $B/examples/models/,train/train.o train/learn.o train/network.o sentencepiece.o) $B/attn.o

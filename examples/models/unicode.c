@@ -6,8 +6,8 @@
 
 /* Runs of code points are 4-byte numbers, in order: the first code point << 8 | the value that it and what follows it
    have until the next run. In category_runs the value is the number of the category's bit, or one of these where upper
-   case and lower case take turns; category_pages[p] is the run that code point p << 8 lies in. bert_runs and accent_runs
-   have the categories that differ from those, or 0; combining_runs the canonical combining classes. */
+   case and lower case take turns; category_pages[p] is the run that code point p << 8 lies in. bert_runs and
+   accent_runs have the categories that differ from those, or 0; combining_runs the canonical combining classes. */
 enum { EVEN_UPPER = 18, ODD_UPPER = 19, PAGES_END = 0x20000 };
 
 /* Code points first, first + step, ... below first + count have a lower case that is `delta` beyond them. */
@@ -25,9 +25,9 @@ typedef struct mapping {
 } mapping;
 
 /* Two code points that compose, in order of the first and then of the second. */
-typedef struct pair {
+typedef struct composition {
     uint32_t first, second, both;
-} pair;
+} composition;
 
 #include "unicode_tables.h"
 
@@ -216,7 +216,7 @@ static size_t decompose(uint32_t code, int compatibly, uint32_t out[PARTS])
 /* What two code points compose to, or 0. */
 static uint32_t compose(uint32_t first, uint32_t second)
 {
-    size_t low = 0, high = COUNT(pairs);
+    size_t low = 0, high = COUNT(compositions);
     if (second < FIRST_MARK)
         return 0;
     if (first - LEADING < LEADINGS && second - VOWEL < VOWELS)
@@ -225,7 +225,7 @@ static uint32_t compose(uint32_t first, uint32_t second)
         return first + (second - TRAILING);
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const pair *p = &pairs[middle];
+        const composition *p = &compositions[middle];
         if (p->first == first && p->second == second)
             return p->both;
         if (p->first < first || (p->first == first && p->second < second))
@@ -264,7 +264,7 @@ typedef struct output {
     size_t size, capacity;
 } output;
 
-static void put(output *out, uint32_t code)
+static void put_code(output *out, uint32_t code)
 {
     char bytes[4];
     size_t count = unicode_write(bytes, code);
@@ -275,9 +275,9 @@ static void put(output *out, uint32_t code)
     out->size += count;
 }
 
-/* The marks that follow a starter, a code point of combining class 0: they have other classes and, in normal forms, stand
-   in order of these, marks of one class as they stood. There may be any number of them, and nothing is allocated: so the
-   text is read again for each class that occurs, unless they stand in order already. */
+/* The marks that follow a starter, a code point of combining class 0: they have other classes and, in normal forms,
+   stand in order of these, marks of one class as they stood. There may be any number of them, and nothing is allocated:
+   so the text is read again for each class that occurs, unless they stand in order already. */
 enum { EATEN = 8 }; /* more marks than compose with one starter */
 
 typedef struct marks {
@@ -358,7 +358,7 @@ static void put_marks(const marks *m, output *out)
         if (m->ordered || m->occurs[c])
             for (i = 0; i < m->count; i++, advance(&p))
                 if ((m->ordered || p.class_of == c) && !is_eaten(m, i))
-                    put(out, p.code);
+                    put_code(out, p.code);
         if (m->ordered)
             return;
     }
@@ -385,7 +385,7 @@ size_t unicode_normalize(unicode_form form, const char *text, size_t size, char 
         if (has_starter) {
             advance(&p);
             if (!p.count || (p.code < FIRST_MARK && p.class_of == 0)) { /* nothing here combines */
-                put(&result, starter);
+                put_code(&result, starter);
                 continue;
             }
         }
@@ -402,7 +402,7 @@ size_t unicode_normalize(unicode_form form, const char *text, size_t size, char 
             advance(&p);
         }
         if (has_starter)
-            put(&result, starter);
+            put_code(&result, starter);
         put_marks(&m, &result);
     }
     return result.size;

@@ -1,5 +1,5 @@
-/* unicode.h: what tokenizers ask of Unicode: code points, their categories, lower case, composed and decomposed forms. It
-   takes unicode.c and unicode_tables.h: C99 and libc, nothing allocated.
+/* unicode.h: what tokenizers ask of Unicode: code points, their categories, lower case, composed and decomposed forms.
+   It takes unicode.c and unicode_tables.h: C99 and libc, nothing allocated.
 
        uint32_t code;
        for (size_t at = 0; at < size; at += unicode_read(text + at, size - at, &code))
@@ -7,7 +7,7 @@
 
    Published tokenizers are made and run with the Python package `tokenizers`, and what it says of a code point is said
    here. Its parts know different versions of Unicode: categories are those of 16.0, lower case is that of 17.0, normal
-   forms are those of 9.0 (characters that came later have none and do not combine), and BERT's categories those of 8.0. */
+   forms are those of 9.0 (characters that came later have none and do not combine), BERT's categories those of 8.0. */
 #ifndef UNICODE_H
 #define UNICODE_H
 
@@ -20,16 +20,16 @@ extern "C" {
 
 /* General categories, one bit each, so that a class is a set: \p{L} is UNICODE_LETTER. */
 enum {
-    UNICODE_LU = 1 << 0, /* letters: upper case, */
-    UNICODE_LL = 1 << 1, /* lower, */
-    UNICODE_LT = 1 << 2, /* title, */
-    UNICODE_LM = 1 << 3, /* modifier, */
-    UNICODE_LO = 1 << 4, /* other */
-    UNICODE_MN = 1 << 5, /* marks: nonspacing, */
-    UNICODE_MC = 1 << 6, /* spacing, */
-    UNICODE_ME = 1 << 7, /* enclosing */
-    UNICODE_ND = 1 << 8, /* numbers: decimal, */
-    UNICODE_NL = 1 << 9, /* letter, */
+    UNICODE_LU = 1 << 0,  /* letters: upper case, */
+    UNICODE_LL = 1 << 1,  /* lower, */
+    UNICODE_LT = 1 << 2,  /* title, */
+    UNICODE_LM = 1 << 3,  /* modifier, */
+    UNICODE_LO = 1 << 4,  /* other */
+    UNICODE_MN = 1 << 5,  /* marks: nonspacing, */
+    UNICODE_MC = 1 << 6,  /* spacing, */
+    UNICODE_ME = 1 << 7,  /* enclosing */
+    UNICODE_ND = 1 << 8,  /* numbers: decimal, */
+    UNICODE_NL = 1 << 9,  /* letter, */
     UNICODE_NO = 1 << 10, /* other */
     UNICODE_P = 1 << 11,  /* punctuation, all kinds */
     UNICODE_S = 1 << 12,  /* symbols, all kinds */
@@ -43,8 +43,8 @@ enum {
     UNICODE_NUMBER = UNICODE_ND | UNICODE_NL | UNICODE_NO
 };
 
-/* Reads the code point that `size` bytes of UTF-8 begin with, size at least 1, and returns how many bytes it has. A byte
-   that begins none is read by itself, as UNICODE_INVALID + that byte. */
+/* Reads the code point that `size` bytes of UTF-8 begin with, size at least 1, and returns how many bytes it has. A
+   byte that begins none is read by itself, as UNICODE_INVALID + that byte. */
 enum { UNICODE_INVALID = 0x110000 };
 size_t unicode_read(const char *text, size_t size, uint32_t *code);
 

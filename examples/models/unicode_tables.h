@@ -1,5 +1,5 @@
-/* Written by make_unicode.py out of the Python package tokenizers 0.22.2: categories of its regular expressions,
-   lower case of Rust, normal forms of its normaliser. unicode.c says how the tables are read. */
+/* Written by make_unicode.py out of the Python package tokenizers 0.22.2: categories of its patterns, lower
+   case of Rust, normal forms of its normaliser. unicode.c says how the tables are read. */
 
 static const uint32_t category_runs[] = {
     0xe, 0x200d, 0x210b, 0x240c, 0x250b, 0x2b0c, 0x2c0b, 0x3008, 0x3a0b, 0x3c0c, 0x3f0b, 0x4100, 0x5b0b, 0x5e0c, 0x5f0b,
@@ -989,7 +989,7 @@ static const uint32_t pool[] = {
     12309, 12308, 25943, 12309, 24471, 21487,
 };
 
-static const pair pairs[] = {
+static const composition compositions[] = {
     {60, 824, 8814}, {61, 824, 8800}, {62, 824, 8815}, {65, 768, 192}, {65, 769, 193}, {65, 770, 194}, {65, 771, 195},
     {65, 772, 256}, {65, 774, 258}, {65, 775, 550}, {65, 776, 196}, {65, 777, 7842}, {65, 778, 197}, {65, 780, 461},
     {65, 783, 512}, {65, 785, 514}, {65, 803, 7840}, {65, 805, 7680}, {65, 808, 260}, {66, 775, 7682}, {66, 803, 7684},

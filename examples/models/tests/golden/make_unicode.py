@@ -1,4 +1,4 @@
-"""Writes ../../unicode_tables.h, the tables of unicode.c: python3 make_unicode.py
+"""Writes ../../unicode_tables.h, the tables of unicode.c, and unicode.h, hashes for their tests: python3 make_unicode.py
 
 What published tokenizers do is what the Rust package `tokenizers` does, and its parts know different versions of Unicode:
 categories are those of its regular expressions, lower case that of Rust, normal forms and marks those of its normaliser,
@@ -70,8 +70,8 @@ def pairs(canonical, composed):
     return result
 
 
-def bert(table):
-    """Where a category of BERT's normaliser, as far as that asks, is another one: code points and that category."""
+def bert_sets():
+    """The code points that BERT's normaliser takes for nonspacing marks, for punctuation and for control characters."""
     names = {"clean_text": False, "handle_chinese_chars": False, "strip_accents": False, "lowercase": False}
     cleaned = changed(normalizers.BertNormalizer(**{**names, "clean_text": True}))
     gone = {c for c, parts in cleaned.items() if not parts} - {0, 0xFFFD}
@@ -82,11 +82,16 @@ def bert(table):
     points = {c for c in CODES if len(split.pre_tokenize_str("a%sa" % chr(c))) == 3}
     assert not marks & points and not gone & marks and not gone & points
     assert spaces == (matched(r"\s") | {9, 10, 13}) - {32, 11, 12, 0x85}, spaces
+    return marks, points, gone | {0, 9, 10, 13}
+
+
+def bert(table, marks, points, control):
+    """Where a category of BERT's, as far as it asks, is another one: code points and that category."""
     result = {}
     for c in CODES:
         kind = CATEGORIES[table[c]]
         kind = kind if kind in ("Mn", "P") else "C" if kind in ("Cc", "Cf", "Co") else ""
-        theirs = "Mn" if c in marks else "P" if c in points else "C" if c in gone or c in (0, 9, 10, 13) else ""
+        theirs = "Mn" if c in marks else "P" if c in points else "C" if c in control else ""
         if c < 128:  # every ASCII symbol is punctuation to BERT: wordpiece.c says so
             assert (c in points) == (CATEGORIES[table[c]] in ("P", "S"))
         elif kind != theirs:
@@ -94,9 +99,8 @@ def bert(table):
     return result
 
 
-def accents(table):
+def accents(table, gone):
     """Where StripAccents sees a mark and the categories none, or the other way round."""
-    gone = {c for c, parts in changed(normalizers.StripAccents()).items() if not parts}
     return {c: CATEGORIES.index("Mn" if c in gone else "Cn") for c in CODES
             if (c in gone) != (CATEGORIES[table[c]][0] == "M")}
 
@@ -185,12 +189,70 @@ def written(name, kind, rows):
     return ["", "static const %s %s[] = {" % (kind, name), *lines, line, "};"]
 
 
+# ---- what the tests know: hashes (64-bit FNV-1a) of what the package says ----
+
+FORMS = [normalizers.NFC(), normalizers.NFD(), normalizers.NFKC(), normalizers.NFKD()]
+
+
+def fnv(data, state=0xCBF29CE484222325):
+    for byte in data:
+        state = (state ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return state
+
+
+def said(text):
+    """Bytes, and how many they are."""
+    data = text.encode()
+    return len(data).to_bytes(4, "little") + data
+
+
+def block_hashes(table, lower, spaces, marks, points, control, accents):
+    """For each 4096 code points, of everything that is known of each alone."""
+    forms = [changed(form) for form in FORMS]
+    for block in range(0x110000 >> 12):
+        state = fnv(b"")
+        for c in range(block << 12, block + 1 << 12):
+            if not 0xD800 <= c < 0xE000:
+                flags = [c in s for s in (spaces, marks, points if c >= 128 else (), control, accents)]
+                data = bytes([table[c], *flags])
+                for changes in (lower, *forms):
+                    data += said("".join(map(chr, changes.get(c, [c]))))
+                state = fnv(data, state)
+        yield state
+
+
+def interesting(canonical, compatible, marks, composing):
+    """Some hundred code points whose strings have normal forms that are not those of their characters."""
+    by_class = {k: [c for c in sorted(marks) if marks[c] == k] for k in set(marks.values())}
+    chosen = {c for codes in by_class.values() for c in codes[:2]}
+    chosen.update({c for pair in list(sorted(composing))[::23] for c in pair}, sorted(canonical)[::37],
+                  sorted(compatible)[::97], *(pair for pair in composing if pair[1] not in marks))
+    return sorted(chosen | {0x20, 0x61, 0x41, 0x1100, 0x1112, 0x1113, 0x1161, 0x1175, 0x1176, 0x11A7, 0x11A8, 0x11C2,
+                            0x11C3, 0xAC00, 0xAC01, 0xD7A3, 0xD788, 0xF73, 0x344, 0x1E9B, 0x323, 0x307, 0xFDFA, 0x10FFFF})
+
+
+def string_hashes(codes):
+    """For each form, of 4000 strings of these."""
+    for form in FORMS:
+        state, result = 1, fnv(b"")
+        for _ in range(4000):
+            text = ""
+            state = (state * 1664525 + 1013904223) % 2**32
+            for _ in range(1 + (state >> 16) % 12):
+                state = (state * 1664525 + 1013904223) % 2**32
+                text += chr(codes[(state >> 8) % len(codes)])
+            result = fnv(said(form.normalize_str(text)), result)
+        yield result
+
+
 def main():
     table = categories()
-    lower = changed(normalizers.Lowercase())
+    lower, sets, spaces = changed(normalizers.Lowercase()), bert_sets(), matched(r"\s")
+    accent = {c for c, parts in changed(normalizers.StripAccents()).items() if not parts}
+    blocks = list(block_hashes(table, lower, spaces, *sets, accent))
     assert lower.pop(0x130) == [0x69, 0x307] and all(len(parts) == 1 for parts in lower.values())
-    assert matched(r"\s") == {9, 10, 11, 12, 13, 32, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F,
-                              0x205F, 0x3000}
+    assert spaces == {9, 10, 11, 12, 13, 32, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F,
+                      0x205F, 0x3000}
     canonical, compatible = changed(normalizers.NFD()), changed(normalizers.NFKD())
     marks, composed = combining(normalizers.NFD()), changed(normalizers.NFC())
     composing = pairs(canonical, composed)
@@ -203,19 +265,28 @@ def main():
     runs, pool = category_runs(table), []
     pages = [max(i for i, run in enumerate(runs) if run[0] <= page << 8) for page in range(0x201)]
     packed = lambda rows: ["0x%x" % (c << 8 | value) for c, value in rows]
-    out = ["/* Written by make_unicode.py out of the Python package tokenizers %s: categories of its regular expressions,"
+    out = ["/* Written by make_unicode.py out of the Python package tokenizers %s: categories of its patterns, lower"
            % tokenizers.__version__,
-           "   lower case of Rust, normal forms of its normaliser. unicode.c says how the tables are read. */"]
+           "   case of Rust, normal forms of its normaliser. unicode.c says how the tables are read. */"]
     out += written("category_runs", "uint32_t", packed(runs)) + written("category_pages", "uint16_t", map(str, pages))
-    out += written("bert_runs", "uint32_t", packed(value_runs(bert(table))))
-    out += written("accent_runs", "uint32_t", packed(value_runs(accents(table))))
+    out += written("bert_runs", "uint32_t", packed(value_runs(bert(table, *sets))))
+    out += written("accent_runs", "uint32_t", packed(value_runs(accents(table, accent))))
     out += written("lower_runs", "lower_run", lower_runs(lower))
     out += written("combining_runs", "uint32_t", packed(value_runs(marks)))
     out += written("canonical", "mapping", mappings(canonical, pool))
     out += written("compatible", "mapping", mappings(compatible, pool))
     out += written("pool", "uint32_t", map(str, pool))
-    out += written("pairs", "pair", [(a, b, c) for (a, b), c in sorted(composing.items())])
+    out += written("compositions", "composition", [(a, b, c) for (a, b), c in sorted(composing.items())])
     with open(os.path.join(HERE, "..", "..", "unicode_tables.h"), "w") as f:
+        f.write("\n".join(out) + "\n")
+
+    codes = interesting(canonical, compatible, marks, composing)
+    out = ["/* Written by make_unicode.py out of the Python package tokenizers %s: hashes of what it says. */" %
+           tokenizers.__version__]
+    out += written("golden_blocks", "uint64_t", map("0x%016x".__mod__, blocks))
+    out += written("golden_codes", "uint32_t", map("0x%x".__mod__, codes))
+    out += written("golden_strings", "uint64_t", map("0x%016x".__mod__, string_hashes(codes)))
+    with open(os.path.join(HERE, "unicode.h"), "w") as f:
         f.write("\n".join(out) + "\n")
 
 
