@@ -76,10 +76,10 @@ static void help(void)
          "  --date TEXT            today, for templates that tell it (as these write it)\n"
          "  --template             prints what the model would read first, and ends\n"
          "  --greedy               always the likeliest token, as --temperature 0\n"
-         "  --temperature X        0 to 100 \\\n"
-         "  --top-k N              of the N likeliest tokens; 0: of all \\\n"
-         "  --top-p X              of the likeliest whose probabilities reach X \\\n"
-         "  --repetition-penalty X against tokens that were there; 1: none (what generation_config.json says)\n"
+         "  --temperature X        0 to 100: evens the odds if above 1                     (these four: what the\n"
+         "  --top-k N              of the N likeliest tokens; 0: of all                     model's own\n"
+         "  --top-p X              of the likeliest whose probabilities reach X, 0 to 1     generation_config.json\n"
+         "  --repetition-penalty X against tokens that were there, above 1                  says)\n"
          "  --seed N               the same seed gives the same text (another each time)\n"
          "  --max-tokens N         at most so many, in each answer (256)\n"
          "  --stop TEXT            stops where this would be written\n"
@@ -616,18 +616,13 @@ int main(int argc, char **argv)
         return status;
     if (p.opts.help) {
         help();
-        return fflush(stdout) != 0;
+        return fflush(stdout) != 0 || ferror(stdout) ? program_failed("the output cannot be written") : 0;
     }
-    if ((error = open_model(&p)) != NULL) {
-        program_put(stderr, error, strlen(error)); /* it begins with the directory's name */
-        putc('\n', stderr);
-        return 1;
-    }
+    if ((error = open_model(&p)) != NULL)
+        return program_failed(error);
     if ((error = tokenizer_open(&p.tokens, p.opts.directory)) != NULL) {
-        program_put(stderr, error, strlen(error));
-        putc('\n', stderr);
         decoder_close(&p.model);
-        return 1;
+        return program_failed(error);
     }
     loading = program_now() - start;
     status = run(&p);
