@@ -55,13 +55,13 @@ all: $(notebooks) $(tools)               ## build and run the notebooks; what yo
 	@echo && echo "The pictures are in $B/pictures."
 
 test: $B/test $B/test_examples $(notebooks) $(tools) $(learners) ## test the library, the examples, README and embedding
-	@$(check) library examples single pictures output tools search model readers readme quick
+	@$(check) library examples single pictures output tools search generate model readers readme quick
 
 test-library: $B/test                    ## of that, the tests of attn.h alone: after a change of a kernel, one compilation
 	@$(check) library
 
 test-examples: $B/test_examples $(notebooks) $(tools) $(learners) ## of that, what tests the examples
-	@$(check) examples single pictures output tools search model readers
+	@$(check) examples single pictures output tools search generate model readers
 
 check-t5: $B/05_translate                ## compare translation with transformers on models of the published sizes
 	@$(python) $T/check_t5.py $B/05_translate
