@@ -34,8 +34,6 @@ static int multiply(size_t *bytes, size_t a, size_t b, size_t size)
     return 1;
 }
 
-}
-
 /* ==== config.json ================================================================================================ */
 
 static void read_numbers(checkpoint *files, t5_config *c)
