@@ -81,18 +81,21 @@ MODELS = [  # how it is made, bytes of the model, text
     (0, PLAIN + piece("<0x00>", 0.0, 6), "a"), (1, field(2, field(46, b"<x>") + field(47, b"</s>")), "a"),
     (1, piece("<x>a", -2.9), "<x>a"), (1, piece(b"\xe2", 0.0, 4), b"\xe2"), (2, b"\x4b\0\1\x4d\0\0", "A"),
     (2, b"\x4b\0\1", "A"), (2, b"\x0b\0\xb0\x0c\0\4", "A"), (2, b"\x0a\0\1", "A"), (2, b"\x07\0\5", "A"),
+    *((how, field(2, field(3, kind)) + more, "abaABA<x>\u00e9 ba") for kind in (2, 3, 4) for how, more in [
+        (1, b""), (1, piece("ba", -1.5)), (1, piece("ba", 1.5, 5) + piece("aba", 0.0)), (5, piece("aab", -0.0, 4)),
+        (3, piece("ba", 0.0, 5)), (7, piece("▁ab", 2.0, 3) + piece("bb", -9.0, 5) + piece("bbb", -0.0, 5))]),
     (3, b"", "ax\u00e9"), (7, piece("\0", 0.0, 6), "x<extra_id_1>"), (3, field(2, field(35, 0)), "x"),
 ]
 MODELS_WORDS = [b"\x0a", b"\x12", b"\x1a", b"\x2a", b"\x15\0\0\x80\x3f", b"\x18\1", b"\x18\2", b"\x18\4", b"\x18\5",
-                b"\x98\2\1", b"\xc0\1\1", b"\x18\0", b"\x20\0", b"\x28\0", b"\xff\xff\xff\xff\x0f", "▁".encode(),
-                b"<extra_id_1>", b"\x80\x80\x80\x80\x80\x80\x80\x80\x80\1", "\u00a0".encode(), b"AB", b"<x>"]
+                b"\x98\2\1", b"\x12\2\x18\2", b"\xc0\1\1", b"\x18\0", b"\x20\0", b"\x28\0",
+                b"\xff\xff\xff\xff\x0f", "▁".encode(), b"<extra_id_1>", b"\x80\x80\x80\x80\x80\x80\x80\x80\x80\1", "\u00a0".encode(), b"AB", b"<x>"]
 
 TEXTS = [
     "The house is wonderful.", " a  b ", "Le garçon a été à l'école", "cafe\u0301 \ufb01 \uff21\uff22", "日本語 テスト が",
     "😀❤\u200d🔥", "\t\n\r x \0 y", "<extra_id_0> <extra_id_99><extra_id_100>", "▁▁a▁", "e-mail: x@y.org [a + b] {c}",
 ]
 TEXTS_WORDS = ["▁", "<extra_id_0>", "<extra_id_99>", "\u0301", "\u3000", "\ufb01", "\uff21", "が", "  ", "the", "tion",
-               b"\xff", b"\xe2\x96", b"\xed\xa0\x80", b"\xf4\x90\x80\x80"]
+               "<|user|>", b"\xff", b"\xe2\x96", b"\xed\xa0\x80", b"\xf4\x90\x80\x80"]
 
 WORDS = "[UNK]\n[CLS]\na\n##a\nab\n##b\n.\né\n"
 BERT = ('{"model":{"type":"WordPiece"%s},"normalizer":{"type":"BertNormalizer"%s},'
@@ -135,6 +138,6 @@ write("safetensors",
       + [b"\1" + struct.pack("<Q", len(header)) + header + data for header, data in SAFETENSORS], SAFETENSORS_WORDS)
 write("sentencepiece", [bytes([how, len(as_bytes(text))]) + model + as_bytes(text) for how, model, text in MODELS],
       MODELS_WORDS)
-write("tokenize", [bytes([model]) + text.encode() for text in TEXTS for model in (0, 1, 2, 128)], TEXTS_WORDS)
+write("tokenize", [bytes([model]) + text.encode() for text in TEXTS for model in (0, 1, 2, 3, 4, 5, 128)], TEXTS_WORDS)
 write("wordpiece", [bytes([how, *(len(as_bytes(f)) for f in files)]) + b"".join(map(as_bytes, files)) + as_bytes(text)
                     for how, *files, text in WORDPIECE], WORDPIECE_WORDS)
