@@ -1555,6 +1555,8 @@ static string in_strings(const bpe_model *m, uint32_t text, uint32_t size)
 static void append_step(const bpe_model *m, const step *s, string text, buffer *out)
 {
     string content = in_strings(m, s->content, s->content_size);
+    if (text.size == 0)
+        return;
     if (s->kind == NORMAL_FORM && !is_ascii(text)) {
         size_t size = text.size;
         while (reserve(out, size) &&
@@ -1564,7 +1566,7 @@ static void append_step(const bpe_model *m, const step *s, string text, buffer *
     } else if (s->kind == REPLACE) {
         append_replaced(out, text, in_strings(m, s->literal, s->literal_size), content);
     } else {
-        if (s->kind == PREPEND && text.size)
+        if (s->kind == PREPEND)
             append(out, content.text, content.size);
         append(out, text.text, text.size);
     }
@@ -2203,7 +2205,7 @@ static void append_repaired(buffer *out, const char *text, size_t size)
 static void finish_bytes(buffer *text, size_t begin)
 {
     size_t count = text->size - begin;
-    if (text->failed || is_valid(text->text + begin, count))
+    if (text->failed || count == 0 || is_valid(text->text + begin, count))
         return;
     text->size = begin;
     while (count--)
@@ -2224,7 +2226,7 @@ static void append_pieces(const bpe *b, const int32_t *ids, size_t count, buffer
         if (is_byte && !was_byte)
             begin = text->size;
         size = write_piece(b, ids[i], first, NULL, 0);
-        if (reserve(text, size))
+        if (size && reserve(text, size))
             text->size += write_piece(b, ids[i], first, text->text + text->size, size);
         first = 0;
     }

@@ -121,6 +121,26 @@ WORDPIECE_WORDS = ['"model"', '"type"', '"WordPiece"', '"vocab"', '"added_tokens
                    '"strip_accents":true', '"clean_text":false', '"added_tokens_decoder"', "[UNK]", "[CLS]", "<a>",
                    "\u0301", "\u0323", "\u0345", "\u0f71", "\u11a8", "\u1161", "\u1100", "\uac00", "\ufdfa", "\u3000"]
 
+BPE_VOCAB = '"vocab":{"a":0,"b":1,"ab":2,"\u0120":3,"<0xC3>":4,"<0xA9>":5,"?":6,"\u2581":7,"\u2581a":8}'
+BPE_FILES = ['{"model":{%s,"merges":%s%s}%s}' % (BPE_VOCAB, merges, more, rest) for merges, more, rest in [
+    ('["a b"]', "", ""), ('[["a","b"],["\u2581","a"]]', ',"unk_token":"?","byte_fallback":true,"fuse_unk":true',
+     ',"pre_tokenizer":{"type":"Metaspace","replacement":"\u2581","prepend_scheme":"first","split":false}'),
+    ("[]", ',"ignore_merges":true', ',"pre_tokenizer":{"type":"ByteLevel"},"decoder":{"type":"ByteLevel"}'),
+    ('["#version: 0.2","a b","a b"]', "", ',"added_tokens":[{"id":9,"content":"<s>","special":true,"lstrip":true},'
+     '{"id":10,"content":" ","rstrip":true,"normalized":true},{"id":2,"content":"ab","single_word":true}]'),
+    ('["a b"]', "", ',"normalizer":{"type":"Sequence","normalizers":[{"type":"NFKC"},{"type":"Prepend","prepend":"\u2581"},'
+     '{"type":"Replace","pattern":{"String":" "},"content":"\u2581"}]},"decoder":{"type":"Sequence","decoders":'
+     '[{"type":"Replace","pattern":{"String":"\u2581"},"content":" "},{"type":"ByteFallback"},{"type":"Fuse"},'
+     '{"type":"Strip","content":" ","start":1,"stop":0}]}'),
+    ('["a b"]', "", ',"pre_tokenizer":{"type":"Split","pattern":{"Regex":"\\\\p{N}"},"behavior":"MergedWithNext"}'),
+    ('["a b"]', "", ',"added_tokens":[{"id":9,"content":"<s>"}],"post_processor":{"type":"TemplateProcessing","single":'
+     '[{"SpecialToken":{"id":"<s>"}},{"Sequence":{}}],"special_tokens":{"<s>":{"ids":[9]}}}'),
+]]
+BPE_WORDS = ['"type":', '"Split"', '"ByteLevel"', '"Metaspace"', '"Digits"', '"Sequence"', '"NFC"', '"Replace"', '"Prepend"',
+             '"pattern":{"String":" "}', '"behavior":"Removed"', '"invert":true', '"merges":["a b"]', '"vocab":{"a":0}',
+             '"added_tokens":[', '"content":', '"single_word":true', '"special":true', '"normalized":true', "\u2581", "\u0120",
+             "'s", "'LL", "\u0301", "\r\n", "<|im_end|>", "<s>", "\u4e00", "\u017f", b"\xff", b"\xe2\x96"]
+
 
 def write(target, inputs, words):
     os.makedirs(os.path.join(sys.argv[1], target), exist_ok=True)
@@ -141,3 +161,7 @@ write("sentencepiece", [bytes([how, len(as_bytes(text))]) + model + as_bytes(tex
 write("tokenize", [bytes([model]) + text.encode() for text in TEXTS for model in (0, 1, 2, 3, 4, 5, 128)], TEXTS_WORDS)
 write("wordpiece", [bytes([how, *(len(as_bytes(f)) for f in files)]) + b"".join(map(as_bytes, files)) + as_bytes(text)
                     for how, *files, text in WORDPIECE], WORDPIECE_WORDS)
+write("bpe", [bytes([0, len(text.encode())]) + file.encode() + text.encode() for file in BPE_FILES
+              for text in ("aab b a", "\u2581ab\u00e9? <s> ab")]
+      + [bytes([1, len(text.encode()), kind]) + b"\x20\1a\x51\2\"" + text.encode() for kind in range(15) for text in TEXTS[:2]]
+      + [bytes([2, 255, kind]) + text.encode() for text in TEXTS for kind in range(15)], BPE_WORDS)
