@@ -117,7 +117,7 @@ MODELS = {
 # ---- weights ----
 
 
-def random_weights(model, seed, sharp=1.7):
+def random_weights(model, seed, sharp):
     """Weights of such sizes that attention has peaks, every part of a layer is seen in what it adds, and a token seldom
     follows itself."""
     torch.manual_seed(seed)
@@ -135,7 +135,7 @@ def random_weights(model, seed, sharp=1.7):
                 if "q_norm" in name or "k_norm" in name:
                     x.add_(0.4)
             elif "embed_tokens" in name or "lm_head" in name:
-                x.normal_(0, 1).div_(x.norm(dim=1, keepdim=True) / (2.0 if "lm_head" in name else 1.0))
+                x.normal_(0, 1).div_(x.norm(dim=1, keepdim=True) / (2.0 if "lm_head" in name else 0.3 if gemma else 1.0))
             elif "experts.gate_up" in name or "experts.down" in name:
                 x.normal_(0, 1.5 / math.sqrt(x.shape[1]))
             else:
@@ -147,15 +147,14 @@ def random_weights(model, seed, sharp=1.7):
 # ---- directories ----
 
 
-def build(name, seed):
-    kind, dtype, members, how = MODELS[name]
+def build(kind, dtype, members, seed, sharp=1.7):
     config = AutoConfig.for_model(kind, **members)
     config._attn_implementation = "eager"
     if kind == "gemma3":
         model = transformers.Gemma3ForConditionalGeneration(config)
     else:
         model = AutoModelForCausalLM.from_config(config)
-    return random_weights(model, seed).to(dtype)
+    return random_weights(model, seed, sharp).to(dtype)
 
 
 def add_buffers(path, layers, half):
@@ -221,7 +220,7 @@ def make(name):
     folder = os.path.join(HERE, "decoder", name)
     kind, dtype, members, how = MODELS[name]
     for seed in range(100):
-        save(folder, build(name, seed), how)
+        save(folder, build(kind, dtype, members, seed), how)
         model, defaults = load(folder)
         vocabulary = model.config.get_text_config().vocab_size
         generator = torch.Generator().manual_seed(seed)
