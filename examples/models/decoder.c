@@ -491,18 +491,14 @@ static void read_no_rope(loader *load)
 
 /* ==== Positions ================================================================================================== */
 
-/* Frequencies are computed as transformers does, where it matters in float: an angle is position times frequency, and
-   what is lost in a frequency grows with the position. */
+/* Frequencies are computed as transformers does, in float, step by step: an angle is position times frequency, so that
+   the roundings of a frequency grow with the position. */
 
-/* 1 / base^(2d/dim), in float. */
-static void plain_frequencies(float *frequencies, double base, size_t dim)
+/* base^(2d/dim). */
+static float rope_power(float base, size_t dim, size_t d)
 {
-    size_t d;
-    for (d = 0; d < dim / 2; d++) {
-        float exponent = (float)(2 * d) / (float)dim;
-        float power = (float)pow((double)(float)base, (double)exponent);
-        frequencies[d] = 1 / power;
-    }
+    float exponent = (float)(2 * d) / (float)dim;
+    return (float)pow((double)base, (double)exponent);
 }
 
 /* Llama 3.1: waves longer than the text in training are stretched by factor, short ones are not, and between. */
@@ -517,13 +513,12 @@ static void llama3_frequencies(loader *load, decoder_rope *rope, json scaling, s
     if (!files->failed && high <= low)
         refuse(load, scaling, "high_freq_factor", "is not above low_freq_factor");
     for (d = 0; !files->failed && d < dim / 2; d++) {
-        double frequency = (double)rope->frequencies[d], wave = 6.283185307179586 / frequency, smooth;
-        if (wave < length / high)
-            continue;
-        smooth = (length / wave - low) / (high - low);
-        if (wave > length / low)
-            smooth = 0;
-        rope->frequencies[d] = (float)((1 - smooth) * frequency / factor + smooth * frequency);
+        float frequency = rope->frequencies[d], wave = 6.28318531f / frequency, smooth;
+        smooth = ((float)length / wave - (float)low) / (float)(high - low);
+        if (wave > (float)(length / low))
+            rope->frequencies[d] = frequency / (float)factor;
+        else if (wave >= (float)(length / high))
+            rope->frequencies[d] = (1 - smooth) * frequency / (float)factor + smooth * frequency;
     }
 }
 
@@ -571,9 +566,11 @@ static void yarn_frequencies(loader *load, decoder_rope *rope, json scaling, siz
     if (low == high)
         high += 0.001;
     for (d = 0; d < dim / 2; d++) {
-        double frequency = (double)rope->frequencies[d], part = ((double)d - low) / (high - low);
+        float slower = 1 / ((float)factor * rope_power((float)rope->base, dim, d));
+        float part = ((float)d - (float)low) / (float)(high - low), plain;
         part = part < 0 ? 0 : part > 1 ? 1 : part;
-        rope->frequencies[d] = (float)(frequency / factor * part + frequency * (1 - part));
+        plain = 1 - part;
+        rope->frequencies[d] = slower * (1 - plain) + rope->frequencies[d] * plain;
     }
     rope->scale = (float)scale;
 }
@@ -599,7 +596,7 @@ static void read_scaling(loader *load, decoder_rope *rope, json scaling)
     if (kind == 1) {
         factor = checkpoint_real(load->files, scaling, "factor", 1e-6, 1e9, -1);
         for (d = 0; d < dim / 2; d++)
-            rope->frequencies[d] = (float)((double)rope->frequencies[d] / factor);
+            rope->frequencies[d] /= (float)factor;
     } else if (kind == 2) {
         rope->factor = checkpoint_real(load->files, scaling, "factor", 1, 1e9, -1);
         if (dim == 2)
@@ -614,7 +611,7 @@ static void read_scaling(loader *load, decoder_rope *rope, json scaling)
 static void read_rope(loader *load)
 {
     decoder *model = load->model;
-    size_t half = model->config.head_dim / 2, i;
+    size_t half = model->config.head_dim / 2, i, d;
     if (load->files->failed)
         return;
     model->ropes = (decoder_rope *)calloc(2, sizeof *model->ropes);
@@ -633,7 +630,8 @@ static void read_rope(loader *load)
                          : checkpoint_real(load->files, load->config, "rope_local_base_freq", 1e-3, 1e15, 1e4);
         if (load->files->failed)
             return;
-        plain_frequencies(rope->frequencies, rope->base, 2 * half);
+        for (d = 0; d < half; d++)
+            rope->frequencies[d] = 1 / rope_power((float)rope->base, 2 * half, d);
     }
     read_scaling(load, &model->ropes[GLOBAL], json_get(load->config, "rope_scaling"));
     for (i = 0; model->config.family == DECODER_GEMMA3 && i < model->config.num_hidden_layers; i++)
@@ -918,26 +916,32 @@ static int begin_rows(decoder *model, rows *r, size_t count)
     return 1;
 }
 
-/* Cosines and sines of the rows' angles, which begin at position `first` of a text that `length` tokens of are known. A
-   text that has outgrown what the model was made for turns slower, if it is "dynamic":
-   base (factor length / max - (factor - 1))^(dim / (dim - 2)). */
+/* The base for a text of `length` tokens: a "dynamic" one turns slower when it has outgrown what the model was made for,
+   base (factor length / max - (factor - 1))^(dim / (dim - 2)). 0: frequencies are what they are. */
+static float stretched_base(const decoder *model, const decoder_rope *rope, size_t length)
+{
+    size_t dim = model->config.head_dim, max = model->config.max_position_embeddings;
+    float part, exponent;
+    if (rope->factor == 0 || length <= max)
+        return 0;
+    part = (float)rope->factor * (float)length / (float)max - (float)(rope->factor - 1);
+    exponent = (float)dim / (float)(dim - 2);
+    return (float)rope->base * (float)pow((double)part, (double)exponent);
+}
+
+/* Cosines and sines of the rows' angles, which begin at position `first` of a text of which `length` tokens are known. */
 static void set_rotation(const decoder *model, rows *r, int which, size_t first, size_t length)
 {
     const decoder_rope *rope = &model->ropes[which];
-    size_t dim = model->config.head_dim, i, d, max = model->config.max_position_embeddings;
+    size_t half = model->config.head_dim / 2, i, d;
     float *cosines = (float *)r->cos[which].data, *sines = (float *)r->sin[which].data;
-    double base = 0;
-    if (rope->factor > 0 && length > max)
-        base = rope->base *
-               pow(rope->factor * (double)length / (double)max - (rope->factor - 1), (double)dim / (double)(dim - 2));
-    for (d = 0; d < dim / 2; d++) {
-        float frequency = rope->frequencies[d];
-        if (base > 0)
-            frequency = (float)(1 / pow(base, (double)(2 * d) / (double)dim));
+    float base = stretched_base(model, rope, length);
+    for (d = 0; d < half; d++) {
+        float frequency = base > 0 ? 1 / rope_power(base, 2 * half, d) : rope->frequencies[d];
         for (i = 0; i < r->count; i++) {
             float angle = (float)(first + i) * frequency;
-            cosines[i * (dim / 2) + d] = (float)cos((double)angle) * rope->scale;
-            sines[i * (dim / 2) + d] = (float)sin((double)angle) * rope->scale;
+            cosines[i * half + d] = (float)cos((double)angle) * rope->scale;
+            sines[i * half + d] = (float)sin((double)angle) * rope->scale;
         }
     }
 }

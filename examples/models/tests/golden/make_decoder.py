@@ -47,6 +47,9 @@ OSS = dict(DEEP, head_dim=8, num_local_experts=1, num_experts_per_tok=1)
 EYES = dict(hidden_size=4, intermediate_size=4, num_hidden_layers=1, num_attention_heads=1, image_size=28,
             patch_size=14)
 
+USUAL = ["rms_norm_eps", "rope_theta", "tie_word_embeddings", "attention_bias", "mlp_bias", "hidden_act",
+         "hidden_activation"]  # where they are the defaults
+
 # For each: model_type, type of the weights, what config.json has; then what is done to the directory.
 #   drop       members that config.json loses;  put: members it gets, over those that the library writes
 #   shards     the most bytes of a file
@@ -54,7 +57,7 @@ EYES = dict(hidden_size=4, intermediate_size=4, num_hidden_layers=1, num_attenti
 #   inv_freq   buffers as in files of the first Llama models
 MODELS = {
     "llama_f32": ("llama", F32, dict(SMALL, num_key_value_heads=4, hidden_size=16), dict(
-        drop=["head_dim", "num_key_value_heads", "attention_bias", "mlp_bias", "rope_scaling", "rope_theta", "pretraining_tp"],
+        drop=USUAL + ["head_dim", "num_key_value_heads", "rope_scaling", "pretraining_tp"],
         put=dict(pad_token_id=-1), inv_freq=True)),
     "llama3_bf16": ("llama", BF16, dict(SMALL, rope_scaling=LLAMA3, rope_theta=500000.0, head_dim=8,
                                         tie_word_embeddings=True, rms_norm_eps=1e-5), dict(
@@ -67,7 +70,7 @@ MODELS = {
                                                rope_scaling=dict(rope_type="dynamic", factor=3.0)), {}),
     "llama_yarn_bf16": ("llama", BF16, dict(SMALL, head_dim=12, rope_scaling=dict(
         YARN, beta_fast=4.0, beta_slow=0.5, mscale=1.3, mscale_all_dim=0.4), hidden_act="relu"), {}),
-    "mistral_bf16": ("mistral", BF16, dict(SMALL, sliding_window=7), dict(drop=["head_dim"])),
+    "mistral_bf16": ("mistral", BF16, dict(SMALL, sliding_window=7), dict(drop=USUAL + ["head_dim"])),
     "mistral_full_f16": ("mistral", F16, dict(SMALL, sliding_window=None, head_dim=10, rope_theta=1000000.0),
                          dict(generation=dict(eos_token_id=2, do_sample=True, top_k=0))),
     "qwen2_bf16": ("qwen2", BF16, dict(SMALL, tie_word_embeddings=True, sliding_window=5, rope_theta=1000000.0),
@@ -76,14 +79,15 @@ MODELS = {
                        temperature=0.7, top_p=0.8, top_k=20))),
     "qwen2_window_f16": ("qwen2", F16, dict(SMALL, num_hidden_layers=3, hidden_size=16, use_sliding_window=True,
                                             sliding_window=5, max_window_layers=1, rope_scaling=YARN),
-                         dict(drop=["layer_types"], put=dict(eos_token_id=[4, 5]))),
+                         dict(drop=USUAL + ["layer_types"], put=dict(eos_token_id=[4, 5]))),
     "qwen3_bf16": ("qwen3", BF16, dict(SMALL, head_dim=16, tie_word_embeddings=True, rope_theta=1000000.0), {}),
     "qwen3_mixed_f16": ("qwen3", F16, dict(SMALL, num_hidden_layers=3, hidden_size=16, head_dim=8, attention_bias=True,
                                            use_sliding_window=True, sliding_window=4, layer_types=[
-                                               "sliding_attention", "full_attention", "sliding_attention"]), {}),
+                                               "sliding_attention", "full_attention", "sliding_attention"]),
+                        dict(drop=["rms_norm_eps", "rope_theta", "tie_word_embeddings", "hidden_act"])),
     "gemma2_bf16": ("gemma2", BF16, dict(SMALL, head_dim=8, query_pre_attn_scalar=6, sliding_window=6,
                                          attn_logit_softcapping=4.0, final_logit_softcapping=9.0),
-                    dict(drop=["layer_types", "rope_theta"])),
+                    dict(drop=USUAL + ["layer_types"])),
     "gemma2_plain_f16": ("gemma2", F16, dict(DEEP, num_hidden_layers=3, head_dim=12, attention_bias=True,
                                              attn_logit_softcapping=None, final_logit_softcapping=None,
                                              sliding_window=9, query_pre_attn_scalar=12, layer_types=[
@@ -92,21 +96,23 @@ MODELS = {
     "gemma3_text_bf16": ("gemma3_text", BF16, dict(DEEP, num_hidden_layers=6, head_dim=8, query_pre_attn_scalar=8,
                                                    sliding_window=5, rope_theta=1000000.0, rope_local_base_freq=100.0,
                                                    rope_scaling=dict(rope_type="linear", factor=8.0)),
-                         dict(drop=["layer_types", "_sliding_window_pattern"], generation=dict(
+                         dict(drop=["layer_types", "_sliding_window_pattern", "rms_norm_eps", "rope_theta",
+                                    "tie_word_embeddings", "hidden_activation"], generation=dict(
                              bos_token_id=2, eos_token_id=[1, 60], do_sample=True, top_k=64, top_p=0.95))),
     "gemma3_bf16": ("gemma3", BF16, dict(text_config=dict(
         DEEP, num_hidden_layers=3, num_attention_heads=8, num_key_value_heads=4, head_dim=4, sliding_window=6,
         query_pre_attn_scalar=10, sliding_window_pattern=2), vision_config=EYES, mm_tokens_per_image=4,
         image_token_index=71, boi_token_index=70, eoi_token_index=69), dict(text_drop=[
-            "layer_types", "num_attention_heads", "num_key_value_heads", "rope_theta", "rope_scaling",
-            "tie_word_embeddings", "hidden_activation"], put=dict(eos_token_id=[1, 61]))),
+            "layer_types", "num_attention_heads", "num_key_value_heads", "rope_theta", "rope_scaling", "rms_norm_eps",
+            "tie_word_embeddings", "hidden_activation", "rope_local_base_freq"], put=dict(eos_token_id=[1, 61]))),
     "gpt_oss_bf16": ("gpt_oss", BF16, dict(OSS, num_hidden_layers=3, sliding_window=5, rope_scaling=dict(
-        YARN, beta_fast=32.0, beta_slow=1.0, truncate=False), eos_token_id=9), {}),
+        YARN, original_max_position_embeddings=512, beta_fast=8.0, beta_slow=1.0, truncate=False), eos_token_id=9),
+                     dict(drop=USUAL)),
     "gpt_oss_plain_f16": ("gpt_oss", F16, dict(OSS, sliding_window=8, attention_bias=False, tie_word_embeddings=True,
                                                rope_scaling=None, layer_types=["full_attention", "sliding_attention"]),
                           dict(put=dict(eos_token_id=None))),
     "smollm3_bf16": ("smollm3", BF16, dict(DEEP, num_hidden_layers=4, bos_token_id=5, eos_token_id=6, pad_token_id=7),
-                     dict(drop=["layer_types", "no_rope_layers", "bos_token_id", "eos_token_id"])),
+                     dict(drop=USUAL + ["layer_types", "no_rope_layers", "bos_token_id", "eos_token_id"])),
     "smollm3_window_f16": ("smollm3", F16, dict(DEEP, num_hidden_layers=3, no_rope_layers=[0, 1, 0], attention_bias=True,
                                                 mlp_bias=True, use_sliding_window=True, sliding_window=6,
                                                 tie_word_embeddings=False, bos_token_id=5, eos_token_id=6,
@@ -117,7 +123,7 @@ MODELS = {
 # ---- weights ----
 
 
-def random_weights(model, seed, sharp=1.7):
+def random_weights(model, seed, sharp):
     """Weights of such sizes that attention has peaks, every part of a layer is seen in what it adds, and a token seldom
     follows itself."""
     torch.manual_seed(seed)
@@ -135,9 +141,9 @@ def random_weights(model, seed, sharp=1.7):
                 if "q_norm" in name or "k_norm" in name:
                     x.add_(0.4)
             elif "embed_tokens" in name or "lm_head" in name:
-                x.normal_(0, 1).div_(x.norm(dim=1, keepdim=True) / (2.0 if "lm_head" in name else 1.0))
+                x.normal_(0, 1).div_(x.norm(dim=1, keepdim=True) / (2.0 if "lm_head" in name else 0.3 if gemma else 1.0))
             elif "experts.gate_up" in name or "experts.down" in name:
-                x.normal_(0, 1.5 / math.sqrt(x.shape[1]))
+                x.normal_(0, (4 if "gate_up" in name else 0.5) / math.sqrt(x.shape[1]))  # some are clamped to 7
             else:
                 fan = x.shape[1]
                 x.normal_(0, (sharp if "q_proj" in name or "k_proj" in name else 1.5) / math.sqrt(fan))
@@ -147,15 +153,14 @@ def random_weights(model, seed, sharp=1.7):
 # ---- directories ----
 
 
-def build(name, seed):
-    kind, dtype, members, how = MODELS[name]
+def build(kind, dtype, members, seed, sharp=1.7):
     config = AutoConfig.for_model(kind, **members)
     config._attn_implementation = "eager"
     if kind == "gemma3":
         model = transformers.Gemma3ForConditionalGeneration(config)
     else:
         model = AutoModelForCausalLM.from_config(config)
-    return random_weights(model, seed).to(dtype)
+    return random_weights(model, seed, sharp).to(dtype)
 
 
 def add_buffers(path, layers, half):
@@ -221,7 +226,7 @@ def make(name):
     folder = os.path.join(HERE, "decoder", name)
     kind, dtype, members, how = MODELS[name]
     for seed in range(100):
-        save(folder, build(name, seed), how)
+        save(folder, build(kind, dtype, members, seed), how)
         model, defaults = load(folder)
         vocabulary = model.config.get_text_config().vocab_size
         generator = torch.Generator().manual_seed(seed)
