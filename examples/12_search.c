@@ -49,6 +49,7 @@ typedef struct program {
     bert model;
     notes notes;
     double embedding;        /* seconds */
+    bert_times times;        /* of that */
     size_t embedded, tokens; /* lines; and tokens in them */
     int failed;              /* something has, but not all */
 } program;
@@ -245,6 +246,7 @@ static const char *embed_lines(program *p)
     p->embedding = program_now() - start;
     p->embedded = n->different;
     p->tokens = p->model.tokens;
+    p->times = p->model.times;
     return error;
 }
 
@@ -504,9 +506,12 @@ static const char *open_model(program *p)
 
 static void show_times(const program *p, double loading)
 {
+    const bert_times *t = &p->times;
     fprintf(stderr, "loaded %.3f s\n", loading);
     program_show_rate("embedded", p->embedded, "lines", p->embedding);
     program_show_rate("embedded", p->tokens, "tokens", p->embedding);
+    fprintf(stderr, "of that products %.3f s %.2f Gflop/s, attention %.3f s\n", t->products,
+            t->products > 0 ? t->flops / t->products * 1e-9 : 0.0, t->attention);
     program_show_memory();
 }
 
@@ -528,6 +533,7 @@ int main(int argc, char **argv)
     }
     error = open_model(&p);
     loading = program_now() - start;
+    p.model.times.now = program_now;
     if (!error)
         error = run(&p);
     if (!error && p.opts.timing)

@@ -573,9 +573,10 @@ no_room_on_disk() {
 }
 prints_search_times() {
     search --timing "$model" "$small" cat > "$work/output" 2> "$work/messages" || return 1
-    [ "$(sed 's/[0-9.]*[0-9]/N/g' "$work/messages" | head -n 3)" = 'loaded N s
+    [ "$(sed 's/[0-9.]*[0-9]/N/g' "$work/messages" | head -n 4)" = 'loaded N s
 embedded N lines N s N lines/s
-embedded N tokens N s N tokens/s' ] && ! sed 1,3d "$work/messages" | grep -v -x 'peak memory [0-9.]* MiB'
+embedded N tokens N s N tokens/s
+of that products N s N Gflop/s, attention N s' ] && ! sed 1,4d "$work/messages" | grep -v -x 'peak memory [0-9.]* MiB'
 }
 refuses_search_options() {
     for option in "$@"; do

@@ -271,30 +271,37 @@ void bert_close(bert *model)
 
 /* ==== The network ================================================================================================ */
 
-/* Rows of numbers in between: those of the feed-forward take the place of the others. */
+/* Rows of numbers in between: those of the feed-forward take the place of the attention's. */
 typedef struct rows {
     float *x;             /* count x hidden_size: the caller's states */
     float *q, *k, *v, *a; /* count x hidden_size: what attention takes and gives */
     float *f;             /* count x intermediate_size: the same memory */
+    float *y;             /* count x hidden_size: what is to be added to x */
     size_t count;
 } rows;
 
 static int begin_rows(bert *model, rows *r, float *states, size_t count)
 {
     size_t d = model->config.hidden_size, width = model->config.intermediate_size;
-    if (d > (size_t)PTRDIFF_MAX / 4)
+    if (d > (size_t)PTRDIFF_MAX / 8)
         return layers_fail(&model->net, "no memory");
     width = width > 4 * d ? width : 4 * d;
     r->x = states;
     r->count = count;
-    r->f = layers_rows(&model->net, count, width);
+    r->f = layers_rows(&model->net, count, width + d);
     if (!r->f)
         return 0;
+    r->y = r->f + count * width;
     r->q = r->f;
     r->k = r->q + count * d;
     r->v = r->k + count * d;
     r->a = r->v + count * d;
     return 1;
+}
+
+static double now(const bert *model)
+{
+    return model->times.now ? model->times.now() : 0;
 }
 
 /* x = norm(word + type + position) of each token. */
@@ -315,33 +322,47 @@ static void embed(bert *model, rows *r, const int32_t *ids, const size_t *starts
                 c->layer_norm_eps);
 }
 
-static void project(bert *model, float *out, const rows *r, bert_linear m)
+/* out = in w^T, for all rows. */
+static void project(bert *model, float *out, const float *in, const rows *r, attn_mat w)
 {
-    layers_project(&model->net, out, r->x, r->count, m.w, 1);
+    double start = now(model);
+    layers_project(&model->net, out, in, r->count, w, 1);
+    model->times.products += now(model) - start;
+    model->times.flops += 2 * (double)r->count * (double)w.rows * (double)w.cols;
+}
+
+static void project_in(bert *model, float *out, const rows *r, bert_linear m)
+{
+    project(model, out, r->x, r, m.w);
     layers_add_bias(&model->net, out, r->count, m.w.rows, m.bias);
 }
 
 /* x = norm(x + in w^T + bias), where a half of a layer ends. */
-static void add_and_norm(bert *model, rows *r, const float *in, bert_linear m, bert_norm n)
+static void add_and_norm(bert *model, const rows *r, const float *in, bert_linear m, bert_norm n)
 {
-    layers *net = &model->net;
     size_t d = model->config.hidden_size;
-    layers_project_add(net, r->x, in, r->count, m.w, 1);
-    layers_add_bias(net, r->x, r->count, d, m.bias);
-    layers_norm(net, r->x, r->x, r->count, d, n.weight, n.bias, model->config.layer_norm_eps);
+    project(model, r->y, in, r, m.w);
+    layers_add_norm(&model->net, r->x, r->y, m.bias, r->count, d, n.weight, n.bias, model->config.layer_norm_eps);
 }
 
-static void encode_layer(bert *model, rows *r, const bert_layer *l, const attn_opts *opts)
+static void attend(bert *model, const rows *r, const attn_opts *opts)
 {
     size_t H = model->config.num_attention_heads, D = model->config.hidden_size / H, n = r->count;
-    project(model, r->q, r, l->query);
-    project(model, r->k, r, l->key);
-    project(model, r->v, r, l->value);
+    double start = now(model);
     layers_sdpa(&model->net, attn_blhd(r->a, ATTN_F32, 1, n, H, D), attn_blhd(r->q, ATTN_F32, 1, n, H, D),
                 attn_blhd(r->k, ATTN_F32, 1, n, H, D), attn_blhd(r->v, ATTN_F32, 1, n, H, D), opts);
+    model->times.attention += now(model) - start;
+}
+
+static void encode_layer(bert *model, const rows *r, const bert_layer *l, const attn_opts *opts)
+{
+    project_in(model, r->q, r, l->query);
+    project_in(model, r->k, r, l->key);
+    project_in(model, r->v, r, l->value);
+    attend(model, r, opts);
     add_and_norm(model, r, r->a, l->output, l->attention_norm);
-    layers_project(&model->net, r->f, r->x, n, l->up.w, 1);
-    layers_gelu(&model->net, r->f, n, l->up.w.rows, l->up.bias);
+    project(model, r->f, r->x, r, l->up.w);
+    layers_gelu(&model->net, r->f, r->count, l->up.w.rows, l->up.bias);
     add_and_norm(model, r, r->f, l->down, l->output_norm);
 }
 

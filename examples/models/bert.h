@@ -64,6 +64,13 @@ typedef struct bert_layer {
     bert_norm attention_norm, output_norm; /* after each half has been added to its input */
 } bert_layer;
 
+/* Where the time of bert_encode went, in seconds. `now` gives seconds since any time; NULL: no times. The others are
+   added to. */
+typedef struct bert_times {
+    double (*now)(void);
+    double products, attention, flops; /* matrix products of layers; attn_sdpa; what the products took */
+} bert_times;
+
 typedef struct bert {
     bert_config config;
     wordpiece vocabulary;
@@ -71,7 +78,8 @@ typedef struct bert {
     const float *type;         /* [hidden_size]: of token type 0, which all tokens have */
     bert_norm norm;
     bert_layer *encoder;
-    layers net;               /* net.parallel: threads to use, attn_pool_new or the caller's; zero after opening */
+    layers net; /* net.parallel: threads to use, attn_pool_new or the caller's; zero after opening */
+    bert_times times;
     size_t tokens, truncated; /* that bert_embed has read so far; and texts of which it has not read the end */
 
     /* for bert.c */
