@@ -490,7 +490,8 @@ const char *chat_encode(chat *c, const tokenizer *tokens, tokenizer_ids *ids)
             name[run->size] = 0;
             id = tokenizer_special(tokens, name);
             if (id < 0) {
-                snprintf(c->error, sizeof c->error, "the chat template %.20s needs a token %.30s, which the tokenizer lacks",
+                snprintf(c->error, sizeof c->error,
+                         "the chat template %.20s needs a token %.30s, which the tokenizer lacks",
                          families[c->opts.family].name, name);
                 c->failed = 1;
                 break;

@@ -86,6 +86,7 @@ static const char *rewrite(sampler *s, const float *logits, size_t *most)
 {
     const sample_opts *o = &s->opts;
     float penalty = (float)o->repetition_penalty, temperature = o->temperature > 0 ? (float)o->temperature : 1;
+    *most = 0;
     for (size_t i = 0; i < s->vocab_size; i++) {
         float x = logits[i];
         uint32_t bits;
@@ -99,11 +100,9 @@ static const char *rewrite(sampler *s, const float *logits, size_t *most)
             return s->error;
         }
         s->scores[i] = x;
-    }
-    *most = 0;
-    for (size_t i = 1; i < s->vocab_size; i++)
-        if (key_of(s->scores[i]) < key_of(s->scores[*most]))
+        if (x > s->scores[*most])
             *most = i;
+    }
     return bits_of(s->scores[*most]) == 0xff800000u ? fail(s, "every logit is -infinity") : NULL;
 }
 
