@@ -172,7 +172,7 @@ TEST(sample_ties)
     sample_end(&s);
 }
 
-/* Weights are exp of the logits' distance from the greatest, in parts of 2^-40, rounded down, and off by one at most. */
+/* Weights are exp of the logits' distance from the greatest, in parts of 2^-40, rounded down, off by one at most. */
 TEST(sample_weights)
 {
     enum { VOCAB = 3000 };
