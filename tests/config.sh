@@ -664,6 +664,13 @@ continues_pieces() { # with tokenizer.model
             "$pieces"
 }
 
+# The first piece of a text has no space in front, that of a continuation has.
+begins_texts() {
+    drawn='--seed 7 --temperature 5 --top-k 0 --top-p 1 --max-tokens 4'
+    generate $drawn --prompt-ids 1 "$pieces" > "$work/one" && generate $drawn "$pieces" '' > "$work/other" &&
+        grep -q '^ [a-z]' "$work/one" && sed '1s/^ //' "$work/one" | cmp - "$work/other"
+}
+
 # Without the stop of generation_config.json, and without that file: 48 tokens, of which --max-tokens takes the first.
 goes_on() {
     rm -rf "$work/model" && cp -R $model "$work/model" && rm "$work/model/generation_config.json" || return 1
@@ -708,6 +715,11 @@ talks_at_length() { # a line that is too long is none
     greedy --chat --max-tokens 5 $model < "$work/lines" > "$work/one" 2> "$work/messages"
     [ $? = 1 ] && [ "$(cat "$work/messages")" = 'line 1: more than 1048576 bytes' ] &&
         greedy --chat --max-tokens 5 $model 'And now?' | cmp - "$work/one"
+}
+# An answer ends at the family's token, whatever the model's files say.
+ends_turns() {
+    rm -rf "$work/model" && cp -R $model "$work/model" && rm "$work/model/generation_config.json" || return 1
+    [ "$(generate --chat --seed 11 --temperature 2 --max-tokens 200 --ids "$work/model" a | wc -w)" -lt 200 ]
 }
 shows_templates() {
     [ "$(generate --chat --template --system 'A b.' $model Hi)" = '<|im_start|>system
@@ -768,6 +780,7 @@ part_generate() {
     check "13_generate --help" grep -q '^usage: 13_generate' "$work/shown"
     check "13_generate: greedy texts, ids, caches, threads" continues_prompts
     check "13_generate: tokenizer.model" continues_pieces
+    check "13_generate: the beginning of a text" begins_texts
     check "13_generate --repetition-penalty" continues $model/penalty.out \
         generate --greedy --ids --max-tokens 20 --repetition-penalty 1.1 $model "$prompt"
     check "13_generate: generation_config.json says the penalty" continues $model/penalty.out \
@@ -778,6 +791,7 @@ part_generate() {
     check "13_generate --context" fills_context
     check "13_generate --chat" talks
     check "13_generate --chat: a long line" talks_at_length
+    check "13_generate --chat: the end of a turn" ends_turns
     check "13_generate --template" shows_templates
     check "13_generate --seed" draws_same '--seed 5' '--threads 2 --seed=5'
     check "13_generate --seed matters" draws_other '--seed 5' '--seed 6'
