@@ -718,7 +718,8 @@ talks_at_length() { # a line that is too long is none
 }
 # An answer ends at the family's token, whatever the model's files say.
 ends_turns() {
-    rm -rf "$work/model" && cp -R $model "$work/model" && rm "$work/model/generation_config.json" || return 1
+    rm -rf "$work/model" && cp -R $model "$work/model" &&
+        echo '{"eos_token_id": 0}' > "$work/model/generation_config.json" || return 1
     [ "$(generate --chat --seed 11 --temperature 2 --max-tokens 200 --ids "$work/model" a | wc -w)" -lt 200 ]
 }
 shows_templates() {
