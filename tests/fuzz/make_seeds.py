@@ -81,18 +81,45 @@ MODELS = [  # how it is made, bytes of the model, text
     (0, PLAIN + piece("<0x00>", 0.0, 6), "a"), (1, field(2, field(46, b"<x>") + field(47, b"</s>")), "a"),
     (1, piece("<x>a", -2.9), "<x>a"), (1, piece(b"\xe2", 0.0, 4), b"\xe2"), (2, b"\x4b\0\1\x4d\0\0", "A"),
     (2, b"\x4b\0\1", "A"), (2, b"\x0b\0\xb0\x0c\0\4", "A"), (2, b"\x0a\0\1", "A"), (2, b"\x07\0\5", "A"),
+    *((how, field(2, field(3, kind)) + more, "abaABA<x>\u00e9 ba") for kind in (2, 3, 4) for how, more in [
+        (1, b""), (1, piece("ba", -1.5)), (1, piece("ba", 1.5, 5) + piece("aba", 0.0)), (5, piece("aab", -0.0, 4)),
+        (3, piece("ba", 0.0, 5)), (7, piece("▁ab", 2.0, 3) + piece("bb", -9.0, 5) + piece("bbb", -0.0, 5))]),
     (3, b"", "ax\u00e9"), (7, piece("\0", 0.0, 6), "x<extra_id_1>"), (3, field(2, field(35, 0)), "x"),
 ]
 MODELS_WORDS = [b"\x0a", b"\x12", b"\x1a", b"\x2a", b"\x15\0\0\x80\x3f", b"\x18\1", b"\x18\2", b"\x18\4", b"\x18\5",
-                b"\x98\2\1", b"\xc0\1\1", b"\x18\0", b"\x20\0", b"\x28\0", b"\xff\xff\xff\xff\x0f", "▁".encode(),
-                b"<extra_id_1>", b"\x80\x80\x80\x80\x80\x80\x80\x80\x80\1", "\u00a0".encode(), b"AB", b"<x>"]
+                b"\x98\2\1", b"\x12\2\x18\2", b"\xc0\1\1", b"\x18\0", b"\x20\0", b"\x28\0",
+                b"\xff\xff\xff\xff\x0f", "▁".encode(), b"<extra_id_1>", b"\x80\x80\x80\x80\x80\x80\x80\x80\x80\1", "\u00a0".encode(), b"AB", b"<x>"]
 
 TEXTS = [
     "The house is wonderful.", " a  b ", "Le garçon a été à l'école", "cafe\u0301 \ufb01 \uff21\uff22", "日本語 テスト が",
     "😀❤\u200d🔥", "\t\n\r x \0 y", "<extra_id_0> <extra_id_99><extra_id_100>", "▁▁a▁", "e-mail: x@y.org [a + b] {c}",
 ]
 TEXTS_WORDS = ["▁", "<extra_id_0>", "<extra_id_99>", "\u0301", "\u3000", "\ufb01", "\uff21", "が", "  ", "the", "tion",
-               b"\xff", b"\xe2\x96", b"\xed\xa0\x80", b"\xf4\x90\x80\x80"]
+               "<|user|>", b"\xff", b"\xe2\x96", b"\xed\xa0\x80", b"\xf4\x90\x80\x80"]
+
+WORDS = "[UNK]\n[CLS]\na\n##a\nab\n##b\n.\né\n"
+BERT = ('{"model":{"type":"WordPiece"%s},"normalizer":{"type":"BertNormalizer"%s},'
+        '"pre_tokenizer":{"type":"BertPreTokenizer"}%s}')
+VOCAB = ',"vocab":{"[UNK]":0,"a":9,"##b":3}'
+WORDPIECE = [  # which files, vocab.txt, tokenizer.json, tokenizer_config.json, text
+    (1, WORDS, "", "", "ab abba é A\u0301b."), (1, WORDS.replace("\n", "\r\n") + "\n\na", "", "", "a[CLS]a"),
+    (5, WORDS, "", '{"do_lower_case":false,"strip_accents":true}', "aB É"), (1, "", "", "", "a"), (1, "\xff", "", "", ""),
+    (5, WORDS, "", '{"unk_token":{"content":"a"},"cls_token":"ab"}', "ab"),
+    (4, "", "", '{"added_tokens_decoder":{"7":{"content":"xy","rstrip":true}}}', ""),
+    (12, "", "", '{"added_tokens_decoder":{"7":{"content":"xy","lstrip":true}}}', "a xy b"),
+    (2, "", BERT % (VOCAB, "", ""), "", "ab abb"), (2, "", BERT % (VOCAB + ',"unk_token":"a"', "", ""), "", "x"),
+    (2, "", BERT % (VOCAB + ',"max_input_chars_per_word":2', "", ""), "", "abb"),
+    (3, WORDS, BERT % (',"continuing_subword_prefix":"a"', ',"clean_text":false', ""), "", "ab\0"),
+    (10, "", BERT % ("", ',"handle_chinese_chars":false,"lowercase":false', ""), "", "漢a漢 A"),
+    (10, "", BERT % ("", "", ',"post_processor":{"cls":["a",1],"sep":["b"]}'), "", "漢"),
+    (10, "", BERT % ("", "", ',"post_processor":{"single":[{"SpecialToken":{"id":"a"}},{"Sequence":{}}]}'), "", "b"),
+    (24, "", "", "", " <a> <a>ba BA  b"), (24, "", "", "", "e\u0315\u0300\u05ae\u0301 \uac00\u11a8 \ufdfa"),
+    (8, "", "", "", "ab" * 60 + "\u1e9b\u0323"), (8, "", "", "", "\u0dd9\u0dcf\u0dca [SEP] \u3000\u200b"),
+]
+WORDPIECE_WORDS = ['"model"', '"type"', '"WordPiece"', '"vocab"', '"added_tokens"', '"content"', '"normalized":true', '"id"',
+                   '"lstrip":true', '"rstrip":true', '"single_word":true', '"unk_token"', '"lowercase":false', "null", "##",
+                   '"strip_accents":true', '"clean_text":false', '"added_tokens_decoder"', "[UNK]", "[CLS]", "<a>",
+                   "\u0301", "\u0323", "\u0345", "\u0f71", "\u11a8", "\u1161", "\u1100", "\uac00", "\ufdfa", "\u3000"]
 
 
 def write(target, inputs, words):
@@ -111,4 +138,6 @@ write("safetensors",
       + [b"\1" + struct.pack("<Q", len(header)) + header + data for header, data in SAFETENSORS], SAFETENSORS_WORDS)
 write("sentencepiece", [bytes([how, len(as_bytes(text))]) + model + as_bytes(text) for how, model, text in MODELS],
       MODELS_WORDS)
-write("tokenize", [bytes([model]) + text.encode() for text in TEXTS for model in (0, 1, 2, 128)], TEXTS_WORDS)
+write("tokenize", [bytes([model]) + text.encode() for text in TEXTS for model in (0, 1, 2, 3, 4, 5, 128)], TEXTS_WORDS)
+write("wordpiece", [bytes([how, *(len(as_bytes(f)) for f in files)]) + b"".join(map(as_bytes, files)) + as_bytes(text)
+                    for how, *files, text in WORDPIECE], WORDPIECE_WORDS)

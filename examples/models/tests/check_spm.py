@@ -29,7 +29,8 @@ DECODED = 40   # of the lines of a model, whose ids are turned into text
 
 # ---- models ----
 
-TURNS = ["<start_of_turn>", "<end_of_turn>", "<mask>", "[INST]", "\n", "\n\n", "\t", SPACE * 2, SPACE * 4, "<h1>", "a" + SPACE]
+TURNS = ["<start_of_turn>", "<end_of_turn>", "<mask>", "[INST]", "\n", "\n\n", "\t", SPACE * 2, SPACE * 4, "<h1>",
+         "a" + SPACE]
 
 MODELS = {
     "bpe as Llama's": dict(
@@ -66,10 +67,10 @@ def words(seed):
 
 def trained(options, seed):
     out = io.BytesIO()
-    texts = list(words(seed)) + [line for line in hostile.lines(3000, seed)]
+    texts = list(words(seed)) + [line for line in hostile.lines(500, seed)]
     sentencepiece.SentencePieceTrainer.Train(
         sentence_iterator=iter(texts), model_writer=out, vocab_size=4000, num_threads=1, hard_vocab_limit=False,
-        shuffle_input_sentence=False, minloglevel=2, max_sentence_length=100000, **options)
+        shuffle_input_sentence=False, minloglevel=2, max_sentence_length=4000, **options)
     return proto.ModelProto.FromString(out.getvalue())
 
 
@@ -121,6 +122,8 @@ def from_gguf(path):
 
 # ---- lines ----
 
+BROKEN = [b"", b"\xff", b"\xc3", b"\xe2\x96", b"\xed\xa0\x80", b"\x80"]
+
 
 def hostile_lines(count):
     """Bytes; some are made invalid."""
@@ -130,7 +133,7 @@ def hostile_lines(count):
         if len(lines) % 20 == 7:
             for _ in range(r.randint(1, 4)):
                 at = r.randint(0, len(line))
-                line[at:at + r.choice([0, 1, 1, 2])] = r.choice([b"", b"\xff", b"\xc3", b"\xe2\x96", b"\xed\xa0\x80", b"\x80"])
+                line[at:at + r.choice([0, 1, 1, 2])] = r.choice(BROKEN)
         lines.append(bytes(line))
     return lines
 
