@@ -1,5 +1,5 @@
-/* Texts continued by the decoders that everybody runs: Llama, Mistral, Qwen, Gemma, SmolLM. The model is a directory as it
-   is published, with config.json, model.safetensors (whole or in shards) and tokenizer.json or tokenizer.model.
+/* Texts continued by the decoders that everybody runs: Llama, Mistral, Qwen, Gemma, SmolLM. The model is a directory as
+   it is published, with config.json, model.safetensors (whole or in shards) and tokenizer.json or tokenizer.model.
 
        cc -O2 -o 13_generate 13_generate.c models/decoder.c models/layers.c models/checkpoint.c models/json.c \
            models/safetensors.c models/tokenizer.c models/bpe.c models/sentencepiece.c models/unicode.c models/chat.c \
@@ -8,8 +8,8 @@
        13_generate --chat --system "You are a pirate." SmolLM2-135M-Instruct "Who are you?"
        13_generate --chat Qwen3-0.6B
 
-   What is written follows the prompt, which is not repeated. Exit status: 0, 1 when a file, a text or memory fails or the
-   context is full, 2 when the command line is wrong. */
+   What is written follows the prompt, which is not repeated. Exit status: 0, 1 when a file, a text or memory fails or
+   the context is full, 2 when the command line is wrong. */
 #define _DEFAULT_SOURCE 1 /* clock_gettime with -std=c99 */
 #define ATTN_THREADS
 #define ATTN_IMPLEMENTATION
@@ -35,7 +35,7 @@ typedef struct options {
     int help, chat, no_thinking, template_only, greedy, ids, timing;
 } options;
 
-/* What has been generated and not been written: the bytes of a character that is not whole, or what may become --stop. */
+/* What has been generated and not written: the bytes of a character that is not whole, or what may become --stop. */
 typedef struct waiting {
     char *bytes;
     size_t size, room;
@@ -209,8 +209,8 @@ static void put_character(const waiting *w, const unsigned char *bytes, size_t s
         fwrite(bytes, 1, size, stdout);
 }
 
-/* Writes the first `size` bytes of what waits, whole characters only, and U+FFFD for what is no character and never will
-   be; at the end of a text for what is none, too. */
+/* Writes the first `size` bytes of what waits, whole characters only, and U+FFFD for what is no character and never
+   will be; at the end of a text for what is none, too. */
 static void put_waiting(waiting *w, size_t size, int ended)
 {
     size_t at = 0;
@@ -323,8 +323,8 @@ static int stops_at(const program *p, int32_t id)
     return 0;
 }
 
-/* Reads what is next and writes until a token or a text says stop, or enough is written. The last token then waits to be
-   read before what may follow. */
+/* Reads what is next and writes until a token or a text says stop, or enough is written. The last token then waits to
+   be read before what may follow. */
 static const char *write_text(program *p)
 {
     const char *error = read_next(p), *ending;

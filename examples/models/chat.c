@@ -62,42 +62,43 @@ static const family families[CHAT_FAMILIES] = {
      "You are Qwen, created by Alibaba Cloud. You are a helpful assistant.",
      "{<|im_start|>}user\n", "{<|im_end|>}\n{<|im_start|>}assistant\n", "", "", "{<|im_end|>}\n", "<|im_end|>", 0},
     {"qwen3", "", "{<|im_start|>}system\n", "{<|im_end|>}\n", NULL,
-     "{<|im_start|>}user\n", "{<|im_end|>}\n{<|im_start|>}assistant\n", "{thought}", "", "{<|im_end|>}\n", "<|im_end|>", 0},
+     "{<|im_start|>}user\n", "{<|im_end|>}\n{<|im_start|>}assistant\n", "{thought}", "", "{<|im_end|>}\n",
+     "<|im_end|>", 0},
     {"smollm2", "", "{<|im_start|>}system\n", "{<|im_end|>}\n",
      "You are a helpful AI assistant named SmolLM, trained by Hugging Face",
      "{<|im_start|>}user\n", "{<|im_end|>}\n{<|im_start|>}assistant\n", "", "", "{<|im_end|>}\n", "<|im_end|>", 0},
     {"smollm3", "",
      "{<|im_start|>}system\n## Metadata\n\nKnowledge Cutoff Date: June 2025\n{today}Reasoning Mode: {mode}\n\n"
      "## Custom Instructions\n\n", "\n\n{<|im_end|>}\n", "",
-     "{<|im_start|>}user\n", "{<|im_end|>}\n{<|im_start|>}assistant\n", "{thought}", "{thought}", "{<|im_end|>}\n", "<|im_end|>",
-     NO_EMPTY_SYSTEM},
+     "{<|im_start|>}user\n", "{<|im_end|>}\n{<|im_start|>}assistant\n", "{thought}", "{thought}",
+     "{<|im_end|>}\n", "<|im_end|>", NO_EMPTY_SYSTEM},
     {"gemma", "{<bos>}", "", "\n\n", NULL,
-     "{<start_of_turn>}user\n", "{<end_of_turn>}\n{<start_of_turn>}model\n", "", "", "{<end_of_turn>}\n", "<end_of_turn>",
-     SYSTEM_INSIDE | STRIP_USER | STRIP_ANSWER},
+     "{<start_of_turn>}user\n", "{<end_of_turn>}\n{<start_of_turn>}model\n", "", "", "{<end_of_turn>}\n",
+     "<end_of_turn>", SYSTEM_INSIDE | STRIP_USER | STRIP_ANSWER},
     {"gpt-oss",
      "{<|start|>}system{<|message|>}You are ChatGPT, a large language model trained by OpenAI.\n"
      "Knowledge cutoff: 2024-06\n{today}\nReasoning: medium\n\n"
      "# Valid channels: analysis, commentary, final. Channel must be included for every message.{<|end|>}",
      "{<|start|>}developer{<|message|>}# Instructions\n\n", "\n\n{<|end|>}", NULL,
-     "{<|start|>}user{<|message|>}", "{<|end|>}{<|start|>}assistant", "", "{<|channel|>}final{<|message|>}", "{<|end|>}",
-     "<|return|>", NO_EMPTY_SYSTEM},
+     "{<|start|>}user{<|message|>}", "{<|end|>}{<|start|>}assistant", "", "{<|channel|>}final{<|message|>}",
+     "{<|end|>}", "<|return|>", NO_EMPTY_SYSTEM},
     {"zephyr", "", "<|system|>\n", "{</s>}\n", NULL,
      "<|user|>\n", "{</s>}\n<|assistant|>\n", "", "", "{</s>}\n", "</s>", FRESH},
 };
 
 static const char smollm3_quick[] = "You are a helpful AI assistant named SmolLM, trained by Hugging Face.";
 static const char smollm3_thorough[] =
-    "You are a helpful AI assistant named SmolLM, trained by Hugging Face. Your role as an assistant involves thoroughly "
-    "exploring questions through a systematic thinking process before providing the final precise and accurate "
-    "solutions. This requires engaging in a comprehensive cycle of analysis, summarizing, exploration, reassessment, "
-    "reflection, backtracking, and iteration to develop well-considered thinking process. Please structure your response "
-    "into two main sections: Thought and Solution using the specified format: <think> Thought section </think> Solution "
-    "section. In the Thought section, detail your reasoning process in steps. Each step should include detailed "
-    "considerations such as analysing questions, summarizing relevant findings, brainstorming new ideas, verifying the "
-    "accuracy of the current steps, refining any errors, and revisiting previous steps. In the Solution section, based "
-    "on various attempts, explorations, and reflections from the Thought section, systematically present the final "
-    "solution that you deem correct. The Solution section should be logical, accurate, and concise and detail necessary "
-    "steps needed to reach the conclusion.";
+    "You are a helpful AI assistant named SmolLM, trained by Hugging Face. Your role as an assistant involves "
+    "thoroughly exploring questions through a systematic thinking process before providing the final precise and "
+    "accurate solutions. This requires engaging in a comprehensive cycle of analysis, summarizing, exploration, "
+    "reassessment, reflection, backtracking, and iteration to develop well-considered thinking process. Please "
+    "structure your response into two main sections: Thought and Solution using the specified format: <think> Thought"
+    " section </think> Solution section. In the Thought section, detail your reasoning process in steps. Each step "
+    "should include detailed considerations such as analysing questions, summarizing relevant findings, brainstorming"
+    " new ideas, verifying the accuracy of the current steps, refining any errors, and revisiting previous steps. In "
+    "the Solution section, based on various attempts, explorations, and reflections from the Thought section, "
+    "systematically present the final solution that you deem correct. The Solution section should be logical, "
+    "accurate, and concise and detail necessary steps needed to reach the conclusion.";
 /* clang-format on */
 
 const char *chat_family_name(chat_family which)
@@ -490,7 +491,8 @@ const char *chat_encode(chat *c, const tokenizer *tokens, tokenizer_ids *ids)
             name[run->size] = 0;
             id = tokenizer_special(tokens, name);
             if (id < 0) {
-                snprintf(c->error, sizeof c->error, "the chat template %.20s needs a token %.30s, which the tokenizer lacks",
+                snprintf(c->error, sizeof c->error,
+                         "the chat template %.20s needs a token %.30s, which the tokenizer lacks",
                          families[c->opts.family].name, name);
                 c->failed = 1;
                 break;

@@ -1,5 +1,5 @@
-/* chat.h: conversations as the published chat models were trained to read them, turn by turn, their templates written by
-   hand. It takes chat.c, and tokenizer.c with what that takes.
+/* chat.h: conversations as the published chat models were trained to read them, turn by turn, their templates written
+   by hand. It takes chat.c, and tokenizer.c with what that takes.
 
        chat talk;
        chat_opts opts = {CHAT_NONE, NULL, 0, NULL};
@@ -17,11 +17,12 @@
        chat_end(&talk);
 
    Special tokens are put in by their ids, and text between them is encoded as text: what a user writes never becomes a
-   special token. Where a template's tags are text themselves ([INST] of Llama 2, <|user|> of Zephyr), a user can write them.
+   special token. Where a template's tags are text themselves ([INST] of Llama 2, <|user|> of Zephyr), a user can write
+   them.
 
    A conversation that goes on keeps what the model has read, where the templates would write the past anew. So, beyond
-   the first turn: thoughts of Qwen 3 and GPT-OSS stay, which templates drop; an empty thought (no_thinking of Qwen 3), too;
-   the system text of Mistral v3 and Nemo stays in the first user's turn, and does not move to the last. */
+   the first turn: thoughts of Qwen 3 and GPT-OSS stay, which templates drop; an empty thought (no_thinking of Qwen 3),
+   too; the system text of Mistral v3 and Nemo stays in the first user's turn, and does not move to the last. */
 #ifndef CHAT_H
 #define CHAT_H
 

@@ -47,8 +47,8 @@ static uint32_t key_of(float x)
     return bits & 0x80000000u ? bits : 0x7fffffffu - bits;
 }
 
-/* Of the tokens, each as heavy as weights says (NULL: 1) and those of weight 0 left out, by falling score: the key of the
-   one with which the sum reaches `enough`, which is 1 .. all of it. *above: the sum of those whose key is smaller.
+/* Of the tokens, each as heavy as weights says (NULL: 1) and those of weight 0 left out, by falling score: the key of
+   the one with which the sum reaches `enough`, which is 1 .. all of it. *above: the sum of those whose key is smaller.
    Digit by digit: a histogram of the weights by the keys' first 11 bits tells these bits of the answer, and so on. */
 static uint32_t find_key(const float *scores, const uint64_t *weights, size_t count, uint64_t enough, uint64_t *above)
 {
@@ -80,12 +80,13 @@ static const char *fail(sampler *s, const char *message)
     return s->error;
 }
 
-/* scores = logits, those of tokens that were there struck, over the temperature. *most: the greatest, of these the first.
-   float as transformers computes, so that what is equal there is equal here. */
+/* scores = logits, those of tokens that were there struck, over the temperature. *most: the greatest, of these the
+   first. float as transformers computes, so that what is equal there is equal here. */
 static const char *rewrite(sampler *s, const float *logits, size_t *most)
 {
     const sample_opts *o = &s->opts;
     float penalty = (float)o->repetition_penalty, temperature = o->temperature > 0 ? (float)o->temperature : 1;
+    *most = 0;
     for (size_t i = 0; i < s->vocab_size; i++) {
         float x = logits[i];
         uint32_t bits;
@@ -99,16 +100,14 @@ static const char *rewrite(sampler *s, const float *logits, size_t *most)
             return s->error;
         }
         s->scores[i] = x;
-    }
-    *most = 0;
-    for (size_t i = 1; i < s->vocab_size; i++)
-        if (key_of(s->scores[i]) < key_of(s->scores[*most]))
+        if (x > s->scores[*most])
             *most = i;
+    }
     return bits_of(s->scores[*most]) == 0xff800000u ? fail(s, "every logit is -infinity") : NULL;
 }
 
-/* 2^(ONE + x) for x <= 0, rounded down: 2^x is 2^f over a power of 2, f within -0.5 .. 0.5, and that is its Taylor series,
-   good to 2^-47. */
+/* 2^(ONE + x) for x <= 0, rounded down: 2^x is 2^f over a power of 2, f within -0.5 .. 0.5, and that is its Taylor
+   series, good to 2^-47. */
 static uint64_t power(double x)
 {
     static const double taylor[] = {6.931471805599453e-1, 2.402265069591007e-1, 5.550410866482158e-2,
@@ -202,6 +201,14 @@ sample_opts sample_defaults(void)
     return opts;
 }
 
+/* By bits, too: -ffast-math knows no NaN. */
+static int within(double x, double least, double most)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (bits >> 52 & 0x7ff) != 0x7ff && x >= least && x <= most;
+}
+
 const char *sample_begin(sampler *s, const sample_opts *opts, size_t vocab_size)
 {
     memset(s, 0, sizeof *s);
@@ -209,11 +216,11 @@ const char *sample_begin(sampler *s, const sample_opts *opts, size_t vocab_size)
     s->vocab_size = vocab_size;
     if (vocab_size < 1 || vocab_size > SAMPLE_VOCAB)
         return fail(s, "a vocabulary must have 1 to 4194304 tokens");
-    if (!(opts->temperature >= 0 && opts->temperature <= 1e6) || (opts->temperature > 0 && opts->temperature < 1e-6))
+    if (!within(opts->temperature, 0, 1e6) || (opts->temperature > 0 && opts->temperature < 1e-6))
         return fail(s, "the temperature must be 0, or 1e-6 to 1e6");
-    if (!(opts->top_p >= 0 && opts->top_p <= 1))
+    if (!within(opts->top_p, 0, 1))
         return fail(s, "top_p must be from 0 to 1");
-    if (!(opts->repetition_penalty >= 1e-6 && opts->repetition_penalty <= 1e6))
+    if (!within(opts->repetition_penalty, 1e-6, 1e6))
         return fail(s, "the repetition penalty must be from 1e-6 to 1e6");
     s->weights = (uint64_t *)malloc(vocab_size * sizeof *s->weights);
     s->scores = (float *)malloc(vocab_size * sizeof *s->scores);

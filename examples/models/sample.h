@@ -1,5 +1,5 @@
-/* sample.h: from the logits of a next token to a token: greedy, temperature, top-k, top-p, repetition penalty, in the order
-   and with the meaning of transformers' generate(). It takes sample.c: C99 and libc.
+/* sample.h: from the logits of a next token to a token: greedy, temperature, top-k, top-p, repetition penalty, in the
+   order and with the meaning of transformers' generate(). It takes sample.c: C99 and libc.
 
        sampler s;
        sample_opts opts = sample_defaults();
@@ -14,8 +14,9 @@
        sample_end(&s);
 
    Draws depend on the logits, the options and how many there were before: not on threads, nor on a machine's math
-   library. Probabilities are whole numbers of parts of 2^-40 of the greatest, so that their sums are exact in any order;
-   on machines that fuse multiply and add, one may differ by such a part. What is less likely than that is never drawn. */
+   library. Probabilities are whole numbers of parts of 2^-40 of the greatest, so that their sums are exact in any
+   order; on machines that fuse multiply and add, one may differ by such a part. What is less likely than that is never
+   drawn. */
 #ifndef SAMPLE_H
 #define SAMPLE_H
 
@@ -28,12 +29,13 @@ extern "C" {
 
 enum { SAMPLE_VOCAB = 1 << 22 }; /* the most tokens of a vocabulary, so that no sum overflows */
 
+/* repetition_penalty is what logits of tokens that were there are divided by; negative ones are multiplied. */
 typedef struct sample_opts {
     double temperature;        /* logits are divided by it; 0: greedy, the greatest logit, of these the first */
     size_t top_k;              /* only the k greatest logits, and what equals the last of these; 0: all */
     double top_p;              /* of these only the greatest, until their probabilities reach p; 0 .. 1, 1: all */
-    double repetition_penalty; /* logits of tokens that were there: positive ones are divided by it, others multiplied; */
-    uint64_t seed;             /* above 0, 1: none */
+    double repetition_penalty; /* above 0; 1: none */
+    uint64_t seed;
 } sample_opts;
 
 typedef struct sampler {
@@ -53,7 +55,7 @@ typedef struct sampler {
 /* Greedy, without penalty: temperature 0, top_k 0, top_p 1, repetition_penalty 1, seed 0. */
 sample_opts sample_defaults(void);
 
-/* Begins a text. Returns NULL or what is wrong with the options, which lives in s->error; sample_end is fine then, too. */
+/* Begins a text. Returns NULL or what is wrong with the options, in s->error; sample_end is fine then, too. */
 const char *sample_begin(sampler *s, const sample_opts *opts, size_t vocab_size);
 void sample_end(sampler *s);
 

@@ -1,6 +1,6 @@
-/* tokenizer.h: the tokenizer of a published decoder, whichever kind it is: tokenizer.json (byte-pair encoding) or, where
-   there is none, tokenizer.model (SentencePiece); with what tokenizer_config.json says about it. It takes tokenizer.c and
-   the readers beside this file: bpe.c, sentencepiece.c, unicode.c, json.c.
+/* tokenizer.h: the tokenizer of a published decoder, whichever kind it is: tokenizer.json (byte-pair encoding) or,
+   where there is none, tokenizer.model (SentencePiece); with what tokenizer_config.json says about it. It takes
+   tokenizer.c and the readers beside this file: bpe.c, sentencepiece.c, unicode.c, json.c.
 
        tokenizer tokens;
        tokenizer_ids ids = {0};
@@ -32,13 +32,13 @@ typedef struct tokenizer {
     sentencepiece model, inside; /* or of tokenizer.model; inside: the same without a space in front of texts */
     size_t count;                /* ids are below it */
 
-    /* What stands before every text: what the post_processor of tokenizer.json says, or the bos piece of tokenizer.model;
-       add_bos_token of tokenizer_config.json, if it is there, says more. */
+    /* What stands before every text: what the post_processor of tokenizer.json says, or the bos piece of
+       tokenizer.model; add_bos_token of tokenizer_config.json, if it is there, says more. */
     const int32_t *before;
     size_t before_count;
     int32_t bos_id; /* -1: none is known */
 
-    char *chat_template; /* chat_template.jinja, or what tokenizer_config.json has: text with a NUL. NULL: there is none */
+    char *chat_template; /* chat_template.jinja, or that of tokenizer_config.json: text with a NUL. NULL: none */
     char error[512];
 } tokenizer;
 
@@ -56,8 +56,8 @@ void tokenizer_close(tokenizer *tokens);
 /* Appends what stands before a text. Returns NULL, or "no memory" and *ids as it was; so do the others. */
 const char *tokenizer_begin(const tokenizer *tokens, tokenizer_ids *ids);
 
-/* Appends the tokens of a text, in which "<s>" and the like are characters. inside: it goes on after other tokens, so no
-   space is put in front of it that belongs to the beginning of texts. */
+/* Appends the tokens of a text, in which "<s>" and the like are characters. inside: it goes on after other tokens, so
+   no space is put in front of it that belongs to the beginning of texts. */
 const char *tokenizer_encode(const tokenizer *tokens, const char *text, size_t size, int inside, tokenizer_ids *ids);
 
 /* Appends some ids. */

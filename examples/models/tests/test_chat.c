@@ -201,11 +201,18 @@ TEST(chat_tokens)
 
 /* ---- families ---- */
 
-/* A tokenizer of two letters and these special tokens, between spaces. */
-static int open_letters(tokenizer *tokens, const char *specials)
+/* A tokenizer of two letters and these special tokens, between spaces; marked: it writes U+2581 before a text. */
+static int open_letters_of(tokenizer *tokens, const char *specials, int marked)
 {
+    static const char plain[] = "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"trim_offsets\":"
+                                "true,\"use_regex\":true},\"post_processor\":null,\"decoder\":{\"type\":\"ByteLevel\","
+                                "\"add_prefix_space\":true,\"trim_offsets\":true,\"use_regex\":true},";
+    static const char first[] = "\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"\\u2581\","
+                                "\"prepend_scheme\":\"first\",\"split\":false},\"post_processor\":null,\"decoder\":{"
+                                "\"type\":\"Metaspace\",\"replacement\":\"\\u2581\",\"prepend_scheme\":\"first\","
+                                "\"split\":false},";
     char text[4096];
-    size_t size = 0, id = 2;
+    size_t size = 0, id = 3;
     memset(tokens, 0, sizeof *tokens);
     size += (size_t)snprintf(text, sizeof text, "{\"version\":\"1.0\",\"added_tokens\":[");
     while (*specials) {
@@ -213,19 +220,54 @@ static int open_letters(tokenizer *tokens, const char *specials)
         size += (size_t)snprintf(text + size, sizeof text - size,
                                  "%s{\"id\":%lu,\"content\":\"%.*s\",\"single_word\":false,\"lstrip\":false,"
                                  "\"rstrip\":false,\"normalized\":false,\"special\":true}",
-                                 id > 2 ? "," : "", (unsigned long)id, (int)length, specials);
+                                 id > 3 ? "," : "", (unsigned long)id, (int)length, specials);
         id++;
         specials += length + (specials[length] == ' ');
     }
     snprintf(text + size, sizeof text - size,
-             "],\"normalizer\":null,\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,"
-             "\"trim_offsets\":true,\"use_regex\":true},\"post_processor\":null,\"decoder\":{\"type\":\"ByteLevel\","
-             "\"add_prefix_space\":true,\"trim_offsets\":true,\"use_regex\":true},\"model\":{\"type\":\"BPE\","
-             "\"dropout\":null,\"unk_token\":null,\"continuing_subword_prefix\":null,\"end_of_word_suffix\":null,"
-             "\"fuse_unk\":false,\"byte_fallback\":false,\"vocab\":{\"a\":0,\"b\":1},\"merges\":[]}}");
+             "],\"normalizer\":null,%s\"model\":{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,"
+             "\"continuing_subword_prefix\":null,\"end_of_word_suffix\":null,\"fuse_unk\":false,\"byte_fallback\":"
+             "false,\"vocab\":{\"a\":0,\"b\":1,\"\\u2581\":2},\"merges\":[]}}",
+             marked ? first : plain);
     tokens->is_bpe = 1;
     tokens->bos_id = -1;
     return CHECK(bpe_parse(&tokens->json, text, strlen(text), "letters") == NULL);
+}
+
+static int open_letters(tokenizer *tokens, const char *specials)
+{
+    return open_letters_of(tokens, specials, 0);
+}
+
+/* What belongs to the beginning of texts is put in front of the first text, and of each where tags are text. */
+TEST(chat_beginnings)
+{
+    static const int32_t nemo[] = {3, 5, 0, 6}, llama[] = {2, 0};
+    chat_opts opts = {CHAT_MISTRAL_NEMO, NULL, 0, NULL};
+    tokenizer tokens;
+    tokenizer_ids ids = {NULL, 0, 0}, text = {NULL, 0, 0};
+    chat c;
+    if (!open_letters_of(&tokens, "<s> </s> [INST] [/INST]", 1))
+        return;
+    CHECK(tokenizer_encode(&tokens, "a", 1, 0, &ids) == NULL && ids.count == 2 &&
+          !memcmp(ids.ids, llama, sizeof llama));
+    ids.count = 0;
+    CHECK(chat_begin(&c, &opts) == NULL && chat_user(&c, "a", 1) == NULL && chat_encode(&c, &tokens, &ids) == NULL);
+    CHECK(ids.count == 4 && memcmp(ids.ids, nemo, sizeof nemo) == 0);
+    chat_end(&c);
+    bpe_close(&tokens.json);
+    ids.count = 0;
+    opts.family = CHAT_LLAMA2;
+    if (!CHECK(tokenizer_open(&tokens, DIRECTORY "_model") == NULL))
+        return;
+    CHECK(chat_begin(&c, &opts) == NULL && chat_user(&c, "see", 3) == NULL && chat_encode(&c, &tokens, &ids) == NULL);
+    CHECK(tokenizer_encode(&tokens, "[INST] see [/INST]", 18, 0, &text) == NULL);
+    CHECK(ids.count == text.count + 1 && ids.ids[0] == 1);
+    CHECK(memcmp(ids.ids + 1, text.ids, text.count * sizeof *text.ids) == 0);
+    chat_end(&c);
+    tokenizer_ids_free(&ids);
+    tokenizer_ids_free(&text);
+    tokenizer_close(&tokens);
 }
 
 TEST(chat_families)
@@ -297,9 +339,9 @@ TEST(chat_names)
     tokens.chat_template = text;
     CHECK(strcmp(chat_date_format(&tokens, CHAT_LLAMA31), "%d %b %Y") == 0);
     CHECK(strcmp(chat_date_format(&tokens, CHAT_SMOLLM3), "%d %B %Y") == 0 && !chat_date_format(&tokens, CHAT_QWEN3));
-    CHECK(chat_stops(CHAT_LLAMA3, &tokens, stops) == 1 && stops[0] == 2);
-    CHECK(chat_stops(CHAT_LLAMA31, &tokens, stops) == 2 && stops[0] == 2 && stops[1] == 3);
-    CHECK(chat_stops(CHAT_GPT_OSS, &tokens, stops) == 2 && stops[0] == 4 && stops[1] == 5);
+    CHECK(chat_stops(CHAT_LLAMA3, &tokens, stops) == 1 && stops[0] == 3);
+    CHECK(chat_stops(CHAT_LLAMA31, &tokens, stops) == 2 && stops[0] == 3 && stops[1] == 4);
+    CHECK(chat_stops(CHAT_GPT_OSS, &tokens, stops) == 2 && stops[0] == 5 && stops[1] == 6);
     CHECK(chat_stops(CHAT_GEMMA, &tokens, stops) == 0);
     bpe_close(&tokens.json);
 }

@@ -168,7 +168,27 @@ TEST(sample_ties)
     CHECK(sample_distribute(&s, logits) == NULL && s.weights[0] && s.weights[1] && !s.weights[2] && !s.weights[7]);
     CHECK(s.total == s.weights[0] + s.weights[1]);
     s.opts.top_p = 0;
-    CHECK(sample_distribute(&s, logits) == NULL && s.total == s.weights[0] && !s.weights[1]);
+    CHECK(sample_distribute(&s, logits) == NULL && s.total == s.weights[0] && s.total > 0 && !s.weights[1]);
+    sample_end(&s);
+}
+
+/* Weights are exp of the logits' distance from the greatest, in parts of 2^-40, rounded down, off by one at most. */
+TEST(sample_weights)
+{
+    enum { VOCAB = 3000 };
+    const real one = ldexpl(1, 40);
+    static float logits[VOCAB];
+    sample_opts opts = sample_defaults();
+    sampler s;
+    opts.temperature = 1;
+    for (size_t i = 0; i < VOCAB; i++)
+        logits[i] = -(float)i / 100;
+    CHECK(sample_begin(&s, &opts, VOCAB) == NULL && sample_distribute(&s, logits) == NULL);
+    for (size_t i = 0; i < VOCAB; i++) {
+        test_case("logit %g", (double)logits[i]);
+        CHECK_NEAR((real)s.weights[i], floorl(one * expl((real)logits[i])), 1);
+    }
+    CHECK(s.weights[0] == (uint64_t)1 << 40 && s.weights[VOCAB - 1] == 0);
     sample_end(&s);
 }
 

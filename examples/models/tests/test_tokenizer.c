@@ -1,5 +1,5 @@
-/* Tokenizers of directories: either kind, what stands before a text, templates of chats, broken files, memory. The ids are
-   those of the tokenizers and sentencepiece packages; bpe.c and sentencepiece.c have their own tests. */
+/* Tokenizers of directories: either kind, what stands before a text, templates of chats, broken files, memory. The ids
+   are those of the tokenizers and sentencepiece packages; bpe.c and sentencepiece.c have their own tests. */
 #define _DEFAULT_SOURCE 1 /* mkdtemp with -std=c99 */
 #include "examples/models/tokenizer.h"
 

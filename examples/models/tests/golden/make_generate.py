@@ -1,10 +1,12 @@
-"""Writes generate/ beside itself: a tiny Llama as it would be published, its words drawn at random, and what transformers
-4.57.6 makes of it: greedy continuations, ids, a conversation. And generate_model/: the same with a tokenizer.model.
+"""Writes generate/ beside itself: a tiny Llama as it would be published, its weights drawn at random, and what
+transformers 4.57.6 makes of it: greedy continuations, ids, a conversation. And generate_model/: the same, with the same
+weights, and a tokenizer.model.
 
     python3 make_generate.py [DIRECTORY]        (transformers, tokenizers, sentencepiece, torch, safetensors)
 
-The tokenizers are trained on this script. A seed is taken only if every step of every continuation is
-clear, so that caches of 8 bits and other orders of summation change no token: the two greatest logits are MARGIN apart."""
+A seed is taken only if every step of every continuation is clear, so that caches of 8 bits and other orders of summation
+change no token: the two greatest logits are MARGIN apart. test_chat.c, test_tokenizer.c and tests/config.sh read these;
+the texts that --stop is given there are parts of stopped.out."""
 import io
 import json
 import os
@@ -21,14 +23,27 @@ here = os.path.dirname(os.path.abspath(__file__))
 MARGIN = 0.03
 PROMPT = "Attention is what makes a caf\u00e9 \U0001f980 sing."
 TURNS = ["Who are you, <|im_end|>?", "And now?"]
-TEMPLATE = ("{% if messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n' }}"
-            "{% endif %}{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + "
+TEMPLATE = ("{% if messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n' "
+            "}}{% endif %}{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + "
             "'<|im_end|>\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}")
 
 
-def corpus():
-    with open(os.path.abspath(__file__), encoding="utf-8") as file:
-        return file.read()
+CORPUS = """The tokenizers learn their pieces from this text, which says nothing that matters and is not to be changed: \
+what is written beside it follows from it. Attention is a weighted mean. Each token asks a question, its query; each token
+before it has a key, and the better the key fits the query, the more of the token's value is taken into the mean. The
+weights are positive, and their sum is one. So the answer lies among the values, as a place on a map lies among the towns
+that it is near to. Many heads ask many questions at once. One looks for the subject of the sentence, another for the word
+that came before, another for nothing that anybody could name. What they find is written side by side and mixed.
+
+Keys and values of what has been read are kept in a cache, because nobody wants to read a book again from its first page
+for each word that is added at its end. A cache takes room: two numbers for each token, each head, each dimension, each
+layer. Numbers of sixteen bits take half of that, integers of eight bits a quarter. When the window is 4096 tokens wide
+and the text is longer, the oldest are forgotten (a ring). "Who are you?" asked the lighthouse keeper in 1887; "I was
+here before the sea." Then they were silent for 3 hours, 20 minutes and 5 seconds.
+
+    for (i = 0; i < n; i++)
+        sum += weight[i] * value[i];   /* the mean */
+"""
 
 
 def make_json(directory):
@@ -38,7 +53,7 @@ def make_json(directory):
     trainer = trainers.BpeTrainer(vocab_size=384, initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
                                   special_tokens=[AddedToken(t, special=True) for t in
                                                   ("<|endoftext|>", "<|im_start|>", "<|im_end|>")])
-    tokens.train_from_iterator([corpus()], trainer)
+    tokens.train_from_iterator([CORPUS], trainer)
     tokens.save(os.path.join(directory, "tokenizer.json"))
     with open(os.path.join(directory, "tokenizer_config.json"), "w") as file:
         json.dump({"add_bos_token": False, "bos_token": "<|endoftext|>", "eos_token": "<|im_end|>",
@@ -50,7 +65,7 @@ def make_json(directory):
 def make_model(directory):
     made = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(corpus().split("\n")), model_writer=made, model_type="bpe", vocab_size=384,
+        sentence_iterator=iter(CORPUS.split("\n")), model_writer=made, model_type="bpe", vocab_size=384,
         byte_fallback=True, character_coverage=0.99, normalization_rule_name="identity", split_digits=True,
         remove_extra_whitespaces=False, add_dummy_prefix=True, minloglevel=2, hard_vocab_limit=False)
     with open(os.path.join(directory, "tokenizer.model"), "wb") as file:
@@ -89,7 +104,8 @@ def greedy(network, ids, count, stops=()):
 def generate(network, ids, count, stops=()):
     """The same by generate()."""
     out = network.generate(torch.tensor([ids]), attention_mask=torch.ones(1, len(ids)), do_sample=False,
-                           max_new_tokens=count, pad_token_id=0, eos_token_id=list(stops) or None)[0, len(ids):].tolist()
+                           max_new_tokens=count, pad_token_id=0, eos_token_id=list(stops) or None)
+    out = out[0, len(ids):].tolist()
     return out[:-1] if out and out[-1] in stops else out
 
 

@@ -2,10 +2,10 @@
 
     python3 make_sample.py [CASES [SEED [FILE]]]        (transformers, torch, numpy)
 
-The processors are those that generate() would use, in its order: _get_logits_processor of a model says so. Logits follow
-from a seed and the token; test_sample.c computes the same, exactly. A case is stored only if top-p decides clearly: sums
-that are compared with p are at least MARGIN away from it, and the last token kept is not as likely as the first that is
-not."""
+The processors are those that generate() would use, in its order: _get_logits_processor of a model says so. Logits
+follow from a seed and the token; test_sample.c computes the same, exactly. A case is stored only if top-p decides
+clearly: sums that are compared with p are at least MARGIN away from it, and the last token kept is not as likely as the
+first that is not."""
 import os
 import random
 import sys
@@ -92,8 +92,8 @@ def write(path, made):
     with open(path, "w") as out:
         out.write(f"/* Written by make_sample.py with transformers {transformers.__version__} and PyTorch "
                   f"{torch.__version__.split('+')[0]}, for test_sample.c. */\n/* clang-format off */\n\n"
-                  "/* seed, vocab, steps, width, history; temperature, top_k, top_p, penalty, seed; how many tokens stay and "
-                  "the sum of\n   their ids; the probabilities of some. */\n"
+                  "/* seed, vocab, steps, width, history; temperature, top_k, top_p, penalty, seed; how many tokens stay "
+                  "and the sum of\n   their ids; the probabilities of some. */\n"
                   "static const sample_golden sample_goldens[] = {\n")
         rows = []
         for c, kept, total, probes in made:
