@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    FILE_MAX = 1 << 26,      /* bytes of a file; published ones have 20 MB at most */
+    FILE_MAX = 1 << 24,      /* bytes of a file; published ones have 5 MB at most */
     ADDED_MAX = 255,         /* bytes of an added token, and what it becomes; a text is searched for it at every byte */
     LONGEST_WORD_MAX = 1000, /* a word may be looked at again from each of its characters; published models say 100 */
     SPECIALS = 5
@@ -137,7 +137,7 @@ static int build_trie(wordpiece_trie *trie, const word *words, size_t count)
             same++;
         total += words[i].size - same;
     }
-    if (total > SIZE_MAX / sizeof *ranges || total > UINT32_MAX)
+    if (total > SIZE_MAX / sizeof *ranges) /* files are small enough for numbers of 4 bytes */
         return 0;
     trie->nodes = (wordpiece_node *)malloc(total * sizeof *trie->nodes);
     trie->bytes = (unsigned char *)malloc(total);
@@ -291,7 +291,7 @@ typedef struct reading {
     const wordpiece_files *files;
     json tokenizer, config; /* JSON_NONE: not there */
     char *next;             /* of the model's text */
-    word prefix, unk, specials[SPECIALS];
+    word prefix, specials[SPECIALS];
 } reading;
 
 /* The text of a JSON string, kept. */
@@ -437,7 +437,7 @@ static const char *read_options(wordpiece *model, reading *r)
 
 /* ---- special and added tokens ---- */
 
-/* The spelling of a special token: a string in tokenizer_config.json or an object with its content; else the usual one. */
+/* The spelling of a special token in tokenizer_config.json: a string, or an object with its content; or the usual. */
 static word special(reading *r, const char *name, word usual)
 {
     json value = json_get(r->config, name);
@@ -691,8 +691,8 @@ static const char *read_model(wordpiece *model, const wordpiece_files *files)
         return fail(model, NULL, no_memory);
     memcpy(model->by_id, model->words, model->word_count * sizeof *model->by_id);
     qsort(model->by_id, model->word_count, sizeof *model->by_id, compare_ids);
-    model->count = model->by_id[model->word_count - 1].id >= model->count ? model->by_id[model->word_count - 1].id + 1
-                                                                          : model->count;
+    if (model->by_id[model->word_count - 1].id >= model->count) /* empty lines and lines twice have ids as well */
+        model->count = model->by_id[model->word_count - 1].id + 1;
     return NULL;
 }
 
@@ -934,7 +934,7 @@ static const added_token *find_added(const wordpiece *model, const wordpiece_tri
 }
 
 /* Text between the tokens that are found in it as it is spelt is cleaned; what is between those that are found in it
-   then is cut. */
+   then, the second time that this is called, is cut. */
 static int split(work *w, int is_clean, const char *text, size_t size)
 {
     const wordpiece_trie *trie = is_clean ? &w->model->cleaned : &w->model->spelt;

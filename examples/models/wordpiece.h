@@ -67,7 +67,7 @@ typedef struct wordpiece {
        pieces go on, or UINT32_MAX; added tokens, and their places among these by their bytes: as they are spelt, and
        cleaned. */
     wordpiece_word *words, *by_id;
-    size_t word_count, id_count, added_count;
+    size_t word_count, added_count;
     wordpiece_trie pieces, spelt, cleaned;
     uint32_t continuing;
     wordpiece_added *added;
