@@ -374,7 +374,7 @@ size_t unicode_normalize(unicode_form form, const char *text, size_t size, char 
     result.capacity = capacity;
     memset(&p, 0, sizeof p);
     p.text = text;
-    p.end = text + size;
+    p.end = size ? text + size : text; /* which may be NULL then */
     p.compatibly = form == UNICODE_NFKC || form == UNICODE_NFKD;
     advance(&p);
     while (p.count) {

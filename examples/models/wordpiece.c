@@ -941,10 +941,11 @@ static int split(work *w, int is_clean, const char *text, size_t size)
     size_t done = 0, begin, end = 0;
     for (;; done = end) {
         const added_token *added = find_added(w->model, trie, text, size, done, &begin, &end);
-        if (is_clean && !cut_text(w, text + done, begin - done))
+        if (done < begin && is_clean && !cut_text(w, text + done, begin - done))
             return 0;
-        if (!is_clean && (!clean(w->model, text + done, begin - done, &w->cleaned, &w->spare) ||
-                          !split(w, 1, w->cleaned.text, w->cleaned.size)))
+        if (done < begin && !is_clean &&
+            (!clean(w->model, text + done, begin - done, &w->cleaned, &w->spare) ||
+             !split(w, 1, w->cleaned.text, w->cleaned.size)))
             return 0;
         if (!added)
             return 1;

@@ -167,6 +167,7 @@ TEST(wordpiece_longest)
           "b",
           AB);
     GIVES(&model, "", -1);
+    CHECK(gives(&model, NULL, 0, (const int32_t[]){-1}));
     GIVES(&model, " \t\n\r\xc2\xa0\xe3\x80\x80", -1);
     GIVES(&model,
           "a\0b\x7f"
