@@ -931,7 +931,7 @@ static float stretched_base(const decoder *model, const decoder_rope *rope, size
     return (float)rope->base * (float)pow((double)part, (double)exponent);
 }
 
-/* Cosines and sines of the angles of rows that begin at position `first` of a text of which `length` tokens are known. */
+/* Cosines and sines of the angles of rows from position `first` of a text of which `length` tokens are known. */
 static void set_rotation(const decoder *model, rows *r, int which, size_t first, size_t length)
 {
     const decoder_rope *rope = &model->ropes[which];
