@@ -117,7 +117,7 @@ TEST(bpe_goldens)
         CHECK(count == 400 && !want.type);
         bpe_close(&model);
     }
-    CHECK(known == 15);
+    CHECK(known == 16);
 }
 
 /* ---- there and back ---- */
@@ -589,7 +589,7 @@ TEST(bpe_wrong_files)
 
 /* ---- merges that no trainer would write ---- */
 
-static void encodes(const char *model_text, const char *text, const char *want)
+static void encodes_added(const char *model_text, const char *added, const char *text, const char *want)
 {
     members m = {0};
     size_t size;
@@ -597,6 +597,7 @@ static void encodes(const char *model_text, const char *text, const char *want)
     bpe_tokens tokens;
     bpe model;
     m.model = model_text;
+    m.added = added;
     file = small_file(&m, &size);
     test_case("%s: %s", model_text, text);
     if (!CHECK(open_text(&model, file, size) == NULL))
@@ -609,6 +610,11 @@ static void encodes(const char *model_text, const char *text, const char *want)
         bpe_tokens_free(&tokens);
     }
     bpe_close(&model);
+}
+
+static void encodes(const char *model_text, const char *text, const char *want)
+{
+    encodes_added(model_text, NULL, text, want);
 }
 
 TEST(bpe_merges)
@@ -655,6 +661,21 @@ TEST(bpe_long_words)
         }
         bpe_close(&model);
     }
+}
+
+/* A token takes white space that holds others: what is left of those is found, but not if nothing is. */
+TEST(bpe_added_tokens_side_by_side)
+{
+    static const struct {
+        const char *text, *want;
+    } cases[] = {{"a<s>  b", "0 9 10 10 1"},
+                 {"a<s> \tb", "0 9 10 11 1"},
+                 {"a<s>\xe3\x80\x80\tb", "0 9 1"},
+                 {"a <s>b \t ab", "0 10 9 1 10 11 10 2"}};
+    static const char added[] = "[{\"id\":9,\"content\":\"<s>\",\"rstrip\":true},{\"id\":10,\"content\":\" \"},"
+                                "{\"id\":11,\"content\":\"\\t\",\"lstrip\":true}]";
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        encodes_added(small_model, added, cases[i].text, cases[i].want);
 }
 
 /* ---- limits ---- */
