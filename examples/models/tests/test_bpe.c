@@ -589,17 +589,13 @@ TEST(bpe_wrong_files)
 
 /* ---- merges that no trainer would write ---- */
 
-static void encodes_added(const char *model_text, const char *added, const char *text, const char *want)
+static void encodes_file(const members *m, const char *text, const char *want)
 {
-    members m = {0};
     size_t size;
-    char *file, got[256] = "";
+    char *file = small_file(m, &size), got[256] = "";
     bpe_tokens tokens;
     bpe model;
-    m.model = model_text;
-    m.added = added;
-    file = small_file(&m, &size);
-    test_case("%s: %s", model_text, text);
+    test_case("%s: %s", file, text);
     if (!CHECK(open_text(&model, file, size) == NULL))
         return;
     if (CHECK(bpe_encode(&model, text, strlen(text), &tokens) == NULL)) {
@@ -610,6 +606,14 @@ static void encodes_added(const char *model_text, const char *added, const char 
         bpe_tokens_free(&tokens);
     }
     bpe_close(&model);
+}
+
+static void encodes_added(const char *model_text, const char *added, const char *text, const char *want)
+{
+    members m = {0};
+    m.model = model_text;
+    m.added = added;
+    encodes_file(&m, text, want);
 }
 
 static void encodes(const char *model_text, const char *text, const char *want)
@@ -660,6 +664,27 @@ TEST(bpe_long_words)
             }
         }
         bpe_close(&model);
+    }
+}
+
+/* Pieces of "aabaaab" cut at each a, or each that is none: within pieces alone, tokens are merged. */
+TEST(bpe_behaviors)
+{
+    static const struct {
+        const char *behavior, *want, *inverted;
+    } cases[] = {{"Isolated", "0 0 1 0 0 0 1", "0 0 1 0 0 0 1"},
+                 {"Removed", "1 1", "0 0 0 0 0"},
+                 {"Contiguous", "2 1 2 0 1", "2 1 2 0 1"},
+                 {"MergedWithPrevious", "0 0 4 0 0 1", "0 3 0 0 3"},
+                 {"MergedWithNext", "0 3 0 0 3", "0 0 4 0 0 1"}};
+    char *step = test_block(256);
+    for (size_t i = 0; i < 10; i++) {
+        members m = {0};
+        m.model = "{\"vocab\":{\"a\":0,\"b\":1,\"aa\":2,\"ab\":3,\"ba\":4},\"merges\":[\"a a\",\"b a\",\"a b\"]}";
+        m.pre_tokenizer = step;
+        snprintf(step, 256, "{\"type\":\"Split\",\"pattern\":{\"String\":\"a\"},\"behavior\":\"%s\",\"invert\":%s}",
+                 cases[i / 2].behavior, i % 2 ? "true" : "false");
+        encodes_file(&m, "aabaaab", i % 2 ? cases[i / 2].inverted : cases[i / 2].want);
     }
 }
 
