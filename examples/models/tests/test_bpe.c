@@ -556,6 +556,28 @@ TEST(bpe_many_steps)
         }
 }
 
+/* What takes long to read is refused before: many parts of a template, many merges. */
+TEST(bpe_many_parts)
+{
+    const size_t merges = (1 << 22) + 1, room = 2 * merges + 4096;
+    char *text = test_block(room);
+    members m = {0};
+    m.post = text;
+    strcpy(text, "{\"type\":\"TemplateProcessing\",\"single\":[{\"Sequence\":{}}");
+    for (int i = 1; i < 65; i++)
+        strcat(text, ",{}");
+    strcat(text, "]}");
+    refuses(m, "a template of more than 64 parts");
+    if (test_quick)
+        return;
+    strcpy(text, "{\"model\":{\"vocab\":{\"a\":0},\"merges\":[1");
+    for (size_t i = 1, at = strlen(text); i < merges; i++, at += 2)
+        memcpy(text + at, ",1", 3);
+    strcat(text, "]}}");
+    test_case("merges");
+    refused(text, strlen(text), "model.merges: more than 4194304");
+}
+
 TEST(bpe_wrong_files)
 {
     static const char *const paths[] = {"tests/there is no such file", "tests", "/dev/null", ""};
