@@ -285,7 +285,7 @@ static int run(program *p)
     attn_status status;
     if (o->translate.search.beams > p->model.config.vocab_size / 2)
         return program_wrong("--beams: more than half of the tokens that the model has", NULL, NULL);
-    status = o->threads == 1 ? ATTN_OK : attn_pool_new(&p->model.parallel, o->threads);
+    status = o->threads == 1 ? ATTN_OK : attn_pool_new(&p->model.net.parallel, o->threads);
     if (status != ATTN_OK) {
         fprintf(stderr, "05_translate: --threads: %s\n", attn_status_string(status));
         return 1;
@@ -328,7 +328,7 @@ int main(int argc, char **argv)
         show_times(&p.times, loading);
     free(p.texts);
     free(p.results);
-    attn_pool_free(&p.model.parallel);
+    attn_pool_free(&p.model.net.parallel);
     t5_close(&p.model);
     return status;
 }

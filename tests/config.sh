@@ -10,6 +10,7 @@
 #     output     the notebooks print what is committed; colours go to terminals alone
 #     tools      tokenize and tensors show model files, 05_translate translates; all refuse wrong ones
 #     search     12_search finds lines, keeps an index, and refuses wrong files
+#     generate   13_generate continues texts as transformers does, talks, and refuses wrong files
 #     model      what the bundled model, or the one in the directory MODEL, makes of sentences it has not seen; training
 #     corpus     that none of those is in the corpus, all of it
 #     readers    each reader of model files compiles where a stranger takes it, and a program uses it
@@ -639,6 +640,217 @@ part_search() {
         check "12_search: no room for the help" says_full "12_search: the output cannot be written" 12_search --help
         check "12_search --embed: no room" says 1 "12_search: /dev/full: cannot be written: No space left on device" \
             "$B/12_search" --embed /dev/full "$model" "$small"
+    fi
+}
+
+# ==== Texts continued ============================================================================================
+
+generate() { run "$B/13_generate" "$@"; }
+
+# greedy OPTION...: the likeliest tokens, on one thread, without a penalty; "$model" and a text are among the options.
+greedy() { generate --greedy --repetition-penalty 1 --threads 1 "$@"; }
+
+# continues FILE COMMAND...: what the command prints is what transformers' generate() has found.
+continues() { expected=$1; shift; "$@" < /dev/null | cmp - "$expected"; }
+
+# The prompt as an argument, as the input with any end of its line, and as ids; every cache; threads.
+continues_prompts() {
+    continues $model/stopped.out greedy $model "$prompt" &&
+        continues $model/stopped_ids.out greedy --ids $model "$prompt" &&
+        greedy $model < $model/prompt.txt | cmp - $model/stopped.out &&
+        printf '%s' "$prompt" | greedy $model | cmp - $model/stopped.out &&
+        printf '%s\r\n' "$prompt" | greedy $model | cmp - $model/stopped.out || return 1
+    for cache in f32 f16 bf16 i8; do
+        continues $model/stopped_ids.out greedy --cache $cache --ids --prompt-ids "$(cat $model/ids.txt)" $model ||
+            return 1
+    done
+    continues $model/stopped.out greedy --threads 2 $model "$prompt"
+}
+continues_pieces() { # with tokenizer.model
+    pieces=$work/pieces
+    rm -rf "$pieces" && cp -R ${model}_model "$pieces" && cp $model/model.safetensors "$pieces" || return 1
+    continues ${model}_model/text.out greedy --max-tokens 32 "$pieces" "$prompt" &&
+        continues ${model}_model/ids.out greedy --ids --max-tokens 32 "$pieces" "$prompt" &&
+        continues ${model}_model/ids.out greedy --ids --max-tokens 32 --prompt-ids "$(cat ${model}_model/ids.txt)" \
+            "$pieces"
+}
+
+# The first piece of a text has no space in front, that of a continuation has.
+begins_texts() {
+    drawn='--seed 7 --temperature 5 --top-k 0 --top-p 1 --max-tokens 4'
+    generate $drawn --prompt-ids 1 "$pieces" > "$work/one" && generate $drawn "$pieces" '' > "$work/other" &&
+        grep -q '^ [a-z]' "$work/one" && sed '1s/^ //' "$work/one" | cmp - "$work/other"
+}
+
+# Without the stop of generation_config.json, and without that file: 48 tokens, of which --max-tokens takes the first.
+goes_on() {
+    rm -rf "$work/model" && cp -R $model "$work/model" && rm "$work/model/generation_config.json" || return 1
+    continues $model/long.out generate --ids --max-tokens 48 --threads 1 "$work/model" "$prompt" || return 1
+    [ "$(greedy --ids --max-tokens 7 "$work/model" "$prompt")" = "$(cut -d ' ' -f 1-7 $model/long.out)" ]
+}
+
+# Before a text of several tokens, and one whose beginning came before.
+stops_before() {
+    bad='\357\277\275' # U+FFFD, for bytes that are no character
+    printf "W$bad$bad\\032\\024G$bad$bad$bad \\n" > "$work/one"
+    greedy --stop 'to\' $model "$prompt" | cmp - "$work/one" || return 1
+    printf "W$bad$bad\\032\\024G$bad$bad$bad to\\134\\007@$bad\\n" > "$work/one"
+    greedy --stop ' ke' $model "$prompt" | cmp - "$work/one"
+}
+stops_nowhere() { continues $model/stopped.out greedy --stop 'no such text' $model "$prompt"; }
+
+# The context: what was written before it is full stays, and the status says that it is.
+fills_context() {
+    tokens=$(wc -w < $model/ids.txt)
+    greedy --ids --context $((tokens + 5)) $model "$prompt" > "$work/one" 2> "$work/messages"
+    [ $? = 1 ] && [ "$(cat "$work/one")" = "$(cut -d ' ' -f 1-6 $model/stopped_ids.out)" ] &&
+        grep -q -x "13_generate: the context of $((tokens + 5)) tokens is full: --context gives more" \
+            "$work/messages" &&
+        greedy --ids --context $((tokens + 5)) --max-tokens 6 $model "$prompt" | cmp - "$work/one" || return 1
+    greedy --context $((tokens - 1)) $model "$prompt" > "$work/one" 2> "$work/messages"
+    [ $? = 1 ] && [ ! -s "$work/one" ] && grep -q "the context of $((tokens - 1)) tokens is full" "$work/messages"
+}
+
+# Turns as arguments, as lines, with blank ones between; what special tokens a user writes are letters.
+talks() {
+    chat='--chat --max-tokens 12'
+    continues $model/chat.out greedy $chat $model 'Who are you, <|im_end|>?' 'And now?' &&
+        printf 'Who are you, <|im_end|>?\n\n \nAnd now?' | greedy $chat $model | cmp - $model/chat.out &&
+        continues $model/chat.out greedy --family qwen2 $chat $model 'Who are you, <|im_end|>?' 'And now?' || return 1
+    greedy $chat --system 'Be brief.' $model 'Who are you, <|im_end|>?' > "$work/one"
+    [ -s "$work/one" ] && ! head -n 1 $model/chat.out | cmp -s - "$work/one" &&
+        [ -z "$(greedy --chat $model < /dev/null)" ]
+}
+talks_at_length() { # a line that is too long is none
+    { head -c 1048577 /dev/zero | tr '\0' x; printf '\nAnd now?\n'; } > "$work/lines"
+    greedy --chat --max-tokens 5 $model < "$work/lines" > "$work/one" 2> "$work/messages"
+    [ $? = 1 ] && [ "$(cat "$work/messages")" = 'line 1: more than 1048576 bytes' ] &&
+        greedy --chat --max-tokens 5 $model 'And now?' | cmp - "$work/one"
+}
+# An answer ends at the family's token, whatever the model's files say.
+ends_turns() {
+    rm -rf "$work/model" && cp -R $model "$work/model" &&
+        echo '{"eos_token_id": 0}' > "$work/model/generation_config.json" || return 1
+    [ "$(generate --chat --seed 11 --temperature 2 --max-tokens 200 --ids "$work/model" a | wc -w)" -lt 200 ]
+}
+shows_templates() {
+    [ "$(generate --chat --template --system 'A b.' $model Hi)" = '<|im_start|>system
+A b.<|im_end|>
+<|im_start|>user
+Hi<|im_end|>
+<|im_start|>assistant' ] || return 1
+    echo Hi | generate --chat --template --ids --family gemma $model 2> "$work/messages"
+    [ $? = 1 ] && grep -q 'the chat template gemma needs a token <bos>, which the tokenizer lacks' "$work/messages" &&
+        generate --chat --template --ids $model Hi | grep -q -x '[0-9][0-9]*\( [0-9][0-9]*\)*' || return 1
+    generate --chat --template --family smollm3 --date '1 May 2030' --no-thinking $model Hi > "$work/one"
+    grep -q -x 'Today Date: 1 May 2030' "$work/one" && grep -q -x 'Reasoning Mode: /no_think' "$work/one" &&
+        grep -q -x '<think>' "$work/one" &&
+        generate --chat --template --family qwen3 $model Hi | grep -q '<|im_start|>user'
+}
+
+# draws_same OPTIONS OPTIONS; draws_other: what the two print.
+draws_both() {
+    generate --ids $1 $model "$prompt" > "$work/one" && [ -s "$work/one" ] &&
+        generate --ids $2 $model "$prompt" > "$work/other"
+}
+draws_same()  { draws_both "$1" "$2" && cmp "$work/one" "$work/other"; }
+draws_other() { draws_both "$1" "$2" && ! cmp -s "$work/one" "$work/other"; }
+own='--temperature 0.7 --top-k 20 --top-p 0.8 --repetition-penalty 1.1' # generation_config.json of the model
+
+prints_generating_times() {
+    greedy --timing --max-tokens 5 $model "$prompt" > "$work/one" 2> "$work/messages" || return 1
+    [ "$(sed 's/[0-9.]*[0-9]/N/g' "$work/messages" | grep -v '^peak')" = 'loaded N s
+read N tokens N s N tokens/s
+wrote N tokens N s N tokens/s
+cache N MiB for N tokens
+seed N' ] && grep -q "^read $(wc -w < $model/ids.txt) tokens" "$work/messages" &&
+        grep -q '^wrote 5 tokens' "$work/messages"
+}
+refuses_generate_options() {
+    for option in "$@"; do
+        says 2 "13_generate: ${option%%=*}" "$B/13_generate" "$option" $model text || return 1
+    done
+}
+damaged_decoder() {
+    rm -rf "$work/model" && cp -R $model "$work/model" && (cd "$work/model" && eval "$3")
+    check "13_generate: $1" says 1 "13_generate: $work/model$2" "$B/13_generate" "$work/model" text
+}
+
+# Bytes that a terminal would obey reach no terminal: `script` is one.
+minds_terminals() {
+    greedy --ids --max-tokens 48 "$work/model" "$prompt" > "$work/one"
+    script -q -e -c "$B/13_generate --greedy --threads 1 --max-tokens 48 '$work/model' '$prompt'" /dev/null \
+        < /dev/null > "$work/shown" 2>&1 || return 1
+    LC_ALL=C tr -d '\n\r\t' < "$work/shown" | LC_ALL=C grep -q '[[:cntrl:]]' && return 1
+    [ -s "$work/shown" ]
+}
+
+# The command line of examples/13_generate.c.
+part_generate() {
+    model=$models_tests/golden/generate prompt=$(cat $models_tests/golden/generate/prompt.txt)
+    generate --help > "$work/shown"
+    check "13_generate --help" grep -q '^usage: 13_generate' "$work/shown"
+    check "13_generate: greedy texts, ids, caches, threads" continues_prompts
+    check "13_generate: tokenizer.model" continues_pieces
+    check "13_generate: the beginning of a text" begins_texts
+    check "13_generate --repetition-penalty" continues $model/penalty.out \
+        generate --greedy --ids --max-tokens 20 --repetition-penalty 1.1 $model "$prompt"
+    check "13_generate: generation_config.json says the penalty" continues $model/penalty.out \
+        generate --temperature=0 --ids --max-tokens 20 $model "$prompt"
+    check "13_generate --max-tokens, no generation_config.json" goes_on
+    check "13_generate --stop" stops_before
+    check "13_generate --stop: nowhere" stops_nowhere
+    check "13_generate --context" fills_context
+    check "13_generate --chat" talks
+    check "13_generate --chat: a long line" talks_at_length
+    check "13_generate --chat: the end of a turn" ends_turns
+    check "13_generate --template" shows_templates
+    check "13_generate --seed" draws_same '--seed 5' '--threads 2 --seed=5'
+    check "13_generate --seed matters" draws_other '--seed 5' '--seed 6'
+    check "13_generate: generation_config.json" draws_same '--seed 5' "--seed 5 $own"
+    check "13_generate --temperature matters" draws_other "--seed 5 $own" "--seed 5 $own --temperature 3"
+    check "13_generate --top-k 1 is greedy" draws_same "--seed 5 --top-k 1" --greedy
+    check "13_generate --top-p 0 is greedy" draws_same "--seed 5 --top-p 0" --greedy
+    check "13_generate --timing" prints_generating_times
+    check "13_generate: numbers" refuses_generate_options --temperature=-1 --temperature=101 --temperature=nan \
+        --top-p=1.5 --top-p=-0.1 --top-k=-1 --top-k=x --repetition-penalty=0 --seed=-1 --seed=99999999999 \
+        --max-tokens=0 --context=0 --threads=1025 --cache=f64 --cache= --stop= --prompt-ids=1 --greedy=1
+    check "13_generate: a context beyond the model's" says 2 "--context" "$B/13_generate" --context 257 $model a
+    check "13_generate --greedy --temperature" says 2 "--greedy" "$B/13_generate" --greedy --temperature 1 $model a
+    check "13_generate --system without --chat" says 2 "need --chat" "$B/13_generate" --system a $model a
+    check "13_generate --family: none of them" says 2 "no template 'x'" "$B/13_generate" --chat --family x $model a
+    check "13_generate: two texts" says 2 "more than one TEXT" "$B/13_generate" $model a b
+    check "13_generate: an unknown option" says 2 "no option '--top'" "$B/13_generate" --top 2 $model a
+    check "13_generate: no model" says 2 "the directory of a model is missing" "$B/13_generate"
+    check "13_generate: no such model" says 1 "13_generate: $work/none/config.json" "$B/13_generate" "$work/none" a
+    check "13_generate: nothing to continue" says 1 "13_generate: the prompt is empty" "$B/13_generate" $model ''
+    check "13_generate: an empty input" says 1 "13_generate: the prompt is empty" "$B/13_generate" $model
+    for ids in '' ' ' 'x' '1x' '1 -2' '99999999999999999999' '1;2'; do
+        check "13_generate --prompt-ids '$ids'" says 1 "13_generate: " "$B/13_generate" --prompt-ids "$ids" $model
+    done
+    check "13_generate --prompt-ids: not in the vocabulary" says 1 "13_generate: token 5000 is not in the vocabulary" \
+        "$B/13_generate" --prompt-ids '1 5000' $model
+    for file in config.json model.safetensors tokenizer.json; do
+        damaged_decoder "no $file" "" "rm $file"
+    done
+    for file in config.json model.safetensors tokenizer.json generation_config.json tokenizer_config.json; do
+        damaged_decoder "half of $file" /$file "head -c \$((\$(wc -c < $file) / 2)) $file > half && mv half $file"
+        damaged_decoder "an empty $file" /$file ": > $file"
+    done
+    rm -rf "$work/model" && cp -R $model "$work/model" && rm "$work/model/tokenizer_config.json"
+    check "13_generate --chat: by tokens alone" \
+        [ "$(greedy --chat "$work/model" a)" = "$(greedy --chat --family chatml $model a)" ]
+    printf '{"chat_template": "{{ messages }}"}' > "$work/model/tokenizer_config.json"
+    check "13_generate --chat: an unknown template" says 1 "13_generate: --chat: no template is known for this model" \
+        "$B/13_generate" --chat "$work/model" a
+    rm "$work/model/generation_config.json"
+    [ -z "$RUN" ] && script -q -e -c true /dev/null < /dev/null > "$work/shown" 2>&1 &&
+        check "13_generate: a terminal" minds_terminals
+    if [ -c /dev/full ]; then
+        check "13_generate: no room for the output" says_full "13_generate: the output cannot be written" \
+            13_generate $model "$prompt"
+        check "13_generate: no room for the help" says_full "13_generate: the output cannot be written" \
+            13_generate --help
     fi
 }
 

@@ -273,26 +273,28 @@ INLINE float relu(float x)
     return x < 0 ? 0 : x; /* NaN stays */
 }
 
-/* Of numbers that follow each other, x = ACTIVATION gate, or without a gate. */
+/* Row by row, x = ACTIVATION gate, or without a gate. */
 #define GATE_BY(ACTIVATION)                                                                                            \
-    do {                                                                                                               \
+    for (; first < end; first++, x += d) {                                                                             \
         if (gate) {                                                                                                    \
-            LANES for (i = 0; i < count; i++) x[i] = ACTIVATION * gate[i];                                             \
+            LANES for (i = 0; i < d; i++) x[i] = ACTIVATION * gate[i];                                                 \
+            gate += d;                                                                                                 \
         } else {                                                                                                       \
-            LANES for (i = 0; i < count; i++) x[i] = ACTIVATION;                                                       \
+            LANES for (i = 0; i < d; i++) x[i] = ACTIVATION;                                                           \
         }                                                                                                              \
-    } while (0)
+    }                                                                                                                  \
+    break
 
 INLINE void gate_rows(const job *j, size_t first, size_t end, int fused)
 {
-    float *x = j->x + first * j->d;
-    const float *gate = j->y ? j->y + first * j->d : NULL;
-    size_t count = (end - first) * j->d, i;
+    size_t d = j->d, i;
+    float *x = j->x + first * d;
+    const float *gate = j->y ? j->y + first * d : NULL;
     switch (j->activation) {
-    case LAYERS_SILU: GATE_BY(silu(x[i], fused)); break;
-    case LAYERS_GELU_TANH: GATE_BY(gelu_tanh(x[i], fused)); break;
-    case LAYERS_GELU_ERF: GATE_BY(gelu_erf(x[i], fused)); break;
-    case LAYERS_RELU: GATE_BY(relu(x[i])); break;
+    case LAYERS_SILU: GATE_BY(silu(x[i], fused));
+    case LAYERS_GELU_TANH: GATE_BY(gelu_tanh(x[i], fused));
+    case LAYERS_GELU_ERF: GATE_BY(gelu_erf(x[i], fused));
+    case LAYERS_RELU: GATE_BY(relu(x[i]));
     }
 }
 
@@ -308,10 +310,12 @@ INLINE void gelu_rows(const job *j, size_t first, size_t end, int fused)
 
 INLINE void add_rows(const job *j, size_t first, size_t end)
 {
-    float *x = j->x + first * j->d;
-    const float *y = j->y + first * j->d;
-    size_t count = (end - first) * j->d, i;
-    LANES for (i = 0; i < count; i++) x[i] += y[i];
+    size_t d = j->d, i;
+    float *x = j->x + first * d;
+    const float *y = j->y + first * d;
+    for (; first < end; first++, x += d, y += d) {
+        LANES for (i = 0; i < d; i++) x[i] += y[i];
+    }
 }
 
 INLINE void add_bias_rows(const job *j, size_t first, size_t end)

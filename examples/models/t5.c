@@ -25,18 +25,6 @@ static const char *no_memory(t5 *model)
     return fail(model, "no memory");
 }
 
-const char *t5_check(t5 *model, attn_status status, const char *name)
-{
-    attn_fault fault = model->fault;
-    if (status == ATTN_OK)
-        return NULL;
-    model->fault.argument = model->fault.other = NULL;
-    if (status == ATTN_ERR_NOMEM)
-        return no_memory(model);
-    return fail(model, "%s: %s%s%s%s%s", name, fault.argument ? fault.argument : "", fault.other ? ", " : "",
-                fault.other ? fault.other : "", fault.argument ? ": " : "", attn_status_string(status));
-}
-
 /* *bytes = a b size, or 0 where that is too much. */
 static int multiply(size_t *bytes, size_t a, size_t b, size_t size)
 {
@@ -44,17 +32,6 @@ static int multiply(size_t *bytes, size_t a, size_t b, size_t size)
         return 0;
     *bytes = a * b * size;
     return 1;
-}
-
-/* At least `bytes` bytes at *memory; what was there is lost. */
-static const char *grow(t5 *model, char **memory, size_t *size, size_t bytes)
-{
-    if (bytes <= *size)
-        return NULL;
-    free(*memory);
-    *memory = (char *)malloc(bytes);
-    *size = *memory ? bytes : 0;
-    return *memory ? NULL : no_memory(model);
 }
 
 /* ==== config.json ================================================================================================ */
@@ -246,8 +223,7 @@ void t5_close(t5 *model)
 {
     char error[sizeof model->error];
     memcpy(error, model->error, sizeof error);
-    free(model->work);
-    free(model->scratch);
+    layers_free(&model->net);
     attn_mat_free(&model->distances);
     sentencepiece_close(&model->vocabulary);
     checkpoint_close(&model->files);
@@ -266,19 +242,13 @@ typedef struct rows {
     float *f, *g;         /* d_ff */
 } rows;
 
-enum { SCRATCH = 1 << 19 }; /* of a task: what a large attn_matmul_ctx takes (attn.h, MEMORY); with less it is slower */
-
-static const char *begin_rows(t5 *model, rows *r, size_t count)
+static void begin_rows(t5 *model, rows *r, size_t count)
 {
     const t5_config *c = &model->config;
-    size_t width = 2 * c->d_model + 4 * c->inner + 2 * c->d_ff, bytes;
-    float *at;
-    const char *error;
-    if (!multiply(&bytes, width, count, sizeof *at))
-        return no_memory(model);
-    if ((error = grow(model, &model->work, &model->work_size, bytes)))
-        return error;
-    at = (float *)(void *)model->work;
+    float *at = layers_rows(&model->net, count, 2 * c->d_model + 4 * c->inner + 2 * c->d_ff);
+    memset(r, 0, sizeof *r);
+    if (!at)
+        return;
     r->count = count;
     r->x = at, at += count * c->d_model;
     r->h = at, at += count * c->d_model;
@@ -288,173 +258,94 @@ static const char *begin_rows(t5 *model, rows *r, size_t count)
     r->a = at, at += count * c->inner;
     r->f = at, at += count * c->d_ff;
     r->g = at;
-    return NULL;
 }
 
-static attn_ctx context(t5 *model)
+/* What the network came to: the first error, if there was one, becomes the model's. The next call begins anew. */
+static const char *outcome(t5 *model)
 {
-    attn_ctx ctx = {{0, 0, 0}, 0, 0, ATTN_ISA_BEST, 0};
-    ctx.parallel = model->parallel;
-    ctx.scratch = model->scratch;
-    ctx.scratch_size = model->scratch_size;
-    ctx.fault = &model->fault;
-    return ctx;
+    if (!model->net.failed)
+        return NULL;
+    model->net.failed = 0;
+    return fail(model, "%s", model->net.error);
 }
 
-/* out = factor x w^T, for n rows. */
-static const char *project(t5 *model, float *out, const float *x, size_t n, attn_mat w, double factor)
+const char *t5_check(t5 *model, attn_status status, const char *name)
 {
-    size_t tasks = model->parallel.width > 0 ? model->parallel.width : 1, bytes;
-    const char *error = multiply(&bytes, tasks, SCRATCH, 1) ? grow(model, &model->scratch, &model->scratch_size, bytes)
-                                                            : no_memory(model);
-    attn_ctx ctx = context(model);
-    attn_status status;
-    if (error)
-        return error;
-    status = attn_matmul_ctx(attn_mat_of(out, ATTN_F32, n, w.rows), attn_mat_of(x, ATTN_F32, n, w.cols), attn_mat_t(w),
-                             factor, &ctx);
-    return t5_check(model, status, "attn_matmul_ctx");
+    layers_check(&model->net, status, name);
+    return outcome(model);
 }
 
-/* h = x weight / sqrt(mean of x^2 + epsilon), for each row: no mean is taken off.   Zhang 2019, arXiv 1910.07467 */
-static void norm(const t5 *model, float *h, const float *x, size_t n, const float *weight)
+/* h = norm(x). No mean is taken off.                                               Zhang 2019, arXiv 1910.07467 */
+static void norm(t5 *model, float *h, const float *x, size_t n, const float *weight)
 {
-    size_t d = model->config.d_model, r, i;
-    for (r = 0; r < n; r++, x += d, h += d) {
-        double sum = 0;
-        float factor;
-        for (i = 0; i < d; i++)
-            sum += (double)x[i] * (double)x[i];
-        factor = (float)(1 / sqrt(sum / (double)d + model->config.epsilon));
-        for (i = 0; i < d; i++)
-            h[i] = x[i] * factor * weight[i];
-    }
-}
-
-static void add(float *x, const float *h, size_t count)
-{
-    size_t i;
-    for (i = 0; i < count; i++)
-        x[i] += h[i];
-}
-
-/* x += out of attention, r->a, times w^T. */
-static const char *add_attention(t5 *model, rows *r, attn_mat w)
-{
-    const char *error = project(model, r->h, r->a, r->count, w, 1);
-    if (!error)
-        add(r->x, r->h, r->count * model->config.d_model);
-    return error;
-}
-
-/* gelu(x) = x/2 (1 + tanh u) = x / (1 + exp(-2u)), u = sqrt(2/pi) (x + 0.044715 x^3). */
-static void activate(const t5 *model, float *f, size_t count)
-{
-    size_t i;
-    for (i = 0; i < count; i++)
-        if (model->config.gelu)
-            f[i] = f[i] / (1 + expf(-1.5957691216f * (f[i] + 0.044715f * f[i] * f[i] * f[i])));
-        else
-            f[i] = f[i] < 0 ? 0 : f[i]; /* NaN stays */
+    size_t d = model->config.d_model;
+    layers_rms_norm(&model->net, h, x, n, d, d, weight, 0, model->config.epsilon);
 }
 
 /* x += wo(activation(wi h) gate h), h = norm(x). */
-static const char *feed_forward(t5 *model, rows *r, const t5_block *b)
+static void feed_forward(t5 *model, rows *r, const t5_block *b)
 {
-    size_t count = r->count * model->config.d_ff, i;
-    const char *error;
+    const t5_config *c = &model->config;
+    layers *net = &model->net;
     norm(model, r->h, r->x, r->count, b->ff_norm);
-    if ((error = project(model, r->f, r->h, r->count, b->wi, 1)))
-        return error;
-    activate(model, r->f, count);
-    if (model->config.gated) {
-        if ((error = project(model, r->g, r->h, r->count, b->gate, 1)))
-            return error;
-        for (i = 0; i < count; i++)
-            r->f[i] *= r->g[i];
-    }
-    if ((error = project(model, r->h, r->f, r->count, b->wo, 1)))
-        return error;
-    add(r->x, r->h, r->count * model->config.d_model);
-    return NULL;
+    layers_project(net, r->f, r->h, r->count, b->wi, 1);
+    if (c->gated)
+        layers_project(net, r->g, r->h, r->count, b->gate, 1);
+    layers_gate(net, r->f, c->gated ? r->g : NULL, r->count, c->d_ff, c->gelu ? LAYERS_GELU_TANH : LAYERS_RELU);
+    layers_project_add(net, r->x, r->f, r->count, b->wo, 1);
 }
 
 /* h = norm(x); q, k, v of it. */
-static const char *project_self(t5 *model, rows *r, const t5_block *b)
+static void project_self(t5 *model, rows *r, const t5_block *b)
 {
-    const char *error;
     norm(model, r->h, r->x, r->count, b->self_norm);
-    if ((error = project(model, r->q, r->h, r->count, b->self.q, 1)) ||
-        (error = project(model, r->k, r->h, r->count, b->self.k, 1)))
-        return error;
-    return project(model, r->v, r->h, r->count, b->self.v, 1);
+    layers_project(&model->net, r->q, r->h, r->count, b->self.q, 1);
+    layers_project(&model->net, r->k, r->h, r->count, b->self.k, 1);
+    layers_project(&model->net, r->v, r->h, r->count, b->self.v, 1);
 }
 
-static const char *embed(t5 *model, float *x, const int32_t *ids, size_t n)
+static void embed(t5 *model, float *x, const int32_t *ids, size_t n)
 {
     size_t d = model->config.d_model, i;
-    for (i = 0; i < n; i++) {
-        if (ids[i] < 0 || (size_t)ids[i] >= model->config.vocab_size)
-            return fail(model, "token %ld is not in the vocabulary", (long)ids[i]);
+    char message[64];
+    for (i = 0; !model->net.failed && i < n; i++) {
+        if (ids[i] < 0 || (size_t)ids[i] >= model->config.vocab_size) {
+            snprintf(message, sizeof message, "token %ld is not in the vocabulary", (long)ids[i]);
+            layers_fail(&model->net, message);
+            return;
+        }
         attn_mat_copy(attn_mat_of(x + i * d, ATTN_F32, 1, d), attn_mat_rows(model->embedding, (size_t)ids[i], 1));
     }
-    return NULL;
 }
 
 /* *out becomes the biases of `table` for distances `first` to first + count - 1, heads x count; or stays what it was. */
-static const char *spread_bias(t5 *model, attn_mat *out, attn_mat table, int bidirectional, ptrdiff_t first,
-                               size_t count)
+static void spread_bias(t5 *model, attn_mat *out, attn_mat table, int bidirectional, ptrdiff_t first, size_t count)
 {
-    const t5_config *c = &model->config;
-    attn_mat spread = attn_mat_new(ATTN_F32, c->num_heads, count);
-    const char *error;
-    if (!spread.data)
-        return no_memory(model);
-    error = t5_check(model, attn_t5_bias(spread, table, bidirectional, c->max_distance, first), "attn_t5_bias");
-    attn_mat_free(error ? &spread : out);
-    if (!error)
+    attn_mat spread;
+    if (model->net.failed)
+        return;
+    spread = attn_mat_new(ATTN_F32, model->config.num_heads, count);
+    if (!spread.data) {
+        layers_fail(&model->net, "no memory");
+        return;
+    }
+    layers_check(&model->net, attn_t5_bias(spread, table, bidirectional, model->config.max_distance, first),
+                 "attn_t5_bias");
+    attn_mat_free(model->net.failed ? &spread : out);
+    if (!model->net.failed)
         *out = spread;
-    return error;
-}
-
-/* Room for attention, of which `status` and `bytes` say how much. */
-static const char *grow_scratch(t5 *model, attn_status status, size_t bytes)
-{
-    const char *error = t5_check(model, status, "attn_sdpa_scratch");
-    return error ? error : grow(model, &model->scratch, &model->scratch_size, bytes);
-}
-
-/* out = attention of q to what a cache holds. */
-static const char *attend(t5 *model, attn_tensor out, attn_tensor q, const attn_kv_cache *cache, const attn_opts *opts)
-{
-    attn_ctx ctx = context(model);
-    size_t bytes = 0;
-    attn_status status;
-    const char *error;
-    status = attn_kv_cache_scratch(&bytes, out, q, cache, opts, &ctx);
-    if ((error = grow_scratch(model, status, bytes)))
-        return error;
-    ctx = context(model);
-    return t5_check(model, attn_kv_cache_attend(out, q, cache, opts, &ctx), "attn_kv_cache_attend");
 }
 
 /* One block of the encoder, with the keys and queries of B texts of L rows. */
-static const char *encode_block(t5 *model, rows *r, const t5_block *b, size_t B, size_t L, const attn_opts *opts)
+static void encode_block(t5 *model, rows *r, const t5_block *b, size_t B, size_t L, const attn_opts *opts)
 {
-    size_t H = model->config.num_heads, D = model->config.d_kv, bytes = 0;
+    size_t H = model->config.num_heads, D = model->config.d_kv;
     attn_tensor out = attn_blhd(r->a, ATTN_F32, B, L, H, D), q = attn_blhd(r->q, ATTN_F32, B, L, H, D);
     attn_tensor k = attn_blhd(r->k, ATTN_F32, B, L, H, D), v = attn_blhd(r->v, ATTN_F32, B, L, H, D);
-    attn_ctx ctx = context(model);
-    attn_status status;
-    const char *error;
-    status = attn_sdpa_scratch(&bytes, out, q, k, v, opts, &ctx);
-    if ((error = grow_scratch(model, status, bytes)) || (error = project_self(model, r, b)))
-        return error;
-    ctx = context(model);
-    if ((error = t5_check(model, attn_sdpa(out, q, k, v, opts, &ctx), "attn_sdpa")) ||
-        (error = add_attention(model, r, b->self.o)))
-        return error;
-    return feed_forward(model, r, b);
+    project_self(model, r, b);
+    layers_sdpa(&model->net, out, q, k, v, opts);
+    layers_project_add(&model->net, r->x, r->a, r->count, b->self.o, 1);
+    feed_forward(model, r, b);
 }
 
 const char *t5_encode(t5 *model, float *states, const int32_t *ids, const size_t *lens, size_t B, size_t L)
@@ -464,30 +355,27 @@ const char *t5_encode(t5 *model, float *states, const int32_t *ids, const size_t
     attn_opts opts;
     rows r;
     size_t b, i;
-    const char *error;
     memset(&opts, 0, sizeof opts);
     opts.scale = 1;
     opts.q_lens = opts.kv_lens = lens;
     if (B > SIZE_MAX / (L + 1) || L > (size_t)PTRDIFF_MAX / 4)
         return no_memory(model);
-    if ((error = begin_rows(model, &r, B * L)))
-        return error;
+    begin_rows(model, &r, B * L);
+    if (model->net.failed)
+        return outcome(model);
     memset(states, 0, B * L * c->d_model * sizeof *states);
     r.x = states;
-    for (b = 0; !error && b < B; b++)
-        error = embed(model, states + b * L * c->d_model, ids + b * L, lens[b]);
-    if (!error)
-        error = spread_bias(model, &bias, model->encoder.bias, 1, 1 - (ptrdiff_t)L, 2 * L - 1);
-    opts.bias = attn_relative(bias, L, L);
-    for (i = 0; !error && i < model->encoder.count; i++)
-        error = encode_block(model, &r, &model->encoder.blocks[i], B, L, &opts);
-    attn_mat_free(&bias);
-    if (error)
-        return error;
-    norm(model, states, states, B * L, model->encoder.norm);
     for (b = 0; b < B; b++)
+        embed(model, states + b * L * c->d_model, ids + b * L, lens[b]);
+    spread_bias(model, &bias, model->encoder.bias, 1, 1 - (ptrdiff_t)L, 2 * L - 1);
+    opts.bias = attn_relative(bias, L, L);
+    for (i = 0; i < model->encoder.count; i++)
+        encode_block(model, &r, &model->encoder.blocks[i], B, L, &opts);
+    attn_mat_free(&bias);
+    norm(model, states, states, B * L, model->encoder.norm);
+    for (b = 0; !model->net.failed && b < B; b++)
         memset(states + (b * L + lens[b]) * c->d_model, 0, (L - lens[b]) * c->d_model * sizeof *states);
-    return NULL;
+    return outcome(model);
 }
 
 /* -- decoding -- */
@@ -495,28 +383,29 @@ const char *t5_encode(t5 *model, float *states, const int32_t *ids, const size_t
 const char *t5_begin(t5 *model, t5_text *text, const float *states, size_t source, size_t beams)
 {
     size_t H = model->config.num_heads, D = model->config.d_kv, blocks = model->decoder.count, i;
-    const char *error;
+    layers *net = &model->net;
     rows r;
     memset(text, 0, sizeof *text);
     text->beams = beams;
     text->source = source;
     text->cross = (attn_kv_cache *)calloc(blocks, sizeof *text->cross);
     text->self = (attn_kv_cache *)calloc(blocks, sizeof *text->self);
-    error = text->cross && text->self ? begin_rows(model, &r, source) : no_memory(model);
-    for (i = 0; !error && i < blocks; i++) {
+    if (!text->cross || !text->self)
+        return no_memory(model);
+    begin_rows(model, &r, source);
+    for (i = 0; !net->failed && i < blocks; i++) {
         const t5_attention *cross = &model->decoder.blocks[i].cross;
         attn_kv_cache *cache = &text->cross[i];
-        attn_status status;
-        if ((error = project(model, r.k, states, source, cross->k, 1)) ||
-            (error = project(model, r.v, states, source, cross->v, 1)))
-            return error;
-        status = attn_kv_cache_init(cache, 1, H, source, D, D, ATTN_F32, 0, NULL, 0);
-        if (status == ATTN_OK)
-            status = attn_kv_cache_append(cache, attn_blhd(r.k, ATTN_F32, 1, source, H, D),
-                                          attn_blhd(r.v, ATTN_F32, 1, source, H, D), NULL);
-        error = t5_check(model, status, "attn_kv_cache_append");
+        layers_project(net, r.k, states, source, cross->k, 1);
+        layers_project(net, r.v, states, source, cross->v, 1);
+        if (!net->failed && layers_check(net, attn_kv_cache_init(cache, 1, H, source, D, D, ATTN_F32, 0, NULL, 0),
+                                         "attn_kv_cache_init"))
+            layers_check(net,
+                         attn_kv_cache_append(cache, attn_blhd(r.k, ATTN_F32, 1, source, H, D),
+                                              attn_blhd(r.v, ATTN_F32, 1, source, H, D), NULL),
+                         "attn_kv_cache_append");
     }
-    return error;
+    return outcome(model);
 }
 
 void t5_end(t5 *model, t5_text *text)
@@ -545,13 +434,11 @@ const char *t5_reorder(t5 *model, t5_text *text, const size_t *from)
 }
 
 /* Room for `len` more tokens in every cache: a larger one takes over what the old one has. */
-static const char *grow_caches(t5 *model, t5_text *text, size_t len)
+static void grow_caches(t5 *model, t5_text *text, size_t len)
 {
     size_t H = model->config.num_heads, D = model->config.d_kv, i, capacity;
     attn_kv_cache larger, *old;
-    attn_status status = ATTN_OK;
-    if (len > (size_t)PTRDIFF_MAX / 4 - text->length)
-        return no_memory(model);
+    attn_status status = len > (size_t)PTRDIFF_MAX / 4 - text->length ? ATTN_ERR_NOMEM : ATTN_OK;
     for (i = 0; status == ATTN_OK && i < model->decoder.count; i++) {
         old = &text->self[i];
         if (old->k.len >= text->length + len)
@@ -570,18 +457,18 @@ static const char *grow_caches(t5 *model, t5_text *text, size_t len)
             attn_kv_cache_free(&larger);
         }
     }
-    return t5_check(model, status, "attn_kv_cache_init");
+    layers_check(&model->net, status, "attn_kv_cache_init");
 }
 
 /* The decoder's biases for hypotheses of up to `length` tokens. */
-static const char *grow_distances(t5 *model, size_t length)
+static void grow_distances(t5 *model, size_t length)
 {
     size_t reach = 32;
     if (model->distances.cols >= 2 * length)
-        return NULL;
+        return;
     while (reach <= length)
         reach *= 2;
-    return spread_bias(model, &model->distances, model->decoder.bias, 0, 1 - (ptrdiff_t)reach, 2 * reach - 1);
+    spread_bias(model, &model->distances, model->decoder.bias, 0, 1 - (ptrdiff_t)reach, 2 * reach - 1);
 }
 
 /* The biases of `len` queries that begin at position `first`, to all keys up to the last of them. */
@@ -592,71 +479,70 @@ static attn_tensor decoder_bias(const t5 *model, size_t first, size_t len)
 }
 
 /* Self-attention of the rows of one text, from row `at` on: they enter the cache and look at it. */
-static const char *attend_self(t5 *model, rows *r, size_t at, t5_text *text, size_t block, size_t len)
+static void attend_self(t5 *model, rows *r, size_t at, t5_text *text, size_t block, size_t len)
 {
     size_t H = model->config.num_heads, D = model->config.d_kv, to = at * model->config.inner;
     attn_kv_cache *cache = &text->self[block];
     attn_opts opts;
-    attn_status status = attn_kv_cache_append(cache, attn_blhd(r->k + to, ATTN_F32, text->beams, len, H, D),
-                                              attn_blhd(r->v + to, ATTN_F32, text->beams, len, H, D), NULL);
+    if (model->net.failed)
+        return;
     memset(&opts, 0, sizeof opts);
     opts.scale = 1;
     opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
     opts.bias = decoder_bias(model, text->length, len);
-    if (status != ATTN_OK)
-        return t5_check(model, status, "attn_kv_cache_append");
-    return attend(model, attn_blhd(r->a + to, ATTN_F32, text->beams, len, H, D),
+    layers_check(&model->net,
+                 attn_kv_cache_append(cache, attn_blhd(r->k + to, ATTN_F32, text->beams, len, H, D),
+                                      attn_blhd(r->v + to, ATTN_F32, text->beams, len, H, D), NULL),
+                 "attn_kv_cache_append");
+    layers_attend(&model->net, attn_blhd(r->a + to, ATTN_F32, text->beams, len, H, D),
                   attn_blhd(r->q + to, ATTN_F32, text->beams, len, H, D), cache, &opts);
 }
 
 /* Attention to the text: the rows of all its hypotheses are queries of one item, so its keys are read once. */
-static const char *attend_text(t5 *model, rows *r, size_t at, const t5_text *text, size_t block, size_t len,
-                               float *weights)
+static void attend_text(t5 *model, rows *r, size_t at, const t5_text *text, size_t block, size_t len, float *weights)
 {
     size_t H = model->config.num_heads, D = model->config.d_kv, to = at * model->config.inner, n = text->beams * len;
     float *each = NULL;
-    const char *error;
     attn_opts opts;
     size_t bytes, h, i;
+    if (model->net.failed)
+        return;
     memset(&opts, 0, sizeof opts);
     opts.scale = 1;
     if (weights) {
-        if (!multiply(&bytes, H * n, text->source, sizeof *each) || !(each = (float *)malloc(bytes)))
-            return no_memory(model);
+        if (!multiply(&bytes, H * n, text->source, sizeof *each) || !(each = (float *)malloc(bytes))) {
+            layers_fail(&model->net, "no memory");
+            return;
+        }
         opts.weights = attn_bhld(each, ATTN_F32, 1, H, n, text->source);
     }
-    error = attend(model, attn_blhd(r->a + to, ATTN_F32, 1, n, H, D), attn_blhd(r->q + to, ATTN_F32, 1, n, H, D),
-                   &text->cross[block], &opts);
-    for (h = 0; !error && weights && h < H; h++)
+    layers_attend(&model->net, attn_blhd(r->a + to, ATTN_F32, 1, n, H, D), attn_blhd(r->q + to, ATTN_F32, 1, n, H, D),
+                  &text->cross[block], &opts);
+    for (h = 0; !model->net.failed && weights && h < H; h++)
         for (i = 0; i < n * text->source; i++)
             weights[i] += each[h * n * text->source + i] / (float)(H * model->decoder.count);
     free(each);
-    return error;
 }
 
 /* One block of the decoder, for the rows of all texts. */
-static const char *decode_block(t5 *model, rows *r, size_t block, t5_text *const *texts, size_t count, size_t len,
-                                float *weights)
+static void decode_block(t5 *model, rows *r, size_t block, t5_text *const *texts, size_t count, size_t len,
+                         float *weights)
 {
     const t5_block *b = &model->decoder.blocks[block];
-    const char *error = project_self(model, r, b);
     size_t t, at;
-    for (t = at = 0; !error && t < count; at += texts[t++]->beams * len)
-        error = attend_self(model, r, at, texts[t], block, len);
-    if (!error)
-        error = add_attention(model, r, b->self.o);
-    if (error)
-        return error;
+    project_self(model, r, b);
+    for (t = at = 0; t < count; at += texts[t++]->beams * len)
+        attend_self(model, r, at, texts[t], block, len);
+    layers_project_add(&model->net, r->x, r->a, r->count, b->self.o, 1);
     norm(model, r->h, r->x, r->count, b->cross_norm);
-    error = project(model, r->q, r->h, r->count, b->cross.q, 1);
-    for (t = at = 0; !error && t < count; at += texts[t++]->beams * len) {
-        error = attend_text(model, r, at, texts[t], block, len, weights);
+    layers_project(&model->net, r->q, r->h, r->count, b->cross.q, 1);
+    for (t = at = 0; t < count; at += texts[t++]->beams * len) {
+        attend_text(model, r, at, texts[t], block, len, weights);
         if (weights)
             weights += texts[t]->beams * len * texts[t]->source;
     }
-    if (!error)
-        error = add_attention(model, r, b->cross.o);
-    return error ? error : feed_forward(model, r, b);
+    layers_project_add(&model->net, r->x, r->a, r->count, b->cross.o, 1);
+    feed_forward(model, r, b);
 }
 
 const char *t5_decode(t5 *model, t5_text *const *texts, size_t count, const int32_t *tokens, size_t len, float *logits,
@@ -665,26 +551,23 @@ const char *t5_decode(t5 *model, t5_text *const *texts, size_t count, const int3
     const t5_config *c = &model->config;
     rows r;
     size_t n = 0, seen = 0, t, i;
-    const char *error = NULL;
-    for (t = 0; !error && t < count; t++) {
+    for (t = 0; t < count; t++) {
         n += texts[t]->beams * len;
         seen += texts[t]->beams * len * texts[t]->source;
-        error = grow_caches(model, texts[t], len);
-        if (!error)
-            error = grow_distances(model, texts[t]->length + len);
+        grow_caches(model, texts[t], len);
+        grow_distances(model, texts[t]->length + len);
     }
-    if (!error)
-        error = begin_rows(model, &r, n);
-    if (!error)
-        error = embed(model, r.x, tokens, n);
+    begin_rows(model, &r, n);
+    if (model->net.failed)
+        return outcome(model);
+    embed(model, r.x, tokens, n);
     for (i = 0; weights && i < seen; i++)
         weights[i] = 0;
-    for (i = 0; !error && i < model->decoder.count; i++)
-        error = decode_block(model, &r, i, texts, count, len, weights);
-    if (error)
-        return error;
-    for (t = 0; t < count; t++)
-        texts[t]->length += len;
+    for (i = 0; i < model->decoder.count; i++)
+        decode_block(model, &r, i, texts, count, len, weights);
     norm(model, r.h, r.x, n, model->decoder.norm);
-    return project(model, logits, r.h, n, model->head, c->tied ? 1 / sqrt((double)c->d_model) : 1);
+    layers_project(&model->net, logits, r.h, n, model->head, c->tied ? 1 / sqrt((double)c->d_model) : 1);
+    for (t = 0; !model->net.failed && t < count; t++)
+        texts[t]->length += len;
+    return outcome(model);
 }

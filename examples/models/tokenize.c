@@ -4,18 +4,21 @@
        tokenize MODEL < FILE             the same for every line
        tokenize --ids MODEL TEXT...      the ids alone, a line for each text
        tokenize --decode MODEL ID...     the text of ids
+       --special                         of BPE: special tokens in a text are tokens, not text
        --escapes                         in lines of the input, \n stands for LF and \\ for a backslash
        --extra-ids N                     sentinels <extra_id_0> to <extra_id_N-1> beyond the pieces, as T5 has 100 (the
                                          default, unless the model has them among its pieces)
 
-   MODEL is a SentencePiece model (spiece.model), or a directory with the vocab.txt or the tokenizer.json of a BERT:
-   these show what their files say of special tokens, but not those that a model wants around a text.
+   MODEL is a SentencePiece model (spiece.model), the tokenizer.json of a BPE tokenizer or a directory with it, or a
+   directory with the vocab.txt or the tokenizer.json of a BERT: these show what their files say of special tokens, but
+   not those that a model wants around a text.
 
    A line of the input ends before its LF. A CR before the LF belongs to the text, as every other character does: many
    models turn it into a space, others keep it. Text is printed with \xNN in place of each byte of a control character,
    --decode included, so that a terminal obeys none of them; a backslash in the text stays a backslash.
 
    Exit status: 0, 1 when a file or an id is wrong or memory is lacking, 2 when the command line is. */
+#include "bpe.h"
 #include "sentencepiece.h"
 #include "wordpiece.h"
 
@@ -28,8 +31,8 @@
 enum { LINE = 1 << 24 };
 
 typedef struct options {
-    int ids, decode, escapes, shown; /* shown: texts so far */
-    long extra_ids;                  /* -1: not given */
+    int ids, decode, special, escapes, shown; /* shown: texts so far */
+    long extra_ids;                           /* -1: not given */
 } options;
 
 /* A kind of tokenizer: how text is shown, and how ids are, or NULL. What they return is NULL or an error. */
@@ -40,13 +43,14 @@ typedef struct kind {
 
 static int usage(FILE *out)
 {
-    fputs("usage: tokenize [--ids] [--escapes] [--extra-ids N] MODEL [TEXT...]\n"
+    fputs("usage: tokenize [--ids] [--special] [--escapes] [--extra-ids N] MODEL [TEXT...]\n"
           "       tokenize --decode [--extra-ids N] MODEL ID...\n"
           "Shows how a tokenizer cuts each text, or each line of the input: pieces, ids, scores. MODEL is a "
           "SentencePiece\n"
-          "model, or a directory with a BERT's vocab.txt or tokenizer.json.\n"
+          "model, a BPE's tokenizer.json or its directory, or a directory with a BERT's vocab.txt or tokenizer.json.\n"
           "  --ids          the ids alone\n"
           "  --decode       the text of ids\n"
+          "  --special      of BPE: special tokens in a text are tokens, not text\n"
           "  --escapes      in lines of the input, \\n stands for LF and \\\\ for a backslash\n"
           "  --extra-ids N  sentinels beyond the pieces; without it 100, or 0 if the model has its own\n"
           "A CR at the end of a line is part of the text. Text is printed, by --decode too, with \\xNN for each byte\n"
@@ -194,6 +198,65 @@ static const char *show_words(const void *opened, options *o, const char *text, 
 
 static const kind of_wordpiece = {show_words, NULL};
 
+/* ---- BPE ---- */
+
+static const char *show_spellings(const void *opened, options *o, const char *text, size_t size)
+{
+    const bpe *model = opened;
+    bpe_tokens tokens;
+    const char *error = bpe_encode_as(model, text, size, o->special ? BPE_SPECIAL : 0, &tokens), *spelling;
+    char *back = NULL;
+    size_t i;
+    if (!error && !o->ids && (error = bpe_decode(model, tokens.ids, tokens.count, &back, &i)) == NULL) {
+        if (o->shown++)
+            putchar('\n');
+        show_line("text", text, size);
+        show_line("decoded", back, i);
+        printf("%-10s  %lu\n", "tokens", (unsigned long)tokens.count);
+        if (tokens.count)
+            printf("%8s  %s\n", "id", "piece");
+        for (i = 0; i < tokens.count; i++) {
+            spelling = bpe_spelling(model, tokens.ids[i], &size);
+            printf("%8ld", (long)tokens.ids[i]);
+            show_piece(spelling, size);
+        }
+    }
+    if (!error && o->ids)
+        show_ids(tokens.ids, tokens.count);
+    free(back);
+    bpe_tokens_free(&tokens);
+    return error;
+}
+
+static const char *show_decoded_spellings(const void *model, const int32_t *ids, size_t count)
+{
+    char *text;
+    size_t size;
+    const char *error = bpe_decode(model, ids, count, &text, &size);
+    if (!error) {
+        show(text, size);
+        putchar('\n');
+        free(text);
+    }
+    return error;
+}
+
+static const kind of_bpe = {show_spellings, show_decoded_spellings};
+
+/* Opens PATH, or PATH/tokenizer.json if it does not end in .json. */
+static const char *open_bpe(bpe *model, const char *path)
+{
+    size_t length = strlen(path);
+    char *file = malloc(length + sizeof "/tokenizer.json");
+    const char *error;
+    if (!file)
+        return "no memory";
+    sprintf(file, "%s%s", path, length > 5 && strcmp(path + length - 5, ".json") == 0 ? "" : "/tokenizer.json");
+    error = bpe_open(model, file);
+    free(file);
+    return error;
+}
+
 /* ---- arguments and lines ---- */
 
 /* The number that an argument is, from least to INT_MAX; or -1. */
@@ -288,6 +351,7 @@ int main(int argc, char **argv)
     options o = {0, 0, 0, 0, -1};
     sentencepiece pieces;
     wordpiece words;
+    bpe spellings;
     const kind *k;
     const void *model;
     const char *error;
@@ -303,6 +367,8 @@ int main(int argc, char **argv)
             o.ids = 1;
         else if (strcmp(argv[i], "--decode") == 0)
             o.decode = 1;
+        else if (strcmp(argv[i], "--special") == 0)
+            o.special = 1;
         else if (strcmp(argv[i], "--escapes") == 0)
             o.escapes = 1;
         else if (strcmp(argv[i], "--extra-ids") == 0 && i + 1 < argc && (o.extra_ids = number(argv[i + 1], 0)) >= 0)
@@ -313,7 +379,16 @@ int main(int argc, char **argv)
     if (i == argc || (o.ids && o.decode))
         return usage(stderr);
     /* Which kind it is, its files tell. A kind more: a line here, one where models are closed, and a section above. */
-    if (has_file(argv[i], "vocab.txt") || has_file(argv[i], "tokenizer.json")) {
+    if (!has_file(argv[i], "vocab.txt") && (has_file(argv[i], ".json") || has_file(argv[i], "tokenizer.json"))) {
+        k = &of_bpe;
+        model = &spellings;
+        error = open_bpe(&spellings, argv[i]);
+        if (error && strstr(error, ", and not BPE")) { /* model.type is WordPiece */
+            k = &of_wordpiece;
+            model = &words;
+            error = wordpiece_open(&words, argv[i]);
+        }
+    } else if (has_file(argv[i], "vocab.txt")) {
         k = &of_wordpiece;
         model = &words;
         error = wordpiece_open(&words, argv[i]);
@@ -333,7 +408,9 @@ int main(int argc, char **argv)
     else
         for (i++; i < argc && !error; i++)
             error = k->show_tokens(model, &o, argv[i], strlen(argv[i]));
-    if (k == &of_wordpiece)
+    if (k == &of_bpe)
+        bpe_close(&spellings);
+    else if (k == &of_wordpiece)
         wordpiece_close(&words);
     else
         sentencepiece_close(&pieces);
