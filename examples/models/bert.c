@@ -465,8 +465,8 @@ void bert_pool(const bert *model, float *vector, const float *states, size_t cou
         vector[j] = (float)((double)vector[j] / length);
 }
 
-/* A batch of bert_embed: its texts, and their tokens in model->ids. Behind these may be those of the next text, which has
-   no room any more. */
+/* A batch of bert_embed: its texts, and their tokens in model->ids. Behind these may be those of the next text, which
+   has no room any more. */
 typedef struct batch {
     size_t texts, tokens, next;
 } batch;
