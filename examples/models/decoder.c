@@ -49,6 +49,7 @@ typedef struct traits {
 
 enum { NO = 0, YES = 1, FIXED = 2, NEVER = 3 };
 
+/* clang-format off */
 static const traits families[] = {
     {"llama", "Llama", 32000, 4096, 11008, 32, 32, 0, 0, 2048, 0, 1e4, 1e-6, 0, 0, 1, 2, -1, 0, NO, 1},
     {"mistral", "Mistral", 32000, 4096, 14336, 32, 32, 8, 0, 131072, 4096, 1e4, 1e-6, 0, 0, 1, 2, -1, 0, NEVER, 0},
@@ -57,8 +58,9 @@ static const traits families[] = {
     {"gemma2", "Gemma 2", 256000, 2304, 9216, 26, 8, 4, 256, 8192, 4096, 1e4, 1e-6, 50, 30, 2, 1, 0, 1, NO, 0},
     {"gemma3_text", "Gemma 3", 262208, 2304, 9216, 26, 8, 4, 256, 131072, 4096, 1e6, 1e-6, 0, 0, 2, 1, 0, 1, NO, 0},
     {"gpt_oss", "GPT-OSS", 201088, 2880, 2880, 36, 64, 8, 64, 131072, 128, 150000, 1e-5, 0, 0, -1, -1, -1, 0, YES, 0},
-    {"smollm3", "SmolLM3", 128256, 2048, 11008,  36,     16,     4, 0,  32768, 0,
-     2e6,       1e-6,      0,      0,    128000, 128001, 128004, 1, NO, 1}};
+    {"smollm3", "SmolLM3", 128256, 2048, 11008, 36, 16, 4, 0, 32768, 0, 2e6, 1e-6, 0, 0, 128000, 128001, 128004, 1, NO,
+     1}};
+/* clang-format on */
 
 /* What the functions that open a model share. */
 typedef struct loader {
@@ -413,8 +415,9 @@ static void read_window(loader *load)
     load->window = number(load, "sliding_window", load->kind->sliding_window);
 }
 
-/* Whether layer i has a window where there is no layer_types. Every `pattern`th layer of Gemma and GPT-OSS sees all. */
-static int slides(loader *load, size_t i, size_t pattern, size_t first)
+/* Whether layer i has a window where there is no layer_types: every `pattern`th layer of Gemma and GPT-OSS has none,
+   Qwen's have one from the layer `first` on, SmolLM3's where they do not rotate. */
+static int slides(const loader *load, size_t i, size_t pattern, size_t first, int some)
 {
     switch (load->model->config.family) {
     case DECODER_MISTRAL: return 1;
@@ -423,9 +426,7 @@ static int slides(loader *load, size_t i, size_t pattern, size_t first)
     case DECODER_GEMMA2:
     case DECODER_GEMMA3:
     case DECODER_GPT_OSS: return (i + 1) % pattern != 0;
-    case DECODER_SMOLLM3:
-        return load->model->blocks[i].rope == NONE &&
-               checkpoint_flag(load->files, load->config, "use_sliding_window", 0);
+    case DECODER_SMOLLM3: return some && load->model->blocks[i].rope == NONE;
     case DECODER_LLAMA: break;
     }
     return 0;
@@ -438,6 +439,7 @@ static void read_layer_types(loader *load)
     decoder_block *blocks = load->model->blocks;
     size_t count = load->model->config.num_hidden_layers, pattern = 2, first = 0, i;
     decoder_family family = load->model->config.family;
+    int some = checkpoint_flag(load->files, load->config, "use_sliding_window", 0);
     json list = json_get(load->config, "layer_types"), type;
     if (family == DECODER_GEMMA3)
         pattern = number(load, "sliding_window_pattern", 6);
@@ -446,7 +448,7 @@ static void read_layer_types(loader *load)
     if (load->files->failed)
         return;
     for (i = 0; !is_there(list) && i < count; i++)
-        blocks[i].window = slides(load, i, pattern, first) ? load->window : 0;
+        blocks[i].window = slides(load, i, pattern, first, some) ? load->window : 0;
     if (!is_there(list))
         return;
     for (i = 0, type = json_first(list); list.type == JSON_ARRAY && type.type != JSON_NONE && i < count; i++) {
@@ -939,8 +941,8 @@ static int begin_rows(decoder *model, rows *r, size_t count)
     return 1;
 }
 
-/* The base for a text of `length` tokens: a "dynamic" one turns slower when it has outgrown what the model was made for,
-   base (factor length / max - (factor - 1))^(dim / (dim - 2)). 0: frequencies are what they are. */
+/* The base for a text of `length` tokens: a "dynamic" one turns slower when it has outgrown what the model was made
+   for, base (factor length / max - (factor - 1))^(dim / (dim - 2)). 0: frequencies are what they are. */
 static float stretched_base(const decoder *model, const decoder_rope *rope, size_t length)
 {
     size_t dim = model->config.head_dim, max = model->config.max_position_embeddings;
@@ -952,7 +954,7 @@ static float stretched_base(const decoder *model, const decoder_rope *rope, size
     return (float)rope->base * (float)pow((double)part, (double)exponent);
 }
 
-/* Cosines and sines of the rows' angles, which begin at position `first` of a text of which `length` tokens are known. */
+/* Cosines and sines of the angles of rows from position `first` of a text of which `length` tokens are known. */
 static void set_rotation(const decoder *model, rows *r, int which, size_t first, size_t length)
 {
     const decoder_rope *rope = &model->ropes[which];

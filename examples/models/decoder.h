@@ -1,6 +1,6 @@
-/* decoder.h: the decoders that everybody runs, on attn.h: Llama 2 and 3, Mistral, Qwen 2 and 3, Gemma 2 and 3, SmolLM, and
-   GPT-OSS with one expert. It takes decoder.c, attn.h compiled once in the program, and beside this file checkpoint.c with
-   the readers that takes, and layers.c.
+/* decoder.h: the decoders that everybody runs, on attn.h: Llama 2 and 3, Mistral, Qwen 2 and 3, Gemma 2 and 3, SmolLM,
+   and GPT-OSS with one expert. It takes decoder.c, attn.h compiled once in the program, and beside this file
+   checkpoint.c with the readers that takes, and layers.c.
 
        decoder model;
        const char *error = decoder_open(&model, "SmolLM2-135M", NULL);
@@ -14,14 +14,15 @@
        decoder_end(&model, &text);
        decoder_close(&model);
 
-   Weights of F32, F16 and BF16 stay as and where they are in the file; numbers in between are float. The logits are those
-   of transformers 4.57. Reading a text at once, in pieces or token by token gives the same bits, up to 16384 tokens, with
-   a cache of F32, F16 or BF16; except with rope_scaling of type "dynamic" once a text outgrows max_position_embeddings:
-   each call then rotates what it reads by the length that the text has after it, as transformers does.
+   Weights of F32, F16 and BF16 stay as and where they are in the file; numbers in between are float. The logits are
+   those of transformers 4.57. Reading a text at once, in pieces or token by token gives the same bits, up to 16384
+   tokens, with a cache of F32, F16 or BF16; except with rope_scaling of type "dynamic" once a text outgrows
+   max_position_embeddings: each call then rotates what it reads by the length that the text has after it, as
+   transformers does.
 
-   What config.json says and would change the results, but is not done here, is an error that names it: quantization, more
-   experts than one, other kinds of rope_scaling or activations; so is a tensor that nothing asks for. Of Gemma 3 with
-   pictures the text part is read, and what sees them is passed over. */
+   What config.json says and would change the results, but is not done here, is an error that names it: quantization,
+   more experts than one, other kinds of rope_scaling or activations; so is a tensor that nothing asks for. Of Gemma 3
+   with pictures the text part is read, and what sees them is passed over. */
 #ifndef DECODER_H
 #define DECODER_H
 
@@ -75,7 +76,7 @@ typedef struct decoder_block decoder_block; /* a layer's weights: decoder.c */
 
 typedef struct decoder {
     decoder_config config;
-    layers net;            /* net.parallel: threads to use, zero after opening */
+    layers net;               /* net.parallel: threads to use, zero after opening */
     attn_mat embedding, head; /* vocab_size x hidden_size; the same if tied */
 
     /* for decoder.c */
@@ -83,7 +84,7 @@ typedef struct decoder {
     decoder_block *blocks;
     struct decoder_rope *ropes; /* two */
     const float *norm;
-    int gemma; /* 2 or 3 */
+    int gemma;       /* 2 or 3 */
     char error[512]; /* the last message */
 } decoder;
 

@@ -88,7 +88,8 @@ MODELS = [  # how it is made, bytes of the model, text
 ]
 MODELS_WORDS = [b"\x0a", b"\x12", b"\x1a", b"\x2a", b"\x15\0\0\x80\x3f", b"\x18\1", b"\x18\2", b"\x18\4", b"\x18\5",
                 b"\x98\2\1", b"\x12\2\x18\2", b"\xc0\1\1", b"\x18\0", b"\x20\0", b"\x28\0",
-                b"\xff\xff\xff\xff\x0f", "▁".encode(), b"<extra_id_1>", b"\x80\x80\x80\x80\x80\x80\x80\x80\x80\1", "\u00a0".encode(), b"AB", b"<x>"]
+                b"\xff\xff\xff\xff\x0f", "▁".encode(), b"<extra_id_1>", b"\x80\x80\x80\x80\x80\x80\x80\x80\x80\1",
+                "\u00a0".encode(), b"AB", b"<x>"]
 
 TEXTS = [
     "The house is wonderful.", " a  b ", "Le garçon a été à l'école", "cafe\u0301 \ufb01 \uff21\uff22", "日本語 テスト が",

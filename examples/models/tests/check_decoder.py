@@ -9,13 +9,13 @@ transformers in float32 on the values that the files have, with eager attention:
 
     logits    after each token of prompt and continuation: |ours - theirs| <= 1e-4 times the largest |logit| of the row
     ids       of the continuation: equal, all 200
-    pieces    the prompt read 1, 7 or 64 tokens at a time, on two threads: the bits of all logits are the same as at once,
-              on one (not of the "dynamic" models, whose logits depend on it in transformers, too)
+    pieces    the prompt read 1, 7 or 64 tokens at a time, on two threads: the bits of all logits are the same as at
+              once, on one (not of the "dynamic" models, whose logits depend on it in transformers, too)
     caches    f16, bf16 and i8: the largest distance from the f32 cache's logits is shown, as a part of the largest
               logit of the row; the prompt alone, since one other token makes another text
 
-A prompt in whose continuation the likeliest token is ahead by less than MARGIN somewhere, so that rounding might choose,
-or that has too few different tokens, gives way to another. Exit status 1 if something differs."""
+A prompt in whose continuation the likeliest token is ahead by less than MARGIN somewhere, so that rounding might
+choose, or that has too few different tokens, gives way to another. Exit status 1 if something differs."""
 import os
 import subprocess
 import sys
@@ -51,7 +51,7 @@ TWO = ["sliding_attention", "full_attention"]
 MODELS = {
     "llama": ("llama", F32, 120, dict(BASE), dict(drop=["head_dim", "rope_scaling"])),
     "llama, all heads": ("llama", BF16, 600, dict(BASE, num_key_value_heads=8, tie_word_embeddings=True), {}),
-    "llama 3": ("llama", BF16, 300, dict(BASE, rope_scaling=LLAMA3, rope_theta=500000.0, head_dim=64), dict(shards=2**21)),
+    "llama 3": ("llama", BF16, 300, dict(BASE, rope_scaling=LLAMA3, rope_theta=5e5, head_dim=64), dict(shards=2**21)),
     "llama, biases": ("llama", F16, 150, dict(BASE, attention_bias=True, mlp_bias=True, hidden_act="gelu_new",
                                               rope_scaling=dict(type="linear", factor=3.0)), {}),
     "llama, yarn": ("llama", F32, 200, dict(BASE, rope_scaling=dict(YARN, attention_factor=1.2)), {}),
@@ -61,7 +61,8 @@ MODELS = {
     "mistral, long": ("mistral", BF16, 700, dict(BASE, sliding_window=100, num_key_value_heads=1), {}),
     "mistral, no window": ("mistral", F16, 120, dict(BASE, sliding_window=None, head_dim=80, rope_theta=1e6), {}),
     "qwen 2": ("qwen2", BF16, 150, dict(BASE, tie_word_embeddings=True, rope_theta=1e6), {}),
-    "qwen 2, windows": ("qwen2", F32, 130, dict(BASE, use_sliding_window=True, sliding_window=48, max_window_layers=2), {}),
+    "qwen 2, windows": ("qwen2", F32, 130, dict(BASE, use_sliding_window=True, sliding_window=48,
+                                                max_window_layers=2), {}),
     "qwen 2, yarn": ("qwen2", F16, 300, dict(BASE, rope_scaling=YARN, num_attention_heads=4), {}),
     "qwen 3": ("qwen3", BF16, 150, dict(BASE, head_dim=128, num_attention_heads=4, tie_word_embeddings=True,
                                         rope_theta=1e6), {}),
@@ -74,7 +75,8 @@ MODELS = {
                                                   query_pre_attn_scalar=32, attn_logit_softcapping=None,
                                                   final_logit_softcapping=None, tie_word_embeddings=False), {}),
     "gemma 3": ("gemma3_text", BF16, 600, dict(BASE, num_hidden_layers=7, head_dim=64, query_pre_attn_scalar=64,
-                                               sliding_window=64, rope_scaling=dict(rope_type="linear", factor=8.0)), {}),
+                                               sliding_window=64, rope_scaling=dict(
+                                                   rope_type="linear", factor=8.0)), {}),
     "gemma 3, small": ("gemma3_text", F32, 120, dict(BASE, head_dim=32, query_pre_attn_scalar=20, sliding_window=512,
                                                      num_key_value_heads=1, layer_types=TWO * 2), {}),
     "gemma 3, eyes": ("gemma3", F16, 140, dict(text_config=dict(
@@ -150,8 +152,8 @@ def check(program, name, seed, folder):
     caches = [relative(ours(program, folder, prompt, cache, 2, length, 0, vocabulary)[0], got[:length])
               for cache in ("f16", "bf16", "i8")]
     print(f"{name:20}{str(dtype)[6:]:9}{length:4} tokens, {len(set(ids)):3} different after them: logits off by "
-          f"{absolute:.1e}, relative {off:.1e}; {equal} of {COUNT} ids; caches f16 {caches[0]:.0e} bf16 {caches[1]:.0e} "
-          f"i8 {caches[2]:.0e}{'  FAILED: ' + ', '.join(wrong) if wrong else ''}", flush=True)
+          f"{absolute:.1e}, relative {off:.1e}; {equal} of {COUNT} ids; caches f16 {caches[0]:.0e} "
+          f"bf16 {caches[1]:.0e} i8 {caches[2]:.0e}{'  FAILED: ' + ', '.join(wrong) if wrong else ''}", flush=True)
     return wrong, off
 
 

@@ -1,7 +1,8 @@
-/* WordPiece against transformers and tokenizers, see golden/make_wordpiece.py; and tokenizers that are broken, odd, or so
-   small that their tokens can be told by hand. */
+/* WordPiece against transformers and tokenizers, see golden/make_wordpiece.py; and tokenizers that are broken, odd, or
+   so small that their tokens can be told by hand. */
 #include "test.h"
 
+#include "examples/models/unicode.h"
 #include "examples/models/wordpiece.h"
 
 #include <time.h>
@@ -166,6 +167,7 @@ TEST(wordpiece_longest)
           "b",
           AB);
     GIVES(&model, "", -1);
+    CHECK(gives(&model, NULL, 0, (const int32_t[]){-1}));
     GIVES(&model, " \t\n\r\xc2\xa0\xe3\x80\x80", -1);
     GIVES(&model,
           "a\0b\x7f"
@@ -236,7 +238,8 @@ TEST(wordpiece_not_utf8)
     }
 }
 
-/* Lines end in LF or CR LF, the last one in nothing if it likes; empty lines count; of two alike the later one is it. */
+/* Lines end in LF or CR LF, the last one in nothing if it likes; empty lines count; of two alike the later one is it.
+   */
 TEST(wordpiece_vocab_lines)
 {
     static const char *const vocabs[] = {"[UNK]\n\na\nb\na", "[UNK]\r\n\r\na\r\nb\r\na\r\n", "[UNK]\n\na\nb\na\n"};
@@ -250,13 +253,43 @@ TEST(wordpiece_vocab_lines)
     }
 }
 
+TEST(wordpiece_empty_line)
+{
+    wordpiece model;
+    if (parsed(&model, "\n[UNK]\na\n", NULL, NULL)) {
+        GIVES(&model, "a", 2);
+        wordpiece_close(&model);
+    }
+}
+
+/* Chinese characters, as BERT has them, are words of their own. */
+TEST(wordpiece_chinese)
+{
+    static const uint32_t ranges[][2] = {{0x3400, 0x4dbf},   {0x4e00, 0x9fff},   {0xf900, 0xfaff},  {0x20000, 0x2a6df},
+                                         {0x2a700, 0x2b81f}, {0x2b920, 0x2ceaf}, {0x2f800, 0x2fa1f}};
+    wordpiece model;
+    if (!parsed(&model, small, NULL, NULL))
+        return;
+    for (size_t i = 0; i < 4 * COUNT(ranges); i++) {
+        uint32_t code = ranges[i / 4][i / 2 % 2] + (i % 4 == 0 ? 0xffffffff : i % 4 == 3);
+        char text[8] = "a";
+        size_t size = 1 + unicode_write(text + 1, code);
+        text[size++] = 'b';
+        test_case("U+%04lX", (unsigned long)code);
+        if (code != 0xf8ff) /* of private use: goes */
+            CHECK(gives(&model, text, size, i % 4 % 3 ? (const int32_t[]){A, UNK, B, -1} : (const int32_t[]){UNK, -1}));
+    }
+    wordpiece_close(&model);
+}
+
 /* ---- options ---- */
 
 #define BERT "\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"}"
 #define NORMALIZER(options) "\"normalizer\":{\"type\":\"BertNormalizer\"" options "}"
 #define MODEL(options) "\"model\":{\"type\":\"WordPiece\"" options "}"
 
-/* tokenizer_config.json has the last word, tokenizer.json the one before; accents go with upper case if neither says. */
+/* tokenizer_config.json has the last word, tokenizer.json the one before; accents go with upper case if neither says.
+   */
 TEST(wordpiece_options)
 {
     static const struct {
@@ -465,8 +498,8 @@ TEST(wordpiece_refuses)
          NULL, "some/tokenizer.json: the added token \"x\" is a single_word, which is not read here"},
         {small,
          "{" MODEL("") "," NORMALIZER("") "," BERT ",\"added_tokens\":[{\"id\":1,\"content\":\"x\","
-                                          "\"rstrip\":\"\"}]}",
-         NULL, "some/tokenizer.json: rstrip: neither true nor false"},
+                                          "\"normalized\":\"\"}]}",
+         NULL, "some/tokenizer.json: normalized: neither true nor false"},
         {small, NULL, "{\"added_tokens_decoder\":{\"x\":{\"content\":\"y\"}}}",
          "some/tokenizer_config.json: the added token \"y\" has no id below 2147483647"},
         {small, NULL, "{\"added_tokens_decoder\":{\"7\":{}}}",
@@ -475,7 +508,7 @@ TEST(wordpiece_refuses)
     for (size_t i = 0; i < COUNT(cases); i++)
         refused(cases[i].vocab, cases[i].vocab ? strlen(cases[i].vocab) : 0, cases[i].tokenizer, cases[i].config,
                 cases[i].error);
-    refused(small, ((size_t)1 << 26) + 1, NULL, NULL, "some: a file is larger than 67108864 bytes");
+    refused(small, ((size_t)1 << 24) + 1, NULL, NULL, "some: a file is larger than 16777216 bytes");
 }
 
 TEST(wordpiece_long_tokens)

@@ -113,8 +113,8 @@ MODELS = {
                           dict(put=dict(eos_token_id=None))),
     "smollm3_bf16": ("smollm3", BF16, dict(DEEP, num_hidden_layers=4, bos_token_id=5, eos_token_id=6, pad_token_id=7),
                      dict(drop=USUAL + ["layer_types", "no_rope_layers", "bos_token_id", "eos_token_id"])),
-    "smollm3_window_f16": ("smollm3", F16, dict(DEEP, num_hidden_layers=3, no_rope_layers=[0, 1, 0], attention_bias=True,
-                                                mlp_bias=True, use_sliding_window=True, sliding_window=6,
+    "smollm3_window_f16": ("smollm3", F16, dict(DEEP, num_hidden_layers=3, no_rope_layers=[0, 1, 0], mlp_bias=True,
+                                                attention_bias=True, use_sliding_window=True, sliding_window=6,
                                                 tie_word_embeddings=False, bos_token_id=5, eos_token_id=6,
                                                 pad_token_id=7), dict(drop=["layer_types"])),
 }
@@ -141,7 +141,8 @@ def random_weights(model, seed, sharp):
                 if "q_norm" in name or "k_norm" in name:
                     x.add_(0.4)
             elif "embed_tokens" in name or "lm_head" in name:
-                x.normal_(0, 1).div_(x.norm(dim=1, keepdim=True) / (2.0 if "lm_head" in name else 0.3 if gemma else 1.0))
+                length = 2.0 if "lm_head" in name else 0.3 if gemma else 1.0
+                x.normal_(0, 1).div_(x.norm(dim=1, keepdim=True) / length)
             elif "experts.gate_up" in name or "experts.down" in name:
                 x.normal_(0, (4 if "gate_up" in name else 0.5) / math.sqrt(x.shape[1]))  # some are clamped to 7
             else:
