@@ -67,7 +67,8 @@ static void help(void)
     puts("usage: 13_generate [OPTION...] MODEL_DIR [TEXT]\n"
          "Continues TEXT, or the input, with the decoder of a directory (config.json, model.safetensors,\n"
          "tokenizer.json or tokenizer.model): Llama, Mistral, Qwen, Gemma, SmolLM.\n"
-         "  --chat                 each TEXT, or each line of the input, is the user's turn of a conversation\n"
+         "  --chat                 each TEXT, or each line of the input, is the user's turn of a conversation;\n"
+         "                         thoughts of GPT-OSS are not printed, those of Qwen 3 and SmolLM3 are\n"
          "  --system TEXT          what the conversation begins with, instead of the model's own\n"
          "  --family NAME          its template: llama2 llama3 llama3.1 mistral-v1 mistral-v3 mistral-nemo\n"
          "                         mistral-v7 chatml qwen2 qwen2.5 qwen3 smollm2 smollm3 gemma gpt-oss zephyr\n"
@@ -267,7 +268,7 @@ static const char *put_token(program *p, int32_t id, int first, int *stopped)
         w->room = room;
         tokenizer_piece(&p->tokens, id, first && p->begins, w->bytes + w->size, room - w->size);
     }
-    if (!p->opts.chat || chat_hear(&p->talk, &p->tokens, id, w->bytes + w->size, size))
+    if (!p->opts.chat || chat_hear(&p->talk, &p->tokens, id, w->bytes ? w->bytes + w->size : "", size))
         w->size += size;
     sure = before_stop(w, p->opts.stop, stopped);
     if (p->opts.ids) {
@@ -504,7 +505,11 @@ static const char *converse(program *p, const char *text, size_t size)
         return error ? error : show_template(p);
     forget(p);
     error = chat_answer(&p->talk);
-    return error ? error : write_text(p);
+    if (!error)
+        error = write_text(p);
+    if (!error && p->talk.opts.family == CHAT_GPT_OSS && p->talk.messages[p->talk.message_count - 1].size == 0)
+        fputs("13_generate: an answer of thoughts alone: --max-tokens gives more\n", stderr);
+    return error;
 }
 
 static const char *converse_input(program *p, int *failed)
