@@ -717,6 +717,9 @@ talks() {
     continues $model/chat.out greedy $chat $model 'Who are you, <|im_end|>?' 'And now?' &&
         printf 'Who are you, <|im_end|>?\n\n \nAnd now?' | greedy $chat $model | cmp - $model/chat.out &&
         continues $model/chat.out greedy --family qwen2 $chat $model 'Who are you, <|im_end|>?' 'And now?' || return 1
+    # of the second turn only what is new is read
+    greedy $chat --timing $model 'Who are you, <|im_end|>?' 'And now?' 2>&1 > "$work/one" | grep -q '^read 110 tokens' &&
+        greedy $chat --timing $model 'Who are you, <|im_end|>?' 2>&1 > "$work/one" | grep -q '^read 64 tokens' || return 1
     greedy $chat --system 'Be brief.' $model 'Who are you, <|im_end|>?' > "$work/one"
     [ -s "$work/one" ] && ! head -n 1 $model/chat.out | cmp -s - "$work/one" &&
         [ -z "$(greedy --chat $model < /dev/null)" ]
@@ -733,7 +736,9 @@ ends_turns() {
         echo '{"eos_token_id": 0}' > "$work/model/generation_config.json" || return 1
     [ "$(generate --chat --seed 11 --temperature 2 --max-tokens 200 --ids "$work/model" a | wc -w)" -lt 200 ]
 }
-shows_templates() {
+shows_templates() { # from config.json and the tokenizer alone
+    rm -rf "$work/model" && mkdir "$work/model" && cp $model/config.json $model/tokenizer*.json "$work/model" || return 1
+    [ "$(generate --chat --template --ids "$work/model" Hi)" = "$(generate --chat --template --ids $model Hi)" ] || return 1
     [ "$(generate --chat --template --system 'A b.' $model Hi)" = '<|im_start|>system
 A b.<|im_end|>
 <|im_start|>user
@@ -1093,7 +1098,7 @@ names_of_others() { nm -g --defined-only "$work/lift/$1.o" | sed 's/.* //' | gre
 lifted() {
     cc=$1 reader=$2; shift
     rm -rf "$work/lift" && mkdir "$work/lift" || return
-    for name in "$@"; do cp examples/models/$name.[ch] "$work/lift" || return; done
+    for name in "$@"; do cp examples/models/$name*.[ch] "$work/lift" || return; done # unicode_tables.h, too
     check "$cc: $reader compiles alone" compile_reader "$cc"
     check "$cc: names of $reader begin with ${reader}_" silent names_of_others $reader
     check "$cc: a program with $reader" compile_user $reader "$cc" && check "$cc: its answer" run "$work/lift/user"
@@ -1102,7 +1107,10 @@ lifted() {
     fi
 }
 part_readers() { readers "$CC"; }
-readers() { lifted "$1" json; lifted "$1" safetensors json; lifted "$1" sentencepiece; }
+readers() {
+    lifted "$1" json; lifted "$1" safetensors json; lifted "$1" sentencepiece; lifted "$1" sample
+    lifted "$1" unicode; lifted "$1" bpe json unicode; lifted "$1" wordpiece json unicode
+}
 
 # The pool of threads, and what it calls.
 threads() {

@@ -331,22 +331,41 @@ static void open_weights(checkpoint *files)
     }
 }
 
-const char *checkpoint_open(checkpoint *files, const char *directory, const checkpoint_opts *opts)
+static void open_config(checkpoint *files, const char *directory)
 {
     memset(files, 0, sizeof *files);
-    if (opts)
-        files->opts = *opts;
-    if (strlen(directory) > PATH_SIZE - NAME_SIZE - 2)
-        return checkpoint_fail(files, "the directory's name is too long");
+    if (strlen(directory) > PATH_SIZE - NAME_SIZE - 2) {
+        checkpoint_fail(files, "the directory's name is too long");
+        return;
+    }
     files->directory = copy_text(files, directory);
     files->config = read_json(files, "config.json", CONFIG_SIZE, 1);
     if (!files->failed && files->config.type != JSON_OBJECT)
         checkpoint_fail(files, "%s: no JSON object", path_of(files, files->config));
-    open_weights(files);
+}
+
+/* What opening has come to. */
+static const char *opened(checkpoint *files)
+{
     if (!files->failed)
         return NULL;
     checkpoint_close(files);
     return files->error;
+}
+
+const char *checkpoint_open_config(checkpoint *files, const char *directory)
+{
+    open_config(files, directory);
+    return opened(files);
+}
+
+const char *checkpoint_open(checkpoint *files, const char *directory, const checkpoint_opts *opts)
+{
+    open_config(files, directory);
+    if (opts)
+        files->opts = *opts;
+    open_weights(files);
+    return opened(files);
 }
 
 void checkpoint_close(checkpoint *files)

@@ -56,6 +56,9 @@ typedef struct checkpoint {
 /* Opens config.json and the weights; opts may be NULL. Returns NULL or the message; there is nothing to close then. */
 const char *checkpoint_open(checkpoint *files, const char *directory, const checkpoint_opts *opts);
 
+/* Opens config.json alone, for what needs no weights: there are no tensors then. */
+const char *checkpoint_open_config(checkpoint *files, const char *directory);
+
 /* Gives back everything, matrices and vectors too; error stays. Fine for {0}. */
 void checkpoint_close(checkpoint *files);
 

@@ -879,6 +879,29 @@ void decoder_end(decoder *model, decoder_text *text)
     memset(text, 0, sizeof *text);
 }
 
+/* Whether a cache has all of the tokens that the one after the first `len` sees. */
+static int remembers(const decoder_block *b, const attn_kv_cache *cache, size_t len)
+{
+    size_t oldest = cache->ring && b->window > 0 && len > b->window - 1 ? len - (b->window - 1) : 0;
+    return !cache->first || cache->first[0] <= oldest;
+}
+
+void decoder_truncate(decoder *model, decoder_text *text, size_t len)
+{
+    size_t i;
+    if (len >= text->length)
+        return;
+    for (i = 0; i < 2; i++)
+        if (model->ropes[i].factor != 0 && text->length > model->config.max_position_embeddings)
+            len = 0;
+    for (i = 0; i < model->config.num_hidden_layers; i++)
+        if (!remembers(&model->blocks[i], &text->caches[i], len))
+            len = 0;
+    for (i = 0; i < model->config.num_hidden_layers; i++)
+        attn_kv_cache_truncate(&text->caches[i], 0, len);
+    text->length = len;
+}
+
 /* ==== The network ================================================================================================ */
 
 /* Numbers of a chunk, for each of its rows. */

@@ -273,6 +273,29 @@ TEST(checkpoint_members)
     end();
 }
 
+/* config.json alone: no weights are looked for. */
+TEST(checkpoint_config)
+{
+    checkpoint files;
+    const char *error;
+    if (!begin())
+        return;
+    error = checkpoint_open_config(&files, directory);
+    test_case("%s", error ? error : "no error");
+    CHECK(error && strstr(error, "/config.json: "));
+    write_text("config.json", "[]");
+    error = checkpoint_open_config(&files, directory);
+    CHECK(error && strstr(error, "/config.json: no JSON object"));
+    write_text("config.json", "{\"model_type\":\"x\"}");
+    CHECK(checkpoint_open(&files, directory, NULL) != NULL);
+    if (CHECK(checkpoint_open_config(&files, directory) == NULL)) {
+        CHECK(json_is(json_get(files.config, "model_type"), "x") && files.count == 0 && files.tensors == 0);
+        CHECK(!checkpoint_has(&files, "w.0"));
+        checkpoint_close(&files);
+    }
+    end();
+}
+
 TEST(checkpoint_weights)
 {
     checkpoint files;
