@@ -1386,7 +1386,7 @@ static const char *read_post_processor(bpe *b, json value, int depth)
 {
     const char *error = NULL;
     size_t room[2] = {0, 0};
-    int texts = 0, parts = 0;
+    int texts = 0, items = 0;
     json item;
     if (is_absent(value) || type_is(value, "ByteLevel"))
         return NULL;
@@ -1401,7 +1401,7 @@ static const char *read_post_processor(bpe *b, json value, int depth)
         return fail(b, "post_processor: two templates");
     for (item = json_first(json_get(value, "single")); item.type && !error; item = json_next(item)) {
         json special = json_get(item, "SpecialToken");
-        if (++parts > TEMPLATE_MAX)
+        if (++items > TEMPLATE_MAX)
             return fail(b, "post_processor: a template of more than %d parts", (int)TEMPLATE_MAX);
         if (special.type == JSON_OBJECT)
             error = read_special(b, json_get(value, "special_tokens"), json_get(special, "id"),
