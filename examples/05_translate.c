@@ -2,7 +2,7 @@
    is a directory as it is published, with config.json, model.safetensors and spiece.model.
 
        cc -O2 -o 05_translate 05_translate.c models/t5.c models/beam.c models/translate.c \
-           models/json.c models/safetensors.c models/sentencepiece.c -lm -lpthread
+           models/json.c models/safetensors.c models/checkpoint.c models/sentencepiece.c -lm -lpthread
        05_translate t5-small "The house is wonderful."
        05_translate --to de --beams 1 t5-base < lines.txt
        05_translate --attention house.svg t5-small "The house is wonderful."
@@ -14,16 +14,10 @@
 #define ATTN_IMPLEMENTATION
 #include "../attn.h"
 #include "show.h"
+#include "models/program.h"
 #include "models/translate.h"
 
-#include <time.h>
-#ifdef _WIN32
-#include <fcntl.h>
-#else
-#include <sys/resource.h>
-#endif
-
-enum { LINE = 1 << 20, PIECE = 64, PIECES = 1000 }; /* bytes of a line; of a label; labels on a side of the picture */
+enum { PIECE = 64, PIECES = 1000 }; /* bytes of a label; labels on a side of the picture */
 
 typedef struct options {
     const char *directory, *from, *to, *prefix, *attention;
@@ -41,17 +35,6 @@ typedef struct program {
     translation *results;
     int failed; /* whether a text has */
 } program;
-
-/* Text for people: what a terminal would obey, a line's end too, becomes a space. */
-static void put_text(FILE *file, const char *text, size_t size)
-{
-    for (size_t i = 0; i < size; i++) {
-        unsigned char c = (unsigned char)text[i], next = i + 1 < size ? (unsigned char)text[i + 1] : 0;
-        int high = c == 0xc2 && next >= 0x80 && next < 0xa0; /* U+0080 to U+009F */
-        putc(high || c < 0x20 || c == 0x7f ? ' ' : c, file);
-        i += (size_t)high;
-    }
-}
 
 /* ==== The command line =========================================================================================== */
 
@@ -79,69 +62,6 @@ static void help(void)
          "Exit status: 0; 1 when a file, a text or memory fails; 2 when the command line is wrong.");
 }
 
-/* Says what is wrong with the command line. Texts may be NULL. */
-static int wrong(const char *before, const char *argument, const char *after)
-{
-    fprintf(stderr, "05_translate: %s", before);
-    if (argument) {
-        fputs(" '", stderr);
-        put_text(stderr, argument, strlen(argument));
-        putc('\'', stderr);
-    }
-    fprintf(stderr, "%s\n05_translate --help lists the options.\n", after ? after : "");
-    return 2;
-}
-
-typedef enum takes { TAKES_NOTHING, TAKES_TEXT, TAKES_SIZE, TAKES_REAL } takes;
-
-typedef struct option {
-    const char *name;
-    takes value;
-    void *target;       /* int, const char *, size_t, double */
-    size_t least, most; /* of a TAKES_SIZE */
-} option;
-
-static int read_size(const char *text, size_t least, size_t most, size_t *out)
-{
-    size_t value = 0;
-    int valid = *text != 0;
-    for (; *text && valid; text++) {
-        valid = *text >= '0' && *text <= '9' && value <= most;
-        value = 10 * value + (size_t)(*text - '0');
-    }
-    *out = value;
-    return valid && value >= least && value <= most;
-}
-
-static int read_real(const char *text, double *out)
-{
-    char *end;
-    errno = 0;
-    *out = strtod(text, &end);
-    return *text && !*end && !errno && !text[strspn(text, "+-.0123456789eE")] && *out >= -100 && *out <= 100;
-}
-
-static int set_option(const option *to, const char *value)
-{
-    char before[64], after[64] = " is not a number from -100 to 100";
-    int valid = 1;
-    if (to->value == TAKES_NOTHING)
-        *(int *)to->target = 1;
-    else if (to->value == TAKES_TEXT)
-        *(const char **)to->target = value;
-    else if (to->value == TAKES_REAL)
-        valid = read_real(value, (double *)to->target);
-    else
-        valid = read_size(value, to->least, to->most, (size_t *)to->target);
-    if (valid)
-        return 0;
-    snprintf(before, sizeof before, "%s:", to->name);
-    if (to->value == TAKES_SIZE)
-        snprintf(after, sizeof after, " is not a number from %lu to %lu", (unsigned long)to->least,
-                 (unsigned long)to->most);
-    return wrong(before, value, after);
-}
-
 /* What the options ask for together. */
 static int settle(options *o)
 {
@@ -150,21 +70,21 @@ static int settle(options *o)
                                               {"ro", "translate English to Romanian: "}};
     size_t i = 0;
     if (!o->directory)
-        return wrong("the directory of a model is missing", NULL, NULL);
+        return program_wrong("the directory of a model is missing", NULL, NULL);
     if (o->prefix && (o->from || o->to))
-        return wrong("--prefix stands in place of --from and --to", NULL, NULL);
+        return program_wrong("--prefix stands in place of --from and --to", NULL, NULL);
     if (o->from && strcmp(o->from, "en") != 0)
-        return wrong("--from:", o->from, " is not en");
+        return program_wrong("--from:", o->from, " is not en");
     while (o->to && i < 3 && strcmp(o->to, prefixes[i][0]) != 0)
         i++;
     if (i == 3)
-        return wrong("--to:", o->to, " is not fr, de or ro");
+        return program_wrong("--to:", o->to, " is not fr, de or ro");
     if (o->greedy && o->translate.search.beams > 1)
-        return wrong("--greedy is one beam, --beams says more", NULL, NULL);
+        return program_wrong("--greedy is one beam, --beams says more", NULL, NULL);
     if (o->attention && !*o->attention)
-        return wrong("--attention: the name of the file is missing", NULL, NULL);
+        return program_wrong("--attention: the name of the file is missing", NULL, NULL);
     if (o->attention && o->count != 1)
-        return wrong("--attention takes exactly one TEXT", NULL, NULL);
+        return program_wrong("--attention takes exactly one TEXT", NULL, NULL);
     o->translate.prefix = o->prefix ? o->prefix : prefixes[i][1];
     if (o->greedy)
         o->translate.search.beams = 1;
@@ -179,49 +99,25 @@ static int settle(options *o)
 static int read_options(options *o, int argc, char **argv)
 {
     beam_opts *search = &o->translate.search;
-    const option table[] = {{"--from", TAKES_TEXT, &o->from, 0, 0},
-                            {"--to", TAKES_TEXT, &o->to, 0, 0},
-                            {"--prefix", TAKES_TEXT, &o->prefix, 0, 0},
-                            {"--beams", TAKES_SIZE, &search->beams, 1, 1024},
-                            {"--greedy", TAKES_NOTHING, &o->greedy, 0, 0},
-                            {"--max-length", TAKES_SIZE, &search->max_length, 2, 1000000},
-                            {"--length-penalty", TAKES_REAL, &search->length_penalty, 0, 0},
-                            {"--no-early-stopping", TAKES_NOTHING, &o->no_early_stopping, 0, 0},
-                            {"--no-repeat-ngram", TAKES_SIZE, &search->no_repeat_ngram, 0, 1000000},
-                            {"--scores", TAKES_NOTHING, &o->scores, 0, 0},
-                            {"--ids", TAKES_NOTHING, &o->ids, 0, 0},
-                            {"--attention", TAKES_TEXT, &o->attention, 0, 0},
-                            {"--batch", TAKES_SIZE, &o->batch, 1, 4096},
-                            {"--threads", TAKES_SIZE, &o->threads, 0, 1024},
-                            {"--timing", TAKES_NOTHING, &o->timing, 0, 0},
-                            {"--help", TAKES_NOTHING, &o->help, 0, 0}};
-    const size_t known = sizeof table / sizeof *table;
-    int i, operands = 0, ended = 0;
-    for (i = 1; i < argc && !o->help; i++) {
-        const char *argument = argv[i], *value = NULL;
-        size_t length = strcspn(argument, "="), k = 0;
-        int status;
-        if (ended || argument[0] != '-' || (argument[1] != '-' && operands > 0)) { /* a text may begin with one '-' */
-            argv[operands++] = argv[i];
-            continue;
-        }
-        if (strcmp(argument, "--") == 0) {
-            ended = 1;
-            continue;
-        }
-        while (k < known && (strlen(table[k].name) != length || strncmp(table[k].name, argument, length) != 0))
-            k++;
-        if (k == known)
-            return wrong("there is no option", argument, NULL);
-        if (argument[length] && table[k].value == TAKES_NOTHING)
-            return wrong(table[k].name, NULL, " takes no value");
-        if (argument[length])
-            value = argument + length + 1;
-        else if (table[k].value != TAKES_NOTHING && (value = argv[++i]) == NULL)
-            return wrong(table[k].name, NULL, " needs a value");
-        if ((status = set_option(&table[k], value)) != 0)
-            return status;
-    }
+    const program_option table[] = {{"--from", PROGRAM_TEXT, &o->from, 0, 0},
+                                    {"--to", PROGRAM_TEXT, &o->to, 0, 0},
+                                    {"--prefix", PROGRAM_TEXT, &o->prefix, 0, 0},
+                                    {"--beams", PROGRAM_SIZE, &search->beams, 1, 1024},
+                                    {"--greedy", PROGRAM_FLAG, &o->greedy, 0, 0},
+                                    {"--max-length", PROGRAM_SIZE, &search->max_length, 2, 1000000},
+                                    {"--length-penalty", PROGRAM_REAL, &search->length_penalty, 0, 0},
+                                    {"--no-early-stopping", PROGRAM_FLAG, &o->no_early_stopping, 0, 0},
+                                    {"--no-repeat-ngram", PROGRAM_SIZE, &search->no_repeat_ngram, 0, 1000000},
+                                    {"--scores", PROGRAM_FLAG, &o->scores, 0, 0},
+                                    {"--ids", PROGRAM_FLAG, &o->ids, 0, 0},
+                                    {"--attention", PROGRAM_TEXT, &o->attention, 0, 0},
+                                    {"--batch", PROGRAM_SIZE, &o->batch, 1, 4096},
+                                    {"--threads", PROGRAM_SIZE, &o->threads, 0, 1024},
+                                    {"--timing", PROGRAM_FLAG, &o->timing, 0, 0},
+                                    {"--help", PROGRAM_HELP, &o->help, 0, 0}};
+    int operands, status = program_options(table, sizeof table / sizeof *table, argc, argv, &operands);
+    if (status)
+        return status;
     if (o->help)
         return 0;
     o->directory = operands ? argv[0] : NULL;
@@ -230,98 +126,23 @@ static int read_options(options *o, int argc, char **argv)
     return settle(o);
 }
 
-/* ==== Time and memory ============================================================================================ */
-
-static double now(void)
-{
-#if defined(CLOCK_MONOTONIC) && !defined(_WIN32) /* there clock() is time that passes */
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-#else
-    return (double)clock() / CLOCKS_PER_SEC;
-#endif
-}
-
-static void show_rate(const char *what, size_t tokens, double seconds)
-{
-    fprintf(stderr, "%s %lu tokens %.3f s %.1f tokens/s\n", what, (unsigned long)tokens, seconds,
-            seconds > 0 ? (double)tokens / seconds : 0.0);
-}
-
-/* The most memory this process has held, in MiB; 0 where nobody knows. Linux's getrusage would count what started it. */
-static double peak_memory(void)
-{
-#ifdef _WIN32
-    return 0;
-#else
-    struct rusage usage;
-    FILE *status = fopen("/proc/self/status", "r");
-    char line[256];
-    double peak = 0;
-    while (status && peak <= 0 && fgets(line, sizeof line, status))
-        if (strncmp(line, "VmHWM:", 6) == 0)
-            peak = strtod(line + 6, NULL) / (1 << 10);
-    if (status)
-        fclose(status);
-    if (peak <= 0 && getrusage(RUSAGE_SELF, &usage) == 0)
-        peak = (double)usage.ru_maxrss / (1 << 10);
-#ifdef __APPLE__
-    peak /= 1 << 10; /* bytes there */
-#endif
-    return peak;
-#endif
-}
+/* ==== Translating ================================================================================================ */
 
 static void show_times(const translate_times *times, double loading)
 {
-    double peak = peak_memory();
     fprintf(stderr, "loaded %.3f s\n", loading);
-    show_rate("encoded", times->encoded, times->encoding);
-    show_rate("decoded", times->decoded, times->decoding);
-    if (peak > 0)
-        fprintf(stderr, "peak memory %.1f MiB\n", peak);
-}
-
-static int is_terminal(int descriptor)
-{
-#ifdef _WIN32
-    return _isatty(descriptor);
-#else
-    return isatty(descriptor);
-#endif
-}
-
-/* How far loading has come, on a line of its own; models that load at once have none. */
-typedef struct progress {
-    double start;
-    int shown; /* per cent; -1: nothing */
-} progress;
-
-static void show_progress(void *user, double part)
-{
-    progress *p = (progress *)user;
-    int percent = (int)(100 * part);
-    if (percent == p->shown || now() - p->start < 0.3)
-        return;
-    p->shown = percent;
-    fprintf(stderr, "\rloading %3d %%", percent);
-    fflush(stderr);
+    program_show_rate("encoded", times->encoded, "tokens", times->encoding);
+    program_show_rate("decoded", times->decoded, "tokens", times->decoding);
+    program_show_memory();
 }
 
 static const char *open_model(program *p)
 {
-    progress state;
-    const char *error;
-    state.start = now();
-    state.shown = -1;
-    error = t5_open(&p->model, p->opts.directory, is_terminal(2) ? show_progress : NULL, &state);
-    if (state.shown >= 0)
-        fprintf(stderr, "\r%13s\r", "");
+    program_progress loading = program_progress_of("loading");
+    const char *error = t5_open(&p->model, p->opts.directory, loading.doing ? program_show_progress : NULL, &loading);
+    program_end_progress(&loading);
     return error;
 }
-
-/* ==== Translating ================================================================================================ */
 
 /* The cross-attention of a translation: its pieces are the rows, those of the text with its prefix the columns. */
 static const char *draw(t5 *model, const translation *result, const char *path)
@@ -371,15 +192,13 @@ static void print_translation(const options *o, const translation *result)
     for (size_t i = 0; o->ids && i < result->count; i++)
         printf("%s%ld", i ? " " : "", (long)result->ids[i]);
     if (!o->ids)
-        put_text(stdout, result->text, result->size);
+        program_put(stdout, result->text, result->size);
 }
 
-static int is_blank(translate_text line)
+/* Whether the model is to see a line. */
+static int is_text(translate_text line)
 {
-    for (size_t i = 0; i < line.size; i++)
-        if (!line.text[i] || !strchr(" \t\r\n\v\f", line.text[i]))
-            return 0;
-    return 1;
+    return line.size <= PROGRAM_LINE && !program_is_blank(line.text, line.size);
 }
 
 /* Translates a batch, from number `first` of its kind on, and prints a line for each. Returns NULL, or why
@@ -391,18 +210,18 @@ static const char *translate_batch(program *p, const translate_text *lines, size
     const char *error = NULL;
     size_t used = 0, next = 0;
     for (size_t i = 0; i < count; i++)
-        if (!is_blank(lines[i]) && lines[i].size <= LINE)
+        if (is_text(lines[i]))
             p->texts[used++] = lines[i];
     if (used)
         error = translate(&p->model, &o->translate, p->texts, used, p->results, &p->times);
     for (size_t i = 0; i < count && !error; i++) {
-        const translation *result = !is_blank(lines[i]) && lines[i].size <= LINE ? &p->results[next++] : NULL;
-        if (result ? result->error[0] : lines[i].size > LINE) {
+        const translation *result = is_text(lines[i]) ? &p->results[next++] : NULL;
+        if (result ? result->error[0] : lines[i].size > PROGRAM_LINE) {
             fprintf(stderr, "%s %lu: ", kind, (unsigned long)(first + i));
             if (result)
                 fprintf(stderr, "%s\n", result->error);
             else
-                fprintf(stderr, "more than %d bytes\n", LINE);
+                fprintf(stderr, "more than %d bytes\n", PROGRAM_LINE);
             p->failed = 1;
         } else if (result) {
             print_translation(o, result);
@@ -435,45 +254,15 @@ static const char *translate_arguments(program *p)
     return error;
 }
 
-typedef struct buffer {
-    char *text;
-    size_t size, room;
-} buffer;
-
-/* Reads a line that ends in LF, CRLF or with the input: 1, 0 when there is none, -1 without memory. Of an over-long one
-   there is no more than shows that it is. */
-static int read_line(buffer *line)
-{
-    int c, any = 0;
-    for (line->size = 0; (c = getchar()) != EOF; any = 1) {
-        if (c == '\n')
-            break;
-        if (line->size == LINE + 2)
-            continue;
-        if (line->size == line->room) {
-            size_t room = 2 * line->room + 256;
-            char *larger = (char *)realloc(line->text, room);
-            if (!larger)
-                return -1;
-            line->text = larger;
-            line->room = room;
-        }
-        line->text[line->size++] = (char)c;
-    }
-    if (line->size && line->text[line->size - 1] == '\r')
-        line->size--;
-    return any || c == '\n';
-}
-
 static const char *translate_input(program *p)
 {
     size_t batch = p->opts.batch, count, number = 1;
-    buffer *buffers = (buffer *)calloc(batch, sizeof *buffers);
+    program_line *buffers = (program_line *)calloc(batch, sizeof *buffers);
     translate_text *lines = (translate_text *)malloc(batch * sizeof *lines);
     const char *error = buffers && lines ? NULL : "no memory";
     for (count = batch; count == batch && !error; number += count) {
         int more = 1;
-        for (count = 0; count < batch && (more = read_line(&buffers[count])) > 0; count++) {
+        for (count = 0; count < batch && (more = program_read_line(stdin, &buffers[count])) > 0; count++) {
             lines[count].text = buffers[count].text;
             lines[count].size = buffers[count].size;
         }
@@ -495,8 +284,8 @@ static int run(program *p)
     const char *error;
     attn_status status;
     if (o->translate.search.beams > p->model.config.vocab_size / 2)
-        return wrong("--beams: more than half of the tokens that the model has", NULL, NULL);
-    status = o->threads == 1 ? ATTN_OK : attn_pool_new(&p->model.parallel, o->threads);
+        return program_wrong("--beams: more than half of the tokens that the model has", NULL, NULL);
+    status = o->threads == 1 ? ATTN_OK : attn_pool_new(&p->model.net.parallel, o->threads);
     if (status != ATTN_OK) {
         fprintf(stderr, "05_translate: --threads: %s\n", attn_status_string(status));
         return 1;
@@ -512,13 +301,10 @@ static int run(program *p)
 int main(int argc, char **argv)
 {
     static program p; /* zero */
-    double start = now(), loading;
+    double start = program_now(), loading;
     const char *error;
     int status;
-#ifdef _WIN32
-    _setmode(0, _O_BINARY);
-    _setmode(1, _O_BINARY);
-#endif
+    program_begin("05_translate");
     p.opts.translate = translate_defaults();
     p.opts.translate.search.beams = 0; /* not given */
     status = read_options(&p.opts, argc, argv);
@@ -529,20 +315,20 @@ int main(int argc, char **argv)
         return show_done();
     }
     if (!p.opts.batch)
-        p.opts.batch = !p.opts.count && is_terminal(0) ? 1 : 8;
+        p.opts.batch = !p.opts.count && program_is_terminal(0) ? 1 : 8;
     if ((error = open_model(&p)) != NULL) {
-        put_text(stderr, error, strlen(error)); /* it begins with the directory's name */
+        program_put(stderr, error, strlen(error)); /* it begins with the directory's name */
         putc('\n', stderr);
         return 1;
     }
-    loading = now() - start;
-    p.times.now = now;
+    loading = program_now() - start;
+    p.times.now = program_now;
     status = run(&p);
     if (p.opts.timing && status != 2)
         show_times(&p.times, loading);
     free(p.texts);
     free(p.results);
-    attn_pool_free(&p.model.parallel);
+    attn_pool_free(&p.model.net.parallel);
     t5_close(&p.model);
     return status;
 }

@@ -9,6 +9,8 @@
 #     pictures   the notebooks run, and draw the committed pictures
 #     output     the notebooks print what is committed; colours go to terminals alone
 #     tools      tokenize and tensors show model files, 05_translate translates; all refuse wrong ones
+#     search     12_search finds lines, keeps an index, and refuses wrong files
+#     generate   13_generate continues texts as transformers does, talks, and refuses wrong files
 #     model      what the bundled model, or the one in the directory MODEL, makes of sentences it has not seen; training
 #     corpus     that none of those is in the corpus, all of it
 #     readers    each reader of model files compiles where a stranger takes it, and a program uses it
@@ -118,6 +120,7 @@ part_pictures() {
     mkdir -p "$work/pictures"
     for source in examples/[0-9][0-9]_*.c; do
         notebook=$(basename "$source" .c)
+        case $notebook in 12_search | 13_generate) continue ;; esac # which draw nothing
         set -- "$work/pictures"
         [ $notebook = 05_translate ] &&
             set -- --attention "$work/pictures/05_cross_attention.svg" examples/models/bundled "$notebook_english"
@@ -469,6 +472,393 @@ part_tools() {
     translator
 }
 
+# ==== Search ======================================================================================================
+
+search() { run "$B/12_search" "$@"; }
+
+# Lines as they come: CRLF, empty, blank, twice, what a terminal would obey, no UTF-8, NUL, too long, no end.
+make_notes() {
+    mkdir -p "$work/notes" && rm -rf "$work/notes"/* || return
+    {
+        printf 'The cat sat on the mat.\r\n\n \t\nhow do I reset my password?\nit was the worst of times\n'
+        printf 'The cat sat on the mat.\n\033[31m was \302\233 it\n\377\376 token\na\0b\n'
+        head -c 1048577 /dev/zero | tr '\0' x
+        printf '\nthe last line'
+    } > "$notes"
+}
+long_line="$work/notes/notes.txt: line 10: more than 1048576 bytes"
+
+# finds QUERY LINE TEXT: the query is nearest to itself.
+finds() {
+    search --top 1 "$model" "$notes" -- "$1" > "$work/found" 2> "$work/messages"
+    [ $? = 1 ] && [ "$(cat "$work/messages")" = "$long_line" ] && [ "$(cat "$work/found")" = "1.0000	$2	$3" ] && return
+    cat "$work/found" "$work/messages"; return 1
+}
+finds_all() {
+    finds 'the CAT sat on the mat.' 1 'The cat sat on the mat.' &&
+        finds "$(printf '\377 token')" 8 "$(printf '\377\376 token')" &&
+        finds ' the last line' 11 'the last line' && finds '[31m was it' 7 ' [31m was   it' && finds ab 9 'a b'
+}
+finds_each_once() {
+    search --top 100 "$model" "$notes" x > "$work/found" 2> /dev/null
+    [ "$(cut -f 2 "$work/found" | sort -n | tr '\n' ' ')" = '1 4 5 7 8 9 11 ' ] && cut -f 1 "$work/found" | sort -r -c
+}
+takes_queries() { # the same from the input, in batches of lines as they come, on any number of threads
+    printf 'worst cat\r\n\n \nthe age of wisdom' > "$work/queries"
+    for options in '' '--threads 1' '--threads=2 --top 5'; do
+        search $options "$model" "$notes" < "$work/queries" > "$work/found" 2> /dev/null
+        search "$model" "$notes" 'worst cat' '' ' ' 'the age of wisdom' 2> /dev/null | cmp - "$work/found" || return 1
+        [ "$(grep -c . "$work/found")" = 10 ] && [ "$(grep -c '^$' "$work/found")" = 4 ] || return 1
+    done
+    search "$model" "$notes" 'worst cat' > "$work/one" 2> /dev/null
+    head -n 5 "$work/found" | cmp - "$work/one"
+}
+finds_nothing() { [ -z "$(search "$model" "$notes" "$@" 2> /dev/null < /dev/null)" ]; }
+says_long_query() {
+    { head -c 1048577 /dev/zero | tr '\0' x; printf '\ncat\n'; } > "$work/queries"
+    search --top 1 "$model" "$small" < "$work/queries" > "$work/found" 2> "$work/messages"
+    [ $? = 1 ] && [ "$(cat "$work/messages")" = 'line 1: more than 1048576 bytes' ] &&
+        [ "$(wc -l < "$work/found")" -eq 3 ]
+}
+
+# --embed: 11 rows of 32 floats; of blank lines zeros, of equal ones the same; nothing is read from the input.
+embeds() {
+    for threads in 1 2; do
+        echo cat | search --threads $threads --embed "$work/$threads.npy" "$model" "$notes" > "$work/found" 2> /dev/null
+        [ $? = 1 ] && [ ! -s "$work/found" ] &&
+            [ "$(wc -c < "$work/$threads.npy")" -eq $((128 + 11 * 32 * 4)) ] || return 1
+    done
+    cmp "$work/1.npy" "$work/2.npy" && head -c 128 "$work/1.npy" | grep -q -a "'shape': (11, 32), }" || return 1
+    row 1 > "$work/row.1" && row 6 | cmp - "$work/row.1" && head -c 128 /dev/zero > "$work/zeros" &&
+        row 2 | cmp - "$work/zeros" && row 10 | cmp - "$work/zeros" && ! row 11 | cmp -s - "$work/zeros" &&
+        ! row 4 | cmp -s - "$work/row.1"
+}
+row() { tail -c +$((129 + ($1 - 1) * 128)) "$work/1.npy" | head -c 128; }
+
+# indexed LINES MESSAGE: a search with an index embeds so many lines, and says this; it finds what one without finds.
+indexed() {
+    search --index --timing "$model" "$small" 'worst cat' > "$work/found" 2> "$work/messages" || return 1
+    search "$model" "$small" 'worst cat' | cmp - "$work/found" || return 1
+    said=$(sed '/^loaded /,$d' "$work/messages")
+    grep -q "^embedded $1 lines " "$work/messages" && [ "$said" = "${2:+$small.attn-index: $2; it is made anew}" ] &&
+        [ "$(ls "$work/notes" | tr '\n' ' ')" = 'notes.txt small.txt small.txt.attn-index ' ] && return
+    cat "$work/messages"; ls "$work/notes"; return 1
+}
+keeps_index() {
+    rm -f "$small.attn-index"
+    printf 'the cat\nthe mat\nthe cat\n' > "$small"
+    indexed 2 && indexed 0 && printf 'the cat\nthe age\nthe cat\n' > "$small" && indexed 2 && indexed 0 || return 1
+    model=$models_tests/golden/bert/bf16 && indexed 2 && indexed 0 || return 1
+    model=$models_tests/golden/bert/f32 && indexed 2 && indexed 0 || return 1
+    cp "$small.attn-index" "$work/index"
+    head -c 100 "$work/index" > "$small.attn-index" && indexed 2 'is not whole' && indexed 0 || return 1
+    { cat "$work/index"; echo; } > "$small.attn-index" && indexed 2 'goes on after its end' && indexed 0 || return 1
+    { head -c 60 "$work/index"; printf 'x'; tail -c +62 "$work/index"; } > "$small.attn-index"
+    indexed 2 'is damaged' && indexed 0 && cmp "$work/index" "$small.attn-index" || return 1
+    echo 'my own file' > "$small.attn-index" && indexed 2 'is no index of vectors' && indexed 0 || return 1
+    : > "$small.attn-index" && indexed 2 'is not whole' && indexed 0
+}
+# An index that cannot be written is told; what was there stays, and what was asked for is found.
+no_room_for_index() {
+    printf 'the cat\nthe mat\n' > "$small" && rm -f "$small.attn-index" && mkdir "$small.attn-index" || return 1
+    search --index "$model" "$small" 'the mat' > "$work/found" 2> "$work/messages"
+    status=$?
+    rmdir "$small.attn-index" || return 1
+    [ $status = 1 ] && grep -q '^1.0000	2	the mat$' "$work/found" &&
+        grep -q 'attn-index: cannot be read' "$work/messages" &&
+        grep -q 'attn-index: cannot be written' "$work/messages" && [ ! -e "$small.attn-index.part" ]
+}
+no_room_on_disk() {
+    awk 'BEGIN { for (i = 0; i < 40; i++) print "the cat", i }' > "$small"
+    echo before > "$small.attn-index"
+    (trap '' XFSZ; ulimit -f 1
+        search --index "$model" "$small" 'the cat' > "$work/found.full" 2> "$work/messages.full")
+    [ -s "$work/found.full" ] && grep -q 'attn-index: cannot be written' "$work/messages.full" &&
+        [ "$(cat "$small.attn-index")" = before ] && [ ! -e "$small.attn-index.part" ]
+}
+prints_search_times() {
+    search --timing "$model" "$small" cat > "$work/output" 2> "$work/messages" || return 1
+    [ "$(sed 's/[0-9.]*[0-9]/N/g' "$work/messages" | head -n 4)" = 'loaded N s
+embedded N lines N s N lines/s
+embedded N tokens N s N tokens/s
+of that products N s N Gflop/s, attention N s' ] && ! sed 1,4d "$work/messages" | grep -v -x 'peak memory [0-9.]* MiB'
+}
+refuses_search_options() {
+    for option in "$@"; do
+        says 2 "12_search: ${option%%=*}" "$B/12_search" "$option" "$model" "$small" cat || return 1
+    done
+}
+damaged_encoder() {
+    rm -rf "$work/model" && cp -R "$model" "$work/model" && (cd "$work/model" && eval "$3")
+    check "12_search: $1" says 1 "12_search: $work/model/$2" "$B/12_search" "$work/model" "$small" cat
+}
+
+# The command line of examples/12_search.c.
+part_search() {
+    model=$models_tests/golden/bert/f32 notes=$work/notes/notes.txt small=$work/notes/small.txt
+    make_notes && printf 'the cat\n' > "$small"
+    search --help > "$work/shown"
+    check "12_search --help" grep -q '^usage: 12_search' "$work/shown"
+    check "12_search finds lines of all kinds" finds_all
+    check "12_search finds equal lines once and no blank ones" finds_each_once
+    check "12_search: queries, threads" takes_queries
+    check "12_search: nothing to find" finds_nothing ''
+    check "12_search: no query" finds_nothing
+    check "12_search: a query that is too long" says_long_query
+    check "12_search --embed" embeds
+    check "12_search --timing" prints_search_times
+    check "12_search --index" keeps_index
+    check "12_search --index: no place" no_room_for_index
+    if (trap '' XFSZ; ulimit -f 1) 2> /dev/null && [ -z "$RUN" ]; then
+        check "12_search --index: no room on the disk" no_room_on_disk
+    fi
+    rm -f "$small.attn-index" && printf 'the cat\n' > "$small"
+    printf '\n \r\n' > "$work/blank" && : > "$work/empty"
+    for file in blank empty; do
+        check "12_search: a file that is $file" says 1 "12_search: $work/$file: there is no line to search" \
+            "$B/12_search" "$model" "$work/$file" a
+    done
+    check "12_search: no such file" says 1 "12_search: $work/none: No such file" "$B/12_search" "$model" "$work/none" a
+    check "12_search: a directory" says 1 "12_search: $work: cannot be read" "$B/12_search" "$model" "$work" a
+    check "12_search --embed: no such directory" says 1 "$work/none/x.npy: cannot be written: No such file" \
+        "$B/12_search" --embed "$work/none/x.npy" "$model" "$small"
+    check "12_search: numbers" refuses_search_options --top=0 --top=x --top=1000001 --threads=1025 --threads=-1 \
+        --embed= --index=1
+    check "12_search: an unknown option" says 2 "no option '--find'" "$B/12_search" --find 2 "$model" "$small" a
+    check "12_search: no file" says 2 "the file to search is missing" "$B/12_search" "$model"
+    check "12_search: no model" says 2 "the directory of a model is missing" "$B/12_search"
+    check "12_search: no such model" says 1 "$work/none/config.json" "$B/12_search" "$work/none" "$small" a
+    for file in config.json model.safetensors vocab.txt modules.json 1_Pooling/config.json sentence_bert_config.json; do
+        case $file in config.json | model.safetensors | 1_*) damaged_encoder "no $file" $file "rm $file" ;; esac
+        [ $file = vocab.txt ] || # which is a smaller vocabulary
+            damaged_encoder "half of $file" "" "head -c \$((\$(wc -c < $file) / 2)) $file > half && mv half $file"
+        damaged_encoder "an empty $file" "" ": > $file"
+    done
+    if [ -c /dev/full ]; then
+        check "12_search: no room for the output" says_full "12_search: the output cannot be written" \
+            12_search "$model" "$small" a
+        check "12_search: no room for the help" says_full "12_search: the output cannot be written" 12_search --help
+        check "12_search --embed: no room" says 1 "12_search: /dev/full: cannot be written: No space left on device" \
+            "$B/12_search" --embed /dev/full "$model" "$small"
+    fi
+}
+
+# ==== Texts continued ============================================================================================
+
+generate() { run "$B/13_generate" "$@"; }
+
+# greedy OPTION...: the likeliest tokens, on one thread, without a penalty; "$model" and a text are among the options.
+greedy() { generate --greedy --repetition-penalty 1 --threads 1 "$@"; }
+
+# continues FILE COMMAND...: what the command prints is what transformers' generate() has found.
+continues() { expected=$1; shift; "$@" < /dev/null | cmp - "$expected"; }
+
+# The prompt as an argument, as the input with any end of its line, and as ids; every cache; threads.
+continues_prompts() {
+    continues $model/stopped.out greedy $model "$prompt" &&
+        continues $model/stopped_ids.out greedy --ids $model "$prompt" &&
+        greedy $model < $model/prompt.txt | cmp - $model/stopped.out &&
+        printf '%s' "$prompt" | greedy $model | cmp - $model/stopped.out &&
+        printf '%s\r\n' "$prompt" | greedy $model | cmp - $model/stopped.out || return 1
+    for cache in f32 f16 bf16 i8; do
+        continues $model/stopped_ids.out greedy --cache $cache --ids --prompt-ids "$(cat $model/ids.txt)" $model ||
+            return 1
+    done
+    continues $model/stopped.out greedy --threads 2 $model "$prompt"
+}
+continues_pieces() { # with tokenizer.model
+    pieces=$work/pieces
+    rm -rf "$pieces" && cp -R ${model}_model "$pieces" && cp $model/model.safetensors "$pieces" || return 1
+    continues ${model}_model/text.out greedy --max-tokens 32 "$pieces" "$prompt" &&
+        continues ${model}_model/ids.out greedy --ids --max-tokens 32 "$pieces" "$prompt" &&
+        continues ${model}_model/ids.out greedy --ids --max-tokens 32 --prompt-ids "$(cat ${model}_model/ids.txt)" \
+            "$pieces"
+}
+
+# The first piece of a text has no space in front, that of a continuation has.
+begins_texts() {
+    drawn='--seed 7 --temperature 5 --top-k 0 --top-p 1 --max-tokens 4'
+    generate $drawn --prompt-ids 1 "$pieces" > "$work/one" && generate $drawn "$pieces" '' > "$work/other" &&
+        grep -q '^ [a-z]' "$work/one" && sed '1s/^ //' "$work/one" | cmp - "$work/other"
+}
+
+# Without the stop of generation_config.json, and without that file: 48 tokens, of which --max-tokens takes the first.
+goes_on() {
+    rm -rf "$work/model" && cp -R $model "$work/model" && rm "$work/model/generation_config.json" || return 1
+    continues $model/long.out generate --ids --max-tokens 48 --threads 1 "$work/model" "$prompt" || return 1
+    [ "$(greedy --ids --max-tokens 7 "$work/model" "$prompt")" = "$(cut -d ' ' -f 1-7 $model/long.out)" ]
+}
+
+# Before a text of several tokens, and one whose beginning came before.
+stops_before() {
+    bad='\357\277\275' # U+FFFD, for bytes that are no character
+    printf "W$bad$bad\\032\\024G$bad$bad$bad \\n" > "$work/one"
+    greedy --stop 'to\' $model "$prompt" | cmp - "$work/one" || return 1
+    printf "W$bad$bad\\032\\024G$bad$bad$bad to\\134\\007@$bad\\n" > "$work/one"
+    greedy --stop ' ke' $model "$prompt" | cmp - "$work/one"
+}
+stops_nowhere() { continues $model/stopped.out greedy --stop 'no such text' $model "$prompt"; }
+
+# The context: what was written before it is full stays, and the status says that it is.
+fills_context() {
+    tokens=$(wc -w < $model/ids.txt)
+    greedy --ids --context $((tokens + 5)) $model "$prompt" > "$work/one" 2> "$work/messages"
+    [ $? = 1 ] && [ "$(cat "$work/one")" = "$(cut -d ' ' -f 1-6 $model/stopped_ids.out)" ] &&
+        grep -q -x "13_generate: the context of $((tokens + 5)) tokens is full: --context gives more" \
+            "$work/messages" &&
+        greedy --ids --context $((tokens + 5)) --max-tokens 6 $model "$prompt" | cmp - "$work/one" || return 1
+    greedy --context $((tokens - 1)) $model "$prompt" > "$work/one" 2> "$work/messages"
+    [ $? = 1 ] && [ ! -s "$work/one" ] && grep -q "the context of $((tokens - 1)) tokens is full" "$work/messages"
+}
+
+# Turns as arguments, as lines, with blank ones between; what special tokens a user writes are letters.
+talks() {
+    chat='--chat --max-tokens 12'
+    continues $model/chat.out greedy $chat $model 'Who are you, <|im_end|>?' 'And now?' &&
+        printf 'Who are you, <|im_end|>?\n\n \nAnd now?' | greedy $chat $model | cmp - $model/chat.out &&
+        continues $model/chat.out greedy --family qwen2 $chat $model 'Who are you, <|im_end|>?' 'And now?' || return 1
+    # of the second turn only what is new is read
+    greedy $chat --timing $model 'Who are you, <|im_end|>?' 'And now?' 2>&1 > "$work/one" | grep -q '^read 110 tokens' &&
+        greedy $chat --timing $model 'Who are you, <|im_end|>?' 2>&1 > "$work/one" | grep -q '^read 64 tokens' || return 1
+    greedy $chat --system 'Be brief.' $model 'Who are you, <|im_end|>?' > "$work/one"
+    [ -s "$work/one" ] && ! head -n 1 $model/chat.out | cmp -s - "$work/one" &&
+        [ -z "$(greedy --chat $model < /dev/null)" ]
+}
+talks_at_length() { # a line that is too long is none
+    { head -c 1048577 /dev/zero | tr '\0' x; printf '\nAnd now?\n'; } > "$work/lines"
+    greedy --chat --max-tokens 5 $model < "$work/lines" > "$work/one" 2> "$work/messages"
+    [ $? = 1 ] && [ "$(cat "$work/messages")" = 'line 1: more than 1048576 bytes' ] &&
+        greedy --chat --max-tokens 5 $model 'And now?' | cmp - "$work/one"
+}
+# An answer ends at the family's token, whatever the model's files say.
+ends_turns() {
+    rm -rf "$work/model" && cp -R $model "$work/model" &&
+        echo '{"eos_token_id": 0}' > "$work/model/generation_config.json" || return 1
+    [ "$(generate --chat --seed 11 --temperature 2 --max-tokens 200 --ids "$work/model" a | wc -w)" -lt 200 ]
+}
+shows_templates() { # from config.json and the tokenizer alone
+    rm -rf "$work/model" && mkdir "$work/model" && cp $model/config.json $model/tokenizer*.json "$work/model" || return 1
+    [ "$(generate --chat --template --ids "$work/model" Hi)" = "$(generate --chat --template --ids $model Hi)" ] || return 1
+    [ "$(generate --chat --template --system 'A b.' $model Hi)" = '<|im_start|>system
+A b.<|im_end|>
+<|im_start|>user
+Hi<|im_end|>
+<|im_start|>assistant' ] || return 1
+    echo Hi | generate --chat --template --ids --family gemma $model 2> "$work/messages"
+    [ $? = 1 ] && grep -q 'the chat template gemma needs a token <bos>, which the tokenizer lacks' "$work/messages" &&
+        generate --chat --template --ids $model Hi | grep -q -x '[0-9][0-9]*\( [0-9][0-9]*\)*' || return 1
+    generate --chat --template --family smollm3 --date '1 May 2030' --no-thinking $model Hi > "$work/one"
+    grep -q -x 'Today Date: 1 May 2030' "$work/one" && grep -q -x 'Reasoning Mode: /no_think' "$work/one" &&
+        grep -q -x '<think>' "$work/one" &&
+        generate --chat --template --family qwen3 $model Hi | grep -q '<|im_start|>user'
+}
+
+# draws_same OPTIONS OPTIONS; draws_other: what the two print.
+draws_both() {
+    generate --ids $1 $model "$prompt" > "$work/one" && [ -s "$work/one" ] &&
+        generate --ids $2 $model "$prompt" > "$work/other"
+}
+draws_same()  { draws_both "$1" "$2" && cmp "$work/one" "$work/other"; }
+draws_other() { draws_both "$1" "$2" && ! cmp -s "$work/one" "$work/other"; }
+own='--temperature 0.7 --top-k 20 --top-p 0.8 --repetition-penalty 1.1' # generation_config.json of the model
+
+prints_generating_times() {
+    greedy --timing --max-tokens 5 $model "$prompt" > "$work/one" 2> "$work/messages" || return 1
+    [ "$(sed 's/[0-9.]*[0-9]/N/g' "$work/messages" | grep -v '^peak')" = 'loaded N s
+read N tokens N s N tokens/s
+wrote N tokens N s N tokens/s
+cache N MiB for N tokens
+seed N' ] && grep -q "^read $(wc -w < $model/ids.txt) tokens" "$work/messages" &&
+        grep -q '^wrote 5 tokens' "$work/messages"
+}
+refuses_generate_options() {
+    for option in "$@"; do
+        says 2 "13_generate: ${option%%=*}" "$B/13_generate" "$option" $model text || return 1
+    done
+}
+damaged_decoder() {
+    rm -rf "$work/model" && cp -R $model "$work/model" && (cd "$work/model" && eval "$3")
+    check "13_generate: $1" says 1 "13_generate: $work/model$2" "$B/13_generate" "$work/model" text
+}
+
+# Bytes that a terminal would obey reach no terminal: `script` is one.
+minds_terminals() {
+    greedy --ids --max-tokens 48 "$work/model" "$prompt" > "$work/one"
+    script -q -e -c "$B/13_generate --greedy --threads 1 --max-tokens 48 '$work/model' '$prompt'" /dev/null \
+        < /dev/null > "$work/shown" 2>&1 || return 1
+    LC_ALL=C tr -d '\n\r\t' < "$work/shown" | LC_ALL=C grep -q '[[:cntrl:]]' && return 1
+    [ -s "$work/shown" ]
+}
+
+# The command line of examples/13_generate.c.
+part_generate() {
+    model=$models_tests/golden/generate prompt=$(cat $models_tests/golden/generate/prompt.txt)
+    generate --help > "$work/shown"
+    check "13_generate --help" grep -q '^usage: 13_generate' "$work/shown"
+    check "13_generate: greedy texts, ids, caches, threads" continues_prompts
+    check "13_generate: tokenizer.model" continues_pieces
+    check "13_generate: the beginning of a text" begins_texts
+    check "13_generate --repetition-penalty" continues $model/penalty.out \
+        generate --greedy --ids --max-tokens 20 --repetition-penalty 1.1 $model "$prompt"
+    check "13_generate: generation_config.json says the penalty" continues $model/penalty.out \
+        generate --temperature=0 --ids --max-tokens 20 $model "$prompt"
+    check "13_generate --max-tokens, no generation_config.json" goes_on
+    check "13_generate --stop" stops_before
+    check "13_generate --stop: nowhere" stops_nowhere
+    check "13_generate --context" fills_context
+    check "13_generate --chat" talks
+    check "13_generate --chat: a long line" talks_at_length
+    check "13_generate --chat: the end of a turn" ends_turns
+    check "13_generate --template" shows_templates
+    check "13_generate --seed" draws_same '--seed 5' '--threads 2 --seed=5'
+    check "13_generate --seed matters" draws_other '--seed 5' '--seed 6'
+    check "13_generate: generation_config.json" draws_same '--seed 5' "--seed 5 $own"
+    check "13_generate --temperature matters" draws_other "--seed 5 $own" "--seed 5 $own --temperature 3"
+    check "13_generate --top-k 1 is greedy" draws_same "--seed 5 --top-k 1" --greedy
+    check "13_generate --top-p 0 is greedy" draws_same "--seed 5 --top-p 0" --greedy
+    check "13_generate --timing" prints_generating_times
+    check "13_generate: numbers" refuses_generate_options --temperature=-1 --temperature=101 --temperature=nan \
+        --top-p=1.5 --top-p=-0.1 --top-k=-1 --top-k=x --repetition-penalty=0 --seed=-1 --seed=99999999999 \
+        --max-tokens=0 --context=0 --threads=1025 --cache=f64 --cache= --stop= --prompt-ids=1 --greedy=1
+    check "13_generate: a context beyond the model's" says 2 "--context" "$B/13_generate" --context 257 $model a
+    check "13_generate --greedy --temperature" says 2 "--greedy" "$B/13_generate" --greedy --temperature 1 $model a
+    check "13_generate --system without --chat" says 2 "need --chat" "$B/13_generate" --system a $model a
+    check "13_generate --family: none of them" says 2 "no template 'x'" "$B/13_generate" --chat --family x $model a
+    check "13_generate: two texts" says 2 "more than one TEXT" "$B/13_generate" $model a b
+    check "13_generate: an unknown option" says 2 "no option '--top'" "$B/13_generate" --top 2 $model a
+    check "13_generate: no model" says 2 "the directory of a model is missing" "$B/13_generate"
+    check "13_generate: no such model" says 1 "13_generate: $work/none/config.json" "$B/13_generate" "$work/none" a
+    check "13_generate: nothing to continue" says 1 "13_generate: the prompt is empty" "$B/13_generate" $model ''
+    check "13_generate: an empty input" says 1 "13_generate: the prompt is empty" "$B/13_generate" $model
+    for ids in '' ' ' 'x' '1x' '1 -2' '99999999999999999999' '1;2'; do
+        check "13_generate --prompt-ids '$ids'" says 1 "13_generate: " "$B/13_generate" --prompt-ids "$ids" $model
+    done
+    check "13_generate --prompt-ids: not in the vocabulary" says 1 "13_generate: token 5000 is not in the vocabulary" \
+        "$B/13_generate" --prompt-ids '1 5000' $model
+    for file in config.json model.safetensors tokenizer.json; do
+        damaged_decoder "no $file" "" "rm $file"
+    done
+    for file in config.json model.safetensors tokenizer.json generation_config.json tokenizer_config.json; do
+        damaged_decoder "half of $file" /$file "head -c \$((\$(wc -c < $file) / 2)) $file > half && mv half $file"
+        damaged_decoder "an empty $file" /$file ": > $file"
+    done
+    rm -rf "$work/model" && cp -R $model "$work/model" && rm "$work/model/tokenizer_config.json"
+    check "13_generate --chat: by tokens alone" \
+        [ "$(greedy --chat "$work/model" a)" = "$(greedy --chat --family chatml $model a)" ]
+    printf '{"chat_template": "{{ messages }}"}' > "$work/model/tokenizer_config.json"
+    check "13_generate --chat: an unknown template" says 1 "13_generate: --chat: no template is known for this model" \
+        "$B/13_generate" --chat "$work/model" a
+    rm "$work/model/generation_config.json"
+    [ -z "$RUN" ] && script -q -e -c true /dev/null < /dev/null > "$work/shown" 2>&1 &&
+        check "13_generate: a terminal" minds_terminals
+    if [ -c /dev/full ]; then
+        check "13_generate: no room for the output" says_full "13_generate: the output cannot be written" \
+            13_generate $model "$prompt"
+        check "13_generate: no room for the help" says_full "13_generate: the output cannot be written" \
+            13_generate --help
+    fi
+}
+
 # ==== The bundled model ===========================================================================================
 
 notebook_english='It is easy to translate languages with transformers'
@@ -708,7 +1098,7 @@ names_of_others() { nm -g --defined-only "$work/lift/$1.o" | sed 's/.* //' | gre
 lifted() {
     cc=$1 reader=$2; shift
     rm -rf "$work/lift" && mkdir "$work/lift" || return
-    for name in "$@"; do cp examples/models/$name.[ch] "$work/lift" || return; done
+    for name in "$@"; do cp examples/models/$name*.[ch] "$work/lift" || return; done # unicode_tables.h, too
     check "$cc: $reader compiles alone" compile_reader "$cc"
     check "$cc: names of $reader begin with ${reader}_" silent names_of_others $reader
     check "$cc: a program with $reader" compile_user $reader "$cc" && check "$cc: its answer" run "$work/lift/user"
@@ -717,7 +1107,10 @@ lifted() {
     fi
 }
 part_readers() { readers "$CC"; }
-readers() { lifted "$1" json; lifted "$1" safetensors json; lifted "$1" sentencepiece; }
+readers() {
+    lifted "$1" json; lifted "$1" safetensors json; lifted "$1" sentencepiece; lifted "$1" sample
+    lifted "$1" unicode; lifted "$1" bpe json unicode; lifted "$1" wordpiece json unicode
+}
 
 # The pool of threads, and what it calls.
 threads() {

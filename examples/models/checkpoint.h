@@ -3,16 +3,15 @@
    this file: json.c, safetensors.c.
 
        checkpoint files;
-       checkpoint_opts opts = {0};
-       const char *error = checkpoint_open(&files, "SmolLM2-135M", &opts);
-       checkpoint_members(&files, files.config, members, count);     // numbers of config.json
-       checkpoint_matrix(&files, &q, rows, cols, "model.layers.%lu.self_attn.q_proj.weight", layer);
+       const char *error = checkpoint_open(&files, "SmolLM2-135M", NULL);
+       size_t width = checkpoint_uint(&files, files.config, "hidden_size", 1, -1);
+       attn_mat q = checkpoint_matrix(&files, width, width, "model.layers.%lu.self_attn.q_proj.weight", layer);
        if (files.failed)
            fprintf(stderr, "%s\n", files.error); // names the file, the member or tensor, and the cause
        checkpoint_close(&files);
 
-   The first error stays: what is called after it does nothing, so that one look at `failed` serves many calls. Matrices
-   lie in the mapped file, of its types, where this machine can read them there; else in copies. */
+   The first error stays: what is called after it does nothing and returns zeros, so that one look at `failed` serves
+   many calls. Matrices lie in the mapped file, of its types, where this machine can read them there; else in copies. */
 #ifndef CHECKPOINT_H
 #define CHECKPOINT_H
 
@@ -32,62 +31,87 @@ typedef struct checkpoint_opts {
     void *user;
 } checkpoint_opts;
 
+/* One file of weights. */
+typedef struct checkpoint_file {
+    char *path;
+    safetensors tensors;
+    unsigned char *taken; /* of each tensor: somebody has asked for it */
+} checkpoint_file;
+
 typedef struct checkpoint {
-    json config;              /* config.json: an object */
-    char *config_text;        /* what it lies in */
+    json config;            /* of config.json: an object */
     char *directory;
-    safetensors *files;       /* model.safetensors, or the shards that model.safetensors.index.json names, by name */
-    char **paths;             /* of the files */
-    size_t count, tensors;    /* files; tensors in all of them */
+    checkpoint_file *files; /* model.safetensors, or the shards that model.safetensors.index.json names */
+    size_t count, tensors;  /* files; tensors in all of them */
     int failed;
     char error[512];
 
     /* for checkpoint.c */
     checkpoint_opts opts;
-    unsigned char **taken; /* of each tensor of each file: a network has asked for it */
-    size_t bytes, read;    /* of all tensors; of those that have been touched */
+    struct checkpoint_text *texts; /* the JSON files that have been read */
+    size_t bytes, read;            /* of all tensors; of those that have been touched */
     void *owned;
 } checkpoint;
 
-/* Opens config.json and the weights. Returns NULL or the message; there is nothing to close then. */
+/* Opens config.json and the weights; opts may be NULL. Returns NULL or the message; there is nothing to close then. */
 const char *checkpoint_open(checkpoint *files, const char *directory, const checkpoint_opts *opts);
 
-/* Gives back everything, the matrices and vectors too; error stays. Fine for {0}. */
+/* Opens config.json alone, for what needs no weights: there are no tensors then. */
+const char *checkpoint_open_config(checkpoint *files, const char *directory);
+
+/* Gives back everything, matrices and vectors too; error stays. Fine for {0}. */
 void checkpoint_close(checkpoint *files);
 
-/* Makes this the error, unless there is one: printf's format. Returns the one there is. */
+/* Makes this the error, unless there is one: printf's format. Returns the error. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
 const char *checkpoint_fail(checkpoint *files, const char *format, ...);
 
-/* -- config.json: members of an object, which is files->config or one within -- */
+/* -- JSON: config.json is files->config; objects within it, or within another file, do as well -- */
 
-/* A whole number, least .. 2^31 - 1; where it is missing or null, `otherwise`, or an error if that is negative. */
+/* What another JSON file of the directory holds; JSON_NONE if there is no such file. */
+json checkpoint_json(checkpoint *files, const char *name);
+
+/* A whole number, least .. 2^31 - 1. Where it is missing or null: `otherwise`, or an error if that is negative. */
 size_t checkpoint_uint(checkpoint *files, json object, const char *name, size_t least, long otherwise);
-/* A finite number; where it is missing or null `otherwise`, or an error if `required`. */
-double checkpoint_real(checkpoint *files, json object, const char *name, double otherwise, int required);
-/* true or false; where it is missing or null, otherwise. */
+
+/* A finite number, least .. most. Where it is missing or null: `otherwise`, or an error if that is below least. */
+double checkpoint_real(checkpoint *files, json object, const char *name, double least, double most, double otherwise);
+
+/* true or false. Where it is missing or null: otherwise. */
 int checkpoint_flag(checkpoint *files, json object, const char *name, int otherwise);
-/* Which of the names, ended by NULL, a string is: its number; where it is missing or null, 0; another: an error. */
+
+/* Which of the names, which NULL ends, a string is: its number; an error if it is none. Where it is missing or null: 0. */
 size_t checkpoint_choice(checkpoint *files, json object, const char *name, const char *const *names);
+
+/* A member of this object is wrong, for that reason: "config.json: rope_scaling: ..", with its path. */
+const char *checkpoint_fail_member(checkpoint *files, json object, const char *name, const char *reason);
 
 /* -- weights; the name is printf's format -- */
 
 /* Whether there is such a tensor. */
 int checkpoint_has(checkpoint *files, const char *format, ...);
 
-/* The matrix of that name, of F32, F16 or BF16; absent after an error. */
+/* The matrix of that name, of F32, F16 or BF16; absent after an error. checkpoint_stack: a tensor of count x rows x cols
+   as a matrix of count * rows rows. */
 attn_mat checkpoint_matrix(checkpoint *files, size_t rows, size_t cols, const char *format, ...);
+attn_mat checkpoint_stack(checkpoint *files, size_t count, size_t rows, size_t cols, const char *format, ...);
 
 /* The vector of that name as floats, which live until checkpoint_close; NULL after an error. */
 const float *checkpoint_vector(checkpoint *files, size_t count, const char *format, ...);
 
-/* Marks a tensor as looked at, if it is there: of no use here, but no surprise either. */
+/* A tensor that may be there, and is of no use. */
 void checkpoint_ignore(checkpoint *files, const char *format, ...);
+void checkpoint_ignore_all(checkpoint *files, const char *prefix);
 
-/* The first tensor that nothing has asked for, in the order of files and names; NULL if there is none. */
-const safetensors_tensor *checkpoint_unused(const checkpoint *files);
+/* An error if there is a tensor that nobody has asked for: "tensor .. is none of a T5", if that is the model's name. The
+   whole is read then: progress is told 1. */
+void checkpoint_finish(checkpoint *files, const char *model);
 
-/* Memory that lives until checkpoint_close: count zeros of `size` bytes; NULL after an error. */
-void *checkpoint_allocate(checkpoint *files, size_t count, size_t size);
+/* Memory for the `count` layers of a model, zeros, which lives until checkpoint_close. NULL after an error, such as more
+   layers than the files have tensors. */
+void *checkpoint_layers(checkpoint *files, size_t count, size_t size);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
-/* decoder.h: the decoders that everybody runs, on attn.h: Llama 2 and 3, Mistral, Qwen 2 and 3, Gemma 2 and 3, SmolLM, and
-   GPT-OSS with one expert. It takes decoder.c, attn.h compiled once in the program, and beside this file checkpoint.c with
-   the readers that takes, and layers.c.
+/* decoder.h: the decoders that everybody runs, on attn.h: Llama 2 and 3, Mistral, Qwen 2 and 3, Gemma 2 and 3, SmolLM,
+   and GPT-OSS with one expert. It takes decoder.c, attn.h compiled once in the program, and beside this file
+   checkpoint.c with the readers that takes, and layers.c.
 
        decoder model;
        const char *error = decoder_open(&model, "SmolLM2-135M", NULL);
@@ -14,8 +14,15 @@
        decoder_end(&model, &text);
        decoder_close(&model);
 
-   Weights of F32, F16 and BF16 stay as and where they are in the file; numbers in between are float. The logits are those
-   of transformers 4.57. Reading a text at once or token by token gives the same bits with a cache of F32. */
+   Weights of F32, F16 and BF16 stay as and where they are in the file; numbers in between are float. The logits are
+   those of transformers 4.57. Reading a text at once, in pieces or token by token gives the same bits, up to 16384
+   tokens, with a cache of F32, F16 or BF16; except with rope_scaling of type "dynamic" once a text outgrows
+   max_position_embeddings: each call then rotates what it reads by the length that the text has after it, as
+   transformers does.
+
+   What config.json says and would change the results, but is not done here, is an error that names it: quantization,
+   more experts than one, other kinds of rope_scaling or activations; so is a tensor that nothing asks for. Of Gemma 3
+   with pictures the text part is read, and what sees them is passed over. */
 #ifndef DECODER_H
 #define DECODER_H
 
@@ -52,31 +59,40 @@ typedef struct decoder_config {
     double attn_logit_softcapping, final_logit_softcapping; /* 0: none */
     layers_activation activation;
     int tie_word_embeddings;
-    int32_t bos_id, pad_id;              /* bos_token_id, pad_token_id; -1: none */
-    int32_t eos_ids[16];                 /* eos_token_id of generation_config.json, else of config.json */
+
+    /* Ids, of generation_config.json, else of config.json, else those that the family has by default. */
+    int32_t bos_id, pad_id; /* -1: none */
+    int32_t eos_ids[16];    /* what ends a text; eos_token_id is a number or a list */
     size_t eos_count;
-    double temperature, top_p, repetition_penalty; /* generation_config.json's, if do_sample is true there or for the */
-    size_t top_k;                                  /* penalty always; else 0 (temperature 0: greedy), 1, 1, 0 */
+
+    /* How a text is continued by default: what generation_config.json says, or config.json if there is no such file. */
+    double temperature;        /* 0: greedy, as without do_sample true; else 1 where nothing is said */
+    double top_p;              /* 1: all */
+    size_t top_k;              /* 0: all; 50 where do_sample is true and nothing is said, as transformers has it */
+    double repetition_penalty; /* of greedy search too; 1: none */
 } decoder_config;
 
 typedef struct decoder_block decoder_block; /* a layer's weights: decoder.c */
 
 typedef struct decoder {
     decoder_config config;
-    layers net;            /* net.parallel: threads to use, zero after opening */
+    layers net;               /* net.parallel: threads to use, zero after opening */
     attn_mat embedding, head; /* vocab_size x hidden_size; the same if tied */
 
     /* for decoder.c */
     checkpoint files;
     decoder_block *blocks;
+    struct decoder_rope *ropes; /* two */
     const float *norm;
+    int gemma;       /* 2 or 3 */
     char error[512]; /* the last message */
 } decoder;
 
-/* A text that is being read or written: keys and values of its tokens in each layer. */
+/* A text that is being read or written: keys and values of its tokens in each layer. A layer with a window of W tokens
+   keeps W - 1 + 512 at most, as a ring. */
 typedef struct decoder_text {
     size_t length, capacity; /* tokens so far, and at most */
-    attn_kv_cache *caches;   /* one for each layer; layers with a window keep what it shows, as a ring */
+    attn_kv_cache *caches;   /* one for each layer */
 } decoder_text;
 
 /* Opens config.json, generation_config.json if it is there, and the weights. Returns NULL or a message that lives in
@@ -90,11 +106,17 @@ void decoder_close(decoder *model);
 const char *decoder_begin(decoder *model, decoder_text *text, size_t capacity, attn_dtype cache);
 void decoder_end(decoder *model, decoder_text *text);
 
-/* How many bytes the caches of such a text take. */
+/* The text forgets all but its first `len` tokens, so that it can go on otherwise. Where it could not go on as if it had
+   just these, it forgets all of them: where a layer's ring has dropped what the next token is to see, and of a "dynamic"
+   rotation that had turned slower. text->length says how many are left: len, all if there are fewer, or 0. */
+void decoder_truncate(decoder *model, decoder_text *text, size_t len);
+
+/* How many bytes the caches of such a text take; SIZE_MAX if there can be none. */
 size_t decoder_cache_size(const decoder *model, size_t capacity, attn_dtype cache);
 
 /* The text takes in `count` tokens, at least one; logits[vocab_size] of the token after the last of them; NULL: not
-   wanted. An id that the vocabulary lacks, or more tokens than there is room for: a message, and the text as it was. */
+   wanted. An id that the vocabulary lacks, or more tokens than there is room for: a message, and the text as it was.
+   Where memory ran out, the text has the first of them that text->length says, and the call may be made again. */
 const char *decoder_read(decoder *model, decoder_text *text, const int32_t *tokens, size_t count, float *logits);
 
 /* The same with logits[count][vocab_size] of the token after each. */

@@ -25,6 +25,7 @@ extern "C" {
 
 typedef struct layers {
     attn_parallel parallel; /* threads to use: attn_pool_new, or the caller's; zero: this one */
+    attn_isa isa;           /* instruction set to use; zero: the best */
     int failed;
     char error[256];
 
@@ -43,8 +44,8 @@ int layers_check(layers *net, attn_status status, const char *name);
 /* Makes this the error, unless there is one. Returns 0. */
 int layers_fail(layers *net, const char *message);
 
-/* `count` rows of `width` floats, for numbers in between: the same memory at each call, what was there is lost. NULL
-   after an error. */
+/* `count` rows of `width` floats, for numbers in between: the same memory at each call, what was there is lost. It
+   begins at a multiple of 64 bytes. NULL after an error. */
 float *layers_rows(layers *net, size_t count, size_t width);
 
 /* out = factor x w^T, or out += factor x w^T, for n rows: x n x w.cols, out n x w.rows, w outputs x inputs of any type. */
@@ -56,12 +57,20 @@ void layers_sdpa(layers *net, attn_tensor out, attn_tensor q, attn_tensor k, att
 void layers_attend(layers *net, attn_tensor out, attn_tensor q, const attn_kv_cache *cache, const attn_opts *opts);
 
 /* h = (x - mean) / sqrt(variance + epsilon) weight + bias; bias NULL = none. In place is legal, as for all below.
-                                                                                         Ba 2016, arXiv 1607.06450 */
+
+   Sums over a row are floats, of 64 parts each: they must not overflow. With u = 2^-24 and s = 1 / sqrt(variance +
+   epsilon) an element is within u (d / 64 + 10) |weight| s (|x - mean| + mean of |x|) + u |h| of what it should be.
+                                                                                          Ba 2016, arXiv 1607.06450 */
 void layers_norm(layers *net, float *h, const float *x, size_t n, size_t d, const float *weight, const float *bias,
                  double epsilon);
 
-/* h = x / sqrt(mean of x^2 + epsilon) (weight + plus), for n rows of d that begin `stride` floats apart: plus is 1 for
-   Gemma, 0 for the others.                                                            Zhang 2019, arXiv 1910.07467 */
+/* x = norm(x + y + y_bias), as layers_norm: the end of a part of a network that norms what it has added up. */
+void layers_add_norm(layers *net, float *x, const float *y, const float *y_bias, size_t n, size_t d,
+                     const float *weight, const float *bias, double epsilon);
+
+/* h = x / sqrt(mean of x^2 + epsilon) (weight + plus), for n rows of d that begin `stride` floats apart, in h as in x:
+   plus is 1 for Gemma, 0 for the others. Sums as above; an element is within u (d / 64 + 10) |h| of what it should be.
+                                                                                    Zhang 2019, arXiv 1910.07467 */
 void layers_rms_norm(layers *net, float *h, const float *x, size_t n, size_t d, size_t stride, const float *weight,
                      float plus, double epsilon);
 
@@ -69,10 +78,11 @@ void layers_rms_norm(layers *net, float *h, const float *x, size_t n, size_t d, 
 void layers_add(layers *net, float *x, const float *y, size_t n, size_t d);
 void layers_add_bias(layers *net, float *x, size_t n, size_t d, const float *bias);
 
-/* x = gelu(x + bias) by erf; bias NULL = none.                                    Hendrycks 2016, arXiv 1606.08415 */
+/* x = gelu(x + bias) by erf, within 1e-7 + 2^-23 |gelu|; bias NULL = none.          Hendrycks 2016, arXiv 1606.08415 */
 void layers_gelu(layers *net, float *x, size_t n, size_t d, const float *bias);
 
-/* x = activation(x) gate, the halves of a gated feed-forward.                         Shazeer 2020, arXiv 2002.05202 */
+/* x = activation(x) gate, the halves of a gated feed-forward; gate NULL = 1. An activation a is within 1e-7 + 2^-23 |a|,
+   and of -infinity it is 0, which it tends to.                                      Shazeer 2020, arXiv 2002.05202 */
 typedef enum layers_activation {
     LAYERS_SILU,      /* x / (1 + exp(-x)) */
     LAYERS_GELU_TANH, /* x / 2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */

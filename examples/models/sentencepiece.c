@@ -17,7 +17,9 @@ enum {
     CHARSMAP_STEP = 256, /* units come in such blocks, in which a trie's step stays */
     SYMBOLS_SEEN = 64,   /* of user-defined symbols of which one begins with the other, and of a charsmap's rules: */
     RULES_SEEN = 32,     /* the library looks at so many, the shortest */
-    UNIGRAM = 1          /* the model type */
+    SPLITS_DEEP = 100,   /* how often the library splits an unused piece and its parts */
+    WAYS = 4,            /* of a heap: fewer levels than with 2, and so fewer cache misses */
+    PROBES = 64          /* places in which a hash is looked for */
 };
 
 typedef sentencepiece_string string;
@@ -375,6 +377,68 @@ static const piece *narrow(const piece *const *sorted, int32_t *low, int32_t *hi
     return *low < *high && sorted[*low]->text.size == depth + 1 ? sorted[*low] : NULL;
 }
 
+/* 32-bit FNV-1a, with the high bits mixed into the low ones. */
+static uint32_t hash_of(string text)
+{
+    uint32_t hash = 2166136261u;
+    size_t i;
+    for (i = 0; i < text.size; i++)
+        hash = (hash ^ (unsigned char)text.text[i]) * 16777619u;
+    hash = (hash ^ hash >> 15) * 0x2c1b3c6du;
+    return hash ^ hash >> 13;
+}
+
+/* Puts the ids of the pieces that text is cut into where their hashes say, or into the next free place; a piece that
+   finds none among PROBES is left out. There are twice as many places as pieces at least. */
+static const char *hash_pieces(sentencepiece *model)
+{
+    size_t places = 64, k;
+    uint32_t place;
+    int32_t i;
+    while (places / 2 < (size_t)model->sorted_count)
+        places *= 2;
+    if (places > SIZE_MAX / sizeof *model->hashed ||
+        (model->hashed = (int32_t *)malloc(places * sizeof *model->hashed)) == NULL)
+        return fail(model, "no memory");
+    model->hash_mask = (uint32_t)places - 1;
+    for (k = 0; k < places; k++)
+        model->hashed[k] = -1;
+    for (i = 0; i < model->sorted_count; i++) {
+        const piece *p = model->sorted[i];
+        model->longest = p->text.size > model->longest ? p->text.size : model->longest;
+        place = hash_of(p->text);
+        for (k = 0; k < PROBES && model->hashed[place & model->hash_mask] >= 0; k++)
+            place++;
+        if (k < PROBES)
+            model->hashed[place & model->hash_mask] = (int32_t)(p - model->pieces);
+    }
+    return NULL;
+}
+
+/* The piece of that spelling among those that text is cut into, unused ones too, or NULL. A free place tells that there
+   is none. */
+static const piece *look_up(const sentencepiece *model, string text)
+{
+    uint32_t place, k;
+    if (text.size > model->longest)
+        return NULL;
+    place = hash_of(text);
+    for (k = 0; k < PROBES; k++, place++) {
+        int32_t id = model->hashed[place & model->hash_mask];
+        if (id < 0)
+            return NULL;
+        if (model->pieces[id].text.size == text.size && !memcmp(model->pieces[id].text.text, text.text, text.size))
+            return &model->pieces[id];
+    }
+    return find_piece(model->sorted, model->sorted_count, text);
+}
+
+/* The id that stands for a piece which was looked up. */
+static int32_t usable_id(const sentencepiece *model, const piece *p)
+{
+    return p && p->type != SENTENCEPIECE_UNUSED ? (int32_t)(p - model->pieces) : model->unk_id;
+}
+
 static int is_in_text(const piece *p)
 {
     return p->type == SENTENCEPIECE_NORMAL || p->type == SENTENCEPIECE_USER_DEFINED || p->type == SENTENCEPIECE_UNUSED;
@@ -387,8 +451,8 @@ static int byte_of(string text)
     const char *high, *low;
     if (text.size != 6 || memcmp(text.text, "<0x", 3) || text.text[5] != '>')
         return -1;
-    high = memchr(digits, text.text[3], 16);
-    low = memchr(digits, text.text[4], 16);
+    high = (const char *)memchr(digits, text.text[3], 16);
+    low = (const char *)memchr(digits, text.text[4], 16);
     return high && low ? (int)(high - digits) * 16 + (int)(low - digits) : -1;
 }
 
@@ -429,6 +493,7 @@ static const char *index_pieces(sentencepiece *model, piece *pieces)
 {
     int32_t i, others = model->count;
     const char *error = NULL;
+    model->sorted_count = model->symbol_count = 0;
     model->unknown_score = FLT_MAX;
     model->unk_id = -1;
     for (i = 0; i < 256; i++)
@@ -471,7 +536,9 @@ static const char *index_pieces(sentencepiece *model, piece *pieces)
     for (i = 0; i < model->sorted_count; i++)
         if (model->sorted[i]->type == SENTENCEPIECE_USER_DEFINED)
             model->symbols[model->symbol_count++] = model->sorted[i];
-    return error;
+    free(model->hashed);
+    model->hashed = NULL;
+    return error ? error : model->kind == SENTENCEPIECE_UNIGRAM ? NULL : hash_pieces(model);
 }
 
 static int32_t control_id(const sentencepiece *model, string text, const char *usual)
@@ -488,9 +555,8 @@ static int32_t control_id(const sentencepiece *model, string text, const char *u
 /* Two passes over the file's fields: one counts the pieces, one reads everything. */
 static const char *read_model(sentencepiece *model, const unsigned char *bytes, size_t size)
 {
-    static const char *const kinds[] = {"unknown", "Unigram", "BPE", "word", "character"};
     sentencepiece_normalizer usual = {NULL, 0, NULL, 0, 1, 1, 1, 0};
-    training trained = {UNIGRAM, {" \xe2\x81\x87 ", 5}, {NULL, 0}, {NULL, 0}, {NULL, 0}, 0, 0};
+    training trained = {SENTENCEPIECE_UNIGRAM, {" \xe2\x81\x87 ", 5}, {NULL, 0}, {NULL, 0}, {NULL, 0}, 0, 0};
     const char *error;
     size_t count = 0;
     piece *next;
@@ -514,7 +580,7 @@ static const char *read_model(sentencepiece *model, const unsigned char *bytes, 
         return fail(model, "byte %llu: %s", (unsigned long long)(r.at - bytes), error);
     if (count == 0)
         return fail(model, "no pieces");
-    model->owned = next = malloc(count * (sizeof *next + 2 * sizeof *model->sorted));
+    model->owned = next = (piece *)malloc(count * (sizeof *next + 2 * sizeof *model->sorted));
     if (!next)
         return fail(model, "no memory");
     memset(next, 0, count * sizeof *next);
@@ -535,13 +601,14 @@ static const char *read_model(sentencepiece *model, const unsigned char *bytes, 
     }
     if (trained.unk_surface.size >= PIECE_MAX)
         return fail(model, "unk_surface is too long");
-    if (trained.model_type != UNIGRAM)
-        return fail(model, "a model of type %llu (%s), not a Unigram model", (unsigned long long)trained.model_type,
-                    trained.model_type < 5 ? kinds[trained.model_type] : "unknown");
+    if (trained.model_type < SENTENCEPIECE_UNIGRAM || trained.model_type > SENTENCEPIECE_CHARACTER)
+        return fail(model, "a model of type %llu, not of Unigram, BPE, words or characters",
+                    (unsigned long long)trained.model_type);
+    model->kind = (sentencepiece_kind)trained.model_type;
     model->byte_fallback = trained.byte_fallback;
     model->unknown_text = trained.unk_surface;
     model->normalizer.space_at_end = trained.space_at_end;
-    if ((error = index_pieces(model, model->owned)) != NULL)
+    if ((error = index_pieces(model, (piece *)model->owned)) != NULL)
         return error;
     model->bos_id = control_id(model, trained.bos, "<s>");
     model->eos_id = control_id(model, trained.eos, "</s>");
@@ -596,19 +663,37 @@ const char *sentencepiece_open(sentencepiece *model, const char *path)
         return fail(model, "cannot be opened: %s", strerror(errno));
     error = read_stream(model, stream, &size);
     fclose(stream);
-    return finish(model, error ? error : read_model(model, model->contents, size));
+    return finish(model, error ? error : read_model(model, (const unsigned char *)model->contents, size));
 }
 
 const char *sentencepiece_parse(sentencepiece *model, const void *bytes, size_t size, const char *name)
 {
     start(model, name);
-    return finish(model, read_model(model, bytes, size));
+    return finish(model, read_model(model, (const unsigned char *)bytes, size));
+}
+
+const char *sentencepiece_reserve(sentencepiece *model, const char *const *names)
+{
+    piece *pieces = (piece *)model->owned;
+    int found = 0;
+    for (; *names; names++) {
+        int32_t i;
+        for (i = 0; i < model->symbol_count; i++) {
+            piece *p = pieces + (model->symbols[i] - model->pieces);
+            if (p->text.size == strlen(*names) && memcmp(p->text.text, *names, p->text.size) == 0) {
+                p->type = SENTENCEPIECE_CONTROL;
+                found = 1;
+            }
+        }
+    }
+    return found ? finish(model, index_pieces(model, pieces)) : NULL;
 }
 
 void sentencepiece_close(sentencepiece *model)
 {
     free(model->contents);
     free(model->owned);
+    free(model->hashed);
     memset(model, 0, sizeof *model);
 }
 
@@ -627,7 +712,7 @@ static void append(buffer *b, const char *text, size_t size)
 {
     if (size > b->room - b->size && !b->failed) {
         size_t room = b->size + size + b->size / 2 + 64;
-        char *larger = size < SIZE_MAX / 4 && b->size < SIZE_MAX / 4 ? realloc(b->text, room) : NULL;
+        char *larger = size < SIZE_MAX / 4 && b->size < SIZE_MAX / 4 ? (char *)realloc(b->text, room) : NULL;
         b->failed = !larger;
         b->text = larger ? larger : b->text;
         b->room = larger ? room : b->room;
@@ -653,6 +738,13 @@ static void skip(string *text, size_t size)
 {
     text->text += size;
     text->size -= size;
+}
+
+/* The text from that byte on. */
+static string from(string text, size_t begin)
+{
+    skip(&text, begin);
+    return text;
 }
 
 /* Appends text with each `from` as `to`. */
@@ -752,7 +844,76 @@ static void normalize(const sentencepiece_normalizer *n, const sentencepiece *mo
         append(out, space, strlen(space));
 }
 
-/* ---- encoding ---- */
+/* ---- tokens that grow ---- */
+
+/* Text that is being cut, and the tokens so far. */
+typedef struct cutter {
+    const sentencepiece *model;
+    string text; /* normalised */
+    sentencepiece_tokens *tokens;
+    size_t room;       /* for so many tokens */
+    int after_unknown; /* whether the last piece of the text was unknown */
+    int failed;        /* memory was lacking */
+} cutter;
+
+/* Room for one more token. */
+static int grow(cutter *c)
+{
+    sentencepiece_tokens *tokens = c->tokens;
+    size_t more = c->room + c->room / 2 + 16;
+    int32_t *ids;
+    string *pieces;
+    if (tokens->count < c->room)
+        return 1;
+    if (more > SIZE_MAX / sizeof *pieces)
+        return 0;
+    if ((ids = (int32_t *)realloc(tokens->ids, more * sizeof *ids)) != NULL)
+        tokens->ids = ids;
+    if (ids && (pieces = (string *)realloc(tokens->pieces, more * sizeof *pieces)) != NULL) {
+        tokens->pieces = pieces;
+        c->room = more;
+        return 1;
+    }
+    return 0;
+}
+
+/* A token of `size` bytes of the normalised text; where these lie is set at the end. */
+static void add_token(cutter *c, int32_t id, size_t size)
+{
+    sentencepiece_tokens *tokens = c->tokens;
+    if (c->failed || (c->failed = !grow(c)) != 0)
+        return;
+    tokens->ids[tokens->count] = id;
+    tokens->pieces[tokens->count].text = NULL;
+    tokens->pieces[tokens->count++].size = size;
+}
+
+/* The next piece of the text; its bytes if it is unknown and there is byte fallback. Unknown ones in a row are one. */
+static void add_piece(cutter *c, int32_t id, size_t begin, size_t size)
+{
+    const sentencepiece *model = c->model;
+    int unknown = id == model->unk_id;
+    size_t i;
+    if (unknown && model->byte_fallback)
+        for (i = begin; i < begin + size; i++)
+            add_token(c, model->byte_ids[(unsigned char)c->text.text[i]], 1);
+    else if (unknown && c->after_unknown && !c->failed)
+        c->tokens->pieces[c->tokens->count - 1].size += size;
+    else
+        add_token(c, id, size);
+    c->after_unknown = unknown;
+}
+
+/* The size of the character that the text begins with, as the library counts it: by its first byte, as far as the text
+   goes. */
+static size_t character_size(string text)
+{
+    unsigned char c = (unsigned char)text.text[0];
+    size_t size = c < 0xc0 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
+    return size < text.size ? size : text.size;
+}
+
+/* ---- Unigram: the pieces whose scores have the greatest sum ---- */
 
 /* The best way to cut the text up to a position. */
 typedef struct cut {
@@ -774,13 +935,6 @@ static void improve(cut *c, float before, float own, int32_t id, size_t begin)
     }
 }
 
-/* The bytes of a character from its first byte, as the library counts them. */
-static size_t character_size(char byte)
-{
-    unsigned char c = (unsigned char)byte;
-    return c < 0xc0 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-}
-
 /* Viterbi: fills cuts[1] to cuts[text.size], for ends of pieces, from left to right. A character that is no piece is
    unknown. Scores are sums in float; the first of equals stays. */
 static void find_cuts(const sentencepiece *model, string text, cut *cuts)
@@ -795,8 +949,7 @@ static void find_cuts(const sentencepiece *model, string text, cut *cuts)
         int32_t low = model->first[byte], high = model->first[byte + 1];
         float score = cuts[begin].score;
         int single = 0;
-        size = character_size(text.text[begin]);
-        size = size < text.size - begin ? size : text.size - begin;
+        size = character_size(from(text, begin));
         if (score < -far || score > far) {
             for (i = begin; i <= furthest; i++)
                 if (i == begin || cuts[i].begin != NONE)
@@ -821,73 +974,238 @@ static void find_cuts(const sentencepiece *model, string text, cut *cuts)
     }
 }
 
-/* Room for one more token. */
-static int grow(sentencepiece_tokens *tokens, size_t *room)
+static void cut_by_unigram(cutter *c)
 {
-    size_t more = *room + *room / 2 + 16;
-    int32_t *ids;
-    string *pieces;
-    if (tokens->count < *room)
-        return 1;
-    if (more > SIZE_MAX / sizeof *pieces)
-        return 0;
-    if ((ids = realloc(tokens->ids, more * sizeof *ids)) != NULL)
-        tokens->ids = ids;
-    if (ids && (pieces = realloc(tokens->pieces, more * sizeof *pieces)) != NULL) {
-        tokens->pieces = pieces;
-        *room = more;
-        return 1;
+    size_t size = c->text.size, begin, end, next;
+    cut *cuts = size < SIZE_MAX / sizeof *cuts ? (cut *)malloc((size + 1) * sizeof *cuts) : NULL;
+    if (!cuts) {
+        c->failed = 1;
+        return;
     }
-    return 0;
-}
-
-/* A token of `size` bytes of the normalised text; where these lie is set at the end. */
-static int add_token(sentencepiece_tokens *tokens, size_t *room, int32_t id, size_t size)
-{
-    if (!grow(tokens, room))
-        return 0;
-    tokens->ids[tokens->count] = id;
-    tokens->pieces[tokens->count].text = NULL;
-    tokens->pieces[tokens->count++].size = size;
-    return 1;
-}
-
-/* Appends the tokens of text without sentinels. */
-static int encode_part(const sentencepiece *model, string part, buffer *normalized, sentencepiece_tokens *tokens,
-                       size_t *room)
-{
-    size_t begin = normalized->size, end, i, next;
-    int done = 1, after_unknown = 0;
-    string text;
-    cut *cuts;
-    normalize(&model->normalizer, model, part, normalized);
-    if (normalized->failed || normalized->size - begin >= SIZE_MAX / sizeof *cuts)
-        return 0;
-    if (normalized->size == begin)
-        return 1;
-    text.text = normalized->text + begin;
-    text.size = normalized->size - begin;
-    if ((cuts = malloc((text.size + 1) * sizeof *cuts)) == NULL)
-        return 0;
-    find_cuts(model, text, cuts);
+    find_cuts(c->model, c->text, cuts);
     /* The best way is known from its end. Turned round, each cut says where the next piece ends. */
-    for (end = text.size, next = NONE; end > 0; next = end, end = i) {
-        i = cuts[end].begin;
+    for (end = size, next = NONE; end > 0; next = end, end = begin) {
+        begin = cuts[end].begin;
         cuts[end].begin = next;
     }
-    for (i = 0, end = next; i < text.size && done; i = end, end = cuts[end].begin) {
-        int unknown = cuts[end].id == model->unk_id;
-        if (unknown && model->byte_fallback)
-            for (; i < end && done; i++)
-                done = add_token(tokens, room, model->byte_ids[(unsigned char)text.text[i]], 1);
-        else if (unknown && after_unknown)
-            tokens->pieces[tokens->count - 1].size += end - i;
-        else
-            done = add_token(tokens, room, cuts[end].id, end - i);
-        after_unknown = unknown;
-    }
+    for (begin = 0, end = next; begin < size; begin = end, end = cuts[end].begin)
+        add_piece(c, cuts[end].id, begin, end - begin);
     free(cuts);
-    return done;
+}
+
+/* ---- BPE: neighbours that are a piece together are merged, those of the highest score first ----
+
+   The text begins as characters and user-defined symbols, which are never merged. A heap holds the pairs of neighbours
+   that can be merged. A merge adds two at most, and leaves those of the old neighbours in the heap, which their size
+   gives away. So n characters take n - 1 merges and 3 n pairs at most. Sennrich, Haddow, Birch: Neural machine
+   translation of rare words with subword units (2015), arXiv:1508.07909. */
+
+typedef struct symbol {  /* at the byte of the text where it begins */
+    uint16_t size;       /* in bytes; 0: no symbol begins here */
+    uint16_t before;     /* the size of its left neighbour; 0: it has none */
+    unsigned char whole; /* never merged */
+} symbol;
+
+typedef struct pair { /* of a symbol and its right neighbour */
+    uint32_t rank;    /* of the score of both as one piece */
+    uint32_t size;    /* of both */
+    size_t begin;
+} pair;
+
+typedef struct merging {
+    const sentencepiece *model;
+    string text;
+    symbol *symbols; /* text.size of them */
+    pair *heap;      /* below pair i, and never before it, are WAYS pairs from WAYS i + 1 on */
+    size_t count, room;
+    uint16_t *splits; /* by id of an unused piece: the size of the left symbol of its last pair; NULL: there was none */
+    int failed;
+} merging;
+
+/* A whole number that is the larger the larger the score is, and less for -0 than for 0, as the library has it. */
+static uint32_t rank_of(float score)
+{
+    uint32_t bits;
+    memcpy(&bits, &score, sizeof bits);
+    return bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+
+/* Whether a is merged before b: of equal scores the left one is. */
+static int is_before(const pair *a, const pair *b)
+{
+    return a->rank != b->rank ? a->rank > b->rank : a->begin < b->begin;
+}
+
+static void push_pair(merging *m, pair added)
+{
+    size_t i = m->count, above;
+    if (m->count == m->room) {
+        size_t more = m->room + m->room / 2 + 64;
+        pair *larger = more < SIZE_MAX / sizeof *larger ? (pair *)realloc(m->heap, more * sizeof *larger) : NULL;
+        if (!larger) {
+            m->failed = 1;
+            return;
+        }
+        m->heap = larger;
+        m->room = more;
+    }
+    m->count++;
+    for (; i > 0 && is_before(&added, &m->heap[above = (i - 1) / WAYS]); i = above)
+        m->heap[i] = m->heap[above];
+    m->heap[i] = added;
+}
+
+static pair pop_pair(merging *m)
+{
+    pair top = m->heap[0], last = m->heap[--m->count];
+    size_t i = 0, first, best, k;
+    for (; (first = WAYS * i + 1) < m->count; i = best) {
+        best = first;
+        for (k = first + 1; k < first + WAYS && k < m->count; k++)
+            best = is_before(&m->heap[k], &m->heap[best]) ? k : best;
+        if (!is_before(&m->heap[best], &last))
+            break;
+        m->heap[i] = m->heap[best];
+    }
+    m->heap[i] = last;
+    return top;
+}
+
+/* Puts the symbol at `begin` and its right neighbour into the heap if both are one piece. */
+static void consider(merging *m, size_t begin)
+{
+    const symbol *left = &m->symbols[begin], *right = left + left->size;
+    const piece *p;
+    string both = from(m->text, begin);
+    pair added;
+    if (begin + left->size == m->text.size || left->whole || right->whole)
+        return;
+    both.size = (size_t)left->size + right->size;
+    if ((p = look_up(m->model, both)) == NULL)
+        return;
+    added.rank = rank_of(p->score);
+    added.size = (uint32_t)both.size;
+    added.begin = begin;
+    push_pair(m, added);
+    if (p->type == SENTENCEPIECE_UNUSED) {
+        if (!m->splits)
+            m->splits = (uint16_t *)calloc((size_t)m->model->count, sizeof *m->splits);
+        if (m->splits)
+            m->splits[p - m->model->pieces] = left->size;
+        else
+            m->failed = 1;
+    }
+}
+
+static void merge_symbols(merging *m)
+{
+    size_t begin, size, before = 0;
+    for (begin = 0; begin < m->text.size; begin += size) {
+        string rest = from(m->text, begin);
+        m->symbols[begin].whole = (size = symbol_size(m->model, rest)) > 0;
+        size = size ? size : character_size(rest);
+        m->symbols[begin].size = (uint16_t)size;
+        m->symbols[begin].before = (uint16_t)before;
+        before = size;
+    }
+    for (begin = 0; begin < m->text.size; begin += m->symbols[begin].size)
+        consider(m, begin);
+    while (m->count && !m->failed) {
+        pair top = pop_pair(m);
+        symbol *left = &m->symbols[top.begin], *right = left + left->size;
+        if (left->size == 0 || top.begin + left->size == m->text.size || left->size + right->size != (int)top.size)
+            continue;
+        left->size = (uint16_t)top.size;
+        right->size = 0;
+        if (top.begin + top.size < m->text.size)
+            m->symbols[top.begin + top.size].before = left->size;
+        if (left->before)
+            consider(m, top.begin - left->before);
+        consider(m, top.begin);
+    }
+}
+
+/* Adds a symbol as a piece. An unused piece is split as it was last seen to be made, and so are its parts; where that
+   has gone SPLITS_DEEP deep, the library keeps it. */
+static void add_symbol(cutter *c, const uint16_t *splits, size_t begin, size_t size, int depth)
+{
+    const piece *p;
+    string text = from(c->text, begin);
+    size_t left;
+    text.size = size;
+    p = look_up(c->model, text);
+    left = p && p->type == SENTENCEPIECE_UNUSED && splits ? splits[p - c->model->pieces] : 0;
+    if (p && depth > SPLITS_DEEP) {
+        add_piece(c, (int32_t)(p - c->model->pieces), begin, size);
+    } else if (left) {
+        add_symbol(c, splits, begin, left, depth + 1);
+        add_symbol(c, splits, begin + left, size - left, depth + 1);
+    } else {
+        add_piece(c, usable_id(c->model, p), begin, size);
+    }
+}
+
+static void cut_by_bpe(cutter *c)
+{
+    size_t size = c->text.size, begin;
+    merging m;
+    memset(&m, 0, sizeof m);
+    m.model = c->model;
+    m.text = c->text;
+    m.symbols = size < SIZE_MAX / sizeof *m.symbols ? (symbol *)calloc(size, sizeof *m.symbols) : NULL;
+    if (m.symbols)
+        merge_symbols(&m);
+    c->failed = c->failed || !m.symbols || m.failed;
+    for (begin = 0; begin < size && !c->failed; begin += m.symbols[begin].size)
+        add_symbol(c, m.splits, begin, m.symbols[begin].size, 0);
+    free(m.symbols);
+    free(m.heap);
+    free(m.splits);
+}
+
+/* ---- words, and characters: a piece, or unknown ---- */
+
+/* The size of the word that the text begins with: up to the next U+2581. */
+static size_t word_size(string text)
+{
+    size_t size = character_size(text);
+    while (size < text.size && !begins(from(text, size), SPACE))
+        size += character_size(from(text, size));
+    return size;
+}
+
+static void cut_simply(cutter *c)
+{
+    int words = c->model->kind == SENTENCEPIECE_WORD;
+    size_t begin, size;
+    string next;
+    for (begin = 0; begin < c->text.size && !c->failed; begin += next.size) {
+        next = from(c->text, begin);
+        size = words ? word_size(next) : symbol_size(c->model, next);
+        next.size = size ? size : character_size(next);
+        add_piece(c, usable_id(c->model, look_up(c->model, next)), begin, next.size);
+    }
+}
+
+/* ---- encoding ---- */
+
+/* Appends the tokens of text without sentinels. */
+static void encode_part(cutter *c, string part, buffer *normalized)
+{
+    size_t begin = normalized->size;
+    normalize(&c->model->normalizer, c->model, part, normalized);
+    c->failed |= normalized->failed;
+    if (c->failed || normalized->size == begin)
+        return;
+    c->text.text = normalized->text + begin;
+    c->text.size = normalized->size - begin;
+    c->after_unknown = 0;
+    switch (c->model->kind) {
+    case SENTENCEPIECE_UNIGRAM: cut_by_unigram(c); break;
+    case SENTENCEPIECE_BPE: cut_by_bpe(c); break;
+    case SENTENCEPIECE_WORD:
+    case SENTENCEPIECE_CHARACTER: cut_simply(c); break;
+    }
 }
 
 static const char sentinel_name[] = "<extra_id_";
@@ -933,15 +1251,16 @@ static size_t space_size(string text, int at_end)
 }
 
 /* Appends the tokens of text and sentinels. Space around a sentinel belongs to it. */
-static int encode_all(const sentencepiece *model, string text, buffer *normalized, sentencepiece_tokens *tokens)
+static void encode_all(cutter *c, string text, buffer *normalized)
 {
-    size_t room = 0, size = 0, space;
+    const sentencepiece *model = c->model;
+    size_t size = 0, space;
     string part = text;
     int32_t k;
-    for (part.size = 0;;) {
+    for (part.size = 0; !c->failed;) {
         k = model->extra_ids > 0 ? sentinel_at(model, text, &size) : -1;
         if (k < 0 && text.size) {
-            const char *next = model->extra_ids > 0 ? memchr(text.text + 1, '<', text.size - 1) : NULL;
+            const char *next = model->extra_ids > 0 ? (const char *)memchr(text.text + 1, '<', text.size - 1) : NULL;
             size = next ? (size_t)(next - text.text) : text.size;
             part.size += size;
             skip(&text, size);
@@ -949,13 +1268,12 @@ static int encode_all(const sentencepiece *model, string text, buffer *normalize
         }
         while (k >= 0 && (space = space_size(part, 1)) > 0)
             part.size -= space;
-        if (!encode_part(model, part, normalized, tokens, &room))
-            return 0;
+        encode_part(c, part, normalized);
         if (k < 0)
-            return 1;
+            return;
         append(normalized, text.text, size);
-        if (normalized->failed || !add_token(tokens, &room, model->count + model->extra_ids - 1 - k, size))
-            return 0;
+        c->failed |= normalized->failed;
+        add_token(c, model->count + model->extra_ids - 1 - k, size);
         skip(&text, size);
         while ((space = space_size(text, 0)) > 0)
             skip(&text, space);
@@ -970,15 +1288,18 @@ const char *sentencepiece_encode(const sentencepiece *model, const char *text, s
     buffer normalized = {NULL, 0, 0, 0};
     const char *at;
     string whole;
+    cutter c;
     size_t i;
-    int done;
     whole.text = size ? text : "";
     whole.size = size;
     memset(tokens, 0, sizeof *tokens);
-    done = encode_all(model, whole, &normalized, tokens);
+    memset(&c, 0, sizeof c);
+    c.model = model;
+    c.tokens = tokens;
+    encode_all(&c, whole, &normalized);
     at = tokens->normalized = normalized.text;
     tokens->normalized_size = normalized.size;
-    if (!done) {
+    if (c.failed) {
         sentencepiece_tokens_free(tokens);
         return no_memory;
     }
@@ -1015,17 +1336,30 @@ static void append_bytes(buffer *out, buffer *bytes)
     bytes->size = 0;
 }
 
+/* What stands in text for a piece that is no byte, with U+2581 for each space. *at_start: whether a space in front is
+   the one that encoding put there, which is left out; it then tells whether that may be so of the next piece. */
+static string spelling_of(const sentencepiece *model, const piece *p, int *at_start)
+{
+    const sentencepiece_normalizer *n = &model->normalizer;
+    string spelling = p->text;
+    if (p->type == SENTENCEPIECE_CONTROL) {
+        spelling.size = 0;
+    } else if (*at_start && (n->add_dummy_prefix || n->remove_extra_whitespaces) && begins(spelling, SPACE)) {
+        skip(&spelling, strlen(SPACE));
+        *at_start = n->remove_extra_whitespaces;
+    }
+    return p->type == SENTENCEPIECE_UNKNOWN ? model->unknown_text : spelling;
+}
+
 /* Appends the text of pieces, of which none is a sentinel. */
 static void decode_part(const sentencepiece *model, const int32_t *ids, size_t count, buffer *out)
 {
-    const sentencepiece_normalizer *n = &model->normalizer;
     buffer text = {NULL, 0, 0, 0}, bytes = {NULL, 0, 0, 0};
-    int at_start = 1; /* where a piece's space is the one that was put in front of the text */
+    int at_start = 1;
     size_t i;
-    string whole;
+    string whole, spelling;
     for (i = 0; i < count; i++) {
         const piece *p = &model->pieces[ids[i]];
-        string spelling = p->text;
         if (p->type == SENTENCEPIECE_BYTE) {
             char byte = (char)byte_of(p->text);
             append(&bytes, &byte, 1);
@@ -1033,14 +1367,9 @@ static void decode_part(const sentencepiece *model, const int32_t *ids, size_t c
         }
         append_bytes(&text, &bytes);
         at_start = at_start && text.size == 0;
-        if (p->type == SENTENCEPIECE_CONTROL)
-            continue;
-        if (at_start && (n->add_dummy_prefix || n->remove_extra_whitespaces) && begins(spelling, SPACE)) {
-            skip(&spelling, strlen(SPACE));
-            at_start = n->remove_extra_whitespaces;
-        }
+        spelling = spelling_of(model, p, &at_start);
         if (p->type == SENTENCEPIECE_UNKNOWN)
-            append(&text, model->unknown_text.text, model->unknown_text.size);
+            append(&text, spelling.text, spelling.size);
         else
             append_replaced(&text, spelling, SPACE, " ");
     }
@@ -1087,6 +1416,30 @@ const char *sentencepiece_decode(const sentencepiece *model, const int32_t *ids,
     *text = out.text;
     *size = out.size - 1;
     return NULL;
+}
+
+size_t sentencepiece_piece_bytes(const sentencepiece *model, int32_t id, int first, char *out, size_t size)
+{
+    const piece *p = id >= 0 && id < model->count ? &model->pieces[id] : NULL;
+    size_t used = 0;
+    string rest;
+    char byte;
+    if (!p)
+        return 0;
+    if (p->type == SENTENCEPIECE_BYTE) {
+        byte = (char)byte_of(p->text);
+        if (size)
+            *out = byte;
+        return 1;
+    }
+    for (rest = spelling_of(model, p, &first); rest.size; used++) {
+        int space = p->type != SENTENCEPIECE_UNKNOWN && begins(rest, SPACE);
+        byte = space ? ' ' : *rest.text;
+        if (used < size)
+            out[used] = byte;
+        skip(&rest, space ? strlen(SPACE) : 1);
+    }
+    return used;
 }
 
 int32_t sentencepiece_id(const sentencepiece *model, const char *spelling, size_t size)

@@ -1,5 +1,6 @@
-/* sentencepiece.h: text to token ids and back, with a SentencePiece Unigram model (spiece.model, tokenizer.model) and
-   the results of the SentencePiece library. It takes sentencepiece.c: C99 and libc.
+/* sentencepiece.h: text to token ids and back, with a SentencePiece model (T5's spiece.model; the tokenizer.model of
+   Llama 2, Mistral 7B and Gemma) and the results of the SentencePiece library: Unigram, BPE, words and characters. It
+   takes sentencepiece.c: C99 and libc.
 
        sentencepiece model;
        const char *error = sentencepiece_open(&model, "spiece.model");
@@ -30,6 +31,14 @@
 extern "C" {
 #endif
 
+/* How a model cuts text. */
+typedef enum sentencepiece_kind {
+    SENTENCEPIECE_UNIGRAM = 1, /* into the pieces whose scores have the greatest sum */
+    SENTENCEPIECE_BPE,         /* into characters, then merges those neighbours first that have the highest score */
+    SENTENCEPIECE_WORD,
+    SENTENCEPIECE_CHARACTER
+} sentencepiece_kind;
+
 typedef enum sentencepiece_type {
     SENTENCEPIECE_NORMAL = 1,
     SENTENCEPIECE_UNKNOWN,      /* stands for what no piece spells */
@@ -46,7 +55,7 @@ typedef struct sentencepiece_string {
 
 typedef struct sentencepiece_piece {
     sentencepiece_string text;
-    float score; /* log-probability */
+    float score; /* log-probability; under BPE the order of merges, the highest first */
     sentencepiece_type type;
 } sentencepiece_piece;
 
@@ -60,6 +69,7 @@ typedef struct sentencepiece_normalizer {
 } sentencepiece_normalizer;
 
 typedef struct sentencepiece {
+    sentencepiece_kind kind;
     const sentencepiece_piece *pieces; /* by id */
     int32_t count;
     int32_t unk_id, bos_id, eos_id, pad_id; /* -1: the model has none */
@@ -71,10 +81,13 @@ typedef struct sentencepiece {
 
     /* For sentencepiece.c. sorted: the sorted_count pieces that text is cut into, by their bytes, then the other_count
        that it is not; of the first, those that begin with byte c are first[c] to first[c + 1] - 1, and symbols are the
-       user-defined ones. */
+       user-defined ones. hashed, but for Unigram: the ids of the first by the hash of their bytes, -1 where there is
+       none; longest is the size of the longest. */
     const sentencepiece_piece **sorted, **symbols;
     int32_t sorted_count, other_count, symbol_count, first[257];
-    int32_t byte_ids[256];
+    int32_t *hashed, byte_ids[256];
+    uint32_t hash_mask;
+    size_t longest;
     int byte_fallback;
     float unknown_score;
     sentencepiece_string unknown_text; /* what the unknown piece decodes to */
@@ -99,6 +112,11 @@ const char *sentencepiece_open(sentencepiece *model, const char *path);
 /* The same of `size` bytes in memory, which must stay until the model is closed. `name` stands for the path. */
 const char *sentencepiece_parse(sentencepiece *model, const void *bytes, size_t size, const char *name);
 
+/* Makes the user-defined pieces of these names, which NULL ends, control pieces, as if the model said so: no text has
+   them any more. Some models have the tags of conversations so, which no user is to write. Returns NULL, or what is
+   wrong, and the model is closed then: no memory, or there are no other pieces. */
+const char *sentencepiece_reserve(sentencepiece *model, const char *const *names);
+
 /* Gives back everything. */
 void sentencepiece_close(sentencepiece *model);
 
@@ -111,6 +129,14 @@ void sentencepiece_tokens_free(sentencepiece_tokens *tokens);
    space to either side. Returns NULL, or what is wrong (an id that the model does not have, no memory), and no text. */
 const char *sentencepiece_decode(const sentencepiece *model, const int32_t *ids, size_t count, char **text,
                                  size_t *size);
+
+/* What one piece adds to a text that is written piece by piece: its spelling with a space for each U+2581, the byte of
+   a byte piece, nothing for a control piece and for an id that is no piece. These need not be whole characters. first:
+   no pieces but control ones came before it; then the space that encoding put in front of the text is left out. Returns
+   how many bytes there are, and writes what fits into `size` bytes at `out`. Together they are what decoding gives, but
+   for bytes that are no UTF-8, for a denormalizer, and for more spaces in front of the text of a model that removes
+   extra ones. */
+size_t sentencepiece_piece_bytes(const sentencepiece *model, int32_t id, int first, char *out, size_t size);
 
 /* The id of a piece or a sentinel by its spelling, or unk_id. */
 int32_t sentencepiece_id(const sentencepiece *model, const char *piece, size_t size);

@@ -1,15 +1,13 @@
-/* t5.c: see t5.h. First the file: config.json, the tensors and their names; then the network. */
+/* t5.c: see t5.h. First the files: config.json, the names of the weights; then the network. */
 #include "t5.h"
-#include "json.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONFIG_SIZE = 1 << 20, PATH_SIZE = 4096, NAME_SIZE = 96, PAGE = 4096, PART = 1 << 24 };
+enum { PATH_SIZE = 4096 };
 
 /* ==== Messages and memory ======================================================================================== */
 
@@ -27,18 +25,6 @@ static const char *no_memory(t5 *model)
     return fail(model, "no memory");
 }
 
-const char *t5_check(t5 *model, attn_status status, const char *name)
-{
-    attn_fault fault = model->fault;
-    if (status == ATTN_OK)
-        return NULL;
-    model->fault.argument = model->fault.other = NULL;
-    if (status == ATTN_ERR_NOMEM)
-        return no_memory(model);
-    return fail(model, "%s: %s%s%s%s%s", name, fault.argument ? fault.argument : "", fault.other ? ", " : "",
-                fault.other ? fault.other : "", fault.argument ? ": " : "", attn_status_string(status));
-}
-
 /* *bytes = a b size, or 0 where that is too much. */
 static int multiply(size_t *bytes, size_t a, size_t b, size_t size)
 {
@@ -48,415 +34,139 @@ static int multiply(size_t *bytes, size_t a, size_t b, size_t size)
     return 1;
 }
 
-/* Memory that t5_close gives back. */
-typedef struct piece {
-    struct piece *next;
-    double aligned[1];
-} piece;
-
-static void *allocate(t5 *model, size_t count, size_t size)
-{
-    size_t bytes;
-    piece *p = NULL;
-    if (multiply(&bytes, count, 1, size) && bytes <= (size_t)PTRDIFF_MAX - sizeof *p)
-        p = (piece *)malloc(sizeof *p + bytes);
-    if (!p) {
-        no_memory(model);
-        return NULL;
-    }
-    p->next = (piece *)model->owned;
-    model->owned = p;
-    memset(p->aligned, 0, bytes);
-    return p->aligned;
-}
-
-/* At least `bytes` bytes at *memory; what was there is lost. */
-static const char *grow(t5 *model, char **memory, size_t *size, size_t bytes)
-{
-    if (bytes <= *size)
-        return NULL;
-    free(*memory);
-    *memory = (char *)malloc(bytes);
-    *size = *memory ? bytes : 0;
-    return *memory ? NULL : no_memory(model);
-}
-
 /* ==== config.json ================================================================================================ */
 
-/* Reads a small file whole; a NUL follows it. */
-static const char *read_file(t5 *model, const char *path, char **text, size_t *size)
+static void read_numbers(checkpoint *files, t5_config *c)
 {
-    FILE *file = fopen(path, "rb");
-    const char *error = NULL;
-    if (!file)
-        return fail(model, "%s: %s", path, strerror(errno));
-    *text = (char *)malloc(CONFIG_SIZE + 1);
-    *size = *text ? fread(*text, 1, CONFIG_SIZE + 1, file) : 0;
-    if (!*text)
-        error = fail(model, "%s: no memory", path);
-    else if (ferror(file))
-        error = fail(model, "%s: cannot be read", path);
-    else if (*size > CONFIG_SIZE)
-        error = fail(model, "%s: larger than %d bytes", path, CONFIG_SIZE);
-    fclose(file);
-    if (error)
-        free(*text);
-    return error;
-}
-
-/* A member that is a whole number, as int32_t holds it. */
-typedef struct member {
-    const char *name;
-    size_t *value;
-    int least;
-    int otherwise; /* where it is missing; -1: that is an error */
-} member;
-
-static const char *config_number(t5 *model, const char *path, json config, const member *m)
-{
-    json number = json_get(config, m->name);
-    uint64_t value;
-    if (m->otherwise >= 0 && (number.type == JSON_NONE || number.type == JSON_NULL)) {
-        *m->value = (size_t)m->otherwise;
-        return NULL;
-    }
-    if (number.type == JSON_NONE)
-        return fail(model, "%s: %s is missing", path, m->name);
-    if (!json_uint(number, &value) || value < (uint64_t)m->least || value > INT32_MAX)
-        return fail(model, "%s: %s is no whole number from %d to %ld", path, m->name, m->least, (long)INT32_MAX);
-    *m->value = (size_t)value;
-    return NULL;
-}
-
-static const char *config_numbers(t5 *model, const char *path, json config)
-{
-    t5_config *c = &model->config;
-    size_t pad, eos, start, i;
-    const char *error;
-    const member members[] = {{"vocab_size", &c->vocab_size, 2, -1},
-                              {"d_model", &c->d_model, 1, -1},
-                              {"d_kv", &c->d_kv, 1, -1},
-                              {"d_ff", &c->d_ff, 1, -1},
-                              {"num_heads", &c->num_heads, 1, -1},
-                              {"num_layers", &c->num_layers, 1, -1},
-                              {"num_decoder_layers", &c->num_decoder_layers, 1, 0},
-                              {"relative_attention_num_buckets", &c->buckets, 4, 32},
-                              {"relative_attention_max_distance", &c->max_distance, 1, 128},
-                              {"pad_token_id", &pad, 0, 0},
-                              {"eos_token_id", &eos, 0, 1},
-                              {"decoder_start_token_id", &start, 0, 0}};
-    for (i = 0; i < sizeof members / sizeof *members; i++)
-        if ((error = config_number(model, path, config, &members[i])))
-            return error;
+    json config = files->config;
+    size_t pad, eos, start;
+    c->vocab_size = checkpoint_uint(files, config, "vocab_size", 2, -1);
+    c->d_model = checkpoint_uint(files, config, "d_model", 1, -1);
+    c->d_kv = checkpoint_uint(files, config, "d_kv", 1, -1);
+    c->d_ff = checkpoint_uint(files, config, "d_ff", 1, -1);
+    c->num_heads = checkpoint_uint(files, config, "num_heads", 1, -1);
+    c->num_layers = checkpoint_uint(files, config, "num_layers", 1, -1);
+    c->num_decoder_layers = checkpoint_uint(files, config, "num_decoder_layers", 1, (long)c->num_layers);
+    c->buckets = checkpoint_uint(files, config, "relative_attention_num_buckets", 4, 32);
+    c->max_distance = checkpoint_uint(files, config, "relative_attention_max_distance", 1, 128);
+    c->epsilon = checkpoint_real(files, config, "layer_norm_epsilon", 0, 1, 1e-6);
+    c->tied = checkpoint_flag(files, config, "tie_word_embeddings", 1);
+    pad = checkpoint_uint(files, config, "pad_token_id", 0, 0);
+    eos = checkpoint_uint(files, config, "eos_token_id", 0, 1);
+    start = checkpoint_uint(files, config, "decoder_start_token_id", 0, 0);
     if (pad >= c->vocab_size || eos >= c->vocab_size || start >= c->vocab_size)
-        return fail(model, "%s: the id of pad, eos or decoder_start is not below vocab_size", path);
+        checkpoint_fail_member(files, config, "vocab_size",
+                               "is too small: the id of pad, eos or decoder_start is not below vocab_size");
     c->pad_id = (int32_t)pad;
     c->eos_id = (int32_t)eos;
     c->start_id = (int32_t)start;
-    if (c->num_decoder_layers == 0)
-        c->num_decoder_layers = c->num_layers;
     if (c->max_distance <= c->buckets / 2)
-        return fail(model, "%s: relative_attention_max_distance is not above half of the buckets", path);
+        checkpoint_fail_member(files, config, "relative_attention_max_distance", "is not above half of the buckets");
     if (!multiply(&c->inner, c->num_heads, c->d_kv, 1) || c->inner > INT32_MAX)
-        return fail(model, "%s: num_heads times d_kv is too large", path);
-    return NULL;
+        checkpoint_fail_member(files, config, "num_heads", "times d_kv is too large");
 }
 
 /* feed_forward_proj: an activation's name, perhaps after "gated-". transformers takes gated-gelu for gelu_new. */
-static const char *config_activation(t5 *model, const char *path, json config)
+static void read_activation(checkpoint *files, t5_config *c)
 {
-    json kind = json_get(config, "feed_forward_proj");
-    t5_config *c = &model->config;
-    if (kind.type == JSON_NONE || json_is(kind, "relu"))
-        return NULL;
-    c->gated = json_is(kind, "gated-gelu") || json_is(kind, "gated-gelu_new") || json_is(kind, "gated-relu");
-    c->gelu = !json_is(kind, "gated-relu");
-    if (c->gated || json_is(kind, "gelu_new"))
-        return NULL;
-    return fail(model, "%s: feed_forward_proj is none of relu, gated-gelu, gelu_new, gated-relu", path);
+    static const char *const names[] = {"relu", "gelu_new", "gated-gelu", "gated-gelu_new", "gated-relu", NULL};
+    size_t kind;
+    if (json_get(files->config, "feed_forward_proj").type == JSON_NULL)
+        checkpoint_fail_member(files, files->config, "feed_forward_proj", "is null");
+    kind = checkpoint_choice(files, files->config, "feed_forward_proj", names);
+    c->gated = kind >= 2;
+    c->gelu = kind >= 1 && kind <= 3;
 }
 
-static const char *config_members(t5 *model, const char *path, json config)
+static void read_config(checkpoint *files, t5_config *c)
 {
-    t5_config *c = &model->config;
-    json epsilon = json_get(config, "layer_norm_epsilon"), tied = json_get(config, "tie_word_embeddings");
-    json type = json_get(config, "model_type");
-    const char *error;
-    if (config.type != JSON_OBJECT)
-        return fail(model, "%s: no JSON object", path);
-    if (type.type != JSON_NONE && !json_is(type, "t5"))
-        return fail(model, "%s: model_type is not t5", path);
-    if ((error = config_numbers(model, path, config)) || (error = config_activation(model, path, config)))
-        return error;
-    c->epsilon = 1e-6;
-    if (epsilon.type != JSON_NONE && (!json_double(epsilon, &c->epsilon) || !(c->epsilon >= 0 && c->epsilon <= 1)))
-        return fail(model, "%s: layer_norm_epsilon is no number from 0 to 1", path);
-    if (tied.type != JSON_NONE && tied.type != JSON_TRUE && tied.type != JSON_FALSE)
-        return fail(model, "%s: tie_word_embeddings is neither true nor false", path);
-    c->tied = tied.type != JSON_FALSE;
-    return NULL;
+    static const char *const types[] = {"t5", NULL};
+    checkpoint_choice(files, files->config, "model_type", types);
+    read_numbers(files, c);
+    read_activation(files, c);
 }
 
-static const char *read_config(t5 *model, const char *path)
+/* ==== Weights ==================================================================================================== */
+
+static void read_attention(checkpoint *files, const t5_config *c, t5_attention *a, const char *stack, size_t i,
+                           int part, const char *kind)
 {
-    char *text = NULL;
-    size_t size = 0, where;
-    json config;
-    const char *error = read_file(model, path, &text, &size), *cause;
-    if (error)
-        return error;
-    cause = json_parse(&config, text, size, &where);
-    error = cause ? fail(model, "%s: byte %lu: %s", path, (unsigned long)where, cause)
-                  : config_members(model, path, config);
-    free(text);
-    return error;
+    unsigned long at = (unsigned long)i;
+    a->q = checkpoint_matrix(files, c->inner, c->d_model, "%s.block.%lu.layer.%d.%s.q.weight", stack, at, part, kind);
+    a->k = checkpoint_matrix(files, c->inner, c->d_model, "%s.block.%lu.layer.%d.%s.k.weight", stack, at, part, kind);
+    a->v = checkpoint_matrix(files, c->inner, c->d_model, "%s.block.%lu.layer.%d.%s.v.weight", stack, at, part, kind);
+    a->o = checkpoint_matrix(files, c->d_model, c->inner, "%s.block.%lu.layer.%d.%s.o.weight", stack, at, part, kind);
 }
 
-/* ==== model.safetensors ========================================================================================== */
-
-typedef struct loader {
-    t5 *model;
-    const char *path;
-    unsigned char *taken; /* of each tensor of the file: it has its place */
-    char name[NAME_SIZE]; /* of the tensor at hand */
-    size_t bytes, done;   /* to read; and read */
-    void (*progress)(void *user, double part);
-    void *user;
-} loader;
-
-/* The shape as text, such as "32128 x 512". */
-static void spell_shape(char *out, size_t size, const safetensors_tensor *tensor)
+static const float *read_norm(checkpoint *files, const t5_config *c, const char *stack, size_t i, int part)
 {
-    size_t i, at = 0;
-    snprintf(out, size, "one number");
-    for (i = 0; i < tensor->rank && at < size; i++) {
-        int wrote = snprintf(out + at, size - at, i ? " x %lu" : "%lu", (unsigned long)tensor->shape[i]);
-        at += wrote > 0 ? (size_t)wrote : size;
-    }
+    return checkpoint_vector(files, c->d_model, "%s.block.%lu.layer.%d.layer_norm.weight", stack, (unsigned long)i,
+                             part);
 }
 
-/* The tensor load->name of `rank` sizes, or NULL and a message. */
-static const safetensors_tensor *find(loader *load, size_t rank, size_t rows, size_t cols)
+static void read_feed_forward(checkpoint *files, const t5_config *c, t5_block *b, const char *stack, size_t i, int part)
 {
-    t5 *model = load->model;
-    const safetensors_tensor *tensor = safetensors_find(&model->file, load->name);
-    char shape[100];
-    if (!tensor) {
-        fail(model, "%s: tensor %s is missing", load->path, load->name);
-        return NULL;
-    }
-    if (tensor->rank != rank || tensor->shape[0] != rows || (rank == 2 && tensor->shape[1] != cols)) {
-        spell_shape(shape, sizeof shape, tensor);
-        if (rank == 2)
-            fail(model, "%s: tensor %s is %s, not %lu x %lu as config.json has it", load->path, load->name, shape,
-                 (unsigned long)rows, (unsigned long)cols);
-        else
-            fail(model, "%s: tensor %s is %s, not %lu as config.json has it", load->path, load->name, shape,
-                 (unsigned long)rows);
-        return NULL;
-    }
-    if (tensor->dtype != SAFETENSORS_F32 && tensor->dtype != SAFETENSORS_F16 && tensor->dtype != SAFETENSORS_BF16) {
-        fail(model, "%s: tensor %s is of type %s; F32, F16 and BF16 can be used", load->path, load->name,
-             safetensors_dtype_name(tensor->dtype));
-        return NULL;
-    }
-    load->taken[tensor - model->file.tensors] = 1;
-    return tensor;
+    unsigned long at = (unsigned long)i;
+    b->wi = checkpoint_matrix(files, c->d_ff, c->d_model, "%s.block.%lu.layer.%d.DenseReluDense.%s.weight", stack, at,
+                              part, c->gated ? "wi_0" : "wi");
+    if (c->gated)
+        b->gate = checkpoint_matrix(files, c->d_ff, c->d_model, "%s.block.%lu.layer.%d.DenseReluDense.wi_1.weight",
+                                    stack, at, part);
+    b->wo = checkpoint_matrix(files, c->d_model, c->d_ff, "%s.block.%lu.layer.%d.DenseReluDense.wo.weight", stack, at,
+                              part);
+    b->ff_norm = read_norm(files, c, stack, i, part);
 }
 
-/* Touches each page of a tensor, so that it is read from the disk now and not word by word later. */
-static void touch(loader *load, const safetensors_tensor *tensor)
+static void read_stack(checkpoint *files, const t5_config *c, t5_stack *stack, const char *name, size_t count,
+                       int cross)
 {
-    const volatile unsigned char *bytes = (const volatile unsigned char *)tensor->data;
     size_t i;
-    for (i = 0; i < tensor->size; i += PAGE) {
-        (void)bytes[i];
-        if (load->progress && i % PART == 0)
-            load->progress(load->user, (double)(load->done + i) / (double)load->bytes);
-    }
-    load->done += tensor->size;
-}
-
-/* The matrix load->name, rows x cols, where it lies; or a copy where this machine cannot read it there. 0: a message. */
-static int load_matrix(loader *load, attn_mat *out, size_t rows, size_t cols)
-{
-    const safetensors_tensor *tensor = find(load, 2, rows, cols);
-    const void *data;
-    attn_dtype dtype;
-    if (!tensor)
-        return 0;
-    dtype = tensor->dtype == SAFETENSORS_F32 ? ATTN_F32 : tensor->dtype == SAFETENSORS_F16 ? ATTN_F16 : ATTN_BF16;
-    data = tensor->data;
-    if (!safetensors_is_native(tensor)) {
-        void *copy = allocate(load->model, tensor->size, 1);
-        if (!copy)
-            return 0;
-        safetensors_copy(tensor, 0, tensor->count, copy);
-        data = copy;
-    }
-    touch(load, tensor);
-    *out = attn_mat_of(data, dtype, rows, cols);
-    return 1;
-}
-
-/* The vector load->name as floats, for norms. */
-static int load_vector(loader *load, const float **out, size_t count)
-{
-    const safetensors_tensor *tensor = find(load, 1, count, 0);
-    float *values = tensor ? (float *)allocate(load->model, count, sizeof *values) : NULL;
-    size_t i;
-    for (i = 0; values && i < count; i++)
-        values[i] = (float)safetensors_get(tensor, i);
-    *out = values;
-    return values != NULL;
-}
-
-static void set_name(loader *load, const char *name)
-{
-    snprintf(load->name, sizeof load->name, "%s", name);
-}
-
-static void name_in(loader *load, const char *stack, size_t i, int part, const char *rest)
-{
-    snprintf(load->name, sizeof load->name, "%s.block.%lu.layer.%d.%s", stack, (unsigned long)i, part, rest);
-}
-
-static int load_attention(loader *load, t5_attention *a, const char *stack, size_t i, int part, const char *kind)
-{
-    const t5_config *c = &load->model->config;
-    attn_mat *matrices[4];
-    static const char letters[] = "qkvo";
-    char rest[40];
-    int m;
-    matrices[0] = &a->q, matrices[1] = &a->k, matrices[2] = &a->v, matrices[3] = &a->o;
-    for (m = 0; m < 4; m++) {
-        snprintf(rest, sizeof rest, "%s.%c.weight", kind, letters[m]);
-        name_in(load, stack, i, part, rest);
-        if (!load_matrix(load, matrices[m], m < 3 ? c->inner : c->d_model, m < 3 ? c->d_model : c->inner))
-            return 0;
-    }
-    return 1;
-}
-
-static int load_feed_forward(loader *load, t5_block *b, const char *stack, size_t i, int part)
-{
-    const t5_config *c = &load->model->config;
-    name_in(load, stack, i, part, c->gated ? "DenseReluDense.wi_0.weight" : "DenseReluDense.wi.weight");
-    if (!load_matrix(load, &b->wi, c->d_ff, c->d_model))
-        return 0;
-    name_in(load, stack, i, part, "DenseReluDense.wi_1.weight");
-    if (c->gated && !load_matrix(load, &b->gate, c->d_ff, c->d_model))
-        return 0;
-    name_in(load, stack, i, part, "DenseReluDense.wo.weight");
-    if (!load_matrix(load, &b->wo, c->d_model, c->d_ff))
-        return 0;
-    name_in(load, stack, i, part, "layer_norm.weight");
-    return load_vector(load, &b->ff_norm, c->d_model);
-}
-
-static int load_stack(loader *load, t5_stack *stack, const char *name, size_t count, int cross)
-{
-    const t5_config *c = &load->model->config;
-    size_t i;
-    if (count > load->model->file.count) { /* before memory is taken for them */
-        fail(load->model, "%s: config.json has %lu layers, the file %lu tensors", load->path, (unsigned long)count,
-             (unsigned long)load->model->file.count);
-        return 0;
-    }
-    stack->blocks = (t5_block *)allocate(load->model, count, sizeof *stack->blocks);
-    if (!stack->blocks)
-        return 0;
+    stack->blocks = (t5_block *)checkpoint_layers(files, count, sizeof *stack->blocks);
     stack->count = count;
-    for (i = 0; i < count; i++) {
+    for (i = 0; !files->failed && i < count; i++) {
         t5_block *b = &stack->blocks[i];
-        if (!load_attention(load, &b->self, name, i, 0, "SelfAttention"))
-            return 0;
-        name_in(load, name, i, 0, "layer_norm.weight");
-        if (!load_vector(load, &b->self_norm, c->d_model))
-            return 0;
-        if (cross && !load_attention(load, &b->cross, name, i, 1, "EncDecAttention"))
-            return 0;
-        name_in(load, name, i, 1, "layer_norm.weight");
-        if (cross && !load_vector(load, &b->cross_norm, c->d_model))
-            return 0;
-        if (!load_feed_forward(load, b, name, i, cross ? 2 : 1))
-            return 0;
+        read_attention(files, c, &b->self, name, i, 0, "SelfAttention");
+        b->self_norm = read_norm(files, c, name, i, 0);
+        if (cross) {
+            read_attention(files, c, &b->cross, name, i, 1, "EncDecAttention");
+            b->cross_norm = read_norm(files, c, name, i, 1);
+        }
+        read_feed_forward(files, c, b, name, i, cross ? 2 : 1);
     }
-    name_in(load, name, 0, 0, "SelfAttention.relative_attention_bias.weight");
-    if (!load_matrix(load, &stack->bias, c->buckets, c->num_heads))
-        return 0;
-    snprintf(load->name, sizeof load->name, "%s.final_layer_norm.weight", name);
-    return load_vector(load, &stack->norm, c->d_model);
+    stack->bias = checkpoint_matrix(files, c->buckets, c->num_heads,
+                                    "%s.block.0.layer.0.SelfAttention.relative_attention_bias.weight", name);
+    stack->norm = checkpoint_vector(files, c->d_model, "%s.final_layer_norm.weight", name);
 }
 
 /* The embedding may stand under any of its names, and under all of them; the head too, if they are one. */
-static int load_embedding(loader *load)
+static void read_embedding(t5 *model)
 {
     static const char *const names[] = {"shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
                                         "lm_head.weight"};
-    t5 *model = load->model;
     const t5_config *c = &model->config;
+    checkpoint *files = &model->files;
     int i, count = c->tied ? 4 : 3, first = 0;
-    while (first < count && !safetensors_find(&model->file, names[first]))
+    while (first < count && !checkpoint_has(files, "%s", names[first]))
         first++;
-    set_name(load, names[first % count]);
-    if (!load_matrix(load, &model->embedding, c->vocab_size, c->d_model))
-        return 0;
-    for (i = first + 1; i < count; i++) {
-        set_name(load, names[i]);
-        if (safetensors_find(&model->file, names[i]) && !find(load, 2, c->vocab_size, c->d_model))
-            return 0;
-    }
+    model->embedding = checkpoint_matrix(files, c->vocab_size, c->d_model, "%s", names[first % count]);
+    for (i = first + 1; i < count; i++)
+        if (checkpoint_has(files, "%s", names[i]))
+            checkpoint_matrix(files, c->vocab_size, c->d_model, "%s", names[i]);
     model->head = model->embedding;
-    set_name(load, "lm_head.weight");
-    return c->tied || load_matrix(load, &model->head, c->vocab_size, c->d_model);
+    if (!c->tied)
+        model->head = checkpoint_matrix(files, c->vocab_size, c->d_model, "lm_head.weight");
 }
 
-/* What is left over: published files have a bias of the first cross-attention, which nothing uses. */
-static int refuse_others(loader *load)
-{
-    static const char stale[] = "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight";
-    t5 *model = load->model;
-    char shown[81];
-    size_t i, n;
-    for (i = 0; i < model->file.count; i++) {
-        const char *name = model->file.tensors[i].name;
-        if (load->taken[i] || strcmp(name, stale) == 0)
-            continue;
-        for (n = 0; n + 1 < sizeof shown && name[n]; n++) /* nothing that a terminal would obey */
-            shown[n] = name[n] >= ' ' && name[n] <= '~' ? name[n] : '?';
-        shown[n] = 0;
-        fail(model, "%s: tensor %s is none of a T5", load->path, shown);
-        return 0;
-    }
-    return 1;
-}
-
-static const char *read_tensors(t5 *model, const char *path, void (*progress)(void *user, double part), void *user)
+static void read_weights(t5 *model)
 {
     const t5_config *c = &model->config;
-    loader load;
-    size_t i;
-    int good;
-    const char *error = safetensors_open(&model->file, path);
-    if (error)
-        return fail(model, "%s", error);
-    memset(&load, 0, sizeof load);
-    load.model = model;
-    load.path = path;
-    load.progress = progress;
-    load.user = user;
-    load.taken = (unsigned char *)calloc(model->file.count + 1, 1);
-    if (!load.taken)
-        return fail(model, "%s: no memory", path);
-    for (i = 0; i < model->file.count; i++)
-        load.bytes += model->file.tensors[i].size;
-    good = load_embedding(&load) && load_stack(&load, &model->encoder, "encoder", c->num_layers, 0) &&
-           load_stack(&load, &model->decoder, "decoder", c->num_decoder_layers, 1) && refuse_others(&load);
-    free(load.taken);
-    if (good && progress)
-        progress(user, 1);
-    return good ? NULL : model->error;
+    checkpoint *files = &model->files;
+    read_embedding(model);
+    read_stack(files, c, &model->encoder, "encoder", c->num_layers, 0);
+    read_stack(files, c, &model->decoder, "decoder", c->num_decoder_layers, 1);
+    /* published files have it, and nothing uses it */
+    checkpoint_ignore(files, "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight");
+    checkpoint_finish(files, "T5");
 }
 
 /* ==== Opening and closing ======================================================================================== */
@@ -490,20 +200,20 @@ static const char *read_vocabulary(t5 *model, const char *path)
 const char *t5_open(t5 *model, const char *directory, void (*progress)(void *user, double part), void *user)
 {
     char path[PATH_SIZE];
-    const char *error;
+    checkpoint_opts opts;
+    const char *error = NULL;
     memset(model, 0, sizeof *model);
-    if (strlen(directory) > sizeof path - 32)
-        return fail(model, "the directory's name is too long");
-    snprintf(path, sizeof path, "%s/config.json", directory);
-    error = read_config(model, path);
-    if (!error) {
+    opts.progress = progress;
+    opts.user = user;
+    if (!checkpoint_open(&model->files, directory, &opts)) {
+        read_config(&model->files, &model->config);
         snprintf(path, sizeof path, "%s/spiece.model", directory);
-        error = read_vocabulary(model, path);
+        error = model->files.failed ? NULL : read_vocabulary(model, path);
+        if (!error)
+            read_weights(model);
     }
-    if (!error) {
-        snprintf(path, sizeof path, "%s/model.safetensors", directory);
-        error = read_tensors(model, path, progress, user);
-    }
+    if (model->files.failed)
+        error = fail(model, "%s", model->files.error);
     if (error)
         t5_close(model);
     return error;
@@ -513,16 +223,10 @@ void t5_close(t5 *model)
 {
     char error[sizeof model->error];
     memcpy(error, model->error, sizeof error);
-    while (model->owned) {
-        piece *p = (piece *)model->owned;
-        model->owned = p->next;
-        free(p);
-    }
-    free(model->work);
-    free(model->scratch);
+    layers_free(&model->net);
     attn_mat_free(&model->distances);
     sentencepiece_close(&model->vocabulary);
-    safetensors_close(&model->file);
+    checkpoint_close(&model->files);
     memset(model, 0, sizeof *model);
     memcpy(model->error, error, sizeof error); /* t5_open's message outlives the model */
 }
@@ -538,19 +242,13 @@ typedef struct rows {
     float *f, *g;         /* d_ff */
 } rows;
 
-enum { SCRATCH = 1 << 19 }; /* of a task: what a large attn_matmul_ctx takes (attn.h, MEMORY); with less it is slower */
-
-static const char *begin_rows(t5 *model, rows *r, size_t count)
+static void begin_rows(t5 *model, rows *r, size_t count)
 {
     const t5_config *c = &model->config;
-    size_t width = 2 * c->d_model + 4 * c->inner + 2 * c->d_ff, bytes;
-    float *at;
-    const char *error;
-    if (!multiply(&bytes, width, count, sizeof *at))
-        return no_memory(model);
-    if ((error = grow(model, &model->work, &model->work_size, bytes)))
-        return error;
-    at = (float *)(void *)model->work;
+    float *at = layers_rows(&model->net, count, 2 * c->d_model + 4 * c->inner + 2 * c->d_ff);
+    memset(r, 0, sizeof *r);
+    if (!at)
+        return;
     r->count = count;
     r->x = at, at += count * c->d_model;
     r->h = at, at += count * c->d_model;
@@ -560,173 +258,94 @@ static const char *begin_rows(t5 *model, rows *r, size_t count)
     r->a = at, at += count * c->inner;
     r->f = at, at += count * c->d_ff;
     r->g = at;
-    return NULL;
 }
 
-static attn_ctx context(t5 *model)
+/* What the network came to: the first error, if there was one, becomes the model's. The next call begins anew. */
+static const char *outcome(t5 *model)
 {
-    attn_ctx ctx = {{0, 0, 0}, 0, 0, ATTN_ISA_BEST, 0};
-    ctx.parallel = model->parallel;
-    ctx.scratch = model->scratch;
-    ctx.scratch_size = model->scratch_size;
-    ctx.fault = &model->fault;
-    return ctx;
+    if (!model->net.failed)
+        return NULL;
+    model->net.failed = 0;
+    return fail(model, "%s", model->net.error);
 }
 
-/* out = factor x w^T, for n rows. */
-static const char *project(t5 *model, float *out, const float *x, size_t n, attn_mat w, double factor)
+const char *t5_check(t5 *model, attn_status status, const char *name)
 {
-    size_t tasks = model->parallel.width > 0 ? model->parallel.width : 1, bytes;
-    const char *error = multiply(&bytes, tasks, SCRATCH, 1) ? grow(model, &model->scratch, &model->scratch_size, bytes)
-                                                            : no_memory(model);
-    attn_ctx ctx = context(model);
-    attn_status status;
-    if (error)
-        return error;
-    status = attn_matmul_ctx(attn_mat_of(out, ATTN_F32, n, w.rows), attn_mat_of(x, ATTN_F32, n, w.cols), attn_mat_t(w),
-                             factor, &ctx);
-    return t5_check(model, status, "attn_matmul_ctx");
+    layers_check(&model->net, status, name);
+    return outcome(model);
 }
 
-/* h = x weight / sqrt(mean of x^2 + epsilon), for each row: no mean is taken off.   Zhang 2019, arXiv 1910.07467 */
-static void norm(const t5 *model, float *h, const float *x, size_t n, const float *weight)
+/* h = norm(x). No mean is taken off.                                               Zhang 2019, arXiv 1910.07467 */
+static void norm(t5 *model, float *h, const float *x, size_t n, const float *weight)
 {
-    size_t d = model->config.d_model, r, i;
-    for (r = 0; r < n; r++, x += d, h += d) {
-        double sum = 0;
-        float factor;
-        for (i = 0; i < d; i++)
-            sum += (double)x[i] * (double)x[i];
-        factor = (float)(1 / sqrt(sum / (double)d + model->config.epsilon));
-        for (i = 0; i < d; i++)
-            h[i] = x[i] * factor * weight[i];
-    }
-}
-
-static void add(float *x, const float *h, size_t count)
-{
-    size_t i;
-    for (i = 0; i < count; i++)
-        x[i] += h[i];
-}
-
-/* x += out of attention, r->a, times w^T. */
-static const char *add_attention(t5 *model, rows *r, attn_mat w)
-{
-    const char *error = project(model, r->h, r->a, r->count, w, 1);
-    if (!error)
-        add(r->x, r->h, r->count * model->config.d_model);
-    return error;
-}
-
-/* gelu(x) = x/2 (1 + tanh u) = x / (1 + exp(-2u)), u = sqrt(2/pi) (x + 0.044715 x^3). */
-static void activate(const t5 *model, float *f, size_t count)
-{
-    size_t i;
-    for (i = 0; i < count; i++)
-        if (model->config.gelu)
-            f[i] = f[i] / (1 + expf(-1.5957691216f * (f[i] + 0.044715f * f[i] * f[i] * f[i])));
-        else
-            f[i] = f[i] < 0 ? 0 : f[i]; /* NaN stays */
+    size_t d = model->config.d_model;
+    layers_rms_norm(&model->net, h, x, n, d, d, weight, 0, model->config.epsilon);
 }
 
 /* x += wo(activation(wi h) gate h), h = norm(x). */
-static const char *feed_forward(t5 *model, rows *r, const t5_block *b)
+static void feed_forward(t5 *model, rows *r, const t5_block *b)
 {
-    size_t count = r->count * model->config.d_ff, i;
-    const char *error;
+    const t5_config *c = &model->config;
+    layers *net = &model->net;
     norm(model, r->h, r->x, r->count, b->ff_norm);
-    if ((error = project(model, r->f, r->h, r->count, b->wi, 1)))
-        return error;
-    activate(model, r->f, count);
-    if (model->config.gated) {
-        if ((error = project(model, r->g, r->h, r->count, b->gate, 1)))
-            return error;
-        for (i = 0; i < count; i++)
-            r->f[i] *= r->g[i];
-    }
-    if ((error = project(model, r->h, r->f, r->count, b->wo, 1)))
-        return error;
-    add(r->x, r->h, r->count * model->config.d_model);
-    return NULL;
+    layers_project(net, r->f, r->h, r->count, b->wi, 1);
+    if (c->gated)
+        layers_project(net, r->g, r->h, r->count, b->gate, 1);
+    layers_gate(net, r->f, c->gated ? r->g : NULL, r->count, c->d_ff, c->gelu ? LAYERS_GELU_TANH : LAYERS_RELU);
+    layers_project_add(net, r->x, r->f, r->count, b->wo, 1);
 }
 
 /* h = norm(x); q, k, v of it. */
-static const char *project_self(t5 *model, rows *r, const t5_block *b)
+static void project_self(t5 *model, rows *r, const t5_block *b)
 {
-    const char *error;
     norm(model, r->h, r->x, r->count, b->self_norm);
-    if ((error = project(model, r->q, r->h, r->count, b->self.q, 1)) ||
-        (error = project(model, r->k, r->h, r->count, b->self.k, 1)))
-        return error;
-    return project(model, r->v, r->h, r->count, b->self.v, 1);
+    layers_project(&model->net, r->q, r->h, r->count, b->self.q, 1);
+    layers_project(&model->net, r->k, r->h, r->count, b->self.k, 1);
+    layers_project(&model->net, r->v, r->h, r->count, b->self.v, 1);
 }
 
-static const char *embed(t5 *model, float *x, const int32_t *ids, size_t n)
+static void embed(t5 *model, float *x, const int32_t *ids, size_t n)
 {
     size_t d = model->config.d_model, i;
-    for (i = 0; i < n; i++) {
-        if (ids[i] < 0 || (size_t)ids[i] >= model->config.vocab_size)
-            return fail(model, "token %ld is not in the vocabulary", (long)ids[i]);
+    char message[64];
+    for (i = 0; !model->net.failed && i < n; i++) {
+        if (ids[i] < 0 || (size_t)ids[i] >= model->config.vocab_size) {
+            snprintf(message, sizeof message, "token %ld is not in the vocabulary", (long)ids[i]);
+            layers_fail(&model->net, message);
+            return;
+        }
         attn_mat_copy(attn_mat_of(x + i * d, ATTN_F32, 1, d), attn_mat_rows(model->embedding, (size_t)ids[i], 1));
     }
-    return NULL;
 }
 
 /* *out becomes the biases of `table` for distances `first` to first + count - 1, heads x count; or stays what it was. */
-static const char *spread_bias(t5 *model, attn_mat *out, attn_mat table, int bidirectional, ptrdiff_t first,
-                               size_t count)
+static void spread_bias(t5 *model, attn_mat *out, attn_mat table, int bidirectional, ptrdiff_t first, size_t count)
 {
-    const t5_config *c = &model->config;
-    attn_mat spread = attn_mat_new(ATTN_F32, c->num_heads, count);
-    const char *error;
-    if (!spread.data)
-        return no_memory(model);
-    error = t5_check(model, attn_t5_bias(spread, table, bidirectional, c->max_distance, first), "attn_t5_bias");
-    attn_mat_free(error ? &spread : out);
-    if (!error)
+    attn_mat spread;
+    if (model->net.failed)
+        return;
+    spread = attn_mat_new(ATTN_F32, model->config.num_heads, count);
+    if (!spread.data) {
+        layers_fail(&model->net, "no memory");
+        return;
+    }
+    layers_check(&model->net, attn_t5_bias(spread, table, bidirectional, model->config.max_distance, first),
+                 "attn_t5_bias");
+    attn_mat_free(model->net.failed ? &spread : out);
+    if (!model->net.failed)
         *out = spread;
-    return error;
-}
-
-/* Room for attention, of which `status` and `bytes` say how much. */
-static const char *grow_scratch(t5 *model, attn_status status, size_t bytes)
-{
-    const char *error = t5_check(model, status, "attn_sdpa_scratch");
-    return error ? error : grow(model, &model->scratch, &model->scratch_size, bytes);
-}
-
-/* out = attention of q to what a cache holds. */
-static const char *attend(t5 *model, attn_tensor out, attn_tensor q, const attn_kv_cache *cache, const attn_opts *opts)
-{
-    attn_ctx ctx = context(model);
-    size_t bytes = 0;
-    attn_status status;
-    const char *error;
-    status = attn_kv_cache_scratch(&bytes, out, q, cache, opts, &ctx);
-    if ((error = grow_scratch(model, status, bytes)))
-        return error;
-    ctx = context(model);
-    return t5_check(model, attn_kv_cache_attend(out, q, cache, opts, &ctx), "attn_kv_cache_attend");
 }
 
 /* One block of the encoder, with the keys and queries of B texts of L rows. */
-static const char *encode_block(t5 *model, rows *r, const t5_block *b, size_t B, size_t L, const attn_opts *opts)
+static void encode_block(t5 *model, rows *r, const t5_block *b, size_t B, size_t L, const attn_opts *opts)
 {
-    size_t H = model->config.num_heads, D = model->config.d_kv, bytes = 0;
+    size_t H = model->config.num_heads, D = model->config.d_kv;
     attn_tensor out = attn_blhd(r->a, ATTN_F32, B, L, H, D), q = attn_blhd(r->q, ATTN_F32, B, L, H, D);
     attn_tensor k = attn_blhd(r->k, ATTN_F32, B, L, H, D), v = attn_blhd(r->v, ATTN_F32, B, L, H, D);
-    attn_ctx ctx = context(model);
-    attn_status status;
-    const char *error;
-    status = attn_sdpa_scratch(&bytes, out, q, k, v, opts, &ctx);
-    if ((error = grow_scratch(model, status, bytes)) || (error = project_self(model, r, b)))
-        return error;
-    ctx = context(model);
-    if ((error = t5_check(model, attn_sdpa(out, q, k, v, opts, &ctx), "attn_sdpa")) ||
-        (error = add_attention(model, r, b->self.o)))
-        return error;
-    return feed_forward(model, r, b);
+    project_self(model, r, b);
+    layers_sdpa(&model->net, out, q, k, v, opts);
+    layers_project_add(&model->net, r->x, r->a, r->count, b->self.o, 1);
+    feed_forward(model, r, b);
 }
 
 const char *t5_encode(t5 *model, float *states, const int32_t *ids, const size_t *lens, size_t B, size_t L)
@@ -736,30 +355,27 @@ const char *t5_encode(t5 *model, float *states, const int32_t *ids, const size_t
     attn_opts opts;
     rows r;
     size_t b, i;
-    const char *error;
     memset(&opts, 0, sizeof opts);
     opts.scale = 1;
     opts.q_lens = opts.kv_lens = lens;
     if (B > SIZE_MAX / (L + 1) || L > (size_t)PTRDIFF_MAX / 4)
         return no_memory(model);
-    if ((error = begin_rows(model, &r, B * L)))
-        return error;
+    begin_rows(model, &r, B * L);
+    if (model->net.failed)
+        return outcome(model);
     memset(states, 0, B * L * c->d_model * sizeof *states);
     r.x = states;
-    for (b = 0; !error && b < B; b++)
-        error = embed(model, states + b * L * c->d_model, ids + b * L, lens[b]);
-    if (!error)
-        error = spread_bias(model, &bias, model->encoder.bias, 1, 1 - (ptrdiff_t)L, 2 * L - 1);
-    opts.bias = attn_relative(bias, L, L);
-    for (i = 0; !error && i < model->encoder.count; i++)
-        error = encode_block(model, &r, &model->encoder.blocks[i], B, L, &opts);
-    attn_mat_free(&bias);
-    if (error)
-        return error;
-    norm(model, states, states, B * L, model->encoder.norm);
     for (b = 0; b < B; b++)
+        embed(model, states + b * L * c->d_model, ids + b * L, lens[b]);
+    spread_bias(model, &bias, model->encoder.bias, 1, 1 - (ptrdiff_t)L, 2 * L - 1);
+    opts.bias = attn_relative(bias, L, L);
+    for (i = 0; i < model->encoder.count; i++)
+        encode_block(model, &r, &model->encoder.blocks[i], B, L, &opts);
+    attn_mat_free(&bias);
+    norm(model, states, states, B * L, model->encoder.norm);
+    for (b = 0; !model->net.failed && b < B; b++)
         memset(states + (b * L + lens[b]) * c->d_model, 0, (L - lens[b]) * c->d_model * sizeof *states);
-    return NULL;
+    return outcome(model);
 }
 
 /* -- decoding -- */
@@ -767,28 +383,29 @@ const char *t5_encode(t5 *model, float *states, const int32_t *ids, const size_t
 const char *t5_begin(t5 *model, t5_text *text, const float *states, size_t source, size_t beams)
 {
     size_t H = model->config.num_heads, D = model->config.d_kv, blocks = model->decoder.count, i;
-    const char *error;
+    layers *net = &model->net;
     rows r;
     memset(text, 0, sizeof *text);
     text->beams = beams;
     text->source = source;
     text->cross = (attn_kv_cache *)calloc(blocks, sizeof *text->cross);
     text->self = (attn_kv_cache *)calloc(blocks, sizeof *text->self);
-    error = text->cross && text->self ? begin_rows(model, &r, source) : no_memory(model);
-    for (i = 0; !error && i < blocks; i++) {
+    if (!text->cross || !text->self)
+        return no_memory(model);
+    begin_rows(model, &r, source);
+    for (i = 0; !net->failed && i < blocks; i++) {
         const t5_attention *cross = &model->decoder.blocks[i].cross;
         attn_kv_cache *cache = &text->cross[i];
-        attn_status status;
-        if ((error = project(model, r.k, states, source, cross->k, 1)) ||
-            (error = project(model, r.v, states, source, cross->v, 1)))
-            return error;
-        status = attn_kv_cache_init(cache, 1, H, source, D, D, ATTN_F32, 0, NULL, 0);
-        if (status == ATTN_OK)
-            status = attn_kv_cache_append(cache, attn_blhd(r.k, ATTN_F32, 1, source, H, D),
-                                          attn_blhd(r.v, ATTN_F32, 1, source, H, D), NULL);
-        error = t5_check(model, status, "attn_kv_cache_append");
+        layers_project(net, r.k, states, source, cross->k, 1);
+        layers_project(net, r.v, states, source, cross->v, 1);
+        if (!net->failed && layers_check(net, attn_kv_cache_init(cache, 1, H, source, D, D, ATTN_F32, 0, NULL, 0),
+                                         "attn_kv_cache_init"))
+            layers_check(net,
+                         attn_kv_cache_append(cache, attn_blhd(r.k, ATTN_F32, 1, source, H, D),
+                                              attn_blhd(r.v, ATTN_F32, 1, source, H, D), NULL),
+                         "attn_kv_cache_append");
     }
-    return error;
+    return outcome(model);
 }
 
 void t5_end(t5 *model, t5_text *text)
@@ -817,13 +434,11 @@ const char *t5_reorder(t5 *model, t5_text *text, const size_t *from)
 }
 
 /* Room for `len` more tokens in every cache: a larger one takes over what the old one has. */
-static const char *grow_caches(t5 *model, t5_text *text, size_t len)
+static void grow_caches(t5 *model, t5_text *text, size_t len)
 {
     size_t H = model->config.num_heads, D = model->config.d_kv, i, capacity;
     attn_kv_cache larger, *old;
-    attn_status status = ATTN_OK;
-    if (len > (size_t)PTRDIFF_MAX / 4 - text->length)
-        return no_memory(model);
+    attn_status status = len > (size_t)PTRDIFF_MAX / 4 - text->length ? ATTN_ERR_NOMEM : ATTN_OK;
     for (i = 0; status == ATTN_OK && i < model->decoder.count; i++) {
         old = &text->self[i];
         if (old->k.len >= text->length + len)
@@ -842,18 +457,18 @@ static const char *grow_caches(t5 *model, t5_text *text, size_t len)
             attn_kv_cache_free(&larger);
         }
     }
-    return t5_check(model, status, "attn_kv_cache_init");
+    layers_check(&model->net, status, "attn_kv_cache_init");
 }
 
 /* The decoder's biases for hypotheses of up to `length` tokens. */
-static const char *grow_distances(t5 *model, size_t length)
+static void grow_distances(t5 *model, size_t length)
 {
     size_t reach = 32;
     if (model->distances.cols >= 2 * length)
-        return NULL;
+        return;
     while (reach <= length)
         reach *= 2;
-    return spread_bias(model, &model->distances, model->decoder.bias, 0, 1 - (ptrdiff_t)reach, 2 * reach - 1);
+    spread_bias(model, &model->distances, model->decoder.bias, 0, 1 - (ptrdiff_t)reach, 2 * reach - 1);
 }
 
 /* The biases of `len` queries that begin at position `first`, to all keys up to the last of them. */
@@ -864,71 +479,70 @@ static attn_tensor decoder_bias(const t5 *model, size_t first, size_t len)
 }
 
 /* Self-attention of the rows of one text, from row `at` on: they enter the cache and look at it. */
-static const char *attend_self(t5 *model, rows *r, size_t at, t5_text *text, size_t block, size_t len)
+static void attend_self(t5 *model, rows *r, size_t at, t5_text *text, size_t block, size_t len)
 {
     size_t H = model->config.num_heads, D = model->config.d_kv, to = at * model->config.inner;
     attn_kv_cache *cache = &text->self[block];
     attn_opts opts;
-    attn_status status = attn_kv_cache_append(cache, attn_blhd(r->k + to, ATTN_F32, text->beams, len, H, D),
-                                              attn_blhd(r->v + to, ATTN_F32, text->beams, len, H, D), NULL);
+    if (model->net.failed)
+        return;
     memset(&opts, 0, sizeof opts);
     opts.scale = 1;
     opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
     opts.bias = decoder_bias(model, text->length, len);
-    if (status != ATTN_OK)
-        return t5_check(model, status, "attn_kv_cache_append");
-    return attend(model, attn_blhd(r->a + to, ATTN_F32, text->beams, len, H, D),
+    layers_check(&model->net,
+                 attn_kv_cache_append(cache, attn_blhd(r->k + to, ATTN_F32, text->beams, len, H, D),
+                                      attn_blhd(r->v + to, ATTN_F32, text->beams, len, H, D), NULL),
+                 "attn_kv_cache_append");
+    layers_attend(&model->net, attn_blhd(r->a + to, ATTN_F32, text->beams, len, H, D),
                   attn_blhd(r->q + to, ATTN_F32, text->beams, len, H, D), cache, &opts);
 }
 
 /* Attention to the text: the rows of all its hypotheses are queries of one item, so its keys are read once. */
-static const char *attend_text(t5 *model, rows *r, size_t at, const t5_text *text, size_t block, size_t len,
-                               float *weights)
+static void attend_text(t5 *model, rows *r, size_t at, const t5_text *text, size_t block, size_t len, float *weights)
 {
     size_t H = model->config.num_heads, D = model->config.d_kv, to = at * model->config.inner, n = text->beams * len;
     float *each = NULL;
-    const char *error;
     attn_opts opts;
     size_t bytes, h, i;
+    if (model->net.failed)
+        return;
     memset(&opts, 0, sizeof opts);
     opts.scale = 1;
     if (weights) {
-        if (!multiply(&bytes, H * n, text->source, sizeof *each) || !(each = (float *)malloc(bytes)))
-            return no_memory(model);
+        if (!multiply(&bytes, H * n, text->source, sizeof *each) || !(each = (float *)malloc(bytes))) {
+            layers_fail(&model->net, "no memory");
+            return;
+        }
         opts.weights = attn_bhld(each, ATTN_F32, 1, H, n, text->source);
     }
-    error = attend(model, attn_blhd(r->a + to, ATTN_F32, 1, n, H, D), attn_blhd(r->q + to, ATTN_F32, 1, n, H, D),
-                   &text->cross[block], &opts);
-    for (h = 0; !error && weights && h < H; h++)
+    layers_attend(&model->net, attn_blhd(r->a + to, ATTN_F32, 1, n, H, D), attn_blhd(r->q + to, ATTN_F32, 1, n, H, D),
+                  &text->cross[block], &opts);
+    for (h = 0; !model->net.failed && weights && h < H; h++)
         for (i = 0; i < n * text->source; i++)
             weights[i] += each[h * n * text->source + i] / (float)(H * model->decoder.count);
     free(each);
-    return error;
 }
 
 /* One block of the decoder, for the rows of all texts. */
-static const char *decode_block(t5 *model, rows *r, size_t block, t5_text *const *texts, size_t count, size_t len,
-                                float *weights)
+static void decode_block(t5 *model, rows *r, size_t block, t5_text *const *texts, size_t count, size_t len,
+                         float *weights)
 {
     const t5_block *b = &model->decoder.blocks[block];
-    const char *error = project_self(model, r, b);
     size_t t, at;
-    for (t = at = 0; !error && t < count; at += texts[t++]->beams * len)
-        error = attend_self(model, r, at, texts[t], block, len);
-    if (!error)
-        error = add_attention(model, r, b->self.o);
-    if (error)
-        return error;
+    project_self(model, r, b);
+    for (t = at = 0; t < count; at += texts[t++]->beams * len)
+        attend_self(model, r, at, texts[t], block, len);
+    layers_project_add(&model->net, r->x, r->a, r->count, b->self.o, 1);
     norm(model, r->h, r->x, r->count, b->cross_norm);
-    error = project(model, r->q, r->h, r->count, b->cross.q, 1);
-    for (t = at = 0; !error && t < count; at += texts[t++]->beams * len) {
-        error = attend_text(model, r, at, texts[t], block, len, weights);
+    layers_project(&model->net, r->q, r->h, r->count, b->cross.q, 1);
+    for (t = at = 0; t < count; at += texts[t++]->beams * len) {
+        attend_text(model, r, at, texts[t], block, len, weights);
         if (weights)
             weights += texts[t]->beams * len * texts[t]->source;
     }
-    if (!error)
-        error = add_attention(model, r, b->cross.o);
-    return error ? error : feed_forward(model, r, b);
+    layers_project_add(&model->net, r->x, r->a, r->count, b->cross.o, 1);
+    feed_forward(model, r, b);
 }
 
 const char *t5_decode(t5 *model, t5_text *const *texts, size_t count, const int32_t *tokens, size_t len, float *logits,
@@ -937,26 +551,23 @@ const char *t5_decode(t5 *model, t5_text *const *texts, size_t count, const int3
     const t5_config *c = &model->config;
     rows r;
     size_t n = 0, seen = 0, t, i;
-    const char *error = NULL;
-    for (t = 0; !error && t < count; t++) {
+    for (t = 0; t < count; t++) {
         n += texts[t]->beams * len;
         seen += texts[t]->beams * len * texts[t]->source;
-        error = grow_caches(model, texts[t], len);
-        if (!error)
-            error = grow_distances(model, texts[t]->length + len);
+        grow_caches(model, texts[t], len);
+        grow_distances(model, texts[t]->length + len);
     }
-    if (!error)
-        error = begin_rows(model, &r, n);
-    if (!error)
-        error = embed(model, r.x, tokens, n);
+    begin_rows(model, &r, n);
+    if (model->net.failed)
+        return outcome(model);
+    embed(model, r.x, tokens, n);
     for (i = 0; weights && i < seen; i++)
         weights[i] = 0;
-    for (i = 0; !error && i < model->decoder.count; i++)
-        error = decode_block(model, &r, i, texts, count, len, weights);
-    if (error)
-        return error;
-    for (t = 0; t < count; t++)
-        texts[t]->length += len;
+    for (i = 0; i < model->decoder.count; i++)
+        decode_block(model, &r, i, texts, count, len, weights);
     norm(model, r.h, r.x, n, model->decoder.norm);
-    return project(model, logits, r.h, n, model->head, c->tied ? 1 / sqrt((double)c->d_model) : 1);
+    layers_project(&model->net, logits, r.h, n, model->head, c->tied ? 1 / sqrt((double)c->d_model) : 1);
+    for (t = 0; !model->net.failed && t < count; t++)
+        texts[t]->length += len;
+    return outcome(model);
 }

@@ -1,5 +1,6 @@
 /* t5.h: T5, the encoder and decoder of Raffel et al. 2019 (arXiv 1910.10683), on attn.h. It takes t5.c, attn.h compiled
-   once in the program, and the readers beside this file: json.c, safetensors.c, sentencepiece.c.
+   once in the program, and beside this file layers.c and the readers: checkpoint.c, json.c, safetensors.c,
+   sentencepiece.c.
 
        t5 model;
        const char *error = t5_open(&model, "t5-small", NULL, NULL);
@@ -19,14 +20,15 @@
        t5_close(&model);
 
    The models: t5-small and t5-base (relu, the output projected by the embedding), v1_1 and flan-t5 (gated gelu, a head of
-   its own), as they are published: config.json, model.safetensors, spiece.model. Weights of F32, F16 and BF16 stay as and
+   its own), as they are published: config.json, model.safetensors (or its shards), spiece.model. Weights of F32, F16 and BF16 stay as and
    where they are in the file; numbers in between are float. beam.h searches, translate.h makes text of text. t5.c is to be
    compiled without -ffast-math, which loses sight of NaN and makes sums depend on addresses. */
 #ifndef T5_H
 #define T5_H
 
 #include "../../attn.h"
-#include "safetensors.h"
+#include "checkpoint.h"
+#include "layers.h"
 #include "sentencepiece.h"
 
 #include <stddef.h>
@@ -73,15 +75,11 @@ typedef struct t5 {
     sentencepiece vocabulary; /* with its sentinels: 100, or as many as there are embeddings for */
     attn_mat embedding, head; /* vocab_size x d_model; the same if tied */
     t5_stack encoder, decoder;
-    attn_parallel parallel; /* threads to use: attn_pool_new, or the caller's; zero after opening */
+    layers net; /* net.parallel: threads to use, zero after opening */
 
     /* for t5.c */
-    safetensors file;
-    void *owned;          /* what t5_close gives back */
-    char *work, *scratch; /* of a step; and for attn.h */
-    size_t work_size, scratch_size;
+    checkpoint files;
     attn_mat distances; /* heads x (2 reach - 1): the decoder's bias by distance */
-    attn_fault fault;   /* what attn.h says of an error, until t5_check has put it into the message */
     char error[512];    /* the last message, translate.c's too */
 } t5;
 
@@ -108,7 +106,7 @@ const char *t5_encode(t5 *model, float *states, const int32_t *ids, const size_t
 const char *t5_begin(t5 *model, t5_text *text, const float *states, size_t source, size_t beams);
 void t5_end(t5 *model, t5_text *text);
 
-/* What the attn.h function of this name came to, given ctx.fault = &model->fault if it takes a ctx: NULL, or a message,
+/* What the attn.h function of this name came to, given ctx.fault = &model->net.fault if it takes a ctx: NULL, or a message,
    "name: argument: reason". */
 const char *t5_check(t5 *model, attn_status status, const char *name);
 

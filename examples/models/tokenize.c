@@ -1,18 +1,26 @@
-/* Shows how a SentencePiece model cuts text: pieces and their ids, and the text that the ids give back.
+/* Shows how a tokenizer cuts text: pieces and their ids, and the text that the ids give back.
 
-       tokenize MODEL TEXT...            each piece with its id and score
+       tokenize MODEL TEXT...            each piece with its id and, of SentencePiece, its score
        tokenize MODEL < FILE             the same for every line
        tokenize --ids MODEL TEXT...      the ids alone, a line for each text
        tokenize --decode MODEL ID...     the text of ids
+       --special                         of BPE: special tokens in a text are tokens, not text
+       --escapes                         in lines of the input, \n stands for LF and \\ for a backslash
        --extra-ids N                     sentinels <extra_id_0> to <extra_id_N-1> beyond the pieces, as T5 has 100 (the
                                          default, unless the model has them among its pieces)
+
+   MODEL is a SentencePiece model (spiece.model), the tokenizer.json of a BPE tokenizer or a directory with it, or a
+   directory with the vocab.txt or the tokenizer.json of a BERT: these show what their files say of special tokens, but
+   not those that a model wants around a text.
 
    A line of the input ends before its LF. A CR before the LF belongs to the text, as every other character does: many
    models turn it into a space, others keep it. Text is printed with \xNN in place of each byte of a control character,
    --decode included, so that a terminal obeys none of them; a backslash in the text stays a backslash.
 
    Exit status: 0, 1 when a file or an id is wrong or memory is lacking, 2 when the command line is. */
+#include "bpe.h"
 #include "sentencepiece.h"
+#include "wordpiece.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -23,17 +31,27 @@
 enum { LINE = 1 << 24 };
 
 typedef struct options {
-    int ids, decode, shown; /* shown: texts so far */
-    long extra_ids;         /* -1: not given */
+    int ids, decode, special, escapes, shown; /* shown: texts so far */
+    long extra_ids;                           /* -1: not given */
 } options;
+
+/* A kind of tokenizer: how text is shown, and how ids are, or NULL. What they return is NULL or an error. */
+typedef struct kind {
+    const char *(*show_tokens)(const void *model, options *o, const char *text, size_t size);
+    const char *(*show_decoded)(const void *model, const int32_t *ids, size_t count);
+} kind;
 
 static int usage(FILE *out)
 {
-    fputs("usage: tokenize [--ids] [--extra-ids N] MODEL [TEXT...]\n"
+    fputs("usage: tokenize [--ids] [--special] [--escapes] [--extra-ids N] MODEL [TEXT...]\n"
           "       tokenize --decode [--extra-ids N] MODEL ID...\n"
-          "Shows how a SentencePiece model cuts each text, or each line of the input: pieces, ids, scores.\n"
+          "Shows how a tokenizer cuts each text, or each line of the input: pieces, ids, scores. MODEL is a "
+          "SentencePiece\n"
+          "model, a BPE's tokenizer.json or its directory, or a directory with a BERT's vocab.txt or tokenizer.json.\n"
           "  --ids          the ids alone\n"
           "  --decode       the text of ids\n"
+          "  --special      of BPE: special tokens in a text are tokens, not text\n"
+          "  --escapes      in lines of the input, \\n stands for LF and \\\\ for a backslash\n"
           "  --extra-ids N  sentinels beyond the pieces; without it 100, or 0 if the model has its own\n"
           "A CR at the end of a line is part of the text. Text is printed, by --decode too, with \\xNN for each byte\n"
           "of a control character, such as \\x09 for a tab; a backslash is printed as it is.\n",
@@ -78,8 +96,26 @@ static void show_score(const sentencepiece *model, int32_t id)
         printf("%9s", kinds[model->pieces[id].type]);
 }
 
-static const char *show_tokens(const sentencepiece *model, options *o, const char *text, size_t size)
+static void show_ids(const int32_t *ids, size_t count)
 {
+    size_t i;
+    for (i = 0; i < count; i++)
+        printf("%s%ld", i ? " " : "", (long)ids[i]);
+    putchar('\n');
+}
+
+static void show_piece(const char *text, size_t size)
+{
+    printf("  ");
+    show(text, size);
+    putchar('\n');
+}
+
+/* ---- SentencePiece ---- */
+
+static const char *show_pieces(const void *opened, options *o, const char *text, size_t size)
+{
+    const sentencepiece *model = opened;
     sentencepiece_tokens tokens;
     const char *error = sentencepiece_encode(model, text, size, &tokens);
     char *back = NULL;
@@ -96,20 +132,132 @@ static const char *show_tokens(const sentencepiece *model, options *o, const cha
         for (i = 0; i < tokens.count; i++) {
             printf("%8ld ", (long)tokens.ids[i]);
             show_score(model, tokens.ids[i]);
-            printf("  ");
-            show(tokens.pieces[i].text, tokens.pieces[i].size);
-            putchar('\n');
+            show_piece(tokens.pieces[i].text, tokens.pieces[i].size);
         }
     }
-    if (!error && o->ids) {
-        for (i = 0; i < tokens.count; i++)
-            printf("%s%ld", i ? " " : "", (long)tokens.ids[i]);
-        putchar('\n');
-    }
+    if (!error && o->ids)
+        show_ids(tokens.ids, tokens.count);
     free(back);
     sentencepiece_tokens_free(&tokens);
     return error;
 }
+
+static const char *show_text_of(const void *model, const int32_t *ids, size_t count)
+{
+    char *text;
+    size_t size;
+    const char *error = sentencepiece_decode(model, ids, count, &text, &size);
+    if (!error) {
+        show(text, size);
+        putchar('\n');
+        free(text);
+    }
+    return error;
+}
+
+static const kind of_sentencepiece = {show_pieces, show_text_of};
+
+static const char *open_sentencepiece(sentencepiece *model, const options *o, const char *path)
+{
+    const char *error = sentencepiece_open(model, path);
+    if (error)
+        return error;
+    if (sentencepiece_id(model, "<extra_id_0>", 12) == model->unk_id)
+        model->extra_ids = 100;
+    if (o->extra_ids >= 0)
+        model->extra_ids = o->extra_ids > INT_MAX - model->count ? INT_MAX - model->count : (int32_t)o->extra_ids;
+    return NULL;
+}
+
+/* ---- WordPiece ---- */
+
+static const char *show_words(const void *opened, options *o, const char *text, size_t size)
+{
+    const wordpiece *model = opened;
+    wordpiece_tokens tokens;
+    const char *error = wordpiece_encode(model, text, size, &tokens);
+    size_t i;
+    if (!error && o->ids)
+        show_ids(tokens.ids, tokens.count);
+    if (!error && !o->ids) {
+        if (o->shown++)
+            putchar('\n');
+        show_line("text", text, size);
+        printf("%-10s  %lu\n", "tokens", (unsigned long)tokens.count);
+        if (tokens.count)
+            printf("%8s  %s\n", "id", "piece");
+        for (i = 0; i < tokens.count; i++) {
+            wordpiece_word piece = wordpiece_token(model, tokens.ids[i]);
+            printf("%8ld", (long)tokens.ids[i]);
+            show_piece(piece.text, piece.size);
+        }
+    }
+    wordpiece_tokens_free(&tokens);
+    return error;
+}
+
+static const kind of_wordpiece = {show_words, NULL};
+
+/* ---- BPE ---- */
+
+static const char *show_spellings(const void *opened, options *o, const char *text, size_t size)
+{
+    const bpe *model = opened;
+    bpe_tokens tokens;
+    const char *error = bpe_encode_as(model, text, size, o->special ? BPE_SPECIAL : 0, &tokens), *spelling;
+    char *back = NULL;
+    size_t i;
+    if (!error && !o->ids && (error = bpe_decode(model, tokens.ids, tokens.count, &back, &i)) == NULL) {
+        if (o->shown++)
+            putchar('\n');
+        show_line("text", text, size);
+        show_line("decoded", back, i);
+        printf("%-10s  %lu\n", "tokens", (unsigned long)tokens.count);
+        if (tokens.count)
+            printf("%8s  %s\n", "id", "piece");
+        for (i = 0; i < tokens.count; i++) {
+            spelling = bpe_spelling(model, tokens.ids[i], &size);
+            printf("%8ld", (long)tokens.ids[i]);
+            show_piece(spelling, size);
+        }
+    }
+    if (!error && o->ids)
+        show_ids(tokens.ids, tokens.count);
+    free(back);
+    bpe_tokens_free(&tokens);
+    return error;
+}
+
+static const char *show_decoded_spellings(const void *model, const int32_t *ids, size_t count)
+{
+    char *text;
+    size_t size;
+    const char *error = bpe_decode(model, ids, count, &text, &size);
+    if (!error) {
+        show(text, size);
+        putchar('\n');
+        free(text);
+    }
+    return error;
+}
+
+static const kind of_bpe = {show_spellings, show_decoded_spellings};
+
+/* Opens PATH, or PATH/tokenizer.json if it does not end in .json. */
+static const char *open_bpe(bpe *model, const char *path)
+{
+    size_t length = strlen(path);
+    char *file = malloc(length + sizeof "/tokenizer.json");
+    const char *error;
+    if (!file)
+        return "no memory";
+    sprintf(file, "%s%s", path, length > 5 && strcmp(path + length - 5, ".json") == 0 ? "" : "/tokenizer.json");
+    error = bpe_open(model, file);
+    free(file);
+    return error;
+}
+
+/* ---- arguments and lines ---- */
 
 /* The number that an argument is, from least to INT_MAX; or -1. */
 static long number(const char *text, long least)
@@ -121,30 +269,37 @@ static long number(const char *text, long least)
     return *text < '0' || *text > '9' || *end || errno || value < least || value > INT_MAX ? -1 : value;
 }
 
-static const char *show_decoded(const sentencepiece *model, char **arguments, int count)
+static const char *show_decoded(const kind *k, const void *model, char **arguments, int count)
 {
     static char message[64];
     int32_t *ids = malloc((size_t)count * sizeof *ids + 1);
     const char *error = ids ? NULL : "no memory";
-    char *text = NULL;
-    size_t size;
     int i;
     for (i = 0; i < count && !error; i++)
         if ((ids[i] = (int32_t)number(arguments[i], 0)) < 0) {
             snprintf(message, sizeof message, "number %d of the ids is not an id", i + 1);
             error = message;
         }
-    if (!error && (error = sentencepiece_decode(model, ids, (size_t)count, &text, &size)) == NULL) {
-        show(text, size);
-        putchar('\n');
-    }
-    free(text);
+    if (!error)
+        error = k->show_decoded ? k->show_decoded(model, ids, (size_t)count) : "a tokenizer of this kind cannot decode";
     free(ids);
     return error;
 }
 
+/* Puts what escapes stand for in their place; returns the size that is left. */
+static size_t unescape(char *line, size_t size)
+{
+    size_t i, used = 0;
+    for (i = 0; i < size; i++) {
+        int escapes = line[i] == '\\' && i + 1 < size && (line[i + 1] == 'n' || line[i + 1] == '\\');
+        i += (size_t)escapes;
+        line[used++] = (char)(escapes && line[i] == 'n' ? '\n' : line[i]);
+    }
+    return used;
+}
+
 /* Every line of the input, without its LF. An input without lines may have no end: LINE is the most. */
-static const char *show_lines(const sentencepiece *model, options *o)
+static const char *show_lines(const kind *k, const void *model, options *o)
 {
     size_t room = 0, size = 0;
     char *line = NULL;
@@ -163,7 +318,7 @@ static const char *show_lines(const sentencepiece *model, options *o)
             if (!error)
                 line[size++] = (char)c;
         } else if (c == '\n' || size) {
-            error = show_tokens(model, o, line, size);
+            error = k->show_tokens(model, o, line, o->escapes ? unescape(line, size) : size);
             size = 0;
         }
     }
@@ -171,10 +326,34 @@ static const char *show_lines(const sentencepiece *model, options *o)
     return error ? error : ferror(stdin) ? "the input cannot be read" : NULL;
 }
 
+/* Whether a path is that of a file of a directory, or of the directory. */
+static int has_file(const char *path, const char *name)
+{
+    size_t length = strlen(path), size = strlen(name);
+    char *file = malloc(length + size + 2);
+    FILE *stream = NULL;
+    if (length >= size && strcmp(path + length - size, name) == 0) {
+        free(file);
+        return 1;
+    }
+    if (file) {
+        sprintf(file, "%s/%s", path, name);
+        stream = fopen(file, "rb");
+    }
+    if (stream)
+        fclose(stream);
+    free(file);
+    return stream != NULL;
+}
+
 int main(int argc, char **argv)
 {
-    options o = {0, 0, 0, -1};
-    sentencepiece model;
+    options o = {0, 0, 0, 0, -1};
+    sentencepiece pieces;
+    wordpiece words;
+    bpe spellings;
+    const kind *k;
+    const void *model;
     const char *error;
     int i = 1;
     for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
@@ -188,6 +367,10 @@ int main(int argc, char **argv)
             o.ids = 1;
         else if (strcmp(argv[i], "--decode") == 0)
             o.decode = 1;
+        else if (strcmp(argv[i], "--special") == 0)
+            o.special = 1;
+        else if (strcmp(argv[i], "--escapes") == 0)
+            o.escapes = 1;
         else if (strcmp(argv[i], "--extra-ids") == 0 && i + 1 < argc && (o.extra_ids = number(argv[i + 1], 0)) >= 0)
             i++;
         else
@@ -195,22 +378,42 @@ int main(int argc, char **argv)
     }
     if (i == argc || (o.ids && o.decode))
         return usage(stderr);
-    if ((error = sentencepiece_open(&model, argv[i])) != NULL) {
+    /* Which kind it is, its files tell. A kind more: a line here, one where models are closed, and a section above. */
+    if (!has_file(argv[i], "vocab.txt") && (has_file(argv[i], ".json") || has_file(argv[i], "tokenizer.json"))) {
+        k = &of_bpe;
+        model = &spellings;
+        error = open_bpe(&spellings, argv[i]);
+        if (error && strstr(error, ", and not BPE")) { /* model.type is WordPiece */
+            k = &of_wordpiece;
+            model = &words;
+            error = wordpiece_open(&words, argv[i]);
+        }
+    } else if (has_file(argv[i], "vocab.txt")) {
+        k = &of_wordpiece;
+        model = &words;
+        error = wordpiece_open(&words, argv[i]);
+    } else {
+        k = &of_sentencepiece;
+        model = &pieces;
+        error = open_sentencepiece(&pieces, &o, argv[i]);
+    }
+    if (error) {
         fprintf(stderr, "%s\n", error);
         return 1;
     }
-    if (sentencepiece_id(&model, "<extra_id_0>", 12) == model.unk_id)
-        model.extra_ids = 100;
-    if (o.extra_ids >= 0)
-        model.extra_ids = o.extra_ids > INT_MAX - model.count ? INT_MAX - model.count : (int32_t)o.extra_ids;
     if (o.decode)
-        error = show_decoded(&model, argv + i + 1, argc - i - 1);
+        error = show_decoded(k, model, argv + i + 1, argc - i - 1);
     else if (i + 1 == argc)
-        error = show_lines(&model, &o);
+        error = show_lines(k, model, &o);
     else
         for (i++; i < argc && !error; i++)
-            error = show_tokens(&model, &o, argv[i], strlen(argv[i]));
-    sentencepiece_close(&model);
+            error = k->show_tokens(model, &o, argv[i], strlen(argv[i]));
+    if (k == &of_bpe)
+        bpe_close(&spellings);
+    else if (k == &of_wordpiece)
+        wordpiece_close(&words);
+    else
+        sentencepiece_close(&pieces);
     if (!error && (fflush(stdout) || ferror(stdout)))
         error = "the output cannot be written";
     if (error)

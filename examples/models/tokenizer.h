@@ -1,10 +1,22 @@
-/* tokenizer.h: the tokenizer of a published decoder, whichever kind it is: tokenizer.json (byte-level BPE and its
-   relatives) or, where there is none, tokenizer.model (SentencePiece). It takes tokenizer.c and the readers beside this
-   file: bpe.c, sentencepiece.c, unicode.c, json.c. */
+/* tokenizer.h: the tokenizer of a published decoder, whichever kind it is: tokenizer.json (byte-pair encoding) or,
+   where there is none, tokenizer.model (SentencePiece); with what tokenizer_config.json says about it. It takes
+   tokenizer.c and the readers beside this file: bpe.c, sentencepiece.c, unicode.c, json.c.
+
+       tokenizer tokens;
+       tokenizer_ids ids = {0};
+       const char *error = tokenizer_open(&tokens, "SmolLM2-135M");
+       if (!error)
+           error = tokenizer_begin(&tokens, &ids);                             // what the model expects before a text
+       if (!error)
+           error = tokenizer_encode(&tokens, "Once upon a time", 16, 0, &ids);
+       ...
+       tokenizer_ids_free(&ids);
+       tokenizer_close(&tokens); */
 #ifndef TOKENIZER_H
 #define TOKENIZER_H
 
 #include "bpe.h"
+#include "json.h"
 #include "sentencepiece.h"
 
 #include <stddef.h>
@@ -16,9 +28,17 @@ extern "C" {
 
 typedef struct tokenizer {
     int is_bpe;
-    bpe json;            /* of tokenizer.json */
-    sentencepiece model; /* of tokenizer.model */
-    size_t count;        /* ids are below it */
+    bpe json;                    /* of tokenizer.json, */
+    sentencepiece model, inside; /* or of tokenizer.model; inside: the same without a space in front of texts */
+    size_t count;                /* ids are below it */
+
+    /* What stands before every text: what the post_processor of tokenizer.json says, or the bos piece of
+       tokenizer.model; add_bos_token of tokenizer_config.json, if it is there, says more. */
+    const int32_t *before;
+    size_t before_count;
+    int32_t bos_id; /* -1: none is known */
+
+    char *chat_template; /* chat_template.jinja, or that of tokenizer_config.json: text with a NUL. NULL: none */
     char error[512];
 } tokenizer;
 
@@ -28,23 +48,27 @@ typedef struct tokenizer_ids {
     size_t count, capacity;
 } tokenizer_ids;
 
-/* Opens the tokenizer of a directory. Returns NULL or a message that lives in tokens->error; nothing to close then. */
+/* Opens the tokenizer of a directory. Returns NULL, or a message that names the file and the cause and lives in
+   tokens->error; nothing to close then. */
 const char *tokenizer_open(tokenizer *tokens, const char *directory);
 void tokenizer_close(tokenizer *tokens);
 
-/* Appends the tokens of a text, without those that a model puts around texts; in it "<s>" and the like are characters.
-   Returns NULL, or "no memory" and *ids as it was; so do the others. */
-const char *tokenizer_encode(const tokenizer *tokens, const char *text, size_t size, tokenizer_ids *ids);
+/* Appends what stands before a text. Returns NULL, or "no memory" and *ids as it was; so do the others. */
+const char *tokenizer_begin(const tokenizer *tokens, tokenizer_ids *ids);
 
-/* Appends one id. */
-const char *tokenizer_push(tokenizer_ids *ids, int32_t id);
+/* Appends the tokens of a text, in which special tokens such as "<s>" are characters. inside: it goes on after other tokens, so
+   no space is put in front of it that belongs to the beginning of texts. */
+const char *tokenizer_encode(const tokenizer *tokens, const char *text, size_t size, int inside, tokenizer_ids *ids);
+
+/* Appends some ids. */
+const char *tokenizer_push(tokenizer_ids *ids, const int32_t *more, size_t count);
 void tokenizer_ids_free(tokenizer_ids *ids);
 
 /* The id of a special token by its spelling, such as "<|im_end|>"; -1 if there is none. */
 int32_t tokenizer_special(const tokenizer *tokens, const char *name);
 
 /* The bytes that one token adds to a text, which need not be whole characters; special tokens add none. first: whether
-   it is the first of a text, which SentencePiece models drop a space of. Returns the whole size, and writes what fits. */
+   it is the first of a text, which some models drop a space of. Returns the whole size, and writes what fits. */
 size_t tokenizer_piece(const tokenizer *tokens, int32_t id, int first, char *out, size_t size);
 
 #ifdef __cplusplus

@@ -205,8 +205,8 @@ static const char *sum_up(batch *all, size_t n)
     size_t size = model->config.vocab_size, r, i, top;
     attn_ctx ctx = {{0, 0, 0}, 0, 0, ATTN_ISA_BEST, 0};
     attn_status status;
-    ctx.parallel = model->parallel;
-    ctx.fault = &model->fault;
+    ctx.parallel = model->net.parallel;
+    ctx.fault = &model->net.fault;
     status = attn_softmax_ctx(attn_mat_of(all->probabilities, ATTN_F32, n, size),
                               attn_mat_of(all->logits, ATTN_F32, n, size), &ctx);
     if (status != ATTN_OK)

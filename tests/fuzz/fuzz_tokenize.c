@@ -2,13 +2,14 @@
    with 128, 100 sentinels beside it) and a text. How to run: fuzz.h. */
 #include "tokens.h"
 
-enum { MODELS = 3 };
+enum { MODELS = 6 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    static const char *const paths[MODELS] = {"examples/models/tests/golden/unigram.model",
-                                              "examples/models/tests/golden/unigram_bytes.model",
-                                              "examples/models/tests/golden/unigram_suffix.model"};
+    static const char *const paths[MODELS] = {
+        "examples/models/tests/golden/unigram.model",        "examples/models/tests/golden/unigram_bytes.model",
+        "examples/models/tests/golden/unigram_suffix.model", "examples/models/tests/golden/bpe.model",
+        "examples/models/tests/golden/bpe_bytes.model",      "examples/models/tests/golden/bpe_turns.model"};
     static sentencepiece models[MODELS];
     static by_byte indexes[MODELS];
     sentencepiece *model;

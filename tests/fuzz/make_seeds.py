@@ -81,18 +81,66 @@ MODELS = [  # how it is made, bytes of the model, text
     (0, PLAIN + piece("<0x00>", 0.0, 6), "a"), (1, field(2, field(46, b"<x>") + field(47, b"</s>")), "a"),
     (1, piece("<x>a", -2.9), "<x>a"), (1, piece(b"\xe2", 0.0, 4), b"\xe2"), (2, b"\x4b\0\1\x4d\0\0", "A"),
     (2, b"\x4b\0\1", "A"), (2, b"\x0b\0\xb0\x0c\0\4", "A"), (2, b"\x0a\0\1", "A"), (2, b"\x07\0\5", "A"),
+    *((how, field(2, field(3, kind)) + more, "abaABA<x>\u00e9 ba") for kind in (2, 3, 4) for how, more in [
+        (1, b""), (1, piece("ba", -1.5)), (1, piece("ba", 1.5, 5) + piece("aba", 0.0)), (5, piece("aab", -0.0, 4)),
+        (3, piece("ba", 0.0, 5)), (7, piece("▁ab", 2.0, 3) + piece("bb", -9.0, 5) + piece("bbb", -0.0, 5))]),
     (3, b"", "ax\u00e9"), (7, piece("\0", 0.0, 6), "x<extra_id_1>"), (3, field(2, field(35, 0)), "x"),
 ]
 MODELS_WORDS = [b"\x0a", b"\x12", b"\x1a", b"\x2a", b"\x15\0\0\x80\x3f", b"\x18\1", b"\x18\2", b"\x18\4", b"\x18\5",
-                b"\x98\2\1", b"\xc0\1\1", b"\x18\0", b"\x20\0", b"\x28\0", b"\xff\xff\xff\xff\x0f", "▁".encode(),
-                b"<extra_id_1>", b"\x80\x80\x80\x80\x80\x80\x80\x80\x80\1", "\u00a0".encode(), b"AB", b"<x>"]
+                b"\x98\2\1", b"\x12\2\x18\2", b"\xc0\1\1", b"\x18\0", b"\x20\0", b"\x28\0",
+                b"\xff\xff\xff\xff\x0f", "▁".encode(), b"<extra_id_1>", b"\x80\x80\x80\x80\x80\x80\x80\x80\x80\1",
+                "\u00a0".encode(), b"AB", b"<x>"]
 
 TEXTS = [
     "The house is wonderful.", " a  b ", "Le garçon a été à l'école", "cafe\u0301 \ufb01 \uff21\uff22", "日本語 テスト が",
     "😀❤\u200d🔥", "\t\n\r x \0 y", "<extra_id_0> <extra_id_99><extra_id_100>", "▁▁a▁", "e-mail: x@y.org [a + b] {c}",
 ]
 TEXTS_WORDS = ["▁", "<extra_id_0>", "<extra_id_99>", "\u0301", "\u3000", "\ufb01", "\uff21", "が", "  ", "the", "tion",
-               b"\xff", b"\xe2\x96", b"\xed\xa0\x80", b"\xf4\x90\x80\x80"]
+               "<|user|>", b"\xff", b"\xe2\x96", b"\xed\xa0\x80", b"\xf4\x90\x80\x80"]
+
+WORDS = "[UNK]\n[CLS]\na\n##a\nab\n##b\n.\né\n"
+BERT = ('{"model":{"type":"WordPiece"%s},"normalizer":{"type":"BertNormalizer"%s},'
+        '"pre_tokenizer":{"type":"BertPreTokenizer"}%s}')
+VOCAB = ',"vocab":{"[UNK]":0,"a":9,"##b":3}'
+WORDPIECE = [  # which files, vocab.txt, tokenizer.json, tokenizer_config.json, text
+    (1, WORDS, "", "", "ab abba é A\u0301b."), (1, WORDS.replace("\n", "\r\n") + "\n\na", "", "", "a[CLS]a"),
+    (5, WORDS, "", '{"do_lower_case":false,"strip_accents":true}', "aB É"), (1, "", "", "", "a"), (1, "\xff", "", "", ""),
+    (5, WORDS, "", '{"unk_token":{"content":"a"},"cls_token":"ab"}', "ab"),
+    (4, "", "", '{"added_tokens_decoder":{"7":{"content":"xy","rstrip":true}}}', ""),
+    (12, "", "", '{"added_tokens_decoder":{"7":{"content":"xy","lstrip":true}}}', "a xy b"),
+    (2, "", BERT % (VOCAB, "", ""), "", "ab abb"), (2, "", BERT % (VOCAB + ',"unk_token":"a"', "", ""), "", "x"),
+    (2, "", BERT % (VOCAB + ',"max_input_chars_per_word":2', "", ""), "", "abb"),
+    (3, WORDS, BERT % (',"continuing_subword_prefix":"a"', ',"clean_text":false', ""), "", "ab\0"),
+    (10, "", BERT % ("", ',"handle_chinese_chars":false,"lowercase":false', ""), "", "漢a漢 A"),
+    (10, "", BERT % ("", "", ',"post_processor":{"cls":["a",1],"sep":["b"]}'), "", "漢"),
+    (10, "", BERT % ("", "", ',"post_processor":{"single":[{"SpecialToken":{"id":"a"}},{"Sequence":{}}]}'), "", "b"),
+    (24, "", "", "", " <a> <a>ba BA  b"), (24, "", "", "", "e\u0315\u0300\u05ae\u0301 \uac00\u11a8 \ufdfa"),
+    (8, "", "", "", "ab" * 60 + "\u1e9b\u0323"), (8, "", "", "", "\u0dd9\u0dcf\u0dca [SEP] \u3000\u200b"),
+]
+WORDPIECE_WORDS = ['"model"', '"type"', '"WordPiece"', '"vocab"', '"added_tokens"', '"content"', '"normalized":true', '"id"',
+                   '"lstrip":true', '"rstrip":true', '"single_word":true', '"unk_token"', '"lowercase":false', "null", "##",
+                   '"strip_accents":true', '"clean_text":false', '"added_tokens_decoder"', "[UNK]", "[CLS]", "<a>",
+                   "\u0301", "\u0323", "\u0345", "\u0f71", "\u11a8", "\u1161", "\u1100", "\uac00", "\ufdfa", "\u3000"]
+
+BPE_VOCAB = '"vocab":{"a":0,"b":1,"ab":2,"\u0120":3,"<0xC3>":4,"<0xA9>":5,"?":6,"\u2581":7,"\u2581a":8}'
+BPE_FILES = ['{"model":{%s,"merges":%s%s}%s}' % (BPE_VOCAB, merges, more, rest) for merges, more, rest in [
+    ('["a b"]', "", ""), ('[["a","b"],["\u2581","a"]]', ',"unk_token":"?","byte_fallback":true,"fuse_unk":true',
+     ',"pre_tokenizer":{"type":"Metaspace","replacement":"\u2581","prepend_scheme":"first","split":false}'),
+    ("[]", ',"ignore_merges":true', ',"pre_tokenizer":{"type":"ByteLevel"},"decoder":{"type":"ByteLevel"}'),
+    ('["#version: 0.2","a b","a b"]', "", ',"added_tokens":[{"id":9,"content":"<s>","special":true,"lstrip":true},'
+     '{"id":10,"content":" ","rstrip":true,"normalized":true},{"id":2,"content":"ab","single_word":true}]'),
+    ('["a b"]', "", ',"normalizer":{"type":"Sequence","normalizers":[{"type":"NFKC"},{"type":"Prepend","prepend":"\u2581"},'
+     '{"type":"Replace","pattern":{"String":" "},"content":"\u2581"}]},"decoder":{"type":"Sequence","decoders":'
+     '[{"type":"Replace","pattern":{"String":"\u2581"},"content":" "},{"type":"ByteFallback"},{"type":"Fuse"},'
+     '{"type":"Strip","content":" ","start":1,"stop":0}]}'),
+    ('["a b"]', "", ',"pre_tokenizer":{"type":"Split","pattern":{"Regex":"\\\\p{N}"},"behavior":"MergedWithNext"}'),
+    ('["a b"]', "", ',"added_tokens":[{"id":9,"content":"<s>"}],"post_processor":{"type":"TemplateProcessing","single":'
+     '[{"SpecialToken":{"id":"<s>"}},{"Sequence":{}}],"special_tokens":{"<s>":{"ids":[9]}}}'),
+]]
+BPE_WORDS = ['"type":', '"Split"', '"ByteLevel"', '"Metaspace"', '"Digits"', '"Sequence"', '"NFC"', '"Replace"', '"Prepend"',
+             '"pattern":{"String":" "}', '"behavior":"Removed"', '"invert":true', '"merges":["a b"]', '"vocab":{"a":0}',
+             '"added_tokens":[', '"content":', '"single_word":true', '"special":true', '"normalized":true', "\u2581", "\u0120",
+             "'s", "'LL", "\u0301", "\r\n", "<|im_end|>", "<s>", "\u4e00", "\u017f", b"\xff", b"\xe2\x96"]
 
 
 def write(target, inputs, words):
@@ -111,4 +159,10 @@ write("safetensors",
       + [b"\1" + struct.pack("<Q", len(header)) + header + data for header, data in SAFETENSORS], SAFETENSORS_WORDS)
 write("sentencepiece", [bytes([how, len(as_bytes(text))]) + model + as_bytes(text) for how, model, text in MODELS],
       MODELS_WORDS)
-write("tokenize", [bytes([model]) + text.encode() for text in TEXTS for model in (0, 1, 2, 128)], TEXTS_WORDS)
+write("tokenize", [bytes([model]) + text.encode() for text in TEXTS for model in (0, 1, 2, 3, 4, 5, 128)], TEXTS_WORDS)
+write("wordpiece", [bytes([how, *(len(as_bytes(f)) for f in files)]) + b"".join(map(as_bytes, files)) + as_bytes(text)
+                    for how, *files, text in WORDPIECE], WORDPIECE_WORDS)
+write("bpe", [bytes([0, len(text.encode())]) + file.encode() + text.encode() for file in BPE_FILES
+              for text in ("aab b a", "\u2581ab\u00e9? <s> ab")]
+      + [bytes([1, len(text.encode()), kind]) + b"\x20\1a\x51\2\"" + text.encode() for kind in range(16) for text in TEXTS[:2]]
+      + [bytes([2, 255, kind]) + text.encode() for text in TEXTS for kind in range(16)], BPE_WORDS)

@@ -6,20 +6,24 @@
 
 #include "examples/models/sentencepiece.c"
 
+#include <math.h>
+
 /* Pieces by their first byte: an index that is not the model's own. */
 typedef struct by_byte {
-    int32_t first[256], *next; /* ids; -1 ends a chain */
+    int32_t first[256], *next; /* ids of pieces in use; -1 ends a chain */
+    int32_t all[256], *other;  /* the same of unused ones too */
     float unknown;             /* the score of a character that is no piece */
 } by_byte;
 
 UNTRACED static inline by_byte pieces_by_byte(const sentencepiece *model)
 {
     by_byte b;
-    b.next = malloc((size_t)model->count * sizeof *b.next);
+    b.next = malloc(2 * (size_t)model->count * sizeof *b.next);
     MUST(b.next);
+    b.other = b.next + model->count;
     b.unknown = FLT_MAX;
     for (int c = 0; c < 256; c++)
-        b.first[c] = -1;
+        b.first[c] = b.all[c] = -1;
     for (int32_t id = 0; id < model->count; id++) {
         const sentencepiece_piece *p = &model->pieces[id];
         if (p->type == SENTENCEPIECE_NORMAL && p->score < b.unknown)
@@ -27,6 +31,10 @@ UNTRACED static inline by_byte pieces_by_byte(const sentencepiece *model)
         if (p->type == SENTENCEPIECE_NORMAL || p->type == SENTENCEPIECE_USER_DEFINED) {
             b.next[id] = b.first[(unsigned char)p->text.text[0]];
             b.first[(unsigned char)p->text.text[0]] = id;
+        }
+        if (is_in_text(p)) {
+            b.other[id] = b.all[(unsigned char)p->text.text[0]];
+            b.all[(unsigned char)p->text.text[0]] = id;
         }
     }
     b.unknown -= 10;
@@ -41,9 +49,10 @@ UNTRACED static inline int is_at(sentencepiece_string spelling, const char *text
     return i == spelling.size;
 }
 
-/* The best cut of normalised text, by trying every piece at every character: what the tokens must be. */
-UNTRACED static inline void check_cut(const sentencepiece *model, const by_byte *index,
-                                      const sentencepiece_tokens *tokens)
+/* ---- Unigram: the best cut of normalised text, by trying every piece at every character ---- */
+
+UNTRACED static inline void check_unigram(const sentencepiece *model, const by_byte *index,
+                                          const sentencepiece_tokens *tokens)
 {
     size_t size = tokens->normalized_size, next, token = tokens->count;
     const char *text = tokens->normalized;
@@ -106,6 +115,148 @@ UNTRACED static inline void check_cut(const sentencepiece *model, const by_byte 
     free(best);
 }
 
+/* ---- BPE: every merge looks through all neighbours; words and characters ---- */
+
+/* What becomes of a text: a character or symbol, or two nodes merged. */
+typedef struct node {
+    size_t begin, size;
+    int32_t id, joined; /* of the piece; of that of it and the next node; -1: there is none */
+    int left, right;    /* what it was merged from; 0: nothing */
+    int whole;
+} node;
+
+/* Tokens as they must be, as far as they are seen. */
+typedef struct seen {
+    const sentencepiece *model;
+    const sentencepiece_tokens *tokens;
+    size_t count, at;
+    int after_unknown;
+} seen;
+
+UNTRACED static inline int32_t id_at(const sentencepiece *model, const by_byte *index, const char *text, size_t size)
+{
+    for (int32_t id = index->all[(unsigned char)text[0]]; id >= 0; id = index->other[id])
+        if (model->pieces[id].text.size == size && memcmp(model->pieces[id].text.text, text, size) == 0)
+            return id;
+    return -1;
+}
+
+UNTRACED static inline void must_follow(seen *s, int32_t id, size_t size)
+{
+    const sentencepiece_tokens *tokens = s->tokens;
+    if (id != s->model->unk_id) {
+        MUST(s->count < tokens->count && tokens->ids[s->count] == id && tokens->pieces[s->count].size == size);
+        s->count++;
+    } else if (s->model->byte_fallback) {
+        for (size_t i = s->at; i < s->at + size; i++, s->count++)
+            MUST(s->count < tokens->count &&
+                 tokens->ids[s->count] == s->model->byte_ids[(unsigned char)tokens->normalized[i]]);
+    } else {
+        size_t before = s->after_unknown ? (size_t)(tokens->normalized + s->at - tokens->pieces[s->count - 1].text) : 0;
+        s->count += s->after_unknown ? 0 : 1;
+        MUST(s->count <= tokens->count && tokens->ids[s->count - 1] == id);
+        MUST(tokens->pieces[s->count - 1].size >= before + size);
+    }
+    s->after_unknown = id == s->model->unk_id;
+    s->at += size;
+}
+
+UNTRACED static inline int in_use(const sentencepiece *model, int32_t id)
+{
+    return id >= 0 && model->pieces[id].type != SENTENCEPIECE_UNUSED;
+}
+
+UNTRACED static inline void must_follow_node(seen *s, const node *nodes, int n, int depth)
+{
+    int32_t id = nodes[n].id;
+    if (id >= 0 && depth > 100) {
+        must_follow(s, id, nodes[n].size);
+    } else if (id >= 0 && !in_use(s->model, id) && nodes[n].left) {
+        must_follow_node(s, nodes, nodes[n].left, depth + 1);
+        must_follow_node(s, nodes, nodes[n].right, depth + 1);
+    } else {
+        must_follow(s, in_use(s->model, id) ? id : s->model->unk_id, nodes[n].size);
+    }
+}
+
+/* The nodes of a text before any merge, from nodes[1] on; returns their count. */
+UNTRACED static inline int split(const sentencepiece *model, const by_byte *index, const char *text, size_t size,
+                                 node *nodes)
+{
+    int count = 0;
+    for (size_t at = 0; at < size; at += nodes[count].size) {
+        sentencepiece_string rest = {text + at, size - at};
+        node *n = &nodes[++count];
+        memset(n, 0, sizeof *n);
+        n->begin = at;
+        if (model->kind == SENTENCEPIECE_WORD) {
+            for (n->size = character_size(rest); n->size < rest.size; n->size += character_size(from(rest, n->size)))
+                if (is_at((sentencepiece_string){"\342\226\201", 3}, rest.text + n->size, rest.size - n->size))
+                    break;
+        } else {
+            n->size = symbol_size(model, rest);
+            n->whole = n->size > 0;
+            n->size = n->whole ? n->size : character_size(rest);
+        }
+        n->id = id_at(model, index, text + at, n->size);
+    }
+    return count;
+}
+
+/* Whether a piece is merged before another: of 0 and -0, 0 is. */
+UNTRACED static inline int is_higher(const sentencepiece *model, int32_t id, int32_t other)
+{
+    float a = model->pieces[id].score, b = model->pieces[other].score;
+    return a > b || (a == b && !signbit(a) && signbit(b));
+}
+
+UNTRACED static inline void join(const sentencepiece *model, const by_byte *index, const char *text, node *left,
+                                 const node *right)
+{
+    left->joined =
+        !right || left->whole || right->whole ? -1 : id_at(model, index, text + left->begin, left->size + right->size);
+}
+
+UNTRACED static inline void check_merges(const sentencepiece *model, const by_byte *index,
+                                         const sentencepiece_tokens *tokens)
+{
+    const char *text = tokens->normalized;
+    node *nodes = malloc((2 * tokens->normalized_size + 2) * sizeof *nodes);
+    int *row = malloc((tokens->normalized_size + 1) * sizeof *row), count, used, best;
+    seen s = {model, tokens, 0, 0, 0};
+    MUST(nodes && row);
+    count = used = split(model, index, text, tokens->normalized_size, nodes);
+    for (int i = 0; i < count; i++) {
+        row[i] = i + 1;
+        join(model, index, text, &nodes[i + 1], i + 1 < count ? &nodes[i + 2] : NULL);
+    }
+    for (best = 0; best >= 0 && model->kind == SENTENCEPIECE_BPE;) {
+        best = -1;
+        for (int i = 0; i + 1 < count; i++)
+            if (nodes[row[i]].joined >= 0 &&
+                (best < 0 || is_higher(model, nodes[row[i]].joined, nodes[row[best]].joined)))
+                best = i;
+        if (best >= 0) {
+            const node *left = &nodes[row[best]], *right = &nodes[row[best + 1]];
+            node both = {left->begin, left->size + right->size, left->joined, -1, row[best], row[best + 1], 0};
+            nodes[++used] = both;
+            row[best] = used;
+            count--;
+            memmove(row + best + 1, row + best + 2, (size_t)(count - best - 1) * sizeof *row);
+            join(model, index, text, &nodes[used], best + 1 < count ? &nodes[row[best + 1]] : NULL);
+            if (best)
+                join(model, index, text, &nodes[row[best - 1]], &nodes[used]);
+        }
+    }
+    for (int i = 0; i < count; i++)
+        must_follow_node(&s, nodes, row[i], 0);
+    MUST(s.count == tokens->count && s.at == tokens->normalized_size);
+    free(nodes);
+    free(row);
+}
+
+/* ---- any model ---- */
+
 /* Encodes the text, and decodes what comes of it. */
 UNTRACED static inline void check_text(const sentencepiece *model, const by_byte *index, const char *text, size_t size)
 {
@@ -129,13 +280,16 @@ UNTRACED static inline void check_text(const sentencepiece *model, const by_byte
         if (!p) {
             MUST(sentencepiece_id(model, spelling.text, spelling.size) == id);
         } else if (id != model->unk_id) {
-            MUST(p->type == SENTENCEPIECE_NORMAL || p->type == SENTENCEPIECE_USER_DEFINED);
+            MUST(p->type == SENTENCEPIECE_NORMAL || p->type == SENTENCEPIECE_USER_DEFINED ||
+                 (p->type == SENTENCEPIECE_UNUSED && model->kind == SENTENCEPIECE_BPE)); /* split too often */
             MUST(spelling.size == p->text.size && memcmp(spelling.text, p->text.text, spelling.size) == 0);
         }
     }
     MUST(at == tokens.normalized_size);
-    if (model->extra_ids == 0)
-        check_cut(model, index, &tokens);
+    if (model->extra_ids == 0 && model->kind == SENTENCEPIECE_UNIGRAM)
+        check_unigram(model, index, &tokens);
+    else if (model->extra_ids == 0)
+        check_merges(model, index, &tokens);
     MUST(sentencepiece_decode(model, tokens.ids, tokens.count, &decoded, &decoded_size) == NULL);
     MUST(decoded != copy && decoded[decoded_size] == 0);
     free(decoded);

@@ -75,6 +75,7 @@ enum { PIECE = 1, TRAINER, NORMALIZER, DENORMALIZER = 5 }; /* fields of a model 
 enum { MODEL_TYPE = 3, SPACE_AT_END = 24, BYTE_FALLBACK = 35, UNK_SURFACE = 44, BOS_PIECE = 46, EOS_PIECE, PAD_PIECE };
 enum { CHARSMAP = 2, DUMMY_PREFIX, REMOVE_SPACES, ESCAPE_SPACES }; /* of its normalizer */
 enum { NORMAL = 1, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE }; /* types of pieces */
+enum { UNIGRAM = 1, BPE, WORD, CHARACTER };                        /* types of models */
 
 static const char space[] = "\xe2\x96\x81"; /* what _ stands for below */
 
@@ -1086,7 +1087,7 @@ static void check_kinds(void)
             refused_parts(&p, "type");
         }
     for (int type = 0; type < 6; type++) {
-        static const char *const words[] = {"type 0", NULL, "BPE", "word", "character", "type 5"};
+        static const char *const words[] = {"type 0", NULL, NULL, NULL, NULL, "type 5"};
         test_case("a model of type %d", type);
         p = base_parts();
         put_number(&p.trainer, MODEL_TYPE, (uint64_t)type);
@@ -1205,6 +1206,49 @@ TEST(sentencepiece_bytes)
         encodes(&o.model, "axa", "0:a 121:<0x78> 0:a");
         close_model(&o);
     }
+}
+
+/* Each piece alone, as the first of a text and later; then a buffer that is too small, and ids that are no pieces. */
+TEST(sentencepiece_piece_bytes)
+{
+    static const struct {
+        int32_t id;
+        const char *first, *later;
+    } cases[] = {{ID_UNK, " \xe2\x81\x87 ", " \xe2\x81\x87 "},
+                 {ID_BOS, "", ""},
+                 {ID_SPACE, "", " "},
+                 {ID_SPACE_A, "a", " a"},
+                 {ID_AB, "ab", "ab"},
+                 {ID_SYMBOL, "<sym>", "<sym>"},
+                 {ID_OLD, "b<old>", "b<old>"},
+                 {BASE_PIECES + 0xe2, "\xe2", "\xe2"},
+                 {BASE_PIECES + 256, "a b", " a b"},
+                 {BASE_PIECES + 257, "", ""},
+                 {-1, "", ""}};
+    parts p = byte_parts(-1);
+    opened o;
+    put_piece(&p.pieces, "_a_b", -9, NORMAL);
+    if (!open_parts(&o, &p))
+        return;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int first = 0; first < 2; first++) {
+            const char *want = first ? cases[i].first : cases[i].later;
+            size_t whole = strlen(want);
+            for (size_t size = 0; size <= whole + 1; size++) {
+                char *out = exactly("????????", size);
+                test_case("piece %d, %s, into %zu bytes", (int)cases[i].id, first ? "first" : "later", size);
+                CHECK(sentencepiece_piece_bytes(&o.model, cases[i].id, first, out, size) == whole);
+                CHECK(size == 0 || memcmp(out, want, size < whole ? size : whole) == 0);
+                CHECK(size <= whole || out[whole] == '?');
+                free(out);
+            }
+        }
+    o.model.extra_ids = 3;
+    CHECK(sentencepiece_piece_bytes(&o.model, o.model.count, 0, NULL, 0) == 0);
+    o.model.normalizer.add_dummy_prefix = o.model.normalizer.remove_extra_whitespaces = 0;
+    test_case("no space was put in front");
+    CHECK(sentencepiece_piece_bytes(&o.model, ID_SPACE_A, 1, NULL, 0) == 2);
+    close_model(&o);
 }
 
 TEST(sentencepiece_many_pieces)
@@ -1402,17 +1446,18 @@ typedef struct scored {
         const char *text;
         float score;
         int type;
-    } pieces[8]; /* ids 1 and up, after <unk> */
+    } pieces[10]; /* ids 1 and up, after <unk> */
     const char *text, *tokens;
 } scored;
 
-static int open_scored(opened *o, const scored *s)
+static int open_scored(opened *o, int kind, const scored *s)
 {
     parts p = {{0}, {0}, {0}, {0}};
+    put_number(&p.trainer, MODEL_TYPE, (uint64_t)kind);
     put_number(&p.normalizer, DUMMY_PREFIX, 0);
     put_number(&p.normalizer, REMOVE_SPACES, 0);
     put_piece(&p.pieces, "<unk>", -100, UNKNOWN);
-    for (int i = 0; i < 8 && s->pieces[i].text; i++)
+    for (int i = 0; i < 10 && s->pieces[i].text; i++)
         put_piece(&p.pieces, s->pieces[i].text, s->pieces[i].score, s->pieces[i].type);
     return open_parts(o, &p);
 }
@@ -1481,7 +1526,7 @@ static void check_extreme_scores(float least, float most)
     test_case("scores from %g to %g", (double)least, (double)most);
     for (size_t i = 0; i < sizeof text; i++)
         text[i] = "aabac"[test_below(5)];
-    if (!open_scored(&o, &s))
+    if (!open_scored(&o, UNIGRAM, &s))
         return;
     if (CHECK(sentencepiece_encode(&o.model, text, sizeof text, &tokens) == NULL)) {
         size_t size = 0;
@@ -1495,19 +1540,229 @@ static void check_extreme_scores(float least, float most)
     close_model(&o);
 }
 
-TEST(sentencepiece_scores)
+static void check_scored(int kind, const scored *cases, size_t count)
 {
-    for (size_t i = 0; i < sizeof scores / sizeof *scores; i++) {
+    for (size_t i = 0; i < count; i++) {
         opened o;
         test_case("case %zu", i);
-        if (open_scored(&o, &scores[i])) {
-            encodes(&o.model, scores[i].text, scores[i].tokens);
+        if (open_scored(&o, kind, &cases[i])) {
+            encodes(&o.model, cases[i].text, cases[i].tokens);
             close_model(&o);
         }
     }
+}
+
+TEST(sentencepiece_scores)
+{
+    check_scored(UNIGRAM, scores, sizeof scores / sizeof *scores);
     check_extreme_scores(-FLT_MAX, -FLT_MAX);
     check_extreme_scores(FLT_MAX, FLT_MAX);
     check_extreme_scores(-FLT_MAX, FLT_MAX);
+}
+
+/* ---- BPE, words, characters ---- */
+
+#define LETTERS(a, b, c)                                                                                               \
+    {"a", a, NORMAL}, {"b", b, NORMAL},                                                                                \
+    {                                                                                                                  \
+        "c", c, NORMAL                                                                                                 \
+    }
+
+/* clang-format off */
+static const scored merges[] = {
+    /* the highest score first, of equals the left one; scores of letters do not matter */
+    {{LETTERS(9, 9, 9), {"ab", -1, NORMAL}, {"bc", -2, NORMAL}}, "abc", "4:ab 3:c"},
+    {{LETTERS(-9, 9, 0), {"ab", -2, NORMAL}, {"bc", -1, NORMAL}}, "abc", "1:a 5:bc"},
+    {{LETTERS(0, 0, 0), {"ab", -1, NORMAL}, {"bc", -1, NORMAL}}, "abcbab", "4:ab 3:c 2:b 4:ab"},
+    {{LETTERS(0, 0, 0), {"aa", -1, NORMAL}}, "aaaaa", "4:aa 4:aa 1:a"},
+    {{LETTERS(0, 0, 0), {"ab", 1, NORMAL}, {"bc", 2, NORMAL}}, "abc", "1:a 5:bc"},
+    {{LETTERS(0, 0, 0), {"ab", -1, NORMAL}, {"bc", 1, NORMAL}}, "abc", "1:a 5:bc"},
+    {{LETTERS(0, 0, 0), {"ab", -0.0f, NORMAL}, {"bc", 0, NORMAL}}, "abc", "1:a 5:bc"},
+    {{LETTERS(0, 0, 0), {"ab", 0, NORMAL}, {"bc", -0.0f, NORMAL}}, "abc", "4:ab 3:c"},
+    {{LETTERS(0, 0, 0), {"ab", -FLT_MAX, NORMAL}, {"bc", FLT_MAX, NORMAL}}, "abc", "1:a 5:bc"},
+    /* what was merged is merged again, with what is left of it and what is right of it */
+    {{LETTERS(0, 0, 0), {"ab", -1, NORMAL}, {"abc", -5, NORMAL}, {"cab", -4, NORMAL}, {"cabc", -9, NORMAL}}, "cabcabc",
+     "6:cab 7:cabc"},
+    {{LETTERS(0, 0, 0), {"aa", -3, NORMAL}, {"aaaa", -1, NORMAL}, {"aaa", -2, NORMAL}}, "aaaaaaa", "5:aaaa 6:aaa"},
+    /* a longer piece is of no use when no merge leads to it */
+    {{LETTERS(0, 0, 0), {"abc", -1, NORMAL}}, "abc", "1:a 2:b 3:c"},
+    /* a letter that is no piece can become part of one; unknown ones in a row are one */
+    {{{"a", 0, NORMAL}, {"xy", -1, NORMAL}}, "axyyxxz", "1:a 2:xy 0:yxxz"},
+    /* user-defined symbols are whole, the longest first, and no merge takes them in */
+    {{LETTERS(0, 0, 0), {"ab", -9, USER_DEFINED}, {"abc", 9, NORMAL}, {"cab", 9, NORMAL}, {"bb", 9, NORMAL}}, "cabcabbc",
+     "3:c 4:ab 3:c 4:ab 2:b 3:c"},
+    {{LETTERS(0, 0, 0), {"ab", 0, USER_DEFINED}, {"abcb", 0, USER_DEFINED}, {"bc", 0, USER_DEFINED}}, "abcabcbc",
+     "4:ab 3:c 5:abcb 3:c"},
+    /* control pieces are not in text */
+    {{LETTERS(0, 0, 0), {"ab", 9, CONTROL}, {"abc", 9, NORMAL}, {"bc", -9, NORMAL}, {"x", 9, CONTROL}}, "abcx",
+     "5:abc 0:x"},
+    /* unused pieces are merged, and at the end split as they were made; alone they are unknown */
+    {{LETTERS(0, 0, 0), {"ab", -1, UNUSED}, {"abc", -2, UNUSED}, {"bc", -3, NORMAL}}, "abcbc", "1:a 2:b 3:c 6:bc"},
+    {{LETTERS(0, 0, 0), {"ab", -1, UNUSED}, {"abc", -2, NORMAL}, {"bc", 5, UNUSED}}, "abab", "1:a 2:b 1:a 2:b"},
+    {{LETTERS(0, 0, 0), {"ab", -1, UNUSED}, {"abc", -2, NORMAL}}, "abcab", "5:abc 1:a 2:b"},
+    {{LETTERS(0, 0, 0), {"x", 9, UNUSED}, {"xx", -1, UNUSED}, {"ax", -1, UNUSED}}, "axxxb", "1:a 0:xxx 2:b"}};
+
+static const scored words[] = {
+    {{{"a", 0, NORMAL}, {"_a", 0, NORMAL}, {"ab", 0, USER_DEFINED}, {"_b", 0, UNUSED}, {"_c", 0, CONTROL},
+      {"_", 0, NORMAL}}, "a a  ab b c a", "1:a 2:_a 6:_ 0:_ab_b_c 2:_a"},
+    {{{"ab", 0, NORMAL}, {"a", 0, NORMAL}}, "ab", "1:ab"},
+    {{{"_", 0, NORMAL}, {"a", 0, NORMAL}}, "   ", "1:_ 1:_ 1:_"}};
+
+static const scored characters[] = {
+    {{LETTERS(0, 0, 0), {"ab", 9, NORMAL}, {"bc", -9, USER_DEFINED}, {"x", 0, UNUSED}, {"y", 0, CONTROL}},
+     "abcabxyzc", "1:a 5:bc 1:a 2:b 0:xyz 3:c"},
+    {{{"_", 0, NORMAL}, {"a", 0, NORMAL}}, "a  a", "2:a 1:_ 1:_ 2:a"}};
+/* clang-format on */
+
+/* An unused piece is split, and its parts, and so on a hundred times; then what is left stays, unused as it is. */
+static void check_deep_splits(void)
+{
+    enum { DEEPEST = 101 };
+    parts p = {{0}, {0}, {0}, {0}};
+    char text[DEEPEST + 30];
+    opened o;
+    put_number(&p.trainer, MODEL_TYPE, BPE);
+    put_number(&p.normalizer, DUMMY_PREFIX, 0);
+    put_piece(&p.pieces, "<unk>", 0, UNKNOWN);
+    memset(text, 'a', sizeof text);
+    for (size_t size = 1; size <= sizeof text; size++) /* the id is the size; each is made from the one before and a */
+        put_raw_piece(&p.pieces, text, size, (float)size, size == 1 ? NORMAL : UNUSED);
+    if (!open_parts(&o, &p))
+        return;
+    for (size_t size = DEEPEST - 1; size <= sizeof text; size++) {
+        size_t rest = size > DEEPEST ? size - DEEPEST : 1;
+        sentencepiece_tokens tokens;
+        test_case("an unused piece of %zu letters", size);
+        if (!CHECK(sentencepiece_encode(&o.model, text, size, &tokens) == NULL))
+            continue;
+        CHECK(tokens.count == size - rest + 1);
+        for (size_t i = 0; i < tokens.count; i++)
+            CHECK(tokens.ids[i] == (i ? 1 : (int32_t)rest) && tokens.pieces[i].size == (i ? 1 : rest));
+        sentencepiece_tokens_free(&tokens);
+    }
+    close_model(&o);
+}
+
+/* Bytes of what is unknown, for each kind of model. */
+static void check_fallback(void)
+{
+    static const char *const want[] = {"6:ab 206:<0xC3> 180:<0xA9> 131:<0x78>", "6:ab 206:<0xC3> 180:<0xA9> 131:<0x78>",
+                                       "108:<0x61> 109:<0x62> 206:<0xC3> 180:<0xA9> 131:<0x78>",
+                                       "4:a 5:b 206:<0xC3> 180:<0xA9> 131:<0x78>"};
+    for (int kind = UNIGRAM; kind <= CHARACTER; kind++) {
+        parts p = byte_parts(-1);
+        opened o;
+        put_number(&p.trainer, MODEL_TYPE, (uint64_t)kind);
+        put_number(&p.normalizer, DUMMY_PREFIX, 0);
+        put_piece(&p.pieces, "x", 0, UNUSED);
+        put_piece(&p.pieces, "ab\xc3\xa9x", 0, CONTROL);
+        if (open_parts(&o, &p)) {
+            test_case("a model of type %d", kind);
+            CHECK((int)o.model.kind == kind);
+            encodes(&o.model, "ab\xc3\xa9x", want[kind - 1]);
+            close_model(&o);
+        }
+    }
+}
+
+TEST(sentencepiece_merges)
+{
+    check_scored(BPE, merges, sizeof merges / sizeof *merges);
+    check_deep_splits();
+    check_fallback();
+}
+
+TEST(sentencepiece_words_and_characters)
+{
+    check_scored(WORD, words, sizeof words / sizeof *words);
+    check_scored(CHARACTER, characters, sizeof characters / sizeof *characters);
+}
+
+/* The hash of a piece's bytes, as sentencepiece.c has it. */
+static uint32_t hash_of(const char *text)
+{
+    uint32_t hash = 2166136261u;
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 16777619u;
+    hash = (hash ^ hash >> 15) * 0x2c1b3c6du;
+    return hash ^ hash >> 13;
+}
+
+/* Pieces whose hashes are all but the same: more than are looked at where one hash leads. */
+TEST(sentencepiece_crowded_hashes)
+{
+    enum { COUNT = 100, MASK = 255 };
+    parts p = {{0}, {0}, {0}, {0}};
+    char text[COUNT][16], unlisted[16] = "";
+    int32_t listed = 0;
+    opened o;
+    put_number(&p.trainer, MODEL_TYPE, CHARACTER);
+    put_number(&p.normalizer, DUMMY_PREFIX, 0);
+    put_piece(&p.pieces, "<unk>", 0, UNKNOWN);
+    for (int found = 0, n = 0; found <= COUNT; n++) {
+        char *next = found < COUNT ? text[found] : unlisted;
+        snprintf(next, sizeof unlisted, "k%d", n);
+        if ((hash_of(next) & MASK) != 7)
+            continue;
+        if (found++ < COUNT)
+            put_piece(&p.pieces, next, 0, USER_DEFINED);
+    }
+    if (!open_parts(&o, &p))
+        return;
+    for (int i = 0; i <= MASK; i++)
+        listed += o.model.hashed[i] >= 0;
+    test_case("%d of %d pieces are where their hash says", (int)listed, (int)COUNT);
+    CHECK(o.model.hash_mask == MASK && listed > 0 && listed < COUNT);
+    for (int i = 0; i < COUNT; i++)
+        CHECK(first_id(&o.model, text[i], strlen(text[i])) == 1 + i);
+    CHECK(first_id(&o.model, unlisted, strlen(unlisted)) == o.model.unk_id);
+    close_model(&o);
+}
+
+/* Long texts under BPE: merges of equals in pairs, merges that each wait for the one before, and none. Ten times the
+   text takes about ten times as long. */
+TEST(sentencepiece_long_merges)
+{
+    static const char *const units[] = {"a", "abbbbbbb", "z", "ab"};
+    parts p = {{0}, {0}, {0}, {0}};
+    char piece[128];
+    opened o;
+    put_number(&p.trainer, MODEL_TYPE, BPE);
+    put_number(&p.normalizer, DUMMY_PREFIX, 0);
+    put_piece(&p.pieces, "<unk>", 0, UNKNOWN);
+    memset(piece, 'a', sizeof piece);
+    for (size_t size = 1; size <= 128; size *= 2)
+        put_raw_piece(&p.pieces, piece, size, -1, NORMAL);
+    memset(piece + 1, 'b', sizeof piece - 1);
+    for (size_t size = 2; size <= 8; size++)
+        put_raw_piece(&p.pieces, piece, size, (float)size, NORMAL);
+    if (!open_parts(&o, &p))
+        return;
+    for (size_t n = 0; n < sizeof units / sizeof *units; n++) {
+        static const size_t counts[] = {128, 8, SIZE_MAX, 2}; /* letters of a token; SIZE_MAX: one, unknown */
+        double seconds[2] = {0, 0};
+        for (int round = 0; round < (test_quick ? 1 : 2); round++) {
+            size_t size = round ? 409600 : 40960, unit = strlen(units[n]);
+            char *text = test_block(size);
+            sentencepiece_tokens tokens;
+            clock_t begin = clock();
+            for (size_t i = 0; i < size; i++)
+                text[i] = units[n][i % unit];
+            test_case("%zu letters of \"%s\"", size, units[n]);
+            if (CHECK(sentencepiece_encode(&o.model, text, size, &tokens) == NULL)) {
+                size_t letters = counts[n] < size ? counts[n] : size;
+                CHECK(tokens.count == size / letters);
+                for (size_t i = 0; i < tokens.count; i++)
+                    if (!CHECK(tokens.pieces[i].size == letters && tokens.ids[i] == tokens.ids[0]))
+                        break;
+                sentencepiece_tokens_free(&tokens);
+            }
+            seconds[round] = (double)(clock() - begin) / (double)CLOCKS_PER_SEC;
+        }
+        test_case("ten times as many letters of \"%s\" took %.2f s, not %.2f s", units[n], seconds[1], seconds[0]);
+        CHECK(seconds[1] <= 50 * (seconds[0] + 0.02));
+    }
+    close_model(&o);
 }
 
 /* ---- back to text ---- */
@@ -1662,25 +1917,43 @@ static const char *call_decode(opened *o)
     return error;
 }
 
-TEST(sentencepiece_no_memory)
+static const char *call_parse_bpe(opened *o)
+{
+    parts p = base_parts();
+    buffer file;
+    const char *error;
+    put_number(&p.trainer, MODEL_TYPE, BPE);
+    file = joined(&p);
+    error = open_bytes(o, file.bytes, file.size);
+    if (!error)
+        close_model(o);
+    return error;
+}
+
+static void check_no_memory(int kind)
 {
     static const struct {
         const char *name, *(*call)(opened *o);
-    } calls[] = {{"parse", call_parse}, {"encode", call_encode}, {"decode", call_decode}};
+    } calls[] = {
+        {"parse", call_parse}, {"parse BPE", call_parse_bpe}, {"encode", call_encode}, {"decode", call_decode}};
     parts p = base_parts();
     opened o;
-    buffer file = joined(&p), b = {0};
+    buffer file, b = {0};
+    put_number(&p.trainer, MODEL_TYPE, (uint64_t)kind);
+    put_piece(&p.pieces, "aba", -1, UNUSED); /* merged, and split again */
+    put_piece(&p.pieces, "ba", -1, UNUSED);
+    file = joined(&p);
     put_bytes(&b, CHARSMAP, p.charsmap.bytes, p.charsmap.size);
     put_bytes(&file, DENORMALIZER, b.bytes, b.size);
     if (!open_file(&o, &file))
         return;
     o.model.extra_ids = 2;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         long live = test_memory_state.live, n;
         for (n = 1; n < 100; n++) {
             opened other;
-            const char *error = fail_nth(n, calls[i].call, i ? &o : &other);
-            test_case("%s: allocation %ld fails", calls[i].name, n);
+            const char *error = fail_nth(n, calls[i].call, i > 1 ? &o : &other);
+            test_case("%s, a model of type %d: allocation %ld fails", calls[i].name, kind, n);
             CHECK(test_memory_state.live == live);
             if (error && strcmp(error, "reached") == 0)
                 break;
@@ -1689,6 +1962,12 @@ TEST(sentencepiece_no_memory)
         CHECK(n > 1 && n < 100);
     }
     close_model(&o);
+}
+
+TEST(sentencepiece_no_memory)
+{
+    for (int kind = UNIGRAM; kind <= CHARACTER; kind++)
+        check_no_memory(kind);
 }
 
 /* ---- files ---- */

@@ -284,7 +284,7 @@ TEST(t5_steps)
         }
         for (size_t threads = 1; threads <= 3; threads++) { /* two texts; in the middle 0, 1, 2 become 1, 1, 0 */
             test_case("%s, %lu threads", kinds[k], (unsigned long)threads);
-            CHECK_STATUS(attn_pool_new(&model.parallel, threads), ATTN_OK);
+            CHECK_STATUS(attn_pool_new(&model.net.parallel, threads), ATTN_OK);
             CHECK(t5_begin(&model, &text, states, S, 1) == NULL && t5_begin(&model, &other, states, S, 3) == NULL);
             for (at = 0; at < 6; at++) {
                 int32_t mixed[4];
@@ -302,7 +302,7 @@ TEST(t5_steps)
             }
             t5_end(&model, &text);
             t5_end(&model, &other);
-            attn_pool_free(&model.parallel);
+            attn_pool_free(&model.net.parallel);
         }
         t5_end(&model, NULL);
         t5_end(&model, &text);
@@ -874,10 +874,10 @@ TEST(t5_names_argument)
     static const char said[] = "attn_sdpa: opts.bias: dimensions do not fit together";
     static t5 model;
     const attn_fault one = {"opts.bias", NULL}, two = {"out", "q"};
-    model.fault = one;
+    model.net.fault = one;
     CHECK(!strcmp(t5_check(&model, ATTN_ERR_SHAPE, "attn_sdpa"), said));
     CHECK(!strcmp(t5_check(&model, ATTN_ERR_SHAPE, "attn_t5_bias"), "attn_t5_bias: dimensions do not fit together"));
-    model.fault = two;
+    model.net.fault = two;
     CHECK(!strncmp(t5_check(&model, ATTN_ERR_ALIAS, "attn_sdpa"), "attn_sdpa: out, q: an output overlaps", 37));
     CHECK(!t5_check(&model, ATTN_OK, "attn_sdpa"));
 }

@@ -162,7 +162,10 @@ static void show_tokens(const sentencepiece *model, const char *line, size_t siz
 
 /* ---- lines ---- */
 
-enum { HUNDRED = 100 }; /* so many lines have one hash: that of theirs */
+enum {
+    HUNDRED = 100,  /* so many lines have one hash: that of theirs */
+    BPE_STEP = 1400 /* under BPE the first hundred of so many */
+};
 
 static uint64_t hash_hundred(uint64_t *hashes, const sentencepiece *model, size_t first, char *line)
 {
@@ -181,7 +184,7 @@ static void show_hundred(const uint64_t *hashes, const char *path, size_t first)
     printf("    golden/make_tokens.py --lines %s %lu prints what they have to be\n", path, (unsigned long)first);
 }
 
-static void check_lines(const char *name, const char *path)
+static void check_lines(const char *name, const char *path, size_t step)
 {
     FILE *f = fopen(own_path("examples/models/tests/golden/tokens_%s.txt", name), "r");
     char *line = test_block(LINE_BYTES), text[32];
@@ -192,10 +195,10 @@ static void check_lines(const char *name, const char *path)
     if (!CHECK(f != NULL))
         return;
     if (opened(&model, path)) {
-        for (size_t first = 0; first < LINE_COUNT; first += HUNDRED) {
+        for (size_t first = 0; first < LINE_COUNT; first += step) {
             if (!CHECK(fgets(text, sizeof text, f) != NULL))
                 break;
-            if (test_quick && first % 2000 && first != 9800)
+            if (test_quick && (step == HUNDRED ? first % 2000 && first != 9800 : first % 4200 != 0))
                 continue;
             test_case("%s, lines %lu to %lu", name, (unsigned long)first, (unsigned long)first + HUNDRED - 1);
             if (!CHECK(hash_hundred(hashes, &model, first, line) == strtoull(text, NULL, 16)) && ++wrong == 1)
@@ -211,17 +214,24 @@ static void check_lines(const char *name, const char *path)
 
 TEST(tokens_unigram)
 {
-    check_lines("unigram", "examples/models/tests/golden/unigram.model");
+    check_lines("unigram", "examples/models/tests/golden/unigram.model", HUNDRED);
 }
 
 TEST(tokens_bytes)
 {
-    check_lines("unigram_bytes", "examples/models/tests/golden/unigram_bytes.model");
+    check_lines("unigram_bytes", "examples/models/tests/golden/unigram_bytes.model", HUNDRED);
 }
 
 TEST(tokens_suffix)
 {
-    check_lines("unigram_suffix", "examples/models/tests/golden/unigram_suffix.model");
+    check_lines("unigram_suffix", "examples/models/tests/golden/unigram_suffix.model", HUNDRED);
+}
+
+TEST(tokens_bpe)
+{
+    check_lines("bpe", "examples/models/tests/golden/bpe.model", BPE_STEP);
+    check_lines("bpe_bytes", "examples/models/tests/golden/bpe_bytes.model", BPE_STEP);
+    check_lines("bpe_turns", "examples/models/tests/golden/bpe_turns.model", BPE_STEP);
 }
 
 TEST(tokens_shared_models)
@@ -236,7 +246,7 @@ TEST(tokens_shared_models)
     }
     for (size_t i = 0; i < COUNT(shared_models); i++)
         if (shared(shared_path(shared_models[i], ".model")))
-            check_lines(shared_models[i], shared_path(shared_models[i], ".model"));
+            check_lines(shared_models[i], shared_path(shared_models[i], ".model"), HUNDRED);
 }
 
 /* Every flag in every combination: fields at the end of a message replace what came before. */
@@ -327,14 +337,29 @@ static int holds(const char *bytes, size_t size, const char *text)
     return 0;
 }
 
+/* Whether the text written piece by piece is the one that decoding gives; its UTF-8 must be right. */
+static int same_piece_by_piece(const sentencepiece *model, const sentencepiece_tokens *tokens, const char *want,
+                               size_t want_size)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < tokens->count; i++) {
+        char bytes[64];
+        size_t size = sentencepiece_piece_bytes(model, tokens->ids[i], i == 0, bytes, sizeof bytes);
+        if (size > sizeof bytes || size > want_size - at || memcmp(bytes, want + at, size) != 0)
+            return 0;
+        at += size;
+    }
+    return at == want_size;
+}
+
 /* A model that spells everything gives the text back, with U+FFFD for each byte that is no UTF-8. */
-TEST(tokens_round_trip)
+static void check_round_trip(const char *path, size_t step)
 {
     char *line = test_block(LINE_BYTES), *want = test_block(3 * (size_t)LINE_BYTES), *text;
     sentencepiece model;
-    if (!opened(&model, "examples/models/tests/golden/unigram_bytes.model"))
+    if (!opened(&model, path))
         return;
-    for (size_t i = 0; i < LINE_COUNT; i += test_quick ? 20 : 1) {
+    for (size_t i = 0; i < LINE_COUNT; i += test_quick ? 20 : step) {
         size_t size = generate_line(i, line), wanted = 0, decoded;
         sentencepiece_tokens tokens;
         if (holds(line, size, "\xe2\x96\x81")) /* stands for a space */
@@ -352,9 +377,16 @@ TEST(tokens_round_trip)
             CHECK(decoded == wanted && memcmp(text, want, wanted) == 0);
             test_free(text);
         }
+        CHECK(same_piece_by_piece(&model, &tokens, want, wanted));
         sentencepiece_tokens_free(&tokens);
     }
     sentencepiece_close(&model);
+}
+
+TEST(tokens_round_trip)
+{
+    check_round_trip("examples/models/tests/golden/unigram_bytes.model", 1);
+    check_round_trip("examples/models/tests/golden/bpe_bytes.model", 10);
 }
 
 /* Without byte fallback the pieces one after another are the normalised text, and each but the unknown is the one that
@@ -362,13 +394,14 @@ TEST(tokens_round_trip)
 TEST(tokens_spell_the_text)
 {
     static const char *const paths[] = {"examples/models/tests/golden/unigram.model",
-                                        "examples/models/tests/golden/unigram_suffix.model"};
+                                        "examples/models/tests/golden/unigram_suffix.model",
+                                        "examples/models/tests/golden/bpe.model"};
     char *line = test_block(LINE_BYTES);
     for (size_t n = 0; n < COUNT(paths); n++) {
         sentencepiece model;
         if (!opened(&model, paths[n]))
             return;
-        for (size_t i = 0; i < LINE_COUNT; i += test_quick ? 20 : 1) {
+        for (size_t i = 0; i < LINE_COUNT; i += test_quick ? 20 : n < 2 ? 1 : 10) {
             sentencepiece_tokens tokens;
             size_t at = 0;
             test_case("%s, line %lu", paths[n], (unsigned long)i);

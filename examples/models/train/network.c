@@ -99,14 +99,14 @@ void network_free(network *net)
 
 const char *network_init(network *net, const t5_config *config, uint64_t seed)
 {
-    size_t layers = 2 * config->num_layers + 3 * config->num_decoder_layers;
+    size_t count = 2 * config->num_layers + 3 * config->num_decoder_layers;
     if (config->gated || config->gelu || !config->tied)
         return "a T5 that learns has relu and tied embeddings";
     memset(net, 0, sizeof *net);
     net->config = *config;
-    net->tensors = (network_tensor *)calloc(5 * layers + 5, sizeof *net->tensors);
-    net->encoder.layers = (network_layer *)calloc(layers, sizeof *net->encoder.layers);
-    net->decoder.layers = (network_layer *)calloc(layers, sizeof *net->decoder.layers);
+    net->tensors = (network_tensor *)calloc(5 * count + 5, sizeof *net->tensors);
+    net->encoder.layers = (network_layer *)calloc(count, sizeof *net->encoder.layers);
+    net->decoder.layers = (network_layer *)calloc(count, sizeof *net->decoder.layers);
     if (net->tensors && net->encoder.layers && net->decoder.layers) {
         net->embedding = tensor(net, config->vocab_size, config->d_model, 1, "shared.weight");
         add_stack(net, &net->encoder, "encoder", config->num_layers);
@@ -557,11 +557,11 @@ static void lay_out(pass *p)
 
 static int make_room(pass *p, tape *t)
 {
-    size_t layers = p->encoder.stack->count + p->decoder.stack->count + 2;
+    size_t count = p->encoder.stack->count + p->decoder.stack->count + 2;
     if (!t->scratch)
         t->scratch = malloc(SCRATCH);
     if (!t->records)
-        t->records = (struct network_record *)calloc(layers, sizeof *t->records);
+        t->records = (struct network_record *)calloc(count, sizeof *t->records);
     if (!t->scratch || !t->records)
         return 0;
     p->encoder.records = t->records;

@@ -1,13 +1,14 @@
 """Writes what the SentencePiece library makes of the lines of ../lines.h, and the models with which it does.
 
-    python3 make_tokens.py MODELS      writes unigram.model, unigram_bytes.model, unigram_suffix.model, tokens_*.txt
-                                       and tokens.h; MODELS is a directory of four published models
+    python3 make_tokens.py MODELS      writes unigram.model, unigram_bytes.model, unigram_suffix.model, bpe.model,
+                                       bpe_bytes.model, bpe_turns.model, tokens_*.txt and tokens.h; MODELS is a
+                                       directory of four published models
     python3 make_tokens.py --lines MODEL FIRST      prints the hashes of the hundred lines from FIRST on, and their ids
 
 It takes Python 3.11 (Unicode 14), sentencepiece 0.2.3 with protobuf, transformers 4.57.6 and a C compiler (CC).
 The hash of a line is the 64-bit FNV-1a of the number of ids, the ids, each piece as size and bytes, and the text of the
 ids as size and bytes; numbers are 4 bytes, the lowest first. tokens_*.txt has one hash for each hundred lines: of their
-hashes, as 8 bytes each, the lowest first."""
+hashes, as 8 bytes each, the lowest first; tokens_bpe*.txt for one hundred of every BPE_STEP lines."""
 import io
 import os
 import subprocess
@@ -20,6 +21,8 @@ from sentencepiece import sentencepiece_model_pb2 as proto
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MINE = ["unigram", "unigram_bytes", "unigram_suffix"]
+BPE = ["bpe", "bpe_bytes", "bpe_turns"]
+BPE_STEP = 1400
 THEIRS = ["t5-small.spiece", "seqio_test_sentencepiece", "sp_test_model", "tftext_fast_sentencepiece"]
 SPACE = "\u2581"
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
@@ -106,11 +109,11 @@ def write_rules(table, name):
 # ---- models ----
 
 
-def train(directory, **options):
+def train(directory, model_type="unigram", **options):
     """A model as the library's trainer makes it, without what depends on where that happened."""
     out = io.BytesIO()
     sentencepiece.SentencePieceTrainer.Train(
-        sentence_iterator=iter(list(corpus())), model_writer=out, model_type="unigram", num_threads=1,
+        sentence_iterator=iter(list(corpus())), model_writer=out, model_type=model_type, num_threads=1,
         shuffle_input_sentence=False, hard_vocab_limit=False, minloglevel=2, **options)
     model = proto.ModelProto.FromString(out.getvalue())
     for spec in (model.normalizer_spec, model.denormalizer_spec):
@@ -174,6 +177,45 @@ def unigram_suffix(directory):
     add(model, "house is", NORMAL, -9)
     add(model, "he" + SPACE + "is" + SPACE, NORMAL, -8)
     return model
+
+
+def unused(model, every):
+    """The same with some of the pieces that merges make out of use: they are merged, and split at the end."""
+    for n, piece in enumerate(model.pieces):
+        if piece.type == NORMAL and len(piece.piece) > 1 and n % every == 3:
+            piece.type = UNUSED
+    return model
+
+
+def bpe(directory):
+    """A charsmap; spaces removed; scores that are often equal, and pieces out of use."""
+    model = train(directory, model_type="bpe", vocab_size=700, character_coverage=0.9995, unk_surface=" ?? ",
+                  normalization_rule_tsv=write_rules(rules(), os.path.join(directory, "rules.tsv")))
+    for piece in model.pieces:
+        if piece.type == NORMAL:
+            piece.score = piece.score // 8
+    return unused(model, 5)
+
+
+def bpe_bytes(directory):
+    """As Llama 2: bytes stand for what no piece spells; spaces are kept, one before the text; pieces hold spaces."""
+    model = train(directory, model_type="bpe", vocab_size=800, character_coverage=0.99, byte_fallback=True,
+                  normalization_rule_name="identity", remove_extra_whitespaces=False, split_digits=True,
+                  allow_whitespace_only_pieces=True, split_by_whitespace=False)
+    for n, text in enumerate([SPACE * 2, SPACE * 4, SPACE * 8, SPACE * 3]):
+        if text not in {p.piece for p in model.pieces}:
+            add(model, text, NORMAL, -2.5 - n)
+    return model
+
+
+def bpe_turns(directory):
+    """As Gemma: no space before the text, and user-defined symbols, which end where others begin."""
+    symbols = ["<start_of_turn>", "<|user|>", "<|user|>:", "<|system_message|>", "New" + SPACE + "York", "ab", "abc",
+               "cd", "\n", "\t\t", SPACE * 2, SPACE * 4, "==", "e\u0301", "①"]
+    model = train(directory, model_type="bpe", vocab_size=600, character_coverage=0.99, byte_fallback=True,
+                  normalization_rule_name="identity", remove_extra_whitespaces=False, add_dummy_prefix=False,
+                  user_defined_symbols=symbols, control_symbols=["x", "the"])
+    return unused(model, 7)
 
 
 # ---- what the library makes of texts ----
@@ -327,11 +369,12 @@ def main(models):
     with tempfile.TemporaryDirectory() as directory:
         run = printed(directory)
         lines, made = all_lines(run), {}
-        for make in (unigram, unigram_bytes, unigram_suffix):
+        for make in (unigram, unigram_bytes, unigram_suffix, bpe, bpe_bytes, bpe_turns):
             made[make.__name__] = make(directory).SerializeToString(deterministic=True)
             with open(os.path.join(HERE, make.__name__ + ".model"), "wb") as f:
                 f.write(made[make.__name__])
         check_bytes_arrive(open_model(made["unigram_bytes"]), lines)
+        check_bytes_arrive(open_model(made["bpe_bytes"]), lines)
         write_results(models, made, lines, run)
 
 
@@ -342,7 +385,16 @@ def show_lines(path, first):
             print(i, "%016x" % fnv(encoded(processor, lines[i])), *processor.Encode(lines[i], return_type=int)[:60])
 
 
+def write_hashes(name, processor, lines, step):
+    with open(os.path.join(HERE, "tokens_%s.txt" % name), "w") as f:
+        for i in range(0, len(lines), step):
+            hashes = [fnv(encoded(processor, line)) for line in lines[i:i + 100]]
+            f.write("%016x\n" % fnv(b"".join(n.to_bytes(8, "little") for n in hashes)))
+
+
 def write_results(models, made, lines, run):
+    for name in BPE:
+        write_hashes(name, open_model(made[name]), lines, BPE_STEP)
     out = ["/* Written by make_tokens.py with SentencePiece %s and its model files. */" % sentencepiece.__version__]
     out += ["", "/* Every 20th of the first 9860 lines, which are short, through a model whose flags are changed. */",
             "static const struct {",
@@ -367,10 +419,7 @@ def write_results(models, made, lines, run):
             with open(os.path.join(models, name + ".model"), "rb") as f:
                 serialized = f.read()
         processor = open_model(serialized)
-        with open(os.path.join(HERE, "tokens_%s.txt" % name), "w") as f:
-            for i in range(0, len(lines), 100):
-                hashes = [fnv(encoded(processor, line)) for line in lines[i:i + 100]]
-                f.write("%016x\n" % fnv(b"".join(n.to_bytes(8, "little") for n in hashes)))
+        write_hashes(name, processor, lines, 100)
         output, state = run(str(processor.GetPieceSize())), fnv(b"")
         for _ in range(1000):
             ids = [read_number(output) for _ in range(read_number(output))]

@@ -1,0 +1,690 @@
+/* Texts continued by the decoders that everybody runs: Llama, Mistral, Qwen, Gemma, SmolLM. The model is a directory as
+   it is published, with config.json, model.safetensors (whole or in shards) and tokenizer.json or tokenizer.model.
+
+       cc -O2 -o 13_generate 13_generate.c models/decoder.c models/layers.c models/checkpoint.c models/json.c \
+           models/safetensors.c models/tokenizer.c models/bpe.c models/sentencepiece.c models/unicode.c models/chat.c \
+           models/sample.c -lm -lpthread
+       13_generate SmolLM2-135M "Once upon a time"
+       13_generate --chat --system "You are a pirate." SmolLM2-135M-Instruct "Who are you?"
+       13_generate --chat Qwen3-0.6B
+
+   What is written follows the prompt, which is not repeated. Exit status: 0, 1 when a file, a text or memory fails or
+   the context is full, 2 when the command line is wrong. */
+#define _DEFAULT_SOURCE 1 /* clock_gettime with -std=c99 */
+#define ATTN_THREADS
+#define ATTN_IMPLEMENTATION
+#include "../attn.h"
+#include "models/program.h"
+#include "models/chat.h"
+#include "models/decoder.h"
+#include "models/sample.h"
+
+enum {
+    NOT_GIVEN = 1000, /* a real that no option can have */
+    CHUNK = 512,      /* tokens of a prompt that are read at once: more take memory, and are not faster */
+    CONTEXT = 4096,   /* tokens of a text, unless --context says more */
+    PROMPT = 1 << 26, /* bytes of a prompt from the input */
+    STOPS = 20        /* eos_ids and the family's own */
+};
+
+typedef struct options {
+    const char *directory, *prompt_ids, *system, *family, *date, *cache, *stop;
+    char **texts;
+    size_t count, top_k, seed, max_tokens, context, threads; /* count of texts: 0 for the input */
+    double temperature, top_p, repetition_penalty;
+    int help, chat, no_thinking, template_only, greedy, ids, timing;
+} options;
+
+/* What has been generated and not written: the bytes of a character that is not whole, or what may become --stop. */
+typedef struct waiting {
+    char *bytes;
+    size_t size, room;
+    int terminal; /* whether stdout is one */
+} waiting;
+
+typedef struct program {
+    options opts;
+    decoder model;
+    decoder_text text;
+    tokenizer tokens;
+    chat talk;
+    sampler draw;
+    tokenizer_ids ids, rendered; /* of the text: the model has read the first text.length; of a conversation anew */
+    waiting out;
+    float *logits;
+    int32_t stops[STOPS];
+    size_t stop_count, context;
+    char date[64], error[256];
+    size_t read, written; /* tokens, and seconds that they took */
+    double reading, writing;
+    int begins; /* what is written begins a text: some tokenizers drop a space there */
+} program;
+
+/* ==== The command line =========================================================================================== */
+
+static void help(void)
+{
+    puts("usage: 13_generate [OPTION...] MODEL_DIR [TEXT]\n"
+         "Continues TEXT, or the input, with the decoder of a directory (config.json, model.safetensors,\n"
+         "tokenizer.json or tokenizer.model): Llama, Mistral, Qwen, Gemma, SmolLM.\n"
+         "  --chat                 each TEXT, or each line of the input, is the user's turn of a conversation;\n"
+         "                         thoughts of GPT-OSS are not printed, those of Qwen 3 and SmolLM3 are\n"
+         "  --system TEXT          what the conversation begins with, instead of the model's own\n"
+         "  --family NAME          its template: llama2 llama3 llama3.1 mistral-v1 mistral-v3 mistral-nemo\n"
+         "                         mistral-v7 chatml qwen2 qwen2.5 qwen3 smollm2 smollm3 gemma gpt-oss zephyr\n"
+         "                         (what the model's files tell)\n"
+         "  --no-thinking          Qwen 3 and SmolLM3 are to answer at once\n"
+         "  --date TEXT            today, for templates that tell it (as these write it)\n"
+         "  --template             prints what the model would read first, and ends; needs no weights\n"
+         "  --greedy               always the likeliest token, as --temperature 0\n"
+         "  --temperature X        0 to 100; above 1 evens the odds (*)\n"
+         "  --top-k N              of the N likeliest tokens; 0: of all (*)\n"
+         "  --top-p X              of the likeliest whose probabilities reach X, 0 to 1 (*)\n"
+         "  --repetition-penalty X above 1: against tokens that were there; 1: none (*)\n"
+         "                         (*: what the model's own generation_config.json says)\n"
+         "  --seed N               the same seed gives the same text (another each time)\n"
+         "  --max-tokens N         at most so many, in each answer (256)\n"
+         "  --stop TEXT            stops where this would be written\n"
+         "  --context N            room for so many tokens (4096, or what the model was trained for, if less)\n"
+         "  --cache TYPE           of keys and values: f32, f16, bf16, i8 (f32)\n"
+         "  --ids                  ids of tokens instead of text\n"
+         "  --prompt-ids \"N N...\"  ids instead of TEXT\n"
+         "  --threads N            up to 1024; 0: one for each processor (0)\n"
+         "  --timing               tokens per second, memory and the seed, on stderr at the end\n"
+         "  --help                 this text\n"
+         "  --                     what follows is no option\n"
+         "Exit status: 0; 1 when a file, a text or memory fails or the context is full; 2 when the command line\n"
+         "is wrong.");
+}
+
+/* The type that --cache names; ATTN_F64 if it is none of them. */
+static attn_dtype cache_type(const char *name)
+{
+    static const char *const names[] = {"f32", "f16", "bf16", "i8"};
+    static const attn_dtype types[] = {ATTN_F32, ATTN_F16, ATTN_BF16, ATTN_I8};
+    for (size_t i = 0; i < 4; i++)
+        if (strcmp(name, names[i]) == 0)
+            return types[i];
+    return ATTN_F64;
+}
+
+static int not_from(const char *name, double value, double least, double most)
+{
+    char text[64];
+    if ((value >= least && value <= most) || value >= NOT_GIVEN)
+        return 0;
+    snprintf(text, sizeof text, " must be from %g to %g", least, most);
+    return program_wrong(name, NULL, text);
+}
+
+/* What the options ask for together. */
+static int settle(const options *o)
+{
+    int status = not_from("--temperature", o->temperature, 0, 100);
+    status = status ? status : not_from("--top-p", o->top_p, 0, 1);
+    status = status ? status : not_from("--repetition-penalty", o->repetition_penalty, 0.01, 100);
+    if (status)
+        return status;
+    if (!o->directory)
+        return program_wrong("the directory of a model is missing", NULL, NULL);
+    if (o->greedy && o->temperature > 0 && o->temperature < NOT_GIVEN)
+        return program_wrong("--greedy is temperature 0, --temperature says more", NULL, NULL);
+    if (!o->chat && (o->system || o->family || o->date || o->no_thinking || o->template_only))
+        return program_wrong("--system, --family, --date, --no-thinking and --template need --chat", NULL, NULL);
+    if (o->family && chat_family_named(o->family) == CHAT_NONE)
+        return program_wrong("--family: there is no template", o->family, NULL);
+    if (o->prompt_ids && (o->chat || o->count > 0))
+        return program_wrong("--prompt-ids stands in place of TEXT and --chat", NULL, NULL);
+    if (!o->chat && o->count > 1)
+        return program_wrong("more than one TEXT: put it in quotes", NULL, NULL);
+    if (cache_type(o->cache) == ATTN_F64)
+        return program_wrong("--cache:", o->cache, " is not f32, f16, bf16 or i8");
+    if (o->stop && !*o->stop)
+        return program_wrong("--stop: the text is missing", NULL, NULL);
+    return 0;
+}
+
+/* Reads the command line; what is no option moves to the front of argv. Returns 0 or the exit status. */
+static int read_options(options *o, int argc, char **argv)
+{
+    const program_option table[] = {{"--chat", PROGRAM_FLAG, &o->chat, 0, 0},
+                                    {"--system", PROGRAM_TEXT, &o->system, 0, 0},
+                                    {"--family", PROGRAM_TEXT, &o->family, 0, 0},
+                                    {"--no-thinking", PROGRAM_FLAG, &o->no_thinking, 0, 0},
+                                    {"--date", PROGRAM_TEXT, &o->date, 0, 0},
+                                    {"--template", PROGRAM_FLAG, &o->template_only, 0, 0},
+                                    {"--greedy", PROGRAM_FLAG, &o->greedy, 0, 0},
+                                    {"--temperature", PROGRAM_REAL, &o->temperature, 0, 0},
+                                    {"--top-k", PROGRAM_SIZE, &o->top_k, 0, 1000000000},
+                                    {"--top-p", PROGRAM_REAL, &o->top_p, 0, 0},
+                                    {"--repetition-penalty", PROGRAM_REAL, &o->repetition_penalty, 0, 0},
+                                    {"--seed", PROGRAM_SIZE, &o->seed, 0, 4000000000u},
+                                    {"--max-tokens", PROGRAM_SIZE, &o->max_tokens, 1, 1000000000},
+                                    {"--stop", PROGRAM_TEXT, &o->stop, 0, 0},
+                                    {"--context", PROGRAM_SIZE, &o->context, 1, 1000000000},
+                                    {"--cache", PROGRAM_TEXT, &o->cache, 0, 0},
+                                    {"--ids", PROGRAM_FLAG, &o->ids, 0, 0},
+                                    {"--prompt-ids", PROGRAM_TEXT, &o->prompt_ids, 0, 0},
+                                    {"--threads", PROGRAM_SIZE, &o->threads, 0, 1024},
+                                    {"--timing", PROGRAM_FLAG, &o->timing, 0, 0},
+                                    {"--help", PROGRAM_HELP, &o->help, 0, 0}};
+    int operands, status;
+    o->temperature = o->top_p = o->repetition_penalty = NOT_GIVEN;
+    o->top_k = o->seed = SIZE_MAX;
+    o->max_tokens = 256;
+    o->cache = "f32";
+    status = program_options(table, sizeof table / sizeof *table, argc, argv, &operands);
+    if (status || o->help)
+        return status;
+    o->directory = operands ? argv[0] : NULL;
+    o->texts = argv + 1;
+    o->count = operands ? (size_t)operands - 1 : 0;
+    return settle(o);
+}
+
+/* ==== Text, as it comes ========================================================================================== */
+
+/* Of bytes that begin a character of UTF-8, how many belong to it, and whether it is whole: else the rest may yet come,
+   or, where *wrong, cannot. */
+static size_t measure(const unsigned char *bytes, size_t size, int *whole, int *wrong)
+{
+    unsigned char c = bytes[0];
+    size_t length = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0, i;
+    unsigned char low = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : 0x80, high = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : 0xbf;
+    *whole = *wrong = 0;
+    for (i = 1; i < length && i < size; i++, low = 0x80, high = 0xbf)
+        if (bytes[i] < low || bytes[i] > high)
+            break;
+    *whole = length > 0 && i == length;
+    *wrong = length == 0 || (i < length && i < size);
+    return i;
+}
+
+/* Writes a character; to a terminal, a space for what it would obey. */
+static void put_character(const waiting *w, const unsigned char *bytes, size_t size)
+{
+    int control = (bytes[0] < 0x20 && bytes[0] != '\n' && bytes[0] != '\t') || bytes[0] == 0x7f ||
+                  (size == 2 && bytes[0] == 0xc2 && bytes[1] < 0xa0);
+    if (w->terminal && control)
+        putchar(' ');
+    else
+        fwrite(bytes, 1, size, stdout);
+}
+
+/* Writes the first `size` bytes of what waits, whole characters only, and U+FFFD for what is no character and never
+   will be; at the end of a text for what is none, too. */
+static void put_waiting(waiting *w, size_t size, int ended)
+{
+    size_t at = 0;
+    while (at < size) {
+        int whole, wrong;
+        const unsigned char *bytes = (const unsigned char *)w->bytes + at;
+        size_t length = measure(bytes, size - at, &whole, &wrong);
+        if (whole)
+            put_character(w, bytes, length);
+        else if (wrong || ended)
+            fputs("\xef\xbf\xbd", stdout);
+        else
+            break;
+        at += length;
+    }
+    w->size -= at;
+    memmove(w->bytes, w->bytes + at, w->size);
+}
+
+/* How many of the bytes that wait are surely no part of `stop`; *found: it is there, after those. */
+static size_t before_stop(const waiting *w, const char *stop, int *found)
+{
+    size_t length = stop ? strlen(stop) : 0, at = 0;
+    *found = 0;
+    if (!stop)
+        return w->size;
+    for (; at < w->size; at++) {
+        size_t rest = w->size - at, common = rest < length ? rest : length;
+        if (memcmp(w->bytes + at, stop, common) == 0) {
+            *found = common == length;
+            break;
+        }
+    }
+    return at;
+}
+
+/* Takes in a token's bytes and writes what can be written: of an answer, what is for the user. Returns NULL or what is
+   wrong; *stopped: --stop came. */
+static const char *put_token(program *p, int32_t id, int first, int *stopped)
+{
+    waiting *w = &p->out;
+    size_t size, sure;
+    *stopped = 0;
+    if (p->opts.ids)
+        printf("%s%ld", first ? "" : " ", (long)id);
+    size = tokenizer_piece(&p->tokens, id, first && p->begins, w->bytes ? w->bytes + w->size : NULL, w->room - w->size);
+    if (size > w->room - w->size) {
+        size_t room = 2 * (w->size + size) + 64;
+        char *larger = (char *)realloc(w->bytes, room);
+        if (!larger)
+            return "no memory";
+        w->bytes = larger;
+        w->room = room;
+        tokenizer_piece(&p->tokens, id, first && p->begins, w->bytes + w->size, room - w->size);
+    }
+    if (!p->opts.chat || chat_hear(&p->talk, &p->tokens, id, w->bytes ? w->bytes + w->size : "", size))
+        w->size += size;
+    sure = before_stop(w, p->opts.stop, stopped);
+    if (p->opts.ids) {
+        w->size -= sure;
+        memmove(w->bytes, w->bytes + sure, w->size);
+    } else {
+        put_waiting(w, sure, *stopped);
+    }
+    return fflush(stdout) != 0 || ferror(stdout) ? "the output cannot be written" : NULL;
+}
+
+/* The text has ended: what still waits comes out, unless it is what the text had to stop at. */
+static const char *put_end(program *p, int stopped)
+{
+    if (!stopped && !p->opts.ids)
+        put_waiting(&p->out, p->out.size, 1);
+    p->out.size = 0;
+    putchar('\n');
+    return fflush(stdout) != 0 || ferror(stdout) ? "the output cannot be written" : NULL;
+}
+
+/* ==== Reading and writing ======================================================================================== */
+
+static const char *is_full(program *p)
+{
+    snprintf(p->error, sizeof p->error, "the context of %lu tokens is full%s", (unsigned long)p->text.capacity,
+             p->text.capacity < p->model.config.max_position_embeddings ? ": --context gives more" : "");
+    return p->error;
+}
+
+/* The model reads what it has not read of the text. */
+static const char *read_rest(program *p)
+{
+    const char *error = NULL;
+    if (p->ids.count > p->text.capacity)
+        return is_full(p);
+    while (p->text.length < p->ids.count && !error) {
+        size_t at = p->text.length, count = p->ids.count - at < CHUNK ? p->ids.count - at : CHUNK;
+        error = decoder_read(&p->model, &p->text, p->ids.ids + at, count, at + count < p->ids.count ? NULL : p->logits);
+    }
+    return error;
+}
+
+static const char *read_prompt(program *p)
+{
+    double start = program_now();
+    size_t count = p->ids.count - p->text.length;
+    const char *error;
+    sample_forget(&p->draw);
+    error = sample_saw(&p->draw, p->ids.ids, p->ids.count);
+    if (!error)
+        error = read_rest(p);
+    p->read += error ? 0 : count;
+    p->reading += program_now() - start;
+    return error;
+}
+
+static int stops_at(const program *p, int32_t id)
+{
+    for (size_t i = 0; i < p->stop_count; i++)
+        if (p->stops[i] == id)
+            return 1;
+    return 0;
+}
+
+/* Goes on with the text until a token or --stop ends it, or enough is written. */
+static const char *write_text(program *p)
+{
+    const char *error = read_prompt(p), *ending;
+    double start = program_now();
+    int stopped = 0;
+    if (error)
+        return error;
+    for (size_t written = 0; written < p->opts.max_tokens && !stopped; written++) {
+        int32_t id;
+        if ((error = read_rest(p)) != NULL || (error = sample_next(&p->draw, p->logits, &id)) != NULL ||
+            stops_at(p, id))
+            break;
+        p->written++;
+        if ((error = tokenizer_push(&p->ids, &id, 1)) != NULL ||
+            (error = put_token(p, id, written == 0, &stopped)) != NULL)
+            break;
+    }
+    p->writing += program_now() - start;
+    ending = put_end(p, stopped);
+    return error ? error : ending;
+}
+
+/* Room for a text: all the context, or what one answer to what is there can need. */
+static const char *begin_text(program *p, int only)
+{
+    size_t room = p->context, most = p->ids.count + p->opts.max_tokens;
+    if (only && most < room && p->ids.count > 0)
+        room = most;
+    return decoder_begin(&p->model, &p->text, room, cache_type(p->opts.cache));
+}
+
+/* ==== A text ===================================================================================================== */
+
+/* Reads the whole input; one end of a line at its end does not count. */
+static const char *read_input(program *p, char **text, size_t *size)
+{
+    size_t room = 0;
+    *text = NULL;
+    *size = 0;
+    do {
+        char *larger = (char *)realloc(*text, room = 2 * room + (1 << 14));
+        if (!larger)
+            return "no memory";
+        *text = larger;
+        *size += fread(*text + *size, 1, room - *size, stdin);
+    } while (*size == room && *size <= PROMPT);
+    if (ferror(stdin))
+        return "the input cannot be read";
+    if (*size > PROMPT) {
+        snprintf(p->error, sizeof p->error, "the input has more than %d bytes", PROMPT);
+        return p->error;
+    }
+    if (*size > 0 && (*text)[*size - 1] == '\n')
+        *size -= *size > 1 && (*text)[*size - 2] == '\r' ? 2 : 1;
+    return NULL;
+}
+
+/* The numbers of --prompt-ids. */
+static const char *read_ids(program *p)
+{
+    const char *at = p->opts.prompt_ids, *error = NULL;
+    while (!error) {
+        long long value = 0;
+        int32_t id;
+        at += strspn(at, " ,\t\r\n");
+        if (!*at)
+            return NULL;
+        if (*at < '0' || *at > '9')
+            return "--prompt-ids: not a list of numbers";
+        for (; *at >= '0' && *at <= '9'; at++)
+            value = value > INT32_MAX ? value : 10 * value + (*at - '0');
+        if (value > INT32_MAX || (*at && !strchr(" ,\t\r\n", *at)))
+            return "--prompt-ids: not a list of ids";
+        id = (int32_t)value;
+        error = tokenizer_push(&p->ids, &id, 1);
+    }
+    return error;
+}
+
+static const char *continue_text(program *p)
+{
+    const options *o = &p->opts;
+    char *input = NULL;
+    const char *text = o->count ? o->texts[0] : NULL, *error = NULL;
+    size_t size = text ? strlen(text) : 0;
+    if (o->prompt_ids) {
+        error = read_ids(p);
+    } else {
+        if (!text) {
+            error = read_input(p, &input, &size);
+            text = input;
+        }
+        p->begins = size == 0;
+        if (!error)
+            error = tokenizer_begin(&p->tokens, &p->ids);
+        if (!error)
+            error = tokenizer_encode(&p->tokens, text, size, 0, &p->ids);
+    }
+    free(input);
+    if (!error && p->ids.count == 0)
+        error = "the prompt is empty: there is nothing to continue";
+    if (!error)
+        error = begin_text(p, 1);
+    return error ? error : write_text(p);
+}
+
+/* ==== A conversation ============================================================================================= */
+
+/* Which template, which date, and which tokens end an answer. */
+static const char *begin_chat(program *p, json config)
+{
+    chat_opts opts = {CHAT_NONE, NULL, 0, NULL};
+    char type[64];
+    const char *format;
+    time_t now = time(NULL);
+    struct tm *today = localtime(&now);
+    json_string(json_get(config, "model_type"), type, sizeof type);
+    opts.family = p->opts.family ? chat_family_named(p->opts.family) : chat_family_of(&p->tokens, type);
+    opts.system = p->opts.system;
+    opts.no_thinking = p->opts.no_thinking;
+    opts.date = p->opts.date;
+    format = opts.family ? chat_date_format(&p->tokens, opts.family) : NULL;
+    if (!opts.date && format && today && strftime(p->date, sizeof p->date, format, today) > 0)
+        opts.date = p->date;
+    if (opts.family == CHAT_NONE)
+        return "--chat: no template is known for this model; --family names one";
+    p->stop_count += chat_stops(opts.family, &p->tokens, p->stops + p->stop_count);
+    return chat_begin(&p->talk, &opts);
+}
+
+/* Renders the conversation as the model is to read it. */
+static const char *render(program *p)
+{
+    const char *error = chat_render(&p->talk);
+    p->rendered.count = 0;
+    return error ? error : chat_encode(&p->talk, &p->tokens, &p->rendered);
+}
+
+static const char *show_template(program *p)
+{
+    for (size_t i = 0; p->opts.ids && i < p->rendered.count; i++)
+        printf("%s%ld", i ? " " : "", (long)p->rendered.ids[i]);
+    if (!p->opts.ids)
+        fwrite(p->talk.text, 1, p->talk.size, stdout);
+    return put_end(p, 1);
+}
+
+/* The model forgets what comes after the first token in which what it has read differs from what it is to read. One is
+   always left to read, as logits come from that. */
+static void forget(program *p)
+{
+    tokenizer_ids old = p->ids;
+    size_t same = 0;
+    while (same < p->text.length && same + 1 < p->rendered.count && old.ids[same] == p->rendered.ids[same])
+        same++;
+    decoder_truncate(&p->model, &p->text, same);
+    p->ids = p->rendered;
+    p->rendered = old;
+}
+
+/* A turn of the user, and the model's. */
+static const char *converse(program *p, const char *text, size_t size)
+{
+    const char *error = chat_user(&p->talk, text, size);
+    if (!error)
+        error = render(p);
+    if (error || p->opts.template_only)
+        return error ? error : show_template(p);
+    forget(p);
+    error = chat_answer(&p->talk);
+    if (!error)
+        error = write_text(p);
+    if (!error && p->talk.opts.family == CHAT_GPT_OSS && p->talk.messages[p->talk.message_count - 1].size == 0)
+        fputs("13_generate: an answer of thoughts alone: --max-tokens gives more\n", stderr);
+    return error;
+}
+
+static const char *converse_input(program *p, int *failed)
+{
+    int prompts = program_is_terminal(0) && program_is_terminal(1), more = 1;
+    program_line line = {NULL, 0, 0};
+    const char *error = NULL;
+    for (size_t number = 1; !error; number++) {
+        if (prompts) {
+            fputs("> ", stdout);
+            fflush(stdout);
+        }
+        if ((more = program_read_line(stdin, &line)) <= 0)
+            break;
+        if (line.size > PROGRAM_LINE) {
+            fprintf(stderr, "line %lu: more than %d bytes\n", (unsigned long)number, PROGRAM_LINE);
+            *failed = 1;
+        } else if (!program_is_blank(line.text, line.size)) {
+            error = converse(p, line.text, line.size);
+            if (p->opts.template_only)
+                break;
+        }
+    }
+    if (prompts && !more)
+        putchar('\n');
+    free(line.text);
+    if (error)
+        return error;
+    return more < 0 ? "no memory" : ferror(stdin) ? "the input cannot be read" : NULL;
+}
+
+static const char *chat_along(program *p, json config, int *failed)
+{
+    const char *error = begin_chat(p, config);
+    p->begins = 1;
+    if (!error && !p->opts.template_only)
+        error = begin_text(p, 0);
+    if (error || p->opts.count == 0)
+        return error ? error : converse_input(p, failed);
+    for (size_t i = 0; i < p->opts.count && !error && (i == 0 || !p->opts.template_only); i++)
+        error = converse(p, p->opts.texts[i], strlen(p->opts.texts[i]));
+    return error;
+}
+
+/* ==== Beginning and end ========================================================================================== */
+
+static const char *open_model(program *p)
+{
+    program_progress progress = program_progress_of("loading");
+    checkpoint_opts opts = {program_show_progress, NULL};
+    const char *error;
+    opts.user = &progress;
+    error = decoder_open(&p->model, p->opts.directory, &opts);
+    program_end_progress(&progress);
+    return error;
+}
+
+/* What the command line says, else what the model's own generation_config.json does. */
+static const char *begin_sampler(program *p)
+{
+    const decoder_config *c = &p->model.config;
+    const options *o = &p->opts;
+    sample_opts opts = sample_defaults();
+    opts.temperature = o->greedy ? 0 : o->temperature < NOT_GIVEN ? o->temperature : c->temperature;
+    opts.top_k = o->top_k < SIZE_MAX ? o->top_k : c->top_k;
+    opts.top_p = o->top_p < NOT_GIVEN ? o->top_p : c->top_p;
+    opts.repetition_penalty = o->repetition_penalty < NOT_GIVEN ? o->repetition_penalty : c->repetition_penalty;
+    opts.seed = o->seed < SIZE_MAX ? o->seed : (size_t)(sample_random((uint64_t)time(NULL), (uint64_t)clock()) >> 32);
+    return sample_begin(&p->draw, &opts, c->vocab_size);
+}
+
+static void show_times(const program *p, double loading)
+{
+    size_t bytes = decoder_cache_size(&p->model, p->text.capacity, cache_type(p->opts.cache));
+    fprintf(stderr, "loaded %.3f s\n", loading);
+    program_show_rate("read", p->read, "tokens", p->reading);
+    program_show_rate("wrote", p->written, "tokens", p->writing);
+    fprintf(stderr, "cache %.1f MiB for %lu tokens\n", (double)bytes / (1 << 20), (unsigned long)p->text.capacity);
+    program_show_memory();
+    fprintf(stderr, "seed %lu\n", (unsigned long)p->draw.opts.seed);
+}
+
+/* What writing needs beside the model. Returns 0 or the exit status. */
+static int begin_writing(program *p)
+{
+    const options *o = &p->opts;
+    const decoder_config *config = &p->model.config;
+    const char *error;
+    attn_status status;
+    if (o->context > config->max_position_embeddings)
+        return program_wrong("--context: more tokens than the model was trained for", NULL, NULL);
+    p->context = config->max_position_embeddings < CONTEXT ? config->max_position_embeddings : CONTEXT;
+    if (o->context)
+        p->context = o->context;
+    for (; p->stop_count < config->eos_count; p->stop_count++)
+        p->stops[p->stop_count] = config->eos_ids[p->stop_count];
+    status = o->threads == 1 ? ATTN_OK : attn_pool_new(&p->model.net.parallel, o->threads);
+    if (status != ATTN_OK) {
+        fprintf(stderr, "13_generate: --threads: %s\n", attn_status_string(status));
+        return 1;
+    }
+    p->logits = (float *)malloc(config->vocab_size * sizeof *p->logits);
+    p->out.terminal = program_is_terminal(1);
+    error = p->logits ? begin_sampler(p) : "no memory";
+    return error ? program_failed(error) : 0;
+}
+
+/* With an open model and tokenizer. Returns the exit status. */
+static int run(program *p)
+{
+    int failed = 0, status = begin_writing(p);
+    const char *error;
+    if (status)
+        return status;
+    error = p->opts.chat ? chat_along(p, p->model.files.config, &failed) : continue_text(p);
+    return error ? program_failed(error) : failed;
+}
+
+/* --template: without weights. */
+static int run_template(program *p)
+{
+    int failed = 0;
+    checkpoint files;
+    const char *error = checkpoint_open_config(&files, p->opts.directory);
+    if (!error)
+        error = tokenizer_open(&p->tokens, p->opts.directory);
+    if (!error)
+        error = chat_along(p, files.config, &failed);
+    failed = error ? program_failed(error) : failed;
+    checkpoint_close(&files);
+    return failed;
+}
+
+static void end(program *p)
+{
+    sample_end(&p->draw);
+    chat_end(&p->talk);
+    tokenizer_ids_free(&p->ids);
+    tokenizer_ids_free(&p->rendered);
+    free(p->out.bytes);
+    free(p->logits);
+    decoder_end(&p->model, &p->text);
+    attn_pool_free(&p->model.net.parallel);
+    tokenizer_close(&p->tokens);
+    decoder_close(&p->model);
+}
+
+int main(int argc, char **argv)
+{
+    static program p; /* zero */
+    double start = program_now(), loading;
+    const char *error;
+    int status;
+    program_begin("13_generate");
+    if ((status = read_options(&p.opts, argc, argv)) != 0)
+        return status;
+    if (p.opts.help) {
+        help();
+        return fflush(stdout) != 0 || ferror(stdout) ? program_failed("the output cannot be written") : 0;
+    }
+    if (p.opts.template_only) {
+        status = run_template(&p);
+        end(&p);
+        return status;
+    }
+    if ((error = open_model(&p)) != NULL)
+        return program_failed(error);
+    if ((error = tokenizer_open(&p.tokens, p.opts.directory)) != NULL) {
+        decoder_close(&p.model);
+        return program_failed(error);
+    }
+    loading = program_now() - start;
+    status = run(&p);
+    if (p.opts.timing && status != 2)
+        show_times(&p, loading);
+    end(&p);
+    return status;
+}

@@ -1,0 +1,596 @@
+/* checkpoint.c: see checkpoint.h. */
+#include "checkpoint.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PATH_SIZE = 4096,
+    NAME_SIZE = 160,
+    CONFIG_SIZE = 1 << 20, /* bytes of a JSON file */
+    INDEX_SIZE = 1 << 26,  /* of the index of shards, which names every tensor */
+    SHARDS = 4096,
+    PAGE = 4096,
+    PART = 1 << 24 /* bytes between two calls of progress */
+};
+
+/* ==== Messages and memory ======================================================================================== */
+
+static const char *fail_list(checkpoint *files, const char *format, va_list arguments)
+{
+    if (!files->failed)
+        vsnprintf(files->error, sizeof files->error, format, arguments);
+    files->failed = 1;
+    return files->error;
+}
+
+const char *checkpoint_fail(checkpoint *files, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail_list(files, format, arguments);
+    va_end(arguments);
+    return files->error;
+}
+
+/* Memory that checkpoint_close gives back. */
+typedef struct piece {
+    struct piece *next;
+    double aligned[1];
+} piece;
+
+/* count * size zeros, or NULL and the error. */
+static void *allocate(checkpoint *files, size_t count, size_t size)
+{
+    piece *p = NULL;
+    if (files->failed)
+        return NULL;
+    if (count <= ((size_t)PTRDIFF_MAX - sizeof *p) / size)
+        p = (piece *)malloc(sizeof *p + count * size);
+    if (!p) {
+        checkpoint_fail(files, "no memory");
+        return NULL;
+    }
+    p->next = (piece *)files->owned;
+    files->owned = p;
+    memset(p->aligned, 0, count * size);
+    return p->aligned;
+}
+
+static char *copy_text(checkpoint *files, const char *text)
+{
+    char *copy = (char *)allocate(files, strlen(text) + 1, 1);
+    if (copy)
+        strcpy(copy, text);
+    return copy;
+}
+
+/* ==== JSON ======================================================================================================= */
+
+/* A JSON file that has been read: where its text lies tells messages whose member is wrong. */
+struct checkpoint_text {
+    struct checkpoint_text *next;
+    char *path, *text;
+    size_t size;
+};
+
+static void set_path(const checkpoint *files, char path[PATH_SIZE], const char *name)
+{
+    snprintf(path, PATH_SIZE, "%s/%s", files->directory, name);
+}
+
+/* Reads an open file whole, up to `most` bytes; a NUL follows them. */
+static char *read_file(checkpoint *files, FILE *file, const char *path, size_t most, size_t *size)
+{
+    size_t capacity = 0, room;
+    char *text = NULL, *larger;
+    *size = 0;
+    do {
+        room = capacity ? 2 * capacity : 1 << 14;
+        larger = (char *)realloc(text, room + 1);
+        if (!larger) {
+            checkpoint_fail(files, "%s: no memory", path);
+            break;
+        }
+        text = larger;
+        capacity = room;
+        *size += fread(text + *size, 1, capacity - *size, file);
+    } while (*size == capacity && *size <= most);
+    if (!files->failed && ferror(file))
+        checkpoint_fail(files, "%s: cannot be read", path);
+    else if (!files->failed && *size > most)
+        checkpoint_fail(files, "%s: larger than %lu bytes", path, (unsigned long)most);
+    if (!files->failed) {
+        text[*size] = 0;
+        return text;
+    }
+    free(text);
+    return NULL;
+}
+
+/* The value that a JSON file of the directory holds. JSON_NONE: an error, or there is no such file and need not be. */
+static json read_json(checkpoint *files, const char *name, size_t most, int required)
+{
+    json value = {JSON_NONE, NULL, NULL};
+    struct checkpoint_text *text;
+    char path[PATH_SIZE];
+    const char *cause;
+    size_t where;
+    FILE *file;
+    if (files->failed)
+        return value;
+    set_path(files, path, name);
+    file = fopen(path, "rb");
+    if (!file && (required || errno != ENOENT))
+        checkpoint_fail(files, "%s: %s", path, strerror(errno));
+    if (!file)
+        return value;
+    text = (struct checkpoint_text *)allocate(files, 1, sizeof *text);
+    if (text && (text->path = copy_text(files, path)) != NULL &&
+        (text->text = read_file(files, file, path, most, &text->size)) != NULL) {
+        text->next = files->texts;
+        files->texts = text;
+        cause = json_parse(&value, text->text, text->size, &where);
+        if (cause)
+            checkpoint_fail(files, "%s: byte %lu: %s", path, (unsigned long)where, cause);
+    }
+    fclose(file);
+    return value;
+}
+
+json checkpoint_json(checkpoint *files, const char *name)
+{
+    return read_json(files, name, CONFIG_SIZE, 0);
+}
+
+/* The path of the file that a value lies in. */
+static const char *path_of(const checkpoint *files, json value)
+{
+    const struct checkpoint_text *text = files->texts;
+    while (text && value.stop != text->text + text->size)
+        text = text->next;
+    return text ? text->path : "config.json";
+}
+
+const char *checkpoint_fail_member(checkpoint *files, json object, const char *name, const char *reason)
+{
+    return checkpoint_fail(files, "%s: %s %s", path_of(files, object), name, reason);
+}
+
+/* The member, unless it is missing or null. */
+static int member(checkpoint *files, json object, const char *name, json *value)
+{
+    *value = json_get(object, name);
+    return !files->failed && value->type != JSON_NONE && value->type != JSON_NULL;
+}
+
+size_t checkpoint_uint(checkpoint *files, json object, const char *name, size_t least, long otherwise)
+{
+    json value;
+    uint64_t number;
+    if (!member(files, object, name, &value)) {
+        if (otherwise >= 0)
+            return (size_t)otherwise;
+        checkpoint_fail_member(files, object, name, "is missing");
+        return 0;
+    }
+    if (json_uint(value, &number) && number >= least && number <= INT32_MAX)
+        return (size_t)number;
+    checkpoint_fail(files, "%s: %s is no whole number from %lu to %ld", path_of(files, object), name,
+                    (unsigned long)least, (long)INT32_MAX);
+    return 0;
+}
+
+double checkpoint_real(checkpoint *files, json object, const char *name, double least, double most, double otherwise)
+{
+    json value;
+    double number;
+    if (!member(files, object, name, &value)) {
+        if (otherwise < least)
+            checkpoint_fail_member(files, object, name, "is missing");
+        return otherwise;
+    }
+    if (json_double(value, &number) && number >= least && number <= most)
+        return number;
+    checkpoint_fail(files, "%s: %s is no number from %g to %g", path_of(files, object), name, least, most);
+    return 0;
+}
+
+int checkpoint_flag(checkpoint *files, json object, const char *name, int otherwise)
+{
+    json value;
+    if (!member(files, object, name, &value))
+        return otherwise;
+    if (value.type != JSON_TRUE && value.type != JSON_FALSE)
+        checkpoint_fail_member(files, object, name, "is neither true nor false");
+    return value.type == JSON_TRUE;
+}
+
+size_t checkpoint_choice(checkpoint *files, json object, const char *name, const char *const *names)
+{
+    char list[300];
+    size_t i, at = 0;
+    json value;
+    if (!member(files, object, name, &value))
+        return 0;
+    for (i = 0; names[i]; i++)
+        if (json_is(value, names[i]))
+            return i;
+    for (i = 0; names[i] && at < sizeof list; i++) {
+        int wrote = snprintf(list + at, sizeof list - at, i ? ", %s" : "%s", names[i]);
+        at += wrote > 0 ? (size_t)wrote : sizeof list;
+    }
+    checkpoint_fail(files, "%s: %s is none of %s", path_of(files, object), name, list);
+    return 0;
+}
+
+/* ==== Files of weights =========================================================================================== */
+
+/* Opens the file of that name as the last of files->files, which has room for it. */
+static void add_file(checkpoint *files, const char *name)
+{
+    checkpoint_file *file = &files->files[files->count];
+    char path[PATH_SIZE];
+    const char *error;
+    size_t i;
+    set_path(files, path, name);
+    file->path = copy_text(files, path);
+    if (!file->path)
+        return;
+    error = safetensors_open(&file->tensors, path);
+    if (error) {
+        checkpoint_fail(files, "%s", error);
+        return;
+    }
+    files->count++;
+    files->tensors += file->tensors.count;
+    for (i = 0; i < file->tensors.count; i++)
+        files->bytes += file->tensors.tensors[i].size;
+    file->taken = (unsigned char *)allocate(files, file->tensors.count + 1, 1);
+}
+
+/* The shard of that name, opened if it is new; NULL after an error. */
+static checkpoint_file *open_shard(checkpoint *files, json index, json value)
+{
+    char name[NAME_SIZE];
+    size_t size = json_string(value, name, sizeof name), i, directory = strlen(files->directory) + 1;
+    if (value.type != JSON_STRING || size == 0 || size >= sizeof name || strlen(name) != size ||
+        strcspn(name, "/\\:") != size || name[0] == '.') {
+        checkpoint_fail_member(files, index, "weight_map", "has a value that is no name of a file beside it");
+        return NULL;
+    }
+    for (i = files->count; i > 0; i--) /* the one of the tensor before, nearly always */
+        if (strcmp(files->files[i - 1].path + directory, name) == 0)
+            return &files->files[i - 1];
+    if (files->count == SHARDS)
+        checkpoint_fail(files, "%s: more than %d files", path_of(files, index), SHARDS);
+    else
+        add_file(files, name);
+    return files->failed ? NULL : &files->files[files->count - 1];
+}
+
+/* No name stands in two shards: which of the tensors is meant would be anybody's guess. */
+static void check_shards(checkpoint *files)
+{
+    size_t i, j, t;
+    for (i = 0; !files->failed && i < files->count; i++)
+        for (t = 0; t < files->files[i].tensors.count; t++)
+            for (j = 0; j < i; j++)
+                if (safetensors_find(&files->files[j].tensors, files->files[i].tensors.tensors[t].name)) {
+                    checkpoint_fail(files, "%s: tensor %.80s is in another file, too", files->files[i].path,
+                                    files->files[i].tensors.tensors[t].name);
+                    return;
+                }
+}
+
+static void open_shards(checkpoint *files, json index)
+{
+    json map = json_get(index, "weight_map"), name;
+    if (map.type != JSON_OBJECT || json_first(map).type == JSON_NONE) {
+        checkpoint_fail_member(files, index, "weight_map", "is no object with members");
+        return;
+    }
+    files->files = (checkpoint_file *)allocate(files, SHARDS, sizeof *files->files);
+    for (name = json_first(map); !files->failed && name.type != JSON_NONE; name = json_next(name)) {
+        char tensor[NAME_SIZE];
+        checkpoint_file *file = open_shard(files, index, json_value(name));
+        size_t size = json_string(name, tensor, sizeof tensor);
+        if (file && (size >= sizeof tensor || strlen(tensor) != size || !safetensors_find(&file->tensors, tensor)))
+            checkpoint_fail(files, "%s: there is no tensor %.80s, which the index says is here", file->path, tensor);
+    }
+    check_shards(files);
+}
+
+static int exists(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (file)
+        fclose(file);
+    return file != NULL;
+}
+
+/* model.safetensors; or, where there is none, what the index lists. */
+static void open_weights(checkpoint *files)
+{
+    char path[PATH_SIZE];
+    json index = {JSON_NONE, NULL, NULL};
+    if (files->failed)
+        return;
+    set_path(files, path, "model.safetensors");
+    if (!exists(path))
+        index = read_json(files, "model.safetensors.index.json", INDEX_SIZE, 0);
+    if (index.type != JSON_NONE) {
+        open_shards(files, index);
+    } else {
+        files->files = (checkpoint_file *)allocate(files, 1, sizeof *files->files);
+        if (files->files)
+            add_file(files, "model.safetensors");
+    }
+}
+
+static void open_config(checkpoint *files, const char *directory)
+{
+    memset(files, 0, sizeof *files);
+    if (strlen(directory) > PATH_SIZE - NAME_SIZE - 2) {
+        checkpoint_fail(files, "the directory's name is too long");
+        return;
+    }
+    files->directory = copy_text(files, directory);
+    files->config = read_json(files, "config.json", CONFIG_SIZE, 1);
+    if (!files->failed && files->config.type != JSON_OBJECT)
+        checkpoint_fail(files, "%s: no JSON object", path_of(files, files->config));
+}
+
+/* What opening has come to. */
+static const char *opened(checkpoint *files)
+{
+    if (!files->failed)
+        return NULL;
+    checkpoint_close(files);
+    return files->error;
+}
+
+const char *checkpoint_open_config(checkpoint *files, const char *directory)
+{
+    open_config(files, directory);
+    return opened(files);
+}
+
+const char *checkpoint_open(checkpoint *files, const char *directory, const checkpoint_opts *opts)
+{
+    open_config(files, directory);
+    if (opts)
+        files->opts = *opts;
+    open_weights(files);
+    return opened(files);
+}
+
+void checkpoint_close(checkpoint *files)
+{
+    char error[sizeof files->error];
+    int failed = files->failed;
+    struct checkpoint_text *text;
+    size_t i;
+    memcpy(error, files->error, sizeof error);
+    for (i = 0; i < files->count; i++)
+        safetensors_close(&files->files[i].tensors);
+    for (text = files->texts; text; text = text->next)
+        free(text->text);
+    while (files->owned) {
+        piece *p = (piece *)files->owned;
+        files->owned = p->next;
+        free(p);
+    }
+    memset(files, 0, sizeof *files);
+    memcpy(files->error, error, sizeof error);
+    files->failed = failed;
+}
+
+/* ==== Tensors ==================================================================================================== */
+
+/* A tensor and where it is. */
+typedef struct found {
+    checkpoint_file *file;
+    const safetensors_tensor *tensor;
+    char name[NAME_SIZE];
+} found;
+
+/* Looks for the name that the format spells; a name that is too long is that of no tensor. */
+static void find(checkpoint *files, found *f, const char *format, va_list arguments)
+{
+    int size = vsnprintf(f->name, sizeof f->name, format, arguments);
+    size_t i;
+    f->file = NULL;
+    f->tensor = NULL;
+    for (i = 0; size >= 0 && (size_t)size < sizeof f->name && !f->tensor && i < files->count; i++) {
+        f->file = &files->files[i];
+        f->tensor = safetensors_find(&f->file->tensors, f->name);
+    }
+}
+
+static void take(const found *f)
+{
+    f->file->taken[f->tensor - f->file->tensors.tensors] = 1;
+}
+
+/* The shape as text, such as "32128 x 512". */
+static void spell_shape(char *out, size_t size, const size_t *shape, size_t rank)
+{
+    size_t i, at = 0;
+    snprintf(out, size, "one number");
+    for (i = 0; i < rank && at < size; i++) {
+        int wrote = snprintf(out + at, size - at, i ? " x %lu" : "%lu", (unsigned long)shape[i]);
+        at += wrote > 0 ? (size_t)wrote : size;
+    }
+}
+
+/* Finds the tensor and checks its shape and type. Returns whether it can be used. */
+static int find_weights(checkpoint *files, found *f, const size_t *shape, size_t rank, const char *format,
+                        va_list arguments)
+{
+    char have[100], want[100];
+    const safetensors_tensor *tensor;
+    if (files->failed)
+        return 0;
+    find(files, f, format, arguments);
+    tensor = f->tensor;
+    if (!tensor) {
+        if (files->count == 1)
+            checkpoint_fail(files, "%s: tensor %s is missing", files->files[0].path, f->name);
+        else
+            checkpoint_fail(files, "%s: tensor %s is missing in all %lu files", files->directory, f->name,
+                            (unsigned long)files->count);
+        return 0;
+    }
+    if (tensor->rank != rank || memcmp(tensor->shape, shape, rank * sizeof *shape) != 0) {
+        spell_shape(have, sizeof have, tensor->shape, tensor->rank);
+        spell_shape(want, sizeof want, shape, rank);
+        checkpoint_fail(files, "%s: tensor %s is %s, not %s as config.json has it", f->file->path, f->name, have, want);
+        return 0;
+    }
+    if (tensor->dtype != SAFETENSORS_F32 && tensor->dtype != SAFETENSORS_F16 && tensor->dtype != SAFETENSORS_BF16) {
+        checkpoint_fail(files, "%s: tensor %s is of type %s; F32, F16 and BF16 can be used", f->file->path, f->name,
+                        safetensors_dtype_name(tensor->dtype));
+        return 0;
+    }
+    take(f);
+    return 1;
+}
+
+/* Touches each page of a tensor, so that it is read from the disk now and not word by word later. */
+static void touch(checkpoint *files, const safetensors_tensor *tensor)
+{
+    const volatile unsigned char *bytes = (const volatile unsigned char *)tensor->data;
+    size_t i;
+    for (i = 0; i < tensor->size; i += PAGE) {
+        (void)bytes[i];
+        if (files->opts.progress && i % PART == 0)
+            files->opts.progress(files->opts.user, (double)(files->read + i) / (double)files->bytes);
+    }
+    files->read += tensor->size;
+}
+
+/* The weights where they lie, or a copy where this machine cannot read them there; as rows x cols. */
+static attn_mat view(checkpoint *files, const found *f, size_t rows, size_t cols)
+{
+    static const attn_mat none = {NULL, ATTN_F32, 0, 0, 0, 0};
+    const safetensors_tensor *tensor = f->tensor;
+    const void *data = tensor->data;
+    attn_dtype dtype = tensor->dtype == SAFETENSORS_F32   ? ATTN_F32
+                       : tensor->dtype == SAFETENSORS_F16 ? ATTN_F16
+                                                          : ATTN_BF16;
+    if (!safetensors_is_native(tensor)) {
+        void *copy = allocate(files, tensor->size, 1);
+        if (!copy)
+            return none;
+        safetensors_copy(tensor, 0, tensor->count, copy);
+        data = copy;
+    }
+    touch(files, tensor);
+    return attn_mat_of(data, dtype, rows, cols);
+}
+
+attn_mat checkpoint_matrix(checkpoint *files, size_t rows, size_t cols, const char *format, ...)
+{
+    attn_mat out = {NULL, ATTN_F32, 0, 0, 0, 0};
+    size_t shape[2];
+    va_list arguments;
+    found f;
+    shape[0] = rows, shape[1] = cols;
+    va_start(arguments, format);
+    if (find_weights(files, &f, shape, 2, format, arguments))
+        out = view(files, &f, rows, cols);
+    va_end(arguments);
+    return out;
+}
+
+attn_mat checkpoint_stack(checkpoint *files, size_t count, size_t rows, size_t cols, const char *format, ...)
+{
+    attn_mat out = {NULL, ATTN_F32, 0, 0, 0, 0};
+    size_t shape[3];
+    va_list arguments;
+    found f;
+    shape[0] = count, shape[1] = rows, shape[2] = cols;
+    va_start(arguments, format);
+    if (find_weights(files, &f, shape, 3, format, arguments))
+        out = view(files, &f, count * rows, cols);
+    va_end(arguments);
+    return out;
+}
+
+const float *checkpoint_vector(checkpoint *files, size_t count, const char *format, ...)
+{
+    float *values = NULL;
+    va_list arguments;
+    found f;
+    size_t i;
+    va_start(arguments, format);
+    if (find_weights(files, &f, &count, 1, format, arguments))
+        values = (float *)allocate(files, count, sizeof *values);
+    for (i = 0; values && i < count; i++)
+        values[i] = (float)safetensors_get(f.tensor, i);
+    va_end(arguments);
+    if (values)
+        files->read += f.tensor->size;
+    return values;
+}
+
+int checkpoint_has(checkpoint *files, const char *format, ...)
+{
+    va_list arguments;
+    found f;
+    va_start(arguments, format);
+    find(files, &f, format, arguments);
+    va_end(arguments);
+    return f.tensor != NULL;
+}
+
+void checkpoint_ignore(checkpoint *files, const char *format, ...)
+{
+    va_list arguments;
+    found f;
+    va_start(arguments, format);
+    find(files, &f, format, arguments);
+    va_end(arguments);
+    if (f.tensor)
+        take(&f);
+}
+
+void checkpoint_ignore_all(checkpoint *files, const char *prefix)
+{
+    size_t i, t;
+    for (i = 0; i < files->count; i++)
+        for (t = 0; t < files->files[i].tensors.count; t++)
+            if (strncmp(files->files[i].tensors.tensors[t].name, prefix, strlen(prefix)) == 0)
+                files->files[i].taken[t] = 1;
+}
+
+void checkpoint_finish(checkpoint *files, const char *model)
+{
+    char shown[81];
+    size_t i, t, n;
+    for (i = 0; !files->failed && i < files->count; i++)
+        for (t = 0; !files->failed && t < files->files[i].tensors.count; t++) {
+            const char *name = files->files[i].tensors.tensors[t].name;
+            if (files->files[i].taken[t])
+                continue;
+            for (n = 0; n + 1 < sizeof shown && name[n]; n++) /* nothing that a terminal would obey */
+                shown[n] = name[n] >= ' ' && name[n] <= '~' ? name[n] : '?';
+            shown[n] = 0;
+            checkpoint_fail(files, "%s: tensor %s is none of a %s", files->files[i].path, shown, model);
+        }
+    if (!files->failed && files->opts.progress)
+        files->opts.progress(files->opts.user, 1);
+}
+
+void *checkpoint_layers(checkpoint *files, size_t count, size_t size)
+{
+    if (!files->failed && count > files->tensors)
+        checkpoint_fail(files, "%s: config.json has %lu layers, the weights %lu tensors",
+                        files->count ? files->files[0].path : files->directory, (unsigned long)count,
+                        (unsigned long)files->tensors);
+    return allocate(files, count, size);
+}

@@ -1,0 +1,1170 @@
+/* decoder.c: see decoder.h. First config.json, generation_config.json and the weights; then the rotations of positions;
+   then the network. */
+#include "decoder.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rows that are computed at once: enough for products to be bound by arithmetic, few enough for their memory, and for
+   what a ring must hold beyond its window. */
+enum { CHUNK = 512 };
+
+/* Frequencies of a rotation: of pair d of a head, by position. */
+typedef struct decoder_rope {
+    double base, factor; /* factor: of a text that outgrows max_position_embeddings ("dynamic"); 0: it is as it was */
+    float scale;         /* what is rotated is multiplied by it */
+    float *frequencies;  /* [head_dim / 2] */
+} decoder_rope;
+
+enum { GLOBAL, LOCAL, NONE }; /* of a block's rotation; LOCAL is Gemma 3's where there is a window */
+
+struct decoder_block {
+    attn_mat q, k, v, o;     /* outputs x inputs, as all */
+    attn_mat gate, up, down; /* GPT-OSS: gate has both, row by row in turn */
+    const float *q_bias, *k_bias, *v_bias, *o_bias, *gate_bias, *up_bias, *down_bias; /* NULL: none */
+    const float *norm, *ff_norm;         /* before attention and feed-forward */
+    const float *out_norm, *ff_out_norm; /* Gemma: after them, before they are added */
+    const float *q_norm, *k_norm;        /* of each head; NULL: none */
+    const float *sinks;                  /* [heads]; NULL: none */
+    size_t window;                       /* tokens that one sees, itself included; 0: all */
+    int rope;
+};
+
+/* ==== config.json ================================================================================================ */
+
+/* What is particular to a family, and what transformers takes where config.json says nothing. */
+typedef struct traits {
+    const char *model_type, *name;
+    size_t vocab_size, hidden_size, intermediate_size, num_hidden_layers;
+    size_t num_attention_heads, num_key_value_heads, head_dim; /* 0: as many as heads; hidden_size / heads */
+    size_t max_position_embeddings, sliding_window;            /* 0: no such thing */
+    double rope_theta, rms_norm_eps, attn_softcap, final_softcap;
+    long bos_id, eos_id, pad_id;
+    int tie_word_embeddings;
+    int attention_bias; /* what it is where nothing is said; FIXED: whatever is said */
+    int mlp_bias;       /* whether there may be one */
+} traits;
+
+enum { NO = 0, YES = 1, FIXED = 2, NEVER = 3 };
+
+/* clang-format off */
+static const traits families[] = {
+    {"llama", "Llama", 32000, 4096, 11008, 32, 32, 0, 0, 2048, 0, 1e4, 1e-6, 0, 0, 1, 2, -1, 0, NO, 1},
+    {"mistral", "Mistral", 32000, 4096, 14336, 32, 32, 8, 0, 131072, 4096, 1e4, 1e-6, 0, 0, 1, 2, -1, 0, NEVER, 0},
+    {"qwen2", "Qwen 2", 151936, 4096, 22016, 32, 32, 32, 0, 32768, 4096, 1e4, 1e-6, 0, 0, -1, -1, -1, 0, FIXED, 0},
+    {"qwen3", "Qwen 3", 151936, 4096, 22016, 32, 32, 32, 128, 32768, 4096, 1e4, 1e-6, 0, 0, -1, -1, -1, 0, NO, 0},
+    {"gemma2", "Gemma 2", 256000, 2304, 9216, 26, 8, 4, 256, 8192, 4096, 1e4, 1e-6, 50, 30, 2, 1, 0, 1, NO, 0},
+    {"gemma3_text", "Gemma 3", 262208, 2304, 9216, 26, 8, 4, 256, 131072, 4096, 1e6, 1e-6, 0, 0, 2, 1, 0, 1, NO, 0},
+    {"gpt_oss", "GPT-OSS", 201088, 2880, 2880, 36, 64, 8, 64, 131072, 128, 150000, 1e-5, 0, 0, -1, -1, -1, 0, YES, 0},
+    {"smollm3", "SmolLM3", 128256, 2048, 11008, 36, 16, 4, 0, 32768, 0, 2e6, 1e-6, 0, 0, 128000, 128001, 128004, 1, NO,
+     1}};
+/* clang-format on */
+
+/* What the functions that open a model share. */
+typedef struct loader {
+    decoder *model;
+    checkpoint *files;
+    const traits *kind;
+    json config;     /* of the text part: config.json, or its text_config */
+    json generation; /* generation_config.json, or config.json */
+    int whole;       /* gemma3: text is a part of it */
+    char prefix[32]; /* of the names of tensors */
+    size_t window;   /* sliding_window; 0: none */
+    int attention_bias, mlp_bias;
+} loader;
+
+static int is_there(json value)
+{
+    return value.type != JSON_NONE && value.type != JSON_NULL;
+}
+
+static void refuse(loader *load, json object, const char *name, const char *reason)
+{
+    checkpoint_fail_member(load->files, object, name, reason);
+}
+
+/* model_type, and where the members are. */
+static void read_family(loader *load)
+{
+    char list[160];
+    json type = json_get(load->config, "model_type");
+    size_t i, at = 0;
+    for (i = 0; i < sizeof families / sizeof *families; i++)
+        if (json_is(type, families[i].model_type))
+            load->kind = &families[i];
+    if (json_is(type, "gemma3")) {
+        load->kind = &families[DECODER_GEMMA3];
+        load->whole = 1;
+        load->config = json_get(load->config, "text_config");
+        type = json_get(load->config, "model_type");
+        if (load->config.type != JSON_OBJECT)
+            refuse(load, load->files->config, "text_config", "is no object");
+        else if (is_there(type) && !json_is(type, "gemma3_text"))
+            refuse(load, load->config, "text_config.model_type", "is not gemma3_text");
+    }
+    if (load->kind) {
+        load->model->config.family = (decoder_family)(load->kind - families);
+        load->model->gemma = load->kind == &families[DECODER_GEMMA2] || load->kind == &families[DECODER_GEMMA3];
+        return;
+    }
+    for (i = 0; i < sizeof families / sizeof *families; i++) {
+        int wrote = snprintf(list + at, sizeof list - at, "%s, ", families[i].model_type);
+        at += wrote > 0 ? (size_t)wrote : 0;
+    }
+    checkpoint_fail(load->files, "%s/config.json: model_type is none of %sgemma3", load->files->directory, list);
+}
+
+/* What would change the results, and is not done here: refused unless it is what changes nothing. */
+static void refuse_others(loader *load)
+{
+    json c = load->config, outer = load->files->config;
+    decoder_family family = load->model->config.family;
+    static const char *const objects[] = {"quantization_config", "compression_config", "rope_parameters",
+                                          "attention_chunk_size"};
+    size_t i;
+    for (i = 0; i < sizeof objects / sizeof *objects; i++)
+        if (is_there(json_get(c, objects[i])) || is_there(json_get(outer, objects[i])))
+            refuse(load, is_there(json_get(c, objects[i])) ? c : outer, objects[i],
+                   i < 2    ? "is there: weights of F32, F16 and BF16 alone can be used"
+                   : i == 2 ? "is there: rope_theta and rope_scaling are what is read"
+                            : "is there, which this program does not do");
+    if (checkpoint_real(load->files, c, "partial_rotary_factor", -1e9, 1e9, 1) != 1)
+        refuse(load, c, "partial_rotary_factor", "is not 1, which this program does not do");
+    if (is_there(json_get(c, "use_bidirectional_attention")) &&
+        json_get(c, "use_bidirectional_attention").type != JSON_FALSE)
+        refuse(load, c, "use_bidirectional_attention", "is there: no text can be continued so");
+    if (checkpoint_flag(load->files, c, "is_encoder_decoder", 0))
+        refuse(load, c, "is_encoder_decoder", "is true, which no decoder is");
+    if (checkpoint_flag(load->files, c, "add_cross_attention", 0))
+        refuse(load, c, "add_cross_attention", "is true: there is nothing to attend to but the text");
+    if (family != DECODER_GEMMA2 && is_there(json_get(c, "attn_logit_softcapping")))
+        refuse(load, c, "attn_logit_softcapping", "is there, which only a gemma2 has");
+    if (family != DECODER_GEMMA2 && (family != DECODER_GEMMA3 || load->whole) &&
+        is_there(json_get(c, "final_logit_softcapping")))
+        refuse(load, c, "final_logit_softcapping", "is there, which only gemma2 and gemma3_text have");
+    if (family == DECODER_LLAMA && is_there(json_get(c, "sliding_window")))
+        refuse(load, c, "sliding_window", "is there, which no llama has");
+}
+
+static size_t number(loader *load, const char *name, size_t otherwise)
+{
+    return checkpoint_uint(load->files, load->config, name, 1, (long)otherwise);
+}
+
+/* Where null has another meaning than a member that is missing. */
+static size_t number_or_null(loader *load, const char *name, size_t otherwise, size_t null)
+{
+    return json_get(load->config, name).type == JSON_NULL ? null : number(load, name, otherwise ? otherwise : null);
+}
+
+static void read_sizes(loader *load)
+{
+    decoder_config *c = &load->model->config;
+    const traits *kind = load->kind;
+    c->vocab_size = number(load, "vocab_size", kind->vocab_size);
+    c->hidden_size = number(load, "hidden_size", kind->hidden_size);
+    c->intermediate_size = number(load, "intermediate_size", kind->intermediate_size);
+    c->num_hidden_layers = number(load, "num_hidden_layers", kind->num_hidden_layers);
+    c->num_attention_heads = number(load, "num_attention_heads", kind->num_attention_heads);
+    c->max_position_embeddings = number(load, "max_position_embeddings", kind->max_position_embeddings);
+    if (load->files->failed)
+        return;
+    c->num_key_value_heads =
+        number_or_null(load, "num_key_value_heads", kind->num_key_value_heads, c->num_attention_heads);
+    c->head_dim = number_or_null(load, "head_dim", kind->head_dim, c->hidden_size / c->num_attention_heads);
+    if (load->files->failed)
+        return;
+    if (c->num_attention_heads % c->num_key_value_heads != 0)
+        refuse(load, load->config, "num_attention_heads", "is no multiple of num_key_value_heads");
+    else if (c->head_dim == 0 || c->head_dim % 2 != 0)
+        refuse(load, load->config, "head_dim", "is not even: it is rotated in pairs");
+    else if (c->num_attention_heads > (size_t)INT32_MAX / c->head_dim || c->intermediate_size > INT32_MAX / 2)
+        refuse(load, load->config, "head_dim", "is too large, or intermediate_size is");
+}
+
+/* hidden_act, or Gemma's hidden_activation. GPT-OSS has one of its own, whatever this says. */
+static void read_activation(loader *load)
+{
+    static const char *const names[] = {"silu",
+                                        "swish",
+                                        "gelu_pytorch_tanh",
+                                        "gelu_new",
+                                        "gelu_python_tanh",
+                                        "gelu_fast",
+                                        "gelu_accurate",
+                                        "gelu",
+                                        "gelu_python",
+                                        "relu",
+                                        NULL};
+    decoder_config *c = &load->model->config;
+    const char *name = load->model->gemma ? "hidden_activation" : "hidden_act";
+    size_t i = checkpoint_choice(load->files, load->config, name, names);
+    if (load->model->gemma && !is_there(json_get(load->config, name)))
+        i = 2;
+    if (c->family == DECODER_GPT_OSS && i > 1)
+        refuse(load, load->config, name, "is not silu");
+    c->activation = i < 2 ? LAYERS_SILU : i < 7 ? LAYERS_GELU_TANH : i < 9 ? LAYERS_GELU_ERF : LAYERS_RELU;
+}
+
+/* A cap; null is none. */
+static double read_cap(loader *load, const char *name, double otherwise)
+{
+    if (otherwise == 0 && !is_there(json_get(load->config, name)))
+        return 0;
+    if (json_get(load->config, name).type == JSON_NULL)
+        return 0;
+    return checkpoint_real(load->files, load->config, name, 1e-3, 1e9, otherwise);
+}
+
+static void read_numbers(loader *load)
+{
+    decoder_config *c = &load->model->config;
+    const traits *kind = load->kind;
+    c->rms_norm_eps = checkpoint_real(load->files, load->config, "rms_norm_eps", 0, 1, kind->rms_norm_eps);
+    c->scale = load->model->gemma ? checkpoint_real(load->files, load->config, "query_pre_attn_scalar", 1e-6, 1e9, 256)
+                                  : (double)c->head_dim;
+    c->scale = c->scale > 0 ? 1 / sqrt(c->scale) : 1;
+    c->attn_logit_softcapping = read_cap(load, "attn_logit_softcapping", kind->attn_softcap);
+    c->final_logit_softcapping = read_cap(load, "final_logit_softcapping", kind->final_softcap);
+    c->tie_word_embeddings =
+        checkpoint_flag(load->files, load->config, "tie_word_embeddings", kind->tie_word_embeddings);
+    load->attention_bias = kind->attention_bias == FIXED ||
+                           checkpoint_flag(load->files, load->config, "attention_bias", kind->attention_bias == YES);
+    load->mlp_bias = checkpoint_flag(load->files, load->config, "mlp_bias", 0);
+    if (kind->attention_bias == NEVER && load->attention_bias)
+        refuse(load, load->config, "attention_bias", "is true, which no such model has");
+    if (!kind->mlp_bias && load->mlp_bias)
+        refuse(load, load->config, "mlp_bias", "is true, which no such model has");
+}
+
+/* GPT-OSS is a mixture of experts; with one it is a feed-forward like the others. */
+static void read_experts(loader *load)
+{
+    checkpoint *files = load->files;
+    size_t experts, active;
+    if (load->model->config.family != DECODER_GPT_OSS)
+        return;
+    experts = checkpoint_uint(files, load->config, "num_local_experts", 1, 128);
+    active = checkpoint_uint(files, load->config, "num_experts_per_tok", 1, 4);
+    if (!files->failed && experts != 1)
+        checkpoint_fail(files, "%s/config.json: num_local_experts is %lu: here GPT-OSS runs with one expert only",
+                        files->directory, (unsigned long)experts);
+    if (!files->failed && active != 1)
+        checkpoint_fail(files, "%s/config.json: num_experts_per_tok is %lu, but there is one expert", files->directory,
+                        (unsigned long)active);
+    if (checkpoint_real(files, load->config, "swiglu_limit", 0, 1e9, 7) != 7)
+        refuse(load, load->config, "swiglu_limit", "is not 7");
+}
+
+/* A token's id; -1 for null and for -1, as the first models wrote "none". */
+static long read_id(loader *load, json object, const char *name, json value)
+{
+    uint64_t id;
+    double minus;
+    if (!is_there(value) || (json_double(value, &minus) && minus == -1))
+        return -1;
+    if (json_uint(value, &id) && id < load->model->config.vocab_size)
+        return (long)id;
+    refuse(load, object, name, "is no number below vocab_size");
+    return -1;
+}
+
+/* A member of generation_config.json, config.json or its text_config, the first that has it; *object: which. */
+static json find_member(const loader *load, const char *name, json *object)
+{
+    json value;
+    *object = load->generation;
+    value = json_get(*object, name);
+    if (value.type == JSON_NONE) {
+        *object = load->files->config;
+        value = json_get(*object, name);
+    }
+    if (value.type == JSON_NONE) {
+        *object = load->config;
+        value = json_get(*object, name);
+    }
+    return value;
+}
+
+/* The family's id where nothing is said, if the vocabulary has it. */
+static long usual_id(const loader *load, long id)
+{
+    return id >= 0 && (size_t)id < load->model->config.vocab_size ? id : -1;
+}
+
+static void read_ids(loader *load)
+{
+    decoder_config *c = &load->model->config;
+    json object, value, element;
+    long id;
+    value = find_member(load, "bos_token_id", &object);
+    c->bos_id = (int32_t)(value.type == JSON_NONE ? usual_id(load, load->kind->bos_id)
+                                                  : read_id(load, object, "bos_token_id", value));
+    value = find_member(load, "pad_token_id", &object);
+    c->pad_id = (int32_t)(value.type == JSON_NONE ? usual_id(load, load->kind->pad_id)
+                                                  : read_id(load, object, "pad_token_id", value));
+    value = find_member(load, "eos_token_id", &object);
+    if (value.type != JSON_ARRAY) {
+        id =
+            value.type == JSON_NONE ? usual_id(load, load->kind->eos_id) : read_id(load, object, "eos_token_id", value);
+        c->eos_ids[0] = (int32_t)id;
+        c->eos_count = id >= 0;
+        return;
+    }
+    for (element = json_first(value); element.type != JSON_NONE; element = json_next(element)) {
+        id = read_id(load, object, "eos_token_id", element);
+        if (c->eos_count == sizeof c->eos_ids / sizeof *c->eos_ids)
+            refuse(load, object, "eos_token_id", "has more than 16 elements");
+        if (load->files->failed)
+            return;
+        if (id >= 0)
+            c->eos_ids[c->eos_count++] = (int32_t)id;
+    }
+}
+
+/* How texts are continued by default: what transformers would do, or a refusal. */
+static void read_generation(loader *load)
+{
+    static const struct {
+        const char *name;
+        double neutral;
+        int sampling; /* counts only then */
+    } numbers[] = {{"num_beams", 1, 0},
+                   {"no_repeat_ngram_size", 0, 0},
+                   {"min_length", 0, 0},
+                   {"min_new_tokens", 0, 0},
+                   {"guidance_scale", 1, 0},
+                   {"penalty_alpha", 0, 0},
+                   {"min_p", 0, 1},
+                   {"typical_p", 1, 1},
+                   {"epsilon_cutoff", 0, 1},
+                   {"eta_cutoff", 0, 1},
+                   {"encoder_repetition_penalty", 1, 0}};
+    static const char *const others[] = {
+        "bad_words_ids", "force_words_ids",     "suppress_tokens",     "begin_suppress_tokens",
+        "sequence_bias", "forced_bos_token_id", "forced_eos_token_id", "exponential_decay_length_penalty",
+        "stop_strings",  "watermarking_config"};
+    decoder_config *c = &load->model->config;
+    checkpoint *files = load->files;
+    json g = load->generation;
+    int sample = checkpoint_flag(files, g, "do_sample", 0);
+    size_t i;
+    for (i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if ((sample || !numbers[i].sampling) &&
+            checkpoint_real(files, g, numbers[i].name, -1e9, 1e9, numbers[i].neutral) != numbers[i].neutral)
+            refuse(load, g, numbers[i].name, "is something that this program does not do");
+    for (i = 0; i < sizeof others / sizeof *others; i++) {
+        json value = json_get(g, others[i]);
+        if (is_there(value) && (value.type != JSON_ARRAY || json_first(value).type != JSON_NONE))
+            refuse(load, g, others[i], "is something that this program does not do");
+    }
+    c->repetition_penalty = checkpoint_real(files, g, "repetition_penalty", 1e-6, 1e6, 1);
+    c->temperature = 0;
+    c->top_p = 1;
+    c->top_k = 0;
+    if (!sample)
+        return;
+    c->temperature = checkpoint_real(files, g, "temperature", 0, 1e6, 1);
+    c->top_p = checkpoint_real(files, g, "top_p", 0, 1, 1);
+    c->top_k = json_get(g, "top_k").type == JSON_NULL ? 0 : checkpoint_uint(files, g, "top_k", 0, 50);
+}
+
+static void read_config(loader *load)
+{
+    load->config = load->files->config;
+    read_family(load);
+    if (load->files->failed)
+        return;
+    refuse_others(load);
+    read_sizes(load);
+    if (load->files->failed)
+        return;
+    read_activation(load);
+    read_numbers(load);
+    read_experts(load);
+    load->generation = checkpoint_json(load->files, "generation_config.json");
+    if (load->generation.type == JSON_NONE)
+        load->generation = load->files->config;
+    else if (load->generation.type != JSON_OBJECT)
+        checkpoint_fail(load->files, "%s/generation_config.json: no JSON object", load->files->directory);
+    if (load->files->failed)
+        return;
+    read_ids(load);
+    read_generation(load);
+}
+
+/* ==== Layers: which window, which rotation ======================================================================= */
+
+/* sliding_window; Qwen's counts only if use_sliding_window says so. */
+static void read_window(loader *load)
+{
+    decoder_family family = load->model->config.family;
+    json value = json_get(load->config, "sliding_window");
+    if (family == DECODER_LLAMA)
+        return;
+    if ((family == DECODER_QWEN2 || family == DECODER_QWEN3) &&
+        !checkpoint_flag(load->files, load->config, "use_sliding_window", 0))
+        return;
+    if (!is_there(value) && (value.type == JSON_NULL || load->kind->sliding_window == 0)) {
+        if (load->model->gemma || family == DECODER_GPT_OSS)
+            refuse(load, load->config, "sliding_window", "is null, but layers have windows");
+        return;
+    }
+    load->window = number(load, "sliding_window", load->kind->sliding_window);
+}
+
+/* Whether layer i has a window where there is no layer_types: every `pattern`th layer of Gemma and GPT-OSS has none,
+   Qwen's have one from the layer `first` on, SmolLM3's where they do not rotate. */
+static int slides(const loader *load, size_t i, size_t pattern, size_t first, int some)
+{
+    switch (load->model->config.family) {
+    case DECODER_MISTRAL: return 1;
+    case DECODER_QWEN2:
+    case DECODER_QWEN3: return i >= first;
+    case DECODER_GEMMA2:
+    case DECODER_GEMMA3:
+    case DECODER_GPT_OSS: return (i + 1) % pattern != 0;
+    case DECODER_SMOLLM3: return some && load->model->blocks[i].rope == NONE;
+    case DECODER_LLAMA: break;
+    }
+    return 0;
+}
+
+/* layer_types, or what it is without it. */
+static void read_layer_types(loader *load)
+{
+    static const char *const types[] = {"full_attention", "sliding_attention"};
+    decoder_block *blocks = load->model->blocks;
+    size_t count = load->model->config.num_hidden_layers, pattern = 2, first = 0, i;
+    decoder_family family = load->model->config.family;
+    int some = checkpoint_flag(load->files, load->config, "use_sliding_window", 0);
+    json list = json_get(load->config, "layer_types"), type;
+    if (family == DECODER_GEMMA3)
+        pattern = number(load, "sliding_window_pattern", 6);
+    if (family == DECODER_QWEN2 || family == DECODER_QWEN3)
+        first = checkpoint_uint(load->files, load->config, "max_window_layers", 0, 28);
+    if (load->files->failed)
+        return;
+    for (i = 0; !is_there(list) && i < count; i++)
+        blocks[i].window = slides(load, i, pattern, first, some) ? load->window : 0;
+    if (!is_there(list))
+        return;
+    for (i = 0, type = json_first(list); list.type == JSON_ARRAY && type.type != JSON_NONE && i < count; i++) {
+        if (json_is(type, types[1]) && load->window == 0)
+            refuse(load, load->config, "layer_types", "has sliding_attention, but there is no sliding_window");
+        else if (!json_is(type, types[0]) && !json_is(type, types[1]))
+            refuse(load, load->config, "layer_types", "has what is neither full_attention nor sliding_attention");
+        else if (family == DECODER_MISTRAL && !json_is(type, types[load->window > 0]))
+            refuse(load, load->config, "layer_types", "is not what all layers of a mistral are");
+        if (load->files->failed)
+            return;
+        blocks[i].window = json_is(type, types[1]) ? load->window : 0;
+        type = json_next(type);
+    }
+    if (list.type != JSON_ARRAY || i < count || type.type != JSON_NONE)
+        refuse(load, load->config, "layer_types", "is no list of num_hidden_layers strings");
+}
+
+/* SmolLM3: a layer rotates where no_rope_layers has 1; without that, all but every fourth do. */
+static void read_no_rope(loader *load)
+{
+    decoder_block *blocks = load->model->blocks;
+    size_t count = load->model->config.num_hidden_layers, interval, i;
+    json list = json_get(load->config, "no_rope_layers"), flag;
+    uint64_t rotates;
+    if (load->model->config.family != DECODER_SMOLLM3)
+        return;
+    if (!is_there(list)) {
+        interval = number(load, "no_rope_layer_interval", 4);
+        for (i = 0; !load->files->failed && i < count; i++)
+            blocks[i].rope = (i + 1) % interval != 0 ? GLOBAL : NONE;
+        return;
+    }
+    for (i = 0, flag = json_first(list); list.type == JSON_ARRAY && i < count; i++, flag = json_next(flag)) {
+        if (!json_uint(flag, &rotates) || rotates > 1)
+            break;
+        blocks[i].rope = rotates ? GLOBAL : NONE;
+    }
+    if (i < count)
+        refuse(load, load->config, "no_rope_layers", "is no list of 0 and 1 for each layer");
+}
+
+/* ==== Positions ================================================================================================== */
+
+/* Frequencies are computed as transformers does, in float, step by step: an angle is position times frequency, so that
+   the roundings of a frequency grow with the position. */
+
+/* base^(2d/dim). */
+static float rope_power(float base, size_t dim, size_t d)
+{
+    float exponent = (float)(2 * d) / (float)dim;
+    return (float)pow((double)base, (double)exponent);
+}
+
+/* Llama 3.1: waves longer than the text in training are stretched by factor, short ones are not, and between. */
+static void llama3_frequencies(loader *load, decoder_rope *rope, json scaling, size_t dim)
+{
+    checkpoint *files = load->files;
+    double factor = checkpoint_real(files, scaling, "factor", 1e-6, 1e9, -1);
+    double low = checkpoint_real(files, scaling, "low_freq_factor", 1e-6, 1e9, -1);
+    double high = checkpoint_real(files, scaling, "high_freq_factor", 1e-6, 1e9, -1);
+    double length = (double)checkpoint_uint(files, scaling, "original_max_position_embeddings", 1, -1);
+    size_t d;
+    if (!files->failed && high <= low)
+        refuse(load, scaling, "high_freq_factor", "is not above low_freq_factor");
+    for (d = 0; !files->failed && d < dim / 2; d++) {
+        float frequency = rope->frequencies[d], wave = 6.28318531f / frequency, smooth;
+        smooth = ((float)length / wave - (float)low) / (float)(high - low);
+        if (wave > (float)(length / low))
+            rope->frequencies[d] = frequency / (float)factor;
+        else if (wave >= (float)(length / high))
+            rope->frequencies[d] = (1 - smooth) * frequency / (float)factor + smooth * frequency;
+    }
+}
+
+/* The pair that turns so many times in the length of training. */
+static double yarn_pair(double rotations, double length, double base, size_t dim)
+{
+    return (double)dim * log(length / (rotations * 6.283185307179586)) / (2 * log(base));
+}
+
+static double yarn_scale(double factor, double mscale)
+{
+    return factor <= 1 ? 1 : 0.1 * mscale * log(factor) + 1;
+}
+
+/* YaRN: between plain frequencies and those divided by factor, by how often a pair turns.
+                                                                                     Peng 2023, arXiv 2309.00071 */
+static void yarn_frequencies(loader *load, decoder_rope *rope, json scaling, size_t dim)
+{
+    checkpoint *files = load->files;
+    double factor = checkpoint_real(files, scaling, "factor", 1e-6, 1e9, -1);
+    double scale = checkpoint_real(files, scaling, "attention_factor", -1, 1e9, -1);
+    double mscale = checkpoint_real(files, scaling, "mscale", 0, 1e9, 0);
+    double all = checkpoint_real(files, scaling, "mscale_all_dim", 0, 1e9, 0);
+    double fast = checkpoint_real(files, scaling, "beta_fast", 0, 1e9, 32);
+    double slow = checkpoint_real(files, scaling, "beta_slow", 0, 1e9, 1);
+    double length = (double)checkpoint_uint(files, scaling, "original_max_position_embeddings", 1,
+                                            (long)load->model->config.max_position_embeddings);
+    int truncate = checkpoint_flag(files, scaling, "truncate", 1);
+    double low, high;
+    size_t d;
+    if (!files->failed && rope->base <= 1)
+        refuse(load, load->config, "rope_theta", "is not above 1");
+    if (files->failed)
+        return;
+    if (!is_there(json_get(scaling, "attention_factor")))
+        scale = mscale > 0 && all > 0 ? yarn_scale(factor, mscale) / yarn_scale(factor, all) : yarn_scale(factor, 1);
+    else if (scale < 0)
+        refuse(load, scaling, "attention_factor", "is negative");
+    low = yarn_pair(fast > 0 ? fast : 32, length, rope->base, dim);
+    high = yarn_pair(slow > 0 ? slow : 1, length, rope->base, dim);
+    if (truncate)
+        low = floor(low), high = ceil(high);
+    low = low < 0 ? 0 : low;
+    high = high > (double)(dim - 1) ? (double)(dim - 1) : high;
+    if (low == high)
+        high += 0.001;
+    for (d = 0; d < dim / 2; d++) {
+        float slower = 1 / ((float)factor * rope_power((float)rope->base, dim, d));
+        float part = ((float)d - (float)low) / (float)(high - low), plain;
+        part = part < 0 ? 0 : part > 1 ? 1 : part;
+        plain = 1 - part;
+        rope->frequencies[d] = slower * (1 - plain) + rope->frequencies[d] * plain;
+    }
+    rope->scale = (float)scale;
+}
+
+/* rope_scaling of this object, which may be missing. */
+static void read_scaling(loader *load, decoder_rope *rope, json scaling)
+{
+    static const char *const types[] = {"default", "linear", "dynamic", "yarn", "llama3", NULL};
+    size_t dim = load->model->config.head_dim, kind, d;
+    json type = json_get(scaling, "rope_type"), old = json_get(scaling, "type");
+    double factor;
+    if (!is_there(scaling))
+        return;
+    if (scaling.type != JSON_OBJECT)
+        refuse(load, load->config, "rope_scaling", "is no object");
+    if (is_there(type) && is_there(old) && json_compare(type, old) != 0)
+        refuse(load, scaling, "type", "and rope_type of rope_scaling differ");
+    if (!is_there(type) && !is_there(old))
+        refuse(load, load->config, "rope_scaling", "has no rope_type");
+    kind = checkpoint_choice(load->files, scaling, is_there(type) ? "rope_type" : "type", types);
+    if (load->files->failed)
+        return;
+    if (kind == 1) {
+        factor = checkpoint_real(load->files, scaling, "factor", 1e-6, 1e9, -1);
+        for (d = 0; d < dim / 2; d++)
+            rope->frequencies[d] /= (float)factor;
+    } else if (kind == 2) {
+        rope->factor = checkpoint_real(load->files, scaling, "factor", 1, 1e9, -1);
+        if (dim == 2)
+            refuse(load, load->config, "head_dim", "is 2, too little for rope_scaling of type dynamic");
+    } else if (kind == 3) {
+        yarn_frequencies(load, rope, scaling, dim);
+    } else if (kind == 4) {
+        llama3_frequencies(load, rope, scaling, dim);
+    }
+}
+
+static void read_rope(loader *load)
+{
+    decoder *model = load->model;
+    size_t half = model->config.head_dim / 2, i, d;
+    if (load->files->failed)
+        return;
+    model->ropes = (decoder_rope *)calloc(2, sizeof *model->ropes);
+    if (model->ropes)
+        model->ropes[0].frequencies = (float *)malloc(2 * half * sizeof(float)); /* of both */
+    if (!model->ropes || !model->ropes[0].frequencies) {
+        checkpoint_fail(load->files, "no memory");
+        return;
+    }
+    for (i = 0; i < 2; i++) {
+        decoder_rope *rope = &model->ropes[i];
+        rope->frequencies = model->ropes[0].frequencies + i * half;
+        rope->scale = 1;
+        rope->base = i == GLOBAL
+                         ? checkpoint_real(load->files, load->config, "rope_theta", 1e-3, 1e15, load->kind->rope_theta)
+                         : checkpoint_real(load->files, load->config, "rope_local_base_freq", 1e-3, 1e15, 1e4);
+        if (load->files->failed)
+            return;
+        for (d = 0; d < half; d++)
+            rope->frequencies[d] = 1 / rope_power((float)rope->base, 2 * half, d);
+    }
+    read_scaling(load, &model->ropes[GLOBAL], json_get(load->config, "rope_scaling"));
+    for (i = 0; model->config.family == DECODER_GEMMA3 && i < model->config.num_hidden_layers; i++)
+        model->blocks[i].rope = model->blocks[i].window > 0 ? LOCAL : GLOBAL;
+}
+
+/* ==== Weights ==================================================================================================== */
+
+static void load_attention(loader *load, decoder_block *b, unsigned long i)
+{
+    const decoder_config *c = &load->model->config;
+    checkpoint *files = load->files;
+    size_t q = c->num_attention_heads * c->head_dim, kv = c->num_key_value_heads * c->head_dim, d = c->hidden_size;
+    const char *p = load->prefix;
+    b->q = checkpoint_matrix(files, q, d, "%slayers.%lu.self_attn.q_proj.weight", p, i);
+    b->k = checkpoint_matrix(files, kv, d, "%slayers.%lu.self_attn.k_proj.weight", p, i);
+    b->v = checkpoint_matrix(files, kv, d, "%slayers.%lu.self_attn.v_proj.weight", p, i);
+    b->o = checkpoint_matrix(files, d, q, "%slayers.%lu.self_attn.o_proj.weight", p, i);
+    if (load->attention_bias) {
+        b->q_bias = checkpoint_vector(files, q, "%slayers.%lu.self_attn.q_proj.bias", p, i);
+        b->k_bias = checkpoint_vector(files, kv, "%slayers.%lu.self_attn.k_proj.bias", p, i);
+        b->v_bias = checkpoint_vector(files, kv, "%slayers.%lu.self_attn.v_proj.bias", p, i);
+        if (c->family != DECODER_QWEN2)
+            b->o_bias = checkpoint_vector(files, d, "%slayers.%lu.self_attn.o_proj.bias", p, i);
+    }
+    if (c->family == DECODER_QWEN3 || c->family == DECODER_GEMMA3) {
+        b->q_norm = checkpoint_vector(files, c->head_dim, "%slayers.%lu.self_attn.q_norm.weight", p, i);
+        b->k_norm = checkpoint_vector(files, c->head_dim, "%slayers.%lu.self_attn.k_norm.weight", p, i);
+    }
+    if (c->family == DECODER_GPT_OSS)
+        b->sinks = checkpoint_vector(files, c->num_attention_heads, "%slayers.%lu.self_attn.sinks", p, i);
+    checkpoint_ignore(files, "%slayers.%lu.self_attn.rotary_emb.inv_freq", p, i);
+}
+
+static void load_feed_forward(loader *load, decoder_block *b, unsigned long i)
+{
+    const decoder_config *c = &load->model->config;
+    checkpoint *files = load->files;
+    size_t d = c->hidden_size, f = c->intermediate_size;
+    const char *p = load->prefix;
+    b->gate = checkpoint_matrix(files, f, d, "%slayers.%lu.mlp.gate_proj.weight", p, i);
+    b->up = checkpoint_matrix(files, f, d, "%slayers.%lu.mlp.up_proj.weight", p, i);
+    b->down = checkpoint_matrix(files, d, f, "%slayers.%lu.mlp.down_proj.weight", p, i);
+    if (load->mlp_bias) {
+        b->gate_bias = checkpoint_vector(files, f, "%slayers.%lu.mlp.gate_proj.bias", p, i);
+        b->up_bias = checkpoint_vector(files, f, "%slayers.%lu.mlp.up_proj.bias", p, i);
+        b->down_bias = checkpoint_vector(files, d, "%slayers.%lu.mlp.down_proj.bias", p, i);
+    }
+}
+
+/* A tensor of 1 x count as floats. */
+static const float *load_row(loader *load, size_t count, const char *name, unsigned long i)
+{
+    attn_mat row = checkpoint_matrix(load->files, 1, count, "%slayers.%lu.mlp.experts.%s", load->prefix, i, name);
+    float *values = load->files->failed ? NULL : (float *)checkpoint_layers(load->files, 1, count * sizeof *values);
+    if (values)
+        attn_mat_copy(attn_mat_of(values, ATTN_F32, 1, count), row);
+    return values;
+}
+
+/* One expert: its matrices are inputs x outputs, and columns of gate and up take turns. The router has no choice. */
+static void load_expert(loader *load, decoder_block *b, unsigned long i)
+{
+    const decoder_config *c = &load->model->config;
+    checkpoint *files = load->files;
+    size_t d = c->hidden_size, f = c->intermediate_size;
+    const char *p = load->prefix;
+    b->gate = attn_mat_t(checkpoint_stack(files, 1, d, 2 * f, "%slayers.%lu.mlp.experts.gate_up_proj", p, i));
+    b->down = attn_mat_t(checkpoint_stack(files, 1, f, d, "%slayers.%lu.mlp.experts.down_proj", p, i));
+    b->gate_bias = load_row(load, 2 * f, "gate_up_proj_bias", i);
+    b->down_bias = load_row(load, d, "down_proj_bias", i);
+    checkpoint_ignore(files, "%slayers.%lu.mlp.router.weight", p, i);
+    checkpoint_ignore(files, "%slayers.%lu.mlp.router.bias", p, i);
+}
+
+static void load_block(loader *load, decoder_block *b, unsigned long i)
+{
+    const decoder_config *c = &load->model->config;
+    checkpoint *files = load->files;
+    const char *p = load->prefix;
+    load_attention(load, b, i);
+    if (c->family == DECODER_GPT_OSS)
+        load_expert(load, b, i);
+    else
+        load_feed_forward(load, b, i);
+    b->norm = checkpoint_vector(files, c->hidden_size, "%slayers.%lu.input_layernorm.weight", p, i);
+    if (load->model->gemma) {
+        b->out_norm = checkpoint_vector(files, c->hidden_size, "%slayers.%lu.post_attention_layernorm.weight", p, i);
+        b->ff_norm = checkpoint_vector(files, c->hidden_size, "%slayers.%lu.pre_feedforward_layernorm.weight", p, i);
+        b->ff_out_norm =
+            checkpoint_vector(files, c->hidden_size, "%slayers.%lu.post_feedforward_layernorm.weight", p, i);
+    } else {
+        b->ff_norm = checkpoint_vector(files, c->hidden_size, "%slayers.%lu.post_attention_layernorm.weight", p, i);
+    }
+}
+
+/* Where the text part of a Gemma 3 with eyes is, of which files of two ages are about; the rest is not looked at. */
+static void set_prefix(loader *load)
+{
+    static const char *const seen[] = {"vision_tower.", "multi_modal_projector.", "model.vision_tower.",
+                                       "model.multi_modal_projector."};
+    size_t i;
+    snprintf(load->prefix, sizeof load->prefix, "model.");
+    if (!load->whole)
+        return;
+    snprintf(load->prefix, sizeof load->prefix, "language_model.model.");
+    if (checkpoint_has(load->files, "model.language_model.embed_tokens.weight"))
+        snprintf(load->prefix, sizeof load->prefix, "model.language_model.");
+    for (i = 0; i < sizeof seen / sizeof *seen; i++)
+        checkpoint_ignore_all(load->files, seen[i]);
+}
+
+static void load_weights(loader *load)
+{
+    decoder *model = load->model;
+    const decoder_config *c = &model->config;
+    checkpoint *files = load->files;
+    const char *head =
+        checkpoint_has(files, "language_model.lm_head.weight") ? "language_model.lm_head.weight" : "lm_head.weight";
+    size_t i;
+    set_prefix(load);
+    model->embedding = checkpoint_matrix(files, c->vocab_size, c->hidden_size, "%sembed_tokens.weight", load->prefix);
+    for (i = 0; i < c->num_hidden_layers && !files->failed; i++)
+        load_block(load, &model->blocks[i], (unsigned long)i);
+    model->norm = checkpoint_vector(files, c->hidden_size, "%snorm.weight", load->prefix);
+    model->head = model->embedding;
+    if (c->tie_word_embeddings)
+        checkpoint_ignore(files, "%s", head);
+    else
+        model->head = checkpoint_matrix(files, c->vocab_size, c->hidden_size, "%s", head);
+    checkpoint_ignore(files, "%srotary_emb.inv_freq", load->prefix);
+    checkpoint_finish(files, load->kind->name);
+}
+
+/* ==== Opening and closing ======================================================================================== */
+
+const char *decoder_open(decoder *model, const char *directory, const checkpoint_opts *opts)
+{
+    loader load;
+    memset(model, 0, sizeof *model);
+    memset(&load, 0, sizeof load);
+    load.model = model;
+    load.files = &model->files;
+    checkpoint_open(&model->files, directory, opts);
+    if (!model->files.failed)
+        read_config(&load);
+    if (!model->files.failed)
+        model->blocks =
+            (decoder_block *)checkpoint_layers(&model->files, model->config.num_hidden_layers, sizeof *model->blocks);
+    if (!model->files.failed)
+        read_no_rope(&load);
+    if (!model->files.failed)
+        read_window(&load);
+    if (!model->files.failed)
+        read_layer_types(&load);
+    if (!model->files.failed)
+        load_weights(&load);
+    read_rope(&load);
+    if (!model->files.failed)
+        return NULL;
+    snprintf(model->error, sizeof model->error, "%s", model->files.error);
+    decoder_close(model);
+    return model->error;
+}
+
+void decoder_close(decoder *model)
+{
+    char error[sizeof model->error];
+    memcpy(error, model->error, sizeof error);
+    if (model->ropes)
+        free(model->ropes[0].frequencies);
+    free(model->ropes);
+    layers_free(&model->net);
+    checkpoint_close(&model->files);
+    memset(model, 0, sizeof *model);
+    memcpy(model->error, error, sizeof error); /* decoder_open's message outlives the model */
+}
+
+/* NULL if all went well; else the message of what computes, which is then ready for the next call. */
+static const char *outcome(decoder *model)
+{
+    if (!model->net.failed)
+        return NULL;
+    snprintf(model->error, sizeof model->error, "%s", model->net.error);
+    model->net.failed = 0;
+    return model->error;
+}
+
+/* ==== Texts ====================================================================================================== */
+
+/* How many tokens the cache of a block holds, for a text of up to `capacity`. A ring's queries, up to CHUNK at once,
+   see window - 1 tokens before the first of them; and where no more were read than that, what the last call read can be
+   forgotten again. */
+static size_t cache_capacity(const decoder_block *b, size_t capacity)
+{
+    return b->window > 0 && b->window - 1 + CHUNK < capacity ? b->window - 1 + CHUNK : capacity;
+}
+
+size_t decoder_cache_size(const decoder *model, size_t capacity, attn_dtype cache)
+{
+    const decoder_config *c = &model->config;
+    size_t all = 0, bytes, i;
+    for (i = 0; i < c->num_hidden_layers; i++) {
+        size_t tokens = cache_capacity(&model->blocks[i], capacity);
+        if (attn_kv_cache_size(&bytes, 1, c->num_key_value_heads, tokens, c->head_dim, c->head_dim, cache,
+                               tokens < capacity) != ATTN_OK ||
+            bytes > SIZE_MAX - all)
+            return SIZE_MAX;
+        all += bytes;
+    }
+    return all;
+}
+
+const char *decoder_begin(decoder *model, decoder_text *text, size_t capacity, attn_dtype cache)
+{
+    const decoder_config *c = &model->config;
+    attn_status status = ATTN_OK;
+    size_t i;
+    memset(text, 0, sizeof *text);
+    text->caches = (attn_kv_cache *)calloc(c->num_hidden_layers, sizeof *text->caches);
+    if (!text->caches)
+        layers_fail(&model->net, "no memory");
+    for (i = 0; text->caches && status == ATTN_OK && i < c->num_hidden_layers; i++) {
+        size_t tokens = cache_capacity(&model->blocks[i], capacity);
+        status = attn_kv_cache_init(&text->caches[i], 1, c->num_key_value_heads, tokens, c->head_dim, c->head_dim,
+                                    cache, tokens < capacity, NULL, 0);
+    }
+    if (layers_check(&model->net, status, "attn_kv_cache_init"))
+        text->capacity = capacity;
+    else
+        decoder_end(model, text);
+    return outcome(model);
+}
+
+void decoder_end(decoder *model, decoder_text *text)
+{
+    size_t i;
+    if (!text)
+        return;
+    for (i = 0; text->caches && i < model->config.num_hidden_layers; i++)
+        attn_kv_cache_free(&text->caches[i]);
+    free(text->caches);
+    memset(text, 0, sizeof *text);
+}
+
+/* Whether a cache has all of the tokens that the one after the first `len` sees. */
+static int remembers(const decoder_block *b, const attn_kv_cache *cache, size_t len)
+{
+    size_t oldest = cache->ring && b->window > 0 && len > b->window - 1 ? len - (b->window - 1) : 0;
+    return !cache->first || cache->first[0] <= oldest;
+}
+
+void decoder_truncate(decoder *model, decoder_text *text, size_t len)
+{
+    size_t i;
+    if (len >= text->length)
+        return;
+    for (i = 0; i < 2; i++)
+        if (model->ropes[i].factor != 0 && text->length > model->config.max_position_embeddings)
+            len = 0;
+    for (i = 0; i < model->config.num_hidden_layers; i++)
+        if (!remembers(&model->blocks[i], &text->caches[i], len))
+            len = 0;
+    for (i = 0; i < model->config.num_hidden_layers; i++)
+        attn_kv_cache_truncate(&text->caches[i], 0, len);
+    text->length = len;
+}
+
+/* ==== The network ================================================================================================ */
+
+/* Numbers of a chunk, for each of its rows. */
+typedef struct rows {
+    size_t count;
+    float *x;         /* hidden_size: what the blocks add to */
+    float *h;         /* hidden_size: its norm, or what is to be added */
+    float *q, *k, *v; /* queries, keys, values of all heads; what attention makes of them takes the place of q */
+    float *a;
+    float *f, *g, *w;        /* intermediate_size, w twice that for GPT-OSS */
+    attn_mat cos[2], sin[2]; /* of each rotation: count x head_dim / 2 */
+} rows;
+
+static int begin_rows(decoder *model, rows *r, size_t count)
+{
+    const decoder_config *c = &model->config;
+    size_t d = c->hidden_size, q = c->num_attention_heads * c->head_dim, kv = c->num_key_value_heads * c->head_dim;
+    size_t f = c->intermediate_size, half = c->head_dim / 2, i;
+    size_t wide = c->family == DECODER_GPT_OSS ? 2 * f : 0;
+    float *at = layers_rows(&model->net, count, 2 * d + 2 * q + 2 * kv + 2 * f + wide + 4 * half);
+    if (!at)
+        return 0;
+    r->count = count;
+    r->x = at, at += count * d;
+    r->h = at, at += count * d;
+    r->q = at, at += count * q;
+    r->a = at, at += count * q;
+    r->k = at, at += count * kv;
+    r->v = at, at += count * kv;
+    r->f = at, at += count * f;
+    r->g = at, at += count * f;
+    r->w = at, at += count * wide;
+    for (i = 0; i < 2; i++) {
+        r->cos[i] = attn_mat_of(at, ATTN_F32, count, half), at += count * half;
+        r->sin[i] = attn_mat_of(at, ATTN_F32, count, half), at += count * half;
+    }
+    return 1;
+}
+
+/* The base for a text of `length` tokens: a "dynamic" one turns slower when it has outgrown what the model was made
+   for, base (factor length / max - (factor - 1))^(dim / (dim - 2)). 0: frequencies are what they are. */
+static float stretched_base(const decoder *model, const decoder_rope *rope, size_t length)
+{
+    size_t dim = model->config.head_dim, max = model->config.max_position_embeddings;
+    float part, exponent;
+    if (rope->factor == 0 || length <= max)
+        return 0;
+    part = (float)rope->factor * (float)length / (float)max - (float)(rope->factor - 1);
+    exponent = (float)dim / (float)(dim - 2);
+    return (float)rope->base * (float)pow((double)part, (double)exponent);
+}
+
+/* Cosines and sines of the angles of rows from position `first` of a text of which `length` tokens are known. */
+static void set_rotation(const decoder *model, rows *r, int which, size_t first, size_t length)
+{
+    const decoder_rope *rope = &model->ropes[which];
+    size_t half = model->config.head_dim / 2, i, d;
+    float *cosines = (float *)r->cos[which].data, *sines = (float *)r->sin[which].data;
+    float base = stretched_base(model, rope, length);
+    for (d = 0; d < half; d++) {
+        float frequency = base > 0 ? 1 / rope_power(base, 2 * half, d) : rope->frequencies[d];
+        for (i = 0; i < r->count; i++) {
+            float angle = (float)(first + i) * frequency;
+            cosines[i * half + d] = (float)cos((double)angle) * rope->scale;
+            sines[i * half + d] = (float)sin((double)angle) * rope->scale;
+        }
+    }
+}
+
+/* The same for n rows of `heads` heads, the last n of the chunk. */
+static void rotate(decoder *model, const rows *r, int which, float *x, size_t n, size_t heads)
+{
+    attn_tensor rotated = attn_blhd(x, ATTN_F32, 1, n, heads, model->config.head_dim);
+    attn_rope_opts opts;
+    memset(&opts, 0, sizeof opts);
+    opts.cos = attn_mat_rows(r->cos[which], r->count - n, n);
+    opts.sin = attn_mat_rows(r->sin[which], r->count - n, n);
+    layers_check(&model->net, attn_rope(rotated, rotated, &opts), "attn_rope");
+}
+
+/* x += what is in h, after a norm of its own if there is one. */
+static void add(decoder *model, float *x, float *h, size_t n, const float *weight)
+{
+    size_t d = model->config.hidden_size;
+    if (weight)
+        layers_rms_norm(&model->net, h, h, n, d, d, weight, 1, model->config.rms_norm_eps);
+    layers_add(&model->net, x, h, n, d);
+}
+
+static void norm(decoder *model, float *h, const float *x, size_t n, const float *weight)
+{
+    size_t d = model->config.hidden_size;
+    layers_rms_norm(&model->net, h, x, n, d, d, weight, model->gemma ? 1 : 0, model->config.rms_norm_eps);
+}
+
+/* out = x w^T + bias. */
+static void project(decoder *model, float *out, const float *x, size_t n, attn_mat w, const float *bias)
+{
+    layers_project(&model->net, out, x, n, w, 1);
+    layers_add_bias(&model->net, out, n, w.rows, bias);
+}
+
+/* Queries or keys of n rows, the last of the chunk: projected, normed, rotated. */
+static void project_heads(decoder *model, const rows *r, const decoder_block *b, float *out, size_t n, attn_mat w,
+                          const float *bias, const float *weight)
+{
+    const decoder_config *c = &model->config;
+    size_t D = c->head_dim, heads = w.rows / D;
+    project(model, out, r->h + (r->count - n) * c->hidden_size, n, w, bias);
+    if (weight)
+        layers_rms_norm(&model->net, out, out, n * heads, D, D, weight, model->gemma ? 1 : 0, c->rms_norm_eps);
+    if (!model->net.failed && b->rope != NONE)
+        rotate(model, r, b->rope, out, n, heads);
+}
+
+/* x += attention of the last n rows of the chunk; all of its rows enter the cache. */
+static void attend(decoder *model, rows *r, const decoder_block *b, attn_kv_cache *cache, size_t n)
+{
+    const decoder_config *c = &model->config;
+    size_t D = c->head_dim, H = c->num_attention_heads, Hkv = c->num_key_value_heads;
+    float *x = r->x + (r->count - n) * c->hidden_size;
+    attn_opts opts;
+    norm(model, r->h, r->x, r->count, b->norm);
+    project_heads(model, r, b, r->k, r->count, b->k, b->k_bias, b->k_norm);
+    project(model, r->v, r->h, r->count, b->v, b->v_bias);
+    if (n > 0)
+        project_heads(model, r, b, r->q, n, b->q, b->q_bias, b->q_norm);
+    if (model->net.failed)
+        return;
+    layers_check(&model->net,
+                 attn_kv_cache_append(cache, attn_blhd(r->k, ATTN_F32, 1, r->count, Hkv, D),
+                                      attn_blhd(r->v, ATTN_F32, 1, r->count, Hkv, D), NULL),
+                 "attn_kv_cache_append");
+    if (n == 0)
+        return;
+    memset(&opts, 0, sizeof opts);
+    opts.scale = c->scale;
+    opts.softcap = c->attn_logit_softcapping;
+    opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
+    opts.window.on = b->window > 0;
+    opts.window.left = (ptrdiff_t)b->window - 1;
+    opts.window.right = -1;
+    opts.sinks = b->sinks;
+    layers_attend(&model->net, attn_blhd(r->a, ATTN_F32, 1, n, H, D), attn_blhd(r->q, ATTN_F32, 1, n, H, D), cache,
+                  &opts);
+    project(model, r->h, r->a, n, b->o, b->o_bias);
+    add(model, x, r->h, n, b->out_norm);
+}
+
+/* gate and up in turn become silu(1.702 gate) and (up + 1) / 1.702, both within 7: their product is
+   (up + 1) gate sigmoid(1.702 gate). */
+static void part_gates(const float *both, float *f, float *g, size_t count)
+{
+    size_t i;
+    for (i = 0; i < count; i++) {
+        float gate = both[2 * i], up = both[2 * i + 1];
+        gate = gate > 7 ? 7 : gate; /* NaN stays */
+        up = up > 7 ? 7 : up < -7 ? -7 : up;
+        f[i] = 1.702f * gate;
+        g[i] = (up + 1) / 1.702f;
+    }
+}
+
+/* x += down(activation(gate h) up h), h = norm(x), of the last n rows of the chunk. */
+static void feed_forward(decoder *model, rows *r, const decoder_block *b, size_t n)
+{
+    const decoder_config *c = &model->config;
+    float *x = r->x + (r->count - n) * c->hidden_size;
+    norm(model, r->h, x, n, b->ff_norm);
+    if (c->family == DECODER_GPT_OSS) {
+        project(model, r->w, r->h, n, b->gate, b->gate_bias);
+        if (!model->net.failed)
+            part_gates(r->w, r->f, r->g, n * c->intermediate_size);
+    } else {
+        project(model, r->f, r->h, n, b->gate, b->gate_bias);
+        project(model, r->g, r->h, n, b->up, b->up_bias);
+    }
+    layers_gate(&model->net, r->f, r->g, n, c->intermediate_size, c->activation);
+    project(model, r->h, r->f, n, b->down, b->down_bias);
+    add(model, x, r->h, n, b->ff_out_norm);
+}
+
+/* The embeddings of tokens, Gemma's times sqrt(hidden_size). */
+static void embed(decoder *model, float *x, const int32_t *tokens, size_t n)
+{
+    size_t d = model->config.hidden_size, i, j;
+    float factor = (float)sqrt((double)d);
+    for (i = 0; i < n; i++, x += d) {
+        attn_mat_copy(attn_mat_of(x, ATTN_F32, 1, d), attn_mat_rows(model->embedding, (size_t)tokens[i], 1));
+        for (j = 0; model->gemma && j < d; j++)
+            x[j] *= factor;
+    }
+}
+
+/* Logits of the tokens after the last n of the chunk's. */
+static void predict(decoder *model, rows *r, float *logits, size_t n)
+{
+    const decoder_config *c = &model->config;
+    float cap = (float)c->final_logit_softcapping;
+    size_t i;
+    norm(model, r->h, r->x + (r->count - n) * c->hidden_size, n, model->norm);
+    layers_project(&model->net, logits, r->h, n, model->head, 1);
+    for (i = 0; cap > 0 && !model->net.failed && i < n * c->vocab_size; i++)
+        logits[i] = tanhf(logits[i] / cap) * cap;
+}
+
+/* One chunk of a text of which `length` tokens are known; logits of its last `wanted` rows. What no logits come from is
+   not computed in the last block, but its keys and values. */
+static void read_chunk(decoder *model, decoder_text *text, const int32_t *tokens, size_t count, size_t length,
+                       float *logits, size_t wanted)
+{
+    size_t blocks = model->config.num_hidden_layers, i, n;
+    rows r;
+    if (!begin_rows(model, &r, count))
+        return;
+    embed(model, r.x, tokens, count);
+    set_rotation(model, &r, GLOBAL, text->length, length);
+    if (model->config.family == DECODER_GEMMA3)
+        set_rotation(model, &r, LOCAL, text->length, length);
+    for (i = 0; i < blocks && !model->net.failed; i++) {
+        n = i + 1 < blocks ? count : wanted;
+        attend(model, &r, &model->blocks[i], &text->caches[i], n);
+        if (n > 0)
+            feed_forward(model, &r, &model->blocks[i], n);
+    }
+    if (wanted > 0)
+        predict(model, &r, logits, wanted);
+}
+
+static const char *read_tokens(decoder *model, decoder_text *text, const int32_t *tokens, size_t count, float *logits,
+                               int all)
+{
+    size_t vocabulary = model->config.vocab_size, length, i, n, wanted;
+    if (count == 0 || count > text->capacity - text->length) {
+        snprintf(model->error, sizeof model->error, "%lu tokens, where there is room for 1 to %lu",
+                 (unsigned long)count, (unsigned long)(text->capacity - text->length));
+        return model->error;
+    }
+    for (i = 0; i < count; i++)
+        if (tokens[i] < 0 || (size_t)tokens[i] >= vocabulary) {
+            snprintf(model->error, sizeof model->error, "token %ld is not in the vocabulary", (long)tokens[i]);
+            return model->error;
+        }
+    length = text->length + count;
+    for (i = 0; i < count && !model->net.failed; i += n) {
+        n = count - i < CHUNK ? count - i : (size_t)CHUNK;
+        wanted = !logits ? 0 : all ? n : i + n == count;
+        read_chunk(model, text, tokens + i, n, length, logits && all ? logits + i * vocabulary : logits, wanted);
+        if (!model->net.failed)
+            text->length += n;
+    }
+    for (i = 0; model->net.failed && i < model->config.num_hidden_layers; i++)
+        if (text->caches[i].lens[0] > text->length)
+            attn_kv_cache_truncate(&text->caches[i], 0, text->length);
+    return outcome(model);
+}
+
+const char *decoder_read(decoder *model, decoder_text *text, const int32_t *tokens, size_t count, float *logits)
+{
+    return read_tokens(model, text, tokens, count, logits, 0);
+}
+
+const char *decoder_read_all(decoder *model, decoder_text *text, const int32_t *tokens, size_t count, float *logits)
+{
+    return read_tokens(model, text, tokens, count, logits, 1);
+}

@@ -1,0 +1,313 @@
+/* program.h: what the programs beside it have in common: their command lines, lines of input, text for people, time and
+   memory. Everything is static; it takes the C library alone.
+
+       static const char *to;
+       static size_t beams;
+       static int asks;
+       const program_option table[] = {{"--to", PROGRAM_TEXT, &to, 0, 0},
+                                       {"--beams", PROGRAM_SIZE, &beams, 1, 1024},
+                                       {"--help", PROGRAM_HELP, &asks, 0, 0}};
+       int operands, status;
+       program_begin("translate");
+       if ((status = program_options(table, sizeof table / sizeof *table, argc, argv, &operands)) != 0)
+           return status; // it has said what is wrong
+       if (!asks && operands == 0)
+           return program_wrong("the directory of a model is missing", NULL, NULL);
+
+   Define _DEFAULT_SOURCE before the first #include: with -std=c99 there is no clock_gettime and no isatty else. */
+#ifndef PROGRAM_H
+#define PROGRAM_H
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#ifdef _WIN32
+#include <fcntl.h>
+#include <io.h>
+#else
+#include <sys/resource.h>
+#include <unistd.h>
+#endif
+
+enum { PROGRAM_LINE = 1 << 20 }; /* bytes of a line, at most */
+
+static const char *program_name = "program"; /* messages begin with it */
+
+/* Names the program; bytes of input and output stay as they are. */
+static inline void program_begin(const char *name)
+{
+    program_name = name;
+#ifdef _WIN32
+    _setmode(0, _O_BINARY);
+    _setmode(1, _O_BINARY);
+#endif
+}
+
+static inline int program_is_terminal(int descriptor)
+{
+#ifdef _WIN32
+    return _isatty(descriptor);
+#else
+    return isatty(descriptor);
+#endif
+}
+
+/* ==== Text ======================================================================================================= */
+
+/* Text for people: what a terminal would obey, a line's end too, becomes a space. */
+static inline void program_put(FILE *file, const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)text[i], next = i + 1 < size ? (unsigned char)text[i + 1] : 0;
+        int high = c == 0xc2 && next >= 0x80 && next < 0xa0; /* U+0080 to U+009F */
+        putc(high || c < 0x20 || c == 0x7f ? ' ' : c, file);
+        i += (size_t)high;
+    }
+}
+
+/* Says what has failed, and returns the exit status for it. */
+static inline int program_failed(const char *message)
+{
+    fprintf(stderr, "%s: ", program_name);
+    program_put(stderr, message, strlen(message));
+    putc('\n', stderr);
+    return 1;
+}
+
+static inline int program_is_blank(const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (!text[i] || !strchr(" \t\r\n\v\f", text[i]))
+            return 0;
+    return 1;
+}
+
+/* {0} at first; its text is to be freed. */
+typedef struct program_line {
+    char *text;
+    size_t size, room; /* in bytes */
+} program_line;
+
+/* Reads a line that ends in LF, CRLF or with the file: 1, 0 when there is none, -1 without memory. One of more than
+   PROGRAM_LINE bytes is cut, but not to less than shows that it is longer. */
+static inline int program_read_line(FILE *file, program_line *line)
+{
+    int c, any = 0;
+    for (line->size = 0; (c = getc(file)) != EOF; any = 1) {
+        if (c == '\n')
+            break;
+        if (line->size == PROGRAM_LINE + 2)
+            continue;
+        if (line->size == line->room) {
+            size_t room = 2 * line->room + 256;
+            char *larger = (char *)realloc(line->text, room);
+            if (!larger)
+                return -1;
+            line->text = larger;
+            line->room = room;
+        }
+        line->text[line->size++] = (char)c;
+    }
+    if (line->size && line->text[line->size - 1] == '\r')
+        line->size--;
+    return any || c == '\n';
+}
+
+/* ==== The command line =========================================================================================== */
+
+/* Says what is wrong with the command line, and returns the exit status for it. Texts may be NULL. */
+static inline int program_wrong(const char *before, const char *argument, const char *after)
+{
+    fprintf(stderr, "%s: %s", program_name, before);
+    if (argument) {
+        fputs(" '", stderr);
+        program_put(stderr, argument, strlen(argument));
+        putc('\'', stderr);
+    }
+    fprintf(stderr, "%s\n%s --help lists the options.\n", after ? after : "", program_name);
+    return 2;
+}
+
+typedef enum program_takes {
+    PROGRAM_FLAG, /* no value */
+    PROGRAM_HELP, /* none, and what follows is not looked at */
+    PROGRAM_TEXT,
+    PROGRAM_SIZE,
+    PROGRAM_REAL /* -100 to 100 */
+} program_takes;
+
+typedef struct program_option {
+    const char *name;
+    program_takes value;
+    void *target;       /* of a flag and help int, which becomes 1; const char *, size_t, double */
+    size_t least, most; /* of a PROGRAM_SIZE */
+} program_option;
+
+static inline int program_read_size(const char *text, size_t least, size_t most, size_t *out)
+{
+    size_t value = 0;
+    int valid = *text != 0;
+    for (; *text && valid; text++) {
+        valid = *text >= '0' && *text <= '9' && value <= most;
+        value = 10 * value + (size_t)(*text - '0');
+    }
+    *out = value;
+    return valid && value >= least && value <= most;
+}
+
+static inline int program_read_real(const char *text, double *out)
+{
+    char *end;
+    errno = 0;
+    *out = strtod(text, &end);
+    return *text && !*end && !errno && !text[strspn(text, "+-.0123456789eE")] && *out >= -100 && *out <= 100;
+}
+
+/* Gives an option its value, which is NULL where it takes none. Returns 0 or the exit status. */
+static inline int program_set(const program_option *to, const char *value)
+{
+    char before[64], after[64] = " is not a number from -100 to 100";
+    int valid = 1;
+    if (to->value == PROGRAM_FLAG || to->value == PROGRAM_HELP)
+        *(int *)to->target = 1;
+    else if (to->value == PROGRAM_TEXT)
+        *(const char **)to->target = value;
+    else if (to->value == PROGRAM_REAL)
+        valid = program_read_real(value, (double *)to->target);
+    else
+        valid = program_read_size(value, to->least, to->most, (size_t *)to->target);
+    if (valid)
+        return 0;
+    snprintf(before, sizeof before, "%s:", to->name);
+    if (to->value == PROGRAM_SIZE)
+        snprintf(after, sizeof after, " is not a number from %lu to %lu", (unsigned long)to->least,
+                 (unsigned long)to->most);
+    return program_wrong(before, value, after);
+}
+
+/* Reads "--name value" and "--name=value"; what is no option, and all that follows "--", moves to the front of argv and
+   is counted. After the first of these a single '-' begins no option: a text may begin with it. Returns 0 or the exit
+   status. */
+static inline int program_options(const program_option *table, size_t known, int argc, char **argv, int *operands)
+{
+    int i, ended = 0;
+    *operands = 0;
+    for (i = 1; i < argc; i++) {
+        const char *argument = argv[i], *value = NULL;
+        size_t length = strcspn(argument, "="), k = 0;
+        int status, alone;
+        if (ended || argument[0] != '-' || (argument[1] != '-' && *operands > 0)) {
+            argv[(*operands)++] = argv[i];
+            continue;
+        }
+        if (strcmp(argument, "--") == 0) {
+            ended = 1;
+            continue;
+        }
+        while (k < known && (strlen(table[k].name) != length || strncmp(table[k].name, argument, length) != 0))
+            k++;
+        if (k == known)
+            return program_wrong("there is no option", argument, NULL);
+        alone = table[k].value == PROGRAM_FLAG || table[k].value == PROGRAM_HELP;
+        if (argument[length] && alone)
+            return program_wrong(table[k].name, NULL, " takes no value");
+        if (argument[length])
+            value = argument + length + 1;
+        else if (!alone && (value = argv[++i]) == NULL)
+            return program_wrong(table[k].name, NULL, " needs a value");
+        if ((status = program_set(&table[k], value)) != 0 || table[k].value == PROGRAM_HELP)
+            return status;
+    }
+    return 0;
+}
+
+/* ==== Time and memory ============================================================================================ */
+
+/* Seconds since some time. */
+static inline double program_now(void)
+{
+#if defined(CLOCK_MONOTONIC) && !defined(_WIN32) /* there clock() is time that passes */
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+#else
+    return (double)clock() / CLOCKS_PER_SEC;
+#endif
+}
+
+/* A line such as "encoded 12 tokens 0.034 s 352.9 tokens/s", on stderr. */
+static inline void program_show_rate(const char *done, size_t count, const char *unit, double seconds)
+{
+    fprintf(stderr, "%s %lu %s %.3f s %.1f %s/s\n", done, (unsigned long)count, unit, seconds,
+            seconds > 0 ? (double)count / seconds : 0.0, unit);
+}
+
+/* The most memory this process has held, in MiB; 0 where nobody knows. Linux's getrusage would count what started it. */
+static inline double program_peak_memory(void)
+{
+#ifdef _WIN32
+    return 0;
+#else
+    struct rusage usage;
+    FILE *status = fopen("/proc/self/status", "r");
+    char line[256];
+    double peak = 0;
+    while (status && peak <= 0 && fgets(line, sizeof line, status))
+        if (strncmp(line, "VmHWM:", 6) == 0)
+            peak = strtod(line + 6, NULL) / (1 << 10);
+    if (status)
+        fclose(status);
+    if (peak <= 0 && getrusage(RUSAGE_SELF, &usage) == 0)
+        peak = (double)usage.ru_maxrss / (1 << 10);
+#ifdef __APPLE__
+    peak /= 1 << 10; /* bytes there */
+#endif
+    return peak;
+#endif
+}
+
+/* A line "peak memory 45.6 MiB" on stderr, where it is known. */
+static inline void program_show_memory(void)
+{
+    double peak = program_peak_memory();
+    if (peak > 0)
+        fprintf(stderr, "peak memory %.1f MiB\n", peak);
+}
+
+/* How far something has come that takes long, on a line of its own that disappears; what is soon done has none. */
+typedef struct program_progress {
+    const char *doing; /* "loading"; NULL: nothing is shown, as where stderr is no terminal */
+    double start;
+    int shown; /* per cent; -1: nothing */
+} program_progress;
+
+static inline program_progress program_progress_of(const char *doing)
+{
+    program_progress p;
+    p.doing = program_is_terminal(2) ? doing : NULL;
+    p.start = program_now();
+    p.shown = -1;
+    return p;
+}
+
+/* For functions that tell their progress: user is a program_progress, part 0 to 1. */
+static inline void program_show_progress(void *user, double part)
+{
+    program_progress *p = (program_progress *)user;
+    int percent = (int)(100 * part);
+    if (!p->doing || percent == p->shown || program_now() - p->start < 0.3)
+        return;
+    p->shown = percent;
+    fprintf(stderr, "\r%s %3d %%", p->doing, percent);
+    fflush(stderr);
+}
+
+static inline void program_end_progress(const program_progress *p)
+{
+    if (p->doing && p->shown >= 0)
+        fprintf(stderr, "\r%*s\r", (int)strlen(p->doing) + 6, "");
+}
+
+#endif

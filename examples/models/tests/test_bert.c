@@ -1,0 +1,561 @@
+/* BERT: small models with the results of transformers (golden/make_bert.py); batches and threads that change nothing; and
+   models that are broken in the ways that a directory can be. */
+#if !defined(_WIN32)
+#define _POSIX_C_SOURCE 200809L
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
+
+#include "test.h" /* first: it has ATTN_THREADS */
+
+#include "examples/models/bert.h"
+
+static const char *const kinds[] = {"f32", "bf16", "cls", "prefixed"};
+
+enum { KINDS = sizeof kinds / sizeof *kinds, TEXTS = 7, PATH = 128, LONGEST = 24 };
+
+/* ---- goldens ---- */
+
+static char path_of_model[PATH];
+
+static const char *model_path(const char *kind)
+{
+    snprintf(path_of_model, sizeof path_of_model, "examples/models/tests/golden/bert/%s", kind);
+    return path_of_model;
+}
+
+static int open_kind(bert *model, const char *kind)
+{
+    const char *error = bert_open(model, model_path(kind), NULL);
+    test_case("%s: %s", kind, error ? error : "open");
+    return CHECK(!error);
+}
+
+static int open_golden(safetensors *file, const char *kind)
+{
+    char path[PATH + 32];
+    snprintf(path, sizeof path, "%s/golden.safetensors", model_path(kind));
+    return CHECK(safetensors_open(file, path) == NULL);
+}
+
+static const safetensors_tensor *golden(const safetensors *file, size_t text, const char *name)
+{
+    char whole[64];
+    const safetensors_tensor *found;
+    snprintf(whole, sizeof whole, "%lu.%s", (unsigned long)text, name);
+    found = safetensors_find(file, whole);
+    CHECK(found != NULL);
+    return found;
+}
+
+static bert_text golden_text(const safetensors *file, size_t text)
+{
+    const safetensors_tensor *t = golden(file, text, "text");
+    bert_text out;
+    out.text = t ? (const char *)t->data : NULL;
+    out.size = t ? t->size : 0;
+    return out;
+}
+
+static float *floats(size_t count)
+{
+    return (float *)test_block(count * sizeof(float));
+}
+
+static void near_golden(const float *got, const safetensors_tensor *want, size_t count)
+{
+    double most = 0;
+    if (!want || !CHECK(want->count == count))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        double off = fabs((double)got[i] - safetensors_get(want, i));
+        most = off <= most ? most : off; /* NaN, too */
+    }
+    CHECK_NEAR((real)most, 0, 1e-5L);
+}
+
+/* Tokens, states and vectors are those of transformers. */
+TEST(bert_goldens)
+{
+    for (size_t k = 0; k < KINDS; k++) {
+        bert model;
+        safetensors file;
+        if (!open_kind(&model, kinds[k]) || !open_golden(&file, kinds[k]))
+            continue;
+        size_t d = model.config.hidden_size;
+        CHECK(model.config.max_seq_length == LONGEST);
+        for (size_t text = 0; text < TEXTS; text++) {
+            const safetensors_tensor *want = golden(&file, text, "ids");
+            bert_text in = golden_text(&file, text);
+            float *states = floats(LONGEST * d), *vector = floats(d);
+            int32_t *ids = (int32_t *)test_block(LONGEST * sizeof *ids);
+            size_t starts[2] = {0, 0};
+            test_case("%s, text %lu", kinds[k], (unsigned long)text);
+            if (!CHECK(bert_tokens(&model, in, ids, &starts[1]) == NULL) || !CHECK(want && starts[1] == want->count))
+                continue;
+            for (size_t i = 0; i < want->count; i++)
+                CHECK(ids[i] == (int32_t)safetensors_get(want, i));
+            CHECK(bert_encode(&model, states, ids, starts, 1) == NULL);
+            near_golden(states, golden(&file, text, "states"), starts[1] * d);
+            bert_pool(&model, vector, states, starts[1]);
+            near_golden(vector, golden(&file, text, "vector"), d);
+            CHECK(bert_embed(&model, vector, &in, 1) == NULL);
+            near_golden(vector, golden(&file, text, "vector"), d);
+        }
+        CHECK(model.tokens > 0 && model.truncated == 2); /* text 5, twice */
+        safetensors_close(&file);
+        bert_close(&model);
+        test_release();
+    }
+}
+
+/* ---- what must change nothing ---- */
+
+/* Texts of all lengths, in batches of every size, on 1 to 3 threads: the bits of each text alone. So many texts take
+   several batches of bert_embed, whose ends lie anywhere. */
+TEST(bert_batches)
+{
+    enum { N = 150 };
+    for (size_t k = 0; k < KINDS; k += test_quick ? 3 : 1) {
+        static char words[N][3 * LONGEST];
+        bert model;
+        bert_text texts[N];
+        float *alone, *together;
+        size_t d, tokens;
+        if (!open_kind(&model, kinds[k]))
+            continue;
+        d = model.config.hidden_size;
+        alone = floats(N * d), together = floats(N * d);
+        for (size_t i = 0; i < N; i++) {
+            size_t length = test_below(LONGEST + 4);
+            texts[i].text = words[i];
+            texts[i].size = 2 * length;
+            for (size_t j = 0; j < length; j++) {
+                words[i][2 * j] = (char)('b' + test_below(25));
+                words[i][2 * j + 1] = ' ';
+            }
+            CHECK(bert_embed(&model, alone + i * d, &texts[i], 1) == NULL);
+        }
+        tokens = model.tokens;
+        CHECK(tokens > 1024 && model.truncated > 0);
+        for (size_t threads = 1; threads <= 3; threads++) {
+            CHECK_STATUS(attn_pool_new(&model.net.parallel, threads), ATTN_OK);
+            for (size_t count = N; count; count = count > 16 ? count / 2 : count - 1 - count / 4) {
+                test_case("%s, %lu texts, %lu threads", kinds[k], (unsigned long)count, (unsigned long)threads);
+                memset(together, 0, N * d * sizeof *together);
+                model.tokens = 0;
+                CHECK(bert_embed(&model, together, texts, count) == NULL);
+                CHECK(memcmp(alone, together, count * d * sizeof *alone) == 0);
+                CHECK(count < N || model.tokens == tokens);
+            }
+            attn_pool_free(&model.net.parallel);
+        }
+        bert_close(&model);
+        test_release();
+    }
+}
+
+/* Sequences without tokens between others, and none at all. */
+TEST(bert_sequences)
+{
+    static const size_t starts[] = {0, 0, 3, 3, 5}, nothing[] = {0, 0}, one[] = {0, 3}, other[] = {0, 2};
+    static const int32_t ids[] = {2, 77, 3, 2, 3};
+    bert model;
+    float *states, *alone;
+    if (!open_kind(&model, "bf16"))
+        return;
+    size_t d = model.config.hidden_size;
+    states = floats(5 * d), alone = floats(5 * d);
+    CHECK(bert_encode(&model, states, ids, starts, 0) == NULL && bert_encode(&model, states, ids, nothing, 1) == NULL);
+    CHECK(bert_encode(&model, states, ids, starts, 4) == NULL);
+    CHECK(bert_encode(&model, alone, ids, one, 1) == NULL);
+    CHECK(bert_encode(&model, alone + 3 * d, ids + 3, other, 1) == NULL);
+    CHECK(memcmp(states, alone, 5 * d * sizeof *states) == 0);
+    bert_close(&model);
+    bert_close(&model); /* once more: nothing is left */
+}
+
+/* Pooling by hand: more dimensions than it takes at a time, NaN, and zeros, which have no direction. */
+TEST(bert_pooling)
+{
+    enum { D = 130, N = 3 };
+    bert model;
+    float states[N * D], vector[D];
+    memset(&model, 0, sizeof model);
+    model.config.hidden_size = D;
+    for (size_t i = 0; i < N * D; i++)
+        states[i] = (float)test_uniform();
+    for (int pooling = BERT_MEAN; pooling <= BERT_MAX; pooling++)
+        for (int normalize = 0; normalize < 2; normalize++) {
+            double want[D], squares = 0;
+            test_case("pooling %d, normalize %d", pooling, normalize);
+            model.config.pooling = (bert_pooling)pooling;
+            model.config.normalize = normalize;
+            for (size_t j = 0; j < D; j++) {
+                double a = (double)states[j], b = (double)states[D + j], c = (double)states[2 * D + j];
+                want[j] = pooling == BERT_CLS    ? a
+                          : pooling == BERT_MEAN ? (a + b + c) / 3
+                                                 : (a > b   ? a > c ? a : c
+                                                    : b > c ? b
+                                                            : c);
+                squares += want[j] * want[j];
+            }
+            bert_pool(&model, vector, states, N);
+            for (size_t j = 0; j < D; j++)
+                CHECK_NEAR((real)vector[j], (real)(normalize ? want[j] / sqrt(squares) : want[j]), 1e-6L);
+        }
+    model.config.normalize = 1;
+    memset(states, 0, sizeof states);
+    bert_pool(&model, vector, states, N);
+    for (size_t j = 0; j < D; j++)
+        CHECK(test_bits32(vector[j]) == 0);
+}
+
+/* ---- errors ---- */
+
+/* Tokens and starts that are wrong; the message says which. The model serves on. */
+TEST(bert_tokens_that_are_wrong)
+{
+    static const int32_t wrong[] = {-1, 192, INT32_MAX};
+    static const size_t starts[] = {0, 2}, late[] = {1, 2}, back[] = {0, 2, 1}, many[] = {0, 33};
+    bert model;
+    int32_t ids[40] = {0};
+    float *states;
+    const char *error;
+    if (!open_kind(&model, "cls"))
+        return;
+    states = floats(40 * model.config.hidden_size);
+    for (size_t i = 0; i < 3; i++) {
+        char want[40];
+        ids[1] = wrong[i];
+        snprintf(want, sizeof want, "token %ld ", (long)wrong[i]);
+        test_case("%s", want);
+        error = bert_encode(&model, states, ids, starts, 1);
+        CHECK(error && strstr(error, want));
+    }
+    ids[1] = 0;
+    test_case("starts");
+    error = bert_encode(&model, states, ids, late, 1);
+    CHECK(error && strstr(error, "does not start with token 0"));
+    error = bert_encode(&model, states, ids, back, 2);
+    CHECK(error && strstr(error, "text 1 is not of 0 to 32 tokens"));
+    error = bert_encode(&model, states, ids, many, 1);
+    CHECK(error && strstr(error, "text 0 is not of 0 to 32 tokens"));
+    CHECK(bert_encode(&model, states, ids, starts, 1) == NULL);
+    bert_close(&model);
+    test_release();
+}
+
+/* Each allocation fails once: a message, nothing lost; and then the same model works. */
+TEST(bert_no_memory)
+{
+    static const char *const some[] = {"bf16", "prefixed"};
+    for (size_t k = 0; k < 2; k++) {
+        static const bert_text texts[] = {{"the cat sat on the mat", 22}, {"", 0}};
+        size_t failed = 0, step = test_quick ? 7 : 1;
+        long live = test_memory_state.live;
+        int done = 0;
+        float *want, *got;
+        bert model;
+        for (size_t at = 1; !done; at += step, failed++) {
+            const char *error;
+            test_memory_state.fail_at = (long)at;
+            error = bert_open(&model, model_path(some[k]), NULL);
+            test_case("%s, allocation %lu of opening: %s", some[k], (unsigned long)at, error ? error : "fine");
+            done = !error || !CHECK(strstr(error, "no memory") && test_memory_state.live == live);
+            if (!error)
+                bert_close(&model);
+        }
+        test_memory_state.fail_at = 0;
+        CHECK(failed > (test_quick ? 4 : 30));
+        done = 0, failed = 0;
+        want = got = NULL;
+        for (size_t at = 1; !done; at++, failed++) {
+            const char *error;
+            if (!open_kind(&model, some[k])) /* anew, so that nothing has grown yet */
+                break;
+            if (!want) {
+                want = floats(2 * model.config.hidden_size), got = floats(2 * model.config.hidden_size);
+                CHECK(bert_embed(&model, want, texts, 2) == NULL);
+                bert_close(&model);
+                if (!open_kind(&model, some[k]))
+                    break;
+            }
+            test_memory_state.fail_at = (long)at;
+            error = bert_embed(&model, got, texts, 2);
+            test_memory_state.fail_at = 0;
+            test_case("%s, allocation %lu: %s", some[k], (unsigned long)at, error ? error : "fine");
+            done = !error || !CHECK(strstr(error, "no memory"));
+            CHECK(bert_embed(&model, got, texts, 2) == NULL);
+            CHECK(memcmp(got, want, 2 * model.config.hidden_size * sizeof *got) == 0);
+            bert_close(&model);
+        }
+        CHECK(failed > 4);
+        CHECK(test_memory_state.live == live);
+        test_release();
+    }
+}
+
+/* ---- directories that are no model ---- */
+
+static const char *const files[] = {"config.json",
+                                    "model.safetensors",
+                                    "vocab.txt",
+                                    "tokenizer_config.json",
+                                    "modules.json",
+                                    "sentence_bert_config.json",
+                                    "1_Pooling/config.json",
+                                    "config_sentence_transformers.json"};
+enum { FILES = sizeof files / sizeof *files, COPIED = FILES - 1 };
+
+typedef struct contents {
+    char *bytes;
+    size_t size;
+} contents;
+
+static char directory[] = "/tmp/attn-test-XXXXXX";
+
+static contents read_all(const char *path)
+{
+    contents c = {NULL, 0};
+    FILE *f = fopen(path, "rb");
+    long size;
+    if (!CHECK(f != NULL) || fseek(f, 0, SEEK_END) || (size = ftell(f)) < 0 || fseek(f, 0, SEEK_SET))
+        abort();
+    c.size = (size_t)size;
+    c.bytes = (char *)test_block(c.size + 1);
+    if (fread(c.bytes, 1, c.size, f) != c.size)
+        abort();
+    c.bytes[c.size] = 0;
+    fclose(f);
+    return c;
+}
+
+static void write_file(const char *name, const void *bytes, size_t size)
+{
+    char path[PATH];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    remove(path);
+    FILE *f = bytes ? fopen(path, "wb") : NULL;
+    CHECK(!bytes || (f && fwrite(bytes, 1, size, f) == size));
+    if (f)
+        CHECK(fclose(f) == 0);
+}
+
+static int begin_directory(contents *of, const char *kind)
+{
+#if defined(_WIN32)
+    (void)of, (void)kind;
+    return 0;
+#else
+    char path[PATH + 40];
+    strcpy(directory, "/tmp/attn-test-XXXXXX");
+    if (!mkdtemp(directory)) {
+        printf("skip models of its own: no directory in /tmp\n");
+        return 0;
+    }
+    snprintf(path, sizeof path, "%s/1_Pooling", directory);
+    CHECK(mkdir(path, 0777) == 0);
+    for (int i = 0; i < COPIED; i++) {
+        snprintf(path, sizeof path, "%s/%s", model_path(kind), files[i]);
+        of[i] = read_all(path);
+        write_file(files[i], of[i].bytes, of[i].size);
+    }
+    return 1;
+#endif
+}
+
+static void end_directory(void)
+{
+#if !defined(_WIN32)
+    char path[PATH];
+    for (int i = 0; i < FILES; i++)
+        write_file(files[i], NULL, 0);
+    snprintf(path, sizeof path, "%s/1_Pooling", directory);
+    rmdir(path);
+    rmdir(directory);
+#endif
+    test_release();
+}
+
+/* The directory is refused: the message begins with the path of the file, or of the directory where name is "", and has
+   the cause. */
+static void refuses(const char *name, const char *cause)
+{
+    char path[PATH];
+    long live = test_memory_state.live;
+    bert model;
+    const char *error = bert_open(&model, directory, NULL);
+    snprintf(path, sizeof path, "%s%s%s", directory, *name ? "/" : "", name);
+    test_case("%s, %s: %s", name, cause, error ? error : "open");
+    if (CHECK(error != NULL))
+        CHECK(strncmp(error, path, strlen(path)) == 0 && strstr(error, cause));
+    else
+        bert_close(&model);
+    CHECK(test_memory_state.live == live);
+}
+
+/* A file of which one text has been replaced by another; NULL: all of it. */
+static void with(const contents *of, int file, const char *from, const char *to)
+{
+    const char *at = from ? strstr(of[file].bytes, from) : of[file].bytes;
+    char *bytes = (char *)test_block(of[file].size + strlen(to) + 1);
+    size_t before, skipped = from ? strlen(from) : of[file].size;
+    if (!CHECK(at != NULL))
+        return;
+    before = (size_t)(at - of[file].bytes);
+    memcpy(bytes, of[file].bytes, before);
+    memcpy(bytes + before, to, strlen(to));
+    memcpy(bytes + before + strlen(to), at + skipped, of[file].size - before - skipped);
+    write_file(files[file], bytes, of[file].size + strlen(to) - skipped);
+}
+
+static void restore(const contents *of, int file)
+{
+    write_file(files[file], of[file].bytes, of[file].size);
+}
+
+enum { CONFIG, WEIGHTS, VOCABULARY, TOKENIZER, MODULES, SENTENCES, POOLING, PROMPTS };
+
+/* What the files may ask for and is not done. */
+TEST(bert_refuses)
+{
+    static const struct {
+        int file;
+        const char *from, *to, *cause;
+    } cases[] = {
+        {CONFIG, "\"bert\"", "\"mpnet\"", "model_type is none of bert"},
+        {CONFIG, "\"gelu\"", "\"relu\"", "hidden_act is none of gelu"},
+        {CONFIG, "\"absolute\"", "\"relative_key\"", "position_embedding_type is none of absolute"},
+        {CONFIG, "\"use_cache\"", "\"is_decoder\"", "is_decoder is true"},
+        {CONFIG, "\"use_cache\"", "\"add_cross_attention\"", "add_cross_attention is true"},
+        {CONFIG, "\"hidden_size\": 32", "\"hidden_size\": 34", "hidden_size is no multiple of num_attention_heads"},
+        {CONFIG, "\"hidden_size\": 32", "\"hidden\": 32", "hidden_size is missing"},
+        {CONFIG, "\"num_attention_heads\": 4", "\"num_attention_heads\": 0", "num_attention_heads is no whole number"},
+        {CONFIG, "1e-12", "2", "layer_norm_eps is no number from 0 to 1"},
+        {CONFIG, "\"max_position_embeddings\": 32", "\"max_position_embeddings\": 1", "max_position_embeddings is no"},
+        {CONFIG, "{", "[{", "byte "},
+        {CONFIG, NULL, "[]", "object"},
+        {SENTENCES, "24", "1", "max_seq_length is no whole number from 2"},
+        {SENTENCES, "24", "true", "max_seq_length is no whole number from 2"},
+        {SENTENCES, "false", "0", "do_lower_case is neither true nor false"},
+        {MODULES, "models.Pooling", "models.Dense", "module 1 is none that bert.c has"},
+        {MODULES, "models.Transformer", "models.CLIPModel", "module 0 is none that bert.c has"},
+        {MODULES, "models.Normalize", "models.Pooling", "module 2 is none that bert.c has"},
+        {MODULES, "\"1_Pooling\"", "\"../x\"", "path is no name of a directory"},
+        {MODULES, "\"path\": \"\"", "\"path\": \"0\"", "path of the Transformer"},
+        {MODULES, NULL, "{}", "no JSON array"},
+        {POOLING, "\"pooling_mode_mean_sqrt_len_tokens\": false", "\"pooling_mode_lasttoken\": true",
+         "pooling_mode_lasttoken is true"},
+        {POOLING, "\"pooling_mode_max_tokens\": false", "\"pooling_mode_max_tokens\": true", "beside another"},
+        {POOLING, "\"pooling_mode_max_tokens\": false", "\"pooling_mode\": \"weightedmean\"",
+         "pooling_mode is none of"},
+        {POOLING, "\"pooling_mode_max_tokens\": false", "\"pooling_mode\": [\"mean\", \"max\"]",
+         "pooling_mode is none of"},
+        {POOLING, "32", "33", "is not the hidden_size of config.json"},
+        {POOLING, NULL, "[]", "no JSON object"},
+    };
+    contents of[FILES];
+    char other[PATH + 40];
+    if (!begin_directory(of, "f32"))
+        return;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        with(of, cases[i].file, cases[i].from, cases[i].to);
+        refuses(files[cases[i].file], cases[i].cause);
+        restore(of, cases[i].file);
+    }
+    write_file(files[POOLING], NULL, 0);
+    refuses("1_Pooling/config.json", "no such file");
+    restore(of, POOLING);
+    write_file(files[PROMPTS], "{\"default_prompt_name\": \"query\"}", 32);
+    refuses(files[PROMPTS], "default_prompt_name puts a prompt before texts");
+    write_file(files[PROMPTS], NULL, 0);
+    with(of, SENTENCES, "false", "true");
+    with(of, TOKENIZER, "\"do_lower_case\": true", "\"do_lower_case\": false");
+    refuses(files[SENTENCES], "do_lower_case is true, and that of the tokenizer is not");
+    restore(of, SENTENCES);
+    restore(of, TOKENIZER);
+    with(of, VOCABULARY, "[SEP]", "[sep]");
+    refuses("", "no [CLS] or no [SEP]");
+    restore(of, VOCABULARY);
+    with(of, CONFIG, "\"vocab_size\": 192", "\"vocab_size\": 191");
+    refuses("", "the vocabulary has 192 ids, config.json says 191");
+    restore(of, CONFIG);
+    with(of, CONFIG, "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3");
+    refuses("model.safetensors", "encoder.layer.2.attention.self.query.weight is missing");
+    with(of, CONFIG, "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1");
+    refuses("model.safetensors", "is none of a BERT");
+    with(of, CONFIG, "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 2147483647");
+    refuses("model.safetensors", "2147483647 layers");
+    with(of, CONFIG, "\"intermediate_size\": 64", "\"intermediate_size\": 65");
+    refuses("model.safetensors", "intermediate.dense.weight is 64 x 32, not 65 x 32");
+    restore(of, CONFIG);
+    snprintf(other, sizeof other, "%s/model.safetensors", model_path("cls"));
+    contents weights = read_all(other);
+    write_file(files[WEIGHTS], weights.bytes, weights.size);
+    refuses("model.safetensors", "token_type_embeddings.weight is 1 x 32, not 2 x 32");
+    end_directory();
+}
+
+/* What may be missing: without modules.json the mean as it is; without sentence_bert_config.json the tokenizer's length;
+   without that as many tokens as there are positions. */
+TEST(bert_defaults)
+{
+    contents of[FILES];
+    bert model;
+    if (!begin_directory(of, "f32"))
+        return;
+    write_file(files[MODULES], NULL, 0);
+    write_file(files[SENTENCES], NULL, 0);
+    with(of, TOKENIZER, "32", "31");
+    if (CHECK(bert_open(&model, directory, NULL) == NULL)) {
+        CHECK(model.config.pooling == BERT_MEAN && !model.config.normalize && model.config.max_seq_length == 31);
+        bert_close(&model);
+    }
+    with(of, TOKENIZER, "32", "1000000000000000019884624838656");
+    if (CHECK(bert_open(&model, directory, NULL) == NULL)) {
+        CHECK(model.config.max_seq_length == 32);
+        bert_close(&model);
+    }
+    write_file(files[TOKENIZER], NULL, 0);
+    with(of, SENTENCES, "24", "100");
+    if (CHECK(bert_open(&model, directory, NULL) == NULL)) {
+        CHECK(model.config.max_seq_length == 32);
+        bert_close(&model);
+    }
+    end_directory();
+}
+
+/* Each file cut anywhere and with any byte changed: a message or a model that works, and nothing lost. */
+TEST(bert_hostile)
+{
+    static const bert_text text = {"the cat", 7};
+    contents of[FILES];
+    if (!begin_directory(of, "prefixed"))
+        return;
+    for (int file = 0; file < COPIED; file++)
+        for (size_t n = 0; n < (test_quick ? 20 : 100); n++) {
+            long live = test_memory_state.live;
+            size_t most = of[file].size < 4000 ? of[file].size : 4000, at = test_below(most);
+            char *bytes = (char *)test_block(of[file].size);
+            float vector[32];
+            bert model;
+            memcpy(bytes, of[file].bytes, of[file].size);
+            if (n % 2)
+                bytes[at] = (char)test_below(256);
+            write_file(files[file], bytes, n % 2 ? of[file].size : at);
+            test_case("%s, byte %lu, case %lu", files[file], (unsigned long)at, (unsigned long)n);
+            if (bert_open(&model, directory, NULL) == NULL) {
+                if (CHECK(model.config.hidden_size == 32)) {
+                    const char *error = bert_embed(&model, vector, &text, 1);
+                    CHECK(!error || *error);
+                }
+                bert_close(&model);
+            } else {
+                CHECK(strncmp(model.error, directory, strlen(directory)) == 0);
+            }
+            CHECK(test_memory_state.live == live);
+            restore(of, file);
+        }
+    end_directory();
+}

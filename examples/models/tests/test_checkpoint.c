@@ -1,0 +1,346 @@
+/* Tests of checkpoint.c: members of JSON files, weights in one file and in shards, and directories that are no model. The
+   files are made here; those that transformers has written are read by the tests of the networks. */
+#define _DEFAULT_SOURCE 1 /* mkdtemp with -std=c99 */
+#include "test.h"
+
+#include "examples/models/checkpoint.h"
+
+#if !defined(_WIN32)
+#include <unistd.h>
+#endif
+
+static char directory[] = "/tmp/attn-test-XXXXXX";
+
+static int begin(void)
+{
+#if defined(_WIN32)
+    return 0;
+#else
+    strcpy(directory, "/tmp/attn-test-XXXXXX");
+    if (mkdtemp(directory) != NULL)
+        return 1;
+    printf("skip checkpoints of its own: no directory in /tmp\n");
+    return 0;
+#endif
+}
+
+static void write_bytes(const char *name, const void *bytes, size_t size)
+{
+    char path[300];
+    FILE *f;
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    f = fopen(path, "wb");
+    CHECK(f && fwrite(bytes, 1, size, f) == size && fclose(f) == 0);
+}
+
+static void write_text(const char *name, const char *text)
+{
+    write_bytes(name, text, strlen(text));
+}
+
+static void drop(const char *name)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    remove(path);
+}
+
+static void end(void)
+{
+    static const char *const names[] = {"config.json",   "other.json",    "model.safetensors",
+                                        "a.safetensors", "b.safetensors", "model.safetensors.index.json"};
+    size_t i;
+    for (i = 0; i < sizeof names / sizeof *names; i++)
+        drop(names[i]);
+#if !defined(_WIN32)
+    rmdir(directory);
+#endif
+    test_release();
+}
+
+/* A file of little-endian floats first, first + 1, ... under this header. */
+static void write_weights(const char *name, const char *header, size_t count, int first)
+{
+    size_t size = strlen(header), i, n;
+    unsigned char *bytes = (unsigned char *)test_block(8 + size + 4 * count);
+    for (i = 0; i < 8; i++)
+        bytes[i] = (unsigned char)((uint64_t)size >> 8 * i);
+    memcpy(bytes + 8, header, size);
+    for (n = 0; n < count; n++)
+        for (i = 0; i < 4; i++)
+            bytes[8 + size + 4 * n + i] = (unsigned char)(test_bits32((float)(first + (int)n)) >> 8 * i);
+    write_bytes(name, bytes, 8 + size + 4 * count);
+}
+
+static const char header_a[] = "{\"w.0\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]},"
+                               "\"v.0\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[24,32]}}";
+static const char header_b[] = "{\"w.1\":{\"dtype\":\"F32\",\"shape\":[2,1,3],\"data_offsets\":[0,24]}}";
+static const char shards[] = "{\"metadata\":{\"total_size\":56},\"weight_map\":{\"w.0\":\"a.safetensors\","
+                             "\"w.1\":\"b.safetensors\",\"v.0\":\"a.safetensors\"}}";
+
+static void write_model(int sharded)
+{
+    write_text("config.json", "{}");
+    if (sharded) {
+        write_text("model.safetensors.index.json", shards);
+        write_weights("a.safetensors", header_a, 8, 1);
+        write_weights("b.safetensors", header_b, 6, 11);
+    } else {
+        write_weights("model.safetensors", header_a, 8, 1);
+    }
+}
+
+static void refuses(const char *cause)
+{
+    checkpoint files;
+    long live = test_memory_state.live;
+    const char *error = checkpoint_open(&files, directory, NULL);
+    test_case("%s, for: %s", error ? error : "no error", cause);
+    if (CHECK(error != NULL))
+        CHECK(strstr(error, cause) != NULL && strstr(error, directory) == error && files.failed);
+    else
+        checkpoint_close(&files);
+    CHECK(test_memory_state.live == live);
+}
+
+static void collect(void *user, double part)
+{
+    double *most = (double *)user;
+    CHECK(part >= *most && part <= 1);
+    *most = part;
+}
+
+TEST(checkpoint_shards)
+{
+    checkpoint files;
+    checkpoint_opts opts;
+    attn_mat w;
+    const float *v;
+    double part = 0;
+    int sharded;
+    if (!begin())
+        return;
+    opts.progress = collect;
+    opts.user = &part;
+    for (sharded = 0; sharded < 2; sharded++) {
+        drop("model.safetensors");
+        write_model(sharded);
+        if (!CHECK(checkpoint_open(&files, directory, &opts) == NULL))
+            continue;
+        CHECK(files.count == (sharded ? 2u : 1u) && files.tensors == (sharded ? 3u : 2u));
+        part = 0;
+        w = checkpoint_matrix(&files, 2, 3, "w.%d", 0);
+        v = checkpoint_vector(&files, 2, "v.0");
+        CHECK(attn_mat_get(w, 1, 2) == 6 && v && v[1] == 8);
+        CHECK(checkpoint_has(&files, "w.%d", 1) == sharded && !checkpoint_has(&files, "w"));
+        if (sharded) {
+            checkpoint_finish(&files, "test");
+            CHECK(files.failed && strstr(files.error, "b.safetensors: tensor w.1 is none of a test"));
+            files.failed = 0;
+            w = checkpoint_stack(&files, 2, 1, 3, "w.1");
+            CHECK(w.rows == 2 && w.cols == 3 && attn_mat_get(w, 1, 0) == 14);
+        }
+        checkpoint_finish(&files, "test");
+        CHECK(!files.failed && part == 1);
+        checkpoint_close(&files);
+        checkpoint_close(&files);
+    }
+    write_model(0); /* before which the index stands back */
+    CHECK(checkpoint_open(&files, directory, NULL) == NULL && files.count == 1);
+    checkpoint_close(&files);
+    drop("model.safetensors");
+    CHECK(checkpoint_open(&files, directory, NULL) == NULL && files.count == 2);
+    checkpoint_ignore_all(&files, "w.");
+    checkpoint_ignore(&files, "v.0");
+    checkpoint_ignore(&files, "none");
+    checkpoint_finish(&files, "test");
+    CHECK(!files.failed);
+    w = checkpoint_matrix(&files, 2, 3, "w.2");
+    CHECK(!w.data && files.failed && strstr(files.error, "tensor w.2 is missing in all 2 files"));
+    CHECK(!checkpoint_vector(&files, 2, "v.0") && checkpoint_uint(&files, files.config, "x", 1, 5) == 5);
+    checkpoint_close(&files);
+    end();
+}
+
+TEST(checkpoint_hostile_shards)
+{
+    static const char *const maps[][2] = {
+        {"[]", "weight_map is no object"},
+        {"{}", "weight_map is no object"},
+        {"{\"weight_map\":{}}", "weight_map is no object"},
+        {"{\"weight_map\":{\"w.0\":7}}", "is no name of a file"},
+        {"{\"weight_map\":{\"w.0\":\"\"}}", "is no name of a file"},
+        {"{\"weight_map\":{\"w.0\":\"../a.safetensors\"}}", "is no name of a file"},
+        {"{\"weight_map\":{\"w.0\":\"/a.safetensors\"}}", "is no name of a file"},
+        {"{\"weight_map\":{\"w.0\":\"a\\\\b.safetensors\"}}", "is no name of a file"},
+        {"{\"weight_map\":{\"w.0\":\".safetensors\"}}", "is no name of a file"},
+        {"{\"weight_map\":{\"w.0\":\"a.safetensors\\u0000b\"}}", "is no name of a file"},
+        {"{\"weight_map\":{\"w.0\":\"c.safetensors\"}}", "c.safetensors: cannot be opened"},
+        {"{\"weight_map\":{\"w.1\":\"a.safetensors\"}}", "a.safetensors: there is no tensor w.1"},
+        {"{\"weight_map\":{\"w.0\\u0000\":\"a.safetensors\"}}", "a.safetensors: there is no tensor w.0"},
+        {"{\"weight_map\":{\"w.0\":\"a.safetensors\"", "index.json: byte "}};
+    size_t i;
+    if (!begin())
+        return;
+    write_model(1);
+    for (i = 0; i < sizeof maps / sizeof *maps; i++) {
+        write_text("model.safetensors.index.json", maps[i][0]);
+        refuses(maps[i][1]);
+    }
+    write_text("model.safetensors.index.json", shards);
+    write_weights("b.safetensors", header_a, 8, 1);
+    refuses("there is no tensor w.1");
+    write_weights("b.safetensors",
+                  "{\"w.0\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
+                  "\"w.1\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}",
+                  2, 0);
+    refuses("b.safetensors: tensor w.0 is in another file, too");
+    write_bytes("b.safetensors", "x", 1);
+    refuses("b.safetensors: ");
+    drop("model.safetensors.index.json");
+    refuses("model.safetensors: cannot be opened");
+    drop("config.json");
+    refuses("config.json: ");
+    end();
+}
+
+TEST(checkpoint_members)
+{
+    static const char *const names[] = {"silu", "gelu", NULL};
+    static const char text[] = "{\"n\":7,\"none\":null,\"x\":-2.5,\"big\":2147483648,\"yes\":true,\"act\":\"gelu\","
+                               "\"sub\":{\"n\":\"7\"},\"huge\":1e999}";
+    static const char *const causes[] = {"config.json: m is missing",
+                                         "config.json: big is no whole number from 0 to 2147483647",
+                                         "config.json: n is no whole number from 8",
+                                         "config.json: n is no whole number",
+                                         "other.json: n is no whole number",
+                                         "config.json: m is missing",
+                                         "config.json: x is no number from 0 to 1",
+                                         "config.json: huge is no number",
+                                         "config.json: n is neither true nor false",
+                                         "config.json: n is none of silu, gelu",
+                                         "config.json: x must be something else"};
+    checkpoint files;
+    json other;
+    size_t i;
+    if (!begin())
+        return;
+    write_model(0);
+    write_text("config.json", text);
+    write_text("other.json", "{\"n\":1.5}");
+    if (!CHECK(checkpoint_open(&files, directory, NULL) == NULL)) {
+        end();
+        return;
+    }
+    CHECK(checkpoint_uint(&files, files.config, "n", 7, -1) == 7 &&
+          checkpoint_uint(&files, files.config, "none", 1, 3) == 3);
+    CHECK(checkpoint_real(&files, files.config, "x", -3, 0, -4) == -2.5);
+    CHECK(checkpoint_real(&files, files.config, "none", 0, 1, 0.5) == 0.5);
+    CHECK(checkpoint_flag(&files, files.config, "yes", 0) == 1 &&
+          checkpoint_flag(&files, files.config, "none", 1) == 1);
+    CHECK(checkpoint_choice(&files, files.config, "act", names) == 1);
+    CHECK(checkpoint_choice(&files, files.config, "none", names) == 0);
+    CHECK(checkpoint_json(&files, "absent.json").type == JSON_NONE && !files.failed);
+    other = checkpoint_json(&files, "other.json");
+    CHECK(other.type == JSON_OBJECT && !files.failed);
+    for (i = 0; i < sizeof causes / sizeof *causes; i++) {
+        json config = files.config;
+        files.failed = 0;
+        switch (i) {
+        case 0: checkpoint_uint(&files, config, "m", 0, -1); break;
+        case 1: checkpoint_uint(&files, config, "big", 0, 1); break;
+        case 2: checkpoint_uint(&files, config, "n", 8, 1); break;
+        case 3: checkpoint_uint(&files, json_get(config, "sub"), "n", 0, 1); break;
+        case 4: checkpoint_uint(&files, other, "n", 0, 1); break;
+        case 5: checkpoint_real(&files, config, "m", 0, 1, -1); break;
+        case 6: checkpoint_real(&files, config, "x", 0, 1, 0); break;
+        case 7: checkpoint_real(&files, config, "huge", 0, 1e300, 0); break;
+        case 8: checkpoint_flag(&files, config, "n", 0); break;
+        case 9: checkpoint_choice(&files, config, "n", names); break;
+        default: checkpoint_fail_member(&files, config, "x", "must be something else");
+        }
+        test_case("%s, for: %s", files.error, causes[i]);
+        CHECK(files.failed && strstr(files.error, causes[i]));
+        checkpoint_fail(&files, "another");
+        CHECK(strcmp(files.error, "another") != 0); /* the first one stays */
+    }
+    checkpoint_close(&files);
+    write_text("other.json", "{\"n\":");
+    CHECK(checkpoint_open(&files, directory, NULL) == NULL);
+    checkpoint_json(&files, "other.json");
+    CHECK(files.failed && strstr(files.error, "other.json: byte "));
+    checkpoint_close(&files);
+    end();
+}
+
+/* config.json alone: no weights are looked for. */
+TEST(checkpoint_config)
+{
+    checkpoint files;
+    const char *error;
+    if (!begin())
+        return;
+    error = checkpoint_open_config(&files, directory);
+    test_case("%s", error ? error : "no error");
+    CHECK(error && strstr(error, "/config.json: "));
+    write_text("config.json", "[]");
+    error = checkpoint_open_config(&files, directory);
+    CHECK(error && strstr(error, "/config.json: no JSON object"));
+    write_text("config.json", "{\"model_type\":\"x\"}");
+    CHECK(checkpoint_open(&files, directory, NULL) != NULL);
+    if (CHECK(checkpoint_open_config(&files, directory) == NULL)) {
+        CHECK(json_is(json_get(files.config, "model_type"), "x") && files.count == 0 && files.tensors == 0);
+        CHECK(!checkpoint_has(&files, "w.0"));
+        checkpoint_close(&files);
+    }
+    end();
+}
+
+TEST(checkpoint_weights)
+{
+    checkpoint files;
+    if (!begin())
+        return;
+    write_model(0);
+    CHECK(checkpoint_open(&files, directory, NULL) == NULL);
+    checkpoint_matrix(&files, 3, 2, "w.0");
+    CHECK(strstr(files.error, "model.safetensors: tensor w.0 is 2 x 3, not 3 x 2 as config.json has it"));
+    files.failed = 0;
+    checkpoint_vector(&files, 2, "w.0");
+    CHECK(strstr(files.error, "tensor w.0 is 2 x 3, not 2 as"));
+    files.failed = 0;
+    checkpoint_matrix(&files, 2, 3, "w.1");
+    CHECK(strstr(files.error, "model.safetensors: tensor w.1 is missing"));
+    files.failed = 0;
+    CHECK(checkpoint_layers(&files, 2, 16) != NULL && !files.failed);
+    CHECK(!checkpoint_layers(&files, 3, 16) && strstr(files.error, "config.json has 3 layers, the weights 2 tensors"));
+    checkpoint_close(&files);
+    end();
+}
+
+/* Each allocation fails once. */
+TEST(checkpoint_no_memory)
+{
+    long live = test_memory_state.live, at;
+    int done = 0, failed = 0;
+    if (!begin())
+        return;
+    write_model(1);
+    for (at = 1; !done; at++) {
+        checkpoint files;
+        test_memory_state.fail_at = at;
+        if (!checkpoint_open(&files, directory, NULL)) {
+            checkpoint_vector(&files, 2, "v.0");
+            checkpoint_layers(&files, 1, 8);
+            done = !files.failed;
+        }
+        test_memory_state.fail_at = 0;
+        test_case("allocation %ld: %s", at, files.error);
+        CHECK(done || strstr(files.error, "no memory") != NULL);
+        failed += !done;
+        checkpoint_close(&files);
+        CHECK(test_memory_state.live == live);
+    }
+    CHECK(failed > 10);
+    end();
+}

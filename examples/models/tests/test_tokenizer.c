@@ -1,0 +1,397 @@
+/* Tokenizers of directories: either kind, what stands before a text, templates of chats, broken files, memory. The ids
+   are those of the tokenizers and sentencepiece packages; bpe.c and sentencepiece.c have their own tests. */
+#define _DEFAULT_SOURCE 1 /* mkdtemp with -std=c99 */
+#include "examples/models/tokenizer.h"
+
+#include "test.h"
+
+#if !defined(_WIN32)
+#include <unistd.h>
+#endif
+
+#define GOLDEN "examples/models/tests/golden/"
+#define of_json GOLDEN "generate"
+#define of_model GOLDEN "generate_model"
+
+#include "golden/tags.h"
+
+/* ---- files ---- */
+
+static char directory[] = "/tmp/attn-test-XXXXXX";
+static const char *const names[] = {"tokenizer.json", "tokenizer.model", "tokenizer_config.json",
+                                    "chat_template.jinja"};
+
+static int begin(void)
+{
+#if defined(_WIN32)
+    return 0;
+#else
+    strcpy(directory, "/tmp/attn-test-XXXXXX");
+    if (mkdtemp(directory) != NULL)
+        return 1;
+    printf("skip tokenizers of its own: no directory in /tmp\n");
+    return 0;
+#endif
+}
+
+static void end(void)
+{
+    char path[300];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        snprintf(path, sizeof path, "%s/%s", directory, names[i]);
+        remove(path);
+    }
+#if !defined(_WIN32)
+    rmdir(directory);
+#endif
+}
+
+static void write_file(const char *name, const char *text, size_t size)
+{
+    char path[300];
+    FILE *f;
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    f = fopen(path, "wb");
+    CHECK(f && fwrite(text, 1, size, f) == size && fclose(f) == 0);
+}
+
+static void write_text(const char *name, const char *text)
+{
+    write_file(name, text, strlen(text));
+}
+
+static size_t read_file(const char *from, const char *name, char *text, size_t room)
+{
+    char path[300];
+    size_t size = 0;
+    FILE *f;
+    snprintf(path, sizeof path, "%s/%s", from, name);
+    f = fopen(path, "rb");
+    if (CHECK(f != NULL)) {
+        size = fread(text, 1, room - 1, f);
+        fclose(f);
+    }
+    text[size] = 0;
+    return size;
+}
+
+static void copy_file(const char *from, const char *name)
+{
+    static char text[1 << 16];
+    write_file(name, text, read_file(from, name, text, sizeof text));
+}
+
+static void rename_file(const char *from, const char *to)
+{
+    char path[300], other[300];
+    snprintf(path, sizeof path, "%s/%s", directory, from);
+    snprintf(other, sizeof other, "%s/%s", directory, to);
+    CHECK(rename(path, other) == 0);
+}
+
+/* A vocabulary of letters and two special tokens, and what stands before a text: nothing, or <s>. */
+static void write_letters(int with_bos)
+{
+    static const char post[] =
+        "{\"type\":\"TemplateProcessing\",\"single\":[{\"SpecialToken\":{\"id\":\"<s>\",\"type_id\":0}"
+        "},{\"Sequence\":{\"id\":\"A\",\"type_id\":0}}],\"pair\":[{\"Sequence\":{\"id\":\"A\","
+        "\"type_id\":0}},{\"Sequence\":{\"id\":\"B\",\"type_id\":1}}],\"special_tokens\":{\"<s>\":{"
+        "\"id\":\"<s>\",\"ids\":[3],\"tokens\":[\"<s>\"]}}}";
+    char text[4096];
+    snprintf(
+        text, sizeof text,
+        "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[{\"id\":3,\"content\":\"<s>\","
+        "\"single_word\":false,\"lstrip\":false,\"rstrip\":false,\"normalized\":false,\"special\":true},{\"id\":4,"
+        "\"content\":\"</s>\",\"single_word\":false,\"lstrip\":false,\"rstrip\":false,\"normalized\":false,"
+        "\"special\":true}],\"normalizer\":null,\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,"
+        "\"trim_offsets\":true,\"use_regex\":true},\"post_processor\":%s,\"decoder\":{\"type\":\"ByteLevel\","
+        "\"add_prefix_space\":true,\"trim_offsets\":true,\"use_regex\":true},\"model\":{\"type\":\"BPE\","
+        "\"dropout\":null,\"unk_token\":null,\"continuing_subword_prefix\":null,\"end_of_word_suffix\":null,"
+        "\"fuse_unk\":false,\"byte_fallback\":false,\"vocab\":{\"a\":0,\"b\":1,\"ab\":2},\"merges\":[\"a b\"]}}",
+        with_bos ? post : "null");
+    write_text("tokenizer.json", text);
+}
+
+/* ---- what is right ---- */
+
+/* The ids of a text: those of the package, in a file. */
+static void encodes(const char *path)
+{
+    char prompt[256], want[1024];
+    tokenizer tokens;
+    tokenizer_ids ids = {NULL, 0, 0};
+    size_t size = read_file(of_json, "prompt.txt", prompt, sizeof prompt) - 1, text = 0;
+    const char *at = want;
+    char out[64], back[256];
+    read_file(path, "ids.txt", want, sizeof want);
+    test_case("%s", path);
+    if (!CHECK(tokenizer_open(&tokens, path) == NULL))
+        return;
+    CHECK(tokenizer_begin(&tokens, &ids) == NULL && tokenizer_encode(&tokens, prompt, size, 0, &ids) == NULL);
+    for (size_t i = 0; i < ids.count; i++) {
+        CHECK(strtol(at, (char **)&at, 10) == ids.ids[i]);
+        CHECK(ids.ids[i] >= 0 && (size_t)ids.ids[i] < tokens.count);
+    }
+    CHECK(*at == '\n');
+    for (size_t i = 0; i < ids.count; i++) { /* piece by piece it comes back */
+        size_t length = tokenizer_piece(&tokens, ids.ids[i], text == 0, out, sizeof out);
+        if (!CHECK(length <= sizeof out && text + length <= sizeof back))
+            break;
+        CHECK(tokenizer_piece(&tokens, ids.ids[i], text == 0, NULL, 0) == length);
+        memcpy(back + text, out, length);
+        text += length;
+    }
+    CHECK(text == size && memcmp(back, prompt, size) == 0);
+    CHECK(tokenizer_piece(&tokens, -1, 0, out, sizeof out) == 0);
+    CHECK(tokenizer_piece(&tokens, (int32_t)tokens.count, 0, out, sizeof out) == 0);
+    tokenizer_ids_free(&ids);
+    tokenizer_close(&tokens);
+}
+
+TEST(tokenizer_kinds)
+{
+    tokenizer tokens;
+    tokenizer_ids ids = {NULL, 0, 0}, more = {NULL, 0, 0};
+    int32_t end_id;
+    encodes(of_json);
+    encodes(of_model);
+    if (CHECK(tokenizer_open(&tokens, of_json) == NULL)) {
+        CHECK(tokens.is_bpe && tokens.before_count == 0 &&
+              tokens.bos_id == tokenizer_special(&tokens, "<|endoftext|>"));
+        CHECK(tokens.chat_template && strncmp(tokens.chat_template, "{% if messages[0]", 17) == 0);
+        end_id = tokenizer_special(&tokens, "<|im_end|>");
+        CHECK(end_id >= 0 && tokenizer_special(&tokens, "e") == -1 && tokenizer_special(&tokens, "") == -1);
+        CHECK(tokenizer_piece(&tokens, end_id, 0, NULL, 0) == 0);
+        CHECK(tokenizer_encode(&tokens, "a<|im_end|>", 11, 0, &ids) == NULL);
+        for (size_t i = 0; i < ids.count; i++)
+            CHECK(ids.ids[i] != end_id);
+        tokenizer_ids_free(&ids);
+        tokenizer_close(&tokens);
+    }
+    if (CHECK(tokenizer_open(&tokens, of_model) == NULL)) {
+        CHECK(!tokens.is_bpe && tokens.before_count == 1 && tokens.before[0] == 1 && tokens.bos_id == 1);
+        CHECK(tokenizer_special(&tokens, "</s>") == 2 && tokenizer_special(&tokens, "<unk>") == -1);
+        CHECK(tokenizer_special(&tokens, "e") == -1 && tokenizer_special(&tokens, "no such") == -1);
+        CHECK(tokenizer_encode(&tokens, " see", 4, 1, &ids) == NULL); /* inside: the space is the text's own */
+        CHECK(tokenizer_encode(&tokens, "see", 3, 0, &more) == NULL);
+        CHECK(ids.count == more.count && memcmp(ids.ids, more.ids, ids.count * sizeof *ids.ids) == 0);
+        CHECK(tokenizer_encode(&tokens, "see", 3, 1, &ids) == NULL);
+        CHECK(ids.count == more.count || ids.ids[more.count] != more.ids[0]);
+        tokenizer_ids_free(&ids);
+        tokenizer_ids_free(&more);
+        tokenizer_close(&tokens);
+    }
+}
+
+/* ---- tags that a model has as user-defined pieces ---- */
+
+static void has_ids(const int32_t *ids, size_t count, size_t golden)
+{
+    CHECK(count == tag_goldens[golden].count);
+    CHECK(count != tag_goldens[golden].count || !memcmp(ids, tag_goldens[golden].ids, count * sizeof *ids));
+}
+
+/* As the SentencePiece library, once they are control pieces; after each failing allocation the model is closed. */
+TEST(tokenizer_reserves)
+{
+    for (size_t i = 0; i < sizeof tag_goldens / sizeof *tag_goldens; i++) {
+        const char *text = tag_goldens[i].text;
+        long live = test_memory_state.live;
+        sentencepiece_tokens found;
+        sentencepiece model;
+        char path[300];
+        snprintf(path, sizeof path, GOLDEN "%s.model", tag_goldens[i].model);
+        test_case("%s: %s", path, text);
+        if (!CHECK(sentencepiece_open(&model, path) == NULL) ||
+            !CHECK(sentencepiece_reserve(&model, tag_goldens[i].names) == NULL))
+            return;
+        CHECK(sentencepiece_reserve(&model, tag_goldens[i].names) == NULL); /* there is nothing left to do */
+        if (CHECK(sentencepiece_encode(&model, text, strlen(text), &found) == NULL)) {
+            has_ids(found.ids, found.count, i);
+            sentencepiece_tokens_free(&found);
+        }
+        sentencepiece_close(&model);
+        CHECK(sentencepiece_open(&model, path) == NULL);
+        int unigram = model.kind == SENTENCEPIECE_UNIGRAM; /* which needs no memory for it */
+        test_memory_state.calls = 0;
+        test_memory_state.fail_at = !unigram;
+        const char *error = sentencepiece_reserve(&model, tag_goldens[i].names);
+        CHECK(unigram ? !error : error && strcmp(error, "no memory") == 0);
+        test_memory_state.fail_at = 0;
+        if (!error)
+            sentencepiece_close(&model);
+        CHECK(test_memory_state.live == live);
+    }
+}
+
+TEST(tokenizer_reserves_all)
+{
+    static const char proto[] = "\n\011\n\005<unk>\030\002\n\005\n\001a\030\004";
+    static const char *const both[] = {"b", "a", NULL};
+    sentencepiece model;
+    if (CHECK(sentencepiece_parse(&model, proto, sizeof proto - 1, "proto") == NULL))
+        CHECK(strcmp(sentencepiece_reserve(&model, both), "no pieces") == 0);
+}
+
+/* What a user writes is no tag of Gemma's; other user-defined pieces are what they are. */
+TEST(tokenizer_tags)
+{
+    tokenizer tokens;
+    if (!begin())
+        return;
+    copy_file(GOLDEN, "bpe_turns.model");
+    rename_file("bpe_turns.model", "tokenizer.model");
+    if (CHECK(tokenizer_open(&tokens, directory) == NULL)) {
+        int32_t tag = tokenizer_special(&tokens, "<start_of_turn>");
+        CHECK(tag >= 0 && tokenizer_piece(&tokens, tag, 0, NULL, 0) == 0);
+        CHECK(tokenizer_special(&tokens, "<|user|>") >= 0 && tokenizer_special(&tokens, "<table>") == -1);
+        for (size_t i = 0; i < 5; i++) {
+            tokenizer_ids ids = {NULL, 0, 0};
+            const char *text = tag_goldens[i].text;
+            test_case("%s", text);
+            CHECK(tokenizer_encode(&tokens, text, strlen(text), 0, &ids) == NULL);
+            has_ids(ids.ids, ids.count, i);
+            ids.count = 0;
+            CHECK(tokenizer_encode(&tokens, text, strlen(text), 1, &ids) == NULL); /* no space before it either way */
+            has_ids(ids.ids, ids.count, i);
+            tokenizer_ids_free(&ids);
+        }
+        tokenizer_close(&tokens);
+    }
+    end();
+}
+
+/* ---- what stands before a text ---- */
+
+/* opens CONFIG, and so many tokens stand before a text: <s>. */
+static void before(const char *config, size_t count, int32_t bos_id)
+{
+    tokenizer tokens;
+    test_case("tokenizer_config.json %s", config);
+    write_text("tokenizer_config.json", config);
+    if (!CHECK(tokenizer_open(&tokens, directory) == NULL))
+        return;
+    CHECK(tokens.before_count == count && (count == 0 || tokens.before[0] == bos_id));
+    CHECK(tokens.bos_id == bos_id);
+    tokenizer_close(&tokens);
+}
+
+TEST(tokenizer_before)
+{
+    if (!begin())
+        return;
+    write_letters(1);
+    before("{}", 1, 3);
+    before("{\"add_bos_token\":false}", 0, 3);
+    before("{\"add_bos_token\":null,\"bos_token\":null}", 1, 3);
+    before("{\"add_bos_token\":true,\"bos_token\":\"<s>\"}", 1, 3);
+    write_letters(0);
+    before("{}", 0, -1);
+    before("{\"add_bos_token\":true}", 0, -1);
+    before("{\"add_bos_token\":true,\"bos_token\":\"<s>\"}", 1, 3);
+    before("{\"add_bos_token\":true,\"bos_token\":{\"content\":\"<s>\"}}", 1, 3);
+    before("{\"add_bos_token\":true,\"bos_token\":\"ab\"}", 0, -1); /* no special token */
+    before("{\"bos_token\":[\"<s>\"]}", 0, -1);
+    end();
+    if (!begin())
+        return;
+    copy_file(of_model, "tokenizer.model");
+    before("{}", 1, 1);
+    before("{\"add_bos_token\":false}", 0, 1);
+    end();
+}
+
+static void template_is(const char *want)
+{
+    tokenizer tokens;
+    if (!CHECK(tokenizer_open(&tokens, directory) == NULL))
+        return;
+    CHECK(want ? tokens.chat_template && strcmp(tokens.chat_template, want) == 0 : !tokens.chat_template);
+    tokenizer_close(&tokens);
+}
+
+TEST(tokenizer_templates)
+{
+    if (!begin())
+        return;
+    write_letters(0);
+    template_is(NULL);
+    write_text("tokenizer_config.json", "{\"chat_template\":\"a\\n\\u00e9\"}");
+    template_is("a\n\xc3\xa9");
+    write_text("tokenizer_config.json", "{\"chat_template\":[{\"name\":\"tools\",\"template\":\"t\"},"
+                                        "{\"name\":\"default\",\"template\":\"d\"}]}");
+    template_is("d");
+    write_text("tokenizer_config.json", "{\"chat_template\":[{\"name\":\"tools\",\"template\":\"t\"}]}");
+    template_is(NULL);
+    write_text("tokenizer_config.json", "{\"chat_template\":[1,null,{\"name\":\"default\",\"template\":7}]}");
+    template_is(NULL);
+    write_text("tokenizer_config.json", "{\"chat_template\":\"a\"}");
+    write_text("chat_template.jinja", "b");
+    template_is("b");
+    end();
+}
+
+/* ---- what is wrong ---- */
+
+static void refused(const char *says)
+{
+    tokenizer tokens;
+    const char *error = tokenizer_open(&tokens, directory);
+    if (!CHECK(error && strstr(error, says) && strncmp(error, directory, strlen(directory)) == 0))
+        fprintf(stderr, "    %s\n", error ? error : "nothing");
+    if (!error)
+        tokenizer_close(&tokens);
+}
+
+TEST(tokenizer_errors)
+{
+    static char path[5000];
+    tokenizer tokens;
+    if (!begin())
+        return;
+    refused(": there is neither tokenizer.json nor tokenizer.model");
+    write_text("tokenizer.model", "nonsense");
+    refused("/tokenizer.model: ");
+    copy_file(of_model, "tokenizer.model");
+    write_text("tokenizer.json", "{");
+    refused("/tokenizer.json: ");
+    write_letters(0);
+    write_text("tokenizer_config.json", "{\"a\":");
+    refused("/tokenizer_config.json: byte 5: ");
+    write_text("tokenizer_config.json", "[]");
+    refused("/tokenizer_config.json: not an object");
+    end();
+    memset(path, 'x', sizeof path - 1);
+    CHECK(strstr(tokenizer_open(&tokens, path), "the path is too long"));
+    CHECK(strlen(tokens.error) < sizeof tokens.error);
+}
+
+/* Every allocation fails once: a message, and nothing is lost. */
+TEST(tokenizer_memory)
+{
+    static const char *const paths[] = {of_json, of_model};
+    for (size_t i = 0; i < 2; i++) {
+        long live = test_memory_state.live;
+        int done = 0;
+        for (long fail = 1; !done && fail < 1000; fail++) {
+            tokenizer tokens;
+            tokenizer_ids ids = {NULL, 0, 0};
+            const char *error;
+            test_case("%s, allocation %ld", paths[i], fail);
+            test_memory_state.calls = 0;
+            test_memory_state.fail_at = fail;
+            error = tokenizer_open(&tokens, paths[i]);
+            if (!error) {
+                error = tokenizer_encode(&tokens, "a text", 6, 0, &ids);
+                done = !error && test_memory_state.fail_at > 0; /* none has failed */
+                CHECK(!error || ids.count == 0);
+                tokenizer_ids_free(&ids);
+                tokenizer_close(&tokens);
+            }
+            CHECK(!error || strstr(error, "no memory"));
+            test_memory_state.fail_at = 0;
+            CHECK(test_memory_state.live == live);
+        }
+        CHECK(done);
+    }
+}

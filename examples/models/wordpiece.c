@@ -1,0 +1,977 @@
+#include "wordpiece.h"
+
+#include "json.h"
+#include "unicode.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FILE_MAX = 1 << 24,      /* bytes of a file; published ones have 5 MB at most */
+    ADDED_MAX = 255,         /* bytes of an added token, and what it becomes; a text is searched for it at every byte */
+    LONGEST_WORD_MAX = 1000, /* a word may be looked at again from each of its characters; published models say 100 */
+    SPECIALS = 5
+};
+
+typedef wordpiece_word word;
+typedef wordpiece_added added_token;
+
+static const char vocab_txt[] = "vocab.txt", tokenizer_json[] = "tokenizer.json",
+                  config_json[] = "tokenizer_config.json";
+static const char no_memory[] = "no memory";
+
+/* ---- messages ---- */
+
+/* Copies text to show it to a person: whole characters, as many as fit, and ? for what a terminal would obey. */
+static const char *shown(char *out, size_t size, const char *text, size_t length)
+{
+    size_t used = 0, at, n;
+    uint32_t code;
+    for (at = 0; at < length; at += n) {
+        int strange;
+        n = unicode_read(text + at, length - at, &code);
+        strange = code < 0x20 || (code >= 0x7f && code < 0xa0) || code >= UNICODE_INVALID;
+        if (used + n + sizeof "..." > size)
+            break;
+        memcpy(out + used, strange ? "?" : text + at, strange ? 1 : n);
+        used += strange ? 1 : n;
+    }
+    strcpy(out + used, at < length ? "..." : "");
+    return out;
+}
+
+/* An empty model, whose messages will begin with its name: with the end of it, if it is long. */
+static void start(wordpiece *model, const char *name)
+{
+    char text[256];
+    size_t length = strlen(name), cut = length < 250 ? 0 : length - 240;
+    while (cut && ((unsigned char)name[cut] & 0xc0) == 0x80)
+        cut++;
+    memset(model, 0, sizeof *model);
+    snprintf(model->error, sizeof model->error, "%s%s", cut ? "..." : "",
+             shown(text, sizeof text, name + cut, length - cut));
+}
+
+/* file: of the directory; NULL for the directory itself. */
+static const char *fail(wordpiece *model, const char *file, const char *format, ...)
+{
+    size_t used = strlen(model->error);
+    va_list arguments;
+    snprintf(model->error + used, sizeof model->error - used, "%s%s: ", file ? "/" : "", file ? file : "");
+    used = strlen(model->error);
+    va_start(arguments, format);
+    vsnprintf(model->error + used, sizeof model->error - used, format, arguments);
+    va_end(arguments);
+    return model->error;
+}
+
+/* ---- words in order, and tries of them ---- */
+
+static int compare_text(const word *a, const word *b)
+{
+    int order = memcmp(a->text, b->text, a->size < b->size ? a->size : b->size);
+    return order ? order : (a->size > b->size) - (a->size < b->size);
+}
+
+/* By bytes and, of two that are alike, the larger id first. */
+static int compare_words(const void *a, const void *b)
+{
+    const word *x = (const word *)a, *y = (const word *)b;
+    int order = compare_text(x, y);
+    return order ? order : (x->id < y->id) - (x->id > y->id);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    const word *x = (const word *)a, *y = (const word *)b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* Puts words in order, and keeps of those alike the one of the largest id. Returns how many are left. */
+static size_t sort_words(word *words, size_t count)
+{
+    size_t i, kept = 0;
+    qsort(words, count, sizeof *words, compare_words);
+    for (i = 0; i < count; i++)
+        if (i == 0 || compare_text(&words[i], &words[i - 1]))
+            words[kept++] = words[i];
+    return kept;
+}
+
+static const word *find_word(const word *words, size_t count, const char *text, size_t size)
+{
+    size_t low = 0, high = count;
+    word key;
+    key.text = text;
+    key.size = size;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = compare_text(&key, &words[middle]);
+        if (order == 0)
+            return &words[middle];
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+/* Words low to high - 1 are those that go through a node. */
+typedef struct range {
+    size_t low, high;
+} range;
+
+/* A trie of words in order, none empty and no two alike, level by level: the children of a node get their places when
+   it is its turn. Returns whether there was memory. */
+static int build_trie(wordpiece_trie *trie, const word *words, size_t count)
+{
+    size_t total = 1, i, used = 1, depth = 0, level_end = 1;
+    range *ranges;
+    for (i = 0; i < count; i++) {
+        size_t same = 0;
+        while (i && same < words[i - 1].size && same < words[i].size && words[i - 1].text[same] == words[i].text[same])
+            same++;
+        total += words[i].size - same;
+    }
+    if (total > SIZE_MAX / sizeof *ranges) /* files are small enough for numbers of 4 bytes */
+        return 0;
+    trie->nodes = (wordpiece_node *)malloc(total * sizeof *trie->nodes);
+    trie->bytes = (unsigned char *)malloc(total);
+    ranges = (range *)malloc(total * sizeof *ranges);
+    if (!trie->nodes || !trie->bytes || !ranges) {
+        free(ranges);
+        return 0;
+    }
+    ranges[0].low = 0;
+    ranges[0].high = count;
+    trie->bytes[0] = 0;
+    for (i = 0; i < used; i++) {
+        wordpiece_node *node = &trie->nodes[i];
+        size_t low = ranges[i].low, high = ranges[i].high;
+        if (i == level_end) {
+            level_end = used;
+            depth++;
+        }
+        node->id = -1;
+        if (low < high && words[low].size == depth)
+            node->id = words[low++].id;
+        node->first = (uint32_t)used;
+        while (low < high) {
+            char byte = words[low].text[depth];
+            ranges[used].low = low;
+            while (low < high && words[low].text[depth] == byte)
+                low++;
+            ranges[used].high = low;
+            trie->bytes[used++] = (unsigned char)byte;
+        }
+        node->count = (uint32_t)used - node->first;
+    }
+    free(ranges);
+    return 1;
+}
+
+/* The child of a node that a byte leads to, or 0. */
+static uint32_t follow(const wordpiece_trie *trie, uint32_t node, char byte)
+{
+    const wordpiece_node *n = &trie->nodes[node];
+    const unsigned char *bytes = trie->bytes + n->first,
+                        *found = n->count ? (const unsigned char *)memchr(bytes, (unsigned char)byte, n->count) : NULL;
+    return found ? n->first + (uint32_t)(found - bytes) : 0;
+}
+
+/* ---- text that is cleaned ---- */
+
+typedef struct buffer {
+    char *text;
+    size_t size, room;
+} buffer;
+
+/* Makes room for `size` bytes more; what is written then is not checked again. */
+static int reserve(buffer *b, size_t size)
+{
+    if (size > b->room - b->size) {
+        size_t room = b->size + b->size / 2 + size + 64;
+        char *larger = b->size < SIZE_MAX / 4 && size < SIZE_MAX / 4 ? (char *)realloc(b->text, room) : NULL;
+        if (!larger)
+            return 0;
+        b->text = larger;
+        b->room = room;
+    }
+    return 1;
+}
+
+static void put(buffer *b, uint32_t code)
+{
+    b->size += unicode_write(b->text + b->size, code);
+}
+
+static void put_lower(buffer *b, uint32_t code)
+{
+    uint32_t codes[3];
+    size_t count = unicode_lower(code, codes), i;
+    for (i = 0; i < count; i++)
+        put(b, codes[i]);
+}
+
+static int is_chinese(uint32_t code)
+{
+    return code >= 0x3400 &&
+           (code <= 0x4dbf || (code >= 0x4e00 && code <= 0x9fff) || (code >= 0xf900 && code <= 0xfaff) ||
+            (code >= 0x20000 && code <= 0x2a6df) || (code >= 0x2a700 && code <= 0x2b81f) ||
+            (code >= 0x2b920 && code <= 0x2ceaf) || (code >= 0x2f800 && code <= 0x2fa1f));
+}
+
+/* Whether it is nothing but bytes of ASCII that are printed. */
+static int is_plain(uint32_t code)
+{
+    return code >= 0x20 && code < 0x7f;
+}
+
+/* Cleans text: *out becomes it. Where marks go, text is first decomposed, of which `spare` is given the room. */
+static int clean(const wordpiece *model, const char *text, size_t size, buffer *out, buffer *spare)
+{
+    const uint32_t control = UNICODE_CC | UNICODE_CF | UNICODE_CO;
+    int strips = 0; /* there is something that may have marks */
+    size_t at, n;
+    uint32_t code;
+    out->size = 0;
+    for (at = 0; at < size; at += n) {
+        if (!reserve(out, 16))
+            return 0;
+        n = unicode_read(text + at, size - at, &code);
+        if (code >= UNICODE_INVALID)
+            code = 0xfffd;
+        if (model->clean_text && !is_plain(code)) {
+            if (code == '\t' || code == '\n' || code == '\r')
+                code = ' ';
+            if (code == 0 || code == 0xfffd || (unicode_bert_category(code) & control))
+                continue;
+            if (unicode_is_space(code))
+                code = ' ';
+        }
+        strips |= code >= 0x80;
+        if (model->chinese_characters && is_chinese(code)) {
+            put(out, ' ');
+            put(out, code);
+            code = ' ';
+        }
+        if (model->lower_case && (code < 0x80 || !model->strip_accents))
+            put_lower(out, code);
+        else
+            put(out, code);
+    }
+    if (strips && model->strip_accents) {
+        spare->size = 0;
+        if (!reserve(spare, 3 * out->size)) /* no character grows more */
+            return 0;
+        spare->size = unicode_normalize(UNICODE_NFD, out->text, out->size, spare->text, spare->room);
+        for (at = out->size = 0; at < spare->size; at += n) {
+            if (!reserve(out, 16))
+                return 0;
+            n = unicode_read(spare->text + at, spare->size - at, &code);
+            if (code >= 0x80 && unicode_bert_category(code) == UNICODE_MN)
+                continue;
+            if (model->lower_case)
+                put_lower(out, code);
+            else
+                put(out, code);
+        }
+    }
+    return 1;
+}
+
+/* ---- the parts of a model ---- */
+
+/* What is being read, and where strings go meanwhile. */
+typedef struct reading {
+    const wordpiece_files *files;
+    json tokenizer, config; /* JSON_NONE: not there */
+    char *next;             /* of the model's text */
+    word prefix, specials[SPECIALS];
+} reading;
+
+/* The text of a JSON string, kept. */
+static word take_string(reading *r, json string)
+{
+    word w;
+    w.text = r->next;
+    w.size = json_string(string, NULL, 0);
+    w.id = -1;
+    json_string(string, r->next, w.size + 1);
+    r->next += w.size + 1;
+    return w;
+}
+
+static word plain_word(const char *text)
+{
+    word w;
+    w.text = text;
+    w.size = strlen(text);
+    w.id = -1;
+    return w;
+}
+
+static int read_id(json number, int32_t *id)
+{
+    uint64_t value;
+    if (!json_uint(number, &value) || value >= INT32_MAX)
+        return 0;
+    *id = (int32_t)value;
+    return 1;
+}
+
+static const char *read_lines(wordpiece *model, const char *text, size_t size)
+{
+    size_t at = 0, end, i, n;
+    uint32_t code;
+    for (; at < size; at = end + 1) {
+        word *w = &model->words[model->word_count];
+        const char *feed = (const char *)memchr(text + at, '\n', size - at);
+        end = feed ? (size_t)(feed - text) : size;
+        w->text = text + at;
+        w->size = end - at - (end > at && text[end - 1] == '\r');
+        w->id = (int32_t)model->word_count++;
+        for (i = 0; i < w->size; i += n) {
+            n = unicode_read(w->text + i, w->size - i, &code);
+            if (code >= UNICODE_INVALID)
+                return fail(model, vocab_txt, "line %lu is not UTF-8", (unsigned long)model->word_count);
+        }
+    }
+    return NULL;
+}
+
+static const char *read_members(wordpiece *model, reading *r, json vocab)
+{
+    char text[128];
+    json name;
+    for (name = json_first(vocab); name.type; name = json_next(name)) {
+        word w = take_string(r, name);
+        if (!read_id(json_value(name), &w.id))
+            return fail(model, tokenizer_json, "model.vocab: the id of \"%s\" is not one below 2147483647",
+                        shown(text, sizeof text, w.text, w.size));
+        model->words[model->word_count++] = w;
+    }
+    return NULL;
+}
+
+static size_t elements(json container)
+{
+    size_t count = 0;
+    json element;
+    for (element = json_first(container); element.type; element = json_next(element))
+        count++;
+    return count;
+}
+
+static size_t lines(const char *text, size_t size)
+{
+    size_t count = size && text[size - 1] != '\n', i;
+    for (i = 0; i < size; i++)
+        count += text[i] == '\n';
+    return count;
+}
+
+/* A flag, if the object has it: null and what is missing leave it as it was. */
+static const char *read_flag(wordpiece *model, const char *file, json object, const char *name, int *flag)
+{
+    json value = json_get(object, name);
+    if (value.type == JSON_TRUE || value.type == JSON_FALSE)
+        *flag = value.type == JSON_TRUE;
+    else if (value.type && value.type != JSON_NULL)
+        return fail(model, file, "%s: neither true nor false", name);
+    return NULL;
+}
+
+/* Whether an object is of a type; one that names none, as in old files, is taken for it. */
+static int has_type(json object, const char *want)
+{
+    json type = json_get(object, "type");
+    return object.type == JSON_OBJECT && (type.type == JSON_NONE || json_is(type, want));
+}
+
+static const char *read_options(wordpiece *model, reading *r)
+{
+    json m = json_get(r->tokenizer, "model"), normalizer = json_get(r->tokenizer, "normalizer"), value;
+    const char *error = NULL;
+    int strip = -1;
+    uint64_t number;
+    model->clean_text = model->chinese_characters = model->lower_case = 1;
+    model->longest_word = 100;
+    r->prefix = plain_word("##");
+    if (r->tokenizer.type) {
+        if (!has_type(m, "WordPiece") || json_get(m, "merges").type)
+            return fail(model, tokenizer_json, "model: not a WordPiece model");
+        if (!has_type(normalizer, "BertNormalizer"))
+            return fail(model, tokenizer_json, "normalizer: not a BertNormalizer");
+        if (!has_type(json_get(r->tokenizer, "pre_tokenizer"), "BertPreTokenizer"))
+            return fail(model, tokenizer_json, "pre_tokenizer: not a BertPreTokenizer");
+        if ((value = json_get(m, "continuing_subword_prefix")).type == JSON_STRING)
+            r->prefix = take_string(r, value);
+        else if (value.type)
+            return fail(model, tokenizer_json, "model.continuing_subword_prefix: not a string");
+        if ((value = json_get(m, "max_input_chars_per_word")).type) {
+            if (!json_uint(value, &number) || number > LONGEST_WORD_MAX)
+                return fail(model, tokenizer_json, "model.max_input_chars_per_word: not a number up to %d",
+                            (int)LONGEST_WORD_MAX);
+            model->longest_word = (size_t)number;
+        }
+        if ((error = read_flag(model, tokenizer_json, normalizer, "clean_text", &model->clean_text)) != NULL ||
+            (error = read_flag(model, tokenizer_json, normalizer, "handle_chinese_chars",
+                               &model->chinese_characters)) != NULL ||
+            (error = read_flag(model, tokenizer_json, normalizer, "strip_accents", &strip)) != NULL ||
+            (error = read_flag(model, tokenizer_json, normalizer, "lowercase", &model->lower_case)) != NULL)
+            return error;
+    }
+    if ((error = read_flag(model, config_json, r->config, "do_lower_case", &model->lower_case)) != NULL ||
+        (error = read_flag(model, config_json, r->config, "tokenize_chinese_chars", &model->chinese_characters)) !=
+            NULL ||
+        (error = read_flag(model, config_json, r->config, "strip_accents", &strip)) != NULL)
+        return error;
+    model->strip_accents = strip < 0 ? model->lower_case : strip;
+    return NULL;
+}
+
+/* ---- special and added tokens ---- */
+
+/* The spelling of a special token in tokenizer_config.json: a string, or an object with its content; or the usual. */
+static word special(reading *r, const char *name, word usual)
+{
+    json value = json_get(r->config, name);
+    if (value.type == JSON_OBJECT)
+        value = json_get(value, "content");
+    return value.type == JSON_STRING ? take_string(r, value) : usual;
+}
+
+/* Unknown, class, separator, padding and mask token. What tokenizer.json has for the unknown one, and puts around a
+   text, goes before tokenizer_config.json: BertProcessing has the two by name, in a template they are before and
+   behind. */
+static void read_specials(reading *r)
+{
+    static const char *const members[SPECIALS] = {"unk_token", "cls_token", "sep_token", "pad_token", "mask_token"};
+    static const char *const usual[SPECIALS] = {"[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"};
+    json processor = json_get(r->tokenizer, "post_processor"), element, name;
+    int i, behind = 0;
+    for (i = 0; i < SPECIALS; i++)
+        r->specials[i] = special(r, members[i], plain_word(usual[i]));
+    if ((name = json_get(json_get(r->tokenizer, "model"), "unk_token")).type == JSON_STRING)
+        r->specials[0] = take_string(r, name);
+    if ((name = json_first(json_get(processor, "cls"))).type == JSON_STRING)
+        r->specials[1] = take_string(r, name);
+    if ((name = json_first(json_get(processor, "sep"))).type == JSON_STRING)
+        r->specials[2] = take_string(r, name);
+    for (element = json_first(json_get(processor, "single")); element.type; element = json_next(element)) {
+        behind |= json_get(element, "Sequence").type != JSON_NONE;
+        if ((name = json_get(json_get(element, "SpecialToken"), "id")).type == JSON_STRING)
+            r->specials[behind ? 2 : 1] = take_string(r, name);
+    }
+}
+
+/* An added token; its lstrip and rstrip say to whom the space around it belongs, which is no token anyhow. */
+static const char *read_added(wordpiece *model, reading *r, const char *file, json object, word *digits)
+{
+    json content = json_get(object, "content");
+    added_token *a = &model->added[model->added_count];
+    int single_word = 0, known = digits != NULL;
+    const char *error;
+    char text[128];
+    memset(a, 0, sizeof *a);
+    if (content.type != JSON_STRING || json_string(content, NULL, 0) == 0)
+        return fail(model, file, "an added token without content");
+    a->word = take_string(r, content);
+    shown(text, sizeof text, a->word.text, a->word.size);
+    if (a->word.size > ADDED_MAX)
+        return fail(model, file, "the added token \"%s\" is longer than %d bytes", text, (int)ADDED_MAX);
+    if (digits) { /* the id is the name of the member */
+        json number;
+        json_parse(&number, digits->text, digits->size, NULL);
+        known = read_id(number, &a->word.id);
+    } else {
+        known = read_id(json_get(object, "id"), &a->word.id);
+    }
+    if (!known)
+        return fail(model, file, "the added token \"%s\" has no id below 2147483647", text);
+    if ((error = read_flag(model, file, object, "normalized", &a->normalized)) != NULL ||
+        (error = read_flag(model, file, object, "single_word", &single_word)) != NULL)
+        return error;
+    if (single_word)
+        return fail(model, file, "the added token \"%s\" is a single_word, which is not read here", text);
+    model->added_count++;
+    return NULL;
+}
+
+/* All that a text may have, the least important first: of two that are spelt alike, the later one counts. */
+static const char *read_all_added(wordpiece *model, reading *r)
+{
+    json decoder = json_get(r->config, "added_tokens_decoder"), element;
+    const char *error = NULL;
+    int i;
+    for (i = 0; i < SPECIALS; i++)
+        if (r->specials[i].size && r->specials[i].size <= ADDED_MAX) {
+            memset(&model->added[model->added_count], 0, sizeof *model->added);
+            model->added[model->added_count++].word = r->specials[i];
+        }
+    for (element = json_first(decoder); element.type && !error; element = json_next(element)) {
+        word digits = take_string(r, element);
+        error = read_added(model, r, config_json, json_value(element), &digits);
+    }
+    element = json_first(json_get(r->tokenizer, "added_tokens"));
+    for (; element.type && !error; element = json_next(element))
+        error = read_added(model, r, tokenizer_json, element, NULL);
+    return error;
+}
+
+/* Cleans the spelling of `count` words into *pool, and leaves out what nothing is left of. Returns the number of words,
+   or SIZE_MAX if memory is lacking. */
+static size_t clean_words(const wordpiece *model, word *words, size_t count, buffer *pool)
+{
+    buffer out = {NULL, 0, 0}, spare = {NULL, 0, 0};
+    size_t i, kept = 0, at = 0;
+    for (i = 0; i < count; i++) {
+        if (!clean(model, words[i].text, words[i].size, &out, &spare) || !reserve(pool, out.size)) {
+            kept = SIZE_MAX;
+            break;
+        }
+        if (out.size == 0)
+            continue;
+        memcpy(pool->text + pool->size, out.text, out.size);
+        pool->size += out.size;
+        words[kept] = words[i];
+        words[kept++].size = out.size;
+    }
+    free(out.text);
+    free(spare.text);
+    for (i = 0; kept != SIZE_MAX && i < kept; at += words[i++].size) /* the pool stays where it is now */
+        words[i].text = pool->text + at;
+    return kept;
+}
+
+/* Gives added tokens their ids, adds those that are no words to the words, and makes what they are found with. */
+static int index_added(wordpiece *model)
+{
+    size_t count = model->added_count, vocabulary = model->word_count, i, kept, spelt = 0, cleaned = 0;
+    word *places = (word *)malloc((2 * count + 1) * sizeof *places), *others = places ? places + count : NULL;
+    buffer pool = {NULL, 0, 0};
+    int done;
+    if (!places)
+        return 0;
+    for (i = 0; i < count; i++) {
+        places[i] = model->added[i].word;
+        places[i].id = (int32_t)i;
+    }
+    kept = sort_words(places, count);
+    for (i = 0; i < kept; i++) {
+        added_token *a = &model->added[places[i].id];
+        const word *known = find_word(model->words, vocabulary, a->word.text, a->word.size);
+        if (known)
+            a->word.id = known->id;
+        else if (a->word.id >= 0)
+            model->words[model->word_count++] = a->word;
+        else
+            continue; /* a special token that the model does not have */
+        if (a->normalized)
+            others[cleaned++] = places[i];
+        else
+            places[spelt++] = places[i];
+    }
+    model->word_count = sort_words(model->words, model->word_count);
+    done = spelt == 0 || build_trie(&model->spelt, places, spelt);
+    if (done && cleaned && (cleaned = clean_words(model, others, cleaned, &pool)) > 0)
+        done = cleaned != SIZE_MAX && build_trie(&model->cleaned, others, sort_words(others, cleaned));
+    free(pool.text);
+    free(places);
+    return done;
+}
+
+/* ---- models ---- */
+
+static const char *read_json(wordpiece *model, const char *file, const char *text, size_t size, json *value)
+{
+    const char *error;
+    size_t where;
+    memset(value, 0, sizeof *value);
+    if (!text)
+        return NULL;
+    if ((error = json_parse(value, text, size, &where)) != NULL)
+        return fail(model, file, "byte %lu: %s", (unsigned long)where, error);
+    return value->type == JSON_OBJECT ? NULL : fail(model, file, "not an object");
+}
+
+/* Puts the words in order, and makes what text is cut with: without those that are longer than any word of a text. */
+static int index_words(wordpiece *model, word prefix)
+{
+    word *pieces = (word *)malloc((model->word_count + 1) * sizeof *pieces);
+    size_t i, count = 0;
+    uint32_t node = 0;
+    int done;
+    for (i = 0; i < model->word_count; i++)
+        if (model->words[i].id >= model->count)
+            model->count = model->words[i].id + 1;
+    model->word_count = sort_words(model->words, model->word_count);
+    if (!pieces)
+        return 0;
+    for (i = 0; i < model->word_count; i++)
+        if (model->words[i].size && model->words[i].size <= prefix.size + 4 * model->longest_word)
+            pieces[count++] = model->words[i];
+    done = build_trie(&model->pieces, pieces, count);
+    free(pieces);
+    for (i = 0; done && i < prefix.size && (node || i == 0); i++)
+        node = follow(&model->pieces, node, prefix.text[i]);
+    model->continuing = node || prefix.size == 0 ? node : UINT32_MAX;
+    return done;
+}
+
+static const char *read_words(wordpiece *model, reading *r)
+{
+    const wordpiece_files *f = r->files;
+    json vocab = json_get(json_get(r->tokenizer, "model"), "vocab");
+    size_t count = f->vocab ? lines(f->vocab, f->vocab_size) : elements(vocab);
+    size_t added = SPECIALS + elements(json_get(r->config, "added_tokens_decoder")) +
+                   elements(json_get(r->tokenizer, "added_tokens"));
+    const char *file = f->vocab ? vocab_txt : tokenizer_json, *error = NULL;
+    if (!f->vocab && vocab.type != JSON_OBJECT)
+        return fail(model, file, "model.vocab: not an object");
+    model->words = (word *)malloc((count + added) * sizeof *model->words);
+    model->added = (added_token *)malloc(added * sizeof *model->added);
+    if (!model->words || !model->added)
+        return fail(model, NULL, no_memory);
+    if (f->vocab) {
+        memcpy(r->next, f->vocab, f->vocab_size);
+        error = read_lines(model, r->next, f->vocab_size);
+        r->next += f->vocab_size;
+    } else {
+        error = read_members(model, r, vocab);
+    }
+    if (error)
+        return error;
+    if (!index_words(model, r->prefix))
+        return fail(model, NULL, no_memory);
+    read_specials(r);
+    if ((error = read_all_added(model, r)) != NULL)
+        return error;
+    return index_added(model) ? NULL : fail(model, NULL, no_memory);
+}
+
+static const char *read_model(wordpiece *model, const wordpiece_files *files)
+{
+    const char *error;
+    char text[128];
+    int32_t *ids[SPECIALS];
+    size_t i;
+    reading r;
+    memset(&r, 0, sizeof r);
+    r.files = files;
+    if (!files->vocab && !files->tokenizer)
+        return fail(model, NULL, "there is neither vocab.txt nor tokenizer.json");
+    if (files->vocab_size > FILE_MAX || files->tokenizer_size > FILE_MAX || files->config_size > FILE_MAX)
+        return fail(model, NULL, "a file is larger than %d bytes", (int)FILE_MAX);
+    if ((error = read_json(model, tokenizer_json, files->tokenizer, files->tokenizer_size, &r.tokenizer)) != NULL ||
+        (error = read_json(model, config_json, files->config, files->config_size, &r.config)) != NULL)
+        return error;
+    model->text = r.next = (char *)malloc(files->vocab_size + files->tokenizer_size + files->config_size + 1);
+    if (!r.next)
+        return fail(model, NULL, no_memory);
+    if ((error = read_options(model, &r)) != NULL || (error = read_words(model, &r)) != NULL)
+        return error;
+    ids[0] = &model->unk_id;
+    ids[1] = &model->cls_id;
+    ids[2] = &model->sep_id;
+    ids[3] = &model->pad_id;
+    ids[4] = &model->mask_id;
+    for (i = 0; i < SPECIALS; i++)
+        *ids[i] = wordpiece_id(model, r.specials[i].text, r.specials[i].size);
+    if (model->unk_id < 0)
+        return fail(model, files->vocab ? vocab_txt : tokenizer_json, "no unknown token, \"%s\"",
+                    shown(text, sizeof text, r.specials[0].text, r.specials[0].size));
+    model->by_id = (word *)malloc(model->word_count * sizeof *model->by_id);
+    if (!model->by_id)
+        return fail(model, NULL, no_memory);
+    memcpy(model->by_id, model->words, model->word_count * sizeof *model->by_id);
+    qsort(model->by_id, model->word_count, sizeof *model->by_id, compare_ids);
+    if (model->by_id[model->word_count - 1].id >= model->count) /* empty lines and lines twice have ids as well */
+        model->count = model->by_id[model->word_count - 1].id + 1;
+    return NULL;
+}
+
+/* Keeps the message, and gives back the rest, when there is one. */
+static const char *finish(wordpiece *model, const char *error)
+{
+    char message[sizeof model->error];
+    if (error) {
+        memcpy(message, model->error, sizeof message);
+        wordpiece_close(model);
+        memcpy(model->error, message, sizeof message);
+        return model->error;
+    }
+    model->error[0] = 0;
+    return NULL;
+}
+
+const char *wordpiece_parse(wordpiece *model, const wordpiece_files *files, const char *name)
+{
+    start(model, name);
+    return finish(model, read_model(model, files));
+}
+
+/* Reads a file of the directory whole; *text stays NULL if there is none. */
+static const char *read_file(wordpiece *model, char *path, size_t length, const char *file, char **text, size_t *size)
+{
+    const char *error = NULL;
+    size_t room = 1 << 16, got;
+    FILE *stream;
+    path[length] = '/';
+    strcpy(path + length + 1, file);
+    errno = 0;
+    if ((stream = fopen(path, "rb")) == NULL)
+        return errno == ENOENT || errno == ENOTDIR ? NULL : fail(model, file, "cannot be opened: %s", strerror(errno));
+    if ((*text = (char *)malloc(room)) == NULL)
+        error = fail(model, NULL, no_memory);
+    while (!error && *size <= FILE_MAX && (got = fread(*text + *size, 1, room - *size, stream)) > 0) {
+        *size += got;
+        if (*size == room && !error) {
+            char *larger = (char *)realloc(*text, room *= 2);
+            if (larger)
+                *text = larger;
+            else
+                error = fail(model, NULL, no_memory);
+        }
+    }
+    if (!error && ferror(stream))
+        error = fail(model, file, "cannot be read: %s", strerror(errno));
+    fclose(stream);
+    return error;
+}
+
+/* The length of a path without the name of the file, if it ends in that. */
+static size_t without(const char *path, size_t length, const char *file)
+{
+    size_t size = strlen(file);
+    if (length > size && path[length - size - 1] == '/' && memcmp(path + length - size, file, size) == 0)
+        return length - size - 1;
+    return length;
+}
+
+const char *wordpiece_open(wordpiece *model, const char *directory)
+{
+    size_t length = strlen(directory), i, sizes[3] = {0, 0, 0};
+    char *texts[3] = {NULL, NULL, NULL}, *path = (char *)malloc(length + 32);
+    const char *names[3], *error = NULL;
+    wordpiece_files files;
+    names[0] = vocab_txt;
+    names[1] = tokenizer_json;
+    names[2] = config_json;
+    start(model, directory);
+    if (!path)
+        return finish(model, fail(model, NULL, no_memory));
+    if (strcmp(directory, vocab_txt) == 0 || strcmp(directory, tokenizer_json) == 0) {
+        directory = ".";
+        length = 1;
+    }
+    length = without(directory, without(directory, length, vocab_txt), tokenizer_json);
+    memcpy(path, directory, length);
+    path[length] = 0;
+    start(model, path);
+    for (i = 0; i < 3 && !error; i++)
+        error = read_file(model, path, length, names[i], &texts[i], &sizes[i]);
+    files.vocab = texts[0];
+    files.tokenizer = texts[1];
+    files.config = texts[2];
+    files.vocab_size = sizes[0];
+    files.tokenizer_size = sizes[1];
+    files.config_size = sizes[2];
+    error = finish(model, error ? error : read_model(model, &files));
+    for (i = 0; i < 3; i++)
+        free(texts[i]);
+    free(path);
+    return error;
+}
+
+static void free_trie(wordpiece_trie *trie)
+{
+    free(trie->nodes);
+    free(trie->bytes);
+}
+
+void wordpiece_close(wordpiece *model)
+{
+    free_trie(&model->pieces);
+    free_trie(&model->spelt);
+    free_trie(&model->cleaned);
+    free(model->words);
+    free(model->by_id);
+    free(model->added);
+    free(model->text);
+    memset(model, 0, sizeof *model);
+}
+
+int32_t wordpiece_id(const wordpiece *model, const char *text, size_t size)
+{
+    const word *w = find_word(model->words, model->word_count, text, size);
+    return w ? w->id : -1;
+}
+
+wordpiece_word wordpiece_token(const wordpiece *model, int32_t id)
+{
+    size_t low = 0, high = model->word_count;
+    word none;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (model->by_id[middle].id == id)
+            return model->by_id[middle];
+        if (id < model->by_id[middle].id)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    none.text = NULL;
+    none.size = 0;
+    none.id = -1;
+    return none;
+}
+
+/* ---- tokens of a text ---- */
+
+typedef struct work {
+    const wordpiece *model;
+    buffer cleaned, spare;
+    wordpiece_tokens *tokens;
+    size_t room; /* of their ids */
+} work;
+
+static int push(work *w, int32_t id)
+{
+    if (w->tokens->count == w->room) {
+        size_t room = 2 * w->room + 32;
+        int32_t *larger = room < SIZE_MAX / 8 ? (int32_t *)realloc(w->tokens->ids, room * sizeof *larger) : NULL;
+        if (!larger)
+            return 0;
+        w->tokens->ids = larger;
+        w->room = room;
+    }
+    w->tokens->ids[w->tokens->count++] = id;
+    return 1;
+}
+
+/* Cuts one word of so many characters. */
+static int cut_word(work *w, const char *text, size_t size, size_t characters)
+{
+    const wordpiece *model = w->model;
+    size_t before = w->tokens->count, at = 0;
+    while (at < size && characters <= model->longest_word && (at == 0 || model->continuing != UINT32_MAX)) {
+        uint32_t node = at ? model->continuing : 0;
+        size_t end = at, i = at;
+        int32_t id = -1;
+        while (i < size && (node = follow(&model->pieces, node, text[i])) != 0) {
+            i++;
+            if (model->pieces.nodes[node].id >= 0) {
+                id = model->pieces.nodes[node].id;
+                end = i;
+            }
+        }
+        if (end == at)
+            break;
+        if (!push(w, id))
+            return 0;
+        at = end;
+    }
+    if (at == size)
+        return 1;
+    w->tokens->count = before;
+    return push(w, model->unk_id);
+}
+
+/* To BERT, every character of ASCII that is printed and neither letter nor digit is punctuation. */
+static int is_punctuation(uint32_t code)
+{
+    if (code >= 0x80)
+        return unicode_bert_category(code) == UNICODE_P;
+    return is_plain(code) && !(code >= '0' && code <= '9') && !((code | 32) >= 'a' && (code | 32) <= 'z');
+}
+
+/* Cuts clean text into words, and these into tokens. */
+static int cut_text(work *w, const char *text, size_t size)
+{
+    size_t begin = 0, characters = 0, at, n;
+    uint32_t code;
+    for (at = 0; at < size; at += n) {
+        int space, alone;
+        n = unicode_read(text + at, size - at, &code);
+        space = unicode_is_space(code);
+        alone = !space && is_punctuation(code);
+        characters++;
+        if (!space && !alone)
+            continue;
+        if (!cut_word(w, text + begin, at - begin, characters - 1) || (alone && !cut_word(w, text + at, n, 1)))
+            return 0;
+        begin = at + n;
+        characters = 0;
+    }
+    return cut_word(w, text + begin, size - begin, characters);
+}
+
+/* ---- added tokens in a text ---- */
+
+/* The first added token from `from` on, the longest of those that begin there, or NULL; it ends before *end. */
+static const added_token *find_added(const wordpiece *model, const wordpiece_trie *trie, const char *text, size_t size,
+                                     size_t from, size_t *begin, size_t *end)
+{
+    const added_token *found = NULL;
+    size_t i;
+    for (*begin = trie->nodes ? from : size; *begin < size; ++*begin) {
+        uint32_t node = 0;
+        for (i = *begin; i < size && (node = follow(trie, node, text[i])) != 0; i++)
+            if (trie->nodes[node].id >= 0) {
+                found = &model->added[trie->nodes[node].id];
+                *end = i + 1;
+            }
+        if (found)
+            break;
+    }
+    return found;
+}
+
+/* Text between the tokens that are found in it as it is spelt is cleaned; what is between those that are found in it
+   then, the second time that this is called, is cut. */
+static int split(work *w, int is_clean, const char *text, size_t size)
+{
+    const wordpiece_trie *trie = is_clean ? &w->model->cleaned : &w->model->spelt;
+    size_t done = 0, begin, end = 0;
+    for (;; done = end) {
+        const added_token *added = find_added(w->model, trie, text, size, done, &begin, &end);
+        if (done < begin && is_clean && !cut_text(w, text + done, begin - done))
+            return 0;
+        if (done < begin && !is_clean &&
+            (!clean(w->model, text + done, begin - done, &w->cleaned, &w->spare) ||
+             !split(w, 1, w->cleaned.text, w->cleaned.size)))
+            return 0;
+        if (!added)
+            return 1;
+        if (!push(w, added->word.id))
+            return 0;
+    }
+}
+
+const char *wordpiece_encode(const wordpiece *model, const char *text, size_t size, wordpiece_tokens *tokens)
+{
+    work w;
+    int done;
+    memset(&w, 0, sizeof w);
+    memset(tokens, 0, sizeof *tokens);
+    w.model = model;
+    w.tokens = tokens;
+    done = split(&w, 0, text, size);
+    free(w.cleaned.text);
+    free(w.spare.text);
+    if (!done)
+        wordpiece_tokens_free(tokens);
+    return done ? NULL : no_memory;
+}
+
+void wordpiece_tokens_free(wordpiece_tokens *tokens)
+{
+    free(tokens->ids);
+    memset(tokens, 0, sizeof *tokens);
+}

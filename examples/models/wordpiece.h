@@ -1,0 +1,113 @@
+/* wordpiece.h: text to token ids as BERT's tokenizers do it (WordPiece), with the results of the Python packages
+   transformers and tokenizers. It takes wordpiece.c, unicode.c, unicode_tables.h and json.c: C99 and libc.
+
+       wordpiece model;
+       const char *error = wordpiece_open(&model, "all-MiniLM-L6-v2");
+       if (error) {
+           fprintf(stderr, "%s\n", error); // names the file and the cause
+           return 1;
+       }
+       wordpiece_tokens tokens;
+       if (!wordpiece_encode(&model, "How do I reset my password?", 27, &tokens)) {
+           for (size_t i = 0; i < tokens.count; i++)
+               printf("%d\n", tokens.ids[i]);
+           wordpiece_tokens_free(&tokens);
+       }
+       wordpiece_close(&model);
+
+   Text is cleaned (control characters go, every space becomes ' '), Chinese characters become words of their own,
+   accents and upper case go if the model says so; words end at spaces, and each punctuation character is a word. A word
+   is cut from its beginning, always into the longest piece that the vocabulary has; pieces after the first are written
+   with a prefix, "##". A word that cannot be cut so is one unknown token.
+
+   Text is UTF-8 of any bytes: a byte that is not valid UTF-8 is taken for U+FFFD, which cleaning drops. An open model
+   is read only: any number of threads may use it. Devlin et al.: BERT (2018), arXiv:1810.04805. */
+#ifndef WORDPIECE_H
+#define WORDPIECE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct wordpiece_word {
+    const char *text; /* not ended by a NUL */
+    size_t size;      /* in bytes */
+    int32_t id;
+} wordpiece_word;
+
+/* Words, so that the longest one that a text begins with is found byte by byte. Node 0 is the root; the children of a
+   node are `count` nodes from `first` on, in the order of their bytes. */
+typedef struct wordpiece_node {
+    uint32_t first, count;
+    int32_t id; /* of the word that ends here, or -1 */
+} wordpiece_node;
+
+typedef struct wordpiece_trie {
+    wordpiece_node *nodes;
+    unsigned char *bytes; /* of each node: the one that leads to it */
+} wordpiece_trie;
+
+/* A token that is found in the text before anything else happens to it, such as [MASK]; or, if `normalized`, after it
+   has been cleaned. */
+typedef struct wordpiece_added {
+    wordpiece_word word;
+    int normalized;
+} wordpiece_added;
+
+typedef struct wordpiece {
+    int32_t count;                                   /* ids are below it */
+    int32_t unk_id, cls_id, sep_id, pad_id, mask_id; /* -1: the vocabulary has none; unk_id always is one */
+    int clean_text, chinese_characters, lower_case, strip_accents;
+    size_t longest_word; /* in characters: a longer one is unknown */
+
+    /* For wordpiece.c. All tokens by their bytes, and all by their ids; the vocabulary, and where in it continuing
+       pieces go on, or UINT32_MAX; added tokens, and their places among these by their bytes: as they are spelt, and
+       cleaned. */
+    wordpiece_word *words, *by_id;
+    size_t word_count, added_count;
+    wordpiece_trie pieces, spelt, cleaned;
+    uint32_t continuing;
+    wordpiece_added *added;
+    char *text;
+    char error[512];
+} wordpiece;
+
+/* What a tokenizer is read from; NULL for a file that is not there. The vocabulary is that of vocab, or else that of
+   tokenizer. Options are those of config (tokenizer_config.json); what it does not say is as tokenizer (tokenizer.json)
+   has it, or else as in uncased BERT. */
+typedef struct wordpiece_files {
+    const char *vocab, *tokenizer, *config;
+    size_t vocab_size, tokenizer_size, config_size;
+} wordpiece_files;
+
+typedef struct wordpiece_tokens {
+    size_t count;
+    int32_t *ids;
+} wordpiece_tokens;
+
+/* Opens the tokenizer of a directory, whose vocab.txt or tokenizer.json may be named as well. Returns NULL, or a
+   message "DIRECTORY/FILE: ..." that says what is wrong and lives in model->error; there is nothing to close then. */
+const char *wordpiece_open(wordpiece *model, const char *directory);
+
+/* The same of files in memory, which need not stay. `name` stands for the directory. */
+const char *wordpiece_parse(wordpiece *model, const wordpiece_files *files, const char *name);
+
+/* Gives back everything. */
+void wordpiece_close(wordpiece *model);
+
+/* Cuts a text of `size` bytes into tokens, without the [CLS] and [SEP] that models want around it; such tokens that are
+   spelt in the text are tokens, as they are to transformers. Returns NULL, or "no memory" and no tokens. */
+const char *wordpiece_encode(const wordpiece *model, const char *text, size_t size, wordpiece_tokens *tokens);
+void wordpiece_tokens_free(wordpiece_tokens *tokens);
+
+/* The id of a token by its spelling, or -1; and the spelling by the id, whose text is NULL if there is none. */
+int32_t wordpiece_id(const wordpiece *model, const char *text, size_t size);
+wordpiece_word wordpiece_token(const wordpiece *model, int32_t id);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
