@@ -3316,7 +3316,10 @@ static size_t attn__gemm_far_cols(const attn__gemm *g, size_t c0, size_t end, ch
 {
     const attn_mat *out = &g->out;
     size_t places = attn__far_rows(g->b.dtype), apart = (end - c0) / places, most = ATTN__GEMM_FAR_COLS / places, i, n;
+    size_t size = attn__size(g->b.dtype), step = (size_t)g->b.col_stride * size;
     attn__rows w;
+    if (apart * step % 2048 == 0 && g->a.cols * size % 2048 > 0 && apart > 16)
+        apart--; /* else the lines of all places would compete for one set of a cache */
     ATTN__MEMSET(&w, 0, sizeof w);
     w.dtype = g->b.dtype;
     w.step = g->b.col_stride;
@@ -10781,10 +10784,11 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_part)(ATTN__R *p, ATTN__V v, siz
 /* 128 bits from each of four places. */
 ATTN__TARGET ATTN__INLINE __m512 ATTN__NAME(load_quarters)(const char *p, const char *q, const char *r, const char *s)
 {
-    __m512 v = _mm512_castps128_ps512(_mm_loadu_ps((const float *)p));
-    v = _mm512_maskz_insertf32x4(ATTN__ALL, v, _mm_loadu_ps((const float *)q), 1);
-    v = _mm512_maskz_insertf32x4(ATTN__ALL, v, _mm_loadu_ps((const float *)r), 2);
-    return _mm512_maskz_insertf32x4(ATTN__ALL, v, _mm_loadu_ps((const float *)s), 3);
+    __m256 v = _mm256_castps128_ps256(_mm_loadu_ps((const float *)p));
+    __m256 w = _mm256_castps128_ps256(_mm_loadu_ps((const float *)r)); /* half a vector: Zen 4 takes half as long */
+    v = _mm256_insertf128_ps(v, _mm_loadu_ps((const float *)q), 1);
+    w = _mm256_insertf128_ps(w, _mm_loadu_ps((const float *)s), 1);
+    return _mm512_maskz_insertf32x8(ATTN__ALL, _mm512_castps256_ps512(v), w, 1);
 }
 #endif
 
@@ -13047,6 +13051,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(far_lines)(ATTN__V sum, const ATTN_
         ATTN__PREFETCH(ATTN__NAME(row_at)(p, s, i) + ATTN__FAR_AHEAD, 3);
     ATTN__UNROLL
     for (u = 0; u < 2; u++) {
+        ATTN__PIN_POINTER(p); /* no register for the place of each row: they are wanted */
         ATTN__NAME(far_pairs)(x, p + 32 * u, s, dtype);
         ATTN__UNROLL
         for (i = 0; i < loaded; i++)
