@@ -258,7 +258,7 @@ static void advance(place *p)
     p->class_of = combining_class(p->code);
 }
 
-/* What is written: `size` bytes in all, of which the first `capacity` are kept until a code point does not fit. */
+/* What is written: `size` bytes in all, of which those are kept that fit, up to the first code point that does not. */
 typedef struct output {
     char *text;
     size_t size, capacity;
@@ -270,8 +270,6 @@ static void put_code(output *out, uint32_t code)
     size_t count = unicode_write(bytes, code);
     if (out->size <= out->capacity && count <= out->capacity - out->size)
         memcpy(out->text + out->size, bytes, count);
-    else
-        out->capacity = 0; /* nothing after it may be kept */
     out->size += count;
 }
 
@@ -376,7 +374,7 @@ size_t unicode_normalize(unicode_form form, const char *text, size_t size, char 
     result.capacity = capacity;
     memset(&p, 0, sizeof p);
     p.text = text;
-    p.end = text + size;
+    p.end = size ? text + size : text; /* which may be NULL then */
     p.compatibly = form == UNICODE_NFKC || form == UNICODE_NFKD;
     advance(&p);
     while (p.count) {

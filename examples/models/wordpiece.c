@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    FILE_MAX = 1 << 26,      /* bytes of a file; published ones have 20 MB at most */
+    FILE_MAX = 1 << 24,      /* bytes of a file; published ones have 5 MB at most */
     ADDED_MAX = 255,         /* bytes of an added token, and what it becomes; a text is searched for it at every byte */
     LONGEST_WORD_MAX = 1000, /* a word may be looked at again from each of its characters; published models say 100 */
     SPECIALS = 5
@@ -137,7 +137,7 @@ static int build_trie(wordpiece_trie *trie, const word *words, size_t count)
             same++;
         total += words[i].size - same;
     }
-    if (total > SIZE_MAX / sizeof *ranges || total > UINT32_MAX)
+    if (total > SIZE_MAX / sizeof *ranges) /* files are small enough for numbers of 4 bytes */
         return 0;
     trie->nodes = (wordpiece_node *)malloc(total * sizeof *trie->nodes);
     trie->bytes = (unsigned char *)malloc(total);
@@ -291,7 +291,7 @@ typedef struct reading {
     const wordpiece_files *files;
     json tokenizer, config; /* JSON_NONE: not there */
     char *next;             /* of the model's text */
-    word prefix, unk, specials[SPECIALS];
+    word prefix, specials[SPECIALS];
 } reading;
 
 /* The text of a JSON string, kept. */
@@ -437,8 +437,7 @@ static const char *read_options(wordpiece *model, reading *r)
 
 /* ---- special and added tokens ---- */
 
-/* The spelling of a special token: that of tokenizer_config.json, a string or an object with its content; or `usual`.
-   */
+/* The spelling of a special token in tokenizer_config.json: a string, or an object with its content; or the usual. */
 static word special(reading *r, const char *name, word usual)
 {
     json value = json_get(r->config, name);
@@ -471,6 +470,7 @@ static void read_specials(reading *r)
     }
 }
 
+/* An added token; its lstrip and rstrip say to whom the space around it belongs, which is no token anyhow. */
 static const char *read_added(wordpiece *model, reading *r, const char *file, json object, word *digits)
 {
     json content = json_get(object, "content");
@@ -494,9 +494,7 @@ static const char *read_added(wordpiece *model, reading *r, const char *file, js
     }
     if (!known)
         return fail(model, file, "the added token \"%s\" has no id below 2147483647", text);
-    if ((error = read_flag(model, file, object, "lstrip", &a->lstrip)) != NULL ||
-        (error = read_flag(model, file, object, "rstrip", &a->rstrip)) != NULL ||
-        (error = read_flag(model, file, object, "normalized", &a->normalized)) != NULL ||
+    if ((error = read_flag(model, file, object, "normalized", &a->normalized)) != NULL ||
         (error = read_flag(model, file, object, "single_word", &single_word)) != NULL)
         return error;
     if (single_word)
@@ -693,8 +691,8 @@ static const char *read_model(wordpiece *model, const wordpiece_files *files)
         return fail(model, NULL, no_memory);
     memcpy(model->by_id, model->words, model->word_count * sizeof *model->by_id);
     qsort(model->by_id, model->word_count, sizeof *model->by_id, compare_ids);
-    model->count = model->by_id[model->word_count - 1].id >= model->count ? model->by_id[model->word_count - 1].id + 1
-                                                                          : model->count;
+    if (model->by_id[model->word_count - 1].id >= model->count) /* empty lines and lines twice have ids as well */
+        model->count = model->by_id[model->word_count - 1].id + 1;
     return NULL;
 }
 
@@ -731,10 +729,8 @@ static const char *read_file(wordpiece *model, char *path, size_t length, const 
         return errno == ENOENT || errno == ENOTDIR ? NULL : fail(model, file, "cannot be opened: %s", strerror(errno));
     if ((*text = (char *)malloc(room)) == NULL)
         error = fail(model, NULL, no_memory);
-    while (!error && (got = fread(*text + *size, 1, room - *size, stream)) > 0) {
+    while (!error && *size <= FILE_MAX && (got = fread(*text + *size, 1, room - *size, stream)) > 0) {
         *size += got;
-        if (*size > FILE_MAX)
-            error = fail(model, file, "larger than %d bytes", (int)FILE_MAX);
         if (*size == room && !error) {
             char *larger = (char *)realloc(*text, room *= 2);
             if (larger)
@@ -892,8 +888,7 @@ static int is_punctuation(uint32_t code)
 {
     if (code >= 0x80)
         return unicode_bert_category(code) == UNICODE_P;
-    return is_plain(code) && code != ' ' && !(code >= '0' && code <= '9') &&
-           !((code | 32) >= 'a' && (code | 32) <= 'z');
+    return is_plain(code) && !(code >= '0' && code <= '9') && !((code | 32) >= 'a' && (code | 32) <= 'z');
 }
 
 /* Cuts clean text into words, and these into tokens. */
@@ -938,56 +933,24 @@ static const added_token *find_added(const wordpiece *model, const wordpiece_tri
     return found;
 }
 
-/* Where the space that ends before `at` begins, not before `least`. */
-static size_t space_before(const char *text, size_t least, size_t at)
-{
-    uint32_t code;
-    while (at > least) {
-        size_t last = at - 1;
-        while (last > least && ((unsigned char)text[last] & 0xc0) == 0x80)
-            last--;
-        if (last + unicode_read(text + last, at - last, &code) != at || !unicode_is_space(code))
-            break;
-        at = last;
-    }
-    return at;
-}
-
-static size_t space_behind(const char *text, size_t at, size_t size)
-{
-    uint32_t code;
-    while (at < size) {
-        size_t n = unicode_read(text + at, size - at, &code);
-        if (!unicode_is_space(code))
-            break;
-        at += n;
-    }
-    return at;
-}
-
 /* Text between the tokens that are found in it as it is spelt is cleaned; what is between those that are found in it
-   then is cut. */
+   then, the second time that this is called, is cut. */
 static int split(work *w, int is_clean, const char *text, size_t size)
 {
     const wordpiece_trie *trie = is_clean ? &w->model->cleaned : &w->model->spelt;
-    size_t done = 0, from = 0, begin, end = 0;
-    for (;;) {
-        const added_token *added = find_added(w->model, trie, text, size, from, &begin, &end);
-        from = end;
-        if (added && added->lstrip)
-            begin = space_before(text, done, begin);
-        if (done < begin) {
-            if (is_clean && !cut_text(w, text + done, begin - done))
-                return 0;
-            if (!is_clean && (!clean(w->model, text + done, begin - done, &w->cleaned, &w->spare) ||
-                              !split(w, 1, w->cleaned.text, w->cleaned.size)))
-                return 0;
-        }
+    size_t done = 0, begin, end = 0;
+    for (;; done = end) {
+        const added_token *added = find_added(w->model, trie, text, size, done, &begin, &end);
+        if (done < begin && is_clean && !cut_text(w, text + done, begin - done))
+            return 0;
+        if (done < begin && !is_clean &&
+            (!clean(w->model, text + done, begin - done, &w->cleaned, &w->spare) ||
+             !split(w, 1, w->cleaned.text, w->cleaned.size)))
+            return 0;
         if (!added)
             return 1;
         if (!push(w, added->word.id))
             return 0;
-        done = added->rstrip ? space_behind(text, end, size) : end;
     }
 }
 

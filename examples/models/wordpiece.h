@@ -51,10 +51,10 @@ typedef struct wordpiece_trie {
 } wordpiece_trie;
 
 /* A token that is found in the text before anything else happens to it, such as [MASK]; or, if `normalized`, after it
-   has been cleaned. lstrip, rstrip: the space before it, or behind it, belongs to it. */
+   has been cleaned. */
 typedef struct wordpiece_added {
     wordpiece_word word;
-    int lstrip, rstrip, normalized;
+    int normalized;
 } wordpiece_added;
 
 typedef struct wordpiece {
@@ -67,7 +67,7 @@ typedef struct wordpiece {
        pieces go on, or UINT32_MAX; added tokens, and their places among these by their bytes: as they are spelt, and
        cleaned. */
     wordpiece_word *words, *by_id;
-    size_t word_count, id_count, added_count;
+    size_t word_count, added_count;
     wordpiece_trie pieces, spelt, cleaned;
     uint32_t continuing;
     wordpiece_added *added;
@@ -89,8 +89,7 @@ typedef struct wordpiece_tokens {
 } wordpiece_tokens;
 
 /* Opens the tokenizer of a directory, whose vocab.txt or tokenizer.json may be named as well. Returns NULL, or a
-   message "DIRECTORY/FILE: ..." that says what is wrong, which lives in model->error; there is nothing to close then.
-   */
+   message "DIRECTORY/FILE: ..." that says what is wrong and lives in model->error; there is nothing to close then. */
 const char *wordpiece_open(wordpiece *model, const char *directory);
 
 /* The same of files in memory, which need not stay. `name` stands for the directory. */

@@ -94,6 +94,30 @@ TEXTS = [
 TEXTS_WORDS = ["▁", "<extra_id_0>", "<extra_id_99>", "\u0301", "\u3000", "\ufb01", "\uff21", "が", "  ", "the", "tion",
                b"\xff", b"\xe2\x96", b"\xed\xa0\x80", b"\xf4\x90\x80\x80"]
 
+WORDS = "[UNK]\n[CLS]\na\n##a\nab\n##b\n.\né\n"
+BERT = ('{"model":{"type":"WordPiece"%s},"normalizer":{"type":"BertNormalizer"%s},'
+        '"pre_tokenizer":{"type":"BertPreTokenizer"}%s}')
+VOCAB = ',"vocab":{"[UNK]":0,"a":9,"##b":3}'
+WORDPIECE = [  # which files, vocab.txt, tokenizer.json, tokenizer_config.json, text
+    (1, WORDS, "", "", "ab abba é A\u0301b."), (1, WORDS.replace("\n", "\r\n") + "\n\na", "", "", "a[CLS]a"),
+    (5, WORDS, "", '{"do_lower_case":false,"strip_accents":true}', "aB É"), (1, "", "", "", "a"), (1, "\xff", "", "", ""),
+    (5, WORDS, "", '{"unk_token":{"content":"a"},"cls_token":"ab"}', "ab"),
+    (4, "", "", '{"added_tokens_decoder":{"7":{"content":"xy","rstrip":true}}}', ""),
+    (12, "", "", '{"added_tokens_decoder":{"7":{"content":"xy","lstrip":true}}}', "a xy b"),
+    (2, "", BERT % (VOCAB, "", ""), "", "ab abb"), (2, "", BERT % (VOCAB + ',"unk_token":"a"', "", ""), "", "x"),
+    (2, "", BERT % (VOCAB + ',"max_input_chars_per_word":2', "", ""), "", "abb"),
+    (3, WORDS, BERT % (',"continuing_subword_prefix":"a"', ',"clean_text":false', ""), "", "ab\0"),
+    (10, "", BERT % ("", ',"handle_chinese_chars":false,"lowercase":false', ""), "", "漢a漢 A"),
+    (10, "", BERT % ("", "", ',"post_processor":{"cls":["a",1],"sep":["b"]}'), "", "漢"),
+    (10, "", BERT % ("", "", ',"post_processor":{"single":[{"SpecialToken":{"id":"a"}},{"Sequence":{}}]}'), "", "b"),
+    (24, "", "", "", " <a> <a>ba BA  b"), (24, "", "", "", "e\u0315\u0300\u05ae\u0301 \uac00\u11a8 \ufdfa"),
+    (8, "", "", "", "ab" * 60 + "\u1e9b\u0323"), (8, "", "", "", "\u0dd9\u0dcf\u0dca [SEP] \u3000\u200b"),
+]
+WORDPIECE_WORDS = ['"model"', '"type"', '"WordPiece"', '"vocab"', '"added_tokens"', '"content"', '"normalized":true', '"id"',
+                   '"lstrip":true', '"rstrip":true', '"single_word":true', '"unk_token"', '"lowercase":false', "null", "##",
+                   '"strip_accents":true', '"clean_text":false', '"added_tokens_decoder"', "[UNK]", "[CLS]", "<a>",
+                   "\u0301", "\u0323", "\u0345", "\u0f71", "\u11a8", "\u1161", "\u1100", "\uac00", "\ufdfa", "\u3000"]
+
 BPE_VOCAB = '"vocab":{"a":0,"b":1,"ab":2,"\u0120":3,"<0xC3>":4,"<0xA9>":5,"?":6,"\u2581":7,"\u2581a":8}'
 BPE_FILES = ['{"model":{%s,"merges":%s%s}%s}' % (BPE_VOCAB, merges, more, rest) for merges, more, rest in [
     ('["a b"]', "", ""), ('[["a","b"],["\u2581","a"]]', ',"unk_token":"?","byte_fallback":true,"fuse_unk":true',
@@ -132,6 +156,8 @@ write("safetensors",
 write("sentencepiece", [bytes([how, len(as_bytes(text))]) + model + as_bytes(text) for how, model, text in MODELS],
       MODELS_WORDS)
 write("tokenize", [bytes([model]) + text.encode() for text in TEXTS for model in (0, 1, 2, 128)], TEXTS_WORDS)
+write("wordpiece", [bytes([how, *(len(as_bytes(f)) for f in files)]) + b"".join(map(as_bytes, files)) + as_bytes(text)
+                    for how, *files, text in WORDPIECE], WORDPIECE_WORDS)
 write("bpe", [bytes([0, len(text.encode())]) + file.encode() + text.encode() for file in BPE_FILES
               for text in ("aab b a", "\u2581ab\u00e9? <s> ab")]
       + [bytes([1, len(text.encode()), kind]) + b"\x20\1a\x51\2\"" + text.encode() for kind in range(16) for text in TEXTS[:2]]

@@ -41,12 +41,13 @@ fuzz() { # TARGET LONGEST FLAGS...: builds it, and runs it on inputs of at most 
     fi
 }
 
-for target in ${*:-json safetensors sentencepiece tokenize bpe}; do
+for target in ${*:-json safetensors sentencepiece tokenize wordpiece bpe}; do
     case $target in
     json) fuzz json 1024 ;;
     safetensors) fuzz safetensors 384 ;;
     sentencepiece) fuzz sentencepiece 128 -fno-sanitize-coverage=trace-cmp ;; # whose cost is half of the time
     tokenize) fuzz tokenize 64 -fno-sanitize-coverage=trace-cmp ;;
+    wordpiece) fuzz wordpiece 256 -fno-sanitize-coverage=trace-cmp ;;
     bpe) fuzz bpe 512 -fno-sanitize-coverage=trace-cmp ;;
     *) echo "FAIL no target is called $target" && failed=1 ;;
     esac

@@ -69,8 +69,8 @@ static void hash_code(uint64_t *hash, uint32_t code)
         hash_form(hash, (unicode_form)form, text, size);
 }
 
-/* One hash for each 4096 code points, of the planes that have no characters for one block in 16. The short version leaves
-   out what is CJK or Hangul as well, and most of what is beyond. */
+/* One hash for each 4096 code points, of the planes that have no characters for one block in 16. The short version
+   leaves out what is CJK or Hangul as well, and most of what is beyond. */
 TEST(unicode_code_points)
 {
     CHECK(COUNT(golden_blocks) == 0x110000 >> 12);
@@ -185,6 +185,28 @@ TEST(unicode_strings)
         }
         test_case("form %d", form);
         CHECK(hash == golden_strings[form]);
+    }
+}
+
+/* Hangul: what is no trailing consonant, or follows none, stays. */
+TEST(unicode_hangul)
+{
+    static const struct {
+        const char *text, *composed;
+    } cases[] = {{"\xe1\x84\x80\xe1\x85\xa1", "\xea\xb0\x80"},                              /* 1100 1161: AC00 */
+                 {"\xea\xb0\x80\xe1\x86\xa8", "\xea\xb0\x81"},                              /* AC00 11A8: AC01 */
+                 {"\xea\xb0\x80\xe1\x87\x82", "\xea\xb0\x9b"},                              /* AC00 11C2: AC1B */
+                 {"\xea\xb0\x80\xe1\x86\xa7", "\xea\xb0\x80\xe1\x86\xa7"},                  /* AC00 11A7 */
+                 {"\xea\xb0\x80\xe1\x87\x83", "\xea\xb0\x80\xe1\x87\x83"},                  /* AC00 11C3 */
+                 {"\xea\xb0\x81\xe1\x86\xa8", "\xea\xb0\x81\xe1\x86\xa8"},                  /* AC01 11A8 */
+                 {"\xe1\x84\x93\xe1\x85\xa1", "\xe1\x84\x93\xe1\x85\xa1"},                  /* 1113 1161 */
+                 {"\xe1\x84\x80\xe1\x85\xb6", "\xe1\x84\x80\xe1\x85\xb6"},                  /* 1100 1176 */
+                 {"\xe1\x84\x80\xcc\x81\xe1\x85\xa1", "\xe1\x84\x80\xcc\x81\xe1\x85\xa1"}}; /* a mark between */
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char out[16];
+        size_t size = unicode_normalize(UNICODE_NFC, cases[i].text, strlen(cases[i].text), out, sizeof out);
+        test_case("%d", (int)i);
+        CHECK(size == strlen(cases[i].composed) && memcmp(out, cases[i].composed, size) == 0);
     }
 }
 
