@@ -737,10 +737,10 @@ TEST(decoder_altered_llama)
 {
     static const char *const altered[][4] = {
         {"\"llama\"", "\"bert\"", "config.json",
-         "model_type is none of llama, mistral, qwen2, qwen3, gemma2, gemma3_text, "
+         "model_type \"bert\" is none of llama, mistral, qwen2, qwen3, gemma2, gemma3_text, "
          "gpt_oss, smollm3, gemma3"},
         {"\"model_type\": \"llama\"", "\"model_type\": 5", "config.json", "model_type is none of"},
-        {"\"model_type\": \"llama\"", "\"x\": 5", "config.json", "model_type is none of"},
+        {"\"model_type\": \"llama\"", "\"x\": 5", "config.json", "model_type is missing"},
         {"\"model_type\": \"llama\"", "\"model_type\": \"gemma3\"", "config.json", "text_config is no object"},
         {"\"hidden_size\": 24", "\"hidden_size\": 0", "config.json", "hidden_size"},
         {"\"hidden_size\": 24", "\"hidden_size\": 25", "model.safetensors",
@@ -771,9 +771,9 @@ TEST(decoder_altered_llama)
         {"\"rope_theta\": 10000.0", "\"rope_theta\": 1", "config.json", "rope_theta is not above 1"},
         {"\"rope_theta\": 10000.0", "\"rope_theta\": 1.5", "", ""},
         {"\"relu\"", "\"swish\"", "", ""},
-        {"\"relu\"", "\"quick_gelu\"", "config.json", "hidden_act is none of silu, swish"},
+        {"\"relu\"", "\"quick_gelu\"", "config.json", "hidden_act \"quick_gelu\" is none of silu, swish"},
         {"\"relu\"", "1", "config.json", "hidden_act is none of"},
-        {"\"yarn\"", "\"longrope\"", "config.json", "rope_type is none of default, linear, dynamic, yarn, llama3"},
+        {"\"yarn\"", "\"longrope\"", "config.json", "rope_type \"longrope\" is none of default, linear, dynamic, yarn, llama3"},
         {"\"yarn\"", "\"default\"", "", ""},
         {"\"yarn\"", "\"linear\"", "", ""},
         {"\"yarn\"", "\"llama3\"", "config.json", "low_freq_factor is missing"},
@@ -856,7 +856,7 @@ TEST(decoder_altered_others)
          "final_logit_softcapping"},
         {"\"query_pre_attn_scalar\": 6", "\"query_pre_attn_scalar\": 0", "config.json", "query_pre_attn_scalar"},
         {"\"sliding_window\": 6", "\"sliding_window\": null", "config.json", "sliding_window is null"},
-        {"{", "{\"hidden_activation\": \"mish\",", "config.json", "hidden_activation is none of"},
+        {"{", "{\"hidden_activation\": \"mish\",", "config.json", "hidden_activation \"mish\" is none of"},
         {"{", "{\"hidden_activation\": null, \"hidden_act\": \"mish\",", "", ""}};
     static const char *const gemma3[][4] = {
         {"\"text_config\": {", "\"text_config\": [], \"other\": {", "config.json", "text_config is no object"},
