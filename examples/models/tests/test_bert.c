@@ -138,9 +138,9 @@ TEST(bert_batches)
         }
         tokens = model.tokens;
         CHECK(tokens > 1024 && model.truncated > 0);
-        for (size_t threads = 1; threads <= 3; threads++) {
+        for (size_t threads = test_quick ? 3 : 1; threads <= 3; threads++) {
             CHECK_STATUS(attn_pool_new(&model.net.parallel, threads), ATTN_OK);
-            for (size_t count = N; count; count = count > 16 ? count / 2 : count - 1 - count / 4) {
+            for (size_t count = N; count; count = count > 16 ? count / (test_quick ? 5 : 2) : count - 1 - count / 4) {
                 test_case("%s, %lu texts, %lu threads", kinds[k], (unsigned long)count, (unsigned long)threads);
                 memset(together, 0, N * d * sizeof *together);
                 model.tokens = 0;

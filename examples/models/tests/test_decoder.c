@@ -133,7 +133,7 @@ TEST(decoder_goldens)
 TEST(decoder_long)
 {
     static const size_t at[] = {511, 512, LONG - 1};
-    for (size_t k = 0; k < NAMES; k += test_quick ? 5 : 1) {
+    for (size_t k = 0; k < NAMES; k += test_quick ? 7 : 1) {
         decoder model;
         decoder_text text;
         safetensors file;
@@ -189,7 +189,7 @@ TEST(decoder_pieces)
     enum { N = 44 };
     static const size_t pieces[] = {1, 3, 13, N};
     static const attn_dtype types[] = {ATTN_F32, ATTN_F16, ATTN_BF16};
-    for (size_t k = 0; k < NAMES; k += test_quick ? 3 : 1) {
+    for (size_t k = 0; k < NAMES; k += test_quick ? 5 : 1) {
         decoder model;
         decoder_text text;
         int32_t *ids = long_text();
@@ -199,7 +199,7 @@ TEST(decoder_pieces)
             continue;
         V = model.config.vocab_size;
         whole = floats(n * V), got = floats(n * V);
-        for (size_t t = 0; t < 3; t++) {
+        for (size_t t = 0; t < 3; t += test_quick ? 2 : 1) {
             CHECK(decoder_begin(&model, &text, n, types[t]) == NULL);
             CHECK(decoder_read_all(&model, &text, ids, n, whole) == NULL);
             decoder_end(&model, &text);
@@ -235,7 +235,7 @@ TEST(decoder_rings)
 {
     static const char *const some[] = {"mistral_bf16", "gpt_oss_bf16", "gemma3_text_bf16"};
     static const size_t keeps[] = {7 - 1 + CHUNK, 5 - 1 + CHUNK, 5 - 1 + CHUNK};
-    for (size_t k = 0; k < 3; k++) {
+    for (size_t k = 0; k < 3; k += test_quick ? 2 : 1) {
         decoder model;
         decoder_text text, other;
         int32_t *ids = long_text();
@@ -478,7 +478,7 @@ TEST(decoder_no_memory)
 {
     static const char *const some[] = {"llama3_bf16", "gpt_oss_bf16", "gemma3_bf16"};
     enum { N = 600, FIRST = 20 };
-    for (size_t k = 0; k < 3; k++) {
+    for (size_t k = 0; k < 3; k += test_quick ? 3 : 1) {
         long live = test_memory_state.live;
         size_t failed = 0, step = test_quick ? 5 : 1, V;
         int done = 0;
