@@ -3316,7 +3316,10 @@ static size_t attn__gemm_far_cols(const attn__gemm *g, size_t c0, size_t end, ch
 {
     const attn_mat *out = &g->out;
     size_t places = attn__far_rows(g->b.dtype), apart = (end - c0) / places, most = ATTN__GEMM_FAR_COLS / places, i, n;
+    size_t size = attn__size(g->b.dtype), step = (size_t)g->b.col_stride * size;
     attn__rows w;
+    if (apart * step % 2048 == 0 && g->a.cols * size % 2048 > 0 && apart > 16)
+        apart--; /* else the lines of all places would compete for one set of a cache */
     ATTN__MEMSET(&w, 0, sizeof w);
     w.dtype = g->b.dtype;
     w.step = g->b.col_stride;
@@ -10781,10 +10784,11 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_part)(ATTN__R *p, ATTN__V v, siz
 /* 128 bits from each of four places. */
 ATTN__TARGET ATTN__INLINE __m512 ATTN__NAME(load_quarters)(const char *p, const char *q, const char *r, const char *s)
 {
-    __m512 v = _mm512_castps128_ps512(_mm_loadu_ps((const float *)p));
-    v = _mm512_maskz_insertf32x4(ATTN__ALL, v, _mm_loadu_ps((const float *)q), 1);
-    v = _mm512_maskz_insertf32x4(ATTN__ALL, v, _mm_loadu_ps((const float *)r), 2);
-    return _mm512_maskz_insertf32x4(ATTN__ALL, v, _mm_loadu_ps((const float *)s), 3);
+    __m256 v = _mm256_castps128_ps256(_mm_loadu_ps((const float *)p));
+    __m256 w = _mm256_castps128_ps256(_mm_loadu_ps((const float *)r)); /* half a vector: Zen 4 takes half as long */
+    v = _mm256_insertf128_ps(v, _mm_loadu_ps((const float *)q), 1);
+    w = _mm256_insertf128_ps(w, _mm_loadu_ps((const float *)s), 1);
+    return _mm512_maskz_insertf32x8(ATTN__ALL, _mm512_castps256_ps512(v), w, 1);
 }
 #endif
 
@@ -13035,42 +13039,48 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(far_pairs)(ATTN__V *x, const char *p, 
     }
 }
 
-/* pairs += a by 8 rows of w for each half, a line of each row at a time: no line is asked for twice. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(far_block)(const ATTN__NAME(far) * f, const int halves, attn_dtype dtype)
+/* sum += a by 8 rows, by a line of each: so no line is asked for twice. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(far_lines)(ATTN__V sum, const ATTN__R *a, const char *p,
+                                                        ATTN__NAME(few_steps) s, attn_dtype dtype)
 {
     const int loaded = 16 / (int)attn__size(dtype);
-    ATTN__V sum[2], x[8];
-    const char *p[2];
-    const ATTN__R *a[2], *end = f->a[0] + f->terms;
-    const ATTN__NAME(few_steps) s = ATTN__NAME(steps_of)(f->step, 8);
-    int h, i, u;
+    ATTN__V x[8];
+    int i, u;
     ATTN__UNROLL
-    for (h = 0; h < halves; h++) {
-        p[h] = f->w[h];
-        a[h] = f->a[h];
-        sum[h] = f->begun[h] ? ATTN__LOAD(f->pairs[h]) : ATTN__SET1((ATTN__R)0);
-    }
-    while (a[0] < end) {
+    for (i = 0; i < 8; i++)
+        ATTN__PREFETCH(ATTN__NAME(row_at)(p, s, i) + ATTN__FAR_AHEAD, 3);
+    ATTN__UNROLL
+    for (u = 0; u < 2; u++) {
+        ATTN__PIN_POINTER(p); /* no register for the place of each row: they are wanted */
+        ATTN__NAME(far_pairs)(x, p + 32 * u, s, dtype);
         ATTN__UNROLL
-        for (h = 0; h < halves; h++) {
-            ATTN__UNROLL
-            for (i = 0; i < 8; i++)
-                ATTN__PREFETCH(ATTN__NAME(row_at)(p[h], s, i) + ATTN__FAR_AHEAD, 3);
-            ATTN__UNROLL
-            for (u = 0; u < 2; u++) {
-                ATTN__PIN_POINTER(p[h]);
-                ATTN__NAME(far_pairs)(x, p[h] + 32 * u, s, dtype);
-                ATTN__UNROLL
-                for (i = 0; i < loaded; i++)
-                    sum[h] = ATTN__FMA(x[i], ATTN__NAME(set_pair)(a[h] + 2 * (u * loaded + i)), sum[h]);
-            }
-            p[h] += 64;
-            a[h] += 4 * loaded;
+        for (i = 0; i < loaded; i++)
+            sum = ATTN__FMA(x[i], ATTN__NAME(set_pair)(a + 2 * (u * loaded + i)), sum);
+    }
+    return sum;
+}
+
+/* pairs += a by 8 rows of w for each half, or for the first. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(far_block)(const ATTN__NAME(far) * f, const int halves, attn_dtype dtype)
+{
+    const ATTN__NAME(few_steps) s = ATTN__NAME(steps_of)(f->step, 8);
+    const char *p = f->w[0], *p1 = f->w[1];
+    const ATTN__R *a = f->a[0], *a1 = f->a[1], *end = a + f->terms;
+    ATTN__V sum = f->begun[0] ? ATTN__LOAD(f->pairs[0]) : ATTN__SET1((ATTN__R)0);
+    ATTN__V sum1 = f->begun[1] ? ATTN__LOAD(f->pairs[1]) : ATTN__SET1((ATTN__R)0);
+    for (; a < end; a += 64 / attn__size(dtype), a1 += 64 / attn__size(dtype)) {
+        ATTN__PIN_POINTER(p);
+        sum = ATTN__NAME(far_lines)(sum, a, p, s, dtype);
+        p += 64;
+        if (halves > 1) {
+            ATTN__PIN_POINTER(p1);
+            sum1 = ATTN__NAME(far_lines)(sum1, a1, p1, s, dtype);
+            p1 += 64;
         }
     }
-    ATTN__UNROLL
-    for (h = 0; h < halves; h++)
-        ATTN__STORE(f->pairs[h], sum[h]);
+    ATTN__STORE(f->pairs[0], sum);
+    if (halves > 1)
+        ATTN__STORE(f->pairs[1], sum1);
 }
 
 ATTN__TARGET static void ATTN__NAME(gemm_nt_far)(void *cv, const void *av, const attn__rows *w, size_t apart,
@@ -13088,7 +13098,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_far)(void *cv, const void *av, const
     f.step = step;
     f.terms = depth / parts;
     for (t = 0; t < all + (size_t)lags; t++) { /* part number t of the first half, of the other one that before it */
-        for (h = 0; h < halves; h++) {
+        for (h = 0; h < 2; h++) {
             int idle = lags && t == (h > 0 ? 0 : all);
             at = idle ? attn__min(t, all - 1) : t - (size_t)(lags * h);
             k = at % parts * f.terms;

@@ -1,6 +1,6 @@
-/* Search by meaning: the lines of a file that are nearest to a question, as sentence-transformers finds them, on attn.h.
-   The model is a directory as it is published, such as all-MiniLM-L6-v2: config.json, model.safetensors, vocab.txt or
-   tokenizer.json, and what says how a text becomes a vector (modules.json, 1_Pooling/config.json, ..).
+/* Search by meaning: the lines of a file that are nearest to a question, as sentence-transformers finds them, on
+   attn.h. The model is a directory as it is published, such as all-MiniLM-L6-v2: config.json, model.safetensors,
+   vocab.txt or tokenizer.json, and what says how a text becomes a vector (modules.json, 1_Pooling/config.json, ..).
 
        cc -O2 -o 12_search 12_search.c models/bert.c models/vectors.c models/wordpiece.c models/unicode.c \
            models/layers.c models/checkpoint.c models/json.c models/safetensors.c -lm -lpthread
@@ -8,8 +8,8 @@
        12_search --index --top 3 all-MiniLM-L6-v2 notes.txt < questions.txt
        12_search --embed notes.npy all-MiniLM-L6-v2 notes.txt
 
-   A line of output is the cosine of the two vectors, the number of the line, and the line. Exit status: 0, 1 when a file,
-   a line or memory fails, 2 when the command line is wrong. */
+   A line of output is the cosine of the two vectors, the number of the line, and the line. Exit status: 0, 1 when a
+   file, a line or memory fails, 2 when the command line is wrong. */
 #define _DEFAULT_SOURCE 1 /* clock_gettime with -std=c99 */
 #define ATTN_THREADS
 #define ATTN_IMPLEMENTATION

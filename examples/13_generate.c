@@ -49,7 +49,7 @@ typedef struct program {
     tokenizer tokens;
     chat talk;
     sampler draw;
-    tokenizer_ids next; /* what the model is to read before it writes */
+    tokenizer_ids ids, rendered; /* of the text: the model has read the first text.length; of a conversation anew */
     waiting out;
     float *logits;
     int32_t stops[STOPS];
@@ -67,14 +67,15 @@ static void help(void)
     puts("usage: 13_generate [OPTION...] MODEL_DIR [TEXT]\n"
          "Continues TEXT, or the input, with the decoder of a directory (config.json, model.safetensors,\n"
          "tokenizer.json or tokenizer.model): Llama, Mistral, Qwen, Gemma, SmolLM.\n"
-         "  --chat                 each TEXT, or each line of the input, is the user's turn of a conversation\n"
+         "  --chat                 each TEXT, or each line of the input, is the user's turn of a conversation;\n"
+         "                         thoughts of GPT-OSS are not printed, those of Qwen 3 and SmolLM3 are\n"
          "  --system TEXT          what the conversation begins with, instead of the model's own\n"
          "  --family NAME          its template: llama2 llama3 llama3.1 mistral-v1 mistral-v3 mistral-nemo\n"
          "                         mistral-v7 chatml qwen2 qwen2.5 qwen3 smollm2 smollm3 gemma gpt-oss zephyr\n"
          "                         (what the model's files tell)\n"
          "  --no-thinking          Qwen 3 and SmolLM3 are to answer at once\n"
          "  --date TEXT            today, for templates that tell it (as these write it)\n"
-         "  --template             prints what the model would read first, and ends\n"
+         "  --template             prints what the model would read first, and ends; needs no weights\n"
          "  --greedy               always the likeliest token, as --temperature 0\n"
          "  --temperature X        0 to 100; above 1 evens the odds (*)\n"
          "  --top-k N              of the N likeliest tokens; 0: of all (*)\n"
@@ -248,7 +249,8 @@ static size_t before_stop(const waiting *w, const char *stop, int *found)
     return at;
 }
 
-/* Takes in a token's bytes and writes what can be written. Returns NULL or what is wrong; *stopped: --stop came. */
+/* Takes in a token's bytes and writes what can be written: of an answer, what is for the user. Returns NULL or what is
+   wrong; *stopped: --stop came. */
 static const char *put_token(program *p, int32_t id, int first, int *stopped)
 {
     waiting *w = &p->out;
@@ -266,7 +268,8 @@ static const char *put_token(program *p, int32_t id, int first, int *stopped)
         w->room = room;
         tokenizer_piece(&p->tokens, id, first && p->begins, w->bytes + w->size, room - w->size);
     }
-    w->size += size;
+    if (!p->opts.chat || chat_hear(&p->talk, &p->tokens, id, w->bytes ? w->bytes + w->size : "", size))
+        w->size += size;
     sure = before_stop(w, p->opts.stop, stopped);
     if (p->opts.ids) {
         w->size -= sure;
@@ -296,23 +299,30 @@ static const char *is_full(program *p)
     return p->error;
 }
 
-/* The model reads what is next. */
-static const char *read_next(program *p)
+/* The model reads what it has not read of the text. */
+static const char *read_rest(program *p)
+{
+    const char *error = NULL;
+    if (p->ids.count > p->text.capacity)
+        return is_full(p);
+    while (p->text.length < p->ids.count && !error) {
+        size_t at = p->text.length, count = p->ids.count - at < CHUNK ? p->ids.count - at : CHUNK;
+        error = decoder_read(&p->model, &p->text, p->ids.ids + at, count, at + count < p->ids.count ? NULL : p->logits);
+    }
+    return error;
+}
+
+static const char *read_prompt(program *p)
 {
     double start = program_now();
-    const char *error = NULL;
-    if (p->next.count > p->text.capacity - p->text.length)
-        return is_full(p);
-    if ((error = sample_saw(&p->draw, p->next.ids, p->next.count)) != NULL)
-        return error;
-    for (size_t at = 0, count; at < p->next.count && !error; at += count) {
-        count = p->next.count - at < CHUNK ? p->next.count - at : CHUNK;
-        error =
-            decoder_read(&p->model, &p->text, p->next.ids + at, count, at + count < p->next.count ? NULL : p->logits);
-    }
-    p->read += p->next.count;
+    size_t count = p->ids.count - p->text.length;
+    const char *error;
+    sample_forget(&p->draw);
+    error = sample_saw(&p->draw, p->ids.ids, p->ids.count);
+    if (!error)
+        error = read_rest(p);
+    p->read += error ? 0 : count;
     p->reading += program_now() - start;
-    p->next.count = 0;
     return error;
 }
 
@@ -324,28 +334,21 @@ static int stops_at(const program *p, int32_t id)
     return 0;
 }
 
-/* Reads what is next and writes until a token or a text says stop, or enough is written. The last token then waits to
-   be read before what may follow. */
+/* Goes on with the text until a token or --stop ends it, or enough is written. */
 static const char *write_text(program *p)
 {
-    const char *error = read_next(p), *ending;
+    const char *error = read_prompt(p), *ending;
     double start = program_now();
     int stopped = 0;
     if (error)
         return error;
     for (size_t written = 0; written < p->opts.max_tokens && !stopped; written++) {
         int32_t id;
-        if (written > 0) {
-            if (p->text.length == p->text.capacity)
-                error = is_full(p);
-            else
-                error = decoder_read(&p->model, &p->text, p->next.ids, 1, p->logits);
-            p->next.count = 0;
-        }
-        if (error || (error = sample_next(&p->draw, p->logits, &id)) != NULL || stops_at(p, id))
+        if ((error = read_rest(p)) != NULL || (error = sample_next(&p->draw, p->logits, &id)) != NULL ||
+            stops_at(p, id))
             break;
         p->written++;
-        if ((error = tokenizer_push(&p->next, &id, 1)) != NULL ||
+        if ((error = tokenizer_push(&p->ids, &id, 1)) != NULL ||
             (error = put_token(p, id, written == 0, &stopped)) != NULL)
             break;
     }
@@ -354,11 +357,11 @@ static const char *write_text(program *p)
     return error ? error : ending;
 }
 
-/* Room for a text: all the context, or what one answer to what is next can need. */
+/* Room for a text: all the context, or what one answer to what is there can need. */
 static const char *begin_text(program *p, int only)
 {
-    size_t room = p->context, most = p->next.count + p->opts.max_tokens;
-    if (only && most < room && p->next.count > 0)
+    size_t room = p->context, most = p->ids.count + p->opts.max_tokens;
+    if (only && most < room && p->ids.count > 0)
         room = most;
     return decoder_begin(&p->model, &p->text, room, cache_type(p->opts.cache));
 }
@@ -406,7 +409,7 @@ static const char *read_ids(program *p)
         if (value > INT32_MAX || (*at && !strchr(" ,\t\r\n", *at)))
             return "--prompt-ids: not a list of ids";
         id = (int32_t)value;
-        error = tokenizer_push(&p->next, &id, 1);
+        error = tokenizer_push(&p->ids, &id, 1);
     }
     return error;
 }
@@ -426,12 +429,12 @@ static const char *continue_text(program *p)
         }
         p->begins = size == 0;
         if (!error)
-            error = tokenizer_begin(&p->tokens, &p->next);
+            error = tokenizer_begin(&p->tokens, &p->ids);
         if (!error)
-            error = tokenizer_encode(&p->tokens, text, size, 0, &p->next);
+            error = tokenizer_encode(&p->tokens, text, size, 0, &p->ids);
     }
     free(input);
-    if (!error && p->next.count == 0)
+    if (!error && p->ids.count == 0)
         error = "the prompt is empty: there is nothing to continue";
     if (!error)
         error = begin_text(p, 1);
@@ -441,14 +444,14 @@ static const char *continue_text(program *p)
 /* ==== A conversation ============================================================================================= */
 
 /* Which template, which date, and which tokens end an answer. */
-static const char *begin_chat(program *p)
+static const char *begin_chat(program *p, json config)
 {
     chat_opts opts = {CHAT_NONE, NULL, 0, NULL};
     char type[64];
     const char *format;
     time_t now = time(NULL);
     struct tm *today = localtime(&now);
-    json_string(json_get(p->model.files.config, "model_type"), type, sizeof type);
+    json_string(json_get(config, "model_type"), type, sizeof type);
     opts.family = p->opts.family ? chat_family_named(p->opts.family) : chat_family_of(&p->tokens, type);
     opts.system = p->opts.system;
     opts.no_thinking = p->opts.no_thinking;
@@ -462,27 +465,51 @@ static const char *begin_chat(program *p)
     return chat_begin(&p->talk, &opts);
 }
 
-/* A turn of the user, and the model's. */
-static const char *converse(program *p, const char *text, size_t size)
+/* Renders the conversation as the model is to read it. */
+static const char *render(program *p)
 {
-    const char *error = NULL;
-    if (p->talk.turns > 0)
-        error = chat_answered(&p->talk);
-    if (!error)
-        error = chat_user(&p->talk, text, size);
-    if (!error)
-        error = chat_ask(&p->talk);
-    if (!error)
-        error = chat_encode(&p->talk, &p->tokens, &p->next);
-    if (error)
-        return error;
-    if (!p->opts.template_only)
-        return write_text(p);
-    for (size_t i = 0; p->opts.ids && i < p->next.count; i++)
-        printf("%s%ld", i ? " " : "", (long)p->next.ids[i]);
+    const char *error = chat_render(&p->talk);
+    p->rendered.count = 0;
+    return error ? error : chat_encode(&p->talk, &p->tokens, &p->rendered);
+}
+
+static const char *show_template(program *p)
+{
+    for (size_t i = 0; p->opts.ids && i < p->rendered.count; i++)
+        printf("%s%ld", i ? " " : "", (long)p->rendered.ids[i]);
     if (!p->opts.ids)
         fwrite(p->talk.text, 1, p->talk.size, stdout);
     return put_end(p, 1);
+}
+
+/* The model forgets what comes after the first token in which what it has read differs from what it is to read. One is
+   always left to read, as logits come from that. */
+static void forget(program *p)
+{
+    tokenizer_ids old = p->ids;
+    size_t same = 0;
+    while (same < p->text.length && same + 1 < p->rendered.count && old.ids[same] == p->rendered.ids[same])
+        same++;
+    decoder_truncate(&p->model, &p->text, same);
+    p->ids = p->rendered;
+    p->rendered = old;
+}
+
+/* A turn of the user, and the model's. */
+static const char *converse(program *p, const char *text, size_t size)
+{
+    const char *error = chat_user(&p->talk, text, size);
+    if (!error)
+        error = render(p);
+    if (error || p->opts.template_only)
+        return error ? error : show_template(p);
+    forget(p);
+    error = chat_answer(&p->talk);
+    if (!error)
+        error = write_text(p);
+    if (!error && p->talk.opts.family == CHAT_GPT_OSS && p->talk.messages[p->talk.message_count - 1].size == 0)
+        fputs("13_generate: an answer of thoughts alone: --max-tokens gives more\n", stderr);
+    return error;
 }
 
 static const char *converse_input(program *p, int *failed)
@@ -514,9 +541,9 @@ static const char *converse_input(program *p, int *failed)
     return more < 0 ? "no memory" : ferror(stdin) ? "the input cannot be read" : NULL;
 }
 
-static const char *chat_along(program *p, int *failed)
+static const char *chat_along(program *p, json config, int *failed)
 {
-    const char *error = begin_chat(p);
+    const char *error = begin_chat(p, config);
     p->begins = 1;
     if (!error && !p->opts.template_only)
         error = begin_text(p, 0);
@@ -565,14 +592,13 @@ static void show_times(const program *p, double loading)
     fprintf(stderr, "seed %lu\n", (unsigned long)p->draw.opts.seed);
 }
 
-/* With an open model and tokenizer. Returns the exit status. */
-static int run(program *p)
+/* What writing needs beside the model. Returns 0 or the exit status. */
+static int begin_writing(program *p)
 {
     const options *o = &p->opts;
     const decoder_config *config = &p->model.config;
     const char *error;
     attn_status status;
-    int failed = 0;
     if (o->context > config->max_position_embeddings)
         return program_wrong("--context: more tokens than the model was trained for", NULL, NULL);
     p->context = config->max_position_embeddings < CONTEXT ? config->max_position_embeddings : CONTEXT;
@@ -588,16 +614,41 @@ static int run(program *p)
     p->logits = (float *)malloc(config->vocab_size * sizeof *p->logits);
     p->out.terminal = program_is_terminal(1);
     error = p->logits ? begin_sampler(p) : "no memory";
-    if (!error)
-        error = o->chat ? chat_along(p, &failed) : continue_text(p);
+    return error ? program_failed(error) : 0;
+}
+
+/* With an open model and tokenizer. Returns the exit status. */
+static int run(program *p)
+{
+    int failed = 0, status = begin_writing(p);
+    const char *error;
+    if (status)
+        return status;
+    error = p->opts.chat ? chat_along(p, p->model.files.config, &failed) : continue_text(p);
     return error ? program_failed(error) : failed;
+}
+
+/* --template: without weights. */
+static int run_template(program *p)
+{
+    int failed = 0;
+    checkpoint files;
+    const char *error = checkpoint_open(&files, p->opts.directory);
+    if (!error)
+        error = tokenizer_open(&p->tokens, p->opts.directory);
+    if (!error)
+        error = chat_along(p, files.config, &failed);
+    failed = error ? program_failed(error) : failed;
+    checkpoint_close(&files);
+    return failed;
 }
 
 static void end(program *p)
 {
     sample_end(&p->draw);
     chat_end(&p->talk);
-    tokenizer_ids_free(&p->next);
+    tokenizer_ids_free(&p->ids);
+    tokenizer_ids_free(&p->rendered);
     free(p->out.bytes);
     free(p->logits);
     decoder_end(&p->model, &p->text);
@@ -618,6 +669,11 @@ int main(int argc, char **argv)
     if (p.opts.help) {
         help();
         return fflush(stdout) != 0 || ferror(stdout) ? program_failed("the output cannot be written") : 0;
+    }
+    if (p.opts.template_only) {
+        status = run_template(&p);
+        end(&p);
+        return status;
     }
     if ((error = open_model(&p)) != NULL)
         return program_failed(error);

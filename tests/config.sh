@@ -144,6 +144,16 @@ part_single() {
     check "08_threads compiles by itself" $CC -O2 $LDFLAGS -o "$work/single" examples/08_threads.c -lm -lpthread &&
         check "08_threads by itself: output" prints 08_threads "$work/single"
     openmp "$CC" -DATTN_INTERFACE_ONLY "$B/attn.o"
+    for example in 05_translate 12_search 13_generate; do
+        check "$example: the files that its first comment names make a program" named_files $example
+    done
+}
+
+# The command `cc -O2 -o EXAMPLE FILES -lm ..` of its first comment, but for attn.h, which is compiled already.
+named_files() {
+    files=$(sed -n '/ cc -O2 -o /,/-lm/p' examples/$1.c | tr -d '\\\n' | sed 's/.* -o [^ ]*//; s/ -lm.*//')
+    (cd examples && $CC -O0 $LDFLAGS -DATTN_INTERFACE_ONLY -o "$work/named" $files "$(cd .. && cd "$B" && pwd)/attn.o" \
+        -lm -lpthread) && run "$work/named" --help | grep -q "^usage: $1"
 }
 
 # openmp COMPILER MORE...: OpenMP runs the tasks of 08_threads, and the output is the same: on one thread, on as many as
@@ -495,7 +505,8 @@ finds() {
     cat "$work/found" "$work/messages"; return 1
 }
 finds_all() {
-    finds 'the CAT sat on the mat.' 1 'The cat sat on the mat.' && finds "$(printf '\377 token')" 8 "$(printf '\377\376 token')" &&
+    finds 'the CAT sat on the mat.' 1 'The cat sat on the mat.' &&
+        finds "$(printf '\377 token')" 8 "$(printf '\377\376 token')" &&
         finds ' the last line' 11 'the last line' && finds '[31m was it' 7 ' [31m was   it' && finds ab 9 'a b'
 }
 finds_each_once() {
@@ -512,18 +523,20 @@ takes_queries() { # the same from the input, in batches of lines as they come, o
     search "$model" "$notes" 'worst cat' > "$work/one" 2> /dev/null
     head -n 5 "$work/found" | cmp - "$work/one"
 }
-finds_nothing() { [ -z "$(search "$model" "$notes" '' 2> /dev/null)" ] && [ -z "$(search "$model" "$notes" 2> /dev/null < /dev/null)" ]; }
+finds_nothing() { [ -z "$(search "$model" "$notes" "$@" 2> /dev/null < /dev/null)" ]; }
 says_long_query() {
     { head -c 1048577 /dev/zero | tr '\0' x; printf '\ncat\n'; } > "$work/queries"
     search --top 1 "$model" "$small" < "$work/queries" > "$work/found" 2> "$work/messages"
-    [ $? = 1 ] && [ "$(cat "$work/messages")" = 'line 1: more than 1048576 bytes' ] && [ "$(wc -l < "$work/found")" -eq 3 ]
+    [ $? = 1 ] && [ "$(cat "$work/messages")" = 'line 1: more than 1048576 bytes' ] &&
+        [ "$(wc -l < "$work/found")" -eq 3 ]
 }
 
 # --embed: 11 rows of 32 floats; of blank lines zeros, of equal ones the same; nothing is read from the input.
 embeds() {
     for threads in 1 2; do
         echo cat | search --threads $threads --embed "$work/$threads.npy" "$model" "$notes" > "$work/found" 2> /dev/null
-        [ $? = 1 ] && [ ! -s "$work/found" ] && [ "$(wc -c < "$work/$threads.npy")" -eq $((128 + 11 * 32 * 4)) ] || return 1
+        [ $? = 1 ] && [ ! -s "$work/found" ] &&
+            [ "$(wc -c < "$work/$threads.npy")" -eq $((128 + 11 * 32 * 4)) ] || return 1
     done
     cmp "$work/1.npy" "$work/2.npy" && head -c 128 "$work/1.npy" | grep -q -a "'shape': (11, 32), }" || return 1
     row 1 > "$work/row.1" && row 6 | cmp - "$work/row.1" && head -c 128 /dev/zero > "$work/zeros" &&
@@ -538,7 +551,7 @@ indexed() {
     search "$model" "$small" 'worst cat' | cmp - "$work/found" || return 1
     said=$(sed '/^loaded /,$d' "$work/messages")
     grep -q "^embedded $1 lines " "$work/messages" && [ "$said" = "${2:+$small.attn-index: $2; it is made anew}" ] &&
-        [ -f "$small.attn-index" ] && [ "$(ls "$work/notes")" = "$(printf 'notes.txt\nsmall.txt\nsmall.txt.attn-index')" ] && return
+        [ "$(ls "$work/notes" | tr '\n' ' ')" = 'notes.txt small.txt small.txt.attn-index ' ] && return
     cat "$work/messages"; ls "$work/notes"; return 1
 }
 keeps_index() {
@@ -561,13 +574,15 @@ no_room_for_index() {
     search --index "$model" "$small" 'the mat' > "$work/found" 2> "$work/messages"
     status=$?
     rmdir "$small.attn-index" || return 1
-    [ $status = 1 ] && grep -q '^1.0000	2	the mat$' "$work/found" && grep -q 'attn-index: cannot be read' "$work/messages" &&
+    [ $status = 1 ] && grep -q '^1.0000	2	the mat$' "$work/found" &&
+        grep -q 'attn-index: cannot be read' "$work/messages" &&
         grep -q 'attn-index: cannot be written' "$work/messages" && [ ! -e "$small.attn-index.part" ]
 }
 no_room_on_disk() {
     awk 'BEGIN { for (i = 0; i < 40; i++) print "the cat", i }' > "$small"
     echo before > "$small.attn-index"
-    (trap '' XFSZ; ulimit -f 1; search --index "$model" "$small" 'the cat' > "$work/found.full" 2> "$work/messages.full")
+    (trap '' XFSZ; ulimit -f 1
+        search --index "$model" "$small" 'the cat' > "$work/found.full" 2> "$work/messages.full")
     [ -s "$work/found.full" ] && grep -q 'attn-index: cannot be written' "$work/messages.full" &&
         [ "$(cat "$small.attn-index")" = before ] && [ ! -e "$small.attn-index.part" ]
 }
@@ -597,7 +612,8 @@ part_search() {
     check "12_search finds lines of all kinds" finds_all
     check "12_search finds equal lines once and no blank ones" finds_each_once
     check "12_search: queries, threads" takes_queries
-    check "12_search: nothing to find" finds_nothing
+    check "12_search: nothing to find" finds_nothing ''
+    check "12_search: no query" finds_nothing
     check "12_search: a query that is too long" says_long_query
     check "12_search --embed" embeds
     check "12_search --timing" prints_search_times
@@ -608,25 +624,29 @@ part_search() {
     fi
     rm -f "$small.attn-index" && printf 'the cat\n' > "$small"
     printf '\n \r\n' > "$work/blank" && : > "$work/empty"
-    check "12_search: a blank file" says 1 "12_search: $work/blank: there is no line to search" "$B/12_search" "$model" "$work/blank" a
-    check "12_search: an empty file" says 1 "12_search: $work/empty: there is no line to search" "$B/12_search" "$model" "$work/empty" a
+    for file in blank empty; do
+        check "12_search: a file that is $file" says 1 "12_search: $work/$file: there is no line to search" \
+            "$B/12_search" "$model" "$work/$file" a
+    done
     check "12_search: no such file" says 1 "12_search: $work/none: No such file" "$B/12_search" "$model" "$work/none" a
     check "12_search: a directory" says 1 "12_search: $work: cannot be read" "$B/12_search" "$model" "$work" a
     check "12_search --embed: no such directory" says 1 "$work/none/x.npy: cannot be written: No such file" \
         "$B/12_search" --embed "$work/none/x.npy" "$model" "$small"
-    check "12_search: numbers" refuses_search_options --top=0 --top=x --top=1000001 --threads=1025 --threads=-1 --embed= \
-        --index=1
+    check "12_search: numbers" refuses_search_options --top=0 --top=x --top=1000001 --threads=1025 --threads=-1 \
+        --embed= --index=1
     check "12_search: an unknown option" says 2 "no option '--find'" "$B/12_search" --find 2 "$model" "$small" a
     check "12_search: no file" says 2 "the file to search is missing" "$B/12_search" "$model"
     check "12_search: no model" says 2 "the directory of a model is missing" "$B/12_search"
     check "12_search: no such model" says 1 "$work/none/config.json" "$B/12_search" "$work/none" "$small" a
     for file in config.json model.safetensors vocab.txt modules.json 1_Pooling/config.json sentence_bert_config.json; do
         case $file in config.json | model.safetensors | 1_*) damaged_encoder "no $file" $file "rm $file" ;; esac
-        [ $file = vocab.txt ] || damaged_encoder "half of $file" "" "head -c \$((\$(wc -c < $file) / 2)) $file > half && mv half $file"
+        [ $file = vocab.txt ] || # which is a smaller vocabulary
+            damaged_encoder "half of $file" "" "head -c \$((\$(wc -c < $file) / 2)) $file > half && mv half $file"
         damaged_encoder "an empty $file" "" ": > $file"
     done
     if [ -c /dev/full ]; then
-        check "12_search: no room for the output" says_full "12_search: the output cannot be written" 12_search "$model" "$small" a
+        check "12_search: no room for the output" says_full "12_search: the output cannot be written" \
+            12_search "$model" "$small" a
         check "12_search: no room for the help" says_full "12_search: the output cannot be written" 12_search --help
         check "12_search --embed: no room" says 1 "12_search: /dev/full: cannot be written: No space left on device" \
             "$B/12_search" --embed /dev/full "$model" "$small"
@@ -707,6 +727,9 @@ talks() {
     continues $model/chat.out greedy $chat $model 'Who are you, <|im_end|>?' 'And now?' &&
         printf 'Who are you, <|im_end|>?\n\n \nAnd now?' | greedy $chat $model | cmp - $model/chat.out &&
         continues $model/chat.out greedy --family qwen2 $chat $model 'Who are you, <|im_end|>?' 'And now?' || return 1
+    # of the second turn only what is new is read
+    greedy $chat --timing $model 'Who are you, <|im_end|>?' 'And now?' 2>&1 > "$work/one" | grep -q '^read 110 tokens' &&
+        greedy $chat --timing $model 'Who are you, <|im_end|>?' 2>&1 > "$work/one" | grep -q '^read 64 tokens' || return 1
     greedy $chat --system 'Be brief.' $model 'Who are you, <|im_end|>?' > "$work/one"
     [ -s "$work/one" ] && ! head -n 1 $model/chat.out | cmp -s - "$work/one" &&
         [ -z "$(greedy --chat $model < /dev/null)" ]
@@ -723,7 +746,9 @@ ends_turns() {
         echo '{"eos_token_id": 0}' > "$work/model/generation_config.json" || return 1
     [ "$(generate --chat --seed 11 --temperature 2 --max-tokens 200 --ids "$work/model" a | wc -w)" -lt 200 ]
 }
-shows_templates() {
+shows_templates() { # from config.json and the tokenizer alone
+    rm -rf "$work/model" && mkdir "$work/model" && cp $model/config.json $model/tokenizer*.json "$work/model" || return 1
+    [ "$(generate --chat --template --ids "$work/model" Hi)" = "$(generate --chat --template --ids $model Hi)" ] || return 1
     [ "$(generate --chat --template --system 'A b.' $model Hi)" = '<|im_start|>system
 A b.<|im_end|>
 <|im_start|>user
@@ -1083,7 +1108,7 @@ names_of_others() { nm -g --defined-only "$work/lift/$1.o" | sed 's/.* //' | gre
 lifted() {
     cc=$1 reader=$2; shift
     rm -rf "$work/lift" && mkdir "$work/lift" || return
-    for name in "$@"; do cp examples/models/$name.[ch] "$work/lift" || return; done
+    for name in "$@"; do cp examples/models/$name*.[ch] "$work/lift" || return; done # unicode_tables.h, too
     check "$cc: $reader compiles alone" compile_reader "$cc"
     check "$cc: names of $reader begin with ${reader}_" silent names_of_others $reader
     check "$cc: a program with $reader" compile_user $reader "$cc" && check "$cc: its answer" run "$work/lift/user"
@@ -1092,7 +1117,10 @@ lifted() {
     fi
 }
 part_readers() { readers "$CC"; }
-readers() { lifted "$1" json; lifted "$1" safetensors json; lifted "$1" sentencepiece; }
+readers() {
+    lifted "$1" json; lifted "$1" safetensors json; lifted "$1" sentencepiece; lifted "$1" sample
+    lifted "$1" unicode; lifted "$1" bpe json unicode; lifted "$1" wordpiece json unicode
+}
 
 # The pool of threads, and what it calls.
 threads() {

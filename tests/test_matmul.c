@@ -275,6 +275,62 @@ TEST(matmul_few_rows)
                                test_maybe());
 }
 
+/* One row by a matrix that some CPUs read in streams far apart: 8 or 16 of them, which two or three threads share, and
+   what is left over. Rows of w that follow each other or do not, a multiple of 2048 or 4096 bytes apart or not; the same
+   bits as in a product of many rows, and added to what is there. */
+static void check_far_rows(attn_isa isa, attn_dtype w_dtype, size_t K, size_t N, size_t step)
+{
+    enum { ROWS = 50 };
+    attn_mat a = test_random_mat(ATTN_F32, ROWS, K, PACKED), all = test_mat(ATTN_F32, ROWS, N, PACKED);
+    attn_mat w = test_random_mat(w_dtype, N, step, PACKED), sums = test_random_mat(ATTN_F32, 1, N, PACKED);
+    attn_ctx plain = on(isa);
+    w = attn_mat_cols(w, 0, K);
+    CHECK_STATUS(attn_matmul_ctx(all, a, attn_mat_t(w), 0.75, &plain), ATTN_OK);
+    for (size_t width = 1; width <= 3; width++)
+        for (int layout = PACKED; layout < OUT_LAYOUTS; layout++) {
+            size_t row = test_below(ROWS);
+            attn_mat out = test_mat(ATTN_F32, 1, N, layout), added = test_mat_like(sums, layout);
+            attn_mat again = test_mat_like(sums, PACKED);
+            attn_ctx ctx = plain;
+            test_runner runner;
+            char scratch[16384];
+            if (width > 1)
+                ctx.parallel = test_maybe() ? test_serial_backwards(&runner, width) : test_threads(&runner, width);
+            if (layout == PACKED && width == 2) {
+                ctx.scratch = scratch;
+                ctx.scratch_size = sizeof scratch;
+            }
+            test_case("%s, row %zu, %s %zu x %zu step %zu, width %zu, layout %d", attn_isa_string(isa), row,
+                      test_dtype_name(w_dtype), N, K, step, width, layout);
+            test_freeze();
+            CHECK_STATUS(attn_matmul_ctx(out, attn_mat_rows(a, row, 1), attn_mat_t(w), 0.75, &ctx), ATTN_OK);
+            CHECK(test_wrote_only(&out, 1));
+            CHECK(test_same_bits(out, attn_mat_rows(all, row, 1)));
+            CHECK_STATUS(attn_matmul_add(added, attn_mat_rows(a, row, 1), attn_mat_t(w), -0.5, &ctx), ATTN_OK);
+            for (size_t n = 0; n < N; n += 97) /* a column alone is no product by streams */
+                CHECK_STATUS(attn_matmul_add(attn_mat_cols(again, n, 1), attn_mat_rows(a, row, 1),
+                                             attn_mat_t(attn_mat_rows(w, n, 1)), -0.5, &plain),
+                             ATTN_OK);
+            for (size_t n = 0; n < N; n += 97)
+                CHECK(test_same_bits(attn_mat_cols(added, n, 1), attn_mat_cols(again, n, 1)));
+        }
+    test_release();
+}
+
+TEST(matmul_far_rows)
+{
+    static const size_t shapes[][3] = {/* K, N, step */
+                                       {896, 300, 896},  {1024, 160, 1024}, {2048, 48, 2048},  {2048, 131, 2048},
+                                       {4096, 35, 4096}, {1024, 160, 3072}, {1024, 256, 1040}, {2080, 64, 2080},
+                                       {8192, 19, 8192}, {64, 4100, 64},    {1792, 544, 1792}};
+    static const attn_dtype types[] = {ATTN_F32, ATTN_F16, ATTN_BF16};
+    FOR_EACH_ISA (isa)
+        for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+            for (size_t t = 0; t < 3; t++)
+                if (test_quick ? (s + t) % 5 == 0 : isa == ATTN_ISA_AVX512 || (s + t) % 3 == 0)
+                    check_far_rows(isa, types[t], shapes[s][0], shapes[s][1], shapes[s][2]);
+}
+
 /* Numbers of every sign, exponent and upper half, with lower halves around every tie: what is stored is what the nearest
    16-bit number is, under each instruction set, in whole vectors and in the rest of a row. A NaN stays one. */
 TEST(matmul_rounds_once)

@@ -234,9 +234,10 @@ const char *bert_open(bert *model, const char *directory, const checkpoint_opts 
     checkpoint *files = &model->files;
     const char *error;
     memset(model, 0, sizeof *model);
-    if ((error = checkpoint_open(files, directory, opts)) != NULL)
+    if ((error = checkpoint_open(files, directory)) != NULL)
         return fail(model, error);
     read_config(model);
+    checkpoint_weights(files, opts);
     if (!files->failed && (error = wordpiece_open(&model->vocabulary, directory)) != NULL)
         checkpoint_fail(files, "%s", error);
     check_vocabulary(model);
@@ -465,8 +466,8 @@ void bert_pool(const bert *model, float *vector, const float *states, size_t cou
         vector[j] = (float)((double)vector[j] / length);
 }
 
-/* A batch of bert_embed: its texts, and their tokens in model->ids. Behind these may be those of the next text, which has
-   no room any more. */
+/* A batch of bert_embed: its texts, and their tokens in model->ids. Behind these may be those of the next text, which
+   has no room any more. */
 typedef struct batch {
     size_t texts, tokens, next;
 } batch;

@@ -1,6 +1,7 @@
-/* bert.h: BERT encoders (Devlin et al. 2018, arXiv 1810.04805) that make a vector of a text, so that texts of like meaning
-   have like vectors (Reimers and Gurevych 2019, arXiv 1908.10084), on attn.h. It takes bert.c, attn.h compiled once in the
-   program, and the files beside this one: layers.c, checkpoint.c, json.c, safetensors.c, wordpiece.c, unicode.c.
+/* bert.h: BERT encoders (Devlin et al. 2018, arXiv 1810.04805) that make a vector of a text, so that texts of like
+   meaning have like vectors (Reimers and Gurevych 2019, arXiv 1908.10084), on attn.h. It takes bert.c, attn.h compiled
+   once in the program, and the files beside this one: layers.c, checkpoint.c, json.c, safetensors.c, wordpiece.c,
+   unicode.c.
 
        bert model;
        const char *error = bert_open(&model, "all-MiniLM-L6-v2", NULL);
@@ -15,15 +16,14 @@
        bert_close(&model);
 
    The models: all-MiniLM-L6-v2 and its relatives, as sentence-transformers publishes them: config.json and
-   model.safetensors, vocab.txt or tokenizer.json, and modules.json, sentence_bert_config.json, 1_Pooling/config.json, which
-   may be missing. What these ask for and is not done here is refused by name. Weights of F32, F16 and BF16 stay as and
-   where they are in the file; numbers in between are float. Texts of a batch stand one after another and are never padded:
-   a vector has the same bits alone, in any batch, and on any number of threads. bert.c is to be compiled without
-   -ffast-math, as layers.c is. */
+   model.safetensors, vocab.txt or tokenizer.json, and modules.json, sentence_bert_config.json, 1_Pooling/config.json,
+   which may be missing. What these ask for and is not done here is refused by name. Weights of F32, F16 and BF16 stay
+   as and where they are in the file; numbers in between are float. Texts of a batch stand one after another and are
+   never padded: a vector has the same bits alone, in any batch, and on any number of threads. bert.c is to be compiled
+   without -ffast-math, as layers.c is. */
 #ifndef BERT_H
 #define BERT_H
 
-#include "../../attn.h"
 #include "checkpoint.h"
 #include "layers.h"
 #include "wordpiece.h"
@@ -103,8 +103,8 @@ void bert_close(bert *model);
    many, and sets *count. Returns NULL or a message, as do the functions below. */
 const char *bert_tokens(bert *model, bert_text text, int32_t *ids, size_t *count);
 
-/* The encoder: states[i][hidden_size] of all tokens of `sequences` texts, one after another: those of text s are ids[i],
-   starts[s] <= i < starts[s + 1]; starts[0] is 0. One call at a time for each model. */
+/* The encoder: states[i][hidden_size] of all tokens of `sequences` texts, one after another: those of text s are
+   ids[i], starts[s] <= i < starts[s + 1]; starts[0] is 0. One call at a time for each model. */
 const char *bert_encode(bert *model, float *states, const int32_t *ids, const size_t *starts, size_t sequences);
 
 /* vector[hidden_size] of one text from the states of its `count` tokens, at least one: pooled, normalised. */

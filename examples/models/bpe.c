@@ -11,15 +11,18 @@
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
 enum {
-    FILE_MAX = 1 << 27, /* bytes of a file; published ones have 34 MB at most */
-    TEXT_MAX = 1 << 30, /* bytes of a text to encode */
-    ID_MAX = 1 << 22,   /* ids are below it; the largest published vocabulary has 262,208 */
-    ADDED_MAX = 512,    /* bytes of an added token */
-    STEPS = 16,         /* of a normalizer, or of a pre-tokenizer */
-    CONTENT_MAX = 64,   /* bytes of what a normalizer writes in place of something */
-    GROWTH = 16,        /* a normalizer makes a text at most so many times as large; NFKC and Replace make it 13 */
-    PROBES = 256,       /* slots of a hash table that a key may be away from its own */
-    PATTERN_MAX = 2048  /* bytes of a pattern that is compared with those known */
+    FILE_MAX = 1 << 27,   /* bytes of a file; published ones have 34 MB at most */
+    TEXT_MAX = 1 << 30,   /* bytes of a text to encode */
+    ID_MAX = 1 << 22,     /* ids are below it; the largest published vocabulary has 262,208 */
+    MERGES_MAX = 1 << 22, /* the most merges; published ones are 514,906 */
+    TEMPLATE_MAX = 64,    /* parts of a template */
+    DEPTH = 4,            /* of sequences within sequences */
+    ADDED_MAX = 512,      /* bytes of an added token */
+    STEPS = 16,           /* of a normalizer, or of a pre-tokenizer */
+    CONTENT_MAX = 64,     /* bytes of what a normalizer writes in place of something */
+    GROWTH = 16,          /* a normalizer makes a text at most so many times as large; NFKC and Replace make it 13 */
+    PROBES = 256,         /* slots of a hash table that a key may be away from its own */
+    PATTERN_MAX = 2048    /* bytes of a pattern that is compared with those known */
 };
 
 #define NONE UINT32_MAX /* no position, no character */
@@ -757,7 +760,7 @@ static const char *read_normalizer(bpe *b, json value, int depth)
     int i;
     if (is_absent(value))
         return NULL;
-    if (type_is(value, "Sequence") && depth < STEPS) {
+    if (type_is(value, "Sequence") && depth < DEPTH) {
         for (inner = json_first(json_get(value, "normalizers")); inner.type && !error; inner = json_next(inner))
             error = read_normalizer(b, inner, depth + 1);
         return error;
@@ -914,7 +917,7 @@ static const char *read_pre_tokenizer(bpe *b, json value, int depth)
     json inner;
     if (is_absent(value))
         return NULL;
-    if (type_is(value, "Sequence") && depth < STEPS) {
+    if (type_is(value, "Sequence") && depth < DEPTH) {
         for (inner = json_first(json_get(value, "pretokenizers")); inner.type && !error; inner = json_next(inner))
             error = read_pre_tokenizer(b, inner, depth + 1);
         return error;
@@ -963,7 +966,7 @@ static const char *read_decoder_part(bpe *b, json value, int *place)
     return NULL;
 }
 
-static const char *read_decoder(bpe *b, json value)
+static const char *read_decoder(bpe *b, json value, int depth)
 {
     bpe_model *m = b->model;
     const char *error = NULL;
@@ -971,8 +974,8 @@ static const char *read_decoder(bpe *b, json value)
     int place = AT_REPLACE, prepend;
     if (is_absent(value))
         return NULL;
-    if (type_is(value, "Sequence") && inner.type && !json_next(inner).type && !json_get(inner, "decoders").type)
-        return read_decoder(b, inner); /* a sequence of one */
+    if (type_is(value, "Sequence") && inner.type && !json_next(inner).type && depth < DEPTH)
+        return read_decoder(b, inner, depth + 1); /* a sequence of one */
     m->decoder = CHARACTERS;
     if (type_is(value, "Sequence")) {
         for (; inner.type && !error; inner = json_next(inner))
@@ -1108,6 +1111,8 @@ static const char *read_merges(bpe *b, json merges)
         return fail(b, "model.merges is missing, or no array");
     for (value = json_first(merges); value.type; value = json_next(value))
         count++;
+    if (count > MERGES_MAX)
+        return fail(b, "model.merges: more than %ld", (long)MERGES_MAX);
     m->merge_mask = slots_for(count) - 1;
     if ((m->merges = (merge *)malloc(((size_t)m->merge_mask + 1) * sizeof *m->merges)) == NULL)
         return fail(b, no_memory);
@@ -1381,11 +1386,11 @@ static const char *read_post_processor(bpe *b, json value, int depth)
 {
     const char *error = NULL;
     size_t room[2] = {0, 0};
-    int texts = 0;
+    int texts = 0, items = 0;
     json item;
     if (is_absent(value) || type_is(value, "ByteLevel"))
         return NULL;
-    if (type_is(value, "Sequence") && depth < STEPS) {
+    if (type_is(value, "Sequence") && depth < DEPTH) {
         for (item = json_first(json_get(value, "processors")); item.type && !error; item = json_next(item))
             error = read_post_processor(b, item, depth + 1);
         return error;
@@ -1396,6 +1401,8 @@ static const char *read_post_processor(bpe *b, json value, int depth)
         return fail(b, "post_processor: two templates");
     for (item = json_first(json_get(value, "single")); item.type && !error; item = json_next(item)) {
         json special = json_get(item, "SpecialToken");
+        if (++items > TEMPLATE_MAX)
+            return fail(b, "post_processor: a template of more than %d parts", (int)TEMPLATE_MAX);
         if (special.type == JSON_OBJECT)
             error = read_special(b, json_get(value, "special_tokens"), json_get(special, "id"),
                                  texts ? &b->after : &b->before, &room[texts != 0]);
@@ -1454,7 +1461,7 @@ static const char *read_root(bpe *b, json root)
     if ((error = read_model(b, members[MODEL], &p)) != NULL ||
         (error = read_normalizer(b, members[NORMALIZER], 0)) != NULL ||
         (error = read_pre_tokenizer(b, members[PRE_TOKENIZER], 0)) != NULL ||
-        (error = read_decoder(b, members[DECODER])) != NULL ||
+        (error = read_decoder(b, members[DECODER], 0)) != NULL ||
         (error = read_vocabulary(b, p.vocabulary, &room)) != NULL ||
         (error = read_all_added(b, members[ADDED_TOKENS], &room)) != NULL || (error = index_tokens(b)) != NULL ||
         (error = read_unknown(b, p.unknown)) != NULL || (error = read_merges(b, p.merges)) != NULL)
@@ -1585,7 +1592,7 @@ static void append_step(const bpe_model *m, const step *s, string text, buffer *
 /* Sets *out to the text as the model's normalizer writes it. */
 static const char *normalize(const bpe_model *m, string text, buffer *out, buffer *spare)
 {
-    const size_t most = text.size * GROWTH + 1024;
+    const size_t most = text.size < SIZE_MAX / 2 / GROWTH ? text.size * GROWTH + 1024 : SIZE_MAX;
     buffer swap;
     int i;
     out->size = 0;

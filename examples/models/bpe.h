@@ -68,7 +68,7 @@ const char *bpe_encode(const bpe *model, const char *text, size_t size, bpe_toke
 /* The same otherwise: */
 enum {
     BPE_SPECIAL = 1, /* special tokens in the text are found, as `tokenizers` finds them */
-    BPE_INSIDE = 2   /* the text goes on after something else: no space that belongs to the beginning of texts */
+    BPE_INSIDE = 2   /* the text stands behind a special token: no space that belongs to the beginning of all alone */
 };
 const char *bpe_encode_as(const bpe *model, const char *text, size_t size, int flags, bpe_tokens *tokens);
 void bpe_tokens_free(bpe_tokens *tokens);

@@ -14,7 +14,8 @@
        user_before user user_after answer_before answer answer_after
 
    and where the system text is SYSTEM_INSIDE, begin user_before [system_before ... system_after] user user_after ... A
-   model is asked to write after "ask", which stands in place of answer_before. */
+   model is asked to write after "ask", which stands in place of answer_before. Past answers are what a template keeps of
+   them: without thoughts, stripped. */
 typedef struct family {
     const char *name, *begin, *system_before, *system_after;
     const char *system; /* by default; NULL: none, and then system_before and system_after are left out, too */
@@ -29,7 +30,8 @@ enum {
     STRIP_USER = 4,
     STRIP_ANSWER = 8,
     NO_EMPTY_SYSTEM = 16, /* "" is as none given */
-    FRESH = 32            /* text after special tokens is encoded as if it began there: tags are text, as in training */
+    FRESH = 32,           /* text after special tokens is encoded as if it began there: tags are text, as in training */
+    SYSTEM_LAST = 64      /* with SYSTEM_INSIDE: in the last user's turn, not in the first */
 };
 
 /* clang-format off */
@@ -50,8 +52,9 @@ static const family families[CHAT_FAMILIES] = {
      STRIP_SYSTEM | STRIP_USER | STRIP_ANSWER},
     {"mistral-v1", "{<s>}", "", "\n\n", NULL, "[INST] ", " [/INST]", "", "", "{</s>}", "</s>", SYSTEM_INSIDE | FRESH},
     {"mistral-v3", "{<s>}", "", "\n\n", NULL,
-     "{[INST]} ", "{[/INST]}", "", " ", "{</s>}", "</s>", SYSTEM_INSIDE | STRIP_ANSWER},
-    {"mistral-nemo", "{<s>}", "", "\n\n", NULL, "{[INST]}", "{[/INST]}", "", "", "{</s>}", "</s>", SYSTEM_INSIDE},
+     "{[INST]} ", "{[/INST]}", "", " ", "{</s>}", "</s>", SYSTEM_INSIDE | SYSTEM_LAST | STRIP_ANSWER},
+    {"mistral-nemo", "{<s>}", "", "\n\n", NULL, "{[INST]}", "{[/INST]}", "", "", "{</s>}", "</s>",
+     SYSTEM_INSIDE | SYSTEM_LAST},
     {"mistral-v7", "{<s>}", "{[SYSTEM_PROMPT]}", "{[/SYSTEM_PROMPT]}", NULL,
      "{[INST]}", "{[/INST]}", "", "", "{</s>}", "</s>", 0},
     {"chatml", "", "{<|im_start|>}system\n", "{<|im_end|>}\n", NULL,
@@ -217,44 +220,34 @@ static void fail(chat *c, const char *message)
     c->failed = 1;
 }
 
-/* Makes room for one more run and `size` more bytes. */
-static int make_room(chat *c, size_t size)
+/* Memory of *room items of `size` bytes at `items`, with room for `more` beyond `count`; NULL after an error. */
+static void *make_room(chat *c, void *items, size_t size, size_t count, size_t more, size_t *room)
 {
-    if (size > SIZE_MAX / 4 - c->size) {
+    size_t most = SIZE_MAX / 8 / size, larger = 2 * (count + more) + 32;
+    if (*room > 0 && more <= *room - count)
+        return items;
+    items = count > most || more > most - count ? NULL : realloc(items, larger * size);
+    if (items)
+        *room = larger;
+    else
         fail(c, "no memory");
-        return 0;
-    }
-    if (c->size + size + 1 > c->text_room) {
-        size_t room = 2 * (c->size + size) + 256;
-        char *larger = (char *)realloc(c->text, room);
-        if (!larger) {
-            fail(c, "no memory");
-            return 0;
-        }
-        c->text = larger;
-        c->text_room = room;
-    }
-    if (c->count == c->run_room) {
-        size_t room = 2 * c->run_room + 32;
-        chat_run *larger = (chat_run *)realloc(c->runs, room * sizeof *larger);
-        if (!larger) {
-            fail(c, "no memory");
-            return 0;
-        }
-        c->runs = larger;
-        c->run_room = room;
-    }
-    return 1;
+    return items;
 }
 
-/* Appends to the last run, if that is text which has not been encoded, too; else a run. */
+/* Appends to the last run, if both are text; else a run. */
 static void put(chat *c, const char *text, size_t size, int special)
 {
-    chat_run *last;
-    if (c->failed || size == 0 || !make_room(c, size))
+    chat_run *last = c->count > 0 ? &c->runs[c->count - 1] : NULL, *runs;
+    char *longer;
+    if (c->failed || size == 0)
         return;
-    last = c->count > c->encoded ? &c->runs[c->count - 1] : NULL;
+    if (!(longer = (char *)make_room(c, c->text, 1, c->size, size + 1, &c->text_room)))
+        return;
+    c->text = longer;
     if (!last || last->special || special) {
+        if (!(runs = (chat_run *)make_room(c, c->runs, sizeof *runs, c->count, 1, &c->run_room)))
+            return;
+        c->runs = runs;
         last = &c->runs[c->count++];
         last->start = c->size;
         last->size = 0;
@@ -392,44 +385,21 @@ static void put_system(chat *c)
     free(copy);
 }
 
-/* ---- turns ---- */
+/* ---- messages ---- */
 
-const char *chat_begin(chat *c, const chat_opts *opts)
-{
-    memset(c, 0, sizeof *c);
-    c->opts = *opts;
-    if (!chat_family_name(opts->family))
-        fail(c, "no chat template is known for this model");
-    return result(c);
-}
-
-void chat_end(chat *c)
-{
-    free(c->text);
-    free(c->runs);
-    c->text = NULL;
-    c->runs = NULL;
-    c->size = c->count = c->encoded = c->text_room = c->run_room = 0;
-}
-
-const char *chat_user(chat *c, const char *text, size_t size)
+static void put_user(chat *c, const chat_message *m, int has_system)
 {
     const family *f = &families[c->opts.family];
-    int first = c->turns++ == 0;
+    const char *text = c->said + m->start;
+    size_t size = m->size;
     /* Llama 2's template strips the text together with the system text that it has put in front. */
-    int joined = first && c->opts.family == CHAT_LLAMA2 && c->opts.system;
-    if (first) {
-        put_frame(c, f->begin);
-        if (!(f->flags & SYSTEM_INSIDE))
-            put_system(c);
-    }
+    int joined = has_system && c->opts.family == CHAT_LLAMA2 && c->opts.system;
     put_frame(c, f->user_before);
-    if (first && (f->flags & SYSTEM_INSIDE))
+    if (has_system)
         put_system(c);
     strip(&text, &size, (f->flags & STRIP_USER) && !joined, f->flags & STRIP_USER);
     put(c, text, size, 0);
     put_frame(c, f->user_after);
-    return result(c);
 }
 
 static void drop_lines(const char **text, size_t *size, int wanted)
@@ -452,15 +422,11 @@ static void drop_thoughts(const char **text, size_t *size)
     drop_lines(text, size, begin > 0);
 }
 
-const char *chat_ask(chat *c)
-{
-    put_frame(c, families[c->opts.family].ask);
-    return result(c);
-}
-
-const char *chat_assistant(chat *c, const char *text, size_t size)
+static void put_answer(chat *c, const chat_message *m)
 {
     const family *f = &families[c->opts.family];
+    const char *text = c->said + m->start;
+    size_t size = m->size;
     put_frame(c, f->answer_before);
     if (c->opts.family == CHAT_QWEN3)
         drop_thoughts(&text, &size);
@@ -468,27 +434,150 @@ const char *chat_assistant(chat *c, const char *text, size_t size)
     strip(&text, &size, f->flags & STRIP_ANSWER, f->flags & STRIP_ANSWER);
     put(c, text, size, 0);
     put_frame(c, f->answer_after);
+}
+
+const char *chat_render(chat *c)
+{
+    const family *f = &families[c->opts.family];
+    size_t system = f->flags & SYSTEM_LAST && c->message_count > 0 ? c->message_count - 1 : 0;
+    c->size = c->count = 0;
+    put_frame(c, f->begin);
+    if (!(f->flags & SYSTEM_INSIDE))
+        put_system(c);
+    for (size_t i = 0; i < c->message_count; i++) {
+        if (c->messages[i].is_answer)
+            put_answer(c, &c->messages[i]);
+        else
+            put_user(c, &c->messages[i], f->flags & SYSTEM_INSIDE && i == system);
+    }
+    put_frame(c, f->ask);
     return result(c);
 }
 
-const char *chat_answered(chat *c)
+/* ==== The conversation =========================================================================================== */
+
+const char *chat_begin(chat *c, const chat_opts *opts)
 {
-    const char *after = families[c->opts.family].answer_after;
-    put_frame(c, after + (*after == ' ')); /* a space that belongs to the text, which the model has ended without */
+    memset(c, 0, sizeof *c);
+    c->opts = *opts;
+    if (!chat_family_name(opts->family))
+        fail(c, "no chat template is known for this model");
     return result(c);
 }
+
+void chat_end(chat *c)
+{
+    free(c->text);
+    free(c->runs);
+    free(c->messages);
+    free(c->said);
+    c->text = c->said = NULL;
+    c->runs = NULL;
+    c->messages = NULL;
+    c->size = c->count = c->message_count = c->said_size = 0;
+    c->text_room = c->run_room = c->message_room = c->said_room = 0;
+}
+
+/* Appends to the last message. */
+static void say(chat *c, const char *text, size_t size)
+{
+    char *longer;
+    if (c->failed || size == 0 || !(longer = (char *)make_room(c, c->said, 1, c->said_size, size, &c->said_room)))
+        return;
+    c->said = longer;
+    memcpy(c->said + c->said_size, text, size);
+    c->said_size += size;
+    c->messages[c->message_count - 1].size += size;
+}
+
+static const char *add_message(chat *c, int is_answer, const char *text, size_t size)
+{
+    chat_message *m = NULL;
+    if (!c->failed)
+        m = (chat_message *)make_room(c, c->messages, sizeof *m, c->message_count, 1, &c->message_room);
+    if (!m)
+        return result(c);
+    c->messages = m;
+    m += c->message_count++;
+    m->is_answer = is_answer;
+    m->start = c->said_size;
+    m->size = 0;
+    say(c, text, size);
+    return result(c);
+}
+
+const char *chat_user(chat *c, const char *text, size_t size)
+{
+    return add_message(c, 0, text, size);
+}
+
+const char *chat_assistant(chat *c, const char *text, size_t size)
+{
+    return add_message(c, 1, text, size);
+}
+
+/* ---- an answer, token by token ---- */
+
+enum { HEADER, CHANNEL, FINAL, THOUGHT }; /* what GPT-OSS is writing; the others only write what is FINAL */
+
+const char *chat_answer(chat *c)
+{
+    c->part = c->opts.family == CHAT_GPT_OSS ? HEADER : FINAL;
+    c->channel_size = 0;
+    return add_message(c, 1, NULL, 0);
+}
+
+static int is_token(const tokenizer *tokens, int32_t id, const char *name)
+{
+    return id >= 0 && id == tokenizer_special(tokens, name);
+}
+
+/* GPT-OSS answers in messages <|channel|>analysis<|message|>...<|end|><|start|>assistant<|channel|>final<|message|>...
+   Returns whether a token is one of these tags. */
+static int take_tag(chat *c, const tokenizer *tokens, int32_t id)
+{
+    static const char final[] = "final";
+    const size_t size = sizeof final - 1;
+    if (is_token(tokens, id, "<|channel|>")) {
+        c->part = CHANNEL;
+        c->channel_size = 0;
+    } else if (is_token(tokens, id, "<|message|>")) {
+        int is_final = c->channel_size >= size && !memcmp(c->channel, final, size) &&
+                       (c->channel_size == size || c->channel[size] == ' '); /* or " json" */
+        c->part = is_final || c->part == HEADER ? FINAL : THOUGHT;
+    } else if (is_token(tokens, id, "<|end|>") || is_token(tokens, id, "<|start|>")) {
+        c->part = HEADER;
+    } else {
+        return 0;
+    }
+    return 1;
+}
+
+int chat_hear(chat *c, const tokenizer *tokens, int32_t id, const char *bytes, size_t size)
+{
+    if (c->opts.family == CHAT_GPT_OSS && take_tag(c, tokens, id))
+        return 0;
+    if (c->part == CHANNEL)
+        for (size_t i = 0; i < size && c->channel_size < sizeof c->channel; i++)
+            c->channel[c->channel_size++] = bytes[i];
+    if (c->part == FINAL)
+        say(c, bytes, size);
+    return c->part == FINAL;
+}
+
+/* ==== Tokens ===================================================================================================== */
 
 const char *chat_encode(chat *c, const tokenizer *tokens, tokenizer_ids *ids)
 {
     int fresh = families[c->opts.family].flags & FRESH;
-    for (; c->encoded < c->count && !c->failed; c->encoded++) {
-        const chat_run *run = &c->runs[c->encoded];
-        const char *text = c->text + run->start, *error;
-        if (run->special) {
+    for (size_t i = 0; i < c->count && !c->failed; i++) {
+        const char *text = c->text + c->runs[i].start, *error;
+        size_t size = c->runs[i].size;
+        if (c->runs[i].special) {
             char name[64];
             int32_t id;
-            memcpy(name, text, run->size);
-            name[run->size] = 0;
+            memcpy(name, text, size);
+            name[size] = 0;
             id = tokenizer_special(tokens, name);
             if (id < 0) {
                 snprintf(c->error, sizeof c->error,
@@ -499,7 +588,7 @@ const char *chat_encode(chat *c, const tokenizer *tokens, tokenizer_ids *ids)
             }
             error = tokenizer_push(ids, &id, 1);
         } else {
-            error = tokenizer_encode(tokens, text, run->size, c->encoded > 0 && !fresh, ids);
+            error = tokenizer_encode(tokens, text, size, i > 0 && !fresh, ids);
         }
         if (error)
             fail(c, error);

@@ -1,5 +1,5 @@
-/* chat.h: conversations as the published chat models were trained to read them, turn by turn, their templates written
-   by hand. It takes chat.c, and tokenizer.c with what that takes.
+/* chat.h: conversations as the published chat models were trained to read them, their templates written by hand. It takes
+   chat.c, and tokenizer.c with what that takes.
 
        chat talk;
        chat_opts opts = {CHAT_NONE, NULL, 0, NULL};
@@ -8,21 +8,21 @@
        if (!error)
            error = chat_user(&talk, "Who are you?", 12);
        if (!error)
-           error = chat_ask(&talk);                               // the model is to answer
+           error = chat_render(&talk);                            // all of it, up to where the model is to answer
        if (!error)
-           error = chat_encode(&talk, &tokens, &ids);             // tokens for the model, which writes its answer
+           error = chat_encode(&talk, &tokens, &ids);             // its tokens, for the model
        if (!error)
-           error = chat_answered(&talk);                          // the answer's end, of which the model wrote none
-       ... chat_user, chat_ask, chat_encode ...                   // only what is new
+           error = chat_assistant(&talk, answer, strlen(answer)); // what it has answered
+       ... chat_user, chat_render, chat_encode ...
        chat_end(&talk);
+
+   A template writes the past anew for each answer: it drops the thoughts of Qwen 3 and GPT-OSS, or moves the system text
+   (Mistral v3 and Nemo) to the last turn. So the whole conversation is rendered each time; a model that keeps what it
+   has read goes on after the tokens that are the same.
 
    Special tokens are put in by their ids, and text between them is encoded as text: what a user writes never becomes a
    special token. Where a template's tags are text themselves ([INST] of Llama 2, <|user|> of Zephyr), a user can write
-   them.
-
-   A conversation that goes on keeps what the model has read, where the templates would write the past anew. So, beyond
-   the first turn: thoughts of Qwen 3 and GPT-OSS stay, which templates drop; an empty thought (no_thinking of Qwen 3),
-   too; the system text of Mistral v3 and Nemo stays in the first user's turn, and does not move to the last. */
+   them. Tools have no place here: a template's words about them are left out. */
 #ifndef CHAT_H
 #define CHAT_H
 
@@ -69,16 +69,28 @@ typedef struct chat_run {
     int special;
 } chat_run;
 
+/* What somebody has said. */
+typedef struct chat_message {
+    size_t start, size; /* bytes of chat.said */
+    int is_answer;      /* the model's; else the user's */
+} chat_message;
+
 typedef struct chat {
-    char *text; /* everything but the answers that the model wrote */
+    chat_message *messages;
+    size_t message_count;
+    char *said;
+
+    /* What chat_render has made of them. */
+    char *text; /* with a NUL */
     size_t size;
     chat_run *runs;
     size_t count;
 
     /* for chat.c */
     chat_opts opts;
-    size_t turns, encoded; /* of the user; runs that have been encoded */
-    size_t text_room, run_room;
+    int part; /* of an answer */
+    char channel[16];
+    size_t channel_size, said_size, text_room, run_room, message_room, said_room;
     int failed;
     char error[128];
 } chat;
@@ -94,21 +106,26 @@ chat_family chat_family_of(const tokenizer *tokens, const char *model_type);
 /* How the family's template writes today's date, for strftime, if it does so of its own accord; else NULL. */
 const char *chat_date_format(const tokenizer *tokens, chat_family family);
 
-/* Begins a conversation; the strings of opts must stay. All return NULL, or a message that lives in c->error. */
+/* Begins a conversation; the strings of opts must stay. All return NULL, or a message that lives in c->error; the first
+   stays. */
 const char *chat_begin(chat *c, const chat_opts *opts);
 void chat_end(chat *c);
 
-/* Appends a user's turn, after the system text if it is the first, up to where an answer begins. */
+/* The user says something; or the model has said it, thoughts and all, as it wrote them. They take turns, the user
+   first. */
 const char *chat_user(chat *c, const char *text, size_t size);
-
-/* Appends what stands before an answer that the model is to write. */
-const char *chat_ask(chat *c);
-
-/* Appends an answer from elsewhere, and its end; or the end alone, of one that the model has just written. */
 const char *chat_assistant(chat *c, const char *text, size_t size);
-const char *chat_answered(chat *c);
 
-/* Appends the tokens of what has been appended since. A special token that the tokenizer lacks is an error. */
+/* The same while the model writes: chat_answer, then chat_hear with each token and the bytes that it adds. Returns
+   whether these are for the user: of GPT-OSS only what goes to the channel "final" is, and becomes the message; of the
+   others all. */
+const char *chat_answer(chat *c);
+int chat_hear(chat *c, const tokenizer *tokens, int32_t id, const char *bytes, size_t size);
+
+/* Renders the conversation into text and runs, up to where the model is to answer: the user has said something last. */
+const char *chat_render(chat *c);
+
+/* Appends the tokens of what chat_render has made. A special token that the tokenizer lacks is an error. */
 const char *chat_encode(chat *c, const tokenizer *tokens, tokenizer_ids *ids);
 
 /* The tokens that end an answer: at most 4, those that the tokenizer has. Returns how many. */

@@ -211,8 +211,8 @@ int checkpoint_flag(checkpoint *files, json object, const char *name, int otherw
 
 size_t checkpoint_choice(checkpoint *files, json object, const char *name, const char *const *names)
 {
-    char list[300];
-    size_t i, at = 0;
+    char list[300], shown[60];
+    size_t i, n, at = 0;
     json value;
     if (!member(files, object, name, &value))
         return 0;
@@ -223,7 +223,11 @@ size_t checkpoint_choice(checkpoint *files, json object, const char *name, const
         int wrote = snprintf(list + at, sizeof list - at, i ? ", %s" : "%s", names[i]);
         at += wrote > 0 ? (size_t)wrote : sizeof list;
     }
-    checkpoint_fail(files, "%s: %s is none of %s", path_of(files, object), name, list);
+    n = json_string(value, shown, sizeof shown);
+    for (i = 0; shown[i]; i++) /* nothing that a terminal would obey */
+        shown[i] = shown[i] >= ' ' && shown[i] <= '~' ? shown[i] : '?';
+    checkpoint_fail(files, "%s: %s%s%s%s is none of %s", path_of(files, object), name, n ? " \"" : "", shown,
+                    n ? "\"" : "", list);
     return 0;
 }
 
@@ -313,36 +317,40 @@ static int exists(const char *path)
 }
 
 /* model.safetensors; or, where there is none, what the index lists. */
-static void open_weights(checkpoint *files)
+void checkpoint_weights(checkpoint *files, const checkpoint_opts *opts)
 {
     char path[PATH_SIZE];
     json index = {JSON_NONE, NULL, NULL};
     if (files->failed)
         return;
+    if (opts)
+        files->opts = *opts;
     set_path(files, path, "model.safetensors");
     if (!exists(path))
         index = read_json(files, "model.safetensors.index.json", INDEX_SIZE, 0);
     if (index.type != JSON_NONE) {
         open_shards(files, index);
-    } else {
-        files->files = (checkpoint_file *)allocate(files, 1, sizeof *files->files);
-        if (files->files)
-            add_file(files, "model.safetensors");
+        return;
+    }
+    files->files = (checkpoint_file *)allocate(files, 1, sizeof *files->files);
+    if (files->files)
+        add_file(files, "model.safetensors");
+    set_path(files, path, "pytorch_model.bin");
+    if (files->count == 0 && exists(path)) {
+        files->failed = 0; /* this says more */
+        checkpoint_fail(files, "%s: only safetensors are read here: it is to be converted", path);
     }
 }
 
-const char *checkpoint_open(checkpoint *files, const char *directory, const checkpoint_opts *opts)
+const char *checkpoint_open(checkpoint *files, const char *directory)
 {
     memset(files, 0, sizeof *files);
-    if (opts)
-        files->opts = *opts;
     if (strlen(directory) > PATH_SIZE - NAME_SIZE - 2)
         return checkpoint_fail(files, "the directory's name is too long");
     files->directory = copy_text(files, directory);
     files->config = read_json(files, "config.json", CONFIG_SIZE, 1);
     if (!files->failed && files->config.type != JSON_OBJECT)
         checkpoint_fail(files, "%s: no JSON object", path_of(files, files->config));
-    open_weights(files);
     if (!files->failed)
         return NULL;
     checkpoint_close(files);
@@ -536,14 +544,14 @@ void checkpoint_ignore(checkpoint *files, const char *format, ...)
     va_start(arguments, format);
     find(files, &f, format, arguments);
     va_end(arguments);
-    if (f.tensor)
+    if (f.tensor && !files->failed)
         take(&f);
 }
 
 void checkpoint_ignore_all(checkpoint *files, const char *prefix)
 {
     size_t i, t;
-    for (i = 0; i < files->count; i++)
+    for (i = 0; !files->failed && i < files->count; i++)
         for (t = 0; t < files->files[i].tensors.count; t++)
             if (strncmp(files->files[i].tensors.tensors[t].name, prefix, strlen(prefix)) == 0)
                 files->files[i].taken[t] = 1;

@@ -26,7 +26,6 @@
 #ifndef DECODER_H
 #define DECODER_H
 
-#include "../../attn.h"
 #include "checkpoint.h"
 #include "layers.h"
 
@@ -105,6 +104,11 @@ void decoder_close(decoder *model);
    model->error; one call at a time for each model. */
 const char *decoder_begin(decoder *model, decoder_text *text, size_t capacity, attn_dtype cache);
 void decoder_end(decoder *model, decoder_text *text);
+
+/* The text forgets all but its first `len` tokens, so that it can go on otherwise. Where it could not go on as if it had
+   just these, it forgets all of them: where a layer's ring has dropped what the next token is to see, and of a "dynamic"
+   rotation that had turned slower. text->length says how many are left: len, all if there are fewer, or 0. */
+void decoder_truncate(decoder *model, decoder_text *text, size_t len);
 
 /* How many bytes the caches of such a text take; SIZE_MAX if there can be none. */
 size_t decoder_cache_size(const decoder *model, size_t capacity, attn_dtype cache);

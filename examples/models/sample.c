@@ -249,3 +249,8 @@ const char *sample_saw(sampler *s, const int32_t *ids, size_t count)
     }
     return NULL;
 }
+
+void sample_forget(sampler *s)
+{
+    memset(s->seen, 0, s->vocab_size);
+}

@@ -62,6 +62,9 @@ void sample_end(sampler *s);
 /* Notes tokens of the text, such as the prompt's. Returns NULL, or a message about an id that the vocabulary lacks. */
 const char *sample_saw(sampler *s, const int32_t *ids, size_t count);
 
+/* Forgets all tokens that were noted: what follows is another text. Draws go on. */
+void sample_forget(sampler *s);
+
 /* Draws the token after which logits[vocab_size] ask, and notes it. Returns NULL, or a message: NaN or infinity among
    the logits, or all of them -infinity, which means "never" and is legal for some. */
 const char *sample_next(sampler *s, const float *logits, int32_t *id);

@@ -493,6 +493,7 @@ static const char *index_pieces(sentencepiece *model, piece *pieces)
 {
     int32_t i, others = model->count;
     const char *error = NULL;
+    model->sorted_count = model->symbol_count = 0;
     model->unknown_score = FLT_MAX;
     model->unk_id = -1;
     for (i = 0; i < 256; i++)
@@ -535,6 +536,8 @@ static const char *index_pieces(sentencepiece *model, piece *pieces)
     for (i = 0; i < model->sorted_count; i++)
         if (model->sorted[i]->type == SENTENCEPIECE_USER_DEFINED)
             model->symbols[model->symbol_count++] = model->sorted[i];
+    free(model->hashed);
+    model->hashed = NULL;
     return error ? error : model->kind == SENTENCEPIECE_UNIGRAM ? NULL : hash_pieces(model);
 }
 
@@ -667,6 +670,23 @@ const char *sentencepiece_parse(sentencepiece *model, const void *bytes, size_t 
 {
     start(model, name);
     return finish(model, read_model(model, (const unsigned char *)bytes, size));
+}
+
+const char *sentencepiece_reserve(sentencepiece *model, const char *const *names)
+{
+    piece *pieces = (piece *)model->owned;
+    int found = 0;
+    for (; *names; names++) {
+        int32_t i;
+        for (i = 0; i < model->symbol_count; i++) {
+            piece *p = pieces + (model->symbols[i] - model->pieces);
+            if (p->text.size == strlen(*names) && memcmp(p->text.text, *names, p->text.size) == 0) {
+                p->type = SENTENCEPIECE_CONTROL;
+                found = 1;
+            }
+        }
+    }
+    return found ? finish(model, index_pieces(model, pieces)) : NULL;
 }
 
 void sentencepiece_close(sentencepiece *model)

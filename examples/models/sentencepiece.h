@@ -112,6 +112,11 @@ const char *sentencepiece_open(sentencepiece *model, const char *path);
 /* The same of `size` bytes in memory, which must stay until the model is closed. `name` stands for the path. */
 const char *sentencepiece_parse(sentencepiece *model, const void *bytes, size_t size, const char *name);
 
+/* Makes the user-defined pieces of these names, which NULL ends, control pieces, as if the model said so: no text has
+   them any more. Some models have the tags of conversations so, which no user is to write. Returns NULL, or what is
+   wrong, and the model is closed then: no memory, or there are no other pieces. */
+const char *sentencepiece_reserve(sentencepiece *model, const char *const *names);
+
 /* Gives back everything. */
 void sentencepiece_close(sentencepiece *model);
 

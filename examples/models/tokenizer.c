@@ -161,11 +161,34 @@ static const char *open_bpe(tokenizer *tokens, const char *path)
 
 static const char *open_sentencepiece(tokenizer *tokens, const char *path)
 {
+    /* What tokenizer.json has as special tokens, and tokenizer.model of some models as user-defined pieces: Gemma's. What
+       is user-defined beside these, such as <table>, is text. */
+    static const char *const tags[] = {"<s>",
+                                       "</s>",
+                                       "<bos>",
+                                       "<eos>",
+                                       "[INST]",
+                                       "[/INST]",
+                                       "[SYSTEM_PROMPT]",
+                                       "[/SYSTEM_PROMPT]",
+                                       "<|im_start|>",
+                                       "<|im_end|>",
+                                       "<start_of_turn>",
+                                       "<end_of_turn>",
+                                       "<|eot_id|>",
+                                       "<|eom_id|>",
+                                       "<|begin_of_text|>",
+                                       "<|start_header_id|>",
+                                       "<|end_header_id|>",
+                                       "<|endoftext|>",
+                                       NULL};
     const char *error = sentencepiece_open(&tokens->model, path);
     if (error) {
         snprintf(tokens->error, sizeof tokens->error, "%s", error);
         return tokens->error;
     }
+    if ((error = sentencepiece_reserve(&tokens->model, tags)) != NULL)
+        return fail(tokens, path, error);
     tokens->inside = tokens->model;
     tokens->inside.normalizer.add_dummy_prefix = 0;
     tokens->count = (size_t)tokens->model.count;

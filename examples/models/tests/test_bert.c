@@ -424,9 +424,9 @@ TEST(bert_refuses)
         int file;
         const char *from, *to, *cause;
     } cases[] = {
-        {CONFIG, "\"bert\"", "\"mpnet\"", "model_type is none of bert"},
-        {CONFIG, "\"gelu\"", "\"relu\"", "hidden_act is none of gelu"},
-        {CONFIG, "\"absolute\"", "\"relative_key\"", "position_embedding_type is none of absolute"},
+        {CONFIG, "\"bert\"", "\"mpnet\"", "model_type \"mpnet\" is none of bert"},
+        {CONFIG, "\"gelu\"", "\"relu\"", "hidden_act \"relu\" is none of gelu"},
+        {CONFIG, "\"absolute\"", "\"relative_key\"", "position_embedding_type \"relative_key\" is none of absolute"},
         {CONFIG, "\"use_cache\"", "\"is_decoder\"", "is_decoder is true"},
         {CONFIG, "\"use_cache\"", "\"add_cross_attention\"", "add_cross_attention is true"},
         {CONFIG, "\"hidden_size\": 32", "\"hidden_size\": 34", "hidden_size is no multiple of num_attention_heads"},
@@ -449,9 +449,9 @@ TEST(bert_refuses)
          "pooling_mode_lasttoken is true"},
         {POOLING, "\"pooling_mode_max_tokens\": false", "\"pooling_mode_max_tokens\": true", "beside another"},
         {POOLING, "\"pooling_mode_max_tokens\": false", "\"pooling_mode\": \"weightedmean\"",
-         "pooling_mode is none of"},
+         "is none of mean, cls, max"},
         {POOLING, "\"pooling_mode_max_tokens\": false", "\"pooling_mode\": [\"mean\", \"max\"]",
-         "pooling_mode is none of"},
+         "is none of mean, cls, max"},
         {POOLING, "32", "33", "is not the hidden_size of config.json"},
         {POOLING, NULL, "[]", "no JSON object"},
     };

@@ -117,7 +117,7 @@ TEST(bpe_goldens)
         CHECK(count == 400 && !want.type);
         bpe_close(&model);
     }
-    CHECK(known == 15);
+    CHECK(known == 16);
 }
 
 /* ---- there and back ---- */
@@ -556,6 +556,28 @@ TEST(bpe_many_steps)
         }
 }
 
+/* What takes long to read is refused before: many parts of a template, many merges. */
+TEST(bpe_many_parts)
+{
+    const size_t merges = (1 << 22) + 1, room = 2 * merges + 4096;
+    char *text = test_block(room);
+    members m = {0};
+    m.post = text;
+    strcpy(text, "{\"type\":\"TemplateProcessing\",\"single\":[{\"Sequence\":{}}");
+    for (int i = 1; i < 65; i++)
+        strcat(text, ",{}");
+    strcat(text, "]}");
+    refuses(m, "a template of more than 64 parts");
+    if (test_quick)
+        return;
+    strcpy(text, "{\"model\":{\"vocab\":{\"a\":0},\"merges\":[1");
+    for (size_t i = 1, at = strlen(text); i < merges; i++, at += 2)
+        memcpy(text + at, ",1", 3);
+    strcat(text, "]}}");
+    test_case("merges");
+    refused(text, strlen(text), "model.merges: more than 4194304");
+}
+
 TEST(bpe_wrong_files)
 {
     static const char *const paths[] = {"tests/there is no such file", "tests", "/dev/null", ""};
@@ -589,16 +611,13 @@ TEST(bpe_wrong_files)
 
 /* ---- merges that no trainer would write ---- */
 
-static void encodes(const char *model_text, const char *text, const char *want)
+static void encodes_file(const members *m, const char *text, const char *want)
 {
-    members m = {0};
     size_t size;
-    char *file, got[256] = "";
+    char *file = small_file(m, &size), got[256] = "";
     bpe_tokens tokens;
     bpe model;
-    m.model = model_text;
-    file = small_file(&m, &size);
-    test_case("%s: %s", model_text, text);
+    test_case("%s: %s", file, text);
     if (!CHECK(open_text(&model, file, size) == NULL))
         return;
     if (CHECK(bpe_encode(&model, text, strlen(text), &tokens) == NULL)) {
@@ -609,6 +628,19 @@ static void encodes(const char *model_text, const char *text, const char *want)
         bpe_tokens_free(&tokens);
     }
     bpe_close(&model);
+}
+
+static void encodes_added(const char *model_text, const char *added, const char *text, const char *want)
+{
+    members m = {0};
+    m.model = model_text;
+    m.added = added;
+    encodes_file(&m, text, want);
+}
+
+static void encodes(const char *model_text, const char *text, const char *want)
+{
+    encodes_added(model_text, NULL, text, want);
 }
 
 TEST(bpe_merges)
@@ -655,6 +687,42 @@ TEST(bpe_long_words)
         }
         bpe_close(&model);
     }
+}
+
+/* Pieces of "aabaaab" cut at each a, or each that is none: within pieces alone, tokens are merged. */
+TEST(bpe_behaviors)
+{
+    static const struct {
+        const char *behavior, *want, *inverted;
+    } cases[] = {{"Isolated", "0 0 1 0 0 0 1", "0 0 1 0 0 0 1"},
+                 {"Removed", "1 1", "0 0 0 0 0"},
+                 {"Contiguous", "2 1 2 0 1", "2 1 2 0 1"},
+                 {"MergedWithPrevious", "0 0 4 0 0 1", "0 3 0 0 3"},
+                 {"MergedWithNext", "0 3 0 0 3", "0 0 4 0 0 1"}};
+    char *step = test_block(256);
+    for (size_t i = 0; i < 10; i++) {
+        members m = {0};
+        m.model = "{\"vocab\":{\"a\":0,\"b\":1,\"aa\":2,\"ab\":3,\"ba\":4},\"merges\":[\"a a\",\"b a\",\"a b\"]}";
+        m.pre_tokenizer = step;
+        snprintf(step, 256, "{\"type\":\"Split\",\"pattern\":{\"String\":\"a\"},\"behavior\":\"%s\",\"invert\":%s}",
+                 cases[i / 2].behavior, i % 2 ? "true" : "false");
+        encodes_file(&m, "aabaaab", i % 2 ? cases[i / 2].inverted : cases[i / 2].want);
+    }
+}
+
+/* A token takes white space that holds others: what is left of those is found, but not if nothing is. */
+TEST(bpe_added_tokens_side_by_side)
+{
+    static const struct {
+        const char *text, *want;
+    } cases[] = {{"a<s>  b", "0 9 10 10 1"},
+                 {"a<s> \tb", "0 9 10 11 1"},
+                 {"a<s>\xe3\x80\x80\tb", "0 9 1"},
+                 {"a <s>b \t ab", "0 10 9 1 10 11 10 2"}};
+    static const char added[] = "[{\"id\":9,\"content\":\"<s>\",\"rstrip\":true},{\"id\":10,\"content\":\" \"},"
+                                "{\"id\":11,\"content\":\"\\t\",\"lstrip\":true}]";
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        encodes_added(small_model, added, cases[i].text, cases[i].want);
 }
 
 /* ---- limits ---- */

@@ -16,12 +16,58 @@ typedef struct chat_golden {
 
 #include "golden/chat.h"
 
+/* A tokenizer of letters and these special tokens, between spaces, which have the ids from 3 on; marked: it writes U+2581
+   before a text. */
+static int open_letters_of(tokenizer *tokens, const char *specials, int marked);
+
+enum { CHANNEL = 3, MESSAGE, END, START };
+
+/* GPT-OSS writes its thoughts <think>...</think> into a channel, and then what it says into another. */
+static const char *hear_channels(chat *c, const char *text)
+{
+    static const char begin[] = "<think>\n", end[] = "\n</think>\n\n";
+    const char *last = strncmp(text, begin, sizeof begin - 1) == 0 ? strstr(text, end) : NULL;
+    const struct {
+        int32_t id;
+        const char *text;
+        size_t size;
+    } wrote[] = {{CHANNEL, "", 0},
+                 {0, "anal", 4},
+                 {1, "ysis", 4},
+                 {MESSAGE, "", 0},
+                 {0, text + 8, last ? (size_t)(last - text) - 8 : 0},
+                 {END, "", 0},
+                 {START, "", 0},
+                 {0, "assistant", 9},
+                 {CHANNEL, "", 0},
+                 {0, "final", 5},
+                 {MESSAGE, "", 0},
+                 {0, last + sizeof end - 1, last ? strlen(last + sizeof end - 1) : 0}};
+    tokenizer tokens;
+    const char *error = chat_answer(c);
+    if (!open_letters_of(&tokens, "<|channel|> <|message|> <|end|> <|start|>", 0))
+        return "no tokenizer";
+    for (size_t i = 0; i < sizeof wrote / sizeof *wrote; i++)
+        CHECK(chat_hear(c, &tokens, wrote[i].id, wrote[i].text, wrote[i].size) == (i == 11));
+    bpe_close(&tokens.json);
+    return error;
+}
+
 static const char *converse(chat *c, const char *const *turns)
 {
     const char *error = NULL;
-    for (size_t i = 0; turns[i] && !error; i++)
-        error = i % 2 ? chat_assistant(c, turns[i], strlen(turns[i])) : chat_user(c, turns[i], strlen(turns[i]));
-    return error ? error : chat_ask(c);
+    for (size_t i = 0; turns[i] && !error; i++) {
+        size_t size = strlen(turns[i]);
+        if (i % 2 == 0)
+            error = chat_user(c, turns[i], size);
+        else if (c->opts.family == CHAT_GPT_OSS && strstr(turns[i], "\n</think>\n\n"))
+            error = hear_channels(c, turns[i]);
+        else
+            error = chat_assistant(c, turns[i], size);
+        if (!error && i % 2 == 0)
+            error = chat_render(c); /* and anew after the next turn */
+    }
+    return error;
 }
 
 static void renders(const chat_opts *opts, const char *const *turns, const char *want)
@@ -83,7 +129,8 @@ TEST(chat_documented)
         {CHAT_MISTRAL_V1, NULL, "<s>[INST]  Hi!  [/INST]", "<s>[INST] Hi! [/INST]Hello.</s>[INST] Bye. [/INST]"},
         {CHAT_MISTRAL_V1, "Be kind.", NULL, "<s>[INST] Be kind.\n\nHi! [/INST]Hello.</s>[INST] Bye. [/INST]"},
         {CHAT_MISTRAL_V3, NULL, "<s>[INST]  Hi! [/INST]", "<s>[INST] Hi![/INST] Hello.</s>[INST] Bye.[/INST]"},
-        {CHAT_MISTRAL_V3, "Be kind.", "<s>[INST] Be kind.\n\n Hi! [/INST]", NULL},
+        {CHAT_MISTRAL_V3, "Be kind.", "<s>[INST] Be kind.\n\n Hi! [/INST]",
+         "<s>[INST] Hi![/INST] Hello.</s>[INST] Be kind.\n\nBye.[/INST]"},
         {CHAT_CHATML, NULL, "<|im_start|>user\n Hi! <|im_end|>\n<|im_start|>assistant\n", NULL},
         {CHAT_QWEN2, NULL,
          "<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n"
@@ -125,28 +172,58 @@ TEST(chat_dates)
             "<|im_start|>user\nHi!<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n");
 }
 
-/* An answer that the model has written itself: only its end is appended. */
-TEST(chat_turns)
+/* An answer that is heard token by token is that which is given whole. */
+TEST(chat_hears)
+{
+    static const char *const pieces[] = {"<think>\n", "ab", "\n</think>", "\n\n", "Hi", " \xc3", "\xa9\n"};
+    for (int family = CHAT_NONE + 1; family < CHAT_FAMILIES; family++) {
+        chat_opts opts = {CHAT_NONE, NULL, 0, NULL};
+        chat c, whole;
+        opts.family = (chat_family)family;
+        if (family == CHAT_GPT_OSS)
+            continue;
+        test_case("%s", chat_family_name(opts.family));
+        CHECK(chat_begin(&c, &opts) == NULL && chat_user(&c, "a", 1) == NULL && chat_answer(&c) == NULL);
+        CHECK(chat_begin(&whole, &opts) == NULL && chat_user(&whole, "a", 1) == NULL);
+        for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
+            CHECK(chat_hear(&c, NULL, 0, pieces[i], strlen(pieces[i])) == 1);
+        CHECK(chat_assistant(&whole, "<think>\nab\n</think>\n\nHi \xc3\xa9\n", 27) == NULL);
+        CHECK(chat_user(&c, "b", 1) == NULL && chat_user(&whole, "b", 1) == NULL);
+        CHECK(chat_render(&c) == NULL && chat_render(&whole) == NULL && strcmp(c.text, whole.text) == 0);
+        chat_end(&c);
+        chat_end(&whole);
+    }
+}
+
+/* Channels of GPT-OSS: only "final" is heard, and what has no channel. */
+TEST(chat_channels)
 {
     static const struct {
-        chat_family family;
-        const char *second;
-    } cases[] = {{CHAT_LLAMA2, "</s><s>[INST] Bye. [/INST]"},
-                 {CHAT_MISTRAL_V3, "</s>[INST] Bye.[/INST]"},
-                 {CHAT_GPT_OSS, "<|end|><|start|>user<|message|>Bye.<|end|><|start|>assistant"},
-                 {CHAT_QWEN25, "<|im_end|>\n<|im_start|>user\nBye.<|im_end|>\n<|im_start|>assistant\n"}};
+        const char *channel;
+        int heard;
+    } cases[] = {{"final", 1},      {"final json", 1},           {"finally", 0}, {"fin", 0}, {"analysis", 0},
+                 {"commentary", 0}, {"finalfinalfinalfinal", 0}, {NULL, 1}};
+    chat_opts opts = {CHAT_GPT_OSS, NULL, 0, NULL};
+    tokenizer tokens;
+    if (!open_letters_of(&tokens, "<|channel|> <|message|> <|end|> <|start|>", 0))
+        return;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        chat_opts opts = {CHAT_NONE, NULL, 0, NULL};
+        const char *channel = cases[i].channel;
         chat c;
-        size_t first;
-        opts.family = cases[i].family;
-        test_case("%s", chat_family_name(opts.family));
-        CHECK(chat_begin(&c, &opts) == NULL && chat_user(&c, "Hi!", 3) == NULL && chat_ask(&c) == NULL);
-        first = c.size;
-        CHECK(chat_answered(&c) == NULL && chat_user(&c, "Bye.", 4) == NULL && chat_ask(&c) == NULL);
-        CHECK(strcmp(c.text + first, cases[i].second) == 0);
+        test_case("%s", channel ? channel : "none");
+        CHECK(chat_begin(&c, &opts) == NULL && chat_user(&c, "a", 1) == NULL && chat_answer(&c) == NULL);
+        if (channel) {
+            CHECK(chat_hear(&c, &tokens, CHANNEL, "", 0) == 0);
+            CHECK(chat_hear(&c, &tokens, 0, channel, strlen(channel)) == 0);
+        }
+        CHECK(chat_hear(&c, &tokens, MESSAGE, "", 0) == 0);
+        CHECK(chat_hear(&c, &tokens, 0, "said", 4) == cases[i].heard);
+        CHECK(chat_hear(&c, &tokens, END, "", 0) == 0 && chat_hear(&c, &tokens, START, "", 0) == 0);
+        CHECK(chat_hear(&c, &tokens, 0, "assistant", 9) == 0);
+        CHECK(c.message_count == 2 && c.messages[1].size == (cases[i].heard ? 4 : 0));
         chat_end(&c);
     }
+    bpe_close(&tokens.json);
 }
 
 /* ---- tokens ---- */
@@ -177,7 +254,7 @@ TEST(chat_tokens)
     start = tokenizer_special(&tokens, "<|im_start|>");
     finish = tokenizer_special(&tokens, "<|im_end|>");
     CHECK(chat_begin(&c, &opts) == NULL && chat_user(&c, "Hi, a caf\xc3\xa9!\n ", 14) == NULL);
-    CHECK(chat_assistant(&c, "  Hello.", 8) == NULL && chat_user(&c, "", 0) == NULL && chat_ask(&c) == NULL);
+    CHECK(chat_assistant(&c, "  Hello.", 8) == NULL && chat_user(&c, "", 0) == NULL && chat_render(&c) == NULL);
     CHECK(chat_encode(&c, &tokens, &ids) == NULL);
     if (CHECK(bpe_encode_as(&tokens.json, c.text, c.size, BPE_SPECIAL, &whole) == NULL)) {
         CHECK(whole.count == ids.count && memcmp(whole.ids, ids.ids, ids.count * sizeof *ids.ids) == 0);
@@ -187,12 +264,11 @@ TEST(chat_tokens)
     chat_end(&c);
     ids.count = 0;
     CHECK(chat_begin(&c, &opts) == NULL && chat_user(&c, hostile, sizeof hostile - 1) == NULL);
-    CHECK(chat_ask(&c) == NULL && chat_encode(&c, &tokens, &ids) == NULL);
+    CHECK(chat_render(&c) == NULL && chat_encode(&c, &tokens, &ids) == NULL);
     CHECK(count_of(&ids, start) == 3 && count_of(&ids, finish) == 2);
     CHECK(count_of(&ids, tokenizer_special(&tokens, "<|endoftext|>")) == 0);
-    CHECK(chat_encode(&c, &tokens, &pieces) == NULL && pieces.count == 0); /* nothing new */
-    CHECK(chat_answered(&c) == NULL && chat_encode(&c, &tokens, &pieces) == NULL);
-    CHECK(pieces.count == 2 && pieces.ids[0] == finish);
+    CHECK(chat_render(&c) == NULL && chat_encode(&c, &tokens, &pieces) == NULL); /* once more */
+    CHECK(pieces.count == ids.count && memcmp(pieces.ids, ids.ids, ids.count * sizeof *ids.ids) == 0);
     chat_end(&c);
     tokenizer_ids_free(&ids);
     tokenizer_ids_free(&pieces);
@@ -252,7 +328,8 @@ TEST(chat_beginnings)
     CHECK(tokenizer_encode(&tokens, "a", 1, 0, &ids) == NULL && ids.count == 2 &&
           !memcmp(ids.ids, llama, sizeof llama));
     ids.count = 0;
-    CHECK(chat_begin(&c, &opts) == NULL && chat_user(&c, "a", 1) == NULL && chat_encode(&c, &tokens, &ids) == NULL);
+    CHECK(chat_begin(&c, &opts) == NULL && chat_user(&c, "a", 1) == NULL && chat_render(&c) == NULL &&
+          chat_encode(&c, &tokens, &ids) == NULL);
     CHECK(ids.count == 4 && memcmp(ids.ids, nemo, sizeof nemo) == 0);
     chat_end(&c);
     bpe_close(&tokens.json);
@@ -260,7 +337,8 @@ TEST(chat_beginnings)
     opts.family = CHAT_LLAMA2;
     if (!CHECK(tokenizer_open(&tokens, DIRECTORY "_model") == NULL))
         return;
-    CHECK(chat_begin(&c, &opts) == NULL && chat_user(&c, "see", 3) == NULL && chat_encode(&c, &tokens, &ids) == NULL);
+    CHECK(chat_begin(&c, &opts) == NULL && chat_user(&c, "see", 3) == NULL && chat_render(&c) == NULL &&
+          chat_encode(&c, &tokens, &ids) == NULL);
     CHECK(tokenizer_encode(&tokens, "[INST] see [/INST]", 18, 0, &text) == NULL);
     CHECK(ids.count == text.count + 1 && ids.ids[0] == 1);
     CHECK(memcmp(ids.ids + 1, text.ids, text.count * sizeof *text.ids) == 0);
@@ -355,15 +433,16 @@ TEST(chat_errors)
     tokenizer_ids ids = {NULL, 0, 0};
     chat c;
     CHECK(strstr(chat_begin(&c, &opts), "no chat template"));
-    CHECK(chat_user(&c, "a", 1) && chat_ask(&c) && chat_assistant(&c, "a", 1) && chat_answered(&c)); /* it stays */
+    CHECK(chat_user(&c, "a", 1) && chat_render(&c) && chat_assistant(&c, "a", 1) && chat_answer(&c)); /* it stays */
+    CHECK(chat_hear(&c, NULL, 0, "a", 1) == 1 && c.message_count == 0);
     chat_end(&c);
     opts.family = CHAT_GEMMA;
     if (!open_letters(&tokens, "<bos> <start_of_turn>"))
         return;
-    CHECK(chat_begin(&c, &opts) == NULL && chat_user(&c, "ab", 2) == NULL);
+    CHECK(chat_begin(&c, &opts) == NULL && chat_user(&c, "ab", 2) == NULL && chat_render(&c) == NULL);
     CHECK(strcmp(chat_encode(&c, &tokens, &ids),
                  "the chat template gemma needs a token <end_of_turn>, which the tokenizer lacks") == 0);
-    CHECK(chat_ask(&c) == c.error);
+    CHECK(chat_render(&c) == c.error);
     chat_end(&c);
     tokenizer_ids_free(&ids);
     bpe_close(&tokens.json);
@@ -373,6 +452,7 @@ TEST(chat_errors)
 TEST(chat_memory)
 {
     static const chat_family which[] = {CHAT_QWEN25, CHAT_SMOLLM3};
+    static const char longer[] = "An answer that is longer than what there is room for at first.";
     tokenizer tokens;
     long live = test_memory_state.live;
     if (!CHECK(tokenizer_open(&tokens, DIRECTORY) == NULL))
@@ -391,12 +471,16 @@ TEST(chat_memory)
             test_memory_state.fail_at = fail;
             error = chat_user(&c, "Hi!", 3);
             if (!error)
-                error = chat_assistant(&c, "Hello.", 6);
+                error = chat_answer(&c);
+            if (!error) {
+                chat_hear(&c, &tokens, 0, longer, sizeof longer - 1);
+                error = chat_render(&c);
+            }
             if (!error)
                 error = chat_encode(&c, &tokens, &ids);
             done = !error && test_memory_state.fail_at > 0;
             test_memory_state.fail_at = 0;
-            CHECK(done || (error && strcmp(error, "no memory") == 0 && chat_ask(&c) == error));
+            CHECK(done || (error && strcmp(error, "no memory") == 0 && chat_render(&c) == error));
             chat_end(&c);
             tokenizer_ids_free(&ids);
         }

@@ -277,6 +277,80 @@ TEST(decoder_rings)
     }
 }
 
+/* The text is `old` tokens long, is cut to `len` of them, and goes on with others: the logits are those of reading all
+   that afresh. Returns how many were left. */
+static size_t truncates(decoder *model, size_t old, size_t len, size_t more, size_t capacity, float *whole, float *got)
+{
+    decoder_text text;
+    int32_t *ids = long_text(), *other = long_text();
+    size_t left, V = model->config.vocab_size;
+    for (size_t i = len; i < len + more; i++)
+        other[i] = (ids[i] + 1) % 64;
+    test_case("%lu of %lu, then %lu", (unsigned long)len, (unsigned long)old, (unsigned long)more);
+    CHECK(decoder_begin(model, &text, capacity, ATTN_F32) == NULL);
+    CHECK(decoder_read(model, &text, other, len + more, whole) == NULL);
+    decoder_end(model, &text);
+    CHECK(decoder_begin(model, &text, capacity, ATTN_F32) == NULL);
+    CHECK(decoder_read(model, &text, ids, old, got) == NULL);
+    decoder_truncate(model, &text, len);
+    left = text.length;
+    CHECK(left == 0 || left == len);
+    CHECK(decoder_read(model, &text, other + left, len + more - left, got) == NULL && text.length == len + more);
+    same_bits(got, whole, V);
+    decoder_end(model, &text);
+    return left;
+}
+
+/* Every family; short of its rings, which forget nothing then. */
+TEST(decoder_truncates)
+{
+    for (size_t k = 0; k < NAMES; k += test_quick ? 3 : 1) {
+        decoder model;
+        decoder_text text;
+        if (!open_model(&model, names[k]))
+            continue;
+        size_t V = model.config.vocab_size;
+        float *whole = floats(V), *got = floats(V);
+        CHECK(truncates(&model, 20, 20, 1, LONG, whole, got) == 20);
+        CHECK(truncates(&model, 24, 11, 9, LONG, whole, got) == 11);
+        CHECK(truncates(&model, 24, 1, 20, LONG, whole, got) == 1);
+        CHECK(truncates(&model, 24, 0, 3, LONG, whole, got) == 0);
+        CHECK(truncates(&model, 24, 11, 13, 24, whole, got) == 11);
+        if (k == DYNAMIC) /* what was read beyond max_position_embeddings has turned slower */
+            CHECK(truncates(&model, model.config.max_position_embeddings + 1, 9, 3, LONG, whole, got) == 0);
+        CHECK(decoder_begin(&model, &text, 4, ATTN_F32) == NULL);
+        CHECK(decoder_read(&model, &text, long_text(), 3, got) == NULL);
+        decoder_truncate(&model, &text, SIZE_MAX); /* longer than it is */
+        CHECK(text.length == 3);
+        decoder_end(&model, &text);
+        decoder_close(&model);
+        test_release();
+    }
+}
+
+/* Rings keep W - 1 + 512 tokens: of 700 they have dropped the first, so that only the last of what was read can be
+   forgotten; at the edge, one more cannot. */
+TEST(decoder_truncates_rings)
+{
+    static const char *const some[] = {"mistral_bf16", "gpt_oss_bf16", "gemma3_text_bf16", "gemma2_bf16"};
+    static const size_t windows[] = {7, 5, 5, 6}, old = 680;
+    for (size_t k = 0; k < 4; k++) {
+        decoder model;
+        if (!open_model(&model, some[k]))
+            continue;
+        size_t keeps = windows[k] - 1 + CHUNK, V = model.config.vocab_size, edge = old - CHUNK;
+        float *whole = floats(V), *got = floats(V);
+        CHECK(truncates(&model, keeps, 3, 9, LONG, whole, got) == 3); /* nothing dropped */
+        CHECK(truncates(&model, keeps + 1, 3, 9, LONG, whole, got) == 0);
+        CHECK(truncates(&model, old, old - 1, 20, LONG, whole, got) == old - 1);
+        CHECK(truncates(&model, old, edge, 20, LONG, whole, got) == edge);
+        CHECK(truncates(&model, old, edge - 1, 20, LONG, whole, got) == 0);
+        CHECK(truncates(&model, old, edge, LONG - edge, LONG, whole, got) == edge); /* and round once more */
+        decoder_close(&model);
+        test_release();
+    }
+}
+
 /* Caches of fewer bits: near, and not the same. */
 TEST(decoder_caches)
 {
@@ -663,10 +737,10 @@ TEST(decoder_altered_llama)
 {
     static const char *const altered[][4] = {
         {"\"llama\"", "\"bert\"", "config.json",
-         "model_type is none of llama, mistral, qwen2, qwen3, gemma2, gemma3_text, "
+         "model_type \"bert\" is none of llama, mistral, qwen2, qwen3, gemma2, gemma3_text, "
          "gpt_oss, smollm3, gemma3"},
         {"\"model_type\": \"llama\"", "\"model_type\": 5", "config.json", "model_type is none of"},
-        {"\"model_type\": \"llama\"", "\"x\": 5", "config.json", "model_type is none of"},
+        {"\"model_type\": \"llama\"", "\"x\": 5", "config.json", "model_type is missing"},
         {"\"model_type\": \"llama\"", "\"model_type\": \"gemma3\"", "config.json", "text_config is no object"},
         {"\"hidden_size\": 24", "\"hidden_size\": 0", "config.json", "hidden_size"},
         {"\"hidden_size\": 24", "\"hidden_size\": 25", "model.safetensors",
@@ -697,9 +771,9 @@ TEST(decoder_altered_llama)
         {"\"rope_theta\": 10000.0", "\"rope_theta\": 1", "config.json", "rope_theta is not above 1"},
         {"\"rope_theta\": 10000.0", "\"rope_theta\": 1.5", "", ""},
         {"\"relu\"", "\"swish\"", "", ""},
-        {"\"relu\"", "\"quick_gelu\"", "config.json", "hidden_act is none of silu, swish"},
+        {"\"relu\"", "\"quick_gelu\"", "config.json", "hidden_act \"quick_gelu\" is none of silu, swish"},
         {"\"relu\"", "1", "config.json", "hidden_act is none of"},
-        {"\"yarn\"", "\"longrope\"", "config.json", "rope_type is none of default, linear, dynamic, yarn, llama3"},
+        {"\"yarn\"", "\"longrope\"", "config.json", "rope_type \"longrope\" is none of default, linear, dynamic, yarn, llama3"},
         {"\"yarn\"", "\"default\"", "", ""},
         {"\"yarn\"", "\"linear\"", "", ""},
         {"\"yarn\"", "\"llama3\"", "config.json", "low_freq_factor is missing"},
@@ -782,7 +856,7 @@ TEST(decoder_altered_others)
          "final_logit_softcapping"},
         {"\"query_pre_attn_scalar\": 6", "\"query_pre_attn_scalar\": 0", "config.json", "query_pre_attn_scalar"},
         {"\"sliding_window\": 6", "\"sliding_window\": null", "config.json", "sliding_window is null"},
-        {"{", "{\"hidden_activation\": \"mish\",", "config.json", "hidden_activation is none of"},
+        {"{", "{\"hidden_activation\": \"mish\",", "config.json", "hidden_activation \"mish\" is none of"},
         {"{", "{\"hidden_activation\": null, \"hidden_act\": \"mish\",", "", ""}};
     static const char *const gemma3[][4] = {
         {"\"text_config\": {", "\"text_config\": [], \"other\": {", "config.json", "text_config is no object"},

@@ -148,6 +148,8 @@ TEST(sample_greedy)
     CHECK(sample_begin(&s, &opts, 6) == NULL && sample_saw(&s, there, 2) == NULL);
     CHECK(sample_next(&s, logits, &id) == NULL && id == 4);
     CHECK(sample_next(&s, logits, &id) == NULL && id == 1); /* 0.8; 4 has been struck, too */
+    sample_forget(&s);
+    CHECK(sample_next(&s, logits, &id) == NULL && id == 1 && sample_next(&s, logits, &id) == NULL && id == 3);
     sample_end(&s);
     CHECK(sample_begin(&s, &opts, 2) == NULL && sample_next(&s, zeros, &id) == NULL && id == 0);
     sample_end(&s);

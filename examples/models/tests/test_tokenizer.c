@@ -13,6 +13,8 @@
 #define of_json GOLDEN "generate"
 #define of_model GOLDEN "generate_model"
 
+#include "golden/tags.h"
+
 /* ---- files ---- */
 
 static char directory[] = "/tmp/attn-test-XXXXXX";
@@ -77,6 +79,14 @@ static void copy_file(const char *from, const char *name)
 {
     static char text[1 << 16];
     write_file(name, text, read_file(from, name, text, sizeof text));
+}
+
+static void rename_file(const char *from, const char *to)
+{
+    char path[300], other[300];
+    snprintf(path, sizeof path, "%s/%s", directory, from);
+    snprintf(other, sizeof other, "%s/%s", directory, to);
+    CHECK(rename(path, other) == 0);
 }
 
 /* A vocabulary of letters and two special tokens, and what stands before a text: nothing, or <s>. */
@@ -172,6 +182,86 @@ TEST(tokenizer_kinds)
         tokenizer_close(&tokens);
     }
 }
+
+/* ---- tags that a model has as user-defined pieces ---- */
+
+static void has_ids(const int32_t *ids, size_t count, size_t golden)
+{
+    CHECK(count == tag_goldens[golden].count);
+    CHECK(count != tag_goldens[golden].count || !memcmp(ids, tag_goldens[golden].ids, count * sizeof *ids));
+}
+
+/* As the SentencePiece library, once they are control pieces; after each failing allocation the model is closed. */
+TEST(tokenizer_reserves)
+{
+    for (size_t i = 0; i < sizeof tag_goldens / sizeof *tag_goldens; i++) {
+        const char *text = tag_goldens[i].text;
+        long live = test_memory_state.live;
+        sentencepiece_tokens found;
+        sentencepiece model;
+        char path[300];
+        snprintf(path, sizeof path, GOLDEN "%s.model", tag_goldens[i].model);
+        test_case("%s: %s", path, text);
+        if (!CHECK(sentencepiece_open(&model, path) == NULL) ||
+            !CHECK(sentencepiece_reserve(&model, tag_goldens[i].names) == NULL))
+            return;
+        CHECK(sentencepiece_reserve(&model, tag_goldens[i].names) == NULL); /* there is nothing left to do */
+        if (CHECK(sentencepiece_encode(&model, text, strlen(text), &found) == NULL)) {
+            has_ids(found.ids, found.count, i);
+            sentencepiece_tokens_free(&found);
+        }
+        sentencepiece_close(&model);
+        CHECK(sentencepiece_open(&model, path) == NULL);
+        int unigram = model.kind == SENTENCEPIECE_UNIGRAM; /* which needs no memory for it */
+        test_memory_state.calls = 0;
+        test_memory_state.fail_at = !unigram;
+        const char *error = sentencepiece_reserve(&model, tag_goldens[i].names);
+        CHECK(unigram ? !error : error && strcmp(error, "no memory") == 0);
+        test_memory_state.fail_at = 0;
+        if (!error)
+            sentencepiece_close(&model);
+        CHECK(test_memory_state.live == live);
+    }
+}
+
+TEST(tokenizer_reserves_all)
+{
+    static const char proto[] = "\n\011\n\005<unk>\030\002\n\005\n\001a\030\004";
+    static const char *const both[] = {"b", "a", NULL};
+    sentencepiece model;
+    if (CHECK(sentencepiece_parse(&model, proto, sizeof proto - 1, "proto") == NULL))
+        CHECK(strcmp(sentencepiece_reserve(&model, both), "no pieces") == 0);
+}
+
+/* What a user writes is no tag of Gemma's; other user-defined pieces are what they are. */
+TEST(tokenizer_tags)
+{
+    tokenizer tokens;
+    if (!begin())
+        return;
+    copy_file(GOLDEN, "bpe_turns.model");
+    rename_file("bpe_turns.model", "tokenizer.model");
+    if (CHECK(tokenizer_open(&tokens, directory) == NULL)) {
+        int32_t tag = tokenizer_special(&tokens, "<start_of_turn>");
+        CHECK(tag >= 0 && tokenizer_piece(&tokens, tag, 0, NULL, 0) == 0);
+        CHECK(tokenizer_special(&tokens, "<|user|>") >= 0 && tokenizer_special(&tokens, "<table>") == -1);
+        for (size_t i = 0; i < 5; i++) {
+            tokenizer_ids ids = {NULL, 0, 0};
+            const char *text = tag_goldens[i].text;
+            test_case("%s", text);
+            CHECK(tokenizer_encode(&tokens, text, strlen(text), 0, &ids) == NULL);
+            has_ids(ids.ids, ids.count, i);
+            ids.count = 0;
+            CHECK(tokenizer_encode(&tokens, text, strlen(text), 1, &ids) == NULL); /* no space before it either way */
+            has_ids(ids.ids, ids.count, i);
+            tokenizer_ids_free(&ids);
+        }
+        tokenizer_close(&tokens);
+    }
+    end();
+}
+
+/* ---- what stands before a text ---- */
 
 /* opens CONFIG, and so many tokens stand before a text: <s>. */
 static void before(const char *config, size_t count, int32_t bos_id)

@@ -5,6 +5,7 @@
 #include "examples/models/vectors.h"
 
 #if !defined(_WIN32)
+#include <dirent.h>
 #include <unistd.h>
 #endif
 
@@ -54,15 +55,20 @@ static void write_file(const unsigned char *bytes, size_t size)
         CHECK(fclose(file) == 0);
 }
 
+/* Nothing is left beside the file. */
 static int no_part(void)
 {
-    char part[sizeof path + 8];
-    FILE *file;
-    snprintf(part, sizeof part, "%s.part", path);
-    file = fopen(part, "rb");
-    if (file)
-        fclose(file);
-    return file == NULL;
+    int found = 0;
+#if !defined(_WIN32)
+    DIR *listing = opendir(directory);
+    struct dirent *entry;
+    if (!CHECK(listing != NULL))
+        return 0;
+    while ((entry = readdir(listing)) != NULL)
+        found += entry->d_name[0] != '.' && strcmp(entry->d_name, "vectors") != 0;
+    closedir(listing);
+#endif
+    return found == 0;
 }
 
 static float *random_vectors(void)

@@ -3,12 +3,13 @@ sentence-transformers make of them.
 
     python3 make_bert.py [NAME...]    all of them, or those named; seconds
 
-It takes torch 2.13.0, transformers 4.57.6, sentence-transformers 5.7.0 and safetensors. Each directory is a model as it is
-published: config.json, model.safetensors, vocab.txt or tokenizer.json, and what says how a text becomes a vector. Of them
+It takes torch 2.13.0, transformers 4.57.6, sentence-transformers 5.7.0 and safetensors. Each directory is a model as it
+is published: config.json, model.safetensors, vocab.txt or tokenizer.json, and what says how a text becomes a vector. Of
+them
 
     f32       as all-MiniLM-L6-v2 is: the mean of F32, normalised; at most 24 tokens by sentence_bert_config.json
-    bf16      the same network, its values in BF16, in files as sentence-transformers 5 writes them: tokenizer.json alone,
-              the length in tokenizer_config.json, "pooling_mode"
+    bf16      the same network, its values in BF16, in files as sentence-transformers 5 writes them: tokenizer.json
+              alone, the length in tokenizer_config.json, "pooling_mode"
     cls       the state of [CLS] of F16, not normalised, one token type
     prefixed  names that begin with "bert.", gamma and beta, a pooler and the head of the language model beside it; the
               largest of each dimension

@@ -124,11 +124,17 @@ KINDS = {
                       split("\u0301", "Removed", kind="String"), byte_level(True, True)),
                 [added("<s>", lstrip=True, rstrip=True), added("the", False, single_word=True),
                  added("is", single_word=True, lstrip=True), added("Ångström", False, normalized=True),
-                 added("fi", normalized=True, rstrip=True), added(" ", False, rstrip=True), added("[SEP]", False, lstrip=True),
+                 added("\ufb01", False, normalized=True), added("fi", normalized=True, rstrip=True), added(" ", False, rstrip=True), added("[SEP]", False, lstrip=True),
                  added("[", False)],
                 normalizer=sequence("normalizers", {"type": "NFKC"}, replace("a", "b"), replace("xx", "")),
                 post=template(["<s>"], ["[SEP]", "<s>"])),
+    "runs": kind(steps({"type": "Digits", "individual_digits": False}, split(" ", "MergedWithPrevious", True, "String"),
+                       metaspace("never", False), split("e", "Contiguous", kind="String")),
+                 PIECES_ADDED, metaspace("never", False), unk_token="<unk>"),
 }
+
+MORE_LINES = ["!\n/x", "a.\n\n//b ./\r\n/", "\ufb01 fi \ufb01\ufb01 ", "eee123ee4e  e", "<s>   [SEP]  x <s> [SEP]", "'ſ'S'Ll 'rE",
+              "字A字B 字", "ab\u0301C\u0301d", "\U00016FF5\U00011DE3 1\U00016FF61", "HTTPServer'S its'LL", "   \n  \n x", ""]
 
 
 def corpus():
@@ -223,7 +229,7 @@ def ends(pattern, line):
 
 
 def golden_lines():
-    return [line for line in hostile.lines(700, 22, True) if len(line.encode()) < 240][:400]
+    return [line for line in hostile.lines(700, 22, True) if len(line.encode()) < 240][:388] + MORE_LINES
 
 
 def main():

@@ -24,9 +24,13 @@ CONVERSATIONS = [
     [" one \n", "\n\n two \n", "three\n", "<think>\nFour? Five.\n</think>\n\nfour", "\tfive"],
     [ODD, ODD, ODD],
     [""],
+    ["What is a knot?", "<think>\nAt sea.\n</think>\n\nA mile an hour.", "Nothing else?", "<think>\n\n</think>\n\n\nNo.",
+     "Sure?", "Yes.", "Now think!"],
+    ["a", "<think>\nThe answer was cut", "b", "<think>\none </think> two\n</think>\n\n\n <think>three", "c",
+     "four\n</think>", "</think>"],
 ]
 
-# template, family, extra arguments: (no_thinking, date), and whether a system text may be there in several turns
+# template, family, extra arguments: (no_thinking, date), and whether there may be a system text
 FAMILIES = [
     ("meta-llama-Llama-3.1-8B-Instruct", "CHAT_LLAMA31", [(0, None), (0, "24 Nov 2026")], "any"),
     ("meta-llama-Llama-3.2-3B-Instruct", "CHAT_LLAMA31", [(0, "24 Nov 2026")], "any"),
@@ -34,7 +38,7 @@ FAMILIES = [
     ("Qwen-Qwen2.5-7B-Instruct", "CHAT_QWEN25", [(0, None)], "any"),
     ("Qwen-Qwen3-0.6B", "CHAT_QWEN3", [(0, None), (1, None)], "any"),
     ("google-gemma-2-2b-it", "CHAT_GEMMA", [(0, None)], "never"),
-    ("mistralai-Mistral-Nemo-Instruct-2407", "CHAT_MISTRAL_NEMO", [(0, None)], "alone"),
+    ("mistralai-Mistral-Nemo-Instruct-2407", "CHAT_MISTRAL_NEMO", [(0, None)], "any"),
     ("Mistral-Small-3.2-24B-Instruct-2506", "CHAT_MISTRAL_V7", [(0, None)], "always"),
     ("HuggingFaceTB-SmolLM3-3B", "CHAT_SMOLLM3", [(0, None), (1, None)], "any"),
     ("openai-gpt-oss-120b", "CHAT_GPT_OSS", [(0, "2026-11-24")], "any"),
@@ -43,13 +47,22 @@ FAMILIES = [
 
 def render(template, turns, system, no_thinking, date):
     messages = [{"role": "system", "content": system}] if system is not None else []
-    messages += [{"role": "user" if i % 2 == 0 else "assistant", "content": text} for i, text in enumerate(turns)]
+    messages += [answer(template, text) if i % 2 else {"role": "user", "content": text} for i, text in enumerate(turns)]
     more = {"date_string": date} if date and "date_string" in template else {}
     if "enable_thinking" in template:
         more["enable_thinking"] = not no_thinking
     return _compile_jinja_template(template).render(
         messages=messages, tools=None, documents=None, add_generation_prompt=True, bos_token=token(template, 0),
         eos_token=token(template, 1), strftime_now=datetime.datetime(2026, 11, 24).strftime, **more)
+
+
+def answer(template, text):
+    """What a model has written, thoughts and all; GPT-OSS has a member for these."""
+    begin, end = "<think>\n", "\n</think>\n\n"
+    if "<|channel|>" in template and text.startswith(begin) and end in text:
+        thoughts, text = text[len(begin):].split(end, 1)
+        return {"role": "assistant", "content": text, "thinking": thoughts}
+    return {"role": "assistant", "content": text}
 
 
 def token(template, end):
@@ -79,9 +92,7 @@ def cases(directory):
                 for system in (None, SYSTEM, ODD_SYSTEM, ""):
                     if system is None and systems == "always" or system is not None and systems == "never":
                         continue
-                    if system is not None and systems == "alone" and len(turns) > 1:
-                        continue
-                    if system in (ODD_SYSTEM, "") and number != 2 - 2 * (systems == "alone"):
+                    if system in (ODD_SYSTEM, "") and number != 2:
                         continue
                     yield name, family, no_thinking, date, number, system, render(template, turns, system, no_thinking,
                                                                                  date)
@@ -91,7 +102,7 @@ if __name__ == "__main__":
     with open(sys.argv[2] if len(sys.argv) > 2 else os.path.join(here, "chat.h"), "w") as out:
         out.write(f"/* Written by make_chat.py with transformers {transformers.__version__}, for test_chat.c. */\n"
                   "/* clang-format off */\n\n/* Texts of user and assistant in turn. */\n"
-                  "static const char *const chat_conversations[][6] = {\n")
+                  "static const char *const chat_conversations[][8] = {\n")
         out.write(",\n".join("    {" + ", ".join(literal(text) for text in turns) + ", NULL}"
                              for turns in CONVERSATIONS) + "};\n\n")
         out.write("/* Template, family, no_thinking, date, conversation, system text, and what it is rendered to. */\n"

@@ -122,24 +122,24 @@ def generate_with_penalty(network, ids, count, stops):
 
 
 def converse(network, tokens, count, stops):
-    """Two turns, of which the model reads what it wrote, not what a template makes of that."""
+    """Two turns, of which the model reads the first as the template renders what it has answered."""
     special = {name: tokens.token_to_id(f"<|{name}|>") for name in ("im_start", "im_end")}
     letters = Tokenizer.from_str(without_special(tokens))
-    ids, answers = [], []
-    for i, turn in enumerate(TURNS):
-        if i == 0:
-            ids += [special["im_start"]] + letters.encode("system\nYou are a helpful assistant.").ids
-            ids += [special["im_end"]] + letters.encode("\n").ids
-        else:
-            ids += [special["im_end"]] + letters.encode("\n").ids
-        ids += [special["im_start"]] + letters.encode("user\n" + turn).ids + [special["im_end"]]
-        ids += letters.encode("\n").ids + [special["im_start"]] + letters.encode("assistant\n").ids
-        answer = greedy(network, ids, count, stops)
+
+    def message(role, text):
+        return ([special["im_start"]] + letters.encode(f"{role}\n{text}").ids + [special["im_end"]]
+                + letters.encode("\n").ids)
+
+    ids, answers = message("system", "You are a helpful assistant."), []
+    for turn in TURNS:
+        ids += message("user", turn)
+        prompt = ids + [special["im_start"]] + letters.encode("assistant\n").ids
+        answer = greedy(network, prompt, count, stops)
         if answer is None:
             return None
-        assert answer == generate(network, ids, count, stops)
+        assert answer == generate(network, prompt, count, stops)
         answers.append(answer)
-        ids += answer
+        ids += message("assistant", tokens.decode(answer))
     return answers
 
 
