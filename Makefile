@@ -9,7 +9,7 @@
 ## ATTN          the directory of the attn.h that the benchmarks measure (.)
 ## ATTN_BENCH_PYTHON   what may have numpy, PyTorch and ONNX Runtime for the benchmarks (python3);
 ##                     for `bench-translate` torch, transformers, sentencepiece, safetensors, and ctranslate2;
-##                     what the checks and `bench-search` need is said at the top of their scripts
+##                     what the checks, `bench-search` and `bench-generate` need is said at the top of their scripts
 ## TEST_LEVEL    in the environment: quick, for a shorter test
 
 CFLAGS  = -O2
@@ -41,7 +41,7 @@ endif
 include tests/bench/rules.mk
 
 .PHONY: all test test-library test-examples check-t5 check-minilm train bench bench-quick bench-report bench-targets
-.PHONY: check-tokens check-decoder bench-translate bench-search install clean help FORCE
+.PHONY: check-tokens check-decoder bench-translate bench-search bench-generate install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
@@ -101,6 +101,9 @@ bench-translate: $B/05_translate         ## compare translation with transformer
 
 bench-search: $B/12_search                ## compare search with transformers and ONNX Runtime; minutes
 	@$(python) tests/bench/search.py $B/12_search
+
+bench-generate: $B/13_generate           ## compare generation with transformers and llama.cpp; half an hour or more
+	@$(python) tests/bench/generate.py $B/13_generate
 
 install:                                 ## install the header and its pkg-config file
 	install -d '$(DESTDIR)$(PREFIX)/include' '$(DESTDIR)$(PREFIX)/share/pkgconfig'
