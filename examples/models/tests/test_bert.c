@@ -526,6 +526,25 @@ TEST(bert_defaults)
     end_directory();
 }
 
+/* Weights that are NaN give no vectors. */
+TEST(bert_damaged_weights)
+{
+    static const bert_text text = {"the cat", 7};
+    contents of[FILES];
+    float vector[32];
+    bert model;
+    if (!begin_directory(of, "f32"))
+        return;
+    memset(of[WEIGHTS].bytes + of[WEIGHTS].size / 2, 0xff, of[WEIGHTS].size / 2);
+    restore(of, WEIGHTS);
+    if (CHECK(bert_open(&model, directory, NULL) == NULL)) {
+        const char *error = model.config.hidden_size == 32 ? bert_embed(&model, vector, &text, 1) : NULL;
+        CHECK(error && strstr(error, "not finite"));
+        bert_close(&model);
+    }
+    end_directory();
+}
+
 /* Each file cut anywhere and with any byte changed: a message or a model that works, and nothing lost. */
 TEST(bert_hostile)
 {
