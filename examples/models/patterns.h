@@ -1,6 +1,6 @@
 /* patterns.h: the regular expressions by which published tokenizers split text before they merge or look up anything:
-   those of GPT-2, Llama 3, Qwen, GPT-OSS, Mistral, DeepSeek and others, as "pattern" of a tokenizer.json spells them. It
-   takes patterns.c, and unicode.h with what that takes: C99 and libc, nothing allocated.
+   those of GPT-2, Llama 3, Qwen, GPT-OSS, Mistral, DeepSeek and others, as "pattern" of a tokenizer.json spells them.
+   It takes patterns.c, unicode.c and unicode_tables.h: C99 and libc, nothing allocated.
 
        const patterns_regex *p = patterns_gpt2();
        size_t at = 0, begin, end;
@@ -12,8 +12,8 @@
        }
 
    There is no engine for regular expressions here: each that is known has a function of its own, which reads every
-   character a few times at most. Categories and white space are those of unicode.h. Text is UTF-8 of any bytes: one that
-   begins no character is a character of no category by itself. */
+   character a few times at most. Categories and white space are those of unicode.h. Text is UTF-8 of any bytes: one
+   that begins no character is read by itself, as a code point that no character has (UNICODE_CN). */
 #ifndef PATTERNS_H
 #define PATTERNS_H
 
@@ -40,8 +40,8 @@ const patterns_regex *patterns_number(void);
 /* Where a match that begins at byte `at` of a text of `size` bytes ends: at most `size`. `at`: there is none. */
 size_t patterns_match(const patterns_regex *p, const char *text, size_t size, size_t at);
 
-/* The next match that begins at byte `at` or later: 1, and its bytes are *begin to *end - 1, at least one; or 0. `at` is
-   where a character begins. */
+/* The next match that begins at byte `at` or later: 1, and its bytes are *begin to *end - 1, at least one; or 0. `at`
+   is where a character begins. */
 int patterns_next(const patterns_regex *p, const char *text, size_t size, size_t at, size_t *begin, size_t *end);
 
 #ifdef __cplusplus
