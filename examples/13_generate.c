@@ -2,8 +2,8 @@
    it is published, with config.json, model.safetensors (whole or in shards) and tokenizer.json or tokenizer.model.
 
        cc -O2 -o 13_generate 13_generate.c models/decoder.c models/layers.c models/checkpoint.c models/json.c \
-           models/safetensors.c models/tokenizer.c models/bpe.c models/sentencepiece.c models/unicode.c models/chat.c \
-           models/sample.c -lm -lpthread
+           models/safetensors.c models/tokenizer.c models/bpe.c models/patterns.c models/sentencepiece.c \
+           models/unicode.c models/chat.c models/sample.c -lm -lpthread
        13_generate SmolLM2-135M "Once upon a time"
        13_generate --chat --system "You are a pirate." SmolLM2-135M-Instruct "Who are you?"
        13_generate --chat Qwen3-0.6B

@@ -10,6 +10,7 @@
 
 #include "examples/models/bpe.c"
 #include "examples/models/json.c"
+#include "examples/models/patterns.c"
 #include "examples/models/unicode.c"
 
 static const char *const names[] = {

@@ -1,17 +1,14 @@
-/* How text is cut before it is merged: each pattern that bpe.c knows, against what the regular expression does. The
-   functions of patterns are bpe.c's own, so that this file has a bpe.c of its own, under other names. */
-#define bpe_open splits_bpe_open
-#define bpe_parse splits_bpe_parse
-#define bpe_close splits_bpe_close
-#define bpe_encode splits_bpe_encode
-#define bpe_encode_as splits_bpe_encode_as
-#define bpe_tokens_free splits_bpe_tokens_free
-#define bpe_decode splits_bpe_decode
-#define bpe_piece splits_bpe_piece
-#define bpe_spelling splits_bpe_spelling
-#define bpe_id splits_bpe_id
-#define bpe_is_special splits_bpe_is_special
-#include "examples/models/bpe.c"
+/* How text is cut before it is merged: each pattern that patterns.c knows, against what the regular expression does. */
+#include "examples/models/bpe.h"
+#include "examples/models/json.h"
+#include "examples/models/patterns.h"
+#include "examples/models/unicode.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATTERN_MAX = 2048 }; /* bytes of a pattern */
 
 #include "test.h"
 
@@ -36,26 +33,21 @@ static uint32_t hash_number(uint32_t hash, size_t number)
 }
 
 /* The bytes at which pieces of a line end, in the hash. */
-static uint32_t hash_ends(const pattern *p, string line, uint32_t hash)
+static uint32_t hash_ends(const patterns_regex *p, const char *line, size_t size, uint32_t hash)
 {
-    bpe_model model;
-    step how;
     size_t at = 0, begin, end;
-    memset(&model, 0, sizeof model);
-    memset(&how, 0, sizeof how);
-    how.found = p;
-    while (find_match(&model, &how, line, at, &begin, &end)) {
-        CHECK(begin >= at && end > begin && end <= line.size);
+    while (patterns_next(p, line, size, at, &begin, &end)) {
+        CHECK(begin >= at && end > begin && end <= size && patterns_match(p, line, size, begin) == end);
         if (begin > at)
             hash = hash_number(hash, begin);
         hash = hash_number(hash, end);
         at = end;
     }
-    return at < line.size ? hash_number(hash, line.size) : hash;
+    return at < size ? hash_number(hash, size) : hash;
 }
 
 /* A pattern as a C string with \r and \n spelt. */
-static const pattern *pattern_of(json text)
+static const patterns_regex *pattern_of(json text)
 {
     char spelled[PATTERN_MAX], raw[PATTERN_MAX];
     size_t size = json_string(text, raw, sizeof raw), used = 0;
@@ -68,7 +60,7 @@ static const pattern *pattern_of(json text)
         }
     spelled[used] = 0;
     test_case("%s", spelled);
-    return find_pattern(spelled);
+    return patterns_find(spelled);
 }
 
 TEST(bpe_patterns)
@@ -79,7 +71,7 @@ TEST(bpe_patterns)
     if (!CHECK(json_parse(&golden, text, size, NULL) == NULL))
         return;
     for (item = json_first(json_get(golden, "patterns")); item.type; item = json_next(item), known++) {
-        const pattern *p = pattern_of(json_get(item, "pattern"));
+        const patterns_regex *p = pattern_of(json_get(item, "pattern"));
         json want = json_first(json_get(item, "hashes"));
         uint32_t hash = 2166136261u;
         uint64_t wanted = 0;
@@ -87,7 +79,7 @@ TEST(bpe_patterns)
         if (!CHECK(p != NULL))
             continue;
         for (json text_of = json_first(json_get(golden, "lines")); text_of.type; text_of = json_next(text_of)) {
-            hash = hash_ends(p, make_string(line, json_string(text_of, line, 1024)), hash);
+            hash = hash_ends(p, line, json_string(text_of, line, 1024), hash);
             if (++count % 10)
                 continue;
             CHECK(json_uint(want, &wanted) && wanted == hash);
@@ -96,7 +88,8 @@ TEST(bpe_patterns)
         }
         CHECK(count == 400 && want.type == JSON_NONE);
     }
-    CHECK(known == sizeof patterns / sizeof *patterns);
+    CHECK(known > 0 && patterns_at(known - 1) && !patterns_at(known));
+    CHECK(patterns_find("") == NULL && patterns_find("\\w+") == NULL && patterns_gpt2() == patterns_at(0));
 }
 
 /* ---- a text that ends where it should not ---- */
@@ -105,14 +98,14 @@ TEST(bpe_patterns_at_ends)
 {
     static const char text[] =
         "'s 'LL don't \xc3\x89\xc4\xb0 123\xc2\xbd  \r\n /* x */ \t\xe4\xb8\x80\xe3\x81\x82 a\xcc\x81 \xc5\xbf";
-    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
+    for (size_t i = 0; patterns_at(i); i++)
         for (size_t begin = 0; begin < sizeof text; begin++)
             for (size_t size = 0; begin + size < sizeof text; size++) {
                 char *copy = malloc(size + !size); /* exact, for sanitizers and valgrind */
                 if (!CHECK(copy != NULL))
                     return;
                 memcpy(copy, text + begin, size);
-                hash_ends(&patterns[i], make_string(copy, size), 0);
+                hash_ends(patterns_at(i), copy, size, 0);
                 free(copy);
                 if (size > 8)
                     size += 3;
@@ -129,26 +122,54 @@ TEST(bpe_patterns_of_long_runs)
     for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
         for (size_t i = 0, n = strlen(units[u]); i < size; i++)
             text[i] = i < size - size % n ? units[u][i % n] : 'x';
-        for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
-            CHECK(hash_ends(&patterns[i], make_string(text, size), 1) != 1);
+        for (size_t i = 0; patterns_at(i); i++)
+            CHECK(hash_ends(patterns_at(i), text, size, 1) != 1);
     }
 }
 
-/* ---- bytes as characters ---- */
+/* ---- bytes as characters: GPT-2's table, as its tokenizer shows it ---- */
 
 TEST(bpe_bytes_as_characters)
 {
     int seen[256] = {0};
-    for (unsigned byte = 0; byte < 256; byte++) {
-        uint32_t c = character_of((unsigned char)byte);
-        CHECK(byte_of(c) == (int)byte && c > 0x20 && c != 0x7f && c != 0xad && (c < 0x80 || c > 0xa0));
-        CHECK((c < 0x100) == (c == byte));
+    char spelling[4], byte[4] = {0};
+    bpe model;
+    if (!CHECK(bpe_open(&model, "examples/models/tests/golden/bpe/gpt2.json") == NULL))
+        return;
+    for (uint32_t c = 0; c < 0x3000; c++) {
+        int32_t id = bpe_id(&model, spelling, unicode_write(spelling, c));
+        unsigned value;
+        if (id < 0)
+            continue;
+        CHECK(bpe_piece(&model, id, 0, byte, sizeof byte) == 1);
+        value = (unsigned char)byte[0];
+        CHECK(c > 0x20 && c != 0x7f && c != 0xad && (c < 0x80 || c > 0xa0) && (c < 0x100) == (c == value));
+        CHECK((c == 0x120) == (value == ' ') && (c == 0x10a) == (value == '\n') && (c == 0x143) == (value == 0xad));
+        seen[value]++;
     }
-    for (uint32_t c = 0; c < 0x110001; c++)
-        if (byte_of(c) >= 0)
-            seen[byte_of(c)]++;
-    for (int byte = 0; byte < 256; byte++)
-        CHECK(seen[byte] == 1);
-    CHECK(character_of(' ') == 0x120 && character_of('\n') == 0x10a && character_of(0xad) == 0x143); /* Ġ, Ċ, Ń */
-    CHECK(byte_of(NONE) == -1);
+    for (int value = 0; value < 256; value++)
+        CHECK(seen[value] == 1);
+    bpe_close(&model);
+}
+
+/* Characters with every byte that UTF-8 has come back from the ids that their bytes become. */
+TEST(bpe_bytes_come_back)
+{
+    bpe model;
+    if (!CHECK(bpe_open(&model, "examples/models/tests/golden/bpe/gpt2.json") == NULL))
+        return;
+    for (uint32_t c = 0; c < 0x110000; c += c < 0x800 ? 1 : c < 0x10000 ? 0x3f1 : 0x3fff) {
+        char text[4], *back = NULL;
+        size_t size = unicode_write(text, c), back_size = 0;
+        bpe_tokens tokens;
+        if (c >= 0xd800 && c < 0xe000)
+            continue;
+        if (!CHECK(bpe_encode(&model, text, size, &tokens) == NULL))
+            break;
+        CHECK(bpe_decode(&model, tokens.ids, tokens.count, &back, &back_size) == NULL);
+        CHECK(back && back_size == size && memcmp(back, text, size) == 0);
+        test_free(back);
+        bpe_tokens_free(&tokens);
+    }
+    bpe_close(&model);
 }
