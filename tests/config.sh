@@ -506,7 +506,7 @@ finds() {
 }
 finds_all() {
     finds 'the CAT sat on the mat.' 1 'The cat sat on the mat.' &&
-        finds "$(printf '\377 token')" 8 "$(printf '\377\376 token')" &&
+        finds "$(printf '\377 token')" 8 "$(printf '\357\277\275\357\277\275 token')" &&
         finds ' the last line' 11 'the last line' && finds '[31m was it' 7 ' [31m was   it' && finds ab 9 'a b'
 }
 finds_each_once() {

@@ -348,7 +348,7 @@ static int has_file(const char *path, const char *name)
 
 int main(int argc, char **argv)
 {
-    options o = {0, 0, 0, 0, -1};
+    options o = {0, 0, 0, 0, 0, -1};
     sentencepiece pieces;
     wordpiece words;
     bpe spellings;
