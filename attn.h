@@ -13036,7 +13036,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(far_pairs)(ATTN__V *x, const char *p, 
                 x[2 * i] = _mm512_castsi512_ps(_mm512_maskz_shuffle_epi8(UINT64_MAX, units, at));
                 x[2 * i + 1] = _mm512_castsi512_ps(_mm512_maskz_shuffle_epi8(UINT64_MAX, units, after));
             } else {
-                x[i] = y[i];
+                x[i] = x[i + 4] = y[i]; /* of which the second one is for nobody */
             }
     }
 }

@@ -2,7 +2,7 @@
    is a directory as it is published, with config.json, model.safetensors and spiece.model.
 
        cc -O2 -o 05_translate 05_translate.c models/t5.c models/beam.c models/translate.c \
-           models/json.c models/safetensors.c models/checkpoint.c models/sentencepiece.c -lm -lpthread
+           models/layers.c models/checkpoint.c models/json.c models/safetensors.c models/sentencepiece.c -lm -lpthread
        05_translate t5-small "The house is wonderful."
        05_translate --to de --beams 1 t5-base < lines.txt
        05_translate --attention house.svg t5-small "The house is wonderful."

@@ -633,7 +633,7 @@ static int run_template(program *p)
 {
     int failed = 0;
     checkpoint files;
-    const char *error = checkpoint_open_config(&files, p->opts.directory);
+    const char *error = checkpoint_open(&files, p->opts.directory);
     if (!error)
         error = tokenizer_open(&p->tokens, p->opts.directory);
     if (!error)

@@ -144,6 +144,16 @@ part_single() {
     check "08_threads compiles by itself" $CC -O2 $LDFLAGS -o "$work/single" examples/08_threads.c -lm -lpthread &&
         check "08_threads by itself: output" prints 08_threads "$work/single"
     openmp "$CC" -DATTN_INTERFACE_ONLY "$B/attn.o"
+    for example in 05_translate 12_search 13_generate; do
+        check "$example: the files that its first comment names make a program" named_files $example
+    done
+}
+
+# The command `cc -O2 -o EXAMPLE FILES -lm ..` of its first comment, but for attn.h, which is compiled already.
+named_files() {
+    files=$(sed -n '/ cc -O2 -o /,/-lm/p' examples/$1.c | tr -d '\\\n' | sed 's/.* -o [^ ]*//; s/ -lm.*//')
+    (cd examples && $CC -O0 $LDFLAGS -DATTN_INTERFACE_ONLY -o "$work/named" $files "$(cd .. && cd "$B" && pwd)/attn.o" \
+        -lm -lpthread) && run "$work/named" --help | grep -q "^usage: $1"
 }
 
 # openmp COMPILER MORE...: OpenMP runs the tasks of 08_threads, and the output is the same: on one thread, on as many as

@@ -2,6 +2,7 @@
 #include "bert.h"
 #include "json.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -234,9 +235,10 @@ const char *bert_open(bert *model, const char *directory, const checkpoint_opts 
     checkpoint *files = &model->files;
     const char *error;
     memset(model, 0, sizeof *model);
-    if ((error = checkpoint_open(files, directory, opts)) != NULL)
+    if ((error = checkpoint_open(files, directory)) != NULL)
         return fail(model, error);
     read_config(model);
+    checkpoint_weights(files, opts);
     if (!files->failed && (error = wordpiece_open(&model->vocabulary, directory)) != NULL)
         checkpoint_fail(files, "%s", error);
     check_vocabulary(model);
@@ -491,6 +493,15 @@ static const char *fill(bert *model, batch *b, const bert_text *texts, size_t le
     return NULL;
 }
 
+static int are_finite(const float *vector, size_t d)
+{
+    size_t j;
+    for (j = 0; j < d; j++)
+        if (!(fabsf(vector[j]) <= FLT_MAX))
+            return 0;
+    return 1;
+}
+
 const char *bert_embed(bert *model, float *vectors, const bert_text *texts, size_t count)
 {
     size_t d = model->config.hidden_size, most = model->config.max_seq_length, i, first;
@@ -507,8 +518,12 @@ const char *bert_embed(bert *model, float *vectors, const bert_text *texts, size
         error = fill(model, &b, texts + first, count - first);
         if (!error)
             error = bert_encode(model, states, model->ids, starts, b.texts);
-        for (i = 0; i < b.texts && !error; i++)
-            bert_pool(model, vectors + (first + i) * d, states + starts[i] * d, starts[i + 1] - starts[i]);
+        for (i = 0; i < b.texts && !error; i++) {
+            float *vector = vectors + (first + i) * d;
+            bert_pool(model, vector, states + starts[i] * d, starts[i + 1] - starts[i]);
+            if (!are_finite(vector, d))
+                error = fail(model, "a vector is not finite: the weights are damaged");
+        }
         model->tokens += error ? 0 : b.tokens;
     }
     free(states);

@@ -24,7 +24,6 @@
 #ifndef BERT_H
 #define BERT_H
 
-#include "../../attn.h"
 #include "checkpoint.h"
 #include "layers.h"
 #include "wordpiece.h"

@@ -11,8 +11,8 @@ enum {
     PATH_SIZE = 4096,
     NAME_SIZE = 160,
     CONFIG_SIZE = 1 << 20, /* bytes of a JSON file */
-    INDEX_SIZE = 1 << 26,  /* of the index of shards, which names every tensor */
-    SHARDS = 4096,
+    INDEX_SIZE = 1 << 24,  /* of the index of shards, which names every tensor */
+    SHARDS = 512,
     PAGE = 4096,
     PART = 1 << 24 /* bytes between two calls of progress */
 };
@@ -58,6 +58,16 @@ static void *allocate(checkpoint *files, size_t count, size_t size)
     files->owned = p;
     memset(p->aligned, 0, count * size);
     return p->aligned;
+}
+
+/* A name for a message: nothing in it that a terminal would obey, and no more of it than there is room for. */
+static const char *printable(char *out, size_t size, const char *name)
+{
+    size_t n;
+    for (n = 0; n + 1 < size && name[n]; n++)
+        out[n] = (char)(name[n] >= ' ' && name[n] <= '~' ? name[n] : '?');
+    out[n] = 0;
+    return out;
 }
 
 static char *copy_text(checkpoint *files, const char *text)
@@ -211,8 +221,8 @@ int checkpoint_flag(checkpoint *files, json object, const char *name, int otherw
 
 size_t checkpoint_choice(checkpoint *files, json object, const char *name, const char *const *names)
 {
-    char list[300];
-    size_t i, at = 0;
+    char list[300], given[60], shown[60];
+    size_t i, n, at = 0;
     json value;
     if (!member(files, object, name, &value))
         return 0;
@@ -223,7 +233,9 @@ size_t checkpoint_choice(checkpoint *files, json object, const char *name, const
         int wrote = snprintf(list + at, sizeof list - at, i ? ", %s" : "%s", names[i]);
         at += wrote > 0 ? (size_t)wrote : sizeof list;
     }
-    checkpoint_fail(files, "%s: %s is none of %s", path_of(files, object), name, list);
+    n = json_string(value, given, sizeof given);
+    checkpoint_fail(files, "%s: %s%s%s%s is none of %s", path_of(files, object), name, n ? " \"" : "",
+                    printable(shown, sizeof shown, given), n ? "\"" : "", list);
     return 0;
 }
 
@@ -275,13 +287,14 @@ static checkpoint_file *open_shard(checkpoint *files, json index, json value)
 /* No name stands in two shards: which of the tensors is meant would be anybody's guess. */
 static void check_shards(checkpoint *files)
 {
+    char shown[81];
     size_t i, j, t;
     for (i = 0; !files->failed && i < files->count; i++)
         for (t = 0; t < files->files[i].tensors.count; t++)
             for (j = 0; j < i; j++)
                 if (safetensors_find(&files->files[j].tensors, files->files[i].tensors.tensors[t].name)) {
-                    checkpoint_fail(files, "%s: tensor %.80s is in another file, too", files->files[i].path,
-                                    files->files[i].tensors.tensors[t].name);
+                    checkpoint_fail(files, "%s: tensor %s is in another file, too", files->files[i].path,
+                                    printable(shown, sizeof shown, files->files[i].tensors.tensors[t].name));
                     return;
                 }
 }
@@ -295,11 +308,12 @@ static void open_shards(checkpoint *files, json index)
     }
     files->files = (checkpoint_file *)allocate(files, SHARDS, sizeof *files->files);
     for (name = json_first(map); !files->failed && name.type != JSON_NONE; name = json_next(name)) {
-        char tensor[NAME_SIZE];
+        char tensor[NAME_SIZE], shown[81];
         checkpoint_file *file = open_shard(files, index, json_value(name));
         size_t size = json_string(name, tensor, sizeof tensor);
         if (file && (size >= sizeof tensor || strlen(tensor) != size || !safetensors_find(&file->tensors, tensor)))
-            checkpoint_fail(files, "%s: there is no tensor %.80s, which the index says is here", file->path, tensor);
+            checkpoint_fail(files, "%s: there is no tensor %s, which the index says is here", file->path,
+                            printable(shown, sizeof shown, tensor));
     }
     check_shards(files);
 }
@@ -313,59 +327,44 @@ static int exists(const char *path)
 }
 
 /* model.safetensors; or, where there is none, what the index lists. */
-static void open_weights(checkpoint *files)
+void checkpoint_weights(checkpoint *files, const checkpoint_opts *opts)
 {
     char path[PATH_SIZE];
     json index = {JSON_NONE, NULL, NULL};
     if (files->failed)
         return;
+    if (opts)
+        files->opts = *opts;
     set_path(files, path, "model.safetensors");
     if (!exists(path))
         index = read_json(files, "model.safetensors.index.json", INDEX_SIZE, 0);
     if (index.type != JSON_NONE) {
         open_shards(files, index);
-    } else {
-        files->files = (checkpoint_file *)allocate(files, 1, sizeof *files->files);
-        if (files->files)
-            add_file(files, "model.safetensors");
+        return;
+    }
+    files->files = (checkpoint_file *)allocate(files, 1, sizeof *files->files);
+    if (files->files)
+        add_file(files, "model.safetensors");
+    set_path(files, path, "pytorch_model.bin");
+    if (files->count == 0 && exists(path)) {
+        files->failed = 0; /* this says more */
+        checkpoint_fail(files, "%s: only safetensors are read here: it is to be converted", path);
     }
 }
 
-static void open_config(checkpoint *files, const char *directory)
+const char *checkpoint_open(checkpoint *files, const char *directory)
 {
     memset(files, 0, sizeof *files);
-    if (strlen(directory) > PATH_SIZE - NAME_SIZE - 2) {
-        checkpoint_fail(files, "the directory's name is too long");
-        return;
-    }
+    if (strlen(directory) > PATH_SIZE - NAME_SIZE - 2)
+        return checkpoint_fail(files, "the directory's name is too long");
     files->directory = copy_text(files, directory);
     files->config = read_json(files, "config.json", CONFIG_SIZE, 1);
     if (!files->failed && files->config.type != JSON_OBJECT)
         checkpoint_fail(files, "%s: no JSON object", path_of(files, files->config));
-}
-
-/* What opening has come to. */
-static const char *opened(checkpoint *files)
-{
     if (!files->failed)
         return NULL;
     checkpoint_close(files);
     return files->error;
-}
-
-const char *checkpoint_open_config(checkpoint *files, const char *directory)
-{
-    open_config(files, directory);
-    return opened(files);
-}
-
-const char *checkpoint_open(checkpoint *files, const char *directory, const checkpoint_opts *opts)
-{
-    open_config(files, directory);
-    if (opts)
-        files->opts = *opts;
-    open_weights(files);
-    return opened(files);
 }
 
 void checkpoint_close(checkpoint *files)
@@ -555,14 +554,14 @@ void checkpoint_ignore(checkpoint *files, const char *format, ...)
     va_start(arguments, format);
     find(files, &f, format, arguments);
     va_end(arguments);
-    if (f.tensor)
+    if (f.tensor && !files->failed)
         take(&f);
 }
 
 void checkpoint_ignore_all(checkpoint *files, const char *prefix)
 {
     size_t i, t;
-    for (i = 0; i < files->count; i++)
+    for (i = 0; !files->failed && i < files->count; i++)
         for (t = 0; t < files->files[i].tensors.count; t++)
             if (strncmp(files->files[i].tensors.tensors[t].name, prefix, strlen(prefix)) == 0)
                 files->files[i].taken[t] = 1;
@@ -571,16 +570,14 @@ void checkpoint_ignore_all(checkpoint *files, const char *prefix)
 void checkpoint_finish(checkpoint *files, const char *model)
 {
     char shown[81];
-    size_t i, t, n;
+    size_t i, t;
     for (i = 0; !files->failed && i < files->count; i++)
         for (t = 0; !files->failed && t < files->files[i].tensors.count; t++) {
             const char *name = files->files[i].tensors.tensors[t].name;
             if (files->files[i].taken[t])
                 continue;
-            for (n = 0; n + 1 < sizeof shown && name[n]; n++) /* nothing that a terminal would obey */
-                shown[n] = name[n] >= ' ' && name[n] <= '~' ? name[n] : '?';
-            shown[n] = 0;
-            checkpoint_fail(files, "%s: tensor %s is none of a %s", files->files[i].path, shown, model);
+            checkpoint_fail(files, "%s: tensor %s is none of a %s", files->files[i].path,
+                            printable(shown, sizeof shown, name), model);
         }
     if (!files->failed && files->opts.progress)
         files->opts.progress(files->opts.user, 1);

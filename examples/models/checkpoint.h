@@ -1,10 +1,11 @@
 /* checkpoint.h: a directory as models are published: config.json and model.safetensors, whole or in shards. It reads
    what a network needs and says what is wrong with it. It takes checkpoint.c, attn.h for attn_mat, and the readers beside
-   this file: json.c, safetensors.c.
+   this file: json.c, safetensors.c. Where attn.h lies elsewhere, the line that includes it is to be changed.
 
        checkpoint files;
-       const char *error = checkpoint_open(&files, "SmolLM2-135M", NULL);
+       checkpoint_open(&files, "SmolLM2-135M");
        size_t width = checkpoint_uint(&files, files.config, "hidden_size", 1, -1);
+       checkpoint_weights(&files, NULL);
        attn_mat q = checkpoint_matrix(&files, width, width, "model.layers.%lu.self_attn.q_proj.weight", layer);
        if (files.failed)
            fprintf(stderr, "%s\n", files.error); // names the file, the member or tensor, and the cause
@@ -53,11 +54,11 @@ typedef struct checkpoint {
     void *owned;
 } checkpoint;
 
-/* Opens config.json and the weights; opts may be NULL. Returns NULL or the message; there is nothing to close then. */
-const char *checkpoint_open(checkpoint *files, const char *directory, const checkpoint_opts *opts);
+/* Opens config.json. Returns NULL or the message; there is nothing to close then. */
+const char *checkpoint_open(checkpoint *files, const char *directory);
 
-/* Opens config.json alone, for what needs no weights: there are no tensors then. */
-const char *checkpoint_open_config(checkpoint *files, const char *directory);
+/* Opens the weights, once config.json has said that they can be of use; opts may be NULL. Without it there are none. */
+void checkpoint_weights(checkpoint *files, const checkpoint_opts *opts);
 
 /* Gives back everything, matrices and vectors too; error stays. Fine for {0}. */
 void checkpoint_close(checkpoint *files);

@@ -88,9 +88,9 @@ static void refuse(loader *load, json object, const char *name, const char *reas
 /* model_type, and where the members are. */
 static void read_family(loader *load)
 {
-    char list[160];
+    const char *names[sizeof families / sizeof *families + 2] = {NULL};
     json type = json_get(load->config, "model_type");
-    size_t i, at = 0;
+    size_t i;
     for (i = 0; i < sizeof families / sizeof *families; i++)
         if (json_is(type, families[i].model_type))
             load->kind = &families[i];
@@ -109,11 +109,13 @@ static void read_family(loader *load)
         load->model->gemma = load->kind == &families[DECODER_GEMMA2] || load->kind == &families[DECODER_GEMMA3];
         return;
     }
-    for (i = 0; i < sizeof families / sizeof *families; i++) {
-        int wrote = snprintf(list + at, sizeof list - at, "%s, ", families[i].model_type);
-        at += wrote > 0 ? (size_t)wrote : 0;
-    }
-    checkpoint_fail(load->files, "%s/config.json: model_type is none of %sgemma3", load->files->directory, list);
+    for (i = 0; i < sizeof families / sizeof *families; i++)
+        names[i] = families[i].model_type;
+    names[i] = "gemma3";
+    if (is_there(type))
+        checkpoint_choice(load->files, load->config, "model_type", names);
+    else
+        checkpoint_fail_member(load->files, load->config, "model_type", "is missing");
 }
 
 /* What would change the results, and is not done here: refused unless it is what changes nothing. */
@@ -777,9 +779,10 @@ const char *decoder_open(decoder *model, const char *directory, const checkpoint
     memset(&load, 0, sizeof load);
     load.model = model;
     load.files = &model->files;
-    checkpoint_open(&model->files, directory, opts);
+    checkpoint_open(&model->files, directory);
     if (!model->files.failed)
         read_config(&load);
+    checkpoint_weights(&model->files, opts);
     if (!model->files.failed)
         model->blocks =
             (decoder_block *)checkpoint_layers(&model->files, model->config.num_hidden_layers, sizeof *model->blocks);

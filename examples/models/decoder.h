@@ -26,7 +26,6 @@
 #ifndef DECODER_H
 #define DECODER_H
 
-#include "../../attn.h"
 #include "checkpoint.h"
 #include "layers.h"
 

@@ -1,6 +1,7 @@
 /* layers.h: what a transformer is made of besides its attention: matrix products, norms, activations, sums. Everything
    works on rows of floats, on the threads of attn_parallel, with the vectors of this CPU, which it asks attn.h about. It
-   takes layers.c, and attn.h compiled once in the program.
+   takes layers.c, and attn.h compiled once in the program; where that lies elsewhere, the line that includes it is to be
+   changed.
 
        layers net = {0};
        net.parallel = pool;

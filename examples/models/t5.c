@@ -205,8 +205,9 @@ const char *t5_open(t5 *model, const char *directory, void (*progress)(void *use
     memset(model, 0, sizeof *model);
     opts.progress = progress;
     opts.user = user;
-    if (!checkpoint_open(&model->files, directory, &opts)) {
+    if (!checkpoint_open(&model->files, directory)) {
         read_config(&model->files, &model->config);
+        checkpoint_weights(&model->files, &opts);
         snprintf(path, sizeof path, "%s/spiece.model", directory);
         error = model->files.failed ? NULL : read_vocabulary(model, path);
         if (!error)

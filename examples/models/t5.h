@@ -26,7 +26,6 @@
 #ifndef T5_H
 #define T5_H
 
-#include "../../attn.h"
 #include "checkpoint.h"
 #include "layers.h"
 #include "sentencepiece.h"

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/stat.h>
 
 static const char MAGIC[] = "attn.h vectors 1";
@@ -96,7 +97,8 @@ static int is_file(const char *path)
 
 static int create(output *out, const char *path, char *error)
 {
-    size_t size = strlen(path) + 6;
+    size_t size = strlen(path) + 40;
+    unsigned long now = (unsigned long)time(NULL) ^ (unsigned long)clock() << 16, here = (unsigned long)(uintptr_t)out;
     out->path = path;
     out->part = NULL;
     out->hash = 0;
@@ -105,7 +107,7 @@ static int create(output *out, const char *path, char *error)
         out->part = (char *)malloc(size);
         if (!out->part)
             return fail(error, path, "no memory", 0);
-        snprintf(out->part, size, "%s.part", path);
+        snprintf(out->part, size, "%s.%08lx.part", path, (now ^ here >> 4) & 0xffffffff); /* two programs: two names */
     }
     errno = 0;
     out->file = fopen(out->part ? out->part : path, "wb");

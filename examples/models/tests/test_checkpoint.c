@@ -47,8 +47,9 @@ static void drop(const char *name)
 
 static void end(void)
 {
-    static const char *const names[] = {"config.json",   "other.json",    "model.safetensors",
-                                        "a.safetensors", "b.safetensors", "model.safetensors.index.json"};
+    static const char *const names[] = {"config.json",      "other.json",    "model.safetensors",
+                                        "a.safetensors",    "b.safetensors", "model.safetensors.index.json",
+                                        "pytorch_model.bin"};
     size_t i;
     for (i = 0; i < sizeof names / sizeof *names; i++)
         drop(names[i]);
@@ -90,11 +91,23 @@ static void write_model(int sharded)
     }
 }
 
+/* Opens the directory with its weights. */
+static const char *open_all(checkpoint *files, const checkpoint_opts *opts)
+{
+    if (checkpoint_open(files, directory))
+        return files->error;
+    checkpoint_weights(files, opts);
+    if (!files->failed)
+        return NULL;
+    checkpoint_close(files);
+    return files->error;
+}
+
 static void refuses(const char *cause)
 {
     checkpoint files;
     long live = test_memory_state.live;
-    const char *error = checkpoint_open(&files, directory, NULL);
+    const char *error = open_all(&files, NULL);
     test_case("%s, for: %s", error ? error : "no error", cause);
     if (CHECK(error != NULL))
         CHECK(strstr(error, cause) != NULL && strstr(error, directory) == error && files.failed);
@@ -125,7 +138,7 @@ TEST(checkpoint_shards)
     for (sharded = 0; sharded < 2; sharded++) {
         drop("model.safetensors");
         write_model(sharded);
-        if (!CHECK(checkpoint_open(&files, directory, &opts) == NULL))
+        if (!CHECK(open_all(&files, &opts) == NULL))
             continue;
         CHECK(files.count == (sharded ? 2u : 1u) && files.tensors == (sharded ? 3u : 2u));
         part = 0;
@@ -146,10 +159,10 @@ TEST(checkpoint_shards)
         checkpoint_close(&files);
     }
     write_model(0); /* before which the index stands back */
-    CHECK(checkpoint_open(&files, directory, NULL) == NULL && files.count == 1);
+    CHECK(open_all(&files, NULL) == NULL && files.count == 1);
     checkpoint_close(&files);
     drop("model.safetensors");
-    CHECK(checkpoint_open(&files, directory, NULL) == NULL && files.count == 2);
+    CHECK(open_all(&files, NULL) == NULL && files.count == 2);
     checkpoint_ignore_all(&files, "w.");
     checkpoint_ignore(&files, "v.0");
     checkpoint_ignore(&files, "none");
@@ -199,6 +212,8 @@ TEST(checkpoint_hostile_shards)
     refuses("b.safetensors: ");
     drop("model.safetensors.index.json");
     refuses("model.safetensors: cannot be opened");
+    write_text("pytorch_model.bin", "");
+    refuses("pytorch_model.bin: only safetensors are read here");
     drop("config.json");
     refuses("config.json: ");
     end();
@@ -206,7 +221,7 @@ TEST(checkpoint_hostile_shards)
 
 TEST(checkpoint_members)
 {
-    static const char *const names[] = {"silu", "gelu", NULL};
+    static const char *const names[] = {"silu", "gelu", NULL}, *const one[] = {"silu", NULL};
     static const char text[] = "{\"n\":7,\"none\":null,\"x\":-2.5,\"big\":2147483648,\"yes\":true,\"act\":\"gelu\","
                                "\"sub\":{\"n\":\"7\"},\"huge\":1e999}";
     static const char *const causes[] = {"config.json: m is missing",
@@ -219,6 +234,7 @@ TEST(checkpoint_members)
                                          "config.json: huge is no number",
                                          "config.json: n is neither true nor false",
                                          "config.json: n is none of silu, gelu",
+                                         "config.json: act \"gelu\" is none of silu",
                                          "config.json: x must be something else"};
     checkpoint files;
     json other;
@@ -228,7 +244,7 @@ TEST(checkpoint_members)
     write_model(0);
     write_text("config.json", text);
     write_text("other.json", "{\"n\":1.5}");
-    if (!CHECK(checkpoint_open(&files, directory, NULL) == NULL)) {
+    if (!CHECK(open_all(&files, NULL) == NULL)) {
         end();
         return;
     }
@@ -257,6 +273,7 @@ TEST(checkpoint_members)
         case 7: checkpoint_real(&files, config, "huge", 0, 1e300, 0); break;
         case 8: checkpoint_flag(&files, config, "n", 0); break;
         case 9: checkpoint_choice(&files, config, "n", names); break;
+        case 10: checkpoint_choice(&files, config, "act", one); break;
         default: checkpoint_fail_member(&files, config, "x", "must be something else");
         }
         test_case("%s, for: %s", files.error, causes[i]);
@@ -266,7 +283,7 @@ TEST(checkpoint_members)
     }
     checkpoint_close(&files);
     write_text("other.json", "{\"n\":");
-    CHECK(checkpoint_open(&files, directory, NULL) == NULL);
+    CHECK(open_all(&files, NULL) == NULL);
     checkpoint_json(&files, "other.json");
     CHECK(files.failed && strstr(files.error, "other.json: byte "));
     checkpoint_close(&files);
@@ -280,15 +297,15 @@ TEST(checkpoint_config)
     const char *error;
     if (!begin())
         return;
-    error = checkpoint_open_config(&files, directory);
+    error = checkpoint_open(&files, directory);
     test_case("%s", error ? error : "no error");
     CHECK(error && strstr(error, "/config.json: "));
     write_text("config.json", "[]");
-    error = checkpoint_open_config(&files, directory);
+    error = checkpoint_open(&files, directory);
     CHECK(error && strstr(error, "/config.json: no JSON object"));
     write_text("config.json", "{\"model_type\":\"x\"}");
-    CHECK(checkpoint_open(&files, directory, NULL) != NULL);
-    if (CHECK(checkpoint_open_config(&files, directory) == NULL)) {
+    CHECK(open_all(&files, NULL) != NULL);
+    if (CHECK(checkpoint_open(&files, directory) == NULL)) {
         CHECK(json_is(json_get(files.config, "model_type"), "x") && files.count == 0 && files.tensors == 0);
         CHECK(!checkpoint_has(&files, "w.0"));
         checkpoint_close(&files);
@@ -302,7 +319,7 @@ TEST(checkpoint_weights)
     if (!begin())
         return;
     write_model(0);
-    CHECK(checkpoint_open(&files, directory, NULL) == NULL);
+    CHECK(open_all(&files, NULL) == NULL);
     checkpoint_matrix(&files, 3, 2, "w.0");
     CHECK(strstr(files.error, "model.safetensors: tensor w.0 is 2 x 3, not 3 x 2 as config.json has it"));
     files.failed = 0;
@@ -329,7 +346,7 @@ TEST(checkpoint_no_memory)
     for (at = 1; !done; at++) {
         checkpoint files;
         test_memory_state.fail_at = at;
-        if (!checkpoint_open(&files, directory, NULL)) {
+        if (!open_all(&files, NULL)) {
             checkpoint_vector(&files, 2, "v.0");
             checkpoint_layers(&files, 1, 8);
             done = !files.failed;

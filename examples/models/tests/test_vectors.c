@@ -1,16 +1,41 @@
 /* Vectors in files: what is written is read, what has been changed is not. */
+#define _DEFAULT_SOURCE 1 /* mkdtemp with -std=c99 */
 #include "test.h"
 
 #include "examples/models/vectors.h"
+
+#if !defined(_WIN32)
+#include <dirent.h>
+#include <unistd.h>
+#endif
 
 enum { WIDTH = 3, COUNT = 1500, SIZE = 48 + 4 * WIDTH * COUNT + 8 };
 
 static char path[64], error[VECTORS_ERROR];
 
-static const char *new_path(void)
+static char directory[] = "/tmp/attn-test-XXXXXX";
+
+/* Sets path, in a directory of this run's own: others may run beside it. */
+static int begin(void)
 {
-    snprintf(path, sizeof path, "/tmp/attn-test-vectors-%lu", (unsigned long)(test_random() % 1000000000));
-    return path;
+#if defined(_WIN32)
+    return 0;
+#else
+    strcpy(directory, "/tmp/attn-test-XXXXXX");
+    if (CHECK(mkdtemp(directory) != NULL)) {
+        snprintf(path, sizeof path, "%s/vectors", directory);
+        return 1;
+    }
+    return 0;
+#endif
+}
+
+/* The file is gone, and there was nothing else. */
+static void end(void)
+{
+#if !defined(_WIN32)
+    CHECK(remove(path) == 0 && rmdir(directory) == 0);
+#endif
 }
 
 static size_t read_file(unsigned char *bytes, size_t most)
@@ -30,15 +55,20 @@ static void write_file(const unsigned char *bytes, size_t size)
         CHECK(fclose(file) == 0);
 }
 
+/* Nothing is left beside the file. */
 static int no_part(void)
 {
-    char part[sizeof path + 8];
-    FILE *file;
-    snprintf(part, sizeof part, "%s.part", path);
-    file = fopen(part, "rb");
-    if (file)
-        fclose(file);
-    return file == NULL;
+    int found = 0;
+#if !defined(_WIN32)
+    DIR *listing = opendir(directory);
+    struct dirent *entry;
+    if (!CHECK(listing != NULL))
+        return 0;
+    while ((entry = readdir(listing)) != NULL)
+        found += entry->d_name[0] != '.' && strcmp(entry->d_name, "vectors") != 0;
+    closedir(listing);
+#endif
+    return found == 0;
 }
 
 static float *random_vectors(void)
@@ -56,7 +86,8 @@ TEST(vectors_index)
     const vectors_key key = {WIDTH, COUNT, 0x0123456789abcdefu, 42};
     float *vectors = random_vectors(), *again = (float *)test_block(WIDTH * COUNT * sizeof *again);
     unsigned char bytes[SIZE + 1], changed[SIZE + 1];
-    new_path();
+    if (!begin())
+        return;
     test_case("no file");
     CHECK(vectors_load(path, key, again, error) == 0);
     CHECK(vectors_store(path, key, vectors, error) == 1 && no_part());
@@ -92,7 +123,7 @@ TEST(vectors_index)
         CHECK(strstr(error, at < 16 ? "is no index of vectors" : "is damaged"));
     }
     CHECK(vectors_store(path, key, vectors, error) == 1 && vectors_load(path, key, again, error) == 1); /* made anew */
-    remove(path);
+    end();
     CHECK(vectors_load("/tmp", key, again, error) == -1 && strstr(error, "/tmp: cannot be read"));
     CHECK(vectors_store("/tmp/attn-no-such-directory/x", key, vectors, error) == 0);
     CHECK(strstr(error, "/tmp/attn-no-such-directory/x: cannot be written: "));
@@ -104,7 +135,8 @@ TEST(vectors_npy)
     float *vectors = random_vectors();
     unsigned char bytes[200];
     size_t size;
-    new_path();
+    if (!begin())
+        return;
     CHECK(vectors_write_npy(path, vectors, 2, WIDTH, error) == 1 && no_part());
     size = read_file(bytes, sizeof bytes);
     CHECK(size == 128 + 4 * 2 * WIDTH && memcmp(bytes,
@@ -118,7 +150,7 @@ TEST(vectors_npy)
               ((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24));
     }
     CHECK(vectors_write_npy(path, vectors, 0, WIDTH, error) == 1 && read_file(bytes, sizeof bytes) == 128);
-    remove(path);
+    end();
     CHECK(vectors_write_npy("/tmp", vectors, 2, WIDTH, error) == 0 && strstr(error, "/tmp: cannot be written"));
     test_release();
 }
@@ -130,14 +162,15 @@ TEST(vectors_no_room)
     float *vectors = random_vectors(), *again = (float *)test_block(WIDTH * COUNT * sizeof *again);
     long live = test_memory_state.live;
     FILE *full;
-    new_path();
+    if (!begin())
+        return;
     CHECK(vectors_store(path, key, vectors, error) == 1);
     test_memory_state.fail_at = 1;
     CHECK(vectors_store(path, key, again, error) == 0 && strstr(error, "no memory"));
     test_memory_state.fail_at = 0;
     CHECK(vectors_load(path, key, again, error) == 1 && test_memory_state.live == live);
     CHECK(memcmp(vectors, again, WIDTH * COUNT * sizeof *again) == 0);
-    remove(path);
+    end();
     full = fopen("/dev/full", "wb");
     if (full) {
         fclose(full);
