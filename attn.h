@@ -3071,12 +3071,13 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
    (attn__reads_far), gemm_nt_far multiplies rows together that lie far apart, and goes on with those that follow each of
    them. */
 
-/* Blocks of the general product. Sums, those of parts twice, panels and rows of a come to 0.6 MiB at most: they stay in
-   a second-level cache of 1 MiB. */
-#define ATTN__GEMM_MC 256                          /* rows; */
-#define ATTN__GEMM_TILES 4                         /* columns, in register tiles; */
-#define ATTN__GEMM_KC 256                          /* terms; */
-#define ATTN__GEMM_WIDER 32                        /* and so many times wider at most where out has few rows */
+/* Blocks of the general product: as many rows, which share what packing b takes, as terms; more with long vectors, of
+   which no panel stays in the first-level cache anyway. Sums, those of parts twice, panels and rows of a come to 0.6 MiB
+   at most: they stay in a second-level cache of 1 MiB. */
+#define ATTN__GEMM_MC 256        /* rows and terms, */
+#define ATTN__GEMM_MC_OF_LANE 32 /* or so many for each lane; */
+#define ATTN__GEMM_TILES 1024    /* register tiles in a row of columns, times terms; */
+#define ATTN__GEMM_WIDER 8       /* more columns, fewer terms, where out has fewer rows, as if it had so many at least */
 
 /* Blocks of the product of few rows. */
 #define ATTN__GEMM_FEW_SUMS 4096                   /* bytes of sums: they stay in the first-level cache */
@@ -3135,16 +3136,17 @@ static void attn__gemm_few_blocks(attn__gemm *g, size_t bytes)
 static void attn__gemm_blocks(attn__gemm *g, size_t bytes)
 {
     size_t tile_rows = g->kern->rows, tile_cols = g->kern->cols;
-    size_t row_tiles = attn__min(attn__blocks(g->out.rows, tile_rows), ATTN__GEMM_MC / tile_rows);
-    size_t wider = attn__min(ATTN__GEMM_MC / (row_tiles * tile_rows), ATTN__GEMM_WIDER);
-    size_t col_tiles = attn__min(attn__blocks(g->out.cols, tile_cols), ATTN__GEMM_TILES * wider);
+    size_t most = attn__max(ATTN__GEMM_MC, ATTN__GEMM_MC_OF_LANE * g->kern->lanes);
+    size_t row_tiles = attn__min(attn__blocks(g->out.rows, tile_rows), most / tile_rows);
+    size_t wider = attn__min(most / (row_tiles * tile_rows), most / ATTN__GEMM_WIDER);
+    size_t col_tiles = attn__min(attn__blocks(g->out.cols, tile_cols), ATTN__GEMM_TILES / most * wider);
     ATTN_ASSERT(bytes >= ATTN__STACK); /* which is enough for one vector of columns of every pass */
     if (g->few)
         attn__gemm_few_blocks(g, bytes);
     if (g->few && g->kc > 0)
         return;
     g->few = 0;
-    g->kc = attn__min(attn__max(g->a.cols, 1), attn__max(ATTN__GEMM_KC / wider / 2 * 2, 2));
+    g->kc = attn__min(attn__max(g->a.cols, 1), attn__max(ATTN__GEMM_TILES / col_tiles / 2 * 2, 2));
     for (;;) {
         g->mc = row_tiles * tile_rows;
         g->nc = col_tiles * tile_cols;

@@ -71,9 +71,10 @@ TEST(matmul_large)
 {
     static const attn_dtype types[][3] = {
         {ATTN_F32, ATTN_F32, ATTN_F32}, {ATTN_F64, ATTN_F64, ATTN_F64}, {ATTN_BF16, ATTN_F16, ATTN_F32}};
-    static const size_t shapes[][3] = {{67, 1031, 261}, {259, 515, 35}, {9, 300, 1100}, {1, 2100, 130}, {130, 2100, 1}};
+    static const size_t shapes[][3] = {{67, 1031, 261}, {259, 515, 35}, {9, 300, 1100},
+                                       {1, 2100, 130},  {130, 2100, 1}, {523, 67, 101}};
     for (size_t t = 0; t < 3; t++)
-        for (size_t s = 0; s < 5; s++) {
+        for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
             int layout[3] = {PACKED, PACKED, PACKED};
             size_t part = test_quick ? 5 : 1;
             layout[1 + s % 2] = (t + s) % 2 ? TRANSPOSED : PACKED;
