@@ -12980,7 +12980,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
 
 /* So many bytes of a row before they are used, they are prefetched: the CPU's own prefetchers, which bring them into
    the second cache, stop at the end of each page. */
-#define ATTN__FAR_AHEAD 256
+#define ATTN__FAR_AHEAD 192
 
 /* The two halves of 16 rows, of streams that lie a multiple of this apart, are read so many bytes of a stream after each
    other: their lines would all compete for one set of the first cache. */
