@@ -124,12 +124,13 @@ static const char *read_text(notes *n, const char *path)
         }
         n->text = larger;
         room = 2 * room + (1 << 16);
+        errno = 0;
         n->size += fread(n->text + n->size, 1, room - n->size, file);
     } while (n->size == room);
-    failed = ferror(file);
+    failed = ferror(file) ? (errno ? errno : EIO) : 0;
     fclose(file);
     n->text[n->size] = 0;
-    return failed ? file_failed(path, "cannot be read") : NULL;
+    return failed ? file_failed(path, strerror(failed)) : NULL;
 }
 
 /* Lines end in LF, CRLF or with the file. */

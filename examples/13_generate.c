@@ -599,8 +599,12 @@ static int begin_writing(program *p)
     const decoder_config *config = &p->model.config;
     const char *error;
     attn_status status;
-    if (o->context > config->max_position_embeddings)
-        return program_wrong("--context: more tokens than the model was trained for", NULL, NULL);
+    if (o->context > config->max_position_embeddings) {
+        char text[64];
+        snprintf(text, sizeof text, ": the model was trained for %lu tokens",
+                 (unsigned long)config->max_position_embeddings);
+        return program_wrong("--context", NULL, text);
+    }
     p->context = config->max_position_embeddings < CONTEXT ? config->max_position_embeddings : CONTEXT;
     if (o->context)
         p->context = o->context;

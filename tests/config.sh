@@ -629,7 +629,7 @@ part_search() {
             "$B/12_search" "$model" "$work/$file" a
     done
     check "12_search: no such file" says 1 "12_search: $work/none: No such file" "$B/12_search" "$model" "$work/none" a
-    check "12_search: a directory" says 1 "12_search: $work: cannot be read" "$B/12_search" "$model" "$work" a
+    check "12_search: a directory" says 1 "12_search: $work: Is a directory" "$B/12_search" "$model" "$work" a
     check "12_search --embed: no such directory" says 1 "$work/none/x.npy: cannot be written: No such file" \
         "$B/12_search" --embed "$work/none/x.npy" "$model" "$small"
     check "12_search: numbers" refuses_search_options --top=0 --top=x --top=1000001 --threads=1025 --threads=-1 \
