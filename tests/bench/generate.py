@@ -295,7 +295,7 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--llama-bench", default=os.environ.get("ATTN_LLAMA_BENCH"))
     parser.add_argument("case", nargs="*")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     missing = [name for name in NEEDED if not importlib.util.find_spec(name)]
     if missing:
         print(f"{', '.join(missing)} not found, skipped; ATTN_BENCH_PYTHON names the Python that has them.")
