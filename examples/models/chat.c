@@ -387,10 +387,16 @@ static void put_system(chat *c)
 
 /* ---- messages ---- */
 
+/* The text of a message; c->said is NULL while all of them are empty. */
+static const char *said_in(const chat *c, const chat_message *m)
+{
+    return c->said ? c->said + m->start : "";
+}
+
 static void put_user(chat *c, const chat_message *m, int has_system)
 {
     const family *f = &families[c->opts.family];
-    const char *text = c->said + m->start;
+    const char *text = said_in(c, m);
     size_t size = m->size;
     /* Llama 2's template strips the text together with the system text that it has put in front. */
     int joined = has_system && c->opts.family == CHAT_LLAMA2 && c->opts.system;
@@ -425,7 +431,7 @@ static void drop_thoughts(const char **text, size_t *size)
 static void put_answer(chat *c, const chat_message *m)
 {
     const family *f = &families[c->opts.family];
-    const char *text = c->said + m->start;
+    const char *text = said_in(c, m);
     size_t size = m->size;
     put_frame(c, f->answer_before);
     if (c->opts.family == CHAT_QWEN3)
