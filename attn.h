@@ -2426,9 +2426,9 @@ typedef struct attn__kernels {
     void (*gemm_nt_few)(void *c, size_t ldc, const void *a, size_t lda, size_t rows, const attn__rows *w, size_t count,
                         size_t depth, int part);
 
-    /* c[i][q] = a w[i + q apart] for i < count: a row of `depth` reals by rows of w that lie in attn__far_rows(w->dtype)
-       places, each a stream for the CPU to follow. depth elements of w fill whole lines of 64 bytes. c has twice as
-       much room, for both chains. NULL where no CPU of the pass gains by it */
+    /* c[i][q] = a w[i + q apart] for i < count: a row of `depth` reals by rows of w, in attn__far_rows(w->dtype) places,
+       each a stream for the CPU to follow. depth elements of w fill whole lines of 64 bytes. c has twice as much room,
+       for both chains. NULL where no CPU of the pass gains by it */
     void (*gemm_nt_far)(void *c, const void *a, const attn__rows *w, size_t apart, size_t count, size_t depth);
 
     /* the larger of `max` and n elements; *nonfinite is set if one of them is NaN or +infinity */
@@ -3070,16 +3070,16 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
    A block then has all rows. Each element is the sum of the same two chains.
 
    One row times a matrix too large for caches takes as long as reading w. Where that is fastest in a few long streams
-   (attn__reads_far), gemm_nt_far multiplies rows together that lie far apart, and goes on with those that follow each of
-   them. */
+   (attn__reads_far), gemm_nt_far multiplies rows together that lie far apart, and goes on with those that follow each
+   of them. */
 
 /* Blocks of the general product: as many rows, which share what packing b takes, as terms; more with long vectors, of
-   which no panel stays in the first-level cache anyway. Sums, those of parts twice, panels and rows of a come to 0.6 MiB
-   at most: they stay in a second-level cache of 1 MiB. */
+   which no panel stays in the first-level cache anyway. Sums, those of parts twice, panels and rows of a come to 0.6
+   MiB at most: they stay in a second-level cache of 1 MiB. */
 #define ATTN__GEMM_MC 256        /* rows and terms, */
 #define ATTN__GEMM_MC_OF_LANE 32 /* or so many for each lane; */
 #define ATTN__GEMM_TILES 1024    /* register tiles in a row of columns, times terms; */
-#define ATTN__GEMM_WIDER 8       /* more columns, fewer terms, where out has fewer rows, as if it had so many at least */
+#define ATTN__GEMM_WIDER 8       /* more columns, fewer terms, where out has fewer rows, as if it had these at least */
 
 /* Blocks of the product of few rows. */
 #define ATTN__GEMM_FEW_SUMS 4096                   /* bytes of sums: they stay in the first-level cache */
@@ -3096,6 +3096,7 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
 /* The product of one row with far ones. */
 #define ATTN__GEMM_FAR_BYTES ((size_t)128 << 10) /* of w at least: streams take some lines to start */
 #define ATTN__GEMM_FAR_COLS 512                  /* columns whose sums are kept */
+#define ATTN__GEMM_FAR_SET 2048                  /* bytes: places such multiples apart compete for a set of a cache */
 
 typedef struct attn__gemm {
     attn_mat out, a, b;
@@ -3322,8 +3323,8 @@ static size_t attn__gemm_far_cols(const attn__gemm *g, size_t c0, size_t end, ch
     size_t places = attn__far_rows(g->b.dtype), apart = (end - c0) / places, most = ATTN__GEMM_FAR_COLS / places, i, n;
     size_t size = attn__size(g->b.dtype), step = (size_t)g->b.col_stride * size;
     attn__rows w;
-    if (apart * step % 2048 == 0 && g->a.cols * size % 2048 > 0 && apart > 16)
-        apart--; /* else the lines of all places would compete for one set of a cache */
+    if (apart * step % ATTN__GEMM_FAR_SET == 0 && g->a.cols * size % ATTN__GEMM_FAR_SET > 0 && apart > 16)
+        apart--; /* and a row more or less parts them */
     ATTN__MEMSET(&w, 0, sizeof w);
     w.dtype = g->b.dtype;
     w.step = g->b.col_stride;
@@ -12984,8 +12985,8 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
    the second cache, stop at the end of each page. */
 #define ATTN__FAR_AHEAD 192
 
-/* The two halves of 16 rows, of streams that lie a multiple of this apart, are read so many bytes of a stream after each
-   other: their lines would all compete for one set of the first cache. */
+/* The two halves of 16 rows, of streams that lie a multiple of this apart, are read so many bytes of a stream after
+   each other: their lines would all compete for one set of the first cache. */
 #define ATTN__FAR_SET 4096
 #define ATTN__FAR_LAG 2048
 
