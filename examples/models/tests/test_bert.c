@@ -2,11 +2,9 @@
    models that are broken in the ways that a directory can be. */
 #if !defined(_WIN32)
 #define _POSIX_C_SOURCE 200809L
-#include <sys/stat.h>
-#include <unistd.h>
 #endif
 
-#include "test.h" /* first: it has ATTN_THREADS */
+#include "directory.h" /* first: test.h has ATTN_THREADS */
 
 #include "examples/models/bert.h"
 
@@ -307,74 +305,34 @@ static const char *const files[] = {"config.json",
                                     "1_Pooling/config.json",
                                     "config_sentence_transformers.json"};
 enum { FILES = sizeof files / sizeof *files, COPIED = FILES - 1 };
-
-typedef struct contents {
-    char *bytes;
-    size_t size;
-} contents;
-
-static char directory[] = "/tmp/attn-test-XXXXXX";
-
-static contents read_all(const char *path)
-{
-    contents c = {NULL, 0};
-    FILE *f = fopen(path, "rb");
-    long size;
-    if (!CHECK(f != NULL) || fseek(f, 0, SEEK_END) || (size = ftell(f)) < 0 || fseek(f, 0, SEEK_SET))
-        abort();
-    c.size = (size_t)size;
-    c.bytes = (char *)test_block(c.size + 1);
-    if (fread(c.bytes, 1, c.size, f) != c.size)
-        abort();
-    c.bytes[c.size] = 0;
-    fclose(f);
-    return c;
-}
-
-static void write_file(const char *name, const void *bytes, size_t size)
-{
-    char path[PATH];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    remove(path);
-    FILE *f = bytes ? fopen(path, "wb") : NULL;
-    CHECK(!bytes || (f && fwrite(bytes, 1, size, f) == size));
-    if (f)
-        CHECK(fclose(f) == 0);
-}
+enum { CONFIG, WEIGHTS, VOCABULARY, TOKENIZER, MODULES, SENTENCES, POOLING, PROMPTS };
 
 static int begin_directory(contents *of, const char *kind)
 {
-#if defined(_WIN32)
-    (void)of, (void)kind;
-    return 0;
-#else
     char path[PATH + 40];
-    strcpy(directory, "/tmp/attn-test-XXXXXX");
-    if (!mkdtemp(directory)) {
-        printf("skip models of its own: no directory in /tmp\n");
+    if (!make_directory("models of BERT's own"))
         return 0;
-    }
+#if !defined(_WIN32)
     snprintf(path, sizeof path, "%s/1_Pooling", directory);
     CHECK(mkdir(path, 0777) == 0);
+#endif
     for (int i = 0; i < COPIED; i++) {
         snprintf(path, sizeof path, "%s/%s", model_path(kind), files[i]);
         of[i] = read_all(path);
         write_file(files[i], of[i].bytes, of[i].size);
     }
     return 1;
-#endif
 }
 
 static void end_directory(void)
 {
 #if !defined(_WIN32)
     char path[PATH];
-    for (int i = 0; i < FILES; i++)
-        write_file(files[i], NULL, 0);
+    write_file(files[POOLING], NULL, 0);
     snprintf(path, sizeof path, "%s/1_Pooling", directory);
     rmdir(path);
-    rmdir(directory);
 #endif
+    remove_directory(files, FILES);
     test_release();
 }
 
@@ -414,8 +372,6 @@ static void restore(const contents *of, int file)
 {
     write_file(files[file], of[file].bytes, of[file].size);
 }
-
-enum { CONFIG, WEIGHTS, VOCABULARY, TOKENIZER, MODULES, SENTENCES, POOLING, PROMPTS };
 
 /* What the files may ask for and is not done. */
 TEST(bert_refuses)

@@ -1,48 +1,18 @@
 /* Tests of checkpoint.c: members of JSON files, weights in one file and in shards, and directories that are no model. The
    files are made here; those that transformers has written are read by the tests of the networks. */
 #define _DEFAULT_SOURCE 1 /* mkdtemp with -std=c99 */
-#include "test.h"
+#include "directory.h"
 
 #include "examples/models/checkpoint.h"
 
-#if !defined(_WIN32)
-#include <unistd.h>
-#endif
-
-static char directory[] = "/tmp/attn-test-XXXXXX";
-
 static int begin(void)
 {
-#if defined(_WIN32)
-    return 0;
-#else
-    strcpy(directory, "/tmp/attn-test-XXXXXX");
-    if (mkdtemp(directory) != NULL)
-        return 1;
-    printf("skip checkpoints of its own: no directory in /tmp\n");
-    return 0;
-#endif
-}
-
-static void write_bytes(const char *name, const void *bytes, size_t size)
-{
-    char path[300];
-    FILE *f;
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    f = fopen(path, "wb");
-    CHECK(f && fwrite(bytes, 1, size, f) == size && fclose(f) == 0);
+    return make_directory("checkpoints of its own");
 }
 
 static void write_text(const char *name, const char *text)
 {
-    write_bytes(name, text, strlen(text));
-}
-
-static void drop(const char *name)
-{
-    char path[300];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    remove(path);
+    write_file(name, text, strlen(text));
 }
 
 static void end(void)
@@ -50,12 +20,7 @@ static void end(void)
     static const char *const names[] = {"config.json",      "other.json",    "model.safetensors",
                                         "a.safetensors",    "b.safetensors", "model.safetensors.index.json",
                                         "pytorch_model.bin"};
-    size_t i;
-    for (i = 0; i < sizeof names / sizeof *names; i++)
-        drop(names[i]);
-#if !defined(_WIN32)
-    rmdir(directory);
-#endif
+    remove_directory(names, sizeof names / sizeof *names);
     test_release();
 }
 
@@ -70,7 +35,7 @@ static void write_weights(const char *name, const char *header, size_t count, in
     for (n = 0; n < count; n++)
         for (i = 0; i < 4; i++)
             bytes[8 + size + 4 * n + i] = (unsigned char)(test_bits32((float)(first + (int)n)) >> 8 * i);
-    write_bytes(name, bytes, 8 + size + 4 * count);
+    write_file(name, bytes, 8 + size + 4 * count);
 }
 
 static const char header_a[] = "{\"w.0\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]},"
@@ -136,7 +101,7 @@ TEST(checkpoint_shards)
     opts.progress = collect;
     opts.user = &part;
     for (sharded = 0; sharded < 2; sharded++) {
-        drop("model.safetensors");
+        write_file("model.safetensors", NULL, 0);
         write_model(sharded);
         if (!CHECK(open_all(&files, &opts) == NULL))
             continue;
@@ -161,7 +126,7 @@ TEST(checkpoint_shards)
     write_model(0); /* before which the index stands back */
     CHECK(open_all(&files, NULL) == NULL && files.count == 1);
     checkpoint_close(&files);
-    drop("model.safetensors");
+    write_file("model.safetensors", NULL, 0);
     CHECK(open_all(&files, NULL) == NULL && files.count == 2);
     checkpoint_ignore_all(&files, "w.");
     checkpoint_ignore(&files, "v.0");
@@ -208,13 +173,13 @@ TEST(checkpoint_hostile_shards)
                   "\"w.1\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}",
                   2, 0);
     refuses("b.safetensors: tensor w.0 is in another file, too");
-    write_bytes("b.safetensors", "x", 1);
+    write_file("b.safetensors", "x", 1);
     refuses("b.safetensors: ");
-    drop("model.safetensors.index.json");
+    write_file("model.safetensors.index.json", NULL, 0);
     refuses("model.safetensors: cannot be opened");
     write_text("pytorch_model.bin", "");
     refuses("pytorch_model.bin: only safetensors are read here");
-    drop("config.json");
+    write_file("config.json", NULL, 0);
     refuses("config.json: ");
     end();
 }

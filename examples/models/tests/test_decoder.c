@@ -2,10 +2,9 @@
    rings that change nothing; and models that are broken in every way a directory can be. */
 #if !defined(_WIN32)
 #define _POSIX_C_SOURCE 200809L
-#include <unistd.h>
 #endif
 
-#include "test.h" /* first: it has ATTN_THREADS */
+#include "directory.h" /* first: test.h has ATTN_THREADS */
 
 #include "examples/models/decoder.h"
 
@@ -540,64 +539,21 @@ TEST(decoder_no_memory)
 
 static const char *const files[] = {"config.json", "model.safetensors", "generation_config.json"};
 
-typedef struct contents {
-    char *bytes;
-    size_t size;
-} contents;
-
-static char directory[] = "/tmp/attn-test-XXXXXX";
-
-static contents read_all(const char *path)
-{
-    contents c = {NULL, 0};
-    FILE *f = fopen(path, "rb");
-    long size;
-    if (!CHECK(f != NULL) || fseek(f, 0, SEEK_END) || (size = ftell(f)) < 0 || fseek(f, 0, SEEK_SET))
-        abort();
-    c.size = (size_t)size;
-    c.bytes = (char *)test_block(c.size + 1);
-    if (fread(c.bytes, 1, c.size, f) != c.size)
-        abort();
-    c.bytes[c.size] = 0;
-    fclose(f);
-    return c;
-}
-
-static void write_file(const char *name, const void *bytes, size_t size)
-{
-    char path[PATH];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    remove(path);
-    FILE *f = bytes ? fopen(path, "wb") : NULL;
-    CHECK(!bytes || (f && fwrite(bytes, 1, size, f) == size));
-    if (f)
-        CHECK(fclose(f) == 0);
-}
-
 /* A directory with config.json and model.safetensors of a golden. */
 static int begin_directory(contents *of, const char *name)
 {
-#if !defined(_WIN32)
-    strcpy(directory, "/tmp/attn-test-XXXXXX");
-    if (mkdtemp(directory) != NULL) {
-        for (int i = 0; i < 2; i++) {
-            of[i] = read_all(path_of(name, files[i]));
-            write_file(files[i], of[i].bytes, of[i].size);
-        }
-        return 1;
+    if (!make_directory("decoders of its own"))
+        return 0;
+    for (int i = 0; i < 2; i++) {
+        of[i] = read_all(path_of(name, files[i]));
+        write_file(files[i], of[i].bytes, of[i].size);
     }
-#endif
-    printf("skip models of its own: no directory in /tmp\n");
-    return 0;
+    return 1;
 }
 
 static void end_directory(void)
 {
-    for (int i = 0; i < 3; i++)
-        write_file(files[i], NULL, 0);
-#if !defined(_WIN32)
-    rmdir(directory);
-#endif
+    remove_directory(files, 3);
     test_release();
 }
 
@@ -773,7 +729,8 @@ TEST(decoder_altered_llama)
         {"\"relu\"", "\"swish\"", "", ""},
         {"\"relu\"", "\"quick_gelu\"", "config.json", "hidden_act \"quick_gelu\" is none of silu, swish"},
         {"\"relu\"", "1", "config.json", "hidden_act is none of"},
-        {"\"yarn\"", "\"longrope\"", "config.json", "rope_type \"longrope\" is none of default, linear, dynamic, yarn, llama3"},
+        {"\"yarn\"", "\"longrope\"", "config.json",
+         "rope_type \"longrope\" is none of default, linear, dynamic, yarn, llama3"},
         {"\"yarn\"", "\"default\"", "", ""},
         {"\"yarn\"", "\"linear\"", "", ""},
         {"\"yarn\"", "\"llama3\"", "config.json", "low_freq_factor is missing"},

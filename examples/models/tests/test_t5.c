@@ -2,11 +2,9 @@
    that change nothing; and models that are broken in every way a directory can be. */
 #if !defined(_WIN32)
 #define _POSIX_C_SOURCE 200809L
-#include <sys/stat.h>
-#include <unistd.h>
 #endif
 
-#include "test.h" /* first: it has ATTN_THREADS */
+#include "directory.h" /* first: test.h has ATTN_THREADS */
 
 #include "examples/models/translate.h"
 
@@ -486,56 +484,10 @@ TEST(t5_no_memory)
 
 static const char *const files[] = {"config.json", "model.safetensors", "spiece.model"};
 
-typedef struct contents {
-    char *bytes;
-    size_t size;
-} contents;
-
-static char directory[] = "/tmp/attn-test-XXXXXX";
-
-static contents read_all(const char *path)
-{
-    contents c = {NULL, 0};
-    FILE *f = fopen(path, "rb");
-    long size;
-    if (!CHECK(f != NULL) || fseek(f, 0, SEEK_END) || (size = ftell(f)) < 0 || fseek(f, 0, SEEK_SET))
-        abort();
-    c.size = (size_t)size;
-    c.bytes = (char *)test_block(c.size + 1);
-    if (fread(c.bytes, 1, c.size, f) != c.size)
-        abort();
-    c.bytes[c.size] = 0;
-    fclose(f);
-    return c;
-}
-
-static void write_file(const char *name, const void *bytes, size_t size)
-{
-    char path[PATH];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    remove(path);
-    FILE *f = bytes ? fopen(path, "wb") : NULL;
-    CHECK(!bytes || (f && fwrite(bytes, 1, size, f) == size));
-    if (f)
-        CHECK(fclose(f) == 0);
-}
-
-static int make_directory(void)
-{
-#if defined(_WIN32)
-    return 0;
-#else
-    strcpy(directory, "/tmp/attn-test-XXXXXX");
-    return mkdtemp(directory) != NULL;
-#endif
-}
-
 static int begin_directory(contents *of, const char *kind)
 {
-    if (!make_directory()) {
-        printf("skip models of its own: no directory in /tmp\n");
+    if (!make_directory("models of T5's own"))
         return 0;
-    }
     for (int i = 0; i < 3; i++) {
         char path[PATH + 32];
         snprintf(path, sizeof path, "%s/%s", model_path(kind), files[i]);
@@ -547,11 +499,7 @@ static int begin_directory(contents *of, const char *kind)
 
 static void end_directory(void)
 {
-    for (int i = 0; i < 3; i++)
-        write_file(files[i], NULL, 0);
-#if !defined(_WIN32)
-    rmdir(directory);
-#endif
+    remove_directory(files, 3);
     test_release();
 }
 

@@ -3,11 +3,7 @@
 #define _DEFAULT_SOURCE 1 /* mkdtemp with -std=c99 */
 #include "examples/models/tokenizer.h"
 
-#include "test.h"
-
-#if !defined(_WIN32)
-#include <unistd.h>
-#endif
+#include "directory.h"
 
 #define GOLDEN "examples/models/tests/golden/"
 #define of_json GOLDEN "generate"
@@ -17,42 +13,17 @@
 
 /* ---- files ---- */
 
-static char directory[] = "/tmp/attn-test-XXXXXX";
 static const char *const names[] = {"tokenizer.json", "tokenizer.model", "tokenizer_config.json",
                                     "chat_template.jinja"};
 
 static int begin(void)
 {
-#if defined(_WIN32)
-    return 0;
-#else
-    strcpy(directory, "/tmp/attn-test-XXXXXX");
-    if (mkdtemp(directory) != NULL)
-        return 1;
-    printf("skip tokenizers of its own: no directory in /tmp\n");
-    return 0;
-#endif
+    return make_directory("tokenizers of its own");
 }
 
 static void end(void)
 {
-    char path[300];
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        snprintf(path, sizeof path, "%s/%s", directory, names[i]);
-        remove(path);
-    }
-#if !defined(_WIN32)
-    rmdir(directory);
-#endif
-}
-
-static void write_file(const char *name, const char *text, size_t size)
-{
-    char path[300];
-    FILE *f;
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    f = fopen(path, "wb");
-    CHECK(f && fwrite(text, 1, size, f) == size && fclose(f) == 0);
+    remove_directory(names, sizeof names / sizeof *names);
 }
 
 static void write_text(const char *name, const char *text)
