@@ -1,4 +1,4 @@
-/* attn.h - v0.11.1 - attention for C and C++ in one header - MIT licence, at the end of this file
+/* attn.h - v0.11.2 - attention for C and C++ in one header - MIT licence, at the end of this file
 
    Attention lets each of Lq queries look at Lk keys and read a mixture of their values:
 
@@ -187,6 +187,7 @@
        keys there are.
 
    VERSIONS
+       0.11.2  the same with matrices of 16-bit elements: 5 % (F16) to 15 % (BF16) faster
        0.11.1  one row times a large matrix reads it in several streams where the CPU is faster so (Zen 4); larger
                blocks of products with AVX-512
        0.11.0  ATTN_ISA_VECTOR128, kernels for every other CPU (it was reserved as ATTN_ISA_WASM128); 32-bit x86 has
@@ -207,9 +208,9 @@
 
 #define ATTN_VERSION_MAJOR 0
 #define ATTN_VERSION_MINOR 11
-#define ATTN_VERSION_PATCH 1
+#define ATTN_VERSION_PATCH 2
 #define ATTN_VERSION (ATTN_VERSION_MAJOR * 10000 + ATTN_VERSION_MINOR * 100 + ATTN_VERSION_PATCH)
-#define ATTN_VERSION_STRING "0.11.1"
+#define ATTN_VERSION_STRING "0.11.2"
 
 #ifndef ATTN_API
 #if defined(ATTN_STATIC) && (defined(__GNUC__) || defined(__clang__))
@@ -12983,12 +12984,14 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
 
 /* So many bytes of a row before they are used, they are prefetched: the CPU's own prefetchers, which bring them into
    the second cache, stop at the end of each page. */
-#define ATTN__FAR_AHEAD 192
+#define ATTN__FAR_AHEAD 384
 
 /* The two halves of 16 rows, of streams that lie a multiple of this apart, are read so many bytes of a stream after
-   each other: their lines would all compete for one set of the first cache. */
+   each other: their lines would all compete for one set of the first cache. That has no room for lines that wait, either:
+   they are prefetched into the second cache, so many bytes before they are used. */
 #define ATTN__FAR_SET 4096
 #define ATTN__FAR_LAG 2048
+#define ATTN__FAR_LAG_AHEAD 1536
 
 /* What far_block works on: for each half of the rows a place in w and the terms that belong there. */
 typedef struct ATTN__NAME(far) {
@@ -12996,71 +12999,114 @@ typedef struct ATTN__NAME(far) {
     const ATTN__R *a[2];
     ATTN__R *pairs[2]; /* sums, as those of few_block */
     int begun[2];      /* there are sums of other terms already */
+    int lags;          /* the second half, behind the first */
     ptrdiff_t step;    /* bytes from row to row */
     size_t terms;      /* fill whole lines */
 } ATTN__NAME(far);
 
-/* Pairs of neighbours, from 32 bytes of each of 8 rows: 4 of reals, or 8 of 16-bit elements. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(far_pairs)(ATTN__V *x, const char *p, ATTN__NAME(few_steps) s,
-                                                     attn_dtype dtype)
+/* Of 4 of 8 rows, from number `first` on. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(far_prefetch)(const char *p, ATTN__NAME(few_steps) s, const int first,
+                                                        const int lags)
 {
     int i;
-    if (dtype == ATTN_F16) {
-        __m256i y[8], z[8];
+    if (lags) {
         ATTN__UNROLL
-        for (i = 0; i < 8; i++)
-            y[i] = _mm256_loadu_si256((const __m256i *)(const void *)ATTN__NAME(row_at)(p, s, i));
-        ATTN__UNROLL
-        for (i = 0; i < 8; i += 2) {
-            z[i] = _mm256_unpacklo_epi32(y[i], y[i + 1]);
-            z[i + 1] = _mm256_unpackhi_epi32(y[i], y[i + 1]);
-        }
-        ATTN__UNROLL
-        for (i = 0; i < 8; i += 4) {
-            y[i] = _mm256_unpacklo_epi64(z[i], z[i + 2]);
-            y[i + 1] = _mm256_unpackhi_epi64(z[i], z[i + 2]);
-            y[i + 2] = _mm256_unpacklo_epi64(z[i + 1], z[i + 3]);
-            y[i + 3] = _mm256_unpackhi_epi64(z[i + 1], z[i + 3]);
-        }
-        ATTN__UNROLL
-        for (i = 0; i < 4; i++) {
-            x[i] = ATTN__WIDE_F16(_mm256_permute2x128_si256(y[i], y[i + 4], 0x20));
-            x[i + 4] = ATTN__WIDE_F16(_mm256_permute2x128_si256(y[i], y[i + 4], 0x31));
-        }
+        for (i = first; i < first + 4; i++)
+            ATTN__PREFETCH(ATTN__NAME(row_at)(p, s, i) + ATTN__FAR_LAG_AHEAD, 2);
     } else {
-        ATTN__V y[4];
-        ATTN__NAME(load_pairs)(y, p, s, 0);
         ATTN__UNROLL
-        for (i = 0; i < 4; i++)
-            if (dtype == ATTN_BF16) { /* each 16 bits to the top of a float */
-                const __m512i at = _mm512_set4_epi32(0x0b0a8080, 0x09088080, 0x03028080, 0x01008080);
-                const __m512i after = _mm512_set4_epi32(0x0f0e8080, 0x0d0c8080, 0x07068080, 0x05048080);
-                __m512i units = _mm512_castps_si512(y[i]);
-                x[2 * i] = _mm512_castsi512_ps(_mm512_maskz_shuffle_epi8(UINT64_MAX, units, at));
-                x[2 * i + 1] = _mm512_castsi512_ps(_mm512_maskz_shuffle_epi8(UINT64_MAX, units, after));
-            } else {
-                x[i] = x[i + 4] = y[i]; /* of which the second one is for nobody */
-            }
+        for (i = first; i < first + 4; i++)
+            ATTN__PREFETCH(ATTN__NAME(row_at)(p, s, i) + ATTN__FAR_AHEAD, 3);
     }
 }
 
-/* sum += a by 8 rows, by a line of each: so no line is asked for twice. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(far_lines)(ATTN__V sum, const ATTN__R *a, const char *p,
-                                                        ATTN__NAME(few_steps) s, attn_dtype dtype)
+/* 32-bit units, pairs of BF16, from a line of each of 8 rows: quarter q of units[i + 4 h] is number i + 4 q of rows
+   4 h .. 4 h + 3. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(far_units)(__m512i *units, const char *p, ATTN__NAME(few_steps) s)
 {
-    const int loaded = 16 / (int)attn__size(dtype);
-    ATTN__V x[8];
-    int i, u;
+    __m512i x[8], y[8];
+    int i;
     ATTN__UNROLL
     for (i = 0; i < 8; i++)
-        ATTN__PREFETCH(ATTN__NAME(row_at)(p, s, i) + ATTN__FAR_AHEAD, 3);
+        x[i] = _mm512_loadu_si512(ATTN__NAME(row_at)(p, s, i));
+    ATTN__UNROLL
+    for (i = 0; i < 8; i += 2) {
+        y[i] = _mm512_maskz_unpacklo_epi32(ATTN__ALL, x[i], x[i + 1]);
+        y[i + 1] = _mm512_maskz_unpackhi_epi32(ATTN__ALL, x[i], x[i + 1]);
+    }
+    ATTN__UNROLL
+    for (i = 0; i < 8; i += 4) {
+        units[i] = _mm512_maskz_unpacklo_epi64(UINT8_MAX, y[i], y[i + 2]);
+        units[i + 1] = _mm512_maskz_unpackhi_epi64(UINT8_MAX, y[i], y[i + 2]);
+        units[i + 2] = _mm512_maskz_unpacklo_epi64(UINT8_MAX, y[i + 1], y[i + 3]);
+        units[i + 3] = _mm512_maskz_unpackhi_epi64(UINT8_MAX, y[i + 1], y[i + 3]);
+    }
+}
+
+/* Of those, as reals, numbers 8 u .. 8 u + 7 of all 8 rows: each 16 bits at the top of a float. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(far_wide)(ATTN__V *x, const __m512i *units, const int u)
+{
+    const __m512i rows = _mm512_set_epi64(0x0027000000260000, 0x0025000000240000, 0x0023000000220000,
+                                          0x0021000000200000, 0x0007000000060000, 0x0005000000040000,
+                                          0x0003000000020000, 0x0001000000000000);
+    int i;
+    ATTN__UNROLL
+    for (i = 0; i < 8; i++) {
+        const __m512i at = _mm512_add_epi16(rows, _mm512_set1_epi16((short)(8 * (2 * u + i / 4))));
+        x[i] = _mm512_castsi512_ps(_mm512_maskz_permutex2var_epi16(0xaaaaaaaa, units[i % 4], at, units[i % 4 + 4]));
+    }
+}
+
+/* Pairs of neighbours, from 32 bytes of each of 8 rows: 8 of F16. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(far_pairs_f16)(ATTN__V *x, const char *p, ATTN__NAME(few_steps) s)
+{
+    __m256i y[8], z[8];
+    int i;
+    ATTN__UNROLL
+    for (i = 0; i < 8; i++)
+        y[i] = _mm256_loadu_si256((const __m256i *)(const void *)ATTN__NAME(row_at)(p, s, i));
+    ATTN__UNROLL
+    for (i = 0; i < 8; i += 2) {
+        z[i] = _mm256_unpacklo_epi32(y[i], y[i + 1]);
+        z[i + 1] = _mm256_unpackhi_epi32(y[i], y[i + 1]);
+    }
+    ATTN__UNROLL
+    for (i = 0; i < 8; i += 4) {
+        y[i] = _mm256_unpacklo_epi64(z[i], z[i + 2]);
+        y[i + 1] = _mm256_unpackhi_epi64(z[i], z[i + 2]);
+        y[i + 2] = _mm256_unpacklo_epi64(z[i + 1], z[i + 3]);
+        y[i + 3] = _mm256_unpackhi_epi64(z[i + 1], z[i + 3]);
+    }
+    ATTN__UNROLL
+    for (i = 0; i < 4; i++) {
+        x[i] = ATTN__WIDE_F16(_mm256_permute2x128_si256(y[i], y[i + 4], 0x20));
+        x[i + 4] = ATTN__WIDE_F16(_mm256_permute2x128_si256(y[i], y[i + 4], 0x31));
+    }
+}
+
+/* sum += a by 8 rows, by a line of each. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(far_lines)(ATTN__V sum, const ATTN__R *a, const char *p,
+                                                        ATTN__NAME(few_steps) s, attn_dtype dtype, const int lags)
+{
+    const int pairs = 16 / (int)attn__size(dtype); /* in half of a line */
+    __m512i units[8];
+    ATTN__V x[8];
+    int i, u;
+    if (dtype == ATTN_BF16)
+        ATTN__NAME(far_units)(units, p, s);
     ATTN__UNROLL
     for (u = 0; u < 2; u++) {
+        ATTN__NAME(far_prefetch)(p, s, 4 * u, lags);
         ATTN__PIN_POINTER(p); /* no register for the place of each row: they are wanted */
-        ATTN__NAME(far_pairs)(x, p + 32 * u, s, dtype);
+        if (dtype == ATTN_BF16)
+            ATTN__NAME(far_wide)(x, units, u);
+        else if (dtype == ATTN_F16)
+            ATTN__NAME(far_pairs_f16)(x, p + 32 * u, s);
+        else
+            ATTN__NAME(load_pairs)(x, p + 32 * u, s, 0);
         ATTN__UNROLL
-        for (i = 0; i < loaded; i++)
-            sum = ATTN__FMA(x[i], ATTN__NAME(set_pair)(a + 2 * (u * loaded + i)), sum);
+        for (i = 0; i < pairs; i++)
+            sum = ATTN__FMA(x[i], ATTN__NAME(set_pair)(a + 2 * (u * pairs + i)), sum);
     }
     return sum;
 }
@@ -13075,11 +13121,11 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(far_block)(const ATTN__NAME(far) * f, 
     ATTN__V sum1 = f->begun[1] ? ATTN__LOAD(f->pairs[1]) : ATTN__SET1((ATTN__R)0);
     for (; a < end; a += 64 / attn__size(dtype), a1 += 64 / attn__size(dtype)) {
         ATTN__PIN_POINTER(p);
-        sum = ATTN__NAME(far_lines)(sum, a, p, s, dtype);
+        sum = ATTN__NAME(far_lines)(sum, a, p, s, dtype, f->lags);
         p += 64;
         if (halves > 1) {
             ATTN__PIN_POINTER(p1);
-            sum1 = ATTN__NAME(far_lines)(sum1, a1, p1, s, dtype);
+            sum1 = ATTN__NAME(far_lines)(sum1, a1, p1, s, dtype, f->lags);
             p1 += 64;
         }
     }
@@ -13100,6 +13146,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_far)(void *cv, const void *av, const
     ATTN__NAME(far) f;
     size_t t, at, k;
     int h;
+    f.lags = lags;
     f.step = step;
     f.terms = depth / parts;
     for (t = 0; t < all + (size_t)lags; t++) { /* part number t of the first half, of the other one that before it */
