@@ -294,7 +294,8 @@ static const char *put_end(program *p, int stopped)
 
 static const char *is_full(program *p)
 {
-    snprintf(p->error, sizeof p->error, "the context of %lu tokens is full%s", (unsigned long)p->text.capacity,
+    snprintf(p->error, sizeof p->error, "the context of %lu tokens is full, the text has %lu%s",
+             (unsigned long)p->text.capacity, (unsigned long)p->ids.count,
              p->text.capacity < p->model.config.max_position_embeddings ? ": --context gives more" : "");
     return p->error;
 }

@@ -118,7 +118,8 @@ typedef struct merge {
     int32_t rank;
 } merge;
 
-/* Added tokens in order of what they look like in a text; those that begin with byte c are first[c] to first[c + 1] - 1. */
+/* Added tokens in order of what they look like in a text; those that begin with byte c are first[c] to
+   first[c + 1] - 1. */
 typedef struct entry {
     string text;
     int32_t id, order;
@@ -165,24 +166,6 @@ static string token_text(const bpe_model *m, int32_t id)
 
 /* ---- messages ---- */
 
-/* Copies text to show it to a person: whole characters, as many as fit, and ? for what a terminal would obey. */
-static const char *shown(char *out, size_t size, const char *text, size_t length)
-{
-    size_t used = 0, i = 0, n;
-    uint32_t c;
-    for (; i < length; i += n) {
-        int strange;
-        n = unicode_read(text + i, length - i, &c);
-        strange = c < 0x20 || (c >= 0x7f && c < 0xa0) || c >= UNICODE_INVALID;
-        if (used + (strange ? 1 : n) + sizeof "..." > size)
-            break;
-        memcpy(out + used, strange ? "?" : text + i, strange ? 1 : n);
-        used += strange ? 1 : n;
-    }
-    strcpy(out + used, i < length ? "..." : "");
-    return out;
-}
-
 /* An empty model, whose messages will begin with its name: with the end of it, if it is long. */
 static void start(bpe *b, const char *name)
 {
@@ -191,7 +174,8 @@ static void start(bpe *b, const char *name)
     while (cut && ((unsigned char)name[cut] & 0xc0) == 0x80)
         cut++;
     memset(b, 0, sizeof *b);
-    snprintf(b->error, sizeof b->error, "%s%s: ", cut ? "..." : "", shown(text, sizeof text, name + cut, length - cut));
+    snprintf(b->error, sizeof b->error, "%s%s: ", cut ? "..." : "",
+             unicode_shown(text, sizeof text, name + cut, length - cut));
 }
 
 static const char *fail(bpe *b, const char *format, ...)
@@ -210,14 +194,14 @@ static const char no_memory[] = "no memory";
 static const char *fail_text(bpe *b, const char *format, string text)
 {
     char out[160];
-    return fail(b, format, shown(out, sizeof out, text.text, text.size));
+    return fail(b, format, unicode_shown(out, sizeof out, text.text, text.size));
 }
 
 static const char *fail_json(bpe *b, const char *format, json text)
 {
     char out[400], clean[160];
     size_t size = json_string(text, out, sizeof out);
-    return fail(b, format, shown(clean, sizeof clean, out, size < sizeof out ? size : sizeof out - 1));
+    return fail(b, format, unicode_shown(clean, sizeof clean, out, size < sizeof out ? size : sizeof out - 1));
 }
 
 /* ---- reading JSON ---- */
@@ -507,7 +491,8 @@ static const char *read_regex(bpe *b, json value, const patterns_regex **found)
     free(text.text);
     if (*found)
         return NULL;
-    return fail(b, "pre_tokenizer: the pattern \"%s\" is not known here", shown(out, sizeof out, spelled, used));
+    return fail(b, "pre_tokenizer: the pattern \"%s\" is not known here",
+                unicode_shown(out, sizeof out, spelled, used));
 }
 
 static const char *read_split(bpe *b, json value)

@@ -14,8 +14,8 @@
        user_before user user_after answer_before answer answer_after
 
    and where the system text is SYSTEM_INSIDE, begin user_before [system_before ... system_after] user user_after ... A
-   model is asked to write after "ask", which stands in place of answer_before. Past answers are what a template keeps of
-   them: without thoughts, stripped. */
+   model is asked to write after "ask", which stands in place of answer_before. Past answers are what a template keeps
+   of them: without thoughts, stripped. */
 typedef struct family {
     const char *name, *begin, *system_before, *system_after;
     const char *system; /* by default; NULL: none, and then system_before and system_after are left out, too */

@@ -489,7 +489,7 @@ static void read_no_rope(loader *load)
             break;
         blocks[i].rope = rotates ? GLOBAL : NONE;
     }
-    if (i < count)
+    if (i < count || flag.type != JSON_NONE)
         refuse(load, load->config, "no_rope_layers", "is no list of 0 and 1 for each layer");
 }
 

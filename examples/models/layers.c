@@ -383,8 +383,8 @@ INLINE float norm_factor(float squares, size_t d, double epsilon)
     return (float)(1 / sqrt((double)squares / (double)d + epsilon));
 }
 
-/* Sums of a row wait for each other, those of several rows do not: up to so many are normed together, whose rows stay in
-   the first-level cache. */
+/* Sums of a row wait for each other, those of several rows do not: up to so many are normed together, whose rows stay
+   in the first-level cache. */
 enum { TOGETHER = 4, TOGETHER_MOST = 1024 };
 
 INLINE size_t rows_together(const job *j, size_t rows)

@@ -333,8 +333,8 @@ static const char *finish(safetensors *file, const char *error)
     return NULL;
 }
 
-/* How many bytes of a file there is reason to read: to the end of the data and one more, as far as its first bytes tell;
-   no more where they are wrong, for some files have no end. */
+/* How many bytes of a file there is reason to read: to the end of the data and one more, as far as its first bytes
+   tell; no more where they are wrong, for some files have no end. */
 static size_t wanted(const unsigned char *bytes, size_t size)
 {
     uint64_t length = size < LENGTH ? 0 : little_endian(bytes, LENGTH), end = 0, to;

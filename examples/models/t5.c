@@ -319,7 +319,7 @@ static void embed(t5 *model, float *x, const int32_t *ids, size_t n)
     }
 }
 
-/* *out becomes the biases of `table` for distances `first` to first + count - 1, heads x count; or stays what it was. */
+/* *out becomes the biases of `table` for distances `first` to first + count - 1, heads x count; or stays as it was. */
 static void spread_bias(t5 *model, attn_mat *out, attn_mat table, int bidirectional, ptrdiff_t first, size_t count)
 {
     attn_mat spread;

@@ -161,8 +161,8 @@ static const char *open_bpe(tokenizer *tokens, const char *path)
 
 static const char *open_sentencepiece(tokenizer *tokens, const char *path)
 {
-    /* What tokenizer.json has as special tokens, and tokenizer.model of some models as user-defined pieces: Gemma's. What
-       is user-defined beside these, such as <table>, is text. */
+    /* What tokenizer.json has as special tokens, and tokenizer.model of some models as user-defined pieces: Gemma's.
+       What is user-defined beside these, such as <table>, is text. */
     static const char *const tags[] = {"<s>",
                                        "</s>",
                                        "<bos>",

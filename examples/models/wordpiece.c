@@ -25,24 +25,6 @@ static const char no_memory[] = "no memory";
 
 /* ---- messages ---- */
 
-/* Copies text to show it to a person: whole characters, as many as fit, and ? for what a terminal would obey. */
-static const char *shown(char *out, size_t size, const char *text, size_t length)
-{
-    size_t used = 0, at, n;
-    uint32_t code;
-    for (at = 0; at < length; at += n) {
-        int strange;
-        n = unicode_read(text + at, length - at, &code);
-        strange = code < 0x20 || (code >= 0x7f && code < 0xa0) || code >= UNICODE_INVALID;
-        if (used + n + sizeof "..." > size)
-            break;
-        memcpy(out + used, strange ? "?" : text + at, strange ? 1 : n);
-        used += strange ? 1 : n;
-    }
-    strcpy(out + used, at < length ? "..." : "");
-    return out;
-}
-
 /* An empty model, whose messages will begin with its name: with the end of it, if it is long. */
 static void start(wordpiece *model, const char *name)
 {
@@ -52,7 +34,7 @@ static void start(wordpiece *model, const char *name)
         cut++;
     memset(model, 0, sizeof *model);
     snprintf(model->error, sizeof model->error, "%s%s", cut ? "..." : "",
-             shown(text, sizeof text, name + cut, length - cut));
+             unicode_shown(text, sizeof text, name + cut, length - cut));
 }
 
 /* file: of the directory; NULL for the directory itself. */
@@ -352,7 +334,7 @@ static const char *read_members(wordpiece *model, reading *r, json vocab)
         word w = take_string(r, name);
         if (!read_id(json_value(name), &w.id))
             return fail(model, tokenizer_json, "model.vocab: the id of \"%s\" is not one below 2147483647",
-                        shown(text, sizeof text, w.text, w.size));
+                        unicode_shown(text, sizeof text, w.text, w.size));
         model->words[model->word_count++] = w;
     }
     return NULL;
@@ -482,7 +464,7 @@ static const char *read_added(wordpiece *model, reading *r, const char *file, js
     if (content.type != JSON_STRING || json_string(content, NULL, 0) == 0)
         return fail(model, file, "an added token without content");
     a->word = take_string(r, content);
-    shown(text, sizeof text, a->word.text, a->word.size);
+    unicode_shown(text, sizeof text, a->word.text, a->word.size);
     if (a->word.size > ADDED_MAX)
         return fail(model, file, "the added token \"%s\" is longer than %d bytes", text, (int)ADDED_MAX);
     if (digits) { /* the id is the name of the member */
@@ -685,7 +667,7 @@ static const char *read_model(wordpiece *model, const wordpiece_files *files)
         *ids[i] = wordpiece_id(model, r.specials[i].text, r.specials[i].size);
     if (model->unk_id < 0)
         return fail(model, files->vocab ? vocab_txt : tokenizer_json, "no unknown token, \"%s\"",
-                    shown(text, sizeof text, r.specials[0].text, r.specials[0].size));
+                    unicode_shown(text, sizeof text, r.specials[0].text, r.specials[0].size));
     model->by_id = (word *)malloc(model->word_count * sizeof *model->by_id);
     if (!model->by_id)
         return fail(model, NULL, no_memory);

@@ -838,6 +838,7 @@ TEST(decoder_altered_others)
         {"\"truncate\": false", "\"truncate\": true", "", ""}};
     static const char *const smol[][4] = {
         {"\"no_rope_layers\": [", "\"no_rope_layers\": [2, ", "config.json", "no_rope_layers is no list of 0 and 1"},
+        {"\"no_rope_layers\": [", "\"no_rope_layers\": [1, ", "config.json", "no_rope_layers is no list of 0 and 1"},
         {"\"no_rope_layers\": [", "\"no_rope_layers\": [1], \"other\": [", "config.json", "no_rope_layers is no list"},
         {"\"no_rope_layers\": [", "\"no_rope_layers\": 1, \"other\": [", "config.json", "no_rope_layers is no list"},
         {"\"no_rope_layers\": [", "\"no_rope_layers\": null, \"other\": [", "", ""},
