@@ -13084,31 +13084,39 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(far_pairs_f16)(ATTN__V *x, const char 
     }
 }
 
-/* sum += a by 8 rows, by a line of each. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(far_add)(ATTN__V sum, const ATTN__V *x, const ATTN__R *a)
+{
+    int i;
+    ATTN__UNROLL
+    for (i = 0; i < 8; i++)
+        sum = ATTN__FMA(x[i], ATTN__NAME(set_pair)(a + 2 * i), sum);
+    return sum;
+}
+
+/* sum += a by 8 rows, by a line of each: 8 pairs of reals, or twice 8 of narrower elements. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(far_lines)(ATTN__V sum, const ATTN__R *a, const char *p,
                                                         ATTN__NAME(few_steps) s, attn_dtype dtype, const int lags)
 {
-    const int pairs = 16 / (int)attn__size(dtype); /* in half of a line */
     __m512i units[8];
     ATTN__V x[8];
-    int i, u;
+    int u;
     if (dtype == ATTN_BF16)
         ATTN__NAME(far_units)(units, p, s);
     ATTN__UNROLL
     for (u = 0; u < 2; u++) {
         ATTN__NAME(far_prefetch)(p, s, 4 * u, lags);
         ATTN__PIN_POINTER(p); /* no register for the place of each row: they are wanted */
-        if (dtype == ATTN_BF16)
+        if (dtype == ATTN_BF16) {
             ATTN__NAME(far_wide)(x, units, u);
-        else if (dtype == ATTN_F16)
+            sum = ATTN__NAME(far_add)(sum, x, a + 16 * u);
+        } else if (dtype == ATTN_F16) {
             ATTN__NAME(far_pairs_f16)(x, p + 32 * u, s);
-        else
-            ATTN__NAME(load_pairs)(x, p + 32 * u, s, 0);
-        ATTN__UNROLL
-        for (i = 0; i < pairs; i++)
-            sum = ATTN__FMA(x[i], ATTN__NAME(set_pair)(a + 2 * (u * pairs + i)), sum);
+            sum = ATTN__NAME(far_add)(sum, x, a + 16 * u);
+        } else {
+            ATTN__NAME(load_pairs)(x + 4 * u, p + 32 * u, s, 0);
+        }
     }
-    return sum;
+    return dtype == ATTN__REAL ? ATTN__NAME(far_add)(sum, x, a) : sum;
 }
 
 /* pairs += a by 8 rows of w for each half, or for the first. */
