@@ -294,8 +294,8 @@ static const char *put_end(program *p, int stopped)
 
 static const char *is_full(program *p)
 {
-    snprintf(p->error, sizeof p->error, "the context of %lu tokens is full, the text has %lu%s",
-             (unsigned long)p->text.capacity, (unsigned long)p->ids.count,
+    snprintf(p->error, sizeof p->error, "a text of %lu tokens does not fit into the context of %lu%s",
+             (unsigned long)p->ids.count, (unsigned long)p->text.capacity,
              p->text.capacity < p->model.config.max_position_embeddings ? ": --context gives more" : "");
     return p->error;
 }

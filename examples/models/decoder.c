@@ -469,7 +469,7 @@ static void read_layer_types(loader *load)
         refuse(load, load->config, "layer_types", "is no list of num_hidden_layers strings");
 }
 
-/* SmolLM3: a layer rotates where no_rope_layers has 1; without that, all but every fourth do. */
+/* SmolLM3: a layer rotates where no_rope_layers, which has all layers, has 1; without that, all but every fourth do. */
 static void read_no_rope(loader *load)
 {
     decoder_block *blocks = load->model->blocks;
