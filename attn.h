@@ -1,4 +1,4 @@
-/* attn.h - v0.11.2 - attention for C and C++ in one header - MIT licence, at the end of this file
+/* attn.h - v0.12.0 - attention for C and C++ in one header - MIT licence, at the end of this file
 
    Attention lets each of Lq queries look at Lk keys and read a mixture of their values:
 
@@ -35,7 +35,8 @@
          its own memory or over yours; rotary embeddings, ALiBi, T5's bias, sinusoids; multi-head attention with its
          projections
        - AVX2, AVX-512, NEON or SSE2 at run time, with no compiler flag; on other processors, and in wasm, vectors of 16
-         bytes where the compiler's target has them; plain C elsewhere
+         bytes where the compiler's target has them; plain C elsewhere; products of bfloat16 by AVX512-BF16, where that
+         is faster
        - your threads, your allocator, your scratch memory, or none of them
        - every argument checked in every build; an error says what kind it is, and which argument (ctx->fault), and has
          written nothing
@@ -140,6 +141,13 @@
        compiler's target is POWER, s390x, RISC-V without V, 32-bit Arm with VFPv4, or x86 with -mfma; in two roundings
        in its others, and in plain C. On random data their RMS error is about 0.7 of that of the three nested loops that
        everybody writes. Huge terms that cancel may overflow in the chains, though not in all.
+       With ATTN_ISA_AVX512BF16 products of BF16 by BF16 add two terms at a time, and the chains are of pairs of even
+       number and of the others. Each term is exact, sums are float; but what is below the smallest normal number counts
+       as zero, in the factors too. In attention the weights exp(score - max) are rounded to BF16 before they multiply
+       the values; their sum, lse, weights and scores are as they were before that. ATTN_ISA_BEST does this on CPUs
+       where it is faster; with ctx->isa = ATTN_ISA_AVX512 BF16 is widened to float there, as elsewhere.
+       With ATTN_ISA_NEONBF16 likewise, but the two terms of a pair are added to each other first, and both this sum and
+       the chain's are rounded to odd: by up to an ulp, not half of one.
        Softmax, against long double: each element is within 20 + d ulp, where d is the row's maximum minus that
        element's input (rounding that difference costs up to d ulp, nothing where it is exact); rows of random numbers
        stay below 8. Results below the smallest normal number are within that number. Rows sum to 1 within 4 ulp times
@@ -157,7 +165,8 @@
        over the keys that the row sees, of the sum over d of |scale q[d] k[d]|, plus |bias| and the ALiBi term; K is 2
        n or 512 + n / 512, whichever is less, for n keys. No multiple of the error of naive loops bounds that of each
        element. On random data with scores up to 20 the RMS error of a call is at most twice that of naive loops in the
-       same type, plus 4 ulp of the RMS of out.
+       same type, plus 4 ulp of the RMS of out. Weights rounded to BF16 add to each element's error 2^-8 times that
+       largest |value| at most. On random data that is 0.13 % of the RMS of out; to round out to BF16 costs 0.17 %.
        tanh of softcap is within 6 ulp in float, 8 in double.
        The engine divides by the sum at the end: where the values of a row, each times exp(score - max), add up to more
        than the compute type holds, out is infinite or NaN.
@@ -177,16 +186,19 @@
    DETERMINISM
        On one CPU and instruction set the bits of a result depend on the inputs alone: not on threads, scratch, layout,
        neighbouring rows or batch items, what hidden keys hold, or whether an optional output was asked for (of
-       gradients: which of them); the sign of a zero excepted. Other instruction sets sum in another order. None of this
-       holds for x87 arithmetic (i386 without -msse2 -mfpmath=sse), nor for ATTN_ISA_SCALAR where clang may fuse what it
-       likes (-ffast-math or -ffp-contract=fast, with fused multiply-add in the target).
+       gradients: which of them); the sign of a zero excepted. Other instruction sets sum in another order; ATTN_ISA_BEST
+       may be one for BF16 and another for the rest. None of this holds for x87 arithmetic (i386 without -msse2
+       -mfpmath=sse), nor for ATTN_ISA_SCALAR where clang may fuse what it likes (-ffast-math or -ffp-contract=fast, with
+       fused multiply-add in the target).
        A cache changes nothing either: its bits are those of attn_sdpa over the same tokens (I8 rounds otherwise), and
        those of a ring or of pages are those of a full cache. A packed text has the bits that it has alone, and lists of
-       blocks those of the equal mask, forward and back. With up to 16384 keys a token's bits do not depend on the keys
-       after it: decoding token by token equals one causal call. Beyond, where the sums are split depends on how many
-       keys there are.
+       blocks those of the equal mask, forward and back (with an odd kv_len, those that it has without products of
+       BF16). With up to 16384 keys a token's bits do not depend on the keys after it: decoding token by token equals one
+       causal call. Beyond, where the sums are split depends on how many keys there are.
 
    VERSIONS
+       0.12.0  ATTN_ISA_AVX512BF16: attention and matrix products of BF16 at the speed of AVX512-BF16, on AMD's Zen 4 and
+               Zen 5 without being asked
        0.11.2  one row times a large matrix of F16 or BF16 is up to 15 % faster on Zen 4
        0.11.1  one row times a large matrix reads it in several streams where the CPU is faster so (Zen 4); larger
                blocks of products with AVX-512
@@ -196,7 +208,6 @@
                causal_offset, which they refused, take masks of their capacity, and masks that hide lost tokens;
                ctx->fault names the argument; attn_sparsemax, attn_entmax15, attn_qkv, rotations by tables
        0.9.0   packed texts (opts.sequences), lists of key blocks (opts.blocks), caches in pages (attn_kv_pages)
-       0.8.0   gradients: attn_sdpa_backward, attn_mha_backward and what belongs to them; dropout
 */
 #ifndef ATTN__PASS
 
@@ -207,10 +218,10 @@
 #include <stdint.h>
 
 #define ATTN_VERSION_MAJOR 0
-#define ATTN_VERSION_MINOR 11
-#define ATTN_VERSION_PATCH 2
+#define ATTN_VERSION_MINOR 12
+#define ATTN_VERSION_PATCH 0
 #define ATTN_VERSION (ATTN_VERSION_MAJOR * 10000 + ATTN_VERSION_MINOR * 100 + ATTN_VERSION_PATCH)
-#define ATTN_VERSION_STRING "0.11.2"
+#define ATTN_VERSION_STRING "0.12.0"
 
 #ifndef ATTN_API
 #if defined(ATTN_STATIC) && (defined(__GNUC__) || defined(__clang__))
@@ -279,14 +290,19 @@ typedef struct attn_tensor {
 
 /* The instruction sets the kernels exist for. */
 typedef enum attn_isa {
-    ATTN_ISA_BEST = 0, /* the best of the below that this CPU has */
-    ATTN_ISA_SCALAR,   /* plain C and libm: everywhere, slow, the oracle of the others */
-    ATTN_ISA_AVX2,     /* with FMA and F16C */
-    ATTN_ISA_AVX512,   /* F, BW, DQ, VL */
-    ATTN_ISA_NEON,     /* AArch64 */
-    ATTN_ISA_VECTOR128 /* gcc and clang, for every other CPU: SSE2, or the vectors of 16 bytes that the compiler's
-                          target has (POWER's VSX, wasm with -msimd128, s390x from -march=z14, RISC-V with V), single
-                          numbers where it has none; not beside NEON */
+    ATTN_ISA_BEST = 0,   /* the best of the below that this CPU has */
+    ATTN_ISA_SCALAR,     /* plain C and libm: everywhere, slow, the oracle of the others */
+    ATTN_ISA_AVX2,       /* with FMA and F16C */
+    ATTN_ISA_AVX512,     /* F, BW, DQ, VL */
+    ATTN_ISA_NEON,       /* AArch64 */
+    ATTN_ISA_VECTOR128,  /* gcc and clang, for every other CPU: SSE2, or the vectors of 16 bytes that the compiler's
+                            target has (POWER's VSX, wasm with -msimd128, s390x from -march=z14, RISC-V with V), single
+                            numbers where it has none; not beside NEON */
+    ATTN_ISA_AVX512BF16, /* AVX512, but for products of BF16 by BF16 (see NUMERICS): in attn_sdpa, caches and pages
+                            where q, k and v are BF16 and kv_len of opts.blocks is even, in matrix products where both
+                            factors are; not in gradients */
+    ATTN_ISA_NEONBF16    /* NEON, but for these, with FEAT_BF16. ATTN_ISA_BEST never is this: its speed was not measured
+                            on any CPU, and that its results are right, under emulation only */
 } attn_isa;
 
 /* How to run tasks side by side: run() calls task(arg, 0) .. task(arg, count - 1), in any order and on any threads, and
@@ -1039,6 +1055,21 @@ extern void *memset(void *to, int byte, size_t size);
 #endif
 #endif
 
+#if defined(ATTN__X86) && !defined(ATTN_NO_AVX512) && !defined(_MSC_VER) &&                                            \
+    ((defined(__clang__) && __clang_major__ >= 9) || (!defined(__clang__) && __GNUC__ >= 10))
+#define ATTN__AVX512BF16 1
+#endif
+
+/* Where programs can find out if the CPU has FEAT_BF16, or the compiler's target has it. Apple's numbers run
+   ahead of clang's. */
+#if defined(ATTN__ARM) &&                                                                                              \
+    ((defined(__clang__) && __clang_major__ >= (defined(__apple_build_version__) ? 13 : 11)) ||                        \
+     (!defined(__clang__) && __GNUC__ >= 10)) &&                                                                       \
+    (defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC) ||                                                                  \
+     (!defined(ATTN_NO_STDLIB) && (defined(__linux__) || defined(__APPLE__))))
+#define ATTN__NEONBF16 1
+#endif
+
 /* Has the target registers of 16 bytes for the reals of that pass? */
 #if defined(ATTN__X86) || defined(__wasm_simd128__) || defined(__VSX__) || defined(__loongarch_sx) ||                  \
     defined(__mips_msa) || (defined(__VX__) && __ARCH__ >= 12) || (defined(__aarch64__) && defined(__ARM_NEON)) ||     \
@@ -1053,6 +1084,9 @@ extern void *memset(void *to, int byte, size_t size);
 #include <immintrin.h>
 #elif defined(ATTN__ARM)
 #include <arm_neon.h>
+#endif
+#if defined(ATTN__NEONBF16) && !defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC) && defined(__linux__)
+#include <sys/auxv.h>
 #endif
 
 #if defined(ATTN_THREADS) && defined(_WIN32)
@@ -2346,8 +2380,8 @@ typedef struct attn__block_kernels {
        dropped, else by keep. `rows`: the keys of the rows, the lower halves of all lanes and then the upper ones */
     void (*drop)(const attn__tile *tile, void *x, const uint32_t *rows, uint32_t threshold, double keep);
 
-    /* state->out = factor state->out + P V, with P the tile's weights and keys on lanes; rows of V of any type.
-       state->sum likewise */
+    /* state->out = factor state->out + P V, with P the tile's weights and keys on lanes; rows of V of any type, with
+       pairs of BF16. state->sum likewise, of weights before they are rounded */
     void (*gemm_nn_few)(const attn__tile *tile, const attn__state *state, const attn__rows *v, size_t dims);
 
     /* a becomes the result over the keys of both a and b */
@@ -2393,12 +2427,19 @@ typedef struct attn__merge_rows {
     double weight[ATTN__MERGE_ROWS], weight_b[ATTN__MERGE_ROWS]; /* and what each of the two is of that sum */
 } attn__merge_rows;
 
+/* Pairs. Some CPUs multiply two pairs of BF16 and add both products to a float by one instruction. In a table for them
+   the kernels of products, those whose names begin with gemm, take pairs where those of other tables take reals: two
+   terms of a sum that follow each other, in 32 bits, the first in the lower half; the last of an odd number of terms has
+   a zero beside it. Then depth, steps and parts of sums count pairs, attn__rows of pairs have the dtype of the reals,
+   and k in "terms of even number" counts pairs. Sums are reals all the same. */
+
 typedef struct attn__kernels {
     attn_isa isa;
     attn_dtype real;
     size_t size;       /* of a real, in bytes */
     size_t lanes;      /* reals in a vector */
     size_t rows, cols; /* the register tile of gemm; the last one of a row may be some vectors narrower */
+    int pairs;         /* products are of pairs */
 
     /* x[r][c] = in[r * rs + c * cs], for rows x cols elements of any type that computes in `real` */
     void (*load)(void *x, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, size_t rows,
@@ -2432,6 +2473,14 @@ typedef struct attn__kernels {
        for both chains. NULL where no CPU of the pass gains by it */
     void (*gemm_nt_far)(void *c, const void *a, const attn__rows *w, size_t apart, size_t count, size_t depth);
 
+    /* pairs[p][c] = in[2 p * rs + c * cs] beside in[(2 p + 1) * rs + c * cs], for rows x cols elements of BF16. NULL in
+       a pass without pairs, as is pair_reals */
+    void (*pair_rows)(void *pairs, size_t ld, const void *in, ptrdiff_t rs, ptrdiff_t cs, size_t rows, size_t cols);
+
+    /* pairs[p][c] = x[2 p][c] beside x[2 p + 1][c], rounded to BF16, for rows of cols reals, whole vectors. pairs may be
+       x */
+    void (*pair_reals)(void *pairs, const void *x, size_t rows, size_t cols);
+
     /* the larger of `max` and n elements; *nonfinite is set if one of them is NaN or +infinity */
     double (*softmax_max)(const void *x, size_t n, double max, int *nonfinite);
 
@@ -2446,7 +2495,7 @@ typedef struct attn__kernels {
     void (*merge_rows)(void *x, ptrdiff_t xs, const void *y, ptrdiff_t ys, attn_dtype dtype, const double *weight,
                        const double *weight_b, size_t rows, size_t cols);
 
-    /* is one of rows x cols elements NaN or infinite? */
+    /* is one of rows x cols elements NaN or infinite? In a pass with pairs: of either half */
     int (*nonfinite)(const void *x, ptrdiff_t ld, size_t rows, size_t cols);
 
     /* mask bytes as bits, in words of the size of a real: bit j of row r says if in[r * rs + j * cs] is not 0; j < n.
@@ -2462,14 +2511,14 @@ typedef struct attn__kernels {
 
 #if defined(ATTN__X86)
 
-static void attn__cpuid(uint32_t leaf, uint32_t r[4]) /* eax, ebx, ecx, edx */
+static void attn__cpuid(uint32_t leaf, uint32_t part, uint32_t r[4]) /* eax, ebx, ecx, edx */
 {
 #if defined(_MSC_VER)
     int regs[4];
-    __cpuidex(regs, (int)leaf, 0);
+    __cpuidex(regs, (int)leaf, (int)part);
     ATTN__MEMCPY(r, regs, 16);
 #else
-    __asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(0));
+    __asm__ volatile("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(part));
 #endif
 }
 
@@ -2493,16 +2542,47 @@ static uint32_t attn__xgetbv(void) /* which registers the operating system saves
    them. Its own prefetchers can, while it reads forward in up to 16 long streams. */
 #define ATTN__FAR_STREAMS (1u << 30)
 
+/* Products of BF16 are made of pairs, unless ctx->isa says otherwise: on CPUs where that is known to be faster. */
+#define ATTN__PAIRS_BEST (1u << 29)
+
+#define ATTN__INTEL 0x6c65746e /* the last letters of GenuineIntel, */
+#define ATTN__AMD 0x444d4163   /* and of AuthenticAMD */
+
+#ifdef ATTN__AVX512BF16
+typedef struct attn__cpu_family {
+    uint32_t maker, family, first_model, last_model;
+    double gain; /* the speed of products of pairs relative to floats, as measured */
+} attn__cpu_family;
+
+static int attn__gains_by_pairs(uint32_t maker, uint32_t signature) /* that of leaf 1, eax */
+{
+    static const attn__cpu_family attn__families[] = {
+        {ATTN__INTEL, 6, 0x8f, 0xcf, 0.58},  /* Sapphire, Emerald Rapids: attention and matrix products (make bench) */
+        {ATTN__AMD, 0x19, 0x10, 0xaf, 1.25}, /* Zen 4: prompts read by llama.cpp, which has pairs, and by 13_generate */
+        {ATTN__AMD, 0x1a, 0x00, 0xff, 2.0}   /* Zen 5: the instructions alone */
+    };
+    uint32_t family = (signature >> 8 & 15) + (signature >> 20 & 255);
+    uint32_t model = (signature >> 4 & 15) + (signature >> 12 & 0xf0);
+    size_t i;
+    for (i = 0; i < sizeof attn__families / sizeof *attn__families; i++) {
+        const attn__cpu_family *f = &attn__families[i];
+        if (f->maker == maker && f->family == family && f->first_model <= model && model <= f->last_model)
+            return f->gain > 1;
+    }
+    return 0;
+}
+#endif
+
 static unsigned attn__detect(void)
 {
     const uint32_t basics = 1u << 12 | 1u << 27 | 1u << 28 | 1u << 29; /* leaf 1 ecx: FMA, OSXSAVE, AVX, F16C */
     unsigned isas = 1u << ATTN_ISA_SCALAR;
-    uint32_t r[4], saved, maker, leaves, family;
-    attn__cpuid(0, r);
+    uint32_t r[4], saved, maker, leaves, signature;
+    attn__cpuid(0, 0, r);
     leaves = r[0];
     maker = r[2];
-    attn__cpuid(1, r);
-    family = (r[0] >> 8 & 15) + (r[0] >> 20 & 255);
+    attn__cpuid(1, 0, r);
+    signature = r[0];
 #ifdef ATTN__VECTOR128
     if (r[3] & 1u << 26) /* SSE2 */
         isas |= 1u << ATTN_ISA_VECTOR128;
@@ -2510,18 +2590,54 @@ static unsigned attn__detect(void)
     if (leaves < 7 || (r[2] & basics) != basics)
         return isas;
     saved = attn__xgetbv();
-    attn__cpuid(7, r); /* ebx: bit 5 AVX2; 16, 17, 30, 31 AVX-512 F, DQ, BW, VL */
-    if (maker == 0x444d4163 && r[1] & 1u << 16) /* AuthenticAMD, Zen 4 and later */
-        isas |= ATTN__PREFETCH_NEAR | (family == 0x19 ? ATTN__FAR_STREAMS : 0);
+    attn__cpuid(7, 0, r); /* ebx: bit 5 AVX2; 16, 17, 30, 31 AVX-512 F, DQ, BW, VL */
+    if (maker == ATTN__AMD && r[1] & 1u << 16) /* Zen 4 and later */
+        isas |= ATTN__PREFETCH_NEAR | ((signature & 0xff00f00) == 0xa00f00 ? ATTN__FAR_STREAMS : 0);
     if ((saved & 0x06) != 0x06 || !(r[1] & 1u << 5))
         return isas;
     isas |= 1u << ATTN_ISA_AVX2;
 #ifndef ATTN_NO_AVX512
-    if ((saved & 0xe6) == 0xe6 && (r[1] & 0xc0030000u) == 0xc0030000u)
-        isas |= 1u << ATTN_ISA_AVX512;
+    if ((saved & 0xe6) != 0xe6 || (r[1] & 0xc0030000u) != 0xc0030000u)
+        return isas;
+    isas |= 1u << ATTN_ISA_AVX512;
+#ifdef ATTN__AVX512BF16
+    attn__cpuid(7, r[0] > 0, r); /* part 1, if there is one; eax: bit 5 AVX512_BF16 */
+    if (r[0] & 1u << 5)
+        isas |= 1u << ATTN_ISA_AVX512BF16 | (attn__gains_by_pairs(maker, signature) ? ATTN__PAIRS_BEST : 0);
+#endif
 #endif
     return isas;
 }
+
+#elif defined(ATTN__NEONBF16)
+
+#if !defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC) && defined(__APPLE__)
+int sysctlbyname(const char *, void *, size_t *, void *, size_t); /* <sys/sysctl.h> needs more than POSIX */
+#endif
+
+static unsigned attn__detect(void)
+{
+    unsigned isas = 1u << ATTN_ISA_SCALAR | 1u << ATTN_ISA_NEON;
+#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+    int has = 1;
+#else
+    const int saved = ATTN__ERRNO;
+#if defined(__linux__)
+    int has = (getauxval(AT_HWCAP2) & 1ul << 14) != 0; /* HWCAP2_BF16 */
+#else
+    int has = 0;
+    size_t size = sizeof has;
+    if (sysctlbyname("hw.optional.arm.FEAT_BF16", &has, &size, NULL, 0) != 0)
+        has = 0;
+#endif
+    ATTN__ERRNO_KEEP(saved);
+#endif
+    return has ? isas | 1u << ATTN_ISA_NEONBF16 : isas;
+}
+
+#endif
+
+#if defined(ATTN__X86) || defined(ATTN__NEONBF16)
 
 static unsigned attn__isas(void) /* a bit for each instruction set at hand; looked up once */
 {
@@ -2542,9 +2658,6 @@ static unsigned attn__isas(void) /* a bit for each instruction set at hand; look
 
 #else
 
-#define ATTN__PREFETCH_NEAR 0u
-#define ATTN__FAR_STREAMS 0u
-
 static unsigned attn__isas(void)
 {
 #if defined(ATTN__ARM)
@@ -2556,6 +2669,12 @@ static unsigned attn__isas(void)
 #endif
 }
 
+#endif
+
+#if !defined(ATTN__X86)
+#define ATTN__PREFETCH_NEAR 0u
+#define ATTN__FAR_STREAMS 0u
+#define ATTN__PAIRS_BEST 0u
 #endif
 
 static int attn__prefetches_near(void)
@@ -2585,6 +2704,8 @@ static size_t attn__far_rows(attn_dtype dtype)
 #define ATTN__PASS_AVX512 3
 #define ATTN__PASS_NEON 4
 #define ATTN__PASS_VECTOR128 5
+#define ATTN__PASS_AVX512BF16 6
+#define ATTN__PASS_NEONBF16 7
 
 #if defined(__GNUC__) || defined(__clang__)
 #define ATTN__PIN_POINTER(p) __asm__("" : "+r"(p))
@@ -2683,10 +2804,20 @@ ATTN__INLINE void attn__prefetch(attn__stream *s, size_t bytes)
 #include ATTN__SELF
 #undef ATTN__PASS
 #endif
+#ifdef ATTN__AVX512BF16
+#define ATTN__PASS ATTN__PASS_AVX512BF16
+#include ATTN__SELF
+#undef ATTN__PASS
+#endif
 #elif defined(ATTN__ARM)
 #define ATTN__PASS ATTN__PASS_NEON
 #include ATTN__SELF
 #undef ATTN__PASS
+#ifdef ATTN__NEONBF16
+#define ATTN__PASS ATTN__PASS_NEONBF16
+#include ATTN__SELF
+#undef ATTN__PASS
+#endif
 #endif
 #if defined(ATTN__VECTOR128)
 #define ATTN__PASS ATTN__PASS_VECTOR128
@@ -2694,7 +2825,8 @@ ATTN__INLINE void attn__prefetch(attn__stream *s, size_t bytes)
 #undef ATTN__PASS
 #endif
 
-/* The table for an instruction set and a real type (F32 or F64), or NULL where this build or this CPU has none. */
+/* The table for an instruction set and a real type (F32 or F64), or NULL where this build or this CPU has none. What is
+   not a product of BF16 is the same with pairs and without. */
 static const attn__kernels *attn__kernels_for(attn_isa isa, attn_dtype real)
 {
     static const attn__kernels *const attn__tables[][2] = {
@@ -2712,6 +2844,10 @@ static const attn__kernels *attn__kernels_for(attn_isa isa, attn_dtype real)
         {&attn__kernels_scalar_f32, &attn__kernels_scalar_f64}
     };
     size_t i;
+    if (isa == ATTN_ISA_AVX512BF16 && attn__isas() >> isa & 1)
+        isa = ATTN_ISA_AVX512;
+    if (isa == ATTN_ISA_NEONBF16 && attn__isas() >> isa & 1)
+        isa = ATTN_ISA_NEON;
     for (i = 0; i < sizeof attn__tables / sizeof *attn__tables; i++) { /* best first */
         attn_isa has = attn__tables[i][0]->isa;
         if ((isa == ATTN_ISA_BEST || isa == has) && (attn__isas() >> has & 1))
@@ -2729,6 +2865,8 @@ ATTN_API const char *attn_isa_string(attn_isa isa)
     case ATTN_ISA_AVX512: return "avx512";
     case ATTN_ISA_NEON: return "neon";
     case ATTN_ISA_VECTOR128: return "vector128";
+    case ATTN_ISA_AVX512BF16: return "avx512bf16";
+    case ATTN_ISA_NEONBF16: return "neonbf16";
     }
     return "unknown";
 }
@@ -2749,6 +2887,57 @@ ATTN_API int attn_isa_available(attn_isa isa)
 static const attn__kernels *attn__ctx_kernels(const attn_ctx *ctx, attn_dtype real)
 {
     return attn__kernels_for(ctx ? ctx->isa : ATTN_ISA_BEST, real);
+}
+
+/* The table for products of elements of type a by elements of type b. */
+static const attn__kernels *attn__ctx_products(const attn_ctx *ctx, attn_dtype a, attn_dtype b)
+{
+    attn_dtype real = a == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+#ifdef ATTN__AVX512BF16
+    attn_isa isa = ctx ? ctx->isa : ATTN_ISA_BEST;
+    int best = isa == ATTN_ISA_BEST && attn__isas() & ATTN__PAIRS_BEST;
+    if (a == ATTN_BF16 && b == ATTN_BF16 &&
+        (best || (isa == ATTN_ISA_AVX512BF16 && attn_isa_available(ATTN_ISA_AVX512BF16))))
+        return &attn__kernels_avx512bf16;
+#elif defined(ATTN__NEONBF16)
+    if (a == ATTN_BF16 && b == ATTN_BF16 && ctx && ctx->isa == ATTN_ISA_NEONBF16 &&
+        attn_isa_available(ATTN_ISA_NEONBF16))
+        return &attn__kernels_neonbf16;
+#else
+    (void)b;
+#endif
+    return attn__ctx_kernels(ctx, real);
+}
+
+/* Elements that products take of n terms: reals, or pairs. */
+static size_t attn__terms(const attn__kernels *kern, size_t n)
+{
+    return kern->pairs ? n / 2 + n % 2 : n;
+}
+
+/* Rows of BF16 whose strides let their pairs be read where they lie. */
+static int attn__are_pairs(ptrdiff_t row_stride, ptrdiff_t col_stride, size_t rows, size_t cols)
+{
+    return col_stride == 1 && cols % 2 == 0 && (rows <= 1 || row_stride % 2 == 0);
+}
+
+/* pairs[r][p] = in[r * rs + 2 p * cs] beside in[r * rs + (2 p + 1) * cs], for rows x cols elements of BF16. */
+ATTN__NOINLINE void attn__pair_cols(void *pairs, size_t ld, const void *in, ptrdiff_t rs, ptrdiff_t cs, size_t rows,
+                                    size_t cols)
+{
+    const char *from;
+    char *to = (char *)pairs;
+    size_t r, c;
+    for (r = 0; r < rows && cols > 0; r++, to += 4 * ld) {
+        from = (const char *)in + 2 * (ptrdiff_t)r * rs; /* the stride of one row may be anything */
+        if (cs == 1)
+            ATTN__MEMCPY(to, from, 2 * cols);
+        else
+            for (c = 0; c < cols; c++)
+                ATTN__MEMCPY(to + 2 * c, from + 2 * (ptrdiff_t)c * cs, 2);
+        if (cols % 2)
+            ATTN__MEMSET(to + 2 * cols, 0, 2);
+    }
 }
 
 static size_t attn__ctx_workers(const attn_ctx *ctx, size_t items) /* no more than there are items of work */
@@ -3104,10 +3293,11 @@ typedef struct attn__gemm {
     attn_mat ones, bias; /* one more term of each sum, a column times a row; or absent */
     double alpha;
     const attn__kernels *kern;
+    size_t terms;      /* of each sum: reals, or pairs */
     int adds;          /* the product is added to what is there; else it replaces that */
     int few;           /* the product of few rows, */
     int far;           /* of one row with far ones */
-    size_t mc, nc, kc; /* rows and columns of a block, terms of a part of the sum */
+    size_t mc, nc, kc; /* rows and columns of a block, terms (or pairs) of a part of the sum */
     size_t ld;         /* of few rows: columns of sums, for both chains */
     size_t workers;
     size_t worker_bytes; /* scratch of each worker */
@@ -3132,7 +3322,7 @@ static void attn__gemm_few_blocks(attn__gemm *g, size_t bytes)
     g->nc = attn__min(ATTN__GEMM_FEW_SUMS / column, ATTN__GEMM_FEW_NC) / lanes * lanes;
     g->ld = 2 * (g->far ? ATTN__GEMM_FAR_COLS : g->nc);
     columns -= attn__min(columns, g->ld + ATTN__GEMM_FEW_PAD);
-    g->kc = attn__min(g->a.cols, columns / ATTN__FEW_TERMS * ATTN__FEW_TERMS);
+    g->kc = attn__min(g->terms, columns / ATTN__FEW_TERMS * ATTN__FEW_TERMS);
 }
 
 /* Chooses the blocks for a worker with so many bytes: the sizes above, halved until they fit. Where out has fewer rows
@@ -3150,7 +3340,7 @@ static void attn__gemm_blocks(attn__gemm *g, size_t bytes)
     if (g->few && g->kc > 0)
         return;
     g->few = 0;
-    g->kc = attn__min(attn__max(g->a.cols, 1), attn__max(ATTN__GEMM_TILES / col_tiles / 2 * 2, 2));
+    g->kc = attn__min(attn__max(g->terms, 1), attn__max(ATTN__GEMM_TILES / col_tiles / 2 * 2, 2));
     for (;;) {
         g->mc = row_tiles * tile_rows;
         g->nc = col_tiles * tile_cols;
@@ -3173,7 +3363,8 @@ typedef struct attn__gemm_block {
     char *sums;
 } attn__gemm_block;
 
-/* Packs b[k .. k + depth][c0 .. c0 + cols] into panels, the last one filled up with zeros to whole vectors. */
+/* Packs b[k .. k + depth][c0 .. c0 + cols] into panels, the last one filled up with zeros to whole vectors. With pairs,
+   here and below, k and depth count pairs. */
 static void attn__gemm_pack(const attn__kernels *kern, char *panels, const attn_mat *b, size_t k, size_t depth,
                             size_t c0, size_t cols)
 {
@@ -3184,8 +3375,23 @@ static void attn__gemm_pack(const attn__kernels *kern, char *panels, const attn_
         padded = attn__whole(width, kern->lanes);
         if (padded > width)
             ATTN__MEMSET(panel, 0, padded * depth * kern->size);
-        kern->load(panel, padded, attn__mat_at(b, k, c0 + c), b->dtype, b->row_stride, b->col_stride, depth, width);
+        if (kern->pairs)
+            kern->pair_rows(panel, padded, attn__mat_at(b, 2 * k, c0 + c), b->row_stride, b->col_stride,
+                            attn__min(2 * depth, b->rows - 2 * k), width);
+        else
+            kern->load(panel, padded, attn__mat_at(b, k, c0 + c), b->dtype, b->row_stride, b->col_stride, depth, width);
     }
+}
+
+/* x[r][k] = terms k .. k + depth - 1 of rows r0 .. r0 + rows - 1 of a, as products take them. */
+static void attn__gemm_load(const attn__kernels *kern, void *x, size_t ld, const attn_mat *a, size_t r0, size_t k,
+                            size_t rows, size_t depth)
+{
+    if (kern->pairs)
+        attn__pair_cols(x, ld, attn__mat_at(a, r0, 2 * k), a->row_stride, a->col_stride, rows,
+                        attn__min(2 * depth, a->cols - 2 * k));
+    else
+        kern->load(x, ld, attn__mat_at(a, r0, k), a->dtype, a->row_stride, a->col_stride, rows, depth);
 }
 
 /* sums += a[rows of the block][k .. k + depth] b[k .. k + depth][columns of the block] */
@@ -3196,6 +3402,11 @@ static void attn__gemm_add(const attn__kernels *kern, const attn__gemm_block *bl
     char *a_rows = panels + block->padded * depth * kern->size;
     size_t r, rows;
     attn__gemm_pack(kern, panels, b, k, depth, block->c0, block->cols);
+    if (kern->pairs && attn__are_pairs(a->row_stride, a->col_stride, a->rows, a->cols)) {
+        kern->gemm(block->sums, attn__mat_at(a, block->r0, 2 * k), a->row_stride / 2, 1, block->rows, panels,
+                   block->padded, depth, part, NULL, NULL);
+        return;
+    }
     if (a->dtype == kern->real) {
         kern->gemm(block->sums, attn__mat_at(a, block->r0, k), a->row_stride, a->col_stride, block->rows, panels,
                    block->padded, depth, part, NULL, NULL);
@@ -3203,8 +3414,7 @@ static void attn__gemm_add(const attn__kernels *kern, const attn__gemm_block *bl
     }
     for (r = 0; r < block->rows; r += kern->rows) {
         rows = attn__min(kern->rows, block->rows - r);
-        kern->load(a_rows, depth, attn__mat_at(a, block->r0 + r, k), a->dtype, a->row_stride, a->col_stride, rows,
-                   depth);
+        attn__gemm_load(kern, a_rows, depth, a, block->r0 + r, k, rows, depth);
         kern->gemm(block->sums + r / kern->rows * block->row_bytes, a_rows, (ptrdiff_t)depth, 1, rows, panels,
                    block->padded, depth, part, NULL, NULL);
     }
@@ -3214,7 +3424,7 @@ static void attn__gemm_add(const attn__kernels *kern, const attn__gemm_block *bl
 static int attn__gemm_part(const attn__gemm *g, size_t k, size_t depth)
 {
     int begun = k > 0 ? ATTN__BEGUN : 0;
-    return k + depth < g->a.cols || g->bias.data ? begun | ATTN__UNFINISHED : begun;
+    return k + depth < g->terms || g->bias.data ? begun | ATTN__UNFINISHED : begun;
 }
 
 #ifndef ATTN_NO_TRAINING
@@ -3270,7 +3480,7 @@ static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char 
     const attn__kernels *kern = g->kern;
     const attn_mat *out = &g->out;
     attn__gemm_block block;
-    int parts = g->a.cols > g->kc || g->bias.data; /* of which sums are made: their two chains lie in two tiles */
+    int parts = g->terms > g->kc || g->bias.data; /* of which sums are made: their two chains lie in two tiles */
     size_t k, c, r, depth, tiles = kern->rows * (parts ? 2 : 1);
     block.r0 = r0;
     block.rows = attn__min(g->mc, out->rows - r0);
@@ -3279,10 +3489,10 @@ static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char 
     block.sums = scratch;
     block.padded = attn__whole(block.cols, kern->lanes);
     block.row_bytes = tiles * block.padded * kern->size;
-    if (g->a.cols == 0)
+    if (g->terms == 0)
         ATTN__MEMSET(block.sums, 0, attn__blocks(block.rows, kern->rows) * block.row_bytes);
-    for (k = 0; k < g->a.cols; k += depth) {
-        depth = attn__min(g->kc, g->a.cols - k);
+    for (k = 0; k < g->terms; k += depth) {
+        depth = attn__min(g->kc, g->terms - k);
         attn__gemm_add(kern, &block, &g->a, &g->b, k, depth, attn__gemm_part(g, k, depth));
     }
     if (g->bias.data)
@@ -3300,18 +3510,19 @@ static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char 
 static void attn__gemm_few_add(const attn__gemm *g, char *sums, const void *a, size_t lda, const attn_mat *b, size_t k,
                                size_t depth, size_t c0, size_t cols, size_t end, int part)
 {
-    int deeper = k + depth < b->rows;
+    const size_t each = g->kern->pairs ? 2 : 1; /* elements of a term */
+    int deeper = (k + depth) * each < b->rows;
     attn__rows w;
     ATTN__MEMSET(&w, 0, sizeof w);
-    w.data = attn__mat_at(b, k, c0);
-    w.dtype = b->dtype;
-    w.step = b->col_stride;
-    w.row_bytes = depth * attn__size(b->dtype);
+    w.data = attn__mat_at(b, k * each, c0);
+    w.dtype = g->kern->pairs ? g->kern->real : b->dtype;
+    w.step = b->col_stride / (ptrdiff_t)each;
+    w.row_bytes = depth * attn__size(w.dtype);
     w.near = attn__prefetches_near();
     if (w.near) {
-        w.next = (const char *)(deeper ? attn__mat_at(b, k + depth, c0) : attn__mat_at(b, 0, c0 + cols));
+        w.next = (const char *)(deeper ? attn__mat_at(b, (k + depth) * each, c0) : attn__mat_at(b, 0, c0 + cols));
         w.next_count = deeper ? cols : end - c0 - cols;
-        w.next_step = w.step * (ptrdiff_t)attn__size(b->dtype);
+        w.next_step = w.step * (ptrdiff_t)attn__size(w.dtype);
     }
     g->kern->gemm_nt_few(sums, g->ld, a, lda, g->mc, &w, cols, depth, part);
 }
@@ -3321,20 +3532,21 @@ static void attn__gemm_few_add(const attn__gemm *g, char *sums, const void *a, s
 static size_t attn__gemm_far_cols(const attn__gemm *g, size_t c0, size_t end, char *sums, const void *a)
 {
     const attn_mat *out = &g->out;
-    size_t places = attn__far_rows(g->b.dtype), apart = (end - c0) / places, most = ATTN__GEMM_FAR_COLS / places, i, n;
+    const attn_dtype dtype = g->kern->pairs ? g->kern->real : g->b.dtype;
+    size_t places = attn__far_rows(dtype), apart = (end - c0) / places, most = ATTN__GEMM_FAR_COLS / places, i, n;
     size_t size = attn__size(g->b.dtype), step = (size_t)g->b.col_stride * size;
     attn__rows w;
     if (apart * step % ATTN__GEMM_FAR_SET == 0 && g->a.cols * size % ATTN__GEMM_FAR_SET > 0 && apart > 16)
         apart--; /* and a row more or less parts them */
     ATTN__MEMSET(&w, 0, sizeof w);
-    w.dtype = g->b.dtype;
-    w.step = g->b.col_stride;
+    w.dtype = dtype;
+    w.step = g->kern->pairs ? g->b.col_stride / 2 : g->b.col_stride;
     for (i = 0; i < apart; i += n) {
         attn_mat to = {attn__mat_at(out, 0, c0 + i), out->dtype, 0, places, out->col_stride, 0};
         to.rows = n = attn__min(apart - i, most);
         to.col_stride = (ptrdiff_t)apart * out->col_stride;
         w.data = attn__mat_at(&g->b, 0, c0 + i);
-        g->kern->gemm_nt_far(sums, a, &w, apart, n, g->a.cols);
+        g->kern->gemm_nt_far(sums, a, &w, apart, n, g->terms);
         attn__gemm_store_to(g, &to, sums, places);
     }
     return apart * places;
@@ -3348,19 +3560,19 @@ static void attn__gemm_few_cols(const attn__gemm *g, size_t c0, size_t end, char
     size_t sum_bytes = g->mc * g->ld * kern->size, lda = g->kc + ATTN__GEMM_FEW_PAD, loaded = SIZE_MAX;
     size_t k, depth, cols;
     char *sums = scratch, *a_rows = sums + sum_bytes;
-    if (g->far && g->kc == a->cols) {
-        kern->load(a_rows, lda, a->data, a->dtype, a->row_stride, a->col_stride, 1, a->cols);
+    if (g->far && g->kc == g->terms) {
+        attn__gemm_load(kern, a_rows, lda, a, 0, 0, 1, g->terms);
         loaded = 0;
         c0 += attn__gemm_far_cols(g, c0, end, sums, a_rows);
     }
     for (; c0 < end; c0 += cols) {
         cols = attn__min(g->nc, end - c0);
-        for (k = 0; k < a->cols; k += depth) {
-            depth = attn__min(g->kc, a->cols - k);
+        for (k = 0; k < g->terms; k += depth) {
+            depth = attn__min(g->kc, g->terms - k);
             if (loaded != k && depth % ATTN__FEW_TERMS > 0)
                 ATTN__MEMSET(a_rows, 0, g->mc * lda * kern->size);
             if (loaded != k)
-                kern->load(a_rows, lda, attn__mat_at(a, 0, k), a->dtype, a->row_stride, a->col_stride, g->mc, depth);
+                attn__gemm_load(kern, a_rows, lda, a, 0, k, g->mc, depth);
             loaded = k;
             attn__gemm_few_add(g, sums, a_rows, lda, &g->b, k, depth, c0, cols, end, attn__gemm_part(g, k, depth));
         }
@@ -3392,6 +3604,8 @@ static int attn__gemm_is_few(const attn__gemm *g)
            rows = g->a.cols < ATTN__GEMM_FEW_SHORT ? ATTN__GEMM_FEW_ROWS_SHORT : ATTN__GEMM_FEW_ROWS;
     if (!g->kern->gemm_nt_few || g->b.row_stride != 1 || g->out.cols < lanes || g->a.cols < lanes)
         return 0;
+    if (g->kern->pairs && !attn__are_pairs(g->b.col_stride, 1, g->b.cols, g->b.rows))
+        return 0;
     return g->out.rows <= (g->b.dtype == g->kern->real ? rows : 2 * rows);
 }
 
@@ -3418,12 +3632,13 @@ static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *
                             double alpha, const attn_ctx *ctx)
 {
     ATTN__MEMSET(g, 0, sizeof *g);
-    g->kern = attn__ctx_kernels(ctx, attn__real(a->dtype));
+    g->kern = bias ? attn__ctx_kernels(ctx, attn__real(a->dtype)) : attn__ctx_products(ctx, a->dtype, b->dtype);
     ATTN_ASSERT(g->kern);
     g->out = *out;
     g->a = *a;
     g->b = *b;
-    if (bias) { /* [a 1] [b; bias] */
+    g->terms = attn__terms(g->kern, a->cols);
+    if (bias) { /* [a 1] [b; bias], whose ones are reals */
         g->ones = attn__ones(g->kern->real, out->rows, 1);
         g->bias = attn_mat_of(bias, ATTN_F32, 1, out->cols);
     }
@@ -4188,6 +4403,7 @@ typedef struct attn__shared { /* what the blocks of a unit use one after another
     attn__range listed[ATTN__TILE_KEYS / 2]; /* runs of keys of the tile that are listed, ascending */
     size_t listed_count;
     attn__tile_cache k, v;
+    size_t least_key; /* of all blocks of the unit */
     attn__piece pieces[ATTN__PIECES];
     char *scores, *bias, *mask; /* of a tile */
     char *scales;               /* of a tile's rows of k or v, in I8 */
@@ -4211,7 +4427,8 @@ typedef struct attn__block {
     const attn__plan *plan;
     attn__shared *shared;
     attn__place at;
-    attn__range visible_to_any, visible_to_all; /* mask aside */
+    attn__range visible_to_any, visible_to_all; /* mask aside; with pairs, the first is of whole ones */
+    size_t least_key;                           /* that any row sees, mask aside, or that has scores which are wanted */
     attn__range exists;                         /* keys that exist, for rows that exist */
     attn__row *rows;
     unsigned char *mask_cache;      /* attn__visibility of each of the first tiles; 0 = not yet classified */
@@ -4418,9 +4635,14 @@ static char *attn__row_real(const attn__block *block, enum attn__row_reals which
     return attn__real_at(block->plan, block->reals, which * block->plan->schedule.block_rows + row);
 }
 
-static size_t attn__query_room(const attn__plan *plan) /* reals of a query with keys on lanes: zeros at the end */
+static size_t attn__query_terms(const attn__plan *plan) /* of its product with a key: reals, or pairs */
 {
-    return attn__whole(plan->call.q.dim, ATTN__FEW_TERMS);
+    return attn__terms(plan->call.kern, plan->call.q.dim);
+}
+
+static size_t attn__query_room(const attn__plan *plan) /* of a query with keys on lanes: zeros at the end */
+{
+    return attn__whole(attn__query_terms(plan), ATTN__FEW_TERMS);
 }
 
 /* The layout of numbers of a block, `elements` for each row (counted in whole vectors where they are to lie on lanes),
@@ -4465,6 +4687,32 @@ static void attn__gather(const attn__block *block, void *x, attn__layout layout,
             kern->load(to, layout.element, from, t->dtype, t->dim_stride, t->len_stride, n, run);
         else
             kern->load(to, layout.query, from, t->dtype, t->len_stride, t->dim_stride, run, n);
+    }
+}
+
+/* x = the queries of the block as products with keys take them. */
+static void attn__gather_queries(const attn__block *block, void *x, attn__layout layout)
+{
+    const attn__plan *plan = block->plan;
+    const attn_tensor *q = &plan->call.q;
+    size_t terms = attn__query_terms(plan), row, run, h, i;
+    if (block->few && layout.query > terms)
+        ATTN__MEMSET(x, 0, block->at.count * layout.query * plan->call.kern->size);
+    if (!plan->call.kern->pairs) {
+        attn__gather(block, x, layout, q, 0, terms);
+        return;
+    }
+    if (!block->few && block->at.count < block->tile.lanes)
+        ATTN__MEMSET(x, 0, terms * block->tile.lanes * plan->call.kern->size);
+    for (row = 0; row < block->at.count; row += run) {
+        void *to = attn__real_at(plan, x, row * layout.query);
+        const void *from;
+        run = attn__query_of(block, row, &h, &i);
+        from = attn__query_at(block, q, h, i, 0);
+        if (block->few)
+            attn__pair_cols(to, layout.query, from, q->len_stride, q->dim_stride, run, q->dim);
+        else
+            plan->call.kern->pair_rows(to, layout.element, from, q->dim_stride, q->len_stride, q->dim, run);
     }
 }
 
@@ -4766,24 +5014,75 @@ static size_t attn__find_rows(const attn__source *source, size_t b, size_t j, si
     return attn__min(n, source->capacity - *row);
 }
 
-/* Copies, as reals, the rows of k or v that the tile has, and those of its keys that other blocks of the unit want. */
+/* The same for keys of a tile. Where keys lie in several places, one that no row of the unit sees, which makes up a pair
+   with one that is seen, may be gone: the row of that one stands for it. */
+static size_t attn__find_tile_rows(const attn__block *block, size_t j, size_t n, size_t *item, size_t *row)
+{
+    const attn__plan *plan = block->plan;
+    if (plan->schedule.scattered && j < block->shared->least_key) {
+        j = block->shared->least_key;
+        n = 1;
+    }
+    return attn__find_rows(&plan->source, block->at.b, j, n, item, row);
+}
+
+/* Where row j of a copy of k or v begins. With pairs, each dim of two rows of v is one; with keys on lanes rows of v
+   are such as rows of k are, pairs of dims. */
+static void *attn__copied_row(const attn__block *block, const char *copy, const attn_tensor *t, size_t j)
+{
+    const attn__plan *plan = block->plan;
+    if (!plan->call.kern->pairs)
+        return attn__real_at(plan, copy, j * t->dim);
+    if (block->few || t == &plan->call.k)
+        return attn__real_at(plan, copy, j * attn__terms(plan->call.kern, t->dim));
+    return attn__real_at(plan, copy, j / 2 * t->dim);
+}
+
+/* Copies n rows, which lie at `from`, as number j of the copy and those after it. */
+static void attn__copy_run(const attn__block *block, char *copy, const attn_tensor *t, size_t j, const char *from,
+                           size_t n)
+{
+    const attn__kernels *kern = block->plan->call.kern;
+    char *to = (char *)attn__copied_row(block, copy, t, j);
+    size_t d;
+    if (!kern->pairs) {
+        kern->load(to, t->dim, from, t->dtype, t->len_stride, t->dim_stride, n, t->dim);
+        return;
+    }
+    if (block->few || t == &block->plan->call.k) {
+        attn__pair_cols(to, attn__terms(kern, t->dim), from, t->len_stride, t->dim_stride, n, t->dim);
+        return;
+    }
+    if (j % 2 && n > 0) { /* beside a row that has come before */
+        for (d = 0; d < t->dim; d++)
+            ATTN__MEMCPY(to + 4 * d + 2, from + 2 * (ptrdiff_t)d * t->dim_stride, 2);
+        if (--n == 0)
+            return;
+        to += 4 * t->dim;
+        from += 2 * t->len_stride;
+    }
+    kern->pair_rows(to, t->dim, from, t->len_stride, t->dim_stride, n, t->dim);
+}
+
+/* Copies, as products take them, the rows of k or v that the tile has, and those of its keys that other blocks of the
+   unit want. */
 static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, const attn_tensor *t)
 {
     size_t runs;
     const attn__range *of = attn__runs_of(block, &runs);
     const attn__plan *plan = block->plan;
     size_t keys = plan->schedule.tile_keys, begin = block->part.from - block->part.from % keys, i, j, item, row, run;
-    char *to = cache->rows;
+    size_t at = 0;
     attn__range part;
     cache->head = block->at.kv_head;
     cache->held.from = attn__min(block->part.from, attn__max(begin, cache->wanted.from));
     cache->held.to = attn__max(block->part.to, attn__min(begin + keys, cache->wanted.to));
     for (i = 0; i < runs; i++)
         for (part = attn__common(of[i], cache->held), j = part.from; j < part.to; j += run) {
-            run = attn__find_rows(&plan->source, block->at.b, j, part.to - j, &item, &row);
-            plan->call.kern->load(to, t->dim, attn__tensor_at(t, item, block->at.kv_head, row, 0), t->dtype,
-                                  t->len_stride, t->dim_stride, run, t->dim);
-            to = attn__real_at(plan, to, run * t->dim);
+            run = attn__find_tile_rows(block, j, part.to - j, &item, &row);
+            attn__copy_run(block, cache->rows, t, at, (const char *)attn__tensor_at(t, item, block->at.kv_head, row, 0),
+                           run);
+            at += run;
         }
 }
 
@@ -4817,11 +5116,19 @@ static size_t attn__next_key(const attn__block *block, size_t j, size_t end)
     return attn__next_listed(&block->at.listed, &j, &number) ? attn__min(j, end) : end;
 }
 
-/* May rows of k or v be read where they lie? With keys on lanes those of any type may. */
+/* Can kernels with keys on lanes read rows of k or v where they lie? Of any type, but keys as pairs not always. */
+static int attn__few_direct(const attn__plan *plan, const attn_tensor *t)
+{
+    if (plan->call.kern->pairs && t == &plan->call.k)
+        return attn__are_pairs(t->len_stride, t->dim_stride, t->len, t->dim);
+    return t->dim_stride == 1;
+}
+
+/* May rows of k or v be read where they lie? */
 static int attn__reads_in_place(const attn__block *block, const attn_tensor *t)
 {
     const attn__schedule *s = &block->plan->schedule;
-    return block->few ? t->dim_stride == 1 : t == &block->plan->call.k ? s->k_direct : s->v_direct;
+    return block->few ? attn__few_direct(block->plan, t) : t == &block->plan->call.k ? s->k_direct : s->v_direct;
 }
 
 /* The rows of the tile after the one in hand, for the kernel to prefetch. Returns the number of its first key; without
@@ -4847,7 +5154,7 @@ ATTN__NOINLINE size_t attn__next_rows(const attn__block *block, attn__rows *rows
         return end;
     rows->next_count = attn__find_rows(&plan->source, block->at.b, next, n, &item, &row);
     rows->next = (const char *)attn__tensor_at(t, item, block->next->at.kv_head, row, 0);
-    rows->next_step = rows->step * (ptrdiff_t)attn__size(t->dtype);
+    rows->next_step = rows->step * (ptrdiff_t)attn__size(rows->dtype);
     return next;
 }
 
@@ -4868,7 +5175,7 @@ static int attn__find_pieces(const attn__block *block, attn__rows *rows, const a
         for (part = attn__common(of[i], block->part), j = part.from; j < part.to; j += run) {
             if (count == most)
                 return 0;
-            run = attn__find_rows(&plan->source, block->at.b, j, part.to - j, &item, &row);
+            run = attn__find_tile_rows(block, j, part.to - j, &item, &row);
             shared->pieces[count].data = (const char *)attn__tensor_at(t, item, block->at.kv_head, row, 0);
             shared->pieces[count++].end = n += run;
         }
@@ -4892,12 +5199,17 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
                             int copy, int takes_pieces)
 {
     const attn__plan *plan = block->plan;
-    size_t keys = block->tile.keys, b = block->at.b, h = block->at.kv_head, next = SIZE_MAX, item, row, run, before;
-    run = attn__find_rows(&plan->source, b, block->tile.first_key, keys, &item, &row);
+    size_t keys = block->tile.keys, h = block->at.kv_head, next = SIZE_MAX, item, row, run, before;
+    int pairs = plan->call.kern->pairs;
+    run = attn__find_tile_rows(block, block->tile.first_key, keys, &item, &row);
     run = attn__keys_in(block, block->tile.first_key, block->tile.first_key + run);
     rows->data = attn__tensor_at(t, item, h, row, 0);
     rows->dtype = t->dtype;
     rows->step = t->len > 1 ? t->len_stride : 0;
+    if (pairs && t == &plan->call.k && !copy) {
+        rows->dtype = plan->call.kern->real;
+        rows->step /= 2;
+    }
     rows->pieces = NULL;
     rows->piece_count = 0;
     rows->piece_shift = 0;
@@ -4914,9 +5226,15 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
     if (cache->head != h || block->part.from < cache->held.from || block->part.to > cache->held.to)
         attn__copy_rows(block, cache, t);
     before = attn__keys_in(block, cache->held.from, block->part.from);
-    rows->data = attn__real_at(plan, cache->rows, before * t->dim);
+    rows->data = attn__copied_row(block, cache->rows, t, before);
     rows->dtype = plan->call.kern->real;
     rows->step = (ptrdiff_t)t->dim;
+    if (pairs && t == &plan->call.k) {
+        rows->step = (ptrdiff_t)attn__query_terms(plan);
+    } else if (pairs && block->few) {
+        rows->dtype = ATTN_BF16;
+        rows->step = 2 * (ptrdiff_t)attn__terms(plan->call.kern, t->dim);
+    }
 }
 
 /* While gemm reads these rows, it prefetches n elements, from number `first` on, of the block's rows of a matrix, as
@@ -5106,7 +5424,7 @@ static void attn__multiply_keys(const attn__block *block, const attn__rows *k)
     const attn__plan *plan = block->plan;
     const attn__kernels *kern = plan->call.kern;
     const attn__tile *tile = &block->tile;
-    size_t D = plan->call.q.dim, first, n, end;
+    size_t D = attn__query_terms(plan), first, n, end;
     const attn__piece *piece = k->pieces;
     const char *from;
     if (block->few) {
@@ -5174,18 +5492,21 @@ static void attn__multiply_values(const attn__block *block, const attn__rows *v)
 {
     const attn__kernels *kern = block->plan->call.kern;
     const attn__tile *tile = &block->tile;
-    size_t Dv = block->plan->call.v.dim, size = kern->size, k, end, i;
+    size_t Dv = block->plan->call.v.dim, size = kern->size, k, end, i, first;
     if (block->few) {
         kern->block.gemm_nn_few(tile, block->into, v, Dv);
         return;
     }
     if (v->scales)
         kern->block.scale_keys(tile, v->scales);
+    if (kern->pairs)
+        kern->pair_reals(tile->scores, tile->scores, tile->keys, tile->lanes);
     for (k = 0; k < tile->keys && Dv > 0; k = end) { /* without dims there may be no data */
         end = attn__chain_end(tile, k);
-        kern->gemm(block->into->out, (const char *)v->data + (ptrdiff_t)k * v->step * (ptrdiff_t)size, 1, v->step, Dv,
-                   (const char *)tile->scores + k * tile->lanes * size, tile->lanes, end - k, 0, tile->factor,
-                   end == tile->keys ? v : NULL);
+        first = attn__terms(kern, k);
+        kern->gemm(block->into->out, (const char *)v->data + (ptrdiff_t)first * v->step * (ptrdiff_t)size, 1, v->step,
+                   Dv, (const char *)tile->scores + first * tile->lanes * size, tile->lanes, attn__terms(kern, end - k),
+                   0, tile->factor, end == tile->keys ? v : NULL);
         for (i = 0; i < tile->lanes && end < tile->keys; i++)
             attn__set_real(block->plan, tile->factor, i, 1.0);
     }
@@ -5242,6 +5563,17 @@ static void attn__add_product(const attn__plan *plan, void *sum, const void *wei
     attn__set_real(plan, sum, 0, attn__get_real(plan, sum, 0) + attn__get_real(plan, weight, 0) * x);
 }
 
+/* Element d of row j of a copy of the tile's rows of V, or of K in a pass without pairs. */
+static double attn__copied_at(const attn__block *block, const attn__rows *rows, size_t j, size_t d, size_t dims)
+{
+    const attn__plan *plan = block->plan;
+    if (!plan->call.kern->pairs)
+        return attn__get_real(plan, rows->data, j * dims + d);
+    d = block->few ? d : 2 * d + j % 2;
+    return attn__get_element((char *)attn__copied_row(block, (const char *)rows->data, &plan->call.v, j) + 2 * d,
+                             ATTN_BF16);
+}
+
 /* sums += weights x for those elements of the tile's rows of K or V that are NaN or infinite, for each row of the block
    that sees their key. weights: laid out as scores. */
 ATTN__NOINLINE void attn__add_nonfinite(const attn__block *block, unsigned char hidden[][ATTN__BLOCK_ROWS], void *sums,
@@ -5253,7 +5585,7 @@ ATTN__NOINLINE void attn__add_nonfinite(const attn__block *block, unsigned char 
     double x;
     for (j = 0; j < tile->keys; j++)
         for (d = 0; d < dims; d++) {
-            x = attn__get_real(plan, rows->data, j * dims + d);
+            x = attn__copied_at(block, rows, j, d, dims);
             x = rows->scales ? x * attn__get_real(plan, rows->scales, j) : x;
             for (row = 0; row < block->at.count && !attn__is_finite(x); row++)
                 if (!hidden[j][row])
@@ -5273,25 +5605,36 @@ ATTN__NOINLINE void attn__add_nonfinite_values(attn__block *block)
                         block->plan->call.v.dim);
 }
 
-static void attn__clear_nonfinite(const attn__plan *plan, void *reals, size_t n) /* to 0 */
+static size_t attn__copied_pairs(const attn__block *block) /* of a copy of the tile's rows of V */
 {
-    size_t i;
-    for (i = 0; i < n; i++)
-        if (!attn__is_finite(attn__get_real(plan, reals, i)))
-            attn__set_real(plan, attn__real_at(plan, reals, i), 0, 0.0);
+    const attn__kernels *kern = block->plan->call.kern;
+    size_t keys = block->tile.keys, dim = block->plan->call.v.dim;
+    return block->few ? keys * attn__terms(kern, dim) : attn__terms(kern, keys) * dim;
 }
 
-/* Is a number among the tile's rows of V, or in I8 among their scales, NaN or infinite? */
-static int attn__rows_nonfinite(const attn__block *block, const attn__rows *v, size_t keys)
+static void attn__clear_nonfinite(void *elements, attn_dtype dtype, size_t n) /* to 0 */
+{
+    void *at;
+    size_t i;
+    for (i = 0; i < n; i++)
+        if (!attn__is_finite(attn__get_element(at = attn__at(elements, dtype, (ptrdiff_t)i), dtype)))
+            attn__set_element(at, dtype, 0.0);
+}
+
+/* Is a number among the tile's rows of V, or in I8 among their scales, NaN or infinite? Pairs are in a copy. */
+static int attn__rows_nonfinite(const attn__block *block, const attn__rows *v)
 {
     const attn__plan *plan = block->plan;
-    size_t first, n;
+    const attn__kernels *kern = plan->call.kern;
+    size_t keys = block->tile.keys, first, n;
     const char *from;
     if (v->scales)
-        return plan->call.kern->nonfinite(v->scales, 0, 1, keys);
+        return kern->nonfinite(v->scales, 0, 1, keys);
+    if (kern->pairs)
+        return kern->nonfinite(v->data, 0, 1, attn__copied_pairs(block));
     for (first = 0; first < keys; first += n) {
         n = attn__min(attn__row_at(v, first, &from), keys - first);
-        if (plan->call.kern->nonfinite(from, v->step, n, plan->call.v.dim))
+        if (kern->nonfinite(from, v->step, n, plan->call.v.dim))
             return 1;
     }
     return 0;
@@ -5314,7 +5657,7 @@ static void attn__accumulate_values(attn__block *block, int nonfinite_scores)
         next_end = attn__max(attn__min(next + plan->schedule.tile_keys, block->visible_to_any.to), next);
         attn__prefetch_matrix(block, &v, &plan->call.opts.weights, next, next_end - next);
     }
-    known = known || !attn__rows_nonfinite(block, &v, keys);
+    known = known || !attn__rows_nonfinite(block, &v);
     if (known && nonfinite_scores) {
         cache->finite.from = from;
         cache->finite.to = next;
@@ -5324,9 +5667,12 @@ static void attn__accumulate_values(attn__block *block, int nonfinite_scores)
         return;
     }
     attn__value_rows(block, &v, 1);
-    attn__clear_nonfinite(plan, attn__real_at(plan, v.data, 0), keys * dim);
+    if (kern->pairs)
+        attn__clear_nonfinite(attn__real_at(plan, v.data, 0), ATTN_BF16, 2 * attn__copied_pairs(block));
+    else
+        attn__clear_nonfinite(attn__real_at(plan, v.data, 0), kern->real, keys * dim);
     if (v.scales)
-        attn__clear_nonfinite(plan, block->shared->scales, keys);
+        attn__clear_nonfinite(block->shared->scales, kern->real, keys);
     cache->held.to = cache->held.from; /* it is no copy of V any more */
     attn__multiply_values(block, &v);
     attn__add_nonfinite_values(block);
@@ -5445,6 +5791,11 @@ static void attn__find_visible(attn__block *block)
     }
     if (any.to == 0)
         any.from = 0;
+    block->least_key = any.from;
+    if (plan->call.opts.scores.data && plan->call.opts.scores_stage != ATTN_STAGE_FINAL)
+        block->least_key = attn__min(any.from, exists.from); /* others have scores, too */
+    if (plan->call.kern->pairs) /* which keys make a pair does not depend on the block */
+        any.from -= any.from % 2;
     block->visible_to_any = any;
     block->visible_to_all = all;
     block->exists = exists;
@@ -5563,10 +5914,7 @@ static int attn__begin_block(attn__block *block, size_t index)
         block->queries = (char *)attn__query_at(block, &plan->call.q, at->head, at->first, 0);
         return 1;
     }
-    if (block->few && schedule->query_step > plan->call.q.dim)
-        ATTN__MEMSET(block->queries, 0, at->count * schedule->query_step * plan->call.kern->size);
-    attn__gather(block, block->queries, attn__layout_of(block, schedule->query_step), &plan->call.q, 0,
-                 plan->call.q.dim);
+    attn__gather_queries(block, block->queries, attn__layout_of(block, schedule->query_step));
     return 1;
 }
 
@@ -5603,13 +5951,14 @@ static void attn__reset_caches(attn__shared *shared, size_t from, size_t to)
     shared->k.wanted.from = shared->v.wanted.from = from;
     shared->k.wanted.to = shared->v.wanted.to = to;
     shared->v.finite.from = shared->v.finite.to = 0;
+    shared->least_key = 0;
 }
 
 /* The keys of one split, tile by tile, for those of `count` blocks that have a state for it. Where tiles begin depends
    on nothing else; a block may see but a part of one. */
 static void attn__attend_split(attn__block *blocks, size_t count, size_t split, size_t keys)
 {
-    size_t tile = blocks->plan->schedule.tile_keys, from = SIZE_MAX, to = 0, k0, next, first, end, i;
+    size_t tile = blocks->plan->schedule.tile_keys, from = SIZE_MAX, to = 0, least = SIZE_MAX, k0, next, first, end, i;
     for (i = 0; i < count; i++) {
         attn__range *range = &blocks[i].split_keys;
         range->from = attn__max(blocks[i].visible_to_any.from, split * keys);
@@ -5617,9 +5966,11 @@ static void attn__attend_split(attn__block *blocks, size_t count, size_t split, 
         if (range->from < range->to) {
             from = attn__min(from, range->from);
             to = attn__max(to, range->to);
+            least = attn__min(least, blocks[i].least_key);
         }
     }
     attn__reset_caches(blocks->shared, from, to);
+    blocks->shared->least_key = least;
     for (k0 = attn__next_key(blocks, from, to); k0 < to; k0 = attn__next_key(blocks, next, to)) {
         next = (attn__quotient(k0, tile) + 1) * tile;
         if (blocks->plan->schedule.skips)
@@ -5698,6 +6049,8 @@ ATTN__NOINLINE void attn__finish_matrices(attn__block *block)
     attn__reset_caches(block->shared, SIZE_MAX, 0);
     attn__keep_hidden(block, 0, seen.from);
     attn__keep_hidden(block, seen.to, keys);
+    if (opts->scores.data && seen.from < seen.to) /* the first of a pair may not exist */
+        attn__fill(block, &opts->scores, 0, block->at.count, seen.from, block->exists.from, attn__minus_infinity());
     for (row = 0; opts->scores.data && row < block->at.count; row++)
         if (!rows[row].exists)
             attn__fill(block, &opts->scores, row, 1, block->exists.from, block->exists.to, attn__minus_infinity());
@@ -5713,6 +6066,7 @@ ATTN__NOINLINE void attn__finish_matrices(attn__block *block)
                                        attn__real_at(plan, block->state.max, row),
                                        attn__row_real(block, ATTN__INVERSE, row), plan->call.softmax_scale);
     }
+    block->shared->least_key = block->least_key;
     if (opts->weights.data && !plan->schedule.weights_in_place)
         attn__recompute_to_weights(block);
 }
@@ -6072,10 +6426,12 @@ static void attn__plan_execute(attn__plan *plan)
 static int attn__is_direct(const attn__plan *plan, const attn_tensor *t)
 {
     const attn__schedule *s = &plan->schedule;
-    return t->dim_stride == 1 && t->dtype == plan->call.kern->real &&
-           (s->unit_blocks == 1 || attn__is_packed(t) ||
-            (t == &plan->call.k && t->len > 1 &&
-             t->len_stride * (ptrdiff_t)attn__size(t->dtype) % ATTN__COMPETING != 0));
+    int readable = t->dim_stride == 1 && t->dtype == plan->call.kern->real;
+    if (plan->call.kern->pairs) /* rows of v are copied in pairs */
+        readable = t == &plan->call.k && attn__few_direct(plan, t);
+    return readable && (s->unit_blocks == 1 || attn__is_packed(t) ||
+                        (t == &plan->call.k && t->len > 1 &&
+                         t->len_stride * (ptrdiff_t)attn__size(t->dtype) % ATTN__COMPETING != 0));
 }
 
 /* Are a few rows of queries read where they lie? They must be as far apart everywhere: one query of each head, or heads
@@ -6086,7 +6442,11 @@ static int attn__queries_are_direct(const attn__plan *plan)
     const attn_tensor *q = &plan->call.q;
     int follow = q->head_stride == (ptrdiff_t)q->len * q->len_stride && s->part_queries == q->len &&
                  plan->call.opts.sequences == 0;
-    return s->few_rows && q->dtype == plan->call.kern->real && q->dim_stride == 1 && q->dim % ATTN__FEW_TERMS == 0 &&
+    int readable = q->dim_stride == 1 && q->dtype == plan->call.kern->real;
+    if (plan->call.kern->pairs)
+        readable = attn__are_pairs(q->head_stride, q->dim_stride, q->heads, q->dim) &&
+                   attn__are_pairs(q->len_stride, 1, q->len, 0);
+    return s->few_rows && readable && attn__query_terms(plan) % ATTN__FEW_TERMS == 0 &&
            (q->len == 1 ? q->head_stride >= 0 : q->len_stride >= 0 && (s->group == 1 || follow));
 }
 
@@ -6175,7 +6535,8 @@ static int attn__plan_schedule(attn__plan *plan)
     s->q_direct = attn__queries_are_direct(plan);
     s->query_step = attn__query_room(plan);
     if (s->q_direct)
-        s->query_step = s->rows == 1 ? 0 : (size_t)(call->q.len == 1 ? call->q.head_stride : call->q.len_stride);
+        s->query_step = (s->rows == 1 ? 0 : (size_t)(call->q.len == 1 ? call->q.head_stride : call->q.len_stride)) /
+                        (kern->pairs ? 2 : 1);
     s->k_direct = attn__is_direct(plan, &call->k);
     s->v_direct = attn__is_direct(plan, &call->v);
     s->bias_direct = kern->lanes > 1 && opts->bias.dtype == kern->real &&
@@ -6408,6 +6769,15 @@ static void attn__choose_scale(attn__call *call)
     call->softmax_scale = plain ? o->scale : 1;
 }
 
+/* The kernels of the engine: with pairs, where q, k and v let them. In tiles that have listed keys alone, keys that make
+   a pair must be listed together. */
+static const attn__kernels *attn__engine_kernels(const attn__call *call)
+{
+    int apart = attn__has_lists(&call->opts) && call->opts.blocks.kv_len % 2;
+    attn_dtype kv = call->k.dtype == call->v.dtype && !apart ? call->k.dtype : ATTN_F32;
+    return attn__ctx_products(&call->ctx, call->q.dtype, kv);
+}
+
 /* The one place where shapes and options of the engine are checked and resolved. *check: what is known so far. */
 static void attn__plan_resolve(attn__plan *plan, attn__check *check)
 {
@@ -6420,7 +6790,7 @@ static void attn__plan_resolve(attn__plan *plan, attn__check *check)
     attn__require_options(check, call);
     o->scale = attn__scale(o->scale, call->q.dim);
     attn__choose_scale(call);
-    call->kern = attn__ctx_kernels(&call->ctx, attn__real(call->q.dtype));
+    call->kern = attn__engine_kernels(call);
     if (attn__is_sound(check) && call->kern)
         attn__require(check, attn__plan_schedule(plan), ATTN_ERR_OVERFLOW, "q");
     if (call->has_options)
@@ -6538,9 +6908,14 @@ static void attn__say_number(attn__text *text, const char *before, size_t n, con
 
 static void attn__say_rows(attn__text *text, const char *name, const attn__plan *plan, const attn_tensor *t, int direct)
 {
-    int readable = plan->schedule.few_rows || t->dtype == plan->call.kern->real;
+    int pairs = plan->call.kern->pairs, few = plan->schedule.few_rows;
+    int readable = few || t->dtype == plan->call.kern->real || pairs;
     attn__say(text, name);
-    if (!readable && t->dtype == ATTN_I8)
+    if (pairs && t == &plan->call.v && !few)
+        attn__say(text, " is copied tile by tile: its rows are interleaved in pairs\n");
+    else if (pairs && t->dim_stride == 1 && t == &plan->call.k && !attn__few_direct(plan, t))
+        attn__say(text, " is copied tile by tile: dim or len_stride is odd, which parts pairs\n");
+    else if (!readable && t->dtype == ATTN_I8)
         attn__say(text, " is copied tile by tile: its integers are widened, scales multiply scores and weights\n");
     else if (!readable)
         attn__say(text, " is copied tile by tile: its 16-bit elements are widened\n");
@@ -6578,6 +6953,8 @@ static int attn__explain_begin(attn__text *t, char *text, size_t size, const att
     }
     attn__say(t, attn_isa_string(call->kern->isa));
     attn__say(t, call->kern->real == ATTN_F64 ? ", computed in double\n" : ", computed in float\n");
+    if ((call->ctx.isa == ATTN_ISA_AVX512BF16 || call->ctx.isa == ATTN_ISA_NEONBF16) && !call->kern->pairs)
+        attn__say(t, "no products of BF16: forward alone, where q, k and v are BF16, and kv_len of lists is even\n");
     return 1;
 }
 
@@ -6598,8 +6975,8 @@ static attn_status attn__plan_explain(char *text, size_t size, const attn__plan 
                          s->parallel_splits ? " splits, in parallel\n" : " splits, one after another\n");
     attn__say(&t, s->few_rows ? "few rows: keys lie on the lanes of vectors\n"
                                    : "queries lie on the lanes of vectors\n");
-    attn__say_rows(&t, "k", plan, &call->k, s->few_rows ? call->k.dim_stride == 1 : s->k_direct);
-    attn__say_rows(&t, "v", plan, &call->v, s->few_rows ? call->v.dim_stride == 1 : s->v_direct);
+    attn__say_rows(&t, "k", plan, &call->k, s->few_rows ? attn__few_direct(plan, &call->k) : s->k_direct);
+    attn__say_rows(&t, "v", plan, &call->v, s->few_rows ? attn__few_direct(plan, &call->v) : s->v_direct);
     if (call->opts.sequences > 0)
         attn__say_number(&t, "texts: ", call->opts.sequences, ", each as if alone\n");
     if (attn__has_lists(&call->opts))
@@ -8520,7 +8897,7 @@ static int attn__pack_rows(const attn__block *block, char *panels, const attn_te
     attn__gemm_pack(kern, panels, &rows, 0, rows.rows, 0, rows.cols);
     if (!kern->nonfinite(panels, 0, 1, n))
         return 0;
-    attn__clear_nonfinite(block->plan, panels, n);
+    attn__clear_nonfinite(panels, kern->real, n);
     return 1;
 }
 
@@ -8776,7 +9153,7 @@ static void attn__add_queries(attn__backward_worker *worker)
     rows = k.data;
     if (worker->k_nonfinite) {
         ATTN__MEMCPY(worker->clean, rows, n);
-        attn__clear_nonfinite(plan, worker->clean, tile->keys * D);
+        attn__clear_nonfinite(worker->clean, plan->call.kern->real, tile->keys * D);
         rows = worker->clean;
     }
     plan->call.kern->gemm(worker->dq, rows, 1, (ptrdiff_t)D, D, worker->dscores, tile->lanes, tile->keys, 0,
@@ -9923,6 +10300,9 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    It adds itself to the functions that move lanes: interleave, interleave_pairs, every_other, set_pair, load_128,
    interleave_128, load_pairs, load_pairs16 and load_pairs8; beyond 128 bits also load_halves, and beyond 256
    PAIRS_LOADED. nonzero, of which load_bits and classify are made, may gain from other instructions.
+   A pass with pairs extends another one: it has the vocabulary of that in float, and BASE(x), the name of its kernel
+   x. DOT(a,b,c) = c + a b, where a and b are pairs; PAIR_UP(a,b), each real of a beside that of b; STORE_BF16(p,v), W
+   reals; both round to nearest even. It adds itself to load_pair, load_chunks and any_nonfinite_half.
 
    -ffast-math would fold comparisons with infinities and NaNs: such numbers are found by their bits, and are passed as
    data (attn__tile). */
@@ -9931,6 +10311,13 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 
 #ifndef ATTN__REAL_F64
 #define ATTN__REAL_F64 0 /* float first, then double: see the end */
+#endif
+
+/* A pass with pairs has the kernels of products alone, in float; the others are those of the pass that it extends. */
+#if ATTN__PASS == ATTN__PASS_AVX512BF16 || ATTN__PASS == ATTN__PASS_NEONBF16
+#define ATTN__PAIRS 1
+#else
+#define ATTN__PAIRS 0
 #endif
 
 #if ATTN__REAL_F64
@@ -10001,11 +10388,22 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__EXP(v) ((ATTN__R)attn__exp((double)(v)))
 #define ATTN__BY_LIBM 1
 
-#elif ATTN__PASS == ATTN__PASS_AVX2 || ATTN__PASS == ATTN__PASS_AVX512
+#elif ATTN__PASS == ATTN__PASS_AVX2 || ATTN__PASS == ATTN__PASS_AVX512 || ATTN__PASS == ATTN__PASS_AVX512BF16
 
-#if ATTN__PASS == ATTN__PASS_AVX512
+#if ATTN__PASS != ATTN__PASS_AVX2
+#if ATTN__PAIRS
+#define ATTN__TARGET ATTN__TARGET_ATTRIBUTE("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")
+#define ATTN__ISA ATTN_ISA_AVX512BF16
+#define ATTN__NAME(x) attn__##x##_avx512bf16
+#define ATTN__BASE(x) attn__##x##_avx512_f32
+#define ATTN__DOT(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
+#define ATTN__PAIR_UP(a, b) ATTN__NAME(zip)((__m512i)_mm512_cvtne2ps_pbh(b, a))
+#define ATTN__STORE_BF16(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), (__m256i)_mm512_cvtneps_pbh(v))
+#else
 #define ATTN__TARGET ATTN__TARGET_ATTRIBUTE("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")
 #define ATTN__ISA ATTN_ISA_AVX512
+#endif
+#define ATTN__AVX512 1
 #define ATTN__ROWS 8
 #define ATTN__REGISTER "+v"
 #define ATTN__ALL ATTN__MASK(-1) /* maskz forms: gcc 12 warns about its own headers' plain ones */
@@ -10034,7 +10432,9 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__ISET(x) _mm512_set1_epi64((long long)(x))
 #define ATTN__PICK_BITS(i, j, x, y) _mm512_mask_blend_pd(_mm512_test_epi64_mask(i, j), y, x)
 #else
+#if !ATTN__PAIRS
 #define ATTN__NAME(x) attn__##x##_avx512_f32
+#endif
 #define ATTN__FIRST(v) _mm512_cvtss_f32(v)
 #define ATTN__V __m512
 #define ATTN__W 16
@@ -10131,10 +10531,24 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__FMA(a, b, c) ATTN__X(fmadd)(a, b, c)
 #define ATTN__FMS(a, b, c) ATTN__X(fmsub)(a, b, c)
 
-#elif ATTN__PASS == ATTN__PASS_NEON
+#elif ATTN__PASS == ATTN__PASS_NEON || ATTN__PASS == ATTN__PASS_NEONBF16
 
+#if ATTN__PAIRS
+#ifdef __clang__
+#define ATTN__TARGET ATTN__TARGET_ATTRIBUTE("bf16")
+#else
+#define ATTN__TARGET ATTN__TARGET_ATTRIBUTE("+bf16")
+#endif
+#define ATTN__ISA ATTN_ISA_NEONBF16
+#define ATTN__NAME(x) attn__##x##_neonbf16
+#define ATTN__BASE(x) attn__##x##_neon_f32
+#define ATTN__DOT(a, b, c) ATTN__NAME(dot)(a, b, c)
+#define ATTN__PAIR_UP(a, b) ATTN__NAME(zip)(ATTN__NAME(rounded)(a), ATTN__NAME(rounded)(b))
+#define ATTN__STORE_BF16(p, v) ATTN__NAME(store_u16)(p, ATTN__NAME(rounded)(v))
+#else
 #define ATTN__TARGET
 #define ATTN__ISA ATTN_ISA_NEON
+#endif
 #define ATTN__ROWS 8
 #if ATTN__REAL_F64
 #define ATTN__NAME(x) attn__##x##_neon_f64
@@ -10149,7 +10563,9 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__LOAD_F32(p) vcvt_f64_f32(vld1_f32(p))
 #define ATTN__STORE_F32(p, v) vst1_f32(p, vcvt_f32_f64(v))
 #else
+#if !ATTN__PAIRS
 #define ATTN__NAME(x) attn__##x##_neon_f32
+#endif
 #define ATTN__V float32x4_t
 #define ATTN__W 4
 #define ATTN__X(op) op##_f32
@@ -10213,6 +10629,30 @@ ATTN__INLINE uint8x8_t ATTN__NAME(load_u8)(const void *p) /* four bytes */
 ATTN__INLINE void ATTN__NAME(store_u16)(void *p, uint16x4_t h)
 {
     ATTN__MEMCPY(p, &h, sizeof h);
+}
+#endif
+
+#if ATTN__PAIRS
+/* As text: clang before 16 has the intrinsics only where the whole file may use them, gcc before 14 only for targets
+   that have all of Armv8.2. bfdot adds up the two products first, then to c, and rounds each of these to odd. */
+ATTN__TARGET ATTN__INLINE float32x4_t ATTN__NAME(dot)(float32x4_t a, float32x4_t b, float32x4_t c)
+{
+    __asm__("bfdot %0.4s, %1.8h, %2.8h" : "+w"(c) : "w"(a), "w"(b));
+    return c;
+}
+
+ATTN__TARGET ATTN__INLINE uint16x4_t ATTN__NAME(rounded)(float32x4_t v)
+{
+    uint16x4_t h;
+    __asm__("bfcvtn %0.4h, %1.4s" : "=w"(h) : "w"(v));
+    return h;
+}
+
+ATTN__INLINE float32x4_t ATTN__NAME(zip)(uint16x4_t a, uint16x4_t b) /* of intrinsics clang makes three instructions */
+{
+    float32x4_t attn__pairs;
+    __asm__("zip1 %0.8h, %1.8h, %2.8h" : "=w"(attn__pairs) : "w"(a), "w"(b));
+    return attn__pairs;
 }
 #endif
 
@@ -10484,6 +10924,18 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(wide_f16)(ATTN__I h)
 #ifndef ATTN__LOAD_PANEL
 #define ATTN__LOAD_PANEL(p) ATTN__LOAD(p)
 #endif
+#ifndef ATTN__AVX512
+#define ATTN__AVX512 0
+#endif
+
+/* What products are made of: c + a b, of reals or of the two terms of pairs; and one element for all lanes. */
+#if ATTN__PAIRS
+#define ATTN__SET_ELEMENT(p) ATTN__NAME(set_element)(p)
+#else
+#define ATTN__DOT(a, b, c) ATTN__FMA(a, b, c)
+#define ATTN__SET_ELEMENT(p) ATTN__SET1(*(p))
+#define ATTN__BASE(x) ATTN__NAME(x)
+#endif
 #ifndef ATTN__AS_WRITTEN
 #define ATTN__AS_WRITTEN
 #endif
@@ -10497,6 +10949,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(wide_f16)(ATTN__I h)
 #define ATTN__EXP_SCALED(d, p) ATTN__NAME(exp_scaled)(d, p)
 #endif
 
+#if !ATTN__PAIRS
 static int ATTN__NAME(is_nan_or_inf)(ATTN__R x) /* NaN or +infinity */
 {
     ATTN__BITS bits;
@@ -10510,6 +10963,8 @@ static int ATTN__NAME(is_nonfinite)(ATTN__R x) /* NaN or infinity */
     ATTN__MEMCPY(&bits, &x, sizeof bits);
     return bits << 1 >= ATTN__INFINITY << 1;
 }
+
+#endif /* !ATTN__PAIRS */
 
 /* e^(scale d) = 2^(unit d + rest d), and 0 for d < limit: what the weights of a row have in common. */
 #define ATTN__PARAMS ATTN__NAME(params)
@@ -10560,10 +11015,10 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_bf16)(uint16_t *p, ATTN__V v)
 /* The lanes of a and b interleaved, a[0] b[0] a[1] b[1] ...: the first W of them, or the others. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(interleave)(ATTN__V a, ATTN__V b, const int high)
 {
-#if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
+#if ATTN__AVX512 && ATTN__REAL_F64
     return _mm512_permutex2var_pd(
         a, high ? _mm512_set_epi64(15, 7, 14, 6, 13, 5, 12, 4) : _mm512_set_epi64(11, 3, 10, 2, 9, 1, 8, 0), b);
-#elif ATTN__PASS == ATTN__PASS_AVX512
+#elif ATTN__AVX512
     return _mm512_permutex2var_ps(a,
                                   high ? _mm512_set_epi32(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8)
                                        : _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0),
@@ -10584,7 +11039,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(interleave)(ATTN__V a, ATTN__V b, c
 /* Within each 128 bits: the first pair of neighbours of a, then of b; or the second. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(interleave_pairs)(ATTN__V a, ATTN__V b, const int high)
 {
-#if ATTN__PASS == ATTN__PASS_AVX512
+#if ATTN__AVX512
     __m512d x = _mm512_castps_pd(a), y = _mm512_castps_pd(b);
     return _mm512_castpd_ps(high ? _mm512_maskz_unpackhi_pd(0xff, x, y) : _mm512_maskz_unpacklo_pd(0xff, x, y));
 #elif ATTN__PASS == ATTN__PASS_AVX2
@@ -10600,10 +11055,10 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(interleave_pairs)(ATTN__V a, ATTN__
 /* Every other lane of a and then of b: those of even number, or those of odd number. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(every_other)(ATTN__V a, ATTN__V b, const int odd)
 {
-#if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
+#if ATTN__AVX512 && ATTN__REAL_F64
     return _mm512_permutex2var_pd(
         a, odd ? _mm512_set_epi64(15, 13, 11, 9, 7, 5, 3, 1) : _mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0), b);
-#elif ATTN__PASS == ATTN__PASS_AVX512
+#elif ATTN__AVX512
     return _mm512_permutex2var_ps(a,
                                   odd ? _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1)
                                       : _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0),
@@ -10625,7 +11080,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(every_other)(ATTN__V a, ATTN__V b, 
 /* Two neighbours, as often as they fit. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(set_pair)(const ATTN__R *p)
 {
-#if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
+#if ATTN__AVX512 && ATTN__REAL_F64
     return _mm512_maskz_broadcast_f64x2(ATTN__ALL, _mm_loadu_pd(p));
 #elif ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64
     return _mm256_broadcast_pd((const __m128d *)p);
@@ -10634,7 +11089,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(set_pair)(const ATTN__R *p)
 #else
     double pair;
     ATTN__MEMCPY(&pair, p, sizeof pair);
-#if ATTN__PASS == ATTN__PASS_AVX512
+#if ATTN__AVX512
     return _mm512_castpd_ps(_mm512_set1_pd(pair));
 #elif ATTN__PASS == ATTN__PASS_AVX2
     return _mm256_castpd_ps(_mm256_set1_pd(pair));
@@ -10758,7 +11213,7 @@ static ATTN__R ATTN__NAME(exp_scaled)(ATTN__R d, const ATTN__PARAMS *p)
 /* The first n of W reals; the others are 0. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_part)(const ATTN__R *p, size_t n)
 {
-#if ATTN__PASS == ATTN__PASS_AVX512
+#if ATTN__AVX512
     return ATTN__X(maskz_loadu)(ATTN__MASK((1u << n) - 1), p);
 #else
     ATTN__R lanes[ATTN__W];
@@ -10772,7 +11227,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_part)(const ATTN__R *p, size_t
 
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_part)(ATTN__R *p, ATTN__V v, size_t n)
 {
-#if ATTN__PASS == ATTN__PASS_AVX512
+#if ATTN__AVX512
     ATTN__X(mask_storeu)(p, ATTN__MASK((1u << n) - 1), v);
 #else
     ATTN__R lanes[ATTN__W];
@@ -10786,7 +11241,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_part)(ATTN__R *p, ATTN__V v, siz
 #if ATTN__W > 1
 #define ATTN__LANES128 (16 / (int)sizeof(ATTN__R)) /* reals in 128 bits, which AVX shuffles cheaply within */
 
-#if ATTN__PASS == ATTN__PASS_AVX512 && !ATTN__REAL_F64
+#if ATTN__AVX512 && !ATTN__REAL_F64
 /* 128 bits from each of four places. */
 ATTN__TARGET ATTN__INLINE __m512 ATTN__NAME(load_quarters)(const char *p, const char *q, const char *r, const char *s)
 {
@@ -10801,12 +11256,12 @@ ATTN__TARGET ATTN__INLINE __m512 ATTN__NAME(load_quarters)(const char *p, const 
 /* A vector of W / LANES128 chunks of 128 bits, `step` bytes apart. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_128)(const char *p, ptrdiff_t step)
 {
-#if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
+#if ATTN__AVX512 && ATTN__REAL_F64
     __m512d v = _mm512_castpd128_pd512(_mm_loadu_pd((const double *)p));
     v = _mm512_maskz_insertf64x2(ATTN__ALL, v, _mm_loadu_pd((const double *)(p + step)), 1);
     v = _mm512_maskz_insertf64x2(ATTN__ALL, v, _mm_loadu_pd((const double *)(p + 2 * step)), 2);
     return _mm512_maskz_insertf64x2(ATTN__ALL, v, _mm_loadu_pd((const double *)(p + 3 * step)), 3);
-#elif ATTN__PASS == ATTN__PASS_AVX512
+#elif ATTN__AVX512
     return ATTN__NAME(load_quarters)(p, p + step, p + 2 * step, p + 3 * step);
 #elif ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64
     return _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd((const double *)p)),
@@ -10820,14 +11275,14 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_128)(const char *p, ptrdiff_t 
 #endif
 }
 
-#if ATTN__PASS == ATTN__PASS_AVX512 || ATTN__PASS == ATTN__PASS_AVX2
+#if ATTN__AVX512 || ATTN__PASS == ATTN__PASS_AVX2
 /* Half a vector from each of two places. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_halves)(const char *p, const char *q)
 {
-#if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
+#if ATTN__AVX512 && ATTN__REAL_F64
     __m512d v = _mm512_castpd256_pd512(_mm256_loadu_pd((const double *)p));
     return _mm512_maskz_insertf64x4(ATTN__ALL, v, _mm256_loadu_pd((const double *)q), 1);
-#elif ATTN__PASS == ATTN__PASS_AVX512
+#elif ATTN__AVX512
     __m512 v = _mm512_castps256_ps512(_mm256_loadu_ps((const float *)p));
     return _mm512_maskz_insertf32x8(ATTN__ALL, v, _mm256_loadu_ps((const float *)q), 1);
 #else
@@ -10839,7 +11294,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_halves)(const char *p, const c
 /* interleave, within each 128 bits */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(interleave_128)(ATTN__V a, ATTN__V b, const int high)
 {
-#if ATTN__PASS == ATTN__PASS_AVX512
+#if ATTN__AVX512
     return high ? ATTN__X(maskz_unpackhi)(ATTN__ALL, a, b) : ATTN__X(maskz_unpacklo)(ATTN__ALL, a, b);
 #elif ATTN__PASS == ATTN__PASS_AVX2
     return high ? ATTN__X(unpackhi)(a, b) : ATTN__X(unpacklo)(a, b);
@@ -10867,6 +11322,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose_128)(ATTN__V *v)
     }
 }
 
+#if !ATTN__PAIRS
 /* x[r * rs + c] = alpha in[r + c * cs] for `high` rows of W columns: a vector holds LANES128 rows of every LANES128-th
    column, and as many of them are transposed together. Not `whole`: rows past the last are read but not stored, nor are
    columns from `wide` on. */
@@ -10912,6 +11368,9 @@ ATTN__TARGET static void ATTN__NAME(transpose)(ATTN__R *x, ptrdiff_t rs, const A
     }
 }
 #endif
+#endif /* ATTN__W > 1 */
+
+#if !ATTN__PAIRS
 
 /* Has the pass a vector load for that type, and a store? */
 ATTN__INLINE int ATTN__NAME(widens)(attn_dtype dtype)
@@ -11173,13 +11632,191 @@ ATTN__TARGET static void ATTN__NAME(add)(void *out, ptrdiff_t rs, const void *xv
 }
 #endif
 
+#endif /* !ATTN__PAIRS */
+
+#if ATTN__PAIRS
+/* -- pairs -- */
+
+#if ATTN__AVX512
+/* Pairs of elements i of the lower and i of the upper half, in order. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(zip)(__m512i halves)
+{
+    const __m512i at = _mm512_set_epi32(0x001f000f, 0x001e000e, 0x001d000d, 0x001c000c, 0x001b000b, 0x001a000a,
+                                        0x00190009, 0x00180008, 0x00170007, 0x00160006, 0x00150005, 0x00140004,
+                                        0x00130003, 0x00120002, 0x00110001, 0x00100000);
+    return ATTN__AS_REAL(_mm512_maskz_permutexvar_epi16(UINT32_MAX, at, halves));
+}
+#endif
+
+/* Pairs of elements from two rows; the first n of W, and zeros. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_pair)(const char *p, const char *q, size_t n)
+{
+#if ATTN__AVX512
+    __mmask16 which = (__mmask16)(UINT16_MAX >> (ATTN__W - n));
+    __m256i low = _mm256_maskz_loadu_epi16(which, p);
+    __m256i high = _mm256_maskz_loadu_epi16(which, q);
+    return ATTN__NAME(zip)(_mm512_maskz_inserti64x4(UINT8_MAX, _mm512_castsi256_si512(low), high, 1));
+#else
+    uint16_t part[2 * ATTN__W];
+    size_t i;
+    if (n < ATTN__W) {
+        ATTN__MEMSET(part, 0, sizeof part);
+        for (i = 0; i < n; i++) {
+            ATTN__MEMCPY(part + i, p + 2 * i, 2);
+            ATTN__MEMCPY(part + ATTN__W + i, q + 2 * i, 2);
+        }
+        p = (const char *)part;
+        q = (const char *)(part + ATTN__W);
+    }
+    return ATTN__NAME(zip)(ATTN__LOAD_H(p), ATTN__LOAD_H(q));
+#endif
+}
+
+/* load_part and store_part where n may be W. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_up_to)(const ATTN__R *p, size_t n)
+{
+#if !ATTN__AVX512 /* which masks all the same */
+    if (n == ATTN__W)
+        return ATTN__LOAD(p);
+#endif
+    return ATTN__NAME(load_part)(p, n);
+}
+
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_up_to)(ATTN__R *p, ATTN__V v, size_t n)
+{
+#if !ATTN__AVX512
+    if (n == ATTN__W) {
+        ATTN__STORE(p, v);
+        return;
+    }
+#endif
+    ATTN__NAME(store_part)(p, v, n);
+}
+
+/* A vector of chunks of 128 bits, which begin `bytes` from places 0, LANES128, 2 LANES128, ... */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_chunks)(const char *const *at, size_t bytes)
+{
+#if ATTN__AVX512
+    return ATTN__NAME(load_quarters)(at[0] + bytes, at[4] + bytes, at[8] + bytes, at[12] + bytes);
+#else
+    return ATTN__LOAD((const ATTN__R *)(const void *)(at[0] + bytes));
+#endif
+}
+
+/* Is a half of one of the pairs NaN or infinite? */
+ATTN__TARGET ATTN__INLINE int ATTN__NAME(any_nonfinite_half)(ATTN__V v)
+{
+#if ATTN__AVX512
+    const __m512i infinity = _mm512_set1_epi16(0x7f80);
+    return _mm512_cmpeq_epi16_mask(_mm512_and_si512(ATTN__AS_BITS(v), infinity), infinity) != 0;
+#else
+    const uint16x8_t infinity = vdupq_n_u16(0x7f80);
+    return vmaxvq_u16(vceqq_u16(vandq_u16(vreinterpretq_u16_f32(v), infinity), infinity)) != 0;
+#endif
+}
+
+/* pair_rows of a view whose rows are next to each other: LANES128 pairs of W columns at a time. */
+ATTN__TARGET static void ATTN__NAME(pair_transposed)(ATTN__R *x, size_t ld, const char *in, ptrdiff_t cs, size_t rows,
+                                                     size_t cols)
+{
+    const size_t whole = rows / 2 / ATTN__LANES128 * ATTN__LANES128;
+    const char *at[ATTN__W];
+    ATTN__V v[ATTN__LANES128];
+    size_t c, p, wide, i;
+    uint16_t pair[2];
+    for (c = 0; c < cols; c += wide) {
+        wide = attn__min(cols - c, ATTN__W);
+        for (i = 0; i < ATTN__W; i++) /* past the last column: that again */
+            at[i] = in + 2 * (ptrdiff_t)(c + attn__min(i, wide - 1)) * cs;
+        for (p = 0; p < whole; p += ATTN__LANES128) {
+            ATTN__UNROLL
+            for (i = 0; i < ATTN__LANES128; i++)
+                v[i] = ATTN__NAME(load_chunks)(at + i, 4 * p);
+            ATTN__NAME(transpose_128)(v);
+            ATTN__UNROLL
+            for (i = 0; i < ATTN__LANES128; i++)
+                ATTN__NAME(store_up_to)(x + (p + i) * ld + c, v[i], wide);
+        }
+        for (; p < rows / 2 + rows % 2; p++)
+            for (i = 0; i < wide; i++) {
+                pair[1] = 0;
+                ATTN__MEMCPY(pair, at[i] + 4 * p, 2 * attn__min(rows - 2 * p, 2));
+                ATTN__MEMCPY(x + p * ld + c + i, pair, sizeof pair);
+            }
+    }
+}
+
+ATTN__TARGET static void ATTN__NAME(pair_rows)(void *pairs, size_t ld, const void *in, ptrdiff_t rs, ptrdiff_t cs,
+                                               size_t rows, size_t cols)
+{
+    ATTN__R *x = (ATTN__R *)pairs;
+    static const uint16_t attn__zeros[ATTN__W] = {0}; /* beside the last row of an odd number */
+    const char *p, *q;
+    size_t r, c;
+    ptrdiff_t beside; /* 2, or for that row 0 */
+    uint16_t pair[2];
+    if (rs == 1 && cs != 1) {
+        ATTN__NAME(pair_transposed)(x, ld, (const char *)in, cs, rows, cols);
+        return;
+    }
+    for (r = 0; r < rows && cols > 0; r += 2, x += ld) { /* the stride of one row, or column, may be anything */
+        p = (const char *)in + 2 * (ptrdiff_t)r * rs;
+        q = r + 1 < rows ? p + 2 * rs : (const char *)attn__zeros;
+        beside = r + 1 < rows ? 2 : 0;
+        for (c = 0; cs == 1 && c < cols; c += ATTN__W) {
+            size_t n = attn__min(cols - c, ATTN__W);
+            ATTN__NAME(store_up_to)
+            (x + c, ATTN__NAME(load_pair)(p + 2 * c, q + beside * (ptrdiff_t)c, n), n);
+        }
+        for (; c < cols; c++) {
+            ATTN__MEMCPY(pair, p + 2 * (ptrdiff_t)c * cs, 2);
+            ATTN__MEMCPY(pair + 1, q + beside * (ptrdiff_t)c * cs, 2);
+            ATTN__MEMCPY(x + c, pair, sizeof pair);
+        }
+    }
+}
+
+ATTN__TARGET static void ATTN__NAME(pair_reals)(void *pairs, const void *xv, size_t rows, size_t cols)
+{
+    const ATTN__R *x = (const ATTN__R *)xv;
+    ATTN__R *to = (ATTN__R *)pairs;
+    ATTN__V a, b;
+    size_t r, c;
+    for (r = 0; r < rows; r += 2, x += 2 * cols, to += cols)
+        for (c = 0; c < cols; c += ATTN__W) {
+            a = ATTN__LOAD(x + c);
+            b = r + 1 < rows ? ATTN__LOAD(x + cols + c) : ATTN__SET1(0.0f);
+            ATTN__STORE(to + c, ATTN__PAIR_UP(a, b));
+        }
+}
+
+ATTN__TARGET static int ATTN__NAME(nonfinite)(const void *xv, ptrdiff_t ld, size_t rows, size_t cols)
+{
+    const ATTN__R *x = (const ATTN__R *)xv;
+    size_t r, c;
+    for (r = 0; r < rows; r++, x += ld)
+        for (c = 0; c < cols; c += ATTN__W)
+            if (ATTN__NAME(any_nonfinite_half)(ATTN__NAME(load_up_to)(x + c, attn__min(cols - c, ATTN__W))))
+                return 1;
+    return 0;
+}
+
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(set_element)(const ATTN__R *p)
+{
+    ATTN__BITS pair;
+    ATTN__MEMCPY(&pair, p, sizeof pair);
+    return ATTN__AS_REAL(ATTN__ISET(pair));
+}
+#endif /* ATTN__PAIRS */
+
 /* -- gemm -- */
 
 /* The microkernel: one register tile c of ROWS x `vectors` vectors, packed; ROWS rows of a times one panel of b.
    Without `factor` a sum is two chains, of the terms of even number and of the others, which are added at the end:
    short chains lose less to rounding. Every kernel of the pass sums so but for sums over keys, of weights and of
-   values: with `factor`, c = factor c + a b in one chain. Of parts of a sum, c has two tiles, one for each chain, until
-   the last has come. The vectors of b are named, not an array, and c needs no stride: so gcc keeps all in registers. */
+   values: with `factor`, c = factor c + a b in one chain. With pairs, a term is a pair. Of parts of a sum, c has two
+   tiles, one for each chain, until the last has come. The vectors of b are named, not an array, and c needs no stride:
+   so gcc keeps all in registers. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R *const *a, ptrdiff_t ks,
                                                        const ATTN__R *b, size_t depth, const int vectors, int part,
                                                        const ATTN__R *factor)
@@ -11207,16 +11844,16 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(microkernel)(ATTN__R *c, const ATTN__R
                 b2 = ATTN__LOAD_PANEL(from + 2 * ATTN__W);
             ATTN__UNROLL
             for (r = 0; r < ATTN__ROWS; r++) {
-                ATTN__V x = ATTN__SET1(a[r][at]);
+                ATTN__V x = ATTN__SET_ELEMENT(a[r] + at);
 #if ATTN__PASS == ATTN__PASS_VECTOR128 && defined(ATTN__X86) /* no register is left for b2 */
                 ATTN__PIN_POINTER(from);
                 b2 = vectors > 2 ? ATTN__LOAD_PANEL(from + 2 * ATTN__W) : b0;
 #endif
-                sum[r][0] = ATTN__FMA(x, b0, sum[r][0]);
+                sum[r][0] = ATTN__DOT(x, b0, sum[r][0]);
                 if (vectors > 1)
-                    sum[r][1] = ATTN__FMA(x, b1, sum[r][1]);
+                    sum[r][1] = ATTN__DOT(x, b1, sum[r][1]);
                 if (vectors > 2)
-                    sum[r][2] = ATTN__FMA(x, b2, sum[r][2]);
+                    sum[r][2] = ATTN__DOT(x, b2, sum[r][2]);
             }
             at += (ptrdiff_t)chains * ks;
             from += chains * (size_t)vectors * ATTN__W;
@@ -11274,6 +11911,7 @@ ATTN__TARGET static void ATTN__NAME(gemm)(void *cv, const void *av, ptrdiff_t rs
     }
 }
 
+#if !ATTN__PAIRS
 /* -- softmax -- */
 
 ATTN__TARGET static double ATTN__NAME(softmax_max)(const void *xv, size_t n, double max, int *nonfinite)
@@ -11390,7 +12028,7 @@ ATTN__TARGET static int ATTN__NAME(nonfinite)(const void *xv, ptrdiff_t ld, size
 
 ATTN__TARGET ATTN__INLINE uint64_t ATTN__NAME(nonzero)(const unsigned char *p) /* of 64 bytes, as bits */
 {
-#if ATTN__PASS == ATTN__PASS_AVX512
+#if ATTN__AVX512
     __m512i bytes = _mm512_loadu_si512(p);
     return _mm512_test_epi8_mask(bytes, bytes);
 #elif ATTN__PASS == ATTN__PASS_AVX2
@@ -12131,14 +12769,13 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
     }
 }
 
-#define ATTN__DOUBLE_KERNEL(name) ATTN__NAME(name)
-#else
-#define ATTN__DOUBLE_KERNEL(name) NULL
 #endif
+
+#endif /* !ATTN__PAIRS */
 
 /* -- few rows: w, keys and values are read where they lie, and as seldom as can be -- */
 
-#if ATTN__W > 1
+#if ATTN__W > 1 && !ATTN__PAIRS
 /* c = the sums of the two chains of n vectors of columns. */
 ATTN__TARGET static void ATTN__NAME(few_finish)(ATTN__R *c, const ATTN__R *pairs, size_t n)
 {
@@ -12359,6 +12996,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn
 #define ATTN__FEW_TURN 4
 #define ATTN__FEW_TURN_BYTES 2048
 
+#if !ATTN__PAIRS
 /* While bytes from .. from + bytes - 1 of rows i .. i + n - 1 of `count` are used, the same bytes are prefetched: near,
    of rows that follow soon, in the order of memory; else, of the rows that will be read after all of these: where rows
    are in pieces, in that order, else from four places, a quarter of those rows apart. Near, n is a power of two.
@@ -12411,6 +13049,7 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(begin_stream)(attn__stream *s, const
     s->left = s->lines = (bytes + ((size_t)1 << shift) - 1) >> shift;
     s->next_row = step - (ptrdiff_t)(s->lines << shift);
 }
+#endif
 
 /* One pass over a tile: queries from number r on, n dims from number d on. */
 typedef struct ATTN__NAME(few_pass) {
@@ -12418,6 +13057,7 @@ typedef struct ATTN__NAME(few_pass) {
     const attn__state *state;
     const attn__rows *v;
     const ATTN__R *weights;
+    size_t weight_step; /* of those of a query to those of the next */
     size_t r, d, n;
     int vectors;         /* of dims */
     size_t pass, passes; /* this is pass number `pass` of so many, which share the rows to prefetch */
@@ -12428,15 +13068,93 @@ typedef struct ATTN__NAME(few_pass) {
     ATTN__R *copy;  /* these, or NULL */
 } ATTN__NAME(few_pass);
 
+#if ATTN__PAIRS
+/* The rows of V from number k on, before `end`, that few_keys takes together: the first is at *from, and beside it is
+   the one at *second, which may lie elsewhere; NULL beside the last of an odd number. Returns how many: pairs, but for
+   that one. */
+ATTN__TARGET ATTN__INLINE size_t ATTN__NAME(few_run)(const attn__rows *v, size_t k, size_t end, const char **from,
+                                                     const char **second)
+{
+    size_t n = attn__min(end - k, attn__row_at(v, k, from));
+    *second = *from ? *from + 2 * v->step : NULL;
+    if (n > 1)
+        return n - n % 2;
+    *second = NULL;
+    n = attn__min(end - k, 2);
+    if (n > 1)
+        attn__row_at(v, k + 1, second);
+    return n;
+}
+#else
 /* Copies n rows of V, the dims that fill no vector. */
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(few_values)(const ATTN__NAME(few_pass) * f, const char *from, size_t n)
 {
     const attn__rows *v = f->v;
     ATTN__NAME(load)(f->copy, ATTN__W, attn__at(from, v->dtype, (ptrdiff_t)f->d), v->dtype, v->step, 1, n, f->n);
 }
+#endif
 
 /* sum += P V over n rows of V, from number k on, for `rows` queries and as many of `most` vectors of dims as there are;
    the first of the rows is at `from`. With the first dims the weights are added to `total`. */
+#if ATTN__PAIRS
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(ATTN__NAME(few_pass) * f, ATTN__V sum[][8], ATTN__V *total,
+                                                    const char *from, const char *second, size_t k, size_t n,
+                                                    const size_t wide, const int rows, const int most)
+{
+    const size_t query = f->tile->layout.query, last = f->tile->queries - 1 - f->r;
+    const ptrdiff_t step = 4 * f->v->step; /* from pair to pair, bytes */
+    const ATTN__R *w = f->weights + f->r * f->weight_step + k / 2;
+    const ATTN__R *p = (const ATTN__R *)f->tile->scores + f->r * query + k;
+    const int bytes = 2 * ATTN__W, vectors = f->vectors, first_dims = f->d == 0;
+    attn__stream next = f->next;
+    ATTN__V x[8], weight;
+    size_t at[4], turn;
+    int i, j;
+    ATTN__UNROLL
+    for (i = 0; i < rows; i++) { /* past the last query: that again, into sums that nobody reads */
+        at[i] = attn__min((size_t)i, last);
+        ATTN__PIN_POINTER(at[i]);
+    }
+    ATTN__UNROLL
+    for (j = 0; j < most; j++) /* past the last vector: 0, into such sums too */
+        x[j] = ATTN__SET1((ATTN__R)0);
+    while (n > 0) {
+        if (next.at)
+            attn__prefetch(&next, f->due);
+        turn = next.at ? attn__min(n, f->turn) : n;
+        n -= turn;
+        for (; turn > 0; turn -= attn__min(turn, 2), from += step, second += step, p += 2, w++) {
+            if (first_dims) {
+                ATTN__UNROLL
+                for (i = 0; i < rows; i++) {
+                    total[i] = ATTN__ADD(total[i], ATTN__SET1(p[at[i] * query]));
+                    ATTN__PIN(total[i]);
+                    if (turn > 1)
+                        total[i] = ATTN__ADD(total[i], ATTN__SET1(p[at[i] * query + 1]));
+                    ATTN__PIN(total[i]);
+                }
+            }
+            weight = ATTN__SET_ELEMENT(w);
+            ATTN__UNROLL
+            for (j = 0; j < most; j++)
+                if (j < vectors) {
+                    x[j] = ATTN__NAME(load_pair)(from + j * bytes, second + j * bytes, wide);
+                    sum[0][j] = ATTN__DOT(x[j], weight, sum[0][j]);
+                }
+            ATTN__UNROLL
+            for (i = 1; i < rows; i++) {
+                weight = ATTN__SET_ELEMENT(w + at[i] * f->weight_step);
+                ATTN__UNROLL
+                for (j = 0; j < most; j++)
+                    sum[i][j] = ATTN__DOT(x[j], weight, sum[i][j]);
+            }
+        }
+    }
+    f->next.at = next.at;
+    f->next.left = next.left;
+    f->next.due = next.due;
+}
+#else
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(ATTN__NAME(few_pass) * f, ATTN__V sum[][8], ATTN__V *total,
                                                     const char *from, size_t k, size_t n, attn_dtype dtype,
                                                     const int rows, const int most)
@@ -12489,11 +13207,16 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(ATTN__NAME(few_pass) * f, AT
     f->next.left = next.left;
     f->next.due = next.due;
 }
+#endif
 
 /* factor out + P V for `rows` queries and up to `most` vectors of dims. With the first dims the weights are summed too,
    in the same chains. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(ATTN__NAME(few_pass) * f, const int rows, const int most)
 {
+#if ATTN__PAIRS
+    static const char attn__zeros[8 * ATTN__W * 2] = {0}; /* beside the last row of an odd number */
+    const char *second;
+#endif
     const attn__tile *t = f->tile;
     const size_t keys = t->keys, together = f->copy || f->v->near ? ATTN__FEW_KEYS : keys;
     size_t n, k, first, end;
@@ -12512,11 +13235,23 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(ATTN__NAME(few_pass
                 sum[i][j] = ATTN__SET1((ATTN__R)0);
         }
         for (k = first; k < end; k += n) {
+#if ATTN__PAIRS
+            n = attn__min(ATTN__NAME(few_run)(f->v, k, end, &from, &second), together);
+#else
             n = attn__min(attn__min(end - k, together), attn__row_at(f->v, k, &from));
+#endif
             if ((f->v->near || f->v->next_count > 0) && f->pass * keys + k >= f->begun * f->passes) {
-                ATTN__NAME(begin_stream)(&f->next, f->v, keys, f->begun, together, 0, f->v->row_bytes);
+                ATTN__BASE(begin_stream)(&f->next, f->v, keys, f->begun, together, 0, f->v->row_bytes);
                 f->begun += n;
             }
+#if ATTN__PAIRS
+            from = f->n > 0 ? from + 2 * f->d : attn__zeros; /* without dims there may be no data */
+            second = f->n > 0 && second ? second + 2 * f->d : attn__zeros;
+            if (f->n >= ATTN__W)
+                ATTN__NAME(few_keys)(f, sum, total, from, second, k, n, ATTN__W, rows, most);
+            else /* dims that fill no vector have a pass of their own */
+                ATTN__NAME(few_keys)(f, sum, total, from, second, k, n, f->n, rows, 1);
+#else
             if (f->copy && f->n > 0)
                 ATTN__NAME(few_values)(f, from, n);
             from = f->copy ? (const char *)f->copy : from + f->d * attn__size(f->use.dtype);
@@ -12526,6 +13261,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(ATTN__NAME(few_pass
             case ATTN_I8: ATTN__NAME(few_keys)(f, sum, total, from, k, n, ATTN_I8, rows, most); break;
             default: ATTN__NAME(few_keys)(f, sum, total, from, k, n, ATTN__REAL, rows, most); break;
             }
+#endif
         }
         ATTN__UNROLL
         for (i = 0; i < rows; i++) {
@@ -12561,7 +13297,17 @@ ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn
     f.v = v;
     f.use = *v;
     f.weights = (const ATTN__R *)t->scores;
+    f.weight_step = t->layout.query;
     f.copy = NULL;
+#if ATTN__PAIRS
+    f.weight_step = attn__whole(t->keys, 2 * ATTN__W) / 2;
+    for (f.r = 0; f.r < t->queries; f.r++)
+        for (f.d = 0; f.d < t->keys; f.d += ATTN__W)
+            ATTN__STORE_BF16(
+                scaled + f.r * f.weight_step + f.d / 2,
+                ATTN__NAME(load_up_to)(f.weights + f.r * t->layout.query + f.d, attn__min(t->keys - f.d, ATTN__W)));
+    f.weights = scaled;
+#else
     if (v->scales) {
         attn__tile all = *t;
         ATTN__MEMCPY(scaled, f.weights, t->queries * t->layout.query * sizeof *scaled);
@@ -12569,11 +13315,12 @@ ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn
         ATTN__NAME(scale_keys)(&all, v->scales);
         f.weights = scaled;
     }
+#endif
     f.d = f.pass = 0;
     f.passes = attn__max(attn__blocks(dims, most * ATTN__W), 1) * attn__blocks(t->queries, 4);
     f.turn = ATTN__FEW_TURN;
     if (!v->near)
-        f.turn = attn__max(f.turn, ATTN__FEW_TURN_BYTES / attn__max(v->row_bytes, 1));
+        f.turn = attn__max(f.turn, ATTN__FEW_TURN_BYTES / attn__max(v->row_bytes, 1) / 2 * 2);
     f.due = f.turn * v->row_bytes / f.passes;
     f.next = attn__no_stream;
     f.begun = 0;
@@ -12582,7 +13329,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn
         if (f.n >= ATTN__W)
             f.n -= f.n % ATTN__W;
         f.vectors = (int)attn__blocks(f.n, ATTN__W);
-        if (f.n % ATTN__W > 0 || dims == 0) { /* without dims there may be no data */
+        if (!ATTN__PAIRS && (f.n % ATTN__W > 0 || dims == 0)) { /* without dims there may be no data */
             f.copy = copy;
             f.use.dtype = ATTN__REAL;
             f.use.step = ATTN__W;
@@ -12632,7 +13379,7 @@ ATTN__INLINE const char *ATTN__NAME(row_at)(const char *p, ATTN__NAME(few_steps)
 
 /* Pairs of neighbours, PAIRS_LOADED from each of W / 2 rows, number `row` from p and those after it: 128 bits of a row.
    x[j] is pair number j of all rows. */
-#if ATTN__PASS == ATTN__PASS_AVX512 /* 256 bits of a row */
+#if ATTN__AVX512 /* 256 bits of a row */
 #define ATTN__PAIRS_LOADED ATTN__LANES128
 #else
 #define ATTN__PAIRS_LOADED (ATTN__LANES128 / 2)
@@ -12640,12 +13387,12 @@ ATTN__INLINE const char *ATTN__NAME(row_at)(const char *p, ATTN__NAME(few_steps)
 #define ATTN__ROW(i) ATTN__NAME(row_at)(p, s, row + (i))
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs)(ATTN__V *x, const char *p, ATTN__NAME(few_steps) s, const int row)
 {
-#if ATTN__PASS == ATTN__PASS_AVX512 && ATTN__REAL_F64
+#if ATTN__AVX512 && ATTN__REAL_F64
     __m512d a = ATTN__NAME(load_halves)(ATTN__ROW(0), ATTN__ROW(1));
     __m512d b = ATTN__NAME(load_halves)(ATTN__ROW(2), ATTN__ROW(3));
     x[0] = _mm512_maskz_shuffle_f64x2(ATTN__ALL, a, b, 0x88);
     x[1] = _mm512_maskz_shuffle_f64x2(ATTN__ALL, a, b, 0xdd);
-#elif ATTN__PASS == ATTN__PASS_AVX512
+#elif ATTN__AVX512
     __m512 a = ATTN__NAME(load_halves)(ATTN__ROW(0), ATTN__ROW(2));
     __m512 b = ATTN__NAME(load_halves)(ATTN__ROW(1), ATTN__ROW(3));
     __m512 c = ATTN__NAME(load_halves)(ATTN__ROW(4), ATTN__ROW(6));
@@ -12680,7 +13427,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs16)(ATTN__V *x, const char *
 {
     ATTN__H pairs[ATTN__PAIRS_LOADED];
     int i;
-#if ATTN__PASS == ATTN__PASS_AVX512
+#if ATTN__AVX512
     __m256i y[4], low, high;
     if (dtype == ATTN_BF16) { /* pairs 0 and 1 of all rows, 2 and 3; then each 16 bits to the top of a float, in one */
         const __m512i at = _mm512_set4_epi32(0x07068080, 0x05048080, 0x03028080, 0x01008080);
@@ -12733,7 +13480,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs8)(ATTN__V *x, const char *p
 {
     ATTN__H8 pairs[ATTN__PAIRS_LOADED];
     int i;
-#if ATTN__PASS == ATTN__PASS_AVX512
+#if ATTN__AVX512
     __m128i y[8];
     ATTN__UNROLL
     for (i = 0; i < 8; i++)
@@ -12863,7 +13610,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, 
                     ATTN__UNROLL
                     for (j = 0; j < halves; j++)
                         if (j < 2 || wide)
-                            sum[row][j] = ATTN__FMA(x[j][i / 2], y, sum[row][j]);
+                            sum[row][j] = ATTN__DOT(x[j][i / 2], y, sum[row][j]);
                 }
             }
         ATTN__UNROLL
@@ -12882,7 +13629,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, 
 /* `one`: f->rows is 1 */
 ATTN__TARGET static void ATTN__NAME(few_rows)(const ATTN__NAME(few) * f, int one)
 {
-    int real = ATTN__REAL_F64 || f->dtype == ATTN__REAL;
+    int real = ATTN__REAL_F64 || ATTN__PAIRS || f->dtype == ATTN__REAL;
     if (real && one)
         ATTN__NAME(few_block)(f, 1, 4, ATTN__REAL);
     else if (real)
@@ -12899,7 +13646,7 @@ ATTN__TARGET static void ATTN__NAME(few_copy)(ATTN__R *copy, const char *p, ptrd
 {
     if (count < ATTN__W || terms < padded)
         ATTN__MEMSET(copy, 0, attn__max(count, ATTN__W) * padded * sizeof *copy);
-    ATTN__NAME(load)(copy, padded, p, dtype, step, 1, count, terms);
+    ATTN__BASE(load)(copy, padded, p, dtype, step, 1, count, terms);
 }
 
 /* Of rows up to so many bytes, 2 W are read together; lines of longer ones would compete for one set of a cache. */
@@ -12950,7 +13697,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
             f.dtype = w->dtype;
             f.next = attn__no_stream;
             if (w->near || w->next_count > 0)
-                ATTN__NAME(begin_stream)(&f.next, w, count, g, n, k * size, terms * size);
+                ATTN__BASE(begin_stream)(&f.next, w, count, g, n, k * size, terms * size);
             f.due = n * span * size;
             if (!direct) {
                 ATTN__NAME(few_copy)(copy, f.w, w->step, w->dtype, attn__min(left, n), terms, f.terms);
@@ -12968,7 +13715,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
             }
         }
         for (r = 0; !(part & ATTN__UNFINISHED) && r < rows; r++)
-            ATTN__NAME(few_finish)(c + r * ldc, pairs + r * f.ld_pairs, n / ATTN__W);
+            ATTN__BASE(few_finish)(c + r * ldc, pairs + r * f.ld_pairs, n / ATTN__W);
     }
 }
 
@@ -12980,7 +13727,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
 #define ATTN__FEW_KERNEL(name) NULL /* without vectors one query is not few */
 #endif
 
-#if ATTN__PASS == ATTN__PASS_AVX512 && !ATTN__REAL_F64
+#if ATTN__AVX512 && !ATTN__REAL_F64
 
 /* So many bytes of a row before they are used, they are prefetched: the CPU's own prefetchers, which bring them into
    the second cache, stop at the end of each page. */
@@ -13089,7 +13836,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(far_add)(ATTN__V sum, const ATTN__V
     int i;
     ATTN__UNROLL
     for (i = 0; i < 8; i++)
-        sum = ATTN__FMA(x[i], ATTN__NAME(set_pair)(a + 2 * i), sum);
+        sum = ATTN__DOT(x[i], ATTN__NAME(set_pair)(a + 2 * i), sum);
     return sum;
 }
 
@@ -13166,18 +13913,30 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_far)(void *cv, const void *av, const
             f.begun[h] = k > 0;
             f.pairs[h] = idle ? unused : c + (at / parts * (size_t)halves + (size_t)h) * 16;
         }
-        switch (w->dtype) {
+        switch (ATTN__PAIRS ? ATTN__REAL : w->dtype) {
         case ATTN_F16: ATTN__NAME(far_block)(&f, 2, ATTN_F16); break;
         case ATTN_BF16: ATTN__NAME(far_block)(&f, 2, ATTN_BF16); break;
         default: ATTN__NAME(far_block)(&f, 1, ATTN__REAL); break;
         }
     }
-    ATTN__NAME(few_finish)(c, c, attn__blocks(count * (size_t)halves * 8, ATTN__W));
+    ATTN__BASE(few_finish)(c, c, attn__blocks(count * (size_t)halves * 8, ATTN__W));
 }
 
 #define ATTN__FAR_KERNEL(name) ATTN__NAME(name)
 #else
 #define ATTN__FAR_KERNEL(name) NULL
+#endif
+
+#if ATTN__PAIRS
+#define ATTN__PAIR_KERNEL(name) ATTN__NAME(name)
+#else
+#define ATTN__PAIR_KERNEL(name) NULL
+#endif
+
+#if ATTN__REAL_F64
+#define ATTN__DOUBLE_KERNEL(name) ATTN__NAME(name)
+#else
+#define ATTN__DOUBLE_KERNEL(name) NULL
 #endif
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -13191,37 +13950,39 @@ static const attn__kernels ATTN__NAME(kernels) = {
     /* size        */ sizeof(ATTN__R),
     /* lanes       */ ATTN__W,
     /* rows, cols  */ ATTN__ROWS, ATTN__TILE_COLS,
-    /* load        */ ATTN__NAME(load),
-    /* store       */ ATTN__NAME(store),
+    /* pairs       */ ATTN__PAIRS,
+    /* load        */ ATTN__BASE(load),
+    /* store       */ ATTN__BASE(store),
 #ifndef ATTN_NO_TRAINING
-    /* add         */ ATTN__NAME(add),
+    /* add         */ ATTN__BASE(add),
 #endif
     /* gemm        */ ATTN__NAME(gemm),
     /* gemm_nt_few */ ATTN__FEW_KERNEL(gemm_nt_few),
     /* gemm_nt_far */ ATTN__FAR_KERNEL(gemm_nt_far),
-    /* softmax_max */ ATTN__NAME(softmax_max),
-    /* softmax_exp */ ATTN__NAME(softmax_exp),
+    /* pair_..     */ ATTN__PAIR_KERNEL(pair_rows), ATTN__PAIR_KERNEL(pair_reals),
+    /* softmax_max */ ATTN__BASE(softmax_max),
+    /* softmax_exp */ ATTN__BASE(softmax_exp),
     /* merge_..    */ ATTN__DOUBLE_KERNEL(merge_weights), ATTN__DOUBLE_KERNEL(merge_rows),
     /* nonfinite   */ ATTN__NAME(nonfinite),
-    /* load_bits   */ ATTN__NAME(load_bits),
-    /* classify    */ ATTN__NAME(classify),
+    /* load_bits   */ ATTN__BASE(load_bits),
+    /* classify    */ ATTN__BASE(classify),
     {
-        /* begin       */ ATTN__NAME(begin),
-        /* scale_keys  */ ATTN__NAME(scale_keys),
-        /* softcap     */ ATTN__NAME(softcap),
-        /* bias        */ ATTN__NAME(bias),
-        /* hide        */ ATTN__NAME(hide),
-        /* softmax     */ ATTN__NAME(softmax),
-        /* drop        */ ATTN__NAME(drop),
+        /* begin       */ ATTN__BASE(begin),
+        /* scale_keys  */ ATTN__BASE(scale_keys),
+        /* softcap     */ ATTN__BASE(softcap),
+        /* bias        */ ATTN__BASE(bias),
+        /* hide        */ ATTN__BASE(hide),
+        /* softmax     */ ATTN__BASE(softmax),
+        /* drop        */ ATTN__BASE(drop),
         /* gemm_nn_few */ ATTN__FEW_KERNEL(gemm_nn_few),
-        /* merge       */ ATTN__NAME(merge),
-        /* finish      */ ATTN__NAME(finish),
-        /* scale       */ ATTN__NAME(scale),
-        /* weights     */ ATTN__NAME(weights),
+        /* merge       */ ATTN__BASE(merge),
+        /* finish      */ ATTN__BASE(finish),
+        /* scale       */ ATTN__BASE(scale),
+        /* weights     */ ATTN__BASE(weights),
 #ifndef ATTN_NO_TRAINING
-        /* backward    */ ATTN__NAME(backward), ATTN__NAME(softcap_backward),
-        /* sums        */ ATTN__NAME(add_dot), ATTN__NAME(sum_keys), ATTN__NAME(sum_rows),
-                          ATTN__NAME(sum_distances),
+        /* backward    */ ATTN__BASE(backward), ATTN__BASE(softcap_backward),
+        /* sums        */ ATTN__BASE(add_dot), ATTN__BASE(sum_keys), ATTN__BASE(sum_rows),
+                          ATTN__BASE(sum_distances),
 #endif
     },
 };
@@ -13324,12 +14085,21 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__READ
 #undef ATTN__WIDE_ROW
 #undef ATTN__DOUBLE_KERNEL
+#undef ATTN__AVX512
+#undef ATTN__DOT
+#undef ATTN__SET_ELEMENT
+#undef ATTN__BASE
+#undef ATTN__PAIR_UP
+#undef ATTN__STORE_BF16
+#undef ATTN__PAIR_KERNEL
 
 /* Once more, in double. */
-#if ATTN__REAL_F64
+#if ATTN__REAL_F64 || ATTN__PAIRS
 #undef ATTN__REAL_F64
+#undef ATTN__PAIRS
 #else
 #undef ATTN__REAL_F64
+#undef ATTN__PAIRS
 #define ATTN__REAL_F64 1
 #include ATTN__SELF
 #endif
