@@ -2,7 +2,8 @@
 
    Absolute times drift with the clock of the machine and with its other work, so the benchmarks print ratios alone.
    Contestants run in turn, ROUNDS times over; each round gives one ratio, and the median of those is the result.
-   ATTN_BENCH_QUICK in the environment: a part of everything. Include it after _GNU_SOURCE is defined. */
+   ATTN_BENCH_QUICK in the environment: a part of everything; ATTN_BENCH_ONLY: of bench_sdpa and bench_steps, what has
+   that in its name. Include it after _GNU_SOURCE is defined. */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -13,6 +14,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <cpuid.h>
+#endif
 #include "attn.h"
 #include "peer.h"
 
@@ -20,6 +24,12 @@ static inline int is_quick(void)
 {
     const char *quick = getenv("ATTN_BENCH_QUICK");
     return quick && *quick;
+}
+
+static inline int is_wanted(const char *work)
+{
+    const char *only = getenv("ATTN_BENCH_ONLY");
+    return !only || strcasestr(work, only) != NULL;
 }
 
 static inline void require(int fine, const char *what)
@@ -117,7 +127,8 @@ static inline void print_bars(void)
 {
     if (bars > 0)
         printf("\n%d of %d bars met", bars_met, bars);
-    printf("\nOther programs took %.0f %% of the time.\n", 100 * (1 - turns[CPU] / turns[WALL]));
+    if (turns[WALL] > 0)
+        printf("\nOther programs took %.0f %% of the time.\n", 100 * (1 - turns[CPU] / turns[WALL]));
 }
 
 static inline int compare_doubles(const void *a, const void *b)
@@ -145,7 +156,21 @@ static inline double ratio(const contestant *a, const contestant *b)
     return median(r);
 }
 
-/* ==== The peak: nothing but fused multiply-adds, on 12 independent accumulators (24 on AArch64) =================== */
+/* ==== The CPU ===================================================================================================== */
+
+/* AMD's family 26: some bars are those of this CPU. */
+static inline int is_zen5(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    unsigned a, maker[3], b, c, d;
+    return __get_cpuid(0, &a, &maker[0], &maker[2], &maker[1]) && memcmp(maker, "AuthenticAMD", 12) == 0 &&
+           __get_cpuid(1, &a, &b, &c, &d) && (a >> 8 & 15) + (a >> 20 & 255) == 26;
+#else
+    return 0;
+#endif
+}
+
+/* ==== The peak: nothing but fused multiply-adds, on 12 independent accumulators (24 on AArch64, and of bf16) ====== */
 
 enum { PEAK_LOOPS = 20000 };
 
@@ -175,15 +200,44 @@ enum { PEAK_LOOPS = 20000 };
                        "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31")
 #endif
 
+/* Products of bf16: pairs of them, so that each accumulator has two multiply-adds. */
+#if defined(FMA_LOOP) && defined(__x86_64__) && (defined(__clang__) ? __clang_major__ >= 9 : __GNUC__ >= 10)
+enum { PAIRS_ACCUMULATORS = 24 };
+__attribute__((target("avx512f"))) static inline void pairs_loop(long loops)
+{
+#define PAIRS_REGISTERS "0,1,2,3,4,5,6,7,8,9,10,11,12,13,16,17,18,19,20,21,22,23,24,25"
+    __asm__ volatile(".irp r," PAIRS_REGISTERS ",14,15\n\tvpxord %%zmm\\r,%%zmm\\r,%%zmm\\r\n\t.endr\n"
+                     "1:\n\t"
+                     ".irp r," PAIRS_REGISTERS "\n\tvdpbf16ps %%zmm14,%%zmm15,%%zmm\\r\n\t.endr\n\t"
+                     "dec %0\n\tjnz 1b\n\tvzeroupper"
+                     : "+r"(loops)
+                     :
+                     : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+                       "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "xmm16", "xmm17", "xmm18", "xmm19", "xmm20",
+                       "xmm21", "xmm22", "xmm23", "xmm24", "xmm25");
+}
+#define PAIRS_LOOP(loops) pairs_loop(loops)
+#else
+enum { PAIRS_ACCUMULATORS = 0 };
+#define PAIRS_LOOP(loops) ((void)(loops))
+#endif
+
 typedef struct peak {
     attn_isa isa;
     attn_dtype dtype;
 } peak;
 
+static inline int is_of_pairs(attn_isa isa, attn_dtype dtype)
+{
+    return isa == ATTN_ISA_AVX512BF16 && dtype == ATTN_BF16;
+}
+
 /* Elements of dtype in a vector of isa; 0 where this file has no loop for it. */
 static inline size_t lanes_of(attn_isa isa, attn_dtype dtype)
 {
     size_t bytes = 0;
+    if (is_of_pairs(isa, dtype))
+        return PAIRS_ACCUMULATORS > 0 ? 32 : 0;
 #if defined(__x86_64__) && defined(FMA_LOOP)
     if (isa == ATTN_ISA_AVX512)
         bytes = 64;
@@ -201,6 +255,10 @@ static inline void run_peak(void *arg)
 {
     const peak *p = (const peak *)arg;
     long loops = PEAK_LOOPS;
+    if (is_of_pairs(p->isa, p->dtype)) {
+        PAIRS_LOOP(loops);
+        return;
+    }
 #if defined(__x86_64__) && defined(FMA_LOOP)
     if (p->isa == ATTN_ISA_AVX512 && p->dtype == ATTN_F64)
         FMA_LOOP("vfmadd231pd", "zmm");
@@ -223,6 +281,8 @@ static inline void run_peak(void *arg)
 /* The flop of one run_peak. */
 static inline double peak_work(const peak *p)
 {
+    if (is_of_pairs(p->isa, p->dtype))
+        return 2.0 * PEAK_LOOPS * PAIRS_ACCUMULATORS * 32;
 #ifdef FMA_LOOP
     return 2.0 * PEAK_LOOPS * ACCUMULATORS * (double)lanes_of(p->isa, p->dtype);
 #else

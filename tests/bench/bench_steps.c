@@ -3,10 +3,11 @@
    - the peak: fused multiply-adds alone, with the same vectors on the same core;
    - OpenBLAS on one thread, if this machine has it (Debian: libopenblas0);
    - for products of few rows, reading the matrix that they are multiplied by, and the loop that everybody writes;
+   - for products of bf16, the same by the instruction set that AVX512BF16 extends, and of f32;
    - for softmax, memcpy of the matrix, a plain C loop, and that loop with libmvec's vector exponential.
 
    Bars for f32 at 512 x 512 x 512: 70 % of OpenBLAS with AVX-512, 70 % of the peak with AVX2 and with NEON.
-   Those for products of few rows are for AVX-512. */
+   Those for products of few rows are for AVX-512, those for products of bf16 for Zen 5. */
 #define _GNU_SOURCE
 #include <math.h>
 #include "library.h"
@@ -55,7 +56,8 @@ static void run_openblas(void *arg)
 /* A few elements of the product against a plain sum: a wrong result has no speed. */
 static void check_product(const matmul *m)
 {
-    double tolerance = (m->out.dtype == ATTN_F32 ? 1e-6 : 1e-14) * sqrt((double)m->a.cols) * 4;
+    double unit = m->out.dtype == ATTN_BF16 ? 2e-3 : m->out.dtype == ATTN_F32 ? 1e-6 : 1e-14;
+    double tolerance = unit * sqrt((double)m->a.cols) * 4;
     size_t i, k;
     for (i = 0; i < 7; i++) {
         size_t r = i * (m->out.rows - 1) / 6, c = (6 - i) * (m->out.cols - 1) / 6;
@@ -302,6 +304,149 @@ static void bench_decoding(void)
         }
 }
 
+/* ==== bf16 ======================================================================================================== */
+
+/* a, b and out are bf16. Beside AVX512BF16: AVX512 with the same, AVX512 with f32, and a limit. */
+
+static attn_mat bf16_matrix(attn_mat values)
+{
+    attn_mat m = attn_mat_of(bench_alloc(values.rows * values.cols * 2), ATTN_BF16, values.rows, values.cols);
+    require(attn_mat_copy(m, values) == ATTN_OK, "attn_mat_copy");
+    return m;
+}
+
+static void run_bf16(matmul *m)
+{
+    memset(m->out.data, 0xff, m->out.rows * m->out.cols * (m->out.dtype == ATTN_F32 ? 4 : 2)); /* NaN */
+    run_matmul(m);
+    check_product(m);
+}
+
+/* A rows x inner matrix times an inner x cols one. Of few rows the limit is the read of b, else the peak, which one
+   thread alone has. least: of the speed relative to f32. */
+static void bench_bf16_product(const char *work, size_t rows, size_t inner, size_t cols, int b_transposed, double least)
+{
+    enum { OURS, AVX512, F32, LIMIT, ON_TWO, ALL = 2 * ON_TWO }; /* each of them again on two threads */
+    static const char *const against[] = {"", "AVX512", "f32 speed"};
+    size_t b_rows = b_transposed ? cols : inner, b_cols = b_transposed ? inner : cols, i, n;
+    attn_mat a = bench_matrix(ATTN_F32, rows, inner), b = bench_matrix(ATTN_F32, b_rows, b_cols);
+    attn_mat out = bench_matrix(ATTN_F32, rows, cols), data[3];
+    int is_read = rows <= 16;
+    peak highest = {ATTN_ISA_AVX512BF16, ATTN_BF16};
+    matmul m[ALL];
+    reading reads[2];
+    contestant c[ALL];
+    char shape[48];
+
+    memset(m, 0, sizeof m);
+    memset(reads, 0, sizeof reads);
+    memset(c, 0, sizeof c);
+    data[0] = bf16_matrix(out);
+    data[1] = bf16_matrix(a);
+    data[2] = bf16_matrix(b);
+    reads[0].x = data[2].data;
+    reads[0].bytes = b_rows * b_cols * 2;
+    reads[0].streams = 1;
+    reads[1] = reads[0];
+    reads[1].threads = &two_threads;
+    for (n = 0; n < ALL; n++) {
+        int on_two = n >= ON_TWO;
+        i = n % ON_TWO;
+        c[n].wall = on_two;
+        c[n].work = 2.0 * (double)rows * (double)inner * (double)cols;
+        if (i == LIMIT && is_read) {
+            reads[on_two] = best_reading(reads[on_two]);
+            c[n].run = run_read;
+            c[n].arg = &reads[on_two];
+        } else if (i == LIMIT) {
+            c[n].run = run_peak;
+            c[n].arg = &highest;
+            c[n].work = peak_work(&highest);
+        } else {
+            m[n].out = i == F32 ? out : data[0];
+            m[n].a = i == F32 ? a : data[1];
+            m[n].b = i == F32 ? b : data[2];
+            m[n].b = b_transposed ? attn_mat_t(m[n].b) : m[n].b;
+            m[n].ctx.isa = i == OURS ? ATTN_ISA_AVX512BF16 : ATTN_ISA_AVX512;
+            if (on_two)
+                m[n].ctx.parallel = two_threads;
+            run_bf16(&m[n]);
+            c[n].run = run_matmul;
+            c[n].arg = &m[n];
+        }
+    }
+    race(c, is_read ? ALL : ALL - 1);
+
+    snprintf(shape, sizeof shape, "%d x %d x %d", (int)rows, (int)inner, (int)cols);
+    for (n = 0; n < ALL; n += ON_TWO) {
+        figure f = {n ? "2 threads" : "1 thread", NULL, "x", 0, 0, 0};
+        printf("%-20s%-14s%-11s", n ? "" : shape, n ? "" : work, f.of);
+        for (i = F32; i >= AVX512; i--) {
+            f.against = against[i];
+            f.value = ratio(&c[n], &c[n + i]);
+            f.bar = i == F32 && is_zen5() ? least : 0;
+            print_figure(work, shape, &f);
+        }
+        f.against = is_read ? "read" : "peak";
+        f.unit = "%";
+        f.bar = 0;
+        f.value = ratio(&c[n], &c[n + LIMIT]);
+        if (is_read || n == 0)
+            print_figure(work, shape, &f);
+        printf("\n");
+    }
+    fflush(stdout);
+    for (i = 0; i < 3; i++)
+        free(data[i].data);
+    free(a.data);
+    free(b.data);
+    free(out.data);
+}
+
+/* How many multiply-adds of bf16 vdpbf16ps does while FMA does one of f32: about what a CPU can gain. */
+static void bench_bf16_peaks(void)
+{
+    peak peaks[] = {{ATTN_ISA_AVX512BF16, ATTN_BF16}, {ATTN_ISA_AVX512, ATTN_F32}};
+    figure f = {"1 thread", "vfmadd231ps", "x", 0, 0, 0};
+    contestant c[2];
+    size_t i;
+
+    if (lanes_of(peaks[0].isa, peaks[0].dtype) == 0 || lanes_of(peaks[1].isa, peaks[1].dtype) == 0)
+        return;
+    memset(c, 0, sizeof c);
+    for (i = 0; i < 2; i++) {
+        c[i].run = run_peak;
+        c[i].arg = &peaks[i];
+        c[i].work = peak_work(&peaks[i]);
+    }
+    race(c, 2);
+    f.value = ratio(&c[0], &c[1]);
+    printf("%-20s%-14s%-11s", "multiply-adds", "vdpbf16ps", f.of);
+    print_figure("vdpbf16ps", "multiply-adds", &f);
+    printf("of those of vfmadd231ps\n");
+}
+
+static void bench_bf16(void)
+{
+    size_t rows;
+
+    if (!attn_isa_available(ATTN_ISA_AVX512BF16))
+        return;
+    printf(
+        "\nmatmul of bf16 with AVX512BF16: speed relative to that of f32 and of bf16 with AVX512; share of the peak, "
+        "for few rows of the read\n%-20s%-14s%-11s%-23s%-23s%s\n",
+        "M x K x N", "", "", "     f32", "  AVX512", "   limit");
+    bench_bf16_peaks();
+    bench_bf16_product("bf16 a b", 512, 512, 512, 0, 1.5);
+    bench_bf16_product("bf16 a b^T", 512, 512, 512, 1, 1.5);
+    if (!is_quick()) {
+        bench_bf16_product("bf16 a b", 2048, 2048, 2048, 0, 1.5);
+        bench_bf16_product("bf16 a b^T", 2048, 2048, 2048, 1, 1.5);
+    }
+    for (rows = 1; rows <= 16 && !is_quick(); rows *= 4)
+        bench_bf16_product("bf16 x w^T", rows, 2048, 2048, 1, 0);
+}
+
 /* ==== Softmax ===================================================================================================== */
 
 typedef struct softmax {
@@ -372,20 +517,9 @@ static void bench_softmax(attn_isa isa, size_t rows, size_t cols)
     free(s.out.data);
 }
 
-int main(void)
+static void bench_softmaxes(void)
 {
     size_t i;
-
-    printf("Ratios of speeds, medians of %d rounds in which the contestants take turns, on one thread.\n", ROUNDS);
-    require(attn_pool_new(&two_threads, 2) == ATTN_OK, "attn_pool_new");
-    open_tsv();
-    load_openblas();
-    bench_matmuls(ATTN_F32, 0);
-    bench_matmuls(ATTN_F32, 1);
-    bench_matmuls(ATTN_F64, 0);
-    bench_matmuls(ATTN_F64, 1);
-
-    bench_decoding();
 
     printf("\nsoftmax f32: speed relative to\n%15s%8s%11s%11s%11s%11s\n", "rows x cols", "", "memcpy", "libmvec",
            "plain C", "2 threads");
@@ -396,6 +530,26 @@ int main(void)
             if (!is_quick())
                 bench_softmax(ISAS[i], 64, 32768);
         }
+}
+
+int main(void)
+{
+    printf("Ratios of speeds, medians of %d rounds in which the contestants take turns, on one thread.\n", ROUNDS);
+    require(attn_pool_new(&two_threads, 2) == ATTN_OK, "attn_pool_new");
+    open_tsv();
+    load_openblas();
+    if (is_wanted("matmul")) {
+        bench_matmuls(ATTN_F32, 0);
+        bench_matmuls(ATTN_F32, 1);
+        bench_matmuls(ATTN_F64, 0);
+        bench_matmuls(ATTN_F64, 1);
+    }
+    if (is_wanted("x w^T"))
+        bench_decoding();
+    if (is_wanted("bf16"))
+        bench_bf16();
+    if (is_wanted("softmax"))
+        bench_softmaxes();
     print_bars();
     close_tsv();
     attn_pool_free(&two_threads);

@@ -41,9 +41,26 @@ static void counting_free(void *p)
 
 static attn_parallel pool;
 
+/* ATTN_BENCH_ISA: its number, BEST if there is none, or -1 if nothing is called so. */
+static int isa_in_environment(void)
+{
+    const char *name = getenv("ATTN_BENCH_ISA");
+    int isa;
+    if (!name || !*name)
+        return ATTN_ISA_BEST;
+    for (isa = ATTN_ISA_SCALAR; isa <= ATTN_ISA_AVX512BF16; isa++)
+        if (strcmp(name, attn_isa_string((attn_isa)isa)) == 0)
+            return isa;
+    return -1;
+}
+
 static int with_threads(attn_ctx *ctx, int threads)
 {
+    int isa = isa_in_environment();
+    if (isa < 0)
+        return -1;
     memset(ctx, 0, sizeof *ctx);
+    ctx->isa = (attn_isa)isa;
     if (threads > 1 && !pool.run && attn_pool_new(&pool, (size_t)threads) != ATTN_OK)
         return -1;
     if (threads > 1)
@@ -125,14 +142,14 @@ int bench_training(float *const *arrays, const size_t *shape, int causal, int th
                                    &ctx);
 }
 
-int bench_product(void *out, const void *x, const void *w, const size_t *shape, int dtype, int threads)
+int bench_product(void *out, const void *x, const void *w, const size_t *shape, int dtype, int transposed, int threads)
 {
     size_t rows = shape[0], inner = shape[1], cols = shape[2];
     attn_dtype type = (attn_dtype)dtype;
+    attn_mat factor = transposed ? attn_mat_t(attn_mat_of(w, type, cols, inner)) : attn_mat_of(w, type, inner, cols);
     attn_ctx ctx;
 
     if (with_threads(&ctx, threads))
         return -1;
-    return (int)attn_matmul_ctx(attn_mat_of(out, type, rows, cols), attn_mat_of(x, type, rows, inner),
-                                attn_mat_t(attn_mat_of(w, type, cols, inner)), 1, &ctx);
+    return (int)attn_matmul_ctx(attn_mat_of(out, type, rows, cols), attn_mat_of(x, type, rows, inner), factor, 1, &ctx);
 }

@@ -8,6 +8,9 @@
 /* Of the library's allocator: calls so far, bytes that are out, and the most that ever were. */
 extern size_t bench_allocations, bench_allocated, bench_allocated_most;
 
+/* ATTN_BENCH_ISA in the environment, a name as attn_isa_string returns it: the instruction set of what follows. Without
+   it that is the best one. */
+
 /* attn_sdpa of packed arrays of one type, an attn_dtype; shape: heads, kv_heads, queries, keys, size. by_token: the
    heads of a key or value lie side by side, [L,H,D]. causal: the last query sees every key. threads: always 1 or the
    same number. Returns the status. */
@@ -22,7 +25,8 @@ int bench_texts(float *out, const float *q, const float *k, const float *v, cons
 /* Forward and backward of packed f32 arrays: out, lse, dq, dk, dv, which it writes, q, k, v, dout. */
 int bench_training(float *const *arrays, const size_t *shape, int causal, int threads);
 
-/* The same for out = x w^T; shape: rows of x, their size, rows of w. */
-int bench_product(void *out, const void *x, const void *w, const size_t *shape, int dtype, int threads);
+/* The same for out = x w^T; shape: rows of x, their size, rows of w. Not transposed: out = x w; shape: rows of x, their
+   size, columns of w. */
+int bench_product(void *out, const void *x, const void *w, const size_t *shape, int dtype, int transposed, int threads);
 
 #endif

@@ -4,12 +4,15 @@ with them in this one process.
     python3 tests/bench/peers.py build/libbench.so        what `make bench` runs
 
 Needs numpy, and at least one of torch and onnxruntime (with onnx, which writes its models); goes on without the
-others. ATTN_BENCH_QUICK in the environment: a few shapes; ATTN_BENCH_TSV: a file to which every figure is appended.
+others. ATTN_BENCH_QUICK in the environment: a few shapes; ATTN_BENCH_ONLY: those rows in whose name that stands, such
+as bf16; ATTN_BENCH_ISA: the instruction set of attn.h, as attn_isa_string names it, in place of the best one;
+ATTN_BENCH_TSV: a file to which every figure is appended.
 
 Everything is a ratio of times, the median of ROUNDS rounds in which each implementation has a turn. Every result is
-checked against numpy in f64. All arguments and the result have one type. The peers:
-  - PyTorch, as installed: linear, or scaled_dot_product_attention, with a mask where a few queries are the newest of
-    a longer causal call, which is_causal does not mean;
+checked against numpy in f64. All arguments and the result have one type. Rows of 16 bits also say how far the result of
+attn.h is from f64, relative to how far that of PyTorch is: both are roots of mean squares. The peers:
+  - PyTorch, as installed: linear, matmul, or scaled_dot_product_attention, with a mask where a few queries are the
+    newest of a longer causal call, which is_causal does not mean;
   - "PyTorch, folded", where a few queries are in groups of heads: the same with a group's heads as further queries of
     their key/value head, which its callers can do and its enable_gqa does not;
   - for forward and backward, TRAINING: PyTorch's scaled_dot_product_attention, confined to its fused kernel for CPUs
@@ -21,9 +24,10 @@ checked against numpy in f64. All arguments and the result have one type. The pe
     nothing is undone;
   - "memory kept", of the first SHAPES and of TRAINING: PyTorch in a process whose malloc never returns freed memory to
     the system, because each call allocates its results;
-  - ONNX Runtime's best operator for the shape: MatMul with a constant w; or Attention of ONNX itself,
+  - ONNX Runtime's best operator for the shape: MatMul, for x w^T with a constant w; or Attention of ONNX itself,
     MultiHeadAttention, and where every query sees what comes before it, or there is one, GroupQueryAttention. Inputs
-    and outputs are bound, so that nothing is copied.
+    and outputs are bound, so that nothing is copied. Of 16 bits, those operators that take the type; some of them have
+    no kernel for it, and ONNX Runtime casts to f32 before and back after. The run says which do what.
 A bar is how much faster than each peer attn.h must be; than PyTorch folded, no more than as fast. Bars of TRAINING are
 those of the CPU; of many there are none.
 
@@ -35,17 +39,21 @@ One thread is measured by its own time, which other programs do not add to; two 
 import ctypes
 import json
 import os
+import platform
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from contextlib import nullcontext
+from functools import lru_cache
 
 ROUNDS = 11
 PAUSE = 0.005  # seconds before a turn
 TURN = 0.005  # seconds that it takes, or one run
 
 QUICK = bool(os.environ.get("ATTN_BENCH_QUICK"))
+ONLY = os.environ.get("ATTN_BENCH_ONLY", "").lower()
 MEMORY_KEPT = "--memory-kept" in sys.argv  # PyTorch alone; figures go to stdout as JSON
 
 # work, heads, kv_heads, queries, keys, size, causal, least ratio to the fastest peer, part of the quick run
@@ -84,20 +92,51 @@ MORE_SHAPES = [
     (f"{queries} queries", heads, heads // 8, queries, 8192, 128, True, 1.0, False)
     for heads in (64, 8) for queries in (2, 4, 8)
 ] + [
-    ("one query, f16", 32, 8, 1, 32768, 128, False, 1.5, False, "f16"),
-    ("one query, bf16", 32, 8, 1, 32768, 128, False, 1.5, False, "bf16"),
     ("one query, [L,H,D]", 16, 16, 1, 300, 64, False, 1.5, False, "f32", True),
     ("one query, [L,H,D]", 8, 8, 1, 1500, 128, False, 1.5, False, "f32", True),
     ("one query, [L,H,D]", 32, 8, 1, 4096, 128, False, 1.5, False, "f32", True),
 ]
 
-def cpu():
-    """Whose bars hold."""
+# The same of 16 bits; a least ratio of 0 is none
+HALF_SHAPES = [
+    (f"{work}, {dtype}", *shape, quick, dtype) for dtype in ("bf16", "f16") for work, *shape, quick in (
+        ("prefill", 8, 8, 1024, 1024, 64, False, 0, True),
+        ("prefill", 8, 8, 2048, 2048, 128, False, 0, False),
+        ("causal", 8, 8, 1024, 1024, 64, True, 0, False),
+        ("causal", 8, 8, 2048, 2048, 128, True, 0, False),
+        ("causal", 32, 8, 1024, 1024, 128, True, 0, False),
+        ("one query", 8, 8, 1, 1024, 64, False, 1.5, True),
+        ("one query", 32, 8, 1, 4096, 128, False, 1.5, False),
+        ("one query", 32, 8, 1, 32768, 128, False, 1.5, False),
+    )
+]
+
+
+def cpu_info():
+    """What Linux says of the CPU."""
     try:
         with open("/proc/cpuinfo") as lines:
-            about = dict([part.strip() for part in line.split(":", 1)] for line in lines if ":" in line)
+            return dict([part.strip() for part in line.split(":", 1)] for line in lines if ":" in line)
     except OSError:
-        return ""
+        return {}
+
+
+def about_cpu():
+    """Its name, and which instructions it has that multiply numbers of 16 or 8 bits."""
+    about = cpu_info()
+    if "Features" in about:  # Arm
+        has, wanted = about["Features"], ("bf16", "i8mm")
+        name = f"CPU of implementer {about.get('CPU implementer')}, part {about.get('CPU part')}"
+    else:
+        has, wanted = about.get("flags", ""), ("avx512_bf16", "amx_bf16", "avx_vnni")
+        name = f"{about.get('model name', platform.machine())}, family {about.get('cpu family')}, "
+        name += f"model {about.get('model')}"
+    return name + ": " + ", ".join(x if x in has.split() else f"no {x}" for x in wanted)
+
+
+def cpu():
+    """Whose bars hold."""
+    about = cpu_info()
     zen5 = about.get("vendor_id") == "AuthenticAMD" and about.get("cpu family") == "26"
     return "Zen 5" if zen5 else "Intel" if about.get("vendor_id") == "GenuineIntel" else ""
 
@@ -117,6 +156,9 @@ PRODUCTS = [
     for dtype in ("f32", "bf16") for size in (512, 1024, 2048, 4096) for rows in (1, 4, 16)
 ]
 
+# a b, square: type, size, part of the quick run
+SQUARES = [(dtype, size, size == 512) for dtype in ("bf16", "f16") for size in (512, 2048)]
+
 # Packed texts of 12 heads, each attended for itself: size, heads of a token side by side, causal, part of the quick run
 TEXTS = [
     (32, False, False, False),
@@ -128,6 +170,15 @@ TEXTS = [
 ]
 
 FOLDED, OF_TEXTS = "PyTorch, folded", "PyTorch, texts"
+
+OF_ERROR = "error of PyTorch"
+
+
+def error_bar(case):
+    """Our error may be no larger than that of PyTorch. Both are of a sample of so many numbers, and the ratio of two such
+    roots of mean squares has a standard deviation of 1 / sqrt(numbers): two of those are chance."""
+    return 1 + 2 / np.sqrt(case.right.size)
+
 
 
 def load(name):
@@ -147,7 +198,8 @@ onnx = load("onnx") if ort else None
 # ==== Numbers of each type: bf16, which numpy lacks, as its bits ====================================================
 
 ATTN_DTYPE = {"f32": 0, "f16": 2, "bf16": 3}
-ERROR = {"f32": 1e-5, "f16": 2e-3, "bf16": 1e-2}  # at most, relative to the largest element
+# At most, of the largest error relative to the largest element, and of the mean error relative to the mean element
+ERROR = {"f32": 1e-5, "f16": 2e-3, "bf16": 1e-2}
 
 
 def random(numbers, dtype, *shape):
@@ -161,8 +213,10 @@ def double(x):
     return ((x.astype(np.uint32) << 16).view(np.float32) if x.dtype == np.uint16 else x).astype(np.float64)
 
 
-def some(count):
-    """Which ones of so many are checked."""
+def some(count, dtype="f32"):
+    """Which ones of so many are checked: of 16 bits more of them, as errors are compared."""
+    if dtype != "f32":
+        return sorted({i * (count - 1) // 63 for i in range(64)})
     return sorted({0, count // 3, count // 2, count - 1})
 
 
@@ -178,9 +232,12 @@ def tensor(x):
 
 
 def check(out, right, dtype, who):
-    error = np.abs(out - right).max() / np.abs(right).max()
-    if not error <= ERROR[dtype]:
-        sys.exit(f"peers: {who}: wrong result, off by {error:.1e}")
+    """Returns the error: roots of mean squares, that of what is wrong relative to that of what is right."""
+    largest = np.abs(out - right).max() / np.abs(right).max()
+    error = np.sqrt(np.square(out - right).mean() / np.square(right).mean())
+    if not max(largest, error) <= ERROR[dtype]:
+        sys.exit(f"peers: {who}: wrong result, off by {max(largest, error):.1e}")
+    return error
 
 
 # ==== What is computed: its arguments, what some of it must come to, and how each peer is asked for it ===============
@@ -191,6 +248,7 @@ class Attention:
         self.work, self.bar, self.quick, self.dtype, self.by_token = work, bar, quick, dtype, by_token
         self.heads, self.kv_heads, self.queries, self.keys, self.size = heads, kv_heads, queries, keys, size
         self.causal, self.newest = causal, causal and queries < keys
+        self.errors = {}
         self.name = f"{heads if heads == kv_heads else f'{heads}/{kv_heads}'} x {keys} x {size}"
 
     def prepare(self):
@@ -202,7 +260,7 @@ class Attention:
         self.k, self.v = (random(numbers, self.dtype, *kv_shape) for _ in "kv")
         if self.by_token:
             self.k, self.v = self.k.transpose(0, 2, 1, 3), self.v.transpose(0, 2, 1, 3)
-        self.rows, self.checked = some(self.queries), some(self.heads)
+        self.rows, self.checked = (some(count, self.dtype) for count in (self.queries, self.heads))
         group = self.heads // self.kv_heads
         self.right = np.stack([self.reference(h, h // group) for h in self.checked])
 
@@ -221,7 +279,7 @@ class Attention:
         """out: 1 x heads x queries x size, or 1 x queries x (heads * size)."""
         if out.ndim == 3:
             out = out.reshape(1, self.queries, self.heads, self.size).transpose(0, 2, 1, 3)
-        check(double(out[0, self.checked][:, self.rows]), self.right, self.dtype, who)
+        self.errors[who] = check(double(out[0, self.checked][:, self.rows]), self.right, self.dtype, who)
 
     def library(self, calls, threads):
         """The result, and a function that computes it."""
@@ -248,8 +306,6 @@ class Attention:
     def operators(self):
         """Name, inputs, constants, shape of the result, outputs, node of every operator of ONNX Runtime that can do
         it. An output named present_* is the input past_*, in place."""
-        if self.dtype == "bf16":
-            return
         make, heads, causal = onnx.helper.make_node, self.heads, int(self.causal and not self.newest)
         whole = {"q": self.q, "k": self.k, "v": self.v}
         rows = {name: joined(x) for name, x in whole.items()}
@@ -438,35 +494,38 @@ def joined(x):
 
 
 class Product:
-    """x w^T of x, rows x size, and w, size x size."""
+    """x w^T of x, rows x size, and w, size x size; or x w."""
 
-    def __init__(self, dtype, rows, size, bar, quick):
+    def __init__(self, dtype, rows, size, bar, quick, transposed=True):
         self.dtype, self.rows, self.size, self.bar, self.quick = dtype, rows, size, bar, quick
-        self.work = f"{dtype} x w^T"
+        self.transposed, self.errors = transposed, {}
+        self.work = f"{dtype} x w^T" if transposed else f"{dtype} a b"
         self.name = f"{rows} x {size} x {size}"
 
     def prepare(self):
         numbers = np.random.default_rng(1)
         self.x, self.w = (random(numbers, self.dtype, rows, self.size) for rows in (self.rows, self.size))
-        self.right = double(self.x) @ double(self.w).T
+        self.right = double(self.x) @ (double(self.w).T if self.transposed else double(self.w))
 
     def check(self, out, who):
-        check(double(out), self.right, self.dtype, who)
+        self.errors[who] = check(double(out), self.right, self.dtype, who)
 
     def library(self, calls, threads):
         out = np.empty_like(self.x)
         shape = (ctypes.c_size_t * 3)(self.rows, self.size, self.size)
         data = [x.ctypes.data_as(ctypes.c_void_p) for x in (out, self.x, self.w)]
-        return out, lambda: calls.bench_product(*data, shape, ATTN_DTYPE[self.dtype], threads)
+        return out, lambda: calls.bench_product(*data, shape, ATTN_DTYPE[self.dtype], self.transposed, threads)
 
     def pytorch(self):
         x, w = tensor(self.x), tensor(self.w)
-        yield "PyTorch", lambda: torch.nn.functional.linear(x, w)
+        yield "PyTorch", lambda: torch.nn.functional.linear(x, w) if self.transposed else torch.matmul(x, w)
 
     def operators(self):
-        if self.dtype == "f32":
-            node = onnx.helper.make_node("MatMul", ["x", "w"], ["out"])
+        node = onnx.helper.make_node("MatMul", ["x", "w"], ["out"])
+        if self.transposed:
             yield "MatMul", {"x": self.x}, {"w": np.ascontiguousarray(self.w.T)}, self.x.shape, ["out"], node
+        else:
+            yield "MatMul", {"x": self.x, "w": self.w}, {}, self.x.shape, ["out"], node
 
 
 # ==== Contestants: each is a function that runs once =================================================================
@@ -500,10 +559,11 @@ def pytorch(case, threads):
     return {name: maker(name, compute) for name, compute in case.pytorch()}
 
 
-def session(threads, inputs, constants, shape, outputs, node):
-    """A bound session of one operator, and its output."""
+def session(threads, inputs, constants, shape, outputs, node, optimized=""):
+    """A bound session of one operator, and a function that returns its output. optimized: a file for the model that
+    ONNX Runtime makes of it."""
     kinds = {"float32": onnx.TensorProto.FLOAT, "float16": onnx.TensorProto.FLOAT16,
-             "int32": onnx.TensorProto.INT32, "bool": onnx.TensorProto.BOOL}
+             "uint16": onnx.TensorProto.BFLOAT16, "int32": onnx.TensorProto.INT32, "bool": onnx.TensorProto.BOOL}
     info = onnx.helper.make_tensor_value_info
     dtype = next(iter(inputs.values())).dtype
     given = [info(name, kinds[x.dtype.name], x.shape) for name, x in inputs.items()]
@@ -517,9 +577,11 @@ def session(threads, inputs, constants, shape, outputs, node):
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     options.add_session_config_entry("session.force_spinning_stop", "1")
+    options.optimized_model_filepath = optimized
     at_work = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    values = {name: ort.OrtValue.ortvalue_from_numpy(x) for name, x in inputs.items()}
-    values["out"] = ort.OrtValue.ortvalue_from_shape_and_type(list(shape), dtype.type)
+    values = {name: ort.OrtValue.ortvalue_from_numpy_with_onnx_type(x, kinds[x.dtype.name])
+              for name, x in inputs.items()}
+    values["out"] = ort.OrtValue.ortvalue_from_shape_and_type(list(shape), kinds[dtype.name])
     binding = at_work.io_binding()
     for name in inputs:
         binding.bind_ortvalue_input(name, values[name])
@@ -529,21 +591,54 @@ def session(threads, inputs, constants, shape, outputs, node):
     def run():
         at_work.run_with_iobinding(binding)
 
-    return run, values["out"]
+    def output():  # which numpy() does not return of bf16
+        if dtype != np.uint16:
+            return values["out"].numpy()
+        return np.ctypeslib.as_array((ctypes.c_uint16 * int(np.prod(shape))).from_address(
+            values["out"].data_ptr())).reshape(shape)
+
+    return run, output
+
+
+@lru_cache(maxsize=None)
+def operators_of(dtype):
+    """ONNX Runtime's operators that take the type: whether they have a kernel for it, by name. The others work by casts
+    to f32."""
+    found = {}
+    for case in (Attention("", 2, 2, 1, 8, 16, False, 0, False, dtype), Product(dtype, 16, 16, 0, False, False)):
+        case.prepare()
+        for name, *operator in case.operators():
+            with tempfile.TemporaryDirectory() as directory:
+                path = os.path.join(directory, "optimized.onnx")
+                try:
+                    run, output = session(1, *operator, path)
+                    run()
+                    case.check(output(), name)
+                except Exception:  # is not implemented
+                    continue
+                found[name] = all(node.op_type != "Cast" for node in onnx.load(path).graph.node)
+    return found
+
+
+def about_operators(dtype):
+    kernels, casts = ([name for name, has in operators_of(dtype).items() if has == kernel] for kernel in (True, False))
+    parts = [f"kernels of {', '.join(kernels)}"] * bool(kernels) + [f"by casts to f32 {', '.join(casts)}"] * bool(casts)
+    return f"ONNX Runtime, {dtype}: " + ("; ".join(parts) or "none of these operators takes it, left out")
 
 
 def onnx_runtime(case, threads):
     """Names, and functions that make contestants."""
     def maker(name, operator):
         def make():
-            run, out = session(threads, *operator)
+            run, output = session(threads, *operator)
             run()
-            case.check(out.numpy(), name)
+            case.check(output(), name)
             return run
 
         return make
 
-    return [(name, maker(name, operator)) for name, *operator in case.operators()]
+    return [(name, maker(name, operator)) for name, *operator in case.operators()
+            if case.dtype == "f32" or name in operators_of(case.dtype)]
 
 
 def fastest(who, makers, threads):
@@ -611,6 +706,10 @@ def compare(case, threads):
         return race(contestants, threads), operator
 
 
+def is_wanted(case):
+    return ONLY in case.work.lower() and (case.quick or not QUICK)
+
+
 def main():
     if not np or not (torch or (ort and onnx)):
         print("No Python peers: numpy and torch or onnxruntime are needed.")
@@ -618,13 +717,15 @@ def main():
     cases = [Attention(*shape) for shape in SHAPES] + [Training(*shape) for shape in TRAINING]
     if MEMORY_KEPT:
         figures = []
-        for case in cases:
+        for case in filter(is_wanted, cases):
             case.prepare()
             figures += [(case.work, case.name, threads, compare(case, threads)[0]["PyTorch"]) for threads in (1, 2)]
         print(json.dumps(figures))
         return
-    cases += [Attention(*shape) for shape in MORE_SHAPES] + [Product(*product) for product in PRODUCTS]
+    cases += [Attention(*shape) for shape in MORE_SHAPES + HALF_SHAPES] + [Product(*product) for product in PRODUCTS]
+    cases += [Product(dtype, size, size, 0, quick, False) for dtype, size, quick in SQUARES]
     cases += [Texts(*texts) for texts in TEXTS]
+    cases = sorted(filter(is_wanted, cases), key=lambda case: case.dtype != "f32")
     kept = memory_kept()
     names = {"PyTorch": f"PyTorch {torch.__version__.split('+')[0]}"} if torch else {}
     names.update({FOLDED: FOLDED, OF_TEXTS: OF_TEXTS} if torch else {})
@@ -632,29 +733,40 @@ def main():
     names.update({"ONNX Runtime": f"ONNX Runtime {ort.__version__}"} if onnx else {})
     tsv = open(os.environ["ATTN_BENCH_TSV"], "a") if os.environ.get("ATTN_BENCH_TSV") else None
     bars = met = 0
-    print("\nattn_sdpa; attn_sdpa_backward; attn_matmul: speed relative to peers in one process")
+    halves = False
+    isa = os.environ.get("ATTN_BENCH_ISA")
+    print("\nattn_sdpa; attn_sdpa_backward; attn_matmul: speed relative to peers in one process"
+          + (f"; attn.h with {isa}" if isa else ""))
     print(f"{'work':<28}{'heads x keys x size':<20}{'':<10}" + "".join(f"{name:>20}" for name in names.values()))
     for case in cases:
-        if QUICK and not case.quick:
-            continue
+        if case.dtype != "f32" and not halves:
+            print(f"\nOf 16 bits. {about_cpu()}")
+            print("".join(about_operators(dtype) + "\n" for dtype in ("bf16", "f16")) if onnx else "")
+            halves = True
         case.prepare()
         for threads in (1, 2):
             which = "1 thread" if threads == 1 else "2 threads"
             ratios, operator = compare(case, threads)
             if (case.work, case.name, threads) in kept:
                 ratios["memory kept"] = kept[case.work, case.name, threads]
-            if not ratios:  # ONNX Runtime alone does not train
+            if not ratios:  # ONNX Runtime alone does not train, and not all types are taken
                 continue
             bar = {name: min(case.bar, 1) if name == FOLDED else case.bar for name in ratios}
             ahead = all(x >= bar[name] for name, x in ratios.items())
             bars, met = bars + (case.bar > 0), met + (ahead and case.bar > 0)
             cells = "".join(f"{ratios[name]:18.2f} x" if name in ratios else f"{'':20}" for name in names)
             verdict = f"(>= {case.bar:.2f}: {'met' if ahead else 'MISSED'})" if case.bar > 0 else ""
+            figures = [(names[name], f"{ratios[name]:.4g}", f">={bar[name]}" if case.bar > 0 else "")
+                       for name in names if name in ratios]
+            if case.dtype != "f32" and torch:
+                error, most = case.errors["attn.h"] / case.errors["PyTorch"], error_bar(case)
+                bars, met = bars + 1, met + (error <= most)
+                verdict += f"  error {case.errors['attn.h']:.1e}, {error:.3f} of PyTorch's "
+                verdict += f"(<= {most:.3f}: {'met' if error <= most else 'MISSED'})"
+                figures.append((OF_ERROR, f"{error:.4g}", f"<={most:.4g}"))
             print(f"{case.work:<28}{case.name:<20}{which:<10}{cells}  {verdict}  {operator}", flush=True)
-            for name in names if tsv else ():
-                if name in ratios:
-                    figure = "x", f"{ratios[name]:.4g}", f">={bar[name]}" if case.bar > 0 else ""
-                    print(case.work, case.name, which, names[name], *figure, sep="\t", file=tsv, flush=True)
+            for against, value, limit in figures if tsv else ():
+                print(case.work, case.name, which, against, "x", value, limit, sep="\t", file=tsv, flush=True)
     print(f"\n{met} of {bars} bars met")
 
 

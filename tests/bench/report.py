@@ -12,12 +12,13 @@ from collections import namedtuple
 from math import log2
 
 Figure = namedtuple("Figure", "work shape of against unit value missed")
-NAMES = {"OpenBLAS": "OpenBLAS, unfused", "oneDNN": "oneDNN, unfused", "memory kept": "PyTorch, memory kept"}
+NAMES = {"OpenBLAS": "OpenBLAS, unfused", "oneDNN": "oneDNN, unfused", "memory kept": "PyTorch, memory kept",
+         "error of PyTorch": "error, of PyTorch's"}
 COLOURS = {"attn.h": "#0b57d0", "PyTorch": "#c2410c", "ONNX Runtime": "#7e22ce", "oneDNN": "#15803d",
            "OpenBLAS": "#6b7280"}
 AGAINST = {"peak": " of the peak", "read": " of the read", "one thread": " one thread", "f32 speed": " the f32 speed",
            "plain time": " the plain time", "plain loop": " the plain loop", "all keys": " all keys",
-           "one by one": " one by one", "cache": " the cache"}
+           "one by one": " one by one", "cache": " the cache", "AVX512": " AVX512", "vfmadd231ps": " vfmadd231ps"}
 TRAINING = {"backward, of the forward call's time": ("1 thread", "forward time"),
             "two threads over one": ("2 threads", "one thread"),
             "of the plain backward's time": ("1 thread", "plain time"),
@@ -66,6 +67,10 @@ def is_product(figure):
     return figure.work.startswith("x w^T")
 
 
+def is_bf16_product(figure):
+    return figure.work.startswith(("bf16 a", "bf16 x", "vdpbf16ps")) and not is_peer(figure.against)
+
+
 def is_backward(figure):
     return figure.work.startswith("backward")
 
@@ -96,7 +101,7 @@ def groups(works):
     group, place = [works[0]], None
     for work, shape in works[1:]:
         first = group[0][1].split(" x ")
-        differs = [i for i, part in enumerate(shape.split(" x ")) if part != first[i]]
+        differs = [i for i, parts in enumerate(zip(first, shape.split(" x "))) if len(set(parts)) > 1]
         if work == group[0][0] and len(differs) == 1 and place in (None, differs[0]):
             group, place = group + [(work, shape)], differs[0]
         else:
@@ -105,11 +110,11 @@ def groups(works):
     yield group, place
 
 
-def limits(figures):
+def limits(figures, shapes="heads x keys x size"):
     """Rows of work that is measured against limits; one may have several."""
     cells = {(f.work, f.shape, f.of, f.against): f for f in figures if f.against in AGAINST}
     works = list(dict.fromkeys(key[:2] for key in cells))
-    yield "| work | heads x keys x size | one thread | two threads |\n|---|---|---|---|"
+    yield f"| work | {shapes} | one thread | two threads |\n|---|---|---|---|"
     for group, place in groups(works):
         shape = group[0][1].split(" x ")
         if place is not None:
@@ -193,17 +198,30 @@ def training(figures):
                           "heads x keys x size", "MiB")
 
 
-def peers(figures):
-    """Speed relative to each peer, on one and two threads."""
+def bf16_products(figures):
+    if not figures:
+        return
+    yield "Products of bf16 with AVX512BF16:\n"
+    yield from limits(figures, "M x K x N")
+    yield ""
+
+
+def peers(figures, start):
+    """Speed relative to each peer, on one and two threads; last, the error relative to that of PyTorch."""
+    figures = [f for f in figures if is_peer(f.against)]
+    if not figures:
+        return
     cells = {(f.work, f.shape, f.of, f.against): number(f) for f in figures}
-    names = list(dict.fromkeys(f.against for f in figures if is_peer(f.against)))
-    works = dict.fromkeys((f.work, f.shape) for f in figures if is_peer(f.against))
-    yield "| work | heads x keys x size; of x w^T, rows x K x N | " + " | ".join(NAMES.get(n, n) for n in names) + " |"
+    names = sorted(dict.fromkeys(f.against for f in figures), key=lambda name: name.startswith("error"))
+    works = dict.fromkeys((f.work, f.shape) for f in figures)
+    yield f"{start}:\n"
+    yield "| work | heads x keys x size; of products, M x K x N | " + " | ".join(NAMES.get(n, n) for n in names) + " |"
     yield "|---|---|" + "---|" * len(names)
     for key in works:
         row = [" / ".join(cells[(*key, of, name)] for of in ("1 thread", "2 threads") if (*key, of, name) in cells)
                for name in names]
         yield f"| {key[0]} | {key[1]} | " + " | ".join(row) + " |"
+    yield ""
 
 
 # ==== The picture ====================================================================================================
@@ -292,12 +310,14 @@ def main():
     before, named = VERSION.subn(r"\g<1>" + version(table), before)
     if named != 1:
         sys.exit(f"{page}: no sentence that says what version these figures are of, or several")
-    of_attention = [f for f in figures if not is_product(f)]
+    of_bf16 = [f for f in figures if is_bf16_product(f)]
+    of_attention = [f for f in figures if not is_product(f) and f not in of_bf16]
+    halves = {(f.work, f.shape) for f in figures if f.against.startswith("error")}
+    of_halves = [f for f in figures if (f.work, f.shape) in halves]
     rows = [f"![Share of the peak over the length, beside peers]({link})", "", *limits(of_attention), *others(figures),
-            "", *few_keys(figures), *products(of_products),
-            *training(of_training)]
-    if any(is_peer(f.against) for f in figures):
-        rows += ["Speed relative to peers, on one / two threads:", "", *peers(figures), ""]
+            "", *few_keys(figures), *products(of_products), *bf16_products(of_bf16), *training(of_training),
+            *peers([f for f in figures if f not in of_halves], "Speed relative to peers, on one / two threads"),
+            *peers(of_halves, "The same with all arguments in bf16 or f16, and the error relative to that of PyTorch")]
     with open(page, "w") as file:
         file.write(before + start + "\n" + "\n".join(rows) + "\n" + end + after)
     with open(svg, "w") as file:

@@ -1,12 +1,14 @@
 # How the Makefile builds the benchmarks.
 
-benches = $(filter-out $B/bench_targets,$(patsubst tests/bench/%.c,$B/%,$(wildcard tests/bench/bench_*.c)))
+# With ATTN_BENCH_ONLY, the two whose rows it chooses from.
+benches = $(if $(ATTN_BENCH_ONLY),$B/bench_sdpa $B/bench_steps,$(filter-out $B/bench_targets,\
+    $(patsubst tests/bench/%.c,$B/%,$(wildcard tests/bench/bench_*.c))))
 peers   = $(patsubst %,$B/peer_%.o,plain fast sdpa loop)
 targets = $(patsubst %,$B/targets_%.o,attn plain fast)
 compile = $(CC) -O2 -I$(ATTN) -c -o $B/bench_compiled.o tests/config/implementation.c
 
 # One library for all; the peers are plain loops, compiled as their users would compile them for speed.
-bench bench-report: export ATTN_BENCH_TSV = $B/bench$(if $(ATTN_BENCH_QUICK),-quick).tsv
+bench bench-report: export ATTN_BENCH_TSV = $B/bench$(if $(ATTN_BENCH_QUICK),-quick)$(if $(ATTN_BENCH_ONLY),-only).tsv
 bench: export ATTN_BENCH_COMPILE = $(compile)
 bench: export ATTN_BENCH_OBJECT = $B/bench_compiled.o
 
