@@ -105,30 +105,40 @@ static attn_tensor golden_patterned(uint32_t seed, const golden_pattern *p, attn
 /* ---- the comparison ---- */
 
 /* |got - peer| <= 2 worst + off + 4 ulp of the compute type, in f64 with worst / 2^29; results narrower than that type
-   add 1e-7 (f32), 1e-3 (f16) or 1e-2 (bf16) of the value. In the sum of n elements the errors are of either sign:
-   sqrt(n) times that bound. A peer that only copies its inputs has worst = off = 0: then every bit is the same. */
-static void golden_check(uint32_t seed, const golden_result *want, attn_tensor got, attn_dtype compute)
+   add 1e-7 (f32), 1e-3 (f16) or 1e-2 (bf16) of the value; and pairs[n] is added, if there are any (sdpa_pairs_error).
+   In the sum of n elements the errors are of either sign: sqrt(n) times that bound. A peer that only copies its inputs
+   has worst = off = 0: then every bit is the same. */
+static void golden_check_pairs(uint32_t seed, const golden_result *want, attn_tensor got, attn_dtype compute,
+                             const real *pairs)
 {
     double relative = got.dtype == ATTN_F16                          ? 1e-3
                       : got.dtype == ATTN_BF16                       ? 1e-2
                       : got.dtype == ATTN_F32 && compute == ATTN_F64 ? 1e-7
                                                                      : 0;
-    real tolerance = want->off + 2 * (compute == ATTN_F64 ? ldexp(want->worst, -29) : want->worst), most = 0, sum = 0;
+    real tolerance = want->off + 2 * (compute == ATTN_F64 ? ldexp(want->worst, -29) : want->worst), most = 0, sum = 0,
+         moved = 0;
     int exact = want->worst <= 0 && want->off <= 0;
     if (!want->count)
         return;
     for (size_t n = 0; n < want->count; n++) {
         double x = want->samples[n], size = x == -HUGE_VAL ? 0 : fabs(x);
+        size_t at = n * want->stride;
         most = size > most ? size : most;
-        CHECK_NEAR(test_tensor_get(got, GOLDEN_PLACE(got, n * want->stride)), x,
-                   exact ? 0 : tolerance + 4 * test_ulp(size, compute) + relative * size);
+        CHECK_NEAR(test_tensor_get(got, GOLDEN_PLACE(got, at)), x,
+                   exact ? 0 : tolerance + 4 * test_ulp(size, compute) + relative * size + (pairs ? pairs[at] : 0));
     }
     for (size_t n = 0; n < golden_elements(got); n++) {
         real x = test_tensor_get(got, GOLDEN_PLACE(got, n));
         sum += (double)x == -HUGE_VAL ? 0 : x * golden_number(seed, GOLDEN_SUM, n);
+        moved = pairs && pairs[n] > moved ? pairs[n] : moved;
     }
-    tolerance += 4 * test_ulp(most, compute) + relative * most;
+    tolerance += 4 * test_ulp(most, compute) + relative * most + moved;
     CHECK_NEAR(sum, want->sum, exact ? 0 : sqrtl((real)golden_elements(got)) * tolerance);
+}
+
+static void golden_check(uint32_t seed, const golden_result *want, attn_tensor got, attn_dtype compute)
+{
+    golden_check_pairs(seed, want, got, compute, NULL);
 }
 
 #endif

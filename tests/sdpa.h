@@ -80,6 +80,9 @@ int sdpa_sees(const attn_opts *opts, size_t Lq, size_t Lk, size_t b, size_t h, s
 void sdpa_reference(real *out, real *lse, real *weights, real *scores, attn_tensor q, attn_tensor k, attn_tensor v,
                     const attn_opts *opts, test_mode mode);
 
+/* test_pairs_error of each element of out, packed; NULL where the call takes no pairs. */
+real *sdpa_pairs_error(attn_isa isa, attn_tensor q, attn_tensor k, attn_tensor v, const attn_opts *opts);
+
 /* isfinite; and 1 and -1 for the infinities, else 0. Both look at a double: valgrind has no long doubles beyond. */
 int sdpa_finite(real x);
 int sdpa_infinite(real x);
@@ -90,6 +93,10 @@ extern size_t sdpa_pairs; /* pairs of a query and a key it sees that EXACT has m
    infinities. want and naive are packed as above; worst is the largest |naive - want|, and at least `least`: where
    there are few numbers, the naive way may have been lucky. Says the first element that is off. */
 int sdpa_close(attn_tensor got, const real *want, const real *naive, attn_dtype compute, real least);
+
+/* Of a result of products of pairs, which may be off by pairs[n] more (sdpa_pairs_error). */
+int sdpa_close_pairs(attn_tensor got, const real *want, const real *naive, attn_dtype compute, real least,
+                   const real *pairs);
 
 /* What two ways of computing a result of magnitude `size` may differ by when the scores are sums of test_size_of_sums:
    half an ulp of the score, times `size`; for `least` above. */

@@ -296,6 +296,23 @@ void sdpa_reference(real *out, real *lse, real *weights, real *scores, attn_tens
             }
 }
 
+real *sdpa_pairs_error(attn_isa isa, attn_tensor q, attn_tensor k, attn_tensor v, const attn_opts *opts)
+{
+    attn_tensor sizes;
+    real *errors;
+    size_t count = q.batch * q.heads * q.len * v.dim;
+    if (!test_takes_pairs(isa, q.dtype, k.dtype, v.dtype))
+        return NULL;
+    sizes = test_tensor_like(v, T_BHLD);
+    for (size_t n = 0; n < v.batch * v.heads * v.len * v.dim; n++)
+        ((uint16_t *)sizes.data)[n] &= 0x7fff;
+    errors = test_reals(count);
+    sdpa_reference(errors, NULL, NULL, NULL, q, k, sizes, opts, NAIVE64);
+    for (size_t n = 0; n < count; n++)
+        errors[n] = test_pairs_error(isa, q.dtype, k.dtype, v.dtype, errors[n]);
+    return errors;
+}
+
 /* ---- comparison ---- */
 
 real sdpa_worst_naive, sdpa_worst_got;
@@ -318,6 +335,12 @@ static int is_special(real got, real want)
 
 int sdpa_close(attn_tensor got, const real *want, const real *naive, attn_dtype compute, real least)
 {
+    return sdpa_close_pairs(got, want, naive, compute, least, NULL);
+}
+
+int sdpa_close_pairs(attn_tensor got, const real *want, const real *naive, attn_dtype compute, real least,
+                   const real *pairs)
+{
     size_t count = got.batch * got.heads * got.len * got.dim, n = 0;
     real worst = 0;
     for (n = 0; n < count; n++)
@@ -338,7 +361,7 @@ int sdpa_close(attn_tensor got, const real *want, const real *naive, attn_dtype 
                         sdpa_worst_got = error > sdpa_worst_got ? error : sdpa_worst_got;
                         if (error <= 2 * worst && sdpa_finite(x))
                             continue;
-                        tolerance = 2 * worst + 4 * test_ulp(y, compute);
+                        tolerance = 2 * worst + 4 * test_ulp(y, compute) + (pairs ? pairs[n] : 0);
                         if (test_size(got.dtype) < test_size(compute))
                             tolerance += test_ulp(fabsl(y) + tolerance, got.dtype) / 2;
                         if (error <= tolerance && sdpa_finite(x))

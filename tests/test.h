@@ -106,9 +106,26 @@ real *test_reals(size_t count);
 real test_sum(const real *x, size_t count); /* compensated */
 
 /* ---- instruction sets and parallel runners ---- */
+#define TEST_LAST_ISA ATTN_ISA_NEONBF16
+
 #define FOR_EACH_ISA(isa)                                                                                              \
-    for (attn_isa isa = ATTN_ISA_SCALAR; isa <= ATTN_ISA_VECTOR128; isa = (attn_isa)(isa + 1))                         \
+    for (attn_isa isa = ATTN_ISA_SCALAR; isa <= TEST_LAST_ISA; isa = (attn_isa)(isa + 1))                              \
         if (attn_isa_available(isa))
+
+/* For what takes long: without one that differs from another for inputs of BF16 alone, where these are of another
+   type. */
+#define FOR_EACH_ISA_OF(isa, type)                                                                                     \
+    FOR_EACH_ISA (isa)                                                                                                 \
+        if (isa == test_without_pairs(isa) || (type) == ATTN_BF16)
+
+/* Does attention of these types multiply pairs of BF16? Then weights are rounded to BF16 before they meet values, which
+   moves a result by 2^-8 sum |weight value| at most; nothing else is rounded. Not backward, nor where lists of key blocks
+   have an odd kv_len: there the instruction set is test_without_pairs. */
+int test_takes_pairs(attn_isa isa, attn_dtype q, attn_dtype k, attn_dtype v);
+attn_isa test_without_pairs(attn_isa isa);
+
+/* By how much it moves a result at most; `size` is the sum of |weight value|, or as much. */
+real test_pairs_error(attn_isa isa, attn_dtype q, attn_dtype k, attn_dtype v, real size);
 
 /* One that no processor has beside the others. */
 #define TEST_ISA_LACKING (attn_isa_available(ATTN_ISA_NEON) ? ATTN_ISA_AVX2 : ATTN_ISA_NEON)

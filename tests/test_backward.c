@@ -585,7 +585,7 @@ static int run_at(const trial *t, attn_isa isa, int runner, size_t width, int sc
     return good;
 }
 
-enum { ISAS = ATTN_ISA_VECTOR128 + 1 };
+enum { ISAS = TEST_LAST_ISA + 1 };
 
 /* ---- the reference against finite differences ---- */
 
@@ -940,7 +940,7 @@ static int run_case(long number, const grid_point *p)
     test_case("BACKWARD_CASE=%ld", number);
     make(&t[ATTN_ISA_SCALAR], p, (uint64_t)number);
     go_forward(&t[ATTN_ISA_SCALAR], p, ATTN_ISA_SCALAR);
-    FOR_EACH_ISA (isa) {
+    FOR_EACH_ISA_OF (isa, types[p->at[A_TYPES]][0]) {
         test_case("BACKWARD_CASE=%ld, %s", number, attn_isa_string(isa));
         if (isa != ATTN_ISA_SCALAR) {
             attn_tensor out = t[ATTN_ISA_SCALAR].out;
@@ -962,7 +962,7 @@ static int run_case(long number, const grid_point *p)
     }
     good &= CHECK(!t[ATTN_ISA_SCALAR].user.strayed);
     answer(&a, &t[ATTN_ISA_SCALAR]);
-    FOR_EACH_ISA (isa) {
+    FOR_EACH_ISA_OF (isa, types[p->at[A_TYPES]][0]) {
         test_case("BACKWARD_CASE=%ld, %s", number, attn_isa_string(isa));
         good &= check_answers(&t[isa], isa, &a);
     }

@@ -427,7 +427,7 @@ static attn_isa any_isa(void)
 {
     attn_isa isa;
     do
-        isa = (attn_isa)test_below(ATTN_ISA_VECTOR128 + 1);
+        isa = (attn_isa)test_below(TEST_LAST_ISA + 1);
     while (!attn_isa_available(isa));
     return isa;
 }

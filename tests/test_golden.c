@@ -59,7 +59,7 @@ static void check_case(const golden_case *c, attn_dtype dtype, int layout)
     opts.weights = wanted(&c->weights, compute, c, c->Lk, layout);
     opts.scores = wanted(&c->scores, compute, c, c->Lk, layout);
     opts.score_mod_user = &compute;
-    FOR_EACH_ISA (isa) {
+    FOR_EACH_ISA_OF (isa, dtype) {
         attn_ctx ctx = test_ctx(isa);
         test_case("%s, %s, layout %d, %s", c->name, test_dtype_name(dtype), layout, attn_isa_string(isa));
         test_fill_tensor(out, 99);
@@ -67,7 +67,7 @@ static void check_case(const golden_case *c, attn_dtype dtype, int layout)
         test_fill_tensor(opts.weights, 99);
         test_fill_tensor(opts.scores, 99);
         if (CHECK_STATUS(attn_sdpa(out, q, k, v, &opts, &ctx), ATTN_OK)) {
-            golden_check(c->seed, &c->out, out, compute);
+            golden_check_pairs(c->seed, &c->out, out, compute, sdpa_pairs_error(isa, q, k, v, &opts));
             golden_check(c->seed, &c->lse, opts.lse, compute);
             golden_check(c->seed, &c->weights, opts.weights, compute);
             golden_check(c->seed, &c->scores, opts.scores, compute);

@@ -25,7 +25,7 @@ static void check_product(attn_mat out, attn_mat a, attn_mat b, double alpha)
     test_size_of_sums = 0;
     matmul->model(exact, dims, alpha, EXACT);
     matmul->model(naive, dims, alpha, a.dtype == ATTN_F64 ? NAIVE64 : NAIVE32);
-    FOR_EACH_ISA (isa) {
+    FOR_EACH_ISA_OF (isa, a.dtype) {
         attn_ctx ctx = on(isa);
         test_case("%s, alpha %g, %s %zu x %zu strides %td %td, %s %zu x %zu strides %td %td, to %s strides %td %td",
                   attn_isa_string(isa), alpha, test_dtype_name(a.dtype), a.rows, a.cols, a.row_stride, a.col_stride,

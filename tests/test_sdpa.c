@@ -454,7 +454,7 @@ static answers answer(const trial *t, test_mode mode)
     return a;
 }
 
-enum { KINDS = 4, ISAS = ATTN_ISA_VECTOR128 + 1 };
+enum { KINDS = 4, ISAS = TEST_LAST_ISA + 1 };
 
 /* Of f32 and f64 results whose naive error is known well: the worst error as a multiple of it. And the worst error. */
 static struct {
@@ -513,7 +513,8 @@ static int check_answers(const trial *t, attn_isa isa, const answers *want, cons
     int good;
     real least = naive_is_typical(t) ? 0 : sdpa_least(1, t->compute);
     sdpa_worst_naive = sdpa_worst_got = 0;
-    good = CHECK(sdpa_close(t->out, want->out, naive->out, t->compute, least));
+    good = CHECK(sdpa_close_pairs(t->out, want->out, naive->out, t->compute, least,
+                                sdpa_pairs_error(isa, t->q, t->k, t->v, &t->o)));
     note(t, isa);
     if (test_size_of_sums < 64 && test_size(t->out.dtype) == 2)
         good &= CHECK(sdpa_worst_got <= (t->out.dtype == ATTN_F16 ? 1e-3L : 1e-2L));
@@ -539,7 +540,7 @@ static int run_case(long number, const grid_point *p)
     attn_isa last = ATTN_ISA_SCALAR;
     int good = 1;
     test_case("SDPA_CASE=%ld", number);
-    FOR_EACH_ISA (isa) {
+    FOR_EACH_ISA_OF (isa, types[p->at[A_TYPES]][0]) {
         test_case("SDPA_CASE=%ld, %s", number, attn_isa_string(isa));
         if (isa == ATTN_ISA_SCALAR)
             make(&t[isa], p, (uint64_t)number);
@@ -558,7 +559,7 @@ static int run_case(long number, const grid_point *p)
     test_size_of_sums = 0, sdpa_pairs = 0;
     want = answer(&plain, EXACT);
     naive = answer(&plain, plain.compute == ATTN_F64 ? NAIVE64 : NAIVE32);
-    FOR_EACH_ISA (isa) {
+    FOR_EACH_ISA_OF (isa, types[p->at[A_TYPES]][0]) {
         test_case("SDPA_CASE=%ld, %s", number, attn_isa_string(isa));
         good &= check_answers(&t[isa], isa, &want, &naive);
     }
@@ -674,7 +675,7 @@ static int same_item(const trial *one, const trial *all, size_t b)
 TEST(sdpa_batch)
 {
     for (size_t n = 0; n < (test_quick ? 6 : 80); n += test_quick ? 3 : 1) /* of these the last has many keys */
-        FOR_EACH_ISA (isa) {
+        FOR_EACH_ISA_OF (isa, types[sample(100 + n, 2e5).at[A_TYPES]][0]) {
             grid_point p = sample(100 + n, 2e5);
             trial all, other, one;
             if (n % 3 == 0)

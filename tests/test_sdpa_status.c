@@ -807,7 +807,7 @@ TEST(sdpa_status_values)
         opts.softcap = finite[n];
         CHECK_STATUS(attn_sdpa(out, q, q, q, &opts, NULL), finite[n] > 0 ? ATTN_OK : ATTN_ERR_VALUE);
     }
-    for (int isa = -1; isa <= ATTN_ISA_VECTOR128 + 1; isa++) {
+    for (int isa = -1; isa <= TEST_LAST_ISA + 1; isa++) {
         attn_ctx ctx = test_ctx((attn_isa)isa);
         int there = isa == ATTN_ISA_BEST || attn_isa_available((attn_isa)isa);
         size_t bytes;
@@ -1208,7 +1208,8 @@ TEST(sdpa_explain_text)
             test_freeze();
             CHECK_STATUS(make(EXPLAIN, &s, text), ATTN_OK);
             CHECK(test_wrote_nothing() && runner.calls == 0);
-            CHECK(find_word(text, attn_isa_string(isa)) != NULL);
+            CHECK(find_word(text, attn_isa_string(test_without_pairs(isa))) != NULL); /* what is used for floats */
+            CHECK((strstr(text, "no products of BF16") != NULL) == (isa != test_without_pairs(isa)));
             blocks = strstr(text, "blocks of ");
             CHECK(blocks && sscanf(blocks, "blocks of %zu rows x key tiles of %zu", &queries, &keys) == 2);
             CHECK(queries > 0 && keys > 0);
@@ -1230,6 +1231,11 @@ TEST(sdpa_explain_text)
                     CHECK(strstr(text, why ? "stride" : "16-bit") != NULL);
                 }
             }
+            other = large_call(ATTN_BF16);
+            other.ctx = s.ctx;
+            test_case("%s, width %zu, all of BF16", attn_isa_string(isa), width);
+            CHECK_STATUS(make(EXPLAIN, &other, text), ATTN_OK);
+            CHECK(find_word(text, attn_isa_string(isa)) != NULL && strstr(text, "no products of BF16") == NULL);
             test_release();
             (void)from;
         }

@@ -316,7 +316,7 @@ TEST(status_numbers)
         test_case("%s", attn_isa_string(isa));
         CHECK_STATUS(attn_softmax_ctx(out, out, &ctx), ATTN_OK);
     }
-    for (int isa = ATTN_ISA_SCALAR; isa <= ATTN_ISA_VECTOR128; isa++) {
+    for (int isa = ATTN_ISA_SCALAR; isa <= TEST_LAST_ISA; isa++) {
         attn_ctx ctx = test_ctx((attn_isa)isa);
         test_case("isa %d", isa);
         CHECK_STATUS(attn_matmul_ctx(out, q, attn_mat_t(k), 1, &ctx),

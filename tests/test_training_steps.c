@@ -43,7 +43,7 @@ static void check_sums(attn_mat out, attn_mat before, attn_mat a, attn_mat b, do
 static void check_add(attn_mat out, attn_mat a, attn_mat b, double alpha)
 {
     attn_mat before = test_random_mat(out.dtype, out.rows, out.cols, PACKED);
-    FOR_EACH_ISA (isa) {
+    FOR_EACH_ISA_OF (isa, a.dtype) {
         attn_ctx ctx = on(isa);
         test_case("%s, alpha %g, %s %zu x %zu strides %td %td, %s %zu x %zu strides %td %td, to %s strides %td %td",
                   attn_isa_string(isa), alpha, test_dtype_name(a.dtype), a.rows, a.cols, a.row_stride, a.col_stride,

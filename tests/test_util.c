@@ -611,6 +611,40 @@ attn_ctx test_ctx(attn_isa isa)
     return ctx;
 }
 
+/* What ATTN_ISA_BEST is for BF16 depends on the processor: an explanation names it first. */
+static int best_takes_pairs(void)
+{
+    static int known, takes;
+    char text[32] = "";
+    uint16_t bits[4] = {0};
+    attn_tensor in = attn_bhld(bits, ATTN_BF16, 1, 1, 1, 2), out = attn_bhld(bits + 2, ATTN_BF16, 1, 1, 1, 2);
+    if (!known) {
+        CHECK_STATUS((attn_sdpa_explain)(text, sizeof text, out, in, in, in, NULL, NULL), ATTN_OK);
+        takes = strncmp(text, "avx512bf16", 10) == 0;
+        known = 1;
+    }
+    return takes;
+}
+
+int test_takes_pairs(attn_isa isa, attn_dtype q, attn_dtype k, attn_dtype v)
+{
+    int bf16 = q == ATTN_BF16 && k == ATTN_BF16 && v == ATTN_BF16;
+    int pairs = isa == ATTN_ISA_AVX512BF16 || isa == ATTN_ISA_NEONBF16 || (isa == ATTN_ISA_BEST && best_takes_pairs());
+    return bf16 && pairs;
+}
+
+attn_isa test_without_pairs(attn_isa isa)
+{
+    if (!test_takes_pairs(isa, ATTN_BF16, ATTN_BF16, ATTN_BF16))
+        return isa;
+    return isa == ATTN_ISA_NEONBF16 ? ATTN_ISA_NEON : ATTN_ISA_AVX512;
+}
+
+real test_pairs_error(attn_isa isa, attn_dtype q, attn_dtype k, attn_dtype v, real size)
+{
+    return test_takes_pairs(isa, q, k, v) ? 0x1p-8L * size : 0;
+}
+
 attn_parallel test_serial_backwards(test_runner *r, size_t width)
 {
     attn_parallel p = {run_backwards, r, width};

@@ -34,7 +34,7 @@ TEST(strings)
         for (int other = ATTN_OK; other < s; other++)
             CHECK(strcmp(attn_status_string((attn_status)s), attn_status_string((attn_status)other)) != 0);
     }
-    for (int isa = ATTN_ISA_BEST; isa <= ATTN_ISA_VECTOR128; isa++) {
+    for (int isa = ATTN_ISA_BEST; isa <= TEST_LAST_ISA; isa++) {
         test_case("isa %d", isa);
         CHECK(attn_isa_string((attn_isa)isa)[0] != 0);
         CHECK(attn_isa_available((attn_isa)isa) == 0 || attn_isa_available((attn_isa)isa) == 1);
