@@ -276,21 +276,36 @@ TEST(matmul_few_rows)
                                test_maybe());
 }
 
-/* One row by a matrix that some CPUs read in streams far apart: 8 or 16 of them, which two or three threads share, and
-   what is left over. Rows of w that follow each other or do not, a multiple of 2048 or 4096 bytes apart or not; the same
-   bits as in a product of many rows, and added to what is there. */
-static void check_far_rows(attn_isa isa, attn_dtype w_dtype, size_t K, size_t N, size_t step)
+/* Rows that fill vectors, times a matrix of many more: some passes compute the transposed product. */
+TEST(matmul_turned)
+{
+    static const size_t widths[] = {128, 131, 260, 515, 530}, depths[] = {1, 2, 15, 33, 259, 300, 701};
+    static const attn_dtype types[] = {ATTN_F32, ATTN_F16, ATTN_BF16, ATTN_F64};
+    FOR_EACH_ISA (isa)
+        for (size_t n = 0; n < (test_quick ? 3 : 14); n++) {
+            attn_dtype w_dtype = types[n % 4], dtype = w_dtype == ATTN_F64 ? ATTN_F64 : types[test_below(3)];
+            size_t K = depths[n % 7];
+            check_few_rows(isa, n % 8 == 2 ? ATTN_BF16 : dtype, w_dtype, K, widths[n % 5], K + test_below(20),
+                           test_maybe());
+        }
+}
+
+/* Rows by a matrix that some CPUs read in streams far apart: 8 or 16 of them, which two or three threads share, and what
+   is left over. Rows of w that follow each other or do not, a multiple of 2048 or 4096 bytes apart or not; the same bits
+   as in a product of many rows, and added to what is there. */
+static void check_far_rows(attn_isa isa, attn_dtype a_dtype, attn_dtype w_dtype, size_t count, size_t K, size_t N,
+                           size_t step)
 {
     enum { ROWS = 50 };
-    attn_mat a = test_random_mat(ATTN_F32, ROWS, K, PACKED), all = test_mat(ATTN_F32, ROWS, N, PACKED);
-    attn_mat w = test_random_mat(w_dtype, N, step, PACKED), sums = test_random_mat(ATTN_F32, 1, N, PACKED);
+    attn_mat a = test_random_mat(a_dtype, ROWS, K, PACKED), all = test_mat(ATTN_F32, ROWS, N, PACKED);
+    attn_mat w = test_random_mat(w_dtype, N, step, PACKED), sums = test_random_mat(ATTN_F32, count, N, PACKED);
     attn_ctx plain = on(isa);
     w = attn_mat_cols(w, 0, K);
     CHECK_STATUS(attn_matmul_ctx(all, a, attn_mat_t(w), 0.75, &plain), ATTN_OK);
     for (size_t width = 1; width <= 3; width++)
         for (int layout = PACKED; layout < OUT_LAYOUTS; layout++) {
-            size_t row = test_below(ROWS);
-            attn_mat out = test_mat(ATTN_F32, 1, N, layout), added = test_mat_like(sums, layout);
+            size_t row = test_below(ROWS - count + 1);
+            attn_mat out = test_mat(ATTN_F32, count, N, layout), added = test_mat_like(sums, layout);
             attn_mat again = test_mat_like(sums, PACKED);
             attn_ctx ctx = plain;
             test_runner runner;
@@ -301,15 +316,15 @@ static void check_far_rows(attn_isa isa, attn_dtype w_dtype, size_t K, size_t N,
                 ctx.scratch = scratch;
                 ctx.scratch_size = sizeof scratch;
             }
-            test_case("%s, row %zu, %s %zu x %zu step %zu, width %zu, layout %d", attn_isa_string(isa), row,
-                      test_dtype_name(w_dtype), N, K, step, width, layout);
+            test_case("%s, %zu rows from %zu of %s, %s %zu x %zu step %zu, width %zu, layout %d", attn_isa_string(isa),
+                      count, row, test_dtype_name(a_dtype), test_dtype_name(w_dtype), N, K, step, width, layout);
             test_freeze();
-            CHECK_STATUS(attn_matmul_ctx(out, attn_mat_rows(a, row, 1), attn_mat_t(w), 0.75, &ctx), ATTN_OK);
+            CHECK_STATUS(attn_matmul_ctx(out, attn_mat_rows(a, row, count), attn_mat_t(w), 0.75, &ctx), ATTN_OK);
             CHECK(test_wrote_only(&out, 1));
-            CHECK(test_same_bits(out, attn_mat_rows(all, row, 1)));
-            CHECK_STATUS(attn_matmul_add(added, attn_mat_rows(a, row, 1), attn_mat_t(w), -0.5, &ctx), ATTN_OK);
+            CHECK(test_same_bits(out, attn_mat_rows(all, row, count)));
+            CHECK_STATUS(attn_matmul_add(added, attn_mat_rows(a, row, count), attn_mat_t(w), -0.5, &ctx), ATTN_OK);
             for (size_t n = 0; n < N; n += 97) /* a column alone is no product by streams */
-                CHECK_STATUS(attn_matmul_add(attn_mat_cols(again, n, 1), attn_mat_rows(a, row, 1),
+                CHECK_STATUS(attn_matmul_add(attn_mat_cols(again, n, 1), attn_mat_rows(a, row, count),
                                              attn_mat_t(attn_mat_rows(w, n, 1)), -0.5, &plain),
                              ATTN_OK);
             for (size_t n = 0; n < N; n += 97)
@@ -329,7 +344,13 @@ TEST(matmul_far_rows)
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
             for (size_t t = 0; t < 3; t++)
                 if (test_quick ? (s + t) % 5 == 0 : isa == ATTN_ISA_AVX512 || (s + t) % 3 == 0)
-                    check_far_rows(isa, types[t], shapes[s][0], shapes[s][1], shapes[s][2]);
+                    check_far_rows(isa, ATTN_F32, types[t], 1, shapes[s][0], shapes[s][1], shapes[s][2]);
+    if (!test_quick && attn_isa_available(ATTN_ISA_AVX512)) { /* several rows: matrices of 8 MiB and more */
+        check_far_rows(ATTN_ISA_AVX512, ATTN_F32, ATTN_F32, 2, 2048, 1060, 2048);
+        check_far_rows(ATTN_ISA_AVX512, ATTN_BF16, ATTN_F16, 7, 4096, 1043, 4096);
+        if (attn_isa_available(ATTN_ISA_AVX512BF16))
+            check_far_rows(ATTN_ISA_AVX512BF16, ATTN_BF16, ATTN_BF16, 8, 4000, 1061, 4040);
+    }
 }
 
 /* Numbers of every sign, exponent and upper half, with lower halves around every tie: what is stored is what the nearest

@@ -318,8 +318,8 @@ TEST(mha_batch)
 /* Few queries have the bits that they have among many: their projections, by transposed weights and with biases, do. */
 TEST(mha_few_rows)
 {
-    static const size_t counts[] = {1, 2, 5, 8, 9, 17, 25};
-    enum { LQ = 70, LK = 6, H = 3, D = 8, E = 37 };
+    static const size_t counts[] = {1, 2, 5, 8, 9, 16, 17, 25, 32};
+    enum { LQ = 70, LK = 6, H = 3, D = 48, E = 261 };
     for (size_t n = 0; n < 6; n++)
         FOR_EACH_ISA (isa) {
             attn_dtype type = n % 3 == 0 ? ATTN_F32 : n % 3 == 1 ? ATTN_F64 : ATTN_BF16;
