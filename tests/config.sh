@@ -1072,7 +1072,7 @@ embed_in_every_way() {
     check "$cc: a private copy with SIMD shows no name" \
         [ "$(nm -g --defined-only "$work/best.o" | sed 's/.* //')" = copy_best ]
     [ "$cc" = gcc ] && check "$cc without -O optimises the implementation" optimises $cc
-    program "$cc: own allocator" $cc "$config/allocator.c"
+    program "$cc: own allocator" $cc $plain "$config/allocator.c"
     check "$cc: ATTN_NO_TRAINING" compile $cc -std=c99 -O2 $warnings -DATTN_NO_TRAINING -c "$implementation" \
         -o "$work/untrained.o"
     check "$cc: ATTN_NO_TRAINING leaves training out" silent trained_names "$work/untrained.o"
@@ -1090,7 +1090,7 @@ embed_in_every_way() {
         check "$cc: renamed header ${name#-D}" renamed $cc "$name"
     done
 
-    check "$cc: shared library" compile $cc -shared -fPIC -fvisibility=hidden \
+    check "$cc: shared library" compile $cc $plain -shared -fPIC -fvisibility=hidden \
         '-DATTN_API=extern __attribute__((visibility("default")))' "$implementation" -o "$work/libattn.so" -lm
     check "$cc: shared library exports the interface alone" silent private_names "$work/libattn.so"
     program "$cc: linked with the shared library" $cc "$caller" "$work/libattn.so" -Wl,-rpath,"$work"
@@ -1150,7 +1150,7 @@ copies() {
 
 # The header under another name, where only its own directory can lead to it.
 renamed() {
-    (cd "$work" && "$1" "-DHEADER=\"inc/mylib_attention.h\"" ${2:+"$2"} -I. \
+    (cd "$work" && "$1" $plain "-DHEADER=\"inc/mylib_attention.h\"" ${2:+"$2"} -I. \
         "$config/implementation.c" "$config/caller.c" $LDFLAGS -o renamed -lm) && run "$work/renamed"
 }
 
@@ -1191,9 +1191,9 @@ configurations() {
     program "$cc -DATTN_NO_STDLIB: a program" $cc "$config/caller.c" "$work/nostdlib.o"
     check "$cc -O2" compile $cc -O2 -c "$config/implementation.c" -o "$work/optimized.o"
     check "$cc -O2 calls memory and mathematics alone" silent foreign_calls "$work/optimized.o" 'malloc|calloc|free'
-    copies $cc -x c++ -std=c++11 $warnings
-    for flags in '-O2 -DATTN_NO_SIMD' '-O3 -ffast-math'; do threads $cc -std=c99 $flags $warnings; done
-    check "$cc -x c++ -std=c++11 -DATTN_THREADS" compile $cc -x c++ -std=c++11 $warnings -DATTN_THREADS \
+    copies $cc -x c++ -std=c++11 $plain $warnings
+    threads $cc -std=c99 -O2 -DATTN_NO_SIMD $warnings
+    check "$cc -x c++ -std=c++11 -DATTN_THREADS" compile $cc -x c++ -std=c++11 $plain $warnings -DATTN_THREADS \
         -c "$config/implementation.c" -o "$work/language.o"
 }
 
