@@ -166,7 +166,8 @@
        n or 512 + n / 512, whichever is less, for n keys. No multiple of the error of naive loops bounds that of each
        element. On random data with scores up to 20 the RMS error of a call is at most twice that of naive loops in the
        same type, plus 4 ulp of the RMS of out. Weights rounded to BF16 add to each element's error 2^-8 times that
-       largest |value| at most. On random data that is 0.13 % of the RMS of out; to round out to BF16 costs 0.17 %.
+       largest |value| at most. On random data that is 0.03 to 0.17 % of the RMS of out, least where one key has nearly
+       all the weight; to round out to BF16 costs 0.17 %.
        tanh of softcap is within 6 ulp in float, 8 in double.
        The engine divides by the sum at the end: where the values of a row, each times exp(score - max), add up to more
        than the compute type holds, out is infinite or NaN.
@@ -186,20 +187,21 @@
    DETERMINISM
        On one CPU and instruction set the bits of a result depend on the inputs alone: not on threads, scratch, layout,
        neighbouring rows or batch items, what hidden keys hold, or whether an optional output was asked for (of
-       gradients: which of them); the sign of a zero excepted. Other instruction sets sum in another order; ATTN_ISA_BEST
-       may be one for BF16 and another for the rest. None of this holds for x87 arithmetic (i386 without -msse2
-       -mfpmath=sse), nor for ATTN_ISA_SCALAR where clang may fuse what it likes (-ffast-math or -ffp-contract=fast, with
-       fused multiply-add in the target).
+       gradients: which of them); the sign of a zero excepted. Other instruction sets sum in another order, and
+       ATTN_ISA_BEST may be one for BF16 and another for the rest. None of this holds for x87 arithmetic (i386 without
+       -msse2 -mfpmath=sse), nor for ATTN_ISA_SCALAR where clang may fuse what it likes (-ffast-math or
+       -ffp-contract=fast, with fused multiply-add in the target).
        A cache changes nothing either: its bits are those of attn_sdpa over the same tokens (I8 rounds otherwise), and
        those of a ring or of pages are those of a full cache. A packed text has the bits that it has alone, and lists of
        blocks those of the equal mask, forward and back (with an odd kv_len, those that it has without products of
-       BF16). With up to 16384 keys a token's bits do not depend on the keys after it: decoding token by token equals one
-       causal call. Beyond, where the sums are split depends on how many keys there are.
+       BF16). With up to 16384 keys a token's bits do not depend on the keys after it: decoding token by token equals
+       one causal call. Beyond, where the sums are split depends on how many keys there are.
 
    VERSIONS
-       0.12.0  ATTN_ISA_AVX512BF16: attention and matrix products of BF16 at the speed of AVX512-BF16, on AMD's Zen 4 and
-               Zen 5 without being asked; x w^T of 14 to 64 rows up to twice as fast with AVX-512, and on Zen 4 of 2 to 8
-               rows with a large w
+       0.12.0  ATTN_ISA_AVX512BF16: attention and matrix products of BF16 at the speed of AVX512-BF16; on AMD's Zen 4
+               and Zen 5 without being asked, where results now differ in their last bits, and factors below the
+               smallest normal number count as zero. Up to 2.4 times as fast with AVX-512: x w^T of 16, 32, 48 or 64
+               rows, or one or two less; on Zen 4, with a large w, of 2 to 8
        0.11.2  one row times a large matrix of F16 or BF16 is up to 15 % faster on Zen 4
        0.11.1  one row times a large matrix reads it in several streams where the CPU is faster so (Zen 4); larger
                blocks of products with AVX-512
@@ -291,7 +293,7 @@ typedef struct attn_tensor {
 
 /* The instruction sets the kernels exist for. */
 typedef enum attn_isa {
-    ATTN_ISA_BEST = 0,   /* the best of the below that this CPU has */
+    ATTN_ISA_BEST = 0,   /* the best of the below that this CPU has; for products of BF16 by BF16 see NUMERICS */
     ATTN_ISA_SCALAR,     /* plain C and libm: everywhere, slow, the oracle of the others */
     ATTN_ISA_AVX2,       /* with FMA and F16C */
     ATTN_ISA_AVX512,     /* F, BW, DQ, VL */
@@ -300,10 +302,12 @@ typedef enum attn_isa {
                             target has (POWER's VSX, wasm with -msimd128, s390x from -march=z14, RISC-V with V), single
                             numbers where it has none; not beside NEON */
     ATTN_ISA_AVX512BF16, /* AVX512, but for products of BF16 by BF16 (see NUMERICS): in attn_sdpa, caches and pages
-                            where q, k and v are BF16 and kv_len of opts.blocks is even, in matrix products where both
-                            factors are; not in gradients */
-    ATTN_ISA_NEONBF16    /* NEON, but for these, with FEAT_BF16. ATTN_ISA_BEST never is this: its speed was not measured
-                            on any CPU, and that its results are right, under emulation only */
+                            where q, k and v are BF16 and kv_len of opts.blocks is even; in attn_matmul,
+                            attn_matmul_add, attn_mha and its gradients where both factors of a product of matrices
+                            are; not in attn_sdpa_backward. gcc has it from 10 on, clang from 9, but not with
+                            ATTN_NO_AVX512 */
+    ATTN_ISA_NEONBF16    /* NEON, but for the same products, with FEAT_BF16. Tested under emulation alone, and never
+                            measured: ATTN_ISA_BEST does not choose it */
 } attn_isa;
 
 /* How to run tasks side by side: run() calls task(arg, 0) .. task(arg, count - 1), in any order and on any threads, and
@@ -800,9 +804,9 @@ typedef struct attn_mha_weights {
    nn.MultiheadAttention, without bias_k, bias_v and add_zero_attn. opts as in attn_sdpa, with padding as kv_lens or a
    mask B x 1 x 1 x Lk; opts->weights may also be B x 1 x Lq x Lk: it receives the mean over the heads. A row that sees
    no key is bo. Rows past q_lens are zeros, rows of k and v past kv_lens are not read; of packed texts the same holds
-   past the last one. Projections are kept in the compute type: for each item, Lq H (D + Dv) + Lk Hkv (D + Dv)
-   elements, and Lq H Lk more for the mean. A layer with rotary positions or a cache has steps between these:
-   attn_matmul, attn_rope, attn_kv_cache_attend.
+   past the last one. Projections are kept in the compute type (so attention has no products of BF16): for each item,
+   Lq H (D + Dv) + Lk Hkv (D + Dv) elements, and Lq H Lk more for the mean. A layer with rotary positions or a cache has
+   steps between these: attn_matmul, attn_rope, attn_kv_cache_attend.
    NOMEM: ctx->scratch is too small, or ATTN_MALLOC failed.                          Vaswani 2017, arXiv 1706.03762 */
 ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
                               const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx);
@@ -855,7 +859,8 @@ typedef struct attn_grads {
 
 /* The gradients of attn_sdpa, exact, fused, for every option. dout, B x H x Lq x Dv, is the gradient that reaches out;
    out and lse are what the forward call gave with the same q, k, v, opts (or attn_merge of its parts), lse in the
-   compute type. The outputs in opts are not looked at. With P = exp(score - lse) and the sums over the keys or queries
+   compute type. The outputs in opts are not looked at. P is not rounded to BF16, where the forward call did that (see
+   NUMERICS). With P = exp(score - lse) and the sums over the keys or queries
    of each head:
 
        dv = P^T dout     dP = dout v^T     dS = P (dP - (dout . out - dlse))     dq = scale dS k     dk = scale dS^T q
@@ -2430,9 +2435,9 @@ typedef struct attn__merge_rows {
 
 /* Pairs. Some CPUs multiply two pairs of BF16 and add both products to a float by one instruction. In a table for them
    the kernels of products, those whose names begin with gemm, take pairs where those of other tables take reals: two
-   terms of a sum that follow each other, in 32 bits, the first in the lower half; the last of an odd number of terms has
-   a zero beside it. Then depth, steps and parts of sums count pairs, attn__rows of pairs have the dtype of the reals,
-   and k in "terms of even number" counts pairs. Sums are reals all the same. */
+   terms of a sum that follow each other, in 32 bits, the first in the lower half; the last of an odd number of terms
+   has a zero beside it. Then depth, steps and parts of sums count pairs, attn__rows of pairs have the dtype of the
+   reals, and k in "terms of even number" counts pairs. Sums are reals all the same. */
 
 typedef struct attn__kernels {
     attn_isa isa;
@@ -2440,7 +2445,7 @@ typedef struct attn__kernels {
     size_t size;       /* of a real, in bytes */
     size_t lanes;      /* reals in a vector */
     size_t rows, cols; /* the register tile of gemm; the last one of a row may be some vectors narrower */
-    size_t turned;     /* x w^T of at least so many rows is faster as the transpose of w x^T, by gemm; 0: none is */
+    size_t turned;     /* least rows of x from which x w^T is faster as the transpose of w x^T, by gemm; 0: none are */
     int pairs;         /* products are of pairs */
 
     /* x[r][c] = in[r * rs + c * cs], for rows x cols elements of any type that computes in `real` */
@@ -2479,8 +2484,8 @@ typedef struct attn__kernels {
        a pass without pairs, as is pair_reals */
     void (*pair_rows)(void *pairs, size_t ld, const void *in, ptrdiff_t rs, ptrdiff_t cs, size_t rows, size_t cols);
 
-    /* pairs[p][c] = x[2 p][c] beside x[2 p + 1][c], rounded to BF16, for rows of cols reals, whole vectors. pairs may be
-       x */
+    /* pairs[p][c] = x[2 p][c] beside x[2 p + 1][c], rounded to BF16, for rows of cols reals, whole vectors. pairs may
+       be x */
     void (*pair_reals)(void *pairs, const void *x, size_t rows, size_t cols);
 
     /* the larger of `max` and n elements; *nonfinite is set if one of them is NaN or +infinity */
@@ -2544,34 +2549,37 @@ static uint32_t attn__xgetbv(void) /* which registers the operating system saves
    them. Its own prefetchers can, while it reads forward in up to 16 long streams. */
 #define ATTN__FAR_STREAMS (1u << 30)
 
-/* Products of BF16 are made of pairs, unless ctx->isa says otherwise: on CPUs where that is known to be faster. */
+/* Products of BF16 are made of pairs, unless ctx->isa says otherwise: on CPUs that were measured to be faster so. */
 #define ATTN__PAIRS_BEST (1u << 29)
 
 #define ATTN__INTEL 0x6c65746e /* the last letters of GenuineIntel, */
 #define ATTN__AMD 0x444d4163   /* and of AuthenticAMD */
 
 #ifdef ATTN__AVX512BF16
-typedef struct attn__cpu_family {
+/* Models of a family, and the multiply-adds that vdpbf16ps was measured to do on them while vfmadd231ps does one: by
+   `make bench`, but on Zen 5, where InstLatx64 timed one of each in half a cycle (Granite Ridge). Attention of
+   8 x 1024 x 64 is 0.58 times as fast with pairs as without on Emerald Rapids, 1.69 times on Zen 4. */
+typedef struct attn__cpu_models {
     uint32_t maker, family, first_model, last_model;
-    double gain; /* the speed of attention in pairs relative to floats, 8 x 1024 x 64, as measured (make bench) */
-} attn__cpu_family;
+    double pairs_speed;
+} attn__cpu_models;
 
 static int attn__gains_by_pairs(uint32_t maker, uint32_t signature) /* that of leaf 1, eax */
 {
-    static const attn__cpu_family attn__families[] = {
-        {ATTN__INTEL, 6, 0x8f, 0x8f, 0.58},  /* Sapphire Rapids, the cores of Emerald Rapids */
-        {ATTN__INTEL, 6, 0xcf, 0xcf, 0.58},  /* Emerald Rapids */
-        {ATTN__AMD, 0x19, 0x10, 0xaf, 1.69}, /* Zen 4: with the instruction, for there is Zen 3 among these models */
-        {ATTN__AMD, 0x1a, 0x00, 0x4f, 2.0},  /* Zen 5: not measured; what its instructions do, as on Zen 4 */
-        {ATTN__AMD, 0x1a, 0x60, 0x7f, 2.0}
+    static const attn__cpu_models attn__measured[] = {
+        {ATTN__INTEL, 6, 0xcf, 0xcf, 0.50},  /* Emerald Rapids */
+        {ATTN__AMD, 0x19, 0x10, 0xaf, 2.00}, /* Zen 4: with the instruction, for there is Zen 3 among these models */
+        {ATTN__AMD, 0x1a, 0x00, 0x2f, 2.00}, /* Zen 5 */
+        {ATTN__AMD, 0x1a, 0x40, 0x4f, 2.00},
+        {ATTN__AMD, 0x1a, 0x60, 0x7f, 2.00}
     };
     uint32_t family = (signature >> 8 & 15) + (signature >> 20 & 255);
     uint32_t model = (signature >> 4 & 15) + (signature >> 12 & 0xf0);
     size_t i;
-    for (i = 0; i < sizeof attn__families / sizeof *attn__families; i++) {
-        const attn__cpu_family *f = &attn__families[i];
-        if (f->maker == maker && f->family == family && f->first_model <= model && model <= f->last_model)
-            return f->gain > 1;
+    for (i = 0; i < sizeof attn__measured / sizeof *attn__measured; i++) {
+        const attn__cpu_models *m = &attn__measured[i];
+        if (m->maker == maker && m->family == family && m->first_model <= model && model <= m->last_model)
+            return m->pairs_speed > 1;
     }
     return 0;
 }
@@ -2914,7 +2922,7 @@ static const attn__kernels *attn__ctx_products(const attn_ctx *ctx, attn_dtype a
 }
 
 /* Elements that products take of n terms: reals, or pairs. */
-static size_t attn__terms(const attn__kernels *kern, size_t n)
+static size_t attn__term_count(const attn__kernels *kern, size_t n)
 {
     return kern->pairs ? n / 2 + n % 2 : n;
 }
@@ -3290,17 +3298,18 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
 #define ATTN__GEMM_FEW_ROWS_SHORT 8
 #define ATTN__GEMM_FEW_SHORT 256 /* terms of a short sum */
 
-/* Products that are turned around: up to so many rows, where w has so many times as many, else packing w costs less than
-   it saves; and rows of w in a block, few enough for threads to share. */
+/* Products that are turned around: up to so many rows, where w has so many times as many, else packing w costs less
+   than it saves; and rows of w in a block, few enough for threads to share. */
 #define ATTN__GEMM_TURNED_ROWS 64
 #define ATTN__GEMM_TURNED_COLS 8
 #define ATTN__GEMM_TURNED_MC 128
 
 /* Products with far rows. */
-#define ATTN__GEMM_FAR_BYTES ((size_t)128 << 10) /* of w at least, for one row: streams take some lines to start; */
+#define ATTN__GEMM_FAR_ROWS 8                       /* of x, at most */
+#define ATTN__GEMM_FAR_BYTES ((size_t)128 << 10)    /* of w, at least, for one row: streams take some lines to start; */
 #define ATTN__GEMM_FAR_ROWS_BYTES ((size_t)8 << 20) /* for several, which gain nothing from caches */
-#define ATTN__GEMM_FAR_COLS 512                  /* columns whose sums are kept */
-#define ATTN__GEMM_FAR_SET 2048                  /* bytes: places such multiples apart compete for a set of a cache */
+#define ATTN__GEMM_FAR_COLS 512                     /* columns whose sums are kept */
+#define ATTN__GEMM_FAR_SET 2048                     /* bytes: places such multiples apart compete in caches */
 
 typedef struct attn__gemm {
     attn_mat out, a, b;
@@ -3646,9 +3655,9 @@ static int attn__gemm_is_turned(const attn__gemm *g)
 static int attn__gemm_is_far(const attn__gemm *g)
 {
     size_t row = g->a.cols * attn__size(g->b.dtype), most = SIZE_MAX / row;
-    if (!g->kern->gemm_nt_far || !attn__reads_far() || g->out.rows >= g->kern->turned || g->bias.data || row % 64 > 0)
+    if (!g->kern->gemm_nt_far || !attn__reads_far() || g->bias.data || row % 64 > 0)
         return 0;
-    return g->out.cols <= most &&
+    return g->out.rows <= ATTN__GEMM_FAR_ROWS && g->out.cols <= most &&
            row * g->out.cols >= (g->out.rows == 1 ? ATTN__GEMM_FAR_BYTES : ATTN__GEMM_FAR_ROWS_BYTES);
 }
 
@@ -3673,7 +3682,7 @@ static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *
     g->out = *out;
     g->a = *a;
     g->b = *b;
-    g->terms = attn__terms(g->kern, a->cols);
+    g->terms = attn__term_count(g->kern, a->cols);
     if (bias) { /* [a 1] [b; bias] */
         g->ones = attn__ones(g->kern->real, out->rows, 1);
         g->bias = attn_mat_of(bias, ATTN_F32, 1, out->cols);
@@ -4682,7 +4691,7 @@ static char *attn__row_real(const attn__block *block, enum attn__row_reals which
 
 static size_t attn__query_terms(const attn__plan *plan) /* of its product with a key: reals, or pairs */
 {
-    return attn__terms(plan->call.kern, plan->call.q.dim);
+    return attn__term_count(plan->call.kern, plan->call.q.dim);
 }
 
 static size_t attn__query_room(const attn__plan *plan) /* of a query with keys on lanes: zeros at the end */
@@ -5059,8 +5068,8 @@ static size_t attn__find_rows(const attn__source *source, size_t b, size_t j, si
     return attn__min(n, source->capacity - *row);
 }
 
-/* The same for keys of a tile. Where keys lie in several places, one that no row of the unit sees, which makes up a pair
-   with one that is seen, may be gone: the row of that one stands for it. */
+/* The same for keys of a tile. Where keys lie in several places, one that no row of the unit sees, which makes up a
+   pair with one that is seen, may be gone: the row of that one stands for it. */
 static size_t attn__find_tile_rows(const attn__block *block, size_t j, size_t n, size_t *item, size_t *row)
 {
     const attn__plan *plan = block->plan;
@@ -5079,7 +5088,7 @@ static void *attn__copied_row(const attn__block *block, const char *copy, const 
     if (!plan->call.kern->pairs)
         return attn__real_at(plan, copy, j * t->dim);
     if (block->few || t == &plan->call.k)
-        return attn__real_at(plan, copy, j * attn__terms(plan->call.kern, t->dim));
+        return attn__real_at(plan, copy, j * attn__term_count(plan->call.kern, t->dim));
     return attn__real_at(plan, copy, j / 2 * t->dim);
 }
 
@@ -5095,7 +5104,7 @@ static void attn__copy_run(const attn__block *block, char *copy, const attn_tens
         return;
     }
     if (block->few || t == &block->plan->call.k) {
-        attn__pair_cols(to, attn__terms(kern, t->dim), from, t->len_stride, t->dim_stride, n, t->dim);
+        attn__pair_cols(to, attn__term_count(kern, t->dim), from, t->len_stride, t->dim_stride, n, t->dim);
         return;
     }
     if (j % 2 && n > 0) { /* beside a row that has come before */
@@ -5278,7 +5287,7 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
         rows->step = (ptrdiff_t)attn__query_terms(plan);
     } else if (pairs && block->few) {
         rows->dtype = ATTN_BF16;
-        rows->step = 2 * (ptrdiff_t)attn__terms(plan->call.kern, t->dim);
+        rows->step = 2 * (ptrdiff_t)attn__term_count(plan->call.kern, t->dim);
     }
 }
 
@@ -5474,7 +5483,7 @@ static void attn__multiply_keys(const attn__block *block, const attn__rows *k)
     const char *from;
     if (block->few) {
         n = tile->keys % kern->lanes;
-        for (first = 0; piece && n > 0 && first < tile->queries; first++) /* lanes that no piece may reach, but softcap */
+        for (first = 0; piece && n > 0 && first < tile->queries; first++) /* lanes that softcap reads, and no piece */
             ATTN__MEMSET(attn__real_at(plan, tile->scores, first * tile->layout.query + tile->keys - n), 0,
                          kern->lanes * kern->size);
         kern->gemm_nt_few(tile->scores, tile->layout.query, block->queries, plan->schedule.query_step, tile->queries, k,
@@ -5552,10 +5561,10 @@ static void attn__multiply_values(const attn__block *block, const attn__rows *v)
         kern->pair_reals(tile->scores, tile->scores, tile->keys, tile->lanes);
     for (k = 0; k < tile->keys && Dv > 0; k = end) { /* without dims there may be no data */
         end = attn__chain_end(tile, k);
-        first = attn__terms(kern, k);
+        first = attn__term_count(kern, k);
         kern->gemm(block->into->out, (const char *)v->data + (ptrdiff_t)first * v->step * (ptrdiff_t)size, 1, v->step,
-                   Dv, (const char *)tile->scores + first * tile->lanes * size, tile->lanes, attn__terms(kern, end - k),
-                   0, tile->factor, end == tile->keys ? v : NULL);
+                   Dv, (const char *)tile->scores + first * tile->lanes * size, tile->lanes,
+                   attn__term_count(kern, end - k), 0, tile->factor, end == tile->keys ? v : NULL);
         for (i = 0; i < tile->lanes && end < tile->keys; i++)
             attn__set_real(block->plan, tile->factor, i, 1.0);
     }
@@ -5658,7 +5667,7 @@ static size_t attn__copied_pairs(const attn__block *block) /* of a copy of the t
 {
     const attn__kernels *kern = block->plan->call.kern;
     size_t keys = block->tile.keys, dim = block->plan->call.v.dim;
-    return block->few ? keys * attn__terms(kern, dim) : attn__terms(kern, keys) * dim;
+    return block->few ? keys * attn__term_count(kern, dim) : attn__term_count(kern, keys) * dim;
 }
 
 static void attn__clear_nonfinite(void *elements, attn_dtype dtype, size_t n) /* to 0 */
@@ -6818,8 +6827,8 @@ static void attn__choose_scale(attn__call *call)
     call->softmax_scale = plain ? o->scale : 1;
 }
 
-/* The kernels of the engine: with pairs, where q, k and v let them. In tiles that have listed keys alone, keys that make
-   a pair must be listed together. */
+/* The kernels of the engine: with pairs, where q, k and v let them. In tiles that have listed keys alone, keys that
+   make a pair must be listed together. */
 static const attn__kernels *attn__engine_kernels(const attn__call *call)
 {
     int apart = attn__has_lists(&call->opts) && call->opts.blocks.kv_len % 2;
@@ -6980,6 +6989,21 @@ static void attn__say_rows(attn__text *text, const char *name, const attn__plan 
         attn__say(text, " is read in place\n");
 }
 
+/* Why a call that asks for pairs, or has a tensor of BF16 on a CPU that is faster with them, has none; else "". */
+static const char *attn__why_no_pairs(const attn__call *call)
+{
+    int q = call->q.dtype == ATTN_BF16, k = call->k.dtype == ATTN_BF16, v = call->v.dtype == ATTN_BF16;
+    int by_name = call->ctx.isa == ATTN_ISA_AVX512BF16 || call->ctx.isa == ATTN_ISA_NEONBF16;
+    int best = call->ctx.isa == ATTN_ISA_BEST && attn__isas() & ATTN__PAIRS_BEST && (q || k || v);
+    if (call->kern->pairs || !(by_name || best))
+        return "";
+    if (!(q && k && v))
+        return "no products of BF16, because not all of q, k and v are BF16\n";
+    if (attn__has_lists(&call->opts) && call->opts.blocks.kv_len % 2)
+        return "no products of BF16, because kv_len of the lists is odd\n";
+    return "no products of BF16, because these are gradients\n";
+}
+
 /* Begins to say what a call would do, in `bytes` of scratch (which `stack` bytes may hold); returns 0 after saying why
    it would fail. */
 static int attn__explain_begin(attn__text *t, char *text, size_t size, const attn__call *call, attn__check *check,
@@ -7002,8 +7026,7 @@ static int attn__explain_begin(attn__text *t, char *text, size_t size, const att
     }
     attn__say(t, attn_isa_string(call->kern->isa));
     attn__say(t, call->kern->real == ATTN_F64 ? ", computed in double\n" : ", computed in float\n");
-    if ((call->ctx.isa == ATTN_ISA_AVX512BF16 || call->ctx.isa == ATTN_ISA_NEONBF16) && !call->kern->pairs)
-        attn__say(t, "no products of BF16: forward alone, where q, k and v are BF16, and kv_len of lists is even\n");
+    attn__say(t, attn__why_no_pairs(call));
     return 1;
 }
 

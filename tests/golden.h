@@ -109,7 +109,7 @@ static attn_tensor golden_patterned(uint32_t seed, const golden_pattern *p, attn
    In the sum of n elements the errors are of either sign: sqrt(n) times that bound. A peer that only copies its inputs
    has worst = off = 0: then every bit is the same. */
 static void golden_check_pairs(uint32_t seed, const golden_result *want, attn_tensor got, attn_dtype compute,
-                             const real *pairs)
+                               const real *pairs)
 {
     double relative = got.dtype == ATTN_F16                          ? 1e-3
                       : got.dtype == ATTN_BF16                       ? 1e-2

@@ -96,7 +96,7 @@ int sdpa_close(attn_tensor got, const real *want, const real *naive, attn_dtype 
 
 /* Of a result of products of pairs, which may be off by pairs[n] more (sdpa_pairs_error). */
 int sdpa_close_pairs(attn_tensor got, const real *want, const real *naive, attn_dtype compute, real least,
-                   const real *pairs);
+                     const real *pairs);
 
 /* What two ways of computing a result of magnitude `size` may differ by when the scores are sums of test_size_of_sums:
    half an ulp of the score, times `size`; for `least` above. */

@@ -339,7 +339,7 @@ int sdpa_close(attn_tensor got, const real *want, const real *naive, attn_dtype 
 }
 
 int sdpa_close_pairs(attn_tensor got, const real *want, const real *naive, attn_dtype compute, real least,
-                   const real *pairs)
+                     const real *pairs)
 {
     size_t count = got.batch * got.heads * got.len * got.dim, n = 0;
     real worst = 0;

@@ -101,7 +101,7 @@ uint64_t test_bits64(double x);
 float test_f32(uint32_t bits);
 double test_f64(uint64_t bits);
 int test_same_nan(uint64_t got, uint64_t want, int bits); /* NaNs of so many bits, their signs on top */
-real *test_values(attn_mat m); /* row by row, in a block */
+real *test_values(attn_mat m);                            /* row by row, in a block */
 real *test_reals(size_t count);
 real test_sum(const real *x, size_t count); /* compensated */
 
@@ -119,8 +119,8 @@ real test_sum(const real *x, size_t count); /* compensated */
         if (isa == test_without_pairs(isa) || (type) == ATTN_BF16)
 
 /* Does attention of these types multiply pairs of BF16? Then weights are rounded to BF16 before they meet values, which
-   moves a result by 2^-8 sum |weight value| at most; nothing else is rounded. Not backward, nor where lists of key blocks
-   have an odd kv_len: there the instruction set is test_without_pairs. */
+   moves a result by 2^-8 sum |weight value| at most; nothing else is rounded. Not backward, nor where lists of key
+   blocks have an odd kv_len: there the instruction set is test_without_pairs. */
 int test_takes_pairs(attn_isa isa, attn_dtype q, attn_dtype k, attn_dtype v);
 attn_isa test_without_pairs(attn_isa isa);
 

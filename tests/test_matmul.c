@@ -290,9 +290,9 @@ TEST(matmul_turned)
         }
 }
 
-/* Rows by a matrix that some CPUs read in streams far apart: 8 or 16 of them, which two or three threads share, and what
-   is left over. Rows of w that follow each other or do not, a multiple of 2048 or 4096 bytes apart or not; the same bits
-   as in a product of many rows, and added to what is there. */
+/* Rows by a matrix that some CPUs read in streams far apart: 8 or 16 of them, which two or three threads share, and
+   what is left over. Rows of w that follow each other or do not, a multiple of 2048 or 4096 bytes apart or not; the
+   same bits as in a product of many rows, and added to what is there. */
 static void check_far_rows(attn_isa isa, attn_dtype a_dtype, attn_dtype w_dtype, size_t count, size_t K, size_t N,
                            size_t step)
 {

@@ -13,6 +13,10 @@
 #define HAVE_MPROTECT 1
 #include <sys/mman.h>
 #endif
+#if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
+#define HAVE_CPUID 1
+#include <cpuid.h>
+#endif
 #include "grid.h"
 
 #define PAIRS (pairs_ctx.isa) /* once lacks_pairs has said 0 */
@@ -925,7 +929,8 @@ static void make_pages(paged *p, const grid_call *c, size_t page_len, const size
     p->pages.lens = p->lens;
 }
 
-/* Pages have the bits of one tensor, whatever their length, and where a window has left pages behind. */
+/* Pages have the bits of one tensor, whatever their length, and where a window has left pages behind; so have scores
+   before masking, which the keys in these have, too. */
 TEST(pairs_pages)
 {
     static const size_t page_lens[] = {1, 2, 3, 5, 16, 64}, queries[] = {1, 3, 8, 20, 60};
@@ -935,6 +940,7 @@ TEST(pairs_pages)
         size_t page_len = page_lens[n / 4 % COUNT(page_lens)], Lq = queries[n / 4 / COUNT(page_lens)], first[2],
                lens[2];
         size_t Lk = Lq + (n % 2 ? 60 : 200) + test_below(60), left = test_below(30);
+        int scores = n % 4 == 2 && n % 3 == 0;
         grid_call c;
         paged p;
         attn_tensor out;
@@ -943,12 +949,14 @@ TEST(pairs_pages)
             continue;
         c = plain_call(2, n % 3 ? 4 : 2, 2, Lq, Lk, n % 5 ? 9 : 64, n % 5 ? 33 : 16);
         want_lse(&c);
+        if (scores)
+            want_matrices(&c, n % 8 == 2 ? ATTN_STAGE_DOT : ATTN_STAGE_SOFTCAP);
         c.o.causal = ATTN_CAUSAL_LOWER_RIGHT;
         lens[0] = Lk, lens[1] = Lk - test_below(40);
         first[0] = first[1] = 0;
         if (n & 2) {
             c.o.window.on = 1, c.o.window.left = (ptrdiff_t)left, c.o.window.right = -1;
-            for (size_t b = 0; b < 2; b++)
+            for (size_t b = 0; b < 2 && !scores; b++)
                 first[b] = lens[b] - Lq > left ? lens[b] - Lq - left : 0;
         }
         c.o.kv_lens = lens;
@@ -959,9 +967,13 @@ TEST(pairs_pages)
         o = c.o;
         o.kv_lens = NULL;
         o.lse = test_tensor_like(c.o.lse, T_BHLD);
+        if (scores)
+            o.weights = test_tensor_like(c.o.weights, T_BHLD), o.scores = test_tensor_like(c.o.scores, T_BHLD);
         out = test_tensor_like(c.out, T_BHLD);
         CHECK_STATUS(attn_kv_pages_attend(out, c.q, &p.pages, &o, &pairs_ctx), ATTN_OK);
         CHECK(same(out, c.out) && same(o.lse, c.o.lse));
+        if (scores)
+            CHECK(same(o.weights, c.o.weights) && same(o.scores, c.o.scores));
         test_release();
     }
 }
@@ -1126,7 +1138,8 @@ TEST(pairs_units)
     static const struct {
         size_t B, H, Hkv, Lq, Lk, D, Dv;
     } cases[] = {{1, 8, 4, 100, 301, 64, 64}, {2, 4, 4, 150, 130, 33, 40}, {1, 16, 8, 1, 600, 128, 128},
-                 {1, 8, 8, 3, 550, 127, 129}, {2, 2, 1, 230, 77, 8, 1},    {3, 1, 1, 1, 49, 16, 16}};
+                 {1, 8, 8, 3, 550, 127, 129}, {2, 2, 1, 230, 77, 8, 1},    {3, 1, 1, 1, 49, 16, 16},
+                 {1, 4, 2, 1, 400, 64, 200}};
     static const int places[] = {FAR_ROWS, FAR_BACK,  FAR_ODD,  T_BLHD,       ODD_ROWS,   EVEN_ROWS,
                                  T_STEP,   T_FLIPPED, T_TURNED, SIDE_BY_SIDE, T_BACKWARDS};
     if (lacks_pairs())
@@ -1185,9 +1198,13 @@ TEST(pairs_queries)
             run(&again, PAIRS);
             CHECK(same(again.out, c.out));
             if (H > 1) { /* a group of heads */
-                again.k = attn_tensor_of(c.k.data, ATTN_BF16, 2, 1, 37, D, c.k.batch_stride, 0, c.k.len_stride, 1);
-                again.v = attn_tensor_of(c.v.data, ATTN_BF16, 2, 1, 37, 8, c.v.batch_stride, 0, c.v.len_stride, 1);
-                run(&again, PAIRS);
+                grid_call group = c;
+                group.k = attn_tensor_of(c.k.data, ATTN_BF16, 2, 1, 37, D, c.k.batch_stride, 0, c.k.len_stride, 1);
+                group.v = attn_tensor_of(c.v.data, ATTN_BF16, 2, 1, 37, 8, c.v.batch_stride, 0, c.v.len_stride, 1);
+                again.k = group.k, again.v = group.v;
+                renew(&group);
+                run(&again, PAIRS), run(&group, PAIRS);
+                CHECK(same(again.out, group.out));
                 for (size_t b = 0; b < 2; b++)
                     CHECK(same(as_tensor(attn_head(again.out, b, 0)), as_tensor(attn_head(c.out, b, 0))));
             }
@@ -1593,6 +1610,8 @@ TEST(pairs_evicted)
         want_lse(&c);
         if (n % 8 > 4)
             want_matrices(&c, ATTN_STAGE_FINAL);
+        if (n % 16 > 12) /* which are computed once more */
+            c.o.weights = test_tensor(ATTN_F16, 1, 2, Lq, Lk, T_BHLD);
         c.o.causal = ATTN_CAUSAL_LOWER_RIGHT;
         c.o.window.on = 1, c.o.window.left = (ptrdiff_t)left, c.o.window.right = -1;
         run(&c, PAIRS);
@@ -1976,7 +1995,7 @@ TEST(pairs_types)
         attn_dtype q = kind < 27 ? types[kind % 3] : ATTN_F64, k = kind < 27 ? types[kind / 3 % 3] : ATTN_F64,
                    v = kind < 27 ? types[kind / 9] : ATTN_F64;
         char text[4096];
-        grid_call c = plain_call(1, 4, 2, Lq, 70, 12, 20), base;
+        grid_call c = plain_call(1, 4, 2, Lq, 70, 12, 20), base, best;
         c.q = test_random_tensor(q, 1, 4, Lq, 12, T_BHLD);
         c.k = test_random_tensor(k, 1, 2, 70, 12, T_BHLD), c.v = test_random_tensor(v, 1, 2, 70, 20, T_BHLD);
         c.out.dtype = q == ATTN_F64 ? ATTN_F64 : ATTN_F32;
@@ -1985,7 +2004,7 @@ TEST(pairs_types)
         if (n % 2)
             want_matrices(&c, ATTN_STAGE_FINAL);
         c.o.causal = ATTN_CAUSAL_LOWER_RIGHT;
-        base = c;
+        base = best = c;
         renew(&base);
         test_case("q %s, k %s, v %s, %zu queries", test_dtype_name(q), test_dtype_name(k), test_dtype_name(v), Lq);
         run(&c, PAIRS), run(&base, BASE);
@@ -1997,8 +2016,37 @@ TEST(pairs_types)
         CHECK(names_isa(text, pairs ? PAIRS : BASE));
         CHECK_STATUS(attn_sdpa_explain(text, sizeof text, c.out, c.q, c.k, c.v, &c.o, &base_ctx), ATTN_OK);
         CHECK(names_isa(text, BASE));
+        renew(&best);
+        run(&best, ATTN_ISA_BEST);
+        CHECK(same_outputs(&best, test_takes_pairs(ATTN_ISA_BEST, q, k, v) ? &c : &base, 0, 0));
         test_release();
     }
+}
+
+/* ATTN_ISA_BEST takes them on those CPUs alone that were measured to be faster with them. */
+TEST(pairs_best)
+{
+    int best = test_takes_pairs(ATTN_ISA_BEST, ATTN_BF16, ATTN_BF16, ATTN_BF16), known = 0, faster = 0;
+    if (lacks_pairs()) {
+        CHECK(!best);
+        return;
+    }
+#ifdef HAVE_CPUID
+    unsigned leaf[4] = {0}, family, model;
+    CHECK(__get_cpuid(0, &leaf[0], &leaf[1], &leaf[2], &leaf[3]));
+    known = leaf[2] == 0x6c65746e || leaf[2] == 0x444d4163; /* GenuineIntel, AuthenticAMD */
+    faster = leaf[2] == 0x444d4163;
+    CHECK(__get_cpuid(1, &leaf[0], &leaf[1], &leaf[2], &leaf[3]));
+    family = (leaf[0] >> 8 & 15) + (leaf[0] >> 20 & 255), model = (leaf[0] >> 4 & 15) + (leaf[0] >> 12 & 0xf0);
+    faster = faster && (family == 0x19 || (family == 0x1a && (model < 0x30 || model / 16 == 4 || model / 32 == 3)));
+    test_case("family %x, model %x", family, model);
+    if (known)
+        CHECK(best == faster);
+#else
+    (void)known, (void)faster;
+#endif
+    if (PAIRS == ATTN_ISA_NEONBF16)
+        CHECK(!best);
 }
 
 /* So do lists, by the number of keys in their blocks. */
@@ -2080,7 +2128,7 @@ TEST(pairs_types_of_caches)
     }
 }
 
-/* Softmax, merging and gradients know no pairs. */
+/* Softmax, merging and gradients of attention know no pairs. */
 TEST(pairs_elsewhere)
 {
     static const attn_dtype types[] = {ATTN_BF16, ATTN_F32, ATTN_F16, ATTN_F64};

@@ -2,11 +2,12 @@
 
    Absolute times drift with the clock of the machine and with its other work, so the benchmarks print ratios alone.
    Contestants run in turn, ROUNDS times over; each round gives one ratio, and the median of those is the result.
-   ATTN_BENCH_QUICK in the environment: a part of everything; ATTN_BENCH_ONLY: of bench_sdpa and bench_steps, what has
-   that in its name. Include it after _GNU_SOURCE is defined. */
+   ATTN_BENCH_QUICK in the environment: a part of everything; ATTN_BENCH_ONLY: of bench_sdpa and bench_steps, rows in whose
+   name a word begins so. Include it after _GNU_SOURCE is defined. */
 #ifndef BENCH_H
 #define BENCH_H
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,8 +29,10 @@ static inline int is_quick(void)
 
 static inline int is_wanted(const char *work)
 {
-    const char *only = getenv("ATTN_BENCH_ONLY");
-    return !only || strcasestr(work, only) != NULL;
+    const char *only = getenv("ATTN_BENCH_ONLY"), *at = work;
+    while (only && (at = strcasestr(at, only)) != NULL && at > work && isalnum((unsigned char)at[-1]))
+        at++; /* that is within a word: bf16 is not f16 */
+    return !only || at != NULL;
 }
 
 static inline void require(int fine, const char *what)

@@ -775,7 +775,7 @@ static void bench_row(const row *of_table)
     match m;
     if (!attn_isa_available(r->workload.isa))
         return;
-    if (r->workload.dtype == ATTN_BF16 && r->limit == LIMIT_SPEED && !is_zen5()) /* no CPU but that is known to gain */
+    if (r->workload.dtype == ATTN_BF16 && r->limit == LIMIT_SPEED && !is_zen5()) /* whose bars these are */
         r->bar = r->two_bar = 0;
     set_up(&m, r);
     race(m.c, m.count);
@@ -1186,7 +1186,7 @@ int main(void)
         printf("Load of the machine before: %.1f. Two threads want a core each.\n", load);
     load_peers();
     printf("\nSpeed, or for \"plain time\" the time, relative to what stands under \"against\".\n"
-           "Two threads: for few queries relative to that on two threads, for others to one thread.\n\n");
+           "Two threads: for few queries and AVX512BF16 relative to that on two threads, for others to one.\n\n");
     print_start("work", "heads x keys x size", "against");
     print_column("1 thread");
     print_column("2 threads");

@@ -41,14 +41,13 @@ static void counting_free(void *p)
 
 static attn_parallel pool;
 
-/* ATTN_BENCH_ISA: its number, BEST if there is none, or -1 if nothing is called so. */
-static int isa_in_environment(void)
+int bench_isa(void)
 {
     const char *name = getenv("ATTN_BENCH_ISA");
     int isa;
     if (!name || !*name)
         return ATTN_ISA_BEST;
-    for (isa = ATTN_ISA_SCALAR; isa <= ATTN_ISA_AVX512BF16; isa++)
+    for (isa = ATTN_ISA_SCALAR; isa <= ATTN_ISA_NEONBF16; isa++)
         if (strcmp(name, attn_isa_string((attn_isa)isa)) == 0)
             return isa;
     return -1;
@@ -56,7 +55,7 @@ static int isa_in_environment(void)
 
 static int with_threads(attn_ctx *ctx, int threads)
 {
-    int isa = isa_in_environment();
+    int isa = bench_isa();
     if (isa < 0)
         return -1;
     memset(ctx, 0, sizeof *ctx);

@@ -9,7 +9,8 @@
 extern size_t bench_allocations, bench_allocated, bench_allocated_most;
 
 /* ATTN_BENCH_ISA in the environment, a name as attn_isa_string returns it: the instruction set of what follows. Without
-   it that is the best one. */
+   it that is the best one. Returns its number, or -1 if nothing is called so. */
+int bench_isa(void);
 
 /* attn_sdpa of packed arrays of one type, an attn_dtype; shape: heads, kv_heads, queries, keys, size. by_token: the
    heads of a key or value lie side by side, [L,H,D]. causal: the last query sees every key. threads: always 1 or the

@@ -4,11 +4,12 @@ with them in this one process.
     python3 tests/bench/peers.py build/libbench.so        what `make bench` runs
 
 Needs numpy, and at least one of torch and onnxruntime (with onnx, which writes its models); goes on without the
-others. ATTN_BENCH_QUICK in the environment: a few shapes; ATTN_BENCH_ONLY: those rows in whose name that stands, such
-as bf16; ATTN_BENCH_ISA: the instruction set of attn.h, as attn_isa_string names it, in place of the best one;
+others. ATTN_BENCH_QUICK in the environment: a few shapes; ATTN_BENCH_ONLY: those rows in whose name a word begins so,
+such as bf16; ATTN_BENCH_ISA: the instruction set of attn.h, as attn_isa_string names it, in place of the best one;
 ATTN_BENCH_TSV: a file to which every figure is appended.
 
-Everything is a ratio of times, the median of ROUNDS rounds in which each implementation has a turn. Every result is
+Everything is a ratio of times, the median of ROUNDS rounds in which each implementation has a turn, or of one round,
+as it says then, where a call takes longer than TOO_LONG. Every result is
 checked against numpy in f64. All arguments and the result have one type. Rows of 16 bits also say how far the result of
 attn.h is from f64, relative to how far that of PyTorch is: both are roots of mean squares. The peers:
   - PyTorch, as installed: linear, matmul, or scaled_dot_product_attention, with a mask where a few queries are the
@@ -40,6 +41,7 @@ import ctypes
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -176,10 +178,9 @@ OF_ERROR = "error of PyTorch"
 
 
 def error_bar(case):
-    """Our error may be no larger than that of PyTorch. Both are of a sample of so many numbers, and the ratio of two such
-    roots of mean squares has a standard deviation of 1 / sqrt(numbers): two of those are chance."""
+    """Our error may be no larger than that of PyTorch. Both are of a sample of so many numbers, and the ratio of two
+    such roots of mean squares has a standard deviation of 1 / sqrt(numbers): two of those are chance."""
     return 1 + 2 / np.sqrt(case.right.size)
-
 
 
 def load(name):
@@ -680,7 +681,7 @@ def race(contestants, threads):
     count = ROUNDS if max(seconds.values()) < TOO_LONG else 1
     rounds = [{name: turn(run, n, threads) for name, (run, n) in runs.items()} for _ in range(count)]
     first, *others = contestants
-    return {name: sorted(r[name] / r[first] for r in rounds)[count // 2] for name in others}
+    return {name: sorted(r[name] / r[first] for r in rounds)[count // 2] for name in others}, count
 
 
 def memory_kept():
@@ -706,17 +707,21 @@ def compare(case, threads):
         if onnx and not isinstance(case, Texts):
             best, operator = fastest("ONNX Runtime", onnx_runtime(case, threads), threads)
             contestants.update({"ONNX Runtime": best} if best else {})
-        return race(contestants, threads), operator
+        ratios, rounds = race(contestants, threads)
+        return ratios, operator if rounds > 1 else f"{operator} one round".strip()
 
 
 def is_wanted(case):
-    return ONLY in case.work.lower() and (case.quick or not QUICK)
+    return re.search(r"(?<![a-z0-9])" + re.escape(ONLY), case.work.lower()) and (case.quick or not QUICK)
 
 
 def main():
     if not np or not (torch or (ort and onnx)):
         print("No Python peers: numpy and torch or onnxruntime are needed.")
         return
+    isa = os.environ.get("ATTN_BENCH_ISA")
+    if ctypes.CDLL(os.path.abspath(sys.argv[1])).bench_isa() < 0:
+        sys.exit(f"ATTN_BENCH_ISA: no instruction set is called {isa!r}")
     cases = [Attention(*shape) for shape in SHAPES] + [Training(*shape) for shape in TRAINING]
     if MEMORY_KEPT:
         figures = []
@@ -737,7 +742,6 @@ def main():
     tsv = open(os.environ["ATTN_BENCH_TSV"], "a") if os.environ.get("ATTN_BENCH_TSV") else None
     bars = met = 0
     halves = False
-    isa = os.environ.get("ATTN_BENCH_ISA")
     print("\nattn_sdpa; attn_sdpa_backward; attn_matmul: speed relative to peers in one process"
           + (f"; attn.h with {isa}" if isa else ""))
     print(f"{'work':<28}{'heads x keys x size':<20}{'':<10}" + "".join(f"{name:>20}" for name in names.values()))
