@@ -8085,14 +8085,14 @@ ATTN__NOINLINE int attn__is_positive(double x)
     return attn__is_finite(x) && x > 0;
 }
 
-#define ATTN__PAIRS 64 /* pairs of a row that are rotated together: their cosines and sines take 1 KiB */
+#define ATTN__ROTATED 64 /* pairs of a row that are rotated together: their cosines and sines take 1 KiB */
 
 typedef struct attn__rope_run {
     const attn_tensor *out, *in;
     const attn_rope_opts *opts; /* resolved */
     const attn__kernels *kern;  /* of double */
     size_t first, pairs;        /* the pairs in hand */
-    double frequency[ATTN__PAIRS], cosine[ATTN__PAIRS], sine[ATTN__PAIRS];
+    double frequency[ATTN__ROTATED], cosine[ATTN__ROTATED], sine[ATTN__ROTATED];
 } attn__rope_run;
 
 ATTN__NOINLINE double attn__frequency(double base, size_t d, size_t dim) /* of pair d */
@@ -8119,10 +8119,10 @@ static void attn__rope_angles(attn__rope_run *run, ptrdiff_t position)
 static void attn__rope_row(const attn__rope_run *run, size_t b, size_t h, size_t i)
 {
     const attn_tensor *out = run->out, *in = run->in;
-    double x[2 * ATTN__PAIRS], held;
+    double x[2 * ATTN__ROTATED], held;
     int together = run->opts->interleaved;
     size_t parts = together ? 1 : 2, each = together ? 2 : 1, n = each * run->pairs, at = each * run->first, part, d;
-    size_t y = together ? 1 : ATTN__PAIRS, half = run->opts->dim / 2; /* how far apart a pair lies here, and there */
+    size_t y = together ? 1 : ATTN__ROTATED, half = run->opts->dim / 2; /* how far apart a pair lies here, and there */
     for (part = 0; part < parts; part++)
         run->kern->load(x + part * y, n, attn__tensor_at(in, b, h, i, at + part * half), in->dtype, 0, in->dim_stride,
                         1, n);
@@ -8170,8 +8170,8 @@ static void attn__rope(const attn_tensor *out, const attn_tensor *in, const attn
     run.in = in;
     run.opts = opts;
     run.kern = attn__kernels_for(ATTN_ISA_BEST, ATTN_F64);
-    for (run.first = 0; run.first < dim / 2; run.first += ATTN__PAIRS) {
-        run.pairs = attn__min(dim / 2 - run.first, ATTN__PAIRS);
+    for (run.first = 0; run.first < dim / 2; run.first += ATTN__ROTATED) {
+        run.pairs = attn__min(dim / 2 - run.first, ATTN__ROTATED);
         for (d = 0; d < run.pairs && attn__mat_absent(&opts->cos); d++)
             run.frequency[d] =
                 opts->frequencies ? opts->frequencies[run.first + d] : attn__frequency(opts->base, run.first + d, dim);

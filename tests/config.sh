@@ -1191,7 +1191,7 @@ configurations() {
     program "$cc -DATTN_NO_STDLIB: a program" $cc "$config/caller.c" "$work/nostdlib.o"
     check "$cc -O2" compile $cc -O2 -c "$config/implementation.c" -o "$work/optimized.o"
     check "$cc -O2 calls memory and mathematics alone" silent foreign_calls "$work/optimized.o" 'malloc|calloc|free'
-    copies $cc -x c++ -std=c++11 $plain $warnings
+    copies $cc -x c++ -std=c++11 $warnings
     threads $cc -std=c99 -O2 -DATTN_NO_SIMD $warnings
     check "$cc -x c++ -std=c++11 -DATTN_THREADS" compile $cc -x c++ -std=c++11 $plain $warnings -DATTN_THREADS \
         -c "$config/implementation.c" -o "$work/language.o"
