@@ -121,6 +121,7 @@ const char *beam_begin(beam_search *search, const beam_opts *opts, size_t vocab_
     }
     search->tokens = search->state->tokens;
     search->from = search->state->from;
+    search->scores = search->state->scores;
     search->best = search->state->finished;
     return NULL;
 }

@@ -44,9 +44,10 @@ typedef struct beam_hypothesis {
 typedef struct beam_search {
     const int32_t *tokens; /* [beams]: the newest token of each hypothesis, for the model */
     const size_t *from;    /* [beams]: which hypothesis of the step before each continues */
+    const float *scores;   /* [beams]: of each hypothesis, the sum of its log-probabilities; below -1e8: there is none */
     int moved;             /* whether from is more than 0, 1, 2, .. */
     int done;
-    const beam_hypothesis *best; /* [beams], best first, when done */
+    const beam_hypothesis *best; /* [beams], best first: the finished so far, and when done the result */
 
     /* for beam.c */
     beam_opts opts;

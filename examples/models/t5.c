@@ -337,14 +337,42 @@ static void spread_bias(t5 *model, attn_mat *out, attn_mat table, int bidirectio
         *out = spread;
 }
 
-/* One block of the encoder, with the keys and queries of B texts of L rows. */
-static void encode_block(t5 *model, rows *r, const t5_block *b, size_t B, size_t L, const attn_opts *opts)
+/* Memory for the weights of attention, F32, if somebody watches; else, or after an error, an absent view. */
+static attn_tensor begin_watch(t5 *model, size_t B, size_t Lq, size_t Lk)
 {
+    attn_tensor weights;
+    size_t rows, bytes, H = model->config.num_heads;
+    void *data;
+    memset(&weights, 0, sizeof weights);
+    if (!model->watch.look || model->net.failed)
+        return weights;
+    if (!multiply(&rows, B, H, 1) || !multiply(&rows, rows, Lq, 1) || !multiply(&bytes, rows, Lk, sizeof(float)) ||
+        !(data = malloc(bytes))) {
+        layers_fail(&model->net, "no memory");
+        return weights;
+    }
+    return attn_bhld(data, ATTN_F32, B, H, Lq, Lk);
+}
+
+/* Shows them, and gives the memory back. */
+static void end_watch(t5 *model, t5_part part, size_t block, attn_tensor weights)
+{
+    if (weights.data && !model->net.failed)
+        model->watch.look(model->watch.user, part, block, weights);
+    free(weights.data);
+}
+
+/* One block of the encoder, with the keys and queries of B texts of L rows. */
+static void encode_block(t5 *model, rows *r, size_t block, size_t B, size_t L, attn_opts opts)
+{
+    const t5_block *b = &model->encoder.blocks[block];
     size_t H = model->config.num_heads, D = model->config.d_kv;
     attn_tensor out = attn_blhd(r->a, ATTN_F32, B, L, H, D), q = attn_blhd(r->q, ATTN_F32, B, L, H, D);
     attn_tensor k = attn_blhd(r->k, ATTN_F32, B, L, H, D), v = attn_blhd(r->v, ATTN_F32, B, L, H, D);
     project_self(model, r, b);
-    layers_sdpa(&model->net, out, q, k, v, opts);
+    opts.weights = begin_watch(model, B, L, L);
+    layers_sdpa(&model->net, out, q, k, v, &opts);
+    end_watch(model, T5_ENCODER, block, opts.weights);
     layers_project_add(&model->net, r->x, r->a, r->count, b->self.o, 1);
     feed_forward(model, r, b);
 }
@@ -371,7 +399,7 @@ const char *t5_encode(t5 *model, float *states, const int32_t *ids, const size_t
     spread_bias(model, &bias, model->encoder.bias, 1, 1 - (ptrdiff_t)L, 2 * L - 1);
     opts.bias = attn_relative(bias, L, L);
     for (i = 0; i < model->encoder.count; i++)
-        encode_block(model, &r, &model->encoder.blocks[i], B, L, &opts);
+        encode_block(model, &r, i, B, L, opts);
     attn_mat_free(&bias);
     norm(model, states, states, B * L, model->encoder.norm);
     for (b = 0; !model->net.failed && b < B; b++)
@@ -491,43 +519,33 @@ static void attend_self(t5 *model, rows *r, size_t at, t5_text *text, size_t blo
     opts.scale = 1;
     opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
     opts.bias = decoder_bias(model, text->length, len);
+    opts.weights = begin_watch(model, text->beams, len, text->length + len);
     layers_check(&model->net,
                  attn_kv_cache_append(cache, attn_blhd(r->k + to, ATTN_F32, text->beams, len, H, D),
                                       attn_blhd(r->v + to, ATTN_F32, text->beams, len, H, D), NULL),
                  "attn_kv_cache_append");
     layers_attend(&model->net, attn_blhd(r->a + to, ATTN_F32, text->beams, len, H, D),
                   attn_blhd(r->q + to, ATTN_F32, text->beams, len, H, D), cache, &opts);
+    end_watch(model, T5_DECODER, block, opts.weights);
 }
 
 /* Attention to the text: the rows of all its hypotheses are queries of one item, so its keys are read once. */
-static void attend_text(t5 *model, rows *r, size_t at, const t5_text *text, size_t block, size_t len, float *weights)
+static void attend_text(t5 *model, rows *r, size_t at, const t5_text *text, size_t block, size_t len)
 {
     size_t H = model->config.num_heads, D = model->config.d_kv, to = at * model->config.inner, n = text->beams * len;
-    float *each = NULL;
     attn_opts opts;
-    size_t bytes, h, i;
     if (model->net.failed)
         return;
     memset(&opts, 0, sizeof opts);
     opts.scale = 1;
-    if (weights) {
-        if (!multiply(&bytes, H * n, text->source, sizeof *each) || !(each = (float *)malloc(bytes))) {
-            layers_fail(&model->net, "no memory");
-            return;
-        }
-        opts.weights = attn_bhld(each, ATTN_F32, 1, H, n, text->source);
-    }
+    opts.weights = begin_watch(model, 1, n, text->source);
     layers_attend(&model->net, attn_blhd(r->a + to, ATTN_F32, 1, n, H, D), attn_blhd(r->q + to, ATTN_F32, 1, n, H, D),
                   &text->cross[block], &opts);
-    for (h = 0; !model->net.failed && weights && h < H; h++)
-        for (i = 0; i < n * text->source; i++)
-            weights[i] += each[h * n * text->source + i] / (float)(H * model->decoder.count);
-    free(each);
+    end_watch(model, T5_CROSS, block, opts.weights);
 }
 
 /* One block of the decoder, for the rows of all texts. */
-static void decode_block(t5 *model, rows *r, size_t block, t5_text *const *texts, size_t count, size_t len,
-                         float *weights)
+static void decode_block(t5 *model, rows *r, size_t block, t5_text *const *texts, size_t count, size_t len)
 {
     const t5_block *b = &model->decoder.blocks[block];
     size_t t, at;
@@ -537,24 +555,19 @@ static void decode_block(t5 *model, rows *r, size_t block, t5_text *const *texts
     layers_project_add(&model->net, r->x, r->a, r->count, b->self.o, 1);
     norm(model, r->h, r->x, r->count, b->cross_norm);
     layers_project(&model->net, r->q, r->h, r->count, b->cross.q, 1);
-    for (t = at = 0; t < count; at += texts[t++]->beams * len) {
-        attend_text(model, r, at, texts[t], block, len, weights);
-        if (weights)
-            weights += texts[t]->beams * len * texts[t]->source;
-    }
+    for (t = at = 0; t < count; at += texts[t++]->beams * len)
+        attend_text(model, r, at, texts[t], block, len);
     layers_project_add(&model->net, r->x, r->a, r->count, b->cross.o, 1);
     feed_forward(model, r, b);
 }
 
-const char *t5_decode(t5 *model, t5_text *const *texts, size_t count, const int32_t *tokens, size_t len, float *logits,
-                      float *weights)
+const char *t5_decode(t5 *model, t5_text *const *texts, size_t count, const int32_t *tokens, size_t len, float *logits)
 {
     const t5_config *c = &model->config;
     rows r;
-    size_t n = 0, seen = 0, t, i;
+    size_t n = 0, t, i;
     for (t = 0; t < count; t++) {
         n += texts[t]->beams * len;
-        seen += texts[t]->beams * len * texts[t]->source;
         grow_caches(model, texts[t], len);
         grow_distances(model, texts[t]->length + len);
     }
@@ -562,10 +575,8 @@ const char *t5_decode(t5 *model, t5_text *const *texts, size_t count, const int3
     if (model->net.failed)
         return outcome(model);
     embed(model, r.x, tokens, n);
-    for (i = 0; weights && i < seen; i++)
-        weights[i] = 0;
     for (i = 0; i < model->decoder.count; i++)
-        decode_block(model, &r, i, texts, count, len, weights);
+        decode_block(model, &r, i, texts, count, len);
     norm(model, r.h, r.x, n, model->decoder.norm);
     layers_project(&model->net, logits, r.h, n, model->head, c->tied ? 1 / sqrt((double)c->d_model) : 1);
     for (t = 0; !model->net.failed && t < count; t++)

@@ -14,7 +14,7 @@
        float *logits = malloc(model.config.vocab_size * sizeof *logits);       // of the next token
        if ((error = t5_encode(&model, states, ids, &len, 1, len)) ||           // what the encoder makes of a text
            (error = t5_begin(&model, &text, states, len, 1)) ||                // becomes keys and values
-           (error = t5_decode(&model, &one, 1, &token, 1, logits, NULL)))      // for a decoder's steps: this is one
+           (error = t5_decode(&model, &one, 1, &token, 1, logits)))            // for a decoder's steps: this is one
            fprintf(stderr, "%s\n", error);
        t5_end(&model, &text);
        t5_close(&model);
@@ -69,12 +69,21 @@ typedef struct t5_stack {
     const float *norm; /* [d_model]: the last one */
 } t5_stack;
 
+/* Who sees the weights of attention: it is shown those of each block as they are computed, B x heads x queries x keys,
+   which live until it returns. Without `look` nobody does, and nothing is computed for it. */
+typedef enum t5_part { T5_ENCODER, T5_DECODER, T5_CROSS } t5_part;
+typedef struct t5_watch {
+    void (*look)(void *user, t5_part part, size_t block, attn_tensor weights);
+    void *user;
+} t5_watch;
+
 typedef struct t5 {
     t5_config config;
     sentencepiece vocabulary; /* with its sentinels: 100, or as many as there are embeddings for */
     attn_mat embedding, head; /* vocab_size x d_model; the same if tied */
     t5_stack encoder, decoder;
-    layers net; /* net.parallel: threads to use, zero after opening */
+    layers net;     /* net.parallel: threads to use, zero after opening */
+    t5_watch watch; /* zero after opening */
 
     /* for t5.c */
     checkpoint files;
@@ -113,10 +122,8 @@ const char *t5_check(t5 *model, attn_status status, const char *name);
 const char *t5_reorder(t5 *model, t5_text *text, const size_t *from);
 
 /* The decoder: each hypothesis of `count` texts takes in `len` tokens. tokens, text by text: [beams][len]; logits, of
-   the token after each of them, text by text: [beams][len][vocab_size]. weights, unless NULL, text by text: the attention
-   to the text, [beams][len][source], the mean over blocks and heads. */
-const char *t5_decode(t5 *model, t5_text *const *texts, size_t count, const int32_t *tokens, size_t len, float *logits,
-                      float *weights);
+   the token after each of them, text by text: [beams][len][vocab_size]. */
+const char *t5_decode(t5 *model, t5_text *const *texts, size_t count, const int32_t *tokens, size_t len, float *logits);
 
 #ifdef __cplusplus
 }

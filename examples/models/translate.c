@@ -12,6 +12,8 @@ translate_opts translate_defaults(void)
     opts.prefix = "translate English to French: ";
     opts.max_source = 4096;
     opts.search = beam_defaults();
+    opts.step = NULL;
+    opts.user = NULL;
     return opts;
 }
 
@@ -238,7 +240,7 @@ static const char *step(batch *all, size_t *open)
     *open = n;
     if (n == 0)
         return NULL;
-    if ((error = t5_decode(model, all->open, n, all->tokens, 1, all->logits, NULL)) ||
+    if ((error = t5_decode(model, all->open, n, all->tokens, 1, all->logits)) ||
         (error = sum_up(all, n * all->beams)))
         return error;
     for (i = 0; !error && i < n; i++) {
@@ -249,6 +251,8 @@ static const char *step(batch *all, size_t *open)
             error = strcpy(model->error, cause);
         else if (j->search.moved && !j->search.done)
             error = t5_reorder(model, &j->text, j->search.from);
+        if (!error && all->opts->step)
+            all->opts->step(all->opts->user, j->result, &j->search);
     }
     return error;
 }
@@ -323,7 +327,7 @@ const char *translate(t5 *model, const translate_opts *opts, const translate_tex
     return error;
 }
 
-const char *translate_attention(t5 *model, const translation *result, float *weights)
+const char *translate_again(t5 *model, const translation *result)
 {
     size_t d = model->config.d_model, vocab_size = model->config.vocab_size, n = result->count, i;
     float *states = (float *)allocate(result->source_count, d, 1, sizeof *states);
@@ -339,10 +343,38 @@ const char *translate_attention(t5 *model, const translation *result, float *wei
     if (!error)
         error = t5_begin(model, &text, states, result->source_count, 1);
     if (!error)
-        error = t5_decode(model, &one, 1, tokens, n, logits, weights);
+        error = t5_decode(model, &one, 1, tokens, n, logits);
     t5_end(model, &text);
     free(states);
     free(logits);
     free(tokens);
+    return error;
+}
+
+/* What t5_watch shows of cross-attention is added up. */
+static void add_up(void *user, t5_part part, size_t block, attn_tensor weights)
+{
+    float *sum = (float *)user;
+    const float *w = (const float *)weights.data;
+    size_t n = weights.len * weights.dim, h, i;
+    (void)block;
+    for (h = 0; part == T5_CROSS && h < weights.heads; h++)
+        for (i = 0; i < n; i++)
+            sum[i] += *w++;
+}
+
+const char *translate_attention(t5 *model, const translation *result, float *weights)
+{
+    size_t n = result->count * result->source_count, i;
+    t5_watch watch = model->watch;
+    const char *error;
+    for (i = 0; i < n; i++)
+        weights[i] = 0;
+    model->watch.look = add_up;
+    model->watch.user = weights;
+    error = translate_again(model, result);
+    model->watch = watch;
+    for (i = 0; i < n; i++)
+        weights[i] /= (float)(model->config.num_heads * model->decoder.count);
     return error;
 }

@@ -28,12 +28,6 @@ typedef struct translate_text {
     size_t size;      /* in bytes */
 } translate_text;
 
-typedef struct translate_opts {
-    const char *prefix; /* put before every text: the task */
-    size_t max_source;  /* tokens of a text with its prefix, at most */
-    beam_opts search;   /* its start_id and eos_id are those of the model */
-} translate_opts;
-
 typedef struct translation {
     char error[64];  /* why this text has no translation, or "". The members below are NULL and 0 then */
     char *text;      /* UTF-8 and a NUL; without unknown pieces, sentinels, and spaces at its ends, as transformers has
@@ -45,6 +39,15 @@ typedef struct translation {
     size_t count;
     float score;
 } translation;
+
+typedef struct translate_opts {
+    const char *prefix; /* put before every text: the task */
+    size_t max_source;  /* tokens of a text with its prefix, at most */
+    beam_opts search;   /* its start_id and eos_id are those of the model */
+    void (*step)(void *user, const translation *result, const beam_search *search); /* NULL, or is shown each step of the
+                                                        search for a result, of which there is only the source so far */
+    void *user;
+} translate_opts;
 
 /* Where the time went. `now` gives seconds since any time; NULL: no times. The others are added to. */
 typedef struct translate_times {
@@ -62,8 +65,12 @@ const char *translate(t5 *model, const translate_opts *opts, const translate_tex
                       translation *results, translate_times *times);
 void translate_free(translation *results, size_t count);
 
+/* Reads a text and its translation once more, each at once, for model->watch: row i of the decoder's weights is of the
+   step that wrote ids[i]. Returns NULL or a message. */
+const char *translate_again(t5 *model, const translation *result);
+
 /* How each token of a translation attends to those of its text: weights[count][source_count], the mean over the heads of
-   all decoder blocks; row i is of the step that wrote ids[i]. Returns NULL or a message. */
+   all decoder blocks. Returns NULL or a message. */
 const char *translate_attention(t5 *model, const translation *result, float *weights);
 
 /* How a token is spelt: a piece, </s>, <extra_id_0>; what the vocabulary lacks as <32100>. Writes at most `size` bytes

@@ -139,7 +139,7 @@ TEST(t5_states_and_logits)
             for (size_t i = 0; i < steps; i++)
                 tokens[i] = i ? (int32_t)safetensors_get(ids, i - 1) : model.config.start_id;
             if (CHECK(t5_begin(&model, &hypotheses, states, n, 1) == NULL) &&
-                CHECK(t5_decode(&model, &one, 1, tokens, steps, got, NULL) == NULL))
+                CHECK(t5_decode(&model, &one, 1, tokens, steps, got) == NULL))
                 near_golden(got, logits, logits->count);
             t5_end(&model, &hypotheses);
         }
@@ -267,7 +267,7 @@ TEST(t5_steps)
             tokens[i] = (int32_t)test_below(1000);
         CHECK(t5_encode(&model, states, source, &n, 1, S) == NULL);
         CHECK(t5_begin(&model, &text, states, S, 3) == NULL);
-        CHECK(t5_decode(&model, texts, 1, tokens, N, whole, NULL) == NULL);
+        CHECK(t5_decode(&model, texts, 1, tokens, N, whole) == NULL);
         CHECK(text.length == N);
         t5_end(&model, &text);
         for (size_t p = 0; p < 4; p++) { /* of hypothesis 1 alone */
@@ -275,7 +275,7 @@ TEST(t5_steps)
             CHECK(t5_begin(&model, &text, states, S, 1) == NULL);
             for (at = 0; at < N; at += pieces[p]) {
                 size_t len = N - at < pieces[p] ? N - at : pieces[p];
-                CHECK(t5_decode(&model, texts, 1, tokens + N + at, len, got, NULL) == NULL);
+                CHECK(t5_decode(&model, texts, 1, tokens + N + at, len, got) == NULL);
                 CHECK(memcmp(got, whole + (N + at) * V, len * V * sizeof *got) == 0);
             }
             t5_end(&model, &text);
@@ -292,7 +292,7 @@ TEST(t5_steps)
                     step[b] = tokens[(at < 3 ? b : from[b]) * N + at];
                 mixed[0] = tokens[2 * N + at];
                 memcpy(mixed + 1, step, sizeof step);
-                CHECK(t5_decode(&model, texts, 2, mixed, 1, got, NULL) == NULL);
+                CHECK(t5_decode(&model, texts, 2, mixed, 1, got) == NULL);
                 CHECK(memcmp(got, whole + (2 * N + at) * V, V * sizeof *got) == 0);
                 for (size_t b = 0; b < 3; b++)
                     CHECK(memcmp(got + (1 + b) * V, whole + ((at < 3 ? b : from[b]) * N + at) * V, V * sizeof *got) ==
@@ -304,6 +304,87 @@ TEST(t5_steps)
         }
         t5_end(&model, NULL);
         t5_end(&model, &text);
+        t5_close(&model);
+        test_release();
+    }
+}
+
+/* What t5_watch has seen of a text and its translation. */
+typedef struct seen {
+    const translation *result;
+    size_t blocks[3];
+    float *mean; /* [count][source_count]: of cross-attention */
+} seen;
+
+static void look(void *user, t5_part part, size_t block, attn_tensor weights)
+{
+    seen *s = (seen *)user;
+    size_t target = s->result->count, source = s->result->source_count;
+    const float *w = (const float *)weights.data;
+    CHECK(block == s->blocks[part]++);
+    CHECK(weights.batch == 1 && weights.len == (part == T5_ENCODER ? source : target));
+    CHECK(weights.dim == (part == T5_DECODER ? target : source));
+    for (size_t n = 0; n < weights.heads * weights.len; n++) {
+        real sum = 0;
+        for (size_t j = 0; j < weights.dim; j++) {
+            if (part == T5_CROSS)
+                s->mean[n % weights.len * weights.dim + j] += w[n * weights.dim + j];
+            if (part == T5_DECODER && j > n % weights.len)
+                CHECK(w[n * weights.dim + j] == 0);
+            sum += w[n * weights.dim + j];
+        }
+        CHECK_NEAR(sum, 1, 1e-5L);
+    }
+}
+
+/* What translate_opts.step has seen. */
+typedef struct steps {
+    size_t count;
+    int done;
+} steps;
+
+static void look_at_step(void *user, const translation *result, const beam_search *search)
+{
+    steps *s = (steps *)user;
+    CHECK(result->source_count > 0 && !s->done);
+    for (size_t b = 1; b < search->opts.beams; b++)
+        CHECK(search->scores[b] <= search->scores[b - 1]);
+    CHECK(search->length == ++s->count + 1);
+    s->done = search->done;
+}
+
+/* Each block once, in order; rows sum to 1; nobody looks ahead; cross-attention is that of translate_attention. Those who
+   do not watch get the same translation. */
+TEST(t5_watched)
+{
+    for (size_t k = 0; k < KINDS; k += 3) {
+        t5 model;
+        translate_opts opts = translate_defaults();
+        translate_text text = {"The house is wonderful.", 23};
+        translation result;
+        steps watched = {0, 0};
+        if (!open_kind(&model, kinds[k]))
+            continue;
+        opts.search.max_length = 9;
+        opts.step = look_at_step;
+        opts.user = &watched;
+        if (CHECK(translate(&model, &opts, &text, 1, &result, NULL) == NULL)) {
+            size_t n = result.count * result.source_count, heads = model.config.num_heads;
+            seen s = {&result, {0, 0, 0}, floats(n)};
+            float *mean = floats(n);
+            memset(s.mean, 0, n * sizeof *s.mean);
+            CHECK(watched.done);
+            model.watch.look = look;
+            model.watch.user = &s;
+            CHECK(translate_again(&model, &result) == NULL);
+            CHECK(s.blocks[T5_ENCODER] == model.encoder.count);
+            CHECK(s.blocks[T5_DECODER] == model.decoder.count && s.blocks[T5_CROSS] == model.decoder.count);
+            CHECK(translate_attention(&model, &result, mean) == NULL);
+            CHECK(s.blocks[T5_ENCODER] == model.encoder.count); /* who watches is not asked about that */
+            for (size_t i = 0; i < n; i++)
+                CHECK(mean[i] == s.mean[i] / (float)(heads * model.decoder.count));
+        }
+        translate_free(&result, 1);
         t5_close(&model);
         test_release();
     }
@@ -416,7 +497,7 @@ TEST(t5_tokens)
         CHECK(error && strstr(error, want));
         ids[1] = 6;
         CHECK(t5_encode(&model, states, ids, &len, 1, 2) == NULL && t5_begin(&model, &text, states, 2, 1) == NULL);
-        error = t5_decode(&model, &one, 1, &wrong[i], 1, logits, NULL);
+        error = t5_decode(&model, &one, 1, &wrong[i], 1, logits);
         CHECK(error && strstr(error, want));
         CHECK(text.length == 0);
         t5_end(&model, &text);

@@ -214,7 +214,7 @@ static double loss_of(t5 *model, const network_pair *pair)
         tokens[i] = i > 0 ? pair->target[i - 1] : model->config.start_id;
     CHECK(!t5_encode(model, states, pair->source, &pair->source_len, 1, pair->source_len));
     CHECK(!t5_begin(model, &text, states, pair->source_len, 1));
-    CHECK(!t5_decode(model, &one, 1, tokens, pair->target_len, logits, NULL));
+    CHECK(!t5_decode(model, &one, 1, tokens, pair->target_len, logits));
     for (i = 0; i < pair->target_len; i++) {
         double sum = 0;
         for (j = 0; j < words_of; j++)
