@@ -38,7 +38,7 @@ MAKEFLAGS += -j$(shell nproc 2> /dev/null || echo 2)
 endif
 
 .DEFAULT_GOAL = all
-include tests/bench/rules.mk
+include tests/bench/rules.mk examples/page/rules.mk
 
 .PHONY: all test test-library test-examples check-t5 check-minilm train bench bench-quick bench-report bench-targets
 .PHONY: check-tokens check-decoder bench-translate bench-search bench-generate install clean help FORCE

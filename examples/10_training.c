@@ -10,6 +10,7 @@
 #include "show.h"
 
 enum { LETTERS = 16, LENGTH = 24, ITEMS = 16, TOKENS = ITEMS * LENGTH }; /* each step learns from ITEMS texts */
+enum { UNSEEN = 112 }; /* the seed of texts that it does not learn from */
 enum { LAYERS = 2, HEADS = 2, SIZE = 32, SHORT = 250, LONG = 1000 };     /* SHORT, LONG: so many steps */
 
 /* What training changes. Doubles, so that a machine that adds up in another order prints the same digits. */
@@ -168,6 +169,27 @@ static void update(int step)
     }
 }
 
+/* ---- training ---- */
+
+static void begin(void)
+{
+    show_random(mat(&weights, 1, NUMBERS), 5, -0.2, 0.2);
+    show_random(mat(weights.embed, LETTERS, SIZE), 4, -1, 1);
+    memset(&mean, 0, sizeof mean);
+    memset(&square_mean, 0, sizeof square_mean);
+}
+
+/* Steps count from 1. The losses are those before the step. */
+static void train(int step, int want_looks, double losses[2])
+{
+    write_texts((uint64_t)(1000 + step));
+    forward(want_looks);
+    for (int known = 0; known < 2; known++)
+        losses[known] = loss(known);
+    backward();
+    update(step);
+}
+
 /* ---- to see it ---- */
 
 /* One of the numbers: its gradient as `backward` has it, and the slope between two losses, a little to either side. */
@@ -211,16 +233,14 @@ static void print_text(const char *name, const int *text)
     puts("");
 }
 
-/* The likeliest next letter, after those of the first text that stood in it before. */
-static void print_guesses(void)
+/* The likeliest next letter, after those of the first text that stood in it before; -1 after the others. */
+static void make_guesses(int guess[LENGTH])
 {
-    int guess[LENGTH];
     for (int i = 0; i < LENGTH; i++) {
         guess[i] = i < period[0] ? -1 : 0;
         for (int c = 0; c < LETTERS && guess[i] >= 0; c++)
             guess[i] = chances[i][c] > chances[i][guess[i]] ? c : guess[i];
     }
-    print_text("guess", guess);
 }
 
 /* Where a head of each layer looks in the first text: '#' half of its weight or more, '+' a tenth or more. */
@@ -269,9 +289,8 @@ int main(int argc, char **argv)
 {
     static double before[HEADS][LENGTH][LENGTH], losses[2][LONG / 10];
     const int is_long = argc > 1 && strcmp(argv[1], "--long") == 0, steps = is_long ? LONG : SHORT;
-    const uint64_t unseen = 112; /* the seed of texts that it does not learn from */
     const char *directory;
-    int head[LAYERS];
+    int head[LAYERS], guess[LENGTH];
     if (is_long)
         argv[1] = argv[0], argv++, argc--;
     directory = show_directory(argc, argv);
@@ -279,13 +298,12 @@ int main(int argc, char **argv)
     show_threshold(100);
 
     show_title("1. Texts: 6 to 12 of 16 letters, no two alike, then the same over and over");
-    write_texts(unseen);
+    write_texts(UNSEEN);
     for (int b = 0; b < 4; b++)
         print_text("text", letter + b * LENGTH);
 
     show_title("2. The model before training: random numbers, in 2 layers of 2 heads of 16");
-    show_random(mat(&weights, 1, NUMBERS), 5, -0.2, 0.2);
-    show_random(mat(weights.embed, LETTERS, SIZE), 4, -1, 1);
+    begin();
     show_mat("embed", mat(weights.embed, LETTERS, SIZE));
     show_mat("wq of layer 1", square(weights.wq[0]));
     printf("wk, wv and wo are like it, and so is layer 2; unembed (%d, %d); %d numbers in all\n", SIZE, LETTERS,
@@ -312,23 +330,22 @@ int main(int argc, char **argv)
     printf("step   new   repeated    letter before   that followed\n");
     for (int step = 1; step <= steps; step++) {
         int report = step == 1 || step % (steps / 10) == 0;
-        write_texts((uint64_t)(1000 + step));
-        forward(report);
+        double now[2];
+        train(step, report, now);
         for (int known = 0; known < 2; known++)
-            losses[known][(step - 1) / 10] += loss(known) / 10;
+            losses[known][(step - 1) / 10] += now[known] / 10;
         if (report)
-            printf("%4d  %4.2f  %9.2f  %15.2f  %14.2f\n", step, loss(0), loss(1), fmax(share(0, 0, 0), share(0, 1, 0)),
+            printf("%4d  %4.2f  %9.2f  %15.2f  %14.2f\n", step, now[0], now[1], fmax(share(0, 0, 0), share(0, 1, 0)),
                    fmax(share(1, 0, 1), share(1, 1, 1)));
-        backward();
-        update(step);
     }
 
     show_title("6. The texts of the beginning again, which it has not learnt from: what comes next in the first one");
-    write_texts(unseen);
+    write_texts(UNSEEN);
     forward(1);
     print_text("text", letter);
     print_text("next", next);
-    print_guesses();
+    make_guesses(guess);
+    print_text("guess", guess);
     printf("loss of new letters %.2f, of repeated ones %.2f\n", loss(0), loss(1));
 
     show_title("7. How: in layer 1 a head looks at the letter before, in layer 2 at the one that followed");

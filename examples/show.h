@@ -6,7 +6,8 @@
                                               runs a call; on an error prints the call, which argument is at fault (if
                                               the call takes show_ctx) and the reason, and exits with 1
        show_title("Softmax");                 a heading
-       show_mat("weights", w);                name, shape, numbers; show_vec: one row or column as a 1-D array
+       show_mat("weights", w);                name, shape, numbers; show_vec: one row or column as a 1-D array;
+                                              show_text: one number, to a string
        show_heatmap(dir, "w.svg", w, &map);   coloured cells in the terminal, and a picture file
        show_heatmaps(dir, "ws.svg", title, w, maps, 6, 3);   six small ones in one file, three side by side
        show_picture("w.svg", w, &map);        the file alone, of small cells without numbers: for large matrices
@@ -379,6 +380,21 @@ static inline void show__print(const char *name, attn_mat m, int vector, int int
             printf("\n ...");
     }
     puts(vector ? "" : "]");
+}
+
+/* Element (r, c) as show_mat prints it, without the blanks that line it up. `out`: 400 characters are enough for any. */
+static inline void show_text(char *out, size_t size, attn_mat m, size_t r, size_t c)
+{
+    show__format f = show__format_of(m, 0);
+    char word[400];
+    const char *text = word;
+    size_t length;
+    show__word(word, sizeof word, attn_mat_get(m, r, c), &f);
+    while (*text == ' ')
+        text++;
+    for (length = strlen(text); length && text[length - 1] == ' ';)
+        length--;
+    snprintf(out, size, "%.*s", (int)length, text);
 }
 
 static inline void show_title(const char *title)

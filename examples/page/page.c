@@ -1,0 +1,390 @@
+/* What the page attention.html computes with: attn.h for WebAssembly, in functions that page.js calls. `make page` builds
+   it. Numbers cross the border as arrays of double in this memory, which page_memory gives out; texts as UTF-8. The
+   model's three files are read by fopen: page.js answers the system calls of WASI that this becomes.
+
+   A function that can fail returns 0, or else there is a sentence at page_message. */
+#include "../../attn.h"
+#include "../show.h"
+#include "../models/translate.h"
+
+#include <stdarg.h>
+
+#define EXPORT(name) __attribute__((export_name(name)))
+
+static char message[512];
+
+/* Notes what a call came to: the argument at fault, if it is known, and the reason. Returns whether it failed. */
+static int failed(attn_status status, const char *name, const attn_fault *fault)
+{
+    const char *argument = fault && fault->argument ? fault->argument : "", *other = fault && fault->other ? fault->other : "";
+    message[0] = 0;
+    if (status != ATTN_OK)
+        snprintf(message, sizeof message, "%s: %s%s%s%s%s", name, argument, *other ? ", " : "", other,
+                 *argument ? ": " : "", attn_status_string(status));
+    return status != ATTN_OK;
+}
+
+EXPORT("page_message") const char *page_message(void) { return message; }
+EXPORT("page_memory") void *page_memory(size_t bytes) { return malloc(bytes ? bytes : 1); }
+EXPORT("page_free") void page_free(void *memory) { free(memory); }
+EXPORT("page_version") const char *page_version(void) { return ATTN_VERSION_STRING; }
+EXPORT("page_isa") const char *page_isa(void)
+{
+    return attn_isa_string(attn_isa_available(ATTN_ISA_VECTOR128) ? ATTN_ISA_VECTOR128 : ATTN_ISA_SCALAR);
+}
+
+/* ==== Step by step: one head, by the library's steps ============================================================= */
+
+/* A matrix of doubles seen as one of `type`, float or double: for floats `copy`, rows x cols of them, takes the numbers. */
+static attn_mat typed(attn_dtype type, double *numbers, float *copy, size_t rows, size_t cols)
+{
+    attn_mat given = attn_mat_of(numbers, ATTN_F64, rows, cols), floats = attn_mat_of(copy, ATTN_F32, rows, cols);
+    if (type == ATTN_F64)
+        return given;
+    attn_mat_copy(floats, given);
+    return floats;
+}
+
+enum { CELLS = 64 * 64 }; /* of a matrix, at most */
+
+/* out = a b, rows x inner by inner x cols. */
+EXPORT("page_matmul")
+int page_matmul(attn_dtype type, double *out, double *a, double *b, size_t rows, size_t inner, size_t cols)
+{
+    static float copies[3][CELLS];
+    attn_mat product = typed(type, out, copies[0], rows, cols);
+    if (failed(attn_matmul(product, typed(type, a, copies[1], rows, inner), typed(type, b, copies[2], inner, cols)),
+               "attn_matmul", NULL))
+        return 1;
+    return failed(attn_mat_copy(attn_mat_of(out, ATTN_F64, rows, cols), product), "attn_mat_copy", NULL);
+}
+
+/* Attention in its stages: the product q k^T (Lq x Lk), the same times scale, with hidden keys at -infinity, its softmax,
+   the values of query `row` times their weights (Lk x Dv), and the output (Lq x Dv). hidden: Lq x Lk, 0 = seen. */
+EXPORT("page_steps")
+int page_steps(attn_dtype type, size_t Lq, size_t Lk, size_t D, size_t Dv, double *query, double *key, double *value,
+               double scale, const unsigned char *hidden, size_t row, double *product, double *scaled, double *masked,
+               double *softmax, double *weighted, double *output)
+{
+    static float copies[9][CELLS];
+    attn_mat q = typed(type, query, copies[0], Lq, D), k = typed(type, key, copies[1], Lk, D);
+    attn_mat v = typed(type, value, copies[2], Lk, Dv);
+    double *numbers[6] = {product, scaled, masked, softmax, weighted, output};
+    attn_mat stage[6];
+    for (size_t n = 0; n < 6; n++)
+        stage[n] = typed(type, numbers[n], copies[3 + n], n == 4 ? Lk : Lq, n < 4 ? Lk : Dv);
+    if (failed(attn_scores(stage[0], q, k, 1), "attn_scores", NULL) ||
+        failed(attn_scores(stage[1], q, k, scale), "attn_scores", NULL) ||
+        failed(attn_mat_copy(stage[2], stage[1]), "attn_mat_copy", NULL))
+        return 1;
+    for (size_t i = 0; i < Lq; i++)
+        for (size_t j = 0; j < Lk; j++)
+            if (hidden[i * Lk + j])
+                attn_mat_set(stage[2], i, j, (double)-INFINITY);
+    if (failed(attn_softmax(stage[3], stage[2]), "attn_softmax", NULL) ||
+        failed(attn_weighted_values(stage[4], attn_mat_rows(stage[3], row, 1), v), "attn_weighted_values", NULL) ||
+        failed(attn_weighted_sum(stage[5], stage[3], v), "attn_weighted_sum", NULL))
+        return 1;
+    for (size_t n = 0; n < 6; n++)
+        attn_mat_copy(attn_mat_of(numbers[n], ATTN_F64, stage[n].rows, stage[n].cols), stage[n]);
+    return 0;
+}
+
+/* Numbers as numpy prints them, with at most `digits` after the point: a line for each, those of one row alike. */
+EXPORT("page_text")
+const char *page_text(attn_dtype type, const double *numbers, size_t count, int digits)
+{
+    static char text[64 * 48];
+    static float copy[CELLS];
+    attn_mat row = typed(type, (double *)(uintptr_t)numbers, copy, 1, count);
+    size_t at = 0;
+    show_precision(digits);
+    text[0] = 0;
+    for (size_t c = 0; c < count && at + 48 < sizeof text; c++) {
+        show_text(text + at, 47, row, 0, c);
+        at += strlen(text + at);
+        text[at++] = '\n';
+    }
+    text[at] = 0;
+    return text;
+}
+
+/* Numbers from a seed, in [low, high). */
+EXPORT("page_random") void page_random(double *out, size_t count, double seed, double low, double high)
+{
+    show_random(attn_mat_of(out, ATTN_F64, 1, count), (uint64_t)seed, low, high);
+}
+
+/* ==== Masking: attn_sdpa and its options ========================================================================= */
+
+/* The options, in the order of page.js's list. What is off is NaN. */
+typedef enum page_option {
+    CAUSAL, OFFSET, LEFT, RIGHT, Q_LEN, KV_LEN, ALIBI, SOFTCAP, SINK, SCALE, OPTIONS
+} page_option;
+
+static ptrdiff_t whole(double x, ptrdiff_t otherwise)
+{
+    return x >= -1e9 && x <= 1e9 ? (ptrdiff_t)x : otherwise;
+}
+
+/* One head in float, with the scores of three stages, Lq x Lk: scaled; after softcap; all that softmax is given. lse has
+   Lq numbers. explain: what attn_sdpa_explain says, of at most `size` bytes. */
+EXPORT("page_attend")
+int page_attend(const double options[OPTIONS], size_t Lq, size_t Lk, size_t D, size_t Dv, double *query, double *key,
+                double *value, double *stages[3], double *softmax, double *lse, double *output, char *explain, size_t size)
+{
+    static float copies[9][CELLS];
+    float slope = (float)options[ALIBI], sink = (float)options[SINK];
+    size_t q_len = (size_t)whole(options[Q_LEN], 0), kv_len = (size_t)whole(options[KV_LEN], 0);
+    ptrdiff_t offset = whole(options[OFFSET], 0);
+    attn_fault fault = {NULL, NULL};
+    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST, NULL};
+    attn_tensor q = attn_bhld(typed(ATTN_F32, query, copies[0], Lq, D).data, ATTN_F32, 1, 1, Lq, D);
+    attn_tensor k = attn_bhld(typed(ATTN_F32, key, copies[1], Lk, D).data, ATTN_F32, 1, 1, Lk, D);
+    attn_tensor v = attn_bhld(typed(ATTN_F32, value, copies[2], Lk, Dv).data, ATTN_F32, 1, 1, Lk, Dv);
+    attn_tensor out = attn_bhld(copies[3], ATTN_F32, 1, 1, Lq, Dv);
+    attn_opts opts = {0};
+
+    ctx.fault = &fault;
+    opts.causal = (attn_causal)whole(options[CAUSAL], 0);
+    if (opts.causal == ATTN_CAUSAL_OFFSET)
+        opts.causal_offset = &offset;
+    opts.window.on = !isnan(options[LEFT]) || !isnan(options[RIGHT]);
+    opts.window.left = whole(options[LEFT], -1);
+    opts.window.right = whole(options[RIGHT], -1);
+    opts.q_lens = isnan(options[Q_LEN]) ? NULL : &q_len;
+    opts.kv_lens = isnan(options[KV_LEN]) ? NULL : &kv_len;
+    opts.alibi_slopes = isnan(options[ALIBI]) ? NULL : &slope;
+    opts.softcap = isnan(options[SOFTCAP]) ? 0 : options[SOFTCAP];
+    opts.sinks = isnan(options[SINK]) ? NULL : &sink;
+    opts.scale = isnan(options[SCALE]) ? 0 : options[SCALE];
+    if (failed(attn_sdpa_explain(explain, size, out, q, k, v, &opts, &ctx), "attn_sdpa", &fault))
+        return 1;
+    opts.weights = attn_bhld(copies[4], ATTN_F32, 1, 1, Lq, Lk);
+    opts.lse = attn_bhld(copies[5], ATTN_F32, 1, 1, Lq, 1);
+    for (int n = 0; n < 3; n++) {
+        opts.scores_stage = (attn_stage)n;
+        opts.scores = attn_bhld(copies[6 + n], ATTN_F32, 1, 1, Lq, Lk);
+        if (failed(attn_sdpa(out, q, k, v, &opts, &ctx), "attn_sdpa", &fault))
+            return 1;
+        attn_mat_copy(attn_mat_of(stages[n], ATTN_F64, Lq, Lk), attn_mat_of(copies[6 + n], ATTN_F32, Lq, Lk));
+    }
+    attn_mat_copy(attn_mat_of(softmax, ATTN_F64, Lq, Lk), attn_mat_of(copies[4], ATTN_F32, Lq, Lk));
+    attn_mat_copy(attn_mat_of(lse, ATTN_F64, Lq, 1), attn_mat_of(copies[5], ATTN_F32, Lq, 1));
+    attn_mat_copy(attn_mat_of(output, ATTN_F64, Lq, Dv), attn_mat_of(copies[3], ATTN_F32, Lq, Dv));
+    return 0;
+}
+
+/* ==== Translation ================================================================================================ */
+
+static t5 translator;
+
+/* Text that grows: JSON for page.js. Without memory it stays what it was, and says so. */
+static struct {
+    char *text;
+    size_t size, capacity;
+    int failed;
+} reply;
+
+static void put(const char *text, size_t size)
+{
+    if (reply.size + size + 1 > reply.capacity) {
+        size_t capacity = 2 * (reply.size + size) + 1024;
+        char *larger = (char *)realloc(reply.text, capacity);
+        if (!larger) {
+            reply.failed = 1;
+            return;
+        }
+        reply.text = larger;
+        reply.capacity = capacity;
+    }
+    memcpy(reply.text + reply.size, text, size);
+    reply.size += size;
+    reply.text[reply.size] = 0;
+}
+
+static void put_format(const char *format, ...)
+{
+    char text[128];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    put(text, strlen(text));
+}
+
+static void put_string(const char *text, size_t size)
+{
+    put("\"", 1);
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] == '"' || text[i] == '\\')
+            put("\\", 1);
+        if ((unsigned char)text[i] < ' ')
+            put_format("\\u%04x", text[i]);
+        else
+            put(text + i, 1);
+    }
+    put("\"", 1);
+}
+
+static void put_token(int32_t id)
+{
+    char piece[256];
+    size_t size = translate_piece(&translator, id, piece, sizeof piece);
+    put_string(piece, size < sizeof piece ? size : sizeof piece - 1);
+}
+
+static void put_tokens(const char *name, const int32_t *ids, size_t count)
+{
+    put_format(",\"%s\":[", name);
+    for (size_t i = 0; i < count; i++) {
+        put(",", i > 0);
+        put_token(ids[i]);
+    }
+    put("]", 1);
+}
+
+/* A step of the search: the hypotheses that go on, each by its newest token, and which it continues. */
+static void put_step(void *user, const translation *result, const beam_search *search)
+{
+    int first = 1;
+    (void)user, (void)result;
+    put(reply.text[reply.size - 1] == '[' ? "[" : ",[", reply.text[reply.size - 1] == '[' ? 1 : 2);
+    for (size_t b = 0; b < search->opts.beams && !search->done; b++) {
+        if (search->scores[b] < -1e8f)
+            continue;
+        put_format("%s{\"beam\":%lu,\"from\":%lu,\"score\":%.9g,\"token\":", first ? "" : ",", (unsigned long)b,
+                   (unsigned long)search->from[b], (double)search->scores[b]);
+        put_token(search->tokens[b]);
+        put("}", 1);
+        first = 0;
+    }
+    put("]", 1);
+}
+
+/* ---- the weights of each block ---- */
+
+enum { PARTS = 3, BLOCKS = 16 };
+static float *attention[PARTS][BLOCKS]; /* heads x queries x keys, or NULL */
+
+static void keep(void *user, t5_part part, size_t block, attn_tensor weights)
+{
+    size_t bytes = weights.heads * weights.len * weights.dim * sizeof(float);
+    (void)user;
+    if (block < BLOCKS && (attention[part][block] = (float *)malloc(bytes)) != NULL)
+        memcpy(attention[part][block], weights.data, bytes);
+}
+
+static void forget(void)
+{
+    for (int part = 0; part < PARTS; part++)
+        for (int block = 0; block < BLOCKS; block++) {
+            free(attention[part][block]);
+            attention[part][block] = NULL;
+        }
+}
+
+EXPORT("page_attention") const float *page_attention(size_t part, size_t block)
+{
+    return part < PARTS && block < BLOCKS ? attention[part][block] : NULL;
+}
+
+/* Opens the model in the directory "model". */
+EXPORT("page_open") int page_open(void)
+{
+    const char *error = t5_open(&translator, "model", NULL, NULL);
+    snprintf(message, sizeof message, "%s", error ? error : "");
+    translator.watch.look = keep;
+    return error != NULL;
+}
+
+/* Translates. The reply is at page_reply: JSON of text, score, source and target (tokens), steps (of the search), blocks,
+   heads; the weights are at page_attention. */
+EXPORT("page_translate") int page_translate(const char *text, size_t size, size_t beams, size_t max_length)
+{
+    translate_opts opts = translate_defaults();
+    translate_text given;
+    translation result;
+    const char *error;
+    char long_text[96];
+    given.text = text, given.size = size;
+    opts.search.beams = beams;
+    opts.search.max_length = max_length;
+    opts.max_source = 200;
+    opts.step = put_step;
+    forget();
+    reply.size = 0, reply.failed = 0;
+    put("{\"steps\":[", 10);
+    translator.watch.look = NULL;
+    error = translate(&translator, &opts, &given, 1, &result, NULL);
+    translator.watch.look = keep;
+    if (!error && result.error[0]) {
+        snprintf(long_text, sizeof long_text, "The sentence is too long: it has %s.", result.error);
+        error = long_text;
+    }
+    if (!error)
+        error = translate_again(&translator, &result);
+    if (!error) {
+        put_format("],\"score\":%.9g,\"blocks\":%lu,\"heads\":%lu,\"text\":", (double)result.score,
+                   (unsigned long)translator.decoder.count, (unsigned long)translator.config.num_heads);
+        put_string(result.text, result.size);
+        put_tokens("source", result.source, result.source_count);
+        put_tokens("target", result.ids, result.count);
+        put("}", 1);
+    }
+    if (!error && reply.failed)
+        error = "no memory";
+    snprintf(message, sizeof message, "%s", error ? error : "");
+    translate_free(&result, 1);
+    return error != NULL;
+}
+
+EXPORT("page_reply") const char *page_reply(void) { return reply.text; }
+
+/* ==== Training: the example, with another main =================================================================== */
+
+#define main example_main
+#include "../10_training.c"
+#undef main
+
+static double losses[2];
+static int step_number, guesses[LENGTH];
+
+/* What it makes of the text that it has not learnt from. */
+static void read_unseen(void)
+{
+    write_texts(UNSEEN);
+    forward(1);
+    make_guesses(guesses);
+}
+
+EXPORT("page_train_begin") void page_train_begin(void)
+{
+    step_number = 0;
+    begin();
+    read_unseen();
+}
+
+/* Makes one step and returns its number; at the last one it stays. `look`: reads the text of page_train_looks, too. */
+EXPORT("page_train_step") int page_train_step(int look)
+{
+    if (step_number < LONG)
+        train(++step_number, 0, losses);
+    if (look)
+        read_unseen();
+    return step_number;
+}
+
+EXPORT("page_train_steps") int page_train_steps(void) { return LONG; }
+EXPORT("page_train_length") int page_train_length(void) { return LENGTH; }
+
+/* The loss of the last step before it: of new letters (0), of repeated ones (1). */
+EXPORT("page_train_loss") double page_train_loss(int known) { return losses[known != 0]; }
+
+/* Of the unseen text: its letters, what comes next, the guesses (-1: none), each LENGTH; a head's weights, LENGTH x
+   LENGTH; how much it looks at the letter before (after = 0), at the one that followed the same letter earlier (1). */
+EXPORT("page_train_letters") const int *page_train_letters(void) { return letter; }
+EXPORT("page_train_next") const int *page_train_next(void) { return next; }
+EXPORT("page_train_guesses") const int *page_train_guesses(void) { return guesses; }
+EXPORT("page_train_looks") const double *page_train_looks(int block, int head) { return &looks[block & 1][0][head & 1][0][0]; }
+EXPORT("page_train_share") double page_train_share(int block, int head, int after) { return share(block & 1, head & 1, after); }

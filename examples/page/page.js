@@ -1,0 +1,1603 @@
+// The page attention.html. Every number is attn.h's: `Engine` calls page.c, compiled to WebAssembly; the rest of this file
+// asks, draws and explains. From top to bottom: the engine; numbers and words; pictures; the four panels; the page itself.
+'use strict';
+
+// ==== The engine =====================================================================================================
+
+// What page.c needs of an operating system: files to read, by the calls of WASI. `files` has the bytes of each path.
+function systemCalls(files, memory) {
+    const OK = 0, BAD_DESCRIPTOR = 8, NO_ENTRY = 44, NOT_SUPPORTED = 58, ROOT = 3;
+    const open = new Map();
+    const view = () => new DataView(memory().buffer);
+    const text = (at, size) => new TextDecoder().decode(new Uint8Array(memory().buffer, at, size));
+    let next = ROOT + 1;
+
+    // Calls use(place, size) for each of a list of buffers.
+    const eachBuffer = (list, count, use) => {
+        for (let i = 0; i < count; i++) use(view().getUint32(list + 8 * i, true), view().getUint32(list + 8 * i + 4, true));
+    };
+    return {
+        fd_prestat_get(fd, at) {
+            if (fd !== ROOT) return BAD_DESCRIPTOR;
+            view().setUint32(at, 0, true);
+            view().setUint32(at + 4, 1, true);
+            return OK;
+        },
+        fd_prestat_dir_name(fd, at) {
+            view().setUint8(at, '/'.charCodeAt(0));
+            return OK;
+        },
+        fd_fdstat_get(fd, at) {
+            new Uint8Array(memory().buffer, at, 24).fill(255);
+            view().setUint8(at, fd === ROOT ? 3 : 4); // a directory, a file
+            view().setUint16(at + 2, 0, true);
+            return OK;
+        },
+        fd_fdstat_set_flags: () => OK,
+        path_open(fd, lookup, path, size, create, rights, inherited, flags, at) {
+            const bytes = files.get(text(path, size));
+            if (!bytes) return NO_ENTRY;
+            open.set(next, { bytes, at: 0 });
+            view().setUint32(at, next++, true);
+            return OK;
+        },
+        fd_read(fd, list, count, at) {
+            const file = open.get(fd);
+            let sum = 0;
+            if (!file) return BAD_DESCRIPTOR;
+            eachBuffer(list, count, (place, room) => {
+                const part = file.bytes.subarray(file.at, file.at + room);
+                new Uint8Array(memory().buffer).set(part, place);
+                file.at += part.length;
+                sum += part.length;
+            });
+            view().setUint32(at, sum, true);
+            return OK;
+        },
+        fd_seek(fd, offset, whence, at) {
+            const file = open.get(fd);
+            if (!file) return NOT_SUPPORTED;
+            file.at = Math.max(0, Number(offset) + [0, file.at, file.bytes.length][whence]);
+            view().setBigUint64(at, BigInt(file.at), true);
+            return OK;
+        },
+        fd_write(fd, list, count, at) { // nobody reads what page.c prints
+            let sum = 0;
+            eachBuffer(list, count, (place, size) => { sum += size; });
+            view().setUint32(at, sum, true);
+            return OK;
+        },
+        fd_close: (fd) => open.delete(fd) ? OK : BAD_DESCRIPTOR,
+        proc_exit(status) { throw new Error(`the program ended with status ${status}`); },
+    };
+}
+
+class Engine {
+    // wasm: bytes of the compiled page.c. files: the model's three, by path.
+    constructor(wasm, files) {
+        const calls = systemCalls(files, () => this.exports.memory);
+        const module = new WebAssembly.Module(wasm);
+        this.exports = new WebAssembly.Instance(module, { wasi_snapshot_preview1: calls }).exports;
+        this.exports._initialize();
+        this.modelIsOpen = false;
+    }
+
+    text(at) {
+        const bytes = new Uint8Array(this.exports.memory.buffer, at);
+        return new TextDecoder().decode(bytes.slice(0, bytes.indexOf(0)));
+    }
+
+    get version() { return this.text(this.exports.page_version()); }
+    get instructionSet() { return this.text(this.exports.page_isa()); }
+
+    // Runs use(put, get): put copies an array into the engine's memory and returns its place, get copies numbers out. What
+    // was put is given back at the end.
+    lend(use) {
+        const held = [];
+        const put = (array) => {
+            const at = this.exports.page_memory(array.byteLength);
+            if (!at) throw new Error('There is no memory left.');
+            held.push(at);
+            new array.constructor(this.exports.memory.buffer, at, array.length).set(array);
+            return at;
+        };
+        const get = (at, count, type = Float64Array) => new type(this.exports.memory.buffer, at, count).slice();
+        try {
+            return use(put, get);
+        } finally {
+            held.forEach((at) => this.exports.page_free(at));
+        }
+    }
+
+    // A call of page.c that returns 0, or else has left a message.
+    check(failed) {
+        if (failed) throw new Error(this.text(this.exports.page_message()));
+    }
+
+    matmul(type, a, b) {
+        return this.lend((put, get) => {
+            const out = put(new Float64Array(a.rows * b.cols));
+            this.check(this.exports.page_matmul(TYPES[type], out, put(a.values), put(b.values), a.rows, a.cols, b.cols));
+            return matrix(a.rows, b.cols, get(out, a.rows * b.cols));
+        });
+    }
+
+    // Attention step by step. hidden: Lq x Lk, 1 where a key is hidden; row: the query of the weighted values.
+    steps(type, q, k, v, scale, hidden, row) {
+        const sizes = [[q.rows, k.rows], [q.rows, k.rows], [q.rows, k.rows], [q.rows, k.rows], [k.rows, v.cols],
+            [q.rows, v.cols]];
+        return this.lend((put, get) => {
+            const out = sizes.map(([rows, cols]) => put(new Float64Array(rows * cols)));
+            this.check(this.exports.page_steps(TYPES[type], q.rows, k.rows, q.cols, v.cols, put(q.values), put(k.values),
+                put(v.values), scale, put(hidden), row, ...out));
+            const [product, scaled, masked, weights, weighted, output] = sizes.map(([rows, cols], n) =>
+                matrix(rows, cols, get(out[n], rows * cols)));
+            return { product, scaled, masked, weights, weighted, output };
+        });
+    }
+
+    // The numbers of a row as numpy prints them.
+    words(type, numbers, digits) {
+        return this.lend((put) => {
+            const at = this.exports.page_text(TYPES[type], put(Float64Array.from(numbers)), numbers.length, digits);
+            return this.text(at).split('\n').slice(0, numbers.length).map(plainNumber);
+        });
+    }
+
+    random(count, seed, low, high) {
+        return this.lend((put, get) => {
+            const at = put(new Float64Array(count));
+            this.exports.page_random(at, count, seed, low, high);
+            return get(at, count);
+        });
+    }
+
+    // attn_sdpa of one head. options: numbers in the order of MASKING, NaN where one is off.
+    attend(options, q, k, v) {
+        const Lq = q.rows, Lk = k.rows, TEXT = 2048;
+        return this.lend((put, get) => {
+            const stages = [0, 1, 2].map(() => put(new Float64Array(Lq * Lk)));
+            const weights = put(new Float64Array(Lq * Lk)), lse = put(new Float64Array(Lq));
+            const output = put(new Float64Array(Lq * v.cols)), explain = put(new Uint8Array(TEXT));
+            this.check(this.exports.page_attend(put(Float64Array.from(options)), Lq, Lk, q.cols, v.cols, put(q.values),
+                put(k.values), put(v.values), put(Uint32Array.from(stages)), weights, lse, output, explain, TEXT));
+            const [scaled, capped, final] = stages.map((at) => matrix(Lq, Lk, get(at, Lq * Lk)));
+            return { scaled, capped, final, weights: matrix(Lq, Lk, get(weights, Lq * Lk)), lse: get(lse, Lq),
+                output: matrix(Lq, v.cols, get(output, Lq * v.cols)), explain: this.text(explain) };
+        });
+    }
+
+    // The translation of a text, its tokens, the search, and attention.encoder, .decoder, .cross: [block][head], matrices.
+    translate(text, beams) {
+        if (!this.modelIsOpen) this.check(this.exports.page_open());
+        this.modelIsOpen = true;
+        const bytes = new TextEncoder().encode(text);
+        return this.lend((put, get) => {
+            this.check(this.exports.page_translate(put(bytes), bytes.length, beams, 100));
+            const reply = JSON.parse(this.text(this.exports.page_reply()));
+            const source = reply.source.length, target = reply.target.length;
+            const read = (part, rows, cols) => Array.from({ length: reply.blocks }, (_, block) => {
+                const at = this.exports.page_attention(part, block), all = at && get(at, reply.heads * rows * cols, Float32Array);
+                if (!at) throw new Error('There is no memory left.');
+                return Array.from({ length: reply.heads }, (_, head) =>
+                    matrix(rows, cols, Float64Array.from(all.subarray(head * rows * cols, (head + 1) * rows * cols))));
+            });
+            reply.attention = { encoder: read(0, source, source), decoder: read(1, target, target),
+                cross: read(2, target, source) };
+            return reply;
+        });
+    }
+
+    // ---- training ----
+
+    trainBegin() { this.exports.page_train_begin(); }
+    trainStep(look) { return this.exports.page_train_step(look ? 1 : 0); }
+
+    // What training has come to: of the text that is not learnt from.
+    trained() {
+        const length = this.exports.page_train_length(), { buffer } = this.exports.memory;
+        const integers = (at) => Array.from(new Int32Array(buffer, at, length));
+        const heads = [[0, 0], [0, 1], [1, 0], [1, 1]].map(([block, head]) => ({ block, head,
+            weights: matrix(length, length, new Float64Array(buffer, this.exports.page_train_looks(block, head),
+                length * length).slice()),
+            before: this.exports.page_train_share(block, head, 0), followed: this.exports.page_train_share(block, head, 1) }));
+        return { letters: integers(this.exports.page_train_letters()), next: integers(this.exports.page_train_next()),
+            guesses: integers(this.exports.page_train_guesses()), heads };
+    }
+}
+
+// ==== Numbers and words ==============================================================================================
+
+const TYPES = { f32: 0, f64: 1 }; // attn_dtype
+
+function matrix(rows, cols, values) {
+    return { rows, cols, values: Float64Array.from(values) };
+}
+
+const rowOf = (m, r) => m.values.subarray(r * m.cols, (r + 1) * m.cols);
+const range = (count) => Array.from({ length: count }, (_, i) => i);
+const named = (name, count) => range(count).map((i) => `${name} ${i + 1}`);
+
+// numpy writes 2. for 2 and inf; mathematics does not.
+function plainNumber(text) {
+    return text.replace(/\.$/, '').replace(/\.e/, 'e').replace(/^-?inf$/, (s) => s.startsWith('-') ? '−∞' : '∞').replace('nan', 'NaN');
+}
+
+// A number in a sentence: so many significant digits at most.
+function short(x, digits = 4) {
+    if (Number.isNaN(x)) return 'NaN';
+    if (!Number.isFinite(x)) return x < 0 ? '−∞' : '∞';
+    return String(Number(x.toPrecision(digits))).replace('-', '−');
+}
+
+const signed = (x) => x < 0 ? `(${short(x)})` : short(x);
+
+// What somebody has typed as a number; undefined if it is none.
+function parseNumber(text) {
+    const plain = text.trim().replace('−', '-').replace(',', '.');
+    if (/^[+-]?(inf|infinity|∞)$/i.test(plain)) return plain.startsWith('-') ? -Infinity : Infinity;
+    if (/^nan$/i.test(plain)) return NaN;
+    return plain !== '' && !Number.isNaN(Number(plain)) ? Number(plain) : undefined;
+}
+
+const writeNumber = (x) => Number.isNaN(x) ? 'nan' : Number.isFinite(x) ? String(x) : x < 0 ? '-inf' : 'inf';
+const writeMatrix = (m) => range(m.rows).map((r) => Array.from(rowOf(m, r), writeNumber).join(',')).join(';');
+
+// "1,2;3,4", or undefined.
+function readMatrix(text, mostRows, mostCols) {
+    const rows = text.split(';').map((row) => row.split(',').map(parseNumber));
+    const cols = rows[0].length;
+    const fits = rows.length <= mostRows && cols <= mostCols && rows.every((row) => row.length === cols &&
+        row.every((x) => x !== undefined));
+    return fits ? matrix(rows.length, cols, rows.flat()) : undefined;
+}
+
+// A number for a word, the same for the same word: FNV-1a.
+function hash(word) {
+    let h = 0x811c9dc5;
+    for (const byte of new TextEncoder().encode(word.toLowerCase())) h = Math.imul(h ^ byte, 0x01000193) >>> 0;
+    return h;
+}
+
+// "1, 2 and 5 to 7"
+function listed(numbers) {
+    const parts = [];
+    for (let i = 0, j; i < numbers.length; i = j) {
+        for (j = i + 1; j < numbers.length && numbers[j] === numbers[j - 1] + 1; j++);
+        parts.push(j - i > 2 ? `${numbers[i]} to ${numbers[j - 1]}` : numbers.slice(i, j).join(', '));
+    }
+    return parts.join(', ').replace(/, ([^,]*)$/, ' and $1');
+}
+
+const escapeText = (text) => text.replace(/[&<>"]/g, (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c]);
+
+// ==== Pictures =======================================================================================================
+
+const PALETTES = {
+    light: [[243, 247, 252], [189, 215, 238], [107, 174, 214], [33, 113, 181], [8, 48, 107]],
+    dark: [[28, 34, 43], [25, 58, 99], [33, 98, 166], [84, 160, 230], [201, 229, 255]],
+};
+
+const themeNow = () => document.documentElement.dataset.theme;
+
+// The colour of a level from 0 to 1, and that of text on it.
+function shade(level, theme) {
+    const stops = PALETTES[theme], at = Math.min(Math.max(level, 0), 1) * 4, n = Math.min(Math.floor(at), 3);
+    const rgb = [0, 1, 2].map((i) => Math.round(stops[n][i] + (at - n) * (stops[n + 1][i] - stops[n][i])));
+    const linear = rgb.map((c) => c / 255).map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    const luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+    return { rgb, fill: `rgb(${rgb.join(' ')})`, ink: luminance > 0.179 ? '#000' : '#fff' };
+}
+
+// Where a number stands between two others; NaN and what is infinite is nowhere.
+const level = (x, low, high) => Number.isFinite(x) ? (high > low ? (x - low) / (high - low) : 0.5) : NaN;
+
+function extent(values) {
+    const finite = Array.from(values).filter(Number.isFinite);
+    return finite.length ? [Math.min(...finite), Math.max(...finite)] : [0, 1];
+}
+
+// A matrix on the page, as a table: cells can be reached by pointer and arrow keys, and typed into where it is editable.
+//   content: { name, note, rows, cols, texts, values, rowLabels, colLabels, low, high, hidden, editable, chosenRow }
+// on.look(r, c) and on.leave() tell what is looked at; on.edit(r, c, text) is told what is typed; on.choose(r) of clicks.
+class Grid {
+    constructor(on = {}) {
+        this.on = on;
+        this.element = document.createElement('figure');
+        this.element.className = 'matrix';
+        this.element.addEventListener('pointerover', (event) => this.look(event.target));
+        this.element.addEventListener('focusin', (event) => this.look(event.target));
+        this.element.addEventListener('pointerleave', () => this.on.leave && this.on.leave());
+        this.element.addEventListener('keydown', (event) => this.key(event));
+        this.element.addEventListener('click', (event) => this.choose(event.target));
+        this.element.addEventListener('input', (event) => this.type(event.target, false));
+        this.element.addEventListener('change', (event) => this.type(event.target, true));
+    }
+
+    update(content) {
+        const shape = [content.rows, content.cols, Boolean(content.editable), content.rowLabels, content.colLabels, content.name,
+            content.note].join('|');
+        this.content = content;
+        if (shape !== this.shape) this.build();
+        this.shape = shape;
+        for (let r = 0; r < content.rows; r++)
+            for (let c = 0; c < content.cols; c++) this.paint(r, c);
+    }
+
+    build() {
+        const { name, note, rows, cols, rowLabels, colLabels, editable } = this.content;
+        const cell = (r, c) => {
+            const label = `${name}, ${rowLabels[r]}, ${colLabels[c]}`;
+            const at = `data-r="${r}" data-c="${c}" tabindex="${r + c === 0 ? 0 : -1}"`;
+            return editable ?
+                `<td class="boxed" role="gridcell"><input ${at} type="text" inputmode="decimal" autocomplete="off" aria-label="${escapeText(label)}"></td>` :
+                `<td role="gridcell" ${at}></td>`;
+        };
+        this.element.innerHTML = `<figcaption>${escapeText(name)} <small>${rows} × ${cols}${note ? `, ${escapeText(note)}` : ''}</small></figcaption>
+            <div class="scroll"><table role="grid" aria-label="${escapeText(name)}, ${rows} rows, ${cols} columns">
+            <thead><tr><td></td>${colLabels.map((l) => `<th scope="col">${escapeText(l)}</th>`).join('')}</tr></thead>
+            <tbody>${range(rows).map((r) => `<tr><th scope="row">${escapeText(rowLabels[r])}</th>${range(cols).map((c) => cell(r, c)).join('')}</tr>`).join('')}</tbody>
+            </table></div>`;
+        this.cells = Array.from(this.element.querySelectorAll('[data-r]'));
+    }
+
+    cell(r, c) { return this.cells[r * this.content.cols + c]; }
+
+    paint(r, c) {
+        const { cols, texts, values, low, high, hidden, editable, chosenRow } = this.content;
+        const cell = this.cell(r, c), n = r * cols + c, at = level(values[n], low, high);
+        if (editable) {
+            if (document.activeElement !== cell || cell.getAttribute('aria-invalid') !== 'true') {
+                if (document.activeElement !== cell || parseNumber(cell.value) !== values[n]) cell.value = texts[n];
+                cell.removeAttribute('aria-invalid');
+            }
+            return;
+        }
+        const isHidden = Boolean(hidden && hidden[n]), colour = low === undefined || Number.isNaN(at) || isHidden ? null : shade(at, themeNow());
+        cell.textContent = texts[n];
+        cell.style.background = colour ? colour.fill : '';
+        cell.style.color = colour ? colour.ink : '';
+        cell.classList.toggle('hidden-key', isHidden);
+        cell.classList.toggle('chosen', r === chosenRow);
+        if (isHidden) cell.setAttribute('aria-label', `hidden ${texts[n]}`);
+        else cell.removeAttribute('aria-label');
+    }
+
+    // Marks the cells (r, c) for which is(r, c).
+    mark(is) {
+        for (const cell of this.cells)
+            (cell.closest('td') || cell).classList.toggle('source', is(Number(cell.dataset.r), Number(cell.dataset.c)));
+    }
+
+    look(target) {
+        const cell = target.closest('[data-r]');
+        if (cell && this.on.look) this.on.look(Number(cell.dataset.r), Number(cell.dataset.c));
+    }
+
+    choose(target) {
+        const cell = target.closest('[data-r]');
+        if (cell && this.on.choose) this.on.choose(Number(cell.dataset.r));
+    }
+
+    type(target, done) {
+        if (target.dataset.r === undefined) return;
+        const r = Number(target.dataset.r), c = Number(target.dataset.c), valid = parseNumber(target.value) !== undefined;
+        if (!valid && done) {
+            target.removeAttribute('aria-invalid');
+            target.value = this.content.texts[r * this.content.cols + c];
+            return;
+        }
+        if (valid) target.removeAttribute('aria-invalid');
+        else target.setAttribute('aria-invalid', 'true');
+        this.on.edit(r, c, target.value, done);
+    }
+
+    // Arrow keys, Home and End go from cell to cell. In a box, left and right do so at the ends of its text.
+    key(event) {
+        const cell = event.target.closest('[data-r]');
+        if (!cell || event.ctrlKey || event.altKey || event.metaKey) return;
+        const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], Enter: [1, 0] };
+        const { rows, cols } = this.content, inBox = cell.tagName === 'INPUT';
+        let r = Number(cell.dataset.r), c = Number(cell.dataset.c);
+        if (event.key === 'Enter' && !inBox && this.on.choose) {
+            this.on.choose(r);
+        } else if (moves[event.key]) {
+            const within = event.key === 'ArrowLeft' ? cell.selectionStart > 0 : cell.selectionEnd < (cell.value || '').length;
+            if (inBox && moves[event.key][1] && within) return;
+            r += moves[event.key][0];
+            c += moves[event.key][1];
+        } else if (!inBox && (event.key === 'Home' || event.key === 'End')) {
+            c = event.key === 'Home' ? 0 : cols - 1;
+        } else {
+            return;
+        }
+        event.preventDefault();
+        if (r < 0 || c < 0 || r >= rows || c >= cols) return;
+        this.cells.forEach((other) => { other.tabIndex = -1; });
+        this.cell(r, c).tabIndex = 0;
+        this.cell(r, c).focus();
+    }
+}
+
+// ---- SVG: what large matrices are on the page, and what every picture is when it is saved ----
+
+const SVG = { font: 13, gap: 2, light: { ground: '#fff', ink: '#1a2029', quiet: '#56606e', line: '#ccd3dc' },
+    dark: { ground: '#12161c', ink: '#e6eaf0', quiet: '#a3adba', line: '#3a4452' }, lines: ['#c2571a', '#2171b5'], darkLines: ['#ff9d5c', '#7db8f5'] };
+
+function svgText(x, y, text, more = '') {
+    return `<text x="${x}" y="${y}" ${more}>${escapeText(text)}</text>`;
+}
+
+const textWidth = (text, font = SVG.font) => Math.ceil(Array.from(text).length * font * 0.62);
+
+// A heatmap: { title, rows, cols, values, texts, rowLabels, colLabels, rowName, colName, low, high, hidden, side }. Cells
+// are as large as their texts need, or `side` without. Returns { svg, width, height }.
+function svgHeatmap(map, theme) {
+    const ink = SVG[theme], texts = map.texts, upright = !texts;
+    const cellHeight = map.side || 30, cellWidth = map.side || Math.max(36, ...texts.map((t) => textWidth(t) + 12), ...map.colLabels.map((t) => textWidth(t) + 8));
+    const left = Math.max(...map.rowLabels.map((t) => textWidth(t))) + 12 + (map.rowName ? 20 : 0);
+    const turned = upright && map.colLabels.some((t) => t.length > 1);
+    const headHeight = turned ? Math.max(...map.colLabels.map((t) => textWidth(t))) + 8 : 22;
+    const top = (map.title ? 26 : 0) + (map.colName ? 20 : 0) + headHeight;
+    const width = Math.max(left + map.cols * cellWidth + 8, map.title ? textWidth(map.title, 15) + 8 : 0), height = top + map.rows * cellHeight + 8;
+    const parts = [];
+    if (map.title) parts.push(svgText(0, 16, map.title, `font-size="15" font-weight="600" fill="${ink.ink}"`));
+    if (map.colName) parts.push(svgText(left, (map.title ? 26 : 0) + 14, `${map.colName} →`, `fill="${ink.quiet}"`));
+    if (map.rowName) parts.push(`<g transform="translate(12 ${top + map.rows * cellHeight / 2}) rotate(-90)">${svgText(0, 0, `← ${map.rowName}`, `text-anchor="middle" fill="${ink.quiet}"`)}</g>`);
+    map.colLabels.forEach((label, c) => {
+        const x = left + (c + 0.5) * cellWidth;
+        parts.push(turned ? `<g transform="translate(${x + 4} ${top - 6}) rotate(-90)">${svgText(0, 0, label, `fill="${ink.ink}"`)}</g>` :
+            svgText(x, top - 7, label, `text-anchor="middle" fill="${ink.quiet}"`));
+    });
+    map.rowLabels.forEach((label, r) => parts.push(svgText(left - 8, top + (r + 0.5) * cellHeight + 4.5, label, `text-anchor="end" fill="${upright ? ink.ink : ink.quiet}"`)));
+    range(map.rows * map.cols).forEach((n) => {
+        const r = Math.floor(n / map.cols), c = n % map.cols, x = left + c * cellWidth, y = top + r * cellHeight;
+        const hidden = map.hidden && map.hidden[n], at = level(map.values[n], map.low, map.high);
+        const colour = map.low === undefined || hidden || Number.isNaN(at) ? null : shade(at, theme);
+        if (hidden && !texts) return;
+        parts.push(`<rect x="${x}" y="${y}" width="${cellWidth - 1}" height="${cellHeight - 1}" fill="${colour ? colour.fill : 'none'}" stroke="${colour ? 'none' : ink.line}"${map.side ? ` data-r="${r}" data-c="${c}"` : ''}/>`);
+        if (hidden) parts.push(`<path stroke="${ink.line}" d="M${x} ${y + cellHeight}L${x + cellWidth} ${y}"/>`);
+        if (texts) parts.push(svgText(x + cellWidth / 2, y + cellHeight / 2 + 4.5, texts[n], `text-anchor="middle" fill="${colour ? colour.ink : ink.ink}"`));
+    });
+    return { svg: parts.join(''), width: Math.ceil(width), height: Math.ceil(height) };
+}
+
+// Lines over a common axis from 0: { title, names, lines: arrays of numbers, xHigh, yHigh, xName }.
+function svgLines(chart, theme) {
+    const ink = SVG[theme], left = 44, top = 30, width = 560, height = 200, right = 130;
+    const colours = theme === 'dark' ? SVG.darkLines : SVG.lines, parts = [];
+    const x = (i) => (left + width * i / chart.xHigh).toFixed(1), y = (v) => (top + height * (1 - Math.min(v, chart.yHigh) / chart.yHigh)).toFixed(1);
+    parts.push(svgText(left, 16, chart.title, `font-size="15" font-weight="600" fill="${ink.ink}"`));
+    for (let v = 0; v <= chart.yHigh; v++)
+        parts.push(`<path stroke="${ink.line}" d="M${left} ${y(v)}H${left + width}"/>`, svgText(left - 8, Number(y(v)) + 4.5, String(v), `text-anchor="end" fill="${ink.quiet}"`));
+    for (let i = 0; i <= chart.xHigh; i += chart.xHigh / 5)
+        parts.push(svgText(x(i), top + height + 18, String(i), `text-anchor="middle" fill="${ink.quiet}"`));
+    parts.push(svgText(left + width / 2, top + height + 38, chart.xName, `text-anchor="middle" fill="${ink.quiet}"`));
+    const ends = chart.lines.map((line, n) => line.length ? Number(y(line[line.length - 1])) + 4.5 : top + 20 * (n + 1));
+    if (Math.abs(ends[0] - ends[1]) < 16) ends[ends[0] > ends[1] ? 0 : 1] = Math.min(...ends) + 16; // side by side
+    chart.lines.forEach((line, n) => {
+        if (line.length > 1) parts.push(`<path fill="none" stroke-width="2" stroke="${colours[n]}" d="${line.map((v, i) => `${i ? 'L' : 'M'}${x(i + 1)} ${y(v)}`).join('')}"/>`);
+        parts.push(svgText(left + width + 8, ends[n], chart.names[n], `fill="${colours[n]}"`));
+    });
+    return { svg: parts.join(''), width: left + width + right, height: top + height + 46 };
+}
+
+// A picture of several parts, in rows no wider than `most`.
+function svgDocument(title, parts, theme, most = 1100) {
+    let x = 16, y = 48, tallest = 0, width = textWidth(title, 18) + 32;
+    const placed = parts.map((part) => {
+        if (x > 16 && x + part.width > most) x = 16, y += tallest + 20, tallest = 0;
+        const at = `<g transform="translate(${x} ${y})">${part.svg}</g>`;
+        x += part.width + 24;
+        width = Math.max(width, x);
+        tallest = Math.max(tallest, part.height);
+        return at;
+    });
+    const height = y + tallest + 16, ink = SVG[theme];
+    return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" font-size="${SVG.font}" font-family="system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif">` +
+        `<title>${escapeText(title)}</title><rect width="100%" height="100%" fill="${ink.ground}"/>` +
+        `${svgText(16, 30, title, `font-size="18" font-weight="600" fill="${ink.ink}"`)}${placed.join('')}</svg>\n`;
+}
+
+// A heatmap on the page whose cells tell what they are: by pointer, or by arrow keys once it has the focus.
+function showPicture(holder, map, label, tell) {
+    const { svg, width, height } = svgHeatmap(map, themeNow());
+    const chosen = holder.chosen && holder.chosen.r < map.rows && holder.chosen.c < map.cols ? holder.chosen : { r: 0, c: 0 };
+    const hadFocus = holder.contains(document.activeElement);
+    holder.innerHTML = `<svg class="picture" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-size="${SVG.font}" role="img" tabindex="0" aria-label="${escapeText(label)}">${svg}</svg>`;
+    const picture = holder.firstElementChild;
+    const say = (r, c) => { holder.chosen = { r, c }; tell(r, c); };
+    picture.addEventListener('pointerover', (event) => {
+        if (event.target.dataset.r !== undefined) say(Number(event.target.dataset.r), Number(event.target.dataset.c));
+    });
+    picture.addEventListener('keydown', (event) => {
+        const move = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+        if (!move) return;
+        event.preventDefault();
+        const at = holder.chosen || chosen;
+        say(Math.min(Math.max(at.r + move[0], 0), map.rows - 1), Math.min(Math.max(at.c + move[1], 0), map.cols - 1));
+    });
+    picture.addEventListener('focus', () => say(chosen.r, chosen.c));
+    if (hadFocus) picture.focus();
+}
+
+// ==== The page's own parts, which the panels use =====================================================================
+
+let engine;
+const panels = [];
+const $ = (id) => document.getElementById(id);
+
+// A sentence about what just happened, with a button to undo it; '' takes it away.
+function notice(text, undo) {
+    $('notice').textContent = text;
+    if (!text || !undo) return;
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.textContent = 'Undo';
+    button.addEventListener('click', () => { notice(''); undo(); });
+    $('notice').append(button);
+}
+
+// Runs what may fail: a sentence then says why.
+function attempt(action) {
+    try {
+        return action();
+    } catch (error) {
+        notice(error.message.endsWith('.') ? error.message : `${error.message}.`);
+        return undefined;
+    }
+}
+
+function fillSelect(select, options) {
+    select.innerHTML = options.map(([value, text]) => `<option value="${value}">${escapeText(text)}</option>`).join('');
+}
+
+// A whole number of a link or a field, within bounds; undefined, and a sentence, if it is none.
+function wholeNumber(name, text, least, most) {
+    const x = parseNumber(text);
+    if (Number.isInteger(x) && x >= least && x <= most) return x;
+    notice(`${name}: “${text}” is no whole number from ${least} to ${most}; it stays as it was.`);
+    return undefined;
+}
+
+// ==== Panel 1: step by step ==========================================================================================
+
+const MOST_ROWS = 12, MOST_COLS = 8;
+const of = (...rows) => matrix(rows.length, rows[0].length, rows.flat());
+
+// The numbers of the five notebooks.
+const INPUTS = {
+    x: of([1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]), wq: of([1, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]),
+    wk: of([0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 1, 0]), wv: of([0, 2, 0], [0, 3, 0], [1, 0, 3], [1, 1, 0]),
+    type: 'f64', digits: 8, scale: '1', labels: named('input', 3),
+};
+const WORDS = of([0.43, 0.15, 0.89], [0.55, 0.87, 0.66], [0.57, 0.85, 0.64], [0.22, 0.58, 0.33], [0.77, 0.25, 0.1], [0.05, 0.8, 0.55]);
+const ANNOTATIONS = of([3, 12, 45], [59, 2, 5], [1, 43, 5], [4, 3, 45.3]);
+const PRESETS = {
+    '000': { name: 'notebook 000: three inputs, scores not scaled', ...INPUTS },
+    '001': { name: 'notebook 001: the same, with other words', ...INPUTS },
+    '002': { name: 'notebook 002: four words, in whole numbers', type: 'f32', digits: 8, scale: '', labels: named('word', 4),
+        x: of([0, 1, 1, 2], [1, 0, 0, 2], [1, 1, 0, 2], [2, 1, 1, 1]), wq: of([1, 1, 0, 0], [0, 0, 2, 2], [1, 2, 2, 2], [0, 0, 2, 2]),
+        wk: of([1, 1, 0, 2], [1, 1, 2, 0], [2, 1, 0, 2], [0, 0, 0, 1]), wv: of([1, 2, 1, 1], [1, 2, 0, 1], [0, 0, 2, 0], [2, 1, 1, 2]) },
+    '003': { name: 'notebook 003: a decoder scores four annotations', type: 'f64', digits: 8, scale: '1', labels: ['decoder'],
+        keyLabels: named('step', 4), q: of([5, 1, 20]), k: ANNOTATIONS, v: ANNOTATIONS },
+    '004': { name: 'notebook 004: six words look at each other', type: 'f32', digits: 4, scale: '1',
+        labels: ['Your', 'journey', 'starts', 'with', 'one', 'step'], q: WORDS, k: WORDS, v: WORDS },
+};
+const SENTENCE = 'sentence', OWN = 'own';
+
+// A number in a cell: so many digits after the point, and an exponent where it is large.
+function fixed(x, digits) {
+    if (!Number.isFinite(x)) return short(x);
+    return (Math.abs(x) < 1e7 ? x.toFixed(digits) : x.toExponential(digits)).replace('-', '−');
+}
+
+// Numbers for a sentence: each word has four of its own, always the same; the weights are from a seed.
+function numbersOfSentence(words) {
+    const tenths = (m) => m.map((x) => Math.round(10 * x) / 10);
+    const weights = (seed) => matrix(4, 4, tenths(engine.random(16, seed, -1.5, 1.5)));
+    return { type: 'f32', digits: 4, scale: '', labels: words, wq: weights(11), wk: weights(22), wv: weights(33),
+        x: matrix(words.length, 4, words.flatMap((word) => Array.from(tenths(engine.random(4, hash(word), -2, 2))))) };
+}
+
+const STAGES = [
+    { id: 'inputs', name: 'Inputs', title: 'Inputs and weights',
+        text: 'Each row of x is a word, or another thing to be looked at, as numbers. Three matrices turn it into a query (what it looks for), a key (what it can be found by) and a value (what it gives). In a model they are learned.' },
+    { id: 'qkv', name: 'Q, K, V', title: 'Queries, keys, values',
+        text: 'Q = x Wq, K = x Wk, V = x Wv: a row for each word. Everything that follows needs these three alone.' },
+    { id: 'product', name: 'Scores', title: 'Scores: Q Kᵀ',
+        text: 'Each query is multiplied with each key, number by number, and the products are added up. The more alike they are, the higher the score.' },
+    { id: 'scaled', name: 'Scale', title: 'Scale: divide every score',
+        text: 'Long keys make large scores. Divided by the square root of the key’s size they stay moderate, and softmax does not choose too early.' },
+    { id: 'masked', name: 'Mask', title: 'Mask: hide what may not be seen',
+        text: 'A hidden score becomes −∞, whose exponential is 0. Causal: a query sees its own position and what came before, not what comes later. A model that writes word by word does not have the later words yet, and in training it could simply copy them.' },
+    { id: 'weights', name: 'Softmax', title: 'Softmax: scores become weights',
+        text: 'The exponential of each score, divided by the sum of its row: every weight is between 0 and 1, and a row adds up to 1. The largest score of the row is taken off first, so that nothing overflows.' },
+    { id: 'weighted', name: 'Weighted values', title: 'Weighted values',
+        text: 'One query at a time: each value times the weight that this query gives it. Click a row of the weights to choose the query.' },
+    { id: 'output', name: 'Output', title: 'Output: the weighted values added up',
+        text: 'Each query gets the sum of all values, each as much as its weight says. Where one weight is nearly 1, the output is nearly that value.' },
+];
+
+const steps = {
+    id: 'steps', preset: '000', sentence: '', stage: 0, row: 0, causal: false,
+    grids: {},
+
+    start() {
+        fillSelect($('steps-preset'), [...Object.entries(PRESETS).map(([id, p]) => [id, p.name]), [SENTENCE, 'your sentence'], [OWN, 'your own']]);
+        $('steps-preset').addEventListener('change', (event) => this.choosePreset(event.target.value));
+        $('steps-sentence').addEventListener('input', (event) => this.setSentence(event.target.value));
+        $('steps-back').addEventListener('click', () => this.go(-1));
+        $('steps-next').addEventListener('click', () => this.go(1));
+        $('steps-type').addEventListener('change', (event) => { this.type = event.target.value; this.changed(); });
+        $('steps-digits').addEventListener('change', (event) => { this.digits = Number(event.target.value); this.changed(); });
+        for (const [size, most] of [['lq', MOST_ROWS], ['lk', MOST_ROWS], ['d', MOST_COLS], ['dv', MOST_COLS]])
+            $(`steps-${size}`).addEventListener('change', (event) => {
+                const count = wholeNumber(event.target.parentNode.textContent.trim(), event.target.value, 1, most);
+                if (count !== undefined) this.resize(size, count);
+                this.render();
+            });
+        this.take(PRESETS[this.preset]);
+    },
+
+    // The numbers of a preset, a sentence or a link become the panel's.
+    take(numbers) {
+        for (const name of ['x', 'wq', 'wk', 'wv', 'q', 'k', 'v'])
+            this[name] = numbers[name] ? matrix(numbers[name].rows, numbers[name].cols, numbers[name].values) : null;
+        for (const name of ['type', 'digits', 'scale', 'labels']) this[name] = numbers[name];
+        this.keyLabels = numbers.keyLabels || numbers.labels;
+        if (!this.x && this.stage === 0) this.stage = 1;
+        this.row = 0;
+    },
+
+    choosePreset(id) {
+        notice('');
+        this.preset = id;
+        if (id === SENTENCE) {
+            this.setSentence(this.sentence || 'the cat sees the dog');
+            $('steps-sentence').value = this.sentence;
+            return;
+        }
+        if (PRESETS[id]) {
+            this.stage = 0;
+            this.causal = false;
+            this.take(PRESETS[id]);
+        }
+        this.changed();
+    },
+
+    setSentence(text) {
+        const words = text.trim().split(/\s+/).filter(Boolean);
+        this.sentence = text;
+        notice('');
+        if (words.length === 0) {
+            notice('The sentence is empty: the numbers stay as they were.');
+            return;
+        }
+        if (words.length > MOST_ROWS) notice(`A sentence has at most ${MOST_ROWS} words here: the others are left out.`);
+        this.preset = SENTENCE;
+        this.take(numbersOfSentence(words.slice(0, MOST_ROWS).map((word) => word.length > 14 ? `${word.slice(0, 13)}…` : word)));
+        this.changed();
+    },
+
+    // All numbers as they are, to go back to.
+    snapshot() {
+        const copy = {};
+        for (const name of ['preset', 'stage', 'row', 'type', 'digits', 'scale', 'labels', 'keyLabels']) copy[name] = this[name];
+        for (const name of ['x', 'wq', 'wk', 'wv', 'q', 'k', 'v']) copy[name] = this[name] && matrix(this[name].rows, this[name].cols, this[name].values);
+        return copy;
+    },
+    restore(copy) {
+        Object.assign(this, copy);
+        this.changed();
+    },
+
+    // Q, K and V are no longer those of the inputs.
+    leaveInputs(why) {
+        if (!this.x) return;
+        const before = this.snapshot();
+        this.x = this.wq = this.wk = this.wv = null;
+        notice(`${why} Q, K and V are now numbers of your own, and no longer computed from x.`, () => this.restore(before));
+    },
+
+    resize(size, count) {
+        this.leaveInputs('Another size:');
+        const fit = (m, rows, cols) => matrix(rows, cols, range(rows * cols).map((n) => {
+            const r = Math.floor(n / cols), c = n % cols;
+            return r < m.rows && c < m.cols ? m.values[r * m.cols + c] : (3 * r + 5 * c + 1) % 4;
+        }));
+        const labels = (old, rows, name) => range(rows).map((i) => old[i] || `${name} ${i + 1}`);
+        const lq = size === 'lq' ? count : this.q.rows, lk = size === 'lk' ? count : this.k.rows;
+        const d = size === 'd' ? count : this.q.cols, dv = size === 'dv' ? count : this.v.cols;
+        this.q = fit(this.q, lq, d), this.k = fit(this.k, lk, d), this.v = fit(this.v, lk, dv);
+        this.labels = labels(this.labels, lq, 'query'), this.keyLabels = labels(this.keyLabels, lk, 'key');
+        this.row = Math.min(this.row, lq - 1);
+        this.stage = Math.max(this.stage, 1);
+        this.preset = OWN;
+        this.changed();
+    },
+
+    edit(name, r, c, text, done) {
+        const m = this[name], x = parseNumber(text), where = `Row ${r + 1}, column ${c + 1} of ${TITLES[name]}`;
+        if (x === undefined) {
+            notice(text.trim() === '' ? `${where} is empty; it stays ${short(m.values[r * m.cols + c], 8)}.` :
+                `“${text}” is no number. ${where} stays ${short(m.values[r * m.cols + c], 8)}.`);
+            return;
+        }
+        if (Object.is(m.values[r * m.cols + c], x)) {
+            if (!done) notice('');
+            return;
+        }
+        notice('');
+        if (this.x && (name === 'q' || name === 'k' || name === 'v')) this.leaveInputs(`You changed ${TITLES[name]}:`);
+        this[name].values[r * m.cols + c] = x;
+        this.preset = OWN;
+        this.changed();
+    },
+
+    go(by) {
+        const first = this.x ? 0 : 1;
+        this.stage = Math.min(Math.max(this.stage + by, first), STAGES.length - 1);
+        this.changed();
+        $('steps-title').focus({ preventScroll: true });
+    },
+
+    changed() {
+        this.render();
+        remember();
+    },
+
+    // ---- computing ----
+
+    divisor() { return this.scale === '' ? Math.sqrt(this.q.cols) : Number(this.scale); },
+
+    hidden() {
+        const { rows } = this.q, cols = this.k.rows, o = cols - rows;
+        return Uint8Array.from(range(rows * cols), (n) => this.causal && n % cols > Math.floor(n / cols) + o ? 1 : 0);
+    },
+
+    compute() {
+        if (this.x) [this.q, this.k, this.v] = [this.wq, this.wk, this.wv].map((w) => engine.matmul(this.type, this.x, w));
+        this.masks = this.hidden();
+        this.result = engine.steps(this.type, this.q, this.k, this.v, this.scale === '' ? 0 : 1 / Number(this.scale), this.masks, this.row);
+    },
+
+    // What is unusual about the numbers, in a sentence.
+    remark() {
+        const { weights, masked } = this.result, names = ['x', 'wq', 'wk', 'wv', 'q', 'k', 'v'].filter((name) => this[name]);
+        const odd = names.find((name) => this[name].values.some((x) => !Number.isFinite(x)));
+        const large = this.type === 'f32' && names.find((name) => this[name].values.some((x) => Number.isFinite(x) && Math.abs(x) > 3.4028235e38));
+        const nan = range(weights.rows).find((r) => rowOf(weights, r).some(Number.isNaN));
+        const empty = range(weights.rows).find((r) => rowOf(weights, r).every((x) => x === 0));
+        const cause = large ? ` ${TITLES[large]} has a number beyond the largest float, 3.4e38, which counts as ∞.` : odd ? ` ${TITLES[odd]} has a number that is NaN or infinite.` : '';
+        if (nan !== undefined) return `The weights of ${this.labels[nan]} are NaN, because one of its scores is NaN or +∞.${cause || ' The scores grew beyond what the numbers can hold.'}`;
+        if (empty !== undefined) return `${this.labels[empty]} sees no key: its weights and its output are 0.`;
+        if (masked.values.some((x) => x === -Infinity) && !this.causal) return `A score is −∞: that key gets no weight.${cause}`;
+        return cause.trim();
+    },
+
+    // ---- showing ----
+
+    content(name) {
+        const editable = ['x', 'wq', 'wk', 'wv', 'q', 'k', 'v'].includes(name), m = editable ? this[name] : this.result[name];
+        const isScore = ['product', 'scaled', 'masked', 'weights'].includes(name);
+        const own = editable && (this.x ? !['q', 'k', 'v'].includes(name) : true);
+        const texts = own ? Array.from(m.values, plainOwn) : PRESETS[this.preset] ? range(m.rows).flatMap((r) => engine.words(this.type, rowOf(m, r), this.digits)) :
+            Array.from(m.values, (x) => fixed(x, this.digits));
+        const [low, high] = name === 'weights' ? [0, 1] : extent(m.values);
+        const rowLabels = { q: this.labels, x: this.labels, k: this.keyLabels, v: this.keyLabels, weighted: this.keyLabels, wq: 0, wk: 0, wv: 0 }[name];
+        return { name: TITLES[name], rows: m.rows, cols: m.cols, values: m.values, texts, low, high, editable,
+            rowLabels: rowLabels === 0 ? range(m.rows).map((i) => String(i + 1)) : rowLabels || this.labels,
+            colLabels: isScore ? this.keyLabels : range(m.cols).map((i) => String(i + 1)),
+            hidden: name === 'masked' || name === 'weights' ? this.masks : null,
+            note: name === 'weighted' ? `of ${this.labels[this.row]}` : name === 'masked' || name === 'weights' ? 'rows: queries, columns: keys' : '',
+            chosenRow: name === 'weights' && this.shownStage().id === 'weighted' ? this.row : undefined };
+    },
+
+    shownStage() { return STAGES[this.stage]; },
+
+    shownGrids() {
+        return { inputs: ['x', 'wq', 'wk', 'wv'], qkv: this.x ? ['x', 'wq', 'wk', 'wv', 'q', 'k', 'v'] : ['q', 'k', 'v'], product: ['q', 'k', 'product'], scaled: ['product', 'scaled'],
+            masked: ['scaled', 'masked'], weights: ['masked', 'weights'], weighted: ['weights', 'v', 'weighted'], output: ['weights', 'v', 'output'] }[this.shownStage().id];
+    },
+
+    render() {
+        if (attempt(() => { this.compute(); return true; }) !== true) return;
+        const stage = this.shownStage(), names = this.shownGrids();
+        $('steps-preset').value = this.preset;
+        if (document.activeElement !== $('steps-sentence')) $('steps-sentence').value = this.preset === SENTENCE ? this.sentence : '';
+        $('steps-type').value = this.type;
+        $('steps-digits').value = String(this.digits);
+        $('steps-lq').value = this.q.rows, $('steps-lk').value = this.k.rows, $('steps-d').value = this.q.cols, $('steps-dv').value = this.v.cols;
+        this.renderStages();
+        $('steps-title').textContent = `${this.stage + 1}. ${stage.title}`;
+        $('steps-text').textContent = stage.text;
+        this.renderOptions();
+        $('steps-remark').textContent = this.remark();
+        for (const name of names) {
+            if (!this.grids[name])
+                this.grids[name] = new Grid({ look: (r, c) => this.look(name, r, c), edit: (r, c, text, done) => this.edit(name, r, c, text, done),
+                    choose: (r) => this.choose(name, r) });
+            this.grids[name].update(this.content(name));
+        }
+        const shown = names.map((name) => this.grids[name].element), holder = $('steps-matrices');
+        if (shown.length !== holder.children.length || shown.some((element, i) => holder.children[i] !== element)) {
+            holder.replaceChildren(...shown);
+            this.looked = null;
+        }
+        if (this.looked && names.includes(this.looked.name)) this.look(this.looked.name, this.looked.r, this.looked.c);
+        else this.say('Point at a number, or go to it with the arrow keys: here is the sum that it came from.');
+    },
+
+    renderStages() {
+        if (!$('steps-stages').children.length) {
+            $('steps-stages').innerHTML = STAGES.map((s, n) => `<li><button type="button" data-stage="${n}">${n + 1} ${escapeText(s.name)}</button></li>`).join('');
+            $('steps-stages').addEventListener('click', (event) => {
+                if (event.target.dataset.stage) this.stage = Number(event.target.dataset.stage), this.changed();
+            });
+        }
+        for (const button of $('steps-stages').querySelectorAll('button')) {
+            const n = Number(button.dataset.stage);
+            button.disabled = n === 0 && !this.x;
+            if (n === this.stage) button.setAttribute('aria-current', 'step');
+            else button.removeAttribute('aria-current');
+        }
+        $('steps-back').disabled = this.stage === (this.x ? 0 : 1);
+        $('steps-next').disabled = this.stage === STAGES.length - 1;
+    },
+
+    // What can be chosen at the stages of scaling and masking.
+    renderOptions() {
+        const stage = this.shownStage().id, holder = $('steps-options');
+        if (holder.dataset.stage !== stage) {
+            holder.dataset.stage = stage;
+            holder.innerHTML = stage === 'scaled' ? `<label>Divide by <select id="steps-scale"><option value="">the square root of the key’s size</option><option value="1">1: not at all</option><option value="own">a number of your own</option></select></label>
+                <label id="steps-divisor-label">Number <input type="text" inputmode="decimal" id="steps-divisor"></label>` :
+                stage === 'masked' ? '<label>Mask <select id="steps-mask"><option value="">none: every query sees every key</option><option value="causal">causal: nobody sees what comes later</option></select></label>' : '';
+            if (stage === 'scaled') {
+                $('steps-scale').addEventListener('change', (event) => this.setScale(event.target.value === 'own' ? '2' : event.target.value, event.target.value === 'own'));
+                $('steps-divisor').addEventListener('input', (event) => this.setScale(event.target.value, true));
+            } else if (stage === 'masked') {
+                $('steps-mask').addEventListener('change', (event) => { this.causal = event.target.value === 'causal'; this.changed(); });
+            }
+        }
+        if (stage === 'masked') $('steps-mask').value = this.causal ? 'causal' : '';
+        if (stage !== 'scaled') return;
+        const own = this.scale !== '' && (this.scale !== '1' || this.ownScale);
+        $('steps-scale').value = own ? 'own' : this.scale;
+        $('steps-divisor-label').hidden = !own;
+        if (document.activeElement !== $('steps-divisor')) $('steps-divisor').value = this.scale;
+    },
+
+    setScale(text, own) {
+        const x = text === '' && !own ? 1 : parseNumber(text);
+        if (x === undefined || !Number.isFinite(x) || x === 0 || !Number.isFinite(1 / x)) {
+            notice(`Scores cannot be divided by “${text}”: they are still divided by ${short(this.divisor())}.`);
+            return;
+        }
+        notice('');
+        this.ownScale = own;
+        this.scale = text === '' ? '' : String(x);
+        this.changed();
+    },
+
+    choose(name, r) {
+        if (name !== 'weights') return;
+        this.row = r;
+        this.changed();
+    },
+
+    // ---- the sum behind a number ----
+
+    look(name, r, c) {
+        this.looked = { name, r, c };
+        const { text, sources } = this.explain(name, r, c);
+        this.say(text);
+        for (const [other, grid] of Object.entries(this.grids)) grid.mark((i, j) => (sources[other] || (() => false))(i, j));
+    },
+
+    say(text) { $('steps-sum').textContent = text; },
+
+    explain(name, r, c) {
+        const { product, scaled, masked, weights, weighted, output } = this.result, at = (m, i, j) => m.values[i * m.cols + j];
+        const sum = (a, b, count, result) => `${range(count).map((n) => `${signed(a(n))} × ${signed(b(n))}`).join(' + ')} = ${short(result, 8)}`;
+        const query = this.labels[r], key = this.keyLabels[c], row = (i) => i === r, column = (i, j) => j === c, same = (i, j) => i === r && j === c;
+        const fromInputs = { q: 'wq', k: 'wk', v: 'wv' }[name];
+        if (fromInputs && this.x)
+            return { text: `${TITLES[name]}, ${this.labels[r]}, ${c + 1}: row of x times column of ${TITLES[fromInputs]} = ${sum((n) => at(this.x, r, n), (n) => at(this[fromInputs], n, c), this.x.cols, at(this[name], r, c))}`,
+                sources: { x: row, [fromInputs]: column } };
+        if (this[name]) return { text: `${TITLES[name]}, row ${r + 1}, column ${c + 1}: ${short(at(this[name], r, c), 8)}. You can change it.`, sources: {} };
+        if (name === 'product')
+            return { text: `score of ${query} with ${key}: query times key = ${sum((n) => at(this.q, r, n), (n) => at(this.k, c, n), this.q.cols, at(product, r, c))}`,
+                sources: { q: row, k: (i) => i === c } };
+        if (name === 'scaled')
+            return { text: `${short(at(product, r, c), 8)} ÷ ${this.scale === '' ? `√${this.q.cols}` : signed(this.divisor())} = ${short(at(scaled, r, c), 8)}`, sources: { product: same } };
+        if (name === 'masked')
+            return { text: this.masks[r * this.k.rows + c] ? `${key} comes after ${query}, which does not see it: −∞ takes the place of ${short(at(scaled, r, c), 8)}` :
+                `${query} sees ${key}: its score stays ${short(at(masked, r, c), 8)}`, sources: { scaled: same } };
+        if (name === 'weights') return { text: this.explainWeight(r, c), sources: this.shownStage().id === 'weights' ? { masked: row } : {} };
+        if (name === 'weighted')
+            return { text: `${key === undefined ? '' : ''}${this.keyLabels[r]}: its weight × its value = ${signed(at(weights, this.row, r))} × ${signed(at(this.v, r, c))} = ${short(at(weighted, r, c), 8)}`,
+                sources: { weights: (i, j) => i === this.row && j === r, v: same } };
+        return { text: `output of ${query}, ${c + 1}: weights times values = ${sum((n) => at(weights, r, n), (n) => at(this.v, n, c), this.k.rows, at(output, r, c))}`,
+            sources: { weights: row, v: column } };
+    },
+
+    explainWeight(r, c) {
+        const { masked, weights } = this.result, scores = Array.from(rowOf(masked, r)), seen = scores.filter((s) => s !== -Infinity);
+        const top = Math.max(...seen), weight = short(rowOf(weights, r)[c], 8), pair = `weight that ${this.labels[r]} gives ${this.keyLabels[c]}: `;
+        if (seen.length === 0) return `${pair}0, for it sees no key`;
+        if (scores[c] === -Infinity) return `${pair}exp(−∞) = 0, whatever the others are`;
+        if (!Number.isFinite(top)) return `${pair}${weight}, for a score of its row is NaN or +∞`;
+        const exps = seen.map((s) => Math.exp(s - top)), power = (s) => `exp(${short(s)} − ${signed(top)})`;
+        return `${pair}${power(scores[c])} ÷ (${seen.map(power).join(' + ')}) = ${short(Math.exp(scores[c] - top))} ÷ ${short(exps.reduce((a, b) => a + b, 0))} = ${weight}`;
+    },
+
+    // ---- saving and links ----
+
+    picture(theme) {
+        const parts = this.shownGrids().map((name) => {
+            const content = this.content(name);
+            return svgHeatmap({ ...content, title: content.name, low: content.low, high: content.high }, theme);
+        });
+        return svgDocument(`Attention: ${this.shownStage().title}`, parts, theme);
+    },
+
+    write(link) {
+        link.set('numbers', this.preset);
+        link.set('step', this.shownStage().id);
+        if (this.preset === SENTENCE) link.set('sentence', this.sentence);
+        if (this.preset === OWN) {
+            for (const name of this.x ? ['x', 'wq', 'wk', 'wv'] : ['q', 'k', 'v']) link.set(name, writeMatrix(this[name]));
+            link.set('labels', this.labels.join('|'));
+            link.set('keys', this.keyLabels.join('|'));
+        }
+        link.set('type', this.type);
+        link.set('digits', this.digits);
+        link.set('divisor', this.scale || 'root');
+        if (this.causal) link.set('mask', 'causal');
+        if (this.row) link.set('query', this.row + 1);
+    },
+
+    read(link) {
+        const preset = link.get('numbers') || '000', stage = STAGES.findIndex((s) => s.id === link.get('step'));
+        const divisor = parseNumber(link.get('divisor') || '');
+        this.causal = link.get('mask') === 'causal';
+        this.stage = Math.max(stage, 0);
+        if (PRESETS[preset]) this.preset = preset, this.take(PRESETS[preset]);
+        else if (preset === SENTENCE && (link.get('sentence') || '').trim()) this.setSentence((link.get('sentence')).slice(0, 200)), this.stage = Math.max(stage, 0);
+        else if (preset === OWN) this.readOwn(link);
+        else notice('The link names numbers that there are not; here are those of notebook 000.');
+        if (link.get('type') in TYPES) this.type = link.get('type');
+        if (['2', '4', '8'].includes(link.get('digits'))) this.digits = Number(link.get('digits'));
+        if (link.get('divisor') === 'root') this.scale = '';
+        else if (divisor && Number.isFinite(divisor) && Number.isFinite(1 / divisor)) this.scale = String(divisor), this.ownScale = divisor !== 1;
+        if (!this.x) this.stage = Math.max(this.stage, 1);
+        const query = parseNumber(link.get('query') || '');
+        this.row = Number.isInteger(query) && query >= 1 && query <= (this.x || this.q).rows ? query - 1 : 0;
+    },
+
+    readOwn(link) {
+        const m = {}, names = link.get('x') ? ['x', 'wq', 'wk', 'wv'] : ['q', 'k', 'v'];
+        for (const name of names) m[name] = readMatrix(link.get(name) || '', MOST_ROWS, MOST_COLS);
+        const fits = names.every((name) => m[name]) && (m.x ? ['wq', 'wk', 'wv'].every((w) => m[w].rows === m.x.cols) && m.wq.cols === m.wk.cols :
+            m.q.cols === m.k.cols && m.k.rows === m.v.rows);
+        if (!fits) {
+            notice('The matrices of the link do not fit together; here are those of notebook 000.');
+            this.take(PRESETS['000']);
+            this.preset = '000';
+            return;
+        }
+        const labels = (text, count, name) => range(count).map((i) => ((text || '').split('|')[i] || `${name} ${i + 1}`).slice(0, 14));
+        this.preset = OWN;
+        this.take({ ...m, type: 'f32', digits: 4, scale: '', labels: labels(link.get('labels'), (m.x || m.q).rows, m.x ? 'input' : 'query'),
+            keyLabels: labels(link.get('keys'), (m.x || m.k).rows, m.x ? 'input' : 'key') });
+    },
+};
+
+const TITLES = { x: 'x', wq: 'Wq', wk: 'Wk', wv: 'Wv', q: 'Q', k: 'K', v: 'V', product: 'Scores', scaled: 'Scaled scores', masked: 'Masked scores',
+    weights: 'Weights', weighted: 'Weighted values', output: 'Output' };
+const plainOwn = (x) => Number.isFinite(x) ? String(x) : short(x);
+panels.push(steps);
+
+// ==== Panel 2: masking ===============================================================================================
+
+// The options of page_attend, in its order. `on`: it can be off, and then is NaN.
+const MASKING = [
+    { id: 'causal', name: 'Causal rule', choices: [['0', 'none'], ['1', 'upper left'], ['2', 'lower right'], ['3', 'offset']] },
+    { id: 'offset', name: 'Offset of the queries', least: -16, most: 16, step: 1 },
+    { id: 'left', name: 'Window to the left', least: 0, most: 15, step: 1, on: true },
+    { id: 'right', name: 'Window to the right', least: 0, most: 15, step: 1, on: true },
+    { id: 'qlen', name: 'Valid queries', least: 0, most: 16, step: 1, on: true },
+    { id: 'kvlen', name: 'Valid keys', least: 0, most: 16, step: 1, on: true },
+    { id: 'alibi', name: 'ALiBi slope', least: 0, most: 2, step: 0.05, on: true },
+    { id: 'softcap', name: 'Softcap', least: 0.1, most: 10, step: 0.1, on: true },
+    { id: 'sink', name: 'Sink', least: -5, most: 5, step: 0.25, on: true },
+    { id: 'temperature', name: 'Temperature', least: 0.1, most: 5, step: 0.1 },
+];
+const SIZES = [{ id: 'lq', name: 'Queries', least: 1, most: 16, step: 1 }, { id: 'lk', name: 'Keys', least: 1, most: 16, step: 1 }];
+const SHOWS = [['weights', 'weights'], ['final', 'scores given to softmax']], SCORES = [['random', 'of random numbers'], ['alike', 'all alike']];
+const NONE = 0, UPPER_LEFT = 1, LOWER_RIGHT = 2, KEY_SIZE = 8;
+
+const masking = {
+    id: 'masking', grids: {},
+    values: { lq: 7, lk: 7, causal: 1, offset: 0, left: 2, right: 1, qlen: 5, kvlen: 5, alibi: 0.5, softcap: 1, sink: 1, temperature: 1 },
+    isOn: {}, show: 'weights', scores: 'random',
+
+    start() {
+        const option = (o) => o.choices ?
+            `<div class="option"><label>${o.name} <select id="masking-${o.id}">${o.choices.map(([v, t]) => `<option value="${v}">${t}</option>`).join('')}</select></label></div>` :
+            `<div class="option" id="masking-${o.id}-option"><label ${o.on ? `for="masking-${o.id}-on" class="check"` : `for="masking-${o.id}"`}>${o.on ? `<input type="checkbox" id="masking-${o.id}-on"> ` : ''}${o.name}</label>
+             <input type="range" id="masking-${o.id}" aria-label="${o.name}" min="${o.least}" max="${o.most}" step="${o.step}"><input type="number" id="masking-${o.id}-number" aria-label="${o.name}, as a number" min="${o.least}" max="${o.most}" step="${o.step}"></div>`;
+        $('masking-options').innerHTML = [...SIZES, ...MASKING].map(option).join('') +
+            `<div class="option"><label>Scores <select id="masking-scores">${SCORES.map(([v, t]) => `<option value="${v}">${t}</option>`).join('')}</select></label></div>
+             <div class="option"><label>Show <select id="masking-show">${SHOWS.map(([v, t]) => `<option value="${v}">${t}</option>`).join('')}</select></label></div>`;
+        $('masking-options').addEventListener('submit', (event) => event.preventDefault());
+        for (const o of [...SIZES, ...MASKING]) {
+            const set = (event) => this.set(o, event.target.value, event.type === 'change');
+            for (const id of [`masking-${o.id}`, `masking-${o.id}-number`]) {
+                if (!$(id)) continue;
+                $(id).addEventListener('input', set);
+                $(id).addEventListener('change', set);
+            }
+            if (o.on) $(`masking-${o.id}-on`).addEventListener('change', (event) => { this.isOn[o.id] = event.target.checked; this.changed(); });
+        }
+        for (const name of ['scores', 'show'])
+            $(`masking-${name}`).addEventListener('change', (event) => { this[name] = event.target.value; this.changed(); });
+        this.grids.map = new Grid({ look: (r, c) => this.look(r, c) });
+        this.grids.rows = new Grid({ look: (r) => this.look(r, null) });
+        $('masking-map').replaceChildren(this.grids.map.element);
+        $('masking-rows').replaceChildren(this.grids.rows.element);
+    },
+
+    set(o, text, done) {
+        const x = parseNumber(text), integer = o.step === 1 || o.choices;
+        const least = o.choices ? 0 : o.least, most = o.choices ? 3 : o.most;
+        if (x === undefined || !(x >= least && x <= most) || (integer && !Number.isInteger(x))) {
+            notice(`${o.name}: “${text}” is no ${integer ? 'whole ' : ''}number from ${least} to ${most}; it stays ${short(this.values[o.id])}.`);
+            if (done) this.render();
+            return;
+        }
+        notice('');
+        this.values[o.id] = x;
+        if (o.on) this.isOn[o.id] = true;
+        this.changed();
+    },
+
+    changed() {
+        this.render();
+        remember();
+    },
+
+    // Lengths cannot be beyond the sizes.
+    length(id, size) { return this.isOn[id] ? Math.min(this.values[id], this.values[size]) : NaN; },
+
+    compute() {
+        const { lq, lk, temperature } = this.values;
+        const numbers = (seed, rows) => matrix(rows, KEY_SIZE, this.scores === 'alike' ? new Float64Array(rows * KEY_SIZE) : engine.random(rows * KEY_SIZE, seed, -2, 2));
+        const options = MASKING.map((o) => o.on && !this.isOn[o.id] ? NaN : this.values[o.id]);
+        options[MASKING.findIndex((o) => o.id === 'qlen')] = this.length('qlen', 'lq');
+        options[MASKING.findIndex((o) => o.id === 'kvlen')] = this.length('kvlen', 'lk');
+        options[MASKING.findIndex((o) => o.id === 'temperature')] = 1 / (temperature * Math.sqrt(KEY_SIZE));
+        this.result = engine.attend(options, numbers(8, lq), numbers(6, lk), matrix(lk, 1, range(lk)));
+        this.hidden = Uint8Array.from(this.result.final.values, (s) => s === -Infinity ? 1 : 0);
+    },
+
+    // Where query i stands among the keys.
+    position(i) {
+        const { causal, offset, lq, lk } = this.values, qlen = this.length('qlen', 'lq'), kvlen = this.length('kvlen', 'lk');
+        const o = causal <= UPPER_LEFT ? 0 : causal === LOWER_RIGHT ? (Number.isNaN(kvlen) ? lk : kvlen) - (Number.isNaN(qlen) ? lq : qlen) : offset;
+        return i + o;
+    },
+
+    // Why query i does not see key j: '' if it does.
+    reason(i, j) {
+        const { causal, left, right } = this.values, p = this.position(i);
+        if (i >= this.length('qlen', 'lq')) return `query ${i} is past the valid queries`;
+        if (j >= this.length('kvlen', 'lk')) return `key ${j} is past the valid keys`;
+        if (causal !== NONE && j > p) return `key ${j} comes after position ${p}, where query ${i} stands (causal)`;
+        if (this.isOn.left && j < p - left) return `key ${j} is more than ${left} to the left of position ${p} (window)`;
+        if (this.isOn.right && j > p + right) return `key ${j} is more than ${right} to the right of position ${p} (window)`;
+        return '';
+    },
+
+    seenBy(i) { return range(this.values.lk).filter((j) => !this.hidden[i * this.values.lk + j]); },
+
+    rule() {
+        const { causal, lq, lk, offset } = this.values;
+        const after = 'Nobody sees what comes after its own position: when a text is written word by word, the later words are not there yet.';
+        if (causal === NONE) return 'No causal rule: every query sees every key, what comes later, too.';
+        if (causal === UPPER_LEFT) return `Causal, upper left: query i stands at position i, the first query at the first key. ${after}`;
+        if (causal === LOWER_RIGHT) return `Causal, lower right: the last query stands at the last key, as when new words follow old ones that are kept (${lk} keys, ${lq} queries: query 0 at position ${this.position(0)}). ${after}`;
+        return `Causal, offset: query i stands at position i ${offset < 0 ? '−' : '+'} ${Math.abs(offset)}. ${after}`;
+    },
+
+    render() {
+        if (attempt(() => { this.compute(); return true; }) !== true) return;
+        const { lq, lk } = this.values, { weights, final, lse, output } = this.result, shown = this.show === 'weights' ? weights : final;
+        const seen = this.hidden.reduce((sum, h) => sum + 1 - h, 0);
+        this.renderOptions();
+        $('masking-text').textContent = `${this.rule()} ${seen} of ${lq * lk} pairs are seen.`;
+        $('masking-explain').textContent = this.result.explain;
+        const [low, high] = this.show === 'weights' ? [0, Math.max(...weights.values, 0.01)] : extent(shown.values);
+        const labels = (name, count) => range(count).map((i) => `${name} ${i}`);
+        const texts = range(lq).flatMap((r) => Array.from(rowOf(shown, r), (x, c) => this.hidden[r * lk + c] ? '' : x.toFixed(2).replace('-', '−')));
+        this.grids.map.update({ name: this.show === 'weights' ? 'Weights' : 'Scores', note: 'rows: queries, columns: keys', rows: lq, cols: lk, values: shown.values, texts, low, high,
+            hidden: this.hidden, rowLabels: labels('query', lq), colLabels: range(lk).map(String) });
+        const perRow = range(lq).flatMap((r) => [this.seenBy(r).length, rowOf(weights, r).reduce((a, b) => a + b, 0), lse[r], output.values[r]]);
+        this.grids.rows.update({ name: 'Each query', note: 'key j has the value j', rows: lq, cols: 4, values: perRow, texts: perRow.map((x, n) => n % 4 ? (Number.isFinite(x) ? x.toFixed(3).replace('-', '−') : short(x)) : String(x)),
+            rowLabels: labels('query', lq), colLabels: ['keys seen', 'sum of weights', 'log-sum-exp', 'output'] });
+        if (this.looked && this.looked.r < lq && (this.looked.c === null || this.looked.c < lk)) this.look(this.looked.r, this.looked.c);
+        else $('masking-sum').textContent = 'Point at a cell, or go to it with the arrow keys: why it is hidden, or what its weight came from.';
+    },
+
+    renderOptions() {
+        for (const o of [...SIZES, ...MASKING]) {
+            const limit = { qlen: this.values.lq, kvlen: this.values.lk }[o.id];
+            for (const id of [`masking-${o.id}`, `masking-${o.id}-number`]) {
+                if (!$(id)) continue;
+                if (limit !== undefined) $(id).max = limit;
+                if (document.activeElement !== $(id) || $(id).type === 'range') $(id).value = limit === undefined ? this.values[o.id] : Math.min(this.values[o.id], limit);
+            }
+            if (o.on) $(`masking-${o.id}-on`).checked = Boolean(this.isOn[o.id]);
+        }
+        $('masking-offset-option').hidden = this.values.causal !== 3;
+        $('masking-scores').value = this.scores;
+        $('masking-show').value = this.show;
+    },
+
+    look(r, c) {
+        this.looked = { r, c };
+        this.grids.map.mark((i) => i === r);
+        this.grids.rows.mark((i) => i === r);
+        $('masking-sum').textContent = c === null ? this.explainRow(r) : this.explainCell(r, c);
+    },
+
+    explainRow(r) {
+        const seen = this.seenBy(r);
+        if (!seen.length) return `Query ${r} sees no key: its weights and its output are 0, its log-sum-exp is ${short(this.result.lse[r])}.`;
+        return `Query ${r} stands at position ${this.position(r)} and sees ${seen.length === 1 ? 'key' : 'keys'} ${listed(seen)}.${this.isOn.sink ? ` The sink takes ${short(1 - rowOf(this.result.weights, r).reduce((a, b) => a + b, 0), 3)} of its attention, and gives nothing for it.` : ''}`;
+    },
+
+    explainCell(r, c) {
+        const n = r * this.values.lk + c, { scaled, capped, final, weights, lse } = this.result, { temperature, softcap, alibi } = this.values;
+        const reason = this.reason(r, c), distance = Math.abs(this.position(r) - c);
+        if (reason) return `Query ${r} does not see key ${c}: ${reason}. The weight is 0.`;
+        const parts = [`score q · k ÷ √${KEY_SIZE}${temperature === 1 ? '' : ` ÷ ${short(temperature)}`} = ${short(scaled.values[n])}`];
+        if (this.isOn.softcap) parts.push(`softcap ${short(softcap)} × tanh(… ÷ ${short(softcap)}) = ${short(capped.values[n])}`);
+        if (this.isOn.alibi) parts.push(`ALiBi − ${short(alibi)} × ${distance} = ${short(final.values[n])}`);
+        return `Query ${r} looks at key ${c}: ${parts.join('; ')}. Weight: exp(${short(final.values[n])} − ${signed(lse[r])}) = ${short(weights.values[n])}, where ${short(lse[r])} is the log-sum-exp of the row. ${this.explainRow(r)}`;
+    },
+
+    picture(theme) {
+        const parts = Object.values(this.grids).map(({ content }) => svgHeatmap({ ...content, title: content.name }, theme));
+        return svgDocument('Masking: who sees whom', parts, theme);
+    },
+
+    write(link) {
+        for (const o of [...SIZES, ...MASKING])
+            if (!o.on || this.isOn[o.id]) link.set(o.id, this.values[o.id]);
+        link.set('scores', this.scores);
+        link.set('show', this.show);
+    },
+
+    read(link) {
+        this.isOn = {};
+        for (const o of [...SIZES, ...MASKING])
+            if (link.has(o.id)) this.setFromLink(o, link.get(o.id));
+        if (SCORES.some(([id]) => id === link.get('scores'))) this.scores = link.get('scores');
+        if (SHOWS.some(([id]) => id === link.get('show'))) this.show = link.get('show');
+    },
+
+    setFromLink(o, text) {
+        const x = parseNumber(text), least = o.choices ? 0 : o.least, most = o.choices ? 3 : o.most;
+        if (x === undefined || !(x >= least && x <= most) || ((o.choices || o.step === 1) && !Number.isInteger(x))) {
+            notice(`The link’s “${o.id}”, “${text.slice(0, 20)}”, is no number from ${least} to ${most}; it was left out.`);
+            return;
+        }
+        this.values[o.id] = x;
+        if (o.on) this.isOn[o.id] = true;
+    },
+};
+panels.push(masking);
+
+// ==== Panel 3: translation ===========================================================================================
+
+const LOOKS = { cross: ['translation', 'sentence'], encoder: ['token that looks', 'token that is looked at'], decoder: ['token written', 'token before it'] };
+
+const translation = {
+    id: 'translation', text: 'It is easy to translate languages with transformers', beams: 4, part: 'cross', block: 2, head: 1,
+
+    start() {
+        this.words = new Set(fileText('words').split('\n'));
+        this.sentences = fileText('sentences').split('\n');
+        this.chosen = 0;
+        fillSelect($('translation-beams'), range(8).map((n) => [n + 1, n ? String(n + 1) : '1 (greedy)']));
+        $('translation-list').innerHTML = Array.from(this.words, (word) => `<button type="button">${escapeText(word)}</button>`).join('');
+        $('translation-list').addEventListener('click', (event) => {
+            if (event.target.tagName === 'BUTTON') this.setText(`${this.text.trimEnd()} ${event.target.textContent}`.trim());
+        });
+        $('translation-source').addEventListener('input', (event) => {
+            this.text = event.target.value;
+            clearTimeout(this.timer);
+            this.timer = setTimeout(() => this.changed(), 250);
+        });
+        $('translation-beams').addEventListener('change', (event) => { this.beams = Number(event.target.value); this.changed(); });
+        $('translation-another').addEventListener('click', () => {
+            this.chosen = (this.chosen + 37) % this.sentences.length;
+            this.setText(this.sentences[this.chosen]);
+        });
+        $('translation-part').addEventListener('change', (event) => { this.part = event.target.value; this.renderHeads(); remember(); });
+        $('translation-heads').addEventListener('click', (event) => {
+            const button = event.target.closest('button');
+            if (!button) return;
+            this.block = Number(button.dataset.block), this.head = Number(button.dataset.head);
+            this.renderHeads();
+            remember();
+        });
+    },
+
+    setText(text) {
+        this.text = text.slice(0, 300);
+        this.changed();
+    },
+
+    changed() {
+        this.render();
+        remember();
+    },
+
+    unknownWords() { return this.text.split(/[\s.?!]+/).filter((word) => word && !this.words.has(word.toLowerCase().replace('’', '\''))); },
+
+    render() {
+        if (document.activeElement !== $('translation-source')) $('translation-source').value = this.text;
+        $('translation-beams').value = String(this.beams);
+        $('translation-part').value = this.part;
+        this.renderUnknown();
+        const empty = this.text.trim() === '';
+        this.result = empty ? null : attempt(() => engine.translate(this.text, this.beams)) || null;
+        if (empty) notice('The sentence is empty: there is nothing to translate.');
+        else if (this.result) notice(this.unknownWords().length ? 'The model was not taught some of these words: it will guess.' : '');
+        $('translation-target').textContent = this.result ? this.result.text : '';
+        this.renderTokens();
+        this.renderSearch();
+        this.renderHeads();
+    },
+
+    renderUnknown() {
+        const unknown = new Set(this.unknownWords());
+        $('translation-unknown').hidden = unknown.size === 0;
+        $('translation-unknown').innerHTML = unknown.size === 0 ? '' : `It does not know the words that are marked: ` +
+            this.text.split(/([\s.?!]+)/).map((part) => unknown.has(part) ? `<mark>${escapeText(part)}</mark>` : escapeText(part)).join('');
+    },
+
+    renderTokens() {
+        for (const [id, tokens] of [['read', this.result ? this.result.source : []], ['written', this.result ? this.result.target : []]])
+            $(`translation-${id}`).innerHTML = tokens.map((token) => `<span>${escapeText(token)}</span>`).join('');
+    },
+
+    // The hypotheses of each step, as a tree; those that became the translation stand out.
+    renderSearch() {
+        if (!this.result) {
+            $('translation-search').textContent = '';
+            $('translation-tree').innerHTML = '';
+            return;
+        }
+        const { svg, width, height } = this.tree(themeNow());
+        $('translation-search').textContent = `At each step the ${this.beams === 1 ? 'likeliest token goes' : `${this.beams} likeliest beginnings go`} on. The number under a token is the sum of logarithms of its beginning’s probabilities. Divided by the length, that of the best translation is ${short(this.result.score, 3)}.`;
+        $('translation-tree').innerHTML = `<svg width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-size="${SVG.font}" role="img" aria-label="Beams: ${escapeText(this.result.target.join(' '))}">${svg}</svg>`;
+    },
+
+    tree(theme) {
+        const ink = SVG[theme], steps = this.result.steps.filter((step) => step.length), target = this.result.target, parts = [], edges = [];
+        const widths = steps.map((step) => Math.max(52, ...step.map((node) => textWidth(node.token) + 18)));
+        const x = widths.map((_, n) => 10 + widths.slice(0, n).reduce((a, b) => a + b + 26, 0));
+        const paths = [];
+        steps.forEach((step, n) => {
+            paths[n] = {};
+            step.forEach((node, place) => {
+                const path = [...(n ? paths[n - 1][node.from] || [] : []), node.token], best = path.every((token, i) => token === target[i]), y = 8 + 44 * place;
+                paths[n][node.beam] = path;
+                const colour = best ? SVG.darkLines[1] : ink.line, from = n ? steps[n - 1].findIndex((other) => other.beam === node.from) : -1;
+                if (from >= 0) edges.push(`<path fill="none" stroke="${colour}" stroke-width="${best ? 3 : 1.5}" d="M${x[n - 1] + widths[n - 1]} ${24 + 44 * from}C${x[n] - 10} ${24 + 44 * from} ${x[n] - 16} ${y + 16} ${x[n]} ${y + 16}"/>`);
+                parts.push(`<rect x="${x[n]}" y="${y}" width="${widths[n]}" height="34" rx="5" fill="${ink.ground}" stroke="${colour}" stroke-width="${best ? 3 : 1}"/>`,
+                    svgText(x[n] + widths[n] / 2, y + 15, node.token, `text-anchor="middle" fill="${ink.ink}"`), svgText(x[n] + widths[n] / 2, y + 28, node.score.toFixed(2).replace('-', '−'), `text-anchor="middle" font-size="10" fill="${ink.quiet}"`));
+            });
+        });
+        const width = steps.length ? x[steps.length - 1] + widths[steps.length - 1] + 10 : 10;
+        return { svg: edges.join('') + parts.join(''), width, height: 12 + 44 * Math.max(1, ...steps.map((step) => step.length)) };
+    },
+
+    heads() { return this.result ? this.result.attention[this.part] : []; },
+
+    renderHeads() {
+        const blocks = this.heads();
+        this.block = Math.min(this.block, Math.max(blocks.length - 1, 0));
+        this.head = Math.min(this.head, blocks.length ? blocks[0].length - 1 : 0);
+        const focused = document.activeElement && document.activeElement.closest('#translation-heads button');
+        $('translation-heads').innerHTML = blocks.flatMap((heads, block) => heads.map((_, head) => `<button type="button" data-block="${block}" data-head="${head}" aria-pressed="${block === this.block && head === this.head}"><canvas></canvas>layer ${block + 1}, head ${head + 1}</button>`)).join('');
+        for (const button of $('translation-heads').children) drawThumbnail(button.firstElementChild, blocks[button.dataset.block][button.dataset.head]);
+        if (focused) $('translation-heads').children[this.block * blocks[0].length + this.head].focus();
+        if (!blocks.length) {
+            $('translation-picture').innerHTML = '';
+            $('translation-sum').textContent = '';
+            return;
+        }
+        const map = this.map();
+        $('translation-sum').textContent = 'Point at a cell, or go to it with the arrow keys.';
+        showPicture($('translation-picture'), map, `${map.title}, ${map.rows} by ${map.cols} weights. Arrow keys go from weight to weight.`, (r, c) => this.tell(r, c));
+    },
+
+    map() {
+        const m = this.heads()[this.block][this.head], { source, target } = this.result, given = ['<start>', ...target.slice(0, -1)];
+        const [rowLabels, colLabels] = { cross: [target, source], encoder: [source, source], decoder: [target, given] }[this.part];
+        return { title: `layer ${this.block + 1}, head ${this.head + 1}`, rows: m.rows, cols: m.cols, values: m.values, low: 0, high: Math.max(0.01, ...m.values), side: 24, rowLabels, colLabels,
+            rowName: LOOKS[this.part][0], colName: LOOKS[this.part][1] };
+    },
+
+    tell(r, c) {
+        const map = this.map(), weight = map.values[r * map.cols + c], looks = this.part === 'encoder' ? `Reading “${map.rowLabels[r]}”` : `Writing “${map.rowLabels[r]}”`;
+        $('translation-sum').textContent = `${looks}, this head gives “${map.colLabels[c]}” ${short(weight)} of its attention.`;
+    },
+
+    picture(theme) {
+        if (!this.result) return svgDocument('Translation', [], theme);
+        const map = svgHeatmap(this.map(), theme);
+        return svgDocument(`${this.text} → ${this.result.text}`, [map, this.tree(theme)], theme);
+    },
+
+    write(link) {
+        link.set('text', this.text);
+        link.set('beams', this.beams);
+        link.set('part', this.part);
+        link.set('layer', this.block + 1);
+        link.set('head', this.head + 1);
+    },
+
+    read(link) {
+        const whole = (name, most, old) => {
+            const x = link.has(name) ? wholeNumber(`The link’s “${name}”`, link.get(name), 1, most) : undefined;
+            return x === undefined ? old : x;
+        };
+        if (link.has('text')) this.text = link.get('text').slice(0, 300);
+        this.beams = whole('beams', 8, this.beams);
+        if (link.get('part') in LOOKS) this.part = link.get('part');
+        this.block = whole('layer', 99, this.block + 1) - 1;
+        this.head = whole('head', 99, this.head + 1) - 1;
+    },
+};
+panels.push(translation);
+
+// A head without labels, a pixel for each weight.
+function drawThumbnail(canvas, m) {
+    const high = Math.max(0.01, ...m.values), theme = themeNow();
+    canvas.width = m.cols, canvas.height = m.rows;
+    const context = canvas.getContext('2d'), image = context.createImageData(m.cols, m.rows);
+    m.values.forEach((w, n) => image.data.set([...shade(w / high, theme).rgb, 255], 4 * n));
+    context.putImageData(image, 0, 0);
+}
+
+// ==== Panel 4: training ==============================================================================================
+
+const training = {
+    id: 'training', step: 0, isRunning: false, until: 0, pace: 5, losses: [[], []],
+
+    start() {
+        this.last = engine.exports.page_train_steps();
+        $('training-run').addEventListener('click', () => this.isRunning ? this.stop() : this.run(this.last));
+        $('training-step').addEventListener('click', () => { this.stop(); this.advance(1); this.render(); remember(); });
+        $('training-restart').addEventListener('click', () => { this.stop(); this.restart(); this.render(); remember(); });
+        $('training-speed').addEventListener('change', (event) => { this.pace = Number(event.target.value); remember(); });
+        this.restart();
+    },
+
+    restart() {
+        notice('');
+        engine.trainBegin();
+        this.step = 0;
+        this.losses = [[], []];
+    },
+
+    advance(count) {
+        for (let n = 0; n < count && this.step < this.last; n++) {
+            this.step = engine.trainStep(n === count - 1 || this.step === this.last - 1);
+            this.losses.forEach((line, known) => line.push(engine.exports.page_train_loss(known)));
+        }
+    },
+
+    run(until) {
+        if (this.step >= this.last) this.restart();
+        this.isRunning = true;
+        this.until = until;
+        const tick = () => {
+            if (!this.isRunning) return;
+            this.advance(Math.min(this.pace, this.until - this.step));
+            if (this.step >= this.until) this.stop();
+            if (shown === this) this.render();
+            if (this.isRunning) requestAnimationFrame(tick);
+        };
+        requestAnimationFrame(tick);
+        this.render();
+    },
+
+    stop() {
+        this.isRunning = false;
+        this.render();
+        remember();
+    },
+
+    render() {
+        const { letters, next, guesses, heads } = engine.trained(), known = this.losses.map((line) => line[line.length - 1]);
+        $('training-run').textContent = this.isRunning ? 'Pause' : this.step >= this.last ? 'Once more' : this.step ? 'Go on' : 'Start';
+        $('training-speed').value = String(this.pace);
+        $('training-step').disabled = this.step >= this.last;
+        const right = guesses.filter((g, i) => g >= 0 && g === next[i]).length, asked = guesses.filter((g) => g >= 0).length;
+        $('training-status').textContent = `Step ${this.step} of ${this.last}. ${this.step ? `Loss of new letters ${known[0].toFixed(2)}, of repeated ones ${known[1].toFixed(2)}. ` : ''}${right} of ${asked} guesses are right.`;
+        this.showChart(themeNow());
+        this.renderLetters(letters, next, guesses);
+        this.renderHeads(letters, heads);
+    },
+
+    chart(theme) {
+        return svgLines({ title: 'Loss', names: ['new letters', 'repeated letters'], lines: this.losses, xHigh: this.last, yHigh: Math.max(4, ...this.losses.flat()), xName: 'step' }, theme);
+    },
+
+    showChart(theme) {
+        const { svg, width, height } = this.chart(theme), last = this.losses.map((line) => line.length ? line[line.length - 1].toFixed(2) : 'none yet');
+        $('training-chart').innerHTML = `<svg width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-size="${SVG.font}" role="img" aria-label="Loss over the steps: new letters ${last[0]}, repeated letters ${last[1]}">${svg}</svg>`;
+    },
+
+    renderLetters(letters, next, guesses) {
+        const name = (n) => n < 0 ? '·' : String.fromCharCode(97 + n);
+        const row = (title, numbers, mark = () => '') => `<tr><th scope="row">${title}</th>${numbers.map((n, i) => `<td class="${mark(n, i)}">${name(n)}</td>`).join('')}</tr>`;
+        $('training-letters').innerHTML = row('text', letters) + row('next', next) + row('guess', guesses, (n, i) => n < 0 ? '' : n === next[i] ? 'good' : 'bad');
+    },
+
+    map({ block, head, weights }, letters) {
+        const labels = letters.map((n) => String.fromCharCode(97 + n));
+        return { title: `layer ${block + 1}, head ${head + 1}`, rows: weights.rows, cols: weights.cols, values: weights.values, low: 0, high: 1, side: 13, rowLabels: labels, colLabels: labels,
+            hidden: Uint8Array.from(weights.values, (_, n) => n % weights.cols > Math.floor(n / weights.cols) ? 1 : 0) };
+    },
+
+    renderHeads(letters, heads) {
+        const holder = $('training-heads');
+        if (!holder.children.length) holder.innerHTML = heads.map(() => '<figure><div class="scroll"></div><figcaption></figcaption></figure>').join('');
+        heads.forEach((h, n) => {
+            const figure = holder.children[n], map = this.map(h, letters);
+            showPicture(figure.firstElementChild, map, `${map.title}: looks at the letter before with ${h.before.toFixed(2)} of its attention, at the one that followed with ${h.followed.toFixed(2)}`,
+                (r, c) => { $('training-sum').textContent = c > r ? `${map.title}: letter ${r + 1}, “${map.rowLabels[r]}”, does not see letter ${c + 1}, “${map.colLabels[c]}”, which comes later.` :
+                    `${map.title}: letter ${r + 1}, “${map.rowLabels[r]}”, gives letter ${c + 1}, “${map.colLabels[c]}”, ${short(h.weights.values[r * map.cols + c], 3)} of its attention.`; });
+            figure.lastElementChild.innerHTML = `<small>looks at the letter before: ${h.before.toFixed(2)}; at the one that followed: ${h.followed.toFixed(2)}</small>`;
+        });
+    },
+
+    picture(theme) {
+        const { letters, heads } = engine.trained();
+        return svgDocument(`Training, step ${this.step}`, [this.chart(theme), ...heads.map((h) => svgHeatmap(this.map(h, letters), theme))], theme, 760);
+    },
+
+    write(link) {
+        link.set('at', this.step);
+        link.set('pace', this.pace);
+    },
+
+    // A link leads to a step: training goes there.
+    read(link) {
+        const at = link.has('at') ? wholeNumber('The link’s “at”', link.get('at'), 0, this.last) : undefined;
+        if (['1', '5', '25'].includes(link.get('pace'))) this.pace = Number(link.get('pace'));
+        if (at === undefined || at === this.step) return;
+        if (at < this.step) this.restart();
+        if (at > 0) this.run(at);
+    },
+};
+panels.push(training);
+
+// ==== The page =======================================================================================================
+
+let shown = null, written = '', waiting = 0;
+
+const fileText = (name) => $(`file-${name}`).textContent.trim();
+function fileBytes(name) {
+    const text = atob(fileText(name));
+    return Uint8Array.from(text, (c) => c.charCodeAt(0));
+}
+
+// Which of the two the browser can run: that with vectors, or that without.
+function chooseProgram() {
+    const vectors = fileBytes('vectors');
+    return WebAssembly.validate(vectors) ? vectors : fileBytes('scalar');
+}
+
+// The link of what is shown, after a moment without changes.
+function remember() {
+    clearTimeout(waiting);
+    waiting = setTimeout(writeLink, 150);
+}
+
+function writeLink() {
+    const link = new URLSearchParams();
+    clearTimeout(waiting);
+    link.set('panel', shown.id);
+    shown.write(link);
+    if ($('theme').value) link.set('theme', $('theme').value);
+    written = `#${link}`;
+    if (location.hash !== written) history.replaceState(null, '', written);
+}
+
+function readLink() {
+    const link = new URLSearchParams(location.hash.slice(1)), panel = panels.find((p) => p.id === link.get('panel')) || panels[0];
+    if (['light', 'dark'].includes(link.get('theme'))) $('theme').value = link.get('theme');
+    setTheme();
+    notice('');
+    if (link.has('panel')) attempt(() => panel.read(link));
+    show(panel);
+}
+
+function show(panel) {
+    shown = panel;
+    for (const p of panels) {
+        $(p.id).hidden = p !== panel;
+        $(`tab-${p.id}`).setAttribute('aria-selected', String(p === panel));
+        $(`tab-${p.id}`).tabIndex = p === panel ? 0 : -1;
+    }
+    panel.render();
+    remember();
+}
+
+function setTheme() {
+    const system = matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
+    document.documentElement.dataset.theme = $('theme').value || system;
+}
+
+function save() {
+    const link = document.createElement('a');
+    link.href = URL.createObjectURL(new Blob([shown.picture('light')], { type: 'image/svg+xml' }));
+    link.download = `attention-${shown.id}.svg`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+async function share() {
+    writeLink();
+    try {
+        await navigator.clipboard.writeText(location.href);
+        notice('The link to this view is in the clipboard.');
+    } catch {
+        notice('The address of this page is the link to this view.');
+    }
+}
+
+function startTabs() {
+    const choose = (panel) => { notice(''); show(panel); };
+    for (const panel of panels) $(`tab-${panel.id}`).addEventListener('click', () => choose(panel));
+    $('tabs').addEventListener('keydown', (event) => {
+        const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key], n = panels.indexOf(shown);
+        const to = move ? (n + move + panels.length) % panels.length : event.key === 'Home' ? 0 : event.key === 'End' ? panels.length - 1 : n;
+        if (to === n) return;
+        event.preventDefault();
+        choose(panels[to]);
+        $(`tab-${panels[to].id}`).focus();
+    });
+}
+
+function startPage() {
+    const files = new Map([['config', 'config.json'], ['weights', 'model.safetensors'], ['pieces', 'spiece.model']].map(([id, path]) => [`model/${path}`, fileBytes(id)]));
+    try {
+        engine = new Engine(chooseProgram(), files);
+    } catch (error) {
+        notice(`This browser cannot run the page: ${error.message}`);
+        return;
+    }
+    setTheme();
+    panels.forEach((panel) => panel.start());
+    startTabs();
+    $('theme').addEventListener('change', () => { setTheme(); shown.render(); remember(); });
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { setTheme(); shown.render(); });
+    $('export').addEventListener('click', save);
+    $('share').addEventListener('click', share);
+    $('about').textContent = `attn.h ${engine.version} computes all of this in your browser, with ${engine.instructionSet}. Nothing is sent anywhere.`;
+    window.addEventListener('hashchange', () => { if (location.hash !== written) readLink(); });
+    readLink();
+}
+
+if (typeof document !== 'undefined') startPage();

@@ -1,0 +1,55 @@
+# attention.html: a page to play with, in one file. It holds page.c with all of attn.h as WebAssembly, twice: with vectors,
+# and without for browsers that have none; the bundled translator; sentences and words that it knows.
+P         = $B/page
+page_in   = t5 beam translate layers checkpoint json safetensors sentencepiece
+page_cc   = clang --target=wasm32-wasi -O2 -DSAFETENSORS_NO_MMAP
+page_has  = command -v wasm-ld > /dev/null && echo '\#include <stdio.h>' | $(page_cc) -c -o /dev/null -x c - 2> /dev/null
+page_says = echo 'The page is not built: it needs clang, lld and wasi-libc. On Debian:'; \
+            echo '    apt-get install clang lld wasi-libc libclang-rt-dev-wasm32'
+page_with = $P/vectors.base64 $P/scalar.base64 $P/config.base64 $P/weights.base64 $P/pieces.base64 \
+            $P/words.txt $P/sentences.txt examples/page/page.css examples/page/page.js
+
+.PHONY: page test-page
+page:                                    ## build build/page/attention.html: attention to play with, in a browser
+	@if $(page_has); then $(MAKE) -s $P/attention.html; else $(page_says); exit 1; fi
+
+test-page: page                          ## test the page with node, and in browsers: chromium, and firefox-esr if it is there
+	@node tests/page/wasm.mjs $B
+	@node tests/page/page.mjs $B
+
+# A line @FILE@ of page.html becomes that file.
+$P/attention.html: examples/page/page.html $(page_with)
+	@sed $(foreach file,$(page_with),-e '/^@$(notdir $(file))@$$/{' -e 'r $(file)' -e 'd' -e '}') $< > $@
+	@echo "The page is $@."
+
+page_model = examples/models/bundled
+$P/config.base64: $(page_model)/config.json
+$P/weights.base64: $(page_model)/model.safetensors
+$P/pieces.base64: $(page_model)/spiece.model
+$P/vectors.base64 $P/scalar.base64: %.base64: %.wasm
+$P/%.base64:
+	@mkdir -p $P
+	@base64 -w 0 $< > $@
+
+# Of the corpus; those that it was not trained on serve as examples.
+$P/words.txt: $B/grammar
+	@mkdir -p $P
+	@$(RUN) $B/grammar --corpus 60000 | cut -f 1 | tr 'A-Z' 'a-z' | tr -s '.?! ' '\n' | sort -u | sed '/^$$/d' > $@
+$P/sentences.txt: examples/models/train/held_out.tsv
+	@mkdir -p $P
+	@cut -f 1 $< > $@
+
+page_cc_vectors = $(page_cc) -msimd128
+page_cc_scalar  = $(page_cc) -DATTN_NO_SIMD -Oz# small: few will need it
+define page_wasm
+$P/$1.wasm: $(patsubst %,$P/$1/%.o,page $(page_in))
+	$(page_cc) -mexec-model=reactor -Wl,-s -Wl,-z,stack-size=1048576 -o $$@ $$^
+$P/$1/page.o: examples/page/page.c examples/10_training.c examples/show.h attn.h
+	@mkdir -p $$(@D)
+	$(page_cc_$1) $(warnings) -Wno-shadow -c -o $$@ $$<
+$P/$1/%.o: examples/models/%.c $(wildcard examples/models/*.h) | $B/api
+	@mkdir -p $$(@D)
+	$(page_cc_$1) -c -o $$@ $$<
+endef
+$(eval $(call page_wasm,vectors))
+$(eval $(call page_wasm,scalar))
