@@ -962,6 +962,8 @@ const steps = {
     read(link) {
         const preset = link.get('numbers') || '000', stage = STAGES.findIndex((s) => s.id === link.get('step'));
         const divisor = parseNumber(link.get('divisor') || '');
+        this.looked = null;
+        this.ownScale = false;
         this.causal = link.get('mask') === 'causal';
         this.stage = Math.max(stage, 0);
         if (PRESETS[preset]) this.preset = preset, this.take(PRESETS[preset]);
@@ -1019,10 +1021,10 @@ const SIZES = [{ id: 'lq', name: 'Queries', least: 1, most: 16, step: 1 }, { id:
 const SHOWS = [['weights', 'weights'], ['final', 'scores given to softmax']], SCORES = [['random', 'of random numbers'], ['alike', 'all alike']];
 const NONE = 0, UPPER_LEFT = 1, LOWER_RIGHT = 2, KEY_SIZE = 8;
 
+const MASKING_AT_FIRST = { lq: 7, lk: 7, causal: 1, offset: 0, left: 2, right: 1, qlen: 5, kvlen: 5, alibi: 0.5, softcap: 1, sink: 1, temperature: 1 };
+
 const masking = {
-    id: 'masking', grids: {},
-    values: { lq: 7, lk: 7, causal: 1, offset: 0, left: 2, right: 1, qlen: 5, kvlen: 5, alibi: 0.5, softcap: 1, sink: 1, temperature: 1 },
-    isOn: {}, show: 'weights', scores: 'random',
+    id: 'masking', grids: {}, values: { ...MASKING_AT_FIRST }, isOn: {}, show: 'weights', scores: 'random',
 
     start() {
         const option = (o) => o.choices ?
@@ -1181,8 +1183,12 @@ const masking = {
         link.set('show', this.show);
     },
 
+    // What a link does not say is as at first.
     read(link) {
+        this.values = { ...MASKING_AT_FIRST };
         this.isOn = {};
+        this.show = 'weights';
+        this.scores = 'random';
         for (const o of [...SIZES, ...MASKING])
             if (link.has(o.id)) this.setFromLink(o, link.get(o.id));
         if (SCORES.some(([id]) => id === link.get('scores'))) this.scores = link.get('scores');
@@ -1203,10 +1209,11 @@ panels.push(masking);
 
 // ==== Panel 3: translation ===========================================================================================
 
+const EASY = 'It is easy to translate languages with transformers';
 const LOOKS = { cross: ['translation', 'sentence'], encoder: ['token that looks', 'token that is looked at'], decoder: ['token written', 'token before it'] };
 
 const translation = {
-    id: 'translation', text: 'It is easy to translate languages with transformers', beams: 4, part: 'cross', block: 2, head: 1,
+    id: 'translation', text: EASY, beams: 4, part: 'cross', block: 2, head: 1,
 
     start() {
         this.words = new Set(fileText('words').split('\n'));
@@ -1359,11 +1366,11 @@ const translation = {
             const x = link.has(name) ? wholeNumber(`The link’s “${name}”`, link.get(name), 1, most) : undefined;
             return x === undefined ? old : x;
         };
-        if (link.has('text')) this.text = link.get('text').slice(0, 300);
-        this.beams = whole('beams', 8, this.beams);
-        if (link.get('part') in LOOKS) this.part = link.get('part');
-        this.block = whole('layer', 99, this.block + 1) - 1;
-        this.head = whole('head', 99, this.head + 1) - 1;
+        this.text = link.has('text') ? link.get('text').slice(0, 300) : EASY;
+        this.beams = whole('beams', 8, 4);
+        this.part = link.get('part') in LOOKS ? link.get('part') : 'cross';
+        this.block = whole('layer', 99, 3) - 1;
+        this.head = whole('head', 99, 2) - 1;
     },
 };
 panels.push(translation);
