@@ -10794,7 +10794,11 @@ typedef ATTN__V ATTN__NAME(panel) __attribute__((may_alias));
 #define ATTN__FUSED ATTN__OF_REAL(__builtin_vsx_xvmaddsp, __builtin_vsx_xvmadddp)
 #endif
 #elif defined(__wasm__)
+#if !defined(__clang__) || __clang_major__ < 19 || __clang_major__ > 21
 #define ATTN__REGISTER "+r"
+#elif __FINITE_MATH_ONLY__ /* -ffast-math, which pins need; these compilers stop at "+r" of a vector */
+#define ATTN__REGISTER "+m"
+#endif
 #endif
 #ifdef ATTN__FUSED
 #define ATTN__FMA(a, b, c) ATTN__NAME(fma)(a, b, c)
