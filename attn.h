@@ -138,8 +138,9 @@
        alpha and beta are rounded to the compute type too, and so may scale be.
        Products are sums over k in two chains, of the terms of even number and of the others, which are added at the
        end; with fused multiply-add in the kernels of AVX2, AVX-512 and NEON, and in those of VECTOR128 where the
-       compiler's target is POWER, s390x, RISC-V without V, 32-bit Arm with VFPv4, or x86 with -mfma; in two roundings
-       in its others, and in plain C. On random data their RMS error is about 0.7 of that of the three nested loops that
+       compiler's target is POWER, s390x, RISC-V without V, 32-bit Arm with VFPv4, or x86 with -mfma; as the engine
+       chooses, always in the same way, where it is wasm with -mrelaxed-simd (clang from 16 on); in two roundings in
+       its others, and in plain C. On random data their RMS error is about 0.7 of that of the three nested loops that
        everybody writes. Huge terms that cancel may overflow in the chains, though not in all.
        With ATTN_ISA_AVX512BF16 products of BF16 by BF16 add two terms at a time, and the chains are of pairs of even
        number and of the others. Each term is exact, sums are float; but what is below the smallest normal number counts
@@ -185,12 +186,12 @@
        -ffast-math keeps all of this, except that subnormal numbers may become zero (softcaps above 1e37 lose by it).
 
    DETERMINISM
-       On one CPU and instruction set the bits of a result depend on the inputs alone: not on threads, scratch, layout,
-       neighbouring rows or batch items, what hidden keys hold, or whether an optional output was asked for (of
-       gradients: which of them); the sign of a zero excepted. Other instruction sets sum in another order, and
-       ATTN_ISA_BEST may be one for BF16 and another for the rest. None of this holds for x87 arithmetic (i386 without
-       -msse2 -mfpmath=sse), nor for ATTN_ISA_SCALAR where clang may fuse what it likes (-ffast-math or
-       -ffp-contract=fast, with fused multiply-add in the target).
+       On one CPU and instruction set, and in one engine of wasm, the bits of a result depend on the inputs alone: not
+       on threads, scratch, layout, neighbouring rows or batch items, what hidden keys hold, or whether an optional
+       output was asked for (of gradients: which of them); the sign of a zero excepted. Other instruction sets sum in
+       another order, and ATTN_ISA_BEST may be one for BF16 and another for the rest. None of this holds for x87
+       arithmetic (i386 without -msse2 -mfpmath=sse), nor for ATTN_ISA_SCALAR where clang may fuse what it likes
+       (-ffast-math or -ffp-contract=fast, with fused multiply-add in the target).
        A cache changes nothing either: its bits are those of attn_sdpa over the same tokens (I8 rounds otherwise), and
        those of a ring or of pages are those of a full cache. A packed text has the bits that it has alone, and lists of
        blocks those of the equal mask, forward and back (with an odd kv_len, those that it has without products of
@@ -10794,7 +10795,16 @@ typedef ATTN__V ATTN__NAME(panel) __attribute__((may_alias));
 #define ATTN__FUSED ATTN__OF_REAL(__builtin_vsx_xvmaddsp, __builtin_vsx_xvmadddp)
 #endif
 #elif defined(__wasm__)
+#if !defined(__clang__) || __clang_major__ < 19 || __clang_major__ > 21
 #define ATTN__REGISTER "+r"
+#elif __FINITE_MATH_ONLY__ /* -ffast-math, which pins need; these compilers stop at "+r" of a vector */
+#define ATTN__REGISTER "+m"
+#endif
+#if defined(__wasm_relaxed_simd__) && defined(__has_builtin)
+#if __has_builtin(__builtin_wasm_relaxed_madd_f32x4) /* clang 16: the standard's instructions, by their final names */
+#define ATTN__FUSED ATTN__OF_REAL(__builtin_wasm_relaxed_madd_f32x4, __builtin_wasm_relaxed_madd_f64x2)
+#endif
+#endif
 #endif
 #ifdef ATTN__FUSED
 #define ATTN__FMA(a, b, c) ATTN__NAME(fma)(a, b, c)
@@ -10821,7 +10831,7 @@ ATTN__TARGET ATTN__INLINE ATTN__I ATTN__NAME(iset)(ATTN__BITS x)
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(fma)(ATTN__V a, ATTN__V b, ATTN__V c)
 {
     ATTN__V v = (ATTN__V)ATTN__FUSED(a, b, c);
-#ifdef __clang__ /* would reorder a sum of these with -ffast-math */
+#if defined(__clang__) && !defined(__wasm__) /* would reorder a sum of these with -ffast-math */
     __asm__("" : ATTN__REGISTER(v));
 #endif
     return v;
