@@ -10,6 +10,7 @@
 ## ATTN_BENCH_PYTHON   what may have numpy, PyTorch and ONNX Runtime for the benchmarks (python3);
 ##                     for `bench-translate` torch, transformers, sentencepiece, safetensors, and ctranslate2;
 ##                     what the checks, `bench-search` and `bench-generate` need is said at the top of their scripts
+## BROWSERS      what tests the page (chromium, and firefox if it is there)
 ## TEST_LEVEL    in the environment: quick, for a shorter test
 
 CFLAGS  = -O2
@@ -46,7 +47,7 @@ include tests/bench/rules.mk examples/page/rules.mk
 .SECONDARY:
 .SUFFIXES:
 
-all: $(notebooks) $(tools)               ## build and run the notebooks; what you get by default
+all: $(notebooks) $(tools)               ## build and run the notebooks, build the page; what you get by default
 	@mkdir -p $B/pictures
 	@for notebook in $(notebooks); do $(RUN) $$notebook $B/pictures || exit 1; done
 	@echo && echo '== Translation, with T5'
@@ -54,6 +55,7 @@ all: $(notebooks) $(tools)               ## build and run the notebooks; what yo
 	@$(RUN) $B/05_translate --attention $B/pictures/05_cross_attention.svg examples/models/bundled '$(sentence)'
 	@echo 'A tiny demonstration model of 200 words. For t5-base: $B/05_translate DIRECTORY "text", see examples/README.md'
 	@echo && echo "The pictures are in $B/pictures."
+	@if $(page_has); then $(MAKE) -s $P/attention.html; else $(page_says); fi
 
 test: $B/test $B/test_examples $(notebooks) $(tools) $(learners) ## test the library, the examples, README and embedding
 	@$(check) library examples single pictures output tools search generate model readers readme quick
@@ -116,7 +118,7 @@ clean:                                   ## remove everything built
 	rm -rf $B
 
 help:                                    ## list the targets and variables
-	@echo 'Targets:'; sed -n 's/^\([a-z0-9-]*\):.*## */    \1\t/p' Makefile | expand -t 20
+	@echo 'Targets:'; sed -n 's/^\([a-z0-9-]*\):.*## */    \1\t/p' Makefile examples/page/rules.mk | expand -t 20
 	@echo 'Variables:'; sed -n 's/^## /    /p' Makefile
 
 # Compiles a file that sees the interface alone, and notes the headers that it includes, for attn.h the stamp $B/api.

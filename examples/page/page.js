@@ -320,6 +320,7 @@ class Grid {
         this.content = content;
         if (shape !== this.shape) this.build();
         this.shape = shape;
+        this.element.style.setProperty('--box', `${Math.max(6, ...content.texts.map((t) => t.length)) + 2}ch`);
         for (let r = 0; r < content.rows; r++)
             for (let c = 0; c < content.cols; c++) this.paint(r, c);
     }
@@ -536,6 +537,12 @@ function notice(text, undo) {
     button.textContent = 'Undo';
     button.addEventListener('click', () => { notice(''); undo(); });
     $('notice').append(button);
+}
+
+// What is looked at, in the line that stays in sight; or else what could be.
+function tell(id, text, told = true) {
+    $(id).textContent = text;
+    $(id).classList.toggle('told', told);
 }
 
 // Runs what may fail: a sentence then says why.
@@ -826,7 +833,7 @@ const steps = {
             this.looked = null;
         }
         if (this.looked && names.includes(this.looked.name)) this.look(this.looked.name, this.looked.r, this.looked.c);
-        else this.say('Point at a number, or go to it with the arrow keys: here is the sum that it came from.');
+        else this.looked = null, this.say('Point at a number, or go to it with the arrow keys: here is the sum that it came from.');
     },
 
     renderStages() {
@@ -896,7 +903,7 @@ const steps = {
         for (const [other, grid] of Object.entries(this.grids)) grid.mark((i, j) => (sources[other] || (() => false))(i, j));
     },
 
-    say(text) { $('steps-sum').textContent = text; },
+    say(text) { tell('steps-sum', text, Boolean(this.looked)); },
 
     explain(name, r, c) {
         const { product, scaled, masked, weights, weighted, output } = this.result, at = (m, i, j) => m.values[i * m.cols + j];
@@ -1130,7 +1137,7 @@ const masking = {
         this.grids.rows.update({ name: 'Each query', note: 'key j has the value j', rows: lq, cols: 4, values: perRow, texts: perRow.map((x, n) => n % 4 ? (Number.isFinite(x) ? x.toFixed(3).replace('-', '−') : short(x)) : String(x)),
             rowLabels: labels('query', lq), colLabels: ['keys seen', 'sum of weights', 'log-sum-exp', 'output'] });
         if (this.looked && this.looked.r < lq && (this.looked.c === null || this.looked.c < lk)) this.look(this.looked.r, this.looked.c);
-        else $('masking-sum').textContent = 'Point at a cell, or go to it with the arrow keys: why it is hidden, or what its weight came from.';
+        else tell('masking-sum', 'Point at a cell, or go to it with the arrow keys: why it is hidden, or what its weight came from.', false);
     },
 
     renderOptions() {
@@ -1152,7 +1159,7 @@ const masking = {
         this.looked = { r, c };
         this.grids.map.mark((i) => i === r);
         this.grids.rows.mark((i) => i === r);
-        $('masking-sum').textContent = c === null ? this.explainRow(r) : this.explainCell(r, c);
+        tell('masking-sum', c === null ? this.explainRow(r) : this.explainCell(r, c));
     },
 
     explainRow(r) {
@@ -1331,7 +1338,7 @@ const translation = {
             return;
         }
         const map = this.map();
-        $('translation-sum').textContent = 'Point at a cell, or go to it with the arrow keys.';
+        tell('translation-sum', 'Point at a weight, or go to it with the arrow keys.', false);
         showPicture($('translation-picture'), map, `${map.title}, ${map.rows} by ${map.cols} weights. Arrow keys go from weight to weight.`, (r, c) => this.tell(r, c));
     },
 
@@ -1344,7 +1351,7 @@ const translation = {
 
     tell(r, c) {
         const map = this.map(), weight = map.values[r * map.cols + c], looks = this.part === 'encoder' ? `Reading “${map.rowLabels[r]}”` : `Writing “${map.rowLabels[r]}”`;
-        $('translation-sum').textContent = `${looks}, this head gives “${map.colLabels[c]}” ${short(weight)} of its attention.`;
+        tell('translation-sum', `${looks}, this head gives “${map.colLabels[c]}” ${short(weight)} of its attention.`);
     },
 
     picture(theme) {
@@ -1472,8 +1479,9 @@ const training = {
         heads.forEach((h, n) => {
             const figure = holder.children[n], map = this.map(h, letters);
             showPicture(figure.firstElementChild, map, `${map.title}: looks at the letter before with ${h.before.toFixed(2)} of its attention, at the one that followed with ${h.followed.toFixed(2)}`,
-                (r, c) => { $('training-sum').textContent = c > r ? `${map.title}: letter ${r + 1}, “${map.rowLabels[r]}”, does not see letter ${c + 1}, “${map.colLabels[c]}”, which comes later.` :
-                    `${map.title}: letter ${r + 1}, “${map.rowLabels[r]}”, gives letter ${c + 1}, “${map.colLabels[c]}”, ${short(h.weights.values[r * map.cols + c], 3)} of its attention.`; });
+                (r, c) => tell('training-sum', c > r ?
+                    `${map.title}: letter ${r + 1}, “${map.rowLabels[r]}”, does not see letter ${c + 1}, “${map.colLabels[c]}”, which comes later.` :
+                    `${map.title}: letter ${r + 1}, “${map.rowLabels[r]}”, gives letter ${c + 1}, “${map.colLabels[c]}”, ${short(h.weights.values[r * map.cols + c], 3)} of its attention.`));
             figure.lastElementChild.innerHTML = `<small>looks at the letter before: ${h.before.toFixed(2)}; at the one that followed: ${h.followed.toFixed(2)}</small>`;
         });
     },

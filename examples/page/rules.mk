@@ -3,19 +3,22 @@
 P         = $B/page
 page_in   = t5 beam translate layers checkpoint json safetensors sentencepiece
 page_cc   = clang --target=wasm32-wasi -O2 -DSAFETENSORS_NO_MMAP
-page_has  = command -v wasm-ld > /dev/null && echo '\#include <stdio.h>' | $(page_cc) -c -o /dev/null -x c - 2> /dev/null
+page_has  = echo '\#include <stdio.h>' | $(page_cc) -mexec-model=reactor -x c - -o /dev/null 2> /dev/null
 page_says = echo 'The page is not built: it needs clang, lld and wasi-libc. On Debian:'; \
             echo '    apt-get install clang lld wasi-libc libclang-rt-dev-wasm32'
 page_with = $P/vectors.base64 $P/scalar.base64 $P/config.base64 $P/weights.base64 $P/pieces.base64 \
             $P/words.txt $P/sentences.txt examples/page/page.css examples/page/page.js
 
-.PHONY: page test-page
+.PHONY: page test-page page-picture
 page:                                    ## build build/page/attention.html: attention to play with, in a browser
 	@if $(page_has); then $(MAKE) -s $P/attention.html; else $(page_says); exit 1; fi
 
-test-page: page                          ## test the page with node, and in browsers: chromium, and firefox-esr if it is there
+test-page: page $(notebooks) $B/05_translate ## test the page with node and in browsers: chromium, and firefox-esr if it is there
 	@node tests/page/wasm.mjs $B
-	@node tests/page/page.mjs $B
+	@node tests/page/page.mjs $B $(BROWSERS)
+
+page-picture: page                       ## take the picture of the page that README shows, with chromium
+	@node tests/page/picture.mjs $B examples/pictures/page.png
 
 # A line @FILE@ of page.html becomes that file.
 $P/attention.html: examples/page/page.html $(page_with)
