@@ -1,5 +1,6 @@
-// The page attention.html. Every number is attn.h's: `Engine` calls page.c, compiled to WebAssembly; the rest of this file
-// asks, draws and explains. From top to bottom: the engine; numbers and words; pictures; the four panels; the page itself.
+// The page attention.html. Every number is attn.h's: `Engine` calls page.c, compiled to WebAssembly; the rest of this
+// file asks, draws and explains. From top to bottom: the engine; numbers and words; pictures; the four panels; the page
+// itself.
 'use strict';
 
 // ==== The engine =====================================================================================================
@@ -14,7 +15,10 @@ function systemCalls(files, memory) {
 
     // Calls use(place, size) for each of a list of buffers.
     const eachBuffer = (list, count, use) => {
-        for (let i = 0; i < count; i++) use(view().getUint32(list + 8 * i, true), view().getUint32(list + 8 * i + 4, true));
+        for (let i = 0; i < count; i++) {
+            const at = list + 8 * i;
+            use(view().getUint32(at, true), view().getUint32(at + 4, true));
+        }
     };
     return {
         fd_prestat_get(fd, at) {
@@ -90,8 +94,8 @@ class Engine {
     get version() { return this.text(this.exports.page_version()); }
     get instructionSet() { return this.text(this.exports.page_isa()); }
 
-    // Runs use(put, get): put copies an array into the engine's memory and returns its place, get copies numbers out. What
-    // was put is given back at the end.
+    // Runs use(put, get): put copies an array into the engine's memory and returns its place, get copies numbers out.
+    // What was put is given back at the end.
     lend(use) {
         const held = [];
         const put = (array) => {
@@ -117,7 +121,8 @@ class Engine {
     matmul(type, a, b) {
         return this.lend((put, get) => {
             const out = put(new Float64Array(a.rows * b.cols));
-            this.check(this.exports.page_matmul(TYPES[type], out, put(a.values), put(b.values), a.rows, a.cols, b.cols));
+            const left = put(a.values), right = put(b.values);
+            this.check(this.exports.page_matmul(TYPES[type], out, left, right, a.rows, a.cols, b.cols));
             return matrix(a.rows, b.cols, get(out, a.rows * b.cols));
         });
     }
@@ -128,8 +133,8 @@ class Engine {
             [q.rows, v.cols]];
         return this.lend((put, get) => {
             const out = sizes.map(([rows, cols]) => put(new Float64Array(rows * cols)));
-            this.check(this.exports.page_steps(TYPES[type], q.rows, k.rows, q.cols, v.cols, put(q.values), put(k.values),
-                put(v.values), scale, put(hidden), row, ...out));
+            this.check(this.exports.page_steps(TYPES[type], q.rows, k.rows, q.cols, v.cols,
+                put(q.values), put(k.values), put(v.values), scale, put(hidden), row, ...out));
             const [product, scaled, masked, weights, weighted, output] = sizes.map(([rows, cols], n) =>
                 matrix(rows, cols, get(out[n], rows * cols)));
             return { product, scaled, masked, weights, weighted, output };
@@ -167,7 +172,8 @@ class Engine {
         });
     }
 
-    // The translation of a text, its tokens, the search, and attention.encoder, .decoder, .cross: [block][head], matrices.
+    // The translation of a text, its tokens, the search, and attention.encoder, .decoder, .cross: [block][head],
+    // matrices.
     translate(text, beams) {
         if (!this.modelIsOpen) this.check(this.exports.page_open());
         this.modelIsOpen = true;
@@ -177,8 +183,9 @@ class Engine {
             const reply = JSON.parse(this.text(this.exports.page_reply()));
             const source = reply.source.length, target = reply.target.length;
             const read = (part, rows, cols) => Array.from({ length: reply.blocks }, (_, block) => {
-                const at = this.exports.page_attention(part, block), all = at && get(at, reply.heads * rows * cols, Float32Array);
+                const at = this.exports.page_attention(part, block);
                 if (!at) throw new Error('There is no memory left.');
+                const all = get(at, reply.heads * rows * cols, Float32Array);
                 return Array.from({ length: reply.heads }, (_, head) =>
                     matrix(rows, cols, Float64Array.from(all.subarray(head * rows * cols, (head + 1) * rows * cols))));
             });
@@ -200,7 +207,8 @@ class Engine {
         const heads = [[0, 0], [0, 1], [1, 0], [1, 1]].map(([block, head]) => ({ block, head,
             weights: matrix(length, length, new Float64Array(buffer, this.exports.page_train_looks(block, head),
                 length * length).slice()),
-            before: this.exports.page_train_share(block, head, 0), followed: this.exports.page_train_share(block, head, 1) }));
+            before: this.exports.page_train_share(block, head, 0),
+            followed: this.exports.page_train_share(block, head, 1) }));
         return { letters: integers(this.exports.page_train_letters()), next: integers(this.exports.page_train_next()),
             guesses: integers(this.exports.page_train_guesses()), heads };
     }
@@ -220,7 +228,9 @@ const named = (name, count) => range(count).map((i) => `${name} ${i + 1}`);
 
 // numpy writes 2. for 2 and inf; mathematics does not.
 function plainNumber(text) {
-    return text.replace(/\.$/, '').replace(/\.e/, 'e').replace(/^-?inf$/, (s) => s.startsWith('-') ? '−∞' : '∞').replace('nan', 'NaN');
+    return text.replace(/\.$/, '').replace(/\.e/, 'e')
+        .replace(/^-?inf$/, (s) => s.startsWith('-') ? '−∞' : '∞')
+        .replace('nan', 'NaN');
 }
 
 // A number in a sentence: so many significant digits at most.
@@ -269,7 +279,8 @@ function listed(numbers) {
     return parts.join(', ').replace(/, ([^,]*)$/, ' and $1');
 }
 
-const escapeText = (text) => text.replace(/[&<>"]/g, (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c]);
+const ENTITIES = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+const escapeText = (text) => text.replace(/[&<>"]/g, (c) => ENTITIES[c]);
 
 // ==== Pictures =======================================================================================================
 
@@ -297,9 +308,11 @@ function extent(values) {
     return finite.length ? [Math.min(...finite), Math.max(...finite)] : [0, 1];
 }
 
-// A matrix on the page, as a table: cells can be reached by pointer and arrow keys, and typed into where it is editable.
+// A matrix on the page, as a table: cells can be reached by pointer and arrow keys, and typed into where it is
+// editable.
 //   content: { name, note, rows, cols, texts, values, rowLabels, colLabels, low, high, hidden, editable, chosenRow }
-// on.look(r, c) and on.leave() tell what is looked at; on.edit(r, c, text) is told what is typed; on.choose(r) of clicks.
+// on.look(r, c) and on.leave() tell what is looked at; on.edit(r, c, text) is told what is typed; on.choose(r) of
+// clicks.
 class Grid {
     constructor(on = {}) {
         this.on = on;
@@ -315,8 +328,8 @@ class Grid {
     }
 
     update(content) {
-        const shape = [content.rows, content.cols, Boolean(content.editable), content.rowLabels, content.colLabels, content.name,
-            content.note].join('|');
+        const { rows, cols, editable, rowLabels, colLabels, name, note } = content;
+        const shape = [rows, cols, Boolean(editable), rowLabels, colLabels, name, note].join('|');
         this.content = content;
         if (shape !== this.shape) this.build();
         this.shape = shape;
@@ -326,20 +339,27 @@ class Grid {
     }
 
     build() {
-        const { name, note, rows, cols, rowLabels, colLabels, editable } = this.content;
-        const cell = (r, c) => {
-            const label = `${name}, ${rowLabels[r]}, ${colLabels[c]}`;
-            const at = `data-r="${r}" data-c="${c}" tabindex="${r + c === 0 ? 0 : -1}"`;
-            return editable ?
-                `<td class="boxed" role="gridcell"><input ${at} type="text" inputmode="decimal" autocomplete="off" aria-label="${escapeText(label)}"></td>` :
-                `<td role="gridcell" ${at}></td>`;
-        };
-        this.element.innerHTML = `<figcaption>${escapeText(name)} <small>${rows} × ${cols}${note ? `, ${escapeText(note)}` : ''}</small></figcaption>
+        const { name, note, rows, cols, rowLabels, colLabels } = this.content;
+        const heads = colLabels.map((label) => `<th scope="col">${escapeText(label)}</th>`).join('');
+        const row = (r) => `<tr><th scope="row">${escapeText(rowLabels[r])}</th>` +
+            `${range(cols).map((c) => this.cellHtml(r, c)).join('')}</tr>`;
+        const size = `${rows} × ${cols}${note ? `, ${escapeText(note)}` : ''}`;
+        this.element.innerHTML = `<figcaption>${escapeText(name)} <small>${size}</small></figcaption>
             <div class="scroll"><table role="grid" aria-label="${escapeText(name)}, ${rows} rows, ${cols} columns">
-            <thead><tr><td></td>${colLabels.map((l) => `<th scope="col">${escapeText(l)}</th>`).join('')}</tr></thead>
-            <tbody>${range(rows).map((r) => `<tr><th scope="row">${escapeText(rowLabels[r])}</th>${range(cols).map((c) => cell(r, c)).join('')}</tr>`).join('')}</tbody>
+            <thead><tr><td></td>${heads}</tr></thead>
+            <tbody>${range(rows).map(row).join('')}</tbody>
             </table></div>`;
         this.cells = Array.from(this.element.querySelectorAll('[data-r]'));
+    }
+
+    // The HTML of a cell: a box to type into, or a text that paint() fills in.
+    cellHtml(r, c) {
+        const { name, rowLabels, colLabels, editable } = this.content;
+        const at = `data-r="${r}" data-c="${c}" tabindex="${r + c === 0 ? 0 : -1}"`;
+        if (!editable) return `<td role="gridcell" ${at}></td>`;
+        const label = escapeText(`${name}, ${rowLabels[r]}, ${colLabels[c]}`);
+        const box = `<input ${at} type="text" inputmode="decimal" autocomplete="off" aria-label="${label}">`;
+        return `<td class="boxed" role="gridcell">${box}</td>`;
     }
 
     cell(r, c) { return this.cells[r * this.content.cols + c]; }
@@ -354,7 +374,8 @@ class Grid {
             }
             return;
         }
-        const isHidden = Boolean(hidden && hidden[n]), colour = low === undefined || Number.isNaN(at) || isHidden ? null : shade(at, themeNow());
+        const isHidden = Boolean(hidden && hidden[n]);
+        const colour = low === undefined || Number.isNaN(at) || isHidden ? null : shade(at, themeNow());
         cell.textContent = texts[n];
         cell.style.background = colour ? colour.fill : '';
         cell.style.color = colour ? colour.ink : '';
@@ -382,7 +403,8 @@ class Grid {
 
     type(target, done) {
         if (target.dataset.r === undefined) return;
-        const r = Number(target.dataset.r), c = Number(target.dataset.c), valid = parseNumber(target.value) !== undefined;
+        const r = Number(target.dataset.r), c = Number(target.dataset.c);
+        const valid = parseNumber(target.value) !== undefined;
         if (!valid && done) {
             target.removeAttribute('aria-invalid');
             target.value = this.content.texts[r * this.content.cols + c];
@@ -403,7 +425,8 @@ class Grid {
         if (event.key === 'Enter' && !inBox && this.on.choose) {
             this.on.choose(r);
         } else if (moves[event.key]) {
-            const within = event.key === 'ArrowLeft' ? cell.selectionStart > 0 : cell.selectionEnd < (cell.value || '').length;
+            const length = (cell.value || '').length;
+            const within = event.key === 'ArrowLeft' ? cell.selectionStart > 0 : cell.selectionEnd < length;
             if (inBox && moves[event.key][1] && within) return;
             r += moves[event.key][0];
             c += moves[event.key][1];
@@ -422,62 +445,118 @@ class Grid {
 
 // ---- SVG: what large matrices are on the page, and what every picture is when it is saved ----
 
-const SVG = { font: 13, gap: 2, light: { ground: '#fff', ink: '#1a2029', quiet: '#56606e', line: '#ccd3dc' },
-    dark: { ground: '#12161c', ink: '#e6eaf0', quiet: '#a3adba', line: '#3a4452' }, lines: ['#c2571a', '#2171b5'], darkLines: ['#ff9d5c', '#7db8f5'] };
+const SVG = {
+    font: 13,
+    family: "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif",
+    gap: 2,
+    light: { ground: '#fff', ink: '#1a2029', quiet: '#56606e', line: '#ccd3dc' },
+    dark: { ground: '#12161c', ink: '#e6eaf0', quiet: '#a3adba', line: '#3a4452' },
+    lines: ['#c2571a', '#2171b5'],
+    darkLines: ['#ff9d5c', '#7db8f5'],
+};
 
 function svgText(x, y, text, more = '') {
     return `<text x="${x}" y="${y}" ${more}>${escapeText(text)}</text>`;
 }
 
+// A text that runs upwards.
+function svgTurned(x, y, text, more) {
+    return `<g transform="translate(${x} ${y}) rotate(-90)">${svgText(0, 0, text, more)}</g>`;
+}
+
+// The attributes that every picture has.
+const svgSize = (width, height) =>
+    `width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-size="${SVG.font}" role="img"`;
+
+// A picture for the page, which a screen reader calls `label`.
+const svgElement = ({ svg, width, height }, label, more = '') =>
+    `<svg ${svgSize(width, height)} ${more} aria-label="${escapeText(label)}">${svg}</svg>`;
+
 const textWidth = (text, font = SVG.font) => Math.ceil(Array.from(text).length * font * 0.62);
 
-// A heatmap: { title, rows, cols, values, texts, rowLabels, colLabels, rowName, colName, low, high, hidden, side }. Cells
-// are as large as their texts need, or `side` without. Returns { svg, width, height }.
-function svgHeatmap(map, theme) {
-    const ink = SVG[theme], texts = map.texts, upright = !texts;
-    const cellHeight = map.side || 30, cellWidth = map.side || Math.max(36, ...texts.map((t) => textWidth(t) + 12), ...map.colLabels.map((t) => textWidth(t) + 8));
+// Where the parts of a heatmap are. Cells are as large as their texts need, or `side` without.
+function heatmapLayout(map) {
+    const cellHeight = map.side || 30;
+    const cellWidth = map.side ||
+        Math.max(36, ...map.texts.map((t) => textWidth(t) + 12), ...map.colLabels.map((t) => textWidth(t) + 8));
     const left = Math.max(...map.rowLabels.map((t) => textWidth(t))) + 12 + (map.rowName ? 20 : 0);
-    const turned = upright && map.colLabels.some((t) => t.length > 1);
+    const turned = !map.texts && map.colLabels.some((t) => t.length > 1);
     const headHeight = turned ? Math.max(...map.colLabels.map((t) => textWidth(t))) + 8 : 22;
     const top = (map.title ? 26 : 0) + (map.colName ? 20 : 0) + headHeight;
-    const width = Math.max(left + map.cols * cellWidth + 8, map.title ? textWidth(map.title, 15) + 8 : 0), height = top + map.rows * cellHeight + 8;
-    const parts = [];
+    const titleWidth = map.title ? textWidth(map.title, 15) + 8 : 0;
+    const width = Math.max(left + map.cols * cellWidth + 8, titleWidth), height = top + map.rows * cellHeight + 8;
+    return { cellWidth, cellHeight, left, top, turned, width, height };
+}
+
+// The title of a heatmap, and what its rows and columns are.
+function heatmapLabels(map, { cellWidth, cellHeight, left, top, turned }, theme) {
+    const ink = SVG[theme], parts = [];
+    const middle = `text-anchor="middle" fill="${ink.quiet}"`;
     if (map.title) parts.push(svgText(0, 16, map.title, `font-size="15" font-weight="600" fill="${ink.ink}"`));
     if (map.colName) parts.push(svgText(left, (map.title ? 26 : 0) + 14, `${map.colName} →`, `fill="${ink.quiet}"`));
-    if (map.rowName) parts.push(`<g transform="translate(12 ${top + map.rows * cellHeight / 2}) rotate(-90)">${svgText(0, 0, `← ${map.rowName}`, `text-anchor="middle" fill="${ink.quiet}"`)}</g>`);
+    if (map.rowName) parts.push(svgTurned(12, top + map.rows * cellHeight / 2, `← ${map.rowName}`, middle));
     map.colLabels.forEach((label, c) => {
         const x = left + (c + 0.5) * cellWidth;
-        parts.push(turned ? `<g transform="translate(${x + 4} ${top - 6}) rotate(-90)">${svgText(0, 0, label, `fill="${ink.ink}"`)}</g>` :
-            svgText(x, top - 7, label, `text-anchor="middle" fill="${ink.quiet}"`));
+        parts.push(turned ? svgTurned(x + 4, top - 6, label, `fill="${ink.ink}"`) : svgText(x, top - 7, label, middle));
     });
-    map.rowLabels.forEach((label, r) => parts.push(svgText(left - 8, top + (r + 0.5) * cellHeight + 4.5, label, `text-anchor="end" fill="${upright ? ink.ink : ink.quiet}"`)));
-    range(map.rows * map.cols).forEach((n) => {
-        const r = Math.floor(n / map.cols), c = n % map.cols, x = left + c * cellWidth, y = top + r * cellHeight;
-        const hidden = map.hidden && map.hidden[n], at = level(map.values[n], map.low, map.high);
-        const colour = map.low === undefined || hidden || Number.isNaN(at) ? null : shade(at, theme);
-        if (hidden && !texts) return;
-        parts.push(`<rect x="${x}" y="${y}" width="${cellWidth - 1}" height="${cellHeight - 1}" fill="${colour ? colour.fill : 'none'}" stroke="${colour ? 'none' : ink.line}"${map.side ? ` data-r="${r}" data-c="${c}"` : ''}/>`);
-        if (hidden) parts.push(`<path stroke="${ink.line}" d="M${x} ${y + cellHeight}L${x + cellWidth} ${y}"/>`);
-        if (texts) parts.push(svgText(x + cellWidth / 2, y + cellHeight / 2 + 4.5, texts[n], `text-anchor="middle" fill="${colour ? colour.ink : ink.ink}"`));
+    map.rowLabels.forEach((label, r) => {
+        const y = top + (r + 0.5) * cellHeight + 4.5, colour = map.texts ? ink.quiet : ink.ink;
+        parts.push(svgText(left - 8, y, label, `text-anchor="end" fill="${colour}"`));
     });
-    return { svg: parts.join(''), width: Math.ceil(width), height: Math.ceil(height) };
+    return parts.join('');
+}
+
+// The nth cell of a heatmap.
+function heatmapCell(map, { cellWidth, cellHeight, left, top }, n, theme) {
+    const ink = SVG[theme], r = Math.floor(n / map.cols), c = n % map.cols;
+    const x = left + c * cellWidth, y = top + r * cellHeight;
+    const hidden = map.hidden && map.hidden[n], at = level(map.values[n], map.low, map.high);
+    const colour = map.low === undefined || hidden || Number.isNaN(at) ? null : shade(at, theme);
+    if (hidden && !map.texts) return '';
+    const size = `width="${cellWidth - 1}" height="${cellHeight - 1}"`;
+    const paint = colour ? `fill="${colour.fill}" stroke="none"` : `fill="none" stroke="${ink.line}"`;
+    const place = map.side ? ` data-r="${r}" data-c="${c}"` : '';
+    const parts = [`<rect x="${x}" y="${y}" ${size} ${paint}${place}/>`];
+    if (hidden) parts.push(`<path stroke="${ink.line}" d="M${x} ${y + cellHeight}L${x + cellWidth} ${y}"/>`);
+    if (map.texts) {
+        const more = `text-anchor="middle" fill="${colour ? colour.ink : ink.ink}"`;
+        parts.push(svgText(x + cellWidth / 2, y + cellHeight / 2 + 4.5, map.texts[n], more));
+    }
+    return parts.join('');
+}
+
+// A heatmap: { title, rows, cols, values, texts, rowLabels, colLabels, rowName, colName, low, high, hidden, side }.
+// Returns { svg, width, height }.
+function svgHeatmap(map, theme) {
+    const layout = heatmapLayout(map);
+    const cells = range(map.rows * map.cols).map((n) => heatmapCell(map, layout, n, theme));
+    return {
+        svg: heatmapLabels(map, layout, theme) + cells.join(''),
+        width: Math.ceil(layout.width),
+        height: Math.ceil(layout.height),
+    };
 }
 
 // Lines over a common axis from 0: { title, names, lines: arrays of numbers, xHigh, yHigh, xName }.
 function svgLines(chart, theme) {
     const ink = SVG[theme], left = 44, top = 30, width = 560, height = 200, right = 130;
     const colours = theme === 'dark' ? SVG.darkLines : SVG.lines, parts = [];
-    const x = (i) => (left + width * i / chart.xHigh).toFixed(1), y = (v) => (top + height * (1 - Math.min(v, chart.yHigh) / chart.yHigh)).toFixed(1);
+    const x = (i) => (left + width * i / chart.xHigh).toFixed(1);
+    const y = (v) => (top + height * (1 - Math.min(v, chart.yHigh) / chart.yHigh)).toFixed(1);
     parts.push(svgText(left, 16, chart.title, `font-size="15" font-weight="600" fill="${ink.ink}"`));
-    for (let v = 0; v <= chart.yHigh; v++)
-        parts.push(`<path stroke="${ink.line}" d="M${left} ${y(v)}H${left + width}"/>`, svgText(left - 8, Number(y(v)) + 4.5, String(v), `text-anchor="end" fill="${ink.quiet}"`));
+    for (let v = 0; v <= chart.yHigh; v++) {
+        parts.push(`<path stroke="${ink.line}" d="M${left} ${y(v)}H${left + width}"/>`);
+        parts.push(svgText(left - 8, Number(y(v)) + 4.5, String(v), `text-anchor="end" fill="${ink.quiet}"`));
+    }
     for (let i = 0; i <= chart.xHigh; i += chart.xHigh / 5)
         parts.push(svgText(x(i), top + height + 18, String(i), `text-anchor="middle" fill="${ink.quiet}"`));
     parts.push(svgText(left + width / 2, top + height + 38, chart.xName, `text-anchor="middle" fill="${ink.quiet}"`));
-    const ends = chart.lines.map((line, n) => line.length ? Number(y(line[line.length - 1])) + 4.5 : top + 20 * (n + 1));
+    const ends = chart.lines.map((line, n) =>
+        line.length ? Number(y(line[line.length - 1])) + 4.5 : top + 20 * (n + 1));
     if (Math.abs(ends[0] - ends[1]) < 16) ends[ends[0] > ends[1] ? 0 : 1] = Math.min(...ends) + 16; // side by side
     chart.lines.forEach((line, n) => {
-        if (line.length > 1) parts.push(`<path fill="none" stroke-width="2" stroke="${colours[n]}" d="${line.map((v, i) => `${i ? 'L' : 'M'}${x(i + 1)} ${y(v)}`).join('')}"/>`);
+        const path = line.map((v, i) => `${i ? 'L' : 'M'}${x(i + 1)} ${y(v)}`).join('');
+        if (line.length > 1) parts.push(`<path fill="none" stroke-width="2" stroke="${colours[n]}" d="${path}"/>`);
         parts.push(svgText(left + width + 8, ends[n], chart.names[n], `fill="${colours[n]}"`));
     });
     return { svg: parts.join(''), width: left + width + right, height: top + height + 46 };
@@ -495,17 +574,18 @@ function svgDocument(title, parts, theme, most = 1100) {
         return at;
     });
     const height = y + tallest + 16, ink = SVG[theme];
-    return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" font-size="${SVG.font}" font-family="system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif">` +
+    const head = svgText(16, 30, title, `font-size="18" font-weight="600" fill="${ink.ink}"`);
+    return `<svg xmlns="http://www.w3.org/2000/svg" ${svgSize(width, height)} font-family="${SVG.family}">` +
         `<title>${escapeText(title)}</title><rect width="100%" height="100%" fill="${ink.ground}"/>` +
-        `${svgText(16, 30, title, `font-size="18" font-weight="600" fill="${ink.ink}"`)}${placed.join('')}</svg>\n`;
+        `${head}${placed.join('')}</svg>\n`;
 }
 
 // A heatmap on the page whose cells tell what they are: by pointer, or by arrow keys once it has the focus.
 function showPicture(holder, map, label, tell) {
-    const { svg, width, height } = svgHeatmap(map, themeNow());
-    const chosen = holder.chosen && holder.chosen.r < map.rows && holder.chosen.c < map.cols ? holder.chosen : { r: 0, c: 0 };
+    const picked = holder.chosen, isThere = picked && picked.r < map.rows && picked.c < map.cols;
+    const chosen = isThere ? picked : { r: 0, c: 0 };
     const hadFocus = holder.contains(document.activeElement);
-    holder.innerHTML = `<svg class="picture" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-size="${SVG.font}" role="img" tabindex="0" aria-label="${escapeText(label)}">${svg}</svg>`;
+    holder.innerHTML = svgElement(svgHeatmap(map, themeNow()), label, 'class="picture" tabindex="0"');
     const picture = holder.firstElementChild;
     const say = (r, c) => { holder.chosen = { r, c }; tell(r, c); };
     picture.addEventListener('pointerover', (event) => {
@@ -578,15 +658,20 @@ const INPUTS = {
     wk: of([0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 1, 0]), wv: of([0, 2, 0], [0, 3, 0], [1, 0, 3], [1, 1, 0]),
     type: 'f64', digits: 8, scale: '1', labels: named('input', 3),
 };
-const WORDS = of([0.43, 0.15, 0.89], [0.55, 0.87, 0.66], [0.57, 0.85, 0.64], [0.22, 0.58, 0.33], [0.77, 0.25, 0.1], [0.05, 0.8, 0.55]);
+const WORDS = of([0.43, 0.15, 0.89], [0.55, 0.87, 0.66], [0.57, 0.85, 0.64], [0.22, 0.58, 0.33], [0.77, 0.25, 0.1],
+    [0.05, 0.8, 0.55]);
 const ANNOTATIONS = of([3, 12, 45], [59, 2, 5], [1, 43, 5], [4, 3, 45.3]);
 const PRESETS = {
     '000': { name: 'notebook 000: three inputs, scores not scaled', ...INPUTS },
     '001': { name: 'notebook 001: the same, with other words', ...INPUTS },
-    '002': { name: 'notebook 002: four words, in whole numbers', type: 'f32', digits: 8, scale: '', labels: named('word', 4),
-        x: of([0, 1, 1, 2], [1, 0, 0, 2], [1, 1, 0, 2], [2, 1, 1, 1]), wq: of([1, 1, 0, 0], [0, 0, 2, 2], [1, 2, 2, 2], [0, 0, 2, 2]),
-        wk: of([1, 1, 0, 2], [1, 1, 2, 0], [2, 1, 0, 2], [0, 0, 0, 1]), wv: of([1, 2, 1, 1], [1, 2, 0, 1], [0, 0, 2, 0], [2, 1, 1, 2]) },
-    '003': { name: 'notebook 003: a decoder scores four annotations', type: 'f64', digits: 8, scale: '1', labels: ['decoder'],
+    '002': { name: 'notebook 002: four words, in whole numbers',
+        type: 'f32', digits: 8, scale: '', labels: named('word', 4),
+        x: of([0, 1, 1, 2], [1, 0, 0, 2], [1, 1, 0, 2], [2, 1, 1, 1]),
+        wq: of([1, 1, 0, 0], [0, 0, 2, 2], [1, 2, 2, 2], [0, 0, 2, 2]),
+        wk: of([1, 1, 0, 2], [1, 1, 2, 0], [2, 1, 0, 2], [0, 0, 0, 1]),
+        wv: of([1, 2, 1, 1], [1, 2, 0, 1], [0, 0, 2, 0], [2, 1, 1, 2]) },
+    '003': { name: 'notebook 003: a decoder scores four annotations',
+        type: 'f64', digits: 8, scale: '1', labels: ['decoder'],
         keyLabels: named('step', 4), q: of([5, 1, 20]), k: ANNOTATIONS, v: ANNOTATIONS },
     '004': { name: 'notebook 004: six words look at each other', type: 'f32', digits: 4, scale: '1',
         labels: ['Your', 'journey', 'starts', 'with', 'one', 'step'], q: WORDS, k: WORDS, v: WORDS },
@@ -609,35 +694,75 @@ function numbersOfSentence(words) {
 
 const STAGES = [
     { id: 'inputs', name: 'Inputs', title: 'Inputs and weights',
-        text: 'Each row of x is a word, or another thing to be looked at, as numbers. Three matrices turn it into a query (what it looks for), a key (what it can be found by) and a value (what it gives). In a model they are learned.' },
+        text: 'Each row of x is a word, or another thing to be looked at, as numbers. Three matrices turn it into a ' +
+            'query (what it looks for), a key (what it can be found by) and a value (what it gives). In a model they ' +
+            'are learned.' },
     { id: 'qkv', name: 'Q, K, V', title: 'Queries, keys, values',
         text: 'Q = x Wq, K = x Wk, V = x Wv: a row for each word. Everything that follows needs these three alone.' },
     { id: 'product', name: 'Scores', title: 'Scores: Q Kᵀ',
-        text: 'Each query is multiplied with each key, number by number, and the products are added up. The more alike they are, the higher the score.' },
+        text: 'Each query is multiplied with each key, number by number, and the products are added up. The more ' +
+            'alike they are, the higher the score.' },
     { id: 'scaled', name: 'Scale', title: 'Scale: divide every score',
-        text: 'Long keys make large scores. Divided by the square root of the key’s size they stay moderate, and softmax does not choose too early.' },
+        text: 'Long keys make large scores. Divided by the square root of the key’s size they stay moderate, and ' +
+            'softmax does not choose too early.' },
     { id: 'masked', name: 'Mask', title: 'Mask: hide what may not be seen',
-        text: 'A hidden score becomes −∞, whose exponential is 0. Causal: a query sees its own position and what came before, not what comes later. A model that writes word by word does not have the later words yet, and in training it could simply copy them.' },
+        text: 'A hidden score becomes −∞, whose exponential is 0. Causal: a query sees its own position and what ' +
+            'came before, not what comes later. A model that writes word by word does not have the later words ' +
+            'yet, and in training it could simply copy them.' },
     { id: 'weights', name: 'Softmax', title: 'Softmax: scores become weights',
-        text: 'The exponential of each score, divided by the sum of its row: every weight is between 0 and 1, and a row adds up to 1. The largest score of the row is taken off first, so that nothing overflows.' },
+        text: 'The exponential of each score, divided by the sum of its row: every weight is between 0 and 1, and a ' +
+            'row adds up to 1. The largest score of the row is taken off first, so that nothing overflows.' },
     { id: 'weighted', name: 'Weighted values', title: 'Weighted values',
-        text: 'One query at a time: each value times the weight that this query gives it. Click a row of the weights to choose the query.' },
+        text: 'One query at a time: each value times the weight that this query gives it. Click a row of the weights ' +
+            'to choose the query.' },
     { id: 'output', name: 'Output', title: 'Output: the weighted values added up',
-        text: 'Each query gets the sum of all values, each as much as its weight says. Where one weight is nearly 1, the output is nearly that value.' },
+        text: 'Each query gets the sum of all values, each as much as its weight says. Where one weight is nearly 1, ' +
+            'the output is nearly that value.' },
 ];
+
+const POINT_AT_A_NUMBER = 'Point at a number, or go to it with the arrow keys: here is the sum that it came from.';
+const NUMBERS_ARE_OWN = 'Q, K and V are now numbers of your own, and no longer computed from x.';
+
+const SCALE_OPTIONS = `
+    <label>Divide by <select id="steps-scale">
+        <option value="">the square root of the key’s size</option>
+        <option value="1">1: not at all</option>
+        <option value="own">a number of your own</option>
+    </select></label>
+    <label id="steps-divisor-label">Number <input type="text" inputmode="decimal" id="steps-divisor"></label>`;
+const MASK_OPTIONS = `
+    <label>Mask <select id="steps-mask">
+        <option value="">none: every query sees every key</option>
+        <option value="causal">causal: nobody sees what comes later</option>
+    </select></label>`;
+
+const entry = (m, r, c) => m.values[r * m.cols + c];
+
+// "1 × 2 + 3 × 4 = 14": a(n) times b(n), for each n.
+function sumOfProducts(a, b, count, result) {
+    const terms = range(count).map((n) => `${signed(a(n))} × ${signed(b(n))}`);
+    return `${terms.join(' + ')} = ${short(result, 8)}`;
+}
 
 const steps = {
     id: 'steps', preset: '000', sentence: '', stage: 0, row: 0, causal: false,
     grids: {},
 
     start() {
-        fillSelect($('steps-preset'), [...Object.entries(PRESETS).map(([id, p]) => [id, p.name]), [SENTENCE, 'your sentence'], [OWN, 'your own']]);
+        const presets = Object.entries(PRESETS).map(([id, p]) => [id, p.name]);
+        fillSelect($('steps-preset'), [...presets, [SENTENCE, 'your sentence'], [OWN, 'your own']]);
         $('steps-preset').addEventListener('change', (event) => this.choosePreset(event.target.value));
         $('steps-sentence').addEventListener('input', (event) => this.setSentence(event.target.value));
         $('steps-back').addEventListener('click', () => this.go(-1));
         $('steps-next').addEventListener('click', () => this.go(1));
-        $('steps-type').addEventListener('change', (event) => { this.type = event.target.value; this.changed(); });
-        $('steps-digits').addEventListener('change', (event) => { this.digits = Number(event.target.value); this.changed(); });
+        $('steps-type').addEventListener('change', (event) => {
+            this.type = event.target.value;
+            this.changed();
+        });
+        $('steps-digits').addEventListener('change', (event) => {
+            this.digits = Number(event.target.value);
+            this.changed();
+        });
         for (const [size, most] of [['lq', MOST_ROWS], ['lk', MOST_ROWS], ['d', MOST_COLS], ['dv', MOST_COLS]])
             $(`steps-${size}`).addEventListener('change', (event) => {
                 const count = wholeNumber(event.target.parentNode.textContent.trim(), event.target.value, 1, most);
@@ -681,17 +806,21 @@ const steps = {
             notice('The sentence is empty: the numbers stay as they were.');
             return;
         }
-        if (words.length > MOST_ROWS) notice(`A sentence has at most ${MOST_ROWS} words here: the others are left out.`);
+        if (words.length > MOST_ROWS)
+            notice(`A sentence has at most ${MOST_ROWS} words here: the others are left out.`);
         this.preset = SENTENCE;
-        this.take(numbersOfSentence(words.slice(0, MOST_ROWS).map((word) => word.length > 14 ? `${word.slice(0, 13)}…` : word)));
+        const cut = (word) => word.length > 14 ? `${word.slice(0, 13)}…` : word;
+        this.take(numbersOfSentence(words.slice(0, MOST_ROWS).map(cut)));
         this.changed();
     },
 
     // All numbers as they are, to go back to.
     snapshot() {
         const copy = {};
-        for (const name of ['preset', 'stage', 'row', 'type', 'digits', 'scale', 'labels', 'keyLabels']) copy[name] = this[name];
-        for (const name of ['x', 'wq', 'wk', 'wv', 'q', 'k', 'v']) copy[name] = this[name] && matrix(this[name].rows, this[name].cols, this[name].values);
+        for (const name of ['preset', 'stage', 'row', 'type', 'digits', 'scale', 'labels', 'keyLabels'])
+            copy[name] = this[name];
+        for (const name of ['x', 'wq', 'wk', 'wv', 'q', 'k', 'v'])
+            copy[name] = this[name] && matrix(this[name].rows, this[name].cols, this[name].values);
         return copy;
     },
     restore(copy) {
@@ -704,7 +833,7 @@ const steps = {
         if (!this.x) return;
         const before = this.snapshot();
         this.x = this.wq = this.wk = this.wv = null;
-        notice(`${why} Q, K and V are now numbers of your own, and no longer computed from x.`, () => this.restore(before));
+        notice(`${why} ${NUMBERS_ARE_OWN}`, () => this.restore(before));
     },
 
     resize(size, count) {
@@ -764,67 +893,124 @@ const steps = {
     },
 
     compute() {
-        if (this.x) [this.q, this.k, this.v] = [this.wq, this.wk, this.wv].map((w) => engine.matmul(this.type, this.x, w));
+        if (this.x)
+            [this.q, this.k, this.v] = [this.wq, this.wk, this.wv].map((w) => engine.matmul(this.type, this.x, w));
         this.masks = this.hidden();
-        this.result = engine.steps(this.type, this.q, this.k, this.v, this.scale === '' ? 0 : 1 / Number(this.scale), this.masks, this.row);
+        const scale = this.scale === '' ? 0 : 1 / Number(this.scale);
+        this.result = engine.steps(this.type, this.q, this.k, this.v, scale, this.masks, this.row);
+    },
+
+    // Why there are NaNs or infinities, from what was typed; '' if nothing that was typed is the cause.
+    cause() {
+        const names = ['x', 'wq', 'wk', 'wv', 'q', 'k', 'v'].filter((name) => this[name]);
+        const isLarge = (x) => Number.isFinite(x) && Math.abs(x) > 3.4028235e38;
+        const large = this.type === 'f32' && names.find((name) => this[name].values.some(isLarge));
+        const odd = names.find((name) => this[name].values.some((x) => !Number.isFinite(x)));
+        if (large) return ` ${TITLES[large]} has a number beyond the largest float, 3.4e38, which counts as ∞.`;
+        return odd ? ` ${TITLES[odd]} has a number that is NaN or infinite.` : '';
     },
 
     // What is unusual about the numbers, in a sentence.
     remark() {
-        const { weights, masked } = this.result, names = ['x', 'wq', 'wk', 'wv', 'q', 'k', 'v'].filter((name) => this[name]);
-        const odd = names.find((name) => this[name].values.some((x) => !Number.isFinite(x)));
-        const large = this.type === 'f32' && names.find((name) => this[name].values.some((x) => Number.isFinite(x) && Math.abs(x) > 3.4028235e38));
+        const { weights, masked } = this.result, cause = this.cause();
         const nan = range(weights.rows).find((r) => rowOf(weights, r).some(Number.isNaN));
         const empty = range(weights.rows).find((r) => rowOf(weights, r).every((x) => x === 0));
-        const cause = large ? ` ${TITLES[large]} has a number beyond the largest float, 3.4e38, which counts as ∞.` : odd ? ` ${TITLES[odd]} has a number that is NaN or infinite.` : '';
-        if (nan !== undefined) return `The weights of ${this.labels[nan]} are NaN, because one of its scores is NaN or +∞.${cause || ' The scores grew beyond what the numbers can hold.'}`;
+        if (nan !== undefined)
+            return `The weights of ${this.labels[nan]} are NaN, because one of its scores is NaN or +∞.` +
+                (cause || ' The scores grew beyond what the numbers can hold.');
         if (empty !== undefined) return `${this.labels[empty]} sees no key: its weights and its output are 0.`;
-        if (masked.values.some((x) => x === -Infinity) && !this.causal) return `A score is −∞: that key gets no weight.${cause}`;
+        if (masked.values.some((x) => x === -Infinity) && !this.causal)
+            return `A score is −∞: that key gets no weight.${cause}`;
         return cause.trim();
     },
 
     // ---- showing ----
 
+    // The texts of a matrix: as typed, as a notebook prints them, or with so many digits.
+    texts(m, isTyped) {
+        if (isTyped) return Array.from(m.values, plainOwn);
+        if (PRESETS[this.preset])
+            return range(m.rows).flatMap((r) => engine.words(this.type, rowOf(m, r), this.digits));
+        return Array.from(m.values, (x) => fixed(x, this.digits));
+    },
+
+    note(name) {
+        if (name === 'weighted') return `of ${this.labels[this.row]}`;
+        return name === 'masked' || name === 'weights' ? 'rows: queries, columns: keys' : '';
+    },
+
     content(name) {
-        const editable = ['x', 'wq', 'wk', 'wv', 'q', 'k', 'v'].includes(name), m = editable ? this[name] : this.result[name];
+        const editable = ['x', 'wq', 'wk', 'wv', 'q', 'k', 'v'].includes(name);
+        const m = editable ? this[name] : this.result[name];
         const isScore = ['product', 'scaled', 'masked', 'weights'].includes(name);
-        const own = editable && (this.x ? !['q', 'k', 'v'].includes(name) : true);
-        const texts = own ? Array.from(m.values, plainOwn) : PRESETS[this.preset] ? range(m.rows).flatMap((r) => engine.words(this.type, rowOf(m, r), this.digits)) :
-            Array.from(m.values, (x) => fixed(x, this.digits));
+        const isTyped = editable && (this.x ? !['q', 'k', 'v'].includes(name) : true);
         const [low, high] = name === 'weights' ? [0, 1] : extent(m.values);
-        const rowLabels = { q: this.labels, x: this.labels, k: this.keyLabels, v: this.keyLabels, weighted: this.keyLabels, wq: 0, wk: 0, wv: 0 }[name];
-        return { name: TITLES[name], rows: m.rows, cols: m.cols, values: m.values, texts, low, high, editable,
-            rowLabels: rowLabels === 0 ? range(m.rows).map((i) => String(i + 1)) : rowLabels || this.labels,
-            colLabels: isScore ? this.keyLabels : range(m.cols).map((i) => String(i + 1)),
+        const numbered = (count) => range(count).map((i) => String(i + 1));
+        const isWeight = ['wq', 'wk', 'wv'].includes(name), isOfKeys = ['k', 'v', 'weighted'].includes(name);
+        return {
+            name: TITLES[name],
+            note: this.note(name),
+            rows: m.rows,
+            cols: m.cols,
+            values: m.values,
+            texts: this.texts(m, isTyped),
+            low,
+            high,
+            editable,
+            rowLabels: isWeight ? numbered(m.rows) : isOfKeys ? this.keyLabels : this.labels,
+            colLabels: isScore ? this.keyLabels : numbered(m.cols),
             hidden: name === 'masked' || name === 'weights' ? this.masks : null,
-            note: name === 'weighted' ? `of ${this.labels[this.row]}` : name === 'masked' || name === 'weights' ? 'rows: queries, columns: keys' : '',
-            chosenRow: name === 'weights' && this.shownStage().id === 'weighted' ? this.row : undefined };
+            chosenRow: name === 'weights' && this.shownStage().id === 'weighted' ? this.row : undefined,
+        };
     },
 
     shownStage() { return STAGES[this.stage]; },
 
     shownGrids() {
-        return { inputs: ['x', 'wq', 'wk', 'wv'], qkv: this.x ? ['x', 'wq', 'wk', 'wv', 'q', 'k', 'v'] : ['q', 'k', 'v'], product: ['q', 'k', 'product'], scaled: ['product', 'scaled'],
-            masked: ['scaled', 'masked'], weights: ['masked', 'weights'], weighted: ['weights', 'v', 'weighted'], output: ['weights', 'v', 'output'] }[this.shownStage().id];
+        return {
+            inputs: ['x', 'wq', 'wk', 'wv'],
+            qkv: this.x ? ['x', 'wq', 'wk', 'wv', 'q', 'k', 'v'] : ['q', 'k', 'v'],
+            product: ['q', 'k', 'product'],
+            scaled: ['product', 'scaled'],
+            masked: ['scaled', 'masked'],
+            weights: ['masked', 'weights'],
+            weighted: ['weights', 'v', 'weighted'],
+            output: ['weights', 'v', 'output'],
+        }[this.shownStage().id];
     },
 
     render() {
         if (attempt(() => { this.compute(); return true; }) !== true) return;
-        const stage = this.shownStage(), names = this.shownGrids();
+        const stage = this.shownStage();
         $('steps-preset').value = this.preset;
-        if (document.activeElement !== $('steps-sentence')) $('steps-sentence').value = this.preset === SENTENCE ? this.sentence : '';
+        if (document.activeElement !== $('steps-sentence'))
+            $('steps-sentence').value = this.preset === SENTENCE ? this.sentence : '';
         $('steps-type').value = this.type;
         $('steps-digits').value = String(this.digits);
-        $('steps-lq').value = this.q.rows, $('steps-lk').value = this.k.rows, $('steps-d').value = this.q.cols, $('steps-dv').value = this.v.cols;
+        $('steps-lq').value = this.q.rows;
+        $('steps-lk').value = this.k.rows;
+        $('steps-d').value = this.q.cols;
+        $('steps-dv').value = this.v.cols;
         this.renderStages();
         $('steps-title').textContent = `${this.stage + 1}. ${stage.title}`;
         $('steps-text').textContent = stage.text;
         this.renderOptions();
         $('steps-remark').textContent = this.remark();
+        this.renderMatrices();
+    },
+
+    newGrid(name) {
+        return new Grid({
+            look: (r, c) => this.look(name, r, c),
+            edit: (r, c, text, done) => this.edit(name, r, c, text, done),
+            choose: (r) => this.choose(name, r),
+        });
+    },
+
+    renderMatrices() {
+        const names = this.shownGrids();
         for (const name of names) {
-            if (!this.grids[name])
-                this.grids[name] = new Grid({ look: (r, c) => this.look(name, r, c), edit: (r, c, text, done) => this.edit(name, r, c, text, done),
-                    choose: (r) => this.choose(name, r) });
+            if (!this.grids[name]) this.grids[name] = this.newGrid(name);
             this.grids[name].update(this.content(name));
         }
         const shown = names.map((name) => this.grids[name].element), holder = $('steps-matrices');
@@ -832,15 +1018,23 @@ const steps = {
             holder.replaceChildren(...shown);
             this.looked = null;
         }
-        if (this.looked && names.includes(this.looked.name)) this.look(this.looked.name, this.looked.r, this.looked.c);
-        else this.looked = null, this.say('Point at a number, or go to it with the arrow keys: here is the sum that it came from.');
+        if (this.looked && names.includes(this.looked.name)) {
+            this.look(this.looked.name, this.looked.r, this.looked.c);
+        } else {
+            this.looked = null;
+            this.say(POINT_AT_A_NUMBER);
+        }
     },
 
     renderStages() {
         if (!$('steps-stages').children.length) {
-            $('steps-stages').innerHTML = STAGES.map((s, n) => `<li><button type="button" data-stage="${n}">${n + 1} ${escapeText(s.name)}</button></li>`).join('');
+            const item = (s, n) =>
+                `<li><button type="button" data-stage="${n}">${n + 1} ${escapeText(s.name)}</button></li>`;
+            $('steps-stages').innerHTML = STAGES.map(item).join('');
             $('steps-stages').addEventListener('click', (event) => {
-                if (event.target.dataset.stage) this.stage = Number(event.target.dataset.stage), this.changed();
+                if (!event.target.dataset.stage) return;
+                this.stage = Number(event.target.dataset.stage);
+                this.changed();
             });
         }
         for (const button of $('steps-stages').querySelectorAll('button')) {
@@ -858,15 +1052,9 @@ const steps = {
         const stage = this.shownStage().id, holder = $('steps-options');
         if (holder.dataset.stage !== stage) {
             holder.dataset.stage = stage;
-            holder.innerHTML = stage === 'scaled' ? `<label>Divide by <select id="steps-scale"><option value="">the square root of the key’s size</option><option value="1">1: not at all</option><option value="own">a number of your own</option></select></label>
-                <label id="steps-divisor-label">Number <input type="text" inputmode="decimal" id="steps-divisor"></label>` :
-                stage === 'masked' ? '<label>Mask <select id="steps-mask"><option value="">none: every query sees every key</option><option value="causal">causal: nobody sees what comes later</option></select></label>' : '';
-            if (stage === 'scaled') {
-                $('steps-scale').addEventListener('change', (event) => this.setScale(event.target.value === 'own' ? '2' : event.target.value, event.target.value === 'own'));
-                $('steps-divisor').addEventListener('input', (event) => this.setScale(event.target.value, true));
-            } else if (stage === 'masked') {
-                $('steps-mask').addEventListener('change', (event) => { this.causal = event.target.value === 'causal'; this.changed(); });
-            }
+            holder.innerHTML = { scaled: SCALE_OPTIONS, masked: MASK_OPTIONS }[stage] || '';
+            if (stage === 'scaled') this.startScaleOptions();
+            if (stage === 'masked') this.startMaskOptions();
         }
         if (stage === 'masked') $('steps-mask').value = this.causal ? 'causal' : '';
         if (stage !== 'scaled') return;
@@ -874,6 +1062,21 @@ const steps = {
         $('steps-scale').value = own ? 'own' : this.scale;
         $('steps-divisor-label').hidden = !own;
         if (document.activeElement !== $('steps-divisor')) $('steps-divisor').value = this.scale;
+    },
+
+    startScaleOptions() {
+        $('steps-scale').addEventListener('change', (event) => {
+            const isOwn = event.target.value === 'own';
+            this.setScale(isOwn ? '2' : event.target.value, isOwn);
+        });
+        $('steps-divisor').addEventListener('input', (event) => this.setScale(event.target.value, true));
+    },
+
+    startMaskOptions() {
+        $('steps-mask').addEventListener('change', (event) => {
+            this.causal = event.target.value === 'causal';
+            this.changed();
+        });
     },
 
     setScale(text, own) {
@@ -900,44 +1103,88 @@ const steps = {
         this.looked = { name, r, c };
         const { text, sources } = this.explain(name, r, c);
         this.say(text);
-        for (const [other, grid] of Object.entries(this.grids)) grid.mark((i, j) => (sources[other] || (() => false))(i, j));
+        for (const [other, grid] of Object.entries(this.grids)) grid.mark(sources[other] || (() => false));
     },
 
     say(text) { tell('steps-sum', text, Boolean(this.looked)); },
 
+    // How a number came about: { text, sources }. sources[name](i, j): whether that cell of a matrix is in the sum.
     explain(name, r, c) {
-        const { product, scaled, masked, weights, weighted, output } = this.result, at = (m, i, j) => m.values[i * m.cols + j];
-        const sum = (a, b, count, result) => `${range(count).map((n) => `${signed(a(n))} × ${signed(b(n))}`).join(' + ')} = ${short(result, 8)}`;
-        const query = this.labels[r], key = this.keyLabels[c], row = (i) => i === r, column = (i, j) => j === c, same = (i, j) => i === r && j === c;
         const fromInputs = { q: 'wq', k: 'wk', v: 'wv' }[name];
-        if (fromInputs && this.x)
-            return { text: `${TITLES[name]}, ${this.labels[r]}, ${c + 1}: row of x times column of ${TITLES[fromInputs]} = ${sum((n) => at(this.x, r, n), (n) => at(this[fromInputs], n, c), this.x.cols, at(this[name], r, c))}`,
-                sources: { x: row, [fromInputs]: column } };
-        if (this[name]) return { text: `${TITLES[name]}, row ${r + 1}, column ${c + 1}: ${short(at(this[name], r, c), 8)}. You can change it.`, sources: {} };
-        if (name === 'product')
-            return { text: `score of ${query} with ${key}: query times key = ${sum((n) => at(this.q, r, n), (n) => at(this.k, c, n), this.q.cols, at(product, r, c))}`,
-                sources: { q: row, k: (i) => i === c } };
-        if (name === 'scaled')
-            return { text: `${short(at(product, r, c), 8)} ÷ ${this.scale === '' ? `√${this.q.cols}` : signed(this.divisor())} = ${short(at(scaled, r, c), 8)}`, sources: { product: same } };
-        if (name === 'masked')
-            return { text: this.masks[r * this.k.rows + c] ? `${key} comes after ${query}, which does not see it: −∞ takes the place of ${short(at(scaled, r, c), 8)}` :
-                `${query} sees ${key}: its score stays ${short(at(masked, r, c), 8)}`, sources: { scaled: same } };
-        if (name === 'weights') return { text: this.explainWeight(r, c), sources: this.shownStage().id === 'weights' ? { masked: row } : {} };
-        if (name === 'weighted')
-            return { text: `${key === undefined ? '' : ''}${this.keyLabels[r]}: its weight × its value = ${signed(at(weights, this.row, r))} × ${signed(at(this.v, r, c))} = ${short(at(weighted, r, c), 8)}`,
-                sources: { weights: (i, j) => i === this.row && j === r, v: same } };
-        return { text: `output of ${query}, ${c + 1}: weights times values = ${sum((n) => at(weights, r, n), (n) => at(this.v, n, c), this.k.rows, at(output, r, c))}`,
-            sources: { weights: row, v: column } };
+        if (fromInputs && this.x) return this.explainProjection(name, fromInputs, r, c);
+        if (this[name]) return this.explainTyped(name, r, c);
+        if (name === 'product') return this.explainScore(r, c);
+        if (name === 'scaled') return this.explainScaled(r, c);
+        if (name === 'masked') return this.explainMasked(r, c);
+        if (name === 'weights') {
+            const sources = this.shownStage().id === 'weights' ? { masked: (i) => i === r } : {};
+            return { text: this.explainWeight(r, c), sources };
+        }
+        return name === 'weighted' ? this.explainWeighted(r, c) : this.explainOutput(r, c);
+    },
+
+    explainProjection(name, weight, r, c) {
+        const { x } = this, w = this[weight];
+        const sum = sumOfProducts((n) => entry(x, r, n), (n) => entry(w, n, c), x.cols, entry(this[name], r, c));
+        const where = `${TITLES[name]}, ${this.labels[r]}, ${c + 1}`;
+        return { text: `${where}: row of x times column of ${TITLES[weight]} = ${sum}`,
+            sources: { x: (i) => i === r, [weight]: (i, j) => j === c } };
+    },
+
+    explainTyped(name, r, c) {
+        const where = `${TITLES[name]}, row ${r + 1}, column ${c + 1}`;
+        return { text: `${where}: ${short(entry(this[name], r, c), 8)}. You can change it.`, sources: {} };
+    },
+
+    explainScore(r, c) {
+        const { q, k } = this, score = entry(this.result.product, r, c);
+        const sum = sumOfProducts((n) => entry(q, r, n), (n) => entry(k, c, n), q.cols, score);
+        return { text: `score of ${this.labels[r]} with ${this.keyLabels[c]}: query times key = ${sum}`,
+            sources: { q: (i) => i === r, k: (i) => i === c } };
+    },
+
+    explainScaled(r, c) {
+        const { product, scaled } = this.result;
+        const divisor = this.scale === '' ? `√${this.q.cols}` : signed(this.divisor());
+        return { text: `${short(entry(product, r, c), 8)} ÷ ${divisor} = ${short(entry(scaled, r, c), 8)}`,
+            sources: { product: (i, j) => i === r && j === c } };
+    },
+
+    explainMasked(r, c) {
+        const query = this.labels[r], key = this.keyLabels[c], isHidden = this.masks[r * this.k.rows + c];
+        const before = short(entry(this.result.scaled, r, c), 8), after = short(entry(this.result.masked, r, c), 8);
+        const text = isHidden ?
+            `${key} comes after ${query}, which does not see it: −∞ takes the place of ${before}` :
+            `${query} sees ${key}: its score stays ${after}`;
+        return { text, sources: { scaled: (i, j) => i === r && j === c } };
+    },
+
+    explainWeighted(r, c) {
+        const { weights, weighted } = this.result;
+        const product = `${signed(entry(weights, this.row, r))} × ${signed(entry(this.v, r, c))}`;
+        return { text: `${this.keyLabels[r]}: its weight × its value = ${product} = ${short(entry(weighted, r, c), 8)}`,
+            sources: { weights: (i, j) => i === this.row && j === r, v: (i, j) => i === r && j === c } };
+    },
+
+    explainOutput(r, c) {
+        const { weights, output } = this.result, { v } = this;
+        const sum = sumOfProducts((n) => entry(weights, r, n), (n) => entry(v, n, c), v.rows, entry(output, r, c));
+        return { text: `output of ${this.labels[r]}, ${c + 1}: weights times values = ${sum}`,
+            sources: { weights: (i) => i === r, v: (i, j) => j === c } };
     },
 
     explainWeight(r, c) {
-        const { masked, weights } = this.result, scores = Array.from(rowOf(masked, r)), seen = scores.filter((s) => s !== -Infinity);
-        const top = Math.max(...seen), weight = short(rowOf(weights, r)[c], 8), pair = `weight that ${this.labels[r]} gives ${this.keyLabels[c]}: `;
+        const { masked, weights } = this.result, scores = Array.from(rowOf(masked, r));
+        const seen = scores.filter((s) => s !== -Infinity);
+        const top = Math.max(...seen), weight = short(rowOf(weights, r)[c], 8);
+        const pair = `weight that ${this.labels[r]} gives ${this.keyLabels[c]}: `;
         if (seen.length === 0) return `${pair}0, for it sees no key`;
         if (scores[c] === -Infinity) return `${pair}exp(−∞) = 0, whatever the others are`;
         if (!Number.isFinite(top)) return `${pair}${weight}, for a score of its row is NaN or +∞`;
         const exps = seen.map((s) => Math.exp(s - top)), power = (s) => `exp(${short(s)} − ${signed(top)})`;
-        return `${pair}${power(scores[c])} ÷ (${seen.map(power).join(' + ')}) = ${short(Math.exp(scores[c] - top))} ÷ ${short(exps.reduce((a, b) => a + b, 0))} = ${weight}`;
+        const sum = short(exps.reduce((a, b) => a + b, 0));
+        return `${pair}${power(scores[c])} ÷ (${seen.map(power).join(' + ')}) = ` +
+            `${short(Math.exp(scores[c] - top))} ÷ ${sum} = ${weight}`;
     },
 
     // ---- saving and links ----
@@ -955,7 +1202,8 @@ const steps = {
         link.set('step', this.shownStage().id);
         if (this.preset === SENTENCE) link.set('sentence', this.sentence);
         if (this.preset === OWN) {
-            for (const name of this.x ? ['x', 'wq', 'wk', 'wv'] : ['q', 'k', 'v']) link.set(name, writeMatrix(this[name]));
+            for (const name of this.x ? ['x', 'wq', 'wk', 'wv'] : ['q', 'k', 'v'])
+                link.set(name, writeMatrix(this[name]));
             link.set('labels', this.labels.join('|'));
             link.set('keys', this.keyLabels.join('|'));
         }
@@ -973,14 +1221,25 @@ const steps = {
         this.ownScale = false;
         this.causal = link.get('mask') === 'causal';
         this.stage = Math.max(stage, 0);
-        if (PRESETS[preset]) this.preset = preset, this.take(PRESETS[preset]);
-        else if (preset === SENTENCE && (link.get('sentence') || '').trim()) this.setSentence((link.get('sentence')).slice(0, 200)), this.stage = Math.max(stage, 0);
-        else if (preset === OWN) this.readOwn(link);
-        else notice('The link names numbers that there are not; here are those of notebook 000.');
+        if (PRESETS[preset]) {
+            this.preset = preset;
+            this.take(PRESETS[preset]);
+        } else if (preset === SENTENCE && (link.get('sentence') || '').trim()) {
+            this.setSentence(link.get('sentence').slice(0, 200));
+            this.stage = Math.max(stage, 0);
+        } else if (preset === OWN) {
+            this.readOwn(link);
+        } else {
+            notice('The link names numbers that there are not; here are those of notebook 000.');
+        }
         if (link.get('type') in TYPES) this.type = link.get('type');
         if (['2', '4', '8'].includes(link.get('digits'))) this.digits = Number(link.get('digits'));
-        if (link.get('divisor') === 'root') this.scale = '';
-        else if (divisor && Number.isFinite(divisor) && Number.isFinite(1 / divisor)) this.scale = String(divisor), this.ownScale = divisor !== 1;
+        if (link.get('divisor') === 'root') {
+            this.scale = '';
+        } else if (divisor && Number.isFinite(divisor) && Number.isFinite(1 / divisor)) {
+            this.scale = String(divisor);
+            this.ownScale = divisor !== 1;
+        }
         if (!this.x) this.stage = Math.max(this.stage, 1);
         const query = parseNumber(link.get('query') || '');
         this.row = Number.isInteger(query) && query >= 1 && query <= (this.x || this.q).rows ? query - 1 : 0;
@@ -989,23 +1248,38 @@ const steps = {
     readOwn(link) {
         const m = {}, names = link.get('x') ? ['x', 'wq', 'wk', 'wv'] : ['q', 'k', 'v'];
         for (const name of names) m[name] = readMatrix(link.get(name) || '', MOST_ROWS, MOST_COLS);
-        const fits = names.every((name) => m[name]) && (m.x ? ['wq', 'wk', 'wv'].every((w) => m[w].rows === m.x.cols) && m.wq.cols === m.wk.cols :
-            m.q.cols === m.k.cols && m.k.rows === m.v.rows);
-        if (!fits) {
+        if (!this.fit(m, names)) {
             notice('The matrices of the link do not fit together; here are those of notebook 000.');
             this.take(PRESETS['000']);
             this.preset = '000';
             return;
         }
-        const labels = (text, count, name) => range(count).map((i) => ((text || '').split('|')[i] || `${name} ${i + 1}`).slice(0, 14));
+        const label = (text, i, name) => ((text || '').split('|')[i] || `${name} ${i + 1}`).slice(0, 14);
+        const labels = (text, count, name) => range(count).map((i) => label(text, i, name));
         this.preset = OWN;
-        this.take({ ...m, type: 'f32', digits: 4, scale: '', labels: labels(link.get('labels'), (m.x || m.q).rows, m.x ? 'input' : 'query'),
-            keyLabels: labels(link.get('keys'), (m.x || m.k).rows, m.x ? 'input' : 'key') });
+        this.take({
+            ...m,
+            type: 'f32',
+            digits: 4,
+            scale: '',
+            labels: labels(link.get('labels'), (m.x || m.q).rows, m.x ? 'input' : 'query'),
+            keyLabels: labels(link.get('keys'), (m.x || m.k).rows, m.x ? 'input' : 'key'),
+        });
+    },
+
+    // Whether all of these matrices are there, and can be multiplied with each other.
+    fit(m, names) {
+        if (!names.every((name) => m[name])) return false;
+        if (!m.x) return m.q.cols === m.k.cols && m.k.rows === m.v.rows;
+        return ['wq', 'wk', 'wv'].every((w) => m[w].rows === m.x.cols) && m.wq.cols === m.wk.cols;
     },
 };
 
-const TITLES = { x: 'x', wq: 'Wq', wk: 'Wk', wv: 'Wv', q: 'Q', k: 'K', v: 'V', product: 'Scores', scaled: 'Scaled scores', masked: 'Masked scores',
-    weights: 'Weights', weighted: 'Weighted values', output: 'Output' };
+const TITLES = {
+    x: 'x', wq: 'Wq', wk: 'Wk', wv: 'Wv', q: 'Q', k: 'K', v: 'V',
+    product: 'Scores', scaled: 'Scaled scores', masked: 'Masked scores',
+    weights: 'Weights', weighted: 'Weighted values', output: 'Output',
+};
 const plainOwn = (x) => Number.isFinite(x) ? String(x) : short(x);
 panels.push(steps);
 
@@ -1013,7 +1287,8 @@ panels.push(steps);
 
 // The options of page_attend, in its order. `on`: it can be off, and then is NaN.
 const MASKING = [
-    { id: 'causal', name: 'Causal rule', choices: [['0', 'none'], ['1', 'upper left'], ['2', 'lower right'], ['3', 'offset']] },
+    { id: 'causal', name: 'Causal rule',
+        choices: [['0', 'none'], ['1', 'upper left'], ['2', 'lower right'], ['3', 'offset']] },
     { id: 'offset', name: 'Offset of the queries', least: -16, most: 16, step: 1 },
     { id: 'left', name: 'Window to the left', least: 0, most: 15, step: 1, on: true },
     { id: 'right', name: 'Window to the right', least: 0, most: 15, step: 1, on: true },
@@ -1024,46 +1299,80 @@ const MASKING = [
     { id: 'sink', name: 'Sink', least: -5, most: 5, step: 0.25, on: true },
     { id: 'temperature', name: 'Temperature', least: 0.1, most: 5, step: 0.1 },
 ];
-const SIZES = [{ id: 'lq', name: 'Queries', least: 1, most: 16, step: 1 }, { id: 'lk', name: 'Keys', least: 1, most: 16, step: 1 }];
-const SHOWS = [['weights', 'weights'], ['final', 'scores given to softmax']], SCORES = [['random', 'of random numbers'], ['alike', 'all alike']];
+const SIZES = [
+    { id: 'lq', name: 'Queries', least: 1, most: 16, step: 1 },
+    { id: 'lk', name: 'Keys', least: 1, most: 16, step: 1 },
+];
+const SHOWS = [['weights', 'weights'], ['final', 'scores given to softmax']];
+const SCORES = [['random', 'of random numbers'], ['alike', 'all alike']];
 const NONE = 0, UPPER_LEFT = 1, LOWER_RIGHT = 2, KEY_SIZE = 8;
 
-const MASKING_AT_FIRST = { lq: 7, lk: 7, causal: 1, offset: 0, left: 2, right: 1, qlen: 5, kvlen: 5, alibi: 0.5, softcap: 1, sink: 1, temperature: 1 };
+const MASKING_AT_FIRST = {
+    lq: 7, lk: 7, causal: 1, offset: 0, left: 2, right: 1, qlen: 5, kvlen: 5,
+    alibi: 0.5, softcap: 1, sink: 1, temperature: 1,
+};
+
+const POINT_AT_A_CELL =
+    'Point at a cell, or go to it with the arrow keys: why it is hidden, or what its weight came from.';
+const NOBODY_LOOKS_AHEAD = 'Nobody sees what comes after its own position: when a text is written word by word, ' +
+    'the later words are not there yet.';
+
+// An option of the panel, as HTML: a list of choices.
+function choiceHtml(id, name, choices) {
+    const items = choices.map(([value, text]) => `<option value="${value}">${text}</option>`).join('');
+    return `<div class="option"><label>${name} <select id="masking-${id}">${items}</select></label></div>`;
+}
+
+// An option of the panel, as HTML: a number, by slider or typed, which may be off.
+function numberHtml(o) {
+    const id = `masking-${o.id}`, bounds = `min="${o.least}" max="${o.most}" step="${o.step}"`;
+    const label = o.on ?
+        `<label for="${id}-on" class="check"><input type="checkbox" id="${id}-on"> ${o.name}</label>` :
+        `<label for="${id}">${o.name}</label>`;
+    const slider = `<input type="range" id="${id}" aria-label="${o.name}" ${bounds}>`;
+    const box = `<input type="number" id="${id}-number" aria-label="${o.name}, as a number" ${bounds}>`;
+    return `<div class="option" id="${id}-option">${label} ${slider}${box}</div>`;
+}
 
 const masking = {
     id: 'masking', grids: {}, values: { ...MASKING_AT_FIRST }, isOn: {}, show: 'weights', scores: 'random',
 
     start() {
-        const option = (o) => o.choices ?
-            `<div class="option"><label>${o.name} <select id="masking-${o.id}">${o.choices.map(([v, t]) => `<option value="${v}">${t}</option>`).join('')}</select></label></div>` :
-            `<div class="option" id="masking-${o.id}-option"><label ${o.on ? `for="masking-${o.id}-on" class="check"` : `for="masking-${o.id}"`}>${o.on ? `<input type="checkbox" id="masking-${o.id}-on"> ` : ''}${o.name}</label>
-             <input type="range" id="masking-${o.id}" aria-label="${o.name}" min="${o.least}" max="${o.most}" step="${o.step}"><input type="number" id="masking-${o.id}-number" aria-label="${o.name}, as a number" min="${o.least}" max="${o.most}" step="${o.step}"></div>`;
+        const option = (o) => o.choices ? choiceHtml(o.id, o.name, o.choices) : numberHtml(o);
         $('masking-options').innerHTML = [...SIZES, ...MASKING].map(option).join('') +
-            `<div class="option"><label>Scores <select id="masking-scores">${SCORES.map(([v, t]) => `<option value="${v}">${t}</option>`).join('')}</select></label></div>
-             <div class="option"><label>Show <select id="masking-show">${SHOWS.map(([v, t]) => `<option value="${v}">${t}</option>`).join('')}</select></label></div>`;
+            choiceHtml('scores', 'Scores', SCORES) + choiceHtml('show', 'Show', SHOWS);
         $('masking-options').addEventListener('submit', (event) => event.preventDefault());
-        for (const o of [...SIZES, ...MASKING]) {
-            const set = (event) => this.set(o, event.target.value, event.type === 'change');
-            for (const id of [`masking-${o.id}`, `masking-${o.id}-number`]) {
-                if (!$(id)) continue;
-                $(id).addEventListener('input', set);
-                $(id).addEventListener('change', set);
-            }
-            if (o.on) $(`masking-${o.id}-on`).addEventListener('change', (event) => { this.isOn[o.id] = event.target.checked; this.changed(); });
-        }
+        for (const o of [...SIZES, ...MASKING]) this.startOption(o);
         for (const name of ['scores', 'show'])
-            $(`masking-${name}`).addEventListener('change', (event) => { this[name] = event.target.value; this.changed(); });
+            $(`masking-${name}`).addEventListener('change', (event) => {
+                this[name] = event.target.value;
+                this.changed();
+            });
         this.grids.map = new Grid({ look: (r, c) => this.look(r, c) });
         this.grids.rows = new Grid({ look: (r) => this.look(r, null) });
         $('masking-map').replaceChildren(this.grids.map.element);
         $('masking-rows').replaceChildren(this.grids.rows.element);
     },
 
+    startOption(o) {
+        const set = (event) => this.set(o, event.target.value, event.type === 'change');
+        for (const id of [`masking-${o.id}`, `masking-${o.id}-number`]) {
+            if (!$(id)) continue;
+            $(id).addEventListener('input', set);
+            $(id).addEventListener('change', set);
+        }
+        if (!o.on) return;
+        $(`masking-${o.id}-on`).addEventListener('change', (event) => {
+            this.isOn[o.id] = event.target.checked;
+            this.changed();
+        });
+    },
     set(o, text, done) {
         const x = parseNumber(text), integer = o.step === 1 || o.choices;
         const least = o.choices ? 0 : o.least, most = o.choices ? 3 : o.most;
         if (x === undefined || !(x >= least && x <= most) || (integer && !Number.isInteger(x))) {
-            notice(`${o.name}: “${text}” is no ${integer ? 'whole ' : ''}number from ${least} to ${most}; it stays ${short(this.values[o.id])}.`);
+            const kind = integer ? 'whole number' : 'number', old = short(this.values[o.id]);
+            notice(`${o.name}: “${text}” is no ${kind} from ${least} to ${most}; it stays ${old}.`);
             if (done) this.render();
             return;
         }
@@ -1083,7 +1392,10 @@ const masking = {
 
     compute() {
         const { lq, lk, temperature } = this.values;
-        const numbers = (seed, rows) => matrix(rows, KEY_SIZE, this.scores === 'alike' ? new Float64Array(rows * KEY_SIZE) : engine.random(rows * KEY_SIZE, seed, -2, 2));
+        const numbers = (seed, rows) => {
+            const count = rows * KEY_SIZE, isAlike = this.scores === 'alike';
+            return matrix(rows, KEY_SIZE, isAlike ? new Float64Array(count) : engine.random(count, seed, -2, 2));
+        };
         const options = MASKING.map((o) => o.on && !this.isOn[o.id] ? NaN : this.values[o.id]);
         options[MASKING.findIndex((o) => o.id === 'qlen')] = this.length('qlen', 'lq');
         options[MASKING.findIndex((o) => o.id === 'kvlen')] = this.length('kvlen', 'lk');
@@ -1094,9 +1406,11 @@ const masking = {
 
     // Where query i stands among the keys.
     position(i) {
-        const { causal, offset, lq, lk } = this.values, qlen = this.length('qlen', 'lq'), kvlen = this.length('kvlen', 'lk');
-        const o = causal <= UPPER_LEFT ? 0 : causal === LOWER_RIGHT ? (Number.isNaN(kvlen) ? lk : kvlen) - (Number.isNaN(qlen) ? lq : qlen) : offset;
-        return i + o;
+        const { causal, offset, lq, lk } = this.values;
+        if (causal <= UPPER_LEFT) return i;
+        if (causal !== LOWER_RIGHT) return i + offset;
+        const qlen = this.length('qlen', 'lq'), kvlen = this.length('kvlen', 'lk');
+        return i + (Number.isNaN(kvlen) ? lk : kvlen) - (Number.isNaN(qlen) ? lq : qlen);
     },
 
     // Why query i does not see key j: '' if it does.
@@ -1105,8 +1419,10 @@ const masking = {
         if (i >= this.length('qlen', 'lq')) return `query ${i} is past the valid queries`;
         if (j >= this.length('kvlen', 'lk')) return `key ${j} is past the valid keys`;
         if (causal !== NONE && j > p) return `key ${j} comes after position ${p}, where query ${i} stands (causal)`;
-        if (this.isOn.left && j < p - left) return `key ${j} is more than ${left} to the left of position ${p} (window)`;
-        if (this.isOn.right && j > p + right) return `key ${j} is more than ${right} to the right of position ${p} (window)`;
+        if (this.isOn.left && j < p - left)
+            return `key ${j} is more than ${left} to the left of position ${p} (window)`;
+        if (this.isOn.right && j > p + right)
+            return `key ${j} is more than ${right} to the right of position ${p} (window)`;
         return '';
     },
 
@@ -1114,39 +1430,73 @@ const masking = {
 
     rule() {
         const { causal, lq, lk, offset } = this.values;
-        const after = 'Nobody sees what comes after its own position: when a text is written word by word, the later words are not there yet.';
+        const first = this.position(0), after = NOBODY_LOOKS_AHEAD;
         if (causal === NONE) return 'No causal rule: every query sees every key, what comes later, too.';
-        if (causal === UPPER_LEFT) return `Causal, upper left: query i stands at position i, the first query at the first key. ${after}`;
-        if (causal === LOWER_RIGHT) return `Causal, lower right: the last query stands at the last key, as when new words follow old ones that are kept (${lk} keys, ${lq} queries: query 0 at position ${this.position(0)}). ${after}`;
+        if (causal === UPPER_LEFT)
+            return `Causal, upper left: query i stands at position i, the first query at the first key. ${after}`;
+        if (causal === LOWER_RIGHT)
+            return 'Causal, lower right: the last query stands at the last key, as when new words follow old ones ' +
+                `that are kept (${lk} keys, ${lq} queries: query 0 at position ${first}). ${after}`;
         return `Causal, offset: query i stands at position i ${offset < 0 ? '−' : '+'} ${Math.abs(offset)}. ${after}`;
     },
 
     render() {
         if (attempt(() => { this.compute(); return true; }) !== true) return;
-        const { lq, lk } = this.values, { weights, final, lse, output } = this.result, shown = this.show === 'weights' ? weights : final;
+        const { lq, lk } = this.values, { r, c } = this.looked || {};
         const seen = this.hidden.reduce((sum, h) => sum + 1 - h, 0);
         this.renderOptions();
         $('masking-text').textContent = `${this.rule()} ${seen} of ${lq * lk} pairs are seen.`;
         $('masking-explain').textContent = this.result.explain;
-        const [low, high] = this.show === 'weights' ? [0, Math.max(...weights.values, 0.01)] : extent(shown.values);
-        const labels = (name, count) => range(count).map((i) => `${name} ${i}`);
-        const texts = range(lq).flatMap((r) => Array.from(rowOf(shown, r), (x, c) => this.hidden[r * lk + c] ? '' : x.toFixed(2).replace('-', '−')));
-        this.grids.map.update({ name: this.show === 'weights' ? 'Weights' : 'Scores', note: 'rows: queries, columns: keys', rows: lq, cols: lk, values: shown.values, texts, low, high,
-            hidden: this.hidden, rowLabels: labels('query', lq), colLabels: range(lk).map(String) });
-        const perRow = range(lq).flatMap((r) => [this.seenBy(r).length, rowOf(weights, r).reduce((a, b) => a + b, 0), lse[r], output.values[r]]);
-        this.grids.rows.update({ name: 'Each query', note: 'key j has the value j', rows: lq, cols: 4, values: perRow, texts: perRow.map((x, n) => n % 4 ? (Number.isFinite(x) ? x.toFixed(3).replace('-', '−') : short(x)) : String(x)),
-            rowLabels: labels('query', lq), colLabels: ['keys seen', 'sum of weights', 'log-sum-exp', 'output'] });
-        if (this.looked && this.looked.r < lq && (this.looked.c === null || this.looked.c < lk)) this.look(this.looked.r, this.looked.c);
-        else tell('masking-sum', 'Point at a cell, or go to it with the arrow keys: why it is hidden, or what its weight came from.', false);
+        this.renderMap();
+        this.renderRows();
+        if (this.looked && r < lq && (c === null || c < lk)) this.look(r, c);
+        else tell('masking-sum', POINT_AT_A_CELL, false);
+    },
+
+    renderMap() {
+        const { lq, lk } = this.values, isWeights = this.show === 'weights';
+        const shown = isWeights ? this.result.weights : this.result.final;
+        const [low, high] = isWeights ? [0, Math.max(...shown.values, 0.01)] : extent(shown.values);
+        this.grids.map.update({
+            name: isWeights ? 'Weights' : 'Scores',
+            note: 'rows: queries, columns: keys',
+            rows: lq,
+            cols: lk,
+            values: shown.values,
+            texts: Array.from(shown.values, (x, n) => this.hidden[n] ? '' : x.toFixed(2).replace('-', '−')),
+            low,
+            high,
+            hidden: this.hidden,
+            rowLabels: range(lq).map((i) => `query ${i}`),
+            colLabels: range(lk).map(String),
+        });
+    },
+
+    renderRows() {
+        const { lq } = this.values, { weights, lse, output } = this.result;
+        const rows = range(lq).map((r) =>
+            [this.seenBy(r).length, rowOf(weights, r).reduce((a, b) => a + b, 0), lse[r], output.values[r]]);
+        const decimal = (x) => Number.isFinite(x) ? x.toFixed(3).replace('-', '−') : short(x);
+        this.grids.rows.update({
+            name: 'Each query',
+            note: 'key j has the value j',
+            rows: lq,
+            cols: 4,
+            values: rows.flat(),
+            texts: rows.flatMap(([count, ...others]) => [String(count), ...others.map(decimal)]),
+            rowLabels: range(lq).map((i) => `query ${i}`),
+            colLabels: ['keys seen', 'sum of weights', 'log-sum-exp', 'output'],
+        });
     },
 
     renderOptions() {
         for (const o of [...SIZES, ...MASKING]) {
             const limit = { qlen: this.values.lq, kvlen: this.values.lk }[o.id];
+            const value = limit === undefined ? this.values[o.id] : Math.min(this.values[o.id], limit);
             for (const id of [`masking-${o.id}`, `masking-${o.id}-number`]) {
                 if (!$(id)) continue;
                 if (limit !== undefined) $(id).max = limit;
-                if (document.activeElement !== $(id) || $(id).type === 'range') $(id).value = limit === undefined ? this.values[o.id] : Math.min(this.values[o.id], limit);
+                if (document.activeElement !== $(id) || $(id).type === 'range') $(id).value = value;
             }
             if (o.on) $(`masking-${o.id}-on`).checked = Boolean(this.isOn[o.id]);
         }
@@ -1163,23 +1513,32 @@ const masking = {
     },
 
     explainRow(r) {
-        const seen = this.seenBy(r);
-        if (!seen.length) return `Query ${r} sees no key: its weights and its output are 0, its log-sum-exp is ${short(this.result.lse[r])}.`;
-        return `Query ${r} stands at position ${this.position(r)} and sees ${seen.length === 1 ? 'key' : 'keys'} ${listed(seen)}.${this.isOn.sink ? ` The sink takes ${short(1 - rowOf(this.result.weights, r).reduce((a, b) => a + b, 0), 3)} of its attention, and gives nothing for it.` : ''}`;
+        const seen = this.seenBy(r), { weights, lse } = this.result;
+        if (!seen.length)
+            return `Query ${r} sees no key: its weights and its output are 0, its log-sum-exp is ${short(lse[r])}.`;
+        const keys = `${seen.length === 1 ? 'key' : 'keys'} ${listed(seen)}`;
+        const taken = short(1 - rowOf(weights, r).reduce((a, b) => a + b, 0), 3);
+        const sink = ` The sink takes ${taken} of its attention, and gives nothing for it.`;
+        return `Query ${r} stands at position ${this.position(r)} and sees ${keys}.${this.isOn.sink ? sink : ''}`;
     },
 
     explainCell(r, c) {
-        const n = r * this.values.lk + c, { scaled, capped, final, weights, lse } = this.result, { temperature, softcap, alibi } = this.values;
+        const n = r * this.values.lk + c, { scaled, capped, final, weights, lse } = this.result;
+        const { temperature, softcap, alibi } = this.values;
         const reason = this.reason(r, c), distance = Math.abs(this.position(r) - c);
         if (reason) return `Query ${r} does not see key ${c}: ${reason}. The weight is 0.`;
-        const parts = [`score q · k ÷ √${KEY_SIZE}${temperature === 1 ? '' : ` ÷ ${short(temperature)}`} = ${short(scaled.values[n])}`];
-        if (this.isOn.softcap) parts.push(`softcap ${short(softcap)} × tanh(… ÷ ${short(softcap)}) = ${short(capped.values[n])}`);
+        const heat = temperature === 1 ? '' : ` ÷ ${short(temperature)}`, cap = short(softcap);
+        const parts = [`score q · k ÷ √${KEY_SIZE}${heat} = ${short(scaled.values[n])}`];
+        if (this.isOn.softcap) parts.push(`softcap ${cap} × tanh(… ÷ ${cap}) = ${short(capped.values[n])}`);
         if (this.isOn.alibi) parts.push(`ALiBi − ${short(alibi)} × ${distance} = ${short(final.values[n])}`);
-        return `Query ${r} looks at key ${c}: ${parts.join('; ')}. Weight: exp(${short(final.values[n])} − ${signed(lse[r])}) = ${short(weights.values[n])}, where ${short(lse[r])} is the log-sum-exp of the row. ${this.explainRow(r)}`;
+        const power = `exp(${short(final.values[n])} − ${signed(lse[r])})`;
+        return `Query ${r} looks at key ${c}: ${parts.join('; ')}. Weight: ${power} = ${short(weights.values[n])}, ` +
+            `where ${short(lse[r])} is the log-sum-exp of the row. ${this.explainRow(r)}`;
     },
 
     picture(theme) {
-        const parts = Object.values(this.grids).map(({ content }) => svgHeatmap({ ...content, title: content.name }, theme));
+        const parts = Object.values(this.grids).map(({ content }) =>
+            svgHeatmap({ ...content, title: content.name }, theme));
         return svgDocument('Masking: who sees whom', parts, theme);
     },
 
@@ -1205,7 +1564,8 @@ const masking = {
     setFromLink(o, text) {
         const x = parseNumber(text), least = o.choices ? 0 : o.least, most = o.choices ? 3 : o.most;
         if (x === undefined || !(x >= least && x <= most) || ((o.choices || o.step === 1) && !Number.isInteger(x))) {
-            notice(`The link’s “${o.id}”, “${text.slice(0, 20)}”, is no number from ${least} to ${most}; it was left out.`);
+            const said = text.slice(0, 20);
+            notice(`The link’s “${o.id}”, “${said}”, is no number from ${least} to ${most}; it was left out.`);
             return;
         }
         this.values[o.id] = x;
@@ -1217,7 +1577,11 @@ panels.push(masking);
 // ==== Panel 3: translation ===========================================================================================
 
 const EASY = 'It is easy to translate languages with transformers';
-const LOOKS = { cross: ['translation', 'sentence'], encoder: ['token that looks', 'token that is looked at'], decoder: ['token written', 'token before it'] };
+const LOOKS = {
+    cross: ['translation', 'sentence'],
+    encoder: ['token that looks', 'token that is looked at'],
+    decoder: ['token written', 'token before it'],
+};
 
 const translation = {
     id: 'translation', text: EASY, beams: 4, part: 'cross', block: 2, head: 1,
@@ -1227,21 +1591,30 @@ const translation = {
         this.sentences = fileText('sentences').split('\n');
         this.chosen = 0;
         fillSelect($('translation-beams'), range(8).map((n) => [n + 1, n ? String(n + 1) : '1 (greedy)']));
-        $('translation-list').innerHTML = Array.from(this.words, (word) => `<button type="button">${escapeText(word)}</button>`).join('');
+        const button = (word) => `<button type="button">${escapeText(word)}</button>`;
+        $('translation-list').innerHTML = Array.from(this.words, button).join('');
         $('translation-list').addEventListener('click', (event) => {
-            if (event.target.tagName === 'BUTTON') this.setText(`${this.text.trimEnd()} ${event.target.textContent}`.trim());
+            if (event.target.tagName !== 'BUTTON') return;
+            this.setText(`${this.text.trimEnd()} ${event.target.textContent}`.trim());
         });
         $('translation-source').addEventListener('input', (event) => {
             this.text = event.target.value;
             clearTimeout(this.timer);
             this.timer = setTimeout(() => this.changed(), 250);
         });
-        $('translation-beams').addEventListener('change', (event) => { this.beams = Number(event.target.value); this.changed(); });
+        $('translation-beams').addEventListener('change', (event) => {
+            this.beams = Number(event.target.value);
+            this.changed();
+        });
         $('translation-another').addEventListener('click', () => {
             this.chosen = (this.chosen + 37) % this.sentences.length;
             this.setText(this.sentences[this.chosen]);
         });
-        $('translation-part').addEventListener('change', (event) => { this.part = event.target.value; this.renderHeads(); remember(); });
+        $('translation-part').addEventListener('change', (event) => {
+            this.part = event.target.value;
+            this.renderHeads();
+            remember();
+        });
         $('translation-heads').addEventListener('click', (event) => {
             const button = event.target.closest('button');
             if (!button) return;
@@ -1261,7 +1634,10 @@ const translation = {
         remember();
     },
 
-    unknownWords() { return this.text.split(/[\s.?!]+/).filter((word) => word && !this.words.has(word.toLowerCase().replace('’', '\''))); },
+    unknownWords() {
+        const isKnown = (word) => this.words.has(word.toLowerCase().replace('’', '\''));
+        return this.text.split(/[\s.?!]+/).filter((word) => word && !isKnown(word));
+    },
 
     render() {
         if (document.activeElement !== $('translation-source')) $('translation-source').value = this.text;
@@ -1270,8 +1646,9 @@ const translation = {
         this.renderUnknown();
         const empty = this.text.trim() === '';
         this.result = empty ? null : attempt(() => engine.translate(this.text, this.beams)) || null;
+        const guesses = 'The model was not taught some of these words: it will guess.';
         if (empty) notice('The sentence is empty: there is nothing to translate.');
-        else if (this.result) notice(this.unknownWords().length ? 'The model was not taught some of these words: it will guess.' : '');
+        else if (this.result) notice(this.unknownWords().length ? guesses : '');
         $('translation-target').textContent = this.result ? this.result.text : '';
         this.renderTokens();
         this.renderSearch();
@@ -1281,12 +1658,15 @@ const translation = {
     renderUnknown() {
         const unknown = new Set(this.unknownWords());
         $('translation-unknown').hidden = unknown.size === 0;
-        $('translation-unknown').innerHTML = unknown.size === 0 ? '' : `It does not know the words that are marked: ` +
-            this.text.split(/([\s.?!]+)/).map((part) => unknown.has(part) ? `<mark>${escapeText(part)}</mark>` : escapeText(part)).join('');
+        const marked = (part) => unknown.has(part) ? `<mark>${escapeText(part)}</mark>` : escapeText(part);
+        const parts = this.text.split(/([\s.?!]+)/).map(marked).join('');
+        $('translation-unknown').innerHTML =
+            unknown.size === 0 ? '' : `It does not know the words that are marked: ${parts}`;
     },
 
     renderTokens() {
-        for (const [id, tokens] of [['read', this.result ? this.result.source : []], ['written', this.result ? this.result.target : []]])
+        const { source, target } = this.result || { source: [], target: [] };
+        for (const [id, tokens] of [['read', source], ['written', target]])
             $(`translation-${id}`).innerHTML = tokens.map((token) => `<span>${escapeText(token)}</span>`).join('');
     },
 
@@ -1297,29 +1677,51 @@ const translation = {
             $('translation-tree').innerHTML = '';
             return;
         }
-        const { svg, width, height } = this.tree(themeNow());
-        $('translation-search').textContent = `At each step the ${this.beams === 1 ? 'likeliest token goes' : `${this.beams} likeliest beginnings go`} on. The number under a token is the sum of logarithms of its beginning’s probabilities. Divided by the length, that of the best translation is ${short(this.result.score, 3)}.`;
-        $('translation-tree').innerHTML = `<svg width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-size="${SVG.font}" role="img" aria-label="Beams: ${escapeText(this.result.target.join(' '))}">${svg}</svg>`;
+        const { score, target } = this.result;
+        const kept = this.beams === 1 ? 'likeliest token goes' : `${this.beams} likeliest beginnings go`;
+        $('translation-search').textContent = `At each step the ${kept} on. The number under a token is the sum of ` +
+            'logarithms of its beginning’s probabilities. Divided by the length, that of the best translation is ' +
+            `${short(score, 3)}.`;
+        $('translation-tree').innerHTML = svgElement(this.tree(themeNow()), `Beams: ${target.join(' ')}`);
+    },
+
+    // The steps of the search. Each node gets its `path`, the tokens up to it; `best`, whether the translation begins
+    // with them; and `parent`, the place of the node before it, -1 at first.
+    searchSteps() {
+        const { target, steps } = this.result;
+        let before = [];
+        return steps.filter((step) => step.length).map((step) => {
+            before = step.map((node) => {
+                const parent = before.findIndex((other) => other.beam === node.from);
+                const path = [...(parent < 0 ? [] : before[parent].path), node.token];
+                return { ...node, path, parent, best: path.every((token, i) => token === target[i]) };
+            });
+            return before;
+        });
     },
 
     tree(theme) {
-        const ink = SVG[theme], steps = this.result.steps.filter((step) => step.length), target = this.result.target, parts = [], edges = [];
+        const ink = SVG[theme], steps = this.searchSteps(), nodes = [], edges = [];
         const widths = steps.map((step) => Math.max(52, ...step.map((node) => textWidth(node.token) + 18)));
         const x = widths.map((_, n) => 10 + widths.slice(0, n).reduce((a, b) => a + b + 26, 0));
-        const paths = [];
-        steps.forEach((step, n) => {
-            paths[n] = {};
-            step.forEach((node, place) => {
-                const path = [...(n ? paths[n - 1][node.from] || [] : []), node.token], best = path.every((token, i) => token === target[i]), y = 8 + 44 * place;
-                paths[n][node.beam] = path;
-                const colour = best ? SVG.darkLines[1] : ink.line, from = n ? steps[n - 1].findIndex((other) => other.beam === node.from) : -1;
-                if (from >= 0) edges.push(`<path fill="none" stroke="${colour}" stroke-width="${best ? 3 : 1.5}" d="M${x[n - 1] + widths[n - 1]} ${24 + 44 * from}C${x[n] - 10} ${24 + 44 * from} ${x[n] - 16} ${y + 16} ${x[n]} ${y + 16}"/>`);
-                parts.push(`<rect x="${x[n]}" y="${y}" width="${widths[n]}" height="34" rx="5" fill="${ink.ground}" stroke="${colour}" stroke-width="${best ? 3 : 1}"/>`,
-                    svgText(x[n] + widths[n] / 2, y + 15, node.token, `text-anchor="middle" fill="${ink.ink}"`), svgText(x[n] + widths[n] / 2, y + 28, node.score.toFixed(2).replace('-', '−'), `text-anchor="middle" font-size="10" fill="${ink.quiet}"`));
-            });
-        });
+        steps.forEach((step, n) => step.forEach(({ token, score, parent, best }, place) => {
+            const y = 8 + 44 * place, colour = best ? SVG.darkLines[1] : ink.line, centre = x[n] + widths[n] / 2;
+            if (parent >= 0) {
+                const from = `${x[n - 1] + widths[n - 1]} ${24 + 44 * parent}`, to = `${x[n]} ${y + 16}`;
+                const bend = `${x[n] - 10} ${24 + 44 * parent} ${x[n] - 16} ${y + 16}`;
+                const stroke = `stroke="${colour}" stroke-width="${best ? 3 : 1.5}"`;
+                edges.push(`<path fill="none" ${stroke} d="M${from}C${bend} ${to}"/>`);
+            }
+            const size = `width="${widths[n]}" height="34" rx="5"`;
+            const paint = `fill="${ink.ground}" stroke="${colour}" stroke-width="${best ? 3 : 1}"`;
+            const sum = score.toFixed(2).replace('-', '−');
+            nodes.push(`<rect x="${x[n]}" y="${y}" ${size} ${paint}/>`);
+            nodes.push(svgText(centre, y + 15, token, `text-anchor="middle" fill="${ink.ink}"`));
+            nodes.push(svgText(centre, y + 28, sum, `text-anchor="middle" font-size="10" fill="${ink.quiet}"`));
+        }));
         const width = steps.length ? x[steps.length - 1] + widths[steps.length - 1] + 10 : 10;
-        return { svg: edges.join('') + parts.join(''), width, height: 12 + 44 * Math.max(1, ...steps.map((step) => step.length)) };
+        const height = 12 + 44 * Math.max(1, ...steps.map((step) => step.length));
+        return { svg: edges.join('') + nodes.join(''), width, height };
     },
 
     heads() { return this.result ? this.result.attention[this.part] : []; },
@@ -1329,8 +1731,10 @@ const translation = {
         this.block = Math.min(this.block, Math.max(blocks.length - 1, 0));
         this.head = Math.min(this.head, blocks.length ? blocks[0].length - 1 : 0);
         const focused = document.activeElement && document.activeElement.closest('#translation-heads button');
-        $('translation-heads').innerHTML = blocks.flatMap((heads, block) => heads.map((_, head) => `<button type="button" data-block="${block}" data-head="${head}" aria-pressed="${block === this.block && head === this.head}"><canvas></canvas>layer ${block + 1}, head ${head + 1}</button>`)).join('');
-        for (const button of $('translation-heads').children) drawThumbnail(button.firstElementChild, blocks[button.dataset.block][button.dataset.head]);
+        $('translation-heads').innerHTML = blocks.flatMap((heads, block) =>
+            heads.map((_, head) => this.headButton(block, head))).join('');
+        for (const button of $('translation-heads').children)
+            drawThumbnail(button.firstElementChild, blocks[button.dataset.block][button.dataset.head]);
         if (focused) $('translation-heads').children[this.block * blocks[0].length + this.head].focus();
         if (!blocks.length) {
             $('translation-picture').innerHTML = '';
@@ -1339,18 +1743,37 @@ const translation = {
         }
         const map = this.map();
         tell('translation-sum', 'Point at a weight, or go to it with the arrow keys.', false);
-        showPicture($('translation-picture'), map, `${map.title}, ${map.rows} by ${map.cols} weights. Arrow keys go from weight to weight.`, (r, c) => this.tell(r, c));
+        const label = `${map.title}, ${map.rows} by ${map.cols} weights. Arrow keys go from weight to weight.`;
+        showPicture($('translation-picture'), map, label, (r, c) => this.tell(r, c));
     },
 
+    headButton(block, head) {
+        const isPressed = block === this.block && head === this.head;
+        const attributes = `data-block="${block}" data-head="${head}" aria-pressed="${isPressed}"`;
+        return `<button type="button" ${attributes}><canvas></canvas>layer ${block + 1}, head ${head + 1}</button>`;
+    },
     map() {
-        const m = this.heads()[this.block][this.head], { source, target } = this.result, given = ['<start>', ...target.slice(0, -1)];
-        const [rowLabels, colLabels] = { cross: [target, source], encoder: [source, source], decoder: [target, given] }[this.part];
-        return { title: `layer ${this.block + 1}, head ${this.head + 1}`, rows: m.rows, cols: m.cols, values: m.values, low: 0, high: Math.max(0.01, ...m.values), side: 24, rowLabels, colLabels,
-            rowName: LOOKS[this.part][0], colName: LOOKS[this.part][1] };
+        const m = this.heads()[this.block][this.head], { source, target } = this.result;
+        const given = ['<start>', ...target.slice(0, -1)];
+        const labels = { cross: [target, source], encoder: [source, source], decoder: [target, given] }[this.part];
+        return {
+            title: `layer ${this.block + 1}, head ${this.head + 1}`,
+            rows: m.rows,
+            cols: m.cols,
+            values: m.values,
+            low: 0,
+            high: Math.max(0.01, ...m.values),
+            side: 24,
+            rowLabels: labels[0],
+            colLabels: labels[1],
+            rowName: LOOKS[this.part][0],
+            colName: LOOKS[this.part][1],
+        };
     },
 
     tell(r, c) {
-        const map = this.map(), weight = map.values[r * map.cols + c], looks = this.part === 'encoder' ? `Reading “${map.rowLabels[r]}”` : `Writing “${map.rowLabels[r]}”`;
+        const map = this.map(), weight = map.values[r * map.cols + c];
+        const looks = `${this.part === 'encoder' ? 'Reading' : 'Writing'} “${map.rowLabels[r]}”`;
         tell('translation-sum', `${looks}, this head gives “${map.colLabels[c]}” ${short(weight)} of its attention.`);
     },
 
@@ -1399,9 +1822,22 @@ const training = {
     start() {
         this.last = engine.exports.page_train_steps();
         $('training-run').addEventListener('click', () => this.isRunning ? this.stop() : this.run(this.last));
-        $('training-step').addEventListener('click', () => { this.stop(); this.advance(1); this.render(); remember(); });
-        $('training-restart').addEventListener('click', () => { this.stop(); this.restart(); this.render(); remember(); });
-        $('training-speed').addEventListener('change', (event) => { this.pace = Number(event.target.value); remember(); });
+        $('training-step').addEventListener('click', () => {
+            this.stop();
+            this.advance(1);
+            this.render();
+            remember();
+        });
+        $('training-restart').addEventListener('click', () => {
+            this.stop();
+            this.restart();
+            this.render();
+            remember();
+        });
+        $('training-speed').addEventListener('change', (event) => {
+            this.pace = Number(event.target.value);
+            remember();
+        });
         this.restart();
     },
 
@@ -1441,54 +1877,100 @@ const training = {
     },
 
     render() {
-        const { letters, next, guesses, heads } = engine.trained(), known = this.losses.map((line) => line[line.length - 1]);
-        $('training-run').textContent = this.isRunning ? 'Pause' : this.step >= this.last ? 'Once more' : this.step ? 'Go on' : 'Start';
+        const { letters, next, guesses, heads } = engine.trained();
+        $('training-run').textContent = this.runName();
         $('training-speed').value = String(this.pace);
         $('training-step').disabled = this.step >= this.last;
-        const right = guesses.filter((g, i) => g >= 0 && g === next[i]).length, asked = guesses.filter((g) => g >= 0).length;
-        $('training-status').textContent = `Step ${this.step} of ${this.last}. ${this.step ? `Loss of new letters ${known[0].toFixed(2)}, of repeated ones ${known[1].toFixed(2)}. ` : ''}${right} of ${asked} guesses are right.`;
+        $('training-status').textContent = this.status(next, guesses);
         this.showChart(themeNow());
         this.renderLetters(letters, next, guesses);
         this.renderHeads(letters, heads);
     },
 
+    // What the button that runs does next.
+    runName() {
+        if (this.isRunning) return 'Pause';
+        if (this.step >= this.last) return 'Once more';
+        return this.step ? 'Go on' : 'Start';
+    },
+
+    status(next, guesses) {
+        const right = guesses.filter((g, i) => g >= 0 && g === next[i]).length;
+        const asked = guesses.filter((g) => g >= 0).length;
+        const [fresh, repeated] = this.losses.map((line) => line.length ? line[line.length - 1].toFixed(2) : '');
+        const loss = this.step ? `Loss of new letters ${fresh}, of repeated ones ${repeated}. ` : '';
+        return `Step ${this.step} of ${this.last}. ${loss}${right} of ${asked} guesses are right.`;
+    },
     chart(theme) {
-        return svgLines({ title: 'Loss', names: ['new letters', 'repeated letters'], lines: this.losses, xHigh: this.last, yHigh: Math.max(4, ...this.losses.flat()), xName: 'step' }, theme);
+        return svgLines({
+            title: 'Loss',
+            names: ['new letters', 'repeated letters'],
+            lines: this.losses,
+            xHigh: this.last,
+            yHigh: Math.max(4, ...this.losses.flat()),
+            xName: 'step',
+        }, theme);
     },
 
     showChart(theme) {
-        const { svg, width, height } = this.chart(theme), last = this.losses.map((line) => line.length ? line[line.length - 1].toFixed(2) : 'none yet');
-        $('training-chart').innerHTML = `<svg width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-size="${SVG.font}" role="img" aria-label="Loss over the steps: new letters ${last[0]}, repeated letters ${last[1]}">${svg}</svg>`;
+        const last = this.losses.map((line) => line.length ? line[line.length - 1].toFixed(2) : 'none yet');
+        const label = `Loss over the steps: new letters ${last[0]}, repeated letters ${last[1]}`;
+        $('training-chart').innerHTML = svgElement(this.chart(theme), label);
     },
 
     renderLetters(letters, next, guesses) {
         const name = (n) => n < 0 ? '·' : String.fromCharCode(97 + n);
-        const row = (title, numbers, mark = () => '') => `<tr><th scope="row">${title}</th>${numbers.map((n, i) => `<td class="${mark(n, i)}">${name(n)}</td>`).join('')}</tr>`;
-        $('training-letters').innerHTML = row('text', letters) + row('next', next) + row('guess', guesses, (n, i) => n < 0 ? '' : n === next[i] ? 'good' : 'bad');
+        const row = (title, numbers, mark = () => '') => {
+            const cells = numbers.map((n, i) => `<td class="${mark(n, i)}">${name(n)}</td>`).join('');
+            return `<tr><th scope="row">${title}</th>${cells}</tr>`;
+        };
+        const mark = (n, i) => n < 0 ? '' : n === next[i] ? 'good' : 'bad';
+        $('training-letters').innerHTML = row('text', letters) + row('next', next) + row('guess', guesses, mark);
     },
 
     map({ block, head, weights }, letters) {
         const labels = letters.map((n) => String.fromCharCode(97 + n));
-        return { title: `layer ${block + 1}, head ${head + 1}`, rows: weights.rows, cols: weights.cols, values: weights.values, low: 0, high: 1, side: 13, rowLabels: labels, colLabels: labels,
-            hidden: Uint8Array.from(weights.values, (_, n) => n % weights.cols > Math.floor(n / weights.cols) ? 1 : 0) };
+        const isLater = (n) => n % weights.cols > Math.floor(n / weights.cols);
+        return {
+            title: `layer ${block + 1}, head ${head + 1}`,
+            rows: weights.rows,
+            cols: weights.cols,
+            values: weights.values,
+            low: 0,
+            high: 1,
+            side: 13,
+            rowLabels: labels,
+            colLabels: labels,
+            hidden: Uint8Array.from(weights.values, (_, n) => isLater(n) ? 1 : 0),
+        };
     },
 
     renderHeads(letters, heads) {
         const holder = $('training-heads');
-        if (!holder.children.length) holder.innerHTML = heads.map(() => '<figure><div class="scroll"></div><figcaption></figcaption></figure>').join('');
+        const figure = '<figure><div class="scroll"></div><figcaption></figcaption></figure>';
+        if (!holder.children.length) holder.innerHTML = heads.map(() => figure).join('');
         heads.forEach((h, n) => {
-            const figure = holder.children[n], map = this.map(h, letters);
-            showPicture(figure.firstElementChild, map, `${map.title}: looks at the letter before with ${h.before.toFixed(2)} of its attention, at the one that followed with ${h.followed.toFixed(2)}`,
-                (r, c) => tell('training-sum', c > r ?
-                    `${map.title}: letter ${r + 1}, “${map.rowLabels[r]}”, does not see letter ${c + 1}, “${map.colLabels[c]}”, which comes later.` :
-                    `${map.title}: letter ${r + 1}, “${map.rowLabels[r]}”, gives letter ${c + 1}, “${map.colLabels[c]}”, ${short(h.weights.values[r * map.cols + c], 3)} of its attention.`));
-            figure.lastElementChild.innerHTML = `<small>looks at the letter before: ${h.before.toFixed(2)}; at the one that followed: ${h.followed.toFixed(2)}</small>`;
+            const [picture, caption] = holder.children[n].children, map = this.map(h, letters);
+            const before = h.before.toFixed(2), followed = h.followed.toFixed(2);
+            const label = `${map.title}: looks at the letter before with ${before} of its attention, ` +
+                `at the one that followed with ${followed}`;
+            showPicture(picture, map, label, (r, c) => tell('training-sum', this.explain(map, r, c)));
+            caption.innerHTML =
+                `<small>looks at the letter before: ${before}; at the one that followed: ${followed}</small>`;
         });
+    },
+
+    explain(map, r, c) {
+        const row = `letter ${r + 1}, “${map.rowLabels[r]}”,`, column = `letter ${c + 1}, “${map.colLabels[c]}”,`;
+        if (c > r) return `${map.title}: ${row} does not see ${column} which comes later.`;
+        const weight = short(map.values[r * map.cols + c], 3);
+        return `${map.title}: ${row} gives ${column} ${weight} of its attention.`;
     },
 
     picture(theme) {
         const { letters, heads } = engine.trained();
-        return svgDocument(`Training, step ${this.step}`, [this.chart(theme), ...heads.map((h) => svgHeatmap(this.map(h, letters), theme))], theme, 760);
+        const maps = heads.map((h) => svgHeatmap(this.map(h, letters), theme));
+        return svgDocument(`Training, step ${this.step}`, [this.chart(theme), ...maps], theme, 760);
     },
 
     write(link) {
@@ -1540,7 +2022,8 @@ function writeLink() {
 }
 
 function readLink() {
-    const link = new URLSearchParams(location.hash.slice(1)), panel = panels.find((p) => p.id === link.get('panel')) || panels[0];
+    const link = new URLSearchParams(location.hash.slice(1));
+    const panel = panels.find((p) => p.id === link.get('panel')) || panels[0];
     if (['light', 'dark'].includes(link.get('theme'))) $('theme').value = link.get('theme');
     setTheme();
     notice('');
@@ -1586,8 +2069,13 @@ function startTabs() {
     const choose = (panel) => { notice(''); show(panel); };
     for (const panel of panels) $(`tab-${panel.id}`).addEventListener('click', () => choose(panel));
     $('tabs').addEventListener('keydown', (event) => {
-        const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key], n = panels.indexOf(shown);
-        const to = move ? (n + move + panels.length) % panels.length : event.key === 'Home' ? 0 : event.key === 'End' ? panels.length - 1 : n;
+        const n = panels.indexOf(shown), last = panels.length - 1;
+        const to = {
+            ArrowLeft: (n + last) % panels.length,
+            ArrowRight: (n + 1) % panels.length,
+            Home: 0,
+            End: last,
+        }[event.key] ?? n;
         if (to === n) return;
         event.preventDefault();
         choose(panels[to]);
@@ -1596,7 +2084,8 @@ function startTabs() {
 }
 
 function startPage() {
-    const files = new Map([['config', 'config.json'], ['weights', 'model.safetensors'], ['pieces', 'spiece.model']].map(([id, path]) => [`model/${path}`, fileBytes(id)]));
+    const paths = [['config', 'config.json'], ['weights', 'model.safetensors'], ['pieces', 'spiece.model']];
+    const files = new Map(paths.map(([id, path]) => [`model/${path}`, fileBytes(id)]));
     try {
         engine = new Engine(chooseProgram(), files);
     } catch (error) {
@@ -1610,7 +2099,8 @@ function startPage() {
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { setTheme(); shown.render(); });
     $('export').addEventListener('click', save);
     $('share').addEventListener('click', share);
-    $('about').textContent = `attn.h ${engine.version} computes all of this in your browser, with ${engine.instructionSet}. Nothing is sent anywhere.`;
+    $('about').textContent = `attn.h ${engine.version} computes all of this in your browser, with ` +
+        `${engine.instructionSet}. Nothing is sent anywhere.`;
     window.addEventListener('hashchange', () => { if (location.hash !== written) readLink(); });
     readLink();
 }
