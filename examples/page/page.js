@@ -240,7 +240,7 @@ function short(x, digits = 4) {
     return String(Number(x.toPrecision(digits))).replace('-', '−');
 }
 
-const signed = (x) => x < 0 ? `(${short(x)})` : short(x);
+const signed = (x, digits) => x < 0 ? `(${short(x, digits)})` : short(x, digits);
 
 // What somebody has typed as a number; undefined if it is none.
 function parseNumber(text) {
@@ -260,6 +260,24 @@ function readMatrix(text, mostRows, mostCols) {
     const fits = rows.length <= mostRows && cols <= mostCols && rows.every((row) => row.length === cols &&
         row.every((x) => x !== undefined));
     return fits ? matrix(rows.length, cols, rows.flat()) : undefined;
+}
+
+// Words in a link, whatever they hold: "one|two", and what a link may be damaged to.
+const writeLabels = (labels) => labels.map((label) => encodeURIComponent(label)).join('|');
+function readLabels(text) {
+    return text.split('|').map((label) => {
+        try {
+            return decodeURIComponent(label);
+        } catch {
+            return label;
+        }
+    });
+}
+
+// A word as a label: cut where it would be too long, between characters.
+function cutWord(word) {
+    const characters = Array.from(word);
+    return characters.length > 14 ? `${characters.slice(0, 13).join('')}…` : word;
 }
 
 // A number for a word, the same for the same word: FNV-1a.
@@ -333,7 +351,7 @@ class Grid {
         this.content = content;
         if (shape !== this.shape) this.build();
         this.shape = shape;
-        this.element.style.setProperty('--box', `${Math.max(6, ...content.texts.map((t) => t.length)) + 2}ch`);
+        this.element.style.setProperty('--box', `${Math.max(3, ...content.texts.map((t) => t.length)) + 2}ch`);
         for (let r = 0; r < content.rows; r++)
             for (let c = 0; c < content.cols; c++) this.paint(r, c);
     }
@@ -385,11 +403,17 @@ class Grid {
         else cell.removeAttribute('aria-label');
     }
 
-    // Marks the cells (r, c) for which is(r, c).
+    // Marks the cells (r, c) for which is(r, c), and none as the one that is looked at.
     mark(is) {
-        for (const cell of this.cells)
-            (cell.closest('td') || cell).classList.toggle('source', is(Number(cell.dataset.r), Number(cell.dataset.c)));
+        for (const cell of this.cells) {
+            const { classList } = cell.closest('td');
+            classList.toggle('source', is(Number(cell.dataset.r), Number(cell.dataset.c)));
+            classList.remove('looked');
+        }
     }
+
+    // Marks the cell that is looked at.
+    point(r, c) { this.cell(r, c).closest('td').classList.add('looked'); }
 
     look(target) {
         const cell = target.closest('[data-r]');
@@ -537,9 +561,9 @@ function svgHeatmap(map, theme) {
     };
 }
 
-// Lines over a common axis from 0: { title, names, lines: arrays of numbers, xHigh, yHigh, xName }.
+// Lines over a common axis from 0: { title, names, lines: arrays of numbers, xHigh, yHigh, xName, width }.
 function svgLines(chart, theme) {
-    const ink = SVG[theme], left = 44, top = 30, width = 560, height = 200, right = 130;
+    const ink = SVG[theme], left = 44, top = 30, { width } = chart, height = 200, right = 130;
     const colours = theme === 'dark' ? SVG.darkLines : SVG.lines, parts = [];
     const x = (i) => (left + width * i / chart.xHigh).toFixed(1);
     const y = (v) => (top + height * (1 - Math.min(v, chart.yHigh) / chart.yHigh)).toFixed(1);
@@ -561,6 +585,9 @@ function svgLines(chart, theme) {
     });
     return { svg: parts.join(''), width: left + width + right, height: top + height + 46 };
 }
+
+// The title of a matrix in a picture.
+const titled = ({ name, note }) => note ? `${name} (${note})` : name;
 
 // A picture of several parts, in rows no wider than `most`.
 function svgDocument(title, parts, theme, most = 1100) {
@@ -608,8 +635,15 @@ let engine;
 const panels = [];
 const $ = (id) => document.getElementById(id);
 
-// A sentence about what just happened, with a button to undo it; '' takes it away.
+// Sentences about a link, while it is read.
+let aboutLink = null;
+
+// A sentence about what just happened, with a button to undo it; '' takes it away. While a link is read they add up.
 function notice(text, undo) {
+    if (aboutLink) {
+        if (text) aboutLink.push(text);
+        return;
+    }
     $('notice').textContent = text;
     if (!text || !undo) return;
     const button = document.createElement('button');
@@ -740,13 +774,13 @@ const entry = (m, r, c) => m.values[r * m.cols + c];
 
 // "1 × 2 + 3 × 4 = 14": a(n) times b(n), for each n.
 function sumOfProducts(a, b, count, result) {
-    const terms = range(count).map((n) => `${signed(a(n))} × ${signed(b(n))}`);
+    const terms = range(count).map((n) => `${signed(a(n), 8)} × ${signed(b(n), 8)}`);
     return `${terms.join(' + ')} = ${short(result, 8)}`;
 }
 
 const steps = {
     id: 'steps', preset: '000', sentence: '', stage: 0, row: 0, causal: false,
-    grids: {},
+    grids: {}, newLine: null,
 
     start() {
         const presets = Object.entries(PRESETS).map(([id, p]) => [id, p.name]);
@@ -769,6 +803,8 @@ const steps = {
                 if (count !== undefined) this.resize(size, count);
                 this.render();
             });
+        this.newLine = document.createElement('div');
+        this.newLine.className = 'new-line';
         this.take(PRESETS[this.preset]);
     },
 
@@ -809,8 +845,7 @@ const steps = {
         if (words.length > MOST_ROWS)
             notice(`A sentence has at most ${MOST_ROWS} words here: the others are left out.`);
         this.preset = SENTENCE;
-        const cut = (word) => word.length > 14 ? `${word.slice(0, 13)}…` : word;
-        this.take(numbersOfSentence(words.slice(0, MOST_ROWS).map(cut)));
+        this.take(numbersOfSentence(words.slice(0, MOST_ROWS).map(cutWord)));
         this.changed();
     },
 
@@ -842,7 +877,10 @@ const steps = {
             const r = Math.floor(n / cols), c = n % cols;
             return r < m.rows && c < m.cols ? m.values[r * m.cols + c] : (3 * r + 5 * c + 1) % 4;
         }));
-        const labels = (old, rows, name) => range(rows).map((i) => old[i] || `${name} ${i + 1}`);
+        const labels = (old, rows, name) => {
+            const known = /^(.*) 1$/.exec(old[0]);
+            return range(rows).map((i) => old[i] || `${known ? known[1] : name} ${i + 1}`);
+        };
         const lq = size === 'lq' ? count : this.q.rows, lk = size === 'lk' ? count : this.k.rows;
         const d = size === 'd' ? count : this.q.cols, dv = size === 'dv' ? count : this.v.cols;
         this.q = fit(this.q, lq, d), this.k = fit(this.k, lk, d), this.v = fit(this.v, lk, dv);
@@ -945,6 +983,8 @@ const steps = {
         const isScore = ['product', 'scaled', 'masked', 'weights'].includes(name);
         const isTyped = editable && (this.x ? !['q', 'k', 'v'].includes(name) : true);
         const [low, high] = name === 'weights' ? [0, 1] : extent(m.values);
+        const hidden = name === 'masked' || name === 'weights' ? this.masks : null;
+        const hiddenText = name === 'masked' ? '−∞' : '0';
         const numbered = (count) => range(count).map((i) => String(i + 1));
         const isWeight = ['wq', 'wk', 'wv'].includes(name), isOfKeys = ['k', 'v', 'weighted'].includes(name);
         return {
@@ -953,18 +993,31 @@ const steps = {
             rows: m.rows,
             cols: m.cols,
             values: m.values,
-            texts: this.texts(m, isTyped),
+            texts: this.texts(m, isTyped).map((text, n) => hidden && hidden[n] ? hiddenText : text),
             low,
             high,
             editable,
             rowLabels: isWeight ? numbered(m.rows) : isOfKeys ? this.keyLabels : this.labels,
             colLabels: isScore ? this.keyLabels : numbered(m.cols),
-            hidden: name === 'masked' || name === 'weights' ? this.masks : null,
+            hidden,
             chosenRow: name === 'weights' && this.shownStage().id === 'weighted' ? this.row : undefined,
         };
     },
 
     shownStage() { return STAGES[this.stage]; },
+
+    // What is worth a try here.
+    hint() {
+        const stage = this.shownStage().id;
+        if (stage === 'inputs' && this.preset === SENTENCE)
+            return 'The numbers of a word are made up from its letters, so that a word has the same ones wherever it ' +
+                'stands. The weights are random.';
+        if (stage === 'qkv' && this.x) return 'Change one of them, and it no longer follows x.';
+        if (stage === 'masked') return this.causal ? 'Hatched: hidden.' : 'Nothing is hidden yet: choose a mask.';
+        if (stage === 'output' && this.causal && this.v.rows > 1)
+            return 'Change the last row of V: nothing happens to those who do not see it.';
+        return '';
+    },
 
     shownGrids() {
         return {
@@ -993,7 +1046,7 @@ const steps = {
         $('steps-dv').value = this.v.cols;
         this.renderStages();
         $('steps-title').textContent = `${this.stage + 1}. ${stage.title}`;
-        $('steps-text').textContent = stage.text;
+        $('steps-text').textContent = `${stage.text} ${this.hint()}`;
         this.renderOptions();
         $('steps-remark').textContent = this.remark();
         this.renderMatrices();
@@ -1014,6 +1067,7 @@ const steps = {
             this.grids[name].update(this.content(name));
         }
         const shown = names.map((name) => this.grids[name].element), holder = $('steps-matrices');
+        if (names.length === 7) shown.splice(4, 0, this.newLine); // Q, K and V below what they came from
         if (shown.length !== holder.children.length || shown.some((element, i) => holder.children[i] !== element)) {
             holder.replaceChildren(...shown);
             this.looked = null;
@@ -1021,8 +1075,7 @@ const steps = {
         if (this.looked && names.includes(this.looked.name)) {
             this.look(this.looked.name, this.looked.r, this.looked.c);
         } else {
-            this.looked = null;
-            this.say(POINT_AT_A_NUMBER);
+            this.forget();
         }
     },
 
@@ -1102,11 +1155,17 @@ const steps = {
     look(name, r, c) {
         this.looked = { name, r, c };
         const { text, sources } = this.explain(name, r, c);
-        this.say(text);
+        tell('steps-sum', text);
         for (const [other, grid] of Object.entries(this.grids)) grid.mark(sources[other] || (() => false));
+        this.grids[name].point(r, c);
     },
 
-    say(text) { tell('steps-sum', text, Boolean(this.looked)); },
+    // Nothing is looked at.
+    forget() {
+        this.looked = null;
+        for (const grid of Object.values(this.grids)) grid.mark(() => false);
+        tell('steps-sum', POINT_AT_A_NUMBER, false);
+    },
 
     // How a number came about: { text, sources }. sources[name](i, j): whether that cell of a matrix is in the sum.
     explain(name, r, c) {
@@ -1161,7 +1220,7 @@ const steps = {
 
     explainWeighted(r, c) {
         const { weights, weighted } = this.result;
-        const product = `${signed(entry(weights, this.row, r))} × ${signed(entry(this.v, r, c))}`;
+        const product = `${signed(entry(weights, this.row, r), 8)} × ${signed(entry(this.v, r, c), 8)}`;
         return { text: `${this.keyLabels[r]}: its weight × its value = ${product} = ${short(entry(weighted, r, c), 8)}`,
             sources: { weights: (i, j) => i === this.row && j === r, v: (i, j) => i === r && j === c } };
     },
@@ -1181,10 +1240,10 @@ const steps = {
         if (seen.length === 0) return `${pair}0, for it sees no key`;
         if (scores[c] === -Infinity) return `${pair}exp(−∞) = 0, whatever the others are`;
         if (!Number.isFinite(top)) return `${pair}${weight}, for a score of its row is NaN or +∞`;
-        const exps = seen.map((s) => Math.exp(s - top)), power = (s) => `exp(${short(s)} − ${signed(top)})`;
-        const sum = short(exps.reduce((a, b) => a + b, 0));
+        const exps = seen.map((s) => Math.exp(s - top)), power = (s) => `exp(${short(s, 6)} − ${signed(top, 6)})`;
+        const sum = short(exps.reduce((a, b) => a + b, 0), 8);
         return `${pair}${power(scores[c])} ÷ (${seen.map(power).join(' + ')}) = ` +
-            `${short(Math.exp(scores[c] - top))} ÷ ${sum} = ${weight}`;
+            `${short(Math.exp(scores[c] - top), 8)} ÷ ${sum} = ${weight}`;
     },
 
     // ---- saving and links ----
@@ -1192,9 +1251,10 @@ const steps = {
     picture(theme) {
         const parts = this.shownGrids().map((name) => {
             const content = this.content(name);
-            return svgHeatmap({ ...content, title: content.name, low: content.low, high: content.high }, theme);
+            return svgHeatmap({ ...content, title: titled(content) }, theme);
         });
-        return svgDocument(`Attention: ${this.shownStage().title}`, parts, theme);
+        const mask = this.causal ? ', causal mask' : '';
+        return svgDocument(`Attention: ${this.shownStage().title}${mask}`, parts, theme);
     },
 
     write(link) {
@@ -1204,8 +1264,8 @@ const steps = {
         if (this.preset === OWN) {
             for (const name of this.x ? ['x', 'wq', 'wk', 'wv'] : ['q', 'k', 'v'])
                 link.set(name, writeMatrix(this[name]));
-            link.set('labels', this.labels.join('|'));
-            link.set('keys', this.keyLabels.join('|'));
+            link.set('labels', writeLabels(this.labels));
+            link.set('keys', writeLabels(this.keyLabels));
         }
         link.set('type', this.type);
         link.set('digits', this.digits);
@@ -1221,7 +1281,7 @@ const steps = {
         this.ownScale = false;
         this.causal = link.get('mask') === 'causal';
         this.stage = Math.max(stage, 0);
-        if (PRESETS[preset]) {
+        if (Object.hasOwn(PRESETS, preset)) {
             this.preset = preset;
             this.take(PRESETS[preset]);
         } else if (preset === SENTENCE && (link.get('sentence') || '').trim()) {
@@ -1232,7 +1292,7 @@ const steps = {
         } else {
             notice('The link names numbers that there are not; here are those of notebook 000.');
         }
-        if (link.get('type') in TYPES) this.type = link.get('type');
+        if (Object.hasOwn(TYPES, link.get('type'))) this.type = link.get('type');
         if (['2', '4', '8'].includes(link.get('digits'))) this.digits = Number(link.get('digits'));
         if (link.get('divisor') === 'root') {
             this.scale = '';
@@ -1254,8 +1314,10 @@ const steps = {
             this.preset = '000';
             return;
         }
-        const label = (text, i, name) => ((text || '').split('|')[i] || `${name} ${i + 1}`).slice(0, 14);
-        const labels = (text, count, name) => range(count).map((i) => label(text, i, name));
+        const labels = (text, count, name) => {
+            const given = readLabels(text || '');
+            return range(count).map((i) => cutWord(given[i] || `${name} ${i + 1}`));
+        };
         this.preset = OWN;
         this.take({
             ...m,
@@ -1280,7 +1342,7 @@ const TITLES = {
     product: 'Scores', scaled: 'Scaled scores', masked: 'Masked scores',
     weights: 'Weights', weighted: 'Weighted values', output: 'Output',
 };
-const plainOwn = (x) => Number.isFinite(x) ? String(x) : short(x);
+const plainOwn = (x) => Number.isFinite(x) ? String(x).replace('-', '−') : short(x);
 panels.push(steps);
 
 // ==== Panel 2: masking ===============================================================================================
@@ -1290,14 +1352,22 @@ const MASKING = [
     { id: 'causal', name: 'Causal rule',
         choices: [['0', 'none'], ['1', 'upper left'], ['2', 'lower right'], ['3', 'offset']] },
     { id: 'offset', name: 'Offset of the queries', least: -16, most: 16, step: 1 },
-    { id: 'left', name: 'Window to the left', least: 0, most: 15, step: 1, on: true },
-    { id: 'right', name: 'Window to the right', least: 0, most: 15, step: 1, on: true },
-    { id: 'qlen', name: 'Valid queries', least: 0, most: 16, step: 1, on: true },
-    { id: 'kvlen', name: 'Valid keys', least: 0, most: 16, step: 1, on: true },
-    { id: 'alibi', name: 'ALiBi slope', least: 0, most: 2, step: 0.05, on: true },
-    { id: 'softcap', name: 'Softcap', least: 0.1, most: 10, step: 0.1, on: true },
-    { id: 'sink', name: 'Sink', least: -5, most: 5, step: 0.25, on: true },
-    { id: 'temperature', name: 'Temperature', least: 0.1, most: 5, step: 0.1 },
+    { id: 'left', name: 'Window to the left', least: 0, most: 15, step: 1, on: true,
+        about: 'so many keys before its own position' },
+    { id: 'right', name: 'Window to the right', least: 0, most: 15, step: 1, on: true,
+        about: 'so many keys after it' },
+    { id: 'qlen', name: 'Valid queries', least: 0, most: 16, step: 1, on: true,
+        about: 'the others are padding, whose output is 0' },
+    { id: 'kvlen', name: 'Valid keys', least: 0, most: 16, step: 1, on: true,
+        about: 'the others are padding, which nobody sees' },
+    { id: 'alibi', name: 'ALiBi slope', least: 0, most: 2, step: 0.05, on: true,
+        about: 'takes slope × distance off each score' },
+    { id: 'softcap', name: 'Softcap', least: 0.1, most: 10, step: 0.1, on: true,
+        about: 'bends scores so that none is beyond it' },
+    { id: 'sink', name: 'Sink', least: -5, most: 5, step: 0.25, on: true,
+        about: 'a score without a key: it takes weight and gives nothing' },
+    { id: 'temperature', name: 'Temperature', least: 0.1, most: 5, step: 0.1,
+        about: 'divides scores: above 1 weights are more even' },
 ];
 const SIZES = [
     { id: 'lq', name: 'Queries', least: 1, most: 16, step: 1 },
@@ -1305,7 +1375,7 @@ const SIZES = [
 ];
 const SHOWS = [['weights', 'weights'], ['final', 'scores given to softmax']];
 const SCORES = [['random', 'of random numbers'], ['alike', 'all alike']];
-const NONE = 0, UPPER_LEFT = 1, LOWER_RIGHT = 2, KEY_SIZE = 8;
+const NONE = 0, UPPER_LEFT = 1, LOWER_RIGHT = 2, OFFSET = 3, KEY_SIZE = 8;
 
 const MASKING_AT_FIRST = {
     lq: 7, lk: 7, causal: 1, offset: 0, left: 2, right: 1, qlen: 5, kvlen: 5,
@@ -1331,7 +1401,8 @@ function numberHtml(o) {
         `<label for="${id}">${o.name}</label>`;
     const slider = `<input type="range" id="${id}" aria-label="${o.name}" ${bounds}>`;
     const box = `<input type="number" id="${id}-number" aria-label="${o.name}, as a number" ${bounds}>`;
-    return `<div class="option" id="${id}-option">${label} ${slider}${box}</div>`;
+    const about = o.about ? `<small>${o.about}</small>` : '';
+    return `<div class="option" id="${id}-option">${label}${about}${slider}${box}</div>`;
 }
 
 const masking = {
@@ -1415,28 +1486,40 @@ const masking = {
 
     // Why query i does not see key j: '' if it does.
     reason(i, j) {
-        const { causal, left, right } = this.values, p = this.position(i);
+        const { causal, left, right } = this.values, p = this.position(i), at = `position ${short(p)}`;
         if (i >= this.length('qlen', 'lq')) return `query ${i} is past the valid queries`;
         if (j >= this.length('kvlen', 'lk')) return `key ${j} is past the valid keys`;
-        if (causal !== NONE && j > p) return `key ${j} comes after position ${p}, where query ${i} stands (causal)`;
+        if (causal !== NONE && j > p) return `key ${j} comes after ${at}, where query ${i} stands (causal)`;
         if (this.isOn.left && j < p - left)
-            return `key ${j} is more than ${left} to the left of position ${p} (window)`;
+            return `key ${j} is more than ${left} to the left of ${at} (window)`;
         if (this.isOn.right && j > p + right)
-            return `key ${j} is more than ${right} to the right of position ${p} (window)`;
+            return `key ${j} is more than ${right} to the right of ${at} (window)`;
         return '';
+    },
+
+    // The options that are on, for the title of a picture.
+    summary() {
+        const { choices } = MASKING[0], { causal, temperature } = this.values;
+        const rule = causal === NONE ? 'no causal rule' : `causal, ${choices[causal][1]}`;
+        const options = MASKING.filter((o) => o.on && this.isOn[o.id]).map((o) => `${o.name} ${this.values[o.id]}`);
+        if (causal === OFFSET) options.unshift(`by ${this.values.offset}`);
+        if (temperature !== 1) options.push(`Temperature ${temperature}`);
+        return [rule, ...options].join('; ');
     },
 
     seenBy(i) { return range(this.values.lk).filter((j) => !this.hidden[i * this.values.lk + j]); },
 
     rule() {
         const { causal, lq, lk, offset } = this.values;
-        const first = this.position(0), after = NOBODY_LOOKS_AHEAD;
+        const first = short(this.position(0)), after = NOBODY_LOOKS_AHEAD;
+        const other = ' Here that is also upper left: make Keys larger to see another rule.';
+        const alike = this.position(0) === 0 ? other : '';
         if (causal === NONE) return 'No causal rule: every query sees every key, what comes later, too.';
         if (causal === UPPER_LEFT)
             return `Causal, upper left: query i stands at position i, the first query at the first key. ${after}`;
         if (causal === LOWER_RIGHT)
             return 'Causal, lower right: the last query stands at the last key, as when new words follow old ones ' +
-                `that are kept (${lk} keys, ${lq} queries: query 0 at position ${first}). ${after}`;
+                `that are kept (${lk} keys, ${lq} queries: query 0 at position ${first}).${alike} ${after}`;
         return `Causal, offset: query i stands at position i ${offset < 0 ? '−' : '+'} ${Math.abs(offset)}. ${after}`;
     },
 
@@ -1445,12 +1528,15 @@ const masking = {
         const { lq, lk } = this.values, { r, c } = this.looked || {};
         const seen = this.hidden.reduce((sum, h) => sum + 1 - h, 0);
         this.renderOptions();
-        $('masking-text').textContent = `${this.rule()} ${seen} of ${lq * lk} pairs are seen.`;
+        const blind = range(lq).filter((i) => !this.seenBy(i).length);
+        const queries = `${blind.length === 1 ? 'Query' : 'Queries'} ${listed(blind)}`;
+        const nothing = blind.length ? ` ${queries} see nothing: there is nothing to share, and the output is 0.` : '';
+        $('masking-text').textContent = `${this.rule()} ${seen} of ${lq * lk} pairs are seen.${nothing}`;
         $('masking-explain').textContent = this.result.explain;
         this.renderMap();
         this.renderRows();
         if (this.looked && r < lq && (c === null || c < lk)) this.look(r, c);
-        else tell('masking-sum', POINT_AT_A_CELL, false);
+        else this.forget();
     },
 
     renderMap() {
@@ -1498,17 +1584,27 @@ const masking = {
                 if (limit !== undefined) $(id).max = limit;
                 if (document.activeElement !== $(id) || $(id).type === 'range') $(id).value = value;
             }
-            if (o.on) $(`masking-${o.id}-on`).checked = Boolean(this.isOn[o.id]);
+            if (!o.on) continue;
+            $(`masking-${o.id}-on`).checked = Boolean(this.isOn[o.id]);
+            $(`masking-${o.id}-option`).classList.toggle('off', !this.isOn[o.id]);
         }
-        $('masking-offset-option').hidden = this.values.causal !== 3;
+        $('masking-offset-option').hidden = this.values.causal !== OFFSET;
         $('masking-scores').value = this.scores;
         $('masking-show').value = this.show;
+    },
+
+    // Nothing is looked at.
+    forget() {
+        this.looked = null;
+        for (const grid of Object.values(this.grids)) grid.mark(() => false);
+        tell('masking-sum', POINT_AT_A_CELL, false);
     },
 
     look(r, c) {
         this.looked = { r, c };
         this.grids.map.mark((i) => i === r);
         this.grids.rows.mark((i) => i === r);
+        if (c !== null) this.grids.map.point(r, c);
         tell('masking-sum', c === null ? this.explainRow(r) : this.explainCell(r, c));
     },
 
@@ -1518,8 +1614,8 @@ const masking = {
             return `Query ${r} sees no key: its weights and its output are 0, its log-sum-exp is ${short(lse[r])}.`;
         const keys = `${seen.length === 1 ? 'key' : 'keys'} ${listed(seen)}`;
         const taken = short(1 - rowOf(weights, r).reduce((a, b) => a + b, 0), 3);
-        const sink = ` The sink takes ${taken} of its attention, and gives nothing for it.`;
-        return `Query ${r} stands at position ${this.position(r)} and sees ${keys}.${this.isOn.sink ? sink : ''}`;
+        const sink = this.isOn.sink ? ` The sink takes ${taken} of its attention, and gives nothing for it.` : '';
+        return `Query ${r} stands at position ${short(this.position(r))} and sees ${keys}.${sink}`;
     },
 
     explainCell(r, c) {
@@ -1538,8 +1634,8 @@ const masking = {
 
     picture(theme) {
         const parts = Object.values(this.grids).map(({ content }) =>
-            svgHeatmap({ ...content, title: content.name }, theme));
-        return svgDocument('Masking: who sees whom', parts, theme);
+            svgHeatmap({ ...content, title: titled(content) }, theme));
+        return svgDocument(`Masking: ${this.summary()}`, parts, theme);
     },
 
     write(link) {
@@ -1576,6 +1672,7 @@ panels.push(masking);
 
 // ==== Panel 3: translation ===========================================================================================
 
+const POINT_AT_A_WEIGHT = 'Point at a weight, or go to it with the arrow keys.';
 const EASY = 'It is easy to translate languages with transformers';
 const LOOKS = {
     cross: ['translation', 'sentence'],
@@ -1714,7 +1811,7 @@ const translation = {
             }
             const size = `width="${widths[n]}" height="34" rx="5"`;
             const paint = `fill="${ink.ground}" stroke="${colour}" stroke-width="${best ? 3 : 1}"`;
-            const sum = score.toFixed(2).replace('-', '−');
+            const sum = score > -0.005 ? short(score, 1) : score.toFixed(2).replace('-', '−');
             nodes.push(`<rect x="${x[n]}" y="${y}" ${size} ${paint}/>`);
             nodes.push(svgText(centre, y + 15, token, `text-anchor="middle" fill="${ink.ink}"`));
             nodes.push(svgText(centre, y + 28, sum, `text-anchor="middle" font-size="10" fill="${ink.quiet}"`));
@@ -1742,7 +1839,7 @@ const translation = {
             return;
         }
         const map = this.map();
-        tell('translation-sum', 'Point at a weight, or go to it with the arrow keys.', false);
+        tell('translation-sum', POINT_AT_A_WEIGHT, false);
         const label = `${map.title}, ${map.rows} by ${map.cols} weights. Arrow keys go from weight to weight.`;
         showPicture($('translation-picture'), map, label, (r, c) => this.tell(r, c));
     },
@@ -1764,8 +1861,8 @@ const translation = {
             low: 0,
             high: Math.max(0.01, ...m.values),
             side: 24,
-            rowLabels: labels[0],
-            colLabels: labels[1],
+            rowLabels: labels[0].map(withoutSpace),
+            colLabels: labels[1].map(withoutSpace),
             rowName: LOOKS[this.part][0],
             colName: LOOKS[this.part][1],
         };
@@ -1796,14 +1893,19 @@ const translation = {
             const x = link.has(name) ? wholeNumber(`The link’s “${name}”`, link.get(name), 1, most) : undefined;
             return x === undefined ? old : x;
         };
-        this.text = link.has('text') ? link.get('text').slice(0, 300) : EASY;
+        const text = link.has('text') ? link.get('text') : EASY;
+        if (text.length > 300) notice('The link’s text is longer than 300 characters: the rest is left out.');
+        this.text = text.slice(0, 300);
         this.beams = whole('beams', 8, 4);
-        this.part = link.get('part') in LOOKS ? link.get('part') : 'cross';
+        this.part = Object.hasOwn(LOOKS, link.get('part')) ? link.get('part') : 'cross';
         this.block = whole('layer', 99, 3) - 1;
         this.head = whole('head', 99, 2) - 1;
     },
 };
 panels.push(translation);
+
+// A token as a label: without the mark of a space before it.
+const withoutSpace = (token) => token.replace(/^▁(?=.)/, '');
 
 // A head without labels, a pixel for each weight.
 function drawThumbnail(canvas, m) {
@@ -1838,6 +1940,7 @@ const training = {
             this.pace = Number(event.target.value);
             remember();
         });
+        tell('training-sum', POINT_AT_A_WEIGHT, false);
         this.restart();
     },
 
@@ -1856,9 +1959,10 @@ const training = {
     },
 
     run(until) {
+        this.until = until;
+        if (this.isRunning) return;
         if (this.step >= this.last) this.restart();
         this.isRunning = true;
-        this.until = until;
         const tick = () => {
             if (!this.isRunning) return;
             this.advance(Math.min(this.pace, this.until - this.step));
@@ -1881,6 +1985,7 @@ const training = {
         $('training-run').textContent = this.runName();
         $('training-speed').value = String(this.pace);
         $('training-step').disabled = this.step >= this.last;
+        $('training-status').setAttribute('aria-live', this.isRunning ? 'off' : 'polite');
         $('training-status').textContent = this.status(next, guesses);
         this.showChart(themeNow());
         this.renderLetters(letters, next, guesses);
@@ -1901,8 +2006,9 @@ const training = {
         const loss = this.step ? `Loss of new letters ${fresh}, of repeated ones ${repeated}. ` : '';
         return `Step ${this.step} of ${this.last}. ${loss}${right} of ${asked} guesses are right.`;
     },
-    chart(theme) {
+    chart(theme, width) {
         return svgLines({
+            width,
             title: 'Loss',
             names: ['new letters', 'repeated letters'],
             lines: this.losses,
@@ -1915,7 +2021,8 @@ const training = {
     showChart(theme) {
         const last = this.losses.map((line) => line.length ? line[line.length - 1].toFixed(2) : 'none yet');
         const label = `Loss over the steps: new letters ${last[0]}, repeated letters ${last[1]}`;
-        $('training-chart').innerHTML = svgElement(this.chart(theme), label);
+        const width = Math.min(Math.max($('training-chart').clientWidth - 185, 160), 560);
+        $('training-chart').innerHTML = svgElement(this.chart(theme, width), label);
     },
 
     renderLetters(letters, next, guesses) {
@@ -1952,11 +2059,10 @@ const training = {
         heads.forEach((h, n) => {
             const [picture, caption] = holder.children[n].children, map = this.map(h, letters);
             const before = h.before.toFixed(2), followed = h.followed.toFixed(2);
-            const label = `${map.title}: looks at the letter before with ${before} of its attention, ` +
-                `at the one that followed with ${followed}`;
+            const shares = `of its attention ${before} goes to the letter before, ${followed} to the one that followed`;
+            const label = `${map.title}: ${shares}`;
             showPicture(picture, map, label, (r, c) => tell('training-sum', this.explain(map, r, c)));
-            caption.innerHTML =
-                `<small>looks at the letter before: ${before}; at the one that followed: ${followed}</small>`;
+            caption.innerHTML = `<small>${shares}</small>`;
         });
     },
 
@@ -1970,7 +2076,7 @@ const training = {
     picture(theme) {
         const { letters, heads } = engine.trained();
         const maps = heads.map((h) => svgHeatmap(this.map(h, letters), theme));
-        return svgDocument(`Training, step ${this.step}`, [this.chart(theme), ...maps], theme, 760);
+        return svgDocument(`Training, step ${this.step}`, [this.chart(theme, 560), ...maps], theme, 760);
     },
 
     write(link) {
@@ -2005,20 +2111,22 @@ function chooseProgram() {
     return WebAssembly.validate(vectors) ? vectors : fileBytes('scalar');
 }
 
-// The link of what is shown, after a moment without changes.
+// The link of what is shown, after a moment without changes. Another panel is another entry of the history.
 function remember() {
     clearTimeout(waiting);
-    waiting = setTimeout(writeLink, 150);
+    waiting = setTimeout(() => writeLink(), 150);
 }
 
-function writeLink() {
+function writeLink(isNew = false) {
     const link = new URLSearchParams();
     clearTimeout(waiting);
     link.set('panel', shown.id);
     shown.write(link);
     if ($('theme').value) link.set('theme', $('theme').value);
     written = `#${link}`;
-    if (location.hash !== written) history.replaceState(null, '', written);
+    if (location.hash === written) return;
+    if (isNew) history.pushState(null, '', written);
+    else history.replaceState(null, '', written);
 }
 
 function readLink() {
@@ -2026,9 +2134,14 @@ function readLink() {
     const panel = panels.find((p) => p.id === link.get('panel')) || panels[0];
     if (['light', 'dark'].includes(link.get('theme'))) $('theme').value = link.get('theme');
     setTheme();
-    notice('');
+    aboutLink = [];
+    if (location.hash.length > 1 && panel.id !== link.get('panel'))
+        notice('The link names no panel of this page: here is the first one.');
     if (link.has('panel')) attempt(() => panel.read(link));
     show(panel);
+    const sentences = aboutLink.join(' ');
+    aboutLink = null;
+    notice(sentences);
 }
 
 function show(panel) {
@@ -2066,7 +2179,13 @@ async function share() {
 }
 
 function startTabs() {
-    const choose = (panel) => { notice(''); show(panel); };
+    const choose = (panel) => {
+        if (panel === shown) return;
+        writeLink();
+        notice('');
+        show(panel);
+        writeLink(true);
+    };
     for (const panel of panels) $(`tab-${panel.id}`).addEventListener('click', () => choose(panel));
     $('tabs').addEventListener('keydown', (event) => {
         const n = panels.indexOf(shown), last = panels.length - 1;

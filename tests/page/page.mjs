@@ -1,6 +1,6 @@
-// The page in real browsers: node tests/page/page.mjs BUILD [BROWSER...]. Clicks, types, points and presses keys as a person
-// does, compares what is shown with what the examples print, and takes a picture of every panel, in both themes, wide and
-// on a phone, to BUILD/page/screens. Without names: chromium, and firefox if it is installed.
+// The page in real browsers: node tests/page/page.mjs BUILD [BROWSER...]. Clicks, types, points and presses keys as a
+// person does, compares what is shown with what the examples print, and takes a picture of every panel, in both themes,
+// wide and on a phone, to BUILD/page/screens. Without names: chromium, and firefox if it is installed.
 import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -15,20 +15,36 @@ let browser, what;
 // ---- what the page shows ----
 
 const text = (selector) => browser.evaluate((s) => document.querySelector(s).textContent, selector);
-const open = (hash = '') => browser.open('about:blank').then(() => browser.open(file + hash)).then(() => browser.evaluate(() => new Promise((done) => setTimeout(done, 30))));
 const rest = (milliseconds) => browser.evaluate((n) => new Promise((done) => setTimeout(done, n)), milliseconds);
+const open = async (hash = '') => {
+    await browser.open('about:blank');
+    await browser.open(file + hash);
+    await rest(30);
+};
 const hash = async () => (await rest(250), browser.evaluate(() => location.hash));
 
+// What is true of all elements that a selector finds: how many they are, and the texts in them.
+const count = (selector) => browser.evaluate((s) => document.querySelectorAll(s).length, selector);
+const texts = (selector) =>
+    browser.evaluate((s) => Array.from(document.querySelectorAll(s), (e) => e.textContent), selector);
+
 // The matrices of a panel, by the names above them: rows of the texts of cells and boxes.
-const tables = (id) => browser.evaluate((id) => Object.fromEntries(Array.from(document.querySelectorAll(`#${id} figure.matrix`), (figure) =>
-    [figure.querySelector('figcaption').firstChild.textContent.trim(), Array.from(figure.querySelectorAll('tbody tr'), (row) =>
-        Array.from(row.querySelectorAll('[data-r]'), (cell) => cell.tagName === 'INPUT' ? cell.value : cell.textContent))])), id);
+const tables = (id) => browser.evaluate((id) => {
+    const shown = (cell) => cell.tagName === 'INPUT' ? cell.value : cell.textContent;
+    const cells = (row) => Array.from(row.querySelectorAll('[data-r]'), shown);
+    const table = (figure) => [figure.querySelector('figcaption').firstChild.textContent.trim(),
+        Array.from(figure.querySelectorAll('tbody tr'), cells)];
+    return Object.fromEntries(Array.from(document.querySelectorAll(`#${id} figure.matrix`), table));
+}, id);
 
 // A cell of a matrix of the first panel, as a selector.
 async function cell(name, r, c) {
-    const n = await browser.evaluate((name) => Array.from(document.querySelectorAll('#steps-matrices figure'), (f) => f.querySelector('figcaption').firstChild.textContent.trim()).indexOf(name), name);
+    const n = await browser.evaluate((name) => {
+        const captions = Array.from(document.querySelectorAll('#steps-matrices figcaption'));
+        return captions.findIndex((caption) => caption.firstChild.textContent.trim() === name);
+    }, name);
     if (n < 0) throw new Error(`there is no matrix ${name}`);
-    return `#steps-matrices figure:nth-child(${n + 1}) [data-r="${r}"][data-c="${c}"]`;
+    return `#steps-matrices figure:nth-of-type(${n + 1}) [data-r="${r}"][data-c="${c}"]`;
 }
 
 const stage = (n) => browser.click(`#steps-stages li:nth-child(${n}) button`);
@@ -39,7 +55,10 @@ const says = async (selector, part, of) => {
 
 // ---- panel 1 ----
 
-const TITLES = { x: 'x', wq: 'Wq', wk: 'Wk', wv: 'Wv', q: 'Q', k: 'K', v: 'V', product: 'Scores', scaled: 'Scaled scores', weights: 'Weights', weighted: 'Weighted values', output: 'Output' };
+const TITLES = {
+    x: 'x', wq: 'Wq', wk: 'Wk', wv: 'Wv', q: 'Q', k: 'K', v: 'V',
+    product: 'Scores', scaled: 'Scaled scores', weights: 'Weights', weighted: 'Weighted values', output: 'Output',
+};
 
 async function showsNotebooks() {
     for (const [id, numbers] of Object.entries(want)) {
@@ -50,9 +69,11 @@ async function showsNotebooks() {
             await stage(n);
             Object.assign(shown, await tables('steps'));
         }
-        for (const [name, rows] of Object.entries(numbers))
-            if (TITLES[name]) checks.equal(shown[TITLES[name]], rows, `${what}, notebook ${id}: ${name}`);
-            else if (name.startsWith('first')) checks.equal(shown[TITLES[name.slice(5).toLowerCase()]][0], rows, `${what}, notebook ${id}: ${name}`);
+        for (const [name, rows] of Object.entries(numbers)) {
+            const where = `${what}, notebook ${id}: ${name}`;
+            if (TITLES[name]) checks.equal(shown[TITLES[name]], rows, where);
+            else if (name.startsWith('first')) checks.equal(shown[TITLES[name.slice(5).toLowerCase()]][0], rows, where);
+        }
     }
 }
 
@@ -64,7 +85,8 @@ async function goesThroughStages() {
         titles.push(await text('#steps-title'));
     }
     checks.equal(new Set(titles).size, 8, `${what}: eight steps, ${titles}`);
-    checks.check(await browser.evaluate(() => document.querySelector('#steps-next').disabled), `${what}: no step after the last`);
+    const isLast = await browser.evaluate(() => document.querySelector('#steps-next').disabled);
+    checks.check(isLast, `${what}: no step after the last`);
     for (let n = 0; n < 7; n++) await browser.click('#steps-back');
     checks.equal(await text('#steps-title'), titles[0], `${what}: back to the first step`);
 }
@@ -77,17 +99,17 @@ async function showsSums() {
     await stage(3);
     await browser.hover(await cell('Scores', 1, 2));
     await says('#steps-sum', '2 × 2 + 2 × 3 + 2 × 1 = 12', 'sum of a score');
-    checks.equal(await browser.evaluate(() => document.querySelectorAll('#steps .source').length), 6, `${what}: the six numbers it came from`);
+    checks.equal(await count('#steps .source'), 6, `${what}: the six numbers it came from`);
     await stage(6);
     await browser.hover(await cell('Weights', 1, 2));
     await says('#steps-sum', 'exp(12 − 16) ÷ (exp(4 − 16) + exp(16 − 16) + exp(12 − 16))', 'sum of a weight');
     await stage(7);
     await browser.click(await cell('Weights', 2, 0));
     await browser.hover(await cell('Weighted values', 1, 1));
-    await says('#steps-sum', 'input 2: its weight × its value = 0.8805 × 8 = 7.0442952', 'a weighted value');
+    await says('#steps-sum', 'input 2: its weight × its value = 0.8805369 × 8 = 7.0442952', 'a weighted value');
     await stage(8);
     await browser.hover(await cell('Output', 0, 0));
-    await says('#steps-sum', '0.06338 × 1 + 0.4683 × 2 + 0.4683 × 2 = 1.9366211', 'sum of an output');
+    await says('#steps-sum', '0.063378938 × 1 + 0.46831053 × 2 + 0.46831053 × 2 = 1.9366211', 'sum of an output');
     await stage(5);
     await browser.set('#steps-mask', 'causal');
     await browser.hover(await cell('Masked scores', 0, 1));
@@ -110,13 +132,17 @@ async function takesNumbers() {
     await stage(2);
     checks.equal((await tables('steps')).Q[1], ['2', '2', '2'].map((n) => `${n}.00000000`), `${what}: undone`);
     const box = await cell('x', 0, 0);
-    for (const [typed, said] of [['abc', '“abc” is no number'], ['', 'is empty'], ['1e', '“1e” is no number'], ['3', '']]) {
+    const mistakes = [['abc', '“abc” is no number'], ['', 'is empty'], ['1e', '“1e” is no number'], ['3', '']];
+    for (const [typed, said] of mistakes) {
         await browser.type(box, typed);
         await says('#notice', said, `"${typed}" typed`);
         await browser.press('Tab');
-        checks.equal(await browser.evaluate((s) => document.querySelector(s).value, box), typed === '1e' ? '1' : '3', `${what}: "${typed}" changes nothing`);
+        const left = await browser.evaluate((s) => document.querySelector(s).value, box);
+        checks.equal(left, typed === '1e' ? '1' : '3', `${what}: "${typed}" changes nothing`);
     }
-    for (const [typed, said] of [['NaN', 'NaN or infinite'], ['1e999', 'NaN or infinite'], ['1e308', 'V has a number that is NaN or infinite']]) {
+    const unusual = [['NaN', 'NaN or infinite'], ['1e999', 'NaN or infinite'],
+        ['1e308', 'V has a number that is NaN or infinite']];
+    for (const [typed, said] of unusual) {
         await browser.type(box, typed);
         await says('#steps-remark', said, `"${typed}" typed`);
     }
@@ -144,14 +170,14 @@ async function takesSentences() {
     checks.equal(before.Q[0], before.Q[3], `${what}: the same word has the same query`);
     checks.check(JSON.stringify(before.Q[0]) !== JSON.stringify(before.Q[1]), `${what}: another word has another`);
     await stage(8);
-    const labels = await browser.evaluate(() => Array.from(document.querySelectorAll('#steps-matrices figure:first-child th[scope=row]'), (th) => th.textContent));
+    const labels = await texts('#steps-matrices figure:first-child th[scope=row]');
     checks.equal(labels, ['the', 'cat', 'sees', 'the', 'dog'], `${what}: its words`);
     await browser.type('#steps-sentence', ' ');
     await says('#notice', 'The sentence is empty', 'an empty sentence');
     await browser.type('#steps-sentence', 'x '.repeat(40));
     await says('#notice', 'at most 12 words', 'forty words');
     await browser.type('#steps-sentence', '<img src=x onerror=alert(1)> & "quoted" 🙂');
-    checks.equal(await browser.evaluate(() => document.querySelectorAll('main img').length), 0, `${what}: a sentence is text`);
+    checks.equal(await count('main img'), 0, `${what}: a sentence is text`);
 }
 
 async function goesByKeys() {
@@ -166,26 +192,44 @@ async function goesByKeys() {
     await browser.evaluate(() => document.querySelector('#tab-steps').focus());
     await browser.press('ArrowRight');
     checks.equal(await browser.evaluate(() => document.activeElement.id), 'tab-masking', `${what}: tabs by arrow keys`);
-    checks.check(await browser.evaluate(() => !document.querySelector('#masking').hidden), `${what}: its panel is shown`);
+    const isShown = await browser.evaluate(() => !document.querySelector('#masking').hidden);
+    checks.check(isShown, `${what}: its panel is shown`);
 }
 
 // ---- panel 2 ----
 
+// The options of the parts of example 06, by number.
+const EXAMPLE_06 = [
+    [1, { lq: 6, lk: 6, causal: 0 }],
+    [2, { lq: 4, lk: 7, causal: 1 }],
+    [3, { lq: 4, causal: 2 }],
+    [4, { lk: 4, causal: 2 }],
+    [5, { lq: 4, causal: 3, offset: 2 }],
+    [6, { lq: 6, lk: 6, causal: 3, offset: -2 }],
+    [7, { causal: 0, left: 3, right: 2 }],
+    [8, { lq: 5, causal: 2, left: 3 }],
+];
+
 async function masks() {
     const output = run(build, '06_causal_and_windows', `${build}/page`);
-    const seen = (number) => output.split('\n== ').find((part) => part.startsWith(`${number}. `)).split('\n').filter((line) => line.startsWith('query'))
-        .map((line) => line.split(/\s+/).slice(2, -3).join(''));
-    const shown = () => browser.evaluate(() => Array.from(document.querySelectorAll('#masking-map tbody tr'), (row) =>
-        Array.from(row.querySelectorAll('td'), (td) => td.classList.contains('hidden-key') ? '.' : '#').join('')));
+    const seen = (number) => {
+        const part = output.split('\n== ').find((text) => text.startsWith(`${number}. `));
+        const lines = part.split('\n').filter((line) => line.startsWith('query'));
+        return lines.map((line) => line.split(/\s+/).slice(2, -3).join(''));
+    };
+    const shown = () => browser.evaluate(() => {
+        const mark = (td) => td.classList.contains('hidden-key') ? '.' : '#';
+        const marks = (row) => Array.from(row.querySelectorAll('td'), mark).join('');
+        return Array.from(document.querySelectorAll('#masking-map tbody tr'), marks);
+    });
     const given = async (settings) => {
         await open('#panel=masking');
         for (const [id, value] of Object.entries(settings)) await browser.set(`#masking-${id}`, value);
     };
-    for (const [number, settings] of [[1, { lq: 6, lk: 6, causal: 0 }], [2, { lq: 4, lk: 7, causal: 1 }], [3, { lq: 4, causal: 2 }], [4, { lk: 4, causal: 2 }], [5, { lq: 4, causal: 3, offset: 2 }],
-        [6, { lq: 6, lk: 6, causal: 3, offset: -2 }], [7, { causal: 0, left: 3, right: 2 }], [8, { lq: 5, causal: 2, left: 3 }]]) {
-        const given3 = { ...settings };
-        await given(given3);
-        for (const [id, value] of [['left', 2], ['right', 1]]) if (id in settings) await browser.set(`#masking-${id}`, value);
+    for (const [number, settings] of EXAMPLE_06) {
+        await given(settings);
+        for (const [id, value] of [['left', 2], ['right', 1]])
+            if (id in settings) await browser.set(`#masking-${id}`, value);
         checks.equal(await shown(), seen(number), `${what}, masking, ${number}`);
     }
     await given({ causal: 1 });
@@ -200,9 +244,10 @@ async function masks() {
         checks.check(JSON.stringify(await tables('masking')) !== first, `${what}: ${id} changes the picture`);
     }
     await given({ kvlen: 3 });
-    checks.check((await shown()).every((row) => row.slice(3) === '....'), `${what}: keys past the valid ones are hidden`);
+    const pastIsHidden = async () => (await shown()).every((row) => row.slice(3) === '....');
+    checks.check(await pastIsHidden(), `${what}: keys past the valid ones are hidden`);
     await browser.click('#masking-kvlen-on');
-    checks.check(!(await shown()).every((row) => row.slice(3) === '....'), `${what}: the length is off`);
+    checks.check(!await pastIsHidden(), `${what}: the length is off`);
     for (const [typed, said] of [['99', 'is no number from 0.1 to 5'], ['', 'is no number']]) {
         await browser.type('#masking-temperature-number', typed);
         await says('#notice', said, `a temperature of "${typed}"`);
@@ -218,23 +263,25 @@ async function translates() {
     await browser.type('#translation-source', sentence);
     await rest(900);
     checks.equal(await text('#translation-target'), output, `${what}: ${sentence}`);
-    checks.equal(await browser.evaluate(() => document.querySelector('#translation-unknown').hidden), true, `${what}: it knows these words`);
-    const count = () => browser.evaluate(() => document.querySelectorAll('#translation-picture rect').length);
-    const [read, written] = await browser.evaluate(() => ['read', 'written'].map((id) => document.querySelectorAll(`#translation-${id} span`).length));
+    const knowsAll = await browser.evaluate(() => document.querySelector('#translation-unknown').hidden);
+    checks.equal(knowsAll, true, `${what}: it knows these words`);
+    const read = await count('#translation-read span'), written = await count('#translation-written span');
     for (const [part, cells] of [['cross', read * written], ['encoder', read * read], ['decoder', written * written]]) {
         await browser.set('#translation-part', part);
-        checks.equal([await browser.evaluate(() => document.querySelectorAll('#translation-heads canvas').length), await count()], [12, cells], `${what}: heads of ${part}`);
+        const heads = await count('#translation-heads canvas'), weights = await count('#translation-picture rect');
+        checks.equal([heads, weights], [12, cells], `${what}: heads of ${part}`);
     }
     await browser.click('#translation-heads button:nth-child(7)');
     await says('#translation-picture', 'layer 2, head 3', 'a head that was pressed');
     await browser.hover('#translation-picture [data-r="1"][data-c="0"]');
     await says('#translation-sum', 'of its attention', 'a weight');
-    checks.check(await browser.evaluate(() => document.querySelectorAll('#translation-tree rect').length > 8), `${what}: beams`);
+    checks.check(await count('#translation-tree rect') > 8, `${what}: beams`);
     await browser.set('#translation-beams', 1);
-    checks.equal(await browser.evaluate(() => document.querySelectorAll('#translation-tree rect').length), written - 1, `${what}: one beam`);
+    checks.equal(await count('#translation-tree rect'), written - 1, `${what}: one beam`);
     await browser.type('#translation-source', 'The zebra eats <b>Apples</b>');
     await rest(900);
-    checks.equal(await browser.evaluate(() => Array.from(document.querySelectorAll('#translation-unknown mark'), (m) => m.textContent)), ['zebra', '<b>Apples</b>'], `${what}: unknown words are marked`);
+    const marked = await texts('#translation-unknown mark');
+    checks.equal(marked, ['zebra', '<b>Apples</b>'], `${what}: unknown words are marked`);
     await browser.type('#translation-source', '');
     await rest(500);
     await says('#notice', 'The sentence is empty', 'no sentence');
@@ -259,13 +306,19 @@ async function trains() {
     await browser.click('#training-run');
     const step = Number((await text('#training-status')).match(/Step (\d+)/)[1]);
     checks.check(step > 25 && await text('#training-heads') !== before, `${what}: training goes on, to step ${step}`);
-    checks.equal(await browser.evaluate(() => Array.from(document.querySelectorAll('#training-chart path[fill=none]'), (p) => p.getAttribute('d').split(/[ML]/).length - 1)), [step, step], `${what}: two lines of so many points`);
+    const points = await browser.evaluate(() => {
+        const lines = Array.from(document.querySelectorAll('#training-chart path[fill=none]'));
+        return lines.map((line) => line.getAttribute('d').split(/[ML]/).length - 1);
+    });
+    checks.equal(points, [step, step], `${what}: two lines of so many points`);
     await rest(300);
     await says('#training-status', `Step ${step} of`, 'a pause');
     await open('#panel=training&at=250&pace=25');
     for (let n = 0; n < 60 && !(await text('#training-status')).startsWith('Step 250'); n++) await rest(250);
-    await says('#training-status', 'Step 250 of 1000. Loss of new letters 3.07, of repeated ones 0.11', 'the loss that the example prints');
-    await says('#training-heads', 'looks at the letter before: 0.77', 'what the example prints of layer 1');
+    const status = 'Step 250 of 1000. Loss of new letters 3.07, of repeated ones 0.11';
+    await says('#training-status', status, 'the loss that the example prints');
+    const shares = '0.77 goes to the letter before, 0.01 to the one that followed';
+    await says('#training-heads', shares, 'what the example prints of layer 1');
     await browser.hover('#training-heads figure:nth-child(1) [data-r="5"][data-c="4"]');
     await says('#training-sum', 'gives letter 5', 'a weight');
 }
@@ -273,70 +326,165 @@ async function trains() {
 // ---- saving, links, appearance ----
 
 async function saves() {
-    for (const [panel, part] of [['steps', '9.82007865e-01'], ['masking', 'query 3'], ['translation', '▁transformateurs'], ['training', 'repeated letters']]) {
+    const parts = { steps: '9.82007865e-01', masking: 'query 3', translation: '▁transformateurs',
+        training: 'repeated letters' };
+    for (const [panel, part] of Object.entries(parts)) {
         await open(panel === 'steps' ? '#panel=steps&step=weights' : `#panel=${panel}`);
         const { name, text: svg } = await browser.download(() => browser.click('#export'));
         const root = await browser.evaluate((svg) => {
             const document = new DOMParser().parseFromString(svg, 'image/svg+xml');
-            return [document.documentElement.localName, document.querySelectorAll('parsererror').length, /undefined|NaN/.test(svg)];
+            const mistakes = document.querySelectorAll('parsererror').length;
+            return [document.documentElement.localName, mistakes, /undefined|NaN/.test(svg)];
         }, svg);
         checks.equal([name, ...root], [`attention-${panel}.svg`, 'svg', 0, false], `${what}: saved`);
         checks.check(svg.includes(part), `${what}: ${name} holds ${part}`);
     }
 }
 
+// Changes of every panel, which its link must keep.
+const CHANGES = {
+    async steps() {
+        await browser.set('#steps-preset', '002');
+        await stage(5);
+        await browser.set('#steps-mask', 'causal');
+        await stage(2);
+        await browser.type(await cell('K', 1, 1), '0.125');
+        await stage(7);
+        await browser.click(await cell('Weights', 2, 1));
+    },
+    async sentence() {
+        await browser.type('#steps-sentence', 'what & is | this # 100% ; "ok"?');
+        await stage(8);
+    },
+    async words() {
+        await browser.type('#steps-sentence', 'a&b x|y #1 😀 %7C ;,=');
+        await stage(1);
+        await browser.type(await cell('x', 0, 0), '0.5');
+        await stage(6);
+    },
+    async masking() {
+        await browser.set('#masking-causal', 3);
+        await browser.set('#masking-offset', -1);
+        await browser.set('#masking-sink', 1.5);
+        await browser.set('#masking-show', 'final');
+    },
+    async translation() {
+        await browser.set('#translation-beams', 2);
+        await browser.type('#translation-source', "The boy's dog can't read.");
+        await rest(900);
+        await browser.set('#translation-part', 'encoder');
+        await browser.click('#translation-heads button:nth-child(6)');
+    },
+    async training() {
+        await browser.click('#training-step');
+        await browser.click('#training-step');
+    },
+};
+
+const BAD_LINKS = [
+    '#panel=steps&numbers=own&q=1,2;3&k=x&v=1',
+    '#panel=steps&numbers=nonsense',
+    '#panel=steps&numbers=constructor&type=toString&step=__proto__',
+    '#panel=__proto__&numbers=constructor',
+    '#panel=nope',
+    `#panel=translation&part=valueOf&text=${'x'.repeat(3000)}`,
+    '#panel=masking&lq=1e9&lk=-3&softcap=NaN&causal=7',
+    '#panel=translation&beams=99&layer=0&text=%E0%A4%A',
+    '#panel=training&at=-5',
+];
+
 async function keepsLinks() {
-    const shown = () => browser.evaluate(() => Array.from(document.querySelectorAll('[role=tabpanel]:not([hidden]) :is(td, input, select, output, h2, svg text, canvas)'), (e) => e.value ?? (e.textContent || e.width)).join('|'));
-    const actions = {
-        steps: async () => { await browser.set('#steps-preset', '002'); await stage(5); await browser.set('#steps-mask', 'causal'); await stage(2); await browser.type(await cell('K', 1, 1), '0.125'); await stage(7); await browser.click(await cell('Weights', 2, 1)); },
-        sentence: async () => { await browser.type('#steps-sentence', 'what & is | this # 100% ; "ok"?'); await stage(8); },
-        masking: async () => { await browser.set('#masking-causal', 3); await browser.set('#masking-offset', -1); await browser.set('#masking-sink', 1.5); await browser.set('#masking-show', 'final'); },
-        translation: async () => { await browser.set('#translation-beams', 2); await browser.type('#translation-source', "The boy's dog can't read."); await rest(900); await browser.set('#translation-part', 'encoder'); await browser.click('#translation-heads button:nth-child(6)'); },
-        training: async () => { await browser.click('#training-step'); await browser.click('#training-step'); },
-    };
-    for (const [panel, act] of Object.entries(actions)) {
-        await open(`#panel=${panel === 'sentence' ? 'steps' : panel}`);
-        await act();
+    const shown = () => browser.evaluate(() => {
+        const parts = ':is(th, td, input, select, output, h2, svg text, canvas)';
+        const elements = document.querySelectorAll(`[role=tabpanel]:not([hidden]) ${parts}`);
+        return Array.from(elements, (e) => e.value ?? (e.textContent || e.width)).join('|');
+    });
+    for (const [panel, change] of Object.entries(CHANGES)) {
+        await open(`#panel=${['sentence', 'words'].includes(panel) ? 'steps' : panel}`);
+        await change();
         const link = await hash(), before = await shown();
         await open(link);
         await rest(400);
         checks.equal(await shown(), before, `${what}: the link ${link}`);
     }
-    for (const link of ['#panel=steps&numbers=own&q=1,2;3&k=x&v=1', '#panel=steps&numbers=nonsense', '#panel=masking&lq=1e9&lk=-3&softcap=NaN&causal=7', '#panel=translation&beams=99&layer=0&text=%E0%A4%A', '#panel=training&at=-5']) {
+    for (const link of BAD_LINKS) {
         await open(link);
         await rest(300);
         checks.check((await text('#notice')).length > 20, `${what}: the link ${link} is answered by a sentence`);
     }
+    await open('#panel=masking&lq=1e9&lk=-3&softcap=NaN&causal=7');
+    for (const name of ['lq', 'lk', 'softcap', 'causal'])
+        await says('#notice', `“${name}”`, 'all that is wrong with a link');
     await open('#nothing=%&&&==');
     checks.equal(await text('#steps-title'), '1. Inputs and weights', `${what}: a link without sense`);
 }
 
+// Another panel is an entry of the history; what changes within one is not.
+async function goesBack() {
+    await open('#panel=steps&numbers=002');
+    await browser.click('#tab-masking');
+    await browser.set('#masking-causal', 2);
+    await browser.click('#tab-training');
+    for (const [panel, link] of [['masking', 'causal=2'], ['steps', 'numbers=002']]) {
+        await rest(250);
+        await browser.evaluate(() => history.back());
+        await rest(250);
+        const isShown = await browser.evaluate((id) => !document.querySelector(`#${id}`).hidden, panel);
+        checks.check(isShown && (await hash()).includes(link), `${what}: back to ${panel}: ${await hash()}`);
+    }
+}
+
+const VIEWS = {
+    steps: '#panel=steps&numbers=sentence&sentence=the+cat+sees+the+dog&step=output',
+    masking: '#panel=masking&left=3&alibi=0.25',
+    translation: '#panel=translation',
+    training: '#panel=training&at=200&pace=25',
+};
+
+// Waits until training has come to a step, for 15 seconds at most.
+async function trainedTo(step) {
+    for (let n = 0; n < 60 && !(await text('#training-status')).startsWith(`Step ${step}`); n++) await rest(250);
+}
+
+// A picture of a panel, which is no wider than the window.
+async function looksRightOnce(panel, size, dark) {
+    const name = `${panel}-${size}-${dark ? 'dark' : 'light'}`;
+    await open(VIEWS[panel]);
+    if (panel === 'training') await trainedTo(200);
+    await browser.screenshot(`${screens}/${browser.name}-${name}.png`);
+    const excess = await browser.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    const theme = await browser.evaluate(() => document.documentElement.dataset.theme);
+    checks.equal(excess, 0, `${what}: ${name} is as wide as the window`);
+    checks.equal(theme, dark ? 'dark' : 'light', `${what}: theme of ${name}`);
+}
+
+// The beginnings of elements that have no name for a screen reader.
+const nameless = () => browser.evaluate(() => {
+    const elements = document.querySelectorAll('button, input, select, [role=img], [role=grid], [role=tabpanel]');
+    const attributes = (e) => e.getAttribute('aria-label') || e.getAttribute('aria-labelledby');
+    const hasName = (e) => attributes(e) || e.textContent.trim() || (e.labels && e.labels.length);
+    return Array.from(elements).filter((e) => !hasName(e)).map((e) => e.outerHTML.slice(0, 80));
+});
+
 // A picture of each panel; nothing is wider than the window; everything has a name.
 async function looksRight() {
     mkdirSync(screens, { recursive: true });
-    const views = { steps: '#panel=steps&numbers=sentence&sentence=the+cat+sees+the+dog&step=output', masking: '#panel=masking&left=3&alibi=0.25', translation: '#panel=translation', training: '#panel=training&at=200&pace=25' };
     for (const dark of [false, true]) {
         await browser.prefer({ dark });
         for (const [size, width, height] of [['wide', 1200, 900], ['phone', 390, 844]]) {
             await browser.resize(width, height);
-            for (const [panel, link] of Object.entries(views)) {
-                await open(link);
-                for (let n = 0; panel === 'training' && n < 60 && !(await text('#training-status')).startsWith('Step 200'); n++) await rest(250);
-                const name = `${panel}-${size}-${dark ? 'dark' : 'light'}`;
-                await browser.screenshot(`${screens}/${browser.name}-${name}.png`);
-                checks.equal(await browser.evaluate(() => document.documentElement.scrollWidth - innerWidth), 0, `${what}: ${name} is as wide as the window`);
-                checks.equal(await browser.evaluate(() => document.documentElement.dataset.theme), dark ? 'dark' : 'light', `${what}: theme of ${name}`);
-            }
+            for (const panel of Object.keys(VIEWS)) await looksRightOnce(panel, size, dark);
         }
     }
-    const nameless = await browser.evaluate(() => Array.from(document.querySelectorAll('button, input, select, [role=img], [role=grid], [role=tabpanel]'))
-        .filter((e) => !(e.getAttribute('aria-label') || e.getAttribute('aria-labelledby') || e.textContent.trim() || (e.labels && e.labels.length))).map((e) => e.outerHTML.slice(0, 80)));
-    checks.equal(nameless, [], `${what}: everything has a name`);
+    checks.equal(await nameless(), [], `${what}: everything has a name`);
     await browser.prefer({ dark: false });
     await browser.resize(1280, 800);
 }
 
-const tests = { showsNotebooks, goesThroughStages, showsSums, takesNumbers, takesSentences, goesByKeys, masks, translates, trains, saves, keepsLinks, looksRight };
+const tests = {
+    showsNotebooks, goesThroughStages, showsSums, takesNumbers, takesSentences, goesByKeys, masks, translates, trains,
+    saves, keepsLinks, goesBack, looksRight,
+};
 
 async function testBrowser(name) {
     browser = await launch(name);
@@ -345,7 +493,8 @@ async function testBrowser(name) {
         await test().catch((error) => checks.check(false, `${what}: ${error.stack}`));
     }
     checks.equal(browser.problems, [], `${name}: the browser has nothing to complain of`);
-    checks.equal(browser.requests.filter((url) => !url.startsWith('blob:')), [], `${name}: nothing is asked of a network`);
+    const requests = browser.requests.filter((url) => !url.startsWith('blob:'));
+    checks.equal(requests, [], `${name}: nothing is asked of a network`);
     await browser.close();
 }
 
@@ -353,7 +502,8 @@ for (const name of names.length ? names : ['chromium', 'firefox'])
     try {
         await testBrowser(name);
     } catch (error) {
-        if (names.length || name === 'chromium' || !error.message.includes('is not installed')) checks.check(false, error.stack);
+        const isNeeded = names.length || name === 'chromium' || !error.message.includes('is not installed');
+        if (isNeeded) checks.check(false, error.stack);
         else console.log(`skip ${error.message}`);
     }
 checks.end();
