@@ -6,7 +6,7 @@ import { launch } from './browser.mjs';
 const [build, file] = process.argv.slice(2);
 const link = '#panel=steps&numbers=004&step=output&mask=causal';
 const browser = await launch('chromium');
-await browser.resize(1120, 1120);
+await browser.resize(1120, 800);
 await browser.open(pathToFileURL(resolve(build, 'page/attention.html')).href + link);
 await browser.hover('#steps-matrices figure:nth-child(3) [data-r="3"][data-c="0"]');
 await browser.screenshot(file);
