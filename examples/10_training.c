@@ -10,8 +10,8 @@
 #include "show.h"
 
 enum { LETTERS = 16, LENGTH = 24, ITEMS = 16, TOKENS = ITEMS * LENGTH }; /* each step learns from ITEMS texts */
-enum { UNSEEN = 112 }; /* the seed of texts that it does not learn from */
-enum { LAYERS = 2, HEADS = 2, SIZE = 32, SHORT = 250, LONG = 1000 };     /* SHORT, LONG: so many steps */
+enum { UNSEEN = 112 };                                               /* the seed of texts that it does not learn from */
+enum { LAYERS = 2, HEADS = 2, SIZE = 32, SHORT = 250, LONG = 1000 }; /* SHORT, LONG: so many steps */
 
 /* What training changes. Doubles, so that a machine that adds up in another order prints the same digits. */
 typedef struct model {

@@ -44,8 +44,8 @@ typedef struct beam_hypothesis {
 typedef struct beam_search {
     const int32_t *tokens; /* [beams]: the newest token of each hypothesis, for the model */
     const size_t *from;    /* [beams]: which hypothesis of the step before each continues */
-    const float *scores;   /* [beams]: of each hypothesis, the sum of its log-probabilities; below -1e8: there is none */
-    int moved;             /* whether from is more than 0, 1, 2, .. */
+    const float *scores; /* [beams]: of each hypothesis, the sum of its log-probabilities; below -1e8: there is none */
+    int moved;           /* whether from is more than 0, 1, 2, .. */
     int done;
     const beam_hypothesis *best; /* [beams], best first: the finished so far, and when done the result */
 

@@ -240,8 +240,7 @@ static const char *step(batch *all, size_t *open)
     *open = n;
     if (n == 0)
         return NULL;
-    if ((error = t5_decode(model, all->open, n, all->tokens, 1, all->logits)) ||
-        (error = sum_up(all, n * all->beams)))
+    if ((error = t5_decode(model, all->open, n, all->tokens, 1, all->logits)) || (error = sum_up(all, n * all->beams)))
         return error;
     for (i = 0; !error && i < n; i++) {
         journey *j = &all->journeys[all->which[i]];

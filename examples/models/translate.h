@@ -44,8 +44,8 @@ typedef struct translate_opts {
     const char *prefix; /* put before every text: the task */
     size_t max_source;  /* tokens of a text with its prefix, at most */
     beam_opts search;   /* its start_id and eos_id are those of the model */
-    void (*step)(void *user, const translation *result, const beam_search *search); /* NULL, or is shown each step of the
-                                                        search for a result, of which there is only the source so far */
+    /* NULL, or is shown each step of the search for a result, of which there is only the source so far. */
+    void (*step)(void *user, const translation *result, const beam_search *search);
     void *user;
 } translate_opts;
 

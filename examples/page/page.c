@@ -1,6 +1,6 @@
-/* What the page attention.html computes with: attn.h for WebAssembly, in functions that page.js calls. `make page` builds
-   it. Numbers cross the border as arrays of double in this memory, which page_memory gives out; texts as UTF-8. The
-   model's three files are read by fopen: page.js answers the system calls of WASI that this becomes.
+/* What the page attention.html computes with: attn.h for WebAssembly, in functions that page.js calls. `make page`
+   builds it. Numbers cross the border as arrays of double in this memory, which page_memory gives out; texts as UTF-8.
+   The model's three files are read by fopen: page.js answers the system calls of WASI that this becomes.
 
    A function that can fail returns 0, or else there is a sentence at page_message. */
 #include "../../attn.h"
@@ -16,7 +16,8 @@ static char message[512];
 /* Notes what a call came to: the argument at fault, if it is known, and the reason. Returns whether it failed. */
 static int failed(attn_status status, const char *name, const attn_fault *fault)
 {
-    const char *argument = fault && fault->argument ? fault->argument : "", *other = fault && fault->other ? fault->other : "";
+    const char *argument = fault && fault->argument ? fault->argument : "";
+    const char *other = fault && fault->other ? fault->other : "";
     message[0] = 0;
     if (status != ATTN_OK)
         snprintf(message, sizeof message, "%s: %s%s%s%s%s", name, argument, *other ? ", " : "", other,
@@ -24,10 +25,22 @@ static int failed(attn_status status, const char *name, const attn_fault *fault)
     return status != ATTN_OK;
 }
 
-EXPORT("page_message") const char *page_message(void) { return message; }
-EXPORT("page_memory") void *page_memory(size_t bytes) { return malloc(bytes ? bytes : 1); }
-EXPORT("page_free") void page_free(void *memory) { free(memory); }
-EXPORT("page_version") const char *page_version(void) { return ATTN_VERSION_STRING; }
+EXPORT("page_message") const char *page_message(void)
+{
+    return message;
+}
+EXPORT("page_memory") void *page_memory(size_t bytes)
+{
+    return malloc(bytes ? bytes : 1);
+}
+EXPORT("page_free") void page_free(void *memory)
+{
+    free(memory);
+}
+EXPORT("page_version") const char *page_version(void)
+{
+    return ATTN_VERSION_STRING;
+}
 EXPORT("page_isa") const char *page_isa(void)
 {
     return attn_isa_string(attn_isa_available(ATTN_ISA_VECTOR128) ? ATTN_ISA_VECTOR128 : ATTN_ISA_SCALAR);
@@ -35,8 +48,8 @@ EXPORT("page_isa") const char *page_isa(void)
 
 /* ==== Step by step: one head, by the library's steps ============================================================= */
 
-/* A matrix of doubles seen as one of `type`, float or double: for floats `copy`, rows x cols of them, takes the numbers. */
-static attn_mat typed(attn_dtype type, double *numbers, float *copy, size_t rows, size_t cols)
+/* A matrix of doubles seen as one of `type`, float or double: of floats it is `copy`, rows x cols of them. */
+static attn_mat typed(attn_dtype type, const double *numbers, float *copy, size_t rows, size_t cols)
 {
     attn_mat given = attn_mat_of(numbers, ATTN_F64, rows, cols), floats = attn_mat_of(copy, ATTN_F32, rows, cols);
     if (type == ATTN_F64)
@@ -59,8 +72,8 @@ int page_matmul(attn_dtype type, double *out, double *a, double *b, size_t rows,
     return failed(attn_mat_copy(attn_mat_of(out, ATTN_F64, rows, cols), product), "attn_mat_copy", NULL);
 }
 
-/* Attention in its stages: the product q k^T (Lq x Lk), the same times scale, with hidden keys at -infinity, its softmax,
-   the values of query `row` times their weights (Lk x Dv), and the output (Lq x Dv). hidden: Lq x Lk, 0 = seen. */
+/* Attention in its stages: the product q k^T (Lq x Lk), the same times scale, with hidden keys at -infinity, its
+   softmax, the values of query `row` times their weights (Lk x Dv), and the output (Lq x Dv). hidden: Lq x Lk, 0 = seen. */
 EXPORT("page_steps")
 int page_steps(attn_dtype type, size_t Lq, size_t Lk, size_t D, size_t Dv, double *query, double *key, double *value,
                double scale, const unsigned char *hidden, size_t row, double *product, double *scaled, double *masked,
@@ -96,7 +109,7 @@ const char *page_text(attn_dtype type, const double *numbers, size_t count, int 
 {
     static char text[64 * 48];
     static float copy[CELLS];
-    attn_mat row = typed(type, (double *)(uintptr_t)numbers, copy, 1, count);
+    attn_mat row = typed(type, numbers, copy, 1, count);
     size_t at = 0;
     show_precision(digits);
     text[0] = 0;
@@ -119,7 +132,17 @@ EXPORT("page_random") void page_random(double *out, size_t count, double seed, d
 
 /* The options, in the order of page.js's list. What is off is NaN. */
 typedef enum page_option {
-    CAUSAL, OFFSET, LEFT, RIGHT, Q_LEN, KV_LEN, ALIBI, SOFTCAP, SINK, SCALE, OPTIONS
+    CAUSAL,
+    OFFSET,
+    LEFT,
+    RIGHT,
+    Q_LEN,
+    KV_LEN,
+    ALIBI,
+    SOFTCAP,
+    SINK,
+    SCALE,
+    OPTIONS
 } page_option;
 
 static ptrdiff_t whole(double x, ptrdiff_t otherwise)
@@ -127,11 +150,12 @@ static ptrdiff_t whole(double x, ptrdiff_t otherwise)
     return x >= -1e9 && x <= 1e9 ? (ptrdiff_t)x : otherwise;
 }
 
-/* One head in float, with the scores of three stages, Lq x Lk: scaled; after softcap; all that softmax is given. lse has
-   Lq numbers. explain: what attn_sdpa_explain says, of at most `size` bytes. */
+/* One head in float, with the scores of three stages, Lq x Lk: scaled; after softcap; all that softmax is given. lse
+   has Lq numbers. explain: what attn_sdpa_explain says, of at most `size` bytes. */
 EXPORT("page_attend")
 int page_attend(const double options[OPTIONS], size_t Lq, size_t Lk, size_t D, size_t Dv, double *query, double *key,
-                double *value, double *stages[3], double *softmax, double *lse, double *output, char *explain, size_t size)
+                double *value, double *stages[3], double *softmax, double *lse, double *output, char *explain,
+                size_t size)
 {
     static float copies[9][CELLS];
     float slope = (float)options[ALIBI], sink = (float)options[SINK];
@@ -298,8 +322,8 @@ EXPORT("page_open") int page_open(void)
     return error != NULL;
 }
 
-/* Translates. The reply is at page_reply: JSON of text, score, source and target (tokens), steps (of the search), blocks,
-   heads; the weights are at page_attention. */
+/* Translates. The reply is at page_reply: JSON of text, score, source and target (tokens), steps (of the search),
+   blocks, heads; the weights are at page_attention. */
 EXPORT("page_translate") int page_translate(const char *text, size_t size, size_t beams, size_t max_length)
 {
     translate_opts opts = translate_defaults();
@@ -339,7 +363,10 @@ EXPORT("page_translate") int page_translate(const char *text, size_t size, size_
     return error != NULL;
 }
 
-EXPORT("page_reply") const char *page_reply(void) { return reply.text; }
+EXPORT("page_reply") const char *page_reply(void)
+{
+    return reply.text;
+}
 
 /* ==== Training: the example, with another main =================================================================== */
 
@@ -375,16 +402,40 @@ EXPORT("page_train_step") int page_train_step(int look)
     return step_number;
 }
 
-EXPORT("page_train_steps") int page_train_steps(void) { return LONG; }
-EXPORT("page_train_length") int page_train_length(void) { return LENGTH; }
+EXPORT("page_train_steps") int page_train_steps(void)
+{
+    return LONG;
+}
+EXPORT("page_train_length") int page_train_length(void)
+{
+    return LENGTH;
+}
 
 /* The loss of the last step before it: of new letters (0), of repeated ones (1). */
-EXPORT("page_train_loss") double page_train_loss(int known) { return losses[known != 0]; }
+EXPORT("page_train_loss") double page_train_loss(int known)
+{
+    return losses[known != 0];
+}
 
 /* Of the unseen text: its letters, what comes next, the guesses (-1: none), each LENGTH; a head's weights, LENGTH x
    LENGTH; how much it looks at the letter before (after = 0), at the one that followed the same letter earlier (1). */
-EXPORT("page_train_letters") const int *page_train_letters(void) { return letter; }
-EXPORT("page_train_next") const int *page_train_next(void) { return next; }
-EXPORT("page_train_guesses") const int *page_train_guesses(void) { return guesses; }
-EXPORT("page_train_looks") const double *page_train_looks(int block, int head) { return &looks[block & 1][0][head & 1][0][0]; }
-EXPORT("page_train_share") double page_train_share(int block, int head, int after) { return share(block & 1, head & 1, after); }
+EXPORT("page_train_letters") const int *page_train_letters(void)
+{
+    return letter;
+}
+EXPORT("page_train_next") const int *page_train_next(void)
+{
+    return next;
+}
+EXPORT("page_train_guesses") const int *page_train_guesses(void)
+{
+    return guesses;
+}
+EXPORT("page_train_looks") const double *page_train_looks(int block, int head)
+{
+    return &looks[block & 1][0][head & 1][0][0];
+}
+EXPORT("page_train_share") double page_train_share(int block, int head, int after)
+{
+    return share(block & 1, head & 1, after);
+}

@@ -1,5 +1,5 @@
-# attention.html: a page to play with, in one file. It holds page.c with all of attn.h as WebAssembly, twice: with vectors,
-# and without for browsers that have none; the bundled translator; sentences and words that it knows.
+# attention.html: a page to play with, in one file. It holds page.c with all of attn.h as WebAssembly, twice: with
+# vectors, and without for browsers that have none; the bundled translator; sentences and words that it knows.
 P         = $B/page
 page_in   = t5 beam translate layers checkpoint json safetensors sentencepiece
 page_cc   = clang --target=wasm32-wasi -O2 -DSAFETENSORS_NO_MMAP
@@ -13,7 +13,7 @@ page_with = $P/vectors.base64 $P/scalar.base64 $P/config.base64 $P/weights.base6
 page:                                    ## build build/page/attention.html: attention to play with, in a browser
 	@if $(page_has); then $(MAKE) -s $P/attention.html; else $(page_says); exit 1; fi
 
-test-page: page $(notebooks) $B/05_translate ## test the page with node and in browsers: chromium, and firefox-esr if it is there
+test-page: page $(notebooks) $B/05_translate ## test the page with node, chromium and, if it is there, firefox-esr
 	@node tests/page/wasm.mjs $B
 	@node tests/page/page.mjs $B $(BROWSERS)
 
