@@ -341,12 +341,12 @@ static void spread_bias(t5 *model, attn_mat *out, attn_mat table, int bidirectio
 static attn_tensor begin_watch(t5 *model, size_t B, size_t Lq, size_t Lk)
 {
     attn_tensor weights;
-    size_t rows, bytes, H = model->config.num_heads;
+    size_t count, bytes, H = model->config.num_heads;
     void *data;
     memset(&weights, 0, sizeof weights);
     if (!model->watch.look || model->net.failed)
         return weights;
-    if (!multiply(&rows, B, H, 1) || !multiply(&rows, rows, Lq, 1) || !multiply(&bytes, rows, Lk, sizeof(float)) ||
+    if (!multiply(&count, B, H, 1) || !multiply(&count, count, Lq, 1) || !multiply(&bytes, count, Lk, sizeof(float)) ||
         !(data = malloc(bytes))) {
         layers_fail(&model->net, "no memory");
         return weights;
