@@ -206,7 +206,7 @@ static t5 translator;
 /* Text that grows: JSON for page.js. Without memory it stays what it was, and says so. */
 static struct {
     char *text;
-    size_t size, capacity;
+    size_t size, capacity, steps;
     int failed;
 } reply;
 
@@ -273,7 +273,8 @@ static void put_step(void *user, const translation *result, const beam_search *s
 {
     int first = 1;
     (void)user, (void)result;
-    put(reply.text[reply.size - 1] == '[' ? "[" : ",[", reply.text[reply.size - 1] == '[' ? 1 : 2);
+    put(",", reply.steps++ > 0);
+    put("[", 1);
     for (size_t b = 0; b < search->opts.beams && !search->done; b++) {
         if (search->scores[b] < -1e8f)
             continue;
@@ -337,7 +338,7 @@ EXPORT("page_translate") int page_translate(const char *text, size_t size, size_
     opts.max_source = 200;
     opts.step = put_step;
     forget();
-    reply.size = 0, reply.failed = 0;
+    reply.size = reply.steps = 0, reply.failed = 0;
     put("{\"steps\":[", 10);
     translator.watch.look = NULL;
     error = translate(&translator, &opts, &given, 1, &result, NULL);
