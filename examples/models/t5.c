@@ -338,13 +338,13 @@ static void spread_bias(t5 *model, attn_mat *out, attn_mat table, int bidirectio
 }
 
 /* Memory for the weights of attention, F32, if somebody watches; else, or after an error, an absent view. */
-static attn_tensor begin_watch(t5 *model, size_t B, size_t Lq, size_t Lk)
+static attn_tensor begin_watch(t5 *model, t5_part part, size_t B, size_t Lq, size_t Lk)
 {
     attn_tensor weights;
     size_t count, bytes, H = model->config.num_heads;
     void *data;
     memset(&weights, 0, sizeof weights);
-    if (!model->watch.look || model->net.failed)
+    if (!model->watch.look || model->net.failed || (model->watch.cross_alone && part != T5_CROSS))
         return weights;
     if (!multiply(&count, B, H, 1) || !multiply(&count, count, Lq, 1) || !multiply(&bytes, count, Lk, sizeof(float)) ||
         !(data = malloc(bytes))) {
@@ -370,7 +370,7 @@ static void encode_block(t5 *model, rows *r, size_t block, size_t B, size_t L, a
     attn_tensor out = attn_blhd(r->a, ATTN_F32, B, L, H, D), q = attn_blhd(r->q, ATTN_F32, B, L, H, D);
     attn_tensor k = attn_blhd(r->k, ATTN_F32, B, L, H, D), v = attn_blhd(r->v, ATTN_F32, B, L, H, D);
     project_self(model, r, b);
-    opts.weights = begin_watch(model, B, L, L);
+    opts.weights = begin_watch(model, T5_ENCODER, B, L, L);
     layers_sdpa(&model->net, out, q, k, v, &opts);
     end_watch(model, T5_ENCODER, block, opts.weights);
     layers_project_add(&model->net, r->x, r->a, r->count, b->self.o, 1);
@@ -519,7 +519,7 @@ static void attend_self(t5 *model, rows *r, size_t at, t5_text *text, size_t blo
     opts.scale = 1;
     opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
     opts.bias = decoder_bias(model, text->length, len);
-    opts.weights = begin_watch(model, text->beams, len, text->length + len);
+    opts.weights = begin_watch(model, T5_DECODER, text->beams, len, text->length + len);
     layers_check(&model->net,
                  attn_kv_cache_append(cache, attn_blhd(r->k + to, ATTN_F32, text->beams, len, H, D),
                                       attn_blhd(r->v + to, ATTN_F32, text->beams, len, H, D), NULL),
@@ -538,7 +538,7 @@ static void attend_text(t5 *model, rows *r, size_t at, const t5_text *text, size
         return;
     memset(&opts, 0, sizeof opts);
     opts.scale = 1;
-    opts.weights = begin_watch(model, 1, n, text->source);
+    opts.weights = begin_watch(model, T5_CROSS, 1, n, text->source);
     layers_attend(&model->net, attn_blhd(r->a + to, ATTN_F32, 1, n, H, D), attn_blhd(r->q + to, ATTN_F32, 1, n, H, D),
                   &text->cross[block], &opts);
     end_watch(model, T5_CROSS, block, opts.weights);

@@ -69,12 +69,15 @@ typedef struct t5_stack {
     const float *norm; /* [d_model]: the last one */
 } t5_stack;
 
-/* Who sees the weights of attention: it is shown those of each block as they are computed, B x heads x queries x keys,
-   which live until it returns. Without `look` nobody does, and nothing is computed for it. */
+/* Who sees the weights of attention: it is shown those of each block as they are computed, which live until it returns.
+   Of the encoder they are B x heads x L x L, rows past a text's length zeros; of the decoder, text by text, beams x
+   heads x len x (tokens so far), and of cross-attention 1 x heads x (beams * len) x source, hypothesis by hypothesis. Without
+   `look` nobody does, and nothing is computed for it, nor for the other parts if `cross_alone` is set. */
 typedef enum t5_part { T5_ENCODER, T5_DECODER, T5_CROSS } t5_part;
 typedef struct t5_watch {
     void (*look)(void *user, t5_part part, size_t block, attn_tensor weights);
     void *user;
+    int cross_alone;
 } t5_watch;
 
 typedef struct t5 {

@@ -357,7 +357,8 @@ static void add_up(void *user, t5_part part, size_t block, attn_tensor weights)
     const float *w = (const float *)weights.data;
     size_t n = weights.len * weights.dim, h, i;
     (void)block;
-    for (h = 0; part == T5_CROSS && h < weights.heads; h++)
+    (void)part;
+    for (h = 0; h < weights.heads; h++)
         for (i = 0; i < n; i++)
             sum[i] += *w++;
 }
@@ -371,6 +372,7 @@ const char *translate_attention(t5 *model, const translation *result, float *wei
         weights[i] = 0;
     model->watch.look = add_up;
     model->watch.user = weights;
+    model->watch.cross_alone = 1;
     error = translate_again(model, result);
     model->watch = watch;
     for (i = 0; i < n; i++)

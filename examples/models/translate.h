@@ -65,8 +65,8 @@ const char *translate(t5 *model, const translate_opts *opts, const translate_tex
                       translation *results, translate_times *times);
 void translate_free(translation *results, size_t count);
 
-/* Reads a text and its translation once more, each at once, for model->watch: row i of the decoder's weights is of the
-   step that wrote ids[i]. Returns NULL or a message. */
+/* Reads a text and its translation, of which there must be one, again, each at once, for model->watch: row i of the
+   decoder's weights is of the step that wrote ids[i]. Returns NULL or a message. */
 const char *translate_again(t5 *model, const translation *result);
 
 /* How each token of a translation attends to those of its text: weights[count][source_count], the mean over the heads of

@@ -263,7 +263,7 @@ function readMatrix(text, mostRows, mostCols) {
 }
 
 // Words in a link, whatever they hold: "one|two", and what a link may be damaged to.
-const writeLabels = (labels) => labels.map((label) => encodeURIComponent(label)).join('|');
+const writeLabels = (labels) => labels.map((label) => encodeURIComponent(wellFormed(label))).join('|');
 function readLabels(text) {
     return text.split('|').map((label) => {
         try {
@@ -298,7 +298,13 @@ function listed(numbers) {
 }
 
 const ENTITIES = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
-const escapeText = (text) => text.replace(/[&<>"]/g, (c) => ENTITIES[c]);
+// Without what neither a link nor XML can hold: halves of characters, and control characters.
+function wellFormed(text) {
+    const isBad = (c) => /^[\u0000-\u0008\u000b\u000c\u000e-\u001f\ud800-\udfff\ufffe\uffff]$/.test(c);
+    return Array.from(text, (c) => isBad(c) ? '\ufffd' : c).join('');
+}
+
+const escapeText = (text) => wellFormed(text).replace(/[&<>"]/g, (c) => ENTITIES[c]);
 
 // ==== Pictures =======================================================================================================
 
@@ -347,7 +353,7 @@ class Grid {
 
     update(content) {
         const { rows, cols, editable, rowLabels, colLabels, name, note } = content;
-        const shape = [rows, cols, Boolean(editable), rowLabels, colLabels, name, note].join('|');
+        const shape = JSON.stringify([rows, cols, Boolean(editable), rowLabels, colLabels, name, note]);
         this.content = content;
         if (shape !== this.shape) this.build();
         this.shape = shape;
@@ -673,11 +679,23 @@ function fillSelect(select, options) {
     select.innerHTML = options.map(([value, text]) => `<option value="${value}">${escapeText(text)}</option>`).join('');
 }
 
+// What a link says of a choice; `otherwise` where it says nothing, or, with a sentence, nothing that there is.
+function choice(link, name, choices, otherwise) {
+    const said = link.get(name);
+    if (said === null || choices.includes(said)) return said ?? otherwise;
+    notice(`The link’s “${name}”, “${said.slice(0, 20)}”, is none of ${choices.join(', ')}.`);
+    return otherwise;
+}
+
+// Whether scores can be divided by it, as floats, too.
+const isDivisor = (x) =>
+    x !== 0 && Number.isFinite(x) && Number.isFinite(Math.fround(1 / x)) && Math.fround(1 / x) !== 0;
+
 // A whole number of a link or a field, within bounds; undefined, and a sentence, if it is none.
 function wholeNumber(name, text, least, most) {
     const x = parseNumber(text);
     if (Number.isInteger(x) && x >= least && x <= most) return x;
-    notice(`${name}: “${text}” is no whole number from ${least} to ${most}; it stays as it was.`);
+    notice(`${name}: “${text.slice(0, 20)}” is no whole number from ${least} to ${most}; it stays as it was.`);
     return undefined;
 }
 
@@ -770,6 +788,15 @@ const MASK_OPTIONS = `
         <option value="causal">causal: nobody sees what comes later</option>
     </select></label>`;
 
+// The children of an element become these; what stays is not moved, so that it keeps the focus.
+function placeChildren(holder, elements) {
+    for (const child of Array.from(holder.children))
+        if (!elements.includes(child)) child.remove();
+    elements.forEach((element, i) => {
+        if (holder.children[i] !== element) holder.insertBefore(element, holder.children[i] || null);
+    });
+}
+
 const entry = (m, r, c) => m.values[r * m.cols + c];
 
 // "1 × 2 + 3 × 4 = 14": a(n) times b(n), for each n.
@@ -814,6 +841,8 @@ const steps = {
             this[name] = numbers[name] ? matrix(numbers[name].rows, numbers[name].cols, numbers[name].values) : null;
         for (const name of ['type', 'digits', 'scale', 'labels']) this[name] = numbers[name];
         this.keyLabels = numbers.keyLabels || numbers.labels;
+        this.ownScale = false;
+        this.changing = '';
         if (!this.x && this.stage === 0) this.stage = 1;
         this.row = 0;
     },
@@ -835,7 +864,7 @@ const steps = {
     },
 
     setSentence(text) {
-        const words = text.trim().split(/\s+/).filter(Boolean);
+        const words = wellFormed(text).trim().split(/\s+/).filter(Boolean);
         this.sentence = text;
         notice('');
         if (words.length === 0) {
@@ -852,8 +881,7 @@ const steps = {
     // All numbers as they are, to go back to.
     snapshot() {
         const copy = {};
-        for (const name of ['preset', 'stage', 'row', 'type', 'digits', 'scale', 'labels', 'keyLabels'])
-            copy[name] = this[name];
+        for (const name of ['preset', 'row', 'labels', 'keyLabels']) copy[name] = this[name];
         for (const name of ['x', 'wq', 'wk', 'wv', 'q', 'k', 'v'])
             copy[name] = this[name] && matrix(this[name].rows, this[name].cols, this[name].values);
         return copy;
@@ -898,11 +926,9 @@ const steps = {
                 `“${text}” is no number. ${where} stays ${short(m.values[r * m.cols + c], 8)}.`);
             return;
         }
-        if (Object.is(m.values[r * m.cols + c], x)) {
-            if (!done) notice('');
-            return;
-        }
-        notice('');
+        if (this.changing !== where) notice(''); // while a number is typed, what can be undone stays so
+        if (Object.is(m.values[r * m.cols + c], x)) return;
+        this.changing = where;
         if (this.x && (name === 'q' || name === 'k' || name === 'v')) this.leaveInputs(`You changed ${TITLES[name]}:`);
         this[name].values[r * m.cols + c] = x;
         this.preset = OWN;
@@ -913,7 +939,7 @@ const steps = {
         const first = this.x ? 0 : 1;
         this.stage = Math.min(Math.max(this.stage + by, first), STAGES.length - 1);
         this.changed();
-        $('steps-title').focus({ preventScroll: true });
+        if ($('steps-next').disabled || $('steps-back').disabled) $('steps-title').focus({ preventScroll: true });
     },
 
     changed() {
@@ -957,6 +983,9 @@ const steps = {
             return `The weights of ${this.labels[nan]} are NaN, because one of its scores is NaN or +∞.` +
                 (cause || ' The scores grew beyond what the numbers can hold.');
         if (empty !== undefined) return `${this.labels[empty]} sees no key: its weights and its output are 0.`;
+        const isUsed = ['weighted', 'output'].includes(this.shownStage().id);
+        if (isUsed && this.masks.includes(1) && this.v.values.some((x) => !Number.isFinite(x)))
+            return 'This step multiplies all values, and 0 × NaN is NaN. attn_sdpa leaves hidden keys and values out.';
         if (masked.values.some((x) => x === -Infinity) && !this.causal)
             return `A score is −∞: that key gets no weight.${cause}`;
         return cause.trim();
@@ -1012,8 +1041,13 @@ const steps = {
         if (stage === 'inputs' && this.preset === SENTENCE)
             return 'The numbers of a word are made up from its letters, so that a word has the same ones wherever it ' +
                 'stands. The weights are random.';
+        if (this.preset === '002' && ['weights', 'weighted', 'output'].includes(stage))
+            return 'The notebook’s last digits are those of another way to round: 0.99946004 where exact arithmetic, ' +
+                'and this page, have 0.99945998.';
         if (stage === 'qkv' && this.x) return 'Change one of them, and it no longer follows x.';
-        if (stage === 'masked') return this.causal ? 'Hatched: hidden.' : 'Nothing is hidden yet: choose a mask.';
+        const last = this.q.rows === this.k.rows ? '' : ' The last query stands at the last key.';
+        if (stage === 'masked')
+            return this.causal ? `Hatched: hidden.${last}` : 'Nothing is hidden yet: choose a mask.';
         if (stage === 'output' && this.causal && this.v.rows > 1)
             return 'Change the last row of V: nothing happens to those who do not see it.';
         return '';
@@ -1068,10 +1102,7 @@ const steps = {
         }
         const shown = names.map((name) => this.grids[name].element), holder = $('steps-matrices');
         if (names.length === 7) shown.splice(4, 0, this.newLine); // Q, K and V below what they came from
-        if (shown.length !== holder.children.length || shown.some((element, i) => holder.children[i] !== element)) {
-            holder.replaceChildren(...shown);
-            this.looked = null;
-        }
+        placeChildren(holder, shown);
         if (this.looked && names.includes(this.looked.name)) {
             this.look(this.looked.name, this.looked.r, this.looked.c);
         } else {
@@ -1134,7 +1165,7 @@ const steps = {
 
     setScale(text, own) {
         const x = text === '' && !own ? 1 : parseNumber(text);
-        if (x === undefined || !Number.isFinite(x) || x === 0 || !Number.isFinite(1 / x)) {
+        if (!isDivisor(x)) {
             notice(`Scores cannot be divided by “${text}”: they are still divided by ${short(this.divisor())}.`);
             return;
         }
@@ -1279,7 +1310,8 @@ const steps = {
         const divisor = parseNumber(link.get('divisor') || '');
         this.looked = null;
         this.ownScale = false;
-        this.causal = link.get('mask') === 'causal';
+        this.causal = choice(link, 'mask', ['causal'], '') === 'causal';
+        choice(link, 'step', STAGES.map((s) => s.id));
         this.stage = Math.max(stage, 0);
         if (Object.hasOwn(PRESETS, preset)) {
             this.preset = preset;
@@ -1292,13 +1324,15 @@ const steps = {
         } else {
             notice('The link names numbers that there are not; here are those of notebook 000.');
         }
-        if (Object.hasOwn(TYPES, link.get('type'))) this.type = link.get('type');
-        if (['2', '4', '8'].includes(link.get('digits'))) this.digits = Number(link.get('digits'));
+        this.type = choice(link, 'type', Object.keys(TYPES), this.type);
+        this.digits = Number(choice(link, 'digits', ['2', '4', '8'], this.digits));
         if (link.get('divisor') === 'root') {
             this.scale = '';
-        } else if (divisor && Number.isFinite(divisor) && Number.isFinite(1 / divisor)) {
+        } else if (isDivisor(divisor)) {
             this.scale = String(divisor);
             this.ownScale = divisor !== 1;
+        } else if (link.has('divisor')) {
+            notice('The link’s “divisor” is no number that scores can be divided by.');
         }
         if (!this.x) this.stage = Math.max(this.stage, 1);
         const query = parseNumber(link.get('query') || '');
@@ -1529,8 +1563,8 @@ const masking = {
         const seen = this.hidden.reduce((sum, h) => sum + 1 - h, 0);
         this.renderOptions();
         const blind = range(lq).filter((i) => !this.seenBy(i).length);
-        const queries = `${blind.length === 1 ? 'Query' : 'Queries'} ${listed(blind)}`;
-        const nothing = blind.length ? ` ${queries} see nothing: there is nothing to share, and the output is 0.` : '';
+        const queries = blind.length === 1 ? `Query ${blind[0]} sees` : `Queries ${listed(blind)} see`;
+        const nothing = blind.length ? ` ${queries} nothing: there is nothing to share, and the output is 0.` : '';
         $('masking-text').textContent = `${this.rule()} ${seen} of ${lq * lk} pairs are seen.${nothing}`;
         $('masking-explain').textContent = this.result.explain;
         this.renderMap();
@@ -1649,12 +1683,10 @@ const masking = {
     read(link) {
         this.values = { ...MASKING_AT_FIRST };
         this.isOn = {};
-        this.show = 'weights';
-        this.scores = 'random';
         for (const o of [...SIZES, ...MASKING])
             if (link.has(o.id)) this.setFromLink(o, link.get(o.id));
-        if (SCORES.some(([id]) => id === link.get('scores'))) this.scores = link.get('scores');
-        if (SHOWS.some(([id]) => id === link.get('show'))) this.show = link.get('show');
+        this.scores = choice(link, 'scores', SCORES.map(([id]) => id), 'random');
+        this.show = choice(link, 'show', SHOWS.map(([id]) => id), 'weights');
     },
 
     setFromLink(o, text) {
@@ -1674,6 +1706,7 @@ panels.push(masking);
 
 const POINT_AT_A_WEIGHT = 'Point at a weight, or go to it with the arrow keys.';
 const EASY = 'It is easy to translate languages with transformers';
+const BETWEEN_WORDS = /[\s.?!,;:()"“”]+/;
 const LOOKS = {
     cross: ['translation', 'sentence'],
     encoder: ['token that looks', 'token that is looked at'],
@@ -1697,7 +1730,7 @@ const translation = {
         $('translation-source').addEventListener('input', (event) => {
             this.text = event.target.value;
             clearTimeout(this.timer);
-            this.timer = setTimeout(() => this.changed(), 250);
+            this.timer = setTimeout(() => shown === this && this.changed(), 250);
         });
         $('translation-beams').addEventListener('change', (event) => {
             this.beams = Number(event.target.value);
@@ -1733,7 +1766,7 @@ const translation = {
 
     unknownWords() {
         const isKnown = (word) => this.words.has(word.toLowerCase().replace('’', '\''));
-        return this.text.split(/[\s.?!]+/).filter((word) => word && !isKnown(word));
+        return this.text.split(BETWEEN_WORDS).filter((word) => word && !isKnown(word));
     },
 
     render() {
@@ -1742,7 +1775,7 @@ const translation = {
         $('translation-part').value = this.part;
         this.renderUnknown();
         const empty = this.text.trim() === '';
-        this.result = empty ? null : attempt(() => engine.translate(this.text, this.beams)) || null;
+        this.translate();
         const guesses = 'The model was not taught some of these words: it will guess.';
         if (empty) notice('The sentence is empty: there is nothing to translate.');
         else if (this.result) notice(this.unknownWords().length ? guesses : '');
@@ -1752,11 +1785,21 @@ const translation = {
         this.renderHeads();
     },
 
+    // Unless it is there already.
+    translate() {
+        const asked = JSON.stringify([this.text, this.beams]);
+        if (asked === this.asked) return;
+        this.asked = asked;
+        const isEmpty = this.text.trim() === '';
+        this.result = isEmpty ? null : attempt(() => engine.translate(this.text, this.beams)) || null;
+        if (!this.result) this.asked = '';
+    },
+
     renderUnknown() {
         const unknown = new Set(this.unknownWords());
         $('translation-unknown').hidden = unknown.size === 0;
         const marked = (part) => unknown.has(part) ? `<mark>${escapeText(part)}</mark>` : escapeText(part);
-        const parts = this.text.split(/([\s.?!]+)/).map(marked).join('');
+        const parts = this.text.split(new RegExp(`(${BETWEEN_WORDS.source})`)).map(marked).join('');
         $('translation-unknown').innerHTML =
             unknown.size === 0 ? '' : `It does not know the words that are marked: ${parts}`;
     },
@@ -1893,11 +1936,11 @@ const translation = {
             const x = link.has(name) ? wholeNumber(`The link’s “${name}”`, link.get(name), 1, most) : undefined;
             return x === undefined ? old : x;
         };
-        const text = link.has('text') ? link.get('text') : EASY;
+        const text = link.has('text') ? wellFormed(link.get('text')) : EASY;
         if (text.length > 300) notice('The link’s text is longer than 300 characters: the rest is left out.');
         this.text = text.slice(0, 300);
         this.beams = whole('beams', 8, 4);
-        this.part = Object.hasOwn(LOOKS, link.get('part')) ? link.get('part') : 'cross';
+        this.part = choice(link, 'part', Object.keys(LOOKS), 'cross');
         this.block = whole('layer', 99, 3) - 1;
         this.head = whole('head', 99, 2) - 1;
     },
@@ -1968,13 +2011,14 @@ const training = {
             this.advance(Math.min(this.pace, this.until - this.step));
             if (this.step >= this.until) this.stop();
             if (shown === this) this.render();
-            if (this.isRunning) requestAnimationFrame(tick);
+            if (this.isRunning) this.frame = requestAnimationFrame(tick);
         };
-        requestAnimationFrame(tick);
+        this.frame = requestAnimationFrame(tick);
         this.render();
     },
 
     stop() {
+        cancelAnimationFrame(this.frame);
         this.isRunning = false;
         this.render();
         remember();
@@ -2087,10 +2131,11 @@ const training = {
     // A link leads to a step: training goes there.
     read(link) {
         const at = link.has('at') ? wholeNumber('The link’s “at”', link.get('at'), 0, this.last) : undefined;
-        if (['1', '5', '25'].includes(link.get('pace'))) this.pace = Number(link.get('pace'));
-        if (at === undefined || at === this.step) return;
+        this.pace = Number(choice(link, 'pace', ['1', '5', '25'], this.pace));
+        if (at === undefined) return;
+        if (this.isRunning) this.stop();
         if (at < this.step) this.restart();
-        if (at > 0) this.run(at);
+        if (at > this.step) this.run(at);
     },
 };
 panels.push(training);

@@ -21,7 +21,7 @@ page-picture: page                       ## take the picture of the page that RE
 	@node tests/page/picture.mjs $B examples/pictures/page.png
 
 # A line @FILE@ of page.html becomes that file.
-$P/attention.html: examples/page/page.html $(page_with)
+$P/attention.html: examples/page/page.html $(page_with) examples/page/rules.mk
 	@sed $(foreach file,$(page_with),-e '/^@$(notdir $(file))@$$/{' -e 'r $(file)' -e 'd' -e '}') $< > $@
 	@echo "The page is $@."
 
@@ -44,13 +44,14 @@ $P/sentences.txt: examples/models/train/held_out.tsv
 
 page_cc_vectors = $(page_cc) -msimd128
 page_cc_scalar  = $(page_cc) -DATTN_NO_SIMD -Oz# small: few will need it
+page_heads = $(wildcard examples/models/*.h) $B/api examples/page/rules.mk
 define page_wasm
 $P/$1.wasm: $(patsubst %,$P/$1/%.o,page $(page_in))
 	$(page_cc) -mexec-model=reactor -Wl,-s -Wl,-z,stack-size=1048576 -o $$@ $$^
-$P/$1/page.o: examples/page/page.c examples/10_training.c examples/show.h attn.h
+$P/$1/page.o: examples/page/page.c examples/10_training.c examples/show.h attn.h $(page_heads)
 	@mkdir -p $$(@D)
 	$(page_cc_$1) $(warnings) -Wno-shadow -c -o $$@ $$<
-$P/$1/%.o: examples/models/%.c $(wildcard examples/models/*.h) | $B/api
+$P/$1/%.o: examples/models/%.c $(page_heads)
 	@mkdir -p $$(@D)
 	$(page_cc_$1) -c -o $$@ $$<
 endef

@@ -124,6 +124,9 @@ async function takesNumbers() {
     await browser.type(await cell('x', 0, 0), '3');
     await stage(2);
     checks.equal((await tables('steps')).Q[0], ['3', '0', '4'].map((n) => `${n}.00000000`), `${what}: Q of another x`);
+    await browser.type(await cell('Q', 1, 1), '12');
+    checks.equal(await browser.evaluate(() => document.activeElement.value), '12', `${what}: a box keeps the focus`);
+    await browser.click('#notice button');
     await browser.type(await cell('Q', 1, 1), '-7');
     await says('#notice', 'Q, K and V are now numbers of your own', 'a changed Q');
     await stage(3);
@@ -384,6 +387,8 @@ const CHANGES = {
 const BAD_LINKS = [
     '#panel=steps&numbers=own&q=1,2;3&k=x&v=1',
     '#panel=steps&numbers=nonsense',
+    '#panel=steps&numbers=004&divisor=1e-40',
+    '#panel=steps&step=nope&mask=full&digits=3&type=f16',
     '#panel=steps&numbers=constructor&type=toString&step=__proto__',
     '#panel=__proto__&numbers=constructor',
     '#panel=nope',
@@ -417,6 +422,9 @@ async function keepsLinks() {
         await says('#notice', `“${name}”`, 'all that is wrong with a link');
     await open('#nothing=%&&&==');
     checks.equal(await text('#steps-title'), '1. Inputs and weights', `${what}: a link without sense`);
+    await open(`#panel=steps&numbers=sentence&sentence=${encodeURIComponent(`a\u0001b ${'x'.repeat(195)}😀 y`)}`);
+    await browser.type(await cell('x', 0, 0), '2');
+    checks.check((await hash()).includes('numbers=own'), `${what}: a link of half a character`);
 }
 
 // Another panel is an entry of the history; what changes within one is not.
@@ -454,6 +462,7 @@ async function looksRightOnce(panel, size, dark) {
     await browser.screenshot(`${screens}/${browser.name}-${name}.png`);
     const excess = await browser.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     const theme = await browser.evaluate(() => document.documentElement.dataset.theme);
+    checks.equal(await nameless(), [], `${what}: everything in ${name} has a name`);
     checks.equal(excess, 0, `${what}: ${name} is as wide as the window`);
     checks.equal(theme, dark ? 'dark' : 'light', `${what}: theme of ${name}`);
 }
@@ -466,6 +475,45 @@ const nameless = () => browser.evaluate(() => {
     return Array.from(elements).filter((e) => !hasName(e)).map((e) => e.outerHTML.slice(0, 80));
 });
 
+// Every option of masking can be pressed, however small the window.
+async function reachesOptions() {
+    for (const [width, height] of [[390, 844], [740, 360], [1280, 800]]) {
+        await browser.resize(width, height);
+        await open('#panel=masking&lq=16&lk=16');
+        for (const id of ['left', 'right', 'qlen', 'kvlen', 'alibi', 'softcap', 'sink']) {
+            await browser.click(`#masking-${id}-on`);
+            const isOn = await browser.evaluate((id) => document.querySelector(`#masking-${id}-on`).checked, id);
+            checks.check(isOn, `${what}: ${id} at ${width} x ${height}`);
+        }
+    }
+    await browser.resize(1280, 800);
+}
+
+// What the buttons of the page's head do, and the others that nothing else presses.
+async function pressesButtons() {
+    await open('#panel=steps&step=scaled');
+    await browser.set('#steps-scale', 'own');
+    await browser.type('#steps-divisor', '4');
+    checks.equal((await tables('steps'))['Scaled scores'][1], ['1', '4', '3'], `${what}: divided by 4`);
+    await browser.set('#theme', 'dark');
+    checks.check((await hash()).includes('theme=dark'), `${what}: the theme is in the link`);
+    await browser.click('#share');
+    await rest(200);
+    checks.check(/link to this view/.test(await text('#notice')), `${what}: copying the link`);
+    await open('#panel=training');
+    await browser.click('#training-step');
+    await browser.click('#training-restart');
+    await says('#training-status', 'Step 0 of', 'begun anew');
+    const marks = await browser.evaluate(() => Array.from(document.querySelectorAll('#training-letters tr'), (row) =>
+        Array.from(row.querySelectorAll('td'), (td) => td.className || td.textContent)));
+    checks.check(marks[2].every((mark, i) => mark === '·' || mark === 'good' || mark === 'bad') &&
+        marks[2].includes('good') && marks[2].includes('bad'), `${what}: guesses are marked`);
+    await open('#panel=translation');
+    await browser.evaluate(() => document.querySelector('#translation-picture svg').focus());
+    await browser.press('ArrowDown');
+    await says('#translation-sum', 'Writing “est”, this head gives “translate”', 'arrow keys in a picture');
+}
+
 // A picture of each panel; nothing is wider than the window; everything has a name.
 async function looksRight() {
     mkdirSync(screens, { recursive: true });
@@ -476,14 +524,13 @@ async function looksRight() {
             for (const panel of Object.keys(VIEWS)) await looksRightOnce(panel, size, dark);
         }
     }
-    checks.equal(await nameless(), [], `${what}: everything has a name`);
     await browser.prefer({ dark: false });
     await browser.resize(1280, 800);
 }
 
 const tests = {
     showsNotebooks, goesThroughStages, showsSums, takesNumbers, takesSentences, goesByKeys, masks, translates, trains,
-    saves, keepsLinks, goesBack, looksRight,
+    saves, keepsLinks, goesBack, reachesOptions, pressesButtons, looksRight,
 };
 
 async function testBrowser(name) {

@@ -1,8 +1,9 @@
 // The page's program under node, without a browser: node tests/page/wasm.mjs BUILD. Both builds of page.c, with vectors
 // and without, against what the examples print, what transformers computes, and what the page says about it.
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { Checks, presets, run } from './printed.mjs';
 
+const MOST = 3e6; // bytes of the page
 const build = process.argv[2] || 'build', checks = new Checks();
 const source = readFileSync('examples/page/page.js', 'utf8');
 const model = new Map(['config.json', 'model.safetensors', 'spiece.model'].map((name) =>
@@ -146,13 +147,15 @@ function cellHolds(masking, i, j) {
 
 // The page's reasons say that a key is hidden where attn_sdpa hides it, for every rule; and the sums that it shows add
 // up.
-function checkReasons(name) {
+function checkReasons(engine, name) {
     const { masking } = page;
+    const q = engine.random(16 * 8, 8, -2, 2), k = engine.random(16 * 8, 6, -2, 2);
+    const product = (i, j) => page.range(8).reduce((sum, d) => sum + q[8 * i + d] * k[8 * j + d], 0);
     let seed = 1;
     const below = (n) => (seed = Math.imul(seed, 1103515245) + 12345 >>> 0, (seed >>> 8) % n);
     for (let n = 0; n < 400; n++) {
         Object.assign(masking.values, { lq: 1 + below(9), lk: 1 + below(9), causal: below(4), offset: below(12) - 6,
-            left: below(5), right: below(5), qlen: below(10), kvlen: below(10) });
+            left: below(5), right: below(5), qlen: below(10), kvlen: below(10), temperature: (1 + below(6)) / 2 });
         masking.isOn = { left: below(2), right: below(2), qlen: below(3) === 0, kvlen: below(3) === 0,
             alibi: below(2), softcap: below(2), sink: below(2) };
         masking.compute();
@@ -160,6 +163,14 @@ function checkReasons(name) {
         const what = `${name}, ${JSON.stringify(masking.values)} ${JSON.stringify(masking.isOn)}`;
         const held = page.range(lq).every((i) => page.range(lk).every((j) => cellHolds(masking, i, j)));
         checks.check(held, what);
+        const { scaled, weights, lse } = masking.result, { temperature, sink } = masking.values;
+        const scale = 1 / (temperature * Math.sqrt(8)), last = (lq - 1) * lk;
+        if (!masking.hidden[0]) checks.near(scaled.values[0], scale * product(0, 0), 1e-5, `${what}: the first score`);
+        const sum = page.rowOf(weights, lq - 1).reduce((a, b) => a + b, 0);
+        const isValid = !(lq > masking.length('qlen', 'lq'));
+        const isEmpty = masking.hidden.subarray(last).every(Boolean);
+        const taken = masking.isOn.sink ? Math.exp(sink - lse[lq - 1]) : 0;
+        if (isValid && !isEmpty) checks.near(sum + taken, 1, 1e-5, `${what}: weights and sink of the last query`);
     }
 }
 
@@ -174,7 +185,11 @@ function checkTranslations(engine, name) {
         checks.equal(got.text, text, `${name}: ${sentence}`);
         checks.near(got.score, Number(score), 1e-4, `${name}: score of ${sentence}`);
         const last = got.steps.filter((step) => step.length);
-        const follows = (node, step) => step === 0 || last[step - 1].some((from) => from.beam === node.from);
+        const parent = (node, step) => last[step - 1].find((from) => from.beam === node.from);
+        const follows = (node, step) => step === 0 || parent(node, step).score >= node.score;
+        const falls = last.every((step) => step.every((node, i) => i === 0 || node.score < step[i - 1].score + 1e-6));
+        const differ = last.every((step) => new Set(step.map((node) => node.score)).size > 1 || step.length === 1);
+        checks.check(falls && differ, `${name}: scores of the beams of ${sentence}`);
         const held = last.every((step, i) => step.every((node) => follows(node, i)));
         checks.check(last.length >= got.target.length - 1 && held, `${name}: steps of ${sentence}`);
     });
@@ -265,6 +280,7 @@ function checkFunctions() {
 }
 
 checkFunctions();
+checks.check(statSync(`${build}/page/attention.html`).size <= MOST, `the page has at most ${MOST} bytes`);
 for (const [name, set] of [['vectors', 'vector128'], ['scalar', 'scalar']]) {
     const engine = new page.Engine(readFileSync(`${build}/page/${name}.wasm`), model);
     page.use(engine);
@@ -273,7 +289,7 @@ for (const [name, set] of [['vectors', 'vector128'], ['scalar', 'scalar']]) {
     checkSums(name);
     checkOddNumbers(engine, name);
     checkMasks(engine, name);
-    checkReasons(name);
+    checkReasons(engine, name);
     checkTranslations(engine, name);
     checkAttention(engine, name);
     checkTraining(engine, name);
