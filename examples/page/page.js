@@ -335,8 +335,7 @@ function extent(values) {
 // A matrix on the page, as a table: cells can be reached by pointer and arrow keys, and typed into where it is
 // editable.
 //   content: { name, note, rows, cols, texts, values, rowLabels, colLabels, low, high, hidden, editable, chosenRow }
-// on.look(r, c) and on.leave() tell what is looked at; on.edit(r, c, text) is told what is typed; on.choose(r) of
-// clicks.
+// on.look(r, c) is told what is looked at; on.edit(r, c, text, done) what is typed; on.choose(r) which row is clicked.
 class Grid {
     constructor(on = {}) {
         this.on = on;
@@ -344,7 +343,6 @@ class Grid {
         this.element.className = 'matrix';
         this.element.addEventListener('pointerover', (event) => this.look(event.target));
         this.element.addEventListener('focusin', (event) => this.look(event.target));
-        this.element.addEventListener('pointerleave', () => this.on.leave && this.on.leave());
         this.element.addEventListener('keydown', (event) => this.key(event));
         this.element.addEventListener('click', (event) => this.choose(event.target));
         this.element.addEventListener('input', (event) => this.type(event.target, false));
@@ -478,7 +476,6 @@ class Grid {
 const SVG = {
     font: 13,
     family: "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif",
-    gap: 2,
     light: { ground: '#fff', ink: '#1a2029', quiet: '#56606e', line: '#ccd3dc' },
     dark: { ground: '#12161c', ink: '#e6eaf0', quiet: '#a3adba', line: '#3a4452' },
     lines: ['#c2571a', '#2171b5'],
