@@ -23,7 +23,7 @@ warnings  = -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 tools     = $B/tokenize $B/tensors $(filter $(models),$(patsubst examples/%.c,$B/%,$(wildcard examples/[0-9][0-9]_*.c)))
 models    = $B/05_translate $B/12_search $B/13_generate# what needs a model: built by `make`, not run
 learners  = $B/grammar $B/train
-notebooks = $(filter-out $(tools),$(patsubst examples/%.c,$B/%,$(wildcard examples/[0-9][0-9]_*.c)))
+notebooks = $(filter-out $(tools) $B/14_ring,$(patsubst examples/%.c,$B/%,$(wildcard examples/[0-9][0-9]_*.c)))
 sentence  = It is easy to translate languages with transformers
 parts     = $(filter-out tokenize tensors,$(notdir $(basename $(wildcard examples/models/*.c))))
 examples  = $(patsubst %.c,$B/%.o,$(wildcard examples/*.c examples/models/*.c examples/models/train/*.c))
@@ -39,7 +39,7 @@ MAKEFLAGS += -j$(shell nproc 2> /dev/null || echo 2)
 endif
 
 .DEFAULT_GOAL = all
-include tests/bench/rules.mk examples/page/rules.mk
+include tests/bench/rules.mk examples/page/rules.mk examples/ring/rules.mk
 
 .PHONY: all test test-library test-examples check-t5 check-minilm train bench bench-quick bench-report bench-targets
 .PHONY: check-tokens check-decoder bench-translate bench-search bench-generate install clean help FORCE
@@ -118,7 +118,7 @@ clean:                                   ## remove everything built
 	rm -rf $B
 
 help:                                    ## list the targets and variables
-	@echo 'Targets:'; sed -n 's/^\([a-z0-9-]*\):.*## */    \1\t/p' Makefile examples/page/rules.mk | expand -t 20
+	@echo 'Targets:'; sed -n 's/^\([a-z0-9-]*\):.*## */    \1\t/p' Makefile examples/page/rules.mk examples/ring/rules.mk | expand -t 20
 	@echo 'Variables:'; sed -n 's/^## /    /p' Makefile
 
 # Compiles a file that sees the interface alone, and notes the headers that it includes, for attn.h the stamp $B/api.

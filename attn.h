@@ -2429,6 +2429,7 @@ typedef struct attn__block_kernels {
 
 /* Rows of two results over different keys, which become one. */
 #define ATTN__MERGE_ROWS 64 /* at most */
+#define ATTN__MERGE_AHEAD 8 /* so many rows ahead are prefetched: heads may be far apart in memory */
 
 typedef struct attn__merge_rows {
     double lse[ATTN__MERGE_ROWS], lse_b[ATTN__MERGE_ROWS];
@@ -12852,10 +12853,15 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
                                                 const double *weight, const double *weight_b, size_t rows, size_t cols)
 {
     ptrdiff_t size = (ptrdiff_t)attn__size(dtype);
-    size_t r;
+    size_t r, c;
     for (r = 0; r < rows; r++) { /* the stride of one row may be anything */
         char *to = (char *)x + (ptrdiff_t)r * xs * size;
         const char *from = (const char *)y + (ptrdiff_t)r * ys * size;
+        if (rows - r > ATTN__MERGE_AHEAD)
+            for (c = 0; c < cols * (size_t)size; c += 64) {
+                ATTN__PREFETCH(to + ATTN__MERGE_AHEAD * xs * size + c, 3);
+                ATTN__PREFETCH(from + ATTN__MERGE_AHEAD * ys * size + c, 3);
+            }
         if (dtype == ATTN_F32)
             ATTN__NAME(merge_row_of)(to, from, ATTN_F32, weight[r], weight_b[r], cols);
         else

@@ -120,7 +120,7 @@ part_pictures() {
     mkdir -p "$work/pictures"
     for source in examples/[0-9][0-9]_*.c; do
         notebook=$(basename "$source" .c)
-        case $notebook in 12_search | 13_generate) continue ;; esac # which draw nothing
+        case $notebook in 12_search | 13_generate | 14_ring) continue ;; esac # which draw nothing
         set -- "$work/pictures"
         [ $notebook = 05_translate ] &&
             set -- --attention "$work/pictures/05_cross_attention.svg" examples/models/bundled "$notebook_english"
