@@ -291,20 +291,36 @@ static void begin_ulysses(void)
         said[r] = new_gradients(first, len, end_k(r) - first_k(r));
 }
 
-/* Between a rank that owns positions, and one that computes head h of keys: what that takes, or what comes of it. */
-static void post_head(mail *m, size_t h, size_t owner, size_t computer, int owns, int backward, int results)
+/* What a head of keys takes (results 0), or what comes of it (1), on the way there or back: returns how many tensors,
+   of which the first *queries are those of queries. */
+static size_t travellers(attn_tensor t[3], size_t *queries, const part *p, int backward, int results)
 {
-    const part *p = owns ? &here : &everywhere, *gradients = owns ? &said[computer] : &everywhere;
-    attn_tensor in[] = {p->q, p->k, p->v}, out[] = {p->out, p->lse};
-    attn_tensor back_in[] = {p->dout}, back_out[] = {p->dq, gradients->dk, gradients->dv};
-    attn_tensor *t = backward ? results ? back_out : back_in : results ? out : in;
-    int count = backward ? results ? 3 : 1 : results ? 2 : 3, of_queries = results && !backward ? 2 : 1;
-    size_t first = start(owner, ranks, set.length), len = start(owner + 1, ranks, set.length) - first;
-    for (int n = 0; n < count; n++) {
-        size_t from = owns && !(backward && results) ? 0 : first_k(computer);
-        attn_tensor x =
-            n < of_queries ? on_head(t[n], owns ? 0 : first_q(computer), computer, h) : heads_of(t[n], h - from, 1);
-        post(m, owns ? x : attn_tensor_slice(x, first, len), owns ? computer : owner, results, owns != results);
+    attn_tensor all[2][2][3] = {{{p->q, p->k, p->v}, {p->out, p->lse}}, {{p->dout}, {p->dq, p->dk, p->dv}}};
+    static const size_t counts[2][2] = {{3, 2}, {1, 3}};
+    memcpy(t, all[backward][results], sizeof all[backward][results]);
+    *queries = !backward && results ? 2 : 1;
+    return counts[backward][results];
+}
+
+/* As the owner of positions: sends rank r what its head h of keys takes, or is ready for what comes of it. */
+static void post_as_owner(mail *m, size_t r, size_t h, int backward, int results)
+{
+    attn_tensor t[3];
+    part p = here;
+    p.dk = said[r].dk, p.dv = said[r].dv; /* which begin with that rank's first head */
+    for (size_t n = 0, queries, count = travellers(t, &queries, &p, backward, results); n < count; n++)
+        post(m, n < queries ? on_head(t[n], 0, r, h) : heads_of(t[n], results ? h - first_k(r) : h, 1), r, results,
+             !results);
+}
+
+/* As the one who computes head h of keys: the other side, of the positions that rank r owns. */
+static void post_as_computer(mail *m, size_t r, size_t h, int backward, int results)
+{
+    attn_tensor t[3];
+    size_t first = start(r, ranks, set.length), len = start(r + 1, ranks, set.length) - first;
+    for (size_t n = 0, queries, count = travellers(t, &queries, &everywhere, backward, results); n < count; n++) {
+        attn_tensor all = n < queries ? on_head(t[n], first_q(rank), rank, h) : heads_of(t[n], h - first_k(rank), 1);
+        post(m, attn_tensor_slice(all, first, len), r, results, results);
     }
 }
 
@@ -338,16 +354,16 @@ static void ulysses(int backward)
         for (size_t s = 0; s < ranks; s++) {
             size_t to = (rank + s) % ranks, from = (rank + ranks - s) % ranks;
             if (first + n < end)
-                post_head(&arrivals[n], first + n, from, rank, 0, backward, 0);
+                post_as_computer(&arrivals[n], from, first + n, backward, 0);
             for (int results = 0; results < 2 && first_k(to) + n < end_k(to); results++)
-                post_head(&m, first_k(to) + n, rank, to, 1, backward, results);
+                post_as_owner(&m, to, first_k(to) + n, backward, results);
         }
     for (size_t h = first; h < end; h++) {
         wait_for(&arrivals[h - first]);
         free(arrivals[h - first].requests);
         attend_head(h, backward);
         for (size_t s = 0; s < ranks; s++)
-            post_head(&m, h, (rank + s) % ranks, rank, 0, backward, 1);
+            post_as_computer(&m, (rank + s) % ranks, h, backward, 1);
     }
     free(arrivals);
     wait_for(&m);
@@ -365,7 +381,7 @@ static void ulysses(int backward)
 
    Token t is kept by rank t % W: however long the text grows, no cache is longer than another by more than a token.
    Each rank attends to its own; a rank's result is a row for each head, out and lse, and the rows of all ranks are
-   reduced by attn_merge. That operation is said not to commute, so that every rank gets the same bits. */
+   reduced by attn_merge. That operation is said not to commute: MPI then keeps the order of the ranks. */
 
 static part generated; /* the newest tokens, for which there are queries */
 
@@ -441,13 +457,13 @@ static void decode(int backward)
     TRY(attn_kv_cache_truncate(&cache, 0, prompt));
     for (size_t i = 0; i < set.tokens; i++) {
         attn_tensor k = attn_tensor_slice(generated.k, i, 1), v = attn_tensor_slice(generated.v, i, 1);
-        double begin, merging = now->merging;
+        double begin;
         if ((set.length + i) % ranks == rank)
             TRY(attn_kv_cache_append(&cache, k, v, NULL));
         attend_cache(out, lse, attn_tensor_slice(generated.q, i, 1), set.length + i);
         begin = MPI_Wtime();
         MPI_Allreduce(MPI_IN_PLACE, rows, (int)set.H, row, merge, MPI_COMM_WORLD);
-        now->waiting += MPI_Wtime() - begin - (now->merging - merging);
+        now->waiting += MPI_Wtime() - begin;
         now->sent += (double)(set.H * (set.D + 1) * sizeof(float)); /* what the reduction is given */
 
         /* here a model would go on */
@@ -462,18 +478,24 @@ static void decode(int backward)
 
 static int run_all(void)
 {
-    const part *parts = set.mode == RING ? chunks : set.mode == ULYSSES ? &here : &generated;
+    static const struct {
+        void (*begin)(void), (*run)(int backward);
+        const part *results;
+        size_t parts;
+        int passes;
+    } modes[] = {{begin_ring, ring, chunks, 2, 2},
+                 {begin_ulysses, ulysses, &here, 1, 2},
+                 {begin_decode, decode, &generated, 1, 1}};
+    size_t merges = set.mode == RING ? 2 * ranks - 1 : set.mode == DECODE ? ranks - 1 : 0; /* of a row, at most */
     int good = 1;
-    size_t count = set.mode == RING ? 2 : 1;
-    size_t merges = set.mode == RING ? 2 * ranks - 1 : set.mode == DECODE ? ranks - 1 : 0;
-    (set.mode == RING ? begin_ring : set.mode == ULYSSES ? begin_ulysses : begin_decode)();
+    modes[set.mode].begin();
     for (size_t n = 0; n <= set.repeat; n++) {
-        if (n == 1)
+        if (n == 1) /* the first pass was to warm up */
             memset(passes, 0, sizeof passes);
-        for (int backward = 0; backward < (set.mode == DECODE ? 1 : 2); backward++) {
+        for (int backward = 0; backward < modes[set.mode].passes; backward++) {
             double begin = MPI_Wtime();
             now = &passes[backward];
-            (set.mode == RING ? ring : set.mode == ULYSSES ? ulysses : decode)(backward);
+            modes[set.mode].run(backward);
             now->total += MPI_Wtime() - begin;
         }
     }
@@ -481,7 +503,7 @@ static int run_all(void)
         printf("%s, %d ranks: %d positions, %d heads of %d numbers on %d of keys and values\n", mode_names[set.mode],
                (int)ranks, (int)set.length, (int)set.H, (int)set.D, (int)set.Hkv);
     if (!set.unchecked)
-        good = check(parts, count, merges);
+        good = check(modes[set.mode].results, modes[set.mode].parts, merges);
     report();
     return good;
 }
@@ -496,5 +518,5 @@ int main(int argc, char **argv)
         attn_pool_free(&ctx.parallel);
     }
     MPI_Finalize();
-    return show_done() || status ? status ? status : 1 : 0;
+    return status ? status : show_done();
 }

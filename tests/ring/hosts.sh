@@ -6,21 +6,22 @@
 #
 # Run from anywhere; one rank on each host. What it made is gone when it ends.
 
+[ $# -ge 3 ] || { echo 'usage: hosts.sh HOSTS RATE PROGRAM [ARGUMENTS]' >&2; exit 2; }
 hosts=$1 rate=$2
 shift 2
 net=10.213.77 name=attn-ring work=$(mktemp -d) || exit 1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 each() { n=1; while [ $n -le "$hosts" ]; do "$@" $n || return; n=$((n + 1)); done; }
-remove() { ip link del ring-$1 2> /dev/null; ip netns del $name-$1 2> /dev/null; :; } # with the link, its other end
+remove() { ip link del $name-$1 2> /dev/null; ip netns del $name-$1 2> /dev/null; :; } # with the link, its other end
 end() { each remove; ip link del $name 2> /dev/null; rm -rf "$work"; }
 trap end EXIT
 trap 'exit 130' INT TERM
 
 make_host() { # NUMBER
     ip netns add $name-$1 &&
-        ip link add ring-$1 type veth peer name eth0 netns $name-$1 &&
-        ip link set ring-$1 master $name up &&
+        ip link add $name-$1 type veth peer name eth0 netns $name-$1 &&
+        ip link set $name-$1 master $name up &&
         ip -n $name-$1 address add $net.$1/24 dev eth0 &&
         ip -n $name-$1 link set eth0 up &&
         ip -n $name-$1 link set lo up || return
