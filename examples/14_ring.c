@@ -80,30 +80,19 @@ static void move_messages(void)
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &arrived, MPI_STATUS_IGNORE);
 }
 
-/* A part's queries against the keys of this or another one. What out and lse hold of other keys, if it is attended,
-   takes the result in. */
-static void attend(const part *mine, const part *theirs)
+/* Of the queries p against k and v: what out and lse hold of other keys, if there is any, takes the result in. */
+static void attend_some(const part *p, attn_tensor k, attn_tensor v, attn_opts opts, int merges)
 {
-    size_t group = mine->q.heads / theirs->k.heads, count;
-    for (size_t h = 0; h < theirs->k.heads; h++)
-        for (size_t i = 0; i < mine->len; i += count) {
-            ptrdiff_t offset = (ptrdiff_t)(mine->first + i) - (ptrdiff_t)theirs->first;
-            attn_opts opts = visibility(&offset);
-            part p = queries_of(mine, h * group, group, i, count = some_queries(mine->len - i, theirs->len));
-            attn_tensor k = heads_of(theirs->k, h, 1), v = heads_of(theirs->v, h, 1);
-            attn_tensor out = mine->attended ? block_of(room_out, 0, group, 0, count) : p.out;
-            opts.lse = mine->attended ? block_of(room_lse, 0, group, 0, count) : p.lse;
-            TIME(&now->computing, attn_sdpa(out, p.q, k, v, &opts, &ctx));
-            if (mine->attended)
-                TIME(&now->merging, attn_merge_ctx(p.out, p.lse, out, opts.lse, &ctx));
-            move_messages();
-        }
-    now->pairs += pairs(mine, theirs) * (double)mine->q.heads;
+    attn_tensor out = merges ? block_of(room_out, 0, p->q.heads, 0, p->len) : p->out;
+    opts.lse = merges ? block_of(room_lse, 0, p->q.heads, 0, p->len) : p->lse;
+    TIME(&now->computing, attn_sdpa(out, p->q, k, v, &opts, &ctx));
+    if (merges)
+        TIME(&now->merging, attn_merge_ctx(p->out, p->lse, out, opts.lse, &ctx));
 }
 
-/* The gradients of both, added to what there is: out and lse are those of all keys by now, so that each pair of parts
-   gives a part of the sums. */
-static void attend_backward(const part *mine, const part *theirs)
+/* A part's queries against the keys of this or another one. On the way back out and lse are those of all keys, so that
+   each pair of parts gives a part of the gradients of both, which are added to what there is. */
+static void attend(const part *mine, const part *theirs, int backward)
 {
     size_t group = mine->q.heads / theirs->k.heads, count;
     for (size_t h = 0; h < theirs->k.heads; h++)
@@ -113,9 +102,13 @@ static void attend_backward(const part *mine, const part *theirs)
             part p = queries_of(mine, h * group, group, i, count = some_queries(mine->len - i, theirs->len));
             attn_tensor k = heads_of(theirs->k, h, 1), v = heads_of(theirs->v, h, 1);
             attn_grads grads = {0};
-            grads.q = p.dq, grads.k = heads_of(theirs->dk, h, 1), grads.v = heads_of(theirs->dv, h, 1);
-            grads.accumulate = 1;
-            TIME(&now->computing, attn_sdpa_backward(&grads, p.dout, p.q, k, v, p.out, p.lse, &opts, &ctx));
+            if (backward) {
+                grads.q = p.dq, grads.k = heads_of(theirs->dk, h, 1), grads.v = heads_of(theirs->dv, h, 1);
+                grads.accumulate = 1;
+                TIME(&now->computing, attn_sdpa_backward(&grads, p.dout, p.q, k, v, p.out, p.lse, &opts, &ctx));
+            } else {
+                attend_some(&p, k, v, opts, mine->attended);
+            }
             move_messages();
         }
     now->pairs += pairs(mine, theirs) * (double)mine->q.heads;
@@ -233,7 +226,7 @@ static void ring(int backward)
             for (size_t a = 0; a < 2; a++) {
                 if (!sees(chunk_of(rank, a), chunk_of((rank + 2 * ranks - s) % ranks, b)))
                     continue;
-                (backward ? attend_backward : attend)(&chunks[a], &theirs[b]);
+                attend(&chunks[a], &theirs[b], backward);
                 chunks[a].attended = 1;
             }
         }
@@ -337,10 +330,8 @@ static void attend_head(size_t h, int backward)
         clear(p.dq);
         clear(p.dk);
         clear(p.dv);
-        attend_backward(&p, &p);
-    } else {
-        attend(&p, &p);
     }
+    attend(&p, &p, backward);
 }
 
 static void ulysses(int backward)

@@ -127,7 +127,7 @@ mistaken() { # SED-COMMAND MODE
         grep -q 'FAIL\|OTHER BITS' "$work/out"
 }
 check "the files of the first comment are enough" copy ''
-check "a mistake: a merge too few" mistaken '/if (mine->attended)/s/attended/len > 170/' ring
+check "a mistake: a merge too few" mistaken 's/opts, mine->attended/opts, mine->len > 170/' ring
 check "a mistake: one key too many" mistaken 's/(ptrdiff_t)theirs->first;/(ptrdiff_t)theirs->first + 1;/' ring
 check "a mistake: gradients that are not cleared" mistaken '/clear(p.dk);/d' 'ulysses --heads 3 --kv-heads 3 --repeat 1'
 check "a mistake: a token in two caches" mistaken '/% ranks == rank)/s/== rank/< 2/' 'decode --tokens 2'
