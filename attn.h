@@ -1641,12 +1641,20 @@ ATTN_API const char *attn_status_string(attn_status status)
 
 /* -- NaN and infinities --
 
-   They are made and tested by their bits: -ffast-math would fold a comparison. */
+   They are made and tested by their bits: -ffast-math would fold a comparison. Under it, clang also takes for granted
+   that no argument and no result of a function is NaN or infinite, so bits pass where it cannot see what they are. */
+
+#if defined(__clang__) && __FINITE_MATH_ONLY__
+#define ATTN__OPAQUE(bits) __asm__("" : "+r"(bits))
+#else
+#define ATTN__OPAQUE(bits) ((void)0)
+#endif
 
 static uint64_t attn__bits(double x)
 {
     uint64_t bits;
     ATTN__MEMCPY(&bits, &x, 8);
+    ATTN__OPAQUE(bits);
     return bits;
 }
 
@@ -1658,6 +1666,7 @@ static int attn__is_finite(double x)
 static double attn__from_bits(uint64_t bits)
 {
     double x;
+    ATTN__OPAQUE(bits);
     ATTN__MEMCPY(&x, &bits, 8);
     return x;
 }
@@ -1703,7 +1712,21 @@ enum attn__role {
     ATTN__DECIDES = 1024   /* the compute type, in place of the first input */
 };
 
-enum { ATTN__ARGUMENTS = 12 + 12 + 12 + 1 }; /* attn_mha_backward: gradients, its own, options, scratch */
+/* attn_mha_backward, which lists most: gradients, dout and inputs and weights, options, scratch. */
+enum { ATTN__ARGUMENTS = 11 + 13 + 12 + 1 };
+
+/* Does not compile once a type has other members than were counted there (where pointers have 8 bytes). */
+#define ATTN__COUNTED(type, tensors, mats, words)                                                                      \
+    typedef char attn__counted_##type[sizeof(void *) != 8 || sizeof(type) == (tensors) * sizeof(attn_tensor) +         \
+                                                                                 (mats) * sizeof(attn_mat) +           \
+                                                                                 (words) * sizeof(void *)              \
+                                          ? 1                                                                          \
+                                          : -1]
+ATTN__COUNTED(attn_opts, 5, 0, 26);
+ATTN__COUNTED(attn_mha_weights, 0, 4, 6);
+#ifndef ATTN_NO_TRAINING
+ATTN__COUNTED(attn_mha_grads, 3, 4, 5);
+#endif
 
 typedef struct attn__check {
     attn_status status;           /* ATTN_OK so far, or the fault that comes first in the documented order */
@@ -2042,8 +2065,7 @@ static uint16_t attn__narrow(double x, int mantissa)
 {
     int exponent_bits = 15 - mantissa, bias = (1 << (exponent_bits - 1)) - 1, shift = 52 - mantissa, exponent;
     unsigned infinity = ((1u << exponent_bits) - 1) << mantissa;
-    uint64_t bits, sign, value;
-    ATTN__MEMCPY(&bits, &x, 8);
+    uint64_t bits = attn__bits(x), sign, value;
     sign = bits >> 63 << 15;
     bits &= UINT64_MAX >> 1;
     if (bits > (uint64_t)0x7ff << 52)
@@ -2076,6 +2098,7 @@ static float attn__widen_f16(uint16_t half)
         bits = (uint32_t)0xff << 23 | mantissa << 13 | (mantissa ? (uint32_t)1 << 22 : 0);
     }
     bits |= sign;
+    ATTN__OPAQUE(bits);
     ATTN__MEMCPY(&x, &bits, 4);
     return x;
 }
@@ -2084,6 +2107,7 @@ static float attn__widen_bf16(uint16_t half)
 {
     uint32_t bits = (uint32_t)half << 16;
     float x;
+    ATTN__OPAQUE(bits);
     ATTN__MEMCPY(&x, &bits, 4);
     return x;
 }
@@ -2197,42 +2221,64 @@ static double attn__lowest(attn_dtype real) /* the lowest finite number */
     return real == ATTN_F64 ? -DBL_MAX : -(double)FLT_MAX;
 }
 
+/* MinGW's exp and pow compute in x87 registers, to as many bits as the thread's control word says: 64 in the main
+   thread, 53 in those of CreateThread. They are called with 64, so that bits do not depend on the thread. */
+#if defined(__MINGW32__) && (defined(__x86_64__) || defined(__i386__))
+static unsigned short attn__x87_widen(void) /* returns the control word as it was, for x87_restore */
+{
+    const unsigned short wide = 0x37f;
+    unsigned short word;
+    __asm__ volatile("fnstcw %0" : "=m"(word));
+    __asm__ volatile("fldcw %0" : : "m"(wide));
+    return word;
+}
+
+static void attn__x87_restore(unsigned short word)
+{
+    __asm__ volatile("fldcw %0" : : "m"(word));
+}
+#else
+static unsigned short attn__x87_widen(void)
+{
+    return 0;
+}
+
+static void attn__x87_restore(unsigned short word)
+{
+    (void)word;
+}
+#endif
+
 /* Calls of libm, out of line, as -ffast-math would narrow them. They leave errno alone: where an argument is not one of
    the many for which libm does too (quiet), errno is saved. Compilers believe that cos has nothing to do with errno;
    volatile keeps the call between the two. */
-#define ATTN__LIBM(name, function, quiet)                                                                              \
-    ATTN__NOINLINE double name(double x)                                                                               \
+#define ATTN__LIBM(name, parameters, call, quiet)                                                                      \
+    ATTN__NOINLINE double name parameters                                                                              \
     {                                                                                                                  \
+        const unsigned short word = attn__x87_widen();                                                                 \
         volatile double held;                                                                                          \
         int saved;                                                                                                     \
-        if (quiet)                                                                                                     \
-            return function(x);                                                                                        \
-        held = x;                                                                                                      \
-        saved = ATTN__ERRNO;                                                                                           \
-        held = function(held);                                                                                         \
-        ATTN__ERRNO_KEEP(saved);                                                                                       \
-        return held;                                                                                                   \
+        if (quiet) {                                                                                                   \
+            x = call;                                                                                                  \
+        } else {                                                                                                       \
+            held = x;                                                                                                  \
+            saved = ATTN__ERRNO;                                                                                       \
+            x = held;                                                                                                  \
+            held = call;                                                                                               \
+            ATTN__ERRNO_KEEP(saved);                                                                                   \
+            x = held;                                                                                                  \
+        }                                                                                                              \
+        attn__x87_restore(word);                                                                                       \
+        return x;                                                                                                      \
     }
 
-ATTN__LIBM(attn__exp, ATTN_EXP, x > -700 && x < 700)
-ATTN__LIBM(attn__log, ATTN_LOG, x >= DBL_MIN && x <= DBL_MAX)
-ATTN__LIBM(attn__tanh, ATTN_TANH, attn__is_finite(x))
-ATTN__LIBM(attn__sin, ATTN_SIN, attn__is_finite(x))
-ATTN__LIBM(attn__cos, ATTN_COS, attn__is_finite(x))
-ATTN__LIBM(attn__sqrt, ATTN_SQRT, x >= DBL_MIN && x <= DBL_MAX)
-
-ATTN__NOINLINE double attn__pow(double x, double y)
-{
-    volatile double held;
-    int saved;
-    if (x > 1e-100 && x < 1e100 && y > -3 && y < 3) /* neither overflows nor vanishes */
-        return ATTN_POW(x, y);
-    held = x;
-    saved = ATTN__ERRNO;
-    held = ATTN_POW(held, y);
-    ATTN__ERRNO_KEEP(saved);
-    return held;
-}
+ATTN__LIBM(attn__exp, (double x), ATTN_EXP(x), x > -700 && x < 700)
+ATTN__LIBM(attn__log, (double x), ATTN_LOG(x), x >= DBL_MIN && x <= DBL_MAX)
+ATTN__LIBM(attn__tanh, (double x), ATTN_TANH(x), attn__is_finite(x))
+ATTN__LIBM(attn__sin, (double x), ATTN_SIN(x), attn__is_finite(x))
+ATTN__LIBM(attn__cos, (double x), ATTN_COS(x), attn__is_finite(x))
+ATTN__LIBM(attn__sqrt, (double x), ATTN_SQRT(x), x >= DBL_MIN && x <= DBL_MAX)
+ATTN__LIBM(attn__pow, (double x, double y), ATTN_POW(x, y), x > 1e-100 && x < 1e100 && y > -3 && y < 3)
 
 /* And arithmetic that -ffast-math must leave alone: it would reorder a division that keeps a range, or prove that
    nothing is ever lost from a sum. */
@@ -2281,7 +2327,7 @@ typedef struct attn__rows {
     size_t next_count;   /* how many */
     ptrdiff_t next_step; /* bytes from row to row, */
     size_t row_bytes;    /* and of a row */
-    int near;            /* kernels of few rows prefetch, of these rows too, what comes soon (ATTN__PREFETCH_NEAR) */
+    int soon;            /* kernels of few rows prefetch, of these rows too, what comes soon (ATTN__PREFETCH_NEAR) */
 } attn__rows;
 
 /* A key tile, with its scores for a full query block, stays in the second-level cache. */
@@ -2422,7 +2468,7 @@ typedef struct attn__block_kernels {
     /* sums over the tile, each finished before it is added: for each query, over keys, of ds and, with ALiBi, of ds
        -|distance|, either of which may be NULL; for each key, over queries; and for each distance, from that of the
        last query and the first key on */
-    void (*sum_keys)(const attn__tile *tile, void *sums, void *far, const void *ds);
+    void (*sum_keys)(const attn__tile *tile, void *sums, void *alibi, const void *ds);
     void (*sum_rows)(const attn__tile *tile, void *sums, const void *ds);
     void (*sum_distances)(const attn__tile *tile, void *sums, const void *ds);
 #endif
@@ -2729,7 +2775,7 @@ static size_t attn__far_rows(attn_dtype dtype, int pairs)
 #define ATTN__PREFETCH(p, caches) __builtin_prefetch(p, 0, caches) /* 3: into the first cache; 2: the second */
 #else
 #define ATTN__PIN_POINTER(p) ((void)0)
-#define ATTN__PREFETCH(p, caches) ((void)0)
+#define ATTN__PREFETCH(p, caches) ((void)(p))
 #endif
 
 /* Near, rows are prefetched so many bytes ahead, at most. */
@@ -2765,7 +2811,7 @@ ATTN__INLINE size_t attn__row_at(const attn__rows *rows, size_t i, const char **
 /* Lines that are prefetched while rows are in use: four at a time, `apart` bytes from each other. */
 typedef struct attn__stream {
     const char *at;     /* the first of the next four; NULL: nothing is left */
-    int near;           /* into the first cache, 64 bytes apart */
+    int soon;           /* into the first cache, 64 bytes apart */
     ptrdiff_t apart;
     ptrdiff_t move;     /* from four lines to the next four, */
     ptrdiff_t next_row; /* and besides, at the end of a row, to the next row */
@@ -2775,11 +2821,11 @@ typedef struct attn__stream {
 
 static const attn__stream attn__no_stream = {NULL, 0, 64, 256, 0, 0, 0, 0};
 
-/* What is due after so many more bytes: near, into the first cache; else into the second. */
+/* What is due after so many more bytes: soon, into the first cache; else into the second. */
 ATTN__INLINE void attn__prefetch(attn__stream *s, size_t bytes)
 {
     for (s->due += bytes; s->due >= 256; s->due -= 256) {
-        if (s->near) {
+        if (s->soon) {
             ATTN__PREFETCH(s->at, 3);
             ATTN__PREFETCH(s->at + 64, 3);
             ATTN__PREFETCH(s->at + 128, 3);
@@ -2993,9 +3039,15 @@ typedef CONDITION_VARIABLE attn__condition;
 #define ATTN__CONDITION_WAIT(c, m) ((void)SleepConditionVariableSRW(c, m, INFINITE, 0))
 #define ATTN__CONDITION_WAKE(c) WakeAllConditionVariable(c)
 #define ATTN__THREAD_START(t, arg) ((*(t) = CreateThread(NULL, 0, attn__pool_thread, arg, 0, NULL)) != NULL)
-#define ATTN__THREAD_JOIN(t) ((void)WaitForSingleObject(t, INFINITE), (void)CloseHandle(t))
+#define ATTN__THREAD_JOIN(t) attn__thread_join(t)
 #define ATTN__YIELD() ((void)SwitchToThread())
 #define ATTN__THREAD_MAIN(name) static DWORD WINAPI name(LPVOID arg)
+
+static void attn__thread_join(attn__thread thread)
+{
+    WaitForSingleObject(thread, INFINITE);
+    CloseHandle(thread);
+}
 #else
 typedef pthread_t attn__thread;
 typedef pthread_mutex_t attn__mutex;
@@ -3326,7 +3378,7 @@ typedef struct attn__gemm {
     int adds;          /* the product is added to what is there; else it replaces that */
     int turned;        /* out, a and b are those of the transposed product */
     int few;           /* the product of few rows, */
-    int far;           /* with far ones */
+    int far_rows;      /* with far ones */
     size_t mc, nc, kc; /* rows and columns of a block, terms (or pairs) of a part of the sum */
     size_t ld;         /* of few rows: columns of sums, for both chains */
     size_t workers;
@@ -3350,7 +3402,7 @@ static void attn__gemm_few_blocks(attn__gemm *g, size_t bytes)
     size_t columns = (attn__min(bytes, ATTN__GEMM_FEW_A_BYTES) - ATTN__ALIGN) / column;
     g->mc = g->out.rows;
     g->nc = attn__min(ATTN__GEMM_FEW_SUMS / column, ATTN__GEMM_FEW_NC) / lanes * lanes;
-    g->ld = 2 * (g->far && g->mc == 1 ? ATTN__GEMM_FAR_COLS : g->nc);
+    g->ld = 2 * (g->far_rows && g->mc == 1 ? ATTN__GEMM_FAR_COLS : g->nc);
     columns -= attn__min(columns, g->ld + ATTN__GEMM_FEW_PAD);
     g->kc = attn__min(g->terms, columns / ATTN__FEW_TERMS * ATTN__FEW_TERMS);
 }
@@ -3549,8 +3601,8 @@ static void attn__gemm_few_add(const attn__gemm *g, const attn__kernels *kern, c
     w.dtype = kern->pairs ? kern->real : b->dtype;
     w.step = b->col_stride / (ptrdiff_t)each;
     w.row_bytes = depth * attn__size(w.dtype);
-    w.near = attn__prefetches_near();
-    if (w.near) {
+    w.soon = attn__prefetches_near();
+    if (w.soon) {
         w.next = (const char *)(deeper ? attn__mat_at(b, (k + depth) * each, c0) : attn__mat_at(b, 0, c0 + cols));
         w.next_count = deeper ? cols : end - c0 - cols;
         w.next_step = w.step * (ptrdiff_t)attn__size(w.dtype);
@@ -3599,7 +3651,7 @@ static void attn__gemm_few_cols(const attn__gemm *g, size_t c0, size_t end, char
     size_t sum_bytes = g->mc * g->ld * kern->size, lda = g->kc + ATTN__GEMM_FEW_PAD, loaded = SIZE_MAX;
     size_t k, depth, cols;
     char *sums = scratch, *a_rows = sums + sum_bytes;
-    if (g->far && g->kc == g->terms) {
+    if (g->far_rows && g->kc == g->terms) {
         attn__gemm_load(kern, a_rows, lda, a, 0, 0, g->mc, g->terms);
         loaded = 0;
         c0 += attn__gemm_far_cols(g, c0, end, sums, a_rows, lda);
@@ -3702,7 +3754,7 @@ static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *
         g->b = attn_mat_t(*a);
     }
     g->few = !g->turned && attn__gemm_is_few(g);
-    g->far = g->few && attn__gemm_is_far(g);
+    g->far_rows = g->few && attn__gemm_is_far(g);
     g->alpha = alpha;
     attn__gemm_blocks(g, SIZE_MAX);
     g->workers = attn__ctx_workers(ctx, attn__blocks(g->out.rows, g->mc) * attn__blocks(g->out.cols, g->nc));
@@ -5196,7 +5248,7 @@ ATTN__NOINLINE size_t attn__next_rows(const attn__block *block, attn__rows *rows
 {
     const attn__plan *plan = block->plan;
     size_t next = block->part.to, end = block->visible_to_any.to, half = ATTN__TILE_KEYS / 2, item, row, n;
-    rows->near = attn__prefetches_near();
+    rows->soon = attn__prefetches_near();
     if (block->next > block) { /* that takes these rows too, unless it is of another head */
         if (block->next->at.kv_head == block->at.kv_head)
             return end;
@@ -5217,7 +5269,7 @@ ATTN__NOINLINE size_t attn__next_rows(const attn__block *block, attn__rows *rows
     return next;
 }
 
-/* The tile's rows of k or v as pieces, and those to prefetch, from key number `next` on: near, some; else a
+/* The tile's rows of k or v as pieces, and those to prefetch, from key number `next` on: soon, some; else a
    tile, as far as there is room. Returns 0 if there are more than ATTN__PIECES, or more than register tiles would fill:
    a copy costs less then. */
 static int attn__find_pieces(const attn__block *block, attn__rows *rows, const attn_tensor *t, size_t next)
@@ -5238,7 +5290,7 @@ static int attn__find_pieces(const attn__block *block, attn__rows *rows, const a
             shared->pieces[count].data = (const char *)attn__tensor_at(t, item, block->at.kv_head, row, 0);
             shared->pieces[count++].end = n += run;
         }
-    if (rows->near)
+    if (rows->soon)
         ahead = attn__min(ahead, ATTN__AHEAD / attn__max(rows->row_bytes, 1) + least);
     for (j = next; j < end && count < ATTN__PIECES && n < keys + ahead; j = attn__next_key(block, j + run, end)) {
         run = attn__find_rows(&plan->source, block->at.b, j, attn__min(end - j, plan->schedule.tile_keys), &item, &row);
@@ -5277,7 +5329,7 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
     rows->next_count = 0;
     rows->next_step = 0;
     rows->row_bytes = t->dim * attn__size(t->dtype);
-    rows->near = 0;
+    rows->soon = 0;
     if (plan->schedule.prefetches && t->dim > 0) /* without dims there may be no data */
         next = attn__next_rows(block, rows, t);
     if (!copy && (run == keys || (takes_pieces && attn__find_pieces(block, rows, t, next))))
@@ -9167,7 +9219,7 @@ static void attn__add_biases(attn__backward_worker *worker)
     const attn__tile *tile = &block->tile;
     const attn_tensor *bias = &w->sums[ATTN__DBIAS].at, *slopes = &w->sums[ATTN__DSLOPES].at;
     const attn_tensor *distances = &w->sums[ATTN__DDISTANCES].at;
-    void *rows = NULL, *far = NULL;
+    void *rows = NULL, *alibi = NULL;
     size_t b = block->at.b, k0 = tile->first_key, room = w->plan.schedule.block_rows, h, i;
     attn__query_of(block, 0, &h, &i);
     if (w->bias_sum == ATTN__DBIAS_DIRECT && w->grads.accumulate)
@@ -9182,9 +9234,9 @@ static void attn__add_biases(attn__backward_worker *worker)
     else if (w->bias_sum == ATTN__DBIAS_KEYS)
         rows = attn__tensor_at(bias, b, h, i, 0);
     if (slopes->data)
-        far = attn__query_at(block, slopes, h, i, 0);
-    if (rows || far)
-        kern->block.sum_keys(tile, rows, far, worker->dscores);
+        alibi = attn__query_at(block, slopes, h, i, 0);
+    if (rows || alibi)
+        kern->block.sum_keys(tile, rows, alibi, worker->dscores);
     if (distances->data) /* that of the last row and the first key, which is the lowest */
         kern->block.sum_distances(
             tile, attn__tensor_at(distances, b, h, 0, k0 + w->plan.call.q.len - (i + block->at.count)),
@@ -10872,16 +10924,10 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(choose)(ATTN__I which, ATTN__V x, A
 #define ATTN__FMA(a, b, c) ATTN__OF_REAL(__builtin_fmaf, __builtin_fma)(a, b, c)
 #endif
 
-ATTN__INLINE ATTN__BITS ATTN__NAME(as_bits)(ATTN__R x)
-{
-    ATTN__BITS bits;
-    ATTN__MEMCPY(&bits, &x, sizeof bits);
-    return bits;
-}
-
 ATTN__INLINE ATTN__R ATTN__NAME(as_real)(ATTN__BITS bits)
 {
     ATTN__R x;
+    ATTN__OPAQUE(bits);
     ATTN__MEMCPY(&x, &bits, sizeof x);
     return x;
 }
@@ -10962,10 +11008,10 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(wide_f16)(ATTN__I h)
 {
     ATTN__AS_WRITTEN
     ATTN__I m = (h & 0x7fff) << 13, bits = m + (112 << 23), least = ATTN__ISET(113 << 23);
-    ATTN__V small = (ATTN__V)(m + least) - (ATTN__V)least;
+    ATTN__V subnormal = (ATTN__V)(m + least) - (ATTN__V)least;
     bits += ATTN__TRUE(m >= 0x7c00 << 13) & (112 << 23);
     bits |= ATTN__TRUE(m > 0x7c00 << 13) & (1 << 22);
-    return (ATTN__V)((ATTN__I)ATTN__CHOOSE(m < 1 << 23, small, (ATTN__V)bits) | (h & 0x8000) << 16);
+    return (ATTN__V)((ATTN__I)ATTN__CHOOSE(m < 1 << 23, subnormal, (ATTN__V)bits) | (h & 0x8000) << 16);
 }
 #endif
 
@@ -10989,6 +11035,13 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(wide_f16)(ATTN__I h)
 #define ATTN__PIN(v) __asm__("" : ATTN__REGISTER(v))
 #elif defined(ATTN__REGISTER)
 #define ATTN__PIN(v) ((void)0)
+#endif
+
+/* As ATTN__OPAQUE, of lanes. (Of integers: a pinned real would be taken for finite.) */
+#if defined(__clang__) && __FINITE_MATH_ONLY__
+#define ATTN__OPAQUE_LANES(bits) ATTN__PIN(bits)
+#else
+#define ATTN__OPAQUE_LANES(bits) ((void)0)
 #endif
 
 #if defined(__GNUC__) && !defined(__clang__) /* at -O0 some AVX-512 intrinsics are macros that convert signs */
@@ -11046,18 +11099,23 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(wide_f16)(ATTN__I h)
 #endif
 
 #if !ATTN__PAIRS
-static int ATTN__NAME(is_nan_or_inf)(ATTN__R x) /* NaN or +infinity */
+ATTN__INLINE ATTN__BITS ATTN__NAME(as_bits)(ATTN__R x)
 {
     ATTN__BITS bits;
     ATTN__MEMCPY(&bits, &x, sizeof bits);
+    ATTN__OPAQUE(bits);
+    return bits;
+}
+
+static int ATTN__NAME(is_nan_or_inf)(ATTN__R x) /* NaN or +infinity */
+{
+    const ATTN__BITS bits = ATTN__NAME(as_bits)(x);
     return bits == ATTN__INFINITY || bits << 1 > ATTN__INFINITY << 1;
 }
 
 static int ATTN__NAME(is_nonfinite)(ATTN__R x) /* NaN or infinity */
 {
-    ATTN__BITS bits;
-    ATTN__MEMCPY(&bits, &x, sizeof bits);
-    return bits << 1 >= ATTN__INFINITY << 1;
+    return ATTN__NAME(as_bits)(x) << 1 >= ATTN__INFINITY << 1;
 }
 
 #endif /* !ATTN__PAIRS */
@@ -11074,14 +11132,17 @@ typedef struct ATTN__PARAMS {
 #ifdef ATTN__IANY
 ATTN__TARGET ATTN__INLINE int ATTN__NAME(any_nan_or_inf)(ATTN__V v) /* is one of the lanes NaN or +infinity? */
 {
-    ATTN__I bits = ATTN__AS_BITS(v), infinity = ATTN__ISET(ATTN__INFINITY);
-    ATTN__I magnitude = ATTN__IAND(bits, ATTN__ISET((ATTN__BITS)-1 >> 1));
+    ATTN__I bits = ATTN__AS_BITS(v), magnitude, infinity = ATTN__ISET(ATTN__INFINITY);
+    ATTN__OPAQUE_LANES(bits);
+    magnitude = ATTN__IAND(bits, ATTN__ISET((ATTN__BITS)-1 >> 1));
     return ATTN__IANY(ATTN__IOR(ATTN__IEQUAL(bits, infinity), ATTN__IGREATER(magnitude, infinity)));
 }
 
 ATTN__TARGET ATTN__INLINE int ATTN__NAME(any_nonfinite)(ATTN__V v) /* is one of the lanes NaN or infinite? */
 {
-    ATTN__I magnitude = ATTN__IAND(ATTN__AS_BITS(v), ATTN__ISET((ATTN__BITS)-1 >> 1));
+    ATTN__I bits = ATTN__AS_BITS(v), magnitude;
+    ATTN__OPAQUE_LANES(bits);
+    magnitude = ATTN__IAND(bits, ATTN__ISET((ATTN__BITS)-1 >> 1));
     return ATTN__IANY(ATTN__IGREATER(magnitude, ATTN__ISET(ATTN__INFINITY - 1)));
 }
 
@@ -11100,8 +11161,10 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(ldexp)(ATTN__V v, ATTN__V n)
 /* Rounds to nearest even by integers: half of what is cut off is added, and carries. NaNs, quiet ones, are cut. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_bf16)(uint16_t *p, ATTN__V v)
 {
-    ATTN__I bits = ATTN__AS_BITS(v), magnitude = ATTN__IAND(bits, ATTN__ISET(INT32_MAX));
-    ATTN__I half = ATTN__IADD(ATTN__IAND(ATTN__ISHR(bits, 16), ATTN__ISET(1)), ATTN__ISET(0x7fff));
+    ATTN__I bits = ATTN__AS_BITS(v), magnitude, half;
+    ATTN__OPAQUE_LANES(bits);
+    magnitude = ATTN__IAND(bits, ATTN__ISET(INT32_MAX));
+    half = ATTN__IADD(ATTN__IAND(ATTN__ISHR(bits, 16), ATTN__ISET(1)), ATTN__ISET(0x7fff));
     bits = ATTN__ISHR(ATTN__IADD_UP_TO(bits, half, magnitude, ATTN__ISET(ATTN__INFINITY)), 16);
     ATTN__STORE_U16(p, bits);
 }
@@ -12689,28 +12752,28 @@ ATTN__TARGET static void ATTN__NAME(add_dot)(void *sumv, const void *xv, const v
     }
 }
 
-ATTN__TARGET static void ATTN__NAME(sum_keys)(const attn__tile *t, void *sumv, void *farv, const void *dsv)
+ATTN__TARGET static void ATTN__NAME(sum_keys)(const attn__tile *t, void *sumv, void *alibiv, const void *dsv)
 {
     ATTN__AS_WRITTEN
     ATTN__R lanes[2][ATTN__W];
     size_t c, k, i, ld = t->lanes;
     for (c = 0; c < ld; c += ATTN__W) {
         const ATTN__R *ds = (const ATTN__R *)dsv + c;
-        ATTN__V zero = ATTN__SET1((ATTN__R)0), sum = zero, far = zero, position = zero;
+        ATTN__V zero = ATTN__SET1((ATTN__R)0), sum = zero, alibi = zero, position = zero;
         if (t->slope)
             position = ATTN__LOAD((const ATTN__R *)t->position + c);
         for (k = 0; k < t->keys; k++) {
             ATTN__V d = ATTN__LOAD(ds + k * ld), away = ATTN__SUB(position, ATTN__SET1((ATTN__R)k));
             sum = ATTN__ADD(sum, d);
-            far = ATTN__FMA(d, ATTN__SUB(zero, ATTN__MAX(away, ATTN__SUB(zero, away))), far);
+            alibi = ATTN__FMA(d, ATTN__SUB(zero, ATTN__MAX(away, ATTN__SUB(zero, away))), alibi);
         }
         ATTN__STORE(lanes[0], sum);
-        ATTN__STORE(lanes[1], far);
+        ATTN__STORE(lanes[1], alibi);
         for (i = c; i < t->queries && i < c + ATTN__W; i++) {
             if (sumv)
                 ((ATTN__R *)sumv)[i] += lanes[0][i - c];
-            if (farv)
-                ((ATTN__R *)farv)[i] += lanes[1][i - c];
+            if (alibiv)
+                ((ATTN__R *)alibiv)[i] += lanes[1][i - c];
         }
     }
 }
@@ -12917,7 +12980,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(ATTN__R *pairs, const ATTN_
                                                      size_t terms, int begun, int halves)
 {
     ATTN__AS_WRITTEN
-    const char *far = halves > 2 ? w + ATTN__W * step : w;
+    const char *w_far = halves > 2 ? w + ATTN__W * step : w;
     const ptrdiff_t step3 = 3 * step;
     const ATTN__R *end = a + terms;
     ATTN__V sum[4];
@@ -12928,10 +12991,10 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(ATTN__R *pairs, const ATTN_
         if (begun && j < halves)
             sum[j] = ATTN__LOAD(pairs + j * ATTN__W);
     }
-    for (; a < end; a += ATTN__LANES128, w += 16, far += 16) {
+    for (; a < end; a += ATTN__LANES128, w += 16, w_far += 16) {
         ATTN__UNROLL
         for (i = 0; i < ATTN__LANES128; i += 2) {
-            const char *p = w + i * (int)sizeof *a, *q = far + i * (int)sizeof *a;
+            const char *p = w + i * (int)sizeof *a, *q = w_far + i * (int)sizeof *a;
             ATTN__V x = ATTN__NAME(set_pair)(a + i);
 #if ATTN__REAL_F64
             sum[0] = ATTN__FMA(ATTN__LOAD((const double *)(const void *)p), x, sum[0]);
@@ -13089,18 +13152,18 @@ ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn
 
 #elif ATTN__W > 1
 
-/* Rows of V that are read together where dims that fill no vector are copied, or near rows prefetched; else all. */
+/* Rows of V that are read together where dims that fill no vector are copied, or rows prefetched soon; else all. */
 #define ATTN__FEW_KEYS 32
 
-/* After each so many of them, what is due of other rows is prefetched; not near, after more of them if they are short:
-   this interrupts a fast loop. */
+/* After each so many of them, what is due of other rows is prefetched; where that is not soon, after more of them if
+   they are short: this interrupts a fast loop. */
 #define ATTN__FEW_TURN 4
 #define ATTN__FEW_TURN_BYTES 2048
 
 #if !ATTN__PAIRS
-/* While bytes from .. from + bytes - 1 of rows i .. i + n - 1 of `count` are used, the same bytes are prefetched: near,
-   of rows that follow soon, in the order of memory; else, of the rows that will be read after all of these: where rows
-   are in pieces, in that order, else from four places, a quarter of those rows apart. Near, n is a power of two.
+/* While bytes from .. from + bytes - 1 of rows i .. i + n - 1 of `count` are used, the same bytes are prefetched: soon,
+   of rows that follow next, in the order of memory; else, of the rows that will be read after all of these: where rows
+   are in pieces, in that order, else from four places, a quarter of those rows apart. Soon, n is a power of two.
    This is compiled for the pass, and writes through a pointer: vector instructions without VEX, or a vector load of
    what has just been stored, would wait for the sums that the kernel is computing. */
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(begin_stream)(attn__stream *s, const attn__rows *rows, size_t count,
@@ -13111,11 +13174,11 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(begin_stream)(attn__stream *s, const
     ptrdiff_t step = rows->next_step;
     int joined;
     s->at = NULL;
-    s->near = rows->near;
+    s->soon = rows->soon;
     s->apart = 64;
     s->move = 256;
     s->due = 0;
-    if (rows->near) {
+    if (rows->soon) {
         while (2 * ahead * rows->row_bytes <= ATTN__AHEAD && ahead <= count)
             ahead *= 2;
         i += ahead;
@@ -13319,7 +13382,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(ATTN__NAME(few_pass
     const char *second;
 #endif
     const attn__tile *t = f->tile;
-    const size_t keys = t->keys, together = f->copy || f->v->near ? ATTN__FEW_KEYS : keys;
+    const size_t keys = t->keys, together = f->copy || f->v->soon ? ATTN__FEW_KEYS : keys;
     size_t n, k, first, end;
     const ATTN__R *factor = (const ATTN__R *)t->factor + f->r;
     ATTN__R totals[4] = {0, 0, 0, 0}, all[4 * 8 * ATTN__W], *sums = (ATTN__R *)f->state->sum + f->r;
@@ -13341,7 +13404,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(ATTN__NAME(few_pass
 #else
             n = attn__min(attn__min(end - k, together), attn__row_at(f->v, k, &from));
 #endif
-            if ((f->v->near || f->v->next_count > 0) && f->pass * keys + k >= f->begun * f->passes) {
+            if ((f->v->soon || f->v->next_count > 0) && f->pass * keys + k >= f->begun * f->passes) {
                 ATTN__BASE(begin_stream)(&f->next, f->v, keys, f->begun, together, 0, f->v->row_bytes);
                 f->begun += n;
             }
@@ -13420,7 +13483,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn
     f.d = f.pass = 0;
     f.passes = attn__max(attn__blocks(dims, most * ATTN__W), 1) * attn__blocks(t->queries, 4);
     f.turn = ATTN__FEW_TURN;
-    if (!v->near)
+    if (!v->soon)
         f.turn = attn__max(f.turn, ATTN__FEW_TURN_BYTES / attn__max(v->row_bytes, 1) / 2 * 2);
     f.due = f.turn * v->row_bytes / f.passes;
     f.next = attn__no_stream;
@@ -13766,7 +13829,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
     ATTN__R copy[ATTN__W * ATTN__COPIED], sums[(ATTN__W > 4 ? ATTN__W : 4) * ATTN__W];
     ATTN__NAME(few) f;
     size_t g, n, k, r, terms, left;
-    const char *from, *far;
+    const char *from, *w_far;
     for (g = 0; g < count; g += attn__min(n, left)) {
         int known = !ATTN__REAL_F64 || w->dtype == ATTN__REAL; /* to load_pairs_of */
         int direct, wide;
@@ -13774,9 +13837,9 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
         size_t most;
         left = attn__min(attn__row_at(w, g, &from), count - g);
         direct = known && left >= ATTN__W && depth % span == 0;
-        far = from + ATTN__W * step;
+        w_far = from + ATTN__W * step;
         if (ATTN__W >= 8 && rows == 1 && direct && left == ATTN__W && count - g >= 2 * ATTN__W &&
-            w->row_bytes <= ATTN__WIDE_ROW && attn__row_at(w, g + ATTN__W, &far) >= ATTN__W)
+            w->row_bytes <= ATTN__WIDE_ROW && attn__row_at(w, g + ATTN__W, &w_far) >= ATTN__W)
             left = 2 * ATTN__W; /* in two pieces */
         wide = rows == 1 && left >= 2 * ATTN__W && (!direct || w->row_bytes <= ATTN__WIDE_ROW);
         most = direct ? ATTN__READ : wide ? ATTN__COPIED / 2 : ATTN__COPIED;
@@ -13793,11 +13856,11 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
             f.terms = attn__blocks(terms, span) * span;
             f.step = direct ? step : (ptrdiff_t)(f.terms * sizeof *copy);
             f.w = from + k * size;
-            f.w_far = far + k * size;
+            f.w_far = w_far + k * size;
             f.begun = k > 0 || part & ATTN__BEGUN;
             f.dtype = w->dtype;
             f.next = attn__no_stream;
-            if (w->near || w->next_count > 0)
+            if (w->soon || w->next_count > 0)
                 ATTN__BASE(begin_stream)(&f.next, w, count, g, n, k * size, terms * size);
             f.due = n * span * size;
             if (!direct) {
@@ -13842,7 +13905,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
 #define ATTN__FAR_LAG_AHEAD 1536
 
 /* What far_block works on: for each half of the rows a place in w and the terms that belong there. */
-typedef struct ATTN__NAME(far) {
+typedef struct ATTN__NAME(far_halves) {
     const char *w[2];
     const ATTN__R *a[2];
     ATTN__R *pairs[2]; /* sums, as those of few_block */
@@ -13850,7 +13913,7 @@ typedef struct ATTN__NAME(far) {
     int lags;          /* the second half, behind the first */
     ptrdiff_t step;    /* bytes from row to row */
     size_t terms;      /* fill whole lines */
-} ATTN__NAME(far);
+} ATTN__NAME(far_halves);
 
 /* Prefetches the lines ahead of p in 4 of 8 rows, from number `first` on; lags: as FAR_LAG_AHEAD has it. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(far_prefetch)(const char *p, ATTN__NAME(few_steps) s, const int first,
@@ -13967,7 +14030,8 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(far_lines)(ATTN__V sum, const ATTN_
 }
 
 /* pairs += a by 8 rows of w for each half, or for the first. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(far_block)(const ATTN__NAME(far) * f, const int halves, attn_dtype dtype)
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(far_block)(const ATTN__NAME(far_halves) * f, const int halves,
+                                                     attn_dtype dtype)
 {
     const ATTN__NAME(few_steps) s = ATTN__NAME(steps_of)(f->step, 8);
     const char *p = f->w[0], *p1 = f->w[1];
@@ -13998,7 +14062,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_far)(void *cv, const void *av, const
     const int lags = halves > 1 && step % ATTN__FAR_SET == 0 && row % ATTN__FAR_LAG == 0;
     const size_t parts = lags ? row / ATTN__FAR_LAG : 1, all = count * parts;
     ATTN__R *c = (ATTN__R *)cv, unused[16];
-    ATTN__NAME(far) f;
+    ATTN__NAME(far_halves) f;
     size_t t, at, k;
     int h;
     f.lags = lags;
@@ -14121,6 +14185,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__MAX
 #undef ATTN__PICK
 #undef ATTN__PIN
+#undef ATTN__OPAQUE_LANES
 #undef ATTN__ANY_NAN_OR_INF
 #undef ATTN__ANY_NONFINITE
 #undef ATTN__EXP

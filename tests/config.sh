@@ -63,7 +63,8 @@ have() {
     return 1
 }
 
-run() { $RUN "$@"; }
+# run PROGRAM ARGUMENTS...: compilers for Windows add .exe to its name.
+run() { if [ -f "$1.exe" ]; then program=$1.exe; shift; $RUN "$program" "$@"; else $RUN "$@"; fi; }
 
 # cxx_of CC: the C++ compiler whose objects link with those of CC: that for the same processor.
 cxx_of() { case $1 in *-gcc) echo "${1%gcc}g++" ;; *) echo g++ ;; esac; }
@@ -1084,6 +1085,11 @@ embed_in_every_way() {
             -o "$work/a.out" && check "$cc $optimize: own mathematics: answer" run "$work/a.out"
     done
     threads $cc -std=c99 $plain $warnings
+    for others in WINDOWS UNIX ARDUINO; do
+        check "$cc: beside the macros of $others" compile $cc -std=c99 $plain $warnings -DATTN_THREADS \
+            -DMACROS_OF_$others -include "$config/macros.h" -c "$implementation" -o "$work/macros.o"
+    done
+    if [ "$cc" = gcc ] && [ "$(uname -m)" = x86_64 ]; then as_msvc; fi
 
     mkdir -p "$work/inc" && cp attn.h "$work/inc/mylib_attention.h"
     for name in '' '-DATTN_HEADER="mylib_attention.h"'; do
@@ -1096,6 +1102,17 @@ embed_in_every_way() {
     program "$cc: linked with the shared library" $cc "$caller" "$work/libattn.so" -Wl,-rpath,"$work"
     check "$cc: loader" build $cc "$config/load.c" -o "$work/load" -ldl
     check "$cc: loads the shared library" run "$work/load" "$work/libattn.so"
+}
+
+# What MSVC would read, compiled by gcc. The program has no more than AVX2, which its compiler may use anywhere.
+as_msvc() {
+    vectors='-mavx2 -mfma -mf16c -mxsave' wide='-mavx512f -mavx512bw -mavx512dq -mavx512vl'
+    check "the branches of MSVC" compile gcc -std=c99 -O1 $vectors $wide -I"$config/msvc" $warnings \
+        -c "$config/msvc.c" -o "$work/msvc.o"
+    if grep -q -w avx2 /proc/cpuinfo; then
+        program "the branches of MSVC: a program" gcc -O1 $vectors -DATTN_NO_AVX512 -I"$config/msvc" \
+            "$config/msvc.c" "$config/caller.c"
+    fi
 }
 
 # in_lift COMMAND...: it runs where a reader has been taken to.

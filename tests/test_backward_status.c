@@ -36,7 +36,7 @@ static const int roles[] = {ARG_LIST(ARG_ROLE)};
 
 /* After those of test_spoil: F64 in a call of floats, F16 as lse or as an output that is added to, an array that is not
    aligned, an output on top of argument n. */
-enum { WIDE = SPOILS, NARROW, ADDED, UNALIGNED, ON_TOP, VIEW_FAULTS = ON_TOP + ARGS };
+enum { WIDE = SPOILS, NARROW, ADDED, MISALIGNED, ON_TOP, VIEW_FAULTS = ON_TOP + ARGS };
 static const char *const fault_names[] = {"absent",    "bad",        "data NULL",        "I8",         "BOOL",
                                           "unknown",   "more batch", "more heads",       "more len",   "more dim",
                                           "no len",    "no dim",     "stride",           "farther",    "misaligned",
@@ -342,7 +342,7 @@ static attn_status inflict_view(call_state *s, const call_state *good, int arg, 
         *names |= set_of(kind - ON_TOP);
         return ATTN_ERR_ALIAS;
     }
-    if (kind == UNALIGNED) {
+    if (kind == MISALIGNED) {
         t->data = (char *)t->data + 1;
         return role & ARRAY && is_full(*t) ? ATTN_ERR_VALUE : ATTN_OK;
     }

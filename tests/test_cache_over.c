@@ -1502,7 +1502,7 @@ TEST(cache_wide_relative)
         shape s = {1, 2, CAPACITY, 8, 8, 0};
         attn_mat by_distance = test_random_mat(n == 1 ? ATTN_F16 : ATTN_F32, H, LQ + CAPACITY - 1, PACKED);
         begin(&p, s, kinds[n], kinds[n], IN_LAYERS);
-        for (size_t step = 0; p.lens[0] + 9 <= CAPACITY; step++) {
+        while (p.lens[0] + 9 <= CAPACITY) {
             append(&p, 9, NULL);
             begin_question(&a, &p, H, LQ, any_isa());
             a.c.o.bias = attn_relative(by_distance, LQ, CAPACITY);

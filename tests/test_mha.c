@@ -737,7 +737,7 @@ enum {
 #define ENUMERATOR(name, arg, want) name,
 #define ENTRY(name, arg, want) {#name, arg, want},
 
-enum { FAULT_LIST(ENUMERATOR) OTHER_FAULTS, VIEW_FAULTS = VIEWS * SPOILS, FAULTS = VIEW_FAULTS + OTHER_FAULTS };
+enum { FAULT_LIST(ENUMERATOR) OTHER_FAULTS, VIEW_FAULTS = (int)VIEWS * SPOILS, FAULTS = VIEW_FAULTS + OTHER_FAULTS };
 
 static const struct {
     const char *name;

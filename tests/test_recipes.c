@@ -495,7 +495,7 @@ TEST(recipes_mrope)
             for (size_t i = 0; i < L; i++)
                 for (size_t d = 0; d < D / 2; d++) {
                     size_t axis = d < 4 ? 0 : d < 11 ? 1 : 2;
-                    double angle = (double)numbers[(axis * B + b) * L + i] * pow(1e6, -2.0 * (double)d / D);
+                    double angle = (double)numbers[(axis * B + b) * L + i] * pow(1e6, -2.0 * (double)d / (double)D);
                     double u = at(before, b, h, i, d), w = at(before, b, h, i, d + D / 2);
                     test_case("item %d, head %d, row %d, pair %d", (int)b, (int)h, (int)i, (int)d);
                     CHECK_NEAR(at(x, b, h, i, d), u * cos(angle) - w * sin(angle), FLT_EPSILON / 2 + 1e-12);

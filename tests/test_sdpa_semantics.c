@@ -1196,7 +1196,7 @@ TEST(sdpa_softcap_accuracy)
             test_case("%s, %s", attn_isa_string(isa), test_dtype_name(type));
             test_fill_tensor(p.q, 1);
             for (size_t j = 0; j < KEYS; j++)
-                test_tensor_set(p.k, 0, 0, j, 0, (j % 2 ? -1 : 1) * exp2(-20 + 25 * (double)j / KEYS));
+                test_tensor_set(p.k, 0, 0, j, 0, (j % 2 ? -1 : 1) * exp2(-20 + 25 * (double)j / (double)KEYS));
             p.opts.scale = p.opts.softcap = 1;
             p.opts.scores = new_pairs(&p, type);
             p.opts.scores_stage = ATTN_STAGE_SOFTCAP;

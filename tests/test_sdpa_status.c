@@ -283,11 +283,11 @@ static call_state good_call(shape n)
     return s;
 }
 
-enum { FAULTS = TENSORS * TENSOR_FAULTS + CALL_FAULTS };
+enum { TENSOR_TRIALS = (int)TENSORS * TENSOR_FAULTS, FAULTS = TENSOR_TRIALS + CALL_FAULTS };
 
 static int arg_of(int fault)
 {
-    return fault < TENSORS * TENSOR_FAULTS ? fault / TENSOR_FAULTS : call_faults[fault - TENSORS * TENSOR_FAULTS].arg;
+    return fault < TENSOR_TRIALS ? fault / TENSOR_FAULTS : call_faults[fault - TENSOR_TRIALS].arg;
 }
 
 static const char *tensor_fault_name(int kind)
@@ -297,8 +297,8 @@ static const char *tensor_fault_name(int kind)
 
 static const char *name_of(int fault)
 {
-    return fault < TENSORS * TENSOR_FAULTS ? tensor_fault_name(fault % TENSOR_FAULTS)
-                                           : call_faults[fault - TENSORS * TENSOR_FAULTS].name;
+    return fault < TENSOR_TRIALS ? tensor_fault_name(fault % TENSOR_FAULTS)
+                                           : call_faults[fault - TENSOR_TRIALS].name;
 }
 
 static int may_undo(int f, int g) /* one of these the other */
@@ -364,8 +364,8 @@ static attn_status inflict(call_state *s, const call_state *good, int fault, uns
     int arg = arg_of(fault), kind = fault % TENSOR_FAULTS;
     const attn_tensor *other = NULL;
     *names = set_of(arg);
-    if (fault >= TENSORS * TENSOR_FAULTS) {
-        kind = fault - TENSORS * TENSOR_FAULTS;
+    if (fault >= TENSOR_TRIALS) {
+        kind = fault - TENSOR_TRIALS;
         if (kind == SCRATCH_ON_OUT || kind == SCRATCH_ON_LSE)
             *names |= set_of(kind == SCRATCH_ON_OUT ? OUT : LSE);
         return inflict_call(s, good, kind);
@@ -388,7 +388,7 @@ static attn_status inflict(call_state *s, const call_state *good, int fault, uns
 /* The size of the scratch is asked before there is one; neither it nor an explanation allocates. */
 static int concerns(int function, int fault)
 {
-    int kind = fault - TENSORS * TENSOR_FAULTS;
+    int kind = fault - TENSOR_TRIALS;
     return !(function == SIZE && arg_of(fault) == SCRATCH) && !(function == EXPLAIN && kind == NO_MEMORY);
 }
 
@@ -1304,7 +1304,7 @@ static merge_state good_merge(size_t B, size_t H, size_t L, size_t Dv)
     return s;
 }
 
-enum { MERGE_FAULTS = MERGE_TENSORS * TENSOR_FAULTS + 3 }; /* and three of ctx.isa */
+enum { MERGE_FAULTS = (int)MERGE_TENSORS * TENSOR_FAULTS + 3 }; /* and three of ctx.isa */
 
 static attn_status inflict_merge(merge_state *s, const merge_state *good, int fault)
 {

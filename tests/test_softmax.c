@@ -28,7 +28,7 @@ static double smallest_normal(attn_dtype compute)
 /* The accuracy that attn.h states: |out - want| <= (20 + d) ulp(want), d = the row's maximum minus that
    input, which falls away where the difference is exact; + smallest normal where want is below it, + ulp/2 of a 16-bit
    out. Rows sum to 1 within 4 sqrt(n) ulp. */
-enum { ULPS = 20 };
+static const int ULPS = 20;
 
 static int check_rows(attn_mat out, attn_mat in, int exact)
 {

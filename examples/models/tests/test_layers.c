@@ -388,8 +388,8 @@ TEST(layers_project)
                         want += (real)x[i / OUT * IN + k] * weights[i % OUT * IN + k] / 2;
                         size += fabsl((real)x[i / OUT * IN + k] * weights[i % OUT * IN + k]);
                     }
-                    good = CHECK_NEAR((real)out[i], want, size * IN / 16777216) &&
-                           CHECK_NEAR((real)sum[i], (real)before[i] + want, (size * IN + 5) / 16777216);
+                    good = CHECK_NEAR((real)out[i], want, size * (real)IN / 16777216) &&
+                           CHECK_NEAR((real)sum[i], (real)before[i] + want, (size * (real)IN + 5) / 16777216);
                 }
                 CHECK(!net.failed);
                 layers_free(&net);

@@ -96,7 +96,7 @@ TEST(sample_frequencies)
     for (size_t i = 0; i < VOCAB; i++) { /* within 5 standard deviations */
         real p = (real)s.weights[i] / (real)s.total;
         test_case("token %lu, p %g", (unsigned long)i, (double)p);
-        CHECK_NEAR((real)counts[i], p * DRAWS, 5 * sqrtl(DRAWS * p * (1 - p)));
+        CHECK_NEAR((real)counts[i], p * (real)DRAWS, 5 * sqrtl((real)DRAWS * p * (1 - p)));
     }
     CHECK(s.draws == DRAWS);
     sample_end(&s);
