@@ -85,7 +85,7 @@ program() {
 
 # counted PROGRAM: runs a test program and adds what it counted.
 counted() {
-    { run "$B/$1"; echo "status $?"; } 2>&1 | tee "$work/log" |
+    { run "$B/$1"; echo "status $?"; } 2>&1 | tr -d '\r' | tee "$work/log" |
         grep -v -E '^(status [0-9]+|[0-9]+ passed, [0-9]+ failed)$'
     name=$1
     set -- $(sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p' "$work/log" | tail -n 1)
