@@ -54,11 +54,11 @@
        int main(void)
        {
            float q[2][2] = {{1, 0}, {0, 1}}, k[3][2] = {{1, 0}, {0, 1}, {1, 1}}, v[3] = {10, 20, 30}, out[2];
-           attn_mat none = {0};
+           static attn_mat none;
            attn_status status = attn_attention(attn_mat_of(out, ATTN_F32, 2, 1), none, attn_mat_of(q, ATTN_F32, 2, 2),
                                                attn_mat_of(k, ATTN_F32, 3, 2), attn_mat_of(v, ATTN_F32, 3, 1), 0);
            printf("%s: %g %g\n", attn_status_string(status), out[0], out[1]);
-           return status;
+           return status != ATTN_OK;
        }
 
    Define ATTN_IMPLEMENTATION in exactly one source file of a program; the others just include attn.h. Compile that file
@@ -105,7 +105,8 @@
        (r, c) is data[r * row_stride + c * col_stride], in elements. attn_mat_of makes a packed one; attn_mat_t,
        attn_mat_rows and attn_mat_cols make others from it; or fill in the members. Data is aligned to its element type.
        An attn_tensor has four sizes and strides: batch, heads, len, dim. attn_bhld and attn_blhd make packed ones.
-       Absent (every member zero, `attn_mat m = {0}`) means "not given" or "not wanted", where the prototype allows it.
+       Absent (every member zero: `attn_mat m = {0}`, in C++ `{}`) means "not given" or "not wanted", where the
+       prototype allows it.
        A constructor that fails returns a bad view instead, which every function refuses: a failed slice is never
        mistaken for an absent argument.
        An output may not share an element with another argument, nor two of its own elements an address; where the
@@ -519,7 +520,7 @@ typedef struct attn_blocks {
     size_t width;
 } attn_blocks;
 
-/* Every option of attn_sdpa. All zero (`attn_opts opts = {0}`): plain attention of every query with every key. */
+/* Every option of attn_sdpa. All zero (`attn_opts opts = {0}`, in C++ `{}`): every query attends to every key. */
 typedef struct attn_opts {
     /* visibility: a key that is hidden is no part of any arithmetic, NaN or garbage there changes nothing */
     attn_causal causal;
