@@ -76,7 +76,10 @@
    OPTIONS: macros to define before the include
      for the whole program, the same in every file:
        ATTN_API              put before every function: storage class, visibility, dllexport       default: extern
-       ATTN_THREADS          adds attn_pool_new and attn_pool_free; link with -lpthread where libc needs it
+                             In a shared library __attribute__((visibility("hidden"))): where programs are ELF, two
+                             versions of attn.h in one process would call each other's functions
+       ATTN_THREADS          adds attn_pool_new and attn_pool_free; link with -lpthread where libc needs it, on Windows
+                             with nothing
      in any file:
        ATTN_INTERFACE_ONLY   the interface alone, whatever else is defined: for programs of several files
      in the file with ATTN_IMPLEMENTATION:
@@ -932,10 +935,10 @@ ATTN_API attn_status attn_mha_backward_explain(char *text, size_t size, const at
 /* ==== API: threads =============================================================================================== */
 
 #ifdef ATTN_THREADS
-/* A pool of threads (pthreads or Win32) for ctx.parallel. `threads` counts the calling one; 0 = one for each processor.
-   Calls from several threads at once are fine: one gets the pool, the others run alone. OVERFLOW: more threads than
-   memory can list. NOMEM: no memory, or the system refused a thread. free: NULL-safe; leaves all zero; no call may be
-   using the pool. */
+/* A pool of threads (pthreads: link with -lpthread; or Win32) for ctx.parallel. Define ATTN_THREADS in every file, that
+   with ATTN_IMPLEMENTATION too. `threads` counts the calling one; 0 = one for each processor. Calls from several
+   threads at once are fine: one gets the pool, the others run alone. OVERFLOW: more threads than memory can list.
+   NOMEM: no memory, or the system refused a thread. free: NULL-safe; leaves all zero; no call may be using the pool. */
 ATTN_API attn_status attn_pool_new(attn_parallel *pool, size_t threads);
 ATTN_API void attn_pool_free(attn_parallel *pool);
 #endif
