@@ -54,11 +54,11 @@
        int main(void)
        {
            float q[2][2] = {{1, 0}, {0, 1}}, k[3][2] = {{1, 0}, {0, 1}, {1, 1}}, v[3] = {10, 20, 30}, out[2];
-           attn_mat none = {0};
+           static attn_mat none;
            attn_status status = attn_attention(attn_mat_of(out, ATTN_F32, 2, 1), none, attn_mat_of(q, ATTN_F32, 2, 2),
                                                attn_mat_of(k, ATTN_F32, 3, 2), attn_mat_of(v, ATTN_F32, 3, 1), 0);
            printf("%s: %g %g\n", attn_status_string(status), out[0], out[1]);
-           return status;
+           return status != ATTN_OK;
        }
 
    Define ATTN_IMPLEMENTATION in exactly one source file of a program; the others just include attn.h. Compile that file
@@ -76,7 +76,10 @@
    OPTIONS: macros to define before the include
      for the whole program, the same in every file:
        ATTN_API              put before every function: storage class, visibility, dllexport       default: extern
-       ATTN_THREADS          adds attn_pool_new and attn_pool_free; link with -lpthread where libc needs it
+                             In a shared library __attribute__((visibility("hidden"))): where programs are ELF, two
+                             versions of attn.h in one process would call each other's functions
+       ATTN_THREADS          adds attn_pool_new and attn_pool_free; link with -lpthread where libc needs it, on Windows
+                             with nothing
      in any file:
        ATTN_INTERFACE_ONLY   the interface alone, whatever else is defined: for programs of several files
      in the file with ATTN_IMPLEMENTATION:
@@ -105,7 +108,8 @@
        (r, c) is data[r * row_stride + c * col_stride], in elements. attn_mat_of makes a packed one; attn_mat_t,
        attn_mat_rows and attn_mat_cols make others from it; or fill in the members. Data is aligned to its element type.
        An attn_tensor has four sizes and strides: batch, heads, len, dim. attn_bhld and attn_blhd make packed ones.
-       Absent (every member zero, `attn_mat m = {0}`) means "not given" or "not wanted", where the prototype allows it.
+       Absent (every member zero: `attn_mat m = {0}`, in C++ `{}`) means "not given" or "not wanted", where the
+       prototype allows it.
        A constructor that fails returns a bad view instead, which every function refuses: a failed slice is never
        mistaken for an absent argument.
        An output may not share an element with another argument, nor two of its own elements an address; where the
@@ -270,7 +274,7 @@ typedef enum attn_status {
     ATTN_ERR_NULL,     /* a required argument is absent, or a bad view (see attn_mat) */
     ATTN_ERR_SHAPE,    /* dimensions do not fit together */
     ATTN_ERR_DTYPE,    /* an element type that does not go here, or with the other arguments */
-    ATTN_ERR_VALUE,    /* a number out of its range, misaligned data, an instruction set this CPU lacks */
+    ATTN_ERR_VALUE,    /* a number out of its range, a full cache, misaligned data, an instruction set this CPU lacks */
     ATTN_ERR_ALIAS,    /* an output overlaps another argument or itself */
     ATTN_ERR_OVERFLOW, /* dimensions, strides or bytes beyond what the address space holds */
     ATTN_ERR_NOMEM     /* ATTN_MALLOC failed, or there is none (ATTN_NO_STDLIB), or ctx->scratch is too small */
@@ -384,7 +388,8 @@ ATTN_API attn_tensor attn_tensor_of(const void *data, attn_dtype dtype, size_t B
                                     ptrdiff_t dim_stride) ATTN__UNREAD(1);
 
 /* q (H heads), k and v (Hkv heads) as views of a packed projection [B][L][(H + 2 Hkv) D]: the product of the tokens and
-   one matrix for all three. On an error those that are given become bad views. */
+   one matrix for all three. On an error those that are given become bad views. data NULL is no error here: who takes
+   the views refuses them with ATTN_ERR_NULL, unless they have no elements. */
 ATTN_API attn_status attn_qkv(attn_tensor *q, attn_tensor *k, attn_tensor *v, const void *data, attn_dtype dtype,
                               size_t B, size_t L, size_t H, size_t Hkv, size_t D) ATTN__UNREAD(4);
 
@@ -476,8 +481,8 @@ typedef enum attn_causal {
    own included: Hugging Face's sliding_window = W and ONNX Runtime's local_window_size = W are left = W - 1
    (ONNX Runtime before September 2025: left = W). */
 typedef struct attn_window {
-    int on; /* 0: left and right are not looked at */
-    ptrdiff_t left, right;
+    int on;                /* 0: no window, whatever left and right are */
+    ptrdiff_t left, right; /* >= -1; not looked at without `on` */
 } attn_window;
 
 /* Which scores attn_opts.scores receives. */
@@ -518,7 +523,7 @@ typedef struct attn_blocks {
     size_t width;
 } attn_blocks;
 
-/* Every option of attn_sdpa. All zero (`attn_opts opts = {0}`): plain attention of every query with every key. */
+/* Every option of attn_sdpa. All zero (`attn_opts opts = {0}`, in C++ `{}`): every query attends to every key. */
 typedef struct attn_opts {
     /* visibility: a key that is hidden is no part of any arithmetic, NaN or garbage there changes nothing */
     attn_causal causal;
@@ -847,8 +852,9 @@ ATTN_API attn_status attn_softmax_backward(attn_mat din, attn_mat dout, attn_mat
 typedef void (*attn_score_mod_grad)(void *user, void *dscores, const void *before, size_t count, size_t b, size_t h,
                                     size_t i, size_t j0);
 
-/* What attn_sdpa_backward writes. Absent (all zero): not wanted. Gradients of 16-bit types are summed in the compute
-   type and rounded once; F64 is for inputs of F64, but bias and by_distance take any float type. */
+/* What attn_sdpa_backward writes. Absent (all zero): not wanted. If none is wanted, a call is checked like any other,
+   writes nothing and returns ATTN_OK. Gradients of 16-bit types are summed in the compute type and rounded once; F64 is
+   for inputs of F64, but bias and by_distance take any float type. */
 typedef struct attn_grads {
     attn_tensor q, k, v;     /* of the shapes of q, k, v; but batch 1 where an input that the whole batch shares has
                                 batch_stride 0: summed over the batch */
@@ -898,7 +904,7 @@ ATTN_API attn_status attn_sdpa_backward_explain(char *text, size_t size, const a
 ATTN_API attn_status attn_t5_bias_backward(attn_mat dtable, attn_mat dby_distance, int bidirectional,
                                            size_t max_distance, ptrdiff_t first_distance);
 
-/* What attn_mha_backward writes. Absent or NULL: not wanted. */
+/* What attn_mha_backward writes. Absent or NULL: not wanted; if none is wanted, as in attn_grads. */
 typedef struct attn_mha_grads {
     attn_tensor q, k, v;        /* of the shapes of q, k, v; or batch 1, as in attn_grads */
     attn_mat wq, wk, wv, wo;    /* of the shapes of the weights */
@@ -929,10 +935,10 @@ ATTN_API attn_status attn_mha_backward_explain(char *text, size_t size, const at
 /* ==== API: threads =============================================================================================== */
 
 #ifdef ATTN_THREADS
-/* A pool of threads (pthreads or Win32) for ctx.parallel. `threads` counts the calling one; 0 = one for each processor.
-   Calls from several threads at once are fine: one gets the pool, the others run alone. OVERFLOW: more threads than
-   memory can list. NOMEM: no memory, or the system refused a thread. free: NULL-safe; leaves all zero; no call may be
-   using the pool. */
+/* A pool of threads (pthreads: link with -lpthread; or Win32) for ctx.parallel. Define ATTN_THREADS in every file, that
+   with ATTN_IMPLEMENTATION too. `threads` counts the calling one; 0 = one for each processor. Calls from several
+   threads at once are fine: one gets the pool, the others run alone. OVERFLOW: more threads than memory can list.
+   NOMEM: no memory, or the system refused a thread. free: NULL-safe; leaves all zero; no call may be using the pool. */
 ATTN_API attn_status attn_pool_new(attn_parallel *pool, size_t threads);
 ATTN_API void attn_pool_free(attn_parallel *pool);
 #endif
@@ -1631,7 +1637,8 @@ ATTN_API const char *attn_status_string(attn_status status)
     case ATTN_ERR_NULL: return "a required argument is missing, or a view that could not be made";
     case ATTN_ERR_SHAPE: return "dimensions do not fit together";
     case ATTN_ERR_DTYPE: return "element types do not fit together";
-    case ATTN_ERR_VALUE: return "a number out of range, misaligned data, or an instruction set this CPU lacks";
+    case ATTN_ERR_VALUE:
+        return "a number out of range, a full cache, misaligned data, or an instruction set this CPU lacks";
     case ATTN_ERR_ALIAS: return "an output overlaps another argument or itself";
     case ATTN_ERR_OVERFLOW: return "dimensions, strides or bytes overflow";
     case ATTN_ERR_NOMEM: return "out of memory";

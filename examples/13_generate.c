@@ -1,5 +1,6 @@
-/* Texts continued by the decoders that everybody runs: Llama, Mistral, Qwen, Gemma, SmolLM. The model is a directory as
-   it is published, with config.json, model.safetensors (whole or in shards) and tokenizer.json or tokenizer.model.
+/* Texts continued by the decoders that everybody runs: Llama, Mistral, Qwen, Gemma 2 and 3, SmolLM. The model is a
+   directory as it is published, with config.json, model.safetensors (whole or in shards) and tokenizer.json or
+   tokenizer.model.
 
        cc -O2 -o 13_generate 13_generate.c models/decoder.c models/layers.c models/checkpoint.c models/json.c \
            models/safetensors.c models/tokenizer.c models/bpe.c models/patterns.c models/sentencepiece.c \
@@ -66,7 +67,7 @@ static void help(void)
 {
     puts("usage: 13_generate [OPTION...] MODEL_DIR [TEXT]\n"
          "Continues TEXT, or the input, with the decoder of a directory (config.json, model.safetensors,\n"
-         "tokenizer.json or tokenizer.model): Llama, Mistral, Qwen, Gemma, SmolLM.\n"
+         "tokenizer.json or tokenizer.model): Llama, Mistral, Qwen, Gemma 2 and 3, SmolLM.\n"
          "  --chat                 each TEXT, or each line of the input, is the user's turn of a conversation;\n"
          "                         thoughts of GPT-OSS are not printed, those of Qwen 3 and SmolLM3 are\n"
          "  --system TEXT          what the conversation begins with, instead of the model's own\n"

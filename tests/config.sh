@@ -14,9 +14,10 @@
 #     model      what the bundled model, or the one in the directory MODEL, makes of sentences it has not seen; training
 #     corpus     that none of those is in the corpus, all of it
 #     readers    each reader of model files compiles where a stranger takes it, and a program uses it
-#     readme     every ```c block of README.md is a program that compiles and runs, and so is the doc block's; what is
-#                marked ```c recipe is part of one, which tests/test_recipes.c runs
-#     quick      embedding: the compiler CC and three compilations; a missing tool is a skip
+#     readme     every ```c block of README.md is a program that compiles and runs, and so is the doc block's, both in C
+#                and C++ without warnings; what is marked ```c recipe is part of one, which tests/test_recipes.c runs;
+#                and what is said for CMake; a missing tool is a skip
+#     quick      embedding: the compiler CC, three compilations and some small ones; a missing tool is a skip
 #     wasm       WebAssembly without a libc: clang and node; a missing tool is a skip
 #     full_gcc   embedding: gcc, every standard and configuration; tcc and musl; a missing tool is a failure
 #     full_clang the same of clang, and wasm; beside the other only with a B of its own
@@ -65,6 +66,9 @@ have() {
 
 # run PROGRAM ARGUMENTS...: compilers for Windows add .exe to its name.
 run() { if [ -f "$1.exe" ]; then program=$1.exe; shift; $RUN "$program" "$@"; else $RUN "$@"; fi; }
+
+# shares: whether programs may have shared libraries here.
+shares() { [ -z "$LDFLAGS$RUN" ] || { echo "skip shared libraries: not with LDFLAGS or RUN"; return 1; }; }
 
 # cxx_of CC: the C++ compiler whose objects link with those of CC: that for the same processor.
 cxx_of() { case $1 in *-gcc) echo "${1%gcc}g++" ;; *) echo g++ ;; esac; }
@@ -247,17 +251,66 @@ programs_of_readme() {
     check "doc prints its line" [ "$(cat "$work/printed")" = 'ok: 20 22.0334' ]
 }
 
-# The recipes need the headers that README names, and no other.
-recipes_of_readme() {
-    { printf '#include %s\n' '"attn.h"' '<math.h>' '<stdint.h>' '<string.h>'; cat "$B/recipes.h"; } > "$work/recipes.c"
-    [ "$(grep -c '^static' "$work/recipes.c")" -ge 8 ] &&
-        $CC -std=c99 -DATTN_INTERFACE_ONLY -I. -c "$work/recipes.c" -o "$work/recipes.o"
+# is LANGUAGE SOURCE FLAGS...: it compiles as that without warnings.
+is() {
+    language=$1 source=$2 compiler=$CC; shift 2
+    case $CC-$language in *clang*-c++*) compiler="$CC -x c++" ;; *-c++*) compiler="$(cxx_of "$CC") -x c++" ;; esac
+    check "$(basename "$source" .c) is $language" compile $compiler -std=$language -O2 $warnings "$@" \
+        -DATTN_INTERFACE_ONLY -c "$source" -o "$work/readme.o"
+}
+
+# The programs are C and C++. The recipes need the headers that README names, and no other; in C++ their initialisers
+# are of its latest standard, and gcc would have all members there.
+languages_of_readme() {
+    {
+        printf '#include %s\n' '"attn.h"' '<math.h>' '<stdint.h>' '<string.h>'
+        awk '/^```c recipe$/ { on = 1; next } /^```/ { on = 0 } on' README.md
+    } > "$work/recipes.c"
+    check "README has recipes" [ "$(grep -c '^static' "$work/recipes.c")" -ge 8 ]
+    languages=c99
+    have "$(cxx_of "$CC")" && languages='c99 c++11 c++14 c++17 c++20'
+    for language in $languages; do
+        for program in "$work"/readme_*.c "$work/doc.c"; do is $language "$program"; done
+        case $language in
+        c99 | c++20) is $language "$work/recipes.c" -Wno-unused-function -Wno-missing-field-initializers ;;
+        esac
+    done
+}
+
+# What README says for CMake makes a library of attn.c, here without vectors, that programs and shared libraries link.
+cmake_of_readme() {
+    have cmake && shares || return
+    mkdir -p "$work/cmake" && cp attn.h "$config/copy.c" "$config/copies.c" "$config/answer.h" "$work/cmake"
+    printf '%s\n' '#define ATTN_IMPLEMENTATION' '#include "attn.h"' > "$work/cmake/attn.c"
+    {
+        printf '%s\n' 'cmake_minimum_required(VERSION 3.13)' 'project(embedded C)'
+        awk '/^```cmake$/ { on = 1; next } /^```/ { on = 0 } on' README.md
+        for library in scalar best; do
+            echo "add_library($library SHARED copy.c)"
+            echo "target_compile_definitions($library PRIVATE ATTN_INTERFACE_ONLY COPY=copy_$library)"
+            echo "target_link_libraries($library attn)"
+        done
+        printf '%s\n' 'add_executable(copies copies.c)' 'target_link_libraries(copies scalar best)'
+    } > "$work/cmake/CMakeLists.txt"
+    cmake_makes "$CC" && check "CMake for $CC: answer" run "$work/cmake/built/copies" &&
+        check "CMake for $CC: no name of attn.h is shared" silent shared_names "$work/cmake/built/libbest.so"
+    windows=x86_64-w64-mingw32-gcc
+    command -v $windows > /dev/null && cmake_makes $windows -DCMAKE_SYSTEM_NAME=Windows &&
+        check "CMake for $windows: without -lm" [ -z "$(grep -r -l -w -e -lm "$work/cmake/built")" ]
+}
+cmake_makes() { # COMPILER FLAGS...
+    rm -rf "$work/cmake/built"
+    name=$1; shift
+    check "CMake for $name" env CC="$name" CFLAGS='-DATTN_NO_SIMD -DATTN_NO_TRAINING' \
+        cmake -S "$work/cmake" -B "$work/cmake/built" "$@" &&
+        check "CMake for $name: builds" cmake --build "$work/cmake/built"
 }
 
 part_readme() {
     check "README names every public function" silent missing_in_readme
     programs_of_readme
-    check "recipes of README compile" recipes_of_readme
+    languages_of_readme
+    cmake_of_readme
 }
 
 # ==== Model files =================================================================================================
@@ -965,6 +1018,7 @@ part_corpus() { check "what is held out is not in the corpus" keeps_rule 300000;
 # Names in an object file that do not begin with attn_.
 foreign_names() { nm $1 "$2" 2>&1 | awk '$3 !~ /^(attn_|\.|\$|CSWTCH\.)/ { print $3 }'; }
 private_names() { nm -D --defined-only "$1" 2>&1 | awk '$3 !~ /^attn_[a-z]/ { print $3 }'; }
+shared_names() { nm -D "$1" 2>&1 | grep -E 'attn_|no symbols|:'; } # which a library has, or asks other libraries for
 
 # Names in an object file that the API declares for training; and their list.
 names_of_training() {
@@ -1035,7 +1089,43 @@ optimises() {
         [ "$(size "$work/optimised.o" | awk 'NR == 2 { print 2 * $1 }')" -lt "$(size "$work/plain.o" | awk 'NR == 2 { print 3 * $1 }')" ]
 }
 
-# What takes three compilations of the implementation.
+# library COPY DIRECTORY FLAGS...: a shared library of two files, with the attn.h of that directory; the flags are those
+# of the file with the implementation alone.
+light="$plain -DATTN_NO_SIMD -DATTN_NO_TRAINING -fPIC"
+library() {
+    name=$1 directory=$2; shift 2
+    compile $cc $light "$@" -I"$directory" -c "$config/implementation.c" -o "$work/shared.o" &&
+        compile $cc $light -I"$directory" -DATTN_INTERFACE_ONLY -DCOPY=copy_$name -shared "$config/copy.c" \
+            "$work/shared.o" -o "$work/lib$name.so" -lm
+}
+
+# Two shared libraries with two versions of attn.h in one process: the second calls the functions of the first, and is
+# wrong, unless its own are hidden, in any of the ways that README has.
+versions() {
+    cc=$1
+    shares || return
+    mkdir -p "$work/older" && sed 's/\(define ATTN_VERSION_PATCH\).*/\1 99/' attn.h > "$work/older/attn.h"
+    api=$(sed -n 's|^    #define ATTN_API \(.*[^ ]\) */\*.*|-DATTN_API=\1|p' "$top/README.md")
+    check "$cc: a shared library with another attn.h" library scalar "$work/older" || return
+    for hide in -DUNHIDDEN "$api" -fvisibility=hidden -DATTN_STATIC; do
+        if [ "$hide" = -DATTN_STATIC ]; then
+            check "$cc: a second one, $hide" compile $cc $light -DCOPY=copy_best -shared "$config/copy.c" \
+                -o "$work/libbest.so" -lm
+        else
+            check "$cc: a second one, $hide" library best "$top" "$hide"
+        fi
+        check "$cc: $hide: their program" build $cc "$config/copies.c" "$work/libscalar.so" "$work/libbest.so" \
+            -Wl,-rpath,"$work" -o "$work/a.out"
+        if [ "$hide" = -DUNHIDDEN ]; then
+            check "$cc: $hide: the second calls the first" [ "$(run "$work/a.out"; echo $?)" = 1 ]
+        else
+            check "$cc: $hide: no name of attn.h is shared" silent shared_names "$work/libbest.so"
+            check "$cc: $hide: each calls its own" run "$work/a.out"
+        fi
+    done
+}
+
+# What takes three compilations of the implementation, and some without vectors.
 embed() {
     cc=$1
     implementation=$config/implementation.c caller=$config/caller.c copy=$config/copy.c
@@ -1057,6 +1147,8 @@ embed() {
         [ "$(nm -g --defined-only "$work/scalar.o" | sed 's/.* //')" = copy_scalar ]
     program "$cc: a private copy beside the library" $cc -DATTN_INTERFACE_ONLY -DCOPY=copy_best "$copy" \
         "$config/copies.c" "$work/scalar.o" "$work/implementation.o"
+
+    versions $cc
 
     program "$cc: ATTN_NO_STDLIB, more than the stack holds" $cc -std=c99 $plain $warnings "$config/nomemory.c"
     check "$cc: ATTN_NO_STDLIB includes no string.h" silent includes_of_strings $cc
@@ -1247,7 +1339,8 @@ part_quick() {
 }
 full() {
     CC=$1 level=full
-    embed "$1"; embed_in_every_way "$1"; readers "$1"; programs_of_readme; languages "$1"; configurations "$1"
+    embed "$1"; embed_in_every_way "$1"; readers "$1"; programs_of_readme; languages_of_readme; cmake_of_readme
+    languages "$1"; configurations "$1"
 }
 part_full_gcc()   { full gcc; other_compilers; }
 part_full_clang() { full clang; freestanding; }

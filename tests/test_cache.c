@@ -765,6 +765,7 @@ TEST(cache_append_past_capacity)
             test_freeze();
             before = cache;
             CHECK_STATUS(attn_kv_cache_append(&cache, k, v, NULL), ATTN_ERR_VALUE);
+            CHECK(strstr(attn_status_string(ATTN_ERR_VALUE), "a full cache") != NULL);
             CHECK(test_wrote_nothing() && same_struct(&cache, &before));
             append(&cache, &m, 5, some);
             more[culprit] = 4;

@@ -900,6 +900,8 @@ static const struct sight {
     {"offset PTRDIFF_MAX", OFFSET, MOST, 0, 0, 0, ALL, ALL, "### ### ###"},
     {"offset PTRDIFF_MIN", OFFSET, LEAST, 0, 0, 0, ALL, ALL, "... ... ..."},
     {"no causal, an offset alone", NONE, -2, 0, 0, 0, ALL, ALL, "##### ##### #####"},
+    {"no window, whatever its sides", NONE, 0, 0, 1, 0, ALL, ALL, "##### ##### #####"},
+    {"no window beside a rule", LOWER, 0, 0, 1, 0, ALL, ALL, "###.. ####. #####"},
     {"window 0 0", NONE, 0, 1, 0, 0, ALL, ALL, "#... .#.. ..#. ...# ...."},
     {"window 1 0", NONE, 0, 1, 1, 0, ALL, ALL, "#... ##.. .##. ..## ...#"},
     {"window 0 1", NONE, 0, 1, 0, 1, ALL, ALL, "##... .##.. ..##."},

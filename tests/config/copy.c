@@ -1,5 +1,5 @@
 /* A private copy of the library inside one file, or with ATTN_INTERFACE_ONLY a user of the one that the program shares;
-   the function COPY uses it. */
+   the function COPY uses it, and tells whether it is the version that this file was compiled with. */
 #ifndef ATTN_INTERFACE_ONLY
 #define ATTN_STATIC
 #define ATTN_IMPLEMENTATION
@@ -17,5 +17,5 @@ int COPY(void)
     if (attn_isa_available(ATTN_ISA_NEON))
         return 0;
 #endif
-    return attn_isa_available(ATTN_ISA_SCALAR) && answer_is_right(NULL);
+    return attn_version() == ATTN_VERSION && attn_isa_available(ATTN_ISA_SCALAR) && answer_is_right(NULL);
 }
