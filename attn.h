@@ -312,8 +312,8 @@ typedef enum attn_isa {
     ATTN_ISA_AVX512BF16, /* AVX512, but for products of BF16 by BF16 (see NUMERICS): in attn_sdpa, caches and pages
                             where q, k and v are BF16 and kv_len of opts.blocks is even; in attn_matmul,
                             attn_matmul_add, attn_mha and its gradients where both factors of a product of matrices
-                            are; not in attn_sdpa_backward. gcc has it from 10 on, clang from 9, but not with
-                            ATTN_NO_AVX512 */
+                            are; not in attn_sdpa_backward. gcc has it from 10 on, clang from 9 but for 16,
+                            neither with ATTN_NO_AVX512 */
     ATTN_ISA_NEONBF16    /* NEON, but for the same products, with FEAT_BF16. Tested under emulation alone, and never
                             measured: ATTN_ISA_BEST does not choose it */
 } attn_isa;
@@ -1071,8 +1071,9 @@ extern void *memset(void *to, int byte, size_t size);
 #endif
 #endif
 
+/* clang 16 crashes on this pass. */
 #if defined(ATTN__X86) && !defined(ATTN_NO_AVX512) && !defined(_MSC_VER) &&                                            \
-    ((defined(__clang__) && __clang_major__ >= 9) || (!defined(__clang__) && __GNUC__ >= 10))
+    ((defined(__clang__) && __clang_major__ >= 9 && __clang_major__ != 16) || (!defined(__clang__) && __GNUC__ >= 10))
 #define ATTN__AVX512BF16 1
 #endif
 
