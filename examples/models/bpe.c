@@ -1,6 +1,7 @@
 #include "bpe.h"
 #include "json.h"
 #include "patterns.h"
+#include "shown.h"
 #include "unicode.h"
 
 #include <errno.h>
@@ -166,16 +167,12 @@ static string token_text(const bpe_model *m, int32_t id)
 
 /* ---- messages ---- */
 
-/* An empty model, whose messages will begin with its name: with the end of it, if it is long. */
+/* An empty model, whose messages will begin with its name. */
 static void start(bpe *b, const char *name)
 {
-    char text[256];
-    size_t length = strlen(name), cut = length < 250 ? 0 : length - 240;
-    while (cut && ((unsigned char)name[cut] & 0xc0) == 0x80)
-        cut++;
+    char text[SHOWN_NAME];
     memset(b, 0, sizeof *b);
-    snprintf(b->error, sizeof b->error, "%s%s: ", cut ? "..." : "",
-             unicode_shown(text, sizeof text, name + cut, length - cut));
+    snprintf(b->error, sizeof b->error, "%s: ", shown_name(text, name));
 }
 
 static const char *fail(bpe *b, const char *format, ...)
@@ -194,14 +191,14 @@ static const char no_memory[] = "no memory";
 static const char *fail_text(bpe *b, const char *format, string text)
 {
     char out[160];
-    return fail(b, format, unicode_shown(out, sizeof out, text.text, text.size));
+    return fail(b, format, shown_text(out, sizeof out, text.text, text.size));
 }
 
 static const char *fail_json(bpe *b, const char *format, json text)
 {
     char out[400], clean[160];
     size_t size = json_string(text, out, sizeof out);
-    return fail(b, format, unicode_shown(clean, sizeof clean, out, size < sizeof out ? size : sizeof out - 1));
+    return fail(b, format, shown_text(clean, sizeof clean, out, size < sizeof out ? size : sizeof out - 1));
 }
 
 /* ---- reading JSON ---- */
@@ -492,7 +489,7 @@ static const char *read_regex(bpe *b, json value, const patterns_regex **found)
     if (*found)
         return NULL;
     return fail(b, "pre_tokenizer: the pattern \"%s\" is not known here",
-                unicode_shown(out, sizeof out, spelled, used));
+                shown_text(out, sizeof out, spelled, used));
 }
 
 static const char *read_split(bpe *b, json value)

@@ -1,5 +1,5 @@
 /* program.h: what the programs beside it have in common: their command lines, lines of input, text for people, time and
-   memory. Everything is static; it takes the C library alone.
+   memory. Everything is static; it takes shown.h and the C library.
 
        static const char *to;
        static size_t beams;
@@ -17,6 +17,8 @@
    Define _DEFAULT_SOURCE before the first #include: with -std=c99 there is no clock_gettime and no isatty else. */
 #ifndef PROGRAM_H
 #define PROGRAM_H
+
+#include "shown.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -56,29 +58,14 @@ static inline int program_is_terminal(int descriptor)
 
 /* ==== Text ======================================================================================================= */
 
-/* How many bytes of UTF-8 the text begins with; 0 where it begins with none. */
-static inline size_t program_utf8(const char *text, size_t size)
-{
-    unsigned char c = (unsigned char)text[0];
-    size_t length = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0, i;
-    if (length > size)
-        return 0;
-    for (i = 1; i < length; i++)
-        if (((unsigned char)text[i] & 0xc0) != 0x80)
-            return 0;
-    return length;
-}
-
 /* Text for people: what a terminal would obey, a line's end too, becomes a space; what is no UTF-8, U+FFFD. */
 static inline void program_put(FILE *file, const char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
-        unsigned char c = (unsigned char)text[i];
-        size_t length = program_utf8(text + i, size - i);
-        int high = length == 2 && c == 0xc2 && (unsigned char)text[i + 1] < 0xa0; /* U+0080 to U+009F */
+        size_t length = shown_utf8(text + i, size - i);
         if (length == 0)
             fputs("\xef\xbf\xbd", file);
-        else if (high || c < 0x20 || c == 0x7f)
+        else if (shown_is_control(text + i, length))
             putc(' ', file);
         else
             fwrite(text + i, 1, length, file);

@@ -1,4 +1,5 @@
 #include "sentencepiece.h"
+#include "shown.h"
 
 #include <errno.h>
 #include <float.h>
@@ -27,52 +28,12 @@ typedef sentencepiece_piece piece;
 
 /* ---- messages ---- */
 
-/* The bytes of the UTF-8 sequence that the text begins with, or 0 if it is not valid (RFC 3629). */
-static size_t utf8_size(string text)
-{
-    const unsigned char *b = (const unsigned char *)text.text;
-    size_t size = b[0] < 0x80 ? 1 : b[0] < 0xc2 ? 0 : b[0] < 0xe0 ? 2 : b[0] < 0xf0 ? 3 : b[0] < 0xf5 ? 4 : 0, i;
-    if (size > text.size)
-        return 0;
-    for (i = 1; i < size; i++)
-        if ((b[i] & 0xc0) != 0x80)
-            return 0;
-    if ((b[0] == 0xe0 && b[1] < 0xa0) || (b[0] == 0xed && b[1] > 0x9f) || /* overlong; a surrogate */
-        (b[0] == 0xf0 && b[1] < 0x90) || (b[0] == 0xf4 && b[1] > 0x8f))   /* overlong; beyond U+10FFFF */
-        return 0;
-    return size;
-}
-
-/* Copies text to show it to a person: whole characters, as many as fit, and ? for what a terminal would obey. */
-static const char *shown(char *out, size_t size, const char *text, size_t length)
-{
-    size_t used = 0, n;
-    string rest;
-    rest.text = text;
-    for (rest.size = length; rest.size; rest.text += n, rest.size -= n) {
-        unsigned char c = (unsigned char)rest.text[0];
-        int strange =
-            (n = utf8_size(rest)) == 0 || c < 0x20 || c == 0x7f || (c == 0xc2 && (rest.text[1] & 0xff) < 0xa0);
-        if (used + (n ? n : 1) + sizeof "..." > size)
-            break;
-        memcpy(out + used, strange ? "?" : rest.text, strange ? 1 : n);
-        used += strange ? 1 : n;
-        n = n ? n : 1;
-    }
-    strcpy(out + used, rest.size ? "..." : "");
-    return out;
-}
-
-/* An empty model, whose messages will begin with its name: with the end of it, if it is long. */
+/* An empty model, whose messages will begin with its name. */
 static void start(sentencepiece *model, const char *name)
 {
-    char text[256];
-    size_t length = strlen(name), cut = length < 250 ? 0 : length - 240;
-    while (cut && ((unsigned char)name[cut] & 0xc0) == 0x80)
-        cut++;
+    char text[SHOWN_NAME];
     memset(model, 0, sizeof *model);
-    snprintf(model->error, sizeof model->error, "%s%s: ", cut ? "..." : "",
-             shown(text, sizeof text, name + cut, length - cut));
+    snprintf(model->error, sizeof model->error, "%s: ", shown_name(text, name));
 }
 
 static const char *fail(sentencepiece *model, const char *format, ...)
@@ -89,7 +50,7 @@ static const char *fail_piece(sentencepiece *model, const piece *p, const char *
 {
     char text[128];
     return fail(model, "piece %d, \"%s\": %s", (int)(p - model->pieces),
-                shown(text, sizeof text, p->text.text, p->text.size), cause);
+                shown_text(text, sizeof text, p->text.text, p->text.size), cause);
 }
 
 /* ---- protocol buffers: fields of a message, one after another ---- */
@@ -803,7 +764,7 @@ static string rewrite(const sentencepiece_normalizer *n, const sentencepiece *mo
         *used = longest;
         result.text = n->strings + value;
         result.size = strlen(result.text);
-    } else if ((result.size = *used = utf8_size(text)) == 0) {
+    } else if ((result.size = *used = shown_utf8(text.text, text.size)) == 0) {
         *used = 1;
         result.text = REPLACEMENT;
         result.size = strlen(REPLACEMENT);
@@ -1241,7 +1202,7 @@ static size_t space_size(string text, int at_end)
     while (begin > 0 && (text.text[begin] & 0xc0) == 0x80)
         begin--;
     skip(&text, begin);
-    size = text.size ? utf8_size(text) : 0;
+    size = text.size ? shown_utf8(text.text, text.size) : 0;
     if (size == 0 || (at_end && size < text.size))
         return 0;
     c = (unsigned char)text.text[0] & 0xffu >> (size > 1 ? size + 1 : 0);
@@ -1329,7 +1290,7 @@ static void append_bytes(buffer *out, buffer *bytes)
     string text;
     text.text = bytes->text;
     for (text.size = bytes->size; text.size;) {
-        size_t size = utf8_size(text);
+        size_t size = shown_utf8(text.text, text.size);
         append(out, size ? text.text : REPLACEMENT, size ? size : strlen(REPLACEMENT));
         skip(&text, size ? size : 1);
     }

@@ -1,6 +1,6 @@
 /* sentencepiece.h: text to token ids and back, with a SentencePiece model (T5's spiece.model; the tokenizer.model of
    Llama 2, Mistral 7B and Gemma) and the results of the SentencePiece library: Unigram, BPE, words and characters. It
-   takes sentencepiece.c: C99 and libc.
+   takes sentencepiece.c and shown.h: C99 and libc.
 
        sentencepiece model;
        const char *error = sentencepiece_open(&model, "spiece.model");

@@ -14,12 +14,13 @@
    not those that a model wants around a text.
 
    A line of the input ends before its LF. A CR before the LF belongs to the text, as every other character does: many
-   models turn it into a space, others keep it. Text is printed with \xNN in place of each byte of a control character,
-   --decode included, so that a terminal obeys none of them; a backslash in the text stays a backslash.
+   models turn it into a space, others keep it. Text is printed with \xNN in place of each byte of a control character
+   and of what is no UTF-8, --decode included, so that a terminal obeys none of them; a backslash in the text stays one.
 
    Exit status: 0, 1 when a file or an id is wrong or memory is lacking, 2 when the command line is. */
 #include "bpe.h"
 #include "sentencepiece.h"
+#include "shown.h"
 #include "wordpiece.h"
 
 #include <errno.h>
@@ -59,28 +60,10 @@ static int usage(FILE *out)
     return out == stdout ? 0 : 2;
 }
 
-/* Prints text; control characters, which a terminal would obey, as \xNN. */
-static void show(const char *text, size_t size)
-{
-    size_t i;
-    int follow = 0; /* bytes that belong to the character before */
-    for (i = 0; i < size; i++) {
-        unsigned char c = (unsigned char)text[i], next = i + 1 < size ? (unsigned char)text[i + 1] : 0;
-        int high = c == 0xc2 && next >= 0x80 && next < 0xa0; /* U+0080 to U+009F */
-        if (high)
-            printf("\\x%02x\\x%02x", (unsigned)c, (unsigned)text[++i] & 0xff);
-        else if (c < 0x20 || c == 0x7f || (c >= 0x80 && c < 0xc0 && !follow))
-            printf("\\x%02x", (unsigned)c);
-        else
-            putchar(c);
-        follow = high ? 0 : c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc0 ? 1 : c >= 0x80 && follow ? follow - 1 : 0;
-    }
-}
-
 static void show_line(const char *name, const char *text, size_t size)
 {
     printf("%-10s  ", name);
-    show(text, size);
+    shown_put(stdout, text, size);
     putchar('\n');
 }
 
@@ -107,7 +90,7 @@ static void show_ids(const int32_t *ids, size_t count)
 static void show_piece(const char *text, size_t size)
 {
     printf("  ");
-    show(text, size);
+    shown_put(stdout, text, size);
     putchar('\n');
 }
 
@@ -148,7 +131,7 @@ static const char *show_text_of(const void *model, const int32_t *ids, size_t co
     size_t size;
     const char *error = sentencepiece_decode(model, ids, count, &text, &size);
     if (!error) {
-        show(text, size);
+        shown_put(stdout, text, size);
         putchar('\n');
         free(text);
     }
@@ -234,7 +217,7 @@ static const char *show_decoded_spellings(const void *model, const int32_t *ids,
     size_t size;
     const char *error = bpe_decode(model, ids, count, &text, &size);
     if (!error) {
-        show(text, size);
+        shown_put(stdout, text, size);
         putchar('\n');
         free(text);
     }

@@ -1,6 +1,7 @@
 #include "wordpiece.h"
 
 #include "json.h"
+#include "shown.h"
 #include "unicode.h"
 
 #include <errno.h>
@@ -25,16 +26,12 @@ static const char no_memory[] = "no memory";
 
 /* ---- messages ---- */
 
-/* An empty model, whose messages will begin with its name: with the end of it, if it is long. */
+/* An empty model, whose messages will begin with its name. */
 static void start(wordpiece *model, const char *name)
 {
-    char text[256];
-    size_t length = strlen(name), cut = length < 250 ? 0 : length - 240;
-    while (cut && ((unsigned char)name[cut] & 0xc0) == 0x80)
-        cut++;
+    char text[SHOWN_NAME];
     memset(model, 0, sizeof *model);
-    snprintf(model->error, sizeof model->error, "%s%s", cut ? "..." : "",
-             unicode_shown(text, sizeof text, name + cut, length - cut));
+    snprintf(model->error, sizeof model->error, "%s", shown_name(text, name));
 }
 
 /* file: of the directory; NULL for the directory itself. */
@@ -334,7 +331,7 @@ static const char *read_members(wordpiece *model, reading *r, json vocab)
         word w = take_string(r, name);
         if (!read_id(json_value(name), &w.id))
             return fail(model, tokenizer_json, "model.vocab: the id of \"%s\" is not one below 2147483647",
-                        unicode_shown(text, sizeof text, w.text, w.size));
+                        shown_text(text, sizeof text, w.text, w.size));
         model->words[model->word_count++] = w;
     }
     return NULL;
@@ -464,7 +461,7 @@ static const char *read_added(wordpiece *model, reading *r, const char *file, js
     if (content.type != JSON_STRING || json_string(content, NULL, 0) == 0)
         return fail(model, file, "an added token without content");
     a->word = take_string(r, content);
-    unicode_shown(text, sizeof text, a->word.text, a->word.size);
+    shown_text(text, sizeof text, a->word.text, a->word.size);
     if (a->word.size > ADDED_MAX)
         return fail(model, file, "the added token \"%s\" is longer than %d bytes", text, (int)ADDED_MAX);
     if (digits) { /* the id is the name of the member */
@@ -667,7 +664,7 @@ static const char *read_model(wordpiece *model, const wordpiece_files *files)
         *ids[i] = wordpiece_id(model, r.specials[i].text, r.specials[i].size);
     if (model->unk_id < 0)
         return fail(model, files->vocab ? vocab_txt : tokenizer_json, "no unknown token, \"%s\"",
-                    unicode_shown(text, sizeof text, r.specials[0].text, r.specials[0].size));
+                    shown_text(text, sizeof text, r.specials[0].text, r.specials[0].size));
     model->by_id = (word *)malloc(model->word_count * sizeof *model->by_id);
     if (!model->by_id)
         return fail(model, NULL, no_memory);
