@@ -1121,9 +1121,9 @@ lifted() {
 }
 part_readers() { readers "$CC"; }
 readers() {
-    lifted "$1" json; lifted "$1" safetensors json shown; lifted "$1" sentencepiece shown; lifted "$1" sample
-    lifted "$1" unicode; lifted "$1" patterns unicode; lifted "$1" bpe json patterns unicode shown
-    lifted "$1" wordpiece json unicode shown
+    lifted "$1" json; lifted "$1" safetensors json shown; lifted "$1" sentencepiece trie shown; lifted "$1" sample
+    lifted "$1" unicode; lifted "$1" patterns unicode; lifted "$1" bpe json patterns unicode trie shown
+    lifted "$1" wordpiece json unicode trie shown
 }
 
 # The pool of threads, and what it calls.
