@@ -300,10 +300,14 @@ stops_reading() {
     [ $? = 1 ] && grep -q 'after the last tensor$' "$work/messages"
 }
 
+# Makes the second half of the weights NaN.
+not_numbers='size=$(wc -c < model.safetensors) && head -c $((size / 2)) model.safetensors > half &&
+    head -c $((size - size / 2)) /dev/zero | tr "\0" "\377" >> half && mv half model.safetensors'
+
 # refused NAME CAUSE TOOL BYTES: the tool refuses a file of these bytes, given as printf has them.
 refused() {
     printf "$4" > "$work/hostile file"
-    check "$3 refuses $1" says 1 "hostile file: $2" "$B/$3" "$work/hostile file"
+    check "$3 refuses $1" says 1 "$3: $work/hostile file: $2" "$B/$3" "$work/hostile file"
 }
 
 # ==== Translation =================================================================================================
@@ -319,7 +323,7 @@ translates_lines() {
         printf '\nIs it wonderful?\na\0b\n\377\nthe last'
     } > "$work/lines"
     t5 "$model" < "$work/lines" > "$work/lines.out" 2> "$work/messages"
-    [ $? = 1 ] && [ "$(cat "$work/messages")" = 'line 4: more than 1048576 bytes' ] || return 1
+    [ $? = 1 ] && [ "$(cat "$work/messages")" = '05_translate: the input: line 4: more than 1048576 bytes' ] || return 1
     for options in '--batch 1' '--batch 3 --threads 1' '--batch=4096 --threads 2'; do
         t5 $options "$model" < "$work/lines" 2>&1 > "$work/lines.again" | cmp - "$work/messages" &&
             cmp "$work/lines.out" "$work/lines.again" || return 1
@@ -375,7 +379,7 @@ refuses_options() {
 # damaged NAME FILE COMMAND: the model, after a command in its directory, is refused with a message that names the file.
 damaged() {
     rm -rf "$work/model" && mkdir "$work/model" && cp "$model"/* "$work/model" && (cd "$work/model" && eval "$3")
-    check "05_translate: $1" says 1 "$work/model/$2" "$B/05_translate" "$work/model" "$sentence"
+    check "05_translate: $1" says 1 "05_translate: $work/model$2" "$B/05_translate" "$work/model" "$sentence"
 }
 
 # The command line of examples/05_translate.c.
@@ -385,7 +389,7 @@ translator() {
     check "05_translate --help" grep -q '^usage: 05_translate' "$work/shown"
     check "05_translate: lines, batches, threads" translates_lines
     check "05_translate: nothing to translate" translates_nothing
-    check "05_translate: too many tokens" says 1 "text 2: " \
+    check "05_translate: too many tokens" says 1 "05_translate: text 2: more than " \
         "$B/05_translate" "$model" one "$(yes x | head -n 5000)"
     check "05_translate: a text that begins with --" [ -n "$(t5 "$model" -- --beams)" ]
     check "05_translate: options after the texts" \
@@ -406,7 +410,8 @@ translator() {
     check "05_translate --length-penalty is 1" same '' '--length-penalty 1.0'
     check "05_translate --no-early-stopping" differ '' --no-early-stopping
     check "05_translate --attention" draws
-    check "05_translate --attention: no such directory" says 1 "cannot write $work/none/x.svg" \
+    check "05_translate --attention: no such directory" says 1 \
+        "05_translate: $work/none/x.svg: cannot be written: " \
         "$B/05_translate" --attention "$work/none/x.svg" "$model" "$sentence"
     check "05_translate --attention of a blank text" says 1 "--attention" \
         "$B/05_translate" --attention "$work/x.svg" "$model" ' '
@@ -426,15 +431,16 @@ translator() {
     check "05_translate: no model" says 2 "the directory of a model is missing" "$B/05_translate"
     check "05_translate: no such model" says 1 "$work/none/config.json" "$B/05_translate" "$work/none" a
     for file in config.json model.safetensors spiece.model; do
-        damaged "no $file" $file "rm $file"
-        damaged "half of $file" $file "head -c \$((\$(wc -c < $file) / 2)) $file > half && mv half $file"
-        damaged "an empty $file" $file ": > $file"
+        damaged "no $file" /$file "rm $file"
+        damaged "half of $file" /$file "head -c \$((\$(wc -c < $file) / 2)) $file > half && mv half $file"
+        damaged "an empty $file" /$file ": > $file"
     done
-    damaged "two files changed places" '' 'mv spiece.model x; mv model.safetensors spiece.model; mv x model.safetensors'
+    damaged "weights that are no numbers" ": the logits are not finite" "$not_numbers"
+    damaged "two files changed places" / 'mv spiece.model x; mv model.safetensors spiece.model; mv x model.safetensors'
     if [ -c /dev/full ]; then
         check "05_translate: no room for the output" says_full "05_translate: the output cannot be written" \
             05_translate "$model" "$sentence"
-        check "05_translate: no room for the help" says_full "cannot write the output: No space left on device" \
+        check "05_translate: no room for the help" says_full "05_translate: the output cannot be written" \
             05_translate --help
     fi
 }
@@ -446,14 +452,14 @@ part_tools() {
     check "tokenize reads lines" lines_agree
     check "tokenize gives text back" gives_back 'the house'
     check "tokenize --decode escapes control characters" escapes
-    check "tokenize: an id that is not there" says 1 "an id that the model does not have" \
+    check "tokenize: an id that is not there" says 1 "tokenize: $model: an id that the model does not have" \
         "$B/tokenize" --decode "$model" 123456
     check "tokenize: not an id" says 1 "tokenize: number 2 of the ids is not an id" "$B/tokenize" --decode "$model" 5 5x
     check "tokenize: contradictory options" says 2 "usage: tokenize" "$B/tokenize" --ids --decode "$model" 5
     check "tokenize: usage" says 2 "usage: tokenize" "$B/tokenize"
     check "tokenize: an unknown option" says 2 "usage: tokenize" "$B/tokenize" --idz "$model" text
-    check "tokenize: no such file" says 1 "$work/none: cannot be opened" "$B/tokenize" "$work/none" text
-    check "tokenize: a directory" says 1 "$work: cannot be read" "$B/tokenize" "$work" text
+    check "tokenize: no such file" says 1 "tokenize: $work/none: cannot be opened" "$B/tokenize" "$work/none" text
+    check "tokenize: a directory" says 1 "tokenize: $work: cannot be read" "$B/tokenize" "$work" text
     refused "an empty model" "no pieces" tokenize ''
     refused "a truncated model" "byte 2: a field is longer than its message" tokenize '\n\005\n'
     refused "an endless number" "byte 5: a number is too long" tokenize '\377\377\377\377\377\377\377\377\377\377\377'
@@ -471,8 +477,8 @@ part_tools() {
         check "tensors: no room for the output" says_full "tensors: the output cannot be written" tensors "$tensors"
     fi
     check "tensors: usage" says 2 "usage: tensors" "$B/tensors"
-    check "tensors: no such file" says 1 "$work/none: cannot be opened" "$B/tensors" "$work/none"
-    check "tensors: a directory" says 1 "$work: cannot be read" "$B/tensors" "$work"
+    check "tensors: no such file" says 1 "tensors: $work/none: cannot be opened" "$B/tensors" "$work/none"
+    check "tensors: a directory" says 1 "tensors: $work: cannot be read" "$B/tensors" "$work"
     refused "an empty file" "no header length" tensors ''
     refused "a header past the end" "a header of 3 bytes in a file of 10" tensors '\003\0\0\0\0\0\0\0{}'
     refused "a huge header" "a header of 9223372036854775807 bytes is too large" tensors \
@@ -496,7 +502,7 @@ make_notes() {
         printf '\nthe last line'
     } > "$notes"
 }
-long_line="$work/notes/notes.txt: line 10: more than 1048576 bytes"
+long_line="12_search: $work/notes/notes.txt: line 10: more than 1048576 bytes"
 
 # finds QUERY LINE TEXT: the query is nearest to itself.
 finds() {
@@ -527,7 +533,7 @@ finds_nothing() { [ -z "$(search "$model" "$notes" "$@" 2> /dev/null < /dev/null
 says_long_query() {
     { head -c 1048577 /dev/zero | tr '\0' x; printf '\ncat\n'; } > "$work/queries"
     search --top 1 "$model" "$small" < "$work/queries" > "$work/found" 2> "$work/messages"
-    [ $? = 1 ] && [ "$(cat "$work/messages")" = 'line 1: more than 1048576 bytes' ] &&
+    [ $? = 1 ] && [ "$(cat "$work/messages")" = '12_search: the input: line 1: more than 1048576 bytes' ] &&
         [ "$(wc -l < "$work/found")" -eq 3 ]
 }
 
@@ -550,7 +556,8 @@ indexed() {
     search --index --timing "$model" "$small" 'worst cat' > "$work/found" 2> "$work/messages" || return 1
     search "$model" "$small" 'worst cat' | cmp - "$work/found" || return 1
     said=$(sed '/^loaded /,$d' "$work/messages")
-    grep -q "^embedded $1 lines " "$work/messages" && [ "$said" = "${2:+$small.attn-index: $2; it is made anew}" ] &&
+    grep -q "^embedded $1 lines " "$work/messages" &&
+        [ "$said" = "${2:+12_search: $small.attn-index: $2; it is made anew}" ] &&
         [ "$(ls "$work/notes" | tr '\n' ' ')" = 'notes.txt small.txt small.txt.attn-index ' ] && return
     cat "$work/messages"; ls "$work/notes"; return 1
 }
@@ -575,8 +582,9 @@ no_room_for_index() {
     status=$?
     rmdir "$small.attn-index" || return 1
     [ $status = 1 ] && grep -q '^1.0000	2	the mat$' "$work/found" &&
-        grep -q 'attn-index: cannot be read' "$work/messages" &&
-        grep -q 'attn-index: cannot be written' "$work/messages" && [ ! -e "$small.attn-index.part" ]
+        grep -q -F "12_search: $small.attn-index: cannot be read" "$work/messages" &&
+        grep -q -F "12_search: $small.attn-index: cannot be written" "$work/messages" &&
+        [ ! -e "$small.attn-index.part" ]
 }
 no_room_on_disk() {
     awk 'BEGIN { for (i = 0; i < 40; i++) print "the cat", i }' > "$small"
@@ -600,7 +608,7 @@ refuses_search_options() {
 }
 damaged_encoder() {
     rm -rf "$work/model" && cp -R "$model" "$work/model" && (cd "$work/model" && eval "$3")
-    check "12_search: $1" says 1 "12_search: $work/model/$2" "$B/12_search" "$work/model" "$small" cat
+    check "12_search: $1" says 1 "12_search: $work/model$2" "$B/12_search" "$work/model" "$small" cat
 }
 
 # The command line of examples/12_search.c.
@@ -639,11 +647,12 @@ part_search() {
     check "12_search: no model" says 2 "the directory of a model is missing" "$B/12_search"
     check "12_search: no such model" says 1 "$work/none/config.json" "$B/12_search" "$work/none" "$small" a
     for file in config.json model.safetensors vocab.txt modules.json 1_Pooling/config.json sentence_bert_config.json; do
-        case $file in config.json | model.safetensors | 1_*) damaged_encoder "no $file" $file "rm $file" ;; esac
+        case $file in config.json | model.safetensors | 1_*) damaged_encoder "no $file" /$file "rm $file" ;; esac
         [ $file = vocab.txt ] || # which is a smaller vocabulary
-            damaged_encoder "half of $file" "" "head -c \$((\$(wc -c < $file) / 2)) $file > half && mv half $file"
-        damaged_encoder "an empty $file" "" ": > $file"
+            damaged_encoder "half of $file" / "head -c \$((\$(wc -c < $file) / 2)) $file > half && mv half $file"
+        damaged_encoder "an empty $file" / ": > $file"
     done
+    damaged_encoder "weights that are no numbers" ": a vector is not finite" "$not_numbers"
     if [ -c /dev/full ]; then
         check "12_search: no room for the output" says_full "12_search: the output cannot be written" \
             12_search "$model" "$small" a
@@ -740,7 +749,7 @@ talks() {
 talks_at_length() { # a line that is too long is none
     { head -c 1048577 /dev/zero | tr '\0' x; printf '\nAnd now?\n'; } > "$work/lines"
     greedy --chat --max-tokens 5 $model < "$work/lines" > "$work/one" 2> "$work/messages"
-    [ $? = 1 ] && [ "$(cat "$work/messages")" = 'line 1: more than 1048576 bytes' ] &&
+    [ $? = 1 ] && [ "$(cat "$work/messages")" = '13_generate: the input: line 1: more than 1048576 bytes' ] &&
         greedy --chat --max-tokens 5 $model 'And now?' | cmp - "$work/one"
 }
 # An answer ends at the family's token, whatever the model's files say.
@@ -758,7 +767,7 @@ A b.<|im_end|>
 Hi<|im_end|>
 <|im_start|>assistant' ] || return 1
     echo Hi | generate --chat --template --ids --family gemma $model 2> "$work/messages"
-    [ $? = 1 ] && grep -q 'the chat template gemma needs a token <bos>, which the tokenizer lacks' "$work/messages" &&
+    [ $? = 1 ] && grep -q "^13_generate: $model: the chat template gemma needs a token <bos>," "$work/messages" &&
         generate --chat --template --ids $model Hi | grep -q -x '[0-9][0-9]*\( [0-9][0-9]*\)*' || return 1
     generate --chat --template --family smollm3 --date '1 May 2030' --no-thinking $model Hi > "$work/one"
     grep -q -x 'Today Date: 1 May 2030' "$work/one" && grep -q -x 'Reasoning Mode: /no_think' "$work/one" &&
@@ -846,7 +855,8 @@ part_generate() {
     for ids in '' ' ' 'x' '1x' '1 -2' '99999999999999999999' '1;2'; do
         check "13_generate --prompt-ids '$ids'" says 1 "13_generate: " "$B/13_generate" --prompt-ids "$ids" $model
     done
-    check "13_generate --prompt-ids: not in the vocabulary" says 1 "13_generate: token 5000 is not in the vocabulary" \
+    check "13_generate --prompt-ids: not in the vocabulary" says 1 \
+        "13_generate: $model: token 5000 is not in the vocabulary" \
         "$B/13_generate" --prompt-ids '1 5000' $model
     for file in config.json model.safetensors tokenizer.json; do
         damaged_decoder "no $file" "" "rm $file"
@@ -855,11 +865,13 @@ part_generate() {
         damaged_decoder "half of $file" /$file "head -c \$((\$(wc -c < $file) / 2)) $file > half && mv half $file"
         damaged_decoder "an empty $file" /$file ": > $file"
     done
+    damaged_decoder "weights that are no numbers" ": the logit of token 0 is NaN" "$not_numbers"
     rm -rf "$work/model" && cp -R $model "$work/model" && rm "$work/model/tokenizer_config.json"
     check "13_generate --chat: by tokens alone" \
         [ "$(greedy --chat "$work/model" a)" = "$(greedy --chat --family chatml $model a)" ]
     printf '{"chat_template": "{{ messages }}"}' > "$work/model/tokenizer_config.json"
-    check "13_generate --chat: an unknown template" says 1 "13_generate: --chat: no template is known for this model" \
+    check "13_generate --chat: an unknown template" says 1 \
+        "13_generate: $work/model: no chat template is known for this model" \
         "$B/13_generate" --chat "$work/model" a
     rm "$work/model/generation_config.json"
     [ -z "$RUN" ] && script -q -e -c true /dev/null < /dev/null > "$work/shown" 2>&1 &&

@@ -355,7 +355,7 @@ const char *checkpoint_open(checkpoint *files, const char *directory)
 {
     memset(files, 0, sizeof *files);
     if (strlen(directory) > PATH_SIZE - NAME_SIZE - 2)
-        return checkpoint_fail(files, "the directory's name is too long");
+        return checkpoint_fail(files, "%.200s..: the directory's name is too long", directory);
     files->directory = copy_text(files, directory);
     files->config = read_json(files, "config.json", CONFIG_SIZE, 1);
     if (!files->failed && files->config.type != JSON_OBJECT)

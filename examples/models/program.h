@@ -21,6 +21,7 @@
 #include "shown.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,10 @@
 #include <unistd.h>
 #endif
 
-enum { PROGRAM_LINE = 1 << 20 }; /* bytes of a line, at most */
+enum {
+    PROGRAM_LINE = 1 << 20, /* bytes of a line, at most */
+    PROGRAM_INPUT = 1 << 26 /* of a text */
+};
 
 static const char *program_name = "program"; /* messages begin with it */
 
@@ -73,13 +77,31 @@ static inline void program_put(FILE *file, const char *text, size_t size)
     }
 }
 
-/* Says what has failed, and returns the exit status for it. */
-static inline int program_failed(const char *message)
+/* Says what has failed, by printf's format, and returns the exit status for it. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 1, 2)))
+#endif
+static inline int program_failed(const char *format, ...)
 {
+    char message[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
     fprintf(stderr, "%s: ", program_name);
     program_put(stderr, message, strlen(message));
     putc('\n', stderr);
     return 1;
+}
+
+/* An error, if there is one, with the name of the file or directory that it is about, which it may begin with. */
+static inline const char *program_about(const char *name, const char *error)
+{
+    static char message[1024];
+    if (!error || strncmp(error, name, strlen(name)) == 0)
+        return error;
+    snprintf(message, sizeof message, "%.480s: %.500s", name, error);
+    return message;
 }
 
 static inline int program_is_blank(const char *text, size_t size)
@@ -94,14 +116,18 @@ static inline int program_is_blank(const char *text, size_t size)
 typedef struct program_line {
     char *text;
     size_t size, room; /* in bytes */
+    size_t number;     /* 1 of the first */
+    const char *error; /* why there are no more; NULL: the input has ended */
 } program_line;
 
-/* Reads a line that ends in LF, CRLF or with the file: 1, 0 when there is none, -1 without memory. One of more than
-   PROGRAM_LINE bytes is cut, but not to less than shows that it is longer. */
-static inline int program_read_line(FILE *file, program_line *line)
+/* Reads a line of the input, which ends in LF, CRLF or with it: 1, or 0 when there is none. One of more than PROGRAM_LINE
+   bytes is cut, but not to less than shows that it is longer. */
+static inline int program_read_line(program_line *line)
 {
     int c, any = 0;
-    for (line->size = 0; (c = getc(file)) != EOF; any = 1) {
+    line->number++;
+    line->error = NULL;
+    for (line->size = 0; (c = getc(stdin)) != EOF; any = 1) {
         if (c == '\n')
             break;
         if (line->size == PROGRAM_LINE + 2)
@@ -109,8 +135,10 @@ static inline int program_read_line(FILE *file, program_line *line)
         if (line->size == line->room) {
             size_t room = 2 * line->room + 256;
             char *larger = (char *)realloc(line->text, room);
-            if (!larger)
-                return -1;
+            if (!larger) {
+                line->error = "no memory";
+                return 0;
+            }
             line->text = larger;
             line->room = room;
         }
@@ -118,7 +146,15 @@ static inline int program_read_line(FILE *file, program_line *line)
     }
     if (line->size && line->text[line->size - 1] == '\r')
         line->size--;
+    if (!any && c == EOF && ferror(stdin))
+        line->error = "the input cannot be read";
     return any || c == '\n';
+}
+
+/* Says that a line of a file, or of "the input", is too long. */
+static inline void program_too_long(const char *name, size_t number)
+{
+    program_failed("%.480s: line %lu: more than %d bytes", name, (unsigned long)number, PROGRAM_LINE);
 }
 
 /* ==== The command line =========================================================================================== */

@@ -72,7 +72,7 @@ int main(int argc, char **argv)
             show_file(&file, argv[i]);
             safetensors_close(&file);
         } else {
-            fprintf(stderr, "%s\n", error);
+            fprintf(stderr, "tensors: %s\n", error);
             failed = 1;
         }
     }

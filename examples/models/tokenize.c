@@ -18,9 +18,10 @@
    and of what is no UTF-8, --decode included, so that a terminal obeys none of them; a backslash in the text stays one.
 
    Exit status: 0, 1 when a file or an id is wrong or memory is lacking, 2 when the command line is. */
+#define _DEFAULT_SOURCE 1 /* for program.h */
 #include "bpe.h"
+#include "program.h"
 #include "sentencepiece.h"
-#include "shown.h"
 #include "wordpiece.h"
 
 #include <errno.h>
@@ -34,6 +35,7 @@ enum { LINE = 1 << 24 };
 typedef struct options {
     int ids, decode, special, escapes, shown; /* shown: texts so far */
     long extra_ids;                           /* -1: not given */
+    const char *path;                         /* of the model */
 } options;
 
 /* A kind of tokenizer: how text is shown, and how ids are, or NULL. What they return is NULL or an error. */
@@ -252,7 +254,7 @@ static long number(const char *text, long least)
     return *text < '0' || *text > '9' || *end || errno || value < least || value > INT_MAX ? -1 : value;
 }
 
-static const char *show_decoded(const kind *k, const void *model, char **arguments, int count)
+static const char *show_decoded(const kind *k, const void *model, const options *o, char **arguments, int count)
 {
     static char message[64];
     int32_t *ids = malloc((size_t)count * sizeof *ids + 1);
@@ -264,7 +266,8 @@ static const char *show_decoded(const kind *k, const void *model, char **argumen
             error = message;
         }
     if (!error)
-        error = k->show_decoded ? k->show_decoded(model, ids, (size_t)count) : "a tokenizer of this kind cannot decode";
+        error = program_about(o->path, k->show_decoded ? k->show_decoded(model, ids, (size_t)count)
+                                                       : "a tokenizer of this kind cannot decode");
     free(ids);
     return error;
 }
@@ -301,7 +304,7 @@ static const char *show_lines(const kind *k, const void *model, options *o)
             if (!error)
                 line[size++] = (char)c;
         } else if (c == '\n' || size) {
-            error = k->show_tokens(model, o, line, o->escapes ? unescape(line, size) : size);
+            error = program_about(o->path, k->show_tokens(model, o, line, o->escapes ? unescape(line, size) : size));
             size = 0;
         }
     }
@@ -331,7 +334,7 @@ static int has_file(const char *path, const char *name)
 
 int main(int argc, char **argv)
 {
-    options o = {0, 0, 0, 0, 0, -1};
+    options o = {0, 0, 0, 0, 0, -1, NULL};
     sentencepiece pieces;
     wordpiece words;
     bpe spellings;
@@ -339,6 +342,7 @@ int main(int argc, char **argv)
     const void *model;
     const char *error;
     int i = 1;
+    program_begin("tokenize");
     for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
         if (strcmp(argv[i], "--") == 0) {
             i++;
@@ -361,6 +365,7 @@ int main(int argc, char **argv)
     }
     if (i == argc || (o.ids && o.decode))
         return usage(stderr);
+    o.path = argv[i];
     /* Which kind it is, its files tell. A kind more: a line here, one where models are closed, and a section above. */
     if (!has_file(argv[i], "vocab.txt") && (has_file(argv[i], ".json") || has_file(argv[i], "tokenizer.json"))) {
         k = &of_bpe;
@@ -381,16 +386,16 @@ int main(int argc, char **argv)
         error = open_sentencepiece(&pieces, &o, argv[i]);
     }
     if (error) {
-        fprintf(stderr, "%s\n", error);
+        program_failed("%s", error);
         return 1;
     }
     if (o.decode)
-        error = show_decoded(k, model, argv + i + 1, argc - i - 1);
+        error = show_decoded(k, model, &o, argv + i + 1, argc - i - 1);
     else if (i + 1 == argc)
         error = show_lines(k, model, &o);
     else
         for (i++; i < argc && !error; i++)
-            error = k->show_tokens(model, &o, argv[i], strlen(argv[i]));
+            error = program_about(o.path, k->show_tokens(model, &o, argv[i], strlen(argv[i])));
     if (k == &of_bpe)
         bpe_close(&spellings);
     else if (k == &of_wordpiece)
@@ -400,6 +405,6 @@ int main(int argc, char **argv)
     if (!error && (fflush(stdout) || ferror(stdout)))
         error = "the output cannot be written";
     if (error)
-        fprintf(stderr, "tokenize: %s\n", error);
+        program_failed("%s", error);
     return error != NULL;
 }

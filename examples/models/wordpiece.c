@@ -577,7 +577,11 @@ static const char *read_model(wordpiece *model, const wordpiece_files *files)
     if (!files->vocab && !files->tokenizer)
         return fail(model, NULL, "there is neither vocab.txt nor tokenizer.json");
     if (files->vocab_size > FILE_MAX || files->tokenizer_size > FILE_MAX || files->config_size > FILE_MAX)
-        return fail(model, NULL, "a file is larger than %d bytes", (int)FILE_MAX);
+        return fail(model,
+                    files->vocab_size > FILE_MAX       ? vocab_txt
+                    : files->tokenizer_size > FILE_MAX ? tokenizer_json
+                                                       : config_json,
+                    "larger than %d bytes", (int)FILE_MAX);
     if ((error = read_json(model, tokenizer_json, files->tokenizer, files->tokenizer_size, &r.tokenizer)) != NULL ||
         (error = read_json(model, config_json, files->config, files->config_size, &r.config)) != NULL)
         return error;

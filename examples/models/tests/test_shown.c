@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "examples/models/shown.h"
+#include "examples/show.h"
 
 #define SHOWS(text, want)                                                                                              \
     CHECK(!strcmp(shown_text(test_block(64), 64, text, sizeof(text) - 1), want))
@@ -55,4 +56,15 @@ TEST(shown_names)
         CHECK(strlen(out) < SHOWN_NAME && !strncmp(out, "...\xe2\x82\xac", 6));
         CHECK(!strcmp(out + strlen(out) - 3, "\xe2\x82\xac"));
     }
+}
+
+/* Labels of pictures, which are pieces of a vocabulary: U+FFFD for each. */
+TEST(shown_labels)
+{
+    static const char controls[] = "\x01\x1f\x7f\xc2\x80\xc2\x85\xc2\x9f";
+    const char *at = controls;
+    while (*at)
+        CHECK(show__character(&at) == 0xfffd);
+    at = "\xc2\xa0\xe2\x96\x81";
+    CHECK(show__character(&at) == 0xa0 && show__character(&at) == 0x2581 && !*at);
 }

@@ -508,7 +508,7 @@ TEST(wordpiece_refuses)
     for (size_t i = 0; i < COUNT(cases); i++)
         refused(cases[i].vocab, cases[i].vocab ? strlen(cases[i].vocab) : 0, cases[i].tokenizer, cases[i].config,
                 cases[i].error);
-    refused(small, ((size_t)1 << 24) + 1, NULL, NULL, "some: a file is larger than 16777216 bytes");
+    refused(small, ((size_t)1 << 24) + 1, NULL, NULL, "some/vocab.txt: larger than 16777216 bytes");
 }
 
 TEST(wordpiece_long_tokens)
