@@ -20,7 +20,11 @@
 
 #include <math.h>
 
-enum { CHUNK = 1024, TOP = 5 }; /* lines between two looks at the progress; results of a query, if nothing is said */
+enum {
+    CHUNK = 1024,       /* lines between two looks at the progress */
+    TOP = 5,            /* results of a query, if nothing is said */
+    FILE_SIZE = 1 << 28 /* bytes of the file, at most: it is held whole, and so are the vectors of its lines */
+};
 
 static const char INDEX[] = ".attn-index"; /* what the name of an index ends in */
 
@@ -117,7 +121,7 @@ static const char *read_text(notes *n, const char *path)
     if (!file)
         return file_failed(path, strerror(errno));
     do {
-        char *larger = room < (size_t)PTRDIFF_MAX / 2 ? (char *)realloc(n->text, 2 * room + (1 << 16) + 1) : NULL;
+        char *larger = (char *)realloc(n->text, 2 * room + (1 << 16) + 1);
         if (!larger) {
             fclose(file);
             return file_failed(path, "no memory");
@@ -126,10 +130,12 @@ static const char *read_text(notes *n, const char *path)
         room = 2 * room + (1 << 16);
         errno = 0;
         n->size += fread(n->text + n->size, 1, room - n->size, file);
-    } while (n->size == room);
+    } while (n->size == room && n->size <= FILE_SIZE);
     failed = ferror(file) ? (errno ? errno : EIO) : 0;
     fclose(file);
     n->text[n->size] = 0;
+    if (n->size > FILE_SIZE)
+        return file_failed(path, "larger than 268435456 bytes");
     return failed ? file_failed(path, strerror(failed)) : NULL;
 }
 

@@ -300,6 +300,13 @@ stops_reading() {
     [ $? = 1 ] && grep -q 'after the last tensor$' "$work/messages"
 }
 
+# says_endless PROGRAM ARGUMENTS...: a line of the input that seems to have no end ends the program, with a message.
+says_endless() {
+    tool=$1; shift
+    head -c 68200000 /dev/zero | run "$B/$tool" "$@" > "$work/shown" 2> "$work/messages"
+    [ $? = 1 ] && grep -q -x "$tool: the input has a line without an end: more than 67108864 bytes" "$work/messages"
+}
+
 # Makes the second half of the weights NaN.
 not_numbers='size=$(wc -c < model.safetensors) && head -c $((size / 2)) model.safetensors > half &&
     head -c $((size - size / 2)) /dev/zero | tr "\0" "\377" >> half && mv half model.safetensors'
@@ -389,6 +396,7 @@ translator() {
     check "05_translate --help" grep -q '^usage: 05_translate' "$work/shown"
     check "05_translate: lines, batches, threads" translates_lines
     check "05_translate: nothing to translate" translates_nothing
+    check "05_translate: a line without an end" says_endless 05_translate "$model"
     check "05_translate: too many tokens" says 1 "05_translate: text 2: more than " \
         "$B/05_translate" "$model" one "$(yes x | head -n 5000)"
     check "05_translate: a text that begins with --" [ -n "$(t5 "$model" -- --beams)" ]
@@ -434,6 +442,7 @@ translator() {
         damaged "no $file" /$file "rm $file"
         damaged "half of $file" /$file "head -c \$((\$(wc -c < $file) / 2)) $file > half && mv half $file"
         damaged "an empty $file" /$file ": > $file"
+        damaged "a $file without an end" /$file "ln -sf /dev/zero $file"
     done
     damaged "weights that are no numbers" ": the logits are not finite" "$not_numbers"
     damaged "two files changed places" / 'mv spiece.model x; mv model.safetensors spiece.model; mv x model.safetensors'
@@ -537,6 +546,11 @@ says_long_query() {
         [ "$(wc -l < "$work/found")" -eq 3 ]
 }
 
+says_large() { # MESSAGE: of a file that would take all memory
+    head -c 268435457 /dev/zero | search "$model" /dev/stdin cat > "$work/found" 2> "$work/messages"
+    [ $? = 1 ] && [ "$(cat "$work/messages")" = "$*" ]
+}
+
 # --embed: 11 rows of 32 floats; of blank lines zeros, of equal ones the same; nothing is read from the input.
 embeds() {
     for threads in 1 2; do
@@ -623,6 +637,8 @@ part_search() {
     check "12_search: nothing to find" finds_nothing ''
     check "12_search: no query" finds_nothing
     check "12_search: a query that is too long" says_long_query
+    check "12_search: a line without an end" says_endless 12_search "$model" "$small"
+    check "12_search: a file without an end" says_large 12_search: /dev/stdin: larger than 268435456 bytes
     check "12_search --embed" embeds
     check "12_search --timing" prints_search_times
     check "12_search --index" keeps_index
@@ -651,6 +667,7 @@ part_search() {
         [ $file = vocab.txt ] || # which is a smaller vocabulary
             damaged_encoder "half of $file" / "head -c \$((\$(wc -c < $file) / 2)) $file > half && mv half $file"
         damaged_encoder "an empty $file" / ": > $file"
+        damaged_encoder "a $file without an end" /$file "ln -sf /dev/zero $file"
     done
     damaged_encoder "weights that are no numbers" ": a vector is not finite" "$not_numbers"
     if [ -c /dev/full ]; then
@@ -830,6 +847,7 @@ part_generate() {
     check "13_generate --context" fills_context
     check "13_generate --chat" talks
     check "13_generate --chat: a long line" talks_at_length
+    check "13_generate --chat: a line without an end" says_endless 13_generate --chat $model
     check "13_generate --chat: the end of a turn" ends_turns
     check "13_generate --template" shows_templates
     check "13_generate --seed" draws_same '--seed 5' '--threads 2 --seed=5'
@@ -864,6 +882,7 @@ part_generate() {
     for file in config.json model.safetensors tokenizer.json generation_config.json tokenizer_config.json; do
         damaged_decoder "half of $file" /$file "head -c \$((\$(wc -c < $file) / 2)) $file > half && mv half $file"
         damaged_decoder "an empty $file" /$file ": > $file"
+        damaged_decoder "a $file without an end" /$file "ln -sf /dev/zero $file"
     done
     damaged_decoder "weights that are no numbers" ": the logit of token 0 is NaN" "$not_numbers"
     rm -rf "$work/model" && cp -R $model "$work/model" && rm "$work/model/tokenizer_config.json"

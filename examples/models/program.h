@@ -36,7 +36,7 @@
 
 enum {
     PROGRAM_LINE = 1 << 20, /* bytes of a line, at most */
-    PROGRAM_INPUT = 1 << 26 /* of a text */
+    PROGRAM_INPUT = 1 << 26 /* of a line that is too long, and of a text, before it is taken for one without an end */
 };
 
 static const char *program_name = "program"; /* messages begin with it */
@@ -124,14 +124,19 @@ typedef struct program_line {
    bytes is cut, but not to less than shows that it is longer. */
 static inline int program_read_line(program_line *line)
 {
+    size_t passed = 0;
     int c, any = 0;
     line->number++;
     line->error = NULL;
     for (line->size = 0; (c = getc(stdin)) != EOF; any = 1) {
         if (c == '\n')
             break;
-        if (line->size == PROGRAM_LINE + 2)
-            continue;
+        if (line->size == PROGRAM_LINE + 2) {
+            if (++passed < PROGRAM_INPUT)
+                continue;
+            line->error = "the input has a line without an end: more than 67108864 bytes";
+            return 0;
+        }
         if (line->size == line->room) {
             size_t room = 2 * line->room + 256;
             char *larger = (char *)realloc(line->text, room);
