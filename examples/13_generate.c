@@ -572,6 +572,19 @@ static const char *open_model(program *p)
     return program_about(p->opts.directory, error);
 }
 
+/* The tokenizer, which must not make tokens that the model does not have. */
+static const char *open_tokenizer(program *p)
+{
+    size_t vocab_size = p->model.config.vocab_size;
+    const char *error = tokenizer_open(&p->tokens, p->opts.directory);
+    int32_t last = error ? -1 : tokenizer_last(&p->tokens);
+    if (error || last < 0 || (size_t)last < vocab_size)
+        return error;
+    snprintf(p->error, sizeof p->error, "the tokenizer has a token %ld, config.json a vocab_size of %lu", (long)last,
+             (unsigned long)vocab_size);
+    return of_model(p, p->error);
+}
+
 /* What the command line says, else what the model's own generation_config.json does. */
 static const char *begin_sampler(program *p)
 {
@@ -683,7 +696,7 @@ int main(int argc, char **argv)
         return status;
     }
     error = open_model(&p);
-    if (!error && (error = tokenizer_open(&p.tokens, p.opts.directory)) != NULL)
+    if (!error && (error = open_tokenizer(&p)) != NULL)
         end(&p);
     if (error)
         return program_failed("%s", error);

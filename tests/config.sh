@@ -769,6 +769,19 @@ talks_at_length() { # a line that is too long is none
     [ $? = 1 ] && [ "$(cat "$work/messages")" = '13_generate: the input: line 1: more than 1048576 bytes' ] &&
         greedy --chat --max-tokens 5 $model 'And now?' | cmp - "$work/one"
 }
+# adds_token ID SPECIAL: the model, whose tokenizer has one more token.
+adds_token() {
+    rm -rf "$work/model" && cp -R $model "$work/model" &&
+        added="{\"id\": $1, \"content\": \"zyx\", \"special\": $2}," &&
+        sed "s/\"added_tokens\": \\[/&$added/" $model/tokenizer.json > "$work/model/tokenizer.json"
+}
+# A token that a text may have and the model has not is told at once; a special one is in no text.
+minds_vocabulary() {
+    adds_token 384 true && greedy --max-tokens 3 "$work/model" "$prompt" > "$work/one" && [ -s "$work/one" ] &&
+        adds_token 384 false &&
+        says 1 "13_generate: $work/model: the tokenizer has a token 384, config.json a vocab_size of 384" \
+            "$B/13_generate" --prompt-ids 1 "$work/model"
+}
 # An answer ends at the family's token, whatever the model's files say.
 ends_turns() {
     rm -rf "$work/model" && cp -R $model "$work/model" &&
@@ -848,6 +861,7 @@ part_generate() {
     check "13_generate --chat" talks
     check "13_generate --chat: a long line" talks_at_length
     check "13_generate --chat: a line without an end" says_endless 13_generate --chat $model
+    check "13_generate: more tokens than the model has" minds_vocabulary
     check "13_generate --chat: the end of a turn" ends_turns
     check "13_generate --template" shows_templates
     check "13_generate --seed" draws_same '--seed 5' '--threads 2 --seed=5'
