@@ -36,7 +36,7 @@ typedef struct options {
 
 /* What has been generated and not written: the bytes of a character that is not whole, or what may become --stop. */
 typedef struct waiting {
-    char *bytes;
+    char *bytes; /* never NULL while there is a text */
     size_t size, room;
     int terminal; /* whether stdout is one */
 } waiting;
@@ -256,7 +256,7 @@ static const char *put_token(program *p, int32_t id, int first, int *stopped)
     *stopped = 0;
     if (p->opts.ids)
         printf("%s%ld", first ? "" : " ", (long)id);
-    size = tokenizer_piece(&p->tokens, id, first && p->begins, w->bytes ? w->bytes + w->size : NULL, w->room - w->size);
+    size = tokenizer_piece(&p->tokens, id, first && p->begins, w->bytes + w->size, w->room - w->size);
     if (size > w->room - w->size) {
         size_t room = 2 * (w->size + size) + 64;
         char *larger = (char *)realloc(w->bytes, room);
@@ -266,7 +266,7 @@ static const char *put_token(program *p, int32_t id, int first, int *stopped)
         w->room = room;
         tokenizer_piece(&p->tokens, id, first && p->begins, w->bytes + w->size, room - w->size);
     }
-    if (!p->opts.chat || chat_hear(&p->talk, &p->tokens, id, w->bytes ? w->bytes + w->size : "", size))
+    if (!p->opts.chat || chat_hear(&p->talk, &p->tokens, id, w->bytes + w->size, size))
         w->size += size;
     sure = before_stop(w, p->opts.stop, stopped);
     if (p->opts.ids) {
@@ -631,9 +631,11 @@ static int begin_writing(program *p)
     status = o->threads == 1 ? ATTN_OK : attn_pool_new(&p->model.net.parallel, o->threads);
     if (status != ATTN_OK)
         return program_failed("--threads: %s", attn_status_string(status));
+    p->out.room = 64;
+    p->out.bytes = (char *)malloc(p->out.room);
     p->logits = (float *)malloc(config->vocab_size * sizeof *p->logits);
     p->out.terminal = program_is_terminal(1);
-    error = p->logits ? begin_sampler(p) : "no memory";
+    error = p->out.bytes && p->logits ? begin_sampler(p) : "no memory";
     return error ? program_failed("%s", error) : 0;
 }
 

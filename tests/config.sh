@@ -735,6 +735,15 @@ stops_before() {
 }
 stops_nowhere() { continues $model/stopped.out greedy --stop 'no such text' $model "$prompt"; }
 
+# A text that ends before its first byte: with a token that stops it, or with special ones, which have no bytes.
+ends_before_it_begins() {
+    [ "$(greedy --prompt-ids 72 $model)" = '' ] && [ "$(greedy --ids --prompt-ids 72 $model)" = '' ] || return 1
+    rm -rf "$work/model" && cp -R $model "$work/model" &&
+        echo '{"eos_token_id": 383}' > "$work/model/generation_config.json" || return 1
+    [ "$(greedy --ids --max-tokens 1 --prompt-ids 205 "$work/model")" = 0 ] &&
+        [ "$(greedy --max-tokens 1 --prompt-ids 205 "$work/model"; echo .)" = "$(echo; echo .)" ]
+}
+
 # The context: what was written before it is full stays, and the status says that it is.
 fills_context() {
     tokens=$(wc -w < $model/ids.txt)
@@ -857,6 +866,7 @@ part_generate() {
     check "13_generate --max-tokens, no generation_config.json" goes_on
     check "13_generate --stop" stops_before
     check "13_generate --stop: nowhere" stops_nowhere
+    check "13_generate: no byte of a text" ends_before_it_begins
     check "13_generate --context" fills_context
     check "13_generate --chat" talks
     check "13_generate --chat: a long line" talks_at_length
