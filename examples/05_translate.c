@@ -141,7 +141,7 @@ static const char *open_model(program *p)
     program_progress loading = program_progress_of("loading");
     const char *error = t5_open(&p->model, p->opts.directory, loading.doing ? program_show_progress : NULL, &loading);
     program_end_progress(&loading);
-    return error;
+    return program_about(p->opts.directory, error);
 }
 
 /* The cross-attention of a translation: its pieces are the rows, those of the text with its prefix the columns. */
@@ -157,7 +157,7 @@ static const char *draw(t5 *model, const translation *result, const char *path)
     pieces = (char(*)[PIECE])malloc((rows + cols) * sizeof *pieces);
     labels = (const char **)malloc((rows + cols) * sizeof *labels);
     weights = (float *)malloc((rows * cols + 1) * sizeof *weights);
-    if (pieces && labels && weights && (error = translate_attention(model, result, weights)) == NULL) {
+    if (pieces && labels && weights && (error = program_about(model->files.directory, translate_attention(model, result, weights))) == NULL) {
         for (size_t i = 0; i < rows + cols; i++) {
             size_t end = PIECE - 1;
             int32_t id = i < rows ? result->ids[i] : result->source[i - rows];
@@ -213,16 +213,13 @@ static const char *translate_batch(program *p, const translate_text *lines, size
         if (is_text(lines[i]))
             p->texts[used++] = lines[i];
     if (used)
-        error = translate(&p->model, &o->translate, p->texts, used, p->results, &p->times);
+        error = program_about(o->directory, translate(&p->model, &o->translate, p->texts, used, p->results, &p->times));
     for (size_t i = 0; i < count && !error; i++) {
         const translation *result = is_text(lines[i]) ? &p->results[next++] : NULL;
-        if (result ? result->error[0] : lines[i].size > PROGRAM_LINE) {
-            fprintf(stderr, "%s %lu: ", kind, (unsigned long)(first + i));
-            if (result)
-                fprintf(stderr, "%s\n", result->error);
-            else
-                fprintf(stderr, "more than %d bytes\n", PROGRAM_LINE);
-            p->failed = 1;
+        if (result && result->error[0]) {
+            p->failed = program_failed("%s %lu: %s", kind, (unsigned long)(first + i), result->error);
+        } else if (lines[i].size > PROGRAM_LINE) {
+            p->failed = program_failed("%s %lu: more than %d bytes", kind, (unsigned long)(first + i), PROGRAM_LINE);
         } else if (result) {
             print_translation(o, result);
         }
@@ -261,15 +258,15 @@ static const char *translate_input(program *p)
     translate_text *lines = (translate_text *)malloc(batch * sizeof *lines);
     const char *error = buffers && lines ? NULL : "no memory";
     for (count = batch; count == batch && !error; number += count) {
-        int more = 1;
-        for (count = 0; count < batch && (more = program_read_line(stdin, &buffers[count])) > 0; count++) {
+        for (count = 0; count < batch && program_read_line(&buffers[count]); count++) {
             lines[count].text = buffers[count].text;
             lines[count].size = buffers[count].size;
         }
-        error = more < 0 ? "no memory" : count ? translate_batch(p, lines, count, "line", number) : NULL;
+        if (count)
+            error = translate_batch(p, lines, count, "the input: line", number);
+        if (!error && count < batch)
+            error = buffers[count].error;
     }
-    if (!error && ferror(stdin))
-        error = "the input cannot be read";
     for (size_t i = 0; buffers && i < batch; i++)
         free(buffers[i].text);
     free(lines);
@@ -286,16 +283,12 @@ static int run(program *p)
     if (o->translate.search.beams > p->model.config.vocab_size / 2)
         return program_wrong("--beams: more than half of the tokens that the model has", NULL, NULL);
     status = o->threads == 1 ? ATTN_OK : attn_pool_new(&p->model.net.parallel, o->threads);
-    if (status != ATTN_OK) {
-        fprintf(stderr, "05_translate: --threads: %s\n", attn_status_string(status));
-        return 1;
-    }
+    if (status != ATTN_OK)
+        return program_failed("--threads: %s", attn_status_string(status));
     p->texts = (translate_text *)malloc(o->batch * sizeof *p->texts);
     p->results = (translation *)malloc(o->batch * sizeof *p->results);
     error = !p->texts || !p->results ? "no memory" : o->count ? translate_arguments(p) : translate_input(p);
-    if (error)
-        fprintf(stderr, "05_translate: %s\n", error);
-    return error || p->failed;
+    return error ? program_failed("%s", error) : p->failed;
 }
 
 int main(int argc, char **argv)
@@ -304,7 +297,7 @@ int main(int argc, char **argv)
     double start = program_now(), loading;
     const char *error;
     int status;
-    program_begin("05_translate");
+    program_begin(show_program = "05_translate");
     p.opts.translate = translate_defaults();
     p.opts.translate.search.beams = 0; /* not given */
     status = read_options(&p.opts, argc, argv);
@@ -312,15 +305,12 @@ int main(int argc, char **argv)
         return status;
     if (p.opts.help) {
         help();
-        return show_done();
+        return fflush(stdout) != 0 || ferror(stdout) ? program_failed("the output cannot be written") : 0;
     }
     if (!p.opts.batch)
         p.opts.batch = !p.opts.count && program_is_terminal(0) ? 1 : 8;
-    if ((error = open_model(&p)) != NULL) {
-        program_put(stderr, error, strlen(error)); /* it begins with the directory's name */
-        putc('\n', stderr);
-        return 1;
-    }
+    if ((error = open_model(&p)) != NULL)
+        return program_failed("%s", error);
     loading = program_now() - start;
     p.times.now = program_now;
     status = run(&p);

@@ -20,7 +20,11 @@
 
 #include <math.h>
 
-enum { CHUNK = 1024, TOP = 5 }; /* lines between two looks at the progress; results of a query, if nothing is said */
+enum {
+    CHUNK = 1024,       /* lines between two looks at the progress */
+    TOP = 5,            /* results of a query, if nothing is said */
+    FILE_SIZE = 1 << 28 /* bytes of the file, at most: it is held whole, and so are the vectors of its lines */
+};
 
 static const char INDEX[] = ".attn-index"; /* what the name of an index ends in */
 
@@ -117,7 +121,7 @@ static const char *read_text(notes *n, const char *path)
     if (!file)
         return file_failed(path, strerror(errno));
     do {
-        char *larger = room < (size_t)PTRDIFF_MAX / 2 ? (char *)realloc(n->text, 2 * room + (1 << 16) + 1) : NULL;
+        char *larger = (char *)realloc(n->text, 2 * room + (1 << 16) + 1);
         if (!larger) {
             fclose(file);
             return file_failed(path, "no memory");
@@ -126,10 +130,12 @@ static const char *read_text(notes *n, const char *path)
         room = 2 * room + (1 << 16);
         errno = 0;
         n->size += fread(n->text + n->size, 1, room - n->size, file);
-    } while (n->size == room);
+    } while (n->size == room && n->size <= FILE_SIZE);
     failed = ferror(file) ? (errno ? errno : EIO) : 0;
     fclose(file);
     n->text[n->size] = 0;
+    if (n->size > FILE_SIZE)
+        return file_failed(path, "larger than 268435456 bytes");
     return failed ? file_failed(path, strerror(failed)) : NULL;
 }
 
@@ -175,7 +181,7 @@ static const char *find_kinds(program *p)
         bert_text line = n->lines[i];
         n->kind_of[i] = none;
         if (line.size > PROGRAM_LINE) {
-            fprintf(stderr, "%s: line %lu: more than %d bytes\n", p->opts.path, (unsigned long)(i + 1), PROGRAM_LINE);
+            program_too_long(p->opts.path, i + 1);
             p->failed = 1;
         }
         if (line.size > PROGRAM_LINE || program_is_blank(line.text, line.size))
@@ -248,7 +254,7 @@ static const char *embed_lines(program *p)
     p->embedded = n->different;
     p->tokens = p->model.tokens;
     p->times = p->model.times;
-    return error;
+    return program_about(p->opts.directory, error);
 }
 
 /* The vectors of all kinds of lines, from the index if there is one to trust. */
@@ -277,13 +283,11 @@ static const char *find_vectors(program *p)
         key.text = vectors_hash(0, n->text, n->size);
         state = vectors_load(path, key, n->vectors, error);
         if (state < 0)
-            fprintf(stderr, "%s; it is made anew\n", error);
+            program_failed("%s; it is made anew", error);
     }
     failed = state > 0 ? NULL : embed_lines(p);
-    if (!failed && path && state <= 0 && !vectors_store(path, key, n->vectors, error)) {
-        fprintf(stderr, "%s\n", error);
-        p->failed = 1;
-    }
+    if (!failed && path && state <= 0 && !vectors_store(path, key, n->vectors, error))
+        p->failed = program_failed("%s", error);
     free(path);
     return failed;
 }
@@ -395,11 +399,11 @@ static const char *search(program *p, searcher *s, bert_text text)
     size_t d = p->model.config.hidden_size, i, count;
     const char *error = bert_embed(&p->model, s->query, &text, 1);
     if (error)
-        return error;
+        return program_about(p->opts.directory, error);
     normalise(s->query, 1, d);
     layers_project(net, s->scores, s->query, 1, attn_mat_of(n->vectors, ATTN_F32, n->different, d), 1);
     if (net->failed)
-        return net->error;
+        return program_about(p->opts.directory, net->error);
     count = select_best(s->best, p->opts.top, s->scores, n->different);
     for (i = 0; i < count; i++) {
         bert_text line = n->kinds[s->best[i].kind];
@@ -432,15 +436,14 @@ static const char *search_arguments(program *p, searcher *s)
 
 static const char *search_input(program *p, searcher *s)
 {
-    program_line line = {NULL, 0, 0};
+    program_line line = {NULL, 0, 0, 0, NULL};
     const char *error = NULL;
-    int more = 1;
-    for (size_t number = 1; !error && (more = program_read_line(stdin, &line)) > 0; number++) {
+    while (!error && program_read_line(&line)) {
         bert_text query;
         query.text = line.text;
         query.size = line.size;
         if (line.size > PROGRAM_LINE) {
-            fprintf(stderr, "line %lu: more than %d bytes\n", (unsigned long)number, PROGRAM_LINE);
+            program_too_long("the input", line.number);
             p->failed = 1;
         } else if (!program_is_blank(line.text, line.size)) {
             error = search(p, s, query);
@@ -449,10 +452,8 @@ static const char *search_input(program *p, searcher *s)
         if (!error)
             error = flush();
     }
-    if (!error)
-        error = more < 0 ? "no memory" : ferror(stdin) ? "the input cannot be read" : NULL;
     free(line.text);
-    return error;
+    return error ? error : line.error;
 }
 
 static const char *search_all(program *p)
@@ -502,7 +503,7 @@ static const char *open_model(program *p)
     opts.user = &loading;
     error = bert_open(&p->model, p->opts.directory, &opts);
     program_end_progress(&loading);
-    return error;
+    return program_about(p->opts.directory, error);
 }
 
 static void show_times(const program *p, double loading)
@@ -530,7 +531,7 @@ int main(int argc, char **argv)
     if (p.opts.help) {
         help();
         error = flush();
-        return error ? program_failed(error) : 0;
+        return error ? program_failed("%s", error) : 0;
     }
     error = open_model(&p);
     loading = program_now() - start;
@@ -540,7 +541,7 @@ int main(int argc, char **argv)
     if (!error && p.opts.timing)
         show_times(&p, loading);
     if (error)
-        program_failed(error);
+        program_failed("%s", error);
     free(p.notes.text);
     free(p.notes.lines);
     free(p.notes.kinds);

@@ -24,7 +24,6 @@ enum {
     NOT_GIVEN = 1000, /* a real that no option can have */
     CHUNK = 512,      /* tokens of a prompt that are read at once: more take memory, and are not faster */
     CONTEXT = 4096,   /* tokens of a text, unless --context says more */
-    PROMPT = 1 << 26, /* bytes of a prompt from the input */
     STOPS = 20        /* eos_ids and the family's own */
 };
 
@@ -38,7 +37,7 @@ typedef struct options {
 
 /* What has been generated and not written: the bytes of a character that is not whole, or what may become --stop. */
 typedef struct waiting {
-    char *bytes;
+    char *bytes; /* never NULL while there is a text */
     size_t size, room;
     int terminal; /* whether stdout is one */
 } waiting;
@@ -204,8 +203,7 @@ static size_t measure(const unsigned char *bytes, size_t size, int *whole, int *
 /* Writes a character; to a terminal, a space for what it would obey. */
 static void put_character(const waiting *w, const unsigned char *bytes, size_t size)
 {
-    int control = (bytes[0] < 0x20 && bytes[0] != '\n' && bytes[0] != '\t') || bytes[0] == 0x7f ||
-                  (size == 2 && bytes[0] == 0xc2 && bytes[1] < 0xa0);
+    int control = bytes[0] != '\n' && bytes[0] != '\t' && shown_is_control((const char *)bytes, size);
     if (w->terminal && control)
         putchar(' ');
     else
@@ -259,7 +257,7 @@ static const char *put_token(program *p, int32_t id, int first, int *stopped)
     *stopped = 0;
     if (p->opts.ids)
         printf("%s%ld", first ? "" : " ", (long)id);
-    size = tokenizer_piece(&p->tokens, id, first && p->begins, w->bytes ? w->bytes + w->size : NULL, w->room - w->size);
+    size = tokenizer_piece(&p->tokens, id, first && p->begins, w->bytes + w->size, w->room - w->size);
     if (size > w->room - w->size) {
         size_t room = 2 * (w->size + size) + 64;
         char *larger = (char *)realloc(w->bytes, room);
@@ -269,7 +267,7 @@ static const char *put_token(program *p, int32_t id, int first, int *stopped)
         w->room = room;
         tokenizer_piece(&p->tokens, id, first && p->begins, w->bytes + w->size, room - w->size);
     }
-    if (!p->opts.chat || chat_hear(&p->talk, &p->tokens, id, w->bytes ? w->bytes + w->size : "", size))
+    if (!p->opts.chat || chat_hear(&p->talk, &p->tokens, id, w->bytes + w->size, size))
         w->size += size;
     sure = before_stop(w, p->opts.stop, stopped);
     if (p->opts.ids) {
@@ -293,6 +291,12 @@ static const char *put_end(program *p, int stopped)
 
 /* ==== Reading and writing ======================================================================================== */
 
+/* An error of the model, the tokenizer or what comes of them. */
+static const char *of_model(const program *p, const char *error)
+{
+    return program_about(p->opts.directory, error);
+}
+
 static const char *is_full(program *p)
 {
     snprintf(p->error, sizeof p->error, "a text of %lu tokens does not fit into the context of %lu%s",
@@ -311,7 +315,7 @@ static const char *read_rest(program *p)
         size_t at = p->text.length, count = p->ids.count - at < CHUNK ? p->ids.count - at : CHUNK;
         error = decoder_read(&p->model, &p->text, p->ids.ids + at, count, at + count < p->ids.count ? NULL : p->logits);
     }
-    return error;
+    return of_model(p, error);
 }
 
 static const char *read_prompt(program *p)
@@ -320,7 +324,7 @@ static const char *read_prompt(program *p)
     size_t count = p->ids.count - p->text.length;
     const char *error;
     sample_forget(&p->draw);
-    error = sample_saw(&p->draw, p->ids.ids, p->ids.count);
+    error = of_model(p, sample_saw(&p->draw, p->ids.ids, p->ids.count));
     if (!error)
         error = read_rest(p);
     p->read += error ? 0 : count;
@@ -346,7 +350,7 @@ static const char *write_text(program *p)
         return error;
     for (size_t written = 0; written < p->opts.max_tokens && !stopped; written++) {
         int32_t id;
-        if ((error = read_rest(p)) != NULL || (error = sample_next(&p->draw, p->logits, &id)) != NULL ||
+        if ((error = read_rest(p)) != NULL || (error = of_model(p, sample_next(&p->draw, p->logits, &id))) != NULL ||
             stops_at(p, id))
             break;
         p->written++;
@@ -365,7 +369,7 @@ static const char *begin_text(program *p, int only)
     size_t room = p->context, most = p->ids.count + p->opts.max_tokens;
     if (only && most < room && p->ids.count > 0)
         room = most;
-    return decoder_begin(&p->model, &p->text, room, cache_type(p->opts.cache));
+    return of_model(p, decoder_begin(&p->model, &p->text, room, cache_type(p->opts.cache)));
 }
 
 /* ==== A text ===================================================================================================== */
@@ -382,11 +386,11 @@ static const char *read_input(program *p, char **text, size_t *size)
             return "no memory";
         *text = larger;
         *size += fread(*text + *size, 1, room - *size, stdin);
-    } while (*size == room && *size <= PROMPT);
+    } while (*size == room && *size <= PROGRAM_INPUT);
     if (ferror(stdin))
         return "the input cannot be read";
-    if (*size > PROMPT) {
-        snprintf(p->error, sizeof p->error, "the input has more than %d bytes", PROMPT);
+    if (*size > PROGRAM_INPUT) {
+        snprintf(p->error, sizeof p->error, "the input has more than %d bytes", PROGRAM_INPUT);
         return p->error;
     }
     if (*size > 0 && (*text)[*size - 1] == '\n')
@@ -433,7 +437,7 @@ static const char *continue_text(program *p)
         if (!error)
             error = tokenizer_begin(&p->tokens, &p->ids);
         if (!error)
-            error = tokenizer_encode(&p->tokens, text, size, 0, &p->ids);
+            error = of_model(p, tokenizer_encode(&p->tokens, text, size, 0, &p->ids));
     }
     free(input);
     if (!error && p->ids.count == 0)
@@ -462,7 +466,7 @@ static const char *begin_chat(program *p, json config)
     if (!opts.date && format && today && strftime(p->date, sizeof p->date, format, today) > 0)
         opts.date = p->date;
     if (opts.family == CHAT_NONE)
-        return "--chat: no template is known for this model; --family names one";
+        return of_model(p, "no chat template is known for this model; --family names one");
     p->stop_count += chat_stops(opts.family, &p->tokens, p->stops + p->stop_count);
     return chat_begin(&p->talk, &opts);
 }
@@ -472,7 +476,7 @@ static const char *render(program *p)
 {
     const char *error = chat_render(&p->talk);
     p->rendered.count = 0;
-    return error ? error : chat_encode(&p->talk, &p->tokens, &p->rendered);
+    return of_model(p, error ? error : chat_encode(&p->talk, &p->tokens, &p->rendered));
 }
 
 static const char *show_template(program *p)
@@ -510,24 +514,28 @@ static const char *converse(program *p, const char *text, size_t size)
     if (!error)
         error = write_text(p);
     if (!error && p->talk.opts.family == CHAT_GPT_OSS && p->talk.messages[p->talk.message_count - 1].size == 0)
-        fputs("13_generate: an answer of thoughts alone: --max-tokens gives more\n", stderr);
+        program_failed("an answer of thoughts alone: --max-tokens gives more");
     return error;
 }
 
 static const char *converse_input(program *p, int *failed)
 {
-    int prompts = program_is_terminal(0) && program_is_terminal(1), more = 1;
-    program_line line = {NULL, 0, 0};
+    int prompts = program_is_terminal(0) && program_is_terminal(1);
+    program_line line = {NULL, 0, 0, 0, NULL};
     const char *error = NULL;
-    for (size_t number = 1; !error; number++) {
+    while (!error) {
         if (prompts) {
             fputs("> ", stdout);
             fflush(stdout);
         }
-        if ((more = program_read_line(stdin, &line)) <= 0)
+        if (!program_read_line(&line)) {
+            error = line.error;
+            if (prompts && !error)
+                putchar('\n');
             break;
+        }
         if (line.size > PROGRAM_LINE) {
-            fprintf(stderr, "line %lu: more than %d bytes\n", (unsigned long)number, PROGRAM_LINE);
+            program_too_long("the input", line.number);
             *failed = 1;
         } else if (!program_is_blank(line.text, line.size)) {
             error = converse(p, line.text, line.size);
@@ -535,12 +543,8 @@ static const char *converse_input(program *p, int *failed)
                 break;
         }
     }
-    if (prompts && !more)
-        putchar('\n');
     free(line.text);
-    if (error)
-        return error;
-    return more < 0 ? "no memory" : ferror(stdin) ? "the input cannot be read" : NULL;
+    return error;
 }
 
 static const char *chat_along(program *p, json config, int *failed)
@@ -566,7 +570,20 @@ static const char *open_model(program *p)
     opts.user = &progress;
     error = decoder_open(&p->model, p->opts.directory, &opts);
     program_end_progress(&progress);
-    return error;
+    return program_about(p->opts.directory, error);
+}
+
+/* The tokenizer, which must not make tokens that the model does not have. */
+static const char *open_tokenizer(program *p)
+{
+    size_t vocab_size = p->model.config.vocab_size;
+    const char *error = tokenizer_open(&p->tokens, p->opts.directory);
+    int32_t last = error ? -1 : tokenizer_last(&p->tokens);
+    if (error || last < 0 || (size_t)last < vocab_size)
+        return error;
+    snprintf(p->error, sizeof p->error, "the tokenizer has a token %ld, config.json a vocab_size of %lu", (long)last,
+             (unsigned long)vocab_size);
+    return of_model(p, p->error);
 }
 
 /* What the command line says, else what the model's own generation_config.json does. */
@@ -580,7 +597,7 @@ static const char *begin_sampler(program *p)
     opts.top_p = o->top_p < NOT_GIVEN ? o->top_p : c->top_p;
     opts.repetition_penalty = o->repetition_penalty < NOT_GIVEN ? o->repetition_penalty : c->repetition_penalty;
     opts.seed = o->seed < SIZE_MAX ? o->seed : (size_t)(sample_random((uint64_t)time(NULL), (uint64_t)clock()) >> 32);
-    return sample_begin(&p->draw, &opts, c->vocab_size);
+    return of_model(p, sample_begin(&p->draw, &opts, c->vocab_size));
 }
 
 static void show_times(const program *p, double loading)
@@ -613,14 +630,14 @@ static int begin_writing(program *p)
     for (; p->stop_count < config->eos_count; p->stop_count++)
         p->stops[p->stop_count] = config->eos_ids[p->stop_count];
     status = o->threads == 1 ? ATTN_OK : attn_pool_new(&p->model.net.parallel, o->threads);
-    if (status != ATTN_OK) {
-        fprintf(stderr, "13_generate: --threads: %s\n", attn_status_string(status));
-        return 1;
-    }
+    if (status != ATTN_OK)
+        return program_failed("--threads: %s", attn_status_string(status));
+    p->out.room = 64;
+    p->out.bytes = (char *)malloc(p->out.room);
     p->logits = (float *)malloc(config->vocab_size * sizeof *p->logits);
     p->out.terminal = program_is_terminal(1);
-    error = p->logits ? begin_sampler(p) : "no memory";
-    return error ? program_failed(error) : 0;
+    error = p->out.bytes && p->logits ? begin_sampler(p) : "no memory";
+    return error ? program_failed("%s", error) : 0;
 }
 
 /* With an open model and tokenizer. Returns the exit status. */
@@ -631,7 +648,7 @@ static int run(program *p)
     if (status)
         return status;
     error = p->opts.chat ? chat_along(p, p->model.files.config, &failed) : continue_text(p);
-    return error ? program_failed(error) : failed;
+    return error ? program_failed("%s", error) : failed;
 }
 
 /* --template: without weights. */
@@ -644,7 +661,7 @@ static int run_template(program *p)
         error = tokenizer_open(&p->tokens, p->opts.directory);
     if (!error)
         error = chat_along(p, files.config, &failed);
-    failed = error ? program_failed(error) : failed;
+    failed = error ? program_failed("%s", error) : failed;
     checkpoint_close(&files);
     return failed;
 }
@@ -681,12 +698,11 @@ int main(int argc, char **argv)
         end(&p);
         return status;
     }
-    if ((error = open_model(&p)) != NULL)
-        return program_failed(error);
-    if ((error = tokenizer_open(&p.tokens, p.opts.directory)) != NULL) {
-        decoder_close(&p.model);
-        return program_failed(error);
-    }
+    error = open_model(&p);
+    if (!error && (error = open_tokenizer(&p)) != NULL)
+        end(&p);
+    if (error)
+        return program_failed("%s", error);
     loading = program_now() - start;
     status = run(&p);
     if (p.opts.timing && status != 2)

@@ -61,9 +61,13 @@ static inline void show_try(attn_status status, const char *call)
     exit(1);
 }
 
+/* What messages about files begin with: as the program was called, once it has asked for its directory. */
+static const char *show_program = "a program of show.h";
+
 /* The directory for pictures: the program's only argument, or the current directory. */
 static inline const char *show_directory(int argc, char **argv)
 {
+    show_program = argv[0];
     if (argc > 2) {
         fprintf(stderr, "usage: %s [directory for pictures]\n", argv[0]);
         exit(1);
@@ -76,7 +80,7 @@ static inline int show_done(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return 0;
-    fprintf(stderr, "cannot write the output: %s\n", strerror(errno));
+    fprintf(stderr, "%s: the output cannot be written: %s\n", show_program, strerror(errno));
     return 1;
 }
 
@@ -443,7 +447,8 @@ static inline show_map show_map_of(const char *title, show_colours colours, int 
     return map;
 }
 
-/* The next character of a UTF-8 text. U+FFFD stands for what is none, or has no place in XML. */
+/* The next character of a UTF-8 text. U+FFFD stands for what is none, for
+   what a terminal would obey, and for what has no place in XML. */
 static inline uint32_t show__character(const char **text)
 {
     static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
@@ -458,7 +463,7 @@ static inline uint32_t show__character(const char **text)
         code = code << 6 | (s[i] & 0x3fU);
     }
     *text += more + 1;
-    if (code < 0x20 || code == 0x7f || (!more && code > 0x7f) || s[0] >= 0xf8)
+    if (code < 0x20 || (code >= 0x7f && code < 0xa0) || (!more && code > 0x7f) || s[0] >= 0xf8)
         return 0xfffd;
     if (code < least[more] || (code >= 0xd800 && code <= 0xdfff) || code > 0x10ffff || code == 0xfffe || code == 0xffff)
         return 0xfffd;
@@ -870,7 +875,7 @@ static inline void show__file_failed(const char *path, const char *part)
     if (part)
         remove(part);
     fflush(stdout);
-    fprintf(stderr, "cannot write %s: %s\n", path, strerror(reason));
+    fprintf(stderr, "%s: %s: cannot be written: %s\n", show_program, path, strerror(reason));
     exit(1);
 }
 

@@ -354,10 +354,21 @@ stops_reading() {
     [ $? = 1 ] && grep -q 'after the last tensor$' "$work/messages"
 }
 
+# says_endless PROGRAM ARGUMENTS...: a line of the input that seems to have no end ends the program, with a message.
+says_endless() {
+    tool=$1; shift
+    head -c 68200000 /dev/zero | run "$B/$tool" "$@" > "$work/shown" 2> "$work/messages"
+    [ $? = 1 ] && grep -q -x "$tool: the input has a line without an end: more than 67108864 bytes" "$work/messages"
+}
+
+# Makes the second half of the weights NaN.
+not_numbers='size=$(wc -c < model.safetensors) && head -c $((size / 2)) model.safetensors > half &&
+    head -c $((size - size / 2)) /dev/zero | tr "\0" "\377" >> half && mv half model.safetensors'
+
 # refused NAME CAUSE TOOL BYTES: the tool refuses a file of these bytes, given as printf has them.
 refused() {
     printf "$4" > "$work/hostile file"
-    check "$3 refuses $1" says 1 "hostile file: $2" "$B/$3" "$work/hostile file"
+    check "$3 refuses $1" says 1 "$3: $work/hostile file: $2" "$B/$3" "$work/hostile file"
 }
 
 # ==== Translation =================================================================================================
@@ -373,7 +384,7 @@ translates_lines() {
         printf '\nIs it wonderful?\na\0b\n\377\nthe last'
     } > "$work/lines"
     t5 "$model" < "$work/lines" > "$work/lines.out" 2> "$work/messages"
-    [ $? = 1 ] && [ "$(cat "$work/messages")" = 'line 4: more than 1048576 bytes' ] || return 1
+    [ $? = 1 ] && [ "$(cat "$work/messages")" = '05_translate: the input: line 4: more than 1048576 bytes' ] || return 1
     for options in '--batch 1' '--batch 3 --threads 1' '--batch=4096 --threads 2'; do
         t5 $options "$model" < "$work/lines" 2>&1 > "$work/lines.again" | cmp - "$work/messages" &&
             cmp "$work/lines.out" "$work/lines.again" || return 1
@@ -429,7 +440,7 @@ refuses_options() {
 # damaged NAME FILE COMMAND: the model, after a command in its directory, is refused with a message that names the file.
 damaged() {
     rm -rf "$work/model" && mkdir "$work/model" && cp "$model"/* "$work/model" && (cd "$work/model" && eval "$3")
-    check "05_translate: $1" says 1 "$work/model/$2" "$B/05_translate" "$work/model" "$sentence"
+    check "05_translate: $1" says 1 "05_translate: $work/model$2" "$B/05_translate" "$work/model" "$sentence"
 }
 
 # The command line of examples/05_translate.c.
@@ -439,7 +450,8 @@ translator() {
     check "05_translate --help" grep -q '^usage: 05_translate' "$work/shown"
     check "05_translate: lines, batches, threads" translates_lines
     check "05_translate: nothing to translate" translates_nothing
-    check "05_translate: too many tokens" says 1 "text 2: " \
+    check "05_translate: a line without an end" says_endless 05_translate "$model"
+    check "05_translate: too many tokens" says 1 "05_translate: text 2: more than " \
         "$B/05_translate" "$model" one "$(yes x | head -n 5000)"
     check "05_translate: a text that begins with --" [ -n "$(t5 "$model" -- --beams)" ]
     check "05_translate: options after the texts" \
@@ -460,7 +472,8 @@ translator() {
     check "05_translate --length-penalty is 1" same '' '--length-penalty 1.0'
     check "05_translate --no-early-stopping" differ '' --no-early-stopping
     check "05_translate --attention" draws
-    check "05_translate --attention: no such directory" says 1 "cannot write $work/none/x.svg" \
+    check "05_translate --attention: no such directory" says 1 \
+        "05_translate: $work/none/x.svg: cannot be written: " \
         "$B/05_translate" --attention "$work/none/x.svg" "$model" "$sentence"
     check "05_translate --attention of a blank text" says 1 "--attention" \
         "$B/05_translate" --attention "$work/x.svg" "$model" ' '
@@ -480,15 +493,17 @@ translator() {
     check "05_translate: no model" says 2 "the directory of a model is missing" "$B/05_translate"
     check "05_translate: no such model" says 1 "$work/none/config.json" "$B/05_translate" "$work/none" a
     for file in config.json model.safetensors spiece.model; do
-        damaged "no $file" $file "rm $file"
-        damaged "half of $file" $file "head -c \$((\$(wc -c < $file) / 2)) $file > half && mv half $file"
-        damaged "an empty $file" $file ": > $file"
+        damaged "no $file" /$file "rm $file"
+        damaged "half of $file" /$file "head -c \$((\$(wc -c < $file) / 2)) $file > half && mv half $file"
+        damaged "an empty $file" /$file ": > $file"
+        damaged "a $file without an end" /$file "ln -sf /dev/zero $file"
     done
-    damaged "two files changed places" '' 'mv spiece.model x; mv model.safetensors spiece.model; mv x model.safetensors'
+    damaged "weights that are no numbers" ": the logits are not finite" "$not_numbers"
+    damaged "two files changed places" / 'mv spiece.model x; mv model.safetensors spiece.model; mv x model.safetensors'
     if [ -c /dev/full ]; then
         check "05_translate: no room for the output" says_full "05_translate: the output cannot be written" \
             05_translate "$model" "$sentence"
-        check "05_translate: no room for the help" says_full "cannot write the output: No space left on device" \
+        check "05_translate: no room for the help" says_full "05_translate: the output cannot be written" \
             05_translate --help
     fi
 }
@@ -500,14 +515,14 @@ part_tools() {
     check "tokenize reads lines" lines_agree
     check "tokenize gives text back" gives_back 'the house'
     check "tokenize --decode escapes control characters" escapes
-    check "tokenize: an id that is not there" says 1 "an id that the model does not have" \
+    check "tokenize: an id that is not there" says 1 "tokenize: $model: an id that the model does not have" \
         "$B/tokenize" --decode "$model" 123456
     check "tokenize: not an id" says 1 "tokenize: number 2 of the ids is not an id" "$B/tokenize" --decode "$model" 5 5x
     check "tokenize: contradictory options" says 2 "usage: tokenize" "$B/tokenize" --ids --decode "$model" 5
     check "tokenize: usage" says 2 "usage: tokenize" "$B/tokenize"
     check "tokenize: an unknown option" says 2 "usage: tokenize" "$B/tokenize" --idz "$model" text
-    check "tokenize: no such file" says 1 "$work/none: cannot be opened" "$B/tokenize" "$work/none" text
-    check "tokenize: a directory" says 1 "$work: cannot be read" "$B/tokenize" "$work" text
+    check "tokenize: no such file" says 1 "tokenize: $work/none: cannot be opened" "$B/tokenize" "$work/none" text
+    check "tokenize: a directory" says 1 "tokenize: $work: cannot be read" "$B/tokenize" "$work" text
     refused "an empty model" "no pieces" tokenize ''
     refused "a truncated model" "byte 2: a field is longer than its message" tokenize '\n\005\n'
     refused "an endless number" "byte 5: a number is too long" tokenize '\377\377\377\377\377\377\377\377\377\377\377'
@@ -525,8 +540,8 @@ part_tools() {
         check "tensors: no room for the output" says_full "tensors: the output cannot be written" tensors "$tensors"
     fi
     check "tensors: usage" says 2 "usage: tensors" "$B/tensors"
-    check "tensors: no such file" says 1 "$work/none: cannot be opened" "$B/tensors" "$work/none"
-    check "tensors: a directory" says 1 "$work: cannot be read" "$B/tensors" "$work"
+    check "tensors: no such file" says 1 "tensors: $work/none: cannot be opened" "$B/tensors" "$work/none"
+    check "tensors: a directory" says 1 "tensors: $work: cannot be read" "$B/tensors" "$work"
     refused "an empty file" "no header length" tensors ''
     refused "a header past the end" "a header of 3 bytes in a file of 10" tensors '\003\0\0\0\0\0\0\0{}'
     refused "a huge header" "a header of 9223372036854775807 bytes is too large" tensors \
@@ -550,7 +565,7 @@ make_notes() {
         printf '\nthe last line'
     } > "$notes"
 }
-long_line="$work/notes/notes.txt: line 10: more than 1048576 bytes"
+long_line="12_search: $work/notes/notes.txt: line 10: more than 1048576 bytes"
 
 # finds QUERY LINE TEXT: the query is nearest to itself.
 finds() {
@@ -581,8 +596,13 @@ finds_nothing() { [ -z "$(search "$model" "$notes" "$@" 2> /dev/null < /dev/null
 says_long_query() {
     { head -c 1048577 /dev/zero | tr '\0' x; printf '\ncat\n'; } > "$work/queries"
     search --top 1 "$model" "$small" < "$work/queries" > "$work/found" 2> "$work/messages"
-    [ $? = 1 ] && [ "$(cat "$work/messages")" = 'line 1: more than 1048576 bytes' ] &&
+    [ $? = 1 ] && [ "$(cat "$work/messages")" = '12_search: the input: line 1: more than 1048576 bytes' ] &&
         [ "$(wc -l < "$work/found")" -eq 3 ]
+}
+
+says_large() { # MESSAGE: of a file that would take all memory
+    head -c 268435457 /dev/zero | search "$model" /dev/stdin cat > "$work/found" 2> "$work/messages"
+    [ $? = 1 ] && [ "$(cat "$work/messages")" = "$*" ]
 }
 
 # --embed: 11 rows of 32 floats; of blank lines zeros, of equal ones the same; nothing is read from the input.
@@ -604,7 +624,8 @@ indexed() {
     search --index --timing "$model" "$small" 'worst cat' > "$work/found" 2> "$work/messages" || return 1
     search "$model" "$small" 'worst cat' | cmp - "$work/found" || return 1
     said=$(sed '/^loaded /,$d' "$work/messages")
-    grep -q "^embedded $1 lines " "$work/messages" && [ "$said" = "${2:+$small.attn-index: $2; it is made anew}" ] &&
+    grep -q "^embedded $1 lines " "$work/messages" &&
+        [ "$said" = "${2:+12_search: $small.attn-index: $2; it is made anew}" ] &&
         [ "$(ls "$work/notes" | tr '\n' ' ')" = 'notes.txt small.txt small.txt.attn-index ' ] && return
     cat "$work/messages"; ls "$work/notes"; return 1
 }
@@ -629,8 +650,9 @@ no_room_for_index() {
     status=$?
     rmdir "$small.attn-index" || return 1
     [ $status = 1 ] && grep -q '^1.0000	2	the mat$' "$work/found" &&
-        grep -q 'attn-index: cannot be read' "$work/messages" &&
-        grep -q 'attn-index: cannot be written' "$work/messages" && [ ! -e "$small.attn-index.part" ]
+        grep -q -F "12_search: $small.attn-index: cannot be read" "$work/messages" &&
+        grep -q -F "12_search: $small.attn-index: cannot be written" "$work/messages" &&
+        [ ! -e "$small.attn-index.part" ]
 }
 no_room_on_disk() {
     awk 'BEGIN { for (i = 0; i < 40; i++) print "the cat", i }' > "$small"
@@ -654,7 +676,7 @@ refuses_search_options() {
 }
 damaged_encoder() {
     rm -rf "$work/model" && cp -R "$model" "$work/model" && (cd "$work/model" && eval "$3")
-    check "12_search: $1" says 1 "12_search: $work/model/$2" "$B/12_search" "$work/model" "$small" cat
+    check "12_search: $1" says 1 "12_search: $work/model$2" "$B/12_search" "$work/model" "$small" cat
 }
 
 # The command line of examples/12_search.c.
@@ -669,6 +691,8 @@ part_search() {
     check "12_search: nothing to find" finds_nothing ''
     check "12_search: no query" finds_nothing
     check "12_search: a query that is too long" says_long_query
+    check "12_search: a line without an end" says_endless 12_search "$model" "$small"
+    check "12_search: a file without an end" says_large 12_search: /dev/stdin: larger than 268435456 bytes
     check "12_search --embed" embeds
     check "12_search --timing" prints_search_times
     check "12_search --index" keeps_index
@@ -693,11 +717,13 @@ part_search() {
     check "12_search: no model" says 2 "the directory of a model is missing" "$B/12_search"
     check "12_search: no such model" says 1 "$work/none/config.json" "$B/12_search" "$work/none" "$small" a
     for file in config.json model.safetensors vocab.txt modules.json 1_Pooling/config.json sentence_bert_config.json; do
-        case $file in config.json | model.safetensors | 1_*) damaged_encoder "no $file" $file "rm $file" ;; esac
+        case $file in config.json | model.safetensors | 1_*) damaged_encoder "no $file" /$file "rm $file" ;; esac
         [ $file = vocab.txt ] || # which is a smaller vocabulary
-            damaged_encoder "half of $file" "" "head -c \$((\$(wc -c < $file) / 2)) $file > half && mv half $file"
-        damaged_encoder "an empty $file" "" ": > $file"
+            damaged_encoder "half of $file" / "head -c \$((\$(wc -c < $file) / 2)) $file > half && mv half $file"
+        damaged_encoder "an empty $file" / ": > $file"
+        damaged_encoder "a $file without an end" /$file "ln -sf /dev/zero $file"
     done
+    damaged_encoder "weights that are no numbers" ": a vector is not finite" "$not_numbers"
     if [ -c /dev/full ]; then
         check "12_search: no room for the output" says_full "12_search: the output cannot be written" \
             12_search "$model" "$small" a
@@ -763,6 +789,15 @@ stops_before() {
 }
 stops_nowhere() { continues $model/stopped.out greedy --stop 'no such text' $model "$prompt"; }
 
+# A text that ends before its first byte: with a token that stops it, or with special ones, which have no bytes.
+ends_before_it_begins() {
+    [ "$(greedy --prompt-ids 72 $model)" = '' ] && [ "$(greedy --ids --prompt-ids 72 $model)" = '' ] || return 1
+    rm -rf "$work/model" && cp -R $model "$work/model" &&
+        echo '{"eos_token_id": 383}' > "$work/model/generation_config.json" || return 1
+    [ "$(greedy --ids --max-tokens 1 --prompt-ids 205 "$work/model")" = 0 ] &&
+        [ "$(greedy --max-tokens 1 --prompt-ids 205 "$work/model"; echo .)" = "$(echo; echo .)" ]
+}
+
 # The context: what was written before it is full stays, and the status says that it is.
 fills_context() {
     tokens=$(wc -w < $model/ids.txt)
@@ -794,8 +829,21 @@ talks() {
 talks_at_length() { # a line that is too long is none
     { head -c 1048577 /dev/zero | tr '\0' x; printf '\nAnd now?\n'; } > "$work/lines"
     greedy --chat --max-tokens 5 $model < "$work/lines" > "$work/one" 2> "$work/messages"
-    [ $? = 1 ] && [ "$(cat "$work/messages")" = 'line 1: more than 1048576 bytes' ] &&
+    [ $? = 1 ] && [ "$(cat "$work/messages")" = '13_generate: the input: line 1: more than 1048576 bytes' ] &&
         greedy --chat --max-tokens 5 $model 'And now?' | cmp - "$work/one"
+}
+# adds_token ID SPECIAL: the model, whose tokenizer has one more token.
+adds_token() {
+    rm -rf "$work/model" && cp -R $model "$work/model" &&
+        added="{\"id\": $1, \"content\": \"zyx\", \"special\": $2}," &&
+        sed "s/\"added_tokens\": \\[/&$added/" $model/tokenizer.json > "$work/model/tokenizer.json"
+}
+# A token that a text may have and the model has not is told at once; a special one is in no text.
+minds_vocabulary() {
+    adds_token 384 true && greedy --max-tokens 3 "$work/model" "$prompt" > "$work/one" && [ -s "$work/one" ] &&
+        adds_token 384 false &&
+        says 1 "13_generate: $work/model: the tokenizer has a token 384, config.json a vocab_size of 384" \
+            "$B/13_generate" --prompt-ids 1 "$work/model"
 }
 # An answer ends at the family's token, whatever the model's files say.
 ends_turns() {
@@ -812,7 +860,7 @@ A b.<|im_end|>
 Hi<|im_end|>
 <|im_start|>assistant' ] || return 1
     echo Hi | generate --chat --template --ids --family gemma $model 2> "$work/messages"
-    [ $? = 1 ] && grep -q 'the chat template gemma needs a token <bos>, which the tokenizer lacks' "$work/messages" &&
+    [ $? = 1 ] && grep -q "^13_generate: $model: the chat template gemma needs a token <bos>," "$work/messages" &&
         generate --chat --template --ids $model Hi | grep -q -x '[0-9][0-9]*\( [0-9][0-9]*\)*' || return 1
     generate --chat --template --family smollm3 --date '1 May 2030' --no-thinking $model Hi > "$work/one"
     grep -q -x 'Today Date: 1 May 2030' "$work/one" && grep -q -x 'Reasoning Mode: /no_think' "$work/one" &&
@@ -872,9 +920,12 @@ part_generate() {
     check "13_generate --max-tokens, no generation_config.json" goes_on
     check "13_generate --stop" stops_before
     check "13_generate --stop: nowhere" stops_nowhere
+    check "13_generate: no byte of a text" ends_before_it_begins
     check "13_generate --context" fills_context
     check "13_generate --chat" talks
     check "13_generate --chat: a long line" talks_at_length
+    check "13_generate --chat: a line without an end" says_endless 13_generate --chat $model
+    check "13_generate: more tokens than the model has" minds_vocabulary
     check "13_generate --chat: the end of a turn" ends_turns
     check "13_generate --template" shows_templates
     check "13_generate --seed" draws_same '--seed 5' '--threads 2 --seed=5'
@@ -900,7 +951,8 @@ part_generate() {
     for ids in '' ' ' 'x' '1x' '1 -2' '99999999999999999999' '1;2'; do
         check "13_generate --prompt-ids '$ids'" says 1 "13_generate: " "$B/13_generate" --prompt-ids "$ids" $model
     done
-    check "13_generate --prompt-ids: not in the vocabulary" says 1 "13_generate: token 5000 is not in the vocabulary" \
+    check "13_generate --prompt-ids: not in the vocabulary" says 1 \
+        "13_generate: $model: token 5000 is not in the vocabulary" \
         "$B/13_generate" --prompt-ids '1 5000' $model
     for file in config.json model.safetensors tokenizer.json; do
         damaged_decoder "no $file" "" "rm $file"
@@ -908,12 +960,15 @@ part_generate() {
     for file in config.json model.safetensors tokenizer.json generation_config.json tokenizer_config.json; do
         damaged_decoder "half of $file" /$file "head -c \$((\$(wc -c < $file) / 2)) $file > half && mv half $file"
         damaged_decoder "an empty $file" /$file ": > $file"
+        damaged_decoder "a $file without an end" /$file "ln -sf /dev/zero $file"
     done
+    damaged_decoder "weights that are no numbers" ": the logit of token 0 is NaN" "$not_numbers"
     rm -rf "$work/model" && cp -R $model "$work/model" && rm "$work/model/tokenizer_config.json"
     check "13_generate --chat: by tokens alone" \
         [ "$(greedy --chat "$work/model" a)" = "$(greedy --chat --family chatml $model a)" ]
     printf '{"chat_template": "{{ messages }}"}' > "$work/model/tokenizer_config.json"
-    check "13_generate --chat: an unknown template" says 1 "13_generate: --chat: no template is known for this model" \
+    check "13_generate --chat: an unknown template" says 1 \
+        "13_generate: $work/model: no chat template is known for this model" \
         "$B/13_generate" --chat "$work/model" a
     rm "$work/model/generation_config.json"
     [ -z "$RUN" ] && script -q -e -c true /dev/null < /dev/null > "$work/shown" 2>&1 &&
@@ -1230,9 +1285,9 @@ lifted() {
 }
 part_readers() { readers "$CC"; }
 readers() {
-    lifted "$1" json; lifted "$1" safetensors json; lifted "$1" sentencepiece; lifted "$1" sample
-    lifted "$1" unicode; lifted "$1" patterns unicode; lifted "$1" bpe json patterns unicode
-    lifted "$1" wordpiece json unicode
+    lifted "$1" json; lifted "$1" safetensors json shown; lifted "$1" sentencepiece trie shown; lifted "$1" sample
+    lifted "$1" unicode; lifted "$1" patterns unicode; lifted "$1" bpe json patterns unicode trie shown
+    lifted "$1" wordpiece json unicode trie shown
 }
 
 # The pool of threads, and what it calls.

@@ -1,6 +1,8 @@
 #include "bpe.h"
 #include "json.h"
 #include "patterns.h"
+#include "shown.h"
+#include "trie.h"
 #include "unicode.h"
 
 #include <errno.h>
@@ -18,9 +20,9 @@ enum {
     MERGES_MAX = 1 << 22, /* the most merges; published ones are 514,906 */
     TEMPLATE_MAX = 64,    /* parts of a template */
     DEPTH = 4,            /* of sequences within sequences */
-    ADDED_MAX = 512,      /* bytes of an added token */
+    ADDED_MAX = 512,      /* bytes of an added token; a text may be looked at so far again from each of its bytes */
     STEPS = 16,           /* of a normalizer, or of a pre-tokenizer */
-    CONTENT_MAX = 64,     /* bytes of what a normalizer writes in place of something */
+    STRING_MAX = 64,      /* bytes of what is written in place of something, and of that: it is looked for everywhere */
     GROWTH = 16,          /* a normalizer makes a text at most so many times as large; NFKC and Replace make it 13 */
     PROBES = 256,         /* slots of a hash table that a key may be away from its own */
     PATTERN_MAX = 2048    /* bytes of a pattern that is compared with those known */
@@ -118,18 +120,6 @@ typedef struct merge {
     int32_t rank;
 } merge;
 
-/* Added tokens in order of what they look like in a text; those that begin with byte c are first[c] to
-   first[c + 1] - 1. */
-typedef struct entry {
-    string text;
-    int32_t id, order;
-} entry;
-
-typedef struct finder {
-    entry *entries;
-    int32_t count, first[257];
-} finder;
-
 enum { SPELLINGS, BYTE_LEVEL, CHARACTERS }; /* what the decoder makes texts from */
 
 typedef struct bpe_model {
@@ -150,7 +140,7 @@ typedef struct bpe_model {
     int normalizer_steps, cut_steps;
     int bytes; /* words are spelt byte by byte */
     int32_t byte_ids[256];
-    finder raw, normalized; /* added tokens that are looked for before and after the normalizer */
+    trie raw, normalized; /* added tokens that are looked for before and after the normalizer */
 
     int decoder;
     uint32_t space, space_size, blank, blank_size; /* CHARACTERS: what is written as what, in strings */
@@ -166,16 +156,12 @@ static string token_text(const bpe_model *m, int32_t id)
 
 /* ---- messages ---- */
 
-/* An empty model, whose messages will begin with its name: with the end of it, if it is long. */
+/* An empty model, whose messages will begin with its name. */
 static void start(bpe *b, const char *name)
 {
-    char text[256];
-    size_t length = strlen(name), cut = length < 250 ? 0 : length - 240;
-    while (cut && ((unsigned char)name[cut] & 0xc0) == 0x80)
-        cut++;
+    char text[SHOWN_NAME];
     memset(b, 0, sizeof *b);
-    snprintf(b->error, sizeof b->error, "%s%s: ", cut ? "..." : "",
-             unicode_shown(text, sizeof text, name + cut, length - cut));
+    snprintf(b->error, sizeof b->error, "%s: ", shown_name(text, name));
 }
 
 static const char *fail(bpe *b, const char *format, ...)
@@ -194,14 +180,14 @@ static const char no_memory[] = "no memory";
 static const char *fail_text(bpe *b, const char *format, string text)
 {
     char out[160];
-    return fail(b, format, unicode_shown(out, sizeof out, text.text, text.size));
+    return fail(b, format, shown_text(out, sizeof out, text.text, text.size));
 }
 
 static const char *fail_json(bpe *b, const char *format, json text)
 {
     char out[400], clean[160];
     size_t size = json_string(text, out, sizeof out);
-    return fail(b, format, unicode_shown(clean, sizeof clean, out, size < sizeof out ? size : sizeof out - 1));
+    return fail(b, format, shown_text(clean, sizeof clean, out, size < sizeof out ? size : sizeof out - 1));
 }
 
 /* ---- reading JSON ---- */
@@ -234,7 +220,7 @@ static int is_absent(json value)
     return value.type == JSON_NONE || value.type == JSON_NULL;
 }
 
-/* Keeps a member's string, of at least one byte, in model->strings. */
+/* Keeps a member's string, of 1 to STRING_MAX bytes, in model->strings. */
 static const char *read_string(bpe *b, json value, const char *what, uint32_t *text, uint32_t *size)
 {
     bpe_model *m = b->model;
@@ -244,6 +230,8 @@ static const char *read_string(bpe *b, json value, const char *what, uint32_t *t
     *size = (uint32_t)append_json(&m->strings, value);
     if (m->strings.failed)
         return fail(b, no_memory);
+    if (*size > STRING_MAX)
+        return fail(b, "%s: more than %d bytes", what, (int)STRING_MAX);
     return *size ? NULL : fail(b, "%s: an empty string", what);
 }
 
@@ -449,8 +437,6 @@ static const char *read_normalizer(bpe *b, json value, int depth)
         if (!error && !json_is(inner, "")) /* nothing in place of something is allowed */
             error = read_string(b, inner, "normalizer, Replace, content", &s->content, &s->content_size);
     }
-    if (!error && s->content_size > CONTENT_MAX)
-        return fail(b, "normalizer: content of more than %d bytes", (int)CONTENT_MAX);
     return error;
 }
 
@@ -492,7 +478,7 @@ static const char *read_regex(bpe *b, json value, const patterns_regex **found)
     if (*found)
         return NULL;
     return fail(b, "pre_tokenizer: the pattern \"%s\" is not known here",
-                unicode_shown(out, sizeof out, spelled, used));
+                shown_text(out, sizeof out, spelled, used));
 }
 
 static const char *read_split(bpe *b, json value)
@@ -952,65 +938,67 @@ static const char *read_all_added(bpe *b, json added, size_t *room)
     return error;
 }
 
-static int compare_strings(string a, string b)
+/* By bytes and, of those that look the same, the smaller id first. */
+static int compare_words(const void *a, const void *b)
 {
-    int order = memcmp(a.text, b.text, a.size < b.size ? a.size : b.size);
-    return order ? order : (a.size > b.size) - (a.size < b.size);
-}
-
-static int compare_entries(const void *a, const void *b)
-{
-    const entry *x = (const entry *)a, *y = (const entry *)b;
-    int order = compare_strings(x->text, y->text);
-    return order ? order : (x->order > y->order) - (x->order < y->order);
+    const trie_word *x = (const trie_word *)a, *y = (const trie_word *)b;
+    int order = trie_compare(x, y);
+    return order ? order : (x->id > y->id) - (x->id < y->id);
 }
 
 static const char *normalize(const bpe_model *m, string text, buffer *out, buffer *spare);
 
-/* The added tokens that are looked for after the normalizer (or before it), which has rewritten them too. Of those that
-   look the same then, the library finds the first special one, or else the first. */
-static const char *make_finder(bpe_model *m, finder *f, int normalized)
+/* Appends how each of the tokens `words` is written once the normalizer has rewritten it; what nothing is left of goes.
+   Returns NULL or what is wrong. */
+static const char *rewrite(const bpe_model *m, trie_word *words, size_t *count, buffer *written)
 {
     buffer out = {NULL, 0, 0, 0}, spare = {NULL, 0, 0, 0};
     const char *error = NULL;
-    size_t begin = m->strings.size;
-    int32_t id, count = 0, i;
-    for (id = 0; id < m->count; id++)
-        count += m->tokens[id].flags & ADDED && !(m->tokens[id].flags & NORMALIZED) == !normalized;
-    if (count && (f->entries = (entry *)malloc((size_t)count * sizeof *f->entries)) == NULL)
-        return no_memory;
+    size_t i, kept = 0, at = 0;
+    for (i = 0; i < *count && !error; i++) {
+        error = normalize(m, make_string(words[i].text, words[i].size), &out, &spare);
+        if (error || out.size == 0)
+            continue;
+        append(written, out.text, out.size);
+        words[kept] = words[i];
+        words[kept++].size = out.size;
+    }
+    free(out.text);
+    free(spare.text);
+    for (i = 0; i < kept && !written->failed; at += words[i++].size) /* where they stay by now */
+        words[i].text = written->text + at;
+    *count = kept;
+    return error ? error : written->failed ? no_memory : NULL;
+}
+
+/* The added tokens that are looked for after the normalizer (or before it), which has rewritten them too. Of those that
+   look the same then, the library finds the first special one, or else the first. */
+static const char *make_finder(const bpe_model *m, trie *found, int normalized)
+{
+    buffer written = {NULL, 0, 0, 0};
+    trie_word *words = (trie_word *)malloc((size_t)m->count * sizeof *words);
+    const char *error = words ? NULL : no_memory;
+    size_t count = 0, i;
+    int32_t id;
     for (id = 0; id < m->count && !error; id++) {
         int flags = m->tokens[id].flags;
         if (!(flags & ADDED) || !(flags & NORMALIZED) != !normalized)
             continue;
-        f->entries[f->count].id = id;
-        f->entries[f->count].order = flags & SPECIAL ? id : id + ID_MAX;
-        if (normalized && m->normalizer_steps) {
-            if ((error = normalize(m, token_text(m, id), &out, &spare)) != NULL)
-                break;
-            append(&m->strings, out.text, out.size);
-            f->entries[f->count].text.size = out.size;
-            f->count += out.size > 0;
-        } else {
-            f->entries[f->count++].text = token_text(m, id);
-        }
+        words[count].text = token_text(m, id).text;
+        words[count].size = token_text(m, id).size;
+        words[count++].id = flags & SPECIAL ? id : id + ID_MAX;
     }
-    free(out.text);
-    free(spare.text);
-    if (m->strings.failed || error)
-        return error ? error : no_memory;
-    for (i = 0; i < f->count && normalized && m->normalizer_steps; i++) { /* where the strings are by now */
-        f->entries[i].text.text = m->strings.text + begin;
-        begin += f->entries[i].text.size;
+    if (!error && normalized && m->normalizer_steps)
+        error = rewrite(m, words, &count, &written);
+    if (!error) {
+        qsort(words, count, sizeof *words, compare_words);
+        for (i = 0; i < count; i++)
+            words[i].id %= ID_MAX;
+        error = trie_build(found, words, count) ? NULL : no_memory;
     }
-    if (f->count)
-        qsort(f->entries, (size_t)f->count, sizeof *f->entries, compare_entries);
-    for (i = 0, id = 0; i <= 256; i++) {
-        while (id < f->count && (unsigned char)f->entries[id].text.text[0] < i)
-            id++;
-        f->first[i] = id;
-    }
-    return NULL;
+    free(words);
+    free(written.text);
+    return error;
 }
 
 /* ---- reading: post_processor ---- */
@@ -1096,8 +1084,8 @@ void bpe_close(bpe *b)
         free(m->strings.text);
         free(m->index);
         free(m->merges);
-        free(m->raw.entries);
-        free(m->normalized.entries);
+        trie_free(&m->raw);
+        trie_free(&m->normalized);
         free(m);
     }
     bpe_tokens_free(&b->before);
@@ -1599,37 +1587,6 @@ static void cut_text(encoder *e, int index, string text, int first)
 
 /* ---- encoding: added tokens ---- */
 
-/* Where the first of entries low to high - 1, which all begin with the same `depth` bytes, has at least `byte` next. */
-static int32_t lower_bound(const finder *f, int32_t low, int32_t high, size_t depth, int byte)
-{
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        string text = f->entries[middle].text;
-        if (text.size > depth && (unsigned char)text.text[depth] >= byte)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
-/* The longest added token that stands at a byte of the text, or NULL. */
-static const entry *longest_at(const finder *f, string t, size_t at)
-{
-    int32_t low = f->first[(unsigned char)t.text[at]], high = f->first[(unsigned char)t.text[at] + 1];
-    const entry *longest = NULL;
-    size_t depth = 0;
-    while (low < high && at + depth < t.size) {
-        int byte = (unsigned char)t.text[at + depth];
-        low = lower_bound(f, low, high, depth, byte);
-        high = lower_bound(f, low, high, depth, byte + 1);
-        depth++;
-        if (low < high && f->entries[low].text.size == depth)
-            longest = &f->entries[low];
-    }
-    return longest;
-}
-
 /* \w: letters, marks, numbers that are digits or letters, what joins words. */
 static int is_word(uint32_t c)
 {
@@ -1652,9 +1609,9 @@ static uint32_t read_before(string t, size_t at, size_t *begin)
 }
 
 /* The text between added tokens: at first it has still to be normalised, and others are then looked for. */
-static void encode_added(encoder *e, const finder *f, string t, int first);
+static void encode_added(encoder *e, const trie *f, string t, int first);
 
-static void encode_between(encoder *e, const finder *f, string t, int first)
+static void encode_between(encoder *e, const trie *f, string t, int first)
 {
     if (e->error || t.size == 0)
         return;
@@ -1669,16 +1626,16 @@ static void encode_between(encoder *e, const finder *f, string t, int first)
 
 /* Encodes text in which added tokens may stand. Of two that begin at a place, the longer is found; they do not overlap,
    but the white space that one takes from behind itself may still hold others. */
-static void encode_added(encoder *e, const finder *f, string t, int first)
+static void encode_added(encoder *e, const trie *f, string t, int first)
 {
     const token *tokens = e->model->tokens;
-    size_t at = 0, done = 0, begin, end, next;
-    while (at < t.size && f->count && !e->error) {
-        const entry *found = longest_at(f, t, at);
-        int flags = found ? tokens[found->id].flags : 0;
+    size_t at = 0, done = 0, begin, end, next, size;
+    while (at < t.size && f->nodes && !e->error) {
+        int32_t id = trie_longest(f, t.text + at, t.size - at, &size);
+        int flags = id >= 0 ? tokens[id].flags : 0;
         begin = at;
-        end = at += found ? found->text.size : 1;
-        if (!found || (e->skips_special && flags & SPECIAL))
+        end = at += id >= 0 ? size : 1;
+        if (id < 0 || (e->skips_special && flags & SPECIAL))
             continue;
         if (flags & SINGLE_WORD && (is_word(read_before(t, begin, &next)) || is_word(read_at(t, end, &next))))
             continue;
@@ -1695,7 +1652,7 @@ static void encode_added(encoder *e, const finder *f, string t, int first)
         if (done < begin)
             encode_between(e, f, part(t, done, begin), first && done == 0);
         if (begin < end && !e->error) /* the library loses a token of which nothing is left */
-            e->error = push_id(e->tokens, &e->room, found->id);
+            e->error = push_id(e->tokens, &e->room, id);
         done = end;
     }
     if (done < t.size)

@@ -1,5 +1,6 @@
 /* checkpoint.c: see checkpoint.h. */
 #include "checkpoint.h"
+#include "shown.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -58,16 +59,6 @@ static void *allocate(checkpoint *files, size_t count, size_t size)
     files->owned = p;
     memset(p->aligned, 0, count * size);
     return p->aligned;
-}
-
-/* A name for a message: nothing in it that a terminal would obey, and no more of it than there is room for. */
-static const char *printable(char *out, size_t size, const char *name)
-{
-    size_t n;
-    for (n = 0; n + 1 < size && name[n]; n++)
-        out[n] = (char)(name[n] >= ' ' && name[n] <= '~' ? name[n] : '?');
-    out[n] = 0;
-    return out;
 }
 
 static char *copy_text(checkpoint *files, const char *text)
@@ -221,7 +212,7 @@ int checkpoint_flag(checkpoint *files, json object, const char *name, int otherw
 
 size_t checkpoint_choice(checkpoint *files, json object, const char *name, const char *const *names)
 {
-    char list[300], given[60], shown[60];
+    char list[300], given[60], shown[100];
     size_t i, n, at = 0;
     json value;
     if (!member(files, object, name, &value))
@@ -234,12 +225,22 @@ size_t checkpoint_choice(checkpoint *files, json object, const char *name, const
         at += wrote > 0 ? (size_t)wrote : sizeof list;
     }
     n = json_string(value, given, sizeof given);
+    n = n < sizeof given ? n : sizeof given - 1;
     checkpoint_fail(files, "%s: %s%s%s%s is none of %s", path_of(files, object), name, n ? " \"" : "",
-                    printable(shown, sizeof shown, given), n ? "\"" : "", list);
+                    shown_text(shown, sizeof shown, given, n), n ? "\"" : "", list);
     return 0;
 }
 
 /* ==== Files of weights =========================================================================================== */
+
+/* Tensor t of a file is wrong. */
+static void fail_tensor(checkpoint *files, const checkpoint_file *file, size_t t, const char *cause, const char *what)
+{
+    const safetensors_tensor *tensor = &file->tensors.tensors[t];
+    char shown[160];
+    checkpoint_fail(files, "%s: tensor %s %s%s", file->path,
+                    shown_text(shown, sizeof shown, tensor->name, tensor->name_size), cause, what);
+}
 
 /* Opens the file of that name as the last of files->files, which has room for it. */
 static void add_file(checkpoint *files, const char *name)
@@ -287,14 +288,12 @@ static checkpoint_file *open_shard(checkpoint *files, json index, json value)
 /* No name stands in two shards: which of the tensors is meant would be anybody's guess. */
 static void check_shards(checkpoint *files)
 {
-    char shown[81];
     size_t i, j, t;
     for (i = 0; !files->failed && i < files->count; i++)
         for (t = 0; t < files->files[i].tensors.count; t++)
             for (j = 0; j < i; j++)
                 if (safetensors_find(&files->files[j].tensors, files->files[i].tensors.tensors[t].name)) {
-                    checkpoint_fail(files, "%s: tensor %s is in another file, too", files->files[i].path,
-                                    printable(shown, sizeof shown, files->files[i].tensors.tensors[t].name));
+                    fail_tensor(files, &files->files[i], t, "is in another file, too", "");
                     return;
                 }
 }
@@ -308,12 +307,12 @@ static void open_shards(checkpoint *files, json index)
     }
     files->files = (checkpoint_file *)allocate(files, SHARDS, sizeof *files->files);
     for (name = json_first(map); !files->failed && name.type != JSON_NONE; name = json_next(name)) {
-        char tensor[NAME_SIZE], shown[81];
+        char tensor[NAME_SIZE], shown[160];
         checkpoint_file *file = open_shard(files, index, json_value(name));
         size_t size = json_string(name, tensor, sizeof tensor);
         if (file && (size >= sizeof tensor || strlen(tensor) != size || !safetensors_find(&file->tensors, tensor)))
             checkpoint_fail(files, "%s: there is no tensor %s, which the index says is here", file->path,
-                            printable(shown, sizeof shown, tensor));
+                            shown_text(shown, sizeof shown, tensor, size < sizeof tensor ? size : sizeof tensor - 1));
     }
     check_shards(files);
 }
@@ -356,7 +355,7 @@ const char *checkpoint_open(checkpoint *files, const char *directory)
 {
     memset(files, 0, sizeof *files);
     if (strlen(directory) > PATH_SIZE - NAME_SIZE - 2)
-        return checkpoint_fail(files, "the directory's name is too long");
+        return checkpoint_fail(files, "%.200s..: the directory's name is too long", directory);
     files->directory = copy_text(files, directory);
     files->config = read_json(files, "config.json", CONFIG_SIZE, 1);
     if (!files->failed && files->config.type != JSON_OBJECT)
@@ -569,16 +568,11 @@ void checkpoint_ignore_all(checkpoint *files, const char *prefix)
 
 void checkpoint_finish(checkpoint *files, const char *model)
 {
-    char shown[81];
     size_t i, t;
     for (i = 0; !files->failed && i < files->count; i++)
-        for (t = 0; !files->failed && t < files->files[i].tensors.count; t++) {
-            const char *name = files->files[i].tensors.tensors[t].name;
-            if (files->files[i].taken[t])
-                continue;
-            checkpoint_fail(files, "%s: tensor %s is none of a %s", files->files[i].path,
-                            printable(shown, sizeof shown, name), model);
-        }
+        for (t = 0; t < files->files[i].tensors.count; t++)
+            if (!files->files[i].taken[t])
+                fail_tensor(files, &files->files[i], t, "is none of a ", model);
     if (!files->failed && files->opts.progress)
         files->opts.progress(files->opts.user, 1);
 }

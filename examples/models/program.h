@@ -1,5 +1,5 @@
 /* program.h: what the programs beside it have in common: their command lines, lines of input, text for people, time and
-   memory. Everything is static; it takes the C library alone.
+   memory. Everything is static; it takes shown.h and the C library.
 
        static const char *to;
        static size_t beams;
@@ -18,7 +18,10 @@
 #ifndef PROGRAM_H
 #define PROGRAM_H
 
+#include "shown.h"
+
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +34,10 @@
 #include <unistd.h>
 #endif
 
-enum { PROGRAM_LINE = 1 << 20 }; /* bytes of a line, at most */
+enum {
+    PROGRAM_LINE = 1 << 20, /* bytes of a line, at most */
+    PROGRAM_INPUT = 1 << 26 /* of a line that is too long, and of a text, before it is taken for one without an end */
+};
 
 static const char *program_name = "program"; /* messages begin with it */
 
@@ -56,29 +62,14 @@ static inline int program_is_terminal(int descriptor)
 
 /* ==== Text ======================================================================================================= */
 
-/* How many bytes of UTF-8 the text begins with; 0 where it begins with none. */
-static inline size_t program_utf8(const char *text, size_t size)
-{
-    unsigned char c = (unsigned char)text[0];
-    size_t length = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0, i;
-    if (length > size)
-        return 0;
-    for (i = 1; i < length; i++)
-        if (((unsigned char)text[i] & 0xc0) != 0x80)
-            return 0;
-    return length;
-}
-
 /* Text for people: what a terminal would obey, a line's end too, becomes a space; what is no UTF-8, U+FFFD. */
 static inline void program_put(FILE *file, const char *text, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
-        unsigned char c = (unsigned char)text[i];
-        size_t length = program_utf8(text + i, size - i);
-        int high = length == 2 && c == 0xc2 && (unsigned char)text[i + 1] < 0xa0; /* U+0080 to U+009F */
+        size_t length = shown_utf8(text + i, size - i);
         if (length == 0)
             fputs("\xef\xbf\xbd", file);
-        else if (high || c < 0x20 || c == 0x7f)
+        else if (shown_is_control(text + i, length))
             putc(' ', file);
         else
             fwrite(text + i, 1, length, file);
@@ -86,13 +77,31 @@ static inline void program_put(FILE *file, const char *text, size_t size)
     }
 }
 
-/* Says what has failed, and returns the exit status for it. */
-static inline int program_failed(const char *message)
+/* Says what has failed, by printf's format, and returns the exit status for it. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 1, 2)))
+#endif
+static inline int program_failed(const char *format, ...)
 {
+    char message[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
     fprintf(stderr, "%s: ", program_name);
     program_put(stderr, message, strlen(message));
     putc('\n', stderr);
     return 1;
+}
+
+/* An error, if there is one, with the name of the file or directory that it is about, which it may begin with. */
+static inline const char *program_about(const char *name, const char *error)
+{
+    static char message[1024];
+    if (!error || strncmp(error, name, strlen(name)) == 0)
+        return error;
+    snprintf(message, sizeof message, "%.480s: %.500s", name, error);
+    return message;
 }
 
 static inline int program_is_blank(const char *text, size_t size)
@@ -107,23 +116,34 @@ static inline int program_is_blank(const char *text, size_t size)
 typedef struct program_line {
     char *text;
     size_t size, room; /* in bytes */
+    size_t number;     /* 1 of the first */
+    const char *error; /* why there are no more; NULL: the input has ended */
 } program_line;
 
-/* Reads a line that ends in LF, CRLF or with the file: 1, 0 when there is none, -1 without memory. One of more than
-   PROGRAM_LINE bytes is cut, but not to less than shows that it is longer. */
-static inline int program_read_line(FILE *file, program_line *line)
+/* Reads a line of the input, which ends in LF, CRLF or with it: 1, or 0 when there is none. One of more than PROGRAM_LINE
+   bytes is cut, but not to less than shows that it is longer. */
+static inline int program_read_line(program_line *line)
 {
+    size_t passed = 0;
     int c, any = 0;
-    for (line->size = 0; (c = getc(file)) != EOF; any = 1) {
+    line->number++;
+    line->error = NULL;
+    for (line->size = 0; (c = getc(stdin)) != EOF; any = 1) {
         if (c == '\n')
             break;
-        if (line->size == PROGRAM_LINE + 2)
-            continue;
+        if (line->size == PROGRAM_LINE + 2) {
+            if (++passed < PROGRAM_INPUT)
+                continue;
+            line->error = "the input has a line without an end: more than 67108864 bytes";
+            return 0;
+        }
         if (line->size == line->room) {
             size_t room = 2 * line->room + 256;
             char *larger = (char *)realloc(line->text, room);
-            if (!larger)
-                return -1;
+            if (!larger) {
+                line->error = "no memory";
+                return 0;
+            }
             line->text = larger;
             line->room = room;
         }
@@ -131,7 +151,15 @@ static inline int program_read_line(FILE *file, program_line *line)
     }
     if (line->size && line->text[line->size - 1] == '\r')
         line->size--;
+    if (!any && c == EOF && ferror(stdin))
+        line->error = "the input cannot be read";
     return any || c == '\n';
+}
+
+/* Says that a line of a file, or of "the input", is too long. */
+static inline void program_too_long(const char *name, size_t number)
+{
+    program_failed("%.480s: line %lu: more than %d bytes", name, (unsigned long)number, PROGRAM_LINE);
 }
 
 /* ==== The command line =========================================================================================== */

@@ -10,6 +10,7 @@
 
 #include "safetensors.h"
 #include "json.h"
+#include "shown.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -40,36 +41,12 @@ enum { DTYPES = sizeof dtypes / sizeof *dtypes };
 
 /* ---- messages ---- */
 
-/* Copies UTF-8 to show it to a person: whole characters, as many as fit, and ? for what a terminal would obey. */
-static const char *shown(char *out, size_t size, const char *text, size_t length)
-{
-    size_t i, n = length;
-    int follow = 0; /* bytes that belong to the character before */
-    if (n > size - 4)
-        for (n = size - 4; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80; n--)
-            ;
-    for (i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)text[i], before = i ? (unsigned char)text[i - 1] : 0;
-        int strange = c < 0x20 || c == 0x7f || (c >= 0x80 && c < 0xa0 && (!follow || before == 0xc2));
-        follow = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc0 ? 1 : c >= 0x80 && follow ? follow - 1 : 0;
-        out[i] = strange ? '?' : text[i];
-        if (strange && before == 0xc2)
-            out[i - 1] = '?';
-    }
-    strcpy(out + n, n < length ? "..." : "");
-    return out;
-}
-
-/* An empty file, whose messages will begin with its name: with the end of it, if it is long. */
+/* An empty file, whose messages will begin with its name. */
 static void start(safetensors *file, const char *name)
 {
-    char text[256];
-    size_t length = strlen(name), cut = length < 250 ? 0 : length - 240;
-    while (cut && ((unsigned char)name[cut] & 0xc0) == 0x80)
-        cut++;
+    char text[SHOWN_NAME];
     memset(file, 0, sizeof *file);
-    snprintf(file->error, sizeof file->error, "%s%s: ", cut ? "..." : "",
-             shown(text, sizeof text, name + cut, length - cut));
+    snprintf(file->error, sizeof file->error, "%s: ", shown_name(text, name));
 }
 
 static const char *fail(safetensors *file, const char *format, ...)
@@ -85,7 +62,7 @@ static const char *fail(safetensors *file, const char *format, ...)
 static const char *fail_tensor(safetensors *file, const safetensors_tensor *tensor, const char *cause)
 {
     char name[128];
-    return fail(file, "tensor \"%s\": %s", shown(name, sizeof name, tensor->name, tensor->name_size), cause);
+    return fail(file, "tensor \"%s\": %s", shown_text(name, sizeof name, tensor->name, tensor->name_size), cause);
 }
 
 /* ---- the header ---- */
@@ -127,7 +104,7 @@ static const char *check_names(safetensors *file, json object, const char *what)
         if (json_compare(names[i - 1], names[i]) == 0) {
             size_t length = json_string(names[i], name, sizeof name);
             length = length < sizeof name ? length : sizeof name - 1;
-            error = fail(file, "%s has two members \"%s\"", what, shown(text, sizeof text, name, length));
+            error = fail(file, "%s has two members \"%s\"", what, shown_text(text, sizeof text, name, length));
         }
     free(names);
     return error;
@@ -264,7 +241,7 @@ static const char *read_tensors(safetensors *file, json header, const unsigned c
             tensors[i].name_size = json_string(name, names, file->header_size);
             names += tensors[i].name_size + 1;
             snprintf(what, sizeof what, "tensor \"%s\"",
-                     shown(text, sizeof text, tensors[i].name, tensors[i].name_size));
+                     shown_text(text, sizeof text, tensors[i].name, tensors[i].name_size));
             error = check_names(file, info, what);
             error = error ? error : read_tensor(file, info, &tensors[i++], &shape, data, data_size);
         }

@@ -1,4 +1,5 @@
 #include "sentencepiece.h"
+#include "shown.h"
 
 #include <errno.h>
 #include <float.h>
@@ -12,7 +13,8 @@
 
 enum {
     FILE_MAX = 1 << 26,  /* bytes of a model; published ones have 20 MB at most */
-    PIECE_MAX = 8000,    /* bytes of a piece: less than this, as the library has it */
+    PIECE_MAX = 512,     /* bytes of a piece, at most: a text may be looked at so far again from each of its bytes.
+                            T5's have 20; the trainer makes 64 unless it is told to, the library takes 7999 */
     RULE_MAX = 256,      /* bytes of what a charsmap rewrites, and to what: less than this; Unicode needs 33 */
     CHARSMAP_STEP = 256, /* units come in such blocks, in which a trie's step stays */
     SYMBOLS_SEEN = 64,   /* of user-defined symbols of which one begins with the other, and of a charsmap's rules: */
@@ -27,52 +29,12 @@ typedef sentencepiece_piece piece;
 
 /* ---- messages ---- */
 
-/* The bytes of the UTF-8 sequence that the text begins with, or 0 if it is not valid (RFC 3629). */
-static size_t utf8_size(string text)
-{
-    const unsigned char *b = (const unsigned char *)text.text;
-    size_t size = b[0] < 0x80 ? 1 : b[0] < 0xc2 ? 0 : b[0] < 0xe0 ? 2 : b[0] < 0xf0 ? 3 : b[0] < 0xf5 ? 4 : 0, i;
-    if (size > text.size)
-        return 0;
-    for (i = 1; i < size; i++)
-        if ((b[i] & 0xc0) != 0x80)
-            return 0;
-    if ((b[0] == 0xe0 && b[1] < 0xa0) || (b[0] == 0xed && b[1] > 0x9f) || /* overlong; a surrogate */
-        (b[0] == 0xf0 && b[1] < 0x90) || (b[0] == 0xf4 && b[1] > 0x8f))   /* overlong; beyond U+10FFFF */
-        return 0;
-    return size;
-}
-
-/* Copies text to show it to a person: whole characters, as many as fit, and ? for what a terminal would obey. */
-static const char *shown(char *out, size_t size, const char *text, size_t length)
-{
-    size_t used = 0, n;
-    string rest;
-    rest.text = text;
-    for (rest.size = length; rest.size; rest.text += n, rest.size -= n) {
-        unsigned char c = (unsigned char)rest.text[0];
-        int strange =
-            (n = utf8_size(rest)) == 0 || c < 0x20 || c == 0x7f || (c == 0xc2 && (rest.text[1] & 0xff) < 0xa0);
-        if (used + (n ? n : 1) + sizeof "..." > size)
-            break;
-        memcpy(out + used, strange ? "?" : rest.text, strange ? 1 : n);
-        used += strange ? 1 : n;
-        n = n ? n : 1;
-    }
-    strcpy(out + used, rest.size ? "..." : "");
-    return out;
-}
-
-/* An empty model, whose messages will begin with its name: with the end of it, if it is long. */
+/* An empty model, whose messages will begin with its name. */
 static void start(sentencepiece *model, const char *name)
 {
-    char text[256];
-    size_t length = strlen(name), cut = length < 250 ? 0 : length - 240;
-    while (cut && ((unsigned char)name[cut] & 0xc0) == 0x80)
-        cut++;
+    char text[SHOWN_NAME];
     memset(model, 0, sizeof *model);
-    snprintf(model->error, sizeof model->error, "%s%s: ", cut ? "..." : "",
-             shown(text, sizeof text, name + cut, length - cut));
+    snprintf(model->error, sizeof model->error, "%s: ", shown_name(text, name));
 }
 
 static const char *fail(sentencepiece *model, const char *format, ...)
@@ -89,7 +51,7 @@ static const char *fail_piece(sentencepiece *model, const piece *p, const char *
 {
     char text[128];
     return fail(model, "piece %d, \"%s\": %s", (int)(p - model->pieces),
-                shown(text, sizeof text, p->text.text, p->text.size), cause);
+                shown_text(text, sizeof text, p->text.text, p->text.size), cause);
 }
 
 /* ---- protocol buffers: fields of a message, one after another ---- */
@@ -354,29 +316,6 @@ static const piece *find_piece(const piece *const *sorted, int32_t count, string
     return NULL;
 }
 
-/* Where the first of pieces low to high - 1, which all begin with the same `depth` bytes, has at least `byte` next. */
-static int32_t lower_bound(const piece *const *sorted, int32_t low, int32_t high, size_t depth, int byte)
-{
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        string text = sorted[middle]->text;
-        if (text.size > depth && (unsigned char)text.text[depth] >= byte)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
-/* Narrows pieces low to high - 1, which all begin with the same `depth` bytes, to those that go on with `byte`. Returns
-   the one that ends there, or NULL. */
-static const piece *narrow(const piece *const *sorted, int32_t *low, int32_t *high, size_t depth, char byte)
-{
-    *low = lower_bound(sorted, *low, *high, depth, (unsigned char)byte);
-    *high = lower_bound(sorted, *low, *high, depth, (unsigned char)byte + 1);
-    return *low < *high && sorted[*low]->text.size == depth + 1 ? sorted[*low] : NULL;
-}
-
 /* 32-bit FNV-1a, with the high bits mixed into the low ones. */
 static uint32_t hash_of(string text)
 {
@@ -461,7 +400,7 @@ static const char *check_piece(const sentencepiece *model, const piece *p)
 {
     if (p->text.size == 0)
         return "empty";
-    if (p->text.size >= PIECE_MAX)
+    if (p->text.size > PIECE_MAX)
         return "too long";
     if (memchr(p->text.text, 0, p->text.size))
         return "a NUL character";
@@ -488,12 +427,35 @@ static const char *sort_pieces(sentencepiece *model, int32_t begin, int32_t end)
     return NULL;
 }
 
+/* What the longest pieces that a text begins with are found by: under Unigram all, else user-defined ones. */
+static int build_tries(sentencepiece *model)
+{
+    size_t count = (size_t)model->sorted_count, symbols = 0, i;
+    trie_word *words = (trie_word *)malloc(count * sizeof *words);
+    int done = words != NULL;
+    trie_free(&model->tree);
+    trie_free(&model->symbols);
+    for (i = 0; done && i < count; i++) {
+        words[i].text = model->sorted[i]->text.text;
+        words[i].size = model->sorted[i]->text.size;
+        words[i].id = (int32_t)(model->sorted[i] - model->pieces);
+    }
+    if (done && model->kind == SENTENCEPIECE_UNIGRAM)
+        done = trie_build(&model->tree, words, count);
+    for (i = 0; done && i < count; i++)
+        if (model->sorted[i]->type == SENTENCEPIECE_USER_DEFINED)
+            words[symbols++] = words[i];
+    done = done && trie_build(&model->symbols, words, symbols);
+    free(words);
+    return done;
+}
+
 /* Checks all pieces, and makes what they are found by. */
 static const char *index_pieces(sentencepiece *model, piece *pieces)
 {
     int32_t i, others = model->count;
     const char *error = NULL;
-    model->sorted_count = model->symbol_count = 0;
+    model->sorted_count = 0;
     model->unknown_score = FLT_MAX;
     model->unk_id = -1;
     for (i = 0; i < 256; i++)
@@ -531,14 +493,13 @@ static const char *index_pieces(sentencepiece *model, piece *pieces)
             (size_t)model->other_count * sizeof *model->sorted);
     error = sort_pieces(model, 0, model->sorted_count);
     error = error ? error : sort_pieces(model, model->sorted_count, model->sorted_count + model->other_count);
-    for (i = 0; i <= 256; i++)
-        model->first[i] = lower_bound(model->sorted, 0, model->sorted_count, 0, i);
-    for (i = 0; i < model->sorted_count; i++)
-        if (model->sorted[i]->type == SENTENCEPIECE_USER_DEFINED)
-            model->symbols[model->symbol_count++] = model->sorted[i];
     free(model->hashed);
     model->hashed = NULL;
-    return error ? error : model->kind == SENTENCEPIECE_UNIGRAM ? NULL : hash_pieces(model);
+    if (error)
+        return error;
+    if (!build_tries(model))
+        return fail(model, "no memory");
+    return model->kind == SENTENCEPIECE_UNIGRAM ? NULL : hash_pieces(model);
 }
 
 static int32_t control_id(const sentencepiece *model, string text, const char *usual)
@@ -580,14 +541,13 @@ static const char *read_model(sentencepiece *model, const unsigned char *bytes, 
         return fail(model, "byte %llu: %s", (unsigned long long)(r.at - bytes), error);
     if (count == 0)
         return fail(model, "no pieces");
-    model->owned = next = (piece *)malloc(count * (sizeof *next + 2 * sizeof *model->sorted));
+    model->owned = next = (piece *)malloc(count * (sizeof *next + sizeof *model->sorted));
     if (!next)
         return fail(model, "no memory");
     memset(next, 0, count * sizeof *next);
     model->pieces = next;
     model->count = (int32_t)count;
     model->sorted = (const piece **)(void *)(next + count);
-    model->symbols = model->sorted + count;
     r.at = bytes;
     while (!next_field(&r, &f) && f.number) {
         if (f.number == 1 && (error = read_piece(inside(&f), next++)) != NULL)
@@ -599,7 +559,7 @@ static const char *read_model(sentencepiece *model, const unsigned char *bytes, 
         if (f.number == 5 && (error = read_normalizer(inside(&f), &model->denormalizer)) != NULL)
             return fail(model, "denormalizer_spec: %s", error);
     }
-    if (trained.unk_surface.size >= PIECE_MAX)
+    if (trained.unk_surface.size > PIECE_MAX)
         return fail(model, "unk_surface is too long");
     if (trained.model_type < SENTENCEPIECE_UNIGRAM || trained.model_type > SENTENCEPIECE_CHARACTER)
         return fail(model, "a model of type %llu, not of Unigram, BPE, words or characters",
@@ -677,13 +637,14 @@ const char *sentencepiece_reserve(sentencepiece *model, const char *const *names
     piece *pieces = (piece *)model->owned;
     int found = 0;
     for (; *names; names++) {
-        int32_t i;
-        for (i = 0; i < model->symbol_count; i++) {
-            piece *p = pieces + (model->symbols[i] - model->pieces);
-            if (p->text.size == strlen(*names) && memcmp(p->text.text, *names, p->text.size) == 0) {
-                p->type = SENTENCEPIECE_CONTROL;
-                found = 1;
-            }
+        string name;
+        const piece *p;
+        name.text = *names;
+        name.size = strlen(*names);
+        p = find_piece(model->sorted, model->sorted_count, name);
+        if (p && p->type == SENTENCEPIECE_USER_DEFINED) {
+            pieces[p - model->pieces].type = SENTENCEPIECE_CONTROL;
+            found = 1;
         }
     }
     return found ? finish(model, index_pieces(model, pieces)) : NULL;
@@ -694,6 +655,8 @@ void sentencepiece_close(sentencepiece *model)
     free(model->contents);
     free(model->owned);
     free(model->hashed);
+    trie_free(&model->tree);
+    trie_free(&model->symbols);
     memset(model, 0, sizeof *model);
 }
 
@@ -762,14 +725,18 @@ static void append_replaced(buffer *b, string text, const char *from, const char
 /* The longest user-defined symbol that the text begins with: its bytes, or 0. */
 static size_t symbol_size(const sentencepiece *model, string text)
 {
-    int32_t low = 0, high = model->symbol_count;
-    size_t depth, longest = 0;
+    const trie *symbols = &model->symbols;
+    size_t i, longest = 0;
+    uint32_t node = 0;
     int seen = 0;
-    for (depth = 0; depth < text.size && low < high && seen < SYMBOLS_SEEN; depth++)
-        if (narrow(model->symbols, &low, &high, depth, text.text[depth])) {
-            longest = depth + 1;
+    for (i = 0; i < text.size && seen < SYMBOLS_SEEN; i++) {
+        if ((node = trie_step(symbols, node, text.text[i])) == 0)
+            break;
+        if (symbols->nodes[node].id >= 0) {
+            longest = i + 1;
             seen++;
         }
+    }
     return longest;
 }
 
@@ -803,7 +770,7 @@ static string rewrite(const sentencepiece_normalizer *n, const sentencepiece *mo
         *used = longest;
         result.text = n->strings + value;
         result.size = strlen(result.text);
-    } else if ((result.size = *used = utf8_size(text)) == 0) {
+    } else if ((result.size = *used = shown_utf8(text.text, text.size)) == 0) {
         *used = 1;
         result.text = REPLACEMENT;
         result.size = strlen(REPLACEMENT);
@@ -945,9 +912,8 @@ static void find_cuts(const sentencepiece *model, string text, cut *cuts)
         cuts[i].begin = NONE;
     cuts[0].score = 0;
     for (begin = 0; begin < text.size; begin += size) {
-        unsigned char byte = (unsigned char)text.text[begin];
-        int32_t low = model->first[byte], high = model->first[byte + 1];
         float score = cuts[begin].score;
+        uint32_t node = 0;
         int single = 0;
         size = character_size(from(text, begin));
         if (score < -far || score > far) {
@@ -956,14 +922,15 @@ static void find_cuts(const sentencepiece *model, string text, cut *cuts)
                     cuts[i].score -= score;
             score = 0;
         }
-        for (end = begin; end < text.size && low < high; end++) {
-            const piece *p = narrow(model->sorted, &low, &high, end - begin, text.text[end]);
+        for (end = begin; end < text.size && (node = trie_step(&model->tree, node, text.text[end])) != 0; end++) {
+            int32_t id = model->tree.nodes[node].id;
+            const piece *p = id >= 0 ? &model->pieces[id] : NULL;
             size_t length = end + 1 - begin;
             volatile float own;
             if (!p || p->type == SENTENCEPIECE_UNUSED)
                 continue;
             own = p->type == SENTENCEPIECE_USER_DEFINED ? (float)(0.1 * (double)(length - 1)) : p->score;
-            improve(&cuts[end + 1], score, own, (int32_t)(p - model->pieces), begin);
+            improve(&cuts[end + 1], score, own, id, begin);
             furthest = end + 1 > furthest ? end + 1 : furthest;
             single |= length == size;
         }
@@ -1241,7 +1208,7 @@ static size_t space_size(string text, int at_end)
     while (begin > 0 && (text.text[begin] & 0xc0) == 0x80)
         begin--;
     skip(&text, begin);
-    size = text.size ? utf8_size(text) : 0;
+    size = text.size ? shown_utf8(text.text, text.size) : 0;
     if (size == 0 || (at_end && size < text.size))
         return 0;
     c = (unsigned char)text.text[0] & 0xffu >> (size > 1 ? size + 1 : 0);
@@ -1329,7 +1296,7 @@ static void append_bytes(buffer *out, buffer *bytes)
     string text;
     text.text = bytes->text;
     for (text.size = bytes->size; text.size;) {
-        size_t size = utf8_size(text);
+        size_t size = shown_utf8(text.text, text.size);
         append(out, size ? text.text : REPLACEMENT, size ? size : strlen(REPLACEMENT));
         skip(&text, size ? size : 1);
     }

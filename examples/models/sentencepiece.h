@@ -1,6 +1,6 @@
 /* sentencepiece.h: text to token ids and back, with a SentencePiece model (T5's spiece.model; the tokenizer.model of
    Llama 2, Mistral 7B and Gemma) and the results of the SentencePiece library: Unigram, BPE, words and characters. It
-   takes sentencepiece.c: C99 and libc.
+   takes sentencepiece.c, trie.h and shown.h: C99 and libc.
 
        sentencepiece model;
        const char *error = sentencepiece_open(&model, "spiece.model");
@@ -17,12 +17,15 @@
        sentencepiece_close(&model);
 
    Models are read more strictly than the library does: known fields must have their wire type, pieces and models a type
-   that there is, what a charsmap rewrites to less than 256 bytes, and a file at most 64 MiB.
+   that there is and 512 bytes at most, what a charsmap rewrites to less than 256 bytes, and a file 64 MiB at most. So a
+   text of n bytes takes 512 n steps at most, whatever the model.
 
    Text is UTF-8 of any bytes: each byte that is not valid UTF-8 becomes U+FFFD before the model sees it. An open model
    is read only: any number of threads may use it. Kudo, Richardson: SentencePiece (2018), arXiv:1808.06226. */
 #ifndef SENTENCEPIECE_H
 #define SENTENCEPIECE_H
+
+#include "trie.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -80,11 +83,11 @@ typedef struct sentencepiece {
     int32_t extra_ids;
 
     /* For sentencepiece.c. sorted: the sorted_count pieces that text is cut into, by their bytes, then the other_count
-       that it is not; of the first, those that begin with byte c are first[c] to first[c + 1] - 1, and symbols are the
-       user-defined ones. hashed, but for Unigram: the ids of the first by the hash of their bytes, -1 where there is
-       none; longest is the size of the longest. */
-    const sentencepiece_piece **sorted, **symbols;
-    int32_t sorted_count, other_count, symbol_count, first[257];
+       that it is not. Of the first, tree has all under Unigram, symbols the user-defined ones; hashed, but for Unigram:
+       their ids by the hash of their bytes, -1 where there is none; longest is the size of the longest. */
+    const sentencepiece_piece **sorted;
+    int32_t sorted_count, other_count;
+    trie tree, symbols;
     int32_t *hashed, byte_ids[256];
     uint32_t hash_mask;
     size_t longest;

@@ -4,21 +4,10 @@
 
    Exit status: 0, 1 when a file is wrong, 2 when the command line is. */
 #include "safetensors.h"
+#include "shown.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* Prints a name; what a terminal would obey as ?. */
-static void show_name(const char *name, size_t size)
-{
-    size_t i;
-    int follow = 0; /* bytes that belong to the character before */
-    for (i = 0; i < size; i++) {
-        unsigned char c = (unsigned char)name[i], before = i ? (unsigned char)name[i - 1] : 0;
-        putchar(c < 0x20 || c == 0x7f || (c >= 0x80 && c < 0xa0 && (!follow || before == 0xc2)) ? '?' : c);
-        follow = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc0 ? 1 : c >= 0x80 && follow ? follow - 1 : 0;
-    }
-}
 
 /* A shape as 512 x 64, in at least `width` columns. */
 static void show_shape(const safetensors_tensor *tensor, int width)
@@ -51,14 +40,14 @@ static void show_file(const safetensors *file, const char *path)
         parameters += (double)file->tensors[i].count;
         bytes += (double)file->tensors[i].size;
     }
-    show_name(path, strlen(path));
+    shown_put(stdout, path, strlen(path));
     printf(": %lu tensors, %.0f elements, %.0f bytes\n", (unsigned long)file->count, parameters, bytes);
     for (i = 0; i < file->count; i++) {
         const safetensors_tensor *tensor = &file->tensors[i];
         printf("%-11s  ", safetensors_dtype_name(tensor->dtype));
         show_shape(tensor, 14);
         printf("  ");
-        show_name(tensor->name, tensor->name_size);
+        shown_put(stdout, tensor->name, tensor->name_size);
         if (tensor->count && is_read(tensor->dtype)) {
             printf(" =");
             for (j = 0; j < tensor->count && j < 3; j++)
@@ -83,7 +72,7 @@ int main(int argc, char **argv)
             show_file(&file, argv[i]);
             safetensors_close(&file);
         } else {
-            fprintf(stderr, "%s\n", error);
+            fprintf(stderr, "tensors: %s\n", error);
             failed = 1;
         }
     }

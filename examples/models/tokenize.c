@@ -14,11 +14,13 @@
    not those that a model wants around a text.
 
    A line of the input ends before its LF. A CR before the LF belongs to the text, as every other character does: many
-   models turn it into a space, others keep it. Text is printed with \xNN in place of each byte of a control character,
-   --decode included, so that a terminal obeys none of them; a backslash in the text stays a backslash.
+   models turn it into a space, others keep it. Text is printed with \xNN in place of each byte of a control character
+   and of what is no UTF-8, --decode included, so that a terminal obeys none of them; a backslash in the text stays one.
 
    Exit status: 0, 1 when a file or an id is wrong or memory is lacking, 2 when the command line is. */
+#define _DEFAULT_SOURCE 1 /* for program.h */
 #include "bpe.h"
+#include "program.h"
 #include "sentencepiece.h"
 #include "wordpiece.h"
 
@@ -33,6 +35,7 @@ enum { LINE = 1 << 24 };
 typedef struct options {
     int ids, decode, special, escapes, shown; /* shown: texts so far */
     long extra_ids;                           /* -1: not given */
+    const char *path;                         /* of the model */
 } options;
 
 /* A kind of tokenizer: how text is shown, and how ids are, or NULL. What they return is NULL or an error. */
@@ -59,28 +62,10 @@ static int usage(FILE *out)
     return out == stdout ? 0 : 2;
 }
 
-/* Prints text; control characters, which a terminal would obey, as \xNN. */
-static void show(const char *text, size_t size)
-{
-    size_t i;
-    int follow = 0; /* bytes that belong to the character before */
-    for (i = 0; i < size; i++) {
-        unsigned char c = (unsigned char)text[i], next = i + 1 < size ? (unsigned char)text[i + 1] : 0;
-        int high = c == 0xc2 && next >= 0x80 && next < 0xa0; /* U+0080 to U+009F */
-        if (high)
-            printf("\\x%02x\\x%02x", (unsigned)c, (unsigned)text[++i] & 0xff);
-        else if (c < 0x20 || c == 0x7f || (c >= 0x80 && c < 0xc0 && !follow))
-            printf("\\x%02x", (unsigned)c);
-        else
-            putchar(c);
-        follow = high ? 0 : c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc0 ? 1 : c >= 0x80 && follow ? follow - 1 : 0;
-    }
-}
-
 static void show_line(const char *name, const char *text, size_t size)
 {
     printf("%-10s  ", name);
-    show(text, size);
+    shown_put(stdout, text, size);
     putchar('\n');
 }
 
@@ -107,7 +92,7 @@ static void show_ids(const int32_t *ids, size_t count)
 static void show_piece(const char *text, size_t size)
 {
     printf("  ");
-    show(text, size);
+    shown_put(stdout, text, size);
     putchar('\n');
 }
 
@@ -148,7 +133,7 @@ static const char *show_text_of(const void *model, const int32_t *ids, size_t co
     size_t size;
     const char *error = sentencepiece_decode(model, ids, count, &text, &size);
     if (!error) {
-        show(text, size);
+        shown_put(stdout, text, size);
         putchar('\n');
         free(text);
     }
@@ -234,7 +219,7 @@ static const char *show_decoded_spellings(const void *model, const int32_t *ids,
     size_t size;
     const char *error = bpe_decode(model, ids, count, &text, &size);
     if (!error) {
-        show(text, size);
+        shown_put(stdout, text, size);
         putchar('\n');
         free(text);
     }
@@ -269,7 +254,7 @@ static long number(const char *text, long least)
     return *text < '0' || *text > '9' || *end || errno || value < least || value > INT_MAX ? -1 : value;
 }
 
-static const char *show_decoded(const kind *k, const void *model, char **arguments, int count)
+static const char *show_decoded(const kind *k, const void *model, const options *o, char **arguments, int count)
 {
     static char message[64];
     int32_t *ids = malloc((size_t)count * sizeof *ids + 1);
@@ -281,7 +266,8 @@ static const char *show_decoded(const kind *k, const void *model, char **argumen
             error = message;
         }
     if (!error)
-        error = k->show_decoded ? k->show_decoded(model, ids, (size_t)count) : "a tokenizer of this kind cannot decode";
+        error = program_about(o->path, k->show_decoded ? k->show_decoded(model, ids, (size_t)count)
+                                                       : "a tokenizer of this kind cannot decode");
     free(ids);
     return error;
 }
@@ -318,7 +304,7 @@ static const char *show_lines(const kind *k, const void *model, options *o)
             if (!error)
                 line[size++] = (char)c;
         } else if (c == '\n' || size) {
-            error = k->show_tokens(model, o, line, o->escapes ? unescape(line, size) : size);
+            error = program_about(o->path, k->show_tokens(model, o, line, o->escapes ? unescape(line, size) : size));
             size = 0;
         }
     }
@@ -348,7 +334,7 @@ static int has_file(const char *path, const char *name)
 
 int main(int argc, char **argv)
 {
-    options o = {0, 0, 0, 0, 0, -1};
+    options o = {0, 0, 0, 0, 0, -1, NULL};
     sentencepiece pieces;
     wordpiece words;
     bpe spellings;
@@ -356,6 +342,7 @@ int main(int argc, char **argv)
     const void *model;
     const char *error;
     int i = 1;
+    program_begin("tokenize");
     for (; i < argc && strncmp(argv[i], "--", 2) == 0; i++) {
         if (strcmp(argv[i], "--") == 0) {
             i++;
@@ -378,6 +365,7 @@ int main(int argc, char **argv)
     }
     if (i == argc || (o.ids && o.decode))
         return usage(stderr);
+    o.path = argv[i];
     /* Which kind it is, its files tell. A kind more: a line here, one where models are closed, and a section above. */
     if (!has_file(argv[i], "vocab.txt") && (has_file(argv[i], ".json") || has_file(argv[i], "tokenizer.json"))) {
         k = &of_bpe;
@@ -398,16 +386,16 @@ int main(int argc, char **argv)
         error = open_sentencepiece(&pieces, &o, argv[i]);
     }
     if (error) {
-        fprintf(stderr, "%s\n", error);
+        program_failed("%s", error);
         return 1;
     }
     if (o.decode)
-        error = show_decoded(k, model, argv + i + 1, argc - i - 1);
+        error = show_decoded(k, model, &o, argv + i + 1, argc - i - 1);
     else if (i + 1 == argc)
         error = show_lines(k, model, &o);
     else
         for (i++; i < argc && !error; i++)
-            error = k->show_tokens(model, &o, argv[i], strlen(argv[i]));
+            error = program_about(o.path, k->show_tokens(model, &o, argv[i], strlen(argv[i])));
     if (k == &of_bpe)
         bpe_close(&spellings);
     else if (k == &of_wordpiece)
@@ -417,6 +405,6 @@ int main(int argc, char **argv)
     if (!error && (fflush(stdout) || ferror(stdout)))
         error = "the output cannot be written";
     if (error)
-        fprintf(stderr, "tokenize: %s\n", error);
+        program_failed("%s", error);
     return error != NULL;
 }

@@ -236,6 +236,28 @@ void tokenizer_close(tokenizer *tokens)
 
 /* ---- tokens ---- */
 
+/* Whether an id may come of a text. */
+static int is_in_text(const tokenizer *tokens, int32_t id)
+{
+    sentencepiece_type type;
+    size_t size;
+    if (tokens->is_bpe)
+        return bpe_spelling(&tokens->json, id, &size) && !bpe_is_special(&tokens->json, id);
+    type = tokens->model.pieces[id].type;
+    return type != SENTENCEPIECE_CONTROL && type != SENTENCEPIECE_UNUSED;
+}
+
+int32_t tokenizer_last(const tokenizer *tokens)
+{
+    int32_t last = (int32_t)tokens->count - 1;
+    size_t i;
+    while (last >= 0 && !is_in_text(tokens, last))
+        last--;
+    for (i = 0; i < tokens->before_count; i++)
+        last = tokens->before[i] > last ? tokens->before[i] : last;
+    return last;
+}
+
 const char *tokenizer_push(tokenizer_ids *ids, const int32_t *more, size_t count)
 {
     if (count > ids->capacity - ids->count) {

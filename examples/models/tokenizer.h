@@ -53,6 +53,10 @@ typedef struct tokenizer_ids {
 const char *tokenizer_open(tokenizer *tokens, const char *directory);
 void tokenizer_close(tokenizer *tokens);
 
+/* The last id that a text can have, or that stands before it: special tokens are in no text, and some models have fewer
+   tokens than their tokenizer has of these. -1: there is none. */
+int32_t tokenizer_last(const tokenizer *tokens);
+
 /* Appends what stands before a text. Returns NULL, or "no memory" and *ids as it was; so do the others. */
 const char *tokenizer_begin(const tokenizer *tokens, tokenizer_ids *ids);
 

@@ -405,22 +405,3 @@ size_t unicode_normalize(unicode_form form, const char *text, size_t size, char 
     }
     return result.size;
 }
-
-/* ---- messages ---- */
-
-const char *unicode_shown(char *out, size_t capacity, const char *text, size_t size)
-{
-    size_t used = 0, at, n;
-    uint32_t code;
-    for (at = 0; at < size; at += n) {
-        int strange;
-        n = unicode_read(text + at, size - at, &code);
-        strange = code < 0x20 || (code >= 0x7f && code < 0xa0) || code >= UNICODE_INVALID;
-        if (used + (strange ? 1 : n) + sizeof "..." > capacity)
-            break;
-        memcpy(out + used, strange ? "?" : text + at, strange ? 1 : n);
-        used += strange ? 1 : n;
-    }
-    strcpy(out + used, at < size ? "..." : "");
-    return out;
-}

@@ -73,10 +73,6 @@ size_t unicode_lower(uint32_t code, uint32_t out[3]);
 typedef enum unicode_form { UNICODE_NFC, UNICODE_NFD, UNICODE_NFKC, UNICODE_NFKD } unicode_form;
 size_t unicode_normalize(unicode_form form, const char *text, size_t size, char *out, size_t capacity);
 
-/* Copies text to `out`, of at least 4 bytes, to show it to a person: whole characters, as many as leave room for "...",
-   which ends what is not all; "?" for a control character and for a byte that begins no character. Returns out. */
-const char *unicode_shown(char *out, size_t capacity, const char *text, size_t size);
-
 #ifdef __cplusplus
 }
 #endif

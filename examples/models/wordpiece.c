@@ -1,6 +1,7 @@
 #include "wordpiece.h"
 
 #include "json.h"
+#include "shown.h"
 #include "unicode.h"
 
 #include <errno.h>
@@ -25,16 +26,12 @@ static const char no_memory[] = "no memory";
 
 /* ---- messages ---- */
 
-/* An empty model, whose messages will begin with its name: with the end of it, if it is long. */
+/* An empty model, whose messages will begin with its name. */
 static void start(wordpiece *model, const char *name)
 {
-    char text[256];
-    size_t length = strlen(name), cut = length < 250 ? 0 : length - 240;
-    while (cut && ((unsigned char)name[cut] & 0xc0) == 0x80)
-        cut++;
+    char text[SHOWN_NAME];
     memset(model, 0, sizeof *model);
-    snprintf(model->error, sizeof model->error, "%s%s", cut ? "..." : "",
-             unicode_shown(text, sizeof text, name + cut, length - cut));
+    snprintf(model->error, sizeof model->error, "%s", shown_name(text, name));
 }
 
 /* file: of the directory; NULL for the directory itself. */
@@ -50,19 +47,13 @@ static const char *fail(wordpiece *model, const char *file, const char *format, 
     return model->error;
 }
 
-/* ---- words in order, and tries of them ---- */
-
-static int compare_text(const word *a, const word *b)
-{
-    int order = memcmp(a->text, b->text, a->size < b->size ? a->size : b->size);
-    return order ? order : (a->size > b->size) - (a->size < b->size);
-}
+/* ---- words in order ---- */
 
 /* By bytes and, of two that are alike, the larger id first. */
 static int compare_words(const void *a, const void *b)
 {
     const word *x = (const word *)a, *y = (const word *)b;
-    int order = compare_text(x, y);
+    int order = trie_compare(x, y);
     return order ? order : (x->id < y->id) - (x->id > y->id);
 }
 
@@ -78,7 +69,7 @@ static size_t sort_words(word *words, size_t count)
     size_t i, kept = 0;
     qsort(words, count, sizeof *words, compare_words);
     for (i = 0; i < count; i++)
-        if (i == 0 || compare_text(&words[i], &words[i - 1]))
+        if (i == 0 || trie_compare(&words[i], &words[i - 1]))
             words[kept++] = words[i];
     return kept;
 }
@@ -91,7 +82,7 @@ static const word *find_word(const word *words, size_t count, const char *text, 
     key.size = size;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = compare_text(&key, &words[middle]);
+        int order = trie_compare(&key, &words[middle]);
         if (order == 0)
             return &words[middle];
         if (order < 0)
@@ -100,69 +91,6 @@ static const word *find_word(const word *words, size_t count, const char *text, 
             low = middle + 1;
     }
     return NULL;
-}
-
-/* Words low to high - 1 are those that go through a node. */
-typedef struct range {
-    size_t low, high;
-} range;
-
-/* A trie of words in order, none empty and no two alike, level by level: the children of a node get their places when
-   it is its turn. Returns whether there was memory. */
-static int build_trie(wordpiece_trie *trie, const word *words, size_t count)
-{
-    size_t total = 1, i, used = 1, depth = 0, level_end = 1;
-    range *ranges;
-    for (i = 0; i < count; i++) {
-        size_t same = 0;
-        while (i && same < words[i - 1].size && same < words[i].size && words[i - 1].text[same] == words[i].text[same])
-            same++;
-        total += words[i].size - same;
-    }
-    if (total > SIZE_MAX / sizeof *ranges) /* files are small enough for numbers of 4 bytes */
-        return 0;
-    trie->nodes = (wordpiece_node *)malloc(total * sizeof *trie->nodes);
-    trie->bytes = (unsigned char *)malloc(total);
-    ranges = (range *)malloc(total * sizeof *ranges);
-    if (!trie->nodes || !trie->bytes || !ranges) {
-        free(ranges);
-        return 0;
-    }
-    ranges[0].low = 0;
-    ranges[0].high = count;
-    trie->bytes[0] = 0;
-    for (i = 0; i < used; i++) {
-        wordpiece_node *node = &trie->nodes[i];
-        size_t low = ranges[i].low, high = ranges[i].high;
-        if (i == level_end) {
-            level_end = used;
-            depth++;
-        }
-        node->id = -1;
-        if (low < high && words[low].size == depth)
-            node->id = words[low++].id;
-        node->first = (uint32_t)used;
-        while (low < high) {
-            char byte = words[low].text[depth];
-            ranges[used].low = low;
-            while (low < high && words[low].text[depth] == byte)
-                low++;
-            ranges[used].high = low;
-            trie->bytes[used++] = (unsigned char)byte;
-        }
-        node->count = (uint32_t)used - node->first;
-    }
-    free(ranges);
-    return 1;
-}
-
-/* The child of a node that a byte leads to, or 0. */
-static uint32_t follow(const wordpiece_trie *trie, uint32_t node, char byte)
-{
-    const wordpiece_node *n = &trie->nodes[node];
-    const unsigned char *bytes = trie->bytes + n->first,
-                        *found = n->count ? (const unsigned char *)memchr(bytes, (unsigned char)byte, n->count) : NULL;
-    return found ? n->first + (uint32_t)(found - bytes) : 0;
 }
 
 /* ---- text that is cleaned ---- */
@@ -334,7 +262,7 @@ static const char *read_members(wordpiece *model, reading *r, json vocab)
         word w = take_string(r, name);
         if (!read_id(json_value(name), &w.id))
             return fail(model, tokenizer_json, "model.vocab: the id of \"%s\" is not one below 2147483647",
-                        unicode_shown(text, sizeof text, w.text, w.size));
+                        shown_text(text, sizeof text, w.text, w.size));
         model->words[model->word_count++] = w;
     }
     return NULL;
@@ -464,7 +392,7 @@ static const char *read_added(wordpiece *model, reading *r, const char *file, js
     if (content.type != JSON_STRING || json_string(content, NULL, 0) == 0)
         return fail(model, file, "an added token without content");
     a->word = take_string(r, content);
-    unicode_shown(text, sizeof text, a->word.text, a->word.size);
+    shown_text(text, sizeof text, a->word.text, a->word.size);
     if (a->word.size > ADDED_MAX)
         return fail(model, file, "the added token \"%s\" is longer than %d bytes", text, (int)ADDED_MAX);
     if (digits) { /* the id is the name of the member */
@@ -560,9 +488,9 @@ static int index_added(wordpiece *model)
             places[spelt++] = places[i];
     }
     model->word_count = sort_words(model->words, model->word_count);
-    done = spelt == 0 || build_trie(&model->spelt, places, spelt);
+    done = spelt == 0 || trie_build(&model->spelt, places, spelt);
     if (done && cleaned && (cleaned = clean_words(model, others, cleaned, &pool)) > 0)
-        done = cleaned != SIZE_MAX && build_trie(&model->cleaned, others, sort_words(others, cleaned));
+        done = cleaned != SIZE_MAX && trie_build(&model->cleaned, others, sort_words(others, cleaned));
     free(pool.text);
     free(places);
     return done;
@@ -598,10 +526,10 @@ static int index_words(wordpiece *model, word prefix)
     for (i = 0; i < model->word_count; i++)
         if (model->words[i].size && model->words[i].size <= prefix.size + 4 * model->longest_word)
             pieces[count++] = model->words[i];
-    done = build_trie(&model->pieces, pieces, count);
+    done = trie_build(&model->pieces, pieces, count);
     free(pieces);
     for (i = 0; done && i < prefix.size && (node || i == 0); i++)
-        node = follow(&model->pieces, node, prefix.text[i]);
+        node = trie_step(&model->pieces, node, prefix.text[i]);
     model->continuing = node || prefix.size == 0 ? node : UINT32_MAX;
     return done;
 }
@@ -649,7 +577,11 @@ static const char *read_model(wordpiece *model, const wordpiece_files *files)
     if (!files->vocab && !files->tokenizer)
         return fail(model, NULL, "there is neither vocab.txt nor tokenizer.json");
     if (files->vocab_size > FILE_MAX || files->tokenizer_size > FILE_MAX || files->config_size > FILE_MAX)
-        return fail(model, NULL, "a file is larger than %d bytes", (int)FILE_MAX);
+        return fail(model,
+                    files->vocab_size > FILE_MAX       ? vocab_txt
+                    : files->tokenizer_size > FILE_MAX ? tokenizer_json
+                                                       : config_json,
+                    "larger than %d bytes", (int)FILE_MAX);
     if ((error = read_json(model, tokenizer_json, files->tokenizer, files->tokenizer_size, &r.tokenizer)) != NULL ||
         (error = read_json(model, config_json, files->config, files->config_size, &r.config)) != NULL)
         return error;
@@ -667,7 +599,7 @@ static const char *read_model(wordpiece *model, const wordpiece_files *files)
         *ids[i] = wordpiece_id(model, r.specials[i].text, r.specials[i].size);
     if (model->unk_id < 0)
         return fail(model, files->vocab ? vocab_txt : tokenizer_json, "no unknown token, \"%s\"",
-                    unicode_shown(text, sizeof text, r.specials[0].text, r.specials[0].size));
+                    shown_text(text, sizeof text, r.specials[0].text, r.specials[0].size));
     model->by_id = (word *)malloc(model->word_count * sizeof *model->by_id);
     if (!model->by_id)
         return fail(model, NULL, no_memory);
@@ -771,17 +703,11 @@ const char *wordpiece_open(wordpiece *model, const char *directory)
     return error;
 }
 
-static void free_trie(wordpiece_trie *trie)
-{
-    free(trie->nodes);
-    free(trie->bytes);
-}
-
 void wordpiece_close(wordpiece *model)
 {
-    free_trie(&model->pieces);
-    free_trie(&model->spelt);
-    free_trie(&model->cleaned);
+    trie_free(&model->pieces);
+    trie_free(&model->spelt);
+    trie_free(&model->cleaned);
     free(model->words);
     free(model->by_id);
     free(model->added);
@@ -846,7 +772,7 @@ static int cut_word(work *w, const char *text, size_t size, size_t characters)
         uint32_t node = at ? model->continuing : 0;
         size_t end = at, i = at;
         int32_t id = -1;
-        while (i < size && (node = follow(&model->pieces, node, text[i])) != 0) {
+        while (i < size && (node = trie_step(&model->pieces, node, text[i])) != 0) {
             i++;
             if (model->pieces.nodes[node].id >= 0) {
                 id = model->pieces.nodes[node].id;
@@ -897,32 +823,26 @@ static int cut_text(work *w, const char *text, size_t size)
 /* ---- added tokens in a text ---- */
 
 /* The first added token from `from` on, the longest of those that begin there, or NULL; it ends before *end. */
-static const added_token *find_added(const wordpiece *model, const wordpiece_trie *trie, const char *text, size_t size,
+static const added_token *find_added(const wordpiece *model, const trie *added, const char *text, size_t size,
                                      size_t from, size_t *begin, size_t *end)
 {
-    const added_token *found = NULL;
-    size_t i;
-    for (*begin = trie->nodes ? from : size; *begin < size; ++*begin) {
-        uint32_t node = 0;
-        for (i = *begin; i < size && (node = follow(trie, node, text[i])) != 0; i++)
-            if (trie->nodes[node].id >= 0) {
-                found = &model->added[trie->nodes[node].id];
-                *end = i + 1;
-            }
-        if (found)
+    int32_t found = -1;
+    size_t used = 0;
+    for (*begin = added->nodes ? from : size; *begin < size; ++*begin)
+        if ((found = trie_longest(added, text + *begin, size - *begin, &used)) >= 0)
             break;
-    }
-    return found;
+    *end = *begin + used;
+    return found >= 0 ? &model->added[found] : NULL;
 }
 
 /* Text between the tokens that are found in it as it is spelt is cleaned; what is between those that are found in it
    then, the second time that this is called, is cut. */
 static int split(work *w, int is_clean, const char *text, size_t size)
 {
-    const wordpiece_trie *trie = is_clean ? &w->model->cleaned : &w->model->spelt;
+    const trie *found = is_clean ? &w->model->cleaned : &w->model->spelt;
     size_t done = 0, begin, end = 0;
     for (;; done = end) {
-        const added_token *added = find_added(w->model, trie, text, size, done, &begin, &end);
+        const added_token *added = find_added(w->model, found, text, size, done, &begin, &end);
         if (done < begin && is_clean && !cut_text(w, text + done, begin - done))
             return 0;
         if (done < begin && !is_clean &&

@@ -1,5 +1,6 @@
 /* wordpiece.h: text to token ids as BERT's tokenizers do it (WordPiece), with the results of the Python packages
-   transformers and tokenizers. It takes wordpiece.c, unicode.c, unicode_tables.h and json.c: C99 and libc.
+   transformers and tokenizers. It takes wordpiece.c, unicode.c, unicode_tables.h, json.c, trie.h and
+   shown.h: C99 and libc.
 
        wordpiece model;
        const char *error = wordpiece_open(&model, "all-MiniLM-L6-v2");
@@ -25,6 +26,8 @@
 #ifndef WORDPIECE_H
 #define WORDPIECE_H
 
+#include "trie.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,23 +35,7 @@
 extern "C" {
 #endif
 
-typedef struct wordpiece_word {
-    const char *text; /* not ended by a NUL */
-    size_t size;      /* in bytes */
-    int32_t id;
-} wordpiece_word;
-
-/* Words, so that the longest one that a text begins with is found byte by byte. Node 0 is the root; the children of a
-   node are `count` nodes from `first` on, in the order of their bytes. */
-typedef struct wordpiece_node {
-    uint32_t first, count;
-    int32_t id; /* of the word that ends here, or -1 */
-} wordpiece_node;
-
-typedef struct wordpiece_trie {
-    wordpiece_node *nodes;
-    unsigned char *bytes; /* of each node: the one that leads to it */
-} wordpiece_trie;
+typedef trie_word wordpiece_word; /* text not ended by a NUL, its size in bytes, id */
 
 /* A token that is found in the text before anything else happens to it, such as [MASK]; or, if `normalized`, after it
    has been cleaned. */
@@ -68,7 +55,7 @@ typedef struct wordpiece {
        cleaned. */
     wordpiece_word *words, *by_id;
     size_t word_count, added_count;
-    wordpiece_trie pieces, spelt, cleaned;
+    trie pieces, spelt, cleaned;
     uint32_t continuing;
     wordpiece_added *added;
     char *text;

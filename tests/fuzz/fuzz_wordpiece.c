@@ -43,7 +43,7 @@ UNTRACED static const word *vocabulary_word(const wordpiece *model, const char *
     uint32_t node = 0;
     size_t i;
     for (i = 0; i < size && (i == 0 || node); i++)
-        node = follow(&model->pieces, node, text[i]);
+        node = trie_step(&model->pieces, node, text[i]);
     return size && node && model->pieces.nodes[node].id >= 0 ? find_word(model->words, model->word_count, text, size)
                                                              : NULL;
 }

@@ -1,5 +1,5 @@
 /* A program that has taken bpe.h and bpe.c, and what these take: patterns.h, patterns.c, unicode.h, unicode.c,
-   unicode_tables.h, json.h and json.c. */
+   unicode_tables.h, json.h, json.c, trie.h and shown.h. */
 #include "bpe.h"
 
 #include <stdlib.h>

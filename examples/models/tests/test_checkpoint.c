@@ -140,6 +140,31 @@ TEST(checkpoint_shards)
     end();
 }
 
+/* Names of the files in messages: what tells them from others shows, and what a terminal would obey does not get there. */
+TEST(checkpoint_names)
+{
+    static const char header[] =
+        "{\"w\\u0000\\u001b\\u0085\303\251\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";
+    static const char *const names[] = {"llama", NULL};
+    checkpoint files;
+    if (!begin())
+        return;
+    write_text("config.json", "{\"model_type\":\"llama\\u0000\",\"act\":\"llama\302\233\"}");
+    write_weights("model.safetensors", header, 1, 1);
+    if (CHECK(open_all(&files, NULL) == NULL)) {
+        checkpoint_choice(&files, files.config, "model_type", names);
+        CHECK(files.failed && strstr(files.error, "config.json: model_type \"llama\\x00\" is none of llama"));
+        files.failed = 0;
+        checkpoint_choice(&files, files.config, "act", names);
+        CHECK(files.failed && strstr(files.error, "config.json: act \"llama\\xc2\\x9b\" is none of llama"));
+        files.failed = 0;
+        checkpoint_finish(&files, "test");
+        CHECK(files.failed && strstr(files.error, "tensor w\\x00\\x1b\\xc2\\x85\303\251 is none of a test"));
+        checkpoint_close(&files);
+    }
+    end();
+}
+
 TEST(checkpoint_hostile_shards)
 {
     static const char *const maps[][2] = {

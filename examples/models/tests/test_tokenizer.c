@@ -183,14 +183,17 @@ TEST(tokenizer_reserves)
         }
         sentencepiece_close(&model);
         CHECK(sentencepiece_open(&model, path) == NULL);
-        int unigram = model.kind == SENTENCEPIECE_UNIGRAM; /* which needs no memory for it */
-        test_memory_state.calls = 0;
-        test_memory_state.fail_at = !unigram;
-        const char *error = sentencepiece_reserve(&model, tag_goldens[i].names);
-        CHECK(unigram ? !error : error && strcmp(error, "no memory") == 0);
-        test_memory_state.fail_at = 0;
-        if (!error)
-            sentencepiece_close(&model);
+        for (long n = 1;; n++) {
+            test_memory_state.fail_at = n;
+            const char *error = sentencepiece_reserve(&model, tag_goldens[i].names);
+            int failed = !test_memory_state.fail_at;
+            test_memory_state.fail_at = 0;
+            CHECK(failed ? error && strcmp(error, "no memory") == 0 : !error);
+            if (!error)
+                break;
+            CHECK(test_memory_state.live == live && sentencepiece_open(&model, path) == NULL);
+        }
+        sentencepiece_close(&model);
         CHECK(test_memory_state.live == live);
     }
 }
@@ -269,6 +272,43 @@ TEST(tokenizer_before)
     copy_file(of_model, "tokenizer.model");
     before("{}", 1, 1);
     before("{\"add_bos_token\":false}", 0, 1);
+    end();
+}
+
+static void last_is(int32_t want)
+{
+    tokenizer tokens;
+    if (!CHECK(tokenizer_open(&tokens, directory) == NULL))
+        return;
+    CHECK(tokenizer_last(&tokens) == want);
+    tokenizer_close(&tokens);
+}
+
+/* The last id that a text may have: special tokens and control pieces are in none, unless they stand before it. */
+TEST(tokenizer_last)
+{
+#define LETTERS(added, post)                                                                                           \
+    "{\"model\":{\"vocab\":{\"a\":0,\"b\":7},\"merges\":[]},\"added_tokens\":[" added "]" post "}"
+#define SPECIAL "{\"id\":9,\"content\":\"<s>\",\"special\":true}"
+    static const char proto[] = "\n\011\n\005<unk>\030\002\n\005\n\001a\030\001"
+                                "\n\005\n\001b\030\003\n\005\n\001c\030\005"; /* b: control, c: unused */
+    if (!begin())
+        return;
+    write_text("tokenizer.json", LETTERS("", ""));
+    last_is(7);
+    write_text("tokenizer.json", LETTERS(SPECIAL, ""));
+    last_is(7);
+    write_text("tokenizer.json", LETTERS(SPECIAL ",{\"id\":8,\"content\":\"c\"}", ""));
+    last_is(8);
+    write_text("tokenizer.json", LETTERS(SPECIAL, ",\"post_processor\":{\"type\":\"TemplateProcessing\","
+                                                  "\"single\":[{\"SpecialToken\":{\"id\":\"<s>\"}},{\"Sequence\":{}}],"
+                                                  "\"special_tokens\":{\"<s>\":{\"ids\":[9]}}}"));
+    last_is(9);
+    end();
+    if (!begin())
+        return;
+    write_file("tokenizer.model", proto, sizeof proto - 1);
+    last_is(1);
     end();
 }
 

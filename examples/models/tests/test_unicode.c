@@ -238,30 +238,6 @@ TEST(unicode_capacity)
     CHECK(unicode_normalize(UNICODE_NFC, NULL, 0, NULL, 0) == 0);
 }
 
-/* What a person is shown: whole characters, nothing that a terminal obeys, and never more than there is room for. */
-TEST(unicode_messages)
-{
-    static const char text[] = "a\303\251\n\033[2J\302\205\377\360\237\230\200b";
-    static const struct {
-        size_t capacity;
-        const char *shown;
-    } cases[] = {{4, "..."},
-                 {5, "a..."},
-                 {6, "a..."},
-                 {7, "a\303\251..."},
-                 {14, "a\303\251??[2J??..."},
-                 {17, "a\303\251??[2J??..."},
-                 {18, "a\303\251??[2J??\360\237\230\200..."},
-                 {64, "a\303\251??[2J??\360\237\230\200b"}};
-    for (size_t i = 0; i < COUNT(cases); i++) {
-        char *out = test_block(cases[i].capacity);
-        test_case("room for %zu bytes", cases[i].capacity);
-        CHECK(unicode_shown(out, cases[i].capacity, text, strlen(text)) == out && !strcmp(out, cases[i].shown));
-    }
-    char *out = test_block(4);
-    CHECK(!strcmp(unicode_shown(out, 4, NULL, 0), ""));
-}
-
 /* Marks without end, in every order, are put in order in a time that grows as they do; and they are in order then. */
 TEST(unicode_marks)
 {
