@@ -2246,7 +2246,8 @@ ATTN__NOINLINE double attn__subtract(double x, double y)
     return x - y;
 }
 
-/* *sum += part, compensated: what a rounding adds too much is taken off the next part.         Kahan 1965, CACM 8(1) */
+/* *sum += part, compensated: what a rounding adds too much is taken off the next part. At the end *sum is the sum:
+   *lost is half an ulp of it at most, and to take that off changes nothing.                   Kahan 1965, CACM 8(1) */
 static void attn__add(double *sum, double *lost, double part)
 {
     double exact = part - *lost, total = *sum + exact;
@@ -9487,7 +9488,7 @@ static double attn__sum_sink(attn__backward_worker *worker, size_t h)
                 attn__add(&sum, &lost, -attn__exp(sink - lse) * attn__get_real(&w->plan, worker->delta, row));
             }
         }
-    return sum + lost;
+    return sum;
 }
 
 static attn__range attn__one_or_all(size_t given, size_t i, size_t all) /* all, if what is given has 1 for them */
@@ -9509,7 +9510,7 @@ static double attn__add_up(const attn__backward *w, const attn__sum *s, size_t b
             for (i = rows.from; i < rows.to; i++)
                 for (d = dims.from; d < dims.to; d++)
                     attn__add(&sum, &lost, attn__get_element(attn__tensor_at(&s->at, b, h, i, d), s->at.dtype));
-    return sum + lost;
+    return sum;
 }
 
 /* A head of an output that is not where it is summed, counted through all of them. */
