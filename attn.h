@@ -178,11 +178,14 @@
        options the scores are the ones that softmax takes. Scores of 10000 overflow nothing; rounding them costs what A
        says. A row with NaN or +infinity is NaN throughout; a row of -infinity (nothing to attend to) is zeros; one of
        no columns is nothing.
-       Gradients compute weights once more, from scores and lse: exp(score - lse). Products of a tile are finished
-       before they are added to the sums over tiles. On random data the RMS error of each gradient of a call is at most
-       3 times that of naive loops in the same type, and each element is within 3 times theirs and 8 u (1 + max |score|)
-       times the sum of the magnitudes of its terms (tests/test_backward.c). The slope of softcap, 1 - tanh^2, is
-       computed as (1 - tanh)(1 + tanh).
+       Gradients, which compute weights once more as exp(score - lse), are those of the out that they are given,
+       however it was rounded. Each element is within u (2 (D + 25) (1 + A) + Dv + 2 K + N) times the sum of the
+       magnitudes of its terms, twice that with softcap, and half an ulp of a narrower type (tests/test_backward.c).
+       N is how many pairs of query and key it is summed over; A and K are the largest of the call; a sink's magnitude,
+       or A / softcap, takes the place of A if it is more. The slope of softcap, (1 - tanh)(1 + tanh), counts as 1 in
+       terms, for it has the error of tanh. On random data the RMS error of each gradient of a call is at most 8 u (1 +
+       the largest |score| or |lse|) times the RMS of those sums; and at most 3 times that of naive loops in the same
+       type, given 64 queries and 64 keys or more, D of 4 or more, scores up to 20, and no BF16.
        -ffast-math keeps all of this, except that subnormal numbers may become zero (softcaps above 1e37 lose by it).
 
    DETERMINISM
