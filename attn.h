@@ -165,10 +165,11 @@
        it sees in its column, u being 2^-24 (2^-53 in double), and half an ulp of a narrower out. A is the largest,
        over the keys that the row sees, of the sum over d of |scale q[d] k[d]|, plus |bias| and the ALiBi term; K is 2
        n or 512 + n / 512, whichever is less, for n keys. No multiple of the error of naive loops bounds that of each
-       element. On random data with scores up to 20 the RMS error of a call is at most twice that of naive loops in the
-       same type, plus 4 ulp of the RMS of out. Weights rounded to BF16 add to each element's error 2^-8 times that
-       largest |value| at most. On random data that is 0.03 to 0.17 % of the RMS of out, least where one key has nearly
-       all the weight; to round out to BF16 costs 0.17 %.
+       element. On random data with scores up to 20 the RMS error of a call of 16 queries or more is at most twice that
+       of naive loops in the same type, plus 4 ulp of the RMS of out. Weights rounded to BF16 add to each element's
+       error 2^-8 times that largest |value| at most. On random data that is up to 0.2 % of the RMS of out where scores
+       have an RMS of 0.3, 0.03 to 0.05 % at 5, 0.02 % at 15, least where one key has nearly all the weight; to round
+       out to BF16 costs 0.17 %.
        tanh of softcap is within 6 ulp in float, 8 in double.
        The engine divides by the sum at the end: where the values of a row, each times exp(score - max), add up to more
        than the compute type holds, out is infinite or NaN.
