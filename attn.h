@@ -169,10 +169,11 @@
        it sees in its column, u being 2^-24 (2^-53 in double), and half an ulp of a narrower out. A is the largest,
        over the keys that the row sees, of the sum over d of |scale q[d] k[d]|, plus |bias| and the ALiBi term; K is 2
        n or 512 + n / 512, whichever is less, for n keys. No multiple of the error of naive loops bounds that of each
-       element. On random data with scores up to 20 the RMS error of a call is at most twice that of naive loops in the
-       same type, plus 4 ulp of the RMS of out. Weights rounded to BF16 add to each element's error 2^-8 times that
-       largest |value| at most. On random data that is 0.03 to 0.17 % of the RMS of out, least where one key has nearly
-       all the weight; to round out to BF16 costs 0.17 %.
+       element. On random data with scores up to 20 the RMS error of a call of 16 queries or more is at most twice that
+       of naive loops in the same type, plus 4 ulp of the RMS of out. Weights rounded to BF16 add to each element's
+       error 2^-8 times that largest |value| at most. On random data that is up to 0.2 % of the RMS of out where scores
+       have an RMS of 0.3, 0.03 to 0.05 % at 5, 0.02 % at 15, least where one key has nearly all the weight; to round
+       out to BF16 costs 0.17 %.
        tanh of softcap is within 6 ulp in float, 8 in double.
        The engine divides by the sum at the end: where the values of a row, each times exp(score - max), add up to more
        than the compute type holds, out is infinite or NaN.
@@ -182,11 +183,14 @@
        options the scores are the ones that softmax takes. Scores of 10000 overflow nothing; rounding them costs what A
        says. A row with NaN or +infinity is NaN throughout; a row of -infinity (nothing to attend to) is zeros; one of
        no columns is nothing.
-       Gradients compute weights once more, from scores and lse: exp(score - lse). Products of a tile are finished
-       before they are added to the sums over tiles. On random data the RMS error of each gradient of a call is at most
-       3 times that of naive loops in the same type, and each element is within 3 times theirs and 8 u (1 + max |score|)
-       times the sum of the magnitudes of its terms (tests/test_backward.c). The slope of softcap, 1 - tanh^2, is
-       computed as (1 - tanh)(1 + tanh).
+       Gradients, which compute weights once more as exp(score - lse), are those of the out that they are given,
+       however it was rounded. Each element is within u (2 (D + 25) (1 + A) + Dv + 2 K + N) times the sum of the
+       magnitudes of its terms, twice that with softcap, and half an ulp of a narrower type (tests/test_backward.c).
+       N is how many pairs of query and key it is summed over; A and K are the largest of the call; a sink's magnitude,
+       or A / softcap, takes the place of A if it is more. The slope of softcap, (1 - tanh)(1 + tanh), counts as 1 in
+       terms, for it has the error of tanh. On random data the RMS error of each gradient of a call is at most 8 u (1 +
+       the largest |score| or |lse|) times the RMS of those sums; and at most 3 times that of naive loops in the same
+       type, given 64 queries and 64 keys or more, D of 4 or more, scores up to 20, and no BF16.
        -ffast-math keeps all of this, except that subnormal numbers may become zero (softcaps above 1e37 lose by it).
 
    DETERMINISM
@@ -2300,7 +2304,8 @@ ATTN__NOINLINE double attn__subtract(double x, double y)
     return x - y;
 }
 
-/* *sum += part, compensated: what a rounding adds too much is taken off the next part.         Kahan 1965, CACM 8(1) */
+/* *sum += part, compensated: what a rounding adds too much is taken off the next part. At the end *sum is the sum:
+   *lost is half an ulp of it at most, and to take that off changes nothing.                   Kahan 1965, CACM 8(1) */
 static void attn__add(double *sum, double *lost, double part)
 {
     double exact = part - *lost, total = *sum + exact;
@@ -9547,7 +9552,7 @@ static double attn__sum_sink(attn__backward_worker *worker, size_t h)
                 attn__add(&sum, &lost, -attn__exp(sink - lse) * attn__get_real(&w->plan, worker->delta, row));
             }
         }
-    return sum + lost;
+    return sum;
 }
 
 static attn__range attn__one_or_all(size_t given, size_t i, size_t all) /* all, if what is given has 1 for them */
@@ -9569,7 +9574,7 @@ static double attn__add_up(const attn__backward *w, const attn__sum *s, size_t b
             for (i = rows.from; i < rows.to; i++)
                 for (d = dims.from; d < dims.to; d++)
                     attn__add(&sum, &lost, attn__get_element(attn__tensor_at(&s->at, b, h, i, d), s->at.dtype));
-    return sum + lost;
+    return sum;
 }
 
 /* A head of an output that is not where it is summed, counted through all of them. */

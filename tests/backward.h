@@ -12,11 +12,13 @@ extern const char *const backward_names[GRADS];
 /* Gradients, packed: of q, k, v and bias [batch][heads][len][dim] of the view that would receive them (batch 1 where q,
    k or v has batch_stride 0, the shape of opts.bias), by distance [H][Lq + Lk - 1], of sinks and slopes [H]. values is
    NULL where the options have no such input. sizes: of each element, the sum of the magnitudes of the terms that it is
-   made of; EXACT alone. most: the largest magnitude of a score at any stage, of a pair that is seen. */
+   made of, in which the slope of softcap counts as 1; EXACT alone. most: the largest magnitude of a score at any stage,
+   of a pair that is seen, or of an lse. sums: the largest, over such pairs, of the sum over d of |scale q[d] k[d]| plus
+   |bias| and the ALiBi term; or of that sum / softcap, without these; or a sink's magnitude; EXACT alone. */
 typedef struct backward_result {
     real *values[GRADS], *sizes[GRADS];
     size_t counts[GRADS];
-    real most;
+    real most, sums;
 } backward_result;
 
 /* All of attn_sdpa_backward from its inputs, with a forward pass of its own. out: absent, or what the call is given in

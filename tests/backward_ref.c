@@ -46,7 +46,7 @@ typedef struct problem {
     real *ds, *ds_size, *bent, *bent_size;     /* dS at the end of the scores and where q k^T is scaled; likewise */
     sum *sums[GRADS];
     int shared[GRAD_V + 1]; /* q, k, v: by the batch */
-    real most;
+    real most, largest_sum;
 } problem;
 
 /* Where element (b, h, i, j) lies in a packed tensor of the shape of t, whose dimensions of 1 stand for any number. */
@@ -85,6 +85,29 @@ static void raise_most(problem *p, real score)
         p->most = fabsl(score);
 }
 
+static void raise_sum(problem *p, real size)
+{
+    if (sdpa_finite(size) && size > p->largest_sum)
+        p->largest_sum = size;
+}
+
+/* `sums` of backward_result, of one pair. */
+static void look_at_sums(problem *p, size_t b, size_t h, size_t i, size_t j)
+{
+    const real *q = p->q + ((b * p->H + h) * p->Lq + i) * p->D;
+    const real *k = p->k + ((b * p->Hkv + h / (p->H / p->Hkv)) * p->Lk + j) * p->D;
+    real size = 0;
+    for (size_t d = 0; d < p->D; d++)
+        size += fabsl(p->scale * q[d] * k[d]);
+    if (p->o.softcap > 0)
+        raise_sum(p, size / (real)p->o.softcap);
+    if (!test_absent_tensor(p->o.bias))
+        size += fabsl(bias_at(p->o.bias, b, h, i, j));
+    if (p->o.alibi_slopes)
+        size += fabsl(p->o.alibi_slopes[h] * distance(p, b, i, j));
+    raise_sum(p, size);
+}
+
 /* The score that score_mod is given. */
 static real before_mod(const problem *p, real capped, size_t b, size_t h, size_t i, size_t j)
 {
@@ -111,12 +134,14 @@ static real through_mod(const problem *p, real ds, real before, size_t b, size_t
 static void score_back(problem *p, size_t b, size_t h, size_t i, size_t j)
 {
     size_t n = i * p->Lk + j, at = (b * p->H + h) * p->Lq * p->Lk + n;
-    real s = p->dots[at], cap = fit(p->o.softcap, p->mode), bend = 1, bend_size = 1, before;
+    real s = p->dots[at], cap = fit(p->o.softcap, p->mode), bend = 1, before;
     raise_most(p, s);
+    if (p->mode == EXACT)
+        look_at_sums(p, b, h, i, j);
     if (cap > 0) {
         real t = tangent(fit(s / cap, p->mode), p->mode), square = fit(t * t, p->mode);
         s = fit(cap * t, p->mode);
-        bend = fit(1 - square, p->mode), bend_size = 1 + square;
+        bend = fit(1 - square, p->mode);
     }
     before = before_mod(p, s, b, h, i, j);
     raise_most(p, before);
@@ -126,7 +151,7 @@ static void score_back(problem *p, size_t b, size_t h, size_t i, size_t j)
         p->ds_size[n] = fabsl(through_mod(p, p->ds_size[n], before, b, h, i, j));
     }
     p->bent[n] = fit(p->ds[n] * bend, p->mode);
-    p->bent_size[n] = p->ds_size[n] * bend_size;
+    p->bent_size[n] = p->ds_size[n];
     if (!test_absent_tensor(p->o.bias))
         add(&p->sums[GRAD_BIAS][broadcast_index(p->o.bias, b, h, i, j)], p->ds[n], p->ds_size[n], p->mode);
     if (p->sums[GRAD_DISTANCE])
@@ -171,6 +196,7 @@ static void row_back(problem *p, size_t b, size_t h, size_t i)
         delta = weight_gradient(p, p->dout + r * p->Dv, p->out + r * p->Dv, 1);
     left = fit(total(delta) - dlse, p->mode);
     left_size = delta.size + fabsl(dlse);
+    raise_most(p, p->lses[r]);
     for (size_t j = 0; j < p->Lk; j++)
         if (seen[j]) {
             ds[j] = fit(weights[j] * fit(ds[j] - left, p->mode), p->mode);
@@ -180,6 +206,7 @@ static void row_back(problem *p, size_t b, size_t h, size_t i)
     if (p->o.sinks && !(sdpa_infinite(p->o.sinks[h]) < 0)) {
         real part = fit(p->o.sinks[h] - p->lses[r], p->mode);
         raise_most(p, p->o.sinks[h]);
+        raise_sum(p, fabsl(p->o.sinks[h]));
         part = p->mode == EXACT ? expl(part) : fit(exp((double)part), p->mode);
         add(&p->sums[GRAD_SINKS][h], fit(-part * left, p->mode), part * left_size, p->mode);
     }
@@ -308,7 +335,7 @@ void sdpa_backward_reference(backward_result *result, const attn_grads *grads, a
         for (size_t n = 0; n < result->counts[g]; n++)
             result->values[g][n] = total(p.sums[g][n]), result->sizes[g][n] = p.sums[g][n].size;
     }
-    result->most = p.most;
+    result->most = p.most, result->sums = p.largest_sum;
 }
 
 /* ---- what a call has written ---- */

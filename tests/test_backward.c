@@ -2,9 +2,17 @@
    grid of shapes, options, types, layouts and contexts in which every value meets every other; then what must hold
    whatever the values are.
 
-   The tolerance of an element is 3 times the error of the naive composition + C u (1 + the largest |score|) x the sum
-   of the magnitudes of its terms, with u half an ulp of 1 in the compute type, plus half an ulp of a narrower output.
-   The root of the mean of the squared errors of a case is at most 3 times the naive one's, as far as that is no luck.
+   An element is within u (2 (D + 25) (1 + A) + Dv + 2 K + N) x the sum of the magnitudes of its terms, twice that with
+   softcap, as NUMERICS of attn.h says, u being half an ulp of 1 in the compute type; plus half an ulp of a narrower
+   type. That comes from counting roundings. Those of a score, D / 2 and some, move a weight by as much of itself: once
+   in the backward pass, once in lse, and up to twice in out; so does what the sums of weights (in lse) and of values
+   (in out) are off by, K or less each. lse is rounded twice, score - lse once, to less than u (4 A + 3 log n) in all,
+   since |lse| is A + log n at most. dP and delta have Dv terms, a gradient has N. tanh is off by 6 ulp, its slope by
+   twice that and by the score's error / softcap.
+
+   Where nobody made the data for the purpose, it is also within 3 times the error of the naive composition + C u (1 +
+   the largest |score| or |lse|) x that sum, which is no promise, but finds more; and the root of the mean of the
+   squared errors of a case is at most 3 times the naive one's, as far as that is no luck.
 
    BACKWARD_CASE=N ./build/test backward_grid runs case N alone; BACKWARD_REPORT=1 says how many cases ran, the C that
    they needed, and how far off the worst was. */
@@ -199,6 +207,7 @@ typedef struct trial {
     float slopes[MOST_HEADS], sinks[MOST_HEADS];
     bend user;
     const real *factors; /* of dropout, or NULL */
+    int made;            /* such that naive loops are lucky: no more is asked than what is promised */
 } trial;
 
 static double bent(double x, double lift)
@@ -768,11 +777,11 @@ TEST(backward_differences)
 
 /* ---- against the reference ---- */
 
-/* Of F32 and F64 gradients: the C that the worst needed; and of those whose naive error is no luck, the worst root of
-   the mean of squares as a multiple of the naive one. */
+/* Of F32 and F64 gradients: the largest part of what is promised that an error was; the C that the worst needed; and of
+   those whose naive error is no luck, the worst root of the mean of squares as a multiple of the naive one. */
 static struct {
     long cases;
-    real constant, ratio;
+    real promised, constant, ratio;
     const char *name;
     long at;
 } report[ISAS][2];
@@ -799,7 +808,8 @@ typedef struct comparison {
     int grad;
     attn_dtype dtype;
     int narrow;          /* than the compute type */
-    real unit, vanishing; /* half an ulp of 1, times 1 + the largest |score|; some hundred weights that underflow */
+    real unit, vanishing; /* half an ulp of 1, times 1 + the largest |score| or |lse|; some weights that underflow */
+    real promise;         /* an error is at most so many times the sum of the magnitudes of its terms */
     real got, naive, sizes; /* sums of squares: of errors, and of the sums of magnitudes */
     size_t count;
 } comparison;
@@ -808,6 +818,7 @@ static void note(const comparison *c, real error, real of_naive, real size)
 {
     int f64 = c->t->compute == ATTN_F64;
     real needed = size > 0 ? (error - 3 * of_naive) / (c->unit * size) : 0;
+    report[c->isa][f64].promised = fmaxl(report[c->isa][f64].promised, size > 0 ? error / (c->promise * size) : 0);
     if (needed > report[c->isa][f64].constant) {
         report[c->isa][f64].constant = needed;
         report[c->isa][f64].name = backward_names[c->grad];
@@ -827,6 +838,8 @@ static int element_close(comparison *c, size_t n, real want, real naive, real si
     if (error < c->vanishing)
         return 1;
     tolerance = 3 * of_naive + C * c->unit * size;
+    if (c->t->made || tolerance > c->promise * size)
+        tolerance = c->promise * size;
     if (c->narrow && error > tolerance)
         tolerance += test_ulp(fabsl(want) + tolerance, c->dtype) / 2;
     if (!c->narrow)
@@ -840,6 +853,22 @@ static int element_close(comparison *c, size_t n, real want, real naive, real si
     return 0;
 }
 
+/* How many pairs of a query and a key an element is summed over, at most. */
+static real pairs_of(const trial *t, int grad, const backward_result *want)
+{
+    real pairs = (real)(t->B * t->Lq) * (real)(t->H * t->Lk);
+    if (grad == GRAD_DISTANCE || grad == GRAD_SINKS)
+        return (real)(t->B * t->Lq);
+    return pairs / (real)(want->counts[grad] / (grad == GRAD_V ? t->Dv : grad <= GRAD_K ? t->D : 1));
+}
+
+static real promised(const trial *t, int grad, const backward_result *want)
+{
+    real D = (real)t->D, Dv = (real)t->Dv, n = (real)t->Lk, K = fminl(2 * n, 512 + n / 512);
+    real bound = 2 * (D + 25) * (1 + want->sums) + Dv + 2 * K + pairs_of(t, grad, want);
+    return test_ulp(1, t->compute) / 2 * bound * (t->o.softcap > 0 ? 2 : 1);
+}
+
 /* initial: what there was before, or NULL */
 static int grad_close(const trial *t, attn_isa isa, int grad, const backward_result *want,
                       const backward_result *naive, const real *initial)
@@ -851,13 +880,14 @@ static int grad_close(const trial *t, attn_isa isa, int grad, const backward_res
     c.narrow = test_size(c.dtype) < test_size(t->compute);
     c.unit = test_ulp(1, t->compute) / 2 * (1 + want->most);
     c.vanishing = ldexpl(1, f64 ? -1000 : -104);
+    c.promise = promised(t, grad, want);
     for (size_t n = 0; n < want->counts[grad]; n++) {
         real x = initial ? initial[n] : 0;
         if (!element_close(&c, n, want->values[grad][n] + x, naive->values[grad][n] + x,
                            want->sizes[grad][n] + fabsl(x)))
             return 0;
     }
-    if (c.narrow)
+    if (c.narrow || t->made)
         return 1;
     least = C * c.unit;
     if (naive_is_typical(t, c.count) && !initial && c.naive > 0) {
@@ -892,10 +922,12 @@ static void look_before(answers *a, const trial *t)
         a->initial[g] = t->g.accumulate && !test_absent_tensor(outs[g]) ? test_tensor_values(outs[g]) : NULL;
 }
 
-static void answer(answers *a, const trial *t)
+static void answer(answers *a, const trial *t, attn_isa isa)
 {
     static const attn_tensor none;
-    attn_tensor out = test_size(t->out.dtype) < test_size(t->compute) ? t->out : none;
+    int rounded = test_size(t->out.dtype) < test_size(t->compute) ||
+                  test_takes_pairs(isa, t->q.dtype, t->k.dtype, t->v.dtype);
+    attn_tensor out = rounded ? t->out : none;
     test_mode naive = t->compute == ATTN_F64 ? NAIVE64 : NAIVE32;
     test_size_of_sums = 0, sdpa_pairs = 0;
     sdpa_backward_reference(&a->want, &t->g, t->dout, t->q, t->k, t->v, out, &t->o, t->factors, EXACT);
@@ -905,7 +937,7 @@ static void answer(answers *a, const trial *t)
 static int check_answers(const trial *t, attn_isa isa, const answers *a)
 {
     int good = 1;
-    if (test_ulp(1, t->compute) * a->want.most > 1e-3L) /* ALiBi far away: an lse has no digits left for a weight */
+    if (!t->made && test_ulp(1, t->compute) * a->want.most > 1e-3L) /* ALiBi far away: lse has no digits for a weight */
         return 1;
     report[isa][t->compute == ATTN_F64].cases++;
     for (int g = 0; g < GRADS; g++)
@@ -921,10 +953,11 @@ static void print_report(long cases)
     printf("%ld cases\n", cases);
     FOR_EACH_ISA (isa)
         for (int n = 0; n < 2; n++)
-            printf("    %-7s %s %6ld cases, C at least %.2Lf (%s, case %ld), root mean square at most %.2Lf of the "
-                   "naive way's\n",
-                   attn_isa_string(isa), n ? "f64" : "f32", report[isa][n].cases, report[isa][n].constant,
-                   report[isa][n].name ? report[isa][n].name : "-", report[isa][n].at, report[isa][n].ratio);
+            printf("    %-7s %s %6ld cases, %.3Lf of the bound, C at least %.2Lf (%s, case %ld), root mean square at "
+                   "most %.2Lf of the naive way's\n",
+                   attn_isa_string(isa), n ? "f64" : "f32", report[isa][n].cases, report[isa][n].promised,
+                   report[isa][n].constant, report[isa][n].name ? report[isa][n].name : "-", report[isa][n].at,
+                   report[isa][n].ratio);
 }
 
 /* One case on every instruction set, and twice more on the last one without threads and scratch, everything wanted and
@@ -961,7 +994,7 @@ static int run_case(long number, const grid_point *p)
         good &= CHECK(same_outputs(&plain, &t[last]));
     }
     good &= CHECK(!t[ATTN_ISA_SCALAR].user.strayed);
-    answer(&a, &t[ATTN_ISA_SCALAR]);
+    answer(&a, &t[ATTN_ISA_SCALAR], ATTN_ISA_SCALAR);
     FOR_EACH_ISA_OF (isa, types[p->at[A_TYPES]][0]) {
         test_case("BACKWARD_CASE=%ld, %s", number, attn_isa_string(isa));
         good &= check_answers(&t[isa], isa, &a);
@@ -1000,6 +1033,180 @@ TEST(backward_grid)
     CHECK(failed || !grid_misses(&backward_grid));
     if (wanted)
         print_report(cases);
+}
+
+/* ---- what bounds are about ---- */
+
+/* One head of random numbers, without options. */
+static trial plain_trial(attn_dtype type, size_t Lq, size_t Lk, size_t D, size_t Dv)
+{
+    static const trial zero;
+    trial t = zero;
+    t.B = t.H = t.Hkv = 1, t.Lq = Lq, t.Lk = Lk, t.D = D, t.Dv = Dv;
+    t.compute = type == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+    t.q = test_random_tensor(type, 1, 1, Lq, D, T_BHLD), t.k = test_random_tensor(type, 1, 1, Lk, D, T_BHLD);
+    t.v = test_random_tensor(type, 1, 1, Lk, Dv, T_BHLD), t.dout = test_random_tensor(type, 1, 1, Lq, Dv, T_BHLD);
+    t.o.scale = 1;
+    return t;
+}
+
+/* Forward and back, out and the gradients in the compute type. */
+static void run_plain(trial *t, attn_isa isa)
+{
+    grid_point p = plain_point();
+    attn_ctx ctx = test_ctx(isa);
+    t->out = test_tensor(t->compute, 1, 1, t->Lq, t->Dv, T_BHLD);
+    t->lse = t->o.lse = test_tensor(t->compute, 1, 1, t->Lq, 1, T_BHLD);
+    CHECK_STATUS(attn_sdpa(t->out, t->q, t->k, t->v, &t->o, &ctx), ATTN_OK);
+    make_grads(t, &p, ALL);
+    CHECK_STATUS(run(t, &ctx), ATTN_OK);
+}
+
+static void check_made(trial *t, const char *name)
+{
+    answers a;
+    t->made = 1;
+    FOR_EACH_ISA (isa) {
+        test_case("%s, %s, %s, Lq %zu, Lk %zu, D %zu, softcap %g", name, attn_isa_string(isa),
+                  test_dtype_name(t->q.dtype), t->Lq, t->Lk, t->D, t->o.softcap);
+        run_plain(t, isa);
+        look_before(&a, t);
+        if (isa == ATTN_ISA_SCALAR || test_takes_pairs(isa, t->q.dtype, t->k.dtype, t->v.dtype))
+            answer(&a, t, isa);
+        check_answers(t, isa, &a);
+    }
+    test_release();
+}
+
+/* Moves key j along the first query, until q . k is `score`, however large the terms are. */
+static void aim(const trial *t, size_t j, double score)
+{
+    real dot = 0, square = 0;
+    for (size_t d = 0; d < t->D; d++) {
+        real x = test_tensor_get(t->q, 0, 0, 0, d);
+        dot += x * test_tensor_get(t->k, 0, 0, j, d), square += x * x;
+    }
+    for (size_t d = 0; d < t->D; d++) {
+        real x = test_tensor_get(t->k, 0, 0, j, d);
+        test_tensor_set(t->k, 0, 0, j, d, (double)(x + (score - dot) / square * test_tensor_get(t->q, 0, 0, 0, d)));
+    }
+}
+
+/* Keys whose dot products with the only query are 2^6 and some in exact arithmetic, and climb in fused sums for every
+   other key, which fall for the others: terms are half an ulp of the sum, those of one sign a little more, those of the
+   other a little less (tests/test_accuracy.c). */
+static void climb(trial *t)
+{
+    double step = t->compute == ATTN_F64 ? DBL_EPSILON : (double)FLT_EPSILON, sum = 64 * (1 + 4096 * step);
+    double up = 32 * step * (1 - step / 2), down = -32 * step * (1 - step);
+    for (size_t d = 0; d < t->D; d++) {
+        test_tensor_set(t->q, 0, 0, 0, d, d ? 1 + step : 1);
+        for (size_t j = 0; j < t->Lk; j++)
+            test_tensor_set(t->k, 0, 0, j, d, d == 0 ? sum : (j % 2 ? -1 : 1) * (d % 2 ? up : down));
+    }
+    for (size_t j = 0; j < t->Lk; j++)
+        test_fill_tensor(attn_tensor_slice(t->v, j, 1), j % 2 ? -1 : 1);
+}
+
+/* Each element is within what is promised where no multiple of the error of naive loops, nor of the scores, is a bound:
+   equal scores, whose lse is larger than they are, and rounded; softcap, whose slope has the error of tanh, where it is
+   small, and for small caps; scores that are small sums of large terms; sinks; an out whose weights pairs of BF16
+   round. */
+TEST(backward_bound)
+{
+    static const size_t counts[] = {3, 337, 3359, 7170, 20000};
+    static const double caps[] = {0.05, 1, 20}, scores[] = {0.1, 0.35, 0.6, 2, 5, 8.7};
+    static const attn_dtype made_types[] = {ATTN_F32, ATTN_F64, ATTN_BF16};
+    memset(report, 0, sizeof report);
+    for (int n = 0; n < COUNT(counts) * 2; n++) {
+        trial t = plain_trial(n % 2 ? ATTN_F64 : ATTN_F32, 1, counts[n / 2], 1, 1);
+        test_fill_tensor(t.q, 0);
+        check_made(&t, "equal scores");
+    }
+    for (int n = 0; n < COUNT(caps) * COUNT(scores) * 4; n++) {
+        trial t = plain_trial(n % 2 ? ATTN_F64 : ATTN_F32, 1, 2, 1, 1);
+        t.o.softcap = caps[n / 4 % COUNT(caps)];
+        test_fill_tensor(t.q, 1), test_fill_tensor(t.dout, 1);
+        test_tensor_set(t.k, 0, 0, 0, 0, scores[n / 4 / COUNT(caps)]), test_tensor_set(t.k, 0, 0, 1, 0, 0);
+        test_tensor_set(t.v, 0, 0, 0, 0, 1), test_tensor_set(t.v, 0, 0, 1, 0, n / 2 % 2 ? -1 : 0);
+        check_made(&t, "softcap");
+    }
+    for (int n = 0; n < (test_quick ? 100 : 1000); n++) {
+        attn_dtype type = made_types[n % 3];
+        size_t Lq = 1 + test_below(n % 7 ? 3 : 20), Lk = 1 + test_below(n % 4 ? 4 : 40);
+        size_t D = 1 + test_below(n % 5 ? 6 : 80);
+        trial t = plain_trial(type, Lq, Lk, D, 1 + test_below(4));
+        double size = pow(100, test_uniform() + 1), sink = 40 * test_uniform();
+        t.o.softcap = n % 11 ? 0 : pow(30, test_uniform());
+        t.sinks[0] = (float)sink;
+        t.o.sinks = n % 3 ? NULL : t.sinks;
+        for (size_t d = 0; d < D; d++) {
+            for (size_t i = 0; i < Lq; i++)
+                test_tensor_set(t.q, 0, 0, i, d, size * test_uniform());
+            for (size_t j = 0; j < Lk; j++)
+                test_tensor_set(t.k, 0, 0, j, d, size / 10 * test_uniform());
+        }
+        for (size_t j = 0; j < Lk && n % 2; j++)
+            aim(&t, j, 2 * test_uniform());
+        check_made(&t, "cancelling terms");
+    }
+    for (int n = 0; n < 8; n++) {
+        trial t = plain_trial(n % 2 ? ATTN_F64 : ATTN_F32, 1, n % 4 < 2 ? 2 : 40, n < 4 ? 65 : 257, 1);
+        climb(&t);
+        check_made(&t, "climbing sums");
+    }
+    if (getenv("BACKWARD_REPORT"))
+        print_report(report[ATTN_ISA_SCALAR][0].cases + report[ATTN_ISA_SCALAR][1].cases);
+}
+
+/* Random scores up to 1 .. 20: of each gradient the root of the mean of squared errors is at most 8 u (1 + the largest
+   |score| or |lse|) times that of the sums of magnitudes; and at most 3 times that of naive loops where these have no
+   luck, with 64 queries and keys, D = 4 and no BF16. */
+static void check_rms(trial *t, double most)
+{
+    answers a;
+    real size = 0;
+    for (size_t i = 0; i < t->Lq; i++)
+        for (size_t j = 0; j < t->Lk; j++) {
+            real dot = 0;
+            for (size_t d = 0; d < t->D; d++)
+                dot += test_tensor_get(t->q, 0, 0, i, d) * test_tensor_get(t->k, 0, 0, j, d);
+            size = fmaxl(size, fabsl(dot));
+        }
+    t->o.scale = most / (double)size;
+    FOR_EACH_ISA_OF (isa, t->q.dtype) {
+        test_case("%s, %s, Lq %zu, Lk %zu, D %zu, scores up to %g", attn_isa_string(isa), test_dtype_name(t->q.dtype),
+                  t->Lq, t->Lk, t->D, most);
+        run_plain(t, isa);
+        if (isa == ATTN_ISA_SCALAR || test_takes_pairs(isa, t->q.dtype, t->k.dtype, t->v.dtype))
+            answer(&a, t, isa);
+        for (int g = 0; g <= GRAD_V; g++) {
+            real got = 0, naive = 0, sizes = 0, unit = test_ulp(1, t->compute) / 2 * (1 + a.want.most);
+            for (size_t n = 0; n < a.want.counts[g]; n++) {
+                real error = backward_get(&t->g, g, n) - a.want.values[g][n];
+                real other = a.naive.values[g][n] - a.want.values[g][n];
+                got += error * error, naive += other * other, sizes += a.want.sizes[g][n] * a.want.sizes[g][n];
+            }
+            CHECK(got <= 64 * unit * unit * sizes);
+            if (t->Lq >= 64 && t->Lk >= 64 && t->D >= 4 && t->q.dtype != ATTN_BF16)
+                CHECK(got <= 9 * naive);
+        }
+    }
+    test_release();
+}
+
+TEST(backward_rms)
+{
+    static const size_t rows[] = {1, 2, 3, 16, 64}, keys[] = {1, 2, 4, 30, 64, 200}, depths[] = {1, 4, 16, 64};
+    static const attn_dtype rms_types[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    for (int n = 0; n < COUNT(rows) * COUNT(keys) * COUNT(depths); n += test_quick ? 7 : 1)
+        for (int times = 0; times < (test_quick ? 1 : 3); times++) {
+            size_t Lq = rows[n % COUNT(rows)], Lk = keys[n / COUNT(rows) % COUNT(keys)];
+            size_t D = depths[n / COUNT(rows) / COUNT(keys)];
+            trial t = plain_trial(rms_types[(n + times) % 4], Lq, Lk, D, D);
+            t.o.causal = n % 3 ? ATTN_CAUSAL_NONE : ATTN_CAUSAL_LOWER_RIGHT;
+            check_rms(&t, times == 0 ? 20 : times == 1 ? 5 : 1);
+        }
 }
 
 /* ---- what must hold whatever the values are ---- */
@@ -1252,7 +1459,7 @@ TEST(backward_accuracy)
             look_before(&a, &t);
             CHECK(run_at(&t, isa, RUN_ALONE, 1, SCRATCH_NONE));
             if (isa == ATTN_ISA_SCALAR)
-                answer(&a, &t);
+                answer(&a, &t, isa);
             check_answers(&t, isa, &a);
         }
         CHECK(naive_is_typical(&t, 64));

@@ -692,6 +692,44 @@ TEST(backward_huge_scores)
         }
 }
 
+/* What is summed in double over items, or rows: 1 + 1e-16 is 1, not the double below it. Two queries and keys of score
+   -1, which is their lse too: weights are 1, and dS is dlse. In floats it shows where 2^-25 less, which they begin with,
+   lies in the middle of two. */
+TEST(backward_sums)
+{
+    static const ptrdiff_t offsets[2] = {1, 1};
+    FOR_EACH_ISA (isa)
+        for (int rows = 0; rows < 2; rows++) {
+            attn_ctx ctx = test_ctx(isa);
+            attn_tensor dlse = test_tensor(ATTN_F64, rows ? 1 : 2, 1, rows ? 2 : 1, 1, T_BHLD);
+            attn_tensor lse = test_tensor_like(dlse, T_BHLD), q = test_tensor_like(dlse, T_BHLD);
+            attn_tensor k = test_tensor(ATTN_F64, dlse.batch, 1, rows ? 2 : 1, 1, T_BHLD);
+            attn_mat bias = test_mat(ATTN_F64, 1, 1, PACKED), dbias = test_mat(ATTN_F64, 1, 1, PACKED);
+            float slope = 1, sink = -1, dslope = (float)ldexp(1, -25), dsink = -dslope;
+            attn_opts o = {0};
+            attn_grads g = {0};
+            test_case("%s, %s", attn_isa_string(isa), rows ? "rows" : "items");
+            test_fill_tensor(q, 0), test_fill_tensor(k, 0), test_fill_tensor(lse, -1);
+            test_tensor_set(dlse, 0, 0, 0, 0, 1), test_tensor_set(dlse, !rows, 0, (size_t)rows, 0, 1e-16);
+            test_fill(bias, rows ? -1 : 0), test_fill(dbias, 0);
+            o.bias = attn_relative(bias, 1, 1);
+            o.sinks = &sink, g.sinks = &dsink;
+            g.dlse = dlse, g.accumulate = 1;
+            if (rows) {
+                g.bias = attn_heads(dbias, 1);
+            } else {
+                g.by_distance = dbias;
+                o.causal_offset = offsets;
+                o.alibi_slopes = &slope, g.alibi_slopes = &dslope;
+            }
+            CHECK_STATUS(attn_sdpa_backward(&g, q, q, k, k, q, lse, &o, &ctx), ATTN_OK);
+            CHECK_NEAR(attn_mat_get(dbias, 0, 0), rows ? 2 : 1, 0); /* of one key, or two */
+            CHECK_NEAR(dsink, 1, 0);
+            CHECK(rows || dslope == -1);
+            test_release();
+        }
+}
+
 /* An item with few valid keys has the bits of one in tensors that end there: a longer neighbour changes nothing. */
 TEST(backward_padding)
 {

@@ -363,8 +363,8 @@ static answers answer(const pass *p, test_mode mode)
 
 static real worst; /* the largest error, as a part of what is allowed */
 
-/* |got - want| <= 3 worst + 4 ulp + 8 u (1 + the largest score) x the sum of the magnitudes of its terms, worst being
-   the largest error of the naive way in this gradient; and half an ulp of a narrower type. */
+/* |got - want| <= 3 worst + 4 ulp + 8 u (1 + the largest |score| or |lse|) x the sum of the magnitudes of its terms,
+   worst being the largest error of the naive way in this gradient; and half an ulp of a narrower type. */
 static void check_answers(const pass *p, const answers *want, const answers *naive)
 {
     real u = p->t.compute == ATTN_F64 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;

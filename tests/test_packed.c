@@ -483,8 +483,9 @@ static int run_back_alone(const trial *t, attn_isa isa, sums *a)
     return good;
 }
 
-/* The sum in f64 of what the texts have alone, but for 8 u (1 + the largest |score|) x the sum of the magnitudes of the
-   terms, with u half an ulp of 1 in the compute type; and as much of each float that it was rounded to. */
+/* The sum in f64 of what the texts have alone, but for 8 u (1 + the largest |score| or |lse|) x the sum of the
+   magnitudes of the terms, with u half an ulp of 1 in the compute type; and as much of each float that it was rounded
+   to. */
 static int check_sums(const trial *t, const sums *a, const sums *size)
 {
     const float *of[2];

@@ -709,6 +709,33 @@ TEST(pairs_nearest)
     }
 }
 
+/* By how much rounding the weights moves out, of random numbers: so many % of its RMS, for scores of this RMS. */
+TEST(pairs_rounding)
+{
+    static const double sizes[] = {0.3, 5, 15}, least[] = {0.1, 0.02, 0.01}, most[] = {0.2, 0.07, 0.03};
+    if (lacks_pairs())
+        return;
+    for (size_t n = 0; n < 9; n++) {
+        grid_call c = plain_call(1, 1, 1, 256, n / 3 == 0 ? 16 : n / 3 == 1 ? 100 : 1000, 64, 64);
+        const double *out, *exact;
+        double errors = 0, squares = 0;
+        test_scatter(c.q, n + 1);
+        c.o.scale = sizes[n % 3] / (sqrt(64) / 3); /* of numbers of RMS 1 / sqrt(3) */
+        run(&c, PAIRS);
+        out = doubles(c.out);
+        run(&c, test_without_pairs(PAIRS));
+        exact = doubles(c.out);
+        for (size_t r = 0; r < 256 * 64; r++)
+            errors += (out[r] - exact[r]) * (out[r] - exact[r]), squares += exact[r] * exact[r];
+        errors = 100 * sqrt(errors / squares);
+        test_case("%zu keys, scores of RMS %g: %.4f %%", c.k.len, sizes[n % 3], errors);
+        CHECK(errors >= least[n % 3] && errors <= most[n % 3]);
+        if (getenv("TEST_REPORT"))
+            printf("    %4zu keys, scores of RMS %-3g: %.4f %%\n", c.k.len, sizes[n % 3], errors);
+        test_release();
+    }
+}
+
 /* ---- token by token ---- */
 
 static attn_kv_cache new_cache(const grid_call *c, size_t capacity, int ring)
