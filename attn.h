@@ -1657,10 +1657,13 @@ ATTN_API const char *attn_status_string(attn_status status)
    that no argument and no result of a function is NaN or infinite, so bits pass where it cannot see what they are. */
 
 #if defined(__clang__) && __FINITE_MATH_ONLY__
-#define ATTN__OPAQUE(bits) __asm__("" : "+r"(bits))
+#define ATTN__ALL_FINITE 1
+#define ATTN__OPAQUE_IN(where, bits) __asm__("" : where(bits))
 #else
-#define ATTN__OPAQUE(bits) ((void)0)
+#define ATTN__ALL_FINITE 0
+#define ATTN__OPAQUE_IN(where, bits) ((void)0)
 #endif
+#define ATTN__OPAQUE(bits) ATTN__OPAQUE_IN("+r", bits)
 
 static uint64_t attn__bits(double x)
 {
@@ -10524,7 +10527,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__STORE(p, v) ((void)(*(p) = (v)))
 #define ATTN__SET1(x) (x)
 #define ATTN__MAX(a, b) ((a) > (b) ? (a) : (b))
-#define ATTN__PICK(a, b, x, y) ((a) < (b) ? (x) : (y))
+#define ATTN__PICK(a, b, x, y) (ATTN__NAME(less)(a, b) ? (x) : (y))
 #define ATTN__ANY_NAN_OR_INF(v) ATTN__NAME(is_nan_or_inf)(v)
 #define ATTN__ANY_NONFINITE(v) ATTN__NAME(is_nonfinite)(v)
 #define ATTN__EXP(v) ((ATTN__R)attn__exp((double)(v)))
@@ -10739,7 +10742,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__MAX(a, b) ATTN__X(vmaxq)(a, b)
 #define ATTN__REGISTER "+w"
 #define ATTN__ROUND(v) ATTN__X(vrndnq)(v)
-#define ATTN__PICK(a, b, x, y) ATTN__X(vbslq)(ATTN__X(vcltq)(a, b), x, y)
+#define ATTN__PICK(a, b, x, y) ATTN__X(vbslq)(ATTN__NAME(truth)(ATTN__X(vcltq)(a, b)), x, y)
 #define ATTN__ISET(x) ATTN__IX(vdupq_n)(x)
 #define ATTN__IAND(a, b) ATTN__IX(vandq)(a, b)
 #define ATTN__IOR(a, b) ATTN__IX(vorrq)(a, b)
@@ -10752,6 +10755,13 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__ISHR(a, n) ATTN__IX(vshrq_n)(a, n)
 #define ATTN__PICK_BITS(i, j, x, y) ATTN__X(vbslq)(ATTN__IX(vtstq)(i, j), x, y)
 #define ATTN__IADD_UNLESS(a, b, d, limit) ATTN__IX(vbicq)(ATTN__IADD(a, b), ATTN__X(vcltq)(d, limit))
+
+/* With -ffast-math clang would turn a < b around, as if there were no NaN. */
+ATTN__INLINE ATTN__I ATTN__NAME(truth)(ATTN__I condition)
+{
+    ATTN__OPAQUE_IN("+w", condition);
+    return condition;
+}
 
 #if !ATTN__REAL_F64
 ATTN__INLINE uint16x4_t ATTN__NAME(load_u16)(const void *p)
@@ -10847,6 +10857,7 @@ typedef ATTN__V ATTN__NAME(panel) __attribute__((may_alias));
 #define ATTN__AS_BITS(v) ((ATTN__I)(v))
 #define ATTN__AS_REAL(i) ((ATTN__V)(i))
 #define ATTN__TRUE(condition) ATTN__NAME(truth)((ATTN__I)(condition))
+#define ATTN__LESS(a, b) ((a) < (b))
 #define ATTN__CHOOSE(condition, x, y) ATTN__NAME(choose)(ATTN__TRUE(condition), x, y)
 #if defined(ATTN__X86)
 #define ATTN__REGISTER "+x"
@@ -10932,6 +10943,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(choose)(ATTN__I which, ATTN__V x, A
 #define ATTN__AS_BITS(v) ATTN__NAME(as_bits)(v)
 #define ATTN__AS_REAL(i) ATTN__NAME(as_real)(i)
 #define ATTN__TRUE(condition) (0 - (ATTN__BITS)(condition))
+#define ATTN__LESS(a, b) ATTN__NAME(less)(a, b)
 #define ATTN__CHOOSE(condition, x, y) ((condition) ? (x) : (y))
 #if (ATTN__REAL_F64 && defined(__FP_FAST_FMA)) || (!ATTN__REAL_F64 && defined(__FP_FAST_FMAF))
 #define ATTN__FMA(a, b, c) ATTN__OF_REAL(__builtin_fmaf, __builtin_fma)(a, b, c)
@@ -10946,7 +10958,7 @@ ATTN__INLINE ATTN__R ATTN__NAME(as_real)(ATTN__BITS bits)
 }
 #endif
 
-#define ATTN__PICK(a, b, x, y) ATTN__CHOOSE((a) < (b), x, y)
+#define ATTN__PICK(a, b, x, y) ATTN__CHOOSE(ATTN__LESS(a, b), x, y)
 #define ATTN__PICK_BITS(i, j, x, y) ATTN__CHOOSE(((i) & (j)) != 0, x, y)
 /* The cast rounds where C computes floats in double, as gcc does for s390x. */
 #define ATTN__ROUND(v) ((ATTN__V)((v) + ATTN__SET1(ATTN__MAGIC)) - ATTN__SET1(ATTN__MAGIC))
@@ -11051,7 +11063,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(wide_f16)(ATTN__I h)
 #endif
 
 /* As ATTN__OPAQUE, of lanes. (Of integers: a pinned real would be taken for finite.) */
-#if defined(__clang__) && __FINITE_MATH_ONLY__
+#if ATTN__ALL_FINITE
 #define ATTN__OPAQUE_LANES(bits) ATTN__PIN(bits)
 #else
 #define ATTN__OPAQUE_LANES(bits) ((void)0)
@@ -11130,6 +11142,18 @@ static int ATTN__NAME(is_nonfinite)(ATTN__R x) /* NaN or infinity */
 {
     return ATTN__NAME(as_bits)(x) << 1 >= ATTN__INFINITY << 1;
 }
+
+#if ATTN__W == 1
+static int ATTN__NAME(less)(ATTN__R a, ATTN__R b) /* a < b: may be compiled as !(a >= b), which is true of NaN */
+{
+#if ATTN__ALL_FINITE
+    const ATTN__BITS most = ATTN__INFINITY << 1;
+    if (ATTN__NAME(as_bits)(a) << 1 > most || ATTN__NAME(as_bits)(b) << 1 > most)
+        return 0;
+#endif
+    return a < b;
+}
+#endif
 
 #endif /* !ATTN__PAIRS */
 
@@ -14199,6 +14223,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__PICK
 #undef ATTN__PIN
 #undef ATTN__OPAQUE_LANES
+#undef ATTN__LESS
 #undef ATTN__ANY_NAN_OR_INF
 #undef ATTN__ANY_NONFINITE
 #undef ATTN__EXP
