@@ -1,4 +1,4 @@
-/* attn.h - v0.12.2 - attention for C and C++ in one header - MIT licence, at the end of this file
+/* attn.h - v0.12.3 - attention for C and C++ in one header - MIT licence, at the end of this file
 
    Attention lets each of Lq queries look at Lk keys and read a mixture of their values:
 
@@ -42,8 +42,8 @@
          written nothing
    WHAT IT DOES NOT
        - GPUs; 4-bit elements
-       - it is tested with gcc, clang and tcc, on x86, AArch64, 32-bit Arm, RISC-V, POWER, s390x and wasm32; MSVC is
-         untested
+       - it is tested with gcc, clang and tcc, on x86, AArch64, 32-bit Arm, RISC-V, POWER, s390x and wasm32, and on
+         Windows with MinGW; MSVC is untested
 
    QUICK START: this is a whole program; cc -O2 app.c -lm
 
@@ -207,6 +207,9 @@
        one causal call. Beyond, where the sums are split depends on how many keys there are.
 
    VERSIONS
+       0.12.3  Windows, by MinGW: attn.h compiles after windows.h, attn_pool_free returns, and threads give the bits of
+               one. clang 15 and later with -ffast-math: NaN and infinities are what they were without. Gradients of
+               biases and sinks of double may differ in their last bit
        0.12.2  attn_merge is up to twice as fast where the rows of a head lie apart
        0.12.1  wasm with -mrelaxed-simd multiplies and adds at once, 1.25 times as fast; clang 19 and 20 compile for
                -msimd128
@@ -234,9 +237,9 @@
 
 #define ATTN_VERSION_MAJOR 0
 #define ATTN_VERSION_MINOR 12
-#define ATTN_VERSION_PATCH 2
+#define ATTN_VERSION_PATCH 3
 #define ATTN_VERSION (ATTN_VERSION_MAJOR * 10000 + ATTN_VERSION_MINOR * 100 + ATTN_VERSION_PATCH)
-#define ATTN_VERSION_STRING "0.12.2"
+#define ATTN_VERSION_STRING "0.12.3"
 
 #ifndef ATTN_API
 #if defined(ATTN_STATIC) && (defined(__GNUC__) || defined(__clang__))
@@ -1075,7 +1078,7 @@ extern void *memset(void *to, int byte, size_t size);
 #endif
 #endif
 
-/* clang 16 crashes on this pass. */
+/* clang 16 crashes while it compiles this pass. */
 #if defined(ATTN__X86) && !defined(ATTN_NO_AVX512) && !defined(_MSC_VER) &&                                            \
     ((defined(__clang__) && __clang_major__ >= 9 && __clang_major__ != 16) || (!defined(__clang__) && __GNUC__ >= 10))
 #define ATTN__AVX512BF16 1
