@@ -2242,29 +2242,16 @@ static double attn__lowest(attn_dtype real) /* the lowest finite number */
 /* MinGW's exp and pow compute in x87 registers, to as many bits as the thread's control word says: 64 in the main
    thread, 53 in those of CreateThread. They are called with 64, so that bits do not depend on the thread. */
 #if defined(__MINGW32__) && (defined(__x86_64__) || defined(__i386__))
-static unsigned short attn__x87_widen(void) /* returns the control word as it was, for x87_restore */
+static unsigned short attn__x87(unsigned short word) /* returns the control word as it was before */
 {
-    const unsigned short wide = 0x37f;
-    unsigned short word;
-    __asm__ volatile("fnstcw %0" : "=m"(word));
-    __asm__ volatile("fldcw %0" : : "m"(wide));
-    return word;
-}
-
-static void attn__x87_restore(unsigned short word)
-{
+    unsigned short before;
+    __asm__ volatile("fnstcw %0" : "=m"(before));
     __asm__ volatile("fldcw %0" : : "m"(word));
+    return before;
 }
+#define ATTN__X87(word) attn__x87(word)
 #else
-static unsigned short attn__x87_widen(void)
-{
-    return 0;
-}
-
-static void attn__x87_restore(unsigned short word)
-{
-    (void)word;
-}
+#define ATTN__X87(word) (word)
 #endif
 
 /* Calls of libm, out of line, as -ffast-math would narrow them. They leave errno alone: where an argument is not one of
@@ -2273,7 +2260,7 @@ static void attn__x87_restore(unsigned short word)
 #define ATTN__LIBM(name, parameters, call, quiet)                                                                      \
     ATTN__NOINLINE double name parameters                                                                              \
     {                                                                                                                  \
-        const unsigned short word = attn__x87_widen();                                                                 \
+        const unsigned short word = ATTN__X87(0x37f);                                                                  \
         volatile double held;                                                                                          \
         int saved;                                                                                                     \
         if (quiet) {                                                                                                   \
@@ -2286,7 +2273,7 @@ static void attn__x87_restore(unsigned short word)
             ATTN__ERRNO_KEEP(saved);                                                                                   \
             x = held;                                                                                                  \
         }                                                                                                              \
-        attn__x87_restore(word);                                                                                       \
+        (void)ATTN__X87(word);                                                                                         \
         return x;                                                                                                      \
     }
 
