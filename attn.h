@@ -43,7 +43,7 @@
    WHAT IT DOES NOT
        - GPUs; 4-bit elements
        - it is tested with gcc, clang and tcc, on x86, AArch64, 32-bit Arm, RISC-V, POWER, s390x and wasm32, and on
-         Windows with MinGW; MSVC is untested
+         64-bit Windows with MinGW; MSVC is untested
 
    QUICK START: this is a whole program; cc -O2 app.c -lm
 
@@ -207,9 +207,9 @@
        one causal call. Beyond, where the sums are split depends on how many keys there are.
 
    VERSIONS
-       0.12.3  Windows, by MinGW: attn.h compiles after windows.h, attn_pool_free returns, and threads give the bits of
-               one. clang 15 and later with -ffast-math: NaN and infinities are what they were without. Gradients of
-               biases and sinks of double may differ in their last bit
+       0.12.3  64-bit Windows, by MinGW: attn.h compiles after windows.h, attn_pool_free returns, and threads give the
+               bits of one. clang 15 and later with -ffast-math: NaN and infinities are what they are without it.
+               Gradients of biases and sinks of double may differ in their last bit
        0.12.2  attn_merge is up to twice as fast where the rows of a head lie apart
        0.12.1  wasm with -mrelaxed-simd multiplies and adds at once, 1.25 times as fast; clang 19 and 20 compile for
                -msimd128
@@ -1730,21 +1730,27 @@ enum attn__role {
     ATTN__DECIDES = 1024   /* the compute type, in place of the first input */
 };
 
-/* attn_mha_backward, which lists most: gradients, dout and inputs and weights, options, scratch. */
-enum { ATTN__ARGUMENTS = 11 + 13 + 12 + 1 };
-
-/* Does not compile once a type has other members than were counted there (where pointers have 8 bytes). */
-#define ATTN__COUNTED(type, tensors, mats, words)                                                                      \
+/* How many arguments the members of a type may be: tensors, matrices and arrays. Does not compile once it has other
+   members than these and so many more words (where pointers have 8 bytes). */
+#define ATTN__COUNT(type, tensors, mats, arrays, words)                                                                \
+    enum { attn__count_##type = (tensors) + (mats) + (arrays) };                                                       \
     typedef char attn__counted_##type[sizeof(void *) != 8 || sizeof(type) == (tensors) * sizeof(attn_tensor) +         \
                                                                                  (mats) * sizeof(attn_mat) +           \
-                                                                                 (words) * sizeof(void *)              \
+                                                                                 ((arrays) + (words)) * sizeof(void *) \
                                           ? 1                                                                          \
                                           : -1]
-ATTN__COUNTED(attn_opts, 5, 0, 26);
-ATTN__COUNTED(attn_mha_weights, 0, 4, 6);
+ATTN__COUNT(attn_opts, 5, 0, 9, 17);
+ATTN__COUNT(attn_mha_weights, 0, 4, 4, 2);
 #ifndef ATTN_NO_TRAINING
-ATTN__COUNTED(attn_mha_grads, 3, 4, 5);
+ATTN__COUNT(attn_mha_grads, 3, 4, 4, 1);
+#else
+enum { attn__count_attn_mha_grads = 0 };
 #endif
+
+/* attn_mha_backward lists most: these members, dout, q, k, v, weights and scratch. */
+enum {
+    ATTN__ARGUMENTS = (int)attn__count_attn_opts + (int)attn__count_attn_mha_weights + (int)attn__count_attn_mha_grads + 6
+};
 
 typedef struct attn__check {
     attn_status status;           /* ATTN_OK so far, or the fault that comes first in the documented order */

@@ -1232,6 +1232,9 @@ embed_in_every_way() {
             -o "$work/a.out" && check "$cc $optimize: own mathematics: answer" run "$work/a.out"
     done
     threads $cc -std=c99 $plain $warnings
+    for type in attn_opts attn_mha_weights attn_mha_grads; do
+        refuses "$cc: a member of $type that is not counted" counted_$type uncounted $cc $type
+    done
     for others in WINDOWS UNIX ARDUINO; do
         check "$cc: beside the macros of $others" compile $cc -std=c99 $plain $warnings -DATTN_THREADS \
             -DMACROS_OF_$others -include "$config/macros.h" -c "$implementation" -o "$work/macros.o"
@@ -1249,6 +1252,13 @@ embed_in_every_way() {
     program "$cc: linked with the shared library" $cc "$caller" "$work/libattn.so" -Wl,-rpath,"$work"
     check "$cc: loader" build $cc "$config/load.c" -o "$work/load" -ldl
     check "$cc: loads the shared library" run "$work/load" "$work/libattn.so"
+}
+
+# A type with a member more than ATTN__COUNT says.
+uncounted() {
+    mkdir -p "$work/uncounted" && cp "$config/implementation.c" "$work/uncounted" &&
+        sed "s/^typedef struct $2 {/&const float *more;/" "$top/attn.h" > "$work/uncounted/attn.h" &&
+        "$1" -fsyntax-only -I"$work/uncounted" "$work/uncounted/implementation.c"
 }
 
 # What MSVC would read, compiled by gcc. The program has no more than AVX2, which its compiler may use anywhere.
