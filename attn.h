@@ -2481,7 +2481,7 @@ typedef struct attn__block_kernels {
        each query; 0 where a score is -infinity */
     void (*backward)(const attn__tile *tile, void *dp, const void *lse, const void *delta, double scale, double factor);
 
-    /* multiplies ds by factor (1 - (capped / cap)^2); what is 0 stays */
+    /* multiplies ds by factor (1 - |capped| / cap) (1 + |capped| / cap); what is 0 stays */
     void (*softcap_backward)(const attn__tile *tile, void *ds, const void *capped, double cap, double factor);
 
     /* sum[i] += sum over elements of x y, for each of `lanes` queries on lanes */
@@ -12776,15 +12776,15 @@ ATTN__TARGET static void ATTN__NAME(softcap_backward)(const attn__tile *t, void 
 {
     ATTN__AS_WRITTEN
     ATTN__V zero = ATTN__SET1((ATTN__R)0), one = ATTN__SET1((ATTN__R)1), caps = ATTN__SET1((ATTN__R)cap);
-    ATTN__V times = ATTN__SET1((ATTN__R)factor);
+    ATTN__V part = ATTN__SET1((ATTN__R)(1 / cap)), times = ATTN__SET1((ATTN__R)factor);
     const ATTN__R *capped = (const ATTN__R *)cappedv;
     ATTN__R *ds = (ATTN__R *)dsv;
     size_t i, n = t->keys * t->lanes;
     for (i = 0; i < n; i += ATTN__W) {
-        ATTN__V d = ATTN__LOAD(ds + i), tanh, x;
-        ATTN__PIN(caps); /* no product with 1 / cap: a saturated score has slope 0 */
-        tanh = ATTN__DIV(ATTN__LOAD(capped + i), caps);
-        x = ATTN__MUL(ATTN__MUL(d, ATTN__MUL(ATTN__SUB(one, tanh), ATTN__ADD(one, tanh))), times);
+        ATTN__V d = ATTN__LOAD(ds + i), c = ATTN__LOAD(capped + i), x;
+        c = ATTN__MAX(c, ATTN__SUB(zero, c)); /* |capped|; exactly the cap where tanh is 1 */
+        x = ATTN__MUL(ATTN__MUL(ATTN__SUB(caps, c), part), ATTN__ADD(one, ATTN__MUL(c, part)));
+        x = ATTN__MUL(ATTN__MUL(d, x), times);
         ATTN__STORE(ds + i, ATTN__PICK(d, zero, x, ATTN__PICK(zero, d, x, d)));
     }
 }
