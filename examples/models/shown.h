@@ -75,16 +75,22 @@ static inline const char *shown_text(char *out, size_t room, const char *text, s
     return out;
 }
 
+/* The same, but of a long text the end after "...": room is at least 32 bytes. */
+static inline char *shown_end(char *out, size_t room, const char *text)
+{
+    size_t length = strlen(text), cut = length < room - 6 ? 0 : length - (room - 16), dots = cut ? 3 : 0;
+    while (cut && ((unsigned char)text[cut] & 0xc0) == 0x80)
+        cut++;
+    strcpy(out, cut ? "..." : "");
+    shown_text(out + dots, room - dots, text + cut, length - cut);
+    return out;
+}
+
 /* The name of a file for the beginning of a message: of a long one the end, so that there is room for the cause. */
 enum { SHOWN_NAME = 256 };
 static inline const char *shown_name(char out[SHOWN_NAME], const char *name)
 {
-    size_t length = strlen(name), cut = length < 250 ? 0 : length - 240, dots = cut ? 3 : 0;
-    while (cut && ((unsigned char)name[cut] & 0xc0) == 0x80)
-        cut++;
-    strcpy(out, cut ? "..." : "");
-    shown_text(out + dots, SHOWN_NAME - dots, name + cut, length - cut);
-    return out;
+    return shown_end(out, SHOWN_NAME, name);
 }
 
 #endif
