@@ -291,7 +291,7 @@ static const char *put_end(program *p, int stopped)
 
 /* ==== Reading and writing ======================================================================================== */
 
-/* An error of the model, the tokenizer or what comes of them. */
+/* An error of the open model, the tokenizer or what comes of them. */
 static const char *of_model(const program *p, const char *error)
 {
     return program_about(p->opts.directory, error);
@@ -570,7 +570,7 @@ static const char *open_model(program *p)
     opts.user = &progress;
     error = decoder_open(&p->model, p->opts.directory, &opts);
     program_end_progress(&progress);
-    return program_about(p->opts.directory, error);
+    return error;
 }
 
 /* The tokenizer, which must not make tokens that the model does not have. */

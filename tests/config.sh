@@ -600,10 +600,13 @@ says_long_query() {
         [ "$(wc -l < "$work/found")" -eq 3 ]
 }
 
-says_large() { # MESSAGE: of a file that would take all memory
-    head -c 268435457 /dev/zero | search "$model" /dev/stdin cat > "$work/found" 2> "$work/messages"
-    [ $? = 1 ] && [ "$(cat "$work/messages")" = "$*" ]
+says_large() { # BYTES CHARACTER MESSAGE: of a file that would take all memory
+    head -c "$1" /dev/zero | tr '\0' "$2" | search --threads 1 "$model" /dev/stdin cat \
+        > "$work/found" 2> "$work/messages"
+    [ $? = 1 ] && [ "$(cat "$work/messages")" = "12_search: /dev/stdin: $3" ]
 }
+
+has_no_memory() (ulimit -v 150000; says_large 4194304 '\n' 'no memory')
 
 # --embed: 11 rows of 32 floats; of blank lines zeros, of equal ones the same; nothing is read from the input.
 embeds() {
@@ -692,7 +695,12 @@ part_search() {
     check "12_search: no query" finds_nothing
     check "12_search: a query that is too long" says_long_query
     check "12_search: a line without an end" says_endless 12_search "$model" "$small"
-    check "12_search: a file without an end" says_large 12_search: /dev/stdin: larger than 268435456 bytes
+    check "12_search: a file without an end" says_large 268435457 x 'more than 268435456 bytes'
+    check "12_search: too many lines" says_large 4194305 '\n' 'more than 4194304 lines'
+    check "12_search: as many as may be" says_large 4194304 '\n' 'there is no line to search'
+    if [ -z "$RUN" ] && (ulimit -v 150000; search --threads 1 "$model" "$small" cat) > /dev/null 2>&1; then
+        check "12_search: no memory for the lines" has_no_memory
+    fi
     check "12_search --embed" embeds
     check "12_search --timing" prints_search_times
     check "12_search --index" keeps_index
