@@ -454,7 +454,8 @@ static const char *begin_chat(program *p, json config)
 {
     chat_opts opts = {CHAT_NONE, NULL, 0, NULL};
     char type[64];
-    const char *format;
+    const char *format, *error;
+    size_t vocab_size = p->opts.template_only ? SIZE_MAX : p->model.config.vocab_size;
     time_t now = time(NULL);
     struct tm *today = localtime(&now);
     json_string(json_get(config, "model_type"), type, sizeof type);
@@ -468,7 +469,8 @@ static const char *begin_chat(program *p, json config)
     if (opts.family == CHAT_NONE)
         return of_model(p, "no chat template is known for this model; --family names one");
     p->stop_count += chat_stops(opts.family, &p->tokens, p->stops + p->stop_count);
-    return chat_begin(&p->talk, &opts);
+    error = chat_begin(&p->talk, &opts);
+    return of_model(p, error ? error : chat_check(&p->talk, &p->tokens, vocab_size));
 }
 
 /* Renders the conversation as the model is to read it. */

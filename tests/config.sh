@@ -853,6 +853,20 @@ minds_vocabulary() {
         says 1 "13_generate: $work/model: the tokenizer has a token 384, config.json a vocab_size of 384" \
             "$B/13_generate" --prompt-ids 1 "$work/model"
 }
+# A token of the template that the model has not is told before the first turn.
+minds_template() {
+    rm -rf "$work/model" && cp -R $model "$work/model" &&
+        sed -e 's/"id": 2,/"id": 384,/' -e 's/"<|im_end|>": 2/"im_end": 2/' $model/tokenizer.json \
+            > "$work/model/tokenizer.json" || return 1
+    says 1 "13_generate: $work/model: the chat template qwen2 needs a token <|im_end|>, which is 384: config.json has" \
+        "$B/13_generate" --chat "$work/model"
+}
+# The model is named by its directory, whatever a message begins with, and as text for people.
+names_model() (
+    rm -rf "$work/t" && cp -R $model "$work/t" && cd "$work" || return 1
+    says 1 '13_generate: t: token 5000 is not in the vocabulary' ../13_generate --prompt-ids 5000 t &&
+        says 1 '13_generate: k\x1b[31m\xc2\x85/config.json: ' ../13_generate "$(printf 'k\033[31m\302\205')"
+)
 # An answer ends at the family's token, whatever the model's files say.
 ends_turns() {
     rm -rf "$work/model" && cp -R $model "$work/model" &&
@@ -934,6 +948,8 @@ part_generate() {
     check "13_generate --chat: a long line" talks_at_length
     check "13_generate --chat: a line without an end" says_endless 13_generate --chat $model
     check "13_generate: more tokens than the model has" minds_vocabulary
+    check "13_generate --chat: a template with more" minds_template
+    check "13_generate: the name of the model" names_model
     check "13_generate --chat: the end of a turn" ends_turns
     check "13_generate --template" shows_templates
     check "13_generate --seed" draws_same '--seed 5' '--threads 2 --seed=5'
