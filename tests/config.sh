@@ -223,6 +223,11 @@ part_output() {
     run "$B/04_self_attention" "$work" > "$work/plain"
     check "a pipe gets none" uncoloured "$work/plain"
     check "an error names the argument" names_argument
+    for notebook in 07_kv_cache 08_threads; do
+        [ -c /dev/full ] || continue
+        check "$notebook: no room for the output" says_full \
+            'the output cannot be written: No space left on device' $notebook
+    done
 }
 
 # Public functions that README's table lacks.
