@@ -1,5 +1,6 @@
-/* shown.h: text that comes from files, as messages show it: whole characters of UTF-8, and \xNN for each byte of a control
-   character, which a terminal would obey, and of what is no UTF-8. Everything is static; it takes the C library alone. */
+/* shown.h: text that comes from files, as messages show it: whole characters of UTF-8, and \xNN for each byte of a
+   control character, which a terminal would obey, and of what is no UTF-8. Everything is static; it takes the C library
+   alone. */
 #ifndef SHOWN_H
 #define SHOWN_H
 
@@ -58,8 +59,8 @@ static inline void shown_put(FILE *file, const char *text, size_t size)
     }
 }
 
-/* The same into `room` bytes, at least 4: as many characters as leave room for "...", which ends what is not all. Returns
-   out. */
+/* The same into `room` bytes, at least 4: as many characters as leave room for "...", which ends what is not all.
+   Returns out. */
 static inline const char *shown_text(char *out, size_t room, const char *text, size_t size)
 {
     char one[SHOWN_ONE];
