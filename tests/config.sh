@@ -480,6 +480,8 @@ translator() {
     check "05_translate --attention: no such directory" says 1 \
         "05_translate: $work/none/x.svg: cannot be written: " \
         "$B/05_translate" --attention "$work/none/x.svg" "$model" "$sentence"
+    check "05_translate --attention of too many pieces" says 1 "--attention: more than 1000 pieces on a side" \
+        "$B/05_translate" --max-length 2 --greedy --attention "$work/x.svg" "$model" "$(yes x | head -n 1100)"
     check "05_translate --attention of a blank text" says 1 "--attention" \
         "$B/05_translate" --attention "$work/x.svg" "$model" ' '
     check "05_translate --attention of two texts" says 2 "--attention takes exactly one TEXT" \
