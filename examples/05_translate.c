@@ -141,7 +141,7 @@ static const char *open_model(program *p)
     program_progress loading = program_progress_of("loading");
     const char *error = t5_open(&p->model, p->opts.directory, loading.doing ? program_show_progress : NULL, &loading);
     program_end_progress(&loading);
-    return program_about(p->opts.directory, error);
+    return error;
 }
 
 /* The cross-attention of a translation: its pieces are the rows, those of the text with its prefix the columns. */
@@ -153,11 +153,13 @@ static const char *draw(t5 *model, const translation *result, const char *path)
     const char **labels, *error = "no memory";
     float *weights;
     if (rows > PIECES || cols > PIECES)
-        return "--attention: a picture has no room for more than 1000 pieces on a side";
+        return program_too_many("--attention", PIECES, "pieces on a side");
     pieces = (char(*)[PIECE])malloc((rows + cols) * sizeof *pieces);
     labels = (const char **)malloc((rows + cols) * sizeof *labels);
     weights = (float *)malloc((rows * cols + 1) * sizeof *weights);
-    if (pieces && labels && weights && (error = program_about(model->files.directory, translate_attention(model, result, weights))) == NULL) {
+    if (pieces && labels && weights)
+        error = program_about(model->files.directory, translate_attention(model, result, weights));
+    if (!error) {
         for (size_t i = 0; i < rows + cols; i++) {
             size_t end = PIECE - 1;
             int32_t id = i < rows ? result->ids[i] : result->source[i - rows];

@@ -21,9 +21,10 @@
 #include <math.h>
 
 enum {
-    CHUNK = 1024,       /* lines between two looks at the progress */
-    TOP = 5,            /* results of a query, if nothing is said */
-    FILE_SIZE = 1 << 28 /* bytes of the file, at most: it is held whole, and so are the vectors of its lines */
+    CHUNK = 1024,        /* lines between two looks at the progress */
+    TOP = 5,             /* results of a query, if nothing is said */
+    FILE_SIZE = 1 << 28, /* bytes of the file, at most: it is held whole, and so are the vectors of its lines */
+    LINES = 1 << 22      /* of it, at most: each takes some 70 bytes beside its text and its vector */
 };
 
 static const char INDEX[] = ".attn-index"; /* what the name of an index ends in */
@@ -105,13 +106,6 @@ static int read_options(options *o, int argc, char **argv)
 
 /* ==== The file =================================================================================================== */
 
-static const char *file_failed(const char *path, const char *cause)
-{
-    static char message[512];
-    snprintf(message, sizeof message, "%.400s: %s", path, cause);
-    return message;
-}
-
 /* Reads the file whole; a NUL follows. */
 static const char *read_text(notes *n, const char *path)
 {
@@ -119,12 +113,12 @@ static const char *read_text(notes *n, const char *path)
     size_t room = 0;
     int failed;
     if (!file)
-        return file_failed(path, strerror(errno));
+        return program_about(path, strerror(errno));
     do {
         char *larger = (char *)realloc(n->text, 2 * room + (1 << 16) + 1);
         if (!larger) {
             fclose(file);
-            return file_failed(path, "no memory");
+            return program_about(path, "no memory");
         }
         n->text = larger;
         room = 2 * room + (1 << 16);
@@ -135,25 +129,26 @@ static const char *read_text(notes *n, const char *path)
     fclose(file);
     n->text[n->size] = 0;
     if (n->size > FILE_SIZE)
-        return file_failed(path, "larger than 268435456 bytes");
-    return failed ? file_failed(path, strerror(failed)) : NULL;
+        return program_too_many(path, FILE_SIZE, "bytes");
+    return failed ? program_about(path, strerror(failed)) : NULL;
 }
 
 /* Lines end in LF, CRLF or with the file. */
-static const char *split_lines(notes *n)
+static const char *split_lines(notes *n, const char *path)
 {
     size_t at, end;
     for (at = 0; at < n->size; at = end + 1) {
         const char *stop = (const char *)memchr(n->text + at, '\n', n->size - at);
         end = stop ? (size_t)(stop - n->text) : n->size;
-        n->count++;
+        if (++n->count > LINES)
+            return program_too_many(path, LINES, "lines");
     }
     n->lines = (bert_text *)calloc(n->count + 1, sizeof *n->lines);
     n->kinds = (bert_text *)calloc(n->count + 1, sizeof *n->kinds);
     n->kind_of = (size_t *)calloc(n->count + 1, sizeof *n->kind_of);
     n->line_of = (size_t *)calloc(n->count + 1, sizeof *n->line_of);
     if (!n->lines || !n->kinds || !n->kind_of || !n->line_of)
-        return "no memory";
+        return program_about(path, "no memory");
     n->count = 0;
     for (at = 0; at < n->size; at = end + 1) {
         const char *stop = (const char *)memchr(n->text + at, '\n', n->size - at);
@@ -174,7 +169,7 @@ static const char *find_kinds(program *p)
         places *= 2;
     table = (size_t *)malloc(places * sizeof *table);
     if (!table)
-        return "no memory";
+        return program_about(p->opts.path, "no memory");
     for (at = 0; at < places; at++)
         table[at] = none;
     for (i = 0; i < n->count; i++) {
@@ -198,7 +193,7 @@ static const char *find_kinds(program *p)
         n->kind_of[i] = table[at];
     }
     free(table);
-    return n->different ? NULL : file_failed(p->opts.path, "there is no line to search");
+    return n->different ? NULL : program_about(p->opts.path, "there is no line to search");
 }
 
 /* ==== Vectors ==================================================================================================== */
@@ -266,16 +261,15 @@ static const char *find_vectors(program *p)
     const char *failed;
     vectors_key key;
     int state = 0;
-    if (n->different > (size_t)PTRDIFF_MAX / sizeof *n->vectors / d)
-        return "no memory";
-    n->vectors = (float *)malloc(n->different * d * sizeof *n->vectors);
+    if (n->different <= (size_t)PTRDIFF_MAX / sizeof *n->vectors / d)
+        n->vectors = (float *)malloc(n->different * d * sizeof *n->vectors);
     if (!n->vectors)
-        return "no memory";
+        return program_about(p->opts.path, "no memory");
     if (p->opts.index) {
         size_t size = strlen(p->opts.path) + sizeof INDEX;
         path = (char *)malloc(size);
         if (!path)
-            return "no memory";
+            return program_about(p->opts.path, "no memory");
         snprintf(path, size, "%s%s", p->opts.path, INDEX);
         key.width = d;
         key.count = n->different;
@@ -302,7 +296,7 @@ static const char *write_vectors(program *p)
         n->count <= (size_t)PTRDIFF_MAX / sizeof *rows / d ? (float *)calloc(n->count * d, sizeof *rows) : NULL;
     int written;
     if (!rows)
-        return "no memory";
+        return program_about(p->opts.embed, "no memory");
     for (i = 0; i < n->count; i++)
         if (n->kind_of[i] != SIZE_MAX)
             memcpy(rows + i * d, n->vectors + n->kind_of[i] * d, d * sizeof *rows);
@@ -485,8 +479,8 @@ static const char *run(program *p)
     attn_status status = o->threads == 1 ? ATTN_OK : attn_pool_new(&p->model.net.parallel, o->threads);
     const char *error;
     if (status != ATTN_OK)
-        return file_failed("--threads", attn_status_string(status));
-    if ((error = read_text(&p->notes, o->path)) != NULL || (error = split_lines(&p->notes)) != NULL ||
+        return program_about("--threads", attn_status_string(status));
+    if ((error = read_text(&p->notes, o->path)) != NULL || (error = split_lines(&p->notes, o->path)) != NULL ||
         (error = find_kinds(p)) != NULL || (error = find_vectors(p)) != NULL)
         return error;
     if (o->embed && (error = write_vectors(p)) != NULL)
@@ -503,7 +497,7 @@ static const char *open_model(program *p)
     opts.user = &loading;
     error = bert_open(&p->model, p->opts.directory, &opts);
     program_end_progress(&loading);
-    return program_about(p->opts.directory, error);
+    return error;
 }
 
 static void show_times(const program *p, double loading)

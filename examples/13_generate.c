@@ -291,7 +291,7 @@ static const char *put_end(program *p, int stopped)
 
 /* ==== Reading and writing ======================================================================================== */
 
-/* An error of the model, the tokenizer or what comes of them. */
+/* An error of the open model, the tokenizer or what comes of them. */
 static const char *of_model(const program *p, const char *error)
 {
     return program_about(p->opts.directory, error);
@@ -454,7 +454,8 @@ static const char *begin_chat(program *p, json config)
 {
     chat_opts opts = {CHAT_NONE, NULL, 0, NULL};
     char type[64];
-    const char *format;
+    const char *format, *error;
+    size_t vocab_size = p->opts.template_only ? SIZE_MAX : p->model.config.vocab_size;
     time_t now = time(NULL);
     struct tm *today = localtime(&now);
     json_string(json_get(config, "model_type"), type, sizeof type);
@@ -468,7 +469,8 @@ static const char *begin_chat(program *p, json config)
     if (opts.family == CHAT_NONE)
         return of_model(p, "no chat template is known for this model; --family names one");
     p->stop_count += chat_stops(opts.family, &p->tokens, p->stops + p->stop_count);
-    return chat_begin(&p->talk, &opts);
+    error = chat_begin(&p->talk, &opts);
+    return of_model(p, error ? error : chat_check(&p->talk, &p->tokens, vocab_size));
 }
 
 /* Renders the conversation as the model is to read it. */
@@ -570,7 +572,7 @@ static const char *open_model(program *p)
     opts.user = &progress;
     error = decoder_open(&p->model, p->opts.directory, &opts);
     program_end_progress(&progress);
-    return program_about(p->opts.directory, error);
+    return error;
 }
 
 /* The tokenizer, which must not make tokens that the model does not have. */

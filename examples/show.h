@@ -61,8 +61,14 @@ static inline void show_try(attn_status status, const char *call)
     exit(1);
 }
 
-/* What messages about files begin with: as the program was called, once it has asked for its directory. */
-static const char *show_program = "a program of show.h";
+/* What messages about files begin with: as the program was called, once it has asked for its directory. NULL: with
+   nothing. */
+static const char *show_program;
+static inline void show__put_program(void)
+{
+    if (show_program)
+        fprintf(stderr, "%s: ", show_program);
+}
 
 /* The directory for pictures: the program's only argument, or the current directory. */
 static inline const char *show_directory(int argc, char **argv)
@@ -80,7 +86,9 @@ static inline int show_done(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return 0;
-    fprintf(stderr, "%s: the output cannot be written: %s\n", show_program, strerror(errno));
+    int reason = errno;
+    show__put_program();
+    fprintf(stderr, "the output cannot be written: %s\n", strerror(reason));
     return 1;
 }
 
@@ -447,8 +455,8 @@ static inline show_map show_map_of(const char *title, show_colours colours, int 
     return map;
 }
 
-/* The next character of a UTF-8 text. U+FFFD stands for what is none, for
-   what a terminal would obey, and for what has no place in XML. */
+/* The next character of a UTF-8 text. U+FFFD stands for what is none, for what a terminal would obey, and for what has
+   no place in XML. */
 static inline uint32_t show__character(const char **text)
 {
     static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
@@ -875,7 +883,8 @@ static inline void show__file_failed(const char *path, const char *part)
     if (part)
         remove(part);
     fflush(stdout);
-    fprintf(stderr, "%s: %s: cannot be written: %s\n", show_program, path, strerror(reason));
+    show__put_program();
+    fprintf(stderr, "%s: cannot be written: %s\n", path, strerror(reason));
     exit(1);
 }
 

@@ -223,6 +223,11 @@ part_output() {
     run "$B/04_self_attention" "$work" > "$work/plain"
     check "a pipe gets none" uncoloured "$work/plain"
     check "an error names the argument" names_argument
+    for notebook in 07_kv_cache 08_threads; do
+        [ -c /dev/full ] || continue
+        check "$notebook: no room for the output" says_full \
+            'the output cannot be written: No space left on device' $notebook
+    done
 }
 
 # Public functions that README's table lacks.
@@ -475,6 +480,8 @@ translator() {
     check "05_translate --attention: no such directory" says 1 \
         "05_translate: $work/none/x.svg: cannot be written: " \
         "$B/05_translate" --attention "$work/none/x.svg" "$model" "$sentence"
+    check "05_translate --attention of too many pieces" says 1 "--attention: more than 1000 pieces on a side" \
+        "$B/05_translate" --max-length 2 --greedy --attention "$work/x.svg" "$model" "$(yes x | head -n 1100)"
     check "05_translate --attention of a blank text" says 1 "--attention" \
         "$B/05_translate" --attention "$work/x.svg" "$model" ' '
     check "05_translate --attention of two texts" says 2 "--attention takes exactly one TEXT" \
@@ -600,10 +607,13 @@ says_long_query() {
         [ "$(wc -l < "$work/found")" -eq 3 ]
 }
 
-says_large() { # MESSAGE: of a file that would take all memory
-    head -c 268435457 /dev/zero | search "$model" /dev/stdin cat > "$work/found" 2> "$work/messages"
-    [ $? = 1 ] && [ "$(cat "$work/messages")" = "$*" ]
+says_large() { # BYTES CHARACTER MESSAGE: of a file that would take all memory
+    head -c "$1" /dev/zero | tr '\0' "$2" | search --threads 1 "$model" /dev/stdin cat \
+        > "$work/found" 2> "$work/messages"
+    [ $? = 1 ] && [ "$(cat "$work/messages")" = "12_search: /dev/stdin: $3" ]
 }
+
+has_no_memory() (ulimit -v 150000; says_large 4194304 '\n' 'no memory')
 
 # --embed: 11 rows of 32 floats; of blank lines zeros, of equal ones the same; nothing is read from the input.
 embeds() {
@@ -692,7 +702,12 @@ part_search() {
     check "12_search: no query" finds_nothing
     check "12_search: a query that is too long" says_long_query
     check "12_search: a line without an end" says_endless 12_search "$model" "$small"
-    check "12_search: a file without an end" says_large 12_search: /dev/stdin: larger than 268435456 bytes
+    check "12_search: a file without an end" says_large 268435457 x 'more than 268435456 bytes'
+    check "12_search: too many lines" says_large 4194305 '\n' 'more than 4194304 lines'
+    check "12_search: as many as may be" says_large 4194304 '\n' 'there is no line to search'
+    if [ -z "$RUN" ] && (ulimit -v 150000; search --threads 1 "$model" "$small" cat) > /dev/null 2>&1; then
+        check "12_search: no memory for the lines" has_no_memory
+    fi
     check "12_search --embed" embeds
     check "12_search --timing" prints_search_times
     check "12_search --index" keeps_index
@@ -845,6 +860,20 @@ minds_vocabulary() {
         says 1 "13_generate: $work/model: the tokenizer has a token 384, config.json a vocab_size of 384" \
             "$B/13_generate" --prompt-ids 1 "$work/model"
 }
+# A token of the template that the model has not is told before the first turn.
+minds_template() {
+    rm -rf "$work/model" && cp -R $model "$work/model" &&
+        sed -e 's/"id": 2,/"id": 384,/' -e 's/"<|im_end|>": 2/"im_end": 2/' $model/tokenizer.json \
+            > "$work/model/tokenizer.json" || return 1
+    says 1 "13_generate: $work/model: the chat template qwen2 needs a token <|im_end|>, which is 384: config.json has" \
+        "$B/13_generate" --chat "$work/model"
+}
+# The model is named by its directory, whatever a message begins with, and as text for people.
+names_model() (
+    rm -rf "$work/t" && cp -R $model "$work/t" && cd "$work" || return 1
+    says 1 '13_generate: t: token 5000 is not in the vocabulary' ../13_generate --prompt-ids 5000 t &&
+        says 1 '13_generate: k\x1b[31m\xc2\x85/config.json: ' ../13_generate "$(printf 'k\033[31m\302\205')"
+)
 # An answer ends at the family's token, whatever the model's files say.
 ends_turns() {
     rm -rf "$work/model" && cp -R $model "$work/model" &&
@@ -926,6 +955,8 @@ part_generate() {
     check "13_generate --chat: a long line" talks_at_length
     check "13_generate --chat: a line without an end" says_endless 13_generate --chat $model
     check "13_generate: more tokens than the model has" minds_vocabulary
+    check "13_generate --chat: a template with more" minds_template
+    check "13_generate: the name of the model" names_model
     check "13_generate --chat: the end of a turn" ends_turns
     check "13_generate --template" shows_templates
     check "13_generate --seed" draws_same '--seed 5' '--threads 2 --seed=5'

@@ -249,7 +249,7 @@ const char *bert_open(bert *model, const char *directory, const checkpoint_opts 
         model->ids = (int32_t *)malloc((BATCH + model->config.max_seq_length) * sizeof *model->ids);
         model->starts = (size_t *)calloc(BATCH + 1, sizeof *model->starts);
         if (!model->ids || !model->starts)
-            checkpoint_fail(files, "no memory");
+            checkpoint_fail(files, "%s: no memory", files->directory);
     }
     if (!files->failed)
         return NULL;

@@ -573,6 +573,41 @@ int chat_hear(chat *c, const tokenizer *tokens, int32_t id, const char *bytes, s
 
 /* ==== Tokens ===================================================================================================== */
 
+/* The id of a run that is a special token; -1 after an error. */
+static int32_t special_id(chat *c, const tokenizer *tokens, chat_run run, size_t vocab_size)
+{
+    const char *kind = families[c->opts.family].name;
+    char name[64];
+    int32_t id;
+    memcpy(name, c->text + run.start, run.size);
+    name[run.size] = 0;
+    id = tokenizer_special(tokens, name);
+    if (id >= 0 && (size_t)id < vocab_size)
+        return id;
+    if (id < 0)
+        snprintf(c->error, sizeof c->error,
+                 "the chat template %.20s needs a token %.30s, which the tokenizer lacks", kind, name);
+    else
+        snprintf(c->error, sizeof c->error,
+                 "the chat template %.20s needs a token %.30s, which is %ld: config.json has a vocab_size of %lu",
+                 kind, name, (long)id, (unsigned long)vocab_size);
+    c->failed = 1;
+    return -1;
+}
+
+const char *chat_check(chat *c, const tokenizer *tokens, size_t vocab_size)
+{
+    chat_user(c, NULL, 0);
+    chat_assistant(c, NULL, 0);
+    chat_user(c, NULL, 0);
+    chat_render(c);
+    for (size_t i = 0; i < c->count && !c->failed; i++)
+        if (c->runs[i].special)
+            special_id(c, tokens, c->runs[i], vocab_size);
+    c->message_count = 0;
+    return result(c);
+}
+
 const char *chat_encode(chat *c, const tokenizer *tokens, tokenizer_ids *ids)
 {
     int fresh = families[c->opts.family].flags & FRESH;
@@ -580,18 +615,9 @@ const char *chat_encode(chat *c, const tokenizer *tokens, tokenizer_ids *ids)
         const char *text = c->text + c->runs[i].start, *error;
         size_t size = c->runs[i].size;
         if (c->runs[i].special) {
-            char name[64];
-            int32_t id;
-            memcpy(name, text, size);
-            name[size] = 0;
-            id = tokenizer_special(tokens, name);
-            if (id < 0) {
-                snprintf(c->error, sizeof c->error,
-                         "the chat template %.20s needs a token %.30s, which the tokenizer lacks",
-                         families[c->opts.family].name, name);
-                c->failed = 1;
+            int32_t id = special_id(c, tokens, c->runs[i], SIZE_MAX);
+            if (id < 0)
                 break;
-            }
             error = tokenizer_push(ids, &id, 1);
         } else {
             error = tokenizer_encode(tokens, text, size, i > 0 && !fresh, ids);

@@ -1,5 +1,5 @@
-/* chat.h: conversations as the published chat models were trained to read them, their templates written by hand. It takes
-   chat.c, and tokenizer.c with what that takes.
+/* chat.h: conversations as the published chat models were trained to read them, their templates written by hand. It
+   takes chat.c, and tokenizer.c with what that takes.
 
        chat talk;
        chat_opts opts = {CHAT_NONE, NULL, 0, NULL};
@@ -92,7 +92,7 @@ typedef struct chat {
     char channel[16];
     size_t channel_size, said_size, text_room, run_room, message_room, said_room;
     int failed;
-    char error[128];
+    char error[192];
 } chat;
 
 /* "llama2", "mistral-v3" and the like; NULL for what is no family. And back: CHAT_NONE if there is none. */
@@ -127,6 +127,10 @@ const char *chat_render(chat *c);
 
 /* Appends the tokens of what chat_render has made. A special token that the tokenizer lacks is an error. */
 const char *chat_encode(chat *c, const tokenizer *tokens, tokenizer_ids *ids);
+
+/* Before the first turn: renders two turns of nothing, and tells of a special token in them that the tokenizer lacks,
+   or whose id is not below vocab_size. */
+const char *chat_check(chat *c, const tokenizer *tokens, size_t vocab_size);
 
 /* The tokens that end an answer: at most 4, those that the tokenizer has. Returns how many. */
 size_t chat_stops(chat_family family, const tokenizer *tokens, int32_t stops[4]);

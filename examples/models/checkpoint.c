@@ -20,10 +20,14 @@ enum {
 
 /* ==== Messages and memory ======================================================================================== */
 
+/* A message begins with a path: of a long one the end is shown. */
 static const char *fail_list(checkpoint *files, const char *format, va_list arguments)
 {
-    if (!files->failed)
-        vsnprintf(files->error, sizeof files->error, format, arguments);
+    char text[PATH_SIZE + sizeof files->error];
+    if (!files->failed) {
+        vsnprintf(text, sizeof text, format, arguments);
+        shown_end(files->error, sizeof files->error, text);
+    }
     files->failed = 1;
     return files->error;
 }
@@ -52,7 +56,7 @@ static void *allocate(checkpoint *files, size_t count, size_t size)
     if (count <= ((size_t)PTRDIFF_MAX - sizeof *p) / size)
         p = (piece *)malloc(sizeof *p + count * size);
     if (!p) {
-        checkpoint_fail(files, "no memory");
+        checkpoint_fail(files, "%s: no memory", files->directory);
         return NULL;
     }
     p->next = (piece *)files->owned;
@@ -353,9 +357,11 @@ void checkpoint_weights(checkpoint *files, const checkpoint_opts *opts)
 
 const char *checkpoint_open(checkpoint *files, const char *directory)
 {
+    char shown[SHOWN_NAME];
     memset(files, 0, sizeof *files);
+    files->directory = (char *)directory; /* of the caller, for a message */
     if (strlen(directory) > PATH_SIZE - NAME_SIZE - 2)
-        return checkpoint_fail(files, "%.200s..: the directory's name is too long", directory);
+        return checkpoint_fail(files, "%s: the directory's name is too long", shown_name(shown, directory));
     files->directory = copy_text(files, directory);
     files->config = read_json(files, "config.json", CONFIG_SIZE, 1);
     if (!files->failed && files->config.type != JSON_OBJECT)

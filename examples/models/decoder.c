@@ -622,7 +622,7 @@ static void read_rope(loader *load)
     if (model->ropes)
         model->ropes[0].frequencies = (float *)malloc(2 * half * sizeof(float)); /* of both */
     if (!model->ropes || !model->ropes[0].frequencies) {
-        checkpoint_fail(load->files, "no memory");
+        checkpoint_fail(load->files, "%s: no memory", load->files->directory);
         return;
     }
     for (i = 0; i < 2; i++) {

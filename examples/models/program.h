@@ -94,14 +94,24 @@ static inline int program_failed(const char *format, ...)
     return 1;
 }
 
-/* An error, if there is one, with the name of the file or directory that it is about, which it may begin with. */
+/* An error that does not name the file or directory it is about, with that name; NULL stays. Its memory serves the next
+   one. What opens files names them itself. */
 static inline const char *program_about(const char *name, const char *error)
 {
     static char message[1024];
-    if (!error || strncmp(error, name, strlen(name)) == 0)
-        return error;
-    snprintf(message, sizeof message, "%.480s: %.500s", name, error);
-    return message;
+    char whole[sizeof message], shown[SHOWN_NAME];
+    if (!error)
+        return NULL;
+    snprintf(whole, sizeof whole, "%s: %.700s", shown_name(shown, name), error);
+    return strcpy(message, whole); /* error may be a message of this function */
+}
+
+/* That error, where there are more than `most` bytes, lines or what `of` says. */
+static inline const char *program_too_many(const char *name, size_t most, const char *of)
+{
+    char cause[64];
+    snprintf(cause, sizeof cause, "more than %lu %.30s", (unsigned long)most, of);
+    return program_about(name, cause);
 }
 
 static inline int program_is_blank(const char *text, size_t size)
@@ -116,12 +126,12 @@ static inline int program_is_blank(const char *text, size_t size)
 typedef struct program_line {
     char *text;
     size_t size, room; /* in bytes */
-    size_t number;     /* 1 of the first */
+    size_t number;     /* of lines that have been read into it, this one too */
     const char *error; /* why there are no more; NULL: the input has ended */
 } program_line;
 
-/* Reads a line of the input, which ends in LF, CRLF or with it: 1, or 0 when there is none. One of more than PROGRAM_LINE
-   bytes is cut, but not to less than shows that it is longer. */
+/* Reads a line of the input, which ends in LF, CRLF or with it: 1, or 0 when there is none. One of more than
+   PROGRAM_LINE bytes is cut, but not to less than shows that it is longer. */
 static inline int program_read_line(program_line *line)
 {
     size_t passed = 0;
@@ -134,7 +144,7 @@ static inline int program_read_line(program_line *line)
         if (line->size == PROGRAM_LINE + 2) {
             if (++passed < PROGRAM_INPUT)
                 continue;
-            line->error = "the input has a line without an end: more than 67108864 bytes";
+            line->error = program_too_many("the input has a line without an end", PROGRAM_INPUT, "bytes");
             return 0;
         }
         if (line->size == line->room) {
@@ -159,7 +169,8 @@ static inline int program_read_line(program_line *line)
 /* Says that a line of a file, or of "the input", is too long. */
 static inline void program_too_long(const char *name, size_t number)
 {
-    program_failed("%.480s: line %lu: more than %d bytes", name, (unsigned long)number, PROGRAM_LINE);
+    char shown[SHOWN_NAME];
+    program_failed("%s: line %lu: more than %d bytes", shown_name(shown, name), (unsigned long)number, PROGRAM_LINE);
 }
 
 /* ==== The command line =========================================================================================== */
@@ -291,7 +302,8 @@ static inline void program_show_rate(const char *done, size_t count, const char 
             seconds > 0 ? (double)count / seconds : 0.0, unit);
 }
 
-/* The most memory this process has held, in MiB; 0 where nobody knows. Linux's getrusage would count what started it. */
+/* The most memory this process has held, in MiB; 0 where nobody knows. Linux's getrusage would count what started
+   it. */
 static inline double program_peak_memory(void)
 {
 #ifdef _WIN32

@@ -1,5 +1,5 @@
-/* safetensors.h: the tensors of a .safetensors file, in place. It takes safetensors.c, shown.h, and json.c for the header:
-   C99 and libc, and mmap where there is one (elsewhere, or with -DSAFETENSORS_NO_MMAP, the file is read).
+/* safetensors.h: the tensors of a .safetensors file, in place. It takes safetensors.c, shown.h, and json.c for the
+   header: C99 and libc, and mmap where there is one (elsewhere, or with -DSAFETENSORS_NO_MMAP, the file is read).
 
        safetensors file;
        const char *error = safetensors_open(&file, "model.safetensors");
@@ -13,8 +13,8 @@
        safetensors_close(&file);
 
    Every rule of the format is checked before a tensor is seen, so that a file that opens holds what it says; values are
-   not looked at. The reference reads a member that is there twice as the last of them, a __metadata__ of null as none, and
-   a tensor written as an array; here they are errors. A mapped file must not shrink while it is open. */
+   not looked at. The reference reads a member that is there twice as the last of them, a __metadata__ of null as none,
+   and a tensor written as an array; here they are errors. A mapped file must not shrink while it is open. */
 #ifndef SAFETENSORS_H
 #define SAFETENSORS_H
 

@@ -1,5 +1,6 @@
-/* shown.h: text that comes from files, as messages show it: whole characters of UTF-8, and \xNN for each byte of a control
-   character, which a terminal would obey, and of what is no UTF-8. Everything is static; it takes the C library alone. */
+/* shown.h: text that comes from files, as messages show it: whole characters of UTF-8, and \xNN for each byte of a
+   control character, which a terminal would obey, and of what is no UTF-8. Everything is static; it takes the C library
+   alone. */
 #ifndef SHOWN_H
 #define SHOWN_H
 
@@ -58,8 +59,8 @@ static inline void shown_put(FILE *file, const char *text, size_t size)
     }
 }
 
-/* The same into `room` bytes, at least 4: as many characters as leave room for "...", which ends what is not all. Returns
-   out. */
+/* The same into `room` bytes, at least 4: as many characters as leave room for "...", which ends what is not all.
+   Returns out. */
 static inline const char *shown_text(char *out, size_t room, const char *text, size_t size)
 {
     char one[SHOWN_ONE];
@@ -75,16 +76,22 @@ static inline const char *shown_text(char *out, size_t room, const char *text, s
     return out;
 }
 
+/* The same, but of a long text the end after "...": room is at least 32 bytes. */
+static inline char *shown_end(char *out, size_t room, const char *text)
+{
+    size_t length = strlen(text), cut = length < room - 6 ? 0 : length - (room - 16), dots = cut ? 3 : 0;
+    while (cut && ((unsigned char)text[cut] & 0xc0) == 0x80)
+        cut++;
+    strcpy(out, cut ? "..." : "");
+    shown_text(out + dots, room - dots, text + cut, length - cut);
+    return out;
+}
+
 /* The name of a file for the beginning of a message: of a long one the end, so that there is room for the cause. */
 enum { SHOWN_NAME = 256 };
 static inline const char *shown_name(char out[SHOWN_NAME], const char *name)
 {
-    size_t length = strlen(name), cut = length < 250 ? 0 : length - 240, dots = cut ? 3 : 0;
-    while (cut && ((unsigned char)name[cut] & 0xc0) == 0x80)
-        cut++;
-    strcpy(out, cut ? "..." : "");
-    shown_text(out + dots, SHOWN_NAME - dots, name + cut, length - cut);
-    return out;
+    return shown_end(out, SHOWN_NAME, name);
 }
 
 #endif

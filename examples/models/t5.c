@@ -180,20 +180,21 @@ static const char *read_vocabulary(t5 *model, const char *path)
     size_t others;
     const char *error = sentencepiece_open(v, path);
     if (error)
-        return fail(model, "%s", error);
+        return checkpoint_fail(&model->files, "%s", error);
     if ((size_t)v->count > c->vocab_size)
-        return fail(model, "%s: %ld pieces, more than the vocab_size of config.json", path, (long)v->count);
+        return checkpoint_fail(&model->files, "%s: %ld pieces, more than the vocab_size of config.json", path,
+                               (long)v->count);
     others = c->vocab_size - (size_t)v->count;
     if (sentencepiece_id(v, "<extra_id_0>", 12) == v->unk_id) {
         v->extra_ids = others < 100 ? (int32_t)others : 100;
         others -= (size_t)v->extra_ids;
     }
     if (others > 64 && others > c->vocab_size / 64)
-        return fail(model, "%s: %ld pieces, too few for the vocab_size of config.json, %lu", path, (long)v->count,
-                    (unsigned long)c->vocab_size);
+        return checkpoint_fail(&model->files, "%s: %ld pieces, too few for the vocab_size of config.json, %lu", path,
+                               (long)v->count, (unsigned long)c->vocab_size);
     if (v->eos_id != c->eos_id)
-        return fail(model, "%s: texts end with piece %ld, not %ld as config.json has it", path, (long)v->eos_id,
-                    (long)c->eos_id);
+        return checkpoint_fail(&model->files, "%s: texts end with piece %ld, not %ld as config.json has it", path,
+                               (long)v->eos_id, (long)c->eos_id);
     return NULL;
 }
 

@@ -1,4 +1,5 @@
 #include "tokenizer.h"
+#include "shown.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +10,8 @@ enum { PATH_SIZE = 4096, CONFIG_SIZE = 1 << 26, NAME_SIZE = 256 };
 
 static const char *fail(tokenizer *tokens, const char *path, const char *cause)
 {
-    snprintf(tokens->error, sizeof tokens->error, "%.400s: %.100s", path, cause);
+    char shown[SHOWN_NAME];
+    snprintf(tokens->error, sizeof tokens->error, "%s: %.200s", shown_name(shown, path), cause);
     return tokens->error;
 }
 
@@ -24,6 +26,7 @@ static const char *join(tokenizer *tokens, char path[PATH_SIZE], const char *dir
 static const char *read_file(tokenizer *tokens, const char path[PATH_SIZE], char **text, size_t *size)
 {
     size_t capacity = 0;
+    char limit[64];
     const char *error = NULL;
     FILE *file = fopen(path, "rb");
     *text = NULL;
@@ -43,8 +46,9 @@ static const char *read_file(tokenizer *tokens, const char path[PATH_SIZE], char
     } while (*size == capacity && *size <= CONFIG_SIZE);
     if (!error && ferror(file))
         error = fail(tokens, path, "cannot be read");
+    snprintf(limit, sizeof limit, "larger than %d bytes", CONFIG_SIZE);
     if (!error && *size > CONFIG_SIZE)
-        error = fail(tokens, path, "larger than 67108864 bytes");
+        error = fail(tokens, path, limit);
     fclose(file);
     if (error) {
         free(*text);
@@ -94,12 +98,13 @@ static const char *copy_template(tokenizer *tokens, const char *path, json value
 static const char *use_config(tokenizer *tokens, const char *path, const char *text, size_t size)
 {
     json config, flag;
+    char place[128];
     size_t where;
     int32_t bos;
     const char *cause = json_parse(&config, text, size, &where);
     if (cause) {
-        snprintf(tokens->error, sizeof tokens->error, "%.380s: byte %lu: %.80s", path, (unsigned long)where, cause);
-        return tokens->error;
+        snprintf(place, sizeof place, "byte %lu: %.80s", (unsigned long)where, cause);
+        return fail(tokens, path, place);
     }
     if (config.type != JSON_OBJECT)
         return fail(tokens, path, "not an object");

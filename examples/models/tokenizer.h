@@ -60,8 +60,8 @@ int32_t tokenizer_last(const tokenizer *tokens);
 /* Appends what stands before a text. Returns NULL, or "no memory" and *ids as it was; so do the others. */
 const char *tokenizer_begin(const tokenizer *tokens, tokenizer_ids *ids);
 
-/* Appends the tokens of a text, in which special tokens such as "<s>" are characters. inside: it goes on after other tokens, so
-   no space is put in front of it that belongs to the beginning of texts. */
+/* Appends the tokens of a text, in which special tokens such as "<s>" are characters. inside: it goes on after other
+   tokens, so no space is put in front of it that belongs to the beginning of texts. */
 const char *tokenizer_encode(const tokenizer *tokens, const char *text, size_t size, int inside, tokenizer_ids *ids);
 
 /* Appends some ids. */

@@ -1,6 +1,7 @@
 /* vectors.c: see vectors.h. An index is, in bytes of which the lowest comes first: 16 of MAGIC, 8 each of width, count,
    model and text, 4 of each float, and 8 of the hash of all before. */
 #include "vectors.h"
+#include "shown.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +16,9 @@ enum { HEADER = 48, PART = 4096 }; /* bytes before the floats; floats at a time 
 
 static int fail(char *error, const char *path, const char *what, int reason)
 {
-    snprintf(error, VECTORS_ERROR, "%.400s: %s%s%s", path, what, reason ? ": " : "", reason ? strerror(reason) : "");
+    char shown[SHOWN_NAME];
+    snprintf(error, VECTORS_ERROR, "%s: %s%s%s", shown_name(shown, path), what, reason ? ": " : "",
+             reason ? strerror(reason) : "");
     return 0;
 }
 

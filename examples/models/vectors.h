@@ -1,5 +1,5 @@
 /* vectors.h: vectors in files: as NumPy reads them (.npy), and as an index that is kept beside a text and serves again
-   while the text and the model are what they were. It takes vectors.c: C99 and libc.
+   while the text and the model are what they were. It takes vectors.c and shown.h: C99 and libc.
 
        vectors_key key = {dimensions, count, hash_of_the_model, vectors_hash(0, text, size)};
        char error[VECTORS_ERROR];

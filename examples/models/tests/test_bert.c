@@ -260,7 +260,7 @@ TEST(bert_no_memory)
             test_memory_state.fail_at = (long)at;
             error = bert_open(&model, model_path(some[k]), NULL);
             test_case("%s, allocation %lu of opening: %s", some[k], (unsigned long)at, error ? error : "fine");
-            done = !error || !CHECK(strstr(error, "no memory") && test_memory_state.live == live);
+            done = !error || !CHECK(strstr(error, ": no memory") && test_memory_state.live == live);
             if (!error)
                 bert_close(&model);
         }

@@ -448,6 +448,27 @@ TEST(chat_errors)
     bpe_close(&tokens.json);
 }
 
+/* What a template needs is known before the first turn; a system text has tags of its own, and takes none if it is not
+   there. */
+TEST(chat_checks)
+{
+    chat_opts opts = {CHAT_MISTRAL_V7, NULL, 0, NULL};
+    tokenizer tokens;
+    int32_t last;
+    chat c;
+    if (!open_letters(&tokens, "<s> [INST] [/INST] </s>"))
+        return;
+    last = tokenizer_special(&tokens, "</s>");
+    CHECK(chat_begin(&c, &opts) == NULL && chat_check(&c, &tokens, (size_t)last + 1) == NULL && c.message_count == 0);
+    CHECK(!strcmp(chat_check(&c, &tokens, (size_t)last),
+                  "the chat template mistral-v7 needs a token </s>, which is 6: config.json has a vocab_size of 6"));
+    chat_end(&c);
+    opts.system = "a";
+    CHECK(chat_begin(&c, &opts) == NULL && strstr(chat_check(&c, &tokens, SIZE_MAX), "a token [SYSTEM_PROMPT], which"));
+    chat_end(&c);
+    bpe_close(&tokens.json);
+}
+
 /* Every allocation fails once: a message, and nothing is lost. */
 TEST(chat_memory)
 {
@@ -469,7 +490,9 @@ TEST(chat_memory)
             CHECK(chat_begin(&c, &opts) == NULL);
             test_memory_state.calls = 0;
             test_memory_state.fail_at = fail;
-            error = chat_user(&c, "Hi!", 3);
+            error = chat_check(&c, &tokens, SIZE_MAX);
+            if (!error)
+                error = chat_user(&c, "Hi!", 3);
             if (!error)
                 error = chat_answer(&c);
             if (!error) {

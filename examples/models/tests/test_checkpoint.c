@@ -165,6 +165,19 @@ TEST(checkpoint_names)
     end();
 }
 
+/* The directory, too, however a program was given it: of a long name the end, and the cause. */
+TEST(checkpoint_directories)
+{
+    static char name[3000];
+    checkpoint files;
+    CHECK(checkpoint_open(&files, "no\x1b[31m/such\302\205") == files.error);
+    CHECK(!strncmp(files.error, "no\\x1b[31m/such\\xc2\\x85/config.json: ", 35));
+    memset(name, 'n', sizeof name - 1);
+    CHECK(checkpoint_open(&files, name) == files.error);
+    CHECK(!strncmp(files.error, "...nnn", 6) && strstr(files.error, "nnn/config.json: "));
+    CHECK(strlen(files.error) < sizeof files.error && !strstr(files.error + 3, "..."));
+}
+
 TEST(checkpoint_hostile_shards)
 {
     static const char *const maps[][2] = {
@@ -343,7 +356,7 @@ TEST(checkpoint_no_memory)
         }
         test_memory_state.fail_at = 0;
         test_case("allocation %ld: %s", at, files.error);
-        CHECK(done || strstr(files.error, "no memory") != NULL);
+        CHECK(done || (strstr(files.error, ": no memory") && strstr(files.error, directory) == files.error));
         failed += !done;
         checkpoint_close(&files);
         CHECK(test_memory_state.live == live);

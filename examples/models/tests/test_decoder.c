@@ -489,7 +489,7 @@ TEST(decoder_no_memory)
             test_memory_state.fail_at = (long)at;
             error = decoder_open(&model, path_of(some[k], NULL), NULL);
             test_case("%s, allocation %lu of opening: %s", some[k], (unsigned long)at, error ? error : "fine");
-            done = !error || !CHECK(strstr(error, "no memory") && test_memory_state.live == live);
+            done = !error || !CHECK(strstr(error, ": no memory") && test_memory_state.live == live);
             if (!error)
                 decoder_close(&model);
         }

@@ -494,7 +494,7 @@ TEST(t5_no_memory)
             test_memory_state.fail_at = (long)at;
             error = t5_open(&model, model_path(some[k]), NULL, NULL);
             test_case("%s, allocation %lu of opening: %s", some[k], (unsigned long)at, error ? error : "fine");
-            done = !error || !CHECK(strstr(error, "no memory") && test_memory_state.live == live);
+            done = !error || !CHECK(strstr(error, ": no memory") && test_memory_state.live == live);
             if (!error)
                 t5_close(&model);
         }

@@ -372,6 +372,8 @@ TEST(tokenizer_errors)
     write_text("tokenizer_config.json", "[]");
     refused("/tokenizer_config.json: not an object");
     end();
+    CHECK(tokenizer_open(&tokens, "no\x1b[31m/such\302\205") == tokens.error);
+    CHECK(!strncmp(tokens.error, "no\\x1b[31m/such\\xc2\\x85: there is neither", 40));
     memset(path, 'x', sizeof path - 1);
     CHECK(strstr(tokenizer_open(&tokens, path), "the path is too long"));
     CHECK(strlen(tokens.error) < sizeof tokens.error);
