@@ -994,7 +994,7 @@ static const char *make_finder(const bpe_model *m, trie *found, int normalized)
         qsort(words, count, sizeof *words, compare_words);
         for (i = 0; i < count; i++)
             words[i].id %= ID_MAX;
-        error = trie_build(found, words, count) ? NULL : no_memory;
+        error = trie_build(found, words, count);
     }
     free(words);
     free(written.text);

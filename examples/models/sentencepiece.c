@@ -428,26 +428,26 @@ static const char *sort_pieces(sentencepiece *model, int32_t begin, int32_t end)
 }
 
 /* What the longest pieces that a text begins with are found by: under Unigram all, else user-defined ones. */
-static int build_tries(sentencepiece *model)
+static const char *build_tries(sentencepiece *model)
 {
     size_t count = (size_t)model->sorted_count, symbols = 0, i;
     trie_word *words = (trie_word *)malloc(count * sizeof *words);
-    int done = words != NULL;
+    const char *error = words ? NULL : "no memory";
     trie_free(&model->tree);
     trie_free(&model->symbols);
-    for (i = 0; done && i < count; i++) {
+    for (i = 0; !error && i < count; i++) {
         words[i].text = model->sorted[i]->text.text;
         words[i].size = model->sorted[i]->text.size;
         words[i].id = (int32_t)(model->sorted[i] - model->pieces);
     }
-    if (done && model->kind == SENTENCEPIECE_UNIGRAM)
-        done = trie_build(&model->tree, words, count);
-    for (i = 0; done && i < count; i++)
+    if (!error && model->kind == SENTENCEPIECE_UNIGRAM)
+        error = trie_build(&model->tree, words, count);
+    for (i = 0; !error && i < count; i++)
         if (model->sorted[i]->type == SENTENCEPIECE_USER_DEFINED)
             words[symbols++] = words[i];
-    done = done && trie_build(&model->symbols, words, symbols);
+    error = error ? error : trie_build(&model->symbols, words, symbols);
     free(words);
-    return done;
+    return error;
 }
 
 /* Checks all pieces, and makes what they are found by. */
@@ -497,8 +497,8 @@ static const char *index_pieces(sentencepiece *model, piece *pieces)
     model->hashed = NULL;
     if (error)
         return error;
-    if (!build_tries(model))
-        return fail(model, "no memory");
+    if ((error = build_tries(model)) != NULL)
+        return fail(model, "%s", error);
     return model->kind == SENTENCEPIECE_UNIGRAM ? NULL : hash_pieces(model);
 }
 
