@@ -20,10 +20,14 @@ enum {
     MERGES_MAX = 1 << 22, /* the most merges; published ones are 514,906 */
     TEMPLATE_MAX = 64,    /* parts of a template */
     DEPTH = 4,            /* of sequences within sequences */
-    ADDED_MAX = 512,      /* bytes of an added token; a text may be looked at so far again from each of its bytes */
+    ADDED_MAX = 512,      /* bytes of an added token, as the file and as the normalizer writes it: a text may be looked
+                             at so far again from each of its bytes */
     STEPS = 16,           /* of a normalizer, or of a pre-tokenizer */
     STRING_MAX = 64,      /* bytes of what is written in place of something, and of that: it is looked for everywhere */
-    GROWTH = 16,          /* a normalizer makes a text at most so many times as large; NFKC and Replace make it 13 */
+    LONG = 128,           /* a normalizer makes a text of n bytes GROWTH n + SLACK at most; if it writes an added */
+    GROWTH = 16,          /* token with more than LONG bytes, GROWTH_LONG n + SLACK, for then there is more to look */
+    GROWTH_LONG = 4,      /* at again. Spaces alone become 3 n; U+FDFA alone, which NFKC makes longer than any */
+    SLACK = 4096,         /* other, 11 n */
     PROBES = 256,         /* slots of a hash table that a key may be away from its own */
     PATTERN_MAX = 2048    /* bytes of a pattern that is compared with those known */
 };
@@ -127,6 +131,7 @@ typedef struct bpe_model {
     int32_t count;
     buffer strings;
     size_t longest; /* bytes of a token of the vocabulary */
+    size_t growth;  /* GROWTH, or GROWTH_LONG */
 
     int32_t *index;      /* a hash table of ids by spelling, -1 in empty slots */
     merge *merges;       /* one of merges by their two ids */
@@ -532,11 +537,12 @@ static const char *read_metaspace(bpe *b, json value)
 {
     static const char what[] = "pre_tokenizer, Metaspace";
     step *s = add_step(b, METASPACE), *split;
+    uint32_t character;
     int splits;
     if (!s || read_string(b, json_get(value, "replacement"), what, &s->literal, &s->literal_size) ||
         read_scheme(b, value, what, &s->prepend))
         return b->error;
-    if (s->literal_size > 4)
+    if (unicode_read(b->model->strings.text + s->literal, s->literal_size, &character) != s->literal_size)
         return fail(b, "%s: replacement is more than a character", what);
     if (!read_flag(json_get(value, "split"), 1, &splits))
         return fail(b, "%s: split is neither true nor false", what);
@@ -914,7 +920,7 @@ static const char *read_added(bpe *b, json value, size_t *room)
         return fail(b, no_memory);
     text = part(make_string(m->strings.text, m->strings.size), before, m->strings.size);
     if (text.size > ADDED_MAX)
-        return fail_text(b, "added_tokens: \"%s\" is too long", text);
+        return fail_text(b, "added_tokens: \"%s\" has more than 512 bytes", text);
     t = &m->tokens[id];
     if (t->flags & ADDED)
         return fail(b, "added_tokens: two have the id %lu", (unsigned long)id);
@@ -946,17 +952,23 @@ static int compare_words(const void *a, const void *b)
     return order ? order : (x->id > y->id) - (x->id < y->id);
 }
 
-static const char *normalize(const bpe_model *m, string text, buffer *out, buffer *spare);
+static const char *normalize(const bpe_model *m, string text, buffer *out, buffer *spare, size_t *room);
 
 /* Appends how each of the tokens `words` is written once the normalizer has rewritten it; what nothing is left of goes.
-   Returns NULL or what is wrong. */
-static const char *rewrite(const bpe_model *m, trie_word *words, size_t *count, buffer *written)
+   Returns NULL or a message. */
+static const char *rewrite(bpe *b, trie_word *words, size_t *count, buffer *written)
 {
     buffer out = {NULL, 0, 0, 0}, spare = {NULL, 0, 0, 0};
     const char *error = NULL;
     size_t i, kept = 0, at = 0;
     for (i = 0; i < *count && !error; i++) {
-        error = normalize(m, make_string(words[i].text, words[i].size), &out, &spare);
+        string text = make_string(words[i].text, words[i].size);
+        size_t room = ADDED_MAX;
+        error = normalize(b->model, text, &out, &spare, &room);
+        if (error && error != no_memory)
+            error = fail_text(b, "added_tokens: the normalizer makes more than 512 bytes of \"%s\"", text);
+        else if (!error && written->size > TRIE_NODES)
+            error = fail(b, "added_tokens: the normalizer makes more than %d bytes of them", (int)TRIE_NODES);
         if (error || out.size == 0)
             continue;
         append(written, out.text, out.size);
@@ -968,16 +980,17 @@ static const char *rewrite(const bpe_model *m, trie_word *words, size_t *count, 
     for (i = 0; i < kept && !written->failed; at += words[i++].size) /* where they stay by now */
         words[i].text = written->text + at;
     *count = kept;
-    return error ? error : written->failed ? no_memory : NULL;
+    return error == no_memory || written->failed ? fail(b, no_memory) : error;
 }
 
 /* The added tokens that are looked for after the normalizer (or before it), which has rewritten them too. Of those that
    look the same then, the library finds the first special one, or else the first. */
-static const char *make_finder(const bpe_model *m, trie *found, int normalized)
+static const char *make_finder(bpe *b, trie *found, int normalized)
 {
+    bpe_model *m = b->model;
     buffer written = {NULL, 0, 0, 0};
     trie_word *words = (trie_word *)malloc((size_t)m->count * sizeof *words);
-    const char *error = words ? NULL : no_memory;
+    const char *error = words ? NULL : fail(b, no_memory);
     size_t count = 0, i;
     int32_t id;
     for (id = 0; id < m->count && !error; id++) {
@@ -989,12 +1002,17 @@ static const char *make_finder(const bpe_model *m, trie *found, int normalized)
         words[count++].id = flags & SPECIAL ? id : id + ID_MAX;
     }
     if (!error && normalized && m->normalizer_steps)
-        error = rewrite(m, words, &count, &written);
+        error = rewrite(b, words, &count, &written);
     if (!error) {
         qsort(words, count, sizeof *words, compare_words);
-        for (i = 0; i < count; i++)
+        m->growth = GROWTH;
+        for (i = 0; i < count; i++) {
             words[i].id %= ID_MAX;
-        error = trie_build(found, words, count) ? NULL : no_memory;
+            if (normalized && words[i].size > LONG)
+                m->growth = GROWTH_LONG;
+        }
+        if ((error = trie_build(found, words, count)) != NULL)
+            error = fail(b, "added_tokens: %s", error);
     }
     free(words);
     free(written.text);
@@ -1122,8 +1140,8 @@ static const char *read_root(bpe *b, json root)
         return error;
     find_bytes(m);
     b->count = m->count;
-    if ((error = make_finder(m, &m->normalized, 1)) != NULL || (error = make_finder(m, &m->raw, 0)) != NULL)
-        return fail(b, "added_tokens: %s", error);
+    if ((error = make_finder(b, &m->raw, 0)) != NULL || (error = make_finder(b, &m->normalized, 1)) != NULL)
+        return error;
     return read_post_processor(b, members[POST_PROCESSOR], 0);
 }
 
@@ -1185,7 +1203,7 @@ const char *bpe_open(bpe *b, const char *path)
 
 /* ---- encoding: the normalizer ---- */
 
-static const char too_large[] = "the normalizer makes the text more than 16 times as large";
+static const char too_large[] = "the normalizer makes the text too large";
 
 static int is_ascii(string s)
 {
@@ -1243,10 +1261,11 @@ static void append_step(const bpe_model *m, const step *s, string text, buffer *
     }
 }
 
-/* Sets *out to the text as the model's normalizer writes it. */
-static const char *normalize(const bpe_model *m, string text, buffer *out, buffer *spare)
+/* Sets *out to the text as the model's normalizer writes it. *room: the bytes that there may be after any of its steps;
+   what they were goes off it. */
+static const char *normalize(const bpe_model *m, string text, buffer *out, buffer *spare, size_t *room)
 {
-    const size_t most = text.size < SIZE_MAX / 2 / GROWTH ? text.size * GROWTH + 1024 : SIZE_MAX;
+    size_t most = 0;
     buffer swap;
     int i;
     out->size = 0;
@@ -1260,9 +1279,11 @@ static const char *normalize(const bpe_model *m, string text, buffer *out, buffe
         *spare = swap;
         if (out->failed || spare->failed)
             return no_memory;
-        if (out->size > most)
+        if (out->size > *room)
             return too_large;
+        most = out->size > most ? out->size : most;
     }
+    *room -= most;
     return out->failed ? no_memory : NULL;
 }
 
@@ -1287,6 +1308,7 @@ typedef struct encoder {
     symbol *symbols;
     candidate *heap; /* the first is the lowest */
     size_t symbol_room, heap_size;
+    size_t normal_room; /* of what the normalizer may still write */
     buffer normalized, spare, spelled;
     buffer rewritten[STEPS]; /* by PREFIX and METASPACE */
     int skips_special;
@@ -1339,8 +1361,8 @@ static int add_candidate(encoder *e, uint32_t at)
     return 1;
 }
 
-/* Merges the first `count` symbols: always the pair whose merge was learnt first. Each merge adds two candidates at most
-   and takes one away, so that there are never more than two for each symbol. One that is out of date does nothing,
+/* Merges the first `count` symbols: always the pair whose merge was learnt first. Each merge adds two candidates at
+   most and takes one away, so that there are never more than two for each symbol. One that is out of date does nothing,
    unless the symbols there now become what it would have made. */
 static void merge_all(encoder *e, uint32_t count)
 {
@@ -1619,7 +1641,7 @@ static void encode_between(encoder *e, const trie *f, string t, int first)
         cut_text(e, 0, t, first);
     } else if (e->model->normalizer_steps == 0) {
         encode_added(e, &e->model->normalized, t, first);
-    } else if ((e->error = normalize(e->model, t, &e->normalized, &e->spare)) == NULL) {
+    } else if ((e->error = normalize(e->model, t, &e->normalized, &e->spare, &e->normal_room)) == NULL) {
         encode_added(e, &e->model->normalized, make_string(e->normalized.text, e->normalized.size), first);
     }
 }
@@ -1696,6 +1718,7 @@ const char *bpe_encode_as(const bpe *b, const char *text, size_t size, int flags
     e.model = b->model;
     e.tokens = tokens;
     e.skips_special = !(flags & BPE_SPECIAL);
+    e.normal_room = size < SIZE_MAX / 2 / GROWTH ? size * b->model->growth + SLACK : SIZE_MAX;
     if (!is_valid(text, size)) {
         append_valid(&valid, text, size);
         text = valid.text;

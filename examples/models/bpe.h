@@ -22,8 +22,14 @@
    here, such as another pattern to split text by, is refused. "truncation" and "padding" are not looked at.
 
    Text is UTF-8 of any bytes: each byte that is not valid UTF-8 becomes U+FFFD before the model sees it. An open model
-   is read only: any number of threads may use it. Sennrich, Haddow, Birch: Neural Machine Translation of Rare Words with
-   Subword Units (2016), arXiv:1508.07909. */
+   is read only: any number of threads may use it. Sennrich, Haddow, Birch: Neural Machine Translation of Rare Words
+   with Subword Units (2016), arXiv:1508.07909.
+
+   A search for an added token goes at most 512 bytes on from each byte of the text, and of the text as the normalizer
+   writes it. One of n bytes is refused if that is more than 4 n + 4096 bytes; 16 n + 4096, if no added token that is
+   looked for then has more than 128 bytes (spaces alone become 3 n; U+FDFA alone, which NFKC makes longer than any
+   other character, 11 n). So these searches take 2560 n + 2^21 steps at most, whatever the model; 3 times that where
+   the text is not UTF-8. */
 #ifndef BPE_H
 #define BPE_H
 
@@ -63,7 +69,7 @@ void bpe_close(bpe *model);
 
 /* Cuts a text of `size` bytes into tokens, without those before and after it. Special tokens are never found in it:
    "<|im_end|>" is ten characters, whoever wrote it. Added tokens that are not special are found. Returns NULL, or what
-   is wrong (no memory, a text of more than 1 GiB) and no tokens. */
+   is wrong (no memory, a text of more than 1 GiB, one that the normalizer makes too large) and no tokens. */
 const char *bpe_encode(const bpe *model, const char *text, size_t size, bpe_tokens *tokens);
 
 /* The same otherwise: */

@@ -19,6 +19,10 @@ enum {
     CHARSMAP_STEP = 256, /* units come in such blocks, in which a trie's step stays */
     SYMBOLS_SEEN = 64,   /* of user-defined symbols of which one begins with the other, and of a charsmap's rules: */
     RULES_SEEN = 32,     /* the library looks at so many, the shortest */
+    LONG = 128,          /* normalising makes a text of n bytes GROWTH n + SLACK at most; if a piece has more than */
+    GROWTH = 16,         /* LONG bytes, GROWTH_LONG n + SLACK, for then there is more to look at again. Spaces alone */
+    GROWTH_LONG = 4,     /* become 3 n, U+FDFA alone 13 n, which NFKC makes longer than any other. Published pieces */
+    SLACK = 4096,        /* have 93 bytes at most */
     SPLITS_DEEP = 100,   /* how often the library splits an unused piece and its parts */
     WAYS = 4,            /* of a heap: fewer levels than with 2, and so fewer cache misses */
     PROBES = 64          /* places in which a hash is looked for */
@@ -248,7 +252,7 @@ static const char *read_charsmap(string map, sentencepiece_normalizer *n)
     for (j = 0; j < n->strings_size; j++) {
         begin = n->strings[j] ? begin : j + 1;
         if (j - begin + 1 == RULE_MAX)
-            return "a string of the charsmap is too long";
+            return "a string of the charsmap has more than 255 bytes";
     }
     unit = unit_at(n->units, 0);
     if (label(unit) || has_value(unit) || offset(unit) == 0)
@@ -344,7 +348,6 @@ static const char *hash_pieces(sentencepiece *model)
         model->hashed[k] = -1;
     for (i = 0; i < model->sorted_count; i++) {
         const piece *p = model->sorted[i];
-        model->longest = p->text.size > model->longest ? p->text.size : model->longest;
         place = hash_of(p->text);
         for (k = 0; k < PROBES && model->hashed[place & model->hash_mask] >= 0; k++)
             place++;
@@ -401,7 +404,7 @@ static const char *check_piece(const sentencepiece *model, const piece *p)
     if (p->text.size == 0)
         return "empty";
     if (p->text.size > PIECE_MAX)
-        return "too long";
+        return "more than 512 bytes";
     if (memchr(p->text.text, 0, p->text.size))
         return "a NUL character";
     if (p->type == SENTENCEPIECE_UNKNOWN && model->unk_id >= 0)
@@ -428,26 +431,26 @@ static const char *sort_pieces(sentencepiece *model, int32_t begin, int32_t end)
 }
 
 /* What the longest pieces that a text begins with are found by: under Unigram all, else user-defined ones. */
-static int build_tries(sentencepiece *model)
+static const char *build_tries(sentencepiece *model)
 {
     size_t count = (size_t)model->sorted_count, symbols = 0, i;
     trie_word *words = (trie_word *)malloc(count * sizeof *words);
-    int done = words != NULL;
+    const char *error = words ? NULL : "no memory";
     trie_free(&model->tree);
     trie_free(&model->symbols);
-    for (i = 0; done && i < count; i++) {
+    for (i = 0; !error && i < count; i++) {
         words[i].text = model->sorted[i]->text.text;
         words[i].size = model->sorted[i]->text.size;
         words[i].id = (int32_t)(model->sorted[i] - model->pieces);
     }
-    if (done && model->kind == SENTENCEPIECE_UNIGRAM)
-        done = trie_build(&model->tree, words, count);
-    for (i = 0; done && i < count; i++)
+    if (!error && model->kind == SENTENCEPIECE_UNIGRAM)
+        error = trie_build(&model->tree, words, count);
+    for (i = 0; !error && i < count; i++)
         if (model->sorted[i]->type == SENTENCEPIECE_USER_DEFINED)
             words[symbols++] = words[i];
-    done = done && trie_build(&model->symbols, words, symbols);
+    error = error ? error : trie_build(&model->symbols, words, symbols);
     free(words);
-    return done;
+    return error;
 }
 
 /* Checks all pieces, and makes what they are found by. */
@@ -456,6 +459,7 @@ static const char *index_pieces(sentencepiece *model, piece *pieces)
     int32_t i, others = model->count;
     const char *error = NULL;
     model->sorted_count = 0;
+    model->longest = 0;
     model->unknown_score = FLT_MAX;
     model->unk_id = -1;
     for (i = 0; i < 256; i++)
@@ -474,10 +478,12 @@ static const char *index_pieces(sentencepiece *model, piece *pieces)
             model->byte_ids[byte_of(p->text)] = i;
         if (p->type == SENTENCEPIECE_NORMAL && p->score < model->unknown_score)
             model->unknown_score = p->score;
-        if (is_in_text(p))
-            model->sorted[model->sorted_count++] = p;
-        else
+        if (!is_in_text(p)) {
             model->sorted[--others] = p;
+            continue;
+        }
+        model->sorted[model->sorted_count++] = p;
+        model->longest = p->text.size > model->longest ? p->text.size : model->longest;
     }
     model->unknown_score -= 10;
     if (model->sorted_count == 0)
@@ -497,8 +503,8 @@ static const char *index_pieces(sentencepiece *model, piece *pieces)
     model->hashed = NULL;
     if (error)
         return error;
-    if (!build_tries(model))
-        return fail(model, "no memory");
+    if ((error = build_tries(model)) != NULL)
+        return fail(model, "%s", error);
     return model->kind == SENTENCEPIECE_UNIGRAM ? NULL : hash_pieces(model);
 }
 
@@ -560,7 +566,7 @@ static const char *read_model(sentencepiece *model, const unsigned char *bytes, 
             return fail(model, "denormalizer_spec: %s", error);
     }
     if (trained.unk_surface.size > PIECE_MAX)
-        return fail(model, "unk_surface is too long");
+        return fail(model, "unk_surface has more than %d bytes", (int)PIECE_MAX);
     if (trained.model_type < SENTENCEPIECE_UNIGRAM || trained.model_type > SENTENCEPIECE_CHARACTER)
         return fail(model, "a model of type %llu, not of Unigram, BPE, words or characters",
                     (unsigned long long)trained.model_type);
@@ -662,14 +668,16 @@ void sentencepiece_close(sentencepiece *model)
 
 /* ---- text ---- */
 
-static const char no_memory[] = "no memory";
+static const char no_memory[] = "no memory", too_large[] = "normalising makes the text too large";
 
-/* Text that grows. Once memory is lacking, it stays as it is. */
+/* Text that grows. Once that has failed, it stays as it is. */
 typedef struct buffer {
     char *text;
     size_t size, room;
-    int failed;
+    int failed; /* NO_MEMORY, or TOO_LARGE */
 } buffer;
+
+enum { NO_MEMORY = 1, TOO_LARGE };
 
 static void append(buffer *b, const char *text, size_t size)
 {
@@ -778,8 +786,16 @@ static string rewrite(const sentencepiece_normalizer *n, const sentencepiece *mo
     return result;
 }
 
-/* Appends the text as the model's pieces spell it. */
-static void normalize(const sentencepiece_normalizer *n, const sentencepiece *model, string text, buffer *out)
+/* What a text of so many bytes may become. */
+static size_t most_of(const sentencepiece *model, size_t size)
+{
+    size_t growth = model->longest > LONG ? GROWTH_LONG : GROWTH;
+    return size < SIZE_MAX / 2 / GROWTH ? size * growth + SLACK : SIZE_MAX;
+}
+
+/* Appends the text as the model's pieces spell it; *out becomes no larger than `most`. */
+static void normalize(const sentencepiece_normalizer *n, const sentencepiece *model, string text, size_t most,
+                      buffer *out)
 {
     const char *space = n->escape_whitespaces ? SPACE : " ";
     size_t begin = out->size, used;
@@ -792,13 +808,15 @@ static void normalize(const sentencepiece_normalizer *n, const sentencepiece *mo
         return;
     if (n->add_dummy_prefix && !n->space_at_end)
         append(out, space, strlen(space));
-    for (; text.size; skip(&text, used)) {
+    for (; text.size && !out->failed; skip(&text, used)) {
         part = rewrite(n, model, text, &used);
         while (after_space && begins(part, " "))
             skip(&part, 1);
         append_replaced(out, part, " ", space);
         if (part.size)
             after_space = n->remove_extra_whitespaces && ends(part, " ");
+        if (out->size > most)
+            out->failed = TOO_LARGE;
     }
     while (n->remove_extra_whitespaces && out->size > begin) {
         whole.text = out->text + begin;
@@ -819,8 +837,9 @@ typedef struct cutter {
     string text; /* normalised */
     sentencepiece_tokens *tokens;
     size_t room;       /* for so many tokens */
+    size_t most;       /* bytes of all that is normalised */
     int after_unknown; /* whether the last piece of the text was unknown */
-    int failed;        /* memory was lacking */
+    int failed;        /* NO_MEMORY, or TOO_LARGE */
 } cutter;
 
 /* Room for one more token. */
@@ -1160,7 +1179,7 @@ static void cut_simply(cutter *c)
 static void encode_part(cutter *c, string part, buffer *normalized)
 {
     size_t begin = normalized->size;
-    normalize(&c->model->normalizer, c->model, part, normalized);
+    normalize(&c->model->normalizer, c->model, part, c->most, normalized);
     c->failed |= normalized->failed;
     if (c->failed || normalized->size == begin)
         return;
@@ -1263,12 +1282,13 @@ const char *sentencepiece_encode(const sentencepiece *model, const char *text, s
     memset(&c, 0, sizeof c);
     c.model = model;
     c.tokens = tokens;
+    c.most = most_of(model, size);
     encode_all(&c, whole, &normalized);
     at = tokens->normalized = normalized.text;
     tokens->normalized_size = normalized.size;
     if (c.failed) {
         sentencepiece_tokens_free(tokens);
-        return no_memory;
+        return c.failed == TOO_LARGE ? too_large : no_memory;
     }
     for (i = 0; i < tokens->count; i++) {
         string *spelling = &tokens->pieces[i];
@@ -1323,7 +1343,7 @@ static void decode_part(const sentencepiece *model, const int32_t *ids, size_t c
 {
     buffer text = {NULL, 0, 0, 0}, bytes = {NULL, 0, 0, 0};
     int at_start = 1;
-    size_t i;
+    size_t i, most;
     string whole, spelling;
     for (i = 0; i < count; i++) {
         const piece *p = &model->pieces[ids[i]];
@@ -1341,13 +1361,15 @@ static void decode_part(const sentencepiece *model, const int32_t *ids, size_t c
             append_replaced(&text, spelling, SPACE, " ");
     }
     append_bytes(&text, &bytes);
-    out->failed |= text.failed || bytes.failed;
+    if (text.failed || bytes.failed)
+        out->failed = NO_MEMORY;
     whole.text = text.text;
     whole.size = text.size;
+    most = most_of(model, whole.size);
     if (out->size && whole.size)
         append(out, " ", 1);
     if (model->denormalizer.unit_count)
-        normalize(&model->denormalizer, NULL, whole, out);
+        normalize(&model->denormalizer, NULL, whole, most < SIZE_MAX - out->size ? most + out->size : SIZE_MAX, out);
     else
         append(out, whole.text, whole.size);
     free(text.text);
@@ -1378,7 +1400,7 @@ const char *sentencepiece_decode(const sentencepiece *model, const int32_t *ids,
     append(&out, "", 1);
     if (out.failed) {
         free(out.text);
-        return no_memory;
+        return out.failed == TOO_LARGE ? too_large : no_memory;
     }
     *text = out.text;
     *size = out.size - 1;

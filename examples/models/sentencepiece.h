@@ -17,8 +17,11 @@
        sentencepiece_close(&model);
 
    Models are read more strictly than the library does: known fields must have their wire type, pieces and models a type
-   that there is and 512 bytes at most, what a charsmap rewrites to less than 256 bytes, and a file 64 MiB at most. So a
-   text of n bytes takes 512 n steps at most, whatever the model.
+   that there is and 512 bytes at most, what a charsmap writes less than 256 bytes, and a file 64 MiB at most; a trie of
+   pieces has 16,777,216 nodes at most. A search for pieces goes at most 512 bytes on from each byte of the normalised
+   text, and a text of n bytes is refused if that has more than 4 n + 4096 bytes; 16 n + 4096, if no piece has more than
+   128 bytes (spaces alone become 3 n; U+FDFA alone, which NFKC makes longer than any other character, 13 n). So these
+   searches take 2048 n + 2^21 steps at most, whatever the model.
 
    Text is UTF-8 of any bytes: each byte that is not valid UTF-8 becomes U+FFFD before the model sees it. An open model
    is read only: any number of threads may use it. Kudo, Richardson: SentencePiece (2018), arXiv:1808.06226. */
@@ -123,13 +126,15 @@ const char *sentencepiece_reserve(sentencepiece *model, const char *const *names
 /* Gives back everything. */
 void sentencepiece_close(sentencepiece *model);
 
-/* Cuts a text of `size` bytes into tokens, without bos and eos. Returns NULL, or "no memory" and no tokens. */
+/* Cuts a text of `size` bytes into tokens, without bos and eos. Returns NULL, or what is wrong (no memory, a text that
+   normalising makes too large) and no tokens. */
 const char *sentencepiece_encode(const sentencepiece *model, const char *text, size_t size,
                                  sentencepiece_tokens *tokens);
 void sentencepiece_tokens_free(sentencepiece_tokens *tokens);
 
 /* The text of tokens, to be freed: *size bytes and a NUL. Control pieces have none; a sentinel has its name, with a
-   space to either side. Returns NULL, or what is wrong (an id that the model does not have, no memory), and no text. */
+   space to either side. Returns NULL, or what is wrong (an id that the model does not have, no memory, a text that a
+   denormalizer makes too large), and no text. */
 const char *sentencepiece_decode(const sentencepiece *model, const int32_t *ids, size_t count, char **text,
                                  size_t *size);
 

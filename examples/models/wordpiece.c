@@ -12,7 +12,7 @@
 
 enum {
     FILE_MAX = 1 << 24,      /* bytes of a file; published ones have 5 MB at most */
-    ADDED_MAX = 255,         /* bytes of an added token, and what it becomes; a text is searched for it at every byte */
+    ADDED_MAX = 255,         /* bytes of an added token, cleaned 3 times as many; a text is searched at every byte */
     LONGEST_WORD_MAX = 1000, /* a word may be looked at again from each of its characters; published models say 100 */
     SPECIALS = 5
 };
@@ -460,14 +460,14 @@ static size_t clean_words(const wordpiece *model, word *words, size_t count, buf
 }
 
 /* Gives added tokens their ids, adds those that are no words to the words, and makes what they are found with. */
-static int index_added(wordpiece *model)
+static const char *index_added(wordpiece *model)
 {
     size_t count = model->added_count, vocabulary = model->word_count, i, kept, spelt = 0, cleaned = 0;
     word *places = (word *)malloc((2 * count + 1) * sizeof *places), *others = places ? places + count : NULL;
     buffer pool = {NULL, 0, 0};
-    int done;
+    const char *error = NULL;
     if (!places)
-        return 0;
+        return no_memory;
     for (i = 0; i < count; i++) {
         places[i] = model->added[i].word;
         places[i].id = (int32_t)i;
@@ -488,12 +488,12 @@ static int index_added(wordpiece *model)
             places[spelt++] = places[i];
     }
     model->word_count = sort_words(model->words, model->word_count);
-    done = spelt == 0 || trie_build(&model->spelt, places, spelt);
-    if (done && cleaned && (cleaned = clean_words(model, others, cleaned, &pool)) > 0)
-        done = cleaned != SIZE_MAX && trie_build(&model->cleaned, others, sort_words(others, cleaned));
+    error = trie_build(&model->spelt, places, spelt);
+    if (!error && cleaned && (cleaned = clean_words(model, others, cleaned, &pool)) > 0)
+        error = cleaned == SIZE_MAX ? no_memory : trie_build(&model->cleaned, others, sort_words(others, cleaned));
     free(pool.text);
     free(places);
-    return done;
+    return error;
 }
 
 /* ---- models ---- */
@@ -511,27 +511,27 @@ static const char *read_json(wordpiece *model, const char *file, const char *tex
 }
 
 /* Puts the words in order, and makes what text is cut with: without those that are longer than any word of a text. */
-static int index_words(wordpiece *model, word prefix)
+static const char *index_words(wordpiece *model, word prefix)
 {
     word *pieces = (word *)malloc((model->word_count + 1) * sizeof *pieces);
     size_t i, count = 0;
     uint32_t node = 0;
-    int done;
+    const char *error;
     for (i = 0; i < model->word_count; i++)
         if (model->words[i].id >= model->count)
             model->count = model->words[i].id + 1;
     model->word_count = sort_words(model->words, model->word_count);
     if (!pieces)
-        return 0;
+        return no_memory;
     for (i = 0; i < model->word_count; i++)
         if (model->words[i].size && model->words[i].size <= prefix.size + 4 * model->longest_word)
             pieces[count++] = model->words[i];
-    done = trie_build(&model->pieces, pieces, count);
+    error = trie_build(&model->pieces, pieces, count);
     free(pieces);
-    for (i = 0; done && i < prefix.size && (node || i == 0); i++)
+    for (i = 0; !error && i < prefix.size && (node || i == 0); i++)
         node = trie_step(&model->pieces, node, prefix.text[i]);
     model->continuing = node || prefix.size == 0 ? node : UINT32_MAX;
-    return done;
+    return error;
 }
 
 static const char *read_words(wordpiece *model, reading *r)
@@ -557,12 +557,13 @@ static const char *read_words(wordpiece *model, reading *r)
     }
     if (error)
         return error;
-    if (!index_words(model, r->prefix))
-        return fail(model, NULL, no_memory);
+    if ((error = index_words(model, r->prefix)) != NULL)
+        return fail(model, NULL, "%s", error);
     read_specials(r);
     if ((error = read_all_added(model, r)) != NULL)
         return error;
-    return index_added(model) ? NULL : fail(model, NULL, no_memory);
+    error = index_added(model);
+    return error ? fail(model, NULL, "%s", error) : NULL;
 }
 
 static const char *read_model(wordpiece *model, const wordpiece_files *files)

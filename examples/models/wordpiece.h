@@ -21,6 +21,10 @@
    is cut from its beginning, always into the longest piece that the vocabulary has; pieces after the first are written
    with a prefix, "##". A word that cannot be cut so is one unknown token.
 
+   A search for a piece goes on to the end of its word at most: tokenizer.json may allow words of 1000 characters, so
+   4000 bytes; published ones allow 100. One for an added token goes on at most 255 bytes, and 765 in text that is
+   cleaned; cleaning makes a text 3 times as large at most.
+
    Text is UTF-8 of any bytes: a byte that is not valid UTF-8 is taken for U+FFFD, which cleaning drops. An open model
    is read only: any number of threads may use it. Devlin et al.: BERT (2018), arXiv:1810.04805. */
 #ifndef WORDPIECE_H

@@ -1,5 +1,5 @@
-/* BPE tokenizers: those of golden/bpe against the `tokenizers` library, see golden/make_bpe.py; and files that are broken
-   or odd, written here. */
+/* BPE tokenizers: those of golden/bpe against the `tokenizers` library, see golden/make_bpe.py; and files that are
+   broken or odd, written here. */
 #include "test.h"
 
 #include "examples/models/bpe.h"
@@ -399,6 +399,16 @@ static void refuses(members m, const char *word)
     refused(text, size, word);
 }
 
+static void reads(members m)
+{
+    size_t size;
+    char *text = small_file(&m, &size);
+    bpe model;
+    test_case("%s", text);
+    if (CHECK(open_text(&model, text, size) == NULL))
+        bpe_close(&model);
+}
+
 #define TYPE(name) "{\"type\":\"" name "\"}"
 #define MODEL(vocab, merges) "{\"vocab\":" vocab ",\"merges\":" merges "}"
 #define SPLIT(pattern) "{\"type\":\"Split\",\"pattern\":" pattern ",\"behavior\":\"Isolated\"}"
@@ -477,7 +487,14 @@ TEST(bpe_wrong_added_tokens)
     }
     snprintf(text, 700, "[{\"id\":5,\"content\":\"%0513d\"}]", 0);
     m.added = text;
-    refuses(m, "is too long");
+    refuses(m, "\" has more than 512 bytes");
+    m.normalizer = "{\"type\":\"Replace\",\"pattern\":{\"String\":\"x\"},\"content\":\"aaaaaaaaaaaaaaaa\"}";
+    m.added = "[{\"id\":5,\"content\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"}]"; /* 33: not normalised, 33 bytes */
+    reads(m);
+    m.added = "[{\"id\":5,\"content\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\",\"normalized\":true}]"; /* 32 */
+    reads(m);
+    m.added = "[{\"id\":5,\"content\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\",\"normalized\":true}]"; /* 33 */
+    refuses(m, "added_tokens: the normalizer makes more than 512 bytes of \"xxxxxxxxx");
 }
 
 TEST(bpe_wrong_steps)
@@ -518,6 +535,7 @@ TEST(bpe_wrong_steps)
          "follows ByteLevel"},
         {0, TYPE("Metaspace"), 0, 0, "Metaspace: a string is missing"},
         {0, "{\"type\":\"Metaspace\",\"replacement\":\"_____\"}", 0, 0, "more than a character"},
+        {0, "{\"type\":\"Metaspace\",\"replacement\":\"  \"}", 0, 0, "more than a character"},
         {0, "{\"type\":\"Metaspace\",\"replacement\":\"_\",\"prepend_scheme\":\"last\"}", 0, 0, "prepend_scheme"},
         {0, "{\"type\":\"Metaspace\",\"replacement\":\"_\",\"prepend_scheme\":\"first\",\"add_prefix_space\":false}", 0,
          0, "contradict each other"},
@@ -757,27 +775,97 @@ TEST(bpe_added_tokens_side_by_side)
 
 /* ---- limits ---- */
 
+/* Whether a text of `count` letters a is encoded, of which the normalizer makes `each` bytes; else it is too large. */
+static int grows(const bpe *model, size_t count, size_t each)
+{
+    char *text = test_block(count);
+    bpe_tokens tokens;
+    const char *error;
+    test_case("%zu letters", count);
+    memset(text, 'a', count);
+    memset(&tokens, 0x5a, sizeof tokens);
+    if ((error = bpe_encode(model, text, count, &tokens)) == NULL) {
+        CHECK(tokens.count == count * each);
+        bpe_tokens_free(&tokens);
+    } else {
+        CHECK(strcmp(error, "the normalizer makes the text too large") == 0 && !tokens.ids && !tokens.count);
+    }
+    return !error;
+}
+
 TEST(bpe_limits)
 {
+    static const char shorter[] = "[{\"id\":9,\"content\":\"%0128d\",\"normalized\":true}]",
+                      longer[] = "[{\"id\":9,\"content\":\"%0129d\",\"normalized\":true}]";
+    char *file, *added = test_block(512);
     members m = {0};
-    char *text = test_block(8192), *file;
     size_t size;
     bpe model;
     bpe_tokens tokens;
     const char *error;
     m.normalizer = "{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},\"content\":\"bbbbbbbbbbbbbbbbbbbb\"}";
+    m.added = added;
+    snprintf(added, 512, shorter, 0);
     file = small_file(&m, &size);
     if (!CHECK(open_text(&model, file, size) == NULL))
         return;
-    memset(text, 'a', 8192);
+    CHECK(grows(&model, 100, 20) && grows(&model, 1024, 20)); /* 1024 x 20 = 16 x 1024 + 4096 */
+    CHECK(!grows(&model, 1025, 20) && !grows(&model, 100000, 20));
     memset(&tokens, 0x5a, sizeof tokens);
-    error = bpe_encode(&model, text, 8192, &tokens);
-    CHECK(error && strstr(error, "16 times") && !tokens.ids && tokens.count == 0);
-    error = bpe_encode(&model, text, (size_t)(1 << 30) + 1, &tokens);
+    error = bpe_encode(&model, file, (size_t)(1 << 30) + 1, &tokens);
     CHECK(error && strstr(error, "1 GiB") && !tokens.ids && tokens.count == 0);
-    CHECK(bpe_encode(&model, text, 100, &tokens) == NULL && tokens.count == 2000);
-    bpe_tokens_free(&tokens);
     bpe_close(&model);
+    snprintf(added, 512, longer, 0);
+    file = small_file(&m, &size);
+    if (!CHECK(open_text(&model, file, size) == NULL))
+        return;
+    CHECK(grows(&model, 256, 20) && !grows(&model, 257, 20)); /* 256 x 20 = 4 x 256 + 4096 */
+    bpe_close(&model);
+}
+
+/* Text between added tokens is normalised part by part: what all of it becomes is bounded. */
+TEST(bpe_growth_of_parts)
+{
+    members m = {0};
+    char *text = test_block(1200), *file;
+    size_t size;
+    bpe model;
+    bpe_tokens tokens;
+    const char *error;
+    m.normalizer = "{\"type\":\"Sequence\",\"normalizers\":["
+                   "{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},\"content\":"
+                   "\"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\"},"
+                   "{\"type\":\"Replace\",\"pattern\":{\"String\":\"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\"},"
+                   "\"content\":\"b\"}]}";
+    m.added = "[{\"id\":9,\"content\":\"|\"}]";
+    file = small_file(&m, &size);
+    if (!CHECK(open_text(&model, file, size) == NULL))
+        return;
+    for (size = 0; size < 1200; size += 2)
+        memcpy(text + size, "a|", 2);
+    CHECK(bpe_encode(&model, text, 800, &tokens) == NULL && tokens.count == 800); /* 400 x 40 <= 16 x 800 + 4096 */
+    bpe_tokens_free(&tokens);
+    error = bpe_encode(&model, text, 1200, &tokens); /* 600 x 40 > 16 x 1200 + 4096 */
+    CHECK(error && strstr(error, "too large") && !tokens.ids && tokens.count == 0);
+    bpe_close(&model);
+}
+
+/* 40,000 added tokens that the normalizer writes with 450 bytes each: a trie of 17 million nodes. */
+TEST(bpe_large_trie)
+{
+    static const char head[] =
+        "{\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\"x\"},\"content\":"
+        "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"},"
+        "\"model\":{\"vocab\":{\"a\":0},\"merges\":[]},\"added_tokens\":[{\"id\":1,\"content\":\"y\"}";
+    char *text = test_block(1 << 22);
+    size_t size = strlen(head), bytes;
+    memcpy(text, head, size);
+    for (int i = 2; i < 40000; i++)
+        size += (size_t)sprintf(text + size, ",{\"id\":%d,\"content\":\"%05dxxxxxxx\",\"normalized\":true}", i, i);
+    memcpy(text + size, "]}", 2);
+    test_memory_state.peak = bytes = test_memory_state.bytes;
+    refused(text, size + 2, "added_tokens: the normalizer makes more than 16777216 bytes of them");
+    CHECK(test_memory_state.peak - bytes < (size_t)1 << 26);
 }
 
 TEST(bpe_decode_refuses)

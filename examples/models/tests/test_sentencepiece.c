@@ -883,7 +883,7 @@ static void check_odd_maps(void)
         p.charsmap = charsmap_of(m);
         test_case("a string of %zu bytes", size);
         if (size > 255)
-            refused_parts(&p, "too long");
+            refused_parts(&p, "a string of the charsmap has more than 255 bytes");
         else
             accepted_parts(&p);
     }
@@ -992,7 +992,7 @@ static void check_sizes(void)
         p = with_piece(text, size, -1, NORMAL);
         test_case("a piece of %zu bytes", size);
         if (size > 512) { /* bounds how far a text is looked at again from each of its bytes */
-            refused_parts(&p, "too long");
+            refused_parts(&p, "more than 512 bytes");
         } else if (open_parts(&o, &p)) {
             o.model.normalizer.add_dummy_prefix = 0;
             CHECK(first_id(&o.model, text, size) == BASE_PIECES);
@@ -1292,6 +1292,88 @@ TEST(sentencepiece_many_pieces)
     }
     test_case("ten times as many pieces took %.2f s, not %.2f s", seconds[1], seconds[0]);
     CHECK(seconds[1] <= 50 * (seconds[0] + 0.02));
+}
+
+/* 34,000 pieces of 500 bytes, of which none begins as another goes on: a trie of 17 million nodes. */
+TEST(sentencepiece_large_trie)
+{
+    parts p = base_parts();
+    char text[500];
+    buffer file;
+    size_t bytes;
+    for (int32_t i = 0; i < 34000; i++) {
+        memset(text, 'x', sizeof text);
+        snprintf(text, sizeof text, "%05ld", (long)i);
+        text[5] = 'x';
+        put_raw_piece(&p.pieces, text, sizeof text, -1, USER_DEFINED);
+    }
+    file = joined(&p);
+    test_memory_state.peak = bytes = test_memory_state.bytes;
+    refused(&file, "the words make a trie of more than 16777216 nodes");
+    CHECK(test_memory_state.peak - bytes < 2 * file.size);
+}
+
+/* Whether a text of `count` times U+00AD, with a sentinel behind each or not, is encoded; else it is too large. */
+static int grows(const sentencepiece *model, size_t count, int sentinels)
+{
+    const char *unit = sentinels ? "\xc2\xad<extra_id_0>" : "\xc2\xad", *error;
+    size_t size = strlen(unit), i;
+    char *text = test_block(count * size);
+    sentencepiece_tokens tokens;
+    test_case("%zu letters%s", count, sentinels ? " and sentinels" : "");
+    for (i = 0; i < count; i++)
+        memcpy(text + i * size, unit, size);
+    memset(&tokens, 0x5a, sizeof tokens);
+    if ((error = sentencepiece_encode(model, text, count * size, &tokens)) == NULL)
+        sentencepiece_tokens_free(&tokens);
+    else
+        CHECK(strcmp(error, "normalising makes the text too large") == 0 && !tokens.count && !tokens.ids &&
+              !tokens.normalized);
+    return !error;
+}
+
+/* A charsmap that writes 200 letters for U+00AD, in a model whose longest piece is of `longest` bytes. */
+static void check_growth(size_t longest, size_t growth)
+{
+    char letters[201], *text = test_block(longest);
+    parts p = with_piece("\xc2\xad", 2, -1, NORMAL);
+    map *m = new_map(UNITS);
+    buffer b = {0}, file;
+    int32_t ids[64];
+    size_t size, most = (4096 - 3) / (200 - 2 * growth); /* 3: the space in front */
+    opened o;
+    memset(letters, 'a', 200);
+    letters[200] = 0;
+    memset(text, 'z', longest);
+    put_raw_piece(&p.pieces, text, longest, -1, NORMAL);
+    for (uint32_t i = 0; i < m->count; i++) /* the rule of U+00AD, which becomes nothing */
+        if (m->units[i] & LEAF && !m->strings.bytes[m->units[i] & ~LEAF] && (m->units[i] & ~LEAF))
+            m->units[i] = LEAF | (uint32_t)m->strings.size;
+    put(&m->strings, letters, sizeof letters);
+    p.charsmap = charsmap_of(m);
+    file = joined(&p);
+    put_bytes(&b, CHARSMAP, p.charsmap.bytes, p.charsmap.size);
+    put_number(&b, DUMMY_PREFIX, 0);
+    put_bytes(&file, DENORMALIZER, b.bytes, b.size);
+    if (!open_file(&o, &file))
+        return;
+    CHECK(grows(&o.model, most, 0) && !grows(&o.model, most + 1, 0) && !grows(&o.model, 100000, 0));
+    o.model.extra_ids = 1; /* where one stands, nothing begins anew */
+    CHECK(grows(&o.model, 20, 1) && grows(&o.model, 200, 1) == (14 * growth >= 212));
+    for (size_t i = 0; i <= most; i++)
+        ids[i] = BASE_PIECES;
+    test_case("a denormalizer");
+    CHECK(sentencepiece_decode(&o.model, ids, most, &text, &size) == NULL && size == 200 * most);
+    test_free(text);
+    CHECK(sentencepiece_decode(&o.model, ids, most + 1, &text, &size) && !text && !size);
+    close_model(&o);
+}
+
+TEST(sentencepiece_growth)
+{
+    check_growth(128, 16);
+    check_growth(129, 4);
+    check_growth(512, 4);
 }
 
 /* ---- text ---- */

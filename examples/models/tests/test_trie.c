@@ -41,7 +41,7 @@ TEST(trie_longest)
             }
             qsort(words, count, sizeof *words, compare);
             test_case("%d letters, %d words", letters, (int)count);
-            if (!CHECK(trie_build(&t, words, count)))
+            if (!CHECK(trie_build(&t, words, count) == NULL))
                 continue;
             for (size_t at = 0; at < ROOM; at++) {
                 size_t used = 99, want = 99;
@@ -74,7 +74,7 @@ TEST(trie_alike)
         words[i].size = SIZE;
         words[i].id = (int32_t)i;
     }
-    if (!CHECK(trie_build(&t, words, WORDS)))
+    if (!CHECK(trie_build(&t, words, WORDS) == NULL))
         return;
     for (; (node = trie_step(&t, node, 'a')) != 0; steps++)
         CHECK(t.nodes[node + 1].first == t.nodes[node].first + 1);
@@ -82,4 +82,27 @@ TEST(trie_alike)
     for (size_t i = 0; i < WORDS; i++)
         CHECK(trie_longest(&t, words[i].text, SIZE, &used) == (int32_t)i && used == SIZE);
     trie_free(&t);
+}
+
+/* As many nodes as there may be are counted here, and not built; one more is refused before memory is asked for. */
+TEST(trie_limit)
+{
+    char *text = test_block(TRIE_NODES);
+    long live = test_memory_state.live;
+    size_t peak = test_memory_state.peak = test_memory_state.bytes;
+    trie_word words[2];
+    const char *error;
+    trie t;
+    memset(text, 'a', TRIE_NODES);
+    words[0].text = words[1].text = text;
+    words[0].size = words[1].size = TRIE_NODES - 1;
+    words[0].id = words[1].id = 0;
+    CHECK(trie_count(words, 0) == 1);
+    CHECK(trie_count(words, 1) == TRIE_NODES);
+    CHECK(trie_count(words, 2) == TRIE_NODES);
+    words[1].size++;
+    CHECK(trie_count(words, 2) == TRIE_NODES + (size_t)1);
+    error = trie_build(&t, words, 2);
+    CHECK(error && strcmp(error, "the words make a trie of more than 16777216 nodes") == 0 && !t.nodes && !t.bytes);
+    CHECK(test_memory_state.live == live && test_memory_state.peak == peak);
 }
