@@ -116,7 +116,8 @@ check "ulysses: bytes" near "$(value forward 6)" 3705.6
 # The comparison sees what is wrong: copies of the program with a mistake, which must say so and end with 1.
 copy() { # SED-COMMAND
     rm -rf "$work/copy" && mkdir -p "$work/copy/examples/models" && cp attn.h "$work/copy" &&
-        cp -r examples/ring examples/show.h "$work/copy/examples" && cp examples/models/program.h "$work/copy/examples/models" &&
+        cp -r examples/ring examples/show.h "$work/copy/examples" &&
+        cp examples/models/program.h examples/models/shown.h "$work/copy/examples/models" &&
         sed "$1" examples/14_ring.c > "$work/copy/examples/14_ring.c" &&
         ! { [ -n "$1" ] && cmp -s examples/14_ring.c "$work/copy/examples/14_ring.c"; } &&
         (cd "$work/copy/examples" && mpicc -O1 -DATTN_INTERFACE_ONLY -o ../14_ring 14_ring.c "$object" -lm -lpthread)
