@@ -10,5 +10,6 @@ ring:                                    ## build build/14_ring: attention over 
 test-ring: ring                          ## test it, with 1 to 7 ranks on this machine; minutes
 	@sh tests/ring/ring.sh $B/14_ring
 
-$B/14_ring: examples/14_ring.c examples/ring/ring.h examples/show.h examples/models/program.h examples/models/shown.h $B/attn.o $B/flags
+$B/14_ring: examples/14_ring.c examples/ring/ring.h examples/show.h $(addprefix examples/models/,program.h shown.h) \
+            $B/attn.o $B/flags
 	$(MPICC) $(CFLAGS) -std=c99 $(warnings) -DATTN_INTERFACE_ONLY -o $@ $< $B/attn.o -lm -lpthread
