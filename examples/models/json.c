@@ -445,6 +445,7 @@ int json_double(json number, double *out)
     long long exponent = 0, power = 0;
     int count = 0, sticky = 0, fraction = 0, negative, down;
     uint64_t bits;
+    volatile double held; /* with -ffast-math, clang 19 takes every result for finite */
     double value;
     if (number.type != JSON_NUMBER)
         return 0;
@@ -477,7 +478,8 @@ int json_double(json number, double *out)
     if (count == 0)
         text[count++] = '0';
     snprintf(text + count, sizeof text - (size_t)count, "e%d", (int)exponent);
-    value = strtod(text, NULL);
+    held = strtod(text, NULL);
+    value = held;
     memcpy(&bits, &value, sizeof bits);
     if ((bits >> 52 & 0x7ff) == 0x7ff)
         return 0;
