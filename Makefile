@@ -179,7 +179,7 @@ $B/tests/attn_impl.o: tests/attn_impl.c tests/test_malloc.h attn.h $B/flags
 
 $B/heap/%.o: examples/models/%.c $B/flags | $B/api
 	$(call object,-std=c99 $(warnings) $(CFLAGS) $(filter-out $(lax),$(IMPL_CFLAGS)) $(heap))
-$(patsubst %,$B/heap/%.o,t5 layers bert decoder): lax = -ffast-math# their headers say why
+$(patsubst %,$B/heap/%.o,t5 layers bert decoder train/network): lax = -ffast-math# sums; the headers say why
 heap = -Dmalloc=test_malloc -Dcalloc=test_calloc -Drealloc=test_realloc -Dfree=test_free
 
 # What is generated changes only when what it says does. cover.h: a macro for each public function, which notes that a

@@ -8,7 +8,8 @@
        const char *error = network_learn(&net, &t, &loss, grads, pairs, count, 1.0 / labels);
 
    The weights are one array, in which each tensor has its place; the gradient, and what an optimiser keeps, are arrays
-   of the same form. Parts of a batch may be learnt at once, each with a tape and a gradient of its own. */
+   of the same form. Parts of a batch may be learnt at once, each with a tape and a gradient of its own. Compile without
+   -ffast-math, which sums in another order. */
 #ifndef NETWORK_H
 #define NETWORK_H
 
