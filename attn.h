@@ -2313,8 +2313,8 @@ ATTN__NOINLINE double attn__subtract(double x, double y)
     return x - y;
 }
 
-/* *sum += part, compensated: what a rounding adds too much is taken off the next part. At the end *sum is
-   the sum; *lost, less than an ulp of it, would be taken off the next.                         Kahan 1965, CACM 8(1) */
+/* *sum += part, compensated: what a rounding adds too much, *lost, is taken off the next part. After the last one *sum
+   is the result: *lost is less than an ulp of it.                                             Kahan 1965, CACM 8(1) */
 static void attn__add(double *sum, double *lost, double part)
 {
     double exact = part - *lost, total = *sum + exact;
