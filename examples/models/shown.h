@@ -76,14 +76,18 @@ static inline const char *shown_text(char *out, size_t room, const char *text, s
     return out;
 }
 
-/* The same, but of a long text the end after "...": room is at least 32 bytes. */
+/* The same, but of a long text the end, after "...": room is at least 32 bytes. */
 static inline char *shown_end(char *out, size_t room, const char *text)
 {
-    size_t length = strlen(text), cut = length < room - 6 ? 0 : length - (room - 16), dots = cut ? 3 : 0;
-    while (cut && ((unsigned char)text[cut] & 0xc0) == 0x80)
-        cut++;
-    strcpy(out, cut ? "..." : "");
-    shown_text(out + dots, room - dots, text + cut, length - cut);
+    char one[SHOWN_ONE];
+    size_t size = strlen(text), at, length, all = 0, dots;
+    for (at = 0; at < size; at += shown_next(one, text + at, size - at), all += strlen(one)) {
+    }
+    dots = all + sizeof "..." > room ? 3 : 0;
+    for (; all + dots + sizeof "..." > room; text += length, size -= length, all -= strlen(one))
+        length = shown_next(one, text, size);
+    strcpy(out, dots ? "..." : "");
+    shown_text(out + dots, room - dots, text, size);
     return out;
 }
 

@@ -176,6 +176,11 @@ TEST(checkpoint_directories)
     CHECK(checkpoint_open(&files, name) == files.error);
     CHECK(!strncmp(files.error, "...nnn", 6) && strstr(files.error, "nnn/config.json: "));
     CHECK(strlen(files.error) < sizeof files.error && !strstr(files.error + 3, "..."));
+    memset(name, 0xe9, 150); /* no UTF-8: each byte is shown as four, and the cause is not lost */
+    name[150] = 0;
+    CHECK(checkpoint_open(&files, name) == files.error);
+    CHECK(!strncmp(files.error, "...\\xe9", 7) && strstr(files.error, "\\xe9/config.json: "));
+    CHECK(!strstr(files.error + 3, "..."));
 }
 
 TEST(checkpoint_hostile_shards)
