@@ -191,7 +191,8 @@
        terms, for it has the error of tanh. On random data the RMS error of each gradient of a call is at most 8 u (1 +
        the largest |score| or |lse|) times the RMS of those sums; and at most 3 times that of naive loops in the same
        type, given 64 queries and 64 keys or more, D of 4 or more, scores up to 20, and no BF16.
-       -ffast-math keeps all of this, except that subnormal numbers may become zero (softcaps above 1e37 lose by it).
+       -ffast-math keeps all of this, except that subnormal numbers may become zero (and with softcaps above 1e37, where
+       1 / softcap is one, gradients).
 
    DETERMINISM
        On one CPU and instruction set, and in one engine of wasm, the bits of a result depend on the inputs alone: not
