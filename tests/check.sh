@@ -64,7 +64,7 @@ parts() {
         rm -rf "$work" && mkdir -p "$work" || exit 1
         if command -v part_$part > /dev/null; then part_$part; else fail "there is no part $part"; fi
     done
-    [ $((passed + failed)) != 0 ] || fail "something was checked"
+    [ $((passed + failed)) != 0 ] || fail "$0 checks something"
     echo "$passed passed, $failed failed"
     [ $failed = 0 ]
     exit

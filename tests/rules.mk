@@ -12,7 +12,7 @@ $B/log/%: FORCE
 	@mkdir -p $(@D)
 	@$(check) $(*D) $(*F) > $@ 2>&1; tail -n 1 $@ | grep -q '^[0-9]* passed, [0-9]* failed$$' || \
 	    printf 'FAIL $(*F) reaches its end\n0 passed, 1 failed\n' >> $@
-	@awk -v head="== $(*F): $$(tail -n 1 $@)" '{ print last ? last : head; last = $$0 }' $@
+	@awk -v head="== $(*F): $$(tail -n 1 $@)" '{ print NR == 1 ? head : last; last = $$0 }' $@
 
 # Adds up what they have counted.
 test test-library test-examples:
