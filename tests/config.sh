@@ -407,7 +407,7 @@ other_compilers() {
 
 # A program for WebAssembly that has no libc, nor the headers of one: the compiler's own have to do. What it does not
 # define itself, the linker refuses, but for the functions that it imports; it leaves nothing of the library out.
-freestanding() {
+part_wasm() {
     have clang && have wasm-ld && have node || return
     for flags in '' ' -msimd128' ' -msimd128 -mbulk-memory'; do
         check "clang --target=wasm32$flags: no libc" compile clang --target=wasm32 $flags -O2 -ffreestanding -nostdlib \
@@ -416,7 +416,6 @@ freestanding() {
             check "clang --target=wasm32$flags: answer" node "$config/freestanding.mjs" "$work/freestanding.wasm"
     done
 }
-part_wasm() { freestanding; }
 
 installed() {
     make -s install PREFIX=/usr DESTDIR="$work/root" && cmp attn.h "$work/root/usr/include/attn.h" &&
@@ -433,6 +432,6 @@ full() {
     languages "$1"; configurations "$1"
 }
 part_full_gcc()   { full gcc; other_compilers; }
-part_full_clang() { full clang; freestanding; }
+part_full_clang() { full clang; part_wasm; }
 
 parts "library readme embedding" "$@"

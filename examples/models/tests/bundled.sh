@@ -63,7 +63,13 @@ learns() {
     t5 --max-length 5 "$work/learnt" 'The house.' > "$work/translated" &&
         cp "$work/learnt/model.safetensors" "$work/$name"
 }
-learner() {
+part_model() {
+    check "the model takes at most 1.5 MB" small
+    check "the model translates the notebook's sentence" translates_notebook
+    set -- $(held_out_score)
+    check "the model translates $1 of $2 held-out sentences (90 % of 300 at least)" passes $1 $2
+    check "the grammar says what is held out" says_held_out
+    check "that is not among the first 20000 sentences of the corpus" keeps_rule 20000
     tool=train
     check "train --threads 1" learns by_one --threads 1
     check "train --threads 2" learns by_two --threads 2
@@ -78,16 +84,6 @@ learner() {
         sh -c "$RUN '$B/train' '$work/learnt' < '$work/lines'"
     tool=grammar
     minds ": usage" 2 "usage: grammar" --corpse
-}
-
-part_model() {
-    check "the model takes at most 1.5 MB" small
-    check "the model translates the notebook's sentence" translates_notebook
-    set -- $(held_out_score)
-    check "the model translates $1 of $2 held-out sentences (90 % of 300 at least)" passes $1 $2
-    check "the grammar says what is held out" says_held_out
-    check "that is not among the first 20000 sentences of the corpus" keeps_rule 20000
-    learner
 }
 part_corpus() { check "what is held out is not in the corpus" keeps_rule 300000; }
 

@@ -145,24 +145,14 @@ Hi<|im_end|>
         it --chat --template --family qwen3 $model Hi | grep -q '<|im_start|>user'
 }
 
-# draws_same OPTIONS OPTIONS; draws_other: what the two print.
-draws_both() {
-    it --ids $1 $model "$prompt" > "$work/one" && [ -s "$work/one" ] &&
-        it --ids $2 $model "$prompt" > "$work/other"
-}
-draws_same()  { draws_both "$1" "$2" && cmp "$work/one" "$work/other"; }
-draws_other() { draws_both "$1" "$2" && ! cmp -s "$work/one" "$work/other"; }
 own='--temperature 0.7 --top-k 20 --top-p 0.8 --repetition-penalty 1.1' # generation_config.json of the model
 
-prints_times() {
-    greedy --timing --max-tokens 5 $model "$prompt" > "$work/one" 2> "$work/messages" || return 1
-    [ "$(sed 's/[0-9.]*[0-9]/N/g' "$work/messages" | grep -v '^peak')" = 'loaded N s
-read N tokens N s N tokens/s
-wrote N tokens N s N tokens/s
-cache N MiB for N tokens
-seed N' ] && grep -q "^read $(wc -w < $model/ids.txt) tokens" "$work/messages" &&
-        grep -q '^wrote 5 tokens' "$work/messages"
+counts_tokens() {
+    prints_times 'loaded N s;read N tokens N s N tokens/s;wrote N tokens N s N tokens/s;cache N MiB for N tokens;seed N;' \
+        --greedy --repetition-penalty 1 --max-tokens 5 $model "$prompt" &&
+        grep -q "^read $(wc -w < $model/ids.txt) tokens" "$work/messages" && grep -q '^wrote 5 tokens' "$work/messages"
 }
+
 # Bytes that a terminal would obey reach no terminal: `script` is one.
 minds_terminals() {
     greedy --ids --max-tokens 48 "$work/model" "$prompt" > "$work/one"
@@ -173,7 +163,7 @@ minds_terminals() {
 }
 
 part_generate() {
-    tool=13_generate operands=text files='config.json model.safetensors tokenizer.json'
+    tool=13_generate always=--ids operands=text files='config.json model.safetensors tokenizer.json'
     model=$models_tests/golden/generate prompt=$(cat $models_tests/golden/generate/prompt.txt)
     check "13_generate: greedy texts, ids, caches, threads" continues_prompts
     check "13_generate: tokenizer.model" continues_pieces
@@ -195,13 +185,13 @@ part_generate() {
     check "13_generate: the name of the model" names_model
     check "13_generate --chat: the end of a turn" ends_turns
     check "13_generate --template" shows_templates
-    check "13_generate --seed" draws_same '--seed 5' '--threads 2 --seed=5'
-    check "13_generate --seed matters" draws_other '--seed 5' '--seed 6'
-    check "13_generate: generation_config.json" draws_same '--seed 5' "--seed 5 $own"
-    check "13_generate --temperature matters" draws_other "--seed 5 $own" "--seed 5 $own --temperature 3"
-    check "13_generate --top-k 1 is greedy" draws_same "--seed 5 --top-k 1" --greedy
-    check "13_generate --top-p 0 is greedy" draws_same "--seed 5 --top-p 0" --greedy
-    check "13_generate --timing" prints_times
+    check "13_generate --seed" same '--seed 5' '--threads 2 --seed=5'
+    check "13_generate --seed matters" differ '--seed 5' '--seed 6'
+    check "13_generate: generation_config.json" same '--seed 5' "--seed 5 $own"
+    check "13_generate --temperature matters" differ "--seed 5 $own" "--seed 5 $own --temperature 3"
+    check "13_generate --top-k 1 is greedy" same "--seed 5 --top-k 1" --greedy
+    check "13_generate --top-p 0 is greedy" same "--seed 5 --top-p 0" --greedy
+    check "13_generate --timing" counts_tokens
     check "13_generate: numbers" refuses_options --temperature=-1 --temperature=101 --temperature=nan \
         --top-p=1.5 --top-p=-0.1 --top-k=-1 --top-k=x --repetition-penalty=0 --seed=-1 --seed=99999999999 \
         --max-tokens=0 --context=0 --threads=1025 --cache=f64 --cache= --stop= --prompt-ids=1 --greedy=1

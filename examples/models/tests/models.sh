@@ -30,6 +30,22 @@ says_endless() {
     [ $? = 1 ] && grep -q -x "$tool: the input has a line without an end: more than 67108864 bytes" "$work/messages"
 }
 
+# same "OPTION..." "OPTION...": with these, and $always, $prompt gives the same; differ: it does not.
+both() {
+    it $always $1 "$model" "$prompt" > "$work/one" && [ -s "$work/one" ] &&
+        it $always $2 "$model" "$prompt" > "$work/other"
+}
+same()   { both "$@" && cmp "$work/one" "$work/other"; }
+differ() { both "$@" && ! cmp -s "$work/one" "$work/other"; }
+
+# prints_times EXPECTED ARGUMENTS...: but for numbers, and the peak of memory, --timing gives these messages.
+prints_times() {
+    expected=$1; shift
+    it --timing "$@" > "$work/output" 2> "$work/messages" || return 1
+    sed '/^peak memory [0-9.]* MiB$/d; s/[0-9.]*[0-9]/N/g' "$work/messages" | tr '\n' ';' > "$work/shown"
+    [ "$(cat "$work/shown")" = "$expected" ]
+}
+
 # refuses_options OPTION...: each, with `=` for its value, is wrong by itself.
 refuses_options() {
     for option in "$@"; do

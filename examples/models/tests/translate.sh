@@ -26,28 +26,14 @@ translates_nothing() {
         printf '\n\n' | cmp - "$work/blank" && grep -q '^encoded 0 tokens 0[.]0[0-9]* s 0.0 tokens/s$' "$work/messages"
 }
 
-# same "OPTION..." "OPTION...": both translate alike. differ: they do not.
-both() {
-    it --ids --scores $1 "$model" "$sentence" > "$work/one" && [ -s "$work/one" ] &&
-        it --ids --scores $2 "$model" "$sentence" > "$work/other"
-}
-same()   { both "$1" "$2" && cmp "$work/one" "$work/other"; }
-differ() { both "$1" "$2" && ! cmp -s "$work/one" "$work/other"; }
-
 prints_scores() {
-    it --scores "$model" "$sentence" | tee "$work/scores" | cut -f 2- > "$work/one"
-    it --scores --ids "$model" "$sentence" | tee -a "$work/scores" | cut -f 2- > "$work/other"
+    it --scores "$model" "$prompt" | tee "$work/scores" | cut -f 2- > "$work/one"
+    it --scores --ids "$model" "$prompt" | tee -a "$work/scores" | cut -f 2- > "$work/other"
     [ "$(grep -c -E '^-[0-9]+\.[0-9]{6}	' "$work/scores")" = 2 ] && grep -q -x -E '[0-9]+( [0-9]+)* 1' "$work/other" &&
-        it "$model" "$sentence" | cmp - "$work/one" && it --ids "$model" "$sentence" | cmp - "$work/other"
+        it "$model" "$prompt" | cmp - "$work/one" && it --ids "$model" "$prompt" | cmp - "$work/other"
 }
-prints_times() {
-    it --timing "$model" "$sentence" > "$work/output" 2> "$work/messages"
-    [ "$(sed 's/[0-9.]*[0-9]/N/g' "$work/messages" | head -n 3)" = 'loaded N s
-encoded N tokens N s N tokens/s
-decoded N tokens N s N tokens/s' ] && ! sed 1,3d "$work/messages" | grep -v -x 'peak memory [0-9.]* MiB'
-}
-stops() { [ "$(it --ids --max-length 4 "$model" "$sentence" | wc -w)" -eq 3 ]; }
-repeats_nothing() { [ -z "$(it --ids --no-repeat-ngram 1 "$model" "$sentence" | tr ' ' '\n' | sort | uniq -d)" ]; }
+stops() { [ "$(it --ids --max-length 4 "$model" "$prompt" | wc -w)" -eq 3 ]; }
+repeats_nothing() { [ -z "$(it --ids --no-repeat-ngram 1 "$model" "$prompt" | tr ' ' '\n' | sort | uniq -d)" ]; }
 
 draws() {
     it --attention "$work/drawn.svg" "$model" 'The house <x>' > "$work/output" || return 1
@@ -58,17 +44,18 @@ draws() {
 }
 
 part_translate() {
-    model=$models_tests/golden/t5/t5_f32 sentence='The house is wonderful.'
-    tool=05_translate operands=text files='config.json model.safetensors spiece.model'
+    model=$models_tests/golden/t5/t5_f32 prompt='The house is wonderful.'
+    tool=05_translate always="--ids --scores" operands=text files='config.json model.safetensors spiece.model'
     check "05_translate: lines, batches, threads" translates_lines
     check "05_translate: nothing to translate" translates_nothing
     check "05_translate: a line without an end" says_endless "$model"
     minds ": too many tokens" 1 "05_translate: text 2: more than " "$model" one "$(yes x | head -n 5000)"
     check "05_translate: a text that begins with --" [ -n "$(it "$model" -- --beams)" ]
     check "05_translate: options after the texts" \
-        [ "$(it "$model" "$sentence" --ids)" = "$(it --ids "$model" "$sentence")" ]
+        [ "$(it "$model" "$prompt" --ids)" = "$(it --ids "$model" "$prompt")" ]
     check "05_translate --scores, --ids" prints_scores
-    check "05_translate --timing" prints_times
+    check "05_translate --timing" prints_times \
+        'loaded N s;encoded N tokens N s N tokens/s;decoded N tokens N s N tokens/s;' "$model" "$prompt"
     check "05_translate --greedy is one beam" same --greedy --beams=1
     check "05_translate --beams is 4" same '' '--beams 4'
     check "05_translate --beams matters" differ '--beams 1' '--beams 4'
@@ -84,7 +71,7 @@ part_translate() {
     check "05_translate --no-early-stopping" differ '' --no-early-stopping
     check "05_translate --attention" draws
     minds " --attention: no such directory" 1 "05_translate: $work/none/x.svg: cannot be written: " \
-        --attention "$work/none/x.svg" "$model" "$sentence"
+        --attention "$work/none/x.svg" "$model" "$prompt"
     minds " --attention of too many pieces" 1 "--attention: more than 1000 pieces on a side" \
         --max-length 2 --greedy --attention "$work/x.svg" "$model" "$(yes x | head -n 1100)"
     minds " --attention of a blank text" 1 "--attention" --attention "$work/x.svg" "$model" ' '
