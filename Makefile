@@ -11,7 +11,7 @@
 ##                     for `bench-translate` torch, transformers, sentencepiece, safetensors, and ctranslate2;
 ##                     what the checks, `bench-search` and `bench-generate` need is said at the top of their scripts
 ## BROWSERS      what tests the page (chromium, and firefox if it is there)
-## TEST_LEVEL    in the environment: quick, for a shorter test
+## TEST_LEVEL    in the environment: full, for a longer test
 
 CFLAGS  = -O2
 B       = build

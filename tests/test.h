@@ -1,6 +1,7 @@
 /* The harness of the tests: checks that name their place and case, matrices in every layout, models to compare with.
 
-   TEST_LEVEL=quick in the environment runs a short version that still calls every public function.
+   TEST_LEVEL=full in the environment runs the long version, for `make test-everywhere`: more cases of the same kinds,
+   which execute no line or branch of attn.h that the short one does not.
    build/test NAME... -NAME... runs only the tests whose name contains a NAME (=NAME: is NAME), and of these not what
    contains a -NAME (-=NAME: is NAME); each test seeds its own random numbers, so a failing case comes back. */
 #ifndef ATTN_TEST_H

@@ -169,7 +169,7 @@ int main(int argc, char **argv)
 {
     const char *level = getenv("TEST_LEVEL");
     int passed = 0, failed = 0;
-    test_quick = level && strcmp(level, "quick") == 0;
+    test_quick = !level || strcmp(level, "full") != 0;
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
         if (chosen(tests[i].name, argc, argv)) {
             int bad = run_test(tests[i].name, tests[i].run);
@@ -185,6 +185,6 @@ int main(int argc, char **argv)
     printf("instruction sets:");
     FOR_EACH_ISA (isa)
         printf(" %s", attn_isa_string(isa));
-    printf("%s\n%d passed, %d failed\n", test_quick ? " (quick)" : "", passed, failed);
+    printf("%s\n%d passed, %d failed\n", test_quick ? "" : " (full)", passed, failed);
     return failed > 0 || passed == 0;
 }
