@@ -31,7 +31,6 @@ tests     = $(patsubst %.c,$B/%.o,$(wildcard tests/*.c))
 t_tests   = $(patsubst %.c,$B/%.o,$(wildcard $T/test_*.c)) $(patsubst %,$B/heap/%.o,$(parts) train/network train/learn)
 python    = $(or $(ATTN_BENCH_PYTHON),python3)
 version   = $(shell sed -n 's/^.define ATTN_VERSION_STRING "\(.*\)"/\1/p' attn.h)
-check     = CC='$(CC)' LDFLAGS='$(LDFLAGS)' RUN='$(RUN)' B='$B' sh tests/config.sh
 
 # As many jobs as there are processors, for one goal; a -j on the command line, and a make above this one, know better.
 ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS))$(word 2,$(MAKECMDGOALS)),0)
@@ -39,7 +38,7 @@ MAKEFLAGS += -j$(shell nproc 2> /dev/null || echo 2)
 endif
 
 .DEFAULT_GOAL = all
-include tests/bench/rules.mk examples/page/rules.mk examples/ring/rules.mk
+include tests/rules.mk tests/bench/rules.mk examples/page/rules.mk examples/ring/rules.mk
 
 .PHONY: all test test-library test-examples check-t5 check-minilm train bench bench-quick bench-report bench-targets
 .PHONY: check-tokens check-decoder bench-translate bench-search bench-generate install clean help FORCE
@@ -57,14 +56,11 @@ all: $(notebooks) $(tools)               ## build and run the notebooks, build t
 	@echo && echo "The pictures are in $B/pictures."
 	@if $(page_has); then $(MAKE) -s $P/attention.html; else $(page_says); fi
 
-test: $B/test $B/test_examples $(notebooks) $(tools) $(learners) ## test the library, the examples, README and embedding
-	@$(check) library examples single pictures output tools search generate model readers readme quick
+test: $(of_library) $(of_readme) $(of_examples) ## test the library, the examples, README and embedding
 
-test-library: $B/test                    ## of that, the tests of attn.h alone: after a change of a kernel, one compilation
-	@$(check) library
+test-library: $(of_library)              ## of that, the tests of attn.h alone: after a change of a kernel, one compilation
 
-test-examples: $B/test_examples $(notebooks) $(tools) $(learners) ## of that, what tests the examples
-	@$(check) examples single pictures output tools search generate model readers
+test-examples: $(of_examples)            ## of that, what tests the examples
 
 check-t5: $B/05_translate                ## compare translation with transformers on models of the published sizes
 	@$(python) $T/check_t5.py $B/05_translate
@@ -82,7 +78,7 @@ check-decoder: $B/decode_ids             ## compare generation with transformers
 train: $B/05_translate $(learners)       ## train the bundled model anew, to build/model, and score it; minutes
 	@mkdir -p $B/model && cp examples/models/bundled/spiece.model $B/model
 	@$(RUN) $B/grammar --corpus | $(RUN) $B/train $B/model
-	@MODEL='$B/model' $(check) model
+	@MODEL='$B/model' $(check) $T/bundled.sh model
 
 bench: $(benches) $B/libbench.so         ## compare speed with this machine's limits and with peers; minutes
 	@rm -f $(ATTN_BENCH_TSV)

@@ -8,7 +8,7 @@ ring:                                    ## build build/14_ring: attention over 
 	@if $(ring_has); then $(MAKE) -s $B/14_ring; else $(ring_says); exit 1; fi
 
 test-ring: ring                          ## test it, with 1 to 7 ranks on this machine; minutes
-	@sh tests/ring/ring.sh $B/14_ring
+	@$(check) tests/ring/ring.sh
 
 $B/14_ring: examples/14_ring.c examples/ring/ring.h examples/show.h $(addprefix examples/models/,program.h shown.h) \
             $B/attn.o $B/flags

@@ -5,7 +5,7 @@ weights, and a tokenizer.model.
     python3 make_generate.py [DIRECTORY]        (transformers, tokenizers, sentencepiece, torch, safetensors)
 
 A seed is taken only if every step of every continuation is clear, so that caches of 8 bits and other orders of summation
-change no token: the two greatest logits are MARGIN apart. test_chat.c, test_tokenizer.c and tests/config.sh read these;
+change no token: the two greatest logits are MARGIN apart. test_chat.c, test_tokenizer.c and generate.sh read these;
 the texts that --stop is given there are parts of stopped.out."""
 import io
 import json
