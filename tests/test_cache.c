@@ -1,7 +1,7 @@
 /* The key/value cache: where its rows lie and how they are rounded, what each call does to them, and that attention over
    a cache has the bits of attn_sdpa over one tensor of the same keys. What a cache should hold is kept beside it by a
    model: every token ever appended, in plain arrays. Then statuses, memory, and scratch. */
-#include "sdpa.h"
+#include "calls.h"
 
 #include <errno.h>
 
@@ -1764,53 +1764,25 @@ TEST(cache_i8_nan)
 
 /* ---- statuses ---- */
 
-/* A fault is something wrong with one argument, or a set of them, of a call that was right: it has the status of the
-   fault, and of two faults the one whose check comes first. */
-typedef struct fault {
-    const char *name;
-    unsigned args;
-    attn_status want;
-} fault;
-
-#define FAULT_NUMBER(name, args, want) name,
-#define FAULT_ENTRY(name, args, want) {#name, args, want},
-
-static attn_status first_of(attn_status a, attn_status b)
-{
-    return test_rank(a) < test_rank(b) ? a : b;
-}
-
-/* Runs attempt(f, g) for every fault f alone (g == f) and every pair of different arguments. */
-static void all_faults(const fault *faults, int count, void (*attempt)(int f, int g, attn_status want))
-{
-    for (int f = 0; f < count; f++)
-        for (int g = f; g < count; g++) {
-            if (g != f && faults[f].args & faults[g].args)
-                continue;
-            test_case("%s and %s", faults[f].name, faults[g].name);
-            attempt(f, g, first_of(faults[f].want, faults[g].want));
-        }
-}
-
 enum { A_CACHE = 1, A_B = 2, A_HKV = 4, A_CAPACITY = 8, A_D = 16, A_DV = 32, A_DTYPE = 64, A_STORAGE = 128 };
 
 #define INIT_FAULT_LIST(X)                                                                                             \
-    X(CACHE_IS_NULL, A_CACHE, ATTN_ERR_NULL)                                                                           \
-    X(STORAGE_IS_NULL, A_STORAGE, ATTN_ERR_NULL)                                                                       \
-    X(DTYPE_F64, A_DTYPE, ATTN_ERR_DTYPE)                                                                              \
-    X(DTYPE_BOOL, A_DTYPE, ATTN_ERR_DTYPE)                                                                             \
-    X(DTYPE_UNKNOWN, A_DTYPE, ATTN_ERR_DTYPE)                                                                          \
-    X(DTYPE_NEGATIVE, A_DTYPE, ATTN_ERR_DTYPE)                                                                         \
-    X(NO_CAPACITY, A_CAPACITY, ATTN_ERR_SHAPE)                                                                         \
-    X(NO_D, A_D, ATTN_ERR_SHAPE)                                                                                       \
-    X(MAX_B, A_B, ATTN_ERR_OVERFLOW)                                                                                   \
-    X(MAX_HKV, A_HKV, ATTN_ERR_OVERFLOW)                                                                               \
-    X(MAX_CAPACITY, A_CAPACITY, ATTN_ERR_OVERFLOW)                                                                     \
-    X(MAX_D, A_D, ATTN_ERR_OVERFLOW)                                                                                   \
-    X(MAX_DV, A_DV, ATTN_ERR_OVERFLOW)                                                                                 \
-    X(SHORT_STORAGE, A_STORAGE, ATTN_ERR_NOMEM)                                                                        \
-    X(NO_STORAGE, A_STORAGE, ATTN_ERR_NOMEM)                                                                           \
-    X(NO_MEMORY, A_STORAGE, ATTN_ERR_NOMEM)
+    X(CACHE_IS_NULL, A_CACHE, NULL, c->cache = NULL)                                                                   \
+    X(STORAGE_IS_NULL, A_STORAGE, NULL, c->storage = NULL)                                                             \
+    X(DTYPE_F64, A_DTYPE, DTYPE, c->s.dtype = ATTN_F64)                                                                \
+    X(DTYPE_BOOL, A_DTYPE, DTYPE, c->s.dtype = ATTN_BOOL)                                                              \
+    X(DTYPE_UNKNOWN, A_DTYPE, DTYPE, c->s.dtype = (attn_dtype)77)                                                      \
+    X(DTYPE_NEGATIVE, A_DTYPE, DTYPE, c->s.dtype = (attn_dtype)-1)                                                     \
+    X(NO_CAPACITY, A_CAPACITY, SHAPE, c->s.capacity = 0)                                                               \
+    X(NO_D, A_D, SHAPE, c->s.D = 0)                                                                                    \
+    X(MAX_B, A_B, OVERFLOW, c->s.B = SIZE_MAX)                                                                         \
+    X(MAX_HKV, A_HKV, OVERFLOW, c->s.Hkv = SIZE_MAX)                                                                   \
+    X(MAX_CAPACITY, A_CAPACITY, OVERFLOW, c->s.capacity = SIZE_MAX)                                                    \
+    X(MAX_D, A_D, OVERFLOW, c->s.D = SIZE_MAX)                                                                         \
+    X(MAX_DV, A_DV, OVERFLOW, c->s.Dv = SIZE_MAX)                                                                      \
+    X(SHORT_STORAGE, A_STORAGE, NOMEM, c->size--)                                                                      \
+    X(NO_STORAGE, A_STORAGE, NOMEM, c->size = 0)                                                                       \
+    X(NO_MEMORY, A_STORAGE, NOMEM, c->no_memory = 1, c->storage = NULL, c->size = 0)
 
 enum init_fault { INIT_FAULT_LIST(FAULT_NUMBER) INIT_FAULTS };
 static const fault init_faults[] = {INIT_FAULT_LIST(FAULT_ENTRY)};
@@ -1823,26 +1795,12 @@ typedef struct init_call {
     int no_memory;
 } init_call;
 
-static void inflict_init(init_call *c, int kind)
+static attn_status inflict_init(init_call *c, int kind)
 {
     switch (kind) {
-    case CACHE_IS_NULL: c->cache = NULL; break;
-    case STORAGE_IS_NULL: c->storage = NULL; break;
-    case DTYPE_F64: c->s.dtype = ATTN_F64; break;
-    case DTYPE_BOOL: c->s.dtype = ATTN_BOOL; break;
-    case DTYPE_UNKNOWN: c->s.dtype = (attn_dtype)77; break;
-    case DTYPE_NEGATIVE: c->s.dtype = (attn_dtype)-1; break;
-    case NO_CAPACITY: c->s.capacity = 0; break;
-    case NO_D: c->s.D = 0; break;
-    case MAX_B: c->s.B = SIZE_MAX; break;
-    case MAX_HKV: c->s.Hkv = SIZE_MAX; break;
-    case MAX_CAPACITY: c->s.capacity = SIZE_MAX; break;
-    case MAX_D: c->s.D = SIZE_MAX; break;
-    case MAX_DV: c->s.Dv = SIZE_MAX; break;
-    case SHORT_STORAGE: c->size--; break;
-    case NO_STORAGE: c->size = 0; break;
-    default: c->no_memory = 1, c->storage = NULL, c->size = 0; break;
+        INIT_FAULT_LIST(FAULT_CASE)
     }
+    return ATTN_OK;
 }
 
 static void attempt_init(int f, int g, attn_status want)
@@ -1962,40 +1920,40 @@ TEST(cache_status_huge_and_empty)
 enum { A_K = 2, A_V = 4, A_LENS = 8 };
 
 #define APPEND_FAULT_LIST(X)                                                                                           \
-    X(ADD_NO_CACHE, A_CACHE, ATTN_ERR_NULL)                                                                            \
-    X(ADD_ZERO_CACHE, A_CACHE, ATTN_ERR_NULL)                                                                          \
-    X(K_ABSENT, A_K, ATTN_ERR_NULL)                                                                                    \
-    X(K_BAD, A_K, ATTN_ERR_NULL)                                                                                       \
-    X(K_NO_DATA, A_K, ATTN_ERR_NULL)                                                                                   \
-    X(V_ABSENT, A_V, ATTN_ERR_NULL)                                                                                    \
-    X(V_BAD, A_V, ATTN_ERR_NULL)                                                                                       \
-    X(V_NO_DATA, A_V, ATTN_ERR_NULL)                                                                                   \
-    X(K_I8, A_K, ATTN_ERR_DTYPE)                                                                                       \
-    X(K_BOOL, A_K, ATTN_ERR_DTYPE)                                                                                     \
-    X(K_UNKNOWN, A_K, ATTN_ERR_DTYPE)                                                                                  \
-    X(V_I8, A_V, ATTN_ERR_DTYPE)                                                                                       \
-    X(V_BOOL, A_V, ATTN_ERR_DTYPE)                                                                                     \
-    X(V_UNKNOWN, A_V, ATTN_ERR_DTYPE)                                                                                  \
-    X(K_BATCH, A_K, ATTN_ERR_SHAPE)                                                                                    \
-    X(K_HEADS, A_K, ATTN_ERR_SHAPE)                                                                                    \
-    X(K_LEN, A_K | A_V, ATTN_ERR_SHAPE)                                                                                \
-    X(K_DIM, A_K, ATTN_ERR_SHAPE)                                                                                      \
-    X(V_BATCH, A_V, ATTN_ERR_SHAPE)                                                                                    \
-    X(V_HEADS, A_V, ATTN_ERR_SHAPE)                                                                                    \
-    X(V_LEN, A_K | A_V, ATTN_ERR_SHAPE)                                                                                \
-    X(V_DIM, A_V, ATTN_ERR_SHAPE)                                                                                      \
-    X(K_STRIDE, A_K, ATTN_ERR_OVERFLOW)                                                                                \
-    X(V_STRIDE, A_V, ATTN_ERR_OVERFLOW)                                                                                \
-    X(K_MISALIGNED, A_K, ATTN_ERR_VALUE)                                                                               \
-    X(V_MISALIGNED, A_V, ATTN_ERR_VALUE)                                                                               \
-    X(LENS_LONG, A_LENS, ATTN_ERR_VALUE)                                                                               \
-    X(LENS_MAX, A_LENS, ATTN_ERR_VALUE)                                                                                \
-    X(LENS_PAST, A_LENS, ATTN_ERR_VALUE)                                                                               \
-    X(LENS_NULL_PAST, A_LENS, ATTN_ERR_VALUE)                                                                          \
-    X(K_OVER_K, A_K, ATTN_ERR_ALIAS)                                                                                   \
-    X(K_OVER_V, A_K, ATTN_ERR_ALIAS)                                                                                   \
-    X(V_OVER_K, A_V, ATTN_ERR_ALIAS)                                                                                   \
-    X(V_OVER_V, A_V, ATTN_ERR_ALIAS)
+    X(ADD_NO_CACHE, A_CACHE, NULL, c->cache = NULL)                                                                    \
+    X(ADD_ZERO_CACHE, A_CACHE, NULL, c->cache = zero)                                                                  \
+    X(K_ABSENT, A_K, NULL, c->k = none)                                                                                \
+    X(K_BAD, A_K, NULL, c->k = attn_tensor_slice(c->k, c->k.len, 1))                                                   \
+    X(K_NO_DATA, A_K, NULL, c->k.data = NULL)                                                                          \
+    X(V_ABSENT, A_V, NULL, c->v = none)                                                                                \
+    X(V_BAD, A_V, NULL, c->v = attn_tensor_slice(c->v, c->v.len, 1))                                                   \
+    X(V_NO_DATA, A_V, NULL, c->v.data = NULL)                                                                          \
+    X(K_I8, A_K, DTYPE, c->k.dtype = ATTN_I8)                                                                          \
+    X(K_BOOL, A_K, DTYPE, c->k.dtype = ATTN_BOOL)                                                                      \
+    X(K_UNKNOWN, A_K, DTYPE, c->k.dtype = (attn_dtype)-3)                                                              \
+    X(V_I8, A_V, DTYPE, c->v.dtype = ATTN_I8)                                                                          \
+    X(V_BOOL, A_V, DTYPE, c->v.dtype = ATTN_BOOL)                                                                      \
+    X(V_UNKNOWN, A_V, DTYPE, c->v.dtype = (attn_dtype)99)                                                              \
+    X(K_BATCH, A_K, SHAPE, c->k.batch--)                                                                               \
+    X(K_HEADS, A_K, SHAPE, c->k.heads--)                                                                               \
+    X(K_LEN, A_K | A_V, SHAPE, c->k.len--)                                                                             \
+    X(K_DIM, A_K, SHAPE, c->k.dim--)                                                                                   \
+    X(V_BATCH, A_V, SHAPE, c->v.batch--)                                                                               \
+    X(V_HEADS, A_V, SHAPE, c->v.heads--)                                                                               \
+    X(V_LEN, A_K | A_V, SHAPE, c->v.len--)                                                                             \
+    X(V_DIM, A_V, SHAPE, c->v.dim--)                                                                                   \
+    X(K_STRIDE, A_K, OVERFLOW, c->k.len_stride = PTRDIFF_MAX)                                                          \
+    X(V_STRIDE, A_V, OVERFLOW, c->v.head_stride = PTRDIFF_MIN)                                                         \
+    X(K_MISALIGNED, A_K, VALUE, c->k.data = askew(c->k.data, 1))                                                       \
+    X(V_MISALIGNED, A_V, VALUE, c->v.data = askew(c->v.data, 1))                                                       \
+    X(LENS_LONG, A_LENS, VALUE, c->lens[2] = 6)                                                                        \
+    X(LENS_MAX, A_LENS, VALUE, c->lens[2] = SIZE_MAX)                                                                  \
+    X(LENS_PAST, A_LENS, VALUE, c->lens[1] = 5)                                                                        \
+    X(LENS_NULL_PAST, A_LENS, VALUE, c->all = 1)                                                                       \
+    X(K_OVER_K, A_K, ALIAS, c->k.data = keys)                                                                          \
+    X(K_OVER_V, A_K, ALIAS, c->k.data = values)                                                                        \
+    X(V_OVER_K, A_V, ALIAS, c->v.data = keys)                                                                          \
+    X(V_OVER_V, A_V, ALIAS, c->v.data = values)
 
 enum append_fault { APPEND_FAULT_LIST(FAULT_NUMBER) APPEND_FAULTS };
 static const fault append_faults[] = {APPEND_FAULT_LIST(FAULT_ENTRY)};
@@ -2007,46 +1965,14 @@ typedef struct append_call {
     int all; /* lens is NULL */
 } append_call;
 
-static void inflict_append(append_call *c, int kind, attn_kv_cache *zero, const attn_kv_cache *cache)
+static attn_status inflict_append(append_call *c, int kind, attn_kv_cache *zero, const attn_kv_cache *cache)
 {
     attn_tensor none = {0};
     void *keys = cache->k.data, *values = cache->v.data;
     switch (kind) {
-    case ADD_NO_CACHE: c->cache = NULL; break;
-    case ADD_ZERO_CACHE: c->cache = zero; break;
-    case K_ABSENT: c->k = none; break;
-    case K_BAD: c->k = attn_tensor_slice(c->k, c->k.len, 1); break;
-    case K_NO_DATA: c->k.data = NULL; break;
-    case V_ABSENT: c->v = none; break;
-    case V_BAD: c->v = attn_tensor_slice(c->v, c->v.len, 1); break;
-    case V_NO_DATA: c->v.data = NULL; break;
-    case K_I8: c->k.dtype = ATTN_I8; break;
-    case K_BOOL: c->k.dtype = ATTN_BOOL; break;
-    case K_UNKNOWN: c->k.dtype = (attn_dtype)-3; break;
-    case V_I8: c->v.dtype = ATTN_I8; break;
-    case V_BOOL: c->v.dtype = ATTN_BOOL; break;
-    case V_UNKNOWN: c->v.dtype = (attn_dtype)99; break;
-    case K_BATCH: c->k.batch--; break;
-    case K_HEADS: c->k.heads--; break;
-    case K_LEN: c->k.len--; break;
-    case K_DIM: c->k.dim--; break;
-    case V_BATCH: c->v.batch--; break;
-    case V_HEADS: c->v.heads--; break;
-    case V_LEN: c->v.len--; break;
-    case V_DIM: c->v.dim--; break;
-    case K_STRIDE: c->k.len_stride = PTRDIFF_MAX; break;
-    case V_STRIDE: c->v.head_stride = PTRDIFF_MIN; break;
-    case K_MISALIGNED: c->k.data = (char *)c->k.data + 1; break;
-    case V_MISALIGNED: c->v.data = (char *)c->v.data + 1; break;
-    case LENS_LONG: c->lens[2] = 6; break;
-    case LENS_MAX: c->lens[2] = SIZE_MAX; break;
-    case LENS_PAST: c->lens[1] = 5; break;
-    case LENS_NULL_PAST: c->all = 1; break;
-    case K_OVER_K: c->k.data = keys; break;
-    case K_OVER_V: c->k.data = values; break;
-    case V_OVER_K: c->v.data = keys; break;
-    default: c->v.data = values; break;
+        APPEND_FAULT_LIST(FAULT_CASE)
     }
+    return ATTN_OK;
 }
 
 static void attempt_append(int f, int g, attn_status want)
@@ -2183,73 +2109,73 @@ enum {
 };
 
 #define ATTEND_FAULT_LIST(X)                                                                                           \
-    X(SEE_NO_CACHE, A_CACHE, ATTN_ERR_NULL)                                                                            \
-    X(SEE_ZERO_CACHE, A_CACHE, ATTN_ERR_NULL)                                                                          \
-    X(OUT_ABSENT, A_OUT, ATTN_ERR_NULL)                                                                                \
-    X(OUT_BAD, A_OUT, ATTN_ERR_NULL)                                                                                   \
-    X(Q_ABSENT, A_Q, ATTN_ERR_NULL)                                                                                    \
-    X(Q_BAD, A_Q, ATTN_ERR_NULL)                                                                                       \
-    X(MASK_BAD, A_MASK, ATTN_ERR_NULL)                                                                                 \
-    X(BIAS_BAD, A_BIAS, ATTN_ERR_NULL)                                                                                 \
-    X(LSE_BAD, A_LSE, ATTN_ERR_NULL)                                                                                   \
-    X(WEIGHTS_BAD, A_WEIGHTS, ATTN_ERR_NULL)                                                                           \
-    X(SCORES_BAD, A_SCORES, ATTN_ERR_NULL)                                                                             \
-    X(SCRATCH_MISSING, A_SCRATCH, ATTN_ERR_NULL)                                                                       \
-    X(OFFSET_MISSING, A_CAUSAL, ATTN_ERR_NULL)                                                                         \
-    X(OUT_F64, A_OUT, ATTN_ERR_DTYPE)                                                                                  \
-    X(OUT_I8, A_OUT, ATTN_ERR_DTYPE)                                                                                   \
-    X(Q_F64, A_Q, ATTN_ERR_DTYPE)                                                                                      \
-    X(Q_I8, A_Q, ATTN_ERR_DTYPE)                                                                                       \
-    X(MASK_F32, A_MASK, ATTN_ERR_DTYPE)                                                                                \
-    X(BIAS_BOOL, A_BIAS, ATTN_ERR_DTYPE)                                                                               \
-    X(LSE_I8, A_LSE, ATTN_ERR_DTYPE)                                                                                   \
-    X(WEIGHTS_BOOL, A_WEIGHTS, ATTN_ERR_DTYPE)                                                                         \
-    X(OUT_BATCH, A_OUT, ATTN_ERR_SHAPE)                                                                                \
-    X(OUT_HEADS, A_OUT, ATTN_ERR_SHAPE)                                                                                \
-    X(OUT_LEN, A_OUT, ATTN_ERR_SHAPE)                                                                                  \
-    X(OUT_DIM, A_OUT, ATTN_ERR_SHAPE)                                                                                  \
-    X(Q_BATCH, A_Q, ATTN_ERR_SHAPE)                                                                                    \
-    X(Q_HEADS, A_Q, ATTN_ERR_SHAPE)                                                                                    \
-    X(Q_LEN, A_Q, ATTN_ERR_SHAPE)                                                                                      \
-    X(Q_DIM, A_Q, ATTN_ERR_SHAPE)                                                                                      \
-    X(MASK_DIM, A_MASK, ATTN_ERR_SHAPE)                                                                                \
-    X(MASK_CAPACITY, A_MASK, ATTN_ERR_SHAPE)                                                                           \
-    X(BIAS_DIM, A_BIAS, ATTN_ERR_SHAPE)                                                                                \
-    X(LSE_LEN, A_LSE, ATTN_ERR_SHAPE)                                                                                  \
-    X(WEIGHTS_DIM, A_WEIGHTS, ATTN_ERR_SHAPE)                                                                          \
-    X(SCORES_DIM, A_SCORES, ATTN_ERR_SHAPE)                                                                            \
-    X(OUT_STRIDE, A_OUT, ATTN_ERR_OVERFLOW)                                                                            \
-    X(Q_STRIDE, A_Q, ATTN_ERR_OVERFLOW)                                                                                \
-    X(MASK_STRIDE, A_MASK, ATTN_ERR_OVERFLOW)                                                                          \
-    X(OUT_MISALIGNED, A_OUT, ATTN_ERR_VALUE)                                                                           \
-    X(Q_MISALIGNED, A_Q, ATTN_ERR_VALUE)                                                                               \
-    X(KV_LENS_GIVEN, A_KV_LENS, ATTN_ERR_VALUE)                                                                        \
-    X(OFFSET_MISALIGNED, A_CAUSAL, ATTN_ERR_VALUE)                                                                     \
-    X(CAUSAL_UNKNOWN, A_CAUSAL, ATTN_ERR_VALUE)                                                                        \
-    X(WINDOW_LEFT, A_WINDOW, ATTN_ERR_VALUE)                                                                           \
-    X(WINDOW_RIGHT, A_WINDOW, ATTN_ERR_VALUE)                                                                          \
-    X(SEES_DROPPED, A_WINDOW | A_CAUSAL, ATTN_ERR_VALUE)                                                               \
-    X(Q_LENS_LONG, A_Q_LENS, ATTN_ERR_VALUE)                                                                           \
-    X(Q_LENS_MAX, A_Q_LENS, ATTN_ERR_VALUE)                                                                            \
-    X(SCALE_NAN, A_SCALE, ATTN_ERR_VALUE)                                                                              \
-    X(SOFTCAP_NEGATIVE, A_SOFTCAP, ATTN_ERR_VALUE)                                                                     \
-    X(STAGE_UNKNOWN, A_STAGE, ATTN_ERR_VALUE)                                                                          \
-    X(ISA_UNKNOWN, A_ISA, ATTN_ERR_VALUE)                                                                              \
-    X(OUT_ITSELF, A_OUT, ATTN_ERR_ALIAS)                                                                               \
-    X(OUT_OVER_Q, A_OUT | A_Q, ATTN_ERR_ALIAS)                                                                         \
-    X(OUT_OVER_K, A_OUT, ATTN_ERR_ALIAS)                                                                               \
-    X(OUT_OVER_V, A_OUT, ATTN_ERR_ALIAS)                                                                               \
-    X(LSE_OVER_V, A_LSE, ATTN_ERR_ALIAS)                                                                               \
-    X(WEIGHTS_OVER_K, A_WEIGHTS, ATTN_ERR_ALIAS)                                                                       \
-    X(SCORES_OVER_K, A_SCORES, ATTN_ERR_ALIAS)                                                                         \
-    X(SCORES_OVER_WEIGHTS, A_SCORES | A_WEIGHTS, ATTN_ERR_ALIAS)                                                       \
-    X(OUT_OVER_LENS, A_OUT, ATTN_ERR_ALIAS)                                                                            \
-    X(LSE_OVER_FIRST, A_LSE, ATTN_ERR_ALIAS)                                                                           \
-    X(LSE_OVER_SCALES, A_LSE, ATTN_ERR_ALIAS)                                                                          \
-    X(SCRATCH_OVER_K, A_SCRATCH, ATTN_ERR_ALIAS)                                                                       \
-    X(SCRATCH_OVER_V, A_SCRATCH, ATTN_ERR_ALIAS)                                                                       \
-    X(SCRATCH_SHORT, A_SCRATCH, ATTN_ERR_NOMEM)                                                                        \
-    X(SEE_NO_MEMORY, A_SCRATCH, ATTN_ERR_NOMEM)
+    X(SEE_NO_CACHE, A_CACHE, NULL, c->cache = NULL)                                                                    \
+    X(SEE_ZERO_CACHE, A_CACHE, NULL, c->cache = zero)                                                                  \
+    X(OUT_ABSENT, A_OUT, NULL, c->out = none)                                                                          \
+    X(OUT_BAD, A_OUT, NULL, c->out = bad)                                                                              \
+    X(Q_ABSENT, A_Q, NULL, c->q = none)                                                                                \
+    X(Q_BAD, A_Q, NULL, c->q = bad)                                                                                    \
+    X(MASK_BAD, A_MASK, NULL, o->mask = bad)                                                                           \
+    X(BIAS_BAD, A_BIAS, NULL, o->bias = bad)                                                                           \
+    X(LSE_BAD, A_LSE, NULL, o->lse = bad)                                                                              \
+    X(WEIGHTS_BAD, A_WEIGHTS, NULL, o->weights = bad)                                                                  \
+    X(SCORES_BAD, A_SCORES, NULL, o->scores = bad)                                                                     \
+    X(SCRATCH_MISSING, A_SCRATCH, NULL, c->ctx.scratch = NULL, c->ctx.scratch_size = 7)                                \
+    X(OFFSET_MISSING, A_CAUSAL, NULL, o->causal = ATTN_CAUSAL_OFFSET)                                                  \
+    X(OUT_F64, A_OUT, DTYPE, c->out.dtype = ATTN_F64)                                                                  \
+    X(OUT_I8, A_OUT, DTYPE, c->out.dtype = ATTN_I8)                                                                    \
+    X(Q_F64, A_Q, DTYPE, c->q.dtype = ATTN_F64)                                                                        \
+    X(Q_I8, A_Q, DTYPE, c->q.dtype = ATTN_I8)                                                                          \
+    X(MASK_F32, A_MASK, DTYPE, o->mask.dtype = ATTN_F32)                                                               \
+    X(BIAS_BOOL, A_BIAS, DTYPE, o->bias.dtype = ATTN_BOOL)                                                             \
+    X(LSE_I8, A_LSE, DTYPE, o->lse.dtype = ATTN_I8)                                                                    \
+    X(WEIGHTS_BOOL, A_WEIGHTS, DTYPE, o->weights.dtype = ATTN_BOOL)                                                    \
+    X(OUT_BATCH, A_OUT, SHAPE, c->out.batch--)                                                                         \
+    X(OUT_HEADS, A_OUT, SHAPE, c->out.heads--)                                                                         \
+    X(OUT_LEN, A_OUT, SHAPE, c->out.len--)                                                                             \
+    X(OUT_DIM, A_OUT, SHAPE, c->out.dim--)                                                                             \
+    X(Q_BATCH, A_Q, SHAPE, c->q.batch--)                                                                               \
+    X(Q_HEADS, A_Q, SHAPE, c->q.heads--)                                                                               \
+    X(Q_LEN, A_Q, SHAPE, c->q.len--)                                                                                   \
+    X(Q_DIM, A_Q, SHAPE, c->q.dim--)                                                                                   \
+    X(MASK_DIM, A_MASK, SHAPE, o->mask.dim--)                                                                          \
+    X(MASK_CAPACITY, A_MASK, SHAPE, o->mask.dim = cache->k.len)                                                        \
+    X(BIAS_DIM, A_BIAS, SHAPE, o->bias.dim--)                                                                          \
+    X(LSE_LEN, A_LSE, SHAPE, o->lse.len--)                                                                             \
+    X(WEIGHTS_DIM, A_WEIGHTS, SHAPE, o->weights.dim--)                                                                 \
+    X(SCORES_DIM, A_SCORES, SHAPE, o->scores.dim = cache->k.len)                                                       \
+    X(OUT_STRIDE, A_OUT, OVERFLOW, c->out.head_stride = PTRDIFF_MAX)                                                   \
+    X(Q_STRIDE, A_Q, OVERFLOW, c->q.len_stride = PTRDIFF_MIN)                                                          \
+    X(MASK_STRIDE, A_MASK, OVERFLOW, o->mask.batch_stride = PTRDIFF_MAX)                                               \
+    X(OUT_MISALIGNED, A_OUT, VALUE, c->out.data = askew(c->out.data, 1))                                               \
+    X(Q_MISALIGNED, A_Q, VALUE, c->q.data = askew(c->q.data, 2))                                                       \
+    X(KV_LENS_GIVEN, A_KV_LENS, VALUE, o->kv_lens = c->lens)                                                           \
+    X(OFFSET_MISALIGNED, A_CAUSAL, VALUE, o->causal_offset = askew(c->offsets, 1))                                     \
+    X(CAUSAL_UNKNOWN, A_CAUSAL, VALUE, o->causal = (attn_causal)4)                                                     \
+    X(WINDOW_LEFT, A_WINDOW, VALUE, o->window.left = -2)                                                               \
+    X(WINDOW_RIGHT, A_WINDOW, VALUE, o->window.right = PTRDIFF_MIN)                                                    \
+    X(SEES_DROPPED, A_WINDOW | A_CAUSAL, VALUE, o->window.left = 3)                                                    \
+    X(Q_LENS_LONG, A_Q_LENS, VALUE, o->q_lens = c->many, c->many[1] = S_LQ + 1)                                        \
+    X(Q_LENS_MAX, A_Q_LENS, VALUE, o->q_lens = c->many, c->many[1] = SIZE_MAX)                                         \
+    X(SCALE_NAN, A_SCALE, VALUE, o->scale = test_f64(0x7ff8000000000000u))                                             \
+    X(SOFTCAP_NEGATIVE, A_SOFTCAP, VALUE, o->softcap = -1)                                                             \
+    X(STAGE_UNKNOWN, A_STAGE, VALUE, o->scores_stage = (attn_stage)3)                                                  \
+    X(ISA_UNKNOWN, A_ISA, VALUE, c->ctx.isa = (attn_isa)77)                                                            \
+    X(OUT_ITSELF, A_OUT, ALIAS, c->out.head_stride = 0)                                                                \
+    X(OUT_OVER_Q, A_OUT | A_Q, ALIAS, c->out.data = c->q.data)                                                         \
+    X(OUT_OVER_K, A_OUT, ALIAS, c->out.data = data_of(cache->k))                                                       \
+    X(OUT_OVER_V, A_OUT, ALIAS, c->out.data = data_of(cache->v))                                                       \
+    X(LSE_OVER_V, A_LSE, ALIAS, o->lse.data = data_of(cache->v))                                                       \
+    X(WEIGHTS_OVER_K, A_WEIGHTS, ALIAS, o->weights.data = data_of(cache->k))                                           \
+    X(SCORES_OVER_K, A_SCORES, ALIAS, o->scores.data = data_of(cache->k))                                              \
+    X(SCORES_OVER_WEIGHTS, A_SCORES | A_WEIGHTS, ALIAS, o->scores.data = o->weights.data)                              \
+    X(OUT_OVER_LENS, A_OUT, ALIAS, c->out.data = cache->lens)                                                          \
+    X(LSE_OVER_FIRST, A_LSE, ALIAS, o->lse.data = cache->first)                                                        \
+    X(LSE_OVER_SCALES, A_LSE, ALIAS, o->lse.data = cache->v_scales ? (void *)cache->v_scales : (void *)cache->lens)    \
+    X(SCRATCH_OVER_K, A_SCRATCH, ALIAS, c->ctx.scratch = cache->k.data)                                                \
+    X(SCRATCH_OVER_V, A_SCRATCH, ALIAS, c->ctx.scratch = askew(cache->v.data, 1))                                      \
+    X(SCRATCH_SHORT, A_SCRATCH, NOMEM, c->ctx.scratch_size = 1)                                                        \
+    X(SEE_NO_MEMORY, A_SCRATCH, NOMEM, c->ctx.scratch = NULL, c->ctx.scratch_size = 0, c->no_memory = 1)
 
 enum attend_fault { ATTEND_FAULT_LIST(FAULT_NUMBER) ATTEND_FAULTS };
 static const fault attend_faults[] = {ATTEND_FAULT_LIST(FAULT_ENTRY)};
@@ -2271,79 +2197,14 @@ static void *data_of(attn_tensor t) /* aligned for any output */
     return (void *)(((uintptr_t)t.data + 7) / 8 * 8);
 }
 
-static void inflict_attend(attend_call *c, int kind, const attn_kv_cache *zero, const attn_kv_cache *cache)
+static attn_status inflict_attend(attend_call *c, int kind, const attn_kv_cache *zero, const attn_kv_cache *cache)
 {
     attn_tensor none = {0}, bad = attn_tensor_slice(c->q, S_LQ, 1);
     attn_opts *o = &c->opts;
     switch (kind) {
-    case SEE_NO_CACHE: c->cache = NULL; break;
-    case SEE_ZERO_CACHE: c->cache = zero; break;
-    case OUT_ABSENT: c->out = none; break;
-    case OUT_BAD: c->out = bad; break;
-    case Q_ABSENT: c->q = none; break;
-    case Q_BAD: c->q = bad; break;
-    case MASK_BAD: o->mask = bad; break;
-    case BIAS_BAD: o->bias = bad; break;
-    case LSE_BAD: o->lse = bad; break;
-    case WEIGHTS_BAD: o->weights = bad; break;
-    case SCORES_BAD: o->scores = bad; break;
-    case SCRATCH_MISSING: c->ctx.scratch = NULL, c->ctx.scratch_size = 7; break;
-    case OUT_F64: c->out.dtype = ATTN_F64; break;
-    case OUT_I8: c->out.dtype = ATTN_I8; break;
-    case Q_F64: c->q.dtype = ATTN_F64; break;
-    case Q_I8: c->q.dtype = ATTN_I8; break;
-    case MASK_F32: o->mask.dtype = ATTN_F32; break;
-    case BIAS_BOOL: o->bias.dtype = ATTN_BOOL; break;
-    case LSE_I8: o->lse.dtype = ATTN_I8; break;
-    case WEIGHTS_BOOL: o->weights.dtype = ATTN_BOOL; break;
-    case OUT_BATCH: c->out.batch--; break;
-    case OUT_HEADS: c->out.heads--; break;
-    case OUT_LEN: c->out.len--; break;
-    case OUT_DIM: c->out.dim--; break;
-    case Q_BATCH: c->q.batch--; break;
-    case Q_HEADS: c->q.heads--; break;
-    case Q_LEN: c->q.len--; break;
-    case Q_DIM: c->q.dim--; break;
-    case MASK_DIM: o->mask.dim--; break;
-    case MASK_CAPACITY: o->mask.dim = cache->k.len; break;
-    case BIAS_DIM: o->bias.dim--; break;
-    case LSE_LEN: o->lse.len--; break;
-    case WEIGHTS_DIM: o->weights.dim--; break;
-    case SCORES_DIM: o->scores.dim = cache->k.len; break;
-    case OUT_STRIDE: c->out.head_stride = PTRDIFF_MAX; break;
-    case Q_STRIDE: c->q.len_stride = PTRDIFF_MIN; break;
-    case MASK_STRIDE: o->mask.batch_stride = PTRDIFF_MAX; break;
-    case OUT_MISALIGNED: c->out.data = (char *)c->out.data + 1; break;
-    case Q_MISALIGNED: c->q.data = (char *)c->q.data + 2; break;
-    case KV_LENS_GIVEN: o->kv_lens = c->lens; break;
-    case OFFSET_MISSING: o->causal = ATTN_CAUSAL_OFFSET; break;
-    case OFFSET_MISALIGNED: o->causal_offset = (const ptrdiff_t *)(const void *)((char *)c->offsets + 1); break;
-    case CAUSAL_UNKNOWN: o->causal = (attn_causal)4; break;
-    case WINDOW_LEFT: o->window.left = -2; break;
-    case WINDOW_RIGHT: o->window.right = PTRDIFF_MIN; break;
-    case SEES_DROPPED: o->window.left = 3; break;
-    case Q_LENS_LONG: o->q_lens = c->many, c->many[1] = S_LQ + 1; break;
-    case Q_LENS_MAX: o->q_lens = c->many, c->many[1] = SIZE_MAX; break;
-    case SCALE_NAN: o->scale = test_f64(0x7ff8000000000000u); break;
-    case SOFTCAP_NEGATIVE: o->softcap = -1; break;
-    case STAGE_UNKNOWN: o->scores_stage = (attn_stage)3; break;
-    case ISA_UNKNOWN: c->ctx.isa = (attn_isa)77; break;
-    case OUT_ITSELF: c->out.head_stride = 0; break;
-    case OUT_OVER_Q: c->out.data = c->q.data; break;
-    case OUT_OVER_K: c->out.data = data_of(cache->k); break;
-    case OUT_OVER_V: c->out.data = data_of(cache->v); break;
-    case LSE_OVER_V: o->lse.data = data_of(cache->v); break;
-    case WEIGHTS_OVER_K: o->weights.data = data_of(cache->k); break;
-    case SCORES_OVER_K: o->scores.data = data_of(cache->k); break;
-    case SCORES_OVER_WEIGHTS: o->scores.data = o->weights.data; break;
-    case OUT_OVER_LENS: c->out.data = cache->lens; break;
-    case LSE_OVER_FIRST: o->lse.data = cache->first; break;
-    case LSE_OVER_SCALES: o->lse.data = cache->v_scales ? (void *)cache->v_scales : (void *)cache->lens; break;
-    case SCRATCH_OVER_K: c->ctx.scratch = cache->k.data; break;
-    case SCRATCH_OVER_V: c->ctx.scratch = (char *)cache->v.data + 1; break;
-    case SCRATCH_SHORT: c->ctx.scratch_size = 1; break;
-    default: c->ctx.scratch = NULL, c->ctx.scratch_size = 0, c->no_memory = 1; break;
+        ATTEND_FAULT_LIST(FAULT_CASE)
     }
+    return ATTN_OK;
 }
 
 /* A ring that has dropped tokens of item 0; every option is given. */

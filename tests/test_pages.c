@@ -10,7 +10,7 @@
 #include <unistd.h>
 #endif
 
-#include "sdpa.h"
+#include "calls.h"
 
 #include <errno.h>
 
@@ -1415,36 +1415,6 @@ TEST(pages_endless)
 
 /* ---- statuses ---- */
 
-/* A fault is something wrong with one argument, or a set of them, of a call that was right: it has the status of the
-   fault, and of two faults the one whose check comes first. `named`: how attn_kv_pages_explain begins; NULL: any way.
- */
-typedef struct fault {
-    const char *name;
-    unsigned args;
-    attn_status want;
-    const char *named;
-} fault;
-
-#define FAULT_NUMBER(name, args, want, named) name,
-#define FAULT_ENTRY(name, args, want, named) {#name, args, want, named},
-
-static attn_status first_of(attn_status a, attn_status b)
-{
-    return test_rank(a) < test_rank(b) ? a : b;
-}
-
-/* Runs attempt(f, g) for every fault f alone (g == f) and every pair of different arguments. */
-static void all_faults(const fault *faults, int count, void (*attempt)(int f, int g, attn_status want))
-{
-    for (int f = 0; f < count; f++)
-        for (int g = f; g < count; g++) {
-            if (g != f && faults[f].args & faults[g].args)
-                continue;
-            test_case("%s and %s", faults[f].name, faults[g].name);
-            attempt(f, g, first_of(faults[f].want, faults[g].want));
-        }
-}
-
 enum {
     A_PAGES_K = 1,
     A_PAGES_V = 2,
@@ -1470,111 +1440,106 @@ enum {
     A_BLOCKS = 1048576,
     A_SCRATCH = 2097152,
     A_ISA = 4194304,
+    A_SEEN = A_TABLE | A_WINDOW | A_CAUSAL | A_Q_LENS | A_BLOCKS, /* what says which entries are looked at */
     A_PAIRS = A_MASK | A_BIAS | A_WEIGHTS | A_SCORES /* what has Lk columns */
 };
 
 #define ATTEND_FAULT_LIST(X)                                                                                           \
-    X(PAGES_NULL, A_PAGES, ATTN_ERR_NULL, "pages: ")                                                                   \
-    X(PAGES_ZERO, A_PAGES, ATTN_ERR_NULL, "pages.k: ")                                                                 \
-    X(K_ABSENT, A_PAGES_K, ATTN_ERR_NULL, "pages.k: ")                                                                 \
-    X(K_BAD, A_PAGES_K, ATTN_ERR_NULL, "pages.k: ")                                                                    \
-    X(K_NO_DATA, A_PAGES_K, ATTN_ERR_NULL, "pages.k: ")                                                                \
-    X(V_ABSENT, A_PAGES_V, ATTN_ERR_NULL, "pages.v: ")                                                                 \
-    X(V_BAD, A_PAGES_V, ATTN_ERR_NULL, "pages.v: ")                                                                    \
-    X(V_NO_DATA, A_PAGES_V, ATTN_ERR_NULL, "pages.v: ")                                                                \
-    X(K_NO_SCALES, A_K_SCALES | A_PAGES_K, ATTN_ERR_NULL, "pages.k_scales: ")                                          \
-    X(V_NO_SCALES, A_V_SCALES | A_PAGES_V, ATTN_ERR_NULL, "pages.v_scales: ")                                          \
-    X(TABLE_NULL, A_TABLE, ATTN_ERR_NULL, "pages.table: ")                                                             \
-    X(LENS_NULL, A_LENS | A_PAIRS, ATTN_ERR_NULL, "pages.lens: ")                                                      \
-    X(OUT_ABSENT, A_OUT, ATTN_ERR_NULL, "out: ")                                                                       \
-    X(Q_ABSENT, A_Q, ATTN_ERR_NULL, "q: ")                                                                             \
-    X(MASK_BAD, A_MASK, ATTN_ERR_NULL, "opts.mask: ")                                                                  \
-    X(SCRATCH_MISSING, A_SCRATCH, ATTN_ERR_NULL, "ctx.scratch: ")                                                      \
-    X(K_F64, A_PAGES_K | A_K_SCALES, ATTN_ERR_DTYPE, "pages.k: ")                                                      \
-    X(K_BOOL, A_PAGES_K | A_K_SCALES, ATTN_ERR_DTYPE, "pages.k: ")                                                     \
-    X(K_UNKNOWN, A_PAGES_K | A_K_SCALES, ATTN_ERR_DTYPE, "pages.k: ")                                                  \
-    X(V_F64, A_PAGES_V | A_V_SCALES, ATTN_ERR_DTYPE, "pages.v: ")                                                      \
-    X(V_BOOL, A_PAGES_V | A_V_SCALES, ATTN_ERR_DTYPE, "pages.v: ")                                                     \
-    X(V_UNKNOWN, A_PAGES_V | A_V_SCALES, ATTN_ERR_DTYPE, "pages.v: ")                                                  \
-    X(OUT_F64, A_OUT, ATTN_ERR_DTYPE, "out: ")                                                                         \
-    X(Q_F64, A_Q, ATTN_ERR_DTYPE, NULL)                                                                                \
-    X(Q_I8, A_Q, ATTN_ERR_DTYPE, "q: ")                                                                                \
-    X(MASK_F32, A_MASK, ATTN_ERR_DTYPE, "opts.mask: ")                                                                 \
-    X(NO_PAGE_LEN, A_PAGES, ATTN_ERR_SHAPE, "pages.k: ")                                                               \
-    X(NO_D, A_PAGES_K | A_Q, ATTN_ERR_SHAPE, NULL)                                                                     \
-    X(K_DIM, A_PAGES_K | A_Q, ATTN_ERR_SHAPE, "pages.k: ")                                                             \
-    X(K_NO_DIM, A_PAGES_K, ATTN_ERR_SHAPE, "pages.k: ")                                                                \
-    X(K_LEN, A_PAGES_K | A_PAGES_V, ATTN_ERR_SHAPE, "pages.v: ")                                                       \
-    X(K_PAGES, A_PAGES_K | A_PAGES_V, ATTN_ERR_SHAPE, "pages.v: ")                                                     \
-    X(V_PAGES, A_PAGES_V, ATTN_ERR_SHAPE, "pages.v: ")                                                                 \
-    X(V_HEADS, A_PAGES_V, ATTN_ERR_SHAPE, "pages.v: ")                                                                 \
-    X(V_LEN, A_PAGES_V, ATTN_ERR_SHAPE, "pages.v: ")                                                                   \
-    X(V_DIM, A_PAGES_V, ATTN_ERR_SHAPE, "out: ")                                                                       \
-    X(BATCH_LESS, A_BATCH, ATTN_ERR_SHAPE, "pages.batch: ")                                                            \
-    X(OUT_LEN, A_OUT, ATTN_ERR_SHAPE, "out: ")                                                                         \
-    X(Q_DIM, A_Q, ATTN_ERR_SHAPE, "pages.k: ")                                                                         \
-    X(MASK_DIM, A_MASK, ATTN_ERR_SHAPE, "opts.mask: ")                                                                 \
-    X(MASK_PAST_ROOM, A_MASK, ATTN_ERR_SHAPE, "opts.mask: ")                                                           \
-    X(BIAS_DIM, A_BIAS, ATTN_ERR_SHAPE, "opts.bias: ")                                                                 \
-    X(LSE_LEN, A_LSE, ATTN_ERR_SHAPE, "opts.lse: ")                                                                    \
-    X(WEIGHTS_DIM, A_WEIGHTS, ATTN_ERR_SHAPE, "opts.weights: ")                                                        \
-    X(SCORES_DIM, A_SCORES, ATTN_ERR_SHAPE, "opts.scores: ")                                                           \
-    X(K_STRIDE, A_PAGES_K, ATTN_ERR_OVERFLOW, "pages.k: ")                                                             \
-    X(V_STRIDE, A_PAGES_V, ATTN_ERR_OVERFLOW, "pages.v: ")                                                             \
-    X(OUT_STRIDE, A_OUT, ATTN_ERR_OVERFLOW, "out: ")                                                                   \
-    X(STRIDE_HUGE, A_TABLE, ATTN_ERR_OVERFLOW, "pages.table")                                                          \
-    X(STRIDE_WRAPS, A_TABLE, ATTN_ERR_OVERFLOW, "pages.table")                                                         \
-    X(K_MISALIGNED, A_PAGES_K, ATTN_ERR_VALUE, "pages.k: ")                                                            \
-    X(V_MISALIGNED, A_PAGES_V, ATTN_ERR_VALUE, "pages.v: ")                                                            \
-    X(K_SCALES_MISALIGNED, A_K_SCALES | A_PAGES_K, ATTN_ERR_VALUE, "pages.k_scales: ")                                 \
-    X(V_SCALES_MISALIGNED, A_V_SCALES | A_PAGES_V, ATTN_ERR_VALUE, "pages.v_scales: ")                                 \
-    X(TABLE_MISALIGNED, A_TABLE, ATTN_ERR_VALUE, "pages.table: ")                                                      \
-    X(LENS_MISALIGNED, A_LENS | A_PAIRS, ATTN_ERR_VALUE, "pages.lens: ")                                               \
-    X(LENS_LONG, A_LENS | A_PAIRS | A_BLOCKS, ATTN_ERR_VALUE, "pages.lens: ")                                          \
-    X(LENS_MAX, A_LENS | A_PAIRS | A_BLOCKS, ATTN_ERR_VALUE, "pages.lens: ")                                           \
-    X(NO_STRIDE, A_TABLE, ATTN_ERR_VALUE, "pages.lens: ")                                                              \
-    X(ENTRY_PAST, A_TABLE | A_WINDOW | A_CAUSAL | A_Q_LENS | A_BLOCKS, ATTN_ERR_VALUE, "pages.table: ")                \
-    X(ENTRY_LAST, A_TABLE | A_WINDOW | A_CAUSAL | A_Q_LENS | A_BLOCKS, ATTN_ERR_VALUE, "pages.table: ")                \
-    X(ENTRY_SEEN, A_TABLE | A_WINDOW | A_CAUSAL | A_Q_LENS | A_BLOCKS, ATTN_ERR_VALUE, "pages.table: ")                \
-    X(KV_LENS_GIVEN, A_KV_LENS, ATTN_ERR_VALUE, "opts.kv_lens: ")                                                      \
-    X(OFFSET_MISSING, A_CAUSAL, ATTN_ERR_NULL, "opts.causal_offset: ")                                                 \
-    X(OFFSET_MISALIGNED, A_CAUSAL, ATTN_ERR_VALUE, "opts.causal_offset: ")                                             \
-    X(CAUSAL_UNKNOWN, A_CAUSAL, ATTN_ERR_VALUE, "opts.causal: ")                                                       \
-    X(DROPOUT_GIVEN, A_DROPOUT, ATTN_ERR_VALUE, "opts.dropout: ")                                                      \
-    X(SEQUENCES_GIVEN, A_SEQUENCES, ATTN_ERR_VALUE, "opts.sequences: ")                                                \
-    X(SEQUENCES_STARTED, A_SEQUENCES, ATTN_ERR_VALUE, NULL)                                                            \
-    X(BLOCKS_PAST, A_BLOCKS, ATTN_ERR_VALUE, "opts.blocks")                                                            \
-    X(WINDOW_LEFT, A_WINDOW, ATTN_ERR_VALUE, "opts.window: ")                                                          \
-    X(Q_LENS_LONG, A_Q_LENS, ATTN_ERR_VALUE, "opts.q_lens: ")                                                          \
-    X(ISA_UNKNOWN, A_ISA, ATTN_ERR_VALUE, "ctx.isa: ")                                                                 \
-    X(OUT_OVER_Q, A_OUT | A_Q, ATTN_ERR_ALIAS, "out, q: ")                                                             \
-    X(OUT_OVER_K, A_OUT, ATTN_ERR_ALIAS, "out, pages.k: ")                                                             \
-    X(OUT_OVER_V, A_OUT, ATTN_ERR_ALIAS, "out, pages.v: ")                                                             \
-    X(OUT_OVER_TABLE, A_OUT, ATTN_ERR_ALIAS, "out, pages.table: ")                                                     \
-    X(OUT_OVER_LENS, A_OUT, ATTN_ERR_ALIAS, "out, pages.lens: ")                                                       \
-    X(LSE_OVER_K_SCALES, A_LSE | A_PAGES_K | A_K_SCALES, ATTN_ERR_ALIAS, NULL)                                         \
-    X(LSE_OVER_V_SCALES, A_LSE | A_PAGES_V | A_V_SCALES, ATTN_ERR_ALIAS, NULL)                                         \
-    X(WEIGHTS_OVER_K, A_WEIGHTS, ATTN_ERR_ALIAS, NULL)                                                                 \
-    X(SCORES_OVER_V, A_SCORES, ATTN_ERR_ALIAS, NULL)                                                                   \
-    X(SCRATCH_OVER_K, A_SCRATCH, ATTN_ERR_ALIAS, NULL)                                                                 \
-    X(SCRATCH_OVER_TABLE, A_SCRATCH, ATTN_ERR_ALIAS, NULL)                                                             \
-    X(SCRATCH_SHORT, A_SCRATCH, ATTN_ERR_NOMEM, "ctx.scratch: ")                                                       \
-    X(NO_MEMORY, A_SCRATCH, ATTN_ERR_NOMEM, NULL)
+    X(PAGES_NULL, A_PAGES, NULL, "pages: ", c->given = NULL)                                                           \
+    X(PAGES_ZERO, A_PAGES, NULL, "pages.k: ", c->pages = zero)                                                         \
+    X(K_ABSENT, A_PAGES_K, NULL, "pages.k: ", *k = none)                                                               \
+    X(K_BAD, A_PAGES_K, NULL, "pages.k: ", *k = bad)                                                                   \
+    X(K_NO_DATA, A_PAGES_K, NULL, "pages.k: ", k->data = NULL)                                                         \
+    X(V_ABSENT, A_PAGES_V, NULL, "pages.v: ", *v = none)                                                               \
+    X(V_BAD, A_PAGES_V, NULL, "pages.v: ", *v = bad)                                                                   \
+    X(V_NO_DATA, A_PAGES_V, NULL, "pages.v: ", v->data = NULL)                                                         \
+    X(K_NO_SCALES, A_K_SCALES | A_PAGES_K, NULL, "pages.k_scales: ", c->pages.k_scales = NULL)                         \
+    X(V_NO_SCALES, A_V_SCALES | A_PAGES_V, NULL, "pages.v_scales: ", c->pages.v_scales = NULL)                         \
+    X(TABLE_NULL, A_TABLE, NULL, "pages.table: ", c->pages.table = NULL)                                               \
+    X(LENS_NULL, A_LENS | A_PAIRS, NULL, "pages.lens: ", c->pages.lens = NULL)                                         \
+    X(OUT_ABSENT, A_OUT, NULL, "out: ", c->out = none)                                                                 \
+    X(Q_ABSENT, A_Q, NULL, "q: ", c->q = none)                                                                         \
+    X(MASK_BAD, A_MASK, NULL, "opts.mask: ", o->mask = bad)                                                            \
+    X(SCRATCH_MISSING, A_SCRATCH, NULL, "ctx.scratch: ", c->ctx.scratch = NULL, c->ctx.scratch_size = 7)               \
+    X(K_F64, A_PAGES_K | A_K_SCALES, DTYPE, "pages.k: ", k->dtype = ATTN_F64)                                          \
+    X(K_BOOL, A_PAGES_K | A_K_SCALES, DTYPE, "pages.k: ", k->dtype = ATTN_BOOL)                                        \
+    X(K_UNKNOWN, A_PAGES_K | A_K_SCALES, DTYPE, "pages.k: ", k->dtype = (attn_dtype)77)                                \
+    X(V_F64, A_PAGES_V | A_V_SCALES, DTYPE, "pages.v: ", v->dtype = ATTN_F64)                                          \
+    X(V_BOOL, A_PAGES_V | A_V_SCALES, DTYPE, "pages.v: ", v->dtype = ATTN_BOOL)                                        \
+    X(V_UNKNOWN, A_PAGES_V | A_V_SCALES, DTYPE, "pages.v: ", v->dtype = (attn_dtype)-1)                                \
+    X(OUT_F64, A_OUT, DTYPE, "out: ", c->out.dtype = ATTN_F64)                                                         \
+    X(Q_F64, A_Q, DTYPE, NULL, c->q.dtype = ATTN_F64)                                                                  \
+    X(Q_I8, A_Q, DTYPE, "q: ", c->q.dtype = ATTN_I8)                                                                   \
+    X(MASK_F32, A_MASK, DTYPE, "opts.mask: ", o->mask.dtype = ATTN_F32)                                                \
+    X(NO_PAGE_LEN, A_PAGES, SHAPE, "pages.k: ", k->len = v->len = 0)                                                   \
+    X(NO_D, A_PAGES_K | A_Q, SHAPE, NULL, k->dim = c->q.dim = 0)                                                       \
+    X(K_DIM, A_PAGES_K | A_Q, SHAPE, "pages.k: ", k->dim--)                                                            \
+    X(K_NO_DIM, A_PAGES_K, SHAPE, "pages.k: ", k->dim = 0)                                                             \
+    X(K_LEN, A_PAGES_K | A_PAGES_V, SHAPE, "pages.v: ", k->len--)                                                      \
+    X(K_PAGES, A_PAGES_K | A_PAGES_V, SHAPE, "pages.v: ", k->batch--)                                                  \
+    X(V_PAGES, A_PAGES_V, SHAPE, "pages.v: ", v->batch--)                                                              \
+    X(V_HEADS, A_PAGES_V, SHAPE, "pages.v: ", v->heads++)                                                              \
+    X(V_LEN, A_PAGES_V, SHAPE, "pages.v: ", v->len--)                                                                  \
+    X(V_DIM, A_PAGES_V, SHAPE, "out: ", v->dim--)                                                                      \
+    X(BATCH_LESS, A_BATCH, SHAPE, "pages.batch: ", c->pages.batch--)                                                   \
+    X(OUT_LEN, A_OUT, SHAPE, "out: ", c->out.len--)                                                                    \
+    X(Q_DIM, A_Q, SHAPE, "pages.k: ", c->q.dim--)                                                                      \
+    X(MASK_DIM, A_MASK, SHAPE, "opts.mask: ", o->mask.dim--)                                                           \
+    X(MASK_PAST_ROOM, A_MASK, SHAPE, "opts.mask: ", o->mask.dim = S_STRIDE * k->len + 1)                               \
+    X(BIAS_DIM, A_BIAS, SHAPE, "opts.bias: ", o->bias.dim--)                                                           \
+    X(LSE_LEN, A_LSE, SHAPE, "opts.lse: ", o->lse.len--)                                                               \
+    X(WEIGHTS_DIM, A_WEIGHTS, SHAPE, "opts.weights: ", o->weights.dim--)                                               \
+    X(SCORES_DIM, A_SCORES, SHAPE, "opts.scores: ", o->scores.dim--)                                                   \
+    X(K_STRIDE, A_PAGES_K, OVERFLOW, "pages.k: ", k->batch_stride = PTRDIFF_MAX)                                       \
+    X(V_STRIDE, A_PAGES_V, OVERFLOW, "pages.v: ", v->len_stride = PTRDIFF_MIN)                                         \
+    X(OUT_STRIDE, A_OUT, OVERFLOW, "out: ", c->out.head_stride = PTRDIFF_MAX)                                          \
+    X(STRIDE_HUGE, A_TABLE, OVERFLOW, "pages.table", c->pages.table_stride = (size_t)PTRDIFF_MAX)                      \
+    X(STRIDE_WRAPS, A_TABLE, OVERFLOW, "pages.table",                                                                  \
+      c->pages.table_stride = SIZE_MAX / 4 + 2 /* times 4 rows of a page: 4 */)                                        \
+    X(K_MISALIGNED, A_PAGES_K, VALUE, "pages.k: ", k->data = askew(k->data, 1))                                        \
+    X(V_MISALIGNED, A_PAGES_V, VALUE, "pages.v: ", v->data = askew(v->data, 1))                                        \
+    X(K_SCALES_MISALIGNED, A_K_SCALES | A_PAGES_K, VALUE, "pages.k_scales: ",                                          \
+      c->pages.k_scales = askew(c->pages.k_scales, 2))                                                                 \
+    X(V_SCALES_MISALIGNED, A_V_SCALES | A_PAGES_V, VALUE, "pages.v_scales: ",                                          \
+      c->pages.v_scales = askew(c->pages.v_scales, 1))                                                                 \
+    X(TABLE_MISALIGNED, A_TABLE, VALUE, "pages.table: ", c->pages.table = askew(c->table, 2))                          \
+    X(LENS_MISALIGNED, A_LENS | A_PAIRS, VALUE, "pages.lens: ", c->pages.lens = askew(c->lens, 1))                     \
+    X(LENS_LONG, A_LENS | A_PAIRS | A_BLOCKS, VALUE, "pages.lens: ", c->lens[1] = S_STRIDE * 4 + 1)                    \
+    X(LENS_MAX, A_LENS | A_PAIRS | A_BLOCKS, VALUE, "pages.lens: ", c->lens[1] = SIZE_MAX)                             \
+    X(NO_STRIDE, A_TABLE, VALUE, "pages.lens: ", c->pages.table_stride = 0)                                            \
+    X(ENTRY_PAST, A_SEEN, VALUE, "pages.table: ", c->table[S_STRIDE] = UINT32_MAX)                                     \
+    X(ENTRY_LAST, A_SEEN, VALUE, "pages.table: ", c->table[S_STRIDE] = S_PAGES)                                        \
+    X(ENTRY_SEEN, A_SEEN, VALUE, "pages.table: ", c->table[1] = S_PAGES + 1)                                           \
+    X(KV_LENS_GIVEN, A_KV_LENS, VALUE, "opts.kv_lens: ", o->kv_lens = c->many)                                         \
+    X(OFFSET_MISSING, A_CAUSAL, NULL, "opts.causal_offset: ", o->causal = ATTN_CAUSAL_OFFSET)                          \
+    X(OFFSET_MISALIGNED, A_CAUSAL, VALUE, "opts.causal_offset: ", o->causal_offset = askew(c->offsets, 1))             \
+    X(CAUSAL_UNKNOWN, A_CAUSAL, VALUE, "opts.causal: ", o->causal = (attn_causal)4)                                    \
+    X(DROPOUT_GIVEN, A_DROPOUT, VALUE, "opts.dropout: ", o->dropout.p = 0.5)                                           \
+    X(SEQUENCES_GIVEN, A_SEQUENCES, VALUE, "opts.sequences: ", o->sequences = 1, o->q_starts = o->kv_starts = starts)  \
+    X(SEQUENCES_STARTED, A_SEQUENCES, VALUE, NULL, o->sequences = S_B, o->q_starts = o->kv_starts = starts)            \
+    X(BLOCKS_PAST, A_BLOCKS, VALUE, "opts.blocks", o->blocks = past_end)                                               \
+    X(WINDOW_LEFT, A_WINDOW, VALUE, "opts.window: ", o->window.left = -2)                                              \
+    X(Q_LENS_LONG, A_Q_LENS, VALUE, "opts.q_lens: ", c->many[1] = S_LQ + 1)                                            \
+    X(ISA_UNKNOWN, A_ISA, VALUE, "ctx.isa: ", c->ctx.isa = (attn_isa)77)                                               \
+    X(OUT_OVER_Q, A_OUT | A_Q, ALIAS, "out, q: ", c->out.data = c->q.data)                                             \
+    X(OUT_OVER_K, A_OUT, ALIAS, "out, pages.k: ", c->out.data = data_of(c->pages.k))                                   \
+    X(OUT_OVER_V, A_OUT, ALIAS, "out, pages.v: ", c->out.data = data_of(c->pages.v))                                   \
+    X(OUT_OVER_TABLE, A_OUT, ALIAS, "out, pages.table: ", c->out.data = c->table)                                      \
+    X(OUT_OVER_LENS, A_OUT, ALIAS, "out, pages.lens: ", c->out.data = c->lens)                                         \
+    X(LSE_OVER_K_SCALES, A_LSE | A_PAGES_K | A_K_SCALES, ALIAS, NULL, o->lse.data = c->pages.k_scales)                 \
+    X(LSE_OVER_V_SCALES, A_LSE | A_PAGES_V | A_V_SCALES, ALIAS, NULL, o->lse.data = c->pages.v_scales)                 \
+    X(WEIGHTS_OVER_K, A_WEIGHTS, ALIAS, NULL, o->weights.data = data_of(c->pages.k))                                   \
+    X(SCORES_OVER_V, A_SCORES, ALIAS, NULL, o->scores.data = data_of(c->pages.v))                                      \
+    X(SCRATCH_OVER_K, A_SCRATCH, ALIAS, NULL, c->ctx.scratch = c->pages.k.data)                                        \
+    X(SCRATCH_OVER_TABLE, A_SCRATCH, ALIAS, NULL, c->ctx.scratch = (char *)c->table + 1)                               \
+    X(SCRATCH_SHORT, A_SCRATCH, NOMEM, "ctx.scratch: ", c->ctx.scratch_size = 1)                                       \
+    X(NO_MEMORY, A_SCRATCH, NOMEM, NULL, c->ctx.scratch = NULL, c->ctx.scratch_size = 0, c->no_memory = 1)
 
 enum attend_fault { ATTEND_FAULT_LIST(FAULT_NUMBER) ATTEND_FAULTS };
-static const fault attend_faults[] = {ATTEND_FAULT_LIST(FAULT_ENTRY)};
+static const fault attend_faults[] = {ATTEND_FAULT_LIST(NAMED_ENTRY)};
 
-enum {
-    S_B = 2,
-    S_H = 2,
-    S_LQ = 2,
-    S_LK = 6,
-    S_D = 600,
-    S_DV = 200,
-    S_STRIDE = 3,
-    S_PAGES = 7
-}; /* wide: more than the
-                                                                                                   stack's room */
+/* wide: more than the stack's room */
+enum { S_B = 2, S_H = 2, S_LQ = 2, S_LK = 6, S_D = 600, S_DV = 200, S_STRIDE = 3, S_PAGES = 7 };
 
 typedef struct attend_call {
     attn_tensor out, q;
@@ -1593,107 +1558,21 @@ static void *data_of(attn_tensor t) /* aligned for any output */
     return (void *)(((uintptr_t)t.data + 7) / 8 * 8);
 }
 
-static void inflict_attend(attend_call *c, int kind)
+static attn_status inflict_attend(attend_call *c, int kind)
 {
     static const size_t starts[] = {0, 2};
     static const uint32_t past = 2, one[S_LQ] = {1, 1};
+    static const attn_blocks past_end = {S_LQ, 4, &past, one, 1, 1, 1}; /* block 2 of 4 keys each, of 6 */
     attn_tensor none = {0}, bad = attn_tensor_slice(c->q, S_LQ, 1), *k = &c->pages.k, *v = &c->pages.v;
     attn_kv_pages zero;
     attn_opts *o = &c->opts;
     memset(&zero, 0, sizeof zero);
-    switch (kind) {
-    case PAGES_NULL: c->given = NULL; break;
-    case PAGES_ZERO: c->pages = zero; break;
-    case K_ABSENT: *k = none; break;
-    case K_BAD: *k = bad; break;
-    case K_NO_DATA: k->data = NULL; break;
-    case V_ABSENT: *v = none; break;
-    case V_BAD: *v = bad; break;
-    case V_NO_DATA: v->data = NULL; break;
-    case K_NO_SCALES: c->pages.k_scales = NULL; break;
-    case V_NO_SCALES: c->pages.v_scales = NULL; break;
-    case TABLE_NULL: c->pages.table = NULL; break;
-    case LENS_NULL: c->pages.lens = NULL; break;
-    case OUT_ABSENT: c->out = none; break;
-    case Q_ABSENT: c->q = none; break;
-    case MASK_BAD: o->mask = bad; break;
-    case SCRATCH_MISSING: c->ctx.scratch = NULL, c->ctx.scratch_size = 7; break;
-    case K_F64: k->dtype = ATTN_F64; break;
-    case K_BOOL: k->dtype = ATTN_BOOL; break;
-    case K_UNKNOWN: k->dtype = (attn_dtype)77; break;
-    case V_F64: v->dtype = ATTN_F64; break;
-    case V_BOOL: v->dtype = ATTN_BOOL; break;
-    case V_UNKNOWN: v->dtype = (attn_dtype)-1; break;
-    case OUT_F64: c->out.dtype = ATTN_F64; break;
-    case Q_F64: c->q.dtype = ATTN_F64; break;
-    case Q_I8: c->q.dtype = ATTN_I8; break;
-    case MASK_F32: o->mask.dtype = ATTN_F32; break;
-    case NO_PAGE_LEN: k->len = v->len = 0; break;
-    case NO_D: k->dim = c->q.dim = 0; break;
-    case K_DIM: k->dim--; break;
-    case K_NO_DIM: k->dim = 0; break;
-    case K_LEN: k->len--; break;
-    case K_PAGES: k->batch--; break;
-    case V_PAGES: v->batch--; break;
-    case V_HEADS: v->heads++; break;
-    case V_LEN: v->len--; break;
-    case V_DIM: v->dim--; break;
-    case BATCH_LESS: c->pages.batch--; break;
-    case OUT_LEN: c->out.len--; break;
-    case Q_DIM: c->q.dim--; break;
-    case MASK_DIM: o->mask.dim--; break;
-    case MASK_PAST_ROOM: o->mask.dim = S_STRIDE * k->len + 1; break;
-    case BIAS_DIM: o->bias.dim--; break;
-    case LSE_LEN: o->lse.len--; break;
-    case WEIGHTS_DIM: o->weights.dim--; break;
-    case SCORES_DIM: o->scores.dim--; break;
-    case K_STRIDE: k->batch_stride = PTRDIFF_MAX; break;
-    case V_STRIDE: v->len_stride = PTRDIFF_MIN; break;
-    case OUT_STRIDE: c->out.head_stride = PTRDIFF_MAX; break;
-    case STRIDE_HUGE: c->pages.table_stride = (size_t)PTRDIFF_MAX; break;
-    case STRIDE_WRAPS: c->pages.table_stride = SIZE_MAX / 4 + 2; break; /* times 4 rows of a page: 4 */
-    case K_MISALIGNED: k->data = (char *)k->data + 1; break;
-    case V_MISALIGNED: v->data = (char *)v->data + 1; break;
-    case K_SCALES_MISALIGNED: c->pages.k_scales = (float *)(void *)((char *)c->pages.k_scales + 2); break;
-    case V_SCALES_MISALIGNED: c->pages.v_scales = (float *)(void *)((char *)c->pages.v_scales + 1); break;
-    case TABLE_MISALIGNED: c->pages.table = (const uint32_t *)(const void *)((char *)c->table + 2); break;
-    case LENS_MISALIGNED: c->pages.lens = (size_t *)(void *)((char *)c->lens + 1); break;
-    case LENS_LONG: c->lens[1] = S_STRIDE * 4 + 1; break;
-    case LENS_MAX: c->lens[1] = SIZE_MAX; break;
-    case NO_STRIDE: c->pages.table_stride = 0; break;
-    case ENTRY_PAST: c->table[S_STRIDE] = UINT32_MAX; break;
-    case ENTRY_LAST: c->table[S_STRIDE] = S_PAGES; break;
-    case ENTRY_SEEN: c->table[1] = S_PAGES + 1; break;
-    case KV_LENS_GIVEN: o->kv_lens = c->many; break;
-    case OFFSET_MISSING: o->causal = ATTN_CAUSAL_OFFSET; break;
-    case OFFSET_MISALIGNED: o->causal_offset = (const ptrdiff_t *)(const void *)((char *)c->offsets + 1); break;
-    case CAUSAL_UNKNOWN: o->causal = (attn_causal)4; break;
-    case DROPOUT_GIVEN: o->dropout.p = 0.5; break;
-    case SEQUENCES_GIVEN: o->sequences = 1, o->q_starts = o->kv_starts = starts; break;
-    case SEQUENCES_STARTED: o->sequences = S_B, o->q_starts = o->kv_starts = starts; break;
-    case BLOCKS_PAST: /* block 2 of 4 keys each, of 6 */
-        o->blocks.q_len = S_LQ, o->blocks.kv_len = 4, o->blocks.index = &past, o->blocks.count = one;
-        o->blocks.batch = o->blocks.heads = o->blocks.width = 1;
-        break;
-    case WINDOW_LEFT: o->window.left = -2; break;
-    case Q_LENS_LONG: c->many[1] = S_LQ + 1; break;
-    case ISA_UNKNOWN: c->ctx.isa = (attn_isa)77; break;
-    case OUT_OVER_Q: c->out.data = c->q.data; break;
-    case OUT_OVER_K: c->out.data = data_of(c->pages.k); break;
-    case OUT_OVER_V: c->out.data = data_of(c->pages.v); break;
-    case OUT_OVER_TABLE: c->out.data = c->table; break;
-    case OUT_OVER_LENS: c->out.data = c->lens; break;
-    case LSE_OVER_K_SCALES: o->lse.data = c->pages.k_scales; break;
-    case LSE_OVER_V_SCALES: o->lse.data = c->pages.v_scales; break;
-    case WEIGHTS_OVER_K: o->weights.data = data_of(c->pages.k); break;
-    case SCORES_OVER_V: o->scores.data = data_of(c->pages.v); break;
-    case SCRATCH_OVER_K: c->ctx.scratch = c->pages.k.data; break;
-    case SCRATCH_OVER_TABLE: c->ctx.scratch = (char *)c->table + 1; break;
-    case SCRATCH_SHORT: c->ctx.scratch_size = 1; break;
-    default: c->ctx.scratch = NULL, c->ctx.scratch_size = 0, c->no_memory = 1; break;
-    }
     if (kind == LENS_NULL || kind == LENS_MISALIGNED || kind == LENS_LONG || kind == LENS_MAX)
         o->mask = o->bias = o->weights = o->scores = none; /* these lengths say how many columns they have */
+    switch (kind) {
+        ATTEND_FAULT_LIST(NAMED_CASE)
+    }
+    return ATTN_OK;
 }
 
 static int is_of_i8(int f)
@@ -1845,57 +1724,59 @@ TEST(pages_status_attend_right)
 enum { A_K = 128, A_V = 256, A_ROWS = 512 };
 
 #define APPEND_FAULT_LIST(X)                                                                                           \
-    X(TO_NULL, A_PAGES, ATTN_ERR_NULL, NULL)                                                                           \
-    X(TO_ZERO, A_PAGES, ATTN_ERR_NULL, NULL)                                                                           \
-    X(TO_K_ABSENT, A_PAGES_K, ATTN_ERR_NULL, NULL)                                                                     \
-    X(TO_V_BAD, A_PAGES_V, ATTN_ERR_NULL, NULL)                                                                        \
-    X(TO_NO_K_SCALES, A_PAGES_K | A_K_SCALES, ATTN_ERR_NULL, NULL)                                                     \
-    X(TO_NO_V_SCALES, A_PAGES_V | A_V_SCALES, ATTN_ERR_NULL, NULL)                                                     \
-    X(TO_NO_TABLE, A_TABLE, ATTN_ERR_NULL, NULL)                                                                       \
-    X(TO_NO_LENS, A_LENS, ATTN_ERR_NULL, NULL)                                                                         \
-    X(ROW_K_ABSENT, A_K, ATTN_ERR_NULL, NULL)                                                                          \
-    X(ROW_K_NO_DATA, A_K, ATTN_ERR_NULL, NULL)                                                                         \
-    X(ROW_V_ABSENT, A_V, ATTN_ERR_NULL, NULL)                                                                          \
-    X(ROW_V_BAD, A_V, ATTN_ERR_NULL, NULL)                                                                             \
-    X(TO_K_F64, A_PAGES_K | A_K_SCALES, ATTN_ERR_DTYPE, NULL)                                                          \
-    X(TO_V_BOOL, A_PAGES_V | A_V_SCALES, ATTN_ERR_DTYPE, NULL)                                                         \
-    X(ROW_K_I8, A_K, ATTN_ERR_DTYPE, NULL)                                                                             \
-    X(ROW_K_UNKNOWN, A_K, ATTN_ERR_DTYPE, NULL)                                                                        \
-    X(ROW_V_BOOL, A_V, ATTN_ERR_DTYPE, NULL)                                                                           \
-    X(TO_NO_PAGE_LEN, A_PAGES, ATTN_ERR_SHAPE, NULL)                                                                   \
-    X(TO_NO_D, A_PAGES_K | A_K, ATTN_ERR_SHAPE, NULL)                                                                  \
-    X(TO_V_PAGES, A_PAGES_V, ATTN_ERR_SHAPE, NULL)                                                                     \
-    X(TO_V_LEN, A_PAGES_V, ATTN_ERR_SHAPE, NULL)                                                                       \
-    X(TO_BATCH, A_BATCH, ATTN_ERR_SHAPE, NULL)                                                                         \
-    X(ROW_K_BATCH, A_K, ATTN_ERR_SHAPE, NULL)                                                                          \
-    X(ROW_K_HEADS, A_K, ATTN_ERR_SHAPE, NULL)                                                                          \
-    X(ROW_K_LEN, A_K | A_V, ATTN_ERR_SHAPE, NULL)                                                                      \
-    X(ROW_K_DIM, A_K, ATTN_ERR_SHAPE, NULL)                                                                            \
-    X(ROW_V_LEN, A_K | A_V, ATTN_ERR_SHAPE, NULL)                                                                      \
-    X(ROW_V_DIM, A_V, ATTN_ERR_SHAPE, NULL)                                                                            \
-    X(TO_K_STRIDE, A_PAGES_K, ATTN_ERR_OVERFLOW, NULL)                                                                 \
-    X(ROW_V_STRIDE, A_V, ATTN_ERR_OVERFLOW, NULL)                                                                      \
-    X(TO_STRIDE_WRAPS, A_TABLE, ATTN_ERR_OVERFLOW, NULL)                                                               \
-    X(TO_V_MISALIGNED, A_PAGES_V, ATTN_ERR_VALUE, NULL)                                                                \
-    X(TO_TABLE_MISALIGNED, A_TABLE, ATTN_ERR_VALUE, NULL)                                                              \
-    X(TO_LENS_MISALIGNED, A_LENS, ATTN_ERR_VALUE, NULL)                                                                \
-    X(ROW_K_MISALIGNED, A_K, ATTN_ERR_VALUE, NULL)                                                                     \
-    X(TO_LENS_LONG, A_LENS, ATTN_ERR_VALUE, NULL)                                                                      \
-    X(TO_LENS_MAX, A_LENS, ATTN_ERR_VALUE, NULL)                                                                       \
-    X(ENTRY_NONE, A_TABLE, ATTN_ERR_VALUE, NULL)                                                                       \
-    X(ROWS_LONG, A_ROWS, ATTN_ERR_VALUE, NULL)                                                                         \
-    X(ROWS_MAX, A_ROWS, ATTN_ERR_VALUE, NULL)                                                                          \
-    X(ROWS_PAST, A_ROWS, ATTN_ERR_VALUE, NULL)                                                                         \
-    X(TO_SAME_PAGE, A_PAGES_K, ATTN_ERR_ALIAS, NULL)                                                                   \
-    X(TO_SAME_ROW, A_PAGES_V, ATTN_ERR_ALIAS, NULL)                                                                    \
-    X(TO_K_OVER_V, A_PAGES_K | A_PAGES_V, ATTN_ERR_ALIAS, NULL)                                                        \
-    X(TO_K_OVER_TABLE, A_PAGES_K, ATTN_ERR_ALIAS, NULL)                                                                \
-    X(TO_V_OVER_LENS, A_PAGES_V, ATTN_ERR_ALIAS, NULL)                                                                 \
-    X(TO_TABLE_OVER_LENS, A_LENS | A_TABLE, ATTN_ERR_ALIAS, NULL)                                                      \
-    X(ROW_K_OVER_K, A_K, ATTN_ERR_ALIAS, NULL)                                                                         \
-    X(ROW_V_OVER_K, A_V, ATTN_ERR_ALIAS, NULL)                                                                         \
-    X(ROW_V_OVER_V, A_V, ATTN_ERR_ALIAS, NULL)                                                                         \
-    X(ROWS_OVER_LENS, A_ROWS | A_LENS, ATTN_ERR_ALIAS, NULL)
+    X(TO_NULL, A_PAGES, NULL, c->given = NULL)                                                                         \
+    X(TO_ZERO, A_PAGES, NULL, c->pages = zero)                                                                         \
+    X(TO_K_ABSENT, A_PAGES_K, NULL, *k = none)                                                                         \
+    X(TO_V_BAD, A_PAGES_V, NULL, *v = bad)                                                                             \
+    X(TO_NO_K_SCALES, A_PAGES_K | A_K_SCALES, NULL, c->pages.k_scales = NULL)                                          \
+    X(TO_NO_V_SCALES, A_PAGES_V | A_V_SCALES, NULL, c->pages.v_scales = NULL)                                          \
+    X(TO_NO_TABLE, A_TABLE, NULL, c->pages.table = NULL)                                                               \
+    X(TO_NO_LENS, A_LENS, NULL, c->pages.lens = NULL)                                                                  \
+    X(ROW_K_ABSENT, A_K, NULL, c->k = none)                                                                            \
+    X(ROW_K_NO_DATA, A_K, NULL, c->k.data = NULL)                                                                      \
+    X(ROW_V_ABSENT, A_V, NULL, c->v = none)                                                                            \
+    X(ROW_V_BAD, A_V, NULL, c->v = bad)                                                                                \
+    X(TO_K_F64, A_PAGES_K | A_K_SCALES, DTYPE, k->dtype = ATTN_F64)                                                    \
+    X(TO_V_BOOL, A_PAGES_V | A_V_SCALES, DTYPE, v->dtype = ATTN_BOOL)                                                  \
+    X(ROW_K_I8, A_K, DTYPE, c->k.dtype = ATTN_I8)                                                                      \
+    X(ROW_K_UNKNOWN, A_K, DTYPE, c->k.dtype = (attn_dtype)-3)                                                          \
+    X(ROW_V_BOOL, A_V, DTYPE, c->v.dtype = ATTN_BOOL)                                                                  \
+    X(TO_NO_PAGE_LEN, A_PAGES, SHAPE, k->len = v->len = 0)                                                             \
+    X(TO_NO_D, A_PAGES_K | A_K, SHAPE, k->dim = c->k.dim = 0)                                                          \
+    X(TO_V_PAGES, A_PAGES_V, SHAPE, v->batch--)                                                                        \
+    X(TO_V_LEN, A_PAGES_V, SHAPE, v->len--)                                                                            \
+    X(TO_BATCH, A_BATCH, SHAPE, c->pages.batch--)                                                                      \
+    X(ROW_K_BATCH, A_K, SHAPE, c->k.batch--)                                                                           \
+    X(ROW_K_HEADS, A_K, SHAPE, c->k.heads--)                                                                           \
+    X(ROW_K_LEN, A_K | A_V, SHAPE, c->k.len--)                                                                         \
+    X(ROW_K_DIM, A_K, SHAPE, c->k.dim--)                                                                               \
+    X(ROW_V_LEN, A_K | A_V, SHAPE, c->v.len--)                                                                         \
+    X(ROW_V_DIM, A_V, SHAPE, c->v.dim--)                                                                               \
+    X(TO_K_STRIDE, A_PAGES_K, OVERFLOW, k->batch_stride = PTRDIFF_MAX)                                                 \
+    X(ROW_V_STRIDE, A_V, OVERFLOW, c->v.head_stride = PTRDIFF_MIN)                                                     \
+    X(TO_STRIDE_WRAPS, A_TABLE, OVERFLOW, c->pages.table_stride = SIZE_MAX / 4 + 4)                                    \
+    X(TO_V_MISALIGNED, A_PAGES_V, VALUE, v->data = askew(v->data, 1))                                                  \
+    X(TO_TABLE_MISALIGNED, A_TABLE, VALUE, c->pages.table = askew(c->t.table, 1))                                      \
+    X(TO_LENS_MISALIGNED, A_LENS, VALUE, c->pages.lens = askew(c->pages.lens, 2))                                      \
+    X(ROW_K_MISALIGNED, A_K, VALUE, c->k.data = askew(c->k.data, 1))                                                   \
+    X(TO_LENS_LONG, A_LENS, VALUE, c->pages.lens[1] = 13)                                                              \
+    X(TO_LENS_MAX, A_LENS, VALUE, c->pages.lens[1] = SIZE_MAX)                                                         \
+    X(ENTRY_NONE, A_TABLE, VALUE, *entry(&c->t, 2, 2) = 9 /* where its ninth token goes */)                            \
+    X(ROWS_LONG, A_ROWS, VALUE, c->rows[2] = 6)                                                                        \
+    X(ROWS_MAX, A_ROWS, VALUE, c->rows[2] = SIZE_MAX)                                                                  \
+    X(ROWS_PAST, A_ROWS, VALUE, c->rows[0] = 5, c->pages.lens[0] = 8)                                                  \
+    X(TO_SAME_PAGE, A_PAGES_K, ALIAS, k->batch_stride = 0)                                                             \
+    X(TO_SAME_ROW, A_PAGES_V, ALIAS, v->len_stride = 0)                                                                \
+    X(TO_K_OVER_V, A_PAGES_K | A_PAGES_V, ALIAS, k->data = v->data)                                                    \
+    X(TO_K_OVER_TABLE, A_PAGES_K, ALIAS, k->data = c->t.table)                                                         \
+    X(TO_V_OVER_LENS, A_PAGES_V, ALIAS, v->data = c->pages.lens)                                                       \
+    X(TO_TABLE_OVER_LENS, A_LENS | A_TABLE, ALIAS,                                                                     \
+      c->pages.lens = memcpy(zeros(9), c->pages.lens, 3 * sizeof(size_t)), c->pages.table = (void *)c->pages.lens /*   \
+      all of these are numbers of pages, too */)                                                                       \
+    X(ROW_K_OVER_K, A_K, ALIAS, c->k.data = data_of(c->t.pages.k))                                                     \
+    X(ROW_V_OVER_K, A_V, ALIAS, c->v.data = data_of(c->t.pages.k))                                                     \
+    X(ROW_V_OVER_V, A_V, ALIAS, c->v.data = data_of(c->t.pages.v))                                                     \
+    X(ROWS_OVER_LENS, A_ROWS | A_LENS, ALIAS, c->rows = c->pages.lens)
 
 enum append_fault { APPEND_FAULT_LIST(FAULT_NUMBER) APPEND_FAULTS };
 static const fault append_faults[] = {APPEND_FAULT_LIST(FAULT_ENTRY)};
@@ -1908,67 +1789,15 @@ typedef struct append_call {
     size_t *rows;
 } append_call;
 
-static void inflict_append(append_call *c, int kind)
+static attn_status inflict_append(append_call *c, int kind)
 {
     attn_tensor none = {0}, bad = attn_tensor_slice(c->k, c->k.len, 1), *k = &c->pages.k, *v = &c->pages.v;
     attn_kv_pages zero;
     memset(&zero, 0, sizeof zero);
     switch (kind) {
-    case TO_NULL: c->given = NULL; break;
-    case TO_ZERO: c->pages = zero; break;
-    case TO_K_ABSENT: *k = none; break;
-    case TO_V_BAD: *v = bad; break;
-    case TO_NO_K_SCALES: c->pages.k_scales = NULL; break;
-    case TO_NO_V_SCALES: c->pages.v_scales = NULL; break;
-    case TO_NO_TABLE: c->pages.table = NULL; break;
-    case TO_NO_LENS: c->pages.lens = NULL; break;
-    case ROW_K_ABSENT: c->k = none; break;
-    case ROW_K_NO_DATA: c->k.data = NULL; break;
-    case ROW_V_ABSENT: c->v = none; break;
-    case ROW_V_BAD: c->v = bad; break;
-    case TO_K_F64: k->dtype = ATTN_F64; break;
-    case TO_V_BOOL: v->dtype = ATTN_BOOL; break;
-    case ROW_K_I8: c->k.dtype = ATTN_I8; break;
-    case ROW_K_UNKNOWN: c->k.dtype = (attn_dtype)-3; break;
-    case ROW_V_BOOL: c->v.dtype = ATTN_BOOL; break;
-    case TO_NO_PAGE_LEN: k->len = v->len = 0; break;
-    case TO_NO_D: k->dim = c->k.dim = 0; break;
-    case TO_V_PAGES: v->batch--; break;
-    case TO_V_LEN: v->len--; break;
-    case TO_BATCH: c->pages.batch--; break;
-    case ROW_K_BATCH: c->k.batch--; break;
-    case ROW_K_HEADS: c->k.heads--; break;
-    case ROW_K_LEN: c->k.len--; break;
-    case ROW_K_DIM: c->k.dim--; break;
-    case ROW_V_LEN: c->v.len--; break;
-    case ROW_V_DIM: c->v.dim--; break;
-    case TO_K_STRIDE: k->batch_stride = PTRDIFF_MAX; break;
-    case ROW_V_STRIDE: c->v.head_stride = PTRDIFF_MIN; break;
-    case TO_STRIDE_WRAPS: c->pages.table_stride = SIZE_MAX / 4 + 4; break;
-    case TO_V_MISALIGNED: v->data = (char *)v->data + 1; break;
-    case TO_TABLE_MISALIGNED: c->pages.table = (const uint32_t *)(const void *)((char *)c->t.table + 1); break;
-    case TO_LENS_MISALIGNED: c->pages.lens = (size_t *)(void *)((char *)c->pages.lens + 2); break;
-    case ROW_K_MISALIGNED: c->k.data = (char *)c->k.data + 1; break;
-    case TO_LENS_LONG: c->pages.lens[1] = 13; break;
-    case TO_LENS_MAX: c->pages.lens[1] = SIZE_MAX; break;
-    case ENTRY_NONE: *entry(&c->t, 2, 2) = 9; break; /* where its ninth token goes */
-    case ROWS_LONG: c->rows[2] = 6; break;
-    case ROWS_MAX: c->rows[2] = SIZE_MAX; break;
-    case ROWS_PAST: c->rows[0] = 5, c->pages.lens[0] = 8; break;
-    case TO_SAME_PAGE: k->batch_stride = 0; break;
-    case TO_SAME_ROW: v->len_stride = 0; break;
-    case TO_K_OVER_V: k->data = v->data; break;
-    case TO_K_OVER_TABLE: k->data = c->t.table; break;
-    case TO_V_OVER_LENS: v->data = c->pages.lens; break;
-    case TO_TABLE_OVER_LENS: /* all of these are numbers of pages, too */
-        c->pages.lens = memcpy(zeros(9), c->pages.lens, 3 * sizeof(size_t));
-        c->pages.table = (const uint32_t *)(const void *)c->pages.lens;
-        break;
-    case ROW_K_OVER_K: c->k.data = data_of(c->t.pages.k); break;
-    case ROW_V_OVER_K: c->v.data = data_of(c->t.pages.k); break;
-    case ROW_V_OVER_V: c->v.data = data_of(c->t.pages.v); break;
-    default: c->rows = c->pages.lens; break;
+        APPEND_FAULT_LIST(FAULT_CASE)
     }
+    return ATTN_OK;
 }
 
 static void attempt_append(int f, int g, attn_status want)
