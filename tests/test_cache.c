@@ -1785,7 +1785,7 @@ enum { A_CACHE = 1, A_B = 2, A_HKV = 4, A_CAPACITY = 8, A_D = 16, A_DV = 32, A_D
     X(NO_MEMORY, A_STORAGE, NOMEM, c->no_memory = 1, c->storage = NULL, c->size = 0)
 
 enum init_fault { INIT_FAULT_LIST(FAULT_NUMBER) INIT_FAULTS };
-static const fault init_faults[] = {INIT_FAULT_LIST(FAULT_ENTRY)};
+static const fault_row init_faults[] = {INIT_FAULT_LIST(FAULT_ENTRY)};
 
 typedef struct init_call {
     shape s;
@@ -1956,7 +1956,7 @@ enum { A_K = 2, A_V = 4, A_LENS = 8 };
     X(V_OVER_V, A_V, ALIAS, c->v.data = values)
 
 enum append_fault { APPEND_FAULT_LIST(FAULT_NUMBER) APPEND_FAULTS };
-static const fault append_faults[] = {APPEND_FAULT_LIST(FAULT_ENTRY)};
+static const fault_row append_faults[] = {APPEND_FAULT_LIST(FAULT_ENTRY)};
 
 typedef struct append_call {
     attn_kv_cache *cache;
@@ -2178,7 +2178,7 @@ enum {
     X(SEE_NO_MEMORY, A_SCRATCH, NOMEM, c->ctx.scratch = NULL, c->ctx.scratch_size = 0, c->no_memory = 1)
 
 enum attend_fault { ATTEND_FAULT_LIST(FAULT_NUMBER) ATTEND_FAULTS };
-static const fault attend_faults[] = {ATTEND_FAULT_LIST(FAULT_ENTRY)};
+static const fault_row attend_faults[] = {ATTEND_FAULT_LIST(FAULT_ENTRY)};
 
 enum { S_B = 2, S_H = 2, S_LQ = 2, S_LK = 6, S_D = 600, S_DV = 200 }; /* wide: more than the stack's room */
 

@@ -1536,7 +1536,7 @@ enum {
     X(NO_MEMORY, A_SCRATCH, NOMEM, NULL, c->ctx.scratch = NULL, c->ctx.scratch_size = 0, c->no_memory = 1)
 
 enum attend_fault { ATTEND_FAULT_LIST(FAULT_NUMBER) ATTEND_FAULTS };
-static const fault attend_faults[] = {ATTEND_FAULT_LIST(NAMED_ENTRY)};
+static const fault_row attend_faults[] = {ATTEND_FAULT_LIST(NAMED_ENTRY)};
 
 /* wide: more than the stack's room */
 enum { S_B = 2, S_H = 2, S_LQ = 2, S_LK = 6, S_D = 600, S_DV = 200, S_STRIDE = 3, S_PAGES = 7 };
@@ -1779,7 +1779,7 @@ enum { A_K = 128, A_V = 256, A_ROWS = 512 };
     X(ROWS_OVER_LENS, A_ROWS | A_LENS, ALIAS, c->rows = c->pages.lens)
 
 enum append_fault { APPEND_FAULT_LIST(FAULT_NUMBER) APPEND_FAULTS };
-static const fault append_faults[] = {APPEND_FAULT_LIST(FAULT_ENTRY)};
+static const fault_row append_faults[] = {APPEND_FAULT_LIST(FAULT_ENTRY)};
 
 typedef struct append_call {
     twin t;
