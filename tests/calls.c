@@ -6,6 +6,10 @@
 
 /* ---- faults ---- */
 
+const char *const spoil_names[SPOILS] = {"absent",     "bad",      "data NULL", "I8",     "BOOL",   "unknown",
+                                         "more batch", "more heads", "more len",  "more dim", "no len", "no dim",
+                                         "stride",     "farther",  "misaligned", "no stride"};
+
 void *askew(const void *p, size_t bytes)
 {
     return (void *)((uintptr_t)p + bytes);
@@ -173,7 +177,7 @@ static void check_pair(const subject *u, const void *good, int f, int g, const c
     if (form < FORMS && concerns(u, form, f) && concerns(u, form, g)) {
         int left = a <= u->left && first != ATTN_ERR_ALIAS && names_f == set_of(a) && names_g == set_of(b);
         if (test_rank(first) == test_rank(second))
-            check_failure(u, form, call, first, left ? names_f : names_f | names_g);
+            check_failure(u, form, call, first, left ? names_f : names_f && names_g ? names_f | names_g : 0);
         else if (test_rank(first) < test_rank(second))
             check_failure(u, form, call, first, names_f);
         else
@@ -292,6 +296,59 @@ void check_allocations(const subject *u, const void *call, const attn_tensor *ou
     CHECK_STATUS(make(u, CALL, call, NULL), ATTN_ERR_NOMEM);
     test_memory_state.fail_all = 0;
     CHECK(test_wrote_nothing());
+}
+
+void check_run(const subject *u, const void *call, attn_ctx *ctx, const attn_tensor *outs, size_t count, int threads,
+               size_t width, int scratch, int always)
+{
+    enum { EDGE = 64 }; /* bytes before and behind scratch, which stay as they are */
+    test_runner r = {0, 0, 0};
+    long calls = test_memory_state.calls, live = test_memory_state.live;
+    unsigned char *memory;
+    size_t bytes;
+    int intact = 1;
+    ctx->parallel = threads ? test_threads(&r, width) : test_serial_backwards(&r, width);
+    bytes = needed_by(u, call);
+    CHECK(test_memory_state.calls == calls);
+    memory = malloc(bytes + 2 * EDGE + 1);
+    if (!CHECK(memory != NULL))
+        return;
+    memset(memory, 0xff, bytes + 2 * EDGE + 1);
+    if (scratch) {
+        ctx->scratch = memory + 1 + EDGE;
+        ctx->scratch_size = bytes;
+    }
+    test_freeze();
+    CHECK_STATUS(u->ask(call, CALL, NULL, NULL, 0), ATTN_OK);
+    CHECK(test_wrote_only_tensors(outs, count));
+    for (size_t n = 0; n < EDGE; n++)
+        intact &= memory[1 + n] == 0xff && memory[1 + EDGE + bytes + n] == 0xff;
+    CHECK(intact);
+    CHECK(r.most <= width);
+    CHECK(test_memory_state.live == live);
+    CHECK(test_memory_state.calls - calls <= !scratch);
+    if (always || bytes > 16384)
+        CHECK(test_memory_state.calls - calls == !scratch);
+    free(memory);
+}
+
+typedef struct asked {
+    const subject *subject;
+    const void *call;
+    attn_status status;
+} asked;
+
+static void ask_it(void *arg)
+{
+    asked *a = arg;
+    a->status = a->subject->ask(a->call, CALL, NULL, NULL, 0);
+}
+
+void check_fences(const subject *u, const void *call)
+{
+    asked a = {u, call, ATTN_ERR_NULL};
+    if (CHECK(test_keeps_off_fences(ask_it, &a)))
+        CHECK_STATUS(a.status, ATTN_OK);
 }
 
 void check_errno(const subject *u, const void *call)

@@ -28,6 +28,8 @@ typedef struct fault_row {
 #define NAMED_CASE(name, args, want, named, ...)                                                                       \
     case name: __VA_ARGS__; return ATTN_ERR_##want;
 
+extern const char *const spoil_names[SPOILS]; /* of what test_spoil does */
+
 void *askew(const void *p, size_t bytes); /* so many bytes further on */
 attn_status first_of(attn_status a, attn_status b); /* the one whose check comes first */
 
@@ -46,6 +48,11 @@ typedef struct length_table {
     size_t *all, *long_by_one, *max;
 } length_table;
 length_table lengths_of(size_t B, size_t most);
+
+/* Lists of arguments have rows X(number, name, role). */
+#define ARG_NUMBER(arg, name, role) arg,
+#define ARG_NAME(arg, name, role) name,
+#define ARG_ROLE(arg, name, role) role,
 
 /* ---- a function with its companions, and all that can be wrong with a call of it ---- */
 
@@ -93,6 +100,14 @@ size_t check_scratch(const subject *u, const void *call, attn_ctx *ctx, const at
 
 /* Every allocation fails once: the call says NOMEM and has written nothing, or did without and gives the same bits. */
 void check_allocations(const subject *u, const void *call, const attn_tensor *outs, size_t count);
+
+/* One call in such a context; its ctx is this. It keeps to its outputs, its width and the scratch, if that is wanted: as
+   large as it has to be, off every alignment. Otherwise it allocates once, at most where 16 KiB are enough unless it does
+   so `always`, and frees that. */
+void check_run(const subject *u, const void *call, attn_ctx *ctx, const attn_tensor *outs, size_t count, int threads,
+               size_t width, int scratch, int always);
+
+void check_fences(const subject *u, const void *call); /* it succeeds and touches none */
 
 /* The caller's errno is never changed, whatever libm and malloc do to it. The call allocates. */
 void check_errno(const subject *u, const void *call);

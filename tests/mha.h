@@ -43,6 +43,12 @@ layer make_layer(shape n, attn_dtype dtype, unsigned with);
 /* Fresh outputs, of the types and layouts of these numbers; weights: 0 none, 1 for each head, 2 their mean. */
 void make_outputs(layer *t, attn_dtype type, int weights, int others, int layout);
 
+real fit(real x, test_mode mode); /* rounded as the mode says */
+int zero_row(attn_tensor t, size_t b, size_t h, size_t i);
+
+/* Shows each item the first lens[b] keys. */
+attn_tensor lengths_mask(const size_t *lens, size_t B, size_t Lk);
+
 /* x w + b for each row, as B x heads x L x D; kept as double by EXACT. */
 attn_tensor project(attn_tensor x, attn_mat w, const float *bias, size_t heads, test_mode mode);
 

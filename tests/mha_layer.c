@@ -159,7 +159,7 @@ shape random_shape(void)
     return n;
 }
 
-static real fit(real x, test_mode mode)
+real fit(real x, test_mode mode)
 {
     return mode == NAIVE32 ? (real)(float)x : mode == NAIVE64 ? (real)(double)x : x;
 }
@@ -181,4 +181,21 @@ attn_tensor project(attn_tensor x, attn_mat w, const float *bias, size_t heads, 
             }
         }
     return y;
+}
+
+int zero_row(attn_tensor t, size_t b, size_t h, size_t i)
+{
+    for (size_t d = 0; d < t.dim; d++)
+        if (test_tensor_get(t, b, h, i, d) != 0)
+            return 0;
+    return 1;
+}
+
+attn_tensor lengths_mask(const size_t *lens, size_t B, size_t Lk)
+{
+    attn_tensor mask = test_tensor(ATTN_BOOL, B, 1, 1, Lk, T_BHLD);
+    for (size_t b = 0; b < B; b++)
+        for (size_t j = 0; j < Lk; j++)
+            *(unsigned char *)test_tensor_at(mask, b, 0, 0, j) = j < lens[b];
+    return mask;
 }

@@ -11,23 +11,19 @@
 /* Tensors first; and what they are called in explanations. */
 /* clang-format off */
 #define ARG_LIST(X)                                                                                                    \
-    X(OUT, "out") X(Q, "q") X(K, "k") X(V, "v") X(MASK, "opts.mask") X(BIAS, "opts.bias") X(LSE, "opts.lse")           \
-    X(WEIGHTS, "opts.weights") X(SCORES, "opts.scores")                                                                \
-    X(CAUSAL, "opts.causal") X(CAUSAL_OFFSET, "opts.causal_offset") X(WINDOW, "opts.window")                           \
-    X(Q_LENS, "opts.q_lens") X(KV_LENS, "opts.kv_lens") X(SCALE, "opts.scale") X(SOFTCAP, "opts.softcap")              \
-    X(STAGE, "opts.scores_stage") X(SCRATCH, "ctx.scratch") X(ISA, "ctx.isa")
+    X(OUT, "out", REQUIRED | OUTPUT) X(Q, "q", REQUIRED) X(K, "k", REQUIRED) X(V, "v", REQUIRED)                       \
+    X(MASK, "opts.mask", TRUTH | BROADCAST) X(BIAS, "opts.bias", ANY_FLOAT | BROADCAST)                                \
+    X(LSE, "opts.lse", OUTPUT | ANY_FLOAT) X(WEIGHTS, "opts.weights", OUTPUT | ANY_FLOAT)                              \
+    X(SCORES, "opts.scores", OUTPUT | ANY_FLOAT)                                                                       \
+    X(CAUSAL, "opts.causal", 0) X(CAUSAL_OFFSET, "opts.causal_offset", 0) X(WINDOW, "opts.window", 0)                  \
+    X(Q_LENS, "opts.q_lens", 0) X(KV_LENS, "opts.kv_lens", 0) X(SCALE, "opts.scale", 0) X(SOFTCAP, "opts.softcap", 0)  \
+    X(STAGE, "opts.scores_stage", 0) X(SCRATCH, "ctx.scratch", 0) X(ISA, "ctx.isa", 0)
 /* clang-format on */
-#define ARG(arg, name) arg,
-#define ARG_NAME(arg, name) name,
-
-enum arg { ARG_LIST(ARG) ARGS, TENSORS = CAUSAL };
-static const char *const arg_names[] = {ARG_LIST(ARG_NAME)};
 
 enum role { REQUIRED = 1, OUTPUT = 2, ANY_FLOAT = 4, TRUTH = 8, BROADCAST = 16 };
-
-static const int sdpa_roles[TENSORS] = {REQUIRED | OUTPUT,  REQUIRED,           REQUIRED,
-                                        REQUIRED,           TRUTH | BROADCAST,  ANY_FLOAT | BROADCAST,
-                                        OUTPUT | ANY_FLOAT, OUTPUT | ANY_FLOAT, OUTPUT | ANY_FLOAT};
+enum arg { ARG_LIST(ARG_NUMBER) ARGS, TENSORS = CAUSAL };
+static const char *const arg_names[] = {ARG_LIST(ARG_NAME)};
+static const int roles[] = {ARG_LIST(ARG_ROLE)};
 
 enum { MERGE_OUT, MERGE_LSE, MERGE_OUT_B, MERGE_LSE_B, MERGE_TENSORS };
 
@@ -266,7 +262,7 @@ static attn_status inflict(void *call, const void *right, int fault, uint64_t *n
         *names |= set_of(V) | set_of(MASK);
     if (arg == V && (kind == MORE_DIM || kind == NO_DIM || kind == MAX_DIM))
         *names |= set_of(OUT);
-    return inflict_tensor(&s->t[arg], sdpa_roles[arg], kind, other);
+    return inflict_tensor(&s->t[arg], roles[arg], kind, other);
 }
 
 static const subject sdpa = {"attn_sdpa", arg_names, ARGS, FAULTS, V, SCRATCH, TENSOR_TRIALS + NO_MEMORY,
@@ -298,7 +294,7 @@ static call_state good_call(shape n)
     CHECK_STATUS(make(&sdpa, CALL, &s, NULL), ATTN_OK);
     s.allocates = test_memory_state.calls > calls;
     for (int a = 0; a < TENSORS; a++)
-        if (sdpa_roles[a] & OUTPUT)
+        if (roles[a] & OUTPUT)
             memset(s.t[a].data, 0xff, size_of(s.t[a]) * test_size(s.t[a].dtype));
     return s;
 }
@@ -309,7 +305,7 @@ static size_t outputs_of(const call_state *s, attn_tensor *outs)
 {
     size_t count = 0;
     for (int a = 0; a < TENSORS; a++)
-        if (sdpa_roles[a] & OUTPUT)
+        if (roles[a] & OUTPUT)
             outs[count++] = s->t[a];
     return count;
 }
