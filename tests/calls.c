@@ -97,7 +97,7 @@ size_t needed_by(const subject *u, const void *call)
     return bytes;
 }
 
-static const char *const form_names[FORMS] = {"", "_scratch", "_explain"};
+const char *const form_names[FORMS] = {"", "_scratch", "_explain"};
 
 static int names_one_of(const subject *u, const char *text, uint64_t names)
 {

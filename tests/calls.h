@@ -57,6 +57,7 @@ length_table lengths_of(size_t B, size_t most);
 /* ---- a function with its companions, and all that can be wrong with a call of it ---- */
 
 enum { CALL, SIZE, EXPLAIN, FORMS }; /* itself, how much scratch it needs, what it says of a call */
+extern const char *const form_names[FORMS]; /* what their names end in */
 enum { TEXT = 1024 };
 
 typedef struct subject {
