@@ -10,14 +10,14 @@
 #include <unistd.h>
 #endif
 
-#include "calls.h"
+#include "cache.h"
 
 #include <errno.h>
 
 /* ---- pages and a cache of the same tokens ---- */
 
 enum { INTERLEAVED = T_OUT_LAYOUTS, PAGE_LAYOUTS }; /* others are those of tensors; T_BLHD has heads side by side */
-enum { MOST_ITEMS = 5, MOST_HEADS = 12, K = 0, V };
+enum { MOST_ITEMS = 5, K = 0, V };
 
 typedef struct shape {
     size_t B, Hkv, D, Dv, page_len;
@@ -109,17 +109,10 @@ static attn_tensor side(const attn_kv_pages *p, int which)
     return which == K ? p->k : p->v;
 }
 
-static int same_view(attn_tensor a, attn_tensor b)
-{
-    return a.data == b.data && a.dtype == b.dtype && a.batch == b.batch && a.heads == b.heads && a.len == b.len &&
-           a.dim == b.dim && a.batch_stride == b.batch_stride && a.head_stride == b.head_stride &&
-           a.len_stride == b.len_stride && a.dim_stride == b.dim_stride;
-}
-
 /* The same members: memcmp would read the padding, which nobody has written. */
 static int same_pages(attn_kv_pages a, attn_kv_pages b)
 {
-    return same_view(a.k, b.k) && same_view(a.v, b.v) && a.k_scales == b.k_scales && a.v_scales == b.v_scales &&
+    return kv_same_view(a.k, b.k) && kv_same_view(a.v, b.v) && a.k_scales == b.k_scales && a.v_scales == b.v_scales &&
            a.table == b.table && a.table_stride == b.table_stride && a.batch == b.batch && a.lens == b.lens;
 }
 
@@ -135,10 +128,7 @@ static uint32_t *entry(const twin *t, size_t b, size_t page)
 
 static size_t longest(const attn_kv_pages *p)
 {
-    size_t most = 0;
-    for (size_t b = 0; b < p->batch; b++)
-        most = p->lens[b] > most ? p->lens[b] : most;
-    return most;
+    return kv_longest(p->lens, p->batch);
 }
 
 /* Item b has entries for its first `len` tokens: pages that nobody has, in no order. */
@@ -223,73 +213,8 @@ static int holds_cache(const twin *t) /* bit by bit */
 
 /* ---- a question: what attention is asked for ---- */
 
-typedef struct question {
-    attn_tensor q;
-    attn_opts opts; /* without its output tensors */
-    attn_ctx ctx;
-    attn_dtype out, lse, weights, scores; /* types */
-    int wants_lse, wants_weights, wants_scores, layout;
-    size_t q_lens[MOST_ITEMS];
-    float slopes[MOST_HEADS], sinks[MOST_HEADS];
-    test_runner runner;
-} question;
-
-typedef struct answer {
-    attn_tensor out, lse, weights, scores;
-} answer;
-
-static answer blank(const question *a, size_t Lk, size_t Dv)
-{
-    answer r;
-    size_t B = a->q.batch, H = a->q.heads, Lq = a->q.len;
-    memset(&r, 0, sizeof r);
-    r.out = test_tensor(a->out, B, H, Lq, Dv, a->layout);
-    if (a->wants_lse)
-        r.lse = test_tensor(a->lse, B, H, Lq, 1, a->layout);
-    if (a->wants_weights)
-        r.weights = test_tensor(a->weights, B, H, Lq, Lk, a->layout);
-    if (a->wants_scores)
-        r.scores = test_tensor(a->scores, B, H, Lq, Lk, a->layout);
-    return r;
-}
-
-static attn_opts with_outputs(attn_opts opts, const answer *r)
-{
-    opts.lse = r->lse;
-    opts.weights = r->weights;
-    opts.scores = r->scores;
-    return opts;
-}
-
-static void begin_question(question *a, attn_tensor q, attn_isa isa)
-{
-    memset(a, 0, sizeof *a);
-    a->q = q;
-    a->ctx.isa = isa;
-    a->opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
-    a->out = a->lse = a->weights = a->scores = ATTN_F32;
-}
-
-static size_t list_of(const attn_blocks *l, size_t H, size_t Hkv, size_t Lq, size_t b, size_t h, size_t i)
-{
-    size_t head = l->heads == 1 ? 0 : l->heads == H ? h : h / (H / Hkv);
-    return ((l->batch == 1 ? 0 : b) * l->heads + head) * ((Lq + l->q_len - 1) / l->q_len) + i / l->q_len;
-}
-
-static int is_listed(const attn_blocks *l, size_t H, size_t Hkv, size_t Lq, size_t b, size_t h, size_t i, size_t j)
-{
-    size_t list;
-    if (l->q_len == 0)
-        return 1;
-    list = list_of(l, H, Hkv, Lq, b, h, i);
-    for (uint32_t n = 0; n < l->count[list]; n++)
-        if (l->index[list * l->width + n] == j / l->kv_len)
-            return 1;
-    return 0;
-}
-
 /* The mask that hides what the options' mask and lists of blocks hide. */
-static attn_tensor mask_of(const question *a, size_t Hkv, size_t Lk)
+static attn_tensor mask_of(const kv_question *a, size_t Hkv, size_t Lk)
 {
     attn_tensor mask = a->opts.mask, t = test_tensor(ATTN_BOOL, a->q.batch, a->q.heads, a->q.len, Lk, T_BHLD);
     int masked = !test_absent_tensor(mask);
@@ -297,7 +222,7 @@ static attn_tensor mask_of(const question *a, size_t Hkv, size_t Lk)
         for (size_t h = 0; h < t.heads; h++)
             for (size_t i = 0; i < t.len; i++)
                 for (size_t j = 0; j < Lk; j++) {
-                    int shown = is_listed(&a->opts.blocks, t.heads, Hkv, t.len, b, h, i, j);
+                    int shown = kv_is_listed(&a->opts.blocks, t.heads, Hkv, t.len, b, h, i, j);
                     if (masked && shown)
                         shown = test_tensor_get(mask, mask.batch == 1 ? 0 : b, mask.heads == 1 ? 0 : h,
                                                 mask.len == 1 ? 0 : i, mask.dim == 1 ? 0 : j) != 0;
@@ -308,9 +233,9 @@ static attn_tensor mask_of(const question *a, size_t Hkv, size_t Lk)
 
 /* What the cache says, one thread and its own memory; lists of blocks are a mask to it, which pairs of BF16 do not keep
    off where kv_len is odd. */
-static answer by_cache(const twin *t, const question *a)
+static kv_answer by_cache(const twin *t, const kv_question *a)
 {
-    answer r = blank(a, longest(&t->pages), t->pages.v.dim);
+    kv_answer r = kv_blank(a, longest(&t->pages), t->pages.v.dim);
     attn_opts o = a->opts;
     attn_ctx ctx = test_ctx(o.blocks.kv_len % 2 ? test_without_pairs(a->ctx.isa) : a->ctx.isa);
     attn_blocks none;
@@ -318,73 +243,38 @@ static answer by_cache(const twin *t, const question *a)
     if (o.blocks.q_len > 0)
         o.mask = mask_of(a, t->pages.k.heads, longest(&t->pages));
     o.blocks = none;
-    o = with_outputs(o, &r);
+    o = kv_with_outputs(o, &r);
     CHECK_STATUS(attn_kv_cache_attend(r.out, a->q, &t->cache, &o, &ctx), ATTN_OK);
     return r;
 }
 
-static answer by_pages(const twin *t, const question *a)
+static kv_answer by_pages(const twin *t, const kv_question *a)
 {
-    answer r = blank(a, longest(&t->pages), t->pages.v.dim);
-    attn_opts o = with_outputs(a->opts, &r);
-    attn_tensor wrote[4];
-    wrote[0] = r.out, wrote[1] = r.lse, wrote[2] = r.weights, wrote[3] = r.scores;
+    kv_answer r = kv_blank(a, longest(&t->pages), t->pages.v.dim);
+    attn_opts o = kv_with_outputs(a->opts, &r);
     test_freeze();
     CHECK_STATUS(attn_kv_pages_attend(r.out, a->q, &t->pages, &o, &a->ctx), ATTN_OK);
-    CHECK(test_wrote_only_tensors(wrote, 4));
+    CHECK(kv_wrote_only(&r));
     return r;
 }
 
-static int same_answers(const answer *got, const answer *want)
+static int same_answers(const kv_answer *got, const kv_answer *want)
 {
     return CHECK(test_same_tensor_bits(got->out, want->out)) & CHECK(test_same_tensor_bits(got->lse, want->lse)) &
            CHECK(test_same_tensor_bits(got->weights, want->weights)) &
            CHECK(test_same_tensor_bits(got->scores, want->scores));
 }
 
-static void compare(const twin *t, const question *a)
+static void compare(const twin *t, const kv_question *a)
 {
-    answer want = by_cache(t, a), got = by_pages(t, a);
+    kv_answer want = by_cache(t, a), got = by_pages(t, a);
     same_answers(&got, &want);
 }
 
 /* ---- random questions ---- */
 
-static void modify(void *user, void *scores, size_t count, size_t b, size_t h, size_t i, size_t j0)
-{
-    float *x = scores;
-    (void)user;
-    for (size_t n = 0; n < count; n++)
-        x[n] += 0.125f * (float)((b * 7 + h * 3 + i * 5 + j0 + n) % 11);
-}
-
-static attn_dtype any_float(void)
-{
-    return floats[test_below(4)];
-}
-
-static attn_dtype any_narrow(void) /* of what is computed in float */
-{
-    return kinds[test_below(3)];
-}
-
-static attn_tensor any_broadcast(attn_dtype dtype, size_t B, size_t H, size_t Lq, size_t Lk)
-{
-    return test_random_tensor(dtype, test_maybe() ? B : 1, test_maybe() ? H : 1, test_maybe() ? Lq : 1,
-                              test_below(4) ? Lk : 1, (int)test_below(T_OUT_LAYOUTS));
-}
-
-static void add_hiding_bias(question *a, size_t Lk)
-{
-    attn_tensor t = a->opts.bias = any_broadcast(any_float(), a->q.batch, a->q.heads, a->q.len, Lk);
-    for (size_t n = 0; n < t.batch * t.heads * t.len; n++)
-        for (size_t j = 0; j < t.dim; j++)
-            if (test_below(9) == 0)
-                test_tensor_set(t, n / t.len / t.heads, n / t.len % t.heads, n % t.len, j, -HUGE_VAL);
-}
-
 /* Random lists: about one block of keys in `rarity` is listed; what follows a list is garbage. */
-static void add_blocks(question *a, const attn_kv_pages *p, size_t rarity)
+static void add_blocks(kv_question *a, const attn_kv_pages *p, size_t rarity)
 {
     size_t q_lens[] = {1, 2, 16, a->q.len}, kv_lens[] = {1, 3, 16, 100, p->k.len, 2 * p->k.len, 128};
     size_t heads[] = {1, p->k.heads, a->q.heads}, lists, blocks, Lk = longest(p);
@@ -410,7 +300,7 @@ static void add_blocks(question *a, const attn_kv_pages *p, size_t rarity)
 }
 
 /* Each option is there or not. */
-static void choose_options(question *a, const twin *t)
+static void choose_options(kv_question *a, const twin *t)
 {
     size_t B = a->q.batch, H = a->q.heads, Lq = a->q.len, Lk = longest(&t->pages);
     for (size_t b = 0; b < B; b++)
@@ -425,12 +315,12 @@ static void choose_options(question *a, const twin *t)
     a->opts.window.left = (ptrdiff_t)test_below(Lk + 2) - 1;
     a->opts.window.right = (ptrdiff_t)test_below(4) - 1;
     if (test_below(4) == 0)
-        a->opts.mask = any_broadcast(ATTN_BOOL, B, H, Lq, Lk);
+        a->opts.mask = kv_any_broadcast(ATTN_BOOL, B, H, Lq, Lk);
     if (test_below(4) == 0)
-        add_hiding_bias(a, Lk);
+        kv_add_hiding_bias(a, Lk);
     a->opts.alibi_slopes = test_below(4) ? NULL : a->slopes;
     a->opts.sinks = test_below(4) ? NULL : a->sinks;
-    a->opts.score_mod = test_below(5) ? NULL : modify;
+    a->opts.score_mod = test_below(5) ? NULL : kv_modify;
     a->opts.scale = test_below(3) ? 0 : test_uniform();
     a->opts.softcap = test_below(4) ? 0 : 1.5;
     a->opts.scores_stage = (attn_stage)test_below(3);
@@ -438,13 +328,13 @@ static void choose_options(question *a, const twin *t)
         add_blocks(a, &t->pages, 1 + test_below(6));
         a->opts.scores_stage = ATTN_STAGE_FINAL;
     }
-    a->out = any_narrow();
-    a->lse = any_float(), a->weights = any_float(), a->scores = any_float();
+    a->out = kv_any_narrow();
+    a->lse = kv_any_float(), a->weights = kv_any_float(), a->scores = kv_any_float();
     a->layout = (int)test_below(T_OUT_LAYOUTS);
     a->wants_lse = test_maybe(), a->wants_weights = test_below(4) == 0, a->wants_scores = test_below(4) == 0;
 }
 
-static void choose_runner(question *a)
+static void choose_runner(kv_question *a)
 {
     size_t width = 1 + test_below(4);
     if (test_maybe())
@@ -452,17 +342,17 @@ static void choose_runner(question *a)
 }
 
 /* Exactly what attn_kv_pages_scratch says, up to a fence or from one on. */
-static void give_scratch(question *a, const attn_kv_pages *p)
+static void give_scratch(kv_question *a, const attn_kv_pages *p)
 {
-    answer r = blank(a, longest(p), p->v.dim);
-    attn_opts o = with_outputs(a->opts, &r);
+    kv_answer r = kv_blank(a, longest(p), p->v.dim);
+    attn_opts o = kv_with_outputs(a->opts, &r);
     size_t bytes = 0;
     CHECK_STATUS(attn_kv_pages_scratch(&bytes, r.out, a->q, p, &o, &a->ctx), ATTN_OK);
     a->ctx.scratch = test_fenced(bytes, test_maybe());
     a->ctx.scratch_size = bytes;
 }
 
-static void describe(const twin *t, const question *a, const char *what)
+static void describe(const twin *t, const kv_question *a, const char *what)
 {
     const attn_kv_pages *p = &t->pages;
     test_case("%s: %s, %zu x %zu pages of %zu x %zu, %zu (%s); %zu x %zu %s queries; longest %zu%s%s%s%s%s%s%s%s%s%s",
@@ -495,7 +385,7 @@ TEST(pages_equal_cache)
             shape s = {1, 1, 1, 1, 1, 0, 0, ATTN_F32, 0};
             size_t lens[MOST_ITEMS], group, Lq, most, shared = 0;
             attn_tensor q;
-            question a;
+            kv_question a;
             twin t;
             if (test_quick && test_below(4))
                 continue;
@@ -521,9 +411,9 @@ TEST(pages_equal_cache)
             CHECK(holds_cache(&t));
             group = 1 + test_below(4);
             q = test_random_tensor(kinds[n % 3], s.B, group * s.Hkv, Lq, s.D, (int)test_below(T_LAYOUTS));
-            begin_question(&a, q, isa);
+            kv_begin(&a, q, isa);
             for (int turn = 0; turn < 3; turn++) {
-                begin_question(&a, q, isa);
+                kv_begin(&a, q, isa);
                 if (turn == 0) {
                     a.wants_lse = 1;
                     t.pages.lens[0] = t.cache.lens[0] = 0; /* shortened by the program */
@@ -547,7 +437,7 @@ TEST(pages_splits)
         for (size_t c = 0; c < 2 * COUNT(page_lens); c++, n++) {
             shape s = {1, 1, 9, 12, 1, 0, 0, ATTN_F32, 0};
             size_t lens[MOST_ITEMS], tokens = 3100 + test_below(900), Lq = c % 2 ? 1 + test_below(3) : 20;
-            question a;
+            kv_question a;
             twin t;
             if (test_quick && (n % 3 || c % 5 > 2))
                 continue;
@@ -560,7 +450,7 @@ TEST(pages_splits)
             t = new_twin(s);
             choose_lens(&t, tokens, lens);
             append_random(&t, tokens, lens);
-            begin_question(&a, test_random_tensor(kinds[(n + c) % 3], s.B, 2 * s.Hkv, Lq, s.D, T_BHLD), isa);
+            kv_begin(&a, test_random_tensor(kinds[(n + c) % 3], s.B, 2 * s.Hkv, Lq, s.D, T_BHLD), isa);
             for (size_t width = 1; width <= 4; width++) {
                 a.ctx.scratch = NULL, a.ctx.scratch_size = 0;
                 a.ctx.parallel = width % 2 ? test_threads(&a.runner, width) : test_serial_backwards(&a.runner, width);
@@ -589,20 +479,20 @@ TEST(pages_mixed_types)
             size_t tokens[2] = {100, 37};
             attn_opts opts, plain;
             ptrdiff_t offsets[2];
-            question a;
-            answer got, want;
+            kv_question a;
+            kv_answer got, want;
             twin t = new_twin_over(s, k, v);
             for (size_t b = 0; b < 2; b++)
                 reserve(&t, b, tokens[b]);
             keys = test_random_tensor(k.dtype, 2, 2, 100, 7, T_BHLD);
             values = test_random_tensor(v.dtype, 2, 2, 100, 9, T_BHLD);
             CHECK_STATUS(attn_kv_pages_append(&t.pages, keys, values, tokens), ATTN_OK);
-            begin_question(&a, test_random_tensor(kinds[c % 3], 2, 4, c % 2 ? 1 : 21, 7, T_BHLD), isa);
+            kv_begin(&a, test_random_tensor(kinds[c % 3], 2, 4, c % 2 ? 1 : 21, 7, T_BHLD), isa);
             a.wants_lse = a.wants_weights = 1;
             describe(&t, &a, "mixed types");
             got = by_pages(&t, &a);
-            want = blank(&a, 100, 9);
-            opts = with_outputs(a.opts, &want);
+            want = kv_blank(&a, 100, 9);
+            opts = kv_with_outputs(a.opts, &want);
             plain = opts;
             plain.causal = ATTN_CAUSAL_OFFSET;
             plain.causal_offset = offsets;
@@ -625,8 +515,8 @@ static real number(const attn_kv_pages *p, int which, size_t b, size_t h, size_t
 }
 
 /* One row: softmax over tokens first .. end - 1, by way of the table, and the sum of their values. */
-static real exact_row(real *out, const question *a, const attn_kv_pages *p, size_t b, size_t h, size_t i, size_t first,
-                      size_t end)
+static real exact_row(real *out, const kv_question *a, const attn_kv_pages *p, size_t b, size_t h, size_t i,
+                      size_t first, size_t end)
 {
     size_t kv = h / (a->q.heads / p->k.heads);
     real most = -INFINITY, sum = 0, *s = test_reals(end);
@@ -675,8 +565,8 @@ TEST(pages_exact)
             ptrdiff_t offsets[2];
             attn_tensor keys, values;
             attn_opts plain;
-            answer got;
-            question a;
+            kv_answer got;
+            kv_question a;
             twin t;
             if (test_quick && n % 5)
                 continue;
@@ -689,7 +579,7 @@ TEST(pages_exact)
             t = new_twin(s);
             choose_lens(&t, tokens, lens);
             append_random(&t, tokens, lens);
-            begin_question(&a, test_random_tensor(kinds[n % 3], 2, 4, Lq, s.D, T_BHLD), isa);
+            kv_begin(&a, test_random_tensor(kinds[n % 3], 2, 4, Lq, s.D, T_BHLD), isa);
             a.opts.window.on = 1;
             a.opts.window.left = (ptrdiff_t)test_below(tokens);
             a.opts.window.right = 0;
@@ -816,7 +706,7 @@ static void free_slots(slots *l)
 typedef struct fenced_call { /* attends, or appends */
     attn_tensor out, k, v;
     const twin *twin;
-    question *a;
+    kv_question *a;
     attn_opts opts;
     const size_t *lens;
     attn_status status;
@@ -841,7 +731,7 @@ static void fenced_append(void *arg)
 }
 
 /* Does a query see a token of this page of item b? By causal rule, window, lengths and blocks. */
-static int sees_page(const twin *t, const question *a, size_t b, size_t page)
+static int sees_page(const twin *t, const kv_question *a, size_t b, size_t page)
 {
     const attn_kv_pages *p = &t->pages;
     size_t queries = a->opts.q_lens ? a->opts.q_lens[b] : a->q.len, j, end = (page + 1) * p->k.len;
@@ -858,7 +748,7 @@ static int sees_page(const twin *t, const question *a, size_t b, size_t page)
             if (!sdpa_sees(&o, a->q.len, longest(p), b, 0, i, j))
                 continue;
             for (size_t h = 0; h < a->q.heads; h++)
-                if (is_listed(&o.blocks, a->q.heads, p->k.heads, a->q.len, b, h, i, j))
+                if (kv_is_listed(&o.blocks, a->q.heads, p->k.heads, a->q.len, b, h, i, j))
                     return 1;
         }
     return 0;
@@ -881,7 +771,7 @@ static void spoil_scales(const attn_kv_pages *p, size_t page)
 
 /* Shuts every page that no query sees and the rows past the lengths, and spoils the entries of hidden pages. Returns
    how many entries that were. */
-static size_t hide_unseen(const twin *t, const question *a, const slots *l)
+static size_t hide_unseen(const twin *t, const kv_question *a, const slots *l)
 {
     const attn_kv_pages *p = &t->pages;
     unsigned char *seen = test_block(p->k.batch);
@@ -906,7 +796,7 @@ static size_t hide_unseen(const twin *t, const question *a, const slots *l)
     return hidden;
 }
 
-static void choose_hiding(question *a, const twin *t)
+static void choose_hiding(kv_question *a, const twin *t)
 {
     size_t Lk = longest(&t->pages), B = a->q.batch, H = a->q.heads, Lq = a->q.len;
     a->opts.causal = (attn_causal)test_below(3);
@@ -919,10 +809,10 @@ static void choose_hiding(question *a, const twin *t)
     if (test_below(3) == 0)
         add_blocks(a, &t->pages, 1 + test_below(12));
     if (test_below(4) == 0)
-        a->opts.mask = any_broadcast(ATTN_BOOL, B, H, Lq, Lk);
+        a->opts.mask = kv_any_broadcast(ATTN_BOOL, B, H, Lq, Lk);
     if (test_below(4) == 0)
-        add_hiding_bias(a, Lk);
-    a->opts.score_mod = test_below(5) ? NULL : modify;
+        kv_add_hiding_bias(a, Lk);
+    a->opts.score_mod = test_below(5) ? NULL : kv_modify;
     a->opts.softcap = test_below(4) ? 0 : 1.5;
     a->wants_lse = test_maybe(), a->wants_weights = test_below(3) == 0, a->wants_scores = test_below(3) == 0;
     a->opts.scores_stage = ATTN_STAGE_FINAL;
@@ -942,7 +832,7 @@ static void append_between_fences(twin *t, const slots *l, size_t count, const s
     memset(&c, 0, sizeof c);
     memset(written, 0, p->k.batch);
     c.twin = t, c.lens = lens;
-    c.k = tokens_for(t, K, any_float(), count, T_BHLD), c.v = tokens_for(t, V, any_float(), count, T_BHLD);
+    c.k = tokens_for(t, K, kv_any_float(), count, T_BHLD), c.v = tokens_for(t, V, kv_any_float(), count, T_BHLD);
     for (size_t b = 0; b < p->batch; b++)
         reserve(t, b, p->lens[b] + lens[b]);
     memcpy(saved, t->table, entries * sizeof *saved);
@@ -978,8 +868,8 @@ TEST(pages_fences)
             slots l[2];
             attn_tensor views[2];
             fenced_call call;
-            answer want;
-            question a;
+            kv_answer want;
+            kv_question a;
             twin t;
             memset(&call, 0, sizeof call);
             s.dtype = kinds[c % 4];
@@ -1004,7 +894,7 @@ TEST(pages_fences)
             append_random(&t, most * s.page_len, first);
             append_between_fences(&t, l, most * s.page_len, second);
             CHECK(holds_cache(&t));
-            begin_question(&a, test_random_tensor(kinds[n % 3], s.B, (1 + test_below(4)) * s.Hkv, Lq, s.D, T_BHLD),
+            kv_begin(&a, test_random_tensor(kinds[n % 3], s.B, (1 + test_below(4)) * s.Hkv, Lq, s.D, T_BHLD),
                            isa);
             choose_hiding(&a, &t);
             describe(&t, &a, "fences");
@@ -1015,9 +905,9 @@ TEST(pages_fences)
             if (test_maybe())
                 CHECK(test_keeps_off_fences(fenced_scratch, &call));
             {
-                answer got = blank(&a, longest(&t.pages), s.Dv);
+                kv_answer got = kv_blank(&a, longest(&t.pages), s.Dv);
                 call.out = got.out;
-                call.opts = with_outputs(a.opts, &got);
+                call.opts = kv_with_outputs(a.opts, &got);
                 if (CHECK(test_keeps_off_fences(fenced_attend, &call)) && CHECK_STATUS(call.status, ATTN_OK))
                     same_answers(&got, &want);
             }
@@ -1037,8 +927,8 @@ TEST(pages_unlisted)
         slots l[2];
         attn_tensor views[2];
         fenced_call call;
-        answer got, want;
-        question a;
+        kv_answer got, want;
+        kv_question a;
         twin t;
         memset(&call, 0, sizeof call);
         s.dtype = kinds[c % 4];
@@ -1046,7 +936,7 @@ TEST(pages_unlisted)
             l[which] = new_slots(&views[which], s, 8, 16, 0);
         t = new_twin_over(s, views[K], views[V]);
         append_random(&t, 12 * 16, NULL);
-        begin_question(&a, test_random_tensor(ATTN_F32, 1, 2, c / 4 % 2 ? 20 : 1, 8, T_BHLD), ATTN_ISA_BEST);
+        kv_begin(&a, test_random_tensor(ATTN_F32, 1, 2, c / 4 % 2 ? 20 : 1, 8, T_BHLD), ATTN_ISA_BEST);
         a.opts.causal = ATTN_CAUSAL_NONE;
         a.opts.blocks.q_len = a.q.len, a.opts.blocks.kv_len = 16;
         a.opts.blocks.index = index, a.opts.blocks.count = count;
@@ -1057,9 +947,9 @@ TEST(pages_unlisted)
         want = by_cache(&t, &a);
         CHECK(hide_unseen(&t, &a, l) == 8);
         shut_fences(&l[K]), shut_fences(&l[V]);
-        got = blank(&a, longest(&t.pages), 8);
+        got = kv_blank(&a, longest(&t.pages), 8);
         call.twin = &t, call.a = &a, call.out = got.out;
-        call.opts = with_outputs(a.opts, &got);
+        call.opts = kv_with_outputs(a.opts, &got);
         if (CHECK(test_keeps_off_fences(fenced_attend, &call)) && CHECK_STATUS(call.status, ATTN_OK))
             same_answers(&got, &want);
         free_slots(&l[K]), free_slots(&l[V]);
@@ -1078,8 +968,8 @@ TEST(pages_scores_of_hidden)
             slots l[2];
             attn_tensor views[2];
             fenced_call call;
-            question a;
-            answer got, want;
+            kv_question a;
+            kv_answer got, want;
             twin t;
             memset(&call, 0, sizeof call);
             s.dtype = kinds[c % 4];
@@ -1087,7 +977,7 @@ TEST(pages_scores_of_hidden)
                 l[which] = new_slots(&views[which], s, 4, 16, 0);
             t = new_twin_over(s, views[K], views[V]);
             append_random(&t, 96, NULL);
-            begin_question(&a, test_random_tensor(ATTN_F32, 1, 2, Lq, 4, T_BHLD), ATTN_ISA_BEST);
+            kv_begin(&a, test_random_tensor(ATTN_F32, 1, 2, Lq, 4, T_BHLD), ATTN_ISA_BEST);
             a.opts.window.on = 1, a.opts.window.left = 20, a.opts.window.right = 0;
             a.opts.scores_stage = (attn_stage)stage;
             a.wants_scores = 1;
@@ -1100,9 +990,9 @@ TEST(pages_scores_of_hidden)
                 if (!sees_page(&t, &a, 0, page))
                     *entry(&t, 0, page) = UINT32_MAX - (uint32_t)page;
             shut_fences(&l[K]), shut_fences(&l[V]);
-            got = blank(&a, 96, 4);
+            got = kv_blank(&a, 96, 4);
             call.twin = &t, call.a = &a, call.out = got.out;
-            call.opts = with_outputs(a.opts, &got);
+            call.opts = kv_with_outputs(a.opts, &got);
             test_freeze();
             CHECK(test_keeps_off_fences(fenced_attend, &call));
             CHECK(call.status == ATTN_OK || (stage < 2 && call.status == ATTN_ERR_VALUE && test_wrote_nothing()));
@@ -1130,8 +1020,8 @@ TEST(pages_append)
         t = new_twin(s);
         for (int step = 0; step < 5; step++) {
             size_t L = test_below(9), lens[MOST_ITEMS], rows = 0, before[MOST_ITEMS];
-            attn_tensor k = tokens_for(&t, K, any_float(), L, (int)test_below(T_LAYOUTS));
-            attn_tensor v = tokens_for(&t, V, any_float(), L, (int)test_below(T_LAYOUTS)), *wrote;
+            attn_tensor k = tokens_for(&t, K, kv_any_float(), L, (int)test_below(T_LAYOUTS));
+            attn_tensor v = tokens_for(&t, V, kv_any_float(), L, (int)test_below(T_LAYOUTS)), *wrote;
             int all = test_maybe();
             test_case("append %s, %zu x %zu pages of %zu x %zu, %zu, layout %d: step %d", test_dtype_name(s.dtype), s.B,
                       s.Hkv, s.page_len, s.D, s.Dv, s.layout, step);
@@ -1245,7 +1135,7 @@ TEST(pages_fork)
         shape s = {2, 2, 5, 6, 1, 0, 0, ATTN_F32, 0};
         size_t tokens = 1 + test_below(400), only_first[2], pages;
         attn_tensor k, v;
-        question a;
+        kv_question a;
         twin t;
         s.dtype = kinds[n % 4];
         s.page_len = page_lens[n / 4];
@@ -1266,7 +1156,7 @@ TEST(pages_fork)
         }
         t.pages.lens[1] = tokens;
         for (int step = 0; step < 3; step++) {
-            begin_question(&a, test_random_tensor(ATTN_F32, 2, 4, step == 1 ? 12 : 1, 5, T_BHLD), ATTN_ISA_BEST);
+            kv_begin(&a, test_random_tensor(ATTN_F32, 2, 4, step == 1 ? 12 : 1, 5, T_BHLD), ATTN_ISA_BEST);
             a.wants_lse = 1;
             describe(&t, &a, "fork");
             CHECK(holds_cache(&t));
@@ -1294,7 +1184,7 @@ TEST(pages_recycled)
         t = new_twin(s);
         while (t.pages.lens[0] < tokens) {
             attn_tensor k = tokens_for(&t, K, ATTN_F32, chunk, T_BHLD), v = tokens_for(&t, V, ATTN_F32, chunk, T_BHLD);
-            question a;
+            kv_question a;
             for (size_t b = 0; b < 2; b++) { /* each item uses every other page in turn */
                 size_t end = pages_of(&t.pages, t.pages.lens[b] + chunk);
                 for (size_t page = pages_of(&t.pages, t.pages.lens[b]); page < end; page++)
@@ -1304,7 +1194,7 @@ TEST(pages_recycled)
             for (size_t b = 0; b < 2; b++)
                 for (size_t page = 0; (page + 1) * s.page_len + left + chunk <= t.pages.lens[b]; page++)
                     *entry(&t, b, page) = 0xdeadbeef;
-            begin_question(&a, test_random_tensor(ATTN_F16, 2, 3, chunk, 8, T_BHLD), ATTN_ISA_BEST);
+            kv_begin(&a, test_random_tensor(ATTN_F16, 2, 3, chunk, 8, T_BHLD), ATTN_ISA_BEST);
             a.opts.window.on = 1, a.opts.window.left = (ptrdiff_t)left, a.opts.window.right = -1;
             a.wants_lse = a.wants_weights = 1;
             describe(&t, &a, "recycled");
@@ -1371,12 +1261,12 @@ TEST(pages_empty)
     }
     for (size_t n = 0; n < 4; n++) { /* no values */
         shape s = {2, 2, 3, 0, 4, 3, 6, ATTN_F32, 0};
-        question a;
+        kv_question a;
         twin t;
         s.dtype = kinds[n];
         t = new_twin(s);
         append_random(&t, 11, NULL);
-        begin_question(&a, test_random_tensor(ATTN_F32, 2, 4, 3, 3, T_BHLD), ATTN_ISA_BEST);
+        kv_begin(&a, test_random_tensor(ATTN_F32, 2, 4, 3, 3, T_BHLD), ATTN_ISA_BEST);
         a.wants_lse = a.wants_weights = 1;
         describe(&t, &a, "no values");
         compare(&t, &a);
@@ -1522,14 +1412,14 @@ enum {
     X(Q_LENS_LONG, A_Q_LENS, VALUE, "opts.q_lens: ", c->many[1] = S_LQ + 1)                                            \
     X(ISA_UNKNOWN, A_ISA, VALUE, "ctx.isa: ", c->ctx.isa = (attn_isa)77)                                               \
     X(OUT_OVER_Q, A_OUT | A_Q, ALIAS, "out, q: ", c->out.data = c->q.data)                                             \
-    X(OUT_OVER_K, A_OUT, ALIAS, "out, pages.k: ", c->out.data = data_of(c->pages.k))                                   \
-    X(OUT_OVER_V, A_OUT, ALIAS, "out, pages.v: ", c->out.data = data_of(c->pages.v))                                   \
+    X(OUT_OVER_K, A_OUT, ALIAS, "out, pages.k: ", c->out.data = kv_aligned(c->pages.k))                                \
+    X(OUT_OVER_V, A_OUT, ALIAS, "out, pages.v: ", c->out.data = kv_aligned(c->pages.v))                                \
     X(OUT_OVER_TABLE, A_OUT, ALIAS, "out, pages.table: ", c->out.data = c->table)                                      \
     X(OUT_OVER_LENS, A_OUT, ALIAS, "out, pages.lens: ", c->out.data = c->lens)                                         \
     X(LSE_OVER_K_SCALES, A_LSE | A_PAGES_K | A_K_SCALES, ALIAS, NULL, o->lse.data = c->pages.k_scales)                 \
     X(LSE_OVER_V_SCALES, A_LSE | A_PAGES_V | A_V_SCALES, ALIAS, NULL, o->lse.data = c->pages.v_scales)                 \
-    X(WEIGHTS_OVER_K, A_WEIGHTS, ALIAS, NULL, o->weights.data = data_of(c->pages.k))                                   \
-    X(SCORES_OVER_V, A_SCORES, ALIAS, NULL, o->scores.data = data_of(c->pages.v))                                      \
+    X(WEIGHTS_OVER_K, A_WEIGHTS, ALIAS, NULL, o->weights.data = kv_aligned(c->pages.k))                                \
+    X(SCORES_OVER_V, A_SCORES, ALIAS, NULL, o->scores.data = kv_aligned(c->pages.v))                                   \
     X(SCRATCH_OVER_K, A_SCRATCH, ALIAS, NULL, c->ctx.scratch = c->pages.k.data)                                        \
     X(SCRATCH_OVER_TABLE, A_SCRATCH, ALIAS, NULL, c->ctx.scratch = (char *)c->table + 1)                               \
     X(SCRATCH_SHORT, A_SCRATCH, NOMEM, "ctx.scratch: ", c->ctx.scratch_size = 1)                                       \
@@ -1552,11 +1442,6 @@ typedef struct attend_call {
     size_t *lens, many[S_B];
     ptrdiff_t offsets[S_B];
 } attend_call;
-
-static void *data_of(attn_tensor t) /* aligned for any output */
-{
-    return (void *)(((uintptr_t)t.data + 7) / 8 * 8);
-}
 
 static attn_status inflict_attend(attend_call *c, int kind)
 {
@@ -1773,9 +1658,9 @@ enum { A_K = 128, A_V = 256, A_ROWS = 512 };
     X(TO_TABLE_OVER_LENS, A_LENS | A_TABLE, ALIAS,                                                                     \
       c->pages.lens = memcpy(zeros(9), c->pages.lens, 3 * sizeof(size_t)), c->pages.table = (void *)c->pages.lens /*   \
       all of these are numbers of pages, too */)                                                                       \
-    X(ROW_K_OVER_K, A_K, ALIAS, c->k.data = data_of(c->t.pages.k))                                                     \
-    X(ROW_V_OVER_K, A_V, ALIAS, c->v.data = data_of(c->t.pages.k))                                                     \
-    X(ROW_V_OVER_V, A_V, ALIAS, c->v.data = data_of(c->t.pages.v))                                                     \
+    X(ROW_K_OVER_K, A_K, ALIAS, c->k.data = kv_aligned(c->t.pages.k))                                                  \
+    X(ROW_V_OVER_K, A_V, ALIAS, c->v.data = kv_aligned(c->t.pages.k))                                                  \
+    X(ROW_V_OVER_V, A_V, ALIAS, c->v.data = kv_aligned(c->t.pages.v))                                                  \
     X(ROWS_OVER_LENS, A_ROWS | A_LENS, ALIAS, c->rows = c->pages.lens)
 
 enum append_fault { APPEND_FAULT_LIST(FAULT_NUMBER) APPEND_FAULTS };
@@ -1848,17 +1733,17 @@ TEST(pages_scratch)
 {
     static const size_t widths[] = {1, 2, 4}, grows[] = {0, 1, 130, 500, 369};
     static const size_t lens_of_pages[] = {1, 20, 100, 250};
-    enum { EDGE = 96 };
     size_t most = 0;
     FOR_EACH_ISA (isa)
         for (int kind = 0; kind < 16; kind++) {
             shape s = {1, 1, 12, 7, 1, 0, 0, ATTN_F32, 0};
             size_t first[3] = {0}, Lq = kind % 3 ? 1 : 19;
-            attn_tensor q = test_random_tensor(ATTN_F32, 1, 2, Lq, 12, T_BHLD);
-            attn_tensor out = test_tensor(ATTN_F32, 1, 2, Lq, 7, T_BHLD),
-                        want = test_tensor(ATTN_F32, 1, 2, Lq, 7, T_BHLD);
+            attn_tensor want = test_tensor(ATTN_F32, 1, 2, Lq, 7, T_BHLD);
             attn_opts opts = {0};
             twin t;
+            kv_call c = {NULL, &t.pages, {0}, {0}, &opts};
+            c.q = test_random_tensor(ATTN_F32, 1, 2, Lq, 12, T_BHLD);
+            c.out = test_tensor(ATTN_F32, 1, 2, Lq, 7, T_BHLD);
             if (test_quick && (kind + (int)isa) % 5)
                 continue;
             s.dtype = kinds[kind % 4];
@@ -1872,39 +1757,13 @@ TEST(pages_scratch)
                       s.page_len, Lq);
             for (size_t n = 0; n < COUNT(grows); n++) {
                 attn_ctx plain = test_ctx(isa);
+                size_t tasks;
                 append_random(&t, grows[n], NULL);
-                CHECK_STATUS(attn_kv_cache_attend(want, q, &t.cache, &opts, &plain), ATTN_OK);
-                for (size_t w = 0; w < 3; w++)
-                    for (int threads = 0; threads < 2; threads++) {
-                        test_runner runner;
-                        size_t bytes = 0;
-                        unsigned char *memory;
-                        attn_ctx ctx = plain;
-                        int intact = 1;
-                        long calls;
-                        ctx.parallel =
-                            threads ? test_threads(&runner, widths[w]) : test_serial_backwards(&runner, widths[w]);
-                        CHECK_STATUS(attn_kv_pages_scratch(&bytes, out, q, &t.pages, &opts, &ctx), ATTN_OK);
-                        if (n == 0)
-                            first[w] = bytes;
-                        CHECK(bytes == first[w]);
-                        memory = test_block(bytes + 2 * EDGE + 1);
-                        ctx.scratch = memory + EDGE + n % 2;
-                        ctx.scratch_size = bytes;
-                        test_fill_tensor(out, 7);
-                        calls = test_memory_state.calls;
-                        CHECK_STATUS(attn_kv_pages_attend(out, q, &t.pages, &opts, &ctx), ATTN_OK);
-                        CHECK(test_memory_state.calls == calls && runner.most <= widths[w]);
-                        most = runner.most > most ? runner.most : most;
-                        CHECK(test_same_tensor_bits(out, want));
-                        for (size_t i = 0; i < EDGE; i++)
-                            intact &= memory[i] == 0xff && memory[EDGE + 1 + bytes + i] == 0xff;
-                        CHECK(intact);
-                        ctx.scratch_size = n + 1 == COUNT(grows) ? bytes - 1 : 1; /* full: nothing to spare */
-                        test_fill_tensor(out, 7);
-                        CHECK_STATUS(attn_kv_pages_attend(out, q, &t.pages, &opts, &ctx), ATTN_ERR_NOMEM);
-                        CHECK(test_tensor_get(out, 0, 1, 0, 6) == 7);
-                    }
+                CHECK_STATUS(attn_kv_cache_attend(want, c.q, &t.cache, &opts, &plain), ATTN_OK);
+                tasks = kv_check_scratch(&c, isa, widths, first, 3, n + 1 == COUNT(grows), n % 2 == 1); /* full */
+                most = tasks > most ? tasks : most;
+                CHECK_STATUS(attn_kv_pages_attend(c.out, c.q, &t.pages, &opts, &plain), ATTN_OK);
+                CHECK(test_same_tensor_bits(c.out, want));
             }
             test_release();
         }
@@ -1919,20 +1778,20 @@ TEST(pages_scratch_grows)
         for (size_t width = 1; width < 5; width++) {
             shape s = {3, 2, 9, 5, 1, 0, 0, ATTN_F32, 0};
             size_t bytes = 0, now = 0;
-            question a;
+            kv_question a;
             twin t;
             s.dtype = kinds[kind % 4];
             s.page_len = kind / 4 ? 16 : 100;
             s.stride = 400 / s.page_len;
             s.pages = s.B * s.stride;
             t = new_twin(s);
-            begin_question(&a, test_random_tensor(ATTN_F16, 3, 4, 2, 9, T_STEP), ATTN_ISA_BEST);
+            kv_begin(&a, test_random_tensor(ATTN_F16, 3, 4, 2, 9, T_STEP), ATTN_ISA_BEST);
             a.opts.window.on = 1, a.opts.window.left = 100, a.opts.window.right = 0;
             a.wants_lse = a.wants_weights = 1;
             a.ctx.parallel = test_serial_backwards(&a.runner, width);
             for (int n = 0; n < 6; n++) {
-                answer r = blank(&a, longest(&t.pages), 5);
-                attn_opts o = with_outputs(a.opts, &r);
+                kv_answer r = kv_blank(&a, longest(&t.pages), 5);
+                attn_opts o = kv_with_outputs(a.opts, &r);
                 attn_tensor mask = test_random_tensor(ATTN_BOOL, 1, 1, 2, longest(&t.pages), T_BHLD);
                 if (n == 0) /* no elements yet: it need not lie anywhere */
                     mask.data = o.weights.data = NULL;
@@ -1968,13 +1827,13 @@ TEST(pages_no_memory)
 {
     for (int kind = 0; kind < 4; kind++) {
         shape s = {2, 2, 200, 190, 16, 6, 12, ATTN_F32, 0};
-        attn_tensor q = test_random_tensor(ATTN_F32, 2, 2, 3, 200, T_BHLD),
-                    out = test_tensor(ATTN_F32, 2, 2, 3, 190, T_BHLD);
         attn_tensor k = test_random_tensor(ATTN_F64, 2, 2, 64, 200, T_TURNED);
         attn_tensor v = test_random_tensor(ATTN_F16, 2, 2, 64, 190, T_FLIPPED);
-        attn_status status = ATTN_ERR_NOMEM;
-        long live = test_memory_state.live, calls = test_memory_state.calls, failed = 0;
+        long calls = test_memory_state.calls;
         twin t;
+        kv_call c = {NULL, &t.pages, {0}, {0}, NULL};
+        c.q = test_random_tensor(ATTN_F32, 2, 2, 3, 200, T_BHLD);
+        c.out = test_tensor(ATTN_F32, 2, 2, 3, 190, T_BHLD);
         s.dtype = kinds[kind];
         t = new_twin(s);
         test_case("no memory, %s", test_dtype_name(s.dtype));
@@ -1982,19 +1841,7 @@ TEST(pages_no_memory)
         append(&t, k, v, NULL);
         CHECK(test_memory_state.calls == calls && holds_cache(&t));
         test_memory_state.fail_all = 0;
-        for (long at = 1; status != ATTN_OK && at < 10; at++) {
-            test_freeze();
-            test_memory_state.fail_at = at;
-            status = attn_kv_pages_attend(out, q, &t.pages, NULL, NULL);
-            if (status != ATTN_OK) {
-                CHECK(status == ATTN_ERR_NOMEM && test_wrote_nothing());
-                failed++;
-            }
-            CHECK(test_memory_state.live == live);
-        }
-        test_memory_state.fail_at = 0;
-        CHECK_STATUS(status, ATTN_OK);
-        CHECK(failed > 0);
+        kv_check_no_memory(&c);
         test_release();
     }
 }
