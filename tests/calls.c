@@ -56,6 +56,19 @@ attn_mat as_mat(attn_tensor t)
     return m;
 }
 
+attn_tensor of_mat(attn_mat m)
+{
+    attn_tensor t = {NULL, m.dtype, 1, 1, m.rows, m.cols, 0, 0, m.row_stride, m.col_stride}, none = {0};
+    t.data = m.data;
+    return test_absent_mat(m) ? none : t;
+}
+
+attn_tensor of_floats(const float *x, size_t count)
+{
+    attn_tensor none = {0};
+    return x ? attn_bhld(x, ATTN_F32, 1, 1, 1, count) : none;
+}
+
 length_table lengths_of(size_t B, size_t most)
 {
     length_table n;

@@ -5,6 +5,8 @@
 
 #include "sdpa.h"
 
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
 /* ---- faults: something wrong done to one argument, or to a set of them, of a call that was right ----
    A list of them has rows X(name, arguments, status, what is done), and is an enum, a table, and the cases of the switch
    that does it, which returns the status; or ATTN_OK where what is done says ONLY_IF, and that does not hold. */
@@ -42,6 +44,8 @@ attn_tensor tensor(attn_dtype dtype, size_t B, size_t H, size_t L, size_t D); /*
 attn_tensor filled(attn_dtype dtype, size_t B, size_t H, size_t L, size_t D); /* packed, random */
 size_t size_of(attn_tensor t);                                                /* its elements */
 attn_mat as_mat(attn_tensor t);                                               /* its rows, of one head */
+attn_tensor of_mat(attn_mat m);                                               /* the other way; absent if that is */
+attn_tensor of_floats(const float *x, size_t count);                          /* one row; absent if NULL */
 
 /* Four times B + 1 numbers: `most` for each item; one more for the last; SIZE_MAX for it and 0 for others. */
 typedef struct length_table {

@@ -43,6 +43,16 @@ layer make_layer(shape n, attn_dtype dtype, unsigned with);
 /* Fresh outputs, of the types and layouts of these numbers; weights: 0 none, 1 for each head, 2 their mean. */
 void make_outputs(layer *t, attn_dtype type, int weights, int others, int layout);
 
+/* Numbers of heads, biases and every option to a layer of `usual_layer`, as tests of statuses want them. */
+extern const shape usual_layer, empty_layers[9];
+void give_everything(layer *t);
+
+layer layer_item(const layer *all, size_t b);   /* that item alone, with its part of every option */
+attn_tensor item_of(attn_tensor t, size_t b);   /* of a batch, or of what is broadcast or absent */
+
+/* One item of L rows, of which the first `exist` have memory, which ends (or, backwards, begins) at a fence. */
+attn_tensor fenced_tokens(attn_dtype dtype, size_t L, size_t E, size_t exist, int backwards);
+
 real fit(real x, test_mode mode); /* rounded as the mode says */
 int zero_row(attn_tensor t, size_t b, size_t h, size_t i);
 

@@ -199,3 +199,61 @@ attn_tensor lengths_mask(const size_t *lens, size_t B, size_t Lk)
             *(unsigned char *)test_tensor_at(mask, b, 0, 0, j) = j < lens[b];
     return mask;
 }
+
+attn_tensor item_of(attn_tensor t, size_t b)
+{
+    if (test_absent_tensor(t))
+        return t;
+    if (t.batch > 1)
+        t.data = test_tensor_at(t, b, 0, 0, 0);
+    t.batch = 1;
+    return t;
+}
+
+layer layer_item(const layer *all, size_t b)
+{
+    layer part = *all;
+    part.q = item_of(all->q, b), part.k = item_of(all->k, b), part.v = item_of(all->v, b);
+    part.out = item_of(all->out, b);
+    part.o.mask = item_of(all->o.mask, b), part.o.bias = item_of(all->o.bias, b);
+    part.o.lse = item_of(all->o.lse, b), part.o.weights = item_of(all->o.weights, b);
+    part.o.scores = item_of(all->o.scores, b);
+    part.o.q_lens = all->o.q_lens ? all->o.q_lens + b : NULL;
+    part.o.kv_lens = all->o.kv_lens ? all->o.kv_lens + b : NULL;
+    part.o.causal_offset = all->o.causal_offset ? all->o.causal_offset + b : NULL;
+    part.n.B = 1;
+    return part;
+}
+
+attn_tensor fenced_tokens(attn_dtype dtype, size_t L, size_t E, size_t exist, int backwards)
+{
+    attn_tensor t = {NULL, dtype, 1, 1, L, E, 0, 0, 0, 1};
+    attn_tensor there;
+    size_t row = E * test_size(dtype);
+    char *memory = test_fenced(exist * row, backwards);
+    t.data = backwards && exist ? memory + (exist - 1) * row : memory;
+    t.len_stride = backwards ? -(ptrdiff_t)E : (ptrdiff_t)E;
+    there = t;
+    there.len = exist;
+    test_scatter(there, test_random());
+    return t;
+}
+
+const shape usual_layer = {2, 4, 2, 3, 200, 3, 40, 6, 7, 8, 9};
+
+const shape empty_layers[] = {
+    {0, 4, 2, 3, 5, 4, 6, 7, 8, 9, 10}, {2, 4, 2, 0, 5, 4, 6, 7, 8, 9, 10}, {2, 4, 2, 3, 0, 4, 6, 7, 8, 9, 10},
+    {2, 4, 2, 3, 5, 4, 0, 7, 8, 9, 10}, {2, 4, 2, 3, 5, 4, 6, 0, 8, 9, 10}, {2, 4, 2, 3, 5, 4, 6, 7, 0, 9, 10},
+    {2, 4, 2, 3, 5, 4, 6, 7, 8, 0, 10}, {2, 4, 2, 3, 5, 4, 6, 7, 8, 9, 0},  {0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0}};
+
+void give_everything(layer *t)
+{
+    size_t *lens = test_block(4 * sizeof *lens);
+    t->w.bq = random_floats(12), t->w.bk = random_floats(6), t->w.bv = random_floats(80), t->w.bo = random_floats(9);
+    t->w.kv_heads = 2;
+    t->o.mask = test_random_tensor(ATTN_BOOL, 2, 4, 3, 200, T_BHLD);
+    t->o.bias = test_random_tensor(ATTN_F32, 2, 4, 3, 200, T_BHLD);
+    lens[0] = lens[1] = 3, lens[2] = lens[3] = 100;
+    t->o.q_lens = lens, t->o.kv_lens = lens + 2;
+    t->o.alibi_slopes = random_floats(4), t->o.sinks = random_floats(4);
+}

@@ -18,8 +18,6 @@ typedef struct shape {
 static const attn_dtype kinds[] = {ATTN_F32, ATTN_F16, ATTN_BF16, ATTN_I8};
 static const attn_dtype floats[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
 /* The second of three layers of llama2.c's [layer][B][capacity][Hkv][D]. */
 static attn_tensor in_layers(attn_dtype dtype, shape s, size_t D)
 {

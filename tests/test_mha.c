@@ -2,8 +2,6 @@
 #include "calls.h"
 #include "mha.h"
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
 static const attn_dtype floats[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
 static const size_t widths[] = {1, 2, 3, 7};
 
@@ -241,16 +239,6 @@ TEST(mha_of_identities)
         }
 }
 
-static attn_tensor item_of(attn_tensor t, size_t b) /* of a batch, or of what is broadcast */
-{
-    if (test_absent_tensor(t))
-        return t;
-    if (t.batch > 1)
-        t.data = test_tensor_at(t, b, 0, 0, 0);
-    t.batch = 1;
-    return t;
-}
-
 /* An item has the bits that it has alone, and beside others that are NaN. */
 TEST(mha_batch)
 {
@@ -266,16 +254,7 @@ TEST(mha_batch)
             test_case("case %zu, %s", n, attn_isa_string(isa));
             run_at(&all, isa, 0, widths[n % 4], 0);
             for (size_t b = 0; b < d.B; b++) {
-                layer part = all;
-                part.q = item_of(all.q, b), part.k = item_of(all.k, b), part.v = item_of(all.v, b);
-                part.out = item_of(all.out, b);
-                part.o.mask = item_of(all.o.mask, b), part.o.bias = item_of(all.o.bias, b);
-                part.o.lse = item_of(all.o.lse, b), part.o.weights = item_of(all.o.weights, b);
-                part.o.scores = item_of(all.o.scores, b);
-                part.o.q_lens = all.o.q_lens ? all.o.q_lens + b : NULL;
-                part.o.kv_lens = all.o.kv_lens ? all.o.kv_lens + b : NULL;
-                part.o.causal_offset = all.o.causal_offset ? all.o.causal_offset + b : NULL;
-                part.n.B = 1;
+                layer part = layer_item(&all, b);
                 one = with_fresh_outputs(&part);
                 if ((u = all.o.score_mod_user) != NULL)
                     u->b0 = b;
@@ -459,21 +438,6 @@ TEST(mha_empty_rows)
 
 /* ---- what is never read ---- */
 
-/* One item of L rows, of which the first `exist` have memory, which ends (or, backwards, begins) at a fence. */
-static attn_tensor fenced_rows(attn_dtype dtype, size_t L, size_t E, size_t exist, int backwards)
-{
-    attn_tensor t = {NULL, dtype, 1, 1, L, E, 0, 0, 0, 1};
-    attn_tensor there;
-    size_t row = E * test_size(dtype);
-    char *memory = test_fenced(exist * row, backwards);
-    t.data = backwards && exist ? memory + (exist - 1) * row : memory;
-    t.len_stride = backwards ? -(ptrdiff_t)E : (ptrdiff_t)E;
-    there = t;
-    there.len = exist;
-    test_scatter(there, test_random());
-    return t;
-}
-
 TEST(mha_fences)
 {
     static const size_t keys[][2] = {{5, 0}, {4, 4}, {7, 3}, {9, 8}, {31, 17}, {130, 129}, {140, 128}, {260, 99}};
@@ -491,9 +455,9 @@ TEST(mha_fences)
             c.ctx.isa = isa;
             c.t = make_layer(d, dtype, WITH_BIASES | WITH_LAYOUTS);
             make_outputs(&c.t, c.t.out.dtype, n % 3 == 0 ? 1 : 2 * (n % 3 == 1), test_maybe() ? 4 : 0, 0);
-            c.t.k = fenced_rows(dtype, d.Lk, d.Ek, valid[0], backwards);
-            c.t.v = fenced_rows(dtype, d.Lk, d.Ev, valid[0], backwards);
-            c.t.q = fenced_rows(dtype, d.Lq, d.Eq, d.Lq, test_maybe());
+            c.t.k = fenced_tokens(dtype, d.Lk, d.Ek, valid[0], backwards);
+            c.t.v = fenced_tokens(dtype, d.Lk, d.Ev, valid[0], backwards);
+            c.t.q = fenced_tokens(dtype, d.Lq, d.Eq, d.Lq, test_maybe());
             c.t.o.kv_lens = valid;
             c.t.o.q_lens = test_maybe() ? valid + 1 : NULL;
             c.ctx.parallel = test_serial_backwards(&r, 1 + n % 3);
@@ -731,20 +695,10 @@ static const subject mha = {"attn_mha", arg_names, ARGS, FAULTS, -1, A_SCRATCH, 
 
 static call_state good_call(void)
 {
-    static const shape usual = {2, 4, 2, 3, 200, 3, 40, 6, 7, 8, 9};
-    call_state c = {0};
-    size_t *lens = test_block(4 * sizeof *lens);
-    c.t = make_layer(usual, ATTN_F32, 0);
-    c.t.w.bq = random_floats(12), c.t.w.bk = random_floats(6), c.t.w.bv = random_floats(80),
-    c.t.w.bo = random_floats(9);
-    c.t.w.kv_heads = 2;
-    make_outputs(&c.t, ATTN_F32, 1, 4 + 32, 0);
-    c.t.o.mask = test_random_tensor(ATTN_BOOL, 2, 4, 3, 200, T_BHLD);
-    c.t.o.bias = test_random_tensor(ATTN_F32, 2, 4, 3, 200, T_BHLD);
-    lens[0] = lens[1] = 3, lens[2] = lens[3] = 100;
-    c.t.o.q_lens = lens, c.t.o.kv_lens = lens + 2;
-    c.t.o.alibi_slopes = random_floats(4), c.t.o.sinks = random_floats(4);
-    return c;
+    layer t = make_layer(usual_layer, ATTN_F32, 0);
+    make_outputs(&t, ATTN_F32, 1, 4 + 32, 0);
+    give_everything(&t);
+    return call_of(&t, ATTN_ISA_BEST);
 }
 
 TEST(mha_status)
@@ -881,12 +835,8 @@ TEST(mha_status_overlap)
 
 TEST(mha_status_empty_shapes)
 {
-    static const shape shapes[] = {
-        {0, 4, 2, 3, 5, 4, 6, 7, 8, 9, 10}, {2, 4, 2, 0, 5, 4, 6, 7, 8, 9, 10}, {2, 4, 2, 3, 0, 4, 6, 7, 8, 9, 10},
-        {2, 4, 2, 3, 5, 4, 0, 7, 8, 9, 10}, {2, 4, 2, 3, 5, 4, 6, 0, 8, 9, 10}, {2, 4, 2, 3, 5, 4, 6, 7, 0, 9, 10},
-        {2, 4, 2, 3, 5, 4, 6, 7, 8, 0, 10}, {2, 4, 2, 3, 5, 4, 6, 7, 8, 9, 0},  {0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0}};
-    for (size_t n = 0; n < COUNT(shapes) * 4; n++) {
-        shape d = shapes[n / 4];
+    for (size_t n = 0; n < COUNT(empty_layers) * 4; n++) {
+        shape d = empty_layers[n / 4];
         layer t = make_layer(d, floats[n % 4], WITH_BIASES | WITH_OUTPUTS | WITH_NUMBERS), bad;
         test_case("shape %zu, %s", n / 4, test_dtype_name(floats[n % 4]));
         check_layer(&t, 2);

@@ -4,8 +4,6 @@
 #include "calls.h"
 #include "mha.h"
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
 static const attn_dtype floats[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
 static const size_t widths[] = {1, 2, 3, 7};
 static const shape large = {3, 6, 2, 37, 150, 20, 12, 48, 40, 33, 50};
@@ -24,23 +22,9 @@ typedef struct pass {
     attn_mha_grads g;
 } pass;
 
-static attn_tensor of_mat(attn_mat m)
-{
-    attn_tensor t = {NULL, m.dtype, 1, 1, m.rows, m.cols, 0, 0, m.row_stride, m.col_stride};
-    static const attn_tensor none;
-    t.data = m.data;
-    return test_absent_mat(m) ? none : t;
-}
-
 static size_t width_of(const shape *n, int bias)
 {
     return bias == OF_BQ ? n->H * n->D : bias == OF_BK ? n->Hkv * n->D : bias == OF_BV ? n->Hkv * n->Dv : n->E;
-}
-
-static attn_tensor of_array(const float *x, size_t count)
-{
-    static const attn_tensor none;
-    return x ? attn_bhld(x, ATTN_F32, 1, 1, 1, count) : none;
 }
 
 /* An input, its weights or bias as a tensor; of a bias that is not given, absent. */
@@ -51,7 +35,7 @@ static attn_tensor input_of(const layer *t, int which)
     const float *const biases[] = {t->w.bq, t->w.bk, t->w.bv, t->w.bo};
     if (which <= OF_V)
         return inputs[which];
-    return which <= OF_WO ? of_mat(mats[which - OF_WQ]) : of_array(biases[which - OF_BQ], width_of(&t->n, which));
+    return which <= OF_WO ? of_mat(mats[which - OF_WQ]) : of_floats(biases[which - OF_BQ], width_of(&t->n, which));
 }
 
 static attn_tensor grad_of(const pass *p, int which)
@@ -61,7 +45,7 @@ static attn_tensor grad_of(const pass *p, int which)
     const float *const biases[] = {p->g.bq, p->g.bk, p->g.bv, p->g.bo};
     if (which <= OF_V)
         return inputs[which];
-    return which <= OF_WO ? of_mat(mats[which - OF_WQ]) : of_array(biases[which - OF_BQ], width_of(&p->t.n, which));
+    return which <= OF_WO ? of_mat(mats[which - OF_WQ]) : of_floats(biases[which - OF_BQ], width_of(&p->t.n, which));
 }
 
 static void set_grad(pass *p, int which, attn_tensor t)
@@ -658,16 +642,6 @@ TEST(mha_backward_hidden)
         }
 }
 
-static attn_tensor item_of(attn_tensor t, size_t b) /* of a batch, or of what is broadcast */
-{
-    if (test_absent_tensor(t))
-        return t;
-    if (t.batch > 1)
-        t.data = test_tensor_at(t, b, 0, 0, 0);
-    t.batch = 1;
-    return t;
-}
-
 /* The gradients of an item's inputs are those that it has alone; those of weights and biases add up. */
 TEST(mha_backward_batch)
 {
@@ -689,13 +663,8 @@ TEST(mha_backward_batch)
             }
             for (size_t b = 0; b < d.B; b++) {
                 part = all;
-                part.t.n.B = 1;
-                part.t.q = item_of(all.t.q, b), part.t.k = item_of(all.t.k, b), part.t.v = item_of(all.t.v, b);
+                part.t = layer_item(&all.t, b);
                 part.dout = item_of(all.dout, b);
-                part.t.o.mask = item_of(all.t.o.mask, b), part.t.o.bias = item_of(all.t.o.bias, b);
-                part.t.o.q_lens = all.t.o.q_lens ? all.t.o.q_lens + b : NULL;
-                part.t.o.kv_lens = all.t.o.kv_lens ? all.t.o.kv_lens + b : NULL;
-                part.t.o.causal_offset = all.t.o.causal_offset ? all.t.o.causal_offset + b : NULL;
                 make_grads(&part, EVERY, 0, n);
                 run_at(&part, isa, 0, widths[(n + b) % 4], 1);
                 for (int i = 0; i < OF_ALL; i++) {
@@ -724,21 +693,6 @@ TEST(mha_backward_batch)
 
 /* ---- what is never read ---- */
 
-/* One item of L rows, of which the first `exist` have memory, which ends (or, backwards, begins) at a fence. */
-static attn_tensor fenced_rows(attn_dtype dtype, size_t L, size_t E, size_t exist, int backwards)
-{
-    attn_tensor t = {NULL, dtype, 1, 1, L, E, 0, 0, 0, 1};
-    attn_tensor there;
-    size_t row = E * test_size(dtype);
-    char *memory = test_fenced(exist * row, backwards);
-    t.data = backwards && exist ? memory + (exist - 1) * row : memory;
-    t.len_stride = backwards ? -(ptrdiff_t)E : (ptrdiff_t)E;
-    there = t;
-    there.len = exist;
-    test_scatter(there, test_random());
-    return t;
-}
-
 TEST(mha_backward_fences)
 {
     static const size_t keys[][2] = {{5, 0}, {4, 4}, {7, 3}, {9, 8}, {31, 17}, {130, 129}, {140, 128}, {260, 99}};
@@ -753,10 +707,10 @@ TEST(mha_backward_fences)
             d.Lk = keys[n % COUNT(keys)][0], valid[0] = keys[n % COUNT(keys)][1];
             valid[1] = test_below(d.Lq + 1);
             c.p = make_pass(d, dtype, WITH_BIASES | WITH_LAYOUTS);
-            c.p.t.k = fenced_rows(dtype, d.Lk, d.Ek, valid[0], test_maybe());
-            c.p.t.v = fenced_rows(dtype, d.Lk, d.Ev, valid[0], test_maybe());
-            c.p.t.q = fenced_rows(dtype, d.Lq, d.Eq, valid[1], test_maybe());
-            c.p.dout = fenced_rows(dtype, d.Lq, d.E, valid[1], test_maybe());
+            c.p.t.k = fenced_tokens(dtype, d.Lk, d.Ek, valid[0], test_maybe());
+            c.p.t.v = fenced_tokens(dtype, d.Lk, d.Ev, valid[0], test_maybe());
+            c.p.t.q = fenced_tokens(dtype, d.Lq, d.Eq, valid[1], test_maybe());
+            c.p.dout = fenced_tokens(dtype, d.Lq, d.E, valid[1], test_maybe());
             c.p.t.o.kv_lens = valid;
             c.p.t.o.q_lens = valid + 1;
             c.ctx.isa = isa;
@@ -968,19 +922,9 @@ static const subject backward = {"attn_mha_backward", arg_names, ARGS, FAULTS, -
 
 static call_state good_call(void)
 {
-    static const shape usual = {2, 4, 2, 3, 200, 3, 40, 6, 7, 8, 9};
-    call_state c = {0};
-    size_t *lens = test_block(4 * sizeof *lens);
-    c.p = make_pass(usual, ATTN_F32, 0);
-    c.p.t.w.bq = random_floats(12), c.p.t.w.bk = random_floats(6), c.p.t.w.bv = random_floats(80),
-    c.p.t.w.bo = random_floats(9);
-    c.p.t.w.kv_heads = 2;
-    c.p.t.o.mask = test_random_tensor(ATTN_BOOL, 2, 4, 3, 200, T_BHLD);
-    c.p.t.o.bias = test_random_tensor(ATTN_F32, 2, 4, 3, 200, T_BHLD);
-    lens[0] = lens[1] = 3, lens[2] = lens[3] = 100;
-    c.p.t.o.q_lens = lens, c.p.t.o.kv_lens = lens + 2;
-    c.p.t.o.alibi_slopes = random_floats(4), c.p.t.o.sinks = random_floats(4);
-    return c;
+    pass p = make_pass(usual_layer, ATTN_F32, 0);
+    give_everything(&p.t);
+    return call_of(&p, ATTN_ISA_BEST);
 }
 
 TEST(mha_backward_status)
@@ -1041,12 +985,8 @@ TEST(mha_backward_status_shared)
 
 TEST(mha_backward_status_empty_shapes)
 {
-    static const shape shapes[] = {
-        {0, 4, 2, 3, 5, 4, 6, 7, 8, 9, 10}, {2, 4, 2, 0, 5, 4, 6, 7, 8, 9, 10}, {2, 4, 2, 3, 0, 4, 6, 7, 8, 9, 10},
-        {2, 4, 2, 3, 5, 4, 0, 7, 8, 9, 10}, {2, 4, 2, 3, 5, 4, 6, 0, 8, 9, 10}, {2, 4, 2, 3, 5, 4, 6, 7, 0, 9, 10},
-        {2, 4, 2, 3, 5, 4, 6, 7, 8, 0, 10}, {2, 4, 2, 3, 5, 4, 6, 7, 8, 9, 0},  {0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0}};
-    for (size_t n = 0; n < COUNT(shapes) * 4; n++) {
-        pass p = make_pass(shapes[n / 4], floats[n % 4], WITH_BIASES | WITH_NUMBERS), bad;
+    for (size_t n = 0; n < COUNT(empty_layers) * 4; n++) {
+        pass p = make_pass(empty_layers[n / 4], floats[n % 4], WITH_BIASES | WITH_NUMBERS), bad;
         test_case("shape %zu, %s", n / 4, test_dtype_name(floats[n % 4]));
         check_pass(&p, 2);
         test_freeze();
