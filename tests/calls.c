@@ -175,20 +175,20 @@ void check_alone(const subject *u, const void *good, const char *where)
         }
 }
 
-/* Of two of a kind the argument that stands further left is named, or either. */
-static void check_pair(const subject *u, const void *good, int f, int g, const char *where)
+/* In that form, or FORMS: in any. Of two of a kind the argument that stands further left is named, or either. */
+static void check_pair(const subject *u, const void *good, int f, int g, int form, const char *where)
 {
-    int form, a = u->arg_of(f), b = u->arg_of(g);
+    int a = u->arg_of(f), b = u->arg_of(g);
     uint64_t names_f = 0, names_g = 0;
     void *call = begin(u, good);
-    attn_status first = u->inflict(call, good, f, &names_f), second = ATTN_OK;
-    if (first != ATTN_OK)
-        second = u->inflict(call, good, g, &names_g);
-    form = second == ATTN_OK ? FORMS : (int)test_below(FORMS);
-    test_case("%s%s%s, %s: %s; and %s: %s", u->name, form == FORMS ? "" : form_names[form], where, u->args[a],
-              u->name_of(f), u->args[b], u->name_of(g));
-    if (form < FORMS && concerns(u, form, f) && concerns(u, form, g)) {
+    attn_status first = u->inflict(call, good, f, &names_f),
+                second = first == ATTN_OK ? ATTN_OK : u->inflict(call, good, g, &names_g);
+    if (second != ATTN_OK && form == FORMS)
+        form = (int)test_below(FORMS);
+    if (second != ATTN_OK && concerns(u, form, f) && concerns(u, form, g)) {
         int left = a <= u->left && first != ATTN_ERR_ALIAS && names_f == set_of(a) && names_g == set_of(b);
+        test_case("%s%s%s, %s: %s; and %s: %s", u->name, form_names[form], where, u->args[a], u->name_of(f), u->args[b],
+                  u->name_of(g));
         if (test_rank(first) == test_rank(second))
             check_failure(u, form, call, first, left ? names_f : names_f && names_g ? names_f | names_g : 0);
         else if (test_rank(first) < test_rank(second))
@@ -204,8 +204,10 @@ void check_pairs(const subject *u, const void *good, size_t one_in, const char *
     for (int f = 0; f < u->faults; f++)
         for (int g = f + 1; g < u->faults; g++) {
             int turned = u->arg_of(f) > u->arg_of(g);
-            if (!u->may_undo(f, g) && (one_in < 2 || test_below(one_in) == 0))
-                check_pair(u, good, turned ? g : f, turned ? f : g, where);
+            if (u->may_undo(f, g) || (one_in > 1 && test_below(one_in) != 0))
+                continue;
+            for (int form = one_in > 1 ? FORMS : 0; form < FORMS + (one_in > 1); form++)
+                check_pair(u, good, turned ? g : f, turned ? f : g, form, where);
         }
 }
 

@@ -86,8 +86,8 @@ uint64_t set_of(int arg);
 attn_status make(const subject *u, int form, const void *call, char *text);
 size_t needed_by(const subject *u, const void *call); /* bytes of scratch */
 
-/* Each fault alone, in each form; two at once, in one form, of about one in so many pairs. `where`: what else there is
-   to say of the good call, which begins with a comma. Memory was frozen. */
+/* Each fault alone, in each form; two at once: all pairs in each form, or about one in so many, in any. `where`: what
+   else there is to say of the good call, which begins with a comma. Memory was frozen. */
 void check_alone(const subject *u, const void *good, const char *where);
 void check_pairs(const subject *u, const void *good, size_t one_in, const char *where);
 
