@@ -141,37 +141,25 @@ static int concerns(const subject *u, int form, int fault)
     return !(form == SIZE && u->arg_of(fault) == u->scratch) && !(form == EXPLAIN && fault == u->no_memory);
 }
 
-static void *begin(const subject *u, const void *good)
+static void *copy_of(const subject *u, const void *good)
 {
     void *call = malloc(u->size);
     if (!call)
         exit(2);
-    memcpy(call, good, u->size);
-    if (u->right)
-        u->right(call);
-    return call;
-}
-
-static void end(const subject *u, void *call)
-{
-    free(call);
-    if (u->right)
-        test_release();
+    return memcpy(call, good, u->size);
 }
 
 void check_alone(const subject *u, const void *good, const char *where)
 {
     for (int fault = 0; fault < u->faults; fault++)
         for (int form = 0; form < FORMS; form++) {
-            void *call = begin(u, good);
+            void *call = copy_of(u, good);
             uint64_t names = 0;
             attn_status want = u->inflict(call, good, fault, &names);
-            if (u->right)
-                test_freeze();
             test_case("%s%s%s, %s: %s", u->name, form_names[form], where, u->args[u->arg_of(fault)], u->name_of(fault));
             if (want != ATTN_OK && concerns(u, form, fault))
                 check_failure(u, form, call, want, names);
-            end(u, call);
+            free(call);
         }
 }
 
@@ -180,7 +168,7 @@ static void check_pair(const subject *u, const void *good, int f, int g, int for
 {
     int a = u->arg_of(f), b = u->arg_of(g);
     uint64_t names_f = 0, names_g = 0;
-    void *call = begin(u, good);
+    void *call = copy_of(u, good);
     attn_status first = u->inflict(call, good, f, &names_f),
                 second = first == ATTN_OK ? ATTN_OK : u->inflict(call, good, g, &names_g);
     if (second != ATTN_OK && form == FORMS)
@@ -196,7 +184,7 @@ static void check_pair(const subject *u, const void *good, int f, int g, int for
         else
             check_failure(u, form, call, second, names_g);
     }
-    end(u, call);
+    free(call);
 }
 
 void check_pairs(const subject *u, const void *good, size_t one_in, const char *where)

@@ -32,7 +32,7 @@ typedef struct fault_row {
 
 extern const char *const spoil_names[SPOILS]; /* of what test_spoil does */
 
-void *askew(const void *p, size_t bytes); /* so many bytes further on */
+void *askew(const void *p, size_t bytes);           /* so many bytes further on */
 attn_status first_of(attn_status a, attn_status b); /* the one whose check comes first */
 
 /* Runs attempt(f, g, want) for every fault f alone (g == f) and every pair of faults of different arguments: of two the
@@ -60,7 +60,7 @@ length_table lengths_of(size_t B, size_t most);
 
 /* ---- a function with its companions, and all that can be wrong with a call of it ---- */
 
-enum { CALL, SIZE, EXPLAIN, FORMS }; /* itself, how much scratch it needs, what it says of a call */
+enum { CALL, SIZE, EXPLAIN, FORMS };        /* itself, how much scratch it needs, what it says of a call */
 extern const char *const form_names[FORMS]; /* what their names end in */
 enum { TEXT = 1024 };
 
@@ -79,7 +79,6 @@ typedef struct subject {
     int (*arg_of)(int fault);
     const char *(*name_of)(int fault);
     int (*may_undo)(int f, int g); /* one of these the other */
-    void (*right)(void *call);     /* makes a good call anew for each trial; NULL: one is enough for all */
 } subject;
 
 uint64_t set_of(int arg);

@@ -298,7 +298,7 @@ static int may_undo(int f, int g) /* one of these the other */
 
 static const subject backward = {"attn_sdpa_backward", arg_names, ARGS, FAULTS, LSE, SCRATCH,
                                  ARGS * VIEW_FAULTS + NO_MEMORY, sizeof(call_state), ask, inflict, arg_of, name_of,
-                                 may_undo, NULL};
+                                 may_undo};
 
 /* A call that is right, with every option and every gradient, all of float; the bias is one of distances or, without
    `relative`, B x H x Lq x Lk. The outputs of attn_sdpa are bad views: nobody looks at them. */

@@ -691,7 +691,7 @@ static int may_undo(int f, int g)
 }
 
 static const subject mha = {"attn_mha", arg_names, ARGS, FAULTS, -1, A_SCRATCH, VIEW_FAULTS + NO_MEMORY,
-                            sizeof(call_state), ask, inflict, arg_of, name_of, may_undo, NULL};
+                            sizeof(call_state), ask, inflict, arg_of, name_of, may_undo};
 
 static call_state good_call(void)
 {

@@ -35,7 +35,6 @@ typedef struct twin {
 } twin;
 
 static const attn_dtype kinds[] = {ATTN_F32, ATTN_F16, ATTN_BF16, ATTN_I8};
-static const attn_dtype floats[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
 static const size_t page_lens[] = {1, 3, 16, 64, 100, 128, 200, 300};
 
 /* k and v in turn: a row of v follows each row of k. */

@@ -266,7 +266,7 @@ static attn_status inflict(void *call, const void *right, int fault, uint64_t *n
 }
 
 static const subject sdpa = {"attn_sdpa", arg_names, ARGS, FAULTS, V, SCRATCH, TENSOR_TRIALS + NO_MEMORY,
-                             sizeof(call_state), ask, inflict, arg_of, name_of, may_undo, NULL};
+                             sizeof(call_state), ask, inflict, arg_of, name_of, may_undo};
 
 /* A call that is right, with every optional tensor, inputs of 0.25 and 1, and outputs of canaries. */
 static call_state good_call(shape n)
