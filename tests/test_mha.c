@@ -261,16 +261,6 @@ TEST(mha_of_identities)
         }
 }
 
-static attn_tensor item_of(attn_tensor t, size_t b) /* of a batch, or of what is broadcast */
-{
-    if (test_absent_tensor(t))
-        return t;
-    if (t.batch > 1)
-        t.data = test_tensor_at(t, b, 0, 0, 0);
-    t.batch = 1;
-    return t;
-}
-
 /* An item has the bits that it has alone, and beside others that are NaN. */
 TEST(mha_batch)
 {
@@ -287,11 +277,12 @@ TEST(mha_batch)
             run_at(&all, isa, 0, widths[n % 4], 0);
             for (size_t b = 0; b < d.B; b++) {
                 layer part = all;
-                part.q = item_of(all.q, b), part.k = item_of(all.k, b), part.v = item_of(all.v, b);
-                part.out = item_of(all.out, b);
-                part.o.mask = item_of(all.o.mask, b), part.o.bias = item_of(all.o.bias, b);
-                part.o.lse = item_of(all.o.lse, b), part.o.weights = item_of(all.o.weights, b);
-                part.o.scores = item_of(all.o.scores, b);
+                part.q = test_tensor_item(all.q, b), part.k = test_tensor_item(all.k, b);
+                part.v = test_tensor_item(all.v, b);
+                part.out = test_tensor_item(all.out, b);
+                part.o.mask = test_tensor_item(all.o.mask, b), part.o.bias = test_tensor_item(all.o.bias, b);
+                part.o.lse = test_tensor_item(all.o.lse, b), part.o.weights = test_tensor_item(all.o.weights, b);
+                part.o.scores = test_tensor_item(all.o.scores, b);
                 part.o.q_lens = all.o.q_lens ? all.o.q_lens + b : NULL;
                 part.o.kv_lens = all.o.kv_lens ? all.o.kv_lens + b : NULL;
                 part.o.causal_offset = all.o.causal_offset ? all.o.causal_offset + b : NULL;
@@ -305,12 +296,12 @@ TEST(mha_batch)
                 CHECK(same_outputs(&one, &part));
             }
             one = with_fresh_outputs(&all);
-            test_fill_tensor(item_of(one.q, 1), NAN);
-            test_fill_tensor(item_of(one.k, 1), NAN);
-            test_fill_tensor(item_of(one.v, 1), NAN);
+            test_fill_tensor(test_tensor_item(one.q, 1), NAN);
+            test_fill_tensor(test_tensor_item(one.k, 1), NAN);
+            test_fill_tensor(test_tensor_item(one.v, 1), NAN);
             run_at(&one, isa, 1, 3, 0);
             for (size_t b = 0; b < d.B; b += 2)
-                CHECK(test_same_tensor_bits(item_of(one.out, b), item_of(all.out, b)));
+                CHECK(test_same_tensor_bits(test_tensor_item(one.out, b), test_tensor_item(all.out, b)));
             test_release();
         }
 }
@@ -502,21 +493,6 @@ static void do_fenced_call(void *arg)
     c->status = run(&c->t, &c->ctx);
 }
 
-/* One item of L rows, of which the first `exist` have memory, which ends (or, backwards, begins) at a fence. */
-static attn_tensor fenced_rows(attn_dtype dtype, size_t L, size_t E, size_t exist, int backwards)
-{
-    attn_tensor t = {NULL, dtype, 1, 1, L, E, 0, 0, 0, 1};
-    attn_tensor there;
-    size_t row = E * test_size(dtype);
-    char *memory = test_fenced(exist * row, backwards);
-    t.data = backwards && exist ? memory + (exist - 1) * row : memory;
-    t.len_stride = backwards ? -(ptrdiff_t)E : (ptrdiff_t)E;
-    there = t;
-    there.len = exist;
-    test_scatter(there, test_random());
-    return t;
-}
-
 TEST(mha_fences)
 {
     static const size_t keys[][2] = {{5, 0}, {4, 4}, {7, 3}, {9, 8}, {31, 17}, {130, 129}, {140, 128}, {260, 99}};
@@ -534,9 +510,9 @@ TEST(mha_fences)
             valid[1] = d.Lq;
             c.t = make_layer(d, dtype, WITH_BIASES | WITH_LAYOUTS);
             make_outputs(&c.t, c.t.out.dtype, n % 3 == 0 ? 1 : 2 * (n % 3 == 1), test_maybe() ? 4 : 0, 0);
-            c.t.k = fenced_rows(dtype, d.Lk, d.Ek, valid[0], backwards);
-            c.t.v = fenced_rows(dtype, d.Lk, d.Ev, valid[0], backwards);
-            c.t.q = fenced_rows(dtype, d.Lq, d.Eq, d.Lq, test_maybe());
+            c.t.k = test_fenced_rows(dtype, 1, d.Lk, d.Ek, valid[0], 1, backwards);
+            c.t.v = test_fenced_rows(dtype, 1, d.Lk, d.Ev, valid[0], 1, backwards);
+            c.t.q = test_fenced_rows(dtype, 1, d.Lq, d.Eq, d.Lq, 1, test_maybe());
             c.t.o.kv_lens = valid;
             c.t.o.q_lens = test_maybe() ? valid + 1 : NULL;
             ctx.isa = isa;

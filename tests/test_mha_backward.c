@@ -694,16 +694,6 @@ TEST(mha_backward_hidden)
         }
 }
 
-static attn_tensor item_of(attn_tensor t, size_t b) /* of a batch, or of what is broadcast */
-{
-    if (test_absent_tensor(t))
-        return t;
-    if (t.batch > 1)
-        t.data = test_tensor_at(t, b, 0, 0, 0);
-    t.batch = 1;
-    return t;
-}
-
 /* The gradients of an item's inputs are those that it has alone; those of weights and biases add up. */
 TEST(mha_backward_batch)
 {
@@ -726,9 +716,10 @@ TEST(mha_backward_batch)
             for (size_t b = 0; b < d.B; b++) {
                 part = all;
                 part.t.n.B = 1;
-                part.t.q = item_of(all.t.q, b), part.t.k = item_of(all.t.k, b), part.t.v = item_of(all.t.v, b);
-                part.dout = item_of(all.dout, b);
-                part.t.o.mask = item_of(all.t.o.mask, b), part.t.o.bias = item_of(all.t.o.bias, b);
+                part.t.q = test_tensor_item(all.t.q, b), part.t.k = test_tensor_item(all.t.k, b);
+                part.t.v = test_tensor_item(all.t.v, b);
+                part.dout = test_tensor_item(all.dout, b);
+                part.t.o.mask = test_tensor_item(all.t.o.mask, b), part.t.o.bias = test_tensor_item(all.t.o.bias, b);
                 part.t.o.q_lens = all.t.o.q_lens ? all.t.o.q_lens + b : NULL;
                 part.t.o.kv_lens = all.t.o.kv_lens ? all.t.o.kv_lens + b : NULL;
                 part.t.o.causal_offset = all.t.o.causal_offset ? all.t.o.causal_offset + b : NULL;
@@ -737,7 +728,7 @@ TEST(mha_backward_batch)
                 for (int i = 0; i < OF_ALL; i++) {
                     attn_tensor g = grad_of(&part, i);
                     if (i <= OF_V)
-                        CHECK(test_same_tensor_bits(g, item_of(grad_of(&all, i), b)));
+                        CHECK(test_same_tensor_bits(g, test_tensor_item(grad_of(&all, i), b)));
                     for (size_t m = 0; m < g.len * g.dim && i > OF_V; m++) {
                         real x = test_tensor_get(g, 0, 0, m / g.dim, m % g.dim);
                         sums[i][m] += x, sizes[i][m] += fabsl(x);
@@ -772,21 +763,6 @@ static void do_fenced_call(void *arg)
     c->status = run(&c->p, &c->ctx);
 }
 
-/* One item of L rows, of which the first `exist` have memory, which ends (or, backwards, begins) at a fence. */
-static attn_tensor fenced_rows(attn_dtype dtype, size_t L, size_t E, size_t exist, int backwards)
-{
-    attn_tensor t = {NULL, dtype, 1, 1, L, E, 0, 0, 0, 1};
-    attn_tensor there;
-    size_t row = E * test_size(dtype);
-    char *memory = test_fenced(exist * row, backwards);
-    t.data = backwards && exist ? memory + (exist - 1) * row : memory;
-    t.len_stride = backwards ? -(ptrdiff_t)E : (ptrdiff_t)E;
-    there = t;
-    there.len = exist;
-    test_scatter(there, test_random());
-    return t;
-}
-
 TEST(mha_backward_fences)
 {
     static const size_t keys[][2] = {{5, 0}, {4, 4}, {7, 3}, {9, 8}, {31, 17}, {130, 129}, {140, 128}, {260, 99}};
@@ -802,10 +778,10 @@ TEST(mha_backward_fences)
             d.Lk = keys[n % COUNT(keys)][0], valid[0] = keys[n % COUNT(keys)][1];
             valid[1] = test_below(d.Lq + 1);
             c.p = make_pass(d, dtype, WITH_BIASES | WITH_LAYOUTS);
-            c.p.t.k = fenced_rows(dtype, d.Lk, d.Ek, valid[0], test_maybe());
-            c.p.t.v = fenced_rows(dtype, d.Lk, d.Ev, valid[0], test_maybe());
-            c.p.t.q = fenced_rows(dtype, d.Lq, d.Eq, valid[1], test_maybe());
-            c.p.dout = fenced_rows(dtype, d.Lq, d.E, valid[1], test_maybe());
+            c.p.t.k = test_fenced_rows(dtype, 1, d.Lk, d.Ek, valid[0], 1, test_maybe());
+            c.p.t.v = test_fenced_rows(dtype, 1, d.Lk, d.Ev, valid[0], 1, test_maybe());
+            c.p.t.q = test_fenced_rows(dtype, 1, d.Lq, d.Eq, valid[1], 1, test_maybe());
+            c.p.dout = test_fenced_rows(dtype, 1, d.Lq, d.E, valid[1], 1, test_maybe());
             c.p.t.o.kv_lens = valid;
             c.p.t.o.q_lens = valid + 1;
             ctx.isa = isa;
