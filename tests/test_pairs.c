@@ -17,13 +17,10 @@
 #define HAVE_CPUID 1
 #include <cpuid.h>
 #endif
-#include "grid.h"
+#include "trial.h"
 
 #define PAIRS (pairs_ctx.isa) /* once lacks_pairs has said 0 */
 #define BASE (base_ctx.isa)   /* what it is but for pairs */
-#define COUNT(array) (int)(sizeof(array) / sizeof *(array))
-
-enum { MOST_BATCH = 2, MOST_HEADS = 16 };
 
 static attn_ctx pairs_ctx, base_ctx;
 
@@ -87,16 +84,9 @@ static int same_mats(attn_mat a, attn_mat b)
 
 /* ---- views ---- */
 
-static attn_tensor item_of(attn_tensor t, size_t b)
-{
-    t.data = test_tensor_at(t, b, 0, 0, 0);
-    t.batch = 1;
-    return t;
-}
-
 static attn_tensor rows_of(attn_tensor t, size_t b, size_t first, size_t count)
 {
-    t = item_of(t, b);
+    t = test_tensor_item(t, b);
     t.data = test_tensor_at(t, 0, 0, first, 0);
     t.len = count;
     return t;
@@ -399,85 +389,32 @@ static const size_t sizes_d[] = {1, 2, 3, 7, 8, 16, 31, 32, 33, 64, 65, 128, 200
 static const size_t sizes_dv[] = {0, 1, 3, 16, 31, 64, 65, 129}; /* 0: D */
 static const size_t lengths_q[] = {1, 2, 5, 8, 9, 16, 17, 48, 49, 100};
 static const size_t lengths_k[] = {1, 2, 3, 15, 16, 17, 47, 48, 49, 127, 128, 129, 300};
-static const size_t groups[] = {1, 2, 4, 7, 8}, kv_heads[] = {1, 2}, batches[] = {1, MOST_BATCH};
-static const size_t widths[] = {1, 2, 3, 4};
+static const size_t groups[] = {1, 2, 4, 7, 8}, batches[] = {1, 2};
+static const size_t kinds_of_offset[] = {OFFSET_ALIGNED, OFFSET_AHEAD, OFFSET_BEHIND};
 static const double scales[] = {0, 1, -0.5};
 static const attn_dtype out_types[] = {ATTN_F32, ATTN_BF16, ATTN_F16};
 static const attn_window windows[] = {{0, 0, 0}, {1, 0, 0}, {1, 3, 0}, {1, 6, 5}, {1, -1, 1}, {1, 40, -1}, {1, 129, 0}};
 
 enum { RANDOM, SCORES_EXACT, VALUES_EXACT, DATA }; /* small integers: scores, or both sums, have no rounding */
-enum { NO_MASK, MASK_FULL, MASK_OF_HEADS, MASK_OF_KEYS, MASKS };
-enum { NO_BIAS, BIAS_FULL, BIAS_OF_KEYS, BIASES };
+enum { NO_MASK, MASK_FULL, MASK_OF_HEADS, MASK_OF_KEYS, KINDS_OF_MASK };
+enum { NO_BIAS, BIAS_FULL, BIAS_OF_KEYS, KINDS_OF_BIAS };
 enum { NO_MATRIX, WEIGHTS, ROUNDED_WEIGHTS, FIRST_SCORES, MATRICES };
 
-#define AXIS_LIST(X)                                                                                                   \
-    X(D, COUNT(sizes_d))                                                                                               \
-    X(DV, COUNT(sizes_dv))                                                                                             \
-    X(LQ, COUNT(lengths_q))                                                                                            \
-    X(LK, COUNT(lengths_k))                                                                                            \
-    X(GROUP, COUNT(groups))                                                                                            \
-    X(HKV, COUNT(kv_heads))                                                                                            \
-    X(B, COUNT(batches))                                                                                               \
-    X(NUMBERS, DATA)                                                                                                   \
-    X(OUT, COUNT(out_types))                                                                                           \
-    X(CAUSAL, 4)                                                                                                       \
-    X(OFFSET, 3)                                                                                                       \
-    X(WINDOW, COUNT(windows))                                                                                          \
-    X(Q_LENS, 2)                                                                                                       \
-    X(KV_LENS, 2)                                                                                                      \
-    X(MASK, MASKS)                                                                                                     \
-    X(BIAS, BIASES)                                                                                                    \
-    X(ALIBI, 2)                                                                                                        \
-    X(SOFTCAP, 2)                                                                                                      \
-    X(SINKS, 2)                                                                                                        \
-    X(SCALE, COUNT(scales))                                                                                            \
-    X(MATRIX, MATRICES)                                                                                                \
-    X(Q_PLACE, PLACES)                                                                                                 \
-    X(K_PLACE, PLACES)                                                                                                 \
-    X(V_PLACE, PLACES)                                                                                                 \
-    X(OUT_PLACE, T_OUT_LAYOUTS)                                                                                        \
-    X(WIDTH, COUNT(widths))                                                                                            \
-    X(RUNNER, GRID_RUNS)                                                                                               \
-    X(SCRATCH, GRID_SCRATCHES)
+/* clang-format off */
+static const struct grid_axis axes[TRIAL_AXES] = {
+    AXIS_OF(D, sizes_d), AXIS_OF(DV, sizes_dv), AXIS_OF(LQ, lengths_q), AXIS_OF(LK, lengths_k), AXIS_OF(GROUP, groups),
+    AXIS_OF(HKV, trial_kv_heads), AXIS_OF(B, batches), AXIS(NUMBERS, DATA), AXIS(OUT, COUNT(out_types)),
+    AXIS(CAUSAL, 4), AXIS_OF(OFFSET, kinds_of_offset), AXIS(WINDOW, COUNT(windows)), AXIS(Q_LENS, 2), AXIS(KV_LENS, 2),
+    AXIS(MASK, KINDS_OF_MASK), AXIS(BIAS, KINDS_OF_BIAS), AXIS(ALIBI, 2), AXIS(SOFTCAP, 2), AXIS(SINKS, 2),
+    AXIS(SCALE, COUNT(scales)), AXIS(MATRIX, MATRICES), AXIS(Q_LAYOUT, PLACES), AXIS(K_LAYOUT, PLACES),
+    AXIS(V_LAYOUT, PLACES), AXIS(OUT_LAYOUT, T_OUT_LAYOUTS), AXES_OF_CONTEXT
+};
 
-#define AXIS_NUMBER(name, levels) A_##name,
-#define AXIS_ENTRY(name, levels) {#name, levels},
-enum { AXIS_LIST(AXIS_NUMBER) AXES };
-
-static const struct grid_axis axes[] = {AXIS_LIST(AXIS_ENTRY)};
-
-static size_t value_at(const grid_point *p, int axis, const size_t *values)
-{
-    return p->at[axis] < 0 ? 1 : values[p->at[axis]];
-}
-
-static double cost(const grid_point *p) /* about how many products */
-{
-    double D = (double)value_at(p, A_D, sizes_d), Dv = (double)value_at(p, A_DV, sizes_dv);
-    double heads = (double)(value_at(p, A_GROUP, groups) * value_at(p, A_HKV, kv_heads) * value_at(p, A_B, batches));
-    return heads * (double)(value_at(p, A_LQ, lengths_q) * value_at(p, A_LK, lengths_k)) * (D + (Dv > 0 ? Dv : D) + 50);
-}
-
-static int impossible(const grid_point *p)
-{
-    (void)p;
-    return 0;
-}
-
-static int shows(const grid_point *p, int a, int b)
-{
-    (void)p, (void)a, (void)b;
-    return 1;
-}
-
-static const grid pairs_grid = {AXES, axes, {A_LQ, A_LK}, cost, impossible, shows};
-
-typedef struct trial {
-    grid_call c; /* its options point into this struct */
-    ptrdiff_t offsets[MOST_BATCH];
-    size_t q_lens[MOST_BATCH], kv_lens[MOST_BATCH];
-    float slopes[MOST_HEADS], sinks[MOST_HEADS];
-} trial;
+static const grid pairs_grid = {
+    TRIAL_GRID("pairs_grid", "PAIRS_CASE"), .first = {A_LQ, A_LK}, .cost = trial_cost, .bound = 1.5e6, .quick_cost = 1.5e6,
+    .sample = grid_sample, .samples = {25, 0}, .sample_bound = {2e6, 2e6}
+};
+/* clang-format on */
 
 static void fill(attn_tensor t, double size, int whole) /* random, up to `size`; or integers */
 {
@@ -503,8 +440,7 @@ static void make_options(trial *t, const grid_point *p)
     o->causal = (attn_causal)p->at[A_CAUSAL];
     o->window = windows[p->at[A_WINDOW]];
     for (size_t b = 0; b < B; b++) {
-        ptrdiff_t offsets[] = {(ptrdiff_t)Lk - (ptrdiff_t)Lq + (ptrdiff_t)b, 5 + 4 * (ptrdiff_t)b, -3};
-        t->offsets[b] = offsets[p->at[A_OFFSET]];
+        t->offsets[b] = trial_offset((int)kinds_of_offset[p->at[A_OFFSET]], Lq, Lk, b);
         t->q_lens[b] = Lq - grid_roll(Lq) / 2, t->kv_lens[b] = Lk - grid_roll(Lk) / 2;
     }
     if (o->causal == ATTN_CAUSAL_OFFSET || p->at[A_OFFSET] == 0)
@@ -532,14 +468,11 @@ static void make_options(trial *t, const grid_point *p)
 
 static void make(trial *t, const grid_point *p, uint64_t seed)
 {
-    size_t D = sizes_d[p->at[A_D]], Dv = p->at[A_DV] ? sizes_dv[p->at[A_DV]] : D, B = batches[p->at[A_B]];
-    size_t Hkv = kv_heads[p->at[A_HKV]], H = Hkv * groups[p->at[A_GROUP]], Lq = lengths_q[p->at[A_LQ]],
-           Lk = lengths_k[p->at[A_LK]];
     int data = p->at[A_NUMBERS];
-    memset(t, 0, sizeof *t);
-    grid_dice = seed;
-    t->c.q = test_tensor(ATTN_BF16, B, H, Lq, D, T_BHLD), t->c.k = test_tensor(ATTN_BF16, B, Hkv, Lk, D, T_BHLD);
-    t->c.v = test_tensor(ATTN_BF16, B, Hkv, Lk, Dv, T_BHLD);
+    trial_begin(t, &pairs_grid, p, seed);
+    t->c.q = test_tensor(ATTN_BF16, t->B, t->H, t->Lq, t->D, T_BHLD);
+    t->c.k = test_tensor(ATTN_BF16, t->B, t->Hkv, t->Lk, t->D, T_BHLD);
+    t->c.v = test_tensor(ATTN_BF16, t->B, t->Hkv, t->Lk, t->Dv, T_BHLD);
     fill(t->c.q, data == RANDOM ? 4 : data == SCORES_EXACT ? 2 : 0, data != RANDOM);
     fill(t->c.k, data == RANDOM ? 1 : 3, data != RANDOM);
     fill(t->c.v, data == RANDOM ? 1 : 100, data != RANDOM);
@@ -572,7 +505,7 @@ static int is_same_elsewhere(const trial *t, const grid_point *p, const answers 
     static const double garbage[] = {NAN, HUGE_VAL, -HUGE_VAL, 1e38};
     grid_call c = t->c;
     int matrix = p->at[A_MATRIX];
-    c.q = laid(c.q, p->at[A_Q_PLACE]), c.k = laid(c.k, p->at[A_K_PLACE]), c.v = laid(c.v, p->at[A_V_PLACE]);
+    c.q = laid(c.q, p->at[A_Q_LAYOUT]), c.k = laid(c.k, p->at[A_K_LAYOUT]), c.v = laid(c.v, p->at[A_V_LAYOUT]);
     c.o.scores_stage = matrix == FIRST_SCORES ? ATTN_STAGE_DOT : ATTN_STAGE_FINAL;
     if (matrix == NO_MATRIX || matrix == FIRST_SCORES)
         c.o.weights = none;
@@ -583,13 +516,13 @@ static int is_same_elsewhere(const trial *t, const grid_point *p, const answers 
     if (matrix == NO_MATRIX && p->at[A_WIDTH] % 2)
         c.o.lse = none;
     renew(&c);
-    c.out = test_tensor(c.out.dtype, c.q.batch, c.q.heads, c.q.len, c.v.dim, p->at[A_OUT_PLACE]);
+    c.out = test_tensor(c.out.dtype, c.q.batch, c.q.heads, c.q.len, c.v.dim, p->at[A_OUT_LAYOUT]);
     for (size_t n = 0; matrix != FIRST_SCORES && n < c.k.batch * c.k.heads * c.k.len; n++)
         for (size_t d = 0; !a->seen[n] && d < c.k.dim + c.v.dim; d++) {
             size_t j = n % c.k.len, h = n / c.k.len % c.k.heads, b = n / c.k.len / c.k.heads;
             test_tensor_set(d < c.k.dim ? c.k : c.v, b, h, j, d < c.k.dim ? d : d - c.k.dim, garbage[(n + d * 3) % 4]);
         }
-    if (!grid_run(&c, GRID_FORWARD, PAIRS, p->at[A_RUNNER], widths[p->at[A_WIDTH]], p->at[A_SCRATCH]))
+    if (!grid_run(&c, GRID_FORWARD, PAIRS, p->at[A_RUNNER], trial_widths[p->at[A_WIDTH]], p->at[A_SCRATCH]))
         return 0;
     if (matrix == FIRST_SCORES)
         c.o.scores = none;
@@ -627,9 +560,6 @@ static int run_case(long number, const grid_point *p)
     good &= CHECK(is_exact(&t, p));
     good &= CHECK(is_same_elsewhere(&t, p, &a));
     good &= CHECK(are_same_alone(&t));
-    if (!good)
-        grid_describe(&pairs_grid, p);
-    test_release();
     return good;
 }
 
@@ -637,23 +567,8 @@ static int run_case(long number, const grid_point *p)
    */
 TEST(pairs_grid)
 {
-    const char *only = getenv("PAIRS_CASE");
-    int count = 0, more = test_quick ? 0 : 25, failed = 0;
-    grid_point *points, *copy, p;
-    if (lacks_pairs())
-        return;
-    points = grid_covering(&pairs_grid, &count, 1.5e6);
-    copy = malloc((size_t)count * sizeof *copy); /* each case releases all blocks */
-    if (!CHECK(copy != NULL))
-        return;
-    memcpy(copy, points, (size_t)count * sizeof *copy);
-    for (int n = 0; n < count + more && failed < 3; n++) {
-        if (only ? n != atoi(only) : test_quick && n % 6 > 0)
-            continue;
-        p = n < count ? copy[n] : grid_sample(&pairs_grid, (uint64_t)n, 2e6);
-        failed += !run_case(n, &p);
-    }
-    free(copy);
+    if (!lacks_pairs())
+        grid_test(&pairs_grid, run_case);
 }
 
 /* ---- long calls ---- */
@@ -918,7 +833,7 @@ TEST(pairs_ring_begins)
 
 typedef struct paged {
     attn_kv_pages pages;
-    size_t lens[MOST_BATCH];
+    size_t lens[2];
     uint32_t *table;
 } paged;
 
@@ -1141,7 +1056,7 @@ TEST(pairs_splits)
             again.k = laid(c.k, m % PLACES), again.v = laid(c.v, m / 2 % PLACES);
             renew(&again);
             test_case("case %d, context %d", n, m);
-            CHECK(grid_run(&again, GRID_FORWARD, PAIRS, m / 4 % GRID_RUNS, widths[m % 4], m / 4 / GRID_RUNS));
+            CHECK(grid_run(&again, GRID_FORWARD, PAIRS, m / 4 % GRID_RUNS, trial_widths[m % 4], m / 4 / GRID_RUNS));
             CHECK(same_outputs(&again, &c, 0, 0));
         }
         many.q = test_random_tensor(ATTN_BF16, 1, c.q.heads, c.q.len + more, c.q.dim, T_BHLD);
