@@ -503,3 +503,28 @@ void grid_check_faults(const grid_fault *faults, int count, grid_wrong (*good_ca
             test_release();
         }
 }
+
+void grid_check_order(const grid_fault *faults, int count, grid_wrong (*good_call)(void),
+                      attn_status (*inflict)(grid_wrong *s, int fault, int function), int (*order)(int f, int g))
+{
+    for (int f = 0; f < count; f++)
+        for (int g = f + 1; g < count; g++)
+            for (int function = (f + g) % 2; function < GRID_FUNCTIONS; function += 2) {
+                grid_wrong s;
+                attn_status want[2];
+                int g_first = order(f, g) == 2;
+                if (test_rank(faults[f].want) == test_rank(faults[g].want) || (test_quick && test_below(5)) ||
+                    !order(f, g))
+                    continue;
+                s = good_call();
+                want[g_first] = inflict(&s, g_first ? g : f, function);
+                want[!g_first] = inflict(&s, g_first ? f : g, function);
+                test_case("%s, %s and %s", grid_functions[function], faults[f].name, faults[g].name);
+                test_freeze();
+                if (want[0] != ATTN_OK && want[1] != ATTN_OK) {
+                    grid_check_failure(&s, function, want[0], &faults[f]);
+                    CHECK(test_wrote_nothing());
+                }
+                test_release();
+            }
+}

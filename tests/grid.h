@@ -130,6 +130,11 @@ void grid_check_failure(const grid_wrong *s, int function, attn_status want, con
 void grid_check_faults(const grid_fault *faults, int count, grid_wrong (*good_call)(void),
                        attn_status (*inflict)(grid_wrong *s, int fault, int function));
 
+/* Of two faults f < g, which have different statuses, f is reported; `order` says which is done first: 1 f, 2 g; or 0 if
+   one leaves nothing of the other. */
+void grid_check_order(const grid_fault *faults, int count, grid_wrong (*good_call)(void),
+                      attn_status (*inflict)(grid_wrong *s, int fault, int function), int (*order)(int f, int g));
+
 enum { GRID_OUTPUTS = 7 };
 /* What it writes, absent where nothing is wanted: out, lse, weights, scores; or gradients, as attn_grads has them. */
 void grid_outputs(const grid_call *c, int which, attn_tensor *outs);

@@ -47,6 +47,10 @@ void test_fill_row(attn_tensor t, size_t b, size_t h, size_t i, double value);
    would lie beyond the fence, which comes before the memory if the rows go backwards. */
 attn_tensor test_fenced_rows(attn_dtype dtype, size_t H, size_t L, size_t D, size_t exist, size_t step, int backwards);
 
+/* A copy whose rows lie apart: each ends where memory does that nobody may read or, if `low`, begins where such ends.
+   Rows that `hidden` names, in the order [batch][heads][len], cannot be read at all; NULL: there are none. */
+attn_tensor test_rows_apart(attn_tensor from, int low, const unsigned char *hidden);
+
 /* One row of numbers for each query, or one for all, of which the first `exist` exist. */
 attn_tensor test_fenced_pairs(attn_dtype dtype, size_t Lq, size_t Lk, size_t exist, int backwards);
 

@@ -55,3 +55,21 @@ attn_tensor test_fenced_pairs(attn_dtype dtype, size_t Lq, size_t Lk, size_t exi
     t.len_stride = t.dim_stride, t.dim_stride = step;
     return t;
 }
+
+attn_tensor test_rows_apart(attn_tensor from, int low, const unsigned char *hidden)
+{
+    size_t rows = from.batch * from.heads * from.len, size = test_size(from.dtype), step = 2 * TEST_PAGE / size;
+    char *at = test_fenced(2 * rows * TEST_PAGE, 0);
+    attn_tensor t = attn_tensor_of(low ? at + TEST_PAGE : at + TEST_PAGE - from.dim * size, from.dtype, from.batch,
+                                   from.heads, from.len, from.dim, (ptrdiff_t)(from.heads * from.len * step),
+                                   (ptrdiff_t)(from.len * step), (ptrdiff_t)step, 1);
+    for (size_t n = 0; n < rows; n++) {
+        size_t i = n % t.len, h = n / t.len % t.heads, b = n / t.len / t.heads;
+        for (size_t d = 0; d < t.dim; d++)
+            memcpy(test_tensor_at(t, b, h, i, d), test_tensor_at(from, b, h, i, d), size);
+        for (size_t page = 0; page < 2; page++)
+            if (page != (size_t)low || (hidden && hidden[n]))
+                test_shut(at + (2 * n + page) * TEST_PAGE);
+    }
+    return t;
+}

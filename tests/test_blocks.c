@@ -3,13 +3,6 @@
    layers. Then what is never read, work in proportion to what is listed, statuses and explanations.
 
    BLOCKS_CASE=N ./build/test blocks_grid runs case N alone. */
-#if !defined(_WIN32) && !defined(__wasi__)
-#define _POSIX_C_SOURCE 200112L
-#define _DEFAULT_SOURCE 1 /* MAP_ANONYMOUS */
-#define _DARWIN_C_SOURCE 1
-#define HAVE_MPROTECT 1
-#include <sys/mman.h>
-#endif
 #include "mha.h"
 #include "trial.h"
 
@@ -523,40 +516,23 @@ TEST(blocks_tiles_sparse)
 
 /* ---- what is never read ---- */
 
-#ifdef HAVE_MPROTECT
-
-enum { PAGE = 1 << 16 }; /* at least a page of any processor */
-
 typedef struct holes {
     grid_call c;
     attn_isa isa;
-    char *memory[2];
-    size_t size;
 } holes;
 
-/* Rows of a page each, at its end; those of keys that no query lists cannot be read. */
-static attn_tensor paged(holes *w, int side, attn_tensor from)
+/* Rows of k or v; those of keys that no query lists cannot be read. */
+static attn_tensor with_holes(const grid_call *c, attn_tensor from)
 {
-    size_t size = test_size(from.dtype), row = from.dim * size, pages = from.heads * from.len;
-    attn_tensor t;
-    char *at;
-    w->size = pages * PAGE;
-    at = w->memory[side] = mmap(NULL, w->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (!CHECK(at != MAP_FAILED))
-        exit(2);
-    t = attn_tensor_of(at + PAGE - row, from.dtype, 1, from.heads, from.len, from.dim, 0,
-                       (ptrdiff_t)(from.len * PAGE / size), PAGE / (ptrdiff_t)size, 1);
-    for (size_t g = 0; g < t.heads; g++)
-        for (size_t j = 0; j < t.len; j++) {
-            int shown = 0;
-            memcpy(test_tensor_at(t, 0, g, j, 0), test_tensor_at(from, 0, g, j, 0), row);
-            for (size_t h = 0; h < w->c.q.heads && !shown; h++)
-                for (size_t i = 0; i < w->c.q.len && !shown && h / (w->c.q.heads / t.heads) == g; i++)
-                    shown = lists_show(&w->c.o.blocks, w->c.q.heads, t.heads, w->c.q.len, 0, h, i, j);
-            if (!shown)
-                mprotect(at + (g * t.len + j) * PAGE, PAGE, PROT_NONE);
-        }
-    return t;
+    unsigned char *hidden = test_block(from.heads * from.len);
+    size_t group = c->q.heads / from.heads;
+    for (size_t n = 0; n < from.heads * from.len; n++) {
+        hidden[n] = 1;
+        for (size_t r = 0; r < group * c->q.len && hidden[n]; r++)
+            hidden[n] = !lists_show(&c->o.blocks, c->q.heads, from.heads, c->q.len, 0,
+                                    n / from.len * group + r / c->q.len, r % c->q.len, n % from.len);
+    }
+    return test_rows_apart(from, 0, hidden);
 }
 
 static void attend_over_holes(void *arg)
@@ -593,24 +569,13 @@ TEST(blocks_never_read)
                 want.o = mask_of(&w.c);
                 grid_plain_outputs(&want);
                 CHECK(grid_run(&want, GRID_FORWARD, isa_of_mask(&w.c.o, isa), GRID_ALONE, 1, GRID_NO_SCRATCH));
-                w.c.k = paged(&w, 0, w.c.k), w.c.v = paged(&w, 1, w.c.v);
+                w.c.k = with_holes(&w.c, w.c.k), w.c.v = with_holes(&w.c, w.c.v);
                 test_case("case %zu, lists of kind %d, %s", n, over, attn_isa_string(isa));
                 if (CHECK(test_keeps_off_fences(attend_over_holes, &w)))
                     CHECK(grid_same_outputs(&w.c, &want, GRID_FORWARD));
-                for (int side = 0; side < 2; side++)
-                    munmap(w.memory[side], w.size);
                 test_release();
             }
 }
-
-#else
-
-TEST(blocks_never_read)
-{
-    CHECK(1); /* needs memory that nobody may read */
-}
-
-#endif
 
 /* Lists end where there is no more memory; of what they have room for, only what is counted is looked at. */
 typedef struct fenced_lists {
@@ -997,36 +962,19 @@ TEST(blocks_status)
 }
 
 /* Of two faults the one that is checked first is reported, and nothing is written. */
+static int order_of(int f, int g)
+{
+    int shapes = f >= THREE_ITEMS && f <= WIDTH_OF_ALL; /* then faults in the lists are others */
+    if ((shapes && f != THREE_ITEMS && g >= OUT_ON_INDEX) || (g == NO_Q_LEN && f <= WIDTH_OF_ALL) ||
+        f == SCRATCH_ON_COUNT || (f <= NO_COUNT && (g == NO_ITEMS || g == NO_HEADS)) ||
+        ((f == INDEX_MISALIGNED || f == COUNT_MISALIGNED) && g >= OUT_ON_INDEX))
+        return 0; /* no arrays are left that could be missing, or lie below an output of their alignment */
+    return f <= NO_COUNT ? 2 : 1; /* then none are left to make others of */
+}
+
 TEST(blocks_status_order)
 {
-    for (int f = 0; f < FAULTS; f++)
-        for (int g = f + 1; g < FAULTS; g++)
-            for (int function = (f + g) % 2; function < GRID_FUNCTIONS; function += 2) {
-                grid_wrong s;
-                attn_status first, second;
-                int shapes = f >= THREE_ITEMS && f <= WIDTH_OF_ALL; /* then faults in the lists are others */
-                if (test_rank(faults[f].want) == test_rank(faults[g].want) || (test_quick && test_below(5)))
-                    continue;
-                if ((shapes && f != THREE_ITEMS && g >= OUT_ON_INDEX) || (g == NO_Q_LEN && f <= WIDTH_OF_ALL) ||
-                    f == SCRATCH_ON_COUNT || (f <= NO_COUNT && (g == NO_ITEMS || g == NO_HEADS)) ||
-                    ((f == INDEX_MISALIGNED || f == COUNT_MISALIGNED) && g >= OUT_ON_INDEX))
-                    continue; /* no arrays are left that could be missing, or lie below an output of their alignment */
-                s = good_call();
-                if (f <= NO_COUNT) { /* then none are left to make others of */
-                    second = inflict(&s, g, function);
-                    first = inflict(&s, f, function);
-                } else {
-                    first = inflict(&s, f, function);
-                    second = inflict(&s, g, function);
-                }
-                test_case("%s, %s and %s", grid_functions[function], faults[f].name, faults[g].name);
-                test_freeze();
-                if (first != ATTN_OK && second != ATTN_OK) {
-                    grid_check_failure(&s, function, first, &faults[f]);
-                    CHECK(test_wrote_nothing());
-                }
-                test_release();
-            }
+    grid_check_order(faults, FAULTS, good_call, inflict, order_of);
 }
 
 /* What is no fault: one list for the batch and all heads, lists of key/value heads, no room at all, entries that are

@@ -1011,32 +1011,18 @@ TEST(packed_status)
 }
 
 /* Of two faults the one that is checked first is reported. */
+static int order_of(int f, int g)
+{
+    if (f == MOST_SEQUENCES || f == MANY_SEQUENCES || f == NO_ITEMS) /* leave less to find */
+        return 0;
+    if (g >= OUT_ON_Q_STARTS && f >= Q_STARTS_LATE && f <= KV_STARTS_MISALIGNED)
+        return 0;
+    return 2; /* an output goes on top of the starts that f leaves */
+}
+
 TEST(packed_status_order)
 {
-    for (int f = 0; f < FAULTS; f++)
-        for (int g = f + 1; g < FAULTS; g++)
-            for (int function = (f + g) % 2; function < GRID_FUNCTIONS; function += 2) {
-                grid_wrong s;
-                attn_status first, second;
-                if (test_rank(faults[f].want) == test_rank(faults[g].want) || (test_quick && test_below(5)))
-                    continue;
-                if (f == MOST_SEQUENCES || f == MANY_SEQUENCES || f == NO_ITEMS) /* leave less to find */
-                    continue;
-                s = good_call();
-                second = inflict(&s, g, function); /* an output goes on top of the starts that f leaves */
-                if (g >= OUT_ON_Q_STARTS && f >= Q_STARTS_LATE && f <= KV_STARTS_MISALIGNED) {
-                    test_release();
-                    continue;
-                }
-                first = inflict(&s, f, function);
-                test_case("%s, %s and %s", grid_functions[function], faults[f].name, faults[g].name);
-                test_freeze();
-                if (first != ATTN_OK && second != ATTN_OK) {
-                    grid_check_failure(&s, function, first, &faults[f]);
-                    CHECK(test_wrote_nothing());
-                }
-                test_release();
-            }
+    grid_check_order(faults, FAULTS, good_call, inflict, order_of);
 }
 
 /* Without texts the starts are not looked at, whatever they are; nor what stands behind the last of them. */

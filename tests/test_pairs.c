@@ -6,13 +6,6 @@
    pair with a visible one. What has no pairs of BF16 has the bits of ATTN_ISA_AVX512 or _NEON, the base.
 
    PAIRS_CASE=N ./build/test pairs_grid runs case N alone. */
-#if !defined(_WIN32) && !defined(__wasi__)
-#define _POSIX_C_SOURCE 200112L
-#define _DEFAULT_SOURCE 1 /* MAP_ANONYMOUS */
-#define _DARWIN_C_SOURCE 1
-#define HAVE_MPROTECT 1
-#include <sys/mman.h>
-#endif
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
 #define HAVE_CPUID 1
 #include <cpuid.h>
@@ -1433,50 +1426,11 @@ TEST(pairs_empty)
 
 /* ---- nothing is read outside ---- */
 
-#ifdef HAVE_MPROTECT
-
-enum { PAGE = 1 << 16, SIDES = 3 }; /* PAGE: at least a page of any processor */
-
 typedef struct fences {
     grid_call c;
     paged p;
     int pages;
-    char *memory[SIDES];
-    size_t size[SIDES];
 } fences;
-
-/* Rows of two pages each, of which the second cannot be read: a row ends where that begins. Or begins where another
-   ends, if `low`. Rows that `hidden` names cannot be read at all. */
-static attn_tensor fenced_rows(fences *f, int side, attn_tensor from, int low, const unsigned char *hidden)
-{
-    size_t rows = from.batch * from.heads * from.len, row = from.dim * 2;
-    attn_tensor t = from;
-    char *at;
-    f->size[side] = 2 * rows * PAGE;
-    at = f->memory[side] = mmap(NULL, f->size[side], PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (!CHECK(at != MAP_FAILED))
-        exit(2);
-    t.len_stride = PAGE, t.dim_stride = 1; /* elements of 2 bytes: two pages */
-    t.head_stride = (ptrdiff_t)t.len * PAGE, t.batch_stride = (ptrdiff_t)t.heads * t.head_stride;
-    t.data = low ? at + PAGE : at + PAGE - row;
-    for (size_t n = 0; n < rows; n++) {
-        size_t j = n % t.len, h = n / t.len % t.heads, b = n / t.len / t.heads;
-        for (size_t d = 0; d < t.dim; d++)
-            memcpy(test_tensor_at(t, b, h, j, d), test_tensor_at(from, b, h, j, d), 2);
-        mprotect(at + (2 * n + !low) * PAGE, PAGE, PROT_NONE);
-        if (hidden && hidden[n])
-            mprotect(at + (2 * n + (size_t)low) * PAGE, PAGE, PROT_NONE);
-    }
-    return t;
-}
-
-static void drop_fences(fences *f)
-{
-    for (int side = 0; side < SIDES; side++)
-        if (f->memory[side])
-            munmap(f->memory[side], f->size[side]);
-    memset(f, 0, sizeof *f);
-}
 
 static void attend_fenced(void *arg)
 {
@@ -1519,8 +1473,8 @@ TEST(pairs_fences)
         test_case("case %d: %zu queries, %zu keys of %zu, D %zu, Dv %zu, %s", n, Lq, valid, Lk, D, c.v.dim,
                   apart ? "apart" : "packed");
         if (apart) {
-            f.c.k = fenced_rows(&f, 0, c.k, low, hidden), f.c.v = fenced_rows(&f, 1, c.v, low, hidden);
-            f.c.q = fenced_rows(&f, 2, c.q, low, NULL);
+            f.c.k = test_rows_apart(c.k, low, hidden), f.c.v = test_rows_apart(c.v, low, hidden);
+            f.c.q = test_rows_apart(c.q, low, NULL);
         } else {
             f.c.q.data = test_fenced(2 * Lq * D * 2, low);
             f.c.k.data = test_fenced(2 * Lk * D * 2, low), f.c.v.data = test_fenced(2 * Lk * c.v.dim * 2, low);
@@ -1530,7 +1484,6 @@ TEST(pairs_fences)
         renew(&f.c);
         if (CHECK(test_keeps_off_fences(attend_fenced, &f)))
             CHECK(same(f.c.out, c.out));
-        drop_fences(&f);
         test_release();
     }
 }
@@ -1566,29 +1519,14 @@ TEST(pairs_evicted)
         hidden = memset(test_block(pages * page_len), 1, pages * page_len);
         for (size_t j = first / page_len; j < f.p.pages.table_stride; j++)
             memset(hidden + f.p.table[j] * page_len, 0, page_len);
-        f.p.pages.k = fenced_rows(&f, 0, f.p.pages.k, n % 2, hidden);
-        f.p.pages.v = fenced_rows(&f, 1, f.p.pages.v, n % 2, hidden);
+        f.p.pages.k = test_rows_apart(f.p.pages.k, n % 2, hidden);
+        f.p.pages.v = test_rows_apart(f.p.pages.v, n % 2, hidden);
         test_case("case %d: pages of %zu, %zu queries, keys %zu .. %zu", n, page_len, Lq, first, Lk - 1);
         if (CHECK(test_keeps_off_fences(attend_fenced, &f)))
             CHECK(same_outputs(&f.c, &c, 0, 0));
-        drop_fences(&f);
         test_release();
     }
 }
-
-#else
-
-TEST(pairs_fences)
-{
-    CHECK(1); /* needs memory that nobody may read */
-}
-
-TEST(pairs_evicted)
-{
-    CHECK(1);
-}
-
-#endif
 
 /* ---- matrix products ---- */
 
@@ -1864,8 +1802,6 @@ TEST(pairs_matmul_specials)
     }
 }
 
-#ifdef HAVE_MPROTECT
-
 typedef struct fenced_product {
     attn_mat out, a, b;
 } fenced_product;
@@ -1886,34 +1822,20 @@ TEST(pairs_matmul_fences)
     for (int n = 0; n < (test_quick ? 40 : 200); n++) {
         size_t M = rows[test_below(4)], K = terms[test_below(9)], N = cols[test_below(6)];
         attn_mat a = factor(M, K, 0), b = factor(K, N, 0), want = test_mat(ATTN_F32, M, N, PACKED), wide;
-        attn_tensor t;
         int low = test_maybe(), turn = n % 3 > 0;
         fenced_product f;
-        fences memory;
-        memset(&memory, 0, sizeof memory);
         CHECK_STATUS(attn_matmul_ctx(want, a, b, 1, &pairs_ctx), ATTN_OK);
-        t = fenced_rows(&memory, 0, as_tensor(a), low, NULL);
-        f.a = attn_head(t, 0, 0);
+        f.a = attn_head(test_rows_apart(as_tensor(a), low, NULL), 0, 0);
         wide = turn ? attn_mat_t(test_mat_like(b, TRANSPOSED)) : b;
-        t = fenced_rows(&memory, 1, as_tensor(wide), low, NULL);
-        f.b = turn ? attn_mat_t(attn_head(t, 0, 0)) : attn_head(t, 0, 0);
+        f.b = attn_head(test_rows_apart(as_tensor(wide), low, NULL), 0, 0);
+        f.b = turn ? attn_mat_t(f.b) : f.b;
         f.out = test_mat(ATTN_F32, M, N, PACKED);
         test_case("case %d: %zu x %zu x %zu%s", n, M, K, N, turn ? ", b is turned" : "");
         if (CHECK(test_keeps_off_fences(multiply_fenced, &f)))
             CHECK(same_mats(f.out, want));
-        drop_fences(&memory);
         test_release();
     }
 }
-
-#else
-
-TEST(pairs_matmul_fences)
-{
-    CHECK(1);
-}
-
-#endif
 
 /* ---- what has no pairs of BF16 ---- */
 
