@@ -418,6 +418,17 @@ int grid_run(const grid_call *c, int which, attn_isa isa, int runner, size_t wid
     return good;
 }
 
+void grid_check_less(const grid_call *c, int which, const attn_ctx *ctx)
+{
+    attn_ctx less = *ctx;
+    size_t bytes = grid_scratch(c, which, ctx);
+    less.scratch = test_block(bytes);
+    less.scratch_size = bytes - 1;
+    test_freeze();
+    CHECK_STATUS(grid_ask(c, which == GRID_BACKWARD ? GRID_BACK : GRID_SDPA, &less, NULL, 0), ATTN_ERR_NOMEM);
+    CHECK(test_wrote_nothing());
+}
+
 /* ---- both ways ---- */
 
 void grid_plain_outputs(grid_call *c)

@@ -91,6 +91,9 @@ extern size_t grid_most_tasks; /* of grid_run, side by side, since this was zero
    it says, aligned or not. Checked; returns whether all of that held. */
 int grid_run(const grid_call *c, int which, attn_isa isa, int runner, size_t width, int scratch);
 
+/* One byte less is refused, and nothing written. */
+void grid_check_less(const grid_call *c, int which, const attn_ctx *ctx);
+
 /* Fresh outputs of the inputs' types, and gradients of all that has some but a bias; and a run forward, and back too. */
 void grid_plain_outputs(grid_call *c);
 void grid_plain_grads(grid_call *c);

@@ -182,3 +182,23 @@ attn_tensor project(attn_tensor x, attn_mat w, const float *bias, size_t heads, 
         }
     return y;
 }
+
+void layer_grads(layer_call *c)
+{
+    const attn_mha_weights *w = &c->w;
+    attn_dtype type = c->q.dtype;
+    c->g.q = test_tensor(type, c->q.batch, 1, c->q.len, c->q.dim, T_BHLD);
+    c->g.k = test_tensor(type, c->k.batch, 1, c->k.len, c->k.dim, T_BHLD);
+    c->g.v = test_tensor(type, c->v.batch, 1, c->v.len, c->v.dim, T_BHLD);
+    c->g.wq = test_mat(type, w->wq.rows, w->wq.cols, PACKED), c->g.wk = test_mat(type, w->wk.rows, w->wk.cols, PACKED);
+    c->g.wv = test_mat(type, w->wv.rows, w->wv.cols, PACKED), c->g.wo = test_mat(type, w->wo.rows, w->wo.cols, PACKED);
+    c->g.bq = w->bq ? random_floats(w->wq.cols) : NULL, c->g.bk = w->bk ? random_floats(w->wk.cols) : NULL;
+    c->g.bv = w->bv ? random_floats(w->wv.cols) : NULL, c->g.bo = w->bo ? random_floats(w->wo.cols) : NULL;
+}
+
+attn_status run_layer(const layer_call *c, int back, const attn_ctx *ctx)
+{
+    if (back)
+        return attn_mha_backward(&c->g, c->dout, c->q, c->k, c->v, &c->w, &c->o, ctx);
+    return attn_mha(c->out, c->q, c->k, c->v, &c->w, &c->o, ctx);
+}

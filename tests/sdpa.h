@@ -39,6 +39,7 @@ int test_wrote_only_tensors(const attn_tensor *outs, size_t count); /* since tes
 /* ---- parts and rows of tensors, and tensors that end where memory does ---- */
 
 attn_tensor test_tensor_item(attn_tensor t, size_t b); /* one item of a batch, or of what is broadcast or absent */
+void test_copy_tensor(attn_tensor to, attn_tensor from); /* the bits of one of the same shape */
 int test_same_row(attn_tensor x, attn_tensor y, size_t b, size_t h, size_t i);
 int test_row_is(attn_tensor t, size_t b, size_t h, size_t i, real want); /* in every element: 0 is +0, a NaN any */
 void test_fill_row(attn_tensor t, size_t b, size_t h, size_t i, double value);

@@ -10,6 +10,15 @@ attn_tensor test_tensor_item(attn_tensor t, size_t b)
     return t;
 }
 
+void test_copy_tensor(attn_tensor to, attn_tensor from)
+{
+    for (size_t n = 0; n < to.batch * to.heads * to.len; n++) {
+        size_t i = n % to.len, h = n / to.len % to.heads, b = n / to.len / to.heads;
+        for (size_t d = 0; d < to.dim; d++)
+            memcpy(test_tensor_at(to, b, h, i, d), test_tensor_at(from, b, h, i, d), test_size(to.dtype));
+    }
+}
+
 int test_same_row(attn_tensor x, attn_tensor y, size_t b, size_t h, size_t i)
 {
     for (size_t d = 0; d < x.dim; d++)
@@ -63,13 +72,10 @@ attn_tensor test_rows_apart(attn_tensor from, int low, const unsigned char *hidd
     attn_tensor t = attn_tensor_of(low ? at + TEST_PAGE : at + TEST_PAGE - from.dim * size, from.dtype, from.batch,
                                    from.heads, from.len, from.dim, (ptrdiff_t)(from.heads * from.len * step),
                                    (ptrdiff_t)(from.len * step), (ptrdiff_t)step, 1);
-    for (size_t n = 0; n < rows; n++) {
-        size_t i = n % t.len, h = n / t.len % t.heads, b = n / t.len / t.heads;
-        for (size_t d = 0; d < t.dim; d++)
-            memcpy(test_tensor_at(t, b, h, i, d), test_tensor_at(from, b, h, i, d), size);
+    test_copy_tensor(t, from);
+    for (size_t n = 0; n < rows; n++)
         for (size_t page = 0; page < 2; page++)
             if (page != (size_t)low || (hidden && hidden[n]))
                 test_shut(at + (2 * n + page) * TEST_PAGE);
-    }
     return t;
 }

@@ -627,24 +627,19 @@ TEST(blocks_scratch)
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < 8; n++) {
             test_runner runner;
-            attn_ctx ctx = test_ctx(isa);
+            attn_ctx ctx = grid_context(isa, GRID_REVERSED, 1 + n % 4, &runner);
             size_t bytes[3], room = ceil_of(500, 16);
             grid_call c;
             plain_call(&c, ATTN_F32, 1, 4, 2, n % 2 ? 1 : 100, 500, 8, T_BHLD);
             grid_plain_outputs(&c);
-            ctx.parallel = test_serial_backwards(&runner, 1 + n % 4);
             test_case("case %zu, %s", n, attn_isa_string(isa));
             for (int m = 0; m < 3; m++) {
                 c.o.blocks =
                     make_lists(16, 16, 1, n / 4 ? 1 : 4, c.q.len, 500, lists[m], lists[m] == LIST_EMPTY ? room : 0);
-                CHECK_STATUS(attn_sdpa_scratch(&bytes[m], c.out, c.q, c.k, c.v, &c.o, &ctx), ATTN_OK);
+                bytes[m] = grid_scratch(&c, GRID_FORWARD, &ctx);
                 CHECK(bytes[m] == bytes[0]);
             }
-            ctx.scratch = test_block(bytes[0]);
-            ctx.scratch_size = bytes[0] - 1;
-            test_freeze();
-            CHECK_STATUS(attn_sdpa(c.out, c.q, c.k, c.v, &c.o, &ctx), ATTN_ERR_NOMEM);
-            CHECK(test_wrote_nothing());
+            grid_check_less(&c, GRID_FORWARD, &ctx);
             test_release();
         }
 }
@@ -755,33 +750,18 @@ TEST(blocks_cache_scratch)
 
 /* ---- the layer ---- */
 
-typedef struct layer_call {
-    attn_tensor q, k, v, out, dout;
-    attn_mha_weights w;
-    attn_opts o;
-    attn_mha_grads g;
-} layer_call;
-
 enum { LAYER_H = 4, LAYER_HKV = 2, LAYER_D = 5, LAYER_E = 9 };
 
-static void run_layer(layer_call *c, attn_isa isa, size_t width, size_t weights)
+static void run_layer_at(layer_call *c, attn_isa isa, size_t width, size_t weights)
 {
-    attn_dtype type = c->q.dtype;
     test_runner runner;
-    attn_ctx ctx = test_ctx(isa);
-    size_t B = c->q.batch, Lq = c->q.len, Lk = c->k.len;
-    ctx.parallel = test_threads(&runner, width);
-    c->out = test_tensor(type, B, 1, Lq, LAYER_E, T_BHLD);
-    c->o.lse = test_tensor(type, B, LAYER_H, Lq, 1, T_BHLD);
-    c->o.weights = test_tensor(type, B, weights, Lq, Lk, T_BHLD);
-    CHECK_STATUS(attn_mha(c->out, c->q, c->k, c->v, &c->w, &c->o, &ctx), ATTN_OK);
-    c->g.q = test_tensor(type, B, 1, Lq, c->q.dim, T_BHLD), c->g.k = test_tensor(type, B, 1, Lk, c->k.dim, T_BHLD);
-    c->g.v = test_tensor(type, B, 1, Lk, c->v.dim, T_BHLD);
-    c->g.wq = test_mat(type, c->w.wq.rows, c->w.wq.cols, PACKED),
-    c->g.wk = test_mat(type, c->w.wk.rows, c->w.wk.cols, 0);
-    c->g.wv = test_mat(type, c->w.wv.rows, c->w.wv.cols, PACKED),
-    c->g.wo = test_mat(type, c->w.wo.rows, c->w.wo.cols, 0);
-    CHECK_STATUS(attn_mha_backward(&c->g, c->dout, c->q, c->k, c->v, &c->w, &c->o, &ctx), ATTN_OK);
+    attn_ctx ctx = grid_context(isa, GRID_THREADS, width, &runner);
+    c->out = test_tensor(c->q.dtype, c->q.batch, 1, c->q.len, LAYER_E, T_BHLD);
+    c->o.lse = test_tensor(c->q.dtype, c->q.batch, LAYER_H, c->q.len, 1, T_BHLD);
+    c->o.weights = test_tensor(c->q.dtype, c->q.batch, weights, c->q.len, c->k.len, T_BHLD);
+    layer_grads(c);
+    for (int back = 0; back < 2; back++)
+        CHECK_STATUS(run_layer(c, back, &ctx), ATTN_OK);
 }
 
 TEST(blocks_layer)
@@ -813,8 +793,8 @@ TEST(blocks_layer)
             masked = lists;
             masked.o = with_mask(&lists.o, 2, LAYER_H, LAYER_HKV, Lq, Lk);
             test_case("case %d, %s", n, attn_isa_string(isa));
-            run_layer(&lists, isa, 1 + (size_t)n % 4, weights);
-            run_layer(&masked, isa, 1, weights);
+            run_layer_at(&lists, isa, 1 + (size_t)n % 4, weights);
+            run_layer_at(&masked, isa, 1, weights);
             CHECK(test_same_tensor_bits(lists.out, masked.out) && test_same_tensor_bits(lists.o.lse, masked.o.lse));
             CHECK(test_same_tensor_bits(lists.o.weights, masked.o.weights));
             CHECK(test_same_tensor_bits(lists.g.q, masked.g.q) && test_same_tensor_bits(lists.g.k, masked.g.k));

@@ -236,27 +236,6 @@ static void add(answers *a, int which, size_t n, real x, real y, real size, test
     a->sizes[which][n] += size;
 }
 
-/* What dropout multiplies the weights with, seen where all scores are equal. */
-static real *dropout_factors(const layer *t)
-{
-    const shape *n = &t->n;
-    attn_opts o = {0};
-    attn_tensor q = test_tensor(ATTN_F32, n->B, n->H, n->Lq, 1, T_BHLD), out = test_tensor_like(q, T_BHLD);
-    attn_tensor k = test_tensor(ATTN_F32, n->B, n->H, n->Lk, 1, T_BHLD);
-    real *factors;
-    if (t->o.dropout.p == 0)
-        return NULL;
-    test_fill_tensor(q, 0);
-    test_fill_tensor(k, 0);
-    o.dropout = t->o.dropout;
-    o.weights = test_tensor(ATTN_F64, n->B, n->H, n->Lq, n->Lk, T_BHLD);
-    CHECK_STATUS(attn_sdpa(out, q, k, k, &o, NULL), ATTN_OK);
-    factors = test_tensor_values(o.weights);
-    for (size_t i = 0; i < n->B * n->H * n->Lq * n->Lk; i++)
-        factors[i] = factors[i] > 0 ? 1 / (1 - (real)t->o.dropout.p) : 0;
-    return factors;
-}
-
 /* Of one projection: of x to heads of D elements, whose gradients are dy (of the batch: B x heads x L x D). */
 static void project_back(answers *a, int which, attn_tensor x, attn_mat w, size_t heads, const real *dy,
                          const real *dy_size, const size_t *lens, test_mode mode)
@@ -338,7 +317,7 @@ static answers answer(const pass *p, test_mode mode)
     attn_tensor q = project(t->q, t->w.wq, t->w.bq, n->H, mode), k = project(t->k, t->w.wk, t->w.bk, n->Hkv, mode),
                 v = project(t->v, t->w.wv, t->w.bv, n->Hkv, mode), dmixed,
                 dmixed_sizes = test_tensor(ATTN_F64, n->B, n->H, n->Lq, n->Dv, T_BHLD);
-    real *factors = dropout_factors(t);
+    real *factors = backward_factors(t->o.dropout, n->B, n->H, n->Lq, n->Lk);
     backward_result heads, sizes;
     answers a;
     for (int i = 0; i < OF_ALL; i++) {

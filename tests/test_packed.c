@@ -134,22 +134,8 @@ static attn_tensor as_item(attn_tensor one, size_t s)
     if (test_absent_tensor(one))
         return one;
     all = test_tensor(one.dtype, s + 1, one.heads, one.len, one.dim, T_BHLD);
-    for (size_t h = 0; h < one.heads; h++)
-        for (size_t i = 0; i < one.len; i++)
-            for (size_t d = 0; d < one.dim; d++)
-                memcpy(test_tensor_at(all, s, h, i, d), test_tensor_at(one, 0, h, i, d), test_size(one.dtype));
+    test_copy_tensor(test_tensor_item(all, s), one);
     return all;
-}
-
-/* And back: what became of that item. */
-static void take_item(attn_tensor one, attn_tensor all, size_t s)
-{
-    if (test_absent_tensor(one))
-        return;
-    for (size_t h = 0; h < one.heads; h++)
-        for (size_t i = 0; i < one.len; i++)
-            for (size_t d = 0; d < one.dim; d++)
-                memcpy(test_tensor_at(one, 0, h, i, d), test_tensor_at(all, s, h, i, d), test_size(one.dtype));
 }
 
 /* Text s of a call as a call of its own, on views of the same tensors. The starts are left: they are not looked at. */
@@ -195,6 +181,7 @@ static attn_status run_plainly(const grid_call *c, int which, attn_isa isa)
 static int run_text(const grid_call *all, grid_bend *user, size_t s, int which, attn_isa isa)
 {
     grid_call one = one_text(all, s), item = one;
+    attn_tensor rows[GRID_OUTPUTS], results[GRID_OUTPUTS];
     grid_bend alone = *user;
     int by_item = all->o.dropout.p > 0, good;
     if (by_item)
@@ -203,11 +190,9 @@ static int run_text(const grid_call *all, grid_bend *user, size_t s, int which, 
     alone.Lq = one.q.len, alone.Lk = one.k.len, alone.q_starts = alone.kv_starts = NULL;
     item.o.score_mod_user = &alone;
     good = CHECK_STATUS(run_plainly(&item, which, isa), ATTN_OK);
-    if (by_item && which == GRID_FORWARD) {
-        take_item(one.out, item.out, s), take_item(one.o.lse, item.o.lse, s);
-    } else if (by_item) {
-        take_item(one.g.q, item.g.q, s), take_item(one.g.k, item.g.k, s), take_item(one.g.v, item.g.v, s);
-    }
+    grid_outputs(&one, which, rows), grid_outputs(&item, which, results);
+    for (int n = 0; n < 3 && by_item; n++) /* and back: what became of that item */
+        test_copy_tensor(rows[n], test_tensor_item(results[n], s));
     return good;
 }
 
@@ -591,9 +576,7 @@ static attn_tensor fenced_rows(attn_tensor from, int low)
     ptrdiff_t step = low ? -(ptrdiff_t)row : (ptrdiff_t)row;
     attn_tensor t = attn_tensor_of(low ? at + (from.len - 1) * row * size : at, from.dtype, 1, from.heads, from.len,
                                    from.dim, 0, (ptrdiff_t)from.dim, step, 1);
-    for (size_t h = 0; h < t.heads; h++)
-        for (size_t j = 0; j < t.len; j++)
-            memcpy(test_tensor_at(t, 0, h, j, 0), test_tensor_at(from, 0, h, j, 0), t.dim * size);
+    test_copy_tensor(t, from);
     t.len += BEYOND;
     return t;
 }
@@ -694,11 +677,10 @@ TEST(packed_scratch)
     FOR_EACH_ISA (isa)
         for (size_t width = 1; width <= 4; width += 3) {
             test_runner runner;
-            attn_ctx ctx = test_ctx(isa);
+            attn_ctx ctx = grid_context(isa, GRID_REVERSED, width, &runner);
             size_t bytes[9];
             grid_call c;
             memset(&c, 0, sizeof c);
-            ctx.parallel = test_serial_backwards(&runner, width);
             c.q = test_random_tensor(ATTN_F32, 1, 4, 300, 16, T_BHLD);
             c.k = c.v = test_random_tensor(ATTN_F32, 1, 2, 300, 16, T_BHLD);
             grid_plain_outputs(&c);
@@ -706,33 +688,15 @@ TEST(packed_scratch)
             for (size_t n = 0; n < 9; n++) {
                 c.o.q_starts = starts[n % 3], c.o.kv_starts = starts[n / 3];
                 test_case("%s, width %zu, starts %zu and %zu", attn_isa_string(isa), width, n % 3, n / 3);
-                CHECK_STATUS(attn_sdpa_scratch(&bytes[n], c.out, c.q, c.k, c.v, &c.o, &ctx), ATTN_OK);
+                bytes[n] = grid_scratch(&c, GRID_FORWARD, &ctx);
                 CHECK(bytes[n] == bytes[0]);
             }
-            ctx.scratch = test_block(bytes[8]);
-            ctx.scratch_size = bytes[8] - 1;
-            test_freeze();
-            CHECK_STATUS(attn_sdpa(c.out, c.q, c.k, c.v, &c.o, &ctx), ATTN_ERR_NOMEM);
-            CHECK(test_wrote_nothing());
+            grid_check_less(&c, GRID_FORWARD, &ctx);
             test_release();
         }
 }
 
 /* ---- the layer ---- */
-
-typedef struct layer_call {
-    attn_tensor q, k, v, out, dout;
-    attn_mha_weights w;
-    attn_opts o;
-    attn_mha_grads g;
-} layer_call;
-
-static attn_status run_layer(const layer_call *c, int which, const attn_ctx *ctx)
-{
-    if (which == GRID_BACKWARD)
-        return attn_mha_backward(&c->g, c->dout, c->q, c->k, c->v, &c->w, &c->o, ctx);
-    return attn_mha(c->out, c->q, c->k, c->v, &c->w, &c->o, ctx);
-}
 
 /* Its scratch between two edges, as many bytes as it says. */
 static void run_layer_at(const layer_call *c, int which, attn_isa isa, size_t width)
@@ -753,20 +717,6 @@ static void run_layer_at(const layer_call *c, int which, attn_isa isa, size_t wi
 }
 
 enum { LAYER_TEXTS = 5 };
-
-static void layer_grads(layer_call *c)
-{
-    attn_dtype type = c->q.dtype;
-    c->g.q = test_tensor(type, 1, 1, c->q.len, c->q.dim, T_BHLD);
-    c->g.k = test_tensor(type, 1, 1, c->k.len, c->k.dim, T_BHLD);
-    c->g.v = test_tensor(type, 1, 1, c->v.len, c->v.dim, T_BHLD);
-    c->g.wq = test_mat(type, c->w.wq.rows, c->w.wq.cols, PACKED),
-    c->g.wk = test_mat(type, c->w.wk.rows, c->w.wk.cols, 0);
-    c->g.wv = test_mat(type, c->w.wv.rows, c->w.wv.cols, PACKED),
-    c->g.wo = test_mat(type, c->w.wo.rows, c->w.wo.cols, 0);
-    c->g.bq = random_floats(c->w.wq.cols), c->g.bk = random_floats(c->w.wk.cols);
-    c->g.bv = random_floats(c->w.wv.cols), c->g.bo = random_floats(c->w.wo.cols);
-}
 
 /* Gradient n of the weights and biases, as one row of numbers. */
 static size_t layer_sum(const layer_call *c, int n, const real **x)
