@@ -23,12 +23,12 @@ enum { SIDE = GRID_AXES * GRID_LEVELS };
 
 static unsigned char covered[SIDE][SIDE]; /* [a * GRID_LEVELS + level][b ..], a < b */
 
-void grid_forget(void)
+static void forget(void)
 {
     memset(covered, 0, sizeof covered);
 }
 
-void grid_cover(const grid *g, const grid_point *p)
+static void cover(const grid *g, const grid_point *p)
 {
     for (int a = 0; a < g->axes; a++)
         for (int b = a + 1; b < g->axes; b++)
@@ -66,7 +66,7 @@ static int uncovered(const grid *g, size_t *pair, grid_point *p, int *a, int *b)
     return 0;
 }
 
-int grid_misses(const grid *g)
+static int misses_a_pair(const grid *g)
 {
     grid_point missing;
     size_t pair = 0;
@@ -134,16 +134,17 @@ static void complete(const grid *g, grid_point *p, int a, int b, double bound, i
             p->at[axis] = 0;
 }
 
-grid_point *grid_covering(const grid *g, int *count, double bound)
+/* Points in which every pair of levels occurs, each at most `bound` unless a pair by itself costs more; in a block. */
+static grid_point *covering(const grid *g, int *count, double bound)
 {
     int room = 4096, a, b;
     size_t pair = 0;
     grid_point *points = test_block((size_t)room * sizeof *points), p;
     grid_dice = 1;
-    grid_forget();
+    forget();
     for (*count = 0; *count < room && uncovered(g, &pair, &p, &a, &b); ++*count) {
         complete(g, &p, a, b, g->cost(g, &p) > bound ? g->cost(g, &p) : bound, 1);
-        grid_cover(g, &p);
+        cover(g, &p);
         points[*count] = p;
     }
     CHECK(*count < room && g->axes <= GRID_AXES);
@@ -174,16 +175,16 @@ long grid_test(const grid *g, int (*run_case)(long number, const grid_point *p))
     const char *only = getenv(g->variable);
     int rows, failed = 0, quick = test_quick != 0;
     long number, cases = 0;
-    grid_point *points = grid_covering(g, &rows, g->bound);
+    grid_point *points = covering(g, &rows, g->bound);
     grid_point *kept = malloc((size_t)rows * sizeof *kept); /* blocks are freed after each case */
     if (!CHECK(kept != NULL))
         return 0;
     memcpy(kept, points, (size_t)rows * sizeof *kept);
-    grid_forget();
+    forget();
     for (number = 0; number < rows + g->samples[quick] && failed < 5; number++) {
         grid_point p = number < rows ? kept[number] : g->sample(g, (uint64_t)number, g->sample_bound[quick]);
         if (number < rows)
-            grid_cover(g, &p);
+            cover(g, &p);
         if (only ? number != atol(only) : quick && number < rows && (number % 6 || g->cost(g, &p) > g->quick_cost))
             continue;
         test_release();
@@ -196,7 +197,7 @@ long grid_test(const grid *g, int (*run_case)(long number, const grid_point *p))
     }
     free(kept);
     test_case("every pair of levels has occurred");
-    CHECK(failed || !grid_misses(g));
+    CHECK(failed || !misses_a_pair(g));
     return cases;
 }
 

@@ -43,15 +43,7 @@ extern uint64_t grid_dice;
 uint64_t grid_roll_bits(void);
 size_t grid_roll(size_t n); /* 0 .. n - 1 */
 
-/* Points in which every pair of levels occurs, each at most `bound` unless a pair by itself costs more; in a block. */
-grid_point *grid_covering(const grid *g, int *count, double bound);
-
 grid_point grid_sample(const grid *g, uint64_t seed, double bound); /* a random point, whose dice go on from it */
-
-/* To see whether all pairs have occurred: forget them, cover the points that were run, and ask if one is missing. */
-void grid_forget(void);
-void grid_cover(const grid *g, const grid_point *p);
-int grid_misses(const grid *g);
 
 /* Runs cases until five have failed, and checks that every pair of levels has occurred. Returns how many it ran. */
 long grid_test(const grid *g, int (*run_case)(long number, const grid_point *p));
@@ -94,7 +86,7 @@ int grid_run(const grid_call *c, int which, attn_isa isa, int runner, size_t wid
 /* One byte less is refused, and nothing written. */
 void grid_check_less(const grid_call *c, int which, const attn_ctx *ctx);
 
-/* Fresh outputs of the inputs' types, and gradients of all that has some but a bias; and a run forward, and back too. */
+/* Fresh outputs of the inputs' types, and gradients of all that has some but a bias; a run forward, and back too. */
 void grid_plain_outputs(grid_call *c);
 void grid_plain_grads(grid_call *c);
 int grid_both_ways(grid_call *c, attn_isa isa, int runner, size_t width, int scratch);
@@ -133,8 +125,8 @@ void grid_check_failure(const grid_wrong *s, int function, attn_status want, con
 void grid_check_faults(const grid_fault *faults, int count, grid_wrong (*good_call)(void),
                        attn_status (*inflict)(grid_wrong *s, int fault, int function));
 
-/* Of two faults f < g, which have different statuses, f is reported; `order` says which is done first: 1 f, 2 g; or 0 if
-   one leaves nothing of the other. */
+/* Of two faults f < g, which have different statuses, f is reported; `order` says which is done first: 1 f, 2 g; or 0
+   if one leaves nothing of the other. */
 void grid_check_order(const grid_fault *faults, int count, grid_wrong (*good_call)(void),
                       attn_status (*inflict)(grid_wrong *s, int fault, int function), int (*order)(int f, int g));
 

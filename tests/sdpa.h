@@ -126,8 +126,8 @@ void sdpa_aim(attn_tensor q, attn_tensor k, size_t h, size_t j, double scale, do
 
 /* Keys whose dot products with the only query are all S, a little more than that power of two, in exact arithmetic but
    for less than one rounding. Terms of either sign follow one another that are half an ulp of S: those that go up a
-   little more, those that go down a little less. A fused sum rounds all of them up (for every other key: down); products
-   rounded on their own are half an ulp, and their sum stays at S, which is even. */
+   little more, those that go down a little less. A fused sum rounds all of them up (for every other key: down);
+   products rounded on their own are half an ulp, and their sum stays at S, which is even. */
 void sdpa_climb(attn_tensor q, attn_tensor k, attn_tensor v, double power);
 
 /* The largest |naive - want| and |got - want| that sdpa_close has met since these were zeroed. */

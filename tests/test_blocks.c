@@ -46,8 +46,8 @@ static grid_point sample_blocks(const grid *g, uint64_t seed, double bound)
 
 /* clang-format off */
 static const grid blocks_grid = {
-    TRIAL_GRID("blocks_grid", "BLOCKS_CASE"), .first = {A_LQ, A_LK}, .cost = trial_cost, .bound = 2e5, .quick_cost = 1e5,
-    .sample = sample_blocks, .samples = {60, 30}, .sample_bound = {3e5, 5e4}
+    TRIAL_GRID("blocks_grid", "BLOCKS_CASE"), .first = {A_LQ, A_LK}, .cost = trial_cost, .bound = 2e5,
+    .quick_cost = 1e5, .sample = sample_blocks, .samples = {60, 30}, .sample_bound = {3e5, 5e4}
 };
 /* clang-format on */
 

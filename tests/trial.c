@@ -1,3 +1,4 @@
+/* What a level of each axis makes of a call, for all grids. */
 #include "trial.h"
 
 /* ---- what levels stand for ---- */

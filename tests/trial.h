@@ -23,8 +23,8 @@ enum { OFFSET_NONE, OFFSET_ZERO, OFFSET_AHEAD, OFFSET_BEHIND, OFFSET_ALIGNED, OF
        OFFSET_HUGE_BEHIND, OFFSETS };
 /* clang-format on */
 
-/* What levels stand for, unless the grid says other values: a number of these, and how many there are. 16-bit types and
-   those that are mixed compute in F32. */
+/* What levels stand for: a number of one of the tables in trial.c, unless the grid lists other numbers of it; sizes, of
+   which a grid has its own, for themselves. Here is how long the tables are. */
 enum { TRIAL_TYPES = 12, TRIAL_GRAD_TYPES = 6, TRIAL_WINDOWS = 9, TRIAL_FLOATS = 4, TRIAL_SOFTCAPS = 3 };
 extern const attn_dtype trial_types[TRIAL_TYPES][5]; /* of q, k, v, dout, out */
 extern const attn_dtype trial_floats[TRIAL_FLOATS];  /* of a bias, and of lse, weights, scores, dlse after "none" */
