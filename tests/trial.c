@@ -97,8 +97,8 @@ ptrdiff_t trial_offset(int level, size_t Lq, size_t Lk, size_t b)
     case OFFSET_ALIGNED: return keys - queries + n;
     case OFFSET_PAST: return keys + 10 + n;
     case OFFSET_BEFORE: return n - queries - 3;
-    case OFFSET_HUGE: return PTRDIFF_MAX - n;
-    case OFFSET_HUGE_BEHIND: return -PTRDIFF_MAX - 1 + n;
+    case OFFSET_HUGE: return n % 2 ? PTRDIFF_MIN + n : PTRDIFF_MAX - n;
+    case OFFSET_HUGE_BEHIND: return PTRDIFF_MIN + n;
     default: return 0;
     }
 }

@@ -20,7 +20,7 @@ enum { /* those of one test alone, then in the order in which a case is made */
     A_V_GRAD_LAYOUT, A_WIDTH, A_RUNNER, A_SCRATCH, TRIAL_AXES
 };
 enum { OFFSET_NONE, OFFSET_ZERO, OFFSET_AHEAD, OFFSET_BEHIND, OFFSET_ALIGNED, OFFSET_PAST, OFFSET_BEFORE, OFFSET_HUGE,
-       OFFSET_HUGE_BEHIND, OFFSETS };
+       OFFSET_HUGE_BEHIND, OFFSETS }; /* HUGE: of either sign in turn */
 /* clang-format on */
 
 /* What levels stand for: a number of one of the tables in trial.c, unless the grid lists other numbers of it; sizes, of
@@ -84,8 +84,8 @@ typedef struct trial {
     size_t texts, q_starts[TRIAL_ITEMS + 1], kv_starts[TRIAL_ITEMS + 1]; /* of packed texts, which their test makes */
 } trial;
 
-/* Inputs and options of a point, by the dice. In two parts: the shapes, as far as the grid has axes of them; and what is
-   made for the shapes that stand in the trial. */
+/* Inputs and options of a point, by the dice. In two parts: the shapes, as far as the grid has axes of them; and what
+   is made for the shapes that stand in the trial. */
 void trial_make(trial *t, const grid *g, const grid_point *p, uint64_t seed);
 void trial_begin(trial *t, const grid *g, const grid_point *p, uint64_t seed);
 void trial_fill(trial *t, const grid_point *p);
