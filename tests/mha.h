@@ -47,17 +47,23 @@ void make_outputs(layer *t, attn_dtype type, int weights, int others, int layout
 extern const shape usual_layer, empty_layers[9];
 void give_everything(layer *t);
 
-layer layer_item(const layer *all, size_t b);   /* that item alone, with its part of every option */
-attn_tensor item_of(attn_tensor t, size_t b);   /* of a batch, or of what is broadcast or absent */
-
-/* One item of L rows, of which the first `exist` have memory, which ends (or, backwards, begins) at a fence. */
-attn_tensor fenced_tokens(attn_dtype dtype, size_t L, size_t E, size_t exist, int backwards);
+layer layer_item(const layer *all, size_t b); /* that item alone, with its part of every option */
 
 real fit(real x, test_mode mode); /* rounded as the mode says */
 int zero_row(attn_tensor t, size_t b, size_t h, size_t i);
 
 /* Shows each item the first lens[b] keys. */
 attn_tensor lengths_mask(const size_t *lens, size_t B, size_t Lk);
+
+typedef struct layer_call { /* of attn_mha, or of attn_mha_backward with what that gave */
+    attn_tensor q, k, v, out, dout;
+    attn_mha_weights w;
+    attn_opts o;
+    attn_mha_grads g;
+} layer_call;
+
+void layer_grads(layer_call *c); /* fresh, of all inputs, weights and biases, and of their types */
+attn_status run_layer(const layer_call *c, int back, const attn_ctx *ctx);
 
 /* x w + b for each row, as B x heads x L x D; kept as double by EXACT. */
 attn_tensor project(attn_tensor x, attn_mat w, const float *bias, size_t heads, test_mode mode);

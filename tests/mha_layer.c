@@ -200,43 +200,19 @@ attn_tensor lengths_mask(const size_t *lens, size_t B, size_t Lk)
     return mask;
 }
 
-attn_tensor item_of(attn_tensor t, size_t b)
-{
-    if (test_absent_tensor(t))
-        return t;
-    if (t.batch > 1)
-        t.data = test_tensor_at(t, b, 0, 0, 0);
-    t.batch = 1;
-    return t;
-}
-
 layer layer_item(const layer *all, size_t b)
 {
     layer part = *all;
-    part.q = item_of(all->q, b), part.k = item_of(all->k, b), part.v = item_of(all->v, b);
-    part.out = item_of(all->out, b);
-    part.o.mask = item_of(all->o.mask, b), part.o.bias = item_of(all->o.bias, b);
-    part.o.lse = item_of(all->o.lse, b), part.o.weights = item_of(all->o.weights, b);
-    part.o.scores = item_of(all->o.scores, b);
+    part.q = test_tensor_item(all->q, b), part.k = test_tensor_item(all->k, b), part.v = test_tensor_item(all->v, b);
+    part.out = test_tensor_item(all->out, b);
+    part.o.mask = test_tensor_item(all->o.mask, b), part.o.bias = test_tensor_item(all->o.bias, b);
+    part.o.lse = test_tensor_item(all->o.lse, b), part.o.weights = test_tensor_item(all->o.weights, b);
+    part.o.scores = test_tensor_item(all->o.scores, b);
     part.o.q_lens = all->o.q_lens ? all->o.q_lens + b : NULL;
     part.o.kv_lens = all->o.kv_lens ? all->o.kv_lens + b : NULL;
     part.o.causal_offset = all->o.causal_offset ? all->o.causal_offset + b : NULL;
     part.n.B = 1;
     return part;
-}
-
-attn_tensor fenced_tokens(attn_dtype dtype, size_t L, size_t E, size_t exist, int backwards)
-{
-    attn_tensor t = {NULL, dtype, 1, 1, L, E, 0, 0, 0, 1};
-    attn_tensor there;
-    size_t row = E * test_size(dtype);
-    char *memory = test_fenced(exist * row, backwards);
-    t.data = backwards && exist ? memory + (exist - 1) * row : memory;
-    t.len_stride = backwards ? -(ptrdiff_t)E : (ptrdiff_t)E;
-    there = t;
-    there.len = exist;
-    test_scatter(there, test_random());
-    return t;
 }
 
 const shape usual_layer = {2, 4, 2, 3, 200, 3, 40, 6, 7, 8, 9};
@@ -256,4 +232,24 @@ void give_everything(layer *t)
     lens[0] = lens[1] = 3, lens[2] = lens[3] = 100;
     t->o.q_lens = lens, t->o.kv_lens = lens + 2;
     t->o.alibi_slopes = random_floats(4), t->o.sinks = random_floats(4);
+}
+
+void layer_grads(layer_call *c)
+{
+    const attn_mha_weights *w = &c->w;
+    attn_dtype type = c->q.dtype;
+    c->g.q = test_tensor(type, c->q.batch, 1, c->q.len, c->q.dim, T_BHLD);
+    c->g.k = test_tensor(type, c->k.batch, 1, c->k.len, c->k.dim, T_BHLD);
+    c->g.v = test_tensor(type, c->v.batch, 1, c->v.len, c->v.dim, T_BHLD);
+    c->g.wq = test_mat(type, w->wq.rows, w->wq.cols, PACKED), c->g.wk = test_mat(type, w->wk.rows, w->wk.cols, PACKED);
+    c->g.wv = test_mat(type, w->wv.rows, w->wv.cols, PACKED), c->g.wo = test_mat(type, w->wo.rows, w->wo.cols, PACKED);
+    c->g.bq = w->bq ? random_floats(w->wq.cols) : NULL, c->g.bk = w->bk ? random_floats(w->wk.cols) : NULL;
+    c->g.bv = w->bv ? random_floats(w->wv.cols) : NULL, c->g.bo = w->bo ? random_floats(w->wo.cols) : NULL;
+}
+
+attn_status run_layer(const layer_call *c, int back, const attn_ctx *ctx)
+{
+    if (back)
+        return attn_mha_backward(&c->g, c->dout, c->q, c->k, c->v, &c->w, &c->o, ctx);
+    return attn_mha(c->out, c->q, c->k, c->v, &c->w, &c->o, ctx);
 }

@@ -76,6 +76,12 @@ int test_wrote_only(const attn_mat *outs, size_t count); /* nothing but the elem
 /* `size` bytes between two fences, memory that nobody may read or write: they end where one begins or, if `low`, begin
    where the other ends. Without mprotect nothing keeps anybody off them. */
 void *test_fenced(size_t size, int low);
+#if defined(_WIN32) || defined(__wasi__)
+enum { TEST_PAGE = 1 << 12 };
+#else
+enum { TEST_PAGE = 1 << 16 }; /* bytes: whole pages of any processor */
+#endif
+void test_shut(void *page); /* in fenced memory of whole ones: another fence, until test_release */
 int test_keeps_off_fences(void (*call)(void *arg), void *arg); /* calls; 0 if that touched a fence */
 
 /* ---- matrices ---- */

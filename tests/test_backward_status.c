@@ -957,30 +957,6 @@ TEST(backward_status_errno)
 
 /* ---- memory that must not be touched ---- */
 
-/* L rows of D elements, the first `exist` of them in fenced memory: the others would lie beyond the fence, which comes
-   before the memory if the rows go backwards. */
-static attn_tensor fenced_rows(attn_dtype dtype, size_t H, size_t L, size_t D, size_t exist, int backwards)
-{
-    size_t size = test_size(dtype), row = D * H;
-    char *memory = test_fenced(exist * row * size, backwards);
-    attn_tensor t = {NULL, dtype, 1, H, L, D, 0, 0, 0, 1};
-    t.head_stride = (ptrdiff_t)D;
-    t.len_stride = (backwards ? -1 : 1) * (ptrdiff_t)row;
-    t.data = backwards ? memory + ((ptrdiff_t)exist - 1) * (ptrdiff_t)(row * size) : memory;
-    test_scatter(attn_tensor_slice(t, 0, exist), L + D);
-    return t;
-}
-
-/* One row of numbers for each query, or one for all, of which the first `exist` exist. */
-static attn_tensor fenced_pairs(attn_dtype dtype, size_t Lq, size_t Lk, size_t exist, int backwards)
-{
-    attn_tensor t = fenced_rows(dtype, 1, Lk, Lq, exist, backwards);
-    ptrdiff_t step = t.len_stride;
-    t.len = Lq, t.dim = Lk;
-    t.len_stride = t.dim_stride, t.dim_stride = step;
-    return t;
-}
-
 typedef struct fenced_call {
     call_state s;
     int back;
@@ -1002,11 +978,8 @@ static void do_fenced_call(void *arg)
 /* Copies the first `exist` rows of a whole result to where no others exist. */
 static attn_tensor fenced_copy(attn_tensor t, size_t exist, int backwards)
 {
-    attn_tensor copy = fenced_rows(t.dtype, t.heads, t.len, t.dim, exist, backwards);
-    for (size_t h = 0; h < t.heads; h++)
-        for (size_t i = 0; i < exist; i++)
-            for (size_t d = 0; d < t.dim; d++)
-                test_tensor_set(copy, 0, h, i, d, (double)test_tensor_get(t, 0, h, i, d));
+    attn_tensor copy = test_fenced_rows(t.dtype, t.heads, t.len, t.dim, exist, 1, backwards);
+    test_copy_tensor(attn_tensor_slice(copy, 0, exist), attn_tensor_slice(t, 0, exist));
     return copy;
 }
 
@@ -1028,15 +1001,15 @@ TEST(backward_fences)
             test_runner runner;
             fenced_call c;
             memset(&c, 0, sizeof c);
-            c.s.t[Q] = fenced_rows(type, H, Lq, D, Lq, test_maybe());
-            c.s.t[K] = fenced_rows(type, 1, Lk, D, valid, backwards);
-            c.s.t[V] = fenced_rows(type, 1, Lk, Dv, valid, backwards);
+            c.s.t[Q] = test_fenced_rows(type, H, Lq, D, Lq, 1, test_maybe());
+            c.s.t[K] = test_fenced_rows(type, 1, Lk, D, valid, 1, backwards);
+            c.s.t[V] = test_fenced_rows(type, 1, Lk, Dv, valid, 1, backwards);
             c.s.t[OUT] = test_tensor(type, 1, H, Lq, Dv, T_BHLD);
             c.s.t[LSE] = test_tensor(compute, 1, H, Lq, 1, T_BHLD);
             if (test_maybe())
-                c.s.t[MASK] = fenced_pairs(ATTN_BOOL, test_maybe() ? Lq : 1, Lk, valid, backwards);
+                c.s.t[MASK] = test_fenced_pairs(ATTN_BOOL, test_maybe() ? Lq : 1, Lk, valid, backwards);
             if (test_maybe())
-                c.s.t[BIAS] = fenced_pairs(floats[test_below(4)], test_maybe() ? Lq : 1, Lk, valid, backwards);
+                c.s.t[BIAS] = test_fenced_pairs(floats[test_below(4)], test_maybe() ? Lq : 1, Lk, valid, backwards);
             if (test_maybe())
                 c.s.t[SINKS] = floats_of(H, 0.25f);
             c.s.opts.softcap = test_maybe() ? 2 : 0;
@@ -1054,20 +1027,20 @@ TEST(backward_fences)
             c.back = 1;
             c.s.t[OUT] = fenced_copy(c.s.t[OUT], rows, of_rows);
             c.s.t[LSE] = fenced_copy(c.s.t[LSE], rows, of_rows);
-            c.s.t[DOUT] = fenced_rows(type, H, Lq, Dv, rows, of_rows);
+            c.s.t[DOUT] = test_fenced_rows(type, H, Lq, Dv, rows, 1, of_rows);
             if (test_maybe())
-                c.s.t[DLSE] = fenced_rows(floats[test_below(4)], H, Lq, 1, rows, of_rows);
+                c.s.t[DLSE] = test_fenced_rows(floats[test_below(4)], H, Lq, 1, rows, 1, of_rows);
             if (test_below(4))
-                c.s.t[DQ] = fenced_rows(type, H, Lq, D, Lq, test_maybe());
+                c.s.t[DQ] = test_fenced_rows(type, H, Lq, D, Lq, 1, test_maybe());
             if (test_below(4))
-                c.s.t[DK] = fenced_rows(type, 1, Lk, D, Lk, test_maybe());
+                c.s.t[DK] = test_fenced_rows(type, 1, Lk, D, Lk, 1, test_maybe());
             if (test_below(4))
-                c.s.t[DV] = fenced_rows(type, 1, Lk, Dv, Lk, test_maybe());
+                c.s.t[DV] = test_fenced_rows(type, 1, Lk, Dv, Lk, 1, test_maybe());
             if (!test_absent_tensor(c.s.t[BIAS]) && test_maybe())
                 c.s.t[DBIAS] =
-                    fenced_rows(floats[test_below(4)], 1, c.s.t[BIAS].len, Lk, c.s.t[BIAS].len, test_maybe());
+                    test_fenced_rows(floats[test_below(4)], 1, c.s.t[BIAS].len, Lk, c.s.t[BIAS].len, 1, test_maybe());
             if (!test_absent_tensor(c.s.t[SINKS]))
-                c.s.t[DSINKS] = fenced_rows(ATTN_F32, 1, 1, H, 1, test_maybe());
+                c.s.t[DSINKS] = test_fenced_rows(ATTN_F32, 1, 1, H, 1, 1, test_maybe());
             c.s.ctx.parallel = test_serial_backwards(&runner, n % 3 + 1);
             if (n % 4 == 0) {
                 c.s.ctx.scratch_size = needed_by(&backward, &c.s);

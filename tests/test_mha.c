@@ -264,12 +264,12 @@ TEST(mha_batch)
                 CHECK(same_outputs(&one, &part));
             }
             one = with_fresh_outputs(&all);
-            test_fill_tensor(item_of(one.q, 1), NAN);
-            test_fill_tensor(item_of(one.k, 1), NAN);
-            test_fill_tensor(item_of(one.v, 1), NAN);
+            test_fill_tensor(test_tensor_item(one.q, 1), NAN);
+            test_fill_tensor(test_tensor_item(one.k, 1), NAN);
+            test_fill_tensor(test_tensor_item(one.v, 1), NAN);
             run_at(&one, isa, 1, 3, 0);
             for (size_t b = 0; b < d.B; b += 2)
-                CHECK(test_same_tensor_bits(item_of(one.out, b), item_of(all.out, b)));
+                CHECK(test_same_tensor_bits(test_tensor_item(one.out, b), test_tensor_item(all.out, b)));
             test_release();
         }
 }
@@ -455,9 +455,9 @@ TEST(mha_fences)
             c.ctx.isa = isa;
             c.t = make_layer(d, dtype, WITH_BIASES | WITH_LAYOUTS);
             make_outputs(&c.t, c.t.out.dtype, n % 3 == 0 ? 1 : 2 * (n % 3 == 1), test_maybe() ? 4 : 0, 0);
-            c.t.k = fenced_tokens(dtype, d.Lk, d.Ek, valid[0], backwards);
-            c.t.v = fenced_tokens(dtype, d.Lk, d.Ev, valid[0], backwards);
-            c.t.q = fenced_tokens(dtype, d.Lq, d.Eq, d.Lq, test_maybe());
+            c.t.k = test_fenced_rows(dtype, 1, d.Lk, d.Ek, valid[0], 1, backwards);
+            c.t.v = test_fenced_rows(dtype, 1, d.Lk, d.Ev, valid[0], 1, backwards);
+            c.t.q = test_fenced_rows(dtype, 1, d.Lq, d.Eq, d.Lq, 1, test_maybe());
             c.t.o.kv_lens = valid;
             c.t.o.q_lens = test_maybe() ? valid + 1 : NULL;
             c.ctx.parallel = test_serial_backwards(&r, 1 + n % 3);

@@ -195,27 +195,6 @@ static void add(answers *a, int which, size_t n, real x, real y, real size, test
     a->sizes[which][n] += size;
 }
 
-/* What dropout multiplies the weights with, seen where all scores are equal. */
-static real *dropout_factors(const layer *t)
-{
-    const shape *n = &t->n;
-    attn_opts o = {0};
-    attn_tensor q = test_tensor(ATTN_F32, n->B, n->H, n->Lq, 1, T_BHLD), out = test_tensor_like(q, T_BHLD);
-    attn_tensor k = test_tensor(ATTN_F32, n->B, n->H, n->Lk, 1, T_BHLD);
-    real *factors;
-    if (t->o.dropout.p == 0)
-        return NULL;
-    test_fill_tensor(q, 0);
-    test_fill_tensor(k, 0);
-    o.dropout = t->o.dropout;
-    o.weights = test_tensor(ATTN_F64, n->B, n->H, n->Lq, n->Lk, T_BHLD);
-    CHECK_STATUS(attn_sdpa(out, q, k, k, &o, NULL), ATTN_OK);
-    factors = test_tensor_values(o.weights);
-    for (size_t i = 0; i < n->B * n->H * n->Lq * n->Lk; i++)
-        factors[i] = factors[i] > 0 ? 1 / (1 - (real)t->o.dropout.p) : 0;
-    return factors;
-}
-
 /* Of one projection: of x to heads of D elements, whose gradients are dy (of the batch: B x heads x L x D). */
 static void project_back(answers *a, int which, attn_tensor x, attn_mat w, size_t heads, const real *dy,
                          const real *dy_size, const size_t *lens, test_mode mode)
@@ -297,7 +276,7 @@ static answers answer(const pass *p, test_mode mode)
     attn_tensor q = project(t->q, t->w.wq, t->w.bq, n->H, mode), k = project(t->k, t->w.wk, t->w.bk, n->Hkv, mode),
                 v = project(t->v, t->w.wv, t->w.bv, n->Hkv, mode), dmixed,
                 dmixed_sizes = test_tensor(ATTN_F64, n->B, n->H, n->Lq, n->Dv, T_BHLD);
-    real *factors = dropout_factors(t);
+    real *factors = backward_factors(t->o.dropout, n->B, n->H, n->Lq, n->Lk);
     backward_result heads, sizes;
     answers a;
     for (int i = 0; i < OF_ALL; i++) {
@@ -664,13 +643,13 @@ TEST(mha_backward_batch)
             for (size_t b = 0; b < d.B; b++) {
                 part = all;
                 part.t = layer_item(&all.t, b);
-                part.dout = item_of(all.dout, b);
+                part.dout = test_tensor_item(all.dout, b);
                 make_grads(&part, EVERY, 0, n);
                 run_at(&part, isa, 0, widths[(n + b) % 4], 1);
                 for (int i = 0; i < OF_ALL; i++) {
                     attn_tensor g = grad_of(&part, i);
                     if (i <= OF_V)
-                        CHECK(test_same_tensor_bits(g, item_of(grad_of(&all, i), b)));
+                        CHECK(test_same_tensor_bits(g, test_tensor_item(grad_of(&all, i), b)));
                     for (size_t m = 0; m < g.len * g.dim && i > OF_V; m++) {
                         real x = test_tensor_get(g, 0, 0, m / g.dim, m % g.dim);
                         sums[i][m] += x, sizes[i][m] += fabsl(x);
@@ -707,10 +686,10 @@ TEST(mha_backward_fences)
             d.Lk = keys[n % COUNT(keys)][0], valid[0] = keys[n % COUNT(keys)][1];
             valid[1] = test_below(d.Lq + 1);
             c.p = make_pass(d, dtype, WITH_BIASES | WITH_LAYOUTS);
-            c.p.t.k = fenced_tokens(dtype, d.Lk, d.Ek, valid[0], test_maybe());
-            c.p.t.v = fenced_tokens(dtype, d.Lk, d.Ev, valid[0], test_maybe());
-            c.p.t.q = fenced_tokens(dtype, d.Lq, d.Eq, valid[1], test_maybe());
-            c.p.dout = fenced_tokens(dtype, d.Lq, d.E, valid[1], test_maybe());
+            c.p.t.k = test_fenced_rows(dtype, 1, d.Lk, d.Ek, valid[0], 1, test_maybe());
+            c.p.t.v = test_fenced_rows(dtype, 1, d.Lk, d.Ev, valid[0], 1, test_maybe());
+            c.p.t.q = test_fenced_rows(dtype, 1, d.Lq, d.Eq, valid[1], 1, test_maybe());
+            c.p.dout = test_fenced_rows(dtype, 1, d.Lq, d.E, valid[1], 1, test_maybe());
             c.p.t.o.kv_lens = valid;
             c.p.t.o.q_lens = valid + 1;
             c.ctx.isa = isa;

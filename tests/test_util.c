@@ -226,6 +226,12 @@ static void close_fenced(fenced *f)
     munmap(f->bytes, f->size);
 }
 
+void test_shut(void *page)
+{
+    if (mprotect(page, TEST_PAGE, PROT_NONE) != 0)
+        must(NULL);
+}
+
 #else
 
 static unsigned char *open_fenced(size_t size)
@@ -236,6 +242,11 @@ static unsigned char *open_fenced(size_t size)
 static void close_fenced(fenced *f)
 {
     free(f->bytes);
+}
+
+void test_shut(void *page)
+{
+    (void)page;
 }
 
 #endif
