@@ -175,7 +175,7 @@ long grid_test(const grid *g, int (*run_case)(long number, const grid_point *p))
     const char *only = getenv(g->variable);
     int rows, failed = 0, quick = test_quick != 0;
     long number, cases = 0;
-    grid_point *points = covering(g, &rows, g->bound);
+    grid_point *points = covering(g, &rows, g->bound[quick]);
     grid_point *kept = malloc((size_t)rows * sizeof *kept); /* blocks are freed after each case */
     if (!CHECK(kept != NULL))
         return 0;
@@ -185,13 +185,14 @@ long grid_test(const grid *g, int (*run_case)(long number, const grid_point *p))
         grid_point p = number < rows ? kept[number] : g->sample(g, (uint64_t)number, g->sample_bound[quick]);
         if (number < rows)
             cover(g, &p);
-        if (only ? number != atol(only) : quick && number < rows && (number % 6 || g->cost(g, &p) > g->quick_cost))
+        if (only && number != atol(only))
             continue;
         test_release();
         cases++;
         if (!run_case(number, &p)) {
             failed++;
-            printf("    %s=%ld ./build/test =%s runs this case alone:", g->variable, number, g->test);
+            printf("    %s%s=%ld ./build/test =%s runs this case alone:", quick ? "" : "TEST_LEVEL=full ", g->variable,
+                   number, g->test);
             describe(g, &p);
         }
     }

@@ -26,11 +26,10 @@ struct grid {
     int (*impossible)(const grid *g, const grid_point *p); /* no such case can be */
     int (*shows)(const grid *g, const grid_point *p, int a, int b); /* p is a test of how its levels of a and b meet */
 
-    /* What grid_test runs: points that cover the grid within a bound of costs, of which the quick version leaves out
-       most, and those that cost more than that; then random ones of `sample`, so many and within that bound, at length
-       and quickly. */
+    /* What grid_test runs, at length and quickly: points that cover the grid, within that bound of costs where a pair
+       by itself does not cost more; then random ones of `sample`, so many and within that bound. */
     const char *test, *variable; /* its name, and what of the environment tells the number of one case */
-    double bound, quick_cost;
+    double bound[2];
     grid_point (*sample)(const grid *g, uint64_t seed, double bound);
     long samples[2];
     double sample_bound[2];

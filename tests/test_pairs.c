@@ -404,8 +404,8 @@ static const struct grid_axis axes[TRIAL_AXES] = {
 };
 
 static const grid pairs_grid = {
-    TRIAL_GRID("pairs_grid", "PAIRS_CASE"), .first = {A_LQ, A_LK}, .cost = trial_cost, .bound = 1.5e6,
-    .quick_cost = 1.5e6, .sample = grid_sample, .samples = {25, 0}, .sample_bound = {2e6, 2e6}
+    TRIAL_GRID("pairs_grid", "PAIRS_CASE"), .first = {A_LQ, A_LK}, .cost = trial_cost, .bound = {1.5e6, 2e4},
+     .sample = grid_sample, .samples = {25, 0}, .sample_bound = {2e6, 2e6}
 };
 /* clang-format on */
 

@@ -24,8 +24,8 @@ static const struct grid_axis axes[TRIAL_AXES] = {
 };
 
 static const grid sdpa_grid = {
-    TRIAL_GRID("sdpa_grid", "SDPA_CASE"), .first = {A_LQ, A_LK}, .cost = trial_cost, .bound = 5e5,
-    .quick_cost = 4e4, .sample = trial_sample, .samples = {2000, 60}, .sample_bound = {5e5, 5e4}
+    TRIAL_GRID("sdpa_grid", "SDPA_CASE"), .first = {A_LQ, A_LK}, .cost = trial_cost, .bound = {5e5, 5e3},
+     .sample = trial_sample, .samples = {2000, 60}, .sample_bound = {5e5, 5e4}
 };
 /* clang-format on */
 
