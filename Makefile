@@ -162,7 +162,8 @@ $B/test_examples: $(t_tests) $B/$T/main.o $(addprefix $B/tests/,test_util.o attn
 $B/test $B/test_examples:
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
 
-test_flags = -std=c99 $(warnings) $(CFLAGS) -fno-fast-math -I. -Itests -I$B
+test_cflags = $(if $(filter file,$(origin CFLAGS)),-O1,$(CFLAGS))# the least to compile and run
+test_flags = -std=c99 $(warnings) $(test_cflags) -fno-fast-math -I. -Itests -I$B
 $B/tests/%.o: tests/%.c $B/flags_of_tests | $B/api $B/cover.h $B/tests/list.h
 	$(call object,$(test_flags) -I$(@D))
 
@@ -201,7 +202,7 @@ $B/tests/test_recipes.o: $B/recipes.h
 
 # Changes only when a flag does: what was built with other flags is then built anew.
 $B/flags: export FLAGS = $(CC) $(CFLAGS) $(IMPL_CFLAGS) $(LDFLAGS) -I$(ATTN)
-$B/flags_of_tests: export FLAGS = $(CC) $(CFLAGS)
+$B/flags_of_tests: export FLAGS = $(CC) $(test_cflags)
 $B/flags $B/flags_of_tests: FORCE
 	@mkdir -p $B
 	@echo "$$FLAGS" | cmp -s - $@ || echo "$$FLAGS" > $@

@@ -1,11 +1,12 @@
 # What the scripts of checks share. Each of them sources this, defines a function part_PART for each of its parts, and
 # ends with `parts "PART..." "$@"`. It runs from the top of the tree, after `make`:
 #
-#     sh SCRIPT PART...     these parts, or with none all of its parts
+#     sh SCRIPT PART...     these parts, or with none those that its last line names
 #
 # It prints a line for each check and, last, how many passed and failed. Environment: CC, LDFLAGS (which every program
 # is linked with), RUN and B as in the Makefile; MODEL, a directory with a model that examples/models/train has made;
-# TEST_LEVEL.
+# TEST_LEVEL: full for what takes minutes, or repeats with other flags what else shows; a tool that is missing is a
+# failure then.
 
 CC=${CC:-cc} LDFLAGS=${LDFLAGS:-} RUN=${RUN:-} B=$(mkdir -p "${B:-build}" && cd "${B:-build}" && pwd) || exit 1
 MODEL=${MODEL:-examples/models/bundled} level=${TEST_LEVEL:-quick}

@@ -3,8 +3,8 @@
 #     library     the test program of attn.h, with the checks it counts itself
 #     readme      every ```c block of README.md is a program that compiles and runs, and so is the doc block's, both in
 #                 C and C++ without warnings; what is marked ```c recipe is part of one, which tests/test_recipes.c
-#                 runs; and what is said for CMake
-#     embedding   what the compiler CC makes of the header in its forms
+#                 runs; and, at the full level, what is said for CMake
+#     embedding   what the compiler CC makes of the header; at the full level, of two versions in one process, too
 #     wasm        WebAssembly without a libc: clang and node
 #     full_gcc    these of gcc at the full level, in every standard and configuration; tcc and musl
 #     full_clang  the same of clang, and wasm; beside the other only with a B of its own
@@ -37,12 +37,16 @@ missing_in_readme() {
     while read -r name; do grep -q "^|.*\`$name\`.*|" README.md || echo "$name"; done < "$B/cover.h.names"
 }
 
-# program_of_readme SOURCE SAYS: it compiles and runs. The first is built as README says; so are the others if
-# everything is checked, else they share the implementation that `make` has compiled.
+# program_of_readme SOURCE: it compiles and runs. At the full level it is built as README says; else the first is not
+# optimised, and the others share the implementation that `make` has compiled.
 program_of_readme() {
-    name=$(basename "$1" .c) shared="-DATTN_INTERFACE_ONLY $B/attn.o"
-    if [ "$level" = full ] || [ $name = readme_1 ]; then shared=; fi
-    check "$name compiles" $CC -O2 $LDFLAGS -I. -o "$work/readme" "$1" $shared -lm ${shared:+-lpthread} || return
+    name=$(basename "$1" .c)
+    case $level-$name in
+    full-*) flags=-O2 objects= ;;
+    *-readme_1) flags=$plain objects= ;;
+    *) flags="-O2 -DATTN_INTERFACE_ONLY" objects="$B/attn.o -lpthread" ;;
+    esac
+    check "$name compiles" $CC $flags $LDFLAGS -I. -o "$work/readme" "$1" $objects -lm || return
     run "$work/readme" > "$work/printed"
     check "$name runs" [ $? = 0 ]
 }
@@ -75,7 +79,7 @@ languages_of_readme() {
     } > "$work/recipes.c"
     check "README has recipes" [ "$(grep -c '^static' "$work/recipes.c")" -ge 8 ]
     languages=c99
-    have "$(cxx_of "$CC")" && languages='c99 c++11 c++14 c++17 c++20'
+    have "$(cxx_of "$CC")" && languages="c99 c++11 c++20 $([ "$level" != full ] || echo c++14 c++17)"
     for language in $languages; do
         for program in "$work"/readme_*.c "$work/doc.c"; do is $language "$program"; done
         case $language in
@@ -117,7 +121,7 @@ part_readme() {
     check "README names every public function" silent missing_in_readme
     programs_of_readme
     languages_of_readme
-    cmake_of_readme
+    [ "$level" != full ] || cmake_of_readme
 }
 
 # ==== Embedding: what one compiler makes of the header ============================================================
@@ -231,7 +235,7 @@ versions() {
     done
 }
 
-# What takes three compilations of the implementation, and some without vectors.
+# What takes few compilations of the implementation.
 embed() {
     cc=$1
     implementation=$config/implementation.c caller=$config/caller.c copy=$config/copy.c
@@ -255,7 +259,7 @@ embed() {
     program "$cc: a private copy beside the library" $cc -DATTN_INTERFACE_ONLY -DCOPY=copy_best "$copy" \
         "$config/copies.c" "$work/scalar.o" "$work/implementation.o"
 
-    versions $cc
+    [ "$level" != full ] || versions $cc
 
     program "$cc: ATTN_NO_STDLIB, more than the stack holds" $cc -std=c99 $plain $warnings "$config/nomemory.c"
     check "$cc: ATTN_NO_STDLIB includes no string.h" silent includes_of_strings $cc

@@ -7,11 +7,12 @@ of_readme   = $(call log,tests/config.sh/embedding tests/config.sh/readme)
 notes       = examples/tests/notebooks.sh
 check       = CC='$(CC)' LDFLAGS='$(LDFLAGS)' RUN='$(RUN)' B='$B' sh
 
-# Runs a part; what it prints shows when it ends.
+# Runs a part; when it ends, shows what it has counted, and printed.
 $B/log/%: FORCE
-	@mkdir -p $(@D) && echo '== $(*F)' > $@
-	@$(check) $(*D) $(*F) >> $@ 2>&1; tail -n 1 $@ | grep -q '^[0-9]* passed, [0-9]* failed$$' || \
-	    printf 'FAIL $(*F) reaches its end\n0 passed, 1 failed\n' >> $@; cat $@
+	@mkdir -p $(@D)
+	@$(check) $(*D) $(*F) > $@ 2>&1; tail -n 1 $@ | grep -q '^[0-9]* passed, [0-9]* failed$$' || \
+	    printf 'FAIL $(*F) reaches its end\n0 passed, 1 failed\n' >> $@
+	@awk -v head="== $(*F): $$(tail -n 1 $@)" '{ print last ? last : head; last = $$0 }' $@
 
 # Adds up what they have counted.
 test test-library test-examples:

@@ -50,7 +50,8 @@ prints() { # NOTEBOOK PROGRAM
 }
 
 part_single() {
-    check "08_threads compiles by itself" $CC -O2 $LDFLAGS -o "$work/single" examples/08_threads.c -lm -lpthread &&
+    [ "$level" = full ] && flags=-O2 || flags=$plain
+    check "08_threads compiles by itself" $CC $flags $LDFLAGS -o "$work/single" examples/08_threads.c -lm -lpthread &&
         check "08_threads by itself: output" prints 08_threads "$work/single"
     openmp "$CC" -DATTN_INTERFACE_ONLY "$B/attn.o"
     [ "$level" != full ] || openmp gcc
