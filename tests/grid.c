@@ -400,19 +400,17 @@ int grid_run(const grid_call *c, int which, attn_isa isa, int runner, size_t wid
 {
     test_runner r;
     attn_ctx ctx = grid_context(isa, runner, width, &r);
-    attn_tensor outs[GRID_OUTPUTS + 1];
+    attn_tensor outs[GRID_OUTPUTS];
     long calls = test_memory_state.calls, live = test_memory_state.live;
-    int good, odd = scratch == GRID_ODD;
+    int good;
     grid_outputs(c, which, outs);
-    outs[GRID_OUTPUTS] = numbers(NULL, 0);
     if (scratch) {
-        ctx.scratch_size = grid_scratch(c, which, &ctx);
-        ctx.scratch = (char *)test_block(ctx.scratch_size + (size_t)odd) + odd;
-        outs[GRID_OUTPUTS] = attn_bhld(ctx.scratch, ATTN_BOOL, 1, 1, 1, ctx.scratch_size);
+        test_scratch(&ctx, grid_scratch(c, which, &ctx), scratch == GRID_ODD);
     }
     test_freeze();
     good = CHECK_STATUS(grid_ask(c, which == GRID_BACKWARD ? GRID_BACK : GRID_SDPA, &ctx, NULL, 0), ATTN_OK);
-    good &= CHECK(test_wrote_only_tensors(outs, GRID_OUTPUTS + 1));
+    good &= CHECK(test_wrote_only_tensors(outs, GRID_OUTPUTS));
+    good &= CHECK(!scratch || test_scratch_kept(&ctx));
     good &= CHECK(r.most <= width);
     good &= CHECK(test_memory_state.live == live);
     good &= CHECK(!scratch || test_memory_state.calls == calls); /* of no bytes there is nothing to allocate either */
@@ -424,8 +422,7 @@ void grid_check_less(const grid_call *c, int which, const attn_ctx *ctx)
 {
     attn_ctx less = *ctx;
     size_t bytes = grid_scratch(c, which, ctx);
-    less.scratch = test_block(bytes);
-    less.scratch_size = bytes - 1;
+    test_scratch(&less, bytes - 1, 0);
     test_freeze();
     CHECK_STATUS(grid_ask(c, which == GRID_BACKWARD ? GRID_BACK : GRID_SDPA, &less, NULL, 0), ATTN_ERR_NOMEM);
     CHECK(test_wrote_nothing());

@@ -68,10 +68,17 @@ int test_maybe(void);
 
 /* ---- memory: blocks between guard zones, filled with 0xff (NaN in every float type), freed after each test ---- */
 void *test_block(size_t size);
-void test_release(void);                                 /* frees every block */
+void test_release(void);                                 /* frees every block; a guard zone that changed is a failure */
 void test_freeze(void);                                  /* remembers every block's bytes */
 int test_wrote_nothing(void);                            /* no block changed since then */
 int test_wrote_only(const attn_mat *outs, size_t count); /* nothing but the elements of these changed */
+
+/* Gives ctx a block of scratch, of exactly so many bytes. It begins at a multiple of 64 or, if `odd`, one beyond. What it
+   holds takes turns: NaN, ordinary numbers, 0, and 0 beside large ones; nobody looks at what it holds after a call.
+   test_scratch_kept takes it back, and returns 0 if something beside it was written. */
+void test_scratch(attn_ctx *ctx, size_t size, int odd);
+int test_scratch_kept(attn_ctx *ctx);
+extern unsigned test_turn; /* 0 as a test begins */
 
 /* `size` bytes between two fences, memory that nobody may read or write: they end where one begins or, if `low`, begin
    where the other ends. Without mprotect nothing keeps anybody off them. */

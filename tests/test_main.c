@@ -119,6 +119,7 @@ static int run_test(const char *name, void (*run)(void))
     for (const char *c = name; *c; c++)
         random_state = random_state * 31 + (unsigned char)*c;
     checks = failures = 0;
+    test_turn = 0;
     context[0] = 0;
     run();
     test_case("at the end: memory not freed, or no check made");
