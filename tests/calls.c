@@ -241,18 +241,13 @@ enum { MOST_OUTPUTS = 40 };
 size_t check_scratch(const subject *u, const void *call, attn_ctx *ctx, const attn_tensor *outs, size_t count)
 {
     size_t bytes = needed_by(u, call);
-    unsigned char *memory = test_block(bytes + 2);
     long calls = test_memory_state.calls;
-    attn_tensor wrote[MOST_OUTPUTS];
-    ctx->scratch = memory + 1;
-    ctx->scratch_size = bytes;
+    test_scratch(ctx, bytes, 1);
     CHECK(bytes > 0 && needed_by(u, call) == bytes);
-    memcpy(wrote, outs, count * sizeof *outs);
-    wrote[count] = attn_bhld(memory + 1, ATTN_BOOL, 1, 1, 1, bytes);
     test_freeze();
     CHECK_STATUS(make(u, CALL, call, NULL), ATTN_OK);
     CHECK(test_memory_state.calls == calls);
-    CHECK(test_wrote_only_tensors(wrote, count + 1));
+    CHECK(test_wrote_only_tensors(outs, count));
     for (size_t less = 1; less < bytes; less = less * 5 + 1) {
         ctx->scratch_size = bytes - less;
         test_freeze();
@@ -304,35 +299,23 @@ void check_allocations(const subject *u, const void *call, const attn_tensor *ou
 void check_run(const subject *u, const void *call, attn_ctx *ctx, const attn_tensor *outs, size_t count, int threads,
                size_t width, int scratch, int always)
 {
-    enum { EDGE = 64 }; /* bytes before and behind scratch, which stay as they are */
     test_runner r = {0, 0, 0};
     long calls = test_memory_state.calls, live = test_memory_state.live;
-    unsigned char *memory;
     size_t bytes;
-    int intact = 1;
     ctx->parallel = threads ? test_threads(&r, width) : test_serial_backwards(&r, width);
     bytes = needed_by(u, call);
     CHECK(test_memory_state.calls == calls);
-    memory = malloc(bytes + 2 * EDGE + 1);
-    if (!CHECK(memory != NULL))
-        return;
-    memset(memory, 0xff, bytes + 2 * EDGE + 1);
-    if (scratch) {
-        ctx->scratch = memory + 1 + EDGE;
-        ctx->scratch_size = bytes;
-    }
+    if (scratch)
+        test_scratch(ctx, bytes, 1);
     test_freeze();
     CHECK_STATUS(u->ask(call, CALL, NULL, NULL, 0), ATTN_OK);
     CHECK(test_wrote_only_tensors(outs, count));
-    for (size_t n = 0; n < EDGE; n++)
-        intact &= memory[1 + n] == 0xff && memory[1 + EDGE + bytes + n] == 0xff;
-    CHECK(intact);
+    CHECK(!scratch || test_scratch_kept(ctx));
     CHECK(r.most <= width);
     CHECK(test_memory_state.live == live);
     CHECK(test_memory_state.calls - calls <= !scratch);
     if (always || bytes > 16384)
         CHECK(test_memory_state.calls - calls == !scratch);
-    free(memory);
 }
 
 typedef struct asked {

@@ -657,8 +657,8 @@ static void run_cache(cache_call *c, const attn_kv_cache *cache, attn_isa isa, s
 {
     test_runner runner;
     attn_ctx ctx = test_ctx(isa);
-    attn_tensor outs[5];
-    size_t B = c->q.batch, H = c->q.heads, Lq = c->q.len;
+    attn_tensor outs[4];
+    size_t bytes = 0, B = c->q.batch, H = c->q.heads, Lq = c->q.len;
     memset(outs, 0, sizeof outs);
     outs[0] = c->out = test_tensor(ATTN_F32, B, H, Lq, cache->v.dim, T_BHLD);
     outs[1] = c->o.lse = test_tensor(ATTN_F32, B, H, Lq, 1, T_BHLD);
@@ -666,13 +666,12 @@ static void run_cache(cache_call *c, const attn_kv_cache *cache, attn_isa isa, s
     outs[3] = c->o.scores = test_tensor(ATTN_F32, B, H, Lq, Lk, T_BHLD);
     ctx.parallel = test_threads(&runner, width);
     if (scratch) {
-        CHECK_STATUS(attn_kv_cache_scratch(&ctx.scratch_size, c->out, c->q, cache, &c->o, &ctx), ATTN_OK);
-        ctx.scratch = test_block(ctx.scratch_size);
-        outs[4] = attn_bhld(ctx.scratch, ATTN_BOOL, 1, 1, 1, ctx.scratch_size);
+        CHECK_STATUS(attn_kv_cache_scratch(&bytes, c->out, c->q, cache, &c->o, &ctx), ATTN_OK);
+        test_scratch(&ctx, bytes, Lk % 2 == 1);
     }
     test_freeze();
     CHECK_STATUS(attn_kv_cache_attend(c->out, c->q, cache, &c->o, &ctx), ATTN_OK);
-    CHECK(test_wrote_only_tensors(outs, 5));
+    CHECK(test_wrote_only_tensors(outs, 4));
 }
 
 /* Lists number the tokens of a cache, of every type and of a ring: bits are those of the mask. */
@@ -743,7 +742,7 @@ TEST(blocks_cache_scratch)
             o.scores_stage = (attn_stage)(n % 3);
             test_case("%s, %zu queries, %zu tokens, stage %d", attn_isa_string(isa), Lq, most, n % 3);
             CHECK_STATUS(attn_kv_cache_scratch(&bytes, out, q, &cache, &o, &ctx), ATTN_OK);
-            ctx.scratch = test_block(bytes), ctx.scratch_size = bytes;
+            test_scratch(&ctx, bytes, 1);
             CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, &o, &ctx), ATTN_OK);
             attn_kv_cache_free(&cache);
             test_release();

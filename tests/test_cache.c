@@ -1273,8 +1273,7 @@ static void give_scratch(kv_question *a, const attn_kv_cache *cache, const model
     attn_opts o = kv_with_outputs(a->opts, &r);
     size_t bytes = 0;
     CHECK_STATUS(attn_kv_cache_scratch(&bytes, r.out, a->q, cache, &o, &a->ctx), ATTN_OK);
-    a->ctx.scratch = test_fenced(bytes, 0); /* no block: its bytes are nobody's business */
-    a->ctx.scratch_size = bytes;
+    test_scratch(&a->ctx, bytes, test_maybe());
 }
 
 static void attend_at_random(const attn_kv_cache *cache, const model *m)
@@ -2447,11 +2446,8 @@ TEST(cache_scratch_grows)
                     mask.data = o.weights.data = NULL;
                 o.mask = a.opts.mask = mask;
                 CHECK_STATUS(attn_kv_cache_scratch(&now, r.out, a.q, &cache, &o, &a.ctx), ATTN_OK);
-                if (n == 0) {
-                    bytes = now;
-                    a.ctx.scratch = test_fenced(bytes, 0);
-                    a.ctx.scratch_size = bytes;
-                }
+                if (n == 0)
+                    test_scratch(&a.ctx, bytes = now, kind % 2);
                 CHECK(n == 0 || now <= bytes);
                 compare(&cache, &m, &a);
                 append(&cache, &m, (size_t)(n * 23), NULL);

@@ -710,7 +710,7 @@ static void run_layer_at(const layer_call *c, int which, attn_isa isa, size_t wi
         CHECK_STATUS(attn_mha_backward_scratch(&bytes, &c->g, c->dout, c->q, c->k, c->v, &c->w, &c->o, &ctx), ATTN_OK);
     else
         CHECK_STATUS(attn_mha_scratch(&bytes, c->out, c->q, c->k, c->v, &c->w, &c->o, &ctx), ATTN_OK);
-    ctx.scratch = test_block(bytes), ctx.scratch_size = bytes;
+    test_scratch(&ctx, bytes, 1);
     calls = test_memory_state.calls;
     CHECK_STATUS(run_layer(c, which, &ctx), ATTN_OK);
     CHECK(test_memory_state.calls == calls && runner.most <= width);

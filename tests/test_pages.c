@@ -338,15 +338,13 @@ static void choose_runner(kv_question *a)
         a->ctx.parallel = test_maybe() ? test_threads(&a->runner, width) : test_serial_backwards(&a->runner, width);
 }
 
-/* Exactly what attn_kv_pages_scratch says, up to a fence or from one on. */
 static void give_scratch(kv_question *a, const attn_kv_pages *p)
 {
     kv_answer r = kv_blank(a, longest(p), p->v.dim);
     attn_opts o = kv_with_outputs(a->opts, &r);
     size_t bytes = 0;
     CHECK_STATUS(attn_kv_pages_scratch(&bytes, r.out, a->q, p, &o, &a->ctx), ATTN_OK);
-    a->ctx.scratch = test_fenced(bytes, test_maybe());
-    a->ctx.scratch_size = bytes;
+    test_scratch(&a->ctx, bytes, test_maybe());
 }
 
 static void describe(const twin *t, const kv_question *a, const char *what)
@@ -1799,11 +1797,8 @@ TEST(pages_scratch_grows)
                 describe(&t, &a, "scratch grows");
                 if (n == 0 || !(kind % 2)) /* lists of blocks of other shapes are another call */
                     CHECK_STATUS(attn_kv_pages_scratch(&now, r.out, a.q, &t.pages, &o, &a.ctx), ATTN_OK);
-                if (n == 0) {
-                    bytes = now;
-                    a.ctx.scratch = test_fenced(bytes, 0);
-                    a.ctx.scratch_size = bytes;
-                }
+                if (n == 0)
+                    test_scratch(&a.ctx, bytes = now, kind % 2);
                 CHECK(n == 0 || now <= bytes);
                 if (!(kind % 2))
                     compare(&t, &a);

@@ -1670,7 +1670,6 @@ static void check_rows(size_t M, size_t K, size_t N, int n)
     static const size_t counts[] = {1, 4, 8, 16, 24, 27, 48, 49, 60},
                         scratches[] = {0, 1, 16384, 40000, 300000, 1 << 21};
     attn_mat a = factor(M, K, 0), b = factor(K, N, 0), all = test_mat(ATTN_F32, M, N, PACKED);
-    char *scratch = test_block(1 << 21);
     CHECK_STATUS(attn_matmul_ctx(all, a, b, 0.5, &pairs_ctx), ATTN_OK);
     for (int m = n % 2; m < COUNT(counts); m += test_quick ? 4 : 1) {
         size_t count = M < 4           ? 1
@@ -1686,7 +1685,8 @@ static void check_rows(size_t M, size_t K, size_t N, int n)
         test_runner runner;
         size_t width = 1 + test_below(3), col = test_below(N), cols = 1 + test_below(N - col);
         ctx.parallel = m % 2 ? test_threads(&runner, width) : test_serial_backwards(&runner, width);
-        ctx.scratch = size ? scratch : NULL, ctx.scratch_size = size;
+        if (size)
+            test_scratch(&ctx, size, m % 2);
         test_case("%zu x %zu x %zu: %zu rows, layouts %d and %d, width %zu, scratch %zu", M, K, N, count, la, lb, width,
                   size);
         test_memory_state.fail_all = test_maybe();
@@ -1700,6 +1700,7 @@ static void check_rows(size_t M, size_t K, size_t N, int n)
         sums = test_mat_like(before, (int)test_below(OUT_LAYOUTS));
         CHECK_STATUS(attn_matmul_add(sums, some, w, 0.5, &ctx), ATTN_OK);
         test_memory_state.fail_all = 0;
+        CHECK(!size || test_scratch_kept(&ctx));
         for (size_t r = 0; r < count; r++)
             for (size_t c = 0; c < N; c++) {
                 double x = (double)test_load(test_at(before, r, c), before.dtype), sum;

@@ -187,8 +187,7 @@ static job make_job(attn_isa isa, attn_dtype dtype, size_t B, size_t H, size_t H
     j.out = test_tensor(dtype, B, H, Lq, 5, T_BLHD);
     j.opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
     j.ctx.isa = isa;
-    j.ctx.scratch = test_block(SCRATCH);
-    j.ctx.scratch_size = SCRATCH;
+    test_scratch(&j.ctx, SCRATCH, Lq % 2 == 1);
     return j;
 }
 

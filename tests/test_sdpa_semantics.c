@@ -1717,8 +1717,7 @@ TEST(sdpa_score_mod_calls)
             ctx.isa = p.isa;
             if (way % 2)
                 ctx.parallel = test_threads(&runner, 3);
-            ctx.scratch_size = 1 << 20;
-            ctx.scratch = test_block(ctx.scratch_size);
+            test_scratch(&ctx, 1 << 20, way % 2);
             test_case("%s, way %d", problem_name, way);
             opts = p.opts;
             opts.scores = scores;
@@ -1811,8 +1810,7 @@ TEST(sdpa_score_mod_is_bias)
             r = answer(&p);
             ctx.isa = p.isa;
             ctx.parallel = test_threads(&runner, 3);
-            ctx.scratch_size = 1 << 20;
-            ctx.scratch = test_block(ctx.scratch_size);
+            test_scratch(&ctx, 1 << 20, way % 2);
             CHECK_STATUS(attn_sdpa(out, p.q, p.k, p.v, &p.opts, &ctx), ATTN_OK);
             CHECK(test_same_tensor_bits(out, r.out));
             p.opts.score_mod = NULL;
