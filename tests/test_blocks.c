@@ -490,6 +490,38 @@ TEST(blocks_tiles)
         }
 }
 
+/* A mask hides each key of a tile that is listed, and shows the others: nothing is computed. Nor do lists count that
+   other queries have, which name keys that are shown to them. */
+TEST(blocks_tiles_masked)
+{
+    enum { LK = 256, TILE = 128, ROWS = 16 };
+    for (int n = 0; n < 8; n++)
+        FOR_EACH_ISA (isa) {
+            int copied = n & 1, last = n & 2, all = n & 4; /* list of the other rows too, or but a key of theirs */
+            size_t rows = last ? 2 * ROWS : ROWS;
+            attn_dtype type = copied ? ATTN_F16 : ATTN_F32;
+            grid_call c;
+            uint32_t *count, *list;
+            long with;
+            plain_call(&c, type, 1, 1, 1, rows, LK, 8, T_BHLD);
+            c.o.blocks = make_lists(ROWS, 1, 1, 1, rows, LK, LIST_ALTERNATING, 0);
+            c.o.mask = test_tensor(ATTN_BOOL, 1, 1, rows, LK, T_BHLD);
+            list = list_of(&c.o.blocks, last ? 2 : 1, 0, 0, last ? 1 : 0, &count);
+            *count = all ? TILE / 2 : 1;
+            for (size_t i = 0; i < rows; i++)
+                for (size_t j = 0; j < LK; j++)
+                    test_tensor_set(c.o.mask, 0, 0, i, j, 1);
+            for (size_t i = rows - ROWS; i < rows; i++)
+                for (size_t m = 0; m < *count; m++)
+                    test_tensor_set(c.o.mask, 0, 0, i, list[m], 0);
+            with = tiles_of(&c, isa);
+            *count = 0;
+            test_case("%s, case %d", attn_isa_string(isa), n);
+            CHECK(with == tiles_of(&c, isa) && (with > 0) == (last > 0));
+            test_release();
+        }
+}
+
 /* Lists of a tenth for each 64 queries: what a block of queries meets is what a few of them list. */
 TEST(blocks_tiles_sparse)
 {

@@ -1010,6 +1010,18 @@ TEST(sdpa_explain_options)
         CHECK(grid_names(text, "bias") == (n >> 1));
         CHECK((strstr(text, "cop") != NULL) == (n > 0));
     }
+    test_case("scores of hidden keys");
+    for (int n = 0; n < 16; n++) {
+        static const char phrase[] = "those of hidden keys are computed";
+        s = good;
+        if (n & 1)
+            s.t[SCORES] = tensor(ATTN_F32, 1, 4, 70, 150);
+        if (n & 2)
+            s.t[WEIGHTS] = tensor(ATTN_F32, 1, 4, 70, 150);
+        s.opts.scores_stage = n & 4 ? n & 8 ? ATTN_STAGE_DOT : ATTN_STAGE_SOFTCAP : ATTN_STAGE_FINAL;
+        CHECK_STATUS(make(EXPLAIN, &s, text), ATTN_OK);
+        CHECK((strstr(text, phrase) != NULL) == (n & 1 && n & 4));
+    }
     test_case("weights and splits");
     for (int n = 0; n < 4; n++) {
         static const char phrase[] = "splits do not run in parallel";
