@@ -11,7 +11,7 @@
 ##                     for `bench-translate` torch, transformers, sentencepiece, safetensors, and ctranslate2;
 ##                     what the checks, `bench-search` and `bench-generate` need is said at the top of their scripts
 ## BROWSERS      what tests the page (chromium, and firefox if it is there)
-## TEST_LEVEL    in the environment: full, for a test that takes minutes and every compiler (quick)
+## TEST_LEVEL    in the environment: full, for a longer test
 
 CFLAGS  = -O2
 B       = build
@@ -40,7 +40,7 @@ endif
 .DEFAULT_GOAL = all
 include tests/rules.mk tests/bench/rules.mk examples/page/rules.mk examples/ring/rules.mk
 
-.PHONY: all test test-library test-examples check-t5 check-minilm train bench bench-quick bench-report bench-targets
+.PHONY: all test test-library test-everywhere test-examples check-t5 check-minilm train bench bench-quick bench-report bench-targets
 .PHONY: check-tokens check-decoder bench-translate bench-search bench-generate install clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -59,6 +59,9 @@ all: $(notebooks) $(tools)               ## build and run the notebooks, build t
 test: $(of_library) $(of_readme) $(of_examples) ## test the library, the examples, README and embedding
 
 test-library: $(of_library)              ## of that, the tests of attn.h alone: after a change of a kernel, one compilation
+
+test-everywhere:                         ## test what is committed with all that can be had, resumable; hours
+	@B='$B' bash .ci/run everywhere
 
 test-examples: $(of_examples)            ## of that, what tests the examples
 

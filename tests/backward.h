@@ -30,6 +30,10 @@ void sdpa_backward_reference(backward_result *result, const attn_grads *grads, a
                              attn_tensor k, attn_tensor v, attn_tensor out, const attn_opts *opts, const real *factors,
                              test_mode mode);
 
+/* What dropout multiplies weights with, which is a function of its seed and of places alone: seen where all weights are
+   equal. NULL without dropout. */
+real *backward_factors(attn_dropout dropout, size_t B, size_t H, size_t Lq, size_t Lk);
+
 /* Element n, counted as in `values`, of the gradient that a call has written. */
 real backward_get(const attn_grads *grads, int grad, size_t n);
 attn_dtype backward_dtype(const attn_grads *grads, int grad);

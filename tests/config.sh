@@ -6,11 +6,13 @@
 #                 runs; and, at the full level, what is said for CMake
 #     embedding   what the compiler CC makes of the header; at the full level, of two versions in one process, too
 #     wasm        WebAssembly without a libc: clang and node
-#     full_gcc    these of gcc at the full level, in every standard and configuration; tcc and musl
+#     ways        the same of gcc, in every form, but in few standards and configurations
+#     full_gcc    all of gcc at the full level, in every standard and configuration; tcc and musl
 #     full_clang  the same of clang, and wasm; beside the other only with a B of its own
 . tests/check.sh
 
 config=$top/tests/config
+implementation=$config/implementation.c caller=$config/caller.c copy=$config/copy.c
 
 # shares: whether programs may have shared libraries here.
 shares() { [ -z "$LDFLAGS$RUN" ] || { echo "skip shared libraries: not with LDFLAGS or RUN"; return 1; }; }
@@ -238,8 +240,6 @@ versions() {
 # What takes few compilations of the implementation.
 embed() {
     cc=$1
-    implementation=$config/implementation.c caller=$config/caller.c copy=$config/copy.c
-
     check "$cc: interface, C99" compile $cc -std=c99 $warnings -c "$caller" -o "$work/caller.o"
     check "$cc: implementation, C99" \
         compile $cc -std=c99 $plain $warnings -c "$implementation" -o "$work/implementation.o"
@@ -343,7 +343,6 @@ threads() {
 
 # Two private copies of the library in one program, one of them without SIMD.
 copies() {
-    copy=$config/copy.c
     check "$*: private copy without SIMD" compile "$@" -DATTN_NO_SIMD -DCOPY=copy_scalar -c "$copy" -o "$work/scalar.o"
     check "$*: private copy with SIMD" compile "$@" -DCOPY=copy_best -c "$copy" -o "$work/best.o"
     check "$*: their program" compile "$@" -c "$config/copies.c" -o "$work/copies.o"
@@ -360,14 +359,15 @@ renamed() {
 
 # What a standard forbids shows at -O0; what an optimiser warns of does not depend on the standard, and the test program
 # is C99 at every level.
-languages() {
-    for language in c-c99 c-c11 c-c17 c++-c++11 c++-c++14 c++-c++17 c++-c++20; do
+languages() { # COMPILER LANGUAGE...
+    cc=$1; shift
+    for language in "$@"; do
         levels=-O0
         [ $language = c++-c++20 ] && levels='-O0 -O2 -O3'
         for optimize in $levels; do
             flags="-x ${language%%-*} -std=${language#*-} $optimize"
             [ $optimize = -O0 ] && flags="$flags -DATTN_NO_OPTIMIZE"
-            check "$1 $flags" compile $1 $flags $warnings -c "$config/implementation.c" -o "$work/language.o"
+            check "$cc $flags" compile $cc $flags $warnings -c "$config/implementation.c" -o "$work/language.o"
         done
     done
 }
@@ -429,8 +429,9 @@ part_embedding() {
 full() {
     CC=$1 level=full
     embed "$1"; embed_in_every_way "$1"; programs_of_readme; languages_of_readme; cmake_of_readme
-    languages "$1"; configurations "$1"
+    languages "$1" c-c99 c-c11 c-c17 c++-c++11 c++-c++14 c++-c++17 c++-c++20; configurations "$1"
 }
+part_ways()       { level=full; embed_in_every_way gcc; versions gcc; languages gcc c++-c++11; freestanding; }
 part_full_gcc()   { full gcc; other_compilers; }
 part_full_clang() { full clang; part_wasm; }
 

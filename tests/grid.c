@@ -23,17 +23,23 @@ enum { SIDE = GRID_AXES * GRID_LEVELS };
 
 static unsigned char covered[SIDE][SIDE]; /* [a * GRID_LEVELS + level][b ..], a < b */
 
-void grid_forget(void)
+static void forget(void)
 {
     memset(covered, 0, sizeof covered);
 }
 
-void grid_cover(const grid *g, const grid_point *p)
+static void cover(const grid *g, const grid_point *p)
 {
     for (int a = 0; a < g->axes; a++)
         for (int b = a + 1; b < g->axes; b++)
-            if (g->shows(p, a, b))
+            if (g->axis[a].levels && g->axis[b].levels && g->shows(g, p, a, b))
                 covered[a * GRID_LEVELS + p->at[a]][b * GRID_LEVELS + p->at[b]] = 1;
+}
+
+size_t grid_value(const grid *g, const grid_point *p, int axis)
+{
+    int level = p->at[axis];
+    return level < 0 ? 1 : g->axis[axis].values ? g->axis[axis].values[level] : (size_t)level;
 }
 
 static grid_point nowhere(void)
@@ -54,13 +60,13 @@ static int uncovered(const grid *g, size_t *pair, grid_point *p, int *a, int *b)
             continue;
         *p = nowhere();
         p->at[*a] = (signed char)(row % GRID_LEVELS), p->at[*b] = (signed char)(col % GRID_LEVELS);
-        if (!covered[row][col] && !g->impossible(p) && g->shows(p, *a, *b))
+        if (!covered[row][col] && !g->impossible(g, p) && g->shows(g, p, *a, *b))
             return 1;
     }
     return 0;
 }
 
-int grid_misses(const grid *g)
+static int misses_a_pair(const grid *g)
 {
     grid_point missing;
     size_t pair = 0;
@@ -78,7 +84,7 @@ static int gain(const grid *g, const grid_point *p, int axis)
     int count = 0;
     for (int other = 0; other < g->axes; other++) {
         int a = axis < other ? axis : other, b = axis < other ? other : axis;
-        if (other != axis && p->at[other] >= 0 && g->shows(p, a, b))
+        if (other != axis && p->at[other] >= 0 && g->shows(g, p, a, b))
             count += !covered[a * GRID_LEVELS + p->at[a]][b * GRID_LEVELS + p->at[b]];
     }
     return count;
@@ -97,16 +103,17 @@ static void order_first(int *order, int axis)
    that the point still shows how a and b meet. */
 static void complete(const grid *g, grid_point *p, int a, int b, double bound, int greedy)
 {
-    int order[GRID_AXES];
-    for (int n = 0; n < g->axes; n++) {
-        int earlier = (int)grid_roll((size_t)n + 1);
-        order[n] = n;
-        order[n] = order[earlier];
-        order[earlier] = n;
-    }
+    int order[GRID_AXES], count = 0;
+    for (int axis = 0; axis < g->axes; axis++)
+        if (g->axis[axis].levels) {
+            int earlier = (int)grid_roll((size_t)count + 1);
+            order[count] = axis;
+            order[count++] = order[earlier];
+            order[earlier] = axis;
+        }
     if (!greedy)
         order_first(order, g->first[0]), order_first(order, g->first[1]);
-    for (int n = 0; n < g->axes; n++) {
+    for (int n = 0; n < count; n++) {
         int axis = order[n], best = -1, best_gain = -1, first;
         if (p->at[axis] >= 0)
             continue;
@@ -114,7 +121,7 @@ static void complete(const grid *g, grid_point *p, int a, int b, double bound, i
         for (int l = 0; l < g->axis[axis].levels && (greedy || best < 0); l++) {
             int more;
             p->at[axis] = (signed char)((first + l) % g->axis[axis].levels);
-            if (g->cost(p) > bound || g->impossible(p) || !g->shows(p, a, b))
+            if (g->cost(g, p) > bound || g->impossible(g, p) || !g->shows(g, p, a, b))
                 continue;
             more = greedy ? gain(g, p, axis) : 0;
             if (more > best_gain)
@@ -122,21 +129,25 @@ static void complete(const grid *g, grid_point *p, int a, int b, double bound, i
         }
         p->at[axis] = (signed char)best;
     }
+    for (int axis = 0; axis < g->axes; axis++)
+        if (!g->axis[axis].levels)
+            p->at[axis] = 0;
 }
 
-grid_point *grid_covering(const grid *g, int *count, double bound)
+/* Points in which every pair of levels occurs, each at most `bound` unless a pair by itself costs more; in a block. */
+static grid_point *covering(const grid *g, int *count, double bound)
 {
     int room = 4096, a, b;
     size_t pair = 0;
     grid_point *points = test_block((size_t)room * sizeof *points), p;
     grid_dice = 1;
-    grid_forget();
+    forget();
     for (*count = 0; *count < room && uncovered(g, &pair, &p, &a, &b); ++*count) {
-        complete(g, &p, a, b, g->cost(&p) > bound ? g->cost(&p) : bound, 1);
-        grid_cover(g, &p);
+        complete(g, &p, a, b, g->cost(g, &p) > bound ? g->cost(g, &p) : bound, 1);
+        cover(g, &p);
         points[*count] = p;
     }
-    CHECK(*count < room);
+    CHECK(*count < room && g->axes <= GRID_AXES);
     return points;
 }
 
@@ -148,11 +159,47 @@ grid_point grid_sample(const grid *g, uint64_t seed, double bound)
     return p;
 }
 
-void grid_describe(const grid *g, const grid_point *p)
+/* ---- cases ---- */
+
+static void describe(const grid *g, const grid_point *p)
 {
+    int said = 0;
     for (int a = 0; a < g->axes; a++)
-        printf("%s%s %d", a % 12 ? ", " : "\n    ", g->axis[a].name, p->at[a]);
+        if (g->axis[a].levels)
+            printf("%s%s %d", said++ % 12 ? ", " : "\n    ", g->axis[a].name, p->at[a]);
     printf("\n");
+}
+
+long grid_test(const grid *g, int (*run_case)(long number, const grid_point *p))
+{
+    const char *only = getenv(g->variable);
+    int rows, failed = 0, quick = test_quick != 0;
+    long number, cases = 0;
+    grid_point *points = covering(g, &rows, g->bound[quick]);
+    grid_point *kept = malloc((size_t)rows * sizeof *kept); /* blocks are freed after each case */
+    if (!CHECK(kept != NULL))
+        return 0;
+    memcpy(kept, points, (size_t)rows * sizeof *kept);
+    forget();
+    for (number = 0; number < rows + g->samples[quick] && failed < 5; number++) {
+        grid_point p = number < rows ? kept[number] : g->sample(g, (uint64_t)number, g->sample_bound[quick]);
+        if (number < rows)
+            cover(g, &p);
+        if (only && number != atol(only))
+            continue;
+        test_release();
+        cases++;
+        if (!run_case(number, &p)) {
+            failed++;
+            printf("    %s%s=%ld ./build/test =%s runs this case alone:", quick ? "" : "TEST_LEVEL=full ", g->variable,
+                   number, g->test);
+            describe(g, &p);
+        }
+    }
+    free(kept);
+    test_case("every pair of levels has occurred");
+    CHECK(failed || !misses_a_pair(g));
+    return cases;
 }
 
 /* ---- random inputs ---- */
@@ -250,19 +297,33 @@ void grid_outputs(const grid_call *c, int which, attn_tensor *outs)
     outs[5] = numbers(c->g.sinks, c->q.heads), outs[6] = numbers(c->g.alibi_slopes, c->q.heads);
 }
 
-int grid_same_outputs(const grid_call *a, const grid_call *b, int which)
+static int same_outputs(const attn_tensor *x, const attn_tensor *y, int which)
 {
     static const char *const names[][GRID_OUTPUTS] = {{"out", "lse", "weights", "scores"},
                                                       {"dq", "dk", "dv", "dbias", "by_distance", "dsinks", "dslopes"}};
-    attn_tensor x[GRID_OUTPUTS], y[GRID_OUTPUTS];
     int same = 1;
-    grid_outputs(a, which, x), grid_outputs(b, which, y);
     for (int n = 0; n < GRID_OUTPUTS; n++)
         if (!test_absent_tensor(x[n]) && !test_absent_tensor(y[n]) && !test_same_tensor_bits(x[n], y[n])) {
             printf("    %s differs\n", names[which][n]);
             same = 0;
         }
     return same;
+}
+
+int grid_same_outputs(const grid_call *a, const grid_call *b, int which)
+{
+    attn_tensor x[GRID_OUTPUTS], y[GRID_OUTPUTS];
+    grid_outputs(a, which, x), grid_outputs(b, which, y);
+    return same_outputs(x, y, which);
+}
+
+int grid_same_item(const grid_call *one, const grid_call *all, size_t b, int which)
+{
+    attn_tensor x[GRID_OUTPUTS], y[GRID_OUTPUTS];
+    grid_outputs(one, which, x), grid_outputs(all, which, y);
+    for (int n = 0; n < GRID_OUTPUTS; n++)
+        y[n] = test_tensor_item(y[n], b);
+    return same_outputs(x, y, which);
 }
 
 const char *const grid_functions[GRID_FUNCTIONS] = {
@@ -312,29 +373,168 @@ int grid_names(const char *text, const char *name)
     return 0;
 }
 
+/* ---- running it ---- */
+
+size_t grid_most_tasks;
+
+attn_ctx grid_context(attn_isa isa, int runner, size_t width, test_runner *r)
+{
+    attn_ctx ctx = test_ctx(isa);
+    memset(r, 0, sizeof *r);
+    if (runner == GRID_REVERSED)
+        ctx.parallel = test_serial_backwards(r, width);
+    else if (runner == GRID_THREADS)
+        ctx.parallel = test_threads(r, width);
+    ctx.parallel.width = width;
+    return ctx;
+}
+
+size_t grid_scratch(const grid_call *c, int which, const attn_ctx *ctx)
+{
+    size_t bytes = SIZE_MAX;
+    CHECK_STATUS(size_of(&bytes, c, which, ctx), ATTN_OK);
+    return bytes;
+}
+
 int grid_run(const grid_call *c, int which, attn_isa isa, int runner, size_t width, int scratch)
 {
-    test_runner r = {0, 0, 0};
-    attn_ctx ctx = test_ctx(isa);
-    attn_tensor outs[GRID_OUTPUTS + 1];
+    test_runner r;
+    attn_ctx ctx = grid_context(isa, runner, width, &r);
+    attn_tensor outs[GRID_OUTPUTS];
     long calls = test_memory_state.calls, live = test_memory_state.live;
-    int good, odd = scratch == GRID_ODD;
-    if (runner == GRID_REVERSED)
-        ctx.parallel = test_serial_backwards(&r, width);
-    else if (runner == GRID_THREADS)
-        ctx.parallel = test_threads(&r, width);
-    ctx.parallel.width = width;
+    int good;
     grid_outputs(c, which, outs);
-    outs[GRID_OUTPUTS] = numbers(NULL, 0);
     if (scratch) {
-        CHECK_STATUS(size_of(&ctx.scratch_size, c, which, &ctx), ATTN_OK);
-        ctx.scratch = (char *)test_block(ctx.scratch_size + (size_t)odd) + odd;
-        outs[GRID_OUTPUTS] = attn_bhld(ctx.scratch, ATTN_BOOL, 1, 1, 1, ctx.scratch_size);
+        test_scratch(&ctx, grid_scratch(c, which, &ctx), scratch == GRID_ODD);
     }
     test_freeze();
     good = CHECK_STATUS(grid_ask(c, which == GRID_BACKWARD ? GRID_BACK : GRID_SDPA, &ctx, NULL, 0), ATTN_OK);
-    good &= CHECK(test_wrote_only_tensors(outs, GRID_OUTPUTS + 1));
+    good &= CHECK(test_wrote_only_tensors(outs, GRID_OUTPUTS));
+    good &= CHECK(!scratch || test_scratch_kept(&ctx));
     good &= CHECK(r.most <= width);
-    good &= CHECK(test_memory_state.live == live && (!scratch || test_memory_state.calls == calls));
+    good &= CHECK(test_memory_state.live == live);
+    good &= CHECK(!scratch || test_memory_state.calls == calls); /* of no bytes there is nothing to allocate either */
+    grid_most_tasks = r.most > grid_most_tasks ? r.most : grid_most_tasks;
     return good;
+}
+
+void grid_check_less(const grid_call *c, int which, const attn_ctx *ctx)
+{
+    attn_ctx less = *ctx;
+    size_t bytes = grid_scratch(c, which, ctx);
+    test_scratch(&less, bytes - 1, 0);
+    test_freeze();
+    CHECK_STATUS(grid_ask(c, which == GRID_BACKWARD ? GRID_BACK : GRID_SDPA, &less, NULL, 0), ATTN_ERR_NOMEM);
+    CHECK(test_wrote_nothing());
+}
+
+/* ---- both ways ---- */
+
+void grid_plain_outputs(grid_call *c)
+{
+    attn_dtype compute = c->q.dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+    c->out = test_tensor(c->q.dtype, c->q.batch, c->q.heads, c->q.len, c->v.dim, T_BHLD);
+    c->o.lse = test_tensor(compute, c->q.batch, c->q.heads, c->q.len, 1, T_BHLD);
+}
+
+void grid_plain_grads(grid_call *c)
+{
+    c->g.q = test_tensor(c->q.dtype, c->q.batch, c->q.heads, c->q.len, c->q.dim, T_BHLD);
+    c->g.k = test_tensor(c->k.dtype, c->k.batch, c->k.heads, c->k.len, c->k.dim, T_BHLD);
+    c->g.v = test_tensor(c->v.dtype, c->v.batch, c->v.heads, c->v.len, c->v.dim, T_BHLD);
+    c->g.sinks = c->o.sinks ? test_block(c->q.heads * sizeof(float)) : NULL;
+    c->g.alibi_slopes = c->o.alibi_slopes ? test_block(c->q.heads * sizeof(float)) : NULL;
+}
+
+int grid_both_ways(grid_call *c, attn_isa isa, int runner, size_t width, int scratch)
+{
+    int good;
+    grid_plain_outputs(c);
+    good = grid_run(c, GRID_FORWARD, isa, runner, width, scratch);
+    grid_plain_grads(c);
+    good &= grid_run(c, GRID_BACKWARD, isa, runner, width, scratch);
+    return good;
+}
+
+int grid_same_both_ways(const grid_call *a, const grid_call *b)
+{
+    return grid_same_outputs(a, b, GRID_FORWARD) && grid_same_outputs(a, b, GRID_BACKWARD);
+}
+
+/* ---- statuses ---- */
+
+void grid_finish(grid_wrong *s)
+{
+    attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
+    CHECK_STATUS(grid_ask(&s->c, GRID_SDPA, &ctx, NULL, 0), ATTN_OK);
+    s->needed[GRID_FORWARD] = grid_scratch(&s->c, GRID_FORWARD, &ctx);
+    grid_plain_grads(&s->c);
+    s->needed[GRID_BACKWARD] = grid_scratch(&s->c, GRID_BACKWARD, &ctx);
+    s->scratch = test_block(s->needed[0] > s->needed[1] ? s->needed[0] : s->needed[1]);
+}
+
+void *grid_onto(const void *data)
+{
+    return (void *)(uintptr_t)data;
+}
+
+void grid_check_failure(const grid_wrong *s, int function, attn_status want, const grid_fault *fault)
+{
+    char text[GRID_TEXT];
+    int explains = function == GRID_EXPLAIN || function == GRID_BACK_EXPLAIN, named = 0;
+    memset(text, 'x', sizeof text);
+    test_memory_state.fail_all = s->no_memory;
+    CHECK_STATUS(grid_ask(&s->c, function, &s->ctx, text, sizeof text), want);
+    test_memory_state.fail_all = 0;
+    if (!explains || !CHECK(memchr(text, 0, sizeof text) != NULL))
+        return;
+    for (int n = 0; n < 2; n++)
+        named |= fault->names[n] && grid_names(text, fault->names[n]);
+    if (!CHECK(named))
+        printf("    it says: %s\n", text);
+}
+
+void grid_check_faults(const grid_fault *faults, int count, grid_wrong (*good_call)(void),
+                       attn_status (*inflict)(grid_wrong *s, int fault, int function))
+{
+    for (int function = 0; function < GRID_FUNCTIONS; function++)
+        for (int fault = 0; fault <= count; fault++) {
+            grid_wrong s = good_call();
+            attn_status want = fault < count ? inflict(&s, fault, function) : ATTN_OK;
+            test_case("%s, %s", grid_functions[function], fault < count ? faults[fault].name : "as it should be");
+            test_freeze();
+            if (want != ATTN_OK) {
+                grid_check_failure(&s, function, want, &faults[fault]);
+                CHECK(test_wrote_nothing());
+            } else if (fault == count) {
+                char text[GRID_TEXT];
+                CHECK_STATUS(grid_ask(&s.c, function, &s.ctx, text, sizeof text), ATTN_OK);
+            }
+            test_release();
+        }
+}
+
+void grid_check_order(const grid_fault *faults, int count, grid_wrong (*good_call)(void),
+                      attn_status (*inflict)(grid_wrong *s, int fault, int function), int (*order)(int f, int g))
+{
+    for (int f = 0; f < count; f++)
+        for (int g = f + 1; g < count; g++)
+            for (int function = (f + g) % 2; function < GRID_FUNCTIONS; function += 2) {
+                grid_wrong s;
+                attn_status want[2];
+                int g_first = order(f, g) == 2;
+                if (test_rank(faults[f].want) == test_rank(faults[g].want) || (test_quick && test_below(5)) ||
+                    !order(f, g))
+                    continue;
+                s = good_call();
+                want[g_first] = inflict(&s, g_first ? g : f, function);
+                want[!g_first] = inflict(&s, g_first ? f : g, function);
+                test_case("%s, %s and %s", grid_functions[function], faults[f].name, faults[g].name);
+                test_freeze();
+                if (want[0] != ATTN_OK && want[1] != ATTN_OK) {
+                    grid_check_failure(&s, function, want[0], &faults[f]);
+                    CHECK(test_wrote_nothing());
+                }
+                test_release();
+            }
 }

@@ -159,7 +159,7 @@ shape random_shape(void)
     return n;
 }
 
-static real fit(real x, test_mode mode)
+real fit(real x, test_mode mode)
 {
     return mode == NAIVE32 ? (real)(float)x : mode == NAIVE64 ? (real)(double)x : x;
 }
@@ -181,4 +181,75 @@ attn_tensor project(attn_tensor x, attn_mat w, const float *bias, size_t heads, 
             }
         }
     return y;
+}
+
+int zero_row(attn_tensor t, size_t b, size_t h, size_t i)
+{
+    for (size_t d = 0; d < t.dim; d++)
+        if (test_tensor_get(t, b, h, i, d) != 0)
+            return 0;
+    return 1;
+}
+
+attn_tensor lengths_mask(const size_t *lens, size_t B, size_t Lk)
+{
+    attn_tensor mask = test_tensor(ATTN_BOOL, B, 1, 1, Lk, T_BHLD);
+    for (size_t b = 0; b < B; b++)
+        for (size_t j = 0; j < Lk; j++)
+            *(unsigned char *)test_tensor_at(mask, b, 0, 0, j) = j < lens[b];
+    return mask;
+}
+
+layer layer_item(const layer *all, size_t b)
+{
+    layer part = *all;
+    part.q = test_tensor_item(all->q, b), part.k = test_tensor_item(all->k, b), part.v = test_tensor_item(all->v, b);
+    part.out = test_tensor_item(all->out, b);
+    part.o.mask = test_tensor_item(all->o.mask, b), part.o.bias = test_tensor_item(all->o.bias, b);
+    part.o.lse = test_tensor_item(all->o.lse, b), part.o.weights = test_tensor_item(all->o.weights, b);
+    part.o.scores = test_tensor_item(all->o.scores, b);
+    part.o.q_lens = all->o.q_lens ? all->o.q_lens + b : NULL;
+    part.o.kv_lens = all->o.kv_lens ? all->o.kv_lens + b : NULL;
+    part.o.causal_offset = all->o.causal_offset ? all->o.causal_offset + b : NULL;
+    part.n.B = 1;
+    return part;
+}
+
+const shape usual_layer = {2, 4, 2, 3, 200, 3, 40, 6, 7, 8, 9};
+
+const shape empty_layers[] = {
+    {0, 4, 2, 3, 5, 4, 6, 7, 8, 9, 10}, {2, 4, 2, 0, 5, 4, 6, 7, 8, 9, 10}, {2, 4, 2, 3, 0, 4, 6, 7, 8, 9, 10},
+    {2, 4, 2, 3, 5, 4, 0, 7, 8, 9, 10}, {2, 4, 2, 3, 5, 4, 6, 0, 8, 9, 10}, {2, 4, 2, 3, 5, 4, 6, 7, 0, 9, 10},
+    {2, 4, 2, 3, 5, 4, 6, 7, 8, 0, 10}, {2, 4, 2, 3, 5, 4, 6, 7, 8, 9, 0},  {0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0}};
+
+void give_everything(layer *t)
+{
+    size_t *lens = test_block(4 * sizeof *lens);
+    t->w.bq = random_floats(12), t->w.bk = random_floats(6), t->w.bv = random_floats(80), t->w.bo = random_floats(9);
+    t->w.kv_heads = 2;
+    t->o.mask = test_random_tensor(ATTN_BOOL, 2, 4, 3, 200, T_BHLD);
+    t->o.bias = test_random_tensor(ATTN_F32, 2, 4, 3, 200, T_BHLD);
+    lens[0] = lens[1] = 3, lens[2] = lens[3] = 100;
+    t->o.q_lens = lens, t->o.kv_lens = lens + 2;
+    t->o.alibi_slopes = random_floats(4), t->o.sinks = random_floats(4);
+}
+
+void layer_grads(layer_call *c)
+{
+    const attn_mha_weights *w = &c->w;
+    attn_dtype type = c->q.dtype;
+    c->g.q = test_tensor(type, c->q.batch, 1, c->q.len, c->q.dim, T_BHLD);
+    c->g.k = test_tensor(type, c->k.batch, 1, c->k.len, c->k.dim, T_BHLD);
+    c->g.v = test_tensor(type, c->v.batch, 1, c->v.len, c->v.dim, T_BHLD);
+    c->g.wq = test_mat(type, w->wq.rows, w->wq.cols, PACKED), c->g.wk = test_mat(type, w->wk.rows, w->wk.cols, PACKED);
+    c->g.wv = test_mat(type, w->wv.rows, w->wv.cols, PACKED), c->g.wo = test_mat(type, w->wo.rows, w->wo.cols, PACKED);
+    c->g.bq = w->bq ? random_floats(w->wq.cols) : NULL, c->g.bk = w->bk ? random_floats(w->wk.cols) : NULL;
+    c->g.bv = w->bv ? random_floats(w->wv.cols) : NULL, c->g.bo = w->bo ? random_floats(w->wo.cols) : NULL;
+}
+
+attn_status run_layer(const layer_call *c, int back, const attn_ctx *ctx)
+{
+    if (back)
+        return attn_mha_backward(&c->g, c->dout, c->q, c->k, c->v, &c->w, &c->o, ctx);
+    return attn_mha(c->out, c->q, c->k, c->v, &c->w, &c->o, ctx);
 }

@@ -36,6 +36,25 @@ int test_absent_tensor(attn_tensor t);
 int test_same_tensor_bits(attn_tensor a, attn_tensor b);            /* dtype, shape and every element's bits */
 int test_wrote_only_tensors(const attn_tensor *outs, size_t count); /* since test_freeze; absent ones are fine */
 
+/* ---- parts and rows of tensors, and tensors that end where memory does ---- */
+
+attn_tensor test_tensor_item(attn_tensor t, size_t b); /* one item of a batch, or of what is broadcast or absent */
+void test_copy_tensor(attn_tensor to, attn_tensor from); /* the bits of one of the same shape */
+int test_same_row(attn_tensor x, attn_tensor y, size_t b, size_t h, size_t i);
+int test_row_is(attn_tensor t, size_t b, size_t h, size_t i, real want); /* in every element: 0 is +0, a NaN any */
+void test_fill_row(attn_tensor t, size_t b, size_t h, size_t i, double value);
+
+/* L random rows of H heads side by side, elements `step` apart: the first `exist` of them in fenced memory. The others
+   would lie beyond the fence, which comes before the memory if the rows go backwards. */
+attn_tensor test_fenced_rows(attn_dtype dtype, size_t H, size_t L, size_t D, size_t exist, size_t step, int backwards);
+
+/* A copy whose rows lie apart: each ends where memory does that nobody may read or, if `low`, begins where such ends.
+   Rows that `hidden` names, in the order [batch][heads][len], cannot be read at all; NULL: there are none. */
+attn_tensor test_rows_apart(attn_tensor from, int low, const unsigned char *hidden);
+
+/* One row of numbers for each query, or one for all, of which the first `exist` exist. */
+attn_tensor test_fenced_pairs(attn_dtype dtype, size_t Lq, size_t Lk, size_t exist, int backwards);
+
 /* ---- faults: something wrong done to one view of a call that was right ---- */
 enum { SPOIL_REQUIRED = 1, SPOIL_OUTPUT = 2 }; /* what it is to the call */
 enum test_spoil_kind {                         /* in the order in which they are checked */
@@ -101,6 +120,15 @@ int sdpa_close_pairs(attn_tensor got, const real *want, const real *naive, attn_
 /* What two ways of computing a result of magnitude `size` may differ by when the scores are sums of test_size_of_sums:
    half an ulp of the score, times `size`; for `least` above. */
 real sdpa_least(real size, attn_dtype compute);
+
+/* Moves key j along the first query of its group, until scale q . k is about `score`, however large the terms are. */
+void sdpa_aim(attn_tensor q, attn_tensor k, size_t h, size_t j, double scale, double score);
+
+/* Keys whose dot products with the only query are all S, a little more than that power of two, in exact arithmetic but
+   for less than one rounding. Terms of either sign follow one another that are half an ulp of S: those that go up a
+   little more, those that go down a little less. A fused sum rounds all of them up (for every other key: down);
+   products rounded on their own are half an ulp, and their sum stays at S, which is even. */
+void sdpa_climb(attn_tensor q, attn_tensor k, attn_tensor v, double power);
 
 /* The largest |naive - want| and |got - want| that sdpa_close has met since these were zeroed. */
 extern real sdpa_worst_naive, sdpa_worst_got;

@@ -374,3 +374,34 @@ int sdpa_close_pairs(attn_tensor got, const real *want, const real *naive, attn_
                 }
     return 1;
 }
+
+/* ---- data that is hard ---- */
+
+void sdpa_aim(attn_tensor q, attn_tensor k, size_t h, size_t j, double scale, double score)
+{
+    size_t first = h * (q.heads / k.heads);
+    real dot_product = 0, square = 0;
+    for (size_t d = 0; d < q.dim; d++) {
+        real x = test_tensor_get(q, 0, first, 0, d);
+        dot_product += x * test_tensor_get(k, 0, h, j, d);
+        square += x * x;
+    }
+    for (size_t d = 0; d < q.dim && square > 0; d++) {
+        real x = test_tensor_get(k, 0, h, j, d), along = test_tensor_get(q, 0, first, 0, d);
+        test_tensor_set(k, 0, h, j, d, (double)(x + ((real)score / scale - dot_product) / square * along));
+    }
+}
+
+void sdpa_climb(attn_tensor q, attn_tensor k, attn_tensor v, double power)
+{
+    double step = q.dtype == ATTN_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
+    double S = power * (1 + 4096 * step), half = power * step / 2, up = half * (1 - step / 2),
+           down = -half * (1 - step);
+    for (size_t d = 0; d < q.dim; d++) {
+        test_tensor_set(q, 0, 0, 0, d, d ? 1 + step : 1);
+        for (size_t j = 0; j < k.len; j++)
+            test_tensor_set(k, 0, 0, j, d, d == 0 ? S : (j % 2 ? -1 : 1) * (d % 2 ? up : down));
+    }
+    for (size_t j = 0; j < k.len; j++)
+        test_fill_tensor(attn_tensor_slice(v, j, 1), j % 2 ? -1 : 1);
+}

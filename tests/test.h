@@ -1,6 +1,7 @@
 /* The harness of the tests: checks that name their place and case, matrices in every layout, models to compare with.
 
-   TEST_LEVEL=quick in the environment runs a short version that still calls every public function.
+   TEST_LEVEL=full in the environment runs the long version, for `make test-everywhere`: more cases of the same kinds,
+   which execute no line or branch of attn.h that the short one does not.
    build/test NAME... -NAME... runs only the tests whose name contains a NAME (=NAME: is NAME), and of these not what
    contains a -NAME (-=NAME: is NAME); each test seeds its own random numbers, so a failing case comes back. */
 #ifndef ATTN_TEST_H
@@ -67,14 +68,27 @@ int test_maybe(void);
 
 /* ---- memory: blocks between guard zones, filled with 0xff (NaN in every float type), freed after each test ---- */
 void *test_block(size_t size);
-void test_release(void);                                 /* frees every block */
+void test_release(void);                                 /* frees every block; a guard zone that changed is a failure */
 void test_freeze(void);                                  /* remembers every block's bytes */
 int test_wrote_nothing(void);                            /* no block changed since then */
 int test_wrote_only(const attn_mat *outs, size_t count); /* nothing but the elements of these changed */
 
+/* Gives ctx a block of scratch, of exactly so many bytes. It begins at a multiple of 64 or, if `odd`, one beyond. What it
+   holds takes turns: NaN, ordinary numbers, 0, and 0 beside large ones; nobody looks at what it holds after a call.
+   test_scratch_kept takes it back, and returns 0 if something beside it was written. */
+void test_scratch(attn_ctx *ctx, size_t size, int odd);
+int test_scratch_kept(attn_ctx *ctx);
+extern unsigned test_turn; /* 0 as a test begins */
+
 /* `size` bytes between two fences, memory that nobody may read or write: they end where one begins or, if `low`, begin
    where the other ends. Without mprotect nothing keeps anybody off them. */
 void *test_fenced(size_t size, int low);
+#if defined(_WIN32) || defined(__wasi__)
+enum { TEST_PAGE = 1 << 12 };
+#else
+enum { TEST_PAGE = 1 << 16 }; /* bytes: whole pages of any processor */
+#endif
+void test_shut(void *page); /* in fenced memory of whole ones: another fence, until test_release */
 int test_keeps_off_fences(void (*call)(void *arg), void *arg); /* calls; 0 if that touched a fence */
 
 /* ---- matrices ---- */

@@ -68,43 +68,6 @@ static void randomize(attn_tensor t, double size)
                     test_tensor_set(t, b, h, i, d, size * test_uniform());
 }
 
-/* Moves key j along the first query of its group, until scale q . k is about `score`. */
-static void aim(attn_tensor q, attn_tensor k, size_t h, size_t j, double scale, double score)
-{
-    size_t first = h * (q.heads / k.heads);
-    real dot = 0, square = 0;
-    for (size_t d = 0; d < q.dim; d++) {
-        real x = test_tensor_get(q, 0, first, 0, d);
-        dot += x * test_tensor_get(k, 0, h, j, d);
-        square += x * x;
-    }
-    for (size_t d = 0; d < q.dim && square > 0; d++) {
-        real x =
-            test_tensor_get(k, 0, h, j, d) + ((real)score / scale - dot) / square * test_tensor_get(q, 0, first, 0, d);
-        test_tensor_set(k, 0, h, j, d, (double)x);
-    }
-}
-
-/* Keys whose dot products with q are all S in exact arithmetic, but for less than one rounding. Terms of either sign
-   follow one another that are half an ulp of S: those that go up a little more, those that go down a little less. A
-   fused sum rounds all of them up (for every other key: down); products rounded on their own are half an ulp, and their
-   sum stays at S, which is even. */
-static void climb(trial *t)
-{
-    double step = t->compute == ATTN_F64 ? DBL_EPSILON : (double)FLT_EPSILON, power = ldexp(1, 4 + (int)test_below(10));
-    double S = power * (1 + 4096 * step), half = power * step / 2;
-    t->o.scale = 1;
-    for (size_t d = 0; d < t->q.dim; d++) {
-        double up = half * (1 - step / 2), down = -half * (1 - step);
-        test_tensor_set(t->q, 0, 0, 0, d, d ? 1 + step : 1);
-        for (size_t j = 0; j < t->k.len; j++)
-            test_tensor_set(t->k, 0, 0, j, d, d == 0 ? S : (j % 2 ? -1 : 1) * (d % 2 ? up : down));
-    }
-    for (size_t j = 0; j < t->k.len; j++)
-        for (size_t d = 0; d < t->v.dim; d++)
-            test_tensor_set(t->v, 0, 0, j, d, j % 2 ? -1 : 1);
-}
-
 static attn_tensor pairs(const trial *t) /* of q and k, in the compute type */
 {
     return test_tensor(t->compute, 1, t->q.heads, t->q.len, t->k.len, T_BHLD);
@@ -127,7 +90,8 @@ static trial make(int kind, attn_dtype in, sizes n, double size)
     t.v = test_tensor(in, 1, Hkv, n.Lk, n.Dv, T_BHLD);
     t.out = test_tensor(in, 1, H, n.Lq, n.Dv, T_BHLD);
     if (kind == CLIMB) {
-        climb(&t);
+        t.o.scale = 1;
+        sdpa_climb(t.q, t.k, t.v, ldexp(1, 4 + (int)test_below(10)));
         return t;
     }
     t.o.scale = test_maybe() ? 0 : kind == CAPPED || test_maybe() ? any(-3, 3) : 1;
@@ -155,11 +119,11 @@ static trial make(int kind, attn_dtype in, sizes n, double size)
                     test_tensor_set(t.k, 0, h, j, d, (double)(j / 128) * value / 500);
             }
             if (kind == CANCELS)
-                aim(t.q, t.k, h, j, scale, 2 * test_uniform());
+                sdpa_aim(t.q, t.k, h, j, scale, 2 * test_uniform());
             if (kind == EQUAL)
-                aim(t.q, t.k, h, j, scale, size);
+                sdpa_aim(t.q, t.k, h, j, scale, size);
             if (kind == RISES)
-                aim(t.q, t.k, h, j, scale, size * (double)j / (double)n.Lk);
+                sdpa_aim(t.q, t.k, h, j, scale, size * (double)j / (double)n.Lk);
             for (size_t d = 0; d < n.Dv; d++) {
                 if (kind == CONSTANT || kind == FAR_ABOVE)
                     test_tensor_set(t.v, 0, h, j, d, kind == FAR_ABOVE && j && d % 2 ? -value : value);

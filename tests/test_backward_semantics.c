@@ -96,33 +96,9 @@ static int sees(const setup *s, size_t b, size_t h, size_t i, size_t j)
     return sdpa_sees(&s->o, s->q.len, s->k.len, b, h, i, j);
 }
 
-static void fill_row(attn_tensor t, size_t b, size_t h, size_t i, double x)
-{
-    for (size_t d = 0; d < t.dim; d++)
-        test_tensor_set(t, b, h, i, d, x);
-}
-
-static int row_is(attn_tensor t, size_t b, size_t h, size_t i, double x)
-{
-    int all = 1;
-    for (size_t d = 0; d < t.dim; d++) {
-        real got = test_tensor_get(t, b, h, i, d);
-        all &= isnan(x) ? isnan(got) : got == x;
-    }
-    return all;
-}
-
 static int same_bits(attn_tensor a, attn_tensor b, size_t n0, size_t h, size_t i, size_t d)
 {
     return memcmp(test_tensor_at(a, n0, h, i, d), test_tensor_at(b, n0, h, i, d), test_size(a.dtype)) == 0;
-}
-
-static int same_row(attn_tensor a, attn_tensor b, size_t n, size_t h, size_t i)
-{
-    int same = 1;
-    for (size_t d = 0; d < a.dim; d++)
-        same &= same_bits(a, b, n, h, i, d);
-    return same;
 }
 
 #define FOR_EACH_ROW(t, b, h, i)                                                                                       \
@@ -202,11 +178,11 @@ TEST(backward_hidden_keys)
                 copy(&t, &s);
                 FOR_EACH_ROW (t.k, b, h, j)
                     if (is_hidden_key(way, j))
-                        fill_row(t.k, b, h, j, garbage[n]), fill_row(t.v, b, h, j, garbage[n]);
+                        test_fill_row(t.k, b, h, j, garbage[n]), test_fill_row(t.v, b, h, j, garbage[n]);
                 backward(&t);
                 FOR_EACH_ROW (t.k, b, h, j)
                     if (is_hidden_key(way, j))
-                        CHECK(row_is(t.g.k, b, h, j, 0) && row_is(t.g.v, b, h, j, 0));
+                        CHECK(test_row_is(t.g.k, b, h, j, 0) && test_row_is(t.g.v, b, h, j, 0));
                 CHECK(test_same_tensor_bits(t.g.q, s.g.q));
                 CHECK(test_same_tensor_bits(t.g.k, s.g.k));
                 CHECK(test_same_tensor_bits(t.g.v, s.g.v));
@@ -253,9 +229,9 @@ TEST(backward_past_lengths)
             if (i >= t.q_lens[b]) {
                 attn_tensor all[5];
                 all[0] = t.q, all[1] = t.dout, all[2] = t.out, all[3] = t.lse, all[4] = t.g.dlse;
-                CHECK(row_is(s.g.q, b, h, i, 0));
+                CHECK(test_row_is(s.g.q, b, h, i, 0));
                 for (int n = 0; n < 5; n++)
-                    fill_row(all[n], b, h, i, n % 2 ? HUGE_VAL : NAN);
+                    test_fill_row(all[n], b, h, i, n % 2 ? HUGE_VAL : NAN);
             }
         backward(&t);
         CHECK(test_same_tensor_bits(t.g.q, s.g.q));
@@ -291,11 +267,11 @@ TEST(backward_empty_rows)
             copy(&t, &s);
             FOR_EACH_ROW (t.q, b, h, i)
                 if (is_empty_row(i))
-                    fill_row(way & 2 ? t.dout : t.q, b, h, i, NAN);
+                    test_fill_row(way & 2 ? t.dout : t.q, b, h, i, NAN);
             backward(&t);
             FOR_EACH_ROW (t.q, b, h, i)
                 if (is_empty_row(i))
-                    CHECK(row_is(s.g.q, b, h, i, 0) && row_is(s.g.bias, b, h, i, 0));
+                    CHECK(test_row_is(s.g.q, b, h, i, 0) && test_row_is(s.g.bias, b, h, i, 0));
             CHECK(test_same_tensor_bits(t.g.q, s.g.q));
             CHECK(test_same_tensor_bits(t.g.k, s.g.k));
             CHECK(test_same_tensor_bits(t.g.v, s.g.v));
@@ -326,9 +302,9 @@ TEST(backward_only_sinks)
             CHECK(s.g.alibi_slopes[h] == 0);
         }
         FOR_EACH_ROW (s.q, b, h, i)
-            CHECK(row_is(s.g.q, b, h, i, 0) && row_is(s.g.bias, b, h, i, 0));
+            CHECK(test_row_is(s.g.q, b, h, i, 0) && test_row_is(s.g.bias, b, h, i, 0));
         FOR_EACH_ROW (s.k, b, h, j)
-            CHECK(row_is(s.g.k, b, h, j, 0) && row_is(s.g.v, b, h, j, 0));
+            CHECK(test_row_is(s.g.k, b, h, j, 0) && test_row_is(s.g.v, b, h, j, 0));
         test_release();
     }
 }
@@ -371,14 +347,14 @@ static void check_nan(const setup *s, setup *t, int place, const size_t *at, siz
     FOR_EACH_ROW (t->q, b, h, i) {
         int nan = row_is_spoilt(s, place, b, h, i, at);
         spoilt += nan;
-        bad_q += nan ? !row_is(t->g.q, b, h, i, NAN) : !same_row(t->g.q, s->g.q, b, h, i);
+        bad_q += nan ? !test_row_is(t->g.q, b, h, i, NAN) : !test_same_row(t->g.q, s->g.q, b, h, i);
         for (size_t j = 0; j < LK; j++)
             bad_bias += nan && sees(s, b, h, i, j) ? !isnan(test_tensor_get(t->g.bias, b, h, i, j))
                                                    : !same_bits(t->g.bias, s->g.bias, b, h, i, j);
     }
     FOR_EACH_ROW (t->k, b, h, j) {
         int nan = key_is_spoilt(s, place, b, h, j, at);
-        bad_k += nan ? !row_is(t->g.k, b, h, j, NAN) : !same_row(t->g.k, s->g.k, b, h, j);
+        bad_k += nan ? !test_row_is(t->g.k, b, h, j, NAN) : !test_same_row(t->g.k, s->g.k, b, h, j);
         for (size_t d = 0; d < DV; d++)
             bad_v += nan && (place == IN_Q || place == IN_K || place == IN_LSE || (place == IN_DOUT && d == column))
                          ? !isnan(test_tensor_get(t->g.v, b, h, j, d))
@@ -531,7 +507,7 @@ static int all_are(attn_tensor t, double x)
 {
     int same = 1;
     FOR_EACH_ROW (t, b, h, i)
-        same &= row_is(t, b, h, i, x);
+        same &= test_row_is(t, b, h, i, x);
     return same;
 }
 
@@ -659,7 +635,7 @@ TEST(backward_any_nan)
             forward_and_back(&s);
             test_case("%s, %s, %u", test_dtype_name(type), attn_isa_string(isa), low);
             for (size_t j = 0; j < LK; j++)
-                CHECK(row_is(s.g.v, 1, 1, j, NAN) == sees(&s, 1, 2, 3, j));
+                CHECK(test_row_is(s.g.v, 1, 1, j, NAN) == sees(&s, 1, 2, 3, j));
             test_release();
         }
 }

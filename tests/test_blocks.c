@@ -3,162 +3,53 @@
    layers. Then what is never read, work in proportion to what is listed, statuses and explanations.
 
    BLOCKS_CASE=N ./build/test blocks_grid runs case N alone. */
-#if !defined(_WIN32) && !defined(__wasi__)
-#define _POSIX_C_SOURCE 200112L
-#define _DEFAULT_SOURCE 1 /* MAP_ANONYMOUS */
-#define _DARWIN_C_SOURCE 1
-#define HAVE_MPROTECT 1
-#include <sys/mman.h>
-#endif
-#include "grid.h"
 #include "mha.h"
+#include "trial.h"
 
 /* ---- the axes of the grid ---- */
-
-enum { MOST_BATCH = 3, MOST_HEADS = 14 };
 
 static const size_t sizes_d[] = {1, 3, 8, 17, 64, 72, 128}, sizes_dv[] = {0, 1, 3, 16, 65, 100}; /* 0: D */
 static const size_t lengths_q[] = {0, 1, 2, 3, 17, 49, 75, 130, 257};
 static const size_t lengths_k[] = {0, 1, 17, 33, 127, 128, 129, 260, 513, 700, 1030, 1600, 3000};
 static const size_t block_sizes[] = {1, 2, 3, 16, 48, 64, 100, 128, 200, 5000};
-static const size_t groups[] = {1, 4, 7}, kv_heads[] = {1, 2}, batches[] = {1, MOST_BATCH}, widths[] = {1, 2, 3, 4};
-static const double scales[] = {0, 1, -0.7}, softcaps[] = {0, 0.5, 20}, drops[] = {0, 0.25};
-static const attn_dtype floats[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
-
-/* q, k, v, out, dout. */
-static const attn_dtype types[][5] = {
-    {ATTN_F32, ATTN_F32, ATTN_F32, ATTN_F32, ATTN_F32},  {ATTN_F64, ATTN_F64, ATTN_F64, ATTN_F64, ATTN_F64},
-    {ATTN_F16, ATTN_F16, ATTN_F16, ATTN_F16, ATTN_F16},  {ATTN_BF16, ATTN_BF16, ATTN_BF16, ATTN_BF16, ATTN_BF16},
-    {ATTN_F32, ATTN_F16, ATTN_F16, ATTN_F32, ATTN_F32},  {ATTN_F32, ATTN_BF16, ATTN_BF16, ATTN_F16, ATTN_F32},
-    {ATTN_BF16, ATTN_F32, ATTN_F16, ATTN_F32, ATTN_F16}, {ATTN_F16, ATTN_BF16, ATTN_F32, ATTN_BF16, ATTN_BF16},
-};
-
-/* Of the gradients of q, k and v, where the compute type is F32. */
-static const attn_dtype grad_types[][3] = {{ATTN_F32, ATTN_F32, ATTN_F32},
-                                           {ATTN_F16, ATTN_F16, ATTN_F16},
-                                           {ATTN_BF16, ATTN_BF16, ATTN_BF16},
-                                           {ATTN_F32, ATTN_F16, ATTN_BF16}};
-
-static const struct {
-    int on;
-    ptrdiff_t left, right;
-} windows[] = {{0, -9, -9}, {1, 0, 0}, {1, 3, -1}, {1, -1, 0}, {1, 40, 5}, {1, 600, 20}};
+static const size_t groups[] = {1, 4, 7}, batches[] = {1, 3};
+static const size_t windows[] = {0, 1, 2, 3, 4, TRIAL_WINDOWS - 1};
+static const size_t masks[] = {0, MASKS - 1, 1 + 13, 1 + 9};                    /* all, rows, keys */
+static const size_t biases[] = {0, MASKS - 1, 1 + 14, 1 + 9, BIAS_BY_DISTANCE}; /* all, heads, keys */
 
 enum { LIST_EMPTY, LIST_FULL, LIST_ONE, LIST_TENTH, LIST_HALF, LIST_ADJACENT, LIST_ALTERNATING, LIST_MIXED, LISTS };
 enum { OVER_ONE, OVER_KV, OVER_ALL, OVERS }; /* whose lists: all heads', key/value heads', each head's */
 enum { SPOIL_NOTHING, SPOIL_HIDDEN, SPOIL_LISTED, SPOILT };
-enum { OFFSET_NONE, OFFSET_NEAR, OFFSET_ALIGNED, OFFSET_BEHIND, OFFSET_HUGE, OFFSETS };
-enum { BIAS_NONE, BIAS_FULL, BIAS_OF_HEADS, BIAS_OF_KEYS, BIAS_BY_DISTANCE, BIASES };
-enum { MASK_NONE, MASK_FULL, MASK_OF_ROWS, MASK_OF_KEYS, MASKS };
-enum { LENS_NONE, LENS_RANDOM, LENS_ZERO, LENS };
-enum { SINKS_NONE, SINKS_RANDOM, SINKS_EXTREME, SINKS };
 
-#define COUNT(array) (int)(sizeof(array) / sizeof *(array))
+/* clang-format off */
+static const struct grid_axis axes[TRIAL_AXES] = {
+    AXIS_OF(D, sizes_d), AXIS_OF(DV, sizes_dv), AXIS_OF(LQ, lengths_q), AXIS_OF(LK, lengths_k), AXIS_OF(GROUP, groups),
+    AXIS_OF(B, batches), AXIS_OF(BLOCK_Q, block_sizes), AXIS_OF(BLOCK_K, block_sizes), AXIS(LIST, LISTS),
+    AXIS(LIST_BATCH, 2), AXIS(LIST_HEADS, OVERS), AXIS(LIST_WIDTH, 2), AXIS(SPOIL, SPOILT), AXIS_OF(WINDOW, windows),
+    AXIS_OF(MASK, masks), AXIS(Q_LENS, LENS), AXIS(KV_LENS, LENS), AXIS(SCALE, 3), AXIS_OF(BIAS, biases),
+    AXIS(BIAS_KIND, BIAS_BANDS), AXIS(BIAS_TYPE, TRIAL_FLOATS), AXIS(BIAS_GRAD, TRIAL_FLOATS), AXIS(DROPOUT, 2),
+    AXIS(LSE, 1 + TRIAL_FLOATS), AXIS(WEIGHTS, 1 + TRIAL_FLOATS), AXIS(SCORES, 4), AXIS(SCORES_TYPE, TRIAL_FLOATS),
+    AXES_OF_OPTIONS, AXES_OF_LAYOUTS, AXES_OF_GRADS, AXES_OF_CONTEXT
+};
+/* clang-format on */
 
-#define AXIS_LIST(X)                                                                                                   \
-    X(D, COUNT(sizes_d))                                                                                               \
-    X(DV, COUNT(sizes_dv))                                                                                             \
-    X(LQ, COUNT(lengths_q))                                                                                            \
-    X(LK, COUNT(lengths_k))                                                                                            \
-    X(GROUP, COUNT(groups))                                                                                            \
-    X(HKV, COUNT(kv_heads))                                                                                            \
-    X(B, COUNT(batches))                                                                                               \
-    X(BLOCK_Q, COUNT(block_sizes))                                                                                     \
-    X(BLOCK_K, COUNT(block_sizes))                                                                                     \
-    X(LIST, LISTS)                                                                                                     \
-    X(LIST_BATCH, 2)                                                                                                   \
-    X(LIST_HEADS, OVERS)                                                                                               \
-    X(LIST_WIDTH, 2)                                                                                                   \
-    X(SPOIL, SPOILT)                                                                                                   \
-    X(TYPES, COUNT(types))                                                                                             \
-    X(GRAD_TYPES, COUNT(grad_types))                                                                                   \
-    X(CAUSAL, 4)                                                                                                       \
-    X(OFFSET, OFFSETS)                                                                                                 \
-    X(WINDOW, COUNT(windows))                                                                                          \
-    X(MASK, MASKS)                                                                                                     \
-    X(Q_LENS, LENS)                                                                                                    \
-    X(KV_LENS, LENS)                                                                                                   \
-    X(SCALE, COUNT(scales))                                                                                            \
-    X(SOFTCAP, COUNT(softcaps))                                                                                        \
-    X(BIAS, BIASES)                                                                                                    \
-    X(BIAS_TYPE, COUNT(floats))                                                                                        \
-    X(ALIBI, 2)                                                                                                        \
-    X(SINKS, SINKS)                                                                                                    \
-    X(MOD, 2)                                                                                                          \
-    X(DROPOUT, COUNT(drops))                                                                                           \
-    X(LSE, 1 + COUNT(floats))                                                                                          \
-    X(WEIGHTS, 1 + COUNT(floats))                                                                                      \
-    X(SCORES, 4)                                                                                                       \
-    X(DLSE, 1 + COUNT(floats))                                                                                         \
-    X(ACCUMULATE, 2)                                                                                                   \
-    X(Q_LAYOUT, T_LAYOUTS)                                                                                             \
-    X(K_LAYOUT, T_LAYOUTS)                                                                                             \
-    X(V_LAYOUT, T_LAYOUTS)                                                                                             \
-    X(OUT_LAYOUT, T_OUT_LAYOUTS)                                                                                       \
-    X(OTHER_LAYOUT, T_OUT_LAYOUTS)                                                                                     \
-    X(GRAD_LAYOUT, T_OUT_LAYOUTS)                                                                                      \
-    X(WIDTH, COUNT(widths))                                                                                            \
-    X(RUNNER, GRID_RUNS)                                                                                               \
-    X(SCRATCH, GRID_SCRATCHES)
-
-#define AXIS_NUMBER(name, levels) A_##name,
-#define AXIS_ENTRY(name, levels) {#name, levels},
-enum { AXIS_LIST(AXIS_NUMBER) AXES };
-
-static const struct grid_axis axes[] = {AXIS_LIST(AXIS_ENTRY)};
-
-static size_t value_at(const grid_point *p, int axis, const size_t *values)
+/* Rows that see nothing are rare too. */
+static grid_point sample_blocks(const grid *g, uint64_t seed, double bound)
 {
-    return p->at[axis] < 0 ? 1 : values[p->at[axis]];
-}
-
-/* About how many products the engine makes with a mask. */
-static double cost(const grid_point *p)
-{
-    double D = (double)value_at(p, A_D, sizes_d), Dv = (double)value_at(p, A_DV, sizes_dv);
-    double heads = (double)(value_at(p, A_GROUP, groups) * value_at(p, A_HKV, kv_heads) * value_at(p, A_B, batches));
-    return heads * (double)(value_at(p, A_LQ, lengths_q) * value_at(p, A_LK, lengths_k)) * (D + (Dv > 0 ? Dv : D) + 30);
-}
-
-static int matters(const grid_point *p, int axis, int other)
-{
-    if (axis == A_OFFSET) /* it must not matter to the other causal rules */
-        return p->at[A_CAUSAL] < ATTN_CAUSAL_UPPER_LEFT || p->at[A_CAUSAL] == ATTN_CAUSAL_OFFSET || other == A_CAUSAL;
-    return axis != A_BIAS_TYPE || p->at[A_BIAS] != BIAS_NONE;
-}
-
-static int shows(const grid_point *p, int a, int b)
-{
-    int empty_q = p->at[A_LQ] == 0, empty_k = p->at[A_LK] == 0;
-    if ((empty_q && a != A_LQ && b != A_LQ) || (empty_k && a != A_LK && b != A_LK))
-        return 0;
-    return matters(p, a, b) && matters(p, b, a);
-}
-
-static int impossible(const grid_point *p) /* an offset must be given for ATTN_CAUSAL_OFFSET */
-{
-    return p->at[A_CAUSAL] == ATTN_CAUSAL_OFFSET && p->at[A_OFFSET] == OFFSET_NONE;
-}
-
-static const grid blocks_grid = {AXES, axes, {A_LQ, A_LK}, cost, impossible, shows};
-
-/* A random point whose lengths are not 0; in three of four, items and rows that see nothing are rare. */
-static grid_point sample(uint64_t seed, double bound)
-{
-    grid_point p = grid_sample(&blocks_grid, seed, bound);
-    if (p.at[A_LQ] == 0)
-        p.at[A_LQ] = 1;
-    if (p.at[A_LK] == 0)
-        p.at[A_LK] = 1;
+    grid_point p = trial_sample(g, seed, bound);
     if (grid_roll(4)) {
-        p.at[A_OFFSET] = p.at[A_OFFSET] > OFFSET_ALIGNED ? OFFSET_ALIGNED : p.at[A_OFFSET];
-        p.at[A_Q_LENS] = p.at[A_Q_LENS] == LENS_ZERO ? LENS_NONE : p.at[A_Q_LENS];
-        p.at[A_KV_LENS] = p.at[A_KV_LENS] == LENS_ZERO ? LENS_RANDOM : p.at[A_KV_LENS];
         p.at[A_LIST] = p.at[A_LIST] == LIST_EMPTY ? LIST_HALF : p.at[A_LIST];
         p.at[A_WINDOW] = p.at[A_WINDOW] == 1 ? 0 : p.at[A_WINDOW];
     }
     return p;
 }
+
+/* clang-format off */
+static const grid blocks_grid = {
+    TRIAL_GRID("blocks_grid", "BLOCKS_CASE"), .first = {A_LQ, A_LK}, .cost = trial_cost, .bound = {2e5, 5e3},
+     .sample = sample_blocks, .samples = {60, 30}, .sample_bound = {3e5, 5e4}
+};
+/* clang-format on */
 
 /* ---- lists ---- */
 
@@ -269,117 +160,6 @@ static attn_isa isa_of_mask(const attn_opts *lists, attn_isa isa)
 
 /* ---- one case ---- */
 
-typedef struct trial {
-    grid_call c; /* its options point into this struct */
-    size_t B, H, Hkv, Lq, Lk, D, Dv;
-    attn_dtype compute;
-    ptrdiff_t offsets[MOST_BATCH];
-    size_t q_lens[MOST_BATCH], kv_lens[MOST_BATCH];
-    float slopes[MOST_HEADS], sinks[MOST_HEADS];
-    grid_bend user;
-} trial;
-
-static ptrdiff_t offset_of(int level, const trial *t, size_t b)
-{
-    ptrdiff_t n = (ptrdiff_t)b;
-    switch (level) {
-    case OFFSET_NEAR: return 5 + 20 * n;
-    case OFFSET_ALIGNED: return (ptrdiff_t)t->Lk - (ptrdiff_t)t->Lq + n;
-    case OFFSET_BEHIND: return -5 - 20 * n;
-    default: return n % 2 ? PTRDIFF_MIN + n : PTRDIFF_MAX - n;
-    }
-}
-
-static size_t length_of(int level, size_t L, size_t b)
-{
-    size_t any = grid_roll(L + 1);
-    return level == LENS_RANDOM ? L - any / 3 : b == 1 ? 0 : L - L / 3;
-}
-
-static attn_tensor make_bias(const trial *t, const grid_point *p)
-{
-    attn_dtype type = floats[p->at[A_BIAS_TYPE]];
-    int layout = p->at[A_OTHER_LAYOUT];
-    attn_tensor bias;
-    memset(&bias, 0, sizeof bias);
-    switch (p->at[A_BIAS]) {
-    case BIAS_FULL: bias = test_tensor(type, t->B, t->H, t->Lq, t->Lk, layout); break;
-    case BIAS_OF_HEADS: bias = test_tensor(type, 1, t->H, t->Lq, t->Lk, layout); break;
-    case BIAS_OF_KEYS: bias = test_tensor(type, t->B, 1, 1, t->Lk, layout); break;
-    case BIAS_BY_DISTANCE: {
-        attn_mat m = test_mat(type, t->H, t->Lq + t->Lk > 0 ? t->Lq + t->Lk - 1 : 0, layout % OUT_LAYOUTS);
-        for (size_t h = 0; h < m.rows; h++)
-            for (size_t c = 0; c < m.cols; c++)
-                (attn_mat_set)(m, h, c, grid_number());
-        return attn_relative(m, t->Lq, t->Lk);
-    }
-    default: return bias;
-    }
-    for (size_t b = 0; b < bias.batch; b++)
-        for (size_t h = 0; h < bias.heads; h++)
-            for (size_t i = 0; i < bias.len; i++)
-                for (size_t j = 0; j < bias.dim; j++)
-                    test_tensor_set(bias, b, h, i, j, grid_roll(8) ? grid_number() : -HUGE_VAL);
-    return bias;
-}
-
-static attn_tensor make_mask(const trial *t, const grid_point *p)
-{
-    int kind = p->at[A_MASK], layout = p->at[A_OTHER_LAYOUT];
-    attn_tensor mask;
-    memset(&mask, 0, sizeof mask);
-    if (kind == MASK_NONE)
-        return mask;
-    mask = test_tensor(ATTN_BOOL, kind == MASK_OF_ROWS ? 1 : t->B, kind == MASK_FULL ? t->H : 1,
-                       kind == MASK_OF_KEYS ? 1 : t->Lq, t->Lk, layout);
-    for (size_t b = 0; b < mask.batch; b++)
-        for (size_t h = 0; h < mask.heads; h++)
-            for (size_t i = 0; i < mask.len; i++)
-                for (size_t j = 0; j < mask.dim; j++)
-                    *(unsigned char *)test_tensor_at(mask, b, h, i, j) =
-                        (unsigned char)(grid_roll(4) ? 1 + j % 200 : 0);
-    return mask;
-}
-
-static void make_rules(trial *t, const grid_point *p)
-{
-    attn_opts *o = &t->c.o;
-    o->causal = (attn_causal)p->at[A_CAUSAL];
-    o->window.on = windows[p->at[A_WINDOW]].on;
-    o->window.left = windows[p->at[A_WINDOW]].left, o->window.right = windows[p->at[A_WINDOW]].right;
-    for (size_t b = 0; b < t->B; b++) {
-        t->offsets[b] = offset_of(p->at[A_OFFSET], t, b);
-        t->q_lens[b] = length_of(p->at[A_Q_LENS], t->Lq, b);
-        t->kv_lens[b] = length_of(p->at[A_KV_LENS], t->Lk, b);
-    }
-    o->causal_offset = p->at[A_OFFSET] ? t->offsets : NULL;
-    o->q_lens = p->at[A_Q_LENS] ? t->q_lens : NULL;
-    o->kv_lens = p->at[A_KV_LENS] ? t->kv_lens : NULL;
-    o->mask = make_mask(t, p);
-    o->bias = make_bias(t, p);
-}
-
-static void make_numbers(trial *t, const grid_point *p)
-{
-    attn_opts *o = &t->c.o;
-    o->scale = scales[p->at[A_SCALE]];
-    o->softcap = softcaps[p->at[A_SOFTCAP]];
-    o->dropout.p = drops[p->at[A_DROPOUT]];
-    o->dropout.seed = grid_roll_bits();
-    for (size_t h = 0; h < t->H; h++) {
-        double x = grid_number();
-        t->slopes[h] = (float)(h % 4 == 3 ? -0.01 : ldexp(1, -1 - (int)(h % 8)));
-        t->sinks[h] = (float)(p->at[A_SINKS] == SINKS_RANDOM ? 2 * x : h % 3 == 0 ? -HUGE_VAL : h % 3 == 1 ? 40 : -40);
-    }
-    o->alibi_slopes = p->at[A_ALIBI] ? t->slopes : NULL;
-    o->sinks = p->at[A_SINKS] ? t->sinks : NULL;
-    t->user.f64 = t->compute == ATTN_F64;
-    t->user.B = t->B, t->user.H = t->H, t->user.Lq = t->Lq, t->user.Lk = t->Lk;
-    o->score_mod = p->at[A_MOD] ? grid_bend_scores : NULL;
-    o->score_mod_user = &t->user;
-    t->c.g.score_mod_grad = p->at[A_MOD] ? grid_bend_back : NULL;
-}
-
 static void make_blocks(trial *t, const grid_point *p)
 {
     int over = p->at[A_LIST_HEADS];
@@ -413,97 +193,17 @@ static void spoil(trial *t, const grid_point *p)
 
 static void make(trial *t, const grid_point *p, uint64_t seed)
 {
-    static const trial zero;
-    const attn_dtype *type = types[p->at[A_TYPES]];
-    *t = zero;
-    grid_dice = seed;
-    t->D = sizes_d[p->at[A_D]];
-    t->Dv = sizes_dv[p->at[A_DV]] ? sizes_dv[p->at[A_DV]] : t->D;
-    t->Lq = lengths_q[p->at[A_LQ]], t->Lk = lengths_k[p->at[A_LK]];
-    t->Hkv = kv_heads[p->at[A_HKV]];
-    t->H = t->Hkv * groups[p->at[A_GROUP]];
-    t->B = batches[p->at[A_B]];
-    t->compute = type[0] == ATTN_F64 ? ATTN_F64 : ATTN_F32;
-    t->c.q = grid_tensor(type[0], t->B, t->H, t->Lq, t->D, p->at[A_Q_LAYOUT]);
-    t->c.k = grid_tensor(type[1], t->B, t->Hkv, t->Lk, t->D, p->at[A_K_LAYOUT]);
-    t->c.v = grid_tensor(type[2], t->B, t->Hkv, t->Lk, t->Dv, p->at[A_V_LAYOUT]);
-    t->c.dout = grid_tensor(type[4], t->B, t->H, t->Lq, t->Dv, p->at[A_OTHER_LAYOUT]);
-    if (p->at[A_DLSE])
-        t->c.g.dlse = grid_tensor(floats[p->at[A_DLSE] - 1], t->B, t->H, t->Lq, 1, p->at[A_OTHER_LAYOUT]);
-    make_rules(t, p);
-    make_numbers(t, p);
+    trial_make(t, &blocks_grid, p, seed);
     make_blocks(t, p);
     if (p->at[A_SPOIL])
         spoil(t, p);
-}
-
-/* ---- what a case writes ---- */
-
-static void renew_outputs(trial *t, const grid_point *p, int which)
-{
-    static const attn_tensor none;
-    attn_opts *o = &t->c.o;
-    int layout = p->at[A_OTHER_LAYOUT], forward = which == GRID_FORWARD;
-    t->c.out = test_tensor(types[p->at[A_TYPES]][3], t->B, t->H, t->Lq, t->Dv, p->at[A_OUT_LAYOUT]);
-    o->lse = o->weights = o->scores = none;
-    if (!forward || p->at[A_LSE])
-        o->lse = test_tensor(forward ? floats[p->at[A_LSE] - 1] : t->compute, t->B, t->H, t->Lq, 1, layout);
-    if (forward && p->at[A_WEIGHTS])
-        o->weights = test_tensor(floats[p->at[A_WEIGHTS] - 1], t->B, t->H, t->Lq, t->Lk, layout);
-    if (forward && p->at[A_SCORES]) {
-        o->scores = test_tensor(floats[(p->at[A_SCORES] + p->at[A_LSE]) % 4], t->B, t->H, t->Lq, t->Lk, layout);
-        o->scores_stage = (attn_stage)(p->at[A_SCORES] - 1);
-    }
-}
-
-/* What is there before: NaN, or the numbers that a sum goes on from. */
-static attn_tensor fresh(attn_dtype dtype, size_t B, attn_tensor like, int layout, int accumulate)
-{
-    attn_tensor t =
-        test_tensor(accumulate && test_size(dtype) == 2 ? ATTN_F32 : dtype, B, like.heads, like.len, like.dim, layout);
-    if (accumulate)
-        test_scatter(t, (uint64_t)(like.heads + 3 * like.len + 5 * like.dim));
-    return t;
-}
-
-static attn_tensor input_grad(const trial *t, attn_tensor in, int g, const grid_point *p)
-{
-    attn_dtype type = t->compute == ATTN_F64 ? ATTN_F64 : grad_types[p->at[A_GRAD_TYPES]][g];
-    int shared = in.batch_stride == 0 && in.heads && in.len && in.dim;
-    return fresh(type, shared ? 1 : in.batch, in, (p->at[A_GRAD_LAYOUT] + g) % T_OUT_LAYOUTS, p->at[A_ACCUMULATE]);
-}
-
-static float *fresh_sums(size_t H, int accumulate)
-{
-    attn_tensor t = test_tensor(ATTN_F32, 1, 1, 1, H, T_BHLD);
-    if (accumulate)
-        test_scatter(t, H);
-    return t.data;
-}
-
-static void renew_grads(trial *t, const grid_point *p)
-{
-    attn_grads *g = &t->c.g;
-    attn_tensor bias = t->c.o.bias;
-    int sums = p->at[A_ACCUMULATE];
-    g->accumulate = sums;
-    g->q = input_grad(t, t->c.q, 0, p), g->k = input_grad(t, t->c.k, 1, p), g->v = input_grad(t, t->c.v, 2, p);
-    g->sinks = t->c.o.sinks ? fresh_sums(t->H, sums) : NULL;
-    g->alibi_slopes = t->c.o.alibi_slopes ? fresh_sums(t->H, sums) : NULL;
-    if (p->at[A_BIAS])
-        g->bias = fresh(floats[p->at[A_BIAS_TYPE]], bias.batch, bias, p->at[A_GRAD_LAYOUT], sums);
-    if (p->at[A_BIAS] == BIAS_BY_DISTANCE && t->Lq + t->Lk > 0) {
-        g->by_distance = test_mat(ATTN_F32, t->H, t->Lq + t->Lk - 1, PADDED);
-        if (sums)
-            test_fill(g->by_distance, 0.5);
-    }
 }
 
 /* ---- a case ---- */
 
 static int run_at(const trial *t, const grid_point *p, int which, attn_isa isa)
 {
-    return grid_run(&t->c, which, isa, p->at[A_RUNNER], widths[p->at[A_WIDTH]], p->at[A_SCRATCH]);
+    return grid_run(&t->c, which, isa, p->at[A_RUNNER], trial_widths[p->at[A_WIDTH]], p->at[A_SCRATCH]);
 }
 
 static int check_forward(const trial *t, const attn_opts *masked, const grid_point *p, attn_isa isa)
@@ -511,7 +211,7 @@ static int check_forward(const trial *t, const attn_opts *masked, const grid_poi
     trial lists = *t, want = *t;
     int good;
     want.c.o = *masked;
-    renew_outputs(&lists, p, GRID_FORWARD), renew_outputs(&want, p, GRID_FORWARD);
+    trial_outputs(&lists, p, GRID_FORWARD), trial_outputs(&want, p, GRID_FORWARD);
     good = run_at(&lists, p, GRID_FORWARD, isa);
     good &= grid_run(&want.c, GRID_FORWARD, isa_of_mask(&t->c.o, isa), GRID_ALONE, 1, GRID_NO_SCRATCH);
     return good & CHECK(grid_same_outputs(&lists.c, &want.c, GRID_FORWARD));
@@ -521,12 +221,12 @@ static int check_backward(const trial *t, const attn_opts *masked, const grid_po
 {
     trial lists = *t, want;
     int good;
-    renew_outputs(&lists, p, GRID_BACKWARD);
+    trial_outputs(&lists, p, GRID_BACKWARD);
     good = grid_run(&lists.c, GRID_FORWARD, isa, GRID_ALONE, 1, GRID_NO_SCRATCH);
     want = lists;
     want.c.o = *masked;
     want.c.o.lse = lists.c.o.lse;
-    renew_grads(&lists, p), renew_grads(&want, p);
+    trial_grads(&lists, p, ALL_GRADS), trial_grads(&want, p, ALL_GRADS);
     good &= run_at(&lists, p, GRID_BACKWARD, isa);
     good &= grid_run(&want.c, GRID_BACKWARD, isa, GRID_ALONE, 1, GRID_NO_SCRATCH);
     good &= CHECK(grid_same_outputs(&lists.c, &want.c, GRID_BACKWARD));
@@ -541,7 +241,9 @@ static int run_case(long number, const grid_point *p)
     test_case("BLOCKS_CASE=%ld", number);
     make(&t, p, (uint64_t)number);
     masked = with_mask(&t.c.o, t.B, t.H, t.Hkv, t.Lq, t.Lk);
-    FOR_EACH_ISA_OF (isa, types[p->at[A_TYPES]][0]) {
+    FOR_EACH_ISA_OF (isa, trial_types[p->at[A_TYPES]][0]) {
+        if (test_quick && (number + (long)isa) % 3)
+            continue;
         test_case("BLOCKS_CASE=%ld, %s", number, attn_isa_string(isa));
         good &= check_forward(&t, &masked, p, isa);
         test_case("BLOCKS_CASE=%ld, backward, %s", number, attn_isa_string(isa));
@@ -552,31 +254,7 @@ static int run_case(long number, const grid_point *p)
 
 TEST(blocks_grid)
 {
-    const char *only = getenv("BLOCKS_CASE");
-    int rows, failed = 0;
-    long number, samples = test_quick ? 30 : 60;
-    grid_point *points = grid_covering(&blocks_grid, &rows, 2e5);
-    grid_point *kept = malloc((size_t)rows * sizeof *kept); /* blocks are freed after each case */
-    if (!CHECK(kept != NULL))
-        return;
-    memcpy(kept, points, (size_t)rows * sizeof *kept);
-    grid_forget();
-    for (number = 0; number < rows + samples && failed < 5; number++) {
-        grid_point p = number < rows ? kept[number] : sample((uint64_t)number, test_quick ? 5e4 : 3e5);
-        if (number < rows)
-            grid_cover(&blocks_grid, &p);
-        if (only ? number != atol(only) : test_quick && number < rows && (number % 6 || cost(&p) > 1e5))
-            continue;
-        test_release();
-        if (!run_case(number, &p)) {
-            failed++;
-            printf("    BLOCKS_CASE=%ld ./build/test blocks_grid runs this case alone:", number);
-            grid_describe(&blocks_grid, &p);
-        }
-    }
-    free(kept);
-    test_case("every pair of levels has occurred");
-    CHECK(failed || !grid_misses(&blocks_grid));
+    grid_test(&blocks_grid, run_case);
 }
 
 /* ---- long contexts ---- */
@@ -590,35 +268,6 @@ static void plain_call(grid_call *c, attn_dtype dtype, size_t B, size_t H, size_
     c->q = test_random_tensor(dtype, B, H, Lq, D, layout);
     c->k = test_random_tensor(dtype, B, Hkv, Lk, D, layout), c->v = test_random_tensor(dtype, B, Hkv, Lk, D, layout);
     c->dout = test_random_tensor(dtype, B, H, Lq, D, T_BHLD);
-}
-
-static void plain_outputs(grid_call *c)
-{
-    attn_dtype compute = c->q.dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
-    c->out = test_tensor(c->q.dtype, c->q.batch, c->q.heads, c->q.len, c->v.dim, T_BHLD);
-    c->o.lse = test_tensor(compute, c->q.batch, c->q.heads, c->q.len, 1, T_BHLD);
-}
-
-static void plain_grads(grid_call *c)
-{
-    c->g.q = test_tensor(c->q.dtype, c->q.batch, c->q.heads, c->q.len, c->q.dim, T_BHLD);
-    c->g.k = test_tensor(c->k.dtype, c->k.batch, c->k.heads, c->k.len, c->k.dim, T_BHLD);
-    c->g.v = test_tensor(c->v.dtype, c->v.batch, c->v.heads, c->v.len, c->v.dim, T_BHLD);
-}
-
-static int both_ways(grid_call *c, attn_isa isa, int runner, size_t width, int scratch)
-{
-    int good;
-    plain_outputs(c);
-    good = grid_run(c, GRID_FORWARD, isa, runner, width, scratch);
-    plain_grads(c);
-    good &= grid_run(c, GRID_BACKWARD, isa, runner, width, scratch);
-    return good;
-}
-
-static int same_both_ways(const grid_call *a, const grid_call *b)
-{
-    return grid_same_outputs(a, b, GRID_FORWARD) && grid_same_outputs(a, b, GRID_BACKWARD);
 }
 
 static attn_opts mask_of(const grid_call *c)
@@ -646,7 +295,7 @@ TEST(blocks_contexts)
         FOR_EACH_ISA (isa) {
             grid_call c, want;
             size_t heads = cases[n].over == OVER_ONE ? 1 : cases[n].over == OVER_KV ? cases[n].Hkv : cases[n].H;
-            plain_call(&c, floats[n % 4], cases[n].B, cases[n].H, cases[n].Hkv, cases[n].Lq, cases[n].Lk, 8,
+            plain_call(&c, trial_floats[n % 4], cases[n].B, cases[n].H, cases[n].Hkv, cases[n].Lq, cases[n].Lk, 8,
                        n % 2 ? T_BLHD : T_BHLD);
             c.o.blocks = make_lists(cases[n].q_len, cases[n].kv_len, n % 3 ? cases[n].B : 1, heads, cases[n].Lq,
                                     cases[n].Lk, cases[n].kind, n % 4);
@@ -654,14 +303,14 @@ TEST(blocks_contexts)
             want = c;
             want.o = mask_of(&c);
             test_case("case %zu, %s, the mask", n, attn_isa_string(isa));
-            CHECK(both_ways(&want, isa_of_mask(&c.o, isa), GRID_ALONE, 1, GRID_NO_SCRATCH));
+            CHECK(grid_both_ways(&want, isa_of_mask(&c.o, isa), GRID_ALONE, 1, GRID_NO_SCRATCH));
             for (int m = (int)n % 5; m < 4 * GRID_RUNS * GRID_SCRATCHES; m += test_quick ? 13 : 5) {
                 int width = m % 4, runner = m / 4 % GRID_RUNS, scratch = m / 4 / GRID_RUNS;
                 grid_call got = c;
-                test_case("case %zu, %s, width %d, runner %d, scratch %d", n, attn_isa_string(isa), (int)widths[width],
-                          runner, scratch);
-                CHECK(both_ways(&got, isa, runner, widths[width], scratch));
-                CHECK(same_both_ways(&got, &want));
+                test_case("case %zu, %s, width %d, runner %d, scratch %d", n, attn_isa_string(isa),
+                          (int)trial_widths[width], runner, scratch);
+                CHECK(grid_both_ways(&got, isa, runner, trial_widths[width], scratch));
+                CHECK(grid_same_both_ways(&got, &want));
             }
             test_release();
         }
@@ -710,7 +359,7 @@ TEST(blocks_runs)
                 int what = options[n / 3];
                 grid_bend user = {0};
                 grid_call c, want;
-                plain_call(&c, floats[(n / 3 + m) % 4], 1, 2, 1, Lq, LK, 8, m % 2 ? T_BHLD : T_BLHD);
+                plain_call(&c, trial_floats[(n / 3 + m) % 4], 1, 2, 1, Lq, LK, 8, m % 2 ? T_BHLD : T_BLHD);
                 c.o.blocks = make_lists(m % 2 ? 1 : 16, kv_lens[m], 1, m / 2 + 1, Lq, LK,
                                         (n + m) % 2 ? LIST_HALF : LIST_ALTERNATING, 0);
                 c.o.softcap = what & SOFTCAP ? 2 : 0;
@@ -736,9 +385,9 @@ TEST(blocks_runs)
                 }
                 test_case("%s, %s, options %d, %zu queries, blocks of %zu", attn_isa_string(isa),
                           test_dtype_name(c.q.dtype), what, Lq, kv_lens[m]);
-                CHECK(both_ways(&c, isa, GRID_ALONE, 1, GRID_EXACT));
-                CHECK(both_ways(&want, isa_of_mask(&c.o, isa), GRID_ALONE, 1, GRID_NO_SCRATCH));
-                CHECK(same_both_ways(&c, &want) && !user.strayed);
+                CHECK(grid_both_ways(&c, isa, GRID_ALONE, 1, GRID_EXACT));
+                CHECK(grid_both_ways(&want, isa_of_mask(&c.o, isa), GRID_ALONE, 1, GRID_NO_SCRATCH));
+                CHECK(grid_same_both_ways(&c, &want) && !user.strayed);
                 test_release();
             }
 }
@@ -753,7 +402,7 @@ TEST(blocks_masked_halves)
         FOR_EACH_ISA (isa) {
             size_t Lq = rows[hidden % 3], kv_len = kv_lens[hidden / 3 % 3];
             grid_call c, want;
-            plain_call(&c, floats[hidden % 4], 1, 2, 1, Lq, LK, 8, T_BHLD);
+            plain_call(&c, trial_floats[hidden % 4], 1, 2, 1, Lq, LK, 8, T_BHLD);
             c.o.blocks = make_lists(Lq, kv_len, 1, 1, Lq, LK, hidden % 2 ? LIST_TENTH : LIST_ALTERNATING, 0);
             c.o.mask = test_random_tensor(ATTN_BOOL, 1, 1, Lq, LK, T_BHLD);
             for (size_t i = 0; i < Lq; i++)
@@ -763,15 +412,15 @@ TEST(blocks_masked_halves)
             want = c;
             want.o = mask_of(&c);
             test_case("%s, halves %u hidden, %zu queries, blocks of %zu", attn_isa_string(isa), hidden, Lq, kv_len);
-            CHECK(both_ways(&c, isa, GRID_ALONE, 1, GRID_EXACT));
-            CHECK(both_ways(&want, isa_of_mask(&c.o, isa), GRID_ALONE, 1, GRID_NO_SCRATCH));
-            CHECK(same_both_ways(&c, &want));
+            CHECK(grid_both_ways(&c, isa, GRID_ALONE, 1, GRID_EXACT));
+            CHECK(grid_both_ways(&want, isa_of_mask(&c.o, isa), GRID_ALONE, 1, GRID_NO_SCRATCH));
+            CHECK(grid_same_both_ways(&c, &want));
             c.o.weights = test_tensor(ATTN_F32, 1, 2, Lq, LK, T_BHLD); /* then no half is left out */
             want = c;
             memset(&c.o.blocks, 0, sizeof c.o.blocks), memset(&want.o.blocks, 0, sizeof want.o.blocks);
             memset(&c.o.weights, 0, sizeof c.o.weights);
-            CHECK(both_ways(&c, isa, GRID_ALONE, 1, GRID_EXACT));
-            CHECK(both_ways(&want, isa, GRID_ALONE, 1, GRID_NO_SCRATCH));
+            CHECK(grid_both_ways(&c, isa, GRID_ALONE, 1, GRID_EXACT));
+            CHECK(grid_both_ways(&want, isa, GRID_ALONE, 1, GRID_NO_SCRATCH));
             CHECK(test_same_tensor_bits(c.out, want.out));
             test_release();
         }
@@ -791,9 +440,9 @@ TEST(blocks_huge_sizes)
             test_case("case %zu, %s", n, attn_isa_string(isa));
             want = c;
             want.o = mask_of(&c);
-            CHECK(both_ways(&c, isa, GRID_THREADS, 2, GRID_EXACT));
-            CHECK(both_ways(&want, isa, GRID_ALONE, 1, GRID_NO_SCRATCH));
-            CHECK(same_both_ways(&c, &want));
+            CHECK(grid_both_ways(&c, isa, GRID_THREADS, 2, GRID_EXACT));
+            CHECK(grid_both_ways(&want, isa, GRID_ALONE, 1, GRID_NO_SCRATCH));
+            CHECK(grid_same_both_ways(&c, &want));
             test_release();
         }
 }
@@ -804,7 +453,7 @@ static long tiles_of(grid_call *c, attn_isa isa)
 {
     long before = test_tiles;
     attn_ctx ctx = test_ctx(isa);
-    plain_outputs(c);
+    grid_plain_outputs(c);
     CHECK_STATUS(grid_ask(c, GRID_SDPA, &ctx, NULL, 0), ATTN_OK);
     return test_tiles - before;
 }
@@ -841,6 +490,38 @@ TEST(blocks_tiles)
         }
 }
 
+/* A mask hides each key of a tile that is listed, and shows the others: nothing is computed. Nor do lists count that
+   other queries have, which name keys that are shown to them. */
+TEST(blocks_tiles_masked)
+{
+    enum { LK = 256, TILE = 128, ROWS = 16 };
+    for (int n = 0; n < 8; n++)
+        FOR_EACH_ISA (isa) {
+            int copied = n & 1, last = n & 2, all = n & 4; /* list of the other rows too, or but a key of theirs */
+            size_t rows = last ? 2 * ROWS : ROWS;
+            attn_dtype type = copied ? ATTN_F16 : ATTN_F32;
+            grid_call c;
+            uint32_t *count, *list;
+            long with;
+            plain_call(&c, type, 1, 1, 1, rows, LK, 8, T_BHLD);
+            c.o.blocks = make_lists(ROWS, 1, 1, 1, rows, LK, LIST_ALTERNATING, 0);
+            c.o.mask = test_tensor(ATTN_BOOL, 1, 1, rows, LK, T_BHLD);
+            list = list_of(&c.o.blocks, last ? 2 : 1, 0, 0, last ? 1 : 0, &count);
+            *count = all ? TILE / 2 : 1;
+            for (size_t i = 0; i < rows; i++)
+                for (size_t j = 0; j < LK; j++)
+                    test_tensor_set(c.o.mask, 0, 0, i, j, 1);
+            for (size_t i = rows - ROWS; i < rows; i++)
+                for (size_t m = 0; m < *count; m++)
+                    test_tensor_set(c.o.mask, 0, 0, i, list[m], 0);
+            with = tiles_of(&c, isa);
+            *count = 0;
+            test_case("%s, case %d", attn_isa_string(isa), n);
+            CHECK(with == tiles_of(&c, isa) && (with > 0) == (last > 0));
+            test_release();
+        }
+}
+
 /* Lists of a tenth for each 64 queries: what a block of queries meets is what a few of them list. */
 TEST(blocks_tiles_sparse)
 {
@@ -869,46 +550,29 @@ TEST(blocks_tiles_sparse)
 
 /* ---- what is never read ---- */
 
-#ifdef HAVE_MPROTECT
-
-enum { PAGE = 1 << 16 }; /* at least a page of any processor */
-
 typedef struct holes {
     grid_call c;
     attn_isa isa;
-    char *memory[2];
-    size_t size;
 } holes;
 
-/* Rows of a page each, at its end; those of keys that no query lists cannot be read. */
-static attn_tensor paged(holes *w, int side, attn_tensor from)
+/* Rows of k or v; those of keys that no query lists cannot be read. */
+static attn_tensor with_holes(const grid_call *c, attn_tensor from)
 {
-    size_t size = test_size(from.dtype), row = from.dim * size, pages = from.heads * from.len;
-    attn_tensor t;
-    char *at;
-    w->size = pages * PAGE;
-    at = w->memory[side] = mmap(NULL, w->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (!CHECK(at != MAP_FAILED))
-        exit(2);
-    t = attn_tensor_of(at + PAGE - row, from.dtype, 1, from.heads, from.len, from.dim, 0,
-                       (ptrdiff_t)(from.len * PAGE / size), PAGE / (ptrdiff_t)size, 1);
-    for (size_t g = 0; g < t.heads; g++)
-        for (size_t j = 0; j < t.len; j++) {
-            int shown = 0;
-            memcpy(test_tensor_at(t, 0, g, j, 0), test_tensor_at(from, 0, g, j, 0), row);
-            for (size_t h = 0; h < w->c.q.heads && !shown; h++)
-                for (size_t i = 0; i < w->c.q.len && !shown && h / (w->c.q.heads / t.heads) == g; i++)
-                    shown = lists_show(&w->c.o.blocks, w->c.q.heads, t.heads, w->c.q.len, 0, h, i, j);
-            if (!shown)
-                mprotect(at + (g * t.len + j) * PAGE, PAGE, PROT_NONE);
-        }
-    return t;
+    unsigned char *hidden = test_block(from.heads * from.len);
+    size_t group = c->q.heads / from.heads;
+    for (size_t n = 0; n < from.heads * from.len; n++) {
+        hidden[n] = 1;
+        for (size_t r = 0; r < group * c->q.len && hidden[n]; r++)
+            hidden[n] = !lists_show(&c->o.blocks, c->q.heads, from.heads, c->q.len, 0,
+                                    n / from.len * group + r / c->q.len, r % c->q.len, n % from.len);
+    }
+    return test_rows_apart(from, 0, hidden);
 }
 
 static void attend_over_holes(void *arg)
 {
     holes *w = arg;
-    plain_outputs(&w->c);
+    grid_plain_outputs(&w->c);
     CHECK(grid_run(&w->c, GRID_FORWARD, w->isa, GRID_ALONE, 1, GRID_EXACT));
 }
 
@@ -927,7 +591,7 @@ TEST(blocks_never_read)
             for (int over = 0; over < OVERS; over++) {
                 holes w;
                 grid_call want;
-                plain_call(&w.c, floats[(n + (size_t)over) % 4], 1, 4, 2, cases[n].Lq, cases[n].Lk, n % 2 ? 8 : 5,
+                plain_call(&w.c, trial_floats[(n + (size_t)over) % 4], 1, 4, 2, cases[n].Lq, cases[n].Lk, n % 2 ? 8 : 5,
                            T_BHLD);
                 w.isa = isa;
                 w.c.o.blocks = make_lists(cases[n].q_len, cases[n].kv_len, 1,
@@ -937,26 +601,15 @@ TEST(blocks_never_read)
                                           cases[n].Lq, cases[n].Lk, cases[n].kind, 0);
                 want = w.c;
                 want.o = mask_of(&w.c);
-                plain_outputs(&want);
+                grid_plain_outputs(&want);
                 CHECK(grid_run(&want, GRID_FORWARD, isa_of_mask(&w.c.o, isa), GRID_ALONE, 1, GRID_NO_SCRATCH));
-                w.c.k = paged(&w, 0, w.c.k), w.c.v = paged(&w, 1, w.c.v);
+                w.c.k = with_holes(&w.c, w.c.k), w.c.v = with_holes(&w.c, w.c.v);
                 test_case("case %zu, lists of kind %d, %s", n, over, attn_isa_string(isa));
                 if (CHECK(test_keeps_off_fences(attend_over_holes, &w)))
                     CHECK(grid_same_outputs(&w.c, &want, GRID_FORWARD));
-                for (int side = 0; side < 2; side++)
-                    munmap(w.memory[side], w.size);
                 test_release();
             }
 }
-
-#else
-
-TEST(blocks_never_read)
-{
-    CHECK(1); /* needs memory that nobody may read */
-}
-
-#endif
 
 /* Lists end where there is no more memory; of what they have room for, only what is counted is looked at. */
 typedef struct fenced_lists {
@@ -967,7 +620,7 @@ typedef struct fenced_lists {
 static void attend_fenced(void *arg)
 {
     fenced_lists *f = arg;
-    CHECK(both_ways(&f->c, f->isa, GRID_ALONE, 1, GRID_EXACT));
+    CHECK(grid_both_ways(&f->c, f->isa, GRID_ALONE, 1, GRID_EXACT));
 }
 
 static const uint32_t *fenced(const uint32_t *from, size_t count, int low)
@@ -994,9 +647,9 @@ TEST(blocks_fences)
             f.c.o.blocks.index = fenced(f.c.o.blocks.index, lists * f.c.o.blocks.width, n / 8);
             f.c.o.blocks.count = fenced(f.c.o.blocks.count, lists, n / 8);
             test_case("case %d, %s", n, attn_isa_string(isa));
-            CHECK(both_ways(&want, isa, GRID_ALONE, 1, GRID_NO_SCRATCH));
+            CHECK(grid_both_ways(&want, isa, GRID_ALONE, 1, GRID_NO_SCRATCH));
             if (CHECK(test_keeps_off_fences(attend_fenced, &f)))
-                CHECK(same_both_ways(&f.c, &want));
+                CHECK(grid_same_both_ways(&f.c, &want));
             test_release();
         }
 }
@@ -1008,24 +661,19 @@ TEST(blocks_scratch)
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < 8; n++) {
             test_runner runner;
-            attn_ctx ctx = test_ctx(isa);
+            attn_ctx ctx = grid_context(isa, GRID_REVERSED, 1 + n % 4, &runner);
             size_t bytes[3], room = ceil_of(500, 16);
             grid_call c;
             plain_call(&c, ATTN_F32, 1, 4, 2, n % 2 ? 1 : 100, 500, 8, T_BHLD);
-            plain_outputs(&c);
-            ctx.parallel = test_serial_backwards(&runner, 1 + n % 4);
+            grid_plain_outputs(&c);
             test_case("case %zu, %s", n, attn_isa_string(isa));
             for (int m = 0; m < 3; m++) {
                 c.o.blocks =
                     make_lists(16, 16, 1, n / 4 ? 1 : 4, c.q.len, 500, lists[m], lists[m] == LIST_EMPTY ? room : 0);
-                CHECK_STATUS(attn_sdpa_scratch(&bytes[m], c.out, c.q, c.k, c.v, &c.o, &ctx), ATTN_OK);
+                bytes[m] = grid_scratch(&c, GRID_FORWARD, &ctx);
                 CHECK(bytes[m] == bytes[0]);
             }
-            ctx.scratch = test_block(bytes[0]);
-            ctx.scratch_size = bytes[0] - 1;
-            test_freeze();
-            CHECK_STATUS(attn_sdpa(c.out, c.q, c.k, c.v, &c.o, &ctx), ATTN_ERR_NOMEM);
-            CHECK(test_wrote_nothing());
+            grid_check_less(&c, GRID_FORWARD, &ctx);
             test_release();
         }
 }
@@ -1041,8 +689,8 @@ static void run_cache(cache_call *c, const attn_kv_cache *cache, attn_isa isa, s
 {
     test_runner runner;
     attn_ctx ctx = test_ctx(isa);
-    attn_tensor outs[5];
-    size_t B = c->q.batch, H = c->q.heads, Lq = c->q.len;
+    attn_tensor outs[4];
+    size_t bytes = 0, B = c->q.batch, H = c->q.heads, Lq = c->q.len;
     memset(outs, 0, sizeof outs);
     outs[0] = c->out = test_tensor(ATTN_F32, B, H, Lq, cache->v.dim, T_BHLD);
     outs[1] = c->o.lse = test_tensor(ATTN_F32, B, H, Lq, 1, T_BHLD);
@@ -1050,13 +698,12 @@ static void run_cache(cache_call *c, const attn_kv_cache *cache, attn_isa isa, s
     outs[3] = c->o.scores = test_tensor(ATTN_F32, B, H, Lq, Lk, T_BHLD);
     ctx.parallel = test_threads(&runner, width);
     if (scratch) {
-        CHECK_STATUS(attn_kv_cache_scratch(&ctx.scratch_size, c->out, c->q, cache, &c->o, &ctx), ATTN_OK);
-        ctx.scratch = test_block(ctx.scratch_size);
-        outs[4] = attn_bhld(ctx.scratch, ATTN_BOOL, 1, 1, 1, ctx.scratch_size);
+        CHECK_STATUS(attn_kv_cache_scratch(&bytes, c->out, c->q, cache, &c->o, &ctx), ATTN_OK);
+        test_scratch(&ctx, bytes, Lk % 2 == 1);
     }
     test_freeze();
     CHECK_STATUS(attn_kv_cache_attend(c->out, c->q, cache, &c->o, &ctx), ATTN_OK);
-    CHECK(test_wrote_only_tensors(outs, 5));
+    CHECK(test_wrote_only_tensors(outs, 4));
 }
 
 /* Lists number the tokens of a cache, of every type and of a ring: bits are those of the mask. */
@@ -1127,7 +774,7 @@ TEST(blocks_cache_scratch)
             o.scores_stage = (attn_stage)(n % 3);
             test_case("%s, %zu queries, %zu tokens, stage %d", attn_isa_string(isa), Lq, most, n % 3);
             CHECK_STATUS(attn_kv_cache_scratch(&bytes, out, q, &cache, &o, &ctx), ATTN_OK);
-            ctx.scratch = test_block(bytes), ctx.scratch_size = bytes;
+            test_scratch(&ctx, bytes, 1);
             CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, &o, &ctx), ATTN_OK);
             attn_kv_cache_free(&cache);
             test_release();
@@ -1136,33 +783,18 @@ TEST(blocks_cache_scratch)
 
 /* ---- the layer ---- */
 
-typedef struct layer_call {
-    attn_tensor q, k, v, out, dout;
-    attn_mha_weights w;
-    attn_opts o;
-    attn_mha_grads g;
-} layer_call;
-
 enum { LAYER_H = 4, LAYER_HKV = 2, LAYER_D = 5, LAYER_E = 9 };
 
-static void run_layer(layer_call *c, attn_isa isa, size_t width, size_t weights)
+static void run_layer_at(layer_call *c, attn_isa isa, size_t width, size_t weights)
 {
-    attn_dtype type = c->q.dtype;
     test_runner runner;
-    attn_ctx ctx = test_ctx(isa);
-    size_t B = c->q.batch, Lq = c->q.len, Lk = c->k.len;
-    ctx.parallel = test_threads(&runner, width);
-    c->out = test_tensor(type, B, 1, Lq, LAYER_E, T_BHLD);
-    c->o.lse = test_tensor(type, B, LAYER_H, Lq, 1, T_BHLD);
-    c->o.weights = test_tensor(type, B, weights, Lq, Lk, T_BHLD);
-    CHECK_STATUS(attn_mha(c->out, c->q, c->k, c->v, &c->w, &c->o, &ctx), ATTN_OK);
-    c->g.q = test_tensor(type, B, 1, Lq, c->q.dim, T_BHLD), c->g.k = test_tensor(type, B, 1, Lk, c->k.dim, T_BHLD);
-    c->g.v = test_tensor(type, B, 1, Lk, c->v.dim, T_BHLD);
-    c->g.wq = test_mat(type, c->w.wq.rows, c->w.wq.cols, PACKED),
-    c->g.wk = test_mat(type, c->w.wk.rows, c->w.wk.cols, 0);
-    c->g.wv = test_mat(type, c->w.wv.rows, c->w.wv.cols, PACKED),
-    c->g.wo = test_mat(type, c->w.wo.rows, c->w.wo.cols, 0);
-    CHECK_STATUS(attn_mha_backward(&c->g, c->dout, c->q, c->k, c->v, &c->w, &c->o, &ctx), ATTN_OK);
+    attn_ctx ctx = grid_context(isa, GRID_THREADS, width, &runner);
+    c->out = test_tensor(c->q.dtype, c->q.batch, 1, c->q.len, LAYER_E, T_BHLD);
+    c->o.lse = test_tensor(c->q.dtype, c->q.batch, LAYER_H, c->q.len, 1, T_BHLD);
+    c->o.weights = test_tensor(c->q.dtype, c->q.batch, weights, c->q.len, c->k.len, T_BHLD);
+    layer_grads(c);
+    for (int back = 0; back < 2; back++)
+        CHECK_STATUS(run_layer(c, back, &ctx), ATTN_OK);
 }
 
 TEST(blocks_layer)
@@ -1194,8 +826,8 @@ TEST(blocks_layer)
             masked = lists;
             masked.o = with_mask(&lists.o, 2, LAYER_H, LAYER_HKV, Lq, Lk);
             test_case("case %d, %s", n, attn_isa_string(isa));
-            run_layer(&lists, isa, 1 + (size_t)n % 4, weights);
-            run_layer(&masked, isa, 1, weights);
+            run_layer_at(&lists, isa, 1 + (size_t)n % 4, weights);
+            run_layer_at(&masked, isa, 1, weights);
             CHECK(test_same_tensor_bits(lists.out, masked.out) && test_same_tensor_bits(lists.o.lse, masked.o.lse));
             CHECK(test_same_tensor_bits(lists.o.weights, masked.o.weights));
             CHECK(test_same_tensor_bits(lists.g.q, masked.g.q) && test_same_tensor_bits(lists.g.k, masked.g.k));
@@ -1208,16 +840,8 @@ TEST(blocks_layer)
 
 /* ---- statuses ---- */
 
-enum { TEXT = 1024, SB = 2, SH = 4, SHKV = 2, SLQ = 5, SLK = 7, SD = 4, SDV = 6, SQ_LEN = 2, SKV_LEN = 3 };
+enum { SB = 2, SH = 4, SHKV = 2, SLQ = 5, SLK = 7, SD = 4, SDV = 6, SQ_LEN = 2, SKV_LEN = 3 };
 enum { SROWS = (SLQ + SQ_LEN - 1) / SQ_LEN, SWIDTH = (SLK + SKV_LEN - 1) / SKV_LEN, SLISTS = SB * SH * SROWS };
-
-typedef struct call_state {
-    grid_call c;
-    attn_ctx ctx;
-    int no_memory;
-    size_t needed[2]; /* bytes of scratch */
-    void *scratch;
-} call_state;
 
 /* What is done to the call, the status, and what an explanation may name. */
 #define FAULT_LIST(X)                                                                                                  \
@@ -1256,24 +880,14 @@ typedef struct call_state {
 #define FAULT_ENTRY(name, status, first, second) {#name, status, {first, second}},
 
 enum fault { FAULT_LIST(FAULT_NUMBER) FAULTS };
-static const struct {
-    const char *name;
-    attn_status want;
-    const char *names[2];
-} faults[FAULTS] = {FAULT_LIST(FAULT_ENTRY)};
-
-static int is_backward(int function)
-{
-    return function >= GRID_BACK;
-}
+static const grid_fault faults[FAULTS] = {FAULT_LIST(FAULT_ENTRY)};
 
 /* A call that is right: every list holds all blocks, and lengths hide some of them. */
-static call_state good_call(void)
+static grid_wrong good_call(void)
 {
     enum { ROOM = 1024 }; /* for an output on top of a list */
     static const size_t q_lens[SB] = {SLQ, 1}, kv_lens[SB] = {SLK, 2};
-    call_state s;
-    attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
+    grid_wrong s;
     grid_call *c = &s.c;
     uint32_t *index = test_block(SLISTS * SWIDTH * sizeof *index + ROOM),
              *count = test_block(SLISTS * sizeof *count + ROOM);
@@ -1289,23 +903,11 @@ static call_state good_call(void)
     blocks.index = index, blocks.count = count;
     c->o.blocks = blocks;
     c->o.q_lens = q_lens, c->o.kv_lens = kv_lens;
-    plain_outputs(c);
+    grid_plain_outputs(c);
     c->o.weights = test_tensor(ATTN_F32, SB, SH, SLQ, SLK, T_BHLD);
     c->o.scores = test_tensor(ATTN_F32, SB, SH, SLQ, SLK, T_BHLD);
-    CHECK_STATUS(grid_ask(c, GRID_SDPA, &ctx, NULL, 0), ATTN_OK);
-    CHECK_STATUS(attn_sdpa_scratch(&s.needed[GRID_FORWARD], c->out, c->q, c->k, c->v, &c->o, &ctx), ATTN_OK);
-    s.needed[GRID_BACKWARD] = s.needed[GRID_FORWARD];
-    plain_grads(c);
-    CHECK_STATUS(attn_sdpa_backward_scratch(&s.needed[GRID_BACKWARD], &c->g, c->dout, c->q, c->k, c->v, c->out,
-                                            c->o.lse, &c->o, &ctx),
-                 ATTN_OK);
-    s.scratch = test_block(s.needed[0] > s.needed[1] ? s.needed[0] : s.needed[1]);
+    grid_finish(&s);
     return s;
-}
-
-static void *onto(const void *data)
-{
-    return (void *)(uintptr_t)data;
 }
 
 /* A copy of the lists of which one number is another. */
@@ -1318,12 +920,12 @@ static const uint32_t *with(const uint32_t *from, size_t count, size_t at, uint3
 }
 
 /* Does it; the status to expect of this function, or ATTN_OK where the fault is no matter of it. */
-static attn_status inflict(call_state *s, int fault, int function)
+static attn_status inflict(grid_wrong *s, int fault, int function)
 {
     enum { INDICES = SLISTS * SWIDTH };
     grid_call *c = &s->c;
     attn_blocks *l = &c->o.blocks;
-    int backward = is_backward(function), asks = function == GRID_SIZE || function == GRID_BACK_SIZE;
+    int backward = function >= GRID_BACK, asks = function == GRID_SIZE || function == GRID_BACK_SIZE;
     int plans = function != GRID_SDPA && function != GRID_BACK;
     switch (fault) {
     case NO_INDEX: l->index = NULL; break;
@@ -1348,16 +950,16 @@ static attn_status inflict(call_state *s, int fault, int function)
     case UNSORTED_PAST_LENGTHS: l->index = with(l->index, INDICES, INDICES - 3, 1); break;
     case INDEX_MISALIGNED: l->index = (const uint32_t *)(const void *)((const char *)l->index + 1); break;
     case COUNT_MISALIGNED: l->count = (const uint32_t *)(const void *)((const char *)l->count + 2); break;
-    case OUT_ON_INDEX: c->out.data = onto(l->index); return backward ? ATTN_OK : ATTN_ERR_ALIAS;
-    case OUT_ON_COUNT: c->out.data = onto(l->count + SLISTS - 1); return backward ? ATTN_OK : ATTN_ERR_ALIAS;
-    case LSE_ON_INDEX: c->o.lse.data = onto(l->index); return backward ? ATTN_OK : ATTN_ERR_ALIAS;
+    case OUT_ON_INDEX: c->out.data = grid_onto(l->index); return backward ? ATTN_OK : ATTN_ERR_ALIAS;
+    case OUT_ON_COUNT: c->out.data = grid_onto(l->count + SLISTS - 1); return backward ? ATTN_OK : ATTN_ERR_ALIAS;
+    case LSE_ON_INDEX: c->o.lse.data = grid_onto(l->index); return backward ? ATTN_OK : ATTN_ERR_ALIAS;
     case WEIGHTS_ON_INDEX_END:
-        c->o.weights.data = onto(l->index + INDICES - 1);
+        c->o.weights.data = grid_onto(l->index + INDICES - 1);
         return backward ? ATTN_OK : ATTN_ERR_ALIAS;
-    case SCORES_ON_COUNT: c->o.scores.data = onto(l->count); return backward ? ATTN_OK : ATTN_ERR_ALIAS;
-    case DQ_ON_INDEX: c->g.q.data = onto(l->index); return backward ? ATTN_ERR_ALIAS : ATTN_OK;
+    case SCORES_ON_COUNT: c->o.scores.data = grid_onto(l->count); return backward ? ATTN_OK : ATTN_ERR_ALIAS;
+    case DQ_ON_INDEX: c->g.q.data = grid_onto(l->index); return backward ? ATTN_ERR_ALIAS : ATTN_OK;
     case SCRATCH_ON_COUNT:
-        s->ctx.scratch = onto(l->count), s->ctx.scratch_size = 8;
+        s->ctx.scratch = grid_onto(l->count), s->ctx.scratch_size = 8;
         return asks ? ATTN_OK : ATTN_ERR_ALIAS;
     case SCRATCH_SHORT:
         s->ctx.scratch = s->scratch, s->ctx.scratch_size = s->needed[backward] - 1;
@@ -1367,77 +969,25 @@ static attn_status inflict(call_state *s, int fault, int function)
     return faults[fault].want;
 }
 
-static void check_failure(const call_state *s, int function, attn_status want, int fault)
-{
-    char text[TEXT];
-    int explains = function == GRID_EXPLAIN || function == GRID_BACK_EXPLAIN, named = 0;
-    memset(text, 'x', sizeof text);
-    test_memory_state.fail_all = s->no_memory;
-    CHECK_STATUS(grid_ask(&s->c, function, &s->ctx, text, sizeof text), want);
-    test_memory_state.fail_all = 0;
-    if (!explains || !CHECK(memchr(text, 0, TEXT) != NULL))
-        return;
-    for (int n = 0; n < 2; n++)
-        named |= faults[fault].names[n] && grid_names(text, faults[fault].names[n]);
-    if (!CHECK(named))
-        printf("    it says: %s\n", text);
-}
-
 TEST(blocks_status)
 {
-    for (int function = 0; function < GRID_FUNCTIONS; function++)
-        for (int fault = 0; fault < FAULTS; fault++) {
-            call_state s = good_call();
-            attn_status want = inflict(&s, fault, function);
-            test_case("%s, %s", grid_functions[function], faults[fault].name);
-            test_freeze();
-            if (want != ATTN_OK) {
-                check_failure(&s, function, want, fault);
-                CHECK(test_wrote_nothing());
-            }
-            test_release();
-        }
-    {
-        call_state s = good_call();
-        test_case("as it should be");
-        for (int function = 0; function < GRID_FUNCTIONS; function++) {
-            char text[TEXT];
-            CHECK_STATUS(grid_ask(&s.c, function, &s.ctx, text, sizeof text), ATTN_OK);
-        }
-    }
+    grid_check_faults(faults, FAULTS, good_call, inflict);
 }
 
 /* Of two faults the one that is checked first is reported, and nothing is written. */
+static int order_of(int f, int g)
+{
+    int shapes = f >= THREE_ITEMS && f <= WIDTH_OF_ALL; /* then faults in the lists are others */
+    if ((shapes && f != THREE_ITEMS && g >= OUT_ON_INDEX) || (g == NO_Q_LEN && f <= WIDTH_OF_ALL) ||
+        f == SCRATCH_ON_COUNT || (f <= NO_COUNT && (g == NO_ITEMS || g == NO_HEADS)) ||
+        ((f == INDEX_MISALIGNED || f == COUNT_MISALIGNED) && g >= OUT_ON_INDEX))
+        return 0; /* no arrays are left that could be missing, or lie below an output of their alignment */
+    return f <= NO_COUNT ? 2 : 1; /* then none are left to make others of */
+}
+
 TEST(blocks_status_order)
 {
-    for (int f = 0; f < FAULTS; f++)
-        for (int g = f + 1; g < FAULTS; g++)
-            for (int function = (f + g) % 2; function < GRID_FUNCTIONS; function += 2) {
-                call_state s;
-                attn_status first, second;
-                int shapes = f >= THREE_ITEMS && f <= WIDTH_OF_ALL; /* then faults in the lists are others */
-                if (test_rank(faults[f].want) == test_rank(faults[g].want) || (test_quick && test_below(5)))
-                    continue;
-                if ((shapes && f != THREE_ITEMS && g >= OUT_ON_INDEX) || (g == NO_Q_LEN && f <= WIDTH_OF_ALL) ||
-                    f == SCRATCH_ON_COUNT || (f <= NO_COUNT && (g == NO_ITEMS || g == NO_HEADS)) ||
-                    ((f == INDEX_MISALIGNED || f == COUNT_MISALIGNED) && g >= OUT_ON_INDEX))
-                    continue; /* no arrays are left that could be missing, or lie below an output of their alignment */
-                s = good_call();
-                if (f <= NO_COUNT) { /* then none are left to make others of */
-                    second = inflict(&s, g, function);
-                    first = inflict(&s, f, function);
-                } else {
-                    first = inflict(&s, f, function);
-                    second = inflict(&s, g, function);
-                }
-                test_case("%s, %s and %s", grid_functions[function], faults[f].name, faults[g].name);
-                test_freeze();
-                if (first != ATTN_OK && second != ATTN_OK) {
-                    check_failure(&s, function, first, f);
-                    CHECK(test_wrote_nothing());
-                }
-                test_release();
-            }
+    grid_check_order(faults, FAULTS, good_call, inflict, order_of);
 }
 
 /* What is no fault: one list for the batch and all heads, lists of key/value heads, no room at all, entries that are
@@ -1449,7 +999,7 @@ TEST(blocks_status_right)
     for (size_t batch = 1; batch <= SB; batch++)
         for (int h = 0; h < 3; h++)
             for (int function = 0; function < GRID_FUNCTIONS; function++) {
-                call_state s = good_call();
+                grid_wrong s = good_call();
                 attn_blocks *l = &s.c.o.blocks;
                 l->batch = batch, l->heads = heads[h];
                 test_case("%s, %zu x %zu lists", grid_functions[function], batch, heads[h]);
@@ -1469,7 +1019,7 @@ TEST(blocks_status_right)
 /* Not all of it is zero: then something is missing. All zero is no list, whatever stands beside it. */
 TEST(blocks_status_absent)
 {
-    call_state s = good_call();
+    grid_wrong s = good_call();
     attn_tensor want;
     memset(&s.c.o.blocks, 0, sizeof s.c.o.blocks);
     CHECK_STATUS(grid_ask(&s.c, GRID_SDPA, &s.ctx, NULL, 0), ATTN_OK);
@@ -1495,12 +1045,12 @@ TEST(blocks_status_empty_shapes)
     static const size_t shapes[][4] = {{0, 2, 3, 4}, {2, 0, 3, 4}, {2, 2, 0, 4}, {2, 2, 3, 0}, {0, 0, 0, 0}};
     for (size_t n = 0; n < sizeof shapes / sizeof *shapes; n++)
         for (int function = 0; function < GRID_FUNCTIONS; function++) {
-            call_state s;
+            grid_wrong s;
             const size_t *d = shapes[n];
             memset(&s, 0, sizeof s);
             plain_call(&s.c, ATTN_F32, d[0], d[1], d[1], d[2], d[3], 4, T_BHLD);
-            plain_outputs(&s.c);
-            plain_grads(&s.c);
+            grid_plain_outputs(&s.c);
+            grid_plain_grads(&s.c);
             s.c.o.blocks = make_lists(2, 3, 1, 1, d[2], d[3], LIST_FULL, 1);
             test_case("%s, %zu x %zu x %zu x %zu", grid_functions[function], d[0], d[1], d[2], d[3]);
             CHECK_STATUS(grid_ask(&s.c, function, &s.ctx, NULL, 0), ATTN_OK);
@@ -1529,7 +1079,7 @@ TEST(blocks_status_elsewhere)
     attn_kv_cache cache;
     attn_opts o;
     size_t bytes = 5;
-    char text[TEXT];
+    char text[GRID_TEXT];
     memset(&o, 0, sizeof o), memset(&w, 0, sizeof w);
     o.blocks = make_lists(2, 4, 2, 4, 3, KEYS, LIST_FULL, 1);
     CHECK_STATUS(attn_kv_cache_init(&cache, 2, 2, 20, 4, 4, ATTN_F32, 0, NULL, 0), ATTN_OK);

@@ -1,7 +1,7 @@
 /* The key/value cache: where its rows lie and how they are rounded, what each call does to them, and that attention over
    a cache has the bits of attn_sdpa over one tensor of the same keys. What a cache should hold is kept beside it by a
    model: every token ever appended, in plain arrays. Then statuses, memory, and scratch. */
-#include "sdpa.h"
+#include "cache.h"
 
 #include <errno.h>
 
@@ -45,17 +45,11 @@ static attn_kv_cache new_cache(shape s)
     return cache;
 }
 
-static int same_view(attn_tensor a, attn_tensor b)
-{
-    return a.data == b.data && a.dtype == b.dtype && a.batch == b.batch && a.heads == b.heads && a.len == b.len &&
-           a.dim == b.dim && a.batch_stride == b.batch_stride && a.head_stride == b.head_stride &&
-           a.len_stride == b.len_stride && a.dim_stride == b.dim_stride;
-}
-
 static int same_struct(const attn_kv_cache *a, const attn_kv_cache *b)
 {
-    return same_view(a->k, b->k) && same_view(a->v, b->v) && a->k_scales == b->k_scales && a->v_scales == b->v_scales &&
-           a->lens == b->lens && a->first == b->first && a->ring == b->ring && a->own == b->own;
+    return kv_same_view(a->k, b->k) && kv_same_view(a->v, b->v) && a->k_scales == b->k_scales &&
+           a->v_scales == b->v_scales && a->lens == b->lens && a->first == b->first && a->ring == b->ring &&
+           a->own == b->own;
 }
 
 /* ---- numbers ---- */
@@ -119,18 +113,13 @@ static attn_tensor side(const attn_kv_cache *cache, int which)
     return which == K ? cache->k : cache->v;
 }
 
-static float *scale_at(const attn_kv_cache *cache, int which, size_t b, size_t h, size_t slot)
-{
-    return (which == K ? cache->k_scales : cache->v_scales) + (b * cache->k.heads + h) * cache->k.len + slot;
-}
-
 /* Element d of token j, by what attn_kv_cache says of its members. */
 static float stored(const attn_kv_cache *cache, int which, size_t b, size_t h, size_t j, size_t d)
 {
     attn_tensor t = side(cache, which);
     const void *element = test_tensor_at(t, b, h, j % t.len, d);
     if (t.dtype == ATTN_I8)
-        return (float)*(const signed char *)element * *scale_at(cache, which, b, h, j % t.len);
+        return (float)*(const signed char *)element * *kv_scale_at(cache, which, b, h, j % t.len);
     return (float)test_load(element, t.dtype);
 }
 
@@ -145,7 +134,7 @@ static void spoil(const attn_kv_cache *cache, size_t b, size_t h, size_t slot, d
             else
                 test_tensor_set(t, b, h, slot, d, garbage);
         if (t.dtype == ATTN_I8)
-            *scale_at(cache, which, b, h, slot) = (float)garbage;
+            *kv_scale_at(cache, which, b, h, slot) = (float)garbage;
     }
 }
 
@@ -187,10 +176,7 @@ static float *told(const model *m, int which, size_t b, size_t h, size_t j, size
 
 static size_t longest(const model *m)
 {
-    size_t most = 0;
-    for (size_t b = 0; b < m->s.B; b++)
-        most = m->lens[b] > most ? m->lens[b] : most;
-    return most;
+    return kv_longest(m->lens, m->s.B);
 }
 
 static int is_finite_row(attn_tensor t, size_t b, size_t h, size_t i)
@@ -206,7 +192,7 @@ static int is_finite_row(attn_tensor t, size_t b, size_t h, size_t i)
 static int is_near(const attn_kv_cache *cache, int which, attn_tensor from, size_t b, size_t h, size_t i, size_t j)
 {
     size_t slot = j % cache->k.len;
-    real scale = (real)*scale_at(cache, which, b, h, slot);
+    real scale = (real)*kv_scale_at(cache, which, b, h, slot);
     int finite = is_finite_row(from, b, h, i), held = 1;
     for (size_t d = 0; d < from.dim; d++) {
         real n = (real) * (const signed char *)test_tensor_at(side(cache, which), b, h, slot, d);
@@ -313,46 +299,10 @@ static void append(attn_kv_cache *cache, model *m, size_t count, const size_t *l
 
 /* ---- attention over the model: attn_sdpa over one tensor ---- */
 
-typedef struct question {
-    attn_tensor q;
-    attn_opts opts; /* without its output tensors */
-    attn_ctx ctx;
-    attn_dtype out, lse, weights, scores; /* types */
-    int wants_lse, wants_weights, wants_scores, layout;
-} question;
-
-typedef struct answer {
-    attn_tensor out, lse, weights, scores;
-} answer;
-
-static answer blank(const question *a, size_t Lk, size_t Dv)
+static kv_question plain_question(attn_tensor q, attn_isa isa)
 {
-    answer r = {{0}, {0}, {0}, {0}};
-    size_t B = a->q.batch, H = a->q.heads, Lq = a->q.len;
-    r.out = test_tensor(a->out, B, H, Lq, Dv, a->layout);
-    if (a->wants_lse)
-        r.lse = test_tensor(a->lse, B, H, Lq, 1, a->layout);
-    if (a->wants_weights)
-        r.weights = test_tensor(a->weights, B, H, Lq, Lk, a->layout);
-    if (a->wants_scores)
-        r.scores = test_tensor(a->scores, B, H, Lq, Lk, a->layout);
-    return r;
-}
-
-static attn_opts with_outputs(attn_opts opts, const answer *r)
-{
-    opts.lse = r->lse;
-    opts.weights = r->weights;
-    opts.scores = r->scores;
-    return opts;
-}
-
-static question plain_question(attn_tensor q, attn_isa isa)
-{
-    question a = {0};
-    a.q = q;
-    a.ctx.isa = isa;
-    a.opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
+    kv_question a;
+    kv_begin(&a, q, isa);
     a.out = q.dtype;
     return a;
 }
@@ -388,7 +338,7 @@ static attn_tensor without_dropped(const model *m, attn_tensor mask, size_t H, s
 }
 
 /* The options that mean the same to attn_sdpa, but for tokens that have been dropped. */
-static attn_opts plainly(const model *m, const question *a, ptrdiff_t *offsets)
+static attn_opts plainly(const model *m, const kv_question *a, ptrdiff_t *offsets)
 {
     attn_opts o = a->opts;
     for (size_t b = 0; b < m->s.B; b++)
@@ -400,7 +350,7 @@ static attn_opts plainly(const model *m, const question *a, ptrdiff_t *offsets)
 }
 
 /* By causal rule, window and mask: a bias of -infinity does not count. */
-static int sees_dropped(const model *m, const question *a)
+static int sees_dropped(const model *m, const kv_question *a)
 {
     ptrdiff_t offsets[MOST_ITEMS];
     attn_opts o = plainly(m, a, offsets);
@@ -414,18 +364,18 @@ static int sees_dropped(const model *m, const question *a)
     return 0;
 }
 
-static answer by_sdpa(const model *m, const question *a)
+static kv_answer by_sdpa(const model *m, const kv_question *a)
 {
     ptrdiff_t offsets[MOST_ITEMS];
     attn_opts o = plainly(m, a, offsets);
-    answer r = blank(a, longest(m), m->s.Dv);
+    kv_answer r = kv_blank(a, longest(m), m->s.Dv);
     attn_ctx ctx = test_ctx(a->ctx.isa);
     for (size_t b = 0; b < m->s.B; b++)
         if (m->first[b] > 0) {
             o.mask = without_dropped(m, o.mask, a->q.heads, a->q.len);
             break;
         }
-    o = with_outputs(o, &r);
+    o = kv_with_outputs(o, &r);
     CHECK_STATUS(attn_sdpa(r.out, a->q, assembled(m, K), assembled(m, V), &o, &ctx), ATTN_OK);
     return r;
 }
@@ -447,7 +397,7 @@ static int same_pairs(const model *m, attn_tensor got, attn_tensor want, double 
 }
 
 /* The same bits; of I8, whose scales multiply scores and weights and not each element, the same but for rounding. */
-static int same_answer(const model *m, const answer *got, const answer *want)
+static int same_answer(const model *m, const kv_answer *got, const kv_answer *want)
 {
     comparison *same = m->s.dtype == ATTN_I8 ? near_number : same_number;
     return all_numbers(got->out, want->out, same) && all_numbers(got->lse, want->lse, same) &&
@@ -455,21 +405,19 @@ static int same_answer(const model *m, const answer *got, const answer *want)
            same_pairs(m, got->scores, want->scores, -HUGE_VAL, same);
 }
 
-static answer ask(const attn_kv_cache *cache, const model *m, const question *a, attn_status want)
+static kv_answer ask(const attn_kv_cache *cache, const model *m, const kv_question *a, attn_status want)
 {
-    answer r = blank(a, longest(m), m->s.Dv);
-    attn_opts o = with_outputs(a->opts, &r);
-    attn_tensor wrote[4];
-    wrote[0] = r.out, wrote[1] = r.lse, wrote[2] = r.weights, wrote[3] = r.scores;
+    kv_answer r = kv_blank(a, longest(m), m->s.Dv);
+    attn_opts o = kv_with_outputs(a->opts, &r);
     test_freeze();
     CHECK_STATUS(attn_kv_cache_attend(r.out, a->q, cache, &o, &a->ctx), want);
-    CHECK(test_wrote_only_tensors(wrote, want == ATTN_OK ? 4 : 0));
+    CHECK(want == ATTN_OK ? kv_wrote_only(&r) : test_wrote_nothing());
     return r;
 }
 
-static void compare(const attn_kv_cache *cache, const model *m, const question *a)
+static void compare(const attn_kv_cache *cache, const model *m, const kv_question *a)
 {
-    answer got, want;
+    kv_answer got, want;
     if (sees_dropped(m, a)) {
         ask(cache, m, a, ATTN_ERR_VALUE);
         return;
@@ -482,7 +430,8 @@ static void compare(const attn_kv_cache *cache, const model *m, const question *
 /* Attention with nothing but the causal rule, and a window where the ring has dropped something. */
 static void compare_plainly(const attn_kv_cache *cache, const model *m, size_t Lq)
 {
-    question a = plain_question(test_random_tensor(ATTN_F32, m->s.B, 2 * m->s.Hkv, Lq, m->s.D, T_BHLD), ATTN_ISA_BEST);
+    attn_tensor q = test_random_tensor(ATTN_F32, m->s.B, 2 * m->s.Hkv, Lq, m->s.D, T_BHLD);
+    kv_question a = plain_question(q, ATTN_ISA_BEST);
     size_t left = m->s.capacity;
     for (size_t b = 0; b < m->s.B; b++) {
         size_t held = m->lens[b] - m->first[b];
@@ -912,8 +861,8 @@ static void recompute(const attn_kv_cache *cache, const model *m)
     attn_tensor k = test_tensor(ATTN_F32, m->s.B, m->s.Hkv, Lk, m->s.D, T_BHLD);
     attn_tensor v = test_tensor(ATTN_F32, m->s.B, m->s.Hkv, Lk, m->s.Dv, T_BHLD);
     attn_tensor q = test_random_tensor(ATTN_F32, m->s.B, m->s.Hkv, 1, m->s.D, T_BHLD);
-    question a = plain_question(q, ATTN_ISA_BEST);
-    answer got, want;
+    kv_question a = plain_question(q, ATTN_ISA_BEST);
+    kv_answer got, want;
     test_fill_tensor(k, 0);
     test_fill_tensor(v, 0);
     for (size_t b = 0; b < m->s.B; b++)
@@ -1231,7 +1180,7 @@ TEST(cache_dropped)
     attn_kv_cache cache = new_cache(s);
     model m = new_model(s);
     size_t rows[2] = {11, 5}, none[2] = {0, 2}, one[2] = {1, 2};
-    question a;
+    kv_question a;
     trying(s, "dropped");
     append(&cache, &m, 11, rows);
     for (int causal = ATTN_CAUSAL_NONE; causal <= ATTN_CAUSAL_LOWER_RIGHT; causal++)
@@ -1267,41 +1216,7 @@ TEST(cache_dropped)
 
 /* ---- the model, driven at random ---- */
 
-static void modify(void *user, void *scores, size_t count, size_t b, size_t h, size_t i, size_t j0)
-{
-    float *x = scores;
-    (void)user;
-    for (size_t n = 0; n < count; n++)
-        x[n] += 0.125f * (float)((b * 7 + h * 3 + i * 5 + j0 + n) % 11);
-}
-
-static attn_dtype any_float(void)
-{
-    return floats[test_below(4)];
-}
-
-static attn_dtype any_narrow(void) /* of what is computed in float */
-{
-    static const attn_dtype narrow[] = {ATTN_F32, ATTN_F16, ATTN_BF16};
-    return narrow[test_below(3)];
-}
-
-static attn_tensor any_broadcast(attn_dtype dtype, size_t B, size_t H, size_t Lq, size_t Lk)
-{
-    return test_random_tensor(dtype, test_maybe() ? B : 1, test_maybe() ? H : 1, test_maybe() ? Lq : 1,
-                              test_below(4) ? Lk : 1, (int)test_below(T_OUT_LAYOUTS));
-}
-
-static void add_hiding_bias(question *a, size_t Lk)
-{
-    attn_tensor t = a->opts.bias = any_broadcast(any_float(), a->q.batch, a->q.heads, a->q.len, Lk);
-    for (size_t n = 0; n < t.batch * t.heads * t.len; n++)
-        for (size_t j = 0; j < t.dim; j++)
-            if (test_below(9) == 0)
-                test_tensor_set(t, n / t.len / t.heads, n / t.len % t.heads, n % t.len, j, -HUGE_VAL);
-}
-
-static void choose_window(question *a, const model *m)
+static void choose_window(kv_question *a, const model *m)
 {
     ptrdiff_t left = PTRDIFF_MAX;
     for (size_t b = 0; b < m->s.B; b++) { /* what each first query can look back upon */
@@ -1319,66 +1234,52 @@ static void choose_window(question *a, const model *m)
     a->opts.window.right = (ptrdiff_t)test_below(4) - 1;
 }
 
-static attn_isa any_isa(void)
-{
-    attn_isa isa;
-    do
-        isa = (attn_isa)test_below(TEST_LAST_ISA + 1);
-    while (!attn_isa_available(isa));
-    return isa;
-}
-
-static question any_question(const model *m, test_runner *runner, size_t *q_lens, float *slopes, float *sinks)
+static void any_question(kv_question *a, const model *m)
 {
     static const size_t few[] = {1, 1, 1, 2, 3, 5, 12};
     size_t group = 1 + test_below(3), Lq = few[test_below(7)], H = group * m->s.Hkv, B = m->s.B, Lk = longest(m);
-    question a =
-        plain_question(test_random_tensor(any_narrow(), B, H, Lq, m->s.D, (int)test_below(T_LAYOUTS)), any_isa());
-    a.opts.causal = (attn_causal)test_below(3);
-    a.layout = (int)test_below(T_OUT_LAYOUTS);
+    kv_begin(a, test_random_tensor(kv_any_narrow(), B, H, Lq, m->s.D, (int)test_below(T_LAYOUTS)), kv_any_isa());
+    a->opts.causal = (attn_causal)test_below(3);
+    a->layout = (int)test_below(T_OUT_LAYOUTS);
     for (size_t b = 0; b < B; b++)
-        q_lens[b] = test_below(Lq + 1);
+        a->q_lens[b] = test_below(Lq + 1);
     for (size_t h = 0; h < H; h++) {
-        slopes[h] = (float)test_uniform();
-        sinks[h] = (float)test_uniform();
+        a->slopes[h] = (float)test_uniform();
+        a->sinks[h] = (float)test_uniform();
     }
     if (test_below(3) == 0)
-        a.opts.q_lens = q_lens;
-    choose_window(&a, m);
+        a->opts.q_lens = a->q_lens;
+    choose_window(a, m);
     if (test_below(3) == 0)
-        a.opts.mask = any_broadcast(ATTN_BOOL, B, H, Lq, Lk);
+        a->opts.mask = kv_any_broadcast(ATTN_BOOL, B, H, Lq, Lk);
     if (test_below(3) == 0)
-        add_hiding_bias(&a, Lk);
-    a.opts.alibi_slopes = test_below(3) ? NULL : slopes;
-    a.opts.sinks = test_below(3) ? NULL : sinks;
-    a.opts.score_mod = test_below(4) ? NULL : modify;
-    a.opts.scale = test_below(3) ? 0 : test_uniform();
-    a.opts.softcap = test_below(4) ? 0 : 1.5;
-    a.opts.scores_stage = (attn_stage)test_below(3);
-    a.out = any_narrow();
-    a.lse = any_float(), a.weights = any_float(), a.scores = any_float();
-    a.wants_lse = test_maybe(), a.wants_weights = test_below(3) == 0, a.wants_scores = test_below(3) == 0;
+        kv_add_hiding_bias(a, Lk);
+    a->opts.alibi_slopes = test_below(3) ? NULL : a->slopes;
+    a->opts.sinks = test_below(3) ? NULL : a->sinks;
+    a->opts.score_mod = test_below(4) ? NULL : kv_modify;
+    a->opts.scale = test_below(3) ? 0 : test_uniform();
+    a->opts.softcap = test_below(4) ? 0 : 1.5;
+    a->opts.scores_stage = (attn_stage)test_below(3);
+    a->out = kv_any_narrow();
+    a->lse = kv_any_float(), a->weights = kv_any_float(), a->scores = kv_any_float();
+    a->wants_lse = test_maybe(), a->wants_weights = test_below(3) == 0, a->wants_scores = test_below(3) == 0;
     if (test_below(4) == 0)
-        a.ctx.parallel = test_serial_backwards(runner, 1 + test_below(5));
-    return a;
+        a->ctx.parallel = test_serial_backwards(&a->runner, 1 + test_below(5));
 }
 
-static void give_scratch(question *a, const attn_kv_cache *cache, const model *m)
+static void give_scratch(kv_question *a, const attn_kv_cache *cache, const model *m)
 {
-    answer r = blank(a, longest(m), m->s.Dv);
-    attn_opts o = with_outputs(a->opts, &r);
+    kv_answer r = kv_blank(a, longest(m), m->s.Dv);
+    attn_opts o = kv_with_outputs(a->opts, &r);
     size_t bytes = 0;
     CHECK_STATUS(attn_kv_cache_scratch(&bytes, r.out, a->q, cache, &o, &a->ctx), ATTN_OK);
-    a->ctx.scratch = test_fenced(bytes, 0); /* no block: its bytes are nobody's business */
-    a->ctx.scratch_size = bytes;
+    test_scratch(&a->ctx, bytes, test_maybe());
 }
 
 static void attend_at_random(const attn_kv_cache *cache, const model *m)
 {
-    test_runner runner;
-    size_t q_lens[MOST_ITEMS];
-    float slopes[16], sinks[16];
-    question a = any_question(m, &runner, q_lens, slopes, sinks);
+    kv_question a;
+    any_question(&a, m);
     if (!sees_dropped(m, &a) && test_below(4) == 0)
         give_scratch(&a, cache, m);
     compare(cache, m, &a);
@@ -1396,8 +1297,8 @@ static void append_at_random(attn_kv_cache *cache, model *m)
         if (len > MOST_TOKENS)
             return;
     }
-    k = test_random_tensor(any_float(), m->s.B, m->s.Hkv, L, m->s.D, (int)test_below(T_LAYOUTS));
-    v = test_random_tensor(any_float(), m->s.B, m->s.Hkv, L, m->s.Dv, (int)test_below(T_LAYOUTS));
+    k = test_random_tensor(kv_any_float(), m->s.B, m->s.Hkv, L, m->s.D, (int)test_below(T_LAYOUTS));
+    v = test_random_tensor(kv_any_float(), m->s.B, m->s.Hkv, L, m->s.Dv, (int)test_below(T_LAYOUTS));
     test_freeze();
     CHECK_STATUS(attn_kv_cache_append(cache, k, v, ragged ? lens : NULL), fits ? ATTN_OK : ATTN_ERR_VALUE);
     if (fits)
@@ -1463,7 +1364,7 @@ static void spoil_unused(const attn_kv_cache *cache, const model *m, double garb
 }
 
 /* Tokens that no query of the question sees by its causal rule, window and lengths. */
-static void spoil_hidden(const attn_kv_cache *cache, const model *m, const question *a, double garbage)
+static void spoil_hidden(const attn_kv_cache *cache, const model *m, const kv_question *a, double garbage)
 {
     ptrdiff_t offsets[MOST_ITEMS];
     attn_opts o = plainly(m, a, offsets);
@@ -1490,8 +1391,8 @@ TEST(cache_garbage)
             const size_t *lens = counts[n / 3 % 4];
             size_t q_lens[3] = {2, 0, 3};
             attn_kv_cache cache;
-            answer before, after;
-            question a;
+            kv_answer before, after;
+            kv_question a;
             model m;
             s.dtype = kinds[n / 12 % 4];
             s.ring = (int)(n / 48);
@@ -1550,7 +1451,7 @@ static real largest(attn_tensor t, size_t i)
 /* Integers -127 .. 127, the largest of them 127, times a scale that is the largest magnitude / 127. */
 static void check_row(const attn_kv_cache *cache, int which, attn_tensor from, size_t i)
 {
-    real most = largest(from, i), scale = (real)*scale_at(cache, which, 0, 0, i);
+    real most = largest(from, i), scale = (real)*kv_scale_at(cache, which, 0, 0, i);
     int peak = 0;
     for (size_t d = 0; d < from.dim; d++) {
         int n = *(const signed char *)test_tensor_at(side(cache, which), 0, 0, i, d);
@@ -1616,7 +1517,7 @@ TEST(cache_i8_nearest)
             test_tensor_set(t, 0, 0, 0, (size_t)(n + 127), n - 0.5 + step * 1e-3);
         test_tensor_set(t, 0, 0, 0, 254, -127);
         CHECK_STATUS(attn_kv_cache_append(&cache, t, t, NULL), ATTN_OK);
-        CHECK(*scale_at(&cache, K, 0, 0, 0) == 1 && *scale_at(&cache, V, 0, 0, 0) == 1);
+        CHECK(*kv_scale_at(&cache, K, 0, 0, 0) == 1 && *kv_scale_at(&cache, V, 0, 0, 0) == 1);
         CHECK(stored(&cache, K, 0, 0, 0, 0) == 127 && stored(&cache, K, 0, 0, 0, 254) == -127);
         for (int n = -126; n < 127; n++) {
             float got = stored(&cache, K, 0, 0, 0, (size_t)(n + 127));
@@ -1639,8 +1540,8 @@ static real i8_bound(const attn_kv_cache *cache, attn_tensor q, attn_tensor v, c
         real w = weights[((b * q.heads + h) * q.len + i) * Lk + j];
         if (w == 0)
             continue;
-        key = fmaxl(key, (real)*scale_at(cache, K, b, kv, j));
-        value = fmaxl(value, (real)*scale_at(cache, V, b, kv, j));
+        key = fmaxl(key, (real)*kv_scale_at(cache, K, b, kv, j));
+        value = fmaxl(value, (real)*kv_scale_at(cache, V, b, kv, j));
         sum += w * fabsl(test_tensor_get(v, b, kv, j, d));
     }
     return (expl(2 * size / sqrtl((real)q.dim) * key / 2) - 1) * sum + value / 2 + 1e-5L;
@@ -1658,9 +1559,9 @@ TEST(cache_i8_attend)
             model m = new_model(s);
             attn_tensor k = test_random_tensor(ATTN_F32, 2, 2, L, 64, T_BLHD);
             attn_tensor v = test_random_tensor(ATTN_F32, 2, 2, L, 40, T_TURNED);
-            question a = plain_question(test_random_tensor(ATTN_F32, 2, 4, Lq, 64, T_BHLD), isa);
+            kv_question a = plain_question(test_random_tensor(ATTN_F32, 2, 4, Lq, 64, T_BHLD), isa);
             real *want = test_reals(2 * 4 * Lq * 40), *weights = test_reals(2 * 4 * Lq * L), most = 0, loosest = 0;
-            answer got;
+            kv_answer got;
             int held = 1;
             trying(s, attn_isa_string(isa));
             CHECK_STATUS(attn_kv_cache_append(&cache, k, v, NULL), ATTN_OK);
@@ -1764,56 +1665,28 @@ TEST(cache_i8_nan)
 
 /* ---- statuses ---- */
 
-/* A fault is something wrong with one argument, or a set of them, of a call that was right: it has the status of the
-   fault, and of two faults the one whose check comes first. */
-typedef struct fault {
-    const char *name;
-    unsigned args;
-    attn_status want;
-} fault;
-
-#define FAULT_NUMBER(name, args, want) name,
-#define FAULT_ENTRY(name, args, want) {#name, args, want},
-
-static attn_status first_of(attn_status a, attn_status b)
-{
-    return test_rank(a) < test_rank(b) ? a : b;
-}
-
-/* Runs attempt(f, g) for every fault f alone (g == f) and every pair of different arguments. */
-static void all_faults(const fault *faults, int count, void (*attempt)(int f, int g, attn_status want))
-{
-    for (int f = 0; f < count; f++)
-        for (int g = f; g < count; g++) {
-            if (g != f && faults[f].args & faults[g].args)
-                continue;
-            test_case("%s and %s", faults[f].name, faults[g].name);
-            attempt(f, g, first_of(faults[f].want, faults[g].want));
-        }
-}
-
 enum { A_CACHE = 1, A_B = 2, A_HKV = 4, A_CAPACITY = 8, A_D = 16, A_DV = 32, A_DTYPE = 64, A_STORAGE = 128 };
 
 #define INIT_FAULT_LIST(X)                                                                                             \
-    X(CACHE_IS_NULL, A_CACHE, ATTN_ERR_NULL)                                                                           \
-    X(STORAGE_IS_NULL, A_STORAGE, ATTN_ERR_NULL)                                                                       \
-    X(DTYPE_F64, A_DTYPE, ATTN_ERR_DTYPE)                                                                              \
-    X(DTYPE_BOOL, A_DTYPE, ATTN_ERR_DTYPE)                                                                             \
-    X(DTYPE_UNKNOWN, A_DTYPE, ATTN_ERR_DTYPE)                                                                          \
-    X(DTYPE_NEGATIVE, A_DTYPE, ATTN_ERR_DTYPE)                                                                         \
-    X(NO_CAPACITY, A_CAPACITY, ATTN_ERR_SHAPE)                                                                         \
-    X(NO_D, A_D, ATTN_ERR_SHAPE)                                                                                       \
-    X(MAX_B, A_B, ATTN_ERR_OVERFLOW)                                                                                   \
-    X(MAX_HKV, A_HKV, ATTN_ERR_OVERFLOW)                                                                               \
-    X(MAX_CAPACITY, A_CAPACITY, ATTN_ERR_OVERFLOW)                                                                     \
-    X(MAX_D, A_D, ATTN_ERR_OVERFLOW)                                                                                   \
-    X(MAX_DV, A_DV, ATTN_ERR_OVERFLOW)                                                                                 \
-    X(SHORT_STORAGE, A_STORAGE, ATTN_ERR_NOMEM)                                                                        \
-    X(NO_STORAGE, A_STORAGE, ATTN_ERR_NOMEM)                                                                           \
-    X(NO_MEMORY, A_STORAGE, ATTN_ERR_NOMEM)
+    X(CACHE_IS_NULL, A_CACHE, NULL, c->cache = NULL)                                                                   \
+    X(STORAGE_IS_NULL, A_STORAGE, NULL, c->storage = NULL)                                                             \
+    X(DTYPE_F64, A_DTYPE, DTYPE, c->s.dtype = ATTN_F64)                                                                \
+    X(DTYPE_BOOL, A_DTYPE, DTYPE, c->s.dtype = ATTN_BOOL)                                                              \
+    X(DTYPE_UNKNOWN, A_DTYPE, DTYPE, c->s.dtype = (attn_dtype)77)                                                      \
+    X(DTYPE_NEGATIVE, A_DTYPE, DTYPE, c->s.dtype = (attn_dtype)-1)                                                     \
+    X(NO_CAPACITY, A_CAPACITY, SHAPE, c->s.capacity = 0)                                                               \
+    X(NO_D, A_D, SHAPE, c->s.D = 0)                                                                                    \
+    X(MAX_B, A_B, OVERFLOW, c->s.B = SIZE_MAX)                                                                         \
+    X(MAX_HKV, A_HKV, OVERFLOW, c->s.Hkv = SIZE_MAX)                                                                   \
+    X(MAX_CAPACITY, A_CAPACITY, OVERFLOW, c->s.capacity = SIZE_MAX)                                                    \
+    X(MAX_D, A_D, OVERFLOW, c->s.D = SIZE_MAX)                                                                         \
+    X(MAX_DV, A_DV, OVERFLOW, c->s.Dv = SIZE_MAX)                                                                      \
+    X(SHORT_STORAGE, A_STORAGE, NOMEM, c->size--)                                                                      \
+    X(NO_STORAGE, A_STORAGE, NOMEM, c->size = 0)                                                                       \
+    X(NO_MEMORY, A_STORAGE, NOMEM, c->no_memory = 1, c->storage = NULL, c->size = 0)
 
 enum init_fault { INIT_FAULT_LIST(FAULT_NUMBER) INIT_FAULTS };
-static const fault init_faults[] = {INIT_FAULT_LIST(FAULT_ENTRY)};
+static const fault_row init_faults[] = {INIT_FAULT_LIST(FAULT_ENTRY)};
 
 typedef struct init_call {
     shape s;
@@ -1823,26 +1696,12 @@ typedef struct init_call {
     int no_memory;
 } init_call;
 
-static void inflict_init(init_call *c, int kind)
+static attn_status inflict_init(init_call *c, int kind)
 {
     switch (kind) {
-    case CACHE_IS_NULL: c->cache = NULL; break;
-    case STORAGE_IS_NULL: c->storage = NULL; break;
-    case DTYPE_F64: c->s.dtype = ATTN_F64; break;
-    case DTYPE_BOOL: c->s.dtype = ATTN_BOOL; break;
-    case DTYPE_UNKNOWN: c->s.dtype = (attn_dtype)77; break;
-    case DTYPE_NEGATIVE: c->s.dtype = (attn_dtype)-1; break;
-    case NO_CAPACITY: c->s.capacity = 0; break;
-    case NO_D: c->s.D = 0; break;
-    case MAX_B: c->s.B = SIZE_MAX; break;
-    case MAX_HKV: c->s.Hkv = SIZE_MAX; break;
-    case MAX_CAPACITY: c->s.capacity = SIZE_MAX; break;
-    case MAX_D: c->s.D = SIZE_MAX; break;
-    case MAX_DV: c->s.Dv = SIZE_MAX; break;
-    case SHORT_STORAGE: c->size--; break;
-    case NO_STORAGE: c->size = 0; break;
-    default: c->no_memory = 1, c->storage = NULL, c->size = 0; break;
+        INIT_FAULT_LIST(FAULT_CASE)
     }
+    return ATTN_OK;
 }
 
 static void attempt_init(int f, int g, attn_status want)
@@ -1962,43 +1821,43 @@ TEST(cache_status_huge_and_empty)
 enum { A_K = 2, A_V = 4, A_LENS = 8 };
 
 #define APPEND_FAULT_LIST(X)                                                                                           \
-    X(ADD_NO_CACHE, A_CACHE, ATTN_ERR_NULL)                                                                            \
-    X(ADD_ZERO_CACHE, A_CACHE, ATTN_ERR_NULL)                                                                          \
-    X(K_ABSENT, A_K, ATTN_ERR_NULL)                                                                                    \
-    X(K_BAD, A_K, ATTN_ERR_NULL)                                                                                       \
-    X(K_NO_DATA, A_K, ATTN_ERR_NULL)                                                                                   \
-    X(V_ABSENT, A_V, ATTN_ERR_NULL)                                                                                    \
-    X(V_BAD, A_V, ATTN_ERR_NULL)                                                                                       \
-    X(V_NO_DATA, A_V, ATTN_ERR_NULL)                                                                                   \
-    X(K_I8, A_K, ATTN_ERR_DTYPE)                                                                                       \
-    X(K_BOOL, A_K, ATTN_ERR_DTYPE)                                                                                     \
-    X(K_UNKNOWN, A_K, ATTN_ERR_DTYPE)                                                                                  \
-    X(V_I8, A_V, ATTN_ERR_DTYPE)                                                                                       \
-    X(V_BOOL, A_V, ATTN_ERR_DTYPE)                                                                                     \
-    X(V_UNKNOWN, A_V, ATTN_ERR_DTYPE)                                                                                  \
-    X(K_BATCH, A_K, ATTN_ERR_SHAPE)                                                                                    \
-    X(K_HEADS, A_K, ATTN_ERR_SHAPE)                                                                                    \
-    X(K_LEN, A_K | A_V, ATTN_ERR_SHAPE)                                                                                \
-    X(K_DIM, A_K, ATTN_ERR_SHAPE)                                                                                      \
-    X(V_BATCH, A_V, ATTN_ERR_SHAPE)                                                                                    \
-    X(V_HEADS, A_V, ATTN_ERR_SHAPE)                                                                                    \
-    X(V_LEN, A_K | A_V, ATTN_ERR_SHAPE)                                                                                \
-    X(V_DIM, A_V, ATTN_ERR_SHAPE)                                                                                      \
-    X(K_STRIDE, A_K, ATTN_ERR_OVERFLOW)                                                                                \
-    X(V_STRIDE, A_V, ATTN_ERR_OVERFLOW)                                                                                \
-    X(K_MISALIGNED, A_K, ATTN_ERR_VALUE)                                                                               \
-    X(V_MISALIGNED, A_V, ATTN_ERR_VALUE)                                                                               \
-    X(LENS_LONG, A_LENS, ATTN_ERR_VALUE)                                                                               \
-    X(LENS_MAX, A_LENS, ATTN_ERR_VALUE)                                                                                \
-    X(LENS_PAST, A_LENS, ATTN_ERR_VALUE)                                                                               \
-    X(LENS_NULL_PAST, A_LENS, ATTN_ERR_VALUE)                                                                          \
-    X(K_OVER_K, A_K, ATTN_ERR_ALIAS)                                                                                   \
-    X(K_OVER_V, A_K, ATTN_ERR_ALIAS)                                                                                   \
-    X(V_OVER_K, A_V, ATTN_ERR_ALIAS)                                                                                   \
-    X(V_OVER_V, A_V, ATTN_ERR_ALIAS)
+    X(ADD_NO_CACHE, A_CACHE, NULL, c->cache = NULL)                                                                    \
+    X(ADD_ZERO_CACHE, A_CACHE, NULL, c->cache = zero)                                                                  \
+    X(K_ABSENT, A_K, NULL, c->k = none)                                                                                \
+    X(K_BAD, A_K, NULL, c->k = attn_tensor_slice(c->k, c->k.len, 1))                                                   \
+    X(K_NO_DATA, A_K, NULL, c->k.data = NULL)                                                                          \
+    X(V_ABSENT, A_V, NULL, c->v = none)                                                                                \
+    X(V_BAD, A_V, NULL, c->v = attn_tensor_slice(c->v, c->v.len, 1))                                                   \
+    X(V_NO_DATA, A_V, NULL, c->v.data = NULL)                                                                          \
+    X(K_I8, A_K, DTYPE, c->k.dtype = ATTN_I8)                                                                          \
+    X(K_BOOL, A_K, DTYPE, c->k.dtype = ATTN_BOOL)                                                                      \
+    X(K_UNKNOWN, A_K, DTYPE, c->k.dtype = (attn_dtype)-3)                                                              \
+    X(V_I8, A_V, DTYPE, c->v.dtype = ATTN_I8)                                                                          \
+    X(V_BOOL, A_V, DTYPE, c->v.dtype = ATTN_BOOL)                                                                      \
+    X(V_UNKNOWN, A_V, DTYPE, c->v.dtype = (attn_dtype)99)                                                              \
+    X(K_BATCH, A_K, SHAPE, c->k.batch--)                                                                               \
+    X(K_HEADS, A_K, SHAPE, c->k.heads--)                                                                               \
+    X(K_LEN, A_K | A_V, SHAPE, c->k.len--)                                                                             \
+    X(K_DIM, A_K, SHAPE, c->k.dim--)                                                                                   \
+    X(V_BATCH, A_V, SHAPE, c->v.batch--)                                                                               \
+    X(V_HEADS, A_V, SHAPE, c->v.heads--)                                                                               \
+    X(V_LEN, A_K | A_V, SHAPE, c->v.len--)                                                                             \
+    X(V_DIM, A_V, SHAPE, c->v.dim--)                                                                                   \
+    X(K_STRIDE, A_K, OVERFLOW, c->k.len_stride = PTRDIFF_MAX)                                                          \
+    X(V_STRIDE, A_V, OVERFLOW, c->v.head_stride = PTRDIFF_MIN)                                                         \
+    X(K_MISALIGNED, A_K, VALUE, c->k.data = askew(c->k.data, 1))                                                       \
+    X(V_MISALIGNED, A_V, VALUE, c->v.data = askew(c->v.data, 1))                                                       \
+    X(LENS_LONG, A_LENS, VALUE, c->lens[2] = 6)                                                                        \
+    X(LENS_MAX, A_LENS, VALUE, c->lens[2] = SIZE_MAX)                                                                  \
+    X(LENS_PAST, A_LENS, VALUE, c->lens[1] = 5)                                                                        \
+    X(LENS_NULL_PAST, A_LENS, VALUE, c->all = 1)                                                                       \
+    X(K_OVER_K, A_K, ALIAS, c->k.data = keys)                                                                          \
+    X(K_OVER_V, A_K, ALIAS, c->k.data = values)                                                                        \
+    X(V_OVER_K, A_V, ALIAS, c->v.data = keys)                                                                          \
+    X(V_OVER_V, A_V, ALIAS, c->v.data = values)
 
 enum append_fault { APPEND_FAULT_LIST(FAULT_NUMBER) APPEND_FAULTS };
-static const fault append_faults[] = {APPEND_FAULT_LIST(FAULT_ENTRY)};
+static const fault_row append_faults[] = {APPEND_FAULT_LIST(FAULT_ENTRY)};
 
 typedef struct append_call {
     attn_kv_cache *cache;
@@ -2007,46 +1866,14 @@ typedef struct append_call {
     int all; /* lens is NULL */
 } append_call;
 
-static void inflict_append(append_call *c, int kind, attn_kv_cache *zero, const attn_kv_cache *cache)
+static attn_status inflict_append(append_call *c, int kind, attn_kv_cache *zero, const attn_kv_cache *cache)
 {
     attn_tensor none = {0};
     void *keys = cache->k.data, *values = cache->v.data;
     switch (kind) {
-    case ADD_NO_CACHE: c->cache = NULL; break;
-    case ADD_ZERO_CACHE: c->cache = zero; break;
-    case K_ABSENT: c->k = none; break;
-    case K_BAD: c->k = attn_tensor_slice(c->k, c->k.len, 1); break;
-    case K_NO_DATA: c->k.data = NULL; break;
-    case V_ABSENT: c->v = none; break;
-    case V_BAD: c->v = attn_tensor_slice(c->v, c->v.len, 1); break;
-    case V_NO_DATA: c->v.data = NULL; break;
-    case K_I8: c->k.dtype = ATTN_I8; break;
-    case K_BOOL: c->k.dtype = ATTN_BOOL; break;
-    case K_UNKNOWN: c->k.dtype = (attn_dtype)-3; break;
-    case V_I8: c->v.dtype = ATTN_I8; break;
-    case V_BOOL: c->v.dtype = ATTN_BOOL; break;
-    case V_UNKNOWN: c->v.dtype = (attn_dtype)99; break;
-    case K_BATCH: c->k.batch--; break;
-    case K_HEADS: c->k.heads--; break;
-    case K_LEN: c->k.len--; break;
-    case K_DIM: c->k.dim--; break;
-    case V_BATCH: c->v.batch--; break;
-    case V_HEADS: c->v.heads--; break;
-    case V_LEN: c->v.len--; break;
-    case V_DIM: c->v.dim--; break;
-    case K_STRIDE: c->k.len_stride = PTRDIFF_MAX; break;
-    case V_STRIDE: c->v.head_stride = PTRDIFF_MIN; break;
-    case K_MISALIGNED: c->k.data = (char *)c->k.data + 1; break;
-    case V_MISALIGNED: c->v.data = (char *)c->v.data + 1; break;
-    case LENS_LONG: c->lens[2] = 6; break;
-    case LENS_MAX: c->lens[2] = SIZE_MAX; break;
-    case LENS_PAST: c->lens[1] = 5; break;
-    case LENS_NULL_PAST: c->all = 1; break;
-    case K_OVER_K: c->k.data = keys; break;
-    case K_OVER_V: c->k.data = values; break;
-    case V_OVER_K: c->v.data = keys; break;
-    default: c->v.data = values; break;
+        APPEND_FAULT_LIST(FAULT_CASE)
     }
+    return ATTN_OK;
 }
 
 static void attempt_append(int f, int g, attn_status want)
@@ -2183,76 +2010,76 @@ enum {
 };
 
 #define ATTEND_FAULT_LIST(X)                                                                                           \
-    X(SEE_NO_CACHE, A_CACHE, ATTN_ERR_NULL)                                                                            \
-    X(SEE_ZERO_CACHE, A_CACHE, ATTN_ERR_NULL)                                                                          \
-    X(OUT_ABSENT, A_OUT, ATTN_ERR_NULL)                                                                                \
-    X(OUT_BAD, A_OUT, ATTN_ERR_NULL)                                                                                   \
-    X(Q_ABSENT, A_Q, ATTN_ERR_NULL)                                                                                    \
-    X(Q_BAD, A_Q, ATTN_ERR_NULL)                                                                                       \
-    X(MASK_BAD, A_MASK, ATTN_ERR_NULL)                                                                                 \
-    X(BIAS_BAD, A_BIAS, ATTN_ERR_NULL)                                                                                 \
-    X(LSE_BAD, A_LSE, ATTN_ERR_NULL)                                                                                   \
-    X(WEIGHTS_BAD, A_WEIGHTS, ATTN_ERR_NULL)                                                                           \
-    X(SCORES_BAD, A_SCORES, ATTN_ERR_NULL)                                                                             \
-    X(SCRATCH_MISSING, A_SCRATCH, ATTN_ERR_NULL)                                                                       \
-    X(OFFSET_MISSING, A_CAUSAL, ATTN_ERR_NULL)                                                                         \
-    X(OUT_F64, A_OUT, ATTN_ERR_DTYPE)                                                                                  \
-    X(OUT_I8, A_OUT, ATTN_ERR_DTYPE)                                                                                   \
-    X(Q_F64, A_Q, ATTN_ERR_DTYPE)                                                                                      \
-    X(Q_I8, A_Q, ATTN_ERR_DTYPE)                                                                                       \
-    X(MASK_F32, A_MASK, ATTN_ERR_DTYPE)                                                                                \
-    X(BIAS_BOOL, A_BIAS, ATTN_ERR_DTYPE)                                                                               \
-    X(LSE_I8, A_LSE, ATTN_ERR_DTYPE)                                                                                   \
-    X(WEIGHTS_BOOL, A_WEIGHTS, ATTN_ERR_DTYPE)                                                                         \
-    X(OUT_BATCH, A_OUT, ATTN_ERR_SHAPE)                                                                                \
-    X(OUT_HEADS, A_OUT, ATTN_ERR_SHAPE)                                                                                \
-    X(OUT_LEN, A_OUT, ATTN_ERR_SHAPE)                                                                                  \
-    X(OUT_DIM, A_OUT, ATTN_ERR_SHAPE)                                                                                  \
-    X(Q_BATCH, A_Q, ATTN_ERR_SHAPE)                                                                                    \
-    X(Q_HEADS, A_Q, ATTN_ERR_SHAPE)                                                                                    \
-    X(Q_LEN, A_Q, ATTN_ERR_SHAPE)                                                                                      \
-    X(Q_DIM, A_Q, ATTN_ERR_SHAPE)                                                                                      \
-    X(MASK_DIM, A_MASK, ATTN_ERR_SHAPE)                                                                                \
-    X(MASK_CAPACITY, A_MASK, ATTN_ERR_SHAPE)                                                                           \
-    X(BIAS_DIM, A_BIAS, ATTN_ERR_SHAPE)                                                                                \
-    X(LSE_LEN, A_LSE, ATTN_ERR_SHAPE)                                                                                  \
-    X(WEIGHTS_DIM, A_WEIGHTS, ATTN_ERR_SHAPE)                                                                          \
-    X(SCORES_DIM, A_SCORES, ATTN_ERR_SHAPE)                                                                            \
-    X(OUT_STRIDE, A_OUT, ATTN_ERR_OVERFLOW)                                                                            \
-    X(Q_STRIDE, A_Q, ATTN_ERR_OVERFLOW)                                                                                \
-    X(MASK_STRIDE, A_MASK, ATTN_ERR_OVERFLOW)                                                                          \
-    X(OUT_MISALIGNED, A_OUT, ATTN_ERR_VALUE)                                                                           \
-    X(Q_MISALIGNED, A_Q, ATTN_ERR_VALUE)                                                                               \
-    X(KV_LENS_GIVEN, A_KV_LENS, ATTN_ERR_VALUE)                                                                        \
-    X(OFFSET_MISALIGNED, A_CAUSAL, ATTN_ERR_VALUE)                                                                     \
-    X(CAUSAL_UNKNOWN, A_CAUSAL, ATTN_ERR_VALUE)                                                                        \
-    X(WINDOW_LEFT, A_WINDOW, ATTN_ERR_VALUE)                                                                           \
-    X(WINDOW_RIGHT, A_WINDOW, ATTN_ERR_VALUE)                                                                          \
-    X(SEES_DROPPED, A_WINDOW | A_CAUSAL, ATTN_ERR_VALUE)                                                               \
-    X(Q_LENS_LONG, A_Q_LENS, ATTN_ERR_VALUE)                                                                           \
-    X(Q_LENS_MAX, A_Q_LENS, ATTN_ERR_VALUE)                                                                            \
-    X(SCALE_NAN, A_SCALE, ATTN_ERR_VALUE)                                                                              \
-    X(SOFTCAP_NEGATIVE, A_SOFTCAP, ATTN_ERR_VALUE)                                                                     \
-    X(STAGE_UNKNOWN, A_STAGE, ATTN_ERR_VALUE)                                                                          \
-    X(ISA_UNKNOWN, A_ISA, ATTN_ERR_VALUE)                                                                              \
-    X(OUT_ITSELF, A_OUT, ATTN_ERR_ALIAS)                                                                               \
-    X(OUT_OVER_Q, A_OUT | A_Q, ATTN_ERR_ALIAS)                                                                         \
-    X(OUT_OVER_K, A_OUT, ATTN_ERR_ALIAS)                                                                               \
-    X(OUT_OVER_V, A_OUT, ATTN_ERR_ALIAS)                                                                               \
-    X(LSE_OVER_V, A_LSE, ATTN_ERR_ALIAS)                                                                               \
-    X(WEIGHTS_OVER_K, A_WEIGHTS, ATTN_ERR_ALIAS)                                                                       \
-    X(SCORES_OVER_K, A_SCORES, ATTN_ERR_ALIAS)                                                                         \
-    X(SCORES_OVER_WEIGHTS, A_SCORES | A_WEIGHTS, ATTN_ERR_ALIAS)                                                       \
-    X(OUT_OVER_LENS, A_OUT, ATTN_ERR_ALIAS)                                                                            \
-    X(LSE_OVER_FIRST, A_LSE, ATTN_ERR_ALIAS)                                                                           \
-    X(LSE_OVER_SCALES, A_LSE, ATTN_ERR_ALIAS)                                                                          \
-    X(SCRATCH_OVER_K, A_SCRATCH, ATTN_ERR_ALIAS)                                                                       \
-    X(SCRATCH_OVER_V, A_SCRATCH, ATTN_ERR_ALIAS)                                                                       \
-    X(SCRATCH_SHORT, A_SCRATCH, ATTN_ERR_NOMEM)                                                                        \
-    X(SEE_NO_MEMORY, A_SCRATCH, ATTN_ERR_NOMEM)
+    X(SEE_NO_CACHE, A_CACHE, NULL, c->cache = NULL)                                                                    \
+    X(SEE_ZERO_CACHE, A_CACHE, NULL, c->cache = zero)                                                                  \
+    X(OUT_ABSENT, A_OUT, NULL, c->out = none)                                                                          \
+    X(OUT_BAD, A_OUT, NULL, c->out = bad)                                                                              \
+    X(Q_ABSENT, A_Q, NULL, c->q = none)                                                                                \
+    X(Q_BAD, A_Q, NULL, c->q = bad)                                                                                    \
+    X(MASK_BAD, A_MASK, NULL, o->mask = bad)                                                                           \
+    X(BIAS_BAD, A_BIAS, NULL, o->bias = bad)                                                                           \
+    X(LSE_BAD, A_LSE, NULL, o->lse = bad)                                                                              \
+    X(WEIGHTS_BAD, A_WEIGHTS, NULL, o->weights = bad)                                                                  \
+    X(SCORES_BAD, A_SCORES, NULL, o->scores = bad)                                                                     \
+    X(SCRATCH_MISSING, A_SCRATCH, NULL, c->ctx.scratch = NULL, c->ctx.scratch_size = 7)                                \
+    X(OFFSET_MISSING, A_CAUSAL, NULL, o->causal = ATTN_CAUSAL_OFFSET)                                                  \
+    X(OUT_F64, A_OUT, DTYPE, c->out.dtype = ATTN_F64)                                                                  \
+    X(OUT_I8, A_OUT, DTYPE, c->out.dtype = ATTN_I8)                                                                    \
+    X(Q_F64, A_Q, DTYPE, c->q.dtype = ATTN_F64)                                                                        \
+    X(Q_I8, A_Q, DTYPE, c->q.dtype = ATTN_I8)                                                                          \
+    X(MASK_F32, A_MASK, DTYPE, o->mask.dtype = ATTN_F32)                                                               \
+    X(BIAS_BOOL, A_BIAS, DTYPE, o->bias.dtype = ATTN_BOOL)                                                             \
+    X(LSE_I8, A_LSE, DTYPE, o->lse.dtype = ATTN_I8)                                                                    \
+    X(WEIGHTS_BOOL, A_WEIGHTS, DTYPE, o->weights.dtype = ATTN_BOOL)                                                    \
+    X(OUT_BATCH, A_OUT, SHAPE, c->out.batch--)                                                                         \
+    X(OUT_HEADS, A_OUT, SHAPE, c->out.heads--)                                                                         \
+    X(OUT_LEN, A_OUT, SHAPE, c->out.len--)                                                                             \
+    X(OUT_DIM, A_OUT, SHAPE, c->out.dim--)                                                                             \
+    X(Q_BATCH, A_Q, SHAPE, c->q.batch--)                                                                               \
+    X(Q_HEADS, A_Q, SHAPE, c->q.heads--)                                                                               \
+    X(Q_LEN, A_Q, SHAPE, c->q.len--)                                                                                   \
+    X(Q_DIM, A_Q, SHAPE, c->q.dim--)                                                                                   \
+    X(MASK_DIM, A_MASK, SHAPE, o->mask.dim--)                                                                          \
+    X(MASK_CAPACITY, A_MASK, SHAPE, o->mask.dim = cache->k.len)                                                        \
+    X(BIAS_DIM, A_BIAS, SHAPE, o->bias.dim--)                                                                          \
+    X(LSE_LEN, A_LSE, SHAPE, o->lse.len--)                                                                             \
+    X(WEIGHTS_DIM, A_WEIGHTS, SHAPE, o->weights.dim--)                                                                 \
+    X(SCORES_DIM, A_SCORES, SHAPE, o->scores.dim = cache->k.len)                                                       \
+    X(OUT_STRIDE, A_OUT, OVERFLOW, c->out.head_stride = PTRDIFF_MAX)                                                   \
+    X(Q_STRIDE, A_Q, OVERFLOW, c->q.len_stride = PTRDIFF_MIN)                                                          \
+    X(MASK_STRIDE, A_MASK, OVERFLOW, o->mask.batch_stride = PTRDIFF_MAX)                                               \
+    X(OUT_MISALIGNED, A_OUT, VALUE, c->out.data = askew(c->out.data, 1))                                               \
+    X(Q_MISALIGNED, A_Q, VALUE, c->q.data = askew(c->q.data, 2))                                                       \
+    X(KV_LENS_GIVEN, A_KV_LENS, VALUE, o->kv_lens = c->lens)                                                           \
+    X(OFFSET_MISALIGNED, A_CAUSAL, VALUE, o->causal_offset = askew(c->offsets, 1))                                     \
+    X(CAUSAL_UNKNOWN, A_CAUSAL, VALUE, o->causal = (attn_causal)4)                                                     \
+    X(WINDOW_LEFT, A_WINDOW, VALUE, o->window.left = -2)                                                               \
+    X(WINDOW_RIGHT, A_WINDOW, VALUE, o->window.right = PTRDIFF_MIN)                                                    \
+    X(SEES_DROPPED, A_WINDOW | A_CAUSAL, VALUE, o->window.left = 3)                                                    \
+    X(Q_LENS_LONG, A_Q_LENS, VALUE, o->q_lens = c->many, c->many[1] = S_LQ + 1)                                        \
+    X(Q_LENS_MAX, A_Q_LENS, VALUE, o->q_lens = c->many, c->many[1] = SIZE_MAX)                                         \
+    X(SCALE_NAN, A_SCALE, VALUE, o->scale = test_f64(0x7ff8000000000000u))                                             \
+    X(SOFTCAP_NEGATIVE, A_SOFTCAP, VALUE, o->softcap = -1)                                                             \
+    X(STAGE_UNKNOWN, A_STAGE, VALUE, o->scores_stage = (attn_stage)3)                                                  \
+    X(ISA_UNKNOWN, A_ISA, VALUE, c->ctx.isa = (attn_isa)77)                                                            \
+    X(OUT_ITSELF, A_OUT, ALIAS, c->out.head_stride = 0)                                                                \
+    X(OUT_OVER_Q, A_OUT | A_Q, ALIAS, c->out.data = c->q.data)                                                         \
+    X(OUT_OVER_K, A_OUT, ALIAS, c->out.data = kv_aligned(cache->k))                                                    \
+    X(OUT_OVER_V, A_OUT, ALIAS, c->out.data = kv_aligned(cache->v))                                                    \
+    X(LSE_OVER_V, A_LSE, ALIAS, o->lse.data = kv_aligned(cache->v))                                                    \
+    X(WEIGHTS_OVER_K, A_WEIGHTS, ALIAS, o->weights.data = kv_aligned(cache->k))                                        \
+    X(SCORES_OVER_K, A_SCORES, ALIAS, o->scores.data = kv_aligned(cache->k))                                           \
+    X(SCORES_OVER_WEIGHTS, A_SCORES | A_WEIGHTS, ALIAS, o->scores.data = o->weights.data)                              \
+    X(OUT_OVER_LENS, A_OUT, ALIAS, c->out.data = cache->lens)                                                          \
+    X(LSE_OVER_FIRST, A_LSE, ALIAS, o->lse.data = cache->first)                                                        \
+    X(LSE_OVER_SCALES, A_LSE, ALIAS, o->lse.data = cache->v_scales ? (void *)cache->v_scales : (void *)cache->lens)    \
+    X(SCRATCH_OVER_K, A_SCRATCH, ALIAS, c->ctx.scratch = cache->k.data)                                                \
+    X(SCRATCH_OVER_V, A_SCRATCH, ALIAS, c->ctx.scratch = askew(cache->v.data, 1))                                      \
+    X(SCRATCH_SHORT, A_SCRATCH, NOMEM, c->ctx.scratch_size = 1)                                                        \
+    X(SEE_NO_MEMORY, A_SCRATCH, NOMEM, c->ctx.scratch = NULL, c->ctx.scratch_size = 0, c->no_memory = 1)
 
 enum attend_fault { ATTEND_FAULT_LIST(FAULT_NUMBER) ATTEND_FAULTS };
-static const fault attend_faults[] = {ATTEND_FAULT_LIST(FAULT_ENTRY)};
+static const fault_row attend_faults[] = {ATTEND_FAULT_LIST(FAULT_ENTRY)};
 
 enum { S_B = 2, S_H = 2, S_LQ = 2, S_LK = 6, S_D = 600, S_DV = 200 }; /* wide: more than the stack's room */
 
@@ -2266,84 +2093,14 @@ typedef struct attend_call {
     ptrdiff_t offsets[S_B];
 } attend_call;
 
-static void *data_of(attn_tensor t) /* aligned for any output */
-{
-    return (void *)(((uintptr_t)t.data + 7) / 8 * 8);
-}
-
-static void inflict_attend(attend_call *c, int kind, const attn_kv_cache *zero, const attn_kv_cache *cache)
+static attn_status inflict_attend(attend_call *c, int kind, const attn_kv_cache *zero, const attn_kv_cache *cache)
 {
     attn_tensor none = {0}, bad = attn_tensor_slice(c->q, S_LQ, 1);
     attn_opts *o = &c->opts;
     switch (kind) {
-    case SEE_NO_CACHE: c->cache = NULL; break;
-    case SEE_ZERO_CACHE: c->cache = zero; break;
-    case OUT_ABSENT: c->out = none; break;
-    case OUT_BAD: c->out = bad; break;
-    case Q_ABSENT: c->q = none; break;
-    case Q_BAD: c->q = bad; break;
-    case MASK_BAD: o->mask = bad; break;
-    case BIAS_BAD: o->bias = bad; break;
-    case LSE_BAD: o->lse = bad; break;
-    case WEIGHTS_BAD: o->weights = bad; break;
-    case SCORES_BAD: o->scores = bad; break;
-    case SCRATCH_MISSING: c->ctx.scratch = NULL, c->ctx.scratch_size = 7; break;
-    case OUT_F64: c->out.dtype = ATTN_F64; break;
-    case OUT_I8: c->out.dtype = ATTN_I8; break;
-    case Q_F64: c->q.dtype = ATTN_F64; break;
-    case Q_I8: c->q.dtype = ATTN_I8; break;
-    case MASK_F32: o->mask.dtype = ATTN_F32; break;
-    case BIAS_BOOL: o->bias.dtype = ATTN_BOOL; break;
-    case LSE_I8: o->lse.dtype = ATTN_I8; break;
-    case WEIGHTS_BOOL: o->weights.dtype = ATTN_BOOL; break;
-    case OUT_BATCH: c->out.batch--; break;
-    case OUT_HEADS: c->out.heads--; break;
-    case OUT_LEN: c->out.len--; break;
-    case OUT_DIM: c->out.dim--; break;
-    case Q_BATCH: c->q.batch--; break;
-    case Q_HEADS: c->q.heads--; break;
-    case Q_LEN: c->q.len--; break;
-    case Q_DIM: c->q.dim--; break;
-    case MASK_DIM: o->mask.dim--; break;
-    case MASK_CAPACITY: o->mask.dim = cache->k.len; break;
-    case BIAS_DIM: o->bias.dim--; break;
-    case LSE_LEN: o->lse.len--; break;
-    case WEIGHTS_DIM: o->weights.dim--; break;
-    case SCORES_DIM: o->scores.dim = cache->k.len; break;
-    case OUT_STRIDE: c->out.head_stride = PTRDIFF_MAX; break;
-    case Q_STRIDE: c->q.len_stride = PTRDIFF_MIN; break;
-    case MASK_STRIDE: o->mask.batch_stride = PTRDIFF_MAX; break;
-    case OUT_MISALIGNED: c->out.data = (char *)c->out.data + 1; break;
-    case Q_MISALIGNED: c->q.data = (char *)c->q.data + 2; break;
-    case KV_LENS_GIVEN: o->kv_lens = c->lens; break;
-    case OFFSET_MISSING: o->causal = ATTN_CAUSAL_OFFSET; break;
-    case OFFSET_MISALIGNED: o->causal_offset = (const ptrdiff_t *)(const void *)((char *)c->offsets + 1); break;
-    case CAUSAL_UNKNOWN: o->causal = (attn_causal)4; break;
-    case WINDOW_LEFT: o->window.left = -2; break;
-    case WINDOW_RIGHT: o->window.right = PTRDIFF_MIN; break;
-    case SEES_DROPPED: o->window.left = 3; break;
-    case Q_LENS_LONG: o->q_lens = c->many, c->many[1] = S_LQ + 1; break;
-    case Q_LENS_MAX: o->q_lens = c->many, c->many[1] = SIZE_MAX; break;
-    case SCALE_NAN: o->scale = test_f64(0x7ff8000000000000u); break;
-    case SOFTCAP_NEGATIVE: o->softcap = -1; break;
-    case STAGE_UNKNOWN: o->scores_stage = (attn_stage)3; break;
-    case ISA_UNKNOWN: c->ctx.isa = (attn_isa)77; break;
-    case OUT_ITSELF: c->out.head_stride = 0; break;
-    case OUT_OVER_Q: c->out.data = c->q.data; break;
-    case OUT_OVER_K: c->out.data = data_of(cache->k); break;
-    case OUT_OVER_V: c->out.data = data_of(cache->v); break;
-    case LSE_OVER_V: o->lse.data = data_of(cache->v); break;
-    case WEIGHTS_OVER_K: o->weights.data = data_of(cache->k); break;
-    case SCORES_OVER_K: o->scores.data = data_of(cache->k); break;
-    case SCORES_OVER_WEIGHTS: o->scores.data = o->weights.data; break;
-    case OUT_OVER_LENS: c->out.data = cache->lens; break;
-    case LSE_OVER_FIRST: o->lse.data = cache->first; break;
-    case LSE_OVER_SCALES: o->lse.data = cache->v_scales ? (void *)cache->v_scales : (void *)cache->lens; break;
-    case SCRATCH_OVER_K: c->ctx.scratch = cache->k.data; break;
-    case SCRATCH_OVER_V: c->ctx.scratch = (char *)cache->v.data + 1; break;
-    case SCRATCH_SHORT: c->ctx.scratch_size = 1; break;
-    default: c->ctx.scratch = NULL, c->ctx.scratch_size = 0, c->no_memory = 1; break;
+        ATTEND_FAULT_LIST(FAULT_CASE)
     }
+    return ATTN_OK;
 }
 
 /* A ring that has dropped tokens of item 0; every option is given. */
@@ -2549,7 +2306,7 @@ TEST(cache_overlap)
             CHECK_STATUS(attn_kv_cache_attend(over, k, &cache, NULL, NULL), ATTN_OK);
             CHECK_STATUS(attn_kv_cache_append(&cache, over, over, NULL), ATTN_OK);
         }
-        over = attn_bhld(data_of(cache.k), ATTN_F32, 1, 1, TOKENS, 16);
+        over = attn_bhld(kv_aligned(cache.k), ATTN_F32, 1, 1, TOKENS, 16);
         if (s.dtype == ATTN_F32) { /* queries may lie there */
             over.data = cache.k.data;
             CHECK_STATUS(attn_kv_cache_attend(attn_bhld(memory, ATTN_F32, 1, 1, TOKENS, 16), over, &cache, NULL, NULL),
@@ -2559,9 +2316,9 @@ TEST(cache_overlap)
         test_freeze();
         for (int n = 0; n < 4; n++) {
             char *ends[4];
-            ends[0] = data_of(cache.k), ends[1] = data_of(cache.v);
-            ends[2] = (char *)data_of(cache.k) + 8 * 16 * test_size(s.dtype) - 8;
-            ends[3] = (char *)data_of(cache.v) + 8 * 16 * test_size(s.dtype) - 8;
+            ends[0] = kv_aligned(cache.k), ends[1] = kv_aligned(cache.v);
+            ends[2] = (char *)kv_aligned(cache.k) + 8 * 16 * test_size(s.dtype) - 8;
+            ends[3] = (char *)kv_aligned(cache.v) + 8 * 16 * test_size(s.dtype) - 8;
             over.data = ends[n];
             if (ends[n] + OUT > memory + 2 * OUT + bytes)
                 continue;
@@ -2580,13 +2337,14 @@ TEST(cache_no_memory)
     for (int kind = 0; kind < 4; kind++) {
         shape s = {2, 2, 700, 200, 190, ATTN_F32, 0};
         attn_kv_cache cache, before;
-        attn_tensor q = test_random_tensor(ATTN_F32, 2, 2, 3, 200, T_BHLD),
-                    out = test_tensor(ATTN_F32, 2, 2, 3, 190, T_BHLD);
+        kv_call c = {&cache, NULL, {0}, {0}, NULL};
         attn_tensor k = test_random_tensor(ATTN_F64, 2, 2, 64, 200, T_TURNED);
         attn_tensor v = test_random_tensor(ATTN_F16, 2, 2, 64, 190, T_FLIPPED);
         attn_status status = ATTN_ERR_NOMEM;
-        long live = test_memory_state.live, calls, failed = 0;
+        long live = test_memory_state.live, calls;
         size_t same[2] = {1, 0};
+        c.q = test_random_tensor(ATTN_F32, 2, 2, 3, 200, T_BHLD);
+        c.out = test_tensor(ATTN_F32, 2, 2, 3, 190, T_BHLD);
         s.dtype = kinds[kind];
         s.ring = kind % 2;
         trying(s, "no memory");
@@ -2611,20 +2369,8 @@ TEST(cache_no_memory)
         test_memory_state.fail_all = 0;
         live = test_memory_state.live;
         before = cache;
-        status = ATTN_ERR_NOMEM;
-        for (long at = 1; status != ATTN_OK && at < 10; at++) {
-            test_freeze();
-            test_memory_state.fail_at = at;
-            status = attn_kv_cache_attend(out, q, &cache, NULL, NULL);
-            if (status != ATTN_OK) {
-                CHECK(status == ATTN_ERR_NOMEM && test_wrote_nothing());
-                failed++;
-            }
-            CHECK(test_memory_state.live == live && same_struct(&cache, &before));
-        }
-        test_memory_state.fail_at = 0;
-        CHECK_STATUS(status, ATTN_OK);
-        CHECK(failed > 0);
+        kv_check_no_memory(&c);
+        CHECK(same_struct(&cache, &before));
         attn_kv_cache_free(&cache);
         CHECK(test_memory_state.live == live - 1);
         test_release();
@@ -2642,12 +2388,12 @@ TEST(cache_scratch)
     FOR_EACH_ISA (isa)
         for (int kind = 0; kind < 8; kind++) {
             shape s = {1, 1, 1000, 12, 7, ATTN_F32, 0};
-            attn_tensor q = test_random_tensor(ATTN_F32, 1, 2, 1, 12, T_BHLD),
-                        out = test_tensor(ATTN_F32, 1, 2, 1, 7, T_BHLD);
-            attn_tensor want = test_tensor(ATTN_F32, 1, 2, 1, 7, T_BHLD);
-            size_t first[5];
+            size_t first[5] = {0};
             attn_opts opts = {0};
             attn_kv_cache cache;
+            kv_call c = {&cache, NULL, {0}, {0}, &opts};
+            c.q = test_random_tensor(ATTN_F32, 1, 2, 1, 12, T_BHLD);
+            c.out = test_tensor(ATTN_F32, 1, 2, 1, 7, T_BHLD);
             if (test_quick && (kind + (int)isa) % 3)
                 continue;
             s.dtype = kinds[kind % 4];
@@ -2661,40 +2407,10 @@ TEST(cache_scratch)
             for (size_t n = 0; n < (s.ring ? 6 : 5); n++) {
                 attn_tensor k = test_random_tensor(ATTN_F32, 1, 1, grows[n], 12, T_BHLD);
                 attn_tensor v = test_random_tensor(ATTN_F32, 1, 1, grows[n], 7, T_BHLD);
-                attn_ctx plain = test_ctx(isa);
+                size_t tasks;
                 CHECK_STATUS(attn_kv_cache_append(&cache, k, v, NULL), ATTN_OK);
-                CHECK_STATUS(attn_kv_cache_attend(want, q, &cache, &opts, &plain), ATTN_OK);
-                for (size_t w = 0; w < 5; w++)
-                    for (int threads = 0; threads < 2; threads++) {
-                        test_runner runner;
-                        size_t bytes = 0;
-                        unsigned char *memory;
-                        attn_ctx ctx = plain;
-                        int intact = 1;
-                        long calls;
-                        ctx.parallel =
-                            threads ? test_threads(&runner, widths[w]) : test_serial_backwards(&runner, widths[w]);
-                        CHECK_STATUS(attn_kv_cache_scratch(&bytes, out, q, &cache, &opts, &ctx), ATTN_OK);
-                        if (n == 0)
-                            first[w] = bytes;
-                        CHECK(bytes == first[w]);
-                        memory = test_block(bytes + 2 * EDGE + 1);
-                        ctx.scratch = memory + EDGE + n % 2;
-                        ctx.scratch_size = bytes;
-                        test_fill_tensor(out, 7);
-                        calls = test_memory_state.calls;
-                        CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, &opts, &ctx), ATTN_OK);
-                        CHECK(test_memory_state.calls == calls && runner.most <= widths[w]);
-                        most = runner.most > most ? runner.most : most;
-                        CHECK(same_numbers(out, want));
-                        for (size_t i = 0; i < EDGE; i++)
-                            intact &= memory[i] == 0xff && memory[EDGE + 1 + bytes + i] == 0xff;
-                        CHECK(intact);
-                        ctx.scratch_size = n == 4 && !s.ring ? bytes - 1 : 1; /* full: nothing to spare */
-                        test_fill_tensor(out, 7);
-                        CHECK_STATUS(attn_kv_cache_attend(out, q, &cache, &opts, &ctx), ATTN_ERR_NOMEM);
-                        CHECK(test_tensor_get(out, 0, 1, 0, 6) == 7);
-                    }
+                tasks = kv_check_scratch(&c, isa, widths, first, 5, n == 4 && !s.ring, n % 2 == 1); /* full */
+                most = tasks > most ? tasks : most;
             }
             test_release();
         }
@@ -2709,7 +2425,7 @@ TEST(cache_scratch_grows)
             shape s = {3, 2, 600, 9, 5, ATTN_F32, 0};
             test_runner runner;
             size_t bytes = 0, now = 0;
-            question a = {0};
+            kv_question a = {0};
             attn_kv_cache cache;
             model m;
             s.dtype = kinds[kind % 4];
@@ -2723,18 +2439,15 @@ TEST(cache_scratch_grows)
             a.wants_lse = a.wants_weights = 1;
             a.ctx.parallel = test_serial_backwards(&runner, width);
             for (int n = 0; n < 6; n++) {
-                answer r = blank(&a, longest(&m), 5);
-                attn_opts o = with_outputs(a.opts, &r);
+                kv_answer r = kv_blank(&a, longest(&m), 5);
+                attn_opts o = kv_with_outputs(a.opts, &r);
                 attn_tensor mask = test_random_tensor(ATTN_BOOL, 1, 1, 2, longest(&m), T_BHLD);
                 if (n == 0) /* no elements yet: it need not lie anywhere */
                     mask.data = o.weights.data = NULL;
                 o.mask = a.opts.mask = mask;
                 CHECK_STATUS(attn_kv_cache_scratch(&now, r.out, a.q, &cache, &o, &a.ctx), ATTN_OK);
-                if (n == 0) {
-                    bytes = now;
-                    a.ctx.scratch = test_fenced(bytes, 0);
-                    a.ctx.scratch_size = bytes;
-                }
+                if (n == 0)
+                    test_scratch(&a.ctx, bytes = now, kind % 2);
                 CHECK(n == 0 || now <= bytes);
                 compare(&cache, &m, &a);
                 append(&cache, &m, (size_t)(n * 23), NULL);

@@ -2,6 +2,7 @@
    holds, and attention over it has the bits of attn_sdpa over one tensor. Then what every cache can do besides: copies
    of items, rows read back, queries that are not the newest tokens, masks and biases as wide as the capacity, and lost
    tokens that a mask hides, all of it with pages too where they can; and the names of arguments at fault. */
+#include "cache.h"
 #include "grid.h"
 
 /* ---- places: what programs have ---- */
@@ -16,8 +17,6 @@ typedef struct shape {
 
 static const attn_dtype kinds[] = {ATTN_F32, ATTN_F16, ATTN_BF16, ATTN_I8};
 static const attn_dtype floats[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* The second of three layers of llama2.c's [layer][B][capacity][Hkv][D]. */
 static attn_tensor in_layers(attn_dtype dtype, shape s, size_t D)
@@ -167,11 +166,6 @@ static attn_tensor side(const attn_kv_cache *cache, int which)
     return which == K ? cache->k : cache->v;
 }
 
-static float scale_of(const attn_kv_cache *cache, int which, size_t b, size_t h, size_t slot)
-{
-    return (which == K ? cache->k_scales : cache->v_scales)[(b * cache->k.heads + h) * cache->k.len + slot];
-}
-
 static size_t oldest(const attn_kv_cache *cache, size_t b)
 {
     return cache->first ? cache->first[b] : 0;
@@ -179,10 +173,7 @@ static size_t oldest(const attn_kv_cache *cache, size_t b)
 
 static size_t longest(const attn_kv_cache *cache)
 {
-    size_t most = 0;
-    for (size_t b = 0; b < cache->k.batch; b++)
-        most = cache->lens[b] > most ? cache->lens[b] : most;
-    return most;
+    return kv_longest(cache->lens, cache->k.batch);
 }
 
 /* Is token j of one item that of the other, bit by bit? */
@@ -195,8 +186,8 @@ static int same_token(const attn_kv_cache *a, size_t item_a, const attn_kv_cache
             same = memcmp(test_tensor_at(x, item_a, h, j % x.len, d), test_tensor_at(y, item_b, h, j % y.len, d),
                           test_size(x.dtype)) == 0;
         if (x.dtype == ATTN_I8)
-            same &= test_bits32(scale_of(a, which, item_a, h, j % x.len)) ==
-                    test_bits32(scale_of(b, which, item_b, h, j % y.len));
+            same &= test_bits32(*kv_scale_at(a, which, item_a, h, j % x.len)) ==
+                    test_bits32(*kv_scale_at(b, which, item_b, h, j % y.len));
     }
     return same;
 }
@@ -292,18 +283,6 @@ static void resolve(attn_opts *o, const attn_kv_cache *cache, size_t Lq, ptrdiff
         o->bias.dim = Lk;
 }
 
-static int is_listed(const attn_blocks *l, size_t Lq, size_t b, size_t i, size_t j) /* of lists for all heads */
-{
-    size_t list;
-    if (l->q_len == 0)
-        return 1;
-    list = (l->batch == 1 ? 0 : b) * ((Lq + l->q_len - 1) / l->q_len) + i / l->q_len;
-    for (uint32_t n = 0; n < l->count[list]; n++)
-        if (l->index[list * l->width + n] == j / l->kv_len)
-            return 1;
-    return 0;
-}
-
 /* Does a query see a token that the ring has lost? A bias of -infinity is no mask. */
 static int sees_lost(const attn_kv_cache *cache, const grid_call *c)
 {
@@ -315,7 +294,8 @@ static int sees_lost(const attn_kv_cache *cache, const grid_call *c)
         for (size_t n = 0; n < c->q.heads * c->q.len; n++)
             for (size_t j = 0; j < oldest(cache, b); j++) {
                 size_t h = n / c->q.len, i = n % c->q.len;
-                if (sdpa_sees(&o, c->q.len, longest(cache), b, h, i, j) && is_listed(&o.blocks, c->q.len, b, i, j))
+                if (sdpa_sees(&o, c->q.len, longest(cache), b, h, i, j) &&
+                    kv_is_listed(&o.blocks, 1, 1, c->q.len, b, 0, i, j))
                     return 1;
             }
     return 0;
@@ -423,15 +403,6 @@ static void compare(const pair *p, const question *a)
 
 /* ---- random questions ---- */
 
-static attn_isa any_isa(void)
-{
-    attn_isa isa;
-    do
-        isa = (attn_isa)test_below(TEST_LAST_ISA + 1);
-    while (!attn_isa_available(isa));
-    return isa;
-}
-
 /* As wide as the keys are many, or as the cache has room. */
 static size_t any_width(const pair *p)
 {
@@ -519,7 +490,7 @@ static void ask_anything(question *a, const pair *p)
     static const size_t few[] = {1, 1, 2, 3, 5, 12};
     size_t H = (1 + test_below(3)) * p->s.Hkv, Lq = few[test_below(COUNT(few))];
     attn_opts *o = &a->c.o;
-    begin_question(a, p, H, Lq, any_isa());
+    begin_question(a, p, H, Lq, kv_any_isa());
     a->c.q = test_random_tensor(kinds[test_below(3)], p->s.B, H, Lq, p->s.D, (int)test_below(T_LAYOUTS));
     want_outputs(&a->c, &p->over, (unsigned)test_below(WANTS_ALL + 1));
     o->causal = (attn_causal)test_below(4);
@@ -689,7 +660,7 @@ TEST(cache_over_set_lengths)
                 p.first[b] = s.ring ? test_below(40) : 0;
                 p.lens[b] = p.first[b] + test_below(11);
             }
-            begin_question(&a, &p, 4, 2, any_isa());
+            begin_question(&a, &p, 4, 2, kv_any_isa());
             if (s.ring) {
                 a.c.o.mask = test_tensor(ATTN_BOOL, 3, 1, 1, longest(&p.over), T_BHLD);
                 test_fill_tensor(a.c.o.mask, 1);
@@ -821,7 +792,7 @@ TEST(cache_over_latent)
             copy_item(&p, 0, 1, 4);
             append(&p, 9, NULL);
             CHECK(agrees(&p));
-            begin_question(&a, &p, 4, 3, any_isa());
+            begin_question(&a, &p, 4, 3, kv_any_isa());
             compare(&p, &a);
             test_release();
         }
@@ -1044,7 +1015,7 @@ static int is_row(attn_mat out, const attn_kv_cache *cache, int which, size_t b,
         for (size_t d = 0; d < t.dim; d++) {
             const void *element = test_tensor_at(t, b, h, j % t.len, d);
             double x = t.dtype == ATTN_I8
-                           ? *(const signed char *)element * (double)scale_of(cache, which, b, h, j % t.len)
+                           ? *(const signed char *)element * (double)*kv_scale_at(cache, which, b, h, j % t.len)
                            : (double)test_load(element, t.dtype);
             real got = test_load(test_at(out, h, d), out.dtype);
             if (out.dtype == ATTN_F16 || out.dtype == ATTN_BF16)
@@ -1504,7 +1475,7 @@ TEST(cache_wide_relative)
         begin(&p, s, kinds[n], kinds[n], IN_LAYERS);
         while (p.lens[0] + 9 <= CAPACITY) {
             append(&p, 9, NULL);
-            begin_question(&a, &p, H, LQ, any_isa());
+            begin_question(&a, &p, H, LQ, kv_any_isa());
             a.c.o.bias = attn_relative(by_distance, LQ, CAPACITY);
             test_case("%s, %zu keys", test_dtype_name(kinds[n]), p.lens[0]);
             compare(&p, &a);
@@ -1584,7 +1555,7 @@ TEST(cache_wide_of_one)
                 shape s = {2, 1, 1, 3, 2, ring};
                 begin(&p, s, ATTN_F32, ATTN_BF16, ANYHOW);
                 append(&p, tokens, NULL);
-                begin_question(&a, &p, 2, 1, any_isa());
+                begin_question(&a, &p, 2, 1, kv_any_isa());
                 a.c.o.mask = test_tensor(ATTN_BOOL, 2, 1, 1, 1, T_BHLD);
                 a.c.o.bias = test_random_tensor(ATTN_F16, 1, 2, 1, 1, T_BHLD);
                 test_fill_tensor(a.c.o.mask, shown);
@@ -1670,7 +1641,7 @@ TEST(cache_lost_shown_once)
             begin(&p, s, ATTN_F32, ATTN_F32, n / 20 % PLACES);
             append(&p, LOST + CAPACITY, lens);
         }
-        begin_question(&a, &p, H, LQ, any_isa());
+        begin_question(&a, &p, H, LQ, kv_any_isa());
         a.c.o.mask = test_tensor(ATTN_BOOL, 2, H, LQ, LOST + CAPACITY, (int)test_below(T_OUT_LAYOUTS));
         test_fill_tensor(a.c.o.mask, 1);
         hide_lost(a.c.o.mask, &p);
@@ -1721,7 +1692,7 @@ TEST(cache_lost_broadcast)
             size_t Lq = shape_of & 4 ? 3 : 1, Lk = shape_of & 8 ? 30 : 1;
             begin(&p, s, ATTN_F16, ATTN_F16, ANYHOW);
             append(&p, 30, lens);
-            begin_question(&a, &p, 4, 3, any_isa());
+            begin_question(&a, &p, 4, 3, kv_any_isa());
             a.c.o.mask = test_tensor(ATTN_BOOL, B, H, Lq, Lk, (int)test_below(T_OUT_LAYOUTS));
             test_fill_tensor(a.c.o.mask, Lk > 1);
             hide_lost(a.c.o.mask, &p);
@@ -1748,7 +1719,7 @@ TEST(cache_lost_blocks)
         size_t lens[2] = {16, 19 + n % 13};
         begin(&p, s, kinds[n % 3], kinds[n % 3], (int)n % PLACES);
         append(&p, 40, lens);
-        begin_question(&a, &p, 2, 4, any_isa());
+        begin_question(&a, &p, 2, 4, kv_any_isa());
         add_lists(&a, &p);
         a.c.o.mask = any_broadcast(ATTN_BOOL, &a.c, lens[1]);
         hide_lost(a.c.o.mask, &p);
@@ -1766,13 +1737,6 @@ TEST(cache_lost_blocks)
 }
 
 /* ---- statuses, and whose fault it is ---- */
-
-static attn_status first_of(attn_status a, attn_status b)
-{
-    if (a == ATTN_OK || b == ATTN_OK)
-        return a == ATTN_OK ? b : a;
-    return test_rank(a) < test_rank(b) ? a : b;
-}
 
 /* What is wrong with a view of rows: another dim is no fault, nor are strides of 0; values may have no elements. */
 static attn_status spoil_rows(attn_tensor *t, int kind, int values)

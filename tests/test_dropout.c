@@ -187,8 +187,7 @@ static void check_problem(problem *p)
     opts = p->opts; /* neither other outputs nor threads nor scratch change a bit; the last is enough */
     ctx.parallel = test_serial_backwards(&runner, 3);
     CHECK_STATUS(attn_sdpa_scratch(&bytes, alone, p->q, p->k, p->v, &opts, &ctx), ATTN_OK);
-    ctx.scratch = test_block(bytes);
-    ctx.scratch_size = bytes;
+    test_scratch(&ctx, bytes, 1);
     CHECK_STATUS(attn_sdpa(alone, p->q, p->k, p->v, &opts, &ctx), ATTN_OK);
     CHECK(test_same_tensor_bits(alone, test_tensor_like(p->out, T_BHLD)));
     opts.weights = narrow;

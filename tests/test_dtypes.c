@@ -1,5 +1,5 @@
 /* Conversions: every 16-bit value one way, every midpoint between neighbours and what lies beside it the other way. */
-#include "test.h"
+#include "sdpa.h"
 #if defined(__SSE2__)
 #include <xmmintrin.h>
 #endif
@@ -272,6 +272,55 @@ TEST(dtypes_copy_keeps_bits)
                 CHECK_STATUS(attn_mat_copy(in, in), ATTN_OK);
                 CHECK(test_wrote_nothing());
             }
+}
+
+/* Halves that are signalling NaNs become quiet ones, which keep their payload: in copies, in a cache, and where the
+   engine widens rows of v, which is in scratch. */
+static uint32_t quiet(uint32_t half)
+{
+    return (half & 0x8000) << 16 | 0x7fc00000 | (half & 0x3ff) << 13;
+}
+
+TEST(dtypes_signalling)
+{
+    enum { DIM = 19, LEN = 20, BYTES = 1 << 20 };
+    static uint16_t v[2 * LEN * DIM];
+    for (size_t i = 0; i < 2 * LEN * DIM; i++)
+        v[i] = (uint16_t)((i % 3 ? 0x7c00 : 0xfc00) | (1 + i % 511));
+    FOR_EACH_ISA (isa)
+        for (ptrdiff_t stride = 1; stride <= 2; stride++) {
+            attn_ctx ctx = test_ctx(isa);
+            attn_tensor q = test_random_tensor(ATTN_F32, 1, 1, LEN, 4, T_BHLD);
+            attn_tensor in = attn_tensor_of(v, ATTN_F16, 1, 1, LEN, DIM, 0, 0, DIM * stride, stride);
+            attn_mat copy = test_mat(ATTN_F32, LEN, DIM, PACKED);
+            attn_kv_cache cache = {0};
+            unsigned char widened[1024] = {0};
+            int signalling = 0;
+            test_case("%s, stride %td", attn_isa_string(isa), stride);
+            test_scratch(&ctx, BYTES, 0);
+            CHECK_STATUS(attn_sdpa(test_tensor(ATTN_F32, 1, 1, LEN, DIM, T_BHLD), q, q, in, NULL, &ctx), ATTN_OK);
+            CHECK_STATUS(attn_mat_copy(copy, attn_head(in, 0, 0)), ATTN_OK);
+            CHECK_STATUS(attn_kv_cache_init(&cache, 1, 1, LEN, DIM, DIM, ATTN_F32, 0, NULL, 0), ATTN_OK);
+            CHECK_STATUS(attn_kv_cache_append(&cache, in, in, NULL), ATTN_OK);
+            for (size_t at = 0; at < BYTES; at += 4) {
+                uint32_t bits;
+                memcpy(&bits, (char *)ctx.scratch + at, 4);
+                signalling |= (bits & 0x7fffff) && (bits & 0x7fc00000) == 0x7f800000;
+                if ((bits & 0x7fc01fff) == 0x7fc00000)
+                    widened[bits >> 31 << 9 | (bits >> 13 & 511)] = 1;
+            }
+            CHECK(!signalling);
+            for (size_t i = 0; i < LEN * DIM; i++) {
+                uint32_t half = v[i * (size_t)stride], want = quiet(half);
+                test_case("%s, stride %td, 0x%04x", attn_isa_string(isa), stride, (unsigned)half);
+                CHECK(widened[half >> 15 << 9 | (half & 511)]);
+                CHECK(memcmp(test_at(copy, i / DIM, i % DIM), &want, 4) == 0);
+                CHECK(memcmp(test_tensor_at(cache.v, 0, 0, i / DIM, i % DIM), &want, 4) == 0);
+            }
+            attn_kv_cache_free(&cache);
+            CHECK(test_scratch_kept(&ctx));
+            test_release();
+        }
 }
 
 /* Subnormal halves are normal floats: a processor that takes subnormal floats for 0, as programs linked with -ffast-math

@@ -1,5 +1,6 @@
 /* ctx.fault: which argument an error speaks of, in every function that takes a ctx. On success it stays as it was; the
    names are those that the function's _explain gives, and strings that live as long as the program. */
+#include "calls.h"
 #include "mha.h"
 
 /* ---- one world for all functions: what they are given, right at first ---- */
@@ -183,72 +184,71 @@ static void begin_layer_backward(void)
 
 /* ---- the functions, each in up to three forms ---- */
 
-typedef enum form { CALL, SCRATCH, EXPLAIN, FORMS } form;
 enum { NOT_SCRATCH = 1, ONLY_CALL = 2, ONLY_EXPLAIN = 4, ONLY_SCRATCH = 8 }; /* which of them see a fault */
 
-static attn_status matmul(form f, const attn_ctx *ctx)
+static attn_status matmul(int f, const attn_ctx *ctx)
 {
     (void)f;
     return attn_matmul_ctx(w.out, w.a, w.b, w.alpha, ctx);
 }
 
-static attn_status matmul_add(form f, const attn_ctx *ctx)
+static attn_status matmul_add(int f, const attn_ctx *ctx)
 {
     (void)f;
     return attn_matmul_add(w.out, w.a, w.b, w.alpha, ctx);
 }
 
-static attn_status softmax(form f, const attn_ctx *ctx)
+static attn_status softmax(int f, const attn_ctx *ctx)
 {
     (void)f;
     return attn_softmax_ctx(w.out, w.a, ctx);
 }
 
-static attn_status merge(form f, const attn_ctx *ctx)
+static attn_status merge(int f, const attn_ctx *ctx)
 {
     (void)f;
     return attn_merge_ctx(w.to, w.lse, w.out_b, w.lse_b, ctx);
 }
 
-static attn_status sdpa(form f, const attn_ctx *ctx)
+static attn_status sdpa(int f, const attn_ctx *ctx)
 {
-    if (f == SCRATCH)
+    if (f == SIZE)
         return attn_sdpa_scratch(w.bytes_at, w.to, w.q, w.k, w.v, &w.opts, ctx);
     if (f == EXPLAIN)
         return attn_sdpa_explain(w.text_at, sizeof w.text, w.to, w.q, w.k, w.v, &w.opts, ctx);
     return attn_sdpa(w.to, w.q, w.k, w.v, &w.opts, ctx);
 }
 
-static attn_status cache(form f, const attn_ctx *ctx)
+static attn_status cache(int f, const attn_ctx *ctx)
 {
-    if (f == SCRATCH)
+    if (f == SIZE)
         return attn_kv_cache_scratch(w.bytes_at, w.to, w.q, w.cache_at, &w.opts, ctx);
     if (f == EXPLAIN)
         return attn_kv_cache_explain(w.text_at, sizeof w.text, w.to, w.q, w.cache_at, &w.opts, ctx);
     return attn_kv_cache_attend(w.to, w.q, w.cache_at, &w.opts, ctx);
 }
 
-static attn_status pages(form f, const attn_ctx *ctx)
+static attn_status pages(int f, const attn_ctx *ctx)
 {
-    if (f == SCRATCH)
+    if (f == SIZE)
         return attn_kv_pages_scratch(w.bytes_at, w.to, w.q, w.pages_at, &w.opts, ctx);
     if (f == EXPLAIN)
         return attn_kv_pages_explain(w.text_at, sizeof w.text, w.to, w.q, w.pages_at, &w.opts, ctx);
     return attn_kv_pages_attend(w.to, w.q, w.pages_at, &w.opts, ctx);
 }
 
-static attn_status layer_of(form f, const attn_ctx *ctx)
+static attn_status layer_of(int f, const attn_ctx *ctx)
 {
-    if (f == SCRATCH)
+    if (f == SIZE)
         return attn_mha_scratch(w.bytes_at, w.to, w.q, w.k, w.v, w.weights_at, &w.opts, ctx);
     if (f == EXPLAIN)
         return attn_mha_explain(w.text_at, sizeof w.text, w.to, w.q, w.k, w.v, w.weights_at, &w.opts, ctx);
     return attn_mha(w.to, w.q, w.k, w.v, w.weights_at, &w.opts, ctx);
 }
 
-static attn_status backward(form f, const attn_ctx *ctx)
+static attn_status backward(int f, const attn_ctx *ctx)
 {
-    if (f == SCRATCH)
+    if (f == SIZE)
         return attn_sdpa_backward_scratch(w.bytes_at, w.grads_at, w.dout, w.q, w.k, w.v, w.to, w.lse, &w.opts, ctx);
     if (f == EXPLAIN)
         return attn_sdpa_backward_explain(w.text_at, sizeof w.text, w.grads_at, w.dout, w.q, w.k, w.v, w.to, w.lse,
@@ -256,9 +256,9 @@ static attn_status backward(form f, const attn_ctx *ctx)
     return attn_sdpa_backward(w.grads_at, w.dout, w.q, w.k, w.v, w.to, w.lse, &w.opts, ctx);
 }
 
-static attn_status layer_backward(form f, const attn_ctx *ctx)
+static attn_status layer_backward(int f, const attn_ctx *ctx)
 {
-    if (f == SCRATCH)
+    if (f == SIZE)
         return attn_mha_backward_scratch(w.bytes_at, w.layer_grads_at, w.dout, w.q, w.k, w.v, w.weights_at, &w.opts,
                                          ctx);
     if (f == EXPLAIN)
@@ -301,21 +301,20 @@ static void check_names(void)
     name_count = 0;
 }
 
-static int applies(int forms, form f)
+static int applies(int forms, int f)
 {
-    return !(forms & NOT_SCRATCH && f == SCRATCH) && !(forms & ONLY_CALL && f != CALL) &&
-           !(forms & ONLY_EXPLAIN && f != EXPLAIN) && !(forms & ONLY_SCRATCH && f != SCRATCH);
+    return !(forms & NOT_SCRATCH && f == SIZE) && !(forms & ONLY_CALL && f != CALL) &&
+           !(forms & ONLY_EXPLAIN && f != EXPLAIN) && !(forms & ONLY_SCRATCH && f != SIZE);
 }
 
 static const char poison[2][8] = {"poison", "poison"};
 
 /* The world, as it is now, is refused: with this status and these names, by all forms that see it, and nothing is
    written; the same without a fault to fill in. `last`: of the forms. */
-static void refused(attn_status (*call)(form, const attn_ctx *), form last, int forms, const char *what,
+static void refused(attn_status (*call)(int, const attn_ctx *), int last, int forms, const char *what,
                     attn_status want, const char *argument, const char *other)
 {
-    static const char *const form_names[] = {"", "_scratch", "_explain"};
-    for (form f = CALL; f <= last; f = (form)(f + 1)) {
+    for (int f = CALL; f <= last; f++) {
         attn_fault fault = {poison[0], poison[1]};
         size_t length = argument ? strlen(argument) : 0;
         if (!applies(forms, f))
@@ -338,11 +337,11 @@ static void refused(attn_status (*call)(form, const attn_ctx *), form last, int 
 }
 
 /* A right world: every form is fine, and does not look at the fault. */
-static void accepted(attn_status (*call)(form, const attn_ctx *), form last, const char *what)
+static void accepted(attn_status (*call)(int, const attn_ctx *), int last, const char *what)
 {
-    for (form f = CALL; f <= last; f = (form)(f + 1)) {
+    for (int f = CALL; f <= last; f++) {
         attn_fault fault = {poison[0], poison[1]};
-        test_case("%s, form %d", what, (int)f);
+        test_case("%s, form %d", what, f);
         w.ctx.fault = NULL;
         CHECK_STATUS(call(f, &w.ctx), ATTN_OK);
         w.ctx.fault = &fault;
@@ -369,79 +368,41 @@ typedef struct place {
 
 #define MATRICES TENSOR("opts.weights", opts.weights, OUTPUT), TENSOR("opts.scores", opts.scores, OUTPUT)
 
-static const place steps_places[] = {
-    MAT("out", out, REQUIRED | OUTPUT), MAT("a", a, REQUIRED), MAT("b", b, REQUIRED), {NULL, 0, 0}};
+/* clang-format off */
+static const place steps_places[] = {MAT("out", out, REQUIRED | OUTPUT), MAT("a", a, REQUIRED), MAT("b", b, REQUIRED),
+    {NULL, 0, 0}};
 static const place softmax_places[] = {MAT("out", out, REQUIRED | OUTPUT), MAT("in", a, REQUIRED), {NULL, 0, 0}};
-static const place merge_places[] = {TENSOR("out", to, REQUIRED | OUTPUT),
-                                     TENSOR("lse", lse, REQUIRED | OUTPUT),
-                                     TENSOR("out_b", out_b, REQUIRED),
-                                     TENSOR("lse_b", lse_b, REQUIRED),
-                                     {NULL, 0, 0}};
-static const place sdpa_places[] = {TENSOR("out", to, REQUIRED | OUTPUT),
-                                    TENSOR("q", q, REQUIRED),
-                                    TENSOR("k", k, REQUIRED),
-                                    TENSOR("v", v, REQUIRED),
-                                    OPTIONS,
-                                    MATRICES,
-                                    {NULL, 0, 0}};
-static const place cache_places[] = {TENSOR("out", to, REQUIRED | OUTPUT),
-                                     TENSOR("q", q, REQUIRED),
-                                     TENSOR("cache.k", cache.k, REQUIRED | STORED),
-                                     TENSOR("cache.v", cache.v, REQUIRED | STORED),
-                                     OPTIONS,
-                                     {NULL, 0, 0}};
-static const place pages_places[] = {TENSOR("out", to, REQUIRED | OUTPUT),
-                                     TENSOR("q", q, REQUIRED),
-                                     TENSOR("pages.k", pages.k, REQUIRED | STORED),
-                                     TENSOR("pages.v", pages.v, REQUIRED | STORED),
-                                     OPTIONS,
-                                     {NULL, 0, 0}};
-static const place layer_places[] = {TENSOR("out", to, REQUIRED | OUTPUT),
-                                     TENSOR("q", q, REQUIRED),
-                                     TENSOR("k", k, REQUIRED),
-                                     TENSOR("v", v, REQUIRED),
-                                     MAT("weights.wq", weights.wq, REQUIRED),
-                                     MAT("weights.wk", weights.wk, REQUIRED),
-                                     MAT("weights.wv", weights.wv, REQUIRED),
-                                     MAT("weights.wo", weights.wo, REQUIRED),
-                                     OPTIONS,
-                                     MATRICES,
-                                     {NULL, 0, 0}};
-static const place backward_places[] = {TENSOR("grads.q", grads.q, OUTPUT),
-                                        TENSOR("grads.k", grads.k, OUTPUT),
-                                        TENSOR("grads.v", grads.v, OUTPUT),
-                                        TENSOR("grads.bias", grads.bias, OUTPUT),
-                                        TENSOR("grads.dlse", grads.dlse, 0),
-                                        TENSOR("dout", dout, REQUIRED),
-                                        TENSOR("q", q, REQUIRED),
-                                        TENSOR("k", k, REQUIRED),
-                                        TENSOR("v", v, REQUIRED),
-                                        TENSOR("out", to, REQUIRED),
-                                        TENSOR("lse", lse, REQUIRED),
-                                        TENSOR("opts.mask", opts.mask, 0),
-                                        TENSOR("opts.bias", opts.bias, 0),
-                                        {NULL, 0, 0}};
+static const place merge_places[] = {TENSOR("out", to, REQUIRED | OUTPUT), TENSOR("lse", lse, REQUIRED | OUTPUT),
+    TENSOR("out_b", out_b, REQUIRED), TENSOR("lse_b", lse_b, REQUIRED), {NULL, 0, 0}};
+static const place sdpa_places[] = {TENSOR("out", to, REQUIRED | OUTPUT), TENSOR("q", q, REQUIRED),
+    TENSOR("k", k, REQUIRED), TENSOR("v", v, REQUIRED), OPTIONS, MATRICES, {NULL, 0, 0}};
+static const place cache_places[] = {TENSOR("out", to, REQUIRED | OUTPUT), TENSOR("q", q, REQUIRED),
+    TENSOR("cache.k", cache.k, REQUIRED | STORED), TENSOR("cache.v", cache.v, REQUIRED | STORED), OPTIONS,
+    {NULL, 0, 0}};
+static const place pages_places[] = {TENSOR("out", to, REQUIRED | OUTPUT), TENSOR("q", q, REQUIRED),
+    TENSOR("pages.k", pages.k, REQUIRED | STORED), TENSOR("pages.v", pages.v, REQUIRED | STORED), OPTIONS,
+    {NULL, 0, 0}};
+static const place layer_places[] = {TENSOR("out", to, REQUIRED | OUTPUT), TENSOR("q", q, REQUIRED),
+    TENSOR("k", k, REQUIRED), TENSOR("v", v, REQUIRED), MAT("weights.wq", weights.wq, REQUIRED),
+    MAT("weights.wk", weights.wk, REQUIRED), MAT("weights.wv", weights.wv, REQUIRED),
+    MAT("weights.wo", weights.wo, REQUIRED), OPTIONS, MATRICES, {NULL, 0, 0}};
+static const place backward_places[] = {TENSOR("grads.q", grads.q, OUTPUT), TENSOR("grads.k", grads.k, OUTPUT),
+    TENSOR("grads.v", grads.v, OUTPUT), TENSOR("grads.bias", grads.bias, OUTPUT), TENSOR("grads.dlse", grads.dlse, 0),
+    TENSOR("dout", dout, REQUIRED), TENSOR("q", q, REQUIRED), TENSOR("k", k, REQUIRED), TENSOR("v", v, REQUIRED),
+    TENSOR("out", to, REQUIRED), TENSOR("lse", lse, REQUIRED), TENSOR("opts.mask", opts.mask, 0),
+    TENSOR("opts.bias", opts.bias, 0), {NULL, 0, 0}};
 static const place layer_backward_places[] = {TENSOR("grads.q", layer_grads.q, OUTPUT),
-                                              TENSOR("grads.k", layer_grads.k, OUTPUT),
-                                              TENSOR("grads.v", layer_grads.v, OUTPUT),
-                                              MAT("grads.wq", layer_grads.wq, OUTPUT),
-                                              MAT("grads.wk", layer_grads.wk, OUTPUT),
-                                              MAT("grads.wv", layer_grads.wv, OUTPUT),
-                                              MAT("grads.wo", layer_grads.wo, OUTPUT),
-                                              TENSOR("dout", dout, REQUIRED),
-                                              TENSOR("q", q, REQUIRED),
-                                              TENSOR("k", k, REQUIRED),
-                                              TENSOR("v", v, REQUIRED),
-                                              MAT("weights.wq", weights.wq, REQUIRED),
-                                              MAT("weights.wk", weights.wk, REQUIRED),
-                                              MAT("weights.wv", weights.wv, REQUIRED),
-                                              MAT("weights.wo", weights.wo, REQUIRED),
-                                              TENSOR("opts.mask", opts.mask, 0),
-                                              TENSOR("opts.bias", opts.bias, 0),
-                                              {NULL, 0, 0}};
+    TENSOR("grads.k", layer_grads.k, OUTPUT), TENSOR("grads.v", layer_grads.v, OUTPUT),
+    MAT("grads.wq", layer_grads.wq, OUTPUT), MAT("grads.wk", layer_grads.wk, OUTPUT),
+    MAT("grads.wv", layer_grads.wv, OUTPUT), MAT("grads.wo", layer_grads.wo, OUTPUT), TENSOR("dout", dout, REQUIRED),
+    TENSOR("q", q, REQUIRED), TENSOR("k", k, REQUIRED), TENSOR("v", v, REQUIRED),
+    MAT("weights.wq", weights.wq, REQUIRED), MAT("weights.wk", weights.wk, REQUIRED),
+    MAT("weights.wv", weights.wv, REQUIRED), MAT("weights.wo", weights.wo, REQUIRED), TENSOR("opts.mask", opts.mask, 0),
+    TENSOR("opts.bias", opts.bias, 0), {NULL, 0, 0}};
+/* clang-format on */
 
 /* Whatever is wrong with one view alone is said of that view. */
-static void views(void (*right)(void), attn_status (*call)(form, const attn_ctx *), form last, const char *what,
+static void views(void (*right)(void), attn_status (*call)(int, const attn_ctx *), int last, const char *what,
                   const place *places)
 {
     static const int kinds[] = {SPOIL_ABSENT,  SPOIL_BAD,        SPOIL_NULL_DATA,   SPOIL_I8,
@@ -470,100 +431,95 @@ typedef struct wrong {
     int forms;
 } wrong;
 
-static void faults(void (*right)(void), attn_status (*call)(form, const attn_ctx *), form last, const char *what,
-                   const wrong *list)
+static void faults(void (*right)(void), attn_status (*call)(int, const attn_ctx *), int last, const char *what,
+                   const wrong *const *list)
 {
     right();
     accepted(call, last, what);
     test_release();
-    for (; list->spoil; list++) {
+    for (; *list; list++) {
         right();
-        list->spoil();
-        refused(call, last, list->forms, what, list->want, list->argument, list->other);
+        (*list)->spoil();
+        refused(call, last, (*list)->forms, what, (*list)->want, (*list)->argument, (*list)->other);
         test_release();
     }
 }
 
-#define SPOIL(name, what)                                                                                              \
-    static void name(void)                                                                                             \
+/* One of these: the status, the arguments, the forms that see it (0: all), and what is done to a right world. */
+#define WRONG(name, want, argument, other, forms, ...)                                                                 \
+    static void do_##name(void)                                                                                        \
     {                                                                                                                  \
-        what;                                                                                                          \
-    }
+        __VA_ARGS__;                                                                                                   \
+    }                                                                                                                  \
+    static const wrong name = {do_##name, ATTN_ERR_##want, argument, other, forms};
 
-SPOIL(no_isa, w.ctx.isa = (attn_isa)99)
-SPOIL(no_scratch, w.ctx.scratch_size = 64)
-SPOIL(small_scratch, w.ctx.scratch = test_block(1); w.ctx.scratch_size = 1)
-SPOIL(scratch_in_q, w.ctx.scratch = w.q.data; w.ctx.scratch_size = 8)
-SPOIL(scratch_in_a, w.ctx.scratch = w.a.data; w.ctx.scratch_size = 8)
-SPOIL(no_bytes, w.bytes_at = NULL)
-SPOIL(no_text, w.text_at = NULL)
+WRONG(no_isa, VALUE, "ctx.isa", NULL, 0, w.ctx.isa = (attn_isa)99)
+WRONG(no_scratch, NULL, "ctx.scratch", NULL, NOT_SCRATCH, w.ctx.scratch_size = 64)
+WRONG(small_scratch, NOMEM, "ctx.scratch", NULL, NOT_SCRATCH, w.ctx.scratch = test_block(1); w.ctx.scratch_size = 1)
+WRONG(scratch_in_q, ALIAS, "ctx.scratch", "q", NOT_SCRATCH, w.ctx.scratch = w.q.data; w.ctx.scratch_size = 8)
+WRONG(scratch_in_a, ALIAS, "ctx.scratch", "a", 0, w.ctx.scratch = w.a.data; w.ctx.scratch_size = 8)
+WRONG(scratch_in_in, ALIAS, "ctx.scratch", "in", 0, w.ctx.scratch = w.a.data; w.ctx.scratch_size = 8)
+WRONG(no_bytes, NULL, "bytes", NULL, ONLY_SCRATCH, w.bytes_at = NULL)
+WRONG(no_text, NULL, "text", NULL, ONLY_EXPLAIN, w.text_at = NULL)
 
 #define OF_CTX                                                                                                         \
-    {no_isa, ATTN_ERR_VALUE, "ctx.isa", NULL, 0},                                                                      \
-    {                                                                                                                  \
-        no_scratch, ATTN_ERR_NULL, "ctx.scratch", NULL, NOT_SCRATCH                                                    \
-    }
+    &no_isa, &no_scratch
 
 #define OF_FORMS                                                                                                       \
-    OF_CTX, {small_scratch, ATTN_ERR_NOMEM, "ctx.scratch", NULL, NOT_SCRATCH},                                         \
-        {scratch_in_q, ATTN_ERR_ALIAS, "ctx.scratch", "q", NOT_SCRATCH},                                               \
-        {no_bytes, ATTN_ERR_NULL, "bytes", NULL, ONLY_SCRATCH},                                                        \
-    {                                                                                                                  \
-        no_text, ATTN_ERR_NULL, "text", NULL, ONLY_EXPLAIN                                                             \
-    }
+    OF_CTX, &small_scratch, &scratch_in_q, &no_bytes, &no_text
 
 /* steps */
-SPOIL(longer_out, w.out.rows++)
-SPOIL(longer_inner, w.b.rows++)
-SPOIL(not_finite_alpha, w.alpha = (double)NAN)
-SPOIL(out_is_a, w.out = w.a; w.out.cols = LK)
-SPOIL(out_in_b, w.out.data = w.b.data)
-SPOIL(scratch_in_out, w.ctx.scratch = (char *)w.out.data + 1; w.ctx.scratch_size = 2)
-SPOIL(out_one_on, w.out.data = (float *)w.a.data + 1)
-SPOIL(wide_b, w.b = test_random_mat(ATTN_F64, D, LK, PACKED))
-SPOIL(narrow_out, w.out = test_random_mat(ATTN_F16, LQ, LK, PACKED))
+WRONG(longer_out, SHAPE, "out", NULL, 0, w.out.rows++)
+WRONG(longer_inner, SHAPE, "a", NULL, 0, w.b.rows++)
+WRONG(not_finite_alpha, VALUE, "alpha", NULL, 0, w.alpha = (double)NAN)
+WRONG(out_is_a, ALIAS, "out", "a", 0, w.out = w.a; w.out.cols = LK)
+WRONG(out_in_b, ALIAS, "out", "b", 0, w.out.data = w.b.data)
+WRONG(scratch_in_out, ALIAS, "out", "ctx.scratch", 0, w.ctx.scratch = (char *)w.out.data + 1; w.ctx.scratch_size = 2)
+WRONG(out_one_on, ALIAS, "out", "in", 0, w.out.data = (float *)w.a.data + 1)
+WRONG(wide_b, DTYPE, "b", NULL, 0, w.b = test_random_mat(ATTN_F64, D, LK, PACKED))
+WRONG(narrow_out, DTYPE, "out", NULL, 0, w.out = test_random_mat(ATTN_F16, LQ, LK, PACKED))
 
 /* merge */
-SPOIL(longer_lse, w.lse.len++)
-SPOIL(wider_out_b, w.out_b.dim++)
-SPOIL(longer_lse_b, w.lse_b.len++)
-SPOIL(out_is_out_b, w.to = w.out_b)
-SPOIL(lse_is_lse_b, w.lse = w.lse_b)
-SPOIL(lse_in_out, w.lse.data = w.to.data)
-SPOIL(scratch_in_lse, w.ctx.scratch = w.lse.data; w.ctx.scratch_size = 4)
+WRONG(longer_lse, SHAPE, "lse", NULL, 0, w.lse.len++)
+WRONG(wider_out_b, SHAPE, "out_b", NULL, 0, w.out_b.dim++)
+WRONG(longer_lse_b, SHAPE, "lse_b", NULL, 0, w.lse_b.len++)
+WRONG(out_is_out_b, ALIAS, "out", "out_b", 0, w.to = w.out_b)
+WRONG(lse_is_lse_b, ALIAS, "lse", "lse_b", 0, w.lse = w.lse_b)
+WRONG(lse_in_out, ALIAS, "out", "lse", 0, w.lse.data = w.to.data)
+WRONG(scratch_in_lse, ALIAS, "lse", "ctx.scratch", 0, w.ctx.scratch = w.lse.data; w.ctx.scratch_size = 4)
 
 /* the engine */
-SPOIL(longer_to, w.to.len++)
-SPOIL(wider_k, w.k.dim++)
-SPOIL(longer_v, w.v.len++)
-SPOIL(three_heads, w.q.heads = w.to.heads = w.dout.heads = w.grads.q.heads = 3)
-SPOIL(longer_mask, w.opts.mask.dim += 7)
-SPOIL(longer_bias, w.opts.bias.len++; memset(&w.grads.bias, 0, sizeof w.grads.bias))
-SPOIL(longer_opts_lse, w.opts.lse.len++)
-SPOIL(longer_weights, give_matrices(H); w.opts.weights.dim++)
-SPOIL(longer_scores, give_matrices(H); w.opts.scores.dim++)
-SPOIL(wide_k, w.k = test_random_tensor(ATTN_F64, B, HKV, LK, D, T_BHLD))
-SPOIL(float_mask, w.opts.mask = some(B, 1, LQ, LK))
-SPOIL(no_offset, w.opts.causal = ATTN_CAUSAL_OFFSET)
-SPOIL(no_rule, w.opts.causal = (attn_causal)9)
-SPOIL(window_of_less, w.opts.window.on = 1; w.opts.window.left = -2)
-SPOIL(large_q_lens, w.opts.q_lens = numbers(B, LQ + 1))
-SPOIL(large_kv_lens, w.opts.kv_lens = numbers(B, LK + 1))
-SPOIL(scale_of_nan, w.opts.scale = (double)NAN)
-SPOIL(softcap_below, w.opts.softcap = -1)
-SPOIL(all_dropped, w.opts.dropout.p = 1)
-SPOIL(no_stage, w.opts.scores_stage = (attn_stage)7)
-SPOIL(odd_sinks, w.opts.sinks = (const float *)(const void *)((const char *)w.opts.sinks + 1))
-SPOIL(odd_slopes, w.opts.alibi_slopes = (const float *)(const void *)((const char *)w.opts.alibi_slopes + 1))
-SPOIL(to_is_q, w.to.data = w.q.data)
-SPOIL(to_in_k, w.to.data = (float *)w.k.data + 3)
-SPOIL(v_in_to, w.v.data = w.to.data)
-SPOIL(to_in_opts_lse, w.opts.lse.data = w.to.data)
-SPOIL(opts_lse_in_q, w.opts.lse.data = w.q.data)
-SPOIL(bias_in_weights, give_matrices(H); w.opts.bias.data = w.opts.weights.data)
-SPOIL(mask_in_scores, give_matrices(H); w.opts.mask.data = w.opts.scores.data)
-SPOIL(sinks_in_lse, w.opts.sinks = w.opts.lse.data)
-SPOIL(scratch_in_to, w.ctx.scratch = w.to.data; w.ctx.scratch_size = 4)
+WRONG(longer_to, SHAPE, "out", NULL, 0, w.to.len++)
+WRONG(wider_k, SHAPE, "k", NULL, 0, w.k.dim++)
+WRONG(longer_v, SHAPE, "v", NULL, 0, w.v.len++)
+WRONG(three_heads, SHAPE, "q", NULL, 0, w.q.heads = w.to.heads = w.dout.heads = w.grads.q.heads = 3)
+WRONG(longer_mask, SHAPE, "opts.mask", NULL, 0, w.opts.mask.dim += 7)
+WRONG(longer_bias, SHAPE, "opts.bias", NULL, 0, w.opts.bias.len++; memset(&w.grads.bias, 0, sizeof w.grads.bias))
+WRONG(longer_opts_lse, SHAPE, "opts.lse", NULL, 0, w.opts.lse.len++)
+WRONG(longer_weights, SHAPE, "opts.weights", NULL, 0, give_matrices(H); w.opts.weights.dim++)
+WRONG(longer_scores, SHAPE, "opts.scores", NULL, 0, give_matrices(H); w.opts.scores.dim++)
+WRONG(wide_k, DTYPE, "k", NULL, 0, w.k = test_random_tensor(ATTN_F64, B, HKV, LK, D, T_BHLD))
+WRONG(float_mask, DTYPE, "opts.mask", NULL, 0, w.opts.mask = some(B, 1, LQ, LK))
+WRONG(no_offset, NULL, "opts.causal_offset", NULL, 0, w.opts.causal = ATTN_CAUSAL_OFFSET)
+WRONG(no_rule, VALUE, "opts.causal", NULL, 0, w.opts.causal = (attn_causal)9)
+WRONG(window_of_less, VALUE, "opts.window", NULL, 0, w.opts.window.on = 1; w.opts.window.left = -2)
+WRONG(large_q_lens, VALUE, "opts.q_lens", NULL, 0, w.opts.q_lens = numbers(B, LQ + 1))
+WRONG(large_kv_lens, VALUE, "opts.kv_lens", NULL, 0, w.opts.kv_lens = numbers(B, LK + 1))
+WRONG(scale_of_nan, VALUE, "opts.scale", NULL, 0, w.opts.scale = (double)NAN)
+WRONG(softcap_below, VALUE, "opts.softcap", NULL, 0, w.opts.softcap = -1)
+WRONG(all_dropped, VALUE, "opts.dropout", NULL, 0, w.opts.dropout.p = 1)
+WRONG(no_stage, VALUE, "opts.scores_stage", NULL, 0, w.opts.scores_stage = (attn_stage)7)
+WRONG(odd_sinks, VALUE, "opts.sinks", NULL, 0, w.opts.sinks = askew(w.opts.sinks, 1))
+WRONG(odd_slopes, VALUE, "opts.alibi_slopes", NULL, 0, w.opts.alibi_slopes = askew(w.opts.alibi_slopes, 1))
+WRONG(to_is_q, ALIAS, "out", "q", 0, w.to.data = w.q.data)
+WRONG(to_in_k, ALIAS, "out", "k", 0, w.to.data = (float *)w.k.data + 3)
+WRONG(v_in_to, ALIAS, "out", "v", 0, w.v.data = w.to.data)
+WRONG(to_in_opts_lse, ALIAS, "out", "opts.lse", 0, w.opts.lse.data = w.to.data)
+WRONG(opts_lse_in_q, ALIAS, "opts.lse", "q", 0, w.opts.lse.data = w.q.data)
+WRONG(bias_in_weights, ALIAS, "opts.weights", "opts.bias", 0, give_matrices(H); w.opts.bias.data = w.opts.weights.data)
+WRONG(mask_in_scores, ALIAS, "opts.scores", "opts.mask", 0, give_matrices(H); w.opts.mask.data = w.opts.scores.data)
+WRONG(sinks_in_lse, ALIAS, "opts.lse", "opts.sinks", 0, w.opts.sinks = w.opts.lse.data)
+WRONG(scratch_in_to, ALIAS, "out", "ctx.scratch", NOT_SCRATCH, w.ctx.scratch = w.to.data; w.ctx.scratch_size = 4)
 
 static void give_lists(void)
 {
@@ -576,147 +532,116 @@ static void give_lists(void)
     w.opts.blocks.index = w.index;
     w.opts.blocks.count = w.count;
 }
-SPOIL(no_index, give_lists(); w.opts.blocks.index = NULL)
-SPOIL(no_count, give_lists(); w.opts.blocks.count = NULL)
-SPOIL(index_beyond, give_lists(); w.index[1] = LK)
-SPOIL(count_beyond, give_lists(); w.count[2] = 2)
-SPOIL(lists_of_three, give_lists(); w.opts.blocks.batch = 3)
+WRONG(no_index, NULL, "opts.blocks.index", NULL, 0, give_lists(); w.opts.blocks.index = NULL)
+WRONG(no_count, NULL, "opts.blocks.count", NULL, 0, give_lists(); w.opts.blocks.count = NULL)
+WRONG(index_beyond, VALUE, "opts.blocks.index", NULL, 0, give_lists(); w.index[1] = LK)
+WRONG(count_beyond, VALUE, "opts.blocks.count", NULL, 0, give_lists(); w.count[2] = 2)
+WRONG(lists_of_three, SHAPE, "opts.blocks", NULL, 0, give_lists(); w.opts.blocks.batch = 3)
 
 #define OF_OPTIONS                                                                                                     \
-    {longer_mask, ATTN_ERR_SHAPE, "opts.mask", NULL, 0}, {longer_bias, ATTN_ERR_SHAPE, "opts.bias", NULL, 0},          \
-        {float_mask, ATTN_ERR_DTYPE, "opts.mask", NULL, 0}, {no_offset, ATTN_ERR_NULL, "opts.causal_offset", NULL, 0}, \
-        {no_rule, ATTN_ERR_VALUE, "opts.causal", NULL, 0}, {window_of_less, ATTN_ERR_VALUE, "opts.window", NULL, 0},   \
-        {large_q_lens, ATTN_ERR_VALUE, "opts.q_lens", NULL, 0}, {scale_of_nan, ATTN_ERR_VALUE, "opts.scale", NULL, 0}, \
-        {softcap_below, ATTN_ERR_VALUE, "opts.softcap", NULL, 0},                                                      \
-        {all_dropped, ATTN_ERR_VALUE, "opts.dropout", NULL, 0}, {odd_sinks, ATTN_ERR_VALUE, "opts.sinks", NULL, 0},    \
-        {odd_slopes, ATTN_ERR_VALUE, "opts.alibi_slopes", NULL, 0},                                                    \
-        {no_index, ATTN_ERR_NULL, "opts.blocks.index", NULL, 0},                                                       \
-        {no_count, ATTN_ERR_NULL, "opts.blocks.count", NULL, 0},                                                       \
-        {index_beyond, ATTN_ERR_VALUE, "opts.blocks.index", NULL, 0},                                                  \
-        {count_beyond, ATTN_ERR_VALUE, "opts.blocks.count", NULL, 0},                                                  \
-    {                                                                                                                  \
-        lists_of_three, ATTN_ERR_SHAPE, "opts.blocks", NULL, 0                                                         \
-    }
+    &longer_mask, &longer_bias, &float_mask, &no_offset, &no_rule, &window_of_less, &large_q_lens, &scale_of_nan,      \
+    &softcap_below, &all_dropped, &odd_sinks, &odd_slopes, &no_index, &no_count, &index_beyond, &count_beyond,         \
+    &lists_of_three
 
 #define OF_OUTPUTS                                                                                                     \
-    {longer_opts_lse, ATTN_ERR_SHAPE, "opts.lse", NULL, 0}, {longer_weights, ATTN_ERR_SHAPE, "opts.weights", NULL, 0}, \
-        {longer_scores, ATTN_ERR_SHAPE, "opts.scores", NULL, 0},                                                       \
-        {no_stage, ATTN_ERR_VALUE, "opts.scores_stage", NULL, 0},                                                      \
-        {to_in_opts_lse, ATTN_ERR_ALIAS, "out", "opts.lse", 0}, {opts_lse_in_q, ATTN_ERR_ALIAS, "opts.lse", "q", 0},   \
-        {bias_in_weights, ATTN_ERR_ALIAS, "opts.weights", "opts.bias", 0},                                             \
-        {mask_in_scores, ATTN_ERR_ALIAS, "opts.scores", "opts.mask", 0},                                               \
-        {sinks_in_lse, ATTN_ERR_ALIAS, "opts.lse", "opts.sinks", 0},                                                   \
-    {                                                                                                                  \
-        scratch_in_to, ATTN_ERR_ALIAS, "out", "ctx.scratch", NOT_SCRATCH                                               \
-    }
+    &longer_opts_lse, &longer_weights, &longer_scores, &no_stage, &to_in_opts_lse, &opts_lse_in_q, &bias_in_weights,   \
+    &mask_in_scores, &sinks_in_lse, &scratch_in_to
 
 /* cache */
-SPOIL(null_cache, w.cache_at = NULL)
-SPOIL(empty_cache, memset(&w.cache, 0, sizeof w.cache))
-SPOIL(cache_of_integers, w.cache.k.dtype = ATTN_I8)
-SPOIL(cache_of_integer_values, w.cache.v.dtype = ATTN_I8)
-SPOIL(cache_of_doubles, w.cache.k = test_random_tensor(ATTN_F64, B, HKV, LK, D, T_BHLD))
-SPOIL(shorter_cache_v, w.cache.v.len--)
-SPOIL(wider_cache_k, w.cache.k = some(B, HKV, LK, D + 1))
-SPOIL(more_items, w.cache.k = some(B + 1, HKV, LK, D); w.cache.v = some(B + 1, HKV, LK, DV);
+WRONG(null_cache, NULL, "cache", NULL, 0, w.cache_at = NULL)
+WRONG(empty_cache, NULL, "cache", NULL, 0, memset(&w.cache, 0, sizeof w.cache))
+WRONG(cache_of_integers, NULL, "cache.k_scales", NULL, 0, w.cache.k.dtype = ATTN_I8)
+WRONG(cache_of_integer_values, NULL, "cache.v_scales", NULL, 0, w.cache.v.dtype = ATTN_I8)
+WRONG(cache_of_doubles, DTYPE, "cache.k", NULL, 0, w.cache.k = test_random_tensor(ATTN_F64, B, HKV, LK, D, T_BHLD))
+WRONG(shorter_cache_v, SHAPE, "cache.v", NULL, 0, w.cache.v.len--)
+WRONG(wider_cache_k, SHAPE, "cache.k", NULL, 0, w.cache.k = some(B, HKV, LK, D + 1))
+WRONG(more_items, SHAPE, "cache.k", NULL, 0, w.cache.k = some(B + 1, HKV, LK, D); w.cache.v = some(B + 1, HKV, LK, DV);
       w.cache.lens = numbers(B + 1, LK); w.cache.first = NULL)
-SPOIL(cache_too_full, w.lens[1] = LK + 1; memset(&w.opts, 0, sizeof w.opts))
-SPOIL(cache_before_its_first, w.cache.first[1] = LK + 1; memset(&w.opts, 0, sizeof w.opts))
-SPOIL(odd_cache_lens, w.cache.lens = (size_t *)(void *)((char *)w.lens + 1))
-SPOIL(odd_cache_first, w.cache.first = (size_t *)(void *)((char *)w.cache.first + 1))
-SPOIL(lost_tokens, w.cache.ring = 1; w.lens[0] += 2; w.cache.first[0] = 2; memset(&w.opts, 0, sizeof w.opts))
-SPOIL(lens_beside_a_cache, w.opts.kv_lens = numbers(B, LK))
-SPOIL(texts_in_a_cache, w.opts.sequences = 1)
-SPOIL(to_in_cache_k, w.to.data = w.cache.k.data)
-SPOIL(cache_v_in_to, w.cache.v.data = w.to.data)
-SPOIL(cache_lens_in_to, w.cache.lens = memcpy(w.to.data, w.lens, B * sizeof *w.lens))
-SPOIL(cache_first_in_lse, w.cache.first = memset(w.opts.lse.data, 0, B * sizeof *w.lens))
+WRONG(cache_too_full, VALUE, "cache.lens", NULL, 0, w.lens[1] = LK + 1; memset(&w.opts, 0, sizeof w.opts))
+WRONG(cache_before_its_first, VALUE, "cache.first", NULL, 0, w.cache.first[1] = LK + 1;
+      memset(&w.opts, 0, sizeof w.opts))
+WRONG(odd_cache_lens, VALUE, "cache.lens", NULL, 0, w.cache.lens = askew(w.lens, 1))
+WRONG(odd_cache_first, VALUE, "cache.first", NULL, 0, w.cache.first = askew(w.cache.first, 1))
+WRONG(lost_tokens, VALUE, "cache.first", NULL, NOT_SCRATCH, w.cache.ring = 1; w.lens[0] += 2; w.cache.first[0] = 2;
+      memset(&w.opts, 0, sizeof w.opts))
+WRONG(lens_beside_a_cache, VALUE, "opts.kv_lens", NULL, 0, w.opts.kv_lens = numbers(B, LK))
+WRONG(texts_in_a_cache, VALUE, "opts.sequences", NULL, 0, w.opts.sequences = 1)
+WRONG(to_in_cache_k, ALIAS, "out", "cache.k", 0, w.to.data = w.cache.k.data)
+WRONG(cache_v_in_to, ALIAS, "out", "cache.v", 0, w.cache.v.data = w.to.data)
+WRONG(cache_lens_in_to, ALIAS, "out", "cache.lens", 0, w.cache.lens = memcpy(w.to.data, w.lens, B * sizeof *w.lens))
+WRONG(cache_first_in_lse, ALIAS, "opts.lse", "cache.first", 0,
+      w.cache.first = memset(w.opts.lse.data, 0, B * sizeof *w.lens))
 
 /* pages */
-SPOIL(null_pages, w.pages_at = NULL)
-SPOIL(pages_of_integers, w.pages.k.dtype = ATTN_I8)
-SPOIL(pages_of_integer_values, w.pages.v.dtype = ATTN_I8)
-SPOIL(shorter_pages_v, w.pages.v.len--)
-SPOIL(wider_pages_k, w.pages.k = some(PAGES, HKV, PAGE, D + 1))
-SPOIL(more_paged_items, w.pages.batch = 1)
-SPOIL(no_table, w.pages.table = NULL)
-SPOIL(no_pages_lens, w.pages.lens = NULL)
-SPOIL(pages_too_full, w.lens[1] = PAGE * ENTRIES + 1; memset(&w.opts, 0, sizeof w.opts))
-SPOIL(odd_pages_lens, w.pages.lens = (size_t *)(void *)((char *)w.lens + 1))
-SPOIL(page_beyond, w.table[ENTRIES] = PAGES; memset(&w.opts, 0, sizeof w.opts))
-SPOIL(to_in_pages_v, w.to.data = w.pages.v.data)
-SPOIL(table_in_to, w.pages.table = memcpy(w.to.data, w.table, B *ENTRIES * sizeof *w.table))
+WRONG(null_pages, NULL, "pages", NULL, 0, w.pages_at = NULL)
+WRONG(pages_of_integers, NULL, "pages.k_scales", NULL, 0, w.pages.k.dtype = ATTN_I8)
+WRONG(pages_of_integer_values, NULL, "pages.v_scales", NULL, 0, w.pages.v.dtype = ATTN_I8)
+WRONG(shorter_pages_v, SHAPE, "pages.v", NULL, 0, w.pages.v.len--)
+WRONG(wider_pages_k, SHAPE, "pages.k", NULL, 0, w.pages.k = some(PAGES, HKV, PAGE, D + 1))
+WRONG(more_paged_items, SHAPE, "pages.batch", NULL, 0, w.pages.batch = 1)
+WRONG(no_table, NULL, "pages.table", NULL, 0, w.pages.table = NULL)
+WRONG(no_pages_lens, NULL, "pages.lens", NULL, 0, w.pages.lens = NULL)
+WRONG(pages_too_full, VALUE, "pages.lens", NULL, 0, w.lens[1] = PAGE * ENTRIES + 1; memset(&w.opts, 0, sizeof w.opts))
+WRONG(odd_pages_lens, VALUE, "pages.lens", NULL, 0, w.pages.lens = askew(w.lens, 1))
+WRONG(page_beyond, VALUE, "pages.table", NULL, NOT_SCRATCH, w.table[ENTRIES] = PAGES; memset(&w.opts, 0, sizeof w.opts))
+WRONG(to_in_pages_v, ALIAS, "out", "pages.v", 0, w.to.data = w.pages.v.data)
+WRONG(table_in_to, ALIAS, "out", "pages.table", 0,
+      w.pages.table = memcpy(w.to.data, w.table, B * ENTRIES * sizeof *w.table))
 
 /* layer */
-SPOIL(null_weights, w.weights_at = NULL)
-SPOIL(no_heads, w.weights.heads = 0)
-SPOIL(odd_heads, w.weights.heads = 3)
-SPOIL(wider_wq, w.weights.wq.rows++)
-SPOIL(wider_wk, w.weights.wk.rows++)
-SPOIL(wider_wv, w.weights.wv.rows++)
-SPOIL(wider_wo, w.weights.wo.rows++)
-SPOIL(odd_bq, w.weights.bq = (const float *)(const void *)((const char *)w.weights.bq + 1))
-SPOIL(to_in_wo, w.to.data = w.weights.wo.data)
-SPOIL(bk_in_to, w.weights.bk = w.to.data)
+WRONG(null_weights, NULL, "weights", NULL, 0, w.weights_at = NULL)
+WRONG(no_heads, SHAPE, "weights.heads", NULL, 0, w.weights.heads = 0)
+WRONG(odd_heads, SHAPE, "weights.kv_heads", NULL, 0, w.weights.heads = 3)
+WRONG(wider_wq, SHAPE, "weights.wq", NULL, 0, w.weights.wq.rows++)
+WRONG(wider_wk, SHAPE, "weights.wk", NULL, 0, w.weights.wk.rows++)
+WRONG(wider_wv, SHAPE, "weights.wv", NULL, 0, w.weights.wv.rows++)
+WRONG(wider_wo, SHAPE, "weights.wo", NULL, 0, w.weights.wo.rows++)
+WRONG(odd_bq, VALUE, "weights.bq", NULL, 0, w.weights.bq = askew(w.weights.bq, 1))
+WRONG(to_in_wo, ALIAS, "out", "weights.wo", 0, w.to.data = w.weights.wo.data)
+WRONG(bk_in_to, ALIAS, "out", "weights.bk", 0, w.weights.bk = w.to.data)
 
 /* training */
-SPOIL(null_grads, w.grads_at = NULL)
-SPOIL(longer_grads_q, w.grads.q.len++)
-SPOIL(longer_grads_k, w.grads.k.len++)
-SPOIL(longer_grads_v, w.grads.v.len++)
-SPOIL(longer_grads_bias, w.grads.bias.len++)
-SPOIL(longer_dlse, w.grads.dlse.len++)
-SPOIL(no_distances, w.grads.by_distance = test_random_mat(ATTN_F32, H, LQ + LK - 1, PACKED))
-SPOIL(sinks_of_none, w.opts.sinks = NULL)
-SPOIL(slopes_of_none, w.opts.alibi_slopes = NULL)
-SPOIL(longer_dout, w.dout.len++)
-SPOIL(narrow_lse, w.lse = test_random_tensor(ATTN_F16, B, H, LQ, 1, T_BHLD))
-SPOIL(sum_in_half, w.grads.accumulate = 1; w.grads.k = test_random_tensor(ATTN_F16, B, HKV, LK, D, T_BHLD))
-SPOIL(grads_q_in_q, w.grads.q.data = w.q.data)
-SPOIL(grads_q_in_grads_k, w.grads.k.data = w.grads.q.data)
-SPOIL(grads_sinks_in_sinks, w.grads.sinks = (float *)(uintptr_t)w.opts.sinks)
+WRONG(null_grads, NULL, "grads", NULL, 0, w.grads_at = NULL)
+WRONG(longer_grads_q, SHAPE, "grads.q", NULL, 0, w.grads.q.len++)
+WRONG(longer_grads_k, SHAPE, "grads.k", NULL, 0, w.grads.k.len++)
+WRONG(longer_grads_v, SHAPE, "grads.v", NULL, 0, w.grads.v.len++)
+WRONG(longer_grads_bias, SHAPE, "grads.bias", NULL, 0, w.grads.bias.len++)
+WRONG(longer_dlse, SHAPE, "grads.dlse", NULL, 0, w.grads.dlse.len++)
+WRONG(no_distances, SHAPE, "grads.by_distance", NULL, 0,
+      w.grads.by_distance = test_random_mat(ATTN_F32, H, LQ + LK - 1, PACKED))
+WRONG(sinks_of_none, SHAPE, "grads.sinks", NULL, 0, w.opts.sinks = NULL)
+WRONG(slopes_of_none, SHAPE, "grads.alibi_slopes", NULL, 0, w.opts.alibi_slopes = NULL)
+WRONG(longer_dout, SHAPE, "dout", NULL, 0, w.dout.len++)
+WRONG(narrow_lse, DTYPE, "lse", NULL, 0, w.lse = test_random_tensor(ATTN_F16, B, H, LQ, 1, T_BHLD))
+WRONG(sum_in_half, DTYPE, "grads.k", NULL, 0, w.grads.accumulate = 1;
+      w.grads.k = test_random_tensor(ATTN_F16, B, HKV, LK, D, T_BHLD))
+WRONG(grads_q_in_q, ALIAS, "grads.q", "q", 0, w.grads.q.data = w.q.data)
+WRONG(grads_q_in_grads_k, ALIAS, "grads.q", "grads.k", 0, w.grads.k.data = w.grads.q.data)
+WRONG(grads_sinks_in_sinks, ALIAS, "grads.sinks", "opts.sinks", 0, w.grads.sinks = (float *)(uintptr_t)w.opts.sinks)
 
 static void scores_as_they_are(void *user, void *scores, size_t count, size_t b, size_t h, size_t i, size_t j0)
 {
     (void)user, (void)scores, (void)count, (void)b, (void)h, (void)i, (void)j0;
 }
-SPOIL(score_mod_alone, w.opts.score_mod = scores_as_they_are)
+WRONG(score_mod_alone, NULL, "grads.score_mod_grad", NULL, 0, w.opts.score_mod = scores_as_they_are)
+WRONG(score_mod_of_layer, VALUE, "opts.score_mod", NULL, 0, w.opts.score_mod = scores_as_they_are)
 
-SPOIL(null_layer_grads, w.layer_grads_at = NULL)
-SPOIL(longer_layer_q, w.layer_grads.q.len++)
-SPOIL(wider_layer_wo, w.layer_grads.wo.cols++)
-SPOIL(odd_layer_bo, w.layer_grads.bo = (float *)(void *)((char *)w.layer_grads.bo + 1))
-SPOIL(layer_wq_in_wq, w.layer_grads.wq.data = w.weights.wq.data)
-SPOIL(layer_bo_in_bo, w.layer_grads.bo = (float *)(uintptr_t)w.weights.bo)
-SPOIL(layer_q_in_layer_wk, w.layer_grads.q.data = w.layer_grads.wk.data)
+WRONG(null_layer_grads, NULL, "grads", NULL, 0, w.layer_grads_at = NULL)
+WRONG(longer_layer_q, SHAPE, "grads.q", NULL, 0, w.layer_grads.q.len++)
+WRONG(wider_layer_wo, SHAPE, "grads.wo", NULL, 0, w.layer_grads.wo.cols++)
+WRONG(odd_layer_bo, VALUE, "grads.bo", NULL, 0, w.layer_grads.bo = askew(w.layer_grads.bo, 1))
+WRONG(layer_wq_in_wq, ALIAS, "grads.wq", "weights.wq", 0, w.layer_grads.wq.data = w.weights.wq.data)
+WRONG(layer_bo_in_bo, ALIAS, "grads.bo", "weights.bo", 0, w.layer_grads.bo = (float *)(uintptr_t)w.weights.bo)
+WRONG(layer_q_in_layer_wk, ALIAS, "grads.q", "grads.wk", 0, w.layer_grads.q.data = w.layer_grads.wk.data)
 
 TEST(fault_of_steps)
 {
-    static const wrong products[] = {OF_CTX,
-                                     {longer_out, ATTN_ERR_SHAPE, "out", NULL, 0},
-                                     {longer_inner, ATTN_ERR_SHAPE, "a", NULL, 0},
-                                     {not_finite_alpha, ATTN_ERR_VALUE, "alpha", NULL, 0},
-                                     {wide_b, ATTN_ERR_DTYPE, "b", NULL, 0},
-                                     {out_is_a, ATTN_ERR_ALIAS, "out", "a", 0},
-                                     {out_in_b, ATTN_ERR_ALIAS, "out", "b", 0},
-                                     {scratch_in_a, ATTN_ERR_ALIAS, "ctx.scratch", "a", 0},
-                                     {scratch_in_out, ATTN_ERR_ALIAS, "out", "ctx.scratch", 0},
-                                     {NULL, ATTN_OK, NULL, NULL, 0}};
-    static const wrong rows[] = {OF_CTX,
-                                 {longer_out, ATTN_ERR_SHAPE, "out", NULL, 0},
-                                 {out_one_on, ATTN_ERR_ALIAS, "out", "in", 0},
-                                 {scratch_in_a, ATTN_ERR_ALIAS, "ctx.scratch", "in", 0},
-                                 {NULL, ATTN_OK, NULL, NULL, 0}};
-    static const wrong sums[] = {{narrow_out, ATTN_ERR_DTYPE, "out", NULL, 0}, {NULL, ATTN_OK, NULL, NULL, 0}};
-    static const wrong merges[] = {OF_CTX,
-                                   {longer_lse, ATTN_ERR_SHAPE, "lse", NULL, 0},
-                                   {wider_out_b, ATTN_ERR_SHAPE, "out_b", NULL, 0},
-                                   {longer_lse_b, ATTN_ERR_SHAPE, "lse_b", NULL, 0},
-                                   {out_is_out_b, ATTN_ERR_ALIAS, "out", "out_b", 0},
-                                   {lse_is_lse_b, ATTN_ERR_ALIAS, "lse", "lse_b", 0},
-                                   {lse_in_out, ATTN_ERR_ALIAS, "out", "lse", 0},
-                                   {scratch_in_lse, ATTN_ERR_ALIAS, "lse", "ctx.scratch", 0},
-                                   {NULL, ATTN_OK, NULL, NULL, 0}};
+    static const wrong *const products[] = {OF_CTX, &longer_out, &longer_inner, &not_finite_alpha, &wide_b, &out_is_a,
+        &out_in_b, &scratch_in_a, &scratch_in_out, NULL};
+    static const wrong *const rows[] = {OF_CTX, &longer_out, &out_one_on, &scratch_in_in, NULL};
+    static const wrong *const sums[] = {&narrow_out, NULL};
+    static const wrong *const merges[] = {OF_CTX, &longer_lse, &wider_out_b, &longer_lse_b, &out_is_out_b,
+        &lse_is_lse_b, &lse_in_out, &scratch_in_lse, NULL};
     faults(begin_steps, matmul, CALL, "attn_matmul_ctx", products);
     views(begin_steps, matmul, CALL, "attn_matmul_ctx", steps_places);
     faults(begin_steps, matmul_add, CALL, "attn_matmul_add", products);
@@ -731,19 +656,8 @@ TEST(fault_of_steps)
 
 TEST(fault_of_sdpa)
 {
-    static const wrong list[] = {OF_FORMS,
-                                 OF_OPTIONS,
-                                 OF_OUTPUTS,
-                                 {longer_to, ATTN_ERR_SHAPE, "out", NULL, 0},
-                                 {three_heads, ATTN_ERR_SHAPE, "q", NULL, 0},
-                                 {wider_k, ATTN_ERR_SHAPE, "k", NULL, 0},
-                                 {longer_v, ATTN_ERR_SHAPE, "v", NULL, 0},
-                                 {wide_k, ATTN_ERR_DTYPE, "k", NULL, 0},
-                                 {large_kv_lens, ATTN_ERR_VALUE, "opts.kv_lens", NULL, 0},
-                                 {to_is_q, ATTN_ERR_ALIAS, "out", "q", 0},
-                                 {to_in_k, ATTN_ERR_ALIAS, "out", "k", 0},
-                                 {v_in_to, ATTN_ERR_ALIAS, "out", "v", 0},
-                                 {NULL, ATTN_OK, NULL, NULL, 0}};
+    static const wrong *const list[] = {OF_FORMS, OF_OPTIONS, OF_OUTPUTS, &longer_to, &three_heads, &wider_k, &longer_v,
+        &wide_k, &large_kv_lens, &to_is_q, &to_in_k, &v_in_to, NULL};
     faults(begin_sdpa, sdpa, EXPLAIN, "attn_sdpa", list);
     views(begin_sdpa, sdpa, EXPLAIN, "attn_sdpa", sdpa_places);
     check_names();
@@ -751,32 +665,11 @@ TEST(fault_of_sdpa)
 
 TEST(fault_of_cache)
 {
-    static const wrong list[] = {OF_FORMS,
-                                 OF_OPTIONS,
-                                 OF_OUTPUTS,
-                                 {null_cache, ATTN_ERR_NULL, "cache", NULL, 0},
-                                 {empty_cache, ATTN_ERR_NULL, "cache", NULL, 0},
-                                 {cache_of_integers, ATTN_ERR_NULL, "cache.k_scales", NULL, 0},
-                                 {cache_of_integer_values, ATTN_ERR_NULL, "cache.v_scales", NULL, 0},
-                                 {cache_of_doubles, ATTN_ERR_DTYPE, "cache.k", NULL, 0},
-                                 {longer_to, ATTN_ERR_SHAPE, "out", NULL, 0},
-                                 {three_heads, ATTN_ERR_SHAPE, "q", NULL, 0},
-                                 {shorter_cache_v, ATTN_ERR_SHAPE, "cache.v", NULL, 0},
-                                 {wider_cache_k, ATTN_ERR_SHAPE, "cache.k", NULL, 0},
-                                 {more_items, ATTN_ERR_SHAPE, "cache.k", NULL, 0},
-                                 {cache_too_full, ATTN_ERR_VALUE, "cache.lens", NULL, 0},
-                                 {cache_before_its_first, ATTN_ERR_VALUE, "cache.first", NULL, 0},
-                                 {odd_cache_lens, ATTN_ERR_VALUE, "cache.lens", NULL, 0},
-                                 {odd_cache_first, ATTN_ERR_VALUE, "cache.first", NULL, 0},
-                                 {lost_tokens, ATTN_ERR_VALUE, "cache.first", NULL, NOT_SCRATCH},
-                                 {lens_beside_a_cache, ATTN_ERR_VALUE, "opts.kv_lens", NULL, 0},
-                                 {texts_in_a_cache, ATTN_ERR_VALUE, "opts.sequences", NULL, 0},
-                                 {to_is_q, ATTN_ERR_ALIAS, "out", "q", 0},
-                                 {to_in_cache_k, ATTN_ERR_ALIAS, "out", "cache.k", 0},
-                                 {cache_v_in_to, ATTN_ERR_ALIAS, "out", "cache.v", 0},
-                                 {cache_lens_in_to, ATTN_ERR_ALIAS, "out", "cache.lens", 0},
-                                 {cache_first_in_lse, ATTN_ERR_ALIAS, "opts.lse", "cache.first", 0},
-                                 {NULL, ATTN_OK, NULL, NULL, 0}};
+    static const wrong *const list[] = {OF_FORMS, OF_OPTIONS, OF_OUTPUTS, &null_cache, &empty_cache, &cache_of_integers,
+        &cache_of_integer_values, &cache_of_doubles, &longer_to, &three_heads, &shorter_cache_v, &wider_cache_k,
+        &more_items, &cache_too_full, &cache_before_its_first, &odd_cache_lens, &odd_cache_first, &lost_tokens,
+        &lens_beside_a_cache, &texts_in_a_cache, &to_is_q, &to_in_cache_k, &cache_v_in_to, &cache_lens_in_to,
+        &cache_first_in_lse, NULL};
     faults(begin_cache, cache, EXPLAIN, "attn_kv_cache_attend", list);
     views(begin_cache, cache, EXPLAIN, "attn_kv_cache_attend", cache_places);
     check_names();
@@ -784,26 +677,10 @@ TEST(fault_of_cache)
 
 TEST(fault_of_pages)
 {
-    static const wrong list[] = {OF_FORMS,
-                                 OF_OPTIONS,
-                                 OF_OUTPUTS,
-                                 {null_pages, ATTN_ERR_NULL, "pages", NULL, 0},
-                                 {pages_of_integers, ATTN_ERR_NULL, "pages.k_scales", NULL, 0},
-                                 {pages_of_integer_values, ATTN_ERR_NULL, "pages.v_scales", NULL, 0},
-                                 {no_table, ATTN_ERR_NULL, "pages.table", NULL, 0},
-                                 {no_pages_lens, ATTN_ERR_NULL, "pages.lens", NULL, 0},
-                                 {longer_to, ATTN_ERR_SHAPE, "out", NULL, 0},
-                                 {shorter_pages_v, ATTN_ERR_SHAPE, "pages.v", NULL, 0},
-                                 {wider_pages_k, ATTN_ERR_SHAPE, "pages.k", NULL, 0},
-                                 {more_paged_items, ATTN_ERR_SHAPE, "pages.batch", NULL, 0},
-                                 {pages_too_full, ATTN_ERR_VALUE, "pages.lens", NULL, 0},
-                                 {odd_pages_lens, ATTN_ERR_VALUE, "pages.lens", NULL, 0},
-                                 {page_beyond, ATTN_ERR_VALUE, "pages.table", NULL, NOT_SCRATCH},
-                                 {lens_beside_a_cache, ATTN_ERR_VALUE, "opts.kv_lens", NULL, 0},
-                                 {texts_in_a_cache, ATTN_ERR_VALUE, "opts.sequences", NULL, 0},
-                                 {to_in_pages_v, ATTN_ERR_ALIAS, "out", "pages.v", 0},
-                                 {table_in_to, ATTN_ERR_ALIAS, "out", "pages.table", 0},
-                                 {NULL, ATTN_OK, NULL, NULL, 0}};
+    static const wrong *const list[] = {OF_FORMS, OF_OPTIONS, OF_OUTPUTS, &null_pages, &pages_of_integers,
+        &pages_of_integer_values, &no_table, &no_pages_lens, &longer_to, &shorter_pages_v, &wider_pages_k,
+        &more_paged_items, &pages_too_full, &odd_pages_lens, &page_beyond, &lens_beside_a_cache, &texts_in_a_cache,
+        &to_in_pages_v, &table_in_to, NULL};
     faults(begin_pages, pages, EXPLAIN, "attn_kv_pages_attend", list);
     views(begin_pages, pages, EXPLAIN, "attn_kv_pages_attend", pages_places);
     check_names();
@@ -811,24 +688,9 @@ TEST(fault_of_pages)
 
 TEST(fault_of_layer)
 {
-    static const wrong list[] = {OF_FORMS,
-                                 OF_OPTIONS,
-                                 OF_OUTPUTS,
-                                 {null_weights, ATTN_ERR_NULL, "weights", NULL, 0},
-                                 {no_heads, ATTN_ERR_SHAPE, "weights.heads", NULL, 0},
-                                 {odd_heads, ATTN_ERR_SHAPE, "weights.kv_heads", NULL, 0},
-                                 {longer_to, ATTN_ERR_SHAPE, "out", NULL, 0},
-                                 {longer_v, ATTN_ERR_SHAPE, "v", NULL, 0},
-                                 {wider_wq, ATTN_ERR_SHAPE, "weights.wq", NULL, 0},
-                                 {wider_wk, ATTN_ERR_SHAPE, "weights.wk", NULL, 0},
-                                 {wider_wv, ATTN_ERR_SHAPE, "weights.wv", NULL, 0},
-                                 {wider_wo, ATTN_ERR_SHAPE, "weights.wo", NULL, 0},
-                                 {odd_bq, ATTN_ERR_VALUE, "weights.bq", NULL, 0},
-                                 {large_kv_lens, ATTN_ERR_VALUE, "opts.kv_lens", NULL, 0},
-                                 {to_is_q, ATTN_ERR_ALIAS, "out", "q", 0},
-                                 {to_in_wo, ATTN_ERR_ALIAS, "out", "weights.wo", 0},
-                                 {bk_in_to, ATTN_ERR_ALIAS, "out", "weights.bk", 0},
-                                 {NULL, ATTN_OK, NULL, NULL, 0}};
+    static const wrong *const list[] = {OF_FORMS, OF_OPTIONS, OF_OUTPUTS, &null_weights, &no_heads, &odd_heads,
+        &longer_to, &longer_v, &wider_wq, &wider_wk, &wider_wv, &wider_wo, &odd_bq, &large_kv_lens, &to_is_q, &to_in_wo,
+        &bk_in_to, NULL};
     faults(begin_layer, layer_of, EXPLAIN, "attn_mha", list);
     views(begin_layer, layer_of, EXPLAIN, "attn_mha", layer_places);
     check_names();
@@ -836,28 +698,10 @@ TEST(fault_of_layer)
 
 TEST(fault_of_backward)
 {
-    static const wrong list[] = {OF_FORMS,
-                                 OF_OPTIONS,
-                                 {null_grads, ATTN_ERR_NULL, "grads", NULL, 0},
-                                 {score_mod_alone, ATTN_ERR_NULL, "grads.score_mod_grad", NULL, 0},
-                                 {narrow_lse, ATTN_ERR_DTYPE, "lse", NULL, 0},
-                                 {sum_in_half, ATTN_ERR_DTYPE, "grads.k", NULL, 0},
-                                 {longer_grads_q, ATTN_ERR_SHAPE, "grads.q", NULL, 0},
-                                 {longer_grads_k, ATTN_ERR_SHAPE, "grads.k", NULL, 0},
-                                 {longer_grads_v, ATTN_ERR_SHAPE, "grads.v", NULL, 0},
-                                 {longer_grads_bias, ATTN_ERR_SHAPE, "grads.bias", NULL, 0},
-                                 {no_distances, ATTN_ERR_SHAPE, "grads.by_distance", NULL, 0},
-                                 {sinks_of_none, ATTN_ERR_SHAPE, "grads.sinks", NULL, 0},
-                                 {slopes_of_none, ATTN_ERR_SHAPE, "grads.alibi_slopes", NULL, 0},
-                                 {longer_dlse, ATTN_ERR_SHAPE, "grads.dlse", NULL, 0},
-                                 {longer_dout, ATTN_ERR_SHAPE, "dout", NULL, 0},
-                                 {longer_to, ATTN_ERR_SHAPE, "out", NULL, 0},
-                                 {longer_lse, ATTN_ERR_SHAPE, "lse", NULL, 0},
-                                 {large_kv_lens, ATTN_ERR_VALUE, "opts.kv_lens", NULL, 0},
-                                 {grads_q_in_q, ATTN_ERR_ALIAS, "grads.q", "q", 0},
-                                 {grads_q_in_grads_k, ATTN_ERR_ALIAS, "grads.q", "grads.k", 0},
-                                 {grads_sinks_in_sinks, ATTN_ERR_ALIAS, "grads.sinks", "opts.sinks", 0},
-                                 {NULL, ATTN_OK, NULL, NULL, 0}};
+    static const wrong *const list[] = {OF_FORMS, OF_OPTIONS, &null_grads, &score_mod_alone, &narrow_lse, &sum_in_half,
+        &longer_grads_q, &longer_grads_k, &longer_grads_v, &longer_grads_bias, &no_distances, &sinks_of_none,
+        &slopes_of_none, &longer_dlse, &longer_dout, &longer_to, &longer_lse, &large_kv_lens, &grads_q_in_q,
+        &grads_q_in_grads_k, &grads_sinks_in_sinks, NULL};
     faults(begin_backward, backward, EXPLAIN, "attn_sdpa_backward", list);
     views(begin_backward, backward, EXPLAIN, "attn_sdpa_backward", backward_places);
     check_names();
@@ -865,20 +709,9 @@ TEST(fault_of_backward)
 
 TEST(fault_of_layer_backward)
 {
-    static const wrong list[] = {OF_FORMS,
-                                 OF_OPTIONS,
-                                 {null_layer_grads, ATTN_ERR_NULL, "grads", NULL, 0},
-                                 {null_weights, ATTN_ERR_NULL, "weights", NULL, 0},
-                                 {longer_layer_q, ATTN_ERR_SHAPE, "grads.q", NULL, 0},
-                                 {wider_layer_wo, ATTN_ERR_SHAPE, "grads.wo", NULL, 0},
-                                 {longer_dout, ATTN_ERR_SHAPE, "dout", NULL, 0},
-                                 {no_heads, ATTN_ERR_SHAPE, "weights.heads", NULL, 0},
-                                 {odd_layer_bo, ATTN_ERR_VALUE, "grads.bo", NULL, 0},
-                                 {score_mod_alone, ATTN_ERR_VALUE, "opts.score_mod", NULL, 0},
-                                 {layer_wq_in_wq, ATTN_ERR_ALIAS, "grads.wq", "weights.wq", 0},
-                                 {layer_bo_in_bo, ATTN_ERR_ALIAS, "grads.bo", "weights.bo", 0},
-                                 {layer_q_in_layer_wk, ATTN_ERR_ALIAS, "grads.q", "grads.wk", 0},
-                                 {NULL, ATTN_OK, NULL, NULL, 0}};
+    static const wrong *const list[] = {OF_FORMS, OF_OPTIONS, &null_layer_grads, &null_weights, &longer_layer_q,
+        &wider_layer_wo, &longer_dout, &no_heads, &odd_layer_bo, &score_mod_of_layer, &layer_wq_in_wq, &layer_bo_in_bo,
+        &layer_q_in_layer_wk, NULL};
     faults(begin_layer_backward, layer_backward, EXPLAIN, "attn_mha_backward", list);
     views(begin_layer_backward, layer_backward, EXPLAIN, "attn_mha_backward", layer_backward_places);
     check_names();
@@ -890,7 +723,7 @@ TEST(fault_of_memory)
     static const struct {
         const char *name;
         void (*right)(void);
-        attn_status (*call)(form, const attn_ctx *);
+        attn_status (*call)(int, const attn_ctx *);
     } functions[] = {{"attn_mha", begin_layer, layer_of},
                      {"attn_sdpa_backward", begin_backward, backward},
                      {"attn_mha_backward", begin_layer_backward, layer_backward}};

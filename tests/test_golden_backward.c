@@ -1,5 +1,6 @@
 /* The gradients of attention, of the multi-head layer, of T5's bias, of softmax and of rotations against PyTorch's
    autograd and transformers: what they find for the same inputs, see golden/make_backward.py. And two keys by hand. */
+#include "calls.h"
 #include "golden_layer.h"
 
 /* One attn_sdpa and the way back. relative: the bias is one of distances; lse: a gradient reaches it; shared: all items
@@ -109,24 +110,10 @@ static void mod_square_grad(void *user, void *dscores, const void *before, size_
 
 #include "golden/backward.h"
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
 /* In the quick version every fifth case. */
 static int skipped(size_t n)
 {
     return test_quick && n % 5 != 0;
-}
-
-static attn_tensor of_mat(attn_mat m)
-{
-    attn_tensor t = {NULL, m.dtype, 1, 1, m.rows, m.cols, 0, 0, m.row_stride, m.col_stride};
-    t.data = m.data;
-    return t;
-}
-
-static attn_tensor of_floats(float *x, size_t count)
-{
-    return attn_bhld(x, ATTN_F32, 1, 1, 1, count);
 }
 
 /* Gradients are either overwritten, whatever was there, or added to zeros. */

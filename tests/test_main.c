@@ -119,6 +119,7 @@ static int run_test(const char *name, void (*run)(void))
     for (const char *c = name; *c; c++)
         random_state = random_state * 31 + (unsigned char)*c;
     checks = failures = 0;
+    test_turn = 0;
     context[0] = 0;
     run();
     test_case("at the end: memory not freed, or no check made");
@@ -169,7 +170,7 @@ int main(int argc, char **argv)
 {
     const char *level = getenv("TEST_LEVEL");
     int passed = 0, failed = 0;
-    test_quick = level && strcmp(level, "quick") == 0;
+    test_quick = !level || strcmp(level, "full") != 0;
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
         if (chosen(tests[i].name, argc, argv)) {
             int bad = run_test(tests[i].name, tests[i].run);
@@ -185,6 +186,6 @@ int main(int argc, char **argv)
     printf("instruction sets:");
     FOR_EACH_ISA (isa)
         printf(" %s", attn_isa_string(isa));
-    printf("%s\n%d passed, %d failed\n", test_quick ? " (quick)" : "", passed, failed);
+    printf("%s\n%d passed, %d failed\n", test_quick ? "" : " (full)", passed, failed);
     return failed > 0 || passed == 0;
 }

@@ -203,6 +203,8 @@ typedef struct few {
     attn_status status;
 } few;
 
+enum { LITTLE = 16384 }; /* bytes of scratch */
+
 static void few_call(void *arg)
 {
     few *f = (few *)arg;
@@ -229,23 +231,21 @@ static void check_few_rows(attn_isa isa, attn_dtype dtype, attn_dtype w_dtype, s
         size_t count = counts[c], first = test_below(70 - count + 1);
         for (size_t width = 1; width <= 3; width++) {
             test_runner runner;
-            char scratch[16384];
             few f;
             f.a = attn_mat_rows(a, first, count);
             f.w = w;
             f.ctx = plain;
             if (width > 1)
                 f.ctx.parallel = test_maybe() ? test_serial_backwards(&runner, width) : test_threads(&runner, width);
-            if (test_maybe()) { /* none to speak of, or little */
-                f.ctx.scratch = scratch;
-                f.ctx.scratch_size = test_maybe() ? 1 : sizeof scratch;
-            }
+            if (test_maybe()) /* none to speak of, or little */
+                test_scratch(&f.ctx, test_maybe() ? 1 : LITTLE, test_maybe());
             f.out = test_mat(dtype, count, N, (int)test_below(OUT_LAYOUTS));
             test_case("%s, %zu rows of %s, %s %zu x %zu step %zu, width %zu%s", attn_isa_string(isa), count,
                       test_dtype_name(dtype), test_dtype_name(w_dtype), N, K, step, width,
                       f.ctx.scratch ? ", little scratch" : "");
             CHECK(test_keeps_off_fences(few_call, &f));
             CHECK_STATUS(f.status, ATTN_OK);
+            CHECK(!f.ctx.scratch || test_scratch_kept(&f.ctx));
             CHECK(test_same_bits(f.out, attn_mat_rows(all, first, count)));
         }
     }
@@ -309,13 +309,10 @@ static void check_far_rows(attn_isa isa, attn_dtype a_dtype, attn_dtype w_dtype,
             attn_mat again = test_mat_like(sums, PACKED);
             attn_ctx ctx = plain;
             test_runner runner;
-            char scratch[16384];
             if (width > 1)
                 ctx.parallel = test_maybe() ? test_serial_backwards(&runner, width) : test_threads(&runner, width);
-            if (layout == PACKED && width == 2) {
-                ctx.scratch = scratch;
-                ctx.scratch_size = sizeof scratch;
-            }
+            if (layout == PACKED && width == 2)
+                test_scratch(&ctx, LITTLE, 1);
             test_case("%s, %zu rows from %zu of %s, %s %zu x %zu step %zu, width %zu, layout %d", attn_isa_string(isa),
                       count, row, test_dtype_name(a_dtype), test_dtype_name(w_dtype), N, K, step, width, layout);
             test_freeze();

@@ -1,9 +1,6 @@
 /* The multi-head layer against its formula: four projections around the reference of the engine. */
+#include "calls.h"
 #include "mha.h"
-
-#include <errno.h>
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const attn_dtype floats[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
 static const size_t widths[] = {1, 2, 3, 7};
@@ -15,18 +12,39 @@ static attn_status run(const layer *t, const attn_ctx *ctx)
     return attn_mha(t->out, t->q, t->k, t->v, &t->w, &t->o, ctx);
 }
 
-static size_t scratch_of(const layer *t, const attn_ctx *ctx)
+typedef struct call_state {
+    layer t;
+    attn_ctx ctx;
+    int no_weights, no_memory; /* NULL is given; the allocator fails */
+} call_state;
+
+static call_state call_of(const layer *t, attn_isa isa)
 {
-    size_t bytes = 987654321;
-    CHECK_STATUS(attn_mha_scratch(&bytes, t->out, t->q, t->k, t->v, &t->w, &t->o, ctx), ATTN_OK);
-    return bytes;
+    call_state c = {0};
+    c.t = *t;
+    c.ctx.isa = isa;
+    return c;
 }
 
-static int wrote_only_outputs(const layer *t)
+static attn_status ask(const void *call, int form, size_t *bytes, char *text, size_t size)
 {
-    attn_tensor outs[4];
+    const call_state *c = call;
+    const layer *t = &c->t;
+    const attn_mha_weights *w = c->no_weights ? NULL : &t->w;
+    test_memory_state.fail_all |= c->no_memory;
+    switch (form) {
+    case CALL: return attn_mha(t->out, t->q, t->k, t->v, w, &t->o, &c->ctx);
+    case SIZE: return attn_mha_scratch(bytes, t->out, t->q, t->k, t->v, w, &t->o, &c->ctx);
+    default: return attn_mha_explain(text, size, t->out, t->q, t->k, t->v, w, &t->o, &c->ctx);
+    }
+}
+
+static const subject mha; /* that, and its faults: below */
+enum { OUTPUTS = 4 };
+
+static void outputs_of(const layer *t, attn_tensor *outs)
+{
     outs[0] = t->out, outs[1] = t->o.lse, outs[2] = t->o.weights, outs[3] = t->o.scores;
-    return test_wrote_only_tensors(outs, 4);
 }
 
 static int same_outputs(const layer *a, const layer *b)
@@ -47,55 +65,15 @@ static layer with_fresh_outputs(const layer *t)
     return fresh;
 }
 
-enum { EDGE = 64 }; /* bytes before and behind scratch, which stay as they are */
-
-static int edges_intact(const unsigned char *memory, size_t bytes)
-{
-    for (size_t n = 0; n < EDGE; n++)
-        if (memory[n] != 0xff || memory[EDGE + bytes + n] != 0xff)
-            return 0;
-    return 1;
-}
-
-/* One call: keeps to its outputs, its width and the scratch, if that is wanted: exactly as large as it has to be, off
-   every alignment. Otherwise allocates once at most, and frees that. */
 static void run_at(const layer *t, attn_isa isa, int threads, size_t width, int scratch)
 {
-    test_runner r = {0, 0, 0};
-    attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
-    long calls = test_memory_state.calls, live = test_memory_state.live;
-    unsigned char *memory;
-    size_t bytes;
-    ctx.isa = isa;
-    ctx.parallel = threads ? test_threads(&r, width) : test_serial_backwards(&r, width);
-    bytes = scratch_of(t, &ctx);
-    CHECK(test_memory_state.calls == calls);
-    memory = malloc(bytes + 2 * EDGE + 1);
-    if (!CHECK(memory != NULL))
-        return;
-    memset(memory, 0xff, bytes + 2 * EDGE + 1);
-    if (scratch) {
-        ctx.scratch = memory + 1 + EDGE;
-        ctx.scratch_size = bytes;
-    }
-    test_freeze();
-    CHECK_STATUS(run(t, &ctx), ATTN_OK);
-    CHECK(wrote_only_outputs(t));
-    CHECK(edges_intact(memory + 1, bytes));
-    CHECK(r.most <= width);
-    CHECK(test_memory_state.live == live);
-    CHECK(test_memory_state.calls - calls <= !scratch);
-    if (bytes > 16384)
-        CHECK(test_memory_state.calls - calls == !scratch);
-    free(memory);
+    call_state c = call_of(t, isa);
+    attn_tensor outs[OUTPUTS];
+    outputs_of(t, outs);
+    check_run(&mha, &c, &c.ctx, outs, OUTPUTS, threads, width, scratch, 0);
 }
 
 /* ---- the model ---- */
-
-static real fit(real x, test_mode mode)
-{
-    return mode == NAIVE32 ? (real)(float)x : mode == NAIVE64 ? (real)(double)x : x;
-}
 
 typedef struct answers {
     real *out, *lse, *weights, *mean, *scores;
@@ -261,16 +239,6 @@ TEST(mha_of_identities)
         }
 }
 
-static attn_tensor item_of(attn_tensor t, size_t b) /* of a batch, or of what is broadcast */
-{
-    if (test_absent_tensor(t))
-        return t;
-    if (t.batch > 1)
-        t.data = test_tensor_at(t, b, 0, 0, 0);
-    t.batch = 1;
-    return t;
-}
-
 /* An item has the bits that it has alone, and beside others that are NaN. */
 TEST(mha_batch)
 {
@@ -286,16 +254,7 @@ TEST(mha_batch)
             test_case("case %zu, %s", n, attn_isa_string(isa));
             run_at(&all, isa, 0, widths[n % 4], 0);
             for (size_t b = 0; b < d.B; b++) {
-                layer part = all;
-                part.q = item_of(all.q, b), part.k = item_of(all.k, b), part.v = item_of(all.v, b);
-                part.out = item_of(all.out, b);
-                part.o.mask = item_of(all.o.mask, b), part.o.bias = item_of(all.o.bias, b);
-                part.o.lse = item_of(all.o.lse, b), part.o.weights = item_of(all.o.weights, b);
-                part.o.scores = item_of(all.o.scores, b);
-                part.o.q_lens = all.o.q_lens ? all.o.q_lens + b : NULL;
-                part.o.kv_lens = all.o.kv_lens ? all.o.kv_lens + b : NULL;
-                part.o.causal_offset = all.o.causal_offset ? all.o.causal_offset + b : NULL;
-                part.n.B = 1;
+                layer part = layer_item(&all, b);
                 one = with_fresh_outputs(&part);
                 if ((u = all.o.score_mod_user) != NULL)
                     u->b0 = b;
@@ -305,12 +264,12 @@ TEST(mha_batch)
                 CHECK(same_outputs(&one, &part));
             }
             one = with_fresh_outputs(&all);
-            test_fill_tensor(item_of(one.q, 1), NAN);
-            test_fill_tensor(item_of(one.k, 1), NAN);
-            test_fill_tensor(item_of(one.v, 1), NAN);
+            test_fill_tensor(test_tensor_item(one.q, 1), NAN);
+            test_fill_tensor(test_tensor_item(one.k, 1), NAN);
+            test_fill_tensor(test_tensor_item(one.v, 1), NAN);
             run_at(&one, isa, 1, 3, 0);
             for (size_t b = 0; b < d.B; b += 2)
-                CHECK(test_same_tensor_bits(item_of(one.out, b), item_of(all.out, b)));
+                CHECK(test_same_tensor_bits(test_tensor_item(one.out, b), test_tensor_item(all.out, b)));
             test_release();
         }
 }
@@ -391,14 +350,6 @@ TEST(mha_requests)
         }
 }
 
-static int zero_row(attn_tensor t, size_t b, size_t h, size_t i)
-{
-    for (size_t d = 0; d < t.dim; d++)
-        if (test_tensor_get(t, b, h, i, d) != 0)
-            return 0;
-    return 1;
-}
-
 /* Padding said by lengths, by a mask, or by a shorter tensor; and what lies there does not matter. */
 TEST(mha_padding)
 {
@@ -414,10 +365,7 @@ TEST(mha_padding)
             padded.o.kv_lens = lens;
             masked = with_fresh_outputs(&padded);
             masked.o.kv_lens = NULL;
-            masked.o.mask = test_tensor(ATTN_BOOL, d.B, 1, 1, d.Lk, T_BHLD);
-            for (size_t b = 0; b < d.B; b++)
-                for (size_t j = 0; j < d.Lk; j++)
-                    *(unsigned char *)test_tensor_at(masked.o.mask, b, 0, 0, j) = j < lens[b];
+            masked.o.mask = lengths_mask(lens, d.B, d.Lk);
             test_case("case %zu, %s, %s", n, test_dtype_name(floats[n % 4]), attn_isa_string(isa));
             run_at(&padded, isa, 0, 1, 0);
             run_at(&masked, isa, 0, 2, 0);
@@ -490,33 +438,6 @@ TEST(mha_empty_rows)
 
 /* ---- what is never read ---- */
 
-typedef struct fenced_call {
-    layer t;
-    attn_ctx ctx;
-    attn_status status;
-} fenced_call;
-
-static void do_fenced_call(void *arg)
-{
-    fenced_call *c = arg;
-    c->status = run(&c->t, &c->ctx);
-}
-
-/* One item of L rows, of which the first `exist` have memory, which ends (or, backwards, begins) at a fence. */
-static attn_tensor fenced_rows(attn_dtype dtype, size_t L, size_t E, size_t exist, int backwards)
-{
-    attn_tensor t = {NULL, dtype, 1, 1, L, E, 0, 0, 0, 1};
-    attn_tensor there;
-    size_t row = E * test_size(dtype);
-    char *memory = test_fenced(exist * row, backwards);
-    t.data = backwards && exist ? memory + (exist - 1) * row : memory;
-    t.len_stride = backwards ? -(ptrdiff_t)E : (ptrdiff_t)E;
-    there = t;
-    there.len = exist;
-    test_scatter(there, test_random());
-    return t;
-}
-
 TEST(mha_fences)
 {
     static const size_t keys[][2] = {{5, 0}, {4, 4}, {7, 3}, {9, 8}, {31, 17}, {130, 129}, {140, 128}, {260, 99}};
@@ -525,27 +446,24 @@ TEST(mha_fences)
             size_t *valid = test_block(2 * sizeof *valid);
             attn_dtype dtype = floats[n % 4];
             shape d = random_shape();
-            fenced_call c;
+            call_state c = {0};
             test_runner r;
-            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             int backwards = test_maybe();
             d.B = 1;
             d.Lk = keys[n % COUNT(keys)][0], valid[0] = keys[n % COUNT(keys)][1];
             valid[1] = d.Lq;
+            c.ctx.isa = isa;
             c.t = make_layer(d, dtype, WITH_BIASES | WITH_LAYOUTS);
             make_outputs(&c.t, c.t.out.dtype, n % 3 == 0 ? 1 : 2 * (n % 3 == 1), test_maybe() ? 4 : 0, 0);
-            c.t.k = fenced_rows(dtype, d.Lk, d.Ek, valid[0], backwards);
-            c.t.v = fenced_rows(dtype, d.Lk, d.Ev, valid[0], backwards);
-            c.t.q = fenced_rows(dtype, d.Lq, d.Eq, d.Lq, test_maybe());
+            c.t.k = test_fenced_rows(dtype, 1, d.Lk, d.Ek, valid[0], 1, backwards);
+            c.t.v = test_fenced_rows(dtype, 1, d.Lk, d.Ev, valid[0], 1, backwards);
+            c.t.q = test_fenced_rows(dtype, 1, d.Lq, d.Eq, d.Lq, 1, test_maybe());
             c.t.o.kv_lens = valid;
             c.t.o.q_lens = test_maybe() ? valid + 1 : NULL;
-            ctx.isa = isa;
-            ctx.parallel = test_serial_backwards(&r, 1 + n % 3);
-            c.ctx = ctx;
+            c.ctx.parallel = test_serial_backwards(&r, 1 + n % 3);
             test_case("%s, %s, %zu of %zu keys%s, E %zu %zu %zu", attn_isa_string(isa), test_dtype_name(dtype),
                       valid[0], d.Lk, backwards ? " backwards" : "", d.Eq, d.Ek, d.Ev);
-            if (CHECK(test_keeps_off_fences(do_fenced_call, &c)))
-                CHECK_STATUS(c.status, ATTN_OK);
+            check_fences(&mha, &c);
             test_release();
         }
 }
@@ -557,41 +475,40 @@ TEST(mha_memory)
     for (size_t n = 0; n < (test_quick ? 4 : 16); n++)
         FOR_EACH_ISA (isa) {
             shape d = n % 4 ? large : random_shape();
-            layer t;
+            call_state c = {0};
+            layer *t = &c.t;
             test_runner r;
-            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             size_t bytes;
             attn_status status;
             long live = test_memory_state.live;
             d.Lq += !d.Lq;
             d.Lk += !d.Lk;
-            t = make_layer(d, floats[n % 4], WITH_ALL & ~(unsigned)WITH_RULES);
-            ctx.isa = isa;
-            ctx.parallel = test_serial_backwards(&r, widths[n / 4]);
-            bytes = scratch_of(&t, &ctx);
+            *t = make_layer(d, floats[n % 4], WITH_ALL & ~(unsigned)WITH_RULES);
+            c.ctx.isa = isa;
+            c.ctx.parallel = test_serial_backwards(&r, widths[n / 4]);
+            bytes = needed_by(&mha, &c);
             test_case("%s, %s, width %zu, %zu bytes", test_dtype_name(floats[n % 4]), attn_isa_string(isa),
                       widths[n / 4], bytes);
-            CHECK(bytes >= test_size(t.compute) * (d.H * d.Lq * d.D + d.Hkv * d.Lk * (d.D + d.Dv)));
+            CHECK(bytes >= test_size(t->compute) * (d.H * d.Lq * d.D + d.Hkv * d.Lk * (d.D + d.Dv)));
             /* contents do not matter, nor what ctx holds */
-            test_fill_tensor(t.q, 0);
-            ctx.scratch = t.out.data, ctx.scratch_size = SIZE_MAX;
-            CHECK(scratch_of(&t, &ctx) == bytes);
-            ctx.scratch = NULL;
-            CHECK(scratch_of(&t, &ctx) == bytes);
-            ctx.scratch = test_block(bytes);
-            ctx.scratch_size = bytes - 1;
-            CHECK(scratch_of(&t, &ctx) == bytes);
+            test_fill_tensor(t->q, 0);
+            c.ctx.scratch = t->out.data, c.ctx.scratch_size = SIZE_MAX;
+            CHECK(needed_by(&mha, &c) == bytes);
+            c.ctx.scratch = NULL;
+            CHECK(needed_by(&mha, &c) == bytes);
+            c.ctx.scratch = test_block(bytes);
+            c.ctx.scratch_size = bytes - 1;
+            CHECK(needed_by(&mha, &c) == bytes);
             test_freeze();
-            CHECK_STATUS(run(&t, &ctx), ATTN_ERR_NOMEM);
+            CHECK_STATUS(make(&mha, CALL, &c, NULL), ATTN_ERR_NOMEM);
             CHECK(test_wrote_nothing() && r.calls == 0);
-            ctx.scratch = NULL, ctx.scratch_size = 0;
+            c.ctx.scratch = NULL, c.ctx.scratch_size = 0;
             for (int nth = 1; nth < 3; nth++) {
-                test_memory_state.fail_at = nth;
-                if (nth == 2)
-                    test_memory_state.fail_all = 1, test_memory_state.fail_at = 0;
+                test_memory_state.fail_at = nth % 2;
+                c.no_memory = nth == 2;
                 test_freeze();
-                status = run(&t, &ctx);
-                test_memory_state.fail_at = 0, test_memory_state.fail_all = 0;
+                status = make(&mha, CALL, &c, NULL);
+                test_memory_state.fail_at = 0;
                 CHECK(status == ATTN_ERR_NOMEM || (status == ATTN_OK && bytes <= 16384));
                 CHECK(status == ATTN_OK || test_wrote_nothing());
                 CHECK(test_memory_state.live == live);
@@ -639,191 +556,130 @@ TEST(mha_scratch_grows)
 
 /* ---- statuses ---- */
 
-enum view { OUT, Q, K, V, WQ, WK, WV, WO, MASK, BIAS, LSE, WEIGHTS, SCORES, VIEWS };
+/* The views first, with what they are to the call; and what they are called in explanations. */
+/* clang-format off */
+#define ARG_LIST(X)                                                                                                    \
+    X(OUT, "out", SPOIL_REQUIRED | SPOIL_OUTPUT) X(Q, "q", SPOIL_REQUIRED) X(K, "k", SPOIL_REQUIRED)                   \
+    X(V, "v", SPOIL_REQUIRED) X(WQ, "weights.wq", SPOIL_REQUIRED) X(WK, "weights.wk", SPOIL_REQUIRED)                  \
+    X(WV, "weights.wv", SPOIL_REQUIRED) X(WO, "weights.wo", SPOIL_REQUIRED) X(MASK, "opts.mask", 0)                    \
+    X(BIAS, "opts.bias", 0) X(LSE, "opts.lse", SPOIL_OUTPUT) X(WEIGHTS, "opts.weights", SPOIL_OUTPUT)                  \
+    X(SCORES, "opts.scores", SPOIL_OUTPUT)                                                                             \
+    X(A_WEIGHTS, "weights", 0) X(A_HEADS, "weights", 0) X(A_BQ, "weights.bq", 0) X(A_BK, "weights.bk", 0)              \
+    X(A_BV, "weights.bv", 0) X(A_BO, "weights.bo", 0) X(A_CAUSAL, "opts", 0) X(A_WINDOW, "opts.window", 0)             \
+    X(A_QLENS, "opts.q_lens", 0) X(A_KVLENS, "opts.kv_lens", 0) X(A_SCALE, "opts.scale", 0)                            \
+    X(A_CAP, "opts.softcap", 0) X(A_STAGE, "opts.scores_stage", 0) X(A_SLOPES, "opts.alibi_slopes", 0)                 \
+    X(A_SINKS, "opts.sinks", 0) X(A_SCRATCH, "ctx.scratch", 0) X(A_ISA, "ctx.isa", 0)
+/* clang-format on */
 
-static const int roles[VIEWS] = {SPOIL_REQUIRED | SPOIL_OUTPUT,
-                                 SPOIL_REQUIRED,
-                                 SPOIL_REQUIRED,
-                                 SPOIL_REQUIRED,
-                                 SPOIL_REQUIRED,
-                                 SPOIL_REQUIRED,
-                                 SPOIL_REQUIRED,
-                                 SPOIL_REQUIRED,
-                                 0,
-                                 0,
-                                 SPOIL_OUTPUT,
-                                 SPOIL_OUTPUT,
-                                 SPOIL_OUTPUT};
-
-typedef struct call {
-    layer t;
-    const attn_mha_weights *weights; /* &t.w, or NULL */
-    attn_ctx ctx;
-    int no_memory;
-} call;
-
-/* Other arguments than views; then faults of those. */
-enum {
-    A_WEIGHTS = VIEWS,
-    A_HEADS,
-    A_BQ,
-    A_BK,
-    A_BV,
-    A_BO,
-    A_CAUSAL,
-    A_WINDOW,
-    A_QLENS,
-    A_KVLENS,
-    A_SCALE,
-    A_CAP,
-    A_STAGE,
-    A_SLOPES,
-    A_SINKS,
-    A_SCRATCH,
-    A_ISA
-};
+enum arg { ARG_LIST(ARG_NUMBER) ARGS, VIEWS = A_WEIGHTS };
+static const char *const arg_names[] = {ARG_LIST(ARG_NAME)};
+static const int roles[] = {ARG_LIST(ARG_ROLE)};
 
 #define FAULT_LIST(X)                                                                                                  \
-    X(NO_WEIGHTS, A_WEIGHTS, ATTN_ERR_NULL)                                                                            \
-    X(OFFSET_MISSING, A_CAUSAL, ATTN_ERR_NULL)                                                                         \
-    X(SCRATCH_MISSING, A_SCRATCH, ATTN_ERR_NULL)                                                                       \
-    X(HEADS_NONE, A_HEADS, ATTN_ERR_SHAPE)                                                                             \
-    X(HEADS_FEW, A_HEADS, ATTN_ERR_SHAPE)                                                                              \
-    X(HEADS_MANY, A_HEADS, ATTN_ERR_SHAPE)                                                                             \
-    X(HEADS_MOST, A_HEADS, ATTN_ERR_SHAPE)                                                                             \
-    X(GROUPS_ALL, A_HEADS, ATTN_ERR_SHAPE)                                                                             \
-    X(GROUPS_ODD, A_HEADS, ATTN_ERR_SHAPE)                                                                             \
-    X(GROUPS_ONE, A_HEADS, ATTN_ERR_SHAPE)                                                                             \
-    X(GROUPS_MOST, A_HEADS, ATTN_ERR_SHAPE)                                                                            \
-    X(CAUSAL_UNKNOWN, A_CAUSAL, ATTN_ERR_VALUE)                                                                        \
-    X(WINDOW_LEFT, A_WINDOW, ATTN_ERR_VALUE)                                                                           \
-    X(WINDOW_RIGHT, A_WINDOW, ATTN_ERR_VALUE)                                                                          \
-    X(QLENS_LONG, A_QLENS, ATTN_ERR_VALUE)                                                                             \
-    X(KVLENS_LONG, A_KVLENS, ATTN_ERR_VALUE)                                                                           \
-    X(SCALE_NAN, A_SCALE, ATTN_ERR_VALUE)                                                                              \
-    X(SCALE_NO_FLOAT, A_SCALE, ATTN_ERR_VALUE)                                                                         \
-    X(CAP_NEGATIVE, A_CAP, ATTN_ERR_VALUE)                                                                             \
-    X(CAP_INF, A_CAP, ATTN_ERR_VALUE)                                                                                  \
-    X(STAGE_UNKNOWN, A_STAGE, ATTN_ERR_VALUE)                                                                          \
-    X(ISA_LACKING, A_ISA, ATTN_ERR_VALUE)                                                                              \
-    X(ISA_UNKNOWN, A_ISA, ATTN_ERR_VALUE)                                                                              \
-    X(OUT_ON_Q, OUT, ATTN_ERR_ALIAS)                                                                                   \
-    X(OUT_ON_K, OUT, ATTN_ERR_ALIAS)                                                                                   \
-    X(OUT_ON_V, OUT, ATTN_ERR_ALIAS)                                                                                   \
-    X(OUT_ON_WQ, OUT, ATTN_ERR_ALIAS)                                                                                  \
-    X(OUT_ON_WK, OUT, ATTN_ERR_ALIAS)                                                                                  \
-    X(OUT_ON_WV, OUT, ATTN_ERR_ALIAS)                                                                                  \
-    X(OUT_ON_WO, OUT, ATTN_ERR_ALIAS)                                                                                  \
-    X(OUT_ON_MASK, OUT, ATTN_ERR_ALIAS)                                                                                \
-    X(OUT_ON_BIAS, OUT, ATTN_ERR_ALIAS)                                                                                \
-    X(OUT_ON_LSE, OUT, ATTN_ERR_ALIAS)                                                                                 \
-    X(OUT_ON_WEIGHTS, OUT, ATTN_ERR_ALIAS)                                                                             \
-    X(OUT_ON_SCORES, OUT, ATTN_ERR_ALIAS)                                                                              \
-    X(BQ_ON_OUT, A_BQ, ATTN_ERR_ALIAS)                                                                                 \
-    X(BK_ON_OUT, A_BK, ATTN_ERR_ALIAS)                                                                                 \
-    X(BV_ON_OUT, A_BV, ATTN_ERR_ALIAS)                                                                                 \
-    X(BO_ON_OUT, A_BO, ATTN_ERR_ALIAS)                                                                                 \
-    X(BO_ON_LSE, A_BO, ATTN_ERR_ALIAS)                                                                                 \
-    X(SLOPES_ON_OUT, A_SLOPES, ATTN_ERR_ALIAS)                                                                         \
-    X(SINKS_ON_OUT, A_SINKS, ATTN_ERR_ALIAS)                                                                           \
-    X(LSE_ON_WO, LSE, ATTN_ERR_ALIAS)                                                                                  \
-    X(WEIGHTS_ON_Q, WEIGHTS, ATTN_ERR_ALIAS)                                                                           \
-    X(SCORES_ON_WEIGHTS, SCORES, ATTN_ERR_ALIAS)                                                                       \
-    X(SCRATCH_ON_OUT, A_SCRATCH, ATTN_ERR_ALIAS)                                                                       \
-    X(SCRATCH_ON_Q, A_SCRATCH, ATTN_ERR_ALIAS)                                                                         \
-    X(SCRATCH_ON_WO, A_SCRATCH, ATTN_ERR_ALIAS)                                                                        \
-    X(SCRATCH_SHORT, A_SCRATCH, ATTN_ERR_NOMEM)                                                                        \
-    X(NO_MEMORY, A_SCRATCH, ATTN_ERR_NOMEM)
-#define ENUMERATOR(name, arg, want) name,
-#define ENTRY(name, arg, want) {#name, arg, want},
+    X(NO_WEIGHTS, A_WEIGHTS, NULL, c->no_weights = 1)                                                                  \
+    X(OFFSET_MISSING, A_CAUSAL, NULL, c->t.o.causal = ATTN_CAUSAL_OFFSET, c->t.o.causal_offset = NULL)                 \
+    X(SCRATCH_MISSING, A_SCRATCH, NULL, c->ctx.scratch_size = 100)                                                     \
+    X(HEADS_NONE, A_HEADS, SHAPE, c->t.w.heads = 0)                                                                    \
+    X(HEADS_FEW, A_HEADS, SHAPE, c->t.w.heads = 2)                                                                     \
+    X(HEADS_MANY, A_HEADS, SHAPE, c->t.w.heads = 5)                                                                    \
+    X(HEADS_MOST, A_HEADS, SHAPE, c->t.w.heads = SIZE_MAX)                                                             \
+    X(GROUPS_ALL, A_HEADS, SHAPE, c->t.w.kv_heads = 0)                                                                 \
+    X(GROUPS_ODD, A_HEADS, SHAPE, c->t.w.kv_heads = 3)                                                                 \
+    X(GROUPS_ONE, A_HEADS, SHAPE, c->t.w.kv_heads = 1)                                                                 \
+    X(GROUPS_MOST, A_HEADS, SHAPE, c->t.w.kv_heads = SIZE_MAX)                                                         \
+    X(CAUSAL_UNKNOWN, A_CAUSAL, VALUE, c->t.o.causal = (attn_causal)77)                                                \
+    X(WINDOW_LEFT, A_WINDOW, VALUE, c->t.o.window.on = 1, c->t.o.window.left = -2)                                     \
+    X(WINDOW_RIGHT, A_WINDOW, VALUE, c->t.o.window.on = 1, c->t.o.window.right = PTRDIFF_MIN)                          \
+    X(QLENS_LONG, A_QLENS, VALUE, c->t.o.q_lens = too_long)                                                            \
+    X(KVLENS_LONG, A_KVLENS, VALUE, c->t.o.kv_lens = too_long)                                                         \
+    X(SCALE_NAN, A_SCALE, VALUE, c->t.o.scale = NAN)                                                                   \
+    X(SCALE_NO_FLOAT, A_SCALE, VALUE, c->t.o.scale = 1e300)                                                            \
+    X(CAP_NEGATIVE, A_CAP, VALUE, c->t.o.softcap = -1)                                                                 \
+    X(CAP_INF, A_CAP, VALUE, c->t.o.softcap = HUGE_VAL)                                                                \
+    X(STAGE_UNKNOWN, A_STAGE, VALUE, c->t.o.scores_stage = (attn_stage)3)                                              \
+    X(ISA_LACKING, A_ISA, VALUE, c->ctx.isa = TEST_ISA_LACKING)                                                        \
+    X(ISA_UNKNOWN, A_ISA, VALUE, c->ctx.isa = (attn_isa)77)                                                            \
+    X(OUT_ON_Q, OUT, ALIAS, *names |= set_of(Q), c->t.out.data = askew(data_of(good, Q), 4))                           \
+    X(OUT_ON_K, OUT, ALIAS, *names |= set_of(K), c->t.out.data = askew(data_of(good, K), 4))                           \
+    X(OUT_ON_V, OUT, ALIAS, *names |= set_of(V), c->t.out.data = askew(data_of(good, V), 4))                           \
+    X(OUT_ON_WQ, OUT, ALIAS, *names |= set_of(WQ), c->t.out.data = askew(data_of(good, WQ), 4))                        \
+    X(OUT_ON_WK, OUT, ALIAS, *names |= set_of(WK), c->t.out.data = askew(data_of(good, WK), 4))                        \
+    X(OUT_ON_WV, OUT, ALIAS, *names |= set_of(WV), c->t.out.data = askew(data_of(good, WV), 4))                        \
+    X(OUT_ON_WO, OUT, ALIAS, *names |= set_of(WO), c->t.out.data = askew(data_of(good, WO), 4))                        \
+    X(OUT_ON_MASK, OUT, ALIAS, *names |= set_of(MASK), c->t.out.data = askew(data_of(good, MASK), 4))                  \
+    X(OUT_ON_BIAS, OUT, ALIAS, *names |= set_of(BIAS), c->t.out.data = askew(data_of(good, BIAS), 4))                  \
+    X(OUT_ON_LSE, OUT, ALIAS, *names |= set_of(LSE), c->t.out.data = askew(data_of(good, LSE), 4))                     \
+    X(OUT_ON_WEIGHTS, OUT, ALIAS, *names |= set_of(WEIGHTS), c->t.out.data = askew(data_of(good, WEIGHTS), 4))         \
+    X(OUT_ON_SCORES, OUT, ALIAS, *names |= set_of(SCORES), c->t.out.data = askew(data_of(good, SCORES), 4))            \
+    X(BQ_ON_OUT, A_BQ, ALIAS, c->t.w.bq = good->t.out.data)                                                            \
+    X(BK_ON_OUT, A_BK, ALIAS, c->t.w.bk = good->t.out.data)                                                            \
+    X(BV_ON_OUT, A_BV, ALIAS, c->t.w.bv = good->t.out.data)                                                            \
+    X(BO_ON_OUT, A_BO, ALIAS, c->t.w.bo = good->t.out.data)                                                            \
+    X(BO_ON_LSE, A_BO, ALIAS, c->t.w.bo = good->t.o.lse.data)                                                          \
+    X(SLOPES_ON_OUT, A_SLOPES, ALIAS, c->t.o.alibi_slopes = good->t.out.data)                                          \
+    X(SINKS_ON_OUT, A_SINKS, ALIAS, c->t.o.sinks = good->t.out.data)                                                   \
+    X(LSE_ON_WO, LSE, ALIAS, c->t.o.lse.data = good->t.w.wo.data)                                                      \
+    X(WEIGHTS_ON_Q, WEIGHTS, ALIAS, c->t.o.weights.data = good->t.q.data)                                              \
+    X(SCORES_ON_WEIGHTS, SCORES, ALIAS, c->t.o.scores.data = (char *)good->t.o.weights.data + 4)                       \
+    X(SCRATCH_ON_OUT, A_SCRATCH, ALIAS, c->ctx.scratch = good->t.out.data, c->ctx.scratch_size = 1)                    \
+    X(SCRATCH_ON_Q, A_SCRATCH, ALIAS, c->ctx.scratch = good->t.q.data, c->ctx.scratch_size = 1)                        \
+    X(SCRATCH_ON_WO, A_SCRATCH, ALIAS, c->ctx.scratch = good->t.w.wo.data, c->ctx.scratch_size = 1)                    \
+    X(SCRATCH_SHORT, A_SCRATCH, NOMEM, c->ctx.scratch = some_scratch, c->ctx.scratch_size = 16)                        \
+    X(NO_MEMORY, A_SCRATCH, NOMEM, c->no_memory = 1)
 
-enum { FAULT_LIST(ENUMERATOR) OTHER_FAULTS, VIEW_FAULTS = (int)VIEWS * SPOILS, FAULTS = VIEW_FAULTS + OTHER_FAULTS };
+enum { FAULT_LIST(FAULT_NUMBER) OTHER_FAULTS, VIEW_FAULTS = (int)VIEWS * SPOILS, FAULTS = VIEW_FAULTS + OTHER_FAULTS };
+static const fault_row other_faults[] = {FAULT_LIST(FAULT_ENTRY)};
 
-static const struct {
-    const char *name;
-    int arg;
-    attn_status want;
-} other_faults[] = {FAULT_LIST(ENTRY)};
-
-static attn_tensor *tensor_of(call *c, int view)
+static attn_tensor *tensor_of(call_state *c, int view)
 {
     attn_tensor *all[] = {&c->t.out,    &c->t.q,      &c->t.k,     &c->t.v,         NULL,          NULL, NULL, NULL,
                           &c->t.o.mask, &c->t.o.bias, &c->t.o.lse, &c->t.o.weights, &c->t.o.scores};
     return all[view];
 }
 
-static attn_mat *mat_of(call *c, int view)
+static attn_mat *mat_of(call_state *c, int view)
 {
     attn_mat *all[] = {&c->t.w.wq, &c->t.w.wk, &c->t.w.wv, &c->t.w.wo};
     return all[view - WQ];
 }
 
-static void *data_of(const call *c, int view)
+static void *data_of(const call_state *c, int view)
 {
-    call copy = *c;
+    call_state copy = *c;
     return view >= WQ && view <= WO ? mat_of(&copy, view)->data : tensor_of(&copy, view)->data;
 }
 
 static int arg_of(int fault)
 {
-    return fault < VIEW_FAULTS ? fault / SPOILS : other_faults[fault - VIEW_FAULTS].arg;
+    return fault < VIEW_FAULTS ? fault / SPOILS : (int)other_faults[fault - VIEW_FAULTS].args;
+}
+
+static const char *name_of(int fault)
+{
+    return fault < VIEW_FAULTS ? spoil_names[fault % SPOILS] : other_faults[fault - VIEW_FAULTS].name;
 }
 
 static const size_t too_long[] = {0, 1000};
 static char some_scratch[16];
 
-static attn_status spoil(call *c, const call *good, int fault)
+static attn_status inflict(void *call, const void *right, int fault, uint64_t *names)
 {
-    static const int out_on[] = {Q, K, V, WQ, WK, WV, WO, MASK, BIAS, LSE, WEIGHTS, SCORES};
-    int view = fault / SPOILS, kind = fault % SPOILS, other = fault - VIEW_FAULTS;
+    call_state *c = call;
+    const call_state *good = right;
+    int view = fault / SPOILS, kind = fault % SPOILS;
+    *names = set_of(arg_of(fault));
     if (fault < VIEW_FAULTS) {
+        if (kind >= SPOIL_BATCH && kind <= SPOIL_NO_DIM)
+            *names = 0; /* other views fit it no longer */
         if (view == MASK && kind == SPOIL_BOOL)
             return ATTN_OK;
         return view >= WQ && view <= WO ? test_spoil_mat(mat_of(c, view), roles[view], kind)
                                         : test_spoil(tensor_of(c, view), roles[view], kind);
     }
-    switch (other) {
-    case NO_WEIGHTS: c->weights = NULL; break;
-    case OFFSET_MISSING: c->t.o.causal = ATTN_CAUSAL_OFFSET, c->t.o.causal_offset = NULL; break;
-    case SCRATCH_MISSING: c->ctx.scratch_size = 100; break;
-    case HEADS_NONE: c->t.w.heads = 0; break;
-    case HEADS_FEW: c->t.w.heads = 2; break;
-    case HEADS_MANY: c->t.w.heads = 5; break;
-    case HEADS_MOST: c->t.w.heads = SIZE_MAX; break;
-    case GROUPS_ALL: c->t.w.kv_heads = 0; break;
-    case GROUPS_ODD: c->t.w.kv_heads = 3; break;
-    case GROUPS_ONE: c->t.w.kv_heads = 1; break;
-    case GROUPS_MOST: c->t.w.kv_heads = SIZE_MAX; break;
-    case CAUSAL_UNKNOWN: c->t.o.causal = (attn_causal)77; break;
-    case WINDOW_LEFT: c->t.o.window.on = 1, c->t.o.window.left = -2; break;
-    case WINDOW_RIGHT: c->t.o.window.on = 1, c->t.o.window.right = PTRDIFF_MIN; break;
-    case QLENS_LONG: c->t.o.q_lens = too_long; break;
-    case KVLENS_LONG: c->t.o.kv_lens = too_long; break;
-    case SCALE_NAN: c->t.o.scale = NAN; break;
-    case SCALE_NO_FLOAT: c->t.o.scale = 1e300; break;
-    case CAP_NEGATIVE: c->t.o.softcap = -1; break;
-    case CAP_INF: c->t.o.softcap = HUGE_VAL; break;
-    case STAGE_UNKNOWN: c->t.o.scores_stage = (attn_stage)3; break;
-    case ISA_LACKING: c->ctx.isa = TEST_ISA_LACKING; break;
-    case ISA_UNKNOWN: c->ctx.isa = (attn_isa)77; break;
-    case BQ_ON_OUT: c->t.w.bq = good->t.out.data; break;
-    case BK_ON_OUT: c->t.w.bk = good->t.out.data; break;
-    case BV_ON_OUT: c->t.w.bv = good->t.out.data; break;
-    case BO_ON_OUT: c->t.w.bo = good->t.out.data; break;
-    case BO_ON_LSE: c->t.w.bo = good->t.o.lse.data; break;
-    case SLOPES_ON_OUT: c->t.o.alibi_slopes = good->t.out.data; break;
-    case SINKS_ON_OUT: c->t.o.sinks = good->t.out.data; break;
-    case LSE_ON_WO: c->t.o.lse.data = good->t.w.wo.data; break;
-    case WEIGHTS_ON_Q: c->t.o.weights.data = good->t.q.data; break;
-    case SCORES_ON_WEIGHTS: c->t.o.scores.data = (char *)good->t.o.weights.data + 4; break;
-    case SCRATCH_ON_OUT: c->ctx.scratch = good->t.out.data, c->ctx.scratch_size = 1; break;
-    case SCRATCH_ON_Q: c->ctx.scratch = good->t.q.data, c->ctx.scratch_size = 1; break;
-    case SCRATCH_ON_WO: c->ctx.scratch = good->t.w.wo.data, c->ctx.scratch_size = 1; break;
-    case SCRATCH_SHORT: c->ctx.scratch = some_scratch, c->ctx.scratch_size = 16; break;
-    case NO_MEMORY: c->no_memory = 1; break;
-    default: c->t.out.data = (char *)data_of(good, out_on[other - OUT_ON_Q]) + 4; break;
+    switch (fault - VIEW_FAULTS) {
+        FAULT_LIST(FAULT_CASE)
     }
-    return other_faults[other].want;
+    return ATTN_OK;
 }
 
 /* Two faults in dimensions may fit one another, and one may hide what the other has broken. */
@@ -834,81 +690,26 @@ static int may_undo(int f, int g)
            (a == WQ && b == WK) || (a == WV && b == WO) || (a == A_HEADS && b == A_HEADS);
 }
 
-static attn_status make(int scratch, call *c)
-{
-    size_t bytes = 987654321;
-    attn_status status;
-    test_memory_state.fail_all = c->no_memory || scratch;
-    status = scratch ? attn_mha_scratch(&bytes, c->t.out, c->t.q, c->t.k, c->t.v, c->weights, &c->t.o, &c->ctx)
-                     : attn_mha(c->t.out, c->t.q, c->t.k, c->t.v, c->weights, &c->t.o, &c->ctx);
-    test_memory_state.fail_all = 0;
-    if (scratch)
-        CHECK((status == ATTN_OK) == (bytes != 987654321));
-    else if (!c->no_memory) {
-        char text[200] = "";
-        CHECK_STATUS(
-            attn_mha_explain(text, sizeof text, c->t.out, c->t.q, c->t.k, c->t.v, c->weights, &c->t.o, &c->ctx),
-            status);
-        CHECK(status == ATTN_OK || strstr(text, attn_status_string(status)) != NULL);
-    }
-    return status;
-}
+static const subject mha = {"attn_mha", arg_names, ARGS, FAULTS, -1, A_SCRATCH, VIEW_FAULTS + NO_MEMORY,
+                            sizeof(call_state), ask, inflict, arg_of, name_of, may_undo};
 
-static call good_call(void)
+static call_state good_call(void)
 {
-    static const shape usual = {2, 4, 2, 3, 200, 3, 40, 6, 7, 8, 9};
-    static const call zero;
-    call c = zero;
-    size_t *lens = test_block(4 * sizeof *lens);
-    c.t = make_layer(usual, ATTN_F32, 0);
-    c.t.w.bq = random_floats(12), c.t.w.bk = random_floats(6), c.t.w.bv = random_floats(80),
-    c.t.w.bo = random_floats(9);
-    c.t.w.kv_heads = 2;
-    make_outputs(&c.t, ATTN_F32, 1, 4 + 32, 0);
-    c.t.o.mask = test_random_tensor(ATTN_BOOL, 2, 4, 3, 200, T_BHLD);
-    c.t.o.bias = test_random_tensor(ATTN_F32, 2, 4, 3, 200, T_BHLD);
-    lens[0] = lens[1] = 3, lens[2] = lens[3] = 100;
-    c.t.o.q_lens = lens, c.t.o.kv_lens = lens + 2;
-    c.t.o.alibi_slopes = random_floats(4), c.t.o.sinks = random_floats(4);
-    return c;
+    layer t = make_layer(usual_layer, ATTN_F32, 0);
+    make_outputs(&t, ATTN_F32, 1, 4 + 32, 0);
+    give_everything(&t);
+    return call_of(&t, ATTN_ISA_BEST);
 }
 
 TEST(mha_status)
 {
-    call good = good_call();
-    good.weights = &good.t.w;
+    call_state good = good_call();
+    attn_tensor outs[OUTPUTS];
+    outputs_of(&good.t, outs);
     test_freeze();
-    for (int f = 0; f < FAULTS; f++)
-        for (int g = f; g < FAULTS; g++) { /* g == f: alone */
-            call c = good;
-            attn_status first, second;
-            int scratch = f == g ? 0 : test_maybe();
-            int in_scratch = arg_of(f) == A_SCRATCH || arg_of(g) == A_SCRATCH;
-            if (f != g && (may_undo(f, g) || (test_quick && test_below(20))))
-                continue;
-            c.weights = &c.t.w;
-            first = spoil(&c, &good, f);
-            if (first == ATTN_OK)
-                break;
-            second = f == g ? first : spoil(&c, &good, g);
-            if (second == ATTN_OK)
-                continue;
-            if (test_rank(second) < test_rank(first))
-                first = second;
-            test_case("%d.%d%s and %d.%d%s", arg_of(f), f % SPOILS,
-                      f < VIEW_FAULTS ? "" : other_faults[f - VIEW_FAULTS].name, arg_of(g), g % SPOILS,
-                      g < VIEW_FAULTS ? "" : other_faults[g - VIEW_FAULTS].name);
-            if (!scratch || in_scratch)
-                CHECK_STATUS(make(0, &c), first);
-            if (!in_scratch && (f == g || scratch))
-                CHECK_STATUS(make(1, &c), first);
-            CHECK(test_wrote_nothing());
-        }
-    test_case("as it should be");
-    CHECK_STATUS(make(1, &good), ATTN_OK);
-    CHECK(test_wrote_nothing());
-    CHECK_STATUS(make(0, &good), ATTN_OK);
-    CHECK(wrote_only_outputs(&good.t));
+    check_alone(&mha, &good, "");
+    check_pairs(&mha, &good, test_quick ? 20 : 1, "");
+    check_right(&mha, &good, outs, OUTPUTS, "");
     test_case("where to write the size");
     CHECK_STATUS(attn_mha_scratch(NULL, good.t.out, good.t.q, good.t.k, good.t.v, &good.t.w, &good.t.o, NULL),
                  ATTN_ERR_NULL);
@@ -923,19 +724,15 @@ TEST(mha_status_types)
     for (int all = 0; all < 2; all++)
         for (int view = OUT; view <= WO; view++) {
             shape d = {1, 2, 2, 2, 3, 2, 2, 4, 4, 4, 4};
-            call c = {0};
+            call_state c = {0};
             attn_dtype other = all ? ATTN_F32 : ATTN_F64;
             c.t = make_layer(d, all ? ATTN_F64 : ATTN_F32, 0);
-            c.weights = &c.t.w;
             if (view >= WQ)
                 *mat_of(&c, view) = test_random_mat(other, mat_of(&c, view)->rows, mat_of(&c, view)->cols, PACKED);
             else
                 *tensor_of(&c, view) = test_random_tensor(other, 1, 1, tensor_of(&c, view)->len, 4, T_BHLD);
-            test_freeze();
             test_case("%s, but view %d", all ? "f64" : "f32", view);
-            CHECK_STATUS(make(0, &c), ATTN_ERR_DTYPE);
-            CHECK_STATUS(make(1, &c), ATTN_ERR_DTYPE);
-            CHECK(test_wrote_nothing());
+            check_refused(&mha, &c, ATTN_ERR_DTYPE);
             test_release();
         }
 }
@@ -1038,12 +835,8 @@ TEST(mha_status_overlap)
 
 TEST(mha_status_empty_shapes)
 {
-    static const shape shapes[] = {
-        {0, 4, 2, 3, 5, 4, 6, 7, 8, 9, 10}, {2, 4, 2, 0, 5, 4, 6, 7, 8, 9, 10}, {2, 4, 2, 3, 0, 4, 6, 7, 8, 9, 10},
-        {2, 4, 2, 3, 5, 4, 0, 7, 8, 9, 10}, {2, 4, 2, 3, 5, 4, 6, 0, 8, 9, 10}, {2, 4, 2, 3, 5, 4, 6, 7, 0, 9, 10},
-        {2, 4, 2, 3, 5, 4, 6, 7, 8, 0, 10}, {2, 4, 2, 3, 5, 4, 6, 7, 8, 9, 0},  {0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0}};
-    for (size_t n = 0; n < COUNT(shapes) * 4; n++) {
-        shape d = shapes[n / 4];
+    for (size_t n = 0; n < COUNT(empty_layers) * 4; n++) {
+        shape d = empty_layers[n / 4];
         layer t = make_layer(d, floats[n % 4], WITH_BIASES | WITH_OUTPUTS | WITH_NUMBERS), bad;
         test_case("shape %zu, %s", n / 4, test_dtype_name(floats[n % 4]));
         check_layer(&t, 2);
@@ -1104,18 +897,12 @@ TEST(mha_errno)
 {
     FOR_EACH_ISA (isa)
         for (int n = 0; n < 2; n++) {
-            layer t = make_layer(large, floats[n], WITH_BIASES | WITH_OUTPUTS);
-            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
-            ctx.isa = isa;
-            t.o.softcap = 1e4;
-            t.o.scale = -300;
-            errno = 7;
-            CHECK_STATUS(run(&t, &ctx), ATTN_OK);
-            (void)scratch_of(&t, &ctx);
-            test_memory_state.fail_all = 1;
-            CHECK_STATUS(run(&t, &ctx), ATTN_ERR_NOMEM);
-            test_memory_state.fail_all = 0;
-            CHECK(errno == 7);
+            call_state c = {0};
+            c.t = make_layer(large, floats[n], WITH_BIASES | WITH_OUTPUTS);
+            c.ctx.isa = isa;
+            c.t.o.softcap = 1e4;
+            c.t.o.scale = -300;
+            check_errno(&mha, &c);
             test_release();
         }
 }
@@ -1146,11 +933,12 @@ TEST(mha_empty_items)
 TEST(mha_explain)
 {
     layer t = make_layer(large, ATTN_F32, WITH_BIASES);
+    call_state c = call_of(&t, ATTN_ISA_BEST);
     attn_mha_weights w = t.w;
     attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
     char text[400], bytes[32];
     test_case("explain");
-    snprintf(bytes, sizeof bytes, "scratch: %zu bytes", scratch_of(&t, &ctx));
+    snprintf(bytes, sizeof bytes, "scratch: %zu bytes", needed_by(&mha, &c));
     CHECK_STATUS(attn_mha_explain(text, sizeof text, t.out, t.q, t.k, t.v, &t.w, &t.o, &ctx), ATTN_OK);
     CHECK(strstr(text, bytes) != NULL);
     w.wk.rows++;

@@ -1,11 +1,8 @@
 /* The gradients of the multi-head layer: against finite differences of the layer itself, and against their formula
    around the reference of the engine's. */
 #include "backward.h"
+#include "calls.h"
 #include "mha.h"
-
-#include <errno.h>
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const attn_dtype floats[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
 static const size_t widths[] = {1, 2, 3, 7};
@@ -16,7 +13,7 @@ static const shape large = {3, 6, 2, 37, 150, 20, 12, 48, 40, 33, 50};
 /* The gradients in the order of attn_mha_grads, and the same of what they belong to. */
 enum { OF_Q, OF_K, OF_V, OF_WQ, OF_WK, OF_WV, OF_WO, OF_BQ, OF_BK, OF_BV, OF_BO, OF_ALL };
 
-static const char *const names[OF_ALL] = {"q", "k", "v", "wq", "wk", "wv", "wo", "bq", "bk", "bv", "bo"};
+static const char *const grad_names[OF_ALL] = {"q", "k", "v", "wq", "wk", "wv", "wo", "bq", "bk", "bv", "bo"};
 enum { EVERY = (1 << OF_ALL) - 1 };
 
 typedef struct pass {
@@ -25,30 +22,9 @@ typedef struct pass {
     attn_mha_grads g;
 } pass;
 
-static attn_tensor of_mat(attn_mat m)
-{
-    attn_tensor t = {NULL, m.dtype, 1, 1, m.rows, m.cols, 0, 0, m.row_stride, m.col_stride};
-    static const attn_tensor none;
-    t.data = m.data;
-    return test_absent_mat(m) ? none : t;
-}
-
-static attn_mat to_mat(attn_tensor t)
-{
-    attn_mat m = {NULL, t.dtype, t.len, t.dim, t.len_stride, t.dim_stride};
-    m.data = t.data;
-    return m;
-}
-
 static size_t width_of(const shape *n, int bias)
 {
     return bias == OF_BQ ? n->H * n->D : bias == OF_BK ? n->Hkv * n->D : bias == OF_BV ? n->Hkv * n->Dv : n->E;
-}
-
-static attn_tensor of_array(const float *x, size_t count)
-{
-    static const attn_tensor none;
-    return x ? attn_bhld(x, ATTN_F32, 1, 1, 1, count) : none;
 }
 
 /* An input, its weights or bias as a tensor; of a bias that is not given, absent. */
@@ -59,7 +35,7 @@ static attn_tensor input_of(const layer *t, int which)
     const float *const biases[] = {t->w.bq, t->w.bk, t->w.bv, t->w.bo};
     if (which <= OF_V)
         return inputs[which];
-    return which <= OF_WO ? of_mat(mats[which - OF_WQ]) : of_array(biases[which - OF_BQ], width_of(&t->n, which));
+    return which <= OF_WO ? of_mat(mats[which - OF_WQ]) : of_floats(biases[which - OF_BQ], width_of(&t->n, which));
 }
 
 static attn_tensor grad_of(const pass *p, int which)
@@ -69,7 +45,7 @@ static attn_tensor grad_of(const pass *p, int which)
     const float *const biases[] = {p->g.bq, p->g.bk, p->g.bv, p->g.bo};
     if (which <= OF_V)
         return inputs[which];
-    return which <= OF_WO ? of_mat(mats[which - OF_WQ]) : of_array(biases[which - OF_BQ], width_of(&p->t.n, which));
+    return which <= OF_WO ? of_mat(mats[which - OF_WQ]) : of_floats(biases[which - OF_BQ], width_of(&p->t.n, which));
 }
 
 static void set_grad(pass *p, int which, attn_tensor t)
@@ -80,7 +56,7 @@ static void set_grad(pass *p, int which, attn_tensor t)
     if (which <= OF_V)
         *inputs[which] = t;
     else if (which <= OF_WO)
-        *mats[which - OF_WQ] = to_mat(t);
+        *mats[which - OF_WQ] = as_mat(t);
     else
         *biases[which - OF_BQ] = t.data;
 }
@@ -145,20 +121,41 @@ static attn_status run(const pass *p, const attn_ctx *ctx)
     return attn_mha_backward(&p->g, p->dout, p->t.q, p->t.k, p->t.v, &p->t.w, &p->t.o, ctx);
 }
 
-static size_t scratch_of(const pass *p, const attn_ctx *ctx)
+typedef struct call_state {
+    pass p;
+    attn_ctx ctx;
+    int no_grads, no_weights, no_memory; /* NULL is given; the allocator fails */
+} call_state;
+
+static call_state call_of(const pass *p, attn_isa isa)
 {
-    size_t bytes = 987654321;
-    CHECK_STATUS(attn_mha_backward_scratch(&bytes, &p->g, p->dout, p->t.q, p->t.k, p->t.v, &p->t.w, &p->t.o, ctx),
-                 ATTN_OK);
-    return bytes;
+    call_state c = {0};
+    c.p = *p;
+    c.ctx.isa = isa;
+    return c;
 }
 
-static int wrote_only_grads(const pass *p)
+static attn_status ask(const void *call, int form, size_t *bytes, char *text, size_t size)
 {
-    attn_tensor outs[OF_ALL];
+    const call_state *c = call;
+    const pass *p = &c->p;
+    const layer *t = &p->t;
+    const attn_mha_grads *g = c->no_grads ? NULL : &p->g;
+    const attn_mha_weights *w = c->no_weights ? NULL : &t->w;
+    test_memory_state.fail_all |= c->no_memory;
+    switch (form) {
+    case CALL: return attn_mha_backward(g, p->dout, t->q, t->k, t->v, w, &t->o, &c->ctx);
+    case SIZE: return attn_mha_backward_scratch(bytes, g, p->dout, t->q, t->k, t->v, w, &t->o, &c->ctx);
+    default: return attn_mha_backward_explain(text, size, g, p->dout, t->q, t->k, t->v, w, &t->o, &c->ctx);
+    }
+}
+
+static const subject backward; /* that, and its faults: below */
+
+static void outputs_of(const pass *p, attn_tensor *outs)
+{
     for (int i = 0; i < OF_ALL; i++)
         outs[i] = grad_of(p, i);
-    return test_wrote_only_tensors(outs, OF_ALL);
 }
 
 /* The same bits in the gradients that both have. */
@@ -168,60 +165,22 @@ static int same_grads(const pass *a, const pass *b)
     for (int i = 0; i < OF_ALL; i++) {
         attn_tensor x = grad_of(a, i), y = grad_of(b, i);
         if (!test_absent_tensor(x) && !test_absent_tensor(y) && !test_same_tensor_bits(x, y)) {
-            printf("    the gradient of %s differs\n", names[i]);
+            printf("    the gradient of %s differs\n", grad_names[i]);
             same = 0;
         }
     }
     return same;
 }
 
-enum { EDGE = 64 }; /* bytes before and behind scratch, which stay as they are */
-
-static int edges_intact(const unsigned char *memory, size_t bytes)
-{
-    for (size_t n = 0; n < EDGE; n++)
-        if (memory[n] != 0xff || memory[EDGE + bytes + n] != 0xff)
-            return 0;
-    return 1;
-}
-
-/* One call: keeps to its outputs, its width and the scratch, if that is wanted: exactly as large as it has to be, off
-   every alignment. Otherwise allocates once, and frees that. */
 static void run_at(const pass *p, attn_isa isa, int threads, size_t width, int scratch)
 {
-    test_runner r = {0, 0, 0};
-    attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
-    long calls = test_memory_state.calls, live = test_memory_state.live;
-    unsigned char *memory;
-    size_t bytes;
-    ctx.isa = isa;
-    ctx.parallel = threads ? test_threads(&r, width) : test_serial_backwards(&r, width);
-    bytes = scratch_of(p, &ctx);
-    CHECK(test_memory_state.calls == calls);
-    memory = malloc(bytes + 2 * EDGE + 1);
-    if (!CHECK(memory != NULL))
-        return;
-    memset(memory, 0xff, bytes + 2 * EDGE + 1);
-    if (scratch) {
-        ctx.scratch = memory + 1 + EDGE;
-        ctx.scratch_size = bytes;
-    }
-    test_freeze();
-    CHECK_STATUS(run(p, &ctx), ATTN_OK);
-    CHECK(wrote_only_grads(p));
-    CHECK(edges_intact(memory + 1, bytes));
-    CHECK(r.most <= width);
-    CHECK(test_memory_state.live == live);
-    CHECK(test_memory_state.calls - calls == !scratch);
-    free(memory);
+    call_state c = call_of(p, isa);
+    attn_tensor outs[OF_ALL];
+    outputs_of(p, outs);
+    check_run(&backward, &c, &c.ctx, outs, OF_ALL, threads, width, scratch, 1);
 }
 
 /* ---- the model ---- */
-
-static real fit(real x, test_mode mode)
-{
-    return mode == NAIVE32 ? (real)(float)x : mode == NAIVE64 ? (real)(double)x : x;
-}
 
 typedef struct answers {
     real *values[OF_ALL], *sizes[OF_ALL]; /* gradients, and the sums of the magnitudes of their terms */
@@ -234,27 +193,6 @@ static void add(answers *a, int which, size_t n, real x, real y, real size, test
 {
     a->values[which][n] = fit(a->values[which][n] + fit(x * y, mode), mode);
     a->sizes[which][n] += size;
-}
-
-/* What dropout multiplies the weights with, seen where all scores are equal. */
-static real *dropout_factors(const layer *t)
-{
-    const shape *n = &t->n;
-    attn_opts o = {0};
-    attn_tensor q = test_tensor(ATTN_F32, n->B, n->H, n->Lq, 1, T_BHLD), out = test_tensor_like(q, T_BHLD);
-    attn_tensor k = test_tensor(ATTN_F32, n->B, n->H, n->Lk, 1, T_BHLD);
-    real *factors;
-    if (t->o.dropout.p == 0)
-        return NULL;
-    test_fill_tensor(q, 0);
-    test_fill_tensor(k, 0);
-    o.dropout = t->o.dropout;
-    o.weights = test_tensor(ATTN_F64, n->B, n->H, n->Lq, n->Lk, T_BHLD);
-    CHECK_STATUS(attn_sdpa(out, q, k, k, &o, NULL), ATTN_OK);
-    factors = test_tensor_values(o.weights);
-    for (size_t i = 0; i < n->B * n->H * n->Lq * n->Lk; i++)
-        factors[i] = factors[i] > 0 ? 1 / (1 - (real)t->o.dropout.p) : 0;
-    return factors;
 }
 
 /* Of one projection: of x to heads of D elements, whose gradients are dy (of the batch: B x heads x L x D). */
@@ -338,7 +276,7 @@ static answers answer(const pass *p, test_mode mode)
     attn_tensor q = project(t->q, t->w.wq, t->w.bq, n->H, mode), k = project(t->k, t->w.wk, t->w.bk, n->Hkv, mode),
                 v = project(t->v, t->w.wv, t->w.bv, n->Hkv, mode), dmixed,
                 dmixed_sizes = test_tensor(ATTN_F64, n->B, n->H, n->Lq, n->Dv, T_BHLD);
-    real *factors = dropout_factors(t);
+    real *factors = backward_factors(t->o.dropout, n->B, n->H, n->Lq, n->Lk);
     backward_result heads, sizes;
     answers a;
     for (int i = 0; i < OF_ALL; i++) {
@@ -383,7 +321,7 @@ static void check_answers(const pass *p, const answers *want, const answers *nai
             if (fabsl(got - x) > worst * tolerance)
                 worst = fabsl(got - x) / tolerance;
             if (!CHECK_NEAR(got, x, tolerance)) {
-                printf("    the gradient of %s, element %zu\n", names[i], n);
+                printf("    the gradient of %s, element %zu\n", grad_names[i], n);
                 break;
             }
         }
@@ -484,7 +422,7 @@ TEST(mha_backward_differences)
             down = (double)test_tensor_get(x, b, 0, i, e), rise -= loss(&p);
             test_tensor_set(x, b, 0, i, e, was);
             got = test_tensor_get(g, b, 0, i, e);
-            test_case("case %zu, %s[%zu][%zu][%zu], B %zu H %zu / %zu Lq %zu Lk %zu", n, names[which], b, i, e, d.B,
+            test_case("case %zu, %s[%zu][%zu][%zu], B %zu H %zu / %zu Lq %zu Lk %zu", n, grad_names[which], b, i, e, d.B,
                       d.H, d.Hkv, d.Lq, d.Lk);
             CHECK_NEAR(got, rise / ((real)up - down), (which < OF_BQ ? 1e-6L : 1e-4L) * (1 + fabsl(got)));
             tried[which] += got != 0;
@@ -613,14 +551,6 @@ static void spoil_rows(attn_tensor t, size_t b, size_t from)
             test_tensor_set(t, b, 0, i, e, e % 3 == 1 ? HUGE_VAL : NAN);
 }
 
-static int zero_row(attn_tensor t, size_t b, size_t i)
-{
-    for (size_t d = 0; d < t.dim; d++)
-        if (test_tensor_get(t, b, 0, i, d) != 0)
-            return 0;
-    return 1;
-}
-
 /* Padding said by lengths or by a mask has the same bits; and what lies there does not matter. */
 TEST(mha_backward_padding)
 {
@@ -649,15 +579,12 @@ TEST(mha_backward_padding)
             CHECK(same_grads(&clean, &dirty));
             for (size_t b = 0; b < d.B; b++) {
                 for (size_t j = lens[b]; j < d.Lk; j++)
-                    CHECK(zero_row(dirty.g.k, b, j) && zero_row(dirty.g.v, b, j));
+                    CHECK(zero_row(dirty.g.k, b, 0, j) && zero_row(dirty.g.v, b, 0, j));
                 for (size_t i = q_lens[b]; i < d.Lq; i++)
-                    CHECK(zero_row(dirty.g.q, b, i));
+                    CHECK(zero_row(dirty.g.q, b, 0, i));
             }
             masked.t.o.kv_lens = NULL; /* what lies there is still NaN */
-            masked.t.o.mask = test_tensor(ATTN_BOOL, d.B, 1, 1, d.Lk, T_BHLD);
-            for (size_t b = 0; b < d.B; b++)
-                for (size_t j = 0; j < d.Lk; j++)
-                    *(unsigned char *)test_tensor_at(masked.t.o.mask, b, 0, 0, j) = j < lens[b];
+            masked.t.o.mask = lengths_mask(lens, d.B, d.Lk);
             run_at(&masked, isa, 0, 2, 0);
             CHECK(same_grads(&clean, &masked));
             test_release();
@@ -694,16 +621,6 @@ TEST(mha_backward_hidden)
         }
 }
 
-static attn_tensor item_of(attn_tensor t, size_t b) /* of a batch, or of what is broadcast */
-{
-    if (test_absent_tensor(t))
-        return t;
-    if (t.batch > 1)
-        t.data = test_tensor_at(t, b, 0, 0, 0);
-    t.batch = 1;
-    return t;
-}
-
 /* The gradients of an item's inputs are those that it has alone; those of weights and biases add up. */
 TEST(mha_backward_batch)
 {
@@ -725,19 +642,14 @@ TEST(mha_backward_batch)
             }
             for (size_t b = 0; b < d.B; b++) {
                 part = all;
-                part.t.n.B = 1;
-                part.t.q = item_of(all.t.q, b), part.t.k = item_of(all.t.k, b), part.t.v = item_of(all.t.v, b);
-                part.dout = item_of(all.dout, b);
-                part.t.o.mask = item_of(all.t.o.mask, b), part.t.o.bias = item_of(all.t.o.bias, b);
-                part.t.o.q_lens = all.t.o.q_lens ? all.t.o.q_lens + b : NULL;
-                part.t.o.kv_lens = all.t.o.kv_lens ? all.t.o.kv_lens + b : NULL;
-                part.t.o.causal_offset = all.t.o.causal_offset ? all.t.o.causal_offset + b : NULL;
+                part.t = layer_item(&all.t, b);
+                part.dout = test_tensor_item(all.dout, b);
                 make_grads(&part, EVERY, 0, n);
                 run_at(&part, isa, 0, widths[(n + b) % 4], 1);
                 for (int i = 0; i < OF_ALL; i++) {
                     attn_tensor g = grad_of(&part, i);
                     if (i <= OF_V)
-                        CHECK(test_same_tensor_bits(g, item_of(grad_of(&all, i), b)));
+                        CHECK(test_same_tensor_bits(g, test_tensor_item(grad_of(&all, i), b)));
                     for (size_t m = 0; m < g.len * g.dim && i > OF_V; m++) {
                         real x = test_tensor_get(g, 0, 0, m / g.dim, m % g.dim);
                         sums[i][m] += x, sizes[i][m] += fabsl(x);
@@ -760,33 +672,6 @@ TEST(mha_backward_batch)
 
 /* ---- what is never read ---- */
 
-typedef struct fenced_call {
-    pass p;
-    attn_ctx ctx;
-    attn_status status;
-} fenced_call;
-
-static void do_fenced_call(void *arg)
-{
-    fenced_call *c = arg;
-    c->status = run(&c->p, &c->ctx);
-}
-
-/* One item of L rows, of which the first `exist` have memory, which ends (or, backwards, begins) at a fence. */
-static attn_tensor fenced_rows(attn_dtype dtype, size_t L, size_t E, size_t exist, int backwards)
-{
-    attn_tensor t = {NULL, dtype, 1, 1, L, E, 0, 0, 0, 1};
-    attn_tensor there;
-    size_t row = E * test_size(dtype);
-    char *memory = test_fenced(exist * row, backwards);
-    t.data = backwards && exist ? memory + (exist - 1) * row : memory;
-    t.len_stride = backwards ? -(ptrdiff_t)E : (ptrdiff_t)E;
-    there = t;
-    there.len = exist;
-    test_scatter(there, test_random());
-    return t;
-}
-
 TEST(mha_backward_fences)
 {
     static const size_t keys[][2] = {{5, 0}, {4, 4}, {7, 3}, {9, 8}, {31, 17}, {130, 129}, {140, 128}, {260, 99}};
@@ -795,26 +680,23 @@ TEST(mha_backward_fences)
             size_t *valid = test_block(2 * sizeof *valid);
             attn_dtype dtype = floats[n % 4];
             shape d = random_shape();
-            fenced_call c;
+            call_state c = {0};
             test_runner r;
-            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             d.B = 1;
             d.Lk = keys[n % COUNT(keys)][0], valid[0] = keys[n % COUNT(keys)][1];
             valid[1] = test_below(d.Lq + 1);
             c.p = make_pass(d, dtype, WITH_BIASES | WITH_LAYOUTS);
-            c.p.t.k = fenced_rows(dtype, d.Lk, d.Ek, valid[0], test_maybe());
-            c.p.t.v = fenced_rows(dtype, d.Lk, d.Ev, valid[0], test_maybe());
-            c.p.t.q = fenced_rows(dtype, d.Lq, d.Eq, valid[1], test_maybe());
-            c.p.dout = fenced_rows(dtype, d.Lq, d.E, valid[1], test_maybe());
+            c.p.t.k = test_fenced_rows(dtype, 1, d.Lk, d.Ek, valid[0], 1, test_maybe());
+            c.p.t.v = test_fenced_rows(dtype, 1, d.Lk, d.Ev, valid[0], 1, test_maybe());
+            c.p.t.q = test_fenced_rows(dtype, 1, d.Lq, d.Eq, valid[1], 1, test_maybe());
+            c.p.dout = test_fenced_rows(dtype, 1, d.Lq, d.E, valid[1], 1, test_maybe());
             c.p.t.o.kv_lens = valid;
             c.p.t.o.q_lens = valid + 1;
-            ctx.isa = isa;
-            ctx.parallel = test_serial_backwards(&r, 1 + n % 3);
-            c.ctx = ctx;
+            c.ctx.isa = isa;
+            c.ctx.parallel = test_serial_backwards(&r, 1 + n % 3);
             test_case("%s, %s, %zu of %zu keys, %zu of %zu queries, E %zu %zu %zu %zu", attn_isa_string(isa),
                       test_dtype_name(dtype), valid[0], d.Lk, valid[1], d.Lq, d.Eq, d.Ek, d.Ev, d.E);
-            if (CHECK(test_keeps_off_fences(do_fenced_call, &c)))
-                CHECK_STATUS(c.status, ATTN_OK);
+            check_fences(&backward, &c);
             test_release();
         }
 }
@@ -826,28 +708,27 @@ TEST(mha_backward_memory)
     for (size_t n = 0; n < (test_quick ? 4 : 16); n++)
         FOR_EACH_ISA (isa) {
             shape d = n % 4 ? large : random_shape();
-            pass p;
+            call_state c = {0};
             test_runner r;
-            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             size_t bytes;
             long live = test_memory_state.live;
-            p = make_pass(d, floats[n % 4], WITH_ALL & ~(unsigned)WITH_RULES);
-            ctx.isa = isa;
-            ctx.parallel = test_serial_backwards(&r, widths[n / 4]);
-            bytes = scratch_of(&p, &ctx);
+            c.p = make_pass(d, floats[n % 4], WITH_ALL & ~(unsigned)WITH_RULES);
+            c.ctx.isa = isa;
+            c.ctx.parallel = test_serial_backwards(&r, widths[n / 4]);
+            bytes = needed_by(&backward, &c);
             test_case("%s, %s, width %zu, %zu bytes", test_dtype_name(floats[n % 4]), attn_isa_string(isa),
                       widths[n / 4], bytes);
-            CHECK(bytes >= 2 * test_size(p.t.compute) * d.B *
+            CHECK(bytes >= 2 * test_size(c.p.t.compute) * d.B *
                                (d.H * d.Lq * (d.D + d.Dv) + d.Hkv * d.Lk * (d.D + d.Dv)));
-            ctx.scratch = test_block(bytes);
-            ctx.scratch_size = bytes - 1;
-            CHECK(scratch_of(&p, &ctx) == bytes); /* what ctx holds does not matter */
+            c.ctx.scratch = test_block(bytes);
+            c.ctx.scratch_size = bytes - 1;
+            CHECK(needed_by(&backward, &c) == bytes); /* what ctx holds does not matter */
             test_freeze();
-            CHECK_STATUS(run(&p, &ctx), ATTN_ERR_NOMEM);
+            CHECK_STATUS(make(&backward, CALL, &c, NULL), ATTN_ERR_NOMEM);
             CHECK(test_wrote_nothing() && r.calls == 0);
-            ctx.scratch = NULL, ctx.scratch_size = 0;
+            c.ctx.scratch = NULL, c.ctx.scratch_size = 0;
             test_memory_state.fail_at = 1;
-            CHECK_STATUS(run(&p, &ctx), ATTN_ERR_NOMEM);
+            CHECK_STATUS(make(&backward, CALL, &c, NULL), ATTN_ERR_NOMEM);
             test_memory_state.fail_at = 0;
             CHECK(test_wrote_nothing() && test_memory_state.live == live);
             test_release();
@@ -883,82 +764,62 @@ TEST(mha_backward_scratch_grows)
 
 /* ---- statuses ---- */
 
-enum view { DQ, DK, DV, DWQ, DWK, DWV, DWO, DOUT, Q, K, V, WQ, WK, WV, WO, MASK, BIAS, VIEWS };
+/* The views first, with what they are to the call; and what they are called in explanations. */
+/* clang-format off */
+#define ARG_LIST(X)                                                                                                    \
+    X(DQ, "grads.q", SPOIL_OUTPUT) X(DK, "grads.k", SPOIL_OUTPUT) X(DV, "grads.v", SPOIL_OUTPUT)                       \
+    X(DWQ, "grads.wq", SPOIL_OUTPUT) X(DWK, "grads.wk", SPOIL_OUTPUT) X(DWV, "grads.wv", SPOIL_OUTPUT)                 \
+    X(DWO, "grads.wo", SPOIL_OUTPUT) X(DOUT, "dout", SPOIL_REQUIRED) X(Q, "q", SPOIL_REQUIRED)                         \
+    X(K, "k", SPOIL_REQUIRED) X(V, "v", SPOIL_REQUIRED) X(WQ, "weights.wq", SPOIL_REQUIRED)                            \
+    X(WK, "weights.wk", SPOIL_REQUIRED) X(WV, "weights.wv", SPOIL_REQUIRED) X(WO, "weights.wo", SPOIL_REQUIRED)        \
+    X(MASK, "opts.mask", 0) X(BIAS, "opts.bias", 0)                                                                    \
+    X(A_GRADS, "grads", 0) X(A_WEIGHTS, "weights", 0) X(A_HEADS, "weights", 0) X(A_BIASES, "grads", 0)                 \
+    X(A_CAUSAL, "opts", 0) X(A_WINDOW, "opts.window", 0) X(A_LENS, "opts", 0) X(A_SCALE, "opts.scale", 0)       \
+    X(A_CAP, "opts.softcap", 0) X(A_MOD, "opts.score_mod", 0) X(A_SCRATCH, "ctx.scratch", 0) X(A_ISA, "ctx.isa", 0)
+/* clang-format on */
 
-static const int roles[VIEWS] = {SPOIL_OUTPUT,   SPOIL_OUTPUT,   SPOIL_OUTPUT,   SPOIL_OUTPUT,   SPOIL_OUTPUT,
-                                 SPOIL_OUTPUT,   SPOIL_OUTPUT,   SPOIL_REQUIRED, SPOIL_REQUIRED, SPOIL_REQUIRED,
-                                 SPOIL_REQUIRED, SPOIL_REQUIRED, SPOIL_REQUIRED, SPOIL_REQUIRED, SPOIL_REQUIRED,
-                                 0,              0};
-
-typedef struct call {
-    pass p;
-    const attn_mha_grads *grads; /* &p.g, or NULL; */
-    const attn_mha_weights *weights;
-    attn_ctx ctx;
-    int no_memory;
-} call;
-
-/* Other arguments than views; then faults of those. */
-enum {
-    A_GRADS = VIEWS,
-    A_WEIGHTS,
-    A_HEADS,
-    A_BIASES,
-    A_CAUSAL,
-    A_WINDOW,
-    A_LENS,
-    A_SCALE,
-    A_CAP,
-    A_MOD,
-    A_SCRATCH,
-    A_ISA
-};
+enum arg { ARG_LIST(ARG_NUMBER) ARGS, VIEWS = A_GRADS };
+static const char *const arg_names[] = {ARG_LIST(ARG_NAME)};
+static const int roles[] = {ARG_LIST(ARG_ROLE)};
 
 #define FAULT_LIST(X)                                                                                                  \
-    X(NO_GRADS, A_GRADS, ATTN_ERR_NULL)                                                                                \
-    X(NO_WEIGHTS, A_WEIGHTS, ATTN_ERR_NULL)                                                                            \
-    X(OFFSET_MISSING, A_CAUSAL, ATTN_ERR_NULL)                                                                         \
-    X(SCRATCH_MISSING, A_SCRATCH, ATTN_ERR_NULL)                                                                       \
-    X(SUM_IN_BF16, DWK, ATTN_ERR_DTYPE)                                                                                \
-    X(SUM_IN_F16, DQ, ATTN_ERR_DTYPE)                                                                                  \
-    X(HEADS_NONE, A_HEADS, ATTN_ERR_SHAPE)                                                                             \
-    X(HEADS_MANY, A_HEADS, ATTN_ERR_SHAPE)                                                                             \
-    X(GROUPS_ODD, A_HEADS, ATTN_ERR_SHAPE)                                                                             \
-    X(DQ_OF_ALL, DQ, ATTN_ERR_SHAPE)                                                                                   \
-    X(CAUSAL_UNKNOWN, A_CAUSAL, ATTN_ERR_VALUE)                                                                        \
-    X(WINDOW_LEFT, A_WINDOW, ATTN_ERR_VALUE)                                                                           \
-    X(QLENS_LONG, A_LENS, ATTN_ERR_VALUE)                                                                              \
-    X(KVLENS_LONG, A_LENS, ATTN_ERR_VALUE)                                                                             \
-    X(SCALE_NAN, A_SCALE, ATTN_ERR_VALUE)                                                                              \
-    X(CAP_NEGATIVE, A_CAP, ATTN_ERR_VALUE)                                                                             \
-    X(MODIFIED, A_MOD, ATTN_ERR_VALUE)                                                                                 \
-    X(DBQ_ODD, A_BIASES, ATTN_ERR_VALUE)                                                                               \
-    X(ISA_LACKING, A_ISA, ATTN_ERR_VALUE)                                                                              \
-    X(DQ_ON_DOUT, DQ, ATTN_ERR_ALIAS)                                                                                  \
-    X(DK_ON_K, DK, ATTN_ERR_ALIAS)                                                                                     \
-    X(DV_ON_DK, DV, ATTN_ERR_ALIAS)                                                                                    \
-    X(DWQ_ON_WQ, DWQ, ATTN_ERR_ALIAS)                                                                                  \
-    X(DWO_ON_DWK, DWO, ATTN_ERR_ALIAS)                                                                                 \
-    X(DWV_ON_MASK, DWV, ATTN_ERR_ALIAS)                                                                                \
-    X(DBQ_ON_BQ, A_BIASES, ATTN_ERR_ALIAS)                                                                             \
-    X(DBK_ON_DBV, A_BIASES, ATTN_ERR_ALIAS)                                                                            \
-    X(DBO_ON_DWO, A_BIASES, ATTN_ERR_ALIAS)                                                                            \
-    X(SCRATCH_ON_DQ, A_SCRATCH, ATTN_ERR_ALIAS)                                                                        \
-    X(SCRATCH_ON_WO, A_SCRATCH, ATTN_ERR_ALIAS)                                                                        \
-    X(SCRATCH_SHORT, A_SCRATCH, ATTN_ERR_NOMEM)                                                                        \
-    X(NO_MEMORY, A_SCRATCH, ATTN_ERR_NOMEM)
-#define ENUMERATOR(name, arg, want) name,
-#define ENTRY(name, arg, want) {#name, arg, want},
+    X(NO_GRADS, A_GRADS, NULL, c->no_grads = 1)                                                                        \
+    X(NO_WEIGHTS, A_WEIGHTS, NULL, c->no_weights = 1)                                                                  \
+    X(OFFSET_MISSING, A_CAUSAL, NULL, c->p.t.o.causal = ATTN_CAUSAL_OFFSET, c->p.t.o.causal_offset = NULL)             \
+    X(SCRATCH_MISSING, A_SCRATCH, NULL, c->ctx.scratch_size = 100)                                                     \
+    X(SUM_IN_BF16, DWK, DTYPE, g->wk.dtype = ATTN_BF16, g->accumulate = 1)                                             \
+    X(SUM_IN_F16, DQ, DTYPE, g->q.dtype = ATTN_F16, g->accumulate = 1)                                                 \
+    X(HEADS_NONE, A_HEADS, SHAPE, c->p.t.w.heads = 0)                                                                  \
+    X(HEADS_MANY, A_HEADS, SHAPE, c->p.t.w.heads = 5)                                                                  \
+    X(GROUPS_ODD, A_HEADS, SHAPE, c->p.t.w.kv_heads = 3)                                                               \
+    X(DQ_OF_ALL, DQ, SHAPE, g->q.batch = 1 /* q is not shared */)                                                      \
+    X(CAUSAL_UNKNOWN, A_CAUSAL, VALUE, c->p.t.o.causal = (attn_causal)77)                                              \
+    X(WINDOW_LEFT, A_WINDOW, VALUE, c->p.t.o.window.on = 1, c->p.t.o.window.left = -2)                                 \
+    X(QLENS_LONG, A_LENS, VALUE, c->p.t.o.q_lens = too_long)                                                           \
+    X(KVLENS_LONG, A_LENS, VALUE, c->p.t.o.kv_lens = too_long)                                                         \
+    X(SCALE_NAN, A_SCALE, VALUE, c->p.t.o.scale = NAN)                                                                 \
+    X(CAP_NEGATIVE, A_CAP, VALUE, c->p.t.o.softcap = -1)                                                               \
+    X(MODIFIED, A_MOD, VALUE, c->p.t.o.score_mod = modify)                                                             \
+    X(DBQ_ODD, A_BIASES, VALUE, g->bq = askew(g->bq, 1))                                                               \
+    X(ISA_LACKING, A_ISA, VALUE, c->ctx.isa = (attn_isa)77)                                                            \
+    X(DQ_ON_DOUT, DQ, ALIAS, g->q.data = (char *)good->p.dout.data + 4)                                                \
+    X(DK_ON_K, DK, ALIAS, g->k.data = (char *)good->p.t.k.data + 4)                                                    \
+    X(DV_ON_DK, DV, ALIAS, g->v.data = (char *)was->k.data + 4)                                                        \
+    X(DWQ_ON_WQ, DWQ, ALIAS, g->wq.data = good->p.t.w.wq.data)                                                         \
+    X(DWO_ON_DWK, DWO, ALIAS, g->wo.data = (char *)was->wk.data + 4)                                                   \
+    X(DWV_ON_MASK, DWV, ALIAS, g->wv.data = good->p.t.o.mask.data)                                                     \
+    X(DBQ_ON_BQ, A_BIASES, ALIAS, g->bq = (float *)(uintptr_t)good->p.t.w.bq)                                          \
+    X(DBK_ON_DBV, A_BIASES, ALIAS, g->bk = was->bv + 1)                                                                \
+    X(DBO_ON_DWO, A_BIASES, ALIAS, g->bo = was->wo.data)                                                               \
+    X(SCRATCH_ON_DQ, A_SCRATCH, ALIAS, c->ctx.scratch = was->q.data, c->ctx.scratch_size = 1)                          \
+    X(SCRATCH_ON_WO, A_SCRATCH, ALIAS, c->ctx.scratch = good->p.t.w.wo.data, c->ctx.scratch_size = 1)                  \
+    X(SCRATCH_SHORT, A_SCRATCH, NOMEM, c->ctx.scratch = some_scratch, c->ctx.scratch_size = 16)                        \
+    X(NO_MEMORY, A_SCRATCH, NOMEM, c->no_memory = 1)
 
-enum { FAULT_LIST(ENUMERATOR) OTHER_FAULTS, VIEW_FAULTS = (int)VIEWS * SPOILS, FAULTS = VIEW_FAULTS + OTHER_FAULTS };
+enum { FAULT_LIST(FAULT_NUMBER) OTHER_FAULTS, VIEW_FAULTS = (int)VIEWS * SPOILS, FAULTS = VIEW_FAULTS + OTHER_FAULTS };
+static const fault_row other_faults[] = {FAULT_LIST(FAULT_ENTRY)};
 
-static const struct {
-    const char *name;
-    int arg;
-    attn_status want;
-} other_faults[] = {FAULT_LIST(ENTRY)};
-
-static attn_tensor *tensor_of(call *c, int view)
+static attn_tensor *tensor_of(call_state *c, int view)
 {
     switch (view) {
     case DQ: return &c->p.g.q;
@@ -974,7 +835,7 @@ static attn_tensor *tensor_of(call *c, int view)
     }
 }
 
-static attn_mat *mat_of(call *c, int view)
+static attn_mat *mat_of(call_state *c, int view)
 {
     attn_mat *grads[] = {&c->p.g.wq, &c->p.g.wk, &c->p.g.wv, &c->p.g.wo};
     attn_mat *mats[] = {&c->p.t.w.wq, &c->p.t.w.wk, &c->p.t.w.wv, &c->p.t.w.wo};
@@ -983,7 +844,12 @@ static attn_mat *mat_of(call *c, int view)
 
 static int arg_of(int fault)
 {
-    return fault < VIEW_FAULTS ? fault / SPOILS : other_faults[fault - VIEW_FAULTS].arg;
+    return fault < VIEW_FAULTS ? fault / SPOILS : (int)other_faults[fault - VIEW_FAULTS].args;
+}
+
+static const char *name_of(int fault)
+{
+    return fault < VIEW_FAULTS ? spoil_names[fault % SPOILS] : other_faults[fault - VIEW_FAULTS].name;
 }
 
 static void modify(void *user, void *scores, size_t count, size_t b, size_t h, size_t i, size_t j0)
@@ -994,52 +860,26 @@ static void modify(void *user, void *scores, size_t count, size_t b, size_t h, s
 static const size_t too_long[] = {0, 1000};
 static char some_scratch[16];
 
-static attn_status spoil(call *c, const call *good, int fault)
+static attn_status inflict(void *call, const void *right, int fault, uint64_t *names)
 {
-    int view = fault / SPOILS, kind = fault % SPOILS, other = fault - VIEW_FAULTS;
+    call_state *c = call;
+    const call_state *good = right;
+    int view = fault / SPOILS, kind = fault % SPOILS;
     attn_mha_grads *g = &c->p.g;
     const attn_mha_grads *was = &good->p.g;
+    *names = set_of(arg_of(fault));
     if (fault < VIEW_FAULTS) {
+        if (kind >= SPOIL_BATCH && kind <= SPOIL_NO_DIM)
+            *names = 0; /* other views fit it no longer */
         if (view == MASK && kind == SPOIL_BOOL)
             return ATTN_OK;
         return tensor_of(c, view) ? test_spoil(tensor_of(c, view), roles[view], kind)
                                   : test_spoil_mat(mat_of(c, view), roles[view], kind);
     }
-    switch (other) {
-    case NO_GRADS: c->grads = NULL; break;
-    case NO_WEIGHTS: c->weights = NULL; break;
-    case OFFSET_MISSING: c->p.t.o.causal = ATTN_CAUSAL_OFFSET, c->p.t.o.causal_offset = NULL; break;
-    case SCRATCH_MISSING: c->ctx.scratch_size = 100; break;
-    case SUM_IN_BF16: g->wk.dtype = ATTN_BF16, g->accumulate = 1; break;
-    case SUM_IN_F16: g->q.dtype = ATTN_F16, g->accumulate = 1; break;
-    case HEADS_NONE: c->p.t.w.heads = 0; break;
-    case HEADS_MANY: c->p.t.w.heads = 5; break;
-    case GROUPS_ODD: c->p.t.w.kv_heads = 3; break;
-    case DQ_OF_ALL: g->q.batch = 1; break; /* q is not shared */
-    case CAUSAL_UNKNOWN: c->p.t.o.causal = (attn_causal)77; break;
-    case WINDOW_LEFT: c->p.t.o.window.on = 1, c->p.t.o.window.left = -2; break;
-    case QLENS_LONG: c->p.t.o.q_lens = too_long; break;
-    case KVLENS_LONG: c->p.t.o.kv_lens = too_long; break;
-    case SCALE_NAN: c->p.t.o.scale = NAN; break;
-    case CAP_NEGATIVE: c->p.t.o.softcap = -1; break;
-    case MODIFIED: c->p.t.o.score_mod = modify; break;
-    case DBQ_ODD: g->bq = (float *)(void *)((char *)g->bq + 1); break;
-    case ISA_LACKING: c->ctx.isa = (attn_isa)77; break;
-    case DQ_ON_DOUT: g->q.data = (char *)good->p.dout.data + 4; break;
-    case DK_ON_K: g->k.data = (char *)good->p.t.k.data + 4; break;
-    case DV_ON_DK: g->v.data = (char *)was->k.data + 4; break;
-    case DWQ_ON_WQ: g->wq.data = good->p.t.w.wq.data; break;
-    case DWO_ON_DWK: g->wo.data = (char *)was->wk.data + 4; break;
-    case DWV_ON_MASK: g->wv.data = good->p.t.o.mask.data; break;
-    case DBQ_ON_BQ: g->bq = (float *)(uintptr_t)good->p.t.w.bq; break;
-    case DBK_ON_DBV: g->bk = was->bv + 1; break;
-    case DBO_ON_DWO: g->bo = was->wo.data; break;
-    case SCRATCH_ON_DQ: c->ctx.scratch = was->q.data, c->ctx.scratch_size = 1; break;
-    case SCRATCH_ON_WO: c->ctx.scratch = good->p.t.w.wo.data, c->ctx.scratch_size = 1; break;
-    case SCRATCH_SHORT: c->ctx.scratch = some_scratch, c->ctx.scratch_size = 16; break;
-    default: c->no_memory = 1; break;
+    switch (fault - VIEW_FAULTS) {
+        FAULT_LIST(FAULT_CASE)
     }
-    return other_faults[other].want;
+    return ATTN_OK;
 }
 
 /* Two faults in dimensions may fit one another, and one may hide what the other has broken. */
@@ -1056,89 +896,30 @@ static int may_undo(int f, int g)
     return a == b || (a <= DWO && b == A_GRADS) || (a >= WQ && a <= WO && b == A_WEIGHTS);
 }
 
-static attn_status make(int scratch, call *c)
-{
-    size_t bytes = 987654321;
-    const pass *p = &c->p;
-    attn_status status;
-    test_memory_state.fail_all = c->no_memory || scratch;
-    status = scratch ? attn_mha_backward_scratch(&bytes, c->grads, p->dout, p->t.q, p->t.k, p->t.v, c->weights, &p->t.o,
-                                                 &c->ctx)
-                     : attn_mha_backward(c->grads, p->dout, p->t.q, p->t.k, p->t.v, c->weights, &p->t.o, &c->ctx);
-    test_memory_state.fail_all = 0;
-    if (scratch)
-        CHECK((status == ATTN_OK) == (bytes != 987654321));
-    else if (!c->no_memory) {
-        char text[400] = "";
-        CHECK_STATUS(attn_mha_backward_explain(text, sizeof text, c->grads, p->dout, p->t.q, p->t.k, p->t.v, c->weights,
-                                               &p->t.o, &c->ctx),
-                     status);
-        CHECK(status == ATTN_OK || strstr(text, attn_status_string(status)) != NULL);
-    }
-    return status;
-}
+static const subject backward = {"attn_mha_backward", arg_names, ARGS, FAULTS, -1, A_SCRATCH, VIEW_FAULTS + NO_MEMORY,
+                                 sizeof(call_state), ask, inflict, arg_of, name_of, may_undo};
 
-static call good_call(void)
+static call_state good_call(void)
 {
-    static const shape usual = {2, 4, 2, 3, 200, 3, 40, 6, 7, 8, 9};
-    static const call zero;
-    call c = zero;
-    size_t *lens = test_block(4 * sizeof *lens);
-    c.p = make_pass(usual, ATTN_F32, 0);
-    c.p.t.w.bq = random_floats(12), c.p.t.w.bk = random_floats(6), c.p.t.w.bv = random_floats(80),
-    c.p.t.w.bo = random_floats(9);
-    c.p.t.w.kv_heads = 2;
-    c.p.t.o.mask = test_random_tensor(ATTN_BOOL, 2, 4, 3, 200, T_BHLD);
-    c.p.t.o.bias = test_random_tensor(ATTN_F32, 2, 4, 3, 200, T_BHLD);
-    lens[0] = lens[1] = 3, lens[2] = lens[3] = 100;
-    c.p.t.o.q_lens = lens, c.p.t.o.kv_lens = lens + 2;
-    c.p.t.o.alibi_slopes = random_floats(4), c.p.t.o.sinks = random_floats(4);
-    return c;
+    pass p = make_pass(usual_layer, ATTN_F32, 0);
+    give_everything(&p.t);
+    return call_of(&p, ATTN_ISA_BEST);
 }
 
 TEST(mha_backward_status)
 {
-    call good = good_call();
+    call_state good = good_call();
+    attn_tensor outs[OF_ALL];
+    outputs_of(&good.p, outs);
     test_freeze();
-    for (int f = 0; f < FAULTS; f++)
-        for (int g = f; g < FAULTS; g++) { /* g == f: alone */
-            call c = good;
-            attn_status first, second;
-            int scratch = f == g ? 0 : test_maybe();
-            int in_scratch = arg_of(f) == A_SCRATCH || arg_of(g) == A_SCRATCH;
-            if (f != g && (may_undo(f, g) || (test_below(test_quick ? 40 : 2))))
-                continue;
-            c.weights = &c.p.t.w;
-            c.grads = &c.p.g;
-            first = spoil(&c, &good, f);
-            if (first == ATTN_OK)
-                break;
-            second = f == g ? first : spoil(&c, &good, g);
-            if (second == ATTN_OK)
-                continue;
-            if (test_rank(second) < test_rank(first))
-                first = second;
-            test_case("%d.%d%s and %d.%d%s", arg_of(f), f % SPOILS,
-                      f < VIEW_FAULTS ? "" : other_faults[f - VIEW_FAULTS].name, arg_of(g), g % SPOILS,
-                      g < VIEW_FAULTS ? "" : other_faults[g - VIEW_FAULTS].name);
-            if (!scratch || in_scratch)
-                CHECK_STATUS(make(0, &c), first);
-            if (!in_scratch && (f == g || scratch))
-                CHECK_STATUS(make(1, &c), first);
-            CHECK(test_wrote_nothing());
-        }
-    test_case("as it should be; what opts has for outputs is not looked at");
-    good.weights = &good.p.t.w;
-    good.grads = &good.p.g;
+    check_alone(&backward, &good, "");
+    check_pairs(&backward, &good, test_quick ? 40 : 1, "");
     good.p.t.o.lse = good.p.t.q, good.p.t.o.weights.dtype = (attn_dtype)77, good.p.t.o.scores = good.p.g.q;
     good.p.t.o.scores_stage = (attn_stage)9;
-    CHECK_STATUS(make(1, &good), ATTN_OK);
-    CHECK(test_wrote_nothing());
-    CHECK_STATUS(make(0, &good), ATTN_OK);
-    CHECK(wrote_only_grads(&good.p));
+    check_right(&backward, &good, outs, OF_ALL, ", what opts has for outputs is not looked at");
     test_case("where to write the size");
-    CHECK_STATUS(attn_mha_backward_scratch(NULL, good.grads, good.p.dout, good.p.t.q, good.p.t.k, good.p.t.v,
-                                           good.weights, NULL, NULL),
+    CHECK_STATUS(attn_mha_backward_scratch(NULL, &good.p.g, good.p.dout, good.p.t.q, good.p.t.k, good.p.t.v,
+                                           &good.p.t.w, NULL, NULL),
                  ATTN_ERR_NULL);
 }
 
@@ -1148,20 +929,15 @@ TEST(mha_backward_status_types)
     for (int all = 0; all < 2; all++)
         for (int view = DQ; view <= WO; view++) {
             shape d = {1, 2, 2, 2, 3, 2, 2, 4, 4, 4, 4};
-            call c = {0};
+            call_state c = {0};
             attn_dtype other = all ? ATTN_F32 : ATTN_F64;
             c.p = make_pass(d, all ? ATTN_F64 : ATTN_F32, WITH_BIASES);
-            c.weights = &c.p.t.w;
-            c.grads = &c.p.g;
             if (tensor_of(&c, view))
                 *tensor_of(&c, view) = test_random_tensor(other, 1, 1, tensor_of(&c, view)->len, 4, T_BHLD);
             else
                 *mat_of(&c, view) = test_random_mat(other, 4, 4, PACKED);
-            test_freeze();
             test_case("%s, but view %d", all ? "f64" : "f32", view);
-            CHECK_STATUS(make(0, &c), ATTN_ERR_DTYPE);
-            CHECK_STATUS(make(1, &c), ATTN_ERR_DTYPE);
-            CHECK(test_wrote_nothing());
+            check_refused(&backward, &c, ATTN_ERR_DTYPE);
             test_release();
         }
 }
@@ -1174,7 +950,7 @@ TEST(mha_backward_status_shared)
             shape d = {3, 2, 2, 2, 3, 2, 2, 4, 4, 4, 4};
             pass p = make_pass(d, ATTN_F32, 0);
             attn_tensor *x = which == OF_Q ? &p.t.q : which == OF_K ? &p.t.k : &p.t.v;
-            test_case("%s, shared %d", names[which], shared);
+            test_case("%s, shared %d", grad_names[which], shared);
             if (shared)
                 *x = share(*x);
             make_grads(&p, 1u << which, 0, 0);
@@ -1188,12 +964,8 @@ TEST(mha_backward_status_shared)
 
 TEST(mha_backward_status_empty_shapes)
 {
-    static const shape shapes[] = {
-        {0, 4, 2, 3, 5, 4, 6, 7, 8, 9, 10}, {2, 4, 2, 0, 5, 4, 6, 7, 8, 9, 10}, {2, 4, 2, 3, 0, 4, 6, 7, 8, 9, 10},
-        {2, 4, 2, 3, 5, 4, 0, 7, 8, 9, 10}, {2, 4, 2, 3, 5, 4, 6, 0, 8, 9, 10}, {2, 4, 2, 3, 5, 4, 6, 7, 0, 9, 10},
-        {2, 4, 2, 3, 5, 4, 6, 7, 8, 0, 10}, {2, 4, 2, 3, 5, 4, 6, 7, 8, 9, 0},  {0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0}};
-    for (size_t n = 0; n < COUNT(shapes) * 4; n++) {
-        pass p = make_pass(shapes[n / 4], floats[n % 4], WITH_BIASES | WITH_NUMBERS), bad;
+    for (size_t n = 0; n < COUNT(empty_layers) * 4; n++) {
+        pass p = make_pass(empty_layers[n / 4], floats[n % 4], WITH_BIASES | WITH_NUMBERS), bad;
         test_case("shape %zu, %s", n / 4, test_dtype_name(floats[n % 4]));
         check_pass(&p, 2);
         test_freeze();
@@ -1263,18 +1035,12 @@ TEST(mha_backward_errno)
 {
     FOR_EACH_ISA (isa)
         for (int n = 0; n < 2; n++) {
-            pass p = make_pass(large, floats[n], WITH_BIASES);
-            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
-            ctx.isa = isa;
-            p.t.o.softcap = 1e4;
-            p.t.o.scale = -300;
-            errno = 7;
-            CHECK_STATUS(run(&p, &ctx), ATTN_OK);
-            (void)scratch_of(&p, &ctx);
-            test_memory_state.fail_all = 1;
-            CHECK_STATUS(run(&p, &ctx), ATTN_ERR_NOMEM);
-            test_memory_state.fail_all = 0;
-            CHECK(errno == 7);
+            call_state c = {0};
+            c.p = make_pass(large, floats[n], WITH_BIASES);
+            c.ctx.isa = isa;
+            c.p.t.o.softcap = 1e4;
+            c.p.t.o.scale = -300;
+            check_errno(&backward, &c);
             test_release();
         }
 }
@@ -1283,6 +1049,7 @@ TEST(mha_backward_errno)
 TEST(mha_backward_explain)
 {
     pass p = make_pass(large, ATTN_F32, WITH_BIASES), bad;
+    call_state c = call_of(&p, ATTN_ISA_BEST);
     char text[600], bytes[32];
     const struct {
         const char *start;
@@ -1292,7 +1059,7 @@ TEST(mha_backward_explain)
                 {"opts.score_mod: ", ATTN_ERR_VALUE}, {"grads.q, dout: ", ATTN_ERR_ALIAS},
                 {"weights.wo: ", ATTN_ERR_NULL}};
     test_case("explain");
-    snprintf(bytes, sizeof bytes, "scratch: %zu bytes", scratch_of(&p, NULL));
+    snprintf(bytes, sizeof bytes, "scratch: %zu bytes", needed_by(&backward, &c));
     CHECK_STATUS(attn_mha_backward_explain(text, sizeof text, &p.g, p.dout, p.t.q, p.t.k, p.t.v, &p.t.w, &p.t.o, NULL),
                  ATTN_OK);
     CHECK(strstr(text, bytes) != NULL);

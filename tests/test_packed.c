@@ -3,143 +3,50 @@
    do to one another, rows that belong to none, the layer, statuses and explanations.
 
    PACKED_CASE=N ./build/test packed_grid runs case N alone. */
-#include "grid.h"
-#include "backward.h"
 #include "mha.h"
+#include "trial.h"
 
 /* ---- the axes of the grid ---- */
 
-enum { MOST_TEXTS = 33, MOST_HEADS = 14 };
-
 static const size_t sizes_d[] = {1, 3, 8, 17, 40, 64, 72, 128}, sizes_dv[] = {0, 1, 3, 16, 65, 100}; /* 0: D */
-static const size_t counts[] = {1, 2, 3, 8, MOST_TEXTS}, widths[] = {1, 2, 3, 4};
-static const size_t longest[] = {0, 1, 4, 17, 49, 129, 257, 600};
-static const size_t groups[] = {1, 3, 7}, kv_heads[] = {1, 2};
-static const double scales[] = {0, 1, -0.7}, softcaps[] = {0, 0.5, 20}, drops[] = {0, 0.25};
-static const attn_dtype floats[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+static const size_t counts[] = {1, 2, 3, 8, TRIAL_ITEMS}, longest[] = {0, 1, 4, 17, 49, 129, 257, 600};
+static const size_t groups[] = {1, 3, 7}, windows[] = {0, 1, 2, 3, 4, 6};
 
 /* Lengths of texts, of which those up to the longest are drawn: around vectors, register tiles, query blocks and key
    tiles of any instruction set. */
 static const size_t edges[] = {0,  1,  2,  3,  4,  5,  7,  8,  9,  15,  16,  17,  23,  24, 25,
                                31, 32, 33, 47, 48, 49, 63, 64, 65, 127, 128, 129, 257, 600};
 
-/* q, k, v, out, dout. */
-static const attn_dtype types[][5] = {
-    {ATTN_F32, ATTN_F32, ATTN_F32, ATTN_F32, ATTN_F32},  {ATTN_F64, ATTN_F64, ATTN_F64, ATTN_F64, ATTN_F64},
-    {ATTN_F16, ATTN_F16, ATTN_F16, ATTN_F16, ATTN_F16},  {ATTN_BF16, ATTN_BF16, ATTN_BF16, ATTN_BF16, ATTN_BF16},
-    {ATTN_F32, ATTN_F16, ATTN_F16, ATTN_F32, ATTN_F32},  {ATTN_F32, ATTN_BF16, ATTN_BF16, ATTN_F16, ATTN_F32},
-    {ATTN_BF16, ATTN_F32, ATTN_F16, ATTN_F32, ATTN_F16}, {ATTN_F16, ATTN_BF16, ATTN_F32, ATTN_BF16, ATTN_BF16},
-};
-
-/* Of the gradients of q, k and v, where the compute type is F32. */
-static const attn_dtype grad_types[][3] = {{ATTN_F32, ATTN_F32, ATTN_F32},
-                                           {ATTN_F16, ATTN_F16, ATTN_F16},
-                                           {ATTN_BF16, ATTN_BF16, ATTN_BF16},
-                                           {ATTN_F32, ATTN_F16, ATTN_BF16}};
-
-static const struct {
-    int on;
-    ptrdiff_t left, right;
-} windows[] = {{0, -9, -9}, {1, 0, 0}, {1, 3, -1}, {1, -1, 0}, {1, 40, 5}, {1, 100, 0}};
-
 enum { SET_RANDOM, SET_EQUAL, SET_ONE_LONG, SET_HOLES, SETS };  /* of lengths of queries */
 enum { KEYS_SAME, KEYS_OTHER, KEYS_CONTEXT, KEYS_HOLES, KEYS }; /* CONTEXT: few queries of longer texts */
 enum { REST_NONE, REST_QUERIES, REST_KEYS, REST_BOTH, RESTS };  /* rows after the last text */
-enum { OFFSET_NONE, OFFSET_NEAR, OFFSET_BEHIND, OFFSET_PAST, OFFSET_HUGE, OFFSETS };
-enum { SINKS_NONE, SINKS_RANDOM, SINKS_EXTREME, SINKS };
 
-#define COUNT(array) (int)(sizeof(array) / sizeof *(array))
-
-#define AXIS_LIST(X)                                                                                                   \
-    X(TEXTS, COUNT(counts))                                                                                            \
-    X(LONGEST, COUNT(longest))                                                                                         \
-    X(SET, SETS)                                                                                                       \
-    X(KEYS, KEYS)                                                                                                      \
-    X(REST, RESTS)                                                                                                     \
-    X(D, COUNT(sizes_d))                                                                                               \
-    X(DV, COUNT(sizes_dv))                                                                                             \
-    X(GROUP, COUNT(groups))                                                                                            \
-    X(HKV, COUNT(kv_heads))                                                                                            \
-    X(TYPES, COUNT(types))                                                                                             \
-    X(GRAD_TYPES, COUNT(grad_types))                                                                                   \
-    X(CAUSAL, 4)                                                                                                       \
-    X(OFFSET, OFFSETS)                                                                                                 \
-    X(WINDOW, COUNT(windows))                                                                                          \
-    X(SCALE, COUNT(scales))                                                                                            \
-    X(SOFTCAP, COUNT(softcaps))                                                                                        \
-    X(ALIBI, 2)                                                                                                        \
-    X(SINKS, SINKS)                                                                                                    \
-    X(MOD, 2)                                                                                                          \
-    X(DROPOUT, COUNT(drops))                                                                                           \
-    X(LSE, 1 + COUNT(floats))                                                                                          \
-    X(DLSE, 1 + COUNT(floats))                                                                                         \
-    X(ACCUMULATE, 2)                                                                                                   \
-    X(Q_LAYOUT, T_LAYOUTS)                                                                                             \
-    X(K_LAYOUT, T_LAYOUTS)                                                                                             \
-    X(V_LAYOUT, T_LAYOUTS)                                                                                             \
-    X(DOUT_LAYOUT, T_LAYOUTS)                                                                                          \
-    X(OUT_LAYOUT, T_OUT_LAYOUTS)                                                                                       \
-    X(OTHER_LAYOUT, T_OUT_LAYOUTS)                                                                                     \
-    X(Q_GRAD_LAYOUT, T_OUT_LAYOUTS)                                                                                    \
-    X(K_GRAD_LAYOUT, T_OUT_LAYOUTS)                                                                                    \
-    X(V_GRAD_LAYOUT, T_OUT_LAYOUTS)                                                                                    \
-    X(WIDTH, COUNT(widths))                                                                                            \
-    X(RUNNER, GRID_RUNS)                                                                                               \
-    X(SCRATCH, GRID_SCRATCHES)
-
-#define AXIS_NUMBER(name, levels) A_##name,
-#define AXIS_ENTRY(name, levels) {#name, levels},
-enum { AXIS_LIST(AXIS_NUMBER) AXES };
-
-static const struct grid_axis axes[] = {AXIS_LIST(AXIS_ENTRY)};
-
-static size_t value_at(const grid_point *p, int axis, const size_t *values)
-{
-    return p->at[axis] < 0 ? 1 : values[p->at[axis]];
-}
+/* clang-format off */
+static const struct grid_axis axes[TRIAL_AXES] = {
+    AXIS_OF(TEXTS, counts), AXIS_OF(LONGEST, longest), AXIS(SET, SETS), AXIS(KEYS, KEYS), AXIS(REST, RESTS),
+    AXIS_OF(D, sizes_d), AXIS_OF(DV, sizes_dv), AXIS_OF(GROUP, groups), AXIS_OF(WINDOW, windows), AXIS(SCALE, 3),
+    AXIS(DROPOUT, 2), AXIS(LSE, 1 + TRIAL_FLOATS), AXES_OF_OPTIONS, AXES_OF_LAYOUTS, AXES_OF_GRADS, AXES_OF_CONTEXT
+};
+/* clang-format on */
 
 /* About how many products the texts come to, if they are half as long as the longest. */
-static double cost(const grid_point *p)
+static double packed_cost(const grid *g, const grid_point *p)
 {
-    double D = (double)value_at(p, A_D, sizes_d), Dv = (double)value_at(p, A_DV, sizes_dv);
-    double heads = (double)(value_at(p, A_GROUP, groups) * value_at(p, A_HKV, kv_heads));
-    double length = (double)value_at(p, A_LONGEST, longest), texts = (double)value_at(p, A_TEXTS, counts);
+    double D = (double)grid_value(g, p, A_D), Dv = (double)grid_value(g, p, A_DV);
+    double heads = (double)(grid_value(g, p, A_GROUP) * grid_value(g, p, A_HKV));
+    double length = (double)grid_value(g, p, A_LONGEST), texts = (double)grid_value(g, p, A_TEXTS);
     double pairs = p->at[A_KEYS] == KEYS_CONTEXT ? 2 * length : length * length / 4;
     return heads * texts * (1 + pairs) * (D + (Dv > 0 ? Dv : D) + 30);
 }
 
-static int matters(const grid_point *p, int axis, int other)
-{
-    if (axis == A_OFFSET) /* it must not matter to the other causal rules */
-        return p->at[A_CAUSAL] < ATTN_CAUSAL_UPPER_LEFT || p->at[A_CAUSAL] == ATTN_CAUSAL_OFFSET || other == A_CAUSAL;
-    return 1;
-}
-
-static int shows(const grid_point *p, int a, int b)
-{
-    if (p->at[A_LONGEST] == 0 && a != A_LONGEST && b != A_LONGEST)
-        return 0;
-    return matters(p, a, b) && matters(p, b, a);
-}
-
-static int impossible(const grid_point *p) /* an offset must be given for ATTN_CAUSAL_OFFSET */
-{
-    return p->at[A_CAUSAL] == ATTN_CAUSAL_OFFSET && p->at[A_OFFSET] == OFFSET_NONE;
-}
-
-static const grid packed_grid = {AXES, axes, {A_LONGEST, A_TEXTS}, cost, impossible, shows};
+/* clang-format off */
+static const grid packed_grid = {
+    TRIAL_GRID("packed_grid", "PACKED_CASE"), .first = {A_LONGEST, A_TEXTS}, .cost = packed_cost, .bound = {1e5, 5e3},
+     .sample = grid_sample, .samples = {60, 30}, .sample_bound = {3e5, 5e4}
+};
+/* clang-format on */
 
 /* ---- one case ---- */
-
-typedef struct trial {
-    grid_call c; /* its options point into this struct */
-    size_t texts, H, Hkv, D, Dv;
-    attn_dtype compute;
-    size_t q_starts[MOST_TEXTS + 1], kv_starts[MOST_TEXTS + 1];
-    ptrdiff_t offsets[MOST_TEXTS];
-    float slopes[MOST_HEADS], sinks[MOST_HEADS];
-    grid_bend user;
-} trial;
 
 static size_t any_length(size_t most)
 {
@@ -156,7 +63,7 @@ static size_t q_length(const grid_point *p, size_t s)
         return grid_roll(4) ? 1 : grid_roll(4);
     switch (p->at[A_SET]) {
     case SET_EQUAL: return most;
-    case SET_ONE_LONG: return s == value_at(p, A_TEXTS, counts) / 2 ? most : grid_roll(most / MOST_TEXTS + 2);
+    case SET_ONE_LONG: return s == grid_value(&packed_grid, p, A_TEXTS) / 2 ? most : grid_roll(most / TRIAL_ITEMS + 2);
     case SET_HOLES: return grid_roll(3) ? any_length(most) : 0;
     default: return any_length(most);
     }
@@ -172,56 +79,18 @@ static size_t kv_length(const grid_point *p, size_t queries)
     }
 }
 
-static ptrdiff_t offset_of(int level, size_t s)
-{
-    ptrdiff_t n = (ptrdiff_t)s;
-    switch (level) {
-    case OFFSET_NEAR: return 7 * n % 31 - 3;
-    case OFFSET_BEHIND: return -5 - 3 * n;
-    case OFFSET_PAST: return 700 + n;
-    default: return n % 2 ? PTRDIFF_MAX - n : -PTRDIFF_MAX - 1 + n;
-    }
-}
-
 static void make_texts(trial *t, const grid_point *p)
 {
+    size_t queries, keys;
     t->texts = counts[p->at[A_TEXTS]];
-    t->q_starts[0] = t->kv_starts[0] = 0;
     for (size_t s = 0; s < t->texts; s++) {
-        size_t queries = q_length(p, s);
+        queries = q_length(p, s), keys = kv_length(p, queries);
         t->q_starts[s + 1] = t->q_starts[s] + queries;
-        t->kv_starts[s + 1] = t->kv_starts[s] + kv_length(p, queries);
-        t->offsets[s] = offset_of(p->at[A_OFFSET], s);
+        t->kv_starts[s + 1] = t->kv_starts[s] + keys;
     }
     t->c.o.sequences = t->texts;
     t->c.o.q_starts = t->q_starts;
     t->c.o.kv_starts = p->at[A_KEYS] == KEYS_SAME ? t->q_starts : t->kv_starts;
-}
-
-static void make_options(trial *t, const grid_point *p)
-{
-    attn_opts *o = &t->c.o;
-    o->causal = (attn_causal)p->at[A_CAUSAL];
-    o->causal_offset = p->at[A_OFFSET] ? t->offsets : NULL;
-    o->window.on = windows[p->at[A_WINDOW]].on;
-    o->window.left = windows[p->at[A_WINDOW]].left, o->window.right = windows[p->at[A_WINDOW]].right;
-    o->scale = scales[p->at[A_SCALE]];
-    o->softcap = softcaps[p->at[A_SOFTCAP]];
-    o->dropout.p = drops[p->at[A_DROPOUT]];
-    o->dropout.seed = grid_roll_bits();
-    for (size_t h = 0; h < t->H; h++) {
-        double x = grid_number();
-        t->slopes[h] = (float)(h % 4 == 3 ? -0.01 : ldexp(1, -1 - (int)(h % 8)));
-        t->sinks[h] = (float)(p->at[A_SINKS] == SINKS_RANDOM ? 2 * x : h % 3 == 0 ? -HUGE_VAL : h % 3 == 1 ? 40 : -40);
-    }
-    o->alibi_slopes = p->at[A_ALIBI] ? t->slopes : NULL;
-    o->sinks = p->at[A_SINKS] ? t->sinks : NULL;
-    t->user.f64 = t->compute == ATTN_F64;
-    t->user.B = t->texts, t->user.H = t->H;
-    t->user.q_starts = t->q_starts, t->user.kv_starts = t->c.o.kv_starts;
-    o->score_mod = p->at[A_MOD] ? grid_bend_scores : NULL;
-    o->score_mod_user = &t->user;
-    t->c.g.score_mod_grad = p->at[A_MOD] ? grid_bend_back : NULL;
 }
 
 /* Rows that belong to no text hold NaN. */
@@ -231,45 +100,24 @@ static void spoil_rest(attn_tensor t, size_t used, int layout)
         test_fill_tensor(attn_tensor_slice(t, used, t.len - used), NAN);
 }
 
-/* out and lse, fresh; for the way back of the compute type. */
-static void renew_outputs(trial *t, const grid_point *p, int which)
-{
-    static const attn_tensor none;
-    size_t rows = t->c.q.len;
-    t->c.out = test_tensor(types[p->at[A_TYPES]][3], 1, t->H, rows, t->Dv, p->at[A_OUT_LAYOUT]);
-    t->c.o.lse = none;
-    if (which == GRID_BACKWARD)
-        t->c.o.lse = test_tensor(t->compute, 1, t->H, rows, 1, p->at[A_OTHER_LAYOUT]);
-    else if (p->at[A_LSE])
-        t->c.o.lse = test_tensor(floats[p->at[A_LSE] - 1], 1, t->H, rows, 1, p->at[A_OTHER_LAYOUT]);
-}
-
 static void make(trial *t, const grid_point *p, uint64_t seed)
 {
-    static const trial zero;
-    const attn_dtype *type = types[p->at[A_TYPES]];
-    size_t rows, keys;
-    *t = zero;
-    grid_dice = seed;
-    t->D = sizes_d[p->at[A_D]];
-    t->Dv = sizes_dv[p->at[A_DV]] ? sizes_dv[p->at[A_DV]] : t->D;
-    t->Hkv = kv_heads[p->at[A_HKV]];
-    t->H = t->Hkv * groups[p->at[A_GROUP]];
-    t->compute = type[0] == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+    grid_call *c = &t->c;
+    size_t used_q, used_k;
+    trial_begin(t, &packed_grid, p, seed);
     make_texts(t, p);
-    rows = t->q_starts[t->texts] + (p->at[A_REST] & REST_QUERIES ? 1 + grid_roll(20) : 0);
-    keys = t->c.o.kv_starts[t->texts] + (p->at[A_REST] & REST_KEYS ? 1 + grid_roll(20) : 0);
-    t->c.q = grid_tensor(type[0], 1, t->H, rows, t->D, p->at[A_Q_LAYOUT]);
-    t->c.k = grid_tensor(type[1], 1, t->Hkv, keys, t->D, p->at[A_K_LAYOUT]);
-    t->c.v = grid_tensor(type[2], 1, t->Hkv, keys, t->Dv, p->at[A_V_LAYOUT]);
-    t->c.dout = grid_tensor(type[4], 1, t->H, rows, t->Dv, p->at[A_DOUT_LAYOUT]);
-    if (p->at[A_DLSE])
-        t->c.g.dlse = grid_tensor(floats[p->at[A_DLSE] - 1], 1, t->H, rows, 1, p->at[A_OTHER_LAYOUT]);
-    spoil_rest(t->c.q, t->q_starts[t->texts], p->at[A_Q_LAYOUT]);
-    spoil_rest(t->c.k, t->c.o.kv_starts[t->texts], p->at[A_K_LAYOUT]);
-    spoil_rest(t->c.v, t->c.o.kv_starts[t->texts], p->at[A_V_LAYOUT]);
-    spoil_rest(t->c.dout, t->q_starts[t->texts], p->at[A_DOUT_LAYOUT]);
-    make_options(t, p);
+    used_q = t->q_starts[t->texts], used_k = t->kv_starts[t->texts];
+    t->B = 1;
+    t->Lq = used_q + (p->at[A_REST] & REST_QUERIES ? 1 + grid_roll(20) : 0);
+    t->Lk = used_k + (p->at[A_REST] & REST_KEYS ? 1 + grid_roll(20) : 0);
+    trial_fill(t, p);
+    for (size_t s = 0; s < t->texts; s++)
+        t->offsets[s] = trial_offset(p->at[A_OFFSET], t->q_starts[s + 1] - t->q_starts[s],
+                                     t->kv_starts[s + 1] - t->kv_starts[s], s);
+    t->user.B = t->texts;
+    t->user.q_starts = t->q_starts, t->user.kv_starts = t->kv_starts;
+    spoil_rest(c->q, used_q, p->at[A_Q_LAYOUT]), spoil_rest(c->dout, used_q, p->at[A_DOUT_LAYOUT]);
+    spoil_rest(c->k, used_k, p->at[A_K_LAYOUT]), spoil_rest(c->v, used_k, p->at[A_V_LAYOUT]);
 }
 
 /* ---- a text alone ---- */
@@ -286,22 +134,8 @@ static attn_tensor as_item(attn_tensor one, size_t s)
     if (test_absent_tensor(one))
         return one;
     all = test_tensor(one.dtype, s + 1, one.heads, one.len, one.dim, T_BHLD);
-    for (size_t h = 0; h < one.heads; h++)
-        for (size_t i = 0; i < one.len; i++)
-            for (size_t d = 0; d < one.dim; d++)
-                memcpy(test_tensor_at(all, s, h, i, d), test_tensor_at(one, 0, h, i, d), test_size(one.dtype));
+    test_copy_tensor(test_tensor_item(all, s), one);
     return all;
-}
-
-/* And back: what became of that item. */
-static void take_item(attn_tensor one, attn_tensor all, size_t s)
-{
-    if (test_absent_tensor(one))
-        return;
-    for (size_t h = 0; h < one.heads; h++)
-        for (size_t i = 0; i < one.len; i++)
-            for (size_t d = 0; d < one.dim; d++)
-                memcpy(test_tensor_at(one, 0, h, i, d), test_tensor_at(all, s, h, i, d), test_size(one.dtype));
 }
 
 /* Text s of a call as a call of its own, on views of the same tensors. The starts are left: they are not looked at. */
@@ -347,6 +181,7 @@ static attn_status run_plainly(const grid_call *c, int which, attn_isa isa)
 static int run_text(const grid_call *all, grid_bend *user, size_t s, int which, attn_isa isa)
 {
     grid_call one = one_text(all, s), item = one;
+    attn_tensor rows[GRID_OUTPUTS], results[GRID_OUTPUTS];
     grid_bend alone = *user;
     int by_item = all->o.dropout.p > 0, good;
     if (by_item)
@@ -355,11 +190,9 @@ static int run_text(const grid_call *all, grid_bend *user, size_t s, int which, 
     alone.Lq = one.q.len, alone.Lk = one.k.len, alone.q_starts = alone.kv_starts = NULL;
     item.o.score_mod_user = &alone;
     good = CHECK_STATUS(run_plainly(&item, which, isa), ATTN_OK);
-    if (by_item && which == GRID_FORWARD) {
-        take_item(one.out, item.out, s), take_item(one.o.lse, item.o.lse, s);
-    } else if (by_item) {
-        take_item(one.g.q, item.g.q, s), take_item(one.g.k, item.g.k, s), take_item(one.g.v, item.g.v, s);
-    }
+    grid_outputs(&one, which, rows), grid_outputs(&item, which, results);
+    for (int n = 0; n < 3 && by_item; n++) /* and back: what became of that item */
+        test_copy_tensor(rows[n], test_tensor_item(results[n], s));
     return good;
 }
 
@@ -383,9 +216,9 @@ static int check_forward(const trial *t, const grid_point *p, attn_isa isa)
     trial packed = *t, want = *t;
     int good;
     packed.c.o.score_mod_user = &packed.user;
-    renew_outputs(&packed, p, GRID_FORWARD);
-    renew_outputs(&want, p, GRID_FORWARD);
-    good = grid_run(&packed.c, GRID_FORWARD, isa, p->at[A_RUNNER], widths[p->at[A_WIDTH]], p->at[A_SCRATCH]);
+    trial_outputs(&packed, p, GRID_FORWARD);
+    trial_outputs(&want, p, GRID_FORWARD);
+    good = grid_run(&packed.c, GRID_FORWARD, isa, p->at[A_RUNNER], trial_widths[p->at[A_WIDTH]], p->at[A_SCRATCH]);
     good &= run_alone(&want, isa);
     good &= CHECK(grid_same_outputs(&packed.c, &want.c, GRID_FORWARD));
     good &= CHECK(!packed.user.strayed);
@@ -394,40 +227,9 @@ static int check_forward(const trial *t, const grid_point *p, attn_isa isa)
 
 /* ---- a case: backward ---- */
 
-/* What is there before: NaN, or the numbers that a sum goes on from. */
-static attn_tensor fresh(attn_dtype dtype, attn_tensor like, int layout, int accumulate)
-{
-    attn_tensor t =
-        test_tensor(accumulate && test_size(dtype) == 2 ? ATTN_F32 : dtype, 1, like.heads, like.len, like.dim, layout);
-    if (accumulate)
-        test_scatter(t, (uint64_t)(like.heads + 3 * like.len + 5 * like.dim));
-    return t;
-}
-
-static float *fresh_sums(size_t H, int accumulate)
-{
-    attn_tensor t = test_tensor(ATTN_F32, 1, 1, 1, H, T_BHLD);
-    if (accumulate)
-        test_scatter(t, H);
-    return t.data;
-}
-
-static void make_grads(trial *t, const grid_point *p)
-{
-    const attn_dtype *type = grad_types[p->at[A_GRAD_TYPES]];
-    attn_grads *g = &t->c.g;
-    int f64 = t->compute == ATTN_F64, sums = p->at[A_ACCUMULATE];
-    g->accumulate = sums;
-    g->q = fresh(f64 ? ATTN_F64 : type[0], t->c.q, p->at[A_Q_GRAD_LAYOUT], sums);
-    g->k = fresh(f64 ? ATTN_F64 : type[1], t->c.k, p->at[A_K_GRAD_LAYOUT], sums);
-    g->v = fresh(f64 ? ATTN_F64 : type[2], t->c.v, p->at[A_V_GRAD_LAYOUT], sums);
-    g->sinks = t->c.o.sinks ? fresh_sums(t->H, sums) : NULL;
-    g->alibi_slopes = t->c.o.alibi_slopes ? fresh_sums(t->H, sums) : NULL;
-}
-
 /* A sum over the texts: what each has alone, and the magnitudes that it is made of. */
 typedef struct sums {
-    real values[2][MOST_HEADS], sizes[2][MOST_HEADS], most;
+    real values[2][TRIAL_HEADS], sizes[2][TRIAL_HEADS], most;
 } sums;
 
 enum { OF_SINKS, OF_SLOPES };
@@ -459,21 +261,19 @@ static int run_back_alone(const trial *t, attn_isa isa, sums *a)
 {
     grid_call c = t->c;
     grid_bend user = t->user;
-    float *of[2];
+    float *of[2], **sums_of[2];
     int good = 1;
     of[OF_SINKS] = c.g.sinks, of[OF_SLOPES] = c.g.alibi_slopes;
+    sums_of[OF_SINKS] = &c.g.sinks, sums_of[OF_SLOPES] = &c.g.alibi_slopes;
     for (int n = 0; n < 2; n++)
         for (size_t h = 0; h < t->H; h++)
             a->values[n][h] = of[n] && c.g.accumulate ? (real)of[n][h] : 0;
     if (!c.g.accumulate)
         test_fill_tensor(c.g.q, 0), test_fill_tensor(c.g.k, 0), test_fill_tensor(c.g.v, 0);
     for (size_t s = 0; s < t->texts; s++) {
-        c.g.sinks = of[OF_SINKS] ? fresh_sums(t->H, 0) : NULL;
-        c.g.alibi_slopes = of[OF_SLOPES] ? fresh_sums(t->H, 0) : NULL;
-        if (c.g.sinks && c.g.accumulate)
-            memset(c.g.sinks, 0, t->H * sizeof(float));
-        if (c.g.alibi_slopes && c.g.accumulate)
-            memset(c.g.alibi_slopes, 0, t->H * sizeof(float));
+        for (int n = 0; n < 2; n++)
+            if (of[n])
+                *sums_of[n] = memset(test_block(t->H * sizeof(float)), c.g.accumulate ? 0 : 0xff, t->H * sizeof(float));
         good &= run_text(&c, &user, s, GRID_BACKWARD, isa);
         for (size_t h = 0; h < t->H; h++) {
             a->values[OF_SINKS][h] += c.g.sinks ? (real)c.g.sinks[h] : 0;
@@ -508,13 +308,13 @@ static int check_backward(const trial *t, const grid_point *p, attn_isa isa, con
     sums sum = {{{0}}, {{0}}, 0};
     int good;
     packed.c.o.score_mod_user = &packed.user;
-    renew_outputs(&packed, p, GRID_BACKWARD);
+    trial_outputs(&packed, p, GRID_BACKWARD);
     good = CHECK_STATUS(run_plainly(&packed.c, GRID_FORWARD, isa), ATTN_OK);
     spoil_rest(packed.c.out, packed.q_starts[t->texts], 0); /* not looked at */
     want = packed;
-    make_grads(&packed, p);
-    make_grads(&want, p);
-    good &= grid_run(&packed.c, GRID_BACKWARD, isa, p->at[A_RUNNER], widths[p->at[A_WIDTH]], p->at[A_SCRATCH]);
+    trial_grads(&packed, p, ALL_GRADS);
+    trial_grads(&want, p, ALL_GRADS);
+    good &= grid_run(&packed.c, GRID_BACKWARD, isa, p->at[A_RUNNER], trial_widths[p->at[A_WIDTH]], p->at[A_SCRATCH]);
     good &= run_back_alone(&want, isa, &sum);
     want.c.g.sinks = want.c.g.alibi_slopes = NULL;
     good &= CHECK(grid_same_outputs(&packed.c, &want.c, GRID_BACKWARD));
@@ -541,12 +341,12 @@ static int run_case(long number, const grid_point *p)
     test_case("PACKED_CASE=%ld", number);
     make(&t, p, (uint64_t)number);
     t.c.o.score_mod_user = &t.user;
-    FOR_EACH_ISA_OF (isa, types[p->at[A_TYPES]][0]) {
+    FOR_EACH_ISA_OF (isa, trial_types[p->at[A_TYPES]][0]) {
         test_case("PACKED_CASE=%ld, %s", number, attn_isa_string(isa));
         good &= check_forward(&t, p, isa);
     }
     find_sizes(&t, &size);
-    FOR_EACH_ISA_OF (isa, types[p->at[A_TYPES]][0]) {
+    FOR_EACH_ISA_OF (isa, trial_types[p->at[A_TYPES]][0]) {
         test_case("PACKED_CASE=%ld, backward, %s", number, attn_isa_string(isa));
         good &= check_backward(&t, p, isa, &size);
     }
@@ -555,32 +355,7 @@ static int run_case(long number, const grid_point *p)
 
 TEST(packed_grid)
 {
-    const char *only = getenv("PACKED_CASE");
-    int rows, failed = 0;
-    long number, samples = test_quick ? 30 : 60;
-    grid_point *points = grid_covering(&packed_grid, &rows, 1e5);
-    grid_point *kept = malloc((size_t)rows * sizeof *kept); /* blocks are freed after each case */
-    if (!CHECK(kept != NULL))
-        return;
-    memcpy(kept, points, (size_t)rows * sizeof *kept);
-    grid_forget();
-    for (number = 0; number < rows + samples && failed < 5; number++) {
-        grid_point p =
-            number < rows ? kept[number] : grid_sample(&packed_grid, (uint64_t)number, test_quick ? 5e4 : 3e5);
-        if (number < rows)
-            grid_cover(&packed_grid, &p);
-        if (only ? number != atol(only) : test_quick && number < rows && (number % 6 || cost(&p) > 1e5))
-            continue;
-        test_release();
-        if (!run_case(number, &p)) {
-            failed++;
-            printf("    PACKED_CASE=%ld ./build/test packed_grid runs this case alone:", number);
-            grid_describe(&packed_grid, &p);
-        }
-    }
-    free(kept);
-    test_case("every pair of levels has occurred");
-    CHECK(failed || !grid_misses(&packed_grid));
+    grid_test(&packed_grid, run_case);
 }
 
 /* ---- texts of given lengths ---- */
@@ -609,47 +384,15 @@ static void point_to(trial *t) /* a trial's options point into it */
     t->c.o.q_starts = t->q_starts, t->c.o.kv_starts = t->kv_starts;
 }
 
-static void plain_outputs(grid_call *c)
-{
-    attn_dtype compute = c->q.dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
-    c->out = test_tensor(c->q.dtype, c->q.batch, c->q.heads, c->q.len, c->v.dim, T_BHLD);
-    c->o.lse = test_tensor(compute, c->q.batch, c->q.heads, c->q.len, 1, T_BHLD);
-}
-
-static void plain_grads(grid_call *c)
-{
-    c->g.q = test_tensor(c->q.dtype, c->q.batch, c->q.heads, c->q.len, c->q.dim, T_BHLD);
-    c->g.k = test_tensor(c->k.dtype, c->k.batch, c->k.heads, c->k.len, c->k.dim, T_BHLD);
-    c->g.v = test_tensor(c->v.dtype, c->v.batch, c->v.heads, c->v.len, c->v.dim, T_BHLD);
-    c->g.sinks = c->o.sinks ? test_block(c->q.heads * sizeof(float)) : NULL;
-    c->g.alibi_slopes = c->o.alibi_slopes ? test_block(c->q.heads * sizeof(float)) : NULL;
-}
-
-/* Forward, and back too, in one context. */
-static int both_ways(grid_call *c, attn_isa isa, int runner, size_t width, int scratch)
-{
-    int good;
-    plain_outputs(c);
-    good = grid_run(c, GRID_FORWARD, isa, runner, width, scratch);
-    plain_grads(c);
-    good &= grid_run(c, GRID_BACKWARD, isa, runner, width, scratch);
-    return good;
-}
-
-static int same_both_ways(const grid_call *a, const grid_call *b)
-{
-    return grid_same_outputs(a, b, GRID_FORWARD) && grid_same_outputs(a, b, GRID_BACKWARD);
-}
-
 /* Each text alone, both ways, and the gradients of sinks and slopes aside. */
 static grid_call each_alone(const trial *t, attn_isa isa)
 {
     grid_call want = t->c;
     grid_bend user = t->user;
-    want.o.sinks = t->c.o.sinks, plain_outputs(&want);
+    want.o.sinks = t->c.o.sinks, grid_plain_outputs(&want);
     for (size_t s = 0; s < t->texts; s++)
         run_text(&want, &user, s, GRID_FORWARD, isa);
-    plain_grads(&want);
+    grid_plain_grads(&want);
     for (size_t s = 0; s < t->texts; s++)
         run_text(&want, &user, s, GRID_BACKWARD, isa);
     want.g.sinks = want.g.alibi_slopes = NULL;
@@ -675,7 +418,7 @@ TEST(packed_contexts)
             FOR_EACH_ISA (isa) {
                 trial t;
                 grid_call want;
-                plain_texts(&t, floats[(n + (size_t)kind) % 4], sets[n].texts, sets[n].queries, sets[n].keys,
+                plain_texts(&t, trial_floats[(n + (size_t)kind) % 4], sets[n].texts, sets[n].queries, sets[n].keys,
                             kind % 2 ? 20 : 8, kind % 2 ? T_BLHD : T_BHLD);
                 point_to(&t);
                 t.c.o.causal = kind < 2 ? ATTN_CAUSAL_LOWER_RIGHT : ATTN_CAUSAL_NONE;
@@ -684,9 +427,9 @@ TEST(packed_contexts)
                     int width = c % 4, runner = c / 4 % GRID_RUNS, scratch = c / 4 / GRID_RUNS;
                     grid_call got = t.c;
                     test_case("set %zu, %s, %s, width %d, runner %d, scratch %d", n, test_dtype_name(t.c.q.dtype),
-                              attn_isa_string(isa), (int)widths[width], runner, scratch);
-                    CHECK(both_ways(&got, isa, runner, widths[width], scratch));
-                    CHECK(same_both_ways(&got, &want));
+                              attn_isa_string(isa), (int)trial_widths[width], runner, scratch);
+                    CHECK(grid_both_ways(&got, isa, runner, trial_widths[width], scratch));
+                    CHECK(grid_same_both_ways(&got, &want));
                 }
                 test_release();
             }
@@ -707,14 +450,14 @@ TEST(packed_lengths)
                 if (n % 4 == 3)
                     queries[s] = (size_t)(s % 5);
             }
-            plain_texts(&t, floats[n % 4], count, queries, keys, n % 2 ? 24 : 5, n / 4 ? T_QKV : T_BHLD);
+            plain_texts(&t, trial_floats[n % 4], count, queries, keys, n % 2 ? 24 : 5, n / 4 ? T_QKV : T_BHLD);
             point_to(&t);
             t.c.o.causal = (attn_causal)(n % 3);
             test_case("set %d, %s", n, attn_isa_string(isa));
             want = each_alone(&t, isa);
             got = t.c;
-            CHECK(both_ways(&got, isa, GRID_THREADS, 2, GRID_EXACT));
-            CHECK(same_both_ways(&got, &want));
+            CHECK(grid_both_ways(&got, isa, GRID_THREADS, 2, GRID_EXACT));
+            CHECK(grid_same_both_ways(&got, &want));
             test_release();
         }
 }
@@ -735,7 +478,7 @@ TEST(packed_batch)
             grid_bend user = {0};
             for (size_t s = 0; s < TEXTS; s++)
                 queries[s] = Lq, keys[s] = Lk;
-            plain_texts(&t, floats[n % 4], TEXTS, queries, keys, n % 5 ? 16 : 7, n % 2 ? T_BLHD : T_BHLD);
+            plain_texts(&t, trial_floats[n % 4], TEXTS, queries, keys, n % 5 ? 16 : 7, n % 2 ? T_BLHD : T_BHLD);
             point_to(&t);
             c->o.causal = (attn_causal)(n / 2 % 4), c->o.causal_offset = offsets;
             c->o.dropout.p = n % 3 ? 0.3 : 0, c->o.dropout.seed = n;
@@ -746,7 +489,7 @@ TEST(packed_batch)
             c->o.score_mod = n % 3 == 2 ? grid_bend_scores : NULL, c->o.score_mod_user = &user;
             c->g.score_mod_grad = n % 3 == 2 ? grid_bend_back : NULL;
             test_case("case %zu, %s", n, attn_isa_string(isa));
-            CHECK(both_ways(c, isa, GRID_THREADS, 1 + n % 4, GRID_EXACT));
+            CHECK(grid_both_ways(c, isa, GRID_THREADS, 1 + n % 4, GRID_EXACT));
             batch = *c;
             batch.o.sequences = 0;
             for (size_t i = 0; i < 4; i++) {
@@ -754,8 +497,8 @@ TEST(packed_batch)
                 of_batch[i]->len /= TEXTS;
                 of_batch[i]->batch_stride = (ptrdiff_t)of_batch[i]->len * of_batch[i]->len_stride;
             }
-            CHECK(both_ways(&batch, isa, GRID_ALONE, 1, GRID_NO_SCRATCH));
-            for (size_t h = 0; h < t.H; h++) { /* sums in other orders, of floats that are about one each */
+            CHECK(grid_both_ways(&batch, isa, GRID_ALONE, 1, GRID_NO_SCRATCH));
+            for (size_t h = 0; h < t.H; h++) { /* sums in other orders, of trial_floats that are about one each */
                 if (c->g.sinks)
                     CHECK_NEAR(c->g.sinks[h], batch.g.sinks[h], 1e-5L * (real)(1 + Lq));
                 if (c->g.alibi_slopes)
@@ -770,7 +513,7 @@ TEST(packed_batch)
                         rows[i]->data = rows[i]->len ? test_tensor_at(*rows[i], s, 0, 0, 0) : NULL;
                         rows[i]->batch = 1;
                     }
-                CHECK(same_both_ways(&one, &item));
+                CHECK(grid_same_both_ways(&one, &item));
             }
             CHECK(!user.strayed);
             test_release();
@@ -789,7 +532,7 @@ TEST(packed_neighbours)
             p.at[A_TEXTS] = (signed char)(1 + n % 3);
             make(&t, &p, (uint64_t)n);
             t.c.o.score_mod_user = &t.user;
-            CHECK(both_ways(&t.c, isa, GRID_ALONE, 1, GRID_NO_SCRATCH));
+            CHECK(grid_both_ways(&t.c, isa, GRID_ALONE, 1, GRID_NO_SCRATCH));
             for (size_t s = 0; s < t.texts; s++) {
                 grid_call other = t.c, mine, same;
                 other.q = test_tensor_like(t.c.q, T_BHLD), other.k = test_tensor_like(t.c.k, T_BLHD);
@@ -802,10 +545,10 @@ TEST(packed_neighbours)
                         test_fill_tensor(one.v, NAN), test_fill_tensor(one.dout, NAN);
                     }
                 test_case("case %d, %s, text %zu", n, attn_isa_string(isa), s);
-                CHECK(both_ways(&other, isa, GRID_THREADS, 3, GRID_EXACT));
+                CHECK(grid_both_ways(&other, isa, GRID_THREADS, 3, GRID_EXACT));
                 mine = one_text(&t.c, s), same = one_text(&other, s);
                 mine.g.sinks = mine.g.alibi_slopes = NULL;
-                CHECK(same_both_ways(&mine, &same));
+                CHECK(grid_same_both_ways(&mine, &same));
             }
             test_release();
         }
@@ -821,7 +564,7 @@ typedef struct fenced_texts {
 static void attend_fenced(void *arg)
 {
     fenced_texts *f = arg;
-    CHECK(both_ways(&f->t.c, f->isa, GRID_ALONE, 1, GRID_EXACT));
+    CHECK(grid_both_ways(&f->t.c, f->isa, GRID_ALONE, 1, GRID_EXACT));
 }
 
 /* Rows side by side, 40 more than there is memory for: those are beyond a fence, after the last row or before it. */
@@ -833,9 +576,7 @@ static attn_tensor fenced_rows(attn_tensor from, int low)
     ptrdiff_t step = low ? -(ptrdiff_t)row : (ptrdiff_t)row;
     attn_tensor t = attn_tensor_of(low ? at + (from.len - 1) * row * size : at, from.dtype, 1, from.heads, from.len,
                                    from.dim, 0, (ptrdiff_t)from.dim, step, 1);
-    for (size_t h = 0; h < t.heads; h++)
-        for (size_t j = 0; j < t.len; j++)
-            memcpy(test_tensor_at(t, 0, h, j, 0), test_tensor_at(from, 0, h, j, 0), t.dim * size);
+    test_copy_tensor(t, from);
     t.len += BEYOND;
     return t;
 }
@@ -855,7 +596,7 @@ TEST(packed_fences)
         FOR_EACH_ISA (isa) {
             fenced_texts f;
             grid_call want;
-            plain_texts(&f.t, floats[n % 4], 4, queries[n % 3], keys[n % 3], 9, T_BHLD);
+            plain_texts(&f.t, trial_floats[n % 4], 4, queries[n % 3], keys[n % 3], 9, T_BHLD);
             point_to(&f.t);
             f.isa = isa;
             want = each_alone(&f.t, isa);
@@ -872,7 +613,7 @@ TEST(packed_fences)
                         for (size_t d = 0; d < rest.dim; d++)
                             CHECK(test_tensor_get(rest, 0, h, i, d) == 0);
                 got.g.k = attn_tensor_slice(got.g.k, 0, used), got.g.v = attn_tensor_slice(got.g.v, 0, used);
-                CHECK(same_both_ways(&got, &want));
+                CHECK(grid_same_both_ways(&got, &want));
             }
             test_release();
         }
@@ -905,8 +646,8 @@ TEST(packed_many)
             c.o.causal = ATTN_CAUSAL_LOWER_RIGHT;
             test_case("kind %d, %s", kind, attn_isa_string(isa));
             want = c;
-            CHECK(both_ways(&c, isa, GRID_THREADS, 3, GRID_EXACT));
-            plain_outputs(&want);
+            CHECK(grid_both_ways(&c, isa, GRID_THREADS, 3, GRID_EXACT));
+            grid_plain_outputs(&want);
             test_fill_tensor(want.out, 0), test_fill_tensor(want.o.lse, -HUGE_VAL);
             want.o.sequences = 0;
             if (kind == 1)
@@ -936,45 +677,26 @@ TEST(packed_scratch)
     FOR_EACH_ISA (isa)
         for (size_t width = 1; width <= 4; width += 3) {
             test_runner runner;
-            attn_ctx ctx = test_ctx(isa);
+            attn_ctx ctx = grid_context(isa, GRID_REVERSED, width, &runner);
             size_t bytes[9];
             grid_call c;
             memset(&c, 0, sizeof c);
-            ctx.parallel = test_serial_backwards(&runner, width);
             c.q = test_random_tensor(ATTN_F32, 1, 4, 300, 16, T_BHLD);
             c.k = c.v = test_random_tensor(ATTN_F32, 1, 2, 300, 16, T_BHLD);
-            plain_outputs(&c);
+            grid_plain_outputs(&c);
             c.o.sequences = 4;
             for (size_t n = 0; n < 9; n++) {
                 c.o.q_starts = starts[n % 3], c.o.kv_starts = starts[n / 3];
                 test_case("%s, width %zu, starts %zu and %zu", attn_isa_string(isa), width, n % 3, n / 3);
-                CHECK_STATUS(attn_sdpa_scratch(&bytes[n], c.out, c.q, c.k, c.v, &c.o, &ctx), ATTN_OK);
+                bytes[n] = grid_scratch(&c, GRID_FORWARD, &ctx);
                 CHECK(bytes[n] == bytes[0]);
             }
-            ctx.scratch = test_block(bytes[8]);
-            ctx.scratch_size = bytes[8] - 1;
-            test_freeze();
-            CHECK_STATUS(attn_sdpa(c.out, c.q, c.k, c.v, &c.o, &ctx), ATTN_ERR_NOMEM);
-            CHECK(test_wrote_nothing());
+            grid_check_less(&c, GRID_FORWARD, &ctx);
             test_release();
         }
 }
 
 /* ---- the layer ---- */
-
-typedef struct layer_call {
-    attn_tensor q, k, v, out, dout;
-    attn_mha_weights w;
-    attn_opts o;
-    attn_mha_grads g;
-} layer_call;
-
-static attn_status run_layer(const layer_call *c, int which, const attn_ctx *ctx)
-{
-    if (which == GRID_BACKWARD)
-        return attn_mha_backward(&c->g, c->dout, c->q, c->k, c->v, &c->w, &c->o, ctx);
-    return attn_mha(c->out, c->q, c->k, c->v, &c->w, &c->o, ctx);
-}
 
 /* Its scratch between two edges, as many bytes as it says. */
 static void run_layer_at(const layer_call *c, int which, attn_isa isa, size_t width)
@@ -988,27 +710,13 @@ static void run_layer_at(const layer_call *c, int which, attn_isa isa, size_t wi
         CHECK_STATUS(attn_mha_backward_scratch(&bytes, &c->g, c->dout, c->q, c->k, c->v, &c->w, &c->o, &ctx), ATTN_OK);
     else
         CHECK_STATUS(attn_mha_scratch(&bytes, c->out, c->q, c->k, c->v, &c->w, &c->o, &ctx), ATTN_OK);
-    ctx.scratch = test_block(bytes), ctx.scratch_size = bytes;
+    test_scratch(&ctx, bytes, 1);
     calls = test_memory_state.calls;
     CHECK_STATUS(run_layer(c, which, &ctx), ATTN_OK);
     CHECK(test_memory_state.calls == calls && runner.most <= width);
 }
 
 enum { LAYER_TEXTS = 5 };
-
-static void layer_grads(layer_call *c)
-{
-    attn_dtype type = c->q.dtype;
-    c->g.q = test_tensor(type, 1, 1, c->q.len, c->q.dim, T_BHLD);
-    c->g.k = test_tensor(type, 1, 1, c->k.len, c->k.dim, T_BHLD);
-    c->g.v = test_tensor(type, 1, 1, c->v.len, c->v.dim, T_BHLD);
-    c->g.wq = test_mat(type, c->w.wq.rows, c->w.wq.cols, PACKED),
-    c->g.wk = test_mat(type, c->w.wk.rows, c->w.wk.cols, 0);
-    c->g.wv = test_mat(type, c->w.wv.rows, c->w.wv.cols, PACKED),
-    c->g.wo = test_mat(type, c->w.wo.rows, c->w.wo.cols, 0);
-    c->g.bq = random_floats(c->w.wq.cols), c->g.bk = random_floats(c->w.wk.cols);
-    c->g.bv = random_floats(c->w.wv.cols), c->g.bo = random_floats(c->w.wo.cols);
-}
 
 /* Gradient n of the weights and biases, as one row of numbers. */
 static size_t layer_sum(const layer_call *c, int n, const real **x)
@@ -1106,16 +814,7 @@ TEST(packed_layer)
 
 /* ---- statuses ---- */
 
-enum { TEXT = 1024, TEXTS = 3, TOTAL_Q = 9, TOTAL_K = 11, STATUS_H = 4, STATUS_HKV = 2, STATUS_D = 4, STATUS_DV = 6 };
-
-typedef struct call_state {
-    grid_call c;
-    attn_ctx ctx;
-    int no_memory;
-    size_t needed[2]; /* bytes of scratch */
-    void *scratch;
-    attn_kv_cache *cache;
-} call_state;
+enum { TEXTS = 3, TOTAL_Q = 9, TOTAL_K = 11, STATUS_H = 4, STATUS_HKV = 2, STATUS_D = 4, STATUS_DV = 6 };
 
 /* What is done to the call, the status, and what an explanation may name. */
 #define FAULT_LIST(X)                                                                                                  \
@@ -1158,11 +857,7 @@ typedef struct call_state {
 #define FAULT_ENTRY(name, status, first, second) {#name, status, {first, second}},
 
 enum fault { FAULT_LIST(FAULT_NUMBER) FAULTS };
-static const struct {
-    const char *name;
-    attn_status want;
-    const char *names[2];
-} faults[FAULTS] = {FAULT_LIST(FAULT_ENTRY)};
+static const grid_fault faults[FAULTS] = {FAULT_LIST(FAULT_ENTRY)};
 
 static const size_t *starts_of(size_t a, size_t b, size_t c, size_t d)
 {
@@ -1171,18 +866,12 @@ static const size_t *starts_of(size_t a, size_t b, size_t c, size_t d)
     return starts;
 }
 
-static int is_backward(int function)
-{
-    return function >= GRID_BACK;
-}
-
 /* A call that is right, with all that may go with texts. */
-static call_state good_call(void)
+static grid_wrong good_call(void)
 {
     static const float slopes[STATUS_H] = {1, 0.5f, 0.25f, 0}, sinks[STATUS_H] = {0, 1, 2, 3};
     static const ptrdiff_t offsets[TEXTS] = {1, -1, 0};
-    call_state s;
-    attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
+    grid_wrong s;
     grid_call *c = &s.c;
     memset(&s, 0, sizeof s);
     c->q = test_random_tensor(ATTN_F32, 1, STATUS_H, TOTAL_Q, STATUS_D, T_BHLD);
@@ -1194,21 +883,9 @@ static call_state good_call(void)
     c->o.causal = ATTN_CAUSAL_OFFSET, c->o.causal_offset = offsets;
     c->o.window.on = 1, c->o.window.left = 5, c->o.window.right = -1;
     c->o.alibi_slopes = slopes, c->o.sinks = sinks;
-    plain_outputs(c);
-    CHECK_STATUS(grid_ask(c, GRID_SDPA, &ctx, NULL, 0), ATTN_OK);
-    CHECK_STATUS(attn_sdpa_scratch(&s.needed[GRID_FORWARD], c->out, c->q, c->k, c->v, &c->o, &ctx), ATTN_OK);
-    s.needed[GRID_BACKWARD] = s.needed[GRID_FORWARD];
-    plain_grads(c);
-    CHECK_STATUS(attn_sdpa_backward_scratch(&s.needed[GRID_BACKWARD], &c->g, c->dout, c->q, c->k, c->v, c->out,
-                                            c->o.lse, &c->o, &ctx),
-                 ATTN_OK);
-    s.scratch = test_block(s.needed[0] > s.needed[1] ? s.needed[0] : s.needed[1]);
+    grid_plain_outputs(c);
+    grid_finish(&s);
     return s;
-}
-
-static void *onto(const void *data)
-{
-    return (void *)(uintptr_t)data;
 }
 
 static void give_items(grid_call *c, size_t count)
@@ -1219,11 +896,11 @@ static void give_items(grid_call *c, size_t count)
 }
 
 /* Does it; the status to expect of this function, or ATTN_OK where the fault is no matter of it. */
-static attn_status inflict(call_state *s, int fault, int function)
+static attn_status inflict(grid_wrong *s, int fault, int function)
 {
     grid_call *c = &s->c;
     attn_opts *o = &c->o;
-    int backward = is_backward(function), plans = function != GRID_SDPA && function != GRID_BACK;
+    int backward = function >= GRID_BACK, plans = function != GRID_SDPA && function != GRID_BACK;
     static size_t lens[] = {1};
     static const uint32_t zeros[64] = {0};
     switch (fault) {
@@ -1263,12 +940,12 @@ static attn_status inflict(call_state *s, int fault, int function)
     case WITH_SCORES:
         o->scores = test_tensor(ATTN_F32, 1, STATUS_H, TOTAL_Q, TOTAL_K, T_BHLD);
         return backward ? ATTN_OK : ATTN_ERR_VALUE;
-    case OUT_ON_Q_STARTS: c->out.data = onto(o->q_starts); return backward ? ATTN_OK : ATTN_ERR_ALIAS;
-    case OUT_ON_KV_STARTS: c->out.data = onto(o->kv_starts); return backward ? ATTN_OK : ATTN_ERR_ALIAS;
-    case LSE_ON_Q_STARTS: o->lse.data = onto(o->q_starts); return backward ? ATTN_OK : ATTN_ERR_ALIAS;
-    case DK_ON_KV_STARTS: c->g.k.data = onto(o->kv_starts); return backward ? ATTN_ERR_ALIAS : ATTN_OK;
+    case OUT_ON_Q_STARTS: c->out.data = grid_onto(o->q_starts); return backward ? ATTN_OK : ATTN_ERR_ALIAS;
+    case OUT_ON_KV_STARTS: c->out.data = grid_onto(o->kv_starts); return backward ? ATTN_OK : ATTN_ERR_ALIAS;
+    case LSE_ON_Q_STARTS: o->lse.data = grid_onto(o->q_starts); return backward ? ATTN_OK : ATTN_ERR_ALIAS;
+    case DK_ON_KV_STARTS: c->g.k.data = grid_onto(o->kv_starts); return backward ? ATTN_ERR_ALIAS : ATTN_OK;
     case SCRATCH_ON_STARTS:
-        s->ctx.scratch = onto(o->q_starts), s->ctx.scratch_size = 8;
+        s->ctx.scratch = grid_onto(o->q_starts), s->ctx.scratch_size = 8;
         return function == GRID_SIZE || function == GRID_BACK_SIZE ? ATTN_OK : ATTN_ERR_ALIAS;
     case SCRATCH_SHORT:
         s->ctx.scratch = s->scratch, s->ctx.scratch_size = s->needed[backward] - 1;
@@ -1278,79 +955,30 @@ static attn_status inflict(call_state *s, int fault, int function)
     return faults[fault].want;
 }
 
-static void check_failure(const call_state *s, int function, attn_status want, int fault)
-{
-    char text[TEXT];
-    int explains = function == GRID_EXPLAIN || function == GRID_BACK_EXPLAIN, named = 0;
-    memset(text, 'x', sizeof text);
-    test_memory_state.fail_all = s->no_memory;
-    CHECK_STATUS(grid_ask(&s->c, function, &s->ctx, text, sizeof text), want);
-    test_memory_state.fail_all = 0;
-    if (!explains || !CHECK(memchr(text, 0, TEXT) != NULL))
-        return;
-    for (int n = 0; n < 2; n++)
-        named |= faults[fault].names[n] && grid_names(text, faults[fault].names[n]);
-    if (!CHECK(named))
-        printf("    it says: %s\n", text);
-}
-
 TEST(packed_status)
 {
-    for (int function = 0; function < GRID_FUNCTIONS; function++)
-        for (int fault = 0; fault < FAULTS; fault++) {
-            call_state s = good_call();
-            attn_status want = inflict(&s, fault, function);
-            test_case("%s, %s", grid_functions[function], faults[fault].name);
-            test_freeze();
-            if (want != ATTN_OK) {
-                check_failure(&s, function, want, fault);
-                CHECK(test_wrote_nothing());
-            }
-            test_release();
-        }
-    {
-        call_state s = good_call();
-        test_case("as it should be");
-        for (int function = 0; function < GRID_FUNCTIONS; function++) {
-            char text[TEXT];
-            CHECK_STATUS(grid_ask(&s.c, function, &s.ctx, text, sizeof text), ATTN_OK);
-        }
-    }
+    grid_check_faults(faults, FAULTS, good_call, inflict);
 }
 
 /* Of two faults the one that is checked first is reported. */
+static int order_of(int f, int g)
+{
+    if (f == MOST_SEQUENCES || f == MANY_SEQUENCES || f == NO_ITEMS) /* leave less to find */
+        return 0;
+    if (g >= OUT_ON_Q_STARTS && f >= Q_STARTS_LATE && f <= KV_STARTS_MISALIGNED)
+        return 0;
+    return 2; /* an output goes on top of the starts that f leaves */
+}
+
 TEST(packed_status_order)
 {
-    for (int f = 0; f < FAULTS; f++)
-        for (int g = f + 1; g < FAULTS; g++)
-            for (int function = (f + g) % 2; function < GRID_FUNCTIONS; function += 2) {
-                call_state s;
-                attn_status first, second;
-                if (test_rank(faults[f].want) == test_rank(faults[g].want) || (test_quick && test_below(5)))
-                    continue;
-                if (f == MOST_SEQUENCES || f == MANY_SEQUENCES || f == NO_ITEMS) /* leave less to find */
-                    continue;
-                s = good_call();
-                second = inflict(&s, g, function); /* an output goes on top of the starts that f leaves */
-                if (g >= OUT_ON_Q_STARTS && f >= Q_STARTS_LATE && f <= KV_STARTS_MISALIGNED) {
-                    test_release();
-                    continue;
-                }
-                first = inflict(&s, f, function);
-                test_case("%s, %s and %s", grid_functions[function], faults[f].name, faults[g].name);
-                test_freeze();
-                if (first != ATTN_OK && second != ATTN_OK) {
-                    check_failure(&s, function, first, f);
-                    CHECK(test_wrote_nothing());
-                }
-                test_release();
-            }
+    grid_check_order(faults, FAULTS, good_call, inflict, order_of);
 }
 
 /* Without texts the starts are not looked at, whatever they are; nor what stands behind the last of them. */
 TEST(packed_status_off)
 {
-    call_state s = good_call();
+    grid_wrong s = good_call();
     size_t wrong[2] = {77, 3};
     ptrdiff_t offset = 0;
     attn_tensor want = test_tensor_like(s.c.out, T_BHLD);
@@ -1380,7 +1008,7 @@ TEST(packed_status_empty_shapes)
             c.q = test_random_tensor(ATTN_F32, 1, H, rows, 3, T_BHLD);
             c.k = test_random_tensor(ATTN_F32, 1, H, keys, 3, T_BHLD);
             c.v = test_random_tensor(ATTN_F32, 1, H, keys, kind == 4 ? 0 : 3, T_BHLD);
-            plain_outputs(&c);
+            grid_plain_outputs(&c);
             c.o.sequences = TEXTS;
             c.o.q_starts = rows ? starts_of(0, 1, 1, 6) : starts_of(0, 0, 0, 0);
             c.o.kv_starts = keys ? starts_of(0, 1, 4, 5) : starts_of(0, 0, 0, 0);
@@ -1407,7 +1035,7 @@ TEST(packed_status_elsewhere)
     attn_mha_weights w;
     attn_opts o = {0};
     size_t bytes = 5;
-    char text[TEXT];
+    char text[GRID_TEXT];
     o.sequences = TEXTS, o.q_starts = starts_of(0, 1, 1, 3), o.kv_starts = starts_of(0, 1, 4, 6);
     CHECK_STATUS(attn_kv_cache_init(&cache, 1, 2, 8, 4, 4, ATTN_F32, 0, NULL, 0), ATTN_OK);
     CHECK_STATUS(attn_kv_cache_append(&cache, k, k, NULL), ATTN_OK);

@@ -10,14 +10,14 @@
 #include <unistd.h>
 #endif
 
-#include "sdpa.h"
+#include "cache.h"
 
 #include <errno.h>
 
 /* ---- pages and a cache of the same tokens ---- */
 
 enum { INTERLEAVED = T_OUT_LAYOUTS, PAGE_LAYOUTS }; /* others are those of tensors; T_BLHD has heads side by side */
-enum { MOST_ITEMS = 5, MOST_HEADS = 12, K = 0, V };
+enum { MOST_ITEMS = 5, K = 0, V };
 
 typedef struct shape {
     size_t B, Hkv, D, Dv, page_len;
@@ -35,10 +35,7 @@ typedef struct twin {
 } twin;
 
 static const attn_dtype kinds[] = {ATTN_F32, ATTN_F16, ATTN_BF16, ATTN_I8};
-static const attn_dtype floats[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
 static const size_t page_lens[] = {1, 3, 16, 64, 100, 128, 200, 300};
-
-#define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* k and v in turn: a row of v follows each row of k. */
 static void interleave(attn_tensor *k, attn_tensor *v, shape s)
@@ -109,17 +106,10 @@ static attn_tensor side(const attn_kv_pages *p, int which)
     return which == K ? p->k : p->v;
 }
 
-static int same_view(attn_tensor a, attn_tensor b)
-{
-    return a.data == b.data && a.dtype == b.dtype && a.batch == b.batch && a.heads == b.heads && a.len == b.len &&
-           a.dim == b.dim && a.batch_stride == b.batch_stride && a.head_stride == b.head_stride &&
-           a.len_stride == b.len_stride && a.dim_stride == b.dim_stride;
-}
-
 /* The same members: memcmp would read the padding, which nobody has written. */
 static int same_pages(attn_kv_pages a, attn_kv_pages b)
 {
-    return same_view(a.k, b.k) && same_view(a.v, b.v) && a.k_scales == b.k_scales && a.v_scales == b.v_scales &&
+    return kv_same_view(a.k, b.k) && kv_same_view(a.v, b.v) && a.k_scales == b.k_scales && a.v_scales == b.v_scales &&
            a.table == b.table && a.table_stride == b.table_stride && a.batch == b.batch && a.lens == b.lens;
 }
 
@@ -135,10 +125,7 @@ static uint32_t *entry(const twin *t, size_t b, size_t page)
 
 static size_t longest(const attn_kv_pages *p)
 {
-    size_t most = 0;
-    for (size_t b = 0; b < p->batch; b++)
-        most = p->lens[b] > most ? p->lens[b] : most;
-    return most;
+    return kv_longest(p->lens, p->batch);
 }
 
 /* Item b has entries for its first `len` tokens: pages that nobody has, in no order. */
@@ -223,73 +210,8 @@ static int holds_cache(const twin *t) /* bit by bit */
 
 /* ---- a question: what attention is asked for ---- */
 
-typedef struct question {
-    attn_tensor q;
-    attn_opts opts; /* without its output tensors */
-    attn_ctx ctx;
-    attn_dtype out, lse, weights, scores; /* types */
-    int wants_lse, wants_weights, wants_scores, layout;
-    size_t q_lens[MOST_ITEMS];
-    float slopes[MOST_HEADS], sinks[MOST_HEADS];
-    test_runner runner;
-} question;
-
-typedef struct answer {
-    attn_tensor out, lse, weights, scores;
-} answer;
-
-static answer blank(const question *a, size_t Lk, size_t Dv)
-{
-    answer r;
-    size_t B = a->q.batch, H = a->q.heads, Lq = a->q.len;
-    memset(&r, 0, sizeof r);
-    r.out = test_tensor(a->out, B, H, Lq, Dv, a->layout);
-    if (a->wants_lse)
-        r.lse = test_tensor(a->lse, B, H, Lq, 1, a->layout);
-    if (a->wants_weights)
-        r.weights = test_tensor(a->weights, B, H, Lq, Lk, a->layout);
-    if (a->wants_scores)
-        r.scores = test_tensor(a->scores, B, H, Lq, Lk, a->layout);
-    return r;
-}
-
-static attn_opts with_outputs(attn_opts opts, const answer *r)
-{
-    opts.lse = r->lse;
-    opts.weights = r->weights;
-    opts.scores = r->scores;
-    return opts;
-}
-
-static void begin_question(question *a, attn_tensor q, attn_isa isa)
-{
-    memset(a, 0, sizeof *a);
-    a->q = q;
-    a->ctx.isa = isa;
-    a->opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
-    a->out = a->lse = a->weights = a->scores = ATTN_F32;
-}
-
-static size_t list_of(const attn_blocks *l, size_t H, size_t Hkv, size_t Lq, size_t b, size_t h, size_t i)
-{
-    size_t head = l->heads == 1 ? 0 : l->heads == H ? h : h / (H / Hkv);
-    return ((l->batch == 1 ? 0 : b) * l->heads + head) * ((Lq + l->q_len - 1) / l->q_len) + i / l->q_len;
-}
-
-static int is_listed(const attn_blocks *l, size_t H, size_t Hkv, size_t Lq, size_t b, size_t h, size_t i, size_t j)
-{
-    size_t list;
-    if (l->q_len == 0)
-        return 1;
-    list = list_of(l, H, Hkv, Lq, b, h, i);
-    for (uint32_t n = 0; n < l->count[list]; n++)
-        if (l->index[list * l->width + n] == j / l->kv_len)
-            return 1;
-    return 0;
-}
-
 /* The mask that hides what the options' mask and lists of blocks hide. */
-static attn_tensor mask_of(const question *a, size_t Hkv, size_t Lk)
+static attn_tensor mask_of(const kv_question *a, size_t Hkv, size_t Lk)
 {
     attn_tensor mask = a->opts.mask, t = test_tensor(ATTN_BOOL, a->q.batch, a->q.heads, a->q.len, Lk, T_BHLD);
     int masked = !test_absent_tensor(mask);
@@ -297,7 +219,7 @@ static attn_tensor mask_of(const question *a, size_t Hkv, size_t Lk)
         for (size_t h = 0; h < t.heads; h++)
             for (size_t i = 0; i < t.len; i++)
                 for (size_t j = 0; j < Lk; j++) {
-                    int shown = is_listed(&a->opts.blocks, t.heads, Hkv, t.len, b, h, i, j);
+                    int shown = kv_is_listed(&a->opts.blocks, t.heads, Hkv, t.len, b, h, i, j);
                     if (masked && shown)
                         shown = test_tensor_get(mask, mask.batch == 1 ? 0 : b, mask.heads == 1 ? 0 : h,
                                                 mask.len == 1 ? 0 : i, mask.dim == 1 ? 0 : j) != 0;
@@ -308,9 +230,9 @@ static attn_tensor mask_of(const question *a, size_t Hkv, size_t Lk)
 
 /* What the cache says, one thread and its own memory; lists of blocks are a mask to it, which pairs of BF16 do not keep
    off where kv_len is odd. */
-static answer by_cache(const twin *t, const question *a)
+static kv_answer by_cache(const twin *t, const kv_question *a)
 {
-    answer r = blank(a, longest(&t->pages), t->pages.v.dim);
+    kv_answer r = kv_blank(a, longest(&t->pages), t->pages.v.dim);
     attn_opts o = a->opts;
     attn_ctx ctx = test_ctx(o.blocks.kv_len % 2 ? test_without_pairs(a->ctx.isa) : a->ctx.isa);
     attn_blocks none;
@@ -318,73 +240,38 @@ static answer by_cache(const twin *t, const question *a)
     if (o.blocks.q_len > 0)
         o.mask = mask_of(a, t->pages.k.heads, longest(&t->pages));
     o.blocks = none;
-    o = with_outputs(o, &r);
+    o = kv_with_outputs(o, &r);
     CHECK_STATUS(attn_kv_cache_attend(r.out, a->q, &t->cache, &o, &ctx), ATTN_OK);
     return r;
 }
 
-static answer by_pages(const twin *t, const question *a)
+static kv_answer by_pages(const twin *t, const kv_question *a)
 {
-    answer r = blank(a, longest(&t->pages), t->pages.v.dim);
-    attn_opts o = with_outputs(a->opts, &r);
-    attn_tensor wrote[4];
-    wrote[0] = r.out, wrote[1] = r.lse, wrote[2] = r.weights, wrote[3] = r.scores;
+    kv_answer r = kv_blank(a, longest(&t->pages), t->pages.v.dim);
+    attn_opts o = kv_with_outputs(a->opts, &r);
     test_freeze();
     CHECK_STATUS(attn_kv_pages_attend(r.out, a->q, &t->pages, &o, &a->ctx), ATTN_OK);
-    CHECK(test_wrote_only_tensors(wrote, 4));
+    CHECK(kv_wrote_only(&r));
     return r;
 }
 
-static int same_answers(const answer *got, const answer *want)
+static int same_answers(const kv_answer *got, const kv_answer *want)
 {
     return CHECK(test_same_tensor_bits(got->out, want->out)) & CHECK(test_same_tensor_bits(got->lse, want->lse)) &
            CHECK(test_same_tensor_bits(got->weights, want->weights)) &
            CHECK(test_same_tensor_bits(got->scores, want->scores));
 }
 
-static void compare(const twin *t, const question *a)
+static void compare(const twin *t, const kv_question *a)
 {
-    answer want = by_cache(t, a), got = by_pages(t, a);
+    kv_answer want = by_cache(t, a), got = by_pages(t, a);
     same_answers(&got, &want);
 }
 
 /* ---- random questions ---- */
 
-static void modify(void *user, void *scores, size_t count, size_t b, size_t h, size_t i, size_t j0)
-{
-    float *x = scores;
-    (void)user;
-    for (size_t n = 0; n < count; n++)
-        x[n] += 0.125f * (float)((b * 7 + h * 3 + i * 5 + j0 + n) % 11);
-}
-
-static attn_dtype any_float(void)
-{
-    return floats[test_below(4)];
-}
-
-static attn_dtype any_narrow(void) /* of what is computed in float */
-{
-    return kinds[test_below(3)];
-}
-
-static attn_tensor any_broadcast(attn_dtype dtype, size_t B, size_t H, size_t Lq, size_t Lk)
-{
-    return test_random_tensor(dtype, test_maybe() ? B : 1, test_maybe() ? H : 1, test_maybe() ? Lq : 1,
-                              test_below(4) ? Lk : 1, (int)test_below(T_OUT_LAYOUTS));
-}
-
-static void add_hiding_bias(question *a, size_t Lk)
-{
-    attn_tensor t = a->opts.bias = any_broadcast(any_float(), a->q.batch, a->q.heads, a->q.len, Lk);
-    for (size_t n = 0; n < t.batch * t.heads * t.len; n++)
-        for (size_t j = 0; j < t.dim; j++)
-            if (test_below(9) == 0)
-                test_tensor_set(t, n / t.len / t.heads, n / t.len % t.heads, n % t.len, j, -HUGE_VAL);
-}
-
 /* Random lists: about one block of keys in `rarity` is listed; what follows a list is garbage. */
-static void add_blocks(question *a, const attn_kv_pages *p, size_t rarity)
+static void add_blocks(kv_question *a, const attn_kv_pages *p, size_t rarity)
 {
     size_t q_lens[] = {1, 2, 16, a->q.len}, kv_lens[] = {1, 3, 16, 100, p->k.len, 2 * p->k.len, 128};
     size_t heads[] = {1, p->k.heads, a->q.heads}, lists, blocks, Lk = longest(p);
@@ -410,7 +297,7 @@ static void add_blocks(question *a, const attn_kv_pages *p, size_t rarity)
 }
 
 /* Each option is there or not. */
-static void choose_options(question *a, const twin *t)
+static void choose_options(kv_question *a, const twin *t)
 {
     size_t B = a->q.batch, H = a->q.heads, Lq = a->q.len, Lk = longest(&t->pages);
     for (size_t b = 0; b < B; b++)
@@ -425,12 +312,12 @@ static void choose_options(question *a, const twin *t)
     a->opts.window.left = (ptrdiff_t)test_below(Lk + 2) - 1;
     a->opts.window.right = (ptrdiff_t)test_below(4) - 1;
     if (test_below(4) == 0)
-        a->opts.mask = any_broadcast(ATTN_BOOL, B, H, Lq, Lk);
+        a->opts.mask = kv_any_broadcast(ATTN_BOOL, B, H, Lq, Lk);
     if (test_below(4) == 0)
-        add_hiding_bias(a, Lk);
+        kv_add_hiding_bias(a, Lk);
     a->opts.alibi_slopes = test_below(4) ? NULL : a->slopes;
     a->opts.sinks = test_below(4) ? NULL : a->sinks;
-    a->opts.score_mod = test_below(5) ? NULL : modify;
+    a->opts.score_mod = test_below(5) ? NULL : kv_modify;
     a->opts.scale = test_below(3) ? 0 : test_uniform();
     a->opts.softcap = test_below(4) ? 0 : 1.5;
     a->opts.scores_stage = (attn_stage)test_below(3);
@@ -438,31 +325,29 @@ static void choose_options(question *a, const twin *t)
         add_blocks(a, &t->pages, 1 + test_below(6));
         a->opts.scores_stage = ATTN_STAGE_FINAL;
     }
-    a->out = any_narrow();
-    a->lse = any_float(), a->weights = any_float(), a->scores = any_float();
+    a->out = kv_any_narrow();
+    a->lse = kv_any_float(), a->weights = kv_any_float(), a->scores = kv_any_float();
     a->layout = (int)test_below(T_OUT_LAYOUTS);
     a->wants_lse = test_maybe(), a->wants_weights = test_below(4) == 0, a->wants_scores = test_below(4) == 0;
 }
 
-static void choose_runner(question *a)
+static void choose_runner(kv_question *a)
 {
     size_t width = 1 + test_below(4);
     if (test_maybe())
         a->ctx.parallel = test_maybe() ? test_threads(&a->runner, width) : test_serial_backwards(&a->runner, width);
 }
 
-/* Exactly what attn_kv_pages_scratch says, up to a fence or from one on. */
-static void give_scratch(question *a, const attn_kv_pages *p)
+static void give_scratch(kv_question *a, const attn_kv_pages *p)
 {
-    answer r = blank(a, longest(p), p->v.dim);
-    attn_opts o = with_outputs(a->opts, &r);
+    kv_answer r = kv_blank(a, longest(p), p->v.dim);
+    attn_opts o = kv_with_outputs(a->opts, &r);
     size_t bytes = 0;
     CHECK_STATUS(attn_kv_pages_scratch(&bytes, r.out, a->q, p, &o, &a->ctx), ATTN_OK);
-    a->ctx.scratch = test_fenced(bytes, test_maybe());
-    a->ctx.scratch_size = bytes;
+    test_scratch(&a->ctx, bytes, test_maybe());
 }
 
-static void describe(const twin *t, const question *a, const char *what)
+static void describe(const twin *t, const kv_question *a, const char *what)
 {
     const attn_kv_pages *p = &t->pages;
     test_case("%s: %s, %zu x %zu pages of %zu x %zu, %zu (%s); %zu x %zu %s queries; longest %zu%s%s%s%s%s%s%s%s%s%s",
@@ -495,7 +380,7 @@ TEST(pages_equal_cache)
             shape s = {1, 1, 1, 1, 1, 0, 0, ATTN_F32, 0};
             size_t lens[MOST_ITEMS], group, Lq, most, shared = 0;
             attn_tensor q;
-            question a;
+            kv_question a;
             twin t;
             if (test_quick && test_below(4))
                 continue;
@@ -521,9 +406,9 @@ TEST(pages_equal_cache)
             CHECK(holds_cache(&t));
             group = 1 + test_below(4);
             q = test_random_tensor(kinds[n % 3], s.B, group * s.Hkv, Lq, s.D, (int)test_below(T_LAYOUTS));
-            begin_question(&a, q, isa);
+            kv_begin(&a, q, isa);
             for (int turn = 0; turn < 3; turn++) {
-                begin_question(&a, q, isa);
+                kv_begin(&a, q, isa);
                 if (turn == 0) {
                     a.wants_lse = 1;
                     t.pages.lens[0] = t.cache.lens[0] = 0; /* shortened by the program */
@@ -547,7 +432,7 @@ TEST(pages_splits)
         for (size_t c = 0; c < 2 * COUNT(page_lens); c++, n++) {
             shape s = {1, 1, 9, 12, 1, 0, 0, ATTN_F32, 0};
             size_t lens[MOST_ITEMS], tokens = 3100 + test_below(900), Lq = c % 2 ? 1 + test_below(3) : 20;
-            question a;
+            kv_question a;
             twin t;
             if (test_quick && (n % 3 || c % 5 > 2))
                 continue;
@@ -560,7 +445,7 @@ TEST(pages_splits)
             t = new_twin(s);
             choose_lens(&t, tokens, lens);
             append_random(&t, tokens, lens);
-            begin_question(&a, test_random_tensor(kinds[(n + c) % 3], s.B, 2 * s.Hkv, Lq, s.D, T_BHLD), isa);
+            kv_begin(&a, test_random_tensor(kinds[(n + c) % 3], s.B, 2 * s.Hkv, Lq, s.D, T_BHLD), isa);
             for (size_t width = 1; width <= 4; width++) {
                 a.ctx.scratch = NULL, a.ctx.scratch_size = 0;
                 a.ctx.parallel = width % 2 ? test_threads(&a.runner, width) : test_serial_backwards(&a.runner, width);
@@ -589,20 +474,20 @@ TEST(pages_mixed_types)
             size_t tokens[2] = {100, 37};
             attn_opts opts, plain;
             ptrdiff_t offsets[2];
-            question a;
-            answer got, want;
+            kv_question a;
+            kv_answer got, want;
             twin t = new_twin_over(s, k, v);
             for (size_t b = 0; b < 2; b++)
                 reserve(&t, b, tokens[b]);
             keys = test_random_tensor(k.dtype, 2, 2, 100, 7, T_BHLD);
             values = test_random_tensor(v.dtype, 2, 2, 100, 9, T_BHLD);
             CHECK_STATUS(attn_kv_pages_append(&t.pages, keys, values, tokens), ATTN_OK);
-            begin_question(&a, test_random_tensor(kinds[c % 3], 2, 4, c % 2 ? 1 : 21, 7, T_BHLD), isa);
+            kv_begin(&a, test_random_tensor(kinds[c % 3], 2, 4, c % 2 ? 1 : 21, 7, T_BHLD), isa);
             a.wants_lse = a.wants_weights = 1;
             describe(&t, &a, "mixed types");
             got = by_pages(&t, &a);
-            want = blank(&a, 100, 9);
-            opts = with_outputs(a.opts, &want);
+            want = kv_blank(&a, 100, 9);
+            opts = kv_with_outputs(a.opts, &want);
             plain = opts;
             plain.causal = ATTN_CAUSAL_OFFSET;
             plain.causal_offset = offsets;
@@ -625,8 +510,8 @@ static real number(const attn_kv_pages *p, int which, size_t b, size_t h, size_t
 }
 
 /* One row: softmax over tokens first .. end - 1, by way of the table, and the sum of their values. */
-static real exact_row(real *out, const question *a, const attn_kv_pages *p, size_t b, size_t h, size_t i, size_t first,
-                      size_t end)
+static real exact_row(real *out, const kv_question *a, const attn_kv_pages *p, size_t b, size_t h, size_t i,
+                      size_t first, size_t end)
 {
     size_t kv = h / (a->q.heads / p->k.heads);
     real most = -INFINITY, sum = 0, *s = test_reals(end);
@@ -675,8 +560,8 @@ TEST(pages_exact)
             ptrdiff_t offsets[2];
             attn_tensor keys, values;
             attn_opts plain;
-            answer got;
-            question a;
+            kv_answer got;
+            kv_question a;
             twin t;
             if (test_quick && n % 5)
                 continue;
@@ -689,7 +574,7 @@ TEST(pages_exact)
             t = new_twin(s);
             choose_lens(&t, tokens, lens);
             append_random(&t, tokens, lens);
-            begin_question(&a, test_random_tensor(kinds[n % 3], 2, 4, Lq, s.D, T_BHLD), isa);
+            kv_begin(&a, test_random_tensor(kinds[n % 3], 2, 4, Lq, s.D, T_BHLD), isa);
             a.opts.window.on = 1;
             a.opts.window.left = (ptrdiff_t)test_below(tokens);
             a.opts.window.right = 0;
@@ -816,7 +701,7 @@ static void free_slots(slots *l)
 typedef struct fenced_call { /* attends, or appends */
     attn_tensor out, k, v;
     const twin *twin;
-    question *a;
+    kv_question *a;
     attn_opts opts;
     const size_t *lens;
     attn_status status;
@@ -841,7 +726,7 @@ static void fenced_append(void *arg)
 }
 
 /* Does a query see a token of this page of item b? By causal rule, window, lengths and blocks. */
-static int sees_page(const twin *t, const question *a, size_t b, size_t page)
+static int sees_page(const twin *t, const kv_question *a, size_t b, size_t page)
 {
     const attn_kv_pages *p = &t->pages;
     size_t queries = a->opts.q_lens ? a->opts.q_lens[b] : a->q.len, j, end = (page + 1) * p->k.len;
@@ -858,7 +743,7 @@ static int sees_page(const twin *t, const question *a, size_t b, size_t page)
             if (!sdpa_sees(&o, a->q.len, longest(p), b, 0, i, j))
                 continue;
             for (size_t h = 0; h < a->q.heads; h++)
-                if (is_listed(&o.blocks, a->q.heads, p->k.heads, a->q.len, b, h, i, j))
+                if (kv_is_listed(&o.blocks, a->q.heads, p->k.heads, a->q.len, b, h, i, j))
                     return 1;
         }
     return 0;
@@ -881,7 +766,7 @@ static void spoil_scales(const attn_kv_pages *p, size_t page)
 
 /* Shuts every page that no query sees and the rows past the lengths, and spoils the entries of hidden pages. Returns
    how many entries that were. */
-static size_t hide_unseen(const twin *t, const question *a, const slots *l)
+static size_t hide_unseen(const twin *t, const kv_question *a, const slots *l)
 {
     const attn_kv_pages *p = &t->pages;
     unsigned char *seen = test_block(p->k.batch);
@@ -906,7 +791,7 @@ static size_t hide_unseen(const twin *t, const question *a, const slots *l)
     return hidden;
 }
 
-static void choose_hiding(question *a, const twin *t)
+static void choose_hiding(kv_question *a, const twin *t)
 {
     size_t Lk = longest(&t->pages), B = a->q.batch, H = a->q.heads, Lq = a->q.len;
     a->opts.causal = (attn_causal)test_below(3);
@@ -919,10 +804,10 @@ static void choose_hiding(question *a, const twin *t)
     if (test_below(3) == 0)
         add_blocks(a, &t->pages, 1 + test_below(12));
     if (test_below(4) == 0)
-        a->opts.mask = any_broadcast(ATTN_BOOL, B, H, Lq, Lk);
+        a->opts.mask = kv_any_broadcast(ATTN_BOOL, B, H, Lq, Lk);
     if (test_below(4) == 0)
-        add_hiding_bias(a, Lk);
-    a->opts.score_mod = test_below(5) ? NULL : modify;
+        kv_add_hiding_bias(a, Lk);
+    a->opts.score_mod = test_below(5) ? NULL : kv_modify;
     a->opts.softcap = test_below(4) ? 0 : 1.5;
     a->wants_lse = test_maybe(), a->wants_weights = test_below(3) == 0, a->wants_scores = test_below(3) == 0;
     a->opts.scores_stage = ATTN_STAGE_FINAL;
@@ -942,7 +827,7 @@ static void append_between_fences(twin *t, const slots *l, size_t count, const s
     memset(&c, 0, sizeof c);
     memset(written, 0, p->k.batch);
     c.twin = t, c.lens = lens;
-    c.k = tokens_for(t, K, any_float(), count, T_BHLD), c.v = tokens_for(t, V, any_float(), count, T_BHLD);
+    c.k = tokens_for(t, K, kv_any_float(), count, T_BHLD), c.v = tokens_for(t, V, kv_any_float(), count, T_BHLD);
     for (size_t b = 0; b < p->batch; b++)
         reserve(t, b, p->lens[b] + lens[b]);
     memcpy(saved, t->table, entries * sizeof *saved);
@@ -978,8 +863,8 @@ TEST(pages_fences)
             slots l[2];
             attn_tensor views[2];
             fenced_call call;
-            answer want;
-            question a;
+            kv_answer want;
+            kv_question a;
             twin t;
             memset(&call, 0, sizeof call);
             s.dtype = kinds[c % 4];
@@ -1004,7 +889,7 @@ TEST(pages_fences)
             append_random(&t, most * s.page_len, first);
             append_between_fences(&t, l, most * s.page_len, second);
             CHECK(holds_cache(&t));
-            begin_question(&a, test_random_tensor(kinds[n % 3], s.B, (1 + test_below(4)) * s.Hkv, Lq, s.D, T_BHLD),
+            kv_begin(&a, test_random_tensor(kinds[n % 3], s.B, (1 + test_below(4)) * s.Hkv, Lq, s.D, T_BHLD),
                            isa);
             choose_hiding(&a, &t);
             describe(&t, &a, "fences");
@@ -1015,9 +900,9 @@ TEST(pages_fences)
             if (test_maybe())
                 CHECK(test_keeps_off_fences(fenced_scratch, &call));
             {
-                answer got = blank(&a, longest(&t.pages), s.Dv);
+                kv_answer got = kv_blank(&a, longest(&t.pages), s.Dv);
                 call.out = got.out;
-                call.opts = with_outputs(a.opts, &got);
+                call.opts = kv_with_outputs(a.opts, &got);
                 if (CHECK(test_keeps_off_fences(fenced_attend, &call)) && CHECK_STATUS(call.status, ATTN_OK))
                     same_answers(&got, &want);
             }
@@ -1037,8 +922,8 @@ TEST(pages_unlisted)
         slots l[2];
         attn_tensor views[2];
         fenced_call call;
-        answer got, want;
-        question a;
+        kv_answer got, want;
+        kv_question a;
         twin t;
         memset(&call, 0, sizeof call);
         s.dtype = kinds[c % 4];
@@ -1046,7 +931,7 @@ TEST(pages_unlisted)
             l[which] = new_slots(&views[which], s, 8, 16, 0);
         t = new_twin_over(s, views[K], views[V]);
         append_random(&t, 12 * 16, NULL);
-        begin_question(&a, test_random_tensor(ATTN_F32, 1, 2, c / 4 % 2 ? 20 : 1, 8, T_BHLD), ATTN_ISA_BEST);
+        kv_begin(&a, test_random_tensor(ATTN_F32, 1, 2, c / 4 % 2 ? 20 : 1, 8, T_BHLD), ATTN_ISA_BEST);
         a.opts.causal = ATTN_CAUSAL_NONE;
         a.opts.blocks.q_len = a.q.len, a.opts.blocks.kv_len = 16;
         a.opts.blocks.index = index, a.opts.blocks.count = count;
@@ -1057,9 +942,9 @@ TEST(pages_unlisted)
         want = by_cache(&t, &a);
         CHECK(hide_unseen(&t, &a, l) == 8);
         shut_fences(&l[K]), shut_fences(&l[V]);
-        got = blank(&a, longest(&t.pages), 8);
+        got = kv_blank(&a, longest(&t.pages), 8);
         call.twin = &t, call.a = &a, call.out = got.out;
-        call.opts = with_outputs(a.opts, &got);
+        call.opts = kv_with_outputs(a.opts, &got);
         if (CHECK(test_keeps_off_fences(fenced_attend, &call)) && CHECK_STATUS(call.status, ATTN_OK))
             same_answers(&got, &want);
         free_slots(&l[K]), free_slots(&l[V]);
@@ -1078,8 +963,8 @@ TEST(pages_scores_of_hidden)
             slots l[2];
             attn_tensor views[2];
             fenced_call call;
-            question a;
-            answer got, want;
+            kv_question a;
+            kv_answer got, want;
             twin t;
             memset(&call, 0, sizeof call);
             s.dtype = kinds[c % 4];
@@ -1087,7 +972,7 @@ TEST(pages_scores_of_hidden)
                 l[which] = new_slots(&views[which], s, 4, 16, 0);
             t = new_twin_over(s, views[K], views[V]);
             append_random(&t, 96, NULL);
-            begin_question(&a, test_random_tensor(ATTN_F32, 1, 2, Lq, 4, T_BHLD), ATTN_ISA_BEST);
+            kv_begin(&a, test_random_tensor(ATTN_F32, 1, 2, Lq, 4, T_BHLD), ATTN_ISA_BEST);
             a.opts.window.on = 1, a.opts.window.left = 20, a.opts.window.right = 0;
             a.opts.scores_stage = (attn_stage)stage;
             a.wants_scores = 1;
@@ -1100,9 +985,9 @@ TEST(pages_scores_of_hidden)
                 if (!sees_page(&t, &a, 0, page))
                     *entry(&t, 0, page) = UINT32_MAX - (uint32_t)page;
             shut_fences(&l[K]), shut_fences(&l[V]);
-            got = blank(&a, 96, 4);
+            got = kv_blank(&a, 96, 4);
             call.twin = &t, call.a = &a, call.out = got.out;
-            call.opts = with_outputs(a.opts, &got);
+            call.opts = kv_with_outputs(a.opts, &got);
             test_freeze();
             CHECK(test_keeps_off_fences(fenced_attend, &call));
             CHECK(call.status == ATTN_OK || (stage < 2 && call.status == ATTN_ERR_VALUE && test_wrote_nothing()));
@@ -1130,8 +1015,8 @@ TEST(pages_append)
         t = new_twin(s);
         for (int step = 0; step < 5; step++) {
             size_t L = test_below(9), lens[MOST_ITEMS], rows = 0, before[MOST_ITEMS];
-            attn_tensor k = tokens_for(&t, K, any_float(), L, (int)test_below(T_LAYOUTS));
-            attn_tensor v = tokens_for(&t, V, any_float(), L, (int)test_below(T_LAYOUTS)), *wrote;
+            attn_tensor k = tokens_for(&t, K, kv_any_float(), L, (int)test_below(T_LAYOUTS));
+            attn_tensor v = tokens_for(&t, V, kv_any_float(), L, (int)test_below(T_LAYOUTS)), *wrote;
             int all = test_maybe();
             test_case("append %s, %zu x %zu pages of %zu x %zu, %zu, layout %d: step %d", test_dtype_name(s.dtype), s.B,
                       s.Hkv, s.page_len, s.D, s.Dv, s.layout, step);
@@ -1245,7 +1130,7 @@ TEST(pages_fork)
         shape s = {2, 2, 5, 6, 1, 0, 0, ATTN_F32, 0};
         size_t tokens = 1 + test_below(400), only_first[2], pages;
         attn_tensor k, v;
-        question a;
+        kv_question a;
         twin t;
         s.dtype = kinds[n % 4];
         s.page_len = page_lens[n / 4];
@@ -1266,7 +1151,7 @@ TEST(pages_fork)
         }
         t.pages.lens[1] = tokens;
         for (int step = 0; step < 3; step++) {
-            begin_question(&a, test_random_tensor(ATTN_F32, 2, 4, step == 1 ? 12 : 1, 5, T_BHLD), ATTN_ISA_BEST);
+            kv_begin(&a, test_random_tensor(ATTN_F32, 2, 4, step == 1 ? 12 : 1, 5, T_BHLD), ATTN_ISA_BEST);
             a.wants_lse = 1;
             describe(&t, &a, "fork");
             CHECK(holds_cache(&t));
@@ -1294,7 +1179,7 @@ TEST(pages_recycled)
         t = new_twin(s);
         while (t.pages.lens[0] < tokens) {
             attn_tensor k = tokens_for(&t, K, ATTN_F32, chunk, T_BHLD), v = tokens_for(&t, V, ATTN_F32, chunk, T_BHLD);
-            question a;
+            kv_question a;
             for (size_t b = 0; b < 2; b++) { /* each item uses every other page in turn */
                 size_t end = pages_of(&t.pages, t.pages.lens[b] + chunk);
                 for (size_t page = pages_of(&t.pages, t.pages.lens[b]); page < end; page++)
@@ -1304,7 +1189,7 @@ TEST(pages_recycled)
             for (size_t b = 0; b < 2; b++)
                 for (size_t page = 0; (page + 1) * s.page_len + left + chunk <= t.pages.lens[b]; page++)
                     *entry(&t, b, page) = 0xdeadbeef;
-            begin_question(&a, test_random_tensor(ATTN_F16, 2, 3, chunk, 8, T_BHLD), ATTN_ISA_BEST);
+            kv_begin(&a, test_random_tensor(ATTN_F16, 2, 3, chunk, 8, T_BHLD), ATTN_ISA_BEST);
             a.opts.window.on = 1, a.opts.window.left = (ptrdiff_t)left, a.opts.window.right = -1;
             a.wants_lse = a.wants_weights = 1;
             describe(&t, &a, "recycled");
@@ -1371,12 +1256,12 @@ TEST(pages_empty)
     }
     for (size_t n = 0; n < 4; n++) { /* no values */
         shape s = {2, 2, 3, 0, 4, 3, 6, ATTN_F32, 0};
-        question a;
+        kv_question a;
         twin t;
         s.dtype = kinds[n];
         t = new_twin(s);
         append_random(&t, 11, NULL);
-        begin_question(&a, test_random_tensor(ATTN_F32, 2, 4, 3, 3, T_BHLD), ATTN_ISA_BEST);
+        kv_begin(&a, test_random_tensor(ATTN_F32, 2, 4, 3, 3, T_BHLD), ATTN_ISA_BEST);
         a.wants_lse = a.wants_weights = 1;
         describe(&t, &a, "no values");
         compare(&t, &a);
@@ -1415,36 +1300,6 @@ TEST(pages_endless)
 
 /* ---- statuses ---- */
 
-/* A fault is something wrong with one argument, or a set of them, of a call that was right: it has the status of the
-   fault, and of two faults the one whose check comes first. `named`: how attn_kv_pages_explain begins; NULL: any way.
- */
-typedef struct fault {
-    const char *name;
-    unsigned args;
-    attn_status want;
-    const char *named;
-} fault;
-
-#define FAULT_NUMBER(name, args, want, named) name,
-#define FAULT_ENTRY(name, args, want, named) {#name, args, want, named},
-
-static attn_status first_of(attn_status a, attn_status b)
-{
-    return test_rank(a) < test_rank(b) ? a : b;
-}
-
-/* Runs attempt(f, g) for every fault f alone (g == f) and every pair of different arguments. */
-static void all_faults(const fault *faults, int count, void (*attempt)(int f, int g, attn_status want))
-{
-    for (int f = 0; f < count; f++)
-        for (int g = f; g < count; g++) {
-            if (g != f && faults[f].args & faults[g].args)
-                continue;
-            test_case("%s and %s", faults[f].name, faults[g].name);
-            attempt(f, g, first_of(faults[f].want, faults[g].want));
-        }
-}
-
 enum {
     A_PAGES_K = 1,
     A_PAGES_V = 2,
@@ -1470,111 +1325,106 @@ enum {
     A_BLOCKS = 1048576,
     A_SCRATCH = 2097152,
     A_ISA = 4194304,
+    A_SEEN = A_TABLE | A_WINDOW | A_CAUSAL | A_Q_LENS | A_BLOCKS, /* what says which entries are looked at */
     A_PAIRS = A_MASK | A_BIAS | A_WEIGHTS | A_SCORES /* what has Lk columns */
 };
 
 #define ATTEND_FAULT_LIST(X)                                                                                           \
-    X(PAGES_NULL, A_PAGES, ATTN_ERR_NULL, "pages: ")                                                                   \
-    X(PAGES_ZERO, A_PAGES, ATTN_ERR_NULL, "pages.k: ")                                                                 \
-    X(K_ABSENT, A_PAGES_K, ATTN_ERR_NULL, "pages.k: ")                                                                 \
-    X(K_BAD, A_PAGES_K, ATTN_ERR_NULL, "pages.k: ")                                                                    \
-    X(K_NO_DATA, A_PAGES_K, ATTN_ERR_NULL, "pages.k: ")                                                                \
-    X(V_ABSENT, A_PAGES_V, ATTN_ERR_NULL, "pages.v: ")                                                                 \
-    X(V_BAD, A_PAGES_V, ATTN_ERR_NULL, "pages.v: ")                                                                    \
-    X(V_NO_DATA, A_PAGES_V, ATTN_ERR_NULL, "pages.v: ")                                                                \
-    X(K_NO_SCALES, A_K_SCALES | A_PAGES_K, ATTN_ERR_NULL, "pages.k_scales: ")                                          \
-    X(V_NO_SCALES, A_V_SCALES | A_PAGES_V, ATTN_ERR_NULL, "pages.v_scales: ")                                          \
-    X(TABLE_NULL, A_TABLE, ATTN_ERR_NULL, "pages.table: ")                                                             \
-    X(LENS_NULL, A_LENS | A_PAIRS, ATTN_ERR_NULL, "pages.lens: ")                                                      \
-    X(OUT_ABSENT, A_OUT, ATTN_ERR_NULL, "out: ")                                                                       \
-    X(Q_ABSENT, A_Q, ATTN_ERR_NULL, "q: ")                                                                             \
-    X(MASK_BAD, A_MASK, ATTN_ERR_NULL, "opts.mask: ")                                                                  \
-    X(SCRATCH_MISSING, A_SCRATCH, ATTN_ERR_NULL, "ctx.scratch: ")                                                      \
-    X(K_F64, A_PAGES_K | A_K_SCALES, ATTN_ERR_DTYPE, "pages.k: ")                                                      \
-    X(K_BOOL, A_PAGES_K | A_K_SCALES, ATTN_ERR_DTYPE, "pages.k: ")                                                     \
-    X(K_UNKNOWN, A_PAGES_K | A_K_SCALES, ATTN_ERR_DTYPE, "pages.k: ")                                                  \
-    X(V_F64, A_PAGES_V | A_V_SCALES, ATTN_ERR_DTYPE, "pages.v: ")                                                      \
-    X(V_BOOL, A_PAGES_V | A_V_SCALES, ATTN_ERR_DTYPE, "pages.v: ")                                                     \
-    X(V_UNKNOWN, A_PAGES_V | A_V_SCALES, ATTN_ERR_DTYPE, "pages.v: ")                                                  \
-    X(OUT_F64, A_OUT, ATTN_ERR_DTYPE, "out: ")                                                                         \
-    X(Q_F64, A_Q, ATTN_ERR_DTYPE, NULL)                                                                                \
-    X(Q_I8, A_Q, ATTN_ERR_DTYPE, "q: ")                                                                                \
-    X(MASK_F32, A_MASK, ATTN_ERR_DTYPE, "opts.mask: ")                                                                 \
-    X(NO_PAGE_LEN, A_PAGES, ATTN_ERR_SHAPE, "pages.k: ")                                                               \
-    X(NO_D, A_PAGES_K | A_Q, ATTN_ERR_SHAPE, NULL)                                                                     \
-    X(K_DIM, A_PAGES_K | A_Q, ATTN_ERR_SHAPE, "pages.k: ")                                                             \
-    X(K_NO_DIM, A_PAGES_K, ATTN_ERR_SHAPE, "pages.k: ")                                                                \
-    X(K_LEN, A_PAGES_K | A_PAGES_V, ATTN_ERR_SHAPE, "pages.v: ")                                                       \
-    X(K_PAGES, A_PAGES_K | A_PAGES_V, ATTN_ERR_SHAPE, "pages.v: ")                                                     \
-    X(V_PAGES, A_PAGES_V, ATTN_ERR_SHAPE, "pages.v: ")                                                                 \
-    X(V_HEADS, A_PAGES_V, ATTN_ERR_SHAPE, "pages.v: ")                                                                 \
-    X(V_LEN, A_PAGES_V, ATTN_ERR_SHAPE, "pages.v: ")                                                                   \
-    X(V_DIM, A_PAGES_V, ATTN_ERR_SHAPE, "out: ")                                                                       \
-    X(BATCH_LESS, A_BATCH, ATTN_ERR_SHAPE, "pages.batch: ")                                                            \
-    X(OUT_LEN, A_OUT, ATTN_ERR_SHAPE, "out: ")                                                                         \
-    X(Q_DIM, A_Q, ATTN_ERR_SHAPE, "pages.k: ")                                                                         \
-    X(MASK_DIM, A_MASK, ATTN_ERR_SHAPE, "opts.mask: ")                                                                 \
-    X(MASK_PAST_ROOM, A_MASK, ATTN_ERR_SHAPE, "opts.mask: ")                                                           \
-    X(BIAS_DIM, A_BIAS, ATTN_ERR_SHAPE, "opts.bias: ")                                                                 \
-    X(LSE_LEN, A_LSE, ATTN_ERR_SHAPE, "opts.lse: ")                                                                    \
-    X(WEIGHTS_DIM, A_WEIGHTS, ATTN_ERR_SHAPE, "opts.weights: ")                                                        \
-    X(SCORES_DIM, A_SCORES, ATTN_ERR_SHAPE, "opts.scores: ")                                                           \
-    X(K_STRIDE, A_PAGES_K, ATTN_ERR_OVERFLOW, "pages.k: ")                                                             \
-    X(V_STRIDE, A_PAGES_V, ATTN_ERR_OVERFLOW, "pages.v: ")                                                             \
-    X(OUT_STRIDE, A_OUT, ATTN_ERR_OVERFLOW, "out: ")                                                                   \
-    X(STRIDE_HUGE, A_TABLE, ATTN_ERR_OVERFLOW, "pages.table")                                                          \
-    X(STRIDE_WRAPS, A_TABLE, ATTN_ERR_OVERFLOW, "pages.table")                                                         \
-    X(K_MISALIGNED, A_PAGES_K, ATTN_ERR_VALUE, "pages.k: ")                                                            \
-    X(V_MISALIGNED, A_PAGES_V, ATTN_ERR_VALUE, "pages.v: ")                                                            \
-    X(K_SCALES_MISALIGNED, A_K_SCALES | A_PAGES_K, ATTN_ERR_VALUE, "pages.k_scales: ")                                 \
-    X(V_SCALES_MISALIGNED, A_V_SCALES | A_PAGES_V, ATTN_ERR_VALUE, "pages.v_scales: ")                                 \
-    X(TABLE_MISALIGNED, A_TABLE, ATTN_ERR_VALUE, "pages.table: ")                                                      \
-    X(LENS_MISALIGNED, A_LENS | A_PAIRS, ATTN_ERR_VALUE, "pages.lens: ")                                               \
-    X(LENS_LONG, A_LENS | A_PAIRS | A_BLOCKS, ATTN_ERR_VALUE, "pages.lens: ")                                          \
-    X(LENS_MAX, A_LENS | A_PAIRS | A_BLOCKS, ATTN_ERR_VALUE, "pages.lens: ")                                           \
-    X(NO_STRIDE, A_TABLE, ATTN_ERR_VALUE, "pages.lens: ")                                                              \
-    X(ENTRY_PAST, A_TABLE | A_WINDOW | A_CAUSAL | A_Q_LENS | A_BLOCKS, ATTN_ERR_VALUE, "pages.table: ")                \
-    X(ENTRY_LAST, A_TABLE | A_WINDOW | A_CAUSAL | A_Q_LENS | A_BLOCKS, ATTN_ERR_VALUE, "pages.table: ")                \
-    X(ENTRY_SEEN, A_TABLE | A_WINDOW | A_CAUSAL | A_Q_LENS | A_BLOCKS, ATTN_ERR_VALUE, "pages.table: ")                \
-    X(KV_LENS_GIVEN, A_KV_LENS, ATTN_ERR_VALUE, "opts.kv_lens: ")                                                      \
-    X(OFFSET_MISSING, A_CAUSAL, ATTN_ERR_NULL, "opts.causal_offset: ")                                                 \
-    X(OFFSET_MISALIGNED, A_CAUSAL, ATTN_ERR_VALUE, "opts.causal_offset: ")                                             \
-    X(CAUSAL_UNKNOWN, A_CAUSAL, ATTN_ERR_VALUE, "opts.causal: ")                                                       \
-    X(DROPOUT_GIVEN, A_DROPOUT, ATTN_ERR_VALUE, "opts.dropout: ")                                                      \
-    X(SEQUENCES_GIVEN, A_SEQUENCES, ATTN_ERR_VALUE, "opts.sequences: ")                                                \
-    X(SEQUENCES_STARTED, A_SEQUENCES, ATTN_ERR_VALUE, NULL)                                                            \
-    X(BLOCKS_PAST, A_BLOCKS, ATTN_ERR_VALUE, "opts.blocks")                                                            \
-    X(WINDOW_LEFT, A_WINDOW, ATTN_ERR_VALUE, "opts.window: ")                                                          \
-    X(Q_LENS_LONG, A_Q_LENS, ATTN_ERR_VALUE, "opts.q_lens: ")                                                          \
-    X(ISA_UNKNOWN, A_ISA, ATTN_ERR_VALUE, "ctx.isa: ")                                                                 \
-    X(OUT_OVER_Q, A_OUT | A_Q, ATTN_ERR_ALIAS, "out, q: ")                                                             \
-    X(OUT_OVER_K, A_OUT, ATTN_ERR_ALIAS, "out, pages.k: ")                                                             \
-    X(OUT_OVER_V, A_OUT, ATTN_ERR_ALIAS, "out, pages.v: ")                                                             \
-    X(OUT_OVER_TABLE, A_OUT, ATTN_ERR_ALIAS, "out, pages.table: ")                                                     \
-    X(OUT_OVER_LENS, A_OUT, ATTN_ERR_ALIAS, "out, pages.lens: ")                                                       \
-    X(LSE_OVER_K_SCALES, A_LSE | A_PAGES_K | A_K_SCALES, ATTN_ERR_ALIAS, NULL)                                         \
-    X(LSE_OVER_V_SCALES, A_LSE | A_PAGES_V | A_V_SCALES, ATTN_ERR_ALIAS, NULL)                                         \
-    X(WEIGHTS_OVER_K, A_WEIGHTS, ATTN_ERR_ALIAS, NULL)                                                                 \
-    X(SCORES_OVER_V, A_SCORES, ATTN_ERR_ALIAS, NULL)                                                                   \
-    X(SCRATCH_OVER_K, A_SCRATCH, ATTN_ERR_ALIAS, NULL)                                                                 \
-    X(SCRATCH_OVER_TABLE, A_SCRATCH, ATTN_ERR_ALIAS, NULL)                                                             \
-    X(SCRATCH_SHORT, A_SCRATCH, ATTN_ERR_NOMEM, "ctx.scratch: ")                                                       \
-    X(NO_MEMORY, A_SCRATCH, ATTN_ERR_NOMEM, NULL)
+    X(PAGES_NULL, A_PAGES, NULL, "pages: ", c->given = NULL)                                                           \
+    X(PAGES_ZERO, A_PAGES, NULL, "pages.k: ", c->pages = zero)                                                         \
+    X(K_ABSENT, A_PAGES_K, NULL, "pages.k: ", *k = none)                                                               \
+    X(K_BAD, A_PAGES_K, NULL, "pages.k: ", *k = bad)                                                                   \
+    X(K_NO_DATA, A_PAGES_K, NULL, "pages.k: ", k->data = NULL)                                                         \
+    X(V_ABSENT, A_PAGES_V, NULL, "pages.v: ", *v = none)                                                               \
+    X(V_BAD, A_PAGES_V, NULL, "pages.v: ", *v = bad)                                                                   \
+    X(V_NO_DATA, A_PAGES_V, NULL, "pages.v: ", v->data = NULL)                                                         \
+    X(K_NO_SCALES, A_K_SCALES | A_PAGES_K, NULL, "pages.k_scales: ", c->pages.k_scales = NULL)                         \
+    X(V_NO_SCALES, A_V_SCALES | A_PAGES_V, NULL, "pages.v_scales: ", c->pages.v_scales = NULL)                         \
+    X(TABLE_NULL, A_TABLE, NULL, "pages.table: ", c->pages.table = NULL)                                               \
+    X(LENS_NULL, A_LENS | A_PAIRS, NULL, "pages.lens: ", c->pages.lens = NULL)                                         \
+    X(OUT_ABSENT, A_OUT, NULL, "out: ", c->out = none)                                                                 \
+    X(Q_ABSENT, A_Q, NULL, "q: ", c->q = none)                                                                         \
+    X(MASK_BAD, A_MASK, NULL, "opts.mask: ", o->mask = bad)                                                            \
+    X(SCRATCH_MISSING, A_SCRATCH, NULL, "ctx.scratch: ", c->ctx.scratch = NULL, c->ctx.scratch_size = 7)               \
+    X(K_F64, A_PAGES_K | A_K_SCALES, DTYPE, "pages.k: ", k->dtype = ATTN_F64)                                          \
+    X(K_BOOL, A_PAGES_K | A_K_SCALES, DTYPE, "pages.k: ", k->dtype = ATTN_BOOL)                                        \
+    X(K_UNKNOWN, A_PAGES_K | A_K_SCALES, DTYPE, "pages.k: ", k->dtype = (attn_dtype)77)                                \
+    X(V_F64, A_PAGES_V | A_V_SCALES, DTYPE, "pages.v: ", v->dtype = ATTN_F64)                                          \
+    X(V_BOOL, A_PAGES_V | A_V_SCALES, DTYPE, "pages.v: ", v->dtype = ATTN_BOOL)                                        \
+    X(V_UNKNOWN, A_PAGES_V | A_V_SCALES, DTYPE, "pages.v: ", v->dtype = (attn_dtype)-1)                                \
+    X(OUT_F64, A_OUT, DTYPE, "out: ", c->out.dtype = ATTN_F64)                                                         \
+    X(Q_F64, A_Q, DTYPE, NULL, c->q.dtype = ATTN_F64)                                                                  \
+    X(Q_I8, A_Q, DTYPE, "q: ", c->q.dtype = ATTN_I8)                                                                   \
+    X(MASK_F32, A_MASK, DTYPE, "opts.mask: ", o->mask.dtype = ATTN_F32)                                                \
+    X(NO_PAGE_LEN, A_PAGES, SHAPE, "pages.k: ", k->len = v->len = 0)                                                   \
+    X(NO_D, A_PAGES_K | A_Q, SHAPE, NULL, k->dim = c->q.dim = 0)                                                       \
+    X(K_DIM, A_PAGES_K | A_Q, SHAPE, "pages.k: ", k->dim--)                                                            \
+    X(K_NO_DIM, A_PAGES_K, SHAPE, "pages.k: ", k->dim = 0)                                                             \
+    X(K_LEN, A_PAGES_K | A_PAGES_V, SHAPE, "pages.v: ", k->len--)                                                      \
+    X(K_PAGES, A_PAGES_K | A_PAGES_V, SHAPE, "pages.v: ", k->batch--)                                                  \
+    X(V_PAGES, A_PAGES_V, SHAPE, "pages.v: ", v->batch--)                                                              \
+    X(V_HEADS, A_PAGES_V, SHAPE, "pages.v: ", v->heads++)                                                              \
+    X(V_LEN, A_PAGES_V, SHAPE, "pages.v: ", v->len--)                                                                  \
+    X(V_DIM, A_PAGES_V, SHAPE, "out: ", v->dim--)                                                                      \
+    X(BATCH_LESS, A_BATCH, SHAPE, "pages.batch: ", c->pages.batch--)                                                   \
+    X(OUT_LEN, A_OUT, SHAPE, "out: ", c->out.len--)                                                                    \
+    X(Q_DIM, A_Q, SHAPE, "pages.k: ", c->q.dim--)                                                                      \
+    X(MASK_DIM, A_MASK, SHAPE, "opts.mask: ", o->mask.dim--)                                                           \
+    X(MASK_PAST_ROOM, A_MASK, SHAPE, "opts.mask: ", o->mask.dim = S_STRIDE * k->len + 1)                               \
+    X(BIAS_DIM, A_BIAS, SHAPE, "opts.bias: ", o->bias.dim--)                                                           \
+    X(LSE_LEN, A_LSE, SHAPE, "opts.lse: ", o->lse.len--)                                                               \
+    X(WEIGHTS_DIM, A_WEIGHTS, SHAPE, "opts.weights: ", o->weights.dim--)                                               \
+    X(SCORES_DIM, A_SCORES, SHAPE, "opts.scores: ", o->scores.dim--)                                                   \
+    X(K_STRIDE, A_PAGES_K, OVERFLOW, "pages.k: ", k->batch_stride = PTRDIFF_MAX)                                       \
+    X(V_STRIDE, A_PAGES_V, OVERFLOW, "pages.v: ", v->len_stride = PTRDIFF_MIN)                                         \
+    X(OUT_STRIDE, A_OUT, OVERFLOW, "out: ", c->out.head_stride = PTRDIFF_MAX)                                          \
+    X(STRIDE_HUGE, A_TABLE, OVERFLOW, "pages.table", c->pages.table_stride = (size_t)PTRDIFF_MAX)                      \
+    X(STRIDE_WRAPS, A_TABLE, OVERFLOW, "pages.table",                                                                  \
+      c->pages.table_stride = SIZE_MAX / 4 + 2 /* times 4 rows of a page: 4 */)                                        \
+    X(K_MISALIGNED, A_PAGES_K, VALUE, "pages.k: ", k->data = askew(k->data, 1))                                        \
+    X(V_MISALIGNED, A_PAGES_V, VALUE, "pages.v: ", v->data = askew(v->data, 1))                                        \
+    X(K_SCALES_MISALIGNED, A_K_SCALES | A_PAGES_K, VALUE, "pages.k_scales: ",                                          \
+      c->pages.k_scales = askew(c->pages.k_scales, 2))                                                                 \
+    X(V_SCALES_MISALIGNED, A_V_SCALES | A_PAGES_V, VALUE, "pages.v_scales: ",                                          \
+      c->pages.v_scales = askew(c->pages.v_scales, 1))                                                                 \
+    X(TABLE_MISALIGNED, A_TABLE, VALUE, "pages.table: ", c->pages.table = askew(c->table, 2))                          \
+    X(LENS_MISALIGNED, A_LENS | A_PAIRS, VALUE, "pages.lens: ", c->pages.lens = askew(c->lens, 1))                     \
+    X(LENS_LONG, A_LENS | A_PAIRS | A_BLOCKS, VALUE, "pages.lens: ", c->lens[1] = S_STRIDE * 4 + 1)                    \
+    X(LENS_MAX, A_LENS | A_PAIRS | A_BLOCKS, VALUE, "pages.lens: ", c->lens[1] = SIZE_MAX)                             \
+    X(NO_STRIDE, A_TABLE, VALUE, "pages.lens: ", c->pages.table_stride = 0)                                            \
+    X(ENTRY_PAST, A_SEEN, VALUE, "pages.table: ", c->table[S_STRIDE] = UINT32_MAX)                                     \
+    X(ENTRY_LAST, A_SEEN, VALUE, "pages.table: ", c->table[S_STRIDE] = S_PAGES)                                        \
+    X(ENTRY_SEEN, A_SEEN, VALUE, "pages.table: ", c->table[1] = S_PAGES + 1)                                           \
+    X(KV_LENS_GIVEN, A_KV_LENS, VALUE, "opts.kv_lens: ", o->kv_lens = c->many)                                         \
+    X(OFFSET_MISSING, A_CAUSAL, NULL, "opts.causal_offset: ", o->causal = ATTN_CAUSAL_OFFSET)                          \
+    X(OFFSET_MISALIGNED, A_CAUSAL, VALUE, "opts.causal_offset: ", o->causal_offset = askew(c->offsets, 1))             \
+    X(CAUSAL_UNKNOWN, A_CAUSAL, VALUE, "opts.causal: ", o->causal = (attn_causal)4)                                    \
+    X(DROPOUT_GIVEN, A_DROPOUT, VALUE, "opts.dropout: ", o->dropout.p = 0.5)                                           \
+    X(SEQUENCES_GIVEN, A_SEQUENCES, VALUE, "opts.sequences: ", o->sequences = 1, o->q_starts = o->kv_starts = starts)  \
+    X(SEQUENCES_STARTED, A_SEQUENCES, VALUE, NULL, o->sequences = S_B, o->q_starts = o->kv_starts = starts)            \
+    X(BLOCKS_PAST, A_BLOCKS, VALUE, "opts.blocks", o->blocks = past_end)                                               \
+    X(WINDOW_LEFT, A_WINDOW, VALUE, "opts.window: ", o->window.left = -2)                                              \
+    X(Q_LENS_LONG, A_Q_LENS, VALUE, "opts.q_lens: ", c->many[1] = S_LQ + 1)                                            \
+    X(ISA_UNKNOWN, A_ISA, VALUE, "ctx.isa: ", c->ctx.isa = (attn_isa)77)                                               \
+    X(OUT_OVER_Q, A_OUT | A_Q, ALIAS, "out, q: ", c->out.data = c->q.data)                                             \
+    X(OUT_OVER_K, A_OUT, ALIAS, "out, pages.k: ", c->out.data = kv_aligned(c->pages.k))                                \
+    X(OUT_OVER_V, A_OUT, ALIAS, "out, pages.v: ", c->out.data = kv_aligned(c->pages.v))                                \
+    X(OUT_OVER_TABLE, A_OUT, ALIAS, "out, pages.table: ", c->out.data = c->table)                                      \
+    X(OUT_OVER_LENS, A_OUT, ALIAS, "out, pages.lens: ", c->out.data = c->lens)                                         \
+    X(LSE_OVER_K_SCALES, A_LSE | A_PAGES_K | A_K_SCALES, ALIAS, NULL, o->lse.data = c->pages.k_scales)                 \
+    X(LSE_OVER_V_SCALES, A_LSE | A_PAGES_V | A_V_SCALES, ALIAS, NULL, o->lse.data = c->pages.v_scales)                 \
+    X(WEIGHTS_OVER_K, A_WEIGHTS, ALIAS, NULL, o->weights.data = kv_aligned(c->pages.k))                                \
+    X(SCORES_OVER_V, A_SCORES, ALIAS, NULL, o->scores.data = kv_aligned(c->pages.v))                                   \
+    X(SCRATCH_OVER_K, A_SCRATCH, ALIAS, NULL, c->ctx.scratch = c->pages.k.data)                                        \
+    X(SCRATCH_OVER_TABLE, A_SCRATCH, ALIAS, NULL, c->ctx.scratch = (char *)c->table + 1)                               \
+    X(SCRATCH_SHORT, A_SCRATCH, NOMEM, "ctx.scratch: ", c->ctx.scratch_size = 1)                                       \
+    X(NO_MEMORY, A_SCRATCH, NOMEM, NULL, c->ctx.scratch = NULL, c->ctx.scratch_size = 0, c->no_memory = 1)
 
 enum attend_fault { ATTEND_FAULT_LIST(FAULT_NUMBER) ATTEND_FAULTS };
-static const fault attend_faults[] = {ATTEND_FAULT_LIST(FAULT_ENTRY)};
+static const fault_row attend_faults[] = {ATTEND_FAULT_LIST(NAMED_ENTRY)};
 
-enum {
-    S_B = 2,
-    S_H = 2,
-    S_LQ = 2,
-    S_LK = 6,
-    S_D = 600,
-    S_DV = 200,
-    S_STRIDE = 3,
-    S_PAGES = 7
-}; /* wide: more than the
-                                                                                                   stack's room */
+/* wide: more than the stack's room */
+enum { S_B = 2, S_H = 2, S_LQ = 2, S_LK = 6, S_D = 600, S_DV = 200, S_STRIDE = 3, S_PAGES = 7 };
 
 typedef struct attend_call {
     attn_tensor out, q;
@@ -1588,112 +1438,21 @@ typedef struct attend_call {
     ptrdiff_t offsets[S_B];
 } attend_call;
 
-static void *data_of(attn_tensor t) /* aligned for any output */
-{
-    return (void *)(((uintptr_t)t.data + 7) / 8 * 8);
-}
-
-static void inflict_attend(attend_call *c, int kind)
+static attn_status inflict_attend(attend_call *c, int kind)
 {
     static const size_t starts[] = {0, 2};
     static const uint32_t past = 2, one[S_LQ] = {1, 1};
+    static const attn_blocks past_end = {S_LQ, 4, &past, one, 1, 1, 1}; /* block 2 of 4 keys each, of 6 */
     attn_tensor none = {0}, bad = attn_tensor_slice(c->q, S_LQ, 1), *k = &c->pages.k, *v = &c->pages.v;
     attn_kv_pages zero;
     attn_opts *o = &c->opts;
     memset(&zero, 0, sizeof zero);
-    switch (kind) {
-    case PAGES_NULL: c->given = NULL; break;
-    case PAGES_ZERO: c->pages = zero; break;
-    case K_ABSENT: *k = none; break;
-    case K_BAD: *k = bad; break;
-    case K_NO_DATA: k->data = NULL; break;
-    case V_ABSENT: *v = none; break;
-    case V_BAD: *v = bad; break;
-    case V_NO_DATA: v->data = NULL; break;
-    case K_NO_SCALES: c->pages.k_scales = NULL; break;
-    case V_NO_SCALES: c->pages.v_scales = NULL; break;
-    case TABLE_NULL: c->pages.table = NULL; break;
-    case LENS_NULL: c->pages.lens = NULL; break;
-    case OUT_ABSENT: c->out = none; break;
-    case Q_ABSENT: c->q = none; break;
-    case MASK_BAD: o->mask = bad; break;
-    case SCRATCH_MISSING: c->ctx.scratch = NULL, c->ctx.scratch_size = 7; break;
-    case K_F64: k->dtype = ATTN_F64; break;
-    case K_BOOL: k->dtype = ATTN_BOOL; break;
-    case K_UNKNOWN: k->dtype = (attn_dtype)77; break;
-    case V_F64: v->dtype = ATTN_F64; break;
-    case V_BOOL: v->dtype = ATTN_BOOL; break;
-    case V_UNKNOWN: v->dtype = (attn_dtype)-1; break;
-    case OUT_F64: c->out.dtype = ATTN_F64; break;
-    case Q_F64: c->q.dtype = ATTN_F64; break;
-    case Q_I8: c->q.dtype = ATTN_I8; break;
-    case MASK_F32: o->mask.dtype = ATTN_F32; break;
-    case NO_PAGE_LEN: k->len = v->len = 0; break;
-    case NO_D: k->dim = c->q.dim = 0; break;
-    case K_DIM: k->dim--; break;
-    case K_NO_DIM: k->dim = 0; break;
-    case K_LEN: k->len--; break;
-    case K_PAGES: k->batch--; break;
-    case V_PAGES: v->batch--; break;
-    case V_HEADS: v->heads++; break;
-    case V_LEN: v->len--; break;
-    case V_DIM: v->dim--; break;
-    case BATCH_LESS: c->pages.batch--; break;
-    case OUT_LEN: c->out.len--; break;
-    case Q_DIM: c->q.dim--; break;
-    case MASK_DIM: o->mask.dim--; break;
-    case MASK_PAST_ROOM: o->mask.dim = S_STRIDE * k->len + 1; break;
-    case BIAS_DIM: o->bias.dim--; break;
-    case LSE_LEN: o->lse.len--; break;
-    case WEIGHTS_DIM: o->weights.dim--; break;
-    case SCORES_DIM: o->scores.dim--; break;
-    case K_STRIDE: k->batch_stride = PTRDIFF_MAX; break;
-    case V_STRIDE: v->len_stride = PTRDIFF_MIN; break;
-    case OUT_STRIDE: c->out.head_stride = PTRDIFF_MAX; break;
-    case STRIDE_HUGE: c->pages.table_stride = (size_t)PTRDIFF_MAX; break;
-    case STRIDE_WRAPS: c->pages.table_stride = SIZE_MAX / 4 + 2; break; /* times 4 rows of a page: 4 */
-    case K_MISALIGNED: k->data = (char *)k->data + 1; break;
-    case V_MISALIGNED: v->data = (char *)v->data + 1; break;
-    case K_SCALES_MISALIGNED: c->pages.k_scales = (float *)(void *)((char *)c->pages.k_scales + 2); break;
-    case V_SCALES_MISALIGNED: c->pages.v_scales = (float *)(void *)((char *)c->pages.v_scales + 1); break;
-    case TABLE_MISALIGNED: c->pages.table = (const uint32_t *)(const void *)((char *)c->table + 2); break;
-    case LENS_MISALIGNED: c->pages.lens = (size_t *)(void *)((char *)c->lens + 1); break;
-    case LENS_LONG: c->lens[1] = S_STRIDE * 4 + 1; break;
-    case LENS_MAX: c->lens[1] = SIZE_MAX; break;
-    case NO_STRIDE: c->pages.table_stride = 0; break;
-    case ENTRY_PAST: c->table[S_STRIDE] = UINT32_MAX; break;
-    case ENTRY_LAST: c->table[S_STRIDE] = S_PAGES; break;
-    case ENTRY_SEEN: c->table[1] = S_PAGES + 1; break;
-    case KV_LENS_GIVEN: o->kv_lens = c->many; break;
-    case OFFSET_MISSING: o->causal = ATTN_CAUSAL_OFFSET; break;
-    case OFFSET_MISALIGNED: o->causal_offset = (const ptrdiff_t *)(const void *)((char *)c->offsets + 1); break;
-    case CAUSAL_UNKNOWN: o->causal = (attn_causal)4; break;
-    case DROPOUT_GIVEN: o->dropout.p = 0.5; break;
-    case SEQUENCES_GIVEN: o->sequences = 1, o->q_starts = o->kv_starts = starts; break;
-    case SEQUENCES_STARTED: o->sequences = S_B, o->q_starts = o->kv_starts = starts; break;
-    case BLOCKS_PAST: /* block 2 of 4 keys each, of 6 */
-        o->blocks.q_len = S_LQ, o->blocks.kv_len = 4, o->blocks.index = &past, o->blocks.count = one;
-        o->blocks.batch = o->blocks.heads = o->blocks.width = 1;
-        break;
-    case WINDOW_LEFT: o->window.left = -2; break;
-    case Q_LENS_LONG: c->many[1] = S_LQ + 1; break;
-    case ISA_UNKNOWN: c->ctx.isa = (attn_isa)77; break;
-    case OUT_OVER_Q: c->out.data = c->q.data; break;
-    case OUT_OVER_K: c->out.data = data_of(c->pages.k); break;
-    case OUT_OVER_V: c->out.data = data_of(c->pages.v); break;
-    case OUT_OVER_TABLE: c->out.data = c->table; break;
-    case OUT_OVER_LENS: c->out.data = c->lens; break;
-    case LSE_OVER_K_SCALES: o->lse.data = c->pages.k_scales; break;
-    case LSE_OVER_V_SCALES: o->lse.data = c->pages.v_scales; break;
-    case WEIGHTS_OVER_K: o->weights.data = data_of(c->pages.k); break;
-    case SCORES_OVER_V: o->scores.data = data_of(c->pages.v); break;
-    case SCRATCH_OVER_K: c->ctx.scratch = c->pages.k.data; break;
-    case SCRATCH_OVER_TABLE: c->ctx.scratch = (char *)c->table + 1; break;
-    case SCRATCH_SHORT: c->ctx.scratch_size = 1; break;
-    default: c->ctx.scratch = NULL, c->ctx.scratch_size = 0, c->no_memory = 1; break;
-    }
     if (kind == LENS_NULL || kind == LENS_MISALIGNED || kind == LENS_LONG || kind == LENS_MAX)
         o->mask = o->bias = o->weights = o->scores = none; /* these lengths say how many columns they have */
+    switch (kind) {
+        ATTEND_FAULT_LIST(NAMED_CASE)
+    }
+    return ATTN_OK;
 }
 
 static int is_of_i8(int f)
@@ -1845,60 +1604,62 @@ TEST(pages_status_attend_right)
 enum { A_K = 128, A_V = 256, A_ROWS = 512 };
 
 #define APPEND_FAULT_LIST(X)                                                                                           \
-    X(TO_NULL, A_PAGES, ATTN_ERR_NULL, NULL)                                                                           \
-    X(TO_ZERO, A_PAGES, ATTN_ERR_NULL, NULL)                                                                           \
-    X(TO_K_ABSENT, A_PAGES_K, ATTN_ERR_NULL, NULL)                                                                     \
-    X(TO_V_BAD, A_PAGES_V, ATTN_ERR_NULL, NULL)                                                                        \
-    X(TO_NO_K_SCALES, A_PAGES_K | A_K_SCALES, ATTN_ERR_NULL, NULL)                                                     \
-    X(TO_NO_V_SCALES, A_PAGES_V | A_V_SCALES, ATTN_ERR_NULL, NULL)                                                     \
-    X(TO_NO_TABLE, A_TABLE, ATTN_ERR_NULL, NULL)                                                                       \
-    X(TO_NO_LENS, A_LENS, ATTN_ERR_NULL, NULL)                                                                         \
-    X(ROW_K_ABSENT, A_K, ATTN_ERR_NULL, NULL)                                                                          \
-    X(ROW_K_NO_DATA, A_K, ATTN_ERR_NULL, NULL)                                                                         \
-    X(ROW_V_ABSENT, A_V, ATTN_ERR_NULL, NULL)                                                                          \
-    X(ROW_V_BAD, A_V, ATTN_ERR_NULL, NULL)                                                                             \
-    X(TO_K_F64, A_PAGES_K | A_K_SCALES, ATTN_ERR_DTYPE, NULL)                                                          \
-    X(TO_V_BOOL, A_PAGES_V | A_V_SCALES, ATTN_ERR_DTYPE, NULL)                                                         \
-    X(ROW_K_I8, A_K, ATTN_ERR_DTYPE, NULL)                                                                             \
-    X(ROW_K_UNKNOWN, A_K, ATTN_ERR_DTYPE, NULL)                                                                        \
-    X(ROW_V_BOOL, A_V, ATTN_ERR_DTYPE, NULL)                                                                           \
-    X(TO_NO_PAGE_LEN, A_PAGES, ATTN_ERR_SHAPE, NULL)                                                                   \
-    X(TO_NO_D, A_PAGES_K | A_K, ATTN_ERR_SHAPE, NULL)                                                                  \
-    X(TO_V_PAGES, A_PAGES_V, ATTN_ERR_SHAPE, NULL)                                                                     \
-    X(TO_V_LEN, A_PAGES_V, ATTN_ERR_SHAPE, NULL)                                                                       \
-    X(TO_BATCH, A_BATCH, ATTN_ERR_SHAPE, NULL)                                                                         \
-    X(ROW_K_BATCH, A_K, ATTN_ERR_SHAPE, NULL)                                                                          \
-    X(ROW_K_HEADS, A_K, ATTN_ERR_SHAPE, NULL)                                                                          \
-    X(ROW_K_LEN, A_K | A_V, ATTN_ERR_SHAPE, NULL)                                                                      \
-    X(ROW_K_DIM, A_K, ATTN_ERR_SHAPE, NULL)                                                                            \
-    X(ROW_V_LEN, A_K | A_V, ATTN_ERR_SHAPE, NULL)                                                                      \
-    X(ROW_V_DIM, A_V, ATTN_ERR_SHAPE, NULL)                                                                            \
-    X(TO_K_STRIDE, A_PAGES_K, ATTN_ERR_OVERFLOW, NULL)                                                                 \
-    X(ROW_V_STRIDE, A_V, ATTN_ERR_OVERFLOW, NULL)                                                                      \
-    X(TO_STRIDE_WRAPS, A_TABLE, ATTN_ERR_OVERFLOW, NULL)                                                               \
-    X(TO_V_MISALIGNED, A_PAGES_V, ATTN_ERR_VALUE, NULL)                                                                \
-    X(TO_TABLE_MISALIGNED, A_TABLE, ATTN_ERR_VALUE, NULL)                                                              \
-    X(TO_LENS_MISALIGNED, A_LENS, ATTN_ERR_VALUE, NULL)                                                                \
-    X(ROW_K_MISALIGNED, A_K, ATTN_ERR_VALUE, NULL)                                                                     \
-    X(TO_LENS_LONG, A_LENS, ATTN_ERR_VALUE, NULL)                                                                      \
-    X(TO_LENS_MAX, A_LENS, ATTN_ERR_VALUE, NULL)                                                                       \
-    X(ENTRY_NONE, A_TABLE, ATTN_ERR_VALUE, NULL)                                                                       \
-    X(ROWS_LONG, A_ROWS, ATTN_ERR_VALUE, NULL)                                                                         \
-    X(ROWS_MAX, A_ROWS, ATTN_ERR_VALUE, NULL)                                                                          \
-    X(ROWS_PAST, A_ROWS, ATTN_ERR_VALUE, NULL)                                                                         \
-    X(TO_SAME_PAGE, A_PAGES_K, ATTN_ERR_ALIAS, NULL)                                                                   \
-    X(TO_SAME_ROW, A_PAGES_V, ATTN_ERR_ALIAS, NULL)                                                                    \
-    X(TO_K_OVER_V, A_PAGES_K | A_PAGES_V, ATTN_ERR_ALIAS, NULL)                                                        \
-    X(TO_K_OVER_TABLE, A_PAGES_K, ATTN_ERR_ALIAS, NULL)                                                                \
-    X(TO_V_OVER_LENS, A_PAGES_V, ATTN_ERR_ALIAS, NULL)                                                                 \
-    X(TO_TABLE_OVER_LENS, A_LENS | A_TABLE, ATTN_ERR_ALIAS, NULL)                                                      \
-    X(ROW_K_OVER_K, A_K, ATTN_ERR_ALIAS, NULL)                                                                         \
-    X(ROW_V_OVER_K, A_V, ATTN_ERR_ALIAS, NULL)                                                                         \
-    X(ROW_V_OVER_V, A_V, ATTN_ERR_ALIAS, NULL)                                                                         \
-    X(ROWS_OVER_LENS, A_ROWS | A_LENS, ATTN_ERR_ALIAS, NULL)
+    X(TO_NULL, A_PAGES, NULL, c->given = NULL)                                                                         \
+    X(TO_ZERO, A_PAGES, NULL, c->pages = zero)                                                                         \
+    X(TO_K_ABSENT, A_PAGES_K, NULL, *k = none)                                                                         \
+    X(TO_V_BAD, A_PAGES_V, NULL, *v = bad)                                                                             \
+    X(TO_NO_K_SCALES, A_PAGES_K | A_K_SCALES, NULL, c->pages.k_scales = NULL)                                          \
+    X(TO_NO_V_SCALES, A_PAGES_V | A_V_SCALES, NULL, c->pages.v_scales = NULL)                                          \
+    X(TO_NO_TABLE, A_TABLE, NULL, c->pages.table = NULL)                                                               \
+    X(TO_NO_LENS, A_LENS, NULL, c->pages.lens = NULL)                                                                  \
+    X(ROW_K_ABSENT, A_K, NULL, c->k = none)                                                                            \
+    X(ROW_K_NO_DATA, A_K, NULL, c->k.data = NULL)                                                                      \
+    X(ROW_V_ABSENT, A_V, NULL, c->v = none)                                                                            \
+    X(ROW_V_BAD, A_V, NULL, c->v = bad)                                                                                \
+    X(TO_K_F64, A_PAGES_K | A_K_SCALES, DTYPE, k->dtype = ATTN_F64)                                                    \
+    X(TO_V_BOOL, A_PAGES_V | A_V_SCALES, DTYPE, v->dtype = ATTN_BOOL)                                                  \
+    X(ROW_K_I8, A_K, DTYPE, c->k.dtype = ATTN_I8)                                                                      \
+    X(ROW_K_UNKNOWN, A_K, DTYPE, c->k.dtype = (attn_dtype)-3)                                                          \
+    X(ROW_V_BOOL, A_V, DTYPE, c->v.dtype = ATTN_BOOL)                                                                  \
+    X(TO_NO_PAGE_LEN, A_PAGES, SHAPE, k->len = v->len = 0)                                                             \
+    X(TO_NO_D, A_PAGES_K | A_K, SHAPE, k->dim = c->k.dim = 0)                                                          \
+    X(TO_V_PAGES, A_PAGES_V, SHAPE, v->batch--)                                                                        \
+    X(TO_V_LEN, A_PAGES_V, SHAPE, v->len--)                                                                            \
+    X(TO_BATCH, A_BATCH, SHAPE, c->pages.batch--)                                                                      \
+    X(ROW_K_BATCH, A_K, SHAPE, c->k.batch--)                                                                           \
+    X(ROW_K_HEADS, A_K, SHAPE, c->k.heads--)                                                                           \
+    X(ROW_K_LEN, A_K | A_V, SHAPE, c->k.len--)                                                                         \
+    X(ROW_K_DIM, A_K, SHAPE, c->k.dim--)                                                                               \
+    X(ROW_V_LEN, A_K | A_V, SHAPE, c->v.len--)                                                                         \
+    X(ROW_V_DIM, A_V, SHAPE, c->v.dim--)                                                                               \
+    X(TO_K_STRIDE, A_PAGES_K, OVERFLOW, k->batch_stride = PTRDIFF_MAX)                                                 \
+    X(ROW_V_STRIDE, A_V, OVERFLOW, c->v.head_stride = PTRDIFF_MIN)                                                     \
+    X(TO_STRIDE_WRAPS, A_TABLE, OVERFLOW, c->pages.table_stride = SIZE_MAX / 4 + 4)                                    \
+    X(TO_V_MISALIGNED, A_PAGES_V, VALUE, v->data = askew(v->data, 1))                                                  \
+    X(TO_TABLE_MISALIGNED, A_TABLE, VALUE, c->pages.table = askew(c->t.table, 1))                                      \
+    X(TO_LENS_MISALIGNED, A_LENS, VALUE, c->pages.lens = askew(c->pages.lens, 2))                                      \
+    X(ROW_K_MISALIGNED, A_K, VALUE, c->k.data = askew(c->k.data, 1))                                                   \
+    X(TO_LENS_LONG, A_LENS, VALUE, c->pages.lens[1] = 13)                                                              \
+    X(TO_LENS_MAX, A_LENS, VALUE, c->pages.lens[1] = SIZE_MAX)                                                         \
+    X(ENTRY_NONE, A_TABLE, VALUE, *entry(&c->t, 2, 2) = 9 /* where its ninth token goes */)                            \
+    X(ROWS_LONG, A_ROWS, VALUE, c->rows[2] = 6)                                                                        \
+    X(ROWS_MAX, A_ROWS, VALUE, c->rows[2] = SIZE_MAX)                                                                  \
+    X(ROWS_PAST, A_ROWS, VALUE, c->rows[0] = 5, c->pages.lens[0] = 8)                                                  \
+    X(TO_SAME_PAGE, A_PAGES_K, ALIAS, k->batch_stride = 0)                                                             \
+    X(TO_SAME_ROW, A_PAGES_V, ALIAS, v->len_stride = 0)                                                                \
+    X(TO_K_OVER_V, A_PAGES_K | A_PAGES_V, ALIAS, k->data = v->data)                                                    \
+    X(TO_K_OVER_TABLE, A_PAGES_K, ALIAS, k->data = c->t.table)                                                         \
+    X(TO_V_OVER_LENS, A_PAGES_V, ALIAS, v->data = c->pages.lens)                                                       \
+    X(TO_TABLE_OVER_LENS, A_LENS | A_TABLE, ALIAS,                                                                     \
+      c->pages.lens = memcpy(zeros(9), c->pages.lens, 3 * sizeof(size_t)), c->pages.table = (void *)c->pages.lens /*   \
+      all of these are numbers of pages, too */)                                                                       \
+    X(ROW_K_OVER_K, A_K, ALIAS, c->k.data = kv_aligned(c->t.pages.k))                                                  \
+    X(ROW_V_OVER_K, A_V, ALIAS, c->v.data = kv_aligned(c->t.pages.k))                                                  \
+    X(ROW_V_OVER_V, A_V, ALIAS, c->v.data = kv_aligned(c->t.pages.v))                                                  \
+    X(ROWS_OVER_LENS, A_ROWS | A_LENS, ALIAS, c->rows = c->pages.lens)
 
 enum append_fault { APPEND_FAULT_LIST(FAULT_NUMBER) APPEND_FAULTS };
-static const fault append_faults[] = {APPEND_FAULT_LIST(FAULT_ENTRY)};
+static const fault_row append_faults[] = {APPEND_FAULT_LIST(FAULT_ENTRY)};
 
 typedef struct append_call {
     twin t;
@@ -1908,67 +1669,15 @@ typedef struct append_call {
     size_t *rows;
 } append_call;
 
-static void inflict_append(append_call *c, int kind)
+static attn_status inflict_append(append_call *c, int kind)
 {
     attn_tensor none = {0}, bad = attn_tensor_slice(c->k, c->k.len, 1), *k = &c->pages.k, *v = &c->pages.v;
     attn_kv_pages zero;
     memset(&zero, 0, sizeof zero);
     switch (kind) {
-    case TO_NULL: c->given = NULL; break;
-    case TO_ZERO: c->pages = zero; break;
-    case TO_K_ABSENT: *k = none; break;
-    case TO_V_BAD: *v = bad; break;
-    case TO_NO_K_SCALES: c->pages.k_scales = NULL; break;
-    case TO_NO_V_SCALES: c->pages.v_scales = NULL; break;
-    case TO_NO_TABLE: c->pages.table = NULL; break;
-    case TO_NO_LENS: c->pages.lens = NULL; break;
-    case ROW_K_ABSENT: c->k = none; break;
-    case ROW_K_NO_DATA: c->k.data = NULL; break;
-    case ROW_V_ABSENT: c->v = none; break;
-    case ROW_V_BAD: c->v = bad; break;
-    case TO_K_F64: k->dtype = ATTN_F64; break;
-    case TO_V_BOOL: v->dtype = ATTN_BOOL; break;
-    case ROW_K_I8: c->k.dtype = ATTN_I8; break;
-    case ROW_K_UNKNOWN: c->k.dtype = (attn_dtype)-3; break;
-    case ROW_V_BOOL: c->v.dtype = ATTN_BOOL; break;
-    case TO_NO_PAGE_LEN: k->len = v->len = 0; break;
-    case TO_NO_D: k->dim = c->k.dim = 0; break;
-    case TO_V_PAGES: v->batch--; break;
-    case TO_V_LEN: v->len--; break;
-    case TO_BATCH: c->pages.batch--; break;
-    case ROW_K_BATCH: c->k.batch--; break;
-    case ROW_K_HEADS: c->k.heads--; break;
-    case ROW_K_LEN: c->k.len--; break;
-    case ROW_K_DIM: c->k.dim--; break;
-    case ROW_V_LEN: c->v.len--; break;
-    case ROW_V_DIM: c->v.dim--; break;
-    case TO_K_STRIDE: k->batch_stride = PTRDIFF_MAX; break;
-    case ROW_V_STRIDE: c->v.head_stride = PTRDIFF_MIN; break;
-    case TO_STRIDE_WRAPS: c->pages.table_stride = SIZE_MAX / 4 + 4; break;
-    case TO_V_MISALIGNED: v->data = (char *)v->data + 1; break;
-    case TO_TABLE_MISALIGNED: c->pages.table = (const uint32_t *)(const void *)((char *)c->t.table + 1); break;
-    case TO_LENS_MISALIGNED: c->pages.lens = (size_t *)(void *)((char *)c->pages.lens + 2); break;
-    case ROW_K_MISALIGNED: c->k.data = (char *)c->k.data + 1; break;
-    case TO_LENS_LONG: c->pages.lens[1] = 13; break;
-    case TO_LENS_MAX: c->pages.lens[1] = SIZE_MAX; break;
-    case ENTRY_NONE: *entry(&c->t, 2, 2) = 9; break; /* where its ninth token goes */
-    case ROWS_LONG: c->rows[2] = 6; break;
-    case ROWS_MAX: c->rows[2] = SIZE_MAX; break;
-    case ROWS_PAST: c->rows[0] = 5, c->pages.lens[0] = 8; break;
-    case TO_SAME_PAGE: k->batch_stride = 0; break;
-    case TO_SAME_ROW: v->len_stride = 0; break;
-    case TO_K_OVER_V: k->data = v->data; break;
-    case TO_K_OVER_TABLE: k->data = c->t.table; break;
-    case TO_V_OVER_LENS: v->data = c->pages.lens; break;
-    case TO_TABLE_OVER_LENS: /* all of these are numbers of pages, too */
-        c->pages.lens = memcpy(zeros(9), c->pages.lens, 3 * sizeof(size_t));
-        c->pages.table = (const uint32_t *)(const void *)c->pages.lens;
-        break;
-    case ROW_K_OVER_K: c->k.data = data_of(c->t.pages.k); break;
-    case ROW_V_OVER_K: c->v.data = data_of(c->t.pages.k); break;
-    case ROW_V_OVER_V: c->v.data = data_of(c->t.pages.v); break;
-    default: c->rows = c->pages.lens; break;
+        APPEND_FAULT_LIST(FAULT_CASE)
     }
+    return ATTN_OK;
 }
 
 static void attempt_append(int f, int g, attn_status want)
@@ -2019,17 +1728,17 @@ TEST(pages_scratch)
 {
     static const size_t widths[] = {1, 2, 4}, grows[] = {0, 1, 130, 500, 369};
     static const size_t lens_of_pages[] = {1, 20, 100, 250};
-    enum { EDGE = 96 };
     size_t most = 0;
     FOR_EACH_ISA (isa)
         for (int kind = 0; kind < 16; kind++) {
             shape s = {1, 1, 12, 7, 1, 0, 0, ATTN_F32, 0};
             size_t first[3] = {0}, Lq = kind % 3 ? 1 : 19;
-            attn_tensor q = test_random_tensor(ATTN_F32, 1, 2, Lq, 12, T_BHLD);
-            attn_tensor out = test_tensor(ATTN_F32, 1, 2, Lq, 7, T_BHLD),
-                        want = test_tensor(ATTN_F32, 1, 2, Lq, 7, T_BHLD);
+            attn_tensor want = test_tensor(ATTN_F32, 1, 2, Lq, 7, T_BHLD);
             attn_opts opts = {0};
             twin t;
+            kv_call c = {NULL, &t.pages, {0}, {0}, &opts};
+            c.q = test_random_tensor(ATTN_F32, 1, 2, Lq, 12, T_BHLD);
+            c.out = test_tensor(ATTN_F32, 1, 2, Lq, 7, T_BHLD);
             if (test_quick && (kind + (int)isa) % 5)
                 continue;
             s.dtype = kinds[kind % 4];
@@ -2043,39 +1752,13 @@ TEST(pages_scratch)
                       s.page_len, Lq);
             for (size_t n = 0; n < COUNT(grows); n++) {
                 attn_ctx plain = test_ctx(isa);
+                size_t tasks;
                 append_random(&t, grows[n], NULL);
-                CHECK_STATUS(attn_kv_cache_attend(want, q, &t.cache, &opts, &plain), ATTN_OK);
-                for (size_t w = 0; w < 3; w++)
-                    for (int threads = 0; threads < 2; threads++) {
-                        test_runner runner;
-                        size_t bytes = 0;
-                        unsigned char *memory;
-                        attn_ctx ctx = plain;
-                        int intact = 1;
-                        long calls;
-                        ctx.parallel =
-                            threads ? test_threads(&runner, widths[w]) : test_serial_backwards(&runner, widths[w]);
-                        CHECK_STATUS(attn_kv_pages_scratch(&bytes, out, q, &t.pages, &opts, &ctx), ATTN_OK);
-                        if (n == 0)
-                            first[w] = bytes;
-                        CHECK(bytes == first[w]);
-                        memory = test_block(bytes + 2 * EDGE + 1);
-                        ctx.scratch = memory + EDGE + n % 2;
-                        ctx.scratch_size = bytes;
-                        test_fill_tensor(out, 7);
-                        calls = test_memory_state.calls;
-                        CHECK_STATUS(attn_kv_pages_attend(out, q, &t.pages, &opts, &ctx), ATTN_OK);
-                        CHECK(test_memory_state.calls == calls && runner.most <= widths[w]);
-                        most = runner.most > most ? runner.most : most;
-                        CHECK(test_same_tensor_bits(out, want));
-                        for (size_t i = 0; i < EDGE; i++)
-                            intact &= memory[i] == 0xff && memory[EDGE + 1 + bytes + i] == 0xff;
-                        CHECK(intact);
-                        ctx.scratch_size = n + 1 == COUNT(grows) ? bytes - 1 : 1; /* full: nothing to spare */
-                        test_fill_tensor(out, 7);
-                        CHECK_STATUS(attn_kv_pages_attend(out, q, &t.pages, &opts, &ctx), ATTN_ERR_NOMEM);
-                        CHECK(test_tensor_get(out, 0, 1, 0, 6) == 7);
-                    }
+                CHECK_STATUS(attn_kv_cache_attend(want, c.q, &t.cache, &opts, &plain), ATTN_OK);
+                tasks = kv_check_scratch(&c, isa, widths, first, 3, n + 1 == COUNT(grows), n % 2 == 1); /* full */
+                most = tasks > most ? tasks : most;
+                CHECK_STATUS(attn_kv_pages_attend(c.out, c.q, &t.pages, &opts, &plain), ATTN_OK);
+                CHECK(test_same_tensor_bits(c.out, want));
             }
             test_release();
         }
@@ -2090,20 +1773,20 @@ TEST(pages_scratch_grows)
         for (size_t width = 1; width < 5; width++) {
             shape s = {3, 2, 9, 5, 1, 0, 0, ATTN_F32, 0};
             size_t bytes = 0, now = 0;
-            question a;
+            kv_question a;
             twin t;
             s.dtype = kinds[kind % 4];
             s.page_len = kind / 4 ? 16 : 100;
             s.stride = 400 / s.page_len;
             s.pages = s.B * s.stride;
             t = new_twin(s);
-            begin_question(&a, test_random_tensor(ATTN_F16, 3, 4, 2, 9, T_STEP), ATTN_ISA_BEST);
+            kv_begin(&a, test_random_tensor(ATTN_F16, 3, 4, 2, 9, T_STEP), ATTN_ISA_BEST);
             a.opts.window.on = 1, a.opts.window.left = 100, a.opts.window.right = 0;
             a.wants_lse = a.wants_weights = 1;
             a.ctx.parallel = test_serial_backwards(&a.runner, width);
             for (int n = 0; n < 6; n++) {
-                answer r = blank(&a, longest(&t.pages), 5);
-                attn_opts o = with_outputs(a.opts, &r);
+                kv_answer r = kv_blank(&a, longest(&t.pages), 5);
+                attn_opts o = kv_with_outputs(a.opts, &r);
                 attn_tensor mask = test_random_tensor(ATTN_BOOL, 1, 1, 2, longest(&t.pages), T_BHLD);
                 if (n == 0) /* no elements yet: it need not lie anywhere */
                     mask.data = o.weights.data = NULL;
@@ -2114,11 +1797,8 @@ TEST(pages_scratch_grows)
                 describe(&t, &a, "scratch grows");
                 if (n == 0 || !(kind % 2)) /* lists of blocks of other shapes are another call */
                     CHECK_STATUS(attn_kv_pages_scratch(&now, r.out, a.q, &t.pages, &o, &a.ctx), ATTN_OK);
-                if (n == 0) {
-                    bytes = now;
-                    a.ctx.scratch = test_fenced(bytes, 0);
-                    a.ctx.scratch_size = bytes;
-                }
+                if (n == 0)
+                    test_scratch(&a.ctx, bytes = now, kind % 2);
                 CHECK(n == 0 || now <= bytes);
                 if (!(kind % 2))
                     compare(&t, &a);
@@ -2139,13 +1819,13 @@ TEST(pages_no_memory)
 {
     for (int kind = 0; kind < 4; kind++) {
         shape s = {2, 2, 200, 190, 16, 6, 12, ATTN_F32, 0};
-        attn_tensor q = test_random_tensor(ATTN_F32, 2, 2, 3, 200, T_BHLD),
-                    out = test_tensor(ATTN_F32, 2, 2, 3, 190, T_BHLD);
         attn_tensor k = test_random_tensor(ATTN_F64, 2, 2, 64, 200, T_TURNED);
         attn_tensor v = test_random_tensor(ATTN_F16, 2, 2, 64, 190, T_FLIPPED);
-        attn_status status = ATTN_ERR_NOMEM;
-        long live = test_memory_state.live, calls = test_memory_state.calls, failed = 0;
+        long calls = test_memory_state.calls;
         twin t;
+        kv_call c = {NULL, &t.pages, {0}, {0}, NULL};
+        c.q = test_random_tensor(ATTN_F32, 2, 2, 3, 200, T_BHLD);
+        c.out = test_tensor(ATTN_F32, 2, 2, 3, 190, T_BHLD);
         s.dtype = kinds[kind];
         t = new_twin(s);
         test_case("no memory, %s", test_dtype_name(s.dtype));
@@ -2153,19 +1833,7 @@ TEST(pages_no_memory)
         append(&t, k, v, NULL);
         CHECK(test_memory_state.calls == calls && holds_cache(&t));
         test_memory_state.fail_all = 0;
-        for (long at = 1; status != ATTN_OK && at < 10; at++) {
-            test_freeze();
-            test_memory_state.fail_at = at;
-            status = attn_kv_pages_attend(out, q, &t.pages, NULL, NULL);
-            if (status != ATTN_OK) {
-                CHECK(status == ATTN_ERR_NOMEM && test_wrote_nothing());
-                failed++;
-            }
-            CHECK(test_memory_state.live == live);
-        }
-        test_memory_state.fail_at = 0;
-        CHECK_STATUS(status, ATTN_OK);
-        CHECK(failed > 0);
+        kv_check_no_memory(&c);
         test_release();
     }
 }

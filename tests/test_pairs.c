@@ -6,24 +6,14 @@
    pair with a visible one. What has no pairs of BF16 has the bits of ATTN_ISA_AVX512 or _NEON, the base.
 
    PAIRS_CASE=N ./build/test pairs_grid runs case N alone. */
-#if !defined(_WIN32) && !defined(__wasi__)
-#define _POSIX_C_SOURCE 200112L
-#define _DEFAULT_SOURCE 1 /* MAP_ANONYMOUS */
-#define _DARWIN_C_SOURCE 1
-#define HAVE_MPROTECT 1
-#include <sys/mman.h>
-#endif
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
 #define HAVE_CPUID 1
 #include <cpuid.h>
 #endif
-#include "grid.h"
+#include "trial.h"
 
 #define PAIRS (pairs_ctx.isa) /* once lacks_pairs has said 0 */
 #define BASE (base_ctx.isa)   /* what it is but for pairs */
-#define COUNT(array) (int)(sizeof(array) / sizeof *(array))
-
-enum { MOST_BATCH = 2, MOST_HEADS = 16 };
 
 static attn_ctx pairs_ctx, base_ctx;
 
@@ -87,16 +77,9 @@ static int same_mats(attn_mat a, attn_mat b)
 
 /* ---- views ---- */
 
-static attn_tensor item_of(attn_tensor t, size_t b)
-{
-    t.data = test_tensor_at(t, b, 0, 0, 0);
-    t.batch = 1;
-    return t;
-}
-
 static attn_tensor rows_of(attn_tensor t, size_t b, size_t first, size_t count)
 {
-    t = item_of(t, b);
+    t = test_tensor_item(t, b);
     t.data = test_tensor_at(t, 0, 0, first, 0);
     t.len = count;
     return t;
@@ -399,85 +382,32 @@ static const size_t sizes_d[] = {1, 2, 3, 7, 8, 16, 31, 32, 33, 64, 65, 128, 200
 static const size_t sizes_dv[] = {0, 1, 3, 16, 31, 64, 65, 129}; /* 0: D */
 static const size_t lengths_q[] = {1, 2, 5, 8, 9, 16, 17, 48, 49, 100};
 static const size_t lengths_k[] = {1, 2, 3, 15, 16, 17, 47, 48, 49, 127, 128, 129, 300};
-static const size_t groups[] = {1, 2, 4, 7, 8}, kv_heads[] = {1, 2}, batches[] = {1, MOST_BATCH};
-static const size_t widths[] = {1, 2, 3, 4};
+static const size_t groups[] = {1, 2, 4, 7, 8}, batches[] = {1, 2};
+static const size_t kinds_of_offset[] = {OFFSET_ALIGNED, OFFSET_AHEAD, OFFSET_BEHIND};
 static const double scales[] = {0, 1, -0.5};
 static const attn_dtype out_types[] = {ATTN_F32, ATTN_BF16, ATTN_F16};
 static const attn_window windows[] = {{0, 0, 0}, {1, 0, 0}, {1, 3, 0}, {1, 6, 5}, {1, -1, 1}, {1, 40, -1}, {1, 129, 0}};
 
 enum { RANDOM, SCORES_EXACT, VALUES_EXACT, DATA }; /* small integers: scores, or both sums, have no rounding */
-enum { NO_MASK, MASK_FULL, MASK_OF_HEADS, MASK_OF_KEYS, MASKS };
-enum { NO_BIAS, BIAS_FULL, BIAS_OF_KEYS, BIASES };
+enum { NO_MASK, MASK_FULL, MASK_OF_HEADS, MASK_OF_KEYS, KINDS_OF_MASK };
+enum { NO_BIAS, BIAS_FULL, BIAS_OF_KEYS, KINDS_OF_BIAS };
 enum { NO_MATRIX, WEIGHTS, ROUNDED_WEIGHTS, FIRST_SCORES, MATRICES };
 
-#define AXIS_LIST(X)                                                                                                   \
-    X(D, COUNT(sizes_d))                                                                                               \
-    X(DV, COUNT(sizes_dv))                                                                                             \
-    X(LQ, COUNT(lengths_q))                                                                                            \
-    X(LK, COUNT(lengths_k))                                                                                            \
-    X(GROUP, COUNT(groups))                                                                                            \
-    X(HKV, COUNT(kv_heads))                                                                                            \
-    X(B, COUNT(batches))                                                                                               \
-    X(NUMBERS, DATA)                                                                                                   \
-    X(OUT, COUNT(out_types))                                                                                           \
-    X(CAUSAL, 4)                                                                                                       \
-    X(OFFSET, 3)                                                                                                       \
-    X(WINDOW, COUNT(windows))                                                                                          \
-    X(Q_LENS, 2)                                                                                                       \
-    X(KV_LENS, 2)                                                                                                      \
-    X(MASK, MASKS)                                                                                                     \
-    X(BIAS, BIASES)                                                                                                    \
-    X(ALIBI, 2)                                                                                                        \
-    X(SOFTCAP, 2)                                                                                                      \
-    X(SINKS, 2)                                                                                                        \
-    X(SCALE, COUNT(scales))                                                                                            \
-    X(MATRIX, MATRICES)                                                                                                \
-    X(Q_PLACE, PLACES)                                                                                                 \
-    X(K_PLACE, PLACES)                                                                                                 \
-    X(V_PLACE, PLACES)                                                                                                 \
-    X(OUT_PLACE, T_OUT_LAYOUTS)                                                                                        \
-    X(WIDTH, COUNT(widths))                                                                                            \
-    X(RUNNER, GRID_RUNS)                                                                                               \
-    X(SCRATCH, GRID_SCRATCHES)
+/* clang-format off */
+static const struct grid_axis axes[TRIAL_AXES] = {
+    AXIS_OF(D, sizes_d), AXIS_OF(DV, sizes_dv), AXIS_OF(LQ, lengths_q), AXIS_OF(LK, lengths_k), AXIS_OF(GROUP, groups),
+    AXIS_OF(HKV, trial_kv_heads), AXIS_OF(B, batches), AXIS(NUMBERS, DATA), AXIS(OUT, COUNT(out_types)),
+    AXIS(CAUSAL, 4), AXIS_OF(OFFSET, kinds_of_offset), AXIS(WINDOW, COUNT(windows)), AXIS(Q_LENS, 2), AXIS(KV_LENS, 2),
+    AXIS(MASK, KINDS_OF_MASK), AXIS(BIAS, KINDS_OF_BIAS), AXIS(ALIBI, 2), AXIS(SOFTCAP, 2), AXIS(SINKS, 2),
+    AXIS(SCALE, COUNT(scales)), AXIS(MATRIX, MATRICES), AXIS(Q_LAYOUT, PLACES), AXIS(K_LAYOUT, PLACES),
+    AXIS(V_LAYOUT, PLACES), AXIS(OUT_LAYOUT, T_OUT_LAYOUTS), AXES_OF_CONTEXT
+};
 
-#define AXIS_NUMBER(name, levels) A_##name,
-#define AXIS_ENTRY(name, levels) {#name, levels},
-enum { AXIS_LIST(AXIS_NUMBER) AXES };
-
-static const struct grid_axis axes[] = {AXIS_LIST(AXIS_ENTRY)};
-
-static size_t value_at(const grid_point *p, int axis, const size_t *values)
-{
-    return p->at[axis] < 0 ? 1 : values[p->at[axis]];
-}
-
-static double cost(const grid_point *p) /* about how many products */
-{
-    double D = (double)value_at(p, A_D, sizes_d), Dv = (double)value_at(p, A_DV, sizes_dv);
-    double heads = (double)(value_at(p, A_GROUP, groups) * value_at(p, A_HKV, kv_heads) * value_at(p, A_B, batches));
-    return heads * (double)(value_at(p, A_LQ, lengths_q) * value_at(p, A_LK, lengths_k)) * (D + (Dv > 0 ? Dv : D) + 50);
-}
-
-static int impossible(const grid_point *p)
-{
-    (void)p;
-    return 0;
-}
-
-static int shows(const grid_point *p, int a, int b)
-{
-    (void)p, (void)a, (void)b;
-    return 1;
-}
-
-static const grid pairs_grid = {AXES, axes, {A_LQ, A_LK}, cost, impossible, shows};
-
-typedef struct trial {
-    grid_call c; /* its options point into this struct */
-    ptrdiff_t offsets[MOST_BATCH];
-    size_t q_lens[MOST_BATCH], kv_lens[MOST_BATCH];
-    float slopes[MOST_HEADS], sinks[MOST_HEADS];
-} trial;
+static const grid pairs_grid = {
+    TRIAL_GRID("pairs_grid", "PAIRS_CASE"), .first = {A_LQ, A_LK}, .cost = trial_cost, .bound = {1.5e6, 2e4},
+     .sample = grid_sample, .samples = {25, 0}, .sample_bound = {2e6, 2e6}
+};
+/* clang-format on */
 
 static void fill(attn_tensor t, double size, int whole) /* random, up to `size`; or integers */
 {
@@ -503,8 +433,7 @@ static void make_options(trial *t, const grid_point *p)
     o->causal = (attn_causal)p->at[A_CAUSAL];
     o->window = windows[p->at[A_WINDOW]];
     for (size_t b = 0; b < B; b++) {
-        ptrdiff_t offsets[] = {(ptrdiff_t)Lk - (ptrdiff_t)Lq + (ptrdiff_t)b, 5 + 4 * (ptrdiff_t)b, -3};
-        t->offsets[b] = offsets[p->at[A_OFFSET]];
+        t->offsets[b] = trial_offset((int)kinds_of_offset[p->at[A_OFFSET]], Lq, Lk, b);
         t->q_lens[b] = Lq - grid_roll(Lq) / 2, t->kv_lens[b] = Lk - grid_roll(Lk) / 2;
     }
     if (o->causal == ATTN_CAUSAL_OFFSET || p->at[A_OFFSET] == 0)
@@ -532,14 +461,11 @@ static void make_options(trial *t, const grid_point *p)
 
 static void make(trial *t, const grid_point *p, uint64_t seed)
 {
-    size_t D = sizes_d[p->at[A_D]], Dv = p->at[A_DV] ? sizes_dv[p->at[A_DV]] : D, B = batches[p->at[A_B]];
-    size_t Hkv = kv_heads[p->at[A_HKV]], H = Hkv * groups[p->at[A_GROUP]], Lq = lengths_q[p->at[A_LQ]],
-           Lk = lengths_k[p->at[A_LK]];
     int data = p->at[A_NUMBERS];
-    memset(t, 0, sizeof *t);
-    grid_dice = seed;
-    t->c.q = test_tensor(ATTN_BF16, B, H, Lq, D, T_BHLD), t->c.k = test_tensor(ATTN_BF16, B, Hkv, Lk, D, T_BHLD);
-    t->c.v = test_tensor(ATTN_BF16, B, Hkv, Lk, Dv, T_BHLD);
+    trial_begin(t, &pairs_grid, p, seed);
+    t->c.q = test_tensor(ATTN_BF16, t->B, t->H, t->Lq, t->D, T_BHLD);
+    t->c.k = test_tensor(ATTN_BF16, t->B, t->Hkv, t->Lk, t->D, T_BHLD);
+    t->c.v = test_tensor(ATTN_BF16, t->B, t->Hkv, t->Lk, t->Dv, T_BHLD);
     fill(t->c.q, data == RANDOM ? 4 : data == SCORES_EXACT ? 2 : 0, data != RANDOM);
     fill(t->c.k, data == RANDOM ? 1 : 3, data != RANDOM);
     fill(t->c.v, data == RANDOM ? 1 : 100, data != RANDOM);
@@ -572,7 +498,7 @@ static int is_same_elsewhere(const trial *t, const grid_point *p, const answers 
     static const double garbage[] = {NAN, HUGE_VAL, -HUGE_VAL, 1e38};
     grid_call c = t->c;
     int matrix = p->at[A_MATRIX];
-    c.q = laid(c.q, p->at[A_Q_PLACE]), c.k = laid(c.k, p->at[A_K_PLACE]), c.v = laid(c.v, p->at[A_V_PLACE]);
+    c.q = laid(c.q, p->at[A_Q_LAYOUT]), c.k = laid(c.k, p->at[A_K_LAYOUT]), c.v = laid(c.v, p->at[A_V_LAYOUT]);
     c.o.scores_stage = matrix == FIRST_SCORES ? ATTN_STAGE_DOT : ATTN_STAGE_FINAL;
     if (matrix == NO_MATRIX || matrix == FIRST_SCORES)
         c.o.weights = none;
@@ -583,13 +509,13 @@ static int is_same_elsewhere(const trial *t, const grid_point *p, const answers 
     if (matrix == NO_MATRIX && p->at[A_WIDTH] % 2)
         c.o.lse = none;
     renew(&c);
-    c.out = test_tensor(c.out.dtype, c.q.batch, c.q.heads, c.q.len, c.v.dim, p->at[A_OUT_PLACE]);
+    c.out = test_tensor(c.out.dtype, c.q.batch, c.q.heads, c.q.len, c.v.dim, p->at[A_OUT_LAYOUT]);
     for (size_t n = 0; matrix != FIRST_SCORES && n < c.k.batch * c.k.heads * c.k.len; n++)
         for (size_t d = 0; !a->seen[n] && d < c.k.dim + c.v.dim; d++) {
             size_t j = n % c.k.len, h = n / c.k.len % c.k.heads, b = n / c.k.len / c.k.heads;
             test_tensor_set(d < c.k.dim ? c.k : c.v, b, h, j, d < c.k.dim ? d : d - c.k.dim, garbage[(n + d * 3) % 4]);
         }
-    if (!grid_run(&c, GRID_FORWARD, PAIRS, p->at[A_RUNNER], widths[p->at[A_WIDTH]], p->at[A_SCRATCH]))
+    if (!grid_run(&c, GRID_FORWARD, PAIRS, p->at[A_RUNNER], trial_widths[p->at[A_WIDTH]], p->at[A_SCRATCH]))
         return 0;
     if (matrix == FIRST_SCORES)
         c.o.scores = none;
@@ -627,9 +553,6 @@ static int run_case(long number, const grid_point *p)
     good &= CHECK(is_exact(&t, p));
     good &= CHECK(is_same_elsewhere(&t, p, &a));
     good &= CHECK(are_same_alone(&t));
-    if (!good)
-        grid_describe(&pairs_grid, p);
-    test_release();
     return good;
 }
 
@@ -637,23 +560,8 @@ static int run_case(long number, const grid_point *p)
    */
 TEST(pairs_grid)
 {
-    const char *only = getenv("PAIRS_CASE");
-    int count = 0, more = test_quick ? 0 : 25, failed = 0;
-    grid_point *points, *copy, p;
-    if (lacks_pairs())
-        return;
-    points = grid_covering(&pairs_grid, &count, 1.5e6);
-    copy = malloc((size_t)count * sizeof *copy); /* each case releases all blocks */
-    if (!CHECK(copy != NULL))
-        return;
-    memcpy(copy, points, (size_t)count * sizeof *copy);
-    for (int n = 0; n < count + more && failed < 3; n++) {
-        if (only ? n != atoi(only) : test_quick && n % 6 > 0)
-            continue;
-        p = n < count ? copy[n] : grid_sample(&pairs_grid, (uint64_t)n, 2e6);
-        failed += !run_case(n, &p);
-    }
-    free(copy);
+    if (!lacks_pairs())
+        grid_test(&pairs_grid, run_case);
 }
 
 /* ---- long calls ---- */
@@ -918,7 +826,7 @@ TEST(pairs_ring_begins)
 
 typedef struct paged {
     attn_kv_pages pages;
-    size_t lens[MOST_BATCH];
+    size_t lens[2];
     uint32_t *table;
 } paged;
 
@@ -1141,7 +1049,7 @@ TEST(pairs_splits)
             again.k = laid(c.k, m % PLACES), again.v = laid(c.v, m / 2 % PLACES);
             renew(&again);
             test_case("case %d, context %d", n, m);
-            CHECK(grid_run(&again, GRID_FORWARD, PAIRS, m / 4 % GRID_RUNS, widths[m % 4], m / 4 / GRID_RUNS));
+            CHECK(grid_run(&again, GRID_FORWARD, PAIRS, m / 4 % GRID_RUNS, trial_widths[m % 4], m / 4 / GRID_RUNS));
             CHECK(same_outputs(&again, &c, 0, 0));
         }
         many.q = test_random_tensor(ATTN_BF16, 1, c.q.heads, c.q.len + more, c.q.dim, T_BHLD);
@@ -1518,50 +1426,11 @@ TEST(pairs_empty)
 
 /* ---- nothing is read outside ---- */
 
-#ifdef HAVE_MPROTECT
-
-enum { PAGE = 1 << 16, SIDES = 3 }; /* PAGE: at least a page of any processor */
-
 typedef struct fences {
     grid_call c;
     paged p;
     int pages;
-    char *memory[SIDES];
-    size_t size[SIDES];
 } fences;
-
-/* Rows of two pages each, of which the second cannot be read: a row ends where that begins. Or begins where another
-   ends, if `low`. Rows that `hidden` names cannot be read at all. */
-static attn_tensor fenced_rows(fences *f, int side, attn_tensor from, int low, const unsigned char *hidden)
-{
-    size_t rows = from.batch * from.heads * from.len, row = from.dim * 2;
-    attn_tensor t = from;
-    char *at;
-    f->size[side] = 2 * rows * PAGE;
-    at = f->memory[side] = mmap(NULL, f->size[side], PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (!CHECK(at != MAP_FAILED))
-        exit(2);
-    t.len_stride = PAGE, t.dim_stride = 1; /* elements of 2 bytes: two pages */
-    t.head_stride = (ptrdiff_t)t.len * PAGE, t.batch_stride = (ptrdiff_t)t.heads * t.head_stride;
-    t.data = low ? at + PAGE : at + PAGE - row;
-    for (size_t n = 0; n < rows; n++) {
-        size_t j = n % t.len, h = n / t.len % t.heads, b = n / t.len / t.heads;
-        for (size_t d = 0; d < t.dim; d++)
-            memcpy(test_tensor_at(t, b, h, j, d), test_tensor_at(from, b, h, j, d), 2);
-        mprotect(at + (2 * n + !low) * PAGE, PAGE, PROT_NONE);
-        if (hidden && hidden[n])
-            mprotect(at + (2 * n + (size_t)low) * PAGE, PAGE, PROT_NONE);
-    }
-    return t;
-}
-
-static void drop_fences(fences *f)
-{
-    for (int side = 0; side < SIDES; side++)
-        if (f->memory[side])
-            munmap(f->memory[side], f->size[side]);
-    memset(f, 0, sizeof *f);
-}
 
 static void attend_fenced(void *arg)
 {
@@ -1604,8 +1473,8 @@ TEST(pairs_fences)
         test_case("case %d: %zu queries, %zu keys of %zu, D %zu, Dv %zu, %s", n, Lq, valid, Lk, D, c.v.dim,
                   apart ? "apart" : "packed");
         if (apart) {
-            f.c.k = fenced_rows(&f, 0, c.k, low, hidden), f.c.v = fenced_rows(&f, 1, c.v, low, hidden);
-            f.c.q = fenced_rows(&f, 2, c.q, low, NULL);
+            f.c.k = test_rows_apart(c.k, low, hidden), f.c.v = test_rows_apart(c.v, low, hidden);
+            f.c.q = test_rows_apart(c.q, low, NULL);
         } else {
             f.c.q.data = test_fenced(2 * Lq * D * 2, low);
             f.c.k.data = test_fenced(2 * Lk * D * 2, low), f.c.v.data = test_fenced(2 * Lk * c.v.dim * 2, low);
@@ -1615,7 +1484,6 @@ TEST(pairs_fences)
         renew(&f.c);
         if (CHECK(test_keeps_off_fences(attend_fenced, &f)))
             CHECK(same(f.c.out, c.out));
-        drop_fences(&f);
         test_release();
     }
 }
@@ -1651,29 +1519,14 @@ TEST(pairs_evicted)
         hidden = memset(test_block(pages * page_len), 1, pages * page_len);
         for (size_t j = first / page_len; j < f.p.pages.table_stride; j++)
             memset(hidden + f.p.table[j] * page_len, 0, page_len);
-        f.p.pages.k = fenced_rows(&f, 0, f.p.pages.k, n % 2, hidden);
-        f.p.pages.v = fenced_rows(&f, 1, f.p.pages.v, n % 2, hidden);
+        f.p.pages.k = test_rows_apart(f.p.pages.k, n % 2, hidden);
+        f.p.pages.v = test_rows_apart(f.p.pages.v, n % 2, hidden);
         test_case("case %d: pages of %zu, %zu queries, keys %zu .. %zu", n, page_len, Lq, first, Lk - 1);
         if (CHECK(test_keeps_off_fences(attend_fenced, &f)))
             CHECK(same_outputs(&f.c, &c, 0, 0));
-        drop_fences(&f);
         test_release();
     }
 }
-
-#else
-
-TEST(pairs_fences)
-{
-    CHECK(1); /* needs memory that nobody may read */
-}
-
-TEST(pairs_evicted)
-{
-    CHECK(1);
-}
-
-#endif
 
 /* ---- matrix products ---- */
 
@@ -1817,7 +1670,6 @@ static void check_rows(size_t M, size_t K, size_t N, int n)
     static const size_t counts[] = {1, 4, 8, 16, 24, 27, 48, 49, 60},
                         scratches[] = {0, 1, 16384, 40000, 300000, 1 << 21};
     attn_mat a = factor(M, K, 0), b = factor(K, N, 0), all = test_mat(ATTN_F32, M, N, PACKED);
-    char *scratch = test_block(1 << 21);
     CHECK_STATUS(attn_matmul_ctx(all, a, b, 0.5, &pairs_ctx), ATTN_OK);
     for (int m = n % 2; m < COUNT(counts); m += test_quick ? 4 : 1) {
         size_t count = M < 4           ? 1
@@ -1833,7 +1685,8 @@ static void check_rows(size_t M, size_t K, size_t N, int n)
         test_runner runner;
         size_t width = 1 + test_below(3), col = test_below(N), cols = 1 + test_below(N - col);
         ctx.parallel = m % 2 ? test_threads(&runner, width) : test_serial_backwards(&runner, width);
-        ctx.scratch = size ? scratch : NULL, ctx.scratch_size = size;
+        if (size)
+            test_scratch(&ctx, size, m % 2);
         test_case("%zu x %zu x %zu: %zu rows, layouts %d and %d, width %zu, scratch %zu", M, K, N, count, la, lb, width,
                   size);
         test_memory_state.fail_all = test_maybe();
@@ -1847,6 +1700,7 @@ static void check_rows(size_t M, size_t K, size_t N, int n)
         sums = test_mat_like(before, (int)test_below(OUT_LAYOUTS));
         CHECK_STATUS(attn_matmul_add(sums, some, w, 0.5, &ctx), ATTN_OK);
         test_memory_state.fail_all = 0;
+        CHECK(!size || test_scratch_kept(&ctx));
         for (size_t r = 0; r < count; r++)
             for (size_t c = 0; c < N; c++) {
                 double x = (double)test_load(test_at(before, r, c), before.dtype), sum;
@@ -1949,8 +1803,6 @@ TEST(pairs_matmul_specials)
     }
 }
 
-#ifdef HAVE_MPROTECT
-
 typedef struct fenced_product {
     attn_mat out, a, b;
 } fenced_product;
@@ -1971,34 +1823,20 @@ TEST(pairs_matmul_fences)
     for (int n = 0; n < (test_quick ? 40 : 200); n++) {
         size_t M = rows[test_below(4)], K = terms[test_below(9)], N = cols[test_below(6)];
         attn_mat a = factor(M, K, 0), b = factor(K, N, 0), want = test_mat(ATTN_F32, M, N, PACKED), wide;
-        attn_tensor t;
         int low = test_maybe(), turn = n % 3 > 0;
         fenced_product f;
-        fences memory;
-        memset(&memory, 0, sizeof memory);
         CHECK_STATUS(attn_matmul_ctx(want, a, b, 1, &pairs_ctx), ATTN_OK);
-        t = fenced_rows(&memory, 0, as_tensor(a), low, NULL);
-        f.a = attn_head(t, 0, 0);
+        f.a = attn_head(test_rows_apart(as_tensor(a), low, NULL), 0, 0);
         wide = turn ? attn_mat_t(test_mat_like(b, TRANSPOSED)) : b;
-        t = fenced_rows(&memory, 1, as_tensor(wide), low, NULL);
-        f.b = turn ? attn_mat_t(attn_head(t, 0, 0)) : attn_head(t, 0, 0);
+        f.b = attn_head(test_rows_apart(as_tensor(wide), low, NULL), 0, 0);
+        f.b = turn ? attn_mat_t(f.b) : f.b;
         f.out = test_mat(ATTN_F32, M, N, PACKED);
         test_case("case %d: %zu x %zu x %zu%s", n, M, K, N, turn ? ", b is turned" : "");
         if (CHECK(test_keeps_off_fences(multiply_fenced, &f)))
             CHECK(same_mats(f.out, want));
-        drop_fences(&memory);
         test_release();
     }
 }
-
-#else
-
-TEST(pairs_matmul_fences)
-{
-    CHECK(1);
-}
-
-#endif
 
 /* ---- what has no pairs of BF16 ---- */
 

@@ -1,14 +1,20 @@
-/* attn_pool_new: the pool of threads behind ATTN_THREADS. Every task runs once, runs within runs, runs from several
-   threads at once, that bits do not change, and what happens without memory. */
-#if !defined(_WIN32)
+/* attn_pool_new: the pool of threads behind ATTN_THREADS. Every task runs once, tasks run side by side, runs within
+   runs, runs from several threads at once, that bits do not change, and what happens without memory or threads. */
+#if defined(_WIN32)
+#define WIN32_LEAN_AND_MEAN
+#define NOMINMAX
+#include <windows.h>
+#else
 #define _POSIX_C_SOURCE 200112L
 #define HAVE_PTHREADS 1
 #include <pthread.h>
+#include <unistd.h>
 #endif
 
 #include "sdpa.h"
 
 #include <errno.h>
+#include <time.h>
 
 enum { MOST_TASKS = 8 };
 static const size_t sizes[] = {1, 2, 3, 5};
@@ -118,6 +124,106 @@ TEST(pool_new_and_free)
     CHECK(errno == 7);
 }
 
+/* The system refuses one mutex, condition or thread after another: no pool, and all is given back that was got. */
+TEST(pool_refused)
+{
+    test_system *t = &test_system_state;
+    for (size_t s = 0; s < 4; s++)
+        for (long refused = 1, made = 0; !made; refused++) {
+            attn_parallel pool, before;
+            attn_status status;
+            long live = test_memory_state.live;
+            memset(&before, 0x77, sizeof before);
+            pool = before;
+            t->asked = 0;
+            t->fail_at = refused;
+            errno = 7;
+            test_case("%zu threads, refused: the one of number %ld", sizes[s], refused);
+            status = attn_pool_new(&pool, sizes[s]);
+            made = t->fail_at > 0; /* not so many were asked for */
+            t->fail_at = 0;
+            CHECK_STATUS(status, made ? ATTN_OK : ATTN_ERR_NOMEM);
+            if ((status == ATTN_OK) != made)
+                return;
+            if (made) {
+                tally runs = {{0}, {0}};
+                CHECK(t->asked == refused - 1 && t->live == t->asked && t->asked >= (long)sizes[s] - 1);
+                pool.run(pool.user, sizes[s], count_task, &runs);
+                for (size_t i = 0; i < sizes[s]; i++)
+                    CHECK(runs.times[i] == 1);
+                attn_pool_free(&pool);
+                CHECK(is_zero(pool));
+            } else {
+                CHECK(t->asked == refused && memcmp(&pool, &before, sizeof pool) == 0);
+            }
+            CHECK(t->live == 0 && !t->wrong && test_memory_state.live == live && errno == 7);
+        }
+}
+
+/* ---- tasks that wait for one another: all threads of the pool have to take one each ---- */
+
+typedef struct meeting {
+    size_t count, came, left, missed;
+    time_t deadline;
+} meeting;
+
+static void doze(void) /* some tenths of a millisecond, for other threads */
+{
+#ifdef _WIN32
+    Sleep(1);
+#else
+    struct timespec wait = {0, 100000};
+    nanosleep(&wait, NULL);
+#endif
+}
+
+static void meet(void *arg, size_t index)
+{
+    meeting *m = arg;
+    __atomic_add_fetch(&m->came, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&m->came, __ATOMIC_SEQ_CST) < m->count && time(NULL) < m->deadline)
+        doze();
+    if (__atomic_load_n(&m->came, __ATOMIC_SEQ_CST) < m->count)
+        __atomic_add_fetch(&m->missed, 1, __ATOMIC_SEQ_CST);
+    while (index-- > 0) /* one is done before the other, and the run after the last */
+        doze();
+    __atomic_add_fetch(&m->left, 1, __ATOMIC_SEQ_CST);
+}
+
+TEST(pool_meets)
+{
+    size_t missed = 0;
+    for (size_t s = 0; s < 4 && !missed; s++) {
+        attn_parallel pool;
+#ifdef __wasi__
+        if (sizes[s] > 1) /* its threads run one after the other */
+            break;
+#endif
+        CHECK_STATUS(attn_pool_new(&pool, sizes[s]), ATTN_OK);
+        for (int round = 0; round < 12 && !missed; round++) { /* threads that wait, and those that sleep by now */
+            meeting m = {0, 0, 0, 0, 0};
+            m.count = sizes[s] - (size_t)round % sizes[s];
+            m.deadline = time(NULL) + 20;
+            test_case("%zu threads, round %d: %zu tasks", sizes[s], round, m.count);
+            for (int n = 0; n < round / 6 * 20; n++)
+                doze();
+            pool.run(pool.user, m.count, meet, &m);
+            missed = m.missed;
+            CHECK(!missed && __atomic_load_n(&m.left, __ATOMIC_SEQ_CST) == m.count);
+        }
+        attn_pool_free(&pool);
+    }
+#if defined(_SC_NPROCESSORS_ONLN) && !defined(__wasi__)
+    {
+        attn_parallel pool;
+        test_case("one thread for each processor");
+        CHECK_STATUS(attn_pool_new(&pool, 0), ATTN_OK);
+        CHECK((long)pool.width == sysconf(_SC_NPROCESSORS_ONLN));
+        attn_pool_free(&pool);
+    }
+#endif
+}
+
 /* ---- runs within runs: the inner one finds the pool taken and works by itself ---- */
 
 typedef struct nest {
@@ -187,8 +293,7 @@ static job make_job(attn_isa isa, attn_dtype dtype, size_t B, size_t H, size_t H
     j.out = test_tensor(dtype, B, H, Lq, 5, T_BLHD);
     j.opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
     j.ctx.isa = isa;
-    j.ctx.scratch = test_block(SCRATCH);
-    j.ctx.scratch_size = SCRATCH;
+    test_scratch(&j.ctx, SCRATCH, Lq % 2 == 1);
     return j;
 }
 

@@ -3,437 +3,46 @@
 
    SDPA_CASE=N ./build/test sdpa_grid runs case N alone; SDPA_REPORT=1 says how many cases ran and how far off the worst
    was. */
-#include "grid.h"
-#include "sdpa.h"
+#include "trial.h"
 
 /* ---- the axes of the grid ---- */
-
-enum { MOST_BATCH = 3, MOST_HEADS = 14 };
 
 static const size_t sizes_d[] = {1, 3, 8, 40, 64, 72, 80, 96, 128, 192, 256, 576};
 static const size_t sizes_dv[] = {0, 1, 3, 16, 40, 64, 100, 128, 193, 576}; /* 0: D */
 static const size_t lengths_q[] = {0, 1, 2, 3, 17, 32, 75, 130, 257};
 static const size_t lengths_k[] = {0, 1, 17, 31, 33, 65, 113, 127, 130, 255, 260, 512, 1030};
-static const size_t groups[] = {1, 4, 7}, kv_heads[] = {1, 2}, batches[] = {1, MOST_BATCH}, widths[] = {1, 2, 3, 5};
-static const double scales[] = {0, 1, -0.7, 0.001, 3000}, softcaps[] = {0, 0.5, 20};
-static const attn_dtype floats[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+static const size_t groups[] = {1, 4, 7}, batches[] = {1, 3}, scales[] = {0, 1, 2, 3, 5};
 
-/* q, k, v, out: each alone, then mixes in which every type of one argument meets every type of each other. */
-static const attn_dtype types[][4] = {
-    {ATTN_F32, ATTN_F32, ATTN_F32, ATTN_F32},   {ATTN_F64, ATTN_F64, ATTN_F64, ATTN_F64},
-    {ATTN_F16, ATTN_F16, ATTN_F16, ATTN_F16},   {ATTN_BF16, ATTN_BF16, ATTN_BF16, ATTN_BF16},
-    {ATTN_F32, ATTN_F16, ATTN_F16, ATTN_F16},   {ATTN_F32, ATTN_BF16, ATTN_BF16, ATTN_BF16},
-    {ATTN_F16, ATTN_F32, ATTN_F16, ATTN_BF16},  {ATTN_F16, ATTN_F16, ATTN_BF16, ATTN_F32},
-    {ATTN_F16, ATTN_BF16, ATTN_F32, ATTN_F16},  {ATTN_BF16, ATTN_F32, ATTN_BF16, ATTN_F16},
-    {ATTN_BF16, ATTN_F16, ATTN_F32, ATTN_BF16}, {ATTN_BF16, ATTN_BF16, ATTN_F16, ATTN_F32},
+/* clang-format off */
+static const struct grid_axis axes[TRIAL_AXES] = {
+    AXIS_OF(D, sizes_d), AXIS_OF(DV, sizes_dv), AXIS_OF(LQ, lengths_q), AXIS_OF(LK, lengths_k), AXIS_OF(GROUP, groups),
+    AXIS_OF(B, batches), AXIS(WINDOW, TRIAL_WINDOWS), AXIS(MASK, MASKS), AXIS(MASK_KIND, MASK_KINDS),
+    AXIS(Q_LENS, LENS), AXIS(KV_LENS, LENS), AXIS_OF(SCALE, scales), AXIS(BIAS, BIAS_BY_DISTANCE),
+    AXIS(BIAS_KIND, BIAS_KINDS), AXIS(BIAS_TYPE, TRIAL_FLOATS), AXIS(LSE, 1 + TRIAL_FLOATS),
+    AXIS(WEIGHTS, 1 + TRIAL_FLOATS), AXIS(SCORES, 4), AXIS(SCORES_TYPE, TRIAL_FLOATS), AXES_OF_OPTIONS, AXES_OF_LAYOUTS,
+    AXES_OF_CONTEXT
 };
 
-static const struct {
-    int on;
-    ptrdiff_t left, right;
-} windows[] = {{0, -9, -9}, {1, 0, 0},   {1, 3, -1},  {1, -1, 0},
-               {1, 40, 5},  {1, -1, -1}, {1, 100, 0}, {1, PTRDIFF_MAX, PTRDIFF_MAX},
-               {1, 600, 20}};
-
-enum {
-    OFFSET_NONE,
-    OFFSET_ZERO,
-    OFFSET_AHEAD,
-    OFFSET_BEHIND,
-    OFFSET_ALIGNED,
-    OFFSET_PAST,
-    OFFSET_BEFORE,
-    OFFSET_HUGE,
-    OFFSET_HUGE_BEHIND,
-    OFFSETS
+static const grid sdpa_grid = {
+    TRIAL_GRID("sdpa_grid", "SDPA_CASE"), .first = {A_LQ, A_LK}, .cost = trial_cost, .bound = {5e5, 5e3},
+     .sample = trial_sample, .samples = {2000, 60}, .sample_bound = {5e5, 5e4}
 };
-enum { MASK_RANDOM, MASK_BANDS, MASK_TRUE, MASK_EMPTY_ROWS, MASK_KINDS };
-enum { BIAS_RANDOM, BIAS_HOLES, BIAS_BANDS, BIAS_LARGE, BIAS_KINDS };
-enum { LENS_NONE, LENS_FULL, LENS_RANDOM, LENS_ZERO, LENS };
-enum { SINKS_NONE, SINKS_RANDOM, SINKS_EXTREME, SINKS };
-enum { RUN_ALONE, RUN_BACKWARDS, RUN_THREADS, RUNS };
-enum { SCRATCH_NONE, SCRATCH_EXACT, SCRATCH_ODD, SCRATCHES };
+/* clang-format on */
 
-#define COUNT(array) (int)(sizeof(array) / sizeof *(array))
-
-/* Name and number of levels. A mask or bias is absent, or 1 + one bit for each dimension that is not broadcast. */
-#define AXIS_LIST(X)                                                                                                   \
-    X(D, COUNT(sizes_d))                                                                                               \
-    X(DV, COUNT(sizes_dv))                                                                                             \
-    X(LQ, COUNT(lengths_q))                                                                                            \
-    X(LK, COUNT(lengths_k))                                                                                            \
-    X(GROUP, COUNT(groups))                                                                                            \
-    X(HKV, COUNT(kv_heads))                                                                                            \
-    X(B, COUNT(batches))                                                                                               \
-    X(TYPES, COUNT(types))                                                                                             \
-    X(CAUSAL, 4)                                                                                                       \
-    X(OFFSET, OFFSETS)                                                                                                 \
-    X(WINDOW, COUNT(windows))                                                                                          \
-    X(MASK, 17)                                                                                                        \
-    X(MASK_KIND, MASK_KINDS)                                                                                           \
-    X(Q_LENS, LENS)                                                                                                    \
-    X(KV_LENS, LENS)                                                                                                   \
-    X(SCALE, COUNT(scales))                                                                                            \
-    X(SOFTCAP, COUNT(softcaps))                                                                                        \
-    X(BIAS, 17)                                                                                                        \
-    X(BIAS_KIND, BIAS_KINDS)                                                                                           \
-    X(BIAS_TYPE, COUNT(floats))                                                                                        \
-    X(ALIBI, 2)                                                                                                        \
-    X(SINKS, SINKS)                                                                                                    \
-    X(MOD, 2)                                                                                                          \
-    X(LSE, 1 + COUNT(floats))                                                                                          \
-    X(WEIGHTS, 1 + COUNT(floats))                                                                                      \
-    X(SCORES, 4)                                                                                                       \
-    X(SCORES_TYPE, COUNT(floats))                                                                                      \
-    X(Q_LAYOUT, T_LAYOUTS)                                                                                             \
-    X(K_LAYOUT, T_LAYOUTS)                                                                                             \
-    X(V_LAYOUT, T_LAYOUTS)                                                                                             \
-    X(OUT_LAYOUT, T_OUT_LAYOUTS)                                                                                       \
-    X(OTHER_LAYOUT, T_OUT_LAYOUTS)                                                                                     \
-    X(WIDTH, COUNT(widths))                                                                                            \
-    X(RUNNER, RUNS)                                                                                                    \
-    X(SCRATCH, SCRATCHES)
-
-#define AXIS_NUMBER(name, levels) A_##name,
-#define AXIS_ENTRY(name, levels) {#name, levels},
-enum { AXIS_LIST(AXIS_NUMBER) AXES };
-
-static const struct grid_axis axes[] = {AXIS_LIST(AXIS_ENTRY)};
-
-static size_t value_at(const grid_point *p, int axis, const size_t *values)
-{
-    return p->at[axis] < 0 ? 1 : values[p->at[axis]];
-}
-
-/* About how many products the reference makes; what is not chosen counts as 1. */
-static double cost(const grid_point *p)
-{
-    double D = (double)value_at(p, A_D, sizes_d), Dv = (double)value_at(p, A_DV, sizes_dv);
-    double heads = (double)(value_at(p, A_GROUP, groups) * value_at(p, A_HKV, kv_heads) * value_at(p, A_B, batches));
-    return heads * (double)(value_at(p, A_LQ, lengths_q) * value_at(p, A_LK, lengths_k)) * (D + (Dv > 0 ? Dv : D) + 30);
-}
-
-/* ---- what makes a case ---- */
-
-/* Whether the level of this axis matters at this point, to how it meets the other. */
-static int matters(const grid_point *p, int axis, int other)
-{
-    switch (axis) {
-    case A_OFFSET: /* it must not matter to the other causal rules */
-        return p->at[A_CAUSAL] < ATTN_CAUSAL_UPPER_LEFT || p->at[A_CAUSAL] == ATTN_CAUSAL_OFFSET || other == A_CAUSAL;
-    case A_MASK_KIND: return p->at[A_MASK] != 0;
-    case A_BIAS_KIND:
-    case A_BIAS_TYPE: return p->at[A_BIAS] != 0;
-    case A_SCORES_TYPE: return p->at[A_SCORES] != 0;
-    default: return 1;
-    }
-}
-
-/* Whether the point is a test of how its levels of axes a and b meet: not if one is without effect, nor if there is
-   nothing to compute, unless that is what one of the levels is about. */
-static int shows(const grid_point *p, int a, int b)
-{
-    int empty_q = p->at[A_LQ] == 0, empty_k = p->at[A_LK] == 0;
-    if ((empty_q && a != A_LQ && b != A_LQ) || (empty_k && a != A_LK && b != A_LK))
-        return 0;
-    return matters(p, a, b) && matters(p, b, a);
-}
-
-/* No such case can be: an offset must be given for ATTN_CAUSAL_OFFSET. */
-static int impossible(const grid_point *p)
-{
-    return p->at[A_CAUSAL] == ATTN_CAUSAL_OFFSET && p->at[A_OFFSET] == OFFSET_NONE;
-}
-
-static const grid sdpa_grid = {AXES, axes, {A_LQ, A_LK}, cost, impossible, shows};
-
-/* A random point whose lengths are not 0; in three of four no item is empty or lies far from the others' keys. */
 static grid_point sample(uint64_t seed, double bound)
 {
-    grid_point p = grid_sample(&sdpa_grid, seed, bound);
-    if (grid_roll(4)) {
-        p.at[A_OFFSET] = p.at[A_OFFSET] > OFFSET_ALIGNED ? OFFSET_ALIGNED : p.at[A_OFFSET];
-        p.at[A_Q_LENS] = p.at[A_Q_LENS] == LENS_ZERO ? LENS_FULL : p.at[A_Q_LENS];
-        p.at[A_KV_LENS] = p.at[A_KV_LENS] == LENS_ZERO ? LENS_RANDOM : p.at[A_KV_LENS];
-    }
-    return p;
-}
-
-/* ---- one case ---- */
-
-typedef struct bend {
-    int f64;
-    size_t b0, B, H, Lq, Lk; /* b0: the first item of the batch is this one */
-    volatile int strayed;
-} bend;
-
-typedef struct trial {
-    size_t B, H, Hkv, Lq, Lk, D, Dv;
-    attn_dtype compute;
-    attn_tensor q, k, v, out;
-    attn_opts o; /* points into this struct */
-    ptrdiff_t offsets[MOST_BATCH];
-    size_t q_lens[MOST_BATCH], kv_lens[MOST_BATCH];
-    float slopes[MOST_HEADS], sinks[MOST_HEADS];
-    bend user;
-} trial;
-
-/* The score_mod of the tests: a function of the score and of every index; some scores become -infinity. */
-static void bend_scores(void *user, void *scores, size_t count, size_t b, size_t h, size_t i, size_t j0)
-{
-    bend *u = user;
-    if (b >= u->B || h >= u->H || i >= u->Lq || j0 > u->Lk || count > u->Lk - j0)
-        u->strayed = 1;
-    for (size_t n = 0; n < count; n++) {
-        size_t j = j0 + n;
-        float *x32 = (float *)scores + n;
-        double *x64 = (double *)scores + n;
-        double lift = 0.125 * (double)((3 * (b + u->b0) + 5 * h + 7 * i + 11 * j) % 17);
-        int hide = (i + 2 * j + h) % 11 == 3;
-        if (u->f64)
-            *x64 = hide ? -HUGE_VAL : *x64 * 0.75 + lift;
-        else
-            *x32 = hide ? (float)-HUGE_VAL : *x32 * 0.75f + (float)lift;
-    }
-}
-
-static ptrdiff_t offset_of(int level, const trial *t, size_t b)
-{
-    ptrdiff_t n = (ptrdiff_t)b, Lq = (ptrdiff_t)t->Lq, Lk = (ptrdiff_t)t->Lk;
-    switch (level) {
-    case OFFSET_AHEAD: return 5 + 20 * n;
-    case OFFSET_BEHIND: return -5 - 20 * n;
-    case OFFSET_ALIGNED: return Lk - Lq + n;
-    case OFFSET_PAST: return Lk + 10 + n;
-    case OFFSET_BEFORE: return n - Lq - 3;
-    case OFFSET_HUGE: return PTRDIFF_MAX - n;
-    case OFFSET_HUGE_BEHIND: return -PTRDIFF_MAX - 1 + n;
-    default: return 0;
-    }
-}
-
-static size_t length_of(int level, size_t L, size_t b)
-{
-    size_t any = grid_roll(L + 1);
-    return level == LENS_FULL ? L : level == LENS_RANDOM ? any : b == 1 ? 0 : L - L / 3;
-}
-
-/* A mask or bias: `bits` says which of B, H, Lq, Lk are not broadcast. */
-static attn_tensor spread(attn_dtype dtype, int bits, const trial *t, int layout)
-{
-    return test_tensor(dtype, bits & 1 ? t->B : 1, bits & 2 ? t->H : 1, bits & 4 ? t->Lq : 1, bits & 8 ? t->Lk : 1,
-                       layout);
-}
-
-static void fill_mask(attn_tensor m, int kind)
-{
-    for (size_t b = 0; b < m.batch; b++)
-        for (size_t h = 0; h < m.heads; h++)
-            for (size_t i = 0; i < m.len; i++)
-                for (size_t j = 0; j < m.dim; j++) {
-                    unsigned char *at = test_tensor_at(m, b, h, i, j);
-                    int random = grid_roll(3) > 0, band = (i / 40 + j / 40 + h + b) % 2 == 0;
-                    int sees = kind == MASK_BANDS        ? band
-                               : kind == MASK_TRUE       ? 1
-                               : kind == MASK_EMPTY_ROWS ? random && i % 3 != 1
-                                                         : random;
-                    *at = (unsigned char)(sees ? 1 + 254 * (j % 2) : 0);
-                }
-}
-
-static void fill_bias(attn_tensor m, int kind)
-{
-    for (size_t b = 0; b < m.batch; b++)
-        for (size_t h = 0; h < m.heads; h++)
-            for (size_t i = 0; i < m.len; i++)
-                for (size_t j = 0; j < m.dim; j++) {
-                    double x = (double)grid_roll(1 << 20) / (1 << 19) - 1;
-                    int hole = kind == BIAS_HOLES   ? grid_roll(4) == 0
-                               : kind == BIAS_BANDS ? (i / 40 + j / 40 + h + b) % 2 == 1
-                                                    : 0;
-                    test_tensor_set(m, b, h, i, j, hole ? -HUGE_VAL : kind == BIAS_LARGE ? 30 * x : x);
-                }
-}
-
-static attn_tensor scattered(attn_dtype dtype, size_t B, size_t H, size_t L, size_t D, int layout)
-{
-    attn_tensor t = test_tensor(dtype, B, H, L, D, layout);
-    test_scatter(t, grid_roll_bits());
-    return t;
-}
-
-static void make_rules(trial *t, const grid_point *p)
-{
-    int layout = p->at[A_OTHER_LAYOUT];
-    attn_window w = {windows[p->at[A_WINDOW]].on, windows[p->at[A_WINDOW]].left, windows[p->at[A_WINDOW]].right};
-    t->o.causal = (attn_causal)p->at[A_CAUSAL];
-    t->o.window = w;
-    for (size_t b = 0; b < t->B; b++) {
-        t->offsets[b] = offset_of(p->at[A_OFFSET], t, b);
-        t->q_lens[b] = length_of(p->at[A_Q_LENS], t->Lq, b);
-        t->kv_lens[b] = length_of(p->at[A_KV_LENS], t->Lk, b);
-    }
-    t->o.causal_offset = p->at[A_OFFSET] ? t->offsets : NULL;
-    t->o.q_lens = p->at[A_Q_LENS] ? t->q_lens : NULL;
-    t->o.kv_lens = p->at[A_KV_LENS] ? t->kv_lens : NULL;
-    if (p->at[A_MASK]) {
-        t->o.mask = spread(ATTN_BOOL, p->at[A_MASK] - 1, t, layout);
-        fill_mask(t->o.mask, p->at[A_MASK_KIND]);
-    }
-    if (p->at[A_BIAS]) {
-        t->o.bias = spread(floats[p->at[A_BIAS_TYPE]], p->at[A_BIAS] - 1, t, layout);
-        fill_bias(t->o.bias, p->at[A_BIAS_KIND]);
-    }
-}
-
-static void make_numbers(trial *t, const grid_point *p)
-{
-    t->o.scale = scales[p->at[A_SCALE]];
-    t->o.softcap = softcaps[p->at[A_SOFTCAP]];
-    for (size_t h = 0; h < t->H; h++) {
-        double x = (double)grid_roll(1 << 20) / (1 << 19) - 1;
-        t->slopes[h] = (float)(h % 4 == 3 ? -0.01 : ldexp(1, -1 - (int)(h % 8)));
-        t->sinks[h] = (float)(p->at[A_SINKS] == SINKS_RANDOM ? 2 * x : h % 3 == 0 ? -HUGE_VAL : h % 3 == 1 ? 40 : -40);
-    }
-    t->o.alibi_slopes = p->at[A_ALIBI] ? t->slopes : NULL;
-    t->o.sinks = p->at[A_SINKS] ? t->sinks : NULL;
-    t->user.f64 = t->compute == ATTN_F64;
-    t->user.b0 = 0, t->user.B = t->B, t->user.H = t->H, t->user.Lq = t->Lq, t->user.Lk = t->Lk;
-    t->user.strayed = 0;
-    t->o.score_mod = p->at[A_MOD] ? bend_scores : NULL;
-    t->o.score_mod_user = &t->user;
-}
-
-/* Other outputs, of this point or none: fresh each time, as `out` is. */
-static void make_outputs(trial *t, const grid_point *p)
-{
-    static const attn_tensor none;
-    int layout = p->at[A_OTHER_LAYOUT];
-    t->out = test_tensor(types[p->at[A_TYPES]][3], t->B, t->H, t->Lq, t->Dv, p->at[A_OUT_LAYOUT]);
-    t->o.lse = t->o.weights = t->o.scores = none;
-    if (p->at[A_LSE])
-        t->o.lse = test_tensor(floats[p->at[A_LSE] - 1], t->B, t->H, t->Lq, 1, layout);
-    if (p->at[A_WEIGHTS])
-        t->o.weights = test_tensor(floats[p->at[A_WEIGHTS] - 1], t->B, t->H, t->Lq, t->Lk, layout);
-    if (p->at[A_SCORES])
-        t->o.scores = test_tensor(floats[p->at[A_SCORES_TYPE]], t->B, t->H, t->Lq, t->Lk, layout);
-    t->o.scores_stage = (attn_stage)(p->at[A_SCORES] ? p->at[A_SCORES] - 1 : 0);
+    return trial_sample(&sdpa_grid, seed, bound);
 }
 
 static void make(trial *t, const grid_point *p, uint64_t seed)
 {
-    static const trial zero;
-    const attn_dtype *type = types[p->at[A_TYPES]];
-    *t = zero;
-    grid_dice = seed;
-    t->D = sizes_d[p->at[A_D]];
-    t->Dv = sizes_dv[p->at[A_DV]] ? sizes_dv[p->at[A_DV]] : t->D;
-    t->Lq = lengths_q[p->at[A_LQ]];
-    t->Lk = lengths_k[p->at[A_LK]];
-    t->Hkv = kv_heads[p->at[A_HKV]];
-    t->H = t->Hkv * groups[p->at[A_GROUP]];
-    t->B = batches[p->at[A_B]];
-    t->compute = type[0] == ATTN_F64 ? ATTN_F64 : ATTN_F32;
-    t->q = scattered(type[0], t->B, t->H, t->Lq, t->D, p->at[A_Q_LAYOUT]);
-    t->k = scattered(type[1], t->B, t->Hkv, t->Lk, t->D, p->at[A_K_LAYOUT]);
-    t->v = scattered(type[2], t->B, t->Hkv, t->Lk, t->Dv, p->at[A_V_LAYOUT]);
-    make_rules(t, p);
-    make_numbers(t, p);
-    make_outputs(t, p);
+    trial_make(t, &sdpa_grid, p, seed);
+    trial_outputs(t, p, GRID_FORWARD);
 }
 
 static attn_status run(const trial *t, const attn_ctx *ctx)
 {
-    return attn_sdpa(t->out, t->q, t->k, t->v, &t->o, ctx);
-}
-
-static int wrote_only_outputs(const trial *t)
-{
-    attn_tensor outs[4];
-    outs[0] = t->out, outs[1] = t->o.lse, outs[2] = t->o.weights, outs[3] = t->o.scores;
-    return test_wrote_only_tensors(outs, 4);
-}
-
-static int same_outputs(const trial *a, const trial *b)
-{
-    return test_same_tensor_bits(a->out, b->out) && test_same_tensor_bits(a->o.lse, b->o.lse) &&
-           test_same_tensor_bits(a->o.weights, b->o.weights) && test_same_tensor_bits(a->o.scores, b->o.scores);
-}
-
-/* ---- scratch between two edges that must stay as they are ---- */
-
-enum { EDGE = 64 };
-
-typedef struct room {
-    unsigned char *bytes;
-    size_t start, size;
-} room;
-
-static room new_room(size_t size, size_t odd)
-{
-    room r = {NULL, EDGE + odd, size};
-    r.bytes = malloc(size + 2 * EDGE + odd);
-    if (!r.bytes) {
-        puts("the tests are out of memory");
-        exit(2);
-    }
-    memset(r.bytes, 0xff, size + 2 * EDGE + odd);
-    return r;
-}
-
-static int close_room(room r) /* whether the edges are intact */
-{
-    int intact = 1;
-    for (size_t n = 0; n < r.start; n++)
-        intact &= r.bytes[n] == 0xff;
-    for (size_t n = 0; n < EDGE; n++)
-        intact &= r.bytes[r.start + r.size + n] == 0xff;
-    free(r.bytes);
-    return intact;
-}
-
-static attn_ctx context(attn_isa isa, int runner, size_t width, test_runner *r)
-{
-    attn_ctx ctx = test_ctx(isa);
-    if (runner == RUN_BACKWARDS)
-        ctx.parallel = test_serial_backwards(r, width);
-    else if (runner == RUN_THREADS)
-        ctx.parallel = test_threads(r, width);
-    ctx.parallel.width = width;
-    return ctx;
-}
-
-static size_t scratch_of(const trial *t, const attn_ctx *ctx)
-{
-    size_t bytes = SIZE_MAX;
-    CHECK_STATUS(attn_sdpa_scratch(&bytes, t->out, t->q, t->k, t->v, &t->o, ctx), ATTN_OK);
-    return bytes;
-}
-
-static size_t most_tasks; /* side by side, since this was zeroed */
-
-/* One call in the context of a point: keeps to its outputs, its scratch and its width, and frees what it allocates. */
-static int run_at(const trial *t, attn_isa isa, int runner, size_t width, int scratch)
-{
-    test_runner r = {0, 0, 0};
-    attn_ctx ctx = context(isa, runner, width, &r);
-    room space = new_room(scratch ? scratch_of(t, &ctx) : 0, scratch == SCRATCH_ODD);
-    long calls = test_memory_state.calls, live = test_memory_state.live;
-    int good;
-    if (scratch) {
-        ctx.scratch = space.bytes + space.start;
-        ctx.scratch_size = space.size;
-    }
-    test_freeze();
-    good = CHECK_STATUS(run(t, &ctx), ATTN_OK);
-    good &= CHECK(wrote_only_outputs(t));
-    good &= CHECK(r.most <= width);
-    most_tasks = r.most > most_tasks ? r.most : most_tasks;
-    good &= CHECK(test_memory_state.live == live);
-    /* with no bytes needed there is nothing to point to, and nothing to allocate */
-    good &= CHECK(!scratch || test_memory_state.calls == calls);
-    good &= CHECK(close_room(space));
-    return good;
+    return grid_ask(&t->c, GRID_SDPA, ctx, NULL, 0);
 }
 
 /* ---- against the reference ---- */
@@ -448,9 +57,9 @@ static answers answer(const trial *t, test_mode mode)
     answers a = {NULL, NULL, NULL, NULL};
     a.out = test_reals(rows * t->Dv);
     a.lse = test_reals(rows);
-    a.weights = t->o.weights.data ? test_reals(rows * t->Lk) : NULL;
-    a.scores = t->o.scores.data ? test_reals(rows * t->Lk) : NULL;
-    sdpa_reference(a.out, a.lse, a.weights, a.scores, t->q, t->k, t->v, &t->o, mode);
+    a.weights = t->c.o.weights.data ? test_reals(rows * t->Lk) : NULL;
+    a.scores = t->c.o.scores.data ? test_reals(rows * t->Lk) : NULL;
+    sdpa_reference(a.out, a.lse, a.weights, a.scores, t->c.q, t->c.k, t->c.v, &t->c.o, mode);
     return a;
 }
 
@@ -462,17 +71,24 @@ static struct {
     real ratio, error;
 } report[ISAS][KINDS];
 
+static void find_answers(answers *want, answers *naive, const trial *t)
+{
+    test_size_of_sums = 0, sdpa_pairs = 0;
+    *want = answer(t, EXACT);
+    *naive = answer(t, t->compute == ATTN_F64 ? NAIVE64 : NAIVE32);
+}
+
 /* Enough scores, none so large that rounding it decides everything, and no score_mod, before which EXACT rounds as the
    naive way does: the naive error is no matter of luck. */
 static int naive_is_typical(const trial *t)
 {
-    return sdpa_pairs >= 256 && test_size_of_sums < 64 && !t->o.score_mod;
+    return sdpa_pairs >= 256 && test_size_of_sums < 64 && !t->c.o.score_mod;
 }
 
 static void note(const trial *t, attn_isa isa)
 {
     real ratio = sdpa_worst_naive > 0 ? sdpa_worst_got / sdpa_worst_naive : 0;
-    attn_dtype type = t->out.dtype;
+    attn_dtype type = t->c.out.dtype;
     report[isa][type].cases++;
     if (naive_is_typical(t) && test_size(type) >= 4 && ratio > report[isa][type].ratio)
         report[isa][type].ratio = ratio;
@@ -485,7 +101,7 @@ static void print_report(long cases)
     printf("%ld cases\n", cases);
     FOR_EACH_ISA (isa)
         for (int n = 0; n < KINDS; n++) {
-            attn_dtype type = floats[n];
+            attn_dtype type = trial_floats[n];
             printf("    %-7s %-5s %6ld cases, worst error %.2Lg", attn_isa_string(isa), test_dtype_name(type),
                    report[isa][type].cases, report[isa][type].error);
             if (test_size(type) >= 4)
@@ -496,7 +112,7 @@ static void print_report(long cases)
 
 static int rows_sum_to_one(const trial *t, const answers *want)
 {
-    attn_tensor w = t->o.weights;
+    attn_tensor w = t->c.o.weights;
     real tolerance = 4 * test_ulp(1, t->compute) * sqrtl((real)t->Lk);
     for (size_t r = 0; r < t->B * t->H * t->Lq; r++) {
         real sum = 0;
@@ -513,18 +129,18 @@ static int check_answers(const trial *t, attn_isa isa, const answers *want, cons
     int good;
     real least = naive_is_typical(t) ? 0 : sdpa_least(1, t->compute);
     sdpa_worst_naive = sdpa_worst_got = 0;
-    good = CHECK(sdpa_close_pairs(t->out, want->out, naive->out, t->compute, least,
-                                sdpa_pairs_error(isa, t->q, t->k, t->v, &t->o)));
+    good = CHECK(sdpa_close_pairs(t->c.out, want->out, naive->out, t->compute, least,
+                                  sdpa_pairs_error(isa, t->c.q, t->c.k, t->c.v, &t->c.o)));
     note(t, isa);
-    if (test_size_of_sums < 64 && test_size(t->out.dtype) == 2)
-        good &= CHECK(sdpa_worst_got <= (t->out.dtype == ATTN_F16 ? 1e-3L : 1e-2L));
-    if (t->o.lse.data)
-        good &= CHECK(sdpa_close(t->o.lse, want->lse, naive->lse, t->compute, least));
-    if (t->o.weights.data)
-        good &= CHECK(sdpa_close(t->o.weights, want->weights, naive->weights, t->compute, least));
-    if (t->o.scores.data)
-        good &= CHECK(sdpa_close(t->o.scores, want->scores, naive->scores, t->compute, least));
-    if (t->o.weights.data && t->o.weights.dtype == t->compute && !t->o.sinks)
+    if (test_size_of_sums < 64 && test_size(t->c.out.dtype) == 2)
+        good &= CHECK(sdpa_worst_got <= (t->c.out.dtype == ATTN_F16 ? 1e-3L : 1e-2L));
+    if (t->c.o.lse.data)
+        good &= CHECK(sdpa_close(t->c.o.lse, want->lse, naive->lse, t->compute, least));
+    if (t->c.o.weights.data)
+        good &= CHECK(sdpa_close(t->c.o.weights, want->weights, naive->weights, t->compute, least));
+    if (t->c.o.scores.data)
+        good &= CHECK(sdpa_close(t->c.o.scores, want->scores, naive->scores, t->compute, least));
+    if (t->c.o.weights.data && t->c.o.weights.dtype == t->compute && !t->c.o.sinks)
         good &= rows_sum_to_one(t, want);
     return good;
 }
@@ -536,30 +152,28 @@ static int run_case(long number, const grid_point *p)
 {
     trial t[ISAS], plain;
     answers want, naive;
-    size_t width = widths[p->at[A_WIDTH]];
+    size_t width = trial_widths[p->at[A_WIDTH]];
     attn_isa last = ATTN_ISA_SCALAR;
     int good = 1;
     test_case("SDPA_CASE=%ld", number);
-    FOR_EACH_ISA_OF (isa, types[p->at[A_TYPES]][0]) {
+    FOR_EACH_ISA_OF (isa, trial_types[p->at[A_TYPES]][0]) {
         test_case("SDPA_CASE=%ld, %s", number, attn_isa_string(isa));
         if (isa == ATTN_ISA_SCALAR)
             make(&t[isa], p, (uint64_t)number);
         else {
             t[isa] = t[ATTN_ISA_SCALAR];
-            make_outputs(&t[isa], p);
+            trial_outputs(&t[isa], p, GRID_FORWARD);
         }
-        good &= run_at(&t[isa], isa, p->at[A_RUNNER], width, p->at[A_SCRATCH]);
+        good &= grid_run(&t[isa].c, GRID_FORWARD, isa, p->at[A_RUNNER], width, p->at[A_SCRATCH]);
         last = isa;
     }
     plain = t[ATTN_ISA_SCALAR];
-    make_outputs(&plain, p);
-    good &= run_at(&plain, last, RUN_ALONE, 1, SCRATCH_NONE);
-    good &= CHECK(same_outputs(&plain, &t[last]));
+    trial_outputs(&plain, p, GRID_FORWARD);
+    good &= grid_run(&plain.c, GRID_FORWARD, last, GRID_ALONE, 1, GRID_NO_SCRATCH);
+    good &= CHECK(grid_same_outputs(&plain.c, &t[last].c, GRID_FORWARD));
     good &= CHECK(!t[ATTN_ISA_SCALAR].user.strayed);
-    test_size_of_sums = 0, sdpa_pairs = 0;
-    want = answer(&plain, EXACT);
-    naive = answer(&plain, plain.compute == ATTN_F64 ? NAIVE64 : NAIVE32);
-    FOR_EACH_ISA_OF (isa, types[p->at[A_TYPES]][0]) {
+    find_answers(&want, &naive, &plain);
+    FOR_EACH_ISA_OF (isa, trial_types[p->at[A_TYPES]][0]) {
         test_case("SDPA_CASE=%ld, %s", number, attn_isa_string(isa));
         good &= check_answers(&t[isa], isa, &want, &naive);
     }
@@ -568,34 +182,10 @@ static int run_case(long number, const grid_point *p)
 
 TEST(sdpa_grid)
 {
-    const char *only = getenv("SDPA_CASE"), *wanted = getenv("SDPA_REPORT");
-    int rows, failed = 0;
-    long number, cases = 0, samples = test_quick ? 60 : 2000;
-    grid_point *points = grid_covering(&sdpa_grid, &rows, 5e5);
-    grid_point *kept = malloc((size_t)rows * sizeof *kept); /* blocks are freed after each case */
-    if (!CHECK(kept != NULL))
-        return;
-    memcpy(kept, points, (size_t)rows * sizeof *kept);
-    grid_forget();
+    long cases;
     memset(report, 0, sizeof report);
-    for (number = 0; number < rows + samples && failed < 5; number++) {
-        grid_point p = number < rows ? kept[number] : sample((uint64_t)number, test_quick ? 5e4 : 5e5);
-        if (number < rows)
-            grid_cover(&sdpa_grid, &p);
-        if (only ? number != atol(only) : test_quick && number < rows && (number % 6 || cost(&p) > 4e4))
-            continue;
-        test_release();
-        cases++;
-        if (!run_case(number, &p)) {
-            failed++;
-            printf("    SDPA_CASE=%ld ./build/test sdpa_grid runs this case alone:", number);
-            grid_describe(&sdpa_grid, &p);
-        }
-    }
-    free(kept);
-    test_case("every pair of levels has occurred");
-    CHECK(failed || !grid_misses(&sdpa_grid));
-    if (wanted)
+    cases = grid_test(&sdpa_grid, run_case);
+    if (getenv("SDPA_REPORT"))
         print_report(cases);
 }
 
@@ -608,14 +198,14 @@ static void with_many_keys(grid_point *p, int n)
     p->at[A_D] = (signed char)(n % 4), p->at[A_DV] = (signed char)(1 + n % 3);
     p->at[A_GROUP] = (signed char)(n % 2), p->at[A_HKV] = p->at[A_B] = 0;
     p->at[A_OFFSET] = OFFSET_ALIGNED;
-    p->at[A_WINDOW] = (signed char)(n % 2 ? 0 : COUNT(windows) - 1); /* blocks start at keys of their own */
+    p->at[A_WINDOW] = (signed char)(n % 2 ? 0 : TRIAL_WINDOWS - 1); /* blocks start at keys of their own */
     p->at[A_KV_LENS] = 0;
 }
 
 /* The same call in every width, on every runner, with and without scratch: the same bits. */
 TEST(sdpa_contexts)
 {
-    most_tasks = 0;
+    grid_most_tasks = 0;
     for (size_t n = 0; n < (test_quick ? 9 : 45); n++)
         FOR_EACH_ISA (isa) {
             grid_point p = sample(n, 1e5);
@@ -624,58 +214,28 @@ TEST(sdpa_contexts)
                 with_many_keys(&p, (int)n);
             make(&plain, &p, n);
             test_case("point %d, %s, plain", (int)n, attn_isa_string(isa));
-            CHECK(run_at(&plain, isa, RUN_ALONE, 1, SCRATCH_NONE));
-            for (int c = test_quick ? 5 : 0; c < COUNT(widths) * RUNS * SCRATCHES; c += test_quick ? 7 : 1) {
-                int width = c % COUNT(widths), runner = c / COUNT(widths) % RUNS, scratch = c / COUNT(widths) / RUNS;
+            CHECK(grid_run(&plain.c, GRID_FORWARD, isa, GRID_ALONE, 1, GRID_NO_SCRATCH));
+            for (int c = test_quick ? 5 : 0; c < COUNT(trial_widths) * GRID_RUNS * GRID_SCRATCHES;
+                 c += test_quick ? 7 : 1) {
+                int width = c % COUNT(trial_widths), runner = c / COUNT(trial_widths) % GRID_RUNS,
+                    scratch = c / COUNT(trial_widths) / GRID_RUNS;
                 t = plain;
-                make_outputs(&t, &p);
+                trial_outputs(&t, &p, GRID_FORWARD);
                 test_case("point %d, %s, width %d, runner %d, scratch %d", (int)n, attn_isa_string(isa),
-                          (int)widths[width], runner, scratch);
-                CHECK(run_at(&t, isa, runner, widths[width], scratch));
-                CHECK(same_outputs(&t, &plain));
+                          (int)trial_widths[width], runner, scratch);
+                CHECK(grid_run(&t.c, GRID_FORWARD, isa, runner, trial_widths[width], scratch));
+                CHECK(grid_same_outputs(&t.c, &plain.c, GRID_FORWARD));
             }
             test_release();
         }
-    CHECK(most_tasks == 5);
-}
-
-static attn_tensor item_of(attn_tensor t, size_t b) /* one item of a batch, or of what is broadcast */
-{
-    if (t.batch > 1) {
-        t.data = (char *)t.data + (ptrdiff_t)b * t.batch_stride * (ptrdiff_t)test_size(t.dtype);
-        t.batch = 1;
-    }
-    return t;
-}
-
-/* Item b of a trial as a trial of its own, with fresh outputs. */
-static void take_item(trial *one, const trial *all, const grid_point *p, size_t b)
-{
-    *one = *all;
-    one->B = 1;
-    one->q = item_of(all->q, b), one->k = item_of(all->k, b), one->v = item_of(all->v, b);
-    one->o.mask = item_of(all->o.mask, b), one->o.bias = item_of(all->o.bias, b);
-    one->o.causal_offset = all->o.causal_offset ? all->o.causal_offset + b : NULL;
-    one->o.q_lens = all->o.q_lens ? all->o.q_lens + b : NULL;
-    one->o.kv_lens = all->o.kv_lens ? all->o.kv_lens + b : NULL;
-    one->user.b0 = b, one->user.B = 1;
-    one->o.score_mod_user = &one->user;
-    make_outputs(one, p);
-}
-
-static int same_item(const trial *one, const trial *all, size_t b)
-{
-    return test_same_tensor_bits(one->out, item_of(all->out, b)) &&
-           test_same_tensor_bits(one->o.lse, item_of(all->o.lse, b)) &&
-           test_same_tensor_bits(one->o.weights, item_of(all->o.weights, b)) &&
-           test_same_tensor_bits(one->o.scores, item_of(all->o.scores, b));
+    CHECK(grid_most_tasks == 7);
 }
 
 /* A batch has the bits of its items one by one, and of any batch where the other items are NaN. */
 TEST(sdpa_batch)
 {
     for (size_t n = 0; n < (test_quick ? 6 : 80); n += test_quick ? 3 : 1) /* of these the last has many keys */
-        FOR_EACH_ISA_OF (isa, types[sample(100 + n, 2e5).at[A_TYPES]][0]) {
+        FOR_EACH_ISA_OF (isa, trial_types[sample(100 + n, 2e5).at[A_TYPES]][0]) {
             grid_point p = sample(100 + n, 2e5);
             trial all, other, one;
             if (n % 3 == 0)
@@ -684,20 +244,20 @@ TEST(sdpa_batch)
             p.at[A_Q_LAYOUT] %= T_OUT_LAYOUTS, p.at[A_K_LAYOUT] %= T_OUT_LAYOUTS, p.at[A_V_LAYOUT] %= T_OUT_LAYOUTS;
             test_case("point %d, %s", (int)n, attn_isa_string(isa));
             make(&all, &p, n);
-            CHECK(run_at(&all, isa, RUN_ALONE, 1, SCRATCH_NONE));
+            CHECK(grid_run(&all.c, GRID_FORWARD, isa, GRID_ALONE, 1, GRID_NO_SCRATCH));
             for (size_t b = 0; b < all.B; b++) {
-                take_item(&one, &all, &p, b);
-                CHECK(run_at(&one, isa, RUN_ALONE, 3, SCRATCH_EXACT));
-                CHECK(same_item(&one, &all, b));
+                trial_item(&one, &all, b), trial_outputs(&one, &p, GRID_FORWARD);
+                CHECK(grid_run(&one.c, GRID_FORWARD, isa, GRID_ALONE, 3, GRID_EXACT));
+                CHECK(grid_same_item(&one.c, &all.c, b, GRID_FORWARD));
                 make(&other, &p, n);
                 for (size_t c = 0; c < all.B; c++)
                     if (c != b) {
-                        test_fill_tensor(item_of(other.q, c), NAN);
-                        test_fill_tensor(item_of(other.k, c), NAN);
-                        test_fill_tensor(item_of(other.v, c), NAN);
+                        test_fill_tensor(test_tensor_item(other.c.q, c), NAN);
+                        test_fill_tensor(test_tensor_item(other.c.k, c), NAN);
+                        test_fill_tensor(test_tensor_item(other.c.v, c), NAN);
                     }
-                CHECK(run_at(&other, isa, RUN_BACKWARDS, 2, SCRATCH_NONE));
-                CHECK(same_item(&one, &other, b));
+                CHECK(grid_run(&other.c, GRID_FORWARD, isa, GRID_REVERSED, 2, GRID_NO_SCRATCH));
+                CHECK(grid_same_item(&one.c, &other.c, b, GRID_FORWARD));
             }
             test_release();
         }
@@ -716,19 +276,19 @@ TEST(sdpa_requests)
                 with_many_keys(&p, (int)n);
             test_case("point %d, %s, everything", (int)n, attn_isa_string(isa));
             make(&all, &p, n);
-            CHECK(run_at(&all, isa, RUN_ALONE, 1, SCRATCH_NONE));
+            CHECK(grid_run(&all.c, GRID_FORWARD, isa, GRID_ALONE, 1, GRID_NO_SCRATCH));
             for (int asked = 0; asked < 7; asked++) {
                 q = p, t = all;
                 q.at[A_LSE] = asked & 1 ? p.at[A_LSE] : 0;
                 q.at[A_WEIGHTS] = asked & 2 ? p.at[A_WEIGHTS] : 0;
                 q.at[A_SCORES] = asked & 4 ? p.at[A_SCORES] : 0;
                 test_case("point %d, %s, %d", (int)n, attn_isa_string(isa), asked);
-                make_outputs(&t, &q);
-                CHECK(run_at(&t, isa, RUN_BACKWARDS, 5, SCRATCH_NONE));
-                CHECK(test_same_tensor_bits(t.out, all.out));
-                CHECK(!t.o.lse.data || test_same_tensor_bits(t.o.lse, all.o.lse));
-                CHECK(!t.o.weights.data || test_same_tensor_bits(t.o.weights, all.o.weights));
-                CHECK(!t.o.scores.data || test_same_tensor_bits(t.o.scores, all.o.scores));
+                trial_outputs(&t, &q, GRID_FORWARD);
+                CHECK(grid_run(&t.c, GRID_FORWARD, isa, GRID_REVERSED, 5, GRID_NO_SCRATCH));
+                CHECK(test_same_tensor_bits(t.c.out, all.c.out));
+                CHECK(!t.c.o.lse.data || test_same_tensor_bits(t.c.o.lse, all.c.o.lse));
+                CHECK(!t.c.o.weights.data || test_same_tensor_bits(t.c.o.weights, all.c.o.weights));
+                CHECK(!t.c.o.scores.data || test_same_tensor_bits(t.c.o.scores, all.c.o.scores));
             }
             test_release();
         }
@@ -744,7 +304,7 @@ TEST(sdpa_layouts)
             p.at[A_Q_LAYOUT] = p.at[A_K_LAYOUT] = p.at[A_V_LAYOUT] = p.at[A_OUT_LAYOUT] = p.at[A_OTHER_LAYOUT] = T_BHLD;
             test_case("point %d, %s, packed", (int)n, attn_isa_string(isa));
             make(&packed, &p, n);
-            CHECK(run_at(&packed, isa, RUN_ALONE, 1, SCRATCH_NONE));
+            CHECK(grid_run(&packed.c, GRID_FORWARD, isa, GRID_ALONE, 1, GRID_NO_SCRATCH));
             for (int layout = 1; layout < T_OUT_LAYOUTS; layout += test_quick ? 3 : 1) {
                 p.at[A_Q_LAYOUT] = (signed char)layout,
                 p.at[A_K_LAYOUT] = (signed char)((layout + (int)n) % T_OUT_LAYOUTS);
@@ -752,8 +312,8 @@ TEST(sdpa_layouts)
                 p.at[A_OUT_LAYOUT] = p.at[A_OTHER_LAYOUT] = (signed char)((layout + (int)n / 5) % T_OUT_LAYOUTS);
                 test_case("point %d, %s, layout %d", (int)n, attn_isa_string(isa), layout);
                 make(&t, &p, n);
-                CHECK(run_at(&t, isa, RUN_ALONE, 1, SCRATCH_NONE));
-                CHECK(same_outputs(&t, &packed));
+                CHECK(grid_run(&t.c, GRID_FORWARD, isa, GRID_ALONE, 1, GRID_NO_SCRATCH));
+                CHECK(grid_same_outputs(&t.c, &packed.c, GRID_FORWARD));
             }
             test_release();
         }
@@ -831,14 +391,12 @@ TEST(sdpa_accuracy)
         p.at[A_LSE] = p.at[A_WEIGHTS] = p.at[A_SCORES] = (signed char)(1 + p.at[A_TYPES]);
         p.at[A_SCORES_TYPE] = p.at[A_TYPES];
         make(&t, &p, n);
-        test_size_of_sums = 0, sdpa_pairs = 0;
-        want = answer(&t, EXACT);
-        naive = answer(&t, t.compute == ATTN_F64 ? NAIVE64 : NAIVE32);
+        find_answers(&want, &naive, &t);
         FOR_EACH_ISA (isa) {
             attn_ctx ctx = test_ctx(isa);
             test_case("point %d, %s", (int)n, attn_isa_string(isa));
             u = t;
-            make_outputs(&u, &p);
+            trial_outputs(&u, &p, GRID_FORWARD);
             CHECK_STATUS(run(&u, &ctx), ATTN_OK);
             CHECK(n % 2 == 0 || naive_is_typical(&t));
             check_answers(&u, isa, &want, &naive);
@@ -863,30 +421,22 @@ TEST(sdpa_truncation)
             without_rules(&p);
             p.at[A_CAUSAL] = ATTN_CAUSAL_UPPER_LEFT;
             make(&t, &p, n);
-            t.o.lse = lse_for(&t);
+            t.c.o.lse = lse_for(&t);
             test_case("point %d, %s", (int)n, attn_isa_string(isa));
             CHECK_STATUS(run(&t, &ctx), ATTN_OK);
             for (size_t i = 0; i < t.Lq; i += 1 + t.Lq / 7) {
                 size_t keys = i + 1 < t.Lk ? i + 1 : t.Lk;
                 attn_tensor out = test_tensor(t.compute, t.B, t.H, 1, t.Dv, T_BHLD);
-                attn_opts o = t.o;
+                attn_opts o = t.c.o;
                 o.causal = ATTN_CAUSAL_NONE;
                 o.lse = test_tensor(t.compute, t.B, t.H, 1, 1, T_BHLD);
-                CHECK_STATUS(attn_sdpa(out, attn_tensor_slice(t.q, i, 1), attn_tensor_slice(t.k, 0, keys),
-                                       attn_tensor_slice(t.v, 0, keys), &o, &ctx),
+                CHECK_STATUS(attn_sdpa(out, attn_tensor_slice(t.c.q, i, 1), attn_tensor_slice(t.c.k, 0, keys),
+                                       attn_tensor_slice(t.c.v, 0, keys), &o, &ctx),
                              ATTN_OK);
-                CHECK(alike(attn_tensor_slice(t.out, i, 1), out) && alike(attn_tensor_slice(t.o.lse, i, 1), o.lse));
+                CHECK(alike(attn_tensor_slice(t.c.out, i, 1), out) && alike(attn_tensor_slice(t.c.o.lse, i, 1), o.lse));
             }
             test_release();
         }
-}
-
-static void copy_row(attn_tensor out, size_t to, attn_tensor in, size_t from)
-{
-    for (size_t b = 0; b < out.batch; b++)
-        for (size_t h = 0; h < out.heads; h++)
-            for (size_t d = 0; d < out.dim; d++)
-                memcpy(test_tensor_at(out, b, h, to, d), test_tensor_at(in, b, h, from, d), test_size(in.dtype));
 }
 
 /* The order of the keys matters little. */
@@ -900,18 +450,18 @@ TEST(sdpa_permutation)
             without_rules(&p);
             make(&t, &p, n);
             u = t;
-            make_outputs(&u, &p);
-            t.o.lse = lse_for(&t), u.o.lse = lse_for(&u);
-            u.k = test_tensor_like(t.k, T_BLHD), u.v = test_tensor_like(t.v, T_STEP);
+            trial_outputs(&u, &p, GRID_FORWARD);
+            t.c.o.lse = lse_for(&t), u.c.o.lse = lse_for(&u);
+            u.c.k = test_tensor_like(t.c.k, T_BLHD), u.c.v = test_tensor_like(t.c.v, T_STEP);
             for (size_t j = 0; j < t.Lk; j++) { /* an odd step, and back to front: every key once */
                 size_t from = t.Lk - 1 - (t.Lk % 7 ? 7 * j % t.Lk : j);
-                copy_row(u.k, j, t.k, from);
-                copy_row(u.v, j, t.v, from);
+                test_copy_tensor(attn_tensor_slice(u.c.k, j, 1), attn_tensor_slice(t.c.k, from, 1));
+                test_copy_tensor(attn_tensor_slice(u.c.v, j, 1), attn_tensor_slice(t.c.v, from, 1));
             }
             test_case("point %d, %s", (int)n, attn_isa_string(isa));
             CHECK_STATUS(run(&t, &ctx), ATTN_OK);
             CHECK_STATUS(run(&u, &ctx), ATTN_OK);
-            CHECK(alike(t.out, u.out) && alike(t.o.lse, u.o.lse));
+            CHECK(alike(t.c.out, u.c.out) && alike(t.c.o.lse, u.c.o.lse));
             test_release();
         }
 }
@@ -927,22 +477,23 @@ TEST(sdpa_groups)
             p.at[A_GROUP] = (signed char)(1 + n % 2);
             make(&t, &p, n);
             u = t;
-            make_outputs(&u, &p);
-            u.k = test_tensor(t.k.dtype, t.B, t.H, t.Lk, t.D, T_BHLD);
-            u.v = test_tensor(t.v.dtype, t.B, t.H, t.Lk, t.Dv, T_BHLD);
+            trial_outputs(&u, &p, GRID_FORWARD);
+            u.c.k = test_tensor(t.c.k.dtype, t.B, t.H, t.Lk, t.D, T_BHLD);
+            u.c.v = test_tensor(t.c.v.dtype, t.B, t.H, t.Lk, t.Dv, T_BHLD);
             for (size_t h = 0; h < t.H; h++) {
-                attn_tensor k = t.k, v = t.v, k_one = u.k, v_one = u.v;
-                k.data = test_tensor_at(t.k, 0, h / (t.H / t.Hkv), 0, 0), k_one.data = test_tensor_at(u.k, 0, h, 0, 0);
-                v.data = test_tensor_at(t.v, 0, h / (t.H / t.Hkv), 0, 0), v_one.data = test_tensor_at(u.v, 0, h, 0, 0);
+                attn_tensor k = t.c.k, v = t.c.v, k_one = u.c.k, v_one = u.c.v;
+                k.data = test_tensor_at(t.c.k, 0, h / (t.H / t.Hkv), 0, 0),
+                k_one.data = test_tensor_at(u.c.k, 0, h, 0, 0);
+                v.data = test_tensor_at(t.c.v, 0, h / (t.H / t.Hkv), 0, 0),
+                v_one.data = test_tensor_at(u.c.v, 0, h, 0, 0);
                 k.heads = v.heads = k_one.heads = v_one.heads = 1;
-                for (size_t j = 0; j < t.Lk; j++)
-                    copy_row(k_one, j, k, j), copy_row(v_one, j, v, j);
+                test_copy_tensor(k_one, k), test_copy_tensor(v_one, v);
             }
-            t.o.lse = lse_for(&t), u.o.lse = lse_for(&u);
+            t.c.o.lse = lse_for(&t), u.c.o.lse = lse_for(&u);
             test_case("point %d, %s", (int)n, attn_isa_string(isa));
             CHECK_STATUS(run(&t, &ctx), ATTN_OK);
             CHECK_STATUS(run(&u, &ctx), ATTN_OK);
-            CHECK(alike(t.out, u.out) && alike(t.o.lse, u.o.lse));
+            CHECK(alike(t.c.out, u.c.out) && alike(t.c.o.lse, u.c.o.lse));
             test_release();
         }
 }
@@ -963,21 +514,21 @@ static void take_part(trial *part, const trial *all, size_t first, size_t count,
 {
     *part = *all;
     part->Lk = count;
-    part->k = attn_tensor_slice(all->k, first, count);
-    part->v = attn_tensor_slice(all->v, first, count);
-    part->o.mask = columns(all->o.mask, first, count);
-    part->o.bias = columns(all->o.bias, first, count);
+    part->c.k = attn_tensor_slice(all->c.k, first, count);
+    part->c.v = attn_tensor_slice(all->c.v, first, count);
+    part->c.o.mask = columns(all->c.o.mask, first, count);
+    part->c.o.bias = columns(all->c.o.bias, first, count);
     for (size_t b = 0; b < all->B; b++) {
-        size_t valid = all->o.kv_lens ? all->kv_lens[b] : all->Lk;
-        part->offsets[b] = sdpa_position(&all->o, all->Lq, all->Lk, b, 0) - (ptrdiff_t)first;
+        size_t valid = all->c.o.kv_lens ? all->kv_lens[b] : all->Lk;
+        part->offsets[b] = sdpa_position(&all->c.o, all->Lq, all->Lk, b, 0) - (ptrdiff_t)first;
         part->kv_lens[b] = valid < first ? 0 : valid - first < count ? valid - first : count;
     }
-    part->o.causal = all->o.causal ? ATTN_CAUSAL_OFFSET : ATTN_CAUSAL_NONE;
-    part->o.causal_offset = part->offsets;
-    part->o.kv_lens = part->kv_lens;
-    part->o.sinks = with_sinks ? all->o.sinks : NULL;
-    part->out = test_tensor(all->compute, all->B, all->H, all->Lq, all->Dv, (int)(first % T_OUT_LAYOUTS));
-    part->o.lse = lse_for(all);
+    part->c.o.causal = all->c.o.causal ? ATTN_CAUSAL_OFFSET : ATTN_CAUSAL_NONE;
+    part->c.o.causal_offset = part->offsets;
+    part->c.o.kv_lens = part->kv_lens;
+    part->c.o.sinks = with_sinks ? all->c.o.sinks : NULL;
+    part->c.out = test_tensor(all->compute, all->B, all->H, all->Lq, all->Dv, (int)(first % T_OUT_LAYOUTS));
+    part->c.o.lse = lse_for(all);
 }
 
 /* Two parts, the sinks in one of them, give the whole when merged, with the same bits for every width and layout. */
@@ -991,7 +542,7 @@ TEST(sdpa_merged)
             size_t cut;
             attn_tensor out, lse;
             test_runner r;
-            attn_ctx ctx = context(isa, n % 2 ? RUN_THREADS : RUN_BACKWARDS, 1 + n % 5, &r);
+            attn_ctx ctx = grid_context(isa, n % 2 ? GRID_THREADS : GRID_REVERSED, 1 + n % 5, &r);
             real least;
             p.at[A_ALIBI] = n % 2, p.at[A_MOD] = 0;
             p.at[A_OFFSET] = p.at[A_OFFSET] < OFFSET_HUGE ? p.at[A_OFFSET] : OFFSET_AHEAD;
@@ -1002,44 +553,26 @@ TEST(sdpa_merged)
             test_case("point %d, %s, %d and %d keys", (int)n, attn_isa_string(isa), (int)cut, (int)(t.Lk - cut));
             CHECK_STATUS(run(&a, &ctx), ATTN_OK);
             CHECK_STATUS(run(&b, &ctx), ATTN_OK);
-            out = test_tensor_like(a.out, T_BHLD), lse = test_tensor_like(a.o.lse, T_ODD);
+            out = test_tensor_like(a.c.out, T_BHLD), lse = test_tensor_like(a.c.o.lse, T_ODD);
             test_freeze();
-            CHECK_STATUS(attn_merge_ctx(a.out, a.o.lse, b.out, b.o.lse, &ctx), ATTN_OK);
+            CHECK_STATUS(attn_merge_ctx(a.c.out, a.c.o.lse, b.c.out, b.c.o.lse, &ctx), ATTN_OK);
             {
                 attn_tensor outs[2];
-                outs[0] = a.out, outs[1] = a.o.lse;
+                outs[0] = a.c.out, outs[1] = a.c.o.lse;
                 CHECK(test_wrote_only_tensors(outs, 2));
             }
-            test_size_of_sums = 0;
-            want = answer(&t, EXACT);
-            naive = answer(&t, t.compute == ATTN_F64 ? NAIVE64 : NAIVE32);
+            find_answers(&want, &naive, &t);
             least = sdpa_least(1, t.compute) + 2 * test_ulp(1, t.compute);
-            CHECK(sdpa_close(a.out, want.out, naive.out, t.compute, least));
-            CHECK(sdpa_close(a.o.lse, want.lse, naive.lse, t.compute, least));
+            CHECK(sdpa_close(a.c.out, want.out, naive.out, t.compute, least));
+            CHECK(sdpa_close(a.c.o.lse, want.lse, naive.lse, t.compute, least));
             ctx.parallel.run = NULL;
-            CHECK_STATUS(attn_merge_ctx(out, lse, b.out, b.o.lse, &ctx), ATTN_OK);
-            CHECK(test_same_tensor_bits(out, a.out) && test_same_tensor_bits(lse, a.o.lse));
+            CHECK_STATUS(attn_merge_ctx(out, lse, b.c.out, b.c.o.lse, &ctx), ATTN_OK);
+            CHECK(test_same_tensor_bits(out, a.c.out) && test_same_tensor_bits(lse, a.c.o.lse));
             test_release();
         }
 }
 
 /* ---- garbage where nobody looks ---- */
-
-static int same_row(attn_tensor x, attn_tensor y, size_t b, size_t h, size_t i)
-{
-    for (size_t d = 0; d < x.dim; d++)
-        if (memcmp(test_tensor_at(x, b, h, i, d), test_tensor_at(y, b, h, i, d), test_size(x.dtype)) != 0)
-            return 0;
-    return 1;
-}
-
-static int nan_row(attn_tensor x, size_t b, size_t h, size_t i)
-{
-    for (size_t d = 0; d < x.dim; d++)
-        if (!isnan(test_tensor_get(x, b, h, i, d)))
-            return 0;
-    return 1;
-}
 
 /* Rows that `touched` says are NaN in out, lse and weights, all others have the bits of `clean`. */
 static void check_rows(const trial *t, const trial *clean, int nan, size_t key, size_t query)
@@ -1048,26 +581,20 @@ static void check_rows(const trial *t, const trial *clean, int nan, size_t key, 
     for (size_t b = 0; b < t->B; b++)
         for (size_t h = 0; h < t->H; h++)
             for (size_t i = 0; i < t->Lq; i++) {
-                int touched = key < t->Lk && sdpa_sees(&t->o, t->Lq, t->Lk, b, h, i, key);
+                int touched = key < t->Lk && sdpa_sees(&t->c.o, t->Lq, t->Lk, b, h, i, key);
                 for (size_t j = 0; j < t->Lk && i == query; j++)
-                    touched |= sdpa_sees(&t->o, t->Lq, t->Lk, b, h, i, j);
+                    touched |= sdpa_sees(&t->c.o, t->Lq, t->Lk, b, h, i, j);
                 if (!touched)
-                    same &= same_row(t->out, clean->out, b, h, i) && same_row(t->o.lse, clean->o.lse, b, h, i) &&
-                            same_row(t->o.weights, clean->o.weights, b, h, i) &&
-                            same_row(t->o.scores, clean->o.scores, b, h, i);
+                    same &= test_same_row(t->c.out, clean->c.out, b, h, i) &&
+                            test_same_row(t->c.o.lse, clean->c.o.lse, b, h, i) &&
+                            test_same_row(t->c.o.weights, clean->c.o.weights, b, h, i) &&
+                            test_same_row(t->c.o.scores, clean->c.o.scores, b, h, i);
                 else if (nan)
-                    bad &= nan_row(t->out, b, h, i) && nan_row(t->o.lse, b, h, i) && nan_row(t->o.weights, b, h, i);
+                    bad &= test_row_is(t->c.out, b, h, i, NAN) && test_row_is(t->c.o.lse, b, h, i, NAN) &&
+                           test_row_is(t->c.o.weights, b, h, i, NAN);
             }
     CHECK(same);
     CHECK(bad);
-}
-
-static void fill_row(attn_tensor t, size_t i, double value)
-{
-    for (size_t b = 0; b < t.batch; b++)
-        for (size_t h = 0; h < t.heads; h++)
-            for (size_t d = 0; d < t.dim; d++)
-                test_tensor_set(t, b, h, i, d, value);
 }
 
 /* Garbage in a key, its value or a query reaches the rows that look at it and no others; so does one in a bias. */
@@ -1088,30 +615,31 @@ TEST(sdpa_garbage)
             make(&t, &p, n);
             key = grid_roll(t.Lk), query = grid_roll(t.Lq);
             test_case("point %d, %s", (int)n, attn_isa_string(isa));
-            CHECK(run_at(&clean, isa, RUN_ALONE, 1, SCRATCH_NONE));
+            CHECK(grid_run(&clean.c, GRID_FORWARD, isa, GRID_ALONE, 1, GRID_NO_SCRATCH));
 
             test_case("point %d, %s, key %d is %g", (int)n, attn_isa_string(isa), (int)key, with);
-            fill_row(t.k, key, with), fill_row(t.v, key, with);
-            CHECK(run_at(&t, isa, RUN_ALONE, 1, SCRATCH_NONE));
+            test_fill_tensor(attn_tensor_slice(t.c.k, key, 1), with),
+                test_fill_tensor(attn_tensor_slice(t.c.v, key, 1), with);
+            CHECK(grid_run(&t.c, GRID_FORWARD, isa, GRID_ALONE, 1, GRID_NO_SCRATCH));
             check_rows(&t, &clean, isnan(with), key, t.Lq);
 
             test_case("point %d, %s, query %d is %g", (int)n, attn_isa_string(isa), (int)query, with);
             make(&t, &p, n);
-            fill_row(t.q, query, with);
-            CHECK(run_at(&t, isa, RUN_ALONE, 1, SCRATCH_NONE));
+            test_fill_tensor(attn_tensor_slice(t.c.q, query, 1), with);
+            CHECK(grid_run(&t.c, GRID_FORWARD, isa, GRID_ALONE, 1, GRID_NO_SCRATCH));
             check_rows(&t, &clean, isnan(with), t.Lk, query);
 
             test_case("point %d, %s, bias of hidden keys is %g", (int)n, attn_isa_string(isa), with);
             make(&t, &p, n);
-            for (size_t b = 0; b < t.o.bias.batch && p.at[A_BIAS] == 16; b++)
+            for (size_t b = 0; b < t.c.o.bias.batch && p.at[A_BIAS] == 16; b++)
                 for (size_t h = 0; h < t.H; h++)
                     for (size_t i = 0; i < t.Lq; i++)
                         for (size_t j = 0; j < t.Lk; j++)
-                            if (!sdpa_sees(&clean.o, t.Lq, t.Lk, b, h, i, j) &&
-                                sdpa_infinite(test_tensor_get(clean.o.bias, b, h, i, j)) >= 0)
-                                test_tensor_set(t.o.bias, b, h, i, j, with);
-            CHECK(run_at(&t, isa, RUN_ALONE, 1, SCRATCH_NONE));
-            CHECK(same_outputs(&t, &clean));
+                            if (!sdpa_sees(&clean.c.o, t.Lq, t.Lk, b, h, i, j) &&
+                                sdpa_infinite(test_tensor_get(clean.c.o.bias, b, h, i, j)) >= 0)
+                                test_tensor_set(t.c.o.bias, b, h, i, j, with);
+            CHECK(grid_run(&t.c, GRID_FORWARD, isa, GRID_ALONE, 1, GRID_NO_SCRATCH));
+            CHECK(grid_same_outputs(&t.c, &clean.c, GRID_FORWARD));
             test_release();
         }
 }
@@ -1128,17 +656,15 @@ TEST(sdpa_infinite_scores)
         p.at[A_LSE] = p.at[A_WEIGHTS] = p.at[A_SCORES] = (signed char)(1 + n % 3);
         make(&t, &p, n);
         for (size_t b = 0; b < t.B; b++)
-            test_tensor_set(t.k, b, grid_roll(t.Hkv), grid_roll(t.Lk), 0, infinity);
-        if (t.o.bias.data && n % 3 == 0)
-            test_tensor_set(t.o.bias, 0, 0, t.o.bias.len - 1, t.o.bias.dim - 1, HUGE_VAL);
-        test_size_of_sums = 0, sdpa_pairs = 0;
-        want = answer(&t, EXACT);
-        naive = answer(&t, t.compute == ATTN_F64 ? NAIVE64 : NAIVE32);
+            test_tensor_set(t.c.k, b, grid_roll(t.Hkv), grid_roll(t.Lk), 0, infinity);
+        if (t.c.o.bias.data && n % 3 == 0)
+            test_tensor_set(t.c.o.bias, 0, 0, t.c.o.bias.len - 1, t.c.o.bias.dim - 1, HUGE_VAL);
+        find_answers(&want, &naive, &t);
         FOR_EACH_ISA (isa) {
             test_case("point %d, %s", (int)n, attn_isa_string(isa));
             u = t;
-            make_outputs(&u, &p);
-            CHECK(run_at(&u, isa, RUN_BACKWARDS, 2, SCRATCH_EXACT));
+            trial_outputs(&u, &p, GRID_FORWARD);
+            CHECK(grid_run(&u.c, GRID_FORWARD, isa, GRID_REVERSED, 2, GRID_EXACT));
             check_answers(&u, isa, &want, &naive);
         }
         test_release();
@@ -1163,49 +689,24 @@ TEST(sdpa_hidden_rows)
                         int seen = 0;
                         for (size_t h = g * (t.H / t.Hkv); h < (g + 1) * (t.H / t.Hkv); h++)
                             for (size_t i = 0; i < t.Lq; i++)
-                                seen |= sdpa_sees(&t.o, t.Lq, t.Lk, b, h, i, j);
+                                seen |= sdpa_sees(&t.c.o, t.Lq, t.Lk, b, h, i, j);
                         for (size_t d = 0; d < t.D && !seen; d++)
-                            test_tensor_set(t.k, b, g, j, d, NAN);
+                            test_tensor_set(t.c.k, b, g, j, d, NAN);
                         for (size_t d = 0; d < t.Dv && !seen; d++)
-                            test_tensor_set(t.v, b, g, j, d, NAN);
+                            test_tensor_set(t.c.v, b, g, j, d, NAN);
                     }
             test_case("point %d, %s", (int)n, attn_isa_string(isa));
-            CHECK(run_at(&clean, isa, RUN_ALONE, 1, SCRATCH_NONE));
-            CHECK(run_at(&t, isa, RUN_ALONE, 1, SCRATCH_NONE));
-            CHECK(same_outputs(&t, &clean));
+            CHECK(grid_run(&clean.c, GRID_FORWARD, isa, GRID_ALONE, 1, GRID_NO_SCRATCH));
+            CHECK(grid_run(&t.c, GRID_FORWARD, isa, GRID_ALONE, 1, GRID_NO_SCRATCH));
+            CHECK(grid_same_outputs(&t.c, &clean.c, GRID_FORWARD));
             test_release();
         }
 }
 
 /* ---- memory that must not be touched ---- */
 
-/* L rows of D elements, the first `exist` of them in fenced memory: the others would lie beyond the fence, which comes
-   before the memory if the rows go backwards. */
-static attn_tensor fenced_rows(attn_dtype dtype, size_t L, size_t D, size_t exist, size_t step, int backwards)
-{
-    size_t size = test_size(dtype), row = D * step;
-    char *memory = test_fenced(exist ? (exist * row - step + 1) * size : 0, backwards);
-    attn_tensor t = {NULL, dtype, 1, 1, L, D, 0, 0, 0, 0};
-    t.len_stride = (backwards ? -1 : 1) * (ptrdiff_t)row;
-    t.dim_stride = (ptrdiff_t)step;
-    t.data = backwards ? memory + ((ptrdiff_t)exist - 1) * (ptrdiff_t)(row * size) : memory;
-    test_scatter(attn_tensor_slice(t, 0, exist), L + D);
-    return t;
-}
-
-/* One row of numbers for each query, or one for all, of which the first `exist` exist. */
-static attn_tensor fenced_pairs(attn_dtype dtype, size_t Lq, size_t Lk, size_t exist, int backwards)
-{
-    attn_tensor t = fenced_rows(dtype, Lk, Lq, exist, 1, backwards);
-    ptrdiff_t step = t.len_stride;
-    t.len = Lq, t.dim = Lk;
-    t.len_stride = t.dim_stride, t.dim_stride = step;
-    return t;
-}
-
 typedef struct fenced_call {
-    attn_tensor out, q, k, v;
-    attn_opts opts;
+    grid_call c;
     attn_ctx ctx;
     attn_status status;
 } fenced_call;
@@ -1213,7 +714,7 @@ typedef struct fenced_call {
 static void do_fenced_call(void *arg)
 {
     fenced_call *c = arg;
-    c->status = attn_sdpa(c->out, c->q, c->k, c->v, &c->opts, &c->ctx);
+    c->status = grid_ask(&c->c, GRID_SDPA, &c->ctx, NULL, 0);
 }
 
 /* Nothing is read past the valid keys, whatever is asked for, nor past the end of any tensor or before it. */
@@ -1229,30 +730,31 @@ TEST(sdpa_fences)
             size_t Lk = keys[n % 16][0], valid = keys[n % 16][1], Lq = queries[n / 16 % 4];
             const size_t *dim = dims[test_below(COUNT(dims))];
             size_t D = dim[0], Dv = dim[1], step = test_below(4) ? 1 : 2;
-            attn_dtype type = floats[test_below(4)], wide = type == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+            attn_dtype type = trial_floats[test_below(4)], wide = type == ATTN_F64 ? ATTN_F64 : ATTN_F32;
             int backwards = test_maybe(), stage = (int)test_below(3), wanted = (int)test_below(5);
             test_runner r;
             fenced_call c;
             memset(&c, 0, sizeof c);
-            c.q = fenced_rows(type, Lq, D, Lq, 1, test_maybe());
-            c.k = fenced_rows(type, Lk, D, valid, step, backwards);
-            c.v = fenced_rows(type, Lk, Dv, valid, test_below(4) ? 1 : 2, backwards);
-            c.out = fenced_rows(type, Lq, Dv, Lq, 1, test_maybe());
+            c.c.q = test_fenced_rows(type, 1, Lq, D, Lq, 1, test_maybe());
+            c.c.k = test_fenced_rows(type, 1, Lk, D, valid, step, backwards);
+            c.c.v = test_fenced_rows(type, 1, Lk, Dv, valid, test_below(4) ? 1 : 2, backwards);
+            c.c.out = test_fenced_rows(type, 1, Lq, Dv, Lq, 1, test_maybe());
             if (test_maybe())
-                c.opts.mask = fenced_pairs(ATTN_BOOL, test_maybe() ? Lq : 1, Lk, valid, backwards);
+                c.c.o.mask = test_fenced_pairs(ATTN_BOOL, test_maybe() ? Lq : 1, Lk, valid, backwards);
             if (test_maybe())
-                c.opts.bias = fenced_pairs(floats[test_below(4)], test_maybe() ? Lq : 1, Lk, valid, backwards);
+                c.c.o.bias =
+                    test_fenced_pairs(trial_floats[test_below(4)], test_maybe() ? Lq : 1, Lk, valid, backwards);
             if (wanted > 0)
-                c.opts.lse = fenced_rows(wide, Lq, 1, Lq, 1, test_maybe());
+                c.c.o.lse = test_fenced_rows(wide, 1, Lq, 1, Lq, 1, test_maybe());
             if (wanted > 1 && wanted < 4)
-                c.opts.weights = fenced_rows(wide, Lq, Lk, Lq, 1, test_maybe());
+                c.c.o.weights = test_fenced_rows(wide, 1, Lq, Lk, Lq, 1, test_maybe());
             if (wanted > 2)
-                c.opts.scores = fenced_rows(wide, Lq, Lk, Lq, 1, test_maybe());
-            c.opts.scores_stage = (attn_stage)stage;
-            c.opts.softcap = test_maybe() ? 2 : 0;
-            c.opts.causal = test_below(3) ? ATTN_CAUSAL_NONE : ATTN_CAUSAL_LOWER_RIGHT;
-            c.opts.kv_lens = &valid;
-            c.ctx = context(isa, RUN_BACKWARDS, n % 3 + 1, &r);
+                c.c.o.scores = test_fenced_rows(wide, 1, Lq, Lk, Lq, 1, test_maybe());
+            c.c.o.scores_stage = (attn_stage)stage;
+            c.c.o.softcap = test_maybe() ? 2 : 0;
+            c.c.o.causal = test_below(3) ? ATTN_CAUSAL_NONE : ATTN_CAUSAL_LOWER_RIGHT;
+            c.c.o.kv_lens = &valid;
+            c.ctx = grid_context(isa, GRID_REVERSED, n % 3 + 1, &r);
             test_case("%s, %s, %d of %d keys%s, D %d, Dv %d, %d wanted, stage %d", attn_isa_string(isa),
                       test_dtype_name(type), (int)valid, (int)Lk, backwards ? " backwards" : "", (int)D, (int)Dv,
                       wanted, stage);
@@ -1271,26 +773,21 @@ TEST(sdpa_scratch)
     for (size_t n = 0; n < (test_quick ? 20 : 200); n++)
         FOR_EACH_ISA (isa) {
             grid_point p = sample(1000 + n, 1e5);
+            size_t width = trial_widths[p.at[A_WIDTH]], bytes;
             trial t, other;
-            test_runner r = {0, 0, 0};
-            attn_ctx ctx = context(isa, p.at[A_RUNNER], widths[p.at[A_WIDTH]], &r);
-            size_t bytes;
-            room space;
+            test_runner r;
+            attn_ctx ctx = grid_context(isa, p.at[A_RUNNER], width, &r);
             make(&t, &p, n);
             make(&other, &p, n + 1);
-            bytes = scratch_of(&t, &ctx);
+            bytes = grid_scratch(&t.c, GRID_FORWARD, &ctx);
             test_case("point %d, %s, %zu bytes", (int)n, attn_isa_string(isa), bytes);
-            CHECK(bytes > 0 && bytes < widths[p.at[A_WIDTH]] << 22);
-            CHECK(scratch_of(&other, &ctx) == bytes);
-            space = new_room(bytes, 0);
-            ctx.scratch = space.bytes + space.start;
+            CHECK(bytes > 0 && bytes < width << 22);
+            CHECK(grid_scratch(&other.c, GRID_FORWARD, &ctx) == bytes);
+            ctx.scratch = test_block(bytes);
             ctx.scratch_size = bytes - 1;
-            CHECK(scratch_of(&t, &ctx) == bytes);
-            test_freeze();
-            CHECK_STATUS(run(&t, &ctx), ATTN_ERR_NOMEM);
-            CHECK(test_wrote_nothing());
+            CHECK(grid_scratch(&t.c, GRID_FORWARD, &ctx) == bytes);
+            grid_check_less(&t.c, GRID_FORWARD, &ctx);
             CHECK(r.calls == 0);
-            CHECK(close_room(space));
             test_release();
         }
 }
@@ -1305,13 +802,14 @@ TEST(sdpa_scratch_of_long)
     if (!CHECK(memory != NULL))
         return;
     FOR_EACH_ISA (isa)
-        for (int n = 0; n < COUNT(widths) * 4; n++) {
-            int single_query = n / COUNT(widths) % 2;
-            size_t width = widths[n % COUNT(widths)], heads = n / COUNT(widths) / 2 ? 1 : H, bytes[3] = {0, 0, 0};
+        for (int n = 0; n < COUNT(trial_widths) * 4; n++) {
+            int single_query = n / COUNT(trial_widths) % 2;
+            size_t width = trial_widths[n % COUNT(trial_widths)], heads = n / COUNT(trial_widths) / 2 ? 1 : H,
+                   bytes[3] = {0, 0, 0};
             for (size_t l = 0; l < 3; l++) {
                 static const size_t lengths[] = {4096, LONG, LONGER};
                 test_runner r;
-                attn_ctx ctx = context(isa, RUN_THREADS, width, &r);
+                attn_ctx ctx = grid_context(isa, GRID_THREADS, width, &r);
                 size_t Lk = lengths[l], Lq = single_query ? 1 : Lk;
                 attn_tensor q = attn_tensor_of(&one, ATTN_F32, 1, heads, Lq, D, 0, 0, 0, 0), kv = q;
                 kv.len = Lk;
@@ -1375,7 +873,7 @@ TEST(sdpa_scratch_of_wide)
             attn_tensor kv = test_random_tensor(ATTN_F32, B, H, Lk, D, T_ONE_BATCH);
             for (int w = 0; w < COUNT(wide); w++) {
                 test_runner r;
-                attn_ctx ctx = context(isa, RUN_BACKWARDS, wide[w], &r);
+                attn_ctx ctx = grid_context(isa, GRID_REVERSED, wide[w], &r);
                 attn_tensor out = test_tensor(ATTN_F32, B, H, 1, D, T_BHLD);
                 size_t bytes = 0;
                 if (test_quick && decode && w != 4)
@@ -1407,7 +905,7 @@ TEST(sdpa_scratch_grows)
                 size_t bytes[3] = {0, 0, 0}, H = many ? 256 : 1;
                 for (int l = 0; l < 3; l++) {
                     test_runner r;
-                    attn_ctx ctx = context(isa, RUN_BACKWARDS, wide[w], &r);
+                    attn_ctx ctx = grid_context(isa, GRID_REVERSED, wide[w], &r);
                     attn_tensor q = attn_tensor_of(&one, ATTN_F32, 1, H, 64, 128, 0, 0, 0, 1), kv = q;
                     q.dim_stride = kv.dim_stride = 0;
                     kv.len = lengths[l];
@@ -1434,16 +932,16 @@ TEST(sdpa_memory)
                 k = test_random_tensor(ATTN_F32, 1, 1, Lk, D, T_BLHD), out = test_tensor(ATTN_F32, 1, 1, Lq, D, T_BHLD);
     size_t most = 0;
     FOR_EACH_ISA (isa)
-        for (int w = 0; w < COUNT(widths); w += test_quick ? 3 : 1) {
+        for (int w = 0; w < COUNT(trial_widths); w += test_quick ? 3 : 1) {
             test_runner r;
-            attn_ctx ctx = context(isa, RUN_THREADS, widths[w], &r);
+            attn_ctx ctx = grid_context(isa, GRID_THREADS, trial_widths[w], &r);
             size_t bytes = 0, before = test_memory_state.bytes;
-            test_case("%s, width %zu", attn_isa_string(isa), widths[w]);
+            test_case("%s, width %zu", attn_isa_string(isa), trial_widths[w]);
             CHECK_STATUS(attn_sdpa_scratch(&bytes, out, q, k, k, NULL, &ctx), ATTN_OK);
             test_memory_state.peak = before;
             CHECK_STATUS(attn_sdpa(out, q, k, k, NULL, &ctx), ATTN_OK);
             CHECK(test_memory_state.bytes == before);
-            CHECK(test_memory_state.peak - before < widths[w] << 22 && test_memory_state.peak - before <= bytes);
+            CHECK(test_memory_state.peak - before < trial_widths[w] << 22 && test_memory_state.peak - before <= bytes);
             most = test_memory_state.peak - before > most ? test_memory_state.peak - before : most;
         }
     CHECK(most > 0);
@@ -1464,7 +962,7 @@ static long tiles_that_are_seen(const trial *t, size_t queries, size_t keys)
                     int seen = 0;
                     for (size_t r = r0; r < r0 + queries && r < rows; r++)
                         for (size_t j = j0; j < j0 + keys && j < t->Lk && !seen; j++)
-                            seen = sdpa_sees(&t->o, t->Lq, t->Lk, b, g * group + r / t->Lq, r % t->Lq, j);
+                            seen = sdpa_sees(&t->c.o, t->Lq, t->Lk, b, g * group + r / t->Lq, r % t->Lq, j);
                     count += seen;
                 }
     return count;
@@ -1480,9 +978,10 @@ static long check_tiles(const trial *t, attn_isa isa)
     const char *at;
     long before = test_tiles, tiles;
     size_t all;
-    CHECK_STATUS(attn_sdpa_explain(text, sizeof text, t->out, t->q, t->k, t->v, &t->o, &ctx), ATTN_OK);
+    CHECK_STATUS(attn_sdpa_explain(text, sizeof text, t->c.out, t->c.q, t->c.k, t->c.v, &t->c.o, &ctx), ATTN_OK);
     at = strstr(text, phrase);
-    if (!CHECK(at && sscanf(at + strlen(phrase), "%lu rows x key tiles of %lu", &queries, &keys) == 2 && queries && keys))
+    if (!CHECK(at && sscanf(at + strlen(phrase), "%lu rows x key tiles of %lu", &queries, &keys) == 2 && queries &&
+               keys))
         return 0;
     CHECK_STATUS(run(t, &ctx), ATTN_OK);
     tiles = test_tiles - before;
@@ -1518,11 +1017,11 @@ TEST(sdpa_tiles)
     without_rules(&p);
     make(&t, &p, 1);
     t.Lq = t.Lk = 700, t.H = 4, t.Hkv = 1;
-    t.q = t.k = t.v = test_random_tensor(ATTN_F32, t.B, 1, t.Lk, t.D, T_BHLD);
-    t.q.heads = t.H, t.q.head_stride = 0;
+    t.c.q = t.c.k = t.c.v = test_random_tensor(ATTN_F32, t.B, 1, t.Lk, t.D, T_BHLD);
+    t.c.q.heads = t.H, t.c.q.head_stride = 0;
     t.Dv = t.D;
-    t.out = test_tensor(ATTN_F32, t.B, t.H, t.Lq, t.D, T_BHLD);
-    t.o.window.on = 1, t.o.window.left = 9, t.o.window.right = 9;
+    t.c.out = test_tensor(ATTN_F32, t.B, t.H, t.Lq, t.D, T_BHLD);
+    t.c.o.window.on = 1, t.c.o.window.left = 9, t.c.o.window.right = 9;
     FOR_EACH_ISA (isa) {
         test_case("a narrow window, %s", attn_isa_string(isa));
         CHECK(check_tiles(&t, isa) > 0);

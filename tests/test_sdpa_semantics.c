@@ -167,18 +167,10 @@ static result answer(const problem *p)
 
 /* ---- rows of results ---- */
 
-static int same_row(attn_tensor a, attn_tensor c, size_t b, size_t h, size_t i)
-{
-    for (size_t d = 0; d < a.dim; d++)
-        if (memcmp(test_tensor_at(a, b, h, i, d), test_tensor_at(c, b, h, i, d), test_size(a.dtype)) != 0)
-            return 0;
-    return 1;
-}
-
 static int same_rows(result a, result c, size_t b, size_t h, size_t i)
 {
-    return same_row(a.out, c.out, b, h, i) && same_row(a.lse, c.lse, b, h, i) &&
-           same_row(a.weights, c.weights, b, h, i) && same_row(a.scores, c.scores, b, h, i);
+    return test_same_row(a.out, c.out, b, h, i) && test_same_row(a.lse, c.lse, b, h, i) &&
+           test_same_row(a.weights, c.weights, b, h, i) && test_same_row(a.scores, c.scores, b, h, i);
 }
 
 static int same_results(result a, result c)
@@ -192,23 +184,15 @@ static int is_number(real x, real want) /* 0 is +0, a NaN any */
     return isnan(want) ? isnan(x) : x == want && (want != 0 || !signbit(x));
 }
 
-static int row_is(attn_tensor t, size_t b, size_t h, size_t i, real want)
-{
-    for (size_t d = 0; d < t.dim; d++)
-        if (!is_number(test_tensor_get(t, b, h, i, d), want))
-            return 0;
-    return 1;
-}
-
 static int is_empty_row(result r, size_t b, size_t h, size_t i, real lse)
 {
-    return row_is(r.out, b, h, i, 0) && row_is(r.lse, b, h, i, lse) && row_is(r.weights, b, h, i, 0) &&
-           row_is(r.scores, b, h, i, -INFINITY);
+    return test_row_is(r.out, b, h, i, 0) && test_row_is(r.lse, b, h, i, lse) && test_row_is(r.weights, b, h, i, 0) &&
+           test_row_is(r.scores, b, h, i, -INFINITY);
 }
 
 static int is_nan_row(result r, size_t b, size_t h, size_t i)
 {
-    return row_is(r.out, b, h, i, NAN) && row_is(r.lse, b, h, i, NAN) && row_is(r.weights, b, h, i, NAN);
+    return test_row_is(r.out, b, h, i, NAN) && test_row_is(r.lse, b, h, i, NAN) && test_row_is(r.weights, b, h, i, NAN);
 }
 
 #define FOR_EACH_ROW(p, b, h, i)                                                                                       \
@@ -500,8 +484,9 @@ TEST(sdpa_hidden_garbage)
                         double x = (double)test_tensor_get(got, b, h, i, got.dim - 1); /* valgrind's real is a double */
                         CHECK(isnan(x) || (isinf(x) && isinf(garbage[g].value)));
                         got.dim = want.dim = got.dim - 1;
-                        CHECK(same_row(got, want, b, h, i));
-                        CHECK(same_row(r.lse, clean.lse, b, h, i) && same_row(r.weights, clean.weights, b, h, i));
+                        CHECK(test_same_row(got, want, b, h, i));
+                        CHECK(test_same_row(r.lse, clean.lse, b, h, i) &&
+                              test_same_row(r.weights, clean.weights, b, h, i));
                     }
                 }
             }
@@ -791,7 +776,7 @@ TEST(sdpa_overflow_of_scores)
         r = attend(&p);
         want = attend(&masked);
         FOR_EACH_ROW(p, b, h, i)
-        CHECK(i > 0 || (same_row(r.out, want.out, b, h, i) && same_row(r.weights, want.weights, b, h, i)));
+        CHECK(i > 0 || (test_same_row(r.out, want.out, b, h, i) && test_same_row(r.weights, want.weights, b, h, i)));
     }
 }
 
@@ -1396,9 +1381,9 @@ TEST(sdpa_finite_bias_is_no_mask)
         r = answer(&p);
         FOR_EACH_ROW(p, b, h, i)
         {
-            CHECK(row_is(r.weights, b, h, i, test_tensor_get(r.weights, b, h, i, 0)));
+            CHECK(test_row_is(r.weights, b, h, i, test_tensor_get(r.weights, b, h, i, 0)));
             CHECK_NEAR(test_tensor_get(r.weights, b, h, i, 0), 1 / (real)p.k.len, test_ulp(1, compute_type(&p)));
-            CHECK(row_is(r.lse, b, h, i, least) && row_is(r.scores, b, h, i, least));
+            CHECK(test_row_is(r.lse, b, h, i, least) && test_row_is(r.scores, b, h, i, least));
         }
         trying("with causal");
         p.opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
@@ -1732,8 +1717,7 @@ TEST(sdpa_score_mod_calls)
             ctx.isa = p.isa;
             if (way % 2)
                 ctx.parallel = test_threads(&runner, 3);
-            ctx.scratch_size = 1 << 20;
-            ctx.scratch = test_block(ctx.scratch_size);
+            test_scratch(&ctx, 1 << 20, way % 2);
             test_case("%s, way %d", problem_name, way);
             opts = p.opts;
             opts.scores = scores;
@@ -1826,8 +1810,7 @@ TEST(sdpa_score_mod_is_bias)
             r = answer(&p);
             ctx.isa = p.isa;
             ctx.parallel = test_threads(&runner, 3);
-            ctx.scratch_size = 1 << 20;
-            ctx.scratch = test_block(ctx.scratch_size);
+            test_scratch(&ctx, 1 << 20, way % 2);
             CHECK_STATUS(attn_sdpa(out, p.q, p.k, p.v, &p.opts, &ctx), ATTN_OK);
             CHECK(test_same_tensor_bits(out, r.out));
             p.opts.score_mod = NULL;

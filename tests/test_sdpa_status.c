@@ -1,7 +1,8 @@
 /* Every status that the engine can return, for every argument that can cause it; the order of the checks; that a call
    which fails has written nothing; and what attn_sdpa_explain says of it. A fault is something wrong done to one
    argument of a call that was right. */
-#include "sdpa.h"
+#include "calls.h"
+#include "grid.h"
 
 #include <errno.h>
 
@@ -10,23 +11,19 @@
 /* Tensors first; and what they are called in explanations. */
 /* clang-format off */
 #define ARG_LIST(X)                                                                                                    \
-    X(OUT, "out") X(Q, "q") X(K, "k") X(V, "v") X(MASK, "opts.mask") X(BIAS, "opts.bias") X(LSE, "opts.lse")           \
-    X(WEIGHTS, "opts.weights") X(SCORES, "opts.scores")                                                                \
-    X(CAUSAL, "opts.causal") X(CAUSAL_OFFSET, "opts.causal_offset") X(WINDOW, "opts.window")                           \
-    X(Q_LENS, "opts.q_lens") X(KV_LENS, "opts.kv_lens") X(SCALE, "opts.scale") X(SOFTCAP, "opts.softcap")              \
-    X(STAGE, "opts.scores_stage") X(SCRATCH, "ctx.scratch") X(ISA, "ctx.isa")
+    X(OUT, "out", REQUIRED | OUTPUT) X(Q, "q", REQUIRED) X(K, "k", REQUIRED) X(V, "v", REQUIRED)                       \
+    X(MASK, "opts.mask", TRUTH | BROADCAST) X(BIAS, "opts.bias", ANY_FLOAT | BROADCAST)                                \
+    X(LSE, "opts.lse", OUTPUT | ANY_FLOAT) X(WEIGHTS, "opts.weights", OUTPUT | ANY_FLOAT)                              \
+    X(SCORES, "opts.scores", OUTPUT | ANY_FLOAT)                                                                       \
+    X(CAUSAL, "opts.causal", 0) X(CAUSAL_OFFSET, "opts.causal_offset", 0) X(WINDOW, "opts.window", 0)                  \
+    X(Q_LENS, "opts.q_lens", 0) X(KV_LENS, "opts.kv_lens", 0) X(SCALE, "opts.scale", 0) X(SOFTCAP, "opts.softcap", 0)  \
+    X(STAGE, "opts.scores_stage", 0) X(SCRATCH, "ctx.scratch", 0) X(ISA, "ctx.isa", 0)
 /* clang-format on */
-#define ARG(arg, name) arg,
-#define ARG_NAME(arg, name) name,
-
-enum arg { ARG_LIST(ARG) ARGS, TENSORS = CAUSAL };
-static const char *const arg_names[] = {ARG_LIST(ARG_NAME)};
 
 enum role { REQUIRED = 1, OUTPUT = 2, ANY_FLOAT = 4, TRUTH = 8, BROADCAST = 16 };
-
-static const int sdpa_roles[TENSORS] = {REQUIRED | OUTPUT,  REQUIRED,           REQUIRED,
-                                        REQUIRED,           TRUTH | BROADCAST,  ANY_FLOAT | BROADCAST,
-                                        OUTPUT | ANY_FLOAT, OUTPUT | ANY_FLOAT, OUTPUT | ANY_FLOAT};
+enum arg { ARG_LIST(ARG_NUMBER) ARGS, TENSORS = CAUSAL };
+static const char *const arg_names[] = {ARG_LIST(ARG_NAME)};
+static const int roles[] = {ARG_LIST(ARG_ROLE)};
 
 enum { MERGE_OUT, MERGE_LSE, MERGE_OUT_B, MERGE_LSE_B, MERGE_TENSORS };
 
@@ -132,42 +129,37 @@ static attn_status inflict_tensor(attn_tensor *t, int role, int fault, const att
 /* ---- faults of a call ---- */
 
 #define CALL_FAULT_LIST(X)                                                                                             \
-    X(OFFSET_MISSING, CAUSAL_OFFSET, ATTN_ERR_NULL)                                                                    \
-    X(SCRATCH_MISSING, SCRATCH, ATTN_ERR_NULL)                                                                         \
-    X(CAUSAL_UNKNOWN, CAUSAL, ATTN_ERR_VALUE)                                                                          \
-    X(CAUSAL_NEGATIVE, CAUSAL, ATTN_ERR_VALUE)                                                                         \
-    X(WINDOW_LEFT, WINDOW, ATTN_ERR_VALUE)                                                                             \
-    X(WINDOW_RIGHT, WINDOW, ATTN_ERR_VALUE)                                                                            \
-    X(WINDOW_MIN, WINDOW, ATTN_ERR_VALUE)                                                                              \
-    X(Q_LENS_LONG, Q_LENS, ATTN_ERR_VALUE)                                                                             \
-    X(Q_LENS_MAX, Q_LENS, ATTN_ERR_VALUE)                                                                              \
-    X(KV_LENS_LONG, KV_LENS, ATTN_ERR_VALUE)                                                                           \
-    X(KV_LENS_MAX, KV_LENS, ATTN_ERR_VALUE)                                                                            \
-    X(SCALE_NAN, SCALE, ATTN_ERR_VALUE)                                                                                \
-    X(SCALE_INF, SCALE, ATTN_ERR_VALUE)                                                                                \
-    X(SCALE_MINUS_INF, SCALE, ATTN_ERR_VALUE)                                                                          \
-    X(SCALE_NO_FLOAT, SCALE, ATTN_ERR_VALUE)                                                                           \
-    X(SOFTCAP_NAN, SOFTCAP, ATTN_ERR_VALUE)                                                                            \
-    X(SOFTCAP_INF, SOFTCAP, ATTN_ERR_VALUE)                                                                            \
-    X(SOFTCAP_NEGATIVE, SOFTCAP, ATTN_ERR_VALUE)                                                                       \
-    X(STAGE_UNKNOWN, STAGE, ATTN_ERR_VALUE)                                                                            \
-    X(STAGE_NEGATIVE, STAGE, ATTN_ERR_VALUE)                                                                           \
-    X(ISA_LACKING, ISA, ATTN_ERR_VALUE)                                                                                \
-    X(ISA_UNKNOWN, ISA, ATTN_ERR_VALUE)                                                                                \
-    X(ISA_NEGATIVE, ISA, ATTN_ERR_VALUE)                                                                               \
-    X(SCRATCH_ON_OUT, SCRATCH, ATTN_ERR_ALIAS)                                                                         \
-    X(SCRATCH_ON_LSE, SCRATCH, ATTN_ERR_ALIAS)                                                                         \
-    X(SCRATCH_SHORT, SCRATCH, ATTN_ERR_NOMEM)                                                                          \
-    X(NO_MEMORY, SCRATCH, ATTN_ERR_NOMEM)
-#define CALL_ENUMERATOR(name, arg, want) name,
-#define CALL_FAULT(name, arg, want) {#name, arg, want},
+    X(OFFSET_MISSING, CAUSAL_OFFSET, NULL, s->opts.causal = ATTN_CAUSAL_OFFSET)                                        \
+    X(SCRATCH_MISSING, SCRATCH, NULL, s->ctx.scratch = NULL, s->ctx.scratch_size = 100)                                \
+    X(CAUSAL_UNKNOWN, CAUSAL, VALUE, s->opts.causal = (attn_causal)4)                                                  \
+    X(CAUSAL_NEGATIVE, CAUSAL, VALUE, s->opts.causal = (attn_causal)-1)                                                \
+    X(WINDOW_LEFT, WINDOW, VALUE, s->opts.window.on = 1, s->opts.window.left = -2)                                     \
+    X(WINDOW_RIGHT, WINDOW, VALUE, s->opts.window.on = 1, s->opts.window.right = -2)                                   \
+    X(WINDOW_MIN, WINDOW, VALUE, s->opts.window.on = 1, s->opts.window.right = PTRDIFF_MIN)                            \
+    X(Q_LENS_LONG, Q_LENS, VALUE, s->opts.q_lens = s->q_lens.long_by_one; ONLY_IF(items))                              \
+    X(Q_LENS_MAX, Q_LENS, VALUE, s->opts.q_lens = s->q_lens.max; ONLY_IF(items))                                       \
+    X(KV_LENS_LONG, KV_LENS, VALUE, s->opts.kv_lens = s->kv_lens.long_by_one; ONLY_IF(items))                          \
+    X(KV_LENS_MAX, KV_LENS, VALUE, s->opts.kv_lens = s->kv_lens.max; ONLY_IF(items))                                   \
+    X(SCALE_NAN, SCALE, VALUE, s->opts.scale = NAN)                                                                    \
+    X(SCALE_INF, SCALE, VALUE, s->opts.scale = HUGE_VAL)                                                               \
+    X(SCALE_MINUS_INF, SCALE, VALUE, s->opts.scale = -HUGE_VAL)                                                        \
+    X(SCALE_NO_FLOAT, SCALE, VALUE, s->opts.scale = 1e300)                                                             \
+    X(SOFTCAP_NAN, SOFTCAP, VALUE, s->opts.softcap = NAN)                                                              \
+    X(SOFTCAP_INF, SOFTCAP, VALUE, s->opts.softcap = HUGE_VAL)                                                         \
+    X(SOFTCAP_NEGATIVE, SOFTCAP, VALUE, s->opts.softcap = -1)                                                          \
+    X(STAGE_UNKNOWN, STAGE, VALUE, s->opts.scores_stage = (attn_stage)3)                                               \
+    X(STAGE_NEGATIVE, STAGE, VALUE, s->opts.scores_stage = (attn_stage)-1)                                             \
+    X(ISA_LACKING, ISA, VALUE, s->ctx.isa = TEST_ISA_LACKING)                                                          \
+    X(ISA_UNKNOWN, ISA, VALUE, s->ctx.isa = (attn_isa)77)                                                              \
+    X(ISA_NEGATIVE, ISA, VALUE, s->ctx.isa = (attn_isa)-1)                                                             \
+    X(SCRATCH_ON_OUT, SCRATCH, ALIAS, *names |= set_of(OUT); return lay_scratch(s, good->t[OUT]))                      \
+    X(SCRATCH_ON_LSE, SCRATCH, ALIAS, *names |= set_of(LSE); return lay_scratch(s, good->t[LSE]))                      \
+    X(SCRATCH_SHORT, SCRATCH, NOMEM, s->ctx.scratch = good->scratch; s->ctx.scratch_size = good->needed - 1;           \
+      ONLY_IF(full))                                                                                                   \
+    X(NO_MEMORY, SCRATCH, NOMEM, s->no_memory = 1; ONLY_IF(good->allocates))
 
-enum call_fault { CALL_FAULT_LIST(CALL_ENUMERATOR) CALL_FAULTS };
-static const struct {
-    const char *name;
-    int arg;
-    attn_status want;
-} call_faults[CALL_FAULTS] = {CALL_FAULT_LIST(CALL_FAULT)};
+enum call_fault { CALL_FAULT_LIST(FAULT_NUMBER) CALL_FAULTS };
+static const fault_row call_faults[] = {CALL_FAULT_LIST(FAULT_ENTRY)};
 
 typedef struct shape {
     size_t B, H, Hkv, Lq, Lk, D, Dv;
@@ -180,24 +172,8 @@ typedef struct call_state {
     int no_memory, allocates; /* the allocator fails; a right call uses it */
     size_t needed;            /* bytes of scratch */
     void *scratch;
-    size_t *long_q, *long_k, *max_lens; /* valid but for the last item */
+    length_table q_lens, kv_lens;
 } call_state;
-
-static attn_tensor tensor(attn_dtype dtype, size_t B, size_t H, size_t L, size_t D)
-{
-    enum { ROOM = 64 }; /* for a tensor that is laid on top of this one */
-    return attn_bhld(test_block(B * H * L * D * test_size(dtype) + ROOM), dtype, B, H, L, D);
-}
-
-static attn_tensor filled(attn_dtype dtype, size_t B, size_t H, size_t L, size_t D)
-{
-    return test_random_tensor(dtype, B, H, L, D, T_BHLD);
-}
-
-static size_t size_of(attn_tensor t)
-{
-    return t.batch * t.heads * t.len * t.dim;
-}
 
 static attn_opts options_of(const call_state *s)
 {
@@ -210,84 +186,23 @@ static attn_opts options_of(const call_state *s)
     return opts;
 }
 
-/* ---- the three functions ---- */
-
-enum { SDPA, SIZE, EXPLAIN, FUNCTIONS };
-static const char *const function_names[] = {"attn_sdpa", "attn_sdpa_scratch", "attn_sdpa_explain"};
-
-enum { TEXT = 1024 };
-
-static attn_status make(int function, const call_state *s, char *text)
+static attn_status ask(const void *call, int form, size_t *bytes, char *text, size_t size)
 {
+    const call_state *s = call;
     attn_opts opts = options_of(s);
-    attn_status status;
-    size_t bytes = 987654321;
-    test_memory_state.fail_all = s->no_memory || function != SDPA; /* only attn_sdpa may allocate */
-    if (function == SDPA)
-        status = attn_sdpa(s->t[OUT], s->t[Q], s->t[K], s->t[V], &opts, &s->ctx);
-    else if (function == SIZE)
-        status = attn_sdpa_scratch(&bytes, s->t[OUT], s->t[Q], s->t[K], s->t[V], &opts, &s->ctx);
-    else
-        status = attn_sdpa_explain(text, TEXT, s->t[OUT], s->t[Q], s->t[K], s->t[V], &opts, &s->ctx);
-    test_memory_state.fail_all = 0;
-    if (function == SIZE)
-        CHECK((status == ATTN_OK) == (bytes != 987654321));
-    return status;
-}
-
-static size_t needed_by(const call_state *s)
-{
-    attn_opts opts = options_of(s);
-    size_t bytes = 0;
-    CHECK_STATUS(attn_sdpa_scratch(&bytes, s->t[OUT], s->t[Q], s->t[K], s->t[V], &opts, &s->ctx), ATTN_OK);
-    return bytes;
-}
-
-/* A call that is right, with every optional tensor, inputs of 0.25 and 1, and outputs of canaries. */
-static call_state good_call(shape n)
-{
-    call_state s = {0};
-    long calls;
-    size_t *lens = test_block(5 * (n.B + 1) * sizeof(size_t)), *kv_lens = lens + n.B + 1;
-    s.long_q = kv_lens + n.B + 1;
-    s.long_k = s.long_q + n.B + 1;
-    s.max_lens = s.long_k + n.B + 1;
-    for (size_t b = 0; b < n.B; b++) {
-        lens[b] = n.Lq;
-        kv_lens[b] = n.Lk;
-        s.long_q[b] = n.Lq + (b + 1 == n.B);
-        s.long_k[b] = n.Lk + (b + 1 == n.B);
-        s.max_lens[b] = b + 1 == n.B ? SIZE_MAX : 0;
+    test_memory_state.fail_all |= s->no_memory;
+    switch (form) {
+    case CALL: return attn_sdpa(s->t[OUT], s->t[Q], s->t[K], s->t[V], &opts, &s->ctx);
+    case SIZE: return attn_sdpa_scratch(bytes, s->t[OUT], s->t[Q], s->t[K], s->t[V], &opts, &s->ctx);
+    default: return attn_sdpa_explain(text, size, s->t[OUT], s->t[Q], s->t[K], s->t[V], &opts, &s->ctx);
     }
-    s.opts.q_lens = lens;
-    s.opts.kv_lens = kv_lens;
-    s.t[OUT] = tensor(ATTN_F32, n.B, n.H, n.Lq, n.Dv);
-    s.t[Q] = tensor(ATTN_F32, n.B, n.H, n.Lq, n.D);
-    s.t[K] = tensor(ATTN_F32, n.B, n.Hkv, n.Lk, n.D);
-    s.t[V] = tensor(ATTN_F32, n.B, n.Hkv, n.Lk, n.Dv);
-    s.t[MASK] = tensor(ATTN_BOOL, n.B, n.H, n.Lq, n.Lk);
-    s.t[BIAS] = tensor(ATTN_F32, n.B, n.H, n.Lq, n.Lk);
-    s.t[LSE] = tensor(ATTN_F32, n.B, n.H, n.Lq, 1);
-    s.t[WEIGHTS] = tensor(ATTN_F32, n.B, n.H, n.Lq, n.Lk);
-    s.t[SCORES] = tensor(ATTN_F32, n.B, n.H, n.Lq, n.Lk);
-    for (int a = Q; a <= BIAS; a++)
-        test_fill_tensor(s.t[a], a == MASK ? 1 : 0.25);
-    s.needed = needed_by(&s);
-    s.scratch = test_block(s.needed + 1);
-    calls = test_memory_state.calls;
-    CHECK_STATUS(make(SDPA, &s, NULL), ATTN_OK);
-    s.allocates = test_memory_state.calls > calls;
-    for (int a = 0; a < TENSORS; a++)
-        if (sdpa_roles[a] & OUTPUT)
-            memset(s.t[a].data, 0xff, size_of(s.t[a]) * test_size(s.t[a].dtype));
-    return s;
 }
 
 enum { TENSOR_TRIALS = (int)TENSORS * TENSOR_FAULTS, FAULTS = TENSOR_TRIALS + CALL_FAULTS };
 
 static int arg_of(int fault)
 {
-    return fault < TENSOR_TRIALS ? fault / TENSOR_FAULTS : call_faults[fault - TENSOR_TRIALS].arg;
+    return fault < TENSOR_TRIALS ? fault / TENSOR_FAULTS : (int)call_faults[fault - TENSOR_TRIALS].args;
 }
 
 static const char *tensor_fault_name(int kind)
@@ -310,66 +225,31 @@ static int may_undo(int f, int g) /* one of these the other */
            ((kind == other && kind >= MORE_BATCH && kind <= MAX_DIM) || (kind >= ON_TOP && other >= ON_TOP));
 }
 
-static unsigned set_of(int arg)
+static attn_status lay_scratch(call_state *s, attn_tensor over)
 {
-    return 1u << arg;
+    s->ctx.scratch = (char *)over.data + 1;
+    s->ctx.scratch_size = 8;
+    return is_full(over) ? ATTN_ERR_ALIAS : ATTN_OK;
 }
 
-static attn_status inflict_call(call_state *s, const call_state *good, int fault)
+static attn_status inflict_call(call_state *s, const call_state *good, int fault, uint64_t *names)
 {
-    static const ptrdiff_t sides[] = {-2, -2, PTRDIFF_MIN};
     int full = is_full(good->t[Q]) && is_full(good->t[K]), items = good->t[Q].batch > 0;
     switch (fault) {
-    case OFFSET_MISSING: s->opts.causal = ATTN_CAUSAL_OFFSET; break;
-    case SCRATCH_MISSING: s->ctx.scratch = NULL, s->ctx.scratch_size = 100; break;
-    case CAUSAL_UNKNOWN: s->opts.causal = (attn_causal)4; break;
-    case CAUSAL_NEGATIVE: s->opts.causal = (attn_causal)-1; break;
-    case WINDOW_LEFT: s->opts.window.on = 1, s->opts.window.left = sides[0]; break;
-    case WINDOW_RIGHT:
-    case WINDOW_MIN: s->opts.window.on = 1, s->opts.window.right = sides[fault - WINDOW_LEFT]; break;
-    case Q_LENS_LONG: s->opts.q_lens = s->long_q; return items ? ATTN_ERR_VALUE : ATTN_OK;
-    case Q_LENS_MAX: s->opts.q_lens = s->max_lens; return items ? ATTN_ERR_VALUE : ATTN_OK;
-    case KV_LENS_LONG: s->opts.kv_lens = s->long_k; return items ? ATTN_ERR_VALUE : ATTN_OK;
-    case KV_LENS_MAX: s->opts.kv_lens = s->max_lens; return items ? ATTN_ERR_VALUE : ATTN_OK;
-    case SCALE_NAN: s->opts.scale = NAN; break;
-    case SCALE_INF: s->opts.scale = HUGE_VAL; break;
-    case SCALE_MINUS_INF: s->opts.scale = -HUGE_VAL; break;
-    case SCALE_NO_FLOAT: s->opts.scale = 1e300; break;
-    case SOFTCAP_NAN: s->opts.softcap = NAN; break;
-    case SOFTCAP_INF: s->opts.softcap = HUGE_VAL; break;
-    case SOFTCAP_NEGATIVE: s->opts.softcap = -1; break;
-    case STAGE_UNKNOWN: s->opts.scores_stage = (attn_stage)3; break;
-    case STAGE_NEGATIVE: s->opts.scores_stage = (attn_stage)-1; break;
-    case ISA_LACKING: s->ctx.isa = TEST_ISA_LACKING; break;
-    case ISA_UNKNOWN: s->ctx.isa = (attn_isa)77; break;
-    case ISA_NEGATIVE: s->ctx.isa = (attn_isa)-1; break;
-    case SCRATCH_SHORT:
-        s->ctx.scratch = good->scratch;
-        s->ctx.scratch_size = good->needed - 1;
-        return full ? ATTN_ERR_NOMEM : ATTN_OK;
-    case NO_MEMORY: s->no_memory = 1; return good->allocates ? ATTN_ERR_NOMEM : ATTN_OK;
-    default: { /* scratch over a tensor */
-        attn_tensor t = good->t[fault == SCRATCH_ON_OUT ? OUT : LSE];
-        s->ctx.scratch = (char *)t.data + 1;
-        s->ctx.scratch_size = 8;
-        return is_full(t) ? ATTN_ERR_ALIAS : ATTN_OK;
+        CALL_FAULT_LIST(FAULT_CASE)
     }
-    }
-    return call_faults[fault].want;
+    return ATTN_OK;
 }
 
-/* Does it to the call; *names becomes the set of arguments of which an explanation may name one. */
-static attn_status inflict(call_state *s, const call_state *good, int fault, unsigned *names)
+static attn_status inflict(void *call, const void *right, int fault, uint64_t *names)
 {
+    call_state *s = call;
+    const call_state *good = right;
     int arg = arg_of(fault), kind = fault % TENSOR_FAULTS;
     const attn_tensor *other = NULL;
     *names = set_of(arg);
-    if (fault >= TENSOR_TRIALS) {
-        kind = fault - TENSOR_TRIALS;
-        if (kind == SCRATCH_ON_OUT || kind == SCRATCH_ON_LSE)
-            *names |= set_of(kind == SCRATCH_ON_OUT ? OUT : LSE);
-        return inflict_call(s, good, kind);
-    }
+    if (fault >= TENSOR_TRIALS)
+        return inflict_call(s, good, fault - TENSOR_TRIALS, names);
     if (kind >= ON_TOP && kind - ON_TOP != arg) {
         other = &good->t[kind - ON_TOP];
         *names |= set_of(kind - ON_TOP);
@@ -382,116 +262,82 @@ static attn_status inflict(call_state *s, const call_state *good, int fault, uns
         *names |= set_of(V) | set_of(MASK);
     if (arg == V && (kind == MORE_DIM || kind == NO_DIM || kind == MAX_DIM))
         *names |= set_of(OUT);
-    return inflict_tensor(&s->t[arg], sdpa_roles[arg], kind, other);
+    return inflict_tensor(&s->t[arg], roles[arg], kind, other);
 }
 
-/* The size of the scratch is asked before there is one; neither it nor an explanation allocates. */
-static int concerns(int function, int fault)
-{
-    int kind = fault - TENSOR_TRIALS;
-    return !(function == SIZE && arg_of(fault) == SCRATCH) && !(function == EXPLAIN && kind == NO_MEMORY);
-}
+static const subject sdpa = {"attn_sdpa", arg_names, ARGS, FAULTS, V, SCRATCH, TENSOR_TRIALS + NO_MEMORY,
+                             sizeof(call_state), ask, inflict, arg_of, name_of, may_undo};
 
-static int is_word(char c)
+/* A call that is right, with every optional tensor, inputs of 0.25 and 1, and outputs of canaries. */
+static call_state good_call(shape n)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
-}
-
-/* Where a name stands in a text as a word of its own; NULL if it does not. */
-static const char *find_word(const char *text, const char *word)
-{
-    size_t length = strlen(word);
-    for (const char *at = text; (at = strstr(at, word)) != NULL; at++)
-        if ((at == text || !is_word(at[-1])) && !(is_word(at[length]) && at[length] != '.'))
-            return at;
-    return NULL;
-}
-
-static int names_one_of(const char *text, unsigned names)
-{
-    for (int a = 0; a < ARGS; a++)
-        if (names & set_of(a) && find_word(text, arg_names[a]))
-            return 1;
-    return 0;
-}
-
-static void check_failure(int function, const call_state *s, attn_status want, unsigned names)
-{
-    char text[TEXT];
-    memset(text, 'x', sizeof text);
-    CHECK_STATUS(make(function, s, text), want);
-    if (function != EXPLAIN)
-        return;
-    if (CHECK(memchr(text, 0, TEXT) != NULL) && names && !CHECK(names_one_of(text, names)))
-        printf("    it says: %s\n", text);
+    call_state s = {0};
+    long calls;
+    s.q_lens = lengths_of(n.B, n.Lq);
+    s.kv_lens = lengths_of(n.B, n.Lk);
+    s.opts.q_lens = s.q_lens.all;
+    s.opts.kv_lens = s.kv_lens.all;
+    s.t[OUT] = tensor(ATTN_F32, n.B, n.H, n.Lq, n.Dv);
+    s.t[Q] = tensor(ATTN_F32, n.B, n.H, n.Lq, n.D);
+    s.t[K] = tensor(ATTN_F32, n.B, n.Hkv, n.Lk, n.D);
+    s.t[V] = tensor(ATTN_F32, n.B, n.Hkv, n.Lk, n.Dv);
+    s.t[MASK] = tensor(ATTN_BOOL, n.B, n.H, n.Lq, n.Lk);
+    s.t[BIAS] = tensor(ATTN_F32, n.B, n.H, n.Lq, n.Lk);
+    s.t[LSE] = tensor(ATTN_F32, n.B, n.H, n.Lq, 1);
+    s.t[WEIGHTS] = tensor(ATTN_F32, n.B, n.H, n.Lq, n.Lk);
+    s.t[SCORES] = tensor(ATTN_F32, n.B, n.H, n.Lq, n.Lk);
+    for (int a = Q; a <= BIAS; a++)
+        test_fill_tensor(s.t[a], a == MASK ? 1 : 0.25);
+    s.needed = needed_by(&sdpa, &s);
+    s.scratch = test_block(s.needed + 1);
+    calls = test_memory_state.calls;
+    CHECK_STATUS(make(&sdpa, CALL, &s, NULL), ATTN_OK);
+    s.allocates = test_memory_state.calls > calls;
+    for (int a = 0; a < TENSORS; a++)
+        if (roles[a] & OUTPUT)
+            memset(s.t[a].data, 0xff, size_of(s.t[a]) * test_size(s.t[a].dtype));
+    return s;
 }
 
 static const shape usual = {2, 4, 2, 3, 5, 4, 6};
 
+static size_t outputs_of(const call_state *s, attn_tensor *outs)
+{
+    size_t count = 0;
+    for (int a = 0; a < TENSORS; a++)
+        if (roles[a] & OUTPUT)
+            outs[count++] = s->t[a];
+    return count;
+}
+
 TEST(sdpa_status_single_faults)
 {
     call_state good = good_call(usual);
+    attn_tensor outs[TENSORS];
+    size_t count = outputs_of(&good, outs);
     test_freeze();
-    for (int function = 0; function < FUNCTIONS; function++)
-        for (int fault = 0; fault < FAULTS; fault++) {
-            call_state s = good;
-            unsigned names;
-            attn_status want = inflict(&s, &good, fault, &names);
-            if (want == ATTN_OK || !concerns(function, fault))
-                continue;
-            test_case("%s, %s: %s", function_names[function], arg_names[arg_of(fault)], name_of(fault));
-            check_failure(function, &s, want, names);
-            CHECK(test_wrote_nothing());
-        }
-    test_case("attn_sdpa, as it should be");
-    {
-        attn_tensor outs[] = {good.t[OUT], good.t[LSE], good.t[WEIGHTS], good.t[SCORES]};
-        CHECK_STATUS(make(SDPA, &good, NULL), ATTN_OK);
-        CHECK(test_wrote_only_tensors(outs, 4));
-        for (size_t n = 0; n < 4; n++)
-            for (size_t i = 0; i < size_of(outs[n]); i++)
-                CHECK(isfinite(((const float *)outs[n].data)[i]));
-    }
+    check_alone(&sdpa, &good, "");
+    check_right(&sdpa, &good, outs, count, "");
+    for (size_t n = 0; n < count; n++)
+        for (size_t i = 0; i < size_of(outs[n]); i++)
+            CHECK(isfinite(((const float *)outs[n].data)[i]));
 }
 
 /* Two faults at once: the one that is checked first is the one that is reported, and of two of a kind the argument
    that stands further left is named. */
-static void check_pairs(shape n, size_t one_in)
+static void check_order(shape n, size_t one_in)
 {
     call_state good = good_call(n);
+    char where[80];
+    snprintf(where, sizeof where, ", B %zu H %zu Lq %zu Lk %zu", n.B, n.H, n.Lq, n.Lk);
     test_freeze();
-    for (int f = 0; f < FAULTS; f++)
-        for (int g = f + 1; g < FAULTS; g++) {
-            call_state s = good;
-            unsigned names_f, names_g;
-            int left = arg_of(f), function;
-            attn_status first, second;
-            if (may_undo(f, g) || (one_in > 1 && test_below(one_in)))
-                continue;
-            if ((first = inflict(&s, &good, f, &names_f)) == ATTN_OK ||
-                (second = inflict(&s, &good, g, &names_g)) == ATTN_OK)
-                continue;
-            function = (int)test_below(FUNCTIONS);
-            if (!concerns(function, f) || !concerns(function, g))
-                continue;
-            test_case("%s, %s: %s; and %s: %s; B %zu H %zu Lq %zu Lk %zu", function_names[function], arg_names[left],
-                      name_of(f), arg_names[arg_of(g)], name_of(g), n.B, n.H, n.Lq, n.Lk);
-            if (test_rank(first) < test_rank(second))
-                check_failure(function, &s, first, names_f);
-            else if (test_rank(second) < test_rank(first))
-                check_failure(function, &s, second, names_g);
-            else if (left > V || first == ATTN_ERR_ALIAS || (names_f & (names_f - 1)) || (names_g & (names_g - 1)))
-                check_failure(function, &s, first, names_f | names_g);
-            else
-                check_failure(function, &s, first, names_f);
-            CHECK(test_wrote_nothing());
-        }
+    check_pairs(&sdpa, &good, one_in, where);
     test_release();
 }
 
 TEST(sdpa_status_order)
 {
-    check_pairs(usual, test_quick ? 40 : 1);
+    check_order(usual, test_quick ? 40 : 1);
 }
 
 /* Nothing to do is no reason to look away. */
@@ -502,34 +348,20 @@ TEST(sdpa_status_empty_shapes)
                                   {0, 0, 0, 0, 0, 1, 0}};
     for (size_t e = 0; e < sizeof empty / sizeof *empty; e++) {
         call_state good = good_call(empty[e]);
-        attn_tensor outs[] = {good.t[OUT], good.t[LSE], good.t[WEIGHTS], good.t[SCORES]};
-        const float *out = outs[0].data, *lse = outs[1].data;
-        char text[TEXT];
+        attn_tensor outs[TENSORS];
+        size_t count = outputs_of(&good, outs);
+        const float *out = good.t[OUT].data, *lse = good.t[LSE].data;
+        char where[32];
+        snprintf(where, sizeof where, ", empty shape %zu", e);
         test_freeze();
-        for (int fault = 0; fault < FAULTS; fault++)
-            for (int function = 0; function < FUNCTIONS; function++) {
-                call_state s = good;
-                unsigned names;
-                attn_status want = inflict(&s, &good, fault, &names);
-                if (want == ATTN_OK || !concerns(function, fault))
-                    continue;
-                test_case("%s, empty shape %zu, %s: %s", function_names[function], e, arg_names[arg_of(fault)],
-                          name_of(fault));
-                check_failure(function, &s, want, names);
-                CHECK(test_wrote_nothing());
-            }
-        test_case("empty shape %zu", e);
-        CHECK_STATUS(make(SIZE, &good, NULL), ATTN_OK);
-        CHECK_STATUS(make(EXPLAIN, &good, text), ATTN_OK);
-        CHECK(test_wrote_nothing());
-        CHECK_STATUS(make(SDPA, &good, NULL), ATTN_OK);
-        CHECK(test_wrote_only_tensors(outs, 4));
-        for (size_t i = 0; i < size_of(outs[0]); i++) /* only Lk = 0 leaves any: zeros */
+        check_alone(&sdpa, &good, where);
+        check_right(&sdpa, &good, outs, count, where);
+        for (size_t i = 0; i < size_of(good.t[OUT]); i++) /* only Lk = 0 leaves any: zeros */
             CHECK(test_bits32(out[i]) == 0);
-        for (size_t i = 0; i < size_of(outs[1]); i++)
+        for (size_t i = 0; i < size_of(good.t[LSE]); i++)
             CHECK(empty[e].Lk ? isfinite(lse[i]) : lse[i] == -HUGE_VALF);
         test_release();
-        check_pairs(empty[e], test_quick ? 200 : 8);
+        check_order(empty[e], test_quick ? 200 : 8);
     }
 }
 
@@ -663,7 +495,6 @@ TEST(sdpa_status_huge_shapes)
     FOR_EACH_ISA (isa)
         for (int n = 0; n < 6 * 5 + 3; n++) {
             call_state s = {0};
-            char text[TEXT];
             int kind = n / 5;
             size_t huge = kind < 6 ? sizes[n % 5] : wide;
             static const char *const names[] = {"Lk", "Lq", "B", "H", "D", "Dv", "B and H", "H and Lq", "H, D and Lq"};
@@ -687,10 +518,7 @@ TEST(sdpa_status_huge_shapes)
                     t->dim = huge;
             }
             test_case("%s, %s of %zu", attn_isa_string(isa), names[kind], huge);
-            test_freeze();
-            for (int f = 0; f < FUNCTIONS; f++)
-                CHECK_STATUS(make(f, &s, text), ATTN_ERR_OVERFLOW);
-            CHECK(test_wrote_nothing());
+            check_refused(&sdpa, &s, ATTN_ERR_OVERFLOW);
             test_release();
         }
     FOR_EACH_ISA (isa)
@@ -849,10 +677,10 @@ TEST(sdpa_status_edges)
                     s.t[a] = filled((attn_dtype)dtype, 1, 1, 2, 3);
                 test_case("%s, %s, scale %g, softcap %g", attn_isa_string(isa), test_dtype_name((attn_dtype)dtype),
                           cases[n].scale, cases[n].softcap);
-                for (int f = 0; f < FUNCTIONS; f++)
-                    CHECK_STATUS(make(f, &s, text), want);
+                for (int f = 0; f < FORMS; f++)
+                    CHECK_STATUS(make(&sdpa, f, &s, text), want);
                 CHECK(want == ATTN_OK ||
-                      find_word(text, cases[n].scale != 0 ? arg_names[SCALE] : arg_names[SOFTCAP]) != NULL);
+                      grid_names(text, cases[n].scale != 0 ? arg_names[SCALE] : arg_names[SOFTCAP]));
                 test_release();
             }
 }
@@ -940,47 +768,20 @@ TEST(sdpa_status_scratch)
     static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16};
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < 5 * 3; n++) {
-            call_state s = large_call(dtypes[n / 5]), fed;
-            size_t width = widths[n % 5], bytes;
+            call_state s = large_call(dtypes[n / 5]);
+            size_t width = widths[n % 5];
             test_runner runner;
-            attn_tensor want;
-            unsigned char *memory;
-            long calls;
-            attn_tensor outs[2];
+            attn_tensor want = s.t[OUT];
             s.ctx.isa = isa;
             if (test_quick && n % 8 != 2)
                 continue;
             test_case("%s, %s, width %zu", attn_isa_string(isa), test_dtype_name(dtypes[n / 5]), width);
-            CHECK_STATUS(make(SDPA, &s, NULL), ATTN_OK);
-            want = s.t[OUT];
+            CHECK_STATUS(make(&sdpa, CALL, &s, NULL), ATTN_OK);
             s.t[OUT] = tensor(want.dtype, want.batch, want.heads, want.len, want.dim);
             if (width)
                 s.ctx.parallel = test_serial_backwards(&runner, width);
-            bytes = needed_by(&s);
-            CHECK(bytes > 0 && bytes < 4 << 20);
-            memory = test_block(bytes + 2);
-            fed = s;
-            fed.ctx.scratch = memory + 1;
-            fed.ctx.scratch_size = bytes;
-            CHECK(needed_by(&fed) == bytes);
-            outs[0] = fed.t[OUT];
-            outs[1] = attn_bhld(memory + 1, ATTN_BOOL, 1, 1, 1, bytes);
-            calls = test_memory_state.calls;
-            test_freeze();
-            CHECK_STATUS(make(SDPA, &fed, NULL), ATTN_OK);
-            CHECK(test_memory_state.calls == calls);
-            CHECK(test_wrote_only_tensors(outs, 2));
-            CHECK(test_same_tensor_bits(fed.t[OUT], want));
-            for (size_t less = 1; less < bytes; less = less * 5 + 1) {
-                char text[TEXT];
-                fed.ctx.scratch_size = bytes - less;
-                test_freeze();
-                CHECK_STATUS(make(SDPA, &fed, NULL), ATTN_ERR_NOMEM);
-                CHECK_STATUS(make(EXPLAIN, &fed, text), ATTN_ERR_NOMEM);
-                CHECK(find_word(text, "ctx.scratch") != NULL);
-                CHECK_STATUS(make(SIZE, &fed, NULL), ATTN_OK);
-                CHECK(test_wrote_nothing() && test_memory_state.calls == calls);
-            }
+            CHECK(check_scratch(&sdpa, &s, &s.ctx, &s.t[OUT], 1) < 4 << 20);
+            CHECK(test_same_tensor_bits(s.t[OUT], want));
             test_release();
         }
 }
@@ -989,19 +790,19 @@ TEST(sdpa_status_scratch)
 TEST(sdpa_status_scratch_unread)
 {
     call_state s = large_call(ATTN_F32), other = s;
-    size_t bytes = needed_by(&s);
+    size_t bytes = needed_by(&sdpa, &s);
     test_case("over an argument");
     other.ctx.scratch = s.t[OUT].data;
     other.ctx.scratch_size = 64;
-    CHECK(needed_by(&other) == bytes);
+    CHECK(needed_by(&sdpa, &other) == bytes);
     test_case("a size without memory");
     other.ctx.scratch = NULL;
-    CHECK(needed_by(&other) == bytes);
+    CHECK(needed_by(&sdpa, &other) == bytes);
     test_case("past the end of memory");
     other.ctx.scratch_size = SIZE_MAX;
-    CHECK(needed_by(&other) == bytes);
+    CHECK(needed_by(&sdpa, &other) == bytes);
     other.ctx.scratch = s.t[Q].data;
-    CHECK(needed_by(&other) == bytes);
+    CHECK(needed_by(&sdpa, &other) == bytes);
 }
 
 /* Scratch of at most 16 KiB comes from the stack, more from the allocator, once. */
@@ -1026,9 +827,9 @@ TEST(sdpa_status_small_scratch)
             s.t[Q] = filled(dtype, d->B, d->H, d->Lq, d->D);
             s.t[K] = filled(dtype, d->B, d->Hkv, d->Lk, d->D);
             s.t[V] = filled(dtype, d->B, d->Hkv, d->Lk, d->Dv);
-            bytes = needed_by(&s);
+            bytes = needed_by(&sdpa, &s);
             test_case("%s, %s, shape %zu, %zu bytes", attn_isa_string(isa), test_dtype_name(dtype), n / 3, bytes);
-            CHECK_STATUS(make(SDPA, &s, NULL), ATTN_OK);
+            CHECK_STATUS(make(&sdpa, CALL, &s, NULL), ATTN_OK);
             CHECK(test_memory_state.calls - calls == (bytes > STACK));
             small += bytes <= STACK;
             large += bytes > STACK;
@@ -1037,41 +838,17 @@ TEST(sdpa_status_small_scratch)
     CHECK(small > 0 && large > 0);
 }
 
-/* Every allocation fails once: the call says NOMEM and has written nothing, or did without and gives the same bits. */
 TEST(sdpa_status_no_memory)
 {
     static const attn_dtype dtypes[] = {ATTN_F32, ATTN_F64, ATTN_F16};
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < 3; n++) {
             call_state s = large_call(dtypes[n]);
-            attn_tensor out = s.t[OUT], want;
             test_runner runner;
-            int spent = 0;
             s.ctx.isa = isa;
             s.ctx.parallel = test_serial_backwards(&runner, 1 + n);
-            test_case("%s, %s", attn_isa_string(isa), test_dtype_name(dtypes[n]));
-            CHECK_STATUS(make(SDPA, &s, NULL), ATTN_OK);
-            want = test_tensor_like(out, T_BHLD);
-            for (int nth = 1; !spent && nth < 100; nth++) {
-                long live = test_memory_state.live;
-                attn_status status;
-                test_fill_tensor(out, 99);
-                test_freeze();
-                test_memory_state.fail_at = nth;
-                status = make(SDPA, &s, NULL);
-                spent = test_memory_state.fail_at > 0;
-                test_memory_state.fail_at = 0;
-                test_case("%s, %s, allocation %d fails", attn_isa_string(isa), test_dtype_name(dtypes[n]), nth);
-                CHECK(status == ATTN_OK || status == ATTN_ERR_NOMEM);
-                CHECK(status == ATTN_OK ? test_same_tensor_bits(out, want) : test_wrote_nothing());
-                CHECK(test_memory_state.live == live);
-            }
-            CHECK(spent);
-            test_fill_tensor(out, 99);
-            test_freeze();
-            s.no_memory = 1;
-            CHECK_STATUS(make(SDPA, &s, NULL), ATTN_ERR_NOMEM);
-            CHECK(test_wrote_nothing());
+            test_case("%s, %s, an allocation fails", attn_isa_string(isa), test_dtype_name(dtypes[n]));
+            check_allocations(&sdpa, &s, &s.t[OUT], 1);
             test_release();
         }
 }
@@ -1080,30 +857,20 @@ TEST(sdpa_status_no_memory)
 TEST(sdpa_status_no_memory_at_last)
 {
     static const shape large = {1, 4, 2, 70, 150, 40, 33};
-    call_state good = good_call(large), s;
+    call_state good = good_call(large);
     CHECK(good.allocates);
     test_freeze();
-    for (int fault = 0; fault < FAULTS; fault++) {
-        unsigned names;
-        attn_status want;
-        s = good;
-        if ((want = inflict(&s, &good, fault, &names)) == ATTN_OK)
-            continue;
-        s.no_memory = 1;
-        test_case("%s: %s", arg_names[arg_of(fault)], name_of(fault));
-        check_failure(SDPA, &s, want, names);
-    }
-    CHECK(test_wrote_nothing());
+    test_memory_state.fail_all = 1;
+    check_alone(&sdpa, &good, ", no memory");
+    test_memory_state.fail_all = 0;
 }
 
-/* The caller's errno is never changed, whatever libm and malloc do to it. */
 TEST(sdpa_status_errno)
 {
     FOR_EACH_ISA (isa)
         for (size_t n = 0; n < 2; n++) {
             attn_dtype dtype = n ? ATTN_F64 : ATTN_F32;
             call_state s = large_call(dtype);
-            char text[TEXT];
             test_fill_tensor(s.t[K], 1e-3);
             test_fill(attn_head(s.t[K], 0, 1), n ? 300 : 90); /* weights that are too small for a number */
             s.ctx.isa = isa;
@@ -1112,15 +879,7 @@ TEST(sdpa_status_errno)
             s.t[LSE] = tensor(dtype, 1, 4, 70, 1);
             s.t[WEIGHTS] = tensor(dtype, 1, 4, 70, 150);
             test_case("%s, %s", attn_isa_string(isa), test_dtype_name(dtype));
-            errno = 7;
-            CHECK_STATUS(make(SDPA, &s, NULL), ATTN_OK);
-            CHECK(errno == 7);
-            CHECK_STATUS(make(SIZE, &s, NULL), ATTN_OK);
-            CHECK_STATUS(make(EXPLAIN, &s, text), ATTN_OK);
-            CHECK(errno == 7);
-            s.no_memory = 1;
-            CHECK_STATUS(make(SDPA, &s, NULL), ATTN_ERR_NOMEM);
-            CHECK(errno == 7);
+            check_errno(&sdpa, &s);
             CHECK_STATUS(attn_merge(s.t[OUT], s.t[LSE], filled(dtype, 1, 4, 70, 33), filled(dtype, 1, 4, 70, 1)),
                          ATTN_OK);
             CHECK(errno == 7);
@@ -1159,38 +918,19 @@ TEST(sdpa_status_errno_apart)
 
 /* ---- explanations ---- */
 
-/* The text of `want` cut to every size: always ended, always the beginning of the whole, never a byte beyond. */
-static void check_cuts(const call_state *s, attn_status want)
-{
-    attn_opts opts = options_of(s);
-    char whole[TEXT], text[TEXT + 8];
-    memset(whole, 'x', sizeof whole);
-    CHECK_STATUS(make(EXPLAIN, s, whole), want);
-    if (!CHECK(memchr(whole, 0, TEXT) != NULL && strlen(whole) > 0))
-        return;
-    for (size_t size = 0; size <= strlen(whole) + 3; size++) {
-        size_t length = size && size <= strlen(whole) ? size - 1 : strlen(whole);
-        memset(text, 0x55, sizeof text);
-        CHECK_STATUS(attn_sdpa_explain(text, size, s->t[OUT], s->t[Q], s->t[K], s->t[V], &opts, &s->ctx), want);
-        CHECK(size == 0 || (memcmp(text, whole, length) == 0 && text[length] == 0));
-        for (size_t i = size; i < size + 8 && i < sizeof text; i++)
-            CHECK(text[i] == 0x55);
-    }
-}
-
 TEST(sdpa_explain_sizes)
 {
     call_state s = good_call(usual), bad = s;
     bad.t[BIAS].len = 7;
     test_case("a call that succeeds");
-    check_cuts(&s, ATTN_OK);
+    check_cuts(&sdpa, &s, ATTN_OK);
     test_case("a call that fails");
-    check_cuts(&bad, ATTN_ERR_SHAPE);
+    check_cuts(&sdpa, &bad, ATTN_ERR_SHAPE);
     test_case("a call that lacks memory");
     bad = s;
     bad.ctx.scratch = s.scratch;
     bad.ctx.scratch_size = s.needed - 1;
-    check_cuts(&bad, ATTN_ERR_NOMEM);
+    check_cuts(&sdpa, &bad, ATTN_ERR_NOMEM);
 }
 
 TEST(sdpa_explain_text)
@@ -1206,15 +946,15 @@ TEST(sdpa_explain_text)
             s.ctx.parallel = test_serial_backwards(&runner, width);
             test_case("%s, width %zu", attn_isa_string(isa), width);
             test_freeze();
-            CHECK_STATUS(make(EXPLAIN, &s, text), ATTN_OK);
+            CHECK_STATUS(make(&sdpa, EXPLAIN, &s, text), ATTN_OK);
             CHECK(test_wrote_nothing() && runner.calls == 0);
-            CHECK(find_word(text, attn_isa_string(test_without_pairs(isa))) != NULL); /* what is used for floats */
+            CHECK(grid_names(text, attn_isa_string(test_without_pairs(isa)))); /* what is used for floats */
             CHECK((strstr(text, "no products of BF16") != NULL) == (isa != test_without_pairs(isa)));
             blocks = strstr(text, "blocks of ");
             CHECK(blocks && sscanf(blocks, "blocks of %zu rows x key tiles of %zu", &queries, &keys) == 2);
             CHECK(queries > 0 && keys > 0);
-            snprintf(bytes, sizeof bytes, "%zu", needed_by(&s));
-            CHECK(find_word(text, bytes) != NULL);
+            snprintf(bytes, sizeof bytes, "%zu", needed_by(&sdpa, &s));
+            CHECK(grid_names(text, bytes));
             CHECK(strstr(text, "cop") == NULL); /* packed floats are read where they lie */
             for (int a = K; a <= V; a++) {
                 for (int why = 0; why < 2; why++) {
@@ -1226,16 +966,16 @@ TEST(sdpa_explain_text)
                                                     other.t[a].dim, 0, 150 * 80, 80, 2);
                     test_case("%s, width %zu, %s %s", attn_isa_string(isa), width, arg_names[a],
                               why ? "strided" : "of 16 bits");
-                    CHECK_STATUS(make(EXPLAIN, &other, text), ATTN_OK);
-                    CHECK(strstr(text, "cop") != NULL && find_word(text, arg_names[a]) != NULL);
+                    CHECK_STATUS(make(&sdpa, EXPLAIN, &other, text), ATTN_OK);
+                    CHECK(strstr(text, "cop") != NULL && grid_names(text, arg_names[a]));
                     CHECK(strstr(text, why ? "stride" : "16-bit") != NULL);
                 }
             }
             other = large_call(ATTN_BF16);
             other.ctx = s.ctx;
             test_case("%s, width %zu, all of BF16", attn_isa_string(isa), width);
-            CHECK_STATUS(make(EXPLAIN, &other, text), ATTN_OK);
-            CHECK(find_word(text, attn_isa_string(isa)) != NULL && strstr(text, "no products of BF16") == NULL);
+            CHECK_STATUS(make(&sdpa, EXPLAIN, &other, text), ATTN_OK);
+            CHECK(grid_names(text, attn_isa_string(isa)) && strstr(text, "no products of BF16") == NULL);
             test_release();
             (void)from;
         }
@@ -1250,14 +990,14 @@ TEST(sdpa_explain_options)
     test_case("no causal_offset, and a mask of the wrong shape");
     s.opts.causal = ATTN_CAUSAL_OFFSET;
     s.t[MASK] = tensor(ATTN_BOOL, 1, 4, 70, 149);
-    CHECK_STATUS(make(EXPLAIN, &s, text), ATTN_ERR_NULL);
-    CHECK(find_word(text, arg_names[CAUSAL_OFFSET]) != NULL && find_word(text, arg_names[MASK]) == NULL);
+    CHECK_STATUS(make(&sdpa, EXPLAIN, &s, text), ATTN_ERR_NULL);
+    CHECK(grid_names(text, arg_names[CAUSAL_OFFSET]) && !grid_names(text, arg_names[MASK]));
     s.t[MASK].data = NULL;
-    CHECK_STATUS(make(EXPLAIN, &s, text), ATTN_ERR_NULL);
-    CHECK(find_word(text, arg_names[CAUSAL_OFFSET]) != NULL && find_word(text, arg_names[MASK]) == NULL);
+    CHECK_STATUS(make(&sdpa, EXPLAIN, &s, text), ATTN_ERR_NULL);
+    CHECK(grid_names(text, arg_names[CAUSAL_OFFSET]) && !grid_names(text, arg_names[MASK]));
     s.opts.causal_offset = &offset;
-    CHECK_STATUS(make(EXPLAIN, &s, text), ATTN_ERR_NULL);
-    CHECK(find_word(text, arg_names[CAUSAL_OFFSET]) == NULL && find_word(text, arg_names[MASK]) != NULL);
+    CHECK_STATUS(make(&sdpa, EXPLAIN, &s, text), ATTN_ERR_NULL);
+    CHECK(!grid_names(text, arg_names[CAUSAL_OFFSET]) && grid_names(text, arg_names[MASK]));
     test_case("mask and bias");
     for (int n = 0; n < 4; n++) {
         s = good;
@@ -1265,10 +1005,22 @@ TEST(sdpa_explain_options)
             s.t[MASK] = filled(ATTN_BOOL, 1, 1, 70, 150);
         if (n & 2)
             s.t[BIAS] = filled(ATTN_F16, 1, 4, 70, 150);
-        CHECK_STATUS(make(EXPLAIN, &s, text), ATTN_OK);
-        CHECK((find_word(text, "mask") != NULL) == (n & 1));
-        CHECK((find_word(text, "bias") != NULL) == (n >> 1));
+        CHECK_STATUS(make(&sdpa, EXPLAIN, &s, text), ATTN_OK);
+        CHECK(grid_names(text, "mask") == (n & 1));
+        CHECK(grid_names(text, "bias") == (n >> 1));
         CHECK((strstr(text, "cop") != NULL) == (n > 0));
+    }
+    test_case("scores of hidden keys");
+    for (int n = 0; n < 16; n++) {
+        static const char phrase[] = "those of hidden keys are computed";
+        s = good;
+        if (n & 1)
+            s.t[SCORES] = tensor(ATTN_F32, 1, 4, 70, 150);
+        if (n & 2)
+            s.t[WEIGHTS] = tensor(ATTN_F32, 1, 4, 70, 150);
+        s.opts.scores_stage = n & 4 ? n & 8 ? ATTN_STAGE_DOT : ATTN_STAGE_SOFTCAP : ATTN_STAGE_FINAL;
+        CHECK_STATUS(make(EXPLAIN, &s, text), ATTN_OK);
+        CHECK((strstr(text, phrase) != NULL) == (n & 1 && n & 4));
     }
     test_case("weights and splits");
     for (int n = 0; n < 4; n++) {
@@ -1281,7 +1033,7 @@ TEST(sdpa_explain_options)
         s.ctx.parallel = test_serial_backwards(&runner, 4);
         if (n)
             s.t[n == 1 ? WEIGHTS : n == 2 ? SCORES : LSE] = tensor(ATTN_F32, 1, 4, 1, n < 3 ? 2000 : 1);
-        CHECK_STATUS(make(EXPLAIN, &s, text), ATTN_OK);
+        CHECK_STATUS(make(&sdpa, EXPLAIN, &s, text), ATTN_OK);
         CHECK((strstr(text, phrase) != NULL) == (n == 1 || n == 2));
         CHECK((strstr(text, "splits, in parallel") != NULL) == (n == 0 || n == 3));
     }

@@ -1,13 +1,6 @@
 /* The steps of training, beside the engine's: attn_matmul_add, attn_softmax_backward, attn_t5_bias_backward, and
    rotations the other way round. */
-#include "sdpa.h"
-
-static attn_ctx on(attn_isa isa)
-{
-    attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
-    ctx.isa = isa;
-    return ctx;
-}
+#include "calls.h"
 
 /* ---- attn_matmul_add ---- */
 
@@ -44,7 +37,7 @@ static void check_add(attn_mat out, attn_mat a, attn_mat b, double alpha)
 {
     attn_mat before = test_random_mat(out.dtype, out.rows, out.cols, PACKED);
     FOR_EACH_ISA_OF (isa, a.dtype) {
-        attn_ctx ctx = on(isa);
+        attn_ctx ctx = test_ctx(isa);
         test_case("%s, alpha %g, %s %zu x %zu strides %td %td, %s %zu x %zu strides %td %td, to %s strides %td %td",
                   attn_isa_string(isa), alpha, test_dtype_name(a.dtype), a.rows, a.cols, a.row_stride, a.col_stride,
                   test_dtype_name(b.dtype), b.rows, b.cols, b.row_stride, b.col_stride, test_dtype_name(out.dtype),
@@ -103,7 +96,7 @@ TEST(matmul_add_bits)
     FOR_EACH_ISA (isa)
         for (size_t d = 0; d < 3; d++)
             for (size_t n = 1; n < 60; n += test_quick ? 13 : 4) {
-                attn_ctx ctx = on(isa);
+                attn_ctx ctx = test_ctx(isa);
                 attn_dtype compute = d == 2 ? ATTN_F64 : ATTN_F32, type = d ? ATTN_F64 : ATTN_F32;
                 size_t rows = 1 + n % 19, depth = 1 + n * 7 % 90;
                 attn_mat a = test_random_mat(compute, rows, depth, PACKED),
@@ -167,7 +160,7 @@ TEST(matmul_add_edges)
     CHECK_STATUS(attn_matmul_add(lean, attn_mat_cols(a, 0, 0), attn_mat_rows(b, 0, 0), 2, NULL), ATTN_OK); /* K = 0 */
     CHECK(test_same_bits(out, lean));
     FOR_EACH_ISA (isa) {
-        attn_ctx ctx = on(isa);
+        attn_ctx ctx = test_ctx(isa);
         test_case("%s, NaN and infinity", attn_isa_string(isa));
         CHECK_STATUS(attn_mat_copy(lean, before), ATTN_OK);
         (attn_mat_set)(a, 3, 5, NAN);
@@ -188,9 +181,8 @@ TEST(matmul_add_statuses)
         ATTN_ERR_DTYPE, ATTN_ERR_DTYPE, ATTN_ERR_DTYPE, ATTN_ERR_DTYPE, ATTN_ERR_SHAPE, ATTN_ERR_SHAPE,
         ATTN_ERR_SHAPE, ATTN_ERR_OVERFLOW, ATTN_ERR_VALUE, ATTN_ERR_VALUE, ATTN_ERR_VALUE, ATTN_ERR_VALUE,
         ATTN_ERR_ALIAS, ATTN_ERR_ALIAS, ATTN_ERR_ALIAS, ATTN_ERR_ALIAS};
-    enum { COUNT = sizeof wanted / sizeof *wanted };
-    for (int first = 0; first < COUNT; first++)
-        for (int second = first; second < COUNT; second++) { /* of two faults, the one that comes first counts */
+    for (int first = 0; first < (int)COUNT(wanted); first++)
+        for (int second = first; second < (int)COUNT(wanted); second++) { /* of two faults, the one that comes first counts */
             attn_status want = test_rank(wanted[first]) <= test_rank(wanted[second]) ? wanted[first] : wanted[second];
             attn_mat none = {0};
             struct {
@@ -202,7 +194,7 @@ TEST(matmul_add_statuses)
             c.b = test_random_mat(ATTN_F32, 8, 8, PACKED);
             c.out = test_random_mat(ATTN_F32, 8, 8, PACKED);
             c.alpha = 1;
-            c.ctx = on(ATTN_ISA_BEST);
+            c.ctx = test_ctx(ATTN_ISA_BEST);
             if (first >= 5 && first <= 9 && second != first && second >= 5 && second <= 9)
                 continue; /* they undo one another */
             for (int f = second;; f = first) {
@@ -376,9 +368,8 @@ TEST(t5_bias_backward_statuses)
     static const attn_status wanted[] = {
         ATTN_ERR_NULL, ATTN_ERR_NULL, ATTN_ERR_DTYPE, ATTN_ERR_DTYPE, ATTN_ERR_SHAPE, ATTN_ERR_SHAPE,
         ATTN_ERR_SHAPE, ATTN_ERR_OVERFLOW, ATTN_ERR_VALUE, ATTN_ERR_VALUE, ATTN_ERR_ALIAS, ATTN_ERR_ALIAS};
-    enum { COUNT = sizeof wanted / sizeof *wanted };
-    for (int first = 0; first < COUNT; first++)
-        for (int second = first; second < COUNT; second++) { /* of two faults, the one that comes first counts */
+    for (int first = 0; first < (int)COUNT(wanted); first++)
+        for (int second = first; second < (int)COUNT(wanted); second++) { /* of two faults, the one that comes first counts */
             attn_status want = test_rank(wanted[first]) <= test_rank(wanted[second]) ? wanted[first] : wanted[second];
             attn_mat dby = test_random_mat(ATTN_F32, 3, 40, PACKED), dtable = test_mat(ATTN_F32, 16, 3, PACKED);
             attn_mat none = {0};

@@ -171,7 +171,8 @@ static void set(void *element, attn_dtype dtype, double value)
 typedef struct block {
     struct block *next;
     unsigned char *bytes, *frozen;
-    size_t size;
+    size_t size, from, to; /* of bytes; what was asked for are those from .. to - 1 */
+    int scratch;           /* whose contents are nobody's business */
 } block;
 
 static block *blocks;
@@ -185,16 +186,78 @@ static void *must(void *p)
     return p;
 }
 
-void *test_block(size_t size)
+static block *new_block(size_t size, size_t before)
 {
     block *b = must(malloc(sizeof *b));
-    b->size = size + 2 * GUARD;
+    b->size = before + size + GUARD;
+    b->from = before;
+    b->to = before + size;
     b->bytes = must(malloc(b->size + !b->size));
     b->frozen = NULL;
+    b->scratch = 0;
     memset(b->bytes, 0xff, b->size);
     b->next = blocks;
     blocks = b;
-    return b->bytes + GUARD;
+    return b;
+}
+
+void *test_block(size_t size)
+{
+    return new_block(size, GUARD)->bytes + GUARD;
+}
+
+static int all_canary(const unsigned char *p, size_t count)
+{
+    while (count > 0 && p[count - 1] == 0xff)
+        count--;
+    return count == 0;
+}
+
+static int guards_hold(const block *b)
+{
+    return all_canary(b->bytes, b->from) && all_canary(b->bytes + b->to, b->size - b->to);
+}
+
+static void free_block(block *b)
+{
+    free(b->bytes);
+    free(b->frozen);
+    free(b);
+}
+
+/* ---- scratch ---- */
+
+unsigned test_turn;
+
+void test_scratch(attn_ctx *ctx, size_t size, int odd)
+{
+    enum { LINE = 64 };
+    static const unsigned char fills[][2] = {{0xff, 0xff}, {0x3f, 0x3f}, {0, 0}, {0, 0x7f}};
+    const unsigned char *fill = fills[test_turn++ % 4];
+    block *b = new_block(size, GUARD + LINE + (size_t)odd);
+    b->scratch = 1;
+    b->from -= (uintptr_t)(b->bytes + b->from - odd) % LINE;
+    b->to = b->from + size;
+    for (size_t n = 0; n < size; n += 8)
+        memset(b->bytes + b->from + n, fill[n / 8 % 2], size - n < 8 ? size - n : 8);
+    ctx->scratch = b->bytes + b->from;
+    ctx->scratch_size = size;
+}
+
+int test_scratch_kept(attn_ctx *ctx)
+{
+    block **at = &blocks, *b;
+    int held;
+    while ((b = *at) != NULL && !(b->scratch && b->bytes + b->from == ctx->scratch))
+        at = &b->next;
+    ctx->scratch = NULL;
+    ctx->scratch_size = 0;
+    if (!b)
+        return 0;
+    held = guards_hold(b);
+    *at = b->next;
+    free_block(b);
+    return held;
 }
 
 /* ---- fenced memory ---- */
@@ -226,6 +289,12 @@ static void close_fenced(fenced *f)
     munmap(f->bytes, f->size);
 }
 
+void test_shut(void *page)
+{
+    if (mprotect(page, TEST_PAGE, PROT_NONE) != 0)
+        must(NULL);
+}
+
 #else
 
 static unsigned char *open_fenced(size_t size)
@@ -236,6 +305,11 @@ static unsigned char *open_fenced(size_t size)
 static void close_fenced(fenced *f)
 {
     free(f->bytes);
+}
+
+void test_shut(void *page)
+{
+    (void)page;
 }
 
 #endif
@@ -300,19 +374,23 @@ int test_keeps_off_fences(void (*call)(void *arg), void *arg)
 
 void test_release(void)
 {
+    int held = 1;
     while (blocks) {
         block *b = blocks;
         blocks = b->next;
-        free(b->bytes);
-        free(b->frozen);
-        free(b);
+        held &= guards_hold(b);
+        free_block(b);
     }
     release_fenced();
+    if (!held)
+        CHECK(!"bytes beside a block were written");
 }
 
 void test_freeze(void)
 {
     for (block *b = blocks; b; b = b->next) {
+        if (b->scratch)
+            continue;
         if (!b->frozen)
             b->frozen = must(malloc(b->size + !b->size));
         memcpy(b->frozen, b->bytes, b->size);
@@ -322,7 +400,7 @@ void test_freeze(void)
 int test_wrote_nothing(void)
 {
     for (block *b = blocks; b; b = b->next)
-        if (b->frozen && memcmp(b->frozen, b->bytes, b->size) != 0)
+        if (b->frozen ? memcmp(b->frozen, b->bytes, b->size) != 0 : b->scratch && !guards_hold(b))
             return 0;
     return 1;
 }
@@ -704,19 +782,10 @@ attn_parallel test_threads(test_runner *r, size_t width)
 
 #endif
 
-static int all_canary(const unsigned char *p, size_t count)
-{
-    while (count > 0 && p[count - 1] == 0xff)
-        count--;
-    return count == 0;
-}
-
 size_t test_contexts(attn_mat out, attn_status (*call)(attn_mat, const attn_mat *, const attn_ctx *),
                      const attn_mat *in)
 {
-    enum { EDGE = 64, LARGEST = 4 << 20 };
-    static const size_t widths[] = {1, 2, 3, 5}, sizes[] = {0, 1, 100, 4096, 65537, LARGEST};
-    unsigned char *memory = must(malloc(LARGEST + 2 * EDGE + 1));
+    static const size_t widths[] = {1, 2, 3, 5}, sizes[] = {0, 1, 100, 4096, 65537, 4 << 20};
     size_t most = 0;
     FOR_EACH_ISA (isa) {
         attn_ctx plain = test_ctx(isa);
@@ -726,14 +795,13 @@ size_t test_contexts(attn_mat out, attn_status (*call)(attn_mat, const attn_mat 
         want = test_mat_like(out, PACKED);
         for (size_t n = test_quick ? 3 : 0; n < 4 * 6; n += test_quick ? 5 : 1) {
             int threads = (n + n / 4) % 2 == 1;
-            size_t width = widths[n % 4], size = sizes[n / 4], start = EDGE + n % 2; /* odd: misaligned */
+            size_t width = widths[n % 4], size = sizes[n / 4];
             long calls = test_memory_state.calls;
             test_runner runner;
             attn_ctx ctx = plain;
             ctx.parallel = threads ? test_threads(&runner, width) : test_serial_backwards(&runner, width);
-            ctx.scratch = size ? memory + start : NULL;
-            ctx.scratch_size = size;
-            memset(memory, 0xff, size + 2 * EDGE + 1);
+            if (size)
+                test_scratch(&ctx, size, n % 2 == 1);
             test_fill(out, 7);
             test_freeze();
             test_case("%s, %zu x %zu, %s, width %zu, scratch %zu", attn_isa_string(isa), out.rows, out.cols,
@@ -744,10 +812,9 @@ size_t test_contexts(attn_mat out, attn_status (*call)(attn_mat, const attn_mat 
             CHECK(runner.most <= width);
             most = runner.most > most ? runner.most : most;
             CHECK(!size || test_memory_state.calls == calls);
-            CHECK(all_canary(memory, start) && all_canary(memory + start + size, EDGE));
+            CHECK(!size || test_scratch_kept(&ctx));
         }
     }
-    free(memory);
     return most;
 }
 
