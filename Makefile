@@ -57,7 +57,6 @@ all: $(notebooks) $(tools)               ## build and run the notebooks, build t
 	@if $(page_has); then $(MAKE) -s $P/attention.html; else $(page_says); fi
 
 test: $(of_library) $(of_readme) $(of_examples) ## test the library, the examples, README and embedding
-
 test-library: $(of_library)              ## of that, the tests of attn.h alone: after a change of a kernel, one compilation
 
 test-everywhere:                         ## test what is committed with all that can be had, resumable; hours

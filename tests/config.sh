@@ -431,7 +431,7 @@ full() {
     embed "$1"; embed_in_every_way "$1"; programs_of_readme; languages_of_readme; cmake_of_readme
     languages "$1" c-c99 c-c11 c-c17 c++-c++11 c++-c++14 c++-c++17 c++-c++20; configurations "$1"
 }
-part_ways()       { level=full; embed_in_every_way gcc; versions gcc; languages gcc c++-c++11; freestanding; }
+part_ways()       { level=full; embed_in_every_way gcc; versions gcc; languages gcc c++-c++11; part_wasm; }
 part_full_gcc()   { full gcc; other_compilers; }
 part_full_clang() { full clang; part_wasm; }
 

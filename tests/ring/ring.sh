@@ -45,9 +45,8 @@ near() { less "$1 - $2 < 0.01 && $2 - $1 < 0.01"; }
 
 # all_refuse STATUS TEXT COUNT ARGUMENTS...: all end with that status, and the messages hold TEXT.
 all_refuse() {
-    status=$1 text=$2; shift 2
-    ranks "$@"
-    [ $? = "$status" ] && grep -q -F -e "$text" "$work/messages"
+    expected=$1 said=$2 count=$3; shift 3
+    says "$expected" "$said" timeout 120 mpirun -n "$count" "$program" "$@"
 }
 
 # ==== Results =====================================================================================================
