@@ -4,6 +4,7 @@
 #define ATTN_TEST_MALLOC_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 void *test_malloc(size_t size);
 void *test_calloc(size_t count, size_t size);
@@ -12,7 +13,7 @@ void test_free(void *p);
 
 typedef struct test_system {
     long asked, live, fail_at; /* mutexes, conditions and threads (on Windows these alone); fail_at: 1 = the next */
-    int wrong;                 /* one was given back that had not been got */
+    uintptr_t sum;             /* of the addresses of live mutexes and conditions */
 } test_system;
 extern test_system test_system_state;
 

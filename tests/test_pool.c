@@ -147,7 +147,10 @@ TEST(pool_refused)
                 return;
             if (made) {
                 tally runs = {{0}, {0}};
-                CHECK(t->asked == refused - 1 && t->live == t->asked && t->asked >= (long)sizes[s] - 1);
+#ifndef __wasi__
+                CHECK(t->asked >= (long)sizes[s] - 1);
+#endif
+                CHECK(t->asked == refused - 1 && t->live == t->asked);
                 pool.run(pool.user, sizes[s], count_task, &runs);
                 for (size_t i = 0; i < sizes[s]; i++)
                     CHECK(runs.times[i] == 1);
@@ -156,7 +159,7 @@ TEST(pool_refused)
             } else {
                 CHECK(t->asked == refused && memcmp(&pool, &before, sizeof pool) == 0);
             }
-            CHECK(t->live == 0 && !t->wrong && test_memory_state.live == live && errno == 7);
+            CHECK(t->live == 0 && t->sum == 0 && test_memory_state.live == live && errno == 7);
         }
 }
 

@@ -1019,7 +1019,7 @@ TEST(sdpa_explain_options)
         if (n & 2)
             s.t[WEIGHTS] = tensor(ATTN_F32, 1, 4, 70, 150);
         s.opts.scores_stage = n & 4 ? n & 8 ? ATTN_STAGE_DOT : ATTN_STAGE_SOFTCAP : ATTN_STAGE_FINAL;
-        CHECK_STATUS(make(EXPLAIN, &s, text), ATTN_OK);
+        CHECK_STATUS(make(&sdpa, EXPLAIN, &s, text), ATTN_OK);
         CHECK((strstr(text, phrase) != NULL) == (n & 1 && n & 4));
     }
     test_case("weights and splits");
