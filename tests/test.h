@@ -145,6 +145,14 @@ real test_sum(const real *x, size_t count); /* compensated */
     FOR_EACH_ISA (isa)                                                                                                 \
         if (isa == test_without_pairs(isa) || (type) == ATTN_BF16)
 
+/* The same of one case of many: in the short version each is for two of the instruction sets, or three, which take
+   turns. */
+#define FOR_ISAS_OF_CASE(isa, type, number)                                                                            \
+    FOR_EACH_ISA_OF (isa, type)                                                                                        \
+        if (test_has_turn(isa, number))
+
+int test_has_turn(attn_isa isa, size_t number);
+
 /* Does attention of these types multiply pairs of BF16? Then weights are rounded to BF16 before they meet values, which
    moves a result by 2^-8 sum |weight value| at most; nothing else is rounded. Not backward, nor where lists of key
    blocks have an odd kv_len: there the instruction set is test_without_pairs. */

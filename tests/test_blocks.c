@@ -241,9 +241,7 @@ static int run_case(long number, const grid_point *p)
     test_case("BLOCKS_CASE=%ld", number);
     make(&t, p, (uint64_t)number);
     masked = with_mask(&t.c.o, t.B, t.H, t.Hkv, t.Lq, t.Lk);
-    FOR_EACH_ISA_OF (isa, trial_types[p->at[A_TYPES]][0]) {
-        if (test_quick && (number + (long)isa) % 3)
-            continue;
+    FOR_ISAS_OF_CASE (isa, trial_types[p->at[A_TYPES]][0], (size_t)number) {
         test_case("BLOCKS_CASE=%ld, %s", number, attn_isa_string(isa));
         good &= check_forward(&t, &masked, p, isa);
         test_case("BLOCKS_CASE=%ld, backward, %s", number, attn_isa_string(isa));

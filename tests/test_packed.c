@@ -341,12 +341,12 @@ static int run_case(long number, const grid_point *p)
     test_case("PACKED_CASE=%ld", number);
     make(&t, p, (uint64_t)number);
     t.c.o.score_mod_user = &t.user;
-    FOR_EACH_ISA_OF (isa, trial_types[p->at[A_TYPES]][0]) {
+    FOR_ISAS_OF_CASE (isa, trial_types[p->at[A_TYPES]][0], (size_t)number) {
         test_case("PACKED_CASE=%ld, %s", number, attn_isa_string(isa));
         good &= check_forward(&t, p, isa);
     }
     find_sizes(&t, &size);
-    FOR_EACH_ISA_OF (isa, trial_types[p->at[A_TYPES]][0]) {
+    FOR_ISAS_OF_CASE (isa, trial_types[p->at[A_TYPES]][0], (size_t)number) {
         test_case("PACKED_CASE=%ld, backward, %s", number, attn_isa_string(isa));
         good &= check_backward(&t, p, isa, &size);
     }

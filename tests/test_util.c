@@ -711,6 +711,15 @@ int test_takes_pairs(attn_isa isa, attn_dtype q, attn_dtype k, attn_dtype v)
     return bf16 && pairs;
 }
 
+int test_has_turn(attn_isa isa, size_t number)
+{
+    size_t count = 0, place = 0, turns;
+    FOR_EACH_ISA (other)
+        place += other < isa, count++;
+    turns = (count + 1) / 2;
+    return !test_quick || place % turns == number % turns;
+}
+
 attn_isa test_without_pairs(attn_isa isa)
 {
     if (!test_takes_pairs(isa, ATTN_BF16, ATTN_BF16, ATTN_BF16))
