@@ -469,7 +469,7 @@ TEST(sdpa_permutation)
 /* Grouped heads equal plain heads over repeated keys and values. */
 TEST(sdpa_groups)
 {
-    for (size_t n = 0; n < (test_quick ? 20 : 60); n++)
+    for (size_t n = 0; n < 60; n++)
         FOR_EACH_ISA (isa) {
             grid_point p = moderate(600 + n);
             attn_ctx ctx = test_ctx(isa);
