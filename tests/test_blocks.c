@@ -350,7 +350,7 @@ TEST(blocks_runs)
     static const size_t rows[] = {1, 3, 40}, kv_lens[] = {1, 2, 3, 7}, q_lens[] = {2}, keys[] = {330};
     static const float slopes[] = {0.5f, 0.25f};
     for (size_t n = 0; n < sizeof options / sizeof *options * 3; n++)
-        for (size_t m = test_quick ? n % 2 : 0; m < 4; m += test_quick ? 2 : 1)
+        for (size_t m = 0; m < 4; m++)
             FOR_EACH_ISA (isa) {
                 enum { LK = 340 };
                 size_t Lq = rows[n % 3];

@@ -2245,27 +2245,28 @@ TEST(merge_layouts)
 /* A v without dims may be NULL: no pointer is made of it, by the search for NaN in hidden rows or by prefetching. */
 TEST(sdpa_v_without_dims)
 {
-    enum { H = 8, D = 80, LONG_KEYS = 2000 };
+    enum { H = 8, D = 80, LONG_KEYS = 2000, TYPES = 4 };
+    static const attn_dtype types[TYPES] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
     static const unsigned char mask[3] = {1, 0, 1};
-    float *q = (float *)test_block(H * D * sizeof *q), *k = (float *)test_block((size_t)H * LONG_KEYS * D * sizeof *k),
-          lse[H];
-    size_t i, h, keys;
+    void *q = test_block(H * D * sizeof(double)), *k = test_block((size_t)H * LONG_KEYS * D * sizeof(double));
+    float lse[H];
+    size_t n, h, keys;
     attn_ctx ctx = {0};
-    for (i = 0; i < (size_t)H * LONG_KEYS * D; i++)
-        k[i] = 0;
-    for (i = 0; i < H * D; i++)
-        q[i] = 0;
+    memset(q, 0, H * D * sizeof(double));
+    memset(k, 0, (size_t)H * LONG_KEYS * D * sizeof(double));
     FOR_EACH_ISA (isa)
-        for (keys = 3; keys <= LONG_KEYS; keys += LONG_KEYS - 3) {
+        for (n = 0; n < 2 * TYPES; n++) {
+            attn_dtype type = types[n % TYPES];
             attn_opts opts = {0};
+            keys = n < TYPES ? 3 : LONG_KEYS;
             ctx.isa = isa;
             opts.lse = attn_bhld(lse, ATTN_F32, 1, H, 1, 1);
             if (keys == 3)
                 opts.mask = attn_bhld((void *)(uintptr_t)mask, ATTN_BOOL, 1, 1, 1, 3);
-            test_case("%s, %zu keys", attn_isa_string(isa), keys);
-            CHECK_STATUS(attn_sdpa(attn_bhld(NULL, ATTN_F32, 1, H, 1, 0), attn_bhld(q, ATTN_F32, 1, H, 1, D),
-                                   attn_bhld(k, ATTN_F32, 1, H, keys, D), attn_bhld(NULL, ATTN_F32, 1, H, keys, 0),
-                                   &opts, &ctx),
+            test_case("%s, %s, %zu keys", attn_isa_string(isa), test_dtype_name(type), keys);
+            CHECK_STATUS(attn_sdpa(attn_bhld(NULL, type, 1, H, 1, 0), attn_bhld(q, type, 1, H, 1, D),
+                                   attn_bhld(k, type, 1, H, keys, D), attn_bhld(NULL, type, 1, H, keys, 0), &opts,
+                                   &ctx),
                          ATTN_OK);
             for (h = 0; h < H; h++)
                 CHECK_NEAR(lse[h], logl(keys == 3 ? 2 : (real)keys), 1e-5L);
