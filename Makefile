@@ -176,8 +176,8 @@ $B/tests/attn_impl.o: tests/attn_impl.c tests/test_malloc.h attn.h $B/flags
 	@mkdir -p $(@D)
 	$(CC) -std=c99 $(warnings) $(CFLAGS) $(IMPL_CFLAGS) -I. -c -o $@ $<
 
-$B/heap/%.o: examples/models/%.c $B/flags | $B/api
-	$(call object,-std=c99 $(warnings) $(CFLAGS) $(filter-out $(lax),$(IMPL_CFLAGS)) $(heap))
+$B/heap/%.o: examples/models/%.c $B/flags $B/flags_of_tests | $B/api
+	$(call object,-std=c99 $(warnings) $(test_cflags) $(filter-out $(lax),$(IMPL_CFLAGS)) $(heap))
 $(patsubst %,$B/heap/%.o,t5 layers bert decoder train/network): lax = -ffast-math# sums; the headers say why
 heap = -Dmalloc=test_malloc -Dcalloc=test_calloc -Drealloc=test_realloc -Dfree=test_free
 

@@ -22,7 +22,8 @@ test test-library test-examples:
 # What each needs.
 test: $B/tests/attn_impl.o $B/attn.o
 $(of_library): $B/test
-$(call log,tests/config.sh/readme $(notes)/single): $B/attn.o $B/cover.h
+$(call log,tests/config.sh/readme): $B/attn.o $B/cover.h
+$(call log,$(notes)/single): $(models)
 $(call log,$T/readers.sh/examples): $B/test_examples
 $(call log,$T/bundled.sh/model): $(learners) $B/05_translate
 $(call log,$T/generate.sh/generate): $B/13_generate

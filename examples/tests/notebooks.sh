@@ -60,10 +60,11 @@ part_single() {
     done
 }
 
-# The command `cc -O2 -o EXAMPLE FILES -lm ..` of its first comment, but for attn.h, which is compiled already.
+# The command `cc -O2 -o EXAMPLE FILES -lm ..` of its first comment, but that `make` has compiled the files.
 named_files() {
-    files=$(sed -n '/ cc -O2 -o /,/-lm/p' examples/$1.c | tr -d '\\\n' | sed 's/.* -o [^ ]*//; s/ -lm.*//')
-    (cd examples && $CC -O0 $LDFLAGS -DATTN_INTERFACE_ONLY -o "$work/named" $files "$B/attn.o" -lm -lpthread) &&
+    files=$(sed -n '/ cc -O2 -o /,/-lm/p' examples/$1.c | tr -d '\\\n' |
+        sed "s/.* -o [^ ]*//; s/ -lm.*//; s| \([^ ]*\)\.c| $B/examples/\1.o|g")
+    $CC $LDFLAGS -o "$work/named" $files "$B/attn.o" -lm -lpthread &&
         run "$work/named" --help | grep -q "^usage: $1"
 }
 
