@@ -145,7 +145,6 @@ static size_t scratch_of(const kv_call *c, const attn_ctx *ctx)
 size_t kv_check_scratch(const kv_call *c, attn_isa isa, const size_t *widths, size_t *first, size_t count, int full,
                         int odd)
 {
-    enum { EDGE = 96 };
     attn_ctx plain = test_ctx(isa);
     size_t most = 0;
     attn_tensor want;
@@ -154,27 +153,22 @@ size_t kv_check_scratch(const kv_call *c, attn_isa isa, const size_t *widths, si
     for (size_t w = 0; w < count; w++)
         for (int threads = 0; threads < 2; threads++) {
             test_runner runner;
-            unsigned char *memory;
             attn_ctx ctx = plain;
-            int intact = 1;
             size_t bytes;
             long calls;
             ctx.parallel = threads ? test_threads(&runner, widths[w]) : test_serial_backwards(&runner, widths[w]);
             bytes = scratch_of(c, &ctx);
             first[w] = first[w] ? first[w] : bytes;
             CHECK(bytes == first[w]);
-            memory = test_block(bytes + 2 * EDGE + 1);
-            ctx.scratch = memory + EDGE + odd;
-            ctx.scratch_size = bytes;
+            test_scratch(&ctx, bytes, odd);
             test_fill_tensor(c->out, 7);
             calls = test_memory_state.calls;
             CHECK_STATUS(attend(c, &ctx), ATTN_OK);
             CHECK(test_memory_state.calls == calls && runner.most <= widths[w]);
             most = runner.most > most ? runner.most : most;
             CHECK(test_same_tensor_bits(c->out, want));
-            for (size_t i = 0; i < EDGE; i++)
-                intact &= memory[i] == 0xff && memory[EDGE + 1 + bytes + i] == 0xff;
-            CHECK(intact);
+            CHECK(test_scratch_kept(&ctx));
+            ctx.scratch = bytes ? test_block(bytes) : NULL;
             ctx.scratch_size = full ? bytes - 1 : 1;
             test_fill_tensor(c->out, 7);
             CHECK_STATUS(attend(c, &ctx), ATTN_ERR_NOMEM);

@@ -1,7 +1,7 @@
 /* The harness of the tests: checks that name their place and case, matrices in every layout, models to compare with.
 
    TEST_LEVEL=full in the environment runs the long version, for `make test-everywhere`: more cases of the same kinds,
-   which execute no line or branch of attn.h that the short one does not.
+   which meet more combinations, but no line of attn.h that the short one does not.
    build/test NAME... -NAME... runs only the tests whose name contains a NAME (=NAME: is NAME), and of these not what
    contains a -NAME (-=NAME: is NAME); each test seeds its own random numbers, so a failing case comes back. */
 #ifndef ATTN_TEST_H
@@ -73,8 +73,8 @@ void test_freeze(void);                                  /* remembers every bloc
 int test_wrote_nothing(void);                            /* no block changed since then */
 int test_wrote_only(const attn_mat *outs, size_t count); /* nothing but the elements of these changed */
 
-/* Gives ctx a block of scratch, of exactly so many bytes. It begins at a multiple of 64 or, if `odd`, one beyond. What it
-   holds takes turns: NaN, ordinary numbers, 0, and 0 beside large ones; nobody looks at what it holds after a call.
+/* Gives ctx a block of scratch, of exactly so many bytes. It begins at a multiple of 64 or, if `odd`, one beyond; or,
+   now and then, ends at a fence. What it holds takes turns: NaN, ordinary numbers, 0, and 0 beside large ones; nobody looks at what it holds after a call.
    test_scratch_kept takes it back, and returns 0 if something beside it was written. */
 void test_scratch(attn_ctx *ctx, size_t size, int odd);
 int test_scratch_kept(attn_ctx *ctx);
@@ -145,8 +145,8 @@ real test_sum(const real *x, size_t count); /* compensated */
     FOR_EACH_ISA (isa)                                                                                                 \
         if (isa == test_without_pairs(isa) || (type) == ATTN_BF16)
 
-/* The same of one case of many: in the short version each is for two of the instruction sets, or three, which take
-   turns. */
+/* The same of one case of many: in the short version each is for one or two of the instruction sets, which take turns;
+   all of them where there are two. */
 #define FOR_ISAS_OF_CASE(isa, type, number)                                                                            \
     FOR_EACH_ISA_OF (isa, type)                                                                                        \
         if (test_has_turn(isa, number))

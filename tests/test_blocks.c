@@ -351,7 +351,7 @@ TEST(blocks_runs)
     static const float slopes[] = {0.5f, 0.25f};
     for (size_t n = 0; n < sizeof options / sizeof *options * 3; n++)
         for (size_t m = 0; m < 4; m++)
-            FOR_EACH_ISA (isa) {
+            FOR_ISAS_OF_CASE (isa, ATTN_BF16, 4 * n + m) {
                 enum { LK = 340 };
                 size_t Lq = rows[n % 3];
                 int what = options[n / 3];
@@ -585,7 +585,7 @@ TEST(blocks_never_read)
                  {2, 600, 2, 100, LIST_ONE},          {70, 200, 3, 2, LIST_ONE},    {1, 130, 1, 48, LIST_EMPTY},
                  {50, 300, 200, 48, LIST_ALTERNATING}};
     for (size_t n = 0; n < sizeof cases / sizeof *cases; n++)
-        FOR_EACH_ISA (isa)
+        FOR_ISAS_OF_CASE (isa, ATTN_BF16, n)
             for (int over = 0; over < OVERS; over++) {
                 holes w;
                 grid_call want;

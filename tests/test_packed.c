@@ -498,7 +498,7 @@ TEST(packed_batch)
                 of_batch[i]->batch_stride = (ptrdiff_t)of_batch[i]->len * of_batch[i]->len_stride;
             }
             CHECK(grid_both_ways(&batch, isa, GRID_ALONE, 1, GRID_NO_SCRATCH));
-            for (size_t h = 0; h < t.H; h++) { /* sums in other orders, of trial_floats that are about one each */
+            for (size_t h = 0; h < t.H; h++) { /* sums in other orders, of floats that are about one each */
                 if (c->g.sinks)
                     CHECK_NEAR(c->g.sinks[h], batch.g.sinks[h], 1e-5L * (real)(1 + Lq));
                 if (c->g.alibi_slopes)

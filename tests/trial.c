@@ -322,3 +322,8 @@ void trial_item(trial *one, const trial *all, size_t b)
     one->user.b0 = b, one->user.B = 1;
     o->score_mod_user = &one->user;
 }
+
+int trial_runs_on(attn_isa isa, long number)
+{
+    return isa == ATTN_ISA_SCALAR || test_has_turn(isa, (size_t)number);
+}

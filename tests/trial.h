@@ -102,4 +102,7 @@ void trial_grads(trial *t, const grid_point *p, int wanted);
 
 void trial_item(trial *one, const trial *all, size_t b); /* item b as a trial of its own, whose outputs are all's */
 
+/* Whether a case runs on it: the scalar one, which makes it, always, the others in turn. */
+int trial_runs_on(attn_isa isa, long number);
+
 #endif
