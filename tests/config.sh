@@ -44,11 +44,11 @@ missing_in_readme() {
 program_of_readme() {
     name=$(basename "$1" .c)
     case $level-$name in
-    full-*) flags=-O2 objects= ;;
-    *-readme_1) flags=$plain objects= ;;
-    *) flags="-O2 -DATTN_INTERFACE_ONLY" objects="$B/attn.o -lpthread" ;;
+    full-*) flags=-O2; set -- "$1" ;;
+    *-readme_1) flags=$plain; set -- "$1" ;;
+    *) flags="-O2 -DATTN_INTERFACE_ONLY"; set -- "$1" "$B/attn.o" -lpthread ;;
     esac
-    check "$name compiles" $CC $flags $LDFLAGS -I. -o "$work/readme" "$1" $objects -lm || return
+    check "$name compiles" $CC $flags $LDFLAGS -I. -o "$work/readme" "$@" -lm || return
     run "$work/readme" > "$work/printed"
     check "$name runs" [ $? = 0 ]
 }
@@ -431,7 +431,11 @@ full() {
     embed "$1"; embed_in_every_way "$1"; programs_of_readme; languages_of_readme; cmake_of_readme
     languages "$1" c-c99 c-c11 c-c17 c++-c++11 c++-c++14 c++-c++17 c++-c++20; configurations "$1"
 }
-part_ways()       { level=full; embed_in_every_way gcc; versions gcc; languages gcc c++-c++11; part_wasm; }
+part_ways() {
+    CC=gcc level=full
+    embed_in_every_way gcc; versions gcc; languages gcc c++-c++11; cmake_of_readme; part_wasm
+    have tcc && program "tcc" tcc -Wall "$implementation" "$caller"
+}
 part_full_gcc()   { full gcc; other_compilers; }
 part_full_clang() { full clang; part_wasm; }
 

@@ -10,7 +10,7 @@ export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=no
 
 # sees NAME COMMAND...: the command succeeds; what the last ranks printed shows only when it does not.
 sees() { title=$1; shift; check "$title" told "$@"; }
-told() { "$@" || { cat "$work/out" "$work/messages"; return 1; }; }
+told() { "$@" || { cat "$work/out" "$work/shown" "$work/messages" 2> /dev/null; return 1; }; }
 
 # ranks COUNT ARGUMENTS...: so many of them.
 ranks() { count=$1; shift; timeout 120 mpirun -n "$count" "$program" "$@" > "$work/out" 2> "$work/messages"; }

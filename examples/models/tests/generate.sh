@@ -156,7 +156,7 @@ counts_tokens() {
 # Bytes that a terminal would obey reach no terminal: `script` is one.
 minds_terminals() {
     greedy --ids --max-tokens 48 "$work/model" "$prompt" > "$work/one"
-    script -q -e -c "$B/13_generate --greedy --threads 1 --max-tokens 48 '$work/model' '$prompt'" /dev/null \
+    script -q -e -c "'$B/13_generate' --greedy --threads 1 --max-tokens 48 '$work/model' '$prompt'" /dev/null \
         < /dev/null > "$work/shown" 2>&1 || return 1
     LC_ALL=C tr -d '\n\r\t' < "$work/shown" | LC_ALL=C grep -q '[[:cntrl:]]' && return 1
     [ -s "$work/shown" ]

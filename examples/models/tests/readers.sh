@@ -34,7 +34,7 @@ readers() {
 
 part_examples() { counted test_examples; }
 part_readers() {
-    if [ "$level" != full ]; then readers "$CC"; return; fi
+    if [ "$level" != full ] || [ -n "$RUN" ]; then readers "$CC"; return; fi
     for cc in gcc clang tcc 'musl-gcc -static'; do have ${cc% *} && readers "$cc"; done
 }
 
