@@ -162,6 +162,7 @@ $B/test $B/test_examples:
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
 
 test_cflags = $(if $(filter file,$(origin CFLAGS)),-O1,$(CFLAGS))# the least to compile and run
+$(patsubst %,$B/tests/%.o,test_util tensors sdpa_ref backward_ref grid trial cache): test_cflags = $(CFLAGS)# run most
 test_flags = -std=c99 $(warnings) $(test_cflags) -fno-fast-math -I. -Itests -I$B
 $B/tests/%.o: tests/%.c $B/flags_of_tests | $B/api $B/cover.h $B/tests/list.h
 	$(call object,$(test_flags) -I$(@D))

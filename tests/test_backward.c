@@ -42,8 +42,8 @@ static const struct grid_axis axes[TRIAL_AXES] = {
 };
 
 static const grid backward_grid = {
-    TRIAL_GRID("backward_grid", "BACKWARD_CASE"), .first = {A_LQ, A_LK}, .cost = trial_cost, .bound = {3e4, 5e3},
-     .sample = trial_sample, .samples = {300, 30}, .sample_bound = {6e4, 2e4}
+    TRIAL_GRID("backward_grid", "BACKWARD_CASE"), .first = {A_LQ, A_LK}, .cost = trial_cost, .bound = {3e4, 2e3},
+     .sample = trial_sample, .samples = {300, 15}, .sample_bound = {6e4, 2e4}
 };
 /* clang-format on */
 

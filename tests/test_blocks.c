@@ -47,7 +47,7 @@ static grid_point sample_blocks(const grid *g, uint64_t seed, double bound)
 /* clang-format off */
 static const grid blocks_grid = {
     TRIAL_GRID("blocks_grid", "BLOCKS_CASE"), .first = {A_LQ, A_LK}, .cost = trial_cost, .bound = {2e5, 5e3},
-     .sample = sample_blocks, .samples = {60, 30}, .sample_bound = {3e5, 5e4}
+     .sample = sample_blocks, .samples = {60, 10}, .sample_bound = {3e5, 5e4}
 };
 /* clang-format on */
 
@@ -351,7 +351,7 @@ TEST(blocks_runs)
     static const float slopes[] = {0.5f, 0.25f};
     for (size_t n = 0; n < sizeof options / sizeof *options * 3; n++)
         for (size_t m = 0; m < 4; m++)
-            FOR_ISAS_OF_CASE (isa, ATTN_BF16, 4 * n + m) {
+            FOR_EACH_ISA (isa) {
                 enum { LK = 340 };
                 size_t Lq = rows[n % 3];
                 int what = options[n / 3];

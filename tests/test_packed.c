@@ -41,8 +41,8 @@ static double packed_cost(const grid *g, const grid_point *p)
 
 /* clang-format off */
 static const grid packed_grid = {
-    TRIAL_GRID("packed_grid", "PACKED_CASE"), .first = {A_LONGEST, A_TEXTS}, .cost = packed_cost, .bound = {1e5, 5e3},
-     .sample = grid_sample, .samples = {60, 30}, .sample_bound = {3e5, 5e4}
+    TRIAL_GRID("packed_grid", "PACKED_CASE"), .first = {A_LONGEST, A_TEXTS}, .cost = packed_cost, .bound = {1e5, 1e3},
+     .sample = grid_sample, .samples = {60, 10}, .sample_bound = {3e5, 5e4}
 };
 /* clang-format on */
 

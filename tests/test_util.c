@@ -323,7 +323,7 @@ void test_scratch(attn_ctx *ctx, size_t size, int odd)
     static const unsigned char fills[][2] = {{0xff, 0xff}, {0x3f, 0x3f}, {0, 0}, {0, 0x7f}};
     unsigned char *at;
     const unsigned char *fill = fills[(test_turn + test_turn / 4) % 4]; /* loops of four callers meet all of them */
-    if (test_turn++ % 8 == 5) { /* what is only read beyond it is seen too */
+    if (test_turn++ % 16 == 5) { /* what is only read beyond it is seen too */
         at = test_fenced(size, 0);
     } else {
         block *b = new_block(size, GUARD + LINE + (size_t)odd);
