@@ -27,7 +27,8 @@ struct grid {
     int (*shows)(const grid *g, const grid_point *p, int a, int b); /* p is a test of how its levels of a and b meet */
 
     /* What grid_test runs, at length and quickly: points that cover the grid, within that bound of costs where a pair
-       by itself does not cost more; then random ones of `sample`, so many and within that bound. */
+       by itself does not cost more; then random ones of `sample`, so many and within that bound, quickly but for the
+       first four. */
     const char *test, *variable; /* its name, and what of the environment tells the number of one case */
     double bound[2];
     grid_point (*sample)(const grid *g, uint64_t seed, double bound);
