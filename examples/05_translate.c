@@ -144,44 +144,60 @@ static const char *open_model(program *p)
     return error;
 }
 
-/* The cross-attention of a translation: its pieces are the rows, those of the text with its prefix the columns. */
+/* How a token is spelt, into a label: a space as a space, cut where a character ends. */
+static const char *label(const t5 *model, int32_t id, char out[PIECE])
+{
+    static const char space[] = "\xe2\x96\x81"; /* U+2581 */
+    size_t end = PIECE - 1;
+    char *found;
+    if (translate_piece(model, id, out, PIECE) >= PIECE) {
+        while (end > 0 && (out[end - 1] & 0xc0) == 0x80)
+            end--;
+        out[end ? end - 1 : 0] = 0;
+    }
+    while ((found = strstr(out, space)) != NULL) {
+        *found = ' ';
+        memmove(found + 1, found + 3, strlen(found + 3) + 1);
+    }
+    return out;
+}
+
+/* The cross-attention of a translation, in a map for each head, a row of maps for each block: the translation's pieces
+   are the rows of a map, those of the text with its prefix its columns. */
 static const char *draw(t5 *model, const translation *result, const char *path)
 {
-    show_map map = show_map_of("Cross-attention, the mean over all heads and blocks", SHOW_PURPLE, 3);
-    size_t rows = result->count, cols = result->source_count;
-    char(*pieces)[PIECE];
-    const char **labels, *error = "no memory";
-    float *weights;
+    size_t rows = result->count, cols = result->source_count, heads = model->config.num_heads;
+    size_t count = heads * model->decoder.count;
+    char(*pieces)[PIECE] = (char(*)[PIECE])malloc((rows + cols) * sizeof *pieces);
+    const char **labels = (const char **)malloc((rows + cols) * sizeof *labels), *error = "no memory";
+    char(*titles)[PIECE] = (char(*)[PIECE])malloc(count * sizeof *titles);
+    float *weights = rows * cols <= SIZE_MAX / sizeof *weights / count
+                         ? (float *)malloc(count * rows * cols * sizeof *weights)
+                         : NULL;
+    show_map *maps = (show_map *)malloc(count * sizeof *maps);
+    attn_mat *mats = (attn_mat *)malloc(count * sizeof *mats);
     if (rows > PIECES || cols > PIECES)
-        return program_too_many("--attention", PIECES, "pieces on a side");
-    pieces = (char(*)[PIECE])malloc((rows + cols) * sizeof *pieces);
-    labels = (const char **)malloc((rows + cols) * sizeof *labels);
-    weights = (float *)malloc((rows * cols + 1) * sizeof *weights);
-    if (pieces && labels && weights)
+        error = program_too_many("--attention", PIECES, "pieces on a side");
+    else if (pieces && labels && titles && weights && maps && mats)
         error = program_about(model->files.directory, translate_attention(model, result, weights));
-    if (!error) {
-        for (size_t i = 0; i < rows + cols; i++) {
-            size_t end = PIECE - 1;
-            int32_t id = i < rows ? result->ids[i] : result->source[i - rows];
-            labels[i] = pieces[i];
-            if (translate_piece(model, id, pieces[i], PIECE) >= PIECE) { /* cut where a character ends */
-                while (end > 0 && (pieces[i][end - 1] & 0xc0) == 0x80)
-                    end--;
-                pieces[i][end ? end - 1 : 0] = 0;
-            }
-        }
-        for (size_t i = 0; i < rows * cols; i++)
-            if (map.high < (double)weights[i])
-                map.high = (double)weights[i];
-        map.high = map.high > 0.1 ? ceil(10 * map.high) / 10 : 0.1; /* so that weak attention shows, too */
-        map.bar = 1;
-        map.row_name = "translation";
-        map.col_name = "text";
-        map.row_labels = labels;
-        map.col_labels = labels + rows;
-        show_picture(path, attn_mat_of(weights, ATTN_F32, rows, cols), &map);
+    for (size_t i = 0; !error && i < rows + cols; i++)
+        labels[i] = label(model, i < rows ? result->ids[i] : result->source[i - rows], pieces[i]);
+    for (size_t n = 0; !error && n < count; n++) {
+        snprintf(titles[n], PIECE, "block %lu, head %lu", (unsigned long)(n / heads + 1),
+                 (unsigned long)(n % heads + 1));
+        mats[n] = attn_mat_of(weights + n * rows * cols, ATTN_F32, rows, cols);
+        maps[n] = show_map_of(titles[n], SHOW_BLUE, "translation", "text", 2);
+        maps[n].row_labels = labels;
+        maps[n].col_labels = labels + rows;
+        maps[n].high = 1;
+        maps[n].side = 14;
     }
+    if (!error)
+        show_picture(path, "Cross-attention of each head", mats, maps, count, heads);
+    free(mats);
+    free(maps);
     free(weights);
+    free(titles);
     free((void *)labels);
     free(pieces);
     return error;

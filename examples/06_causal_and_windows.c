@@ -45,16 +45,16 @@ static void look(const char *title, const char *name, size_t Lq, size_t Lk, attn
             int sees = scores[i * Lk + j] > -FLT_MAX;
             printf(" %c", sees ? '#' : '.');
             if (!sees)
-                weights[count][i * Lk + j] = NAN; /* was 0; now an empty cell of the picture */
+                weights[count][i * Lk + j] = NAN; /* was 0; now a grey cell of the picture */
             seen += sees;
         }
         printf("  %5d  %7.4f  %8.4f\n", seen, (double)out[i], (double)lse[i]);
     }
 
     pictured[count] = attn_mat_of(weights[count], ATTN_F32, Lq, Lk);
-    maps[count] = show_map_of(name, SHOW_BLUE, 2);
+    maps[count] = show_map_of(name, SHOW_BLUE, "query", "key", 2);
     maps[count].row_labels = maps[count].col_labels = numbers;
-    maps[count].high = 0.5;
+    maps[count].high = 1;
     count++;
 }
 
@@ -72,36 +72,56 @@ int main(int argc, char **argv)
         values[j] = (float)j;
     show_random(attn_mat_of(keys, ATTN_F32, LONGEST, SIZE), 6, -1, 1);
 
+    /* 1. All queries are zeros here, and so are all scores: each of six keys gets a sixth of the weight. Value j is the
+       number j, so that the output is the mean of the keys' numbers, and lse, log-sum-exp, the logarithm of the sum
+       under softmax's fraction, is that of their count. Training needs it, and it joins attention over parts of the
+       keys. */
     look("1. No option: every query sees every key", "no option", 6, 6, none);
 
-    /* ---- causal: no key after the query's own position ---- */
+    /* 2. A model that writes must not see what comes later: it could then copy the word that it is to guess. A causal
+       mask hides the keys after the query's own position. In the matrix of scores the boundary is a diagonal, here from
+       the upper left corner: query i is at position i. In a loop it is `if (j > i) score = -INFINITY;` before
+       softmax. */
     opts.causal = ATTN_CAUSAL_UPPER_LEFT;
     look("2. Causal, upper left: query i sits at position i of the keys", "causal, upper left", 4, 7, opts);
+
+    /* 3. Where keys are kept from earlier calls, the queries are the last positions: the diagonal ends in the lower
+       right corner, at the last key. */
     opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
     look("3. Causal, lower right: the last query sits at the last key, as when four new tokens follow three old ones",
          "causal, lower right", 4, 7, opts);
+
+    /* 4. A query that comes before every key sees nothing: its output is zeros. */
     look("4. The same with more queries than keys: the first three come before every key and see none",
          "lower right, Lq > Lk", 7, 4, opts);
 
+    /* 5. Or the program says at which position the first query sits. */
     opts.causal = ATTN_CAUSAL_OFFSET;
     opts.causal_offset = &offset; /* one for each item of the batch */
     offset = 2;
     look("5. Causal, offset 2: query i sits at position i + 2", "causal, offset 2", 4, 7, opts);
+
+    /* 6. That position may lie before the first key. The sum over no keys is 0, and the logarithm of 0 is -infinity. */
     offset = -2;
     look("6. Causal, offset -2: a row without keys gives zeros and log-sum-exp -infinity, never NaN",
          "causal, offset -2", 6, 6, opts);
 
-    /* ---- windows: so many keys to the left and to the right of the query's position ---- */
+    /* 7. A window shows a fixed number of keys to the left and to the right of the query's position, so that the work
+       grows with the length of the text and not with its square. */
     opts = none;
     opts.window.on = 1;
     opts.window.left = 2;
     opts.window.right = 1;
     look("7. Window, left 2 and right 1: up to 2 + 1 + 1 keys, the query's own among them", "window, left 2, right 1",
          7, 7, opts);
+
+    /* 8. With a causal rule each query sees the last three keys, its own among them, as in the Mistral models. */
     opts.window.right = -1;
     opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
     look("8. Window, left 2 and right unlimited, with causal lower right: a sliding window of 3",
          "lower right, window left 2", 5, 7, opts);
+
+    /* 9. Either side may be without limit, and the offset counts without a causal rule, too. */
     opts = none;
     opts.window.on = 1;
     opts.window.left = -1;
@@ -111,7 +131,8 @@ int main(int argc, char **argv)
     look("9. Window, left unlimited and right 1, around position i + 3, not causal", "offset 3, window right 1", 5, 7,
          opts);
 
-    /* ---- lengths, mask, bias. A hidden key or value may hold anything: NaN here, which would spread if it were read. */
+    /* 10. Texts of a batch have different lengths, and what stands behind their ends must not count. It may hold
+       anything: NaN here, which would spread if it were read. */
     opts = none;
     opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
     opts.q_lens = &valid_queries;
@@ -123,6 +144,7 @@ int main(int argc, char **argv)
     values[6] = 6;
     show_random(attn_mat_of(keys, ATTN_F32, LONGEST, SIZE), 6, -1, 1);
 
+    /* 11. A mask says yes or no for each pair, for rules that have no name. A pair must pass every rule that is set. */
     opts = none;
     opts.causal = ATTN_CAUSAL_UPPER_LEFT;
     opts.mask = attn_bhld(same_text, ATTN_BOOL, 1, 1, LONGEST, LONGEST);
@@ -133,6 +155,8 @@ int main(int argc, char **argv)
     look("11. Mask and causal: three texts in one row, A A B B - C C, see only themselves; the padding sees none",
          "causal, mask of three texts", 7, 7, opts);
 
+    /* 12. A bias is added to the scores, and makes keys count for more or for less; here less with distance. (Key 4
+       holds NaN since step 11, and hidden it harms nothing.) */
     opts = none;
     opts.bias = attn_bhld(distance, ATTN_F32, 1, 1, 5, 5);
     for (int i = 0; i < 5; i++)
@@ -141,8 +165,8 @@ int main(int argc, char **argv)
     look("12. Bias: near keys count for more; exactly -infinity hides key 4, NaN or not", "bias, -infinity for key 4",
          5, 5, opts);
 
-    show_title("All of them: each weight, no number where the key is hidden");
-    show_heatmaps(directory, "06_visibility.svg", "Visibility: weights of queries (rows) over keys (columns)",
-                  pictured, maps, count, 3);
+    /* 13. A row is a query, a column a key; what is hidden is grey. */
+    show_title("13. All of them: each weight, no number where the key is hidden");
+    show_heatmaps(directory, "06_visibility.svg", "Visibility: weights of queries over keys", pictured, maps, count, 3);
     return show_done();
 }

@@ -261,12 +261,18 @@ static void print_maps(const int *head)
     puts("");
 }
 
+/* Whether the letter at j followed, earlier in the first text, the one that stands at i. */
+static int followed(int i, int j)
+{
+    return j >= 1 && j <= i && letter[j - 1] == letter[i];
+}
+
 /* The pictures: where an induction head looks before training and after, and the losses on the way. */
-static void draw(const char *directory, void *before, void *after, void *losses)
+static void pictures(const char *directory, double before[LENGTH][LENGTH], double after[LENGTH][LENGTH], void *losses)
 {
     static const char *const lines[2] = {"new letters", "repeated letters"};
     attn_mat mats[2] = {mat(before, LENGTH, LENGTH), mat(after, LENGTH, LENGTH)};
-    show_map maps[2] = {show_map_of("before training", SHOW_BLUE, 2), show_map_of("after training", SHOW_BLUE, 2)};
+    show_map maps[2];
     show_chart chart = {"The loss in training", "step", "-log of the chance of what came", lines, 0, LONG};
     char names[LENGTH][2] = {{0}};
     const char *labels[LENGTH];
@@ -275,11 +281,17 @@ static void draw(const char *directory, void *before, void *after, void *losses)
         labels[i] = names[i];
     }
     for (int n = 0; n < 2; n++) {
+        maps[n] = show_map_of(n ? "after training" : "before training", SHOW_BLUE, "letter that asks",
+                              "letter that is looked at", 2);
         maps[n].row_labels = maps[n].col_labels = labels;
-        maps[n].row_name = "letter that asks", maps[n].col_name = "letter that is looked at";
         maps[n].high = 1;
         maps[n].side = 16;
+        maps[n].framed = followed;
+        maps[n].frame = "where an induction head is to look: what followed the same letter before";
     }
+    for (int i = 0; i < LENGTH; i++)
+        for (int j = i + 1; j < LENGTH; j++)
+            before[i][j] = after[i][j] = NAN; /* hidden */
     show_heatmaps(directory, "10_induction_head.svg", "An induction head: its weights in a text that repeats itself",
                   mats, maps, 2, 2);
     show_lines(directory, "10_loss.svg", mat(losses, 2, LONG / 10), &chart);
@@ -297,11 +309,16 @@ int main(int argc, char **argv)
     show_precision(2);
     show_threshold(100);
 
+    /* 1. What comes next in a text that repeats itself can be known by looking back: what followed this letter the last
+       time? A letter is what a word was so far: a token. */
     show_title("1. Texts: 6 to 12 of 16 letters, no two alike, then the same over and over");
     write_texts(UNSEEN);
     for (int b = 0; b < 4; b++)
         print_text("text", letter + b * LENGTH);
 
+    /* 2. embed makes numbers of a letter; wq, wk, wv and wo are the matrices of a layer's attention; unembed makes a
+       score for each letter that may come next. Every number is random: the model knows nothing. Only positions are
+       built in: queries and keys are turned by them (RoPE). */
     show_title("2. The model before training: random numbers, in 2 layers of 2 heads of 16");
     begin();
     show_mat("embed", mat(weights.embed, LETTERS, SIZE));
@@ -309,12 +326,17 @@ int main(int argc, char **argv)
     printf("wk, wv and wo are like it, and so is layer 2; unembed (%d, %d); %d numbers in all\n", SIZE, LETTERS,
            NUMBERS);
 
+    /* 3. Forward: from letters to the chances of the next one. The loss is the surprise at what comes, minus the
+       logarithm of the chance that the model gave it. A model that knows nothing gives each of 16 letters a
+       sixteenth. */
     show_title("3. What it knows: the loss is that of a guess among 16, and the heads look everywhere");
     forward(1);
     memcpy(before, looks[1][0], sizeof before);
     printf("loss %.2f, -log(1/16) = %.2f\n", loss(-1), log(LETTERS));
     print_shares();
 
+    /* 4. The gradient says for each number how the loss changes with it. The backward pass finds all 9216 at once, from
+       the last line of forward to the first; to move one number a little and compute the loss anew checks it. */
     show_title("4. How the loss changes with some of the numbers: their gradient, and what trying says");
     backward();
     printf("number            gradient      trying\n");
@@ -325,6 +347,10 @@ int main(int argc, char **argv)
     check_gradient("wo of layer 2", weights.wo[1][0]);
     check_gradient("unembed", weights.unembed[0]);
 
+    /* 5. Each number moves a little against its gradient, again and again. For a hundred steps the loss hardly changes.
+       Then heads of both layers find their parts, and that of repeated letters falls to nearly 0. That of new ones
+       rises meanwhile, as the model looks up what is not there yet; later it learns to expect, among new letters, those
+       that have not come. */
     show_title("5. Training: each step reads 16 new texts, forward and backward, and changes every number");
     printf("      loss of letters      most that a head looks at\n");
     printf("step   new   repeated    letter before   that followed\n");
@@ -339,6 +365,8 @@ int main(int argc, char **argv)
                    fmax(share(1, 0, 1), share(1, 1, 1)));
     }
 
+    /* 6. In texts that it has never seen it knows what comes as soon as the letters repeat: it has not learnt texts,
+       but how to look something up. */
     show_title("6. The texts of the beginning again, which it has not learnt from: what comes next in the first one");
     write_texts(UNSEEN);
     forward(1);
@@ -348,15 +376,20 @@ int main(int argc, char **argv)
     print_text("guess", guess);
     printf("loss of new letters %.2f, of repeated ones %.2f\n", loss(0), loss(1));
 
+    /* 7. How it does it: each letter in layer 1 notes which one stood before it; heads of layer 2 ask for those that
+       note the present letter, and find what followed it. Nobody built that in. In the maps a row is a letter that
+       asks; # is half of its weight or more, + a tenth or more. */
     show_title("7. How: in layer 1 a head looks at the letter before, in layer 2 at the one that followed");
     print_shares();
     head[0] = share(0, 1, 0) > share(0, 0, 0);
     head[1] = share(1, 1, 1) > share(1, 0, 1);
     print_maps(head);
 
+    /* 8. A head of layer 2 before training, when it looks everywhere, and after, when it looks into the frames: at what
+       followed the same letter earlier. */
     if (is_long) {
         show_title("8. Pictures");
-        draw(directory, before[head[1]], looks[1][0][head[1]], losses);
+        pictures(directory, before[head[1]], looks[1][0][head[1]], losses);
     } else {
         printf("\n(With --long it goes on to step %d, and draws an induction head and the loss.)\n", LONG);
     }

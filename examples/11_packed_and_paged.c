@@ -195,6 +195,7 @@ static void block_lists(const char *directory)
 {
     static float lists[BLOCKS][BLOCKS], weights[HEADS][LENGTH][LENGTH];
     static unsigned char mask[LENGTH][LENGTH];
+    static float masked[LENGTH][LENGTH];
     uint32_t index[BLOCKS][LISTED] = {{0}}, count[BLOCKS];
     size_t listed = list_blocks(index, count);
     attn_opts by_list = {0}, by_mask;
@@ -239,14 +240,21 @@ static void block_lists(const char *directory)
     print_error("a block beyond the keys", attn_sdpa(one.out, one.q, one.k, one.v, &by_list, &show_ctx));
 
     show_title("5. The list, the mask, and the weights of one head");
+    for (size_t i = 0; i < LENGTH; i++)
+        for (size_t j = 0; j < LENGTH; j++) { /* NaN: grey */
+            masked[i][j] = mask[i][j] ? 1 : NAN;
+            if (!mask[i][j] || j > i)
+                weights[0][i][j] = NAN;
+            if (!mask[i][j])
+                lists[i / BLOCK][j / BLOCK] = NAN;
+        }
     pictured[0] = attn_mat_of(lists, ATTN_F32, BLOCKS, BLOCKS);
-    pictured[1] = attn_mat_of(mask, ATTN_BOOL, LENGTH, LENGTH);
+    pictured[1] = attn_mat_of(masked, ATTN_F32, LENGTH, LENGTH);
     pictured[2] = attn_mat_of(weights[0], ATTN_F32, LENGTH, LENGTH);
     for (int n = 0; n < 3; n++) {
         static const char *const names[] = {"the list", "the equal mask", "weights, causal too"};
-        maps[n] = show_map_of(names[n], n < 2 ? SHOW_ORANGE : SHOW_BLUE, 2);
-        maps[n].row_name = n ? "query" : "block of queries";
-        maps[n].col_name = n ? "key" : "block of keys";
+        maps[n] = show_map_of(names[n], n < 2 ? SHOW_ORANGE : SHOW_BLUE, n ? "query" : "block of queries",
+                              n ? "key" : "block of keys", n < 2 ? 0 : 2);
         maps[n].side = n ? 8 : 8 * BLOCK;
         maps[n].high = n < 2 ? 1 : 0.4;
     }

@@ -9,8 +9,10 @@
        show_mat("weights", w);                name, shape, numbers; show_vec: one row or column as a 1-D array;
                                               show_text: one number, to a string
        show_heatmap(dir, "w.svg", w, &map);   coloured cells in the terminal, and a picture file
-       show_heatmaps(dir, "ws.svg", title, w, maps, 6, 3);   six small ones in one file, three side by side
-       show_picture("w.svg", w, &map);        the file alone, of small cells without numbers: for large matrices
+       show_heatmaps(dir, "ws.svg", title, w, maps, 6, 3);   six small ones in one file, three side by side;
+                                              show_picture: the same, for a path, and prints nothing
+       show_part("x", "b", b, SHOW_ORANGE, "row", "column", 2);   one of the matrices of an equation: then, for all,
+       show_figure(dir, "f.svg", title, 3);   a picture of it
        show_lines(dir, "l.svg", rows, &chart);   a line for each row over a common axis, in a picture file
 
    Numbers look like print(array) in numpy 2: the shortest digits that read back as the same element of its own type,
@@ -434,24 +436,30 @@ static inline void show_vec_int(const char *name, attn_mat m)
 
 /* ==== Heatmaps =================================================================================================== */
 
-/* Families of colours: three run from nearly white to full, the last from dark to bright. */
-typedef enum show_colours { SHOW_PURPLE = 0, SHOW_ORANGE, SHOW_BLUE, SHOW_VIRIDIS } show_colours;
+/* Families of colours, from nearly white to full. The examples draw weights in blue, queries in purple, and what is
+   looked at, keys and values, in orange. */
+typedef enum show_colours { SHOW_PURPLE = 0, SHOW_ORANGE, SHOW_BLUE } show_colours;
 
-/* What a heatmap looks like. Texts are UTF-8; NULL: none. */
+/* What a heatmap looks like. Texts are UTF-8; NULL: none. A cell of NaN is grey: a key that is hidden from a query. */
 typedef struct show_map {
     const char *title;
     show_colours colours;
     int digits;                                        /* the cells' numbers are rounded to this many after the point */
-    int bar;                                           /* 1: the scale of colours is drawn beside the cells */
     const char *row_name, *col_name;                   /* what a row and a column stand for */
     const char *const *row_labels, *const *col_labels; /* one for each */
     double low, high; /* the values of the first and the last colour; equal: the least and greatest of the matrix */
-    int side;         /* show_heatmaps: cells are squares of this side, without numbers; 0: with their numbers */
+    /* of show_heatmaps */
+    int side;          /* cells have this width, and no numbers; 0: with their numbers */
+    const char *sign;  /* what stands before the map, as in "a x b = c" */
+    const char *grey;  /* what the legend calls grey cells; NULL: hidden */
+    const char *frame; /* what the legend calls the cells framed */
+    int (*framed)(int row, int col);
 } show_map;
 
-static inline show_map show_map_of(const char *title, show_colours colours, int digits)
+static inline show_map show_map_of(const char *title, show_colours colours, const char *row_name, const char *col_name,
+                                   int digits)
 {
-    show_map map = {title, colours, digits, 0, NULL, NULL, NULL, NULL, 0, 0, 0};
+    show_map map = {title, colours, digits, row_name, col_name, NULL, NULL, 0, 0, 0, NULL, NULL, NULL, NULL};
     return map;
 }
 
@@ -548,11 +556,10 @@ typedef struct show__rgb {
 
 static inline show__rgb show__stop(show_colours family, int stop) /* five stops, 0 to 4 */
 {
-    static const unsigned char stops[4][5][3] = {
+    static const unsigned char stops[3][5][3] = {
         {{245, 240, 247}, {218, 187, 224}, {187, 131, 199}, {154, 72, 170}, {122, 16, 140}},
         {{253, 244, 230}, {253, 223, 177}, {252, 200, 121}, {250, 175, 66}, {245, 148, 12}},
-        {{238, 243, 252}, {188, 209, 244}, {131, 167, 233}, {75, 121, 217}, {28, 75, 190}},
-        {{68, 1, 84}, {59, 82, 139}, {33, 145, 140}, {94, 201, 98}, {253, 231, 37}}};
+        {{238, 243, 252}, {188, 209, 244}, {131, 167, 233}, {75, 121, 217}, {28, 75, 190}}};
     const unsigned char *s = stops[family][stop];
     show__rgb colour = {s[0], s[1], s[2]};
     return colour;
@@ -568,16 +575,25 @@ static inline double show__as_shown(double x, int digits)
     return strtod(text, NULL);
 }
 
-/* The colour of x, in steps of a thousandth between low and high, a little more than halves upwards; grey for NaN. */
-static inline show__rgb show__colour(const show_map *map, double x)
+static inline int show__is_nan(double x)
+{
+    return show__special(x) && show__special(x)[0] == 'n';
+}
+
+/* Where x stands between low and high, in thousandths, a little more than halves upwards. */
+static inline int show__way(const show_map *map, double x)
 {
     const char *special = show__special(x);
     double shown = show__as_shown(x, map->digits), range = map->high / 2 - map->low / 2;
     double way = special ? special[0] == 'i' : range > 0 ? (shown / 2 - map->low / 2) / range : 0.5;
-    int t = way >= 1 ? 1000 : way > 0 ? (int)(1000 * way + 0.500001) : 0;
-    int stop = t < 1000 ? t / 250 : 3, part = t - 250 * stop;
-    show__rgb a = show__stop(map->colours, stop), b = show__stop(map->colours, stop + 1), grey = {200, 200, 200};
-    if (special && special[0] == 'n')
+    return way >= 1 ? 1000 : way > 0 ? (int)(1000 * way + 0.500001) : 0;
+}
+
+static inline show__rgb show__colour(const show_map *map, double x)
+{
+    int t = show__way(map, x), stop = t < 1000 ? t / 250 : 3, part = t - 250 * stop;
+    show__rgb a = show__stop(map->colours, stop), b = show__stop(map->colours, stop + 1), grey = {217, 217, 217};
+    if (show__is_nan(x))
         return grey;
     a.r = (a.r * (250 - part) + b.r * part + 125) / 250;
     a.g = (a.g * (250 - part) + b.g * part + 125) / 250;
@@ -585,10 +601,16 @@ static inline show__rgb show__colour(const show_map *map, double x)
     return a;
 }
 
-/* 1 where dark text stands out better than white: a luminance (squares for the usual power 2.2) above 0.27. */
+/* The share of light in a level of sRGB (IEC 61966-2-1). */
+static inline double show__light(int level)
+{
+    return level <= 10 ? level / 255.0 / 12.92 : pow((level / 255.0 + 0.055) / 1.055, 2.4);
+}
+
+/* 1 where black text has more contrast than white. Whichever has more has at least 4.58 (WCAG 2.1). */
 static inline int show__is_light(show__rgb c)
 {
-    return 2126L * c.r * c.r + 7152L * c.g * c.g + 722L * c.b * c.b > 175567500L;
+    return 0.2126 * show__light(c.r) + 0.7152 * show__light(c.g) + 0.0722 * show__light(c.b) > 0.1791;
 }
 
 /* Settles the digits and the range of colours; returns the width of the widest cell text. */
@@ -622,11 +644,6 @@ static inline int show__has_colours(void)
     return SHOW__ISATTY() && !(no && *no) && !(term && strcmp(term, "dumb") == 0);
 }
 
-static inline int show__cube(int level) /* 0..255 to the 6 levels of the 256-colour cube */
-{
-    return level < 48 ? 0 : level < 115 ? 1 : (level - 35) / 40;
-}
-
 /* A text in the middle of `width` columns, padded on its right too if asked. */
 static inline void show__centred(const char *text, int width, int pad)
 {
@@ -637,7 +654,8 @@ static inline void show__centred(const char *text, int width, int pad)
         printf("%*s", right, "");
 }
 
-/* The heatmap in the terminal: colour blocks with the numbers on them, or the numbers alone. */
+/* The heatmap in the terminal: blocks of colour with the numbers on them, or the numbers alone. Of 256 colours the
+   greys alone are an even ramp: 24 from #eee down to black. */
 static inline void show__blocks(attn_mat m, const show_map *map, int widest)
 {
     const char *term = getenv("COLORTERM");
@@ -668,15 +686,13 @@ static inline void show__blocks(attn_mat m, const show_map *map, int widest)
         for (size_t c = 0; c < m.cols; c++) {
             double x = attn_mat_get(m, r, c);
             show__rgb b = show__colour(map, x);
-            int code = 16 + 36 * show__cube(b.r) + 6 * show__cube(b.g) + show__cube(b.b);
-            if (colours && full)
-                printf("\033[48;2;%d;%d;%d", b.r, b.g, b.b);
-            else if (colours)
-                printf("\033[48;5;%d", code);
-            if (colours)
-                printf(";38;5;%dm", show__is_light(b) ? 16 : 231);
-            show__centred(show__cell_of(x, map->digits).text, width, colours || c + 1 < m.cols);
-            if (colours)
+            int step = show__way(map, x) * 23 / 1000, block = colours && !show__is_nan(x);
+            if (block && full)
+                printf("\033[48;2;%d;%d;%d;38;5;%dm", b.r, b.g, b.b, show__is_light(b) ? 16 : 231);
+            else if (block)
+                printf("\033[48;5;%d;38;5;%dm", 255 - step, step < 12 ? 16 : 231);
+            show__centred(show__is_nan(x) ? "." : show__cell_of(x, map->digits).text, width, colours || c + 1 < m.cols);
+            if (block)
                 printf("\033[0m");
         }
         putchar('\n');
@@ -691,82 +707,88 @@ static inline void show__svg_text(FILE *file, int x, int y, const char *anchor, 
     fprintf(file, "</text>\n");
 }
 
-/* Where everything is in a picture. The widths of texts are guessed with room to spare: 9 a character, 11 in titles. */
+/* Where everything is in a map. The widths of texts are guessed with room to spare: 9 a character, 11 in titles. */
 typedef struct show__layout {
-    int rows, cols, small, cell_width, cell_height, left, top, grid_width, grid_height, width, height;
-    int plain;  /* 1: square cells without numbers, labels of the columns upright, unless they are single letters */
+    int cell_width, cell_height, left, top, grid_width, grid_height, width, height;
+    int plain;  /* 1: cells without numbers, labels of the columns upright, unless they are single letters */
     int name_x; /* where the name of the rows is */
 } show__layout;
 
+/* A map to draw: its range of colours settled, its place in the picture, at (x, y), known. */
+typedef struct show__drawing {
+    attn_mat m;
+    show_map map;
+    show__layout at;
+    int x, y;
+} show__drawing;
+
+/* Cells with their numbers, large or small ones. */
 static inline show__layout show__layout_of(attn_mat m, const show_map *map, int widest, int small)
 {
     show__layout at;
-    int row_labels = show__widest(map->row_labels, m.rows), title = 48 + (small ? 9 : 11) * show__columns(map->title);
     int cell_text = 9 * show__max(widest, show__widest(map->col_labels, m.cols));
-    at.rows = (int)m.rows;
-    at.cols = (int)m.cols;
-    at.small = small;
     at.plain = 0;
-    at.name_x = 32;
     at.cell_width = small ? show__max(30, 4 + cell_text) : show__max(76, 22 + cell_text);
     at.cell_height = small ? 30 : 46;
-    at.left = 24 + (map->row_name ? 26 : 0) + (map->row_labels ? 12 + 9 * row_labels : 0);
     at.top = 22 + (map->title ? 34 : 0) + (map->col_name ? 24 : 0) + (map->col_labels ? 26 : 0);
-    at.grid_width = at.cols * at.cell_width;
-    at.grid_height = at.rows * at.cell_height;
-    at.width = at.left + at.grid_width + (map->bar ? 64 + 8 * widest : 24);
-    at.height = at.top + at.grid_height + 24;
-    if (at.width < title) {
-        at.left += (title - at.width) / 2;
-        at.width = title;
-    }
     return at;
 }
 
-/* Square cells that shrink from 32 to 14, the more of them there are: labels go no smaller. Where cells are few, names
-   and bar still have their room. */
+/* Cells of one width without numbers, no less than 12 high. */
 static inline show__layout show__plain_layout_of(attn_mat m, const show_map *map)
 {
-    show__layout at = show__layout_of(m, map, 0, 0);
-    int most = show__max(at.rows, at.cols), side = map->side ? map->side : most > 57 ? 14 : most > 25 ? 800 / most : 32;
-    int labels = show__widest(map->row_labels, m.rows), title = 48 + 11 * show__columns(map->title);
-    int end = map->bar ? 64 + 8 * (3 + map->digits) : 24;
+    show__layout at;
     at.plain = 1;
-    at.cell_width = at.cell_height = side;
-    at.grid_width = at.cols * side;
-    at.grid_height = at.rows * side;
-    at.left = 24 + (map->row_name ? 26 : 0) + (map->row_labels ? 12 + 9 * labels : 0);
+    at.cell_width = map->side;
+    at.cell_height = show__max(map->side, 12);
     at.top = 22 + (map->title ? 34 : 0) + (map->col_name ? 24 : 0);
-    at.top += map->col_labels ? 14 + 9 * show__widest(map->col_labels, m.cols) : 0;
-    at.width = at.left + show__max(at.grid_width, map->col_name ? 9 * show__columns(map->col_name) : 0) + end;
-    at.height = at.top + show__max(at.grid_height, map->row_name ? 9 * show__columns(map->row_name) : 40) + 24;
-    at.name_x += show__max(0, title - at.width) / 2;
-    at.left += show__max(0, title - at.width) / 2;
-    at.width = show__max(at.width, title);
+    at.top += map->col_labels ? 14 + (map->side < 20 ? 7 : 9) * show__widest(map->col_labels, m.cols) : 0;
     return at;
 }
 
-/* The title above all, names of rows and columns in grey, labels in black. */
-static inline void show__svg_names(FILE *file, const show_map *map, const show__layout *at)
+static inline show__drawing show__drawing_of(attn_mat m, const show_map *options, int small)
 {
-    const char *grey = " font-size=\"13\" fill=\"#777\"";
-    const char *size = at->plain && at->cell_height < 20 ? " font-size=\"12\"" : ""; /* of labels */
-    const char *bold = at->small ? " font-weight=\"600\"" : " font-size=\"17\" font-weight=\"600\"";
+    show__drawing d = {m, *options, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 0, 0};
+    int widest = show__measure(m, &d.map), label = d.map.side && d.map.side < 20 ? 7 : 9; /* pixels of a character */
+    int labels = label * show__widest(d.map.row_labels, m.rows);
+    int title = 48 + (small ? 9 : 11) * show__columns(d.map.title),
+        sign = d.map.sign ? 20 + 9 * show__columns(d.map.sign) : 0;
+    d.at = d.map.side ? show__plain_layout_of(m, &d.map) : show__layout_of(m, &d.map, widest, small);
+    d.at.grid_width = (int)m.cols * d.at.cell_width;
+    d.at.grid_height = (int)m.rows * d.at.cell_height;
+    d.at.left = 24 + sign + (d.map.row_name ? 26 : 0) + (d.map.row_labels ? 12 + labels : 0);
+    d.at.width = d.at.left + show__max(d.at.grid_width, 8 * show__columns(d.map.col_name)) + 24;
+    d.at.height = d.at.top + show__max(d.at.grid_height, 8 * show__columns(d.map.row_name)) + 24;
+    d.at.left += show__max(0, title - d.at.width) / 2;
+    d.at.name_x = d.at.left - 10 - (d.map.row_labels ? 12 + labels : 0);
+    d.at.width = show__max(d.at.width, title);
+    return d;
+}
+
+#define SHOW__GREY " font-size=\"13\" fill=\"#595959\""
+
+/* The title above all, names of rows and columns in grey, labels in black. */
+static inline void show__svg_names(FILE *file, const show_map *map, const show__layout *at, size_t rows, size_t cols)
+{
+    const char *size = at->plain && at->cell_width < 20 ? " font-size=\"12\"" : ""; /* of labels */
+    const char *bold = at->cell_height < 46 ? " font-weight=\"600\"" : " font-size=\"17\" font-weight=\"600\"";
+    int middle = at->top + at->grid_height / 2;
     if (map->title)
         show__svg_text(file, at->width / 2, 36, "middle", bold, map->title);
+    if (map->sign)
+        show__svg_text(file, at->name_x - (map->row_name ? 18 : 4), middle + 6, "end", " font-size=\"18\"", map->sign);
     if (map->col_name) {
         int y = at->plain ? map->title ? 70 : 36 : at->top - (map->col_labels ? 36 : 10);
-        show__svg_text(file, at->left + at->grid_width / 2, y, "middle", grey, map->col_name);
+        show__svg_text(file, at->left + at->grid_width / 2, y, "middle", SHOW__GREY, map->col_name);
     }
     if (map->row_name) {
-        int y = at->top + at->grid_height / 2;
-        fprintf(file, "<g transform=\"translate(%d %d) rotate(-90)\">\n", at->name_x, y);
-        show__svg_text(file, 0, 0, "middle", grey, map->row_name);
+        fprintf(file, "<g transform=\"translate(%d %d) rotate(-90)\">\n", at->name_x, middle);
+        show__svg_text(file, 0, 0, "middle", SHOW__GREY, map->row_name);
         fprintf(file, "</g>\n");
     }
-    for (int c = 0; map->col_labels && c < at->cols; c++) {
-        int x = at->left + c * at->cell_width + at->cell_width / 2;
-        if (at->plain && show__widest(map->col_labels, (size_t)at->cols) > 1) {
+    for (size_t c = 0; map->col_labels && c < cols; c++) {
+        int x = at->left + (int)c * at->cell_width + at->cell_width / 2;
+        if (at->plain && show__widest(map->col_labels, cols) > 1) {
             char upright[64];
             snprintf(upright, sizeof upright, "%s transform=\"rotate(-90 %d %d)\"", size, x + 5, at->top - 8);
             show__svg_text(file, x + 5, at->top - 8, "start", upright, map->col_labels[c]);
@@ -774,72 +796,130 @@ static inline void show__svg_names(FILE *file, const show_map *map, const show__
             show__svg_text(file, x, at->top - 10, "middle", size, map->col_labels[c]);
         }
     }
-    for (int r = 0; map->row_labels && r < at->rows; r++) {
-        int y = at->top + r * at->cell_height + at->cell_height / 2 + 5;
+    for (size_t r = 0; map->row_labels && r < rows; r++) {
+        int y = at->top + (int)r * at->cell_height + at->cell_height / 2 + 5;
         show__svg_text(file, at->left - 10, y, "end", size, map->row_labels[r]);
     }
 }
 
-/* A rectangle and a number for every element, with a white line around; a small map leaves the cell of a NaN empty. */
+/* A rectangle for as many cells of a row as are of one colour, and a number in each if it is to have one. */
 static inline void show__svg_cells(FILE *file, attn_mat m, const show_map *map, const show__layout *at)
 {
-    for (int r = 0; r < at->rows; r++)
-        for (int c = 0; c < at->cols; c++) {
-            double value = attn_mat_get(m, (size_t)r, (size_t)c);
-            int empty = at->small && show__special(value) && show__special(value)[0] == 'n';
-            show__rgb fill = show__colour(map, value), empty_fill = {243, 243, 243};
-            if (empty)
-                fill = empty_fill;
-            const char *ink = show__is_light(fill) ? " fill=\"#1a1a1a\"" : " fill=\"#fff\"";
-            int x = at->left + c * at->cell_width, y = at->top + r * at->cell_height;
-            fprintf(file, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"", x, y, at->cell_width, at->cell_height);
-            fprintf(file, " fill=\"#%02x%02x%02x\" stroke=\"#fff\"/>\n", fill.r, fill.g, fill.b);
-            if (empty)
-                continue;
-            show__svg_text(file, x + at->cell_width / 2, y + at->cell_height / 2 + 5, "middle", ink,
-                           show__cell_of(value, map->digits).text);
-        }
-}
-
-/* A rectangle for every element that has not the first colour, which lies under all; lines between them. */
-static inline void show__svg_plain_cells(FILE *file, attn_mat m, const show_map *map, const show__layout *at)
-{
-    show__rgb none = show__colour(map, map->low);
-    int right = at->left + at->grid_width, bottom = at->top + at->grid_height;
-    fprintf(file, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"", at->left, at->top, at->grid_width,
-            at->grid_height);
-    fprintf(file, " fill=\"#%02x%02x%02x\"/>\n", none.r, none.g, none.b);
-    for (int r = 0; r < at->rows; r++)
-        for (int c = 0; c < at->cols; c++) {
-            show__rgb fill = show__colour(map, attn_mat_get(m, (size_t)r, (size_t)c));
-            int x = at->left + c * at->cell_width, y = at->top + r * at->cell_height;
-            if (fill.r == none.r && fill.g == none.g && fill.b == none.b)
-                continue;
-            fprintf(file, "<path d=\"M%d %dh%dv%dh-%dz\"", x, y, at->cell_width, at->cell_height, at->cell_width);
+    for (size_t r = 0; r < m.rows; r++)
+        for (size_t c = 0, next; c < m.cols; c = next) {
+            double value = attn_mat_get(m, r, c);
+            show__rgb fill = show__colour(map, value), other = fill;
+            int x = at->left + (int)c * at->cell_width, y = at->top + (int)r * at->cell_height;
+            for (next = c + 1; at->plain && next < m.cols; next++) {
+                other = show__colour(map, attn_mat_get(m, r, next));
+                if (fill.r != other.r || fill.g != other.g || fill.b != other.b)
+                    break;
+            }
+            fprintf(file, "<path d=\"M%d %dh%dv%dH%dz\"", x, y, (int)(next - c) * at->cell_width, at->cell_height, x);
             fprintf(file, " fill=\"#%02x%02x%02x\"/>\n", fill.r, fill.g, fill.b);
+            if (!at->plain && !show__is_nan(value))
+                show__svg_text(file, x + at->cell_width / 2, y + at->cell_height / 2 + 5, "middle",
+                               show__is_light(fill) ? " fill=\"#000\"" : " fill=\"#fff\"",
+                               show__cell_of(value, map->digits).text);
         }
-    fprintf(file, "<path stroke=\"#fff\" d=\"");
-    for (int r = 1; r < at->rows; r++)
-        fprintf(file, "M%d %dH%d", at->left, at->top + r * at->cell_height, right);
-    for (int c = 1; c < at->cols; c++)
-        fprintf(file, "M%d %dV%d", at->left + c * at->cell_width, at->top, bottom);
-    fprintf(file, "\"/>\n");
 }
 
-/* The scale of colours, as tall as the cells, between its two values. */
-static inline void show__svg_bar(FILE *file, const show_map *map, const show__layout *at)
+/* White lines between cells, where these are wide enough to be told apart, and frames around those that have one. */
+static inline void show__svg_lines(FILE *file, attn_mat m, const show_map *map, const show__layout *at)
 {
-    int x = at->left + at->grid_width + 20, id = (int)map->colours, height = show__max(at->grid_height, 30);
-    fprintf(file, "<defs><linearGradient id=\"scale%d\" x1=\"0\" y1=\"1\" x2=\"0\" y2=\"0\">", id);
-    for (int stop = 0; stop < 5; stop++) {
-        show__rgb c = show__stop(map->colours, stop);
-        fprintf(file, "<stop offset=\"%d%%\" stop-color=\"#%02x%02x%02x\"/>", 25 * stop, c.r, c.g, c.b);
+    if (at->cell_width >= 8) {
+        fprintf(file, "<path stroke=\"#fff\" d=\"");
+        for (int r = 0; r <= (int)m.rows; r++)
+            fprintf(file, "M%d %dh%d", at->left, at->top + r * at->cell_height, at->grid_width);
+        for (int c = 0; c <= (int)m.cols; c++)
+            fprintf(file, "M%d %dv%d", at->left + c * at->cell_width, at->top, at->grid_height);
+        fprintf(file, "\"/>\n");
     }
-    fprintf(file, "</linearGradient></defs>\n<rect x=\"%d\" y=\"%d\" width=\"14\" height=\"%d\"", x, at->top, height);
-    fprintf(file, " fill=\"url(#scale%d)\"/>\n<g font-size=\"12\" fill=\"#555\">\n", id);
-    show__svg_text(file, x + 20, at->top + 10, "start", "", show__cell_of(map->high, map->digits).text);
-    show__svg_text(file, x + 20, at->top + height, "start", "", show__cell_of(map->low, map->digits).text);
-    fprintf(file, "</g>\n");
+    for (int r = 0; map->framed && r < (int)m.rows; r++)
+        for (int c = 0; c < (int)m.cols; c++)
+            if (map->framed(r, c))
+                fprintf(file, "<path fill=\"none\" stroke=\"#c4320a\" stroke-width=\"2\" d=\"M%d %dh%dv%dh-%dz\"/>\n",
+                        at->left + c * at->cell_width, at->top + r * at->cell_height, at->cell_width, at->cell_height,
+                        at->cell_width);
+}
+
+/* A place for an entry of this width in the legend. */
+static inline void show__legend_next(int *x, int *y, int entry, int width)
+{
+    if (*x > 24 && *x + entry > width) {
+        *x = 24;
+        *y += 24;
+    }
+}
+
+static inline void show__legend_cell(FILE *file, int *x, int *y, int width, const char *look, const char *text)
+{
+    show__legend_next(x, y, 40 + 8 * show__columns(text), width);
+    if (file) {
+        fprintf(file, "<path d=\"M%d %dh14v12h-14z\" %s/>\n", *x, *y, look);
+        show__svg_text(file, *x + 20, *y + 11, "start", "", text);
+    }
+    *x += 40 + 8 * show__columns(text);
+}
+
+/* The legend, below y in a picture of this width: each scale of colours between its two values, then what grey and
+   frames mean. Returns where it ends; file NULL: draws nothing. */
+static inline int show__legend(FILE *file, const show__drawing *maps, size_t count, int width, int y)
+{
+    int x = 24, grey = 0;
+    const char *grey_text = "hidden", *frame = NULL;
+    if (file)
+        fprintf(file, "<g font-size=\"12\">\n");
+    for (size_t i = 0, j; i < count; i++) {
+        const show_map *map = &maps[i].map;
+        for (j = 0; j < i; j++)
+            if (map->colours == maps[j].map.colours && map->low >= maps[j].map.low && map->low <= maps[j].map.low &&
+                map->high >= maps[j].map.high && map->high <= maps[j].map.high)
+                break;
+        for (size_t n = 0; !grey && n < maps[i].m.rows * maps[i].m.cols; n++)
+            grey = show__is_nan(attn_mat_get(maps[i].m, n / maps[i].m.cols, n % maps[i].m.cols));
+        grey_text = map->grey ? map->grey : grey_text;
+        frame = map->framed ? map->frame : frame;
+        if (j == i) {
+            show__cell low = show__cell_of(map->low, map->digits), high = show__cell_of(map->high, map->digits);
+            int before = 8 * (int)strlen(low.text), after = 8 * (int)strlen(high.text);
+            show__legend_next(&x, &y, before + after + 130, width);
+            if (file) {
+                show__svg_text(file, x + before, y + 11, "end", "", low.text);
+                fprintf(file, "<path d=\"M%d %dh80v12h-80z\" fill=\"url(#scale%d)\"/>\n", x + before + 8, y,
+                        (int)map->colours);
+                show__svg_text(file, x + before + 96, y + 11, "start", "", high.text);
+            }
+            x += before + after + 130;
+        }
+    }
+    if (grey)
+        show__legend_cell(file, &x, &y, width, "fill=\"#d9d9d9\"", grey_text);
+    if (frame)
+        show__legend_cell(file, &x, &y, width, "fill=\"none\" stroke=\"#c4320a\" stroke-width=\"2\"", frame);
+    if (file)
+        fprintf(file, "</g>\n");
+    return y + 32;
+}
+
+/* The scales that the legend fills rectangles with. */
+static inline void show__svg_scales(FILE *file, const show__drawing *maps, size_t count)
+{
+    fprintf(file, "<defs>\n");
+    for (int family = 0; family < 3; family++) {
+        size_t i = 0;
+        while (i < count && (int)maps[i].map.colours != family)
+            i++;
+        if (i == count)
+            continue;
+        fprintf(file, "<linearGradient id=\"scale%d\">", family);
+        for (int stop = 0; stop < 5; stop++) {
+            show__rgb c = show__stop((show_colours)family, stop);
+            fprintf(file, "<stop offset=\"%d%%\" stop-color=\"#%02x%02x%02x\"/>", 25 * stop, c.r, c.g, c.b);
+        }
+        fprintf(file, "</linearGradient>\n");
+    }
+    fprintf(file, "</defs>\n");
 }
 
 /* The start of a picture, up to its white ground. */
@@ -854,27 +934,6 @@ static inline void show__svg_open(FILE *file, int width, int height, const char 
     show__text(file, title, 1);
     fprintf(file, "</title>\n<desc>%s</desc>\n", description);
     fprintf(file, "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", width, height);
-}
-
-static inline void show__svg_map(FILE *file, attn_mat m, const show_map *map, const show__layout *at)
-{
-    show__svg_names(file, map, at);
-    if (at->plain)
-        show__svg_plain_cells(file, m, map, at);
-    else
-        show__svg_cells(file, m, map, at);
-    if (map->bar)
-        show__svg_bar(file, map, at);
-}
-
-static inline void show__svg(FILE *file, attn_mat m, const show_map *map, const show__layout *at)
-{
-    char text[96];
-    snprintf(text, sizeof text, "%d x %d numbers, rounded to %d digits after the point", at->rows, at->cols,
-             map->digits);
-    show__svg_open(file, at->width, at->height, map->title ? map->title : "Heatmap", text);
-    show__svg_map(file, m, map, at);
-    fprintf(file, "</svg>\n");
 }
 
 static inline void show__file_failed(const char *path, const char *part)
@@ -907,14 +966,20 @@ static inline int show__is_file(const char *path)
 #endif
 }
 
-static inline show__file show__create(const char *directory, const char *name)
+static inline void *show__memory(const char *name, size_t size)
 {
-    size_t size = strlen(directory) + strlen(name) + 2;
-    show__file file = {(char *)malloc(size), (char *)malloc(size + 5), NULL};
-    if (!file.path || !file.part) {
+    void *memory = malloc(size ? size : 1);
+    if (!memory) {
         fprintf(stderr, "%s: out of memory\n", name);
         exit(1);
     }
+    return memory;
+}
+
+static inline show__file show__create(const char *directory, const char *name)
+{
+    size_t size = strlen(directory) + strlen(name) + 2;
+    show__file file = {(char *)show__memory(name, size), (char *)show__memory(name, size + 5), NULL};
     snprintf(file.path, size, "%s%s%s", directory, *directory ? "/" : "", name);
     snprintf(file.part, size + 5, "%s.part", file.path);
     if (!show__is_file(file.path)) {
@@ -951,89 +1016,110 @@ static inline void show__require_map(const char *name, attn_mat m)
     exit(1);
 }
 
+/* Gives maps their places, `across` side by side below y, in columns of one width; a row with signs has its maps level.
+   Returns where the last row ends. */
+static inline int show__arrange(show__drawing *maps, size_t count, size_t across, int left, int column, int y)
+{
+    for (size_t first = 0; first < count; first += across) {
+        size_t end = count - first < across ? count : first + across;
+        int height = 0, level = 0;
+        for (size_t i = first; i < end; i++) {
+            height = show__max(height, maps[i].at.height);
+            level |= maps[i].map.sign != NULL;
+        }
+        for (size_t i = first; i < end; i++) {
+            maps[i].x = left + (int)(i - first) * column + (column - maps[i].at.width) / 2;
+            maps[i].y = y + (level ? (height - maps[i].at.height) / 2 : 0);
+        }
+        y += height;
+    }
+    return y;
+}
+
+/* Draws maps into the file directory/name, `across` side by side, under one title if there is one. */
+static inline void show__draw(const char *directory, const char *name, const char *title, const attn_mat *mats,
+                              const show_map *maps, size_t count, size_t across)
+{
+    show__drawing *d = (show__drawing *)show__memory(name, count * sizeof *d);
+    int column = 0, width, bottom;
+    char text[64];
+    show__file file;
+    for (size_t i = 0; i < count; i++) {
+        show__require_map(name, mats[i]);
+        d[i] = show__drawing_of(mats[i], &maps[i], title != NULL);
+        column = show__max(column, d[i].at.width);
+    }
+    file = show__create(directory, name);
+    width = show__max((title ? 24 : 0) + (int)across * column, title ? 48 + 11 * show__columns(title) : 0);
+    bottom = show__arrange(d, count, across, (width - (int)across * column) / 2, column, title ? 48 : 0);
+
+    snprintf(text, sizeof text, count > 1 ? "%d heatmaps" : "A heatmap", (int)count);
+    show__svg_open(file.out, width, show__legend(NULL, d, count, width, bottom), title ? title : maps[0].title, text);
+    show__svg_scales(file.out, d, count);
+    if (title)
+        show__svg_text(file.out, width / 2, 36, "middle", " font-size=\"17\" font-weight=\"600\"", title);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(file.out, "<g transform=\"translate(%d %d)\">\n", d[i].x, d[i].y);
+        show__svg_names(file.out, &d[i].map, &d[i].at, mats[i].rows, mats[i].cols);
+        show__svg_cells(file.out, mats[i], &d[i].map, &d[i].at);
+        show__svg_lines(file.out, mats[i], &d[i].map, &d[i].at);
+        fprintf(file.out, "</g>\n");
+    }
+    show__legend(file.out, d, count, width, bottom);
+    fprintf(file.out, "</svg>\n");
+    show__finish(&file);
+    free(d);
+}
+
 /* Draws m in the terminal, and into the file directory/name. */
 static inline void show_heatmap(const char *directory, const char *name, attn_mat m, const show_map *options)
 {
     show_map map = *options;
-    show__file file;
-    show__layout at;
-    int widest;
     show__require_map(name, m);
-    widest = show__measure(m, &map);
-    show__blocks(m, &map, widest);
-    at = show__layout_of(m, &map, widest, 0);
-    file = show__create(directory, name);
-    show__svg(file.out, m, &map, &at);
-    show__finish(&file);
+    show__blocks(m, &map, show__measure(m, &map));
+    show__draw(directory, name, NULL, &m, options, 1, 1);
     printf("picture: %s\n", name);
 }
 
-/* Draws m as small cells without numbers into the file `path`, and prints nothing. */
-static inline void show_picture(const char *path, attn_mat m, const show_map *options)
+/* Draws small heatmaps into the file `path` under one title, `across` side by side, and prints nothing. */
+static inline void show_picture(const char *path, const char *title, const attn_mat *mats, const show_map *maps,
+                                size_t count, size_t across)
 {
-    show_map map = *options;
-    show__file file;
-    show__layout at;
-    show__require_map(path, m);
-    show__measure(m, &map);
-    at = show__plain_layout_of(m, &map);
-    file = show__create("", path);
-    show__svg(file.out, m, &map, &at);
-    show__finish(&file);
+    show__draw("", path, title, mats, maps, count, across);
 }
 
-/* The layout of a small map; settles its range of colours. */
-static inline show__layout show__small(attn_mat m, show_map *map)
-{
-    int widest = show__measure(m, map);
-    return map->side ? show__plain_layout_of(m, map) : show__layout_of(m, map, widest, 1);
-}
-
-/* The width of the widest of these maps, the height of the tallest. */
-static inline show__layout show__largest(const attn_mat *mats, const show_map *maps, size_t count)
-{
-    show__layout largest = {0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-    for (size_t i = 0; i < count; i++) {
-        show_map map = maps[i];
-        show__layout at = show__small(mats[i], &map);
-        largest.width = show__max(largest.width, at.width);
-        largest.height = show__max(largest.height, at.height);
-    }
-    return largest;
-}
-
-/* Draws small heatmaps into one file under one title, `across` side by side; nothing in the terminal. */
+/* The same, into the file directory/name; prints its name. */
 static inline void show_heatmaps(const char *directory, const char *name, const char *title, const attn_mat *mats,
                                  const show_map *maps, size_t count, size_t across)
 {
-    const char *bold = " font-size=\"17\" font-weight=\"600\"";
-    int height = 64, top = 48, column, width;
-    char text[64];
-    show__file file;
-    for (size_t i = 0; i < count; i++)
-        show__require_map(name, mats[i]);
-    for (size_t i = 0; i < count; i += across)
-        height += show__largest(mats + i, maps + i, count - i < across ? count - i : across).height;
-    column = show__largest(mats, maps, count).width;
-    width = 24 + (int)across * column;
-
-    file = show__create(directory, name);
-    snprintf(text, sizeof text, "%d heatmaps", (int)count);
-    show__svg_open(file.out, width, height, title, text);
-    show__svg_text(file.out, width / 2, 36, "middle", bold, title);
-    for (size_t i = 0; i < count; i++) {
-        show_map map = maps[i];
-        show__layout at = show__small(mats[i], &map);
-        if (i > 0 && i % across == 0)
-            top += show__largest(mats + i - across, maps + i - across, across).height;
-        fprintf(file.out, "<g transform=\"translate(%d %d)\">\n",
-                12 + (int)(i % across) * column + (column - at.width) / 2, top);
-        show__svg_map(file.out, mats[i], &map, &at);
-        fprintf(file.out, "</g>\n");
-    }
-    fprintf(file.out, "</svg>\n");
-    show__finish(&file);
+    show__draw(directory, name, title, mats, maps, count, across);
     printf("picture: %s\n", name);
+}
+
+/* A figure of matrices with signs between them, as in a x b = c: show_part adds one, drawn as a small heatmap, and
+   show_figure draws those that were added, `across` side by side. */
+static attn_mat show__parts[9];
+static show_map show__looks[9];
+static size_t show__part_count;
+
+static inline show_map *show_part(const char *sign, const char *name, attn_mat m, show_colours colours, const char *row,
+                                  const char *col, int digits)
+{
+    show_map *map = &show__looks[show__part_count];
+    if (show__part_count == sizeof show__parts / sizeof *show__parts) {
+        fprintf(stderr, "show_part: more than %lu parts\n", (unsigned long)show__part_count);
+        exit(1);
+    }
+    show__parts[show__part_count++] = m;
+    *map = show_map_of(name, colours, row, col, digits);
+    map->sign = sign;
+    return map;
+}
+
+static inline void show_figure(const char *directory, const char *name, const char *title, size_t across)
+{
+    show_heatmaps(directory, name, title, show__parts, show__looks, show__part_count, across);
+    show__part_count = 0;
 }
 
 /* ==== Lines ====================================================================================================== */
@@ -1066,7 +1152,6 @@ enum { SHOW__LEFT = 84, SHOW__TOP = 64, SHOW__WIDTH = 640, SHOW__HEIGHT = 300 };
 /* Marks, grey lines and names of both axes; y begins at 0. */
 static inline void show__svg_axes(FILE *file, const show_chart *chart, double high)
 {
-    const char *grey = " font-size=\"13\" fill=\"#777\"";
     double x_tick = show__tick(chart->x_high - chart->x_low), y_tick = show__tick(high);
     int bottom = SHOW__TOP + SHOW__HEIGHT, right = SHOW__LEFT + SHOW__WIDTH;
     for (int n = 0; n * y_tick <= high; n++) {
@@ -1080,9 +1165,9 @@ static inline void show__svg_axes(FILE *file, const show_chart *chart, double hi
         fprintf(file, "<path stroke=\"#ddd\" d=\"M%d %dv6\"/>\n", at, bottom);
         show__svg_text(file, at, bottom + 24, "middle", "", show__cell_of(x, x_tick < 0.999 ? 1 : 0).text);
     }
-    show__svg_text(file, SHOW__LEFT + SHOW__WIDTH / 2, bottom + 50, "middle", grey, chart->x_name);
+    show__svg_text(file, SHOW__LEFT + SHOW__WIDTH / 2, bottom + 50, "middle", SHOW__GREY, chart->x_name);
     fprintf(file, "<g transform=\"translate(32 %d) rotate(-90)\">\n", SHOW__TOP + SHOW__HEIGHT / 2);
-    show__svg_text(file, 0, 0, "middle", grey, chart->y_name);
+    show__svg_text(file, 0, 0, "middle", SHOW__GREY, chart->y_name);
     fprintf(file, "</g>\n");
 }
 

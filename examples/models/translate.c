@@ -350,32 +350,22 @@ const char *translate_again(t5 *model, const translation *result)
     return error;
 }
 
-/* What t5_watch shows of cross-attention is added up. */
-static void add_up(void *user, t5_part part, size_t block, attn_tensor weights)
+/* Keeps what t5_watch shows of cross-attention. */
+static void keep(void *user, t5_part part, size_t block, attn_tensor weights)
 {
-    float *sum = (float *)user;
-    const float *w = (const float *)weights.data;
-    size_t n = weights.len * weights.dim, h, i;
-    (void)block;
+    size_t numbers = weights.heads * weights.len * weights.dim;
     (void)part;
-    for (h = 0; h < weights.heads; h++)
-        for (i = 0; i < n; i++)
-            sum[i] += *w++;
+    memcpy((float *)user + block * numbers, weights.data, numbers * sizeof(float));
 }
 
 const char *translate_attention(t5 *model, const translation *result, float *weights)
 {
-    size_t n = result->count * result->source_count, i;
     t5_watch watch = model->watch;
     const char *error;
-    for (i = 0; i < n; i++)
-        weights[i] = 0;
-    model->watch.look = add_up;
+    model->watch.look = keep;
     model->watch.user = weights;
     model->watch.cross_alone = 1;
     error = translate_again(model, result);
     model->watch = watch;
-    for (i = 0; i < n; i++)
-        weights[i] /= (float)(model->config.num_heads * model->decoder.count);
     return error;
 }

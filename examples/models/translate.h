@@ -69,8 +69,8 @@ void translate_free(translation *results, size_t count);
    decoder's weights is of the step that wrote ids[i]. Returns NULL or a message. */
 const char *translate_again(t5 *model, const translation *result);
 
-/* How each token of a translation attends to those of its text: weights[count][source_count], the mean over the heads of
-   all decoder blocks. Returns NULL or a message. */
+/* How each token of a translation attends to those of its text, in every head of every decoder block:
+   weights[blocks][heads][count][source_count]. Returns NULL or a message. */
 const char *translate_attention(t5 *model, const translation *result, float *weights);
 
 /* How a token is spelt: a piece, </s>, <extra_id_0>; what the vocabulary lacks as <32100>. Writes at most `size` bytes

@@ -38,9 +38,10 @@ repeats_nothing() { [ -z "$(it --ids --no-repeat-ngram 1 "$model" "$prompt" | tr
 draws() {
     it --attention "$work/drawn.svg" "$model" 'The house <x>' > "$work/output" || return 1
     [ "$(wc -l < "$work/output")" -eq 1 ] || return 1
-    for label in ▁translate ▁The ▁house '&#60;/s&#62;'; do
+    for label in ' translate' ' The' ' house' '&#60;/s&#62;'; do
         grep -q "rotate.*>$label</text>" "$work/drawn.svg" || { echo "no $label"; return 1; }
     done
+    grep -q '>block 2, head 4</text>' "$work/drawn.svg"
 }
 
 part_translate() {
