@@ -12,6 +12,7 @@
 ##                     what the checks, `bench-search` and `bench-generate` need is said at the top of their scripts
 ## BROWSERS      what tests the page (chromium, and firefox if it is there)
 ## TEST_LEVEL    in the environment: full, for a longer test
+## V             1: compile lines as they are run, not in short
 
 CFLAGS  = -O2
 B       = build
@@ -24,7 +25,6 @@ tools     = $B/tokenize $B/tensors $(filter $(models),$(patsubst examples/%.c,$B
 models    = $B/05_translate $B/12_search $B/13_generate# what needs a model: built by `make`, not run
 learners  = $B/grammar $B/train
 notebooks = $(filter-out $(tools) $B/14_ring,$(patsubst examples/%.c,$B/%,$(wildcard examples/[0-9][0-9]_*.c)))
-sentence  = It is easy to translate languages with transformers
 parts     = $(filter-out tokenize tensors,$(notdir $(basename $(wildcard examples/models/*.c))))
 examples  = $(patsubst %.c,$B/%.o,$(wildcard examples/*.c examples/models/*.c examples/models/train/*.c))
 tests     = $(patsubst %.c,$B/%.o,$(wildcard tests/*.c))
@@ -38,7 +38,7 @@ MAKEFLAGS += -j$(shell nproc 2> /dev/null || echo 2)
 endif
 
 .DEFAULT_GOAL = all
-include tests/rules.mk tests/bench/rules.mk examples/page/rules.mk examples/ring/rules.mk
+include tests/rules.mk tests/bench/rules.mk examples/notebooks/rules.mk examples/page/rules.mk examples/ring/rules.mk
 
 .PHONY: all test test-library test-everywhere test-examples check-t5 check-minilm train bench bench-quick bench-report bench-targets
 .PHONY: check-tokens check-decoder bench-translate bench-search bench-generate install clean help FORCE
@@ -46,15 +46,15 @@ include tests/rules.mk tests/bench/rules.mk examples/page/rules.mk examples/ring
 .SECONDARY:
 .SUFFIXES:
 
-all: $(notebooks) $(tools)               ## build and run the notebooks, build the page; what you get by default
-	@mkdir -p $B/pictures
-	@for notebook in $(notebooks); do $(RUN) $$notebook $B/pictures || exit 1; done
-	@echo && echo '== Translation, with T5'
-	@echo '$(sentence)'
-	@$(RUN) $B/05_translate --attention $B/pictures/05_cross_attention.svg examples/models/bundled '$(sentence)'
+all: $(notebooks) $(tools) $B/notebooks.html ## build and run the notebooks, write their pages; what you get by default
+	@$(foreach program,$(notebooks),echo && echo '==== $(program:$B/%=examples/%.c)' && \
+	    $(RUN) $(program) $(call how_to_run,$(program)) $B/pictures &&) :
+	@echo && echo '==== examples/05_translate.c' && echo && cat $B/output/05_translate.txt
 	@echo 'A tiny demonstration model of 200 words. For t5-base: $B/05_translate DIRECTORY "text", see examples/README.md'
-	@echo && echo "The pictures are in $B/pictures."
+	@echo && (cd $B/pictures && $(gallery))
 	@if $(page_has); then $(MAKE) -s $P/attention.html; else $(page_says); fi
+	@echo 'All pictures, and a page that goes through the notebooks step by step:'
+	@echo '    $(page_uri)/pictures/index.html' && echo '    $(page_uri)/notebooks.html'
 
 test: $(of_library) $(of_readme) $(of_examples) ## test the library, the examples, README and embedding
 test-library: $(of_library)              ## of that, the tests of attn.h alone: after a change of a kernel, one compilation
@@ -119,10 +119,13 @@ help:                                    ## list the targets and variables
 	@echo 'Targets:'; sed -n 's/^\([a-z0-9-]*\):.*## */    \1\t/p' Makefile examples/page/rules.mk examples/ring/rules.mk | expand -t 20
 	@echo 'Variables:'; sed -n 's/^## /    /p' Makefile
 
+# Stands before a command: what to print in its place, unless V or -s says otherwise.
+short = $(if $V,,@$(if $(findstring s,$(firstword -$(MAKEFLAGS))),,echo '  $1' && ))
+
 # Compiles a file that sees the interface alone, and notes the headers that it includes, for attn.h the stamp $B/api.
 define object
 @mkdir -p $(@D)
-$(CC) $(1) -MMD -MP -c -o $@ $<
+$(call short,CC $<)$(CC) $(1) -MMD -MP -c -o $@ $<
 @sed 's|[^ ]*attn\.h|$B/api|g' $(@:o=d) > $@.d && mv $@.d $(@:o=d)
 endef
 -include $(patsubst %.o,%.d,$(examples) $(tests) $(t_tests) $B/$T/main.o)
@@ -133,14 +136,14 @@ $B/api: attn.h
 
 # Notebooks and other examples: any of them is a program by itself; here they share one object of the implementation.
 $B/attn.o: tests/config/implementation.c attn.h $B/flags
-	$(CC) $(CFLAGS) $(IMPL_CFLAGS) -DATTN_THREADS -I. -c -o $@ $<
+	$(call short,CC $<: the implementation)$(CC) $(CFLAGS) $(IMPL_CFLAGS) -DATTN_THREADS -I. -c -o $@ $<
 
 $B/examples/%.o: examples/%.c $B/flags | $B/api
 	$(call object,$(CFLAGS) $(loops) -DATTN_INTERFACE_ONLY)
 $B/examples/models/train/%.o: loops = $(if $(filter -O2,$(CFLAGS)),-O3)# over numbers, for vectors
 
 $B/%: $B/examples/%.o $B/attn.o
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
+	$(call short,LD $@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
 
 in = $(1:%=$B/examples/models/%.o)
 $B/05_translate: $(call in,json safetensors checkpoint sentencepiece layers t5 beam translate)
@@ -153,13 +156,13 @@ $B/grammar: $B/examples/models/train/grammar.o
 $B/train: $(addprefix $B/examples/models/,train/train.o train/learn.o train/network.o sentencepiece.o) $B/attn.o
 $B/decode_ids: $B/$T/decode_ids.o $(call in,json safetensors checkpoint layers decoder) $B/attn.o
 $B/tokenize $B/tensors $B/decode_ids $(learners):
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
+	$(call short,LD $@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
 
 # The test programs: of the library; and of what the examples read and compute with, given the allocator of the tests.
 $B/test: $(tests)
 $B/test_examples: $(t_tests) $B/$T/main.o $(addprefix $B/tests/,test_util.o attn_impl.o)
 $B/test $B/test_examples:
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
+	$(call short,LD $@)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lm -lpthread
 
 test_cflags = $(if $(filter file,$(origin CFLAGS)),-O1,$(CFLAGS))# the least to compile and run
 $(patsubst %,$B/tests/%.o,test_util tensors sdpa_ref backward_ref grid trial cache): test_cflags = $(CFLAGS)# run most
@@ -175,7 +178,7 @@ $B/$T/main.o: tests/test_main.c $B/flags_of_tests | $B/api $B/cover.h $B/$T/list
 
 $B/tests/attn_impl.o: tests/attn_impl.c tests/test_malloc.h attn.h $B/flags
 	@mkdir -p $(@D)
-	$(CC) -std=c99 $(warnings) $(CFLAGS) $(IMPL_CFLAGS) -I. -c -o $@ $<
+	$(call short,CC $<)$(CC) -std=c99 $(warnings) $(CFLAGS) $(IMPL_CFLAGS) -I. -c -o $@ $<
 
 $B/heap/%.o: examples/models/%.c $B/flags $B/flags_of_tests | $B/api
 	$(call object,-std=c99 $(warnings) $(test_cflags) $(filter-out $(lax),$(IMPL_CFLAGS)) $(heap))

@@ -2,7 +2,8 @@
 log = $(addprefix $B/log/,$1)
 of_library  = $(call log,tests/config.sh/library)
 of_examples = $(call log,$T/readers.sh/examples $(notes)/single $T/bundled.sh/model $T/readers.sh/readers \
-    $T/generate.sh/generate $T/translate.sh/translate $T/search.sh/search $T/tools.sh/tools $(notes)/pictures $(notes)/output)
+    $T/generate.sh/generate $T/translate.sh/translate $T/search.sh/search $T/tools.sh/tools $(notes)/pictures $(notes)/output \
+    $(notes)/page)
 of_readme   = $(call log,tests/config.sh/embedding tests/config.sh/readme)
 notes       = examples/tests/notebooks.sh
 check       = CC='$(CC)' LDFLAGS='$(LDFLAGS)' RUN='$(RUN)' B='$B' sh
@@ -31,3 +32,4 @@ $(call log,$T/translate.sh/translate): $B/05_translate
 $(call log,$T/search.sh/search): $B/12_search
 $(call log,$T/tools.sh/tools): $B/tokenize $B/tensors
 $(call log,$(notes)/pictures $(notes)/output): $(notebooks) $B/05_translate
+$(call log,$(notes)/page): $B/notebooks.html

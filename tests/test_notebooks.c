@@ -1,4 +1,4 @@
-/* Every number that the five notebooks print, in one table, against the library. */
+/* The numbers that the five notebooks print, in one table, against the library, to the digits that rounding leaves. */
 #include "test.h"
 
 enum { MOST_RESULTS = 96 };

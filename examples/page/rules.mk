@@ -47,13 +47,13 @@ page_cc_scalar  = $(page_cc) -DATTN_NO_SIMD -Oz# small: few will need it
 page_heads = $(wildcard examples/models/*.h) $B/api examples/page/rules.mk
 define page_wasm
 $P/$1.wasm: $(patsubst %,$P/$1/%.o,page $(page_in))
-	$(page_cc) -mexec-model=reactor -Wl,-s -Wl,-z,stack-size=1048576 -o $$@ $$^
+	$(call short,LD $$@)$(page_cc) -mexec-model=reactor -Wl,-s -Wl,-z,stack-size=1048576 -o $$@ $$^
 $P/$1/page.o: examples/page/page.c examples/10_training.c examples/show.h attn.h $(page_heads)
 	@mkdir -p $$(@D)
-	$(page_cc_$1) $(warnings) -Wno-shadow -c -o $$@ $$<
+	$(call short,CC $$<)$(page_cc_$1) $(warnings) -Wno-shadow -c -o $$@ $$<
 $P/$1/%.o: examples/models/%.c $(page_heads)
 	@mkdir -p $$(@D)
-	$(page_cc_$1) -c -o $$@ $$<
+	$(call short,CC $$<)$(page_cc_$1) -c -o $$@ $$<
 endef
 $(eval $(call page_wasm,vectors))
 $(eval $(call page_wasm,scalar))

@@ -12,4 +12,4 @@ test-ring: ring                          ## test it, with 1 to 7 ranks on this m
 
 $B/14_ring: examples/14_ring.c examples/ring/ring.h examples/show.h $(addprefix examples/models/,program.h shown.h) \
             $B/attn.o $B/flags
-	$(MPICC) $(CFLAGS) -std=c99 $(warnings) -DATTN_INTERFACE_ONLY -o $@ $< $B/attn.o -lm -lpthread
+	$(call short,CC $<)$(MPICC) $(CFLAGS) -std=c99 $(warnings) -DATTN_INTERFACE_ONLY -o $@ $< $B/attn.o -lm -lpthread

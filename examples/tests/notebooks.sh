@@ -3,6 +3,7 @@
 #     single     a notebook is a program by itself, without the object that `make` links with them all
 #     pictures   the notebooks run, and draw the committed pictures
 #     output     the notebooks print what is committed; colours go to terminals alone
+#     page       build/notebooks.html has a place for every cell of the five notebooks
 . tests/check.sh
 
 # alike PICTURE PICTURE: the same, but for colours whose parts differ by one: instruction sets sum in different orders.
@@ -25,6 +26,44 @@ alike() {
         END { exit wrong || (getline line < path) > 0 }' "$1"
 }
 
+# legible PICTURE...: a number has a contrast of 4.5 with its cell, and other text with white; each map names its rows
+# and its columns, and there is a legend. The loss is no map.
+legible() {
+    awk '
+        function digit(hex, i) { return index("123456789abcdef", substr(hex, i, 1)) }
+        function light(hex, i,    level) { # the share of light of one of its three levels
+            level = (16 * digit(hex, i) + digit(hex, i + 1)) / 255
+            return level <= 0.04045 ? level / 12.92 : exp(2.4 * log((level + 0.055) / 1.055))
+        }
+        function luminance(hex) {
+            if (length(hex) == 3) gsub(/./, "&&", hex)
+            return 0.2126 * light(hex, 1) + 0.7152 * light(hex, 3) + 0.0722 * light(hex, 5)
+        }
+        function contrast(a, b) { return a > b ? (a + 0.05) / (b + 0.05) : (b + 0.05) / (a + 0.05) }
+        function wrong(what) { print FILENAME ": " what; failed = 1 }
+        function ends(file) {
+            if (file == "" || file ~ /loss/) return
+            if (!maps || rows < maps || columns < maps) { print file ": a map does not name its axes"; failed = 1 }
+            if (!legend) { print file ": no legend"; failed = 1 }
+        }
+        FNR == 1 { ends(file); file = FILENAME; maps = rows = columns = legend = 0; cell = "" }
+        /^<g transform="translate\([0-9]* [0-9]*\)">/ { maps++; cell = "" }
+        /rotate\(-90\)">$/ { rows++; next }
+        /<path d="M[0-9 ]*h[0-9]*v[0-9]*H[0-9]*z" fill="#/ {
+            cell = $0; sub(/.*fill="#/, "", cell); sub(/".*/, "", cell)
+        }
+        /url\(#scale/ { legend = 1 }
+        /<text / {
+            ink = "333"
+            if (match($0, /fill="#[0-9a-f]*"/)) ink = substr($0, RSTART + 7, RLENGTH - 8)
+            if (ink == "595959") columns++
+            on_cell = ink == "000" || ink == "fff"
+            if (contrast(luminance(ink), on_cell ? luminance(cell) : 1) < 4.5)
+                wrong($0 " on #" (on_cell ? cell : "fff"))
+        }
+        END { ends(file); exit failed }' "$@"
+}
+
 part_pictures() {
     mkdir -p "$work/pictures"
     for source in examples/[0-9][0-9]_*.c; do
@@ -36,6 +75,7 @@ part_pictures() {
         [ $notebook = 10_training ] && set -- --long "$work/pictures"
         check "notebook $notebook runs" run "$B/$notebook" "$@"
     done
+    check "pictures can be read: contrast, axes, legends" legible "$work"/pictures/*.svg
     for picture in examples/pictures/*.svg; do
         drawn=$(basename "$picture") same=cmp
         [ $drawn = 05_cross_attention.svg ] && same=alike
@@ -110,6 +150,12 @@ names_argument() {
         says 1 'attn_alibi_slopes(NULL, 4): a required argument is missing' "$work/fault" again
 }
 
+# The grounds of cells, each once: at least five of the greys, and nothing else.
+even_ramp() {
+    tr "$escape" '\n' < "$1" | sed -n 's/^\[48;5;\([0-9]*\).*/\1/p' | sort -nu > "$work/grounds"
+    cat "$work/grounds"
+    [ $(wc -l < "$work/grounds") -ge 5 ] && [ $(head -n 1 "$work/grounds") -ge 232 ]
+}
 uncoloured() { [ -s "$1" ] && ! grep "$(printf '\033')\[" "$1"; }
 
 part_output() {
@@ -121,7 +167,9 @@ part_output() {
     if command -v script > /dev/null; then # a terminal of its own
         terminal="script -qec '$RUN \"$B/04_self_attention\" \"$work\"' /dev/null"
         env -u NO_COLOR TERM=xterm sh -c "$terminal" > "$work/colour" 2>&1 < /dev/null
-        check "a terminal gets colours" grep -q "$escape\[" "$work/colour"
+        check "a terminal of 256 colours gets one ramp: the greys" even_ramp "$work/colour"
+        env -u NO_COLOR TERM=xterm COLORTERM=truecolor sh -c "$terminal" > "$work/full" 2>&1 < /dev/null
+        check "one of all colours gets those of the picture" grep -q "$escape\[48;2;28;75;190;38;5;231m" "$work/full"
         env NO_COLOR=1 TERM=xterm sh -c "$terminal" > "$work/plain" 2>&1 < /dev/null
         check "NO_COLOR: none" uncoloured "$work/plain"
     else
@@ -137,4 +185,20 @@ part_output() {
     done
 }
 
-parts "single pictures output" "$@"
+part_page() {
+    check "the page has every cell, whole steps, closed tags, links that lead somewhere" \
+        awk -f examples/tests/page.awk tests/golden/cells.txt "$B/notebooks.html"
+    check "the page has every step that is printed" every_step
+}
+every_step() {
+    for output in "$B"/output/*.txt; do
+        sed -n 's/^== \([0-9]*\)\. .*/\1/p' "$output" | while read -r step; do
+            name=$(basename "$output")
+            grep -q "^<section class=\"step\" id=\"s${name%%_*}-$step\"" "$B/notebooks.html" || echo "$name: $step"
+        done
+    done > "$work/missing"
+    cat "$work/missing"
+    [ ! -s "$work/missing" ]
+}
+
+parts "single pictures output page" "$@"

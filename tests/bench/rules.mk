@@ -13,36 +13,36 @@ bench: export ATTN_BENCH_COMPILE = $(compile)
 bench: export ATTN_BENCH_OBJECT = $B/bench_compiled.o
 
 $B/bench_%: tests/bench/bench_%.c $(wildcard tests/bench/*.h) $B/bench_library.o $(peers)
-	$(CC) -std=c99 $(warnings) $(CFLAGS) $(LDFLAGS) -I$(ATTN) -o $@ $< $B/bench_library.o $(peers) -lm -lpthread -ldl
+	$(call short,CC $<)$(CC) -std=c99 $(warnings) $(CFLAGS) $(LDFLAGS) -I$(ATTN) -o $@ $< $B/bench_library.o $(peers) -lm -lpthread -ldl
 
 $B/libbench.so: $B/bench_library.o
-	$(CC) -shared -o $@ $< -lm -lpthread
+	$(call short,LD $@)$(CC) -shared -o $@ $< -lm -lpthread
 
 $B/bench_library.o: tests/bench/library.c tests/bench/library.h $(ATTN)/attn.h $B/flags
-	$(CC) -std=c99 $(warnings) $(CFLAGS) $(IMPL_CFLAGS) -fPIC -I$(ATTN) -c -o $@ $<
+	$(call short,CC $<)$(CC) -std=c99 $(warnings) $(CFLAGS) $(IMPL_CFLAGS) -fPIC -I$(ATTN) -c -o $@ $<
 
 $B/peer_%.o: tests/bench/peer.c tests/bench/peer.h $B/flags
-	$(CC) -std=c99 $(warnings) -O3 $(peer_$*) -DPEER=softmax_$* -c -o $@ $<
+	$(call short,CC $<)$(CC) -std=c99 $(warnings) -O3 $(peer_$*) -DPEER=softmax_$* -c -o $@ $<
 peer_fast = -ffast-math
 
 $B/peer_sdpa.o: tests/bench/peer_sdpa.c tests/bench/peer.h $B/flags
-	$(CC) -std=c99 $(warnings) -O3 -ffast-math -c -o $@ $<
+	$(call short,CC $<)$(CC) -std=c99 $(warnings) -O3 -ffast-math -c -o $@ $<
 
 # The loop that everybody writes, with the flags that everybody has for it: the first that the compiler takes without
 # a word. Not every gcc can tell its CPU; newer clang has another name for -Ofast.
 fastest = $(shell for flags in '-Ofast -march=native' '-O3 -ffast-math -march=native' -Ofast '-O3 -ffast-math'; do \
     $(CC) -Werror $$flags -E -x c /dev/null > /dev/null 2>&1 && echo $$flags && break; done)
 $B/peer_loop.o: tests/bench/peer_loop.c tests/bench/peer.h $B/flags
-	$(CC) -std=c99 $(warnings) $(fastest) -DPEER_FLAGS='"$(fastest)"' -c -o $@ $<
+	$(call short,CC $<)$(CC) -std=c99 $(warnings) $(fastest) -DPEER_FLAGS='"$(fastest)"' -c -o $@ $<
 
 # attn_sdpa and the plain loop for any target, whose flags both have: targets.sh builds this for many.
 $B/bench_targets: tests/bench/bench_targets.c tests/bench/peer_targets.h $(targets)
-	$(CC) -std=c99 $(warnings) $(CFLAGS) $(LDFLAGS) -I$(ATTN) -o $@ $< $(targets) -lm
+	$(call short,CC $<)$(CC) -std=c99 $(warnings) $(CFLAGS) $(LDFLAGS) -I$(ATTN) -o $@ $< $(targets) -lm
 
 $B/targets_attn.o: tests/config/implementation.c $(ATTN)/attn.h $B/flags
-	$(CC) -std=c99 $(warnings) $(CFLAGS) $(IMPL_CFLAGS) -I$(ATTN) -c -o $@ $<
+	$(call short,CC $<)$(CC) -std=c99 $(warnings) $(CFLAGS) $(IMPL_CFLAGS) -I$(ATTN) -c -o $@ $<
 
 $B/targets_%.o: tests/bench/peer_targets.c tests/bench/peer_targets.h $B/flags
-	$(CC) -std=c99 $(warnings) $(targets_$*) -DPEER_F32=$*_f32 -DPEER_F64=$*_f64 -c -o $@ $<
+	$(call short,CC $<)$(CC) -std=c99 $(warnings) $(targets_$*) -DPEER_F32=$*_f32 -DPEER_F64=$*_f64 -c -o $@ $<
 targets_plain = $(CFLAGS)
 targets_fast = $(filter-out -O%,$(CFLAGS)) -O3 -ffast-math
