@@ -751,15 +751,18 @@ static inline show__drawing show__drawing_of(attn_mat m, const show_map *options
     show__drawing d = {m, *options, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 0, 0};
     int widest = show__measure(m, &d.map), label = d.map.side && d.map.side < 20 ? 7 : 9; /* pixels of a character */
     int labels = label * show__widest(d.map.row_labels, m.rows);
-    int title = 48 + (small ? 9 : 11) * show__columns(d.map.title),
-        sign = d.map.sign ? 20 + 9 * show__columns(d.map.sign) : 0;
+    int title = 48 + (small ? 9 : 11) * show__columns(d.map.title), over; /* what the name of an axis has more than it */
+    int sign = d.map.sign ? 20 + 9 * show__columns(d.map.sign) : 0;
     d.at = d.map.side ? show__plain_layout_of(m, &d.map) : show__layout_of(m, &d.map, widest, small);
     d.at.grid_width = (int)m.cols * d.at.cell_width;
     d.at.grid_height = (int)m.rows * d.at.cell_height;
     d.at.left = 24 + sign + (d.map.row_name ? 26 : 0) + (d.map.row_labels ? 12 + labels : 0);
-    d.at.width = d.at.left + show__max(d.at.grid_width, 8 * show__columns(d.map.col_name)) + 24;
-    d.at.height = d.at.top + show__max(d.at.grid_height, 8 * show__columns(d.map.row_name)) + 24;
-    d.at.left += show__max(0, title - d.at.width) / 2;
+    over = show__max(0, 8 * show__columns(d.map.col_name) - d.at.grid_width);
+    d.at.width = d.at.left + d.at.grid_width + over + 24;
+    d.at.left += over / 2 + show__max(0, title - d.at.width) / 2;
+    over = show__max(0, 8 * show__columns(d.map.row_name) - d.at.grid_height);
+    d.at.height = d.at.top + d.at.grid_height + over + 24;
+    d.at.top += over / 2;
     d.at.name_x = d.at.left - 10 - (d.map.row_labels ? 12 + labels : 0);
     d.at.width = show__max(d.at.width, title);
     return d;

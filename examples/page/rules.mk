@@ -13,9 +13,10 @@ page_with = $P/vectors.base64 $P/scalar.base64 $P/config.base64 $P/weights.base6
 page:                                    ## build build/page/attention.html: attention to play with, in a browser
 	@if $(page_has); then $(MAKE) -s $P/attention.html; else $(page_says); exit 1; fi
 
-test-page: page $(notebooks) $B/05_translate ## test the page with node, chromium and, if it is there, firefox-esr
+test-page: page $(notebooks) $B/05_translate $B/notebooks.html ## test the pages with node, chromium and, if it is there, firefox-esr
 	@node tests/page/wasm.mjs $B
 	@node tests/page/page.mjs $B $(BROWSERS)
+	@node tests/page/notebooks.mjs $B $(BROWSERS)
 
 page-picture: page                       ## take the picture of the page that README shows, with chromium
 	@node tests/page/picture.mjs $B examples/pictures/page.png
