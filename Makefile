@@ -47,14 +47,16 @@ include tests/rules.mk tests/bench/rules.mk examples/notebooks/rules.mk examples
 .SUFFIXES:
 
 all: $(notebooks) $(tools) $B/notebooks.html ## build and run the notebooks, write their pages; what you get by default
+	@mkdir -p $B/pictures
 	@$(foreach program,$(notebooks),echo && echo '==== $(program:$B/%=examples/%.c)' && \
 	    $(RUN) $(program) $(call how_to_run,$(program)) $B/pictures &&) :
 	@echo && echo '==== examples/05_translate.c' && echo && cat $B/output/05_translate.txt
+	@cp $B/output/05_cross_attention.svg $B/pictures
 	@echo 'A tiny demonstration model of 200 words. For t5-base: $B/05_translate DIRECTORY "text", see examples/README.md'
 	@echo && (cd $B/pictures && $(gallery))
 	@if $(page_has); then $(MAKE) -s $P/attention.html; else $(page_says); fi
 	@echo 'All pictures, and a page that goes through the notebooks step by step:'
-	@echo '    $(page_uri)/pictures/index.html' && echo '    $(page_uri)/notebooks.html'
+	@printf '    %s\n' '$(subst ','\'',$(page_uri))/pictures/index.html' '$(subst ','\'',$(page_uri))/notebooks.html'
 
 test: $(of_library) $(of_readme) $(of_examples) ## test the library, the examples, README and embedding
 test-library: $(of_library)              ## of that, the tests of attn.h alone: after a change of a kernel, one compilation
@@ -120,7 +122,7 @@ help:                                    ## list the targets and variables
 	@echo 'Variables:'; sed -n 's/^## /    /p' Makefile
 
 # Stands before a command: what to print in its place, unless V or -s says otherwise.
-short = $(if $V,,@$(if $(findstring s,$(firstword -$(MAKEFLAGS))),,echo '  $1' && ))
+short = $(if $(filter-out 0,$V),,@$(if $(findstring s,$(firstword -$(MAKEFLAGS))),,echo '  $1' && ))
 
 # Compiles a file that sees the interface alone, and notes the headers that it includes, for attn.h the stamp $B/api.
 define object

@@ -41,7 +41,7 @@ int main(int argc, char **argv)
     show_mat_int("w_value", wv);
     show_part(NULL, "w_query", wq, SHOW_PURPLE, "number of an input", "of the query", 0);
     show_part(NULL, "w_key", wk, SHOW_ORANGE, "number of an input", "of the key", 0);
-    show_part(NULL, "w_value", wv, SHOW_ORANGE, "number of an input", "of the value", 0);
+    show_part(NULL, "w_value", wv, SHOW_GREEN, "number of an input", "of the value", 0);
     show_figure(directory, "01_weight_matrices.svg", "Three weight matrices", 3);
 
     /* 3. Each input times these matrices is its query, its key and its value: three roles of the same input. */
@@ -55,15 +55,15 @@ int main(int argc, char **argv)
     show_mat("q", q);
     show_mat("k", k);
     show_mat("v", v);
-    show_part(NULL, "x", x, SHOW_ORANGE, "input", "number", 0)->high = 8;
-    show_part("×", "w_query", wq, SHOW_PURPLE, "number", "of the query", 0)->high = 8;
-    show_part("=", "q", q, SHOW_PURPLE, "query", "number", 0)->high = 8;
-    show_part(NULL, "x", x, SHOW_ORANGE, "input", "number", 0)->high = 8;
-    show_part("×", "w_key", wk, SHOW_ORANGE, "number", "of the key", 0)->high = 8;
-    show_part("=", "k", k, SHOW_ORANGE, "key", "number", 0)->high = 8;
-    show_part(NULL, "x", x, SHOW_ORANGE, "input", "number", 0)->high = 8;
-    show_part("×", "w_value", wv, SHOW_ORANGE, "number", "of the value", 0)->high = 8;
-    show_part("=", "v", v, SHOW_ORANGE, "value", "number", 0)->high = 8;
+    show_part(NULL, "x", x, SHOW_ORANGE, "input", "number", 0);
+    show_part("×", "w_query", wq, SHOW_PURPLE, "number", "of the query", 0);
+    show_part("=", "q", q, SHOW_PURPLE, "query", "number", 0);
+    show_part(NULL, "x", x, SHOW_ORANGE, "input", "number", 0);
+    show_part("×", "w_key", wk, SHOW_ORANGE, "number", "of the key", 0);
+    show_part("=", "k", k, SHOW_ORANGE, "key", "number", 0);
+    show_part(NULL, "x", x, SHOW_ORANGE, "input", "number", 0);
+    show_part("×", "w_value", wv, SHOW_GREEN, "number", "of the value", 0);
+    show_part("=", "v", v, SHOW_GREEN, "value", "number", 0);
     show_figure(directory, "01_queries_keys_values.svg", "Queries, keys and values", 3);
 
     /* 4. A score says how well a key fits a query: the sum of their products, number by number. It is divided by the
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
     show_vec("input 2", attn_mat_rows(weights, 1, 1));
     show_vec("input 3", attn_mat_rows(weights, 2, 1));
     show_part(NULL, "scores", scores, SHOW_BLUE, "query", "key", 0);
-    show_part("softmax →", "weights", weights, SHOW_BLUE, "query", "key", 4);
+    show_part("softmax →", "weights", weights, SHOW_BLUE, "query", "key", 4)->high = 1;
     show_figure(directory, "01_weights.svg", "Weights: each row of scores through softmax", 2);
 
     /* 6. The first input takes from each value as much as its weight says: little of the first value, and equal parts
@@ -95,13 +95,13 @@ int main(int argc, char **argv)
     attn_mat weighted = attn_mat_new(ATTN_F64, INPUTS, SIZE);
     show_title("6. The first input: each value times its weight");
     SHOW_TRY(attn_weighted_values(weighted, attn_mat_rows(weights, 0, 1), v));
-    for (size_t j = 0; j < INPUTS; j++) {
+    for (size_t j = 0; j < INPUTS; j++)
         show_vec("value", attn_mat_rows(v, j, 1));
+    for (size_t j = 0; j < INPUTS; j++)
         show_vec("weighted", attn_mat_rows(weighted, j, 1));
-    }
     show_part(NULL, "weights of input 1", attn_mat_t(attn_mat_rows(weights, 0, 1)), SHOW_BLUE, "key", "query", 2);
-    show_part("times row", "v", v, SHOW_ORANGE, "value", "number", 0);
-    show_part("=", "weighted values", weighted, SHOW_ORANGE, "value", "number", 2);
+    show_part("times row", "v", v, SHOW_GREEN, "value", "number", 0);
+    show_part("=", "weighted values", weighted, SHOW_GREEN, "value", "number", 2);
     show_figure(directory, "01_weighted_values.svg", "The first input: each value times its weight", 3);
 
     /* 7. Their sum is what attention gives for the first input: a mix of what all inputs have to give. */
@@ -109,8 +109,8 @@ int main(int argc, char **argv)
     show_title("7. The first row of the output: their sum");
     SHOW_TRY(attn_weighted_sum(attn_mat_rows(out, 0, 1), attn_mat_rows(weights, 0, 1), v));
     show_vec("output of input 1", attn_mat_rows(out, 0, 1));
-    show_part(NULL, "weighted values", weighted, SHOW_ORANGE, "value", "number", 2);
-    show_part("sum →", "output of input 1", attn_mat_rows(out, 0, 1), SHOW_ORANGE, "output", "number", 2);
+    show_part(NULL, "weighted values", weighted, SHOW_GREEN, "value", "number", 2);
+    show_part("sum →", "output of input 1", attn_mat_rows(out, 0, 1), SHOW_GREEN, "output", "number", 2);
     show_figure(directory, "01_first_output.svg", "The first row of the output", 2);
 
     /* 8. The same for every input, scores, softmax and sum, is attention: softmax(Q K^T / k_d) V. The notebooks
@@ -119,8 +119,8 @@ int main(int argc, char **argv)
     SHOW_TRY(attn_attention(out, weights, q, k, v, 1));
     show_mat("output", out);
     show_part(NULL, "weights", weights, SHOW_BLUE, "query", "key", 4);
-    show_part("×", "v", v, SHOW_ORANGE, "value", "number", 0);
-    show_part("=", "output", out, SHOW_ORANGE, "output", "number", 2);
+    show_part("×", "v", v, SHOW_GREEN, "value", "number", 0);
+    show_part("=", "output", out, SHOW_GREEN, "output", "number", 2);
     show_figure(directory, "01_output.svg", "Output: the values, mixed by the weights", 3);
 
     assumed_heads(directory);
@@ -134,7 +134,7 @@ int main(int argc, char **argv)
 static void draw_heads(const char *directory, const attn_mat heads[HEADS])
 {
     for (int h = 0; h < HEADS; h++)
-        show_part(NULL, heads_of_8[h], heads[h], SHOW_ORANGE, "input", "number", 1)->side = 5;
+        show_part(NULL, heads_of_8[h], heads[h], SHOW_GREEN, "input", "number", 1)->side = 5;
     show_figure(directory, "01_eight_heads.svg", "Eight heads, 64 numbers for each input", 2);
 }
 
@@ -161,6 +161,7 @@ static void assumed_heads(const char *directory)
         heads[h] = attn_mat_new(ATTN_F64, INPUTS, HEAD_SIZE);
         show_random(heads[h], 2017 + h, 0, 1);
     }
+    show_threshold(100); /* prints the ends of larger matrices alone */
     show_mat("head 1", heads[0]);
     printf("%d heads of 3 x %d, %d columns together\n", HEADS, HEAD_SIZE, HEADS * HEAD_SIZE);
     draw_heads(directory, heads);
@@ -171,7 +172,7 @@ static void assumed_heads(const char *directory)
     attn_mat joined = attn_mat_new(ATTN_F64, INPUTS, HEADS * HEAD_SIZE);
     SHOW_TRY(attn_concat_heads(joined, heads, HEADS));
     show_mat("output of the heads", joined);
-    show_part(NULL, NULL, joined, SHOW_ORANGE, "input", "512 numbers: 64 of head 1, 64 of head 2, ..., 64 of head 8", 1)
+    show_part(NULL, NULL, joined, SHOW_GREEN, "input", "512 numbers: 64 of head 1, 64 of head 2, ..., 64 of head 8", 1)
         ->side = 2;
     show_figure(directory, "01_side_by_side.svg", "The eight heads side by side", 1);
 

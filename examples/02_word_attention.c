@@ -25,8 +25,9 @@ static void compare(attn_mat ours, attn_mat notebook, attn_mat exact)
             show_text(here, sizeof here, ours, i, j);
             show_text(there, sizeof there, notebook, i, j);
             if (strcmp(here, there) != 0)
-                printf("row %d, column %d         %-14s %-14s %.10g\n", (int)i + 1, (int)j + 1, here, there,
-                       attn_mat_get(exact, i, j));
+                printf(strchr(here, 'e') ? "row %d, column %d         %-14s %-14s %.9e\n"
+                                         : "row %d, column %d         %-14s %-14s %.9f\n",
+                       (int)i + 1, (int)j + 1, here, there, attn_mat_get(exact, i, j));
         }
 }
 
@@ -99,15 +100,15 @@ int main(int argc, char **argv)
     show_vec("weights of word 1", weights1);
 
     /* 7. The values, each times its weight, add up to what the first word takes from the four: the value of the fourth,
-       as good as alone. */
+       practically alone. */
     float attention[WORDS][SIZE];
     attn_mat out = square(attention);
     show_title("7. Attention of the first word: the values, mixed by these weights");
     SHOW_TRY(attn_weighted_sum(attn_mat_rows(out, 0, 1), weights1, v));
     show_mat("attention of word 1", attn_mat_rows(out, 0, 1));
     show_part(NULL, "weights of word 1", weights1, SHOW_BLUE, "query", "key", 2);
-    show_part("×", "values", v, SHOW_ORANGE, "value", "number", 0);
-    show_part("=", "attention of word 1", attn_mat_rows(out, 0, 1), SHOW_ORANGE, "query", "number", 2);
+    show_part("×", "values", v, SHOW_GREEN, "value", "number", 0);
+    show_part("=", "attention of word 1", attn_mat_rows(out, 0, 1), SHOW_GREEN, "query", "number", 2);
     show_figure(directory, "02_first_word.svg", "Attention of the first word", 3);
 
     /* 8. With all words in one matrix one product takes the place of four, and is computed faster. */
@@ -168,8 +169,8 @@ int main(int argc, char **argv)
                                                           {5.f, 6.9999995f, 5.f, 5.f}};
     compare(out, square(notebook_attention), in_double[5]);
     show_part(NULL, "weights", weights, SHOW_BLUE, "query", "key", 4);
-    show_part("×", "values", v, SHOW_ORANGE, "value", "number", 0);
-    show_part("=", "attention", out, SHOW_ORANGE, "query", "number", 3);
+    show_part("×", "values", v, SHOW_GREEN, "value", "number", 0);
+    show_part("=", "attention", out, SHOW_GREEN, "query", "number", 3);
     show_figure(directory, "02_attention.svg", "Attention of all four words", 3);
 
     /* 12. In a program it is one call, which need not keep the scores. */

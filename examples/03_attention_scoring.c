@@ -34,7 +34,7 @@ static void naive_softmax(attn_mat scores)
     show_vec("exp(scores) / their sum", attn_mat_of(weights, ATTN_F64, 1, STEPS));
 }
 
-/* tanh(Wc [context; state]): what the decoder goes on with (Luong 2015). Wc would be learned. */
+/* tanh(Wc [context; state]): what the decoder goes on with (Luong 2015). Wc would be learnt. */
 static void attentional_state(attn_mat context, attn_mat state)
 {
     static const double weights[NODES][2 * NODES] = {{0.02, -0.05, 0.01, 0.04, 0.10, -0.02},
@@ -53,7 +53,7 @@ static void attentional_state(attn_mat context, attn_mat state)
     show_vec("attentional state", attn_mat_of(out, ATTN_F64, 1, NODES));
 }
 
-/* The same state and annotations, scored in four ways. The matrices would be learned. */
+/* The same state and annotations, scored in four ways. The matrices would be learnt. */
 static void four_scorers(const char *directory, attn_mat state, attn_mat annotations)
 {
     static const char *const names[] = {"dot", "general", "additive", "cosine"};

@@ -64,9 +64,8 @@ int main(int argc, char **argv)
     show_title("3. Inside the first of them: a dot product adds up product by product");
     for (int i = 0; i < SIZE; i++) {
         dot += embeddings[0][i] * embeddings[QUERY][i];
-        printf("after %d: %.4f\n", i + 1, (double)dot);
+        printf("after %d: %.4f  of %.4f\n", i + 1, (double)dot, (double)one_score[0]);
     }
-    printf("by the library: %.4f\n", (double)one_score[0]);
 
     /* 4. Weights are shares: they are to add up to 1. Scores over their sum do, as long as no score is negative;
        softmax copes better with large ones, too. */
@@ -80,7 +79,7 @@ int main(int argc, char **argv)
     puts("(a negative score would make a negative weight, scores that cancel a division by zero)");
 
     /* 5. Softmax divides exponentials, which are never negative. Here the largest score gets a little more than by
-       plain division, 0.2379 for 0.2278. */
+       plain division, 0.2379 instead of 0.2278. */
     show_title("5. Weights by softmax from its formula");
     naive_softmax(one_weight, one_score, 1, 0);
     show_vec("weights", query_weights);
@@ -94,8 +93,8 @@ int main(int argc, char **argv)
     naive_softmax(one_weight, one_score, 1, -110);
     show_vec("weights of scores - 110, where every exp is 0", query_weights);
 
-    /* 7. Less the largest score, exp is at most 1 and at least once 1, whatever the scores. Only differences between
-       scores matter to softmax, so that the weights are the same. */
+    /* 7. With the largest score taken off, no exponential is above 1, whatever the scores, and the largest is 1. Only
+       differences between scores matter to softmax, so that the weights are the same. */
     show_title("7. Weights by the library's softmax: the largest score is taken off first");
     SHOW_TRY(attn_softmax(query_weights, query_scores));
     show_vec("weights", query_weights);
@@ -118,7 +117,7 @@ int main(int argc, char **argv)
          "  context vector                  z2, the sum of the inputs xj, each times alpha(2, j)");
     SHOW_TRY(attn_scores(scores, x, x, 1));
     show_mat("scores", scores);
-    show_part(NULL, "words", x, SHOW_ORANGE, "query", "number", 2);
+    show_part(NULL, "words", x, SHOW_PURPLE, "query", "number", 2);
     show_part("×", "words, transposed", attn_mat_t(x), SHOW_ORANGE, "number", "key", 2);
     show_part("=", "scores", scores, SHOW_BLUE, "query", "key", 2);
     show_figure(directory, "04_scores.svg", "All scores: every word with every word", 3);
@@ -141,8 +140,8 @@ int main(int argc, char **argv)
     SHOW_TRY(attn_weighted_sum(context, weights, x));
     show_mat("context", context);
     show_part(NULL, "weights", weights, SHOW_BLUE, "query", "key", 2);
-    show_part("×", "words", x, SHOW_ORANGE, "key", "number", 2);
-    show_part("=", "context vectors", context, SHOW_ORANGE, "query", "number", 2);
+    show_part("×", "words", x, SHOW_GREEN, "key", "number", 2);
+    show_part("=", "context vectors", context, SHOW_GREEN, "query", "number", 2);
     show_figure(directory, "04_context_vectors.svg", "All context vectors: the words, mixed by the weights", 3);
     return show_done();
 }

@@ -17,7 +17,11 @@
 #include "models/program.h"
 #include "models/translate.h"
 
-enum { PIECE = 64, PIECES = 1000 }; /* bytes of a label; labels on a side of the picture */
+enum {
+    PIECE = 64,
+    PIECES = 1000,
+    CELLS = 2000000
+}; /* bytes of a label; labels on a side of a map; cells of all maps */
 
 typedef struct options {
     const char *directory, *from, *to, *prefix, *attention;
@@ -162,8 +166,8 @@ static const char *label(const t5 *model, int32_t id, char out[PIECE])
     return out;
 }
 
-/* The cross-attention of a translation, in a map for each head, a row of maps for each block: the translation's pieces
-   are the rows of a map, those of the text with its prefix its columns. */
+/* The cross-attention of a translation, in a map for each head, block by block: the translation's pieces are the rows
+   of a map, those of the text with its prefix its columns. */
 static const char *draw(t5 *model, const translation *result, const char *path)
 {
     size_t rows = result->count, cols = result->source_count, heads = model->config.num_heads;
@@ -171,13 +175,14 @@ static const char *draw(t5 *model, const translation *result, const char *path)
     char(*pieces)[PIECE] = (char(*)[PIECE])malloc((rows + cols) * sizeof *pieces);
     const char **labels = (const char **)malloc((rows + cols) * sizeof *labels), *error = "no memory";
     char(*titles)[PIECE] = (char(*)[PIECE])malloc(count * sizeof *titles);
-    float *weights = rows * cols <= SIZE_MAX / sizeof *weights / count
-                         ? (float *)malloc(count * rows * cols * sizeof *weights)
-                         : NULL;
+    float *weights =
+        rows <= PIECES && cols <= PIECES ? (float *)malloc((count * rows * cols + 1) * sizeof *weights) : NULL;
     show_map *maps = (show_map *)malloc(count * sizeof *maps);
     attn_mat *mats = (attn_mat *)malloc(count * sizeof *mats);
     if (rows > PIECES || cols > PIECES)
         error = program_too_many("--attention", PIECES, "pieces on a side");
+    else if (rows * cols > CELLS / count)
+        error = program_too_many("--attention", CELLS, "weights in all heads together");
     else if (pieces && labels && titles && weights && maps && mats)
         error = program_about(model->files.directory, translate_attention(model, result, weights));
     for (size_t i = 0; !error && i < rows + cols; i++)
@@ -193,7 +198,7 @@ static const char *draw(t5 *model, const translation *result, const char *path)
         maps[n].side = 14;
     }
     if (!error)
-        show_picture(path, "Cross-attention of each head", mats, maps, count, heads);
+        show_picture(path, "Cross-attention of each head", mats, maps, count, count > 24 ? heads : 2);
     free(mats);
     free(maps);
     free(weights);

@@ -44,9 +44,6 @@ static void run_block(float *x, float *weights)
     attn_tensor in = attn_bhld(normed, ATTN_F32, 1, 1, WORDS, SIZE);
     attn_tensor out = attn_bhld(change, ATTN_F32, 1, 1, WORDS, SIZE);
     attn_mat wide = attn_mat_of(inner, ATTN_F32, WORDS, INNER);
-    attn_opts opts = {0};
-    opts.causal = ATTN_CAUSAL_UPPER_LEFT;
-    opts.weights = attn_bhld(weights, ATTN_F32, 1, 1, WORDS, WORDS);
 
     /* 3. Each layer adds to x, whose numbers grow; a layer reads them normed, every row with mean 0 and deviation 1. x
        itself stays as it is. */
@@ -55,6 +52,9 @@ static void run_block(float *x, float *weights)
 
     /* 4. Each word takes from itself and the words before it what its queries find: times three matrices, two heads,
        side by side, times a fourth matrix, all in one call. Queries, keys and values come from the same rows, `in`. */
+    attn_opts opts = {0};
+    opts.causal = ATTN_CAUSAL_UPPER_LEFT;
+    opts.weights = attn_bhld(weights, ATTN_F32, 1, 1, WORDS, WORDS);
     SHOW_TRY(attn_mha(out, in, in, in, &attention, &opts, &show_ctx));
     look("4. Attention: projected, two heads, side by side, projected again", "attention", change);
 

@@ -316,9 +316,9 @@ int main(int argc, char **argv)
     for (int b = 0; b < 4; b++)
         print_text("text", letter + b * LENGTH);
 
-    /* 2. embed makes numbers of a letter; wq, wk, wv and wo are the matrices of a layer's attention; unembed makes a
-       score for each letter that may come next. Every number is random: the model knows nothing. Only positions are
-       built in: queries and keys are turned by them (RoPE). */
+    /* 2. The matrix embed makes numbers of a letter; wq, wk, wv and wo are the matrices of a layer's attention; unembed
+       makes a score for each letter that may come next. Every number is random: the model knows nothing. Only positions
+       are built in: queries and keys are turned by them (RoPE). */
     show_title("2. The model before training: random numbers, in 2 layers of 2 heads of 16");
     begin();
     show_mat("embed", mat(weights.embed, LETTERS, SIZE));

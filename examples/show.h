@@ -436,11 +436,12 @@ static inline void show_vec_int(const char *name, attn_mat m)
 
 /* ==== Heatmaps =================================================================================================== */
 
-/* Families of colours, from nearly white to full. The examples draw weights in blue, queries in purple, and what is
-   looked at, keys and values, in orange. */
-typedef enum show_colours { SHOW_PURPLE = 0, SHOW_ORANGE, SHOW_BLUE } show_colours;
+/* Families of colours, from nearly white to full. The examples draw scores and weights in blue, queries in purple, keys
+   and inputs in orange, values and what attention makes of them in green. */
+typedef enum show_colours { SHOW_PURPLE = 0, SHOW_ORANGE, SHOW_BLUE, SHOW_GREEN } show_colours;
 
-/* What a heatmap looks like. Texts are UTF-8; NULL: none. A cell of NaN is grey: a key that is hidden from a query. */
+/* What a heatmap looks like. Texts are UTF-8; NULL: none. A cell of NaN is grey, or a point in
+   the terminal: a key that is hidden from a query. */
 typedef struct show_map {
     const char *title;
     show_colours colours;
@@ -556,10 +557,11 @@ typedef struct show__rgb {
 
 static inline show__rgb show__stop(show_colours family, int stop) /* five stops, 0 to 4 */
 {
-    static const unsigned char stops[3][5][3] = {
+    static const unsigned char stops[4][5][3] = {
         {{245, 240, 247}, {218, 187, 224}, {187, 131, 199}, {154, 72, 170}, {122, 16, 140}},
         {{253, 244, 230}, {253, 223, 177}, {252, 200, 121}, {250, 175, 66}, {245, 148, 12}},
-        {{238, 243, 252}, {188, 209, 244}, {131, 167, 233}, {75, 121, 217}, {28, 75, 190}}};
+        {{238, 243, 252}, {188, 209, 244}, {131, 167, 233}, {75, 121, 217}, {28, 75, 190}},
+        {{238, 246, 241}, {193, 220, 204}, {140, 187, 161}, {84, 149, 115}, {33, 107, 72}}};
     const unsigned char *s = stops[family][stop];
     show__rgb colour = {s[0], s[1], s[2]};
     return colour;
@@ -655,7 +657,7 @@ static inline void show__centred(const char *text, int width, int pad)
 }
 
 /* The heatmap in the terminal: blocks of colour with the numbers on them, or the numbers alone. Of 256 colours the
-   greys alone are an even ramp: 24 from #eee down to black. */
+   greys alone are an even ramp: 24 from #eeeeee down to #080808. */
 static inline void show__blocks(attn_mat m, const show_map *map, int widest)
 {
     const char *term = getenv("COLORTERM");
@@ -734,12 +736,12 @@ static inline show__layout show__layout_of(attn_mat m, const show_map *map, int 
     return at;
 }
 
-/* Cells of one width without numbers, no less than 12 high. */
+/* Cells of one width without numbers, no less than 12 high, nor narrower than labels above them need. */
 static inline show__layout show__plain_layout_of(attn_mat m, const show_map *map)
 {
     show__layout at;
     at.plain = 1;
-    at.cell_width = map->side;
+    at.cell_width = map->col_labels ? show__max(map->side, 12) : map->side;
     at.cell_height = show__max(map->side, 12);
     at.top = 22 + (map->title ? 34 : 0) + (map->col_name ? 24 : 0);
     at.top += map->col_labels ? 14 + (map->side < 20 ? 7 : 9) * show__widest(map->col_labels, m.cols) : 0;
@@ -749,11 +751,13 @@ static inline show__layout show__plain_layout_of(attn_mat m, const show_map *map
 static inline show__drawing show__drawing_of(attn_mat m, const show_map *options, int small)
 {
     show__drawing d = {m, *options, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 0, 0};
-    int widest = show__measure(m, &d.map), label = d.map.side && d.map.side < 20 ? 7 : 9; /* pixels of a character */
+    int widest = show__measure(m, &d.map),
+        label = d.map.side > 0 && d.map.side < 20 ? 7 : 9; /* pixels of a character */
     int labels = label * show__widest(d.map.row_labels, m.rows);
-    int title = 48 + (small ? 9 : 11) * show__columns(d.map.title), over; /* what the name of an axis has more than it */
+    int title = 48 + (small ? 9 : 11) * show__columns(d.map.title),
+        over; /* what the name of an axis has more than it */
     int sign = d.map.sign ? 20 + 9 * show__columns(d.map.sign) : 0;
-    d.at = d.map.side ? show__plain_layout_of(m, &d.map) : show__layout_of(m, &d.map, widest, small);
+    d.at = d.map.side > 0 ? show__plain_layout_of(m, &d.map) : show__layout_of(m, &d.map, widest, small);
     d.at.grid_width = (int)m.cols * d.at.cell_width;
     d.at.grid_height = (int)m.rows * d.at.cell_height;
     d.at.left = 24 + sign + (d.map.row_name ? 26 : 0) + (d.map.row_labels ? 12 + labels : 0);
@@ -768,6 +772,7 @@ static inline show__drawing show__drawing_of(attn_mat m, const show_map *options
     return d;
 }
 
+#define SHOW__FRAME "stroke=\"#c4320a\" stroke-width=\"2\""
 #define SHOW__GREY " font-size=\"13\" fill=\"#595959\""
 
 /* The title above all, names of rows and columns in grey, labels in black. */
@@ -841,9 +846,10 @@ static inline void show__svg_lines(FILE *file, attn_mat m, const show_map *map, 
     for (int r = 0; map->framed && r < (int)m.rows; r++)
         for (int c = 0; c < (int)m.cols; c++)
             if (map->framed(r, c))
-                fprintf(file, "<path fill=\"none\" stroke=\"#c4320a\" stroke-width=\"2\" d=\"M%d %dh%dv%dh-%dz\"/>\n",
-                        at->left + c * at->cell_width, at->top + r * at->cell_height, at->cell_width, at->cell_height,
-                        at->cell_width);
+                for (int line = 0; line < 2; line++) /* red on white, for a contrast with any cell */
+                    fprintf(file, "<path fill=\"none\" %s d=\"M%d %dh%dv%dh-%dz\"/>\n",
+                            line ? SHOW__FRAME : "stroke=\"#fff\" stroke-width=\"5\"", at->left + c * at->cell_width,
+                            at->top + r * at->cell_height, at->cell_width, at->cell_height, at->cell_width);
 }
 
 /* A place for an entry of this width in the legend. */
@@ -853,6 +859,12 @@ static inline void show__legend_next(int *x, int *y, int entry, int width)
         *x = 24;
         *y += 24;
     }
+}
+
+static inline int show__scale_width(const show_map *map)
+{
+    return 130 + 8 * (int)(strlen(show__cell_of(map->low, map->digits).text) +
+                           strlen(show__cell_of(map->high, map->digits).text));
 }
 
 static inline void show__legend_cell(FILE *file, int *x, int *y, int width, const char *look, const char *text)
@@ -883,23 +895,23 @@ static inline int show__legend(FILE *file, const show__drawing *maps, size_t cou
             grey = show__is_nan(attn_mat_get(maps[i].m, n / maps[i].m.cols, n % maps[i].m.cols));
         grey_text = map->grey ? map->grey : grey_text;
         frame = map->framed ? map->frame : frame;
-        if (j == i) {
+        if (j == i && map->low < map->high) {
             show__cell low = show__cell_of(map->low, map->digits), high = show__cell_of(map->high, map->digits);
-            int before = 8 * (int)strlen(low.text), after = 8 * (int)strlen(high.text);
-            show__legend_next(&x, &y, before + after + 130, width);
+            int before = 8 * (int)strlen(low.text);
+            show__legend_next(&x, &y, show__scale_width(map), width);
             if (file) {
                 show__svg_text(file, x + before, y + 11, "end", "", low.text);
                 fprintf(file, "<path d=\"M%d %dh80v12h-80z\" fill=\"url(#scale%d)\"/>\n", x + before + 8, y,
                         (int)map->colours);
                 show__svg_text(file, x + before + 96, y + 11, "start", "", high.text);
             }
-            x += before + after + 130;
+            x += show__scale_width(map);
         }
     }
     if (grey)
         show__legend_cell(file, &x, &y, width, "fill=\"#d9d9d9\"", grey_text);
     if (frame)
-        show__legend_cell(file, &x, &y, width, "fill=\"none\" stroke=\"#c4320a\" stroke-width=\"2\"", frame);
+        show__legend_cell(file, &x, &y, width, "fill=\"none\" " SHOW__FRAME, frame);
     if (file)
         fprintf(file, "</g>\n");
     return y + 32;
@@ -909,7 +921,7 @@ static inline int show__legend(FILE *file, const show__drawing *maps, size_t cou
 static inline void show__svg_scales(FILE *file, const show__drawing *maps, size_t count)
 {
     fprintf(file, "<defs>\n");
-    for (int family = 0; family < 3; family++) {
+    for (int family = 0; family < 4; family++) {
         size_t i = 0;
         while (i < count && (int)maps[i].map.colours != family)
             i++;
@@ -930,7 +942,7 @@ static inline void show__svg_open(FILE *file, int width, int height, const char 
 {
     fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\"", width,
             height, width, height);
-    fprintf(file, " role=\"img\" font-size=\"14\" fill=\"#333\"");
+    fprintf(file, " role=\"img\" xml:space=\"preserve\" font-size=\"14\" fill=\"#333\"");
     fprintf(file,
             " font-family=\"system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif\">\n");
     fprintf(file, "<title>");
@@ -1053,7 +1065,10 @@ static inline void show__draw(const char *directory, const char *name, const cha
         column = show__max(column, d[i].at.width);
     }
     file = show__create(directory, name);
+    across = across > count ? count : across ? across : 1;
     width = show__max((title ? 24 : 0) + (int)across * column, title ? 48 + 11 * show__columns(title) : 0);
+    for (size_t i = 0; i < count; i++)
+        width = show__max(width, 24 + show__scale_width(&d[i].map));
     bottom = show__arrange(d, count, across, (width - (int)across * column) / 2, column, title ? 48 : 0);
 
     snprintf(text, sizeof text, count > 1 ? "%d heatmaps" : "A heatmap", (int)count);
@@ -1100,7 +1115,8 @@ static inline void show_heatmaps(const char *directory, const char *name, const 
 }
 
 /* A figure of matrices with signs between them, as in a x b = c: show_part adds one, drawn as a small heatmap, and
-   show_figure draws those that were added, `across` side by side. */
+   show_figure draws those that were added, `across` side by side. Those of one colour, but for those that were given a
+   range, have one range together, so that the same shade is the same number. */
 static attn_mat show__parts[9];
 static show_map show__looks[9];
 static size_t show__part_count;
@@ -1121,6 +1137,26 @@ static inline show_map *show_part(const char *sign, const char *name, attn_mat m
 
 static inline void show_figure(const char *directory, const char *name, const char *title, size_t across)
 {
+    double low[4], high[4];
+    int ranged[9];
+    for (int family = 0; family < 4; family++) {
+        low[family] = DBL_MAX;
+        high[family] = -DBL_MAX;
+    }
+    for (size_t i = 0; i < show__part_count; i++) {
+        show_map map = show__looks[i];
+        ranged[i] = map.low < map.high;
+        show__measure(show__parts[i], &map);
+        if (!ranged[i]) {
+            low[map.colours] = fmin(low[map.colours], map.low);
+            high[map.colours] = fmax(high[map.colours], map.high);
+        }
+    }
+    for (size_t i = 0; i < show__part_count; i++)
+        if (!ranged[i]) {
+            show__looks[i].low = low[show__looks[i].colours];
+            show__looks[i].high = high[show__looks[i].colours];
+        }
     show_heatmaps(directory, name, title, show__parts, show__looks, show__part_count, across);
     show__part_count = 0;
 }
@@ -1194,7 +1230,8 @@ static inline void show_lines(const char *directory, const char *name, attn_mat 
                    chart->title);
     show__svg_axes(file.out, chart, high);
     for (size_t r = 0; r < lines.rows; r++) {
-        show__rgb ink = show__stop((show_colours)((r + 1) % 3), 4);
+        static const show_colours inks[3] = {SHOW_PURPLE, SHOW_BLUE, SHOW_GREEN};
+        show__rgb ink = show__stop(inks[r % 3], 4);
         int y = 0;
         fprintf(file.out, "<path fill=\"none\" stroke-width=\"2\" stroke=\"#%02x%02x%02x\" d=\"", ink.r, ink.g, ink.b);
         for (size_t c = 0; c < lines.cols; c++) {

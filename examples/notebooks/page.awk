@@ -4,9 +4,10 @@
 #
 # README.md has a section for each example, `## 01: title`: its first paragraph, and a table that says which cell of a
 # notebook is in which step. SOURCE is an example; a step of it begins with a comment, `/* 4. what happens, and why */`,
-# and ends where it draws, the next one begins, or the function ends; a SOURCE without a number is one more of the
-# example before it. With a step stand the functions that it is the first to call, but for those that draw or have steps
-# of their own. OUTPUT is what the example printed: a step begins with `== 4. title`, and `picture: FILE` names what it
+# and ends where it draws, the next one begins, or the function ends. Before the first step of a function stand its
+# declarations, before that of the program what it declares outside of functions; with a step, the functions that it is
+# the first to call, but for those that draw or have steps of their own. A SOURCE without a number is one more of the
+# example before it. OUTPUT is what the example printed: a step begins with `== 4. title`, and `picture: FILE` names what it
 # drew. A line @NAME@ of page.html becomes the file NAME beside it, or, for notebooks, contents, cells and steps, what is
 # made here.
 
@@ -40,7 +41,11 @@ FNR == 1 {
     if (file ~ /^[0-9][0-9]_.*\.c$/) {
         example = substr(file, 1, 2)
         order[++examples] = example
-        source[example] = file
+    }
+    if (kind == "c") {
+        source[example] = source[example] (source[example] ? "</code> and <code>" : "") FILENAME
+        declared[example] = ""
+        included = inside = 0
     }
     if (kind == "html") template = FILENAME
 }
@@ -61,27 +66,40 @@ kind == "md" && /^\|/ {
 kind == "md" && section && /^$/ { if (state == "reads") state = "" }
 kind == "md" && section && state && /^[^!|# ]/ { intro[section] = intro[section] " " $0; state = "reads" }
 
-# Functions, each with the comment above it.
-kind == "c" && /^\/\*/ { above = "" }
+# Functions, each with the comment above it, their first declarations if they have steps, and what stands outside of them.
+function declare() {
+    if (included && above ~ /#define|(^|\n)[^\/\n][^\n]*[;}]/) declared[example] = declared[example] above
+    above = ""
+}
 kind == "c" && /^(static|int|void|const char) [^=;]*\(/ {
     name = $0; sub(/\(.*/, "", name); sub(/.*[ *]/, "", name)
     body = above
+    above = ""
     inside = 1
 }
 kind == "c" && inside { body = body $0 "\n" }
-kind == "c" && !inside { above = /^$/ ? "" : above $0 "\n" }
-kind == "c" && inside && /^}/ {
-    if (name !~ /^(draw|main$)/ && body !~ /\/\* [0-9]+\. /) {
+kind == "c" && !inside && /^(\/\*|$)/ { declare() }
+kind == "c" && !inside && !/^(#include|#define ATTN_|$)/ { above = above $0 "\n" }
+kind == "c" && /^#include/ { included = file ~ /^[0-9]/ }
+kind == "c" && /^ *\/\* [0-9]+\. / { in_locals = 0 }
+kind == "c" && in_locals && !/show_directory|show_precision|show_threshold/ { locals = locals substr($0, 5) "\n" }
+kind == "c" && /^{/ { locals = ""; in_locals = 1 }
+kind == "c" && inside && (/^}/ || /^[^ ].*;$/) {
+    if (/^}/ && name !~ /^(draw|main$)/ && body !~ /\/\* [0-9]+\. /) {
         functions[example, ++function_count[example]] = name
         bodies[example, name] = body
     }
-    inside = 0; above = ""
+    inside = in_locals = 0
+    locals = ""
 }
 
 kind == "c" && match($0, /^ *\/\* [0-9]+\. /) {
     step = $2 + 0; state = "says"
     line = substr($0, RSTART + RLENGTH)
     indent = match($0, /[^ ]/) - 1
+    sub(/\n+$/, "\n", locals)
+    before[example, step] = locals
+    locals = ""
 }
 kind == "c" && state == "says" {
     if (!match($0, /^ *\/\* [0-9]+\. /)) { line = $0; sub(/^ */, "", line) }
@@ -91,7 +109,7 @@ kind == "c" && state == "says" {
 }
 kind == "c" && state == "does" && indent == 0 && /^}/ { code[example, step] = code[example, step] "}" }
 kind == "c" && (/^}/ || /^ *(draw(_[a-z]*)?|show_part|show_figure)\(/) { state = "" }
-kind == "c" && state == "does" && /^ *(show_title|return show_done)\(/ { next }
+kind == "c" && state == "does" && /^ *(show_title\(|return show_done\(|puts\("\\n==)/ { next }
 kind == "c" && state == "does" { code[example, step] = code[example, step] substr($0, indent + 1) "\n" }
 
 kind == "txt" && match($0, /^== [0-9]+\. /) {
@@ -108,11 +126,15 @@ kind == "txt" { printed[example, step] = printed[example, step] $0 "\n" }
 function put_file(name,    line) { while ((getline line < name) > 0) print line; close(name) }
 
 # Ids of a picture are its own; the page has many.
-function put_picture(name,    line, own) {
+function put_picture(name,    line, own, got) {
     own = name; gsub(/[^a-zA-Z0-9]/, "-", own)
-    while ((getline line < (pictures "/" name)) > 0) {
+    while ((got = (getline line < (pictures "/" name))) > 0) {
         gsub(/id="scale/, "id=\"" own "-scale", line); gsub(/url\(#scale/, "url(#" own "-scale", line)
         print line
+    }
+    if (got < 0) {
+        print pictures "/" name " cannot be read" > "/dev/stderr"
+        failed = 1
     }
     close(pictures "/" name)
 }
@@ -140,7 +162,7 @@ function put_pre(class, caption, text) {
     if (text == "") return
     text = escaped(text)
     if (class == "code") gsub(/\/\*[^*]*\*\//, "<i>&</i>", text)
-    print "<div class=\"" class "\"><p>" caption "</p><pre tabindex=\"0\">" text "</pre></div>"
+    print "<div class=\"" class "\"><p>" caption "</p><pre>" text "</pre></div>"
 }
 
 # The step that a cell of README's table names, as "01-4": `== 4. ..`, and of another example if it links to that.
@@ -196,13 +218,30 @@ function in_words(cells,    n, i, parts, list, books, of, seen, words) {
     return words
 }
 
+# The cells of a notebook, each a link to its steps.
+function cells_of(book,    e, i, n, list, parts, out, k, last_cell) {
+    for (e = 1; e <= examples; e++)
+        for (i = 2; i <= row_count[order[e]]; i++) {
+            n = split(row_cells[order[e], i], list, " ")
+            for (k = 1; k <= n; k++) {
+                split(list[k], parts, ":")
+                if (parts[1] != book || !row_step[order[e], i]) continue
+                if (parts[2] != last_cell) out = out (out ? ", " : "") "<b>" parts[2] "</b>:&nbsp;"
+                else out = out "&nbsp;"
+                out = out "<a href=\"#s" row_step[order[e], i] "\">" row_step[order[e], i] "</a>"
+                last_cell = parts[2]
+            }
+        }
+    return out
+}
+
 function put_notebooks(    i, n, c, fields) {
     print "<table>"
     for (i = 1; i <= row_count["The five notebooks"]; i++) {
         n = split(rows["The five notebooks", i], fields, "|")
         printf "<tr>"
         for (c = 1; c <= n; c++) printf(i == 1 ? "<th scope=\"col\">%s</th>" : "<td>%s</td>", marked(fields[c]))
-        print "</tr>"
+        print (i == 1 ? "<th scope=\"col\">cells: steps</th>" : "<td>" cells_of(substr(fields[1], 2, 3)) "</td>") "</tr>"
     }
     print "</table>"
 }
@@ -238,19 +277,20 @@ function put_steps(    e, x, s, n, i, list, id) {
         x = order[e]
         print "<section class=\"example\" id=\"s" x "\">\n<h2>" x ": " marked(title[x]) "</h2>"
         print "<p>" marked(substr(intro[x], 2)) "</p>"
-        print "<p class=\"source\">The whole program: <code>examples/" source[x] "</code></p>"
+        print "<p class=\"source\">In <code>" source[x] "</code></p>"
+        put_pre("code", "declared at the top", declared[x])
         for (s = 1; s <= last[x]; s++) {
             id = x "-" s
             print "<section class=\"step\" id=\"s" id "\" data-cells=\"" substr(at_step[id], 2) "\">"
             print "<h3><a href=\"#s" id "\">" s ". " marked(heading[x, s]) "</a></h3>"
             if (at_step[id]) print "<p class=\"cells\">" in_words(at_step[id]) "</p>"
             print "<p>" marked(substr(says[x, s], 2)) "</p>"
-            put_pre("code", "in C", code[x, s])
+            put_pre("code", "in C", before[x, s] (before[x, s] ? "\n" : "") code[x, s])
             put_pre("code", "functions that it calls", called(x, code[x, s]))
             put_pre("output", "prints", printed[x, s])
             n = split(drawn[x, s], list, " ")
             for (i = 1; i <= n; i++) {
-                print "<figure tabindex=\"0\">"; put_picture(list[i]); print "</figure>"
+                print "<figure>"; put_picture(list[i]); print "</figure>"
             }
             print "</section>"
         }
@@ -269,4 +309,5 @@ END {
         else if (line ~ /^@.*@$/) { gsub(/@/, "", line); put_file(directory line) }
         else print line
     }
+    exit failed
 }
