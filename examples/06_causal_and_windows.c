@@ -19,8 +19,8 @@ static attn_mat pictured[MAPS];
 static show_map maps[MAPS];
 static size_t count;
 
-/* Attention of the first Lq queries and Lk keys under these options: prints which keys each sees, keeps the weights for the
-   picture. */
+/* Attention of the first Lq queries and Lk keys under these options: prints which keys each sees, keeps the weights for
+   the picture. */
 static void look(const char *title, const char *name, size_t Lq, size_t Lk, attn_opts opts)
 {
     float out[LONGEST], lse[LONGEST], scores[LONGEST * LONGEST];

@@ -7,9 +7,9 @@
 # and ends where it draws, the next one begins, or the function ends. Before the first step of a function stand its
 # declarations, before that of the program what it declares outside of functions; with a step, the functions that it is
 # the first to call, but for those that draw or have steps of their own. A SOURCE without a number is one more of the
-# example before it. OUTPUT is what the example printed: a step begins with `== 4. title`, and `picture: FILE` names what it
-# drew. A line @NAME@ of page.html becomes the file NAME beside it, or, for notebooks, contents, cells and steps, what is
-# made here.
+# example before it. OUTPUT is what the example printed: a step begins with `== 4. title`, and `picture: FILE` names
+# what it drew. A line @NAME@ of page.html becomes the file NAME beside it, or, for notebooks, contents, cells and
+# steps, what is made here.
 
 function escaped(s) { gsub(/&/, "\\&amp;", s); gsub(/</, "\\&lt;", s); gsub(/>/, "\\&gt;", s); return s }
 
@@ -66,7 +66,8 @@ kind == "md" && /^\|/ {
 kind == "md" && section && /^$/ { if (state == "reads") state = "" }
 kind == "md" && section && state && /^[^!|# ]/ { intro[section] = intro[section] " " $0; state = "reads" }
 
-# Functions, each with the comment above it, their first declarations if they have steps, and what stands outside of them.
+# Functions, each with the comment above it, their first declarations if they have steps, and what stands outside of
+# them.
 function declare() {
     if (included && above ~ /#define|(^|\n)[^\/\n][^\n]*[;}]/) declared[example] = declared[example] above
     above = ""
@@ -83,7 +84,7 @@ kind == "c" && !inside && !/^(#include|#define ATTN_|$)/ { above = above $0 "\n"
 kind == "c" && /^#include/ { included = file ~ /^[0-9]/ }
 kind == "c" && /^ *\/\* [0-9]+\. / { in_locals = 0 }
 kind == "c" && in_locals && !/show_directory|show_precision|show_threshold/ { locals = locals substr($0, 5) "\n" }
-kind == "c" && /^{/ { locals = ""; in_locals = 1 }
+kind == "c" && /^[{]/ { locals = ""; in_locals = 1 }
 kind == "c" && inside && (/^}/ || /^[^ ].*;$/) {
     if (/^}/ && name !~ /^(draw|main$)/ && body !~ /\/\* [0-9]+\. /) {
         functions[example, ++function_count[example]] = name
@@ -219,13 +220,14 @@ function in_words(cells,    n, i, parts, list, books, of, seen, words) {
 }
 
 # The cells of a notebook, each a link to its steps.
-function cells_of(book,    e, i, n, list, parts, out, k, last_cell) {
+function cells_of(book,    e, i, n, list, parts, out, k, last_cell, seen) {
     for (e = 1; e <= examples; e++)
         for (i = 2; i <= row_count[order[e]]; i++) {
             n = split(row_cells[order[e], i], list, " ")
             for (k = 1; k <= n; k++) {
                 split(list[k], parts, ":")
-                if (parts[1] != book || !row_step[order[e], i]) continue
+                if (parts[1] != book || !row_step[order[e], i] || (parts[2], row_step[order[e], i]) in seen) continue
+                seen[parts[2], row_step[order[e], i]]
                 if (parts[2] != last_cell) out = out (out ? ", " : "") "<b>" parts[2] "</b>:&nbsp;"
                 else out = out "&nbsp;"
                 out = out "<a href=\"#s" row_step[order[e], i] "\">" row_step[order[e], i] "</a>"
@@ -241,7 +243,8 @@ function put_notebooks(    i, n, c, fields) {
         n = split(rows["The five notebooks", i], fields, "|")
         printf "<tr>"
         for (c = 1; c <= n; c++) printf(i == 1 ? "<th scope=\"col\">%s</th>" : "<td>%s</td>", marked(fields[c]))
-        print (i == 1 ? "<th scope=\"col\">cells: steps</th>" : "<td>" cells_of(substr(fields[1], 2, 3)) "</td>") "</tr>"
+        print (i == 1 ? "<th scope=\"col\">cells: steps</th>" : "<td>" cells_of(substr(fields[1], 2, 3)) "</td>")
+        print "</tr>"
     }
     print "</table>"
 }

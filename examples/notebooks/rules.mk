@@ -27,7 +27,7 @@ $B/output/05_translate.txt: $B/05_translate $N/rules.mk $(wildcard examples/mode
 
 # All pictures that are there, with their titles.
 gallery_head = <!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"> \
-    <title>Pictures</title><style>:root { color-scheme: light dark } body { margin: 20px; font: 16px system-ui, sans-serif } \
+    <title>Pictures</title><style>:root { color-scheme: light dark } body { margin: 20px; font: 16px sans-serif } \
     img { display: block; max-width: 100%; height: auto }</style>
 gallery = { echo '$(gallery_head)' && for picture in *.svg; do sed -n \
     "s|^<title>\(.*\)</title>\$$|<h2>$$picture</h2><img src=\"$$picture\" alt=\"\1\">|p" $$picture; done; } > index.html

@@ -1,15 +1,15 @@
 # Checks build/notebooks.html: awk -f page.awk tests/golden/cells.txt build/notebooks.html OUTPUT... SOURCE...
 #
-# Every cell of a notebook that has an output, a line of cells.txt, is in the page's table, which leads to steps that show
-# it: its numbers, in their order, in what the steps print, its picture. Every step says what happens, in C, and prints or
-# draws. What stands as printed is what OUTPUT has, with as many pictures; every line of a SOURCE that calls the library
-# and tries is on the page, and nothing as C that is in no SOURCE. Tags close, ids are there once, links within the page
-# lead somewhere, nothing else is loaded.
+# Every cell of a notebook that has an output, a line of cells.txt, is in the page's table, which leads to steps that
+# show it: its numbers, in their order, in what the steps print, its picture. Every step says what happens, in C, and
+# prints or draws. What stands as printed is what OUTPUT has, with as many pictures; every line of a SOURCE that calls
+# the library and tries is on the page, and nothing as C that is in no SOURCE. Tags close, ids are there once, links
+# within the page lead somewhere, nothing else is loaded.
 
 function wrong(what) { print what; failed = 1 }
 
-# The numbers of a text to `list`, in order; returns how many: without zeros at the end of a fraction, nor a point. Those
-# of lines that begin with "row", which say what is not as in the notebook, to `others`, too.
+# The numbers of a text to `list`, in order; returns how many: without zeros at the end of a fraction, nor a point.
+# Those of lines that begin with "row", which say what is not as in the notebook, to `others`, too.
 function numbers(text, list, others,    n, part, count, lines, line, i, k) {
     k = split(text, lines, "\n")
     for (i = 1; i <= k; i++)
