@@ -81,7 +81,7 @@ static int same_by_the_library(const char *directory, const double *q, const dou
                                const double *out)
 {
     /* 5. The library does all of these loops in one call: matrices say where the numbers lie, and 0 stands for the
-       scale 1 / sqrt(2). */
+       scale 1 / sqrt(2). This is the function that step 4 ends with. */
     double call[QUERIES * SIZE], call_weights[QUERIES * KEYS], most = 0;
     attn_mat matrix_out = attn_mat_of(call, ATTN_F64, QUERIES, SIZE), matrix_v = attn_mat_of(v, ATTN_F64, KEYS, SIZE);
     attn_mat matrix_weights = attn_mat_of(call_weights, ATTN_F64, QUERIES, KEYS);

@@ -67,7 +67,8 @@ int main(int argc, char **argv)
     show_figure(directory, "01_queries_keys_values.svg", "Queries, keys and values", 3);
 
     /* 4. A score says how well a key fits a query: the sum of their products, number by number. It is divided by the
-       square root of the size: of 3 that is 1.73, but the notebooks take k_d = 1, and nothing changes. */
+       square root of the size; of 3 that is 1.73, but the notebooks divide by a number k_d = 1 instead, which leaves
+       the scores as they are. */
     attn_mat scores = attn_mat_new(ATTN_F64, INPUTS, INPUTS);
     show_title("4. Scores: every query with every key, divided by k_d = 1");
     SHOW_TRY(attn_scores(scores, q, k, 1));
@@ -78,8 +79,8 @@ int main(int argc, char **argv)
     show_figure(directory, "01_scores.svg", "Scores: every query with every key", 3);
 
     /* 5. Softmax makes weights of a query's scores: none is negative, and they add up to 1. A score that is larger by 2
-       has exp(2) = 7.4 times the weight, by 4 it is 55 times: in the second row 16 leaves 12 far behind, in the first
-       two keys share. */
+       has exp(2) = 7.4 times the weight, by 4 it is 55 times: in the second row 16 leaves 12 far behind; in the first
+       row two keys, with equal scores, share nearly all. */
     attn_mat weights = attn_mat_new(ATTN_F64, INPUTS, INPUTS);
     show_title("5. Weights: softmax of each row of scores");
     SHOW_TRY(attn_softmax(weights, scores));

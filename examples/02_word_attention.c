@@ -158,8 +158,8 @@ int main(int argc, char **argv)
 
     draw(directory, weights);
 
-    /* 11. Weights times values: one row for each word, and all of them close to the fourth value. Of the second row,
-       whose weights differ above, two numbers do here. */
+    /* 11. Weights times values: one row for each word, and all of them close to the fourth value. What differs here
+       comes from weights that differ in step 10, and from how sums are rounded. */
     show_title("11. Matrix form: attention of all four words");
     SHOW_TRY(attn_weighted_sum(out, weights, v));
     show_mat("attention", out);

@@ -121,7 +121,7 @@ int main(int argc, char **argv)
 
     /* 1. Two networks translate: an encoder reads the text, a decoder writes the translation. The decoder's hidden
        state, a row of numbers, is what it knows so far. It is the query: which word of the text matters for the next
-       one? */
+       word of the translation? */
     static const double decoder_state[NODES] = {5, 1, 20};
     attn_mat state = attn_mat_of(decoder_state, ATTN_F64, 1, NODES);
     show_title("1. Who asks: the decoder's hidden state");
@@ -160,11 +160,12 @@ int main(int argc, char **argv)
     show_title("6. Softmax without care: the exponentials overflow");
     naive_softmax(scores);
 
-    /* 7. Less the largest score, every exponential is at most 1, and the weights are the same, for both halves of the
-       fraction shrink alike. 2 less makes a seventh of the largest weight, 532 less nothing. */
+    /* 7. With the largest score taken off, every exponential is at most 1, and the weights are the same, for numerator
+       and denominator shrink alike. A score that is 2 lower gets a seventh of the largest weight, 532 lower next to
+       nothing, and 781 lower a 0, as a double holds nothing so small. */
     attn_mat weights = attn_mat_of(memory[1], ATTN_F64, 1, STEPS);
     show_title("7. Softmax with the largest score taken off first");
-    puts("(the notebook takes 128-bit numbers instead, which only moves the limit)");
+    puts("(the notebook takes numpy's float128 instead, which only moves the limit)");
     SHOW_TRY(attn_softmax(weights, scores));
     show_vec("weights", weights);
     for (size_t j = 0; j < STEPS; j++)
@@ -192,9 +193,9 @@ int main(int argc, char **argv)
     show_title("10. Beyond: the attentional state, tanh(Wc [context; state])");
     attentional_state(context, state);
 
-    /* 11. A dot product is not the only score. Learnt matrices can choose which numbers to compare: general is q W k,
-       and additive is v . tanh(q Wq + k Wk), with dots for rows; a cosine looks at directions alone. The same
-       annotations get other weights. */
+    /* 11. A dot product is not the only score. Learnt matrices (here made up) can choose which numbers to compare:
+       general is q W k^T, and additive is tanh(q Wq + k Wk) v. A cosine, the dot product over both lengths, looks at
+       directions alone. The same annotations get other weights. */
     show_title("11. Beyond: the general, additive and cosine scores beside the dot product");
     four_scorers(directory, state, annotations);
 

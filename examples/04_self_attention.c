@@ -67,8 +67,8 @@ int main(int argc, char **argv)
         printf("after %d: %.4f  of %.4f\n", i + 1, (double)dot, (double)one_score[0]);
     }
 
-    /* 4. Weights are shares: they are to add up to 1. Scores over their sum do, as long as no score is negative;
-       softmax copes better with large ones, too. */
+    /* 4. Weights are shares: they are to add up to 1. Scores over their sum do, unless that sum is 0; but a negative
+       score would make a negative weight, which softmax never does. */
     float one_weight[WORDS], sum = sum_of(one_score);
     attn_mat query_weights = attn_mat_of(one_weight, ATTN_F32, 1, WORDS);
     show_title("4. Weights by plain division: scores over their sum");
@@ -111,7 +111,7 @@ int main(int argc, char **argv)
     float memory[4][WORDS * WORDS];
     attn_mat scores = attn_mat_of(memory[0], ATTN_F32, WORDS, WORDS);
     show_title("8. Every word asks: all scores");
-    puts("The words of attention, for the query q = x2:\n"
+    puts("The terms of attention, for the query q = x2:\n"
          "  score, or unnormalised weight   omega(2, j) = x2 . xj, a number for each word j\n"
          "  weight                          alpha(2, j), the scores made to add up to 1 by softmax\n"
          "  context vector                  z2, the sum of the inputs xj, each times alpha(2, j)");

@@ -60,7 +60,8 @@ static void look(const char *title, const char *name, size_t Lq, size_t Lk, attn
 
 int main(int argc, char **argv)
 {
-    const char *directory = show_directory(argc, argv), *texts = "AABB-CC";
+    const char *directory = show_directory(argc, argv);
+    const char *texts = "AABB-CC"; /* -: padding */
     const attn_opts none = {0};
     attn_opts opts = none;
     ptrdiff_t offset;
@@ -74,8 +75,8 @@ int main(int argc, char **argv)
 
     /* 1. All queries are zeros here, and so are all scores: each of six keys gets a sixth of the weight. Value j is the
        number j, so that the output is the mean of the keys' numbers, and lse, log-sum-exp, the logarithm of the sum
-       under softmax's fraction, is that of their count. Training needs it, and it joins attention over parts of the
-       keys. */
+       under softmax's fraction, is that of their count. Training needs it, and with it results for separate parts of
+       the keys can be joined. */
     look("1. No option: every query sees every key", "no option", 6, 6, none);
 
     /* 2. A model that writes must not see what comes later: it could then copy the word that it is to guess. A causal
@@ -115,7 +116,8 @@ int main(int argc, char **argv)
     look("7. Window, left 2 and right 1: up to 2 + 1 + 1 keys, the query's own among them", "window, left 2, right 1",
          7, 7, opts);
 
-    /* 8. With a causal rule each query sees the last three keys, its own among them, as in the Mistral models. */
+    /* 8. With a causal rule each query sees the last three keys, its own among them. The first Mistral 7B has such a
+       window, of 4096. */
     opts.window.right = -1;
     opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
     look("8. Window, left 2 and right unlimited, with causal lower right: a sliding window of 3",

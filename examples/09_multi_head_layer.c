@@ -45,8 +45,8 @@ static void run_block(float *x, float *weights)
     attn_tensor out = attn_bhld(change, ATTN_F32, 1, 1, WORDS, SIZE);
     attn_mat wide = attn_mat_of(inner, ATTN_F32, WORDS, INNER);
 
-    /* 3. Each layer adds to x, whose numbers grow; a layer reads them normed, every row with mean 0 and deviation 1. x
-       itself stays as it is. */
+    /* 3. Each of the block's two layers, attention and feed-forward, adds to x, whose numbers grow; a layer reads them
+       normed, every row with mean 0 and deviation 1. x itself stays as it is. */
     norm(normed, x);
     look("3. Norm: every row with mean 0 and deviation 1", "normed", normed);
 
@@ -99,7 +99,7 @@ int main(int argc, char **argv)
 
     /* 2. Attention does not know where a key stands; a causal mask tells it only which keys come before. Both words
        "the" would be found alike. So their positions are added, as sines and cosines of several wavelengths. Then x
-       goes through the block, whose steps follow. */
+       goes through the block: `run_block` is steps 3 to 7. */
     SHOW_TRY(attn_sinusoid(attn_mat_of(positions, ATTN_F32, WORDS, SIZE), 0));
     add(x, positions);
     look("2. Their positions added: now the two differ", "x", x);

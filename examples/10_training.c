@@ -318,7 +318,8 @@ int main(int argc, char **argv)
 
     /* 2. The matrix embed makes numbers of a letter; wq, wk, wv and wo are the matrices of a layer's attention; unembed
        makes a score for each letter that may come next. Every number is random: the model knows nothing. Only positions
-       are built in: queries and keys are turned by them (RoPE). */
+       are built in: RoPE turns pairs of numbers of each query and key by angles that grow with the position, so that
+       scores depend on the distance. */
     show_title("2. The model before training: random numbers, in 2 layers of 2 heads of 16");
     begin();
     show_mat("embed", mat(weights.embed, LETTERS, SIZE));
@@ -348,9 +349,10 @@ int main(int argc, char **argv)
     check_gradient("unembed", weights.unembed[0]);
 
     /* 5. Each number moves a little against its gradient, again and again. For a hundred steps the loss hardly changes.
-       Then heads of both layers find their parts, and that of repeated letters falls to nearly 0. That of new ones
+       Then heads of both layers find their parts, and the loss of repeated letters falls to nearly 0. That of new ones
        rises meanwhile, as the model looks up what is not there yet; later it learns to expect, among new letters, those
-       that have not come. */
+       that have not come. The last columns: the largest share that a head of layer 1 gives to the letter before, and a
+       head of layer 2 to letters that followed. */
     show_title("5. Training: each step reads 16 new texts, forward and backward, and changes every number");
     printf("      loss of letters      most that a head looks at\n");
     printf("step   new   repeated    letter before   that followed\n");

@@ -546,10 +546,12 @@ static void attend_text(t5 *model, rows *r, size_t at, const t5_text *text, size
 }
 
 /* 1. The encoder has read the text, with the task in words before it: each token, a word or a part of one, attended to
-   all. The decoder writes one token after another. In each of its blocks a token attends to itself and those before it
-   (self-attention), then to the text, with queries of the translation, keys and values of the text (cross-attention,
-   which the pictures show), then works on its own numbers (feed-forward); what each finds is added. T5 leaves out the
-   division by sqrt(d); to the scores of self-attention it adds a learnt number for the distance. */
+   all tokens of the text. The decoder writes one token after another, from the one before it, and several translations
+   side by side (beams). In each of its blocks a token attends to itself and those before it, whose keys and values are
+   kept in a cache (self-attention), then to the text, with queries of the translation, keys and values of the text
+   (cross-attention, which the pictures show: a row is the step that wrote that token, </s> the end); then it works on
+   its own numbers (feed-forward). What each finds is added. T5 leaves out the division by sqrt(d); to the scores of
+   self-attention it adds a learnt number for the distance. */
 static void decode_block(t5 *model, rows *r, size_t block, t5_text *const *texts, size_t count, size_t len)
 {
     const t5_block *b = &model->decoder.blocks[block];

@@ -229,7 +229,7 @@ function cells_of(book,    e, i, n, list, parts, out, k, last_cell, seen) {
                 if (parts[1] != book || !row_step[order[e], i] || (parts[2], row_step[order[e], i]) in seen) continue
                 seen[parts[2], row_step[order[e], i]]
                 if (parts[2] != last_cell) out = out (out ? ", " : "") "<b>" parts[2] "</b>:&nbsp;"
-                else out = out "&nbsp;"
+                else out = out " and&nbsp;"
                 out = out "<a href=\"#s" row_step[order[e], i] "\">" row_step[order[e], i] "</a>"
                 last_cell = parts[2]
             }

@@ -15,8 +15,8 @@ page:                                    ## build build/page/attention.html: att
 
 test-page: page $(notebooks) $B/05_translate $B/notebooks.html ## test the pages with node, chromium and, if it is there, firefox-esr
 	@node tests/page/wasm.mjs $B
-	@node tests/page/page.mjs $B $(BROWSERS)
 	@node tests/page/notebooks.mjs $B $(BROWSERS)
+	@node tests/page/page.mjs $B $(BROWSERS)
 
 page-picture: page                       ## take the picture of the page that README shows, with chromium
 	@node tests/page/picture.mjs $B examples/pictures/page.png
