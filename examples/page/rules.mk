@@ -3,8 +3,8 @@
 P         = $B/page
 page_in   = t5 beam translate layers checkpoint json safetensors sentencepiece
 page_cc   = clang --target=wasm32-wasi -O2 -DSAFETENSORS_NO_MMAP
-page_has  = echo '\#include <stdio.h>' | $(page_cc) -mexec-model=reactor -x c - -o /dev/null 2> /dev/null
-page_says = echo 'The page is not built: it needs clang, lld and wasi-libc. On Debian:'; \
+page_has  = mkdir -p $P && echo '\#include <stdio.h>' | $(page_cc) -mexec-model=reactor -x c - -o $P/has.wasm 2> /dev/null
+page_says = echo 'The page to play with is not built: it needs clang, lld and wasi-libc. On Debian:'; \
             echo '    apt-get install clang lld wasi-libc libclang-rt-dev-wasm32'
 page_with = $P/vectors.base64 $P/scalar.base64 $P/config.base64 $P/weights.base64 $P/pieces.base64 \
             $P/words.txt $P/sentences.txt examples/page/page.css examples/page/page.js
@@ -24,7 +24,7 @@ page-picture: page                       ## take the picture of the page that RE
 # A line @FILE@ of page.html becomes that file.
 $P/attention.html: examples/page/page.html $(page_with) examples/page/rules.mk
 	@sed $(foreach file,$(page_with),-e '/^@$(notdir $(file))@$$/{' -e 'r $(file)' -e 'd' -e '}') $< > $@
-	@echo "The page is $@."
+	@echo "The page to play with is $@."
 
 page_model = examples/models/bundled
 $P/config.base64: $(page_model)/config.json

@@ -36,6 +36,12 @@ function read_files(    i, file, line, example, step) {
             if (file ~ /\.c$/) {
                 sources[trimmed(line)]
                 if (line ~ /SHOW_TRY\(/) tries[trimmed(line)] = file
+                if (match(line, /^ *\/\* [0-9]+\. /)) {
+                    step = trimmed(line); sub(/^\/\* /, "", step); step = "s" example "-" (step + 0)
+                    comment[step] = ""; line = substr(line, RSTART + RLENGTH)
+                }
+                if (step) comment[step] = comment[step] " " trimmed(line)
+                if (line ~ /\*\/$/) step = ""
             } else if (match(line, /^== [0-9]+/)) {
                 step = "s" example "-" substr(line, 4, RLENGTH - 3); printed[step] = ""
             } else if (line ~ /^picture: /) {
@@ -94,7 +100,7 @@ BEGIN {
         if (in_code && tag ~ /^(pre|i|\/i)$/) code = code text
         if (tag == "/pre") code = code "\n"
         if (step == "") continue
-        if (tag == "p" && attributes == "p" && text ~ /[a-z]/ && !in_box) said[step] = 1
+        if (tag == "p" && attributes == "p" && text ~ /[a-z]/ && !in_box) said[step] = trimmed(text)
         if (tag == "div") { in_box = attributes; if (attributes ~ /"code"/) coded[step] = 1 }
         if (tag == "/div") in_box = ""
         if (tag == "pre" && in_box ~ /"output"/) output = 1
@@ -104,6 +110,8 @@ BEGIN {
     if (depth) wrong("<" stack[depth] "> does not close")
     for (step in printed) {
         if (trimmed(plain(prints[step])) != trimmed(printed[step])) wrong(step " does not show what was printed")
+        line = comment[step]; sub(/ *\*\/$/, "", line); sub(/`.*/, "", line)
+        if (step !~ /^s05/ && plain(said[step]) != trimmed(line)) wrong(step " does not say all of its comment")
         if (draws[step] + 0 != pictures_of[step] + 0) wrong(step " has " draws[step] + 0 " pictures")
     }
     n = split(plain(code), list, "\n")
