@@ -46,7 +46,7 @@ include tests/rules.mk tests/bench/rules.mk examples/notebooks/rules.mk examples
 .SECONDARY:
 .SUFFIXES:
 
-all: $(notebooks) $(tools) $B/notebooks.html ## build and run the notebooks, write their pages; what you get by default
+all: $(notebooks) $(tools) $(outputs) $B/notebooks.html ## build and run the notebooks, write their pages; what you get by default
 	@mkdir -p $B/pictures
 	@$(foreach program,$(notebooks),echo && echo '==== $(program:$B/%=examples/%.c)' && \
 	    $(RUN) $(program) $(call how_to_run,$(program)) $B/pictures &&) :

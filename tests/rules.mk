@@ -32,4 +32,4 @@ $(call log,$T/translate.sh/translate): $B/05_translate
 $(call log,$T/search.sh/search): $B/12_search
 $(call log,$T/tools.sh/tools): $B/tokenize $B/tensors
 $(call log,$(notes)/pictures $(notes)/output): $(notebooks) $B/05_translate
-$(call log,$(notes)/page): $B/notebooks.html
+$(call log,$(notes)/page): $B/notebooks.html $(outputs)

@@ -134,7 +134,7 @@ function put_picture(name,    line, own, got) {
         print line
     }
     if (got < 0) {
-        print pictures "/" name " cannot be read" > "/dev/stderr"
+        print pictures "/" name " cannot be read: remove " pictures ", and it is drawn anew" > "/dev/stderr"
         failed = 1
     }
     close(pictures "/" name)
