@@ -439,9 +439,10 @@ static inline void show_vec_int(const char *name, attn_mat m)
 /* Families of colours, from nearly white to full. The examples draw scores and weights in blue, queries in purple, keys
    and inputs in orange, values and what attention makes of them in green. */
 typedef enum show_colours { SHOW_PURPLE = 0, SHOW_ORANGE, SHOW_BLUE, SHOW_GREEN } show_colours;
+enum { SHOW__FAMILIES = 4, SHOW__PARTS = 9 }; /* of colours; of a figure, at most */
 
-/* What a heatmap looks like. Texts are UTF-8; NULL: none. A cell of NaN is grey, or a point in
-   the terminal: a key that is hidden from a query. */
+/* What a heatmap looks like. Texts are UTF-8; NULL: none. A cell of NaN is grey, or a point in the terminal: a key that
+   is hidden from a query. */
 typedef struct show_map {
     const char *title;
     show_colours colours;
@@ -557,7 +558,7 @@ typedef struct show__rgb {
 
 static inline show__rgb show__stop(show_colours family, int stop) /* five stops, 0 to 4 */
 {
-    static const unsigned char stops[4][5][3] = {
+    static const unsigned char stops[SHOW__FAMILIES][5][3] = {
         {{245, 240, 247}, {218, 187, 224}, {187, 131, 199}, {154, 72, 170}, {122, 16, 140}},
         {{253, 244, 230}, {253, 223, 177}, {252, 200, 121}, {250, 175, 66}, {245, 148, 12}},
         {{238, 243, 252}, {188, 209, 244}, {131, 167, 233}, {75, 121, 217}, {28, 75, 190}},
@@ -921,7 +922,7 @@ static inline int show__legend(FILE *file, const show__drawing *maps, size_t cou
 static inline void show__svg_scales(FILE *file, const show__drawing *maps, size_t count)
 {
     fprintf(file, "<defs>\n");
-    for (int family = 0; family < 4; family++) {
+    for (int family = 0; family < SHOW__FAMILIES; family++) {
         size_t i = 0;
         while (i < count && (int)maps[i].map.colours != family)
             i++;
@@ -1117,16 +1118,16 @@ static inline void show_heatmaps(const char *directory, const char *name, const 
 /* A figure of matrices with signs between them, as in a x b = c: show_part adds one, drawn as a small heatmap, and
    show_figure draws those that were added, `across` side by side. Those of one colour, but for those that were given a
    range, have one range together, so that the same shade is the same number. */
-static attn_mat show__parts[9];
-static show_map show__looks[9];
+static attn_mat show__parts[SHOW__PARTS];
+static show_map show__looks[SHOW__PARTS];
 static size_t show__part_count;
 
 static inline show_map *show_part(const char *sign, const char *name, attn_mat m, show_colours colours, const char *row,
                                   const char *col, int digits)
 {
     show_map *map = &show__looks[show__part_count];
-    if (show__part_count == sizeof show__parts / sizeof *show__parts) {
-        fprintf(stderr, "show_part: more than %lu parts\n", (unsigned long)show__part_count);
+    if (show__part_count == SHOW__PARTS) {
+        fprintf(stderr, "show_part: more than %d parts\n", SHOW__PARTS);
         exit(1);
     }
     show__parts[show__part_count++] = m;
@@ -1137,9 +1138,9 @@ static inline show_map *show_part(const char *sign, const char *name, attn_mat m
 
 static inline void show_figure(const char *directory, const char *name, const char *title, size_t across)
 {
-    double low[4], high[4];
-    int ranged[9];
-    for (int family = 0; family < 4; family++) {
+    double low[SHOW__FAMILIES], high[SHOW__FAMILIES];
+    int ranged[SHOW__PARTS];
+    for (int family = 0; family < SHOW__FAMILIES; family++) {
         low[family] = DBL_MAX;
         high[family] = -DBL_MAX;
     }

@@ -124,20 +124,21 @@ kind == "txt" { printed[example, step] = printed[example, step] $0 "\n" }
 
 # ---- writing ----
 
-function put_file(name,    line) { while ((getline line < name) > 0) print line; close(name) }
-
-# Ids of a picture are its own; the page has many.
-function put_picture(name,    line, own, got) {
-    own = name; gsub(/[^a-zA-Z0-9]/, "-", own)
-    while ((got = (getline line < (pictures "/" name))) > 0) {
-        gsub(/id="scale/, "id=\"" own "-scale", line); gsub(/url\(#scale/, "url(#" own "-scale", line)
+# A file, whose ids begin with `own`, if that is given: the page has many pictures. One that is not there ends it all.
+function put_file(name, own,    line, got) {
+    while ((got = (getline line < name)) > 0) {
+        if (own) { gsub(/id="scale/, "id=\"" own "-scale", line); gsub(/url\(#scale/, "url(#" own "-scale", line) }
         print line
     }
-    if (got < 0) {
-        print pictures "/" name " cannot be read: remove " pictures ", and it is drawn anew" > "/dev/stderr"
-        failed = 1
-    }
-    close(pictures "/" name)
+    close(name)
+    if (got == 0) return
+    print name " cannot be read" (own ? ": remove " pictures ", and it is drawn anew" : "") > "/dev/stderr"
+    failed = 1
+}
+
+function put_picture(name,    own) {
+    own = name; gsub(/[^a-zA-Z0-9]/, "-", own)
+    put_file(pictures "/" name, own)
 }
 
 # The functions that a text calls, and that these call, unless they are `shown` already, in the order of the program.
@@ -173,7 +174,7 @@ function step_of(text, example) {
 }
 
 # Reads the table of an example: which notebooks its columns are of, and which cells each step has.
-function read_cells(example,    i, n, c, fields, head, book, columns, id, k, cells) {
+function read_cells(example,    i, n, m, c, fields, head, book, columns, id, k, cells) {
     n = split(rows[example, 1], head, "|")
     for (c = 1; c <= n && head[c] !~ /^what/; c++) {
         book = head[c]
@@ -187,11 +188,10 @@ function read_cells(example,    i, n, c, fields, head, book, columns, id, k, cel
         id = step_of(fields[c + 1], example)
         for (k = 1; k < c; k++) {
             n = split(fields[k], cells, ", ")
-            for (n = 1; n in cells && cells[n] != ""; n++) {
-                row_cells[example, i] = row_cells[example, i] " " columns[k] ":" cells[n]
-                if (id) at_step[id] = at_step[id] " " columns[k] ":" cells[n]
+            for (m = 1; m <= n; m++) {
+                row_cells[example, i] = row_cells[example, i] " " columns[k] ":" cells[m]
+                if (id) at_step[id] = at_step[id] " " columns[k] ":" cells[m]
             }
-            delete cells
         }
         row_step[example, i] = id
     }

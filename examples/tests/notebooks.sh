@@ -76,8 +76,10 @@ part_pictures() {
         check "notebook $notebook runs" run "$B/$notebook" "$@"
     done
     check "pictures can be read: contrast, axes, legends" legible "$work"/pictures/*.svg
-    (cd "$work/pictures" && cksum $(ls *.svg | grep -v 05_)) > "$work/pictures.txt"
-    check "each picture is as it was" diff tests/golden/pictures.txt "$work/pictures.txt"
+    for drawn in "$work"/pictures/*.svg; do
+        [ -e "examples/pictures/${drawn##*/}" ] || (cd "$work/pictures" && cksum "${drawn##*/}")
+    done > "$work/pictures.txt"
+    check "pictures that are not committed are as they were" diff tests/golden/pictures.txt "$work/pictures.txt"
     for picture in examples/pictures/*.svg; do
         drawn=$(basename "$picture") same=cmp
         [ $drawn = 05_cross_attention.svg ] && same=alike

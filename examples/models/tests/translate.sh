@@ -75,6 +75,9 @@ part_translate() {
         --attention "$work/none/x.svg" "$model" "$prompt"
     minds " --attention of too many pieces" 1 "--attention: more than 1000 pieces on a side" \
         --max-length 2 --greedy --attention "$work/x.svg" "$model" "$(yes x | head -n 1100)"
+    minds " --attention of too many weights" 1 "--attention: more than 2000000 weights in all heads together" \
+        --max-length 400 --greedy --attention "$work/many.svg" examples/models/bundled "$(yes 'x y' | head -n 300)"
+    check "  and draws nothing" [ ! -e "$work/many.svg" ]
     minds " --attention of a blank text" 1 "--attention" --attention "$work/x.svg" "$model" ' '
     minds " --attention of two texts" 2 "--attention takes exactly one TEXT" --attention "$work/x.svg" "$model" one two
     minds " --attention of lines" 2 "--attention takes exactly one TEXT" --attention "$work/x.svg" "$model"
