@@ -151,8 +151,6 @@
        as zero, in the factors too. In attention the weights exp(score - max) are rounded to BF16 before they multiply
        the values; their sum, lse, weights and scores are as they were before that. ATTN_ISA_BEST does this on CPUs
        where it is faster; with ctx->isa = ATTN_ISA_AVX512 BF16 is widened to float there, as elsewhere.
-       With ATTN_ISA_NEONBF16 likewise, but the two terms of a pair are added to each other first, and both this sum and
-       the chain's are rounded to odd: by up to an ulp, not half of one.
        Softmax, against long double: each element is within 20 + d ulp, where d is the row's maximum minus that
        element's input (rounding that difference costs up to d ulp, nothing where it is exact); rows of random numbers
        stay below 8. Results below the smallest normal number are within that number. Rows sum to 1 within 4 ulp times
@@ -317,13 +315,11 @@ typedef enum attn_isa {
     ATTN_ISA_VECTOR128,  /* gcc and clang, for every other CPU: SSE2, or the vectors of 16 bytes that the compiler's
                             target has (POWER's VSX, wasm with -msimd128, s390x from -march=z14, RISC-V with V), single
                             numbers where it has none; not beside NEON */
-    ATTN_ISA_AVX512BF16, /* AVX512, but for products of BF16 by BF16 (see NUMERICS): in attn_sdpa, caches and pages
+    ATTN_ISA_AVX512BF16  /* AVX512, but for products of BF16 by BF16 (see NUMERICS): in attn_sdpa, caches and pages
                             where q, k and v are BF16 and kv_len of opts.blocks is even; in attn_matmul,
                             attn_matmul_add, attn_mha and its gradients where both factors of a product of matrices
                             are; not in attn_sdpa_backward. gcc has it from 10 on, clang from 9 but for 16,
-                            neither with ATTN_NO_AVX512 */
-    ATTN_ISA_NEONBF16    /* NEON, but for the same products, with FEAT_BF16. Tested under emulation alone, and never
-                            measured: ATTN_ISA_BEST does not choose it */
+                            neither with ATTN_NO_AVX512. The number after it is reserved */
 } attn_isa;
 
 /* How to run tasks side by side: run() calls task(arg, 0) .. task(arg, count - 1), in any order and on any threads, and
@@ -349,7 +345,8 @@ typedef struct attn_ctx {
     void *scratch;
     size_t scratch_size;
     attn_isa isa;
-    attn_fault *fault; /* written on an error, else left as it was; NULL: not wanted */
+    attn_fault *fault;   /* written on an error, else left as it was; NULL: not wanted */
+    int batch_invariant; /* 1: a row of attention has the same bits whatever number of rows is computed beside it */
 } attn_ctx;
 
 ATTN_API int attn_version(void);                             /* ATTN_VERSION of the compiled implementation */
@@ -1086,16 +1083,6 @@ extern void *memset(void *to, int byte, size_t size);
 #define ATTN__AVX512BF16 1
 #endif
 
-/* Where programs can find out if the CPU has FEAT_BF16, or the compiler's target has it. Apple's numbers run
-   ahead of clang's. */
-#if defined(ATTN__ARM) &&                                                                                              \
-    ((defined(__clang__) && __clang_major__ >= (defined(__apple_build_version__) ? 13 : 11)) ||                        \
-     (!defined(__clang__) && __GNUC__ >= 10)) &&                                                                       \
-    (defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC) ||                                                                  \
-     (!defined(ATTN_NO_STDLIB) && (defined(__linux__) || defined(__APPLE__))))
-#define ATTN__NEONBF16 1
-#endif
-
 /* Has the target registers of 16 bytes for the reals of that pass? */
 #if defined(ATTN__X86) || defined(__wasm_simd128__) || defined(__VSX__) || defined(__loongarch_sx) ||                  \
     defined(__mips_msa) || (defined(__VX__) && __ARCH__ >= 12) || (defined(__aarch64__) && defined(__ARM_NEON)) ||     \
@@ -1110,9 +1097,6 @@ extern void *memset(void *to, int byte, size_t size);
 #include <immintrin.h>
 #elif defined(ATTN__ARM)
 #include <arm_neon.h>
-#endif
-#if defined(ATTN__NEONBF16) && !defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC) && defined(__linux__)
-#include <sys/auxv.h>
 #endif
 
 #if defined(ATTN_THREADS) && defined(_WIN32)
@@ -2339,8 +2323,6 @@ typedef struct attn__piece {
 typedef struct attn__rows {
     const void *data;
     const attn__piece *pieces; /* where not NULL, in place of data */
-    size_t piece_count;        /* those past the rows that the kernel reads are only prefetched */
-    unsigned piece_shift;      /* no piece has more than 1 << piece_shift rows: see attn__row_in_pieces */
     attn_dtype dtype;
     ptrdiff_t step;     /* elements from row to row; those of a row are next to each other */
     const void *scales; /* of rows of V in I8: reals by which the weights of the rows are multiplied; else NULL */
@@ -2350,14 +2332,40 @@ typedef struct attn__rows {
     size_t next_count;   /* how many */
     ptrdiff_t next_step; /* bytes from row to row, */
     size_t row_bytes;    /* and of a row */
-    int soon;            /* kernels of few rows prefetch, of these rows too, what comes soon (ATTN__PREFETCH_NEAR) */
+    int soon;            /* gemm_nt_few prefetches, of these rows too, what comes soon (ATTN__PREFETCH_NEAR) */
 } attn__rows;
 
-/* A key tile, with its scores for a full query block, stays in the second-level cache. */
-#define ATTN__TILE_KEYS 128
+/* Rows of K or V for the kernels of few rows: those of some keys, of key/value heads that are read together. */
+typedef struct attn__few {
+    const char *row;       /* of the first key and head; those of the next keys follow `step` bytes from each other, */
+    const char *const *at; /* or, where not NULL, here is where each is */
+    ptrdiff_t step, apart; /* those of the next head are so many bytes further */
+    size_t keys, heads;
+    size_t queries; /* rows of q, of scores, of out, that belong to each head */
+    attn_dtype dtype;
+    size_t dims;
+    const char *const *next; /* or NULL; a row for each key, which is prefetched while that is read */
+} attn__few;
 
-/* Up to so many rows have keys on lanes: as many as fill half a vector, from where queries on lanes are faster. */
-#define ATTN__FEW_ROWS(lanes) ((lanes) / 2)
+/* The same from key number k on. */
+ATTN__INLINE attn__few attn__few_from(const attn__few *few, size_t k)
+{
+    attn__few rest = *few;
+    rest.at = few->at ? few->at + k : NULL;
+    rest.row = k > 0 ? few->row + (ptrdiff_t)k * few->step : few->row; /* the step of one row may be anything */
+    rest.keys = few->keys - k;
+    rest.next = few->next ? few->next + k : NULL;
+    return rest;
+}
+
+/* A key tile, with its scores for a full query block, stays in the second-level cache. That of few rows is longer:
+   they read it at the speed of memory, which prefers to go on with K, or V, for a while. */
+#define ATTN__TILE_KEYS 128
+#define ATTN__FEW_KEYS 256
+
+/* Few rows add up the values of so many keys in one chain, and this to what they have. The chains begin at multiples of
+   this number, of the keys: whichever keys a row sees beside those that others see, its sums are the same. */
+#define ATTN__FEW_CHAIN 16
 
 /* Terms that gemm_nt_few takes at a time, at most. */
 #define ATTN__FEW_TERMS 8
@@ -2365,9 +2373,9 @@ typedef struct attn__rows {
 /* A part of a sum over k: others came before; others will follow. Neither: the whole sum. */
 enum attn__part { ATTN__BEGUN = 1, ATTN__UNFINISHED = 2 };
 
-/* Two layouts for the numbers of a query block. Queries on lanes, the rule: one query per lane, a vector for each key
-   (or each dim). Keys on lanes: each vector holds keys (or dims) of one query; for few rows, as in decoding,
-   where there are too few queries to fill a vector. Both compute each number by the same roundings.
+/* Two layouts for the numbers of a query block. Queries on lanes, of many rows: one query per lane, a vector for each
+   key (or each dim). Few rows, as in decoding, would leave most lanes idle: each vector holds keys (or dims) of one
+   query.
 
    As data: element e (a key of a tile, a dim of V) of query i lies e * element + i * query reals from the start. One of
    the two steps is 1, and along it lie the vectors. */
@@ -2412,6 +2420,7 @@ typedef struct attn__tile {
                             /* keys are a multiple of ATTN__BIAS_KEYS */
     const void *mask;       /* or NULL; bits as load_bits makes them, `lanes` words for each word of keys */
     attn__bounds bounds;    /* all NULL: every query sees every key */
+    const uint16_t *numbers; /* few rows, with lists: of each key, its number less that of a multiple of FEW_CHAIN */
     const void *position, *slope; /* of each query, for ALiBi: position less the tile's first key; -slope; or NULL */
     void *factor;                 /* of each query: softmax leaves exp(old max - new max) */
 
@@ -2451,17 +2460,13 @@ typedef struct attn__block_kernels {
     void (*hide)(const attn__tile *tile);
 
     /* one step of the online softmax: takes the tile's scores, times scale, into state->max (which leaves out the
-       scale), sum and nan, and leaves in tile->factor by how much state->out must shrink. With keys on lanes, sum is
-       left to gemm_nn_few. Returns 1 if a score was NaN or infinite, else 0 */
+       scale), sum and nan, and leaves in tile->factor by how much state->out must shrink. Returns 1 if a score was NaN
+       or infinite, else 0 */
     int (*softmax)(const attn__tile *tile, const attn__state *state, double scale);
 
-    /* dropout: multiplies x, a real for each key and query of the tile with queries on lanes, by 0 where a weight is
-       dropped, else by keep. `rows`: the keys of the rows, the lower halves of all lanes and then the upper ones */
+    /* dropout: multiplies x, laid out as the tile's scores, by 0 where a weight is dropped, else by keep. `rows`: the
+       keys of the rows, the lower halves of all lanes and then the upper ones */
     void (*drop)(const attn__tile *tile, void *x, const uint32_t *rows, uint32_t threshold, double keep);
-
-    /* state->out = factor state->out + P V, with P the tile's weights and keys on lanes; rows of V of any type, with
-       pairs of BF16. state->sum likewise, of weights before they are rounded */
-    void (*gemm_nn_few)(const attn__tile *tile, const attn__state *state, const attn__rows *v, size_t dims);
 
     /* a becomes the result over the keys of both a and b */
     void (*merge)(const attn__tile *tile, const attn__state *a, const attn__state *b, size_t dims, double scale);
@@ -2519,8 +2524,10 @@ typedef struct attn__kernels {
     size_t size;       /* of a real, in bytes */
     size_t lanes;      /* reals in a vector */
     size_t rows, cols; /* the register tile of gemm; the last one of a row may be some vectors narrower */
+    size_t few;        /* so many rows of an item and group are few: with more, tiles are faster */
     size_t turned;     /* least rows of x from which x w^T is faster as the transpose of w x^T, by gemm; 0: none are */
     int pairs;         /* products are of pairs */
+    int narrow;        /* dot and weigh take 16-bit and I8 elements; else reals alone */
 
     /* x[r][c] = in[r * rs + c * cs], for rows x cols elements of any type that computes in `real` */
     void (*load)(void *x, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, size_t rows,
@@ -2542,9 +2549,17 @@ typedef struct attn__kernels {
     void (*gemm)(void *c, const void *a, ptrdiff_t rs, ptrdiff_t ks, size_t rows, const void *b, size_t cols,
                  size_t depth, int part, const void *factor, const attn__rows *next);
 
+    /* scores[r][j] = q[r] . k[j], for few rows of q: of `dims` reals (or BF16, in a pass with pairs), and zeros up to
+       whole vectors. The terms of a product lie on lanes. Scores of up to a vector of keys more are written */
+    void (*dot)(void *scores, size_t ld, const void *q, size_t ldq, const attn__few *k);
+
+    /* out[r] = factor[r] out[r] + sum over j of weights[r][j] v[j], in chains of FEW_CHAIN keys, the first of which is
+       the first of a chain; dims on lanes, in whole vectors. factor NULL: 1 */
+    void (*weigh)(void *out, size_t ld, const void *weights, size_t ldw, const attn__few *v, const void *factor);
+
     /* c[r][i] = a[r] w[i]: each of `rows` rows of reals, of `depth` terms and then zeros up to a multiple of
        ATTN__FEW_TERMS, by each of `count` rows of any type; c has room for whole vectors. `part`: attn__part. For
-       parts of a sum, or more than ATTN__FEW_ROWS(lanes) rows, c has twice as much room, for both chains. NULL in a
+       parts of a sum, or more than lanes / 2 rows, c has twice as much room, for both chains. NULL in a
        pass without vectors */
     void (*gemm_nt_few)(void *c, size_t ldc, const void *a, size_t lda, size_t rows, const attn__rows *w, size_t count,
                         size_t depth, int part);
@@ -2695,35 +2710,9 @@ static unsigned attn__detect(void)
     return isas;
 }
 
-#elif defined(ATTN__NEONBF16)
-
-#if !defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC) && defined(__APPLE__)
-int sysctlbyname(const char *, void *, size_t *, void *, size_t); /* <sys/sysctl.h> needs more than POSIX */
 #endif
 
-static unsigned attn__detect(void)
-{
-    unsigned isas = 1u << ATTN_ISA_SCALAR | 1u << ATTN_ISA_NEON;
-#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
-    int has = 1;
-#else
-    const int saved = ATTN__ERRNO;
-#if defined(__linux__)
-    int has = (getauxval(AT_HWCAP2) & 1ul << 14) != 0; /* HWCAP2_BF16 */
-#else
-    int has = 0;
-    size_t size = sizeof has;
-    if (sysctlbyname("hw.optional.arm.FEAT_BF16", &has, &size, NULL, 0) != 0)
-        has = 0;
-#endif
-    ATTN__ERRNO_KEEP(saved);
-#endif
-    return has ? isas | 1u << ATTN_ISA_NEONBF16 : isas;
-}
-
-#endif
-
-#if defined(ATTN__X86) || defined(ATTN__NEONBF16)
+#if defined(ATTN__X86)
 
 static unsigned attn__isas(void) /* a bit for each instruction set at hand; looked up once */
 {
@@ -2791,7 +2780,6 @@ static size_t attn__far_rows(attn_dtype dtype, int pairs)
 #define ATTN__PASS_NEON 4
 #define ATTN__PASS_VECTOR128 5
 #define ATTN__PASS_AVX512BF16 6
-#define ATTN__PASS_NEONBF16 7
 
 #if defined(__GNUC__) || defined(__clang__)
 #define ATTN__PIN_POINTER(p) __asm__("" : "+r"(p))
@@ -2801,33 +2789,15 @@ static size_t attn__far_rows(attn_dtype dtype, int pairs)
 #define ATTN__PREFETCH(p, caches) ((void)(p))
 #endif
 
+ATTN__INLINE void attn__prefetch_row(const char *row, size_t bytes)
+{
+    const char *end = row + bytes;
+    for (; row < end; row += 64)
+        ATTN__PREFETCH(row, 2);
+}
+
 /* Near, rows are prefetched so many bytes ahead, at most. */
 #define ATTN__AHEAD 16384
-
-/* Pieces before number i >> piece_shift end before row i. */
-ATTN__NOINLINE size_t attn__row_in_pieces(const attn__rows *rows, size_t i, const char **at)
-{
-    const attn__piece *piece = rows->pieces + (i >> rows->piece_shift);
-    size_t first;
-    while (i >= piece->end)
-        piece++;
-    first = piece == rows->pieces ? 0 : piece[-1].end;
-    *at = piece->data; /* without dims there may be none */
-    if (*at)
-        *at += (ptrdiff_t)(i - first) * rows->step * (ptrdiff_t)attn__size(rows->dtype);
-    return piece->end - i;
-}
-
-/* Where row i is; returns how many rows follow each other up to the end of its piece, itself included. */
-ATTN__INLINE size_t attn__row_at(const attn__rows *rows, size_t i, const char **at)
-{
-    if (rows->pieces)
-        return attn__row_in_pieces(rows, i, at);
-    *at = (const char *)rows->data;
-    if (*at)
-        *at += (ptrdiff_t)i * rows->step * (ptrdiff_t)attn__size(rows->dtype);
-    return SIZE_MAX;
-}
 
 #if defined(ATTN__X86) || defined(ATTN__ARM) /* for kernels of few rows */
 
@@ -2899,11 +2869,6 @@ ATTN__INLINE void attn__prefetch(attn__stream *s, size_t bytes)
 #define ATTN__PASS ATTN__PASS_NEON
 #include ATTN__SELF
 #undef ATTN__PASS
-#ifdef ATTN__NEONBF16
-#define ATTN__PASS ATTN__PASS_NEONBF16
-#include ATTN__SELF
-#undef ATTN__PASS
-#endif
 #endif
 #if defined(ATTN__VECTOR128)
 #define ATTN__PASS ATTN__PASS_VECTOR128
@@ -2932,8 +2897,6 @@ static const attn__kernels *attn__kernels_for(attn_isa isa, attn_dtype real)
     size_t i;
     if (isa == ATTN_ISA_AVX512BF16 && attn__isas() >> isa & 1)
         isa = ATTN_ISA_AVX512;
-    if (isa == ATTN_ISA_NEONBF16 && attn__isas() >> isa & 1)
-        isa = ATTN_ISA_NEON;
     for (i = 0; i < sizeof attn__tables / sizeof *attn__tables; i++) { /* best first */
         attn_isa has = attn__tables[i][0]->isa;
         if ((isa == ATTN_ISA_BEST || isa == has) && (attn__isas() >> has & 1))
@@ -2952,7 +2915,6 @@ ATTN_API const char *attn_isa_string(attn_isa isa)
     case ATTN_ISA_NEON: return "neon";
     case ATTN_ISA_VECTOR128: return "vector128";
     case ATTN_ISA_AVX512BF16: return "avx512bf16";
-    case ATTN_ISA_NEONBF16: return "neonbf16";
     }
     return "unknown";
 }
@@ -2985,10 +2947,6 @@ static const attn__kernels *attn__ctx_products(const attn_ctx *ctx, attn_dtype a
     if (a == ATTN_BF16 && b == ATTN_BF16 &&
         (best || (isa == ATTN_ISA_AVX512BF16 && attn_isa_available(ATTN_ISA_AVX512BF16))))
         return &attn__kernels_avx512bf16;
-#elif defined(ATTN__NEONBF16)
-    if (a == ATTN_BF16 && b == ATTN_BF16 && ctx && ctx->isa == ATTN_ISA_NEONBF16 &&
-        attn_isa_available(ATTN_ISA_NEONBF16))
-        return &attn__kernels_neonbf16;
 #else
     (void)b;
 #endif
@@ -4408,18 +4366,22 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 /* With so few bytes of keys, of all heads of the batch, prefetching rows of k and v costs more than it saves. */
 #define ATTN__UNFETCHED_BYTES ((size_t)512 << 10)
 
-/* Where rows of several key/value heads lie between each other, as in [B,L,H,D], few-row blocks of so many heads meet
-   each tile one after another: memory is read in its order. Not with so few bytes of keys that they stay in the
-   second-level cache. */
-#define ATTN__UNIT_HEADS 8
-#define ATTN__UNIT_HEADS_BYTES ((size_t)1 << 20)
+/* Few rows of key/value heads that lie side by side, as in [B,L,H,D], are one block: memory is read in its order. Not
+   with so few bytes of keys, which the first-level cache brings in any order. */
+#define ATTN__SIDE_BYTES ((size_t)32 << 10)
+
+/* Nor, for few rows, with so few; or, where heads lie side by side, which makes streams enough, before memory is far.
+   (On Sapphire Rapids one query over 8 x 4096 x 64 takes 0.85 times as long with prefetches, or 1.07 times; over 8 x
+   32768 x 128 of 16 bits 0.6 times either way. Zen 4 and later do not heed them.) */
+#define ATTN__FEW_FETCHED ((size_t)2 << 20)
+#define ATTN__FEW_FETCHED_SIDE ((size_t)32 << 20)
 
 /* Units for each worker, at least, before a unit has more than one block: so that all workers end at about one time. */
 #define ATTN__WORKER_UNITS 4
 
-/* Splits of a block: enough to occupy workers with few heads; each costs a merge. And the least tiles of a split. */
+/* Splits of a block: enough to occupy workers with few heads; each costs a merge. And the least keys of a split. */
 #define ATTN__SPLITS 32
-#define ATTN__SPLIT_TILES 4
+#define ATTN__SPLIT_KEYS 512
 
 /* Tiles of a mask whose visibility is cached, and tiles that are classified together when one is asked for: rows of a
    mask lie far apart, and looking at several tiles of a row at once uses what each access brings along. */
@@ -4466,33 +4428,36 @@ typedef struct attn__schedule { /* how the work is cut; a function of views, opt
     size_t block_rows;          /* rows of a query block, in whole vectors, */
     size_t most_rows;           /* and if blocks were filled one after another, for which there is room; */
     int full_rows;              /* as many as any block has: several blocks may share a unit */
+    size_t few;                 /* rows of an item and group of query heads that are few, at most; */
+    size_t few_rows, many_rows; /* room for rows of blocks of few, and of many; 0: there are no such blocks */
+    size_t side_heads;          /* few rows: key/value heads that lie side by side, and are one block */
     size_t blocks, all_blocks;  /* query blocks of one group of a part, and of the batch */
-    size_t tile_keys, splits;   /* keys of a tile; splits of a block, at most */
-    size_t spans, span_blocks;  /* of blocks that follow each other: those of a group; or one of each group of a part */
-    size_t unit_blocks, span_units; /* blocks of a unit of work, at most, all of one span; units of a span */
-    size_t turn_spans;              /* spans whose units are taken in turn */
-    size_t units, workers;          /* units of the call, of blocks, or of one split in parallel; and who takes them */
-    size_t mask_tiles;              /* tiles of a mask whose visibility is cached */
-    int prefetches;                 /* rows of the next tile are prefetched */
-    int takes_few, few_rows;        /* blocks of few rows have keys on lanes: see attn__layout; all blocks are such */
-    int skips;                      /* tiles have listed keys alone: see Runs */
-    int hides;                      /* tiles need bits of hidden keys: of a mask, or of those that are not listed */
-    int scattered;                  /* keys of a tile may lie in several pieces */
-    size_t query_step;              /* few rows: elements from query to query, */
-    int q_direct;                   /* which are read where they lie, or else from a copy */
-    int k_direct, v_direct;         /* rows are read where they lie, unless they lie in several places */
-    int bias_direct;                /* bias is added from where it lies, to blocks whose rows are of one head and fill
-                                       their vectors */
-    int parallel_splits;            /* splits run in parallel: their results are kept, then merged */
-    int uniform_rows;               /* rows of a batch item see the same keys, but for the mask; no position matters */
-    int writes_matrices;            /* weights or scores are wanted */
-    int weights_in_place;           /* weights are wanted where scores can be kept until max and sum are known */
+    size_t tile_keys, few_keys; /* keys of a tile, and of one of few rows */
+    size_t splits;              /* of a block, at most */
+    size_t unit_blocks;         /* blocks of a group that are a unit of work, at most; */
+    size_t groups, group_units; /* groups of the call; units of each */
+    size_t turn_groups;         /* groups whose units are taken in turn */
+    size_t units, workers;      /* units of the call, of blocks, or of one split in parallel; and who takes them */
+    size_t mask_tiles;          /* tiles of a mask whose visibility is cached */
+    int prefetches;             /* rows of the next tile are prefetched; */
+    int fetches_few;            /* also those that few rows will read */
+    int skips;                  /* tiles have listed keys alone: see Runs */
+    int hides;                  /* tiles need bits of hidden keys: of a mask, or of those that are not listed */
+    int scattered;              /* keys of a tile may lie in several pieces */
+    int k_direct, v_direct;     /* rows are read where they lie, unless they lie in several places */
+    int bias_direct;            /* bias is added from where it lies, to blocks whose rows are of one head and fill
+                                   their vectors */
+    int parallel_splits;        /* splits run in parallel: their results are kept, then merged */
+    int uniform_rows;           /* rows of a batch item see the same keys, but for the mask; no position matters */
+    int writes_matrices;        /* weights or scores are wanted */
+    int weights_in_place;       /* weights are wanted where scores can be kept until max and sum are known */
 } attn__schedule;
 
-typedef struct attn__sizes {                        /* bytes of the arrays in the scratch of a worker */
-    size_t scores, bias, mask, row, scales, k, v;   /* of attn__shared */
-    size_t rows, mask_cache, drop, reals, queries, state; /* of each block; the state of a split has as many */
-    size_t state_out, state_reals;                  /* parts of a state: out; max, sum, nan */
+typedef struct attn__sizes {  /* bytes of the arrays in the scratch of a worker */
+    size_t scores, bias, mask, row, scales, at, next, numbers, k, v; /* of attn__shared */
+    size_t rows, mask_cache, drop, reals, queries, state;      /* of each block; the state of a split has as many */
+    size_t state_out, state_reals; /* parts of a state: out; max, sum, nan */
+    size_t column;                 /* reals for each row of a block */
 } attn__sizes;
 
 typedef struct attn__plan {
@@ -4530,17 +4495,19 @@ typedef struct attn__tile_cache { /* rows of k or v copied as reals, for all blo
     attn__range finite; /* keys without NaN and infinity, the last that were looked at */
 } attn__tile_cache;
 
-/* Pieces of a tile, and of what is prefetched after it, at most. A tile of more is copied. */
+/* Pieces of a tile, at most. A tile of more is copied. */
 #define ATTN__PIECES 32
 
 typedef struct attn__shared { /* what the blocks of a unit use one after another */
-    attn__range listed[ATTN__TILE_KEYS / 2]; /* runs of keys of the tile that are listed, ascending */
+    attn__range listed[ATTN__FEW_KEYS / 2]; /* runs of keys of the tile that are listed, ascending */
     size_t listed_count;
     attn__tile_cache k, v;
     size_t least_key; /* of all blocks of the unit */
     attn__piece pieces[ATTN__PIECES];
     char *scores, *bias, *mask; /* of a tile */
     char *scales;               /* of a tile's rows of k or v, in I8 */
+    const char **at, **next;    /* few rows: where the rows of a tile are, and those that will be read next; */
+    uint16_t *numbers;          /* and the numbers of listed keys */
     char *row;                  /* one row's scores, for score_mod */
     char *before, *capped;      /* copies of the tile's scores before score_mod and after softcap; NULL: not wanted */
 } attn__shared;
@@ -4553,6 +4520,7 @@ typedef struct attn__place { /* which rows a block has */
     size_t item, start;    /* of q, out and lse: the batch item, and the row of query 0. Without texts b and 0 */
     size_t first, queries; /* of the part */
     size_t head, kv_head;  /* the first query head of the group, and the key/value head that it reads */
+    size_t heads;          /* how many of these, where there are few rows: their query heads are one group */
     size_t row, count;     /* the first row, counted through the query heads of the group, and how many */
     attn__listed listed;
 } attn__place;
@@ -4561,26 +4529,27 @@ typedef struct attn__block {
     const attn__plan *plan;
     attn__shared *shared;
     attn__place at;
-    attn__range visible_to_any, visible_to_all; /* mask aside; with pairs, the first is of whole ones */
+    attn__range visible_to_any, visible_to_all; /* mask aside; the first begins with a pair, or chain, of keys */
     size_t least_key;                           /* that any row sees, mask aside, or that has scores which are wanted */
     attn__range exists;                         /* keys that exist, for rows that exist */
     attn__row *rows;
     unsigned char *mask_cache;      /* attn__visibility of each of the first tiles; 0 = not yet classified */
     uint32_t *drop_rows;            /* with dropout, a key of 64 bits for each lane: lower halves, then upper ones */
-    char *queries;                  /* Q of the block: a copy, or few rows where the caller has them */
+    char *queries;                  /* Q of the block */
     char *reals;                    /* attn__row_reals x block_rows */
     attn__state state, split;       /* the result over the keys so far; and over those of one more split */
     attn__state *into;              /* the one that tiles go into; NULL: the block sees no key of the split in hand */
     attn__range split_keys;         /* keys of that split that any row may see */
     attn__range part;               /* what the tile spans: it has those of keys from .. to - 1 that are attended */
     int by_bounds, by_mask;         /* what these show of them, and hide: attn__visibility */
-    int few;                        /* keys on lanes */
+    int few;                        /* rows of an item that has few, or of any if batch_invariant: keys on lanes */
+    size_t tile_keys;
     const struct attn__block *next; /* which meets a tile next: the same tile, if it comes later in the unit */
     attn__tile tile;
 } attn__block;
 
 typedef struct attn__worker { /* the blocks of a unit, and what they share */
-    attn__block blocks[ATTN__UNIT_HEADS];
+    attn__block blocks[ATTN__UNIT_BLOCKS];
     attn__shared shared;
 } attn__worker;
 
@@ -4600,6 +4569,14 @@ static size_t attn__valid_keys(const attn__plan *plan, size_t b)
     if (opts->sequences > 0)
         return opts->kv_starts[b + 1] - opts->kv_starts[b];
     return opts->kv_lens ? opts->kv_lens[b] : plan->call.k.len;
+}
+
+/* Do the kernels of few rows take a batch item or text? As many as one query head has, times the heads of a group, are
+   its rows: nothing else decides. */
+static int attn__is_few(const attn__plan *plan, size_t b)
+{
+    const attn__call *call = &plan->call;
+    return attn__valid_queries(plan, b) * (call->q.heads / call->k.heads) <= plan->schedule.few;
 }
 
 /* Which keys query i of batch item b may see, mask, lists and scores aside: the one place that turns causal, window and
@@ -4766,7 +4743,7 @@ static double attn__get_real(const attn__plan *plan, const void *reals, size_t i
 
 static char *attn__row_real(const attn__block *block, enum attn__row_reals which, size_t row)
 {
-    return attn__real_at(block->plan, block->reals, which * block->plan->schedule.block_rows + row);
+    return attn__real_at(block->plan, block->reals, which * block->plan->sizes.column + row);
 }
 
 static size_t attn__query_terms(const attn__plan *plan) /* of its product with a key: reals, or pairs */
@@ -4774,9 +4751,14 @@ static size_t attn__query_terms(const attn__plan *plan) /* of its product with a
     return attn__term_count(plan->call.kern, plan->call.q.dim);
 }
 
-static size_t attn__query_room(const attn__plan *plan) /* of a query with keys on lanes: zeros at the end */
+static size_t attn__query_room(const attn__plan *plan) /* of a query of few, in whole vectors */
 {
-    return attn__whole(attn__query_terms(plan), ATTN__FEW_TERMS);
+    return attn__whole(attn__query_terms(plan), plan->call.kern->lanes);
+}
+
+static size_t attn__few_step(const attn__plan *plan) /* of a row's scores, few rows: whole vectors, also of the last run */
+{
+    return attn__whole(plan->schedule.few_keys, ATTN__FEW_CHAIN) + ATTN__FEW_CHAIN;
 }
 
 /* The layout of numbers of a block, `elements` for each row (counted in whole vectors where they are to lie on lanes),
@@ -4993,6 +4975,14 @@ static unsigned attn__classify_halves(const attn__block *block, size_t tile)
     return block->mask_cache[tile];
 }
 
+/* Does the mask hide the half of a tile that begins with key k0, or all of it before key `to`? */
+static int attn__hides_half(const attn__block *block, size_t k0, size_t to)
+{
+    size_t half = ATTN__TILE_KEYS / 2;
+    unsigned halves = k0 % half == 0 && to - k0 >= half ? attn__classify_halves(block, k0 / ATTN__TILE_KEYS) : 0;
+    return (halves >> k0 / half % 2 * 2 & 3) == ATTN__SOME_HIDDEN;
+}
+
 /* What the mask lets rows see of n keys that all of them see but for it. */
 static int attn__classify_cached(const attn__block *block, size_t k0, size_t n)
 {
@@ -5160,14 +5150,13 @@ static size_t attn__find_tile_rows(const attn__block *block, size_t j, size_t n,
     return attn__find_rows(&plan->source, block->at.b, j, n, item, row);
 }
 
-/* Where row j of a copy of k or v begins. With pairs, each dim of two rows of v is one; with keys on lanes rows of v
-   are such as rows of k are, pairs of dims. */
+/* Where row j of a copy of k or v begins. With pairs, each dim of two rows of v is one. */
 static void *attn__copied_row(const attn__block *block, const char *copy, const attn_tensor *t, size_t j)
 {
     const attn__plan *plan = block->plan;
     if (!plan->call.kern->pairs)
         return attn__real_at(plan, copy, j * t->dim);
-    if (block->few || t == &plan->call.k)
+    if (t == &plan->call.k)
         return attn__real_at(plan, copy, j * attn__term_count(plan->call.kern, t->dim));
     return attn__real_at(plan, copy, j / 2 * t->dim);
 }
@@ -5183,7 +5172,7 @@ static void attn__copy_run(const attn__block *block, char *copy, const attn_tens
         kern->load(to, t->dim, from, t->dtype, t->len_stride, t->dim_stride, n, t->dim);
         return;
     }
-    if (block->few || t == &block->plan->call.k) {
+    if (t == &block->plan->call.k) {
         attn__pair_cols(to, attn__term_count(kern, t->dim), from, t->len_stride, t->dim_stride, n, t->dim);
         return;
     }
@@ -5220,8 +5209,9 @@ static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, c
         }
 }
 
-/* The scales of the tile's rows, in I8, as reals: by them scores and weights are multiplied, and not each element. */
-static const void *attn__tile_scales(const attn__block *block, const float *scales)
+/* The scales of the tile's rows of a head, in I8, as reals: by them scores and weights are multiplied, and not each
+   element. */
+static const void *attn__tile_scales(const attn__block *block, const float *scales, size_t h)
 {
     size_t runs;
     const attn__range *of = attn__runs_of(block, &runs);
@@ -5233,7 +5223,7 @@ static const void *attn__tile_scales(const attn__block *block, const float *scal
     for (i = 0; i < runs; i++)
         for (part = attn__common(of[i], block->part), j = part.from; j < part.to; j += run) {
             run = attn__find_rows(&plan->source, block->at.b, j, part.to - j, &item, &row);
-            row += (item * plan->call.k.heads + block->at.kv_head) * plan->source.capacity;
+            row += (item * plan->call.k.heads + h) * plan->source.capacity;
             plan->call.kern->load(to, run, scales + row, ATTN_F32, 0, 1, 1, run);
             to = attn__real_at(plan, to, run);
         }
@@ -5250,60 +5240,36 @@ static size_t attn__next_key(const attn__block *block, size_t j, size_t end)
     return attn__next_listed(&block->at.listed, &j, &number) ? attn__min(j, end) : end;
 }
 
-/* Can kernels with keys on lanes read rows of k or v where they lie? Of any type, but keys as pairs not always. */
-static int attn__few_direct(const attn__plan *plan, const attn_tensor *t)
-{
-    if (plan->call.kern->pairs && t == &plan->call.k)
-        return attn__are_pairs(t->len_stride, t->dim_stride, t->len, t->dim);
-    return t->dim_stride == 1;
-}
-
-/* May rows of k or v be read where they lie? */
-static int attn__reads_in_place(const attn__block *block, const attn_tensor *t)
-{
-    const attn__schedule *s = &block->plan->schedule;
-    return block->few ? attn__few_direct(block->plan, t) : t == &block->plan->call.k ? s->k_direct : s->v_direct;
-}
-
-/* The rows of the tile after the one in hand, for the kernel to prefetch. Returns the number of its first key; without
-   any, the end of the keys. */
-ATTN__NOINLINE size_t attn__next_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t)
+/* The rows of the tile after the one in hand, for the kernel to prefetch. */
+ATTN__NOINLINE void attn__next_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t)
 {
     const attn__plan *plan = block->plan;
     size_t next = block->part.to, end = block->visible_to_any.to, half = ATTN__TILE_KEYS / 2, item, row, n;
-    rows->soon = attn__prefetches_near();
-    if (block->next > block) { /* that takes these rows too, unless it is of another head */
-        if (block->next->at.kv_head == block->at.kv_head)
-            return end;
-        next = block->part.from;
-    }
+    if (block->next > block) /* that takes these rows too */
+        return;
     while (plan->schedule.mask_tiles > next / half / 2 && next % half == 0 &&
            (block->mask_cache[next / half / 2] >> next / half % 2 * 2 & 3) == ATTN__SOME_HIDDEN)
         next += half;
     if (t->dim_stride != 1 || next >= end)
-        return end;
+        return;
     next = attn__next_key(block, next, end);
     n = attn__min(end - next, plan->schedule.tile_keys);
     if (n == 0)
-        return end;
+        return;
     rows->next_count = attn__find_rows(&plan->source, block->at.b, next, n, &item, &row);
-    rows->next = (const char *)attn__tensor_at(t, item, block->next->at.kv_head, row, 0);
+    rows->next = (const char *)attn__tensor_at(t, item, block->at.kv_head, row, 0);
     rows->next_step = rows->step * (ptrdiff_t)attn__size(rows->dtype);
-    return next;
 }
 
-/* The tile's rows of k or v as pieces, and those to prefetch, from key number `next` on: soon, some; else a
-   tile, as far as there is room. Returns 0 if there are more than ATTN__PIECES, or more than register tiles would fill:
+/* The tile's rows of k as pieces. Returns 0 if there are more than ATTN__PIECES, or more than register tiles would fill:
    a copy costs less then. */
-static int attn__find_pieces(const attn__block *block, attn__rows *rows, const attn_tensor *t, size_t next)
+static int attn__find_pieces(const attn__block *block, attn__rows *rows, const attn_tensor *t)
 {
     size_t runs;
     const attn__range *of = attn__runs_of(block, &runs);
-    const attn__plan *plan = block->plan;
     attn__shared *shared = block->shared;
-    size_t least = block->few ? plan->call.kern->lanes : plan->call.kern->rows, keys = block->tile.keys;
-    size_t most = attn__min(keys / least + 1, ATTN__PIECES), n = 0, count = 0, i, j, item, row, run;
-    size_t ahead = plan->schedule.tile_keys, end = block->visible_to_any.to;
+    size_t most = attn__min(block->tile.keys / block->plan->call.kern->rows + 1, ATTN__PIECES);
+    size_t n = 0, count = 0, i, j, item, row, run;
     attn__range part;
     for (i = 0; i < runs; i++)
         for (part = attn__common(of[i], block->part), j = part.from; j < part.to; j += run) {
@@ -5313,17 +5279,7 @@ static int attn__find_pieces(const attn__block *block, attn__rows *rows, const a
             shared->pieces[count].data = (const char *)attn__tensor_at(t, item, block->at.kv_head, row, 0);
             shared->pieces[count++].end = n += run;
         }
-    if (rows->soon)
-        ahead = attn__min(ahead, ATTN__AHEAD / attn__max(rows->row_bytes, 1) + least);
-    for (j = next; j < end && count < ATTN__PIECES && n < keys + ahead; j = attn__next_key(block, j + run, end)) {
-        run = attn__find_rows(&plan->source, block->at.b, j, attn__min(end - j, plan->schedule.tile_keys), &item, &row);
-        shared->pieces[count].data = (const char *)attn__tensor_at(t, item, block->next->at.kv_head, row, 0);
-        shared->pieces[count++].end = n += run;
-    }
     rows->pieces = shared->pieces;
-    rows->piece_count = count;
-    while ((size_t)1 << rows->piece_shift < attn__min(plan->source.capacity, plan->schedule.tile_keys))
-        rows->piece_shift++;
     return 1;
 }
 
@@ -5333,7 +5289,7 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
                             int copy, int takes_pieces)
 {
     const attn__plan *plan = block->plan;
-    size_t keys = block->tile.keys, h = block->at.kv_head, next = SIZE_MAX, item, row, run, before;
+    size_t keys = block->tile.keys, h = block->at.kv_head, item, row, run, before;
     int pairs = plan->call.kern->pairs;
     run = attn__find_tile_rows(block, block->tile.first_key, keys, &item, &row);
     run = attn__keys_in(block, block->tile.first_key, block->tile.first_key + run);
@@ -5345,8 +5301,6 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
         rows->step /= 2;
     }
     rows->pieces = NULL;
-    rows->piece_count = 0;
-    rows->piece_shift = 0;
     rows->scales = NULL;
     rows->next = NULL;
     rows->next_count = 0;
@@ -5354,8 +5308,8 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
     rows->row_bytes = t->dim * attn__size(t->dtype);
     rows->soon = 0;
     if (plan->schedule.prefetches && t->dim > 0) /* without dims there may be no data */
-        next = attn__next_rows(block, rows, t);
-    if (!copy && (run == keys || (takes_pieces && attn__find_pieces(block, rows, t, next))))
+        attn__next_rows(block, rows, t);
+    if (!copy && (run == keys || (takes_pieces && attn__find_pieces(block, rows, t))))
         return;
     if (cache->head != h || block->part.from < cache->held.from || block->part.to > cache->held.to)
         attn__copy_rows(block, cache, t);
@@ -5363,12 +5317,8 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
     rows->data = attn__copied_row(block, cache->rows, t, before);
     rows->dtype = plan->call.kern->real;
     rows->step = (ptrdiff_t)t->dim;
-    if (pairs && t == &plan->call.k) {
+    if (pairs && t == &plan->call.k)
         rows->step = (ptrdiff_t)attn__query_terms(plan);
-    } else if (pairs && block->few) {
-        rows->dtype = ATTN_BF16;
-        rows->step = 2 * (ptrdiff_t)attn__term_count(plan->call.kern, t->dim);
-    }
 }
 
 /* While gemm reads these rows, it prefetches n elements, from number `first` on, of the block's rows of a matrix, as
@@ -5378,7 +5328,7 @@ static void attn__prefetch_matrix(const attn__block *block, attn__rows *rows, co
                                   size_t n)
 {
     size_t h, i, run = attn__query_of(block, 0, &h, &i);
-    if (block->few || t->dim_stride != 1 || t->len_stride == 0 || n == 0)
+    if (t->dim_stride != 1 || t->len_stride == 0 || n == 0)
         return;
     rows->next = (const char *)attn__tensor_at(t, block->at.b, h, i, first);
     rows->next_count = run;
@@ -5448,7 +5398,7 @@ static void attn__drop(const attn__block *block, void *x)
     if (!attn__drops(&call->opts))
         return;
     for (n = 0, run = block->tile; attn__next_run(block, &run, &i); n += run.keys)
-        call->kern->block.drop(&run, attn__real_at(block->plan, x, n * run.lanes), block->drop_rows,
+        call->kern->block.drop(&run, attn__real_at(block->plan, x, n * run.layout.element), block->drop_rows,
                                threshold < 4294967295.0 ? (uint32_t)threshold : 0xffffffffu, 1 / (1 - p));
 }
 
@@ -5552,32 +5502,194 @@ static void attn__score_run(attn__block *block, attn__tile *run, double scale)
         kern->block.hide(run);
 }
 
-/* Products of the block's queries and the tile's rows of K. */
+/* Products of the block's queries and the tile's rows of K: queries on lanes. */
 static void attn__multiply_keys(const attn__block *block, const attn__rows *k)
 {
     const attn__plan *plan = block->plan;
-    const attn__kernels *kern = plan->call.kern;
     const attn__tile *tile = &block->tile;
-    size_t D = attn__query_terms(plan), first, n, end;
+    size_t first, end;
     const attn__piece *piece = k->pieces;
     const char *from;
-    if (block->few) {
-        n = tile->keys % kern->lanes;
-        for (first = 0; piece && n > 0 && first < tile->queries; first++) /* lanes that softcap reads, and no piece */
-            ATTN__MEMSET(attn__real_at(plan, tile->scores, first * tile->layout.query + tile->keys - n), 0,
-                         kern->lanes * kern->size);
-        kern->gemm_nt_few(tile->scores, tile->layout.query, block->queries, plan->schedule.query_step, tile->queries, k,
-                          tile->keys, D, 0);
-        return;
-    }
     for (first = 0; first < tile->keys; first = end) {
         from = piece ? piece->data : (const char *)k->data;
         end = piece ? piece++->end : tile->keys;
-        n = end - first;
-        kern->gemm(attn__real_at(plan, tile->scores, first * tile->lanes), from, k->step, 1, n, block->queries,
-                   tile->lanes, D, 0, NULL, first == 0 ? k : NULL);
+        plan->call.kern->gemm(attn__real_at(plan, tile->scores, first * tile->lanes), from, k->step, 1, end - first,
+                              block->queries, tile->lanes, attn__query_terms(plan), 0, NULL, first == 0 ? k : NULL);
     }
 }
+
+/* -- a tile of few rows -- */
+
+static void attn__clear_nonfinite(void *elements, attn_dtype dtype, size_t n) /* to 0 */
+{
+    void *at;
+    size_t i;
+    for (i = 0; i < n; i++)
+        if (!attn__is_finite(attn__get_element(at = attn__at(elements, dtype, (ptrdiff_t)i), dtype)))
+            attn__set_element(at, dtype, 0.0);
+}
+
+/* at[j] = where the row of t of the jth key is that is attended, of keys from .. to - 1, and their numbers, if these are
+   wanted. `quarter`, to prefetch: the first is followed by that so many keys on, twice and thrice as many, then by the
+   second: memory is fastest in several streams. */
+static void attn__find_few_rows(const attn__block *block, const char **at, uint16_t *numbers, const attn_tensor *t,
+                                attn__range keys, size_t quarter)
+{
+    size_t runs, n = 0, lap = 0, place = 0, base = keys.from - keys.from % ATTN__FEW_CHAIN, i, j, r, item, row, count;
+    const attn__range *of = attn__runs_of(block, &runs);
+    const ptrdiff_t step = t->len_stride * (ptrdiff_t)attn__size(t->dtype);
+    attn__range part;
+    ptrdiff_t off;
+    for (i = 0; i < runs; i++)
+        for (part = attn__common(of[i], keys), j = part.from; j < part.to; j += count) {
+            const char *from;
+            count = attn__find_tile_rows(block, j, part.to - j, &item, &row);
+            from = (const char *)attn__tensor_at(t, item, block->at.kv_head, row, 0);
+            for (r = 0, off = 0; r < count; r++, off += step) {
+                at[place] = from + off;
+                place += n < 4 * quarter ? 4 : 1;
+                if (++n == (lap + 1) * quarter && lap < 4)
+                    place = ++lap < 4 ? lap : n;
+            }
+            for (r = 0; r < count && numbers; r++)
+                numbers[n - count + r] = (uint16_t)(j + r - base);
+        }
+}
+
+/* The tile's rows of k or v, for the kernels; and what they prefetch: after those of k, those of v; then, those of k in
+   the next tile. */
+static void attn__find_few(const attn__block *block, attn__few *few, const attn_tensor *t)
+{
+    const attn__call *call = &block->plan->call;
+    attn__shared *shared = block->shared;
+    const ptrdiff_t size = (ptrdiff_t)attn__size(t->dtype);
+    attn__range next = block->part;
+    size_t n, item, row;
+    few->keys = block->tile.keys;
+    few->at = NULL;
+    n = attn__find_tile_rows(block, block->tile.first_key, few->keys, &item, &row);
+    few->row = (const char *)attn__tensor_at(t, item, block->at.kv_head, row, 0);
+    if (n < few->keys || block->tile.numbers) {
+        attn__find_few_rows(block, shared->at, block->tile.numbers ? shared->numbers : NULL, t, next, 0);
+        few->at = shared->at;
+    }
+    few->step = t->len_stride * size;
+    few->heads = block->at.heads;
+    few->apart = block->at.heads > 1 ? t->head_stride * size : 0;
+    few->queries = block->at.count / block->at.heads;
+    few->dtype = t->dtype;
+    few->dims = t->dim;
+    few->next = NULL;
+    if (!block->plan->schedule.fetches_few || block->plan->schedule.skips)
+        return;
+    if (t == &call->v) {
+        next.from = next.to;
+        next.to = attn__min(next.from + block->tile_keys, block->visible_to_any.to);
+    }
+    n = next.to - attn__min(next.from, next.to);
+    attn__find_few_rows(block, shared->next, NULL, t == &call->v ? &call->k : &call->v, next, n / 4);
+    for (; n > 0 && n < few->keys; n++)
+        shared->next[n] = shared->next[n - 1];
+    few->next = n > 0 ? shared->next : NULL;
+}
+
+/* How many keys of the tile, from number k on, are of one chain. */
+static size_t attn__chain_keys(const attn__block *block, size_t k)
+{
+    const uint16_t *numbers = block->tile.numbers;
+    size_t end = k + 1;
+    if (!numbers)
+        return attn__min(ATTN__FEW_CHAIN, block->tile.keys - k);
+    while (end < block->tile.keys && numbers[end] / ATTN__FEW_CHAIN == numbers[k] / ATTN__FEW_CHAIN)
+        end++;
+    return end - k;
+}
+
+/* Copies the rows of a head, a chain at most, as the kernels take them; they become *few. */
+static void attn__copy_few(const attn__block *block, attn__few *few, size_t head, const attn_tensor *t)
+{
+    const attn__plan *plan = block->plan;
+    const attn__kernels *kern = plan->call.kern;
+    int pairs = kern->pairs && t == &plan->call.k;
+    size_t room = pairs ? attn__term_count(kern, t->dim) : t->dim, i, n;
+    for (i = 0; i < few->keys; i += n) {
+        const char *from = few->at ? few->at[i] : few->row;
+        char *to = attn__real_at(plan, block->shared->v.rows, i * room);
+        n = few->at ? 1 : few->keys;
+        from += (ptrdiff_t)head * few->apart;
+        if (pairs)
+            attn__pair_cols(to, room, from, t->len_stride, t->dim_stride, n, t->dim);
+        else
+            kern->load(to, room, from, t->dtype, t->len_stride, t->dim_stride, n, t->dim);
+    }
+    few->at = NULL;
+    few->row = block->shared->v.rows;
+    few->step = (ptrdiff_t)(room * kern->size);
+    few->heads = 1;
+    few->dtype = pairs ? ATTN_BF16 : kern->real;
+}
+
+/* The tile's scores, of its rows of k; or out = factor out + P V, of its rows of v: all of them where they lie, or of a
+   head and a chain of keys at a time. `clean`: numbers of V that are not finite count as 0; returns if there are any. */
+static int attn__multiply_few(const attn__block *block, const attn_tensor *t, int clean)
+{
+    const attn__plan *plan = block->plan;
+    const attn__kernels *kern = plan->call.kern, *base = attn__kernels_for(kern->isa, kern->real);
+    const attn__tile *tile = &block->tile;
+    const attn__state *state = block->into;
+    int values = t == &plan->call.v, copies, found = 0;
+    attn__few all, part;
+    size_t k, n, g, row, room = attn__query_room(plan);
+    attn__find_few(block, &all, t);
+    copies = clean || t->dim_stride != 1 || (t->dtype != kern->real && !kern->narrow && !(kern->pairs));
+    for (k = 0; k < all.keys; k += n) {
+        n = copies || (values && tile->numbers) ? attn__chain_keys(block, k) : all.keys;
+        for (g = 0; g < all.heads; g += part.heads) {
+            part = attn__few_from(&all, k);
+            part.keys = n;
+            row = g * all.queries;
+            if (copies)
+                attn__copy_few(block, &part, g, t);
+            if (clean && base->nonfinite(block->shared->v.rows, (ptrdiff_t)t->dim, n, t->dim)) {
+                attn__clear_nonfinite(block->shared->v.rows, kern->real, n * t->dim);
+                found = 1;
+            }
+            if (values)
+                kern->weigh(attn__real_at(plan, state->out, row * state->layout.query), state->layout.query,
+                            attn__real_at(plan, tile->scores, row * tile->layout.query + k), tile->layout.query, &part,
+                            k == 0 ? attn__real_at(plan, tile->factor, row) : NULL);
+            else
+                kern->dot(attn__real_at(plan, tile->scores, row * tile->layout.query + k), tile->layout.query,
+                          attn__real_at(plan, block->queries, row * room), room, &part);
+        }
+    }
+    for (row = 0; !values && all.keys % kern->lanes > 0 && row < tile->queries; row++) /* lanes that softcap reads */
+        ATTN__MEMSET(attn__real_at(plan, tile->scores, row * tile->layout.query + all.keys), 0,
+                     (kern->lanes - all.keys % kern->lanes) * kern->size);
+    return found;
+}
+
+/* Multiplies the tile's scores, or weights, by the scales of I8. `clean`: as above. */
+static int attn__scale_tile(const attn__block *block, const float *scales, int clean)
+{
+    const attn__plan *plan = block->plan;
+    attn__tile part = block->tile;
+    size_t g;
+    int found = 0;
+    part.queries = block->at.count / block->at.heads;
+    for (g = 0; scales && g < block->at.heads; g++) {
+        const void *reals = attn__tile_scales(block, scales, block->at.kv_head + g);
+        if (clean && plan->call.kern->nonfinite(reals, 0, 1, part.keys)) {
+            attn__clear_nonfinite(block->shared->scales, plan->call.kern->real, part.keys);
+            found = 1;
+        }
+        part.scores = attn__real_at(plan, block->tile.scores, g * part.queries * part.layout.query);
+        plan->call.kern->block.scale_keys(&part, reals);
+    }
+    return found;
+}
+
+/* -- scores -- */
 
 /* The scores of the tile that attn__prepare_tile has made ready, up to a stage, but for call->softmax_scale. `keep`
    those that the caller wants. */
@@ -5594,16 +5706,19 @@ static void attn__score_tile(attn__block *block, attn_stage stage, int keep)
     int options = opts->bias.data || opts->alibi_slopes || opts->score_mod || scale < 1 || scale > 1 ||
                   ((block->by_bounds | block->by_mask) & ATTN__SOME_HIDDEN); /* something for attn__score_run */
     size_t i;
-    attn__tile_rows(block, &k, &plan->call.k, &block->shared->k, !attn__reads_in_place(block, &plan->call.k), 1);
-    if (keep && (opts->scores.data || plan->schedule.weights_in_place))
-        apart = opts->scores.data ? &opts->scores : &opts->weights;
-    else if (opts->bias.data || (opts->mask.data && block->by_mask & ATTN__SOME_HIDDEN))
-        apart = opts->bias.data ? &opts->bias : &opts->mask;
-    if (apart)
-        attn__prefetch_matrix(block, &k, apart, tile->first_key, tile->keys);
-    attn__multiply_keys(block, &k);
-    if (plan->source.k_scales)
-        kern->block.scale_keys(tile, attn__tile_scales(block, plan->source.k_scales));
+    if (block->few) {
+        attn__multiply_few(block, &plan->call.k, 0);
+    } else {
+        attn__tile_rows(block, &k, &plan->call.k, &block->shared->k, !plan->schedule.k_direct, 1);
+        if (keep && (opts->scores.data || plan->schedule.weights_in_place))
+            apart = opts->scores.data ? &opts->scores : &opts->weights;
+        else if (opts->bias.data || (opts->mask.data && block->by_mask & ATTN__SOME_HIDDEN))
+            apart = opts->bias.data ? &opts->bias : &opts->mask;
+        if (apart)
+            attn__prefetch_matrix(block, &k, apart, tile->first_key, tile->keys);
+        attn__multiply_keys(block, &k);
+    }
+    attn__scale_tile(block, plan->source.k_scales, 0);
     if (keep)
         attn__keep_scores(block, ATTN_STAGE_DOT, attn__to_real(plan, scale) * plan->call.softmax_scale);
     if (opts->softcap > 0 && stage != ATTN_STAGE_DOT) {
@@ -5624,17 +5739,12 @@ static void attn__score_tile(attn__block *block, attn_stage stage, int keep)
         attn__keep_scores(block, ATTN_STAGE_FINAL, plan->call.softmax_scale);
 }
 
-/* out = factor out + P V, for the tile's rows of V, chain by chain. Scales of I8 multiply the weights; gemm_nn_few does
-   that in a copy, as it sums the weights besides. */
+/* out = factor out + P V, for the tile's rows of V, chain by chain: queries on lanes. */
 static void attn__multiply_values(const attn__block *block, const attn__rows *v)
 {
     const attn__kernels *kern = block->plan->call.kern;
     const attn__tile *tile = &block->tile;
     size_t Dv = block->plan->call.v.dim, size = kern->size, k, end, i, first;
-    if (block->few) {
-        kern->block.gemm_nn_few(tile, block->into, v, Dv);
-        return;
-    }
     if (v->scales)
         kern->block.scale_keys(tile, v->scales);
     if (kern->pairs)
@@ -5689,10 +5799,9 @@ static void attn__recompute_weights(attn__block *block, unsigned char hidden[][A
 static void attn__value_rows(const attn__block *block, attn__rows *v, int copy)
 {
     const attn__plan *plan = block->plan;
-    copy = copy || !attn__reads_in_place(block, &plan->call.v);
-    attn__tile_rows(block, v, &plan->call.v, &block->shared->v, copy, block->few);
+    attn__tile_rows(block, v, &plan->call.v, &block->shared->v, copy || !plan->schedule.v_direct, 0);
     if (plan->source.v_scales)
-        v->scales = attn__tile_scales(block, plan->source.v_scales);
+        v->scales = attn__tile_scales(block, plan->source.v_scales, block->at.kv_head);
 }
 
 /* sum += weight x */
@@ -5701,62 +5810,44 @@ static void attn__add_product(const attn__plan *plan, void *sum, const void *wei
     attn__set_real(plan, sum, 0, attn__get_real(plan, sum, 0) + attn__get_real(plan, weight, 0) * x);
 }
 
-/* Element d of row j of a copy of the tile's rows of V, or of K in a pass without pairs. */
-static double attn__copied_at(const attn__block *block, const attn__rows *rows, size_t j, size_t d, size_t dims)
-{
-    const attn__plan *plan = block->plan;
-    if (!plan->call.kern->pairs)
-        return attn__get_real(plan, rows->data, j * dims + d);
-    d = block->few ? d : 2 * d + j % 2;
-    return attn__get_element((char *)attn__copied_row(block, (const char *)rows->data, &plan->call.v, j) + 2 * d,
-                             ATTN_BF16);
-}
-
-/* sums += weights x for those elements of the tile's rows of K or V that are NaN or infinite, for each row of the block
-   that sees their key. weights: laid out as scores. */
-ATTN__NOINLINE void attn__add_nonfinite(const attn__block *block, unsigned char hidden[][ATTN__BLOCK_ROWS], void *sums,
-                                        attn__layout layout, const void *weights, const attn__rows *rows, size_t dims)
-{
-    const attn__plan *plan = block->plan;
-    const attn__tile *tile = &block->tile;
-    size_t j, d, row;
-    double x;
-    for (j = 0; j < tile->keys; j++)
-        for (d = 0; d < dims; d++) {
-            x = attn__copied_at(block, rows, j, d, dims);
-            x = rows->scales ? x * attn__get_real(plan, rows->scales, j) : x;
-            for (row = 0; row < block->at.count && !attn__is_finite(x); row++)
-                if (!hidden[j][row])
-                    attn__add_product(
-                        plan, attn__real_at(plan, sums, d * layout.element + row * layout.query),
-                        attn__real_at(plan, weights, j * tile->layout.element + row * tile->layout.query), x);
-        }
-}
-
+/* What is left out of products with the tile's rows of V, as 0: sums += weights x for those numbers x that are NaN or
+   infinite, and those rows of the block that see their key. */
 ATTN__NOINLINE void attn__add_nonfinite_values(attn__block *block)
 {
-    unsigned char hidden[ATTN__TILE_KEYS][ATTN__BLOCK_ROWS];
-    attn__rows v;
+    unsigned char hidden[ATTN__FEW_KEYS][ATTN__BLOCK_ROWS];
+    const attn__plan *plan = block->plan;
+    const attn_tensor *v = &plan->call.v;
+    attn__layout of = block->tile.layout, to = block->into->layout;
+    size_t runs, n = 0, i, j, g, d, r, row, item, key, queries = block->at.count / block->at.heads;
+    const attn__range *listed = attn__runs_of(block, &runs);
+    attn__range part;
+    double x;
     attn__recompute_weights(block, hidden);
-    attn__value_rows(block, &v, 1);
-    attn__add_nonfinite(block, hidden, block->into->out, block->into->layout, block->tile.scores, &v,
-                        block->plan->call.v.dim);
+    for (i = 0; i < runs; i++)
+        for (part = attn__common(listed[i], block->part), j = part.from; j < part.to; j++, n++) {
+            attn__find_tile_rows(block, j, 1, &item, &key);
+            for (g = 0; g < block->at.heads; g++)
+                for (d = 0; d < v->dim; d++) {
+                    size_t h = block->at.kv_head + g;
+                    x = attn__get_element(attn__tensor_at(v, item, h, key, d), v->dtype);
+                    if (plan->source.v_scales)
+                        x *= (double)plan->source.v_scales[(item * v->heads + h) * plan->source.capacity + key];
+                    for (r = 0; r < queries && !attn__is_finite(x); r++) {
+                        row = g * queries + r;
+                        if (!hidden[n][row])
+                            attn__add_product(
+                                plan, attn__real_at(plan, block->into->out, d * to.element + row * to.query),
+                                attn__real_at(plan, block->tile.scores, n * of.element + row * of.query), x);
+                    }
+                }
+        }
 }
 
 static size_t attn__copied_pairs(const attn__block *block) /* of a copy of the tile's rows of V */
 {
     const attn__kernels *kern = block->plan->call.kern;
     size_t keys = block->tile.keys, dim = block->plan->call.v.dim;
-    return block->few ? keys * attn__term_count(kern, dim) : attn__term_count(kern, keys) * dim;
-}
-
-static void attn__clear_nonfinite(void *elements, attn_dtype dtype, size_t n) /* to 0 */
-{
-    void *at;
-    size_t i;
-    for (i = 0; i < n; i++)
-        if (!attn__is_finite(attn__get_element(at = attn__at(elements, dtype, (ptrdiff_t)i), dtype)))
-            attn__set_element(at, dtype, 0.0);
+    return attn__term_count(kern, keys) * dim;
 }
 
 /* Is a number among the tile's rows of V, or in I8 among their scales, NaN or infinite? Pairs are in a copy. */
@@ -5764,18 +5855,12 @@ static int attn__rows_nonfinite(const attn__block *block, const attn__rows *v)
 {
     const attn__plan *plan = block->plan;
     const attn__kernels *kern = plan->call.kern;
-    size_t keys = block->tile.keys, first, n;
-    const char *from;
+    size_t keys = block->tile.keys;
     if (v->scales)
         return kern->nonfinite(v->scales, 0, 1, keys);
     if (kern->pairs)
         return kern->nonfinite(v->data, 0, 1, attn__copied_pairs(block));
-    for (first = 0; first < keys; first += n) {
-        n = attn__min(attn__row_at(v, first, &from), keys - first);
-        if (kern->nonfinite(from, v->step, n, plan->call.v.dim))
-            return 1;
-    }
-    return 0;
+    return kern->nonfinite(v->data, v->step, keys, plan->call.v.dim);
 }
 
 /* out = factor out + P V for the tile. Where some scores were not finite, keys may be hidden, and a NaN or infinity
@@ -5788,8 +5873,16 @@ static void attn__accumulate_values(attn__block *block, int nonfinite_scores)
     size_t keys = block->tile.keys, dim = plan->call.v.dim, from = block->part.from, next = block->part.to, next_end;
     attn__tile_cache *cache = &block->shared->v;
     attn__rows v;
-    int alone = !block->few || plan->schedule.unit_blocks == 1; /* no other heads in the unit */
-    int known = !nonfinite_scores || (alone && cache->finite.from <= from && next <= cache->finite.to);
+    int known = !nonfinite_scores || (cache->finite.from <= from && next <= cache->finite.to), found;
+    if (block->few) {
+        found = attn__scale_tile(block, plan->source.v_scales, !known);
+        found |= dim > 0 && attn__multiply_few(block, &plan->call.v, !known);
+        if (found)
+            attn__add_nonfinite_values(block);
+        else if (nonfinite_scores)
+            cache->finite = block->part;
+        return;
+    }
     attn__value_rows(block, &v, nonfinite_scores && plan->call.v.dtype != kern->real);
     if (plan->schedule.weights_in_place && plan->call.opts.scores.data) { /* gemm of the scores does it for those */
         next_end = attn__max(attn__min(next + plan->schedule.tile_keys, block->visible_to_any.to), next);
@@ -5824,21 +5917,31 @@ static void attn__fill_row(char *out, size_t bytes, const char *line)
     ATTN__MEMCPY(out, line, bytes);
 }
 
+/* Elements from .. to - 1 of a row of t = x. */
+static void attn__fill_part(const attn_tensor *t, size_t b, size_t h, size_t i, size_t from, size_t to, double x)
+{
+    size_t size = attn__size(t->dtype), d;
+    double line[ATTN__ALIGN / sizeof(double)];
+    if (from >= to) /* there may be no data */
+        return;
+    if (t->dim_stride != 1) {
+        for (d = from; d < to; d++)
+            attn__set_element(attn__tensor_at(t, b, h, i, d), t->dtype, x);
+        return;
+    }
+    for (d = 0; d < ATTN__ALIGN / size; d++)
+        attn__set_element((char *)line + d * size, t->dtype, x);
+    attn__fill_row((char *)attn__tensor_at(t, b, h, i, from), (to - from) * size, (const char *)line);
+}
+
 /* The block's rows row .. row + count - 1 of t, elements from .. to - 1, = x. */
 static void attn__fill(const attn__block *block, const attn_tensor *t, size_t row, size_t count, size_t from, size_t to,
                        double x)
 {
-    size_t size = attn__size(t->dtype), end = row + count, j, h, i;
-    double line[ATTN__ALIGN / sizeof(double)];
-    for (i = 0; i < ATTN__ALIGN / size; i++)
-        attn__set_element((char *)line + i * size, t->dtype, x);
-    for (; row < end && from < to; row++) {
+    size_t end = row + count, h, i;
+    for (; row < end; row++) {
         attn__query_of(block, row, &h, &i);
-        if (t->dim_stride == 1)
-            attn__fill_row((char *)attn__tensor_at(t, block->at.b, h, i, from), (to - from) * size, (const char *)line);
-        else
-            for (j = from; j < to; j++)
-                attn__set_element(attn__tensor_at(t, block->at.b, h, i, j), t->dtype, x);
+        attn__fill_part(t, block->at.b, h, i, from, to, x);
     }
 }
 
@@ -5855,7 +5958,7 @@ static void attn__keep_hidden(attn__block *block, size_t from, size_t to)
     if (opts->scores_stage == ATTN_STAGE_FINAL)
         end = first;
     for (k0 = first; k0 < end; k0 += n) {
-        n = attn__min(plan->schedule.tile_keys, end - k0);
+        n = attn__min(block->tile_keys, end - k0);
         attn__set_tile(block, k0, k0 + n);
         attn__score_tile(block, opts->scores_stage, 1);
     }
@@ -5878,11 +5981,11 @@ static void attn__process_tile(attn__block *block, size_t from, size_t to)
 {
     const attn__call *call = &block->plan->call;
     int keep = block->plan->schedule.writes_matrices, nonfinite;
-    unsigned halves;
-    if (call->opts.mask.data && !keep && from % ATTN__TILE_KEYS == 0 && to - from == ATTN__TILE_KEYS) {
-        halves = attn__classify_halves(block, from / ATTN__TILE_KEYS); /* a half that is all hidden is left out */
-        from += (halves & 3) == ATTN__SOME_HIDDEN ? ATTN__TILE_KEYS / 2 : 0;
-        to -= halves >> 2 == ATTN__SOME_HIDDEN ? ATTN__TILE_KEYS / 2 : 0;
+    if (call->opts.mask.data && !keep) {
+        while (from < to && attn__hides_half(block, from, to))
+            from += ATTN__TILE_KEYS / 2;
+        while (from < to && attn__hides_half(block, to - ATTN__TILE_KEYS / 2, to))
+            to -= ATTN__TILE_KEYS / 2;
         if (from >= to || attn__keys_in(block, from, to) == 0)
             return;
     }
@@ -5902,12 +6005,12 @@ static void attn__process_tile(attn__block *block, size_t from, size_t to)
 
 /* -- a block: its keys, then its outputs -- */
 
-/* What the rows of the block see, each and together. Uniform rows are found once, for as many as any block has. */
+/* What the rows of the block see, each and together. Uniform rows are found once, for as many as a block has. */
 static void attn__find_visible(attn__block *block)
 {
     const attn__plan *plan = block->plan;
     int uniform = plan->schedule.uniform_rows;
-    size_t count = uniform ? attn__min(plan->schedule.rows, plan->schedule.block_rows) : block->at.count, row, h, i;
+    size_t count = block->at.count, chain = block->few ? ATTN__FEW_CHAIN : plan->call.kern->pairs ? 2 : 1, row, h, i;
     attn__range any = {SIZE_MAX, 0}, all = {0, SIZE_MAX}, exists = {0, 0};
     attn__row *seen = block->rows;
     attn__query_of(block, 0, &h, &i);
@@ -5932,8 +6035,7 @@ static void attn__find_visible(attn__block *block)
     block->least_key = any.from;
     if (plan->call.opts.scores.data && plan->call.opts.scores_stage != ATTN_STAGE_FINAL)
         block->least_key = attn__min(any.from, exists.from); /* others have scores, too */
-    if (plan->call.kern->pairs) /* which keys make a pair does not depend on the block */
-        any.from -= any.from % 2;
+    any.from -= any.from % chain; /* which keys make a pair, or a chain, does not depend on the block */
     block->visible_to_any = any;
     block->visible_to_all = all;
     block->exists = exists;
@@ -5988,12 +6090,13 @@ static void attn__place_in_text(attn__place *at, const attn__plan *plan, size_t 
     at->row = unit % slots * slot_rows + index % s->unit_blocks * s->block_rows;
 }
 
-/* Finds the rows of query block number `index` of the batch, if it has any: of the last part of an item, and of texts,
-   some have none. */
+/* Finds the rows of query block number `index` of the batch, if it has any: of the last part of an item, and of items
+   with fewer queries than others, some have none. Few rows of heads that lie side by side are in the block of the
+   first. */
 static void attn__find_block(attn__place *at, const attn__plan *plan, size_t index)
 {
     const attn__schedule *s = &plan->schedule;
-    size_t group, part, rows;
+    size_t group, part, rows, valid, per_head;
     if (plan->call.opts.sequences > 0) {
         attn__place_in_text(at, plan, index);
     } else {
@@ -6004,15 +6107,23 @@ static void attn__find_block(attn__place *at, const attn__plan *plan, size_t ind
         at->head = (group - part * s->heads) * s->group;
         part -= at->b * s->parts;
         at->first = part * s->part_queries;
-        at->queries = attn__min(s->part_queries, plan->call.q.len - at->first);
+        valid = attn__valid_queries(plan, at->b);
+        at->queries = at->first < valid ? attn__min(s->part_queries, valid - at->first) : 0;
         at->row = (index - group * s->blocks) * s->block_rows;
         at->listed = attn__find_listed(plan, at->b, at->head, part);
     }
     rows = at->queries * s->group;
-    at->count = at->row < rows ? attn__min(s->block_rows, rows - at->row) : 0;
     at->kv_head = attn__quotient(at->head, s->group);
     if (s->heads != plan->call.k.heads) /* query heads of a group have lists of their own */
         at->kv_head = at->head / (plan->call.q.heads / plan->call.k.heads);
+    at->heads = 1;
+    per_head = s->side_heads > 1 ? attn__valid_queries(plan, at->b) * s->group : 0;
+    if (s->side_heads > 1 && per_head <= plan->call.kern->few) {
+        at->heads = attn__min(s->side_heads, s->heads - at->kv_head);
+        at->count = at->kv_head % s->side_heads == 0 && at->row == 0 ? at->heads * rows : 0;
+        return;
+    }
+    at->count = at->row < rows ? attn__min(s->block_rows, rows - at->row) : 0;
 }
 
 /* Makes `block` query block number `index` of the batch; returns if it has rows. */
@@ -6020,7 +6131,7 @@ static int attn__begin_block(attn__block *block, size_t index)
 {
     const attn__plan *plan = block->plan;
     const attn__schedule *schedule = &plan->schedule;
-    size_t lanes = plan->call.kern->lanes;
+    size_t lanes = plan->call.kern->lanes, known = block->at.count;
     attn__place *at = &block->at, last = *at;
     attn__layout layout;
     int same_item, same_rows;
@@ -6034,25 +6145,23 @@ static int attn__begin_block(attn__block *block, size_t index)
     if (schedule->mask_tiles > 0 && !same_rows)
         ATTN__MEMSET(block->mask_cache, 0, schedule->mask_tiles);
     block->next = block;
-    block->few = schedule->takes_few && at->queries * schedule->group <= ATTN__FEW_ROWS(lanes);
+    block->few = attn__is_few(plan, at->b);
+    block->tile_keys = block->few ? schedule->few_keys : schedule->tile_keys;
+    block->tile.numbers = block->few && schedule->skips ? block->shared->numbers : NULL;
     block->tile.queries = at->count;
     block->tile.lanes = attn__whole(at->count, lanes);
-    layout = attn__layout_of(block, attn__whole(schedule->tile_keys, lanes) + (schedule->scattered ? lanes : 0));
+    layout = attn__layout_of(block, attn__few_step(plan));
     block->tile.layout = layout;
     layout = attn__layout_of(block, attn__whole(plan->call.v.dim, lanes));
     block->state.layout = layout;
     block->split.layout = layout;
-    if (!(schedule->uniform_rows && same_item))
+    if (!(schedule->uniform_rows && same_item && at->count <= known))
         attn__find_visible(block);
     if (plan->call.opts.alibi_slopes)
         attn__set_slopes(block);
     if (attn__drops(&plan->call.opts))
         attn__set_drop_rows(block);
-    if (schedule->q_direct && block->few) {
-        block->queries = (char *)attn__query_at(block, &plan->call.q, at->head, at->first, 0);
-        return 1;
-    }
-    attn__gather_queries(block, block->queries, attn__layout_of(block, schedule->query_step));
+    attn__gather_queries(block, block->queries, attn__layout_of(block, attn__query_room(plan)));
     return 1;
 }
 
@@ -6064,8 +6173,7 @@ static void attn__begin_split(attn__block *block, attn__state *state) /* tiles g
 
 /* The splits of the block, by number: those of its batch item that some row may see, at least one; and the keys of a
    split. Where splits lie depends on the valid keys of the batch item alone: no row can tell which others share its
-   block. With up to ATTN__SPLITS x ATTN__SPLIT_TILES x ATTN__TILE_KEYS = 16384 keys they lie at fixed keys, which is
-   why decoding token by token equals one causal call. */
+   block. With up to ATTN__SPLITS x ATTN__SPLIT_KEYS = 16384 keys they lie at fixed keys. */
 static attn__range attn__splits(const attn__block *block, size_t *keys)
 {
     const attn__plan *plan = block->plan;
@@ -6074,8 +6182,8 @@ static attn__range attn__splits(const attn__block *block, size_t *keys)
     *keys = plan->call.k.len;
     if (plan->schedule.splits == 1)
         return splits;
-    tiles = attn__blocks(valid, plan->schedule.tile_keys);
-    *keys = attn__max(attn__blocks(tiles, ATTN__SPLITS), ATTN__SPLIT_TILES) * plan->schedule.tile_keys;
+    tiles = attn__blocks(valid, block->tile_keys);
+    *keys = attn__max(attn__blocks(tiles, ATTN__SPLITS) * block->tile_keys, ATTN__SPLIT_KEYS);
     splits.from = block->visible_to_any.from / *keys;
     splits.to = attn__max(attn__blocks(block->visible_to_any.to, *keys), splits.from + 1);
     return splits;
@@ -6096,7 +6204,7 @@ static void attn__reset_caches(attn__shared *shared, size_t from, size_t to)
    on nothing else; a block may see but a part of one. */
 static void attn__attend_split(attn__block *blocks, size_t count, size_t split, size_t keys)
 {
-    size_t tile = blocks->plan->schedule.tile_keys, from = SIZE_MAX, to = 0, least = SIZE_MAX, k0, next, first, end, i;
+    size_t tile = blocks->tile_keys, from = SIZE_MAX, to = 0, least = SIZE_MAX, k0, next, first, end, i;
     for (i = 0; i < count; i++) {
         attn__range *range = &blocks[i].split_keys;
         range->from = attn__max(blocks[i].visible_to_any.from, split * keys);
@@ -6154,7 +6262,7 @@ static void attn__recompute_to_weights(attn__block *block)
     const attn__plan *plan = block->plan;
     const attn__kernels *kern = plan->call.kern;
     attn__tile *tile = &block->tile;
-    size_t tile_keys = plan->schedule.tile_keys, k0, next;
+    size_t tile_keys = block->tile_keys, k0, next;
     int seen;
     ATTN__MEMCPY(block->split.max, block->state.max, tile->lanes * kern->size);
     ATTN__MEMSET(block->split.sum, 0, tile->lanes * kern->size);
@@ -6275,48 +6383,52 @@ static int attn__is_interleaved(const attn_tensor *t) /* rows of several heads l
     return t->head_stride < t->len_stride && t->len_stride > 0;
 }
 
-/* The sizes of a worker's arrays. They do not grow with Lq: full blocks have room for as many as a unit ever has. */
+/* The sizes of a worker's arrays. They do not grow with Lq: full blocks have room for as many as a unit ever has. Blocks
+   of many rows and of few take turns in the same arrays. */
 static void attn__measure_worker(attn__plan *plan)
 {
     const attn__schedule *schedule = &plan->schedule;
     const attn__call *call = &plan->call;
     const attn__kernels *kern = call->kern;
     attn__sizes *sizes = &plan->sizes;
-    size_t rows = schedule->most_rows, room = ATTN__UNIT_BLOCKS, keys = schedule->tile_keys, spare;
-    size_t column = rows * kern->size, row = keys * kern->size; /* of all rows a real; of all keys one */
-    size_t whole = attn__max(kern->rows, kern->lanes);          /* dims fill register tiles, or vectors */
-    size_t shared, own, most;
-    if (!schedule->full_rows) { /* few-row blocks of several heads: no more than full blocks take */
-        room = 1;
-        if (kern->gemm_nt_few && attn__is_interleaved(&call->k) && keys == ATTN__TILE_KEYS)
-            room = attn__max(attn__min(ATTN__UNIT_HEADS, schedule->heads) * kern->lanes / rows, 1);
-    }
-    spare = schedule->scattered ? attn__max(kern->lanes, kern->rows) * column : 0; /* behind a piece of a tile */
+    size_t many = schedule->many_rows, few = schedule->few_rows, size = kern->size, tile = schedule->tile_keys;
+    size_t rows = attn__whole(attn__max(many, few), kern->lanes), column = rows * size;
+    size_t keys = attn__max(many > 0 ? tile : 0, few > 0 ? schedule->few_keys : 0), row = keys * size;
+    size_t whole = attn__max(kern->rows, kern->lanes), dims = attn__max(call->q.dim, call->v.dim), spare, own, most;
     plan->worker_bytes = SIZE_MAX;
     if (!attn__mul_size(&most, call->q.dim / 2 + call->v.dim / 2 + 513,
-                        2 * (3 * ATTN__UNIT_HEADS * rows + keys) * kern->size))
+                        2 * (3 * ATTN__UNIT_BLOCKS * rows + keys) * size))
         return; /* dims alone have no bound: all else, down to the rounding, is less than that of 1024 dims */
-    sizes->scores = attn__whole(keys * column + spare, ATTN__ALIGN);
+    spare = schedule->scattered ? attn__max(kern->lanes, kern->rows) : 0; /* keys behind a piece of a tile */
+    sizes->scores = attn__max(many * (tile + spare), few * attn__few_step(plan)) * size;
+    sizes->scores = attn__whole(sizes->scores, ATTN__ALIGN);
     sizes->bias = call->has_options && !attn__tensor_absent(&call->opts.bias) ? sizes->scores : 0;
-    sizes->mask = schedule->hides ? sizes->scores : 0;
+    sizes->mask = schedule->hides ? attn__whole(attn__blocks(keys, 64) * 8 * rows, ATTN__ALIGN) : 0;
     sizes->row = call->opts.score_mod ? attn__whole(row, ATTN__ALIGN) : 0;
-    sizes->scales = plan->source.k_scales || plan->source.v_scales ? row + kern->lanes * kern->size : 0;
+    sizes->scales = plan->source.k_scales || plan->source.v_scales ? row + kern->lanes * size : 0;
     sizes->scales = attn__whole(sizes->scales, ATTN__ALIGN);
-    sizes->k = attn__whole(row * call->q.dim, ATTN__ALIGN);
+    sizes->at = few > 0 ? attn__whole(schedule->few_keys * sizeof(char *), ATTN__ALIGN) : 0;
+    sizes->next = schedule->fetches_few ? sizes->at : 0;
+    sizes->numbers = few > 0 && schedule->skips ? attn__whole(keys * sizeof(uint16_t), ATTN__ALIGN) : 0;
+    sizes->k = attn__whole(many > 0 ? tile * call->q.dim * size : 0, ATTN__ALIGN);
     if (schedule->k_direct && !schedule->scattered && (!schedule->full_rows || attn__is_packed(&call->k)))
         sizes->k = 0;
-    sizes->v = attn__whole(row * call->v.dim, ATTN__ALIGN); /* always: see attn__accumulate_values */
+    sizes->v = attn__max(many > 0 ? tile * call->v.dim : 0, few > 0 ? ATTN__FEW_CHAIN * dims : 0) * size;
+    sizes->v = attn__whole(sizes->v, ATTN__ALIGN); /* always: see attn__accumulate_values */
     sizes->rows = attn__whole(rows * sizeof(attn__row), ATTN__ALIGN);
     sizes->mask_cache = schedule->mask_tiles > 0 ? ATTN__MASK_CACHE : 0;
     sizes->drop = attn__drops(&call->opts) ? attn__whole(2 * rows * sizeof(uint32_t), ATTN__ALIGN) : 0;
+    sizes->column = rows;
     sizes->reals = attn__whole(ATTN__REALS * column, ATTN__ALIGN);
-    sizes->queries = attn__whole(column * attn__query_room(plan), ATTN__ALIGN);
+    sizes->queries = attn__max(many * attn__query_terms(plan), few * attn__query_room(plan)) * size;
+    sizes->queries = attn__whole(sizes->queries, ATTN__ALIGN);
     sizes->state_reals = column;
-    sizes->state_out = column * attn__whole(call->v.dim, whole);
+    sizes->state_out = attn__max(many * attn__whole(call->v.dim, whole), few * attn__whole(call->v.dim, kern->lanes)) * size;
     sizes->state = attn__whole(sizes->state_out + 3 * column, ATTN__ALIGN); /* for nan that is more than it needs */
-    shared = sizes->scores + sizes->bias + sizes->mask + sizes->row + sizes->scales + sizes->k + sizes->v;
     own = sizes->rows + sizes->mask_cache + sizes->drop + sizes->reals + sizes->queries + 2 * sizes->state;
-    plan->worker_bytes = shared + room * own;
+    plan->worker_bytes = sizes->scores + sizes->bias + sizes->mask + sizes->row + sizes->scales + sizes->at;
+    plan->worker_bytes += sizes->next + sizes->numbers;
+    plan->worker_bytes += sizes->k + sizes->v + (schedule->full_rows ? ATTN__UNIT_BLOCKS : 1) * own;
 }
 
 static char *attn__next_array(char **at, size_t bytes)
@@ -6342,6 +6454,9 @@ static void attn__place_shared(attn__shared *shared, char **at, const attn__size
     shared->row = attn__next_array(at, sizes->row);
     shared->before = shared->capped = NULL;
     shared->scales = attn__next_array(at, sizes->scales);
+    shared->at = (const char **)(void *)attn__next_array(at, sizes->at);
+    shared->next = (const char **)(void *)attn__next_array(at, sizes->next);
+    shared->numbers = (uint16_t *)(void *)attn__next_array(at, sizes->numbers);
     shared->k.rows = attn__next_array(at, sizes->k);
     shared->v.rows = attn__next_array(at, sizes->v);
 }
@@ -6377,6 +6492,7 @@ static void attn__begin_tiles(attn__block *block, const attn__plan *plan, attn__
     block->at.b = SIZE_MAX; /* none yet */
     block->few = 0;
     tile->scores = shared->scores;
+    tile->numbers = NULL;
     tile->factor = attn__row_real(block, ATTN__FACTOR, 0);
     attn__set_real(plan, tile->zero, 0, 0.0);
     attn__set_real(plan, tile->minus_infinity, 0, attn__minus_infinity());
@@ -6400,13 +6516,13 @@ static int attn__sees_split(const attn__block *block, size_t split, size_t keys)
     return attn__next_key(block, attn__max(block->visible_to_any.from, split * keys), end) < end;
 }
 
-/* Query blocks first .. first + count - 1 of the batch, all of one group, or few-row blocks of one part, as far as they
-   have rows: all their splits, then their outputs. */
+/* Query blocks first .. first + count - 1 of the batch, all of one group, as far as they have rows: all their splits,
+   then their outputs. */
 static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count)
 {
     attn__block *blocks = worker->blocks;
-    attn__range splits[ATTN__UNIT_HEADS], all = {SIZE_MAX, 0};
-    int begun[ATTN__UNIT_HEADS] = {0};
+    attn__range splits[ATTN__UNIT_BLOCKS], all = {SIZE_MAX, 0};
+    int begun[ATTN__UNIT_BLOCKS] = {0};
     size_t split, keys = 0, i;
     for (i = 0; i < count; i++) { /* of one batch item: their splits have the same keys */
         if (!attn__begin_block(&blocks[i], first + i)) {
@@ -6491,7 +6607,7 @@ static void attn__sdpa_worker(void *arg, size_t index)
 {
     attn__sdpa_run *run = (attn__sdpa_run *)arg;
     const attn__schedule *s = &run->plan->schedule;
-    size_t unit, done, first, count, span, block;
+    size_t unit, done, first, count, group, block;
     attn__worker worker;
     attn__begin_worker(&worker, run->plan, index);
     for (done = 0; (unit = attn__next_unit(&run->taken, s->workers, index, done)) < s->units; done++) {
@@ -6500,42 +6616,35 @@ static void attn__sdpa_worker(void *arg, size_t index)
             attn__attend_one_split(worker.blocks, unit / s->splits, unit % s->splits);
         } else if (run->plan->call.opts.sequences > 0) {
             attn__attend_blocks(&worker, unit * s->unit_blocks, s->unit_blocks);
-        } else { /* a few spans in turn: units of one length come together, and yet a worker's next unit mostly has the
+        } else { /* a few groups in turn: units of one length come together, and yet a worker's next unit mostly has the
                     keys of its last, or the same rows of a mask, which are in its cache */
-            first = attn__quotient(unit, s->turn_spans * s->span_units) * s->turn_spans;
-            count = attn__min(s->turn_spans, s->spans - first);
-            unit -= first * s->span_units;
+            first = attn__quotient(unit, s->turn_groups * s->group_units) * s->turn_groups;
+            count = attn__min(s->turn_groups, s->groups - first);
+            unit -= first * s->group_units;
             block = attn__quotient(unit, count);
-            span = first + unit - block * count;
+            group = first + unit - block * count;
             block *= s->unit_blocks;
-            attn__attend_blocks(&worker, span * s->span_blocks + block,
-                                attn__min(s->unit_blocks, s->span_blocks - block));
+            attn__attend_blocks(&worker, group * s->blocks + block, attn__min(s->unit_blocks, s->blocks - block));
         }
     }
 }
 
-static void attn__clear_row(const attn_tensor *t, size_t b, size_t h, size_t i)
+/* Rows that do not exist: past the queries of an item, or past the last text. */
+static void attn__clear_missing(const attn__plan *plan)
 {
-    size_t d;
-    if (t->dim == 0) /* there may be no data */
-        return;
-    if (t->dim_stride == 1)
-        ATTN__MEMSET(attn__tensor_at(t, b, h, i, 0), 0, t->dim * attn__size(t->dtype));
-    else
-        for (d = 0; d < t->dim; d++)
-            attn__set_element(attn__tensor_at(t, b, h, i, d), t->dtype, 0.0);
-}
-
-static void attn__clear_past_texts(const attn__call *call) /* rows of no text */
-{
-    const attn_tensor *out = &call->out, *lse = &call->opts.lse;
-    size_t h, i, first = call->opts.sequences > 0 ? call->opts.q_starts[call->opts.sequences] : out->len;
-    for (h = 0; h < out->heads; h++)
-        for (i = first; i < out->len; i++) {
-            attn__clear_row(out, 0, h, i);
-            if (lse->data)
-                attn__set_element(attn__tensor_at(lse, 0, h, i, 0), lse->dtype, attn__minus_infinity());
-        }
+    const attn_opts *opts = &plan->call.opts;
+    const attn_tensor *out = &plan->call.out;
+    size_t b, h, i, first;
+    for (b = 0; b < out->batch; b++) {
+        first = opts->sequences > 0 ? opts->q_starts[opts->sequences] : attn__valid_queries(plan, b);
+        for (h = 0; h < out->heads; h++)
+            for (i = first; i < out->len; i++) {
+                attn__fill_part(out, b, h, i, 0, out->dim, 0.0);
+                attn__fill_part(&opts->lse, b, h, i, 0, opts->lse.dim, attn__minus_infinity());
+                attn__fill_part(&opts->weights, b, h, i, 0, opts->weights.dim, 0.0);
+                attn__fill_part(&opts->scores, b, h, i, 0, opts->scores.dim, attn__minus_infinity());
+            }
+    }
 }
 
 /* The planned call, in plan->scratch, aligned. */
@@ -6547,7 +6656,7 @@ static void attn__plan_execute(attn__plan *plan)
     run.plan = plan;
     run.taken = 0;
     attn__run_workers(&plan->call.ctx, plan->schedule.workers, attn__sdpa_worker, &run);
-    attn__clear_past_texts(&plan->call);
+    attn__clear_missing(plan);
     if (!plan->schedule.parallel_splits)
         return;
     attn__begin_worker(&worker, plan, 0);
@@ -6566,26 +6675,33 @@ static int attn__is_direct(const attn__plan *plan, const attn_tensor *t)
     const attn__schedule *s = &plan->schedule;
     int readable = t->dim_stride == 1 && t->dtype == plan->call.kern->real;
     if (plan->call.kern->pairs) /* rows of v are copied in pairs */
-        readable = t == &plan->call.k && attn__few_direct(plan, t);
+        readable = t == &plan->call.k && attn__are_pairs(t->len_stride, t->dim_stride, t->len, t->dim);
     return readable && (s->unit_blocks == 1 || attn__is_packed(t) ||
                         (t == &plan->call.k && t->len > 1 &&
                          t->len_stride * (ptrdiff_t)attn__size(t->dtype) % ATTN__COMPETING != 0));
 }
 
-/* Are a few rows of queries read where they lie? They must be as far apart everywhere: one query of each head, or heads
-   that follow each other, of which blocks have all queries. */
-static int attn__queries_are_direct(const attn__plan *plan)
+/* Which rows are few, and how many of them a block has: those of heads that lie side by side together, as many as leave
+   each worker a block. `rows`: of an item and group. */
+static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
 {
-    const attn__schedule *s = &plan->schedule;
-    const attn_tensor *q = &plan->call.q;
-    int follow = q->head_stride == (ptrdiff_t)q->len * q->len_stride && s->part_queries == q->len &&
-                 plan->call.opts.sequences == 0;
-    int readable = q->dim_stride == 1 && q->dtype == plan->call.kern->real;
-    if (plan->call.kern->pairs)
-        readable = attn__are_pairs(q->head_stride, q->dim_stride, q->heads, q->dim) &&
-                   attn__are_pairs(q->len_stride, 1, q->len, 0);
-    return s->few_rows && readable && attn__query_terms(plan) % ATTN__FEW_TERMS == 0 &&
-           (q->len == 1 ? q->head_stride >= 0 : q->len_stride >= 0 && (s->group == 1 || follow));
+    attn__schedule *s = &plan->schedule;
+    const attn__call *call = &plan->call;
+    const attn_opts *opts = &call->opts;
+    int vary = opts->sequences > 0 || opts->q_lens; /* lengths, which are not looked at here */
+    size_t most = attn__min(s->rows, call->kern->few), bytes;
+    s->few = call->ctx.batch_invariant ? SIZE_MAX : call->kern->few;
+    s->many_rows = rows > s->few ? s->most_rows : 0;
+    s->few_rows = rows <= s->few || vary ? attn__min(s->most_rows, call->ctx.batch_invariant ? s->rows : most) : 0;
+    s->few_keys = attn__min(ATTN__FEW_KEYS, attn__max(attn__whole(call->k.len, ATTN__FEW_CHAIN), ATTN__FEW_CHAIN));
+    s->side_heads = 1;
+    if (s->few_rows == 0 || s->parallel_splits || !attn__is_interleaved(&call->k) || s->heads != call->k.heads ||
+        (attn__has_lists(opts) && opts->blocks.heads > 1) || (ATTN__NO_MALLOC && !call->ctx.scratch) ||
+        !attn__mul_size(&bytes, call->k.len, (size_t)call->k.len_stride) || bytes < ATTN__SIDE_BYTES)
+        return;
+    s->side_heads = attn__max(attn__min(attn__min(call->kern->cols / attn__max(most, 1), s->heads), s->all_blocks / width), 1);
+    s->side_heads = attn__blocks(s->heads, attn__blocks(s->heads, s->side_heads));
+    s->few_rows = attn__max(s->few_rows, s->side_heads * most);
 }
 
 /* How the work is cut, and the scratch for it, for arguments that have been checked; 0 if something overflows. */
@@ -6595,7 +6711,7 @@ static int attn__plan_schedule(attn__plan *plan)
     const attn__call *call = &plan->call;
     const attn__kernels *kern = call->kern;
     const attn_opts *opts = &call->opts;
-    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), heads = 0, most = 1, key_tiles, full;
+    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), rows = 0, most = 1, key_tiles, full;
     int empty = call->q.batch == 0 || call->q.heads == 0;
     attn__arena arena = {NULL, 0};
     int lists = attn__has_lists(opts), texts = opts->sequences > 0;
@@ -6622,7 +6738,8 @@ static int attn__plan_schedule(attn__plan *plan)
     s->group = empty ? 1 : call->q.heads / s->heads;
     s->part_queries = lists ? attn__min(opts->blocks.q_len, call->q.len) : call->q.len;
     s->parts = lists ? attn__blocks(call->q.len, opts->blocks.q_len) : 1;
-    if (!attn__mul_size(&s->rows, s->group, s->part_queries) || !attn__mul_size(&most, s->group, call->q.len))
+    if (!attn__mul_size(&s->rows, s->group, s->part_queries) || !attn__mul_size(&most, s->group, call->q.len) ||
+        !attn__mul_size(&rows, empty ? 1 : call->q.heads / call->k.heads, call->q.len))
         return 0;
     full = masked ? attn__min(kern->cols, ATTN__MASK_ROWS) : kern->cols;
     s->most_rows = attn__min(attn__max(attn__whole(s->rows, kern->lanes), kern->lanes), full);
@@ -6631,50 +6748,39 @@ static int attn__plan_schedule(attn__plan *plan)
     s->block_rows = s->most_rows;
     if (s->blocks > 1 && !texts)
         s->block_rows = attn__whole(attn__blocks(s->rows, s->blocks), kern->lanes);
-    s->takes_few = kern->gemm_nt_few && !attn__drops(opts); /* gemm_nn_few sums the very weights that it multiplies */
-    s->few_rows = s->takes_few && s->rows <= ATTN__FEW_ROWS(kern->lanes);
-    s->all_blocks = 0;
+    s->all_blocks = s->groups = 0;
     if (!empty && (call->v.dim > 0 || s->writes_matrices || opts->lse.data)) {
-        if (!attn__mul_size(&heads, s->heads, texts ? opts->sequences : call->q.batch) ||
-            !attn__mul_size(&heads, heads, s->parts) || !attn__mul_size(&s->all_blocks, heads, s->blocks))
+        if (!attn__mul_size(&s->groups, s->heads, texts ? opts->sequences : call->q.batch) ||
+            !attn__mul_size(&s->groups, s->groups, s->parts) ||
+            !attn__mul_size(&s->all_blocks, s->groups, s->blocks))
             return 0;
         if (texts && s->rows > 0)
             s->all_blocks = (s->rows / s->block_rows + opts->sequences) * s->heads;
     }
 
     /* splits */
-    s->splits = attn__min(attn__max(attn__blocks(key_tiles, ATTN__SPLIT_TILES), 1), ATTN__SPLITS);
+    s->splits = attn__min(attn__max(attn__blocks(call->k.len, ATTN__SPLIT_KEYS), 1), ATTN__SPLITS);
     s->parallel_splits = s->all_blocks < width && s->splits > 1 && !s->writes_matrices; /* which need the final max */
+    attn__plan_few(plan, rows, width);
 
-    /* units: blocks as evenly as can be; full blocks of a group share one, or few-row blocks of several groups */
+    /* units: blocks as evenly as can be; full blocks of a group share one */
     most = 1;
-    s->spans = heads;
-    s->span_blocks = s->blocks;
-    if (!s->parallel_splits && s->full_rows) {
+    if (!s->parallel_splits && s->full_rows)
         most = attn__max(attn__min(s->all_blocks / (width * ATTN__WORKER_UNITS), ATTN__UNIT_BLOCKS), 1);
-    } else if (s->few_rows && !s->parallel_splits && attn__is_interleaved(&call->k) && s->all_blocks / 2 >= width &&
-               s->tile_keys == ATTN__TILE_KEYS && !texts && !(lists && opts->blocks.heads > 1) &&
-               call->k.len > ATTN__UNIT_HEADS_BYTES / attn__size(call->k.dtype) / (size_t)call->k.len_stride) {
-        most = attn__min(s->all_blocks / width, ATTN__UNIT_HEADS);
-        s->spans = call->q.batch * s->parts;
-        s->span_blocks = s->heads;
-    }
-    s->span_units = attn__blocks(s->span_blocks, most);
-    s->unit_blocks = texts ? most : attn__max(attn__blocks(s->span_blocks, s->span_units), 1);
-    s->units = s->parallel_splits ? s->all_blocks * s->splits : s->spans * s->span_units;
+    s->group_units = attn__blocks(s->blocks, most);
+    s->unit_blocks = texts ? most : attn__max(attn__blocks(s->blocks, s->group_units), 1);
+    s->units = s->parallel_splits ? s->all_blocks * s->splits : s->groups * s->group_units;
     if (texts && !s->parallel_splits && s->all_blocks > 0)
         s->units = (s->rows / (s->unit_blocks * s->block_rows) + opts->sequences) * s->heads;
-    s->prefetches = (double)call->k.len * (double)call->k.dim * (double)heads * (double)attn__size(call->k.dtype) >
+    s->prefetches = (double)call->k.len * (double)call->k.dim * (double)s->groups * (double)attn__size(call->k.dtype) >
                     (double)ATTN__UNFETCHED_BYTES;
+    s->fetches_few = s->few_rows > 0 && s->prefetches && !attn__prefetches_near() &&
+                     (double)call->k.len * (double)call->k.dim * (double)s->groups * (double)attn__size(call->k.dtype) >
+                         (double)(s->side_heads > 1 ? ATTN__FEW_FETCHED_SIDE : ATTN__FEW_FETCHED);
     s->workers = attn__min(width, s->units);
-    s->turn_spans = s->workers;
+    s->turn_groups = s->workers;
     if ((opts->mask.data && opts->mask.head_stride == 0) || (opts->bias.data && opts->bias.head_stride == 0))
-        s->turn_spans = attn__max(s->workers, s->heads);
-    s->q_direct = attn__queries_are_direct(plan);
-    s->query_step = attn__query_room(plan);
-    if (s->q_direct)
-        s->query_step = (s->rows == 1 ? 0 : (size_t)(call->q.len == 1 ? call->q.head_stride : call->q.len_stride)) /
-                        (kern->pairs ? 2 : 1);
+        s->turn_groups = attn__max(s->workers, s->heads);
     s->k_direct = attn__is_direct(plan, &call->k);
     s->v_direct = attn__is_direct(plan, &call->v);
     s->bias_direct = kern->lanes > 1 && opts->bias.dtype == kern->real &&
@@ -7046,12 +7152,12 @@ static void attn__say_number(attn__text *text, const char *before, size_t n, con
 
 static void attn__say_rows(attn__text *text, const char *name, const attn__plan *plan, const attn_tensor *t, int direct)
 {
-    int pairs = plan->call.kern->pairs, few = plan->schedule.few_rows;
+    int pairs = plan->call.kern->pairs, few = plan->schedule.many_rows == 0;
     int readable = few || t->dtype == plan->call.kern->real || pairs;
     attn__say(text, name);
     if (pairs && t == &plan->call.v && !few)
         attn__say(text, " is copied tile by tile: its rows are interleaved in pairs\n");
-    else if (pairs && t->dim_stride == 1 && t == &plan->call.k && !attn__few_direct(plan, t))
+    else if (pairs && !few && t->dim_stride == 1 && t == &plan->call.k && !direct)
         attn__say(text, " is copied tile by tile: dim or len_stride is odd, which parts pairs\n");
     else if (!readable && t->dtype == ATTN_I8)
         attn__say(text, " is copied tile by tile: its integers are widened, scales multiply scores and weights\n");
@@ -7073,7 +7179,7 @@ static void attn__say_rows(attn__text *text, const char *name, const attn__plan 
 static const char *attn__why_no_pairs(const attn__call *call)
 {
     int q = call->q.dtype == ATTN_BF16, k = call->k.dtype == ATTN_BF16, v = call->v.dtype == ATTN_BF16;
-    int by_name = call->ctx.isa == ATTN_ISA_AVX512BF16 || call->ctx.isa == ATTN_ISA_NEONBF16;
+    int by_name = call->ctx.isa == ATTN_ISA_AVX512BF16;
     int best = call->ctx.isa == ATTN_ISA_BEST && attn__isas() & ATTN__PAIRS_BEST && (q || k || v);
     if (call->kern->pairs || !(by_name || best))
         return "";
@@ -7125,10 +7231,17 @@ static attn_status attn__plan_explain(char *text, size_t size, const attn__plan 
     if (s->splits > 1)
         attn__say_number(&t, "split-KV: keys in up to ", s->splits,
                          s->parallel_splits ? " splits, in parallel\n" : " splits, one after another\n");
-    attn__say(&t, s->few_rows ? "few rows: keys lie on the lanes of vectors\n"
-                                   : "queries lie on the lanes of vectors\n");
-    attn__say_rows(&t, "k", plan, &call->k, s->few_rows ? attn__few_direct(plan, &call->k) : s->k_direct);
-    attn__say_rows(&t, "v", plan, &call->v, s->few_rows ? attn__few_direct(plan, &call->v) : s->v_direct);
+    if (s->many_rows > 0)
+        attn__say(&t, "queries lie on the lanes of vectors\n");
+    if (s->few_rows > 0 && call->ctx.batch_invariant)
+        attn__say(&t, "terms of dot products lie on lanes: batch_invariant\n");
+    else if (s->few_rows > 0)
+        attn__say_number(&t, "terms of dot products lie on lanes: few rows, up to ", s->few,
+                         " of an item and a key/value head\n");
+    if (s->side_heads > 1)
+        attn__say_number(&t, "few rows of ", s->side_heads, " key/value heads are one block: they lie side by side\n");
+    attn__say_rows(&t, "k", plan, &call->k, s->many_rows == 0 || s->k_direct);
+    attn__say_rows(&t, "v", plan, &call->v, s->many_rows == 0 || s->v_direct);
     if (call->opts.sequences > 0)
         attn__say_number(&t, "texts: ", call->opts.sequences, ", each as if alone\n");
     if (attn__has_lists(&call->opts))
@@ -9101,6 +9214,7 @@ static void attn__place_rows_of(const attn__backward *w, attn__block *block, siz
     at->first = 0;
     at->queries = texts ? valid : call->q.len;
     at->kv_head = kv_head;
+    at->heads = 1;
     at->head = kv_head * s->group;
     at->row = head * at->queries + first;
     at->count = first < valid ? attn__min(s->block_rows, valid - first) : 0;
@@ -9266,6 +9380,24 @@ static void attn__add_biases(attn__backward_worker *worker)
             worker->dscores);
 }
 
+/* sums += weights x for those elements of the tile's rows of K, reals, that are NaN or infinite, for each row of the
+   block that sees their key. */
+ATTN__NOINLINE void attn__add_nonfinite_keys(attn__backward_worker *worker, const attn__rows *k, size_t dims)
+{
+    const attn__plan *plan = &worker->run->plan;
+    const attn__tile *tile = &worker->block.tile;
+    size_t j, d, row;
+    double x;
+    for (j = 0; j < tile->keys; j++)
+        for (d = 0; d < dims; d++) {
+            x = attn__get_real(plan, k->data, j * dims + d);
+            for (row = 0; row < worker->block.at.count && !attn__is_finite(x); row++)
+                if (!worker->hidden[j][row])
+                    attn__add_product(plan, attn__real_at(plan, worker->dq, d * tile->lanes + row),
+                                      attn__real_at(plan, worker->dscores, j * tile->lanes + row), x);
+        }
+}
+
 /* The numbers of K, Q and dO that are not finite are left out of products, as 0, and added afterwards for the pairs of
    query and key that see each other. Here for rows t (Q or dO) of the block, and sums of keys in register tiles, from
    the tile's first on. */
@@ -9311,7 +9443,7 @@ static void attn__add_queries(attn__backward_worker *worker)
     plan->call.kern->gemm(worker->dq, rows, 1, (ptrdiff_t)D, D, worker->dscores, tile->lanes, tile->keys, 0,
                           worker->run->ones, NULL);
     if (worker->k_nonfinite)
-        attn__add_nonfinite(&worker->block, worker->hidden, worker->dq, tile->layout, worker->dscores, &k, D);
+        attn__add_nonfinite_keys(worker, &k, D);
 }
 
 /* sums += weights rows, over the queries of the block: dk with dS and Q, dv with P and dO. */
@@ -9538,7 +9670,7 @@ static void attn__clear_head(attn__backward_worker *worker, size_t index) /* cou
     b = index / sum->at.heads;
     h = index % sum->at.heads;
     for (i = 0; i < sum->at.len; i++)
-        attn__clear_row(&sum->at, b, h, i);
+        attn__fill_part(&sum->at, b, h, i, 0, sum->at.dim, 0.0);
 }
 
 /* -exp(sink - lse) delta, summed over the rows of a head, for the sink's logit is in every denominator. */
@@ -9844,7 +9976,9 @@ static int attn__backward_schedule(attn__backward *w)
     s->group = Hkv > 0 ? attn__max(call->q.heads / Hkv, 1) : 1;
     s->rows = s->group * call->q.len;
     s->block_rows = attn__min(attn__max(attn__whole(call->q.len, kern->lanes), kern->lanes), kern->cols);
-    s->takes_few = s->k_direct = s->v_direct = s->prefetches = s->scattered = s->skips = 0;
+    s->few = 0;
+    w->plan.sizes.column = s->block_rows;
+    s->k_direct = s->v_direct = s->prefetches = s->scattered = s->skips = 0;
     s->hides = s->mask_tiles > 0 || attn__has_lists(&call->opts);
     s->parallel_splits = 1; /* a block's mask is looked at chunk by chunk: block.split_keys */
     w->bias_sum = attn__choose_bias_sum(w);
@@ -10448,8 +10582,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 
    A new instruction set is entered in section 4 (ATTN__PASS_, attn__isas, attn__tables) and defines the vocabulary
    (that of VECTOR128 does for any processor that a compiler has vectors for):
-   LOAD, STORE, SET1, ADD, SUB, MUL, DIV, MAX, ROUND as their names say; FIRST(v), the real in lane 0;
-   FMA(a,b,c) = a b + c, FMS(a,b,c) = a b - c; PICK(a,b,x,y) = a < b ? x : y in each lane, y where a or b is NaN;
+   LOAD, STORE, SET1, ADD, SUB, MUL, DIV, MAX, ROUND as their names say; FMA(a,b,c) = a b + c, FMS(a,b,c) = a b - c; PICK(a,b,x,y) = a < b ? x : y in each lane, y where a or b is NaN;
    REGISTER, the constraint of a vector register in inline assembly. On integers of the lanes' size, I: ISET, IADD,
    ISUB, IAND, IOR, IEQUAL, IGREATER, ISHL, ISHR; IANY(i): has a lane its top bit set;
    IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b; PICK_BITS(i,j,x,y) = i & j != 0 ? x : y, of reals x and y; AS_BITS
@@ -10457,11 +10590,11 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    integers of 8 bits, with LOAD_H8 and WIDE_I8; STORE_F16, STORE_U16 and IADD_UP_TO(a,b,x,most) =
    x <= most ? a + b : a; in double LOAD_F32, STORE_F32.
    It adds itself to the functions that move lanes: interleave, interleave_pairs, every_other, set_pair, load_128,
-   interleave_128, load_pairs, load_pairs16 and load_pairs8; beyond 128 bits also load_halves, and beyond 256
-   PAIRS_LOADED. nonzero, of which load_bits and classify are made, may gain from other instructions.
+   interleave_128, add_chunks, load_pairs, load_pairs16 and load_pairs8; beyond 128 bits also load_halves, and beyond
+   256 PAIRS_LOADED. nonzero, of which load_bits and classify are made, may gain from other instructions.
    A pass with pairs extends another one: it has the vocabulary of that in float, and BASE(x), the name of its kernel
-   x. DOT(a,b,c) = c + a b, where a and b are pairs; PAIR_UP(a,b), each real of a beside that of b; STORE_BF16(p,v), W
-   reals; both round to nearest even. It adds itself to load_pair, load_chunks and any_nonfinite_half.
+   x. DOT(a,b,c) = c + a b, where a and b are pairs; PAIR_UP(a,b), each real of a beside that of b, rounded to nearest
+   even. It adds itself to terms.
 
    -ffast-math would fold comparisons with infinities and NaNs: such numbers are found by their bits, and are passed as
    data (attn__tile). */
@@ -10473,7 +10606,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #endif
 
 /* A pass with pairs has the kernels of products alone, in float; the others are those of the pass that it extends. */
-#if ATTN__PASS == ATTN__PASS_AVX512BF16 || ATTN__PASS == ATTN__PASS_NEONBF16
+#if ATTN__PASS == ATTN__PASS_AVX512BF16
 #define ATTN__PAIRS 1
 #else
 #define ATTN__PAIRS 0
@@ -10557,7 +10690,6 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__BASE(x) attn__##x##_avx512_f32
 #define ATTN__DOT(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
 #define ATTN__PAIR_UP(a, b) ATTN__NAME(zip)((__m512i)_mm512_cvtne2ps_pbh(b, a))
-#define ATTN__STORE_BF16(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), (__m256i)_mm512_cvtneps_pbh(v))
 #else
 #define ATTN__TARGET ATTN__TARGET_ATTRIBUTE("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")
 #define ATTN__ISA ATTN_ISA_AVX512
@@ -10577,7 +10709,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__ISHL(a, n) ATTN__IX(maskz_slli)(ATTN__ALL, a, n)
 #if ATTN__REAL_F64
 #define ATTN__NAME(x) attn__##x##_avx512_f64
-#define ATTN__FIRST(v) _mm512_cvtsd_f64(v)
+#define ATTN__CHUNKS(a, b, which) _mm512_maskz_shuffle_f64x2(ATTN__ALL, a, b, which)
 #define ATTN__V __m512d
 #define ATTN__W 8
 #define ATTN__MASK(x) ((__mmask8)(x))
@@ -10594,7 +10726,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #if !ATTN__PAIRS
 #define ATTN__NAME(x) attn__##x##_avx512_f32
 #endif
-#define ATTN__FIRST(v) _mm512_cvtss_f32(v)
+#define ATTN__CHUNKS(a, b, which) _mm512_maskz_shuffle_f32x4(ATTN__ALL, a, b, which)
 #define ATTN__V __m512
 #define ATTN__W 16
 #define ATTN__MASK(x) ((__mmask16)(x))
@@ -10646,7 +10778,6 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
     ATTN__IAND(ATTN__IADD(a, b), ATTN__AS_BITS(ATTN__X(cmp)(d, limit, _CMP_NLT_UQ)))
 #if ATTN__REAL_F64
 #define ATTN__NAME(x) attn__##x##_avx2_f64
-#define ATTN__FIRST(v) _mm256_cvtsd_f64(v)
 #define ATTN__V __m256d
 #define ATTN__W 4
 #define ATTN__X(op) _mm256_##op##_pd
@@ -10658,7 +10789,6 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__STORE_F32(p, v) _mm_storeu_ps(p, _mm256_cvtpd_ps(v))
 #else
 #define ATTN__NAME(x) attn__##x##_avx2_f32
-#define ATTN__FIRST(v) _mm256_cvtss_f32(v)
 #define ATTN__V __m256
 #define ATTN__W 8
 #define ATTN__X(op) _mm256_##op##_ps
@@ -10690,24 +10820,10 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__FMA(a, b, c) ATTN__X(fmadd)(a, b, c)
 #define ATTN__FMS(a, b, c) ATTN__X(fmsub)(a, b, c)
 
-#elif ATTN__PASS == ATTN__PASS_NEON || ATTN__PASS == ATTN__PASS_NEONBF16
+#elif ATTN__PASS == ATTN__PASS_NEON
 
-#if ATTN__PAIRS
-#ifdef __clang__
-#define ATTN__TARGET ATTN__TARGET_ATTRIBUTE("bf16")
-#else
-#define ATTN__TARGET ATTN__TARGET_ATTRIBUTE("+bf16")
-#endif
-#define ATTN__ISA ATTN_ISA_NEONBF16
-#define ATTN__NAME(x) attn__##x##_neonbf16
-#define ATTN__BASE(x) attn__##x##_neon_f32
-#define ATTN__DOT(a, b, c) ATTN__NAME(dot)(a, b, c)
-#define ATTN__PAIR_UP(a, b) ATTN__NAME(zip)(ATTN__NAME(rounded)(a), ATTN__NAME(rounded)(b))
-#define ATTN__STORE_BF16(p, v) ATTN__NAME(store_u16)(p, ATTN__NAME(rounded)(v))
-#else
 #define ATTN__TARGET
 #define ATTN__ISA ATTN_ISA_NEON
-#endif
 #define ATTN__ROWS 8
 #if ATTN__REAL_F64
 #define ATTN__NAME(x) attn__##x##_neon_f64
@@ -10722,9 +10838,7 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__LOAD_F32(p) vcvt_f64_f32(vld1_f32(p))
 #define ATTN__STORE_F32(p, v) vst1_f32(p, vcvt_f32_f64(v))
 #else
-#if !ATTN__PAIRS
 #define ATTN__NAME(x) attn__##x##_neon_f32
-#endif
 #define ATTN__V float32x4_t
 #define ATTN__W 4
 #define ATTN__X(op) op##_f32
@@ -10746,7 +10860,6 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__LOAD(p) ATTN__X(vld1q)(p)
 #define ATTN__STORE(p, v) ATTN__X(vst1q)(p, v)
 #define ATTN__SET1(x) ATTN__X(vdupq_n)(x)
-#define ATTN__FIRST(v) ATTN__X(vgetq_lane)(v, 0)
 #define ATTN__ADD(a, b) ATTN__X(vaddq)(a, b)
 #define ATTN__SUB(a, b) ATTN__X(vsubq)(a, b)
 #define ATTN__MUL(a, b) ATTN__X(vmulq)(a, b)
@@ -10798,30 +10911,6 @@ ATTN__INLINE void ATTN__NAME(store_u16)(void *p, uint16x4_t h)
 }
 #endif
 
-#if ATTN__PAIRS
-/* As text: clang before 16 has the intrinsics only where the whole file may use them, gcc before 14 only for targets
-   that have all of Armv8.2. bfdot adds up the two products first, then to c, and rounds each of these to odd. */
-ATTN__TARGET ATTN__INLINE float32x4_t ATTN__NAME(dot)(float32x4_t a, float32x4_t b, float32x4_t c)
-{
-    __asm__("bfdot %0.4s, %1.8h, %2.8h" : "+w"(c) : "w"(a), "w"(b));
-    return c;
-}
-
-ATTN__TARGET ATTN__INLINE uint16x4_t ATTN__NAME(rounded)(float32x4_t v)
-{
-    uint16x4_t h;
-    __asm__("bfcvtn %0.4h, %1.4s" : "=w"(h) : "w"(v));
-    return h;
-}
-
-ATTN__INLINE float32x4_t ATTN__NAME(zip)(uint16x4_t a, uint16x4_t b) /* of intrinsics clang makes three instructions */
-{
-    float32x4_t attn__pairs;
-    __asm__("zip1 %0.8h, %1.8h, %2.8h" : "=w"(attn__pairs) : "w"(a), "w"(b));
-    return attn__pairs;
-}
-#endif
-
 #elif ATTN__PASS == ATTN__PASS_VECTOR128
 
 /* Vectors of GNU C, of 16 bytes. A target that has no registers for them computes with single reals, on which the same
@@ -10867,7 +10956,6 @@ typedef ATTN__V ATTN__NAME(panel) __attribute__((may_alias));
 #define ATTN__STORE(p, v) ((void)(*(ATTN__NAME(memory) *)(p) = (v)))
 #define ATTN__SET1(x) ATTN__NAME(set1)(x)
 #define ATTN__ISET(x) ATTN__NAME(iset)((ATTN__BITS)(x))
-#define ATTN__FIRST(v) ((v)[0])
 #define ATTN__AS_BITS(v) ((ATTN__I)(v))
 #define ATTN__AS_REAL(i) ((ATTN__V)(i))
 #define ATTN__TRUE(condition) ATTN__NAME(truth)((ATTN__I)(condition))
@@ -11118,6 +11206,9 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(wide_f16)(ATTN__I h)
 #ifndef ATTN__AS_WRITTEN
 #define ATTN__AS_WRITTEN
 #endif
+
+/* Rows of an item and group that are few: see attn__kernels. */
+#define ATTN__FEW (ATTN__W > 1 ? ATTN__W / 2 : 1)
 
 /* As measured on Zen 4 (products of 512 to 4096 columns and terms, gcc 12, against gemm_nt_few); elsewhere unknown. */
 #if ATTN__AVX512
@@ -11514,6 +11605,20 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(interleave_128)(ATTN__V a, ATTN__V 
 #endif
 }
 
+/* The sums of the 128 bits of each vector: those of v[0], then of v[1], .. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(add_chunks)(const ATTN__V *v)
+{
+#if ATTN__AVX512
+    ATTN__V x = ATTN__ADD(ATTN__CHUNKS(v[0], v[1], 0x88), ATTN__CHUNKS(v[0], v[1], 0xdd));
+    ATTN__V y = ATTN__ADD(ATTN__CHUNKS(v[2], v[3], 0x88), ATTN__CHUNKS(v[2], v[3], 0xdd));
+    return ATTN__ADD(ATTN__CHUNKS(x, y, 0x88), ATTN__CHUNKS(x, y, 0xdd));
+#elif ATTN__PASS == ATTN__PASS_AVX2
+    return ATTN__ADD(ATTN__X(permute2f128)(v[0], v[1], 0x20), ATTN__X(permute2f128)(v[0], v[1], 0x31));
+#else
+    return v[0];
+#endif
+}
+
 /* Transposes the LANES128 x LANES128 reals that stand in the same 128 bits of as many vectors: where v[i] is made of
    chunks i, i + LANES128, ..., v[i] becomes real number i of each of the W chunks, in order. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(transpose_128)(ATTN__V *v)
@@ -11848,7 +11953,6 @@ ATTN__TARGET static void ATTN__NAME(add)(void *out, ptrdiff_t rs, const void *xv
 #if ATTN__PAIRS
 /* -- pairs -- */
 
-#if ATTN__AVX512
 /* Pairs of elements i of the lower and i of the upper half, in order. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(zip)(__m512i halves)
 {
@@ -11857,73 +11961,21 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(zip)(__m512i halves)
                                         0x00130003, 0x00120002, 0x00110001, 0x00100000);
     return ATTN__AS_REAL(_mm512_maskz_permutexvar_epi16(UINT32_MAX, at, halves));
 }
-#endif
 
 /* Pairs of elements from two rows; the first n of W, and zeros. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_pair)(const char *p, const char *q, size_t n)
 {
-#if ATTN__AVX512
     __mmask16 which = (__mmask16)(UINT16_MAX >> (ATTN__W - n));
     __m256i low = _mm256_maskz_loadu_epi16(which, p);
     __m256i high = _mm256_maskz_loadu_epi16(which, q);
     return ATTN__NAME(zip)(_mm512_maskz_inserti64x4(UINT8_MAX, _mm512_castsi256_si512(low), high, 1));
-#else
-    uint16_t part[2 * ATTN__W];
-    size_t i;
-    if (n < ATTN__W) {
-        ATTN__MEMSET(part, 0, sizeof part);
-        for (i = 0; i < n; i++) {
-            ATTN__MEMCPY(part + i, p + 2 * i, 2);
-            ATTN__MEMCPY(part + ATTN__W + i, q + 2 * i, 2);
-        }
-        p = (const char *)part;
-        q = (const char *)(part + ATTN__W);
-    }
-    return ATTN__NAME(zip)(ATTN__LOAD_H(p), ATTN__LOAD_H(q));
-#endif
-}
-
-/* load_part and store_part where n may be W. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_up_to)(const ATTN__R *p, size_t n)
-{
-#if !ATTN__AVX512 /* which masks all the same */
-    if (n == ATTN__W)
-        return ATTN__LOAD(p);
-#endif
-    return ATTN__NAME(load_part)(p, n);
-}
-
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_up_to)(ATTN__R *p, ATTN__V v, size_t n)
-{
-#if !ATTN__AVX512
-    if (n == ATTN__W) {
-        ATTN__STORE(p, v);
-        return;
-    }
-#endif
-    ATTN__NAME(store_part)(p, v, n);
-}
-
-/* A vector of chunks of 128 bits, which begin `bytes` from places 0, LANES128, 2 LANES128, ... */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_chunks)(const char *const *at, size_t bytes)
-{
-#if ATTN__AVX512
-    return ATTN__NAME(load_quarters)(at[0] + bytes, at[4] + bytes, at[8] + bytes, at[12] + bytes);
-#else
-    return ATTN__LOAD((const ATTN__R *)(const void *)(at[0] + bytes));
-#endif
 }
 
 /* Is a half of one of the pairs NaN or infinite? */
 ATTN__TARGET ATTN__INLINE int ATTN__NAME(any_nonfinite_half)(ATTN__V v)
 {
-#if ATTN__AVX512
     const __m512i infinity = _mm512_set1_epi16(0x7f80);
     return _mm512_cmpeq_epi16_mask(_mm512_and_si512(ATTN__AS_BITS(v), infinity), infinity) != 0;
-#else
-    const uint16x8_t infinity = vdupq_n_u16(0x7f80);
-    return vmaxvq_u16(vceqq_u16(vandq_u16(vreinterpretq_u16_f32(v), infinity), infinity)) != 0;
-#endif
 }
 
 /* pair_rows of a view whose rows are next to each other: LANES128 pairs of W columns at a time. */
@@ -11942,11 +11994,11 @@ ATTN__TARGET static void ATTN__NAME(pair_transposed)(ATTN__R *x, size_t ld, cons
         for (p = 0; p < whole; p += ATTN__LANES128) {
             ATTN__UNROLL
             for (i = 0; i < ATTN__LANES128; i++)
-                v[i] = ATTN__NAME(load_chunks)(at + i, 4 * p);
+                v[i] = ATTN__NAME(load_quarters)(at[i] + 4 * p, at[i + 4] + 4 * p, at[i + 8] + 4 * p, at[i + 12] + 4 * p);
             ATTN__NAME(transpose_128)(v);
             ATTN__UNROLL
             for (i = 0; i < ATTN__LANES128; i++)
-                ATTN__NAME(store_up_to)(x + (p + i) * ld + c, v[i], wide);
+                ATTN__NAME(store_part)(x + (p + i) * ld + c, v[i], wide);
         }
         for (; p < rows / 2 + rows % 2; p++)
             for (i = 0; i < wide; i++) {
@@ -11976,8 +12028,7 @@ ATTN__TARGET static void ATTN__NAME(pair_rows)(void *pairs, size_t ld, const voi
         beside = r + 1 < rows ? 2 : 0;
         for (c = 0; cs == 1 && c < cols; c += ATTN__W) {
             size_t n = attn__min(cols - c, ATTN__W);
-            ATTN__NAME(store_up_to)
-            (x + c, ATTN__NAME(load_pair)(p + 2 * c, q + beside * (ptrdiff_t)c, n), n);
+            ATTN__NAME(store_part)(x + c, ATTN__NAME(load_pair)(p + 2 * c, q + beside * (ptrdiff_t)c, n), n);
         }
         for (; c < cols; c++) {
             ATTN__MEMCPY(pair, p + 2 * (ptrdiff_t)c * cs, 2);
@@ -12007,7 +12058,7 @@ ATTN__TARGET static int ATTN__NAME(nonfinite)(const void *xv, ptrdiff_t ld, size
     size_t r, c;
     for (r = 0; r < rows; r++, x += ld)
         for (c = 0; c < cols; c += ATTN__W)
-            if (ATTN__NAME(any_nonfinite_half)(ATTN__NAME(load_up_to)(x + c, attn__min(cols - c, ATTN__W))))
+            if (ATTN__NAME(any_nonfinite_half)(ATTN__NAME(load_part)(x + c, attn__min(cols - c, ATTN__W))))
                 return 1;
     return 0;
 }
@@ -12409,23 +12460,34 @@ ATTN__TARGET static void ATTN__NAME(scale_keys)(const attn__tile *t, const void 
 ATTN__TARGET ATTN__VECTORIZE static void ATTN__NAME(drop)(const attn__tile *t, void *xv, const uint32_t *rows,
                                                           uint32_t threshold, double keep)
 {
-    ATTN__R zero, kept = (ATTN__R)keep; /* 0 is data: no compiler makes x 0 = 0 of it */
+    ATTN__NAME(groups) e = ATTN__NAME(groups_of)(t->layout, t->keys, t->queries);
+    ATTN__R zero, kept = (ATTN__R)keep, part[ATTN__W]; /* 0 is data: no compiler makes x 0 = 0 of it */
     const uint32_t step = 0x9e3779b9u;
+    const size_t by_key = e.elements == 1 ? 0 : 1;
     uint32_t low[ATTN__W], high[ATTN__W], bits;
-    size_t lanes = t->lanes, c, k, i;
+    size_t g, k, i, left;
     ATTN__MEMCPY(&zero, t->zero, sizeof zero);
-    for (c = 0; c < lanes; c += ATTN__W) {
-        ATTN__R *x = (ATTN__R *)xv + c;
-        ATTN__MEMCPY(high, rows + lanes + c, sizeof high);
-        for (i = 0; i < ATTN__W; i++)
-            low[i] = rows[c + i] + (uint32_t)t->first_key * step;
-        for (k = 0; k < t->keys; k++, x += lanes)
+    for (g = 0; g < e.groups; g++) {
+        ATTN__R *x = (ATTN__R *)xv + g * e.group_step;
+        for (i = 0; i < ATTN__W; i++) {
+            size_t row = t->layout.query == 1 ? g * ATTN__W + i : g;
+            high[i] = rows[t->lanes + row];
+            low[i] = rows[row] + (uint32_t)(t->first_key + by_key * i) * step;
+        }
+        for (k = 0; k < e.vectors; k++, x += e.step) {
+            ATTN__R *y = x;
+            left = t->keys - k * e.elements;
+            if (left < e.elements) /* what follows belongs to other keys */
+                y = (ATTN__R *)ATTN__MEMCPY(part, x, sizeof part);
             for (i = 0; i < ATTN__W; i++) {
                 bits = (low[i] ^ low[i] >> 16) * 0x21f0aaadu + high[i];
                 bits = (bits ^ bits >> 15) * 0x735a2d97u;
-                x[i] *= (bits ^ bits >> 15) < threshold ? zero : kept;
-                low[i] += step;
+                y[i] *= (bits ^ bits >> 15) < threshold ? zero : kept;
+                low[i] += (uint32_t)e.elements * step;
             }
+            if (left < e.elements)
+                ATTN__MEMCPY(x, part, left * sizeof part[0]);
+        }
     }
 }
 
@@ -12691,19 +12753,39 @@ ATTN__TARGET static void ATTN__NAME(weights)(const attn__tile *t, void *xv, size
     }
 }
 
+/* The largest of all lanes, or their sum, in all lanes. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(fold)(ATTN__V v, const int sum)
+{
+    ATTN__AS_WRITTEN
 #if ATTN__W > 1
+    ATTN__V low, high;
+    size_t j;
+    ATTN__UNROLL
+    for (j = 1; j < ATTN__W; j *= 2) {
+        low = ATTN__NAME(interleave)(v, v, 0);
+        high = ATTN__NAME(interleave)(v, v, 1);
+        v = sum ? ATTN__ADD(low, high) : ATTN__MAX(low, high);
+    }
+#endif
+    (void)sum;
+    return v;
+}
 
-/* One query, with keys on lanes: maximum and exponentials; the sum comes with the values. */
+/* One query, with keys on lanes: maximum, exponentials, sum. A weight is added in the lane of its key's number, then
+   the lanes: so neither hidden keys matter to the sum, nor those that a list leaves out. */
 ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const attn__state *state, size_t r,
                                                       const ATTN__PARAMS *p)
 {
+    ATTN__AS_WRITTEN
     ATTN__R *s = (ATTN__R *)t->scores + r * t->layout.query, *max = (ATTN__R *)state->max + r;
-    ATTN__V old = ATTN__SET1(*max), most = old, zero = ATTN__NAME(set_bytes)(t->zero), zeros = zero, v;
-    size_t c = t->keys / ATTN__W * ATTN__W, j;
+    ATTN__R *sum = (ATTN__R *)state->sum + r, lanes[ATTN__W];
+    ATTN__V old = ATTN__SET1(*max), most = old, zero = ATTN__NAME(set_bytes)(t->zero), zeros = zero, total = zero;
+    ATTN__V keys = ATTN__LOAD(ATTN__NAME(count)), v, factor;
+    size_t c = t->keys / ATTN__W * ATTN__W;
     int nonfinite;
     if (c < t->keys) /* past the last key: the lowest number */
-        ATTN__STORE(s + c, ATTN__PICK(ATTN__LOAD(ATTN__NAME(count)), ATTN__SET1((ATTN__R)(t->keys - c)),
-                                      ATTN__LOAD(s + c), ATTN__NAME(set_bytes)(t->lowest)));
+        ATTN__STORE(s + c, ATTN__PICK(keys, ATTN__SET1((ATTN__R)(t->keys - c)), ATTN__LOAD(s + c),
+                                      ATTN__NAME(set_bytes)(t->lowest)));
     for (c = 0; c < t->keys; c += ATTN__W) {
         v = ATTN__LOAD(s + c);
         zeros = ATTN__FMA(v, zero, zeros);
@@ -12712,30 +12794,41 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const
     nonfinite = ATTN__ANY_NONFINITE(zeros) != 0;
     for (c = 0; nonfinite && c < t->keys; c++)
         state->nan[r] |= (unsigned char)ATTN__NAME(is_nan_or_inf)(s[c]);
-    ATTN__UNROLL
-    for (j = 1; j < ATTN__W; j *= 2) /* the largest of all goes to all lanes */
-        most = ATTN__MAX(ATTN__NAME(interleave)(most, most, 0), ATTN__NAME(interleave)(most, most, 1));
-    *max = ATTN__FIRST(most); /* no store of part of a vector, for which the next row's load of max would wait */
-    ((ATTN__R *)t->factor)[r] = ATTN__FIRST(ATTN__EXP_SCALED(ATTN__SUB(old, most), p));
-    for (c = 0; c < t->keys; c += ATTN__W)
-        ATTN__STORE(s + c, ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s + c), most), p));
+    most = ATTN__NAME(fold)(most, 0);
+    factor = ATTN__EXP_SCALED(ATTN__SUB(old, most), p);
+    ATTN__STORE(lanes, most);
+    *max = lanes[0];
+    ATTN__STORE(lanes, factor);
+    ((ATTN__R *)t->factor)[r] = lanes[0];
+    for (c = 0; c < t->keys; c += ATTN__W) {
+        v = ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s + c), most), p);
+        if (c + ATTN__W > t->keys)
+            v = ATTN__PICK(keys, ATTN__SET1((ATTN__R)(t->keys - c)), v, zero);
+        ATTN__STORE(s + c, v);
+        total = ATTN__ADD(total, v);
+        ATTN__PIN(total);
+    }
+    if (t->numbers) {
+        ATTN__STORE(lanes, zero);
+        for (c = 0; c < t->keys; c++)
+            lanes[t->numbers[c] % ATTN__W] += s[c];
+        total = ATTN__LOAD(lanes);
+    }
+    ATTN__STORE(lanes, ATTN__FMA(ATTN__SET1(*sum), factor, ATTN__NAME(fold)(total, 1)));
+    *sum = lanes[0];
     return nonfinite;
 }
-
-#endif
 
 ATTN__TARGET static int ATTN__NAME(softmax)(const attn__tile *t, const attn__state *state, double scale)
 {
     ATTN__PARAMS params = ATTN__NAME(exp_params)(scale);
     size_t c;
     int nonfinite = 0;
-#if ATTN__W > 1
     if (t->layout.query != 1) {
         for (c = 0; c < t->queries; c++)
             nonfinite |= ATTN__NAME(softmax_row)(t, state, c, &params);
         return nonfinite;
     }
-#endif
     for (c = 0; c < t->lanes; c += ATTN__W)
         nonfinite |= ATTN__NAME(softmax_lanes)(t, state, c, &params);
     return nonfinite;
@@ -12991,7 +13084,286 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 
 #endif /* !ATTN__PAIRS */
 
-/* -- few rows: w, keys and values are read where they lie, and as seldom as can be -- */
+/* -- few rows: the terms of a dot product on lanes --
+
+   A row of K is loaded as it lies, a vector of terms at a time, and multiplied into a sum for each query. Of W keys the
+   lanes of these sums are added up together, by a tree. A row of V is multiplied by its weight and added, dims on lanes.
+   So each row is read once, whole, where it lies; and no number of a query depends on which others are computed beside
+   it. */
+
+/* Queries that are multiplied together, else one after the other; and vectors of dims by one query, or by so many: sums
+   fill half of the registers. */
+#define ATTN__FEW_QUERIES (ATTN__ROWS > 4 ? 4 : 2)
+#define ATTN__FEW_VECTORS(queries) ((queries) == 1 ? 8 : 4)
+
+/* A loop for FEW_QUERIES or for one: each has the registers for itself. */
+#define ATTN__FEW_OF(loop, run, dtype, queries)                                                                        \
+    ((queries) > 1 ? loop(run, dtype, ATTN__FEW_QUERIES) : loop(run, dtype, 1))
+
+/* Elements that are not reals are widened as they are loaded; in a pass that is to be small, or has no vectors, before. */
+#define ATTN__NARROW (!ATTN__REAL_F64 && !ATTN__PAIRS && ATTN__W > 1 && ATTN__PASS != ATTN__PASS_VECTOR128)
+
+/* Rows of scores whose sums wait for the tree. */
+#define ATTN__FEW_BATCH 16
+
+/* Terms in a vector: reals or, in a pass with pairs, BF16. */
+#define ATTN__TERMS (ATTN__PAIRS ? 2 * ATTN__W : ATTN__W)
+
+/* The first n of them from a row of K, and zeros. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(terms)(const char *p, attn_dtype dtype, size_t n)
+{
+#if ATTN__PAIRS
+    (void)dtype;
+    return ATTN__AS_REAL(_mm512_maskz_loadu_epi16(UINT32_MAX >> (ATTN__TERMS - n), p));
+#else
+    return n == ATTN__TERMS ? ATTN__NAME(widen)(p, dtype) : ATTN__NAME(widen_part)(p, dtype, n);
+#endif
+}
+
+/* Lane j of the result is the sum of the lanes of v[j]: each by additions in the same order. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(add_lanes)(const ATTN__V *v)
+{
+    ATTN__AS_WRITTEN
+#if ATTN__W > 1
+    ATTN__V x[ATTN__LANES128], y[ATTN__W / ATTN__LANES128];
+    int i, j, step;
+    ATTN__UNROLL
+    for (i = 0; i < ATTN__W / ATTN__LANES128; i++) {
+        ATTN__UNROLL
+        for (j = 0; j < ATTN__LANES128; j++)
+            x[j] = v[i * ATTN__LANES128 + j];
+        ATTN__UNROLL
+        for (step = ATTN__LANES128 / 2; step > 0; step /= 2) {
+            ATTN__UNROLL
+            for (j = 0; j < step; j++)
+                x[j] = ATTN__ADD(ATTN__NAME(interleave_128)(x[j], x[j + step], 0),
+                                 ATTN__NAME(interleave_128)(x[j], x[j + step], 1));
+        }
+        y[i] = x[0];
+    }
+    return ATTN__NAME(add_chunks)(y);
+#else
+    return v[0];
+#endif
+}
+
+/* sum += the products of n terms of a key and `queries` queries. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_terms)(ATTN__V *sum, const ATTN__R *q, size_t ldq, const char *p,
+                                                     attn_dtype dtype, size_t n, const int queries)
+{
+    ATTN__AS_WRITTEN
+    ATTN__V k = ATTN__NAME(terms)(p, dtype, n);
+    int r;
+    ATTN__UNROLL
+    for (r = 0; r < queries; r++)
+        sum[r] = ATTN__DOT(k, ATTN__LOAD(q + (size_t)r * ldq), sum[r]);
+}
+
+/* What dot_keys multiplies: some queries by the keys of one head. */
+typedef struct ATTN__NAME(dot_run) {
+    attn__few k;
+    const ATTN__R *q;
+    size_t ldq;
+    ATTN__V *sums; /* of each query W, one for each key */
+} ATTN__NAME(dot_run);
+
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_keys_of)(const ATTN__NAME(dot_run) * run, attn_dtype dtype,
+                                                       const int queries)
+{
+    const int bytes = ATTN__TERMS * (int)attn__size(dtype);
+    const size_t n = run->k.keys, dims = run->k.dims, ldq = run->ldq;
+    const ptrdiff_t step = run->k.step, head = run->k.apart;
+    const char *const *at = run->k.at;
+    const char *row = run->k.row + head;
+    ATTN__V *sums = run->sums;
+    size_t i, d;
+    int r;
+    for (i = 0; i < n; i++, row += step) {
+        const ATTN__R *q = run->q;
+        const char *p = at ? at[i] + head : row;
+        ATTN__V sum[4];
+        if (run->k.next)
+            attn__prefetch_row(run->k.next[i] + head, dims * attn__size(dtype));
+        ATTN__UNROLL
+        for (r = 0; r < queries; r++)
+            sum[r] = ATTN__SET1((ATTN__R)0);
+        for (d = dims; d >= 4 * ATTN__TERMS; d -= 4 * ATTN__TERMS, p += 4 * bytes, q += 4 * ATTN__W) {
+            ATTN__UNROLL
+            for (r = 0; r < 4; r++)
+                ATTN__NAME(dot_terms)(sum, q + r * ATTN__W, ldq, p + r * bytes, dtype, ATTN__TERMS, queries);
+        }
+        for (; d >= ATTN__TERMS; d -= ATTN__TERMS, p += bytes, q += ATTN__W)
+            ATTN__NAME(dot_terms)(sum, q, ldq, p, dtype, ATTN__TERMS, queries);
+        if (d > 0)
+            ATTN__NAME(dot_terms)(sum, q, ldq, p, dtype, d, queries);
+        ATTN__UNROLL
+        for (r = 0; r < queries; r++)
+            sums[(size_t)r * ATTN__W + i] = sum[r];
+    }
+}
+
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const ATTN__NAME(dot_run) * run, size_t queries)
+{
+    switch (ATTN__NARROW ? run->k.dtype : ATTN__REAL) {
+    case ATTN_F16: ATTN__FEW_OF(ATTN__NAME(dot_keys_of), run, ATTN_F16, queries); break;
+    case ATTN_BF16: ATTN__FEW_OF(ATTN__NAME(dot_keys_of), run, ATTN_BF16, queries); break;
+    case ATTN_I8: ATTN__FEW_OF(ATTN__NAME(dot_keys_of), run, ATTN_I8, queries); break;
+    default: ATTN__FEW_OF(ATTN__NAME(dot_keys_of), run, ATTN__PAIRS ? ATTN_BF16 : ATTN__REAL, queries); break;
+    }
+}
+
+ATTN__TARGET static void ATTN__NAME(dot)(void *scoresv, size_t ld, const void *qv, size_t ldq, const attn__few *k)
+{
+    ATTN__V sums[ATTN__FEW_BATCH * ATTN__W];
+    ATTN__R *scores = (ATTN__R *)scoresv;
+    const size_t rows = k->heads * k->queries;
+    const size_t heads = k->queries < ATTN__FEW_BATCH ? ATTN__FEW_BATCH / k->queries : 1;
+    const size_t some = k->heads > 1 ? ATTN__FEW_CHAIN / 4 : ATTN__W; /* keys of a head, before those of the next */
+    size_t j, i, n, row, end, r, together;
+    ATTN__NAME(dot_run) run;
+    run.ldq = ldq;
+    for (j = 0; j < k->keys; j += ATTN__W)
+        for (row = 0; row < rows; row = end) { /* whole heads, or a part of one */
+            end = attn__min(row - row % k->queries + heads * k->queries, rows);
+            end = attn__min(end, row + ATTN__FEW_BATCH);
+            n = attn__min(k->keys - j, ATTN__W);
+            for (r = 0; r < (end - row) * ATTN__W && n < ATTN__W; r++)
+                sums[r] = ATTN__SET1((ATTN__R)0);
+            for (i = 0; i < n; i += some)
+                for (r = row; r < end; r += together) {
+                    together = attn__min(end - r, k->queries - r % k->queries) < ATTN__FEW_QUERIES ? 1 : ATTN__FEW_QUERIES;
+                    run.k = attn__few_from(k, j + i);
+                    run.k.keys = attn__min(n - i, some);
+                    run.k.apart *= (ptrdiff_t)(r / k->queries);
+                    run.k.next = r % k->queries == 0 ? run.k.next : NULL;
+                    run.q = (const ATTN__R *)qv + r * ldq;
+                    run.sums = sums + (r - row) * ATTN__W + i;
+                    ATTN__NAME(dot_keys)(&run, together);
+                }
+            for (r = row; r < end; r++)
+                ATTN__STORE(scores + r * ld + j, ATTN__NAME(add_lanes)(sums + (r - row) * ATTN__W));
+        }
+}
+
+#if !ATTN__PAIRS
+/* What weigh_keys adds up: the keys of a chain, of one head. */
+typedef struct ATTN__NAME(weigh_run) {
+    attn__few v;
+    ATTN__R *out;
+    size_t ld;
+    const ATTN__R *w; /* weights */
+    size_t ldw;
+    const ATTN__R *factor;
+} ATTN__NAME(weigh_run);
+
+/* out = factor out + weights V, so many queries by so many vectors of dims, from byte `from` of a row on. One vector may
+   have but `dims` dims. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(weigh_run) * run, ATTN__R *out, ptrdiff_t from,
+                                                       size_t dims, attn_dtype dtype, const int queries,
+                                                       const int vectors)
+{
+    ATTN__AS_WRITTEN
+    const int bytes = ATTN__W * (int)attn__size(dtype);
+    const size_t n = run->v.keys, ldw = run->ldw;
+    const ptrdiff_t step = run->v.step;
+    const char *const *at = run->v.at;
+    const char *row = run->v.row + from;
+    const ATTN__R *w = run->w;
+    ATTN__V sum[4][8], x[8], weight;
+    size_t k;
+    int r, v;
+    ATTN__UNROLL
+    for (r = 0; r < queries; r++) {
+        ATTN__UNROLL
+        for (v = 0; v < vectors; v++)
+            sum[r][v] = ATTN__SET1((ATTN__R)0);
+    }
+    for (k = 0; k < n; k++, row += step) {
+        const char *p = at ? at[k] + from : row;
+        if (run->v.next && from == run->v.apart)
+            attn__prefetch_row(run->v.next[k] + from, run->v.dims * attn__size(dtype));
+        ATTN__UNROLL
+        for (v = 0; v < vectors; v++)
+            x[v] = vectors > 1 || dims >= ATTN__W ? ATTN__NAME(widen)(p + v * bytes, dtype)
+                                                  : ATTN__NAME(widen_part)(p, dtype, dims);
+        ATTN__UNROLL
+        for (r = 0; r < queries; r++) {
+            weight = ATTN__SET1(w[(size_t)r * ldw + k]);
+            ATTN__UNROLL
+            for (v = 0; v < vectors; v++)
+                sum[r][v] = ATTN__FMA(x[v], weight, sum[r][v]);
+        }
+    }
+    ATTN__UNROLL
+    for (r = 0; r < queries; r++, out += run->ld) {
+        weight = ATTN__SET1(run->factor ? run->factor[r] : (ATTN__R)1);
+        ATTN__UNROLL
+        for (v = 0; v < vectors; v++) { /* no FMA: a first chain of hidden keys alone changes nothing */
+            ATTN__V scaled = ATTN__MUL(ATTN__LOAD(out + v * ATTN__W), weight);
+            ATTN__PIN(scaled);
+            ATTN__STORE(out + v * ATTN__W, ATTN__ADD(scaled, sum[r][v]));
+        }
+    }
+}
+
+/* All dims of so many queries. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const ATTN__NAME(weigh_run) * run, attn_dtype dtype,
+                                                         const int queries)
+{
+    const size_t most = ATTN__FEW_VECTORS(queries);
+    const ptrdiff_t head = run->v.apart, size = (ptrdiff_t)attn__size(dtype);
+    size_t d, wide, left;
+    for (d = 0; d < run->v.dims; d += wide * ATTN__W) {
+        ATTN__R *out = run->out + d;
+        const ptrdiff_t from = head + (ptrdiff_t)d * size;
+        left = (run->v.dims - d) / ATTN__W;
+        wide = left >= most ? most : left >= 4 ? 4 : 1;
+        if (wide == most)
+            ATTN__NAME(weigh_block)(run, out, from, 0, dtype, queries, (int)most);
+        else if (wide == 4 && most > 4)
+            ATTN__NAME(weigh_block)(run, out, from, 0, dtype, queries, 4);
+        else
+            ATTN__NAME(weigh_block)(run, out, from, run->v.dims - d, dtype, queries, 1);
+    }
+}
+
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(weigh_keys)(const ATTN__NAME(weigh_run) * run, size_t queries)
+{
+    switch (ATTN__NARROW ? run->v.dtype : ATTN__REAL) {
+    case ATTN_F16: ATTN__FEW_OF(ATTN__NAME(weigh_keys_of), run, ATTN_F16, queries); break;
+    case ATTN_BF16: ATTN__FEW_OF(ATTN__NAME(weigh_keys_of), run, ATTN_BF16, queries); break;
+    case ATTN_I8: ATTN__FEW_OF(ATTN__NAME(weigh_keys_of), run, ATTN_I8, queries); break;
+    default: ATTN__FEW_OF(ATTN__NAME(weigh_keys_of), run, ATTN__REAL, queries); break;
+    }
+}
+
+ATTN__TARGET static void ATTN__NAME(weigh)(void *outv, size_t ld, const void *weights, size_t ldw, const attn__few *v,
+                                           const void *factor)
+{
+    const size_t rows = v->heads * v->queries;
+    size_t k, r, together;
+    ATTN__NAME(weigh_run) run;
+    run.ld = ld;
+    run.ldw = ldw;
+    for (k = 0; k < v->keys; k += ATTN__FEW_CHAIN)
+        for (r = 0; r < rows; r += together) {
+            together = v->queries - r % v->queries < ATTN__FEW_QUERIES ? 1 : ATTN__FEW_QUERIES;
+            run.v = attn__few_from(v, k);
+            run.v.keys = attn__min(run.v.keys, ATTN__FEW_CHAIN);
+            run.v.apart *= (ptrdiff_t)(r / v->queries);
+            run.v.next = r % v->queries == 0 ? run.v.next : NULL;
+            run.out = (ATTN__R *)outv + r * ld;
+            run.w = (const ATTN__R *)weights + r * ldw + k;
+            run.factor = factor && k == 0 ? (const ATTN__R *)factor + r : NULL;
+            ATTN__NAME(weigh_keys)(&run, together);
+        }
+}
+#endif
+
+/* -- x w^T of few rows: w is read where it lies, and as seldom as can be -- */
+
+/* Up to so many rows, their sums lie on the stack. */
+#define ATTN__FEW_ROWS(lanes) ((lanes) / 2)
 
 #if ATTN__W > 1 && !ATTN__PAIRS
 /* c = the sums of the two chains of n vectors of columns. */
@@ -13010,10 +13382,10 @@ ATTN__TARGET static void ATTN__NAME(few_finish)(ATTN__R *c, const ATTN__R *pairs
 
 #if ATTN__PASS == ATTN__PASS_VECTOR128 && ATTN__W > 1
 
-/* What follows below in full, in little: of reals alone, into which other types are copied, one row of a, or query,
-   after the other, and without prefetches. */
+/* What follows below in full, in little: of reals alone, into which other types are copied, one row of a after the
+   other, and without prefetches. */
 
-/* Reals that are copied at a time: terms of 2 W rows, or rows of 8 vectors. */
+/* Reals that are copied at a time: terms of 2 W rows. */
 #define ATTN__COPIED 1024
 
 /* Two neighbours from each of two places; in double, one. */
@@ -13076,8 +13448,8 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
     const size_t size = attn__size(w->dtype), ld = local ? 4 * ATTN__W : ldc;
     size_t g, k, r, n, terms, padded;
     for (g = 0; g < count; g += n) {
-        const char *from, *p;
-        const size_t left = attn__min(attn__row_at(w, g, &from), count - g);
+        const char *from = (const char *)w->data + (ptrdiff_t)g * w->step * (ptrdiff_t)size, *p;
+        const size_t left = count - g;
         const int direct = w->dtype == ATTN__REAL && left >= 2 * ATTN__W && depth % ATTN__LANES128 == 0;
         ATTN__R *c = (ATTN__R *)cv + g, *pairs = local ? sums : c + g;
         if (direct && rows == 1 && !part) { /* the common case, in a loop of its own */
@@ -13109,124 +13481,20 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
     }
 }
 
-/* sum += P V for n rows of reals and so many vectors of dims; total += P. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(ATTN__V *all, ATTN__R *total, const ATTN__R *weights,
-                                                    const ATTN__R *p, const char *from, ptrdiff_t step, size_t n,
-                                                    const int vectors)
-{
-    ATTN__AS_WRITTEN
-    ATTN__R t = *total;
-    ATTN__V sum[8];
-    size_t k;
-    int j;
-    ATTN__UNROLL
-    for (j = 0; j < vectors; j++)
-        sum[j] = all[j];
-    for (k = 0; k < n; k++, from += step) {
-        ATTN__V weight = ATTN__SET1(weights[k]);
-        const ATTN__R *v = (const ATTN__R *)(const void *)from;
-        t += p[k];
-        ATTN__UNROLL
-        for (j = 0; j < vectors; j++)
-            sum[j] = ATTN__FMA(ATTN__LOAD(v + j * ATTN__W), weight, sum[j]);
-    }
-    ATTN__UNROLL
-    for (j = 0; j < vectors; j++)
-        all[j] = sum[j];
-    *total = t;
-}
-
-/* One query after the other: 8 vectors of dims at a time, of what is left 4, 2 or 1. */
-ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn__state *state, const attn__rows *v,
-                                                 size_t dims)
-{
-    ATTN__AS_WRITTEN
-    ATTN__R copy[ATTN__COPIED], scaled[ATTN__TILE_KEYS];
-    const size_t size = attn__size(v->dtype);
-    size_t r, d, n, k, m, first, end;
-    for (r = 0; r < t->queries; r++) {
-        const ATTN__R *p = (const ATTN__R *)t->scores + r * t->layout.query, *weights = p;
-        ATTN__R *out = (ATTN__R *)state->out + r * state->layout.query, *sum = (ATTN__R *)state->sum + r;
-        const ATTN__V factor = ATTN__SET1(((const ATTN__R *)t->factor)[r]);
-        if (v->scales) {
-            for (k = 0; k < t->keys; k++)
-                scaled[k] = p[k] * ((const ATTN__R *)v->scales)[k];
-            weights = scaled;
-        }
-        d = 0;
-        do {
-            const size_t left = (dims - d) / ATTN__W;
-            const int vectors = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
-            const int copied = v->dtype != ATTN__REAL || left == 0;
-            ATTN__V all[8], chain[8];
-            ATTN__R total = 0, part;
-            int j;
-            n = attn__min(dims - d, (size_t)vectors * ATTN__W);
-            if (left == 0) /* dims that fill no vector; without dims there may be no data */
-                ATTN__MEMSET(copy, 0, attn__min(t->keys, ATTN__COPIED / ATTN__W) * ATTN__W * sizeof *copy);
-            for (first = 0; first == 0 || first < t->keys; first = end) {
-                end = attn__chain_end(t, first);
-                part = 0;
-                for (j = 0; j < vectors; j++)
-                    chain[j] = ATTN__SET1((ATTN__R)0);
-                for (k = first; k < end; k += m) {
-                    const char *from;
-                    ptrdiff_t step = v->step * (ptrdiff_t)size;
-                    m = attn__min(end - k, attn__row_at(v, k, &from));
-                    if (copied) {
-                        const size_t wide = (size_t)vectors * ATTN__W;
-                        m = attn__min(m, ATTN__COPIED / wide);
-                        if (n > 0)
-                            ATTN__NAME(load)(copy, wide, from + d * size, v->dtype, v->step, 1, m, n);
-                        from = (const char *)copy;
-                        step = vectors * 16;
-                    } else {
-                        from += d * size;
-                    }
-                    switch (vectors) {
-                    case 8: ATTN__NAME(few_keys)(chain, &part, weights + k, p + k, from, step, m, 8); break;
-                    case 4: ATTN__NAME(few_keys)(chain, &part, weights + k, p + k, from, step, m, 4); break;
-                    case 2: ATTN__NAME(few_keys)(chain, &part, weights + k, p + k, from, step, m, 2); break;
-                    default: ATTN__NAME(few_keys)(chain, &part, weights + k, p + k, from, step, m, 1); break;
-                    }
-                }
-                total += part;
-                for (j = 0; j < vectors; j++)
-                    all[j] = first > 0 ? ATTN__ADD(all[j], chain[j]) : chain[j];
-            }
-            if (d == 0) /* in vectors, which C does not compute in double */
-                *sum = ATTN__FIRST(ATTN__FMA(ATTN__SET1(*sum), factor, ATTN__SET1(total)));
-            for (j = 0; n > 0 && j < vectors; j++)
-                ATTN__STORE(out + j * ATTN__W, ATTN__FMA(ATTN__LOAD(out + j * ATTN__W), factor, all[j]));
-            d += n;
-            out += n;
-        } while (d < dims);
-    }
-}
-
 #elif ATTN__W > 1
-
-/* Rows of V that are read together where dims that fill no vector are copied, or rows prefetched soon; else all. */
-#define ATTN__FEW_KEYS 32
-
-/* After each so many of them, what is due of other rows is prefetched; where that is not soon, after more of them if
-   they are short: this interrupts a fast loop. */
-#define ATTN__FEW_TURN 4
-#define ATTN__FEW_TURN_BYTES 2048
 
 #if !ATTN__PAIRS
 /* While bytes from .. from + bytes - 1 of rows i .. i + n - 1 of `count` are used, the same bytes are prefetched: soon,
-   of rows that follow next, in the order of memory; else, of the rows that will be read after all of these: where rows
-   are in pieces, in that order, else from four places, a quarter of those rows apart. Soon, n is a power of two.
+   of rows that follow next, in the order of memory; else, of the rows that will be read after all of these, from four
+   places, a quarter of those rows apart. Soon, n is a power of two.
    This is compiled for the pass, and writes through a pointer: vector instructions without VEX, or a vector load of
    what has just been stored, would wait for the sums that the kernel is computing. */
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(begin_stream)(attn__stream *s, const attn__rows *rows, size_t count,
                                                           size_t i, size_t n, size_t from, size_t bytes)
 {
-    const char *at = NULL, *then = NULL;
-    size_t ahead = n, shift = 8, here = SIZE_MAX;
+    const char *at = NULL;
+    size_t ahead = n, shift = 8;
     ptrdiff_t step = rows->next_step;
-    int joined;
     s->at = NULL;
     s->soon = rows->soon;
     s->apart = 64;
@@ -13236,21 +13504,13 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(begin_stream)(attn__stream *s, const
         while (2 * ahead * rows->row_bytes <= ATTN__AHEAD && ahead <= count)
             ahead *= 2;
         i += ahead;
-    } else if (rows->pieces) {
-        i += count;
     } else {
         i = count + i / 4;
         s->apart = (ptrdiff_t)(rows->next_count / 4) * step;
         s->move = 64;
         shift = 6;
     }
-    if (rows->pieces) {
-        if (i < rows->pieces[rows->piece_count - 1].end)
-            here = attn__row_at(rows, i, &at);
-        if (here < n && i + here < rows->pieces[rows->piece_count - 1].end)
-            attn__row_at(rows, i + here, &then);
-        step = rows->step * (ptrdiff_t)attn__size(rows->dtype);
-    } else if (i < count) {
+    if (i < count) {
         step = rows->step * (ptrdiff_t)attn__size(rows->dtype);
         at = (const char *)rows->data + (ptrdiff_t)i * step;
     } else if (i < count + rows->next_count) {
@@ -13258,309 +13518,13 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(begin_stream)(attn__stream *s, const
     }
     if (!at)
         return;
-    s->at = at += from;
-    joined = step == (ptrdiff_t)bytes; /* rows that follow each other are one, but for those of another piece */
-    if (joined)
-        bytes *= attn__min(n, here);
-    if (joined && then)
-        step = then + from - at;
+    s->at = at + from;
+    if (step == (ptrdiff_t)bytes) /* rows that follow each other are one */
+        bytes *= n;
     s->left = s->lines = (bytes + ((size_t)1 << shift) - 1) >> shift;
     s->next_row = step - (ptrdiff_t)(s->lines << shift);
 }
 #endif
-
-/* One pass over a tile: queries from number r on, n dims from number d on. */
-typedef struct ATTN__NAME(few_pass) {
-    const attn__tile *tile;
-    const attn__state *state;
-    const attn__rows *v;
-    const ATTN__R *weights;
-    size_t weight_step; /* of those of a query to those of the next */
-    size_t r, d, n;
-    int vectors;         /* of dims */
-    size_t pass, passes; /* this is pass number `pass` of so many, which share the rows to prefetch */
-    attn__stream next;   /* what to prefetch; a turn uses `due` bytes, */
-    size_t turn, due;
-    size_t begun; /* and it is for rows of the next tile before this one, a `passes`th of them in each pass */
-    attn__rows use; /* the rows that are read: of v, or copies of the dims that fill no vector */
-    ATTN__R *copy;  /* these, or NULL */
-} ATTN__NAME(few_pass);
-
-#if ATTN__PAIRS
-/* The rows of V from number k on, before `end`, that few_keys takes together: the first is at *from, and beside it is
-   the one at *second, which may lie elsewhere; NULL beside the last of an odd number. Returns how many: pairs, but for
-   that one. */
-ATTN__TARGET ATTN__INLINE size_t ATTN__NAME(few_run)(const attn__rows *v, size_t k, size_t end, const char **from,
-                                                     const char **second)
-{
-    size_t n = attn__min(end - k, attn__row_at(v, k, from));
-    *second = *from ? *from + 2 * v->step : NULL;
-    if (n > 1)
-        return n - n % 2;
-    *second = NULL;
-    n = attn__min(end - k, 2);
-    if (n > 1)
-        attn__row_at(v, k + 1, second);
-    return n;
-}
-#else
-/* Copies n rows of V, the dims that fill no vector. */
-ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(few_values)(const ATTN__NAME(few_pass) * f, const char *from, size_t n)
-{
-    const attn__rows *v = f->v;
-    ATTN__NAME(load)(f->copy, ATTN__W, attn__at(from, v->dtype, (ptrdiff_t)f->d), v->dtype, v->step, 1, n, f->n);
-}
-#endif
-
-/* sum += P V over n rows of V, from number k on, for `rows` queries and as many of `most` vectors of dims as there are;
-   the first of the rows is at `from`. With the first dims the weights are added to `total`. */
-#if ATTN__PAIRS
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(ATTN__NAME(few_pass) * f, ATTN__V sum[][8], ATTN__V *total,
-                                                    const char *from, const char *second, size_t k, size_t n,
-                                                    const size_t wide, const int rows, const int most)
-{
-    const size_t query = f->tile->layout.query, last = f->tile->queries - 1 - f->r;
-    const ptrdiff_t step = 4 * f->v->step; /* from pair to pair, bytes */
-    const ATTN__R *w = f->weights + f->r * f->weight_step + k / 2;
-    const ATTN__R *p = (const ATTN__R *)f->tile->scores + f->r * query + k;
-    const int bytes = 2 * ATTN__W, vectors = f->vectors, first_dims = f->d == 0;
-    attn__stream next = f->next;
-    ATTN__V x[8], weight;
-    size_t at[4], turn;
-    int i, j;
-    ATTN__UNROLL
-    for (i = 0; i < rows; i++) { /* past the last query: that again, into sums that nobody reads */
-        at[i] = attn__min((size_t)i, last);
-        ATTN__PIN_POINTER(at[i]);
-    }
-    ATTN__UNROLL
-    for (j = 0; j < most; j++) /* past the last vector: 0, into such sums too */
-        x[j] = ATTN__SET1((ATTN__R)0);
-    while (n > 0) {
-        if (next.at)
-            attn__prefetch(&next, f->due);
-        turn = next.at ? attn__min(n, f->turn) : n;
-        n -= turn;
-        for (; turn > 0; turn -= attn__min(turn, 2), from += step, second += step, p += 2, w++) {
-            if (first_dims) {
-                ATTN__UNROLL
-                for (i = 0; i < rows; i++) {
-                    total[i] = ATTN__ADD(total[i], ATTN__SET1(p[at[i] * query]));
-                    ATTN__PIN(total[i]);
-                    if (turn > 1)
-                        total[i] = ATTN__ADD(total[i], ATTN__SET1(p[at[i] * query + 1]));
-                    ATTN__PIN(total[i]);
-                }
-            }
-            weight = ATTN__SET_ELEMENT(w);
-            ATTN__UNROLL
-            for (j = 0; j < most; j++)
-                if (j < vectors) {
-                    x[j] = ATTN__NAME(load_pair)(from + j * bytes, second + j * bytes, wide);
-                    sum[0][j] = ATTN__DOT(x[j], weight, sum[0][j]);
-                }
-            ATTN__UNROLL
-            for (i = 1; i < rows; i++) {
-                weight = ATTN__SET_ELEMENT(w + at[i] * f->weight_step);
-                ATTN__UNROLL
-                for (j = 0; j < most; j++)
-                    sum[i][j] = ATTN__DOT(x[j], weight, sum[i][j]);
-            }
-        }
-    }
-    f->next.at = next.at;
-    f->next.left = next.left;
-    f->next.due = next.due;
-}
-#else
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_keys)(ATTN__NAME(few_pass) * f, ATTN__V sum[][8], ATTN__V *total,
-                                                    const char *from, size_t k, size_t n, attn_dtype dtype,
-                                                    const int rows, const int most)
-{
-    const size_t query = f->tile->layout.query, last = f->tile->queries - 1 - f->r;
-    const ptrdiff_t step = f->use.step * (ptrdiff_t)attn__size(dtype);
-    const ATTN__R *w = f->weights + f->r * query + k, *p = (const ATTN__R *)f->tile->scores + f->r * query + k;
-    const int bytes = ATTN__W * (int)attn__size(dtype), vectors = f->vectors, first_dims = f->d == 0;
-    attn__stream next = f->next;
-    ATTN__V x[8], weight;
-    size_t at[4];
-    const ATTN__R *end;
-    int i, j;
-    ATTN__UNROLL
-    for (i = 0; i < rows; i++) { /* past the last query: that again, into sums that nobody reads */
-        at[i] = attn__min((size_t)i, last) * query;
-        ATTN__PIN_POINTER(at[i]);
-    }
-    ATTN__UNROLL
-    for (j = 0; j < most; j++) /* past the last vector: 0, into such sums too */
-        x[j] = ATTN__SET1((ATTN__R)0);
-    while (n > 0) {
-        if (next.at)
-            attn__prefetch(&next, f->due);
-        end = w + (next.at ? attn__min(n, f->turn) : n);
-        n -= (size_t)(end - w);
-        for (; w < end; from += step, p++, w++) {
-            if (first_dims) {
-                ATTN__UNROLL
-                for (i = 0; i < rows; i++)
-                    total[i] = ATTN__ADD(total[i], ATTN__SET1(p[at[i]]));
-            }
-            weight = ATTN__SET1(*w);
-            ATTN__UNROLL
-            for (j = 0; j < most; j++)
-                if (j < vectors) {
-                    x[j] = ATTN__NAME(widen)(from + j * bytes, dtype);
-                    sum[0][j] = ATTN__FMA(x[j], weight, sum[0][j]);
-                }
-            ATTN__UNROLL
-            for (i = 1; i < rows; i++) {
-                weight = ATTN__SET1(w[at[i]]);
-                ATTN__UNROLL
-                for (j = 0; j < most; j++)
-                    sum[i][j] = ATTN__FMA(x[j], weight, sum[i][j]);
-            }
-        }
-    }
-    f->next.at = next.at;
-    f->next.left = next.left;
-    f->next.due = next.due;
-}
-#endif
-
-/* factor out + P V for `rows` queries and up to `most` vectors of dims. With the first dims the weights are summed too,
-   in the same chains. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(gemm_nn_few_block)(ATTN__NAME(few_pass) * f, const int rows, const int most)
-{
-#if ATTN__PAIRS
-    static const char attn__zeros[8 * ATTN__W * 2] = {0}; /* beside the last row of an odd number */
-    const char *second;
-#endif
-    const attn__tile *t = f->tile;
-    const size_t keys = t->keys, together = f->copy || f->v->soon ? ATTN__FEW_KEYS : keys;
-    size_t n, k, first, end;
-    const ATTN__R *factor = (const ATTN__R *)t->factor + f->r;
-    ATTN__R totals[4] = {0, 0, 0, 0}, all[4 * 8 * ATTN__W], *sums = (ATTN__R *)f->state->sum + f->r;
-    ATTN__V sum[4][8], total[4];
-    const char *from;
-    int i, j;
-    for (first = 0; first == 0 || first < keys; first = end) {
-        end = attn__chain_end(t, first);
-        ATTN__UNROLL
-        for (i = 0; i < rows; i++) {
-            total[i] = ATTN__SET1((ATTN__R)0);
-            ATTN__UNROLL
-            for (j = 0; j < most; j++)
-                sum[i][j] = ATTN__SET1((ATTN__R)0);
-        }
-        for (k = first; k < end; k += n) {
-#if ATTN__PAIRS
-            n = attn__min(ATTN__NAME(few_run)(f->v, k, end, &from, &second), together);
-#else
-            n = attn__min(attn__min(end - k, together), attn__row_at(f->v, k, &from));
-#endif
-            if ((f->v->soon || f->v->next_count > 0) && f->pass * keys + k >= f->begun * f->passes) {
-                ATTN__BASE(begin_stream)(&f->next, f->v, keys, f->begun, together, 0, f->v->row_bytes);
-                f->begun += n;
-            }
-#if ATTN__PAIRS
-            from = f->n > 0 ? from + 2 * f->d : attn__zeros; /* without dims there may be no data */
-            second = f->n > 0 && second ? second + 2 * f->d : attn__zeros;
-            if (f->n >= ATTN__W)
-                ATTN__NAME(few_keys)(f, sum, total, from, second, k, n, ATTN__W, rows, most);
-            else /* dims that fill no vector have a pass of their own */
-                ATTN__NAME(few_keys)(f, sum, total, from, second, k, n, f->n, rows, 1);
-#else
-            if (f->copy && f->n > 0)
-                ATTN__NAME(few_values)(f, from, n);
-            from = f->copy ? (const char *)f->copy : from + f->d * attn__size(f->use.dtype);
-            switch (ATTN__REAL_F64 ? ATTN__REAL : f->use.dtype) {
-            case ATTN_F16: ATTN__NAME(few_keys)(f, sum, total, from, k, n, ATTN_F16, rows, most); break;
-            case ATTN_BF16: ATTN__NAME(few_keys)(f, sum, total, from, k, n, ATTN_BF16, rows, most); break;
-            case ATTN_I8: ATTN__NAME(few_keys)(f, sum, total, from, k, n, ATTN_I8, rows, most); break;
-            default: ATTN__NAME(few_keys)(f, sum, total, from, k, n, ATTN__REAL, rows, most); break;
-            }
-#endif
-        }
-        ATTN__UNROLL
-        for (i = 0; i < rows; i++) {
-            totals[i] += ATTN__FIRST(total[i]);
-            ATTN__UNROLL
-            for (j = 0; j < most; j++) {
-                if (first > 0)
-                    sum[i][j] = ATTN__ADD(ATTN__LOAD(all + (i * most + j) * ATTN__W), sum[i][j]);
-                ATTN__STORE(all + (i * most + j) * ATTN__W, sum[i][j]);
-            }
-        }
-    }
-    for (i = 0; i < rows && f->r + (size_t)i < t->queries; i++) {
-        ATTN__R *out = (ATTN__R *)f->state->out + (f->r + (size_t)i) * f->state->layout.query + f->d;
-        ATTN__V shrink = ATTN__SET1(factor[i]);
-        if (f->d == 0)
-            ATTN__NAME(store_part)(sums + i, ATTN__FMA(ATTN__SET1(sums[i]), shrink, ATTN__SET1(totals[i])), 1);
-        for (j = 0; j < f->vectors; j++, out += ATTN__W)
-            ATTN__STORE(out, ATTN__FMA(ATTN__LOAD(out), shrink, ATTN__LOAD(all + (i * most + j) * ATTN__W)));
-    }
-}
-
-/* Passes over the tile: one query by up to 8 vectors of dims, or four by up to ROWS / 2; what is left of the dims, by
-   one. */
-ATTN__TARGET static void ATTN__NAME(gemm_nn_few)(const attn__tile *t, const attn__state *state, const attn__rows *v,
-                                                 size_t dims)
-{
-    ATTN__R scaled[ATTN__FEW_ROWS(ATTN__W) * (ATTN__TILE_KEYS + ATTN__W)], copy[ATTN__FEW_KEYS * ATTN__W];
-    const size_t most = t->queries > 1 ? ATTN__ROWS / 2 : 8;
-    ATTN__NAME(few_pass) f;
-    f.tile = t;
-    f.state = state;
-    f.v = v;
-    f.use = *v;
-    f.weights = (const ATTN__R *)t->scores;
-    f.weight_step = t->layout.query;
-    f.copy = NULL;
-#if ATTN__PAIRS
-    f.weight_step = attn__whole(t->keys, 2 * ATTN__W) / 2;
-    for (f.r = 0; f.r < t->queries; f.r++)
-        for (f.d = 0; f.d < t->keys; f.d += ATTN__W)
-            ATTN__STORE_BF16(
-                scaled + f.r * f.weight_step + f.d / 2,
-                ATTN__NAME(load_up_to)(f.weights + f.r * t->layout.query + f.d, attn__min(t->keys - f.d, ATTN__W)));
-    f.weights = scaled;
-#else
-    if (v->scales) {
-        attn__tile all = *t;
-        ATTN__MEMCPY(scaled, f.weights, t->queries * t->layout.query * sizeof *scaled);
-        all.scores = scaled;
-        ATTN__NAME(scale_keys)(&all, v->scales);
-        f.weights = scaled;
-    }
-#endif
-    f.d = f.pass = 0;
-    f.passes = attn__max(attn__blocks(dims, most * ATTN__W), 1) * attn__blocks(t->queries, 4);
-    f.turn = ATTN__FEW_TURN;
-    if (!v->soon)
-        f.turn = attn__max(f.turn, ATTN__FEW_TURN_BYTES / attn__max(v->row_bytes, 1) / 2 * 2);
-    f.due = f.turn * v->row_bytes / f.passes;
-    f.next = attn__no_stream;
-    f.begun = 0;
-    do {
-        f.n = attn__min(dims - f.d, most * ATTN__W);
-        if (f.n >= ATTN__W)
-            f.n -= f.n % ATTN__W;
-        f.vectors = (int)attn__blocks(f.n, ATTN__W);
-        if (!ATTN__PAIRS && (f.n % ATTN__W > 0 || dims == 0)) { /* without dims there may be no data */
-            f.copy = copy;
-            f.use.dtype = ATTN__REAL;
-            f.use.step = ATTN__W;
-            ATTN__MEMSET(copy, 0, attn__min(t->keys, ATTN__FEW_KEYS) * ATTN__W * sizeof *copy);
-        }
-        for (f.r = 0; f.r < t->queries; f.r += 4, f.pass++)
-            if (t->queries > 1)
-                ATTN__NAME(gemm_nn_few_block)(&f, 4, ATTN__ROWS / 2);
-            else
-                ATTN__NAME(gemm_nn_few_block)(&f, 1, 8);
-        f.d += f.n;
-    } while (f.d < dims);
-}
 
 /* Places of rows or groups of rows that lie `step` bytes apart: 8 of them are reached from one pointer. Past an odd
    number of rows: the last one again. */
@@ -13883,18 +13847,14 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
     ATTN__R copy[ATTN__W * ATTN__COPIED], sums[(ATTN__W > 4 ? ATTN__W : 4) * ATTN__W];
     ATTN__NAME(few) f;
     size_t g, n, k, r, terms, left;
-    const char *from, *w_far;
     for (g = 0; g < count; g += attn__min(n, left)) {
+        const char *from = (const char *)w->data + (ptrdiff_t)g * step;
         int known = !ATTN__REAL_F64 || w->dtype == ATTN__REAL; /* to load_pairs_of */
         int direct, wide;
         ATTN__R *c = (ATTN__R *)cv + g, *pairs = sums;
         size_t most;
-        left = attn__min(attn__row_at(w, g, &from), count - g);
+        left = count - g;
         direct = known && left >= ATTN__W && depth % span == 0;
-        w_far = from + ATTN__W * step;
-        if (ATTN__W >= 8 && rows == 1 && direct && left == ATTN__W && count - g >= 2 * ATTN__W &&
-            w->row_bytes <= ATTN__WIDE_ROW && attn__row_at(w, g + ATTN__W, &w_far) >= ATTN__W)
-            left = 2 * ATTN__W; /* in two pieces */
         wide = rows == 1 && left >= 2 * ATTN__W && (!direct || w->row_bytes <= ATTN__WIDE_ROW);
         most = direct ? ATTN__READ : wide ? ATTN__COPIED / 2 : ATTN__COPIED;
         n = wide ? 2 * ATTN__W : ATTN__W;
@@ -13910,7 +13870,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
             f.terms = attn__blocks(terms, span) * span;
             f.step = direct ? step : (ptrdiff_t)(f.terms * sizeof *copy);
             f.w = from + k * size;
-            f.w_far = w_far + k * size;
+            f.w_far = f.w + ATTN__W * step;
             f.begun = k > 0 || part & ATTN__BEGUN;
             f.dtype = w->dtype;
             f.next = attn__no_stream;
@@ -13942,7 +13902,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
 #if ATTN__W > 1
 #define ATTN__FEW_KERNEL(name) ATTN__NAME(name)
 #else
-#define ATTN__FEW_KERNEL(name) NULL /* without vectors one query is not few */
+#define ATTN__FEW_KERNEL(name) NULL
 #endif
 
 #if ATTN__AVX512 && !ATTN__REAL_F64
@@ -14169,14 +14129,17 @@ static const attn__kernels ATTN__NAME(kernels) = {
     /* size        */ sizeof(ATTN__R),
     /* lanes       */ ATTN__W,
     /* rows, cols  */ ATTN__ROWS, ATTN__TILE_COLS,
+    /* few         */ ATTN__FEW,
     /* turned      */ ATTN__TURNED,
     /* pairs       */ ATTN__PAIRS,
+    /* narrow      */ ATTN__NARROW,
     /* load        */ ATTN__BASE(load),
     /* store       */ ATTN__BASE(store),
 #ifndef ATTN_NO_TRAINING
     /* add         */ ATTN__BASE(add),
 #endif
     /* gemm        */ ATTN__NAME(gemm),
+    /* dot, weigh  */ ATTN__NAME(dot), ATTN__BASE(weigh),
     /* gemm_nt_few */ ATTN__FEW_KERNEL(gemm_nt_few),
     /* gemm_nt_far */ ATTN__FAR_KERNEL(gemm_nt_far),
     /* pair_..     */ ATTN__PAIR_KERNEL(pair_rows), ATTN__PAIR_KERNEL(pair_reals),
@@ -14194,7 +14157,6 @@ static const attn__kernels ATTN__NAME(kernels) = {
         /* hide        */ ATTN__BASE(hide),
         /* softmax     */ ATTN__BASE(softmax),
         /* drop        */ ATTN__BASE(drop),
-        /* gemm_nn_few */ ATTN__FEW_KERNEL(gemm_nn_few),
         /* merge       */ ATTN__BASE(merge),
         /* finish      */ ATTN__BASE(finish),
         /* scale       */ ATTN__BASE(scale),
@@ -14230,7 +14192,10 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__LOAD
 #undef ATTN__STORE
 #undef ATTN__SET1
-#undef ATTN__FIRST
+#undef ATTN__CHUNKS
+#undef ATTN__FEW_BATCH
+#undef ATTN__FEW_OF
+#undef ATTN__NARROW
 #undef ATTN__ADD
 #undef ATTN__SUB
 #undef ATTN__MUL
@@ -14302,9 +14267,11 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__COPIED
 #undef ATTN__MOST_FEW
 #undef ATTN__PAIRS_LOADED
-#undef ATTN__FEW_KEYS
-#undef ATTN__FEW_TURN
-#undef ATTN__FEW_TURN_BYTES
+#undef ATTN__FEW
+#undef ATTN__FEW_ROWS
+#undef ATTN__FEW_QUERIES
+#undef ATTN__FEW_VECTORS
+#undef ATTN__TERMS
 #undef ATTN__READ
 #undef ATTN__WIDE_ROW
 #undef ATTN__DOUBLE_KERNEL
@@ -14313,7 +14280,6 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__SET_ELEMENT
 #undef ATTN__BASE
 #undef ATTN__PAIR_UP
-#undef ATTN__STORE_BF16
 #undef ATTN__PAIR_KERNEL
 
 /* Once more, in double. */

@@ -133,7 +133,7 @@ real *test_reals(size_t count);
 real test_sum(const real *x, size_t count); /* compensated */
 
 /* ---- instruction sets and parallel runners ---- */
-#define TEST_LAST_ISA ATTN_ISA_NEONBF16
+#define TEST_LAST_ISA ATTN_ISA_AVX512BF16
 
 #define FOR_EACH_ISA(isa)                                                                                              \
     for (attn_isa isa = ATTN_ISA_SCALAR; isa <= TEST_LAST_ISA; isa = (attn_isa)(isa + 1))                              \

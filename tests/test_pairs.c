@@ -1,9 +1,9 @@
-/* Products of pairs of BF16, ATTN_ISA_AVX512BF16 and _NEONBF16: two terms of a sum at a time, neighbours among the dims
+/* Products of pairs of BF16, ATTN_ISA_AVX512BF16: two terms of a sum at a time, neighbours among the dims
    of a query and a key, keys 2m and 2m + 1 of weights and values, or neighbours along k of a matrix product. Sums are
    float, and weights are rounded to BF16 for the product with V alone; so the bound of an element is what NUMERICS of
    attn.h says of float, and 2^-8 of the sum of the magnitudes that it is made of. What makes a pair depends on the
    numbers of the keys, never on the call: bits are those of any other way to the same row. Hidden keys are no part of a
-   pair with a visible one. What has no pairs of BF16 has the bits of ATTN_ISA_AVX512 or _NEON, the base.
+   pair with a visible one. What has no pairs of BF16 has the bits of ATTN_ISA_AVX512, the base.
 
    PAIRS_CASE=N ./build/test pairs_grid runs case N alone. */
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
@@ -19,15 +19,14 @@ static attn_ctx pairs_ctx, base_ctx;
 
 static int lacks_pairs(void) /* this CPU, or this build: there is nothing to test */
 {
-    int neon = attn_isa_available(ATTN_ISA_NEONBF16);
-    pairs_ctx = test_ctx(neon ? ATTN_ISA_NEONBF16 : ATTN_ISA_AVX512BF16);
-    base_ctx = test_ctx(neon ? ATTN_ISA_NEON : ATTN_ISA_AVX512);
-    return !CHECK(PAIRS <= TEST_LAST_ISA) || !attn_isa_available(PAIRS);
+    pairs_ctx = test_ctx(ATTN_ISA_AVX512BF16);
+    base_ctx = test_ctx(ATTN_ISA_AVX512);
+    return !attn_isa_available(PAIRS);
 }
 
-static double unit(void) /* by how much a sum is rounded, relative to it: NEON's of pairs, to odd, by up to an ulp */
+static double unit(void) /* by how much a sum is rounded, relative to it */
 {
-    return PAIRS == ATTN_ISA_NEONBF16 ? 0x1p-23 : 0x1p-24;
+    return 0x1p-24;
 }
 
 /* ---- comparison ---- */
@@ -1850,7 +1849,6 @@ TEST(pairs_types)
     if (lacks_pairs())
         return;
     CHECK(strcmp(attn_isa_string(ATTN_ISA_AVX512BF16), "avx512bf16") == 0);
-    CHECK(strcmp(attn_isa_string(ATTN_ISA_NEONBF16), "neonbf16") == 0);
     for (int n = 0; n < 28 * 3; n++) {
         static const size_t queries[] = {1, 5, 60};
         size_t Lq = queries[n % 3];
@@ -1908,8 +1906,6 @@ TEST(pairs_best)
 #else
     (void)known, (void)faster;
 #endif
-    if (PAIRS == ATTN_ISA_NEONBF16)
-        CHECK(!best);
 }
 
 /* So do lists, by the number of keys in their blocks. */

@@ -727,7 +727,7 @@ static int best_takes_pairs(void)
 int test_takes_pairs(attn_isa isa, attn_dtype q, attn_dtype k, attn_dtype v)
 {
     int bf16 = q == ATTN_BF16 && k == ATTN_BF16 && v == ATTN_BF16;
-    int pairs = isa == ATTN_ISA_AVX512BF16 || isa == ATTN_ISA_NEONBF16 || (isa == ATTN_ISA_BEST && best_takes_pairs());
+    int pairs = isa == ATTN_ISA_AVX512BF16 || (isa == ATTN_ISA_BEST && best_takes_pairs());
     return bf16 && pairs;
 }
 
@@ -745,7 +745,7 @@ attn_isa test_without_pairs(attn_isa isa)
 {
     if (!test_takes_pairs(isa, ATTN_BF16, ATTN_BF16, ATTN_BF16))
         return isa;
-    return isa == ATTN_ISA_NEONBF16 ? ATTN_ISA_NEON : ATTN_ISA_AVX512;
+    return ATTN_ISA_AVX512;
 }
 
 real test_pairs_error(attn_isa isa, attn_dtype q, attn_dtype k, attn_dtype v, real size)

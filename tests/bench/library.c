@@ -47,7 +47,7 @@ int bench_isa(void)
     int isa;
     if (!name || !*name)
         return ATTN_ISA_BEST;
-    for (isa = ATTN_ISA_SCALAR; isa <= ATTN_ISA_NEONBF16; isa++)
+    for (isa = ATTN_ISA_SCALAR; isa <= ATTN_ISA_AVX512BF16; isa++)
         if (strcmp(name, attn_isa_string((attn_isa)isa)) == 0)
             return isa;
     return -1;
