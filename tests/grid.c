@@ -341,9 +341,11 @@ const char *const grid_functions[GRID_FUNCTIONS] = {
 
 static attn_status size_of(size_t *bytes, const grid_call *c, int which, const attn_ctx *ctx)
 {
+    attn_ctx own = *ctx;
+    own.batch_invariant |= c->batch_invariant;
     if (which == GRID_BACKWARD)
-        return attn_sdpa_backward_scratch(bytes, &c->g, c->dout, c->q, c->k, c->v, c->out, c->o.lse, &c->o, ctx);
-    return attn_sdpa_scratch(bytes, c->out, c->q, c->k, c->v, &c->o, ctx);
+        return attn_sdpa_backward_scratch(bytes, &c->g, c->dout, c->q, c->k, c->v, c->out, c->o.lse, &c->o, &own);
+    return attn_sdpa_scratch(bytes, c->out, c->q, c->k, c->v, &c->o, &own);
 }
 
 /* Only a call itself may allocate: for the others the allocator fails. */
@@ -352,16 +354,19 @@ attn_status grid_ask(const grid_call *c, int function, const attn_ctx *ctx, char
     size_t bytes = 987654321;
     int fails = test_memory_state.fail_all;
     attn_status status = ATTN_OK;
+    attn_ctx own = *ctx;
+    own.batch_invariant |= c->batch_invariant;
     test_memory_state.fail_all |= function != GRID_SDPA && function != GRID_BACK;
     switch (function) {
-    case GRID_SDPA: status = attn_sdpa(c->out, c->q, c->k, c->v, &c->o, ctx); break;
-    case GRID_EXPLAIN: status = attn_sdpa_explain(text, size, c->out, c->q, c->k, c->v, &c->o, ctx); break;
-    case GRID_BACK: status = attn_sdpa_backward(&c->g, c->dout, c->q, c->k, c->v, c->out, c->o.lse, &c->o, ctx); break;
+    case GRID_SDPA: status = attn_sdpa(c->out, c->q, c->k, c->v, &c->o, &own); break;
+    case GRID_EXPLAIN: status = attn_sdpa_explain(text, size, c->out, c->q, c->k, c->v, &c->o, &own); break;
+    case GRID_BACK: status = attn_sdpa_backward(&c->g, c->dout, c->q, c->k, c->v, c->out, c->o.lse, &c->o, &own); break;
     case GRID_BACK_EXPLAIN:
-        status = attn_sdpa_backward_explain(text, size, &c->g, c->dout, c->q, c->k, c->v, c->out, c->o.lse, &c->o, ctx);
+        status =
+            attn_sdpa_backward_explain(text, size, &c->g, c->dout, c->q, c->k, c->v, c->out, c->o.lse, &c->o, &own);
         break;
     default:
-        status = size_of(&bytes, c, function == GRID_SIZE ? GRID_FORWARD : GRID_BACKWARD, ctx);
+        status = size_of(&bytes, c, function == GRID_SIZE ? GRID_FORWARD : GRID_BACKWARD, &own);
         CHECK((status == ATTN_OK) == (bytes != 987654321));
     }
     test_memory_state.fail_all = fails;

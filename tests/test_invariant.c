@@ -3,10 +3,11 @@
 #include "sdpa.h"
 
 enum { BATCH = 3, HKV = 2, GROUP = 3, H = HKV * GROUP, LQ = 22, Q_LEN = 4, LISTS = (LQ + Q_LEN - 1) / Q_LEN };
-enum { PLAIN, MASK, BIAS, ALIBI, SOFTCAP, MOD, SINKS, DROPOUT, WINDOW, KEYS, BLOCKS, LENGTHS, KINDS };
+enum { PLAIN, MASK, BIAS, ALIBI, SOFTCAP, MOD, SINKS, DROPOUT, WINDOW, KEYS, BLOCKS, LENGTHS, NANS, KINDS };
 
 static const char *const kinds[] = {"plain", "mask",    "bias",   "ALiBi",      "softcap", "score_mod",
-                                    "sinks", "dropout", "window", "lists of 1", "lists",   "lengths"};
+                                    "sinks", "dropout", "window", "lists of 1", "lists",   "lengths",
+                                    "NaN"};
 
 typedef struct place { /* of the first row of a call, among all */
     size_t b, h, i;
@@ -93,6 +94,10 @@ static void make(call *c, int kind, attn_dtype type, size_t Lk, size_t D, int la
         c->o.blocks = make_lists(kind == KEYS ? 1 : 16, Lk);
     if (kind == WINDOW)
         c->o.causal = ATTN_CAUSAL_OFFSET, c->o.window = (attn_window){1, (ptrdiff_t)(Lk / 2), -1};
+    for (size_t j = 1; j < Lk && kind == NANS; j += 29) /* each in one column */
+        test_tensor_set(c->v, j % BATCH, j % HKV, j, j % c->v.dim, j % 2 ? NAN : HUGE_VAL);
+    if (kind == NANS)
+        c->o.mask = test_random_tensor(ATTN_BOOL, BATCH, H, LQ, Lk, T_BHLD);
     c->o.q_lens = kind == LENGTHS ? c->q_lens : NULL;
     c->o.kv_lens = kind == LENGTHS ? c->kv_lens : NULL;
 }
@@ -177,7 +182,7 @@ static size_t make_case(call *c, size_t n, attn_isa isa)
 TEST(invariant_rows)
 {
     FOR_EACH_ISA (isa)
-        for (size_t n = 0; n < (test_quick ? 60 : 1680); n++) {
+        for (size_t n = 0; n < (test_quick ? 60 : 1820); n++) {
             call all, part;
             size_t kind = make_case(&all, n, isa);
             want_outputs(&all, n % 3 > 0);
@@ -201,7 +206,7 @@ TEST(invariant_rows)
 TEST(invariant_items)
 {
     FOR_EACH_ISA (isa)
-        for (size_t n = 0; n < (test_quick ? 60 : 1680); n++)
+        for (size_t n = 0; n < (test_quick ? 60 : 1820); n++)
             for (int invariant = 0; invariant < 2; invariant++) {
                 call all, part;
                 size_t items = make_case(&all, n, isa) == DROPOUT ? 1 : BATCH;
@@ -219,4 +224,44 @@ TEST(invariant_items)
                 }
                 test_release();
             }
+}
+
+/* With the keys up to its own, and those alone, a query is what it is in one causal call: up to 16384 keys. */
+TEST(invariant_tokens)
+{
+    static const attn_dtype types[] = {ATTN_F32, ATTN_F64, ATTN_F16, ATTN_BF16};
+    FOR_EACH_ISA (isa)
+        for (size_t n = 0; n < (test_quick ? 4 : 40); n++) {
+            attn_dtype type = types[n % 4];
+            size_t Lk = n % 8 == 3 ? 16384 : 1 + test_below(1500), Lq = Lk < 200 ? Lk : 200, D = 1 + test_below(40);
+            float slope = 0.01f;
+            call all, one;
+            memset(&all, 0, sizeof all);
+            all.at.f64 = type == ATTN_F64;
+            all.q = test_random_tensor(type, 1, 1, Lq, D, T_BHLD); /* the last ones */
+            all.k = test_random_tensor(type, 1, 1, Lk, D, T_BHLD), all.v = test_random_tensor(type, 1, 1, Lk, 5, T_BHLD);
+            all.o.causal = ATTN_CAUSAL_LOWER_RIGHT;
+            all.o.alibi_slopes = n % 3 == 1 ? &slope : NULL;
+            if (n % 3 == 2)
+                all.o.window = (attn_window){1, 300, -1};
+            want_outputs(&all, 1);
+            run(&all, isa, 1, 2);
+            for (size_t times = 0; times < 8; times++) {
+                size_t i = times ? test_below(Lq) : Lq - 1, keys = Lk - Lq + i + 1;
+                one = all;
+                one.q = cut(all.q, 0, 0, 1, i, 1), one.k.len = one.v.len = keys;
+                want_outputs(&one, 1);
+                test_case("%s, %s, D %zu, %zu of %zu keys", attn_isa_string(isa), test_dtype_name(type), D, keys, Lk);
+                run(&one, isa, (int)(times % 2), 1 + times % 3);
+                for (size_t m = 0; m < 2; m++) {
+                    attn_tensor *of_all = m ? &all.o.weights : &all.o.scores;
+                    attn_tensor *of_one = m ? &one.o.weights : &one.o.scores, head = *of_all;
+                    head.dim = keys;
+                    CHECK(test_same_tensor_bits(*of_one, cut(head, 0, 0, 1, i, 1)));
+                }
+                CHECK(test_same_tensor_bits(one.out, cut(all.out, 0, 0, 1, i, 1)));
+                CHECK(test_same_tensor_bits(one.o.lse, cut(all.o.lse, 0, 0, 1, i, 1)));
+            }
+            test_release();
+        }
 }
