@@ -1819,6 +1819,7 @@ TEST(sdpa_score_mod_is_bias)
             test_case("%s, way %d, score_mod", problem_name, way);
             r = answer(&p);
             ctx.isa = p.isa;
+            ctx.batch_invariant = p.batch_invariant;
             ctx.parallel = test_threads(&runner, 3);
             test_scratch(&ctx, 1 << 20, way % 2);
             CHECK_STATUS(attn_sdpa(out, p.q, p.k, p.v, &p.opts, &ctx), ATTN_OK);
