@@ -67,8 +67,8 @@ void grid_bend_back(void *bend, void *dscores, const void *before, size_t count,
 /* ---- a call of attn_sdpa, or of attn_sdpa_backward with what that gave ---- */
 typedef struct grid_call {
     attn_tensor out, q, k, v, dout;
-    attn_opts o;  /* o.lse is given to attn_sdpa_backward too */
-    attn_grads g; /* what is wanted of that */
+    attn_opts o;         /* o.lse is given to attn_sdpa_backward too */
+    attn_grads g;        /* what is wanted of that */
     int batch_invariant; /* in whatever context it runs */
 } grid_call;
 

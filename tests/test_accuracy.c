@@ -518,8 +518,8 @@ static real exact_score(const trial *t, size_t h, size_t i, size_t j, real *size
 }
 
 /* Scores of the last stage are scale q . k, rounded once more, where q . k is, of many rows, what attn_matmul gives; of
-   few rows the terms are summed in another order, in which each is rounded D times or less, as in any: by u D A. Softmax
-   may have left out that rounding, and that of the
+   few rows the terms are summed in another order, in which each is rounded D times or less, as in any: by u D A.
+   Softmax may have left out that rounding, and that of the
    scale to float. So weights are those of the exported scores but for a factor of e^(4 u max |score|), which the
    outside check saw between -16540.4863 and -16540.1172; and but for what softmax itself is off by. Options that come
    between dot product and softmax make the scores those that softmax sees. */

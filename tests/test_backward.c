@@ -290,8 +290,8 @@ typedef struct comparison {
     int grad;
     attn_dtype dtype;
     int narrow;             /* than the compute type */
-    real unit, vanishing;   /* half an ulp of 1, times 1 + the largest |score| or |lse|, or of few rows sum of magnitudes
-                               in a score; some weights that underflow */
+    real unit, vanishing;   /* half an ulp of 1, times 1 + the largest |score| or |lse|, or, of few rows, sum of the
+                               magnitudes of a score's terms; some weights that underflow */
     real promise;           /* an error is at most so many times the sum of the magnitudes of its terms */
     real got, naive, sizes; /* sums of squares: of errors, and of the sums of magnitudes */
     size_t count;

@@ -5,9 +5,8 @@
 enum { BATCH = 3, HKV = 2, GROUP = 3, H = HKV * GROUP, LQ = 22, Q_LEN = 4, LISTS = (LQ + Q_LEN - 1) / Q_LEN };
 enum { PLAIN, MASK, BIAS, ALIBI, SOFTCAP, MOD, SINKS, DROPOUT, WINDOW, KEYS, BLOCKS, LENGTHS, NANS, KINDS };
 
-static const char *const kinds[] = {"plain", "mask",    "bias",   "ALiBi",      "softcap", "score_mod",
-                                    "sinks", "dropout", "window", "lists of 1", "lists",   "lengths",
-                                    "NaN"};
+static const char *const kinds[] = {"plain",   "mask",   "bias",       "ALiBi", "softcap", "score_mod", "sinks",
+                                    "dropout", "window", "lists of 1", "lists", "lengths", "NaN"};
 
 typedef struct place { /* of the first row of a call, among all */
     size_t b, h, i;
@@ -202,7 +201,7 @@ TEST(invariant_rows)
         }
 }
 
-/* An item with q_lens is the item alone, with as many queries and no lengths: others of the batch have more or fewer. */
+/* An item with q_lens is the item alone, with as many queries and no lengths: others have more or fewer. */
 TEST(invariant_items)
 {
     FOR_EACH_ISA (isa)
@@ -239,7 +238,8 @@ TEST(invariant_tokens)
             memset(&all, 0, sizeof all);
             all.at.f64 = type == ATTN_F64;
             all.q = test_random_tensor(type, 1, 1, Lq, D, T_BHLD); /* the last ones */
-            all.k = test_random_tensor(type, 1, 1, Lk, D, T_BHLD), all.v = test_random_tensor(type, 1, 1, Lk, 5, T_BHLD);
+            all.k = test_random_tensor(type, 1, 1, Lk, D, T_BHLD),
+            all.v = test_random_tensor(type, 1, 1, Lk, 5, T_BHLD);
             all.o.causal = ATTN_CAUSAL_LOWER_RIGHT;
             all.o.alibi_slopes = n % 3 == 1 ? &slope : NULL;
             if (n % 3 == 2)

@@ -1330,9 +1330,9 @@ TEST(sdpa_rows_alone)
         }
 }
 
-/* The mean of equal values is that value, with one large weight and many small ones, or many of each. For powers of two,
-   whose products are exact, many rows round sums of weights and of values alike; few rows add them up in other orders,
-   which differ by no more than NUMERICS gives to sums over the keys. */
+/* The mean of equal values is that value, with one large weight and many small ones, or many of each. For powers of
+   two, whose products are exact, many rows round sums of weights and of values alike; few rows add them up in other
+   orders, which differ by no more than NUMERICS gives to sums over the keys. */
 TEST(sdpa_equal_values)
 {
     static const size_t counts[] = {128, 512, 5000, 100000};

@@ -473,8 +473,8 @@ TEST(sdpa_tiles_softcaps)
         }
 }
 
-/* Scratch does not grow with the number of keys beyond one tile, of 256 keys where there are few rows, nor does a longer
-   call need less. */
+/* Scratch does not grow with the number of keys beyond one tile, of 256 keys where there are few rows, nor does a
+   longer call need less. */
 TEST(sdpa_tiles_scratch)
 {
     static const size_t keys[] = {256, 257, 512, 513, 20000}, queries[] = {1, 2, 4, 8, 9, 16, 17, 32, 47, 48, 1000};
