@@ -4454,7 +4454,8 @@ typedef struct attn__schedule { /* how the work is cut; a function of views, opt
 } attn__schedule;
 
 typedef struct attn__sizes {  /* bytes of the arrays in the scratch of a worker */
-    size_t scores, bias, mask, row, scales, at, next, numbers, k, v; /* of attn__shared */
+    size_t bias, mask, row, scales, at, next, numbers, k; /* of attn__shared; */
+    size_t scores, few_scores, values; /* scores of many rows, or few, and then a copy of rows of v: of both */
     size_t rows, mask_cache, drop, reals, queries, state;      /* of each block; the state of a split has as many */
     size_t state_out, state_reals; /* parts of a state: out; max, sum, nan */
     size_t column;                 /* reals for each row of a block */
@@ -4505,6 +4506,7 @@ typedef struct attn__shared { /* what the blocks of a unit use one after another
     size_t least_key; /* of all blocks of the unit */
     attn__piece pieces[ATTN__PIECES];
     char *scores, *bias, *mask; /* of a tile */
+    char *few_rows;             /* few rows: a copy of rows of k or v */
     char *scales;               /* of a tile's rows of k or v, in I8 */
     const char **at, **next;    /* few rows: where the rows of a tile are, and those that will be read next; */
     uint16_t *numbers;          /* and the numbers of listed keys */
@@ -4756,9 +4758,9 @@ static size_t attn__query_room(const attn__plan *plan) /* of a query of few, in 
     return attn__whole(attn__query_terms(plan), plan->call.kern->lanes);
 }
 
-static size_t attn__few_step(const attn__plan *plan) /* of a row's scores, few rows: whole vectors, also of the last run */
+static size_t attn__few_step(const attn__plan *plan) /* of a row's scores, few rows: whole vectors, also of a last run */
 {
-    return attn__whole(plan->schedule.few_keys, ATTN__FEW_CHAIN) + ATTN__FEW_CHAIN;
+    return plan->schedule.few_keys + (plan->schedule.scattered ? ATTN__FEW_CHAIN : 0);
 }
 
 /* The layout of numbers of a block, `elements` for each row (counted in whole vectors where they are to lie on lanes),
@@ -5614,7 +5616,7 @@ static void attn__copy_few(const attn__block *block, attn__few *few, size_t head
     size_t room = pairs ? attn__term_count(kern, t->dim) : t->dim, i, n;
     for (i = 0; i < few->keys; i += n) {
         const char *from = few->at ? few->at[i] : few->row;
-        char *to = attn__real_at(plan, block->shared->v.rows, i * room);
+        char *to = attn__real_at(plan, block->shared->few_rows, i * room);
         n = few->at ? 1 : few->keys;
         from += (ptrdiff_t)head * few->apart;
         if (pairs)
@@ -5623,7 +5625,7 @@ static void attn__copy_few(const attn__block *block, attn__few *few, size_t head
             kern->load(to, room, from, t->dtype, t->len_stride, t->dim_stride, n, t->dim);
     }
     few->at = NULL;
-    few->row = block->shared->v.rows;
+    few->row = block->shared->few_rows;
     few->step = (ptrdiff_t)(room * kern->size);
     few->heads = 1;
     few->dtype = pairs ? ATTN_BF16 : kern->real;
@@ -5650,8 +5652,8 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
             row = g * all.queries;
             if (copies)
                 attn__copy_few(block, &part, g, t);
-            if (clean && base->nonfinite(block->shared->v.rows, (ptrdiff_t)t->dim, n, t->dim)) {
-                attn__clear_nonfinite(block->shared->v.rows, kern->real, n * t->dim);
+            if (clean && base->nonfinite(block->shared->few_rows, (ptrdiff_t)t->dim, n, t->dim)) {
+                attn__clear_nonfinite(block->shared->few_rows, kern->real, n * t->dim);
                 found = 1;
             }
             if (values)
@@ -6400,21 +6402,23 @@ static void attn__measure_worker(attn__plan *plan)
                         2 * (3 * ATTN__UNIT_BLOCKS * rows + keys) * size))
         return; /* dims alone have no bound: all else, down to the rounding, is less than that of 1024 dims */
     spare = schedule->scattered ? attn__max(kern->lanes, kern->rows) : 0; /* keys behind a piece of a tile */
-    sizes->scores = attn__max(many * (tile + spare), few * attn__few_step(plan)) * size;
-    sizes->scores = attn__whole(sizes->scores, ATTN__ALIGN);
-    sizes->bias = call->has_options && !attn__tensor_absent(&call->opts.bias) ? sizes->scores : 0;
+    sizes->scores = attn__whole(many * (tile + spare) * size, ATTN__ALIGN);
+    sizes->few_scores = attn__whole(few * attn__few_step(plan) * size, ATTN__ALIGN);
+    sizes->values = attn__max(sizes->scores + (many > 0 ? tile * call->v.dim * size : 0), /* always: see */
+                              sizes->few_scores + (few > 0 ? ATTN__FEW_CHAIN * dims * size : 0)); /* accumulate_values */
+    sizes->values = attn__whole(sizes->values, ATTN__ALIGN);
+    sizes->bias = call->has_options && !attn__tensor_absent(&call->opts.bias) ? attn__max(sizes->scores, sizes->few_scores) : 0;
     sizes->mask = schedule->hides ? attn__whole(attn__blocks(keys, 64) * 8 * rows, ATTN__ALIGN) : 0;
     sizes->row = call->opts.score_mod ? attn__whole(row, ATTN__ALIGN) : 0;
     sizes->scales = plan->source.k_scales || plan->source.v_scales ? row + kern->lanes * size : 0;
     sizes->scales = attn__whole(sizes->scales, ATTN__ALIGN);
-    sizes->at = few > 0 ? attn__whole(schedule->few_keys * sizeof(char *), ATTN__ALIGN) : 0;
+    sizes->at = few > 0 && (schedule->scattered || schedule->fetches_few) ? keys * sizeof(char *) : 0;
+    sizes->at = attn__whole(sizes->at, ATTN__ALIGN);
     sizes->next = schedule->fetches_few ? sizes->at : 0;
     sizes->numbers = few > 0 && schedule->skips ? attn__whole(keys * sizeof(uint16_t), ATTN__ALIGN) : 0;
     sizes->k = attn__whole(many > 0 ? tile * call->q.dim * size : 0, ATTN__ALIGN);
     if (schedule->k_direct && !schedule->scattered && (!schedule->full_rows || attn__is_packed(&call->k)))
         sizes->k = 0;
-    sizes->v = attn__max(many > 0 ? tile * call->v.dim : 0, few > 0 ? ATTN__FEW_CHAIN * dims : 0) * size;
-    sizes->v = attn__whole(sizes->v, ATTN__ALIGN); /* always: see attn__accumulate_values */
     sizes->rows = attn__whole(rows * sizeof(attn__row), ATTN__ALIGN);
     sizes->mask_cache = schedule->mask_tiles > 0 ? ATTN__MASK_CACHE : 0;
     sizes->drop = attn__drops(&call->opts) ? attn__whole(2 * rows * sizeof(uint32_t), ATTN__ALIGN) : 0;
@@ -6426,9 +6430,8 @@ static void attn__measure_worker(attn__plan *plan)
     sizes->state_out = attn__max(many * attn__whole(call->v.dim, whole), few * attn__whole(call->v.dim, kern->lanes)) * size;
     sizes->state = attn__whole(sizes->state_out + 3 * column, ATTN__ALIGN); /* for nan that is more than it needs */
     own = sizes->rows + sizes->mask_cache + sizes->drop + sizes->reals + sizes->queries + 2 * sizes->state;
-    plan->worker_bytes = sizes->scores + sizes->bias + sizes->mask + sizes->row + sizes->scales + sizes->at;
-    plan->worker_bytes += sizes->next + sizes->numbers;
-    plan->worker_bytes += sizes->k + sizes->v + (schedule->full_rows ? ATTN__UNIT_BLOCKS : 1) * own;
+    plan->worker_bytes = sizes->values + sizes->bias + sizes->mask + sizes->row + sizes->scales + sizes->at;
+    plan->worker_bytes += sizes->next + sizes->numbers + sizes->k + (schedule->full_rows ? ATTN__UNIT_BLOCKS : 1) * own;
 }
 
 static char *attn__next_array(char **at, size_t bytes)
@@ -6448,7 +6451,9 @@ static void attn__place_state(attn__state *state, char *at, const attn__sizes *s
 
 static void attn__place_shared(attn__shared *shared, char **at, const attn__sizes *sizes)
 {
-    shared->scores = attn__next_array(at, sizes->scores);
+    shared->scores = attn__next_array(at, sizes->values);
+    shared->v.rows = shared->scores + sizes->scores;
+    shared->few_rows = shared->scores + sizes->few_scores;
     shared->bias = attn__next_array(at, sizes->bias);
     shared->mask = attn__next_array(at, sizes->mask);
     shared->row = attn__next_array(at, sizes->row);
@@ -6458,7 +6463,6 @@ static void attn__place_shared(attn__shared *shared, char **at, const attn__size
     shared->next = (const char **)(void *)attn__next_array(at, sizes->next);
     shared->numbers = (uint16_t *)(void *)attn__next_array(at, sizes->numbers);
     shared->k.rows = attn__next_array(at, sizes->k);
-    shared->v.rows = attn__next_array(at, sizes->v);
 }
 
 static void attn__place_block(attn__block *block, char **at, const attn__sizes *sizes)
@@ -6635,7 +6639,7 @@ static void attn__clear_missing(const attn__plan *plan)
     const attn_opts *opts = &plan->call.opts;
     const attn_tensor *out = &plan->call.out;
     size_t b, h, i, first;
-    for (b = 0; b < out->batch; b++) {
+    for (b = 0; (opts->q_lens || opts->sequences > 0) && b < out->batch; b++) {
         first = opts->sequences > 0 ? opts->q_starts[opts->sequences] : attn__valid_queries(plan, b);
         for (h = 0; h < out->heads; h++)
             for (i = first; i < out->len; i++) {
@@ -11207,8 +11211,16 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(wide_f16)(ATTN__I h)
 #define ATTN__AS_WRITTEN
 #endif
 
-/* Rows of an item and group that are few: see attn__kernels. */
-#define ATTN__FEW (ATTN__W > 1 ? ATTN__W / 2 : 1)
+/* Rows of an item and group that are few. Measured on Sapphire Rapids, 4 heads x 256 and 2048 keys x 64 and 128: with so
+   many the kernels of few rows are 1.0 to 1.5 times as fast as tiles, with twice as many 0.7 to 1.0 times; without
+   vectors 0.8 to 1.5 times. */
+#if ATTN__W == 1
+#define ATTN__FEW 0
+#elif ATTN__AVX512
+#define ATTN__FEW (ATTN__REAL_F64 ? 6 : 8)
+#else
+#define ATTN__FEW (ATTN__REAL_F64 ? 4 : 6)
+#endif
 
 /* As measured on Zen 4 (products of 512 to 4096 columns and terms, gcc 12, against gemm_nt_few); elsewhere unknown. */
 #if ATTN__AVX512
