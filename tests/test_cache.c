@@ -1611,8 +1611,8 @@ static int i8_row_equals(attn_kv_cache *cache, attn_tensor all, attn_tensor q, s
     return same_numbers(one, attn_tensor_slice(all, i, 1));
 }
 
-/* An I8 cache gives a query the same bits alone and among others, if batch_invariant; a row of NaN that nobody sees changes none, one that
-   is seen makes NaN. */
+/* An I8 cache gives a query the same bits alone and among others, if batch_invariant; a row of NaN that nobody sees
+   changes none, one that is seen makes NaN. */
 TEST(cache_i8_few_rows)
 {
     enum { L = 300, LQ = 24, LEFT = 170, UNSEEN = 100, SEEN = 290 }; /* the first query sees keys 106 .. 276 */
