@@ -1146,8 +1146,8 @@ TEST(pairs_units)
     }
 }
 
-/* Few queries are read where they lie, if their strides let them: heads and rows an even number of elements apart, or
-   an odd one, or back to front; and dims that fill whole steps, or do not. */
+/* Queries lie anywhere: heads and rows an even number of elements apart, or an odd one, or back to front; with dims that
+   fill whole steps, or do not; heads that share keys have the bits of heads that do not, if batch_invariant. */
 TEST(pairs_queries)
 {
     static const size_t dims[] = {16, 32, 48, 64, 18, 33};
