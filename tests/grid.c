@@ -339,6 +339,15 @@ const char *const grid_functions[GRID_FUNCTIONS] = {
     "attn_sdpa",          "attn_sdpa_scratch",          "attn_sdpa_explain",
     "attn_sdpa_backward", "attn_sdpa_backward_scratch", "attn_sdpa_backward_explain"};
 
+static const attn_ctx *context_of(const grid_call *c, const attn_ctx *ctx, attn_ctx *own)
+{
+    if (!c->batch_invariant)
+        return ctx;
+    *own = ctx ? *ctx : test_ctx(ATTN_ISA_BEST);
+    own->batch_invariant = 1;
+    return own;
+}
+
 static attn_status size_of(size_t *bytes, const grid_call *c, int which, const attn_ctx *ctx)
 {
     if (which == GRID_BACKWARD)
@@ -352,6 +361,8 @@ attn_status grid_ask(const grid_call *c, int function, const attn_ctx *ctx, char
     size_t bytes = 987654321;
     int fails = test_memory_state.fail_all;
     attn_status status = ATTN_OK;
+    attn_ctx own;
+    ctx = context_of(c, ctx, &own);
     test_memory_state.fail_all |= function != GRID_SDPA && function != GRID_BACK;
     switch (function) {
     case GRID_SDPA: status = attn_sdpa(c->out, c->q, c->k, c->v, &c->o, ctx); break;
@@ -401,7 +412,8 @@ attn_ctx grid_context(attn_isa isa, int runner, size_t width, test_runner *r)
 size_t grid_scratch(const grid_call *c, int which, const attn_ctx *ctx)
 {
     size_t bytes = SIZE_MAX;
-    CHECK_STATUS(size_of(&bytes, c, which, ctx), ATTN_OK);
+    attn_ctx own;
+    CHECK_STATUS(size_of(&bytes, c, which, context_of(c, ctx, &own)), ATTN_OK);
     return bytes;
 }
 

@@ -69,6 +69,7 @@ typedef struct grid_call {
     attn_tensor out, q, k, v, dout;
     attn_opts o;  /* o.lse is given to attn_sdpa_backward too */
     attn_grads g; /* what is wanted of that */
+    int batch_invariant; /* in whatever context it runs */
 } grid_call;
 
 enum { GRID_FORWARD, GRID_BACKWARD };                        /* which of the two */

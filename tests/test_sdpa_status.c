@@ -981,6 +981,32 @@ TEST(sdpa_explain_text)
         }
 }
 
+/* Which kernels take a call, or its items: those of few rows, of many, or both where lengths vary. */
+TEST(sdpa_explain_rows)
+{
+    static const size_t rows[] = {1, 2, 40};
+    FOR_EACH_ISA (isa)
+        for (int n = 0; n < 12; n++) {
+            size_t Lq = rows[n % 3], lens[] = {1, 1};
+            int invariant = n / 3 % 2, vary = n / 6, few = Lq <= (isa == ATTN_ISA_SCALAR ? 1 : 2);
+            attn_tensor q = filled(ATTN_F32, 2, 2, Lq, 8), k = filled(ATTN_F32, 2, 2, 30, 8);
+            attn_opts opts = {0};
+            attn_ctx ctx = test_ctx(isa);
+            char text[TEXT];
+            ctx.batch_invariant = invariant;
+            opts.q_lens = vary ? lens : NULL;
+            test_case("%s, %zu rows%s%s", attn_isa_string(isa), Lq, invariant ? ", batch_invariant" : "",
+                      vary ? ", q_lens" : "");
+            CHECK_STATUS(attn_sdpa_explain(text, sizeof text, tensor(ATTN_F32, 2, 2, Lq, 8), q, k, k, &opts, &ctx),
+                         ATTN_OK);
+            CHECK((strstr(text, "terms of dot products lie on lanes") != NULL) == (few || invariant || vary));
+            CHECK((strstr(text, "few rows, up to ") != NULL) == (!invariant && (few || vary)));
+            CHECK(grid_names(text, "batch_invariant") == invariant);
+            CHECK((strstr(text, "queries lie on the lanes") != NULL) == (!few && !invariant));
+            test_release();
+        }
+}
+
 TEST(sdpa_explain_options)
 {
     call_state good = large_call(ATTN_F32), s = good;

@@ -220,6 +220,7 @@ void trial_begin(trial *t, const grid *g, const grid_point *p, uint64_t seed)
     t->H = t->Hkv * level(t, p, A_GROUP);
     t->B = level(t, p, A_B);
     t->compute = trial_types[level(t, p, A_TYPES)][0] == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+    t->c.batch_invariant = has(t, A_INVARIANT) && level(t, p, A_INVARIANT) > 0;
 }
 
 void trial_fill(trial *t, const grid_point *p)
