@@ -10,6 +10,7 @@
 ## ATTN_BENCH_PYTHON   what may have numpy, PyTorch and ONNX Runtime for the benchmarks (python3);
 ##                     for `bench-translate` torch, transformers, sentencepiece, safetensors, and ctranslate2;
 ##                     what the checks, `bench-search` and `bench-generate` need is said at the top of their scripts
+## ATTN_BENCH_OTHER    libbench.so of another attn.h, beside which bench_query runs this one too
 ## BROWSERS      what tests the page (chromium, and firefox if it is there)
 ## TEST_LEVEL    in the environment: full, for a longer test
 ## V             1: compile lines as they are run, not in short

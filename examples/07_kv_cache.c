@@ -42,12 +42,15 @@ static void take(tokens *t, const char *const *texts, size_t B, size_t first, si
 
 /* The tokens go through all layers, t->x becoming what the model makes of them. In each their keys and values enter the
    cache of that layer, then their queries look at all it holds. Without caches, `cache` NULL, they see each other only.
-   Keys are rotated by their positions once, before they enter the cache: a token keeps its position. */
+   Keys are rotated by their positions once, before they enter the cache: a token keeps its position. One token is to
+   have the bits that it has among many: batch_invariant. */
 static void run(tokens *t, attn_kv_cache *cache, const attn_opts *opts)
 {
     size_t rows = t->B * t->count;
     attn_tensor out = attn_blhd(t->out, ATTN_F32, t->B, t->count, HEADS, SIZE), q, k, v;
     attn_rope_opts rope = {0};
+    attn_ctx ctx = show_ctx;
+    ctx.batch_invariant = 1;
     rope.offset = (ptrdiff_t)t->first;
     for (int n = 0; n < LAYERS; n++) {
         SHOW_TRY(attn_matmul(attn_mat_of(t->qkv, ATTN_F32, rows, PACKED), attn_mat_of(t->x, ATTN_F32, rows, WIDTH),
@@ -57,9 +60,9 @@ static void run(tokens *t, attn_kv_cache *cache, const attn_opts *opts)
         SHOW_TRY(attn_rope(k, k, &rope));
         if (cache) {
             SHOW_TRY(attn_kv_cache_append(&cache[n], k, v, NULL));
-            SHOW_TRY(attn_kv_cache_attend(out, q, &cache[n], opts, &show_ctx));
+            SHOW_TRY(attn_kv_cache_attend(out, q, &cache[n], opts, &ctx));
         } else {
-            SHOW_TRY(attn_sdpa(out, q, k, v, opts, &show_ctx));
+            SHOW_TRY(attn_sdpa(out, q, k, v, opts, &ctx));
         }
         for (size_t i = 0; i < rows; i++)
             for (int d = 0; d < WIDTH; d++)

@@ -53,9 +53,11 @@ static void run_block(float *x, float *weights)
     /* 4. Each word takes from itself and the words before it what its queries find: times three matrices, two heads,
        side by side, times a fourth matrix, all in one call. Queries, keys and values come from the same rows, `in`. */
     attn_opts opts = {0};
+    attn_ctx ctx = show_ctx;
+    ctx.batch_invariant = 1; /* a word has the same bits, however many stand beside it */
     opts.causal = ATTN_CAUSAL_UPPER_LEFT;
     opts.weights = attn_bhld(weights, ATTN_F32, 1, 1, WORDS, WORDS);
-    SHOW_TRY(attn_mha(out, in, in, in, &attention, &opts, &show_ctx));
+    SHOW_TRY(attn_mha(out, in, in, in, &attention, &opts, &ctx));
     look("4. Attention: projected, two heads, side by side, projected again", "attention", change);
 
     /* 5. What attention found is added to the word and does not replace it, so that nothing of the word is lost however

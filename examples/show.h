@@ -42,7 +42,7 @@
 
 /* A ctx without options, but for where a call notes which argument is at fault. For one with options, begin with it. */
 static attn_fault show_fault;
-static const attn_ctx show_ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST, &show_fault};
+static const attn_ctx show_ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST, &show_fault, 0};
 
 #define SHOW_TRY(call) show_try((show_forget(), call), #call)
 

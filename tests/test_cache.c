@@ -370,6 +370,7 @@ static kv_answer by_sdpa(const model *m, const kv_question *a)
     attn_opts o = plainly(m, a, offsets);
     kv_answer r = kv_blank(a, longest(m), m->s.Dv);
     attn_ctx ctx = test_ctx(a->ctx.isa);
+    ctx.batch_invariant = a->ctx.batch_invariant;
     for (size_t b = 0; b < m->s.B; b++)
         if (m->first[b] > 0) {
             o.mask = without_dropped(m, o.mask, a->q.heads, a->q.len);
@@ -948,7 +949,7 @@ TEST(cache_reorder_random)
 
 /* ---- decode and prefill ---- */
 
-typedef struct sequence { /* one batch of tokens, and attention over all of it at once */
+typedef struct sequence { /* one batch of tokens, and attention over all of it at once, batch_invariant */
     size_t B, H, Hkv, L, D, Dv;
     attn_dtype dtype;
     attn_tensor q, k, v, out;
@@ -960,6 +961,7 @@ static sequence new_sequence(attn_dtype dtype, attn_isa isa, size_t B, size_t H,
     sequence s = {0};
     attn_opts opts = {0};
     attn_ctx ctx = test_ctx(isa);
+    ctx.batch_invariant = 1;
     s.B = B, s.H = H, s.Hkv = Hkv, s.L = L, s.D = D, s.Dv = Dv;
     s.dtype = dtype;
     s.q = test_random_tensor(dtype, B, H, L, D, T_BLHD);
@@ -973,21 +975,29 @@ static sequence new_sequence(attn_dtype dtype, attn_isa isa, size_t B, size_t H,
     return s;
 }
 
-/* Appends tokens at .. at + count - 1 and attends with them; are these rows of the one-shot result? */
-static int step_equals(attn_kv_cache *cache, const sequence *s, size_t at, size_t count, const attn_window *window,
-                       attn_isa isa)
+/* Tokens at .. at + count - 1 attend; the cache ends with them. */
+static attn_tensor attended(const attn_kv_cache *cache, const sequence *s, size_t at, size_t count,
+                            const attn_window *window, const attn_ctx *ctx)
 {
     attn_opts opts = {0};
-    attn_ctx ctx = test_ctx(isa);
     attn_tensor out = test_tensor(s->dtype, s->B, s->H, count, s->Dv, T_BHLD);
     opts.causal = at % 2 ? ATTN_CAUSAL_LOWER_RIGHT : ATTN_CAUSAL_UPPER_LEFT; /* they mean the same here */
     if (window)
         opts.window = *window;
+    CHECK_STATUS(attn_kv_cache_attend(out, attn_tensor_slice(s->q, at, count), cache, &opts, ctx), ATTN_OK);
+    return out;
+}
+
+/* Appends tokens at .. at + count - 1 and attends with them; are these rows of the one-shot result? */
+static int step_equals(attn_kv_cache *cache, const sequence *s, size_t at, size_t count, const attn_window *window,
+                       attn_isa isa)
+{
+    attn_ctx ctx = test_ctx(isa);
+    ctx.batch_invariant = 1;
     CHECK_STATUS(
         attn_kv_cache_append(cache, attn_tensor_slice(s->k, at, count), attn_tensor_slice(s->v, at, count), NULL),
         ATTN_OK);
-    CHECK_STATUS(attn_kv_cache_attend(out, attn_tensor_slice(s->q, at, count), cache, &opts, &ctx), ATTN_OK);
-    return same_numbers(out, attn_tensor_slice(s->out, at, count));
+    return same_numbers(attended(cache, s, at, count, window, &ctx), attn_tensor_slice(s->out, at, count));
 }
 
 /* Token by token: the bits of all at once. */
@@ -1104,7 +1114,8 @@ TEST(cache_decode_far)
     CHECK(sdpa_close(steps, want, naive, ATTN_F32, sdpa_least(1, ATTN_F32)));
 }
 
-/* A ring has the bits of a window over everything, however often it turns, whatever its size, chunk by chunk. */
+/* A ring has the bits of a window over everything, however often it turns, whatever its size, chunk by chunk;
+   batch_invariant, those of all at once. */
 TEST(cache_ring)
 {
     static const size_t capacities[] = {1, 2, 7, 100, 128, 129, 300}, chunks[] = {1, 2, 3, 5, 64};
@@ -1113,6 +1124,7 @@ TEST(cache_ring)
             shape small = {2, 2, 0, 6, 5, ATTN_F32, 1}, full;
             size_t chunk = chunks[n % 5], L = 0, capacity = capacities[n / 5];
             attn_window window = {1, 0, 0};
+            attn_ctx ctx = test_ctx(isa);
             attn_kv_cache ring, all;
             sequence s;
             int held = 1, equal = 1;
@@ -1134,7 +1146,9 @@ TEST(cache_ring)
             for (size_t at = 0, count; at < L; at += count) {
                 count = chunk < L - at ? chunk : L - at;
                 held &= step_equals(&ring, &s, at, count, &window, isa);
-                equal &= step_equals(&all, &s, at, count, &window, isa);
+                held &= step_equals(&all, &s, at, count, &window, isa);
+                equal &= same_numbers(attended(&ring, &s, at, count, &window, &ctx),
+                                      attended(&all, &s, at, count, &window, &ctx));
             }
             CHECK(held && equal);
             CHECK(ring.lens[1] == L && ring.first[1] == L - capacity);
@@ -1239,6 +1253,7 @@ static void any_question(kv_question *a, const model *m)
     static const size_t few[] = {1, 1, 1, 2, 3, 5, 12};
     size_t group = 1 + test_below(3), Lq = few[test_below(7)], H = group * m->s.Hkv, B = m->s.B, Lk = longest(m);
     kv_begin(a, test_random_tensor(kv_any_narrow(), B, H, Lq, m->s.D, (int)test_below(T_LAYOUTS)), kv_any_isa());
+    a->ctx.batch_invariant = test_maybe();
     a->opts.causal = (attn_causal)test_below(3);
     a->layout = (int)test_below(T_OUT_LAYOUTS);
     for (size_t b = 0; b < B; b++)
@@ -1596,22 +1611,22 @@ static int i8_row_equals(attn_kv_cache *cache, attn_tensor all, attn_tensor q, s
     return same_numbers(one, attn_tensor_slice(all, i, 1));
 }
 
-/* An I8 cache gives a query the same bits alone and among others; a row of NaN that nobody sees changes none, one that
-   is seen makes NaN. */
+/* An I8 cache gives a query the same bits alone and among others, if batch_invariant; a row of NaN that nobody sees
+   changes none, one that is seen makes NaN. */
 TEST(cache_i8_few_rows)
 {
     enum { L = 300, LQ = 24, LEFT = 170, UNSEEN = 100, SEEN = 290 }; /* the first query sees keys 106 .. 276 */
     static const attn_dtype types[] = {ATTN_F32, ATTN_BF16};
     FOR_EACH_ISA (isa)
-        for (int n = 0; n < 4; n++) {
+        for (int n = 0; n < 8; n++) {
             shape s = {2, 2, L, 24, 17, ATTN_I8, 0};
-            attn_dtype type = types[n / 2];
+            attn_dtype type = types[n / 2 % 2];
             attn_tensor k = test_random_tensor(ATTN_F32, 2, 2, L, 24, T_BHLD);
             attn_tensor v = test_random_tensor(ATTN_F32, 2, 2, L, 17, T_BHLD);
             attn_tensor q = test_random_tensor(type, 2, 4, LQ, 24, T_BHLD), out[3];
             attn_opts opts = {0};
             attn_ctx ctx = test_ctx(isa);
-            s.Dv = v.dim;
+            ctx.batch_invariant = n < 4;
             opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
             opts.window.on = n % 2 == 0, opts.window.left = LEFT;
             opts.kv_lens = NULL;
@@ -1625,7 +1640,7 @@ TEST(cache_i8_few_rows)
                 CHECK_STATUS(attn_kv_cache_append(&cache, k, v, NULL), ATTN_OK);
                 out[spoiled] = test_tensor(type, 2, 4, LQ, 17, T_BHLD);
                 CHECK_STATUS(attn_kv_cache_attend(out[spoiled], q, &cache, &opts, &ctx), ATTN_OK);
-                for (size_t i = LQ; i-- > 0;)
+                for (size_t i = LQ; ctx.batch_invariant && i-- > 0;)
                     held &= i8_row_equals(&cache, out[spoiled], q, L, i, opts, &ctx);
                 CHECK(held);
                 for (size_t r = 0; r < 2 * 4 * LQ; r++) {
@@ -2238,45 +2253,48 @@ TEST(cache_explain)
 {
     static const char *const reads[] = {"k is read in place\n", "widened", "widened", "scales"};
     for (int kind = 0; kind < 4; kind++)
-        for (int way = 0; way < 4; way++) {
-            int ring = way % 2, few;
-            size_t queries = way / 2 ? 1 : 40; /* one has keys on lanes, where there are vectors */
+        for (int way = 0; way < 6; way++) {
+            int ring = way % 2, few = way / 2 > 0; /* one query, or all of them if batch_invariant */
+            size_t queries = way / 2 == 1 ? 1 : 40;
+            const char *lanes = way / 2 == 0   ? "queries lie on the lanes of vectors\n"
+                                : way / 2 == 1 ? "terms of dot products lie on lanes: few rows, up to "
+                                               : "terms of dot products lie on lanes: batch_invariant\n";
             shape s = {1, 1, 200, 8, 8, ATTN_F32, 0};
             size_t empty, full, now, past = 250;
             attn_kv_cache cache;
             attn_tensor k = test_random_tensor(ATTN_F32, 1, 1, 150, 8, T_BHLD), q = attn_tensor_slice(k, 0, queries);
             attn_tensor out = test_tensor(ATTN_F32, 1, 1, queries, 8, T_BHLD);
             attn_opts opts = {0};
+            attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             char text[600], bytes[32];
+            ctx.batch_invariant = way / 2 == 2;
             s.dtype = kinds[kind];
             s.ring = ring;
             trying(s, "explain");
             cache = new_cache(s);
-            CHECK_STATUS(attn_kv_cache_scratch(&empty, out, q, &cache, NULL, NULL), ATTN_OK);
+            CHECK_STATUS(attn_kv_cache_scratch(&empty, out, q, &cache, NULL, &ctx), ATTN_OK);
             CHECK_STATUS(attn_kv_cache_append(&cache, k, k, NULL), ATTN_OK);
-            CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, NULL, NULL), ATTN_OK);
-            few = strstr(text, "keys lie on the lanes") != NULL;
-            CHECK(!few || (queries == 1 && strncmp(text, "scalar", 6) != 0));
-            CHECK(few || queries > 1 || text[0] != 'a'); /* avx; others may have no vectors */
+            CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, NULL, &ctx), ATTN_OK);
+            CHECK(strstr(text, lanes) != NULL);
             CHECK(strstr(text, reads[few ? 0 : kind]) != NULL && strstr(text, "anew") == NULL);
-            CHECK_STATUS(attn_sdpa_scratch(&now, out, q, k, k, NULL, NULL), ATTN_OK);
+            CHECK_STATUS(attn_sdpa_scratch(&now, out, q, k, k, NULL, &ctx), ATTN_OK);
             snprintf(bytes, sizeof bytes, "scratch: %zu bytes", now);
             CHECK(kind != 0 || strstr(text, bytes) != NULL);
             if (ring) {
                 CHECK_STATUS(attn_kv_cache_append(&cache, k, k, NULL), ATTN_OK);
-                CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, NULL, NULL), ATTN_ERR_VALUE);
+                CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, NULL, &ctx), ATTN_ERR_VALUE);
                 CHECK(strncmp(text, "cache.first: ", 13) == 0);
-                CHECK_STATUS(attn_kv_cache_scratch(&full, out, q, &cache, NULL, NULL), ATTN_OK);
+                CHECK_STATUS(attn_kv_cache_scratch(&full, out, q, &cache, NULL, &ctx), ATTN_OK);
                 CHECK(full == empty);
                 opts.window.on = 1;
                 opts.window.left = 9;
-                CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, &opts, NULL), ATTN_OK);
+                CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, &opts, &ctx), ATTN_OK);
                 CHECK((strstr(text, "anew") != NULL) == (kind == 0 || few));
             }
             opts.kv_lens = &past;
-            CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, &opts, NULL), ATTN_ERR_VALUE);
+            CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, &opts, &ctx), ATTN_ERR_VALUE);
             CHECK(strncmp(text, "opts.kv_lens: ", 14) == 0);
-            CHECK_STATUS(attn_kv_cache_explain(NULL, 1, out, q, &cache, NULL, NULL), ATTN_ERR_NULL);
+            CHECK_STATUS(attn_kv_cache_explain(NULL, 1, out, q, &cache, NULL, &ctx), ATTN_ERR_NULL);
         }
 }
 

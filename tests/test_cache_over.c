@@ -216,7 +216,7 @@ static int agrees(const pair *p)
 
 typedef struct question {
     grid_call c; /* k and v are the cache's matter */
-    attn_isa isa;
+    attn_ctx ctx;
     size_t q_lens[MOST_ITEMS];
     ptrdiff_t offsets[MOST_ITEMS];
     float slopes[MOST_HEADS], sinks[MOST_HEADS];
@@ -237,7 +237,8 @@ static void want_outputs(grid_call *c, const attn_kv_cache *cache, unsigned want
 static void begin_question(question *a, const pair *p, size_t H, size_t Lq, attn_isa isa)
 {
     memset(a, 0, sizeof *a);
-    a->isa = isa;
+    a->ctx = test_ctx(isa);
+    a->ctx.batch_invariant = test_maybe();
     a->c.q = test_random_tensor(ATTN_F32, p->s.B, H, Lq, p->s.D, T_BHLD);
     a->c.o.causal = ATTN_CAUSAL_LOWER_RIGHT;
     want_outputs(&a->c, &p->over, WANTS_ALL);
@@ -302,14 +303,13 @@ static int sees_lost(const attn_kv_cache *cache, const grid_call *c)
 }
 
 /* attn_sdpa over one tensor; lost tokens are NaN there, and have no scores. */
-static grid_call by_sdpa(const pair *p, const question *a)
+static grid_call by_sdpa(const pair *p, const question *a, const attn_ctx *ctx)
 {
     ptrdiff_t offsets[MOST_ITEMS];
     grid_call c = anew(&a->c);
     attn_opts o = c.o;
-    attn_ctx ctx = test_ctx(a->isa);
     resolve(&o, &p->over, c.q.len, offsets);
-    CHECK_STATUS(attn_sdpa(c.out, c.q, gathered(&p->over, K), gathered(&p->over, V), &o, &ctx), ATTN_OK);
+    CHECK_STATUS(attn_sdpa(c.out, c.q, gathered(&p->over, K), gathered(&p->over, V), &o, ctx), ATTN_OK);
     for (size_t b = 0; b < p->s.B && !test_absent_tensor(o.scores); b++)
         for (size_t n = 0; n < c.q.heads * c.q.len; n++)
             for (size_t j = 0; j < oldest(&p->over, b); j++)
@@ -372,14 +372,14 @@ static void refuses(const attn_kv_cache *cache, const grid_call *c, const attn_c
 static void compare(const pair *p, const question *a)
 {
     attn_fault fault = {"nothing", "nothing"};
-    attn_ctx ctx = test_ctx(a->isa);
+    attn_ctx ctx = a->ctx;
     attn_tensor outs[GRID_OUTPUTS];
     grid_call want, got;
     if (sees_lost(&p->over, &a->c)) {
         refuses(&p->over, &a->c, &ctx, ATTN_ERR_VALUE, "cache.first", NULL, 0);
         return;
     }
-    want = by_sdpa(p, a);
+    want = by_sdpa(p, a, &ctx);
     ctx.fault = &fault;
     grid_outputs(&a->c, GRID_FORWARD, outs);
     test_freeze();
@@ -1374,6 +1374,7 @@ TEST(cache_speculative)
             attn_opts opts = {0};
             attn_ctx ctx = test_ctx(isa);
             size_t at = 0;
+            ctx.batch_invariant = 1;
             opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
             opts.window.on = s.ring, opts.window.left = LEFT;
             test_case("%s, %s%s", attn_isa_string(isa), s.ring ? "ring of " : "", test_dtype_name(kinds[n % 3]));
@@ -1443,7 +1444,6 @@ TEST(cache_wide_mask)
                 test_case("%s, case %d, %zu keys", attn_isa_string(isa), n, Lk);
                 for (int which = 1; which < 4; which++) {
                     grid_call narrow;
-                    attn_ctx ctx = test_ctx(isa);
                     begin_question(&a, &p, 4, 3, isa);
                     a.c.o.mask = which & 1 ? mask : none;
                     a.c.o.bias = which & 2 ? bias : none;
@@ -1453,7 +1453,7 @@ TEST(cache_wide_mask)
                     compare(&p, &a);
                     narrow = anew(&a.c);
                     narrow.o = cut(narrow.o, Lk);
-                    CHECK_STATUS(attn_kv_cache_attend(narrow.out, narrow.q, &p.over, &narrow.o, &ctx), ATTN_OK);
+                    CHECK_STATUS(attn_kv_cache_attend(narrow.out, narrow.q, &p.over, &narrow.o, &a.ctx), ATTN_OK);
                     CHECK(grid_same_outputs(&a.c, &narrow, GRID_FORWARD));
                     if (which & 2) /* what was spoiled comes into use */
                         test_scatter(bias, test_random());
@@ -1579,7 +1579,6 @@ TEST(cache_lost_hidden)
             size_t lens[2] = {50, 31}, some[2] = {8, 8};
             attn_tensor k = test_random_tensor(ATTN_F32, 2, 2, 50, 8, T_BHLD), mask;
             attn_tensor v = test_random_tensor(ATTN_F32, 2, 2, 50, 6, T_BHLD), rows[4];
-            attn_ctx ctx = test_ctx(isa);
             grid_call want;
             begin(&ring, small, kinds[n % 3], kinds[n % 3], ANYHOW);
             begin(&full, large, kinds[n % 3], kinds[n % 3], ANYHOW);
@@ -1594,7 +1593,7 @@ TEST(cache_lost_hidden)
             a.c.o.softcap = 2;
             test_case("%s, %s, stage %d", attn_isa_string(isa), test_dtype_name(kinds[n % 3]), n / 3);
             want = anew(&a.c);
-            CHECK_STATUS(attn_kv_cache_attend(want.out, want.q, &full.over, &want.o, &ctx), ATTN_OK);
+            CHECK_STATUS(attn_kv_cache_attend(want.out, want.q, &full.over, &want.o, &a.ctx), ATTN_OK);
             compare(&ring, &a);
             rows[0] = want.o.weights, rows[1] = a.c.o.weights, rows[2] = want.o.scores, rows[3] = a.c.o.scores;
             CHECK(test_same_tensor_bits(want.out, a.c.out) && test_same_tensor_bits(want.o.lse, a.c.o.lse));
@@ -1612,7 +1611,7 @@ TEST(cache_lost_hidden)
             a.c.o.bias = test_tensor(ATTN_F32, 1, 1, 1, 50, T_BHLD);
             test_fill_tensor(a.c.o.bias, -HUGE_VAL);
             a.c.o.mask = none;
-            refuses(&ring.over, &a.c, &ctx, ATTN_ERR_VALUE, "cache.first", NULL, 0);
+            refuses(&ring.over, &a.c, &a.ctx, ATTN_ERR_VALUE, "cache.first", NULL, 0);
             a.c.o.mask = mask, a.c.o.bias = none;
             memcpy(a.q_lens, some, sizeof some);
             a.c.o.q_lens = a.q_lens;

@@ -171,14 +171,15 @@ static grid_call as_last_item(const grid_call *one, size_t s)
     return c;
 }
 
-static attn_status run_plainly(const grid_call *c, int which, attn_isa isa)
+static attn_status run_plainly(const grid_call *c, int which, attn_isa isa, int batch_invariant)
 {
     attn_ctx ctx = test_ctx(isa);
+    ctx.batch_invariant = batch_invariant;
     return grid_ask(c, which == GRID_BACKWARD ? GRID_BACK : GRID_SDPA, &ctx, NULL, 0);
 }
 
 /* Text s alone, into the rows that it has in the outputs of `all`. */
-static int run_text(const grid_call *all, grid_bend *user, size_t s, int which, attn_isa isa)
+static int run_text(const grid_call *all, grid_bend *user, size_t s, int which, attn_isa isa, int batch_invariant)
 {
     grid_call one = one_text(all, s), item = one;
     attn_tensor rows[GRID_OUTPUTS], results[GRID_OUTPUTS];
@@ -189,7 +190,7 @@ static int run_text(const grid_call *all, grid_bend *user, size_t s, int which, 
     alone.b0 = by_item ? 0 : s, alone.B = by_item ? s + 1 : 1;
     alone.Lq = one.q.len, alone.Lk = one.k.len, alone.q_starts = alone.kv_starts = NULL;
     item.o.score_mod_user = &alone;
-    good = CHECK_STATUS(run_plainly(&item, which, isa), ATTN_OK);
+    good = CHECK_STATUS(run_plainly(&item, which, isa, batch_invariant), ATTN_OK);
     grid_outputs(&one, which, rows), grid_outputs(&item, which, results);
     for (int n = 0; n < 3 && by_item; n++) /* and back: what became of that item */
         test_copy_tensor(rows[n], test_tensor_item(results[n], s));
@@ -199,7 +200,7 @@ static int run_text(const grid_call *all, grid_bend *user, size_t s, int which, 
 /* ---- a case: forward ---- */
 
 /* What all texts alone come to; rows that belong to none are zeros, their lse -infinity. */
-static int run_alone(const trial *t, attn_isa isa)
+static int run_alone(const trial *t, attn_isa isa, int batch_invariant)
 {
     grid_bend user = t->user;
     int good = 1;
@@ -207,7 +208,7 @@ static int run_alone(const trial *t, attn_isa isa)
     if (!test_absent_tensor(t->c.o.lse))
         test_fill_tensor(t->c.o.lse, -HUGE_VAL);
     for (size_t s = 0; s < t->texts; s++)
-        good &= run_text(&t->c, &user, s, GRID_FORWARD, isa);
+        good &= run_text(&t->c, &user, s, GRID_FORWARD, isa, batch_invariant);
     return good;
 }
 
@@ -219,7 +220,10 @@ static int check_forward(const trial *t, const grid_point *p, attn_isa isa)
     trial_outputs(&packed, p, GRID_FORWARD);
     trial_outputs(&want, p, GRID_FORWARD);
     good = grid_run(&packed.c, GRID_FORWARD, isa, p->at[A_RUNNER], trial_widths[p->at[A_WIDTH]], p->at[A_SCRATCH]);
-    good &= run_alone(&want, isa);
+    good &= run_alone(&want, isa, 0);
+    good &= CHECK(grid_same_outputs(&packed.c, &want.c, GRID_FORWARD));
+    good &= CHECK_STATUS(run_plainly(&packed.c, GRID_FORWARD, isa, 1), ATTN_OK);
+    good &= run_alone(&want, isa, 1);
     good &= CHECK(grid_same_outputs(&packed.c, &want.c, GRID_FORWARD));
     good &= CHECK(!packed.user.strayed);
     return good;
@@ -274,7 +278,7 @@ static int run_back_alone(const trial *t, attn_isa isa, sums *a)
         for (int n = 0; n < 2; n++)
             if (of[n])
                 *sums_of[n] = memset(test_block(t->H * sizeof(float)), c.g.accumulate ? 0 : 0xff, t->H * sizeof(float));
-        good &= run_text(&c, &user, s, GRID_BACKWARD, isa);
+        good &= run_text(&c, &user, s, GRID_BACKWARD, isa, 0);
         for (size_t h = 0; h < t->H; h++) {
             a->values[OF_SINKS][h] += c.g.sinks ? (real)c.g.sinks[h] : 0;
             a->values[OF_SLOPES][h] += c.g.alibi_slopes ? (real)c.g.alibi_slopes[h] : 0;
@@ -309,7 +313,7 @@ static int check_backward(const trial *t, const grid_point *p, attn_isa isa, con
     int good;
     packed.c.o.score_mod_user = &packed.user;
     trial_outputs(&packed, p, GRID_BACKWARD);
-    good = CHECK_STATUS(run_plainly(&packed.c, GRID_FORWARD, isa), ATTN_OK);
+    good = CHECK_STATUS(run_plainly(&packed.c, GRID_FORWARD, isa, 0), ATTN_OK);
     spoil_rest(packed.c.out, packed.q_starts[t->texts], 0); /* not looked at */
     want = packed;
     trial_grads(&packed, p, ALL_GRADS);
@@ -391,10 +395,10 @@ static grid_call each_alone(const trial *t, attn_isa isa)
     grid_bend user = t->user;
     want.o.sinks = t->c.o.sinks, grid_plain_outputs(&want);
     for (size_t s = 0; s < t->texts; s++)
-        run_text(&want, &user, s, GRID_FORWARD, isa);
+        run_text(&want, &user, s, GRID_FORWARD, isa, 0);
     grid_plain_grads(&want);
     for (size_t s = 0; s < t->texts; s++)
-        run_text(&want, &user, s, GRID_BACKWARD, isa);
+        run_text(&want, &user, s, GRID_BACKWARD, isa, 0);
     want.g.sinks = want.g.alibi_slopes = NULL;
     return want;
 }
@@ -651,12 +655,12 @@ TEST(packed_many)
             test_fill_tensor(want.out, 0), test_fill_tensor(want.o.lse, -HUGE_VAL);
             want.o.sequences = 0;
             if (kind == 1)
-                CHECK_STATUS(run_plainly(&want, GRID_FORWARD, isa), ATTN_OK);
+                CHECK_STATUS(run_plainly(&want, GRID_FORWARD, isa, 0), ATTN_OK);
             for (size_t i = 0; kind == 2 && i < ROWS; i++) { /* the softmax of one key */
                 grid_call one = want;
                 one.q = attn_tensor_slice(want.q, i, 1), one.k = one.v = attn_tensor_slice(want.k, i, 1);
                 one.out = attn_tensor_slice(want.out, i, 1), one.o.lse = attn_tensor_slice(want.o.lse, i, 1);
-                CHECK_STATUS(run_plainly(&one, GRID_FORWARD, isa), ATTN_OK);
+                CHECK_STATUS(run_plainly(&one, GRID_FORWARD, isa, 0), ATTN_OK);
             }
             CHECK(grid_same_outputs(&c, &want, GRID_FORWARD));
             ctx.parallel = test_serial_backwards(&runner, 2);

@@ -236,6 +236,7 @@ static kv_answer by_cache(const twin *t, const kv_question *a)
     attn_opts o = a->opts;
     attn_ctx ctx = test_ctx(o.blocks.kv_len % 2 ? test_without_pairs(a->ctx.isa) : a->ctx.isa);
     attn_blocks none;
+    ctx.batch_invariant = a->ctx.batch_invariant;
     memset(&none, 0, sizeof none);
     if (o.blocks.q_len > 0)
         o.mask = mask_of(a, t->pages.k.heads, longest(&t->pages));
@@ -334,6 +335,7 @@ static void choose_options(kv_question *a, const twin *t)
 static void choose_runner(kv_question *a)
 {
     size_t width = 1 + test_below(4);
+    a->ctx.batch_invariant = test_maybe();
     if (test_maybe())
         a->ctx.parallel = test_maybe() ? test_threads(&a->runner, width) : test_serial_backwards(&a->runner, width);
 }
@@ -350,14 +352,14 @@ static void give_scratch(kv_question *a, const attn_kv_pages *p)
 static void describe(const twin *t, const kv_question *a, const char *what)
 {
     const attn_kv_pages *p = &t->pages;
-    test_case("%s: %s, %zu x %zu pages of %zu x %zu, %zu (%s); %zu x %zu %s queries; longest %zu%s%s%s%s%s%s%s%s%s%s",
+    test_case("%s: %s, %zu x %zu pages of %zu x %zu, %zu (%s); %zu x %zu %s queries; longest %zu%s%s%s%s%s%s%s%s%s%s%s",
               what, attn_isa_string(a->ctx.isa), p->batch, p->k.heads, p->k.len, p->k.dim, p->v.dim,
               test_dtype_name(p->k.dtype), a->q.heads, a->q.len, test_dtype_name(a->q.dtype), longest(p),
               a->opts.causal ? ", causal" : "", a->opts.window.on ? ", window" : "", a->opts.mask.data ? ", mask" : "",
               a->opts.bias.data ? ", bias" : "", a->opts.blocks.q_len ? ", blocks" : "",
               a->opts.q_lens ? ", q_lens" : "", a->opts.score_mod ? ", score_mod" : "",
               a->wants_weights ? ", weights" : "", a->wants_scores ? ", scores" : "",
-              a->ctx.parallel.run ? ", several tasks" : "");
+              a->ctx.batch_invariant ? ", batch_invariant" : "", a->ctx.parallel.run ? ", several tasks" : "");
 }
 
 /* ---- the same bits as a cache ---- */
@@ -446,6 +448,7 @@ TEST(pages_splits)
             for (size_t width = 1; width <= 4; width++) {
                 a.ctx.scratch = NULL, a.ctx.scratch_size = 0;
                 a.ctx.parallel = width % 2 ? test_threads(&a.runner, width) : test_serial_backwards(&a.runner, width);
+                a.ctx.batch_invariant = c / 2 % 2 != 0;
                 a.wants_lse = 1;
                 a.opts.window.on = width == 3, a.opts.window.left = 2000, a.opts.window.right = -1;
                 if (width == 4)

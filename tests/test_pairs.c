@@ -1,9 +1,11 @@
-/* Products of pairs of BF16, ATTN_ISA_AVX512BF16: two terms of a sum at a time, neighbours among the dims
-   of a query and a key, keys 2m and 2m + 1 of weights and values, or neighbours along k of a matrix product. Sums are
-   float, and weights are rounded to BF16 for the product with V alone; so the bound of an element is what NUMERICS of
-   attn.h says of float, and 2^-8 of the sum of the magnitudes that it is made of. What makes a pair depends on the
-   numbers of the keys, never on the call: bits are those of any other way to the same row. Hidden keys are no part of a
-   pair with a visible one. What has no pairs of BF16 has the bits of ATTN_ISA_AVX512, the base.
+/* Products of pairs of BF16, ATTN_ISA_AVX512BF16: two terms of a sum at a time, neighbours among the dims of a query
+   and a key, keys 2m and 2m + 1 of weights and values, or neighbours along k of a matrix product. Sums are float, and
+   weights are rounded to BF16 for the product with V alone, and only where queries are many: few rows, and all of them
+   if batch_invariant, multiply values by the very weights, as the base does. So the bound of an element is what
+   NUMERICS of attn.h says of float and, with weights that are rounded, 2^-8 of the sum of the magnitudes that it is
+   made of. What makes a pair depends on the numbers of the keys, never on the call: bits are those of any other way to
+   the same rows, of as many queries or batch_invariant. Hidden keys are no part of a pair with a visible one. What has
+   no pairs of BF16 has the bits of ATTN_ISA_AVX512, the base.
 
    PAIRS_CASE=N ./build/test pairs_grid runs case N alone. */
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__i386__))
@@ -15,7 +17,12 @@
 #define PAIRS (pairs_ctx.isa) /* once lacks_pairs has said 0 */
 #define BASE (base_ctx.isa)   /* what it is but for pairs */
 
-static attn_ctx pairs_ctx, base_ctx;
+static attn_ctx pairs_ctx, base_ctx; /* both batch_invariant, or neither: first they are not */
+
+static void be_invariant(int yes)
+{
+    pairs_ctx.batch_invariant = base_ctx.batch_invariant = yes;
+}
 
 static int lacks_pairs(void) /* this CPU, or this build: there is nothing to test */
 {
@@ -142,7 +149,8 @@ static attn_tensor laid(attn_tensor t, int place)
 typedef struct answers {
     double *out, *lse, *weights, *scores; /* [B][H][Lq][Dv], [B][H][Lq], [B][H][Lq][Lk] twice; of the last stage */
     double *slack;                        /* [B][H][Lq]: the bound of float, for values of 1 */
-    double *room;                         /* [B][H][Lq][Dv]: the bound of an element of out */
+    double *room;                         /* [B][H][Lq][Dv]: the bound of an element of out, */
+    double *rounding;                     /* and what rounded weights add to it */
     unsigned char *seen;                  /* [B][Hkv][Lk]: by any row of the group */
 } answers;
 
@@ -204,6 +212,7 @@ static answers reference(const grid_call *c)
     const double *q = doubles(c->q), *k = doubles(c->k), *v = doubles(c->v);
     answers a;
     a.out = test_block(rows * Dv * sizeof *a.out), a.room = test_block(rows * Dv * sizeof *a.room);
+    a.rounding = test_block(rows * Dv * sizeof *a.rounding);
     a.lse = test_block(rows * sizeof *a.lse), a.slack = test_block(rows * sizeof *a.slack);
     a.weights = test_block(rows * Lk * sizeof *a.weights), a.scores = test_block(rows * Lk * sizeof *a.scores);
     a.seen = memset(test_block(B * Hkv * Lk), 0, B * Hkv * Lk);
@@ -238,7 +247,8 @@ static answers reference(const grid_call *c)
                     largest = fabs(value) > largest ? fabs(value) : largest;
                 }
             a.out[r * Dv + d] = x;
-            a.room[r * Dv + d] = a.slack[r] * largest + 0x1p-8 * size;
+            a.room[r * Dv + d] = a.slack[r] * largest;
+            a.rounding[r * Dv + d] = 0x1p-8 * size;
         }
     }
     return a;
@@ -250,9 +260,9 @@ static int is_near(const grid_call *c, const answers *a)
     size_t rows = c->q.batch * c->q.heads * c->q.len, Lq = c->q.len, H = c->q.heads, Lk = c->k.len, Dv = c->v.dim;
     const double *out = doubles(c->out);
     double errors = 0, squares = 0;
-    int near = 1;
+    int near = 1, rounds = !pairs_ctx.batch_invariant && H / c->k.heads * Lq > 1; /* one row is few anywhere */
     for (size_t n = 0; n < rows * Dv && near; n++) {
-        double error = fabs(out[n] - a->out[n]), room = a->room[n];
+        double error = fabs(out[n] - a->out[n]), room = a->room[n] + (rounds ? a->rounding[n] : 0);
         if (c->out.dtype != ATTN_F32)
             room += (double)test_ulp((real)(fabs(a->out[n]) + room), c->out.dtype) / 2;
         errors += error * error;
@@ -334,7 +344,8 @@ static void cut(part *p, const grid_call *c, size_t b, size_t i, size_t rows, si
 
 static int run(const grid_call *c, attn_isa isa)
 {
-    const attn_ctx ctx = test_ctx(isa);
+    attn_ctx ctx = pairs_ctx;
+    ctx.isa = isa;
     return CHECK_STATUS(attn_sdpa(c->out, c->q, c->k, c->v, &c->o, &ctx), ATTN_OK);
 }
 
@@ -481,6 +492,7 @@ static int is_exact(const trial *t, const grid_point *p)
 {
     grid_call base = t->c;
     int values = p->at[A_NUMBERS] == VALUES_EXACT && !p->at[A_BIAS] && !p->at[A_ALIBI];
+    values |= pairs_ctx.batch_invariant;
     if (p->at[A_NUMBERS] == RANDOM)
         return 1;
     renew(&base);
@@ -514,14 +526,17 @@ static int is_same_elsewhere(const trial *t, const grid_point *p, const answers 
             size_t j = n % c.k.len, h = n / c.k.len % c.k.heads, b = n / c.k.len / c.k.heads;
             test_tensor_set(d < c.k.dim ? c.k : c.v, b, h, j, d < c.k.dim ? d : d - c.k.dim, garbage[(n + d * 3) % 4]);
         }
-    if (!grid_run(&c, GRID_FORWARD, PAIRS, p->at[A_RUNNER], trial_widths[p->at[A_WIDTH]], p->at[A_SCRATCH]))
+    if (pairs_ctx.batch_invariant
+            ? !run(&c, PAIRS)
+            : !grid_run(&c, GRID_FORWARD, PAIRS, p->at[A_RUNNER], trial_widths[p->at[A_WIDTH]], p->at[A_SCRATCH]))
         return 0;
     if (matrix == FIRST_SCORES)
         c.o.scores = none;
     return same_outputs(&c, &t->c, 0, 0);
 }
 
-/* Rows alone, one or a few of them, with all keys or as many as they see; and an item of the batch alone. */
+/* If batch_invariant, rows alone, one or a few of them, with all keys or as many as they see; in any case an item of
+   the batch alone. */
 static int are_same_alone(const trial *t)
 {
     static const size_t counts[] = {1, 1, 2, 3, 5, 8, 17, 100};
@@ -529,7 +544,7 @@ static int are_same_alone(const trial *t)
     int all = 1;
     for (int n = 0; n < COUNT(counts) && all; n++) {
         size_t b = grid_roll(c->q.batch), valid = c->o.q_lens ? c->o.q_lens[b] : c->q.len, rows = counts[n], i, keys;
-        rows = rows < valid ? rows : valid;
+        rows = rows < valid && pairs_ctx.batch_invariant ? rows : valid;
         i = grid_roll(valid - rows + 1);
         keys = keys_seen(c, b, i, rows);
         keys += n % 3 ? grid_roll(c->k.len - keys + 1) : 0;
@@ -548,10 +563,16 @@ static int run_case(long number, const grid_point *p)
               t.c.k.len, t.c.q.heads, t.c.k.heads);
     good = grid_run(&t.c, GRID_FORWARD, PAIRS, GRID_ALONE, 1, GRID_NO_SCRATCH);
     a = reference(&t.c);
-    good &= CHECK(is_near(&t.c, &a));
-    good &= CHECK(is_exact(&t, p));
-    good &= CHECK(is_same_elsewhere(&t, p, &a));
-    good &= CHECK(are_same_alone(&t));
+    for (int invariant = 0; invariant < 2; invariant++) {
+        be_invariant(invariant);
+        if (invariant)
+            good &= run(&t.c, PAIRS);
+        good &= CHECK(is_near(&t.c, &a));
+        good &= CHECK(is_exact(&t, p));
+        good &= CHECK(is_same_elsewhere(&t, p, &a));
+        good &= CHECK(are_same_alone(&t));
+    }
+    be_invariant(0);
     return good;
 }
 
@@ -565,7 +586,7 @@ TEST(pairs_grid)
 
 /* ---- long calls ---- */
 
-/* q, k, v of BF16 and an out of float; scores of a few units. */
+/* q, k, v of BF16 and an out of float; scores of a few units; batch_invariant or not. */
 static grid_call plain_call(size_t B, size_t H, size_t Hkv, size_t Lq, size_t Lk, size_t D, size_t Dv)
 {
     grid_call c;
@@ -577,6 +598,7 @@ static grid_call plain_call(size_t B, size_t H, size_t Hkv, size_t Lq, size_t Lk
     c.v = test_random_tensor(ATTN_BF16, B, Hkv, Lk, Dv, T_BHLD);
     c.out.dtype = ATTN_F32;
     renew(&c);
+    be_invariant((int)grid_roll(2));
     return c;
 }
 
@@ -592,16 +614,18 @@ static void want_matrices(grid_call *c, attn_stage stage)
     c->o.scores_stage = stage;
 }
 
-/* Weights are rounded to the nearest, not downwards: the mean of many is that of the weights, which is 1. */
+/* Weights are rounded to the nearest, not downwards: the mean of many is that of the weights, which is 1. Those of few
+   rows, or of any that are batch_invariant, are not rounded. */
 TEST(pairs_nearest)
 {
-    static const size_t rows[] = {1, 60};
+    static const size_t rows[] = {1, 60, 60};
     if (lacks_pairs())
         return;
-    for (int n = 0; n < 2; n++) {
+    for (int n = 0; n < 3; n++) {
         grid_call c = plain_call(1, 4, 4, rows[n], 301, 16, 40);
         double sum = 0, most = 0;
         const double *out;
+        be_invariant(n == 2);
         test_fill_tensor(c.v, 1);
         run(&c, PAIRS);
         out = doubles(c.out);
@@ -611,7 +635,7 @@ TEST(pairs_nearest)
         }
         test_case("%zu rows: on average %g above, at most %g off", rows[n], sum / (double)(160 * rows[n]), most);
         CHECK(fabs(sum) < 2e-4 * (double)(160 * rows[n]));
-        CHECK(most > 1e-6 && most < 0x1p-8); /* they are rounded, and not more coarsely */
+        CHECK(n == 1 ? most > 1e-5 && most < 0x1p-8 : most < 1e-6); /* they are rounded, and not more coarsely */
         test_release();
     }
 }
@@ -626,6 +650,7 @@ TEST(pairs_rounding)
         grid_call c = plain_call(1, 1, 1, 256, n / 3 == 0 ? 16 : n / 3 == 1 ? 100 : 1000, 64, 64);
         const double *out, *exact;
         double errors = 0, squares = 0;
+        be_invariant(0);
         test_scatter(c.q, n + 1);
         c.o.scale = sizes[n % 3] / (sqrt(64) / 3); /* of numbers of RMS 1 / sqrt(3) */
         run(&c, PAIRS);
@@ -656,32 +681,44 @@ static attn_kv_cache new_cache(const grid_call *c, size_t capacity, int ring)
     return cache;
 }
 
-/* Appends tokens at .. at + count - 1 and attends with their queries. */
-static int cache_step_is_same(attn_kv_cache *cache, const grid_call *whole, size_t at, size_t count)
-{
-    attn_opts o = whole->o;
-    attn_tensor out = test_tensor(ATTN_F32, whole->q.batch, whole->q.heads, count, whole->v.dim, T_BHLD);
-    o.lse = test_tensor(ATTN_F32, whole->q.batch, whole->q.heads, count, 1, T_BHLD);
-    CHECK_STATUS(attn_kv_cache_append(cache, attn_tensor_slice(whole->k, at, count),
-                                      attn_tensor_slice(whole->v, at, count), NULL),
-                 ATTN_OK);
-    CHECK_STATUS(attn_kv_cache_attend(out, attn_tensor_slice(whole->q, at, count), cache, &o, &pairs_ctx), ATTN_OK);
-    return same(out, attn_tensor_slice(whole->out, at, count)) &&
-           same(o.lse, attn_tensor_slice(whole->o.lse, at, count));
-}
-
-/* The same without a cache: queries at .. and the keys up to them. */
-static int slice_is_same(const grid_call *whole, size_t at, size_t count)
+/* Queries at .. and the keys up to them. */
+static grid_call slice_of(const grid_call *whole, size_t at, size_t count)
 {
     grid_call c = *whole;
     c.q = attn_tensor_slice(c.q, at, count);
     c.k = attn_tensor_slice(c.k, 0, at + count), c.v = attn_tensor_slice(c.v, 0, at + count);
     renew(&c);
+    return c;
+}
+
+static int slice_is_same(const grid_call *whole, size_t at, size_t count)
+{
+    grid_call c = slice_of(whole, at, count);
     return run(&c, PAIRS) && same(c.out, attn_tensor_slice(whole->out, at, count)) &&
            same(c.o.lse, attn_tensor_slice(whole->o.lse, at, count));
 }
 
-/* One query or a few at a time have the bits of one causal call, for odd and even lengths, heads and groups. */
+/* Appends tokens at .. at + count - 1 and attends with their queries: the bits of the slice without a cache and, if
+   batch_invariant, those of the whole, which is that. */
+static int cache_step_is_same(attn_kv_cache *cache, const grid_call *whole, size_t at, size_t count)
+{
+    grid_call want = slice_of(whole, at, count), got = want;
+    int all = 1;
+    renew(&got);
+    CHECK_STATUS(attn_kv_cache_append(cache, attn_tensor_slice(whole->k, at, count),
+                                      attn_tensor_slice(whole->v, at, count), NULL),
+                 ATTN_OK);
+    for (int invariant = 0; invariant < 2; invariant++) {
+        be_invariant(invariant);
+        CHECK_STATUS(attn_kv_cache_attend(got.out, got.q, cache, &got.o, &pairs_ctx), ATTN_OK);
+        all &= run(&want, PAIRS) && same_outputs(&got, &want, 0, 0);
+    }
+    return all && same(got.out, attn_tensor_slice(whole->out, at, count)) &&
+           same(got.o.lse, attn_tensor_slice(whole->o.lse, at, count));
+}
+
+/* If batch_invariant, one query or a few at a time have the bits of one causal call, for odd and even lengths, heads
+   and groups. */
 TEST(pairs_decode)
 {
     static const size_t sizes[][5] = {/* H, Hkv, L, D, Dv */
@@ -696,6 +733,7 @@ TEST(pairs_decode)
         grid_call c = plain_call(2, z[0], z[1], L, L, z[3], z[4]);
         attn_kv_cache cache = new_cache(&c, L, 0), chunks = new_cache(&c, L + 3, 0);
         int held = 1;
+        be_invariant(1);
         want_lse(&c);
         c.o.causal = ATTN_CAUSAL_LOWER_RIGHT;
         run(&c, PAIRS);
@@ -713,7 +751,7 @@ TEST(pairs_decode)
     }
 }
 
-/* Windows with edges of every parity: rows alone, one or a few, have the bits of all together. */
+/* Windows with edges of every parity: rows alone, one or a few, have the bits of all together, if batch_invariant. */
 TEST(pairs_windows)
 {
     if (lacks_pairs())
@@ -722,6 +760,7 @@ TEST(pairs_windows)
         size_t Lk = n % 5 == 4 ? 150 + test_below(60) : 1 + test_below(40), Lq = 1 + test_below(Lk);
         grid_call c = plain_call(1, n % 3 ? 4 : 1, 1, Lq, Lk, 1 + test_below(20), 1 + test_below(20));
         ptrdiff_t offset = (ptrdiff_t)(Lk - Lq) - (ptrdiff_t)test_below(3);
+        be_invariant(1);
         want_lse(&c);
         if (n % 2)
             want_matrices(&c, ATTN_STAGE_FINAL);
@@ -759,6 +798,7 @@ TEST(pairs_ring)
         want_lse(&c);
         c.o.causal = ATTN_CAUSAL_LOWER_RIGHT;
         c.o.window.on = 1, c.o.window.left = (ptrdiff_t)(capacity - chunk), c.o.window.right = -1;
+        be_invariant(1);
         run(&c, PAIRS);
         ring = new_cache(&c, capacity, 1);
         test_case("capacity %zu, chunks of %zu", capacity, chunk);
@@ -1024,7 +1064,7 @@ TEST(pairs_lists)
 /* ---- splits, units, scratch ---- */
 
 /* Many keys, in splits that run one after another or in parallel, on threads, in scratch: the same bits, which are
-   those of the last rows of many. */
+   those of the last rows of many, if batch_invariant. */
 TEST(pairs_splits)
 {
     static const struct {
@@ -1037,6 +1077,7 @@ TEST(pairs_splits)
         grid_call c = plain_call(1, cases[n].H, cases[n].Hkv, cases[n].Lq, cases[n].Lk, cases[n].D, cases[n].Dv);
         grid_call many = c;
         size_t more = 64 - cases[n].Lq;
+        be_invariant(0);
         c.o.causal = ATTN_CAUSAL_LOWER_RIGHT;
         want_lse(&c);
         test_case("case %d", n);
@@ -1056,7 +1097,8 @@ TEST(pairs_splits)
         many.o = c.o;
         renew(&many);
         test_case("case %d, more rows", n);
-        run(&many, PAIRS);
+        be_invariant(1);
+        run(&c, PAIRS), run(&many, PAIRS);
         CHECK(same(c.out, rows_of(many.out, 0, more, c.q.len)));
         CHECK(same(c.o.lse, rows_of(many.o.lse, 0, more, c.q.len)));
         test_release();
@@ -1104,8 +1146,8 @@ TEST(pairs_units)
     }
 }
 
-/* Few queries are read where they lie, if their strides let them: heads and rows an even number of elements apart, or
-   an odd one, or back to front; and dims that fill whole steps, or do not. */
+/* Queries lie anywhere: heads and rows an even number of elements apart, or an odd one, or back to front; with dims that
+   fill whole steps, or do not; heads that share keys have the bits of heads that do not, if batch_invariant. */
 TEST(pairs_queries)
 {
     static const size_t dims[] = {16, 32, 48, 64, 18, 33};
@@ -1137,7 +1179,7 @@ TEST(pairs_queries)
                 renew(&group);
                 run(&again, PAIRS), run(&group, PAIRS);
                 CHECK(same(again.out, group.out));
-                for (size_t b = 0; b < 2; b++)
+                for (size_t b = 0; b < 2 && pairs_ctx.batch_invariant; b++) /* it has more rows */
                     CHECK(same(as_tensor(attn_head(again.out, b, 0)), as_tensor(attn_head(c.out, b, 0))));
             }
         }
@@ -1856,9 +1898,9 @@ TEST(pairs_types)
         attn_dtype q = kind < 27 ? types[kind % 3] : ATTN_F64, k = kind < 27 ? types[kind / 3 % 3] : ATTN_F64,
                    v = kind < 27 ? types[kind / 9] : ATTN_F64;
         char text[4096];
-        grid_call c = plain_call(1, 4, 2, Lq, 70, 12, 20), base, best;
-        c.q = test_random_tensor(q, 1, 4, Lq, 12, T_BHLD);
-        c.k = test_random_tensor(k, 1, 2, 70, 12, T_BHLD), c.v = test_random_tensor(v, 1, 2, 70, 20, T_BHLD);
+        grid_call c = plain_call(1, 4, 2, Lq, 70, 65, 20), base, best;
+        c.q = test_random_tensor(q, 1, 4, Lq, 65, T_BHLD);
+        c.k = test_random_tensor(k, 1, 2, 70, 65, T_BHLD), c.v = test_random_tensor(v, 1, 2, 70, 20, T_BHLD);
         c.out.dtype = q == ATTN_F64 ? ATTN_F64 : ATTN_F32;
         renew(&c);
         want_lse(&c);
@@ -1963,15 +2005,15 @@ TEST(pairs_types_of_caches)
     for (int n = 0; n < 16; n++) {
         attn_dtype q_type = n % 4 < 3 ? types[n % 4] : ATTN_BF16, type = types[n / 4];
         size_t bytes = 0, Lq = n % 4 == 3 ? 20 : 1;
-        attn_tensor q = test_random_tensor(q_type, 1, 4, Lq, 12, T_BHLD),
+        attn_tensor q = test_random_tensor(q_type, 1, 4, Lq, 65, T_BHLD),
                     out = test_tensor(ATTN_F32, 1, 4, Lq, 9, T_BHLD), base = test_tensor(ATTN_F32, 1, 4, Lq, 9, T_BHLD);
         int pairs = q_type == ATTN_BF16 && type == ATTN_BF16;
         attn_kv_cache cache;
         char text[4096];
         memset(&cache, 0, sizeof cache);
-        CHECK_STATUS(attn_kv_cache_size(&bytes, 1, 2, 50, 12, 9, type, 0), ATTN_OK);
-        CHECK_STATUS(attn_kv_cache_init(&cache, 1, 2, 50, 12, 9, type, 0, test_block(bytes), bytes), ATTN_OK);
-        CHECK_STATUS(attn_kv_cache_append(&cache, test_random_tensor(ATTN_F32, 1, 2, 43, 12, T_BHLD),
+        CHECK_STATUS(attn_kv_cache_size(&bytes, 1, 2, 50, 65, 9, type, 0), ATTN_OK);
+        CHECK_STATUS(attn_kv_cache_init(&cache, 1, 2, 50, 65, 9, type, 0, test_block(bytes), bytes), ATTN_OK);
+        CHECK_STATUS(attn_kv_cache_append(&cache, test_random_tensor(ATTN_F32, 1, 2, 43, 65, T_BHLD),
                                           test_random_tensor(ATTN_F32, 1, 2, 43, 9, T_BHLD), NULL),
                      ATTN_OK);
         test_case("queries of %s, a cache of %s", test_dtype_name(q_type), test_dtype_name(type));

@@ -133,11 +133,13 @@ void layers_attend(layers *net, attn_tensor out, attn_tensor q, const attn_kv_ca
 {
     attn_ctx ctx = context(net);
     size_t bytes = 0;
+    ctx.batch_invariant = 1; /* read at once or token by token: the same bits */
     if (net->failed ||
         !layers_check(net, attn_kv_cache_scratch(&bytes, out, q, cache, opts, &ctx), "attn_kv_cache_attend") ||
         !grow(net, &net->scratch, &net->scratch_size, bytes))
         return;
-    ctx = context(net);
+    ctx.scratch = net->scratch;
+    ctx.scratch_size = net->scratch_size;
     layers_check(net, attn_kv_cache_attend(out, q, cache, opts, &ctx), "attn_kv_cache_attend");
 }
 

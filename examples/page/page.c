@@ -162,7 +162,7 @@ int page_attend(const double options[OPTIONS], size_t Lq, size_t Lk, size_t D, s
     size_t q_len = (size_t)whole(options[Q_LEN], 0), kv_len = (size_t)whole(options[KV_LEN], 0);
     ptrdiff_t offset = whole(options[OFFSET], 0);
     attn_fault fault = {NULL, NULL};
-    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST, NULL};
+    attn_ctx ctx = {{NULL, NULL, 0}, NULL, 0, ATTN_ISA_BEST, NULL, 0};
     attn_tensor q = attn_bhld(typed(ATTN_F32, query, copies[0], Lq, D).data, ATTN_F32, 1, 1, Lq, D);
     attn_tensor k = attn_bhld(typed(ATTN_F32, key, copies[1], Lk, D).data, ATTN_F32, 1, 1, Lk, D);
     attn_tensor v = attn_bhld(typed(ATTN_F32, value, copies[2], Lk, Dv).data, ATTN_F32, 1, 1, Lk, Dv);

@@ -2,8 +2,8 @@
 
    Absolute times drift with the clock of the machine and with its other work, so the benchmarks print ratios alone.
    Contestants run in turn, ROUNDS times over; each round gives one ratio, and the median of those is the result.
-   ATTN_BENCH_QUICK in the environment: a part of everything; ATTN_BENCH_ONLY: of bench_sdpa and bench_steps, rows in whose
-   name a word begins so. Include it after _GNU_SOURCE is defined. */
+   ATTN_BENCH_QUICK in the environment: a part of everything; ATTN_BENCH_ONLY: of bench_query, bench_sdpa and
+   bench_steps, rows in whose name a word begins so. Include it after _GNU_SOURCE is defined. */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -56,7 +56,7 @@ static inline const char *verdict(int met)
 
 /* ==== Contestants ================================================================================================= */
 
-enum { ROUNDS = 11, CONTESTANTS = 12 };
+enum { ROUNDS = 11, CONTESTANTS = 16 };
 enum { CPU, WALL, CLOCKS };
 
 typedef struct contestant {
@@ -64,6 +64,7 @@ typedef struct contestant {
     void *arg;
     double work;                    /* of one run, in whatever unit the ratio is about: flop, bytes, elements */
     int wall;                       /* measure by the clock on the wall: for more than one thread */
+    void (*before)(void *arg);      /* a turn, if given: what caches hold then */
     double seconds[CLOCKS][ROUNDS]; /* of one run, in each round */
 } contestant;
 
@@ -117,6 +118,8 @@ static inline void race(contestant *c, size_t count)
         runs[i] = runs_in_a_turn(&c[i]);
     for (round = 0; round < ROUNDS; round++)
         for (i = 0; i < count; i++) {
+            if (c[i].before)
+                c[i].before(c[i].arg);
             take_turn(&c[i], runs[i], seconds);
             for (clock = 0; clock < CLOCKS; clock++)
                 c[i].seconds[clock][round] = seconds[clock];
@@ -161,15 +164,41 @@ static inline double ratio(const contestant *a, const contestant *b)
 
 /* ==== The CPU ===================================================================================================== */
 
-/* AMD's family 26: some bars are those of this CPU. */
-static inline int is_zen5(void)
+/* Some bars are those of one family of CPUs. AMD's has this number; others have 0. */
+static inline unsigned amd_family(void)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
     unsigned a, maker[3], b, c, d;
-    return __get_cpuid(0, &a, &maker[0], &maker[2], &maker[1]) && memcmp(maker, "AuthenticAMD", 12) == 0 &&
-           __get_cpuid(1, &a, &b, &c, &d) && (a >> 8 & 15) + (a >> 20 & 255) == 26;
-#else
+    if (__get_cpuid(0, &a, &maker[0], &maker[2], &maker[1]) && memcmp(maker, "AuthenticAMD", 12) == 0 &&
+        __get_cpuid(1, &a, &b, &c, &d))
+        return (a >> 8 & 15) + (a >> 20 & 255);
+#endif
     return 0;
+}
+
+static inline int is_zen5(void)
+{
+    return amd_family() == 26;
+}
+
+/* Zen 3 has the same number, but no AVX-512. */
+static inline int is_zen4(void)
+{
+    return amd_family() == 25 && attn_isa_available(ATTN_ISA_AVX512);
+}
+
+/* What the CPU calls itself, which on virtual machines says little, and the numbers that it goes by. */
+static inline void print_cpu(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    unsigned name[13] = {0}, a = 0, b, c, d, n;
+    for (n = 0; n < 3; n++)
+        __get_cpuid(0x80000002 + n, &name[4 * n], &name[4 * n + 1], &name[4 * n + 2], &name[4 * n + 3]);
+    __get_cpuid(1, &a, &b, &c, &d);
+    printf("%s, family %u, model %u\n", (const char *)name, (a >> 8 & 15) + ((a >> 8 & 15) == 15 ? a >> 20 & 255 : 0),
+           (a >> 4 & 15) + (a >> 12 & 0xf0));
+#else
+    printf("A CPU that is not x86-64\n");
 #endif
 }
 
@@ -398,13 +427,14 @@ typedef struct figure {
     int most; /* the bar is the most, not the least */
 } figure;
 
-/* Bars are for AVX-512. */
+static int bars_are_for_all; /* not for CPUs with AVX-512 alone */
+
 static inline void print_figure(const char *work, const char *shape, const figure *f)
 {
     char text[40] = "", value[32];
     double times = strcmp(f->unit, "%") == 0 ? 100 : 1;
     int digits = times > 1 || f->bar >= 10 ? 0 : 2;
-    int judged = f->bar > 0 && attn_isa_available(ATTN_ISA_AVX512);
+    int judged = f->bar > 0 && (bars_are_for_all || attn_isa_available(ATTN_ISA_AVX512));
     if (judged)
         snprintf(text, sizeof text, "%s%.*f %s", f->most ? "<=" : ">=", digits, times * f->bar,
                  verdict(f->most ? f->value <= f->bar : f->value >= f->bar));
@@ -499,6 +529,76 @@ static inline double random_blocks(unsigned char *mask, size_t length, size_t bl
             memset(mask + (n / side * block + row) * length + n % side * block, 1, block);
     }
     return (double)(blocks / 10 * block * block);
+}
+
+/* What bench_free_owned frees, after each row. */
+static void *bench_owned[64];
+static size_t bench_owns;
+
+static inline void *bench_own(void *p)
+{
+    require(bench_owns < sizeof bench_owned / sizeof bench_owned[0], "room for arguments");
+    return bench_owned[bench_owns++] = p;
+}
+
+static inline void bench_free_owned(void)
+{
+    while (bench_owns > 0)
+        free(bench_owned[--bench_owns]);
+}
+
+static inline size_t element_bytes(attn_dtype dtype)
+{
+    return dtype == ATTN_F64 ? 8 : dtype == ATTN_F32 ? 4 : dtype == ATTN_I8 ? 1 : 2;
+}
+
+/* Room for the pages of a tensor. by_token: [page_len][H][D], not [H][page_len][D]. */
+static inline attn_tensor room_for_pages(attn_tensor t, size_t count, size_t page_len, attn_dtype dtype, int by_token)
+{
+    void *data = bench_own(bench_alloc(count * page_len * t.heads * t.dim * element_bytes(dtype)));
+    return by_token ? attn_blhd(data, dtype, count, page_len, t.heads, t.dim)
+                    : attn_bhld(data, dtype, count, t.heads, page_len, t.dim);
+}
+
+/* The tokens of k and v, in pages whose order is random. */
+static inline attn_kv_pages new_pages(attn_tensor k, attn_tensor v, size_t page_len, attn_dtype dtype, int by_token)
+{
+    size_t count = (k.len + page_len - 1) / page_len, numbers = count * k.heads * page_len, n;
+    uint32_t *table = (uint32_t *)bench_own(bench_alloc(count * sizeof *table));
+    attn_kv_pages pages;
+
+    memset(&pages, 0, sizeof pages);
+    pages.k = room_for_pages(k, count, page_len, dtype, by_token);
+    pages.v = room_for_pages(v, count, page_len, dtype, by_token);
+    if (dtype == ATTN_I8) {
+        pages.k_scales = (float *)bench_own(bench_alloc(numbers * sizeof(float)));
+        pages.v_scales = (float *)bench_own(bench_alloc(numbers * sizeof(float)));
+    }
+    for (n = 0; n < count; n++) { /* a page more, which changes places with any of those there are, or itself */
+        size_t other = random_below((uint32_t)n + 1);
+        table[n] = table[other];
+        table[other] = (uint32_t)n;
+    }
+    pages.table = table;
+    pages.table_stride = count;
+    pages.batch = 1;
+    pages.lens = (size_t *)bench_own(bench_alloc(sizeof(size_t)));
+    require(attn_kv_pages_append(&pages, k, v, NULL) == ATTN_OK, "attn_kv_pages_append");
+    return pages;
+}
+
+/* The same tokens in one piece, in memory of the same kind. */
+static inline attn_kv_cache new_cache(attn_tensor k, attn_tensor v, attn_dtype dtype)
+{
+    size_t bytes = 0;
+    attn_kv_cache cache;
+    memset(&cache, 0, sizeof cache);
+    require(attn_kv_cache_size(&bytes, 1, k.heads, k.len, k.dim, v.dim, dtype, 0) == ATTN_OK, "attn_kv_cache_size");
+    require(attn_kv_cache_init(&cache, 1, k.heads, k.len, k.dim, v.dim, dtype, 0, bench_own(bench_alloc(bytes)),
+                               bytes) == ATTN_OK &&
+                attn_kv_cache_append(&cache, k, v, NULL) == ATTN_OK,
+            "attn_kv_cache_append");
+    return cache;
 }
 
 #endif

@@ -11,7 +11,8 @@
 
    Half of the work counts where causal hides half of the keys, visible pairs of query and key alone where fewer are
    seen.
-   A call whose result is wrong stops the benchmark. The bars are for AVX-512, those of AVX512BF16 for Zen 5. */
+   bench_query has one query beside the plain loop, and from memory. A call whose result is wrong stops the benchmark.
+   The bars are for AVX-512, those of AVX512BF16 for Zen 5. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <sys/resource.h>
@@ -475,9 +476,8 @@ static void run_loop_on_two(void *arg)
 static reading reading_of(const attention *a, const attn_parallel *threads)
 {
     const workload *w = &a->workload;
-    size_t bytes = w->kv_dtype == ATTN_F64 ? 8 : w->kv_dtype == ATTN_F32 ? 4 : w->kv_dtype == ATTN_I8 ? 1 : 2;
     reading r = {a->k.data, a->v.data, 0, 1, 0, NULL};
-    r.bytes = w->kv_heads * w->keys * w->size * bytes;
+    r.bytes = w->kv_heads * w->keys * w->size * element_bytes(w->kv_dtype);
     r.threads = threads;
     if (w->kv_dtype == ATTN_I8) {
         r.x = a->cache.k.data;
@@ -513,8 +513,7 @@ typedef struct row {
     two two;
     double two_bar, peer_bar; /* peer_bar: speed relative to each peer, and so to the fastest */
     int quick;
-    double read_bars[2]; /* where the limit is another: share of the read on one and on two threads */
-    double loop_bar;     /* speed relative to the plain loop, on one and on two threads; 0: it does not run */
+    double loop_bar; /* speed relative to the plain loop, on one and on two threads; 0: it does not run */
 } row;
 
 static const char *const LIMITS[] = {"peak", "read", "f32 speed", "plain time"};
@@ -746,7 +745,7 @@ static void print_row(const match *m, const row *r)
     if (has_read(r) && first != READ) {
         printf("\n");
         print_start("", "", "read");
-        print_both(m, r, READ, "read", "%", r->read_bars[0], r->read_bars[1]);
+        print_both(m, r, READ, "read", "%", 0, 0);
     }
     if (r->loop_bar > 0) {
         printf("\n");
@@ -785,121 +784,9 @@ static void bench_row(const row *of_table)
         free_attention(&m.plain);
 }
 
-/* ==== One query of few keys, beside the plain loop ================================================================ */
-
-/* In caches, where overhead counts. All of them in f32, and with scratch, as the loop has room for its scores. */
-static const workload few_keys[] = {
-    {ONE_QUERY(16, 16, 300, 64)},  {ONE_QUERY(8, 8, 1500, 128)}, {ONE_QUERY(12, 12, 700, 96)},
-    {ONE_QUERY(24, 8, 900, 128)},  {ONE_QUERY(8, 8, 64, 64)},    {ONE_QUERY(8, 8, 256, 64)},
-    {ONE_QUERY(8, 8, 1024, 64)},   {ONE_QUERY(8, 8, 2048, 64)},  {ONE_QUERY(32, 8, 512, 128)},
-    {ONE_QUERY(32, 8, 2048, 128)},
-};
-
-/* The same numbers, packed and as [L,H,D]: by the best instruction set, on two threads, by AVX2. */
-typedef struct duel {
-    attention packed, lhd, packed_on_two, lhd_on_two, packed_avx2, lhd_avx2;
-    reading read, read_on_two;
-} duel;
-
-/* Who runs: of loops and of ours two, packed and [L,H,D]. The read stands behind the loops it belongs to. */
-enum {
-    LOOPS,
-    BEST = LOOPS + 3,
-    LOOPS_ON_TWO = BEST + 2,
-    BEST_ON_TWO = LOOPS_ON_TWO + 3,
-    AVX2 = BEST_ON_TWO + 2,
-    FEW = AVX2 + 2
-};
-
-static void set_up_duel(duel *d, const workload *w)
-{
-    static char scratch[4 << 20];
-    d->packed = new_attention(w);
-    d->packed.ctx.scratch = scratch;
-    d->packed.ctx.scratch_size = sizeof scratch;
-    d->lhd = d->packed;
-    d->lhd.k = attn_blhd(d->packed.k.data, ATTN_F32, 1, w->keys, w->kv_heads, w->size);
-    d->lhd.v = attn_blhd(d->packed.v.data, ATTN_F32, 1, w->keys, w->kv_heads, w->size);
-    d->packed_on_two = d->packed_avx2 = d->packed;
-    d->lhd_on_two = d->lhd_avx2 = d->lhd;
-    d->packed_on_two.ctx.parallel = d->lhd_on_two.ctx.parallel = two_threads;
-    d->packed_avx2.ctx.isa = d->lhd_avx2.ctx.isa = ATTN_ISA_AVX2;
-    d->read = reading_of(&d->packed, NULL);
-    d->read_on_two = reading_of(&d->packed, &two_threads);
-}
-
-/* Over the loop, packed and as [L,H,D]; [L,H,D] over packed; of the read. */
-static void print_duel(const contestant *ours, const contestant *loops, const char *shape, const char *with, double bar)
-{
-    figure packed = {with, "plain loop, packed", "x", ratio(&ours[0], &loops[0]), bar, 0};
-    figure lhd = {with, "plain loop, [L,H,D]", "x", ratio(&ours[1], &loops[1]), bar, 0};
-    figure layouts = {with, "packed", "x", ratio(&ours[1], &ours[0]), 0.92, 0};
-    figure read = {with, "cached read", "%", ratio(&ours[0], &loops[2]), 0, 0};
-    print_start("one query", shape, with);
-    print_figure("one query", shape, &packed);
-    print_figure("one query", shape, &lhd);
-    print_figure("one query", shape, &layouts);
-    print_figure("one query", shape, &read);
-    printf("\n");
-}
-
-static void bench_few_keys(const workload *w)
-{
-    duel d;
-    contestant c[FEW] = {
-        {.run = run_loop, .arg = &d.packed},
-        {.run = run_loop, .arg = &d.lhd},
-        {.run = run_read, .arg = &d.read},
-        {.run = run_sdpa, .arg = &d.packed},
-        {.run = run_sdpa, .arg = &d.lhd},
-        {.run = run_loop_on_two, .arg = &d.packed, .wall = 1},
-        {.run = run_loop_on_two, .arg = &d.lhd, .wall = 1},
-        {.run = run_read, .arg = &d.read_on_two, .wall = 1},
-        {.run = run_sdpa, .arg = &d.packed_on_two, .wall = 1},
-        {.run = run_sdpa, .arg = &d.lhd_on_two, .wall = 1},
-        {.run = run_sdpa, .arg = &d.packed_avx2},
-        {.run = run_sdpa, .arg = &d.lhd_avx2},
-    };
-    size_t count = attn_isa_available(ATTN_ISA_AVX2) && isa_of(ATTN_ISA_BEST) != ATTN_ISA_AVX2 ? FEW : AVX2, i;
-    char shape[48];
-
-    set_up_duel(&d, w);
-    for (i = 0; i < count; i++) {
-        c[i].work = 1;
-        if (c[i].run != run_read)
-            try_out(c[i].run, c[i].arg, (const attention *)c[i].arg,
-                    c[i].run == run_sdpa ? "one query" : "the plain loop");
-    }
-    race(c, count);
-    shape_of(shape, sizeof shape, w);
-    print_duel(&c[BEST], &c[LOOPS], shape, attn_isa_string(isa_of(ATTN_ISA_BEST)), 1.5);
-    if (count > AVX2)
-        print_duel(&c[AVX2], &c[LOOPS], shape, "avx2", 1.25);
-    print_duel(&c[BEST_ON_TWO], &c[LOOPS_ON_TWO], shape, "2 threads", 1.5);
-    fflush(stdout);
-    free_attention(&d.packed);
-}
-
-static void bench_one_query(void)
-{
-    size_t i, step = is_quick() ? 4 : 1;
-    printf("\nOne query of few keys: speed relative to the plain loop, compiled with %s; [L,H,D] relative to packed; "
-           "share "
-           "of the read\n",
-           peer_loop_flags());
-    print_start("work", "heads x keys x size", "with");
-    print_column("packed");
-    print_column("[L,H,D]");
-    print_column("to packed");
-    print_column("read");
-    printf("\n");
-    for (i = 0; i < sizeof few_keys / sizeof few_keys[0]; i += step)
-        bench_few_keys(&few_keys[i]);
-}
-
 /* ==== What is not a ratio ========================================================================================= */
 
-/* One call of almost nothing: its time, what it allocates, and whether it troubles other threads. */
+/* One call of almost nothing: what it allocates, and whether it troubles other threads. */
 
 static size_t runs;
 
@@ -915,13 +802,11 @@ static void counting_run(void *user, size_t count, void (*task)(void *arg, size_
 static void bench_overhead(void)
 {
     static const row r = {.work = "one call", .workload = {SQUARE(1, 3, 3)}};
-    figure us = {"1 thread", "", "us", 0, 0.2, 1};
     size_t allocations;
     match m;
 
-    printf("\nOne call: its time; speed relative to the plain loop and to peers\n");
+    printf("\nOne call: speed relative to the plain loop and to peers\n");
     print_start("work", "heads x keys x size", "");
-    print_column("time");
     print_column("loop");
     print_peer_names();
 
@@ -935,9 +820,7 @@ static void bench_overhead(void)
     try_out(run_loop, &m.ours, &m.ours, "the plain loop");
     enter(&m, LOOP, run_loop, &m.ours, flop(&m.ours), 0);
     race(m.c, m.count);
-    us.value = 1e6 * median(m.c[OURS].seconds[CPU]);
     print_start(r.work, m.shape, "");
-    print_figure(r.work, m.shape, &us);
     print_beside(&m, &r, OURS, LOOP, "plain loop", "x", 0);
     print_peers(&m, &r, OURS, PEERS);
     printf("%d allocations, %d runs of threads: %s\n", (int)allocations, (int)runs,
@@ -1131,19 +1014,12 @@ static const row rows[] = {
     {"other sizes", {SQUARE(8, 1000, 256)}, .limit = LIMIT_PEAK, 0.80, TWO_ONE, 0, 1.1, 0},
     {"small", {SQUARE(12, 128, 64)}, .limit = LIMIT_PEAK, 0.76, TWO_ONE, 0, 1.1, 1},
     {"small", {SQUARE(8, 16, 64)}, .limit = LIMIT_PEAK, 0, TWO_ONE, 0, 1.5, 1},
-    {"one query", {ONE_QUERY(32, 8, 32768, 128)}, .limit = LIMIT_READ, 0.88, TWO_LIMIT, 0.90, 1.5, 0, .loop_bar = 1.5},
-    {"with f16 keys", {CACHE(F16)}, .limit = LIMIT_TIME, 0.55, TWO_LIMIT, 0.55, 0, 0, .read_bars = {0.88, 0.90}},
-    {"with bf16 keys", {CACHE(BF16)}, .limit = LIMIT_TIME, 0.55, TWO_LIMIT, 0.55, 0, 0, .read_bars = {0.88, 0.90}},
-    {"with i8 keys", {CACHE(I8)}, .limit = LIMIT_TIME, 0.40, TWO_LIMIT, 0.40, 0, 0, .read_bars = {0.60, 0.60}},
-    {"one query", {ONE_QUERY(32, 8, 4096, 128)}, .limit = LIMIT_READ, 0.95, TWO_PEERS, 0.95, 1.3, 1, .loop_bar = 1.5},
-    {"one query", {ONE_QUERY(8, 8, 4096, 64)}, .limit = LIMIT_READ, 0.95, TWO_PEERS, 0.95, 1.3, 1, .loop_bar = 1.5},
+    {"one query", {ONE_QUERY(32, 8, 4096, 128)}, .limit = LIMIT_READ, 0.95, TWO_PEERS, 0.95, 1.3, 1},
+    {"one query", {ONE_QUERY(8, 8, 4096, 64)}, .limit = LIMIT_READ, 0.95, TWO_PEERS, 0.95, 1.3, 1},
     {"AVX2, one query", {CACHE(F32), .isa = ATTN_ISA_AVX2}, .limit = LIMIT_READ, 0.78, TWO_LIMIT, 0.78, 0, 0},
     {"AVX2, f16 keys", {CACHE(F16), .isa = ATTN_ISA_AVX2}, .limit = LIMIT_READ, 0.60, TWO_LIMIT, 0.60, 0, 0},
     {"AVX2, bf16 keys", {CACHE(BF16), .isa = ATTN_ISA_AVX2}, .limit = LIMIT_READ, 0.78, TWO_LIMIT, 0.78, 0, 0},
     {"AVX2, i8 keys", {CACHE(I8), .isa = ATTN_ISA_AVX2}, .limit = LIMIT_READ, 0, TWO_LIMIT, 0, 0, 0},
-    {"2 queries", {NEWEST(2, 64, 8)}, .limit = LIMIT_READ, 0.75, TWO_LIMIT, 0.75, 0, 0, .loop_bar = 1},
-    {"4 queries", {NEWEST(4, 64, 8)}, .limit = LIMIT_READ, 0.75, TWO_LIMIT, 0.75, 0, 0, .loop_bar = 1},
-    {"8 queries", {NEWEST(8, 64, 8)}, .limit = LIMIT_READ, 0.75, TWO_LIMIT, 0.75, 0, 0, .loop_bar = 1},
     {"2 queries", {NEWEST(2, 8, 1)}, .limit = LIMIT_READ, 0.75, TWO_LIMIT, 0.75, 0, 0, .loop_bar = 1},
     {"4 queries", {NEWEST(4, 8, 1)}, .limit = LIMIT_READ, 0.75, TWO_LIMIT, 0.75, 0, 1, .loop_bar = 1},
     {"8 queries", {NEWEST(8, 8, 1)}, .limit = LIMIT_READ, 0.75, TWO_LIMIT, 0.75, 0, 0, .loop_bar = 1},
@@ -1194,8 +1070,6 @@ int main(void)
     for (i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if ((rows[i].quick || !is_quick()) && is_wanted(rows[i].work))
             bench_row(&rows[i]);
-    if (is_wanted("one query of few keys"))
-        bench_one_query();
     if (is_wanted("one call"))
         bench_overhead();
     if (is_wanted("attn_merge"))

@@ -31,24 +31,9 @@ enum { LISTS = 16 }; /* of the top k, one after the other: what one call has rea
 
 static attn_parallel two_threads; /* the library's pool */
 
-static void *owned[64]; /* what free_owned frees, after each row */
-static size_t owns;
-
-static void *own(void *p)
-{
-    require(owns < sizeof owned / sizeof owned[0], "room for arguments");
-    return owned[owns++] = p;
-}
-
-static void free_owned(void)
-{
-    while (owns > 0)
-        free(owned[--owns]);
-}
-
 static attn_tensor random_tensor(size_t heads, size_t len, size_t size, int by_token)
 {
-    void *data = own(bench_matrix(ATTN_F32, heads * len, size).data);
+    void *data = bench_own(bench_matrix(ATTN_F32, heads * len, size).data);
     return by_token ? attn_blhd(data, ATTN_F32, 1, len, heads, size) : attn_bhld(data, ATTN_F32, 1, heads, len, size);
 }
 
@@ -289,8 +274,8 @@ static void print_row(const match *m, const row *r, size_t ours, size_t other)
 static attn_blocks lists_of(const unsigned char *mask, size_t len, size_t block)
 {
     size_t side = len / block, i, j;
-    uint32_t *index = (uint32_t *)own(bench_alloc(side * side * sizeof *index));
-    uint32_t *count = (uint32_t *)own(bench_alloc(side * sizeof *count));
+    uint32_t *index = (uint32_t *)bench_own(bench_alloc(side * side * sizeof *index));
+    uint32_t *count = (uint32_t *)bench_own(bench_alloc(side * sizeof *count));
     attn_blocks b = {0, 0, NULL, NULL, 1, 1, 0};
 
     for (i = 0; i < side; i++)
@@ -307,7 +292,7 @@ static attn_blocks lists_of(const unsigned char *mask, size_t len, size_t block)
 /* Two calls of the same tensors, with a tenth of the blocks as a mask and as lists; returns the visible pairs. */
 static double new_lists(call *masked, call *listed, size_t heads, size_t len, size_t size, size_t block)
 {
-    unsigned char *mask = (unsigned char *)own(bench_alloc(len * len));
+    unsigned char *mask = (unsigned char *)bench_own(bench_alloc(len * len));
     double pairs = (double)heads * random_blocks(mask, len, block);
     *masked = *listed = new_call(heads, heads, len, len, size, 0);
     masked->opts.mask = attn_bhld(mask, ATTN_BOOL, 1, 1, len, len);
@@ -343,7 +328,7 @@ static void bench_lists(size_t block)
     snprintf(mask_name, sizeof mask_name, "mask of %d x %d", (int)block, (int)block);
     print_row(&m, &lists, ours, limit);
     print_row(&m, &mask, others, limit);
-    free_owned();
+    bench_free_owned();
 }
 
 /* ==== The top k =================================================================================================== */
@@ -351,8 +336,8 @@ static void bench_lists(size_t block)
 /* LISTS times a list for each of the heads, of so many keys. */
 static attn_blocks random_keys(size_t heads, size_t keys, size_t picked)
 {
-    uint32_t *index = (uint32_t *)own(bench_alloc(LISTS * heads * picked * sizeof *index));
-    uint32_t *count = (uint32_t *)own(bench_alloc(heads * sizeof *count));
+    uint32_t *index = (uint32_t *)bench_own(bench_alloc(LISTS * heads * picked * sizeof *index));
+    uint32_t *count = (uint32_t *)bench_own(bench_alloc(heads * sizeof *count));
     attn_blocks b = {1, 1, NULL, NULL, 1, 0, 0};
     size_t n, j, at = 0;
 
@@ -417,7 +402,7 @@ static void bench_top(size_t keys, size_t picked, double bar)
         r.bar = bar;
         print_row(&m, &r, ours[i], limit);
     }
-    free_owned();
+    bench_free_owned();
 }
 
 /* ==== Packed texts ================================================================================================ */
@@ -495,7 +480,7 @@ static void bench_packed(const packed *p, int backward)
     r.bar = backward ? 0 : 1;
     r.two_bar = backward ? 0 : 1.9;
     print_row(&m, &r, ours, others);
-    free_owned();
+    bench_free_owned();
 }
 
 /* ==== Pages ======================================================================================================= */
@@ -503,62 +488,18 @@ static void bench_packed(const packed *p, int backward)
 enum { PAGE_SIZES = 3 };
 static const size_t PAGE_LEN[PAGE_SIZES] = {16, 64, 128};
 
-static size_t element_bytes(attn_dtype dtype)
-{
-    return dtype == ATTN_F32 ? 4 : dtype == ATTN_I8 ? 1 : 2;
-}
-
-/* The tokens of k and v, in pages whose order is random. */
-static void new_pages(attn_kv_pages *pages, attn_tensor k, attn_tensor v, size_t page_len, attn_dtype dtype)
-{
-    size_t count = (k.len + page_len - 1) / page_len, numbers = count * k.heads * page_len, n;
-    uint32_t *table = (uint32_t *)own(bench_alloc(count * sizeof *table));
-
-    memset(pages, 0, sizeof *pages);
-    pages->k =
-        attn_bhld(own(bench_alloc(numbers * k.dim * element_bytes(dtype))), dtype, count, k.heads, page_len, k.dim);
-    pages->v =
-        attn_bhld(own(bench_alloc(numbers * v.dim * element_bytes(dtype))), dtype, count, v.heads, page_len, v.dim);
-    if (dtype == ATTN_I8) {
-        pages->k_scales = (float *)own(bench_alloc(numbers * sizeof(float)));
-        pages->v_scales = (float *)own(bench_alloc(numbers * sizeof(float)));
-    }
-    for (n = 0; n < count; n++) { /* a page more, which changes places with any of those there are, or itself */
-        size_t other = random_below((uint32_t)n + 1);
-        table[n] = table[other];
-        table[other] = (uint32_t)n;
-    }
-    pages->table = table;
-    pages->table_stride = count;
-    pages->batch = 1;
-    pages->lens = (size_t *)own(bench_alloc(sizeof(size_t)));
-    succeed(attn_kv_pages_append(pages, k, v, NULL));
-}
-
-/* The same tokens in one piece, in memory of the same kind. */
-static void new_cache(attn_kv_cache *cache, attn_tensor k, attn_tensor v, attn_dtype dtype)
-{
-    size_t bytes = 0;
-    memset(cache, 0, sizeof *cache);
-    succeed(attn_kv_cache_size(&bytes, 1, k.heads, k.len, k.dim, v.dim, dtype, 0));
-    succeed(attn_kv_cache_init(cache, 1, k.heads, k.len, k.dim, v.dim, dtype, 0, own(bench_alloc(bytes)), bytes));
-    succeed(attn_kv_cache_append(cache, k, v, NULL));
-}
-
-/* The newest `queries` tokens ask: one, or with the causal rule all of them, the prefill. */
+/* The prefill of `tokens` tokens; bench_query has one query. */
 typedef struct paged {
-    const char *work;
-    size_t heads, kv_heads, queries, keys, size;
-    attn_dtype dtype;
+    size_t heads, kv_heads, tokens, size;
     int quick;
 } paged;
 
 static void bench_pages(const paged *p)
 {
     static const double least[PAGE_SIZES] = {0.9, 0.97, 0.98};
-    call c = new_call(p->heads, p->kv_heads, p->queries, p->keys, p->size, 0);
+    call c = new_call(p->heads, p->kv_heads, p->tokens, p->tokens, p->size, 0);
     attn_kv_pages pages[PAGE_SIZES];
-    attn_kv_cache cache;
+    attn_kv_cache cache = new_cache(c.k, c.v, ATTN_F32);
     char shape[40];
     match m;
     size_t n, i, ours[PAGE_SIZES], others;
@@ -566,36 +507,33 @@ static void bench_pages(const paged *p)
     memset(&m, 0, sizeof m);
     c.opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
     c.cache = &cache;
-    new_cache(&cache, c.k, c.v, p->dtype);
     others = enter(&m, run_cache, &c, 1);
     for (n = 0; n < PAGE_SIZES; n++) {
-        new_pages(&pages[n], c.k, c.v, PAGE_LEN[n], p->dtype);
+        pages[n] = new_pages(c.k, c.v, PAGE_LEN[n], ATTN_F32, 0);
         c.pages = &pages[n];
         ours[n] = enter(&m, run_pages, &c, 1);
         for (i = 0; i < 2; i++)
             check_same(run_pages, &m.calls[ours[n] + i], run_cache, &c, "pages");
     }
-    if (p->dtype == ATTN_F32)
-        for (n = 0; n < 3; n++) {
-            i = n * (p->queries - 1) / 2;
-            check_query(&c, n * (p->heads - 1) / 2, i, 0, p->keys - p->queries + i + 1, NULL, "a sum of pages");
-        }
+    for (n = 0; n < 3; n++) {
+        i = n * (p->tokens - 1) / 2;
+        check_query(&c, n * (p->heads - 1) / 2, i, 0, i + 1, NULL, "a sum of pages");
+    }
     race(m.c, m.count);
     if (p->heads == p->kv_heads)
-        snprintf(shape, sizeof shape, "%d x %d x %d", (int)p->heads, (int)p->keys, (int)p->size);
+        snprintf(shape, sizeof shape, "%d x %d x %d", (int)p->heads, (int)p->tokens, (int)p->size);
     else
-        snprintf(shape, sizeof shape, "%d/%d x %d x %d", (int)p->heads, (int)p->kv_heads, (int)p->keys, (int)p->size);
+        snprintf(shape, sizeof shape, "%d/%d x %d x %d", (int)p->heads, (int)p->kv_heads, (int)p->tokens, (int)p->size);
     for (n = 0; n < PAGE_SIZES; n++) {
         char work[64];
-        row r = {NULL, NULL, "cache", 0, 0, 0};
-        snprintf(work, sizeof work, "pages of %d, %s", (int)PAGE_LEN[n], p->work);
+        row r = {NULL, NULL, "cache", 0, 0, 1.9};
+        snprintf(work, sizeof work, "pages of %d, prefill", (int)PAGE_LEN[n]);
         r.work = work;
         r.shape = shape;
-        r.bar = p->dtype == ATTN_F32 ? least[n] : 0;
-        r.two_bar = p->queries > 1 ? 1.9 : 0;
+        r.bar = least[n];
         print_row(&m, &r, ours[n], others);
     }
-    free_owned();
+    bench_free_owned();
 }
 
 /* ==== The way back through lists ================================================================================== */
@@ -624,7 +562,7 @@ static void bench_backward_lists(void)
     race(m.c, m.count);
     print_row(&m, &lists, ours, limit);
     print_row(&m, &mask, others, limit);
-    free_owned();
+    bench_free_owned();
 }
 
 /* ==== The rows ==================================================================================================== */
@@ -643,12 +581,8 @@ static const packed packed_rows[] = {
 };
 
 static const paged paged_rows[] = {
-    {"one query", 32, 8, 1, 4096, 128, ATTN_F32, 1},
-    {"one query", 32, 8, 1, 32768, 128, ATTN_F32, 0},
-    {"prefill", 8, 8, 2048, 2048, 64, ATTN_F32, 1},
-    {"prefill", 32, 8, 1024, 1024, 128, ATTN_F32, 0},
-    {"one query, bf16", 32, 8, 1, 4096, 128, ATTN_BF16, 1},
-    {"one query, i8", 32, 8, 1, 4096, 128, ATTN_I8, 1},
+    {8, 8, 2048, 64, 1},
+    {32, 8, 1024, 128, 0},
 };
 
 static const packed backward_rows[] = {

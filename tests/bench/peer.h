@@ -19,9 +19,11 @@ float peer_read(const void *x, size_t bytes, size_t streams, size_t ahead, size_
 
 /* In peer_loop.c: the attention of one query as everybody writes it, head by head. The query of head h, and its row of
    out, begins at h * q_stride; the row of key j of key/value head h at h * head_stride + j * row_stride. scores: room
-   for `keys` numbers. */
-void peer_attend(float *out, const float *q, const float *k, const float *v, float *scores, size_t heads,
-                 size_t kv_heads, size_t keys, size_t size, size_t q_stride, size_t head_stride, size_t row_stride);
+   for `keys` numbers. For this CPU, for any with AVX2, and for the target of a compiler that is told nothing. */
+typedef void peer_attention(float *out, const float *q, const float *k, const float *v, float *scores, size_t heads,
+                            size_t kv_heads, size_t keys, size_t size, size_t q_stride, size_t head_stride,
+                            size_t row_stride);
+peer_attention peer_attend, peer_attend_avx2, peer_attend_plain;
 
 /* One head of attention and the way back through it: out, then the gradients of q, k and v, given that of out. All
    packed, len x size; causal: a query sees what comes before it and itself. weights, dscores: len x len, which are kept
@@ -39,7 +41,7 @@ void peer_products_bf16(float *out, const float *x, const uint16_t *w, size_t ro
 /* Two attentions of disjoint keys, with the logarithms of their sums of weights, become one in (out, lse). */
 void peer_merge(float *out, float *lse, const float *out_b, const float *lse_b, size_t rows, size_t size);
 
-/* What peer_loop.c was compiled with. */
+/* What peer_loop.c was compiled with for this CPU. */
 const char *peer_loop_flags(void);
 
 #endif

@@ -1,10 +1,11 @@
-/* Loops as everybody writes them, compiled as their users would for speed: PEER_FLAGS says how. */
+/* Loops as everybody writes them, compiled as their users would for speed: for this CPU, which PEER_FLAGS says how, and
+   the first of them, PEER, for other targets too. */
 #include "peer.h"
 #include <math.h>
 #include <string.h>
 
-void peer_attend(float *out, const float *q, const float *k, const float *v, float *scores, size_t heads,
-                 size_t kv_heads, size_t keys, size_t size, size_t q_stride, size_t head_stride, size_t row_stride)
+void PEER(float *out, const float *q, const float *k, const float *v, float *scores, size_t heads, size_t kv_heads,
+          size_t keys, size_t size, size_t q_stride, size_t head_stride, size_t row_stride)
 {
     size_t group = heads / kv_heads, h, j, d;
     for (h = 0; h < heads; h++) {
@@ -33,6 +34,8 @@ void peer_attend(float *out, const float *q, const float *k, const float *v, flo
                 row[d] += scores[j] * value[j * row_stride + d];
     }
 }
+
+#ifdef PEER_FLAGS
 
 /* weights = softmax(q k^T / sqrt(size)), out = weights v; hidden weights are not looked at. */
 static void attend(float *out, const float *q, const float *k, const float *v, float *weights, size_t len, size_t size,
@@ -149,3 +152,5 @@ const char *peer_loop_flags(void)
 {
     return PEER_FLAGS;
 }
+
+#endif

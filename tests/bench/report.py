@@ -18,7 +18,10 @@ COLOURS = {"attn.h": "#0b57d0", "PyTorch": "#c2410c", "ONNX Runtime": "#7e22ce",
            "OpenBLAS": "#6b7280"}
 AGAINST = {"peak": " of the peak", "read": " of the read", "one thread": " one thread", "f32 speed": " the f32 speed",
            "plain time": " the plain time", "plain loop": " the plain loop", "all keys": " all keys",
-           "one by one": " one by one", "cache": " the cache", "AVX512": " AVX512", "vfmadd231ps": " vfmadd231ps"}
+           "one by one": " one by one", "cache": " the cache", "AVX512": " AVX512", "vfmadd231ps": " vfmadd231ps",
+           "time of one query": " the time of one query", "f32 time": " the f32 time", "default": " the default"}
+AGAINST.update({f"{name}, [L,H,D]": f"{text} in [L,H,D]" for name, text in AGAINST.items()})
+AGAINST["[H,L,D]"] = " as fast in [L,H,D] as in [H,L,D]"
 TRAINING = {"backward, of the forward call's time": ("1 thread", "forward time"),
             "two threads over one": ("2 threads", "one thread"),
             "of the plain backward's time": ("1 thread", "plain time"),
@@ -136,24 +139,6 @@ def others(figures):
             rows.setdefault(key, ["", ""])[f.of == "2 threads"] = f"{number(f)} {f.unit}"
     for (name, shape), cells in rows.items():
         yield f"| {name} | {shape} | {' | '.join(cells)} |"
-
-
-def few_keys(figures):
-    """One query beside the plain loop, with each instruction set."""
-    columns = {"plain loop, packed": "packed, over the plain loop",
-               "plain loop, [L,H,D]": "[L,H,D], over the plain loop",
-               "packed": "[L,H,D], over packed", "cached read": "packed, of the read"}
-    cells = {(f.shape, f.against, f.of): f for f in figures if f.against in columns}
-    with_what = list(dict.fromkeys(of for _, _, of in cells))
-    if not cells:
-        return
-    yield f"One query of few keys, f32, with {' / '.join(with_what)}:\n"
-    yield "| heads x keys x size | " + " | ".join(columns.values()) + " |"
-    yield "|---|" + "---|" * len(columns)
-    for shape in dict.fromkeys(shape for shape, _, _ in cells):
-        row = [joined([cells.get((shape, against, of)) for of in with_what]) for against in columns]
-        yield f"| {shape} | " + " | ".join(row) + " |"
-    yield ""
 
 
 def products(figures):
@@ -315,7 +300,7 @@ def main():
     halves = {(f.work, f.shape) for f in figures if f.against.startswith("error")}
     of_halves = [f for f in figures if (f.work, f.shape) in halves]
     rows = [f"![Share of the peak over the length, beside peers]({link})", "", *limits(of_attention), *others(figures),
-            "", *few_keys(figures), *products(of_products), *bf16_products(of_bf16), *training(of_training),
+            "", *products(of_products), *bf16_products(of_bf16), *training(of_training),
             *peers([f for f in figures if f not in of_halves], "Speed relative to peers, on one / two threads"),
             *peers(of_halves, "The same with all arguments in bf16 or f16, and the error relative to that of PyTorch")]
     with open(page, "w") as file:

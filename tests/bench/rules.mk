@@ -1,9 +1,9 @@
 # How the Makefile builds the benchmarks.
 
-# With ATTN_BENCH_ONLY, the two whose rows it chooses from.
-benches = $(if $(ATTN_BENCH_ONLY),$B/bench_sdpa $B/bench_steps,$(filter-out $B/bench_targets,\
+# With ATTN_BENCH_ONLY, those whose rows it chooses from.
+benches = $(if $(ATTN_BENCH_ONLY),$B/bench_query $B/bench_sdpa $B/bench_steps,$(filter-out $B/bench_targets,\
     $(patsubst tests/bench/%.c,$B/%,$(wildcard tests/bench/bench_*.c))))
-peers   = $(patsubst %,$B/peer_%.o,plain fast sdpa loop)
+peers   = $(patsubst %,$B/peer_%.o,plain fast sdpa loop loop_avx2 loop_plain)
 targets = $(patsubst %,$B/targets_%.o,attn plain fast)
 compile = $(CC) -O2 -I$(ATTN) -c -o $B/bench_compiled.o tests/config/implementation.c
 
@@ -30,10 +30,16 @@ $B/peer_sdpa.o: tests/bench/peer_sdpa.c tests/bench/peer.h $B/flags
 
 # The loop that everybody writes, with the flags that everybody has for it: the first that the compiler takes without
 # a word. Not every gcc can tell its CPU; newer clang has another name for -Ofast.
-fastest = $(shell for flags in '-Ofast -march=native' '-O3 -ffast-math -march=native' -Ofast '-O3 -ffast-math'; do \
-    $(CC) -Werror $$flags -E -x c /dev/null > /dev/null 2>&1 && echo $$flags && break; done)
+taken = $(shell for flags in $1; do $(CC) -Werror $$flags -E -x c /dev/null > /dev/null 2>&1 && echo $$flags && break; done)
+fastest      = $(call taken,'-Ofast -march=native' '-O3 -ffast-math -march=native' $(fastest_any))
+fastest_avx2 = $(call taken,'-Ofast -mavx2 -mfma' '-O3 -ffast-math -mavx2 -mfma' $(fastest_any))
+fastest_any  = -Ofast '-O3 -ffast-math'
+fastest_plain = $(call taken,$(fastest_any))
 $B/peer_loop.o: tests/bench/peer_loop.c tests/bench/peer.h $B/flags
-	$(call short,CC $<)$(CC) -std=c99 $(warnings) $(fastest) -DPEER_FLAGS='"$(fastest)"' -c -o $@ $<
+	$(call short,CC $<)$(CC) -std=c99 $(warnings) $(fastest) -DPEER=peer_attend -DPEER_FLAGS='"$(fastest)"' -c -o $@ $<
+
+$B/peer_loop_%.o: tests/bench/peer_loop.c tests/bench/peer.h $B/flags
+	$(call short,CC $<)$(CC) -std=c99 $(warnings) $(fastest_$*) -DPEER=peer_attend_$* -c -o $@ $<
 
 # attn_sdpa and the plain loop for any target, whose flags both have: targets.sh builds this for many.
 $B/bench_targets: tests/bench/bench_targets.c tests/bench/peer_targets.h $(targets)
