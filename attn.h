@@ -204,7 +204,7 @@
        How many rows of queries there are does matter to attention, unless ctx->batch_invariant is set: few, as in
        decoding, are added up in another order than many. They are few if the queries of their own batch item (those
        that q_lens counts) or text, times the query heads that share a key/value head, are up to 8 with AVX-512 (6 in
-       double), 6 with AVX2, NEON and VECTOR128 (4 in double), none in plain C; attn_sdpa_explain says it. Nothing else
+       double), 6 with AVX2, NEON and VECTOR128 (4 in double), 1 in plain C; attn_sdpa_explain says it. Nothing else
        decides: not neighbours, lists, layout, or threads. With batch_invariant a row alone has the bits of a row among
        many, and decoding token by token equals one causal call, with up to 16384 keys; beyond, where the sums are split
        depends on how many keys there are. Gradients never are of few rows.
@@ -4489,6 +4489,7 @@ typedef struct attn__plan {
     attn__source source;
     attn__schedule schedule;
     attn__sizes sizes;
+    int frugal;                 /* scratch has to be on the stack: without what only makes calls faster */
     size_t worker_bytes, bytes; /* scratch of one worker; of all, and of the results of parallel splits behind them */
     char *scratch;
 } attn__plan;
@@ -6420,6 +6421,7 @@ static void attn__measure_worker(attn__plan *plan)
     size_t rows = attn__whole(attn__max(many, few), kern->lanes), column = rows * size;
     size_t keys = attn__max(many > 0 ? tile : 0, few > 0 ? schedule->few_keys : 0), row = keys * size;
     size_t whole = attn__max(kern->rows, kern->lanes), dims = attn__max(call->q.dim, call->v.dim), spare, own, most;
+    int whole_tile;
     plan->worker_bytes = SIZE_MAX;
     if (!attn__mul_size(&most, call->q.dim / 2 + call->v.dim / 2 + 513,
                         2 * (3 * ATTN__UNIT_BLOCKS * rows + keys) * size))
@@ -6435,9 +6437,10 @@ static void attn__measure_worker(attn__plan *plan)
     sizes->row = call->opts.score_mod ? attn__whole(row, ATTN__ALIGN) : 0;
     sizes->scales = plan->source.k_scales || plan->source.v_scales ? row + kern->lanes * size : 0;
     sizes->scales = attn__whole(sizes->scales, ATTN__ALIGN);
-    sizes->at = few > 0 && (schedule->scattered || schedule->fetches_few) ? keys * sizeof(char *) : 0;
+    whole_tile = few > 0 && schedule->few_keys == ATTN__FEW_KEYS && !plan->frugal; /* for the tiles that come next */
+    sizes->at = few > 0 && (schedule->scattered || whole_tile) ? keys * sizeof(char *) : 0;
     sizes->at = attn__whole(sizes->at, ATTN__ALIGN);
-    sizes->next = schedule->fetches_few ? sizes->at : 0;
+    sizes->next = whole_tile ? sizes->at : 0;
     sizes->numbers = few > 0 && schedule->skips ? attn__whole(keys * sizeof(uint16_t), ATTN__ALIGN) : 0;
     sizes->k = attn__whole(many > 0 ? tile * call->q.dim * size : 0, ATTN__ALIGN);
     if (schedule->k_direct && !schedule->scattered && (!schedule->full_rows || attn__is_packed(&call->k)))
@@ -6723,7 +6726,7 @@ static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
     s->few_keys = attn__min(ATTN__FEW_KEYS, attn__max(attn__whole(call->k.len, ATTN__FEW_CHAIN), ATTN__FEW_CHAIN));
     s->side_heads = 1;
     if (s->few_rows == 0 || s->parallel_splits || !attn__is_interleaved(&call->k) || s->heads != call->k.heads ||
-        (attn__has_lists(opts) && opts->blocks.heads > 1) || (ATTN__NO_MALLOC && !call->ctx.scratch) ||
+        (attn__has_lists(opts) && opts->blocks.heads > 1) || plan->frugal ||
         !attn__mul_size(&bytes, call->k.len, (size_t)call->k.len_stride) || bytes < ATTN__SIDE_BYTES)
         return;
     s->side_heads = attn__max(attn__min(attn__min(call->kern->cols / attn__max(most, 1), s->heads), s->all_blocks / width), 1);
@@ -6801,7 +6804,7 @@ static int attn__plan_schedule(attn__plan *plan)
         s->units = (s->rows / (s->unit_blocks * s->block_rows) + opts->sequences) * s->heads;
     s->prefetches = (double)call->k.len * (double)call->k.dim * (double)s->groups * (double)attn__size(call->k.dtype) >
                     (double)ATTN__UNFETCHED_BYTES;
-    s->fetches_few = s->few_rows > 0 && s->prefetches && !attn__prefetches_near() &&
+    s->fetches_few = s->few_rows > 0 && !plan->frugal && s->prefetches && !attn__prefetches_near() &&
                      (double)call->k.len * (double)call->k.dim * (double)s->groups * (double)attn__size(call->k.dtype) >
                          (double)(s->side_heads > 1 ? ATTN__FEW_FETCHED_SIDE : ATTN__FEW_FETCHED);
     s->workers = attn__min(width, s->units);
@@ -6856,6 +6859,7 @@ static void attn__plan_begin(attn__plan *plan, const attn_tensor *out, const att
     attn__copy_struct(&plan->call.opts, opts, sizeof plan->call.opts);
     plan->call.has_options = opts != NULL;
     plan->call.ctx = ctx ? *ctx : no_ctx;
+    plan->frugal = 0;
     plan->source = attn__no_source;
     plan->source.starts = plan->call.opts.sequences > 0 ? plan->call.opts.kv_starts : NULL;
     plan->call.out = *out;
@@ -7110,6 +7114,15 @@ static attn_status attn__tell_scratch(attn__check *check, size_t *bytes, size_t 
     return attn__check_end(check);
 }
 
+/* Where there is no memory but the stack, a call that does not fit is planned once more. */
+static void attn__plan_fit(attn__plan *plan, const attn__check *check)
+{
+    if (!ATTN__NO_MALLOC || check->status != ATTN_OK || plan->call.ctx.scratch || plan->bytes <= ATTN__STACK)
+        return;
+    plan->frugal = 1;
+    attn__plan_schedule(plan);
+}
+
 /* What is planned, unless there is a fault: in the caller's scratch, on the stack, or in memory of its own. */
 static attn_status attn__plan_run(attn__plan *plan, attn__check *check)
 {
@@ -7117,6 +7130,7 @@ static attn_status attn__plan_run(attn__plan *plan, attn__check *check)
     void *own = NULL;
     if (check->status != ATTN_OK || plan->schedule.workers == 0)
         return attn__check_end(check);
+    attn__plan_fit(plan, check);
     if (!plan->call.ctx.scratch && plan->bytes <= sizeof stack)
         plan->scratch = attn__align(stack);
     else
@@ -7304,6 +7318,7 @@ ATTN_API attn_status attn_sdpa_explain(char *text, size_t size, attn_tensor out,
     attn__check check;
     attn__plan_begin(&plan, &out, &q, &k, &v, opts, ctx);
     attn__plan_sdpa(&plan, &check);
+    attn__plan_fit(&plan, &check);
     return attn__plan_explain(text, size, &plan, &check, plan.bytes, ATTN__STACK);
 }
 
@@ -8152,6 +8167,7 @@ ATTN_API attn_status attn_kv_cache_explain(char *text, size_t size, attn_tensor 
     attn__plan plan;
     attn__check c;
     attn__plan_cache(&plan, &c, &out, &q, cache, opts, ctx, 1);
+    attn__plan_fit(&plan, &c);
     return attn__plan_explain(text, size, &plan, &c, plan.bytes, ATTN__STACK);
 }
 
@@ -8295,6 +8311,7 @@ ATTN_API attn_status attn_kv_pages_explain(char *text, size_t size, attn_tensor 
     attn__plan plan;
     attn__check c;
     attn__plan_pages(&plan, &c, &out, &q, pages, opts, ctx, 1);
+    attn__plan_fit(&plan, &c);
     return attn__plan_explain(text, size, &plan, &c, plan.bytes, ATTN__STACK);
 }
 
@@ -11235,10 +11252,9 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(wide_f16)(ATTN__I h)
 #endif
 
 /* Rows of an item and group that are few. Measured on Sapphire Rapids, 4 heads x 256 and 2048 keys x 64 and 128: with so
-   many the kernels of few rows are 1.0 to 1.5 times as fast as tiles, with twice as many 0.7 to 1.0 times; without
-   vectors 0.8 to 1.5 times. */
+   many the kernels of few rows are 1.0 to 1.5 times as fast as tiles, with twice as many 0.7 to 1.0 times. */
 #if ATTN__W == 1
-#define ATTN__FEW 0
+#define ATTN__FEW 1 /* as everywhere one row is */
 #elif ATTN__AVX512
 #define ATTN__FEW (ATTN__REAL_F64 ? 6 : 8)
 #else

@@ -366,7 +366,6 @@ static void bench_call(const row *r)
     finish(&m);
 }
 
-#if ATTN_VERSION >= 1300 /* which has the member */
 static void bench_invariant(const row *r)
 {
     match m = {.row = r};
@@ -376,7 +375,6 @@ static void bench_invariant(const row *r)
     add_line(&m, "default", enter_call(&m, &invariant, 0), enter(&m, run_call, &c), bar);
     finish(&m);
 }
-#endif
 
 /* ==== The rows ==================================================================================================== */
 
@@ -417,12 +415,10 @@ static const row rows[] = {
     {NEWEST(4), {8192}, 1, .bar = 1.3},
     {NEWEST(8), {8192}, 0, .bar = 0.98}, /* as fast, but for what two equal contestants differ by; so below */
     {bench_call, "one call", 1, 1, 3, 3, {3}, 1, .bar = 0.32},
-#if ATTN_VERSION >= 1300
     {INVARIANT("one query", 16, 16, 1, 64), {300}, 1, .bar = 0.98},
     {INVARIANT("one query", 32, 8, 1, 128), {4096}, 0, .bar = 0.98},
     {INVARIANT("prefill", 8, 8, 1024, 64), {1024}, 1, .bar = 0.55},
     {INVARIANT("prefill", 8, 8, 1024, 128), {1024}, 0, .bar = 0.55},
-#endif
 };
 
 static void load_other(const char *path)
