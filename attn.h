@@ -4452,6 +4452,7 @@ typedef struct attn__schedule { /* how the work is cut; a function of views, opt
     size_t most_rows;           /* and if blocks were filled one after another, for which there is room; */
     int full_rows;              /* as many as any block has: several blocks may share a unit */
     size_t few;                 /* rows of an item and group of query heads that are few, at most; */
+    int takes_few;              /* some items may have few */
     size_t few_rows, many_rows; /* room for rows of blocks of few, and of many; 0: there are no such blocks */
     size_t side_heads;          /* few rows: key/value heads that lie side by side, and are one block */
     size_t blocks, all_blocks;  /* query blocks of one group of a part, and of the batch */
@@ -6722,10 +6723,11 @@ static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
     size_t most = attn__min(s->rows, call->kern->few), bytes;
     s->few = call->ctx.batch_invariant ? SIZE_MAX : call->kern->few;
     s->many_rows = rows > s->few ? s->most_rows : 0;
-    s->few_rows = rows <= s->few || vary ? attn__min(s->most_rows, call->ctx.batch_invariant ? s->rows : most) : 0;
+    s->takes_few = rows <= s->few || vary;
+    s->few_rows = attn__min(s->most_rows, call->ctx.batch_invariant ? s->rows : most); /* for shorter calls, too */
     s->few_keys = attn__min(ATTN__FEW_KEYS, attn__max(attn__whole(call->k.len, ATTN__FEW_CHAIN), ATTN__FEW_CHAIN));
     s->side_heads = 1;
-    if (s->few_rows == 0 || s->parallel_splits || !attn__is_interleaved(&call->k) || s->heads != call->k.heads ||
+    if (s->parallel_splits || !attn__is_interleaved(&call->k) || s->heads != call->k.heads ||
         (attn__has_lists(opts) && opts->blocks.heads > 1) || plan->frugal ||
         !attn__mul_size(&bytes, call->k.len, (size_t)call->k.len_stride) || bytes < ATTN__SIDE_BYTES)
         return;
@@ -6804,7 +6806,7 @@ static int attn__plan_schedule(attn__plan *plan)
         s->units = (s->rows / (s->unit_blocks * s->block_rows) + opts->sequences) * s->heads;
     s->prefetches = (double)call->k.len * (double)call->k.dim * (double)s->groups * (double)attn__size(call->k.dtype) >
                     (double)ATTN__UNFETCHED_BYTES;
-    s->fetches_few = s->few_rows > 0 && !plan->frugal && s->prefetches && !attn__prefetches_near() &&
+    s->fetches_few = s->takes_few && !plan->frugal && s->prefetches && !attn__prefetches_near() &&
                      (double)call->k.len * (double)call->k.dim * (double)s->groups * (double)attn__size(call->k.dtype) >
                          (double)(s->side_heads > 1 ? ATTN__FEW_FETCHED_SIDE : ATTN__FEW_FETCHED);
     s->workers = attn__min(width, s->units);
@@ -7274,12 +7276,12 @@ static attn_status attn__plan_explain(char *text, size_t size, const attn__plan 
                          s->parallel_splits ? " splits, in parallel\n" : " splits, one after another\n");
     if (s->many_rows > 0)
         attn__say(&t, "queries lie on the lanes of vectors\n");
-    if (s->few_rows > 0 && call->ctx.batch_invariant)
+    if (s->takes_few && call->ctx.batch_invariant)
         attn__say(&t, "terms of dot products lie on lanes: batch_invariant\n");
-    else if (s->few_rows > 0)
+    else if (s->takes_few)
         attn__say_number(&t, "terms of dot products lie on lanes: few rows, up to ", s->few,
                          " of an item and a key/value head\n");
-    if (s->side_heads > 1)
+    if (s->takes_few && s->side_heads > 1)
         attn__say_number(&t, "few rows of ", s->side_heads, " key/value heads are one block: they lie side by side\n");
     attn__say_rows(&t, "k", plan, &call->k, s->many_rows == 0 || s->k_direct);
     attn__say_rows(&t, "v", plan, &call->v, s->many_rows == 0 || s->v_direct);

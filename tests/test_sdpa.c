@@ -839,7 +839,7 @@ TEST(sdpa_scratch_of_long)
 TEST(sdpa_scratch_steady)
 {
     enum { D = 3, H = 4, LONG = 70000 };
-    static const size_t lengths[][2] = {{LONG, LONG}, {100, 1000}, {192, 128}, {240, 1000}, {288, 300}, {5000, 2000}};
+    static const size_t lengths[][2] = {{LONG, LONG}, {100, 1000}, {192, 256}, {240, 1000}, {288, 300}, {5000, 2000}};
     static float one[1], memory[H * D * LONG], keys[H * D * LONG];
     FOR_EACH_ISA (isa)
         for (int n = 0; n < 8; n++) {
