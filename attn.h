@@ -147,11 +147,11 @@
        its others, and in plain C. On random data their RMS error is about 0.7 of that of the three nested loops that
        everybody writes. Huge terms that cancel may overflow in the chains, though not in all.
        With ATTN_ISA_AVX512BF16 products of BF16 by BF16 add two terms at a time, and the chains are of pairs of even
-       number and of the others. Each term is exact, sums are float; but what is below the smallest normal number counts
-       as zero, in the factors too. In attention the weights exp(score - max) are rounded to BF16 before they multiply
-       the values, but for few rows, whose values are widened; their sum, lse, weights and scores are as they were before
-       that. ATTN_ISA_BEST does this on CPUs
-       where it is faster; with ctx->isa = ATTN_ISA_AVX512 BF16 is widened to float there, as elsewhere.
+       number and of the others. Each term is exact, sums are float; but what is below the smallest normal number
+       counts as zero, in the factors too. In attention the weights exp(score - max) are rounded to BF16 before they
+       multiply the values, but for few rows, whose values are widened; their sum, lse, weights and scores are as they
+       were before that. ATTN_ISA_BEST does this on CPUs where it is faster; with ctx->isa = ATTN_ISA_AVX512 BF16 is
+       widened to float there, as elsewhere.
        Softmax, against long double: each element is within 20 + d ulp, where d is the row's maximum minus that
        element's input (rounding that difference costs up to d ulp, nothing where it is exact); rows of random numbers
        stay below 8. Results below the smallest normal number are within that number. Rows sum to 1 within 4 ulp times
@@ -164,16 +164,16 @@
        and rotations are computed in double and rounded once.
        The engine sums scores of many rows as products are, and values over the keys of a tile in one chain (the first
        48 keys in chains of 16). Of few rows (see DETERMINISM) the terms of a score are added up on the lanes of a
-       vector, each in a chain of its own, then the lanes; values in chains of 16 keys. It keeps maximum, sum and output
-       of a row in the compute type, and rescales them as larger scores appear (online softmax). Each element of out is within u ((D + 20) (1 + A) + K) times the largest |value| that
-       it sees in its column, u being 2^-24 (2^-53 in double), and half an ulp of a narrower out. A is the largest,
-       over the keys that the row sees, of the sum over d of |scale q[d] k[d]|, plus |bias| and the ALiBi term; K is 2
-       n or 512 + n / 512, whichever is less, for n keys. No multiple of the error of naive loops bounds that of each
-       element. On random data with scores up to 20 the RMS error of a call of 16 queries or more is at most twice that
-       of naive loops in the same type, plus 4 ulp of the RMS of out. Weights rounded to BF16 add to each element's
-       error 2^-8 times that largest |value| at most. On random data that is up to 0.2 % of the RMS of out where scores
-       have an RMS of 0.3, 0.03 to 0.05 % at 5, 0.02 % at 15, least where one key has nearly all the weight; to round
-       out to BF16 costs 0.17 %.
+       vector, each in a chain of its own, then the lanes; values in chains of 16 keys. It keeps maximum, sum and
+       output of a row in the compute type, and rescales them as larger scores appear (online softmax). Each element of
+       out is within u ((D + 20) (1 + A) + K) times the largest |value| that it sees in its column, u being 2^-24
+       (2^-53 in double), and half an ulp of a narrower out. A is the largest, over the keys that the row sees, of the
+       sum over d of |scale q[d] k[d]|, plus |bias| and the ALiBi term; K is 2 n or 512 + n / 512, whichever is less,
+       for n keys. No multiple of the error of naive loops bounds that of each element. On random data with scores up
+       to 20 the RMS error of a call of 16 queries or more is at most twice that of naive loops in the same type, plus
+       4 ulp of the RMS of out. Weights rounded to BF16 add to each element's error 2^-8 times that largest |value| at
+       most. On random data that is up to 0.2 % of the RMS of out where scores have an RMS of 0.3, 0.03 to 0.05 % at 5,
+       0.02 % at 15, least where one key has nearly all the weight; to round out to BF16 costs 0.17 %.
        tanh of softcap is within 6 ulp in float, 9 in double.
        The engine divides by the sum at the end: where the values of a row, each times exp(score - max), add up to more
        than the compute type holds, out is infinite or NaN.
@@ -185,21 +185,22 @@
        no columns is nothing.
        Gradients, which compute weights once more as exp(score - lse), are those of the out that they are given,
        however it was rounded. Each element is within u (2 (D + 25) (1 + A) + Dv + 2 K + N) times the sum of the
-       magnitudes of its terms, twice that with softcap, and half an ulp of a narrower type (tests/test_backward.c).
-       N is how many pairs of query and key it is summed over; A and K are the largest of the call; a sink's magnitude,
+       magnitudes of its terms, twice that with softcap, and half an ulp of a narrower type (tests/test_backward.c). N
+       is how many pairs of query and key it is summed over; A and K are the largest of the call; a sink's magnitude,
        or A / softcap, takes the place of A if it is more. The slope of softcap, (1 - tanh)(1 + tanh), counts as 1 in
        terms, for it has the error of tanh. On random data the RMS error of each gradient of a call is at most 8 u (1 +
-       the largest |score| or |lse|) times the RMS of those sums; and at most 3 times that of naive loops in the same
-       type, given 64 queries and 64 keys or more, D of 4 or more, scores up to 20, and no BF16.
+       the largest |score| or |lse|; where lse is of few rows, whose scores were added up in another order, A) times
+       the RMS of those sums; and at most 3 times that of naive loops in the same type, given 64 queries and 64 keys or
+       more, D of 4 or more, scores up to 20, and no BF16.
        -ffast-math keeps all of this, except that subnormal numbers may become zero (and with softcaps above 1e37, where
        1 / softcap is one, gradients).
 
    DETERMINISM
        On one CPU and instruction set, and in one engine of wasm, the bits of a result depend on the inputs alone: not
        on threads, scratch, layout, neighbouring batch items, what hidden keys hold, or whether an optional output was
-       asked for (of gradients: which of them); the sign of a zero excepted. Other instruction sets sum in another order,
-       and ATTN_ISA_BEST may be one for BF16 and another for the rest. None of this holds for x87 arithmetic (i386
-       without -msse2 -mfpmath=sse), nor for ATTN_ISA_SCALAR where clang may fuse what it likes (-ffast-math or
+       asked for (of gradients: which of them); the sign of a zero excepted. Other instruction sets sum in another
+       order, and ATTN_ISA_BEST may be one for BF16 and another for the rest. None of this holds for x87 arithmetic
+       (i386 without -msse2 -mfpmath=sse), nor for ATTN_ISA_SCALAR where clang may fuse what it likes (-ffast-math or
        -ffp-contract=fast, with fused multiply-add in the target).
        How many rows of queries there are does matter to attention, unless ctx->batch_invariant is set: few, as in
        decoding, are added up in another order than many. They are few if the queries of their own batch item (those
@@ -315,15 +316,15 @@ typedef struct attn_tensor {
 
 /* The instruction sets the kernels exist for. */
 typedef enum attn_isa {
-    ATTN_ISA_BEST = 0,   /* the best of the below that this CPU has; for products of BF16 by BF16 see NUMERICS */
-    ATTN_ISA_SCALAR,     /* plain C and libm: everywhere, slow, the oracle of the others */
-    ATTN_ISA_AVX2,       /* with FMA and F16C */
-    ATTN_ISA_AVX512,     /* F, BW, DQ, VL */
-    ATTN_ISA_NEON,       /* AArch64 */
-    ATTN_ISA_VECTOR128,  /* gcc and clang, for every other CPU: SSE2, or the vectors of 16 bytes that the compiler's
+    ATTN_ISA_BEST = 0,  /* the best of the below that this CPU has; for products of BF16 by BF16 see NUMERICS */
+    ATTN_ISA_SCALAR,    /* plain C and libm: everywhere, slow, the oracle of the others */
+    ATTN_ISA_AVX2,      /* with FMA and F16C */
+    ATTN_ISA_AVX512,    /* F, BW, DQ, VL */
+    ATTN_ISA_NEON,      /* AArch64 */
+    ATTN_ISA_VECTOR128, /* gcc and clang, for every other CPU: SSE2, or the vectors of 16 bytes that the compiler's
                             target has (POWER's VSX, wasm with -msimd128, s390x from -march=z14, RISC-V with V), single
                             numbers where it has none; not beside NEON */
-    ATTN_ISA_AVX512BF16  /* AVX512, but for products of BF16 by BF16 (see NUMERICS): in attn_sdpa, caches and pages
+    ATTN_ISA_AVX512BF16 /* AVX512, but for products of BF16 by BF16 (see NUMERICS): in attn_sdpa, caches and pages
                             where q, k and v are BF16 and kv_len of opts.blocks is even; in attn_matmul,
                             attn_matmul_add, attn_mha and its gradients where both factors of a product of matrices
                             are; not in attn_sdpa_backward. gcc has it from 10 on, clang from 9 but for 16,
@@ -356,7 +357,7 @@ typedef struct attn_ctx {
     void *scratch;
     size_t scratch_size;
     attn_isa isa;
-    attn_fault *fault;   /* written on an error, else left as it was; NULL: not wanted */
+    attn_fault *fault; /* written on an error, else left as it was; NULL: not wanted */
     int batch_invariant;
 } attn_ctx;
 
@@ -4339,8 +4340,8 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
                  attn__merge_split     the result over one more split joins that over those before
                  attn__finish_block    out / sum, sinks, lse; attn__finish_matrices: weights and scores
 
-   Layout. Of many rows, queries lie on the lanes of vectors: maxima, sums and hidden keys are compared and added lane by
-   lane, K and V are read where they lie, row by row, each element broadcast to all lanes.
+   Layout. Of many rows, queries lie on the lanes of vectors: maxima, sums and hidden keys are compared and added lane
+   by lane, K and V are read where they lie, row by row, each element broadcast to all lanes.
 
    Few rows, as in decoding, would leave most lanes idle (attn__is_few says which items have few). There the terms of a
    dot product lie on lanes: what happens to one query is
@@ -4477,12 +4478,12 @@ typedef struct attn__schedule { /* how the work is cut; a function of views, opt
     int weights_in_place;       /* weights are wanted where scores can be kept until max and sum are known */
 } attn__schedule;
 
-typedef struct attn__sizes {  /* bytes of the arrays in the scratch of a worker */
+typedef struct attn__sizes {                              /* bytes of the arrays in the scratch of a worker */
     size_t bias, mask, row, scales, at, next, numbers, k; /* of attn__shared; */
     size_t scores, few_scores, values; /* scores of many rows, or few, and then a copy of rows of v: of both */
-    size_t rows, mask_cache, drop, reals, queries, state;      /* of each block; the state of a split has as many */
-    size_t state_out, state_reals; /* parts of a state: out; max, sum, nan */
-    size_t column;                 /* reals for each row of a block */
+    size_t rows, mask_cache, drop, reals, queries, state; /* of each block; the state of a split has as many */
+    size_t state_out, state_reals;                        /* parts of a state: out; max, sum, nan */
+    size_t column;                                        /* reals for each row of a block */
 } attn__sizes;
 
 typedef struct attn__plan {
@@ -4783,7 +4784,7 @@ static size_t attn__query_room(const attn__plan *plan) /* of a query of few, in 
     return attn__whole(attn__query_terms(plan), plan->call.kern->lanes);
 }
 
-static size_t attn__few_step(const attn__plan *plan) /* of a row's scores, few rows: whole vectors, also of a last run */
+static size_t attn__few_step(const attn__plan *plan) /* of a row's scores, few rows: in whole vectors */
 {
     return plan->schedule.few_keys + (plan->schedule.scattered ? ATTN__FEW_CHAIN : 0);
 }
@@ -5288,8 +5289,8 @@ ATTN__NOINLINE void attn__next_rows(const attn__block *block, attn__rows *rows, 
     rows->next_step = rows->step * (ptrdiff_t)attn__size(rows->dtype);
 }
 
-/* The tile's rows of k as pieces. Returns 0 if there are more than ATTN__PIECES, or more than register tiles would fill:
-   a copy costs less then. */
+/* The tile's rows of k as pieces. Returns 0 if there are more than ATTN__PIECES, or more than register tiles would
+   fill: a copy costs less then. */
 static int attn__find_pieces(const attn__block *block, attn__rows *rows, const attn_tensor *t)
 {
     size_t runs;
@@ -5556,9 +5557,9 @@ static void attn__clear_nonfinite(void *elements, attn_dtype dtype, size_t n) /*
             attn__set_element(at, dtype, 0.0);
 }
 
-/* at[j] = where the row of t of the jth key is that is attended, of keys from .. to - 1, and their numbers, if these are
-   wanted. `quarter`, to prefetch: the first is followed by that so many keys on, twice and thrice as many, then by the
-   second: memory is fastest in several streams. */
+/* at[j] = where the row of t of the jth key is that is attended, of keys from .. to - 1, and their numbers, if these
+   are wanted. `quarter`, to prefetch: the first is followed by that so many keys on, twice and thrice as many, then by
+   the second: memory is fastest in several streams. */
 static void attn__find_few_rows(const attn__block *block, const char **at, uint16_t *numbers, const attn_tensor *t,
                                 attn__range keys, size_t quarter)
 {
@@ -5656,8 +5657,9 @@ static void attn__copy_few(const attn__block *block, attn__few *few, size_t head
     few->dtype = pairs ? ATTN_BF16 : kern->real;
 }
 
-/* The tile's scores, of its rows of k; or out = factor out + P V, of its rows of v: all of them where they lie, or of a
-   head and a chain of keys at a time. `clean`: numbers of V that are not finite count as 0; returns if there are any. */
+/* The tile's scores, of its rows of k; or out = factor out + P V, of its rows of v: all of them where they lie, or of
+   a head and a chain of keys at a time. `clean`: numbers of V that are not finite count as 0; returns if there are
+   any. */
 static int attn__multiply_few(const attn__block *block, const attn_tensor *t, int clean)
 {
     const attn__plan *plan = block->plan;
@@ -6410,8 +6412,8 @@ static int attn__is_interleaved(const attn_tensor *t) /* rows of several heads l
     return t->head_stride < t->len_stride && t->len_stride > 0;
 }
 
-/* The sizes of a worker's arrays. They do not grow with Lq: full blocks have room for as many as a unit ever has. Blocks
-   of many rows and of few take turns in the same arrays. */
+/* The sizes of a worker's arrays. They do not grow with Lq: full blocks have room for as many as a unit ever has.
+   Blocks of many rows and of few take turns in the same arrays. */
 static void attn__measure_worker(attn__plan *plan)
 {
     const attn__schedule *schedule = &plan->schedule;
@@ -6430,10 +6432,12 @@ static void attn__measure_worker(attn__plan *plan)
     spare = schedule->scattered ? attn__max(kern->lanes, kern->rows) : 0; /* keys behind a piece of a tile */
     sizes->scores = attn__whole(many * (tile + spare) * size, ATTN__ALIGN);
     sizes->few_scores = attn__whole(few * attn__few_step(plan) * size, ATTN__ALIGN);
-    sizes->values = attn__max(sizes->scores + (many > 0 ? tile * call->v.dim * size : 0), /* always: see */
-                              sizes->few_scores + (few > 0 ? ATTN__FEW_CHAIN * dims * size : 0)); /* accumulate_values */
+    sizes->values =
+        attn__max(sizes->scores + (many > 0 ? tile * call->v.dim * size : 0),         /* always: see */
+                  sizes->few_scores + (few > 0 ? ATTN__FEW_CHAIN * dims * size : 0)); /* accumulate_values */
     sizes->values = attn__whole(sizes->values, ATTN__ALIGN);
-    sizes->bias = call->has_options && !attn__tensor_absent(&call->opts.bias) ? attn__max(sizes->scores, sizes->few_scores) : 0;
+    sizes->bias =
+        call->has_options && !attn__tensor_absent(&call->opts.bias) ? attn__max(sizes->scores, sizes->few_scores) : 0;
     sizes->mask = schedule->hides ? attn__whole(attn__blocks(keys, 64) * 8 * rows, ATTN__ALIGN) : 0;
     sizes->row = call->opts.score_mod ? attn__whole(row, ATTN__ALIGN) : 0;
     sizes->scales = plan->source.k_scales || plan->source.v_scales ? row + kern->lanes * size : 0;
@@ -6454,7 +6458,8 @@ static void attn__measure_worker(attn__plan *plan)
     sizes->queries = attn__max(many * attn__query_terms(plan), few * attn__query_room(plan)) * size;
     sizes->queries = attn__whole(sizes->queries, ATTN__ALIGN);
     sizes->state_reals = column;
-    sizes->state_out = attn__max(many * attn__whole(call->v.dim, whole), few * attn__whole(call->v.dim, kern->lanes)) * size;
+    sizes->state_out =
+        attn__max(many * attn__whole(call->v.dim, whole), few * attn__whole(call->v.dim, kern->lanes)) * size;
     sizes->state = attn__whole(sizes->state_out + 3 * column, ATTN__ALIGN); /* for nan that is more than it needs */
     own = sizes->rows + sizes->mask_cache + sizes->drop + sizes->reals + sizes->queries + 2 * sizes->state;
     plan->worker_bytes = sizes->values + sizes->bias + sizes->mask + sizes->row + sizes->scales + sizes->at;
@@ -6729,9 +6734,11 @@ static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
     s->side_heads = 1;
     if (s->parallel_splits || !attn__is_interleaved(&call->k) || s->heads != call->k.heads ||
         (attn__has_lists(opts) && opts->blocks.heads > 1) || plan->frugal ||
-        !attn__mul_size(&bytes, call->k.len, (size_t)call->k.len_stride) || bytes < ATTN__SIDE_BYTES)
+        !attn__mul_size(&bytes, call->k.len, (size_t)call->k.len_stride) ||
+        bytes < ATTN__SIDE_BYTES / attn__size(call->k.dtype))
         return;
-    s->side_heads = attn__max(attn__min(attn__min(call->kern->cols / attn__max(most, 1), s->heads), s->all_blocks / width), 1);
+    s->side_heads =
+        attn__max(attn__min(attn__min(call->kern->cols / attn__max(most, 1), s->heads), s->all_blocks / width), 1);
     s->side_heads = attn__blocks(s->heads, attn__blocks(s->heads, s->side_heads));
     s->few_rows = attn__max(s->few_rows, s->side_heads * most);
 }
@@ -6783,8 +6790,7 @@ static int attn__plan_schedule(attn__plan *plan)
     s->all_blocks = s->groups = 0;
     if (!empty && (call->v.dim > 0 || s->writes_matrices || opts->lse.data)) {
         if (!attn__mul_size(&s->groups, s->heads, texts ? opts->sequences : call->q.batch) ||
-            !attn__mul_size(&s->groups, s->groups, s->parts) ||
-            !attn__mul_size(&s->all_blocks, s->groups, s->blocks))
+            !attn__mul_size(&s->groups, s->groups, s->parts) || !attn__mul_size(&s->all_blocks, s->groups, s->blocks))
             return 0;
         if (texts && s->rows > 0)
             s->all_blocks = (s->rows / s->block_rows + opts->sequences) * s->heads;
@@ -7196,7 +7202,7 @@ static void attn__say_number(attn__text *text, const char *before, size_t n, con
 static void attn__say_rows(attn__text *text, const char *name, const attn__plan *plan, const attn_tensor *t, int direct)
 {
     int pairs = plan->call.kern->pairs, few = plan->schedule.many_rows == 0;
-    int readable = few || t->dtype == plan->call.kern->real || pairs;
+    int readable = (few && plan->call.kern->narrow) || t->dtype == plan->call.kern->real || pairs;
     attn__say(text, name);
     if (pairs && t == &plan->call.v && !few)
         attn__say(text, " is copied tile by tile: its rows are interleaved in pairs\n");
@@ -7268,7 +7274,7 @@ static attn_status attn__plan_explain(char *text, size_t size, const attn__plan 
     if (!attn__explain_begin(&t, text, size, call, check, bytes, stack))
         return check->status;
     attn__say_number(&t, "query blocks of ", attn__min(s->rows, s->block_rows), " rows x key tiles of ");
-    attn__say_number(&t, "", s->tile_keys, ", ");
+    attn__say_number(&t, "", s->many_rows > 0 ? s->tile_keys : s->few_keys, ", ");
     attn__say_number(&t, "", s->all_blocks, " blocks on ");
     attn__say_number(&t, "", s->workers, s->workers == 1 ? " task\n" : " tasks\n");
     if (s->splits > 1)
@@ -10628,13 +10634,13 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 
    A new instruction set is entered in section 4 (ATTN__PASS_, attn__isas, attn__tables) and defines the vocabulary
    (that of VECTOR128 does for any processor that a compiler has vectors for):
-   LOAD, STORE, SET1, ADD, SUB, MUL, DIV, MAX, ROUND as their names say; FMA(a,b,c) = a b + c, FMS(a,b,c) = a b - c; PICK(a,b,x,y) = a < b ? x : y in each lane, y where a or b is NaN;
-   REGISTER, the constraint of a vector register in inline assembly. On integers of the lanes' size, I: ISET, IADD,
-   ISUB, IAND, IOR, IEQUAL, IGREATER, ISHL, ISHR; IANY(i): has a lane its top bit set;
-   IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b; PICK_BITS(i,j,x,y) = i & j != 0 ? x : y, of reals x and y; AS_BITS
-   and AS_REAL between both. In float also H, a vector of W 16-bit numbers, with LOAD_H, WIDE_F16 and WIDE_BF16; H8, W
-   integers of 8 bits, with LOAD_H8 and WIDE_I8; STORE_F16, STORE_U16 and IADD_UP_TO(a,b,x,most) =
-   x <= most ? a + b : a; in double LOAD_F32, STORE_F32.
+   LOAD, STORE, SET1, ADD, SUB, MUL, DIV, MAX, ROUND as their names say; FMA(a,b,c) = a b + c, FMS(a,b,c) = a b - c;
+   PICK(a,b,x,y) = a < b ? x : y in each lane, y where a or b is NaN; REGISTER, the constraint of a vector register in
+   inline assembly. On integers of the lanes' size, I: ISET, IADD, ISUB, IAND, IOR, IEQUAL, IGREATER, ISHL, ISHR;
+   IANY(i): has a lane its top bit set; IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b; PICK_BITS(i,j,x,y) = i & j
+   != 0 ? x : y, of reals x and y; AS_BITS and AS_REAL between both. In float also H, a vector of W 16-bit numbers,
+   with LOAD_H, WIDE_F16 and WIDE_BF16; H8, W integers of 8 bits, with LOAD_H8 and WIDE_I8; STORE_F16, STORE_U16 and
+   IADD_UP_TO(a,b,x,most) = x <= most ? a + b : a; in double LOAD_F32, STORE_F32.
    It adds itself to the functions that move lanes: interleave, interleave_pairs, every_other, set_pair, load_128,
    interleave_128, add_chunks, load_pairs, load_pairs16 and load_pairs8; beyond 128 bits also load_halves, and beyond
    256 PAIRS_LOADED. nonzero, of which load_bits and classify are made, may gain from other instructions.
@@ -11253,8 +11259,8 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(wide_f16)(ATTN__I h)
 #define ATTN__AS_WRITTEN
 #endif
 
-/* Rows of an item and group that are few. Measured on Sapphire Rapids, 4 heads x 256 and 2048 keys x 64 and 128: with so
-   many the kernels of few rows are 1.0 to 1.5 times as fast as tiles, with twice as many 0.7 to 1.0 times. */
+/* Rows of an item and group that are few. Measured on Sapphire Rapids, 4 heads x 256 and 2048 keys x 64 and 128: with
+   so many the kernels of few rows are 1.0 to 1.5 times as fast as tiles, with twice as many 0.7 to 1.0 times. */
 #if ATTN__W == 1
 #define ATTN__FEW 1 /* as everywhere one row is */
 #elif ATTN__AVX512
@@ -12047,7 +12053,8 @@ ATTN__TARGET static void ATTN__NAME(pair_transposed)(ATTN__R *x, size_t ld, cons
         for (p = 0; p < whole; p += ATTN__LANES128) {
             ATTN__UNROLL
             for (i = 0; i < ATTN__LANES128; i++)
-                v[i] = ATTN__NAME(load_quarters)(at[i] + 4 * p, at[i + 4] + 4 * p, at[i + 8] + 4 * p, at[i + 12] + 4 * p);
+                v[i] =
+                    ATTN__NAME(load_quarters)(at[i] + 4 * p, at[i + 4] + 4 * p, at[i + 8] + 4 * p, at[i + 12] + 4 * p);
             ATTN__NAME(transpose_128)(v);
             ATTN__UNROLL
             for (i = 0; i < ATTN__LANES128; i++)
@@ -13139,10 +13146,10 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 
 /* -- few rows: the terms of a dot product on lanes --
 
-   A row of K is loaded as it lies, a vector of terms at a time, and multiplied into a sum for each query. Of W keys the
-   lanes of these sums are added up together, by a tree. A row of V is multiplied by its weight and added, dims on lanes.
-   So each row is read once, whole, where it lies; and no number of a query depends on which others are computed beside
-   it. */
+   A row of K is loaded as it lies, a vector of terms at a time, and multiplied into a sum for each query. Of W keys
+   the lanes of these sums are added up together, by a tree. A row of V is multiplied by its weight and added, dims
+   on lanes. So each row is read once, whole, where it lies; and no number of a query depends on which others are
+   computed beside it. */
 
 /* Queries that are multiplied together, else one after the other; and vectors of dims by one query, or by so many: sums
    fill half of the registers. */
@@ -13153,7 +13160,8 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 #define ATTN__FEW_OF(loop, run, dtype, queries)                                                                        \
     ((queries) > 1 ? loop(run, dtype, ATTN__FEW_QUERIES) : loop(run, dtype, 1))
 
-/* Elements that are not reals are widened as they are loaded; in a pass that is to be small, or has no vectors, before. */
+/* Elements that are not reals are widened as they are loaded; in a pass that is to be small, or has no vectors,
+   before that. */
 #define ATTN__NARROW (!ATTN__REAL_F64 && !ATTN__PAIRS && ATTN__W > 1 && ATTN__PASS != ATTN__PASS_VECTOR128)
 
 /* Rows of scores whose sums wait for the tree. */
@@ -13284,7 +13292,8 @@ ATTN__TARGET static void ATTN__NAME(dot)(void *scoresv, size_t ld, const void *q
                 sums[r] = ATTN__SET1((ATTN__R)0);
             for (i = 0; i < n; i += some)
                 for (r = row; r < end; r += together) {
-                    together = attn__min(end - r, k->queries - r % k->queries) < ATTN__FEW_QUERIES ? 1 : ATTN__FEW_QUERIES;
+                    together =
+                        attn__min(end - r, k->queries - r % k->queries) < ATTN__FEW_QUERIES ? 1 : ATTN__FEW_QUERIES;
                     run.k = attn__few_from(k, j + i);
                     run.k.keys = attn__min(n - i, some);
                     run.k.apart *= (ptrdiff_t)(r / k->queries);
@@ -13309,8 +13318,8 @@ typedef struct ATTN__NAME(weigh_run) {
     const ATTN__R *factor;
 } ATTN__NAME(weigh_run);
 
-/* out = factor out + weights V, so many queries by so many vectors of dims, from byte `from` of a row on. One vector may
-   have but `dims` dims. */
+/* out = factor out + weights V, so many queries by so many vectors of dims, from byte `from` of a row on. One vector
+   may have but `dims` dims. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(weigh_run) * run, ATTN__R *out, ptrdiff_t from,
                                                        size_t dims, attn_dtype dtype, const int queries,
                                                        const int vectors)
