@@ -4390,10 +4390,6 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 /* With so few bytes of keys, of all heads of the batch, prefetching rows of k and v costs more than it saves. */
 #define ATTN__UNFETCHED_BYTES ((size_t)512 << 10)
 
-/* Few rows of key/value heads that lie side by side, as in [B,L,H,D], are one block: memory is read in its order. Not
-   with so few bytes of keys, which the first-level cache brings in any order. */
-#define ATTN__SIDE_BYTES ((size_t)32 << 10)
-
 /* Nor, for few rows, with so few; or, where heads lie side by side, which makes streams enough, before memory is far.
    (On Sapphire Rapids one query over 8 x 4096 x 64 takes 0.85 times as long with prefetches, or 1.07 times; over 8 x
    32768 x 128 of 16 bits 0.6 times either way. Zen 4 and later do not heed them.) */
@@ -6725,7 +6721,7 @@ static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
     const attn__call *call = &plan->call;
     const attn_opts *opts = &call->opts;
     int vary = opts->sequences > 0 || opts->q_lens; /* lengths, which are not looked at here */
-    size_t most = attn__min(s->rows, call->kern->few), bytes;
+    size_t most = attn__min(s->rows, call->kern->few);
     s->few = call->ctx.batch_invariant ? SIZE_MAX : call->kern->few;
     s->many_rows = rows > s->few ? s->most_rows : 0;
     s->takes_few = rows <= s->few || vary;
@@ -6733,12 +6729,10 @@ static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
     s->few_keys = attn__min(ATTN__FEW_KEYS, attn__max(attn__whole(call->k.len, ATTN__FEW_CHAIN), ATTN__FEW_CHAIN));
     s->side_heads = 1;
     if (s->parallel_splits || !attn__is_interleaved(&call->k) || s->heads != call->k.heads ||
-        (attn__has_lists(opts) && opts->blocks.heads > 1) || plan->frugal ||
-        !attn__mul_size(&bytes, call->k.len, (size_t)call->k.len_stride) ||
-        bytes < ATTN__SIDE_BYTES / attn__size(call->k.dtype))
+        (attn__has_lists(opts) && opts->blocks.heads > 1) || plan->frugal)
         return;
-    s->side_heads =
-        attn__max(attn__min(attn__min(call->kern->cols / attn__max(most, 1), s->heads), s->all_blocks / width), 1);
+    s->side_heads = attn__min(attn__min(call->kern->cols / attn__max(most, 1), s->heads), s->groups / width);
+    s->side_heads = attn__max(s->side_heads, 1);
     s->side_heads = attn__blocks(s->heads, attn__blocks(s->heads, s->side_heads));
     s->few_rows = attn__max(s->few_rows, s->side_heads * most);
 }
