@@ -2364,7 +2364,7 @@ ATTN__INLINE attn__few attn__few_from(const attn__few *few, size_t k)
 {
     attn__few rest = *few;
     rest.at = few->at ? few->at + k : NULL;
-    rest.row = k > 0 ? few->row + (ptrdiff_t)k * few->step : few->row; /* the step of one row may be anything */
+    rest.row = few->row + (ptrdiff_t)k * few->step;
     rest.keys = few->keys - k;
     rest.next = few->next ? few->next + k : NULL;
     return rest;
@@ -4354,9 +4354,9 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
        weigh                 the kernel: each row of V times its weight, dims on lanes, in chains of ATTN__FEW_CHAIN
                              keys, each added to out
 
-   A row of K or V is read once, whole, for all queries of the heads that share it; of key/value heads that lie side by
-   side, as in [B,L,H,D], all are one block, so that memory is read in its order. A number of a query does not depend on
-   the other rows of its block: with ctx.batch_invariant all blocks are such.
+   A row of K or V is read once, whole, for all queries that share it; key/value heads that lie side by side, as in
+   [B,L,H,D], are one block, so that memory is read in its order. No number of a query depends on the other rows of its
+   block: with ctx.batch_invariant all blocks are such.
 
    Parts. All rows of a block have the same keys to choose from. With lists of key blocks, a part of a batch item is the
    queries of one row of lists, and a group the query heads that share it; else a part is the whole item. Packed texts
@@ -4390,9 +4390,8 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 /* With so few bytes of keys, of all heads of the batch, prefetching rows of k and v costs more than it saves. */
 #define ATTN__UNFETCHED_BYTES ((size_t)512 << 10)
 
-/* Nor, for few rows, with so few; or, where heads lie side by side, which makes streams enough, before memory is far.
-   (On Sapphire Rapids one query over 8 x 4096 x 64 takes 0.85 times as long with prefetches, or 1.07 times; over 8 x
-   32768 x 128 of 16 bits 0.6 times either way. Zen 4 and later do not heed them.) */
+/* Nor, for few rows, with so few; or, side by side, which makes streams enough, with less than what is far away. (On
+   Sapphire Rapids 8 x 4096 x 64 takes 0.85 times as long with prefetches, or 1.07; 8 x 32768 x 128 of 16 bits 0.6.) */
 #define ATTN__FEW_FETCHED ((size_t)2 << 20)
 #define ATTN__FEW_FETCHED_SIDE ((size_t)32 << 20)
 
@@ -5561,7 +5560,7 @@ static void attn__find_few_rows(const attn__block *block, const char **at, uint1
 {
     size_t runs, n = 0, lap = 0, place = 0, base = keys.from - keys.from % ATTN__FEW_CHAIN, i, j, r, item, row, count;
     const attn__range *of = attn__runs_of(block, &runs);
-    const ptrdiff_t step = t->len_stride * (ptrdiff_t)attn__size(t->dtype);
+    const ptrdiff_t step = t->len > 1 ? t->len_stride * (ptrdiff_t)attn__size(t->dtype) : 0;
     attn__range part;
     ptrdiff_t off;
     for (i = 0; i < runs; i++)
@@ -5597,7 +5596,7 @@ static void attn__find_few(const attn__block *block, attn__few *few, const attn_
         attn__find_few_rows(block, shared->at, block->tile.numbers ? shared->numbers : NULL, t, next, 0);
         few->at = shared->at;
     }
-    few->step = t->len_stride * size;
+    few->step = t->len > 1 ? t->len_stride * size : 0; /* that of one row may be anything */
     few->heads = block->at.heads;
     few->apart = block->at.heads > 1 ? t->head_stride * size : 0;
     few->queries = block->at.count / block->at.heads;
@@ -5713,8 +5712,6 @@ static int attn__scale_tile(const attn__block *block, const float *scales, int c
     }
     return found;
 }
-
-/* -- scores -- */
 
 /* The scores of the tile that attn__prepare_tile has made ready, up to a stage, but for call->softmax_scale. `keep`
    those that the caller wants. */
@@ -5868,13 +5865,6 @@ ATTN__NOINLINE void attn__add_nonfinite_values(attn__block *block)
         }
 }
 
-static size_t attn__copied_pairs(const attn__block *block) /* of a copy of the tile's rows of V */
-{
-    const attn__kernels *kern = block->plan->call.kern;
-    size_t keys = block->tile.keys, dim = block->plan->call.v.dim;
-    return attn__term_count(kern, keys) * dim;
-}
-
 /* Is a number among the tile's rows of V, or in I8 among their scales, NaN or infinite? Pairs are in a copy. */
 static int attn__rows_nonfinite(const attn__block *block, const attn__rows *v)
 {
@@ -5884,7 +5874,7 @@ static int attn__rows_nonfinite(const attn__block *block, const attn__rows *v)
     if (v->scales)
         return kern->nonfinite(v->scales, 0, 1, keys);
     if (kern->pairs)
-        return kern->nonfinite(v->data, 0, 1, attn__copied_pairs(block));
+        return kern->nonfinite(v->data, 0, 1, attn__term_count(kern, keys) * plan->call.v.dim);
     return kern->nonfinite(v->data, v->step, keys, plan->call.v.dim);
 }
 
@@ -5924,7 +5914,7 @@ static void attn__accumulate_values(attn__block *block, int nonfinite_scores)
     }
     attn__value_rows(block, &v, 1);
     if (kern->pairs)
-        attn__clear_nonfinite(attn__real_at(plan, v.data, 0), ATTN_BF16, 2 * attn__copied_pairs(block));
+        attn__clear_nonfinite(attn__real_at(plan, v.data, 0), ATTN_BF16, 2 * attn__term_count(kern, keys) * dim);
     else
         attn__clear_nonfinite(attn__real_at(plan, v.data, 0), kern->real, keys * dim);
     if (v.scales)
