@@ -505,6 +505,7 @@ int main(int argc, char **argv)
     if (status == 0 && !help) {
         if (set.threads > 1)
             TRY(attn_pool_new(&ctx.parallel, set.threads));
+        ctx.batch_invariant = set.mode == DECODE; /* a token alone has the bits that it has in one call */
         status = !run_all();
         attn_pool_free(&ctx.parallel);
     }

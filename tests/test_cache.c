@@ -2267,6 +2267,7 @@ TEST(cache_explain)
             attn_opts opts = {0};
             attn_ctx ctx = test_ctx(ATTN_ISA_BEST);
             char text[600], bytes[32];
+            int in_place;
             ctx.batch_invariant = way / 2 == 2;
             s.dtype = kinds[kind];
             s.ring = ring;
@@ -2276,7 +2277,8 @@ TEST(cache_explain)
             CHECK_STATUS(attn_kv_cache_append(&cache, k, k, NULL), ATTN_OK);
             CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, NULL, &ctx), ATTN_OK);
             CHECK(strstr(text, lanes) != NULL);
-            CHECK(strstr(text, reads[few ? 0 : kind]) != NULL && strstr(text, "anew") == NULL);
+            in_place = few && (text[0] == 'a' || text[0] == 'n'); /* avx, neon: other passes widen narrow rows first */
+            CHECK(strstr(text, reads[in_place ? 0 : kind]) != NULL && strstr(text, "anew") == NULL);
             CHECK_STATUS(attn_sdpa_scratch(&now, out, q, k, k, NULL, &ctx), ATTN_OK);
             snprintf(bytes, sizeof bytes, "scratch: %zu bytes", now);
             CHECK(kind != 0 || strstr(text, bytes) != NULL);
@@ -2289,7 +2291,7 @@ TEST(cache_explain)
                 opts.window.on = 1;
                 opts.window.left = 9;
                 CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, &opts, &ctx), ATTN_OK);
-                CHECK((strstr(text, "anew") != NULL) == (kind == 0 || few));
+                CHECK((strstr(text, "anew") != NULL) == (kind == 0 || in_place));
             }
             opts.kv_lens = &past;
             CHECK_STATUS(attn_kv_cache_explain(text, sizeof text, out, q, &cache, &opts, &ctx), ATTN_ERR_VALUE);

@@ -1570,7 +1570,7 @@ TEST(pages_status_attend_right)
         static arrays own;
         size_t needed = 12345, again = 0;
         attend_call c;
-        char text[600];
+        char text[1000];
         set_scene(scene, kinds[kind]);
         test_case("the right call, %s", test_dtype_name(kinds[kind]));
         c = call_of(scene, &own);
