@@ -4393,7 +4393,7 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 /* Nor, for few rows, with so few; or, side by side, which makes streams enough, with less than what is far away. (On
    Sapphire Rapids 8 x 4096 x 64 takes 0.85 times as long with prefetches, or 1.07; 8 x 32768 x 128 of 16 bits 0.6.) */
 #define ATTN__FEW_FETCHED ((size_t)2 << 20)
-#define ATTN__FEW_FETCHED_SIDE ((size_t)32 << 20)
+#define ATTN__FEW_FETCHED_SIDE ((size_t)16 << 20)
 
 /* Units for each worker, at least, before a unit has more than one block: so that all workers end at about one time. */
 #define ATTN__WORKER_UNITS 4
