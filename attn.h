@@ -6796,7 +6796,7 @@ static int attn__plan_schedule(attn__plan *plan)
         s->units = (s->rows / (s->unit_blocks * s->block_rows) + opts->sequences) * s->heads;
     s->prefetches = (double)call->k.len * (double)call->k.dim * (double)s->groups * (double)attn__size(call->k.dtype) >
                     (double)ATTN__UNFETCHED_BYTES;
-    s->fetches_few = s->takes_few && !plan->frugal && s->prefetches && !attn__prefetches_near() &&
+    s->fetches_few = s->takes_few && s->few_keys == ATTN__FEW_KEYS && !plan->frugal && s->prefetches && !attn__prefetches_near() &&
                      (double)call->k.len * (double)call->k.dim * (double)s->groups * (double)attn__size(call->k.dtype) >
                          (double)(s->side_heads > 1 ? ATTN__FEW_FETCHED_SIDE : ATTN__FEW_FETCHED);
     s->workers = attn__min(width, s->units);
