@@ -205,20 +205,21 @@
        How many rows of queries there are does matter to attention, unless ctx->batch_invariant is set: few, as in
        decoding, are added up in another order than many. They are few if the queries of their own batch item (those
        that q_lens counts) or text, times the query heads that share a key/value head, are up to 8 with AVX-512 (6 in
-       double), 6 with AVX2, NEON and VECTOR128 (4 in double), 1 in plain C; attn_sdpa_explain says it. Nothing else
-       decides: not neighbours, lists, layout, or threads. With batch_invariant a row alone has the bits of a row among
-       many, and decoding token by token equals one causal call, with up to 16384 keys; beyond, where the sums are split
-       depends on how many keys there are. Gradients never are of few rows.
+       double), 6 with AVX2, NEON and VECTOR128 (4 in double), 1 where there are no vectors; attn_sdpa_explain says it.
+       Nothing else decides: not neighbours, lists, layout, or threads. With batch_invariant a row alone has the bits
+       of a row among many, and decoding token by token equals one causal call, with up to 16384 keys; beyond, where
+       the sums are split depends on how many keys there are. attn_sdpa_backward has no kernels of few rows.
        A cache changes nothing either: its bits are those of attn_sdpa over the same tokens (I8 rounds otherwise), and
        those of a ring or of pages are those of a full cache. A packed text has the bits that it has alone, and lists of
        blocks those of the equal mask, forward and back (with an odd kv_len, those that it has without products of
        BF16).
 
    VERSIONS
-       0.13.0  Few rows of queries, as in decoding, are up to 1.9 times as fast, and have other last bits than the same
-               rows among many, unless the new ctx->batch_invariant is set: set it where bits of decoding and of one
-               causal call are compared. Padded items of attn_sdpa take the time of their own queries. ATTN_ISA_NEONBF16
-               is gone, as no CPU has run it: its number is refused
+       0.13.0  Few rows of queries, as in decoding, have kernels of their own, and other last bits than the same rows
+               among many, unless the new ctx->batch_invariant is set: set it where bits of decoding and of one causal
+               call are compared. (attn_ctx has grown: compile every file anew.) Products of BF16 no longer round the
+               weights of few rows. Padded items take the time of their own queries. ATTN_ISA_NEONBF16 is gone, as no
+               CPU has run it: its number is refused
        0.12.3  64-bit Windows, by MinGW: attn.h compiles after windows.h, attn_pool_free returns, and threads give the
                bits of one. clang 15 and later with -ffast-math: NaN and infinities are what they are without it.
                Gradients of biases and sinks of double may differ in their last bit
@@ -348,9 +349,10 @@ typedef struct attn_fault {
 
 /* Where and how a call runs. NULL or all zero: this thread, ATTN_MALLOC, best instruction set.
    scratch: scratch_size bytes, any alignment, shared out among `width` tasks; with it nothing is allocated.
-   batch_invariant: 0, few rows of queries are computed by kernels of their own, faster for them, which add in another
-   order; 1, every row is, in attn_sdpa, caches, pages and attn_mha: it has the same bits whatever number of rows is
-   computed beside it. Many rows take up to twice as long then, few no longer. See DETERMINISM.
+   batch_invariant: 0, few rows of queries, as in decoding, take kernels of their own, which are faster for them and add
+   in another order. 1, all rows take these, in attn_sdpa, caches, pages, attn_mha and the forward pass of
+   attn_mha_backward: a row has the same bits whatever number of rows is computed beside it. Many rows take up to 2.5
+   times as long then, few no longer. Set it for attn_*_scratch, too. See DETERMINISM.
    A ctx with scratch or fault serves one call at a time. */
 typedef struct attn_ctx {
     attn_parallel parallel;
@@ -530,7 +532,8 @@ typedef struct attn_dropout {
    hold, strictly ascending; none is fine. kv_len 1: single keys, the top k of each query. A key is seen if it is listed
    and nothing else hides it. The bits are those of the equal mask. Keys that are not listed are not read: time
    follows what is listed, a key of a narrow block taking more than one of a wide one. But scores before
-   ATTN_STAGE_FINAL, and the way back, look at whole tiles of 128 keys.
+   ATTN_STAGE_FINAL, and the way back, look at whole tiles of 128 keys (few
+   rows: 256).
                       Child 2019, arXiv 1904.10509; Zaheer 2020, arXiv 2007.14062; Yuan 2025, arXiv 2502.11089 */
 typedef struct attn_blocks {
     size_t q_len, kv_len;  /* queries and keys of a block; the last ones may be shorter */
@@ -593,9 +596,9 @@ ATTN_API attn_status attn_sdpa(attn_tensor out, attn_tensor q, attn_tensor k, at
                                const attn_ctx *ctx);
 
 /* *bytes = the scratch that this call needs in ctx->scratch: a function of shapes, dtypes, strides, which options are
-   present, instruction set and width, never of contents. It does not grow with Lq, nor with Lk beyond one tile (beyond
-   32 splits where there are fewer blocks of queries than tasks). ctx->scratch and scratch_size are not looked at. On an
-   error *bytes stays as it was. */
+   present, and ctx's instruction set, width and batch_invariant, never of contents. It does not grow with Lq, nor with
+   Lk beyond one tile (beyond 32 splits where there are fewer blocks of queries than tasks). ctx->scratch and
+   scratch_size are not looked at. On an error *bytes stays as it was. */
 ATTN_API attn_status attn_sdpa_scratch(size_t *bytes, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
                                        const attn_opts *opts, const attn_ctx *ctx);
 
@@ -2565,8 +2568,8 @@ typedef struct attn__kernels {
        whole vectors. The terms of a product lie on lanes. Scores of up to a vector of keys more are written */
     void (*dot)(void *scores, size_t ld, const void *q, size_t ldq, const attn__few *k);
 
-    /* out[r] = factor[r] out[r] + sum over j of weights[r][j] v[j], in chains of FEW_CHAIN keys, the first of which is
-       the first of a chain; dims on lanes, in whole vectors. factor NULL: 1 */
+    /* out[r] = factor[r] out[r] + sum over j of weights[r][j] v[j], in chains of FEW_CHAIN keys; v begins with a chain.
+       Dims on lanes, in whole vectors. factor NULL: 1 */
     void (*weigh)(void *out, size_t ld, const void *weights, size_t ldw, const attn__few *v, const void *factor);
 
     /* c[r][i] = a[r] w[i]: each of `rows` rows of reals, of `depth` terms and then zeros up to a multiple of
@@ -2811,7 +2814,7 @@ ATTN__INLINE void attn__prefetch_row(const char *row, size_t bytes)
 /* Near, rows are prefetched so many bytes ahead, at most. */
 #define ATTN__AHEAD 16384
 
-#if defined(ATTN__X86) || defined(ATTN__ARM) /* for kernels of few rows */
+#if defined(ATTN__X86) || defined(ATTN__ARM) /* for gemm_nt_few */
 
 /* Lines that are prefetched while rows are in use: four at a time, `apart` bytes from each other. */
 typedef struct attn__stream {
@@ -4346,13 +4349,14 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
    Few rows, as in decoding, would leave most lanes idle (attn__is_few says which items have few). There the terms of a
    dot product lie on lanes: what happens to one query is
 
-       attn__find_few        where the rows of K of a tile of ATTN__FEW_KEYS lie
-       dot                   the kernel: each row of K times the query, vector by vector, then the sum of the lanes:
-                             scores, with keys side by side (attn__layout)
-       attn__score_run       as for many rows: softcap, bias, .., hidden keys; so is all that follows but for V
-       softmax               maximum, exponentials and their sum, keys on lanes
-       weigh                 the kernel: each row of V times its weight, dims on lanes, in chains of ATTN__FEW_CHAIN
-                             keys, each added to out
+       attn__score_tile
+         attn__multiply_few          of a tile of ATTN__FEW_KEYS keys: attn__find_few says where the rows of K lie; the
+                                     kernel dot multiplies each by the query, vector by vector, and adds up the lanes
+         softcap, attn__score_run    as for many rows: bias, ALiBi, score_mod, hidden keys; keys side by side
+       softmax                       maximum, exponentials and their sum
+       attn__accumulate_values
+         attn__multiply_few          the kernel weigh adds each row of V times its weight, dims on lanes: in chains of
+                                     ATTN__FEW_CHAIN keys, each added to out
 
    A row of K or V is read once, whole, for all queries that share it; key/value heads that lie side by side, as in
    [B,L,H,D], are one block, so that memory is read in its order. No number of a query depends on the other rows of its
@@ -4390,8 +4394,9 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 /* With so few bytes of keys, of all heads of the batch, prefetching rows of k and v costs more than it saves. */
 #define ATTN__UNFETCHED_BYTES ((size_t)512 << 10)
 
-/* Nor, for few rows, with so few; or, side by side, which makes streams enough, with less than what is far away. (On
-   Sapphire Rapids 8 x 4096 x 64 takes 0.85 times as long with prefetches, or 1.07; 8 x 32768 x 128 of 16 bits 0.6.) */
+/* Few rows are prefetched from so many bytes of keys on; where heads lie side by side, which makes streams enough, from
+   so many. (On Sapphire Rapids 8 x 4096 x 64 takes 0.85 times as long with prefetches, side by side 1.2; 8 x 32768 x
+   128 of 16 bits 0.6 either way. On Zen 4 and later: never.) */
 #define ATTN__FEW_FETCHED ((size_t)2 << 20)
 #define ATTN__FEW_FETCHED_SIDE ((size_t)16 << 20)
 
@@ -4449,7 +4454,7 @@ typedef struct attn__schedule { /* how the work is cut; a function of views, opt
     int full_rows;              /* as many as any block has: several blocks may share a unit */
     size_t few;                 /* rows of an item and group of query heads that are few, at most; */
     int takes_few;              /* some items may have few */
-    size_t few_rows, many_rows; /* room for rows of blocks of few, and of many; 0: there are no such blocks */
+    size_t few_rows, many_rows; /* room for rows of a block of few, and of many, if there are such blocks */
     size_t side_heads;          /* few rows: key/value heads that lie side by side, and are one block */
     size_t blocks, all_blocks;  /* query blocks of one group of a part, and of the batch */
     size_t tile_keys, few_keys; /* keys of a tile, and of one of few rows */
@@ -4460,7 +4465,7 @@ typedef struct attn__schedule { /* how the work is cut; a function of views, opt
     size_t units, workers;      /* units of the call, of blocks, or of one split in parallel; and who takes them */
     size_t mask_tiles;          /* tiles of a mask whose visibility is cached */
     int prefetches;             /* rows of the next tile are prefetched; */
-    int fetches_few;            /* also those that few rows will read */
+    int holds_next, fetches_few; /* also those that few rows will read: there is room for where they are; it pays */
     int skips;                  /* tiles have listed keys alone: see Runs */
     int hides;                  /* tiles need bits of hidden keys: of a mask, or of those that are not listed */
     int scattered;              /* keys of a tile may lie in several pieces */
@@ -4475,7 +4480,7 @@ typedef struct attn__schedule { /* how the work is cut; a function of views, opt
 
 typedef struct attn__sizes {                              /* bytes of the arrays in the scratch of a worker */
     size_t bias, mask, row, scales, at, next, numbers, k; /* of attn__shared; */
-    size_t scores, few_scores, values; /* scores of many rows, or few, and then a copy of rows of v: of both */
+    size_t scores, few_scores, values; /* scores of many rows; of few; room for either with a copy of rows behind */
     size_t rows, mask_cache, drop, reals, queries, state; /* of each block; the state of a split has as many */
     size_t state_out, state_reals;                        /* parts of a state: out; max, sum, nan */
     size_t column;                                        /* reals for each row of a block */
@@ -4565,7 +4570,7 @@ typedef struct attn__block {
     attn__range split_keys;         /* keys of that split that any row may see */
     attn__range part;               /* what the tile spans: it has those of keys from .. to - 1 that are attended */
     int by_bounds, by_mask;         /* what these show of them, and hide: attn__visibility */
-    int few;                        /* rows of an item that has few, or of any if batch_invariant: keys on lanes */
+    int few;                        /* its rows take the kernels of few rows: attn__is_few */
     size_t tile_keys;
     const struct attn__block *next; /* which meets a tile next: the same tile, if it comes later in the unit */
     attn__tile tile;
@@ -5665,7 +5670,7 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
     attn__few all, part;
     size_t k, n, g, row, room = attn__query_room(plan);
     attn__find_few(block, &all, t);
-    copies = clean || t->dim_stride != 1 || (t->dtype != kern->real && !kern->narrow && !(kern->pairs));
+    copies = clean || t->dim_stride != 1 || (t->dtype != kern->real && !kern->narrow);
     for (k = 0; k < all.keys; k += n) {
         n = copies || (values && tile->numbers) ? attn__chain_keys(block, k) : all.keys;
         for (g = 0; g < all.heads; g += part.heads) {
@@ -6111,7 +6116,7 @@ static void attn__place_in_text(attn__place *at, const attn__plan *plan, size_t 
 static void attn__find_block(attn__place *at, const attn__plan *plan, size_t index)
 {
     const attn__schedule *s = &plan->schedule;
-    size_t group, part, rows, valid, per_head;
+    size_t group, part, rows, valid;
     if (plan->call.opts.sequences > 0) {
         attn__place_in_text(at, plan, index);
     } else {
@@ -6132,8 +6137,7 @@ static void attn__find_block(attn__place *at, const attn__plan *plan, size_t ind
     if (s->heads != plan->call.k.heads) /* query heads of a group have lists of their own */
         at->kv_head = at->head / (plan->call.q.heads / plan->call.k.heads);
     at->heads = 1;
-    per_head = s->side_heads > 1 ? attn__valid_queries(plan, at->b) * s->group : 0;
-    if (s->side_heads > 1 && per_head <= plan->call.kern->few) {
+    if (s->side_heads > 1 && attn__valid_queries(plan, at->b) * s->group <= plan->call.kern->few) {
         at->heads = attn__min(s->side_heads, s->heads - at->kv_head);
         at->count = at->kv_head % s->side_heads == 0 && at->row == 0 ? at->heads * rows : 0;
         return;
@@ -6410,7 +6414,6 @@ static void attn__measure_worker(attn__plan *plan)
     size_t rows = attn__whole(attn__max(many, few), kern->lanes), column = rows * size;
     size_t keys = attn__max(many > 0 ? tile : 0, few > 0 ? schedule->few_keys : 0), row = keys * size;
     size_t whole = attn__max(kern->rows, kern->lanes), dims = attn__max(call->q.dim, call->v.dim), spare, own, most;
-    int whole_tile;
     plan->worker_bytes = SIZE_MAX;
     if (!attn__mul_size(&most, call->q.dim / 2 + call->v.dim / 2 + 513,
                         2 * (3 * ATTN__UNIT_BLOCKS * rows + keys) * size))
@@ -6419,8 +6422,8 @@ static void attn__measure_worker(attn__plan *plan)
     sizes->scores = attn__whole(many * (tile + spare) * size, ATTN__ALIGN);
     sizes->few_scores = attn__whole(few * attn__few_step(plan) * size, ATTN__ALIGN);
     sizes->values =
-        attn__max(sizes->scores + (many > 0 ? tile * call->v.dim * size : 0),         /* always: see */
-                  sizes->few_scores + (few > 0 ? ATTN__FEW_CHAIN * dims * size : 0)); /* accumulate_values */
+        attn__max(sizes->scores + (many > 0 ? tile * call->v.dim * size : 0), /* attn__accumulate_values may copy */
+                  sizes->few_scores + (few > 0 ? ATTN__FEW_CHAIN * dims * size : 0));
     sizes->values = attn__whole(sizes->values, ATTN__ALIGN);
     sizes->bias =
         call->has_options && !attn__tensor_absent(&call->opts.bias) ? attn__max(sizes->scores, sizes->few_scores) : 0;
@@ -6428,10 +6431,8 @@ static void attn__measure_worker(attn__plan *plan)
     sizes->row = call->opts.score_mod ? attn__whole(row, ATTN__ALIGN) : 0;
     sizes->scales = plan->source.k_scales || plan->source.v_scales ? row + kern->lanes * size : 0;
     sizes->scales = attn__whole(sizes->scales, ATTN__ALIGN);
-    whole_tile = few > 0 && schedule->few_keys == ATTN__FEW_KEYS && !plan->frugal; /* for the tiles that come next */
-    sizes->at = few > 0 && (schedule->scattered || whole_tile) ? keys * sizeof(char *) : 0;
-    sizes->at = attn__whole(sizes->at, ATTN__ALIGN);
-    sizes->next = whole_tile ? sizes->at : 0;
+    sizes->at = schedule->scattered ? attn__whole(keys * sizeof(char *), ATTN__ALIGN) : 0;
+    sizes->next = schedule->holds_next ? attn__whole(keys * sizeof(char *), ATTN__ALIGN) : 0;
     sizes->numbers = few > 0 && schedule->skips ? attn__whole(keys * sizeof(uint16_t), ATTN__ALIGN) : 0;
     sizes->k = attn__whole(many > 0 ? tile * call->q.dim * size : 0, ATTN__ALIGN);
     if (schedule->k_direct && !schedule->scattered && (!schedule->full_rows || attn__is_packed(&call->k)))
@@ -6717,6 +6718,7 @@ static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
     s->takes_few = rows <= s->few || vary;
     s->few_rows = attn__min(s->most_rows, call->ctx.batch_invariant ? s->rows : most); /* for shorter calls, too */
     s->few_keys = attn__min(ATTN__FEW_KEYS, attn__max(attn__whole(call->k.len, ATTN__FEW_CHAIN), ATTN__FEW_CHAIN));
+    s->holds_next = s->few_keys == ATTN__FEW_KEYS && !plan->frugal; /* a function of shapes: scratch is one */
     s->side_heads = 1;
     if (s->parallel_splits || !attn__is_interleaved(&call->k) || s->heads != call->k.heads ||
         (attn__has_lists(opts) && opts->blocks.heads > 1) || plan->frugal)
@@ -6796,7 +6798,7 @@ static int attn__plan_schedule(attn__plan *plan)
         s->units = (s->rows / (s->unit_blocks * s->block_rows) + opts->sequences) * s->heads;
     s->prefetches = (double)call->k.len * (double)call->k.dim * (double)s->groups * (double)attn__size(call->k.dtype) >
                     (double)ATTN__UNFETCHED_BYTES;
-    s->fetches_few = s->takes_few && s->few_keys == ATTN__FEW_KEYS && !plan->frugal && s->prefetches && !attn__prefetches_near() &&
+    s->fetches_few = s->takes_few && s->holds_next && s->prefetches && !attn__prefetches_near() &&
                      (double)call->k.len * (double)call->k.dim * (double)s->groups * (double)attn__size(call->k.dtype) >
                          (double)(s->side_heads > 1 ? ATTN__FEW_FETCHED_SIDE : ATTN__FEW_FETCHED);
     s->workers = attn__min(width, s->units);
@@ -7200,6 +7202,8 @@ static void attn__say_rows(attn__text *text, const char *name, const attn__plan 
         attn__say(text, " is copied tile by tile: its dim_stride is not 1\n");
     else if (!direct)
         attn__say(text, " is copied tile by tile, once for several query blocks: its rows do not follow each other\n");
+    else if (few)
+        attn__say(text, " is read in place\n");
     else if (t->len > plan->source.capacity && !plan->source.table)
         attn__say(text, " is read in place, but for the tiles where the ring begins anew\n");
     else if (plan->schedule.scattered)
@@ -7265,7 +7269,8 @@ static attn_status attn__plan_explain(char *text, size_t size, const attn__plan 
         attn__say_number(&t, "split-KV: keys in up to ", s->splits,
                          s->parallel_splits ? " splits, in parallel\n" : " splits, one after another\n");
     if (s->many_rows > 0)
-        attn__say(&t, "queries lie on the lanes of vectors\n");
+        attn__say_number(&t, "queries lie on the lanes of vectors: more rows than ", s->few,
+                         " of an item and a key/value head\n");
     if (s->takes_few && call->ctx.batch_invariant)
         attn__say(&t, "terms of dot products lie on lanes: batch_invariant\n");
     else if (s->takes_few)
@@ -10012,7 +10017,6 @@ static int attn__backward_schedule(attn__backward *w)
     s->group = Hkv > 0 ? attn__max(call->q.heads / Hkv, 1) : 1;
     s->rows = s->group * call->q.len;
     s->block_rows = attn__min(attn__max(attn__whole(call->q.len, kern->lanes), kern->lanes), kern->cols);
-    s->few = 0;
     w->plan.sizes.column = s->block_rows;
     s->k_direct = s->v_direct = s->prefetches = s->scattered = s->skips = 0;
     s->hides = s->mask_tiles > 0 || attn__has_lists(&call->opts);
@@ -11246,7 +11250,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(wide_f16)(ATTN__I h)
 /* Rows of an item and group that are few. Measured on Sapphire Rapids, 4 heads x 256 and 2048 keys x 64 and 128: with
    so many the kernels of few rows are 1.0 to 1.5 times as fast as tiles, with twice as many 0.7 to 1.0 times. */
 #if ATTN__W == 1
-#define ATTN__FEW 1 /* as everywhere one row is */
+#define ATTN__FEW 1 /* one row is few everywhere */
 #elif ATTN__AVX512
 #define ATTN__FEW (ATTN__REAL_F64 ? 6 : 8)
 #else
@@ -13263,7 +13267,7 @@ ATTN__TARGET static void ATTN__NAME(dot)(void *scoresv, size_t ld, const void *q
     ATTN__R *scores = (ATTN__R *)scoresv;
     const size_t rows = k->heads * k->queries;
     const size_t heads = k->queries < ATTN__FEW_BATCH ? ATTN__FEW_BATCH / k->queries : 1;
-    const size_t some = k->heads > 1 ? ATTN__FEW_CHAIN / 4 : ATTN__W; /* keys of a head, before those of the next */
+    const size_t some = k->heads > 1 ? 4 : ATTN__W; /* keys of a head, before those of the next */
     size_t j, i, n, row, end, r, together;
     ATTN__NAME(dot_run) run;
     run.ldq = ldq;
@@ -13409,7 +13413,7 @@ ATTN__TARGET static void ATTN__NAME(weigh)(void *outv, size_t ld, const void *we
 /* -- x w^T of few rows: w is read where it lies, and as seldom as can be -- */
 
 /* Up to so many rows, their sums lie on the stack. */
-#define ATTN__FEW_ROWS(lanes) ((lanes) / 2)
+#define ATTN__FEW_ROWS (ATTN__W / 2)
 
 #if ATTN__W > 1 && !ATTN__PAIRS
 /* c = the sums of the two chains of n vectors of columns. */
@@ -13489,8 +13493,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(ATTN__R *pairs, const ATTN_
 ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const void *av, size_t lda, size_t rows,
                                                  const attn__rows *w, size_t count, size_t depth, int part)
 {
-    ATTN__R copy[ATTN__COPIED], sums[ATTN__FEW_ROWS(ATTN__W) * 4 * ATTN__W];
-    const int local = !part && rows <= ATTN__FEW_ROWS(ATTN__W); /* else c has room for both chains */
+    ATTN__R copy[ATTN__COPIED], sums[ATTN__FEW_ROWS * 4 * ATTN__W];
+    const int local = !part && rows <= ATTN__FEW_ROWS; /* else c has room for both chains */
     const size_t size = attn__size(w->dtype), ld = local ? 4 * ATTN__W : ldc;
     size_t g, k, r, n, terms, padded;
     for (g = 0; g < count; g += n) {
@@ -13907,7 +13911,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
         f.halves = wide ? 4 : 2;
         f.lda = lda;
         f.ld_pairs = 2 * n;
-        if (part || rows > ATTN__FEW_ROWS(ATTN__W)) { /* c has room for both chains */
+        if (part || rows > ATTN__FEW_ROWS) { /* c has room for both chains */
             pairs = c + g;
             f.ld_pairs = ldc;
         }
@@ -14178,7 +14182,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
     /* few         */ ATTN__FEW,
     /* turned      */ ATTN__TURNED,
     /* pairs       */ ATTN__PAIRS,
-    /* narrow      */ ATTN__NARROW,
+    /* narrow      */ ATTN__NARROW || ATTN__PAIRS,
     /* load        */ ATTN__BASE(load),
     /* store       */ ATTN__BASE(store),
 #ifndef ATTN_NO_TRAINING

@@ -265,3 +265,32 @@ TEST(invariant_tokens)
             test_release();
         }
 }
+
+/* Items of a batch whose keys are more than caches hold, though each has few: an item alone has their bits, and no call
+   writes beyond its scratch. */
+TEST(invariant_batch)
+{
+    enum { B = 24, HEADS = 8, L = 128, D = 24 };
+    FOR_EACH_ISA (isa)
+        for (int n = 0; n < 4; n++) {
+            size_t Lk = n / 2 ? L : L - 9, bytes = 0;
+            attn_tensor q = test_random_tensor(ATTN_F32, B, HEADS, 2, D, T_BHLD), out[2];
+            attn_tensor k = test_random_tensor(ATTN_F32, B, HEADS, Lk, D, n / 2 ? T_BLHD : T_BHLD);
+            attn_tensor v = test_random_tensor(ATTN_F32, B, HEADS, Lk, D, n / 2 ? T_BLHD : T_BHLD);
+            attn_opts opts = {0};
+            attn_ctx ctx = test_ctx(isa);
+            ctx.batch_invariant = n % 2;
+            opts.causal = ATTN_CAUSAL_LOWER_RIGHT;
+            test_case("%s, invariant %d, %zu keys", attn_isa_string(isa), n % 2, Lk);
+            out[0] = test_tensor(ATTN_F32, B, HEADS, 2, D, T_BHLD);
+            out[1] = test_tensor(ATTN_F32, 1, HEADS, 2, D, T_BHLD);
+            CHECK_STATUS(attn_sdpa_scratch(&bytes, out[0], q, k, v, &opts, &ctx), ATTN_OK);
+            ctx.scratch = test_block(bytes), ctx.scratch_size = bytes;
+            CHECK_STATUS(attn_sdpa(out[0], q, k, v, &opts, &ctx), ATTN_OK);
+            ctx.scratch = NULL, ctx.scratch_size = 0;
+            CHECK_STATUS(attn_sdpa(out[1], test_tensor_item(q, B - 1), test_tensor_item(k, B - 1),
+                                   test_tensor_item(v, B - 1), &opts, &ctx), ATTN_OK);
+            CHECK(test_same_tensor_bits(out[1], test_tensor_item(out[0], B - 1)));
+            test_release();
+        }
+}

@@ -53,7 +53,8 @@ float *layers_rows(layers *net, size_t count, size_t width);
 void layers_project(layers *net, float *out, const float *x, size_t n, attn_mat w, double factor);
 void layers_project_add(layers *net, float *out, const float *x, size_t n, attn_mat w, double factor);
 
-/* attn_sdpa, and attn_kv_cache_attend, with scratch of the net's. */
+/* attn_sdpa, and attn_kv_cache_attend, with scratch of the net's; the latter with batch_invariant, so that reading at
+   once and token by token give the same bits. */
 void layers_sdpa(layers *net, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v, const attn_opts *opts);
 void layers_attend(layers *net, attn_tensor out, attn_tensor q, const attn_kv_cache *cache, const attn_opts *opts);
 
