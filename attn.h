@@ -13152,8 +13152,7 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
    before that. */
 #define ATTN__NARROW (!ATTN__REAL_F64 && !ATTN__PAIRS && ATTN__W > 1 && ATTN__PASS != ATTN__PASS_VECTOR128)
 
-/* Rows of scores whose sums wait for the tree. */
-#define ATTN__FEW_BATCH 16
+#define ATTN__FEW_BATCH 16 /* rows of scores whose sums wait for the tree */
 
 /* Terms in a vector: reals or, in a pass with pairs, BF16. */
 #define ATTN__TERMS (ATTN__PAIRS ? 2 * ATTN__W : ATTN__W)
@@ -13412,8 +13411,7 @@ ATTN__TARGET static void ATTN__NAME(weigh)(void *outv, size_t ld, const void *we
 
 /* -- x w^T of few rows: w is read where it lies, and as seldom as can be -- */
 
-/* Up to so many rows, their sums lie on the stack. */
-#define ATTN__FEW_ROWS (ATTN__W / 2)
+#define ATTN__FEW_ROWS (ATTN__W / 2) /* up to so many, their sums lie on the stack */
 
 #if ATTN__W > 1 && !ATTN__PAIRS
 /* c = the sums of the two chains of n vectors of columns. */
@@ -13775,7 +13773,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs_of)(ATTN__V *x, const char 
 
 /* What few_block works on: a part of the terms. */
 typedef struct ATTN__NAME(few) {
-    const char *w, *w_far; /* rows of reals, or of narrower elements; those from number W on, */
+    const char *w; /* rows of reals, or of narrower elements */
     attn_dtype dtype;
     ptrdiff_t step; /* bytes from row to row */
     const ATTN__R *a;
@@ -13805,7 +13803,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, 
     int i, j, r;
     ATTN__UNROLL
     for (j = 0; j < halves; j++)
-        p[j] = (j < 2 ? f->w : f->w_far) + ATTN__W / 2 * (j % 2 - j % together) * f->step;
+        p[j] = f->w + (ATTN__W * (j / 2) + ATTN__W / 2 * (j % 2 - j % together)) * f->step;
     ATTN__UNROLL
     for (r = 0; r < rows; r++) {
         ATTN__UNROLL
@@ -13920,7 +13918,6 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
             f.terms = attn__blocks(terms, span) * span;
             f.step = direct ? step : (ptrdiff_t)(f.terms * sizeof *copy);
             f.w = from + k * size;
-            f.w_far = f.w + ATTN__W * step;
             f.begun = k > 0 || part & ATTN__BEGUN;
             f.dtype = w->dtype;
             f.next = attn__no_stream;
@@ -13930,7 +13927,6 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
             if (!direct) {
                 ATTN__NAME(few_copy)(copy, f.w, w->step, w->dtype, attn__min(left, n), terms, f.terms);
                 f.w = (const char *)copy;
-                f.w_far = f.w + ATTN__W * f.step;
                 f.dtype = ATTN__REAL;
             }
             for (r = 0; r < rows; r += ATTN__MOST_FEW) {

@@ -407,7 +407,7 @@ TEST(sdpa_tiles_exponentials)
         }
 }
 
-/* One query of 1 and keys whose products with it are `dots`, values 1, 2 ...; keys on lanes, or once in each lane. */
+/* One query of 1 and keys whose products with it are `dots`, values 1, 2 ...; alone, or as one of 17. */
 static attn_tensor attend_dots(const double *dots, size_t Lk, attn_dtype dtype, attn_isa isa, int few, attn_opts *opts)
 {
     size_t rows = few ? 1 : 17;
@@ -503,7 +503,7 @@ TEST(sdpa_tiles_scratch)
             }
 }
 
-/* A few queries are read where they lie, or gathered if their distance is not the same everywhere: the same bits. */
+/* Few queries of any layout: the same bits. */
 TEST(sdpa_tiles_queries)
 {
     static const int layouts[] = {T_BHLD, T_BLHD,    T_QKV,       T_SLICE,    T_TURNED,
