@@ -4784,6 +4784,13 @@ static size_t attn__query_room(const attn__plan *plan) /* of a query of few, in 
     return attn__whole(attn__query_terms(plan), plan->call.kern->lanes);
 }
 
+/* Must few rows copy rows of k or v? */
+static int attn__copies_few(const attn__plan *plan, const attn_tensor *t)
+{
+    const attn__kernels *kern = plan->call.kern;
+    return t->dim_stride != 1 || (t->dtype != kern->real && !kern->narrow);
+}
+
 static size_t attn__few_step(const attn__plan *plan) /* of a row's scores, few rows: in whole vectors */
 {
     return plan->schedule.few_keys + (plan->schedule.scattered ? ATTN__FEW_CHAIN : 0);
@@ -5670,7 +5677,7 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
     attn__few all, part;
     size_t k, n, g, row, room = attn__query_room(plan);
     attn__find_few(block, &all, t);
-    copies = clean || t->dim_stride != 1 || (t->dtype != kern->real && !kern->narrow);
+    copies = clean || attn__copies_few(plan, t);
     for (k = 0; k < all.keys; k += n) {
         n = copies || (values && tile->numbers) ? attn__chain_keys(block, k) : all.keys;
         for (g = 0; g < all.heads; g += part.heads) {
@@ -6413,7 +6420,8 @@ static void attn__measure_worker(attn__plan *plan)
     size_t many = schedule->many_rows, few = schedule->few_rows, size = kern->size, tile = schedule->tile_keys;
     size_t rows = attn__whole(attn__max(many, few), kern->lanes), column = rows * size;
     size_t keys = attn__max(many > 0 ? tile : 0, few > 0 ? schedule->few_keys : 0), row = keys * size;
-    size_t whole = attn__max(kern->rows, kern->lanes), dims = attn__max(call->q.dim, call->v.dim), spare, own, most;
+    size_t dims = attn__max(attn__copies_few(plan, &call->k) ? call->q.dim : 0, call->v.dim); /* few rows may copy */
+    size_t whole = attn__max(kern->rows, kern->lanes), spare, own, most;
     plan->worker_bytes = SIZE_MAX;
     if (!attn__mul_size(&most, call->q.dim / 2 + call->v.dim / 2 + 513,
                         2 * (3 * ATTN__UNIT_BLOCKS * rows + keys) * size))
@@ -6717,6 +6725,7 @@ static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
     s->many_rows = rows > s->few ? s->most_rows : 0;
     s->takes_few = rows <= s->few || vary;
     s->few_rows = attn__min(s->most_rows, call->ctx.batch_invariant ? s->rows : most); /* for shorter calls, too */
+    s->few_rows = s->takes_few || !plan->frugal ? s->few_rows : 0;
     s->few_keys = attn__min(ATTN__FEW_KEYS, attn__max(attn__whole(call->k.len, ATTN__FEW_CHAIN), ATTN__FEW_CHAIN));
     s->holds_next = s->few_keys == ATTN__FEW_KEYS && !plan->frugal; /* a function of shapes: scratch is one */
     s->side_heads = 1;
