@@ -13157,8 +13157,7 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 #define ATTN__FEW_OF(loop, run, dtype, queries)                                                                        \
     ((queries) > 1 ? loop(run, dtype, ATTN__FEW_QUERIES) : loop(run, dtype, 1))
 
-/* Elements that are not reals are widened as they are loaded; in a pass that is to be small, or has no vectors,
-   before that. */
+/* Narrow elements are widened as they are loaded; in a pass that is to be small, or has no vectors, before that. */
 #define ATTN__NARROW (!ATTN__REAL_F64 && !ATTN__PAIRS && ATTN__W > 1 && ATTN__PASS != ATTN__PASS_VECTOR128)
 
 #define ATTN__FEW_BATCH 16 /* rows of scores whose sums wait for the tree */
@@ -13216,31 +13215,32 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_terms)(ATTN__V *sum, const ATTN__R
         sum[r] = ATTN__DOT(k, ATTN__LOAD(q + (size_t)r * ldq), sum[r]);
 }
 
-/* What dot_keys multiplies: some queries by the keys of one head. */
-typedef struct ATTN__NAME(dot_run) {
-    attn__few k;
-    const ATTN__R *q;
-    size_t ldq;
-    ATTN__V *sums; /* of each query W, one for each key */
-} ATTN__NAME(dot_run);
+/* Some queries, and keys of one head: of a vector of them, or of a chain. x: the queries, or their weights. */
+typedef struct ATTN__NAME(few_run) {
+    attn__few rows; /* of K or V; `apart` leads to the head */
+    const ATTN__R *x, *factor;
+    size_t ldx, ld;
+    ATTN__V *sums; /* dot: of each query W, one for each key */
+    ATTN__R *out;
+} ATTN__NAME(few_run);
 
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_keys_of)(const ATTN__NAME(dot_run) * run, attn_dtype dtype,
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_keys_of)(const ATTN__NAME(few_run) * run, attn_dtype dtype,
                                                        const int queries)
 {
     const int bytes = ATTN__TERMS * (int)attn__size(dtype);
-    const size_t n = run->k.keys, dims = run->k.dims, ldq = run->ldq;
-    const ptrdiff_t step = run->k.step, head = run->k.apart;
-    const char *const *at = run->k.at;
-    const char *row = run->k.row + head;
+    const size_t n = run->rows.keys, dims = run->rows.dims, ldq = run->ldx;
+    const ptrdiff_t step = run->rows.step, head = run->rows.apart;
+    const char *const *at = run->rows.at;
+    const char *row = run->rows.row + head;
     ATTN__V *sums = run->sums;
     size_t i, d;
     int r;
     for (i = 0; i < n; i++, row += step) {
-        const ATTN__R *q = run->q;
+        const ATTN__R *q = run->x;
         const char *p = at ? at[i] + head : row;
         ATTN__V sum[4];
-        if (run->k.next)
-            attn__prefetch_row(run->k.next[i] + head, dims * attn__size(dtype));
+        if (run->rows.next)
+            attn__prefetch_row(run->rows.next[i] + head, dims * attn__size(dtype));
         ATTN__UNROLL
         for (r = 0; r < queries; r++)
             sum[r] = ATTN__SET1((ATTN__R)0);
@@ -13259,9 +13259,9 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_keys_of)(const ATTN__NAME(dot_run)
     }
 }
 
-ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const ATTN__NAME(dot_run) * run, size_t queries)
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const ATTN__NAME(few_run) * run, size_t queries)
 {
-    switch (ATTN__NARROW ? run->k.dtype : ATTN__REAL) {
+    switch (ATTN__NARROW ? run->rows.dtype : ATTN__REAL) {
     case ATTN_F16: ATTN__FEW_OF(ATTN__NAME(dot_keys_of), run, ATTN_F16, queries); break;
     case ATTN_BF16: ATTN__FEW_OF(ATTN__NAME(dot_keys_of), run, ATTN_BF16, queries); break;
     case ATTN_I8: ATTN__FEW_OF(ATTN__NAME(dot_keys_of), run, ATTN_I8, queries); break;
@@ -13277,8 +13277,8 @@ ATTN__TARGET static void ATTN__NAME(dot)(void *scoresv, size_t ld, const void *q
     const size_t heads = k->queries < ATTN__FEW_BATCH ? ATTN__FEW_BATCH / k->queries : 1;
     const size_t some = k->heads > 1 ? 4 : ATTN__W; /* keys of a head, before those of the next */
     size_t j, i, n, row, end, r, together;
-    ATTN__NAME(dot_run) run;
-    run.ldq = ldq;
+    ATTN__NAME(few_run) run;
+    run.ldx = ldq;
     for (j = 0; j < k->keys; j += ATTN__W)
         for (row = 0; row < rows; row = end) { /* whole heads, or a part of one */
             end = attn__min(row - row % k->queries + heads * k->queries, rows);
@@ -13290,11 +13290,11 @@ ATTN__TARGET static void ATTN__NAME(dot)(void *scoresv, size_t ld, const void *q
                 for (r = row; r < end; r += together) {
                     together =
                         attn__min(end - r, k->queries - r % k->queries) < ATTN__FEW_QUERIES ? 1 : ATTN__FEW_QUERIES;
-                    run.k = attn__few_from(k, j + i);
-                    run.k.keys = attn__min(n - i, some);
-                    run.k.apart *= (ptrdiff_t)(r / k->queries);
-                    run.k.next = r % k->queries == 0 ? run.k.next : NULL;
-                    run.q = (const ATTN__R *)qv + r * ldq;
+                    run.rows = attn__few_from(k, j + i);
+                    run.rows.keys = attn__min(n - i, some);
+                    run.rows.apart *= (ptrdiff_t)(r / k->queries);
+                    run.rows.next = r % k->queries == 0 ? run.rows.next : NULL;
+                    run.x = (const ATTN__R *)qv + r * ldq;
                     run.sums = sums + (r - row) * ATTN__W + i;
                     ATTN__NAME(dot_keys)(&run, together);
                 }
@@ -13304,29 +13304,19 @@ ATTN__TARGET static void ATTN__NAME(dot)(void *scoresv, size_t ld, const void *q
 }
 
 #if !ATTN__PAIRS
-/* What weigh_keys adds up: the keys of a chain, of one head. */
-typedef struct ATTN__NAME(weigh_run) {
-    attn__few v;
-    ATTN__R *out;
-    size_t ld;
-    const ATTN__R *w; /* weights */
-    size_t ldw;
-    const ATTN__R *factor;
-} ATTN__NAME(weigh_run);
-
 /* out = factor out + weights V, so many queries by so many vectors of dims, from byte `from` of a row on. One vector
    may have but `dims` dims. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(weigh_run) * run, ATTN__R *out, ptrdiff_t from,
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(few_run) * run, ATTN__R *out, ptrdiff_t from,
                                                        size_t dims, attn_dtype dtype, const int queries,
                                                        const int vectors)
 {
     ATTN__AS_WRITTEN
     const int bytes = ATTN__W * (int)attn__size(dtype);
-    const size_t n = run->v.keys, ldw = run->ldw;
-    const ptrdiff_t step = run->v.step;
-    const char *const *at = run->v.at;
-    const char *row = run->v.row + from;
-    const ATTN__R *w = run->w;
+    const size_t n = run->rows.keys, ldw = run->ldx;
+    const ptrdiff_t step = run->rows.step;
+    const char *const *at = run->rows.at;
+    const char *row = run->rows.row + from;
+    const ATTN__R *w = run->x;
     ATTN__V sum[4][8], x[8], weight;
     size_t k;
     int r, v;
@@ -13338,8 +13328,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(weigh_ru
     }
     for (k = 0; k < n; k++, row += step) {
         const char *p = at ? at[k] + from : row;
-        if (run->v.next && from == run->v.apart)
-            attn__prefetch_row(run->v.next[k] + from, run->v.dims * attn__size(dtype));
+        if (run->rows.next && from == run->rows.apart)
+            attn__prefetch_row(run->rows.next[k] + from, run->rows.dims * attn__size(dtype));
         ATTN__UNROLL
         for (v = 0; v < vectors; v++)
             x[v] = vectors > 1 || dims >= ATTN__W ? ATTN__NAME(widen)(p + v * bytes, dtype)
@@ -13365,29 +13355,29 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(weigh_ru
 }
 
 /* All dims of so many queries. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const ATTN__NAME(weigh_run) * run, attn_dtype dtype,
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const ATTN__NAME(few_run) * run, attn_dtype dtype,
                                                          const int queries)
 {
     const size_t most = ATTN__FEW_VECTORS(queries);
-    const ptrdiff_t head = run->v.apart, size = (ptrdiff_t)attn__size(dtype);
+    const ptrdiff_t head = run->rows.apart, size = (ptrdiff_t)attn__size(dtype);
     size_t d, wide, left;
-    for (d = 0; d < run->v.dims; d += wide * ATTN__W) {
+    for (d = 0; d < run->rows.dims; d += wide * ATTN__W) {
         ATTN__R *out = run->out + d;
         const ptrdiff_t from = head + (ptrdiff_t)d * size;
-        left = (run->v.dims - d) / ATTN__W;
+        left = (run->rows.dims - d) / ATTN__W;
         wide = left >= most ? most : left >= 4 ? 4 : 1;
         if (wide == most)
             ATTN__NAME(weigh_block)(run, out, from, 0, dtype, queries, (int)most);
         else if (wide == 4 && most > 4)
             ATTN__NAME(weigh_block)(run, out, from, 0, dtype, queries, 4);
         else
-            ATTN__NAME(weigh_block)(run, out, from, run->v.dims - d, dtype, queries, 1);
+            ATTN__NAME(weigh_block)(run, out, from, run->rows.dims - d, dtype, queries, 1);
     }
 }
 
-ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(weigh_keys)(const ATTN__NAME(weigh_run) * run, size_t queries)
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(weigh_keys)(const ATTN__NAME(few_run) * run, size_t queries)
 {
-    switch (ATTN__NARROW ? run->v.dtype : ATTN__REAL) {
+    switch (ATTN__NARROW ? run->rows.dtype : ATTN__REAL) {
     case ATTN_F16: ATTN__FEW_OF(ATTN__NAME(weigh_keys_of), run, ATTN_F16, queries); break;
     case ATTN_BF16: ATTN__FEW_OF(ATTN__NAME(weigh_keys_of), run, ATTN_BF16, queries); break;
     case ATTN_I8: ATTN__FEW_OF(ATTN__NAME(weigh_keys_of), run, ATTN_I8, queries); break;
@@ -13400,18 +13390,18 @@ ATTN__TARGET static void ATTN__NAME(weigh)(void *outv, size_t ld, const void *we
 {
     const size_t rows = v->heads * v->queries;
     size_t k, r, together;
-    ATTN__NAME(weigh_run) run;
+    ATTN__NAME(few_run) run;
     run.ld = ld;
-    run.ldw = ldw;
+    run.ldx = ldw;
     for (k = 0; k < v->keys; k += ATTN__FEW_CHAIN)
         for (r = 0; r < rows; r += together) {
             together = v->queries - r % v->queries < ATTN__FEW_QUERIES ? 1 : ATTN__FEW_QUERIES;
-            run.v = attn__few_from(v, k);
-            run.v.keys = attn__min(run.v.keys, ATTN__FEW_CHAIN);
-            run.v.apart *= (ptrdiff_t)(r / v->queries);
-            run.v.next = r % v->queries == 0 ? run.v.next : NULL;
+            run.rows = attn__few_from(v, k);
+            run.rows.keys = attn__min(run.rows.keys, ATTN__FEW_CHAIN);
+            run.rows.apart *= (ptrdiff_t)(r / v->queries);
+            run.rows.next = r % v->queries == 0 ? run.rows.next : NULL;
             run.out = (ATTN__R *)outv + r * ld;
-            run.w = (const ATTN__R *)weights + r * ldw + k;
+            run.x = (const ATTN__R *)weights + r * ldw + k;
             run.factor = factor && k == 0 ? (const ATTN__R *)factor + r : NULL;
             ATTN__NAME(weigh_keys)(&run, together);
         }
