@@ -4392,13 +4392,14 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 #define ATTN__UNIT_BLOCKS 4
 
 /* With so few bytes of keys, of all heads of the batch, prefetching rows of k and v costs more than it saves. */
-#define ATTN__UNFETCHED_BYTES ((size_t)512 << 10)
+#define ATTN__UNFETCHED_BYTES (512 << 10)
 
-/* Few rows are prefetched from so many bytes of keys on; where heads lie side by side, which makes streams enough, from
-   so many. (On Sapphire Rapids 8 x 4096 x 64 takes 0.85 times as long with prefetches, side by side 1.2; 8 x 32768 x
-   128 of 16 bits 0.6 either way. On Zen 4 and later: never.) */
-#define ATTN__FEW_FETCHED ((size_t)2 << 20)
-#define ATTN__FEW_FETCHED_SIDE ((size_t)16 << 20)
+/* Few rows are prefetched from so many bytes of keys on, in tiles of at most so many bytes, of all heads side by side:
+   while longer ones are read, the next does not stay in the second-level cache. (Sapphire Rapids, 32/8 x 4096 x 128
+   from memory, f32: 0.73 of the time; f16, side by side, 0.64; 8/8 x 32768 x 128, f32, side by side: 1.4 times. From
+   the third-level cache up to 1.1 times either way. On Zen 4 and later: never.) */
+#define ATTN__FEW_FETCHED (2 << 20)
+#define ATTN__FEW_FETCHED_TILE (512 << 10)
 
 /* Units for each worker, at least, before a unit has more than one block: so that all workers end at about one time. */
 #define ATTN__WORKER_UNITS 4
@@ -6746,6 +6747,7 @@ static int attn__plan_schedule(attn__plan *plan)
     const attn__kernels *kern = call->kern;
     const attn_opts *opts = &call->opts;
     size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), rows = 0, most = 1, key_tiles, full;
+    double key_bytes;
     int empty = call->q.batch == 0 || call->q.heads == 0;
     attn__arena arena = {NULL, 0};
     int lists = attn__has_lists(opts), texts = opts->sequences > 0;
@@ -6805,11 +6807,11 @@ static int attn__plan_schedule(attn__plan *plan)
     s->units = s->parallel_splits ? s->all_blocks * s->splits : s->groups * s->group_units;
     if (texts && !s->parallel_splits && s->all_blocks > 0)
         s->units = (s->rows / (s->unit_blocks * s->block_rows) + opts->sequences) * s->heads;
-    s->prefetches = (double)call->k.len * (double)call->k.dim * (double)s->groups * (double)attn__size(call->k.dtype) >
-                    (double)ATTN__UNFETCHED_BYTES;
-    s->fetches_few = s->takes_few && s->holds_next && s->prefetches && !attn__prefetches_near() &&
-                     (double)call->k.len * (double)call->k.dim * (double)s->groups * (double)attn__size(call->k.dtype) >
-                         (double)(s->side_heads > 1 ? ATTN__FEW_FETCHED_SIDE : ATTN__FEW_FETCHED);
+    key_bytes = (double)call->k.dim * (double)attn__size(call->k.dtype);
+    s->fetches_few = s->takes_few && s->holds_next && !attn__prefetches_near() &&
+                     key_bytes * (double)s->few_keys * (double)s->side_heads <= ATTN__FEW_FETCHED_TILE &&
+                     key_bytes * (double)call->k.len * (double)s->groups > ATTN__FEW_FETCHED;
+    s->prefetches = key_bytes * (double)call->k.len * (double)s->groups > ATTN__UNFETCHED_BYTES;
     s->workers = attn__min(width, s->units);
     s->turn_groups = s->workers;
     if ((opts->mask.data && opts->mask.head_stride == 0) || (opts->bias.data && opts->bias.head_stride == 0))
@@ -13220,9 +13222,23 @@ typedef struct ATTN__NAME(few_run) {
     attn__few rows; /* of K or V; `apart` leads to the head */
     const ATTN__R *x, *factor;
     size_t ldx, ld;
+    size_t fetch_from, fetch_bytes; /* what these queries prefetch of each of rows.next */
     ATTN__V *sums; /* dot: of each query W, one for each key */
     ATTN__R *out;
 } ATTN__NAME(few_run);
+
+/* The run is that of some queries from number r of all heads on. Of what is prefetched they take their share, so that
+   memory has something to do while any of them computes. */
+ATTN__INLINE void ATTN__NAME(turn_of)(ATTN__NAME(few_run) * run, size_t r, size_t some)
+{
+    const size_t lines = attn__blocks(run->rows.dims * attn__size(run->rows.dtype), 64), all = run->rows.queries;
+    const size_t first = r % all;
+    run->rows.apart *= (ptrdiff_t)(r / all);
+    if (!run->rows.next)
+        return;
+    run->fetch_from = first * lines / all * 64;
+    run->fetch_bytes = (first + some) * lines / all * 64 - run->fetch_from;
+}
 
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_keys_of)(const ATTN__NAME(few_run) * run, attn_dtype dtype,
                                                        const int queries)
@@ -13240,7 +13256,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_keys_of)(const ATTN__NAME(few_run)
         const char *p = at ? at[i] + head : row;
         ATTN__V sum[4];
         if (run->rows.next)
-            attn__prefetch_row(run->rows.next[i] + head, dims * attn__size(dtype));
+            attn__prefetch_row(run->rows.next[i] + head + run->fetch_from, run->fetch_bytes);
         ATTN__UNROLL
         for (r = 0; r < queries; r++)
             sum[r] = ATTN__SET1((ATTN__R)0);
@@ -13292,8 +13308,7 @@ ATTN__TARGET static void ATTN__NAME(dot)(void *scoresv, size_t ld, const void *q
                         attn__min(end - r, k->queries - r % k->queries) < ATTN__FEW_QUERIES ? 1 : ATTN__FEW_QUERIES;
                     run.rows = attn__few_from(k, j + i);
                     run.rows.keys = attn__min(n - i, some);
-                    run.rows.apart *= (ptrdiff_t)(r / k->queries);
-                    run.rows.next = r % k->queries == 0 ? run.rows.next : NULL;
+                    ATTN__NAME(turn_of)(&run, r, together);
                     run.x = (const ATTN__R *)qv + r * ldq;
                     run.sums = sums + (r - row) * ATTN__W + i;
                     ATTN__NAME(dot_keys)(&run, together);
@@ -13329,7 +13344,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(few_run)
     for (k = 0; k < n; k++, row += step) {
         const char *p = at ? at[k] + from : row;
         if (run->rows.next && from == run->rows.apart)
-            attn__prefetch_row(run->rows.next[k] + from, run->rows.dims * attn__size(dtype));
+            attn__prefetch_row(run->rows.next[k] + from + run->fetch_from, run->fetch_bytes);
         ATTN__UNROLL
         for (v = 0; v < vectors; v++)
             x[v] = vectors > 1 || dims >= ATTN__W ? ATTN__NAME(widen)(p + v * bytes, dtype)
@@ -13398,8 +13413,7 @@ ATTN__TARGET static void ATTN__NAME(weigh)(void *outv, size_t ld, const void *we
             together = v->queries - r % v->queries < ATTN__FEW_QUERIES ? 1 : ATTN__FEW_QUERIES;
             run.rows = attn__few_from(v, k);
             run.rows.keys = attn__min(run.rows.keys, ATTN__FEW_CHAIN);
-            run.rows.apart *= (ptrdiff_t)(r / v->queries);
-            run.rows.next = r % v->queries == 0 ? run.rows.next : NULL;
+            ATTN__NAME(turn_of)(&run, r, together);
             run.out = (ATTN__R *)outv + r * ld;
             run.x = (const ATTN__R *)weights + r * ldw + k;
             run.factor = factor && k == 0 ? (const ATTN__R *)factor + r : NULL;
