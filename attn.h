@@ -13156,8 +13156,7 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 #define ATTN__FEW_VECTORS(queries) ((queries) == 1 ? 8 : 4)
 
 /* A loop for FEW_QUERIES or for one: each has the registers for itself. */
-#define ATTN__FEW_OF(loop, run, dtype, queries)                                                                        \
-    ((queries) > 1 ? loop(run, dtype, ATTN__FEW_QUERIES) : loop(run, dtype, 1))
+#define ATTN__FEW_OF(loop, run, dtype) ((run)->queries > 1 ? loop(run, dtype, ATTN__FEW_QUERIES) : loop(run, dtype, 1))
 
 /* Narrow elements are widened as they are loaded; in a pass that is to be small, or has no vectors, before that. */
 #define ATTN__NARROW (!ATTN__REAL_F64 && !ATTN__PAIRS && ATTN__W > 1 && ATTN__PASS != ATTN__PASS_VECTOR128)
@@ -13206,7 +13205,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(add_lanes)(const ATTN__V *v)
 }
 
 /* sum += the products of n terms of a key and `queries` queries. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_terms)(ATTN__V *sum, const ATTN__R *q, size_t ldq, const char *p,
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_terms)(ATTN__V *sum, const ATTN__R *const *q, size_t from, const char *p,
                                                      attn_dtype dtype, size_t n, const int queries)
 {
     ATTN__AS_WRITTEN
@@ -13214,45 +13213,55 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_terms)(ATTN__V *sum, const ATTN__R
     int r;
     ATTN__UNROLL
     for (r = 0; r < queries; r++)
-        sum[r] = ATTN__DOT(k, ATTN__LOAD(q + (size_t)r * ldq), sum[r]);
+        sum[r] = ATTN__DOT(k, ATTN__LOAD(q[r] + from), sum[r]);
 }
 
 /* Some queries, and keys of one head: of a vector of them, or of a chain. x: the queries, or their weights. */
 typedef struct ATTN__NAME(few_run) {
     attn__few rows; /* of K or V; `apart` leads to the head */
     const ATTN__R *x, *factor;
-    size_t ldx, ld;
+    size_t queries, ldx, ld;
     size_t fetch_from, fetch_bytes; /* what these queries prefetch of each of rows.next */
     ATTN__V *sums; /* dot: of each query W, one for each key */
     ATTN__R *out;
 } ATTN__NAME(few_run);
 
-/* The run is that of some queries from number r of all heads on. Of what is prefetched they take their share, so that
-   memory has something to do while any of them computes. */
-ATTN__INLINE void ATTN__NAME(turn_of)(ATTN__NAME(few_run) * run, size_t r, size_t some)
+/* A row of x for each query of a loop; for what it has more than the run, the last one again. */
+ATTN__INLINE void ATTN__NAME(rows_of)(const ATTN__R **x, const ATTN__NAME(few_run) * run, const int queries)
 {
-    const size_t lines = attn__blocks(run->rows.dims * attn__size(run->rows.dtype), 64), all = run->rows.queries;
-    const size_t first = r % all;
+    int r;
+    ATTN__UNROLL
+    for (r = 0; r < queries; r++)
+        x[r] = run->x + attn__min((size_t)r, run->queries - 1) * run->ldx;
+}
+
+/* The run is that of queries from number r of all heads on, before number `end`: of as many of a head as are fastest
+   together. Of what is prefetched they take their share, so that memory has something to do while any compute. */
+ATTN__INLINE void ATTN__NAME(take_queries)(ATTN__NAME(few_run) * run, size_t r, size_t end)
+{
+    const size_t all = run->rows.queries, first = r % all, left = attn__min(all - first, end - r);
+    const size_t lines = attn__blocks(run->rows.dims * attn__size(run->rows.dtype), 64);
+    run->queries = left > ATTN__FEW_QUERIES / 2 ? attn__min(left, ATTN__FEW_QUERIES) : 1;
     run->rows.apart *= (ptrdiff_t)(r / all);
     if (!run->rows.next)
         return;
     run->fetch_from = first * lines / all * 64;
-    run->fetch_bytes = (first + some) * lines / all * 64 - run->fetch_from;
+    run->fetch_bytes = (first + run->queries) * lines / all * 64 - run->fetch_from;
 }
 
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_keys_of)(const ATTN__NAME(few_run) * run, attn_dtype dtype,
                                                        const int queries)
 {
     const int bytes = ATTN__TERMS * (int)attn__size(dtype);
-    const size_t n = run->rows.keys, dims = run->rows.dims, ldq = run->ldx;
+    const size_t n = run->rows.keys, dims = run->rows.dims;
     const ptrdiff_t step = run->rows.step, head = run->rows.apart;
     const char *const *at = run->rows.at;
     const char *row = run->rows.row + head;
     ATTN__V *sums = run->sums;
+    const ATTN__R *q[4];
     size_t i, d;
     int r;
     for (i = 0; i < n; i++, row += step) {
-        const ATTN__R *q = run->x;
         const char *p = at ? at[i] + head : row;
         ATTN__V sum[4];
         if (run->rows.next)
@@ -13260,39 +13269,47 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_keys_of)(const ATTN__NAME(few_run)
         ATTN__UNROLL
         for (r = 0; r < queries; r++)
             sum[r] = ATTN__SET1((ATTN__R)0);
-        for (d = dims; d >= 4 * ATTN__TERMS; d -= 4 * ATTN__TERMS, p += 4 * bytes, q += 4 * ATTN__W) {
+        ATTN__NAME(rows_of)(q, run, queries);
+        for (d = dims; d >= 4 * ATTN__TERMS; d -= 4 * ATTN__TERMS, p += 4 * bytes) {
             ATTN__UNROLL
             for (r = 0; r < 4; r++)
-                ATTN__NAME(dot_terms)(sum, q + r * ATTN__W, ldq, p + r * bytes, dtype, ATTN__TERMS, queries);
+                ATTN__NAME(dot_terms)(sum, q, (size_t)r * ATTN__W, p + r * bytes, dtype, ATTN__TERMS, queries);
+            ATTN__UNROLL
+            for (r = 0; r < queries; r++)
+                q[r] += 4 * ATTN__W;
         }
-        for (; d >= ATTN__TERMS; d -= ATTN__TERMS, p += bytes, q += ATTN__W)
-            ATTN__NAME(dot_terms)(sum, q, ldq, p, dtype, ATTN__TERMS, queries);
+        for (; d >= ATTN__TERMS; d -= ATTN__TERMS, p += bytes) {
+            ATTN__NAME(dot_terms)(sum, q, 0, p, dtype, ATTN__TERMS, queries);
+            ATTN__UNROLL
+            for (r = 0; r < queries; r++)
+                q[r] += ATTN__W;
+        }
         if (d > 0)
-            ATTN__NAME(dot_terms)(sum, q, ldq, p, dtype, d, queries);
+            ATTN__NAME(dot_terms)(sum, q, 0, p, dtype, d, queries);
         ATTN__UNROLL
         for (r = 0; r < queries; r++)
             sums[(size_t)r * ATTN__W + i] = sum[r];
     }
 }
 
-ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const ATTN__NAME(few_run) * run, size_t queries)
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const ATTN__NAME(few_run) * run)
 {
     switch (ATTN__NARROW ? run->rows.dtype : ATTN__REAL) {
-    case ATTN_F16: ATTN__FEW_OF(ATTN__NAME(dot_keys_of), run, ATTN_F16, queries); break;
-    case ATTN_BF16: ATTN__FEW_OF(ATTN__NAME(dot_keys_of), run, ATTN_BF16, queries); break;
-    case ATTN_I8: ATTN__FEW_OF(ATTN__NAME(dot_keys_of), run, ATTN_I8, queries); break;
-    default: ATTN__FEW_OF(ATTN__NAME(dot_keys_of), run, ATTN__PAIRS ? ATTN_BF16 : ATTN__REAL, queries); break;
+    case ATTN_F16: ATTN__FEW_OF(ATTN__NAME(dot_keys_of), run, ATTN_F16); break;
+    case ATTN_BF16: ATTN__FEW_OF(ATTN__NAME(dot_keys_of), run, ATTN_BF16); break;
+    case ATTN_I8: ATTN__FEW_OF(ATTN__NAME(dot_keys_of), run, ATTN_I8); break;
+    default: ATTN__FEW_OF(ATTN__NAME(dot_keys_of), run, ATTN__PAIRS ? ATTN_BF16 : ATTN__REAL); break;
     }
 }
 
 ATTN__TARGET static void ATTN__NAME(dot)(void *scoresv, size_t ld, const void *qv, size_t ldq, const attn__few *k)
 {
-    ATTN__V sums[ATTN__FEW_BATCH * ATTN__W];
+    ATTN__V sums[(ATTN__FEW_BATCH + ATTN__FEW_QUERIES - 1) * ATTN__W]; /* some, of no query, are written over */
     ATTN__R *scores = (ATTN__R *)scoresv;
     const size_t rows = k->heads * k->queries;
     const size_t heads = k->queries < ATTN__FEW_BATCH ? ATTN__FEW_BATCH / k->queries : 1;
     const size_t some = k->heads > 1 ? 4 : ATTN__W; /* keys of a head, before those of the next */
-    size_t j, i, n, row, end, r, together;
+    size_t j, i, n, row, end, r;
     ATTN__NAME(few_run) run;
     run.ldx = ldq;
     for (j = 0; j < k->keys; j += ATTN__W)
@@ -13303,15 +13320,13 @@ ATTN__TARGET static void ATTN__NAME(dot)(void *scoresv, size_t ld, const void *q
             for (r = 0; r < (end - row) * ATTN__W && n < ATTN__W; r++)
                 sums[r] = ATTN__SET1((ATTN__R)0);
             for (i = 0; i < n; i += some)
-                for (r = row; r < end; r += together) {
-                    together =
-                        attn__min(end - r, k->queries - r % k->queries) < ATTN__FEW_QUERIES ? 1 : ATTN__FEW_QUERIES;
+                for (r = row; r < end; r += run.queries) {
                     run.rows = attn__few_from(k, j + i);
                     run.rows.keys = attn__min(n - i, some);
-                    ATTN__NAME(turn_of)(&run, r, together);
+                    ATTN__NAME(take_queries)(&run, r, end);
                     run.x = (const ATTN__R *)qv + r * ldq;
                     run.sums = sums + (r - row) * ATTN__W + i;
-                    ATTN__NAME(dot_keys)(&run, together);
+                    ATTN__NAME(dot_keys)(&run);
                 }
             for (r = row; r < end; r++)
                 ATTN__STORE(scores + r * ld + j, ATTN__NAME(add_lanes)(sums + (r - row) * ATTN__W));
@@ -13327,14 +13342,15 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(few_run)
 {
     ATTN__AS_WRITTEN
     const int bytes = ATTN__W * (int)attn__size(dtype);
-    const size_t n = run->rows.keys, ldw = run->ldx;
+    const size_t n = run->rows.keys;
     const ptrdiff_t step = run->rows.step;
     const char *const *at = run->rows.at;
     const char *row = run->rows.row + from;
-    const ATTN__R *w = run->x;
     ATTN__V sum[4][8], x[8], weight;
+    const ATTN__R *w[4];
     size_t k;
     int r, v;
+    ATTN__NAME(rows_of)(w, run, queries);
     ATTN__UNROLL
     for (r = 0; r < queries; r++) {
         ATTN__UNROLL
@@ -13351,7 +13367,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(few_run)
                                                   : ATTN__NAME(widen_part)(p, dtype, dims);
         ATTN__UNROLL
         for (r = 0; r < queries; r++) {
-            weight = ATTN__SET1(w[(size_t)r * ldw + k]);
+            weight = ATTN__SET1(w[r][k]);
             ATTN__UNROLL
             for (v = 0; v < vectors; v++)
                 sum[r][v] = ATTN__FMA(x[v], weight, sum[r][v]);
@@ -13359,12 +13375,14 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(few_run)
     }
     ATTN__UNROLL
     for (r = 0; r < queries; r++, out += run->ld) {
-        weight = ATTN__SET1(run->factor ? run->factor[r] : (ATTN__R)1);
-        ATTN__UNROLL
-        for (v = 0; v < vectors; v++) { /* no FMA: a first chain of hidden keys alone changes nothing */
-            ATTN__V scaled = ATTN__MUL(ATTN__LOAD(out + v * ATTN__W), weight);
-            ATTN__PIN(scaled);
-            ATTN__STORE(out + v * ATTN__W, ATTN__ADD(scaled, sum[r][v]));
+        if ((size_t)r < run->queries) {
+            weight = ATTN__SET1(run->factor ? run->factor[r] : (ATTN__R)1);
+            ATTN__UNROLL
+            for (v = 0; v < vectors; v++) { /* no FMA: a first chain of hidden keys alone changes nothing */
+                ATTN__V scaled = ATTN__MUL(ATTN__LOAD(out + v * ATTN__W), weight);
+                ATTN__PIN(scaled);
+                ATTN__STORE(out + v * ATTN__W, ATTN__ADD(scaled, sum[r][v]));
+            }
         }
     }
 }
@@ -13390,13 +13408,13 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const ATTN__NAME(few_ru
     }
 }
 
-ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(weigh_keys)(const ATTN__NAME(few_run) * run, size_t queries)
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(weigh_keys)(const ATTN__NAME(few_run) * run)
 {
     switch (ATTN__NARROW ? run->rows.dtype : ATTN__REAL) {
-    case ATTN_F16: ATTN__FEW_OF(ATTN__NAME(weigh_keys_of), run, ATTN_F16, queries); break;
-    case ATTN_BF16: ATTN__FEW_OF(ATTN__NAME(weigh_keys_of), run, ATTN_BF16, queries); break;
-    case ATTN_I8: ATTN__FEW_OF(ATTN__NAME(weigh_keys_of), run, ATTN_I8, queries); break;
-    default: ATTN__FEW_OF(ATTN__NAME(weigh_keys_of), run, ATTN__REAL, queries); break;
+    case ATTN_F16: ATTN__FEW_OF(ATTN__NAME(weigh_keys_of), run, ATTN_F16); break;
+    case ATTN_BF16: ATTN__FEW_OF(ATTN__NAME(weigh_keys_of), run, ATTN_BF16); break;
+    case ATTN_I8: ATTN__FEW_OF(ATTN__NAME(weigh_keys_of), run, ATTN_I8); break;
+    default: ATTN__FEW_OF(ATTN__NAME(weigh_keys_of), run, ATTN__REAL); break;
     }
 }
 
@@ -13404,20 +13422,19 @@ ATTN__TARGET static void ATTN__NAME(weigh)(void *outv, size_t ld, const void *we
                                            const void *factor)
 {
     const size_t rows = v->heads * v->queries;
-    size_t k, r, together;
+    size_t k, r;
     ATTN__NAME(few_run) run;
     run.ld = ld;
     run.ldx = ldw;
     for (k = 0; k < v->keys; k += ATTN__FEW_CHAIN)
-        for (r = 0; r < rows; r += together) {
-            together = v->queries - r % v->queries < ATTN__FEW_QUERIES ? 1 : ATTN__FEW_QUERIES;
+        for (r = 0; r < rows; r += run.queries) {
             run.rows = attn__few_from(v, k);
             run.rows.keys = attn__min(run.rows.keys, ATTN__FEW_CHAIN);
-            ATTN__NAME(turn_of)(&run, r, together);
+            ATTN__NAME(take_queries)(&run, r, rows);
             run.out = (ATTN__R *)outv + r * ld;
             run.x = (const ATTN__R *)weights + r * ldw + k;
             run.factor = factor && k == 0 ? (const ATTN__R *)factor + r : NULL;
-            ATTN__NAME(weigh_keys)(&run, together);
+            ATTN__NAME(weigh_keys)(&run);
         }
 }
 #endif
