@@ -13219,7 +13219,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_terms)(ATTN__V *sum, const ATTN__R
 /* Some queries, and keys of one head: of a vector of them, or of a chain. x: the queries, or their weights. */
 typedef struct ATTN__NAME(few_run) {
     attn__few rows; /* of K or V; `apart` leads to the head */
-    const ATTN__R *x, *factor;
+    const ATTN__R *x;
     size_t queries, ldx, ld;
     size_t fetch_from, fetch_bytes; /* what these queries prefetch of each of rows.next */
     ATTN__V *sums; /* dot: of each query W, one for each key */
@@ -13334,8 +13334,8 @@ ATTN__TARGET static void ATTN__NAME(dot)(void *scoresv, size_t ld, const void *q
 }
 
 #if !ATTN__PAIRS
-/* out = factor out + weights V, so many queries by so many vectors of dims, from byte `from` of a row on. One vector
-   may have but `dims` dims. */
+/* out += weights V, so many queries by so many vectors of dims, from byte `from` of a row on. One vector may have but
+   `dims` dims. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(few_run) * run, ATTN__R *out, ptrdiff_t from,
                                                        size_t dims, attn_dtype dtype, const int queries,
                                                        const int vectors)
@@ -13376,13 +13376,9 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(few_run)
     ATTN__UNROLL
     for (r = 0; r < queries; r++, out += run->ld) {
         if ((size_t)r < run->queries) {
-            weight = ATTN__SET1(run->factor ? run->factor[r] : (ATTN__R)1);
             ATTN__UNROLL
-            for (v = 0; v < vectors; v++) { /* no FMA: a first chain of hidden keys alone changes nothing */
-                ATTN__V scaled = ATTN__MUL(ATTN__LOAD(out + v * ATTN__W), weight);
-                ATTN__PIN(scaled);
-                ATTN__STORE(out + v * ATTN__W, ATTN__ADD(scaled, sum[r][v]));
-            }
+            for (v = 0; v < vectors; v++)
+                ATTN__STORE(out + v * ATTN__W, ATTN__ADD(ATTN__LOAD(out + v * ATTN__W), sum[r][v]));
         }
     }
 }
@@ -13398,11 +13394,13 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const ATTN__NAME(few_ru
         ATTN__R *out = run->out + d;
         const ptrdiff_t from = head + (ptrdiff_t)d * size;
         left = (run->rows.dims - d) / ATTN__W;
-        wide = left >= most ? most : left >= 4 ? 4 : 1;
+        wide = left >= most ? most : left >= 4 ? 4 : left >= 2 ? 2 : 1;
         if (wide == most)
             ATTN__NAME(weigh_block)(run, out, from, 0, dtype, queries, (int)most);
         else if (wide == 4 && most > 4)
             ATTN__NAME(weigh_block)(run, out, from, 0, dtype, queries, 4);
+        else if (wide == 2)
+            ATTN__NAME(weigh_block)(run, out, from, 0, dtype, queries, 2);
         else
             ATTN__NAME(weigh_block)(run, out, from, run->rows.dims - d, dtype, queries, 1);
     }
@@ -13426,6 +13424,11 @@ ATTN__TARGET static void ATTN__NAME(weigh)(void *outv, size_t ld, const void *we
     ATTN__NAME(few_run) run;
     run.ld = ld;
     run.ldx = ldw;
+    for (r = 0; r < rows && factor; r++)
+        for (k = 0; k < v->dims; k += ATTN__W) {
+            ATTN__R *x = (ATTN__R *)outv + r * ld + k;
+            ATTN__STORE(x, ATTN__MUL(ATTN__LOAD(x), ATTN__SET1(((const ATTN__R *)factor)[r])));
+        }
     for (k = 0; k < v->keys; k += ATTN__FEW_CHAIN)
         for (r = 0; r < rows; r += run.queries) {
             run.rows = attn__few_from(v, k);
@@ -13433,7 +13436,6 @@ ATTN__TARGET static void ATTN__NAME(weigh)(void *outv, size_t ld, const void *we
             ATTN__NAME(take_queries)(&run, r, rows);
             run.out = (ATTN__R *)outv + r * ld;
             run.x = (const ATTN__R *)weights + r * ldw + k;
-            run.factor = factor && k == 0 ? (const ATTN__R *)factor + r : NULL;
             ATTN__NAME(weigh_keys)(&run);
         }
 }
