@@ -4394,10 +4394,9 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 /* With so few bytes of keys, of all heads of the batch, prefetching rows of k and v costs more than it saves. */
 #define ATTN__UNFETCHED_BYTES (512 << 10)
 
-/* Few rows are prefetched from so many bytes of keys on, in tiles of at most so many bytes, of all heads side by side:
-   while longer ones are read, the next does not stay in the second-level cache. (Sapphire Rapids, 32/8 x 4096 x 128
-   from memory, f32: 0.73 of the time; f16, side by side, 0.64; 8/8 x 32768 x 128, f32, side by side: 1.4 times. From
-   the third-level cache up to 1.1 times either way. On Zen 4 and later: never.) */
+/* Few rows are prefetched from so many bytes of keys on, where a tile, of all heads side by side, has at most so many:
+   the next one then stays in the second-level cache. (Sapphire Rapids, from memory, 32/8 x 4096 x 128: f32 0.73 of the
+   time, f16 side by side 0.64; but f32 side by side 1.2. From a cache up to 1.1. On Zen 4 and later: never.) */
 #define ATTN__FEW_FETCHED (2 << 20)
 #define ATTN__FEW_FETCHED_TILE (512 << 10)
 
@@ -13150,10 +13149,8 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
    on lanes. So each row is read once, whole, where it lies; and no number of a query depends on which others are
    computed beside it. */
 
-/* Queries that are multiplied together, else one after the other; and vectors of dims by one query, or by so many: sums
-   fill half of the registers. */
+/* Queries that are multiplied together, else one after the other. */
 #define ATTN__FEW_QUERIES (ATTN__ROWS > 4 ? 4 : 2)
-#define ATTN__FEW_VECTORS(queries) ((queries) == 1 ? 8 : 4)
 
 /* A loop for FEW_QUERIES or for one: each has the registers for itself. */
 #define ATTN__FEW_OF(loop, run, dtype) ((run)->queries > 1 ? loop(run, dtype, ATTN__FEW_QUERIES) : loop(run, dtype, 1))
@@ -13204,16 +13201,18 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(add_lanes)(const ATTN__V *v)
 #endif
 }
 
-/* sum += the products of n terms of a key and `queries` queries. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_terms)(ATTN__V *sum, const ATTN__R *const *q, size_t from, const char *p,
-                                                     attn_dtype dtype, size_t n, const int queries)
+/* sum += the products of n terms of a key and `queries` queries, W reals of each, which q goes on from. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_terms)(ATTN__V *sum, const ATTN__R **q, const char *p, size_t n,
+                                                     attn_dtype dtype, const int queries)
 {
     ATTN__AS_WRITTEN
     ATTN__V k = ATTN__NAME(terms)(p, dtype, n);
     int r;
     ATTN__UNROLL
-    for (r = 0; r < queries; r++)
-        sum[r] = ATTN__DOT(k, ATTN__LOAD(q[r] + from), sum[r]);
+    for (r = 0; r < queries; r++) {
+        sum[r] = ATTN__DOT(k, ATTN__LOAD(q[r]), sum[r]);
+        q[r] += ATTN__W;
+    }
 }
 
 /* Some queries, and keys of one head: of a vector of them, or of a chain. x: the queries, or their weights. */
@@ -13226,13 +13225,10 @@ typedef struct ATTN__NAME(few_run) {
     ATTN__R *out;
 } ATTN__NAME(few_run);
 
-/* A row of x for each query of a loop; for what it has more than the run, the last one again. */
-ATTN__INLINE void ATTN__NAME(rows_of)(const ATTN__R **x, const ATTN__NAME(few_run) * run, const int queries)
+/* Row r of x; where a loop has more queries than the run, the last one again. */
+ATTN__INLINE const ATTN__R *ATTN__NAME(row_of)(const ATTN__NAME(few_run) * run, int r)
 {
-    int r;
-    ATTN__UNROLL
-    for (r = 0; r < queries; r++)
-        x[r] = run->x + attn__min((size_t)r, run->queries - 1) * run->ldx;
+    return run->x + attn__min((size_t)r, run->queries - 1) * run->ldx;
 }
 
 /* The run is that of queries from number r of all heads on, before number `end`: of as many of a head as are fastest
@@ -13240,13 +13236,11 @@ ATTN__INLINE void ATTN__NAME(rows_of)(const ATTN__R **x, const ATTN__NAME(few_ru
 ATTN__INLINE void ATTN__NAME(take_queries)(ATTN__NAME(few_run) * run, size_t r, size_t end)
 {
     const size_t all = run->rows.queries, first = r % all, left = attn__min(all - first, end - r);
-    const size_t lines = attn__blocks(run->rows.dims * attn__size(run->rows.dtype), 64);
+    const size_t bytes = run->rows.dims * attn__size(run->rows.dtype);
     run->queries = left > ATTN__FEW_QUERIES / 2 ? attn__min(left, ATTN__FEW_QUERIES) : 1;
     run->rows.apart *= (ptrdiff_t)(r / all);
-    if (!run->rows.next)
-        return;
-    run->fetch_from = first * lines / all * 64;
-    run->fetch_bytes = (first + run->queries) * lines / all * 64 - run->fetch_from;
+    run->fetch_from = run->rows.next ? first * bytes / all : 0;
+    run->fetch_bytes = run->rows.next ? run->queries * bytes / all : 0;
 }
 
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_keys_of)(const ATTN__NAME(few_run) * run, attn_dtype dtype,
@@ -13267,25 +13261,17 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_keys_of)(const ATTN__NAME(few_run)
         if (run->rows.next)
             attn__prefetch_row(run->rows.next[i] + head + run->fetch_from, run->fetch_bytes);
         ATTN__UNROLL
-        for (r = 0; r < queries; r++)
+        for (r = 0; r < queries; r++) {
             sum[r] = ATTN__SET1((ATTN__R)0);
-        ATTN__NAME(rows_of)(q, run, queries);
+            q[r] = ATTN__NAME(row_of)(run, r);
+        }
         for (d = dims; d >= 4 * ATTN__TERMS; d -= 4 * ATTN__TERMS, p += 4 * bytes) {
             ATTN__UNROLL
             for (r = 0; r < 4; r++)
-                ATTN__NAME(dot_terms)(sum, q, (size_t)r * ATTN__W, p + r * bytes, dtype, ATTN__TERMS, queries);
-            ATTN__UNROLL
-            for (r = 0; r < queries; r++)
-                q[r] += 4 * ATTN__W;
+                ATTN__NAME(dot_terms)(sum, q, p + r * bytes, ATTN__TERMS, dtype, queries);
         }
-        for (; d >= ATTN__TERMS; d -= ATTN__TERMS, p += bytes) {
-            ATTN__NAME(dot_terms)(sum, q, 0, p, dtype, ATTN__TERMS, queries);
-            ATTN__UNROLL
-            for (r = 0; r < queries; r++)
-                q[r] += ATTN__W;
-        }
-        if (d > 0)
-            ATTN__NAME(dot_terms)(sum, q, 0, p, dtype, d, queries);
+        for (; d > 0; d -= attn__min(d, ATTN__TERMS), p += bytes)
+            ATTN__NAME(dot_terms)(sum, q, p, attn__min(d, ATTN__TERMS), dtype, queries);
         ATTN__UNROLL
         for (r = 0; r < queries; r++)
             sums[(size_t)r * ATTN__W + i] = sum[r];
@@ -13350,9 +13336,9 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(few_run)
     const ATTN__R *w[4];
     size_t k;
     int r, v;
-    ATTN__NAME(rows_of)(w, run, queries);
     ATTN__UNROLL
     for (r = 0; r < queries; r++) {
+        w[r] = ATTN__NAME(row_of)(run, r);
         ATTN__UNROLL
         for (v = 0; v < vectors; v++)
             sum[r][v] = ATTN__SET1((ATTN__R)0);
@@ -13387,7 +13373,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(few_run)
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const ATTN__NAME(few_run) * run, attn_dtype dtype,
                                                          const int queries)
 {
-    const size_t most = ATTN__FEW_VECTORS(queries);
+    const size_t most = queries == 1 ? 8 : 4; /* vectors whose sums fill half of the registers */
     const ptrdiff_t head = run->rows.apart, size = (ptrdiff_t)attn__size(dtype);
     size_t d, wide, left;
     for (d = 0; d < run->rows.dims; d += wide * ATTN__W) {
@@ -14348,7 +14334,6 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__FEW
 #undef ATTN__FEW_ROWS
 #undef ATTN__FEW_QUERIES
-#undef ATTN__FEW_VECTORS
 #undef ATTN__TERMS
 #undef ATTN__READ
 #undef ATTN__WIDE_ROW
