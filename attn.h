@@ -13158,8 +13158,6 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 /* Narrow elements are widened as they are loaded; in a pass that is to be small, or has no vectors, before that. */
 #define ATTN__NARROW (!ATTN__REAL_F64 && !ATTN__PAIRS && ATTN__W > 1 && ATTN__PASS != ATTN__PASS_VECTOR128)
 
-#define ATTN__FEW_BATCH 16 /* rows of scores whose sums wait for the tree */
-
 /* Terms in a vector: reals or, in a pass with pairs, BF16. */
 #define ATTN__TERMS (ATTN__PAIRS ? 2 * ATTN__W : ATTN__W)
 
@@ -13231,11 +13229,11 @@ ATTN__INLINE const ATTN__R *ATTN__NAME(row_of)(const ATTN__NAME(few_run) * run, 
     return run->x + attn__min((size_t)r, run->queries - 1) * run->ldx;
 }
 
-/* The run is that of queries from number r of all heads on, before number `end`: of as many of a head as are fastest
-   together. Of what is prefetched they take their share, so that memory has something to do while any compute. */
-ATTN__INLINE void ATTN__NAME(take_queries)(ATTN__NAME(few_run) * run, size_t r, size_t end)
+/* The run is that of queries from number r of all heads on, of as many of a head as are fastest together. Of what is
+   prefetched they take their share, so that memory has something to do while any compute. */
+ATTN__INLINE void ATTN__NAME(take_queries)(ATTN__NAME(few_run) * run, size_t r)
 {
-    const size_t all = run->rows.queries, first = r % all, left = attn__min(all - first, end - r);
+    const size_t all = run->rows.queries, first = r % all, left = all - first;
     const size_t bytes = run->rows.dims * attn__size(run->rows.dtype);
     run->queries = left > ATTN__FEW_QUERIES / 2 ? attn__min(left, ATTN__FEW_QUERIES) : 1;
     run->rows.apart *= (ptrdiff_t)(r / all);
@@ -13276,6 +13274,9 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_keys_of)(const ATTN__NAME(few_run)
         for (r = 0; r < queries; r++)
             sums[(size_t)r * ATTN__W + i] = sum[r];
     }
+    for (; i < ATTN__W; i++)
+        for (r = 0; r < queries; r++)
+            sums[(size_t)r * ATTN__W + i] = ATTN__SET1((ATTN__R)0);
 }
 
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const ATTN__NAME(few_run) * run)
@@ -13290,45 +13291,31 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const ATTN__NAME(few_run) 
 
 ATTN__TARGET static void ATTN__NAME(dot)(void *scoresv, size_t ld, const void *qv, size_t ldq, const attn__few *k)
 {
-    ATTN__V sums[(ATTN__FEW_BATCH + ATTN__FEW_QUERIES - 1) * ATTN__W]; /* some, of no query, are written over */
-    ATTN__R *scores = (ATTN__R *)scoresv;
+    ATTN__V sums[4 * ATTN__W];
     const size_t rows = k->heads * k->queries;
-    const size_t heads = k->queries < ATTN__FEW_BATCH ? ATTN__FEW_BATCH / k->queries : 1;
-    const size_t some = k->heads > 1 ? 4 : ATTN__W; /* keys of a head, before those of the next */
-    size_t j, i, n, row, end, r;
+    size_t j, i, r;
     ATTN__NAME(few_run) run;
     run.ldx = ldq;
+    run.sums = sums;
     for (j = 0; j < k->keys; j += ATTN__W)
-        for (row = 0; row < rows; row = end) { /* whole heads, or a part of one */
-            end = attn__min(row - row % k->queries + heads * k->queries, rows);
-            end = attn__min(end, row + ATTN__FEW_BATCH);
-            n = attn__min(k->keys - j, ATTN__W);
-            for (r = 0; r < (end - row) * ATTN__W && n < ATTN__W; r++)
-                sums[r] = ATTN__SET1((ATTN__R)0);
-            for (i = 0; i < n; i += some)
-                for (r = row; r < end; r += run.queries) {
-                    run.rows = attn__few_from(k, j + i);
-                    run.rows.keys = attn__min(n - i, some);
-                    ATTN__NAME(take_queries)(&run, r, end);
-                    run.x = (const ATTN__R *)qv + r * ldq;
-                    run.sums = sums + (r - row) * ATTN__W + i;
-                    ATTN__NAME(dot_keys)(&run);
-                }
-            for (r = row; r < end; r++)
-                ATTN__STORE(scores + r * ld + j, ATTN__NAME(add_lanes)(sums + (r - row) * ATTN__W));
+        for (r = 0; r < rows; r += run.queries) {
+            run.rows = attn__few_from(k, j);
+            run.rows.keys = attn__min(run.rows.keys, ATTN__W);
+            ATTN__NAME(take_queries)(&run, r);
+            run.x = (const ATTN__R *)qv + r * ldq;
+            ATTN__NAME(dot_keys)(&run);
+            for (i = 0; i < run.queries; i++)
+                ATTN__STORE((ATTN__R *)scoresv + (r + i) * ld + j, ATTN__NAME(add_lanes)(sums + i * ATTN__W));
         }
 }
 
 #if !ATTN__PAIRS
-/* out += weights V, so many queries by so many vectors of dims, from byte `from` of a row on. One vector may have but
-   `dims` dims. */
+/* out += weights V, so many queries by so many vectors of n dims, from byte `from` of a row on. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(few_run) * run, ATTN__R *out, ptrdiff_t from,
-                                                       size_t dims, attn_dtype dtype, const int queries,
-                                                       const int vectors)
+                                                       size_t n, attn_dtype dtype, const int queries, const int vectors)
 {
     ATTN__AS_WRITTEN
     const int bytes = ATTN__W * (int)attn__size(dtype);
-    const size_t n = run->rows.keys;
     const ptrdiff_t step = run->rows.step;
     const char *const *at = run->rows.at;
     const char *row = run->rows.row + from;
@@ -13343,14 +13330,13 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(few_run)
         for (v = 0; v < vectors; v++)
             sum[r][v] = ATTN__SET1((ATTN__R)0);
     }
-    for (k = 0; k < n; k++, row += step) {
+    for (k = 0; k < run->rows.keys; k++, row += step) {
         const char *p = at ? at[k] + from : row;
         if (run->rows.next && from == run->rows.apart)
             attn__prefetch_row(run->rows.next[k] + from + run->fetch_from, run->fetch_bytes);
         ATTN__UNROLL
         for (v = 0; v < vectors; v++)
-            x[v] = vectors > 1 || dims >= ATTN__W ? ATTN__NAME(widen)(p + v * bytes, dtype)
-                                                  : ATTN__NAME(widen_part)(p, dtype, dims);
+            x[v] = ATTN__NAME(terms)(p + v * bytes, dtype, n);
         ATTN__UNROLL
         for (r = 0; r < queries; r++) {
             weight = ATTN__SET1(w[r][k]);
@@ -13374,21 +13360,19 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const ATTN__NAME(few_ru
                                                          const int queries)
 {
     const size_t most = queries == 1 ? 8 : 4; /* vectors whose sums fill half of the registers */
-    const ptrdiff_t head = run->rows.apart, size = (ptrdiff_t)attn__size(dtype);
     size_t d, wide, left;
     for (d = 0; d < run->rows.dims; d += wide * ATTN__W) {
-        ATTN__R *out = run->out + d;
-        const ptrdiff_t from = head + (ptrdiff_t)d * size;
+        const ptrdiff_t from = run->rows.apart + (ptrdiff_t)(d * attn__size(dtype));
         left = (run->rows.dims - d) / ATTN__W;
         wide = left >= most ? most : left >= 4 ? 4 : left >= 2 ? 2 : 1;
         if (wide == most)
-            ATTN__NAME(weigh_block)(run, out, from, 0, dtype, queries, (int)most);
+            ATTN__NAME(weigh_block)(run, run->out + d, from, ATTN__W, dtype, queries, (int)most);
         else if (wide == 4 && most > 4)
-            ATTN__NAME(weigh_block)(run, out, from, 0, dtype, queries, 4);
+            ATTN__NAME(weigh_block)(run, run->out + d, from, ATTN__W, dtype, queries, 4);
         else if (wide == 2)
-            ATTN__NAME(weigh_block)(run, out, from, 0, dtype, queries, 2);
+            ATTN__NAME(weigh_block)(run, run->out + d, from, ATTN__W, dtype, queries, 2);
         else
-            ATTN__NAME(weigh_block)(run, out, from, run->rows.dims - d, dtype, queries, 1);
+            ATTN__NAME(weigh_block)(run, run->out + d, from, attn__min(run->rows.dims - d, ATTN__W), dtype, queries, 1);
     }
 }
 
@@ -13419,7 +13403,7 @@ ATTN__TARGET static void ATTN__NAME(weigh)(void *outv, size_t ld, const void *we
         for (r = 0; r < rows; r += run.queries) {
             run.rows = attn__few_from(v, k);
             run.rows.keys = attn__min(run.rows.keys, ATTN__FEW_CHAIN);
-            ATTN__NAME(take_queries)(&run, r, rows);
+            ATTN__NAME(take_queries)(&run, r);
             run.out = (ATTN__R *)outv + r * ld;
             run.x = (const ATTN__R *)weights + r * ldw + k;
             ATTN__NAME(weigh_keys)(&run);
@@ -14257,7 +14241,6 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__STORE
 #undef ATTN__SET1
 #undef ATTN__CHUNKS
-#undef ATTN__FEW_BATCH
 #undef ATTN__FEW_OF
 #undef ATTN__NARROW
 #undef ATTN__ADD
