@@ -12519,33 +12519,28 @@ ATTN__TARGET ATTN__VECTORIZE static void ATTN__NAME(drop)(const attn__tile *t, v
                                                           uint32_t threshold, double keep)
 {
     ATTN__NAME(groups) e = ATTN__NAME(groups_of)(t->layout, t->keys, t->queries);
-    ATTN__R zero, kept = (ATTN__R)keep, part[ATTN__W]; /* 0 is data: no compiler makes x 0 = 0 of it */
-    const uint32_t step = 0x9e3779b9u;
-    const size_t by_key = e.elements == 1 ? 0 : 1;
+    ATTN__R zero, kept = (ATTN__R)keep, others[ATTN__W]; /* 0 is data: no compiler makes x 0 = 0 of it */
+    const uint32_t step = 0x9e3779b9u, steps = (uint32_t)e.elements * step;
+    const size_t by_query = t->layout.query == 1, more = (e.vectors * e.elements - t->keys) * sizeof zero;
     uint32_t low[ATTN__W], high[ATTN__W], bits;
-    size_t g, k, i, left;
+    size_t g, k, i;
     ATTN__MEMCPY(&zero, t->zero, sizeof zero);
     for (g = 0; g < e.groups; g++) {
-        ATTN__R *x = (ATTN__R *)xv + g * e.group_step;
+        ATTN__R *row = (ATTN__R *)xv + g * e.group_step, *x = row;
         for (i = 0; i < ATTN__W; i++) {
-            size_t row = t->layout.query == 1 ? g * ATTN__W + i : g;
-            high[i] = rows[t->lanes + row];
-            low[i] = rows[row] + (uint32_t)(t->first_key + by_key * i) * step;
+            k = by_query ? g * ATTN__W + i : g;
+            high[i] = rows[t->lanes + k];
+            low[i] = rows[k] + (uint32_t)(t->first_key + (by_query ? 0 : i)) * step;
         }
-        for (k = 0; k < e.vectors; k++, x += e.step) {
-            ATTN__R *y = x;
-            left = t->keys - k * e.elements;
-            if (left < e.elements) /* what follows belongs to other keys */
-                y = (ATTN__R *)ATTN__MEMCPY(part, x, sizeof part);
+        ATTN__MEMCPY(others, row + t->keys, more); /* of the last vector, what belongs to other keys */
+        for (k = 0; k < e.vectors; k++, x += e.step)
             for (i = 0; i < ATTN__W; i++) {
                 bits = (low[i] ^ low[i] >> 16) * 0x21f0aaadu + high[i];
                 bits = (bits ^ bits >> 15) * 0x735a2d97u;
-                y[i] *= (bits ^ bits >> 15) < threshold ? zero : kept;
-                low[i] += (uint32_t)e.elements * step;
+                x[i] *= (bits ^ bits >> 15) < threshold ? zero : kept;
+                low[i] += steps;
             }
-            if (left < e.elements)
-                ATTN__MEMCPY(x, part, left * sizeof part[0]);
-        }
+        ATTN__MEMCPY(row + t->keys, others, more);
     }
 }
 
