@@ -2359,7 +2359,9 @@ typedef struct attn__few {
     size_t queries; /* rows of q, of scores, of out, that belong to each head */
     attn_dtype dtype;
     size_t dims;
-    const char *const *next; /* or NULL; a row for each key, which is prefetched while that is read */
+    const char *const *next; /* or NULL: of each key, the row that is prefetched while its own is read, */
+    ptrdiff_t next_apart;    /* from there to that of the next head, */
+    size_t next_bytes;       /* and how long it is */
 } attn__few;
 
 /* The same from key number k on. */
@@ -2565,12 +2567,12 @@ typedef struct attn__kernels {
                  size_t depth, int part, const void *factor, const attn__rows *next);
 
     /* scores[r][j] = q[r] . k[j], for few rows of q: of `dims` reals (or BF16, in a pass with pairs), and zeros up to
-       whole vectors. The terms of a product lie on lanes. Scores of up to a vector of keys more are written */
+       whole vectors. The terms of a product lie on lanes. Up to a whole vector of keys, scores of 0 follow */
     void (*dot)(void *scores, size_t ld, const void *q, size_t ldq, const attn__few *k);
 
-    /* out[r] = factor[r] out[r] + sum over j of weights[r][j] v[j], in chains of FEW_CHAIN keys; v begins with a chain.
-       Dims on lanes, in whole vectors. factor NULL: 1 */
-    void (*weigh)(void *out, size_t ld, const void *weights, size_t ldw, const attn__few *v, const void *factor);
+    /* out[r] += sum over j of weights[r][j] v[j], in chains of FEW_CHAIN keys; v begins with a chain. Dims on lanes, in
+       whole vectors */
+    void (*weigh)(void *out, size_t ld, const void *weights, size_t ldw, const attn__few *v);
 
     /* c[r][i] = a[r] w[i]: each of `rows` rows of reals, of `depth` terms and then zeros up to a multiple of
        ATTN__FEW_TERMS, by each of `count` rows of any type; c has room for whole vectors. `part`: attn__part. For
@@ -2645,8 +2647,8 @@ static uint32_t attn__xgetbv(void) /* which registers the operating system saves
 #endif
 }
 
-/* How few-row kernels prefetch rows that will be read next. Zen 4 and later do best with one stream into the first
-   cache, and do not heed others; Zen before that, and Intel's, for attention, with several streams into the second. */
+/* Zen 4 and later heed prefetches into the first cache, in one stream, at best: there gemm_nt_few prefetches so, and
+   attention of few rows does not. */
 #define ATTN__PREFETCH_NEAR (1u << 31) /* beside the bits of attn_isa */
 
 /* Zen 4 has few places for lines that are under way into the first cache, so that prefetches cannot ask for enough of
@@ -2816,35 +2818,25 @@ ATTN__INLINE void attn__prefetch_row(const char *row, size_t bytes)
 
 #if defined(ATTN__X86) || defined(ATTN__ARM) /* for gemm_nt_few */
 
-/* Lines that are prefetched while rows are in use: four at a time, `apart` bytes from each other. */
+/* Lines that are prefetched into the first cache while rows are in use: four at a time. */
 typedef struct attn__stream {
     const char *at;     /* the first of the next four; NULL: nothing is left */
-    int soon;           /* into the first cache, 64 bytes apart */
-    ptrdiff_t apart;
-    ptrdiff_t move;     /* from four lines to the next four, */
-    ptrdiff_t next_row; /* and besides, at the end of a row, to the next row */
+    ptrdiff_t next_row; /* from the end of a row, in whole fours, to the next row */
     size_t left, lines; /* fours of lines of this row; of a row */
     size_t due;         /* bytes of rows that were used; each 256 of them make four lines due */
 } attn__stream;
 
-static const attn__stream attn__no_stream = {NULL, 0, 64, 256, 0, 0, 0, 0};
+static const attn__stream attn__no_stream = {NULL, 0, 0, 0, 0};
 
-/* What is due after so many more bytes: soon, into the first cache; else into the second. */
+/* What is due after so many more bytes. */
 ATTN__INLINE void attn__prefetch(attn__stream *s, size_t bytes)
 {
     for (s->due += bytes; s->due >= 256; s->due -= 256) {
-        if (s->soon) {
-            ATTN__PREFETCH(s->at, 3);
-            ATTN__PREFETCH(s->at + 64, 3);
-            ATTN__PREFETCH(s->at + 128, 3);
-            ATTN__PREFETCH(s->at + 192, 3);
-        } else {
-            ATTN__PREFETCH(s->at, 2);
-            ATTN__PREFETCH(s->at + s->apart, 2);
-            ATTN__PREFETCH(s->at + 2 * s->apart, 2);
-            ATTN__PREFETCH(s->at + 3 * s->apart, 2);
-        }
-        s->at += s->move;
+        ATTN__PREFETCH(s->at, 3);
+        ATTN__PREFETCH(s->at + 64, 3);
+        ATTN__PREFETCH(s->at + 128, 3);
+        ATTN__PREFETCH(s->at + 192, 3);
+        s->at += 256;
         if (--s->left == 0) {
             s->left = s->lines;
             s->at += s->next_row;
@@ -5341,7 +5333,6 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
     rows->next_count = 0;
     rows->next_step = 0;
     rows->row_bytes = t->dim * attn__size(t->dtype);
-    rows->soon = 0;
     if (plan->schedule.prefetches && t->dim > 0) /* without dims there may be no data */
         attn__next_rows(block, rows, t);
     if (!copy && (run == keys || (takes_pieces && attn__find_pieces(block, rows, t))))
@@ -5597,6 +5588,7 @@ static void attn__find_few(const attn__block *block, attn__few *few, const attn_
 {
     const attn__call *call = &block->plan->call;
     attn__shared *shared = block->shared;
+    const attn_tensor *other = t == &call->v ? &call->k : &call->v;
     const ptrdiff_t size = (ptrdiff_t)attn__size(t->dtype);
     attn__range next = block->part;
     size_t n, item, row;
@@ -5615,6 +5607,8 @@ static void attn__find_few(const attn__block *block, attn__few *few, const attn_
     few->dtype = t->dtype;
     few->dims = t->dim;
     few->next = NULL;
+    few->next_apart = block->at.heads > 1 ? other->head_stride * (ptrdiff_t)attn__size(other->dtype) : 0;
+    few->next_bytes = other->dim * attn__size(other->dtype);
     if (!block->plan->schedule.fetches_few || block->plan->schedule.skips)
         return;
     if (t == &call->v) {
@@ -5622,7 +5616,7 @@ static void attn__find_few(const attn__block *block, attn__few *few, const attn_
         next.to = attn__min(next.from + block->tile_keys, block->visible_to_any.to);
     }
     n = next.to - attn__min(next.from, next.to);
-    attn__find_few_rows(block, shared->next, NULL, t == &call->v ? &call->k : &call->v, next, n / 4);
+    attn__find_few_rows(block, shared->next, NULL, other, next, n / 4);
     for (; n > 0 && n < few->keys; n++)
         shared->next[n] = shared->next[n - 1];
     few->next = n > 0 ? shared->next : NULL;
@@ -5670,7 +5664,7 @@ static void attn__copy_few(const attn__block *block, attn__few *few, size_t head
 static int attn__multiply_few(const attn__block *block, const attn_tensor *t, int clean)
 {
     const attn__plan *plan = block->plan;
-    const attn__kernels *kern = plan->call.kern, *base = attn__kernels_for(kern->isa, kern->real);
+    const attn__kernels *kern = plan->call.kern;
     const attn__tile *tile = &block->tile;
     const attn__state *state = block->into;
     int values = t == &plan->call.v, copies, found = 0;
@@ -5678,6 +5672,8 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
     size_t k, n, g, row, room = attn__query_room(plan);
     attn__find_few(block, &all, t);
     copies = clean || attn__copies_few(plan, t);
+    if (values)
+        kern->block.scale(state->out, state->layout, t->dim, block->at.count, tile->factor);
     for (k = 0; k < all.keys; k += n) {
         n = copies || (values && tile->numbers) ? attn__chain_keys(block, k) : all.keys;
         for (g = 0; g < all.heads; g += part.heads) {
@@ -5686,20 +5682,20 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
             row = g * all.queries;
             if (copies)
                 attn__copy_few(block, &part, g, t);
-            if (clean && base->nonfinite(block->shared->few_rows, (ptrdiff_t)t->dim, n, t->dim)) {
+            if (clean && attn__kernels_for(kern->isa, kern->real)
+                             ->nonfinite(block->shared->few_rows, (ptrdiff_t)t->dim, n, t->dim)) {
                 attn__clear_nonfinite(block->shared->few_rows, kern->real, n * t->dim);
                 found = 1;
             }
             if (values)
                 kern->weigh(attn__real_at(plan, state->out, row * state->layout.query), state->layout.query,
-                            attn__real_at(plan, tile->scores, row * tile->layout.query + k), tile->layout.query, &part,
-                            k == 0 ? attn__real_at(plan, tile->factor, row) : NULL);
+                            attn__real_at(plan, tile->scores, row * tile->layout.query + k), tile->layout.query, &part);
             else
                 kern->dot(attn__real_at(plan, tile->scores, row * tile->layout.query + k), tile->layout.query,
                           attn__real_at(plan, block->queries, row * room), room, &part);
         }
     }
-    for (row = 0; !values && all.keys % kern->lanes > 0 && row < tile->queries; row++) /* lanes that softcap reads */
+    for (row = 0; !values && all.keys % kern->lanes > 0 && row < tile->queries; row++) /* what softcap reads */
         ATTN__MEMSET(attn__real_at(plan, tile->scores, row * tile->layout.query + all.keys), 0,
                      (kern->lanes - all.keys % kern->lanes) * kern->size);
     return found;
@@ -10640,8 +10636,8 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    with LOAD_H, WIDE_F16 and WIDE_BF16; H8, W integers of 8 bits, with LOAD_H8 and WIDE_I8; STORE_F16, STORE_U16 and
    IADD_UP_TO(a,b,x,most) = x <= most ? a + b : a; in double LOAD_F32, STORE_F32.
    It adds itself to the functions that move lanes: interleave, interleave_pairs, every_other, set_pair, load_128,
-   interleave_128, add_chunks, load_pairs, load_pairs16 and load_pairs8; beyond 128 bits also load_halves, and beyond
-   256 PAIRS_LOADED. nonzero, of which load_bits and classify are made, may gain from other instructions.
+   interleave_128, add_chunks, load_pairs and load_pairs16; beyond 128 bits also load_halves, and beyond 256
+   PAIRS_LOADED. nonzero, of which load_bits and classify are made, may gain from other instructions.
    A pass with pairs extends another one: it has the vocabulary of that in float, and BASE(x), the name of its kernel
    x. DOT(a,b,c) = c + a b, where a and b are pairs; PAIR_UP(a,b), each real of a beside that of b, rounded to nearest
    even. It adds itself to terms.
@@ -13144,7 +13140,7 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
    on lanes. So each row is read once, whole, where it lies; and no number of a query depends on which others are
    computed beside it. */
 
-/* Queries that are multiplied together, else one after the other. */
+/* Queries of a head that are multiplied together, at most; half of them or less, one after the other. */
 #define ATTN__FEW_QUERIES (ATTN__ROWS > 4 ? 4 : 2)
 
 /* A loop for FEW_QUERIES or for one: each has the registers for itself. */
@@ -13210,10 +13206,11 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_terms)(ATTN__V *sum, const ATTN__R
 
 /* Some queries, and keys of one head: of a vector of them, or of a chain. x: the queries, or their weights. */
 typedef struct ATTN__NAME(few_run) {
-    attn__few rows; /* of K or V; `apart` leads to the head */
+    attn__few rows; /* of K or V */
     const ATTN__R *x;
     size_t queries, ldx, ld;
-    size_t fetch_from, fetch_bytes; /* what these queries prefetch of each of rows.next */
+    ptrdiff_t head, fetch_from; /* from where a key's rows are to that of the head, and to what is prefetched */
+    size_t fetch_bytes;
     ATTN__V *sums; /* dot: of each query W, one for each key */
     ATTN__R *out;
 } ATTN__NAME(few_run);
@@ -13224,16 +13221,21 @@ ATTN__INLINE const ATTN__R *ATTN__NAME(row_of)(const ATTN__NAME(few_run) * run, 
     return run->x + attn__min((size_t)r, run->queries - 1) * run->ldx;
 }
 
-/* The run is that of queries from number r of all heads on, of as many of a head as are fastest together. Of what is
-   prefetched they take their share, so that memory has something to do while any compute. */
-ATTN__INLINE void ATTN__NAME(take_queries)(ATTN__NAME(few_run) * run, size_t r)
+/* Makes it the run of up to so many keys from number k on, and of a head's queries from number `first` on, of as many
+   as are fastest together. Of what is prefetched they take their share, so that memory has something to do while any
+   compute. */
+ATTN__INLINE void ATTN__NAME(begin_run)(ATTN__NAME(few_run) * run, const attn__few *few, size_t k, size_t keys,
+                                        size_t head, size_t first)
 {
-    const size_t all = run->rows.queries, first = r % all, left = all - first;
-    const size_t bytes = run->rows.dims * attn__size(run->rows.dtype);
+    const size_t left = few->queries - first;
+    run->rows = attn__few_from(few, k);
+    run->rows.keys = attn__min(run->rows.keys, keys);
     run->queries = left > ATTN__FEW_QUERIES / 2 ? attn__min(left, ATTN__FEW_QUERIES) : 1;
-    run->rows.apart *= (ptrdiff_t)(r / all);
-    run->fetch_from = run->rows.next ? first * bytes / all : 0;
-    run->fetch_bytes = run->rows.next ? run->queries * bytes / all : 0;
+    run->head = (ptrdiff_t)head * few->apart;
+    if (!few->next)
+        return;
+    run->fetch_from = (ptrdiff_t)head * few->next_apart + (ptrdiff_t)(first * few->next_bytes / few->queries);
+    run->fetch_bytes = run->queries * few->next_bytes / few->queries;
 }
 
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_keys_of)(const ATTN__NAME(few_run) * run, attn_dtype dtype,
@@ -13241,18 +13243,18 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_keys_of)(const ATTN__NAME(few_run)
 {
     const int bytes = ATTN__TERMS * (int)attn__size(dtype);
     const size_t n = run->rows.keys, dims = run->rows.dims;
-    const ptrdiff_t step = run->rows.step, head = run->rows.apart;
+    const ptrdiff_t step = run->rows.step, head = run->head;
     const char *const *at = run->rows.at;
     const char *row = run->rows.row + head;
     ATTN__V *sums = run->sums;
-    const ATTN__R *q[4];
+    const ATTN__R *q[ATTN__FEW_QUERIES];
     size_t i, d;
     int r;
     for (i = 0; i < n; i++, row += step) {
         const char *p = at ? at[i] + head : row;
-        ATTN__V sum[4];
+        ATTN__V sum[ATTN__FEW_QUERIES];
         if (run->rows.next)
-            attn__prefetch_row(run->rows.next[i] + head + run->fetch_from, run->fetch_bytes);
+            attn__prefetch_row(run->rows.next[i] + run->fetch_from, run->fetch_bytes);
         ATTN__UNROLL
         for (r = 0; r < queries; r++) {
             sum[r] = ATTN__SET1((ATTN__R)0);
@@ -13286,22 +13288,21 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const ATTN__NAME(few_run) 
 
 ATTN__TARGET static void ATTN__NAME(dot)(void *scoresv, size_t ld, const void *qv, size_t ldq, const attn__few *k)
 {
-    ATTN__V sums[4 * ATTN__W];
-    const size_t rows = k->heads * k->queries;
-    size_t j, i, r;
+    ATTN__V sums[ATTN__FEW_QUERIES * ATTN__W];
+    ATTN__R *scores = (ATTN__R *)scoresv;
+    size_t j, head, r, i, n;
     ATTN__NAME(few_run) run;
     run.ldx = ldq;
     run.sums = sums;
     for (j = 0; j < k->keys; j += ATTN__W)
-        for (r = 0; r < rows; r += run.queries) {
-            run.rows = attn__few_from(k, j);
-            run.rows.keys = attn__min(run.rows.keys, ATTN__W);
-            ATTN__NAME(take_queries)(&run, r);
-            run.x = (const ATTN__R *)qv + r * ldq;
-            ATTN__NAME(dot_keys)(&run);
-            for (i = 0; i < run.queries; i++)
-                ATTN__STORE((ATTN__R *)scoresv + (r + i) * ld + j, ATTN__NAME(add_lanes)(sums + i * ATTN__W));
-        }
+        for (head = r = 0; head < k->heads; head++)
+            for (n = 0; n < k->queries; n += run.queries) {
+                ATTN__NAME(begin_run)(&run, k, j, ATTN__W, head, n);
+                run.x = (const ATTN__R *)qv + r * ldq;
+                ATTN__NAME(dot_keys)(&run);
+                for (i = 0; i < run.queries; i++, r++)
+                    ATTN__STORE(scores + r * ld + j, ATTN__NAME(add_lanes)(sums + i * ATTN__W));
+            }
 }
 
 #if !ATTN__PAIRS
@@ -13314,8 +13315,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(few_run)
     const ptrdiff_t step = run->rows.step;
     const char *const *at = run->rows.at;
     const char *row = run->rows.row + from;
-    ATTN__V sum[4][8], x[8], weight;
-    const ATTN__R *w[4];
+    ATTN__V sum[ATTN__FEW_QUERIES][8], x[8], weight;
+    const ATTN__R *w[ATTN__FEW_QUERIES];
     size_t k;
     int r, v;
     ATTN__UNROLL
@@ -13327,8 +13328,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(few_run)
     }
     for (k = 0; k < run->rows.keys; k++, row += step) {
         const char *p = at ? at[k] + from : row;
-        if (run->rows.next && from == run->rows.apart)
-            attn__prefetch_row(run->rows.next[k] + from + run->fetch_from, run->fetch_bytes);
+        if (run->rows.next && from == run->head)
+            attn__prefetch_row(run->rows.next[k] + run->fetch_from, run->fetch_bytes);
         ATTN__UNROLL
         for (v = 0; v < vectors; v++)
             x[v] = ATTN__NAME(terms)(p + v * bytes, dtype, n);
@@ -13354,10 +13355,10 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(few_run)
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const ATTN__NAME(few_run) * run, attn_dtype dtype,
                                                          const int queries)
 {
-    const size_t most = queries == 1 ? 8 : 4; /* vectors whose sums fill half of the registers */
+    const size_t most = queries == 1 ? 8 : 4; /* vectors, whose sums have registers */
     size_t d, wide, left;
     for (d = 0; d < run->rows.dims; d += wide * ATTN__W) {
-        const ptrdiff_t from = run->rows.apart + (ptrdiff_t)(d * attn__size(dtype));
+        const ptrdiff_t from = run->head + (ptrdiff_t)(d * attn__size(dtype));
         left = (run->rows.dims - d) / ATTN__W;
         wide = left >= most ? most : left >= 4 ? 4 : left >= 2 ? 2 : 1;
         if (wide == most)
@@ -13381,28 +13382,20 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(weigh_keys)(const ATTN__NAME(few_run
     }
 }
 
-ATTN__TARGET static void ATTN__NAME(weigh)(void *outv, size_t ld, const void *weights, size_t ldw, const attn__few *v,
-                                           const void *factor)
+ATTN__TARGET static void ATTN__NAME(weigh)(void *outv, size_t ld, const void *weights, size_t ldw, const attn__few *v)
 {
-    const size_t rows = v->heads * v->queries;
-    size_t k, r;
+    size_t k, head, r, n;
     ATTN__NAME(few_run) run;
     run.ld = ld;
     run.ldx = ldw;
-    for (r = 0; r < rows && factor; r++)
-        for (k = 0; k < v->dims; k += ATTN__W) {
-            ATTN__R *x = (ATTN__R *)outv + r * ld + k;
-            ATTN__STORE(x, ATTN__MUL(ATTN__LOAD(x), ATTN__SET1(((const ATTN__R *)factor)[r])));
-        }
     for (k = 0; k < v->keys; k += ATTN__FEW_CHAIN)
-        for (r = 0; r < rows; r += run.queries) {
-            run.rows = attn__few_from(v, k);
-            run.rows.keys = attn__min(run.rows.keys, ATTN__FEW_CHAIN);
-            ATTN__NAME(take_queries)(&run, r);
-            run.out = (ATTN__R *)outv + r * ld;
-            run.x = (const ATTN__R *)weights + r * ldw + k;
-            ATTN__NAME(weigh_keys)(&run);
-        }
+        for (head = r = 0; head < v->heads; head++)
+            for (n = 0; n < v->queries; n += run.queries, r += run.queries) {
+                ATTN__NAME(begin_run)(&run, v, k, ATTN__FEW_CHAIN, head, n);
+                run.out = (ATTN__R *)outv + r * ld;
+                run.x = (const ATTN__R *)weights + r * ldw + k;
+                ATTN__NAME(weigh_keys)(&run);
+            }
 }
 #endif
 
@@ -13529,36 +13522,25 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
 #elif ATTN__W > 1
 
 #if !ATTN__PAIRS
-/* While bytes from .. from + bytes - 1 of rows i .. i + n - 1 of `count` are used, the same bytes are prefetched: soon,
-   of rows that follow next, in the order of memory; else, of the rows that will be read after all of these, from four
-   places, a quarter of those rows apart. Soon, n is a power of two.
+/* While bytes from .. from + bytes - 1 of rows i .. i + n - 1 of `count` are used, n a power of two, the same bytes are
+   prefetched of rows that follow next, in the order of memory.
    This is compiled for the pass, and writes through a pointer: vector instructions without VEX, or a vector load of
    what has just been stored, would wait for the sums that the kernel is computing. */
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(begin_stream)(attn__stream *s, const attn__rows *rows, size_t count,
                                                           size_t i, size_t n, size_t from, size_t bytes)
 {
     const char *at = NULL;
-    size_t ahead = n, shift = 8;
-    ptrdiff_t step = rows->next_step;
+    size_t ahead = n;
+    ptrdiff_t step = rows->step * (ptrdiff_t)attn__size(rows->dtype);
     s->at = NULL;
-    s->soon = rows->soon;
-    s->apart = 64;
-    s->move = 256;
     s->due = 0;
-    if (rows->soon) {
-        while (2 * ahead * rows->row_bytes <= ATTN__AHEAD && ahead <= count)
-            ahead *= 2;
-        i += ahead;
-    } else {
-        i = count + i / 4;
-        s->apart = (ptrdiff_t)(rows->next_count / 4) * step;
-        s->move = 64;
-        shift = 6;
-    }
+    while (2 * ahead * rows->row_bytes <= ATTN__AHEAD && ahead <= count)
+        ahead *= 2;
+    i += ahead;
     if (i < count) {
-        step = rows->step * (ptrdiff_t)attn__size(rows->dtype);
         at = (const char *)rows->data + (ptrdiff_t)i * step;
     } else if (i < count + rows->next_count) {
+        step = rows->next_step;
         at = rows->next + (ptrdiff_t)(i - count) * step;
     }
     if (!at)
@@ -13566,8 +13548,8 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(begin_stream)(attn__stream *s, const
     s->at = at + from;
     if (step == (ptrdiff_t)bytes) /* rows that follow each other are one */
         bytes *= n;
-    s->left = s->lines = (bytes + ((size_t)1 << shift) - 1) >> shift;
-    s->next_row = step - (ptrdiff_t)(s->lines << shift);
+    s->left = s->lines = attn__blocks(bytes, 256);
+    s->next_row = step - (ptrdiff_t)(s->lines * 256);
 }
 #endif
 
@@ -13648,7 +13630,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs)(ATTN__V *x, const char *p,
 }
 
 #if !ATTN__REAL_F64
-/* load_pairs of rows of 16-bit elements, or of I8: pairs are transposed as they lie, then widened. */
+/* load_pairs of rows of 16-bit elements: pairs are transposed as they lie, then widened. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs16)(ATTN__V *x, const char *p, ATTN__NAME(few_steps) s,
                                                         const int row, attn_dtype dtype)
 {
@@ -13701,50 +13683,6 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs16)(ATTN__V *x, const char *
     for (i = 0; i < ATTN__PAIRS_LOADED; i++)
         x[i] = dtype == ATTN_F16 ? ATTN__WIDE_F16(pairs[i]) : ATTN__WIDE_BF16(pairs[i]);
 }
-
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs8)(ATTN__V *x, const char *p, ATTN__NAME(few_steps) s,
-                                                       const int row)
-{
-    ATTN__H8 pairs[ATTN__PAIRS_LOADED];
-    int i;
-#if ATTN__AVX512
-    __m128i y[8];
-    ATTN__UNROLL
-    for (i = 0; i < 8; i++)
-        y[i] = _mm_loadl_epi64((const __m128i *)(const void *)ATTN__ROW(i));
-    ATTN__UNROLL
-    for (i = 0; i < 8; i += 2)
-        y[i] = _mm_unpacklo_epi16(y[i], y[i + 1]);
-    ATTN__UNROLL
-    for (i = 0; i < 8; i += 4) {
-        y[i + 1] = _mm_unpackhi_epi32(y[i], y[i + 2]);
-        y[i] = _mm_unpacklo_epi32(y[i], y[i + 2]);
-    }
-    ATTN__UNROLL
-    for (i = 0; i < 2; i++) {
-        pairs[2 * i] = _mm_unpacklo_epi64(y[i], y[i + 4]);
-        pairs[2 * i + 1] = _mm_unpackhi_epi64(y[i], y[i + 4]);
-    }
-#elif ATTN__PASS == ATTN__PASS_AVX2
-    __m128i y[4];
-    int32_t word;
-    ATTN__UNROLL
-    for (i = 0; i < 4; i++) {
-        ATTN__MEMCPY(&word, ATTN__ROW(i), sizeof word);
-        y[i] = _mm_cvtsi32_si128(word);
-    }
-    pairs[0] = _mm_unpacklo_epi32(_mm_unpacklo_epi16(y[0], y[1]), _mm_unpacklo_epi16(y[2], y[3]));
-    pairs[1] = _mm_unpackhi_epi64(pairs[0], pairs[0]);
-#else
-    uint16x4_t a = vreinterpret_u16_u8(ATTN__LOAD_H8(ATTN__ROW(0)));
-    uint16x4_t b = vreinterpret_u16_u8(ATTN__LOAD_H8(ATTN__ROW(1)));
-    pairs[0] = vreinterpret_u8_u16(vzip1_u16(a, b));
-    pairs[1] = vext_u8(pairs[0], pairs[0], 4);
-#endif
-    ATTN__UNROLL
-    for (i = 0; i < ATTN__PAIRS_LOADED; i++)
-        x[i] = ATTN__WIDE_I8(pairs[i]);
-}
 #endif
 #undef ATTN__ROW
 
@@ -13752,10 +13690,6 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs_of)(ATTN__V *x, const char 
                                                          const int row, attn_dtype dtype)
 {
 #if !ATTN__REAL_F64
-    if (dtype == ATTN_I8) {
-        ATTN__NAME(load_pairs8)(x, p, s, row);
-        return;
-    }
     if (dtype != ATTN__REAL) {
         ATTN__NAME(load_pairs16)(x, p, s, row, dtype);
         return;
@@ -13918,7 +13852,7 @@ ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const voi
             f.begun = k > 0 || part & ATTN__BEGUN;
             f.dtype = w->dtype;
             f.next = attn__no_stream;
-            if (w->soon || w->next_count > 0)
+            if (w->soon)
                 ATTN__BASE(begin_stream)(&f.next, w, count, g, n, k * size, terms * size);
             f.due = n * span * size;
             if (!direct) {
