@@ -148,10 +148,10 @@
        everybody writes. Huge terms that cancel may overflow in the chains, though not in all.
        With ATTN_ISA_AVX512BF16 products of BF16 by BF16 add two terms at a time, and the chains are of pairs of even
        number and of the others. Each term is exact, sums are float; but what is below the smallest normal number
-       counts as zero, in the factors too. In attention the weights exp(score - max) are rounded to BF16 before they
-       multiply the values, but for few rows, whose values are widened; their sum, lse, weights and scores are as they
-       were before that. ATTN_ISA_BEST does this on CPUs where it is faster; with ctx->isa = ATTN_ISA_AVX512 BF16 is
-       widened to float there, as elsewhere.
+       counts as zero, in the factors too. In attention of many rows the weights exp(score - max) are rounded to BF16
+       before they multiply the values, not in their sum, lse, weights and scores; of few rows none are, as values are
+       widened. ATTN_ISA_BEST does this on CPUs where it is faster; with ctx->isa = ATTN_ISA_AVX512 BF16 is widened to
+       float there, as elsewhere.
        Softmax, against long double: each element is within 20 + d ulp, where d is the row's maximum minus that
        element's input (rounding that difference costs up to d ulp, nothing where it is exact); rows of random numbers
        stay below 8. Results below the smallest normal number are within that number. Rows sum to 1 within 4 ulp times
@@ -352,7 +352,8 @@ typedef struct attn_fault {
    batch_invariant: 0, few rows of queries, as in decoding, take kernels of their own, which are faster for them and add
    in another order. 1, all rows take these, in attn_sdpa, caches, pages, attn_mha and the forward pass of
    attn_mha_backward: a row has the same bits whatever number of rows is computed beside it. Many rows take up to 2.5
-   times as long then, few no longer. Set it for attn_*_scratch, too. See DETERMINISM.
+   times as long then, with D of less than 64 up to 6 times, few no longer. Set it for attn_*_scratch, too. See
+   DETERMINISM.
    A ctx with scratch or fault serves one call at a time. */
 typedef struct attn_ctx {
     attn_parallel parallel;
@@ -530,10 +531,9 @@ typedef struct attn_dropout {
 /* Which keys each query sees, by blocks: key block n is keys n kv_len .. n kv_len + kv_len - 1, and queries s q_len ..
    s q_len + q_len - 1 see the key blocks index[b][h][s][0], index[b][h][s][1], .., of which the first count[b][h][s]
    hold, strictly ascending; none is fine. kv_len 1: single keys, the top k of each query. A key is seen if it is listed
-   and nothing else hides it. The bits are those of the equal mask. Keys that are not listed are not read: time
-   follows what is listed, a key of a narrow block taking more than one of a wide one. But scores before
-   ATTN_STAGE_FINAL, and the way back, look at whole tiles of 128 keys (few
-   rows: 256).
+   and nothing else hides it. The bits are those of the equal mask. Keys that are not listed are not read: time follows
+   what is listed, a key of a narrow block taking more than one of a wide one. But scores before ATTN_STAGE_FINAL look
+   at whole tiles of 128 keys, or for few rows of 256; the way back at those of 128.
                       Child 2019, arXiv 1904.10509; Zaheer 2020, arXiv 2007.14062; Yuan 2025, arXiv 2502.11089 */
 typedef struct attn_blocks {
     size_t q_len, kv_len;  /* queries and keys of a block; the last ones may be shorter */
@@ -2391,8 +2391,7 @@ ATTN__INLINE attn__few attn__few_from(const attn__few *few, size_t k)
 enum attn__part { ATTN__BEGUN = 1, ATTN__UNFINISHED = 2 };
 
 /* Two layouts for the numbers of a query block. Queries on lanes, of many rows: one query per lane, a vector for each
-   key (or each dim). Few rows, as in decoding, would leave most lanes idle: each vector holds keys (or dims) of one
-   query.
+   key (or each dim). Keys on lanes, of few rows: each vector holds keys (or dims) of one query.
 
    As data: element e (a key of a tile, a dim of V) of query i lies e * element + i * query reals from the start. One of
    the two steps is 1, and along it lie the vectors. */
@@ -2647,13 +2646,16 @@ static uint32_t attn__xgetbv(void) /* which registers the operating system saves
 #endif
 }
 
-/* Zen 4 and later heed prefetches into the first cache, in one stream, at best: there gemm_nt_few prefetches so, and
-   attention of few rows does not. */
+/* Zen 4 and later heed prefetches into the first cache, in one stream, at best: so gemm_nt_few prefetches there. */
 #define ATTN__PREFETCH_NEAR (1u << 31) /* beside the bits of attn_isa */
 
 /* Zen 4 has few places for lines that are under way into the first cache, so that prefetches cannot ask for enough of
    them. Its own prefetchers can, while it reads forward in up to 16 long streams. */
 #define ATTN__FAR_STREAMS (1u << 30)
+
+/* Attention of few rows prefetches into the second cache, in four streams: on Intel's CPUs with AVX-512, where it was
+   measured (ATTN__FEW_FETCHED). */
+#define ATTN__FETCHES_FEW (1u << 28)
 
 /* Products of BF16 are made of pairs, unless ctx->isa says otherwise: on CPUs that were measured to be faster so. */
 #define ATTN__PAIRS_BEST (1u << 29)
@@ -2717,7 +2719,7 @@ static unsigned attn__detect(void)
 #ifndef ATTN_NO_AVX512
     if ((saved & 0xe6) != 0xe6 || (r[1] & 0xc0030000u) != 0xc0030000u)
         return isas;
-    isas |= 1u << ATTN_ISA_AVX512;
+    isas |= 1u << ATTN_ISA_AVX512 | (maker == ATTN__INTEL ? ATTN__FETCHES_FEW : 0);
 #ifdef ATTN__AVX512BF16
     attn__cpuid(7, r[0] > 0, r); /* part 1, if there is one; eax: bit 5 AVX512_BF16 */
     if (r[0] & 1u << 5)
@@ -2766,6 +2768,7 @@ static unsigned attn__isas(void)
 #if !defined(ATTN__X86)
 #define ATTN__PREFETCH_NEAR 0u
 #define ATTN__FAR_STREAMS 0u
+#define ATTN__FETCHES_FEW 0u
 #define ATTN__PAIRS_BEST 0u
 #endif
 
@@ -4351,8 +4354,8 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
                                      ATTN__FEW_CHAIN keys, each added to out
 
    A row of K or V is read once, whole, for all queries that share it; key/value heads that lie side by side, as in
-   [B,L,H,D], are one block, so that memory is read in its order. No number of a query depends on the other rows of its
-   block: with ctx.batch_invariant all blocks are such.
+   [B,L,H,D], are one block, so that memory is read in its order, but where workers would lack blocks. No number of a
+   query depends on the other rows of its block: with ctx.batch_invariant all blocks are such.
 
    Parts. All rows of a block have the same keys to choose from. With lists of key blocks, a part of a batch item is the
    queries of one row of lists, and a group the query heads that share it; else a part is the whole item. Packed texts
@@ -4383,12 +4386,12 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 /* Query blocks of a unit share the read of a tile; so few that queries and results stay in the second-level cache. */
 #define ATTN__UNIT_BLOCKS 4
 
-/* With so few bytes of keys, of all heads of the batch, prefetching rows of k and v costs more than it saves. */
+/* With so few bytes of keys, of all heads of the batch, many rows do not prefetch: it costs more than it saves. */
 #define ATTN__UNFETCHED_BYTES (512 << 10)
 
 /* Few rows are prefetched from so many bytes of keys on, where a tile, of all heads side by side, has at most so many:
    the next one then stays in the second-level cache. (Sapphire Rapids, from memory, 32/8 x 4096 x 128: f32 0.73 of the
-   time, f16 side by side 0.64; but f32 side by side 1.2. From a cache up to 1.1. On Zen 4 and later: never.) */
+   time, f16 side by side 0.64; but f32 side by side 1.2. From a cache up to 1.1.) */
 #define ATTN__FEW_FETCHED (2 << 20)
 #define ATTN__FEW_FETCHED_TILE (512 << 10)
 
@@ -4456,8 +4459,8 @@ typedef struct attn__schedule { /* how the work is cut; a function of views, opt
     size_t turn_groups;         /* groups whose units are taken in turn */
     size_t units, workers;      /* units of the call, of blocks, or of one split in parallel; and who takes them */
     size_t mask_tiles;          /* tiles of a mask whose visibility is cached */
-    int prefetches;             /* rows of the next tile are prefetched; */
-    int holds_next, fetches_few; /* also those that few rows will read: there is room for where they are; it pays */
+    int prefetches;             /* many rows prefetch those of the next tile */
+    int holds_next, fetches_few; /* few rows: there is room for where those are that they will read; they prefetch */
     int skips;                  /* tiles have listed keys alone: see Runs */
     int hides;                  /* tiles need bits of hidden keys: of a mask, or of those that are not listed */
     int scattered;              /* keys of a tile may lie in several pieces */
@@ -4524,7 +4527,7 @@ typedef struct attn__shared { /* what the blocks of a unit use one after another
     size_t least_key; /* of all blocks of the unit */
     attn__piece pieces[ATTN__PIECES];
     char *scores, *bias, *mask; /* of a tile */
-    char *few_rows;             /* few rows: a copy of rows of k or v */
+    char *copied_rows;          /* few rows: a copy of rows of k or v */
     char *scales;               /* of a tile's rows of k or v, in I8 */
     const char **at, **next;    /* few rows: where the rows of a tile are, and those that will be read next; */
     uint16_t *numbers;          /* and the numbers of listed keys */
@@ -5556,8 +5559,8 @@ static void attn__clear_nonfinite(void *elements, attn_dtype dtype, size_t n) /*
 }
 
 /* at[j] = where the row of t of the jth key is that is attended, of keys from .. to - 1, and their numbers, if these
-   are wanted. `quarter`, to prefetch: the first is followed by that so many keys on, twice and thrice as many, then by
-   the second: memory is fastest in several streams. */
+   are wanted. `quarter` not 0, for what is prefetched: in the order 0, quarter, 2 quarter, 3 quarter, 1, quarter + 1,
+   .., as memory is fastest in several streams. */
 static void attn__find_few_rows(const attn__block *block, const char **at, uint16_t *numbers, const attn_tensor *t,
                                 attn__range keys, size_t quarter)
 {
@@ -5643,7 +5646,7 @@ static void attn__copy_few(const attn__block *block, attn__few *few, size_t head
     size_t room = pairs ? attn__term_count(kern, t->dim) : t->dim, i, n;
     for (i = 0; i < few->keys; i += n) {
         const char *from = few->at ? few->at[i] : few->row;
-        char *to = attn__real_at(plan, block->shared->few_rows, i * room);
+        char *to = attn__real_at(plan, block->shared->copied_rows, i * room);
         n = few->at ? 1 : few->keys;
         from += (ptrdiff_t)head * few->apart;
         if (pairs)
@@ -5652,7 +5655,7 @@ static void attn__copy_few(const attn__block *block, attn__few *few, size_t head
             kern->load(to, room, from, t->dtype, t->len_stride, t->dim_stride, n, t->dim);
     }
     few->at = NULL;
-    few->row = block->shared->few_rows;
+    few->row = block->shared->copied_rows;
     few->step = (ptrdiff_t)(room * kern->size);
     few->heads = 1;
     few->dtype = pairs ? ATTN_BF16 : kern->real;
@@ -5683,8 +5686,8 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
             if (copies)
                 attn__copy_few(block, &part, g, t);
             if (clean && attn__kernels_for(kern->isa, kern->real)
-                             ->nonfinite(block->shared->few_rows, (ptrdiff_t)t->dim, n, t->dim)) {
-                attn__clear_nonfinite(block->shared->few_rows, kern->real, n * t->dim);
+                             ->nonfinite(block->shared->copied_rows, (ptrdiff_t)t->dim, n, t->dim)) {
+                attn__clear_nonfinite(block->shared->copied_rows, kern->real, n * t->dim);
                 found = 1;
             }
             if (values)
@@ -6476,7 +6479,7 @@ static void attn__place_shared(attn__shared *shared, char **at, const attn__size
 {
     shared->scores = attn__next_array(at, sizes->values);
     shared->v.rows = shared->scores + sizes->scores;
-    shared->few_rows = shared->scores + sizes->few_scores;
+    shared->copied_rows = shared->scores + sizes->few_scores;
     shared->bias = attn__next_array(at, sizes->bias);
     shared->mask = attn__next_array(at, sizes->mask);
     shared->row = attn__next_array(at, sizes->row);
@@ -6803,7 +6806,7 @@ static int attn__plan_schedule(attn__plan *plan)
     if (texts && !s->parallel_splits && s->all_blocks > 0)
         s->units = (s->rows / (s->unit_blocks * s->block_rows) + opts->sequences) * s->heads;
     key_bytes = (double)call->k.dim * (double)attn__size(call->k.dtype);
-    s->fetches_few = s->takes_few && s->holds_next && !attn__prefetches_near() &&
+    s->fetches_few = s->takes_few && s->holds_next && attn__isas() & ATTN__FETCHES_FEW &&
                      key_bytes * (double)s->few_keys * (double)s->side_heads <= ATTN__FEW_FETCHED_TILE &&
                      key_bytes * (double)call->k.len * (double)s->groups > ATTN__FEW_FETCHED;
     s->prefetches = key_bytes * (double)call->k.len * (double)s->groups > ATTN__UNFETCHED_BYTES;
@@ -7195,24 +7198,27 @@ static void attn__say_rows(attn__text *text, const char *name, const attn__plan 
 {
     int pairs = plan->call.kern->pairs, few = plan->schedule.many_rows == 0;
     int readable = (few && plan->call.kern->narrow) || t->dtype == plan->call.kern->real || pairs;
-    attn__say(text, name);
+    const char *why = NULL;
     if (pairs && t == &plan->call.v && !few)
-        attn__say(text, " is copied tile by tile: its rows are interleaved in pairs\n");
+        why = "its rows are interleaved in pairs\n";
     else if (pairs && !few && t->dim_stride == 1 && t == &plan->call.k && !direct)
-        attn__say(text, " is copied tile by tile: dim or len_stride is odd, which parts pairs\n");
+        why = "dim or len_stride is odd, which parts pairs\n";
     else if (!readable && t->dtype == ATTN_I8)
-        attn__say(text, " is copied tile by tile: its integers are widened, scales multiply scores and weights\n");
+        why = "its integers are widened, scales multiply scores and weights\n";
     else if (!readable)
-        attn__say(text, " is copied tile by tile: its 16-bit elements are widened\n");
+        why = "its 16-bit elements are widened\n";
     else if (t->dim_stride != 1)
-        attn__say(text, " is copied tile by tile: its dim_stride is not 1\n");
+        why = "its dim_stride is not 1\n";
     else if (!direct)
-        attn__say(text, " is copied tile by tile, once for several query blocks: its rows do not follow each other\n");
-    else if (few)
-        attn__say(text, " is read in place\n");
-    else if (t->len > plan->source.capacity && !plan->source.table)
+        why = "once for several query blocks, as its rows do not follow each other\n";
+    attn__say(text, name);
+    if (why)
+        attn__say(text, few ? " is copied, 16 keys at a time: " : " is copied tile by tile: ");
+    if (why)
+        attn__say(text, why);
+    else if (!few && t->len > plan->source.capacity && !plan->source.table)
         attn__say(text, " is read in place, but for the tiles where the ring begins anew\n");
-    else if (plan->schedule.scattered)
+    else if (!few && plan->schedule.scattered)
         attn__say(text, " is read in place, or copied where its keys lie in many places\n");
     else
         attn__say(text, " is read in place\n");
@@ -7296,9 +7302,10 @@ static attn_status attn__plan_explain(char *text, size_t size, const attn__plan 
     if (call->opts.mask.data)
         attn__say(&t, "mask: classified tile by tile, copied where it hides a part of one\n");
     if (call->opts.bias.data)
-        attn__say(&t, s->bias_direct ? "bias: added from where it lies, where a block has rows of one head alone\n"
-                                     : "bias: copied tile by tile: few rows, another type, dim_stride is not 1, ALiBi, "
-                                       "score_mod or no vectors\n");
+        attn__say(&t, s->bias_direct && s->many_rows > 0
+                          ? "bias: added from where it lies, where a block has many rows of one head alone\n"
+                          : "bias: copied tile by tile: few rows, another type, dim_stride is not 1, ALiBi, "
+                            "score_mod or no vectors\n");
     if (s->writes_matrices)
         attn__say(&t, "weights, scores: kept as they are computed; splits do not run in parallel\n");
     if (s->writes_matrices && call->opts.scores.data && call->opts.scores_stage != ATTN_STAGE_FINAL)

@@ -12,7 +12,8 @@
            fprintf(stderr, "%s\n", net.error);
 
    The first error stays: what is called after it does nothing. A row's bits depend on that row alone: not on the number
-   of rows, nor of threads. Compile without -ffast-math, which loses sight of NaN. */
+   of rows (but in layers_sdpa: DETERMINISM of attn.h), nor of threads. Compile without -ffast-math, which loses sight of
+   NaN. */
 #ifndef LAYERS_H
 #define LAYERS_H
 
