@@ -163,18 +163,18 @@
        scale of the row, not each element: products of q with the integers, up to 127, must not overflow. Angles, sines
        and rotations are computed in double and rounded once.
        The engine sums scores of many rows as products are, and values over the keys of a tile in one chain (the first
-       48 keys in chains of 16). Of few rows (see DETERMINISM) the terms of a score are added up on the lanes of a
-       vector, each in a chain of its own, then the lanes; values in chains of 16 keys. It keeps maximum, sum and
-       output of a row in the compute type, and rescales them as larger scores appear (online softmax). Each element of
-       out is within u ((D + 20) (1 + A) + K) times the largest |value| that it sees in its column, u being 2^-24
-       (2^-53 in double), and half an ulp of a narrower out. A is the largest, over the keys that the row sees, of the
-       sum over d of |scale q[d] k[d]|, plus |bias| and the ALiBi term; K is 2 n or 512 + n / 512, whichever is less,
-       for n keys. No multiple of the error of naive loops bounds that of each element. On random data with scores up
-       to 20 the RMS error of a call of 16 queries or more is at most twice that of naive loops in the same type, plus
-       4 ulp of the RMS of out. Weights rounded to BF16 add to each element's error 2^-8 times that largest |value| at
-       most. On random data that is up to 0.2 % of the RMS of out where scores have an RMS of 0.3, 0.03 to 0.05 % at 5,
-       0.02 % at 15, least where one key has nearly all the weight; to round out to BF16 costs 0.17 %.
-       tanh of softcap is within 6 ulp in float, 9 in double.
+       48 keys in chains of 16). Of few rows (see DETERMINISM) the terms of a score, and the weights of a tile, are
+       dealt out to the lanes of a vector, each lane is a chain, then the lanes are added; values are in chains of 16
+       keys. It keeps maximum, sum and output of a row in the compute type, and rescales them as larger scores appear
+       (online softmax). Each element of out is within u ((D + 20) (1 + A) + K) times the largest |value| that it sees
+       in its column, u being 2^-24 (2^-53 in double), and half an ulp of a narrower out. A is the largest, over the
+       keys that the row sees, of the sum over d of |scale q[d] k[d]|, plus |bias| and the ALiBi term; K is 2 n or 512 +
+       n / 512, whichever is less, for n keys. No multiple of the error of naive loops bounds that of each element. On
+       random data with scores up to 20 the RMS error of a call of 16 queries or more is at most twice that of naive
+       loops in the same type, plus 4 ulp of the RMS of out. Weights rounded to BF16 add to each element's error 2^-8
+       times that largest |value| at most. On random data that is up to 0.2 % of the RMS of out where scores have an RMS
+       of 0.3, 0.03 to 0.05 % at 5, 0.02 % at 15, least where one key has nearly all the weight; to round out to BF16
+       costs 0.17 %. tanh of softcap is within 6 ulp in float, 9 in double.
        The engine divides by the sum at the end: where the values of a row, each times exp(score - max), add up to more
        than the compute type holds, out is infinite or NaN.
        Scores that are asked for are rounded after scale, which softmax may not have done: without softcap, bias, ALiBi
@@ -2417,9 +2417,9 @@ typedef struct attn__bounds {
 /* Keys of a tile to which a bias is added from where it lies are a multiple of this: floats in 128 bits. */
 #define ATTN__BIAS_KEYS 4
 
-/* Sums over the keys of a tile, of weights and of values, are one chain; but over the first keys of a sequence they are
-   short ones, added one after another. A result over many keys is made of many chains in any case; one over few would
-   lose more to rounding than its products do. */
+/* Of many rows, sums over the keys of a tile, of weights and of values, are one chain; but over the first keys of a
+   sequence they are short ones, added one after another. A result over many keys is made of many chains in any case;
+   one over few would lose more to rounding than its products do. */
 #define ATTN__FIRST_KEYS 48
 #define ATTN__FIRST_CHAIN 16
 
@@ -4350,12 +4350,14 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
          softcap, attn__score_run    as for many rows: bias, ALiBi, score_mod, hidden keys; keys side by side
        softmax                       maximum, exponentials and their sum
        attn__accumulate_values
-         attn__multiply_few          the kernel weigh adds each row of V times its weight, dims on lanes: in chains of
-                                     ATTN__FEW_CHAIN keys, each added to out
+         attn__multiply_few          out is multiplied by the factor; the kernel weigh adds each row of V times its
+                                     weight, dims on lanes: in chains of ATTN__FEW_CHAIN keys, each added to out
 
-   A row of K or V is read once, whole, for all queries that share it; key/value heads that lie side by side, as in
+   A row of K or V comes once from memory, for all queries that share it; key/value heads that lie side by side, as in
    [B,L,H,D], are one block, so that memory is read in its order, but where workers would lack blocks. No number of a
-   query depends on the other rows of its block: with ctx.batch_invariant all blocks are such.
+   query depends on the other rows of its block: with ctx.batch_invariant all blocks are such. While K is read, the rows
+   of V are prefetched, and then those of K in the next tile, on CPUs where that was measured to pay
+   (ATTN__FETCHES_FEW).
 
    Parts. All rows of a block have the same keys to choose from. With lists of key blocks, a part of a batch item is the
    queries of one row of lists, and a group the query heads that share it; else a part is the whole item. Packed texts
@@ -4389,9 +4391,9 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 /* With so few bytes of keys, of all heads of the batch, many rows do not prefetch: it costs more than it saves. */
 #define ATTN__UNFETCHED_BYTES (512 << 10)
 
-/* Few rows are prefetched from so many bytes of keys on, where a tile, of all heads side by side, has at most so many:
-   the next one then stays in the second-level cache. (Sapphire Rapids, from memory, 32/8 x 4096 x 128: f32 0.73 of the
-   time, f16 side by side 0.64; but f32 side by side 1.2. From a cache up to 1.1.) */
+/* Few rows are prefetched where keys have more than so many bytes, and a tile of them, of all heads side by side, at
+   most so many: the next one then stays in the second-level cache. (Sapphire Rapids, from memory, 32/8 x 4096 x 128:
+   f32 0.73 of the time, f16 side by side 0.64; but f32 side by side 1.2. From a cache up to 1.1.) */
 #define ATTN__FEW_FETCHED (2 << 20)
 #define ATTN__FEW_FETCHED_TILE (512 << 10)
 
@@ -5620,7 +5622,7 @@ static void attn__find_few(const attn__block *block, attn__few *few, const attn_
     }
     n = next.to - attn__min(next.from, next.to);
     attn__find_few_rows(block, shared->next, NULL, other, next, n / 4);
-    for (; n > 0 && n < few->keys; n++)
+    for (; n > 0 && n < few->keys; n++) /* a row for each key */
         shared->next[n] = shared->next[n - 1];
     few->next = n > 0 ? shared->next : NULL;
 }
@@ -5698,7 +5700,7 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
                           attn__real_at(plan, block->queries, row * room), room, &part);
         }
     }
-    for (row = 0; !values && all.keys % kern->lanes > 0 && row < tile->queries; row++) /* what softcap reads */
+    for (row = 0; !values && all.keys % kern->lanes > 0 && row < tile->queries; row++) /* softcap reads whole vectors */
         ATTN__MEMSET(attn__real_at(plan, tile->scores, row * tile->layout.query + all.keys), 0,
                      (kern->lanes - all.keys % kern->lanes) * kern->size);
     return found;
@@ -6143,7 +6145,7 @@ static void attn__find_block(attn__place *at, const attn__plan *plan, size_t ind
     if (s->heads != plan->call.k.heads) /* query heads of a group have lists of their own */
         at->kv_head = at->head / (plan->call.q.heads / plan->call.k.heads);
     at->heads = 1;
-    if (s->side_heads > 1 && attn__valid_queries(plan, at->b) * s->group <= plan->call.kern->few) {
+    if (s->side_heads > 1 && attn__valid_queries(plan, at->b) * s->group <= plan->call.kern->few) { /* in either mode */
         at->heads = attn__min(s->side_heads, s->heads - at->kv_head);
         at->count = at->kv_head % s->side_heads == 0 && at->row == 0 ? at->heads * rows : 0;
         return;
@@ -6723,10 +6725,10 @@ static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
     s->few = call->ctx.batch_invariant ? SIZE_MAX : call->kern->few;
     s->many_rows = rows > s->few ? s->most_rows : 0;
     s->takes_few = rows <= s->few || vary;
-    s->few_rows = attn__min(s->most_rows, call->ctx.batch_invariant ? s->rows : most); /* for shorter calls, too */
-    s->few_rows = s->takes_few || !plan->frugal ? s->few_rows : 0;
+    s->few_rows = attn__min(s->most_rows, call->ctx.batch_invariant ? s->rows : most);
+    s->few_rows = s->takes_few || !plan->frugal ? s->few_rows : 0; /* a shorter call, which may be few, fits as well */
     s->few_keys = attn__min(ATTN__FEW_KEYS, attn__max(attn__whole(call->k.len, ATTN__FEW_CHAIN), ATTN__FEW_CHAIN));
-    s->holds_next = s->few_keys == ATTN__FEW_KEYS && !plan->frugal; /* a function of shapes: scratch is one */
+    s->holds_next = s->few_keys == ATTN__FEW_KEYS && !plan->frugal; /* on any CPU: scratch follows from shapes */
     s->side_heads = 1;
     if (s->parallel_splits || !attn__is_interleaved(&call->k) || s->heads != call->k.heads ||
         (attn__has_lists(opts) && opts->blocks.heads > 1) || plan->frugal)
@@ -13144,10 +13146,10 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 
    A row of K is loaded as it lies, a vector of terms at a time, and multiplied into a sum for each query. Of W keys
    the lanes of these sums are added up together, by a tree. A row of V is multiplied by its weight and added, dims
-   on lanes. So each row is read once, whole, where it lies; and no number of a query depends on which others are
-   computed beside it. */
+   on lanes. So each row comes once from memory, and is read where it lies; and no number of a query depends on which
+   others are computed beside it. */
 
-/* Queries of a head that are multiplied together, at most; half of them or less, one after the other. */
+/* Queries of a head that a loop multiplies together; that of 4 also takes three, the last one twice. */
 #define ATTN__FEW_QUERIES (ATTN__ROWS > 4 ? 4 : 2)
 
 /* A loop for FEW_QUERIES or for one: each has the registers for itself. */
