@@ -294,3 +294,37 @@ TEST(invariant_batch)
             test_release();
         }
 }
+
+/* Heads that lie side by side are one block, whose splits several tasks take, in exactly the scratch that was asked
+   for: the bits are those of one task and of heads apart. */
+TEST(invariant_side)
+{
+    enum { B = 2, HEADS = 6, LK = 1300, D = 24 };
+    static size_t lens[B] = {700, LK};
+    FOR_EACH_ISA (isa)
+        for (size_t Lq = 1; Lq <= 2; Lq++) {
+            attn_tensor q = test_random_tensor(ATTN_F32, B, HEADS, Lq, D, T_BHLD), out[2], k[2], v[2];
+            attn_opts opts = {0};
+            test_runner runner;
+            k[0] = test_random_tensor(ATTN_F32, B, HEADS, LK, D, T_BHLD);
+            v[0] = test_random_tensor(ATTN_F32, B, HEADS, LK, D, T_BHLD);
+            k[1] = test_tensor(ATTN_F32, B, HEADS, LK, D, T_BLHD);
+            v[1] = test_tensor(ATTN_F32, B, HEADS, LK, D, T_BLHD);
+            test_copy_tensor(k[1], k[0]);
+            test_copy_tensor(v[1], v[0]);
+            opts.kv_lens = lens;
+            for (size_t n = 0; n < 2; n++) {
+                attn_ctx ctx = test_ctx(isa);
+                size_t bytes = 0;
+                if (n == 1)
+                    ctx.parallel = test_serial_backwards(&runner, 3);
+                test_case("%s, %zu queries", attn_isa_string(isa), Lq);
+                out[n] = test_tensor(ATTN_F32, B, HEADS, Lq, D, T_BHLD);
+                CHECK_STATUS(attn_sdpa_scratch(&bytes, out[n], q, k[n], v[n], &opts, &ctx), ATTN_OK);
+                ctx.scratch = test_block(bytes), ctx.scratch_size = bytes;
+                CHECK_STATUS(attn_sdpa(out[n], q, k[n], v[n], &opts, &ctx), ATTN_OK);
+            }
+            CHECK(test_same_tensor_bits(out[1], out[0]));
+            test_release();
+        }
+}
