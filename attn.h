@@ -13275,6 +13275,8 @@ ATTN__INLINE void ATTN__NAME(begin_run)(ATTN__NAME(few_run) * run, const attn__f
     run->rows.keys = attn__min(run->rows.keys, keys);
     run->queries = left > ATTN__FEW_QUERIES / 2 ? attn__min(left, ATTN__FEW_QUERIES) : 1;
     run->head = (ptrdiff_t)head * few->apart;
+    run->fetch_bytes = 0;
+    run->fetch_from = 0;
     if (!few->next)
         return;
     run->fetch_from = (ptrdiff_t)head * few->next_apart + (ptrdiff_t)(first * few->next_bytes / few->queries);
