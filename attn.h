@@ -2348,7 +2348,6 @@ typedef struct attn__rows {
     size_t next_count;   /* how many */
     ptrdiff_t next_step; /* bytes from row to row, */
     size_t row_bytes;    /* and of a row */
-    int soon;            /* gemm_nt_few prefetches, of these rows too, what comes soon (ATTN__PREFETCH_NEAR) */
 } attn__rows;
 
 /* Rows of K or V for the kernels of few rows: those of some keys, of key/value heads that are read together. */
@@ -2363,6 +2362,9 @@ typedef struct attn__few {
     const char *const *next; /* or NULL: of each key, the row that is prefetched while its own is read, */
     ptrdiff_t next_apart;    /* from there to that of the next head, */
     size_t next_bytes;       /* and how long it is */
+    ptrdiff_t ahead;         /* or so many bytes of each row are prefetched ahead, for one query; 0: none */
+    int part;                /* dot: attn__part; of one, up to dot_keys keys at a time, */
+    void *lanes;             /* of each query, and one more, dot_keys vectors for what is added up so far */
 } attn__few;
 
 /* The same from key number k on. */
@@ -2384,9 +2386,6 @@ ATTN__INLINE attn__few attn__few_from(const attn__few *few, size_t k)
 /* Few rows add up the values of so many keys in one chain, and this to what they have. The chains begin at multiples of
    this number, of the keys: whichever keys a row sees beside those that others see, its sums are the same. */
 #define ATTN__FEW_CHAIN 16
-
-/* Terms that gemm_nt_few takes at a time, at most. */
-#define ATTN__FEW_TERMS 8
 
 /* A part of a sum over k: others came before; others will follow. Neither: the whole sum. */
 enum attn__part { ATTN__BEGUN = 1, ATTN__UNFINISHED = 2 };
@@ -2542,7 +2541,9 @@ typedef struct attn__kernels {
     size_t lanes;      /* reals in a vector */
     size_t rows, cols; /* the register tile of gemm; the last one of a row may be some vectors narrower */
     size_t few;        /* so many rows of an item and group are few: with more, tiles are faster */
-    size_t turned;     /* least rows of x from which x w^T is faster as the transpose of w x^T, by gemm; 0: none are */
+    size_t dot_keys;   /* dot takes so many keys together: lanes, or more */
+    size_t few_of_product; /* so many rows of x are few, in x w */
+    size_t turned;         /* more, up to so many: x w^T is faster as the transpose of w x^T, by gemm */
     int pairs;         /* products are of pairs */
     int narrow;        /* dot and weigh take 16-bit and I8 elements; else reals alone */
 
@@ -2567,24 +2568,12 @@ typedef struct attn__kernels {
                  size_t depth, int part, const void *factor, const attn__rows *next);
 
     /* scores[r][j] = q[r] . k[j], for few rows of q: of `dims` reals (or BF16, in a pass with pairs), and zeros up to
-       whole vectors. The terms of a product lie on lanes. Up to a whole vector of keys, scores of 0 follow */
+       whole vectors. The terms of a product lie on lanes. Up to a multiple of dot_keys, scores of 0 follow */
     void (*dot)(void *scores, size_t ld, const void *q, size_t ldq, const attn__few *k);
 
     /* out[r] += sum over j of weights[r][j] v[j], in chains of FEW_CHAIN keys; v begins with a chain. Dims on lanes, in
        whole vectors */
     void (*weigh)(void *out, size_t ld, const void *weights, size_t ldw, const attn__few *v);
-
-    /* c[r][i] = a[r] w[i]: each of `rows` rows of reals, of `depth` terms and then zeros up to a multiple of
-       ATTN__FEW_TERMS, by each of `count` rows of any type; c has room for whole vectors. `part`: attn__part. For
-       parts of a sum, or more than lanes / 2 rows, c has twice as much room, for both chains. NULL in a
-       pass without vectors */
-    void (*gemm_nt_few)(void *c, size_t ldc, const void *a, size_t lda, size_t rows, const attn__rows *w, size_t count,
-                        size_t depth, int part);
-
-    /* c[i][q] = a w[i + q apart] for i < count: a row of `depth` reals by rows of w, in attn__far_rows places,
-       each a stream for the CPU to follow. depth elements of w fill whole lines of 64 bytes. c has twice as much room,
-       for both chains. NULL where no CPU of the pass gains by it */
-    void (*gemm_nt_far)(void *c, const void *a, const attn__rows *w, size_t apart, size_t count, size_t depth);
 
     /* pairs[p][c] = in[2 p * rs + c * cs] beside in[(2 p + 1) * rs + c * cs], for rows x cols elements of BF16. NULL in
        a pass without pairs, as is pair_reals */
@@ -2646,9 +2635,6 @@ static uint32_t attn__xgetbv(void) /* which registers the operating system saves
     return low;
 #endif
 }
-
-/* Zen 4 and later heed prefetches into the first cache, in one stream, at best: so gemm_nt_few prefetches there. */
-#define ATTN__PREFETCH_NEAR (1u << 31) /* beside the bits of attn_isa */
 
 /* Zen 4 has few places for lines that are under way into the first cache, so that prefetches cannot ask for enough of
    them. Its own prefetchers can, while it reads forward in up to 16 long streams. */
@@ -2713,7 +2699,7 @@ static unsigned attn__detect(void)
     saved = attn__xgetbv();
     attn__cpuid(7, 0, r); /* ebx: bit 5 AVX2; 16, 17, 30, 31 AVX-512 F, DQ, BW, VL */
     if (maker == ATTN__AMD && r[1] & 1u << 16) /* Zen 4 and later */
-        isas |= ATTN__PREFETCH_NEAR | ((signature & 0xff00f00) == 0xa00f00 ? ATTN__FAR_STREAMS : 0);
+        isas |= (signature & 0xff00f00) == 0xa00f00 ? ATTN__FAR_STREAMS : 0;
     if ((saved & 0x06) != 0x06 || !(r[1] & 1u << 5))
         return isas;
     isas |= 1u << ATTN_ISA_AVX2;
@@ -2767,27 +2753,14 @@ static unsigned attn__isas(void)
 #endif
 
 #if !defined(ATTN__X86)
-#define ATTN__PREFETCH_NEAR 0u
 #define ATTN__FAR_STREAMS 0u
 #define ATTN__FETCHES_FEW 0u
 #define ATTN__PAIRS_BEST 0u
 #endif
 
-static int attn__prefetches_near(void)
-{
-    return (attn__isas() & ATTN__PREFETCH_NEAR) != 0;
-}
-
 static int attn__reads_far(void)
 {
     return (attn__isas() & ATTN__FAR_STREAMS) != 0;
-}
-
-/* Rows of w that gemm_nt_far multiplies together. A step of a chain takes as long as the CPU adds, and elements of 16
-   bits, alone or in pairs, use up fewer bytes in it. */
-static size_t attn__far_rows(attn_dtype dtype, int pairs)
-{
-    return dtype == ATTN_F32 && !pairs ? 8 : 16;
 }
 
 /* -- the passes of section 9, and the way to their tables --
@@ -2816,39 +2789,6 @@ ATTN__INLINE void attn__prefetch_row(const char *row, size_t bytes)
     for (; row < end; row += 64)
         ATTN__PREFETCH(row, 2);
 }
-
-/* Near, rows are prefetched so many bytes ahead, at most. */
-#define ATTN__AHEAD 16384
-
-#if defined(ATTN__X86) || defined(ATTN__ARM) /* for gemm_nt_few */
-
-/* Lines that are prefetched into the first cache while rows are in use: four at a time. */
-typedef struct attn__stream {
-    const char *at;     /* the first of the next four; NULL: nothing is left */
-    ptrdiff_t next_row; /* from the end of a row, in whole fours, to the next row */
-    size_t left, lines; /* fours of lines of this row; of a row */
-    size_t due;         /* bytes of rows that were used; each 256 of them make four lines due */
-} attn__stream;
-
-static const attn__stream attn__no_stream = {NULL, 0, 0, 0, 0};
-
-/* What is due after so many more bytes. */
-ATTN__INLINE void attn__prefetch(attn__stream *s, size_t bytes)
-{
-    for (s->due += bytes; s->due >= 256; s->due -= 256) {
-        ATTN__PREFETCH(s->at, 3);
-        ATTN__PREFETCH(s->at + 64, 3);
-        ATTN__PREFETCH(s->at + 128, 3);
-        ATTN__PREFETCH(s->at + 192, 3);
-        s->at += 256;
-        if (--s->left == 0) {
-            s->left = s->lines;
-            s->at += s->next_row;
-        }
-    }
-}
-
-#endif
 
 #define ATTN__BUFFER 64 /* load and store transpose through so many reals of each row at a time, on the stack */
 
@@ -3316,16 +3256,16 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
 
    Gradients of weights are added to what out holds: the same, but for the last step.
 
-   A few rows times a transposed matrix, x w^T, as in decoding, are different: packing w would take longer than the
-   product. There a is packed instead, and the kernel gemm_nt_few reads w where it lies, some rows at a time.
-   A block then has all rows. Each element is the sum of the same two chains.
+   Few rows times a matrix, x w^T, as in decoding, are different: packing w would take longer than the product. The
+   kernel `dot` reads w where its terms lie side by side, and is given copies of some columns at a time where they do
+   not; its order of adding up is its own. Of several rows the sums come in parts, too, so that terms of x and of w stay
+   in the first-level cache: the lanes of the sums are kept between them.
 
-   Rows of x that fill vectors, but are not many, are multiplied as the transpose of w x^T: then it is w that is read
-   where it lies, and x that is packed. The sums are the same.
+   More rows, which fill vectors, are multiplied as the transpose of w x^T: then it is w that is read where it lies, and
+   x that is packed. The sums are the same.
 
    A row times a matrix too large for caches takes as long as reading w. Where that is fastest in a few long streams
-   (attn__reads_far), rows of w are multiplied together that lie far apart, and then those that follow each of them: for
-   one row of x by gemm_nt_far, for some by gemm_nt_few. */
+   (attn__reads_far), rows of w that lie far apart are multiplied together, and then those that follow each of them. */
 
 /* Blocks of the general product: as many rows, which share what packing b takes, as terms; more with long vectors, of
    which no panel stays in the first-level cache anyway. Sums, those of parts twice, panels and rows of a come to 0.6
@@ -3335,21 +3275,19 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
 #define ATTN__GEMM_TILES 1024    /* register tiles in a row of columns, times terms; */
 #define ATTN__GEMM_WIDER 8       /* more columns, fewer terms, where out has fewer rows, as if it had these at least */
 
+/* Of short sums fewer rows are few: their lanes take as long to add up as the terms. */
+#define ATTN__GEMM_SHORT 128   /* terms of a sum that is not short */
+#define ATTN__GEMM_FEW_SHORT 8 /* rows */
+
 /* Blocks of the product of few rows. */
-#define ATTN__GEMM_FEW_SUMS 4096                   /* bytes of sums: they stay in the first-level cache */
-#define ATTN__GEMM_FEW_NC 64                       /* columns: enough to hide the start of reading rows of w */
-#define ATTN__GEMM_FEW_A_BYTES ((size_t)512 << 10) /* bytes of rows of a: they stay in the second-level cache */
-#define ATTN__GEMM_FEW_PAD 16 /* reals between rows of a, which would else compete for one set of a cache */
+#define ATTN__GEMM_FEW_MC 64
+#define ATTN__GEMM_FEW_NC 64
+#define ATTN__GEMM_FEW_BYTES 2048                  /* of a part of a row of a, */
+#define ATTN__GEMM_FEW_A_BYTES ((size_t)512 << 10) /* and of rows of a that are copied whole: they stay in the second cache */
+#define ATTN__GEMM_FEW_PAD 16 /* reals between copied rows, which would else compete for one set of a cache */
 
-/* Up to so many rows, not packing w pays: with more, the kernel reads a so often that packing w costs less. A short sum
-   has little to save. Twice as many where w has 16-bit elements, which take longer to pack. */
-#define ATTN__GEMM_FEW_ROWS 24
-#define ATTN__GEMM_FEW_ROWS_SHORT 8
-#define ATTN__GEMM_FEW_SHORT 256 /* terms of a short sum */
-
-/* Products that are turned around: up to so many rows, where w has so many times as many, else packing w costs less
-   than it saves; and rows of w in a block, few enough for threads to share. */
-#define ATTN__GEMM_TURNED_ROWS 64
+/* Products that are turned around: where w has so many times as many rows, else packing w costs less than it saves; and
+   rows of w in a block, few enough for threads to share. */
 #define ATTN__GEMM_TURNED_COLS 8
 #define ATTN__GEMM_TURNED_MC 128
 
@@ -3357,8 +3295,8 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
 #define ATTN__GEMM_FAR_ROWS 8                       /* of x, at most */
 #define ATTN__GEMM_FAR_BYTES ((size_t)128 << 10)    /* of w, at least, for one row: streams take some lines to start; */
 #define ATTN__GEMM_FAR_ROWS_BYTES ((size_t)8 << 20) /* for several, which gain nothing from caches */
-#define ATTN__GEMM_FAR_COLS 512                     /* columns whose sums are kept */
 #define ATTN__GEMM_FAR_SET 2048                     /* bytes: places such multiples apart compete in caches */
+#define ATTN__GEMM_FAR_AHEAD 384 /* bytes: the CPU's own prefetchers stop at the end of each page */
 
 typedef struct attn__gemm {
     attn_mat out, a, b;
@@ -3372,31 +3310,50 @@ typedef struct attn__gemm {
     int few;           /* the product of few rows, */
     int far_rows;      /* with far ones */
     size_t mc, nc, kc; /* rows and columns of a block, terms (or pairs) of a part of the sum */
-    size_t ld;         /* of few rows: columns of sums, for both chains */
+    int copies_a;      /* of few rows: a is not read where it lies, but copied, whole rows before others where there is */
+    int whole_a;       /* room for them; */
+    int copies_b;      /* nor is b, of which parts are copied */
+    size_t ld;         /* copied terms of each row of a, and a gap */
     size_t workers;
     size_t worker_bytes; /* scratch of each worker */
     char *scratch;       /* NULL: each worker uses its stack */
 } attn__gemm;
 
-/* What a block needs: two chains of sums, panels of b, and one tile of rows of a; or, of few rows, two chains and the
-   rows of a. */
+/* What a block needs: two chains of sums, panels of b, and one tile of rows of a; or, of few rows, lanes of sums if they
+   come in parts, sums, and copied rows of a and b. */
 static size_t attn__gemm_bytes(const attn__gemm *g)
 {
-    size_t reals = 2 * g->mc * g->nc + g->kc * g->nc + g->kern->rows * g->kc;
+    size_t keys = g->kern->dot_keys, reals = 2 * g->mc * g->nc + g->kc * g->nc + g->kern->rows * g->kc;
     if (g->few)
-        reals = g->mc * (g->ld + g->kc + ATTN__GEMM_FEW_PAD);
+        reals = g->mc * (g->nc + g->ld) + (g->kc < g->terms ? (g->mc + 1) * keys * g->kern->lanes : 0) +
+                (g->copies_b ? keys * (g->kc + ATTN__GEMM_FEW_PAD) : 0);
     return reals * g->kern->size + ATTN__ALIGN;
 }
 
+/* The blocks of few rows: parts of a are copied if not whole rows, then there are fewer rows or terms, until they fit. */
 static void attn__gemm_few_blocks(attn__gemm *g, size_t bytes)
 {
-    size_t lanes = g->kern->lanes, column = g->out.rows * g->kern->size; /* bytes of a column of out, or of a */
-    size_t columns = (attn__min(bytes, ATTN__GEMM_FEW_A_BYTES) - ATTN__ALIGN) / column;
-    g->mc = g->out.rows;
-    g->nc = attn__min(ATTN__GEMM_FEW_SUMS / column, ATTN__GEMM_FEW_NC) / lanes * lanes;
-    g->ld = 2 * (g->far_rows && g->mc == 1 ? ATTN__GEMM_FAR_COLS : g->nc);
-    columns -= attn__min(columns, g->ld + ATTN__GEMM_FEW_PAD);
-    g->kc = attn__min(g->terms, columns / ATTN__FEW_TERMS * ATTN__FEW_TERMS);
+    size_t lanes = g->kern->lanes, most = ATTN__GEMM_FEW_BYTES / g->kern->size, whole = attn__whole(g->terms, lanes);
+    int parts = g->copies_b || (g->out.rows > 1 && g->terms > most + most / 2);
+    g->mc = attn__min(g->out.rows, ATTN__GEMM_FEW_MC);
+    g->kc = attn__max(parts ? attn__min(most, whole) : whole, lanes);
+    g->whole_a = g->copies_a && whole <= ATTN__GEMM_FEW_A_BYTES / g->kern->size / g->mc;
+    for (;;) {
+        if (g->copies_a && !g->whole_a)
+            g->kc = attn__min(g->kc, most);
+        g->nc = g->kc < g->terms || g->copies_b ? g->kern->dot_keys : ATTN__GEMM_FEW_NC;
+        g->ld = g->copies_a ? (g->whole_a ? whole : g->kc) + ATTN__GEMM_FEW_PAD : 0;
+        if (attn__gemm_bytes(g) <= bytes)
+            return;
+        if (g->whole_a)
+            g->whole_a = 0;
+        else if (g->mc > ATTN__GEMM_FEW_SHORT)
+            g->mc = ATTN__GEMM_FEW_SHORT;
+        else if (g->kc > lanes)
+            g->kc = attn__whole(attn__min(g->kc, most) / 2, lanes);
+        else
+            g->mc = attn__blocks(g->mc, 2);
+    }
 }
 
 /* Chooses the blocks for a worker with so many bytes: the sizes above, halved until they fit. Where out has fewer rows
@@ -3410,11 +3367,10 @@ static void attn__gemm_blocks(attn__gemm *g, size_t bytes)
     size_t wider = attn__min(most / (row_tiles * tile_rows), most / ATTN__GEMM_WIDER);
     size_t col_tiles = attn__min(attn__blocks(g->out.cols, tile_cols), ATTN__GEMM_TILES / most * wider);
     ATTN_ASSERT(bytes >= ATTN__STACK); /* which is enough for one vector of columns of every pass */
-    if (g->few)
+    if (g->few) {
         attn__gemm_few_blocks(g, bytes);
-    if (g->few && g->kc > 0)
         return;
-    g->few = 0;
+    }
     g->kc = attn__min(attn__max(g->terms, 1), attn__max(ATTN__GEMM_TILES / col_tiles / 2 * 2, 2));
     for (;;) {
         g->mc = row_tiles * tile_rows;
@@ -3579,150 +3535,195 @@ static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char 
                              attn__min(kern->cols, block.cols - c));
 }
 
-/* sums += a b[k .. k + depth][c0 .. c0 + cols]; a is packed, its rows lda apart. Near, the kernel prefetches what comes
-   next: the following terms of these columns, else the columns up to `end`. Other CPUs follow the many columns that are
-   read together better by themselves. */
-static void attn__gemm_few_add(const attn__gemm *g, const attn__kernels *kern, char *sums, const void *a, size_t lda,
-                               const attn_mat *b, size_t k, size_t depth, size_t c0, size_t cols, size_t end, int part)
+/* Few rows of out: `rows` from r0 on, and columns c0 + i / together + i % together apart of them, i < cols. */
+typedef struct attn__gemm_few {
+    size_t r0, rows, c0, cols;
+    size_t together, apart; /* 1 and 0: columns that follow each other */
+    char *lanes, *a, *b, *sums;
+} attn__gemm_few;
+
+static size_t attn__gemm_few_column(const attn__gemm_few *few, size_t i)
 {
-    const size_t each = kern->pairs ? 2 : 1; /* elements of a term */
-    int deeper = (k + depth) * each < b->rows;
-    attn__rows w;
-    ATTN__MEMSET(&w, 0, sizeof w);
-    w.data = attn__mat_at(b, k * each, c0);
-    w.dtype = kern->pairs ? kern->real : b->dtype;
-    w.step = b->col_stride / (ptrdiff_t)each;
-    w.row_bytes = depth * attn__size(w.dtype);
-    w.soon = attn__prefetches_near();
-    if (w.soon) {
-        w.next = (const char *)(deeper ? attn__mat_at(b, (k + depth) * each, c0) : attn__mat_at(b, 0, c0 + cols));
-        w.next_count = deeper ? cols : end - c0 - cols;
-        w.next_step = w.step * (ptrdiff_t)attn__size(w.dtype);
-    }
-    kern->gemm_nt_few(sums, g->ld, a, lda, g->mc, &w, cols, depth, part);
+    return few->c0 + i / few->together + i % few->together * few->apart;
 }
 
-/* The first of columns c0 .. end - 1 of out; returns how many of them. Number i of place q is c0 + i + q apart. A call
-   of the kernel makes a matrix with a column for each place: of one row of a, a row for each i; else, those of a. */
-static size_t attn__gemm_far_cols(const attn__gemm *g, size_t c0, size_t end, char *sums, const void *a, size_t lda)
+/* Copies terms k .. k + depth - 1 of the rows of a, with zeros up to whole vectors. */
+static void attn__gemm_few_load(const attn__gemm *g, const attn__gemm_few *few, size_t k, size_t depth)
 {
-    const attn_mat *out = &g->out;
-    const attn_dtype dtype = g->kern->pairs ? g->kern->real : g->b.dtype;
-    const int one = out->rows == 1;
-    size_t places = one ? attn__far_rows(dtype, g->kern->pairs) : g->kern->lanes, apart = (end - c0) / places;
-    size_t most = one ? ATTN__GEMM_FAR_COLS / places : 1, i, n;
-    size_t size = attn__size(g->b.dtype), step = (size_t)g->b.col_stride * size;
-    attn__rows w;
-    if (apart * step % ATTN__GEMM_FAR_SET == 0 && g->a.cols * size % ATTN__GEMM_FAR_SET > 0 && apart > 16)
-        apart--; /* and a row more or less parts them */
-    ATTN__MEMSET(&w, 0, sizeof w);
-    w.dtype = dtype;
-    w.step = (g->kern->pairs ? g->b.col_stride / 2 : g->b.col_stride) * (one ? 1 : (ptrdiff_t)apart);
-    for (i = 0; i < apart; i += n) {
-        attn_mat to = {attn__mat_at(out, 0, c0 + i), out->dtype, out->rows, places, out->row_stride, 0};
-        n = attn__min(apart - i, most);
-        to.col_stride = (ptrdiff_t)apart * out->col_stride;
-        w.data = attn__mat_at(&g->b, 0, c0 + i);
-        if (one) {
-            to.rows = n;
-            to.row_stride = out->col_stride;
-            g->kern->gemm_nt_far(sums, a, &w, apart, n, g->terms);
-        } else {
-            g->kern->gemm_nt_few(sums, g->ld, a, lda, out->rows, &w, places, g->terms, 0);
-        }
-        attn__gemm_store_to(g, &to, sums, one ? places : g->ld);
-    }
-    return apart * places;
+    size_t size = g->kern->size, rest = attn__whole(depth, g->kern->lanes) - depth, r;
+    attn__gemm_load(g->kern, few->a, g->ld, &g->a, few->r0, k, few->rows, depth);
+    for (r = 0; r < few->rows && rest > 0; r++)
+        ATTN__MEMSET(few->a + (r * g->ld + depth) * size, 0, rest * size);
 }
 
-/* Columns c0 .. end - 1 of out, of few rows. */
-static void attn__gemm_few_cols(const attn__gemm *g, size_t c0, size_t end, char *scratch)
+/* sums = a b, or a part of it: terms k .. k + depth - 1. */
+static void attn__gemm_few_dot(const attn__gemm *g, const attn__gemm_few *few, size_t k, size_t depth)
 {
     const attn__kernels *kern = g->kern;
-    const attn_mat *a = &g->a;
-    size_t sum_bytes = g->mc * g->ld * kern->size, lda = g->kc + ATTN__GEMM_FEW_PAD, loaded = SIZE_MAX;
-    size_t k, depth, cols;
-    char *sums = scratch, *a_rows = sums + sum_bytes;
-    if (g->far_rows && g->kc == g->terms) {
-        attn__gemm_load(kern, a_rows, lda, a, 0, 0, g->mc, g->terms);
-        loaded = 0;
-        c0 += attn__gemm_far_cols(g, c0, end, sums, a_rows, lda);
+    const size_t each = kern->pairs ? 2 : 1, first = k * each, size = attn__size(g->b.dtype); /* elements of a term */
+    const char *at[ATTN__GEMM_FEW_NC];
+    const void *a = few->a;
+    size_t lda = g->ld, i;
+    attn__few w;
+    ATTN__MEMSET(&w, 0, sizeof w);
+    w.keys = few->cols;
+    w.queries = few->rows;
+    w.heads = 1;
+    w.dtype = g->b.dtype;
+    w.dims = attn__min(depth * each, g->a.cols - first);
+    w.lanes = few->lanes;
+    w.part = (k > 0 ? ATTN__BEGUN : 0) | (k + depth < g->terms ? ATTN__UNFINISHED : 0);
+    w.row = (const char *)attn__mat_at(&g->b, first, few->c0);
+    w.step = g->b.col_stride * (ptrdiff_t)size;
+    if (few->apart > 0) {
+        for (i = 0; i < few->cols; i++)
+            at[i] = (const char *)attn__mat_at(&g->b, first, attn__gemm_few_column(few, i));
+        w.at = at;
+        w.ahead = few->rows == 1 ? ATTN__GEMM_FAR_AHEAD : 0;
     }
-    for (; c0 < end; c0 += cols) {
-        cols = attn__min(g->nc, end - c0);
-        for (k = 0; k < g->terms; k += depth) {
-            depth = attn__min(g->kc, g->terms - k);
-            if (loaded != k && depth % ATTN__FEW_TERMS > 0)
-                ATTN__MEMSET(a_rows, 0, g->mc * lda * kern->size);
-            if (loaded != k)
-                attn__gemm_load(kern, a_rows, lda, a, 0, k, g->mc, depth);
-            loaded = k;
-            attn__gemm_few_add(g, kern, sums, a_rows, lda, &g->b, k, depth, c0, cols, end,
-                               attn__gemm_part(g, k, depth));
+    if (g->copies_b) {
+        attn_mat columns = attn_mat_t(g->b);
+        attn__gemm_load(kern, few->b, g->kc + ATTN__GEMM_FEW_PAD, &columns, few->c0, k, few->cols, depth);
+        w.row = few->b;
+        w.step = (ptrdiff_t)((g->kc + ATTN__GEMM_FEW_PAD) * kern->size);
+        w.dtype = kern->real;
+    }
+    if (!g->copies_a) {
+        a = attn__mat_at(&g->a, few->r0, k);
+        lda = (size_t)g->a.row_stride;
+    } else if (g->whole_a) {
+        a = few->a + k * kern->size;
+    } else {
+        attn__gemm_few_load(g, few, k, depth);
+    }
+    kern->dot(few->sums, g->nc, a, lda, &w);
+}
+
+/* Computes them. */
+static void attn__gemm_few_block(const attn__gemm *g, const attn__gemm_few *few)
+{
+    const float *bias = (const float *)g->bias.data;
+    size_t row = g->nc * g->kern->size, k = 0, depth, r, i;
+    attn_mat to = g->out;
+    do {
+        depth = attn__min(g->kc, g->terms - k);
+        attn__gemm_few_dot(g, few, k, depth);
+        k += depth;
+    } while (k < g->terms);
+    for (r = 0; bias && r < few->rows; r++)
+        for (i = 0; i < few->cols; i++) {
+            void *sum = few->sums + r * row + i * g->kern->size;
+            if (g->kern->real == ATTN_F64)
+                *(double *)sum += bias[attn__gemm_few_column(few, i)];
+            else
+                *(float *)sum += bias[attn__gemm_few_column(few, i)];
         }
-        if (g->bias.data)
-            attn__gemm_few_add(g, g->bias_kern, sums, g->ones.data, 0, &g->bias, 0, 1, c0, cols, end, ATTN__BEGUN);
-        attn__gemm_store(g, 0, c0, sums, g->ld, g->mc, cols);
+    if (few->apart == 0) {
+        attn__gemm_store(g, few->r0, few->c0, few->sums, g->nc, few->rows, few->cols);
+        return;
+    }
+    to.rows = few->cols / few->together;
+    to.cols = few->together;
+    to.row_stride = g->out.col_stride;
+    to.col_stride = (ptrdiff_t)few->apart * g->out.col_stride;
+    for (r = 0; r < few->rows; r++) {
+        to.data = attn__mat_at(&g->out, few->r0 + r, few->c0);
+        attn__gemm_store_to(g, &to, few->sums + r * row, few->together);
     }
 }
 
-/* Workers take blocks in turn, as the last row and column of blocks are small. Of few rows, blocks that follow one
-   another share the packed a: each worker takes a run of them, and the first `rest` workers one more. */
+/* Columns c0 .. end - 1 of rows r0 .. of out. */
+static void attn__gemm_few_cols(const attn__gemm *g, size_t r0, size_t c0, size_t end, char *scratch)
+{
+    const size_t reals = g->kern->dot_keys * g->kern->lanes, size = attn__size(g->b.dtype);
+    size_t apart, i;
+    attn__gemm_few few;
+    few.r0 = r0;
+    few.rows = attn__min(g->mc, g->out.rows - r0);
+    few.lanes = scratch;
+    few.a = few.lanes + (g->kc < g->terms ? (g->mc + 1) * reals * g->kern->size : 0);
+    few.b = few.a + g->mc * g->ld * g->kern->size;
+    few.sums = few.b + (g->copies_b ? g->kern->dot_keys * (g->kc + ATTN__GEMM_FEW_PAD) * g->kern->size : 0);
+    if (g->whole_a)
+        attn__gemm_few_load(g, &few, 0, g->terms);
+    if (g->far_rows) {
+        few.together = few.rows == 1 ? 8 : 4; /* as the loops of `dot` take them */
+        apart = (end - c0) / few.together;
+        if (apart * (size_t)g->b.col_stride * size % ATTN__GEMM_FAR_SET == 0 &&
+            g->a.cols * size % ATTN__GEMM_FAR_SET > 0 && apart > 16)
+            apart--; /* and a row more or less parts them */
+        few.apart = apart;
+        for (i = 0; i < apart; i += few.cols / few.together) {
+            few.c0 = c0 + i;
+            few.cols = attn__min(g->nc, (apart - i) * few.together);
+            attn__gemm_few_block(g, &few);
+        }
+        c0 += apart * few.together;
+    }
+    few.together = 1;
+    few.apart = 0;
+    for (; c0 < end; c0 += few.cols) {
+        few.c0 = c0;
+        few.cols = attn__min(g->nc, end - c0);
+        attn__gemm_few_block(g, &few);
+    }
+}
+
+/* Workers take blocks in turn, as the last row and column of blocks are small. Of few rows, each takes a run of blocks
+   that follow one another, and the first `rest` workers one more. */
 static void attn__gemm_worker(void *arg, size_t index)
 {
     const attn__gemm *g = (const attn__gemm *)arg;
     char stack[ATTN__STACK], *scratch = attn__align(g->scratch ? g->scratch + index * g->worker_bytes : stack);
-    size_t per_row = attn__blocks(g->out.cols, g->nc), blocks = attn__blocks(g->out.rows, g->mc) * per_row, i;
+    size_t per_row = attn__blocks(g->out.cols, g->nc), blocks = attn__blocks(g->out.rows, g->mc) * per_row, i, n;
     size_t share = blocks / g->workers, rest = blocks % g->workers;
     size_t first = index * share + attn__min(index, rest), end = first + share + (index < rest);
-    if (g->few)
-        attn__gemm_few_cols(g, first * g->nc, attn__min(end * g->nc, g->out.cols), scratch);
-    else
-        for (i = index; i < blocks; i += g->workers)
-            attn__gemm_block_at(g, i / per_row * g->mc, i % per_row * g->nc, scratch);
+    for (; g->few && first < end; first += n) {
+        i = first % per_row;
+        n = attn__min(per_row - i, end - first);
+        attn__gemm_few_cols(g, first / per_row * g->mc, i * g->nc, attn__min((i + n) * g->nc, g->out.cols), scratch);
+    }
+    for (i = index; !g->few && i < blocks; i += g->workers)
+        attn__gemm_block_at(g, i / per_row * g->mc, i % per_row * g->nc, scratch);
 }
 
-static int attn__gemm_is_few(const attn__gemm *g)
+/* Are so many rows of a, of so many terms, few? Nothing else decides in which order their sums are added up. */
+static int attn__are_few(const attn_mat *a, const attn_mat *b, size_t rows, const attn_ctx *ctx)
 {
-    size_t lanes = g->kern->lanes,
-           rows = g->a.cols < ATTN__GEMM_FEW_SHORT ? ATTN__GEMM_FEW_ROWS_SHORT : ATTN__GEMM_FEW_ROWS;
-    if (!g->kern->gemm_nt_few || g->b.row_stride != 1 || g->out.cols < lanes || g->a.cols < lanes)
-        return 0;
-    if (g->kern->pairs && !attn__are_pairs(g->b.col_stride, 1, g->b.cols, g->b.rows))
-        return 0;
-    return g->out.rows <= (g->b.dtype == g->kern->real ? rows : 2 * rows);
+    const attn__kernels *kern = attn__ctx_products(ctx, a->dtype, b->dtype);
+    return (ctx && ctx->batch_invariant) ||
+           rows <= (a->cols < ATTN__GEMM_SHORT ? ATTN__GEMM_FEW_SHORT : kern->few_of_product);
 }
 
 /* As out^T = w x^T? */
 static int attn__gemm_is_turned(const attn__gemm *g)
 {
-    size_t rows = g->out.rows, lanes = g->kern->lanes, rest = rows % lanes; /* which fill a vector, or most of it */
-    return g->kern->turned > 0 && g->kern->turned <= rows && rows <= ATTN__GEMM_TURNED_ROWS && g->b.row_stride == 1 &&
-           rows <= g->out.cols / ATTN__GEMM_TURNED_COLS && (rest == 0 || rest >= lanes - lanes / 8);
+    return g->out.rows <= g->kern->turned && g->b.row_stride == 1 &&
+           g->out.rows <= g->out.cols / ATTN__GEMM_TURNED_COLS;
 }
 
 static int attn__gemm_is_far(const attn__gemm *g)
 {
-    size_t row = g->a.cols * attn__size(g->b.dtype), most = SIZE_MAX / row;
-    if (!g->kern->gemm_nt_far || !attn__reads_far() || g->bias.data || row % 64 > 0)
+    size_t row = g->a.cols * attn__size(g->b.dtype), bytes;
+    if (!attn__reads_far() || g->copies_b || row % 64 > 0 || g->out.rows > ATTN__GEMM_FAR_ROWS)
         return 0;
-    return g->out.rows <= ATTN__GEMM_FAR_ROWS && g->out.cols <= most &&
-           row * g->out.cols >= (g->out.rows == 1 ? ATTN__GEMM_FAR_BYTES : ATTN__GEMM_FAR_ROWS_BYTES);
+    return attn__mul_size(&bytes, row, g->out.cols) &&
+           bytes >= (g->out.rows == 1 ? ATTN__GEMM_FAR_BYTES : ATTN__GEMM_FAR_ROWS_BYTES);
 }
 
 /* A matrix whose elements are all the same 1. */
 static attn_mat attn__ones(attn_dtype real, size_t rows, size_t cols)
 {
-    static const double attn__one64[ATTN__FEW_TERMS] = {1}; /* and zeros, for gemm_nt_few */
-    static const float attn__one32[ATTN__FEW_TERMS] = {1};
-    attn_mat m = attn_mat_of(real == ATTN_F64 ? (const void *)attn__one64 : attn__one32, real, rows, cols);
+    static const double attn__one64 = 1;
+    static const float attn__one32 = 1;
+    attn_mat m = attn_mat_of(real == ATTN_F64 ? (const void *)&attn__one64 : &attn__one32, real, rows, cols);
     m.row_stride = m.col_stride = 0;
     return m;
 }
 
 /* Plans out = alpha (a b + bias in every row), with as much scratch as is of use. bias may be NULL. */
 static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *a, const attn_mat *b, const float *bias,
-                            double alpha, const attn_ctx *ctx)
+                            double alpha, int few, const attn_ctx *ctx)
 {
     ATTN__MEMSET(g, 0, sizeof *g);
     g->kern = attn__ctx_products(ctx, a->dtype, b->dtype);
@@ -3736,7 +3737,12 @@ static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *
         g->ones = attn__ones(g->kern->real, out->rows, 1);
         g->bias = attn_mat_of(bias, ATTN_F32, 1, out->cols);
     }
-    g->turned = attn__gemm_is_turned(g);
+    g->few = few;
+    g->copies_a = g->kern->pairs || a->dtype != g->kern->real || a->col_stride != 1 || a->row_stride < 0 ||
+                  a->cols % g->kern->lanes > 0;
+    g->copies_b = b->row_stride != 1 || !(g->kern->narrow || b->dtype == g->kern->real);
+    g->far_rows = few && attn__gemm_is_far(g);
+    g->turned = !few && attn__gemm_is_turned(g);
     if (g->turned) {
         attn_mat ones = attn_mat_t(g->bias);
         g->bias = attn_mat_t(g->ones);
@@ -3745,8 +3751,6 @@ static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *
         g->a = attn_mat_t(*b);
         g->b = attn_mat_t(*a);
     }
-    g->few = !g->turned && attn__gemm_is_few(g);
-    g->far_rows = g->few && attn__gemm_is_far(g);
     g->alpha = alpha;
     attn__gemm_blocks(g, SIZE_MAX);
     g->workers = attn__ctx_workers(ctx, attn__blocks(g->out.rows, g->mc) * attn__blocks(g->out.cols, g->nc));
@@ -3780,42 +3784,32 @@ static void attn__gemm_run(attn__gemm *g, const attn_ctx *ctx)
     attn__release(own);
 }
 
-/* out = alpha (a b + bias), all checked. */
-static void attn__matmul(const attn_mat *out, const attn_mat *a, const attn_mat *b, const float *bias, double alpha,
-                         const attn_ctx *ctx)
+/* out = alpha (a b + bias), or += without bias, all checked. Columns of out that lie in one piece are added to as rows
+   of the transposed product: the same sums. */
+static void attn__product(const attn_mat *out, const attn_mat *a, const attn_mat *b, const float *bias, double alpha,
+                          int adds, int few, const attn_ctx *ctx)
 {
+    attn_mat turned[3];
     attn__gemm g;
     if (out->rows == 0 || out->cols == 0)
         return;
-    attn__gemm_plan(&g, out, a, b, bias, alpha, ctx);
+    if (adds && !few && out->row_stride == 1 && out->col_stride != 1) {
+        turned[0] = attn_mat_t(*out);
+        turned[1] = attn_mat_t(*b);
+        turned[2] = attn_mat_t(*a);
+        out = &turned[0];
+        a = &turned[1];
+        b = &turned[2];
+    }
+    attn__gemm_plan(&g, out, a, b, bias, alpha, few, ctx);
+    g.adds = adds;
     attn__gemm_run(&g, ctx);
 }
 
-#ifndef ATTN_NO_TRAINING
-/* Plans out += alpha a b. Columns of out that lie in one piece are rows of the transposed product: the same sums. */
-static void attn__gemm_plan_add(attn__gemm *g, const attn_mat *out, const attn_mat *a, const attn_mat *b, double alpha,
-                                const attn_ctx *ctx)
+static void attn__matmul(const attn_mat *out, const attn_mat *a, const attn_mat *b, double alpha, const attn_ctx *ctx)
 {
-    int turn = out->row_stride == 1 && out->col_stride != 1, i;
-    const attn_mat *given[3] = {out, turn ? b : a, turn ? a : b};
-    attn_mat m[3];
-    for (i = 0; i < 3; i++)
-        m[i] = turn ? attn_mat_t(*given[i]) : *given[i];
-    attn__gemm_plan(g, &m[0], &m[1], &m[2], NULL, alpha, ctx);
-    g->adds = 1;
+    attn__product(out, a, b, NULL, alpha, 0, attn__are_few(a, b, out->rows, ctx), ctx);
 }
-
-/* out += alpha a b, all checked. */
-static void attn__matmul_add(const attn_mat *out, const attn_mat *a, const attn_mat *b, double alpha,
-                             const attn_ctx *ctx)
-{
-    attn__gemm g;
-    if (out->rows == 0 || out->cols == 0)
-        return;
-    attn__gemm_plan_add(&g, out, a, b, alpha, ctx);
-    attn__gemm_run(&g, ctx);
-}
-#endif
 
 /* Checks a product, for arguments of these names. `role` is what out may be besides an output; `least` the smallest
    legal length of a sum. */
@@ -3841,7 +3835,7 @@ static attn_status attn__checked_matmul(const attn_mat *out, const char *a_name,
     attn__check c;
     attn__check_product(&c, out, 0, a_name, a, b_name, b, least, alpha, ctx);
     if (c.status == ATTN_OK)
-        attn__matmul(out, a, b, NULL, alpha, ctx);
+        attn__matmul(out, a, b, alpha, ctx);
     return attn__check_end(&c);
 }
 
@@ -3857,7 +3851,7 @@ ATTN_API attn_status attn_matmul_add(attn_mat out, attn_mat a, attn_mat b, doubl
     attn__check_product(&c, &out, ATTN__ANY_FLOAT, "a", &a, "b", &b, 0, alpha, ctx);
     attn__require(&c, out.dtype == ATTN_F64 || out.dtype == attn__real(a.dtype), ATTN_ERR_DTYPE, "out");
     if (c.status == ATTN_OK)
-        attn__matmul_add(&out, &a, &b, alpha, ctx);
+        attn__product(&out, &a, &b, NULL, alpha, 1, attn__are_few(&a, &b, out.rows, ctx), ctx);
     return attn__check_end(&c);
 }
 #endif
@@ -3896,8 +3890,8 @@ ATTN_API attn_status attn_scores_general(attn_mat out, attn_mat q, attn_mat k, a
     attn__require(&c, w.rows == q.cols && w.cols == k.cols, ATTN_ERR_SHAPE, "w");
     attn__new_temporary(&c, &qw, q.dtype, q.rows, k.cols, "q");
     if (c.status == ATTN_OK) {
-        attn__matmul(&qw, &q, &w, NULL, 1.0, NULL);
-        attn__matmul(&out, &qw, &kt, NULL, 1.0, NULL);
+        attn__matmul(&qw, &q, &w, 1.0, NULL);
+        attn__matmul(&out, &qw, &kt, 1.0, NULL);
     }
     attn_mat_free(&qw);
     return c.status;
@@ -3932,8 +3926,8 @@ ATTN_API attn_status attn_scores_additive(attn_mat out, attn_mat q, attn_mat k, 
     attn__new_temporary(&c, &a, q.dtype, q.rows, v.rows, "q");
     attn__new_temporary(&c, &b, q.dtype, k.rows, v.rows, "k");
     if (c.status == ATTN_OK) {
-        attn__matmul(&a, &q, &wq, NULL, 1.0, NULL);
-        attn__matmul(&b, &k, &wk, NULL, 1.0, NULL);
+        attn__matmul(&a, &q, &wq, 1.0, NULL);
+        attn__matmul(&b, &k, &wk, 1.0, NULL);
         attn__additive(&out, &a, &b, &v);
     }
     attn_mat_free(&a);
@@ -3983,7 +3977,7 @@ ATTN_API attn_status attn_scores_cosine(attn_mat out, attn_mat q, attn_mat k, do
         attn__normalize(&a, &q);
         attn__normalize(&b, &k);
         bt = attn_mat_t(b);
-        attn__matmul(&out, &a, &bt, NULL, beta, NULL);
+        attn__matmul(&out, &a, &bt, beta, NULL);
     }
     attn_mat_free(&a);
     attn_mat_free(&b);
@@ -4296,9 +4290,9 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
         s = own;
     }
     if (c.status == ATTN_OK) {
-        attn__matmul(&s, &q, &kt, NULL, alpha, NULL);
+        attn__matmul(&s, &q, &kt, alpha, NULL);
         attn__softmax(&s, &s, NULL);
-        attn__matmul(&out, &s, &v, NULL, 1.0, NULL);
+        attn__matmul(&out, &s, &v, 1.0, NULL);
         if (wanted && own_needed)
             attn__copy(&weights, &s);
     }
@@ -5614,6 +5608,9 @@ static void attn__find_few(const attn__block *block, attn__few *few, const attn_
     few->dtype = t->dtype;
     few->dims = t->dim;
     few->next = NULL;
+    few->ahead = 0;
+    few->part = 0;
+    few->lanes = NULL;
     few->next_apart = block->at.heads > 1 ? other->head_stride * (ptrdiff_t)attn__size(other->dtype) : 0;
     few->next_bytes = other->dim * attn__size(other->dtype);
     if (!block->plan->schedule.fetches_few || block->plan->schedule.skips)
@@ -8790,33 +8787,38 @@ static attn_tensor attn__join_items(attn_tensor t)
 }
 
 /* out = in w + bias: the first lens[b] (or all) rows of each item; the others become zeros. Or, without bias, in w is
-   added to out. */
+   added to out. lens may end so many texts, packed in one item: it follows their starts. What rows an item, or text, has
+   by itself decides if they are few. */
 static void attn__project(const attn_tensor *to_heads, const attn_tensor *from_heads, const attn_mat *w,
-                          const float *bias, const size_t *lens, int add, const attn_ctx *ctx)
+                          const float *bias, const size_t *lens, size_t texts, int add, const attn_ctx *ctx)
 {
     attn_tensor out = attn__join_heads(to_heads), in = attn__join_heads(from_heads);
     attn_tensor all_out = attn__join_items(out), all_in = attn__join_items(in);
+    const size_t *starts = lens ? lens - texts : NULL;
     attn_mat to, from;
-    size_t b, n, r, c, full = 0;
+    size_t b, n, r, c, t, end, full = 0, each = out.len;
+    int few;
     if (out.len == 0 || out.dim == 0)
         return;
     while (full < out.batch && (!lens || lens[full] == out.len))
         full++;
-    if (full == out.batch && all_out.batch == 1 && all_in.batch == 1) {
+    if (full == out.batch && texts == 0 && all_out.batch == 1 && all_in.batch == 1) {
         out = all_out;
         in = all_in;
         lens = NULL;
     }
     for (b = 0; b < out.batch; b++) {
         n = lens ? lens[b] : out.len;
-        to = attn__head_part(&out, b, 0, 0, n, 0);
-        from = attn__head_part(&in, b, 0, 0, n, 0);
-#ifndef ATTN_NO_TRAINING
-        if (add)
-            attn__matmul_add(&to, &from, w, 1.0, ctx);
-        else
-#endif
-            attn__matmul(&to, &from, w, bias, 1.0, ctx);
+        for (r = t = 0; r < n; r = end) {
+            from = attn__head_part(&in, b, 0, r, n - r, 0);
+            few = attn__are_few(&from, w, texts > 0 ? starts[t + 1] - starts[t] : lens ? n : each, ctx);
+            end = texts > 0 ? starts[++t] : n;
+            while (t < texts && attn__are_few(&from, w, starts[t + 1] - starts[t], ctx) == few) /* all that are alike */
+                end = starts[++t];
+            to = attn__head_part(&out, b, 0, r, end - r, 0);
+            from.rows = to.rows;
+            attn__product(&to, &from, w, bias, 1.0, add, few, ctx);
+        }
         to = attn__head_part(&out, b, 0, n, out.len - n, 0);
         for (r = 0; r < to.rows && !add; r++)
             for (c = 0; c < to.cols; c++)
@@ -8833,7 +8835,7 @@ static void attn__mean_weights(const attn_tensor *mean, const attn_tensor *weigh
         for (i = 0; i < mean->len; i++) {
             all = attn_mat_of(attn__tensor_at(weights, b, 0, i, 0), weights->dtype, weights->heads, weights->dim);
             row = attn__head_part(mean, b, 0, i, 1, 0);
-            attn__matmul(&row, &ones, &all, NULL, 1 / (double)weights->heads, ctx);
+            attn__product(&row, &ones, &all, NULL, 1 / (double)weights->heads, 0, 0, ctx);
         }
 }
 
@@ -8896,10 +8898,15 @@ static size_t attn__product_bytes(const attn__plan *plan, size_t rows, const att
     attn_dtype real = plan->call.kern->real;
     attn_mat a = attn_mat_of(NULL, real, rows, b->rows), out = attn_mat_of(NULL, real, rows, b->cols);
     attn__gemm g;
+    size_t bytes = 0;
+    int few;
     if (out.rows == 0 || out.cols == 0)
         return 0;
-    attn__gemm_plan(&g, &out, &a, b, NULL, 1.0, &plan->call.ctx);
-    return attn__gemm_scratch(&g);
+    for (few = 0; few < 2; few++) {
+        attn__gemm_plan(&g, &out, &a, b, NULL, 1.0, few, &plan->call.ctx);
+        bytes = attn__max(bytes, attn__gemm_scratch(&g));
+    }
+    return bytes;
 }
 
 /* The same of what the layer multiplies its rows by. */
@@ -9007,9 +9014,9 @@ static void attn__mha_attend(attn__mha *mha) /* as far as the heads' out */
     attn__call *call = &mha->plan.call;
     const attn_mha_weights *w = &mha->w;
     attn_ctx ctx = attn__mha_ctx(mha);
-    attn__project(&call->q, mha->q, &w->wq, w->bq, attn__query_rows(call), 0, &ctx);
-    attn__project(&call->k, mha->k, &w->wk, w->bk, attn__key_rows(call), 0, &ctx);
-    attn__project(&call->v, mha->v, &w->wv, w->bv, attn__key_rows(call), 0, &ctx);
+    attn__project(&call->q, mha->q, &w->wq, w->bq, attn__query_rows(call), call->opts.sequences, 0, &ctx);
+    attn__project(&call->k, mha->k, &w->wk, w->bk, attn__key_rows(call), call->opts.sequences, 0, &ctx);
+    attn__project(&call->v, mha->v, &w->wv, w->bv, attn__key_rows(call), call->opts.sequences, 0, &ctx);
     attn__plan_execute(&mha->plan);
 }
 
@@ -9019,7 +9026,7 @@ static void attn__mha_run(attn__mha *mha)
     attn_ctx ctx = attn__mha_ctx(mha);
     attn__mha_attend(mha);
     attn__mean_weights(&mha->mean, &call->opts.weights, &ctx);
-    attn__project(mha->out, &call->out, &mha->w.wo, mha->w.bo, attn__query_rows(call), 0, &ctx);
+    attn__project(mha->out, &call->out, &mha->w.wo, mha->w.bo, attn__query_rows(call), call->opts.sequences, 0, &ctx);
 }
 
 ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
@@ -10371,10 +10378,7 @@ static void attn__weights_backward(const attn__mha_backward *w, const attn__proj
         return;
     attn__gather_tokens(w, p, &x, &heads);
     x = attn_mat_t(x);
-    if (w->grads.accumulate)
-        attn__matmul_add(&dw, &x, &heads, 1.0, ctx);
-    else
-        attn__matmul(&dw, &x, &heads, NULL, 1.0, ctx);
+    attn__product(&dw, &x, &heads, NULL, 1.0, w->grads.accumulate, 0, ctx);
 }
 
 static void attn__bias_backward(const attn__mha_backward *w, const attn__projection *p, const attn_ctx *ctx)
@@ -10388,7 +10392,7 @@ static void attn__bias_backward(const attn__mha_backward *w, const attn__project
     for (b = 0; b < dy.batch && dy.len > 0; b++) {
         rows = attn__head_part(&dy, b, 0, 0, p->lens ? p->lens[b] : dy.len, 0);
         ones = attn__ones(sums.dtype, 1, rows.rows);
-        attn__matmul_add(&sums, &ones, &rows, 1.0, ctx);
+        attn__product(&sums, &ones, &rows, NULL, 1.0, 1, 0, ctx);
     }
     for (c = 0; c < dy.dim; c++)
         p->db[c] = (float)(attn__mat_get(&sums, 0, c) + (w->grads.accumulate ? (double)p->db[c] : 0));
@@ -10410,11 +10414,11 @@ static void attn__input_backward(const attn__mha_backward *w, const attn__projec
         ones = attn__ones(heads.dtype, 1, heads.batch);
         items = attn_mat_of(heads.data, heads.dtype, heads.batch, n);
         sum = attn_mat_of(w->rows, heads.dtype, 1, n);
-        attn__matmul(&sum, &ones, &items, NULL, 1.0, ctx);
+        attn__product(&sum, &ones, &items, NULL, 1.0, 0, 0, ctx);
         heads.data = w->rows;
         heads.batch = 1;
     }
-    attn__project(p->dx, &heads, &wt, NULL, lens, w->grads.accumulate, ctx);
+    attn__project(p->dx, &heads, &wt, NULL, lens, w->mha.plan.call.opts.sequences, w->grads.accumulate, ctx);
 }
 
 static void attn__mha_backward_run(attn__mha_backward *w)
@@ -10426,7 +10430,7 @@ static void attn__mha_backward_run(attn__mha_backward *w)
     if (inner || !attn__mat_absent(&w->grads.wo))
         attn__mha_attend(&w->mha);
     if (inner) {
-        attn__project(&w->dout, w->mha.out, &wot, NULL, attn__query_rows(call), 0, &ctx);
+        attn__project(&w->dout, w->mha.out, &wot, NULL, attn__query_rows(call), call->opts.sequences, 0, &ctx);
         attn__backward_execute(&w->heads);
     }
     for (i = 0; i < 4; i++) {
@@ -11306,13 +11310,15 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(wide_f16)(ATTN__I h)
 #define ATTN__FEW (ATTN__REAL_F64 ? 4 : 6)
 #endif
 
-/* As measured on Zen 4 (products of 512 to 4096 columns and terms, gcc 12, against gemm_nt_few); elsewhere unknown. */
-#if ATTN__AVX512
-#define ATTN__TURNED (ATTN__REAL_F64 ? 5 : 9)
-#elif defined(ATTN__X86) && ((ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64) ||                                      \
-                             (ATTN__PASS == ATTN__PASS_VECTOR128 && !ATTN__REAL_F64))
-#define ATTN__TURNED 8
+/* Rows of x that are few in x w^T, and up to how many of the others it is faster turned around. Measured on Sapphire
+   Rapids, 512 and 1024 columns and terms: with AVX-512, up to 24 rows `dot` is 1.0 to 1.2 times as fast as either way of
+   gemm, 32 rows 0.8 to 0.95 times; with AVX2, up to 48 rows it is 1.0 to 1.4 times as fast; in double with either, 16
+   rows 0.8 to 1.0 times. VECTOR128 and plain C gain by it at any number. */
+#if ATTN__AVX512 || ATTN__PASS == ATTN__PASS_AVX2
+#define ATTN__FEW_OF_PRODUCT (ATTN__REAL_F64 ? 8 : ATTN__AVX512 ? 24 : 48)
+#define ATTN__TURNED (ATTN__AVX512 || ATTN__REAL_F64 ? 64 : 0)
 #else
+#define ATTN__FEW_OF_PRODUCT 48
 #define ATTN__TURNED 0
 #endif
 
@@ -11433,72 +11439,6 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(interleave)(ATTN__V a, ATTN__V b, c
 #endif
 }
 
-#if !ATTN__REAL_F64 && ATTN__PASS != ATTN__PASS_VECTOR128
-/* Within each 128 bits: the first pair of neighbours of a, then of b; or the second. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(interleave_pairs)(ATTN__V a, ATTN__V b, const int high)
-{
-#if ATTN__AVX512
-    __m512d x = _mm512_castps_pd(a), y = _mm512_castps_pd(b);
-    return _mm512_castpd_ps(high ? _mm512_maskz_unpackhi_pd(0xff, x, y) : _mm512_maskz_unpacklo_pd(0xff, x, y));
-#elif ATTN__PASS == ATTN__PASS_AVX2
-    __m256d x = _mm256_castps_pd(a), y = _mm256_castps_pd(b);
-    return _mm256_castpd_ps(high ? _mm256_unpackhi_pd(x, y) : _mm256_unpacklo_pd(x, y));
-#else
-    float64x2_t x = vreinterpretq_f64_f32(a), y = vreinterpretq_f64_f32(b);
-    return vreinterpretq_f32_f64(high ? vzip2q_f64(x, y) : vzip1q_f64(x, y));
-#endif
-}
-#endif
-
-/* Every other lane of a and then of b: those of even number, or those of odd number. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(every_other)(ATTN__V a, ATTN__V b, const int odd)
-{
-#if ATTN__AVX512 && ATTN__REAL_F64
-    return _mm512_permutex2var_pd(
-        a, odd ? _mm512_set_epi64(15, 13, 11, 9, 7, 5, 3, 1) : _mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0), b);
-#elif ATTN__AVX512
-    return _mm512_permutex2var_ps(a,
-                                  odd ? _mm512_set_epi32(31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1)
-                                      : _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0),
-                                  b);
-#elif ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64
-    return _mm256_permute4x64_pd(odd ? _mm256_unpackhi_pd(a, b) : _mm256_unpacklo_pd(a, b), 0xd8);
-#elif ATTN__PASS == ATTN__PASS_AVX2
-    __m256 both = odd ? _mm256_shuffle_ps(a, b, 0xdd) : _mm256_shuffle_ps(a, b, 0x88);
-    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(both), 0xd8));
-#elif ATTN__PASS == ATTN__PASS_VECTOR128 && ATTN__REAL_F64
-    return ATTN__NAME(interleave)(a, b, odd);
-#elif ATTN__PASS == ATTN__PASS_VECTOR128
-    return odd ? ATTN__MOVE(a, b, 1, 3, 5, 7) : ATTN__MOVE(a, b, 0, 2, 4, 6);
-#else
-    return odd ? ATTN__X(vuzp2q)(a, b) : ATTN__X(vuzp1q)(a, b);
-#endif
-}
-
-/* Two neighbours, as often as they fit. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(set_pair)(const ATTN__R *p)
-{
-#if ATTN__AVX512 && ATTN__REAL_F64
-    return _mm512_maskz_broadcast_f64x2(ATTN__ALL, _mm_loadu_pd(p));
-#elif ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64
-    return _mm256_broadcast_pd((const __m128d *)p);
-#elif ATTN__REAL_F64
-    return ATTN__LOAD(p);
-#else
-    double pair;
-    ATTN__MEMCPY(&pair, p, sizeof pair);
-#if ATTN__AVX512
-    return _mm512_castpd_ps(_mm512_set1_pd(pair));
-#elif ATTN__PASS == ATTN__PASS_AVX2
-    return _mm256_castpd_ps(_mm256_set1_pd(pair));
-#elif ATTN__PASS == ATTN__PASS_VECTOR128
-    double attn__pairs __attribute__((vector_size(16))) = {pair, pair};
-    return (ATTN__V)attn__pairs;
-#else
-    return vreinterpretq_f32_f64(vdupq_n_f64(pair));
-#endif
-#endif
-}
 #endif /* ATTN__W > 1 */
 
 /* p, a minimax polynomial, with 2^f = 1 + p f for -1/2 <= f <= 1/2 */
@@ -11672,22 +11612,6 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_128)(const char *p, ptrdiff_t 
     return ATTN__LOAD((const ATTN__R *)(const void *)p);
 #endif
 }
-
-#if ATTN__AVX512 || ATTN__PASS == ATTN__PASS_AVX2
-/* Half a vector from each of two places. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_halves)(const char *p, const char *q)
-{
-#if ATTN__AVX512 && ATTN__REAL_F64
-    __m512d v = _mm512_castpd256_pd512(_mm256_loadu_pd((const double *)p));
-    return _mm512_maskz_insertf64x4(ATTN__ALL, v, _mm256_loadu_pd((const double *)q), 1);
-#elif ATTN__AVX512
-    __m512 v = _mm512_castps256_ps512(_mm256_loadu_ps((const float *)p));
-    return _mm512_maskz_insertf32x8(ATTN__ALL, v, _mm256_loadu_ps((const float *)q), 1);
-#else
-    return ATTN__NAME(load_128)(p, q - p);
-#endif
-}
-#endif
 
 /* interleave, within each 128 bits */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(interleave_128)(ATTN__V a, ATTN__V b, const int high)
@@ -13186,8 +13110,8 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 /* Queries of a head that a loop multiplies together; that of 4 also takes three, the last one twice. */
 #define ATTN__FEW_QUERIES (ATTN__ROWS > 4 ? 4 : 2)
 
-/* A loop for FEW_QUERIES or for one: each has the registers for itself. */
-#define ATTN__FEW_OF(loop, run, dtype) ((run)->queries > 1 ? loop(run, dtype, ATTN__FEW_QUERIES) : loop(run, dtype, 1))
+/* Keys whose scores become vectors together: at least as many as a loop multiplies by one query. */
+#define ATTN__DOT_KEYS (ATTN__W > 8 ? ATTN__W : 8)
 
 /* Narrow elements are widened as they are loaded; in a pass that is to be small, or has no vectors, before that. */
 #define ATTN__NARROW (!ATTN__REAL_F64 && !ATTN__PAIRS && ATTN__W > 1 && ATTN__PASS != ATTN__PASS_VECTOR128)
@@ -13233,28 +13157,15 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(add_lanes)(const ATTN__V *v)
 #endif
 }
 
-/* sum += the products of n terms of a key and `queries` queries, W reals of each, which q goes on from. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_terms)(ATTN__V *sum, const ATTN__R **q, const char *p, size_t n,
-                                                     attn_dtype dtype, const int queries)
-{
-    ATTN__AS_WRITTEN
-    ATTN__V k = ATTN__NAME(terms)(p, dtype, n);
-    int r;
-    ATTN__UNROLL
-    for (r = 0; r < queries; r++) {
-        sum[r] = ATTN__DOT(k, ATTN__LOAD(q[r]), sum[r]);
-        q[r] += ATTN__W;
-    }
-}
-
-/* Some queries, and keys of one head: of a vector of them, or of a chain. x: the queries, or their weights. */
+/* Some queries, and keys of one head: of a block of them, or of a chain. x: the queries, or their weights. */
 typedef struct ATTN__NAME(few_run) {
-    attn__few rows; /* of K or V */
+    const attn__few *few; /* of K or V */
+    size_t first, keys;   /* of its keys */
     const ATTN__R *x;
     size_t queries, ldx, ld;
     ptrdiff_t head, fetch_from; /* from where a key's rows are to that of the head, and to what is prefetched */
     size_t fetch_bytes;
-    ATTN__V *sums; /* dot: of each query W, one for each key */
+    ATTN__V *sums; /* dot: of each query DOT_KEYS, one for each key */
     ATTN__R *out;
 } ATTN__NAME(few_run);
 
@@ -13264,89 +13175,149 @@ ATTN__INLINE const ATTN__R *ATTN__NAME(row_of)(const ATTN__NAME(few_run) * run, 
     return run->x + attn__min((size_t)r, run->queries - 1) * run->ldx;
 }
 
-/* Makes it the run of up to so many keys from number k on, and of a head's queries from number `first` on, of as many
-   as are fastest together. Of what is prefetched they take their share, so that memory has something to do while any
-   compute. */
-ATTN__INLINE void ATTN__NAME(begin_run)(ATTN__NAME(few_run) * run, const attn__few *few, size_t k, size_t keys,
-                                        size_t head, size_t first)
+/* The row of key number i of the run. */
+ATTN__INLINE const char *ATTN__NAME(key_of)(const ATTN__NAME(few_run) * run, size_t i)
 {
-    const size_t left = few->queries - first;
-    run->rows = attn__few_from(few, k);
-    run->rows.keys = attn__min(run->rows.keys, keys);
-    run->queries = left > ATTN__FEW_QUERIES / 2 ? attn__min(left, ATTN__FEW_QUERIES) : 1;
-    run->head = (ptrdiff_t)head * few->apart;
-    run->fetch_bytes = 0;
-    run->fetch_from = 0;
-    if (!few->next)
-        return;
-    run->fetch_from = (ptrdiff_t)head * few->next_apart + (ptrdiff_t)(first * few->next_bytes / few->queries);
-    run->fetch_bytes = run->queries * few->next_bytes / few->queries;
+    const attn__few *few = run->few;
+    return few->at ? few->at[run->first + i] : few->row + (ptrdiff_t)(run->first + i) * few->step;
 }
 
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_keys_of)(const ATTN__NAME(few_run) * run, attn_dtype dtype,
-                                                       const int queries)
+/* Makes it the run of up to so many keys from number k on, and of so many of a head's queries from number `from` on. Of
+   what is prefetched these take their share, so that memory has something to do while any compute. */
+ATTN__INLINE void ATTN__NAME(begin_run)(ATTN__NAME(few_run) * run, const attn__few *few, size_t k, size_t keys,
+                                        size_t head, size_t from, size_t queries)
 {
-    const int bytes = ATTN__TERMS * (int)attn__size(dtype);
-    const size_t n = run->rows.keys, dims = run->rows.dims;
-    const ptrdiff_t step = run->rows.step, head = run->head;
-    const char *const *at = run->rows.at;
-    const char *row = run->rows.row + head;
-    ATTN__V *sums = run->sums;
-    const ATTN__R *q[ATTN__FEW_QUERIES];
-    size_t i, d;
-    int r;
-    for (i = 0; i < n; i++, row += step) {
-        const char *p = at ? at[i] + head : row;
-        ATTN__V sum[ATTN__FEW_QUERIES];
-        if (run->rows.next)
-            attn__prefetch_row(run->rows.next[i] + run->fetch_from, run->fetch_bytes);
-        ATTN__UNROLL
-        for (r = 0; r < queries; r++) {
-            sum[r] = ATTN__SET1((ATTN__R)0);
-            q[r] = ATTN__NAME(row_of)(run, r);
-        }
-        for (d = dims; d >= 4 * ATTN__TERMS; d -= 4 * ATTN__TERMS, p += 4 * bytes) {
-            ATTN__UNROLL
-            for (r = 0; r < 4; r++)
-                ATTN__NAME(dot_terms)(sum, q, p + r * bytes, ATTN__TERMS, dtype, queries);
-        }
-        for (; d > 0; d -= attn__min(d, ATTN__TERMS), p += bytes)
-            ATTN__NAME(dot_terms)(sum, q, p, attn__min(d, ATTN__TERMS), dtype, queries);
-        ATTN__UNROLL
-        for (r = 0; r < queries; r++)
-            sums[(size_t)r * ATTN__W + i] = sum[r];
-    }
-    for (; i < ATTN__W; i++)
-        for (r = 0; r < queries; r++)
-            sums[(size_t)r * ATTN__W + i] = ATTN__SET1((ATTN__R)0);
+    run->few = few;
+    run->first = k;
+    run->keys = attn__min(few->keys - k, keys);
+    run->queries = queries;
+    run->head = (ptrdiff_t)head * few->apart;
+    if (!few->next)
+        return;
+    run->fetch_from = (ptrdiff_t)head * few->next_apart + (ptrdiff_t)(from * few->next_bytes / few->queries);
+    run->fetch_bytes = queries * few->next_bytes / few->queries;
 }
+
+/* sums += the products of `queries` queries and `keys` keys, in whole vectors of terms. Each sum is a chain of
+   additions: so many hide how long one takes. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_block)(const ATTN__NAME(few_run) * run, ATTN__V *sums,
+                                                     const char *const *p, attn_dtype dtype, const int queries,
+                                                     const int keys)
+{
+    ATTN__AS_WRITTEN
+    const size_t end = run->few->dims / ATTN__TERMS * ATTN__TERMS, size = attn__size(dtype);
+    const ptrdiff_t ahead = run->few->ahead;
+    ATTN__V sum[16], k;
+    const ATTN__R *q[ATTN__FEW_QUERIES];
+    size_t d;
+    int r, j;
+    ATTN__UNROLL
+    for (r = 0; r < queries; r++)
+        q[r] = ATTN__NAME(row_of)(run, r);
+    ATTN__UNROLL
+    for (r = 0; r < queries * keys; r++)
+        sum[r] = ATTN__SET1((ATTN__R)0);
+    if (run->few->part & ATTN__BEGUN) {
+        ATTN__UNROLL
+        for (r = 0; r < queries * keys; r++)
+            sum[r] = sums[r / keys * ATTN__DOT_KEYS + r % keys];
+    }
+    for (d = 0; d < end; d += ATTN__TERMS) {
+        for (j = 0; queries == 1 && ahead && j < keys; j++)
+            ATTN__PREFETCH(p[j] + d * size + ahead, 3);
+        ATTN__UNROLL
+        for (j = 0; j < keys; j++) {
+            k = ATTN__NAME(terms)(p[j] + d * size, dtype, ATTN__TERMS);
+            if (queries > 1)
+                ATTN__PIN(k); /* loaded once */
+            ATTN__UNROLL
+            for (r = 0; r < queries; r++)
+                sum[r * keys + j] = ATTN__DOT(k, ATTN__LOAD(q[r] + d / (ATTN__TERMS / ATTN__W)), sum[r * keys + j]);
+        }
+    }
+    ATTN__UNROLL
+    for (r = 0; r < queries * keys; r++)
+        sums[r / keys * ATTN__DOT_KEYS + r % keys] = sum[r];
+}
+
+/* sums += the products of the last terms, less than a vector. */
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_rest)(const ATTN__NAME(few_run) * run)
+{
+    ATTN__AS_WRITTEN
+    const attn_dtype dtype = run->few->dtype;
+    const size_t rest = run->few->dims % ATTN__TERMS, d = run->few->dims - rest;
+    size_t i, r;
+    ATTN__V k;
+    for (i = 0; i < run->keys; i++) {
+        const char *p = ATTN__NAME(key_of)(run, i) + run->head + d * attn__size(ATTN__PAIRS ? ATTN_BF16 : dtype);
+        switch (ATTN__NARROW ? dtype : ATTN__REAL) {
+        case ATTN_F16: k = ATTN__NAME(terms)(p, ATTN_F16, rest); break;
+        case ATTN_BF16: k = ATTN__NAME(terms)(p, ATTN_BF16, rest); break;
+        case ATTN_I8: k = ATTN__NAME(terms)(p, ATTN_I8, rest); break;
+        default: k = ATTN__NAME(terms)(p, ATTN__REAL, rest); break;
+        }
+        for (r = 0; r < run->queries; r++) {
+            ATTN__V *sum = run->sums + r * ATTN__DOT_KEYS + i;
+            *sum = ATTN__DOT(k, ATTN__LOAD(run->x + r * run->ldx + d / (ATTN__TERMS / ATTN__W)), *sum);
+        }
+    }
+}
+
+/* A loop for each number of queries: it has the registers for itself. */
+#define ATTN__DOT_OF(dtype)                                                                                            \
+    if (run->queries > 2)                                                                                              \
+        ATTN__NAME(dot_block)(run, sums, p, dtype, ATTN__FEW_QUERIES, 4);                                              \
+    else if (run->queries > 1)                                                                                         \
+        ATTN__NAME(dot_block)(run, sums, p, dtype, 2, 4);                                                              \
+    else                                                                                                               \
+        ATTN__NAME(dot_block)(run, sums, p, dtype, 1, 8)
 
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const ATTN__NAME(few_run) * run)
 {
-    switch (ATTN__NARROW ? run->rows.dtype : ATTN__REAL) {
-    case ATTN_F16: ATTN__FEW_OF(ATTN__NAME(dot_keys_of), run, ATTN_F16); break;
-    case ATTN_BF16: ATTN__FEW_OF(ATTN__NAME(dot_keys_of), run, ATTN_BF16); break;
-    case ATTN_I8: ATTN__FEW_OF(ATTN__NAME(dot_keys_of), run, ATTN_I8); break;
-    default: ATTN__FEW_OF(ATTN__NAME(dot_keys_of), run, ATTN__PAIRS ? ATTN_BF16 : ATTN__REAL); break;
+    const size_t n = run->keys, keys = run->queries > 1 ? 4 : 8;
+    const char *p[8];
+    size_t i, j;
+    for (i = 0; i < n; i += keys) {
+        ATTN__V *sums = run->sums + i;
+        for (j = 0; j < keys; j++) {
+            p[j] = ATTN__NAME(key_of)(run, attn__min(i + j, n - 1)) + run->head; /* the last one again */
+            if (run->few->next && i + j < n)
+                attn__prefetch_row(run->few->next[run->first + i + j] + run->fetch_from, run->fetch_bytes);
+        }
+        switch (ATTN__NARROW ? run->few->dtype : ATTN__REAL) {
+        case ATTN_F16: ATTN__DOT_OF(ATTN_F16); break;
+        case ATTN_BF16: ATTN__DOT_OF(ATTN_BF16); break;
+        case ATTN_I8: ATTN__DOT_OF(ATTN_I8); break;
+        default: ATTN__DOT_OF(ATTN__PAIRS ? ATTN_BF16 : ATTN__REAL); break;
+        }
     }
+    if (run->few->dims % ATTN__TERMS > 0)
+        ATTN__NAME(dot_rest)(run);
 }
 
 ATTN__TARGET static void ATTN__NAME(dot)(void *scoresv, size_t ld, const void *qv, size_t ldq, const attn__few *k)
 {
-    ATTN__V sums[ATTN__FEW_QUERIES * ATTN__W];
+    ATTN__V sums[ATTN__FEW_QUERIES * ATTN__DOT_KEYS];
     ATTN__R *scores = (ATTN__R *)scoresv;
     size_t j, head, r, i, n;
     ATTN__NAME(few_run) run;
     run.ldx = ldq;
-    run.sums = sums;
-    for (j = 0; j < k->keys; j += ATTN__W)
+    for (j = 0; j < k->keys; j += ATTN__DOT_KEYS)
         for (head = r = 0; head < k->heads; head++)
-            for (n = 0; n < k->queries; n += run.queries) {
-                ATTN__NAME(begin_run)(&run, k, j, ATTN__W, head, n);
+            for (n = 0; n < k->queries; n += run.queries, r += run.queries) {
+                ATTN__NAME(begin_run)(&run, k, j, ATTN__DOT_KEYS, head, n,
+                                      attn__min(k->queries - n, ATTN__FEW_QUERIES));
                 run.x = (const ATTN__R *)qv + r * ldq;
+                run.sums = k->part ? (ATTN__V *)k->lanes + r * ATTN__DOT_KEYS : sums;
                 ATTN__NAME(dot_keys)(&run);
-                for (i = 0; i < run.queries; i++, r++)
-                    ATTN__STORE(scores + r * ld + j, ATTN__NAME(add_lanes)(sums + i * ATTN__W));
+                if (k->part & ATTN__UNFINISHED)
+                    continue;
+                for (i = 0; i < run.queries * ATTN__DOT_KEYS; i++)
+                    if (i % ATTN__DOT_KEYS >= run.keys)
+                        run.sums[i] = ATTN__SET1((ATTN__R)0);
+                for (i = 0; i < run.queries * ATTN__DOT_KEYS; i += ATTN__W)
+                    ATTN__STORE(scores + (r + i / ATTN__DOT_KEYS) * ld + j + i % ATTN__DOT_KEYS,
+                                ATTN__NAME(add_lanes)(run.sums + i));
             }
 }
 
@@ -13357,9 +13328,6 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(few_run)
 {
     ATTN__AS_WRITTEN
     const int bytes = ATTN__W * (int)attn__size(dtype);
-    const ptrdiff_t step = run->rows.step;
-    const char *const *at = run->rows.at;
-    const char *row = run->rows.row + from;
     ATTN__V sum[ATTN__FEW_QUERIES][8], x[8], weight;
     const ATTN__R *w[ATTN__FEW_QUERIES];
     size_t k;
@@ -13371,10 +13339,10 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(few_run)
         for (v = 0; v < vectors; v++)
             sum[r][v] = ATTN__SET1((ATTN__R)0);
     }
-    for (k = 0; k < run->rows.keys; k++, row += step) {
-        const char *p = at ? at[k] + from : row;
-        if (run->rows.next && from == run->head)
-            attn__prefetch_row(run->rows.next[k] + run->fetch_from, run->fetch_bytes);
+    for (k = 0; k < run->keys; k++) {
+        const char *p = ATTN__NAME(key_of)(run, k) + from;
+        if (run->few->next && from == run->head)
+            attn__prefetch_row(run->few->next[run->first + k] + run->fetch_from, run->fetch_bytes);
         ATTN__UNROLL
         for (v = 0; v < vectors; v++)
             x[v] = ATTN__NAME(terms)(p + v * bytes, dtype, n);
@@ -13402,9 +13370,9 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const ATTN__NAME(few_ru
 {
     const size_t most = queries == 1 ? 8 : 4; /* vectors, whose sums have registers */
     size_t d, wide, left;
-    for (d = 0; d < run->rows.dims; d += wide * ATTN__W) {
+    for (d = 0; d < run->few->dims; d += wide * ATTN__W) {
         const ptrdiff_t from = run->head + (ptrdiff_t)(d * attn__size(dtype));
-        left = (run->rows.dims - d) / ATTN__W;
+        left = (run->few->dims - d) / ATTN__W;
         wide = left >= most ? most : left >= 4 ? 4 : left >= 2 ? 2 : 1;
         if (wide == most)
             ATTN__NAME(weigh_block)(run, run->out + d, from, ATTN__W, dtype, queries, (int)most);
@@ -13413,719 +13381,44 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const ATTN__NAME(few_ru
         else if (wide == 2)
             ATTN__NAME(weigh_block)(run, run->out + d, from, ATTN__W, dtype, queries, 2);
         else
-            ATTN__NAME(weigh_block)(run, run->out + d, from, attn__min(run->rows.dims - d, ATTN__W), dtype, queries, 1);
+            ATTN__NAME(weigh_block)(run, run->out + d, from, attn__min(run->few->dims - d, ATTN__W), dtype, queries, 1);
     }
 }
 
+/* A loop for FEW_QUERIES or for one. */
+#define ATTN__WEIGH_OF(dtype)                                                                                          \
+    if (run->queries > 1)                                                                                              \
+        ATTN__NAME(weigh_keys_of)(run, dtype, ATTN__FEW_QUERIES);                                                      \
+    else                                                                                                               \
+        ATTN__NAME(weigh_keys_of)(run, dtype, 1)
+
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(weigh_keys)(const ATTN__NAME(few_run) * run)
 {
-    switch (ATTN__NARROW ? run->rows.dtype : ATTN__REAL) {
-    case ATTN_F16: ATTN__FEW_OF(ATTN__NAME(weigh_keys_of), run, ATTN_F16); break;
-    case ATTN_BF16: ATTN__FEW_OF(ATTN__NAME(weigh_keys_of), run, ATTN_BF16); break;
-    case ATTN_I8: ATTN__FEW_OF(ATTN__NAME(weigh_keys_of), run, ATTN_I8); break;
-    default: ATTN__FEW_OF(ATTN__NAME(weigh_keys_of), run, ATTN__REAL); break;
+    switch (ATTN__NARROW ? run->few->dtype : ATTN__REAL) {
+    case ATTN_F16: ATTN__WEIGH_OF(ATTN_F16); break;
+    case ATTN_BF16: ATTN__WEIGH_OF(ATTN_BF16); break;
+    case ATTN_I8: ATTN__WEIGH_OF(ATTN_I8); break;
+    default: ATTN__WEIGH_OF(ATTN__REAL); break;
     }
 }
 
 ATTN__TARGET static void ATTN__NAME(weigh)(void *outv, size_t ld, const void *weights, size_t ldw, const attn__few *v)
 {
-    size_t k, head, r, n;
+    size_t k, head, r, n, left;
     ATTN__NAME(few_run) run;
     run.ld = ld;
     run.ldx = ldw;
     for (k = 0; k < v->keys; k += ATTN__FEW_CHAIN)
         for (head = r = 0; head < v->heads; head++)
             for (n = 0; n < v->queries; n += run.queries, r += run.queries) {
-                ATTN__NAME(begin_run)(&run, v, k, ATTN__FEW_CHAIN, head, n);
+                left = v->queries - n;
+                ATTN__NAME(begin_run)(&run, v, k, ATTN__FEW_CHAIN, head, n,
+                                      left > ATTN__FEW_QUERIES / 2 ? attn__min(left, ATTN__FEW_QUERIES) : 1);
                 run.out = (ATTN__R *)outv + r * ld;
                 run.x = (const ATTN__R *)weights + r * ldw + k;
                 ATTN__NAME(weigh_keys)(&run);
             }
 }
-#endif
-
-/* -- x w^T of few rows: w is read where it lies, and as seldom as can be -- */
-
-#define ATTN__FEW_ROWS (ATTN__W / 2) /* up to so many, their sums lie on the stack */
-
-#if ATTN__W > 1 && !ATTN__PAIRS
-/* c = the sums of the two chains of n vectors of columns. */
-ATTN__TARGET static void ATTN__NAME(few_finish)(ATTN__R *c, const ATTN__R *pairs, size_t n)
-{
-    ATTN__V x, y;
-    for (; n > 0; n--, c += ATTN__W, pairs += 2 * ATTN__W) {
-        x = ATTN__LOAD(pairs);
-        y = ATTN__LOAD(pairs + ATTN__W);
-        x = ATTN__ADD(ATTN__NAME(every_other)(x, y, 0), ATTN__NAME(every_other)(x, y, 1));
-        ATTN__STORE(c, x);
-    }
-}
-
-#endif
-
-#if ATTN__PASS == ATTN__PASS_VECTOR128 && ATTN__W > 1
-
-/* What follows below in full, in little: of reals alone, into which other types are copied, one row of a after the
-   other, and without prefetches. */
-
-/* Reals that are copied at a time: terms of 2 W rows. */
-#define ATTN__COPIED 1024
-
-/* Two neighbours from each of two places; in double, one. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(two_pairs)(const char *p, const char *q)
-{
-    double attn__pairs[2];
-    ATTN__MEMCPY(attn__pairs, p, 8);
-    ATTN__MEMCPY(attn__pairs + 1, q, 8);
-    {
-        double v __attribute__((vector_size(16))) = {attn__pairs[0], attn__pairs[1]};
-        return (ATTN__V)v;
-    }
-}
-
-/* pairs += a by 2 W rows of w, or W: `halves` of W / 2 rows. Lanes hold a row's chain of even terms beside that of odd
-   ones. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(ATTN__R *pairs, const ATTN__R *a, const char *w, ptrdiff_t step,
-                                                     size_t terms, int begun, int halves)
-{
-    ATTN__AS_WRITTEN
-    const char *w_far = halves > 2 ? w + ATTN__W * step : w;
-    const ptrdiff_t step3 = 3 * step;
-    const ATTN__R *end = a + terms;
-    ATTN__V sum[4];
-    int i, j;
-    ATTN__UNROLL
-    for (j = 0; j < 4; j++) {
-        sum[j] = ATTN__SET1((ATTN__R)0);
-        if (begun && j < halves)
-            sum[j] = ATTN__LOAD(pairs + j * ATTN__W);
-    }
-    for (; a < end; a += ATTN__LANES128, w += 16, w_far += 16) {
-        ATTN__UNROLL
-        for (i = 0; i < ATTN__LANES128; i += 2) {
-            const char *p = w + i * (int)sizeof *a, *q = w_far + i * (int)sizeof *a;
-            ATTN__V x = ATTN__NAME(set_pair)(a + i);
-#if ATTN__REAL_F64
-            sum[0] = ATTN__FMA(ATTN__LOAD((const double *)(const void *)p), x, sum[0]);
-            sum[1] = ATTN__FMA(ATTN__LOAD((const double *)(const void *)(p + step)), x, sum[1]);
-            sum[2] = ATTN__FMA(ATTN__LOAD((const double *)(const void *)q), x, sum[2]);
-            sum[3] = ATTN__FMA(ATTN__LOAD((const double *)(const void *)(q + step)), x, sum[3]);
-            (void)step3;
-#else
-            sum[0] = ATTN__FMA(ATTN__NAME(two_pairs)(p, p + step), x, sum[0]);
-            sum[1] = ATTN__FMA(ATTN__NAME(two_pairs)(p + 2 * step, p + step3), x, sum[1]);
-            sum[2] = ATTN__FMA(ATTN__NAME(two_pairs)(q, q + step), x, sum[2]);
-            sum[3] = ATTN__FMA(ATTN__NAME(two_pairs)(q + 2 * step, q + step3), x, sum[3]);
-#endif
-        }
-    }
-    for (j = 0; j < halves; j++)
-        ATTN__STORE(pairs + j * ATTN__W, sum[j]);
-}
-
-ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const void *av, size_t lda, size_t rows,
-                                                 const attn__rows *w, size_t count, size_t depth, int part)
-{
-    ATTN__R copy[ATTN__COPIED], sums[ATTN__FEW_ROWS * 4 * ATTN__W];
-    const int local = !part && rows <= ATTN__FEW_ROWS; /* else c has room for both chains */
-    const size_t size = attn__size(w->dtype), ld = local ? 4 * ATTN__W : ldc;
-    size_t g, k, r, n, terms, padded;
-    for (g = 0; g < count; g += n) {
-        const char *from = (const char *)w->data + (ptrdiff_t)g * w->step * (ptrdiff_t)size, *p;
-        const size_t left = count - g;
-        const int direct = w->dtype == ATTN__REAL && left >= 2 * ATTN__W && depth % ATTN__LANES128 == 0;
-        ATTN__R *c = (ATTN__R *)cv + g, *pairs = local ? sums : c + g;
-        if (direct && rows == 1 && !part) { /* the common case, in a loop of its own */
-            for (n = 0; left - n >= 2 * ATTN__W; n += 2 * ATTN__W) {
-                p = from + (ptrdiff_t)n * w->step * (ptrdiff_t)size;
-                ATTN__NAME(few_block)(sums, (const ATTN__R *)av, p, w->step * (ptrdiff_t)size, depth, 0, 4);
-                ATTN__NAME(few_finish)(c + n, sums, 2);
-            }
-            continue;
-        }
-        n = attn__min(left, 2 * ATTN__W);
-        for (k = 0; k < depth; k += terms) {
-            ptrdiff_t step = w->step * (ptrdiff_t)size;
-            terms = direct && rows == 1 ? depth : attn__min(depth - k, ATTN__COPIED / (2 * ATTN__W));
-            padded = attn__whole(terms, ATTN__LANES128);
-            p = from + k * size;
-            if (!direct) {
-                ATTN__MEMSET(copy, 0, 2 * ATTN__W * padded * sizeof *copy);
-                ATTN__NAME(load)(copy, padded, p, w->dtype, w->step, 1, n, terms);
-                p = (const char *)copy;
-                step = (ptrdiff_t)(padded * sizeof *copy);
-            }
-            for (r = 0; r < rows; r++)
-                ATTN__NAME(few_block)(pairs + r * ld, (const ATTN__R *)av + r * lda + k, p, step, padded,
-                                      k > 0 || part & ATTN__BEGUN, n > ATTN__W ? 4 : 2);
-        }
-        for (r = 0; !(part & ATTN__UNFINISHED) && r < rows; r++)
-            ATTN__NAME(few_finish)(c + r * ldc, pairs + r * ld, attn__blocks(n, ATTN__W));
-    }
-}
-
-#elif ATTN__W > 1
-
-#if !ATTN__PAIRS
-/* While bytes from .. from + bytes - 1 of rows i .. i + n - 1 of `count` are used, n a power of two, the same bytes are
-   prefetched of rows that follow next, in the order of memory.
-   This is compiled for the pass, and writes through a pointer: vector instructions without VEX, or a vector load of
-   what has just been stored, would wait for the sums that the kernel is computing. */
-ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(begin_stream)(attn__stream *s, const attn__rows *rows, size_t count,
-                                                          size_t i, size_t n, size_t from, size_t bytes)
-{
-    const char *at = NULL;
-    size_t ahead = n;
-    ptrdiff_t step = rows->step * (ptrdiff_t)attn__size(rows->dtype);
-    s->at = NULL;
-    s->due = 0;
-    while (2 * ahead * rows->row_bytes <= ATTN__AHEAD && ahead <= count)
-        ahead *= 2;
-    i += ahead;
-    if (i < count) {
-        at = (const char *)rows->data + (ptrdiff_t)i * step;
-    } else if (i < count + rows->next_count) {
-        step = rows->next_step;
-        at = rows->next + (ptrdiff_t)(i - count) * step;
-    }
-    if (!at)
-        return;
-    s->at = at + from;
-    if (step == (ptrdiff_t)bytes) /* rows that follow each other are one */
-        bytes *= n;
-    s->left = s->lines = attn__blocks(bytes, 256);
-    s->next_row = step - (ptrdiff_t)(s->lines * 256);
-}
-#endif
-
-/* Places of rows or groups of rows that lie `step` bytes apart: 8 of them are reached from one pointer. Past an odd
-   number of rows: the last one again. */
-typedef struct ATTN__NAME(few_steps) {
-    ptrdiff_t by1, by3, by5, by7;
-} ATTN__NAME(few_steps);
-
-ATTN__INLINE ATTN__NAME(few_steps) ATTN__NAME(steps_of)(ptrdiff_t step, int rows)
-{
-    ATTN__NAME(few_steps) s;
-    s.by1 = rows > 1 ? step : 0;
-    s.by3 = rows > 3 ? 3 * step : 2 * step;
-    s.by5 = rows > 5 ? 5 * step : 4 * step;
-    s.by7 = rows > 7 ? 7 * step : 6 * step;
-    ATTN__PIN_POINTER(s.by3); /* no pointer for each row: those registers are wanted */
-    ATTN__PIN_POINTER(s.by5);
-    ATTN__PIN_POINTER(s.by7);
-    return s;
-}
-
-ATTN__INLINE const char *ATTN__NAME(row_at)(const char *p, ATTN__NAME(few_steps) s, const int row)
-{
-    switch (row) {
-    case 0: return p;
-    case 1: return p + s.by1;
-    case 2: return p + 2 * s.by1;
-    case 3: return p + s.by3;
-    case 4: return p + 4 * s.by1;
-    case 5: return p + s.by5;
-    case 6: return p + 2 * s.by3;
-    default: return p + s.by7;
-    }
-}
-
-/* Pairs of neighbours, PAIRS_LOADED from each of W / 2 rows, number `row` from p and those after it: 128 bits of a row.
-   x[j] is pair number j of all rows. */
-#if ATTN__AVX512 /* 256 bits of a row */
-#define ATTN__PAIRS_LOADED ATTN__LANES128
-#else
-#define ATTN__PAIRS_LOADED (ATTN__LANES128 / 2)
-#endif
-#define ATTN__ROW(i) ATTN__NAME(row_at)(p, s, row + (i))
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs)(ATTN__V *x, const char *p, ATTN__NAME(few_steps) s, const int row)
-{
-#if ATTN__AVX512 && ATTN__REAL_F64
-    __m512d a = ATTN__NAME(load_halves)(ATTN__ROW(0), ATTN__ROW(1));
-    __m512d b = ATTN__NAME(load_halves)(ATTN__ROW(2), ATTN__ROW(3));
-    x[0] = _mm512_maskz_shuffle_f64x2(ATTN__ALL, a, b, 0x88);
-    x[1] = _mm512_maskz_shuffle_f64x2(ATTN__ALL, a, b, 0xdd);
-#elif ATTN__AVX512
-    __m512 a = ATTN__NAME(load_halves)(ATTN__ROW(0), ATTN__ROW(2));
-    __m512 b = ATTN__NAME(load_halves)(ATTN__ROW(1), ATTN__ROW(3));
-    __m512 c = ATTN__NAME(load_halves)(ATTN__ROW(4), ATTN__ROW(6));
-    __m512 d = ATTN__NAME(load_halves)(ATTN__ROW(5), ATTN__ROW(7));
-    __m512 ab = ATTN__NAME(interleave_pairs)(a, b, 0), cd = ATTN__NAME(interleave_pairs)(c, d, 0);
-    x[0] = _mm512_maskz_shuffle_f32x4(ATTN__ALL, ab, cd, 0x88);
-    x[2] = _mm512_maskz_shuffle_f32x4(ATTN__ALL, ab, cd, 0xdd);
-    ab = ATTN__NAME(interleave_pairs)(a, b, 1);
-    cd = ATTN__NAME(interleave_pairs)(c, d, 1);
-    x[1] = _mm512_maskz_shuffle_f32x4(ATTN__ALL, ab, cd, 0x88);
-    x[3] = _mm512_maskz_shuffle_f32x4(ATTN__ALL, ab, cd, 0xdd);
-#elif ATTN__PASS == ATTN__PASS_AVX2 && ATTN__REAL_F64
-    x[0] = ATTN__NAME(load_halves)(ATTN__ROW(0), ATTN__ROW(1));
-#elif ATTN__REAL_F64
-    x[0] = ATTN__LOAD((const ATTN__R *)ATTN__ROW(0));
-#else
-#if ATTN__PASS == ATTN__PASS_AVX2
-    ATTN__V a = ATTN__NAME(load_halves)(ATTN__ROW(0), ATTN__ROW(2));
-    ATTN__V b = ATTN__NAME(load_halves)(ATTN__ROW(1), ATTN__ROW(3));
-#else
-    ATTN__V a = ATTN__LOAD((const ATTN__R *)ATTN__ROW(0)), b = ATTN__LOAD((const ATTN__R *)ATTN__ROW(1));
-#endif
-    x[0] = ATTN__NAME(interleave_pairs)(a, b, 0);
-    x[1] = ATTN__NAME(interleave_pairs)(a, b, 1);
-#endif
-}
-
-#if !ATTN__REAL_F64
-/* load_pairs of rows of 16-bit elements: pairs are transposed as they lie, then widened. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs16)(ATTN__V *x, const char *p, ATTN__NAME(few_steps) s,
-                                                        const int row, attn_dtype dtype)
-{
-    ATTN__H pairs[ATTN__PAIRS_LOADED];
-    int i;
-#if ATTN__AVX512
-    __m256i y[4], low, high;
-    if (dtype == ATTN_BF16) { /* pairs 0 and 1 of all rows, 2 and 3; then each 16 bits to the top of a float, in one */
-        const __m512i at = _mm512_set4_epi32(0x07068080, 0x05048080, 0x03028080, 0x01008080);
-        const __m512i after = _mm512_set4_epi32(0x0f0e8080, 0x0d0c8080, 0x0b0a8080, 0x09088080);
-        __m512 a = ATTN__NAME(load_quarters)(ATTN__ROW(0), ATTN__ROW(2), ATTN__ROW(4), ATTN__ROW(6));
-        __m512 b = ATTN__NAME(load_quarters)(ATTN__ROW(1), ATTN__ROW(3), ATTN__ROW(5), ATTN__ROW(7));
-        __m512i units = _mm512_castps_si512(_mm512_maskz_unpacklo_ps(ATTN__ALL, a, b));
-        x[0] = _mm512_castsi512_ps(_mm512_maskz_shuffle_epi8(UINT64_MAX, units, at));
-        x[1] = _mm512_castsi512_ps(_mm512_maskz_shuffle_epi8(UINT64_MAX, units, after));
-        units = _mm512_castps_si512(_mm512_maskz_unpackhi_ps(ATTN__ALL, a, b));
-        x[2] = _mm512_castsi512_ps(_mm512_maskz_shuffle_epi8(UINT64_MAX, units, at));
-        x[3] = _mm512_castsi512_ps(_mm512_maskz_shuffle_epi8(UINT64_MAX, units, after));
-        return;
-    }
-    ATTN__UNROLL
-    for (i = 0; i < 4; i++)
-        y[i] = _mm256_inserti128_si256(
-            _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)ATTN__ROW(i))),
-            _mm_loadu_si128((const __m128i *)(const void *)ATTN__ROW(i + 4)), 1);
-    low = _mm256_unpacklo_epi32(y[0], y[1]);
-    high = _mm256_unpacklo_epi32(y[2], y[3]);
-    pairs[0] = _mm256_unpacklo_epi64(low, high);
-    pairs[1] = _mm256_unpackhi_epi64(low, high);
-    low = _mm256_unpackhi_epi32(y[0], y[1]);
-    high = _mm256_unpackhi_epi32(y[2], y[3]);
-    pairs[2] = _mm256_unpacklo_epi64(low, high);
-    pairs[3] = _mm256_unpackhi_epi64(low, high);
-#elif ATTN__PASS == ATTN__PASS_AVX2
-    __m128i y[4], low, high;
-    ATTN__UNROLL
-    for (i = 0; i < 4; i++)
-        y[i] = _mm_loadl_epi64((const __m128i *)(const void *)ATTN__ROW(i));
-    low = _mm_unpacklo_epi32(y[0], y[1]);
-    high = _mm_unpacklo_epi32(y[2], y[3]);
-    pairs[0] = _mm_unpacklo_epi64(low, high);
-    pairs[1] = _mm_unpackhi_epi64(low, high);
-#else
-    uint32x2_t a = vreinterpret_u32_u16(ATTN__LOAD_H(ATTN__ROW(0)));
-    uint32x2_t b = vreinterpret_u32_u16(ATTN__LOAD_H(ATTN__ROW(1)));
-    pairs[0] = vreinterpret_u16_u32(vzip1_u32(a, b));
-    pairs[1] = vreinterpret_u16_u32(vzip2_u32(a, b));
-#endif
-    ATTN__UNROLL
-    for (i = 0; i < ATTN__PAIRS_LOADED; i++)
-        x[i] = dtype == ATTN_F16 ? ATTN__WIDE_F16(pairs[i]) : ATTN__WIDE_BF16(pairs[i]);
-}
-#endif
-#undef ATTN__ROW
-
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_pairs_of)(ATTN__V *x, const char *p, ATTN__NAME(few_steps) s,
-                                                         const int row, attn_dtype dtype)
-{
-#if !ATTN__REAL_F64
-    if (dtype != ATTN__REAL) {
-        ATTN__NAME(load_pairs16)(x, p, s, row, dtype);
-        return;
-    }
-#endif
-    (void)dtype;
-    ATTN__NAME(load_pairs)(x, p, s, row);
-}
-
-/* The most rows of a that are multiplied together: their sums fill half of the registers. */
-#define ATTN__MOST_FEW (ATTN__ROWS > 4 && !ATTN__REAL_F64 ? 8 : 4)
-
-/* What few_block works on: a part of the terms. */
-typedef struct ATTN__NAME(few) {
-    const char *w; /* rows of reals, or of narrower elements */
-    attn_dtype dtype;
-    ptrdiff_t step; /* bytes from row to row */
-    const ATTN__R *a;
-    size_t lda, terms; /* terms fill whole steps */
-    int rows;          /* of a */
-    int begun;         /* there are sums of other terms already */
-    int halves;        /* of W rows of w */
-    attn__stream next;
-    size_t due;
-    ATTN__R *pairs; /* sums: the two chains of each row of w, next to each other; those of rows of a ld_pairs apart */
-    size_t ld_pairs;
-} ATTN__NAME(few);
-
-/* sums += a by W / 2 rows of w for each half: up to `rows` rows and up to `halves` halves. Lanes hold a row's chain of
-   even terms beside that of odd ones. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(few_block)(const ATTN__NAME(few) * f, const int rows, const int halves,
-                                                     attn_dtype dtype)
-{
-    enum { together = 16 / ATTN__W > 0 ? 16 / ATTN__W : 1 }; /* halves that one pointer reaches, 8 rows */
-    ATTN__V sum[8][4], x[4][ATTN__PAIRS_LOADED], y;
-    const char *p[4], *a = (const char *)f->a, *end = a + f->terms * sizeof *f->a;
-    const ATTN__NAME(few_steps) s = ATTN__NAME(steps_of)(f->step, 8);
-    const ATTN__NAME(few_steps) sa = ATTN__NAME(steps_of)((ptrdiff_t)(f->lda * sizeof *f->a), f->rows);
-    const int n_rows = f->rows, wide = f->halves > 2, size = (int)attn__size(dtype);
-    attn__stream next = f->next;
-    size_t due = f->due;
-    int i, j, r;
-    ATTN__UNROLL
-    for (j = 0; j < halves; j++)
-        p[j] = f->w + (ATTN__W * (j / 2) + ATTN__W / 2 * (j % 2 - j % together)) * f->step;
-    ATTN__UNROLL
-    for (r = 0; r < rows; r++) {
-        ATTN__UNROLL
-        for (j = 0; j < halves; j++) {
-            sum[r][j] = ATTN__SET1((ATTN__R)0);
-            if (f->begun && r < n_rows && (j < 2 || wide))
-                sum[r][j] = ATTN__LOAD(f->pairs + (size_t)r * f->ld_pairs + j * ATTN__W);
-        }
-    }
-    for (; a < end; a += 2 * ATTN__PAIRS_LOADED * sizeof *f->a) {
-        if (next.at)
-            attn__prefetch(&next, due);
-        ATTN__UNROLL
-        for (j = 0; j < halves; j += together)
-            ATTN__PIN_POINTER(p[j]);
-        ATTN__UNROLL
-        for (j = 0; j < halves; j++)
-            if (j < 2 || wide) {
-                ATTN__NAME(load_pairs_of)(x[j], p[j - j % together], s, j % together * ATTN__W / 2, dtype);
-            } else { /* not used, which compilers may not see */
-                ATTN__UNROLL
-                for (i = 0; i < ATTN__PAIRS_LOADED; i++)
-                    x[j][i] = x[0][0];
-            }
-        ATTN__UNROLL
-        for (r = 0; r < rows; r += 2)
-            if (r == 0 || r < n_rows) {
-                ATTN__UNROLL
-                for (i = 0; i < 2 * ATTN__PAIRS_LOADED; i++) { /* two rows by turns */
-                    const int row = rows == 1 ? 0 : r + i % 2;
-                    if (rows == 1 && i % 2)
-                        continue;
-                    y = ATTN__NAME(set_pair)((const ATTN__R *)ATTN__NAME(row_at)(a, sa, row) + i / 2 * 2);
-                    ATTN__UNROLL
-                    for (j = 0; j < halves; j++)
-                        if (j < 2 || wide)
-                            sum[row][j] = ATTN__DOT(x[j][i / 2], y, sum[row][j]);
-                }
-            }
-        ATTN__UNROLL
-        for (j = 0; j < halves; j += together)
-            p[j] += 2 * ATTN__PAIRS_LOADED * size;
-    }
-    ATTN__UNROLL
-    for (r = 0; r < rows; r++) {
-        ATTN__UNROLL
-        for (j = 0; j < halves; j++)
-            if (r < n_rows && (j < 2 || wide))
-                ATTN__STORE(f->pairs + (size_t)r * f->ld_pairs + j * ATTN__W, sum[r][j]);
-    }
-}
-
-/* `one`: f->rows is 1 */
-ATTN__TARGET static void ATTN__NAME(few_rows)(const ATTN__NAME(few) * f, int one)
-{
-    int real = ATTN__REAL_F64 || ATTN__PAIRS || f->dtype == ATTN__REAL;
-    if (real && one)
-        ATTN__NAME(few_block)(f, 1, 4, ATTN__REAL);
-    else if (real)
-        ATTN__NAME(few_block)(f, ATTN__MOST_FEW, 2, ATTN__REAL);
-    else if (one)
-        ATTN__NAME(few_block)(f, 1, 4, f->dtype);
-    else
-        ATTN__NAME(few_block)(f, ATTN__MOST_FEW, 2, f->dtype);
-}
-
-/* Rows of another real type, or the last ones, or terms that do not fill whole steps: as reals, with zeros. */
-ATTN__TARGET static void ATTN__NAME(few_copy)(ATTN__R *copy, const char *p, ptrdiff_t step, attn_dtype dtype,
-                                              size_t count, size_t terms, size_t padded)
-{
-    if (count < ATTN__W || terms < padded)
-        ATTN__MEMSET(copy, 0, attn__max(count, ATTN__W) * padded * sizeof *copy);
-    ATTN__BASE(load)(copy, padded, p, dtype, step, 1, count, terms);
-}
-
-/* Of rows up to so many bytes, 2 W are read together; lines of longer ones would compete for one set of a cache. */
-#define ATTN__WIDE_ROW 512
-
-/* Terms of a row that are copied at a time; of 2 W rows half as many. And terms that are read in place. */
-#define ATTN__COPIED (512 / sizeof(ATTN__R))
-#define ATTN__READ (1024 / sizeof(ATTN__R))
-
-/* c = a w^T, W or 2 W rows of w at a time, a part of the terms after the other. */
-ATTN__TARGET static void ATTN__NAME(gemm_nt_few)(void *cv, size_t ldc, const void *av, size_t lda, size_t rows,
-                                                 const attn__rows *w, size_t count, size_t depth, int part)
-{
-    const size_t span = 2 * ATTN__PAIRS_LOADED, size = attn__size(w->dtype);
-    const ptrdiff_t step = w->step * (ptrdiff_t)size;
-    ATTN__R copy[ATTN__W * ATTN__COPIED], sums[(ATTN__W > 4 ? ATTN__W : 4) * ATTN__W];
-    ATTN__NAME(few) f;
-    size_t g, n, k, r, terms, left;
-    for (g = 0; g < count; g += attn__min(n, left)) {
-        const char *from = (const char *)w->data + (ptrdiff_t)g * step;
-        int known = !ATTN__REAL_F64 || w->dtype == ATTN__REAL; /* to load_pairs_of */
-        int direct, wide;
-        ATTN__R *c = (ATTN__R *)cv + g, *pairs = sums;
-        size_t most;
-        left = count - g;
-        direct = known && left >= ATTN__W && depth % span == 0;
-        wide = rows == 1 && left >= 2 * ATTN__W && (!direct || w->row_bytes <= ATTN__WIDE_ROW);
-        most = direct ? ATTN__READ : wide ? ATTN__COPIED / 2 : ATTN__COPIED;
-        n = wide ? 2 * ATTN__W : ATTN__W;
-        f.halves = wide ? 4 : 2;
-        f.lda = lda;
-        f.ld_pairs = 2 * n;
-        if (part || rows > ATTN__FEW_ROWS) { /* c has room for both chains */
-            pairs = c + g;
-            f.ld_pairs = ldc;
-        }
-        for (k = 0; k < depth; k += terms) {
-            terms = attn__min(depth - k, most);
-            f.terms = attn__blocks(terms, span) * span;
-            f.step = direct ? step : (ptrdiff_t)(f.terms * sizeof *copy);
-            f.w = from + k * size;
-            f.begun = k > 0 || part & ATTN__BEGUN;
-            f.dtype = w->dtype;
-            f.next = attn__no_stream;
-            if (w->soon)
-                ATTN__BASE(begin_stream)(&f.next, w, count, g, n, k * size, terms * size);
-            f.due = n * span * size;
-            if (!direct) {
-                ATTN__NAME(few_copy)(copy, f.w, w->step, w->dtype, attn__min(left, n), terms, f.terms);
-                f.w = (const char *)copy;
-                f.dtype = ATTN__REAL;
-            }
-            for (r = 0; r < rows; r += ATTN__MOST_FEW) {
-                f.rows = (int)attn__min(rows - r, ATTN__MOST_FEW);
-                f.a = (const ATTN__R *)av + r * lda + k;
-                f.pairs = pairs + r * f.ld_pairs;
-                if (r > 0)
-                    f.next.at = NULL;
-                ATTN__NAME(few_rows)(&f, rows == 1);
-            }
-        }
-        for (r = 0; !(part & ATTN__UNFINISHED) && r < rows; r++)
-            ATTN__BASE(few_finish)(c + r * ldc, pairs + r * f.ld_pairs, n / ATTN__W);
-    }
-}
-
-#endif
-
-#if ATTN__W > 1
-#define ATTN__FEW_KERNEL(name) ATTN__NAME(name)
-#else
-#define ATTN__FEW_KERNEL(name) NULL
-#endif
-
-#if ATTN__AVX512 && !ATTN__REAL_F64
-
-/* So many bytes of a row before they are used, they are prefetched: the CPU's own prefetchers, which bring them into
-   the second cache, stop at the end of each page. */
-#define ATTN__FAR_AHEAD 384
-
-/* The two halves of 16 rows, of streams that lie a multiple of this apart, are read so many bytes of a stream after
-   each other: their lines would all compete for one set of the first cache. Nor has that set room for lines that are
-   not wanted yet: those are prefetched into the second cache, so many bytes before they are used. */
-#define ATTN__FAR_SET 4096
-#define ATTN__FAR_LAG 2048
-#define ATTN__FAR_LAG_AHEAD 1536
-
-/* What far_block works on: for each half of the rows a place in w and the terms that belong there. */
-typedef struct ATTN__NAME(far_halves) {
-    const char *w[2];
-    const ATTN__R *a[2];
-    ATTN__R *pairs[2]; /* sums, as those of few_block */
-    int begun[2];      /* there are sums of other terms already */
-    int lags;          /* the second half, behind the first */
-    ptrdiff_t step;    /* bytes from row to row */
-    size_t terms;      /* fill whole lines */
-} ATTN__NAME(far_halves);
-
-/* Prefetches the lines ahead of p in 4 of 8 rows, from number `first` on; lags: as FAR_LAG_AHEAD has it. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(far_prefetch)(const char *p, ATTN__NAME(few_steps) s, const int first,
-                                                        const int lags)
-{
-    int i;
-    if (lags) {
-        ATTN__UNROLL
-        for (i = first; i < first + 4; i++)
-            ATTN__PREFETCH(ATTN__NAME(row_at)(p, s, i) + ATTN__FAR_LAG_AHEAD, 2);
-    } else {
-        ATTN__UNROLL
-        for (i = first; i < first + 4; i++)
-            ATTN__PREFETCH(ATTN__NAME(row_at)(p, s, i) + ATTN__FAR_AHEAD, 3);
-    }
-}
-
-/* 32-bit units, pairs of BF16, from a line of each of 8 rows: quarter q of units[i + 4 h] is number i + 4 q of rows
-   4 h .. 4 h + 3. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(far_units)(__m512i *units, const char *p, ATTN__NAME(few_steps) s)
-{
-    __m512i x[8], y[8];
-    int i;
-    ATTN__UNROLL
-    for (i = 0; i < 8; i++)
-        x[i] = _mm512_loadu_si512(ATTN__NAME(row_at)(p, s, i));
-    ATTN__UNROLL
-    for (i = 0; i < 8; i += 2) {
-        y[i] = _mm512_maskz_unpacklo_epi32(ATTN__ALL, x[i], x[i + 1]);
-        y[i + 1] = _mm512_maskz_unpackhi_epi32(ATTN__ALL, x[i], x[i + 1]);
-    }
-    ATTN__UNROLL
-    for (i = 0; i < 8; i += 4) {
-        units[i] = _mm512_maskz_unpacklo_epi64(UINT8_MAX, y[i], y[i + 2]);
-        units[i + 1] = _mm512_maskz_unpackhi_epi64(UINT8_MAX, y[i], y[i + 2]);
-        units[i + 2] = _mm512_maskz_unpacklo_epi64(UINT8_MAX, y[i + 1], y[i + 3]);
-        units[i + 3] = _mm512_maskz_unpackhi_epi64(UINT8_MAX, y[i + 1], y[i + 3]);
-    }
-}
-
-/* Of those, as reals, numbers 8 u .. 8 u + 7 of all 8 rows: each 16 bits at the top of a float. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(far_wide)(ATTN__V *x, const __m512i *units, const int u)
-{
-    const __m512i from = _mm512_set_epi64(0x0027000000260000, 0x0025000000240000, 0x0023000000220000,
-                                          0x0021000000200000, 0x0007000000060000, 0x0005000000040000,
-                                          0x0003000000020000, 0x0001000000000000);
-    int i;
-    ATTN__UNROLL
-    for (i = 0; i < 8; i++) {
-        const __m512i at = _mm512_add_epi16(from, _mm512_set1_epi16((short)(8 * (2 * u + i / 4))));
-        x[i] = _mm512_castsi512_ps(_mm512_maskz_permutex2var_epi16(0xaaaaaaaa, units[i % 4], at, units[i % 4 + 4]));
-    }
-}
-
-/* Pairs of neighbours, from 32 bytes of each of 8 rows: 8 of F16. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(far_pairs_f16)(ATTN__V *x, const char *p, ATTN__NAME(few_steps) s)
-{
-    __m256i y[8], z[8];
-    int i;
-    ATTN__UNROLL
-    for (i = 0; i < 8; i++)
-        y[i] = _mm256_loadu_si256((const __m256i *)(const void *)ATTN__NAME(row_at)(p, s, i));
-    ATTN__UNROLL
-    for (i = 0; i < 8; i += 2) {
-        z[i] = _mm256_unpacklo_epi32(y[i], y[i + 1]);
-        z[i + 1] = _mm256_unpackhi_epi32(y[i], y[i + 1]);
-    }
-    ATTN__UNROLL
-    for (i = 0; i < 8; i += 4) {
-        y[i] = _mm256_unpacklo_epi64(z[i], z[i + 2]);
-        y[i + 1] = _mm256_unpackhi_epi64(z[i], z[i + 2]);
-        y[i + 2] = _mm256_unpacklo_epi64(z[i + 1], z[i + 3]);
-        y[i + 3] = _mm256_unpackhi_epi64(z[i + 1], z[i + 3]);
-    }
-    ATTN__UNROLL
-    for (i = 0; i < 4; i++) {
-        x[i] = ATTN__WIDE_F16(_mm256_permute2x128_si256(y[i], y[i + 4], 0x20));
-        x[i + 4] = ATTN__WIDE_F16(_mm256_permute2x128_si256(y[i], y[i + 4], 0x31));
-    }
-}
-
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(far_add)(ATTN__V sum, const ATTN__V *x, const ATTN__R *a)
-{
-    int i;
-    ATTN__UNROLL
-    for (i = 0; i < 8; i++)
-        sum = ATTN__DOT(x[i], ATTN__NAME(set_pair)(a + 2 * i), sum);
-    return sum;
-}
-
-/* sum += a by 8 rows, by a line of each: 8 pairs of reals, or twice 8 of narrower elements. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(far_lines)(ATTN__V sum, const ATTN__R *a, const char *p,
-                                                        ATTN__NAME(few_steps) s, attn_dtype dtype, const int lags)
-{
-    __m512i units[8];
-    ATTN__V x[8];
-    int u;
-    if (dtype == ATTN_BF16)
-        ATTN__NAME(far_units)(units, p, s);
-    ATTN__UNROLL
-    for (u = 0; u < 2; u++) {
-        ATTN__NAME(far_prefetch)(p, s, 4 * u, lags);
-        ATTN__PIN_POINTER(p); /* no register for the place of each row: they are wanted */
-        if (dtype == ATTN_BF16)
-            ATTN__NAME(far_wide)(x, units, u);
-        else if (dtype == ATTN_F16)
-            ATTN__NAME(far_pairs_f16)(x, p + 32 * u, s);
-        else
-            ATTN__NAME(load_pairs)(x + 4 * u, p + 32 * u, s, 0);
-        if (dtype != ATTN__REAL)
-            sum = ATTN__NAME(far_add)(sum, x, a + 16 * u);
-    }
-    return dtype == ATTN__REAL ? ATTN__NAME(far_add)(sum, x, a) : sum;
-}
-
-/* pairs += a by 8 rows of w for each half, or for the first. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(far_block)(const ATTN__NAME(far_halves) * f, const int halves,
-                                                     attn_dtype dtype)
-{
-    const ATTN__NAME(few_steps) s = ATTN__NAME(steps_of)(f->step, 8);
-    const char *p = f->w[0], *p1 = f->w[1];
-    const ATTN__R *a = f->a[0], *a1 = f->a[1], *end = a + f->terms;
-    ATTN__V sum = f->begun[0] ? ATTN__LOAD(f->pairs[0]) : ATTN__SET1((ATTN__R)0);
-    ATTN__V sum1 = f->begun[1] ? ATTN__LOAD(f->pairs[1]) : ATTN__SET1((ATTN__R)0);
-    for (; a < end; a += 64 / attn__size(dtype), a1 += 64 / attn__size(dtype)) {
-        ATTN__PIN_POINTER(p);
-        sum = ATTN__NAME(far_lines)(sum, a, p, s, dtype, f->lags);
-        p += 64;
-        if (halves > 1) {
-            ATTN__PIN_POINTER(p1);
-            sum1 = ATTN__NAME(far_lines)(sum1, a1, p1, s, dtype, f->lags);
-            p1 += 64;
-        }
-    }
-    ATTN__STORE(f->pairs[0], sum);
-    if (halves > 1)
-        ATTN__STORE(f->pairs[1], sum1);
-}
-
-ATTN__TARGET static void ATTN__NAME(gemm_nt_far)(void *cv, const void *av, const attn__rows *w, size_t apart,
-                                                 size_t count, size_t depth)
-{
-    const size_t size = attn__size(w->dtype), row = depth * size;
-    const ptrdiff_t next = w->step * (ptrdiff_t)size, step = next * (ptrdiff_t)apart;
-    const int halves = (int)attn__far_rows(w->dtype, ATTN__PAIRS) / 8;
-    const int lags = halves > 1 && step % ATTN__FAR_SET == 0 && row % ATTN__FAR_LAG == 0;
-    const size_t parts = lags ? row / ATTN__FAR_LAG : 1, all = count * parts;
-    ATTN__R *c = (ATTN__R *)cv, unused[16];
-    ATTN__NAME(far_halves) f;
-    size_t t, at, k;
-    int h;
-    f.lags = lags;
-    f.step = step;
-    f.terms = depth / parts;
-    for (t = 0; t < all + (size_t)lags; t++) { /* part number t of the first half, of the other one that before it */
-        for (h = 0; h < 2; h++) {
-            int idle = lags && t == (h > 0 ? 0 : all);
-            at = idle ? attn__min(t, all - 1) : t - (size_t)(lags * h);
-            k = at % parts * f.terms;
-            f.w[h] = (const char *)w->data + (ptrdiff_t)(at / parts) * next + 8 * h * step + k * size;
-            f.a[h] = (const ATTN__R *)av + k;
-            f.begun[h] = k > 0;
-            f.pairs[h] = idle ? unused : c + (at / parts * (size_t)halves + (size_t)h) * 16;
-        }
-        switch (ATTN__PAIRS ? ATTN__REAL : w->dtype) {
-        case ATTN_F16: ATTN__NAME(far_block)(&f, 2, ATTN_F16); break;
-        case ATTN_BF16: ATTN__NAME(far_block)(&f, 2, ATTN_BF16); break;
-        default: ATTN__NAME(far_block)(&f, ATTN__PAIRS ? 2 : 1, ATTN__REAL); break;
-        }
-    }
-    ATTN__BASE(few_finish)(c, c, attn__blocks(count * (size_t)halves * 8, ATTN__W));
-}
-
-#define ATTN__FAR_KERNEL(name) ATTN__NAME(name)
-#else
-#define ATTN__FAR_KERNEL(name) NULL
 #endif
 
 #if ATTN__PAIRS
@@ -14152,6 +13445,8 @@ static const attn__kernels ATTN__NAME(kernels) = {
     /* lanes       */ ATTN__W,
     /* rows, cols  */ ATTN__ROWS, ATTN__TILE_COLS,
     /* few         */ ATTN__FEW,
+    /* dot_keys    */ ATTN__DOT_KEYS,
+    /* .._product  */ ATTN__FEW_OF_PRODUCT,
     /* turned      */ ATTN__TURNED,
     /* pairs       */ ATTN__PAIRS,
     /* narrow      */ ATTN__NARROW || ATTN__PAIRS,
@@ -14162,8 +13457,6 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #endif
     /* gemm        */ ATTN__NAME(gemm),
     /* dot, weigh  */ ATTN__NAME(dot), ATTN__BASE(weigh),
-    /* gemm_nt_few */ ATTN__FEW_KERNEL(gemm_nt_few),
-    /* gemm_nt_far */ ATTN__FAR_KERNEL(gemm_nt_far),
     /* pair_..     */ ATTN__PAIR_KERNEL(pair_rows), ATTN__PAIR_KERNEL(pair_reals),
     /* softmax_max */ ATTN__BASE(softmax_max),
     /* softmax_exp */ ATTN__BASE(softmax_exp),
@@ -14215,7 +13508,9 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__STORE
 #undef ATTN__SET1
 #undef ATTN__CHUNKS
-#undef ATTN__FEW_OF
+#undef ATTN__DOT_OF
+#undef ATTN__DOT_KEYS
+#undef ATTN__WEIGH_OF
 #undef ATTN__NARROW
 #undef ATTN__ADD
 #undef ATTN__SUB
@@ -14279,17 +13574,8 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__TILE_COLS
 #undef ATTN__PARAMS
 #undef ATTN__LANES128
-#undef ATTN__FEW_KERNEL
-#undef ATTN__FAR_KERNEL
-#undef ATTN__FAR_AHEAD
-#undef ATTN__FAR_SET
-#undef ATTN__FAR_LAG
-#undef ATTN__FAR_LAG_AHEAD
-#undef ATTN__COPIED
-#undef ATTN__MOST_FEW
-#undef ATTN__PAIRS_LOADED
 #undef ATTN__FEW
-#undef ATTN__FEW_ROWS
+#undef ATTN__FEW_OF_PRODUCT
 #undef ATTN__FEW_QUERIES
 #undef ATTN__TERMS
 #undef ATTN__READ

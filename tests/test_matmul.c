@@ -163,7 +163,8 @@ TEST(matmul_contexts)
     CHECK(most == 5);
 }
 
-/* An element's bits depend on its row and its column alone: not on the layout of any matrix, nor on the neighbours. */
+/* An element's bits depend on its row and its column alone: not on the layout of any matrix, nor on other columns, nor,
+   where batch_invariant, on how many rows there are. */
 TEST(matmul_bits)
 {
     static const attn_dtype types[] = {ATTN_F32, ATTN_F64};
@@ -171,7 +172,7 @@ TEST(matmul_bits)
         for (size_t d = 0; d < 2; d++)
             for (size_t n = 1; n < (test_quick ? 20 : 60); n += 3) {
                 attn_ctx ctx = test_ctx(isa);
-                size_t rows = 1 + n % 19, depth = 1 + n * 7 % 90;
+                size_t rows = 1 + n * 7 % 61, depth = 1 + n * 7 % 90;
                 attn_mat a = test_random_mat(types[d], rows, depth, PACKED),
                          b = test_random_mat(types[d], depth, n, PACKED);
                 attn_mat whole = test_mat(types[d], rows, n, PACKED), part = test_mat(types[d], rows, n, PACKED);
@@ -184,13 +185,17 @@ TEST(matmul_bits)
                                  ATTN_OK);
                     CHECK(test_same_bits(whole, out));
                 }
-                for (size_t i = 0; i < rows; i++)
-                    CHECK_STATUS(attn_matmul_ctx(attn_mat_rows(part, i, 1), attn_mat_rows(a, i, 1), b, 1, &ctx),
-                                 ATTN_OK);
-                CHECK(test_same_bits(whole, part));
                 for (size_t j = 0; j < n; j++)
                     CHECK_STATUS(attn_matmul_ctx(attn_mat_cols(part, j, 1), a, attn_mat_cols(b, j, 1), 1, &ctx),
                                  ATTN_OK);
+                CHECK(test_same_bits(whole, part));
+                ctx.batch_invariant = 1;
+                CHECK_STATUS(attn_matmul_ctx(whole, a, b, 1, &ctx), ATTN_OK);
+                for (size_t i = 0; i < rows; i++) { /* one row is one of few */
+                    ctx.batch_invariant = i % 2 == 1;
+                    CHECK_STATUS(attn_matmul_ctx(attn_mat_rows(part, i, 1), attn_mat_rows(a, i, 1), b, 1, &ctx),
+                                 ATTN_OK);
+                }
                 CHECK(test_same_bits(whole, part));
                 test_release();
             }
@@ -212,13 +217,14 @@ static void few_call(void *arg)
 }
 
 /* However many rows are multiplied at once, on however many threads, with scratch for all or for parts of their sums:
-   each row has the bits that the plain layout gives it among all. Nothing is read beside the matrices. */
+   they have the bits that the plain layout gives the same rows, or, if batch_invariant, among all. Nothing is read
+   beside the matrices. */
 static void check_few_rows(attn_isa isa, attn_dtype dtype, attn_dtype w_dtype, size_t K, size_t N, size_t step, int low)
 {
     static const size_t counts[] = {1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 32, 33, 40, 64, 65, 70};
     attn_mat all = test_mat(dtype, 70, N, PACKED), b = test_random_mat(w_dtype, K, N, PACKED), w = attn_mat_t(b);
     attn_mat a = test_random_mat(dtype, 70, K, (int)test_below(LAYOUTS));
-    attn_ctx plain = on(isa);
+    attn_ctx plain = on(isa), invariant = plain;
     size_t size = test_size(w_dtype), bytes = N > 0 && K > 0 ? ((N - 1) * step + K) * size : 0;
     w.data = test_fenced(bytes, low);
     w.row_stride = (ptrdiff_t)step;
@@ -226,15 +232,18 @@ static void check_few_rows(attn_isa isa, attn_dtype dtype, attn_dtype w_dtype, s
     for (size_t n = 0; n < N; n++)
         for (size_t k = 0; k < K; k++)
             memcpy(test_at(w, n, k), test_at(b, k, n), size);
-    CHECK_STATUS(attn_matmul_ctx(all, a, b, 0.75, &plain), ATTN_OK);
+    invariant.batch_invariant = 1;
+    CHECK_STATUS(attn_matmul_ctx(all, a, b, 0.75, &invariant), ATTN_OK);
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c += test_quick ? 1 + test_below(4) : 1) {
         size_t count = counts[c], first = test_below(70 - count + 1);
+        attn_mat some = test_mat(dtype, count, N, PACKED);
+        CHECK_STATUS(attn_matmul_ctx(some, attn_mat_rows(a, first, count), b, 0.75, &plain), ATTN_OK);
         for (size_t width = 1; width <= 3; width++) {
             test_runner runner;
             few f;
             f.a = attn_mat_rows(a, first, count);
             f.w = w;
-            f.ctx = plain;
+            f.ctx = test_maybe() ? plain : invariant;
             if (width > 1)
                 f.ctx.parallel = test_maybe() ? test_serial_backwards(&runner, width) : test_threads(&runner, width);
             if (test_maybe()) /* none to speak of, or little */
@@ -246,7 +255,7 @@ static void check_few_rows(attn_isa isa, attn_dtype dtype, attn_dtype w_dtype, s
             CHECK(test_keeps_off_fences(few_call, &f));
             CHECK_STATUS(f.status, ATTN_OK);
             CHECK(!f.ctx.scratch || test_scratch_kept(&f.ctx));
-            CHECK(test_same_bits(f.out, attn_mat_rows(all, first, count)));
+            CHECK(test_same_bits(f.out, f.ctx.batch_invariant ? attn_mat_rows(all, first, count) : some));
         }
     }
     test_release();
@@ -292,16 +301,17 @@ TEST(matmul_turned)
 
 /* Rows by a matrix that some CPUs read in streams far apart: 8 or 16 of them, which two or three threads share, and
    what is left over. Rows of w that follow each other or do not, a multiple of 2048 or 4096 bytes apart or not; the
-   same bits as in a product of many rows, and added to what is there. */
+   same bits as in a product of many rows that is batch_invariant, and added to what is there. */
 static void check_far_rows(attn_isa isa, attn_dtype a_dtype, attn_dtype w_dtype, size_t count, size_t K, size_t N,
                            size_t step)
 {
     enum { ROWS = 50 };
     attn_mat a = test_random_mat(a_dtype, ROWS, K, PACKED), all = test_mat(ATTN_F32, ROWS, N, PACKED);
     attn_mat w = test_random_mat(w_dtype, N, step, PACKED), sums = test_random_mat(ATTN_F32, count, N, PACKED);
-    attn_ctx plain = on(isa);
+    attn_ctx plain = on(isa), invariant = plain;
     w = attn_mat_cols(w, 0, K);
-    CHECK_STATUS(attn_matmul_ctx(all, a, attn_mat_t(w), 0.75, &plain), ATTN_OK);
+    invariant.batch_invariant = 1;
+    CHECK_STATUS(attn_matmul_ctx(all, a, attn_mat_t(w), 0.75, &invariant), ATTN_OK);
     for (size_t width = 1; width <= 3; width++)
         for (int layout = PACKED; layout < OUT_LAYOUTS; layout++) {
             size_t row = test_below(ROWS - count + 1);

@@ -1702,14 +1702,17 @@ TEST(pairs_matmul_broadcast)
     }
 }
 
-/* Rows and columns of a product: alone or among others, in every layout, on threads, with scratch of any size, or none
-   and no memory either: the same bits. And added to what is there, the sum that they were, rounded to float. */
+/* Rows and columns of a product, batch_invariant: alone or among others, in every layout, on threads, with scratch of any
+   size, or none and no memory either: the same bits; without it, those of as many rows. And added to what is there, the
+   sum that they were, rounded to float. */
 static void check_rows(size_t M, size_t K, size_t N, int n)
 {
     static const size_t counts[] = {1, 4, 8, 16, 24, 27, 48, 49, 60},
                         scratches[] = {0, 1, 16384, 40000, 300000, 1 << 21};
     attn_mat a = factor(M, K, 0), b = factor(K, N, 0), all = test_mat(ATTN_F32, M, N, PACKED);
-    CHECK_STATUS(attn_matmul_ctx(all, a, b, 0.5, &pairs_ctx), ATTN_OK);
+    attn_ctx invariant = pairs_ctx;
+    invariant.batch_invariant = 1;
+    CHECK_STATUS(attn_matmul_ctx(all, a, b, 0.5, &invariant), ATTN_OK);
     for (int m = n % 2; m < COUNT(counts); m += test_quick ? 4 : 1) {
         size_t count = M < 4           ? 1
                        : counts[m] < M ? counts[m]
@@ -1720,7 +1723,7 @@ static void check_rows(size_t M, size_t K, size_t N, int n)
         attn_mat some = like(attn_mat_rows(a, first, count), la), w = like(b, lb),
                  want = attn_mat_rows(all, first, count);
         attn_mat out = test_mat(ATTN_F32, count, N, (int)test_below(OUT_LAYOUTS)), sums, before;
-        attn_ctx ctx = pairs_ctx;
+        attn_ctx ctx = test_maybe() ? pairs_ctx : invariant;
         test_runner runner;
         size_t width = 1 + test_below(3), col = test_below(N), cols = 1 + test_below(N - col);
         ctx.parallel = m % 2 ? test_threads(&runner, width) : test_serial_backwards(&runner, width);
@@ -1728,6 +1731,10 @@ static void check_rows(size_t M, size_t K, size_t N, int n)
             test_scratch(&ctx, size, m % 2);
         test_case("%zu x %zu x %zu: %zu rows, layouts %d and %d, width %zu, scratch %zu", M, K, N, count, la, lb, width,
                   size);
+        if (!ctx.batch_invariant) {
+            want = test_mat(ATTN_F32, count, N, PACKED);
+            CHECK_STATUS(attn_matmul_ctx(want, attn_mat_rows(a, first, count), b, 0.5, &pairs_ctx), ATTN_OK);
+        }
         test_memory_state.fail_all = test_maybe();
         CHECK_STATUS(attn_matmul_ctx(out, some, w, 0.5, &ctx), ATTN_OK);
         CHECK(same_mats(out, want));
