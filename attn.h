@@ -145,9 +145,10 @@
        compiler's target is POWER, s390x, RISC-V without V, 32-bit Arm with VFPv4, or x86 with -mfma; as the engine
        chooses, always in the same way, where it is wasm with -mrelaxed-simd (clang from 16 on); in two roundings in
        its others, and in plain C. On random data their RMS error is about 0.7 of that of the three nested loops that
-       everybody writes. Huge terms that cancel may overflow in the chains, though not in all.
-       With ATTN_ISA_AVX512BF16 products of BF16 by BF16 add two terms at a time, and the chains are of pairs of even
-       number and of the others. Each term is exact, sums are float; but what is below the smallest normal number
+       everybody writes. Of few rows (see DETERMINISM) the terms are dealt out to the lanes of a vector, each lane is a
+       chain, then the lanes are added: an error of 0.3 to 0.6; in plain C they are one chain, as in those loops. Huge
+       terms that cancel may overflow in the chains, though not in all.
+       With ATTN_ISA_AVX512BF16 products of BF16 by BF16 add two terms at a time, and the chains are of pairs. Each term is exact, sums are float; but what is below the smallest normal number
        counts as zero, in the factors too. In attention of many rows the weights exp(score - max) are rounded to BF16
        before they multiply the values, not in their sum, lse, weights and scores; of few rows none are, as values are
        widened. ATTN_ISA_BEST does this on CPUs where it is faster; with ctx->isa = ATTN_ISA_AVX512 BF16 is widened to
@@ -163,9 +164,8 @@
        scale of the row, not each element: products of q with the integers, up to 127, must not overflow. Angles, sines
        and rotations are computed in double and rounded once.
        The engine sums scores of many rows as products are, and values over the keys of a tile in one chain (the first
-       48 keys in chains of 16). Of few rows (see DETERMINISM) the terms of a score, and the weights of a tile, are
-       dealt out to the lanes of a vector, each lane is a chain, then the lanes are added; values are in chains of 16
-       keys. It keeps maximum, sum and output of a row in the compute type, and rescales them as larger scores appear
+       48 keys in chains of 16). Of few rows it sums scores as products of few rows are, and so the weights of a tile;
+       values are in chains of 16 keys. It keeps maximum, sum and output of a row in the compute type, and rescales them as larger scores appear
        (online softmax). Each element of out is within u ((D + 20) (1 + A) + K) times the largest |value| that it sees
        in its column, u being 2^-24 (2^-53 in double), and half an ulp of a narrower out. A is the largest, over the
        keys that the row sees, of the sum over d of |scale q[d] k[d]|, plus |bias| and the ALiBi term; K is 2 n or 512 +
@@ -202,19 +202,26 @@
        order, and ATTN_ISA_BEST may be one for BF16 and another for the rest. None of this holds for x87 arithmetic
        (i386 without -msse2 -mfpmath=sse), nor for ATTN_ISA_SCALAR where clang may fuse what it likes (-ffast-math or
        -ffp-contract=fast, with fused multiply-add in the target).
-       How many rows of queries there are does matter to attention, unless ctx->batch_invariant is set: few, as in
-       decoding, are added up in another order than many. They are few if the queries of their own batch item (those
-       that q_lens counts) or text, times the query heads that share a key/value head, are up to 8 with AVX-512 (6 in
-       double), 6 with AVX2, NEON and VECTOR128 (4 in double), 1 where there are no vectors; attn_sdpa_explain says it.
-       Nothing else decides: not neighbours, lists, layout, or threads. With batch_invariant a row alone has the bits
-       of a row among many, and decoding token by token equals one causal call, with up to 16384 keys; beyond, where
-       the sums are split depends on how many keys there are. attn_sdpa_backward has no kernels of few rows.
+       How many rows there are does matter, unless ctx->batch_invariant is set: few, as in decoding, are added up in
+       another order than many. To attention rows are few if the queries of their own batch item (those that q_lens
+       counts) or text, times the query heads that share a key/value head, are up to 8 with AVX-512 (6 in double), 6
+       with AVX2, NEON and VECTOR128 (4 in double), 1 where there are no vectors; attn_sdpa_explain says it. In a
+       product a b, of all functions that have one, rows of a are few up to 24 with AVX-512, 48 elsewhere (8 in double
+       with AVX-512 and AVX2), and up to 8 if they are shorter than 128. attn_mha and attn_mha_backward count for each
+       product the rows that exist in one batch item, or text; sums over tokens, gradients of weights and biases, are
+       never of few. Functions without a ctx are as with 0. Nothing else decides: not neighbours, lists, layout, or
+       threads. With batch_invariant a row alone has the bits of a row among many, and decoding token by token equals
+       one causal call, with up to 16384 keys; beyond, where the sums are split depends on how many keys there are.
+       attn_sdpa_backward has no kernels of few rows.
        A cache changes nothing either: its bits are those of attn_sdpa over the same tokens (I8 rounds otherwise), and
        those of a ring or of pages are those of a full cache. A packed text has the bits that it has alone, and lists of
        blocks those of the equal mask, forward and back (with an odd kv_len, those that it has without products of
        BF16).
 
    VERSIONS
+       0.14.0  Products of few rows have the kernel that attention of few rows has: up to 24 rows with AVX-512, 48
+               elsewhere, are 1.0 to 2 times as fast, of one row in plain C 12 times, and have other last bits than the
+               same rows among many, unless ctx->batch_invariant is set. attn_mha has the same bits for any batch
        0.13.0  Few rows of queries, as in decoding, have kernels of their own, and other last bits than the same rows
                among many, unless the new ctx->batch_invariant is set: set it where bits of decoding and of one causal
                call are compared. (attn_ctx has grown: compile every file anew.) Products of BF16 no longer round the
@@ -245,10 +252,10 @@
 #include <stdint.h>
 
 #define ATTN_VERSION_MAJOR 0
-#define ATTN_VERSION_MINOR 13
+#define ATTN_VERSION_MINOR 14
 #define ATTN_VERSION_PATCH 0
 #define ATTN_VERSION (ATTN_VERSION_MAJOR * 10000 + ATTN_VERSION_MINOR * 100 + ATTN_VERSION_PATCH)
-#define ATTN_VERSION_STRING "0.13.0"
+#define ATTN_VERSION_STRING "0.14.0"
 
 #ifndef ATTN_API
 #if defined(ATTN_STATIC) && (defined(__GNUC__) || defined(__clang__))
@@ -349,11 +356,11 @@ typedef struct attn_fault {
 
 /* Where and how a call runs. NULL or all zero: this thread, ATTN_MALLOC, best instruction set.
    scratch: scratch_size bytes, any alignment, shared out among `width` tasks; with it nothing is allocated.
-   batch_invariant: 0, few rows of queries, as in decoding, take kernels of their own, which are faster for them and add
-   in another order. 1, all rows take these, in attn_sdpa, caches, pages, attn_mha and the forward pass of
+   batch_invariant: 0, few rows, as in decoding, take kernels of their own, which are faster for them and add in another
+   order. 1, all rows take these, in products (attn_matmul_ctx, attn_matmul_add), attn_sdpa, caches, pages, attn_mha and
    attn_mha_backward: a row has the same bits whatever number of rows is computed beside it. Many rows take up to 2.5
-   times as long then, with D of less than 64 up to 6 times, few no longer. Set it for attn_*_scratch, too. See
-   DETERMINISM.
+   times as long then, in attention with D of less than 64 up to 6 times, few no longer. Set it for attn_*_scratch, too.
+   See DETERMINISM.
    A ctx with scratch or fault serves one call at a time. */
 typedef struct attn_ctx {
     attn_parallel parallel;
@@ -429,7 +436,8 @@ ATTN_API attn_mat attn_head(attn_tensor t, size_t b, size_t h);
    Dv size of a value. Types: when the first input is F64 every matrix must be; otherwise F32, F16 and BF16 mix freely,
    are computed in F32, and are rounded to nearest even when stored. */
 
-/* out = a b, with a M x K, b K x N, out M x N. K = 0 gives zeros. a b^T is attn_matmul(out, a, attn_mat_t(b)). */
+/* out = a b, with a M x K, b K x N, out M x N. K = 0 gives zeros. a b^T is attn_matmul(out, a, attn_mat_t(b)). The bits of
+   a row may depend on how many there are: DETERMINISM. */
 ATTN_API attn_status attn_matmul(attn_mat out, attn_mat a, attn_mat b);
 
 /* out = scale q k^T: how well query i matches key j. q Lq x D, k Lk x D, out Lq x Lk; D = 0 is ATTN_ERR_SHAPE.
@@ -2362,8 +2370,9 @@ typedef struct attn__few {
     const char *const *next; /* or NULL: of each key, the row that is prefetched while its own is read, */
     ptrdiff_t next_apart;    /* from there to that of the next head, */
     size_t next_bytes;       /* and how long it is */
-    ptrdiff_t ahead;         /* or so many bytes of each row are prefetched ahead, for one query; 0: none */
-    int part;                /* dot: attn__part; of one, up to dot_keys keys at a time, */
+    ptrdiff_t ahead;         /* dot, of one query: so many bytes ahead rows are prefetched; 0: not, */
+    const void *added;       /* or NULL: of each key, what is added to its scores; */
+    int part;                /* attn__part; of one, up to dot_keys keys at a time, */
     void *lanes;             /* of each query, and one more, dot_keys vectors for what is added up so far */
 } attn__few;
 
@@ -3276,14 +3285,14 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
 #define ATTN__GEMM_WIDER 8       /* more columns, fewer terms, where out has fewer rows, as if it had these at least */
 
 /* Of short sums fewer rows are few: their lanes take as long to add up as the terms. */
-#define ATTN__GEMM_SHORT 128   /* terms of a sum that is not short */
-#define ATTN__GEMM_FEW_SHORT 8 /* rows */
+#define ATTN__GEMM_SHORT 128     /* terms of a sum that is not short */
+#define ATTN__GEMM_FEW_SHORT 8   /* rows */
 
 /* Blocks of the product of few rows. */
-#define ATTN__GEMM_FEW_MC 64
+#define ATTN__GEMM_FEW_MC 32
 #define ATTN__GEMM_FEW_NC 64
 #define ATTN__GEMM_FEW_BYTES 2048                  /* of a part of a row of a, */
-#define ATTN__GEMM_FEW_A_BYTES ((size_t)512 << 10) /* and of rows of a that are copied whole: they stay in the second cache */
+#define ATTN__GEMM_FEW_A_BYTES ((size_t)384 << 10) /* and of rows of a copied whole: they stay in the second cache */
 #define ATTN__GEMM_FEW_PAD 16 /* reals between copied rows, which would else compete for one set of a cache */
 
 /* Products that are turned around: where w has so many times as many rows, else packing w costs less than it saves; and
@@ -3296,7 +3305,7 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
 #define ATTN__GEMM_FAR_BYTES ((size_t)128 << 10)    /* of w, at least, for one row: streams take some lines to start; */
 #define ATTN__GEMM_FAR_ROWS_BYTES ((size_t)8 << 20) /* for several, which gain nothing from caches */
 #define ATTN__GEMM_FAR_SET 2048                     /* bytes: places such multiples apart compete in caches */
-#define ATTN__GEMM_FAR_AHEAD 384 /* bytes: the CPU's own prefetchers stop at the end of each page */
+#define ATTN__GEMM_FAR_AHEAD 384                    /* bytes: the CPU's own prefetchers stop at the end of each page */
 
 typedef struct attn__gemm {
     attn_mat out, a, b;
@@ -3310,10 +3319,10 @@ typedef struct attn__gemm {
     int few;           /* the product of few rows, */
     int far_rows;      /* with far ones */
     size_t mc, nc, kc; /* rows and columns of a block, terms (or pairs) of a part of the sum */
-    int copies_a;      /* of few rows: a is not read where it lies, but copied, whole rows before others where there is */
-    int whole_a;       /* room for them; */
-    int copies_b;      /* nor is b, of which parts are copied */
-    size_t ld;         /* copied terms of each row of a, and a gap */
+    int copies_a; /* of few rows: a is not read where it lies, but copied, whole rows before others where there is */
+    int whole_a;  /* room for them; */
+    int copies_b; /* nor is b, of which parts are copied */
+    size_t ld;    /* copied terms of each row of a, and a gap */
     size_t workers;
     size_t worker_bytes; /* scratch of each worker */
     char *scratch;       /* NULL: each worker uses its stack */
@@ -3323,25 +3332,27 @@ typedef struct attn__gemm {
    come in parts, sums, and copied rows of a and b. */
 static size_t attn__gemm_bytes(const attn__gemm *g)
 {
-    size_t keys = g->kern->dot_keys, reals = 2 * g->mc * g->nc + g->kc * g->nc + g->kern->rows * g->kc;
+    size_t reals = 2 * g->mc * g->nc + g->kc * g->nc + g->kern->rows * g->kc;
     if (g->few)
-        reals = g->mc * (g->nc + g->ld) + (g->kc < g->terms ? (g->mc + 1) * keys * g->kern->lanes : 0) +
-                (g->copies_b ? keys * (g->kc + ATTN__GEMM_FEW_PAD) : 0);
+        reals = g->mc * (g->nc + g->ld) + (g->kc < g->terms ? (g->mc + 1) * g->nc * g->kern->lanes : 0) +
+                (g->copies_b ? g->nc * (g->kc + ATTN__GEMM_FEW_PAD) : 0);
     return reals * g->kern->size + ATTN__ALIGN;
 }
 
-/* The blocks of few rows: parts of a are copied if not whole rows, then there are fewer rows or terms, until they fit. */
+/* The blocks of few rows: parts of a are copied if not whole rows, then there are fewer rows, columns or terms, until
+   they fit. */
 static void attn__gemm_few_blocks(attn__gemm *g, size_t bytes)
 {
-    size_t lanes = g->kern->lanes, most = ATTN__GEMM_FEW_BYTES / g->kern->size, whole = attn__whole(g->terms, lanes);
+    size_t lanes = g->kern->lanes, keys = g->kern->dot_keys, whole = attn__whole(g->terms, lanes);
+    size_t most = ATTN__GEMM_FEW_BYTES / g->kern->size / (g->copies_b ? 4 : 1);
     int parts = g->copies_b || (g->out.rows > 1 && g->terms > most + most / 2);
     g->mc = attn__min(g->out.rows, ATTN__GEMM_FEW_MC);
+    g->nc = attn__min(attn__whole(g->out.cols, keys), parts && !g->copies_b ? keys : ATTN__GEMM_FEW_NC);
     g->kc = attn__max(parts ? attn__min(most, whole) : whole, lanes);
     g->whole_a = g->copies_a && whole <= ATTN__GEMM_FEW_A_BYTES / g->kern->size / g->mc;
     for (;;) {
         if (g->copies_a && !g->whole_a)
             g->kc = attn__min(g->kc, most);
-        g->nc = g->kc < g->terms || g->copies_b ? g->kern->dot_keys : ATTN__GEMM_FEW_NC;
         g->ld = g->copies_a ? (g->whole_a ? whole : g->kc) + ATTN__GEMM_FEW_PAD : 0;
         if (attn__gemm_bytes(g) <= bytes)
             return;
@@ -3349,6 +3360,8 @@ static void attn__gemm_few_blocks(attn__gemm *g, size_t bytes)
             g->whole_a = 0;
         else if (g->mc > ATTN__GEMM_FEW_SHORT)
             g->mc = ATTN__GEMM_FEW_SHORT;
+        else if (g->nc > keys)
+            g->nc = keys;
         else if (g->kc > lanes)
             g->kc = attn__whole(attn__min(g->kc, most) / 2, lanes);
         else
@@ -3542,11 +3555,6 @@ typedef struct attn__gemm_few {
     char *lanes, *a, *b, *sums;
 } attn__gemm_few;
 
-static size_t attn__gemm_few_column(const attn__gemm_few *few, size_t i)
-{
-    return few->c0 + i / few->together + i % few->together * few->apart;
-}
-
 /* Copies terms k .. k + depth - 1 of the rows of a, with zeros up to whole vectors. */
 static void attn__gemm_few_load(const attn__gemm *g, const attn__gemm_few *few, size_t k, size_t depth)
 {
@@ -3562,25 +3570,21 @@ static void attn__gemm_few_dot(const attn__gemm *g, const attn__gemm_few *few, s
     const attn__kernels *kern = g->kern;
     const size_t each = kern->pairs ? 2 : 1, first = k * each, size = attn__size(g->b.dtype); /* elements of a term */
     const char *at[ATTN__GEMM_FEW_NC];
-    const void *a = few->a;
-    size_t lda = g->ld, i;
+    double added[ATTN__GEMM_FEW_NC]; /* of either real type */
+    const void *a = g->whole_a ? few->a + k * kern->size : few->a;
+    size_t lda = g->ld, i, cols;
     attn__few w;
     ATTN__MEMSET(&w, 0, sizeof w);
-    w.keys = few->cols;
     w.queries = few->rows;
     w.heads = 1;
     w.dtype = g->b.dtype;
     w.dims = attn__min(depth * each, g->a.cols - first);
-    w.lanes = few->lanes;
     w.part = (k > 0 ? ATTN__BEGUN : 0) | (k + depth < g->terms ? ATTN__UNFINISHED : 0);
     w.row = (const char *)attn__mat_at(&g->b, first, few->c0);
     w.step = g->b.col_stride * (ptrdiff_t)size;
-    if (few->apart > 0) {
-        for (i = 0; i < few->cols; i++)
-            at[i] = (const char *)attn__mat_at(&g->b, first, attn__gemm_few_column(few, i));
-        w.at = at;
-        w.ahead = few->rows == 1 ? ATTN__GEMM_FAR_AHEAD : 0;
-    }
+    for (i = 0; few->apart > 0 && i < few->cols; i++)
+        at[i] = (const char *)attn__mat_at(&g->b, first, few->c0 + i / few->together + i % few->together * few->apart);
+    w.ahead = few->apart > 0 ? ATTN__GEMM_FAR_AHEAD : 0;
     if (g->copies_b) {
         attn_mat columns = attn_mat_t(g->b);
         attn__gemm_load(kern, few->b, g->kc + ATTN__GEMM_FEW_PAD, &columns, few->c0, k, few->cols, depth);
@@ -3591,33 +3595,34 @@ static void attn__gemm_few_dot(const attn__gemm *g, const attn__gemm_few *few, s
     if (!g->copies_a) {
         a = attn__mat_at(&g->a, few->r0, k);
         lda = (size_t)g->a.row_stride;
-    } else if (g->whole_a) {
-        a = few->a + k * kern->size;
-    } else {
+    } else if (!g->whole_a) {
         attn__gemm_few_load(g, few, k, depth);
     }
-    kern->dot(few->sums, g->nc, a, lda, &w);
+    if (g->bias.data && !(w.part & ATTN__UNFINISHED)) {
+        ATTN__MEMSET(added, 0, sizeof added);
+        kern->load(added, 0, attn__mat_at(&g->bias, 0, few->c0), ATTN_F32, 0, 1, 1, few->cols);
+    }
+    for (i = 0; i < few->cols; i += cols) { /* dot_keys at a time, if in parts */
+        cols = w.part ? attn__min(few->cols - i, kern->dot_keys) : few->cols;
+        w.keys = cols;
+        w.at = few->apart > 0 ? at + i : NULL;
+        w.lanes = few->lanes + i * (g->mc + 1) * kern->lanes * kern->size;
+        w.added = g->bias.data ? (char *)added + i * kern->size : NULL;
+        kern->dot(few->sums + i * kern->size, g->nc, a, lda, &w);
+        w.row += (ptrdiff_t)cols * w.step;
+    }
 }
 
 /* Computes them. */
 static void attn__gemm_few_block(const attn__gemm *g, const attn__gemm_few *few)
 {
-    const float *bias = (const float *)g->bias.data;
-    size_t row = g->nc * g->kern->size, k = 0, depth, r, i;
+    size_t k = 0, depth, r;
     attn_mat to = g->out;
     do {
         depth = attn__min(g->kc, g->terms - k);
         attn__gemm_few_dot(g, few, k, depth);
         k += depth;
     } while (k < g->terms);
-    for (r = 0; bias && r < few->rows; r++)
-        for (i = 0; i < few->cols; i++) {
-            void *sum = few->sums + r * row + i * g->kern->size;
-            if (g->kern->real == ATTN_F64)
-                *(double *)sum += bias[attn__gemm_few_column(few, i)];
-            else
-                *(float *)sum += bias[attn__gemm_few_column(few, i)];
-        }
     if (few->apart == 0) {
         attn__gemm_store(g, few->r0, few->c0, few->sums, g->nc, few->rows, few->cols);
         return;
@@ -3628,22 +3633,22 @@ static void attn__gemm_few_block(const attn__gemm *g, const attn__gemm_few *few)
     to.col_stride = (ptrdiff_t)few->apart * g->out.col_stride;
     for (r = 0; r < few->rows; r++) {
         to.data = attn__mat_at(&g->out, few->r0 + r, few->c0);
-        attn__gemm_store_to(g, &to, few->sums + r * row, few->together);
+        attn__gemm_store_to(g, &to, few->sums + r * g->nc * g->kern->size, few->together);
     }
 }
 
 /* Columns c0 .. end - 1 of rows r0 .. of out. */
 static void attn__gemm_few_cols(const attn__gemm *g, size_t r0, size_t c0, size_t end, char *scratch)
 {
-    const size_t reals = g->kern->dot_keys * g->kern->lanes, size = attn__size(g->b.dtype);
+    const size_t size = attn__size(g->b.dtype);
     size_t apart, i;
     attn__gemm_few few;
     few.r0 = r0;
     few.rows = attn__min(g->mc, g->out.rows - r0);
     few.lanes = scratch;
-    few.a = few.lanes + (g->kc < g->terms ? (g->mc + 1) * reals * g->kern->size : 0);
+    few.a = few.lanes + (g->kc < g->terms ? (g->mc + 1) * g->nc * g->kern->lanes * g->kern->size : 0);
     few.b = few.a + g->mc * g->ld * g->kern->size;
-    few.sums = few.b + (g->copies_b ? g->kern->dot_keys * (g->kc + ATTN__GEMM_FEW_PAD) * g->kern->size : 0);
+    few.sums = few.b + (g->copies_b ? g->nc * (g->kc + ATTN__GEMM_FEW_PAD) * g->kern->size : 0);
     if (g->whole_a)
         attn__gemm_few_load(g, &few, 0, g->terms);
     if (g->far_rows) {
@@ -3705,7 +3710,7 @@ static int attn__gemm_is_turned(const attn__gemm *g)
 static int attn__gemm_is_far(const attn__gemm *g)
 {
     size_t row = g->a.cols * attn__size(g->b.dtype), bytes;
-    if (!attn__reads_far() || g->copies_b || row % 64 > 0 || g->out.rows > ATTN__GEMM_FAR_ROWS)
+    if (!attn__reads_far() || g->copies_b || g->bias.data || row % 64 > 0 || g->out.rows > ATTN__GEMM_FAR_ROWS)
         return 0;
     return attn__mul_size(&bytes, row, g->out.cols) &&
            bytes >= (g->out.rows == 1 ? ATTN__GEMM_FAR_BYTES : ATTN__GEMM_FAR_ROWS_BYTES);
@@ -5609,6 +5614,7 @@ static void attn__find_few(const attn__block *block, attn__few *few, const attn_
     few->dims = t->dim;
     few->next = NULL;
     few->ahead = 0;
+    few->added = NULL;
     few->part = 0;
     few->lanes = NULL;
     few->next_apart = block->at.heads > 1 ? other->head_stride * (ptrdiff_t)attn__size(other->dtype) : 0;
@@ -10682,9 +10688,8 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    != 0 ? x : y, of reals x and y; AS_BITS and AS_REAL between both. In float also H, a vector of W 16-bit numbers,
    with LOAD_H, WIDE_F16 and WIDE_BF16; H8, W integers of 8 bits, with LOAD_H8 and WIDE_I8; STORE_F16, STORE_U16 and
    IADD_UP_TO(a,b,x,most) = x <= most ? a + b : a; in double LOAD_F32, STORE_F32.
-   It adds itself to the functions that move lanes: interleave, interleave_pairs, every_other, set_pair, load_128,
-   interleave_128, add_chunks, load_pairs and load_pairs16; beyond 128 bits also load_halves, and beyond 256
-   PAIRS_LOADED. nonzero, of which load_bits and classify are made, may gain from other instructions.
+   It adds itself to the functions that move lanes: interleave, load_128, interleave_128 and add_chunks. nonzero, of
+   which load_bits and classify are made, may gain from other instructions.
    A pass with pairs extends another one: it has the vocabulary of that in float, and BASE(x), the name of its kernel
    x. DOT(a,b,c) = c + a b, where a and b are pairs; PAIR_UP(a,b), each real of a beside that of b, rounded to nearest
    even. It adds itself to terms.
@@ -13110,8 +13115,10 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 /* Queries of a head that a loop multiplies together; that of 4 also takes three, the last one twice. */
 #define ATTN__FEW_QUERIES (ATTN__ROWS > 4 ? 4 : 2)
 
-/* Keys whose scores become vectors together: at least as many as a loop multiplies by one query. */
+/* Keys whose scores become vectors together, at least as many as a loop multiplies by one query; and queries: each loop
+   of keys is that of all of them, one after the other, so that memory does not wait for long. */
 #define ATTN__DOT_KEYS (ATTN__W > 8 ? ATTN__W : 8)
+#define ATTN__DOT_QUERIES (2 * ATTN__FEW_QUERIES)
 
 /* Narrow elements are widened as they are loaded; in a pass that is to be small, or has no vectors, before that. */
 #define ATTN__NARROW (!ATTN__REAL_F64 && !ATTN__PAIRS && ATTN__W > 1 && ATTN__PASS != ATTN__PASS_VECTOR128)
@@ -13170,9 +13177,9 @@ typedef struct ATTN__NAME(few_run) {
 } ATTN__NAME(few_run);
 
 /* Row r of x; where a loop has more queries than the run, the last one again. */
-ATTN__INLINE const ATTN__R *ATTN__NAME(row_of)(const ATTN__NAME(few_run) * run, int r)
+ATTN__INLINE const ATTN__R *ATTN__NAME(row_of)(const ATTN__NAME(few_run) * run, size_t r)
 {
-    return run->x + attn__min((size_t)r, run->queries - 1) * run->ldx;
+    return run->x + attn__min(r, run->queries - 1) * run->ldx;
 }
 
 /* The row of key number i of the run. */
@@ -13215,15 +13222,15 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_terms)(ATTN__V *sum, const ATTN__R
                 ATTN__PIN(k); /* loaded once */
             ATTN__UNROLL
             for (r = 0; r < queries; r++)
-                sum[r * keys + j] = ATTN__DOT(k, ATTN__LOAD(q[r] + d / (ATTN__TERMS / ATTN__W) + v * ATTN__W),
-                                              sum[r * keys + j]);
+                sum[r * keys + j] =
+                    ATTN__DOT(k, ATTN__LOAD(q[r] + d / (ATTN__TERMS / ATTN__W) + v * ATTN__W), sum[r * keys + j]);
         }
     }
 }
 
 /* sums += those products, of most terms; returns how many. Each sum is a chain of additions: so many hide how long one
    takes. By one query, some vectors of a key are read at a time. */
-ATTN__TARGET ATTN__INLINE size_t ATTN__NAME(dot_block)(const ATTN__NAME(few_run) * run, ATTN__V *sums,
+ATTN__TARGET ATTN__INLINE size_t ATTN__NAME(dot_block)(const ATTN__NAME(few_run) * run, size_t first, ATTN__V *sums,
                                                        const char *const *p, attn_dtype dtype, const int queries,
                                                        const int keys)
 {
@@ -13232,11 +13239,11 @@ ATTN__TARGET ATTN__INLINE size_t ATTN__NAME(dot_block)(const ATTN__NAME(few_run)
     const ptrdiff_t ahead = run->few->ahead;
     ATTN__V sum[16];
     const ATTN__R *q[ATTN__FEW_QUERIES];
-    size_t d;
-    int r, j, v;
+    size_t d, i, n;
+    int r;
     ATTN__UNROLL
     for (r = 0; r < queries; r++)
-        q[r] = ATTN__NAME(row_of)(run, r);
+        q[r] = ATTN__NAME(row_of)(run, first + (size_t)r);
     ATTN__UNROLL
     for (r = 0; r < queries * keys; r++)
         sum[r] = ATTN__SET1((ATTN__R)0);
@@ -13246,9 +13253,9 @@ ATTN__TARGET ATTN__INLINE size_t ATTN__NAME(dot_block)(const ATTN__NAME(few_run)
             sum[r] = sums[r / keys * ATTN__DOT_KEYS + r % keys];
     }
     for (d = 0; dims - d >= step; d += step) {
-        for (j = 0; keys > 4 && ahead && j < keys; j++)
-            for (v = 0; v < (int)(step * size); v += 64)
-                ATTN__PREFETCH(p[j] + d * size + ahead + v, 3);
+        for (i = 0; keys > 4 && ahead && i < (size_t)keys; i++)
+            for (n = 0; n < step * size; n += 64)
+                ATTN__PREFETCH(p[i] + d * size + n + ahead, 3);
         ATTN__NAME(dot_terms)(sum, q, p, d, dtype, queries, keys, vectors);
     }
     for (; vectors > 1 && keys == 4 && dims - d >= ATTN__TERMS; d += ATTN__TERMS)
@@ -13281,17 +13288,17 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_rest_of)(const ATTN__NAME(few_run)
    they are fewer. Measured on Sapphire Rapids: 0.96 times the time at 512 bytes, from 2 KiB on 1.0 to 1.15 times. */
 #define ATTN__LONG_ROW 2048 /* bytes */
 
-/* All products of elements of a type, by a loop for each number of queries, which has the registers for itself. */
-ATTN__TARGET ATTN__INLINE size_t ATTN__NAME(dot_keys_of)(const ATTN__NAME(few_run) * run, ATTN__V *sums,
+/* The same of queries from number r on, as many as a loop has: each has the registers for itself. */
+ATTN__TARGET ATTN__INLINE size_t ATTN__NAME(dot_keys_of)(const ATTN__NAME(few_run) * run, size_t r, ATTN__V *sums,
                                                          const char *const *p, attn_dtype dtype, size_t keys)
 {
-    if (run->queries > 2)
-        return ATTN__NAME(dot_block)(run, sums, p, dtype, ATTN__FEW_QUERIES, 4);
-    if (run->queries > 1)
-        return ATTN__NAME(dot_block)(run, sums, p, dtype, 2, 4);
+    if (run->queries - r > 2)
+        return ATTN__NAME(dot_block)(run, r, sums, p, dtype, ATTN__FEW_QUERIES, 4);
+    if (run->queries - r > 1)
+        return ATTN__NAME(dot_block)(run, r, sums, p, dtype, 2, 4);
     if (keys > 4)
-        return ATTN__NAME(dot_block)(run, sums, p, dtype, 1, 8);
-    return ATTN__NAME(dot_block)(run, sums, p, dtype, 1, 4);
+        return ATTN__NAME(dot_block)(run, r, sums, p, dtype, 1, 8);
+    return ATTN__NAME(dot_block)(run, r, sums, p, dtype, 1, 4);
 }
 
 #define ATTN__OF_TYPE(call)                                                                                            \
@@ -13301,7 +13308,7 @@ ATTN__TARGET ATTN__INLINE size_t ATTN__NAME(dot_keys_of)(const ATTN__NAME(few_ru
     case ATTN_I8: call(ATTN_I8); break;                                                                                \
     default: call(ATTN__PAIRS ? ATTN_BF16 : ATTN__REAL); break;                                                        \
     }
-#define ATTN__DOT_KEYS_OF(dtype) d = ATTN__NAME(dot_keys_of)(run, run->sums + i, p, dtype, keys)
+#define ATTN__DOT_KEYS_OF(dtype) d = ATTN__NAME(dot_keys_of)(run, r, run->sums + r * ATTN__DOT_KEYS + i, p, dtype, keys)
 #define ATTN__DOT_REST_OF(dtype) ATTN__NAME(dot_rest_of)(run, d, dtype)
 
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const ATTN__NAME(few_run) * run)
@@ -13309,7 +13316,7 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const ATTN__NAME(few_run) 
     const size_t n = run->keys, row_bytes = run->few->dims * attn__size(run->few->dtype);
     const size_t keys = run->queries > 1 || row_bytes < ATTN__LONG_ROW ? 4 : 8;
     const char *p[8], *const *at = run->few->at, *row = run->few->row + run->head;
-    size_t i, j, k, d = 0;
+    size_t i, j, k, r, d = 0;
     for (i = 0; i < n; i += keys) {
         for (j = 0; j < keys; j++) {
             k = run->first + attn__min(i + j, n - 1); /* the last one again */
@@ -13317,7 +13324,8 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const ATTN__NAME(few_run) 
         }
         for (j = i; run->few->next && j < n && j < i + keys; j++)
             attn__prefetch_row(run->few->next[run->first + j] + run->fetch_from, run->fetch_bytes);
-        ATTN__OF_TYPE(ATTN__DOT_KEYS_OF)
+        for (r = 0; r < run->queries; r += ATTN__FEW_QUERIES)
+            ATTN__OF_TYPE(ATTN__DOT_KEYS_OF)
     }
     if (d < run->few->dims)
         ATTN__OF_TYPE(ATTN__DOT_REST_OF)
@@ -13325,27 +13333,33 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const ATTN__NAME(few_run) 
 
 ATTN__TARGET static void ATTN__NAME(dot)(void *scoresv, size_t ld, const void *qv, size_t ldq, const attn__few *k)
 {
-    ATTN__V sums[ATTN__FEW_QUERIES * ATTN__DOT_KEYS];
+    ATTN__V sums[ATTN__DOT_QUERIES * ATTN__DOT_KEYS], score;
+    const ATTN__R *added = (const ATTN__R *)k->added;
     ATTN__R *scores = (ATTN__R *)scoresv;
-    size_t j, head, r, i, n;
+    size_t j, head, r, i, n, v;
     ATTN__NAME(few_run) run;
     run.ldx = ldq;
     for (j = 0; j < k->keys; j += ATTN__DOT_KEYS)
         for (head = r = 0; head < k->heads; head++)
             for (n = 0; n < k->queries; n += run.queries, r += run.queries) {
                 ATTN__NAME(begin_run)(&run, k, j, ATTN__DOT_KEYS, head, n,
-                                      attn__min(k->queries - n, ATTN__FEW_QUERIES));
+                                      attn__min(k->queries - n, ATTN__DOT_QUERIES));
                 run.x = (const ATTN__R *)qv + r * ldq;
                 run.sums = k->part ? (ATTN__V *)k->lanes + r * ATTN__DOT_KEYS : sums;
                 ATTN__NAME(dot_keys)(&run);
                 if (k->part & ATTN__UNFINISHED)
                     continue;
-                for (i = 0; i < run.queries * ATTN__DOT_KEYS; i++)
-                    if (i % ATTN__DOT_KEYS >= run.keys)
-                        run.sums[i] = ATTN__SET1((ATTN__R)0);
-                for (i = 0; i < run.queries * ATTN__DOT_KEYS; i += ATTN__W)
-                    ATTN__STORE(scores + (r + i / ATTN__DOT_KEYS) * ld + j + i % ATTN__DOT_KEYS,
-                                ATTN__NAME(add_lanes)(run.sums + i));
+                for (i = 0; i < run.queries; i++) {
+                    ATTN__V *sum = run.sums + i * ATTN__DOT_KEYS;
+                    for (v = run.keys; v < ATTN__DOT_KEYS; v++)
+                        sum[v] = ATTN__SET1((ATTN__R)0);
+                    for (v = 0; v < ATTN__DOT_KEYS; v += ATTN__W) {
+                        score = ATTN__NAME(add_lanes)(sum + v);
+                        if (added)
+                            score = ATTN__ADD(score, ATTN__LOAD(added + j + v));
+                        ATTN__STORE(scores + (r + i) * ld + j + v, score);
+                    }
+                }
             }
 }
 
@@ -13365,7 +13379,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_block)(const ATTN__NAME(few_run)
     int r, v;
     ATTN__UNROLL
     for (r = 0; r < queries; r++) {
-        w[r] = ATTN__NAME(row_of)(run, r);
+        w[r] = ATTN__NAME(row_of)(run, (size_t)r);
         ATTN__UNROLL
         for (v = 0; v < vectors; v++)
             sum[r][v] = ATTN__SET1((ATTN__R)0);
@@ -13423,10 +13437,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(weigh_keys_of)(const ATTN__NAME(few_ru
     else                                                                                                               \
         ATTN__NAME(weigh_keys_of)(run, dtype, 1)
 
-ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(weigh_keys)(const ATTN__NAME(few_run) * run)
-{
-    ATTN__OF_TYPE(ATTN__WEIGH_OF)
-}
+ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(weigh_keys)(const ATTN__NAME(few_run) * run){ATTN__OF_TYPE(ATTN__WEIGH_OF)}
 
 ATTN__TARGET static void ATTN__NAME(weigh)(void *outv, size_t ld, const void *weights, size_t ldw, const attn__few *v)
 {
@@ -13438,8 +13449,9 @@ ATTN__TARGET static void ATTN__NAME(weigh)(void *outv, size_t ld, const void *we
         for (head = r = 0; head < v->heads; head++)
             for (n = 0; n < v->queries; n += run.queries, r += run.queries) {
                 left = v->queries - n;
-                ATTN__NAME(begin_run)(&run, v, k, ATTN__FEW_CHAIN, head, n,
-                                      left > ATTN__FEW_QUERIES / 2 ? attn__min(left, ATTN__FEW_QUERIES) : 1);
+                ATTN__NAME(begin_run)
+                (&run, v, k, ATTN__FEW_CHAIN, head, n,
+                 left > ATTN__FEW_QUERIES / 2 ? attn__min(left, ATTN__FEW_QUERIES) : 1);
                 run.out = (ATTN__R *)outv + r * ld;
                 run.x = (const ATTN__R *)weights + r * ldw + k;
                 ATTN__NAME(weigh_keys)(&run);
@@ -13538,6 +13550,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__DOT_REST_OF
 #undef ATTN__OF_TYPE
 #undef ATTN__DOT_KEYS
+#undef ATTN__DOT_QUERIES
 #undef ATTN__LONG_ROW
 #undef ATTN__WEIGH_OF
 #undef ATTN__NARROW
