@@ -13315,13 +13315,14 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const ATTN__NAME(few_run) 
 {
     const size_t n = run->keys, row_bytes = run->few->dims * attn__size(run->few->dtype);
     const size_t keys = run->queries > 1 || row_bytes < ATTN__LONG_ROW ? 4 : 8;
-    const char *p[8], *const *at = run->few->at, *row = run->few->row + run->head;
-    size_t i, j, k, r, d = 0;
+    const ptrdiff_t step = run->few->at ? 0 : run->few->step;
+    const char *p[8], *row = ATTN__NAME(key_of)(run, 0) + run->head;
+    size_t i, j, r, d = 0;
     for (i = 0; i < n; i += keys) {
-        for (j = 0; j < keys; j++) {
-            k = run->first + attn__min(i + j, n - 1); /* the last one again */
-            p[j] = at ? at[k] + run->head : row + (ptrdiff_t)k * run->few->step;
-        }
+        for (j = 0; j < keys; j++, row += step)
+            p[j] = row;
+        for (j = 0; (!step || i + keys > n) && j < keys; j++)
+            p[j] = ATTN__NAME(key_of)(run, attn__min(i + j, n - 1)) + run->head; /* the last one again */
         for (j = i; run->few->next && j < n && j < i + keys; j++)
             attn__prefetch_row(run->few->next[run->first + j] + run->fetch_from, run->fetch_bytes);
         for (r = 0; r < run->queries; r += ATTN__FEW_QUERIES)
