@@ -143,16 +143,16 @@
        Products are sums over k in two chains, of the terms of even number and of the others, which are added at the
        end; with fused multiply-add in the kernels of AVX2, AVX-512 and NEON, and in those of VECTOR128 where the
        compiler's target is POWER, s390x, RISC-V without V, 32-bit Arm with VFPv4, or x86 with -mfma; as the engine
-       chooses, always in the same way, where it is wasm with -mrelaxed-simd (clang from 16 on); in two roundings in
-       its others, and in plain C. On random data their RMS error is about 0.7 of that of the three nested loops that
+       chooses, always in the same way, where it is wasm with -mrelaxed-simd (clang from 16 on); in two roundings in its
+       others, and in plain C. On random data their RMS error is about 0.7 of that of the three nested loops that
        everybody writes. Of few rows (see DETERMINISM) the terms are dealt out to the lanes of a vector, each lane is a
        chain, then the lanes are added: an error of 0.3 to 0.6; in plain C they are one chain, as in those loops. Huge
        terms that cancel may overflow in the chains, though not in all.
-       With ATTN_ISA_AVX512BF16 products of BF16 by BF16 add two terms at a time, and the chains are of pairs. Each term is exact, sums are float; but what is below the smallest normal number
-       counts as zero, in the factors too. In attention of many rows the weights exp(score - max) are rounded to BF16
-       before they multiply the values, not in their sum, lse, weights and scores; of few rows none are, as values are
-       widened. ATTN_ISA_BEST does this on CPUs where it is faster; with ctx->isa = ATTN_ISA_AVX512 BF16 is widened to
-       float there, as elsewhere.
+       With ATTN_ISA_AVX512BF16 products of BF16 by BF16 add two terms at a time, and the chains are of pairs. Each term
+       is exact, sums are float; but what is below the smallest normal number counts as zero, in the factors too. In
+       attention of many rows the weights exp(score - max) are rounded to BF16 before they multiply the values, not in
+       their sum, lse, weights and scores; of few rows none are, as values are widened. ATTN_ISA_BEST does this on CPUs
+       where it is faster; with ctx->isa = ATTN_ISA_AVX512 BF16 is widened to float there, as elsewhere.
        Softmax, against long double: each element is within 20 + d ulp, where d is the row's maximum minus that
        element's input (rounding that difference costs up to d ulp, nothing where it is exact); rows of random numbers
        stay below 8. Results below the smallest normal number are within that number. Rows sum to 1 within 4 ulp times
@@ -165,16 +165,16 @@
        and rotations are computed in double and rounded once.
        The engine sums scores of many rows as products are, and values over the keys of a tile in one chain (the first
        48 keys in chains of 16). Of few rows it sums scores as products of few rows are, and so the weights of a tile;
-       values are in chains of 16 keys. It keeps maximum, sum and output of a row in the compute type, and rescales them as larger scores appear
-       (online softmax). Each element of out is within u ((D + 20) (1 + A) + K) times the largest |value| that it sees
-       in its column, u being 2^-24 (2^-53 in double), and half an ulp of a narrower out. A is the largest, over the
-       keys that the row sees, of the sum over d of |scale q[d] k[d]|, plus |bias| and the ALiBi term; K is 2 n or 512 +
-       n / 512, whichever is less, for n keys. No multiple of the error of naive loops bounds that of each element. On
-       random data with scores up to 20 the RMS error of a call of 16 queries or more is at most twice that of naive
-       loops in the same type, plus 4 ulp of the RMS of out. Weights rounded to BF16 add to each element's error 2^-8
-       times that largest |value| at most. On random data that is up to 0.2 % of the RMS of out where scores have an RMS
-       of 0.3, 0.03 to 0.05 % at 5, 0.02 % at 15, least where one key has nearly all the weight; to round out to BF16
-       costs 0.17 %. tanh of softcap is within 6 ulp in float, 9 in double.
+       values are in chains of 16 keys. It keeps maximum, sum and output of a row in the compute type, and rescales them
+       as larger scores appear (online softmax). Each element of out is within u ((D + 20) (1 + A) + K) times the
+       largest |value| that it sees in its column, u being 2^-24 (2^-53 in double), and half an ulp of a narrower out. A
+       is the largest, over the keys that the row sees, of the sum over d of |scale q[d] k[d]|, plus |bias| and the
+       ALiBi term; K is 2 n or 512 + n / 512, whichever is less, for n keys. No multiple of the error of naive loops
+       bounds that of each element. On random data with scores up to 20 the RMS error of a call of 16 queries or more is
+       at most twice that of naive loops in the same type, plus 4 ulp of the RMS of out. Weights rounded to BF16 add to
+       each element's error 2^-8 times that largest |value| at most. On random data that is up to 0.2 % of the RMS of
+       out where scores have an RMS of 0.3, 0.03 to 0.05 % at 5, 0.02 % at 15, least where one key has nearly all the
+       weight; to round out to BF16 costs 0.17 %. tanh of softcap is within 6 ulp in float, 9 in double.
        The engine divides by the sum at the end: where the values of a row, each times exp(score - max), add up to more
        than the compute type holds, out is infinite or NaN.
        Scores that are asked for are rounded after scale, which softmax may not have done: without softcap, bias, ALiBi
@@ -436,8 +436,8 @@ ATTN_API attn_mat attn_head(attn_tensor t, size_t b, size_t h);
    Dv size of a value. Types: when the first input is F64 every matrix must be; otherwise F32, F16 and BF16 mix freely,
    are computed in F32, and are rounded to nearest even when stored. */
 
-/* out = a b, with a M x K, b K x N, out M x N. K = 0 gives zeros. a b^T is attn_matmul(out, a, attn_mat_t(b)). The bits of
-   a row may depend on how many there are: DETERMINISM. */
+/* out = a b, with a M x K, b K x N, out M x N. K = 0 gives zeros. a b^T is attn_matmul(out, a, attn_mat_t(b)). The bits
+   of a row may depend on how many there are: DETERMINISM. */
 ATTN_API attn_status attn_matmul(attn_mat out, attn_mat a, attn_mat b);
 
 /* out = scale q k^T: how well query i matches key j. q Lq x D, k Lk x D, out Lq x Lk; D = 0 is ATTN_ERR_SHAPE.
@@ -3270,8 +3270,8 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
    not; its order of adding up is its own. Of several rows the sums come in parts, too, so that terms of x and of w stay
    in the first-level cache: the lanes of the sums are kept between them.
 
-   More rows, which fill vectors, are multiplied as the transpose of w x^T: then it is w that is read where it lies, and
-   x that is packed. The sums are the same.
+   Somewhat more rows are multiplied as the transpose of w x^T where that is faster: then it is w that is read where it
+   lies, and x that is packed. The sums are the same as of many.
 
    A row times a matrix too large for caches takes as long as reading w. Where that is fastest in a few long streams
    (attn__reads_far), rows of w that lie far apart are multiplied together, and then those that follow each of them. */
@@ -3291,7 +3291,9 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
 /* Blocks of the product of few rows. */
 #define ATTN__GEMM_FEW_MC 32
 #define ATTN__GEMM_FEW_NC 64
-#define ATTN__GEMM_FEW_BYTES 2048                  /* of a part of a row of a, */
+#define ATTN__GEMM_FEW_LITTLE 4 /* rows of small blocks, whose parts have as few terms as the others have columns */
+#define ATTN__GEMM_FEW_B_BYTES 512 /* of a part of a column of b that is copied, of all columns of a block, */
+#define ATTN__GEMM_FEW_BYTES 2048                  /* of one of a row of a, */
 #define ATTN__GEMM_FEW_A_BYTES ((size_t)384 << 10) /* and of rows of a copied whole: they stay in the second cache */
 #define ATTN__GEMM_FEW_PAD 16 /* reals between copied rows, which would else compete for one set of a cache */
 
@@ -3301,6 +3303,7 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
 #define ATTN__GEMM_TURNED_MC 128
 
 /* Products with far rows. */
+#define ATTN__GEMM_FAR_STREAMS 8                    /* as many as `dot` reads together */
 #define ATTN__GEMM_FAR_ROWS 8                       /* of x, at most */
 #define ATTN__GEMM_FAR_BYTES ((size_t)128 << 10)    /* of w, at least, for one row: streams take some lines to start; */
 #define ATTN__GEMM_FAR_ROWS_BYTES ((size_t)8 << 20) /* for several, which gain nothing from caches */
@@ -3328,8 +3331,8 @@ typedef struct attn__gemm {
     char *scratch;       /* NULL: each worker uses its stack */
 } attn__gemm;
 
-/* What a block needs: two chains of sums, panels of b, and one tile of rows of a; or, of few rows, lanes of sums if they
-   come in parts, sums, and copied rows of a and b. */
+/* What a block needs: two chains of sums, panels of b, and one tile of rows of a; or, of few rows, lanes of sums if
+   they come in parts, sums, and copied rows of a and b. */
 static size_t attn__gemm_bytes(const attn__gemm *g)
 {
     size_t reals = 2 * g->mc * g->nc + g->kc * g->nc + g->kern->rows * g->kc;
@@ -3339,34 +3342,24 @@ static size_t attn__gemm_bytes(const attn__gemm *g)
     return reals * g->kern->size + ATTN__ALIGN;
 }
 
-/* The blocks of few rows: parts of a are copied if not whole rows, then there are fewer rows, columns or terms, until
-   they fit. */
+/* The blocks of few rows; small ones, for which a stack is enough, where the others do not fit. */
 static void attn__gemm_few_blocks(attn__gemm *g, size_t bytes)
 {
-    size_t lanes = g->kern->lanes, keys = g->kern->dot_keys, whole = attn__whole(g->terms, lanes);
-    size_t most = ATTN__GEMM_FEW_BYTES / g->kern->size / (g->copies_b ? 4 : 1);
-    int parts = g->copies_b || (g->out.rows > 1 && g->terms > most + most / 2);
-    g->mc = attn__min(g->out.rows, ATTN__GEMM_FEW_MC);
-    g->nc = attn__min(attn__whole(g->out.cols, keys), parts && !g->copies_b ? keys : ATTN__GEMM_FEW_NC);
-    g->kc = attn__max(parts ? attn__min(most, whole) : whole, lanes);
-    g->whole_a = g->copies_a && whole <= ATTN__GEMM_FEW_A_BYTES / g->kern->size / g->mc;
-    for (;;) {
-        if (g->copies_a && !g->whole_a)
-            g->kc = attn__min(g->kc, most);
+    size_t size = g->kern->size, whole = attn__whole(g->terms, g->kern->lanes);
+    size_t most = (g->copies_b ? ATTN__GEMM_FEW_B_BYTES : ATTN__GEMM_FEW_BYTES) / size;
+    int parts = g->copies_b || (g->out.rows > 1 && g->terms > most + most / 2), little;
+    for (little = 0; little < 2; little++) {
+        g->mc = attn__min(g->out.rows, little ? ATTN__GEMM_FEW_LITTLE : ATTN__GEMM_FEW_MC);
+        g->nc = little ? g->kern->dot_keys : attn__min(attn__whole(g->out.cols, g->kern->dot_keys), ATTN__GEMM_FEW_NC);
+        if (parts && !g->copies_b)
+            g->nc = g->kern->dot_keys;
+        g->whole_a = g->copies_a && !little && whole <= ATTN__GEMM_FEW_A_BYTES / size / g->mc;
+        g->kc = parts || (g->copies_a && !g->whole_a) ? attn__min(whole, little ? ATTN__GEMM_FEW_NC : most) : whole;
         g->ld = g->copies_a ? (g->whole_a ? whole : g->kc) + ATTN__GEMM_FEW_PAD : 0;
         if (attn__gemm_bytes(g) <= bytes)
             return;
-        if (g->whole_a)
-            g->whole_a = 0;
-        else if (g->mc > ATTN__GEMM_FEW_SHORT)
-            g->mc = ATTN__GEMM_FEW_SHORT;
-        else if (g->nc > keys)
-            g->nc = keys;
-        else if (g->kc > lanes)
-            g->kc = attn__whole(attn__min(g->kc, most) / 2, lanes);
-        else
-            g->mc = attn__blocks(g->mc, 2);
     }
+    ATTN_ASSERT(0);
 }
 
 /* Chooses the blocks for a worker with so many bytes: the sizes above, halved until they fit. Where out has fewer rows
@@ -3548,10 +3541,10 @@ static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char 
                              attn__min(kern->cols, block.cols - c));
 }
 
-/* Few rows of out: `rows` from r0 on, and columns c0 + i / together + i % together apart of them, i < cols. */
+/* Few rows of out: `rows` from r0 on; and `cols` columns from c0 on, or those of FAR_STREAMS streams, `apart` columns from
+   each other, in turn. */
 typedef struct attn__gemm_few {
-    size_t r0, rows, c0, cols;
-    size_t together, apart; /* 1 and 0: columns that follow each other */
+    size_t r0, rows, c0, cols, apart;
     char *lanes, *a, *b, *sums;
 } attn__gemm_few;
 
@@ -3583,7 +3576,8 @@ static void attn__gemm_few_dot(const attn__gemm *g, const attn__gemm_few *few, s
     w.row = (const char *)attn__mat_at(&g->b, first, few->c0);
     w.step = g->b.col_stride * (ptrdiff_t)size;
     for (i = 0; few->apart > 0 && i < few->cols; i++)
-        at[i] = (const char *)attn__mat_at(&g->b, first, few->c0 + i / few->together + i % few->together * few->apart);
+        at[i] = (const char *)attn__mat_at(
+            &g->b, first, few->c0 + i / ATTN__GEMM_FAR_STREAMS + i % ATTN__GEMM_FAR_STREAMS * few->apart);
     w.ahead = few->apart > 0 ? ATTN__GEMM_FAR_AHEAD : 0;
     if (g->copies_b) {
         attn_mat columns = attn_mat_t(g->b);
@@ -3627,21 +3621,21 @@ static void attn__gemm_few_block(const attn__gemm *g, const attn__gemm_few *few)
         attn__gemm_store(g, few->r0, few->c0, few->sums, g->nc, few->rows, few->cols);
         return;
     }
-    to.rows = few->cols / few->together;
-    to.cols = few->together;
+    to.rows = few->cols / ATTN__GEMM_FAR_STREAMS;
+    to.cols = ATTN__GEMM_FAR_STREAMS;
     to.row_stride = g->out.col_stride;
     to.col_stride = (ptrdiff_t)few->apart * g->out.col_stride;
     for (r = 0; r < few->rows; r++) {
         to.data = attn__mat_at(&g->out, few->r0 + r, few->c0);
-        attn__gemm_store_to(g, &to, few->sums + r * g->nc * g->kern->size, few->together);
+        attn__gemm_store_to(g, &to, few->sums + r * g->nc * g->kern->size, to.cols);
     }
 }
 
 /* Columns c0 .. end - 1 of rows r0 .. of out. */
 static void attn__gemm_few_cols(const attn__gemm *g, size_t r0, size_t c0, size_t end, char *scratch)
 {
-    const size_t size = attn__size(g->b.dtype);
-    size_t apart, i;
+    const size_t size = attn__size(g->b.dtype), step = (size_t)g->b.col_stride * size;
+    size_t i;
     attn__gemm_few few;
     few.r0 = r0;
     few.rows = attn__min(g->mc, g->out.rows - r0);
@@ -3651,23 +3645,16 @@ static void attn__gemm_few_cols(const attn__gemm *g, size_t r0, size_t c0, size_
     few.sums = few.b + (g->copies_b ? g->nc * (g->kc + ATTN__GEMM_FEW_PAD) * g->kern->size : 0);
     if (g->whole_a)
         attn__gemm_few_load(g, &few, 0, g->terms);
-    if (g->far_rows) {
-        few.together = few.rows == 1 ? 8 : 4; /* as the loops of `dot` take them */
-        apart = (end - c0) / few.together;
-        if (apart * (size_t)g->b.col_stride * size % ATTN__GEMM_FAR_SET == 0 &&
-            g->a.cols * size % ATTN__GEMM_FAR_SET > 0 && apart > 16)
-            apart--; /* and a row more or less parts them */
-        few.apart = apart;
-        for (i = 0; i < apart; i += few.cols / few.together) {
-            few.c0 = c0 + i;
-            few.cols = attn__min(g->nc, (apart - i) * few.together);
-            attn__gemm_few_block(g, &few);
-        }
-        c0 += apart * few.together;
+    few.apart = g->far_rows ? (end - c0) / ATTN__GEMM_FAR_STREAMS : 0;
+    if (few.apart > 16 && few.apart * step % ATTN__GEMM_FAR_SET == 0 && g->a.cols * size % ATTN__GEMM_FAR_SET > 0)
+        few.apart--; /* and a row more or less parts them */
+    for (i = 0; i < few.apart; i += few.cols / ATTN__GEMM_FAR_STREAMS) {
+        few.c0 = c0 + i;
+        few.cols = attn__min(g->nc, (few.apart - i) * ATTN__GEMM_FAR_STREAMS);
+        attn__gemm_few_block(g, &few);
     }
-    few.together = 1;
-    few.apart = 0;
-    for (; c0 < end; c0 += few.cols) {
+    c0 += few.apart * ATTN__GEMM_FAR_STREAMS;
+    for (few.apart = 0; c0 < end; c0 += few.cols) {
         few.c0 = c0;
         few.cols = attn__min(g->nc, end - c0);
         attn__gemm_few_block(g, &few);
@@ -8793,8 +8780,8 @@ static attn_tensor attn__join_items(attn_tensor t)
 }
 
 /* out = in w + bias: the first lens[b] (or all) rows of each item; the others become zeros. Or, without bias, in w is
-   added to out. lens may end so many texts, packed in one item: it follows their starts. What rows an item, or text, has
-   by itself decides if they are few. */
+   added to out. lens may end so many texts, packed in one item: it follows their starts. What rows an item, or text,
+   has by itself decides if they are few. */
 static void attn__project(const attn_tensor *to_heads, const attn_tensor *from_heads, const attn_mat *w,
                           const float *bias, const size_t *lens, size_t texts, int add, const attn_ctx *ctx)
 {
@@ -11316,9 +11303,9 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(wide_f16)(ATTN__I h)
 #endif
 
 /* Rows of x that are few in x w^T, and up to how many of the others it is faster turned around. Measured on Sapphire
-   Rapids, 512 and 1024 columns and terms: with AVX-512, up to 24 rows `dot` is 1.0 to 1.2 times as fast as either way of
-   gemm, 32 rows 0.8 to 0.95 times; with AVX2, up to 48 rows it is 1.0 to 1.4 times as fast; in double with either, 16
-   rows 0.8 to 1.0 times. VECTOR128 and plain C gain by it at any number. */
+   Rapids, 512 and 1024 columns and terms: with AVX-512, up to 24 rows `dot` is 1.0 to 1.2 times as fast as either way
+   of gemm, 32 rows 0.8 to 0.95 times; with AVX2, up to 48 rows it is 1.0 to 1.4 times as fast; in double with either,
+   16 rows 0.8 to 1.0 times. VECTOR128 and plain C gain by it at any number. */
 #if ATTN__AVX512 || ATTN__PASS == ATTN__PASS_AVX2
 #define ATTN__FEW_OF_PRODUCT (ATTN__REAL_F64 ? 8 : ATTN__AVX512 ? 24 : 48)
 #define ATTN__TURNED (ATTN__AVX512 || ATTN__REAL_F64 ? 64 : 0)
@@ -13107,10 +13094,10 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 
 /* -- few rows: the terms of a dot product on lanes --
 
-   A row of K is loaded as it lies, a vector of terms at a time, and multiplied into a sum for each query. Of W keys
-   the lanes of these sums are added up together, by a tree. A row of V is multiplied by its weight and added, dims
-   on lanes. So each row comes once from memory, and is read where it lies; and no number of a query depends on which
-   others are computed beside it. */
+   A row of K, or of w in x w^T, is loaded as it lies, a vector of terms at a time, and multiplied into a sum for each
+   query. Of W keys the lanes of these sums are added up together, by a tree. A row of V is multiplied by its weight and
+   added, dims on lanes. So each row comes once from memory, and is read where it lies; and no number of a query depends
+   on which others are computed beside it. */
 
 /* Queries of a head that a loop multiplies together; that of 4 also takes three, the last one twice. */
 #define ATTN__FEW_QUERIES (ATTN__ROWS > 4 ? 4 : 2)
@@ -13284,8 +13271,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_rest_of)(const ATTN__NAME(few_run)
     }
 }
 
-/* Keys that are multiplied together, by one query and by more: read row after row, short ones come faster from memory if
-   they are fewer. Measured on Sapphire Rapids: 0.96 times the time at 512 bytes, from 2 KiB on 1.0 to 1.15 times. */
+/* Keys that are multiplied together, by one query and by more: read row after row, short ones come faster from memory
+   if they are fewer. Measured on Sapphire Rapids: 0.96 times the time at 512 bytes, from 2 KiB on 1.0 to 1.15 times. */
 #define ATTN__LONG_ROW 2048 /* bytes */
 
 /* The same of queries from number r on, as many as a loop has: each has the registers for itself. */
@@ -13343,8 +13330,8 @@ ATTN__TARGET static void ATTN__NAME(dot)(void *scoresv, size_t ld, const void *q
     for (j = 0; j < k->keys; j += ATTN__DOT_KEYS)
         for (head = r = 0; head < k->heads; head++)
             for (n = 0; n < k->queries; n += run.queries, r += run.queries) {
-                ATTN__NAME(begin_run)(&run, k, j, ATTN__DOT_KEYS, head, n,
-                                      attn__min(k->queries - n, ATTN__DOT_QUERIES));
+                v = attn__min(k->queries - n, ATTN__DOT_QUERIES);
+                ATTN__NAME(begin_run)(&run, k, j, ATTN__DOT_KEYS, head, n, v);
                 run.x = (const ATTN__R *)qv + r * ldq;
                 run.sums = k->part ? (ATTN__V *)k->lanes + r * ATTN__DOT_KEYS : sums;
                 ATTN__NAME(dot_keys)(&run);

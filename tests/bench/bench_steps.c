@@ -286,10 +286,35 @@ static void bench_few_rows(attn_dtype dtype, size_t rows, size_t cols, size_t in
     free(values.data);
 }
 
-/* Matrices that lie in caches, that do not, and what makes a model's logits. */
+/* Many rows with batch_invariant, which take the kernel of few, relative to the default. */
+static void bench_invariant_product(void)
+{
+    matmul m[2];
+    contestant c[2] = {{.run = run_matmul, .arg = &m[0], .work = 1}, {.run = run_matmul, .arg = &m[1], .work = 1}};
+    figure f = {"1 thread", "default", "x", 0, 0.4, 0};
+    memset(m, 0, sizeof m);
+    m[0].a = bench_matrix(ATTN_F32, 64, 1024);
+    m[0].b = attn_mat_t(bench_matrix(ATTN_F32, 1024, 1024));
+    m[0].out = bench_matrix(ATTN_F32, 64, 1024);
+    m[1] = m[0];
+    m[1].ctx.batch_invariant = 1;
+    run_matmul(&m[1]);
+    check_product(&m[1]);
+    race(c, 2);
+    f.value = ratio(&c[1], &c[0]);
+    printf("64 x 1024 x 1024, batch_invariant relative to the default: ");
+    print_figure("x w^T, batch_invariant", "64 x 1024 x 1024", &f);
+    printf("\n");
+    free(m[0].a.data);
+    free(m[0].b.data);
+    free(m[0].out.data);
+}
+
+/* Matrices that lie in caches, that do not, those of small models, and what makes a model's logits. */
 static void bench_decoding(void)
 {
-    static const size_t inner[] = {512, 1024, 2048, 4096, 512}, cols[] = {512, 1024, 2048, 4096, 32128};
+    static const size_t inner[] = {512, 1024, 2048, 4096, 576, 896, 512},
+                        cols[] = {512, 1024, 2048, 4096, 1536, 4864, 32128};
     static const double bars_of_rows[] = {0.90, 0.90, 0.75}; /* 1, 4 and 16 */
     size_t s, r;
 
@@ -297,11 +322,13 @@ static void bench_decoding(void)
         "\nmatmul of few rows, out = x w^T, x f32: share of the speed of reading w; speed relative to the plain loop, "
         "compiled with %s\n%-34s%-23s%-23s%-23s%s\n",
         peer_loop_flags(), "M x K x N", "    read", "    on 2 threads", "    loop", "    on 2 threads");
-    for (s = 0; s < 5; s += is_quick() ? 4 : 1)
+    for (s = 0; s < 7; s += is_quick() ? 6 : 1)
         for (r = 0; r < (is_quick() ? 1 : 3); r++) {
             bench_few_rows(ATTN_F32, (size_t)1 << 2 * r, cols[s], inner[s], bars_of_rows[r]);
             bench_few_rows(ATTN_BF16, (size_t)1 << 2 * r, cols[s], inner[s], bars_of_rows[r]);
         }
+    if (!is_quick())
+        bench_invariant_product();
 }
 
 /* ==== bf16 ======================================================================================================== */
