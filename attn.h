@@ -206,13 +206,13 @@
        another order than many. To attention rows are few if the queries of their own batch item (those that q_lens
        counts) or text, times the query heads that share a key/value head, are up to 8 with AVX-512 (6 in double), 6
        with AVX2, NEON and VECTOR128 (4 in double), 1 where there are no vectors; attn_sdpa_explain says it. In a
-       product a b, of all functions that have one, rows of a are few up to 24 with AVX-512, 48 elsewhere (8 in double
-       with AVX-512 and AVX2), and up to 8 if they are shorter than 128. attn_mha and attn_mha_backward count for each
-       product the rows that exist in one batch item, or text; sums over tokens, gradients of weights and biases, are
-       never of few. Functions without a ctx are as with 0. Nothing else decides: not neighbours, lists, layout, or
-       threads. With batch_invariant a row alone has the bits of a row among many, and decoding token by token equals
-       one causal call, with up to 16384 keys; beyond, where the sums are split depends on how many keys there are.
-       attn_sdpa_backward has no kernels of few rows.
+       product a b, of all functions that have one, rows of a are few up to 24 with AVX-512 (8 in double), 48 elsewhere,
+       and up to 8 if they are shorter than 128. attn_mha and attn_mha_backward count for each product the rows that
+       exist in one batch item, or text; sums over tokens, gradients of weights and biases, are never of few. Functions
+       without a ctx are as with 0. Nothing else decides: not neighbours, lists, layout, or threads. With
+       batch_invariant a row alone has the bits of a row among many, and decoding token by token equals one causal call,
+       with up to 16384 keys; beyond, where the sums are split depends on how many keys there are. attn_sdpa_backward
+       has no kernels of few rows.
        A cache changes nothing either: its bits are those of attn_sdpa over the same tokens (I8 rounds otherwise), and
        those of a ring or of pages are those of a full cache. A packed text has the bits that it has alone, and lists of
        blocks those of the equal mask, forward and back (with an odd kv_len, those that it has without products of
@@ -2767,11 +2767,6 @@ static unsigned attn__isas(void)
 #define ATTN__PAIRS_BEST 0u
 #endif
 
-static int attn__reads_far(void)
-{
-    return (attn__isas() & ATTN__FAR_STREAMS) != 0;
-}
-
 /* -- the passes of section 9, and the way to their tables --
 
    Section 9, at the end of this file, is a template: with ATTN__PASS defined, including this file compiles that section
@@ -3274,7 +3269,7 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
    lies, and x that is packed. The sums are the same as of many.
 
    A row times a matrix too large for caches takes as long as reading w. Where that is fastest in a few long streams
-   (attn__reads_far), rows of w that lie far apart are multiplied together, and then those that follow each of them. */
+   (ATTN__FAR_STREAMS), rows of w that lie far apart are multiplied together, and then those that follow each of them. */
 
 /* Blocks of the general product: as many rows, which share what packing b takes, as terms; more with long vectors, of
    which no panel stays in the first-level cache anyway. Sums, those of parts twice, panels and rows of a come to 0.6
@@ -3291,9 +3286,9 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
 /* Blocks of the product of few rows. */
 #define ATTN__GEMM_FEW_MC 32
 #define ATTN__GEMM_FEW_NC 64
-#define ATTN__GEMM_FEW_LITTLE 4 /* rows of small blocks, whose parts have as few terms as the others have columns */
+#define ATTN__GEMM_FEW_LITTLE 4    /* rows of small blocks, whose parts have as few terms as the others have columns */
 #define ATTN__GEMM_FEW_B_BYTES 512 /* of a part of a column of b that is copied, of all columns of a block, */
-#define ATTN__GEMM_FEW_BYTES 2048                  /* of one of a row of a, */
+#define ATTN__GEMM_FEW_BYTES 2048  /* of one of a row of a, */
 #define ATTN__GEMM_FEW_A_BYTES ((size_t)384 << 10) /* and of rows of a copied whole: they stay in the second cache */
 #define ATTN__GEMM_FEW_PAD 16 /* reals between copied rows, which would else compete for one set of a cache */
 
@@ -3697,7 +3692,8 @@ static int attn__gemm_is_turned(const attn__gemm *g)
 static int attn__gemm_is_far(const attn__gemm *g)
 {
     size_t row = g->a.cols * attn__size(g->b.dtype), bytes;
-    if (!attn__reads_far() || g->copies_b || g->bias.data || row % 64 > 0 || g->out.rows > ATTN__GEMM_FAR_ROWS)
+    if (!(attn__isas() & ATTN__FAR_STREAMS) || g->copies_b || g->bias.data || row % 64 > 0 ||
+        g->out.rows > ATTN__GEMM_FAR_ROWS)
         return 0;
     return attn__mul_size(&bytes, row, g->out.cols) &&
            bytes >= (g->out.rows == 1 ? ATTN__GEMM_FAR_BYTES : ATTN__GEMM_FAR_ROWS_BYTES);
@@ -11306,13 +11302,8 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(wide_f16)(ATTN__I h)
    Rapids, 512 and 1024 columns and terms: with AVX-512, up to 24 rows `dot` is 1.0 to 1.2 times as fast as either way
    of gemm, 32 rows 0.8 to 0.95 times; with AVX2, up to 48 rows it is 1.0 to 1.4 times as fast; in double with either,
    16 rows 0.8 to 1.0 times. VECTOR128 and plain C gain by it at any number. */
-#if ATTN__AVX512 || ATTN__PASS == ATTN__PASS_AVX2
-#define ATTN__FEW_OF_PRODUCT (ATTN__REAL_F64 ? 8 : ATTN__AVX512 ? 24 : 48)
-#define ATTN__TURNED (ATTN__AVX512 || ATTN__REAL_F64 ? 64 : 0)
-#else
-#define ATTN__FEW_OF_PRODUCT 48
-#define ATTN__TURNED 0
-#endif
+#define ATTN__FEW_OF_PRODUCT (!ATTN__AVX512 ? 48 : ATTN__REAL_F64 ? 8 : 24)
+#define ATTN__TURNED (ATTN__AVX512 ? 64 : 0)
 
 /* Exponentials are inlined; in a pass that is to be small, where they are not most of the work they are called. */
 #if ATTN__PASS == ATTN__PASS_VECTOR128

@@ -437,9 +437,9 @@ static void check_chains(const attn_mat *got, attn_mat a, attn_mat b, const real
 /* As the text has it. */
 static size_t few_of_product(attn_isa isa, attn_dtype type)
 {
-    if (isa == ATTN_ISA_SCALAR || isa == ATTN_ISA_VECTOR128 || isa == ATTN_ISA_NEON)
+    if (isa != ATTN_ISA_AVX512 && isa != ATTN_ISA_AVX512BF16)
         return 48;
-    return type == ATTN_F64 ? 8 : isa == ATTN_ISA_AVX2 ? 48 : 24;
+    return type == ATTN_F64 ? 8 : 24;
 }
 
 /* Products and scores of many rows are summed in two chains, of half the terms each: their RMS error is 0.71 of that of
