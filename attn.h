@@ -3268,8 +3268,8 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
    Somewhat more rows are multiplied as the transpose of w x^T where that is faster: then it is w that is read where it
    lies, and x that is packed. The sums are the same as of many.
 
-   A row times a matrix too large for caches takes as long as reading w. Where that is fastest in a few long streams
-   (ATTN__FAR_STREAMS), rows of w that lie far apart are multiplied together, and then those that follow each of them. */
+   A row times a matrix too large for caches takes as long as reading w. Where that is fastest in some long streams
+   (ATTN__FAR_STREAMS), rows of w that lie far apart are multiplied together, then those that follow each of them. */
 
 /* Blocks of the general product: as many rows, which share what packing b takes, as terms; more with long vectors, of
    which no panel stays in the first-level cache anyway. Sums, those of parts twice, panels and rows of a come to 0.6
@@ -3536,8 +3536,8 @@ static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char 
                              attn__min(kern->cols, block.cols - c));
 }
 
-/* Few rows of out: `rows` from r0 on; and `cols` columns from c0 on, or those of FAR_STREAMS streams, `apart` columns from
-   each other, in turn. */
+/* Few rows of out: `rows` from r0 on; and `cols` columns from c0 on, or those of FAR_STREAMS streams, `apart` columns
+   from each other, in turn. */
 typedef struct attn__gemm_few {
     size_t r0, rows, c0, cols, apart;
     char *lanes, *a, *b, *sums;
