@@ -13270,7 +13270,7 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(dot_rest_of)(const ATTN__NAME(few_run)
 ATTN__TARGET ATTN__INLINE size_t ATTN__NAME(dot_keys_of)(const ATTN__NAME(few_run) * run, size_t r, ATTN__V *sums,
                                                          const char *const *p, attn_dtype dtype, size_t keys)
 {
-    if (run->queries - r > 2)
+    if (ATTN__FEW_QUERIES > 2 && run->queries - r > 2)
         return ATTN__NAME(dot_block)(run, r, sums, p, dtype, ATTN__FEW_QUERIES, 4);
     if (run->queries - r > 1)
         return ATTN__NAME(dot_block)(run, r, sums, p, dtype, 2, 4);

@@ -53,8 +53,8 @@ static void run(tokens *t, attn_kv_cache *cache, const attn_opts *opts)
     ctx.batch_invariant = 1;
     rope.offset = (ptrdiff_t)t->first;
     for (int n = 0; n < LAYERS; n++) {
-        SHOW_TRY(attn_matmul(attn_mat_of(t->qkv, ATTN_F32, rows, PACKED), attn_mat_of(t->x, ATTN_F32, rows, WIDTH),
-                             attn_mat_of(weights[n], ATTN_F32, WIDTH, PACKED)));
+        SHOW_TRY(attn_matmul_ctx(attn_mat_of(t->qkv, ATTN_F32, rows, PACKED), attn_mat_of(t->x, ATTN_F32, rows, WIDTH),
+                                 attn_mat_of(weights[n], ATTN_F32, WIDTH, PACKED), 1, &ctx));
         SHOW_TRY(attn_qkv(&q, &k, &v, t->qkv, ATTN_F32, t->B, t->count, HEADS, KV_HEADS, SIZE));
         SHOW_TRY(attn_rope(q, q, &rope));
         SHOW_TRY(attn_rope(k, k, &rope));
@@ -166,6 +166,7 @@ int main(void)
     attn_opts causal = {0}, windowed;
     attn_tensor q, k, v;
     attn_status status;
+    attn_ctx ctx = show_ctx; /* with which values are those of the caches */
 
     causal.causal = ATTN_CAUSAL_LOWER_RIGHT;
     windowed = causal;
@@ -173,9 +174,11 @@ int main(void)
     windowed.window.left = 4; /* a token and the four before it */
     show_random(attn_mat_of(begin, ATTN_F32, LETTERS, WIDTH), 1, -1, 1);
     show_random(attn_mat_of(weights, ATTN_F32, LAYERS * WIDTH, PACKED), 2, -0.25, 0.25);
-    SHOW_TRY(attn_matmul(
+    ctx.batch_invariant = 1;
+    SHOW_TRY(attn_matmul_ctx(
         attn_mat_of(value_of, ATTN_F32, LETTERS, KV_HEADS * SIZE), attn_mat_of(begin, ATTN_F32, LETTERS, WIDTH),
-        attn_mat_cols(attn_mat_of(weights[0], ATTN_F32, WIDTH, PACKED), WIDTH + KV_HEADS * SIZE, KV_HEADS * SIZE)));
+        attn_mat_cols(attn_mat_of(weights[0], ATTN_F32, WIDTH, PACKED), WIDTH + KV_HEADS * SIZE, KV_HEADS * SIZE), 1,
+        &ctx));
 
     show_title("1. All at once, to compare with: the whole text goes through the layers, causal, without a cache");
     take(&whole, &text, 1, 0, LONGEST);

@@ -19,8 +19,8 @@
    model.safetensors, vocab.txt or tokenizer.json, and modules.json, sentence_bert_config.json, 1_Pooling/config.json,
    which may be missing. What these ask for and is not done here is refused by name. Weights of F32, F16 and BF16 stay
    as and where they are in the file; numbers in between are float. Texts of a batch stand one after another and are
-   never padded: a vector has the same bits alone, in any batch, and on any number of threads. bert.c is to be compiled
-   without -ffast-math, as layers.c is. */
+   never padded: a vector has the same bits on any number of threads and, with model.net.batch_invariant, alone and in
+   any batch. bert.c is to be compiled without -ffast-math, as layers.c is. */
 #ifndef BERT_H
 #define BERT_H
 

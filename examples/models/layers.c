@@ -79,6 +79,7 @@ static attn_ctx context(layers *net)
     ctx.scratch = net->scratch;
     ctx.scratch_size = net->scratch_size;
     ctx.isa = net->isa;
+    ctx.batch_invariant = net->batch_invariant;
     ctx.fault = &net->fault;
     return ctx;
 }
@@ -133,7 +134,6 @@ void layers_attend(layers *net, attn_tensor out, attn_tensor q, const attn_kv_ca
 {
     attn_ctx ctx = context(net);
     size_t bytes = 0;
-    ctx.batch_invariant = 1; /* read at once or token by token: the same bits */
     if (net->failed ||
         !layers_check(net, attn_kv_cache_scratch(&bytes, out, q, cache, opts, &ctx), "attn_kv_cache_attend") ||
         !grow(net, &net->scratch, &net->scratch_size, bytes))

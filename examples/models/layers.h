@@ -12,8 +12,8 @@
            fprintf(stderr, "%s\n", net.error);
 
    The first error stays: what is called after it does nothing. A row's bits depend on that row alone: not on the number
-   of rows (but in layers_sdpa: DETERMINISM of attn.h), nor of threads. Compile without -ffast-math, which loses sight of
-   NaN. */
+   of threads, nor, with batch_invariant, of rows: few rows have products and attention of their own (DETERMINISM of
+   attn.h). Compile without -ffast-math, which loses sight of NaN. */
 #ifndef LAYERS_H
 #define LAYERS_H
 
@@ -28,6 +28,7 @@ extern "C" {
 typedef struct layers {
     attn_parallel parallel; /* threads to use: attn_pool_new, or the caller's; zero: this one */
     attn_isa isa;           /* instruction set to use; zero: the best */
+    int batch_invariant;    /* 1: the same bits for any number of rows; many rows take up to 2.5 times as long */
     int failed;
     char error[256];
 
@@ -54,8 +55,7 @@ float *layers_rows(layers *net, size_t count, size_t width);
 void layers_project(layers *net, float *out, const float *x, size_t n, attn_mat w, double factor);
 void layers_project_add(layers *net, float *out, const float *x, size_t n, attn_mat w, double factor);
 
-/* attn_sdpa, and attn_kv_cache_attend, with scratch of the net's; the latter with batch_invariant, so that reading at
-   once and token by token give the same bits. */
+/* attn_sdpa, and attn_kv_cache_attend, with scratch of the net's. */
 void layers_sdpa(layers *net, attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v, const attn_opts *opts);
 void layers_attend(layers *net, attn_tensor out, attn_tensor q, const attn_kv_cache *cache, const attn_opts *opts);
 

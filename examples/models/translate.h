@@ -59,8 +59,9 @@ typedef struct translate_times {
 /* "translate English to French: ", 4096 tokens, beam_defaults(). */
 translate_opts translate_defaults(void);
 
-/* Translates `count` texts in one batch; each result is that of the text alone. times may be NULL. Returns NULL, or a
-   message about the whole batch; results are to be freed in either case. */
+/* Translates `count` texts in one batch; each result is that of the text alone, to the last bit of its score with
+   model->net.batch_invariant. times may be NULL. Returns NULL, or a message about the whole batch; results are to be
+   freed in either case. */
 const char *translate(t5 *model, const translate_opts *opts, const translate_text *texts, size_t count,
                       translation *results, translate_times *times);
 void translate_free(translation *results, size_t count);

@@ -303,7 +303,7 @@ static void bench_invariant_product(void)
     race(c, 2);
     f.value = ratio(&c[1], &c[0]);
     printf("64 x 1024 x 1024, batch_invariant relative to the default: ");
-    print_figure("x w^T, batch_invariant", "64 x 1024 x 1024", &f);
+    print_figure("batch_invariant, x w^T", "64 x 1024 x 1024", &f);
     printf("\n");
     free(m[0].a.data);
     free(m[0].b.data);

@@ -122,6 +122,7 @@ TEST(bert_batches)
         size_t d, tokens;
         if (!open_kind(&model, kinds[k]))
             continue;
+        model.net.batch_invariant = 1;
         d = model.config.hidden_size;
         alone = floats(N * d), together = floats(N * d);
         for (size_t i = 0; i < N; i++) {

@@ -196,6 +196,7 @@ TEST(decoder_pieces)
         float *whole, *got;
         if (!open_model(&model, names[k]))
             continue;
+        model.net.batch_invariant = 1;
         V = model.config.vocab_size;
         whole = floats(n * V), got = floats(n * V);
         for (size_t t = 0; t < 3; t += test_quick ? 2 : 1) {
@@ -242,6 +243,7 @@ TEST(decoder_rings)
         size_t V, full, ring;
         if (!open_model(&model, some[k]))
             continue;
+        model.net.batch_invariant = 1;
         V = model.config.vocab_size;
         whole = floats(keeps[k] * V), got = floats(keeps[k] * V);
         CHECK(decoder_begin(&model, &text, keeps[k], ATTN_F32) == NULL);
@@ -308,6 +310,7 @@ TEST(decoder_truncates)
         decoder_text text;
         if (!open_model(&model, names[k]))
             continue;
+        model.net.batch_invariant = 1;
         size_t V = model.config.vocab_size;
         float *whole = floats(V), *got = floats(V);
         CHECK(truncates(&model, 20, 20, 1, LONG, whole, got) == 20);
@@ -337,6 +340,7 @@ TEST(decoder_truncates_rings)
         decoder model;
         if (!open_model(&model, some[k]))
             continue;
+        model.net.batch_invariant = 1;
         size_t keeps = windows[k] - 1 + CHUNK, V = model.config.vocab_size, edge = old - CHUNK;
         float *whole = floats(V), *got = floats(V);
         CHECK(truncates(&model, keeps, 3, 9, LONG, whole, got) == 3); /* nothing dropped */
@@ -363,6 +367,7 @@ TEST(decoder_caches)
         float *want, *got;
         if (!open_model(&model, names[k]))
             continue;
+        model.net.batch_invariant = 1;
         size_t V = model.config.vocab_size;
         want = floats(V), got = floats(V);
         CHECK(decoder_begin(&model, &text, N, ATTN_F32) == NULL);
@@ -395,6 +400,7 @@ TEST(decoder_calls)
     const char *error;
     if (!open_model(&model, "gemma2_bf16"))
         return;
+    model.net.batch_invariant = 1;
     size_t V = model.config.vocab_size;
     float *want = floats(V), *got = floats(V);
     static const int32_t none[] = {-1, 72, INT32_MAX, INT32_MIN};

@@ -192,6 +192,7 @@ TEST(t5_batches)
         translate_opts opts = translate_defaults();
         if (!open_kind(&model, kinds[k]) || !open_golden(&file, kinds[k]))
             continue;
+        model.net.batch_invariant = 1;
         opts.search.max_length = 12;
         for (size_t i = 0; i < TEXTS; i++)
             texts[i] = golden_text(&file, i);
@@ -223,6 +224,7 @@ TEST(t5_padding)
         float *all, *one;
         if (!open_kind(&model, kinds[k]))
             continue;
+        model.net.batch_invariant = 1;
         d = model.config.d_model;
         all = floats(B * L * d);
         one = floats(L * d);
@@ -259,6 +261,7 @@ TEST(t5_steps)
         texts[0] = &text, texts[1] = &other;
         if (!open_kind(&model, kinds[k]))
             continue;
+        model.net.batch_invariant = 1;
         V = model.config.vocab_size, d = model.config.d_model;
         states = floats(S * d), whole = floats(3 * N * V), got = floats(3 * N * V);
         for (size_t i = 0; i < S; i++)
