@@ -221,7 +221,8 @@
    VERSIONS
        0.14.0  Products of few rows have the kernel that attention of few rows has: up to 24 rows with AVX-512, 48
                elsewhere, are 1.0 to 2 times as fast, of one row in plain C 12 times, and have other last bits than the
-               same rows among many, unless ctx->batch_invariant is set. attn_mha has the same bits for any batch
+               same rows among many, unless ctx->batch_invariant is set: programs that compare both set it in
+               attn_matmul_ctx, which takes the place of attn_matmul. attn_mha counts the rows of an item
        0.13.0  Few rows of queries, as in decoding, have kernels of their own, and other last bits than the same rows
                among many, unless the new ctx->batch_invariant is set: set it where bits of decoding and of one causal
                call are compared. (attn_ctx has grown: compile every file anew.) Products of BF16 no longer round the
@@ -434,10 +435,10 @@ ATTN_API attn_mat attn_head(attn_tensor t, size_t b, size_t h);
 
    One function for each step of attention. Letters: Lq, Lk number of queries and keys, D size of a query and a key,
    Dv size of a value. Types: when the first input is F64 every matrix must be; otherwise F32, F16 and BF16 mix freely,
-   are computed in F32, and are rounded to nearest even when stored. */
+   are computed in F32, and are rounded to nearest even when stored. The bits of a row of a product may depend on how
+   many there are, as with a ctx without batch_invariant: DETERMINISM. */
 
-/* out = a b, with a M x K, b K x N, out M x N. K = 0 gives zeros. a b^T is attn_matmul(out, a, attn_mat_t(b)). The bits
-   of a row may depend on how many there are: DETERMINISM. */
+/* out = a b, with a M x K, b K x N, out M x N. K = 0 gives zeros. a b^T is attn_matmul(out, a, attn_mat_t(b)). */
 ATTN_API attn_status attn_matmul(attn_mat out, attn_mat a, attn_mat b);
 
 /* out = scale q k^T: how well query i matches key j. q Lq x D, k Lk x D, out Lq x Lk; D = 0 is ATTN_ERR_SHAPE.
@@ -485,8 +486,8 @@ ATTN_API attn_status attn_split_heads(attn_mat *heads, size_t count, attn_mat in
    scale as in attn_scores. NOMEM: needs an Lq x Lk temporary, unless weights has the compute type. */
 ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, attn_mat k, attn_mat v, double scale);
 
-/* attn_matmul and attn_softmax with threads, instruction set and scratch; out = alpha a b. ctx may be NULL.
-   Both never return NOMEM: memory only makes them faster. */
+/* attn_matmul and attn_softmax with threads, instruction set, scratch and batch_invariant; out = alpha a b. ctx may be
+   NULL. Both never return NOMEM: memory only makes them faster. */
 ATTN_API attn_status attn_matmul_ctx(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx);
 ATTN_API attn_status attn_softmax_ctx(attn_mat out, attn_mat in, const attn_ctx *ctx);
 
@@ -2370,10 +2371,10 @@ typedef struct attn__few {
     const char *const *next; /* or NULL: of each key, the row that is prefetched while its own is read, */
     ptrdiff_t next_apart;    /* from there to that of the next head, */
     size_t next_bytes;       /* and how long it is */
-    ptrdiff_t ahead;         /* dot, of one query: so many bytes ahead rows are prefetched; 0: not, */
-    const void *added;       /* or NULL: of each key, what is added to its scores; */
-    int part;                /* attn__part; of one, up to dot_keys keys at a time, */
-    void *lanes;             /* of each query, and one more, dot_keys vectors for what is added up so far */
+    ptrdiff_t ahead;         /* dot, of one query and long rows: so many bytes ahead they are prefetched; 0: not */
+    const void *added;       /* dot: of each key, what is added to its scores; or NULL */
+    int part;                /* dot: attn__part; where not 0, there are dot_keys keys at most, */
+    void *lanes;             /* and what is added up so far: dot_keys vectors of each query, and of one more */
 } attn__few;
 
 /* The same from key number k on. */
@@ -2550,9 +2551,9 @@ typedef struct attn__kernels {
     size_t lanes;      /* reals in a vector */
     size_t rows, cols; /* the register tile of gemm; the last one of a row may be some vectors narrower */
     size_t few;        /* so many rows of an item and group are few: with more, tiles are faster */
+    size_t few_rows;   /* and so many of x, in x w, unless they are short: attn__are_few */
+    size_t turned;     /* x w^T of more than these, up to so many, is faster as the transpose of w x^T, by gemm */
     size_t dot_keys;   /* dot takes so many keys together: lanes, or more */
-    size_t few_of_product; /* so many rows of x are few, in x w */
-    size_t turned;         /* more, up to so many: x w^T is faster as the transpose of w x^T, by gemm */
     int pairs;         /* products are of pairs */
     int narrow;        /* dot and weigh take 16-bit and I8 elements; else reals alone */
 
@@ -3260,10 +3261,10 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
 
    Gradients of weights are added to what out holds: the same, but for the last step.
 
-   Few rows times a matrix, x w^T, as in decoding, are different: packing w would take longer than the product. The
-   kernel `dot` reads w where its terms lie side by side, and is given copies of some columns at a time where they do
-   not; its order of adding up is its own. Of several rows the sums come in parts, too, so that terms of x and of w stay
-   in the first-level cache: the lanes of the sums are kept between them.
+   Few rows (attn__are_few) times a matrix, x w^T, as in decoding, are different: packing w would take longer than the
+   product. The kernel `dot` reads w where its terms lie side by side, and is given copies of some columns at a time
+   where they do not; its order of adding up is its own. Of several rows the sums come in parts, so that terms of x and
+   of w stay in the first-level cache: the lanes of the sums are kept between them.
 
    Somewhat more rows are multiplied as the transpose of w x^T where that is faster: then it is w that is read where it
    lies, and x that is packed. The sums are the same as of many.
@@ -3298,7 +3299,7 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
 #define ATTN__GEMM_TURNED_MC 128
 
 /* Products with far rows. */
-#define ATTN__GEMM_FAR_STREAMS 8                    /* as many as `dot` reads together */
+#define ATTN__GEMM_FAR_STREAMS 8                    /* as many long rows as `dot` reads together for one of x */
 #define ATTN__GEMM_FAR_ROWS 8                       /* of x, at most */
 #define ATTN__GEMM_FAR_BYTES ((size_t)128 << 10)    /* of w, at least, for one row: streams take some lines to start; */
 #define ATTN__GEMM_FAR_ROWS_BYTES ((size_t)8 << 20) /* for several, which gain nothing from caches */
@@ -3347,7 +3348,7 @@ static void attn__gemm_few_blocks(attn__gemm *g, size_t bytes)
         g->mc = attn__min(g->out.rows, little ? ATTN__GEMM_FEW_LITTLE : ATTN__GEMM_FEW_MC);
         g->nc = little ? g->kern->dot_keys : attn__min(attn__whole(g->out.cols, g->kern->dot_keys), ATTN__GEMM_FEW_NC);
         if (parts && !g->copies_b)
-            g->nc = g->kern->dot_keys;
+            g->nc = g->kern->dot_keys; /* each row of b is read to its end, while lanes are kept */
         g->whole_a = g->copies_a && !little && whole <= ATTN__GEMM_FEW_A_BYTES / size / g->mc;
         g->kc = parts || (g->copies_a && !g->whole_a) ? attn__min(whole, little ? ATTN__GEMM_FEW_NC : most) : whole;
         g->ld = g->copies_a ? (g->whole_a ? whole : g->kc) + ATTN__GEMM_FEW_PAD : 0;
@@ -3536,8 +3537,8 @@ static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char 
                              attn__min(kern->cols, block.cols - c));
 }
 
-/* Few rows of out: `rows` from r0 on; and `cols` columns from c0 on, or those of FAR_STREAMS streams, `apart` columns
-   from each other, in turn. */
+/* Few rows of out: `rows` from r0 on; and `cols` columns that follow each other from c0 on or, if apart is not 0, those
+   of FAR_STREAMS streams so many columns apart, in turn. */
 typedef struct attn__gemm_few {
     size_t r0, rows, c0, cols, apart;
     char *lanes, *a, *b, *sums;
@@ -3674,12 +3675,13 @@ static void attn__gemm_worker(void *arg, size_t index)
         attn__gemm_block_at(g, i / per_row * g->mc, i % per_row * g->nc, scratch);
 }
 
-/* Are so many rows of a, of so many terms, few? Nothing else decides in which order their sums are added up. */
+/* Are so many rows of a few? Nothing else decides in which order a kernel adds up their sums: not b's layout, not
+   threads. */
 static int attn__are_few(const attn_mat *a, const attn_mat *b, size_t rows, const attn_ctx *ctx)
 {
     const attn__kernels *kern = attn__ctx_products(ctx, a->dtype, b->dtype);
     return (ctx && ctx->batch_invariant) ||
-           rows <= (a->cols < ATTN__GEMM_SHORT ? ATTN__GEMM_FEW_SHORT : kern->few_of_product);
+           rows <= (a->cols < ATTN__GEMM_SHORT ? ATTN__GEMM_FEW_SHORT : kern->few_rows);
 }
 
 /* As out^T = w x^T? */
@@ -11298,11 +11300,12 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(wide_f16)(ATTN__I h)
 #define ATTN__FEW (ATTN__REAL_F64 ? 4 : 6)
 #endif
 
-/* Rows of x that are few in x w^T, and up to how many of the others it is faster turned around. Measured on Sapphire
-   Rapids, 512 and 1024 columns and terms: with AVX-512, up to 24 rows `dot` is 1.0 to 1.2 times as fast as either way
-   of gemm, 32 rows 0.8 to 0.95 times; with AVX2, up to 48 rows it is 1.0 to 1.4 times as fast; in double with either,
-   16 rows 0.8 to 1.0 times. VECTOR128 and plain C gain by it at any number. */
-#define ATTN__FEW_OF_PRODUCT (!ATTN__AVX512 ? 48 : ATTN__REAL_F64 ? 8 : 24)
+/* Rows of x that are few in x w^T (of less than ATTN__GEMM_SHORT terms, fewer are), and up to how many of the others it
+   is faster turned around. Measured on Sapphire Rapids, 512 and 1024 columns and terms: with AVX-512, up to 24 rows
+   `dot` is 1.0 to 1.2 times as fast as either way of gemm, 32 rows 0.8 to 0.95 times; with AVX2, up to 48 rows it is
+   1.0 to 1.4 times as fast; in double with either, 16 rows 0.8 to 1.0 times. VECTOR128 and plain C gain by it at any
+   number. */
+#define ATTN__FEW_ROWS (!ATTN__AVX512 ? 48 : ATTN__REAL_F64 ? 8 : 24)
 #define ATTN__TURNED (ATTN__AVX512 ? 64 : 0)
 
 /* Exponentials are inlined; in a pass that is to be small, where they are not most of the work they are called. */
@@ -13099,7 +13102,8 @@ ATTN__TARGET static void ATTN__NAME(merge_rows)(void *x, ptrdiff_t xs, const voi
 #define ATTN__DOT_QUERIES (2 * ATTN__FEW_QUERIES)
 
 /* Narrow elements are widened as they are loaded; in a pass that is to be small, or has no vectors, before that. */
-#define ATTN__NARROW (!ATTN__REAL_F64 && !ATTN__PAIRS && ATTN__W > 1 && ATTN__PASS != ATTN__PASS_VECTOR128)
+#define ATTN__SMALL (ATTN__W == 1 || ATTN__PASS == ATTN__PASS_VECTOR128)
+#define ATTN__NARROW (!ATTN__REAL_F64 && !ATTN__PAIRS && !ATTN__SMALL)
 
 /* Terms in a vector: reals or, in a pass with pairs, BF16. */
 #define ATTN__TERMS (ATTN__PAIRS ? 2 * ATTN__W : ATTN__W)
@@ -13274,7 +13278,7 @@ ATTN__TARGET ATTN__INLINE size_t ATTN__NAME(dot_keys_of)(const ATTN__NAME(few_ru
         return ATTN__NAME(dot_block)(run, r, sums, p, dtype, ATTN__FEW_QUERIES, 4);
     if (run->queries - r > 1)
         return ATTN__NAME(dot_block)(run, r, sums, p, dtype, 2, 4);
-    if (keys > 4)
+    if (!ATTN__SMALL && keys > 4)
         return ATTN__NAME(dot_block)(run, r, sums, p, dtype, 1, 8);
     return ATTN__NAME(dot_block)(run, r, sums, p, dtype, 1, 4);
 }
@@ -13292,7 +13296,7 @@ ATTN__TARGET ATTN__INLINE size_t ATTN__NAME(dot_keys_of)(const ATTN__NAME(few_ru
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(dot_keys)(const ATTN__NAME(few_run) * run)
 {
     const size_t n = run->keys, row_bytes = run->few->dims * attn__size(run->few->dtype);
-    const size_t keys = run->queries > 1 || row_bytes < ATTN__LONG_ROW ? 4 : 8;
+    const size_t keys = ATTN__SMALL || run->queries > 1 || row_bytes < ATTN__LONG_ROW ? 4 : 8;
     const ptrdiff_t step = run->few->at ? 0 : run->few->step;
     const char *p[8], *row = ATTN__NAME(key_of)(run, 0) + run->head;
     size_t i, j, r, d = 0;
@@ -13461,10 +13465,9 @@ static const attn__kernels ATTN__NAME(kernels) = {
     /* size        */ sizeof(ATTN__R),
     /* lanes       */ ATTN__W,
     /* rows, cols  */ ATTN__ROWS, ATTN__TILE_COLS,
-    /* few         */ ATTN__FEW,
-    /* dot_keys    */ ATTN__DOT_KEYS,
-    /* .._product  */ ATTN__FEW_OF_PRODUCT,
+    /* few, .._rows*/ ATTN__FEW, ATTN__FEW_ROWS,
     /* turned      */ ATTN__TURNED,
+    /* dot_keys    */ ATTN__DOT_KEYS,
     /* pairs       */ ATTN__PAIRS,
     /* narrow      */ ATTN__NARROW || ATTN__PAIRS,
     /* load        */ ATTN__BASE(load),
@@ -13533,6 +13536,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__LONG_ROW
 #undef ATTN__WEIGH_OF
 #undef ATTN__NARROW
+#undef ATTN__SMALL
 #undef ATTN__ADD
 #undef ATTN__SUB
 #undef ATTN__MUL
@@ -13596,11 +13600,9 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__PARAMS
 #undef ATTN__LANES128
 #undef ATTN__FEW
-#undef ATTN__FEW_OF_PRODUCT
+#undef ATTN__FEW_ROWS
 #undef ATTN__FEW_QUERIES
 #undef ATTN__TERMS
-#undef ATTN__READ
-#undef ATTN__WIDE_ROW
 #undef ATTN__DOUBLE_KERNEL
 #undef ATTN__AVX512
 #undef ATTN__DOT

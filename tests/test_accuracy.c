@@ -434,14 +434,6 @@ static void check_chains(const attn_mat *got, attn_mat a, attn_mat b, const real
         printf("    %s, %zu rows, K %zu: %.3Lf of one chain\n", test_dtype_name(a.dtype), a.rows, a.cols, ratio);
 }
 
-/* As the text has it. */
-static size_t few_of_product(attn_isa isa, attn_dtype type)
-{
-    if (isa != ATTN_ISA_AVX512 && isa != ATTN_ISA_AVX512BF16)
-        return 48;
-    return type == ATTN_F64 ? 8 : 24;
-}
-
 /* Products and scores of many rows are summed in two chains, of half the terms each: their RMS error is 0.71 of that of
    one. Those of few rows are summed in a chain for each lane: one in plain C, which rounds products besides. */
 TEST(accuracy_chains)
@@ -470,13 +462,12 @@ TEST(accuracy_chains)
                     opts.scores = test_tensor(type, 1, 1, rows, cols, T_BHLD);
                     scores = attn_head(opts.scores, 0, 0);
                     for (; ctx.batch_invariant < 2; ctx.batch_invariant++) {
-                        int lanes = ctx.batch_invariant || rows <= (K < 128 ? 8 : few_of_product(isa, type));
+                        int lanes = ctx.batch_invariant || rows <= (K < 128 ? 8 : 48);
                         int one = ctx.batch_invariant && isa == ATTN_ISA_SCALAR;
                         CHECK_STATUS(attn_sdpa(out, q, k, k, &opts, &ctx), ATTN_OK);
                         check_chains(&scores, a, b, exact, square, one ? 1.2L : 0.85L);
                         CHECK_STATUS(attn_matmul_ctx(product, a, b, 1, &ctx), ATTN_OK);
-                        check_chains(&product, a, b, exact, square,
-                                     lanes && isa == ATTN_ISA_SCALAR ? 1.2L : 0.85L);
+                        check_chains(&product, a, b, exact, square, lanes && isa == ATTN_ISA_SCALAR ? 1.2L : 0.85L);
                     }
                 }
                 test_release();

@@ -201,6 +201,37 @@ TEST(matmul_bits)
             }
 }
 
+/* As the text has it: up to so many rows are few. */
+static size_t most_few(attn_isa isa, attn_dtype type, size_t K)
+{
+    int avx512 = isa == ATTN_ISA_AVX512 || isa == ATTN_ISA_AVX512BF16;
+    return K < 128 ? 8 : !avx512 ? 48 : type == ATTN_F64 ? 8 : 24;
+}
+
+/* So many rows have the bits that batch_invariant gives them; one more, and some bits are others. */
+TEST(matmul_few_limits)
+{
+    enum { N = 40 };
+    FOR_EACH_ISA (isa)
+        for (int n = 0; n < 8; n++) {
+            attn_dtype type = n % 2 ? ATTN_F64 : isa == ATTN_ISA_AVX512BF16 ? ATTN_BF16 : ATTN_F32;
+            size_t K = n % 4 < 2 ? 127 : 128, rows = most_few(isa, type, K) + (n >= 4);
+            attn_mat a = test_random_mat(type, rows, K, PACKED), b = test_random_mat(type, K, N, n % 3 ? TRANSPOSED : 0);
+            attn_dtype wide = type == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+            attn_mat out = test_mat(wide, rows, N, PACKED), invariant = test_mat(wide, rows, N, PACKED);
+            attn_ctx ctx = test_ctx(isa);
+            test_case("%s, %s, %zu x %zu", attn_isa_string(isa), test_dtype_name(type), rows, K);
+            CHECK_STATUS(attn_matmul_ctx(out, a, b, 1, &ctx), ATTN_OK);
+            ctx.batch_invariant = 1;
+            CHECK_STATUS(attn_matmul_ctx(invariant, a, b, 1, &ctx), ATTN_OK);
+            if (n < 4)
+                CHECK(test_same_bits(out, invariant));
+            else if (type != ATTN_F64 || (isa != ATTN_ISA_VECTOR128 && isa != ATTN_ISA_NEON)) /* two lanes: two chains */
+                CHECK(!test_same_bits(out, invariant));
+            test_release();
+        }
+}
+
 /* Few rows times a transposed matrix, whose rows lie between fences `step` elements apart. */
 typedef struct few {
     attn_mat out, a, w;
@@ -299,7 +330,7 @@ TEST(matmul_turned)
         }
 }
 
-/* Rows by a matrix that some CPUs read in streams far apart: 8 or 16 of them, which two or three threads share, and
+/* Rows by a matrix that some CPUs read in streams far apart: 8 of them, which two or three threads share, and
    what is left over. Rows of w that follow each other or do not, a multiple of 2048 or 4096 bytes apart or not; the
    same bits as in a product of many rows that is batch_invariant, and added to what is there. */
 static void check_far_rows(attn_isa isa, attn_dtype a_dtype, attn_dtype w_dtype, size_t count, size_t K, size_t N,

@@ -280,8 +280,8 @@ TEST(mha_batch)
         }
 }
 
-/* If batch_invariant, few queries have the bits that they have among many: their projections, by transposed weights and
-   with biases, do anyway. */
+/* If batch_invariant, few queries have the bits that they have among many, and so have their projections, by transposed
+   weights and with biases. */
 TEST(mha_few_rows)
 {
     static const size_t counts[] = {1, 2, 5, 8, 9, 16, 17, 25, 32};
@@ -358,8 +358,8 @@ TEST(mha_requests)
         }
 }
 
-/* Padding said by lengths, by a mask, or by a shorter tensor; and what lies there does not matter. Where fewer rows exist,
-   and may be few, the bits are the same if batch_invariant. */
+/* Padding said by lengths, by a mask, or by a shorter tensor; and what lies there does not matter. Where fewer rows
+   exist, and may be few, the bits are the same if batch_invariant. */
 TEST(mha_padding)
 {
     for (size_t n = 0; n < (test_quick ? 10 : 100); n++)

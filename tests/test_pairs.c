@@ -1702,9 +1702,9 @@ TEST(pairs_matmul_broadcast)
     }
 }
 
-/* Rows and columns of a product, batch_invariant: alone or among others, in every layout, on threads, with scratch of any
-   size, or none and no memory either: the same bits; without it, those of as many rows. And added to what is there, the
-   sum that they were, rounded to float. */
+/* Rows and columns of a product, batch_invariant: alone or among others, in every layout, on threads, with scratch of
+   any size, or none and no memory either: the same bits; without it, those of as many rows. And added to what is
+   there, the sum that they were, rounded to float. */
 static void check_rows(size_t M, size_t K, size_t N, int n)
 {
     static const size_t counts[] = {1, 4, 8, 16, 24, 27, 48, 49, 60},

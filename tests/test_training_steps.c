@@ -90,7 +90,7 @@ TEST(matmul_add_large)
         }
 }
 
-/* An element's bits do not depend on the layout of any matrix, nor, where batch_invariant, on its neighbours. */
+/* An element's bits do not depend on the layout of any matrix, nor, where batch_invariant, on how many rows there are. */
 TEST(matmul_add_bits)
 {
     FOR_EACH_ISA (isa)
