@@ -13181,6 +13181,8 @@ ATTN__INLINE void ATTN__NAME(begin_run)(ATTN__NAME(few_run) * run, const attn__f
     run->keys = attn__min(few->keys - k, keys);
     run->queries = queries;
     run->head = (ptrdiff_t)head * few->apart;
+    run->fetch_from = 0;
+    run->fetch_bytes = 0;
     if (!few->next)
         return;
     run->fetch_from = (ptrdiff_t)head * few->next_apart + (ptrdiff_t)(from * few->next_bytes / few->queries);
