@@ -3570,7 +3570,7 @@ static void attn__gemm_few_dot(const attn__gemm *g, const attn__gemm_few *few, s
     w.dims = attn__min(depth * each, g->a.cols - first);
     w.part = (k > 0 ? ATTN__BEGUN : 0) | (k + depth < g->terms ? ATTN__UNFINISHED : 0);
     w.row = (const char *)attn__mat_at(&g->b, first, few->c0);
-    w.step = g->b.col_stride * (ptrdiff_t)size;
+    w.step = g->out.cols > 1 ? g->b.col_stride * (ptrdiff_t)size : 0; /* that of one column may be anything */
     for (i = 0; few->apart > 0 && i < few->cols; i++)
         at[i] = (const char *)attn__mat_at(
             &g->b, first, few->c0 + i / ATTN__GEMM_FAR_STREAMS + i % ATTN__GEMM_FAR_STREAMS * few->apart);
