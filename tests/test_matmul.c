@@ -216,7 +216,8 @@ TEST(matmul_few_limits)
         for (int n = 0; n < 8; n++) {
             attn_dtype type = n % 2 ? ATTN_F64 : isa == ATTN_ISA_AVX512BF16 ? ATTN_BF16 : ATTN_F32;
             size_t K = n % 4 < 2 ? 127 : 128, rows = most_few(isa, type, K) + (n >= 4);
-            attn_mat a = test_random_mat(type, rows, K, PACKED), b = test_random_mat(type, K, N, n % 3 ? TRANSPOSED : 0);
+            attn_mat a = test_random_mat(type, rows, K, PACKED);
+            attn_mat b = test_random_mat(type, K, N, n % 3 ? TRANSPOSED : PACKED);
             attn_dtype wide = type == ATTN_F64 ? ATTN_F64 : ATTN_F32;
             attn_mat out = test_mat(wide, rows, N, PACKED), invariant = test_mat(wide, rows, N, PACKED);
             attn_ctx ctx = test_ctx(isa);
@@ -226,7 +227,7 @@ TEST(matmul_few_limits)
             CHECK_STATUS(attn_matmul_ctx(invariant, a, b, 1, &ctx), ATTN_OK);
             if (n < 4)
                 CHECK(test_same_bits(out, invariant));
-            else if (type != ATTN_F64 || (isa != ATTN_ISA_VECTOR128 && isa != ATTN_ISA_NEON)) /* two lanes: two chains */
+            else if (wide != ATTN_F64 || (isa != ATTN_ISA_VECTOR128 && isa != ATTN_ISA_NEON)) /* 2 lanes are 2 chains */
                 CHECK(!test_same_bits(out, invariant));
             test_release();
         }

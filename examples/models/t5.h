@@ -106,10 +106,10 @@ typedef struct t5_text {
 const char *t5_open(t5 *model, const char *directory, void (*progress)(void *user, double part), void *user);
 void t5_close(t5 *model);
 
-/* The encoder: states[b][i][d_model] of B texts of lens[b] tokens, 1 to L, ids[b][i]; rows past a length become zeros,
-   whatever their ids. With model->net.batch_invariant a text's states have the same bits alone and in any batch. One call
-   at a time for each model, as for all functions below; each returns NULL, or a message that lives in model->error, and
-   then what it was to write is lost: a t5_text can only be ended. */
+/* The encoder: states[b][i][d_model] of B texts of lens[b] tokens, 1 to L, ids[b][i]; rows past a length become
+   zeros, whatever their ids. With model->net.batch_invariant a text's states have the same bits alone and in any
+   batch. One call at a time for each model, as for all functions below; each returns NULL, or a message that lives in
+   model->error, and then what it was to write is lost: a t5_text can only be ended. */
 const char *t5_encode(t5 *model, float *states, const int32_t *ids, const size_t *lens, size_t B, size_t L);
 
 /* Begins `beams` hypotheses of a text whose states are source x d_model, all of them without tokens. t5_end gives back
