@@ -3288,9 +3288,9 @@ static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_
 #define ATTN__GEMM_FEW_MC 32
 #define ATTN__GEMM_FEW_NC 64
 #define ATTN__GEMM_FEW_LITTLE 4    /* rows of small blocks, whose parts have as few terms as the others have columns */
-#define ATTN__GEMM_FEW_B_BYTES 512 /* of a part of a column of b that is copied, of all columns of a block, */
-#define ATTN__GEMM_FEW_BYTES 2048  /* of one of a row of a, */
-#define ATTN__GEMM_FEW_A_BYTES ((size_t)384 << 10) /* and of rows of a copied whole: they stay in the second cache */
+#define ATTN__GEMM_FEW_B_BYTES 512 /* of a part of a sum where b is copied: so much of each column; */
+#define ATTN__GEMM_FEW_BYTES 2048  /* else so much of each row of a. */
+#define ATTN__GEMM_FEW_A_BYTES ((size_t)384 << 10) /* whole rows of a: in the second cache */
 #define ATTN__GEMM_FEW_PAD 16 /* reals between copied rows, which would else compete for one set of a cache */
 
 /* Products that are turned around: where w has so many times as many rows, else packing w costs less than it saves; and
@@ -3318,10 +3318,10 @@ typedef struct attn__gemm {
     int few;           /* the product of few rows, */
     int far_rows;      /* with far ones */
     size_t mc, nc, kc; /* rows and columns of a block, terms (or pairs) of a part of the sum */
-    int copies_a; /* of few rows: a is not read where it lies, but copied, whole rows before others where there is */
-    int whole_a;  /* room for them; */
-    int copies_b; /* nor is b, of which parts are copied */
-    size_t ld;    /* copied terms of each row of a, and a gap */
+    int copies_a; /* of few rows: a is copied, not read where it lies: */
+    int whole_a;  /* whole rows at once, as there is room; else part by part */
+    int copies_b; /* b is copied, part by part */
+    size_t ld;    /* reals from one copied row of a to the next */
     size_t workers;
     size_t worker_bytes; /* scratch of each worker */
     char *scratch;       /* NULL: each worker uses its stack */
