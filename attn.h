@@ -1378,6 +1378,11 @@ static size_t attn__size(attn_dtype dtype) /* bytes of an element; 1 for an unkn
     }
 }
 
+static size_t attn__row_bytes(attn_dtype dtype, size_t n) /* of n elements side by side */
+{
+    return n * attn__size(dtype);
+}
+
 static size_t attn__alignment(attn_dtype dtype)
 {
     struct f64 {
@@ -2348,8 +2353,7 @@ typedef struct attn__piece {
 typedef struct attn__rows {
     const void *data;
     const attn__piece *pieces; /* where not NULL, in place of data */
-    attn_dtype dtype;
-    ptrdiff_t step;     /* elements from row to row; those of a row are next to each other */
+    ptrdiff_t step;     /* reals, or terms, from row to row; those of a row are next to each other */
     const void *scales; /* of rows of V in I8: reals by which the weights of the rows are multiplied; else NULL */
 
     /* the rows that will be read after these, which the kernel prefetches while it computes */
@@ -2538,28 +2542,32 @@ typedef struct attn__merge_rows {
     double weight[ATTN__MERGE_ROWS], weight_b[ATTN__MERGE_ROWS]; /* and what each of the two is of that sum */
 } attn__merge_rows;
 
-/* Pairs. Some CPUs multiply two pairs of BF16 and add both products to a float by one instruction. In a table for them
-   the kernels of products, those whose names begin with gemm, take pairs where those of other tables take reals: two
-   terms of a sum that follow each other, in 32 bits, the first in the lower half; the last of an odd number of terms
-   has a zero beside it. Then depth, steps and parts of sums count pairs, attn__rows of pairs have the dtype of the
-   reals, and k in "terms of even number" counts pairs. Sums are reals all the same. */
+/* Terms. What products multiply is a term of a sum: a real. Or two: some CPUs multiply two pairs of BF16 and add both
+   products to a float by one instruction. In a table for them a term is such a pair, in the place of a real, the first
+   in the lower half; the last of an odd number has a zero beside it. Depths, steps and parts of sums count terms; sums
+   are reals in any case. Which terms there are is known here and to the loaders alone. */
+
+/* x[r][c] = in[r * rs + c * cs], for rows x cols elements of any type that computes in `real`: as reals, or as terms */
+typedef void attn__load_kernel(void *x, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs,
+                               size_t rows, size_t cols);
 
 typedef struct attn__kernels {
     attn_isa isa;
     attn_dtype real;
-    size_t size;       /* of a real, in bytes */
+    size_t size;       /* of a real, or a term, in bytes */
     size_t lanes;      /* reals in a vector */
     size_t rows, cols; /* the register tile of gemm; the last one of a row may be some vectors narrower */
     size_t few;        /* so many rows of an item and group are few: with more, tiles are faster */
     size_t few_rows;   /* and so many of x, in x w, unless they are short: attn__are_few */
     size_t turned;     /* x w^T of more than these, up to so many, is faster as the transpose of w x^T, by gemm */
     size_t dot_keys;   /* dot takes so many keys together: lanes, or more */
-    int pairs;         /* products are of pairs */
-    int narrow;        /* dot and weigh take 16-bit and I8 elements; else reals alone */
+    attn_dtype element; /* of a term, */
+    size_t term;        /* which has so many of them */
+    unsigned reads;     /* a bit for each type of rows that dot and weigh read where they lie */
 
-    /* x[r][c] = in[r * rs + c * cs], for rows x cols elements of any type that computes in `real` */
-    void (*load)(void *x, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, size_t rows,
-                 size_t cols);
+    /* load makes reals; load_rows terms of elements beside each other in a row; load_panel terms of elements below each
+       other in a column: x may begin with a term's second element then, beside the row before */
+    attn__load_kernel *load, *load_rows, *load_panel;
 
     /* out[r * rs + c * cs] = alpha x[r][c], rounded to dtype; out may be x */
     void (*store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *x, size_t ld, size_t rows,
@@ -2585,13 +2593,8 @@ typedef struct attn__kernels {
        whole vectors */
     void (*weigh)(void *out, size_t ld, const void *weights, size_t ldw, const attn__few *v);
 
-    /* pairs[p][c] = in[2 p * rs + c * cs] beside in[(2 p + 1) * rs + c * cs], for rows x cols elements of BF16. NULL in
-       a pass without pairs, as is pair_reals */
-    void (*pair_rows)(void *pairs, size_t ld, const void *in, ptrdiff_t rs, ptrdiff_t cs, size_t rows, size_t cols);
-
-    /* pairs[p][c] = x[2 p][c] beside x[2 p + 1][c], rounded to BF16, for rows of cols reals, whole vectors. pairs may
-       be x */
-    void (*pair_reals)(void *pairs, const void *x, size_t rows, size_t cols);
+    /* rows x cols reals, whole vectors, become a panel of terms where they lie */
+    void (*to_terms)(void *x, size_t rows, size_t cols);
 
     /* the larger of `max` and n elements; *nonfinite is set if one of them is NaN or +infinity */
     double (*softmax_max)(const void *x, size_t n, double max, int *nonfinite);
@@ -2607,8 +2610,9 @@ typedef struct attn__kernels {
     void (*merge_rows)(void *x, ptrdiff_t xs, const void *y, ptrdiff_t ys, attn_dtype dtype, const double *weight,
                        const double *weight_b, size_t rows, size_t cols);
 
-    /* is one of rows x cols elements NaN or infinite? In a pass with pairs: of either half */
+    /* is one of rows x cols reals, or terms, NaN or infinite? */
     int (*nonfinite)(const void *x, ptrdiff_t ld, size_t rows, size_t cols);
+    int (*nonfinite_terms)(const void *x, ptrdiff_t ld, size_t rows, size_t cols);
 
     /* mask bytes as bits, in words of the size of a real: bit j of row r says if in[r * rs + j * cs] is not 0; j < n.
        It counts from the lowest bit of word r; the bits that follow those of a word stand `ld` words later */
@@ -2795,6 +2799,11 @@ ATTN__INLINE void attn__prefetch_row(const char *row, size_t bytes)
         ATTN__PREFETCH(row, 2);
 }
 
+static void attn__are_reals(void *x, size_t rows, size_t cols) /* terms already */
+{
+    (void)x, (void)rows, (void)cols;
+}
+
 #define ATTN__BUFFER 64 /* load and store transpose through so many reals of each row at a time, on the stack */
 
 #define ATTN__PASS ATTN__PASS_SCALAR
@@ -2893,51 +2902,39 @@ static const attn__kernels *attn__ctx_kernels(const attn_ctx *ctx, attn_dtype re
     return attn__kernels_for(ctx ? ctx->isa : ATTN_ISA_BEST, real);
 }
 
-/* The table for products of elements of type a by elements of type b. */
-static const attn__kernels *attn__ctx_products(const attn_ctx *ctx, attn_dtype a, attn_dtype b)
+/* The table for products of elements of type a by elements of type b, of which so many (0: all) stay together. */
+static const attn__kernels *attn__ctx_products(const attn_ctx *ctx, attn_dtype a, attn_dtype b, size_t together)
 {
     attn_dtype real = a == ATTN_F64 ? ATTN_F64 : ATTN_F32;
 #ifdef ATTN__AVX512BF16
+    const attn__kernels *pairs = &attn__kernels_avx512bf16;
     attn_isa isa = ctx ? ctx->isa : ATTN_ISA_BEST;
     int best = isa == ATTN_ISA_BEST && attn__isas() & ATTN__PAIRS_BEST;
-    if (a == ATTN_BF16 && b == ATTN_BF16 &&
-        (best || (isa == ATTN_ISA_AVX512BF16 && attn_isa_available(ATTN_ISA_AVX512BF16))))
-        return &attn__kernels_avx512bf16;
+    if (a == pairs->element && b == pairs->element && together % pairs->term == 0 &&
+        (best || (isa == pairs->isa && attn_isa_available(isa))))
+        return pairs;
 #else
-    (void)b;
+    (void)b, (void)together;
 #endif
     return attn__ctx_kernels(ctx, real);
 }
 
-/* Elements that products take of n terms: reals, or pairs. */
-static size_t attn__term_count(const attn__kernels *kern, size_t n)
+static size_t attn__terms(const attn__kernels *kern, size_t n) /* of n elements */
 {
-    return kern->pairs ? n / 2 + n % 2 : n;
+    return kern->term == 1 ? n : attn__blocks(n, kern->term);
 }
 
-/* Rows of BF16 whose strides let their pairs be read where they lie. */
-static int attn__are_pairs(ptrdiff_t row_stride, ptrdiff_t col_stride, size_t rows, size_t cols)
+static int attn__reads(const attn__kernels *kern, attn_dtype dtype) /* where they lie, in dot and weigh */
 {
-    return col_stride == 1 && cols % 2 == 0 && (rows <= 1 || row_stride % 2 == 0);
+    return (int)(kern->reads >> dtype & 1);
 }
 
-/* pairs[r][p] = in[r * rs + 2 p * cs] beside in[r * rs + (2 p + 1) * cs], for rows x cols elements of BF16. */
-ATTN__NOINLINE void attn__pair_cols(void *pairs, size_t ld, const void *in, ptrdiff_t rs, ptrdiff_t cs, size_t rows,
-                                    size_t cols)
+/* Do rows of such elements lie as gemm takes rows of terms? */
+static int attn__are_terms(const attn__kernels *kern, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, size_t rows,
+                           size_t cols)
 {
-    const char *from;
-    char *to = (char *)pairs;
-    size_t r, c;
-    for (r = 0; r < rows && cols > 0; r++, to += 4 * ld) {
-        from = (const char *)in + 2 * (ptrdiff_t)r * rs; /* the stride of one row may be anything */
-        if (cs == 1)
-            ATTN__MEMCPY(to, from, 2 * cols);
-        else
-            for (c = 0; c < cols; c++)
-                ATTN__MEMCPY(to + 2 * c, from + 2 * (ptrdiff_t)c * cs, 2);
-        if (cols % 2)
-            ATTN__MEMSET(to + 2 * cols, 0, 2);
-    }
+    return dtype == kern->element && (kern->term == 1 || (cs == 1 && cols % kern->term == 0 &&
+                                                          (rows <= 1 || rs % (ptrdiff_t)kern->term == 0)));
 }
 
 static size_t attn__ctx_workers(const attn_ctx *ctx, size_t items) /* no more than there are items of work */
@@ -3311,13 +3308,13 @@ typedef struct attn__gemm {
     attn_mat ones, bias; /* one more term of each sum, a column times a row; or absent */
     double alpha;
     const attn__kernels *kern;
-    const attn__kernels *bias_kern; /* that term is no pair */
-    size_t terms;      /* of each sum: reals, or pairs */
+    const attn__kernels *bias_kern; /* that term is a real */
+    size_t terms;      /* of each sum */
     int adds;          /* the product is added to what is there; else it replaces that */
     int turned;        /* out, a and b are those of the transposed product */
     int few;           /* the product of few rows, */
     int far_rows;      /* with far ones */
-    size_t mc, nc, kc; /* rows and columns of a block, terms (or pairs) of a part of the sum */
+    size_t mc, nc, kc; /* rows and columns of a block, terms of a part of the sum */
     int copies_a; /* of few rows: a is copied, not read where it lies: */
     int whole_a;  /* whole rows at once, as there is room; else part by part */
     int copies_b; /* b is copied, part by part */
@@ -3396,23 +3393,20 @@ typedef struct attn__gemm_block {
     char *sums;
 } attn__gemm_block;
 
-/* Packs b[k .. k + depth][c0 .. c0 + cols] into panels, the last one filled up with zeros to whole vectors. With pairs,
-   here and below, k and depth count pairs. */
+/* Packs b[k .. k + depth][c0 .. c0 + cols] into panels, the last one filled up with zeros to whole vectors. Here and
+   below, k and depth count terms. */
 static void attn__gemm_pack(const attn__kernels *kern, char *panels, const attn_mat *b, size_t k, size_t depth,
                             size_t c0, size_t cols)
 {
-    size_t c, width, padded;
+    size_t first = k * kern->term, c, width, padded;
     for (c = 0; c < cols; c += width) {
         char *panel = panels + c * depth * kern->size;
         width = attn__min(kern->cols, cols - c);
         padded = attn__whole(width, kern->lanes);
         if (padded > width)
             ATTN__MEMSET(panel, 0, padded * depth * kern->size);
-        if (kern->pairs)
-            kern->pair_rows(panel, padded, attn__mat_at(b, 2 * k, c0 + c), b->row_stride, b->col_stride,
-                            attn__min(2 * depth, b->rows - 2 * k), width);
-        else
-            kern->load(panel, padded, attn__mat_at(b, k, c0 + c), b->dtype, b->row_stride, b->col_stride, depth, width);
+        kern->load_panel(panel, padded, attn__mat_at(b, first, c0 + c), b->dtype, b->row_stride, b->col_stride,
+                         attn__min(depth * kern->term, b->rows - first), width);
     }
 }
 
@@ -3420,11 +3414,8 @@ static void attn__gemm_pack(const attn__kernels *kern, char *panels, const attn_
 static void attn__gemm_load(const attn__kernels *kern, void *x, size_t ld, const attn_mat *a, size_t r0, size_t k,
                             size_t rows, size_t depth)
 {
-    if (kern->pairs)
-        attn__pair_cols(x, ld, attn__mat_at(a, r0, 2 * k), a->row_stride, a->col_stride, rows,
-                        attn__min(2 * depth, a->cols - 2 * k));
-    else
-        kern->load(x, ld, attn__mat_at(a, r0, k), a->dtype, a->row_stride, a->col_stride, rows, depth);
+    kern->load_rows(x, ld, attn__mat_at(a, r0, k * kern->term), a->dtype, a->row_stride, a->col_stride, rows,
+                    attn__min(depth * kern->term, a->cols - k * kern->term));
 }
 
 /* sums += a[rows of the block][k .. k + depth] b[k .. k + depth][columns of the block] */
@@ -3435,14 +3426,9 @@ static void attn__gemm_add(const attn__kernels *kern, const attn__gemm_block *bl
     char *a_rows = panels + block->padded * depth * kern->size;
     size_t r, rows;
     attn__gemm_pack(kern, panels, b, k, depth, block->c0, block->cols);
-    if (kern->pairs && attn__are_pairs(a->row_stride, a->col_stride, a->rows, a->cols)) {
-        kern->gemm(block->sums, attn__mat_at(a, block->r0, 2 * k), a->row_stride / 2, 1, block->rows, panels,
-                   block->padded, depth, part, NULL, NULL);
-        return;
-    }
-    if (a->dtype == kern->real) {
-        kern->gemm(block->sums, attn__mat_at(a, block->r0, k), a->row_stride, a->col_stride, block->rows, panels,
-                   block->padded, depth, part, NULL, NULL);
+    if (attn__are_terms(kern, a->dtype, a->row_stride, a->col_stride, a->rows, a->cols)) {
+        kern->gemm(block->sums, attn__mat_at(a, block->r0, k * kern->term), a->row_stride / (ptrdiff_t)kern->term,
+                   a->col_stride, block->rows, panels, block->padded, depth, part, NULL, NULL);
         return;
     }
     for (r = 0; r < block->rows; r += kern->rows) {
@@ -3557,7 +3543,7 @@ static void attn__gemm_few_load(const attn__gemm *g, const attn__gemm_few *few, 
 static void attn__gemm_few_dot(const attn__gemm *g, const attn__gemm_few *few, size_t k, size_t depth)
 {
     const attn__kernels *kern = g->kern;
-    const size_t each = kern->pairs ? 2 : 1, first = k * each, size = attn__size(g->b.dtype); /* elements of a term */
+    const size_t first = k * kern->term, size = attn__size(g->b.dtype);
     const char *at[ATTN__GEMM_FEW_NC];
     double added[ATTN__GEMM_FEW_NC]; /* of either real type */
     const void *a = g->whole_a ? few->a + k * kern->size : few->a;
@@ -3567,7 +3553,7 @@ static void attn__gemm_few_dot(const attn__gemm *g, const attn__gemm_few *few, s
     w.queries = few->rows;
     w.heads = 1;
     w.dtype = g->b.dtype;
-    w.dims = attn__min(depth * each, g->a.cols - first);
+    w.dims = attn__min(depth * kern->term, g->a.cols - first);
     w.part = (k > 0 ? ATTN__BEGUN : 0) | (k + depth < g->terms ? ATTN__UNFINISHED : 0);
     w.row = (const char *)attn__mat_at(&g->b, first, few->c0);
     w.step = g->out.cols > 1 ? g->b.col_stride * (ptrdiff_t)size : 0; /* that of one column may be anything */
@@ -3580,11 +3566,11 @@ static void attn__gemm_few_dot(const attn__gemm *g, const attn__gemm_few *few, s
         attn__gemm_load(kern, few->b, g->kc + ATTN__GEMM_FEW_PAD, &columns, few->c0, k, few->cols, depth);
         w.row = few->b;
         w.step = (ptrdiff_t)((g->kc + ATTN__GEMM_FEW_PAD) * kern->size);
-        w.dtype = kern->real;
+        w.dtype = kern->element;
     }
     if (!g->copies_a) {
-        a = attn__mat_at(&g->a, few->r0, k);
-        lda = (size_t)g->a.row_stride;
+        a = attn__mat_at(&g->a, few->r0, first);
+        lda = (size_t)g->a.row_stride / kern->term;
     } else if (!g->whole_a) {
         attn__gemm_few_load(g, few, k, depth);
     }
@@ -3679,7 +3665,7 @@ static void attn__gemm_worker(void *arg, size_t index)
    threads. */
 static int attn__are_few(const attn_mat *a, const attn_mat *b, size_t rows, const attn_ctx *ctx)
 {
-    const attn__kernels *kern = attn__ctx_products(ctx, a->dtype, b->dtype);
+    const attn__kernels *kern = attn__ctx_products(ctx, a->dtype, b->dtype, 0);
     return (ctx && ctx->batch_invariant) ||
            rows <= (a->cols < ATTN__GEMM_SHORT ? ATTN__GEMM_FEW_SHORT : kern->few_rows);
 }
@@ -3716,21 +3702,21 @@ static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *
                             double alpha, int few, const attn_ctx *ctx)
 {
     ATTN__MEMSET(g, 0, sizeof *g);
-    g->kern = attn__ctx_products(ctx, a->dtype, b->dtype);
+    g->kern = attn__ctx_products(ctx, a->dtype, b->dtype, 0);
     g->bias_kern = attn__ctx_kernels(ctx, attn__real(a->dtype));
     ATTN_ASSERT(g->kern && g->bias_kern);
     g->out = *out;
     g->a = *a;
     g->b = *b;
-    g->terms = attn__term_count(g->kern, a->cols);
+    g->terms = attn__terms(g->kern, a->cols);
     if (bias) { /* [a 1] [b; bias] */
         g->ones = attn__ones(g->kern->real, out->rows, 1);
         g->bias = attn_mat_of(bias, ATTN_F32, 1, out->cols);
     }
     g->few = few;
-    g->copies_a = g->kern->pairs || a->dtype != g->kern->real || a->col_stride != 1 || a->row_stride < 0 ||
-                  a->cols % g->kern->lanes > 0;
-    g->copies_b = b->row_stride != 1 || !(g->kern->narrow || b->dtype == g->kern->real);
+    g->copies_a = !attn__are_terms(g->kern, a->dtype, a->row_stride, a->col_stride, a->rows, a->cols) ||
+                  a->col_stride != 1 || a->row_stride < 0 || g->terms % g->kern->lanes > 0;
+    g->copies_b = b->row_stride != 1 || !attn__reads(g->kern, b->dtype);
     g->far_rows = few && attn__gemm_is_far(g);
     g->turned = !few && attn__gemm_is_turned(g);
     if (g->turned) {
@@ -4757,9 +4743,9 @@ static char *attn__row_real(const attn__block *block, enum attn__row_reals which
     return attn__real_at(block->plan, block->reals, which * block->plan->sizes.column + row);
 }
 
-static size_t attn__query_terms(const attn__plan *plan) /* of its product with a key: reals, or pairs */
+static size_t attn__query_terms(const attn__plan *plan) /* of its product with a key */
 {
-    return attn__term_count(plan->call.kern, plan->call.q.dim);
+    return attn__terms(plan->call.kern, plan->call.q.dim);
 }
 
 static size_t attn__query_room(const attn__plan *plan) /* of a query of few, in whole vectors */
@@ -4770,8 +4756,7 @@ static size_t attn__query_room(const attn__plan *plan) /* of a query of few, in 
 /* Must few rows copy rows of k or v? */
 static int attn__copies_few(const attn__plan *plan, const attn_tensor *t)
 {
-    const attn__kernels *kern = plan->call.kern;
-    return t->dim_stride != 1 || (t->dtype != kern->real && !kern->narrow);
+    return t->dim_stride != 1 || !attn__reads(plan->call.kern, t->dtype);
 }
 
 static size_t attn__few_step(const attn__plan *plan) /* of a row's scores, few rows: in whole vectors */
@@ -4804,50 +4789,41 @@ static void *attn__query_at(const attn__block *block, const attn_tensor *t, size
     return attn__tensor_at(t, block->at.item, h, block->at.start + i, d);
 }
 
-/* x = elements first .. first + n - 1 of the block's rows in t. Lanes past the last row get zeros. */
-static void attn__gather(const attn__block *block, void *x, attn__layout layout, const attn_tensor *t, size_t first,
-                         size_t n)
+/* x = elements first .. first + n - 1 of the block's rows in t, as reals, or as one of the other loaders makes terms.
+   Lanes past the last row get zeros. */
+static void attn__gather_by(attn__load_kernel *load, const attn__block *block, void *x, attn__layout layout,
+                            const attn_tensor *t, size_t first, size_t n)
 {
     const attn__kernels *kern = block->plan->call.kern;
     size_t row, run, h, i;
     if (layout.query == 1 && block->at.count < block->tile.lanes)
-        ATTN__MEMSET(x, 0, n * block->tile.lanes * kern->size);
+        ATTN__MEMSET(x, 0, (load == kern->load ? n : attn__terms(kern, n)) * block->tile.lanes * kern->size);
     for (row = 0; row < block->at.count; row += run) {
         const void *from;
         void *to = attn__real_at(block->plan, x, row * layout.query);
         run = attn__query_of(block, row, &h, &i);
         from = attn__query_at(block, t, h, i, first);
         if (layout.query == 1)
-            kern->load(to, layout.element, from, t->dtype, t->dim_stride, t->len_stride, n, run);
+            load(to, layout.element, from, t->dtype, t->dim_stride, t->len_stride, n, run);
         else
-            kern->load(to, layout.query, from, t->dtype, t->len_stride, t->dim_stride, run, n);
+            load(to, layout.query, from, t->dtype, t->len_stride, t->dim_stride, run, n);
     }
+}
+
+static void attn__gather(const attn__block *block, void *x, attn__layout layout, const attn_tensor *t, size_t first,
+                         size_t n)
+{
+    attn__gather_by(block->plan->call.kern->load, block, x, layout, t, first, n);
 }
 
 /* x = the queries of the block as products with keys take them. */
 static void attn__gather_queries(const attn__block *block, void *x, attn__layout layout)
 {
-    const attn__plan *plan = block->plan;
-    const attn_tensor *q = &plan->call.q;
-    size_t terms = attn__query_terms(plan), row, run, h, i;
-    if (block->few && layout.query > terms)
-        ATTN__MEMSET(x, 0, block->at.count * layout.query * plan->call.kern->size);
-    if (!plan->call.kern->pairs) {
-        attn__gather(block, x, layout, q, 0, terms);
-        return;
-    }
-    if (!block->few && block->at.count < block->tile.lanes)
-        ATTN__MEMSET(x, 0, terms * block->tile.lanes * plan->call.kern->size);
-    for (row = 0; row < block->at.count; row += run) {
-        void *to = attn__real_at(plan, x, row * layout.query);
-        const void *from;
-        run = attn__query_of(block, row, &h, &i);
-        from = attn__query_at(block, q, h, i, 0);
-        if (block->few)
-            attn__pair_cols(to, layout.query, from, q->len_stride, q->dim_stride, run, q->dim);
-        else
-            plan->call.kern->pair_rows(to, layout.element, from, q->dim_stride, q->len_stride, q->dim, run);
-    }
+    const attn__call *call = &block->plan->call;
+    if (block->few && layout.query > attn__query_terms(block->plan))
+        ATTN__MEMSET(x, 0, block->at.count * layout.query * call->kern->size);
+    attn__gather_by(block->few ? call->kern->load_rows : call->kern->load_panel, block, x, layout, &call->q, 0,
+                    call->q.dim);
 }
 
 static void attn__and_bits(char *word, size_t size, uint64_t bits) /* the word is as wide as a real */
@@ -5168,41 +5144,24 @@ static size_t attn__find_tile_rows(const attn__block *block, size_t j, size_t n,
     return attn__find_rows(&plan->source, block->at.b, j, n, item, row);
 }
 
-/* Where row j of a copy of k or v begins. With pairs, each dim of two rows of v is one. */
-static void *attn__copied_row(const attn__block *block, const char *copy, const attn_tensor *t, size_t j)
+/* Where row j of a copy of k or v begins, which is rows of terms of k, a panel of terms of v. */
+static char *attn__copied_row(const attn__block *block, const char *copy, const attn_tensor *t, size_t j)
 {
-    const attn__plan *plan = block->plan;
-    if (!plan->call.kern->pairs)
-        return attn__real_at(plan, copy, j * t->dim);
-    if (t == &plan->call.k)
-        return attn__real_at(plan, copy, j * attn__term_count(plan->call.kern, t->dim));
-    return attn__real_at(plan, copy, j / 2 * t->dim);
+    const attn__kernels *kern = block->plan->call.kern;
+    if (t == &block->plan->call.k)
+        return attn__real_at(block->plan, copy, j * attn__terms(kern, t->dim));
+    return attn__real_at(block->plan, copy, j / kern->term * t->dim) + j % kern->term * attn__size(kern->element);
 }
 
 /* Copies n rows, which lie at `from`, as number j of the copy and those after it. */
-static void attn__copy_run(const attn__block *block, char *copy, const attn_tensor *t, size_t j, const char *from,
+static void attn__copy_run(const attn__block *block, const char *copy, const attn_tensor *t, size_t j, const void *from,
                            size_t n)
 {
     const attn__kernels *kern = block->plan->call.kern;
-    char *to = (char *)attn__copied_row(block, copy, t, j);
-    size_t d;
-    if (!kern->pairs) {
-        kern->load(to, t->dim, from, t->dtype, t->len_stride, t->dim_stride, n, t->dim);
-        return;
-    }
-    if (t == &block->plan->call.k) {
-        attn__pair_cols(to, attn__term_count(kern, t->dim), from, t->len_stride, t->dim_stride, n, t->dim);
-        return;
-    }
-    if (j % 2 && n > 0) { /* beside a row that has come before */
-        for (d = 0; d < t->dim; d++)
-            ATTN__MEMCPY(to + 4 * d + 2, from + 2 * (ptrdiff_t)d * t->dim_stride, 2);
-        if (--n == 0)
-            return;
-        to += 4 * t->dim;
-        from += 2 * t->len_stride;
-    }
-    kern->pair_rows(to, t->dim, from, t->len_stride, t->dim_stride, n, t->dim);
+    int keys = t == &block->plan->call.k;
+    (keys ? kern->load_rows : kern->load_panel)(attn__copied_row(block, copy, t, j),
+                                                keys ? attn__terms(kern, t->dim) : t->dim, from, t->dtype,
+                                                t->len_stride, t->dim_stride, n, t->dim);
 }
 
 /* Copies, as products take them, the rows of k or v that the tile has, and those of its keys that other blocks of the
@@ -5221,8 +5180,7 @@ static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, c
     for (i = 0; i < runs; i++)
         for (part = attn__common(of[i], cache->held), j = part.from; j < part.to; j += run) {
             run = attn__find_tile_rows(block, j, part.to - j, &item, &row);
-            attn__copy_run(block, cache->rows, t, at, (const char *)attn__tensor_at(t, item, block->at.kv_head, row, 0),
-                           run);
+            attn__copy_run(block, cache->rows, t, at, attn__tensor_at(t, item, block->at.kv_head, row, 0), run);
             at += run;
         }
 }
@@ -5276,7 +5234,7 @@ ATTN__NOINLINE void attn__next_rows(const attn__block *block, attn__rows *rows, 
         return;
     rows->next_count = attn__find_rows(&plan->source, block->at.b, next, n, &item, &row);
     rows->next = (const char *)attn__tensor_at(t, item, block->at.kv_head, row, 0);
-    rows->next_step = rows->step * (ptrdiff_t)attn__size(rows->dtype);
+    rows->next_step = t->len > 1 ? t->len_stride * (ptrdiff_t)attn__size(t->dtype) : 0;
 }
 
 /* The tile's rows of k as pieces. Returns 0 if there are more than ATTN__PIECES, or more than register tiles would
@@ -5307,23 +5265,18 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
                             int copy, int takes_pieces)
 {
     const attn__plan *plan = block->plan;
+    const attn__kernels *kern = plan->call.kern;
     size_t keys = block->tile.keys, h = block->at.kv_head, item, row, run, before;
-    int pairs = plan->call.kern->pairs;
     run = attn__find_tile_rows(block, block->tile.first_key, keys, &item, &row);
     run = attn__keys_in(block, block->tile.first_key, block->tile.first_key + run);
     rows->data = attn__tensor_at(t, item, h, row, 0);
-    rows->dtype = t->dtype;
-    rows->step = t->len > 1 ? t->len_stride : 0;
-    if (pairs && t == &plan->call.k && !copy) {
-        rows->dtype = plan->call.kern->real;
-        rows->step /= 2;
-    }
+    rows->step = t->len > 1 ? t->len_stride / (copy ? 1 : (ptrdiff_t)kern->term) : 0;
     rows->pieces = NULL;
     rows->scales = NULL;
     rows->next = NULL;
     rows->next_count = 0;
     rows->next_step = 0;
-    rows->row_bytes = t->dim * attn__size(t->dtype);
+    rows->row_bytes = attn__row_bytes(t->dtype, t->dim);
     if (plan->schedule.prefetches && t->dim > 0) /* without dims there may be no data */
         attn__next_rows(block, rows, t);
     if (!copy && (run == keys || (takes_pieces && attn__find_pieces(block, rows, t))))
@@ -5332,10 +5285,7 @@ static void attn__tile_rows(const attn__block *block, attn__rows *rows, const at
         attn__copy_rows(block, cache, t);
     before = attn__keys_in(block, cache->held.from, block->part.from);
     rows->data = attn__copied_row(block, cache->rows, t, before);
-    rows->dtype = plan->call.kern->real;
-    rows->step = (ptrdiff_t)t->dim;
-    if (pairs && t == &plan->call.k)
-        rows->step = (ptrdiff_t)attn__query_terms(plan);
+    rows->step = (ptrdiff_t)(t == &plan->call.k ? attn__terms(kern, t->dim) : t->dim);
 }
 
 /* While gemm reads these rows, it prefetches n elements, from number `first` on, of the block's rows of a matrix, as
@@ -5603,7 +5553,7 @@ static void attn__find_few(const attn__block *block, attn__few *few, const attn_
     few->part = 0;
     few->lanes = NULL;
     few->next_apart = block->at.heads > 1 ? other->head_stride * (ptrdiff_t)attn__size(other->dtype) : 0;
-    few->next_bytes = other->dim * attn__size(other->dtype);
+    few->next_bytes = attn__row_bytes(other->dtype, other->dim);
     if (!block->plan->schedule.fetches_few || block->plan->schedule.skips)
         return;
     if (t == &call->v) {
@@ -5634,23 +5584,20 @@ static void attn__copy_few(const attn__block *block, attn__few *few, size_t head
 {
     const attn__plan *plan = block->plan;
     const attn__kernels *kern = plan->call.kern;
-    int pairs = kern->pairs && t == &plan->call.k;
-    size_t room = pairs ? attn__term_count(kern, t->dim) : t->dim, i, n;
+    int keys = t == &plan->call.k;
+    size_t room = keys ? attn__terms(kern, t->dim) : t->dim, i, n;
     for (i = 0; i < few->keys; i += n) {
         const char *from = few->at ? few->at[i] : few->row;
         char *to = attn__real_at(plan, block->shared->copied_rows, i * room);
         n = few->at ? 1 : few->keys;
         from += (ptrdiff_t)head * few->apart;
-        if (pairs)
-            attn__pair_cols(to, room, from, t->len_stride, t->dim_stride, n, t->dim);
-        else
-            kern->load(to, room, from, t->dtype, t->len_stride, t->dim_stride, n, t->dim);
+        (keys ? kern->load_rows : kern->load)(to, room, from, t->dtype, t->len_stride, t->dim_stride, n, t->dim);
     }
     few->at = NULL;
     few->row = block->shared->copied_rows;
     few->step = (ptrdiff_t)(room * kern->size);
     few->heads = 1;
-    few->dtype = pairs ? ATTN_BF16 : kern->real;
+    few->dtype = keys ? kern->element : kern->real;
 }
 
 /* The tile's scores, of its rows of k; or out = factor out + P V, of its rows of v: all of them where they lie, or of
@@ -5677,8 +5624,7 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
             row = g * all.queries;
             if (copies)
                 attn__copy_few(block, &part, g, t);
-            if (clean && attn__kernels_for(kern->isa, kern->real)
-                             ->nonfinite(block->shared->copied_rows, (ptrdiff_t)t->dim, n, t->dim)) {
+            if (clean && kern->nonfinite(block->shared->copied_rows, (ptrdiff_t)t->dim, n, t->dim)) {
                 attn__clear_nonfinite(block->shared->copied_rows, kern->real, n * t->dim);
                 found = 1;
             }
@@ -5772,14 +5718,13 @@ static void attn__multiply_values(const attn__block *block, const attn__rows *v)
     size_t Dv = block->plan->call.v.dim, size = kern->size, k, end, i, first;
     if (v->scales)
         kern->block.scale_keys(tile, v->scales);
-    if (kern->pairs)
-        kern->pair_reals(tile->scores, tile->scores, tile->keys, tile->lanes);
+    kern->to_terms(tile->scores, tile->keys, tile->lanes);
     for (k = 0; k < tile->keys && Dv > 0; k = end) { /* without dims there may be no data */
         end = attn__chain_end(tile, k);
-        first = attn__term_count(kern, k);
+        first = attn__terms(kern, k);
         kern->gemm(block->into->out, (const char *)v->data + (ptrdiff_t)first * v->step * (ptrdiff_t)size, 1, v->step,
                    Dv, (const char *)tile->scores + first * tile->lanes * size, tile->lanes,
-                   attn__term_count(kern, end - k), 0, tile->factor, end == tile->keys ? v : NULL);
+                   attn__terms(kern, end - k), 0, tile->factor, end == tile->keys ? v : NULL);
         for (i = 0; i < tile->lanes && end < tile->keys; i++)
             attn__set_real(block->plan, tile->factor, i, 1.0);
     }
@@ -5868,17 +5813,13 @@ ATTN__NOINLINE void attn__add_nonfinite_values(attn__block *block)
         }
 }
 
-/* Is a number among the tile's rows of V, or in I8 among their scales, NaN or infinite? Pairs are in a copy. */
+/* Is a number among the tile's rows of V, or in I8 among their scales, NaN or infinite? */
 static int attn__rows_nonfinite(const attn__block *block, const attn__rows *v)
 {
-    const attn__plan *plan = block->plan;
-    const attn__kernels *kern = plan->call.kern;
-    size_t keys = block->tile.keys;
+    const attn__kernels *kern = block->plan->call.kern;
     if (v->scales)
-        return kern->nonfinite(v->scales, 0, 1, keys);
-    if (kern->pairs)
-        return kern->nonfinite(v->data, 0, 1, attn__term_count(kern, keys) * plan->call.v.dim);
-    return kern->nonfinite(v->data, v->step, keys, plan->call.v.dim);
+        return kern->nonfinite(v->scales, 0, 1, block->tile.keys);
+    return kern->nonfinite_terms(v->data, v->step, attn__terms(kern, block->tile.keys), block->plan->call.v.dim);
 }
 
 /* out = factor out + P V for the tile. Where some scores were not finite, keys may be hidden, and a NaN or infinity
@@ -5916,10 +5857,7 @@ static void attn__accumulate_values(attn__block *block, int nonfinite_scores)
         return;
     }
     attn__value_rows(block, &v, 1);
-    if (kern->pairs)
-        attn__clear_nonfinite(attn__real_at(plan, v.data, 0), ATTN_BF16, 2 * attn__term_count(kern, keys) * dim);
-    else
-        attn__clear_nonfinite(attn__real_at(plan, v.data, 0), kern->real, keys * dim);
+    attn__clear_nonfinite(attn__real_at(plan, v.data, 0), kern->element, attn__terms(kern, keys) * kern->term * dim);
     if (v.scales)
         attn__clear_nonfinite(block->shared->scales, kern->real, keys);
     cache->held.to = cache->held.from; /* it is no copy of V any more */
@@ -6028,7 +5966,7 @@ static void attn__find_visible(attn__block *block)
 {
     const attn__plan *plan = block->plan;
     int uniform = plan->schedule.uniform_rows;
-    size_t count = block->at.count, chain = block->few ? ATTN__FEW_CHAIN : plan->call.kern->pairs ? 2 : 1, row, h, i;
+    size_t count = block->at.count, chain = block->few ? ATTN__FEW_CHAIN : plan->call.kern->term, row, h, i;
     attn__range any = {SIZE_MAX, 0}, all = {0, SIZE_MAX}, exists = {0, 0};
     attn__row *seen = block->rows;
     attn__query_of(block, 0, &h, &i);
@@ -6692,13 +6630,13 @@ static void attn__plan_execute(attn__plan *plan)
 /* Are rows of k or v read where they lie, by blocks with queries on lanes? Several blocks of a unit do better with a
    copy of rows that do not follow each other, which compete for few sets of a cache: those of v in any case, as a few
    elements of each are read in turn; those of k, which are read one after another, only if they are a multiple of
-   ATTN__COMPETING apart. */
+   ATTN__COMPETING apart. Rows of v are no terms where these have several elements. */
 static int attn__is_direct(const attn__plan *plan, const attn_tensor *t)
 {
     const attn__schedule *s = &plan->schedule;
-    int readable = t->dim_stride == 1 && t->dtype == plan->call.kern->real;
-    if (plan->call.kern->pairs) /* rows of v are copied in pairs */
-        readable = t == &plan->call.k && attn__are_pairs(t->len_stride, t->dim_stride, t->len, t->dim);
+    const attn__kernels *kern = plan->call.kern;
+    int readable = t->dim_stride == 1 && (t == &plan->call.k || kern->term == 1) &&
+                   attn__are_terms(kern, t->dtype, t->len_stride, t->dim_stride, t->len, t->dim);
     return readable && (s->unit_blocks == 1 || attn__is_packed(t) ||
                         (t == &plan->call.k && t->len > 1 &&
                          t->len_stride * (ptrdiff_t)attn__size(t->dtype) % ATTN__COMPETING != 0));
@@ -7071,13 +7009,11 @@ static void attn__choose_scale(attn__call *call)
     call->softmax_scale = plain ? o->scale : 1;
 }
 
-/* The kernels of the engine: with pairs, where q, k and v let them. In tiles that have listed keys alone, keys that
-   make a pair must be listed together. */
+/* The kernels of the engine. In tiles that have listed keys alone, keys that make a term must be listed together. */
 static const attn__kernels *attn__engine_kernels(const attn__call *call)
 {
-    int apart = attn__has_lists(&call->opts) && call->opts.blocks.kv_len % 2;
-    attn_dtype kv = call->k.dtype == call->v.dtype && !apart ? call->k.dtype : ATTN_F32;
-    return attn__ctx_products(&call->ctx, call->q.dtype, kv);
+    attn_dtype kv = call->k.dtype == call->v.dtype ? call->k.dtype : ATTN_F32;
+    return attn__ctx_products(&call->ctx, call->q.dtype, kv, call->opts.blocks.kv_len);
 }
 
 /* The one place where shapes and options of the engine are checked and resolved. *check: what is known so far. */
@@ -7220,12 +7156,13 @@ static void attn__say_number(attn__text *text, const char *before, size_t n, con
 
 static void attn__say_rows(attn__text *text, const char *name, const attn__plan *plan, const attn_tensor *t, int direct)
 {
-    int pairs = plan->call.kern->pairs, few = plan->schedule.many_rows == 0;
-    int readable = (few && plan->call.kern->narrow) || t->dtype == plan->call.kern->real || pairs;
+    const attn__kernels *kern = plan->call.kern;
+    int few = plan->schedule.many_rows == 0, keys = t == &plan->call.k;
+    int readable = few ? attn__reads(kern, t->dtype) : t->dtype == kern->element;
     const char *why = NULL;
-    if (pairs && t == &plan->call.v && !few)
+    if (readable && !few && kern->term > 1 && !keys)
         why = "its rows are interleaved in pairs\n";
-    else if (pairs && !few && t->dim_stride == 1 && t == &plan->call.k && !direct)
+    else if (readable && !few && kern->term > 1 && t->dim_stride == 1 && !direct)
         why = "dim or len_stride is odd, which parts pairs\n";
     else if (!readable && t->dtype == ATTN_I8)
         why = "its integers are widened, scales multiply scores and weights\n";
@@ -7254,7 +7191,7 @@ static const char *attn__why_no_pairs(const attn__call *call)
     int q = call->q.dtype == ATTN_BF16, k = call->k.dtype == ATTN_BF16, v = call->v.dtype == ATTN_BF16;
     int by_name = call->ctx.isa == ATTN_ISA_AVX512BF16;
     int best = call->ctx.isa == ATTN_ISA_BEST && attn__isas() & ATTN__PAIRS_BEST && (q || k || v);
-    if (call->kern->pairs || !(by_name || best))
+    if (call->kern->term > 1 || !(by_name || best))
         return "";
     if (!(q && k && v))
         return "no products of BF16, because not all of q, k and v are BF16\n";
@@ -12016,8 +11953,27 @@ ATTN__TARGET static void ATTN__NAME(pair_transposed)(ATTN__R *x, size_t ld, cons
     }
 }
 
-ATTN__TARGET static void ATTN__NAME(pair_rows)(void *pairs, size_t ld, const void *in, ptrdiff_t rs, ptrdiff_t cs,
-                                               size_t rows, size_t cols)
+static void ATTN__NAME(load_terms)(void *pairs, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs,
+                                   size_t rows, size_t cols)
+{
+    const char *from;
+    char *to = (char *)pairs;
+    size_t r, c;
+    (void)dtype;
+    for (r = 0; r < rows && cols > 0; r++, to += 4 * ld) {
+        from = (const char *)in + 2 * (ptrdiff_t)r * rs; /* the stride of one row may be anything */
+        if (cs == 1)
+            ATTN__MEMCPY(to, from, 2 * cols);
+        else
+            for (c = 0; c < cols; c++)
+                ATTN__MEMCPY(to + 2 * c, from + 2 * (ptrdiff_t)c * cs, 2);
+        if (cols % 2)
+            ATTN__MEMSET(to + 2 * cols, 0, 2);
+    }
+}
+
+ATTN__TARGET static void ATTN__NAME(load_panel)(void *pairs, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs,
+                                                ptrdiff_t cs, size_t rows, size_t cols)
 {
     ATTN__R *x = (ATTN__R *)pairs;
     static const uint16_t attn__zeros[ATTN__W] = {0}; /* beside the last row of an odd number */
@@ -12025,6 +11981,14 @@ ATTN__TARGET static void ATTN__NAME(pair_rows)(void *pairs, size_t ld, const voi
     size_t r, c;
     ptrdiff_t beside; /* 2, or for that row 0 */
     uint16_t pair[2];
+    (void)dtype;
+    if ((uintptr_t)pairs % sizeof pair > 0 && rows > 0) { /* the first row is the second one of its pairs */
+        for (c = 0; c < cols; c++)
+            ATTN__MEMCPY((char *)pairs + 4 * c, (const char *)in + 2 * (ptrdiff_t)c * cs, 2);
+        x = (ATTN__R *)(void *)((char *)pairs - 2) + ld;
+        in = (const char *)in + 2 * rs;
+        rows--;
+    }
     if (rs == 1 && cs != 1) {
         ATTN__NAME(pair_transposed)(x, ld, (const char *)in, cs, rows, cols);
         return;
@@ -12045,10 +12009,10 @@ ATTN__TARGET static void ATTN__NAME(pair_rows)(void *pairs, size_t ld, const voi
     }
 }
 
-ATTN__TARGET static void ATTN__NAME(pair_reals)(void *pairs, const void *xv, size_t rows, size_t cols)
+ATTN__TARGET static void ATTN__NAME(to_terms)(void *xv, size_t rows, size_t cols)
 {
     const ATTN__R *x = (const ATTN__R *)xv;
-    ATTN__R *to = (ATTN__R *)pairs;
+    ATTN__R *to = (ATTN__R *)xv;
     ATTN__V a, b;
     size_t r, c;
     for (r = 0; r < rows; r += 2, x += 2 * cols, to += cols)
@@ -12059,7 +12023,7 @@ ATTN__TARGET static void ATTN__NAME(pair_reals)(void *pairs, const void *xv, siz
         }
 }
 
-ATTN__TARGET static int ATTN__NAME(nonfinite)(const void *xv, ptrdiff_t ld, size_t rows, size_t cols)
+ATTN__TARGET static int ATTN__NAME(nonfinite_terms)(const void *xv, ptrdiff_t ld, size_t rows, size_t cols)
 {
     const ATTN__R *x = (const ATTN__R *)xv;
     size_t r, c;
@@ -13444,10 +13408,13 @@ ATTN__TARGET static void ATTN__NAME(weigh)(void *outv, size_t ld, const void *we
 }
 #endif
 
+/* What makes terms, and types that are read where they lie. */
 #if ATTN__PAIRS
-#define ATTN__PAIR_KERNEL(name) ATTN__NAME(name)
+#define ATTN__OF_TERMS(pairs, reals) ATTN__NAME(pairs)
+#define ATTN__READS (1u << ATTN_F32 | 1u << ATTN_BF16)
 #else
-#define ATTN__PAIR_KERNEL(name) NULL
+#define ATTN__OF_TERMS(pairs, reals) reals
+#define ATTN__READS (ATTN__NARROW ? 1u << ATTN_F32 | 1u << ATTN_F16 | 1u << ATTN_BF16 | 1u << ATTN_I8 : 1u << ATTN__REAL)
 #endif
 
 #if ATTN__REAL_F64
@@ -13470,20 +13437,22 @@ static const attn__kernels ATTN__NAME(kernels) = {
     /* few, .._rows*/ ATTN__FEW, ATTN__FEW_ROWS,
     /* turned      */ ATTN__TURNED,
     /* dot_keys    */ ATTN__DOT_KEYS,
-    /* pairs       */ ATTN__PAIRS,
-    /* narrow      */ ATTN__NARROW || ATTN__PAIRS,
-    /* load        */ ATTN__BASE(load),
+    /* element     */ ATTN__PAIRS ? ATTN_BF16 : ATTN__REAL,
+    /* term        */ ATTN__PAIRS ? 2 : 1,
+    /* reads       */ ATTN__READS,
+    /* load, ..    */ ATTN__BASE(load), ATTN__OF_TERMS(load_terms, ATTN__NAME(load)),
+                      ATTN__OF_TERMS(load_panel, ATTN__NAME(load)),
     /* store       */ ATTN__BASE(store),
 #ifndef ATTN_NO_TRAINING
     /* add         */ ATTN__BASE(add),
 #endif
     /* gemm        */ ATTN__NAME(gemm),
     /* dot, weigh  */ ATTN__NAME(dot), ATTN__BASE(weigh),
-    /* pair_..     */ ATTN__PAIR_KERNEL(pair_rows), ATTN__PAIR_KERNEL(pair_reals),
+    /* to_terms    */ ATTN__OF_TERMS(to_terms, attn__are_reals),
     /* softmax_max */ ATTN__BASE(softmax_max),
     /* softmax_exp */ ATTN__BASE(softmax_exp),
     /* merge_..    */ ATTN__DOUBLE_KERNEL(merge_weights), ATTN__DOUBLE_KERNEL(merge_rows),
-    /* nonfinite   */ ATTN__NAME(nonfinite),
+    /* nonfinite.. */ ATTN__BASE(nonfinite), ATTN__OF_TERMS(nonfinite_terms, ATTN__NAME(nonfinite)),
     /* load_bits   */ ATTN__BASE(load_bits),
     /* classify    */ ATTN__BASE(classify),
     {
@@ -13611,7 +13580,8 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__SET_ELEMENT
 #undef ATTN__BASE
 #undef ATTN__PAIR_UP
-#undef ATTN__PAIR_KERNEL
+#undef ATTN__OF_TERMS
+#undef ATTN__READS
 
 /* Once more, in double. */
 #if ATTN__REAL_F64 || ATTN__PAIRS
