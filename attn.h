@@ -2342,23 +2342,13 @@ static void attn__add(double *sum, double *lost, double part)
    Every pass of section 9 fills one table. A kernel works on a block, in the real type of its pass (float or double):
    rows of reals, `ld` elements apart. load and store stand between that layout and the user's views. */
 
-/* Rows that follow each other in memory: an attn__rows has several such pieces where its keys lie in pages, or are
-   listed with gaps between them. */
-typedef struct attn__piece {
-    const char *data; /* its first row */
-    size_t end;       /* the number of the row after its last, counted through all pieces */
-} attn__piece;
-
-/* Rows of keys, values or weights where they lie, for a kernel that reads each of them once. */
+/* Rows of a tile's keys or values, and what is prefetched while they are multiplied. */
 typedef struct attn__rows {
-    const void *data;
-    const attn__piece *pieces; /* where not NULL, in place of data */
-    ptrdiff_t step;     /* reals, or terms, from row to row; those of a row are next to each other */
-    const void *scales; /* of rows of V in I8: reals by which the weights of the rows are multiplied; else NULL */
+    const void *data; /* the first one; NULL: they lie in several pieces, the runs of the tile */
+    ptrdiff_t step;   /* reals, or terms, from row to row; those of a row are next to each other */
 
-    /* the rows that will be read after these, which the kernel prefetches while it computes */
-    const char *next;
-    size_t next_count;   /* how many */
+    const char *next;    /* rows that will be read after these: where they are, */
+    size_t next_count;   /* how many, */
     ptrdiff_t next_step; /* bytes from row to row, */
     size_t row_bytes;    /* and of a row */
 } attn__rows;
@@ -4400,7 +4390,11 @@ typedef struct attn__call { /* what was asked */
     const attn__kernels *kern;
     double scale;         /* what dot products are multiplied by before the options, */
     double softmax_scale; /* and what is left to softmax: 1, or all of it where nothing in between wants scores */
+    int edits;            /* attn__edit */
 } attn__call;
+
+/* Options that change scores one by one, after softcap. */
+enum attn__edit { ATTN__EDIT_BIAS = 1, ATTN__EDIT_ALIBI = 2, ATTN__EDIT_MOD = 4 };
 
 typedef struct attn__source {         /* what a cache (section 7) says about keys and values */
     int newest;                       /* whatever the causal rule, o = causal_offset, or keys - queries without it */
@@ -4420,12 +4414,14 @@ typedef struct attn__schedule { /* how the work is cut; a function of views, opt
     size_t block_rows;          /* rows of a query block, in whole vectors, */
     size_t most_rows;           /* and if blocks were filled one after another, for which there is room; */
     int full_rows;              /* as many as any block has: several blocks may share a unit */
+    size_t slots;               /* texts, whose units are slots: see attn__place_in_text */
     size_t few;                 /* rows of an item and group of query heads that are few, at most; */
     int takes_few;              /* some items may have few */
     size_t few_rows, many_rows; /* room for rows of a block of few, and of many, if there are such blocks */
     size_t side_heads;          /* few rows: key/value heads that lie side by side, and are one block */
     size_t blocks, all_blocks;  /* query blocks of one group of a part, and of the batch */
     size_t tile_keys, few_keys; /* keys of a tile, and of one of few rows */
+    size_t spare;               /* more of them, behind pieces of a tile */
     size_t splits;              /* of a block, at most */
     size_t unit_blocks;         /* blocks of a group that are a unit of work, at most; */
     size_t groups, group_units; /* groups of the call; units of each */
@@ -4434,12 +4430,12 @@ typedef struct attn__schedule { /* how the work is cut; a function of views, opt
     size_t mask_tiles;          /* tiles of a mask whose visibility is cached */
     int prefetches;             /* many rows prefetch those of the next tile */
     int holds_next, fetches_few; /* few rows: there is room for where those are that they will read; they prefetch */
-    int skips;                  /* tiles have listed keys alone: see Runs */
+    int skips, scattered;       /* of the room of keys: tiles have listed keys alone; they may lie in several pieces */
+    int numbered;               /* tiles of few rows hold the numbers of their keys */
     int hides;                  /* tiles need bits of hidden keys: of a mask, or of those that are not listed */
-    int scattered;              /* keys of a tile may lie in several pieces */
+    int vary;                   /* items have lengths of their own, not looked at here */
+    int listed, own_keys;       /* there are lists of keys; key/value heads have their own */
     int k_direct, v_direct;     /* rows are read where they lie, unless they lie in several places */
-    int bias_direct;            /* bias is added from where it lies, to blocks whose rows are of one head and fill
-                                   their vectors */
     int parallel_splits;        /* splits run in parallel: their results are kept, then merged; */
     int side_splits;            /* there is room for that, as all heads of an item may be one block of few rows */
     int uniform_rows;           /* rows of a batch item see the same keys, but for the mask; no position matters */
@@ -4480,7 +4476,7 @@ typedef struct attn__row { /* one row of a query block */
     size_t first, end;     /* it sees keys first .. end - 1, unless mask, bias or score_mod hide them */
     size_t oldest, valid;  /* keys oldest .. valid - 1 exist for it */
     size_t exists;         /* i < q_lens[b] */
-    ptrdiff_t position;    /* i + o */
+    ptrdiff_t offset;      /* o: the position of row i is i + o */
 } attn__row;
 
 typedef struct attn__tile_cache { /* rows of k or v copied as reals, for all blocks of a unit */
@@ -4494,12 +4490,16 @@ typedef struct attn__tile_cache { /* rows of k or v copied as reals, for all blo
 /* Pieces of a tile, at most. A tile of more is copied. */
 #define ATTN__PIECES 32
 
+typedef struct attn__run { /* keys of a tile whose numbers follow each other, as do their rows in memory */
+    size_t item, row;      /* of k and v: where the first one lies */
+    uint16_t key, at, keys; /* its number, less that of the tile's first; how many of the tile precede it; how many */
+} attn__run;
+
 typedef struct attn__shared { /* what the blocks of a unit use one after another */
-    attn__range listed[ATTN__FEW_KEYS / 2]; /* runs of keys of the tile that are listed, ascending */
-    size_t listed_count;
+    attn__run run[ATTN__FEW_KEYS]; /* the tile in hand: its keys, ascending */
+    size_t runs;
     attn__tile_cache k, v;
     size_t least_key; /* of all blocks of the unit */
-    attn__piece pieces[ATTN__PIECES];
     char *scores, *bias, *mask; /* of a tile */
     char *copied_rows;          /* few rows: a copy of rows of k or v */
     char *scales;               /* of a tile's rows of k or v, in I8 */
@@ -4549,166 +4549,6 @@ typedef struct attn__worker { /* the blocks of a unit, and what they share */
     attn__block blocks[ATTN__UNIT_BLOCKS];
     attn__shared shared;
 } attn__worker;
-
-/* -- visibility -- */
-
-static size_t attn__valid_queries(const attn__plan *plan, size_t b) /* of a batch item, or text */
-{
-    const attn_opts *opts = &plan->call.opts;
-    if (opts->sequences > 0)
-        return opts->q_starts[b + 1] - opts->q_starts[b];
-    return opts->q_lens ? opts->q_lens[b] : plan->call.q.len;
-}
-
-static size_t attn__valid_keys(const attn__plan *plan, size_t b)
-{
-    const attn_opts *opts = &plan->call.opts;
-    if (opts->sequences > 0)
-        return opts->kv_starts[b + 1] - opts->kv_starts[b];
-    return opts->kv_lens ? opts->kv_lens[b] : plan->call.k.len;
-}
-
-/* Do the kernels of few rows take a batch item or text? As many as one query head has, times the heads of a group, are
-   its rows: nothing else decides. */
-static int attn__is_few(const attn__plan *plan, size_t b)
-{
-    const attn__call *call = &plan->call;
-    return attn__valid_queries(plan, b) * (call->q.heads / call->k.heads) <= plan->schedule.few;
-}
-
-/* Which keys query i of batch item b may see, mask, lists and scores aside: the one place that turns causal, window and
-   lengths into keys. */
-static void attn__ask(attn__row *row, const attn__plan *plan, size_t b, size_t i)
-{
-    const attn_opts *opts = &plan->call.opts;
-    ptrdiff_t queries = (ptrdiff_t)attn__valid_queries(plan, b), keys = (ptrdiff_t)attn__valid_keys(plan, b);
-    ptrdiff_t offset = 0, first = 0, end, right;
-    row->exists = (ptrdiff_t)i < queries;
-    end = row->exists ? keys : 0;
-    row->valid = (size_t)end;
-    row->oldest = plan->source.oldest && row->exists ? plan->source.oldest[b] : 0;
-    if (opts->causal_offset && (plan->source.newest || opts->causal == ATTN_CAUSAL_NONE ||
-                                opts->causal == ATTN_CAUSAL_OFFSET))
-        offset = opts->causal_offset[b];
-    else if (opts->causal == ATTN_CAUSAL_LOWER_RIGHT || plan->source.newest)
-        offset = keys - queries;
-    row->position = attn__plus((ptrdiff_t)i, offset);
-    if (opts->causal != ATTN_CAUSAL_NONE && row->position < end)
-        end = row->position + 1;
-    if (opts->window.on && opts->window.right >= 0) {
-        right = attn__plus(row->position, opts->window.right);
-        end = right < end ? right + 1 : end;
-    }
-    if (opts->window.on && opts->window.left >= 0)
-        first = attn__plus(row->position, -opts->window.left);
-    if (first < 0)
-        first = 0;
-    if (first >= end)
-        first = end = 0;
-    row->first = (size_t)first;
-    row->end = (size_t)end;
-}
-
-/* Those of them that are there. A ring may have dropped some: calls where no mask or list hides these are refused. */
-static void attn__visible(attn__row *row, const attn__plan *plan, size_t b, size_t i)
-{
-    attn__ask(row, plan, b, i);
-    row->first = attn__max(row->first, row->oldest);
-    if (row->first >= row->end)
-        row->first = row->end = 0;
-}
-
-/* -- lists of keys -- */
-
-static int attn__has_lists(const attn_opts *opts)
-{
-    return opts->blocks.q_len > 0;
-}
-
-/* The blocks that row `part` of the lists of batch item b and query head h names. */
-static attn__listed attn__find_listed(const attn__plan *plan, size_t b, size_t h, size_t part)
-{
-    const attn_blocks *blocks = &plan->call.opts.blocks;
-    attn__listed listed = {NULL, 0, 0};
-    size_t list;
-    if (!attn__has_lists(&plan->call.opts))
-        return listed;
-    list = blocks->batch == 1 ? 0 : b;
-    list = list * blocks->heads + h / (plan->call.q.heads / blocks->heads);
-    list = list * plan->schedule.parts + part;
-    listed.index = blocks->index + list * blocks->width;
-    listed.count = blocks->count[list];
-    listed.keys = blocks->kv_len;
-    return listed;
-}
-
-/* The first key that is listed, number j or after it; returns 0 if there is none. *block: the number of its block. */
-static int attn__next_listed(const attn__listed *listed, size_t *j, size_t *block)
-{
-    size_t number = *j / listed->keys, low = 0, high = listed->count, middle;
-    while (low < high) {
-        middle = low + (high - low) / 2;
-        if (listed->index[middle] < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *block = low;
-    if (low == listed->count)
-        return 0;
-    *j = attn__max(*j, listed->index[low] * listed->keys);
-    return 1;
-}
-
-/* Finds those keys of a tile, from .. to - 1, that are listed. */
-static void attn__list_tile(attn__shared *shared, const attn__listed *listed, size_t from, size_t to)
-{
-    attn__range *run = shared->listed;
-    size_t key = from, block, n;
-    shared->listed_count = 0;
-    if (listed->keys == 0)
-        return;
-    for (attn__next_listed(listed, &key, &block); block < listed->count; block++) {
-        key = attn__max(from, listed->index[block] * listed->keys);
-        if (key >= to)
-            return;
-        n = attn__min(to - key, listed->keys - key % listed->keys);
-        if (shared->listed_count == 0 || run->to < key) {
-            run = &shared->listed[shared->listed_count++];
-            run->from = key;
-        }
-        run->to = key + n;
-    }
-}
-
-/* The runs that a tile is made of: those of shared->listed, or one of all keys. */
-static const attn__range *attn__runs_of(const attn__block *block, size_t *count)
-{
-    static const attn__range attn__all_keys = {0, SIZE_MAX};
-    int skips = block->plan->schedule.skips;
-    *count = skips ? block->shared->listed_count : 1;
-    return skips ? block->shared->listed : &attn__all_keys;
-}
-
-static attn__range attn__common(attn__range a, attn__range b) /* keys of both */
-{
-    a.from = attn__max(a.from, b.from);
-    a.to = attn__max(attn__min(a.to, b.to), a.from);
-    return a;
-}
-
-/* How many of keys from .. to - 1 are in the runs. */
-static size_t attn__count_keys(const attn__range *runs, size_t count, size_t from, size_t to)
-{
-    const attn__range all = {from, to};
-    attn__range part;
-    size_t i, n = 0;
-    for (i = 0; i < count; i++) {
-        part = attn__common(runs[i], all);
-        n += part.to - part.from;
-    }
-    return n;
-}
 
 /* -- between tensors and blocks -- */
 
@@ -4761,7 +4601,7 @@ static int attn__copies_few(const attn__plan *plan, const attn_tensor *t)
 
 static size_t attn__few_step(const attn__plan *plan) /* of a row's scores, few rows: in whole vectors */
 {
-    return plan->schedule.few_keys + (plan->schedule.scattered ? ATTN__FEW_CHAIN : 0);
+    return plan->schedule.few_keys + (plan->schedule.spare > 0 ? ATTN__FEW_CHAIN : 0);
 }
 
 /* The layout of numbers of a block, `elements` for each row (counted in whole vectors where they are to lie on lanes),
@@ -4826,78 +4666,6 @@ static void attn__gather_queries(const attn__block *block, void *x, attn__layout
                     call->q.dim);
 }
 
-static void attn__and_bits(char *word, size_t size, uint64_t bits) /* the word is as wide as a real */
-{
-    uint64_t wide;
-    uint32_t narrow;
-    if (size == sizeof wide) {
-        ATTN__MEMCPY(&wide, word, sizeof wide);
-        wide &= bits;
-        ATTN__MEMCPY(word, &wide, sizeof wide);
-    } else {
-        ATTN__MEMCPY(&narrow, word, sizeof narrow);
-        narrow &= (uint32_t)bits;
-        ATTN__MEMCPY(word, &narrow, sizeof narrow);
-    }
-}
-
-/* What is listed for a row of the block; returns how many rows from there on share it. */
-static size_t attn__listed_for(const attn__block *block, size_t row, attn__listed *listed)
-{
-    const attn__plan *plan = block->plan;
-    size_t h, i, run = attn__query_of(block, row, &h, &i), q_len = plan->call.opts.blocks.q_len;
-    *listed = attn__find_listed(plan, block->at.b, h, i / q_len);
-    return attn__min(run, q_len - i % q_len);
-}
-
-/* Clears the bits of keys that are not listed. */
-static void attn__mask_unlisted(const attn__block *block)
-{
-    const attn__tile *tile = &block->tile;
-    attn__shared *shared = block->shared;
-    size_t size = block->plan->call.kern->size, wide = 8 * size, k0 = block->part.from, row, rows, r, w, j;
-    attn__range of_word, part;
-    attn__listed listed = {NULL, 0, 0};
-    uint64_t bits;
-    for (row = 0; row < tile->lanes; row += rows) {
-        rows = row < block->at.count ? attn__listed_for(block, row, &listed) : tile->lanes - row;
-        attn__list_tile(shared, &listed, k0, block->part.to);
-        if (row >= block->at.count)
-            shared->listed_count = 0;
-        for (w = 0; w < tile->keys; w += wide) {
-            char *words = attn__real_at(block->plan, shared->mask, w / wide * tile->lanes);
-            of_word.from = k0 + w;
-            of_word.to = of_word.from + wide;
-            for (bits = 0, j = 0; j < shared->listed_count; j++) {
-                part = attn__common(shared->listed[j], of_word);
-                if (part.from < part.to)
-                    bits |= UINT64_MAX >> (64 - (part.to - part.from)) << (part.from - of_word.from);
-            }
-            for (r = row; r < row + rows; r++)
-                attn__and_bits(words + r * size, size, bits);
-        }
-    }
-}
-
-/* The run's part of the mask, as bits. Lanes past the last row see nothing. */
-ATTN__NOINLINE void attn__gather_mask(const attn__block *block, attn__tile *run)
-{
-    const attn_tensor *mask = &block->plan->call.opts.mask;
-    size_t row, rows, h, i;
-    run->mask = block->shared->mask;
-    if (block->at.count < run->lanes || !mask->data)
-        ATTN__MEMSET(block->shared->mask, mask->data ? 0 : 255, attn__blocks(run->keys, 64) * 8 * run->lanes);
-    for (row = 0; row < block->at.count && mask->data; row += rows) {
-        const unsigned char *from;
-        rows = attn__query_of(block, row, &h, &i);
-        from = (const unsigned char *)attn__tensor_at(mask, block->at.b, h, i, run->first_key);
-        block->plan->call.kern->load_bits(attn__real_at(block->plan, block->shared->mask, row), run->lanes, from,
-                                          mask->len_stride, mask->dim_stride, rows, run->keys);
-    }
-    if (attn__has_lists(&block->plan->call.opts) && !block->plan->schedule.skips)
-        attn__mask_unlisted(block);
-}
-
 /* The block's rows of t, elements first .. first + n - 1, = alpha x. */
 static void attn__scatter(const attn__block *block, const attn_tensor *t, size_t first, const void *x,
                           attn__layout layout, size_t n, double alpha)
@@ -4916,7 +4684,584 @@ static void attn__scatter(const attn__block *block, const attn_tensor *t, size_t
     }
 }
 
+/* -- keys --
+
+   This room alone knows where keys are: in a tensor, a ring, pages, one of several texts, and whether lists say which of
+   them are attended. Others ask
+
+       which there are, and which a row sees       attn__items, attn__valid_keys, attn__ask, attn__visible
+       for the next tile                           attn__next_key, attn__set_tile
+       for its rows                                attn__tile_rows, attn__few_rows, attn__tile_scales; what these prefetch
+                                                   comes along
+       for keys of it whose numbers follow         attn__next_numbers, attn__next_run: bias, ALiBi, score_mod, bounds,
+       each other                                  mask and dropout depend on numbers, products and softmax do not
+
+   A tile is made of runs: keys whose numbers follow each other, and whose rows do so in memory. Of a tensor it is one;
+   pages, rings and lists make more. Where tiles cannot leave out keys that are not listed, as each row has lists of its
+   own or hidden keys have scores too, bits hide them, as a mask does. */
+
+static size_t attn__items(const attn__plan *plan) /* batch items, or texts */
+{
+    return plan->call.opts.sequences > 0 ? plan->call.opts.sequences : plan->call.q.batch;
+}
+
+static size_t attn__valid_queries(const attn__plan *plan, size_t b) /* of one of them */
+{
+    const attn_opts *opts = &plan->call.opts;
+    if (opts->sequences > 0)
+        return opts->q_starts[b + 1] - opts->q_starts[b];
+    return opts->q_lens ? opts->q_lens[b] : plan->call.q.len;
+}
+
+static size_t attn__valid_keys(const attn__plan *plan, size_t b)
+{
+    const attn_opts *opts = &plan->call.opts;
+    if (opts->sequences > 0)
+        return opts->kv_starts[b + 1] - opts->kv_starts[b];
+    return opts->kv_lens ? opts->kv_lens[b] : plan->call.k.len;
+}
+
+/* Where its queries are in q, out and lse. */
+static void attn__begin_item(attn__place *at, const attn__plan *plan, size_t b)
+{
+    const attn_opts *opts = &plan->call.opts;
+    at->b = b;
+    at->item = opts->sequences > 0 ? 0 : b;
+    at->start = opts->sequences > 0 ? opts->q_starts[b] : 0;
+}
+
+/* Which keys query i of batch item b may see, mask, lists and scores aside: the one place that turns causal, window and
+   lengths into keys. */
+static void attn__ask(attn__row *row, const attn__plan *plan, size_t b, size_t i)
+{
+    const attn_opts *opts = &plan->call.opts;
+    ptrdiff_t queries = (ptrdiff_t)attn__valid_queries(plan, b), keys = (ptrdiff_t)attn__valid_keys(plan, b);
+    ptrdiff_t first = 0, end, right, position;
+    row->exists = (ptrdiff_t)i < queries;
+    end = row->exists ? keys : 0;
+    row->valid = (size_t)end;
+    row->oldest = plan->source.oldest && row->exists ? plan->source.oldest[b] : 0;
+    row->offset = 0;
+    if (opts->causal_offset && (plan->source.newest || opts->causal == ATTN_CAUSAL_NONE ||
+                                opts->causal == ATTN_CAUSAL_OFFSET))
+        row->offset = opts->causal_offset[b];
+    else if (opts->causal == ATTN_CAUSAL_LOWER_RIGHT || plan->source.newest)
+        row->offset = keys - queries;
+    position = attn__plus((ptrdiff_t)i, row->offset);
+    if (opts->causal != ATTN_CAUSAL_NONE && position < end)
+        end = position + 1;
+    if (opts->window.on && opts->window.right >= 0) {
+        right = attn__plus(position, opts->window.right);
+        end = right < end ? right + 1 : end;
+    }
+    if (opts->window.on && opts->window.left >= 0)
+        first = attn__plus(position, -opts->window.left);
+    if (first < 0)
+        first = 0;
+    if (first >= end)
+        first = end = 0;
+    row->first = (size_t)first;
+    row->end = (size_t)end;
+}
+
+/* Those of them that are there. A ring may have dropped some: calls where no mask or list hides these are refused. */
+static void attn__visible(attn__row *row, const attn__plan *plan, size_t b, size_t i)
+{
+    attn__ask(row, plan, b, i);
+    row->first = attn__max(row->first, row->oldest);
+    if (row->first >= row->end)
+        row->first = row->end = 0;
+}
+
+static attn__range attn__common(attn__range a, attn__range b) /* keys of both */
+{
+    a.from = attn__max(a.from, b.from);
+    a.to = attn__max(attn__min(a.to, b.to), a.from);
+    return a;
+}
+
+static int attn__has_lists(const attn_opts *opts)
+{
+    return opts->blocks.q_len > 0;
+}
+
+/* The blocks that row `part` of the lists of batch item b and query head h names. */
+static attn__listed attn__find_listed(const attn__plan *plan, size_t b, size_t h, size_t part)
+{
+    const attn_blocks *blocks = &plan->call.opts.blocks;
+    attn__listed listed = {NULL, 0, 0};
+    size_t list;
+    if (!attn__has_lists(&plan->call.opts))
+        return listed;
+    list = blocks->batch == 1 ? 0 : b;
+    list = list * blocks->heads + h / (plan->call.q.heads / blocks->heads);
+    list = list * plan->schedule.parts + part;
+    listed.index = blocks->index + list * blocks->width;
+    listed.count = blocks->count[list];
+    listed.keys = blocks->kv_len;
+    return listed;
+}
+
+static void attn__begin_part(attn__place *at, const attn__plan *plan, size_t part) /* whose tiles have listed keys alone */
+{
+    if (plan->schedule.skips)
+        at->listed = attn__find_listed(plan, at->b, at->head, part);
+}
+
+/* What is listed for a row of the block; returns how many rows from there on share it. */
+static size_t attn__listed_for(const attn__block *block, size_t row, attn__listed *listed)
+{
+    const attn__plan *plan = block->plan;
+    size_t h, i, run = attn__query_of(block, row, &h, &i), q_len = plan->call.opts.blocks.q_len;
+    *listed = attn__find_listed(plan, block->at.b, h, i / q_len);
+    return attn__min(run, q_len - i % q_len);
+}
+
+/* The entry of the first block that is listed, with key j or after it. */
+static size_t attn__find_entry(const attn__listed *listed, size_t j)
+{
+    size_t number = j / listed->keys, low = 0, high = listed->count, middle;
+    while (low < high) {
+        middle = low + (high - low) / 2;
+        if (listed->index[middle] < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The next keys of a range that are listed and follow each other. *part: those before, at first none, where the range
+   begins; *entry: that of the list to look at next, at first SIZE_MAX. Returns 0 after the last. */
+static int attn__next_part(const attn__listed *listed, attn__range keys, size_t *entry, attn__range *part)
+{
+    size_t first;
+    part->from = part->to;
+    if (listed->keys == 0) {
+        part->to = keys.to;
+        return part->from < part->to;
+    }
+    if (*entry == SIZE_MAX)
+        *entry = attn__find_entry(listed, part->from);
+    if (*entry >= listed->count)
+        return 0;
+    part->from = part->to = attn__max(part->from, listed->index[*entry] * listed->keys);
+    for (; part->to < keys.to && *entry < listed->count; ++*entry) {
+        first = listed->index[*entry] * listed->keys;
+        if (first > part->to)
+            break;
+        part->to = first + attn__min(keys.to - first, listed->keys);
+    }
+    return part->from < keys.to;
+}
+
+static size_t attn__keys_in(const attn__block *block, size_t from, size_t to) /* that are attended */
+{
+    const attn__range keys = {from, to};
+    attn__range part = {from, from};
+    size_t entry = SIZE_MAX, n = 0;
+    while (attn__next_part(&block->at.listed, keys, &entry, &part))
+        n += part.to - part.from;
+    return n;
+}
+
+/* The first key, from number j on, that tiles of this block have; `end` if there is none before it. */
+static size_t attn__next_key(const attn__block *block, size_t j, size_t end)
+{
+    const attn__range keys = {j, end};
+    attn__range part = {j, j};
+    size_t entry = SIZE_MAX;
+    return attn__next_part(&block->at.listed, keys, &entry, &part) ? part.from : end;
+}
+
+/* Where keys j .. j + n - 1 of batch item or text b lie: the first is row *row of item (or page) *item of k and v.
+   Returns how many of them follow it there, up to the end of the page, or to where a ring begins anew. Only numbers of
+   pages that are seen have been checked; a tile may meet others, whose keys are hidden from all of its rows. */
+static size_t attn__find_rows(const attn__source *source, size_t b, size_t j, size_t n, size_t *item, size_t *row)
+{
+    size_t page = 0;
+    *item = b;
+    *row = j;
+    if (source->starts) {
+        *item = 0;
+        *row += source->starts[b];
+    } else if (j >= source->capacity || source->table) {
+        page = j / source->capacity;
+        *row -= page * source->capacity;
+    }
+    if (source->table)
+        *item = attn__min(source->table[b * source->table_stride + page], source->pages - 1);
+    return attn__min(n, source->capacity - *row);
+}
+
+/* The scale of such a row of a head, in I8. */
+static size_t attn__scale_at(const attn__source *source, size_t heads, size_t item, size_t h, size_t row)
+{
+    return (item * heads + h) * source->capacity + row;
+}
+
+/* Finds the runs of those of these keys that are attended; returns how many keys these are. Where keys lie in several
+   places, one that no row of the unit sees, but that begins a chain or a term with one that is seen, may be gone: the
+   row of that one stands for it. */
+static size_t attn__find_runs(const attn__block *block, attn__range keys)
+{
+    const attn__plan *plan = block->plan;
+    attn__shared *shared = block->shared;
+    attn__run *run = shared->run;
+    attn__range part = {keys.from, keys.from};
+    size_t entry = SIZE_MAX, at = 0, j, n, gone = plan->schedule.scattered ? shared->least_key : 0;
+    while (attn__next_part(&block->at.listed, keys, &entry, &part))
+        for (j = part.from; j < part.to; j += n, at += n, run++) {
+            n = j < gone ? 1 : part.to - j;
+            n = attn__find_rows(&plan->source, block->at.b, attn__max(j, gone), n, &run->item, &run->row);
+            run->key = (uint16_t)(j - keys.from);
+            run->at = (uint16_t)at;
+            run->keys = (uint16_t)n;
+        }
+    shared->runs = (size_t)(run - shared->run);
+    return at;
+}
+
+/* The tile becomes those keys from .. to - 1 that are attended: at least one. */
+static void attn__set_tile(attn__block *block, size_t from, size_t to)
+{
+    attn__shared *shared = block->shared;
+    attn__tile *tile = &block->tile;
+    size_t chain, end, i, r, base = from % ATTN__FEW_CHAIN;
+    block->part.from = from;
+    block->part.to = to;
+    tile->keys = attn__find_runs(block, block->part);
+    tile->first_key = from + shared->run->key;
+    for (chain = 0; from < ATTN__FIRST_KEYS && chain < ATTN__FIRST_KEYS / ATTN__FIRST_CHAIN; chain++) {
+        end = (chain + 1) * ATTN__FIRST_CHAIN;
+        tile->chain_ends[chain] = end < to ? attn__keys_in(block, from, attn__max(end, from)) : tile->keys;
+    }
+    tile->numbers = block->few && block->at.listed.keys > 0 ? shared->numbers : NULL;
+    for (i = 0; tile->numbers && i < shared->runs; i++)
+        for (r = 0; r < shared->run[i].keys; r++)
+            shared->numbers[shared->run[i].at + r] = (uint16_t)(base + shared->run[i].key + r);
+}
+
+/* The next keys of the tile whose numbers follow each other, and how many precede them. *i: the number of the run to
+   look at next, from 0. Returns 0 after the last. */
+static int attn__next_numbers(const attn__block *block, size_t *i, attn__range *keys, size_t *at)
+{
+    const attn__shared *shared = block->shared;
+    const attn__run *run = &shared->run[*i];
+    if (*i == shared->runs)
+        return 0;
+    *at = run->at;
+    keys->from = keys->to = block->part.from + run->key;
+    for (; *i < shared->runs && block->part.from + run->key == keys->to; run++, ++*i)
+        keys->to += run->keys;
+    return 1;
+}
+
+/* Turns `run`, a copy of the tile, into these, with their part of the scores. */
+static int attn__next_run(const attn__block *block, attn__tile *run, size_t *i)
+{
+    attn__range keys;
+    size_t at;
+    if (!attn__next_numbers(block, i, &keys, &at))
+        return 0;
+    run->first_key = keys.from;
+    run->keys = keys.to - keys.from;
+    run->scores = attn__real_at(block->plan, block->tile.scores, at * block->tile.layout.element);
+    return 1;
+}
+
+static void attn__and_bits(char *word, size_t size, uint64_t bits) /* the word is as wide as a real */
+{
+    uint64_t wide;
+    uint32_t narrow;
+    if (size == sizeof wide) {
+        ATTN__MEMCPY(&wide, word, sizeof wide);
+        wide &= bits;
+        ATTN__MEMCPY(word, &wide, sizeof wide);
+    } else {
+        ATTN__MEMCPY(&narrow, word, sizeof narrow);
+        narrow &= (uint32_t)bits;
+        ATTN__MEMCPY(word, &narrow, sizeof narrow);
+    }
+}
+
+static int attn__lists_by_bits(const attn__block *block) /* are keys that are not listed hidden by bits? */
+{
+    return attn__has_lists(&block->plan->call.opts) && !block->plan->schedule.skips;
+}
+
+/* If so, clears the bits of those of the tile. */
+static void attn__mask_unlisted(const attn__block *block)
+{
+    const attn__tile *tile = &block->tile;
+    size_t size = block->plan->call.kern->size, wide = 8 * size, k0 = block->part.from, row, rows, entry, r, w;
+    attn__range word, part;
+    attn__listed listed = {NULL, 0, 0};
+    uint64_t bits;
+    for (row = 0; row < tile->lanes && attn__lists_by_bits(block); row += rows) {
+        rows = row < block->at.count ? attn__listed_for(block, row, &listed) : tile->lanes - row;
+        for (w = 0; w < tile->keys; w += wide) {
+            char *words = attn__real_at(block->plan, block->shared->mask, w / wide * tile->lanes);
+            word.from = part.to = k0 + w;
+            word.to = attn__min(word.from + wide, block->part.to);
+            for (bits = 0, entry = SIZE_MAX; row < block->at.count && attn__next_part(&listed, word, &entry, &part);)
+                bits |= UINT64_MAX >> (64 - (part.to - part.from)) << (part.from - word.from);
+            for (r = row; r < row + rows; r++)
+                attn__and_bits(words + r * size, size, bits);
+        }
+    }
+}
+
+/* Of keys from .. to - 1, those from the first to the last that is listed for any row, or all where bits do not hide
+   any. *all: every one of from .. to - 1 is listed for every row. */
+static attn__range attn__listed_range(const attn__block *block, size_t from, size_t to, int *all)
+{
+    const attn__range keys = {from, to};
+    attn__range found = {to, from}, part;
+    attn__listed listed;
+    size_t row, rows, entry;
+    *all = 1;
+    if (!attn__lists_by_bits(block))
+        return keys;
+    for (row = 0; row < block->at.count; row += rows) {
+        int whole = 0;
+        rows = attn__listed_for(block, row, &listed);
+        for (part.to = from, entry = SIZE_MAX; attn__next_part(&listed, keys, &entry, &part);) {
+            found.from = attn__min(found.from, part.from);
+            found.to = attn__max(found.to, part.to);
+            whole = part.from == from && part.to == to;
+        }
+        *all &= whole;
+    }
+    return found;
+}
+
+/* Where row j of a copy of k or v begins, which is rows of terms of k, a panel of terms of v. */
+static char *attn__copied_row(const attn__block *block, const char *copy, const attn_tensor *t, size_t j)
+{
+    const attn__kernels *kern = block->plan->call.kern;
+    if (t == &block->plan->call.k)
+        return attn__real_at(block->plan, copy, j * attn__terms(kern, t->dim));
+    return attn__real_at(block->plan, copy, j / kern->term * t->dim) + j % kern->term * attn__size(kern->element);
+}
+
+/* Copies n rows, which lie at `from`, as number j of the copy and those after it. */
+static void attn__copy_run(const attn__block *block, const char *copy, const attn_tensor *t, size_t j, const void *from,
+                           size_t n)
+{
+    const attn__kernels *kern = block->plan->call.kern;
+    int keys = t == &block->plan->call.k;
+    (keys ? kern->load_rows : kern->load_panel)(attn__copied_row(block, copy, t, j),
+                                                keys ? attn__terms(kern, t->dim) : t->dim, from, t->dtype,
+                                                t->len_stride, t->dim_stride, n, t->dim);
+}
+
+/* Copies, as products take them, the rows of k or v that the tile has, and those of its keys that other blocks of the
+   unit want. */
+static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, const attn_tensor *t)
+{
+    const attn__shared *shared = block->shared;
+    const attn__run *run;
+    size_t keys = block->plan->schedule.tile_keys, begin = block->part.from - block->part.from % keys;
+    cache->head = block->at.kv_head;
+    cache->held.from = attn__min(block->part.from, attn__max(begin, cache->wanted.from));
+    cache->held.to = attn__max(block->part.to, attn__min(begin + keys, cache->wanted.to));
+    attn__find_runs(block, cache->held);
+    for (run = shared->run; run < shared->run + shared->runs; run++)
+        attn__copy_run(block, cache->rows, t, run->at, attn__tensor_at(t, run->item, cache->head, run->row, 0),
+                       run->keys);
+    attn__find_runs(block, block->part);
+}
+
+/* The scales of the tile's rows of a head, in I8, as reals: by them scores and weights are multiplied, and not each
+   element. */
+static const void *attn__tile_scales(const attn__block *block, const float *scales, size_t h)
+{
+    const attn__plan *plan = block->plan;
+    const attn__shared *shared = block->shared;
+    const attn__run *run;
+    for (run = shared->run; run < shared->run + shared->runs; run++)
+        plan->call.kern->load(attn__real_at(plan, shared->scales, run->at), run->keys,
+                              scales + attn__scale_at(&plan->source, plan->call.k.heads, run->item, h, run->row),
+                              ATTN_F32, 0, 1, 1, run->keys);
+    ATTN__MEMSET(attn__real_at(plan, shared->scales, block->tile.keys), 0,
+                 plan->call.kern->lanes * plan->call.kern->size);
+    return shared->scales;
+}
+
+/* The rows of the tile after the one in hand, for the kernel to prefetch. */
+ATTN__NOINLINE void attn__next_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t)
+{
+    const attn__plan *plan = block->plan;
+    size_t next = block->part.to, end = block->visible_to_any.to, half = ATTN__TILE_KEYS / 2, item, row, n;
+    if (block->next > block) /* that takes these rows too */
+        return;
+    while (plan->schedule.mask_tiles > next / half / 2 && next % half == 0 &&
+           (block->mask_cache[next / half / 2] >> next / half % 2 * 2 & 3) == ATTN__SOME_HIDDEN)
+        next += half;
+    if (t->dim_stride != 1 || next >= end)
+        return;
+    next = attn__next_key(block, next, end);
+    n = attn__min(end - next, plan->schedule.tile_keys);
+    if (n == 0)
+        return;
+    rows->next_count = attn__find_rows(&plan->source, block->at.b, next, n, &item, &row);
+    rows->next = (const char *)attn__tensor_at(t, item, block->at.kv_head, row, 0);
+    rows->next_step = t->len > 1 ? t->len_stride * (ptrdiff_t)attn__size(t->dtype) : 0;
+}
+
+/* The tile's rows of k or v: where they lie, or in a copy, if that is required or if they lie in several pieces. Those
+   of k may, but a copy costs less than more pieces than register tiles would fill. */
+static void attn__tile_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t, int copy)
+{
+    const attn__plan *plan = block->plan;
+    const attn__kernels *kern = plan->call.kern;
+    const attn__shared *shared = block->shared;
+    const int keys = t == &plan->call.k;
+    attn__tile_cache *cache = keys ? &block->shared->k : &block->shared->v;
+    size_t h = block->at.kv_head, most = keys ? attn__min(block->tile.keys / kern->rows + 1, ATTN__PIECES) : 1;
+    copy = copy || !(keys ? plan->schedule.k_direct : plan->schedule.v_direct);
+    ATTN__MEMSET(rows, 0, sizeof *rows);
+    rows->row_bytes = attn__row_bytes(t->dtype, t->dim);
+    if (plan->schedule.prefetches && t->dim > 0) /* without dims there may be no data */
+        attn__next_rows(block, rows, t);
+    if (!copy && shared->runs <= most) {
+        rows->step = t->len > 1 ? t->len_stride / (ptrdiff_t)kern->term : 0;
+        rows->data = shared->runs == 1 ? attn__tensor_at(t, shared->run->item, h, shared->run->row, 0) : NULL;
+        return;
+    }
+    if (cache->head != h || block->part.from < cache->held.from || block->part.to > cache->held.to)
+        attn__copy_rows(block, cache, t);
+    rows->data = attn__copied_row(block, cache->rows, t, attn__keys_in(block, cache->held.from, block->part.from));
+    rows->step = (ptrdiff_t)(keys ? attn__terms(kern, t->dim) : t->dim);
+}
+
+/* at[j] = where the row of t of the jth key of the runs is. `quarter` not 0, for what is prefetched: in the order 0,
+   quarter, 2 quarter, 3 quarter, 1, quarter + 1, .., as memory is fastest in several streams. */
+static void attn__point_at(const attn__block *block, const char **at, const attn_tensor *t, size_t quarter)
+{
+    const ptrdiff_t step = t->len > 1 ? t->len_stride * (ptrdiff_t)attn__size(t->dtype) : 0;
+    const attn__shared *shared = block->shared;
+    const attn__run *run;
+    size_t n = 0, lap = 0, place = 0, r;
+    ptrdiff_t off;
+    for (run = shared->run; run < shared->run + shared->runs; run++) {
+        const char *from = (const char *)attn__tensor_at(t, run->item, block->at.kv_head, run->row, 0);
+        for (r = 0, off = 0; r < run->keys; r++, off += step) {
+            at[place] = from + off;
+            place += n < 4 * quarter ? 4 : 1;
+            if (++n == (lap + 1) * quarter && lap < 4)
+                place = ++lap < 4 ? lap : n;
+        }
+    }
+}
+
+/* The tile's rows of k or v, for the kernels of few rows; and what they prefetch: after those of k, those of v; then,
+   those of k in the next tile. */
+static void attn__few_rows(const attn__block *block, attn__few *few, const attn_tensor *t)
+{
+    const attn__call *call = &block->plan->call;
+    const attn__schedule *schedule = &block->plan->schedule;
+    attn__shared *shared = block->shared;
+    const attn_tensor *other = t == &call->v ? &call->k : &call->v;
+    const ptrdiff_t size = (ptrdiff_t)attn__size(t->dtype);
+    attn__range next = block->part;
+    size_t n;
+    ATTN__MEMSET(few, 0, sizeof *few);
+    few->keys = block->tile.keys;
+    few->row = (const char *)attn__tensor_at(t, shared->run->item, block->at.kv_head, shared->run->row, 0);
+    if (shared->runs > 1) {
+        attn__point_at(block, shared->at, t, 0);
+        few->at = shared->at;
+    }
+    few->step = t->len > 1 ? t->len_stride * size : 0; /* that of one row may be anything */
+    few->heads = block->at.heads;
+    few->apart = block->at.heads > 1 ? t->head_stride * size : 0;
+    few->queries = block->at.count / block->at.heads;
+    few->dtype = t->dtype;
+    few->dims = t->dim;
+    few->next_apart = block->at.heads > 1 ? other->head_stride * (ptrdiff_t)attn__size(other->dtype) : 0;
+    few->next_bytes = attn__row_bytes(other->dtype, other->dim);
+    if (t == &call->v) {
+        next.from = next.to;
+        next.to = attn__min(next.from + block->tile_keys, block->visible_to_any.to);
+    }
+    if (!schedule->fetches_few || schedule->skips || next.from >= next.to)
+        return;
+    n = attn__find_runs(block, next);
+    attn__point_at(block, shared->next, other, n / 4);
+    for (; n < few->keys; n++) /* a row for each key */
+        shared->next[n] = shared->next[n - 1];
+    few->next = shared->next;
+    attn__find_runs(block, block->part);
+}
+
+/* Rows of batch item b that have outputs to be computed: of its queries, or of all texts. */
+static size_t attn__end_of_queries(const attn__plan *plan, size_t b)
+{
+    const attn_opts *opts = &plan->call.opts;
+    return opts->sequences > 0 ? opts->q_starts[opts->sequences] : attn__valid_queries(plan, b);
+}
+
+static int attn__leaves_out(const attn__block *block) /* may tiles leave out keys? */
+{
+    return block->plan->schedule.skips;
+}
+
+/* What a schedule has to know: tiles of whole register tiles, and which rows choose among the same keys. `every`: tiles
+   have all their keys, listed or not. */
+static void attn__plan_keys(attn__plan *plan, int every)
+{
+    attn__schedule *s = &plan->schedule;
+    const attn__call *call = &plan->call;
+    const attn__kernels *kern = call->kern;
+    const attn_opts *opts = &call->opts;
+    int lists = attn__has_lists(opts), masked = call->has_options && !attn__tensor_absent(&opts->mask);
+    s->skips = s->numbered = lists && !every;
+    s->scattered = s->skips || plan->source.table || call->k.len > plan->source.capacity;
+    s->hides = masked || (lists && every);
+    s->vary = opts->sequences > 0 || opts->q_lens;
+    s->listed = lists;
+    s->own_keys = lists && opts->blocks.heads > 1;
+    s->slots = opts->sequences;
+    s->uniform_rows = opts->causal == ATTN_CAUSAL_NONE && !opts->window.on && !opts->q_lens;
+    s->tile_keys = attn__min(ATTN__TILE_KEYS, attn__max(attn__whole(call->k.len, kern->rows), kern->rows));
+    s->few_keys = attn__min(ATTN__FEW_KEYS, attn__max(attn__whole(call->k.len, ATTN__FEW_CHAIN), ATTN__FEW_CHAIN));
+    s->spare = s->scattered ? attn__max(kern->lanes, kern->rows) : 0;
+    s->mask_tiles = masked ? attn__min(attn__blocks(call->k.len, s->tile_keys), ATTN__MASK_CACHE) : 0;
+    s->heads = lists ? attn__max(call->k.heads, opts->blocks.heads) : call->k.heads;
+    s->group = call->q.batch == 0 || call->q.heads == 0 ? 1 : call->q.heads / s->heads;
+    s->part_queries = lists ? attn__min(opts->blocks.q_len, call->q.len) : call->q.len;
+    s->parts = lists ? attn__blocks(call->q.len, opts->blocks.q_len) : 1;
+}
+
+/* Do the kernels of few rows take a batch item or text? As many as one query head has, times the heads of a group, are
+   its rows: nothing else decides. */
+static int attn__is_few(const attn__plan *plan, size_t b)
+{
+    const attn__call *call = &plan->call;
+    return attn__valid_queries(plan, b) * (call->q.heads / call->k.heads) <= plan->schedule.few;
+}
+
 /* -- a tile: visibility -- */
+
+/* The run's part of the mask, as bits. Lanes past the last row see nothing. */
+ATTN__NOINLINE void attn__gather_mask(const attn__block *block, attn__tile *run)
+{
+    const attn_tensor *mask = &block->plan->call.opts.mask;
+    size_t row, rows, h, i;
+    run->mask = block->shared->mask;
+    if (block->at.count < run->lanes || !mask->data)
+        ATTN__MEMSET(block->shared->mask, mask->data ? 0 : 255, attn__blocks(run->keys, 64) * 8 * run->lanes);
+    for (row = 0; row < block->at.count && mask->data; row += rows) {
+        const unsigned char *from;
+        rows = attn__query_of(block, row, &h, &i);
+        from = (const unsigned char *)attn__tensor_at(mask, block->at.b, h, i, run->first_key);
+        block->plan->call.kern->load_bits(attn__real_at(block->plan, block->shared->mask, row), run->lanes, from,
+                                          mask->len_stride, mask->dim_stride, rows, run->keys);
+    }
+    attn__mask_unlisted(block);
+}
 
 /* What the mask alone lets rows i .. i + rows - 1 of head h see of n keys from number k0 on. */
 static int attn__classify_rows(const attn__block *block, size_t h, size_t i, size_t rows, size_t k0, size_t n)
@@ -4955,9 +5300,7 @@ static int attn__classify(const attn__block *block, size_t k0, size_t n)
 static unsigned attn__classify_halves(const attn__block *block, size_t tile)
 {
     const attn__schedule *schedule = &block->plan->schedule;
-    size_t keys = schedule->tile_keys, end = block->visible_to_all.to, half;
-    if (schedule->parallel_splits)
-        end = attn__min(end, block->split_keys.to);
+    size_t keys = schedule->tile_keys, end = attn__min(block->visible_to_all.to, block->split_keys.to), half;
     end = attn__min(schedule->mask_tiles, end / keys);
     if (keys != ATTN__TILE_KEYS || tile * keys < block->visible_to_all.from || tile >= end)
         return 0;
@@ -5038,254 +5381,23 @@ static void attn__find_visibility(attn__block *block, size_t k0, size_t n)
     }
 }
 
-static size_t attn__keys_in(const attn__block *block, size_t from, size_t to) /* of the tile, that are attended */
-{
-    const attn__shared *shared = block->shared;
-    return block->plan->schedule.skips ? attn__count_keys(shared->listed, shared->listed_count, from, to) : to - from;
-}
-
-/* The tile becomes those keys from .. to - 1 that are attended: at least one. */
-static void attn__set_tile(attn__block *block, size_t from, size_t to)
-{
-    attn__tile *tile = &block->tile;
-    size_t chain, end, count;
-    const attn__range *run = attn__runs_of(block, &count);
-    while (run->to <= from)
-        run++;
-    block->part.from = from;
-    block->part.to = to;
-    tile->first_key = attn__max(run->from, from);
-    tile->keys = attn__keys_in(block, from, to);
-    for (chain = 0; from < ATTN__FIRST_KEYS && chain < ATTN__FIRST_KEYS / ATTN__FIRST_CHAIN; chain++) {
-        end = (chain + 1) * ATTN__FIRST_CHAIN;
-        tile->chain_ends[chain] = end < to ? attn__keys_in(block, from, attn__max(end, from)) : tile->keys;
-    }
-}
-
-/* Where keys that are not listed are hidden: from the first to the last key of from .. to - 1 that is listed for any
-   row. *all: every one of from .. to - 1 is listed for every row. */
-static attn__range attn__listed_range(const attn__block *block, size_t from, size_t to, int *all)
-{
-    attn__shared *shared = block->shared;
-    const attn__range *last;
-    attn__range found = {to, from};
-    attn__listed listed;
-    size_t row, rows;
-    *all = 1;
-    for (row = 0; row < block->at.count; row += rows) {
-        rows = attn__listed_for(block, row, &listed);
-        attn__list_tile(shared, &listed, from, to);
-        last = &shared->listed[attn__max(shared->listed_count, 1) - 1];
-        *all &= shared->listed_count == 1 && last->from == from && last->to == to;
-        if (shared->listed_count == 0)
-            continue;
-        found.from = attn__min(found.from, shared->listed[0].from);
-        found.to = attn__max(found.to, last->to);
-    }
-    return found;
-}
-
 /* Does any row of the block see any of keys from .. to - 1? If so, makes the tile ready for attn__score_tile. */
 static int attn__prepare_tile(attn__block *block, size_t from, size_t to)
 {
-    size_t i, count;
-    const attn__range *runs = attn__runs_of(block, &count);
     attn__range part;
-    int all = 1;
+    size_t i = 0, at;
+    int all;
+    part = attn__listed_range(block, from, to, &all);
+    if (part.from >= part.to)
+        return 0;
     attn__set_tile(block, from, to);
     block->by_bounds = block->by_mask = 0;
-    if (attn__has_lists(&block->plan->call.opts) && !block->plan->schedule.skips) {
-        part = attn__listed_range(block, from, to, &all);
-        if (part.from >= part.to)
-            return 0;
-    }
-    for (i = 0; i < count; i++) {
-        part = attn__common(runs[i], block->part);
-        if (part.from < part.to)
-            attn__find_visibility(block, part.from, part.to - part.from);
-    }
+    while (attn__next_numbers(block, &i, &part, &at))
+        attn__find_visibility(block, part.from, part.to - part.from);
     if (!(block->by_bounds & ATTN__SOME_VISIBLE) || block->by_mask == ATTN__SOME_HIDDEN)
         return 0;
     block->by_mask |= all ? 0 : ATTN__SOME_HIDDEN;
     return 1;
-}
-
-/* -- a tile: its rows of K and V -- */
-
-/* Where keys j .. j + n - 1 of batch item or text b lie: the first is row *row of item (or page) *item of k and v.
-   Returns how many of them follow it there, up to the end of the page, or to where a ring begins anew. Only numbers of
-   pages that are seen have been checked; a tile may meet others, whose keys are hidden from all of its rows. */
-static size_t attn__find_rows(const attn__source *source, size_t b, size_t j, size_t n, size_t *item, size_t *row)
-{
-    size_t page = 0;
-    *item = b;
-    *row = j;
-    if (source->starts) {
-        *item = 0;
-        *row += source->starts[b];
-    } else if (j >= source->capacity || source->table) {
-        page = j / source->capacity;
-        *row -= page * source->capacity;
-    }
-    if (source->table)
-        *item = attn__min(source->table[b * source->table_stride + page], source->pages - 1);
-    return attn__min(n, source->capacity - *row);
-}
-
-/* The same for keys of a tile. Where keys lie in several places, one that no row of the unit sees, which makes up a
-   pair with one that is seen, may be gone: the row of that one stands for it. */
-static size_t attn__find_tile_rows(const attn__block *block, size_t j, size_t n, size_t *item, size_t *row)
-{
-    const attn__plan *plan = block->plan;
-    if (plan->schedule.scattered && j < block->shared->least_key) {
-        j = block->shared->least_key;
-        n = 1;
-    }
-    return attn__find_rows(&plan->source, block->at.b, j, n, item, row);
-}
-
-/* Where row j of a copy of k or v begins, which is rows of terms of k, a panel of terms of v. */
-static char *attn__copied_row(const attn__block *block, const char *copy, const attn_tensor *t, size_t j)
-{
-    const attn__kernels *kern = block->plan->call.kern;
-    if (t == &block->plan->call.k)
-        return attn__real_at(block->plan, copy, j * attn__terms(kern, t->dim));
-    return attn__real_at(block->plan, copy, j / kern->term * t->dim) + j % kern->term * attn__size(kern->element);
-}
-
-/* Copies n rows, which lie at `from`, as number j of the copy and those after it. */
-static void attn__copy_run(const attn__block *block, const char *copy, const attn_tensor *t, size_t j, const void *from,
-                           size_t n)
-{
-    const attn__kernels *kern = block->plan->call.kern;
-    int keys = t == &block->plan->call.k;
-    (keys ? kern->load_rows : kern->load_panel)(attn__copied_row(block, copy, t, j),
-                                                keys ? attn__terms(kern, t->dim) : t->dim, from, t->dtype,
-                                                t->len_stride, t->dim_stride, n, t->dim);
-}
-
-/* Copies, as products take them, the rows of k or v that the tile has, and those of its keys that other blocks of the
-   unit want. */
-static void attn__copy_rows(const attn__block *block, attn__tile_cache *cache, const attn_tensor *t)
-{
-    size_t runs;
-    const attn__range *of = attn__runs_of(block, &runs);
-    const attn__plan *plan = block->plan;
-    size_t keys = plan->schedule.tile_keys, begin = block->part.from - block->part.from % keys, i, j, item, row, run;
-    size_t at = 0;
-    attn__range part;
-    cache->head = block->at.kv_head;
-    cache->held.from = attn__min(block->part.from, attn__max(begin, cache->wanted.from));
-    cache->held.to = attn__max(block->part.to, attn__min(begin + keys, cache->wanted.to));
-    for (i = 0; i < runs; i++)
-        for (part = attn__common(of[i], cache->held), j = part.from; j < part.to; j += run) {
-            run = attn__find_tile_rows(block, j, part.to - j, &item, &row);
-            attn__copy_run(block, cache->rows, t, at, attn__tensor_at(t, item, block->at.kv_head, row, 0), run);
-            at += run;
-        }
-}
-
-/* The scales of the tile's rows of a head, in I8, as reals: by them scores and weights are multiplied, and not each
-   element. */
-static const void *attn__tile_scales(const attn__block *block, const float *scales, size_t h)
-{
-    size_t runs;
-    const attn__range *of = attn__runs_of(block, &runs);
-    const attn__plan *plan = block->plan;
-    const attn__shared *shared = block->shared;
-    size_t i, j, item, row, run;
-    char *to = shared->scales;
-    attn__range part;
-    for (i = 0; i < runs; i++)
-        for (part = attn__common(of[i], block->part), j = part.from; j < part.to; j += run) {
-            run = attn__find_rows(&plan->source, block->at.b, j, part.to - j, &item, &row);
-            row += (item * plan->call.k.heads + h) * plan->source.capacity;
-            plan->call.kern->load(to, run, scales + row, ATTN_F32, 0, 1, 1, run);
-            to = attn__real_at(plan, to, run);
-        }
-    ATTN__MEMSET(to, 0, plan->call.kern->lanes * plan->call.kern->size);
-    return shared->scales;
-}
-
-/* The first key, from number j on, that tiles of this block have; `end` if there is none before it. */
-static size_t attn__next_key(const attn__block *block, size_t j, size_t end)
-{
-    size_t number;
-    if (!block->plan->schedule.skips)
-        return j;
-    return attn__next_listed(&block->at.listed, &j, &number) ? attn__min(j, end) : end;
-}
-
-/* The rows of the tile after the one in hand, for the kernel to prefetch. */
-ATTN__NOINLINE void attn__next_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t)
-{
-    const attn__plan *plan = block->plan;
-    size_t next = block->part.to, end = block->visible_to_any.to, half = ATTN__TILE_KEYS / 2, item, row, n;
-    if (block->next > block) /* that takes these rows too */
-        return;
-    while (plan->schedule.mask_tiles > next / half / 2 && next % half == 0 &&
-           (block->mask_cache[next / half / 2] >> next / half % 2 * 2 & 3) == ATTN__SOME_HIDDEN)
-        next += half;
-    if (t->dim_stride != 1 || next >= end)
-        return;
-    next = attn__next_key(block, next, end);
-    n = attn__min(end - next, plan->schedule.tile_keys);
-    if (n == 0)
-        return;
-    rows->next_count = attn__find_rows(&plan->source, block->at.b, next, n, &item, &row);
-    rows->next = (const char *)attn__tensor_at(t, item, block->at.kv_head, row, 0);
-    rows->next_step = t->len > 1 ? t->len_stride * (ptrdiff_t)attn__size(t->dtype) : 0;
-}
-
-/* The tile's rows of k as pieces. Returns 0 if there are more than ATTN__PIECES, or more than register tiles would
-   fill: a copy costs less then. */
-static int attn__find_pieces(const attn__block *block, attn__rows *rows, const attn_tensor *t)
-{
-    size_t runs;
-    const attn__range *of = attn__runs_of(block, &runs);
-    attn__shared *shared = block->shared;
-    size_t most = attn__min(block->tile.keys / block->plan->call.kern->rows + 1, ATTN__PIECES);
-    size_t n = 0, count = 0, i, j, item, row, run;
-    attn__range part;
-    for (i = 0; i < runs; i++)
-        for (part = attn__common(of[i], block->part), j = part.from; j < part.to; j += run) {
-            if (count == most)
-                return 0;
-            run = attn__find_tile_rows(block, j, part.to - j, &item, &row);
-            shared->pieces[count].data = (const char *)attn__tensor_at(t, item, block->at.kv_head, row, 0);
-            shared->pieces[count++].end = n += run;
-        }
-    rows->pieces = shared->pieces;
-    return 1;
-}
-
-/* The tile's rows of k or v: where they lie, or in a copy, if that is required or if they lie in several pieces that
-   the caller does not take or that are too many. */
-static void attn__tile_rows(const attn__block *block, attn__rows *rows, const attn_tensor *t, attn__tile_cache *cache,
-                            int copy, int takes_pieces)
-{
-    const attn__plan *plan = block->plan;
-    const attn__kernels *kern = plan->call.kern;
-    size_t keys = block->tile.keys, h = block->at.kv_head, item, row, run, before;
-    run = attn__find_tile_rows(block, block->tile.first_key, keys, &item, &row);
-    run = attn__keys_in(block, block->tile.first_key, block->tile.first_key + run);
-    rows->data = attn__tensor_at(t, item, h, row, 0);
-    rows->step = t->len > 1 ? t->len_stride / (copy ? 1 : (ptrdiff_t)kern->term) : 0;
-    rows->pieces = NULL;
-    rows->scales = NULL;
-    rows->next = NULL;
-    rows->next_count = 0;
-    rows->next_step = 0;
-    rows->row_bytes = attn__row_bytes(t->dtype, t->dim);
-    if (plan->schedule.prefetches && t->dim > 0) /* without dims there may be no data */
-        attn__next_rows(block, rows, t);
-    if (!copy && (run == keys || (takes_pieces && attn__find_pieces(block, rows, t))))
-        return;
-    if (cache->head != h || block->part.from < cache->held.from || block->part.to > cache->held.to)
-        attn__copy_rows(block, cache, t);
-    before = attn__keys_in(block, cache->held.from, block->part.from);
-    rows->data = attn__copied_row(block, cache->rows, t, before);
-    rows->step = (ptrdiff_t)(t == &plan->call.k ? attn__terms(kern, t->dim) : t->dim);
 }
 
 /* While gemm reads these rows, it prefetches n elements, from number `first` on, of the block's rows of a matrix, as
@@ -5301,24 +5413,6 @@ static void attn__prefetch_matrix(const attn__block *block, attn__rows *rows, co
     rows->next_count = run;
     rows->next_step = run > 1 ? t->len_stride * (ptrdiff_t)attn__size(t->dtype) : 0; /* of one row it may be anything */
     rows->row_bytes = n * attn__size(t->dtype);
-}
-
-/* Turns `run`, a copy of the tile, into the next run of its keys, with its part of the scores. *i: the number of the
-   run to look at next, from 0. Returns 0 after the last. */
-static int attn__next_run(const attn__block *block, attn__tile *run, size_t *i)
-{
-    attn__range part = {0, 0};
-    size_t runs;
-    const attn__range *of = attn__runs_of(block, &runs);
-    while (*i < runs && part.from == part.to)
-        part = attn__common(of[(*i)++], block->part);
-    if (part.from == part.to)
-        return 0;
-    run->first_key = part.from;
-    run->keys = part.to - part.from;
-    run->scores = attn__real_at(block->plan, block->tile.scores,
-                                attn__keys_in(block, block->part.from, part.from) * block->tile.layout.element);
-    return 1;
 }
 
 /* -- dropout --
@@ -5422,18 +5516,46 @@ static void attn__keep_scores(const attn__block *block, attn_stage stage, double
         attn__scatter_tile(block, &opts->weights, 1.0);
 }
 
+/* Is bias added from where it lies, to blocks whose rows are of one head and fill their vectors? */
+static int attn__bias_direct(const attn__call *call)
+{
+    const attn_tensor *bias = &call->opts.bias;
+    return call->kern->lanes > 1 && bias->dtype == call->kern->real && bias->dim_stride == 1 &&
+           call->edits == ATTN__EDIT_BIAS;
+}
+
 /* The run's part of the bias: where it lies, or a copy. */
 static void attn__find_bias(const attn__block *block, attn__tile *run)
 {
     const attn_tensor *bias = &block->plan->call.opts.bias;
     size_t h, i, rows = attn__query_of(block, 0, &h, &i);
-    if (block->plan->schedule.bias_direct && !block->few && run->keys % ATTN__BIAS_KEYS == 0 && rows == run->lanes) {
+    if (attn__bias_direct(&block->plan->call) && !block->few && run->keys % ATTN__BIAS_KEYS == 0 && rows == run->lanes) {
         run->bias_rows = attn__tensor_at(bias, block->at.b, h, i, run->first_key);
         run->bias_step = bias->len_stride;
     } else {
         attn__gather(block, block->shared->bias, run->layout, bias, run->first_key, run->keys);
         run->bias = block->shared->bias;
     }
+}
+
+/* ALiBi: positions and slopes of the rows, zeros past the last. */
+static void attn__set_alibi(const attn__block *block, attn__tile *run)
+{
+    const attn__plan *plan = block->plan;
+    double position = 0, slope = 0;
+    size_t row, r, n, h = 0, i = 0;
+    for (row = 0; row < run->lanes; row += n) {
+        int there = row < block->at.count;
+        n = there ? attn__query_of(block, row, &h, &i) : run->lanes - row;
+        slope = there ? -(double)plan->call.opts.alibi_slopes[h] : 0;
+        for (r = 0; r < n; r++) {
+            position = (double)attn__plus((ptrdiff_t)(i + r), block->rows->offset) - (double)run->first_key;
+            attn__set_real(plan, attn__row_real(block, ATTN__POSITION, row + r), 0, there ? position : 0);
+            attn__set_real(plan, attn__row_real(block, ATTN__SLOPE, row + r), 0, slope);
+        }
+    }
+    run->position = attn__row_real(block, ATTN__POSITION, 0);
+    run->slope = attn__row_real(block, ATTN__SLOPE, 0);
 }
 
 /* What depends on the number of a key, for a run of them: bias, ALiBi, score_mod, and hidden keys. scale: what the
@@ -5443,17 +5565,11 @@ static void attn__score_run(attn__block *block, attn__tile *run, double scale)
     const attn__plan *plan = block->plan;
     const attn__kernels *kern = plan->call.kern;
     const attn_opts *opts = &plan->call.opts;
-    size_t row;
     run->bias = run->bias_rows = run->slope = run->mask = run->bounds.first = run->bounds.end = NULL;
     if (opts->bias.data)
         attn__find_bias(block, run);
-    if (opts->alibi_slopes) {
-        for (row = 0; row < block->at.count; row++)
-            attn__set_real(plan, attn__row_real(block, ATTN__POSITION, row), 0,
-                           (double)block->rows[row].position - (double)run->first_key);
-        run->position = attn__row_real(block, ATTN__POSITION, 0);
-        run->slope = attn__row_real(block, ATTN__SLOPE, 0);
-    }
+    if (plan->call.edits & ATTN__EDIT_ALIBI)
+        attn__set_alibi(block, run);
     if (run->bias || run->bias_rows || run->slope || scale < 1 || scale > 1)
         kern->block.bias(run, scale);
     if (opts->score_mod) {
@@ -5465,7 +5581,7 @@ static void attn__score_run(attn__block *block, attn__tile *run, double scale)
     if (block->by_mask & ATTN__SOME_HIDDEN)
         attn__gather_mask(block, run);
     /* ALiBi and score_mod may have changed a score that a bias of -infinity had hidden */
-    if (run->bounds.first || run->mask || (run->bias && (opts->score_mod || opts->alibi_slopes)))
+    if (run->bounds.first || run->mask || (run->bias && plan->call.edits != ATTN__EDIT_BIAS))
         kern->block.hide(run);
 }
 
@@ -5474,14 +5590,15 @@ static void attn__multiply_keys(const attn__block *block, const attn__rows *k)
 {
     const attn__plan *plan = block->plan;
     const attn__tile *tile = &block->tile;
-    size_t first, end;
-    const attn__piece *piece = k->pieces;
-    const char *from;
-    for (first = 0; first < tile->keys; first = end) {
-        from = piece ? piece->data : (const char *)k->data;
-        end = piece ? piece++->end : tile->keys;
-        plan->call.kern->gemm(attn__real_at(plan, tile->scores, first * tile->lanes), from, k->step, 1, end - first,
-                              block->queries, tile->lanes, attn__query_terms(plan), 0, NULL, first == 0 ? k : NULL);
+    const attn__run *run = block->shared->run;
+    size_t at = 0, n;
+    for (; at < tile->keys; at += n, run++) {
+        n = k->data ? tile->keys : run->keys;
+        plan->call.kern->gemm(attn__real_at(plan, tile->scores, at * tile->lanes),
+                              k->data ? k->data
+                                      : attn__tensor_at(&plan->call.k, run->item, block->at.kv_head, run->row, 0),
+                              k->step, 1, n, block->queries, tile->lanes, attn__query_terms(plan), 0, NULL,
+                              at == 0 ? k : NULL);
     }
 }
 
@@ -5494,77 +5611,6 @@ static void attn__clear_nonfinite(void *elements, attn_dtype dtype, size_t n) /*
     for (i = 0; i < n; i++)
         if (!attn__is_finite(attn__get_element(at = attn__at(elements, dtype, (ptrdiff_t)i), dtype)))
             attn__set_element(at, dtype, 0.0);
-}
-
-/* at[j] = where the row of t of the jth key is that is attended, of keys from .. to - 1, and their numbers, if these
-   are wanted. `quarter` not 0, for what is prefetched: in the order 0, quarter, 2 quarter, 3 quarter, 1, quarter + 1,
-   .., as memory is fastest in several streams. */
-static void attn__find_few_rows(const attn__block *block, const char **at, uint16_t *numbers, const attn_tensor *t,
-                                attn__range keys, size_t quarter)
-{
-    size_t runs, n = 0, lap = 0, place = 0, base = keys.from - keys.from % ATTN__FEW_CHAIN, i, j, r, item, row, count;
-    const attn__range *of = attn__runs_of(block, &runs);
-    const ptrdiff_t step = t->len > 1 ? t->len_stride * (ptrdiff_t)attn__size(t->dtype) : 0;
-    attn__range part;
-    ptrdiff_t off;
-    for (i = 0; i < runs; i++)
-        for (part = attn__common(of[i], keys), j = part.from; j < part.to; j += count) {
-            const char *from;
-            count = attn__find_tile_rows(block, j, part.to - j, &item, &row);
-            from = (const char *)attn__tensor_at(t, item, block->at.kv_head, row, 0);
-            for (r = 0, off = 0; r < count; r++, off += step) {
-                at[place] = from + off;
-                place += n < 4 * quarter ? 4 : 1;
-                if (++n == (lap + 1) * quarter && lap < 4)
-                    place = ++lap < 4 ? lap : n;
-            }
-            for (r = 0; r < count && numbers; r++)
-                numbers[n - count + r] = (uint16_t)(j + r - base);
-        }
-}
-
-/* The tile's rows of k or v, for the kernels; and what they prefetch: after those of k, those of v; then, those of k in
-   the next tile. */
-static void attn__find_few(const attn__block *block, attn__few *few, const attn_tensor *t)
-{
-    const attn__call *call = &block->plan->call;
-    attn__shared *shared = block->shared;
-    const attn_tensor *other = t == &call->v ? &call->k : &call->v;
-    const ptrdiff_t size = (ptrdiff_t)attn__size(t->dtype);
-    attn__range next = block->part;
-    size_t n, item, row;
-    few->keys = block->tile.keys;
-    few->at = NULL;
-    n = attn__find_tile_rows(block, block->tile.first_key, few->keys, &item, &row);
-    few->row = (const char *)attn__tensor_at(t, item, block->at.kv_head, row, 0);
-    if (n < few->keys || block->tile.numbers) {
-        attn__find_few_rows(block, shared->at, block->tile.numbers ? shared->numbers : NULL, t, next, 0);
-        few->at = shared->at;
-    }
-    few->step = t->len > 1 ? t->len_stride * size : 0; /* that of one row may be anything */
-    few->heads = block->at.heads;
-    few->apart = block->at.heads > 1 ? t->head_stride * size : 0;
-    few->queries = block->at.count / block->at.heads;
-    few->dtype = t->dtype;
-    few->dims = t->dim;
-    few->next = NULL;
-    few->ahead = 0;
-    few->added = NULL;
-    few->part = 0;
-    few->lanes = NULL;
-    few->next_apart = block->at.heads > 1 ? other->head_stride * (ptrdiff_t)attn__size(other->dtype) : 0;
-    few->next_bytes = attn__row_bytes(other->dtype, other->dim);
-    if (!block->plan->schedule.fetches_few || block->plan->schedule.skips)
-        return;
-    if (t == &call->v) {
-        next.from = next.to;
-        next.to = attn__min(next.from + block->tile_keys, block->visible_to_any.to);
-    }
-    n = next.to - attn__min(next.from, next.to);
-    attn__find_few_rows(block, shared->next, NULL, other, next, n / 4);
-    for (; n > 0 && n < few->keys; n++) /* a row for each key */
-        shared->next[n] = shared->next[n - 1];
-    few->next = n > 0 ? shared->next : NULL;
 }
 
 /* How many keys of the tile, from number k on, are of one chain. */
@@ -5612,7 +5658,7 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
     int values = t == &plan->call.v, copies, found = 0;
     attn__few all, part;
     size_t k, n, g, row, room = attn__query_room(plan);
-    attn__find_few(block, &all, t);
+    attn__few_rows(block, &all, t);
     copies = clean || attn__copies_few(plan, t);
     if (values)
         kern->block.scale(state->out, state->layout, t->dim, block->at.count, tile->factor);
@@ -5674,13 +5720,13 @@ static void attn__score_tile(attn__block *block, attn_stage stage, int keep)
     attn__tile run;
     const attn_tensor *apart = NULL; /* a matrix whose rows the processor does not foresee */
     double scale = plan->call.scale;
-    int options = opts->bias.data || opts->alibi_slopes || opts->score_mod || scale < 1 || scale > 1 ||
-                  ((block->by_bounds | block->by_mask) & ATTN__SOME_HIDDEN); /* something for attn__score_run */
+    int edits = plan->call.edits != 0 || scale < 1 || scale > 1 ||
+                ((block->by_bounds | block->by_mask) & ATTN__SOME_HIDDEN); /* something for attn__score_run */
     size_t i;
     if (block->few) {
         attn__multiply_few(block, &plan->call.k, 0);
     } else {
-        attn__tile_rows(block, &k, &plan->call.k, &block->shared->k, !plan->schedule.k_direct, 1);
+        attn__tile_rows(block, &k, &plan->call.k, 0);
         if (keep && (opts->scores.data || plan->schedule.weights_in_place))
             apart = opts->scores.data ? &opts->scores : &opts->weights;
         else if (opts->bias.data || (opts->mask.data && block->by_mask & ATTN__SOME_HIDDEN))
@@ -5701,33 +5747,42 @@ static void attn__score_tile(attn__block *block, attn_stage stage, int keep)
         attn__keep_scores(block, ATTN_STAGE_SOFTCAP, attn__to_real(plan, scale) * plan->call.softmax_scale);
     if (stage != ATTN_STAGE_FINAL)
         return;
-    if (!plan->schedule.skips)
-        attn__score_run(block, tile, scale);
-    else if (options)
-        for (i = 0, run = *tile; attn__next_run(block, &run, &i);)
-            attn__score_run(block, &run, scale);
+    for (i = 0, run = *tile; edits && attn__next_run(block, &run, &i);)
+        attn__score_run(block, &run, scale);
     if (keep)
         attn__keep_scores(block, ATTN_STAGE_FINAL, plan->call.softmax_scale);
 }
 
-/* out = factor out + P V, for the tile's rows of V, chain by chain: queries on lanes. */
-static void attn__multiply_values(const attn__block *block, const attn__rows *v)
+/* out = factor out + P V, for the tile's rows of V, chain by chain: queries on lanes. `clean`: as above. */
+static int attn__multiply_values(const attn__block *block, int clean)
 {
-    const attn__kernels *kern = block->plan->call.kern;
+    const attn__plan *plan = block->plan;
+    const attn__kernels *kern = plan->call.kern;
     const attn__tile *tile = &block->tile;
-    size_t Dv = block->plan->call.v.dim, size = kern->size, k, end, i, first;
-    if (v->scales)
-        kern->block.scale_keys(tile, v->scales);
+    size_t Dv = plan->call.v.dim, terms = attn__terms(kern, tile->keys), k, end, i, first, next = block->part.to;
+    attn__rows v;
+    attn__tile_rows(block, &v, &plan->call.v, clean && plan->call.v.dtype != kern->real);
+    clean = clean && kern->nonfinite_terms(v.data, v.step, terms, Dv);
+    if (clean) {
+        attn__tile_rows(block, &v, &plan->call.v, 1);
+        attn__clear_nonfinite(attn__real_at(plan, v.data, 0), kern->element, terms * kern->term * Dv);
+        block->shared->v.held.to = block->shared->v.held.from; /* it is no copy of V any more */
+    }
+    if (plan->schedule.weights_in_place && plan->call.opts.scores.data) { /* gemm of the scores does it for those */
+        end = attn__max(attn__min(next + plan->schedule.tile_keys, block->visible_to_any.to), next);
+        attn__prefetch_matrix(block, &v, &plan->call.opts.weights, next, end - next);
+    }
     kern->to_terms(tile->scores, tile->keys, tile->lanes);
     for (k = 0; k < tile->keys && Dv > 0; k = end) { /* without dims there may be no data */
         end = attn__chain_end(tile, k);
         first = attn__terms(kern, k);
-        kern->gemm(block->into->out, (const char *)v->data + (ptrdiff_t)first * v->step * (ptrdiff_t)size, 1, v->step,
-                   Dv, (const char *)tile->scores + first * tile->lanes * size, tile->lanes,
-                   attn__terms(kern, end - k), 0, tile->factor, end == tile->keys ? v : NULL);
+        kern->gemm(block->into->out, (const char *)v.data + (ptrdiff_t)first * v.step * (ptrdiff_t)kern->size, 1,
+                   v.step, Dv, attn__real_at(plan, tile->scores, first * tile->lanes), tile->lanes, attn__terms(kern, end - k), 0,
+                   tile->factor, end == tile->keys ? &v : NULL);
         for (i = 0; i < tile->lanes && end < tile->keys; i++)
-            attn__set_real(block->plan, tile->factor, i, 1.0);
+            attn__set_real(plan, tile->factor, i, 1.0);
     }
+    return clean;
 }
 
 /* Which keys of the tile are hidden from which rows, by its scores: a weight or gradient that is 0 does not tell. */
@@ -5765,15 +5820,6 @@ static void attn__recompute_weights(attn__block *block, unsigned char hidden[][A
     attn__drop(block, tile->scores);
 }
 
-/* The tile's rows of V, and their scales. */
-static void attn__value_rows(const attn__block *block, attn__rows *v, int copy)
-{
-    const attn__plan *plan = block->plan;
-    attn__tile_rows(block, v, &plan->call.v, &block->shared->v, copy || !plan->schedule.v_direct, 0);
-    if (plan->source.v_scales)
-        v->scales = attn__tile_scales(block, plan->source.v_scales, block->at.kv_head);
-}
-
 /* sum += weight x */
 static void attn__add_product(const attn__plan *plan, void *sum, const void *weight, double x)
 {
@@ -5788,20 +5834,18 @@ ATTN__NOINLINE void attn__add_nonfinite_values(attn__block *block)
     const attn__plan *plan = block->plan;
     const attn_tensor *v = &plan->call.v;
     attn__layout of = block->tile.layout, to = block->into->layout;
-    size_t runs, n = 0, i, j, g, d, r, row, item, key, queries = block->at.count / block->at.heads;
-    const attn__range *listed = attn__runs_of(block, &runs);
-    attn__range part;
+    size_t n, g, d, r, row, queries = block->at.count / block->at.heads;
+    const attn__run *run;
     double x;
     attn__recompute_weights(block, hidden);
-    for (i = 0; i < runs; i++)
-        for (part = attn__common(listed[i], block->part), j = part.from; j < part.to; j++, n++) {
-            attn__find_tile_rows(block, j, 1, &item, &key);
+    for (run = block->shared->run; run < block->shared->run + block->shared->runs; run++)
+        for (n = run->at; n < (size_t)run->at + run->keys; n++)
             for (g = 0; g < block->at.heads; g++)
                 for (d = 0; d < v->dim; d++) {
-                    size_t h = block->at.kv_head + g;
-                    x = attn__get_element(attn__tensor_at(v, item, h, key, d), v->dtype);
+                    size_t h = block->at.kv_head + g, key = run->row + n - run->at;
+                    x = attn__get_element(attn__tensor_at(v, run->item, h, key, d), v->dtype);
                     if (plan->source.v_scales)
-                        x *= (double)plan->source.v_scales[(item * v->heads + h) * plan->source.capacity + key];
+                        x *= (double)plan->source.v_scales[attn__scale_at(&plan->source, v->heads, run->item, h, key)];
                     for (r = 0; r < queries && !attn__is_finite(x); r++) {
                         row = g * queries + r;
                         if (!hidden[n][row])
@@ -5810,16 +5854,6 @@ ATTN__NOINLINE void attn__add_nonfinite_values(attn__block *block)
                                 attn__real_at(plan, block->tile.scores, n * of.element + row * of.query), x);
                     }
                 }
-        }
-}
-
-/* Is a number among the tile's rows of V, or in I8 among their scales, NaN or infinite? */
-static int attn__rows_nonfinite(const attn__block *block, const attn__rows *v)
-{
-    const attn__kernels *kern = block->plan->call.kern;
-    if (v->scales)
-        return kern->nonfinite(v->scales, 0, 1, block->tile.keys);
-    return kern->nonfinite_terms(v->data, v->step, attn__terms(kern, block->tile.keys), block->plan->call.v.dim);
 }
 
 /* out = factor out + P V for the tile. Where some scores were not finite, keys may be hidden, and a NaN or infinity
@@ -5828,41 +5862,17 @@ static int attn__rows_nonfinite(const attn__block *block, const attn__rows *v)
 static void attn__accumulate_values(attn__block *block, int nonfinite_scores)
 {
     const attn__plan *plan = block->plan;
-    const attn__kernels *kern = plan->call.kern;
-    size_t keys = block->tile.keys, dim = plan->call.v.dim, from = block->part.from, next = block->part.to, next_end;
-    attn__tile_cache *cache = &block->shared->v;
-    attn__rows v;
-    int known = !nonfinite_scores || (cache->finite.from <= from && next <= cache->finite.to), found;
-    if (block->few) {
-        found = attn__scale_tile(block, plan->source.v_scales, !known);
-        found |= dim > 0 && attn__multiply_few(block, &plan->call.v, !known);
-        if (found)
-            attn__add_nonfinite_values(block);
-        else if (nonfinite_scores)
-            cache->finite = block->part;
-        return;
-    }
-    attn__value_rows(block, &v, nonfinite_scores && plan->call.v.dtype != kern->real);
-    if (plan->schedule.weights_in_place && plan->call.opts.scores.data) { /* gemm of the scores does it for those */
-        next_end = attn__max(attn__min(next + plan->schedule.tile_keys, block->visible_to_any.to), next);
-        attn__prefetch_matrix(block, &v, &plan->call.opts.weights, next, next_end - next);
-    }
-    known = known || !attn__rows_nonfinite(block, &v);
-    if (known && nonfinite_scores) {
-        cache->finite.from = from;
-        cache->finite.to = next;
-    }
-    if (known) {
-        attn__multiply_values(block, &v);
-        return;
-    }
-    attn__value_rows(block, &v, 1);
-    attn__clear_nonfinite(attn__real_at(plan, v.data, 0), kern->element, attn__terms(kern, keys) * kern->term * dim);
-    if (v.scales)
-        attn__clear_nonfinite(block->shared->scales, kern->real, keys);
-    cache->held.to = cache->held.from; /* it is no copy of V any more */
-    attn__multiply_values(block, &v);
-    attn__add_nonfinite_values(block);
+    attn__range *finite = &block->shared->v.finite;
+    int clean = nonfinite_scores && !(finite->from <= block->part.from && block->part.to <= finite->to);
+    int found = attn__scale_tile(block, plan->source.v_scales, clean);
+    if (!block->few)
+        found |= attn__multiply_values(block, clean);
+    else if (plan->call.v.dim > 0)
+        found |= attn__multiply_few(block, &plan->call.v, clean);
+    if (found)
+        attn__add_nonfinite_values(block);
+    else if (nonfinite_scores)
+        *finite = block->part;
 }
 
 /* Fills a row of so many bytes with those of a cache line. */
@@ -5942,7 +5952,7 @@ static void attn__process_tile(attn__block *block, size_t from, size_t to)
             from += ATTN__TILE_KEYS / 2;
         while (from < to && attn__hides_half(block, to - ATTN__TILE_KEYS / 2, to))
             to -= ATTN__TILE_KEYS / 2;
-        if (from >= to || attn__keys_in(block, from, to) == 0)
+        if (from >= to || attn__next_key(block, from, to) == to)
             return;
     }
     if (!attn__prepare_tile(block, from, to)) {
@@ -5997,22 +6007,6 @@ static void attn__find_visible(attn__block *block)
     block->exists = exists;
 }
 
-static void attn__set_slopes(attn__block *block) /* zeros past the last row */
-{
-    const attn__plan *plan = block->plan;
-    size_t row, h, i;
-    double slope;
-    for (row = 0; row < block->tile.lanes; row++) {
-        slope = 0;
-        if (row < block->at.count) {
-            attn__query_of(block, row, &h, &i);
-            slope = -(double)plan->call.opts.alibi_slopes[h];
-        }
-        attn__set_real(plan, attn__row_real(block, ATTN__SLOPE, row), 0, slope);
-        attn__set_real(plan, attn__row_real(block, ATTN__POSITION, row), 0, 0.0);
-    }
-}
-
 /* The number of the first slot, of slot_rows rows, of text s: (rows before it) / slot_rows + s. So texts need no table
    of their blocks, and each has enough slots for its rows; some stay empty. */
 static size_t attn__text_slot(const attn__plan *plan, size_t s, size_t slot_rows)
@@ -6025,9 +6019,8 @@ static size_t attn__text_slot(const attn__plan *plan, size_t s, size_t slot_rows
 static void attn__place_in_text(attn__place *at, const attn__plan *plan, size_t index)
 {
     const attn__schedule *s = &plan->schedule;
-    const attn_opts *opts = &plan->call.opts;
     size_t slot_rows = s->unit_blocks * s->block_rows, unit = index / s->unit_blocks, slots, low = 0, middle;
-    size_t high = opts->sequences;
+    size_t high = s->slots;
     while (low + 1 < high) { /* the last text whose slots begin at this one or before */
         middle = low + (high - low) / 2;
         if (attn__text_slot(plan, middle, slot_rows) * s->heads <= unit)
@@ -6037,9 +6030,7 @@ static void attn__place_in_text(attn__place *at, const attn__plan *plan, size_t 
     }
     unit -= attn__text_slot(plan, low, slot_rows) * s->heads;
     slots = attn__text_slot(plan, low + 1, slot_rows) - attn__text_slot(plan, low, slot_rows);
-    at->b = low;
-    at->item = 0;
-    at->start = opts->q_starts[low];
+    attn__begin_item(at, plan, low);
     at->first = 0;
     at->queries = unit / slots < s->heads ? attn__valid_queries(plan, low) : 0; /* behind the last text: none */
     at->head = unit / slots * s->group;
@@ -6053,20 +6044,19 @@ static void attn__find_block(attn__place *at, const attn__plan *plan, size_t ind
 {
     const attn__schedule *s = &plan->schedule;
     size_t group, part, rows, valid;
-    if (plan->call.opts.sequences > 0) {
+    if (s->slots > 0) {
         attn__place_in_text(at, plan, index);
     } else {
         group = attn__quotient(index, s->blocks);
         part = attn__quotient(group, s->heads);
-        at->item = at->b = attn__quotient(part, s->parts);
-        at->start = 0;
+        attn__begin_item(at, plan, attn__quotient(part, s->parts));
         at->head = (group - part * s->heads) * s->group;
         part -= at->b * s->parts;
         at->first = part * s->part_queries;
         valid = attn__valid_queries(plan, at->b);
         at->queries = at->first < valid ? attn__min(s->part_queries, valid - at->first) : 0;
         at->row = (index - group * s->blocks) * s->block_rows;
-        at->listed = attn__find_listed(plan, at->b, at->head, part);
+        attn__begin_part(at, plan, part);
     }
     rows = at->queries * s->group;
     at->kv_head = attn__quotient(at->head, s->group);
@@ -6102,7 +6092,6 @@ static int attn__begin_block(attn__block *block, size_t index)
     block->next = block;
     block->few = attn__is_few(plan, at->b);
     block->tile_keys = block->few ? schedule->few_keys : schedule->tile_keys;
-    block->tile.numbers = block->few && schedule->skips ? block->shared->numbers : NULL;
     block->tile.queries = at->count;
     block->tile.lanes = attn__whole(at->count, lanes);
     layout = attn__layout_of(block, attn__few_step(plan));
@@ -6112,8 +6101,6 @@ static int attn__begin_block(attn__block *block, size_t index)
     block->split.layout = layout;
     if (!(schedule->uniform_rows && same_item && at->count <= known))
         attn__find_visible(block);
-    if (plan->call.opts.alibi_slopes)
-        attn__set_slopes(block);
     if (attn__drops(&plan->call.opts))
         attn__set_drop_rows(block);
     attn__gather_queries(block, block->queries, attn__layout_of(block, attn__query_room(plan)));
@@ -6174,12 +6161,10 @@ static void attn__attend_split(attn__block *blocks, size_t count, size_t split, 
     blocks->shared->least_key = least;
     for (k0 = attn__next_key(blocks, from, to); k0 < to; k0 = attn__next_key(blocks, next, to)) {
         next = (attn__quotient(k0, tile) + 1) * tile;
-        if (blocks->plan->schedule.skips)
-            attn__list_tile(blocks->shared, &blocks->at.listed, next - tile, next);
         for (i = 0; i < count; i++) {
             first = attn__max(k0, blocks[i].split_keys.from);
             end = attn__min(next, blocks[i].split_keys.to);
-            if (first < end && attn__keys_in(&blocks[i], first, end) > 0)
+            if (first < end && attn__next_key(&blocks[i], first, end) < end)
                 attn__process_tile(&blocks[i], first, end);
         }
     }
@@ -6223,10 +6208,8 @@ static void attn__recompute_to_weights(attn__block *block)
     ATTN__MEMSET(block->split.sum, 0, tile->lanes * kern->size);
     for (k0 = block->visible_to_any.from; k0 < block->visible_to_any.to; k0 = next) {
         next = attn__min((attn__quotient(k0, tile_keys) + 1) * tile_keys, block->visible_to_any.to);
-        if (plan->schedule.skips)
-            attn__list_tile(block->shared, &block->at.listed, k0, next);
-        seen = attn__keys_in(block, k0, next) > 0 && attn__prepare_tile(block, k0, next);
-        if (!seen || plan->schedule.skips)
+        seen = attn__next_key(block, k0, next) < next && attn__prepare_tile(block, k0, next);
+        if (!seen || tile->keys < next - k0)
             attn__fill_weights(block, k0, next);
         if (!seen)
             continue;
@@ -6350,13 +6333,12 @@ static void attn__measure_worker(attn__plan *plan)
     size_t rows = attn__whole(attn__max(many, few), kern->lanes), column = rows * size;
     size_t keys = attn__max(many > 0 ? tile : 0, few > 0 ? schedule->few_keys : 0), row = keys * size;
     size_t dims = attn__max(attn__copies_few(plan, &call->k) ? call->q.dim : 0, call->v.dim); /* few rows may copy */
-    size_t whole = attn__max(kern->rows, kern->lanes), spare, own, most;
+    size_t whole = attn__max(kern->rows, kern->lanes), own, most;
     plan->worker_bytes = SIZE_MAX;
     if (!attn__mul_size(&most, call->q.dim / 2 + call->v.dim / 2 + 513,
                         2 * (3 * ATTN__UNIT_BLOCKS * rows + keys) * size))
         return; /* dims alone have no bound: all else, down to the rounding, is less than that of 1024 dims */
-    spare = schedule->scattered ? attn__max(kern->lanes, kern->rows) : 0; /* keys behind a piece of a tile */
-    sizes->scores = attn__whole(many * (tile + spare) * size, ATTN__ALIGN);
+    sizes->scores = attn__whole(many * (tile + schedule->spare) * size, ATTN__ALIGN);
     sizes->few_scores = attn__whole(few * attn__few_step(plan) * size, ATTN__ALIGN);
     sizes->values =
         attn__max(sizes->scores + (many > 0 ? tile * call->v.dim * size : 0), /* attn__accumulate_values may copy */
@@ -6368,11 +6350,11 @@ static void attn__measure_worker(attn__plan *plan)
     sizes->row = call->opts.score_mod ? attn__whole(row, ATTN__ALIGN) : 0;
     sizes->scales = plan->source.k_scales || plan->source.v_scales ? row + kern->lanes * size : 0;
     sizes->scales = attn__whole(sizes->scales, ATTN__ALIGN);
-    sizes->at = schedule->scattered ? attn__whole(keys * sizeof(char *), ATTN__ALIGN) : 0;
+    sizes->at = schedule->spare > 0 ? attn__whole(keys * sizeof(char *), ATTN__ALIGN) : 0;
     sizes->next = schedule->holds_next ? attn__whole(keys * sizeof(char *), ATTN__ALIGN) : 0;
-    sizes->numbers = few > 0 && schedule->skips ? attn__whole(keys * sizeof(uint16_t), ATTN__ALIGN) : 0;
+    sizes->numbers = few > 0 && schedule->numbered ? attn__whole(keys * sizeof(uint16_t), ATTN__ALIGN) : 0;
     sizes->k = attn__whole(many > 0 ? tile * call->q.dim * size : 0, ATTN__ALIGN);
-    if (schedule->k_direct && !schedule->scattered && (!schedule->full_rows || attn__is_packed(&call->k)))
+    if (schedule->k_direct && schedule->spare == 0 && (!schedule->full_rows || attn__is_packed(&call->k)))
         sizes->k = 0;
     sizes->rows = attn__whole(rows * sizeof(attn__row), ATTN__ALIGN);
     sizes->mask_cache = schedule->mask_tiles > 0 ? ATTN__MASK_CACHE : 0;
@@ -6453,7 +6435,7 @@ static void attn__begin_tiles(attn__block *block, const attn__plan *plan, attn__
     block->at.b = SIZE_MAX; /* none yet */
     block->few = 0;
     tile->scores = shared->scores;
-    tile->numbers = NULL;
+    tile->slope = NULL;
     tile->factor = attn__row_real(block, ATTN__FACTOR, 0);
     attn__set_real(plan, tile->zero, 0, 0.0);
     attn__set_real(plan, tile->minus_infinity, 0, attn__minus_infinity());
@@ -6490,7 +6472,7 @@ static void attn__attend_blocks(attn__worker *worker, size_t first, size_t count
             count = i;
             break;
         }
-        if (blocks->plan->schedule.writes_matrices && blocks->plan->schedule.skips)
+        if (blocks->plan->schedule.writes_matrices && attn__leaves_out(&blocks[i]))
             attn__fill_hidden(&blocks[i], blocks[i].visible_to_any);
         splits[i] = attn__splits(&blocks[i], &keys);
         all.from = attn__min(all.from, splits[i].from);
@@ -6575,7 +6557,7 @@ static void attn__sdpa_worker(void *arg, size_t index)
         unit = s->units - 1 - unit; /* the last blocks of causal attention have the most keys: longest first */
         if (s->parallel_splits) {
             attn__attend_one_split(worker.blocks, unit / s->splits * s->side_heads, unit % s->splits);
-        } else if (run->plan->call.opts.sequences > 0) {
+        } else if (s->slots > 0) {
             attn__attend_blocks(&worker, unit * s->unit_blocks, s->unit_blocks);
         } else { /* a few groups in turn: units of one length come together, and yet a worker's next unit mostly has the
                     keys of its last, or the same rows of a mask, which are in its cache */
@@ -6596,8 +6578,8 @@ static void attn__clear_missing(const attn__plan *plan)
     const attn_opts *opts = &plan->call.opts;
     const attn_tensor *out = &plan->call.out;
     size_t b, h, i, first;
-    for (b = 0; (opts->q_lens || opts->sequences > 0) && b < out->batch; b++) {
-        first = opts->sequences > 0 ? opts->q_starts[opts->sequences] : attn__valid_queries(plan, b);
+    for (b = 0; plan->schedule.vary && b < out->batch; b++) {
+        first = attn__end_of_queries(plan, b);
         for (h = 0; h < out->heads; h++)
             for (i = first; i < out->len; i++) {
                 attn__fill_part(out, b, h, i, 0, out->dim, 0.0);
@@ -6666,22 +6648,19 @@ static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
 {
     attn__schedule *s = &plan->schedule;
     const attn__call *call = &plan->call;
-    const attn_opts *opts = &call->opts;
-    int vary = opts->sequences > 0 || opts->q_lens; /* lengths, which are not looked at here */
     size_t most = attn__min(s->rows, call->kern->few), longest = 0, b;
     s->few = call->ctx.batch_invariant ? SIZE_MAX : call->kern->few;
     s->many_rows = rows > s->few ? s->most_rows : 0;
-    s->takes_few = rows <= s->few || vary;
+    s->takes_few = rows <= s->few || s->vary;
     s->few_rows = attn__min(s->most_rows, call->ctx.batch_invariant ? s->rows : most);
     s->few_rows = s->takes_few || !plan->frugal ? s->few_rows : 0; /* a shorter call, which may be few, fits as well */
-    s->few_keys = attn__min(ATTN__FEW_KEYS, attn__max(attn__whole(call->k.len, ATTN__FEW_CHAIN), ATTN__FEW_CHAIN));
     s->holds_next = s->few_keys == ATTN__FEW_KEYS && !plan->frugal; /* on any CPU: scratch follows from shapes */
     s->side_heads = 1;
     if (s->parallel_splits || !attn__is_interleaved(&call->k) || s->heads != call->k.heads || s->groups == 0 ||
-        (attn__has_lists(opts) && opts->blocks.heads > 1) || plan->frugal)
+        s->own_keys || plan->frugal)
         return;
     s->side_heads = attn__min(call->kern->cols / attn__max(most, 1), s->heads);
-    s->side_splits = !vary && !attn__has_lists(opts) && call->q.batch < width && width <= s->groups &&
+    s->side_splits = !s->vary && !s->listed && call->q.batch < width && width <= s->groups &&
                      s->heads <= call->kern->cols / attn__max(attn__min(s->group, call->kern->few), 1);
     if (s->side_splits)
         s->few_rows = attn__max(s->few_rows, s->side_heads * most);
@@ -6706,50 +6685,34 @@ static int attn__plan_schedule(attn__plan *plan)
     const attn__call *call = &plan->call;
     const attn__kernels *kern = call->kern;
     const attn_opts *opts = &call->opts;
-    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), rows = 0, most = 1, key_tiles, full;
+    size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX), rows = 0, most = 1, full;
     int empty = call->q.batch == 0 || call->q.heads == 0;
     attn__arena arena = {NULL, 0};
-    int lists = attn__has_lists(opts), texts = opts->sequences > 0;
-    int masked = call->has_options && !attn__tensor_absent(&opts->mask);
+    attn__plan_keys(plan, !attn__tensor_absent(&opts->scores) && opts->scores_stage != ATTN_STAGE_FINAL);
     s->writes_matrices = call->has_options && call->k.len > 0 &&
                          (!attn__tensor_absent(&opts->weights) || !attn__tensor_absent(&opts->scores));
     s->weights_in_place = s->writes_matrices && opts->weights.dtype == kern->real && opts->weights.dim_stride == 1 &&
                           !attn__drops(opts);
-    s->uniform_rows = opts->causal == ATTN_CAUSAL_NONE && !opts->window.on && !opts->q_lens && !opts->alibi_slopes;
-    s->skips = lists; /* but before the last stage hidden keys have scores, too */
-    if (lists && !attn__tensor_absent(&opts->scores) && opts->scores_stage != ATTN_STAGE_FINAL)
-        s->skips = 0;
-    s->scattered = s->skips || plan->source.table || call->k.len > plan->source.capacity;
-    s->hides = masked || (lists && !s->skips);
 
-    /* key tiles, of whole register tiles */
-    s->tile_keys = attn__min(ATTN__TILE_KEYS, attn__max(attn__whole(call->k.len, kern->rows), kern->rows));
-    key_tiles = attn__blocks(call->k.len, s->tile_keys);
-    s->mask_tiles = masked ? attn__min(key_tiles, ATTN__MASK_CACHE) : 0;
-
-    /* parts, and query blocks: the rows of a group of query heads, in whole vectors, as evenly as can be; no wider than
-       a register tile of gemm, so that its packed tiles, one below the other, are rows of tile.lanes reals */
-    s->heads = lists ? attn__max(call->k.heads, opts->blocks.heads) : call->k.heads;
-    s->group = empty ? 1 : call->q.heads / s->heads;
-    s->part_queries = lists ? attn__min(opts->blocks.q_len, call->q.len) : call->q.len;
-    s->parts = lists ? attn__blocks(call->q.len, opts->blocks.q_len) : 1;
+    /* query blocks: the rows of a group of query heads, in whole vectors, as evenly as can be; no wider than a register
+       tile of gemm, so that its packed tiles, one below the other, are rows of tile.lanes reals */
     if (!attn__mul_size(&s->rows, s->group, s->part_queries) || !attn__mul_size(&most, s->group, call->q.len) ||
         !attn__mul_size(&rows, empty ? 1 : call->q.heads / call->k.heads, call->q.len))
         return 0;
-    full = masked ? attn__min(kern->cols, ATTN__MASK_ROWS) : kern->cols;
+    full = s->mask_tiles > 0 ? attn__min(kern->cols, ATTN__MASK_ROWS) : kern->cols;
     s->most_rows = attn__min(attn__max(attn__whole(s->rows, kern->lanes), kern->lanes), full);
     s->full_rows = s->most_rows == full;
     s->blocks = attn__blocks(s->rows, s->most_rows);
     s->block_rows = s->most_rows;
-    if (s->blocks > 1 && !texts)
+    if (s->blocks > 1 && s->slots == 0)
         s->block_rows = attn__whole(attn__blocks(s->rows, s->blocks), kern->lanes);
     s->all_blocks = s->groups = 0;
     if (!empty && (call->v.dim > 0 || s->writes_matrices || opts->lse.data)) {
-        if (!attn__mul_size(&s->groups, s->heads, texts ? opts->sequences : call->q.batch) ||
+        if (!attn__mul_size(&s->groups, s->heads, attn__items(plan)) ||
             !attn__mul_size(&s->groups, s->groups, s->parts) || !attn__mul_size(&s->all_blocks, s->groups, s->blocks))
             return 0;
-        if (texts && s->rows > 0)
-            s->all_blocks = (s->rows / s->block_rows + opts->sequences) * s->heads;
+        if (s->slots > 0 && s->rows > 0)
+            s->all_blocks = (s->rows / s->block_rows + s->slots) * s->heads;
     }
 
     /* splits */
@@ -6763,10 +6726,10 @@ static int attn__plan_schedule(attn__plan *plan)
     if (!s->parallel_splits && s->full_rows)
         most = attn__max(attn__min(s->all_blocks / (width * ATTN__WORKER_UNITS), ATTN__UNIT_BLOCKS), 1);
     s->group_units = attn__blocks(s->blocks, most);
-    s->unit_blocks = texts ? most : attn__max(attn__blocks(s->blocks, s->group_units), 1);
+    s->unit_blocks = s->slots > 0 ? most : attn__max(attn__blocks(s->blocks, s->group_units), 1);
     s->units = s->parallel_splits ? s->all_blocks / s->side_heads * s->splits : s->groups * s->group_units;
-    if (texts && !s->parallel_splits && s->all_blocks > 0)
-        s->units = (s->rows / (s->unit_blocks * s->block_rows) + opts->sequences) * s->heads;
+    if (s->slots > 0 && !s->parallel_splits && s->all_blocks > 0)
+        s->units = (s->rows / (s->unit_blocks * s->block_rows) + s->slots) * s->heads;
     s->fetches_few = attn__fetches_few(plan, s->side_heads);
     s->prefetches = (double)call->k.len * (double)call->k.dim * (double)s->groups * (double)attn__size(call->k.dtype) >
                     ATTN__UNFETCHED_BYTES;
@@ -6776,8 +6739,6 @@ static int attn__plan_schedule(attn__plan *plan)
         s->turn_groups = attn__max(s->workers, s->heads);
     s->k_direct = attn__is_direct(plan, &call->k);
     s->v_direct = attn__is_direct(plan, &call->v);
-    s->bias_direct = kern->lanes > 1 && opts->bias.dtype == kern->real &&
-                     opts->bias.dim_stride == 1 && !opts->alibi_slopes && !opts->score_mod;
 
     /* scratch */
     attn__measure_worker(plan);
@@ -7002,8 +6963,10 @@ static void attn__require_values(attn__check *check, const attn__call *call)
 static void attn__choose_scale(attn__call *call)
 {
     const attn_opts *o = &call->opts;
-    int plain = !(o->softcap > 0) && !o->alibi_slopes && !o->score_mod;
-    plain = plain && (!call->has_options || attn__tensor_absent(&o->bias));
+    int biased = call->has_options && !attn__tensor_absent(&o->bias), plain;
+    call->edits = biased ? ATTN__EDIT_BIAS : 0;
+    call->edits |= (o->alibi_slopes ? ATTN__EDIT_ALIBI : 0) | (o->score_mod ? ATTN__EDIT_MOD : 0);
+    plain = !(o->softcap > 0) && call->edits == 0;
     plain = plain && o->scale >= ATTN__SOFTMAX_SCALE_LEAST && o->scale * ATTN__LOG2E <= 1;
     call->scale = plain ? 1 : o->scale;
     call->softmax_scale = plain ? o->scale : 1;
@@ -7263,7 +7226,7 @@ static attn_status attn__plan_explain(char *text, size_t size, const attn__plan 
     if (call->opts.mask.data)
         attn__say(&t, "mask: classified tile by tile, copied where it hides a part of one\n");
     if (call->opts.bias.data)
-        attn__say(&t, s->bias_direct && s->many_rows > 0
+        attn__say(&t, attn__bias_direct(call) && s->many_rows > 0
                           ? "bias: added from where it lies, where a block has many rows of one head alone\n"
                           : "bias: copied tile by tile: few rows, another type, dim_stride is not 1, ALiBi, "
                             "score_mod or no vectors\n");
@@ -9232,12 +9195,9 @@ static void attn__place_rows_of(const attn__backward *w, attn__block *block, siz
     const attn__schedule *s = &w->plan.schedule;
     attn__place *at = &block->at;
     size_t head = attn__quotient(index, w->head_blocks), first = (index - head * w->head_blocks) * s->block_rows;
-    int texts = call->opts.sequences > 0;
-    at->b = b;
-    at->item = texts ? 0 : b;
-    at->start = texts ? call->opts.q_starts[b] : 0;
+    attn__begin_item(at, &w->plan, b);
     at->first = 0;
-    at->queries = texts ? valid : call->q.len;
+    at->queries = w->plan.schedule.slots > 0 ? valid : call->q.len;
     at->kv_head = kv_head;
     at->heads = 1;
     at->head = kv_head * s->group;
@@ -9285,8 +9245,6 @@ static void attn__gather_rows(attn__backward_worker *worker)
     const attn__backward *w = worker->run;
     const attn__plan *plan = &w->plan;
     attn__block *block = &worker->block;
-    if (plan->call.opts.alibi_slopes)
-        attn__set_slopes(block);
     if (attn__drops(&plan->call.opts))
         attn__set_drop_rows(block);
     attn__gather(block, block->queries, block->tile.layout, &plan->call.q, 0, plan->call.q.dim);
@@ -9338,7 +9296,7 @@ static void attn__tile_gradients(attn__backward_worker *worker)
     attn__score_tile(block, ATTN_STAGE_FINAL, 0);
     if (plan->call.opts.score_mod || worker->k_nonfinite || worker->q_nonfinite || worker->dout_nonfinite)
         attn__find_hidden(block, worker->hidden);
-    attn__tile_rows(block, &v, &plan->call.v, &worker->shared.v, 1, 0);
+    attn__tile_rows(block, &v, &plan->call.v, 1);
     if (plan->call.v.dim > 0)
         kern->gemm(worker->dscores, v.data, v.step, 1, tile->keys, worker->dout, tile->lanes, plan->call.v.dim, 0,
                    NULL, NULL);
@@ -9377,8 +9335,8 @@ static void attn__add_biases(attn__backward_worker *worker)
 {
     const attn__backward *w = worker->run;
     const attn__kernels *kern = w->plan.call.kern;
-    const attn__block *block = &worker->block;
-    const attn__tile *tile = &block->tile;
+    attn__block *block = &worker->block;
+    attn__tile *tile = &block->tile;
     const attn_tensor *bias = &w->sums[ATTN__DBIAS].at, *slopes = &w->sums[ATTN__DSLOPES].at;
     const attn_tensor *distances = &w->sums[ATTN__DDISTANCES].at;
     void *rows = NULL, *alibi = NULL;
@@ -9395,8 +9353,10 @@ static void attn__add_biases(attn__backward_worker *worker)
         kern->block.sum_rows(tile, attn__tensor_at(bias, b, h, 0, k0), worker->dscores);
     else if (w->bias_sum == ATTN__DBIAS_KEYS)
         rows = attn__tensor_at(bias, b, h, i, 0);
-    if (slopes->data)
+    if (slopes->data) {
         alibi = attn__query_at(block, slopes, h, i, 0);
+        attn__set_alibi(block, tile);
+    }
     if (rows || alibi)
         kern->block.sum_keys(tile, rows, alibi, worker->dscores);
     if (distances->data) /* that of the last row and the first key, which is the lowest */
@@ -9458,7 +9418,7 @@ static void attn__add_queries(attn__backward_worker *worker)
     size_t D = plan->call.k.dim, n = tile->keys * D * plan->call.kern->size;
     attn__rows k;
     const void *rows;
-    attn__tile_rows(&worker->block, &k, &plan->call.k, &worker->shared.k, 1, 0);
+    attn__tile_rows(&worker->block, &k, &plan->call.k, 1);
     rows = k.data;
     if (worker->k_nonfinite) {
         ATTN__MEMCPY(worker->clean, rows, n);
@@ -9520,7 +9480,7 @@ static int attn__tile_part(attn__backward_worker *worker, size_t tile, attn__ran
     size_t rows = plan->call.kern->rows, end = attn__min(tile + plan->schedule.tile_keys, worker->keys.to);
     part->from = attn__max(seen->from, tile);
     part->to = attn__min(seen->to, end);
-    if (part->from < part->to && attn__has_lists(&plan->call.opts))
+    if (part->from < part->to)
         *part = attn__listed_range(&worker->block, part->from, part->to, &all);
     if (part->from >= part->to)
         return 0;
@@ -9704,7 +9664,7 @@ static double attn__sum_sink(attn__backward_worker *worker, size_t h)
     const attn__backward *w = worker->run;
     const attn__call *call = &w->plan.call;
     size_t group = w->plan.schedule.group, b, index, row, i;
-    size_t items = call->opts.sequences > 0 ? call->opts.sequences : attn__summed_items(w);
+    size_t items = attn__summed_items(w) > 0 ? attn__items(&w->plan) : 0;
     double sink = (double)call->opts.sinks[h], lse, sum = 0, lost = 0;
     if (attn__bits(sink) == attn__bits(attn__minus_infinity()))
         return 0;
@@ -9988,7 +9948,7 @@ static int attn__backward_schedule(attn__backward *w)
     const attn__call *call = &w->plan.call;
     const attn__kernels *kern = call->kern;
     const attn_grads *g = &w->grads;
-    size_t B = call->opts.sequences > 0 ? call->opts.sequences : call->q.batch, Hkv = call->k.heads;
+    size_t B = attn__items(&w->plan), Hkv = call->k.heads;
     size_t width = attn__ctx_workers(&call->ctx, SIZE_MAX);
     size_t heads, tiles, bytes, most;
     attn__arena arena = {NULL, 0};
@@ -9998,15 +9958,14 @@ static int attn__backward_schedule(attn__backward *w)
         return 0;
 
     /* blocks have rows of one query head, queries on lanes; K and V are copied, chunk by chunk */
+    attn__plan_keys(&w->plan, 1);
     s->group = Hkv > 0 ? attn__max(call->q.heads / Hkv, 1) : 1;
-    s->rows = s->group * call->q.len;
+    if (!attn__mul_size(&s->rows, s->group, call->q.len))
+        return 0;
     s->block_rows = attn__min(attn__max(attn__whole(call->q.len, kern->lanes), kern->lanes), kern->cols);
     w->plan.sizes.column = s->block_rows;
-    s->k_direct = s->v_direct = s->prefetches = s->scattered = s->skips = 0;
-    s->hides = s->mask_tiles > 0 || attn__has_lists(&call->opts);
-    s->parallel_splits = 1; /* a block's mask is looked at chunk by chunk: block.split_keys */
     w->bias_sum = attn__choose_bias_sum(w);
-    w->modified = call->opts.score_mod || call->opts.softcap > 0 || w->bias_sum != ATTN__DBIAS_NONE ||
+    w->modified = call->edits & ATTN__EDIT_MOD || call->opts.softcap > 0 || w->bias_sum != ATTN__DBIAS_NONE ||
                   g->by_distance.data || g->alibi_slopes;
     w->head_blocks = attn__blocks(call->q.len, s->block_rows);
     w->unit_blocks = call->q.heads > 0 ? s->group * w->head_blocks : 0;
@@ -10143,7 +10102,7 @@ static void attn__backward_plan(attn__backward *w, attn__check *check)
     attn__choose_scale(call);
     call->kern = attn__ctx_kernels(&call->ctx, attn__real(call->q.dtype));
     if (attn__is_sound(check) && call->kern)
-        attn__require(check, attn__plan_schedule(&w->plan) && attn__backward_schedule(w), ATTN_ERR_OVERFLOW, "q");
+        attn__require(check, attn__backward_schedule(w), ATTN_ERR_OVERFLOW, "q");
     if (call->has_options)
         attn__require_values(check, call);
     attn__require(check, call->kern != NULL, ATTN_ERR_VALUE, "ctx.isa");
