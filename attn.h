@@ -4432,7 +4432,7 @@ typedef struct attn__schedule { /* how the work is cut; a function of views, opt
     int holds_next, fetches_few; /* few rows: there is room for where those are that they will read; they prefetch */
     int skips, scattered;       /* of the room of keys: tiles have listed keys alone; they may lie in several pieces */
     int numbered;               /* tiles of few rows hold the numbers of their keys */
-    int hides;                  /* tiles need bits of hidden keys: of a mask, or of those that are not listed */
+    int masked, hides;          /* there is a mask; tiles need bits of keys that it, or a list, hides */
     int vary;                   /* items have lengths of their own, not looked at here */
     int listed, own_keys;       /* there are lists of keys; key/value heads have their own */
     int k_direct, v_direct;     /* rows are read where they lie, unless they lie in several places */
@@ -5216,10 +5216,11 @@ static void attn__plan_keys(attn__plan *plan, int every)
     const attn__call *call = &plan->call;
     const attn__kernels *kern = call->kern;
     const attn_opts *opts = &call->opts;
-    int lists = attn__has_lists(opts), masked = call->has_options && !attn__tensor_absent(&opts->mask);
+    int lists = attn__has_lists(opts);
     s->skips = s->numbered = lists && !every;
     s->scattered = s->skips || plan->source.table || call->k.len > plan->source.capacity;
-    s->hides = masked || (lists && every);
+    s->masked = call->has_options && !attn__tensor_absent(&opts->mask);
+    s->hides = s->masked || (lists && every);
     s->vary = opts->sequences > 0 || opts->q_lens;
     s->listed = lists;
     s->own_keys = lists && opts->blocks.heads > 1;
@@ -5228,7 +5229,7 @@ static void attn__plan_keys(attn__plan *plan, int every)
     s->tile_keys = attn__min(ATTN__TILE_KEYS, attn__max(attn__whole(call->k.len, kern->rows), kern->rows));
     s->few_keys = attn__min(ATTN__FEW_KEYS, attn__max(attn__whole(call->k.len, ATTN__FEW_CHAIN), ATTN__FEW_CHAIN));
     s->spare = s->scattered ? attn__max(kern->lanes, kern->rows) : 0;
-    s->mask_tiles = masked ? attn__min(attn__blocks(call->k.len, s->tile_keys), ATTN__MASK_CACHE) : 0;
+    s->mask_tiles = s->masked ? attn__min(attn__blocks(call->k.len, s->tile_keys), ATTN__MASK_CACHE) : 0;
     s->heads = lists ? attn__max(call->k.heads, opts->blocks.heads) : call->k.heads;
     s->group = call->q.batch == 0 || call->q.heads == 0 ? 1 : call->q.heads / s->heads;
     s->part_queries = lists ? attn__min(opts->blocks.q_len, call->q.len) : call->q.len;
@@ -5826,34 +5827,39 @@ static void attn__add_product(const attn__plan *plan, void *sum, const void *wei
     attn__set_real(plan, sum, 0, attn__get_real(plan, sum, 0) + attn__get_real(plan, weight, 0) * x);
 }
 
-/* What is left out of products with the tile's rows of V, as 0: sums += weights x for those numbers x that are NaN or
-   infinite, and those rows of the block that see their key. */
-ATTN__NOINLINE void attn__add_nonfinite_values(attn__block *block)
+/* What is left out of products with the tile's rows of t, as 0: sums += weights x for those numbers x (in I8, their
+   scales) that are NaN or infinite, and those rows of the block that see their key. */
+ATTN__NOINLINE void attn__add_nonfinite(const attn__block *block, const attn_tensor *t, const float *scales, char *sums,
+                                        attn__layout to, const void *weights, unsigned char hidden[][ATTN__BLOCK_ROWS])
 {
-    unsigned char hidden[ATTN__FEW_KEYS][ATTN__BLOCK_ROWS];
     const attn__plan *plan = block->plan;
-    const attn_tensor *v = &plan->call.v;
-    attn__layout of = block->tile.layout, to = block->into->layout;
-    size_t n, g, d, r, row, queries = block->at.count / block->at.heads;
+    const attn__layout of = block->tile.layout;
     const attn__run *run;
+    size_t n, g, d, r, row, queries = block->at.count / block->at.heads;
     double x;
-    attn__recompute_weights(block, hidden);
     for (run = block->shared->run; run < block->shared->run + block->shared->runs; run++)
         for (n = run->at; n < (size_t)run->at + run->keys; n++)
             for (g = 0; g < block->at.heads; g++)
-                for (d = 0; d < v->dim; d++) {
+                for (d = 0; d < t->dim; d++) {
                     size_t h = block->at.kv_head + g, key = run->row + n - run->at;
-                    x = attn__get_element(attn__tensor_at(v, run->item, h, key, d), v->dtype);
-                    if (plan->source.v_scales)
-                        x *= (double)plan->source.v_scales[attn__scale_at(&plan->source, v->heads, run->item, h, key)];
+                    x = attn__get_element(attn__tensor_at(t, run->item, h, key, d), t->dtype);
+                    if (scales)
+                        x *= (double)scales[attn__scale_at(&plan->source, t->heads, run->item, h, key)];
                     for (r = 0; r < queries && !attn__is_finite(x); r++) {
                         row = g * queries + r;
                         if (!hidden[n][row])
-                            attn__add_product(
-                                plan, attn__real_at(plan, block->into->out, d * to.element + row * to.query),
-                                attn__real_at(plan, block->tile.scores, n * of.element + row * of.query), x);
+                            attn__add_product(plan, attn__real_at(plan, sums, d * to.element + row * to.query),
+                                              attn__real_at(plan, weights, n * of.element + row * of.query), x);
                     }
                 }
+}
+
+ATTN__NOINLINE void attn__add_nonfinite_values(attn__block *block)
+{
+    unsigned char hidden[ATTN__FEW_KEYS][ATTN__BLOCK_ROWS];
+    attn__recompute_weights(block, hidden);
+    attn__add_nonfinite(block, &block->plan->call.v, block->plan->source.v_scales, (char *)block->into->out,
+                        block->into->layout, block->tile.scores, hidden);
 }
 
 /* out = factor out + P V for the tile. Where some scores were not finite, keys may be hidden, and a NaN or infinity
@@ -6699,7 +6705,7 @@ static int attn__plan_schedule(attn__plan *plan)
     if (!attn__mul_size(&s->rows, s->group, s->part_queries) || !attn__mul_size(&most, s->group, call->q.len) ||
         !attn__mul_size(&rows, empty ? 1 : call->q.heads / call->k.heads, call->q.len))
         return 0;
-    full = s->mask_tiles > 0 ? attn__min(kern->cols, ATTN__MASK_ROWS) : kern->cols;
+    full = s->masked ? attn__min(kern->cols, ATTN__MASK_ROWS) : kern->cols;
     s->most_rows = attn__min(attn__max(attn__whole(s->rows, kern->lanes), kern->lanes), full);
     s->full_rows = s->most_rows == full;
     s->blocks = attn__blocks(s->rows, s->most_rows);
@@ -9365,24 +9371,6 @@ static void attn__add_biases(attn__backward_worker *worker)
             worker->dscores);
 }
 
-/* sums += weights x for those elements of the tile's rows of K, reals, that are NaN or infinite, for each row of the
-   block that sees their key. */
-ATTN__NOINLINE void attn__add_nonfinite_keys(attn__backward_worker *worker, const attn__rows *k, size_t dims)
-{
-    const attn__plan *plan = &worker->run->plan;
-    const attn__tile *tile = &worker->block.tile;
-    size_t j, d, row;
-    double x;
-    for (j = 0; j < tile->keys; j++)
-        for (d = 0; d < dims; d++) {
-            x = attn__get_real(plan, k->data, j * dims + d);
-            for (row = 0; row < worker->block.at.count && !attn__is_finite(x); row++)
-                if (!worker->hidden[j][row])
-                    attn__add_product(plan, attn__real_at(plan, worker->dq, d * tile->lanes + row),
-                                      attn__real_at(plan, worker->dscores, j * tile->lanes + row), x);
-        }
-}
-
 /* The numbers of K, Q and dO that are not finite are left out of products, as 0, and added afterwards for the pairs of
    query and key that see each other. Here for rows t (Q or dO) of the block, and sums of keys in register tiles, from
    the tile's first on. */
@@ -9428,7 +9416,8 @@ static void attn__add_queries(attn__backward_worker *worker)
     plan->call.kern->gemm(worker->dq, rows, 1, (ptrdiff_t)D, D, worker->dscores, tile->lanes, tile->keys, 0,
                           worker->run->ones, NULL);
     if (worker->k_nonfinite)
-        attn__add_nonfinite_keys(worker, &k, D);
+        attn__add_nonfinite(&worker->block, &plan->call.k, NULL, worker->dq, tile->layout, worker->dscores,
+                            worker->hidden);
 }
 
 /* sums += weights rows, over the queries of the block: dk with dS and Q, dv with P and dO. */
