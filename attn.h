@@ -2532,6 +2532,28 @@ typedef struct attn__merge_rows {
     double weight[ATTN__MERGE_ROWS], weight_b[ATTN__MERGE_ROWS]; /* and what each of the two is of that sum */
 } attn__merge_rows;
 
+/* Which kernels take how many rows: where these are as fast as those. Measured on Sapphire Rapids, by `make bench`:
+   - attention, 4 heads x 256 and 2048 keys x 64 and 128: up to `few` rows, dot and weigh are 1.0 to 1.5 times as fast as
+     tiles of gemm, with twice as many rows 0.7 to 1.0 times;
+   - x w^T, 512 and 1024 columns and terms: with AVX-512, up to 24 rows dot is 1.0 to 1.2 times as fast as either way of
+     gemm, 32 rows 0.8 to 0.95 times; with AVX2, up to 48 rows 1.0 to 1.4 times; in double with either, 16 rows 0.8 to
+     1.0 times. VECTOR128 and plain C gain by dot at any number. Beyond it, up to `turned` rows gemm of w x^T is faster. */
+typedef struct attn__tuning {
+    size_t few;      /* rows of an item and group */
+    size_t few_rows; /* rows of x in x w^T, unless they are short: attn__are_few */
+    size_t turned;   /* and of those that are not few, so many */
+} attn__tuning;
+
+static const attn__tuning attn__tuned[][2] = {
+    {{0, 0, 0}, {0, 0, 0}},
+    /* scalar     */ {{1, 48, 0}, {1, 48, 0}}, /* in float, in double */
+    /* avx2       */ {{6, 48, 0}, {4, 48, 0}},
+    /* avx512     */ {{8, 24, 64}, {6, 8, 64}},
+    /* neon       */ {{6, 48, 0}, {4, 48, 0}},
+    /* vector128  */ {{6, 48, 0}, {4, 48, 0}},
+    /* avx512bf16 */ {{8, 24, 64}, {0, 0, 0}}
+};
+
 /* Terms. What products multiply is a term of a sum: a real. Or two: some CPUs multiply two pairs of BF16 and add both
    products to a float by one instruction. In a table for them a term is such a pair, in the place of a real, the first
    in the lower half; the last of an odd number has a zero beside it. Depths, steps and parts of sums count terms; sums
@@ -2547,9 +2569,7 @@ typedef struct attn__kernels {
     size_t size;       /* of a real, or a term, in bytes */
     size_t lanes;      /* reals in a vector */
     size_t rows, cols; /* the register tile of gemm; the last one of a row may be some vectors narrower */
-    size_t few;        /* so many rows of an item and group are few: with more, tiles are faster */
-    size_t few_rows;   /* and so many of x, in x w, unless they are short: attn__are_few */
-    size_t turned;     /* x w^T of more than these, up to so many, is faster as the transpose of w x^T, by gemm */
+    const attn__tuning *tuned;
     size_t dot_keys;   /* dot takes so many keys together: lanes, or more */
     attn_dtype element; /* of a term, */
     size_t term;        /* which has so many of them */
@@ -2640,49 +2660,19 @@ static uint32_t attn__xgetbv(void) /* which registers the operating system saves
 #endif
 }
 
-/* Zen 4 has few places for lines that are under way into the first cache, so that prefetches cannot ask for enough of
-   them. Its own prefetchers can, while it reads forward in up to 16 long streams. */
+/* What families of CPUs do differently. Each bit was measured to pay there, by `make bench`:
+   FAR_STREAMS  Zen 4. It has few places for lines that are under way into the first cache, so that prefetches cannot ask
+                for enough of them. Its own prefetchers can, while it reads forward in up to 16 long streams.
+   FETCHES_FEW  Intel's with AVX-512. Attention of few rows prefetches into the second cache, in four streams: 0.73 of
+                the time on Sapphire Rapids, from memory, 32/8 heads x 4096 keys x 128, f32. From a cache up to 1.1.
+   PAIRS_BEST   AMD's with AVX512-BF16. Products of BF16 are made of pairs, unless ctx->isa says otherwise: attention of
+                8 x 1024 x 64 is 1.69 times as fast with them on Zen 4, on Emerald Rapids 0.58 times. */
 #define ATTN__FAR_STREAMS (1u << 30)
-
-/* Attention of few rows prefetches into the second cache, in four streams: on Intel's CPUs with AVX-512, where it was
-   measured (ATTN__FEW_FETCHED). */
 #define ATTN__FETCHES_FEW (1u << 28)
-
-/* Products of BF16 are made of pairs, unless ctx->isa says otherwise: on CPUs that were measured to be faster so. */
 #define ATTN__PAIRS_BEST (1u << 29)
 
 #define ATTN__INTEL 0x6c65746e /* the last letters of GenuineIntel, */
 #define ATTN__AMD 0x444d4163   /* and of AuthenticAMD */
-
-#ifdef ATTN__AVX512BF16
-/* Models of a family, and the multiply-adds that vdpbf16ps was measured to do on them while vfmadd231ps does one: by
-   `make bench`, but on Zen 5, where InstLatx64 timed one of each in half a cycle (Granite Ridge). Attention of
-   8 x 1024 x 64 is 0.58 times as fast with pairs as without on Emerald Rapids, 1.69 times on Zen 4. */
-typedef struct attn__cpu_models {
-    uint32_t maker, family, first_model, last_model;
-    double pairs_speed;
-} attn__cpu_models;
-
-static int attn__gains_by_pairs(uint32_t maker, uint32_t signature) /* that of leaf 1, eax */
-{
-    static const attn__cpu_models attn__measured[] = {
-        {ATTN__INTEL, 6, 0xcf, 0xcf, 0.50},  /* Emerald Rapids */
-        {ATTN__AMD, 0x19, 0x10, 0xaf, 2.00}, /* Zen 4: with the instruction, for there is Zen 3 among these models */
-        {ATTN__AMD, 0x1a, 0x00, 0x2f, 2.00}, /* Zen 5 */
-        {ATTN__AMD, 0x1a, 0x40, 0x4f, 2.00},
-        {ATTN__AMD, 0x1a, 0x60, 0x7f, 2.00}
-    };
-    uint32_t family = (signature >> 8 & 15) + (signature >> 20 & 255);
-    uint32_t model = (signature >> 4 & 15) + (signature >> 12 & 0xf0);
-    size_t i;
-    for (i = 0; i < sizeof attn__measured / sizeof *attn__measured; i++) {
-        const attn__cpu_models *m = &attn__measured[i];
-        if (m->maker == maker && m->family == family && m->first_model <= model && model <= m->last_model)
-            return m->pairs_speed > 1;
-    }
-    return 0;
-}
-#endif
 
 static unsigned attn__detect(void)
 {
@@ -2714,7 +2704,7 @@ static unsigned attn__detect(void)
 #ifdef ATTN__AVX512BF16
     attn__cpuid(7, r[0] > 0, r); /* part 1, if there is one; eax: bit 5 AVX512_BF16 */
     if (r[0] & 1u << 5)
-        isas |= 1u << ATTN_ISA_AVX512BF16 | (attn__gains_by_pairs(maker, signature) ? ATTN__PAIRS_BEST : 0);
+        isas |= 1u << ATTN_ISA_AVX512BF16 | (maker == ATTN__AMD ? ATTN__PAIRS_BEST : 0);
 #endif
 #endif
     return isas;
@@ -3657,13 +3647,13 @@ static int attn__are_few(const attn_mat *a, const attn_mat *b, size_t rows, cons
 {
     const attn__kernels *kern = attn__ctx_products(ctx, a->dtype, b->dtype, 0);
     return (ctx && ctx->batch_invariant) ||
-           rows <= (a->cols < ATTN__GEMM_SHORT ? ATTN__GEMM_FEW_SHORT : kern->few_rows);
+           rows <= (a->cols < ATTN__GEMM_SHORT ? ATTN__GEMM_FEW_SHORT : kern->tuned->few_rows);
 }
 
 /* As out^T = w x^T? */
 static int attn__gemm_is_turned(const attn__gemm *g)
 {
-    return g->out.rows <= g->kern->turned && g->b.row_stride == 1 &&
+    return g->out.rows <= g->kern->tuned->turned && g->b.row_stride == 1 &&
            g->out.rows <= g->out.cols / ATTN__GEMM_TURNED_COLS;
 }
 
@@ -6069,7 +6059,7 @@ static void attn__find_block(attn__place *at, const attn__plan *plan, size_t ind
     if (s->heads != plan->call.k.heads) /* query heads of a group have lists of their own */
         at->kv_head = at->head / (plan->call.q.heads / plan->call.k.heads);
     at->heads = 1;
-    if (s->side_heads > 1 && attn__valid_queries(plan, at->b) * s->group <= plan->call.kern->few) { /* in either mode */
+    if (s->side_heads > 1 && attn__valid_queries(plan, at->b) * s->group <= plan->call.kern->tuned->few) { /* in either mode */
         at->heads = attn__min(s->side_heads, s->heads - at->kv_head);
         at->count = at->kv_head % s->side_heads == 0 && at->row == 0 ? at->heads * rows : 0;
         return;
@@ -6654,8 +6644,8 @@ static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
 {
     attn__schedule *s = &plan->schedule;
     const attn__call *call = &plan->call;
-    size_t most = attn__min(s->rows, call->kern->few), longest = 0, b;
-    s->few = call->ctx.batch_invariant ? SIZE_MAX : call->kern->few;
+    size_t most = attn__min(s->rows, call->kern->tuned->few), longest = 0, b;
+    s->few = call->ctx.batch_invariant ? SIZE_MAX : call->kern->tuned->few;
     s->many_rows = rows > s->few ? s->most_rows : 0;
     s->takes_few = rows <= s->few || s->vary;
     s->few_rows = attn__min(s->most_rows, call->ctx.batch_invariant ? s->rows : most);
@@ -6667,12 +6657,12 @@ static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
         return;
     s->side_heads = attn__min(call->kern->cols / attn__max(most, 1), s->heads);
     s->side_splits = !s->vary && !s->listed && call->q.batch < width && width <= s->groups &&
-                     s->heads <= call->kern->cols / attn__max(attn__min(s->group, call->kern->few), 1);
+                     s->heads <= call->kern->cols / attn__max(attn__min(s->group, call->kern->tuned->few), 1);
     if (s->side_splits)
         s->few_rows = attn__max(s->few_rows, s->side_heads * most);
     for (b = 0; s->side_splits && b < call->q.batch; b++)
         longest = attn__max(longest, attn__valid_keys(plan, b));
-    s->parallel_splits = s->side_splits && rows <= call->kern->few && s->side_heads == s->heads &&
+    s->parallel_splits = s->side_splits && rows <= call->kern->tuned->few && s->side_heads == s->heads &&
                          !s->writes_matrices && attn__count_splits(longest) >= width &&
                          !attn__fetches_few(plan, s->heads);
     if (s->parallel_splits) {
@@ -11175,24 +11165,6 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(wide_f16)(ATTN__I h)
 #define ATTN__AS_WRITTEN
 #endif
 
-/* Rows of an item and group that are few. Measured on Sapphire Rapids, 4 heads x 256 and 2048 keys x 64 and 128: with
-   so many the kernels of few rows are 1.0 to 1.5 times as fast as tiles, with twice as many 0.7 to 1.0 times. */
-#if ATTN__W == 1
-#define ATTN__FEW 1 /* one row is few everywhere */
-#elif ATTN__AVX512
-#define ATTN__FEW (ATTN__REAL_F64 ? 6 : 8)
-#else
-#define ATTN__FEW (ATTN__REAL_F64 ? 4 : 6)
-#endif
-
-/* Rows of x that are few in x w^T (of less than ATTN__GEMM_SHORT terms, fewer are), and up to how many of the others it
-   is faster turned around. Measured on Sapphire Rapids, 512 and 1024 columns and terms: with AVX-512, up to 24 rows
-   `dot` is 1.0 to 1.2 times as fast as either way of gemm, 32 rows 0.8 to 0.95 times; with AVX2, up to 48 rows it is
-   1.0 to 1.4 times as fast; in double with either, 16 rows 0.8 to 1.0 times. VECTOR128 and plain C gain by it at any
-   number. */
-#define ATTN__FEW_ROWS (!ATTN__AVX512 ? 48 : ATTN__REAL_F64 ? 8 : 24)
-#define ATTN__TURNED (ATTN__AVX512 ? 64 : 0)
-
 /* Exponentials are inlined; in a pass that is to be small, where they are not most of the work they are called. */
 #if ATTN__PASS == ATTN__PASS_VECTOR128
 #define ATTN__EXP_INLINE ATTN__NOINLINE
@@ -13382,8 +13354,7 @@ static const attn__kernels ATTN__NAME(kernels) = {
     /* size        */ sizeof(ATTN__R),
     /* lanes       */ ATTN__W,
     /* rows, cols  */ ATTN__ROWS, ATTN__TILE_COLS,
-    /* few, .._rows*/ ATTN__FEW, ATTN__FEW_ROWS,
-    /* turned      */ ATTN__TURNED,
+    /* tuned       */ &attn__tuned[ATTN__W == 1 ? ATTN__PASS_SCALAR : ATTN__PASS][ATTN__REAL_F64],
     /* dot_keys    */ ATTN__DOT_KEYS,
     /* element     */ ATTN__PAIRS ? ATTN_BF16 : ATTN__REAL,
     /* term        */ ATTN__PAIRS ? 2 : 1,
@@ -13442,7 +13413,6 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__V
 #undef ATTN__W
 #undef ATTN__ROWS
-#undef ATTN__TURNED
 #undef ATTN__LOAD
 #undef ATTN__STORE
 #undef ATTN__SET1
@@ -13518,8 +13488,6 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__TILE_COLS
 #undef ATTN__PARAMS
 #undef ATTN__LANES128
-#undef ATTN__FEW
-#undef ATTN__FEW_ROWS
 #undef ATTN__FEW_QUERIES
 #undef ATTN__TERMS
 #undef ATTN__DOUBLE_KERNEL
