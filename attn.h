@@ -994,6 +994,34 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
    which that part alone is compiled then. So the kernels are written once. Sections 1 to 3 are what all use; 4 the way
    from an instruction set to its kernels; 5 to 8 the functions of the API, the engine in the middle. */
 
+/* What keeps bits equal. DETERMINISM promises that bits depend on the inputs alone: not on threads, scratch, layout,
+   neighbours, or what hidden keys hold. These are the rules that hold it; whoever changes one of these functions changes
+   bits, or breaks the promise.
+
+   Which kernel: as many rows as one item, or text, has by itself decide, never the call: attn__is_few (attention),
+   attn__are_few (products). With ctx.batch_invariant all rows are few.
+   Products of many rows: a sum is two chains, of terms of even number and of the others; parts of a sum have an even
+   number of terms and keep both chains (microkernel, attn__gemm_part). So blocks, panels and turns do not matter.
+   Products of few rows: a lane is a chain, then a tree adds the lanes (dot_terms, add_lanes); parts keep the lanes.
+   Softmax and values of many rows: one chain for each tile, where tiles begin at multiples of tile_keys
+   (attn__attend_split); over the first keys of a sequence short ones (attn__chain_end: softmax_sum,
+   attn__multiply_values).
+   Of few rows: chains of ATTN__FEW_CHAIN keys, by their numbers (attn__chain_keys, weigh), and weights are summed in the
+   lane of their key's number (softmax_row).
+   First keys: what a block sees begins with a whole chain, or term (attn__find_visible); which of its keys others see
+   does not matter, as a hidden one has the weight 0. Its value may be NaN: then it is left out, and added for those that
+   see it (attn__add_nonfinite).
+   Splits of keys follow from the item's own length, and are merged from left to right (attn__splits, attn__merge_split).
+   An exponential is the same wherever it stands: rests go through whole vectors too (softmax_exp, weights), and weights
+   that are written are those that were used (attn__recompute_weights).
+   Gradients: a product over a tile is finished before it is added; dq takes tiles, dk and dv query heads and blocks in
+   ascending order, so a cell waits for those above and to the left of it (attn__is_ready). They never take dot.
+   Dropout: a weight's number follows from seed, item, head, query and key (attn__set_drop_rows, drop).
+   Workers: each unit of work owns what it writes, so it does not matter who takes it (attn__next_unit).
+   Compilers: no pass fuses or reorders what it is not told to: ATTN__AS_WRITTEN and optimize attributes in passes
+   without intrinsics; ATTN__PIN, ATTN__OPAQUE, attn__divide, attn__subtract where -ffast-math would.
+   Layout: rows that cannot be read where they lie are copied, element by element, and take the same kernels (load). */
+
 /* ==== 1. compiler, configuration, checked sizes ================================================================== */
 
 #include <float.h>
@@ -8982,10 +9010,8 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
            attn__sum_bias                 the gradient of a bias that heads or items share, by cells too
            attn__finish_head              sums are rounded to 16 bits, or added up over heads, rows, items
 
-   Order of sums. A product over the keys or queries of one tile is finished before it is added; dq takes the key tiles
-   of its rows in ascending order, dk and dv the query heads of the group and their query blocks in ascending order.
-   So a cell may be computed once the one above it (the query blocks before, the same chunk) and the one to its left
-   (the chunk before) are there, and nothing else about the order matters to the bits. Where there are at least as many
+   Order of sums. A cell may be computed once the one above it (the query blocks before, the same chunk) and the one to
+   its left (the chunk before) are there; nothing else about the order matters to the bits. Where there are at least as many
    units as workers, each worker has units of its own. The units that are left over, or all, are cut into cells, of
    which workers take any that is ready. Sums by distance obey the same rule: of two tiles that share a distance one
    always comes before the other, and cells that are computed at one time share none. */
