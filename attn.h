@@ -995,8 +995,8 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
    from an instruction set to its kernels; 5 to 8 the functions of the API, the engine in the middle. */
 
 /* What keeps bits equal. DETERMINISM promises that bits depend on the inputs alone: not on threads, scratch, layout,
-   neighbours, or what hidden keys hold. These are the rules that hold it; whoever changes one of these functions changes
-   bits, or breaks the promise.
+   neighbours, or what hidden keys hold. These are the rules that hold it; whoever changes one of these functions
+   changes bits, or breaks the promise.
 
    Which kernel: as many rows as one item, or text, has by itself decide, never the call: attn__is_few (attention),
    attn__are_few (products). With ctx.batch_invariant all rows are few.
@@ -1006,14 +1006,14 @@ ATTN_API void attn_pool_free(attn_parallel *pool);
    Softmax and values of many rows: one chain for each tile, where tiles begin at multiples of tile_keys
    (attn__attend_split); over the first keys of a sequence short ones (attn__chain_end: softmax_sum,
    attn__multiply_values).
-   Of few rows: chains of ATTN__FEW_CHAIN keys, by their numbers (attn__chain_keys, weigh), and weights are summed in the
-   lane of their key's number (softmax_row).
+   Of few rows: chains of ATTN__FEW_CHAIN keys, by their numbers (attn__chain_keys, weigh), and weights are summed in
+   the lane of their key's number (softmax_row).
    First keys: what a block sees begins with a whole chain, or term (attn__find_visible); which of its keys others see
-   does not matter, as a hidden one has the weight 0. Its value may be NaN: then it is left out, and added for those that
-   see it (attn__add_nonfinite).
-   Splits of keys follow from the item's own length, and are merged from left to right (attn__splits, attn__merge_split).
-   An exponential is the same wherever it stands: rests go through whole vectors too (softmax_exp, weights), and weights
-   that are written are those that were used (attn__recompute_weights).
+   does not matter, as a hidden one has the weight 0. Its value may be NaN: then it is left out, and added for those
+   that see it (attn__add_nonfinite).
+   Splits of keys follow from the item's own length, and are merged from left to right (attn__splits,
+   attn__merge_split). An exponential is the same wherever it stands: rests go through whole vectors too (softmax_exp,
+   weights), and weights that are written are those that were used (attn__recompute_weights).
    Gradients: a product over a tile is finished before it is added; dq takes tiles, dk and dv query heads and blocks in
    ascending order, so a cell waits for those above and to the left of it (attn__is_ready). They never take dot.
    Dropout: a weight's number follows from seed, item, head, query and key (attn__set_drop_rows, drop).
@@ -2561,26 +2561,30 @@ typedef struct attn__merge_rows {
 } attn__merge_rows;
 
 /* Which kernels take how many rows: where these are as fast as those. Measured on Sapphire Rapids, by `make bench`:
-   - attention, 4 heads x 256 and 2048 keys x 64 and 128: up to `few` rows, dot and weigh are 1.0 to 1.5 times as fast as
+   - attention, 4 heads x 256 and 2048 keys x 64 and 128: up to `few` rows, dot and weigh are 1.0 to 1.5 times as fast
+   as
      tiles of gemm, with twice as many rows 0.7 to 1.0 times;
    - x w^T, 512 and 1024 columns and terms: with AVX-512, up to 24 rows dot is 1.0 to 1.2 times as fast as either way of
      gemm, 32 rows 0.8 to 0.95 times; with AVX2, up to 48 rows 1.0 to 1.4 times; in double with either, 16 rows 0.8 to
-     1.0 times. VECTOR128 and plain C gain by dot at any number. Beyond it, up to `turned` rows gemm of w x^T is faster. */
+     1.0 times. VECTOR128 and plain C gain by dot at any number. Beyond it, up to `turned` rows gemm of w x^T is faster.
+     */
 typedef struct attn__tuning {
     size_t few;      /* rows of an item and group */
     size_t few_rows; /* rows of x in x w^T, unless they are short: attn__are_few */
     size_t turned;   /* and of those that are not few, so many */
 } attn__tuning;
 
-static const attn__tuning attn__tuned[][2] = {
+/* clang-format off */
+static const attn__tuning attn__tuned[][2] = { /* by ATTN__PASS_..; of float, and of double */
     {{0, 0, 0}, {0, 0, 0}},
-    /* scalar     */ {{1, 48, 0}, {1, 48, 0}}, /* in float, in double */
-    /* avx2       */ {{6, 48, 0}, {4, 48, 0}},
-    /* avx512     */ {{8, 24, 64}, {6, 8, 64}},
-    /* neon       */ {{6, 48, 0}, {4, 48, 0}},
-    /* vector128  */ {{6, 48, 0}, {4, 48, 0}},
-    /* avx512bf16 */ {{8, 24, 64}, {0, 0, 0}}
+    {{1, 48, 0}, {1, 48, 0}},  /* scalar, and where a vector is one real */
+    {{6, 48, 0}, {4, 48, 0}},  /* avx2 */
+    {{8, 24, 64}, {6, 8, 64}}, /* avx512 */
+    {{6, 48, 0}, {4, 48, 0}},  /* neon */
+    {{6, 48, 0}, {4, 48, 0}},  /* vector128 */
+    {{8, 24, 64}, {0, 0, 0}}   /* avx512bf16 */
 };
+/* clang-format on */
 
 /* Terms. What products multiply is a term of a sum: a real. Or two: some CPUs multiply two pairs of BF16 and add both
    products to a float by one instruction. In a table for them a term is such a pair, in the place of a real, the first
@@ -2689,7 +2693,8 @@ static uint32_t attn__xgetbv(void) /* which registers the operating system saves
 }
 
 /* What families of CPUs do differently. Each bit was measured to pay there, by `make bench`:
-   FAR_STREAMS  Zen 4. It has few places for lines that are under way into the first cache, so that prefetches cannot ask
+   FAR_STREAMS  Zen 4. It has few places for lines that are under way into the first cache, so that prefetches cannot
+   ask
                 for enough of them. Its own prefetchers can, while it reads forward in up to 16 long streams.
    FETCHES_FEW  Intel's with AVX-512. Attention of few rows prefetches into the second cache, in four streams: 0.73 of
                 the time on Sapphire Rapids, from memory, 32/8 heads x 4096 keys x 128, f32. From a cache up to 1.1.
@@ -2941,8 +2946,8 @@ static int attn__reads(const attn__kernels *kern, attn_dtype dtype) /* where the
 static int attn__are_terms(const attn__kernels *kern, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, size_t rows,
                            size_t cols)
 {
-    return dtype == kern->element && (kern->term == 1 || (cs == 1 && cols % kern->term == 0 &&
-                                                          (rows <= 1 || rs % (ptrdiff_t)kern->term == 0)));
+    return dtype == kern->element &&
+           (kern->term == 1 || (cs == 1 && cols % kern->term == 0 && (rows <= 1 || rs % (ptrdiff_t)kern->term == 0)));
 }
 
 static size_t attn__ctx_workers(const attn_ctx *ctx, size_t items) /* no more than there are items of work */
@@ -3317,7 +3322,7 @@ typedef struct attn__gemm {
     double alpha;
     const attn__kernels *kern;
     const attn__kernels *bias_kern; /* that term is a real */
-    size_t terms;      /* of each sum */
+    size_t terms;                   /* of each sum */
     int adds;          /* the product is added to what is there; else it replaces that */
     int turned;        /* out, a and b are those of the transposed product */
     int few;           /* the product of few rows, */
@@ -4324,7 +4329,7 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
    dot product lie on lanes: what happens to one query is
 
        attn__score_tile
-         attn__multiply_few          of a tile of ATTN__FEW_KEYS keys: attn__find_few says where the rows of K lie; the
+         attn__multiply_few          of a tile of ATTN__FEW_KEYS keys: attn__few_rows says where the rows of K lie; the
                                      kernel dot multiplies each by the query, vector by vector, and adds up the lanes
          softcap, attn__score_run    as for many rows: bias, ALiBi, score_mod, hidden keys; keys side by side
        softmax                       maximum, exponentials and their sum
@@ -4342,12 +4347,8 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
    queries of one row of lists, and a group the query heads that share it; else a part is the whole item. Packed texts
    are items whose rows follow each other in the tensors: attn__place says where they begin.
 
-   Runs. A tile spans tile_keys numbers. With lists it has those of these keys that are listed, packed together: runs
-   of keys whose numbers follow each other. Products, softmax and sums take the tile as a whole; what depends on the
-   number of a key (bias, ALiBi, score_mod, bounds, mask, dropout) takes it run by run (attn__next_run). Where scores
-   before ATTN_STAGE_FINAL are wanted, and on the way back, a tile has all its keys, and those that are not listed
-   are hidden by bits, as by a mask. The rows of a run lie in one piece, or in several: pages, or where a ring begins
-   anew (attn__find_rows).
+   Keys. A tile spans tile_keys numbers. Which keys it has, and where their rows lie, is for the room of keys to say: in
+   one run, or in several, whose numbers follow each other.
 
    Units. A worker takes a few blocks of one head together, as one unit of work. They meet each tile one after another,
    and share its way from memory, and its copy if it needs one (other types, rows that lie far apart). Units are dealt
@@ -4383,8 +4384,8 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
 #define ATTN__SPLITS 32
 #define ATTN__SPLIT_KEYS 512
 
-/* Tiles of a mask whose visibility is cached, and tiles that are classified together when one is asked for: rows of a
-   mask lie far apart, and looking at several tiles of a row at once uses what each access brings along. */
+/* Half tiles of a mask whose visibility is cached, and tiles that are classified together when one is asked for: rows
+   of a mask lie far apart, and looking at several tiles of a row at once uses what each access brings along. */
 #define ATTN__MASK_CACHE 512
 #define ATTN__LOOK_AHEAD 8
 
@@ -4448,12 +4449,12 @@ typedef struct attn__schedule { /* how the work is cut; a function of views, opt
     size_t mask_tiles;          /* tiles of a mask whose visibility is cached */
     int prefetches;             /* many rows prefetch those of the next tile */
     int holds_next, fetches_few; /* few rows: there is room for where those are that they will read; they prefetch */
-    int skips, scattered;       /* of the room of keys: tiles have listed keys alone; they may lie in several pieces */
-    int numbered;               /* tiles of few rows hold the numbers of their keys */
-    int masked, hides;          /* there is a mask; tiles need bits of keys that it, or a list, hides */
-    int vary;                   /* items have lengths of their own, not looked at here */
-    int listed, own_keys;       /* there are lists of keys; key/value heads have their own */
-    int k_direct, v_direct;     /* rows are read where they lie, unless they lie in several places */
+    int skips, scattered;        /* of the room of keys: tiles have listed keys alone; they may lie in several pieces */
+    int numbered;                /* tiles of few rows hold the numbers of their keys */
+    int masked, hides;           /* there is a mask; tiles need bits of keys that it, or a list, hides */
+    int vary;                    /* items have lengths of their own, not looked at here */
+    int listed, own_keys;        /* there are lists of keys; key/value heads have their own */
+    int k_direct, v_direct;      /* rows are read where they lie, unless they lie in several places */
     int parallel_splits;        /* splits run in parallel: their results are kept, then merged; */
     int side_splits;            /* there is room for that, as all heads of an item may be one block of few rows */
     int uniform_rows;           /* rows of a batch item see the same keys, but for the mask; no position matters */
@@ -4508,8 +4509,8 @@ typedef struct attn__tile_cache { /* rows of k or v copied as reals, for all blo
 /* Pieces of a tile, at most. A tile of more is copied. */
 #define ATTN__PIECES 32
 
-typedef struct attn__run { /* keys of a tile whose numbers follow each other, as do their rows in memory */
-    size_t item, row;      /* of k and v: where the first one lies */
+typedef struct attn__run {  /* keys of a tile whose numbers follow each other, as do their rows in memory */
+    size_t item, row;       /* of k and v: where the first one lies */
     uint16_t key, at, keys; /* its number, less that of the tile's first; how many of the tile precede it; how many */
 } attn__run;
 
@@ -4517,7 +4518,7 @@ typedef struct attn__shared { /* what the blocks of a unit use one after another
     attn__run run[ATTN__FEW_KEYS]; /* the tile in hand: its keys, ascending */
     size_t runs;
     attn__tile_cache k, v;
-    size_t least_key; /* of all blocks of the unit */
+    size_t least_key;           /* of all blocks of the unit */
     char *scores, *bias, *mask; /* of a tile */
     char *copied_rows;          /* few rows: a copy of rows of k or v */
     char *scales;               /* of a tile's rows of k or v, in I8 */
@@ -4548,7 +4549,7 @@ typedef struct attn__block {
     size_t least_key;                           /* that any row sees, mask aside, or that has scores which are wanted */
     attn__range exists;                         /* keys that exist, for rows that exist */
     attn__row *rows;
-    unsigned char *mask_cache;      /* attn__visibility of each of the first tiles; 0 = not yet classified */
+    unsigned char *mask_cache;      /* attn__visibility of each half of the first tiles; 0 = not yet classified */
     uint32_t *drop_rows;            /* with dropout, a key of 64 bits for each lane: lower halves, then upper ones */
     char *queries;                  /* Q of the block */
     char *reals;                    /* attn__row_reals x block_rows */
@@ -4704,12 +4705,13 @@ static void attn__scatter(const attn__block *block, const attn_tensor *t, size_t
 
 /* -- keys --
 
-   This room alone knows where keys are: in a tensor, a ring, pages, one of several texts, and whether lists say which of
-   them are attended. Others ask
+   This room alone knows where keys are: in a tensor, a ring, pages, one of several texts, and whether lists say which
+   of them are attended. Others ask
 
        which there are, and which a row sees       attn__items, attn__valid_keys, attn__ask, attn__visible
        for the next tile                           attn__next_key, attn__set_tile
-       for its rows                                attn__tile_rows, attn__few_rows, attn__tile_scales; what these prefetch
+       for its rows                                attn__tile_rows, attn__few_rows, attn__tile_scales; what these
+       prefetch
                                                    comes along
        for keys of it whose numbers follow         attn__next_numbers, attn__next_run: bias, ALiBi, score_mod, bounds,
        each other                                  mask and dropout depend on numbers, products and softmax do not
@@ -4760,8 +4762,8 @@ static void attn__ask(attn__row *row, const attn__plan *plan, size_t b, size_t i
     row->valid = (size_t)end;
     row->oldest = plan->source.oldest && row->exists ? plan->source.oldest[b] : 0;
     row->offset = 0;
-    if (opts->causal_offset && (plan->source.newest || opts->causal == ATTN_CAUSAL_NONE ||
-                                opts->causal == ATTN_CAUSAL_OFFSET))
+    if (opts->causal_offset &&
+        (plan->source.newest || opts->causal == ATTN_CAUSAL_NONE || opts->causal == ATTN_CAUSAL_OFFSET))
         row->offset = opts->causal_offset[b];
     else if (opts->causal == ATTN_CAUSAL_LOWER_RIGHT || plan->source.newest)
         row->offset = keys - queries;
@@ -4820,7 +4822,8 @@ static attn__listed attn__find_listed(const attn__plan *plan, size_t b, size_t h
     return listed;
 }
 
-static void attn__begin_part(attn__place *at, const attn__plan *plan, size_t part) /* whose tiles have listed keys alone */
+static void attn__begin_part(attn__place *at, const attn__plan *plan,
+                             size_t part) /* whose tiles have listed keys alone */
 {
     if (plan->schedule.skips)
         at->listed = attn__find_listed(plan, at->b, at->head, part);
@@ -5115,7 +5118,7 @@ ATTN__NOINLINE void attn__next_rows(const attn__block *block, attn__rows *rows, 
     if (block->next > block) /* that takes these rows too */
         return;
     while (plan->schedule.mask_tiles > next / half / 2 && next % half == 0 &&
-           (block->mask_cache[next / half / 2] >> next / half % 2 * 2 & 3) == ATTN__SOME_HIDDEN)
+           block->mask_cache[next / half] == ATTN__SOME_HIDDEN)
         next += half;
     if (t->dim_stride != 1 || next >= end)
         return;
@@ -5247,7 +5250,7 @@ static void attn__plan_keys(attn__plan *plan, int every)
     s->tile_keys = attn__min(ATTN__TILE_KEYS, attn__max(attn__whole(call->k.len, kern->rows), kern->rows));
     s->few_keys = attn__min(ATTN__FEW_KEYS, attn__max(attn__whole(call->k.len, ATTN__FEW_CHAIN), ATTN__FEW_CHAIN));
     s->spare = s->scattered ? attn__max(kern->lanes, kern->rows) : 0;
-    s->mask_tiles = s->masked ? attn__min(attn__blocks(call->k.len, s->tile_keys), ATTN__MASK_CACHE) : 0;
+    s->mask_tiles = s->masked ? attn__min(attn__blocks(call->k.len, s->tile_keys), ATTN__MASK_CACHE / 2) : 0;
     s->heads = lists ? attn__max(call->k.heads, opts->blocks.heads) : call->k.heads;
     s->group = call->q.batch == 0 || call->q.heads == 0 ? 1 : call->q.heads / s->heads;
     s->part_queries = lists ? attn__min(opts->blocks.q_len, call->q.len) : call->q.len;
@@ -5314,41 +5317,42 @@ static int attn__classify(const attn__block *block, size_t k0, size_t n)
     return found;
 }
 
-/* The same of both halves of a tile, two bits for each, from the cache; 0 if it is not there, as keys of the tile are
-   hidden from some row otherwise. */
-static unsigned attn__classify_halves(const attn__block *block, size_t tile)
+#define ATTN__HALF_TILE (ATTN__TILE_KEYS / 2) /* masks are made of blocks that mostly have as many keys, or more */
+
+/* The same of a half of a tile, counted through all tiles, from the cache; 0 if it is not there, as keys of the tile
+   are hidden from some row otherwise. */
+static int attn__classify_half(const attn__block *block, size_t half)
 {
     const attn__schedule *schedule = &block->plan->schedule;
-    size_t keys = schedule->tile_keys, end = attn__min(block->visible_to_all.to, block->split_keys.to), half;
-    end = attn__min(schedule->mask_tiles, end / keys);
-    if (keys != ATTN__TILE_KEYS || tile * keys < block->visible_to_all.from || tile >= end)
+    size_t end = attn__min(block->visible_to_all.to, block->split_keys.to), tile = half / 2, i;
+    end = attn__min(schedule->mask_tiles, end / schedule->tile_keys);
+    if (schedule->tile_keys != ATTN__TILE_KEYS || tile * ATTN__TILE_KEYS < block->visible_to_all.from || tile >= end)
         return 0;
     end = attn__min(end, tile + ATTN__LOOK_AHEAD);
-    if (!block->mask_cache[tile])
-        for (half = 2 * tile; half < 2 * end; half++)
-            block->mask_cache[half / 2] |= (unsigned char)((unsigned)attn__classify(block, half * keys / 2, keys / 2)
-                                                           << half % 2 * 2);
-    return block->mask_cache[tile];
+    if (!block->mask_cache[half])
+        for (i = 2 * tile; i < 2 * end; i++)
+            block->mask_cache[i] = (unsigned char)attn__classify(block, i * ATTN__HALF_TILE, ATTN__HALF_TILE);
+    return block->mask_cache[half];
 }
 
 /* Does the mask hide the half of a tile that begins with key k0, or all of it before key `to`? */
 static int attn__hides_half(const attn__block *block, size_t k0, size_t to)
 {
-    size_t half = ATTN__TILE_KEYS / 2;
-    unsigned halves = k0 % half == 0 && to - k0 >= half ? attn__classify_halves(block, k0 / ATTN__TILE_KEYS) : 0;
-    return (halves >> k0 / half % 2 * 2 & 3) == ATTN__SOME_HIDDEN;
+    return k0 % ATTN__HALF_TILE == 0 && to - k0 >= ATTN__HALF_TILE &&
+           attn__classify_half(block, k0 / ATTN__HALF_TILE) == ATTN__SOME_HIDDEN;
 }
 
 /* What the mask lets rows see of n keys that all of them see but for it. */
 static int attn__classify_cached(const attn__block *block, size_t k0, size_t n)
 {
-    size_t half = ATTN__TILE_KEYS / 2;
-    unsigned found = k0 % half == 0 && n % half == 0 ? attn__classify_halves(block, k0 / ATTN__TILE_KEYS) : 0;
-    if (!found || k0 % ATTN__TILE_KEYS + n > ATTN__TILE_KEYS)
-        return attn__classify(block, k0, n);
-    if (n == half)
-        return (int)(found >> k0 / half % 2 * 2 & 3);
-    return (int)((found | found >> 2) & 3);
+    size_t k;
+    int found = 0, half = 1;
+    for (k = k0; k < k0 + n && half; k += ATTN__HALF_TILE) {
+        half = k % ATTN__HALF_TILE == 0 && k0 + n - k >= ATTN__HALF_TILE;
+        half = half ? attn__classify_half(block, k / ATTN__HALF_TILE) : 0;
+        found |= half;
+    }
+    return half ? found : attn__classify(block, k0, n);
 }
 
 /* The part of keys k0 .. k0 + n - 1 that a row sees, counted from k0. */
@@ -5548,7 +5552,8 @@ static void attn__find_bias(const attn__block *block, attn__tile *run)
 {
     const attn_tensor *bias = &block->plan->call.opts.bias;
     size_t h, i, rows = attn__query_of(block, 0, &h, &i);
-    if (attn__bias_direct(&block->plan->call) && !block->few && run->keys % ATTN__BIAS_KEYS == 0 && rows == run->lanes) {
+    if (attn__bias_direct(&block->plan->call) && !block->few && run->keys % ATTN__BIAS_KEYS == 0 &&
+        rows == run->lanes) {
         run->bias_rows = attn__tensor_at(bias, block->at.b, h, i, run->first_key);
         run->bias_step = bias->len_stride;
     } else {
@@ -5613,11 +5618,10 @@ static void attn__multiply_keys(const attn__block *block, const attn__rows *k)
     size_t at = 0, n;
     for (; at < tile->keys; at += n, run++) {
         n = k->data ? tile->keys : run->keys;
-        plan->call.kern->gemm(attn__real_at(plan, tile->scores, at * tile->lanes),
-                              k->data ? k->data
-                                      : attn__tensor_at(&plan->call.k, run->item, block->at.kv_head, run->row, 0),
-                              k->step, 1, n, block->queries, tile->lanes, attn__query_terms(plan), 0, NULL,
-                              at == 0 ? k : NULL);
+        plan->call.kern->gemm(
+            attn__real_at(plan, tile->scores, at * tile->lanes),
+            k->data ? k->data : attn__tensor_at(&plan->call.k, run->item, block->at.kv_head, run->row, 0), k->step, 1,
+            n, block->queries, tile->lanes, attn__query_terms(plan), 0, NULL, at == 0 ? k : NULL);
     }
 }
 
@@ -5796,8 +5800,8 @@ static int attn__multiply_values(const attn__block *block, int clean)
         end = attn__chain_end(tile, k);
         first = attn__terms(kern, k);
         kern->gemm(block->into->out, (const char *)v.data + (ptrdiff_t)first * v.step * (ptrdiff_t)kern->size, 1,
-                   v.step, Dv, attn__real_at(plan, tile->scores, first * tile->lanes), tile->lanes, attn__terms(kern, end - k), 0,
-                   tile->factor, end == tile->keys ? &v : NULL);
+                   v.step, Dv, attn__real_at(plan, tile->scores, first * tile->lanes), tile->lanes,
+                   attn__terms(kern, end - k), 0, tile->factor, end == tile->keys ? &v : NULL);
         for (i = 0; i < tile->lanes && end < tile->keys; i++)
             attn__set_real(plan, tile->factor, i, 1.0);
     }
@@ -5899,29 +5903,16 @@ static void attn__accumulate_values(attn__block *block, int nonfinite_scores)
         *finite = block->part;
 }
 
-/* Fills a row of so many bytes with those of a cache line. */
-static void attn__fill_row(char *out, size_t bytes, const char *line)
-{
-    for (; bytes >= ATTN__ALIGN; bytes -= ATTN__ALIGN, out += ATTN__ALIGN)
-        ATTN__MEMCPY(out, line, ATTN__ALIGN);
-    ATTN__MEMCPY(out, line, bytes);
-}
-
-/* Elements from .. to - 1 of a row of t = x. */
+/* Elements from .. to - 1 of a row of t = x: those that follow each other by copies of the first ones. */
 static void attn__fill_part(const attn_tensor *t, size_t b, size_t h, size_t i, size_t from, size_t to, double x)
 {
-    size_t size = attn__size(t->dtype), d;
-    double line[ATTN__ALIGN / sizeof(double)];
-    if (from >= to) /* there may be no data */
-        return;
-    if (t->dim_stride != 1) {
-        for (d = from; d < to; d++)
-            attn__set_element(attn__tensor_at(t, b, h, i, d), t->dtype, x);
-        return;
+    size_t size = attn__size(t->dtype), run = t->dim_stride == 1 ? to - from : 1, d, n;
+    for (d = from; d < to; d += run) {
+        char *at = (char *)attn__tensor_at(t, b, h, i, d);
+        attn__set_element(at, t->dtype, x);
+        for (n = 1; n < run; n *= 2)
+            ATTN__MEMCPY(at + n * size, at, attn__min(n, run - n) * size);
     }
-    for (d = 0; d < ATTN__ALIGN / size; d++)
-        attn__set_element((char *)line + d * size, t->dtype, x);
-    attn__fill_row((char *)attn__tensor_at(t, b, h, i, from), (to - from) * size, (const char *)line);
 }
 
 /* The block's rows row .. row + count - 1 of t, elements from .. to - 1, = x. */
@@ -5973,9 +5964,9 @@ static void attn__process_tile(attn__block *block, size_t from, size_t to)
     int keep = block->plan->schedule.writes_matrices, nonfinite;
     if (call->opts.mask.data && !keep) {
         while (from < to && attn__hides_half(block, from, to))
-            from += ATTN__TILE_KEYS / 2;
-        while (from < to && attn__hides_half(block, to - ATTN__TILE_KEYS / 2, to))
-            to -= ATTN__TILE_KEYS / 2;
+            from += ATTN__HALF_TILE;
+        while (from < to && attn__hides_half(block, to - ATTN__HALF_TILE, to))
+            to -= ATTN__HALF_TILE;
         if (from >= to || attn__next_key(block, from, to) == to)
             return;
     }
@@ -6087,7 +6078,8 @@ static void attn__find_block(attn__place *at, const attn__plan *plan, size_t ind
     if (s->heads != plan->call.k.heads) /* query heads of a group have lists of their own */
         at->kv_head = at->head / (plan->call.q.heads / plan->call.k.heads);
     at->heads = 1;
-    if (s->side_heads > 1 && attn__valid_queries(plan, at->b) * s->group <= plan->call.kern->tuned->few) { /* in either mode */
+    if (s->side_heads > 1 &&
+        attn__valid_queries(plan, at->b) * s->group <= plan->call.kern->tuned->few) { /* in either mode */
         at->heads = attn__min(s->side_heads, s->heads - at->kv_head);
         at->count = at->kv_head % s->side_heads == 0 && at->row == 0 ? at->heads * rows : 0;
         return;
@@ -6112,7 +6104,7 @@ static int attn__begin_block(attn__block *block, size_t index)
     same_item = at->b == last.b;
     same_rows = same_item && at->first == last.first && at->row == last.row && plan->call.opts.mask.head_stride == 0;
     if (schedule->mask_tiles > 0 && !same_rows)
-        ATTN__MEMSET(block->mask_cache, 0, schedule->mask_tiles);
+        ATTN__MEMSET(block->mask_cache, 0, 2 * schedule->mask_tiles);
     block->next = block;
     block->few = attn__is_few(plan, at->b);
     block->tile_keys = block->few ? schedule->few_keys : schedule->tile_keys;
@@ -6677,7 +6669,7 @@ static void attn__plan_few(attn__plan *plan, size_t rows, size_t width)
     s->many_rows = rows > s->few ? s->most_rows : 0;
     s->takes_few = rows <= s->few || s->vary;
     s->few_rows = attn__min(s->most_rows, call->ctx.batch_invariant ? s->rows : most);
-    s->few_rows = s->takes_few || !plan->frugal ? s->few_rows : 0; /* a shorter call, which may be few, fits as well */
+    s->few_rows = s->takes_few || !plan->frugal ? s->few_rows : 0;  /* a shorter call, which may be few, fits as well */
     s->holds_next = s->few_keys == ATTN__FEW_KEYS && !plan->frugal; /* on any CPU: scratch follows from shapes */
     s->side_heads = 1;
     if (s->parallel_splits || !attn__is_interleaved(&call->k) || s->heads != call->k.heads || s->groups == 0 ||
@@ -6715,8 +6707,8 @@ static int attn__plan_schedule(attn__plan *plan)
     attn__plan_keys(plan, !attn__tensor_absent(&opts->scores) && opts->scores_stage != ATTN_STAGE_FINAL);
     s->writes_matrices = call->has_options && call->k.len > 0 &&
                          (!attn__tensor_absent(&opts->weights) || !attn__tensor_absent(&opts->scores));
-    s->weights_in_place = s->writes_matrices && opts->weights.dtype == kern->real && opts->weights.dim_stride == 1 &&
-                          !attn__drops(opts);
+    s->weights_in_place =
+        s->writes_matrices && opts->weights.dtype == kern->real && opts->weights.dim_stride == 1 && !attn__drops(opts);
 
     /* query blocks: the rows of a group of query heads, in whole vectors, as evenly as can be; no wider than a register
        tile of gemm, so that its packed tiles, one below the other, are rows of tile.lanes reals */
@@ -9011,8 +9003,8 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
            attn__finish_head              sums are rounded to 16 bits, or added up over heads, rows, items
 
    Order of sums. A cell may be computed once the one above it (the query blocks before, the same chunk) and the one to
-   its left (the chunk before) are there; nothing else about the order matters to the bits. Where there are at least as many
-   units as workers, each worker has units of its own. The units that are left over, or all, are cut into cells, of
+   its left (the chunk before) are there; nothing else about the order matters to the bits. Where there are at least as
+   many units as workers, each worker has units of its own. The units that are left over, or all, are cut into cells, of
    which workers take any that is ready. Sums by distance obey the same rule: of two tiles that share a distance one
    always comes before the other, and cells that are computed at one time share none. */
 
@@ -9238,7 +9230,7 @@ static int attn__place_rows(attn__backward_worker *worker, size_t b, size_t kv_h
     block->tile.layout = attn__layout_of(block, 0);
     block->split_keys = worker->keys;
     if (w->plan.schedule.mask_tiles > 0)
-        ATTN__MEMSET(block->mask_cache, 0, w->plan.schedule.mask_tiles);
+        ATTN__MEMSET(block->mask_cache, 0, 2 * w->plan.schedule.mask_tiles);
     return block->at.count > 0;
 }
 
@@ -9765,7 +9757,7 @@ static void attn__carve_worker(attn__backward_worker *worker, const attn__backwa
     shared->k.rows = (char *)attn__carve(arena, w->chunk_keys * kern->size, D);
     shared->v.rows = (char *)attn__carve(arena, w->chunk_keys * kern->size, Dv);
     block->rows = (attn__row *)attn__carve(arena, s->block_rows, sizeof(attn__row));
-    block->mask_cache = (unsigned char *)attn__carve(arena, s->mask_tiles, 1);
+    block->mask_cache = (unsigned char *)attn__carve(arena, 2 * s->mask_tiles, 1);
     block->drop_rows = (uint32_t *)attn__carve(arena, attn__drops(o) ? 2 * s->block_rows : 0, sizeof(uint32_t));
     block->reals = (char *)attn__carve(arena, ATTN__REALS, column);
     block->queries = (char *)attn__carve(arena, D, column);
@@ -13360,7 +13352,8 @@ ATTN__TARGET static void ATTN__NAME(weigh)(void *outv, size_t ld, const void *we
 #define ATTN__READS (1u << ATTN_F32 | 1u << ATTN_BF16)
 #else
 #define ATTN__OF_TERMS(pairs, reals) reals
-#define ATTN__READS (ATTN__NARROW ? 1u << ATTN_F32 | 1u << ATTN_F16 | 1u << ATTN_BF16 | 1u << ATTN_I8 : 1u << ATTN__REAL)
+#define ATTN__READS                                                                                                    \
+    (ATTN__NARROW ? 1u << ATTN_F32 | 1u << ATTN_F16 | 1u << ATTN_BF16 | 1u << ATTN_I8 : 1u << ATTN__REAL)
 #endif
 
 #if ATTN__REAL_F64
