@@ -4892,6 +4892,8 @@ static size_t attn__next_key(const attn__block *block, size_t j, size_t end)
     const attn__range keys = {j, end};
     attn__range part = {j, j};
     size_t entry = SIZE_MAX;
+    if (block->at.listed.keys == 0)
+        return attn__min(j, end);
     return attn__next_part(&block->at.listed, keys, &entry, &part) ? part.from : end;
 }
 
@@ -5222,6 +5224,15 @@ static size_t attn__end_of_queries(const attn__plan *plan, size_t b)
 {
     const attn_opts *opts = &plan->call.opts;
     return opts->sequences > 0 ? opts->q_starts[opts->sequences] : attn__valid_queries(plan, b);
+}
+
+/* Of rows that are read in place, for explanations. */
+static const char *attn__say_where(const attn__plan *plan, const attn_tensor *t)
+{
+    if (t->len > plan->source.capacity && !plan->source.table)
+        return " is read in place, but for the tiles where the ring begins anew\n";
+    return plan->schedule.scattered ? " is read in place, or copied where its keys lie in many places\n"
+                                    : " is read in place\n";
 }
 
 static int attn__leaves_out(const attn__block *block) /* may tiles leave out keys? */
@@ -5715,11 +5726,14 @@ static int attn__multiply_few(const attn__block *block, const attn_tensor *t, in
 static int attn__scale_tile(const attn__block *block, const float *scales, int clean)
 {
     const attn__plan *plan = block->plan;
-    attn__tile part = block->tile;
+    attn__tile part;
     size_t g;
     int found = 0;
+    if (!scales)
+        return 0;
+    part = block->tile;
     part.queries = block->at.count / block->at.heads;
-    for (g = 0; scales && g < block->at.heads; g++) {
+    for (g = 0; g < block->at.heads; g++) {
         const void *reals = attn__tile_scales(block, scales, block->at.kv_head + g);
         if (clean && plan->call.kern->nonfinite(reals, 0, 1, part.keys)) {
             attn__clear_nonfinite(block->shared->scales, plan->call.kern->real, part.keys);
@@ -7136,17 +7150,16 @@ static void attn__say_number(attn__text *text, const char *before, size_t n, con
 static void attn__say_rows(attn__text *text, const char *name, const attn__plan *plan, const attn_tensor *t, int direct)
 {
     const attn__kernels *kern = plan->call.kern;
-    int few = plan->schedule.many_rows == 0, keys = t == &plan->call.k;
+    int few = plan->schedule.many_rows == 0, interleaved = !few && kern->term > 1 && t->dtype == kern->element;
     int readable = few ? attn__reads(kern, t->dtype) : t->dtype == kern->element;
     const char *why = NULL;
-    if (readable && !few && kern->term > 1 && !keys)
+    if (interleaved && t == &plan->call.v)
         why = "its rows are interleaved in pairs\n";
-    else if (readable && !few && kern->term > 1 && t->dim_stride == 1 && !direct)
+    else if (interleaved && t->dim_stride == 1 && !direct)
         why = "dim or len_stride is odd, which parts pairs\n";
-    else if (!readable && t->dtype == ATTN_I8)
-        why = "its integers are widened, scales multiply scores and weights\n";
     else if (!readable)
-        why = "its 16-bit elements are widened\n";
+        why = t->dtype == ATTN_I8 ? "its integers are widened, scales multiply scores and weights\n"
+                                  : "its 16-bit elements are widened\n";
     else if (t->dim_stride != 1)
         why = "its dim_stride is not 1\n";
     else if (!direct)
@@ -7154,14 +7167,7 @@ static void attn__say_rows(attn__text *text, const char *name, const attn__plan 
     attn__say(text, name);
     if (why)
         attn__say(text, few ? " is copied, 16 keys at a time: " : " is copied tile by tile: ");
-    if (why)
-        attn__say(text, why);
-    else if (!few && t->len > plan->source.capacity && !plan->source.table)
-        attn__say(text, " is read in place, but for the tiles where the ring begins anew\n");
-    else if (!few && plan->schedule.scattered)
-        attn__say(text, " is read in place, or copied where its keys lie in many places\n");
-    else
-        attn__say(text, " is read in place\n");
+    attn__say(text, why ? why : few ? " is read in place\n" : attn__say_where(plan, t));
 }
 
 /* Why a call that asks for pairs, or has a tensor of BF16 on a CPU that is faster with them, has none; else "". */
