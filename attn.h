@@ -2956,12 +2956,45 @@ static size_t attn__ctx_workers(const attn_ctx *ctx, size_t items) /* no more th
     return attn__min(attn__min(width, ATTN__WORKERS), items);
 }
 
-static void attn__run_workers(const attn_ctx *ctx, size_t workers, void (*worker)(void *arg, size_t index), void *arg)
+/* One worker's share of a run of items. A worker prepares what it keeps from item to item, then takes items until none
+   is left: while (attn__take(share, &item)). Which worker takes an item changes no bit. */
+typedef struct attn__share {
+    void (*worker)(struct attn__share *share);
+    void *arg;
+    size_t items, workers; /* of the run */
+    size_t index;          /* of this worker, and of its slice of scratch */
+    size_t next, *taken;   /* the next item, where they are dealt out in turn; how many all workers have taken, else */
+} attn__share;
+
+/* Each worker takes the next free item, so that all end at about the same time; without atomics items are dealt out in
+   turn. Returns 0 if none is left. */
+static int attn__take(attn__share *share, size_t *item)
 {
-    if (workers > 1)
-        ctx->parallel.run(ctx->parallel.user, workers, worker, arg);
-    else if (workers == 1)
-        worker(arg, 0);
+    *item = share->next;
+    share->next += share->workers;
+#ifdef ATTN__ATOMIC_ADD1
+    if (share->workers > 1)
+        *item = ATTN__ATOMIC_ADD1(share->taken);
+#endif
+    return *item < share->items;
+}
+
+static void attn__work(void *arg, size_t index) /* a task of attn_parallel */
+{
+    attn__share share = *(const attn__share *)arg;
+    share.index = share.next = index;
+    share.worker(&share);
+}
+
+/* All items, by as many workers as the ctx lets run, and no more than `workers` or items. */
+static void attn__spread(const attn_ctx *ctx, size_t workers, size_t items, void (*worker)(attn__share *), void *arg)
+{
+    size_t taken = 0;
+    attn__share share = {worker, arg, items, attn__min(workers, attn__ctx_workers(ctx, items)), 0, 0, &taken};
+    if (share.workers > 1)
+        ctx->parallel.run(ctx->parallel.user, share.workers, attn__work, &share);
+    else if (items > 0)
+        worker(&share);
 }
 
 static char *attn__align(void *p) /* up to ATTN__ALIGN */
@@ -3656,22 +3689,28 @@ static void attn__gemm_few_cols(const attn__gemm *g, size_t r0, size_t c0, size_
     }
 }
 
-/* Workers take blocks in turn, as the last row and column of blocks are small. Of few rows, each takes a run of blocks
-   that follow one another, and the first `rest` workers one more. */
-static void attn__gemm_worker(void *arg, size_t index)
+static size_t attn__gemm_count(const attn__gemm *g)
 {
-    const attn__gemm *g = (const attn__gemm *)arg;
-    char stack[ATTN__STACK], *scratch = attn__align(g->scratch ? g->scratch + index * g->worker_bytes : stack);
-    size_t per_row = attn__blocks(g->out.cols, g->nc), blocks = attn__blocks(g->out.rows, g->mc) * per_row, i, n;
-    size_t share = blocks / g->workers, rest = blocks % g->workers;
-    size_t first = index * share + attn__min(index, rest), end = first + share + (index < rest);
-    for (; g->few && first < end; first += n) {
-        i = first % per_row;
-        n = attn__min(per_row - i, end - first);
-        attn__gemm_few_cols(g, first / per_row * g->mc, i * g->nc, attn__min((i + n) * g->nc, g->out.cols), scratch);
-    }
-    for (i = index; !g->few && i < blocks; i += g->workers)
-        attn__gemm_block_at(g, i / per_row * g->mc, i % per_row * g->nc, scratch);
+    return attn__blocks(g->out.rows, g->mc) * attn__blocks(g->out.cols, g->nc);
+}
+
+/* An item is a block; or, of few rows, as many blocks in a row as are a worker's share: then b is read in its order. */
+static void attn__gemm_worker(attn__share *share)
+{
+    const attn__gemm *g = (const attn__gemm *)share->arg;
+    char stack[ATTN__STACK], *scratch = attn__align(g->scratch ? g->scratch + share->index * g->worker_bytes : stack);
+    size_t per_row = attn__blocks(g->out.cols, g->nc), blocks = attn__gemm_count(g);
+    size_t each = attn__blocks(blocks, share->items), item, first, end, i, n;
+    while (attn__take(share, &item))
+        for (first = item * each, end = attn__min(first + each, blocks); first < end; first += n) {
+            i = first % per_row;
+            n = attn__min(per_row - i, end - first);
+            if (g->few)
+                attn__gemm_few_cols(g, first / per_row * g->mc, i * g->nc, attn__min((i + n) * g->nc, g->out.cols),
+                                    scratch);
+            else
+                attn__gemm_block_at(g, first / per_row * g->mc, i * g->nc, scratch);
+        }
 }
 
 /* Are so many rows of a few? Nothing else decides in which order a kernel adds up their sums: not b's layout, not
@@ -3742,7 +3781,7 @@ static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *
     }
     g->alpha = alpha;
     attn__gemm_blocks(g, SIZE_MAX);
-    g->workers = attn__ctx_workers(ctx, attn__blocks(g->out.rows, g->mc) * attn__blocks(g->out.cols, g->nc));
+    g->workers = attn__ctx_workers(ctx, attn__gemm_count(g));
     g->worker_bytes = attn__gemm_bytes(g);
 }
 
@@ -3769,7 +3808,7 @@ static void attn__gemm_run(attn__gemm *g, const attn_ctx *ctx)
         g->worker_bytes = ATTN__STACK;
     }
     attn__gemm_blocks(g, g->worker_bytes);
-    attn__run_workers(ctx, g->workers, attn__gemm_worker, g);
+    attn__spread(ctx, g->workers, g->few ? g->workers : attn__gemm_count(g), attn__gemm_worker, g);
     attn__release(own);
 }
 
@@ -3986,7 +4025,6 @@ typedef struct attn__softmax_run {
     attn_mat out, in;
     const attn__kernels *kern;
     size_t rows; /* that a worker takes at a time */
-    size_t workers;
 } attn__softmax_run;
 
 /* A chunk of a row as packed reals: where it lies if it can, else in the buffer. */
@@ -4029,28 +4067,24 @@ static void attn__softmax_row(const attn__kernels *kern, const attn_mat *out, co
     }
 }
 
-static void attn__softmax_worker(void *arg, size_t index)
+static void attn__softmax_worker(attn__share *share)
 {
-    const attn__softmax_run *run = (const attn__softmax_run *)arg;
+    const attn__softmax_run *run = (const attn__softmax_run *)share->arg;
     double buffer[ATTN__CHUNK]; /* of either real type */
-    size_t items = attn__blocks(run->out.rows, run->rows), item, r;
-    for (item = index; item < items; item += run->workers)
+    size_t item, r;
+    while (attn__take(share, &item))
         for (r = item * run->rows; r < attn__min((item + 1) * run->rows, run->out.rows); r++)
             attn__softmax_row(run->kern, &run->out, &run->in, r, buffer);
 }
 
 static void attn__softmax(const attn_mat *out, const attn_mat *in, const attn_ctx *ctx)
 {
-    attn__softmax_run run;
+    attn__softmax_run run = {*out, *in, attn__ctx_kernels(ctx, attn__real(in->dtype)), 0};
     if (out->rows == 0 || out->cols == 0)
         return;
-    run.out = *out;
-    run.in = *in;
-    run.kern = attn__ctx_kernels(ctx, attn__real(in->dtype));
     ATTN_ASSERT(run.kern);
     run.rows = attn__max(1, ATTN__SOFTMAX_ELEMENTS / out->cols);
-    run.workers = attn__ctx_workers(ctx, attn__blocks(out->rows, run.rows));
-    attn__run_workers(ctx, run.workers, attn__softmax_worker, &run);
+    attn__spread(ctx, ATTN__WORKERS, attn__blocks(out->rows, run.rows), attn__softmax_worker, &run);
 }
 
 ATTN_API attn_status attn_softmax_ctx(attn_mat out, attn_mat in, const attn_ctx *ctx)
@@ -6558,32 +6592,14 @@ static void attn__merge_kept_splits(attn__block *block, size_t index)
     attn__finish_block(block);
 }
 
-typedef struct attn__sdpa_run { /* what the workers of a run share */
-    const attn__plan *plan;
-    size_t taken; /* units taken so far, where compilers can count atomically */
-} attn__sdpa_run;
-
-/* The unit that worker `index` of so many does next, after `done` others; no less than the number of units: none is
-   left. Which worker does a unit changes no bit. Each takes the next free one, so that all end at about the same time;
-   without atomics the units are dealt out in turn. */
-static size_t attn__next_unit(size_t *taken, size_t workers, size_t index, size_t done)
+static void attn__sdpa_worker(attn__share *share)
 {
-#ifdef ATTN__ATOMIC_ADD1
-    if (workers > 1)
-        return ATTN__ATOMIC_ADD1(taken);
-#endif
-    (void)taken;
-    return index + done * workers;
-}
-
-static void attn__sdpa_worker(void *arg, size_t index)
-{
-    attn__sdpa_run *run = (attn__sdpa_run *)arg;
-    const attn__schedule *s = &run->plan->schedule;
-    size_t unit, done, first, count, group, block;
+    const attn__plan *plan = (const attn__plan *)share->arg;
+    const attn__schedule *s = &plan->schedule;
+    size_t unit, first, count, group, block;
     attn__worker worker;
-    attn__begin_worker(&worker, run->plan, index);
-    for (done = 0; (unit = attn__next_unit(&run->taken, s->workers, index, done)) < s->units; done++) {
+    attn__begin_worker(&worker, plan, share->index);
+    while (attn__take(share, &unit)) {
         unit = s->units - 1 - unit; /* the last blocks of causal attention have the most keys: longest first */
         if (s->parallel_splits) {
             attn__attend_one_split(worker.blocks, unit / s->splits * s->side_heads, unit % s->splits);
@@ -6625,10 +6641,7 @@ static void attn__plan_execute(attn__plan *plan)
 {
     size_t index;
     attn__worker worker;
-    attn__sdpa_run run;
-    run.plan = plan;
-    run.taken = 0;
-    attn__run_workers(&plan->call.ctx, plan->schedule.workers, attn__sdpa_worker, &run);
+    attn__spread(&plan->call.ctx, plan->schedule.workers, plan->schedule.units, attn__sdpa_worker, plan);
     attn__clear_missing(plan);
     if (!plan->schedule.parallel_splits)
         return;
@@ -7288,7 +7301,7 @@ ATTN_API attn_status attn_sdpa_explain(char *text, size_t size, attn_tensor out,
 typedef struct attn__merge_run {
     attn_tensor out, lse, out_b, lse_b;
     const attn__kernels *kern, *wide; /* of the compute type, and of double */
-    size_t rows, turn_rows, workers;
+    size_t rows, turn_rows;
 } attn__merge_run;
 
 /* Where a row lies; returns how many rows, up to `most`, follow each other there. */
@@ -7383,12 +7396,12 @@ static void attn__merge_turn(const attn__merge_run *run, size_t row, size_t coun
     }
 }
 
-static void attn__merge_worker(void *arg, size_t index)
+static void attn__merge_worker(attn__share *share)
 {
-    const attn__merge_run *run = (const attn__merge_run *)arg;
-    size_t row;
-    for (row = index * run->turn_rows; row < run->rows; row += run->workers * run->turn_rows)
-        attn__merge_turn(run, row, attn__min(run->turn_rows, run->rows - row));
+    const attn__merge_run *run = (const attn__merge_run *)share->arg;
+    size_t turn, n = run->turn_rows;
+    while (attn__take(share, &turn))
+        attn__merge_turn(run, turn * n, attn__min(n, run->rows - turn * n));
 }
 
 ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tensor out_b, attn_tensor lse_b,
@@ -7415,11 +7428,10 @@ ATTN_API attn_status attn_merge_ctx(attn_tensor out, attn_tensor lse, attn_tenso
     run.out_b = out_b;
     run.lse_b = lse_b;
     run.rows = B * H * L; /* lse has that many elements of its own */
-    run.workers = attn__ctx_workers(ctx, run.rows);
-    run.turn_rows = run.rows > 0 ? attn__min(attn__blocks(run.rows, run.workers), ATTN__MERGE_ROWS) : 0;
     run.kern = attn__ctx_kernels(ctx, attn__real(out.dtype));
     run.wide = attn__ctx_kernels(ctx, ATTN_F64);
-    attn__run_workers(ctx, run.workers, attn__merge_worker, &run);
+    run.turn_rows = attn__min(attn__blocks(run.rows, attn__ctx_workers(ctx, SIZE_MAX)), ATTN__MERGE_ROWS);
+    attn__spread(ctx, ATTN__WORKERS, attn__blocks(run.rows, run.turn_rows), attn__merge_worker, &run);
     return ATTN_OK;
 }
 
@@ -9739,7 +9751,6 @@ static void attn__finish_head(attn__backward_worker *worker, size_t index)
 typedef struct attn__phase {
     attn__backward *run;
     void (*item)(attn__backward_worker *worker, size_t index);
-    size_t items, workers, taken;
 } attn__phase;
 
 /* Lays out the arrays of a worker. */
@@ -9839,33 +9850,26 @@ static int attn__carve_sums(attn__backward *w, char *base)
     return arena.used != SIZE_MAX;
 }
 
-static void attn__backward_worker_run(void *arg, size_t index)
+static void attn__phase_worker(attn__share *share)
 {
-    attn__phase *phase = (attn__phase *)arg;
-    attn__backward *w = phase->run;
-    const attn__plan *plan = &w->plan;
-    attn__arena arena = {NULL, 0};
+    const attn__phase *phase = (const attn__phase *)share->arg;
+    const attn__backward *w = phase->run;
+    attn__arena arena = {w->plan.scratch + share->index * w->worker_bytes, 0};
     attn__backward_worker worker;
-    size_t i, done;
-    arena.base = plan->scratch + index * w->worker_bytes;
-    worker.run = w;
+    size_t index;
+    worker.run = phase->run;
     attn__carve_worker(&worker, w, &arena);
-    attn__begin_tiles(&worker.block, plan, &worker.shared);
+    attn__begin_tiles(&worker.block, &w->plan, &worker.shared);
     worker.k_nonfinite = worker.q_nonfinite = worker.dout_nonfinite = 0;
     worker.keys.from = worker.keys.to = 0;
-    for (done = 0; (i = attn__next_unit(&phase->taken, phase->workers, index, done)) < phase->items; done++)
-        phase->item(&worker, i);
+    while (attn__take(share, &index))
+        phase->item(&worker, index);
 }
 
 static void attn__run_phase(attn__backward *w, void (*item)(attn__backward_worker *, size_t), size_t items)
 {
-    attn__phase phase;
-    phase.run = w;
-    phase.item = item;
-    phase.items = items;
-    phase.workers = attn__min(w->workers, items);
-    phase.taken = 0;
-    attn__run_workers(&w->plan.call.ctx, phase.workers, attn__backward_worker_run, &phase);
+    attn__phase phase = {w, item};
+    attn__spread(&w->plan.call.ctx, w->workers, items, attn__phase_worker, &phase);
 }
 
 /* All cells of the units that are cut, for one item of those that are summed. A run may end before all is done: where
