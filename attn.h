@@ -4025,6 +4025,7 @@ typedef struct attn__softmax_run {
     attn_mat out, in;
     const attn__kernels *kern;
     size_t rows; /* that a worker takes at a time */
+    int power;   /* 0: softmax; else the one with zeros */
 } attn__softmax_run;
 
 /* A chunk of a row as packed reals: where it lies if it can, else in the buffer. */
@@ -4067,6 +4068,8 @@ static void attn__softmax_row(const attn__kernels *kern, const attn_mat *out, co
     }
 }
 
+static void attn__sparse_row(const attn_mat *out, const attn_mat *in, size_t r, int power);
+
 static void attn__softmax_worker(attn__share *share)
 {
     const attn__softmax_run *run = (const attn__softmax_run *)share->arg;
@@ -4074,12 +4077,15 @@ static void attn__softmax_worker(attn__share *share)
     size_t item, r;
     while (attn__take(share, &item))
         for (r = item * run->rows; r < attn__min((item + 1) * run->rows, run->out.rows); r++)
-            attn__softmax_row(run->kern, &run->out, &run->in, r, buffer);
+            if (run->power == 0)
+                attn__softmax_row(run->kern, &run->out, &run->in, r, buffer);
+            else
+                attn__sparse_row(&run->out, &run->in, r, run->power);
 }
 
-static void attn__softmax(const attn_mat *out, const attn_mat *in, const attn_ctx *ctx)
+static void attn__softmax(const attn_mat *out, const attn_mat *in, int power, const attn_ctx *ctx)
 {
-    attn__softmax_run run = {*out, *in, attn__ctx_kernels(ctx, attn__real(in->dtype)), 0};
+    attn__softmax_run run = {*out, *in, attn__ctx_kernels(ctx, attn__real(in->dtype)), 0, power};
     if (out->rows == 0 || out->cols == 0)
         return;
     ATTN_ASSERT(run.kern);
@@ -4087,24 +4093,30 @@ static void attn__softmax(const attn_mat *out, const attn_mat *in, const attn_ct
     attn__spread(ctx, ATTN__WORKERS, attn__blocks(out->rows, run.rows), attn__softmax_worker, &run);
 }
 
-ATTN_API attn_status attn_softmax_ctx(attn_mat out, attn_mat in, const attn_ctx *ctx)
+/* Checks and computes a softmax. */
+static attn_status attn__checked_softmax(const attn_mat *out, const attn_mat *in, int power, const attn_ctx *ctx)
 {
     attn__check c;
     attn__check_begin(&c);
-    attn__check_mat(&c, "out", &out, ATTN__OUT | ATTN__IN_PLACE);
-    attn__check_mat(&c, "in", &in, ATTN__IN);
+    attn__check_mat(&c, "out", out, ATTN__OUT | ATTN__IN_PLACE);
+    attn__check_mat(&c, "in", in, ATTN__IN);
     attn__check_ctx(&c, ctx);
     attn__check_views(&c);
-    attn__require(&c, out.rows == in.rows && out.cols == in.cols, ATTN_ERR_SHAPE, "out");
+    attn__require(&c, out->rows == in->rows && out->cols == in->cols, ATTN_ERR_SHAPE, "out");
     attn__require_ctx(&c, ctx);
     if (c.status == ATTN_OK)
-        attn__softmax(&out, &in, ctx);
+        attn__softmax(out, in, power, ctx);
     return attn__check_end(&c);
+}
+
+ATTN_API attn_status attn_softmax_ctx(attn_mat out, attn_mat in, const attn_ctx *ctx)
+{
+    return attn__checked_softmax(&out, &in, 0, ctx);
 }
 
 ATTN_API attn_status attn_softmax(attn_mat out, attn_mat in)
 {
-    return attn_softmax_ctx(out, in, NULL);
+    return attn__checked_softmax(&out, &in, 0, NULL);
 }
 
 /* -- softmax with zeros --
@@ -4166,28 +4178,14 @@ static void attn__sparse_row(const attn_mat *out, const attn_mat *in, size_t r, 
     }
 }
 
-static attn_status attn__sparse(const attn_mat *out, const attn_mat *in, int power)
-{
-    size_t r;
-    attn__check c;
-    attn__check_begin(&c);
-    attn__check_mat(&c, "out", out, ATTN__OUT | ATTN__IN_PLACE);
-    attn__check_mat(&c, "in", in, ATTN__IN);
-    attn__check_views(&c);
-    attn__require(&c, out->rows == in->rows && out->cols == in->cols, ATTN_ERR_SHAPE, "out");
-    for (r = 0; r < out->rows && out->cols > 0 && c.status == ATTN_OK; r++)
-        attn__sparse_row(out, in, r, power);
-    return c.status;
-}
-
 ATTN_API attn_status attn_sparsemax(attn_mat out, attn_mat in)
 {
-    return attn__sparse(&out, &in, 1);
+    return attn__checked_softmax(&out, &in, 1, NULL);
 }
 
 ATTN_API attn_status attn_entmax15(attn_mat out, attn_mat in)
 {
-    return attn__sparse(&out, &in, 2);
+    return attn__checked_softmax(&out, &in, 2, NULL);
 }
 
 #ifndef ATTN_NO_TRAINING
@@ -4314,7 +4312,7 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
     }
     if (c.status == ATTN_OK) {
         attn__matmul(&s, &q, &kt, alpha, NULL);
-        attn__softmax(&s, &s, NULL);
+        attn__softmax(&s, &s, 0, NULL);
         attn__matmul(&out, &s, &v, 1.0, NULL);
         if (wanted && own_needed)
             attn__copy(&weights, &s);
