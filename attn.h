@@ -9078,8 +9078,8 @@ typedef struct attn__backward {
     size_t head_blocks, unit_blocks;       /* query blocks of a query head; of all of a group */
     size_t items, units, whole_units;      /* batch items of a unit; units; those that one worker does alone */
     size_t cell_blocks, cell_rows;         /* the others: query blocks of a cell; rows of cells, one below the other */
-    size_t *cells;                         /* of each row of cells of each such unit: twice those done, 1 more if one */
-                                           /* is being computed */
+    size_t rows, *cells;                   /* rows of cells, of all such units; of each row: twice those done, 1 more */
+                                           /* if one is being computed */
     char *ones;                            /* factors for gemm: what was there stays */
     size_t workers, worker_bytes, bytes;
     size_t item, idle; /* of the phase in hand: the batch item; workers that found no cell ready */
@@ -9561,63 +9561,55 @@ static void attn__backward_cell(attn__backward_worker *worker, size_t b, size_t 
 
 /* -- phases: what one item of each is -- */
 
-static void attn__unit_place(const attn__backward *w, size_t unit, size_t item, size_t *b, size_t *kv_head)
+/* Query blocks from `first` on, so many of a unit if it has them, against a chunk of keys. */
+static void attn__unit_cell(attn__backward_worker *worker, size_t unit, size_t item, size_t first, size_t count,
+                            size_t chunk)
 {
-    *b = w->items > 1 ? item : attn__quotient(unit, w->plan.call.k.heads);
-    *kv_head = w->items > 1 ? unit : unit - *b * w->plan.call.k.heads;
+    const attn__backward *w = worker->run;
+    size_t b = w->items > 1 ? item : attn__quotient(unit, w->plan.call.k.heads);
+    size_t kv_head = w->items > 1 ? unit : unit - b * w->plan.call.k.heads;
+    attn__backward_cell(worker, b, kv_head, first, attn__min(first + count, w->unit_blocks), chunk);
 }
 
 /* All cells of a unit: of the items whose gradients are summed, one after another. */
 static void attn__backward_unit(attn__backward_worker *worker, size_t unit)
 {
     const attn__backward *w = worker->run;
-    size_t item, chunk, b, kv_head;
+    size_t item, chunk;
     for (item = 0; item < w->items; item++)
-        for (chunk = 0; chunk < w->chunks; chunk++) {
-            attn__unit_place(w, unit, item, &b, &kv_head);
-            attn__backward_cell(worker, b, kv_head, 0, w->unit_blocks, chunk);
-        }
+        for (chunk = 0; chunk < w->chunks; chunk++)
+            attn__unit_cell(worker, unit, item, 0, w->unit_blocks, chunk);
 }
 
 #ifdef ATTN__ATOMIC_TAKE
-/* Is the next cell of this row of cells ready? *state: what its counter says. */
-static int attn__is_ready(const attn__backward *w, size_t row, size_t *state)
+/* Takes the next cell of this row, number *chunk, if it is ready. */
+static int attn__take_cell(attn__backward *w, size_t row, size_t *chunk)
 {
-    *state = ATTN__ATOMIC_LOAD(&w->cells[row]);
-    return *state % 2 == 0 && *state / 2 < w->chunks &&
-           (row % w->cell_rows == 0 || ATTN__ATOMIC_LOAD(&w->cells[row - 1]) / 2 > *state / 2);
+    size_t state = ATTN__ATOMIC_LOAD(&w->cells[row]);
+    *chunk = state / 2;
+    return state % 2 == 0 && *chunk < w->chunks &&
+           (row % w->cell_rows == 0 || ATTN__ATOMIC_LOAD(&w->cells[row - 1]) / 2 > *chunk) &&
+           ATTN__ATOMIC_TAKE(&w->cells[row], state);
 }
 
-/* Takes a cell that is ready, of the first row that has one; returns 0 if there is none, or if there are several while
-   other workers are idle, so that those get to know. */
-static int attn__take_cell(attn__backward *w, size_t *row, size_t *chunk)
-{
-    size_t rows = (w->units - w->whole_units) * w->cell_rows, r, state, ready = 0, idle = ATTN__ATOMIC_LOAD(&w->idle);
-    for (r = 0; r < rows && idle > 0; r++)
-        ready += (size_t)attn__is_ready(w, r, &state);
-    for (r = 0; r < rows && ready < 2; r++) {
-        *row = r;
-        if (attn__is_ready(w, r, &state) && ATTN__ATOMIC_TAKE(&w->cells[r], state)) {
-            *chunk = state / 2;
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* Cells, as long as any is ready. */
+/* Cells, each of the first row that has one ready, until there is none, or another worker found none: what has become
+   ready since is for that one, too. */
 static void attn__backward_cells(attn__backward_worker *worker, size_t index)
 {
     attn__backward *w = worker->run;
-    size_t row, chunk, first, b, kv_head;
+    size_t row, chunk;
     (void)index;
-    while (attn__take_cell(w, &row, &chunk)) {
-        attn__unit_place(w, w->whole_units + row / w->cell_rows, w->item, &b, &kv_head);
-        first = row % w->cell_rows * w->cell_blocks;
-        attn__backward_cell(worker, b, kv_head, first, attn__min(first + w->cell_blocks, w->unit_blocks), chunk);
+    do {
+        for (row = 0; row < w->rows && !attn__take_cell(w, row, &chunk); row++)
+            continue;
+        if (row == w->rows) {
+            ATTN__ATOMIC_ADD1(&w->idle);
+            return;
+        }
+        attn__unit_cell(worker, w->whole_units + row / w->cell_rows, w->item, row % w->cell_rows * w->cell_blocks,
+                        w->cell_blocks, chunk);
         ATTN__ATOMIC_ADD1(&w->cells[row]);
-    }
-    ATTN__ATOMIC_ADD1(&w->idle);
+    } while (ATTN__ATOMIC_LOAD(&w->idle) == 0);
 }
 #endif
 
@@ -9824,7 +9816,7 @@ static int attn__carve_sums(attn__backward *w, char *base)
     attn__sum *sums = w->sums;
     attn__arena arena = {base, 0};
     attn__carve(&arena, w->workers, w->worker_bytes);
-    w->cells = (size_t *)attn__carve(&arena, (w->units - w->whole_units) * w->cell_rows, sizeof *w->cells);
+    w->cells = (size_t *)attn__carve(&arena, w->rows, sizeof *w->cells);
     w->ones = (char *)attn__carve(&arena, call->kern->cols, call->kern->size);
     attn__place_sum(&sums[ATTN__DQ], &arena, real, &g->q);
     attn__place_sum(&sums[ATTN__DK], &arena, real, &g->k);
@@ -9875,14 +9867,13 @@ static void attn__run_phase(attn__backward *w, void (*item)(attn__backward_worke
 static void attn__run_cells(attn__backward *w)
 {
 #ifdef ATTN__ATOMIC_TAKE
-    size_t rows = (w->units - w->whole_units) * w->cell_rows, done = 0;
-    ATTN__MEMSET(w->cells, 0, rows * sizeof *w->cells);
-    while (done < rows) {
-        w->idle = 0;
-        attn__run_phase(w, attn__backward_cells, w->workers);
-        while (done < rows && w->cells[done] == 2 * w->chunks)
-            done++;
-    }
+    size_t row;
+    ATTN__MEMSET(w->cells, 0, w->rows * sizeof *w->cells);
+    for (row = 0; row < w->rows; row++)
+        while (w->cells[row] < 2 * w->chunks) {
+            w->idle = 0;
+            attn__run_phase(w, attn__backward_cells, w->workers);
+        }
 #else
     (void)w;
 #endif
@@ -9997,6 +9988,7 @@ static int attn__backward_schedule(attn__backward *w)
     w->chunk_keys = attn__max(w->chunk_keys, 1) * s->tile_keys;
     w->chunks = attn__blocks(call->k.len, w->chunk_keys);
     w->cell_rows = attn__blocks(w->unit_blocks, w->cell_blocks);
+    w->rows = (w->units - w->whole_units) * w->cell_rows;
     most = attn__max(heads, (w->units - w->whole_units) * attn__min(w->cell_rows, w->chunks)); /* ready at one time */
     w->workers = attn__min(width, most);
 
