@@ -9097,8 +9097,7 @@ typedef struct attn__backward_worker {
     char *clean;                  /* K of a tile without what is not finite */
     char *dq, *dk, *dv;           /* sums: dq of the block, D x lanes; dk and dv of the chunk, in register tiles */
     attn__range keys;             /* of the chunk, those that are valid; */
-    size_t b, kv_head;            /* whose K and V are in cache, if loaded */
-    int loaded;
+    int loaded;                   /* their K and V are in cache */
     int k_nonfinite, q_nonfinite, dout_nonfinite; /* among them are NaNs or infinities: */
     unsigned char hidden[ATTN__TILE_KEYS][ATTN__BLOCK_ROWS]; /* then, and for score_mod, keys of the tile */
 } attn__backward_worker;
@@ -9111,58 +9110,57 @@ static size_t attn__tile_bytes(const attn__backward *w, size_t rows, size_t dims
     return attn__whole(rows, kern->rows) * attn__whole(dims, kern->lanes) * kern->size;
 }
 
-/* Rows first .. first + rows - 1 of a head of t, to (or from) register tiles as gemm has them. */
-static void attn__move_tiles(const attn__backward *w, char *tiles, const attn_tensor *t, size_t b, size_t h,
-                             size_t first, size_t rows, int store)
+/* The chunk's rows of k or v, or of their gradients, as they lie. */
+static attn_mat attn__chunk_rows(const attn__backward_worker *worker, const attn_tensor *t)
 {
-    const attn__kernels *kern = w->plan.call.kern;
-    size_t padded = attn__whole(t->dim, kern->lanes), r, c, high, wide;
-    for (r = 0; r < rows; r += kern->rows)
-        for (c = 0; c < t->dim; c += kern->cols) {
+    const attn__range *keys = &worker->keys;
+    const attn__place *at = &worker->block.at;
+    size_t item, row,
+        n = attn__find_rows(&worker->run->plan.source, at->b, keys->from, keys->to - keys->from, &item, &row);
+    return attn__head_part(t, item, at->kv_head, row, n, 0);
+}
+
+static void attn__fetch_rows(const attn__backward_worker *worker, attn__tile_cache *cache, const attn_tensor *t)
+{
+    const attn_mat rows = attn__chunk_rows(worker, t);
+    if (t->dim > 0) /* else there may be no data */
+        worker->run->plan.call.kern->load(cache->rows, t->dim, rows.data, rows.dtype, rows.row_stride, rows.col_stride,
+                                          rows.rows, rows.cols);
+    cache->head = worker->block.at.kv_head;
+    cache->held = worker->keys;
+}
+
+/* Sums of the chunk's keys, if they are wanted, come from the gradient t to register tiles as gemm has them, or go
+   back. */
+static void attn__move_sums(const attn__backward_worker *worker, char *tiles, const attn_tensor *t, int store)
+{
+    const attn__kernels *kern = worker->run->plan.call.kern;
+    const attn_mat m = attn__chunk_rows(worker, t);
+    size_t padded = attn__whole(m.cols, kern->lanes), r, c, high, wide, ld;
+    for (r = 0; tiles && r < m.rows; r += kern->rows)
+        for (c = 0; c < m.cols; c += kern->cols) {
             char *at = tiles + (r * padded + c * kern->rows) * kern->size;
-            void *element = attn__tensor_at(t, b, h, first + r, c);
-            high = attn__min(kern->rows, rows - r);
-            wide = attn__min(kern->cols, t->dim - c);
+            void *element = attn__mat_at(&m, r, c);
+            ld = attn__min(kern->cols, padded - c);
+            high = attn__min(kern->rows, m.rows - r);
+            wide = attn__min(kern->cols, m.cols - c);
             if (store)
-                kern->store(element, t->dtype, t->len_stride, t->dim_stride, at, attn__min(kern->cols, padded - c),
-                            high, wide, 1.0);
+                kern->store(element, m.dtype, m.row_stride, m.col_stride, at, ld, high, wide, 1.0);
             else
-                kern->load(at, attn__min(kern->cols, padded - c), element, t->dtype, t->len_stride, t->dim_stride,
-                           high, wide);
+                kern->load(at, ld, element, m.dtype, m.row_stride, m.col_stride, high, wide);
         }
-}
-
-static void attn__fetch_rows(attn__backward_worker *worker, attn__tile_cache *cache, const attn_tensor *t)
-{
-    const attn__plan *plan = &worker->run->plan;
-    const attn__range *keys = &worker->keys;
-    size_t item, row, n = attn__find_rows(&plan->source, worker->b, keys->from, keys->to - keys->from, &item, &row);
-    if (t->dim > 0)
-        plan->call.kern->load(cache->rows, t->dim, attn__tensor_at(t, item, worker->kv_head, row, 0), t->dtype,
-                              t->len_stride, t->dim_stride, n, t->dim);
-    cache->head = worker->kv_head;
-    cache->held = *keys;
-}
-
-static void attn__move_chunk_sums(attn__backward_worker *worker, int store)
-{
-    const attn__backward *w = worker->run;
-    const attn__range *keys = &worker->keys;
-    size_t item, row, n = attn__find_rows(&w->plan.source, worker->b, keys->from, keys->to - keys->from, &item, &row);
-    if (worker->dk)
-        attn__move_tiles(w, worker->dk, &w->sums[ATTN__DK].at, item, worker->kv_head, row, n, store);
-    if (worker->dv)
-        attn__move_tiles(w, worker->dv, &w->sums[ATTN__DV].at, item, worker->kv_head, row, n, store);
 }
 
 static void attn__fetch_chunk(attn__backward_worker *worker)
 {
-    const attn__call *call = &worker->run->plan.call;
+    const attn__backward *w = worker->run;
+    const attn__call *call = &w->plan.call;
     attn__fetch_rows(worker, &worker->shared.k, &call->k);
     attn__fetch_rows(worker, &worker->shared.v, &call->v);
     worker->k_nonfinite = call->kern->nonfinite(worker->shared.k.rows, (ptrdiff_t)call->k.dim,
                                                 worker->keys.to - worker->keys.from, call->k.dim);
-    attn__move_chunk_sums(worker, 0);
+    attn__move_sums(worker, worker->dk, &w->sums[ATTN__DK].at, 0);
+    attn__move_sums(worker, worker->dv, &w->sums[ATTN__DV].at, 0);
     worker->loaded = 1;
 }
 
@@ -9502,16 +9500,6 @@ static int attn__tile_part(attn__backward_worker *worker, size_t tile, attn__ran
     return 1;
 }
 
-static void attn__set_chunk(attn__backward_worker *worker, size_t b, size_t kv_head, size_t first, size_t count)
-{
-    size_t valid = attn__valid_keys(&worker->run->plan, b);
-    worker->b = b;
-    worker->kv_head = kv_head;
-    worker->keys.from = first;
-    worker->keys.to = attn__min(first + count, valid);
-    worker->loaded = 0;
-}
-
 /* The block sees something of the chunk: now all is read. */
 static void attn__meet_chunk(attn__backward_worker *worker)
 {
@@ -9536,7 +9524,9 @@ static void attn__backward_cell(attn__backward_worker *worker, size_t b, size_t 
     attn__range part;
     size_t index, tile;
     int gathered;
-    attn__set_chunk(worker, b, kv_head, chunk * w->chunk_keys, w->chunk_keys);
+    worker->keys.from = chunk * w->chunk_keys;
+    worker->keys.to = attn__min(worker->keys.from + w->chunk_keys, attn__valid_keys(&w->plan, b));
+    worker->loaded = 0;
     for (index = first; index < end && worker->keys.from < worker->keys.to; index++) {
         if (!attn__place_rows(worker, b, kv_head, index)) {
             index += w->head_blocks - 1 - index % w->head_blocks; /* nor have the others of this head any rows */
@@ -9555,8 +9545,10 @@ static void attn__backward_cell(attn__backward_worker *worker, size_t b, size_t 
         if (gathered && worker->dq)
             attn__scatter(block, &w->sums[ATTN__DQ].at, 0, worker->dq, block->tile.layout, call->q.dim, 1.0);
     }
-    if (worker->loaded)
-        attn__move_chunk_sums(worker, 1);
+    if (worker->loaded) {
+        attn__move_sums(worker, worker->dk, &w->sums[ATTN__DK].at, 1);
+        attn__move_sums(worker, worker->dv, &w->sums[ATTN__DV].at, 1);
+    }
 }
 
 /* -- phases: what one item of each is -- */
