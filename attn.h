@@ -9015,8 +9015,8 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
              attn__sees_chunk               which of its keys a query block may see
              attn__meet_chunk               once it sees some: K, V, dk, dv of the chunk; Q, dO, delta, dq of the block
              attn__backward_tile            one tile of keys: the lines above
-           attn__sum_bias                 the gradient of a bias that heads or items share, by cells too
            attn__finish_head              sums are rounded to 16 bits, or added up over heads, rows, items
+           attn__sum_place                the gradient of a bias that heads or items share, by cells too
 
    Order of sums. A cell may be computed once the one above it (the query blocks before, the same chunk) and the one to
    its left (the chunk before) are there; nothing else about the order matters to the bits. Where there are at least as
@@ -9056,23 +9056,13 @@ enum attn__sum_of {
     ATTN__SUMS
 };
 
-/* What the gradient of the bias is a sum over, which decides how it is computed. */
-enum attn__bias_sum {
-    ATTN__DBIAS_NONE,   /* not wanted */
-    ATTN__DBIAS_DIRECT, /* over nothing: each tile goes to its place */
-    ATTN__DBIAS_KEYS,   /* over keys (and whatever else): the sums of each row are kept, then added up */
-    ATTN__DBIAS_ROWS,   /* over rows, not keys: the sums of each key are kept */
-    ATTN__DBIAS_HEADS,  /* over heads or items alone: tiles are computed once more, for each place of the bias, */
-    ATTN__DBIAS_PLACE   /* by a plan for that phase: tiles are added to what is kept of the place */
-};
-
 typedef struct attn__backward {
     attn__plan plan;           /* the tensors and options, and what section 6 needs to know about tiles */
-    const attn_grads *given;   /* NULL is a fault */
-    attn_grads grads;          /* resolved: the bias has stride 0 where it is summed over */
+    attn_grads grads;
     attn_tensor dout, lse;
     attn__sum sums[ATTN__SUMS];
-    enum attn__bias_sum bias_sum;
+    size_t places;      /* of tiles in a bias that heads or items share, but no rows or keys; else 0 */
+    int summing_places; /* the phase in hand is that of these: see attn__sum_place */
     int modified;                          /* dS goes through score_mod_grad, or is needed before scale */
     size_t chunk_keys, chunks;             /* keys of a chunk, whole tiles; chunks of a head */
     size_t head_blocks, unit_blocks;       /* query blocks of a query head; of all of a group */
@@ -9093,7 +9083,7 @@ typedef struct attn__backward_worker {
     char *q_rows, *dout_rows;     /* the same as panels of gemm, a row for each query */
     char *lse, *delta;            /* of each row; lse as softmax has the maximum, without call.softmax_scale */
     char *dscores;                /* dP of a tile, then dS; a tile's width of other sums in passing */
-    char *kept;                   /* a tile of sums: what is in the caller's matrix, or ATTN__DBIAS_PLACE */
+    char *kept;                   /* a tile of sums: of a place of the bias */
     char *clean;                  /* K of a tile without what is not finite */
     char *dq, *dk, *dv;           /* sums: dq of the block, D x lanes; dk and dv of the chunk, in register tiles */
     attn__range keys;             /* of the chunk, those that are valid; */
@@ -9214,38 +9204,30 @@ static void attn__find_delta(attn__backward_worker *worker)
     }
 }
 
-/* Places the block at query block number `index` of a key/value head, counted through the group; `valid` queries exist.
-   Blocks have rows of one query head, from a multiple of block_rows on, with lists too: sums depend on that. */
-static void attn__place_rows_of(const attn__backward *w, attn__block *block, size_t b, size_t kv_head, size_t index,
-                                size_t valid)
+/* Makes the block query block number `index` of a key/value head, counted through its group, and ready for
+   attn__prepare_tile; returns if it has rows: of one query head, from a multiple of block_rows on, with lists too, for
+   sums depend on that. */
+static int attn__place_rows(attn__backward_worker *worker, size_t b, size_t kv_head, size_t index)
 {
-    const attn__call *call = &w->plan.call;
+    const attn__backward *w = worker->run;
     const attn__schedule *s = &w->plan.schedule;
+    attn__block *block = &worker->block;
     attn__place *at = &block->at;
     size_t head = attn__quotient(index, w->head_blocks), first = (index - head * w->head_blocks) * s->block_rows;
     attn__begin_item(at, &w->plan, b);
-    at->first = 0;
-    at->queries = w->plan.schedule.slots > 0 ? valid : call->q.len;
+    at->queries = attn__valid_queries(&w->plan, b);
     at->kv_head = kv_head;
     at->heads = 1;
     at->head = kv_head * s->group;
     at->row = head * at->queries + first;
-    at->count = first < valid ? attn__min(s->block_rows, valid - first) : 0;
-}
-
-/* Makes that block ready for attn__prepare_tile; returns if it has rows. */
-static int attn__place_rows(attn__backward_worker *worker, size_t b, size_t kv_head, size_t index)
-{
-    const attn__backward *w = worker->run;
-    attn__block *block = &worker->block;
-    attn__place_rows_of(w, block, b, kv_head, index, attn__valid_queries(&w->plan, b));
-    block->tile.queries = block->at.count;
-    block->tile.lanes = attn__whole(block->at.count, w->plan.call.kern->lanes);
+    at->count = first < at->queries ? attn__min(s->block_rows, at->queries - first) : 0;
+    block->tile.queries = at->count;
+    block->tile.lanes = attn__whole(at->count, w->plan.call.kern->lanes);
     block->tile.layout = attn__layout_of(block, 0);
     block->split_keys = worker->keys;
-    if (w->plan.schedule.mask_tiles > 0)
-        ATTN__MEMSET(block->mask_cache, 0, 2 * w->plan.schedule.mask_tiles);
-    return block->at.count > 0;
+    if (s->mask_tiles > 0)
+        ATTN__MEMSET(block->mask_cache, 0, 2 * s->mask_tiles);
+    return at->count > 0;
 }
 
 /* Does the block see keys of the chunk? The later a row, the later the keys that it sees: mostly the first and the last
@@ -9338,31 +9320,40 @@ static void attn__tile_gradients(attn__backward_worker *worker)
         attn__modify_gradients(worker);
 }
 
-/* Adds the block's tile x to its place in t, which is not of 16 bits. room: for a tile, where t has the type of x. */
-static void attn__add_tile(const attn__block *block, const attn_tensor *t, const char *x, char *room)
+/* Where dS of so many queries and keys of a head belongs in the gradient of the bias: keys x queries. */
+static attn_mat attn__bias_place(const attn__backward *w, size_t b, size_t h, size_t i, size_t queries, size_t j,
+                                 size_t keys)
 {
-    const attn__kernels *kern = block->plan->call.kern;
-    const attn__tile *tile = &block->tile;
-    attn_mat rows;
-    size_t h, i;
-    if (t->dtype == kern->real) {
-        attn__gather(block, room, tile->layout, t, tile->first_key, tile->keys);
-        kern->add(room, 0, x, 0, 1, tile->keys * tile->lanes, 1.0);
-        attn__scatter(block, t, tile->first_key, room, tile->layout, tile->keys, 1.0);
-        return;
-    }
-    attn__query_of(block, 0, &h, &i);
-    rows = attn__head_part(t, block->at.b, h, i, block->at.count, tile->first_key);
-    rows.cols = tile->keys;
-    rows = attn_mat_t(rows);
-    attn__add_to(kern, &rows, x, tile->lanes, 1.0);
+    attn_mat place = attn__head_part(&w->grads.bias, b, h, i, queries, j);
+    place.cols = keys;
+    return attn_mat_t(place);
 }
 
-/* dS is the gradient of biases. */
+/* place = x, or += x; a tile of reals is added in worker->kept, which is faster than attn__add_to. */
+static void attn__put_sums(attn__backward_worker *worker, const attn_mat *place, const char *x, size_t ld)
+{
+    const attn__kernels *kern = worker->run->plan.call.kern;
+    int adds = worker->run->grads.accumulate;
+    if (adds && place->dtype != kern->real) {
+        attn__add_to(kern, place, x, ld, 1.0);
+        return;
+    }
+    if (adds) {
+        kern->load(worker->kept, ld, place->data, place->dtype, place->row_stride, place->col_stride, place->rows,
+                   place->cols);
+        kern->add(worker->kept, (ptrdiff_t)ld, x, ld, place->rows, place->cols, 1.0);
+    }
+    kern->store(place->data, place->dtype, place->row_stride, place->col_stride, adds ? worker->kept : x, ld,
+                place->rows, place->cols, 1.0);
+}
+
+/* dS is the gradient of biases. Of that of the bias, a sum over keys, and whatever else, is kept of each row; over rows,
+   but not keys, of each key; over heads or items alone, it is a phase of its own. */
 static void attn__add_biases(attn__backward_worker *worker)
 {
     const attn__backward *w = worker->run;
-    const attn__kernels *kern = w->plan.call.kern;
+    const attn__call *call = &w->plan.call;
+    const attn__kernels *kern = call->kern;
     attn__block *block = &worker->block;
     attn__tile *tile = &block->tile;
     const attn_tensor *bias = &w->sums[ATTN__DBIAS].at, *slopes = &w->sums[ATTN__DSLOPES].at;
@@ -9370,17 +9361,17 @@ static void attn__add_biases(attn__backward_worker *worker)
     void *rows = NULL, *alibi = NULL;
     size_t b = block->at.b, k0 = tile->first_key, room = w->plan.schedule.block_rows, h, i;
     attn__query_of(block, 0, &h, &i);
-    if (w->bias_sum == ATTN__DBIAS_DIRECT && w->grads.accumulate)
-        attn__add_tile(block, bias, worker->dscores, worker->kept);
-    else if (w->bias_sum == ATTN__DBIAS_DIRECT)
-        attn__scatter(block, bias, k0, worker->dscores, tile->layout, tile->keys, 1.0);
-    else if (w->bias_sum == ATTN__DBIAS_PLACE)
+    if (w->summing_places) {
         kern->add(attn__real_at(&w->plan, worker->kept, (k0 - worker->keys.from) * room), (ptrdiff_t)room,
                   worker->dscores, tile->lanes, tile->keys, block->at.count, 1.0);
-    else if (w->bias_sum == ATTN__DBIAS_ROWS)
-        kern->block.sum_rows(tile, attn__tensor_at(bias, b, h, 0, k0), worker->dscores);
-    else if (w->bias_sum == ATTN__DBIAS_KEYS)
+    } else if (bias->data && bias->dim != call->k.len) {
         rows = attn__tensor_at(bias, b, h, i, 0);
+    } else if (bias->data && bias->len != call->q.len) {
+        kern->block.sum_rows(tile, attn__tensor_at(bias, b, h, 0, k0), worker->dscores);
+    } else if (bias->data) {
+        const attn_mat place = attn__bias_place(w, b, h, i, block->at.count, k0, tile->keys);
+        attn__put_sums(worker, &place, worker->dscores, tile->lanes);
+    }
     if (slopes->data) {
         alibi = attn__query_at(block, slopes, h, i, 0);
         attn__set_alibi(block, tile);
@@ -9388,9 +9379,8 @@ static void attn__add_biases(attn__backward_worker *worker)
     if (rows || alibi)
         kern->block.sum_keys(tile, rows, alibi, worker->dscores);
     if (distances->data) /* that of the last row and the first key, which is the lowest */
-        kern->block.sum_distances(
-            tile, attn__tensor_at(distances, b, h, 0, k0 + w->plan.call.q.len - (i + block->at.count)),
-            worker->dscores);
+        kern->block.sum_distances(tile, attn__tensor_at(distances, b, h, 0, k0 + call->q.len - (i + block->at.count)),
+                                  worker->dscores);
 }
 
 /* The numbers of K, Q and dO that are not finite are left out of products, as 0, and added afterwards for the pairs of
@@ -9612,35 +9602,31 @@ static size_t attn__summed_items(const attn__backward *w)
     return q->heads > 0 && q->len > 0 ? q->batch : 0;
 }
 
-/* One place of a bias that heads or items share: a query block against a tile, of each of them in turn. This phase has
-   a plan of its own, whose chunks are tiles and whose only gradient is that of the bias. */
-static void attn__sum_bias(attn__backward_worker *worker, size_t index)
+/* One place of a bias that heads or items share: a query block against a tile, of each of them in turn. Every score is
+   computed once more for that, as sums of all places would take too much memory. */
+static void attn__sum_place(attn__backward_worker *worker, size_t index)
 {
     const attn__backward *w = worker->run;
-    const attn__plan *plan = &w->plan;
-    const attn_tensor *bias = &w->grads.bias, *given = &w->given->bias;
-    size_t keys = plan->schedule.tile_keys, tile = index % w->chunks, row = index / w->chunks % w->head_blocks;
-    size_t head = index / w->chunks / w->head_blocks % given->heads;
-    size_t item = index / w->chunks / w->head_blocks / given->heads, group = plan->schedule.group, b, h;
-    int starts = w->grads.accumulate && bias->dtype == plan->call.kern->real; /* from what is there */
-    attn__block place = worker->block;
-    attn__place_rows_of(w, &place, item, head / group, head % group * w->head_blocks + row, plan->call.q.len);
-    place.tile.lanes = plan->schedule.block_rows; /* however many of them an item has */
-    place.tile.layout = attn__layout_of(&place, 0);
-    place.tile.first_key = tile * keys;
-    place.tile.keys = attn__min(keys, plan->call.k.len - tile * keys);
-    ATTN__MEMSET(worker->kept, 0, place.tile.keys * place.tile.lanes * plan->call.kern->size);
+    const attn__call *call = &w->plan.call;
+    const attn_tensor *bias = &w->grads.bias;
+    size_t room = w->plan.schedule.block_rows, group = w->plan.schedule.group, tile = index % w->chunks;
+    size_t row = index / w->chunks % w->head_blocks, place = index / w->chunks / w->head_blocks;
+    size_t head = place % bias->heads, item = place / bias->heads, i = row * room, j = tile * w->chunk_keys, b, h;
+    const attn_mat to = attn__bias_place(w, item, head, i, attn__min(room, call->q.len - i), j,
+                                         attn__min(w->chunk_keys, call->k.len - j));
+    int starts = w->grads.accumulate && to.dtype == call->kern->real; /* from what is there */
+    ATTN__MEMSET(worker->kept, 0, to.rows * room * call->kern->size);
     if (starts)
-        attn__gather(&place, worker->kept, place.tile.layout, bias, place.tile.first_key, place.tile.keys);
-    for (b = item; b < (given->batch == 1 ? attn__summed_items(w) : item + 1); b++)
-        for (h = head; h < (given->heads == 1 ? plan->call.q.heads : head + 1); h++) {
+        call->kern->load(worker->kept, room, to.data, to.dtype, to.row_stride, to.col_stride, to.rows, to.cols);
+    for (b = item; b < (bias->batch == 1 ? attn__summed_items(w) : item + 1); b++)
+        for (h = head; h < (bias->heads == 1 ? call->q.heads : head + 1); h++) {
             size_t block = h % group * w->head_blocks + row;
             attn__backward_cell(worker, b, h / group, block, block + 1, tile);
         }
-    if (w->grads.accumulate && !starts)
-        attn__add_tile(&place, bias, worker->kept, NULL);
+    if (starts)
+        call->kern->store(to.data, to.dtype, to.row_stride, to.col_stride, worker->kept, room, to.rows, to.cols, 1.0);
     else
-        attn__scatter(&place, bias, place.tile.first_key, worker->kept, place.tile.layout, place.tile.keys, 1.0);
+        attn__put_sums(worker, &to, worker->kept, room);
 }
 
 static void attn__clear_head(attn__backward_worker *worker, size_t index) /* counted through all sums */
@@ -9813,12 +9799,12 @@ static int attn__carve_sums(attn__backward *w, char *base)
     attn__place_sum(&sums[ATTN__DQ], &arena, real, &g->q);
     attn__place_sum(&sums[ATTN__DK], &arena, real, &g->k);
     attn__place_sum(&sums[ATTN__DV], &arena, real, &g->v);
-    if (w->bias_sum == ATTN__DBIAS_DIRECT)
+    if (g->bias.data && g->bias.dim != Lk)
+        attn__carve_sum(&sums[ATTN__DBIAS], &arena, real, B, H, Lq, 1, g->bias);
+    else if (g->bias.data && g->bias.len != Lq)
+        attn__carve_sum(&sums[ATTN__DBIAS], &arena, real, B, H, 1, Lk, g->bias);
+    else if (w->places == 0)
         sums[ATTN__DBIAS].at = g->bias;
-    else if (w->bias_sum == ATTN__DBIAS_KEYS)
-        attn__carve_sum(&sums[ATTN__DBIAS], &arena, real, B, H, Lq, 1, w->given->bias);
-    else if (w->bias_sum == ATTN__DBIAS_ROWS)
-        attn__carve_sum(&sums[ATTN__DBIAS], &arena, real, B, H, 1, Lk, w->given->bias);
     if (m->data)
         attn__carve_sum(&sums[ATTN__DDISTANCES], &arena, real, B, H, 1, m->cols,
                         attn_tensor_of(m->data, m->dtype, 1, H, 1, m->cols, 0, m->row_stride, 0, m->col_stride));
@@ -9871,18 +9857,6 @@ static void attn__run_cells(attn__backward *w)
 #endif
 }
 
-static void attn__sum_biases(const attn__backward *w)
-{
-    const attn_tensor *bias = &w->given->bias;
-    attn__backward alone = *w;
-    alone.bias_sum = ATTN__DBIAS_PLACE;
-    alone.chunk_keys = w->plan.schedule.tile_keys;
-    alone.chunks = attn__blocks(w->plan.call.k.len, alone.chunk_keys);
-    ATTN__MEMSET(alone.sums, 0, sizeof alone.sums);
-    alone.grads.q.data = alone.grads.k.data = alone.grads.v.data = NULL;
-    attn__run_phase(&alone, attn__sum_bias, bias->batch * bias->heads * w->head_blocks * alone.chunks);
-}
-
 static size_t attn__count_heads(const attn_tensor *t) /* that have elements */
 {
     return t->data && t->len > 0 && t->dim > 0 ? t->batch * t->heads : 0;
@@ -9910,24 +9884,18 @@ static void attn__backward_execute(attn__backward *w)
         for (w->item = 0; w->item < w->items && w->whole_units < w->units; w->item++)
             attn__run_cells(w);
     }
-    if (w->bias_sum == ATTN__DBIAS_HEADS)
-        attn__sum_biases(w);
     attn__run_phase(w, attn__finish_head, finished);
+    if (w->places == 0)
+        return;
+    w->summing_places = 1; /* and nothing else, of chunks of one tile */
+    w->chunk_keys = w->plan.schedule.tile_keys;
+    w->chunks = attn__blocks(w->plan.call.k.len, w->chunk_keys);
+    w->grads.q.data = w->grads.k.data = w->grads.v.data = NULL;
+    ATTN__MEMSET(w->sums, 0, sizeof w->sums);
+    attn__run_phase(w, attn__sum_place, w->places);
 }
 
 /* -- the plan -- */
-
-static enum attn__bias_sum attn__choose_bias_sum(const attn__backward *w)
-{
-    const attn_tensor *bias = &w->given->bias, *q = &w->plan.call.q;
-    if (!bias->data)
-        return ATTN__DBIAS_NONE;
-    if (bias->dim != w->plan.call.k.len)
-        return ATTN__DBIAS_KEYS;
-    if (bias->len != q->len)
-        return ATTN__DBIAS_ROWS;
-    return bias->batch != q->batch || bias->heads != q->heads ? ATTN__DBIAS_HEADS : ATTN__DBIAS_DIRECT;
-}
 
 /* How the work is cut, for arguments that have been checked; returns 0 if something overflows. */
 static int attn__backward_schedule(attn__backward *w)
@@ -9952,10 +9920,12 @@ static int attn__backward_schedule(attn__backward *w)
         return 0;
     s->block_rows = attn__min(attn__max(attn__whole(call->q.len, kern->lanes), kern->lanes), kern->cols);
     w->plan.sizes.column = s->block_rows;
-    w->bias_sum = attn__choose_bias_sum(w);
-    w->modified = call->edits & ATTN__EDIT_MOD || call->opts.softcap > 0 || w->bias_sum != ATTN__DBIAS_NONE ||
-                  g->by_distance.data || g->alibi_slopes;
+    w->modified = call->edits & ATTN__EDIT_MOD || call->opts.softcap > 0 || g->bias.data || g->by_distance.data ||
+                  g->alibi_slopes;
     w->head_blocks = attn__blocks(call->q.len, s->block_rows);
+    if (g->bias.data && g->bias.dim == call->k.len && g->bias.len == call->q.len &&
+        (g->bias.batch != call->q.batch || g->bias.heads != call->q.heads))
+        w->places = g->bias.batch * g->bias.heads * w->head_blocks * attn__blocks(call->k.len, s->tile_keys);
     w->unit_blocks = call->q.heads > 0 ? s->group * w->head_blocks : 0;
 
     /* units, chunks and cells */
@@ -10002,19 +9972,18 @@ static void attn__backward_begin(attn__backward *w, const attn_grads *grads, con
     ATTN__MEMSET(&o->weights, 0, sizeof o->weights);
     ATTN__MEMSET(&o->scores, 0, sizeof o->scores);
     o->scores_stage = ATTN_STAGE_DOT;
-    w->given = grads;
     attn__copy_struct(&w->grads, grads, sizeof w->grads);
     w->dout = *dout;
     w->lse = *lse;
 }
 
-static void attn__backward_list(attn__check *c, const attn__backward *w)
+static void attn__backward_list(attn__check *c, const attn__backward *w, const attn_grads *given)
 {
     const attn_grads *g = &w->grads;
     const attn__call *call = &w->plan.call;
     int sum = ATTN__OPTIONAL | ATTN__OUT | (g->accumulate ? ATTN__UNROUNDED : 0);
     size_t H = call->q.heads;
-    attn__require(c, w->given != NULL, ATTN_ERR_NULL, "grads");
+    attn__require(c, given != NULL, ATTN_ERR_NULL, "grads");
     attn__check_tensor(c, "grads.q", &g->q, sum);
     attn__check_tensor(c, "grads.k", &g->k, sum);
     attn__check_tensor(c, "grads.v", &g->v, sum);
@@ -10077,7 +10046,6 @@ static void attn__backward_shapes(attn__backward *w, attn__check *c)
     attn__require(c, attn__is_shape(&call->out, B, H, Lq, v->dim), ATTN_ERR_SHAPE, "out");
     attn__require(c, attn__is_shape(&w->lse, B, H, Lq, 1), ATTN_ERR_SHAPE, "lse");
     attn__require_options(c, call);
-    attn__require_option(c, call, "grads.bias", &w->grads.bias, k->len, 1); /* has the bias' shape: resolves it */
 }
 
 /* Checks and resolves; the arguments have been listed, and *check is what is known so far. */
@@ -10097,10 +10065,10 @@ static void attn__backward_plan(attn__backward *w, attn__check *check)
     attn__require(check, call->kern != NULL, ATTN_ERR_VALUE, "ctx.isa");
 }
 
-static void attn__backward_check(attn__backward *w, attn__check *check)
+static void attn__backward_check(attn__backward *w, attn__check *check, const attn_grads *given)
 {
     attn__check_begin(check);
-    attn__backward_list(check, w);
+    attn__backward_list(check, w, given);
     attn__check_views(check);
     attn__backward_plan(w, check);
 }
@@ -10114,7 +10082,7 @@ ATTN_API attn_status attn_sdpa_backward(const attn_grads *grads, attn_tensor dou
     char *scratch;
     void *own;
     attn__backward_begin(&w, grads, &dout, &q, &k, &v, &out, &lse, opts, ctx);
-    attn__backward_check(&w, &check);
+    attn__backward_check(&w, &check, grads);
     scratch = attn__borrow(&check, &w.plan.call.ctx, w.bytes, &own);
     if (scratch) {
         w.plan.scratch = scratch;
@@ -10132,7 +10100,7 @@ ATTN_API attn_status attn_sdpa_backward_scratch(size_t *bytes, const attn_grads 
     attn__check check;
     attn_ctx bare = attn__without_scratch(ctx);
     attn__backward_begin(&w, grads, &dout, &q, &k, &v, &out, &lse, opts, &bare);
-    attn__backward_check(&w, &check);
+    attn__backward_check(&w, &check, grads);
     return attn__tell_scratch(&check, bytes, w.bytes);
 }
 
@@ -10148,7 +10116,7 @@ static void attn__say_backward(attn__text *t, const attn__backward *w)
     attn__say_number(t, "", w->workers, w->workers == 1 ? " task\n" : " tasks\n");
     if (w->sums[ATTN__DQ].out.data || w->sums[ATTN__DK].out.data || w->sums[ATTN__DV].out.data)
         attn__say(t, "gradients of 16-bit types are summed in scratch\n");
-    if (w->bias_sum == ATTN__DBIAS_HEADS)
+    if (w->places > 0)
         attn__say(t, "grads.bias: every score is computed once more, as heads or items share the bias\n");
 }
 
@@ -10160,7 +10128,7 @@ ATTN_API attn_status attn_sdpa_backward_explain(char *text, size_t size, const a
     attn__check check;
     attn__text t;
     attn__backward_begin(&w, grads, &dout, &q, &k, &v, &out, &lse, opts, ctx);
-    attn__backward_check(&w, &check);
+    attn__backward_check(&w, &check, grads);
     if (!attn__explain_begin(&t, text, size, &w.plan.call, &check, w.bytes, 0))
         return check.status;
     attn__say_backward(&t, &w);
