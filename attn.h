@@ -9172,8 +9172,8 @@ static int attn__pack_rows(const attn__block *block, char *panels, const attn_te
     return 1;
 }
 
-/* delta = dout . out - dlse, and lse, of each row of the block; 0 past the last. A row whose lse is -infinity sees
-   no key: any finite lse will do. */
+/* dO of the block; delta = dout . out - dlse, and lse, of each row; 0 past the last. A row whose lse is -infinity sees no
+   key: any finite lse will do. */
 static void attn__find_delta(attn__backward_worker *worker)
 {
     const attn__backward *w = worker->run;
@@ -9181,14 +9181,15 @@ static void attn__find_delta(attn__backward_worker *worker)
     const attn__block *block = &worker->block;
     const attn__kernels *kern = plan->call.kern;
     size_t lanes = block->tile.lanes, Dv = plan->call.v.dim, row, d, n, h, i;
-    attn__layout layout = attn__layout_of(block, 0);
     double lse, delta;
     ATTN__MEMSET(worker->delta, 0, lanes * kern->size);
     ATTN__MEMSET(worker->lse, 0, lanes * kern->size);
     for (d = 0; d < Dv; d += n) { /* so many dims at a time, however many keys there are: dscores has room for them */
+        char *dout = attn__real_at(plan, worker->dout, d * lanes);
         n = attn__min(Dv - d, ATTN__TILE_KEYS);
-        attn__gather(block, worker->dscores, layout, &plan->call.out, d, n);
-        kern->block.add_dot(worker->delta, worker->dscores, attn__real_at(plan, worker->dout, d * lanes), n, lanes);
+        attn__gather(block, dout, block->tile.layout, &w->dout, d, n);
+        attn__gather(block, worker->dscores, block->tile.layout, &plan->call.out, d, n);
+        kern->block.add_dot(worker->delta, worker->dscores, dout, n, lanes);
     }
     for (row = 0; row < block->at.count; row++) {
         attn__query_of(block, row, &h, &i);
@@ -9196,10 +9197,9 @@ static void attn__find_delta(attn__backward_worker *worker)
         if (attn__bits(lse) == attn__bits(attn__minus_infinity()))
             lse = 0;
         attn__set_real(plan, worker->lse, row, attn__divide(lse, plan->call.softmax_scale));
-        if (!w->grads.dlse.data)
-            continue;
         delta = attn__get_real(plan, worker->delta, row);
-        delta -= attn__get_element(attn__query_at(block, &w->grads.dlse, h, i, 0), w->grads.dlse.dtype);
+        if (w->grads.dlse.data)
+            delta -= attn__get_element(attn__query_at(block, &w->grads.dlse, h, i, 0), w->grads.dlse.dtype);
         attn__set_real(plan, worker->delta, row, delta);
     }
 }
@@ -9247,20 +9247,6 @@ static int attn__sees_chunk(attn__backward_worker *worker)
     attn__find_visible(block);
     return attn__max(block->visible_to_any.from, worker->keys.from) <
            attn__min(block->visible_to_any.to, worker->keys.to);
-}
-
-/* Reads what the block needs against any key: not before it has met a tile of which it sees something. */
-static void attn__gather_rows(attn__backward_worker *worker)
-{
-    const attn__backward *w = worker->run;
-    const attn__plan *plan = &w->plan;
-    attn__block *block = &worker->block;
-    if (attn__drops(&plan->call.opts))
-        attn__set_drop_rows(block);
-    attn__gather(block, block->queries, block->tile.layout, &plan->call.q, 0, plan->call.q.dim);
-    if (w->dout.dim > 0) /* else there may be no data */
-        attn__gather(block, worker->dout, block->tile.layout, &w->dout, 0, w->dout.dim);
-    attn__find_delta(worker);
 }
 
 /* -- a tile -- */
@@ -9494,14 +9480,18 @@ static int attn__tile_part(attn__backward_worker *worker, size_t tile, attn__ran
 static void attn__meet_chunk(attn__backward_worker *worker)
 {
     const attn__backward *w = worker->run;
+    const attn__call *call = &w->plan.call;
     attn__block *block = &worker->block;
     if (!worker->loaded)
         attn__fetch_chunk(worker);
-    attn__gather_rows(worker);
-    worker->q_nonfinite = worker->dk && attn__pack_rows(block, worker->q_rows, &w->plan.call.q);
+    if (attn__drops(&call->opts))
+        attn__set_drop_rows(block);
+    attn__gather(block, block->queries, block->tile.layout, &call->q, 0, call->q.dim);
+    attn__find_delta(worker);
+    worker->q_nonfinite = worker->dk && attn__pack_rows(block, worker->q_rows, &call->q);
     worker->dout_nonfinite = worker->dv && attn__pack_rows(block, worker->dout_rows, &w->dout);
     if (worker->dq)
-        attn__gather(block, worker->dq, block->tile.layout, &w->sums[ATTN__DQ].at, 0, w->plan.call.q.dim);
+        attn__gather(block, worker->dq, block->tile.layout, &w->sums[ATTN__DQ].at, 0, call->q.dim);
 }
 
 /* Query blocks first .. end - 1 of a key/value head against a chunk of its keys. */
@@ -9655,7 +9645,7 @@ static double attn__sum_sink(attn__backward_worker *worker, size_t h)
         for (index = 0; index < w->head_blocks; index++) {
             if (!attn__place_rows(worker, b, h / group, h % group * w->head_blocks + index))
                 break; /* nor have the others any rows */
-            attn__gather_rows(worker);
+            attn__find_delta(worker);
             for (row = 0; row < worker->block.at.count; row++) {
                 attn__query_of(&worker->block, row, &h, &i);
                 lse = attn__get_element(attn__query_at(&worker->block, &w->lse, h, i, 0), w->lse.dtype);
