@@ -6748,7 +6748,7 @@ static int attn__plan_schedule(attn__plan *plan)
     if (s->blocks > 1 && s->slots == 0)
         s->block_rows = attn__whole(attn__blocks(s->rows, s->blocks), kern->lanes);
     s->all_blocks = s->groups = 0;
-    if (!empty && (call->v.dim > 0 || s->writes_matrices || opts->lse.data)) {
+    if (!empty && (call->v.dim > 0 || s->writes_matrices || !attn__tensor_absent(&opts->lse))) {
         if (!attn__mul_size(&s->groups, s->heads, attn__items(plan)) ||
             !attn__mul_size(&s->groups, s->groups, s->parts) || !attn__mul_size(&s->all_blocks, s->groups, s->blocks))
             return 0;
