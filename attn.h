@@ -9007,7 +9007,8 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
    Calls:
 
        attn_sdpa_backward
-         attn__backward_list, _plan     checks and resolves the arguments, makes the schedule, measures scratch
+         attn__backward_plan            checks and resolves the arguments
+           attn__backward_schedule        cuts the work, measures scratch
          attn__backward_execute         runs one phase after another, each with all workers:
            attn__clear_head               outputs that are sums begin with 0
            attn__backward_unit            a key/value head of a batch item: all its cells
@@ -9722,6 +9723,9 @@ static void attn__carve_worker(attn__backward_worker *worker, const attn__backwa
     attn__shared *shared = &worker->shared;
     size_t column = s->block_rows * kern->size, D = call->q.dim, Dv = call->v.dim;
     size_t wide = attn__whole(D, kern->lanes), wide_v = attn__whole(Dv, kern->lanes);
+    int dq = !w->summing_places && !attn__tensor_absent(&w->grads.q);
+    int dk = !w->summing_places && !attn__tensor_absent(&w->grads.k);
+    int dv = !w->summing_places && !attn__tensor_absent(&w->grads.v);
     shared->scores = (char *)attn__carve(arena, s->tile_keys, column);
     shared->bias = (char *)attn__carve(arena, o->bias.data ? s->tile_keys : 0, column);
     shared->mask = (char *)attn__carve(arena, s->hides ? s->tile_keys : 0, column);
@@ -9737,16 +9741,16 @@ static void attn__carve_worker(attn__backward_worker *worker, const attn__backwa
     block->reals = (char *)attn__carve(arena, ATTN__REALS, column);
     block->queries = (char *)attn__carve(arena, D, column);
     worker->dout = (char *)attn__carve(arena, Dv, column);
-    worker->q_rows = (char *)attn__carve(arena, w->grads.k.data ? wide : 0, column);
-    worker->dout_rows = (char *)attn__carve(arena, w->grads.v.data ? wide_v : 0, column);
+    worker->q_rows = (char *)attn__carve(arena, dk ? wide : 0, column);
+    worker->dout_rows = (char *)attn__carve(arena, dv ? wide_v : 0, column);
     worker->lse = (char *)attn__carve(arena, 1, column);
     worker->delta = (char *)attn__carve(arena, 1, column);
     worker->dscores = (char *)attn__carve(arena, ATTN__TILE_KEYS, column);
     worker->kept = (char *)attn__carve(arena, w->grads.bias.data ? s->tile_keys : 0, column);
-    worker->clean = (char *)attn__carve(arena, w->grads.q.data ? s->tile_keys * kern->size : 0, D);
-    worker->dq = (char *)attn__carve(arena, w->grads.q.data ? attn__whole(D, kern->rows) : 0, column);
-    worker->dk = (char *)attn__carve(arena, w->grads.k.data ? w->chunk_keys * kern->size : 0, wide);
-    worker->dv = (char *)attn__carve(arena, w->grads.v.data ? w->chunk_keys * kern->size : 0, wide_v);
+    worker->clean = (char *)attn__carve(arena, dq ? s->tile_keys * kern->size : 0, D);
+    worker->dq = (char *)attn__carve(arena, dq ? attn__whole(D, kern->rows) : 0, column);
+    worker->dk = (char *)attn__carve(arena, dk ? w->chunk_keys * kern->size : 0, wide);
+    worker->dv = (char *)attn__carve(arena, dv ? w->chunk_keys * kern->size : 0, wide_v);
 }
 
 /* Sums of so many items, heads, ... in scratch, of which `out` is made. */
@@ -9880,7 +9884,6 @@ static void attn__backward_execute(attn__backward *w)
     w->summing_places = 1; /* and nothing else, of chunks of one tile */
     w->chunk_keys = w->plan.schedule.tile_keys;
     w->chunks = attn__blocks(w->plan.call.k.len, w->chunk_keys);
-    w->grads.q.data = w->grads.k.data = w->grads.v.data = NULL;
     ATTN__MEMSET(w->sums, 0, sizeof w->sums);
     attn__run_phase(w, attn__sum_place, w->places);
 }
@@ -9920,8 +9923,7 @@ static int attn__backward_schedule(attn__backward *w)
 
     /* units, chunks and cells */
     w->items = 1;
-    if (call->q.batch > 1 &&
-        ((g->q.data && g->q.batch == 1) || (g->k.data && g->k.batch == 1) || (g->v.data && g->v.batch == 1)))
+    if (call->q.batch > 1 && (g->q.batch == 1 || g->k.batch == 1 || g->v.batch == 1)) /* not so if not wanted */
         w->items = B;
     w->units = w->items > 1 ? Hkv : B * Hkv;
     w->whole_units = w->units;
@@ -9950,30 +9952,12 @@ static int attn__backward_schedule(attn__backward *w)
     return arena.used != SIZE_MAX && attn__carve_sums(w, NULL);
 }
 
-static void attn__backward_begin(attn__backward *w, const attn_grads *grads, const attn_tensor *dout,
-                                 const attn_tensor *q, const attn_tensor *k, const attn_tensor *v,
-                                 const attn_tensor *out, const attn_tensor *lse, const attn_opts *opts,
-                                 const attn_ctx *ctx)
-{
-    attn_opts *o = &w->plan.call.opts;
-    ATTN__MEMSET(w, 0, sizeof *w);
-    attn__plan_begin(&w->plan, out, q, k, v, opts, ctx);
-    ATTN__MEMSET(&o->lse, 0, sizeof o->lse); /* outputs are not looked at */
-    ATTN__MEMSET(&o->weights, 0, sizeof o->weights);
-    ATTN__MEMSET(&o->scores, 0, sizeof o->scores);
-    o->scores_stage = ATTN_STAGE_DOT;
-    attn__copy_struct(&w->grads, grads, sizeof w->grads);
-    w->dout = *dout;
-    w->lse = *lse;
-}
-
-static void attn__backward_list(attn__check *c, const attn__backward *w, const attn_grads *given)
+static void attn__backward_list(attn__check *c, const attn__backward *w)
 {
     const attn_grads *g = &w->grads;
     const attn__call *call = &w->plan.call;
     int sum = ATTN__OPTIONAL | ATTN__OUT | (g->accumulate ? ATTN__UNROUNDED : 0);
     size_t H = call->q.heads;
-    attn__require(c, given != NULL, ATTN_ERR_NULL, "grads");
     attn__check_tensor(c, "grads.q", &g->q, sum);
     attn__check_tensor(c, "grads.k", &g->k, sum);
     attn__check_tensor(c, "grads.v", &g->v, sum);
@@ -10038,14 +10022,33 @@ static void attn__backward_shapes(attn__backward *w, attn__check *c)
     attn__require_options(c, call);
 }
 
-/* Checks and resolves; the arguments have been listed, and *check is what is known so far. */
-static void attn__backward_plan(attn__backward *w, attn__check *check)
+static void attn__forget_outputs(attn_opts *o) /* of the forward call */
+{
+    const attn_tensor none = ATTN__ZERO;
+    o->lse = o->weights = o->scores = none;
+    o->scores_stage = ATTN_STAGE_DOT;
+}
+
+/* The one place where all arguments of the way back are checked and resolved. */
+static void attn__backward_plan(attn__backward *w, attn__check *check, const attn_grads *grads, const attn_tensor *dout,
+                                const attn_tensor *q, const attn_tensor *k, const attn_tensor *v,
+                                const attn_tensor *out, const attn_tensor *lse, const attn_opts *opts,
+                                const attn_ctx *ctx)
 {
     attn__call *call = &w->plan.call;
-    attn_opts *o = &call->opts;
+    ATTN__MEMSET(w, 0, sizeof *w);
+    attn__plan_begin(&w->plan, out, q, k, v, opts, ctx);
+    attn__forget_outputs(&call->opts);
+    attn__copy_struct(&w->grads, grads, sizeof w->grads);
+    w->dout = *dout;
+    w->lse = *lse;
+    attn__check_begin(check);
+    attn__require(check, grads != NULL, ATTN_ERR_NULL, "grads");
+    attn__backward_list(check, w);
+    attn__check_views(check);
     attn__require(check, call->ctx.scratch || call->ctx.scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
     attn__backward_shapes(w, check);
-    o->scale = attn__scale(o->scale, call->q.dim);
+    call->opts.scale = attn__scale(call->opts.scale, call->q.dim);
     attn__choose_scale(call);
     call->kern = attn__ctx_kernels(&call->ctx, attn__real(call->q.dtype));
     if (attn__is_sound(check) && call->kern)
@@ -10053,14 +10056,6 @@ static void attn__backward_plan(attn__backward *w, attn__check *check)
     if (call->has_options)
         attn__require_values(check, call);
     attn__require(check, call->kern != NULL, ATTN_ERR_VALUE, "ctx.isa");
-}
-
-static void attn__backward_check(attn__backward *w, attn__check *check, const attn_grads *given)
-{
-    attn__check_begin(check);
-    attn__backward_list(check, w, given);
-    attn__check_views(check);
-    attn__backward_plan(w, check);
 }
 
 ATTN_API attn_status attn_sdpa_backward(const attn_grads *grads, attn_tensor dout, attn_tensor q, attn_tensor k,
@@ -10071,8 +10066,7 @@ ATTN_API attn_status attn_sdpa_backward(const attn_grads *grads, attn_tensor dou
     attn__check check;
     char *scratch;
     void *own;
-    attn__backward_begin(&w, grads, &dout, &q, &k, &v, &out, &lse, opts, ctx);
-    attn__backward_check(&w, &check, grads);
+    attn__backward_plan(&w, &check, grads, &dout, &q, &k, &v, &out, &lse, opts, ctx);
     scratch = attn__borrow(&check, &w.plan.call.ctx, w.bytes, &own);
     if (scratch) {
         w.plan.scratch = scratch;
@@ -10089,8 +10083,7 @@ ATTN_API attn_status attn_sdpa_backward_scratch(size_t *bytes, const attn_grads 
     attn__backward w;
     attn__check check;
     attn_ctx bare = attn__without_scratch(ctx);
-    attn__backward_begin(&w, grads, &dout, &q, &k, &v, &out, &lse, opts, &bare);
-    attn__backward_check(&w, &check, grads);
+    attn__backward_plan(&w, &check, grads, &dout, &q, &k, &v, &out, &lse, opts, &bare);
     return attn__tell_scratch(&check, bytes, w.bytes);
 }
 
@@ -10117,8 +10110,7 @@ ATTN_API attn_status attn_sdpa_backward_explain(char *text, size_t size, const a
     attn__backward w;
     attn__check check;
     attn__text t;
-    attn__backward_begin(&w, grads, &dout, &q, &k, &v, &out, &lse, opts, ctx);
-    attn__backward_check(&w, &check, grads);
+    attn__backward_plan(&w, &check, grads, &dout, &q, &k, &v, &out, &lse, opts, ctx);
     if (!attn__explain_begin(&t, text, size, &w.plan.call, &check, w.bytes, 0))
         return check.status;
     attn__say_backward(&t, &w);
@@ -10148,9 +10140,8 @@ typedef struct attn__projection { /* one of the four; of the last one, x and y h
 
 typedef struct attn__mha_backward {
     attn__mha mha;         /* the forward pass; its out is dout */
-    attn__backward heads;  /* from the gradient of the heads' out to those of their q, k, v; all of them */
-    attn_tensor dout;      /* lie in scratch, and are absent where not needed */
-    attn_grads dheads;
+    attn__backward heads;  /* from the gradient of the heads' out to those of their q, k, v, all of which lie in */
+                           /* scratch, and are absent where not needed */
     attn_mha_grads grads;  /* what is wanted */
     attn__projection p[4]; /* of q, k, v, out */
     char *rows; /* over tensors that are done with: the gradient of a bias, then sums of heads, then copies of tokens */
@@ -10260,11 +10251,11 @@ static void attn__mha_backward_run(attn__mha_backward *w)
     const attn__call *call = &w->mha.plan.call;
     const attn_mat wot = attn_mat_t(w->mha.w.wo);
     attn_ctx ctx = attn__mha_ctx(&w->mha);
-    int i, inner = !attn__tensor_absent(&w->dout);
+    int i, inner = !attn__tensor_absent(&w->heads.dout);
     if (inner || !attn__mat_absent(&w->grads.wo))
         attn__mha_attend(&w->mha);
     if (inner) {
-        attn__project(&w->dout, w->mha.out, &wot, NULL, attn__query_rows(call), call->opts.sequences, 0, &ctx);
+        attn__project(&w->heads.dout, w->mha.out, &wot, NULL, attn__query_rows(call), call->opts.sequences, 0, &ctx);
         attn__backward_execute(&w->heads);
     }
     for (i = 0; i < 4; i++) {
@@ -10283,9 +10274,9 @@ static void attn__mha_projections(attn__mha_backward *w)
     const attn_mha_weights *to = &mha->w;
     const attn_mha_grads *g = &w->grads;
     const size_t *q_lens = attn__query_rows(&mha->plan.call), *kv_lens = attn__key_rows(&mha->plan.call);
-    const attn__projection p[4] = {{mha->q, &w->dheads.q, q_lens, &to->wq, &g->q, &g->wq, g->bq},
-                                   {mha->k, &w->dheads.k, kv_lens, &to->wk, &g->k, &g->wk, g->bk},
-                                   {mha->v, &w->dheads.v, kv_lens, &to->wv, &g->v, &g->wv, g->bv},
+    const attn__projection p[4] = {{mha->q, &w->heads.grads.q, q_lens, &to->wq, &g->q, &g->wq, g->bq},
+                                   {mha->k, &w->heads.grads.k, kv_lens, &to->wk, &g->k, &g->wk, g->bk},
+                                   {mha->v, &w->heads.grads.v, kv_lens, &to->wv, &g->v, &g->wv, g->bv},
                                    {mha->out, &w->mha.plan.call.out, q_lens, &to->wo, NULL, &g->wo, g->bo}};
     attn__copy_struct(w->p, p, sizeof p);
 }
@@ -10311,41 +10302,21 @@ static void attn__mha_grads_list(attn__check *c, const attn__mha_backward *w)
         attn__check_array(c, attn__names[2][i], p[i].db, p[i].w->cols, sizeof *p[i].db, role);
 }
 
-/* What the wanted gradients need. Data that no one looks at before they are carved say that a tensor is wanted. */
+/* The gradients of heads, and lse, that the wanted ones need. */
 static void attn__mha_backward_needs(attn__mha_backward *w)
 {
     attn__call *call = &w->mha.plan.call;
     const attn__projection *p = w->p;
     const attn_tensor *q = &call->q, *like[] = {q, &call->k, &call->v};
-    const attn_tensor lse = {w, q->dtype, q->batch, q->heads, q->len, 1, (ptrdiff_t)(q->heads * q->len),
-                             (ptrdiff_t)q->len, 1, 1};
     int i;
-    attn__copy_struct(&w->dheads, NULL, sizeof w->dheads);
-    attn__copy_struct(&w->dout, NULL, sizeof w->dout);
+    attn__copy_struct(&w->heads, NULL, sizeof w->heads);
     for (i = 0; i < 3; i++)
         if (!attn__tensor_absent(p[i].dx) || !attn__mat_absent(p[i].dw) || p[i].db) {
             *p[i].heads = *like[i];
-            p[i].heads->data = w;
-            w->dout = call->out;
-            call->opts.lse = lse;
+            w->heads.dout = call->out;
+            call->opts.lse = attn__packed(q->dtype, q->batch, q->len, q->heads, 1);
             call->has_options = 1;
         }
-}
-
-/* Plans the way back through the heads: first to measure it, then with all memory known. Returns 0 on overflow. */
-static int attn__plan_heads(attn__mha_backward *w)
-{
-    attn__call *call = &w->mha.plan.call;
-    attn__check c;
-    w->heads.bytes = 0;
-    if (attn__tensor_absent(&w->dout))
-        return 1;
-    attn__check_begin(&c);
-    attn__backward_begin(&w->heads, &w->dheads, &w->dout, &call->q, &call->k, &call->v, &call->out, &call->opts.lse,
-                         &call->opts, &call->ctx);
-    attn__backward_plan(&w->heads, &c);
-    w->heads.plan.scratch = w->mha.plan.scratch;
-    return attn__is_sound(&c);
 }
 
 /* Scratch of everything that is computed after one another. */
@@ -10370,13 +10341,14 @@ static int attn__carve_mha_backward(attn__mha_backward *w, char *base)
 {
     attn__arena arena = {base, 0}, rows;
     attn__call *call = &w->mha.plan.call;
+    attn__backward *heads = &w->heads;
     attn_tensor tokens;
     int i;
     attn__carve_tensor(&arena, &call->q);
     attn__carve_tensor(&arena, &call->k);
     attn__carve_tensor(&arena, &call->v);
     attn__carve_tensor(&arena, &call->opts.lse);
-    attn__carve_tensor(&arena, &w->dout);
+    attn__carve_tensor(&arena, &heads->dout);
     w->rows = base; /* as long as these five at least, of which q, k or v has room for sums of heads */
     for (i = 0; i < 4; i++) {
         rows.base = NULL;
@@ -10388,17 +10360,20 @@ static int attn__carve_mha_backward(attn__mha_backward *w, char *base)
         arena.used = attn__max(arena.used, rows.used);
     }
     attn__carve_tensor(&arena, &call->out);
-    attn__carve_tensor(&arena, &w->dheads.q);
-    attn__carve_tensor(&arena, &w->dheads.k);
-    attn__carve_tensor(&arena, &w->dheads.v);
-    if (arena.used == SIZE_MAX || (!base && !attn__plan_heads(w)))
+    attn__carve_tensor(&arena, &heads->grads.q);
+    attn__carve_tensor(&arena, &heads->grads.k);
+    attn__carve_tensor(&arena, &heads->grads.v);
+    heads->plan.call = *call; /* which has been checked and resolved */
+    heads->plan.source = w->mha.plan.source;
+    heads->lse = call->opts.lse;
+    if (arena.used == SIZE_MAX || (!base && !attn__tensor_absent(&heads->dout) && !attn__backward_schedule(heads)))
         return 0;
     if (!base)
         w->mha.rest_bytes = attn__mha_backward_rest(w);
-    w->mha.plan.scratch = (char *)attn__carve_part(&arena, w->mha.rest_bytes, 1);
+    w->mha.plan.scratch = heads->plan.scratch = (char *)attn__carve_part(&arena, w->mha.rest_bytes, 1);
     attn__carve_part(&arena, 1, ATTN__ALIGN); /* to align what the caller gives */
     w->bytes = arena.used;
-    return arena.used != SIZE_MAX && (!base || attn__plan_heads(w));
+    return arena.used != SIZE_MAX;
 }
 
 static void attn__mha_backward_plan(attn__mha_backward *w, attn__check *c, const attn_mha_grads *grads,
@@ -10407,13 +10382,10 @@ static void attn__mha_backward_plan(attn__mha_backward *w, attn__check *c, const
                                     const attn_ctx *ctx)
 {
     attn__call *call = &w->mha.plan.call;
-    attn_opts *o = &call->opts;
-    const attn_tensor none = ATTN__ZERO;
     w->bytes = 0;
     attn__copy_struct(&w->grads, grads, sizeof w->grads);
     attn__mha_begin(&w->mha, dout, q, k, v, weights, opts, ctx);
-    o->lse = o->weights = o->scores = none;
-    o->scores_stage = ATTN_STAGE_DOT;
+    attn__forget_outputs(&call->opts);
     attn__mha_projections(w);
     attn__check_begin(c);
     attn__require(c, grads != NULL, ATTN_ERR_NULL, "grads");
@@ -10424,7 +10396,7 @@ static void attn__mha_backward_plan(attn__mha_backward *w, attn__check *c, const
     attn__mha_backward_needs(w);
     attn__mha_shapes(c, &w->mha, "dout");
     attn__plan_resolve(&w->mha.plan, c);
-    attn__require(c, !o->score_mod, ATTN_ERR_VALUE, "opts.score_mod");
+    attn__require(c, !call->opts.score_mod, ATTN_ERR_VALUE, "opts.score_mod");
     if (attn__is_sound(c) && call->kern)
         attn__require(c, attn__carve_mha_backward(w, NULL), ATTN_ERR_OVERFLOW, "dout");
 }
@@ -10468,7 +10440,7 @@ ATTN_API attn_status attn_mha_backward_explain(char *text, size_t size, const at
     attn__check c;
     attn__text t;
     attn__mha_backward_plan(&w, &c, grads, &dout, &q, &k, &v, weights, opts, ctx);
-    if (attn__plan_explain(text, size, &w.mha.plan, &c, w.bytes, 0) != ATTN_OK || attn__tensor_absent(&w.dout))
+    if (attn__plan_explain(text, size, &w.mha.plan, &c, w.bytes, 0) != ATTN_OK || attn__tensor_absent(&w.heads.dout))
         return c.status;
     for (t.at = text, t.left = size; t.left > 1 && *t.at; t.at++) /* behind what it says of the forward pass */
         t.left--;
