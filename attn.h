@@ -1366,33 +1366,17 @@ static int attn__tensor_absent(const attn_tensor *t)
     return !t->data && attn__is_zero(t);
 }
 
-static attn_mat attn__bad_mat(void)
-{
-    attn_mat m = ATTN__ZERO;
-    m.rows = m.cols = SIZE_MAX;
-    return m;
-}
-
-static attn_tensor attn__bad_tensor(void)
-{
-    attn_tensor t = ATTN__ZERO;
-    t.batch = t.heads = t.len = t.dim = SIZE_MAX;
-    return t;
-}
-
-static int attn__mat_bad(const attn_mat *m)
-{
-    return !m->data && m->rows == SIZE_MAX && m->cols == SIZE_MAX;
-}
-
-static int attn__tensor_bad(const attn_tensor *t)
-{
-    return !t->data && t->batch == SIZE_MAX && t->heads == SIZE_MAX && t->len == SIZE_MAX && t->dim == SIZE_MAX;
-}
+static const attn_mat attn__bad_mat = {NULL, ATTN_F32, SIZE_MAX, SIZE_MAX, 0, 0};
+static const attn_tensor attn__bad_tensor = {NULL, ATTN_F32, SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX, 0, 0, 0, 0};
 
 static int attn__is_shape(const attn_tensor *t, size_t B, size_t H, size_t L, size_t D)
 {
     return t->batch == B && t->heads == H && t->len == L && t->dim == D;
+}
+
+static int attn__tensor_bad(const attn_tensor *t)
+{
+    return !t->data && attn__is_shape(t, SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX);
 }
 
 static size_t attn__size(attn_dtype dtype) /* bytes of an element; 1 for an unknown dtype */
@@ -1499,14 +1483,14 @@ ATTN__NOINLINE int attn__measure(attn__view *v)
     return !data || (v->first <= data && data <= v->end); /* neither wraps around */
 }
 
-/* Is it a view, neither bad nor overflowing? *m becomes bad if not. */
+/* Is it a view that does not overflow, as a bad one does? *m becomes bad if not. */
 static int attn__mat_fits(attn_mat *m)
 {
     attn__view v;
     attn__view_mat(&v, m);
-    if (attn__measure(&v) && !attn__mat_bad(m))
+    if (attn__measure(&v))
         return 1;
-    *m = attn__bad_mat();
+    *m = attn__bad_mat;
     return 0;
 }
 
@@ -1514,9 +1498,9 @@ ATTN__INLINE int attn__tensor_fits(attn_tensor *t)
 {
     attn__view v;
     attn__view_tensor(&v, t);
-    if (attn__measure(&v) && !attn__tensor_bad(t))
+    if (attn__measure(&v))
         return 1;
-    *t = attn__bad_tensor();
+    *t = attn__bad_tensor;
     return 0;
 }
 
@@ -1559,9 +1543,9 @@ static int attn__new_elements(attn_mat *m)
 
 ATTN_API attn_mat attn_mat_new(attn_dtype dtype, size_t rows, size_t cols)
 {
-    attn_mat m = attn_mat_of(NULL, dtype, rows, cols);
+    attn_mat m = {NULL, dtype, rows, cols, (ptrdiff_t)cols, 1};
     int known = attn__is_float(dtype) || dtype == ATTN_BOOL;
-    return known && !attn__mat_bad(&m) && attn__new_elements(&m) ? m : attn__bad_mat();
+    return known && attn__mat_fits(&m) && attn__new_elements(&m) ? m : attn__bad_mat;
 }
 
 ATTN_API void attn_mat_free(attn_mat *m)
@@ -1581,7 +1565,7 @@ ATTN_API attn_mat attn_mat_t(attn_mat m)
 ATTN_API attn_mat attn_mat_rows(attn_mat m, size_t first, size_t count)
 {
     if (!attn__mat_fits(&m) || first > m.rows || count > m.rows - first)
-        return attn__bad_mat();
+        return attn__bad_mat;
     if (count > 0 && m.cols > 0)
         m.data = attn__mat_at(&m, first, 0);
     m.rows = count;
@@ -1606,7 +1590,7 @@ ATTN_API attn_tensor attn_bhld(const void *data, attn_dtype dtype, size_t B, siz
 {
     size_t head, item;
     if (!attn__mul_size(&head, L, D) || !attn__mul_size(&item, head, H))
-        return attn__bad_tensor();
+        return attn__bad_tensor;
     return attn_tensor_of(data, dtype, B, H, L, D, (ptrdiff_t)item, (ptrdiff_t)head, (ptrdiff_t)D, 1);
 }
 
@@ -1614,7 +1598,7 @@ ATTN_API attn_tensor attn_blhd(const void *data, attn_dtype dtype, size_t B, siz
 {
     size_t row, item;
     if (!attn__mul_size(&row, H, D) || !attn__mul_size(&item, row, L))
-        return attn__bad_tensor();
+        return attn__bad_tensor;
     return attn_tensor_of(data, dtype, B, H, L, D, (ptrdiff_t)item, (ptrdiff_t)D, (ptrdiff_t)row, 1);
 }
 
@@ -1634,23 +1618,21 @@ ATTN_API attn_status attn_qkv(attn_tensor *q, attn_tensor *k, attn_tensor *v, co
                               size_t B, size_t L, size_t H, size_t Hkv, size_t D)
 {
     const size_t most = (size_t)PTRDIFF_MAX / 4; /* heads whose number does not overflow */
-    attn_tensor all = attn__bad_tensor();
-    attn_status status = q && k && v ? ATTN_ERR_OVERFLOW : ATTN_ERR_NULL;
-    if (q && k && v && H <= most && Hkv <= most)
-        all = attn_blhd(data, dtype, B, L, H + 2 * Hkv, D);
+    const int given = q && k && v, fits = H <= most && Hkv <= most;
+    attn_tensor all = given && fits ? attn_blhd(data, dtype, B, L, H + 2 * Hkv, D) : attn__bad_tensor;
     if (q)
         *q = attn__some_heads(&all, 0, H);
     if (k)
         *k = attn__some_heads(&all, H, Hkv);
     if (v)
         *v = attn__some_heads(&all, H + Hkv, Hkv);
-    return attn__tensor_bad(&all) ? status : ATTN_OK;
+    return !given ? ATTN_ERR_NULL : attn__tensor_bad(&all) ? ATTN_ERR_OVERFLOW : ATTN_OK;
 }
 
 ATTN_API attn_tensor attn_tensor_slice(attn_tensor t, size_t first, size_t count)
 {
     if (!attn__tensor_fits(&t) || first > t.len || count > t.len - first)
-        return attn__bad_tensor();
+        return attn__bad_tensor;
     if (count > 0 && t.batch > 0 && t.heads > 0 && t.dim > 0)
         t.data = attn__tensor_at(&t, 0, 0, first, 0);
     t.len = count;
@@ -1664,7 +1646,7 @@ ATTN_API attn_tensor attn_heads(attn_mat m, size_t heads)
     if (attn__mat_absent(&m))
         return absent;
     if (!attn__mat_fits(&m) || heads == 0 || m.cols % heads != 0)
-        return attn__bad_tensor();
+        return attn__bad_tensor;
     D = m.cols / heads;
     return attn_tensor_of(m.data, m.dtype, 1, heads, m.rows, D, 0, heads > 1 ? (ptrdiff_t)D * m.col_stride : 0,
                           m.row_stride, m.col_stride);
@@ -1682,7 +1664,7 @@ ATTN__NOINLINE attn_mat attn__head_part(const attn_tensor *t, size_t b, size_t h
 ATTN_API attn_mat attn_head(attn_tensor t, size_t b, size_t h)
 {
     if (!attn__tensor_fits(&t) || b >= t.batch || h >= t.heads)
-        return attn__bad_mat();
+        return attn__bad_mat;
     return attn__head_part(&t, b, h, 0, t.len, 0);
 }
 
@@ -1887,12 +1869,6 @@ ATTN__NOINLINE void attn__check_tensor(attn__check *c, const char *name, const a
         attn__view_tensor(v, t);
 }
 
-static attn_mat attn__array(const void *data, size_t count, size_t size)
-{
-    const attn_mat m = {(void *)(uintptr_t)data, attn__dtype_of_size(size), 1, count, 0, 1};
-    return m;
-}
-
 /* An array of `count` numbers or structs, listed as elements of a type of their size, or else as bytes. NULL: absent */
 ATTN__NOINLINE void attn__check_array(attn__check *c, const char *name, const void *data, size_t count, size_t size,
                                       int role)
@@ -1972,27 +1948,22 @@ typedef struct attn__axis {
     size_t back, forth;
 } attn__axis;
 
-static void attn__sort_axes(attn__axis *axis, int count) /* largest stride first */
+/* One more axis, among `count` that stand in order, largest stride first. */
+static void attn__add_axis(attn__axis *axis, int count, ptrdiff_t stride, size_t back, size_t forth)
 {
-    attn__axis held;
-    int i, k;
-    for (i = 1; i < count; i++)
-        for (k = i; k > 0 && attn__magnitude(axis[k - 1].stride) < attn__magnitude(axis[k].stride); k--) {
-            held = axis[k];
-            axis[k] = axis[k - 1];
-            axis[k - 1] = held;
-        }
+    for (axis += count; count > 0 && attn__magnitude(axis[-1].stride) < attn__magnitude(stride); count--, axis--)
+        axis[0] = axis[-1];
+    axis->stride = stride;
+    axis->back = back;
+    axis->forth = forth;
 }
 
 static int attn__add_axes(attn__axis axis[4], const attn__view *v) /* those of more than one element */
 {
     int count = 0, d;
     for (d = 0; d < 4; d++)
-        if (v->n[d] > 1) {
-            axis[count].stride = v->s[d];
-            axis[count].back = 0;
-            axis[count++].forth = v->n[d] - 1;
-        }
+        if (v->n[d] > 1)
+            attn__add_axis(axis, count++, v->s[d], 0, v->n[d] - 1);
     return count;
 }
 
@@ -2006,7 +1977,6 @@ static int attn__is_distinct(const attn__view *v)
     if (v->nested) /* mostly */
         return 1;
     count = attn__add_axes(axis, v);
-    attn__sort_axes(axis, count);
     while (count-- > 0) {
         stride = attn__magnitude(axis[count].stride);
         if (stride <= below)
@@ -2049,7 +2019,7 @@ static int attn__lattice_meets(int count, const attn__axis *axis, ptrdiff_t offs
     return 0;
 }
 
-/* The axes of the lattice of both views: those of `out`, then those that only `other` has. An axis of `other` is the
+/* The axes of the lattice of both views: those of `out`, and those that only `other` has. An axis of `other` is the
    same as one of `out` if the strides are equal, whatever the dimension: one view may be transposed. Returns their
    number, or -1 if the strides differ, so that there is no common lattice. */
 static int attn__lattice(attn__axis axis[8], const attn__view *out, const attn__view *other)
@@ -2064,12 +2034,11 @@ static int attn__lattice(attn__axis axis[8], const attn__view *out, const attn__
             continue;
         if (i < count) {
             out_only--;
+            axis[i].back = other->n[d] - 1;
         } else {
             other_only++;
-            axis[count].stride = other->s[d];
-            axis[count++].forth = 0;
+            attn__add_axis(axis, count++, other->s[d], other->n[d] - 1, 0);
         }
-        axis[i].back = other->n[d] - 1;
     }
     return differ && out_only > 0 && other_only > 0 ? -1 : count;
 }
@@ -2087,7 +2056,6 @@ ATTN__NOINLINE int attn__shares(const attn__view *out, const attn__view *other)
     if (size != attn__size(other->dtype) || gap % size != 0 || gap > (size_t)PTRDIFF_MAX)
         return 1;
     count = attn__lattice(axis, out, other);
-    attn__sort_axes(axis, count);
     gap /= size;
     return count < 0 || attn__lattice_meets(count, axis, a < b ? (ptrdiff_t)gap : -(ptrdiff_t)gap);
 }
@@ -3275,18 +3243,19 @@ static attn_ctx attn__without_scratch(const attn_ctx *ctx)
 static void attn__new_temporary(attn__check *c, attn_mat *m, attn_dtype first_input, size_t rows, size_t cols,
                                 const char *name)
 {
-    *m = attn_mat_of(NULL, attn__real(first_input), rows, cols);
-    attn__require(c, !attn__mat_bad(m), ATTN_ERR_OVERFLOW, name);
+    const attn_mat packed = {NULL, attn__real(first_input), rows, cols, (ptrdiff_t)cols, 1};
+    *m = packed;
+    attn__require(c, attn__mat_fits(m), ATTN_ERR_OVERFLOW, name);
     if (c->status == ATTN_OK)
         attn__require(c, attn__new_elements(m), ATTN_ERR_NOMEM, name);
 }
 
-/* Begins the checks of a step, out of inputs a and b. */
-static void attn__check_step(attn__check *c, const attn_mat *out, const char *a_name, const attn_mat *a,
+/* Begins the checks of a step, out of inputs a and b. `role` is what out may be besides an output. */
+static void attn__check_step(attn__check *c, const attn_mat *out, int role, const char *a_name, const attn_mat *a,
                              const char *b_name, const attn_mat *b)
 {
     attn__check_begin(c);
-    attn__check_mat(c, "out", out, ATTN__OUT);
+    attn__check_mat(c, "out", out, ATTN__OUT | role);
     attn__check_mat(c, a_name, a, ATTN__IN);
     attn__check_mat(c, b_name, b, ATTN__IN);
 }
@@ -3839,59 +3808,45 @@ static void attn__matmul(const attn_mat *out, const attn_mat *a, const attn_mat 
     attn__product(out, a, b, NULL, alpha, 0, attn__are_few(a, b, out->rows, ctx), ctx);
 }
 
-/* Checks a product, for arguments of these names. `role` is what out may be besides an output; `least` the smallest
-   legal length of a sum. */
-static void attn__check_product(attn__check *c, const attn_mat *out, int role, const char *a_name, const attn_mat *a,
-                                const char *b_name, const attn_mat *b, size_t least, double alpha, const attn_ctx *ctx)
-{
-    attn__check_begin(c);
-    attn__check_mat(c, "out", out, ATTN__OUT | role);
-    attn__check_mat(c, a_name, a, ATTN__IN);
-    attn__check_mat(c, b_name, b, ATTN__IN);
-    attn__check_ctx(c, ctx);
-    attn__check_views(c);
-    attn__require(c, out->rows == a->rows && out->cols == b->cols, ATTN_ERR_SHAPE, "out");
-    attn__require(c, a->cols == b->rows && a->cols >= least, ATTN_ERR_SHAPE, a_name);
-    attn__require(c, attn__is_factor(alpha, a->dtype), ATTN_ERR_VALUE, "alpha");
-    attn__require_ctx(c, ctx);
-}
-
-/* Checks and computes out = alpha a b. */
-static attn_status attn__checked_matmul(const attn_mat *out, const char *a_name, const attn_mat *a, const char *b_name,
-                                        const attn_mat *b, size_t least, double alpha, const attn_ctx *ctx)
+/* Checks and computes out = alpha a b, or +=, for arguments of these names. `least`: the smallest legal length of a
+   sum. */
+static attn_status attn__checked_product(const attn_mat *out, const char *a_name, const attn_mat *a, const char *b_name,
+                                         const attn_mat *b, size_t least, double alpha, int adds, const attn_ctx *ctx)
 {
     attn__check c;
-    attn__check_product(&c, out, 0, a_name, a, b_name, b, least, alpha, ctx);
+    attn__check_step(&c, out, adds ? ATTN__ANY_FLOAT : 0, a_name, a, b_name, b);
+    attn__check_ctx(&c, ctx);
+    attn__check_views(&c);
+    attn__require(&c, !adds || out->dtype == ATTN_F64 || out->dtype == attn__real(a->dtype), ATTN_ERR_DTYPE, "out");
+    attn__require(&c, out->rows == a->rows && out->cols == b->cols, ATTN_ERR_SHAPE, "out");
+    attn__require(&c, a->cols == b->rows && a->cols >= least, ATTN_ERR_SHAPE, a_name);
+    attn__require(&c, attn__is_factor(alpha, a->dtype), ATTN_ERR_VALUE, "alpha");
+    attn__require_ctx(&c, ctx);
     if (c.status == ATTN_OK)
-        attn__matmul(out, a, b, alpha, ctx);
+        attn__product(out, a, b, NULL, alpha, adds, attn__are_few(a, b, out->rows, ctx), ctx);
     return attn__check_end(&c);
 }
 
 ATTN_API attn_status attn_matmul_ctx(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
 {
-    return attn__checked_matmul(&out, "a", &a, "b", &b, 0, alpha, ctx);
+    return attn__checked_product(&out, "a", &a, "b", &b, 0, alpha, 0, ctx);
 }
 
 #ifndef ATTN_NO_TRAINING
 ATTN_API attn_status attn_matmul_add(attn_mat out, attn_mat a, attn_mat b, double alpha, const attn_ctx *ctx)
 {
-    attn__check c;
-    attn__check_product(&c, &out, ATTN__ANY_FLOAT, "a", &a, "b", &b, 0, alpha, ctx);
-    attn__require(&c, out.dtype == ATTN_F64 || out.dtype == attn__real(a.dtype), ATTN_ERR_DTYPE, "out");
-    if (c.status == ATTN_OK)
-        attn__product(&out, &a, &b, NULL, alpha, 1, attn__are_few(&a, &b, out.rows, ctx), ctx);
-    return attn__check_end(&c);
+    return attn__checked_product(&out, "a", &a, "b", &b, 0, alpha, 1, ctx);
 }
 #endif
 
 ATTN_API attn_status attn_matmul(attn_mat out, attn_mat a, attn_mat b)
 {
-    return attn__checked_matmul(&out, "a", &a, "b", &b, 0, 1.0, NULL);
+    return attn_matmul_ctx(out, a, b, 1.0, NULL);
 }
 
 ATTN_API attn_status attn_weighted_sum(attn_mat out, attn_mat weights, attn_mat v)
 {
-    return attn__checked_matmul(&out, "weights", &weights, "v", &v, 0, 1.0, NULL);
+    return attn__checked_product(&out, "weights", &weights, "v", &v, 0, 1.0, 0, NULL);
 }
 
 /* -- scores -- */
@@ -3904,14 +3859,14 @@ static double attn__scale(double scale, size_t D) /* the one place that knows wh
 ATTN_API attn_status attn_scores(attn_mat out, attn_mat q, attn_mat k, double scale)
 {
     attn_mat kt = attn_mat_t(k);
-    return attn__checked_matmul(&out, "q", &q, "k", &kt, 1, attn__scale(scale, q.cols), NULL);
+    return attn__checked_product(&out, "q", &q, "k", &kt, 1, attn__scale(scale, q.cols), 0, NULL);
 }
 
 ATTN_API attn_status attn_scores_general(attn_mat out, attn_mat q, attn_mat k, attn_mat w)
 {
     attn_mat qw = ATTN__ZERO, kt = attn_mat_t(k);
     attn__check c;
-    attn__check_step(&c, &out, "q", &q, "k", &k);
+    attn__check_step(&c, &out, 0, "q", &q, "k", &k);
     attn__check_mat(&c, "w", &w, ATTN__IN);
     attn__check_views(&c);
     attn__require(&c, out.rows == q.rows && out.cols == k.rows, ATTN_ERR_SHAPE, "out");
@@ -3942,7 +3897,7 @@ ATTN_API attn_status attn_scores_additive(attn_mat out, attn_mat q, attn_mat k, 
 {
     attn_mat a = ATTN__ZERO, b = ATTN__ZERO; /* q wq and k wk */
     attn__check c;
-    attn__check_step(&c, &out, "q", &q, "k", &k);
+    attn__check_step(&c, &out, 0, "q", &q, "k", &k);
     attn__check_mat(&c, "wq", &wq, ATTN__IN);
     attn__check_mat(&c, "wk", &wk, ATTN__IN);
     attn__check_mat(&c, "v", &v, ATTN__IN);
@@ -3994,7 +3949,7 @@ ATTN_API attn_status attn_scores_cosine(attn_mat out, attn_mat q, attn_mat k, do
 {
     attn_mat a = ATTN__ZERO, b = ATTN__ZERO, bt; /* q and k, with rows of length 1 */
     attn__check c;
-    attn__check_step(&c, &out, "q", &q, "k", &k);
+    attn__check_step(&c, &out, 0, "q", &q, "k", &k);
     attn__check_views(&c);
     attn__require(&c, out.rows == q.rows && out.cols == k.rows, ATTN_ERR_SHAPE, "out");
     attn__require(&c, q.cols == k.cols, ATTN_ERR_SHAPE, "k");
@@ -4039,20 +3994,30 @@ static const void *attn__softmax_chunk(const attn__kernels *kern, const attn_mat
     return buffer;
 }
 
-static void attn__softmax_row(const attn__kernels *kern, const attn_mat *out, const attn_mat *in, size_t r,
-                              void *buffer)
+/* The maximum of a row, in *max. A row with NaN or +infinity has none: returns 0, and out is NaN. */
+static int attn__softmax_max(const attn__kernels *kern, const attn_mat *out, const attn_mat *in, size_t r, void *buffer,
+                             double *max)
 {
-    int direct = out->dtype == kern->real && out->col_stride == 1, nonfinite = 0;
-    double max = attn__lowest(kern->real), sum = 0, lost = 0;
+    int nonfinite = 0;
     size_t i, n;
-    void *e = buffer;
+    *max = attn__lowest(kern->real);
     for (i = 0; i < in->cols; i += n) {
         n = attn__min(ATTN__CHUNK, in->cols - i);
-        max = kern->softmax_max(attn__softmax_chunk(kern, in, r, i, n, buffer), n, max, &nonfinite);
+        *max = kern->softmax_max(attn__softmax_chunk(kern, in, r, i, n, buffer), n, *max, &nonfinite);
     }
     for (i = 0; nonfinite && i < out->cols; i++)
         attn__mat_set(out, r, i, attn__nan());
-    if (nonfinite)
+    return !nonfinite;
+}
+
+static void attn__softmax_row(const attn__kernels *kern, const attn_mat *out, const attn_mat *in, size_t r,
+                              void *buffer)
+{
+    int direct = out->dtype == kern->real && out->col_stride == 1;
+    double max, sum = 0, lost = 0;
+    size_t i, n;
+    void *e = buffer;
+    if (!attn__softmax_max(kern, out, in, r, buffer, &max))
         return;
     for (i = 0; i < in->cols; i += n) {
         n = attn__min(ATTN__CHUNK, in->cols - i);
@@ -4127,12 +4092,12 @@ ATTN_API attn_status attn_softmax(attn_mat out, attn_mat in)
    off by no more than the sum is. */
 
 /* Elements from `first` on of a row, divided by power, less `max` divided by power: as many as the result says. */
-static size_t attn__load_below(double *x, const attn_mat *in, size_t r, size_t first, double max, int power)
+static size_t attn__load_below(const attn__kernels *wide, double *x, const attn_mat *in, size_t r, size_t first,
+                               double max, int power)
 {
-    size_t j, n = attn__min(ATTN__CHUNK / 4, in->cols - first);
+    size_t j, n = attn__min(ATTN__CHUNK, in->cols - first);
     double part = power == 1 ? 1 : 0.5;
-    attn__kernels_for(ATTN_ISA_BEST, ATTN_F64)
-        ->load(x, n, attn__mat_at(in, r, first), in->dtype, 0, in->col_stride, 1, n);
+    wide->load(x, n, attn__mat_at(in, r, first), in->dtype, 0, in->col_stride, 1, n);
     for (j = 0; j < n; j++)
         x[j] = x[j] * part - max * part;
     return n;
@@ -4141,19 +4106,16 @@ static size_t attn__load_below(double *x, const attn_mat *in, size_t r, size_t f
 static void attn__sparse_row(const attn_mat *out, const attn_mat *in, size_t r, int power)
 {
     const attn__kernels *wide = attn__kernels_for(ATTN_ISA_BEST, ATTN_F64);
-    double x[ATTN__CHUNK / 4], max = attn__lowest(ATTN_F64), t = -1, last, sum, lost, slope, rest, above;
+    double x[ATTN__CHUNK], max, t = -1, last, sum, lost, slope, rest, above;
     size_t i, j, n;
-    int nonfinite = 0;
-    for (i = 0; i < in->cols; i += n) {
-        n = attn__load_below(x, in, r, i, 0, 1);
-        max = wide->softmax_max(x, n, max, &nonfinite);
-    }
+    if (!attn__softmax_max(wide, out, in, r, x, &max))
+        return;
     do { /* the sum of elements less 1, and minus its slope, at t */
         last = t;
         sum = -1;
         lost = slope = 0;
-        for (i = 0; i < in->cols && !nonfinite; i += n) {
-            n = attn__load_below(x, in, r, i, max, power);
+        for (i = 0; i < in->cols; i += n) {
+            n = attn__load_below(wide, x, in, r, i, max, power);
             for (j = 0; j < n; j++)
                 if (x[j] > t) {
                     above = x[j] - t;
@@ -4166,13 +4128,13 @@ static void attn__sparse_row(const attn_mat *out, const attn_mat *in, size_t r, 
     } while (t > last);
     rest = slope > 0 ? sum / slope : 0; /* what t cannot hold: of many equal elements it is a large part */
     for (i = 0; i < in->cols; i += n) {
-        n = attn__load_below(x, in, r, i, max, power);
+        n = attn__load_below(wide, x, in, r, i, max, power);
         for (j = 0; j < n; j++)
             x[j] -= t;
         for (j = 0; j < n; j++) { /* in a loop of its own: -ffast-math would add t and rest first */
             above = x[j] - rest;
             above = above > 0 ? above : 0;
-            x[j] = nonfinite ? attn__nan() : power == 1 ? above : above * above;
+            x[j] = power == 1 ? above : above * above;
         }
         wide->store(attn__mat_at(out, r, i), out->dtype, 0, out->col_stride, x, n, 1, n, 1.0);
     }
@@ -4237,7 +4199,7 @@ ATTN_API attn_status attn_weighted_values(attn_mat out, attn_mat weights, attn_m
     size_t j, d;
     double weight;
     attn__check c;
-    attn__check_step(&c, &out, "weights", &weights, "v", &v);
+    attn__check_step(&c, &out, 0, "weights", &weights, "v", &v);
     attn__check_views(&c);
     attn__require(&c, out.rows == v.rows && out.cols == v.cols, ATTN_ERR_SHAPE, "out");
     attn__require(&c, weights.rows == 1 && weights.cols == v.rows, ATTN_ERR_SHAPE, "weights");
@@ -8317,26 +8279,23 @@ static void attn__rope_angles(attn__rope_run *run, ptrdiff_t position)
     }
 }
 
-/* The first and second elements of the pairs lie side by side (interleaved), or in two halves, which are loaded and
-   stored one by one. */
+/* The first and second elements of the pairs lie side by side (interleaved), in one row, or in two halves, two rows. */
 static void attn__rope_row(const attn__rope_run *run, size_t b, size_t h, size_t i)
 {
     const attn_tensor *out = run->out, *in = run->in;
+    const ptrdiff_t half = (ptrdiff_t)(run->opts->dim / 2);
     double x[2 * ATTN__ROTATED], held;
-    int together = run->opts->interleaved;
-    size_t parts = together ? 1 : 2, each = together ? 2 : 1, n = each * run->pairs, at = each * run->first, part, d;
-    size_t y = together ? 1 : ATTN__ROTATED, half = run->opts->dim / 2; /* how far apart a pair lies here, and there */
-    for (part = 0; part < parts; part++)
-        run->kern->load(x + part * y, n, attn__tensor_at(in, b, h, i, at + part * half), in->dtype, 0, in->dim_stride,
-                        1, n);
+    size_t rows = run->opts->interleaved ? 1 : 2, each = 2 / rows, n = each * run->pairs, at = each * run->first, d;
+    size_t y = rows == 1 ? 1 : ATTN__ROTATED; /* how far apart a pair lies in x */
+    run->kern->load(x, ATTN__ROTATED, attn__tensor_at(in, b, h, i, at), in->dtype, half * in->dim_stride,
+                    in->dim_stride, rows, n);
     for (d = 0; d < run->pairs; d++) {
         held = x[each * d];
         x[each * d] = held * run->cosine[d] - x[each * d + y] * run->sine[d];
         x[each * d + y] = held * run->sine[d] + x[each * d + y] * run->cosine[d];
     }
-    for (part = 0; part < parts; part++)
-        run->kern->store(attn__tensor_at(out, b, h, i, at + part * half), out->dtype, 0, out->dim_stride, x + part * y,
-                         n, 1, n, 1.0);
+    run->kern->store(attn__tensor_at(out, b, h, i, at), out->dtype, half * out->dim_stride, out->dim_stride, x,
+                     ATTN__ROTATED, rows, n, 1.0);
 }
 
 static ptrdiff_t attn__position(const attn_rope_opts *o, size_t b, size_t i)
@@ -8409,7 +8368,6 @@ static int attn__has_rows(const attn_rope_opts *o, size_t B, size_t L)
 ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_opts *opts)
 {
     attn_rope_opts o = ATTN__ZERO;
-    attn_mat positions;
     size_t d;
     int finite, given;
     attn__check c;
@@ -8428,10 +8386,8 @@ ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_
     attn__check_tensor(&c, "out", &out, ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_FLOAT);
     attn__check_tensor(&c, "in", &in, ATTN__ANY_FLOAT);
     if (o.positions) {
-        positions = attn__array(o.positions, in.len, sizeof *o.positions);
-        positions.rows = in.batch;
-        positions.row_stride = o.position_batch_stride;
-        positions.col_stride = o.position_len_stride;
+        const attn_mat positions = {(void *)(uintptr_t)o.positions, attn__dtype_of_size(sizeof *o.positions), in.batch,
+                                    in.len, o.position_batch_stride, o.position_len_stride};
         attn__check_mat(&c, "opts.positions", &positions, ATTN__ANY_TYPE);
     }
     attn__check_array(&c, "opts.frequencies", o.frequencies, o.dim / 2, sizeof *o.frequencies, ATTN__OPTIONAL);
@@ -8541,7 +8497,7 @@ ATTN_API attn_tensor attn_relative(attn_mat by_distance, size_t Lq, size_t Lk)
         return absent;
     if (!attn__mat_fits(&by_distance) || Lq > (size_t)PTRDIFF_MAX || Lk > (size_t)PTRDIFF_MAX ||
         by_distance.cols != attn__max(Lq + Lk, 1) - 1)
-        return attn__bad_tensor();
+        return attn__bad_tensor;
     if (Lq > 0 && Lk > 0 && by_distance.rows > 0)
         t.data = attn__mat_at(&by_distance, 0, Lq - 1);
     if (by_distance.cols > 1)
