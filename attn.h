@@ -1515,6 +1515,12 @@ static void *attn__mat_at(const attn_mat *m, size_t r, size_t c)
     return attn__at(m->data, m->dtype, (ptrdiff_t)r * m->row_stride + (ptrdiff_t)c * m->col_stride);
 }
 
+static attn_mat attn__mat_part(const attn_mat *m, size_t r, size_t c, size_t rows, size_t cols)
+{
+    const attn_mat part = {attn__mat_at(m, r, c), m->dtype, rows, cols, m->row_stride, m->col_stride};
+    return part;
+}
+
 ATTN__NOINLINE void *attn__tensor_at(const attn_tensor *t, size_t b, size_t h, size_t i, size_t d)
 {
     return attn__at(t->data, t->dtype,
@@ -3330,41 +3336,43 @@ typedef struct attn__gemm {
     int few;           /* the product of few rows, */
     int far_rows;      /* with far ones */
     size_t mc, nc, kc; /* rows and columns of a block, terms of a part of the sum */
-    int copies_a; /* of few rows: a is copied, not read where it lies: */
-    int whole_a;  /* whole rows at once, as there is room; else part by part */
-    int copies_b; /* b is copied, part by part */
-    size_t ld;    /* reals from one copied row of a to the next */
+    int copies_a;    /* of few rows: a is copied, not read where it lies; */
+    int whole_a;     /* that, or whole rows of it at once, as there is room; else part by part */
+    int copies_b;    /* b is copied, part by part */
+    size_t lda, ldb; /* terms from one copied row of a, or column of b, to the next */
+    size_t sums_at, b_at, a_at; /* where things are in the scratch of a block: bytes */
     size_t workers;
     size_t worker_bytes; /* scratch of each worker */
     char *scratch;       /* NULL: each worker uses its stack */
 } attn__gemm;
 
-/* What a block needs: two chains of sums, panels of b, and one tile of rows of a; or, of few rows, lanes of sums if
-   they come in parts, sums, and copied rows of a and b. */
-static size_t attn__gemm_bytes(const attn__gemm *g)
+/* Lays out the scratch of a block: lanes of sums, if those of few rows come in parts; sums, two chains of them but for
+   few rows; columns of b, panels or copied; and copied rows of a, one tile or few. Returns its bytes. */
+static size_t attn__gemm_layout(attn__gemm *g)
 {
-    size_t reals = 2 * g->mc * g->nc + g->kc * g->nc + g->kern->rows * g->kc;
-    if (g->few)
-        reals = g->mc * (g->nc + g->ld) + (g->kc < g->terms ? (g->mc + 1) * g->nc * g->kern->lanes : 0) +
-                (g->copies_b ? g->nc * (g->kc + ATTN__GEMM_FEW_PAD) : 0);
-    return reals * g->kern->size + ATTN__ALIGN;
+    size_t size = g->kern->size, lanes = g->few && g->kc < g->terms ? (g->mc + 1) * g->kern->lanes : 0;
+    g->sums_at = lanes * g->nc * size;
+    g->b_at = g->sums_at + (g->few ? 1 : 2) * g->mc * g->nc * size;
+    g->a_at = g->b_at + g->nc * g->ldb * size;
+    return g->a_at + (g->few ? g->mc : g->kern->rows) * g->lda * size + ATTN__ALIGN;
 }
 
 /* The blocks of few rows; small ones, for which a stack is enough, where the others do not fit. */
 static void attn__gemm_few_blocks(attn__gemm *g, size_t bytes)
 {
-    size_t size = g->kern->size, whole = attn__whole(g->terms, g->kern->lanes);
+    size_t size = g->kern->size, keys = g->kern->dot_keys, whole = attn__whole(g->terms, g->kern->lanes);
     size_t most = (g->copies_b ? ATTN__GEMM_FEW_B_BYTES : ATTN__GEMM_FEW_BYTES) / size;
     int parts = g->copies_b || (g->out.rows > 1 && g->terms > most + most / 2), little;
     for (little = 0; little < 2; little++) {
         g->mc = attn__min(g->out.rows, little ? ATTN__GEMM_FEW_LITTLE : ATTN__GEMM_FEW_MC);
-        g->nc = little ? g->kern->dot_keys : attn__min(attn__whole(g->out.cols, g->kern->dot_keys), ATTN__GEMM_FEW_NC);
-        if (parts && !g->copies_b)
-            g->nc = g->kern->dot_keys; /* each row of b is read to its end, while lanes are kept */
-        g->whole_a = g->copies_a && !little && whole <= ATTN__GEMM_FEW_A_BYTES / size / g->mc;
-        g->kc = parts || (g->copies_a && !g->whole_a) ? attn__min(whole, little ? ATTN__GEMM_FEW_NC : most) : whole;
-        g->ld = g->copies_a ? (g->whole_a ? whole : g->kc) + ATTN__GEMM_FEW_PAD : 0;
-        if (attn__gemm_bytes(g) <= bytes)
+        g->nc = attn__min(attn__whole(g->out.cols, keys), ATTN__GEMM_FEW_NC);
+        if (little || (parts && !g->copies_b))
+            g->nc = keys; /* each row of b is read to its end, while lanes are kept */
+        g->whole_a = !g->copies_a || (!little && whole <= ATTN__GEMM_FEW_A_BYTES / size / g->mc);
+        g->kc = parts || !g->whole_a ? attn__min(whole, little ? ATTN__GEMM_FEW_NC : most) : whole;
+        g->lda = g->copies_a ? (g->whole_a ? whole : g->kc) + ATTN__GEMM_FEW_PAD : 0;
+        g->ldb = g->copies_b ? g->kc + ATTN__GEMM_FEW_PAD : 0;
+        if (attn__gemm_layout(g) <= bytes)
             return;
     }
     ATTN_ASSERT(0);
@@ -3389,7 +3397,8 @@ static void attn__gemm_blocks(attn__gemm *g, size_t bytes)
     for (;;) {
         g->mc = row_tiles * tile_rows;
         g->nc = col_tiles * tile_cols;
-        if (attn__gemm_bytes(g) <= bytes)
+        g->lda = g->ldb = g->kc;
+        if (attn__gemm_layout(g) <= bytes)
             return;
         if (row_tiles > 1)
             row_tiles = attn__blocks(row_tiles, 2);
@@ -3400,13 +3409,28 @@ static void attn__gemm_blocks(attn__gemm *g, size_t bytes)
     }
 }
 
-/* A block of out. Its sums lie in packed tiles, row of tiles by row of tiles, each row filled up to whole vectors. */
+/* A block of out: `rows` from r0 on; and `cols` columns that follow each other from c0 on or, of few rows and if apart
+   is not 0, those of FAR_STREAMS streams so many columns apart, in turn. Other sums than those of few rows lie in packed
+   tiles, row of tiles by row of tiles, each row filled up to whole vectors. */
 typedef struct attn__gemm_block {
-    size_t r0, rows, c0, cols;
+    size_t r0, rows, c0, cols, apart;
     size_t padded;    /* cols in whole vectors */
     size_t row_bytes; /* bytes of a row of tiles */
-    char *sums;
+    char *lanes, *sums, *b, *a;
 } attn__gemm_block;
+
+/* The block in rows r0 .. of out; its columns are not chosen yet. */
+static attn__gemm_block attn__gemm_block_of(const attn__gemm *g, size_t r0, char *scratch)
+{
+    attn__gemm_block block = ATTN__ZERO;
+    block.r0 = r0;
+    block.rows = attn__min(g->mc, g->out.rows - r0);
+    block.lanes = scratch;
+    block.sums = scratch + g->sums_at;
+    block.b = scratch + g->b_at;
+    block.a = scratch + g->a_at;
+    return block;
+}
 
 /* Packs b[k .. k + depth][c0 .. c0 + cols] into panels, the last one filled up with zeros to whole vectors. Here and
    below, k and depth count terms. */
@@ -3437,28 +3461,25 @@ static void attn__gemm_load(const attn__kernels *kern, void *x, size_t ld, const
 static void attn__gemm_add(const attn__kernels *kern, const attn__gemm_block *block, const attn_mat *a,
                            const attn_mat *b, size_t k, size_t depth, int part)
 {
-    char *panels = block->sums + attn__blocks(block->rows, kern->rows) * block->row_bytes;
-    char *a_rows = panels + block->padded * depth * kern->size;
     size_t r, rows;
-    attn__gemm_pack(kern, panels, b, k, depth, block->c0, block->cols);
+    attn__gemm_pack(kern, block->b, b, k, depth, block->c0, block->cols);
     if (attn__are_terms(kern, a->dtype, a->row_stride, a->col_stride, a->rows, a->cols)) {
         kern->gemm(block->sums, attn__mat_at(a, block->r0, k * kern->term), a->row_stride / (ptrdiff_t)kern->term,
-                   a->col_stride, block->rows, panels, block->padded, depth, part, NULL, NULL);
+                   a->col_stride, block->rows, block->b, block->padded, depth, part, NULL, NULL);
         return;
     }
     for (r = 0; r < block->rows; r += kern->rows) {
         rows = attn__min(kern->rows, block->rows - r);
-        attn__gemm_load(kern, a_rows, depth, a, block->r0 + r, k, rows, depth);
-        kern->gemm(block->sums + r / kern->rows * block->row_bytes, a_rows, (ptrdiff_t)depth, 1, rows, panels,
+        attn__gemm_load(kern, block->a, depth, a, block->r0 + r, k, rows, depth);
+        kern->gemm(block->sums + r / kern->rows * block->row_bytes, block->a, (ptrdiff_t)depth, 1, rows, block->b,
                    block->padded, depth, part, NULL, NULL);
     }
 }
 
-/* The attn__part that terms k .. k + depth - 1 are: the bias comes after all of them. */
+/* The attn__part that terms k .. k + depth - 1 are. */
 static int attn__gemm_part(const attn__gemm *g, size_t k, size_t depth)
 {
-    int begun = k > 0 ? ATTN__BEGUN : 0;
-    return k + depth < g->terms || g->bias.data ? begun | ATTN__UNFINISHED : begun;
+    return (k > 0 ? ATTN__BEGUN : 0) | (k + depth < g->terms ? ATTN__UNFINISHED : 0);
 }
 
 #ifndef ATTN_NO_TRAINING
@@ -3489,7 +3510,7 @@ static void attn__add_to(const attn__kernels *kern, const attn_mat *out, const c
 #endif
 
 /* to = alpha sums, or += */
-static void attn__gemm_store_to(const attn__gemm *g, const attn_mat *to, const char *sums, size_t ld)
+static void attn__gemm_store(const attn__gemm *g, const attn_mat *to, const char *sums, size_t ld)
 {
 #ifndef ATTN_NO_TRAINING
     if (g->adds) {
@@ -3500,76 +3521,59 @@ static void attn__gemm_store_to(const attn__gemm *g, const attn_mat *to, const c
     g->kern->store(to->data, to->dtype, to->row_stride, to->col_stride, sums, ld, to->rows, to->cols, g->alpha);
 }
 
-/* out[r ..][c ..] = alpha sums, or += */
-static void attn__gemm_store(const attn__gemm *g, size_t r, size_t c, const char *sums, size_t ld, size_t rows,
-                             size_t cols)
-{
-    const attn_mat *out = &g->out;
-    attn_mat to = {attn__mat_at(out, r, c), out->dtype, rows, cols, out->row_stride, out->col_stride};
-    attn__gemm_store_to(g, &to, sums, ld);
-}
-
 static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char *scratch)
 {
     const attn__kernels *kern = g->kern;
-    const attn_mat *out = &g->out;
-    attn__gemm_block block;
+    attn__gemm_block block = attn__gemm_block_of(g, r0, scratch);
     int parts = g->terms > g->kc || g->bias.data; /* of which sums are made: their two chains lie in two tiles */
     size_t k, c, r, depth, tiles = kern->rows * (parts ? 2 : 1);
-    block.r0 = r0;
-    block.rows = attn__min(g->mc, out->rows - r0);
     block.c0 = c0;
-    block.cols = attn__min(g->nc, out->cols - c0);
-    block.sums = scratch;
+    block.cols = attn__min(g->nc, g->out.cols - c0);
     block.padded = attn__whole(block.cols, kern->lanes);
     block.row_bytes = tiles * block.padded * kern->size;
     if (g->terms == 0)
         ATTN__MEMSET(block.sums, 0, attn__blocks(block.rows, kern->rows) * block.row_bytes);
     for (k = 0; k < g->terms; k += depth) {
         depth = attn__min(g->kc, g->terms - k);
-        attn__gemm_add(kern, &block, &g->a, &g->b, k, depth, attn__gemm_part(g, k, depth));
+        attn__gemm_add(kern, &block, &g->a, &g->b, k, depth,
+                       attn__gemm_part(g, k, depth) | (g->bias.data ? ATTN__UNFINISHED : 0));
     }
     if (g->bias.data)
         attn__gemm_add(g->bias_kern, &block, &g->ones, &g->bias, 0, 1, ATTN__BEGUN);
     for (r = 0; r < block.rows; r += kern->rows)
-        for (c = 0; c < block.cols; c += kern->cols)
-            attn__gemm_store(g, r0 + r, c0 + c, block.sums + r / kern->rows * block.row_bytes + tiles * c * kern->size,
-                             attn__min(kern->cols, block.padded - c), attn__min(kern->rows, block.rows - r),
-                             attn__min(kern->cols, block.cols - c));
+        for (c = 0; c < block.cols; c += kern->cols) {
+            attn_mat to = attn__mat_part(&g->out, r0 + r, c0 + c, attn__min(kern->rows, block.rows - r),
+                                         attn__min(kern->cols, block.cols - c));
+            attn__gemm_store(g, &to, block.sums + r / kern->rows * block.row_bytes + tiles * c * kern->size,
+                             attn__min(kern->cols, block.padded - c));
+        }
 }
 
-/* Few rows of out: `rows` from r0 on; and `cols` columns that follow each other from c0 on or, if apart is not 0, those
-   of FAR_STREAMS streams so many columns apart, in turn. */
-typedef struct attn__gemm_few {
-    size_t r0, rows, c0, cols, apart;
-    char *lanes, *a, *b, *sums;
-} attn__gemm_few;
-
-/* Copies terms k .. k + depth - 1 of the rows of a, with zeros up to whole vectors. */
-static void attn__gemm_few_load(const attn__gemm *g, const attn__gemm_few *few, size_t k, size_t depth)
+/* Copies terms k .. k + depth - 1 of few rows of a, with zeros up to whole vectors. */
+static void attn__gemm_few_load(const attn__gemm *g, const attn__gemm_block *few, size_t k, size_t depth)
 {
     size_t size = g->kern->size, rest = attn__whole(depth, g->kern->lanes) - depth, r;
-    attn__gemm_load(g->kern, few->a, g->ld, &g->a, few->r0, k, few->rows, depth);
+    attn__gemm_load(g->kern, few->a, g->lda, &g->a, few->r0, k, few->rows, depth);
     for (r = 0; r < few->rows && rest > 0; r++)
-        ATTN__MEMSET(few->a + (r * g->ld + depth) * size, 0, rest * size);
+        ATTN__MEMSET(few->a + (r * g->lda + depth) * size, 0, rest * size);
 }
 
 /* sums = a b, or a part of it: terms k .. k + depth - 1. */
-static void attn__gemm_few_dot(const attn__gemm *g, const attn__gemm_few *few, size_t k, size_t depth)
+static void attn__gemm_few_dot(const attn__gemm *g, const attn__gemm_block *few, size_t k, size_t depth)
 {
     const attn__kernels *kern = g->kern;
     const size_t first = k * kern->term, size = attn__size(g->b.dtype);
     const char *at[ATTN__GEMM_FEW_NC];
     double added[ATTN__GEMM_FEW_NC]; /* of either real type */
     const void *a = g->whole_a ? few->a + k * kern->size : few->a;
-    size_t lda = g->ld, i, cols;
+    size_t lda = g->lda, i, cols;
     attn__few w;
     ATTN__MEMSET(&w, 0, sizeof w);
     w.queries = few->rows;
     w.heads = 1;
     w.dtype = g->b.dtype;
     w.dims = attn__min(depth * kern->term, g->a.cols - first);
-    w.part = (k > 0 ? ATTN__BEGUN : 0) | (k + depth < g->terms ? ATTN__UNFINISHED : 0);
+    w.part = attn__gemm_part(g, k, depth);
     w.row = (const char *)attn__mat_at(&g->b, first, few->c0);
     w.step = g->out.cols > 1 ? g->b.col_stride * (ptrdiff_t)size : 0; /* that of one column may be anything */
     for (i = 0; few->apart > 0 && i < few->cols; i++)
@@ -3578,9 +3582,9 @@ static void attn__gemm_few_dot(const attn__gemm *g, const attn__gemm_few *few, s
     w.ahead = few->apart > 0 ? ATTN__GEMM_FAR_AHEAD : 0;
     if (g->copies_b) {
         attn_mat columns = attn_mat_t(g->b);
-        attn__gemm_load(kern, few->b, g->kc + ATTN__GEMM_FEW_PAD, &columns, few->c0, k, few->cols, depth);
+        attn__gemm_load(kern, few->b, g->ldb, &columns, few->c0, k, few->cols, depth);
         w.row = few->b;
-        w.step = (ptrdiff_t)((g->kc + ATTN__GEMM_FEW_PAD) * kern->size);
+        w.step = (ptrdiff_t)(g->ldb * kern->size);
         w.dtype = kern->element;
     }
     if (!g->copies_a) {
@@ -3604,18 +3608,18 @@ static void attn__gemm_few_dot(const attn__gemm *g, const attn__gemm_few *few, s
     }
 }
 
-/* Computes them. */
-static void attn__gemm_few_block(const attn__gemm *g, const attn__gemm_few *few)
+/* Computes a block of few rows. */
+static void attn__gemm_few_block(const attn__gemm *g, const attn__gemm_block *few)
 {
     size_t k = 0, depth, r;
-    attn_mat to = g->out;
+    attn_mat to = attn__mat_part(&g->out, few->r0, few->c0, few->rows, few->cols);
     do {
         depth = attn__min(g->kc, g->terms - k);
         attn__gemm_few_dot(g, few, k, depth);
         k += depth;
     } while (k < g->terms);
     if (few->apart == 0) {
-        attn__gemm_store(g, few->r0, few->c0, few->sums, g->nc, few->rows, few->cols);
+        attn__gemm_store(g, &to, few->sums, g->nc);
         return;
     }
     to.rows = few->cols / ATTN__GEMM_FAR_STREAMS;
@@ -3624,36 +3628,25 @@ static void attn__gemm_few_block(const attn__gemm *g, const attn__gemm_few *few)
     to.col_stride = (ptrdiff_t)few->apart * g->out.col_stride;
     for (r = 0; r < few->rows; r++) {
         to.data = attn__mat_at(&g->out, few->r0 + r, few->c0);
-        attn__gemm_store_to(g, &to, few->sums + r * g->nc * g->kern->size, to.cols);
+        attn__gemm_store(g, &to, few->sums + r * g->nc * g->kern->size, to.cols);
     }
 }
 
-/* Columns c0 .. end - 1 of rows r0 .. of out. */
+/* Columns c0 .. end - 1 of rows r0 .. of out: those of far streams, then those that are left. */
 static void attn__gemm_few_cols(const attn__gemm *g, size_t r0, size_t c0, size_t end, char *scratch)
 {
     const size_t size = attn__size(g->b.dtype), step = (size_t)g->b.col_stride * size;
-    size_t i;
-    attn__gemm_few few;
-    few.r0 = r0;
-    few.rows = attn__min(g->mc, g->out.rows - r0);
-    few.lanes = scratch;
-    few.a = few.lanes + (g->kc < g->terms ? (g->mc + 1) * g->nc * g->kern->lanes * g->kern->size : 0);
-    few.b = few.a + g->mc * g->ld * g->kern->size;
-    few.sums = few.b + (g->copies_b ? g->nc * (g->kc + ATTN__GEMM_FEW_PAD) * g->kern->size : 0);
-    if (g->whole_a)
+    size_t apart = g->far_rows ? (end - c0) / ATTN__GEMM_FAR_STREAMS : 0, far, done;
+    attn__gemm_block few = attn__gemm_block_of(g, r0, scratch);
+    if (g->copies_a && g->whole_a)
         attn__gemm_few_load(g, &few, 0, g->terms);
-    few.apart = g->far_rows ? (end - c0) / ATTN__GEMM_FAR_STREAMS : 0;
-    if (few.apart > 16 && few.apart * step % ATTN__GEMM_FAR_SET == 0 && g->a.cols * size % ATTN__GEMM_FAR_SET > 0)
-        few.apart--; /* and a row more or less parts them */
-    for (i = 0; i < few.apart; i += few.cols / ATTN__GEMM_FAR_STREAMS) {
-        few.c0 = c0 + i;
-        few.cols = attn__min(g->nc, (few.apart - i) * ATTN__GEMM_FAR_STREAMS);
-        attn__gemm_few_block(g, &few);
-    }
-    c0 += few.apart * ATTN__GEMM_FAR_STREAMS;
-    for (few.apart = 0; c0 < end; c0 += few.cols) {
-        few.c0 = c0;
-        few.cols = attn__min(g->nc, end - c0);
+    if (apart > 16 && apart * step % ATTN__GEMM_FAR_SET == 0 && g->a.cols * size % ATTN__GEMM_FAR_SET > 0)
+        apart--; /* and a row more or less parts them */
+    far = apart * ATTN__GEMM_FAR_STREAMS;
+    for (done = 0; done < end - c0; done += few.cols) {
+        few.apart = done < far ? apart : 0;
+        few.c0 = c0 + (done < far ? done / ATTN__GEMM_FAR_STREAMS : done);
+        few.cols = attn__min(g->nc, (done < far ? far : end - c0) - done);
         attn__gemm_few_block(g, &few);
     }
 }
@@ -3689,13 +3682,6 @@ static int attn__are_few(const attn_mat *a, const attn_mat *b, size_t rows, cons
     const attn__kernels *kern = attn__ctx_products(ctx, a->dtype, b->dtype, 0);
     return (ctx && ctx->batch_invariant) ||
            rows <= (a->cols < ATTN__GEMM_SHORT ? ATTN__GEMM_FEW_SHORT : kern->tuned->few_rows);
-}
-
-/* As out^T = w x^T? */
-static int attn__gemm_is_turned(const attn__gemm *g)
-{
-    return g->out.rows <= g->kern->tuned->turned && g->b.row_stride == 1 &&
-           g->out.rows <= g->out.cols / ATTN__GEMM_TURNED_COLS;
 }
 
 static int attn__gemm_is_far(const attn__gemm *g)
@@ -3739,8 +3725,9 @@ static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *
                   a->col_stride != 1 || a->row_stride < 0 || g->terms % g->kern->lanes > 0;
     g->copies_b = b->row_stride != 1 || !attn__reads(g->kern, b->dtype);
     g->far_rows = few && attn__gemm_is_far(g);
-    g->turned = !few && attn__gemm_is_turned(g);
-    if (g->turned) {
+    g->turned = !few && b->row_stride == 1 && out->rows <= g->kern->tuned->turned &&
+                out->rows <= out->cols / ATTN__GEMM_TURNED_COLS;
+    if (g->turned) { /* out^T = w x^T */
         attn_mat ones = attn_mat_t(g->bias);
         g->bias = attn_mat_t(g->ones);
         g->ones = ones;
@@ -3751,7 +3738,7 @@ static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *
     g->alpha = alpha;
     attn__gemm_blocks(g, SIZE_MAX);
     g->workers = attn__ctx_workers(ctx, attn__gemm_count(g));
-    g->worker_bytes = attn__gemm_bytes(g);
+    g->worker_bytes = attn__gemm_layout(g);
 }
 
 /* Scratch that the planned product has use for beyond the stack; 0 if it has none. */
@@ -3786,17 +3773,13 @@ static void attn__gemm_run(attn__gemm *g, const attn_ctx *ctx)
 static void attn__product(const attn_mat *out, const attn_mat *a, const attn_mat *b, const float *bias, double alpha,
                           int adds, int few, const attn_ctx *ctx)
 {
-    attn_mat turned[3];
     attn__gemm g;
     if (out->rows == 0 || out->cols == 0)
         return;
     if (adds && !few && out->row_stride == 1 && out->col_stride != 1) {
-        turned[0] = attn_mat_t(*out);
-        turned[1] = attn_mat_t(*b);
-        turned[2] = attn_mat_t(*a);
-        out = &turned[0];
-        a = &turned[1];
-        b = &turned[2];
+        const attn_mat out_t = attn_mat_t(*out), a_t = attn_mat_t(*b), b_t = attn_mat_t(*a);
+        attn__product(&out_t, &a_t, &b_t, NULL, alpha, adds, few, ctx);
+        return;
     }
     attn__gemm_plan(&g, out, a, b, bias, alpha, few, ctx);
     g.adds = adds;
@@ -3995,7 +3978,7 @@ static const void *attn__softmax_chunk(const attn__kernels *kern, const attn_mat
 }
 
 /* The maximum of a row, in *max. A row with NaN or +infinity has none: returns 0, and out is NaN. */
-static int attn__softmax_max(const attn__kernels *kern, const attn_mat *out, const attn_mat *in, size_t r, void *buffer,
+ATTN__INLINE int attn__softmax_max(const attn__kernels *kern, const attn_mat *out, const attn_mat *in, size_t r, void *buffer,
                              double *max)
 {
     int nonfinite = 0;
@@ -8369,7 +8352,7 @@ ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_
 {
     attn_rope_opts o = ATTN__ZERO;
     size_t d;
-    int finite, given;
+    int given;
     attn__check c;
     if (opts)
         o = *opts;
@@ -8401,8 +8384,8 @@ ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_
     attn__require(&c, !given || o.cos.cols == o.dim / 2, ATTN_ERR_SHAPE, "opts.cos");
     attn__require(&c, !given || (o.sin.rows == o.cos.rows && o.sin.cols == o.dim / 2), ATTN_ERR_SHAPE, "opts.sin");
     attn__require(&c, o.dim % 2 == 0 && o.dim <= in.dim, ATTN_ERR_VALUE, "opts.dim");
-    finite = attn__is_positive(o.base) && attn__is_finite(attn__divide(1, o.base));
-    attn__require(&c, given || finite, ATTN_ERR_VALUE, "opts.base");
+    attn__require(&c, given || (attn__is_positive(o.base) && attn__is_finite(attn__divide(1, o.base))), ATTN_ERR_VALUE,
+                  "opts.base");
     if (o.frequencies && attn__is_sound(&c) && attn__is_aligned(o.frequencies, sizeof *o.frequencies))
         for (d = 0; d < o.dim / 2 && o.dim <= in.dim; d++)
             attn__require(&c, attn__is_finite(o.frequencies[d]), ATTN_ERR_VALUE, "opts.frequencies");
@@ -8505,46 +8488,43 @@ ATTN_API attn_tensor attn_relative(attn_mat by_distance, size_t Lq, size_t Lk)
     return t;
 }
 
-/* The bucket of a distance = key - query. Of the `count` in one direction, half hold one distance each, the others go
-   by its logarithm. */
-static size_t attn__bucket(ptrdiff_t distance, size_t buckets, int bidirectional, double max_distance)
+/* The bucket of column `col` by distance = key - query. Of the `count` in one direction, half hold one distance each,
+   the others go by its logarithm. */
+static size_t attn__bucket_of(const attn_mat *table, ptrdiff_t first_distance, size_t col, int bidirectional,
+                              size_t max_distance)
 {
-    size_t count = bidirectional ? buckets / 2 : buckets, exact = count / 2, first = 0;
-    double apart, steps;
+    ptrdiff_t distance = attn__plus(first_distance, (ptrdiff_t)col);
+    size_t count = bidirectional ? table->rows / 2 : table->rows, exact = count / 2, first = 0, apart;
+    double steps;
     if (bidirectional && distance > 0)
         first = count;
     else if (distance > 0)
         distance = 0;
-    apart = (double)attn__magnitude(distance);
-    if (apart < (double)exact)
-        return first + attn__magnitude(distance);
-    steps = attn__log(apart / (double)exact) / attn__log(max_distance / (double)exact) * (double)(count - exact);
+    apart = attn__magnitude(distance);
+    if (apart < exact)
+        return first + apart;
+    steps = attn__log((double)apart / (double)exact) / attn__log((double)max_distance / (double)exact) *
+            (double)(count - exact);
     steps += steps * 1e-12; /* where apart is an exact step */
     return first + (steps < (double)(count - exact - 1) ? exact + (size_t)steps : count - 1);
 }
 
-/* Of column `col` by distance. */
-static size_t attn__bucket_of(const attn_mat *table, ptrdiff_t first_distance, size_t col, int bidirectional,
-                              size_t max_distance)
-{
-    return attn__bucket(attn__plus(first_distance, (ptrdiff_t)col), table->rows, bidirectional,
-                        (double)(max_distance ? max_distance : 128));
-}
-
-/* Checks attn_t5_bias, or the way back; `table` is one of out and in, the other by distance. */
+/* Checks attn_t5_bias, or the way back, and resolves max_distance; `table` is one of out and in, the other by
+   distance. */
 static attn_status attn__check_t5(const attn_mat *out, const attn_mat *in, const attn_mat *table, int bidirectional,
-                                  size_t max_distance)
+                                  size_t *max_distance)
 {
     const attn_mat *by_distance = table == in ? out : in;
     size_t exact = table->rows / (bidirectional ? 4 : 2);
     attn__check c;
+    *max_distance = *max_distance ? *max_distance : 128;
     attn__check_begin(&c);
     attn__check_mat(&c, "out", out, ATTN__OUT | ATTN__ANY_FLOAT);
     attn__check_mat(&c, "in", in, ATTN__ANY_FLOAT);
     attn__check_views(&c);
     attn__require(&c, by_distance->rows == table->cols, ATTN_ERR_SHAPE, "by_distance");
     attn__require(&c, exact > 0, ATTN_ERR_SHAPE, "table");
-    attn__require(&c, (max_distance ? max_distance : 128) > exact, ATTN_ERR_VALUE, "max_distance");
+    attn__require(&c, *max_distance > exact, ATTN_ERR_VALUE, "max_distance");
     return c.status;
 }
 
@@ -8552,7 +8532,7 @@ ATTN_API attn_status attn_t5_bias(attn_mat by_distance, attn_mat table, int bidi
                                   ptrdiff_t first_distance)
 {
     size_t col, h, bucket;
-    attn_status status = attn__check_t5(&by_distance, &table, &table, bidirectional, max_distance);
+    attn_status status = attn__check_t5(&by_distance, &table, &table, bidirectional, &max_distance);
     for (col = 0; col < by_distance.cols && by_distance.rows > 0 && status == ATTN_OK; col++) {
         bucket = attn__bucket_of(&table, first_distance, col, bidirectional, max_distance);
         for (h = 0; h < by_distance.rows; h++)
@@ -8568,7 +8548,7 @@ ATTN_API attn_status attn_t5_bias_backward(attn_mat dtable, attn_mat dby_distanc
 {
     size_t first, end, col, h, bucket;
     double sum;
-    attn_status status = attn__check_t5(&dtable, &dby_distance, &dtable, bidirectional, max_distance);
+    attn_status status = attn__check_t5(&dtable, &dby_distance, &dtable, bidirectional, &max_distance);
     if (status != ATTN_OK || dtable.cols == 0)
         return status;
     for (bucket = 0; bucket < dtable.rows; bucket++)
