@@ -8738,17 +8738,15 @@ ATTN__NOINLINE void attn__mha_shapes(attn__check *c, const attn__mha *mha, const
     attn__require(c, attn__is_product(w->wo.rows, H, Dv), ATTN_ERR_SHAPE, "weights.wo");
 }
 
-static void attn__carve_tensor(attn__arena *arena, attn_tensor *t) /* whose data stay while measuring */
+static void attn__carve_tensor(attn__arena *arena, attn_tensor *t)
 {
     size_t rows, row;
-    void *data = NULL;
+    t->data = NULL;
     if (attn__mul_size(&rows, t->batch, t->len) && attn__mul_size(&row, t->heads, t->dim) &&
         attn__mul_size(&row, row, attn__size(t->dtype)))
-        data = attn__carve_part(arena, rows, row);
+        t->data = attn__carve_part(arena, rows, row);
     else
         arena->used = SIZE_MAX;
-    if (arena->base)
-        t->data = data;
 }
 
 /* Scratch that a product has use for, of so many rows and b; with less it only takes longer. */
@@ -8783,15 +8781,13 @@ static int attn__carve_mha(attn__mha *mha, char *base)
 {
     attn__arena arena = {base, 0};
     attn__call *call = &mha->plan.call;
-    size_t rest;
     attn__carve_tensor(&arena, &call->q);
     attn__carve_tensor(&arena, &call->k);
     attn__carve_tensor(&arena, &call->v);
     attn__carve_tensor(&arena, &call->out);
     if (!attn__tensor_absent(&mha->mean))
         attn__carve_tensor(&arena, &call->opts.weights);
-    rest = arena.used;
-    if (rest == SIZE_MAX)
+    if (arena.used == SIZE_MAX)
         return 0;
     if (!base)
         mha->rest_bytes = attn__max(mha->plan.bytes, attn__projections_bytes(mha));
@@ -9693,14 +9689,13 @@ static void attn__carve_worker(attn__backward_worker *worker, const attn__backwa
 static void attn__carve_sum(attn__sum *sum, attn__arena *arena, attn_dtype real, size_t B, size_t H, size_t L, size_t D,
                             attn_tensor out)
 {
-    size_t rows, row;
-    sum->at = attn_tensor_of(NULL, real, B, H, L, D, (ptrdiff_t)(H * L * D), (ptrdiff_t)(L * D), (ptrdiff_t)D, 1);
-    sum->out = out;
-    if (attn__mul_size(&rows, B, H) && attn__mul_size(&row, L, D) && attn__mul_size(&rows, rows, row) &&
-        attn__mul_size(&row, rows, 8))
-        sum->at.data = attn__carve(arena, rows, attn__size(real));
-    else
+    sum->at = attn_bhld(NULL, ATTN_F64, B, H, L, D); /* or bad */
+    sum->at.dtype = real;
+    if (attn__tensor_bad(&sum->at))
         arena->used = SIZE_MAX;
+    else
+        sum->at.data = attn__carve(arena, B * H * L * D, attn__size(real));
+    sum->out = out;
 }
 
 /* A gradient is summed in its place if that has the compute type, else in scratch. */
