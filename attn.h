@@ -8949,6 +8949,7 @@ ATTN_API attn_status attn_mha_explain(char *text, size_t size, attn_tensor out, 
              attn__meet_chunk               once it sees some: K, V, dk, dv of the chunk; Q, dO, delta, dq of the block
              attn__backward_tile            one tile of keys: the lines above
            attn__finish_head              sums are rounded to 16 bits, or added up over heads, rows, items
+           attn__sum_sink                 the gradient of a sink
            attn__sum_place                the gradient of a bias that heads or items share, by cells too
 
    Order of sums. A cell may be computed once the one above it (the query blocks before, the same chunk) and the one to
@@ -8978,16 +8979,7 @@ typedef struct attn__sum {
     size_t cleared, finished; /* heads: of at that begin with 0, of out */
 } attn__sum;
 
-enum attn__sum_of {
-    ATTN__DQ,
-    ATTN__DK,
-    ATTN__DV,
-    ATTN__DBIAS,
-    ATTN__DDISTANCES,
-    ATTN__DSLOPES,
-    ATTN__DSINKS, /* for its out alone: see attn__sum_sink */
-    ATTN__SUMS
-};
+enum attn__sum_of { ATTN__DQ, ATTN__DK, ATTN__DV, ATTN__DBIAS, ATTN__DDISTANCES, ATTN__DSLOPES, ATTN__SUMS };
 
 typedef struct attn__backward {
     attn__plan plan;           /* the tensors and options, and what section 6 needs to know about tiles */
@@ -9564,19 +9556,19 @@ static void attn__clear_head(attn__backward_worker *worker, size_t index) /* cou
         attn__fill_part(&sum->at, b, h, i, 0, sum->at.dim, 0.0);
 }
 
-/* -exp(sink - lse) delta, summed over the rows of a head, for the sink's logit is in every denominator. */
-static double attn__sum_sink(attn__backward_worker *worker, size_t h)
+/* The gradient of a sink, which is in every denominator: -exp(sink - lse) delta, summed over the rows of its head. */
+static void attn__sum_sink(attn__backward_worker *worker, size_t head)
 {
     const attn__backward *w = worker->run;
     const attn__call *call = &w->plan.call;
-    size_t group = w->plan.schedule.group, b, index, row, i;
-    size_t items = attn__summed_items(w) > 0 ? attn__items(&w->plan) : 0;
-    double sink = (double)call->opts.sinks[h], lse, sum = 0, lost = 0;
+    size_t group = w->plan.schedule.group, items = attn__summed_items(w) > 0 ? attn__items(&w->plan) : 0;
+    size_t b, index, row, h, i;
+    double sink = (double)call->opts.sinks[head], lse, sum = 0, lost = 0;
     if (attn__bits(sink) == attn__bits(attn__minus_infinity()))
-        return 0;
+        items = 0;
     for (b = 0; b < items; b++)
         for (index = 0; index < w->head_blocks; index++) {
-            if (!attn__place_rows(worker, b, h / group, h % group * w->head_blocks + index))
+            if (!attn__place_rows(worker, b, head / group, head % group * w->head_blocks + index))
                 break; /* nor have the others any rows */
             attn__find_delta(worker);
             for (row = 0; row < worker->block.at.count; row++) {
@@ -9585,7 +9577,7 @@ static double attn__sum_sink(attn__backward_worker *worker, size_t h)
                 attn__add(&sum, &lost, -attn__exp(sink - lse) * attn__get_real(&w->plan, worker->delta, row));
             }
         }
-    return sum;
+    w->grads.sinks[head] = (float)(w->grads.accumulate ? (double)w->grads.sinks[head] + sum : sum);
 }
 
 static attn__range attn__one_or_all(size_t given, size_t i, size_t all) /* all, if what is given has 1 for them */
@@ -9631,7 +9623,7 @@ static void attn__finish_head(attn__backward_worker *worker, size_t index)
     for (i = 0; i < out->len; i++)
         for (d = 0; d < out->dim; d++) {
             void *element = attn__tensor_at(out, b, h, i, d);
-            x = sum == &w->sums[ATTN__DSINKS] ? attn__sum_sink(worker, h) : attn__add_up(w, sum, b, h, i, d);
+            x = attn__add_up(w, sum, b, h, i, d);
             attn__set_element(element, out->dtype,
                               w->grads.accumulate ? attn__get_element(element, out->dtype) + x : x);
         }
@@ -9736,8 +9728,6 @@ static int attn__carve_sums(attn__backward *w, char *base)
     if (g->alibi_slopes)
         attn__carve_sum(&sums[ATTN__DSLOPES], &arena, real, B, H, Lq, 1,
                         attn_tensor_of(g->alibi_slopes, ATTN_F32, 1, H, 1, 1, 0, 1, 0, 0));
-    if (g->sinks)
-        sums[ATTN__DSINKS].out = attn_tensor_of(g->sinks, ATTN_F32, 1, H, 1, 1, 0, 1, 0, 0);
     attn__carve(&arena, 1, ATTN__ALIGN); /* to align what the caller gives */
     w->bytes = arena.used;
     return arena.used != SIZE_MAX;
@@ -9810,6 +9800,7 @@ static void attn__backward_execute(attn__backward *w)
             attn__run_cells(w);
     }
     attn__run_phase(w, attn__finish_head, finished);
+    attn__run_phase(w, attn__sum_sink, w->grads.sinks ? w->plan.call.q.heads : 0);
     if (w->places == 0)
         return;
     w->summing_places = 1; /* and nothing else, of chunks of one tile */
