@@ -8989,6 +8989,7 @@ typedef struct attn__backward {
     size_t places;      /* of tiles in a bias that heads or items share, but no rows or keys; else 0 */
     int summing_places; /* the phase in hand is that of these: see attn__sum_place */
     int modified;                          /* dS goes through score_mod_grad, or is needed before scale */
+    size_t group, block_rows;              /* query heads of a key/value head; rows of a query block, whole vectors */
     size_t chunk_keys, chunks;             /* keys of a chunk, whole tiles; chunks of a head */
     size_t head_blocks, unit_blocks;       /* query blocks of a query head; of all of a group */
     size_t items, units, whole_units;      /* batch items of a unit; units; those that one worker does alone */
@@ -9138,14 +9139,14 @@ static int attn__place_rows(attn__backward_worker *worker, size_t b, size_t kv_h
     const attn__schedule *s = &w->plan.schedule;
     attn__block *block = &worker->block;
     attn__place *at = &block->at;
-    size_t head = attn__quotient(index, w->head_blocks), first = (index - head * w->head_blocks) * s->block_rows;
+    size_t head = attn__quotient(index, w->head_blocks), first = (index - head * w->head_blocks) * w->block_rows;
     attn__begin_item(at, &w->plan, b);
     at->queries = attn__valid_queries(&w->plan, b);
     at->kv_head = kv_head;
     at->heads = 1;
-    at->head = kv_head * s->group;
+    at->head = kv_head * w->group;
     at->row = head * at->queries + first;
-    at->count = first < at->queries ? attn__min(s->block_rows, at->queries - first) : 0;
+    at->count = first < at->queries ? attn__min(w->block_rows, at->queries - first) : 0;
     block->tile.queries = at->count;
     block->tile.lanes = attn__whole(at->count, w->plan.call.kern->lanes);
     block->tile.layout = attn__layout_of(block, 0);
@@ -9270,11 +9271,11 @@ static void attn__add_biases(attn__backward_worker *worker)
     const attn_tensor *bias = &w->sums[ATTN__DBIAS].at, *slopes = &w->sums[ATTN__DSLOPES].at;
     const attn_tensor *distances = &w->sums[ATTN__DDISTANCES].at;
     void *rows = NULL, *alibi = NULL;
-    size_t b = block->at.b, k0 = tile->first_key, room = w->plan.schedule.block_rows, h, i;
+    size_t b = block->at.b, k0 = tile->first_key, h, i;
     attn__query_of(block, 0, &h, &i);
     if (w->summing_places) {
-        kern->add(attn__real_at(&w->plan, worker->kept, (k0 - worker->keys.from) * room), (ptrdiff_t)room,
-                  worker->dscores, tile->lanes, tile->keys, block->at.count, 1.0);
+        kern->add(attn__real_at(&w->plan, worker->kept, (k0 - worker->keys.from) * w->block_rows),
+                  (ptrdiff_t)w->block_rows, worker->dscores, tile->lanes, tile->keys, block->at.count, 1.0);
     } else if (bias->data && bias->dim != call->k.len) {
         rows = attn__tensor_at(bias, b, h, i, 0);
     } else if (bias->data && bias->len != call->q.len) {
@@ -9524,7 +9525,7 @@ static void attn__sum_place(attn__backward_worker *worker, size_t index)
     const attn__backward *w = worker->run;
     const attn__call *call = &w->plan.call;
     const attn_tensor *bias = &w->grads.bias;
-    size_t room = w->plan.schedule.block_rows, group = w->plan.schedule.group, tile = index % w->chunks;
+    size_t room = w->block_rows, tile = index % w->chunks;
     size_t row = index / w->chunks % w->head_blocks, place = index / w->chunks / w->head_blocks;
     size_t head = place % bias->heads, item = place / bias->heads, i = row * room, j = tile * w->chunk_keys, b, h;
     const attn_mat to = attn__bias_place(w, item, head, i, attn__min(room, call->q.len - i), j,
@@ -9535,8 +9536,8 @@ static void attn__sum_place(attn__backward_worker *worker, size_t index)
         call->kern->load(worker->kept, room, to.data, to.dtype, to.row_stride, to.col_stride, to.rows, to.cols);
     for (b = item; b < (bias->batch == 1 ? attn__summed_items(w) : item + 1); b++)
         for (h = head; h < (bias->heads == 1 ? call->q.heads : head + 1); h++) {
-            size_t block = h % group * w->head_blocks + row;
-            attn__backward_cell(worker, b, h / group, block, block + 1, tile);
+            size_t block = h % w->group * w->head_blocks + row;
+            attn__backward_cell(worker, b, h / w->group, block, block + 1, tile);
         }
     if (starts)
         call->kern->store(to.data, to.dtype, to.row_stride, to.col_stride, worker->kept, room, to.rows, to.cols, 1.0);
@@ -9561,14 +9562,13 @@ static void attn__sum_sink(attn__backward_worker *worker, size_t head)
 {
     const attn__backward *w = worker->run;
     const attn__call *call = &w->plan.call;
-    size_t group = w->plan.schedule.group, items = attn__summed_items(w) > 0 ? attn__items(&w->plan) : 0;
-    size_t b, index, row, h, i;
+    size_t items = attn__summed_items(w) > 0 ? attn__items(&w->plan) : 0, b, index, row, h, i;
     double sink = (double)call->opts.sinks[head], lse, sum = 0, lost = 0;
     if (attn__bits(sink) == attn__bits(attn__minus_infinity()))
         items = 0;
     for (b = 0; b < items; b++)
         for (index = 0; index < w->head_blocks; index++) {
-            if (!attn__place_rows(worker, b, head / group, head % group * w->head_blocks + index))
+            if (!attn__place_rows(worker, b, head / w->group, head % w->group * w->head_blocks + index))
                 break; /* nor have the others any rows */
             attn__find_delta(worker);
             for (row = 0; row < worker->block.at.count; row++) {
@@ -9645,7 +9645,7 @@ static void attn__carve_worker(attn__backward_worker *worker, const attn__backwa
     const attn__kernels *kern = call->kern;
     attn__block *block = &worker->block;
     attn__shared *shared = &worker->shared;
-    size_t column = s->block_rows * kern->size, D = call->q.dim, Dv = call->v.dim;
+    size_t column = w->block_rows * kern->size, D = call->q.dim, Dv = call->v.dim;
     size_t wide = attn__whole(D, kern->lanes), wide_v = attn__whole(Dv, kern->lanes);
     int dq = !w->summing_places && !attn__tensor_absent(&w->grads.q);
     int dk = !w->summing_places && !attn__tensor_absent(&w->grads.k);
@@ -9659,9 +9659,9 @@ static void attn__carve_worker(attn__backward_worker *worker, const attn__backwa
     shared->scales = NULL;
     shared->k.rows = (char *)attn__carve(arena, w->chunk_keys * kern->size, D);
     shared->v.rows = (char *)attn__carve(arena, w->chunk_keys * kern->size, Dv);
-    block->rows = (attn__row *)attn__carve(arena, s->block_rows, sizeof(attn__row));
+    block->rows = (attn__row *)attn__carve(arena, w->block_rows, sizeof(attn__row));
     block->mask_cache = (unsigned char *)attn__carve(arena, 2 * s->mask_tiles, 1);
-    block->drop_rows = (uint32_t *)attn__carve(arena, attn__drops(o) ? 2 * s->block_rows : 0, sizeof(uint32_t));
+    block->drop_rows = (uint32_t *)attn__carve(arena, attn__drops(o) ? 2 * w->block_rows : 0, sizeof(uint32_t));
     block->reals = (char *)attn__carve(arena, ATTN__REALS, column);
     block->queries = (char *)attn__carve(arena, D, column);
     worker->dout = (char *)attn__carve(arena, Dv, column);
@@ -9824,24 +9824,24 @@ static int attn__backward_schedule(attn__backward *w)
     size_t heads, tiles, bytes, most;
     attn__arena arena = {NULL, 0};
     attn__backward_worker worker;
-    /* at least one: sums over no items are to be 0 */
-    if (!attn__mul_size(&heads, attn__max(B, 1), attn__max(attn__max(Hkv, call->q.heads), 1)))
+    w->group = Hkv > 0 ? attn__max(call->q.heads / Hkv, 1) : 1;
+    /* at least one head: sums over no items are to be 0 */
+    if (!attn__mul_size(&heads, attn__max(B, 1), attn__max(attn__max(Hkv, call->q.heads), 1)) ||
+        !attn__mul_size(&most, w->group, call->q.len))
         return 0;
 
     /* blocks have rows of one query head, queries on lanes; K and V are copied, chunk by chunk */
     attn__plan_keys(&w->plan, 1);
-    s->group = Hkv > 0 ? attn__max(call->q.heads / Hkv, 1) : 1;
-    if (!attn__mul_size(&s->rows, s->group, call->q.len))
-        return 0;
-    s->block_rows = attn__min(attn__max(attn__whole(call->q.len, kern->lanes), kern->lanes), kern->cols);
-    w->plan.sizes.column = s->block_rows;
-    w->modified = call->edits & ATTN__EDIT_MOD || call->opts.softcap > 0 || g->bias.data || g->by_distance.data ||
-                  g->alibi_slopes;
-    w->head_blocks = attn__blocks(call->q.len, s->block_rows);
+    w->block_rows = attn__min(attn__max(attn__whole(call->q.len, kern->lanes), kern->lanes), kern->cols);
+    w->plan.sizes.column = w->block_rows;
+    w->head_blocks = attn__blocks(call->q.len, w->block_rows);
+    w->unit_blocks = call->q.heads > 0 ? w->group * w->head_blocks : 0;
+    tiles = attn__blocks(call->k.len, s->tile_keys);
+    w->modified =
+        call->opts.score_mod || call->opts.softcap > 0 || g->bias.data || g->by_distance.data || g->alibi_slopes;
     if (g->bias.data && g->bias.dim == call->k.len && g->bias.len == call->q.len &&
         (g->bias.batch != call->q.batch || g->bias.heads != call->q.heads))
-        w->places = g->bias.batch * g->bias.heads * w->head_blocks * attn__blocks(call->k.len, s->tile_keys);
-    w->unit_blocks = call->q.heads > 0 ? s->group * w->head_blocks : 0;
+        w->places = g->bias.batch * g->bias.heads * w->head_blocks * tiles;
 
     /* units, chunks and cells */
     w->items = 1;
@@ -9853,7 +9853,6 @@ static int attn__backward_schedule(attn__backward *w)
     if (w->units < ATTN__UNITS * width)
         w->whole_units -= w->units % width;
 #endif
-    tiles = attn__blocks(call->k.len, s->tile_keys);
     bytes = 2 * s->tile_keys * (call->q.dim + call->v.dim) * kern->size;
     w->chunk_keys = attn__min(attn__max(ATTN__CHUNK_BYTES / bytes, 1), tiles);
     w->cell_blocks = attn__max(w->unit_blocks, 1);
@@ -10011,7 +10010,7 @@ ATTN_API attn_status attn_sdpa_backward_scratch(size_t *bytes, const attn_grads 
 
 static void attn__say_backward(attn__text *t, const attn__backward *w)
 {
-    attn__say_number(t, "query blocks of ", attn__min(w->plan.call.q.len, w->plan.schedule.block_rows), " rows x ");
+    attn__say_number(t, "query blocks of ", attn__min(w->plan.call.q.len, w->block_rows), " rows x ");
     attn__say_number(t, "key tiles of ", w->plan.schedule.tile_keys, ", in ");
     attn__say_number(t, "", w->chunks, w->chunks == 1 ? " chunk of " : " chunks of ");
     attn__say_number(t, "", w->chunk_keys, " keys, which are copied\n");
