@@ -1483,25 +1483,19 @@ ATTN__NOINLINE int attn__measure(attn__view *v)
     return !data || (v->first <= data && data <= v->end); /* neither wraps around */
 }
 
-/* Is it a view that does not overflow, as a bad one does? *m becomes bad if not. */
-static int attn__mat_fits(attn_mat *m)
+/* Is it a view that does not overflow, as a bad one does? */
+static int attn__mat_fits(const attn_mat *m)
 {
     attn__view v;
     attn__view_mat(&v, m);
-    if (attn__measure(&v))
-        return 1;
-    *m = attn__bad_mat;
-    return 0;
+    return attn__measure(&v);
 }
 
-ATTN__INLINE int attn__tensor_fits(attn_tensor *t)
+ATTN__INLINE int attn__tensor_fits(const attn_tensor *t)
 {
     attn__view v;
     attn__view_tensor(&v, t);
-    if (attn__measure(&v))
-        return 1;
-    *t = attn__bad_tensor;
-    return 0;
+    return attn__measure(&v);
 }
 
 /* data + elements, const dropped; NULL, which an array without elements may be, stays NULL. */
@@ -1530,9 +1524,8 @@ ATTN__NOINLINE void *attn__tensor_at(const attn_tensor *t, size_t b, size_t h, s
 
 ATTN_API attn_mat attn_mat_of(const void *data, attn_dtype dtype, size_t rows, size_t cols)
 {
-    attn_mat m = {(void *)(uintptr_t)data, dtype, rows, cols, (ptrdiff_t)cols, 1};
-    attn__mat_fits(&m);
-    return m;
+    const attn_mat m = {(void *)(uintptr_t)data, dtype, rows, cols, (ptrdiff_t)cols, 1};
+    return attn__mat_fits(&m) ? m : attn__bad_mat;
 }
 
 /* Gives a packed matrix its elements, all zero. Returns 0 if there is no memory. */
@@ -1587,9 +1580,9 @@ ATTN_API attn_tensor attn_tensor_of(const void *data, attn_dtype dtype, size_t B
                                     ptrdiff_t batch_stride, ptrdiff_t head_stride, ptrdiff_t len_stride,
                                     ptrdiff_t dim_stride)
 {
-    attn_tensor t = {(void *)(uintptr_t)data, dtype, B, H, L, D, batch_stride, head_stride, len_stride, dim_stride};
-    attn__tensor_fits(&t);
-    return t;
+    const attn_tensor t = {
+        (void *)(uintptr_t)data, dtype, B, H, L, D, batch_stride, head_stride, len_stride, dim_stride};
+    return attn__tensor_fits(&t) ? t : attn__bad_tensor;
 }
 
 ATTN_API attn_tensor attn_bhld(const void *data, attn_dtype dtype, size_t B, size_t H, size_t L, size_t D)
@@ -1770,28 +1763,15 @@ enum attn__role {
     ATTN__DECIDES = 1024   /* the compute type, in place of the first input */
 };
 
-/* How many arguments the members of a type may be: tensors, matrices and arrays. Does not compile once it has other
-   members than these and so many more words (where pointers have 8 bytes). */
-#define ATTN__COUNT(type, tensors, mats, arrays, words)                                                                \
-    enum { attn__count_##type = (tensors) + (mats) + (arrays) };                                                       \
-    typedef char attn__counted_##type[sizeof(void *) != 8 || sizeof(type) <= (tensors) * sizeof(attn_tensor) +         \
-                                                                                 (mats) * sizeof(attn_mat) +           \
-                                                                                 ((arrays) + (words)) * sizeof(void *) \
-                                          ? 1                                                                          \
-                                          : -1]
-ATTN__COUNT(attn_opts, 5, 0, 9, 17);
-ATTN__COUNT(attn_mha_weights, 0, 4, 4, 2);
-#ifndef ATTN_NO_TRAINING
-ATTN__COUNT(attn_mha_grads, 3, 4, 4, 1);
-#else
-enum { attn__count_attn_mha_grads = 0 };
-#endif
+/* attn_mha_backward lists most: 14 members of attn_opts, 8 of attn_mha_weights and 11 of attn_mha_grads that are tensors,
+   matrices or arrays; dout, q, k, v, weights and scratch. Does not compile once one of these types has grown (where
+   pointers have 8 bytes): count again then. */
+#define ATTN__ARGUMENTS 39
 
-/* attn_mha_backward lists most: these members, dout, q, k, v, weights and scratch. */
-enum {
-    ATTN__OF_LAYERS = (int)attn__count_attn_mha_weights + (int)attn__count_attn_mha_grads,
-    ATTN__ARGUMENTS = (int)attn__count_attn_opts + (int)ATTN__OF_LAYERS + 6
-};
+typedef char attn__counted[sizeof(void *) != 8 || sizeof(attn_opts) + sizeof(attn_mha_weights) <= 848 ? 1 : -1];
+#ifndef ATTN_NO_TRAINING
+typedef char attn__counted_grads[sizeof(void *) != 8 || sizeof(attn_mha_grads) <= 472 ? 1 : -1];
+#endif
 
 typedef struct attn__check {
     attn_status status;           /* ATTN_OK so far, or the fault that comes first in the documented order */
@@ -1866,6 +1846,13 @@ ATTN__NOINLINE void attn__check_mat(attn__check *c, const char *name, const attn
     attn__view *v = attn__list(c, name, role, attn__mat_absent(m));
     if (v)
         attn__view_mat(v, m);
+}
+
+/* The same for one that is to have so many rows and columns. */
+static void attn__check_shape(attn__check *c, const char *name, const attn_mat *m, int role, size_t rows, size_t cols)
+{
+    attn__check_mat(c, name, m, role);
+    attn__require(c, m->rows == rows && m->cols == cols, ATTN_ERR_SHAPE, name);
 }
 
 ATTN__NOINLINE void attn__check_tensor(attn__check *c, const char *name, const attn_tensor *t, int role)
@@ -2253,10 +2240,9 @@ ATTN_API attn_status attn_mat_copy(attn_mat out, attn_mat in)
 {
     attn__check c;
     attn__check_begin(&c);
-    attn__check_mat(&c, "out", &out, ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_TYPE);
+    attn__check_shape(&c, "out", &out, ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_TYPE, in.rows, in.cols);
     attn__check_mat(&c, "in", &in, ATTN__ANY_TYPE);
     attn__check_views(&c);
-    attn__require(&c, out.rows == in.rows && out.cols == in.cols, ATTN_ERR_SHAPE, "out");
     if (c.status == ATTN_OK)
         attn__copy(&out, &in);
     return c.status;
@@ -3256,12 +3242,12 @@ static void attn__new_temporary(attn__check *c, attn_mat *m, attn_dtype first_in
         attn__require(c, attn__new_elements(m), ATTN_ERR_NOMEM, name);
 }
 
-/* Begins the checks of a step, out of inputs a and b. `role` is what out may be besides an output. */
-static void attn__check_step(attn__check *c, const attn_mat *out, int role, const char *a_name, const attn_mat *a,
-                             const char *b_name, const attn_mat *b)
+/* Begins the checks of a step: out, of so many rows and columns and with this role, from inputs a and b. */
+static void attn__check_step(attn__check *c, const attn_mat *out, int role, size_t rows, size_t cols,
+                             const char *a_name, const attn_mat *a, const char *b_name, const attn_mat *b)
 {
     attn__check_begin(c);
-    attn__check_mat(c, "out", out, ATTN__OUT | role);
+    attn__check_shape(c, "out", out, role, rows, cols);
     attn__check_mat(c, a_name, a, ATTN__IN);
     attn__check_mat(c, b_name, b, ATTN__IN);
 }
@@ -3336,10 +3322,10 @@ typedef struct attn__gemm {
     int few;           /* the product of few rows, */
     int far_rows;      /* with far ones */
     size_t mc, nc, kc; /* rows and columns of a block, terms of a part of the sum */
-    int copies_a;    /* of few rows: a is copied, not read where it lies; */
-    int whole_a;     /* that, or whole rows of it at once, as there is room; else part by part */
-    int copies_b;    /* b is copied, part by part */
-    size_t lda, ldb; /* terms from one copied row of a, or column of b, to the next */
+    int copies_a;      /* of few rows: a is copied, not read where it lies; */
+    int whole_a;       /* that, or whole rows of it at once, as there is room; else part by part */
+    int copies_b;      /* b is copied, part by part */
+    size_t lda, ldb;   /* terms from one copied row of a, or column of b, to the next */
     size_t sums_at, b_at, a_at; /* where things are in the scratch of a block: bytes */
     size_t workers;
     size_t worker_bytes; /* scratch of each worker */
@@ -3348,7 +3334,7 @@ typedef struct attn__gemm {
 
 /* Lays out the scratch of a block: lanes of sums, if those of few rows come in parts; sums, two chains of them but for
    few rows; columns of b, panels or copied; and copied rows of a, one tile or few. Returns its bytes. */
-static size_t attn__gemm_layout(attn__gemm *g)
+static size_t attn__gemm_bytes(attn__gemm *g)
 {
     size_t size = g->kern->size, lanes = g->few && g->kc < g->terms ? (g->mc + 1) * g->kern->lanes : 0;
     g->sums_at = lanes * g->nc * size;
@@ -3372,7 +3358,7 @@ static void attn__gemm_few_blocks(attn__gemm *g, size_t bytes)
         g->kc = parts || !g->whole_a ? attn__min(whole, little ? ATTN__GEMM_FEW_NC : most) : whole;
         g->lda = g->copies_a ? (g->whole_a ? whole : g->kc) + ATTN__GEMM_FEW_PAD : 0;
         g->ldb = g->copies_b ? g->kc + ATTN__GEMM_FEW_PAD : 0;
-        if (attn__gemm_layout(g) <= bytes)
+        if (attn__gemm_bytes(g) <= bytes)
             return;
     }
     ATTN_ASSERT(0);
@@ -3398,7 +3384,7 @@ static void attn__gemm_blocks(attn__gemm *g, size_t bytes)
         g->mc = row_tiles * tile_rows;
         g->nc = col_tiles * tile_cols;
         g->lda = g->ldb = g->kc;
-        if (attn__gemm_layout(g) <= bytes)
+        if (attn__gemm_bytes(g) <= bytes)
             return;
         if (row_tiles > 1)
             row_tiles = attn__blocks(row_tiles, 2);
@@ -3419,17 +3405,15 @@ typedef struct attn__gemm_block {
     char *lanes, *sums, *b, *a;
 } attn__gemm_block;
 
-/* The block in rows r0 .. of out; its columns are not chosen yet. */
-static attn__gemm_block attn__gemm_block_of(const attn__gemm *g, size_t r0, char *scratch)
+/* Begins a block in rows r0 .. of out; its columns are chosen later. */
+static void attn__gemm_begin(const attn__gemm *g, attn__gemm_block *block, size_t r0, char *scratch)
 {
-    attn__gemm_block block = ATTN__ZERO;
-    block.r0 = r0;
-    block.rows = attn__min(g->mc, g->out.rows - r0);
-    block.lanes = scratch;
-    block.sums = scratch + g->sums_at;
-    block.b = scratch + g->b_at;
-    block.a = scratch + g->a_at;
-    return block;
+    block->r0 = r0;
+    block->rows = attn__min(g->mc, g->out.rows - r0);
+    block->lanes = scratch;
+    block->sums = scratch + g->sums_at;
+    block->b = scratch + g->b_at;
+    block->a = scratch + g->a_at;
 }
 
 /* Packs b[k .. k + depth][c0 .. c0 + cols] into panels, the last one filled up with zeros to whole vectors. Here and
@@ -3524,9 +3508,10 @@ static void attn__gemm_store(const attn__gemm *g, const attn_mat *to, const char
 static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char *scratch)
 {
     const attn__kernels *kern = g->kern;
-    attn__gemm_block block = attn__gemm_block_of(g, r0, scratch);
+    attn__gemm_block block;
     int parts = g->terms > g->kc || g->bias.data; /* of which sums are made: their two chains lie in two tiles */
     size_t k, c, r, depth, tiles = kern->rows * (parts ? 2 : 1);
+    attn__gemm_begin(g, &block, r0, scratch);
     block.c0 = c0;
     block.cols = attn__min(g->nc, g->out.cols - c0);
     block.padded = attn__whole(block.cols, kern->lanes);
@@ -3618,17 +3603,12 @@ static void attn__gemm_few_block(const attn__gemm *g, const attn__gemm_block *fe
         attn__gemm_few_dot(g, few, k, depth);
         k += depth;
     } while (k < g->terms);
-    if (few->apart == 0) {
+    if (few->apart == 0)
         attn__gemm_store(g, &to, few->sums, g->nc);
-        return;
-    }
-    to.rows = few->cols / ATTN__GEMM_FAR_STREAMS;
-    to.cols = ATTN__GEMM_FAR_STREAMS;
-    to.row_stride = g->out.col_stride;
-    to.col_stride = (ptrdiff_t)few->apart * g->out.col_stride;
-    for (r = 0; r < few->rows; r++) {
-        to.data = attn__mat_at(&g->out, few->r0 + r, few->c0);
-        attn__gemm_store(g, &to, few->sums + r * g->nc * g->kern->size, to.cols);
+    for (r = 0; few->apart > 0 && r < few->rows; r++) { /* each row is a matrix, with a column for each stream */
+        const attn_mat streams = {attn__mat_at(&to, r, 0), to.dtype,      few->cols / ATTN__GEMM_FAR_STREAMS,
+                                  ATTN__GEMM_FAR_STREAMS,  to.col_stride, (ptrdiff_t)few->apart * to.col_stride};
+        attn__gemm_store(g, &streams, few->sums + r * g->nc * g->kern->size, streams.cols);
     }
 }
 
@@ -3636,17 +3616,18 @@ static void attn__gemm_few_block(const attn__gemm *g, const attn__gemm_block *fe
 static void attn__gemm_few_cols(const attn__gemm *g, size_t r0, size_t c0, size_t end, char *scratch)
 {
     const size_t size = attn__size(g->b.dtype), step = (size_t)g->b.col_stride * size;
-    size_t apart = g->far_rows ? (end - c0) / ATTN__GEMM_FAR_STREAMS : 0, far, done;
-    attn__gemm_block few = attn__gemm_block_of(g, r0, scratch);
+    size_t apart = g->far_rows ? (end - c0) / ATTN__GEMM_FAR_STREAMS : 0, in_streams, done;
+    attn__gemm_block few;
+    attn__gemm_begin(g, &few, r0, scratch);
     if (g->copies_a && g->whole_a)
         attn__gemm_few_load(g, &few, 0, g->terms);
     if (apart > 16 && apart * step % ATTN__GEMM_FAR_SET == 0 && g->a.cols * size % ATTN__GEMM_FAR_SET > 0)
         apart--; /* and a row more or less parts them */
-    far = apart * ATTN__GEMM_FAR_STREAMS;
+    in_streams = apart * ATTN__GEMM_FAR_STREAMS;
     for (done = 0; done < end - c0; done += few.cols) {
-        few.apart = done < far ? apart : 0;
-        few.c0 = c0 + (done < far ? done / ATTN__GEMM_FAR_STREAMS : done);
-        few.cols = attn__min(g->nc, (done < far ? far : end - c0) - done);
+        few.apart = done < in_streams ? apart : 0;
+        few.c0 = c0 + (done < in_streams ? done / ATTN__GEMM_FAR_STREAMS : done);
+        few.cols = attn__min(g->nc, (done < in_streams ? in_streams : end - c0) - done);
         attn__gemm_few_block(g, &few);
     }
 }
@@ -3712,33 +3693,26 @@ static void attn__gemm_plan(attn__gemm *g, const attn_mat *out, const attn_mat *
     g->kern = attn__ctx_products(ctx, a->dtype, b->dtype, 0);
     g->bias_kern = attn__ctx_kernels(ctx, attn__real(a->dtype));
     ATTN_ASSERT(g->kern && g->bias_kern);
-    g->out = *out;
-    g->a = *a;
-    g->b = *b;
-    g->terms = attn__terms(g->kern, a->cols);
+    g->turned =
+        !few && b->row_stride == 1 && out->rows <= g->kern->tuned->turned && out->rows <= out->cols / ATTN__GEMM_TURNED_COLS;
+    g->out = g->turned ? attn_mat_t(*out) : *out;
+    g->a = g->turned ? attn_mat_t(*b) : *a;
+    g->b = g->turned ? attn_mat_t(*a) : *b;
     if (bias) { /* [a 1] [b; bias] */
-        g->ones = attn__ones(g->kern->real, out->rows, 1);
-        g->bias = attn_mat_of(bias, ATTN_F32, 1, out->cols);
+        const attn_mat ones = attn__ones(g->kern->real, out->rows, 1), row = attn_mat_of(bias, ATTN_F32, 1, out->cols);
+        g->ones = g->turned ? attn_mat_t(row) : ones;
+        g->bias = g->turned ? attn_mat_t(ones) : row;
     }
+    g->terms = attn__terms(g->kern, a->cols);
     g->few = few;
     g->copies_a = !attn__are_terms(g->kern, a->dtype, a->row_stride, a->col_stride, a->rows, a->cols) ||
                   a->col_stride != 1 || a->row_stride < 0 || g->terms % g->kern->lanes > 0;
     g->copies_b = b->row_stride != 1 || !attn__reads(g->kern, b->dtype);
     g->far_rows = few && attn__gemm_is_far(g);
-    g->turned = !few && b->row_stride == 1 && out->rows <= g->kern->tuned->turned &&
-                out->rows <= out->cols / ATTN__GEMM_TURNED_COLS;
-    if (g->turned) { /* out^T = w x^T */
-        attn_mat ones = attn_mat_t(g->bias);
-        g->bias = attn_mat_t(g->ones);
-        g->ones = ones;
-        g->out = attn_mat_t(*out);
-        g->a = attn_mat_t(*b);
-        g->b = attn_mat_t(*a);
-    }
     g->alpha = alpha;
     attn__gemm_blocks(g, SIZE_MAX);
     g->workers = attn__ctx_workers(ctx, attn__gemm_count(g));
-    g->worker_bytes = attn__gemm_layout(g);
+    g->worker_bytes = attn__gemm_bytes(g);
 }
 
 /* Scratch that the planned product has use for beyond the stack; 0 if it has none. */
@@ -3786,9 +3760,9 @@ static void attn__product(const attn_mat *out, const attn_mat *a, const attn_mat
     attn__gemm_run(&g, ctx);
 }
 
-static void attn__matmul(const attn_mat *out, const attn_mat *a, const attn_mat *b, double alpha, const attn_ctx *ctx)
+static void attn__matmul(const attn_mat *out, const attn_mat *a, const attn_mat *b, double alpha)
 {
-    attn__product(out, a, b, NULL, alpha, 0, attn__are_few(a, b, out->rows, ctx), ctx);
+    attn__product(out, a, b, NULL, alpha, 0, attn__are_few(a, b, out->rows, NULL), NULL);
 }
 
 /* Checks and computes out = alpha a b, or +=, for arguments of these names. `least`: the smallest legal length of a
@@ -3797,11 +3771,10 @@ static attn_status attn__checked_product(const attn_mat *out, const char *a_name
                                          const attn_mat *b, size_t least, double alpha, int adds, const attn_ctx *ctx)
 {
     attn__check c;
-    attn__check_step(&c, out, adds ? ATTN__ANY_FLOAT : 0, a_name, a, b_name, b);
+    attn__check_step(&c, out, adds ? ATTN__OUT | ATTN__ANY_FLOAT : ATTN__OUT, a->rows, b->cols, a_name, a, b_name, b);
     attn__check_ctx(&c, ctx);
     attn__check_views(&c);
     attn__require(&c, !adds || out->dtype == ATTN_F64 || out->dtype == attn__real(a->dtype), ATTN_ERR_DTYPE, "out");
-    attn__require(&c, out->rows == a->rows && out->cols == b->cols, ATTN_ERR_SHAPE, "out");
     attn__require(&c, a->cols == b->rows && a->cols >= least, ATTN_ERR_SHAPE, a_name);
     attn__require(&c, attn__is_factor(alpha, a->dtype), ATTN_ERR_VALUE, "alpha");
     attn__require_ctx(&c, ctx);
@@ -3849,15 +3822,13 @@ ATTN_API attn_status attn_scores_general(attn_mat out, attn_mat q, attn_mat k, a
 {
     attn_mat qw = ATTN__ZERO, kt = attn_mat_t(k);
     attn__check c;
-    attn__check_step(&c, &out, 0, "q", &q, "k", &k);
-    attn__check_mat(&c, "w", &w, ATTN__IN);
+    attn__check_step(&c, &out, ATTN__OUT, q.rows, k.rows, "q", &q, "k", &k);
+    attn__check_shape(&c, "w", &w, ATTN__IN, q.cols, k.cols);
     attn__check_views(&c);
-    attn__require(&c, out.rows == q.rows && out.cols == k.rows, ATTN_ERR_SHAPE, "out");
-    attn__require(&c, w.rows == q.cols && w.cols == k.cols, ATTN_ERR_SHAPE, "w");
     attn__new_temporary(&c, &qw, q.dtype, q.rows, k.cols, "q");
     if (c.status == ATTN_OK) {
-        attn__matmul(&qw, &q, &w, 1.0, NULL);
-        attn__matmul(&out, &qw, &kt, 1.0, NULL);
+        attn__matmul(&qw, &q, &w, 1.0);
+        attn__matmul(&out, &qw, &kt, 1.0);
     }
     attn_mat_free(&qw);
     return c.status;
@@ -3880,20 +3851,16 @@ ATTN_API attn_status attn_scores_additive(attn_mat out, attn_mat q, attn_mat k, 
 {
     attn_mat a = ATTN__ZERO, b = ATTN__ZERO; /* q wq and k wk */
     attn__check c;
-    attn__check_step(&c, &out, 0, "q", &q, "k", &k);
-    attn__check_mat(&c, "wq", &wq, ATTN__IN);
-    attn__check_mat(&c, "wk", &wk, ATTN__IN);
-    attn__check_mat(&c, "v", &v, ATTN__IN);
+    attn__check_step(&c, &out, ATTN__OUT, q.rows, k.rows, "q", &q, "k", &k);
+    attn__check_shape(&c, "wq", &wq, ATTN__IN, q.cols, v.rows);
+    attn__check_shape(&c, "wk", &wk, ATTN__IN, k.cols, v.rows);
+    attn__check_shape(&c, "v", &v, ATTN__IN, v.rows, 1);
     attn__check_views(&c);
-    attn__require(&c, out.rows == q.rows && out.cols == k.rows, ATTN_ERR_SHAPE, "out");
-    attn__require(&c, wq.rows == q.cols && wq.cols == v.rows, ATTN_ERR_SHAPE, "wq");
-    attn__require(&c, wk.rows == k.cols && wk.cols == v.rows, ATTN_ERR_SHAPE, "wk");
-    attn__require(&c, v.cols == 1, ATTN_ERR_SHAPE, "v");
     attn__new_temporary(&c, &a, q.dtype, q.rows, v.rows, "q");
     attn__new_temporary(&c, &b, q.dtype, k.rows, v.rows, "k");
     if (c.status == ATTN_OK) {
-        attn__matmul(&a, &q, &wq, 1.0, NULL);
-        attn__matmul(&b, &k, &wk, 1.0, NULL);
+        attn__matmul(&a, &q, &wq, 1.0);
+        attn__matmul(&b, &k, &wk, 1.0);
         attn__additive(&out, &a, &b, &v);
     }
     attn_mat_free(&a);
@@ -3932,9 +3899,8 @@ ATTN_API attn_status attn_scores_cosine(attn_mat out, attn_mat q, attn_mat k, do
 {
     attn_mat a = ATTN__ZERO, b = ATTN__ZERO, bt; /* q and k, with rows of length 1 */
     attn__check c;
-    attn__check_step(&c, &out, 0, "q", &q, "k", &k);
+    attn__check_step(&c, &out, ATTN__OUT, q.rows, k.rows, "q", &q, "k", &k);
     attn__check_views(&c);
-    attn__require(&c, out.rows == q.rows && out.cols == k.rows, ATTN_ERR_SHAPE, "out");
     attn__require(&c, q.cols == k.cols, ATTN_ERR_SHAPE, "k");
     attn__require(&c, attn__is_factor(beta, q.dtype), ATTN_ERR_VALUE, "beta");
     attn__new_temporary(&c, &a, q.dtype, q.rows, q.cols, "q");
@@ -3943,7 +3909,7 @@ ATTN_API attn_status attn_scores_cosine(attn_mat out, attn_mat q, attn_mat k, do
         attn__normalize(&a, &q);
         attn__normalize(&b, &k);
         bt = attn_mat_t(b);
-        attn__matmul(&out, &a, &bt, beta, NULL);
+        attn__matmul(&out, &a, &bt, beta);
     }
     attn_mat_free(&a);
     attn_mat_free(&b);
@@ -3978,8 +3944,8 @@ static const void *attn__softmax_chunk(const attn__kernels *kern, const attn_mat
 }
 
 /* The maximum of a row, in *max. A row with NaN or +infinity has none: returns 0, and out is NaN. */
-ATTN__INLINE int attn__softmax_max(const attn__kernels *kern, const attn_mat *out, const attn_mat *in, size_t r, void *buffer,
-                             double *max)
+ATTN__INLINE int attn__softmax_max(const attn__kernels *kern, const attn_mat *out, const attn_mat *in, size_t r,
+                                   void *buffer, double *max)
 {
     int nonfinite = 0;
     size_t i, n;
@@ -4046,11 +4012,10 @@ static attn_status attn__checked_softmax(const attn_mat *out, const attn_mat *in
 {
     attn__check c;
     attn__check_begin(&c);
-    attn__check_mat(&c, "out", out, ATTN__OUT | ATTN__IN_PLACE);
+    attn__check_shape(&c, "out", out, ATTN__OUT | ATTN__IN_PLACE, in->rows, in->cols);
     attn__check_mat(&c, "in", in, ATTN__IN);
     attn__check_ctx(&c, ctx);
     attn__check_views(&c);
-    attn__require(&c, out->rows == in->rows && out->cols == in->cols, ATTN_ERR_SHAPE, "out");
     attn__require_ctx(&c, ctx);
     if (c.status == ATTN_OK)
         attn__softmax(out, in, power, ctx);
@@ -4163,12 +4128,10 @@ ATTN_API attn_status attn_softmax_backward(attn_mat din, attn_mat dout, attn_mat
     size_t r;
     attn__check c;
     attn__check_begin(&c);
-    attn__check_mat(&c, "din", &din, ATTN__OUT | ATTN__IN_PLACE);
+    attn__check_shape(&c, "din", &din, ATTN__OUT | ATTN__IN_PLACE, dout.rows, dout.cols);
     attn__check_mat(&c, "dout", &dout, ATTN__IN);
-    attn__check_mat(&c, "out", &out, ATTN__IN);
+    attn__check_shape(&c, "out", &out, ATTN__IN, dout.rows, dout.cols);
     attn__check_views(&c);
-    attn__require(&c, din.rows == dout.rows && din.cols == dout.cols, ATTN_ERR_SHAPE, "din");
-    attn__require(&c, out.rows == dout.rows && out.cols == dout.cols, ATTN_ERR_SHAPE, "out");
     for (r = 0; r < out.rows && out.cols > 0 && c.status == ATTN_OK; r++)
         attn__softmax_backward(&din, &dout, &out, r);
     return c.status;
@@ -4182,9 +4145,8 @@ ATTN_API attn_status attn_weighted_values(attn_mat out, attn_mat weights, attn_m
     size_t j, d;
     double weight;
     attn__check c;
-    attn__check_step(&c, &out, 0, "weights", &weights, "v", &v);
+    attn__check_step(&c, &out, ATTN__OUT, v.rows, v.cols, "weights", &weights, "v", &v);
     attn__check_views(&c);
-    attn__require(&c, out.rows == v.rows && out.cols == v.cols, ATTN_ERR_SHAPE, "out");
     attn__require(&c, weights.rows == 1 && weights.cols == v.rows, ATTN_ERR_SHAPE, "weights");
     for (j = 0; j < v.rows && v.cols > 0 && c.status == ATTN_OK; j++) {
         weight = attn__mat_get(&weights, 0, j);
@@ -4203,13 +4165,11 @@ ATTN_API attn_status attn_concat_heads(attn_mat out, const attn_mat *heads, size
     attn__check_mat(&c, "out", &out, ATTN__OUT);
     attn__check_views(&c);
     attn__require(&c, heads || count == 0, ATTN_ERR_NULL, "heads");
-    for (h = 0; heads && h < count; h++) { /* one by one: there may be more than a list takes */
-        int fits = heads[h].rows == out.rows && heads[h].cols <= out.cols - cols;
+    for (h = 0; heads && h < count; cols += heads[h++].cols) { /* one by one: there may be more than a list takes */
         c.end = c.view + 1;
         attn__check_mat(&c, "heads", &heads[h], ATTN__IN);
         attn__check_views(&c);
-        attn__require(&c, fits, ATTN_ERR_SHAPE, "heads");
-        cols += fits ? heads[h].cols : 0;
+        attn__require(&c, heads[h].rows == out.rows && heads[h].cols <= out.cols - cols, ATTN_ERR_SHAPE, "heads");
     }
     attn__require(&c, cols == out.cols, ATTN_ERR_SHAPE, "out");
     for (h = 0, cols = 0; h < count && c.status == ATTN_OK; cols += heads[h++].cols) {
@@ -4240,25 +4200,23 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
     int wanted = !attn__mat_absent(&weights), own_needed = !wanted || weights.dtype != attn__real(q.dtype);
     attn__check c;
     attn__check_begin(&c);
-    attn__check_mat(&c, "out", &out, ATTN__OUT);
-    attn__check_mat(&c, "weights", &weights, ATTN__OUT | ATTN__OPTIONAL | ATTN__ANY_FLOAT);
+    attn__check_shape(&c, "out", &out, ATTN__OUT, q.rows, v.cols);
+    if (wanted)
+        attn__check_shape(&c, "weights", &weights, ATTN__OUT | ATTN__ANY_FLOAT, q.rows, k.rows);
     attn__check_mat(&c, "q", &q, ATTN__IN);
-    attn__check_mat(&c, "k", &k, ATTN__IN);
-    attn__check_mat(&c, "v", &v, ATTN__IN);
-    attn__check_views(&c);
-    attn__require(&c, out.rows == q.rows && out.cols == v.cols, ATTN_ERR_SHAPE, "out");
-    attn__require(&c, !wanted || (weights.rows == q.rows && weights.cols == k.rows), ATTN_ERR_SHAPE, "weights");
     attn__require(&c, q.cols > 0 && q.cols == k.cols, ATTN_ERR_SHAPE, "q");
-    attn__require(&c, k.rows == v.rows, ATTN_ERR_SHAPE, "v");
+    attn__check_mat(&c, "k", &k, ATTN__IN);
+    attn__check_shape(&c, "v", &v, ATTN__IN, k.rows, v.cols);
+    attn__check_views(&c);
     attn__require(&c, attn__is_factor(alpha, q.dtype), ATTN_ERR_VALUE, "scale");
     if (own_needed) {
         attn__new_temporary(&c, &own, q.dtype, q.rows, k.rows, "q");
         s = own;
     }
     if (c.status == ATTN_OK) {
-        attn__matmul(&s, &q, &kt, alpha, NULL);
+        attn__matmul(&s, &q, &kt, alpha);
         attn__softmax(&s, &s, 0, NULL);
-        attn__matmul(&out, &s, &v, 1.0, NULL);
+        attn__matmul(&out, &s, &v, 1.0);
         if (wanted && own_needed)
             attn__copy(&weights, &s);
     }
@@ -8367,22 +8325,24 @@ ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_
     }
     attn__check_begin(&c);
     attn__check_tensor(&c, "out", &out, ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_FLOAT);
+    attn__require(&c, attn__is_shape(&out, in.batch, in.heads, in.len, in.dim), ATTN_ERR_SHAPE, "out");
     attn__check_tensor(&c, "in", &in, ATTN__ANY_FLOAT);
+    attn__require(&c, (opts && opts->dim) || in.dim % 2 == 0, ATTN_ERR_SHAPE, "in");
     if (o.positions) {
-        const attn_mat positions = {(void *)(uintptr_t)o.positions, attn__dtype_of_size(sizeof *o.positions), in.batch,
-                                    in.len, o.position_batch_stride, o.position_len_stride};
+        const attn_mat positions = {(void *)(uintptr_t)o.positions,
+                                    attn__dtype_of_size(sizeof *o.positions),
+                                    in.batch,
+                                    in.len,
+                                    o.position_batch_stride,
+                                    o.position_len_stride};
         attn__check_mat(&c, "opts.positions", &positions, ATTN__ANY_TYPE);
     }
     attn__check_array(&c, "opts.frequencies", o.frequencies, o.dim / 2, sizeof *o.frequencies, ATTN__OPTIONAL);
     if (given) {
-        attn__check_mat(&c, "opts.cos", &o.cos, ATTN__ANY_FLOAT);
-        attn__check_mat(&c, "opts.sin", &o.sin, ATTN__ANY_FLOAT);
+        attn__check_shape(&c, "opts.cos", &o.cos, ATTN__ANY_FLOAT, o.cos.rows, o.dim / 2);
+        attn__check_shape(&c, "opts.sin", &o.sin, ATTN__ANY_FLOAT, o.cos.rows, o.dim / 2);
     }
     attn__check_views(&c);
-    attn__require(&c, attn__is_shape(&out, in.batch, in.heads, in.len, in.dim), ATTN_ERR_SHAPE, "out");
-    attn__require(&c, (opts && opts->dim) || in.dim % 2 == 0, ATTN_ERR_SHAPE, "in");
-    attn__require(&c, !given || o.cos.cols == o.dim / 2, ATTN_ERR_SHAPE, "opts.cos");
-    attn__require(&c, !given || (o.sin.rows == o.cos.rows && o.sin.cols == o.dim / 2), ATTN_ERR_SHAPE, "opts.sin");
     attn__require(&c, o.dim % 2 == 0 && o.dim <= in.dim, ATTN_ERR_VALUE, "opts.dim");
     attn__require(&c, given || (attn__is_positive(o.base) && attn__is_finite(attn__divide(1, o.base))), ATTN_ERR_VALUE,
                   "opts.base");
@@ -8412,24 +8372,19 @@ ATTN__NOINLINE double attn__round_within(double x, double most, int up) /* round
     return up && whole < x ? whole + 1 : whole;
 }
 
-/* The frequency of pair d. YaRN leaves pairs below `low` alone and divides those above `high` by the factor. */
-ATTN__NOINLINE double attn__scaled_frequency(const attn_rope_scaling *s, double base, size_t dim, size_t d, double low,
-                                             double high)
+/* The frequency of pair d. Pairs below `low` are left alone, those above `high` divided by the factor. */
+ATTN__NOINLINE double attn__scaled_frequency(double factor, double base, size_t dim, size_t d, double low, double high)
 {
-    double frequency = attn__frequency(base, d, dim), share = 0;
-    if (s->kind == ATTN_ROPE_LINEAR)
-        share = 1;
-    else if (s->kind == ATTN_ROPE_YARN)
-        share = ((double)d - low) / (high - low);
+    double frequency = attn__frequency(base, d, dim), share = ((double)d - low) / (high - low);
     share = share < 0 ? 0 : share > 1 ? 1 : share;
-    return share > 0 ? frequency * (1 - share) + frequency / s->factor * share : frequency;
+    return share > 0 ? frequency * (1 - share) + frequency / factor * share : frequency;
 }
 
 ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base, const attn_rope_scaling *scaling,
                                            double *scale)
 {
     attn_rope_scaling s = ATTN__ZERO;
-    double D = (double)dim, most = dim > 0 ? D - 1 : 0, low = 0, high = 1;
+    double D = (double)dim, most = dim > 0 ? D - 1 : 0, low, high;
     int yarn;
     size_t d;
     attn__check c;
@@ -8456,15 +8411,18 @@ ATTN_API attn_status attn_rope_frequencies(double *freq, size_t dim, double base
         return c.status;
     if (s.kind == ATTN_ROPE_NTK && dim > 2)
         base *= attn__pow(s.factor, D / (D - 2));
+    low = s.kind == ATTN_ROPE_LINEAR ? -1 : D; /* all pairs are above, or none */
+    high = low + 1;
     if (yarn) {
         low = attn__round_within(attn__pair_of(s.beta_fast, D, base, s.original_len), most, 0);
         high = attn__round_within(attn__pair_of(s.beta_slow, D, base, s.original_len), most, 1);
         high = high > low ? high : low + 0.001;
     }
     for (d = 0; d < dim / 2; d++)
-        attn__require(&c, attn__is_finite(attn__scaled_frequency(&s, base, dim, d, low, high)), ATTN_ERR_VALUE, "base");
+        attn__require(&c, attn__is_finite(attn__scaled_frequency(s.factor, base, dim, d, low, high)), ATTN_ERR_VALUE,
+                      "base");
     for (d = 0; d < dim / 2 && c.status == ATTN_OK; d++)
-        freq[d] = attn__scaled_frequency(&s, base, dim, d, low, high);
+        freq[d] = attn__scaled_frequency(s.factor, base, dim, d, low, high);
     if (scale && c.status == ATTN_OK)
         *scale = yarn && s.factor > 1 ? 1 + 0.1 * attn__log(s.factor) : 1;
     return c.status;
