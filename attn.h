@@ -1763,9 +1763,9 @@ enum attn__role {
     ATTN__DECIDES = 1024   /* the compute type, in place of the first input */
 };
 
-/* attn_mha_backward lists most: 14 members of attn_opts, 8 of attn_mha_weights and 11 of attn_mha_grads that are tensors,
-   matrices or arrays; dout, q, k, v, weights and scratch. Does not compile once one of these types has grown (where
-   pointers have 8 bytes): count again then. */
+/* attn_mha_backward lists most: the tensors, matrices and arrays in attn_opts (14), attn_mha_weights (8) and
+   attn_mha_grads (11), dout, q, k, v, weights and scratch. Once one of these types has grown, this does not compile
+   (where pointers have 8 bytes): count again then. */
 #define ATTN__ARGUMENTS 39
 
 typedef char attn__counted[sizeof(void *) != 8 || sizeof(attn_opts) + sizeof(attn_mha_weights) <= 848 ? 1 : -1];
@@ -3395,9 +3395,9 @@ static void attn__gemm_blocks(attn__gemm *g, size_t bytes)
     }
 }
 
-/* A block of out: `rows` from r0 on; and `cols` columns that follow each other from c0 on or, of few rows and if apart
-   is not 0, those of FAR_STREAMS streams so many columns apart, in turn. Other sums than those of few rows lie in packed
-   tiles, row of tiles by row of tiles, each row filled up to whole vectors. */
+/* A block of out: `rows` from r0 on; and `cols` columns that follow each other from c0 on or, of few rows if apart is
+   not 0, those of FAR_STREAMS streams so many columns apart, in turn. Sums lie as dot writes them or, of many rows, in
+   packed tiles, row of tiles by row of tiles, each row filled up to whole vectors. */
 typedef struct attn__gemm_block {
     size_t r0, rows, c0, cols, apart;
     size_t padded;    /* cols in whole vectors */
@@ -8329,13 +8329,11 @@ ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_
     attn__check_tensor(&c, "in", &in, ATTN__ANY_FLOAT);
     attn__require(&c, (opts && opts->dim) || in.dim % 2 == 0, ATTN_ERR_SHAPE, "in");
     if (o.positions) {
-        const attn_mat positions = {(void *)(uintptr_t)o.positions,
-                                    attn__dtype_of_size(sizeof *o.positions),
-                                    in.batch,
-                                    in.len,
-                                    o.position_batch_stride,
-                                    o.position_len_stride};
-        attn__check_mat(&c, "opts.positions", &positions, ATTN__ANY_TYPE);
+        attn_mat at = {NULL, attn__dtype_of_size(sizeof *o.positions), in.batch, in.len, 0, 0};
+        at.data = (void *)(uintptr_t)o.positions;
+        at.row_stride = o.position_batch_stride;
+        at.col_stride = o.position_len_stride;
+        attn__check_mat(&c, "opts.positions", &at, ATTN__ANY_TYPE);
     }
     attn__check_array(&c, "opts.frequencies", o.frequencies, o.dim / 2, sizeof *o.frequencies, ATTN__OPTIONAL);
     if (given) {
