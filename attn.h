@@ -10360,13 +10360,13 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
    (that of VECTOR128 does for any processor that a compiler has vectors for):
    LOAD, STORE, SET1, ADD, SUB, MUL, DIV, MAX, ROUND as their names say; FMA(a,b,c) = a b + c, FMS(a,b,c) = a b - c;
    PICK(a,b,x,y) = a < b ? x : y in each lane, y where a or b is NaN; REGISTER, the constraint of a vector register in
-   inline assembly. On integers of the lanes' size, I: ISET, IADD, ISUB, IAND, IOR, IEQUAL, IGREATER, ISHL, ISHR;
-   IANY(i): has a lane its top bit set; IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b; PICK_BITS(i,j,x,y) = i & j
-   != 0 ? x : y, of reals x and y; AS_BITS and AS_REAL between both. In float also H, a vector of W 16-bit numbers,
-   with LOAD_H, WIDE_F16 and WIDE_BF16; H8, W integers of 8 bits, with LOAD_H8 and WIDE_I8; STORE_F16, STORE_U16 and
-   IADD_UP_TO(a,b,x,most) = x <= most ? a + b : a; in double LOAD_F32, STORE_F32.
-   It adds itself to the functions that move lanes: interleave, load_128, interleave_128 and add_chunks. nonzero, of
-   which load_bits and classify are made, may gain from other instructions.
+   inline assembly. On integers of the lanes' size, I: ISET, IADD, ISUB, IAND, ISHL, ISHR; IANY(i): has a lane its top
+   bit set; IADD_UNLESS(a,b,d,limit) = d < limit ? 0 : a + b; PICK_BITS(i,j,x,y) = i & j != 0 ? x : y, of reals x and
+   y; AS_BITS and AS_REAL between both. In float also LOAD_F16, LOAD_BF16, LOAD_I8 of W such numbers, STORE_F16,
+   STORE_U16 of the lower halves of integers, and IADD_UP_TO(a,b,x,most) = x <= most ? a + b : a; in double LOAD_F32,
+   STORE_F32. OF_REAL makes a word of one for each real.
+   It adds itself to the functions that move lanes: interleave, load_128, interleave_128 and add_chunks. any_nonfinite,
+   ldexp, load_part, store_part and nonzero, of which load_bits and classify are made, may gain from other instructions.
    A pass with pairs extends another one: it has the vocabulary of that in float, and BASE(x), the name of its kernel
    x. DOT(a,b,c) = c + a b, where a and b are pairs; PAIR_UP(a,b), each real of a beside that of b, rounded to nearest
    even. It adds itself to terms.
@@ -10387,202 +10387,107 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__PAIRS 0
 #endif
 
+#define ATTN__AVX512 (ATTN__PASS == ATTN__PASS_AVX512 || ATTN__PASS == ATTN__PASS_AVX512BF16)
+#define ATTN__ISA ((attn_isa)ATTN__PASS) /* their numbers are the same */
+
 #if ATTN__REAL_F64
-#define ATTN__R double
-#define ATTN__REAL ATTN_F64
 #define ATTN__OF_REAL(f32, f64) f64
-#define ATTN__R_MAX DBL_MAX
-#define ATTN__R_LEAST DBL_MIN
-#define ATTN__BITS uint64_t
-#define ATTN__INFINITY ((uint64_t)0x7ff << 52) /* its bits */
-#define ATTN__MANTISSA 52                      /* bits of the mantissa */
-#define ATTN__BIAS 1023                        /* of the exponent */
-#define ATTN__MAGIC 6755399441055744.0 /* 1.5 2^52: added to a small number, leaves its integer in the low bits */
-#define ATTN__EXPONENT (-1021.0)       /* weights below 2 to this become 0 */
 #else
-#define ATTN__R float
-#define ATTN__REAL ATTN_F32
 #define ATTN__OF_REAL(f32, f64) f32
-#define ATTN__R_MAX FLT_MAX
-#define ATTN__R_LEAST FLT_MIN
-#define ATTN__BITS uint32_t
-#define ATTN__INFINITY ((uint32_t)0xff << 23)
-#define ATTN__MANTISSA 23
-#define ATTN__BIAS 127
-#define ATTN__MAGIC 12582912.0f
-#define ATTN__EXPONENT (-125.0)
 #endif
+#define ATTN__R ATTN__OF_REAL(float, double)
+#define ATTN__REAL ATTN__OF_REAL(ATTN_F32, ATTN_F64)
+#define ATTN__R_MAX ATTN__OF_REAL(FLT_MAX, DBL_MAX)
+#define ATTN__BITS ATTN__OF_REAL(uint32_t, uint64_t)
+#define ATTN__MANTISSA ATTN__OF_REAL(23, 52)                                /* bits of the mantissa */
+#define ATTN__BIAS ATTN__OF_REAL(127, 1023)                                 /* of the exponent */
+#define ATTN__INFINITY ((ATTN__BITS)(2 * ATTN__BIAS + 1) << ATTN__MANTISSA) /* its bits */
+/* 1.5 2^MANTISSA: added to a small number, leaves its integer in the low bits */
+#define ATTN__MAGIC ATTN__OF_REAL(12582912.0f, 6755399441055744.0)
 
-#if ATTN__PASS == ATTN__PASS_SCALAR || ATTN__PASS == ATTN__PASS_VECTOR128
+#if ATTN__AVX512 || ATTN__PASS == ATTN__PASS_AVX2
 
-/* Without intrinsics a compiler may fuse or reorder here but not there: then an element's bits would depend on its
-   neighbours. */
-#if ATTN__PASS == ATTN__PASS_VECTOR128 && defined(ATTN__X86)
-#define ATTN__TARGET128 ATTN__TARGET_ATTRIBUTE("sse2")
-#else
-#define ATTN__TARGET128
-#endif
-#if defined(__clang__)
-#define ATTN__TARGET ATTN__TARGET128
-#define ATTN__AS_WRITTEN _Pragma("clang fp contract(off) reassociate(off)")
-#elif defined(__GNUC__) && !defined(__TINYC__)
-#define ATTN__TARGET __attribute__((optimize("no-fast-math", "fp-contract=off"))) ATTN__TARGET128
-#define ATTN__AS_WRITTEN
-#else
-#define ATTN__TARGET
-#define ATTN__AS_WRITTEN
-#endif
-#endif
-
-#if ATTN__PASS == ATTN__PASS_SCALAR
-
-#define ATTN__ISA ATTN_ISA_SCALAR
-#if ATTN__REAL_F64
-#define ATTN__NAME(x) attn__##x##_scalar_f64
-#else
-#define ATTN__NAME(x) attn__##x##_scalar_f32
-#endif
-#define ATTN__V ATTN__R
-#define ATTN__W 1
-#define ATTN__ROWS 4
-#define ATTN__LOAD(p) (*(p))
-#define ATTN__STORE(p, v) ((void)(*(p) = (v)))
-#define ATTN__SET1(x) (x)
-#define ATTN__MAX(a, b) ((a) > (b) ? (a) : (b))
-#define ATTN__PICK(a, b, x, y) (ATTN__NAME(less)(a, b) ? (x) : (y))
-#define ATTN__ANY_NAN_OR_INF(v) ATTN__NAME(is_nan_or_inf)(v)
-#define ATTN__ANY_NONFINITE(v) ATTN__NAME(is_nonfinite)(v)
-#define ATTN__EXP(v) ((ATTN__R)attn__exp((double)(v)))
-#define ATTN__BY_LIBM 1
-
-#elif ATTN__PASS == ATTN__PASS_AVX2 || ATTN__PASS == ATTN__PASS_AVX512 || ATTN__PASS == ATTN__PASS_AVX512BF16
-
-#if ATTN__PASS != ATTN__PASS_AVX2
+#if ATTN__AVX512
 #if ATTN__PAIRS
 #define ATTN__TARGET ATTN__TARGET_ATTRIBUTE("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")
-#define ATTN__ISA ATTN_ISA_AVX512BF16
 #define ATTN__NAME(x) attn__##x##_avx512bf16
 #define ATTN__BASE(x) attn__##x##_avx512_f32
 #define ATTN__DOT(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
 #define ATTN__PAIR_UP(a, b) ATTN__NAME(zip)((__m512i)_mm512_cvtne2ps_pbh(b, a))
 #else
 #define ATTN__TARGET ATTN__TARGET_ATTRIBUTE("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")
-#define ATTN__ISA ATTN_ISA_AVX512
+#define ATTN__NAME(x) ATTN__OF_REAL(attn__##x##_avx512_f32, attn__##x##_avx512_f64)
 #endif
-#define ATTN__AVX512 1
 #define ATTN__ROWS 8
 #define ATTN__REGISTER "+v"
-#define ATTN__ALL ATTN__MASK(-1) /* maskz forms: gcc 12 warns about its own headers' plain ones */
+#define ATTN__V ATTN__OF_REAL(__m512, __m512d)
+#define ATTN__W ATTN__OF_REAL(16, 8)
+#define ATTN__X(op) ATTN__OF_REAL(_mm512_##op##_ps, _mm512_##op##_pd)
+#define ATTN__M(op) ATTN__OF_REAL(_mm512_##op##_ps_mask, _mm512_##op##_pd_mask)
+#define ATTN__MASK(n) ((ATTN__OF_REAL(__mmask16, __mmask8))((1u << (n)) - 1)) /* the first n lanes */
+#define ATTN__ALL ATTN__MASK(ATTN__W) /* maskz forms: gcc 12 warns about its own headers' plain ones */
+#define ATTN__CHUNKS(a, b, which)                                                                                      \
+    ATTN__OF_REAL(_mm512_maskz_shuffle_f32x4, _mm512_maskz_shuffle_f64x2)(ATTN__ALL, a, b, which)
 #define ATTN__ROUND(v) ATTN__X(maskz_roundscale)(ATTN__ALL, v, 8)
-#define ATTN__LDEXP(v, n) ATTN__X(maskz_scalef)(ATTN__ALL, v, n)
 #define ATTN__MAX(a, b) ATTN__X(maskz_max)(ATTN__ALL, a, b)
-#define ATTN__ANY_NAN_OR_INF(v) ATTN__M(fpclass)(v, 0x89) /* quiet NaN, signalling NaN, +infinity */
-#define ATTN__ANY_NONFINITE(v) ATTN__M(fpclass)(v, 0x99)  /* -infinity too */
 #define ATTN__PICK(a, b, x, y) ATTN__X(mask_blend)(ATTN__M(cmp)(a, b, _CMP_LT_OQ), y, x)
 #define ATTN__I __m512i
+#define ATTN__IX(op) ATTN__OF_REAL(_mm512_##op##_epi32, _mm512_##op##_epi64)
+#define ATTN__AS_BITS(v) ATTN__OF_REAL(_mm512_castps_si512, _mm512_castpd_si512)(v)
+#define ATTN__AS_REAL(i) ATTN__OF_REAL(_mm512_castsi512_ps, _mm512_castsi512_pd)(i)
+#define ATTN__ISET(x) ATTN__OF_REAL(_mm512_set1_epi32((int)(x)), _mm512_set1_epi64((long long)(x)))
 #define ATTN__IADD_UNLESS(a, b, d, limit) ATTN__IX(maskz_add)(ATTN__M(cmp)(d, limit, _CMP_NLT_UQ), a, b)
+#define ATTN__IAND(a, b) _mm512_and_si512(a, b)
 #define ATTN__ISHL(a, n) ATTN__IX(maskz_slli)(ATTN__ALL, a, n)
-#if ATTN__REAL_F64
-#define ATTN__NAME(x) attn__##x##_avx512_f64
-#define ATTN__CHUNKS(a, b, which) _mm512_maskz_shuffle_f64x2(ATTN__ALL, a, b, which)
-#define ATTN__V __m512d
-#define ATTN__W 8
-#define ATTN__MASK(x) ((__mmask8)(x))
-#define ATTN__X(op) _mm512_##op##_pd
-#define ATTN__M(op) _mm512_##op##_pd_mask
-#define ATTN__IX(op) _mm512_##op##_epi64
-#define ATTN__AS_BITS(v) _mm512_castpd_si512(v)
-#define ATTN__AS_REAL(i) _mm512_castsi512_pd(i)
+#define ATTN__ISHR(a, n) ATTN__IX(maskz_srli)(ATTN__ALL, a, n)
+#define ATTN__PICK_BITS(i, j, x, y)                                                                                    \
+    ATTN__X(mask_blend)(ATTN__OF_REAL(_mm512_test_epi32_mask, _mm512_test_epi64_mask)(i, j), y, x)
+#define ATTN__LOAD_F16(p) _mm512_maskz_cvtph_ps(ATTN__ALL, _mm256_loadu_si256((const __m256i *)(p)))
+#define ATTN__LOAD_BF16(p)                                                                                             \
+    ATTN__AS_REAL(ATTN__ISHL(_mm512_maskz_cvtepu16_epi32(ATTN__ALL, _mm256_loadu_si256((const __m256i *)(p))), 16))
+#define ATTN__LOAD_I8(p)                                                                                               \
+    _mm512_maskz_cvtepi32_ps(ATTN__ALL, _mm512_maskz_cvtepi8_epi32(ATTN__ALL, _mm_loadu_si128((const __m128i *)(p))))
+#define ATTN__STORE_F16(p, v) _mm256_storeu_si256((__m256i *)(p), _mm512_maskz_cvtps_ph(ATTN__ALL, v, 8))
+#define ATTN__IADD_UP_TO(a, b, x, most) _mm512_mask_add_epi32(a, _mm512_cmple_epi32_mask(x, most), a, b)
+#define ATTN__STORE_U16(p, i) _mm256_storeu_si256((__m256i *)(void *)(p), _mm512_maskz_cvtepi32_epi16(ATTN__ALL, i))
 #define ATTN__LOAD_F32(p) _mm512_maskz_cvtps_pd(ATTN__ALL, _mm256_loadu_ps(p))
 #define ATTN__STORE_F32(p, v) _mm256_storeu_ps(p, _mm512_maskz_cvtpd_ps(ATTN__ALL, v))
-#define ATTN__ISET(x) _mm512_set1_epi64((long long)(x))
-#define ATTN__PICK_BITS(i, j, x, y) _mm512_mask_blend_pd(_mm512_test_epi64_mask(i, j), y, x)
-#else
-#if !ATTN__PAIRS
-#define ATTN__NAME(x) attn__##x##_avx512_f32
-#endif
-#define ATTN__CHUNKS(a, b, which) _mm512_maskz_shuffle_f32x4(ATTN__ALL, a, b, which)
-#define ATTN__V __m512
-#define ATTN__W 16
-#define ATTN__MASK(x) ((__mmask16)(x))
-#define ATTN__X(op) _mm512_##op##_ps
-#define ATTN__M(op) _mm512_##op##_ps_mask
-#define ATTN__IX(op) _mm512_##op##_epi32
-#define ATTN__AS_BITS(v) _mm512_castps_si512(v)
-#define ATTN__AS_REAL(i) _mm512_castsi512_ps(i)
-#define ATTN__ISET(x) _mm512_set1_epi32((int)(x))
-#define ATTN__PICK_BITS(i, j, x, y) _mm512_mask_blend_ps(_mm512_test_epi32_mask(i, j), y, x)
-#define ATTN__IADD(a, b) _mm512_add_epi32(a, b)
-#define ATTN__IAND(a, b) _mm512_and_si512(a, b)
-#define ATTN__IADD_UP_TO(a, b, x, most) _mm512_mask_add_epi32(a, _mm512_cmple_epi32_mask(x, most), a, b)
-#define ATTN__ISHR(a, n) _mm512_maskz_srli_epi32(ATTN__ALL, a, n)
-#define ATTN__STORE_U16(p, i) _mm256_storeu_si256((__m256i *)(void *)(p), _mm512_maskz_cvtepi32_epi16(ATTN__ALL, i))
-#define ATTN__H __m256i
-#define ATTN__LOAD_H(p) _mm256_loadu_si256((const __m256i *)(p))
-#define ATTN__WIDE_F16(h) _mm512_maskz_cvtph_ps(ATTN__ALL, h)
-#define ATTN__WIDE_BF16(h)                                                                                             \
-    _mm512_castsi512_ps(_mm512_maskz_slli_epi32(ATTN__ALL, _mm512_maskz_cvtepu16_epi32(ATTN__ALL, h), 16))
-#define ATTN__STORE_F16(p, v) _mm256_storeu_si256((__m256i *)(p), _mm512_maskz_cvtps_ph(ATTN__ALL, v, 8))
-#define ATTN__H8 __m128i
-#define ATTN__LOAD_H8(p) _mm_loadu_si128((const __m128i *)(p))
-#define ATTN__WIDE_I8(h) _mm512_maskz_cvtepi32_ps(ATTN__ALL, _mm512_maskz_cvtepi8_epi32(ATTN__ALL, h))
-#endif
 
 #else
 #define ATTN__TARGET ATTN__TARGET_ATTRIBUTE("avx2,fma,f16c")
-#define ATTN__ISA ATTN_ISA_AVX2
+#define ATTN__NAME(x) ATTN__OF_REAL(attn__##x##_avx2_f32, attn__##x##_avx2_f64)
 #define ATTN__ROWS 4
 #define ATTN__REGISTER "+x"
+#define ATTN__V ATTN__OF_REAL(__m256, __m256d)
+#define ATTN__W ATTN__OF_REAL(8, 4)
+#define ATTN__X(op) ATTN__OF_REAL(_mm256_##op##_ps, _mm256_##op##_pd)
+#define ATTN__MASK(n) ATTN__AS_BITS(ATTN__X(cmp)(ATTN__LOAD(ATTN__NAME(count)), ATTN__SET1((ATTN__R)(n)), _CMP_LT_OQ))
 #define ATTN__ROUND(v) ATTN__X(round)(v, 8)
 #define ATTN__MAX(a, b) ATTN__X(max)(a, b)
 #define ATTN__PICK(a, b, x, y) ATTN__X(blendv)(y, x, ATTN__X(cmp)(a, b, _CMP_LT_OQ))
 #define ATTN__I __m256i
+#define ATTN__IX(op) ATTN__OF_REAL(_mm256_##op##_epi32, _mm256_##op##_epi64)
+#define ATTN__AS_BITS(v) ATTN__OF_REAL(_mm256_castps_si256, _mm256_castpd_si256)(v)
+#define ATTN__AS_REAL(i) ATTN__OF_REAL(_mm256_castsi256_ps, _mm256_castsi256_pd)(i)
+#define ATTN__ISET(x) ATTN__OF_REAL(_mm256_set1_epi32((int)(x)), _mm256_set1_epi64x((long long)(x)))
 #define ATTN__IAND(a, b) _mm256_and_si256(a, b)
-#define ATTN__IOR(a, b) _mm256_or_si256(a, b)
-#define ATTN__IADD(a, b) ATTN__IX(add)(a, b)
-#define ATTN__ISUB(a, b) ATTN__IX(sub)(a, b)
-#define ATTN__IADD_UP_TO(a, b, x, most) ATTN__IADD(a, _mm256_andnot_si256(ATTN__IGREATER(x, most), b))
-#define ATTN__IGREATER(a, b) ATTN__IX(cmpgt)(a, b)
-#define ATTN__IEQUAL(a, b) ATTN__IX(cmpeq)(a, b)
-#define ATTN__ISHL(a, n) ATTN__IX(slli)(a, n)
-#define ATTN__ISHR(a, n) ATTN__IX(srli)(a, n)
-#define ATTN__IANY(i) _mm256_movemask_epi8(i)
-#define ATTN__PICK_BITS(i, j, x, y)                                                                                    \
-    ATTN__X(blendv)(x, y, ATTN__AS_REAL(ATTN__IEQUAL(ATTN__IAND(i, j), _mm256_setzero_si256())))
 #define ATTN__IADD_UNLESS(a, b, d, limit)                                                                              \
     ATTN__IAND(ATTN__IADD(a, b), ATTN__AS_BITS(ATTN__X(cmp)(d, limit, _CMP_NLT_UQ)))
-#if ATTN__REAL_F64
-#define ATTN__NAME(x) attn__##x##_avx2_f64
-#define ATTN__V __m256d
-#define ATTN__W 4
-#define ATTN__X(op) _mm256_##op##_pd
-#define ATTN__IX(op) _mm256_##op##_epi64
-#define ATTN__AS_BITS(v) _mm256_castpd_si256(v)
-#define ATTN__AS_REAL(i) _mm256_castsi256_pd(i)
-#define ATTN__ISET(x) _mm256_set1_epi64x((long long)(x))
-#define ATTN__LOAD_F32(p) _mm256_cvtps_pd(_mm_loadu_ps(p))
-#define ATTN__STORE_F32(p, v) _mm_storeu_ps(p, _mm256_cvtpd_ps(v))
-#else
-#define ATTN__NAME(x) attn__##x##_avx2_f32
-#define ATTN__V __m256
-#define ATTN__W 8
-#define ATTN__X(op) _mm256_##op##_ps
-#define ATTN__IX(op) _mm256_##op##_epi32
-#define ATTN__AS_BITS(v) _mm256_castps_si256(v)
-#define ATTN__AS_REAL(i) _mm256_castsi256_ps(i)
-#define ATTN__ISET(x) _mm256_set1_epi32((int)(x))
+#define ATTN__ISHL(a, n) ATTN__IX(slli)(a, n)
+#define ATTN__ISHR(a, n) ATTN__IX(srli)(a, n)
+#define ATTN__IANY(i) ATTN__X(movemask)(ATTN__AS_REAL(i))
+#define ATTN__PICK_BITS(i, j, x, y)                                                                                    \
+    ATTN__X(blendv)(x, y, ATTN__AS_REAL(ATTN__IX(cmpeq)(ATTN__IAND(i, j), _mm256_setzero_si256())))
+#define ATTN__LOAD_F16(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p)))
+#define ATTN__LOAD_BF16(p) ATTN__AS_REAL(ATTN__ISHL(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(p))), 16))
+#define ATTN__LOAD_I8(p) _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(p))))
+#define ATTN__STORE_F16(p, v) _mm_storeu_si128((__m128i *)(p), _mm256_cvtps_ph(v, 0))
+#define ATTN__IADD_UP_TO(a, b, x, most) ATTN__IADD(a, _mm256_andnot_si256(_mm256_cmpgt_epi32(x, most), b))
 #define ATTN__STORE_U16(p, i)                                                                                          \
     _mm_storeu_si128((__m128i *)(void *)(p),                                                                           \
                      _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi32(i, i), 8)))
-#define ATTN__H __m128i
-#define ATTN__LOAD_H(p) _mm_loadu_si128((const __m128i *)(p))
-#define ATTN__WIDE_F16(h) _mm256_cvtph_ps(h)
-#define ATTN__WIDE_BF16(h) _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16))
-#define ATTN__STORE_F16(p, v) _mm_storeu_si128((__m128i *)(p), _mm256_cvtps_ph(v, 0))
-#define ATTN__H8 __m128i
-#define ATTN__LOAD_H8(p) _mm_loadl_epi64((const __m128i *)(p))
-#define ATTN__WIDE_I8(h) _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(h))
-#endif
+#define ATTN__LOAD_F32(p) _mm256_cvtps_pd(_mm_loadu_ps(p))
+#define ATTN__STORE_F32(p, v) _mm_storeu_ps(p, _mm256_cvtpd_ps(v))
 #endif
 
 #define ATTN__LOAD(p) ATTN__X(loadu)(p)
@@ -10594,44 +10499,18 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__DIV(a, b) ATTN__X(div)(a, b)
 #define ATTN__FMA(a, b, c) ATTN__X(fmadd)(a, b, c)
 #define ATTN__FMS(a, b, c) ATTN__X(fmsub)(a, b, c)
+#define ATTN__IADD(a, b) ATTN__IX(add)(a, b)
+#define ATTN__ISUB(a, b) ATTN__IX(sub)(a, b)
 
 #elif ATTN__PASS == ATTN__PASS_NEON
 
 #define ATTN__TARGET
-#define ATTN__ISA ATTN_ISA_NEON
+#define ATTN__NAME(x) ATTN__OF_REAL(attn__##x##_neon_f32, attn__##x##_neon_f64)
 #define ATTN__ROWS 8
-#if ATTN__REAL_F64
-#define ATTN__NAME(x) attn__##x##_neon_f64
-#define ATTN__V float64x2_t
-#define ATTN__W 2
-#define ATTN__X(op) op##_f64
-#define ATTN__I uint64x2_t
-#define ATTN__IX(op) op##_u64
-#define ATTN__AS_BITS(v) vreinterpretq_u64_f64(v)
-#define ATTN__AS_REAL(i) vreinterpretq_f64_u64(i)
-#define ATTN__IANY(i) (vmaxvq_u32(vreinterpretq_u32_u64(i)) != 0)
-#define ATTN__LOAD_F32(p) vcvt_f64_f32(vld1_f32(p))
-#define ATTN__STORE_F32(p, v) vst1_f32(p, vcvt_f32_f64(v))
-#else
-#define ATTN__NAME(x) attn__##x##_neon_f32
-#define ATTN__V float32x4_t
-#define ATTN__W 4
-#define ATTN__X(op) op##_f32
-#define ATTN__I uint32x4_t
-#define ATTN__IX(op) op##_u32
-#define ATTN__AS_BITS(v) vreinterpretq_u32_f32(v)
-#define ATTN__AS_REAL(i) vreinterpretq_f32_u32(i)
-#define ATTN__IANY(i) (vmaxvq_u32(i) != 0)
-#define ATTN__STORE_U16(p, i) ATTN__NAME(store_u16)(p, vmovn_u32(i))
-#define ATTN__H uint16x4_t
-#define ATTN__LOAD_H(p) ATTN__NAME(load_u16)(p)
-#define ATTN__WIDE_F16(h) vcvt_f32_f16(vreinterpret_f16_u16(h))
-#define ATTN__WIDE_BF16(h) vreinterpretq_f32_u32(vshll_n_u16(h, 16))
-#define ATTN__STORE_F16(p, v) ATTN__NAME(store_u16)(p, vreinterpret_u16_f16(vcvt_f16_f32(v)))
-#define ATTN__H8 uint8x8_t
-#define ATTN__LOAD_H8(p) ATTN__NAME(load_u8)(p)
-#define ATTN__WIDE_I8(h) vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_u8(h)))))
-#endif
+#define ATTN__REGISTER "+w"
+#define ATTN__V ATTN__OF_REAL(float32x4_t, float64x2_t)
+#define ATTN__W ATTN__OF_REAL(4, 2)
+#define ATTN__X(op) ATTN__OF_REAL(op##_f32, op##_f64)
 #define ATTN__LOAD(p) ATTN__X(vld1q)(p)
 #define ATTN__STORE(p, v) ATTN__X(vst1q)(p, v)
 #define ATTN__SET1(x) ATTN__X(vdupq_n)(x)
@@ -10642,55 +10521,55 @@ typedef int attn__optimized; /* gcc is back with the next token, but forgets a m
 #define ATTN__FMA(a, b, c) ATTN__X(vfmaq)(c, a, b)
 #define ATTN__FMS(a, b, c) ATTN__X(vfmaq)(ATTN__X(vnegq)(c), a, b)
 #define ATTN__MAX(a, b) ATTN__X(vmaxq)(a, b)
-#define ATTN__REGISTER "+w"
 #define ATTN__ROUND(v) ATTN__X(vrndnq)(v)
 #define ATTN__PICK(a, b, x, y) ATTN__X(vbslq)(ATTN__NAME(truth)(ATTN__X(vcltq)(a, b)), x, y)
+#define ATTN__I ATTN__OF_REAL(uint32x4_t, uint64x2_t)
+#define ATTN__IX(op) ATTN__OF_REAL(op##_u32, op##_u64)
+#define ATTN__AS_BITS(v) ATTN__OF_REAL(vreinterpretq_u32_f32, vreinterpretq_u64_f64)(v)
+#define ATTN__AS_REAL(i) ATTN__OF_REAL(vreinterpretq_f32_u32, vreinterpretq_f64_u64)(i)
 #define ATTN__ISET(x) ATTN__IX(vdupq_n)(x)
 #define ATTN__IAND(a, b) ATTN__IX(vandq)(a, b)
-#define ATTN__IOR(a, b) ATTN__IX(vorrq)(a, b)
 #define ATTN__IADD(a, b) ATTN__IX(vaddq)(a, b)
 #define ATTN__ISUB(a, b) ATTN__IX(vsubq)(a, b)
-#define ATTN__IADD_UP_TO(a, b, x, most) ATTN__IADD(a, ATTN__IX(vbicq)(b, ATTN__IGREATER(x, most)))
-#define ATTN__IGREATER(a, b) ATTN__IX(vcgtq)(a, b)
-#define ATTN__IEQUAL(a, b) ATTN__IX(vceqq)(a, b)
+#define ATTN__IADD_UNLESS(a, b, d, limit) ATTN__IX(vbicq)(ATTN__IADD(a, b), ATTN__X(vcltq)(d, limit))
 #define ATTN__ISHL(a, n) ATTN__IX(vshlq_n)(a, n)
 #define ATTN__ISHR(a, n) ATTN__IX(vshrq_n)(a, n)
+#define ATTN__IANY(i) (vmaxvq_u32(ATTN__OF_REAL(i, vreinterpretq_u32_u64(vshrq_n_u64(i, 32)))) >> 31 != 0)
 #define ATTN__PICK_BITS(i, j, x, y) ATTN__X(vbslq)(ATTN__IX(vtstq)(i, j), x, y)
-#define ATTN__IADD_UNLESS(a, b, d, limit) ATTN__IX(vbicq)(ATTN__IADD(a, b), ATTN__X(vcltq)(d, limit))
+#define ATTN__LOAD_F16(p) vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8((const unsigned char *)(p))))
+#define ATTN__LOAD_BF16(p) ATTN__AS_REAL(vshll_n_u16(vreinterpret_u16_u8(vld1_u8((const unsigned char *)(p))), 16))
+#define ATTN__LOAD_I8(p) vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(ATTN__NAME(load_4)(p)))))
+#define ATTN__STORE_F16(p, v) vst1_u8((unsigned char *)(p), vreinterpret_u8_f16(vcvt_f16_f32(v)))
+#define ATTN__IADD_UP_TO(a, b, x, most) ATTN__IADD(a, vbicq_u32(b, vcgtq_u32(x, most)))
+#define ATTN__STORE_U16(p, i) vst1_u8((unsigned char *)(p), vreinterpret_u8_u16(vmovn_u32(i)))
+#define ATTN__LOAD_F32(p) vcvt_f64_f32(vld1_f32(p))
+#define ATTN__STORE_F32(p, v) vst1_f32(p, vcvt_f32_f64(v))
 
-/* With -ffast-math clang would turn a < b around, as if there were no NaN. */
-ATTN__INLINE ATTN__I ATTN__NAME(truth)(ATTN__I condition)
-{
-    ATTN__OPAQUE_IN("+w", condition);
-    return condition;
-}
+#else
 
-#if !ATTN__REAL_F64
-ATTN__INLINE uint16x4_t ATTN__NAME(load_u16)(const void *p)
-{
-    uint16x4_t h;
-    ATTN__MEMCPY(&h, p, sizeof h);
-    return h;
-}
-
-ATTN__INLINE uint8x8_t ATTN__NAME(load_u8)(const void *p) /* four bytes */
-{
-    uint32_t word;
-    ATTN__MEMCPY(&word, p, sizeof word);
-    return vreinterpret_u8_u32(vdup_n_u32(word));
-}
-
-ATTN__INLINE void ATTN__NAME(store_u16)(void *p, uint16x4_t h)
-{
-    ATTN__MEMCPY(p, &h, sizeof h);
-}
+/* Operators of C: on reals or, in the pass of VECTOR128, on vectors of GNU C, of 16 bytes. A target that has no
+   registers for these computes with single reals there too, on which the same operators do the same. Without intrinsics
+   a compiler may fuse or reorder here but not there: then an element's bits would depend on its neighbours. */
+#if defined(__clang__)
+#define ATTN__AS_WRITTEN _Pragma("clang fp contract(off) reassociate(off)")
+#define ATTN__TARGET_AS_WRITTEN
+#elif defined(__GNUC__) && !defined(__TINYC__)
+#define ATTN__TARGET_AS_WRITTEN __attribute__((optimize("no-fast-math", "fp-contract=off")))
+#else
+#define ATTN__TARGET_AS_WRITTEN
+#endif
+#if ATTN__PASS == ATTN__PASS_VECTOR128 && defined(ATTN__X86)
+#define ATTN__TARGET ATTN__TARGET_AS_WRITTEN ATTN__TARGET_ATTRIBUTE("sse2")
+#else
+#define ATTN__TARGET ATTN__TARGET_AS_WRITTEN
 #endif
 
-#elif ATTN__PASS == ATTN__PASS_VECTOR128
-
-/* Vectors of GNU C, of 16 bytes. A target that has no registers for them computes with single reals, on which the same
-   operators do the same. */
-#define ATTN__ISA ATTN_ISA_VECTOR128
+#if ATTN__PASS == ATTN__PASS_SCALAR
+#define ATTN__NAME(x) ATTN__OF_REAL(attn__##x##_scalar_f32, attn__##x##_scalar_f64)
+#define ATTN__ROWS 4
+#define ATTN__BY_LIBM 1
+#else
+#define ATTN__NAME(x) ATTN__OF_REAL(attn__##x##_vector128_f32, attn__##x##_vector128_f64)
 #if defined(__VSX__) || defined(__VX__) || defined(__aarch64__) || defined(__riscv) || defined(__loongarch__)
 #define ATTN__ROWS 8 /* of 32 registers */
 #elif defined(__wasm_simd128__)
@@ -10698,33 +10577,20 @@ ATTN__INLINE void ATTN__NAME(store_u16)(void *p, uint16x4_t h)
 #else
 #define ATTN__ROWS 4
 #endif
-#if ATTN__REAL_F64
-#define ATTN__NAME(x) attn__##x##_vector128_f64
-#else
-#define ATTN__NAME(x) attn__##x##_vector128_f32
 #endif
-#if defined(ATTN__REGISTERS128)
+
+#if ATTN__PASS == ATTN__PASS_VECTOR128 && defined(ATTN__REGISTERS128)
 #define ATTN__V ATTN__NAME(reals)
 #define ATTN__I ATTN__NAME(bits)
 typedef ATTN__R ATTN__V __attribute__((vector_size(16)));
 typedef ATTN__BITS ATTN__I __attribute__((vector_size(16)));
 typedef ATTN__V ATTN__NAME(memory) __attribute__((aligned(sizeof(ATTN__R)), may_alias));
 typedef ATTN__V ATTN__NAME(panel) __attribute__((may_alias));
+#define ATTN__W ATTN__OF_REAL(4, 2)
 #if ATTN__REAL_F64
-#define ATTN__W 2
 #define ATTN__SAME(x) {x, x}
-#define ATTN__LOAD_F32(p) ATTN__NAME(load_f32)(p)
-#define ATTN__STORE_F32(p, v) ((p)[0] = (float)(v)[0], (p)[1] = (float)(v)[1])
 #else
-#define ATTN__W 4
 #define ATTN__SAME(x) {x, x, x, x}
-#define ATTN__H ATTN__I /* each in the lower half of a lane */
-#define ATTN__LOAD_H(p) ATTN__NAME(load_u16)(p)
-#define ATTN__WIDE_F16(h) ATTN__NAME(wide_f16)(h)
-#define ATTN__WIDE_BF16(h) ATTN__AS_REAL((h) << 16)
-#define ATTN__H8 ATTN__V /* already wide */
-#define ATTN__LOAD_H8(p) ATTN__NAME(load_i8)((const signed char *)(p))
-#define ATTN__WIDE_I8(h) (h)
 #endif
 #define ATTN__LOAD(p) ((ATTN__V)*(const ATTN__NAME(memory) *)(p))
 #define ATTN__LOAD_PANEL(p) ((ATTN__V)*(const ATTN__NAME(panel) *)(p))
@@ -10733,9 +10599,15 @@ typedef ATTN__V ATTN__NAME(panel) __attribute__((may_alias));
 #define ATTN__ISET(x) ATTN__NAME(iset)((ATTN__BITS)(x))
 #define ATTN__AS_BITS(v) ((ATTN__I)(v))
 #define ATTN__AS_REAL(i) ((ATTN__V)(i))
+#define ATTN__IANY(i) ATTN__NAME(iany)(i)
 #define ATTN__TRUE(condition) ATTN__NAME(truth)((ATTN__I)(condition))
-#define ATTN__LESS(a, b) ((a) < (b))
 #define ATTN__CHOOSE(condition, x, y) ATTN__NAME(choose)(ATTN__TRUE(condition), x, y)
+#define ATTN__PICK(a, b, x, y) ATTN__CHOOSE((a) < (b), x, y)
+#define ATTN__LOAD_F16(p) ATTN__NAME(wide_f16)(ATTN__NAME(load_u16)(p))
+#define ATTN__LOAD_BF16(p) ATTN__AS_REAL(ATTN__NAME(load_u16)(p) << 16)
+#define ATTN__LOAD_I8(p) ATTN__NAME(load_i8)((const signed char *)(p))
+#define ATTN__LOAD_F32(p) ATTN__NAME(load_f32)(p)
+#define ATTN__STORE_F32(p, v) ((p)[0] = (float)(v)[0], (p)[1] = (float)(v)[1])
 #if defined(ATTN__X86)
 #define ATTN__REGISTER "+x"
 #ifdef __FMA__
@@ -10773,6 +10645,138 @@ typedef ATTN__V ATTN__NAME(panel) __attribute__((may_alias));
 #define ATTN__MOVE(a, b, ...) __builtin_shuffle(a, b, __extension__(ATTN__I){__VA_ARGS__})
 #endif
 
+#else
+#define ATTN__V ATTN__R
+#define ATTN__I ATTN__BITS
+#define ATTN__W 1
+#define ATTN__LOAD(p) (*(p))
+#define ATTN__STORE(p, v) ((void)(*(p) = (v)))
+#define ATTN__SET1(x) (x)
+#define ATTN__ISET(x) ((ATTN__BITS)(x))
+#define ATTN__AS_BITS(v) ATTN__NAME(as_bits)(v)
+#define ATTN__AS_REAL(i) ATTN__NAME(as_real)(i)
+#define ATTN__IANY(i) ((int)((i) >> ATTN__OF_REAL(31, 63)))
+#define ATTN__TRUE(condition) (0 - (ATTN__BITS)(condition))
+#define ATTN__CHOOSE(condition, x, y) ((condition) ? (x) : (y))
+#define ATTN__PICK(a, b, x, y) ATTN__CHOOSE(ATTN__NAME(less)(a, b), x, y)
+#if ATTN__PASS == ATTN__PASS_VECTOR128 &&                                                                              \
+    ((ATTN__REAL_F64 && defined(__FP_FAST_FMA)) || (!ATTN__REAL_F64 && defined(__FP_FAST_FMAF)))
+#define ATTN__FMA(a, b, c) ATTN__OF_REAL(__builtin_fmaf, __builtin_fma)(a, b, c)
+#endif
+#endif
+
+#define ATTN__ADD(a, b) ((a) + (b))
+#define ATTN__SUB(a, b) ((a) - (b))
+#define ATTN__MUL(a, b) ((a) * (b))
+#define ATTN__DIV(a, b) ((a) / (b))
+#ifndef ATTN__FMA
+#define ATTN__FMA(a, b, c) ((a) * (b) + (c))
+#endif
+#if ATTN__W > 1 && defined(ATTN__X86)
+#define ATTN__MAX(a, b) ((ATTN__V)ATTN__OF_REAL(_mm_max_ps, _mm_max_pd)(a, b))
+#else
+#define ATTN__MAX(a, b) ATTN__CHOOSE((a) > (b), a, b)
+#endif
+/* The cast rounds where C computes floats in double, as gcc does for s390x. */
+#define ATTN__ROUND(v) ((ATTN__V)((v) + ATTN__SET1(ATTN__MAGIC)) - ATTN__SET1(ATTN__MAGIC))
+#define ATTN__IAND(a, b) ((a) & (b))
+#define ATTN__IADD(a, b) ((a) + (b))
+#define ATTN__ISUB(a, b) ((a) - (b))
+#define ATTN__IADD_UNLESS(a, b, d, limit) (((a) + (b)) & ~ATTN__TRUE((d) < (limit)))
+#define ATTN__ISHL(a, n) ((a) << (n))
+#define ATTN__ISHR(a, n) ((a) >> (n))
+#define ATTN__PICK_BITS(i, j, x, y) ATTN__CHOOSE(((i) & (j)) != 0, x, y)
+#endif
+
+#ifndef ATTN__AS_WRITTEN
+#define ATTN__AS_WRITTEN
+#endif
+
+/* v is final here: -ffast-math does not reorder a sum across this. And as ATTN__OPAQUE, of lanes. (Of integers: a pinned
+   real would be taken for finite.) */
+#if defined(ATTN__REGISTER) && (defined(__GNUC__) || defined(__clang__))
+#define ATTN__PIN(v) __asm__("" : ATTN__REGISTER(v))
+#define ATTN__OPAQUE_LANES(bits) ATTN__OPAQUE_IN(ATTN__REGISTER, bits)
+#else
+#define ATTN__PIN(v) ((void)0)
+#define ATTN__OPAQUE_LANES(bits) ((void)0)
+#endif
+
+#if defined(__GNUC__) && !defined(__clang__) /* at -O0 some AVX-512 intrinsics are macros that convert signs */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#endif
+
+#define ATTN__TILE_COLS (3 * ATTN__W)
+#ifndef ATTN__LOAD_PANEL
+#define ATTN__LOAD_PANEL(p) ATTN__LOAD(p)
+#endif
+
+/* What products are made of: c + a b, of reals or of the two terms of pairs; and one element for all lanes. */
+#if ATTN__PAIRS
+#define ATTN__SET_ELEMENT(p) ATTN__NAME(set_element)(p)
+#else
+#define ATTN__DOT(a, b, c) ATTN__FMA(a, b, c)
+#define ATTN__SET_ELEMENT(p) ATTN__SET1(*(p))
+#define ATTN__BASE(x) ATTN__NAME(x)
+#endif
+
+/* Exponentials are inlined; in a pass that is to be small, where they are not most of the work they are called. */
+#if ATTN__PASS == ATTN__PASS_VECTOR128
+#define ATTN__EXP_INLINE ATTN__NOINLINE
+#define ATTN__EXP_SCALED(d, p) ATTN__NAME(exp_called)(d, p)
+#else
+#define ATTN__EXP_INLINE ATTN__INLINE
+#define ATTN__EXP_SCALED(d, p) ATTN__NAME(exp_scaled)(d, p)
+#endif
+
+#if ATTN__W == 1
+ATTN__INLINE ATTN__BITS ATTN__NAME(as_bits)(ATTN__R x)
+{
+    ATTN__BITS bits;
+    ATTN__MEMCPY(&bits, &x, sizeof bits);
+    ATTN__OPAQUE(bits);
+    return bits;
+}
+
+ATTN__INLINE ATTN__R ATTN__NAME(as_real)(ATTN__BITS bits)
+{
+    ATTN__R x;
+    ATTN__OPAQUE(bits);
+    ATTN__MEMCPY(&x, &bits, sizeof x);
+    return x;
+}
+
+static int ATTN__NAME(less)(ATTN__R a, ATTN__R b) /* a < b: may be compiled as !(a >= b), which is true of NaN */
+{
+#if defined(__clang__) && __FINITE_MATH_ONLY__
+    const ATTN__BITS most = ATTN__INFINITY << 1;
+    if (ATTN__NAME(as_bits)(a) << 1 > most || ATTN__NAME(as_bits)(b) << 1 > most)
+        return 0;
+#endif
+    return a < b;
+}
+#endif
+
+#if ATTN__PASS == ATTN__PASS_NEON || (ATTN__PASS == ATTN__PASS_VECTOR128 && ATTN__W > 1)
+/* With -ffast-math clang would turn a < b around, as if there were no NaN. */
+ATTN__TARGET ATTN__INLINE ATTN__I ATTN__NAME(truth)(ATTN__I condition)
+{
+    ATTN__OPAQUE_LANES(condition);
+    return condition;
+}
+#endif
+
+#if ATTN__PASS == ATTN__PASS_NEON && !ATTN__REAL_F64
+ATTN__INLINE int8x8_t ATTN__NAME(load_4)(const void *p) /* four bytes */
+{
+    uint32_t word;
+    ATTN__MEMCPY(&word, p, sizeof word);
+    return vreinterpret_s8_u32(vdup_n_u32(word));
+}
+#endif
+
+#if ATTN__PASS == ATTN__PASS_VECTOR128 && ATTN__W > 1
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(set1)(ATTN__R x)
 {
     ATTN__V v = ATTN__SAME(x);
@@ -10796,72 +10800,15 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(fma)(ATTN__V a, ATTN__V b, ATTN__V 
 }
 #endif
 
-/* With -ffast-math clang would turn a < b around, as if there were no NaN. */
-ATTN__TARGET ATTN__INLINE ATTN__I ATTN__NAME(truth)(ATTN__I condition)
-{
-#ifdef ATTN__REGISTER
-    __asm__("" : ATTN__REGISTER(condition));
-#endif
-    return condition;
-}
-
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(choose)(ATTN__I which, ATTN__V x, ATTN__V y)
 {
     return (ATTN__V)((which & (ATTN__I)x) | (~which & (ATTN__I)y));
 }
 
-#else
-#define ATTN__V ATTN__R
-#define ATTN__I ATTN__BITS
-#define ATTN__W 1
-#define ATTN__LOAD(p) (*(p))
-#define ATTN__STORE(p, v) ((void)(*(p) = (v)))
-#define ATTN__SET1(x) (x)
-#define ATTN__ISET(x) ((ATTN__BITS)(x))
-#define ATTN__AS_BITS(v) ATTN__NAME(as_bits)(v)
-#define ATTN__AS_REAL(i) ATTN__NAME(as_real)(i)
-#define ATTN__TRUE(condition) (0 - (ATTN__BITS)(condition))
-#define ATTN__LESS(a, b) ATTN__NAME(less)(a, b)
-#define ATTN__CHOOSE(condition, x, y) ((condition) ? (x) : (y))
-#if (ATTN__REAL_F64 && defined(__FP_FAST_FMA)) || (!ATTN__REAL_F64 && defined(__FP_FAST_FMAF))
-#define ATTN__FMA(a, b, c) ATTN__OF_REAL(__builtin_fmaf, __builtin_fma)(a, b, c)
-#endif
-
-ATTN__INLINE ATTN__R ATTN__NAME(as_real)(ATTN__BITS bits)
-{
-    ATTN__R x;
-    ATTN__OPAQUE(bits);
-    ATTN__MEMCPY(&x, &bits, sizeof x);
-    return x;
-}
-#endif
-
-#define ATTN__PICK(a, b, x, y) ATTN__CHOOSE(ATTN__LESS(a, b), x, y)
-#define ATTN__PICK_BITS(i, j, x, y) ATTN__CHOOSE(((i) & (j)) != 0, x, y)
-/* The cast rounds where C computes floats in double, as gcc does for s390x. */
-#define ATTN__ROUND(v) ((ATTN__V)((v) + ATTN__SET1(ATTN__MAGIC)) - ATTN__SET1(ATTN__MAGIC))
-#define ATTN__IAND(a, b) ((a) & (b))
-#define ATTN__IOR(a, b) ((a) | (b))
-#define ATTN__IADD(a, b) ((a) + (b))
-#define ATTN__ISUB(a, b) ((a) - (b))
-#define ATTN__IEQUAL(a, b) ATTN__TRUE((a) == (b))
-#define ATTN__IGREATER(a, b) ((b) - (a))
-#define ATTN__ISHL(a, n) ((a) << (n))
-#define ATTN__ISHR(a, n) ((a) >> (n))
-#define ATTN__IADD_UNLESS(a, b, d, limit) (((a) + (b)) & ~ATTN__TRUE((d) < (limit)))
-#define ATTN__IANY(i) ATTN__NAME(iany)(i)
-#if defined(ATTN__X86)
-#define ATTN__MAX(a, b) ((ATTN__V)ATTN__OF_REAL(_mm_max_ps, _mm_max_pd)(a, b))
-#else
-#define ATTN__MAX(a, b) ATTN__CHOOSE((a) > (b), a, b)
-#endif
-
 ATTN__TARGET ATTN__INLINE int ATTN__NAME(iany)(ATTN__I i)
 {
 #if defined(ATTN__X86)
-    return _mm_movemask_epi8((__m128i)(i >> (8 * sizeof(ATTN__R) - 1) << 7));
-#elif ATTN__W == 1
-    return (int)(i >> (8 * sizeof(ATTN__R) - 1));
+    return ATTN__OF_REAL(_mm_movemask_ps, _mm_movemask_pd)((ATTN__V)i);
 #elif ATTN__REAL_F64
     return (int)((i[0] | i[1]) >> 63);
 #else
@@ -10879,7 +10826,7 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_f32)(const float *p)
     return v;
 #endif
 }
-#elif ATTN__W == 4
+#else
 ATTN__TARGET ATTN__INLINE ATTN__I ATTN__NAME(load_u16)(const void *p)
 {
 #if defined(ATTN__X86)
@@ -10920,110 +10867,20 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(wide_f16)(ATTN__I h)
 
 #endif
 
-#if ATTN__PASS == ATTN__PASS_SCALAR || ATTN__PASS == ATTN__PASS_VECTOR128
-#define ATTN__ADD(a, b) ((a) + (b))
-#define ATTN__SUB(a, b) ((a) - (b))
-#define ATTN__MUL(a, b) ((a) * (b))
-#define ATTN__DIV(a, b) ((a) / (b))
-#ifndef ATTN__REGISTER
-#define ATTN__PIN(v) ((void)0)
-#endif
-#ifndef ATTN__FMA
-#define ATTN__FMA(a, b, c) ((a) * (b) + (c))
-#endif
-#endif
-
-/* v is final here: -ffast-math does not reorder a sum across this. */
-#if defined(ATTN__REGISTER) && (defined(__GNUC__) || defined(__clang__))
-#define ATTN__PIN(v) __asm__("" : ATTN__REGISTER(v))
-#elif defined(ATTN__REGISTER)
-#define ATTN__PIN(v) ((void)0)
-#endif
-
-/* As ATTN__OPAQUE, of lanes. (Of integers: a pinned real would be taken for finite.) */
-#ifdef ATTN__REGISTER
-#define ATTN__OPAQUE_LANES(bits) ATTN__OPAQUE_IN(ATTN__REGISTER, bits)
+/* Is one of the lanes NaN, +infinity or, with `minus`, -infinity? */
+ATTN__TARGET ATTN__INLINE int ATTN__NAME(any_nonfinite)(ATTN__V v, const int minus)
+{
+#if ATTN__AVX512
+    return minus ? ATTN__M(fpclass)(v, 0x99) : ATTN__M(fpclass)(v, 0x89); /* quiet and signalling NaNs, infinities */
 #else
-#define ATTN__OPAQUE_LANES(bits) ((void)0)
+    ATTN__I bits = ATTN__AS_BITS(v), magnitude, beyond = ATTN__ISET((ATTN__BITS)1 << ATTN__MANTISSA);
+    ATTN__OPAQUE_LANES(bits);
+    magnitude = ATTN__IAND(bits, ATTN__ISET((ATTN__BITS)-1 >> 1));
+    if (!minus) /* of negative numbers NaNs alone */
+        beyond = ATTN__ISUB(beyond, ATTN__ISHR(bits, ATTN__OF_REAL(31, 63)));
+    return ATTN__IANY(ATTN__IADD(magnitude, beyond)); /* from infinity on the top bit is set */
 #endif
-
-#if defined(__GNUC__) && !defined(__clang__) /* at -O0 some AVX-512 intrinsics are macros that convert signs */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#endif
-
-/* The classes of numbers that one of the lanes may belong to; and v 2^n. */
-#ifdef ATTN__IANY
-#define ATTN__ANY_NAN_OR_INF(v) ATTN__NAME(any_nan_or_inf)(v)
-#define ATTN__ANY_NONFINITE(v) ATTN__NAME(any_nonfinite)(v)
-#define ATTN__LDEXP(v, n) ATTN__NAME(ldexp)(v, n)
-#endif
-#ifndef ATTN__EXP
-#define ATTN__EXP(v) ATTN__NAME(exp)(v)
-#endif
-
-#define ATTN__TILE_COLS (3 * ATTN__W)
-#ifndef ATTN__LOAD_PANEL
-#define ATTN__LOAD_PANEL(p) ATTN__LOAD(p)
-#endif
-#ifndef ATTN__AVX512
-#define ATTN__AVX512 0
-#endif
-
-/* What products are made of: c + a b, of reals or of the two terms of pairs; and one element for all lanes. */
-#if ATTN__PAIRS
-#define ATTN__SET_ELEMENT(p) ATTN__NAME(set_element)(p)
-#else
-#define ATTN__DOT(a, b, c) ATTN__FMA(a, b, c)
-#define ATTN__SET_ELEMENT(p) ATTN__SET1(*(p))
-#define ATTN__BASE(x) ATTN__NAME(x)
-#endif
-#ifndef ATTN__AS_WRITTEN
-#define ATTN__AS_WRITTEN
-#endif
-
-/* Exponentials are inlined; in a pass that is to be small, where they are not most of the work they are called. */
-#if ATTN__PASS == ATTN__PASS_VECTOR128
-#define ATTN__EXP_INLINE ATTN__NOINLINE
-#define ATTN__EXP_SCALED(d, p) ATTN__NAME(exp_called)(d, p)
-#else
-#define ATTN__EXP_INLINE ATTN__INLINE
-#define ATTN__EXP_SCALED(d, p) ATTN__NAME(exp_scaled)(d, p)
-#endif
-
-#if !ATTN__PAIRS
-ATTN__INLINE ATTN__BITS ATTN__NAME(as_bits)(ATTN__R x)
-{
-    ATTN__BITS bits;
-    ATTN__MEMCPY(&bits, &x, sizeof bits);
-    ATTN__OPAQUE(bits);
-    return bits;
 }
-
-static int ATTN__NAME(is_nan_or_inf)(ATTN__R x) /* NaN or +infinity */
-{
-    const ATTN__BITS bits = ATTN__NAME(as_bits)(x);
-    return bits == ATTN__INFINITY || bits << 1 > ATTN__INFINITY << 1;
-}
-
-static int ATTN__NAME(is_nonfinite)(ATTN__R x) /* NaN or infinity */
-{
-    return ATTN__NAME(as_bits)(x) << 1 >= ATTN__INFINITY << 1;
-}
-
-#if ATTN__W == 1
-static int ATTN__NAME(less)(ATTN__R a, ATTN__R b) /* a < b: may be compiled as !(a >= b), which is true of NaN */
-{
-#if defined(__clang__) && __FINITE_MATH_ONLY__
-    const ATTN__BITS most = ATTN__INFINITY << 1;
-    if (ATTN__NAME(as_bits)(a) << 1 > most || ATTN__NAME(as_bits)(b) << 1 > most)
-        return 0;
-#endif
-    return a < b;
-}
-#endif
-
-#endif /* !ATTN__PAIRS */
 
 /* e^(scale d) = 2^(unit d + rest d), and 0 for d < limit: what the weights of a row have in common. */
 #define ATTN__PARAMS ATTN__NAME(params)
@@ -11034,35 +10891,21 @@ typedef struct ATTN__PARAMS {
 
 #ifndef ATTN__BY_LIBM
 
-#ifdef ATTN__IANY
-ATTN__TARGET ATTN__INLINE int ATTN__NAME(any_nan_or_inf)(ATTN__V v) /* is one of the lanes NaN or +infinity? */
-{
-    ATTN__I bits = ATTN__AS_BITS(v), magnitude, infinity = ATTN__ISET(ATTN__INFINITY);
-    ATTN__OPAQUE_LANES(bits);
-    magnitude = ATTN__IAND(bits, ATTN__ISET((ATTN__BITS)-1 >> 1));
-    return ATTN__IANY(ATTN__IOR(ATTN__IEQUAL(bits, infinity), ATTN__IGREATER(magnitude, infinity)));
-}
-
-ATTN__TARGET ATTN__INLINE int ATTN__NAME(any_nonfinite)(ATTN__V v) /* is one of the lanes NaN or infinite? */
-{
-    ATTN__I bits = ATTN__AS_BITS(v), magnitude;
-    ATTN__OPAQUE_LANES(bits);
-    magnitude = ATTN__IAND(bits, ATTN__ISET((ATTN__BITS)-1 >> 1));
-    return ATTN__IANY(ATTN__IGREATER(magnitude, ATTN__ISET(ATTN__INFINITY - 1)));
-}
-
 /* v 2^n for integral n, in two steps, so that results below the smallest normal number are rounded, not lost. Adding
    ATTN__MAGIC + 2 bias leaves n + 2 bias in the lowest bits; each half of it, moved up, is the exponent of a factor. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(ldexp)(ATTN__V v, ATTN__V n)
 {
+#if ATTN__AVX512
+    return ATTN__X(maskz_scalef)(ATTN__ALL, v, n);
+#else
     ATTN__AS_WRITTEN
     ATTN__I both = ATTN__AS_BITS(ATTN__ADD(n, ATTN__SET1(ATTN__MAGIC + 2 * ATTN__BIAS))), half = ATTN__ISHR(both, 1);
     v = ATTN__MUL(v, ATTN__AS_REAL(ATTN__ISHL(half, ATTN__MANTISSA)));
     return ATTN__MUL(v, ATTN__AS_REAL(ATTN__ISHL(ATTN__ISUB(both, half), ATTN__MANTISSA)));
-}
 #endif
+}
 
-#ifdef ATTN__STORE_U16
+#if defined(ATTN__STORE_U16) && !ATTN__REAL_F64
 /* Rounds to nearest even by integers: half of what is cut off is added, and carries. NaNs, quiet ones, are cut. */
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_bf16)(uint16_t *p, ATTN__V v)
 {
@@ -11160,7 +11003,7 @@ ATTN__TARGET ATTN__EXP_INLINE ATTN__V ATTN__NAME(exp)(ATTN__V x)
 {
     ATTN__AS_WRITTEN
     ATTN__V n, f, p = ATTN__NAME(exp_parts)(x, &n, &f);
-    return ATTN__LDEXP(ATTN__FMA(p, f, ATTN__SET1((ATTN__R)1)), n);
+    return ATTN__NAME(ldexp)(ATTN__FMA(p, f, ATTN__SET1((ATTN__R)1)), n);
 }
 
 /* e^(scale d) for d <= 0 and scale > 0, or 0 where d < limit, where hardly a normal number is left. scale log2(e) comes
@@ -11191,13 +11034,18 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(tanh)(ATTN__V x)
     ATTN__V zero = ATTN__SET1((ATTN__R)0), one = ATTN__SET1((ATTN__R)1), minus = ATTN__SUB(zero, x), n, f, p, power, t;
     t = ATTN__PICK(x, zero, x, minus);
     p = ATTN__NAME(exp_parts)(ATTN__ADD(t, t), &n, &f);
-    power = ATTN__LDEXP(one, n);
+    power = ATTN__NAME(ldexp)(one, n);
     t = ATTN__FMA(power, ATTN__MUL(p, f), ATTN__SUB(power, one));
     t = ATTN__DIV(t, ATTN__ADD(t, ATTN__ADD(one, one)));
     return ATTN__PICK(x, zero, t, ATTN__SUB(zero, t));
 }
 
 #else
+
+static ATTN__R ATTN__NAME(exp)(ATTN__R x)
+{
+    return (ATTN__R)attn__exp((double)x);
+}
 
 static ATTN__R ATTN__NAME(exp_scaled)(ATTN__R d, const ATTN__PARAMS *p)
 {
@@ -11208,11 +11056,15 @@ static ATTN__R ATTN__NAME(exp_scaled)(ATTN__R d, const ATTN__PARAMS *p)
 
 /* -- between the user's views and packed rows -- */
 
+static const ATTN__R ATTN__NAME(count)[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
 /* The first n of W reals; the others are 0. */
 ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_part)(const ATTN__R *p, size_t n)
 {
 #if ATTN__AVX512
-    return ATTN__X(maskz_loadu)(ATTN__MASK((1u << n) - 1), p);
+    return ATTN__X(maskz_loadu)(ATTN__MASK(n), p);
+#elif ATTN__PASS == ATTN__PASS_AVX2
+    return ATTN__X(maskload)(p, ATTN__MASK(n));
 #else
     ATTN__R lanes[ATTN__W];
     size_t i;
@@ -11226,7 +11078,9 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_part)(const ATTN__R *p, size_t
 ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_part)(ATTN__R *p, ATTN__V v, size_t n)
 {
 #if ATTN__AVX512
-    ATTN__X(mask_storeu)(p, ATTN__MASK((1u << n) - 1), v);
+    ATTN__X(mask_storeu)(p, ATTN__MASK(n), v);
+#elif ATTN__PASS == ATTN__PASS_AVX2
+    ATTN__X(maskstore)(p, ATTN__MASK(n), v);
 #else
     ATTN__R lanes[ATTN__W];
     size_t i;
@@ -11234,6 +11088,21 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_part)(ATTN__R *p, ATTN__V v, siz
     for (i = 0; i < n; i++)
         ATTN__MEMCPY(p + i, lanes + i, sizeof *p);
 #endif
+}
+
+/* The next vector of a row that has `left` more elements; past its end, zeros. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(load_elements)(const ATTN__R *p, size_t left)
+{
+    return left < ATTN__W ? ATTN__NAME(load_part)(p, left) : ATTN__LOAD(p);
+}
+
+/* Stores so many elements of such a row, or fewer at its end: what follows may belong to another run. */
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_elements)(ATTN__R *p, ATTN__V v, size_t left, size_t elements)
+{
+    if (left < elements)
+        ATTN__NAME(store_part)(p, v, left);
+    else
+        ATTN__STORE(p, v);
 }
 
 #if ATTN__W > 1
@@ -11395,9 +11264,9 @@ ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(widen)(const void *p, attn_dtype dt
         return ATTN__LOAD_F32((const float *)p);
 #else
     switch (dtype) {
-    case ATTN_F16: return ATTN__WIDE_F16(ATTN__LOAD_H(p));
-    case ATTN_BF16: return ATTN__WIDE_BF16(ATTN__LOAD_H(p));
-    case ATTN_I8: return ATTN__WIDE_I8(ATTN__LOAD_H8(p));
+    case ATTN_F16: return ATTN__LOAD_F16(p);
+    case ATTN_BF16: return ATTN__LOAD_BF16(p);
+    case ATTN_I8: return ATTN__LOAD_I8(p);
     default: break;
     }
 #endif
@@ -11449,8 +11318,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(narrow_part)(void *p, ATTN__V v, attn_
 }
 
 /* x[r][c] = in[r * rs + c], of a type that the pass widens. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_rows_of)(ATTN__R *x, size_t ld, const void *in, attn_dtype dtype,
-                                                        ptrdiff_t rs, size_t rows, size_t cols)
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_rows)(ATTN__R *x, size_t ld, const void *in, attn_dtype dtype,
+                                                     ptrdiff_t rs, size_t rows, size_t cols)
 {
     const size_t whole = cols / ATTN__W * ATTN__W, size = attn__size(dtype);
     size_t r, c;
@@ -11463,23 +11332,8 @@ ATTN__TARGET ATTN__INLINE void ATTN__NAME(load_rows_of)(ATTN__R *x, size_t ld, c
     }
 }
 
-#if ATTN__W > 1
-/* The same, of another type than the pass computes in. */
-ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(load_rows)(ATTN__R *x, size_t ld, const void *in, attn_dtype dtype,
-                                                       ptrdiff_t rs, size_t rows, size_t cols)
-{
-#if ATTN__REAL_F64
-    (void)dtype;
-    ATTN__NAME(load_rows_of)(x, ld, in, ATTN_F32, rs, rows, cols);
-#else
-    switch (dtype) {
-    case ATTN_F16: ATTN__NAME(load_rows_of)(x, ld, in, ATTN_F16, rs, rows, cols); break;
-    case ATTN_BF16: ATTN__NAME(load_rows_of)(x, ld, in, ATTN_BF16, rs, rows, cols); break;
-    default: ATTN__NAME(load_rows_of)(x, ld, in, ATTN_I8, rs, rows, cols); break;
-    }
-#endif
-}
-#endif
+ATTN__TARGET static void ATTN__NAME(load)(void *x, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs,
+                                          ptrdiff_t cs, size_t rows, size_t cols);
 
 /* x[r][c] = in[r * rs + c * cs]. A view whose columns are contiguous is read along these, some rows at a time, and
    transposed. */
@@ -11497,8 +11351,9 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(load_view)(void *xv, size_t ld, cons
         ATTN__R buffer[ATTN__W * ATTN__BUFFER];
         size_t high = attn__min(rows, ATTN__BUFFER), c0, wide;
         for (c0 = 0; c0 < cols; c0 += wide) {
+            const void *from = attn__at(in, dtype, (ptrdiff_t)c0 * cs);
             wide = attn__min(cols - c0, ATTN__W);
-            ATTN__NAME(load_rows)(buffer, ATTN__BUFFER, attn__at(in, dtype, (ptrdiff_t)c0 * cs), dtype, cs, wide, high);
+            ATTN__NAME(load)(buffer, ATTN__BUFFER, from, dtype, cs, 1, wide, high);
             ATTN__NAME(transpose)(x + c0, (ptrdiff_t)ld, buffer, ATTN__BUFFER, high, wide, 1.0);
         }
         x += high * ld;
@@ -11510,53 +11365,47 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(load_view)(void *xv, size_t ld, cons
             x[r * ld + c] = (ATTN__R)attn__load(attn__at(in, dtype, (ptrdiff_t)r * rs + (ptrdiff_t)c * cs), dtype);
 }
 
-ATTN__TARGET static void ATTN__NAME(load)(void *x, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs,
+ATTN__TARGET static void ATTN__NAME(load)(void *xv, size_t ld, const void *in, attn_dtype dtype, ptrdiff_t rs,
                                           ptrdiff_t cs, size_t rows, size_t cols)
 {
-    if (cs == 1 && dtype == ATTN__REAL)
-        ATTN__NAME(load_rows_of)((ATTN__R *)x, ld, in, ATTN__REAL, rs, rows, cols);
-#if ATTN__W > 1
-    else if (cs == 1 && ATTN__NAME(widens)(dtype))
-        ATTN__NAME(load_rows)((ATTN__R *)x, ld, in, dtype, rs, rows, cols);
-#endif
-    else
+    ATTN__R *x = (ATTN__R *)xv;
+    if (cs != 1 || !ATTN__NAME(widens)(dtype))
         ATTN__NAME(load_view)(x, ld, in, dtype, rs, cs, rows, cols);
+    else if (dtype == ATTN__REAL)
+        ATTN__NAME(load_rows)(x, ld, in, ATTN__REAL, rs, rows, cols);
+#if ATTN__W > 1 && ATTN__REAL_F64
+    else
+        ATTN__NAME(load_rows)(x, ld, in, ATTN_F32, rs, rows, cols);
+#elif ATTN__W > 1
+    else if (dtype == ATTN_F16)
+        ATTN__NAME(load_rows)(x, ld, in, ATTN_F16, rs, rows, cols);
+    else if (dtype == ATTN_BF16)
+        ATTN__NAME(load_rows)(x, ld, in, ATTN_BF16, rs, rows, cols);
+    else
+        ATTN__NAME(load_rows)(x, ld, in, ATTN_I8, rs, rows, cols);
+#endif
 }
 
-#if ATTN__W > 1
 /* out[r * rs + c] = alpha x[r][c], rounded to a type that the pass narrows to; out may be x. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_rows_of)(void *out, attn_dtype dtype, ptrdiff_t rs, const ATTN__R *x,
-                                                         size_t ld, size_t rows, size_t cols, ATTN__V alpha)
+ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_rows)(void *out, attn_dtype dtype, ptrdiff_t rs, const ATTN__R *x,
+                                                      size_t ld, size_t rows, size_t cols, double alpha)
 {
     const size_t whole = cols / ATTN__W * ATTN__W, size = attn__size(dtype);
+    ATTN__V factor = ATTN__SET1((ATTN__R)alpha);
     size_t r, c;
     for (r = 0; r < rows; r++, x += ld) {
         char *to = (char *)attn__at(out, dtype, (ptrdiff_t)r * rs);
         for (c = 0; c < whole; c += ATTN__W)
-            ATTN__NAME(narrow)(to + c * size, ATTN__MUL(ATTN__LOAD(x + c), alpha), dtype);
+            ATTN__NAME(narrow)(to + c * size, ATTN__MUL(ATTN__LOAD(x + c), factor), dtype);
         if (c < cols) {
-            ATTN__V v = ATTN__MUL(ATTN__NAME(load_part)(x + c, cols - c), alpha);
+            ATTN__V v = ATTN__MUL(ATTN__NAME(load_part)(x + c, cols - c), factor);
             ATTN__NAME(narrow_part)(to + c * size, v, dtype, cols - c);
         }
     }
 }
 
-/* The same, to another type than the pass computes in. */
-ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(store_rows)(void *out, attn_dtype dtype, ptrdiff_t rs, const ATTN__R *x,
-                                                        size_t ld, size_t rows, size_t cols, double alpha)
-{
-    ATTN__V factor = ATTN__SET1((ATTN__R)alpha);
-#if ATTN__REAL_F64
-    (void)dtype;
-    ATTN__NAME(store_rows_of)(out, ATTN_F32, rs, x, ld, rows, cols, factor);
-#else
-    if (dtype == ATTN_F16)
-        ATTN__NAME(store_rows_of)(out, ATTN_F16, rs, x, ld, rows, cols, factor);
-    else
-        ATTN__NAME(store_rows_of)(out, ATTN_BF16, rs, x, ld, rows, cols, factor);
-#endif
-}
-#endif
+ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *x,
+                                           size_t ld, size_t rows, size_t cols, double alpha);
 
 /* out[r * rs + c * cs] = alpha x[r][c], rounded; a view whose columns are contiguous is written along these. */
 ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(store_view)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs,
@@ -11578,10 +11427,10 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(store_view)(void *out, attn_dtype dt
         ATTN__R buffer[ATTN__W * ATTN__BUFFER];
         size_t high = attn__min(rows, ATTN__BUFFER), c0, wide;
         for (c0 = 0; c0 < cols; c0 += wide) {
+            void *to = attn__at(out, dtype, (ptrdiff_t)c0 * cs);
             wide = attn__min(cols - c0, ATTN__W);
             ATTN__NAME(transpose)(buffer, ATTN__BUFFER, x + c0, (ptrdiff_t)ld, wide, high, 1.0);
-            ATTN__NAME(store_rows)
-            (attn__at(out, dtype, (ptrdiff_t)c0 * cs), dtype, cs, buffer, ATTN__BUFFER, wide, high, alpha);
+            ATTN__NAME(store)(to, dtype, cs, 1, buffer, ATTN__BUFFER, wide, high, alpha);
         }
         x += high * ld;
         out = attn__at(out, dtype, (ptrdiff_t)high);
@@ -11595,17 +11444,23 @@ ATTN__TARGET ATTN__NOINLINE void ATTN__NAME(store_view)(void *out, attn_dtype dt
                         (double)(ATTN__R)(x[r * ld + c] * factor));
 }
 
-ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *x,
+ATTN__TARGET static void ATTN__NAME(store)(void *out, attn_dtype dtype, ptrdiff_t rs, ptrdiff_t cs, const void *xv,
                                            size_t ld, size_t rows, size_t cols, double alpha)
 {
-#if ATTN__W > 1
-    if (cs == 1 && dtype == ATTN__REAL)
-        ATTN__NAME(store_rows_of)(out, ATTN__REAL, rs, (const ATTN__R *)x, ld, rows, cols, ATTN__SET1((ATTN__R)alpha));
-    else if (cs == 1 && ATTN__NAME(narrows)(dtype))
-        ATTN__NAME(store_rows)(out, dtype, rs, (const ATTN__R *)x, ld, rows, cols, alpha);
-    else
-#endif
+    const ATTN__R *x = (const ATTN__R *)xv;
+    if (ATTN__W == 1 || cs != 1 || !ATTN__NAME(narrows)(dtype))
         ATTN__NAME(store_view)(out, dtype, rs, cs, x, ld, rows, cols, alpha);
+    else if (dtype == ATTN__REAL)
+        ATTN__NAME(store_rows)(out, ATTN__REAL, rs, x, ld, rows, cols, alpha);
+#if ATTN__W > 1 && ATTN__REAL_F64
+    else
+        ATTN__NAME(store_rows)(out, ATTN_F32, rs, x, ld, rows, cols, alpha);
+#elif defined(ATTN__STORE_F16)
+    else if (dtype == ATTN_F16)
+        ATTN__NAME(store_rows)(out, ATTN_F16, rs, x, ld, rows, cols, alpha);
+    else
+        ATTN__NAME(store_rows)(out, ATTN_BF16, rs, x, ld, rows, cols, alpha);
+#endif
 }
 
 #ifndef ATTN_NO_TRAINING
@@ -11884,34 +11739,57 @@ ATTN__TARGET static void ATTN__NAME(gemm)(void *cv, const void *av, ptrdiff_t rs
 #if !ATTN__PAIRS
 /* -- softmax -- */
 
+/* The first n lanes of v, and the others of w. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(first_lanes)(ATTN__V v, ATTN__V w, size_t n)
+{
+    return ATTN__PICK(ATTN__LOAD(ATTN__NAME(count)), ATTN__SET1((ATTN__R)n), v, w);
+}
+
+/* The largest of all lanes, or their sum, in all lanes. */
+ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(fold)(ATTN__V v, const int sum)
+{
+    ATTN__AS_WRITTEN
+#if ATTN__W > 1
+    ATTN__V low, high;
+    size_t j;
+    ATTN__UNROLL
+    for (j = 1; j < ATTN__W; j *= 2) {
+        low = ATTN__NAME(interleave)(v, v, 0);
+        high = ATTN__NAME(interleave)(v, v, 1);
+        v = sum ? ATTN__ADD(low, high) : ATTN__MAX(low, high);
+    }
+#endif
+    (void)sum;
+    return v;
+}
+
 ATTN__TARGET static double ATTN__NAME(softmax_max)(const void *xv, size_t n, double max, int *nonfinite)
 {
     const ATTN__R *x = (const ATTN__R *)xv;
-    ATTN__R lanes[ATTN__W], m = (ATTN__R)max;
-    ATTN__V top[4];
-    size_t i = 0, j;
+    ATTN__R lanes[ATTN__W];
+    ATTN__V m = ATTN__SET1((ATTN__R)max), top[4], v;
+    size_t i = 0, j, count;
     int found = 0;
     for (j = 0; j < 4; j++)
-        top[j] = ATTN__SET1(m);
+        top[j] = m;
     for (; i + 4 * ATTN__W <= n; i += 4 * ATTN__W) {
         ATTN__UNROLL
         for (j = 0; j < 4; j++) {
-            ATTN__V v = ATTN__LOAD(x + i + j * ATTN__W);
-            found |= ATTN__ANY_NAN_OR_INF(v);
+            v = ATTN__LOAD(x + i + j * ATTN__W);
+            found |= ATTN__NAME(any_nonfinite)(v, 0);
             top[j] = ATTN__MAX(top[j], v);
         }
     }
-    top[0] = ATTN__MAX(top[0], top[1]);
-    top[2] = ATTN__MAX(top[2], top[3]);
-    ATTN__STORE(lanes, ATTN__MAX(top[0], top[2]));
-    for (j = 0; j < ATTN__W; j++)
-        m = lanes[j] > m ? lanes[j] : m;
-    for (; i < n; i++) {
-        found |= ATTN__NAME(is_nan_or_inf)(x[i]);
-        m = x[i] > m ? x[i] : m;
+    for (; i < n; i += ATTN__W) {
+        count = attn__min(n - i, ATTN__W);
+        v = ATTN__NAME(first_lanes)(ATTN__NAME(load_elements)(x + i, n - i), m, count);
+        found |= ATTN__NAME(any_nonfinite)(v, 0);
+        top[0] = ATTN__MAX(top[0], v);
     }
+    v = ATTN__MAX(ATTN__MAX(top[0], top[1]), ATTN__MAX(top[2], top[3]));
+    ATTN__STORE(lanes, ATTN__NAME(fold)(v, 0));
     *nonfinite |= found;
-    return (double)m;
+    return (double)lanes[0];
 }
 
 #ifndef ATTN__BY_LIBM
@@ -11920,7 +11798,7 @@ ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, siz
 {
     const ATTN__R *x = (const ATTN__R *)xv;
     ATTN__R *e = (ATTN__R *)ev, lanes[ATTN__W];
-    ATTN__V m = ATTN__SET1((ATTN__R)max), zero = ATTN__SET1((ATTN__R)0), sum = zero, sums[4];
+    ATTN__V m = ATTN__SET1((ATTN__R)max), zero = ATTN__SET1((ATTN__R)0), sum = zero, sums[4], v;
     double parts[ATTN__W];
     size_t i = 0, j, count, end;
     while (n - i >= 4 * ATTN__W) { /* sums of a few, then of those: rounding errors do not pile up */
@@ -11930,24 +11808,18 @@ ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, siz
         for (; i < end; i += 4 * ATTN__W) {
             ATTN__UNROLL
             for (j = 0; j < 4; j++) {
-                ATTN__V v = ATTN__EXP(ATTN__SUB(ATTN__LOAD(x + i + j * ATTN__W), m));
+                v = ATTN__NAME(exp)(ATTN__SUB(ATTN__LOAD(x + i + j * ATTN__W), m));
                 ATTN__STORE(e + i + j * ATTN__W, v);
                 sums[j] = ATTN__ADD(sums[j], v);
             }
         }
         sum = ATTN__ADD(sum, ATTN__ADD(ATTN__ADD(sums[0], sums[1]), ATTN__ADD(sums[2], sums[3])));
     }
-    for (; i < n; i += ATTN__W) { /* the rest in whole vectors too: an element's bits do not depend on its place */
-        count = attn__min(ATTN__W, n - i);
-        for (j = 0; j < ATTN__W; j++)
-            lanes[j] = j < count ? x[i + j] : (ATTN__R)max;
-        ATTN__STORE(lanes, ATTN__EXP(ATTN__SUB(ATTN__LOAD(lanes), m)));
-        for (j = 0; j < ATTN__W; j++)
-            if (j < count)
-                e[i + j] = lanes[j];
-            else
-                lanes[j] = 0;
-        sum = ATTN__ADD(sum, ATTN__LOAD(lanes));
+    for (; i < n; i += ATTN__W) { /* in whole vectors to the end: an element's bits do not depend on its place */
+        count = attn__min(n - i, ATTN__W);
+        v = ATTN__NAME(exp)(ATTN__SUB(ATTN__NAME(load_elements)(x + i, n - i), m));
+        ATTN__NAME(store_elements)(e + i, v, n - i, ATTN__W);
+        sum = ATTN__ADD(sum, ATTN__NAME(first_lanes)(v, zero, count));
     }
     ATTN__STORE(lanes, sum);
     for (j = 0; j < ATTN__W; j++)
@@ -11967,7 +11839,7 @@ ATTN__TARGET static double ATTN__NAME(softmax_exp)(void *ev, const void *xv, siz
     double sum = 0, lost = 0;
     size_t i;
     for (i = 0; i < n; i++) {
-        e[i] = ATTN__EXP(x[i] - (ATTN__R)max);
+        e[i] = ATTN__NAME(exp)(x[i] - (ATTN__R)max);
         attn__add(&sum, &lost, (double)e[i]);
     }
     return sum;
@@ -11983,13 +11855,10 @@ ATTN__TARGET static int ATTN__NAME(nonfinite)(const void *xv, ptrdiff_t ld, size
     for (r = 0; cols > 0 && r < rows; r++) { /* without columns there may be no data */
         const ATTN__R *x = (const ATTN__R *)xv + (ptrdiff_t)r * ld;
         int found = 0;
-        c = 0;
-#if ATTN__W > 1
-        for (; c + ATTN__W <= cols; c += ATTN__W)
-            found |= ATTN__ANY_NONFINITE(ATTN__LOAD(x + c));
-#endif
-        for (; c < cols; c++)
-            found |= ATTN__NAME(is_nonfinite)(x[c]);
+        for (c = 0; cols - c >= ATTN__W; c += ATTN__W)
+            found |= ATTN__NAME(any_nonfinite)(ATTN__LOAD(x + c), 1);
+        if (c < cols)
+            found |= ATTN__NAME(any_nonfinite)(ATTN__NAME(load_part)(x + c, cols - c), 1);
         if (found)
             return 1;
     }
@@ -12067,7 +11936,6 @@ ATTN__TARGET static int ATTN__NAME(classify)(const unsigned char *mask, ptrdiff_
     return found;
 }
 
-static const ATTN__R ATTN__NAME(count)[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 static const ATTN__R ATTN__NAME(zeros)[ATTN__W] = {0};
 
 /* A block's numbers, in either layout, as groups of vectors: those of a group belong to the same queries. Vector i of
@@ -12084,15 +11952,6 @@ static ATTN__NAME(groups) ATTN__NAME(groups_of)(attn__layout layout, size_t elem
     by_query.lanes = ATTN__NAME(zeros);
     by_element.lanes = ATTN__NAME(count);
     return layout.query == 1 ? by_query : by_element;
-}
-
-/* Stores a vector of so many elements, of which `left` are there: what follows them may be those of another run. */
-ATTN__TARGET ATTN__INLINE void ATTN__NAME(store_elements)(ATTN__R *p, ATTN__V v, size_t left, size_t elements)
-{
-    if (left < elements)
-        ATTN__NAME(store_part)(p, v, left);
-    else
-        ATTN__STORE(p, v);
 }
 
 /* What belongs to the queries of a group. */
@@ -12206,7 +12065,7 @@ ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, double scale, 
     size_t g, i;
 #ifndef ATTN__BY_LIBM
     double size = attn__divide(scale < 0 ? -scale : scale, cap);
-    int in_range = size >= ATTN__R_LEAST && size <= ATTN__R_MAX;
+    int in_range = size >= ATTN__OF_REAL(FLT_MIN, DBL_MIN) && size <= ATTN__R_MAX;
     ATTN__V caps = ATTN__SET1((ATTN__R)cap), scales = ATTN__SET1((ATTN__R)scale);
     ATTN__V ratio = ATTN__SET1(in_range ? (ATTN__R)(scale / cap) : 0);
 #endif
@@ -12221,11 +12080,11 @@ ATTN__TARGET static void ATTN__NAME(softcap)(const attn__tile *t, double scale, 
             ATTN__PIN(x);
             x = in_range ? x : ATTN__DIV(x, caps);
             ATTN__STORE(s, ATTN__MUL(caps, ATTN__NAME(tanh)(x)));
-            if (!ATTN__ANY_NAN_OR_INF(v))
+            if (!ATTN__NAME(any_nonfinite)(v, 0))
                 continue;
             ATTN__STORE(lanes, v);
             for (j = 0; j < ATTN__W; j++) /* only its own lane: the bits of the others do not change */
-                if (ATTN__NAME(is_nan_or_inf)(lanes[j]))
+                if (ATTN__NAME(any_nonfinite)(ATTN__SET1(lanes[j]), 0))
                     s[j] = ATTN__NAME(softcap_one)(lanes[j], scale, cap);
 #else
             *s = ATTN__NAME(softcap_one)(*s, scale, cap);
@@ -12359,7 +12218,7 @@ ATTN__TARGET ATTN__INLINE ATTN__PARAMS ATTN__NAME(exp_params)(double scale)
     b.scale = scale;
     b.unit = ATTN__SET1(rounded);
     b.rest = ATTN__SET1((ATTN__R)(ATTN__REAL_F64 ? scale * ATTN__LOG2E_REST : unit - (double)rounded));
-    b.limit = ATTN__SET1((ATTN__R)(ATTN__EXPONENT / unit));
+    b.limit = ATTN__SET1((ATTN__R)((2 - ATTN__BIAS) / unit)); /* 2 to this is the least weight */
     return b;
 }
 
@@ -12414,11 +12273,12 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_lanes)(const attn__tile *t, con
         zeros[0] = ATTN__FMA(v, zero, zeros[0]);
         most[0] = ATTN__MAX(most[0], v);
     }
-    nonfinite = ATTN__ANY_NONFINITE(ATTN__ADD(ATTN__ADD(zeros[0], zeros[1]), ATTN__ADD(zeros[2], zeros[3]))) != 0;
+    v = ATTN__ADD(ATTN__ADD(zeros[0], zeros[1]), ATTN__ADD(zeros[2], zeros[3]));
+    nonfinite = ATTN__NAME(any_nonfinite)(v, 1) != 0;
     for (k = 0; nonfinite && k < keys; k++)
-        if (ATTN__ANY_NAN_OR_INF(ATTN__LOAD(s + k * ld)))
+        if (ATTN__NAME(any_nonfinite)(ATTN__LOAD(s + k * ld), 0))
             for (j = 0; j < ATTN__W; j++)
-                state->nan[c + j] |= (unsigned char)ATTN__NAME(is_nan_or_inf)(s[k * ld + j]);
+                state->nan[c + j] |= ATTN__NAME(any_nonfinite)(ATTN__SET1(s[k * ld + j]), 0) != 0;
     v = ATTN__MAX(ATTN__MAX(most[0], most[1]), ATTN__MAX(most[2], most[3]));
     factor = ATTN__EXP_SCALED(ATTN__SUB(old, v), p);
     ATTN__STORE((ATTN__R *)t->factor + c, factor);
@@ -12435,43 +12295,21 @@ ATTN__TARGET static void ATTN__NAME(weights)(const attn__tile *t, void *xv, size
     ATTN__AS_WRITTEN
     ATTN__PARAMS p = ATTN__NAME(exp_params)(scale);
     ATTN__V most = ATTN__SET1(*(const ATTN__R *)max), factor = ATTN__SET1(*(const ATTN__R *)inverse);
-    ATTN__V nothing = ATTN__MUL(ATTN__NAME(set_bytes)(t->zero), factor), lanes = ATTN__LOAD(ATTN__NAME(count)), v;
+    ATTN__V nothing = ATTN__MUL(ATTN__NAME(set_bytes)(t->zero), factor), v;
     ATTN__R *x = (ATTN__R *)xv;
-    size_t i, part;
+    size_t i;
     for (i = 0; i < n; i += ATTN__W) {
-        part = attn__min(n - i, ATTN__W);
         v = nothing;
         if (i + ATTN__W > first && i < end) {
-            v = part == ATTN__W ? ATTN__LOAD(x + i) : ATTN__NAME(load_part)(x + i, part);
-            v = ATTN__MUL(ATTN__EXP_SCALED(ATTN__SUB(v, most), &p), factor);
+            v = ATTN__SUB(ATTN__NAME(load_elements)(x + i, n - i), most);
+            v = ATTN__MUL(ATTN__EXP_SCALED(v, &p), factor);
         }
         if (i < first && i + ATTN__W > first)
-            v = ATTN__PICK(lanes, ATTN__SET1((ATTN__R)(first - i)), nothing, v);
+            v = ATTN__NAME(first_lanes)(nothing, v, first - i);
         if (i < end && i + ATTN__W > end)
-            v = ATTN__PICK(lanes, ATTN__SET1((ATTN__R)(end - i)), v, nothing);
-        if (part == ATTN__W)
-            ATTN__STORE(x + i, v);
-        else
-            ATTN__NAME(store_part)(x + i, v, part);
+            v = ATTN__NAME(first_lanes)(v, nothing, end - i);
+        ATTN__NAME(store_elements)(x + i, v, n - i, ATTN__W);
     }
-}
-
-/* The largest of all lanes, or their sum, in all lanes. */
-ATTN__TARGET ATTN__INLINE ATTN__V ATTN__NAME(fold)(ATTN__V v, const int sum)
-{
-    ATTN__AS_WRITTEN
-#if ATTN__W > 1
-    ATTN__V low, high;
-    size_t j;
-    ATTN__UNROLL
-    for (j = 1; j < ATTN__W; j *= 2) {
-        low = ATTN__NAME(interleave)(v, v, 0);
-        high = ATTN__NAME(interleave)(v, v, 1);
-        v = sum ? ATTN__ADD(low, high) : ATTN__MAX(low, high);
-    }
-#endif
-    (void)sum;
-    return v;
 }
 
 /* One query, with keys on lanes: maximum, exponentials, sum. A weight is added in the lane of its key's number, then
@@ -12483,20 +12321,19 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const
     ATTN__R *s = (ATTN__R *)t->scores + r * t->layout.query, *max = (ATTN__R *)state->max + r;
     ATTN__R *sum = (ATTN__R *)state->sum + r, lanes[ATTN__W];
     ATTN__V old = ATTN__SET1(*max), most = old, zero = ATTN__NAME(set_bytes)(t->zero), zeros = zero, total = zero;
-    ATTN__V keys = ATTN__LOAD(ATTN__NAME(count)), v, factor;
+    ATTN__V v, factor;
     size_t c = t->keys / ATTN__W * ATTN__W;
     int nonfinite;
     if (c < t->keys) /* past the last key: the lowest number */
-        ATTN__STORE(s + c, ATTN__PICK(keys, ATTN__SET1((ATTN__R)(t->keys - c)), ATTN__LOAD(s + c),
-                                      ATTN__NAME(set_bytes)(t->lowest)));
+        ATTN__STORE(s + c, ATTN__NAME(first_lanes)(ATTN__LOAD(s + c), ATTN__NAME(set_bytes)(t->lowest), t->keys - c));
     for (c = 0; c < t->keys; c += ATTN__W) {
         v = ATTN__LOAD(s + c);
         zeros = ATTN__FMA(v, zero, zeros);
         most = ATTN__MAX(most, v);
     }
-    nonfinite = ATTN__ANY_NONFINITE(zeros) != 0;
-    for (c = 0; nonfinite && c < t->keys; c++)
-        state->nan[r] |= (unsigned char)ATTN__NAME(is_nan_or_inf)(s[c]);
+    nonfinite = ATTN__NAME(any_nonfinite)(zeros, 1) != 0;
+    for (c = 0; nonfinite && c < t->keys; c += ATTN__W)
+        state->nan[r] |= ATTN__NAME(any_nonfinite)(ATTN__LOAD(s + c), 0) != 0;
     most = ATTN__NAME(fold)(most, 0);
     factor = ATTN__EXP_SCALED(ATTN__SUB(old, most), p);
     ATTN__STORE(lanes, most);
@@ -12506,7 +12343,7 @@ ATTN__TARGET ATTN__INLINE int ATTN__NAME(softmax_row)(const attn__tile *t, const
     for (c = 0; c < t->keys; c += ATTN__W) {
         v = ATTN__NAME(exp_scaled)(ATTN__SUB(ATTN__LOAD(s + c), most), p);
         if (c + ATTN__W > t->keys)
-            v = ATTN__PICK(keys, ATTN__SET1((ATTN__R)(t->keys - c)), v, zero);
+            v = ATTN__NAME(first_lanes)(v, zero, t->keys - c);
         ATTN__STORE(s + c, v);
         total = ATTN__ADD(total, v);
         ATTN__PIN(total);
@@ -12724,9 +12561,9 @@ ATTN__TARGET static int ATTN__NAME(merge_weights)(attn__merge_rows *rows, size_t
         count = attn__min(n - i, ATTN__W);
         x = ATTN__NAME(load_part)(rows->lse + i, count);
         y = ATTN__NAME(load_part)(rows->lse_b + i, count);
-        nonfinite |= ATTN__ANY_NONFINITE(x) | ATTN__ANY_NONFINITE(y);
+        nonfinite |= ATTN__NAME(any_nonfinite)(x, 1) | ATTN__NAME(any_nonfinite)(y, 1);
         apart = ATTN__SUB(x, y);
-        w = ATTN__EXP(ATTN__PICK(apart, zero, apart, ATTN__SUB(zero, apart)));
+        w = ATTN__NAME(exp)(ATTN__PICK(apart, zero, apart, ATTN__SUB(zero, apart)));
         sum = ATTN__ADD(one, w);
         less = ATTN__DIV(w, sum);
         more = ATTN__DIV(one, sum);
@@ -13213,20 +13050,9 @@ static const attn__kernels ATTN__NAME(kernels) = {
 };
 /* clang-format on */
 
-#undef ATTN__R
-#undef ATTN__REAL
 #undef ATTN__OF_REAL
-#undef ATTN__R_MAX
-#undef ATTN__R_LEAST
-#undef ATTN__BITS
-#undef ATTN__INFINITY
-#undef ATTN__MANTISSA
-#undef ATTN__BIAS
-#undef ATTN__MAGIC
-#undef ATTN__EXPONENT
 #undef ATTN__TARGET
 #undef ATTN__AS_WRITTEN
-#undef ATTN__ISA
 #undef ATTN__NAME
 #undef ATTN__V
 #undef ATTN__W
@@ -13234,16 +13060,6 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__LOAD
 #undef ATTN__STORE
 #undef ATTN__SET1
-#undef ATTN__CHUNKS
-#undef ATTN__DOT_KEYS_OF
-#undef ATTN__DOT_REST_OF
-#undef ATTN__OF_TYPE
-#undef ATTN__DOT_KEYS
-#undef ATTN__DOT_QUERIES
-#undef ATTN__LONG_ROW
-#undef ATTN__WEIGH_OF
-#undef ATTN__NARROW
-#undef ATTN__SMALL
 #undef ATTN__ADD
 #undef ATTN__SUB
 #undef ATTN__MUL
@@ -13253,63 +13069,40 @@ static const attn__kernels ATTN__NAME(kernels) = {
 #undef ATTN__PICK
 #undef ATTN__PIN
 #undef ATTN__OPAQUE_LANES
-#undef ATTN__LESS
-#undef ATTN__ANY_NAN_OR_INF
-#undef ATTN__ANY_NONFINITE
-#undef ATTN__EXP
 #undef ATTN__REGISTER
-#undef ATTN__FUSED
-#undef ATTN__ALL
+#undef ATTN__MASK
 #undef ATTN__ROUND
-#undef ATTN__LDEXP
 #undef ATTN__I
 #undef ATTN__IADD_UNLESS
+#undef ATTN__IADD_UP_TO
 #undef ATTN__ISHL
-#undef ATTN__MASK
 #undef ATTN__X
-#undef ATTN__M
 #undef ATTN__IX
 #undef ATTN__AS_BITS
 #undef ATTN__AS_REAL
 #undef ATTN__LOAD_F32
 #undef ATTN__STORE_F32
+#undef ATTN__LOAD_F16
+#undef ATTN__LOAD_BF16
+#undef ATTN__LOAD_I8
 #undef ATTN__ISET
 #undef ATTN__IADD
 #undef ATTN__IAND
-#undef ATTN__IADD_UP_TO
 #undef ATTN__ISUB
-#undef ATTN__IGREATER
 #undef ATTN__ISHR
 #undef ATTN__STORE_U16
-#undef ATTN__H
-#undef ATTN__LOAD_H
-#undef ATTN__WIDE_F16
-#undef ATTN__WIDE_BF16
 #undef ATTN__STORE_F16
 #undef ATTN__PICK_BITS
-#undef ATTN__H8
-#undef ATTN__LOAD_H8
-#undef ATTN__WIDE_I8
-#undef ATTN__IOR
-#undef ATTN__IEQUAL
 #undef ATTN__IANY
 #undef ATTN__FMS
 #undef ATTN__BY_LIBM
-#undef ATTN__TARGET128
 #undef ATTN__SAME
 #undef ATTN__EXP_INLINE
 #undef ATTN__EXP_SCALED
 #undef ATTN__LOAD_PANEL
 #undef ATTN__TRUE
 #undef ATTN__CHOOSE
-#undef ATTN__MOVE
-#undef ATTN__TILE_COLS
-#undef ATTN__PARAMS
-#undef ATTN__LANES128
-#undef ATTN__FEW_QUERIES
-#undef ATTN__TERMS
 #undef ATTN__DOUBLE_KERNEL
-#undef ATTN__AVX512
 #undef ATTN__DOT
 #undef ATTN__SET_ELEMENT
 #undef ATTN__BASE
