@@ -1745,8 +1745,9 @@ static int attn__is_factor(double x, attn_dtype first_input)
 
 /* -- checks --
 
-   A function lists its arguments, views before anything else, from left to right, then names what it requires of them.
-   The fault that counts is the first one in the order of statuses, and in the list among those of one status. */
+   A function lists its arguments from left to right, some with the shape that they must have, then names what else it
+   requires of them. The fault that counts is the first one in the order of statuses, and in the list among those of one
+   status. */
 
 enum attn__role {
     ATTN__IN = 0,
@@ -2103,8 +2104,7 @@ static uint16_t attn__narrow(double x, int mantissa)
 {
     int exponent_bits = 15 - mantissa, bias = (1 << (exponent_bits - 1)) - 1, shift = 52 - mantissa, exponent;
     unsigned infinity = ((1u << exponent_bits) - 1) << mantissa;
-    uint64_t bits = attn__bits(x), sign, value;
-    sign = bits >> 63 << 15;
+    uint64_t bits = attn__bits(x), sign = bits >> 63 << 15, value;
     bits &= UINT64_MAX >> 1;
     if (bits > (uint64_t)0x7ff << 52)
         return (uint16_t)(sign | infinity | 1u << (mantissa - 1) | (bits << 12 >> (12 + shift)));
@@ -3403,6 +3403,7 @@ typedef struct attn__gemm_block {
     size_t padded;    /* cols in whole vectors */
     size_t row_bytes; /* bytes of a row of tiles */
     char *lanes, *sums, *b, *a;
+    size_t lda; /* terms from one row of few to the next */
 } attn__gemm_block;
 
 /* Begins a block in rows r0 .. of out; its columns are chosen later. */
@@ -3414,6 +3415,7 @@ static void attn__gemm_begin(const attn__gemm *g, attn__gemm_block *block, size_
     block->sums = scratch + g->sums_at;
     block->b = scratch + g->b_at;
     block->a = scratch + g->a_at;
+    block->lda = g->lda;
 }
 
 /* Packs b[k .. k + depth][c0 .. c0 + cols] into panels, the last one filled up with zeros to whole vectors. Here and
@@ -3538,9 +3540,9 @@ static void attn__gemm_block_at(const attn__gemm *g, size_t r0, size_t c0, char 
 static void attn__gemm_few_load(const attn__gemm *g, const attn__gemm_block *few, size_t k, size_t depth)
 {
     size_t size = g->kern->size, rest = attn__whole(depth, g->kern->lanes) - depth, r;
-    attn__gemm_load(g->kern, few->a, g->lda, &g->a, few->r0, k, few->rows, depth);
+    attn__gemm_load(g->kern, few->a, few->lda, &g->a, few->r0, k, few->rows, depth);
     for (r = 0; r < few->rows && rest > 0; r++)
-        ATTN__MEMSET(few->a + (r * g->lda + depth) * size, 0, rest * size);
+        ATTN__MEMSET(few->a + (r * few->lda + depth) * size, 0, rest * size);
 }
 
 /* sums = a b, or a part of it: terms k .. k + depth - 1. */
@@ -3550,8 +3552,8 @@ static void attn__gemm_few_dot(const attn__gemm *g, const attn__gemm_block *few,
     const size_t first = k * kern->term, size = attn__size(g->b.dtype);
     const char *at[ATTN__GEMM_FEW_NC];
     double added[ATTN__GEMM_FEW_NC]; /* of either real type */
-    const void *a = g->whole_a ? few->a + k * kern->size : few->a;
-    size_t lda = g->lda, i, cols;
+    const char *a = g->whole_a ? few->a + k * kern->size : few->a;
+    size_t i, cols;
     attn__few w;
     ATTN__MEMSET(&w, 0, sizeof w);
     w.queries = few->rows;
@@ -3572,12 +3574,8 @@ static void attn__gemm_few_dot(const attn__gemm *g, const attn__gemm_block *few,
         w.step = (ptrdiff_t)(g->ldb * kern->size);
         w.dtype = kern->element;
     }
-    if (!g->copies_a) {
-        a = attn__mat_at(&g->a, few->r0, first);
-        lda = (size_t)g->a.row_stride / kern->term;
-    } else if (!g->whole_a) {
+    if (!g->whole_a)
         attn__gemm_few_load(g, few, k, depth);
-    }
     if (g->bias.data && !(w.part & ATTN__UNFINISHED)) {
         ATTN__MEMSET(added, 0, sizeof added);
         kern->load(added, 0, attn__mat_at(&g->bias, 0, few->c0), ATTN_F32, 0, 1, 1, few->cols);
@@ -3588,7 +3586,7 @@ static void attn__gemm_few_dot(const attn__gemm *g, const attn__gemm_block *few,
         w.at = few->apart > 0 ? at + i : NULL;
         w.lanes = few->lanes + i * (g->mc + 1) * kern->lanes * kern->size;
         w.added = g->bias.data ? (char *)added + i * kern->size : NULL;
-        kern->dot(few->sums + i * kern->size, g->nc, a, lda, &w);
+        kern->dot(few->sums + i * kern->size, g->nc, a, few->lda, &w);
         w.row += (ptrdiff_t)cols * w.step;
     }
 }
@@ -3619,8 +3617,12 @@ static void attn__gemm_few_cols(const attn__gemm *g, size_t r0, size_t c0, size_
     size_t apart = g->far_rows ? (end - c0) / ATTN__GEMM_FAR_STREAMS : 0, in_streams, done;
     attn__gemm_block few;
     attn__gemm_begin(g, &few, r0, scratch);
-    if (g->copies_a && g->whole_a)
+    if (!g->copies_a) {
+        few.a = (char *)attn__mat_at(&g->a, r0, 0);
+        few.lda = (size_t)g->a.row_stride / g->kern->term;
+    } else if (g->whole_a) {
         attn__gemm_few_load(g, &few, 0, g->terms);
+    }
     if (apart > 16 && apart * step % ATTN__GEMM_FAR_SET == 0 && g->a.cols * size % ATTN__GEMM_FAR_SET > 0)
         apart--; /* and a row more or less parts them */
     in_streams = apart * ATTN__GEMM_FAR_STREAMS;
@@ -3680,8 +3682,8 @@ static attn_mat attn__ones(attn_dtype real, size_t rows, size_t cols)
 {
     static const double attn__one64 = 1;
     static const float attn__one32 = 1;
-    attn_mat m = attn_mat_of(real == ATTN_F64 ? (const void *)&attn__one64 : &attn__one32, real, rows, cols);
-    m.row_stride = m.col_stride = 0;
+    const void *one = real == ATTN_F64 ? (const void *)&attn__one64 : &attn__one32;
+    const attn_mat m = {(void *)(uintptr_t)one, real, rows, cols, 0, 0};
     return m;
 }
 
@@ -4217,8 +4219,8 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
         attn__matmul(&s, &q, &kt, alpha);
         attn__softmax(&s, &s, 0, NULL);
         attn__matmul(&out, &s, &v, 1.0);
-        if (wanted && own_needed)
-            attn__copy(&weights, &s);
+        if (own_needed)
+            attn__copy(&weights, &s); /* of which absent ones have no elements */
     }
     attn_mat_free(&own);
     return c.status;
@@ -8247,28 +8249,13 @@ static ptrdiff_t attn__position(const attn_rope_opts *o, size_t b, size_t i)
     return attn__plus(o->offset, position);
 }
 
-/* All rows, for the pairs in hand: cosines and sines are computed once for all heads, and for all items at once where
-   their positions are the same. */
-static void attn__rope_rows(attn__rope_run *run)
-{
-    size_t b, h, i;
-    ptrdiff_t position, last = 0;
-    for (i = 0; i < run->in->len; i++)
-        for (b = 0; b < run->in->batch; b++) {
-            position = attn__position(run->opts, b, i);
-            if ((i == 0 && b == 0) || position != last)
-                attn__rope_angles(run, position);
-            last = position;
-            for (h = 0; h < run->in->heads; h++)
-                attn__rope_row(run, b, h, i);
-        }
-}
-
+/* Cosines and sines are computed once for all heads, and for all items at once where their positions are the same. */
 static void attn__rope(const attn_tensor *out, const attn_tensor *in, const attn_rope_opts *opts)
 {
     attn__rope_run run;
     attn_mat to, from;
-    size_t d, b, h, D = in->dim, dim = opts->dim;
+    size_t b, h, i, d, dim = opts->dim;
+    ptrdiff_t position, last = 0;
     run.out = out;
     run.in = in;
     run.opts = opts;
@@ -8278,9 +8265,17 @@ static void attn__rope(const attn_tensor *out, const attn_tensor *in, const attn
         for (d = 0; d < run.pairs && attn__mat_absent(&opts->cos); d++)
             run.frequency[d] =
                 opts->frequencies ? opts->frequencies[run.first + d] : attn__frequency(opts->base, run.first + d, dim);
-        attn__rope_rows(&run);
+        for (i = 0; i < in->len; i++)
+            for (b = 0; b < in->batch; b++) {
+                position = attn__position(opts, b, i);
+                if ((i == 0 && b == 0) || position != last)
+                    attn__rope_angles(&run, position);
+                last = position;
+                for (h = 0; h < in->heads; h++)
+                    attn__rope_row(&run, b, h, i);
+            }
     }
-    for (b = 0; b < in->batch && dim < D && out->data != in->data; b++)
+    for (b = 0; b < in->batch && dim < in->dim && out->data != in->data; b++)
         for (h = 0; h < in->heads; h++) {
             to = attn__head_part(out, b, h, 0, out->len, dim);
             from = attn__head_part(in, b, h, 0, in->len, dim);
