@@ -8559,14 +8559,27 @@ ATTN_API attn_status attn_sinusoid(attn_mat out, size_t first)
    Q = q wq + bq, K and V become packed rows in scratch, where the engine reads them as heads; what it returns goes
    through wo. A bias is one more term of each sum. */
 
+typedef struct attn__projection { /* one of the four, between rows of the caller and rows of heads in scratch */
+    const attn_tensor *x;         /* q, k, v; of the last, whose way is the other one, out, or dout */
+    attn_tensor *heads;
+    const attn_mat *w;
+    const float *bias;
+    const size_t *lens; /* valid rows of each item; of texts, behind their starts, the end of the last; NULL = all */
+
+    attn_tensor *dheads;   /* on the way back: the gradient of heads, of the last heads itself; */
+    const attn_tensor *dx; /* what is wanted, else absent; NULL says that it is the last */
+    const attn_mat *dw;    /* x^T dheads, of the last its transpose */
+    float *db;
+} attn__projection;
+
 typedef struct attn__mha {
     attn__plan plan; /* of the projections: its tensors lie in scratch */
     const attn_mha_weights *given; /* NULL is a fault */
-    const attn_tensor *out, *q, *k, *v;
-    attn_tensor mean; /* the mean of the weights, where that is wanted: all of them lie in scratch then */
     attn_mha_weights w;
-    size_t rest_bytes; /* scratch of the products, and of the engine after them */
-    size_t bytes;
+    attn__projection p[4];    /* of q, k, v, out */
+    attn_tensor mean;         /* the mean of the weights, where that is wanted: all of them lie in scratch then */
+    size_t rest_bytes, bytes; /* scratch of the products, and of the engine after them; all of it */
+    attn_ctx ctx;             /* of the products */
 } attn__mha;
 
 /* [B][L][H][D] without data. Products that overflow are found when it is carved. */
@@ -8596,17 +8609,17 @@ static attn_tensor attn__join_items(attn_tensor t)
     return t;
 }
 
-/* out = in w + bias: the first lens[b] (or all) rows of each item; the others become zeros. Or, without bias, in w is
-   added to out. lens may end so many texts, packed in one item: it follows their starts. What rows an item, or text,
-   has by itself decides if they are few. */
-static void attn__project(const attn_tensor *to_heads, const attn_tensor *from_heads, const attn_mat *w,
-                          const float *bias, const size_t *lens, size_t texts, int add, const attn_ctx *ctx)
+/* to = from w + bias: the first lens[b] (or all) rows of each item, or those of its texts; the others become zeros. Or,
+   without bias, from w is added. What rows an item, or text, has by itself decides if they are few. */
+static void attn__project(const attn__mha *mha, const attn_tensor *to, const attn_tensor *from, const attn_mat *w,
+                          const float *bias, const size_t *lens, int add)
 {
-    attn_tensor out = attn__join_heads(to_heads), in = attn__join_heads(from_heads);
+    attn_tensor out = attn__join_heads(to), in = attn__join_heads(from);
     attn_tensor all_out = attn__join_items(out), all_in = attn__join_items(in);
-    const size_t *starts = lens ? lens - texts : NULL;
-    attn_mat to, from;
-    size_t b, n, r, c, t, end, full = 0, each = out.len;
+    const attn_ctx *ctx = &mha->ctx;
+    const size_t texts = mha->plan.call.opts.sequences, *starts = lens ? lens - texts : NULL;
+    attn_mat rows, x;
+    size_t b, n, r, t, end, full = 0, each = out.len;
     int few;
     if (out.len == 0 || out.dim == 0)
         return;
@@ -8620,41 +8633,40 @@ static void attn__project(const attn_tensor *to_heads, const attn_tensor *from_h
     for (b = 0; b < out.batch; b++) {
         n = lens ? lens[b] : out.len;
         for (r = t = 0; r < n; r = end) {
-            from = attn__head_part(&in, b, 0, r, n - r, 0);
-            few = attn__are_few(&from, w, texts > 0 ? starts[t + 1] - starts[t] : lens ? n : each, ctx);
+            x = attn__head_part(&in, b, 0, r, n - r, 0);
+            few = attn__are_few(&x, w, texts > 0 ? starts[t + 1] - starts[t] : lens ? n : each, ctx);
             end = texts > 0 ? starts[++t] : n;
-            while (t < texts && attn__are_few(&from, w, starts[t + 1] - starts[t], ctx) == few) /* all that are alike */
+            while (t < texts && attn__are_few(&x, w, starts[t + 1] - starts[t], ctx) == few) /* all that are alike */
                 end = starts[++t];
-            to = attn__head_part(&out, b, 0, r, end - r, 0);
-            from.rows = to.rows;
-            attn__product(&to, &from, w, bias, 1.0, add, few, ctx);
+            rows = attn__head_part(&out, b, 0, r, end - r, 0);
+            x.rows = rows.rows;
+            attn__product(&rows, &x, w, bias, 1.0, add, few, ctx);
         }
-        to = attn__head_part(&out, b, 0, n, out.len - n, 0);
-        for (r = 0; r < to.rows && !add; r++)
-            for (c = 0; c < to.cols; c++)
-                attn__mat_set(&to, r, c, 0);
+        for (; r < out.len && !add; r++)
+            attn__fill_part(&out, b, 0, r, 0, out.dim, 0.0);
     }
 }
 
 /* mean = weights averaged over the heads, which lie beside each other: for each query a product of 1 x H and H x Lk. */
-static void attn__mean_weights(const attn_tensor *mean, const attn_tensor *weights, const attn_ctx *ctx)
+static void attn__mean_weights(const attn__mha *mha)
 {
+    const attn_tensor *mean = &mha->mean, *weights = &mha->plan.call.opts.weights;
     attn_mat ones = attn__ones(weights->dtype, 1, weights->heads), all, row;
     size_t b, i;
     for (b = 0; b < mean->batch && mean->dim > 0; b++)
         for (i = 0; i < mean->len; i++) {
             all = attn_mat_of(attn__tensor_at(weights, b, 0, i, 0), weights->dtype, weights->heads, weights->dim);
             row = attn__head_part(mean, b, 0, i, 1, 0);
-            attn__product(&row, &ones, &all, NULL, 1 / (double)weights->heads, 0, 0, ctx);
+            attn__product(&row, &ones, &all, NULL, 1 / (double)weights->heads, 0, 0, &mha->ctx);
         }
 }
 
 static void attn__mha_list(attn__check *c, const attn__mha *mha) /* what comes after out */
 {
     const attn_mha_weights *w = &mha->w;
-    attn__check_tensor(c, "q", mha->q, ATTN__IN | ATTN__DECIDES);
-    attn__check_tensor(c, "k", mha->k, ATTN__IN);
-    attn__check_tensor(c, "v", mha->v, ATTN__IN);
+    attn__check_tensor(c, "q", mha->p[0].x, ATTN__IN | ATTN__DECIDES);
+    attn__check_tensor(c, "k", mha->p[1].x, ATTN__IN);
+    attn__check_tensor(c, "v", mha->p[2].x, ATTN__IN);
     attn__check_array(c, "weights", mha->given, 0, 1, ATTN__IN); /* no array, but absent or not, in its turn */
     attn__check_mat(c, "weights.wq", &w->wq, ATTN__IN);
     attn__check_mat(c, "weights.wk", &w->wk, ATTN__IN);
@@ -8675,9 +8687,9 @@ ATTN__NOINLINE int attn__is_product(size_t n, size_t a, size_t b) /* n = a b, of
 ATTN__NOINLINE void attn__mha_shapes(attn__check *c, const attn__mha *mha, const char *out)
 {
     const attn_mha_weights *w = &mha->w;
-    const attn_tensor *q = mha->q, *k = mha->k, *v = mha->v;
+    const attn_tensor *q = mha->p[0].x, *k = mha->p[1].x, *v = mha->p[2].x;
     size_t B = q->batch, H = w->heads, Hkv = w->kv_heads, D = mha->plan.call.q.dim, Dv = mha->plan.call.v.dim;
-    attn__require(c, attn__is_shape(mha->out, B, 1, q->len, w->wo.cols), ATTN_ERR_SHAPE, out);
+    attn__require(c, attn__is_shape(mha->p[3].x, B, 1, q->len, w->wo.cols), ATTN_ERR_SHAPE, out);
     attn__require(c, q->heads == 1, ATTN_ERR_SHAPE, "q");
     attn__require(c, attn__is_shape(k, B, 1, k->len, k->dim), ATTN_ERR_SHAPE, "k");
     attn__require(c, attn__is_shape(v, B, 1, k->len, v->dim), ATTN_ERR_SHAPE, "v");
@@ -8720,59 +8732,80 @@ static size_t attn__product_bytes(const attn__plan *plan, size_t rows, const att
 /* The same of what the layer multiplies its rows by. */
 static size_t attn__projections_bytes(const attn__mha *mha)
 {
-    const attn__plan *plan = &mha->plan;
-    size_t queries = plan->call.q.batch * plan->call.q.len, keys = plan->call.k.batch * plan->call.k.len;
-    size_t q = attn__product_bytes(plan, queries, &mha->w.wq), k = attn__product_bytes(plan, keys, &mha->w.wk);
-    size_t v = attn__product_bytes(plan, keys, &mha->w.wv), out = attn__product_bytes(plan, queries, &mha->w.wo);
-    return attn__max(attn__max(q, k), attn__max(v, out));
+    const attn__projection *p = mha->p;
+    size_t bytes = 0;
+    for (; p < mha->p + 4; p++)
+        bytes = attn__max(bytes, attn__product_bytes(&mha->plan, p->heads->batch * p->heads->len, p->w));
+    return bytes;
+}
+
+/* Carves what products and engine use one after another, as the last of the scratch. Returns 0 on overflow. */
+static int attn__carve_rest(attn__mha *mha, attn__arena *arena)
+{
+    mha->ctx = mha->plan.call.ctx;
+    mha->ctx.scratch = mha->plan.scratch = (char *)attn__carve_part(arena, mha->rest_bytes, 1);
+    mha->ctx.scratch_size = mha->rest_bytes;
+    attn__carve_part(arena, 1, ATTN__ALIGN); /* to align what the caller gives */
+    mha->bytes = arena->used;
+    return arena->used != SIZE_MAX;
 }
 
 /* Carves the scratch of a layer. Returns 0 on overflow. */
 static int attn__carve_mha(attn__mha *mha, char *base)
 {
     attn__arena arena = {base, 0};
-    attn__call *call = &mha->plan.call;
-    attn__carve_tensor(&arena, &call->q);
-    attn__carve_tensor(&arena, &call->k);
-    attn__carve_tensor(&arena, &call->v);
-    attn__carve_tensor(&arena, &call->out);
+    int i;
+    for (i = 0; i < 4; i++)
+        attn__carve_tensor(&arena, mha->p[i].heads);
     if (!attn__tensor_absent(&mha->mean))
-        attn__carve_tensor(&arena, &call->opts.weights);
+        attn__carve_tensor(&arena, &mha->plan.call.opts.weights);
     if (arena.used == SIZE_MAX)
         return 0;
     if (!base)
         mha->rest_bytes = attn__max(mha->plan.bytes, attn__projections_bytes(mha));
-    mha->plan.scratch = (char *)attn__carve_part(&arena, mha->rest_bytes, 1);
-    attn__carve_part(&arena, 1, ATTN__ALIGN); /* to align what the caller gives */
-    mha->bytes = arena.used;
-    return arena.used != SIZE_MAX;
+    return attn__carve_rest(mha, &arena);
+}
+
+static void attn__set_projection(attn__projection *p, const attn__call *call, const attn_tensor *x, attn_tensor *heads,
+                                 const attn_mat *w, const float *bias)
+{
+    const attn_opts *o = &call->opts;
+    int keys = heads == &call->k || heads == &call->v;
+    p->x = x;
+    p->heads = heads;
+    p->w = w;
+    p->bias = bias;
+    p->lens = keys ? o->kv_lens : o->q_lens;
+    if (o->sequences > 0)
+        p->lens = (keys ? o->kv_starts : o->q_starts) + o->sequences;
 }
 
 static void attn__mha_begin(attn__mha *mha, const attn_tensor *out, const attn_tensor *q, const attn_tensor *k,
                             const attn_tensor *v, const attn_mha_weights *weights, const attn_opts *opts,
                             const attn_ctx *ctx)
 {
+    attn__call *call = &mha->plan.call;
+    attn_mha_weights *w = &mha->w;
     attn_dtype real = attn__real(q->dtype);
     attn_tensor heads[4]; /* out, q, k, v */
-    size_t H, Hkv, D, Dv;
-    mha->given = weights;
-    attn__copy_struct(&mha->w, weights, sizeof mha->w);
+    size_t D, Dv;
+    ATTN__MEMSET(mha->p, 0, sizeof mha->p);
+    attn__copy_struct(w, weights, sizeof *w);
     attn__copy_struct(&mha->mean, NULL, sizeof mha->mean);
+    mha->given = weights;
     mha->bytes = 0;
-    mha->w.kv_heads = mha->w.kv_heads ? mha->w.kv_heads : mha->w.heads;
-    mha->out = out;
-    mha->q = q;
-    mha->k = k;
-    mha->v = v;
-    H = mha->w.heads;
-    Hkv = mha->w.kv_heads;
-    D = H ? mha->w.wq.cols / H : 0;
-    Dv = Hkv ? mha->w.wv.cols / Hkv : 0;
-    heads[0] = attn__packed(real, q->batch, q->len, H, Dv);
-    heads[1] = attn__packed(real, q->batch, q->len, H, D);
-    heads[2] = attn__packed(real, q->batch, k->len, Hkv, D);
-    heads[3] = attn__packed(real, q->batch, k->len, Hkv, Dv);
+    w->kv_heads = w->kv_heads ? w->kv_heads : w->heads;
+    D = w->heads ? w->wq.cols / w->heads : 0;
+    Dv = w->kv_heads ? w->wv.cols / w->kv_heads : 0;
+    heads[0] = attn__packed(real, q->batch, q->len, w->heads, Dv);
+    heads[1] = attn__packed(real, q->batch, q->len, w->heads, D);
+    heads[2] = attn__packed(real, q->batch, k->len, w->kv_heads, D);
+    heads[3] = attn__packed(real, q->batch, k->len, w->kv_heads, Dv);
     attn__plan_begin(&mha->plan, &heads[0], &heads[1], &heads[2], &heads[3], opts, ctx);
+    attn__set_projection(&mha->p[0], call, q, &call->q, &w->wq, w->bq);
+    attn__set_projection(&mha->p[1], call, k, &call->k, &w->wk, w->bk);
+    attn__set_projection(&mha->p[2], call, v, &call->v, &w->wv, w->bv);
+    attn__set_projection(&mha->p[3], call, out, &call->out, &w->wo, w->bo);
 }
 
 static void attn__mha_plan(attn__mha *mha, attn__check *c, const attn_tensor *out, const attn_tensor *q,
@@ -8780,16 +8813,15 @@ static void attn__mha_plan(attn__mha *mha, attn__check *c, const attn_tensor *ou
                            const attn_opts *opts, const attn_ctx *ctx)
 {
     attn__call *call = &mha->plan.call;
-    size_t H = weights ? weights->heads : 0;
     attn__mha_begin(mha, out, q, k, v, weights, opts, ctx);
     attn__check_begin(c);
     attn__check_tensor(c, "out", out, ATTN__OUT);
     attn__mha_list(c, mha);
     attn__check_views(c);
-    if (H > 1 && !attn__tensor_absent(&call->opts.weights) &&
+    if (mha->w.heads > 1 && !attn__tensor_absent(&call->opts.weights) &&
         attn__is_shape(&call->opts.weights, q->batch, 1, q->len, k->len)) {
         mha->mean = call->opts.weights;
-        call->opts.weights = attn__packed(attn__real(q->dtype), q->batch, q->len, H, k->len);
+        call->opts.weights = attn__packed(attn__real(q->dtype), q->batch, q->len, mha->w.heads, k->len);
     }
     attn__mha_shapes(c, mha, "out");
     attn__plan_resolve(&mha->plan, c);
@@ -8797,48 +8829,19 @@ static void attn__mha_plan(attn__mha *mha, attn__check *c, const attn_tensor *ou
         attn__require(c, attn__carve_mha(mha, NULL), ATTN_ERR_OVERFLOW, "q");
 }
 
-static attn_ctx attn__mha_ctx(const attn__mha *mha) /* of products, which use what the engine will use after them */
-{
-    attn_ctx ctx = mha->plan.call.ctx;
-    ctx.scratch = mha->plan.scratch;
-    ctx.scratch_size = mha->rest_bytes;
-    return ctx;
-}
-
-static const size_t *attn__query_rows(const attn__call *call) /* valid rows of each item; NULL = all */
-{
-    return call->opts.sequences > 0 ? call->opts.q_starts + call->opts.sequences : call->opts.q_lens;
-}
-
-static const size_t *attn__key_rows(const attn__call *call)
-{
-    return call->opts.sequences > 0 ? call->opts.kv_starts + call->opts.sequences : call->opts.kv_lens;
-}
-
 static void attn__mha_attend(attn__mha *mha) /* as far as the heads' out */
 {
-    attn__call *call = &mha->plan.call;
-    const attn_mha_weights *w = &mha->w;
-    attn_ctx ctx = attn__mha_ctx(mha);
-    attn__project(&call->q, mha->q, &w->wq, w->bq, attn__query_rows(call), call->opts.sequences, 0, &ctx);
-    attn__project(&call->k, mha->k, &w->wk, w->bk, attn__key_rows(call), call->opts.sequences, 0, &ctx);
-    attn__project(&call->v, mha->v, &w->wv, w->bv, attn__key_rows(call), call->opts.sequences, 0, &ctx);
+    const attn__projection *p = mha->p;
+    for (; p < mha->p + 3; p++)
+        attn__project(mha, p->heads, p->x, p->w, p->bias, p->lens, 0);
     attn__plan_execute(&mha->plan);
-}
-
-static void attn__mha_run(attn__mha *mha)
-{
-    attn__call *call = &mha->plan.call;
-    attn_ctx ctx = attn__mha_ctx(mha);
-    attn__mha_attend(mha);
-    attn__mean_weights(&mha->mean, &call->opts.weights, &ctx);
-    attn__project(mha->out, &call->out, &mha->w.wo, mha->w.bo, attn__query_rows(call), call->opts.sequences, 0, &ctx);
 }
 
 ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, attn_tensor v,
                               const attn_mha_weights *weights, const attn_opts *opts, const attn_ctx *ctx)
 {
     attn__mha mha;
+    const attn__projection *last = &mha.p[3];
     char *scratch;
     void *own;
     attn__check c;
@@ -8846,7 +8849,9 @@ ATTN_API attn_status attn_mha(attn_tensor out, attn_tensor q, attn_tensor k, att
     scratch = attn__borrow(&c, &mha.plan.call.ctx, mha.bytes, &own);
     if (scratch) {
         attn__carve_mha(&mha, scratch);
-        attn__mha_run(&mha);
+        attn__mha_attend(&mha);
+        attn__mean_weights(&mha);
+        attn__project(&mha, last->x, last->heads, last->w, last->bias, last->lens, 0);
     }
     attn__release(own);
     return attn__check_end(&c);
@@ -10000,24 +10005,12 @@ ATTN_API attn_status attn_sdpa_backward_explain(char *text, size_t size, const a
    out. dw is one product over the tokens whose rows of heads (dy; for wo that is x) are not all zero: tokens that are
    padding, or hidden from all, or see nothing, take no part in it, whatever the caller has there. */
 
-typedef struct attn__projection { /* one of the four; of the last one, x and y have changed places: */
-    const attn_tensor *x;         /* the caller's rows, of the last dout */
-    attn_tensor *heads;           /* dy in scratch, of the last the heads' out */
-    const size_t *lens;           /* valid rows; NULL = all */
-    const attn_mat *w;
-    const attn_tensor *dx; /* what is wanted, else absent; NULL says that it is the last */
-    const attn_mat *dw;    /* x^T heads, of the last its transpose */
-    float *db;
-} attn__projection;
-
 typedef struct attn__mha_backward {
     attn__mha mha;         /* the forward pass; its out is dout */
     attn__backward heads;  /* from the gradient of the heads' out to those of their q, k, v, all of which lie in */
                            /* scratch, and are absent where not needed */
     attn_mha_grads grads;  /* what is wanted */
-    attn__projection p[4]; /* of q, k, v, out */
     char *rows; /* over tensors that are done with: the gradient of a bias, then sums of heads, then copies of tokens */
-    size_t bytes;
 } attn__mha_backward;
 
 ATTN__NOINLINE int attn__is_zero_row(const char *row, size_t count, size_t size) /* of reals, of either sign */
@@ -10044,9 +10037,10 @@ static void attn__gather_tokens(const attn__mha_backward *w, const attn__project
 {
     const attn__kernels *kern = w->mha.plan.call.kern;
     attn_tensor all = attn__join_items(*p->x);
-    size_t L = p->x->len, tokens = p->heads->batch * L, E = p->x->dim, width = p->heads->heads * p->heads->dim;
+    size_t L = p->x->len, tokens = p->dheads->batch * L, E = p->x->dim;
+    size_t width = p->dheads->heads * p->dheads->dim;
     size_t bytes = width * kern->size, count = 0, t, run;
-    char *rows = (char *)p->heads->data;
+    char *rows = (char *)p->dheads->data;
     for (t = 0; t < tokens; t++)
         count += !attn__is_zero_row(rows + t * bytes, width, kern->size);
     *heads = attn_mat_of(rows, kern->real, count, width);
@@ -10068,19 +10062,19 @@ static void attn__gather_tokens(const attn__mha_backward *w, const attn__project
 }
 
 /* dw, the last of the three: it overwrites w->rows, and heads where not all tokens count. */
-static void attn__weights_backward(const attn__mha_backward *w, const attn__projection *p, const attn_ctx *ctx)
+static void attn__weights_backward(const attn__mha_backward *w, const attn__projection *p)
 {
     attn_mat x, heads, dw = p->dx ? *p->dw : attn_mat_t(*p->dw);
     if (attn__mat_absent(p->dw))
         return;
     attn__gather_tokens(w, p, &x, &heads);
     x = attn_mat_t(x);
-    attn__product(&dw, &x, &heads, NULL, 1.0, w->grads.accumulate, 0, ctx);
+    attn__product(&dw, &x, &heads, NULL, 1.0, w->grads.accumulate, 0, &w->mha.ctx);
 }
 
-static void attn__bias_backward(const attn__mha_backward *w, const attn__projection *p, const attn_ctx *ctx)
+static void attn__bias_backward(const attn__mha_backward *w, const attn__projection *p)
 {
-    attn_tensor dy = attn__join_heads(p->dx ? p->heads : p->x);
+    attn_tensor dy = attn__join_heads(p->dx ? p->dheads : p->x);
     attn_mat sums = attn_mat_of(w->rows, w->mha.plan.call.kern->real, 1, dy.dim), ones, rows;
     size_t b, c;
     if (!p->db || dy.dim == 0)
@@ -10089,17 +10083,17 @@ static void attn__bias_backward(const attn__mha_backward *w, const attn__project
     for (b = 0; b < dy.batch && dy.len > 0; b++) {
         rows = attn__head_part(&dy, b, 0, 0, p->lens ? p->lens[b] : dy.len, 0);
         ones = attn__ones(sums.dtype, 1, rows.rows);
-        attn__product(&sums, &ones, &rows, NULL, 1.0, 1, 0, ctx);
+        attn__product(&sums, &ones, &rows, NULL, 1.0, 1, 0, &w->mha.ctx);
     }
     for (c = 0; c < dy.dim; c++)
         p->db[c] = (float)(attn__mat_get(&sums, 0, c) + (w->grads.accumulate ? (double)p->db[c] : 0));
 }
 
 /* dx; of an input that the batch shares, from the sum of heads over the batch, in w->rows. */
-static void attn__input_backward(const attn__mha_backward *w, const attn__projection *p, const attn_ctx *ctx)
+static void attn__input_backward(const attn__mha_backward *w, const attn__projection *p)
 {
     attn_mat wt = attn_mat_t(*p->w), ones, items, sum;
-    attn_tensor heads = *p->heads;
+    attn_tensor heads = *p->dheads;
     const size_t *lens = p->lens;
     size_t most = 0, b, n = heads.len * heads.heads * heads.dim;
     if (attn__tensor_absent(p->dx))
@@ -10111,46 +10105,41 @@ static void attn__input_backward(const attn__mha_backward *w, const attn__projec
         ones = attn__ones(heads.dtype, 1, heads.batch);
         items = attn_mat_of(heads.data, heads.dtype, heads.batch, n);
         sum = attn_mat_of(w->rows, heads.dtype, 1, n);
-        attn__product(&sum, &ones, &items, NULL, 1.0, 0, 0, ctx);
+        attn__product(&sum, &ones, &items, NULL, 1.0, 0, 0, &w->mha.ctx);
         heads.data = w->rows;
         heads.batch = 1;
     }
-    attn__project(p->dx, &heads, &wt, NULL, lens, w->mha.plan.call.opts.sequences, w->grads.accumulate, ctx);
+    attn__project(&w->mha, p->dx, &heads, &wt, NULL, lens, w->grads.accumulate);
 }
 
 static void attn__mha_backward_run(attn__mha_backward *w)
 {
-    const attn__call *call = &w->mha.plan.call;
-    const attn_mat wot = attn_mat_t(w->mha.w.wo);
-    attn_ctx ctx = attn__mha_ctx(&w->mha);
-    int i, inner = !attn__tensor_absent(&w->heads.dout);
+    const attn__projection *p = w->mha.p, *last = p + 3;
+    const attn_mat wot = attn_mat_t(*last->w);
+    int inner = !attn__tensor_absent(&w->heads.dout);
     if (inner || !attn__mat_absent(&w->grads.wo))
         attn__mha_attend(&w->mha);
     if (inner) {
-        attn__project(&w->heads.dout, w->mha.out, &wot, NULL, attn__query_rows(call), call->opts.sequences, 0, &ctx);
+        attn__project(&w->mha, &w->heads.dout, last->x, &wot, NULL, last->lens, 0);
         attn__backward_execute(&w->heads);
     }
-    for (i = 0; i < 4; i++) {
-        attn__bias_backward(w, &w->p[i], &ctx);
-        if (i < 3)
-            attn__input_backward(w, &w->p[i], &ctx);
-        attn__weights_backward(w, &w->p[i], &ctx);
+    for (; p <= last; p++) {
+        attn__bias_backward(w, p);
+        if (p < last)
+            attn__input_backward(w, p);
+        attn__weights_backward(w, p);
     }
 }
 
 /* -- its plan -- */
 
-static void attn__mha_projections(attn__mha_backward *w)
+static void attn__set_gradient(attn__projection *p, attn_tensor *dheads, const attn_tensor *dx, const attn_mat *dw,
+                               float *db)
 {
-    const attn__mha *mha = &w->mha;
-    const attn_mha_weights *to = &mha->w;
-    const attn_mha_grads *g = &w->grads;
-    const size_t *q_lens = attn__query_rows(&mha->plan.call), *kv_lens = attn__key_rows(&mha->plan.call);
-    const attn__projection p[4] = {{mha->q, &w->heads.grads.q, q_lens, &to->wq, &g->q, &g->wq, g->bq},
-                                   {mha->k, &w->heads.grads.k, kv_lens, &to->wk, &g->k, &g->wk, g->bk},
-                                   {mha->v, &w->heads.grads.v, kv_lens, &to->wv, &g->v, &g->wv, g->bv},
-                                   {mha->out, &w->mha.plan.call.out, q_lens, &to->wo, NULL, &g->wo, g->bo}};
-    attn__copy_struct(w->p, p, sizeof p);
+    p->dheads = dheads;
+    p->dx = dx;
+    p->dw = dw;
+    p->db = db;
 }
 
 /* Lists the gradients, and requires that they have the shapes of what they belong to. */
@@ -10159,7 +10148,7 @@ static void attn__mha_grads_list(attn__check *c, const attn__mha_backward *w)
     static const char *const attn__names[3][4] = {{"grads.q", "grads.k", "grads.v", NULL},
                                                   {"grads.wq", "grads.wk", "grads.wv", "grads.wo"},
                                                   {"grads.bq", "grads.bk", "grads.bv", "grads.bo"}};
-    const attn__projection *p = w->p;
+    const attn__projection *p = w->mha.p;
     int role = ATTN__OUT | ATTN__OPTIONAL | (w->grads.accumulate ? ATTN__UNROUNDED : 0), i;
     for (i = 0; i < 3; i++) {
         attn__check_tensor(c, attn__names[0][i], p[i].dx, role);
@@ -10178,15 +10167,12 @@ static void attn__mha_grads_list(attn__check *c, const attn__mha_backward *w)
 static void attn__mha_backward_needs(attn__mha_backward *w)
 {
     attn__call *call = &w->mha.plan.call;
-    const attn__projection *p = w->p;
-    const attn_tensor *q = &call->q, *like[] = {q, &call->k, &call->v};
-    int i;
-    attn__copy_struct(&w->heads, NULL, sizeof w->heads);
-    for (i = 0; i < 3; i++)
-        if (!attn__tensor_absent(p[i].dx) || !attn__mat_absent(p[i].dw) || p[i].db) {
-            *p[i].heads = *like[i];
+    const attn__projection *p = w->mha.p;
+    for (; p < w->mha.p + 3; p++)
+        if (!attn__tensor_absent(p->dx) || !attn__mat_absent(p->dw) || p->db) {
+            *p->dheads = *p->heads;
             w->heads.dout = call->out;
-            call->opts.lse = attn__packed(q->dtype, q->batch, q->len, q->heads, 1);
+            call->opts.lse = attn__packed(call->q.dtype, call->q.batch, call->q.len, call->q.heads, 1);
             call->has_options = 1;
         }
 }
@@ -10195,15 +10181,15 @@ static void attn__mha_backward_needs(attn__mha_backward *w)
 static size_t attn__mha_backward_rest(const attn__mha_backward *w)
 {
     const attn__plan *plan = &w->mha.plan;
+    const attn__projection *p = w->mha.p;
     size_t bytes = attn__max(attn__max(plan->bytes, w->heads.bytes), attn__projections_bytes(&w->mha)), tokens;
     attn_mat wt, heads;
-    int i;
-    for (i = 0; i < 4; i++) {
-        tokens = w->p[i].heads->batch * w->p[i].heads->len;
-        wt = attn_mat_t(*w->p[i].w);
-        heads = attn_mat_of(NULL, plan->call.kern->real, tokens, w->p[i].heads->heads * w->p[i].heads->dim);
+    for (; p < w->mha.p + 4; p++) {
+        tokens = p->dheads->batch * p->dheads->len; /* 0 if absent */
+        wt = attn_mat_t(*p->w);
+        heads = attn_mat_of(NULL, plan->call.kern->real, tokens, p->dheads->heads * p->dheads->dim);
         bytes = attn__max(bytes, attn__product_bytes(plan, tokens, &wt));
-        bytes = attn__max(bytes, attn__product_bytes(plan, w->p[i].x->dim, &heads));
+        bytes = attn__max(bytes, attn__product_bytes(plan, p->x->dim, &heads));
     }
     return bytes;
 }
@@ -10211,23 +10197,21 @@ static size_t attn__mha_backward_rest(const attn__mha_backward *w)
 /* Carves the scratch, and plans the way back that runs in it. Returns 0 on overflow. */
 static int attn__carve_mha_backward(attn__mha_backward *w, char *base)
 {
-    attn__arena arena = {base, 0}, rows;
+    attn__arena arena = {base, 0};
     attn__call *call = &w->mha.plan.call;
     attn__backward *heads = &w->heads;
-    attn_tensor tokens;
-    int i;
+    const attn__projection *p = w->mha.p;
     attn__carve_tensor(&arena, &call->q);
     attn__carve_tensor(&arena, &call->k);
     attn__carve_tensor(&arena, &call->v);
     attn__carve_tensor(&arena, &call->opts.lse);
     attn__carve_tensor(&arena, &heads->dout);
     w->rows = base; /* as long as these five at least, of which q, k or v has room for sums of heads */
-    for (i = 0; i < 4; i++) {
-        rows.base = NULL;
-        rows.used = 0;
-        tokens = attn__packed(call->kern->real, w->mha.q->batch, w->p[i].x->len, 1, w->p[i].x->dim);
-        attn__carve_part(&rows, w->p[i].w->cols, call->kern->size);
-        if (!attn__mat_absent(w->p[i].dw))
+    for (; p < w->mha.p + 4; p++) {
+        attn_tensor tokens = attn__packed(call->kern->real, call->q.batch, p->x->len, 1, p->x->dim);
+        attn__arena rows = {NULL, 0};
+        attn__carve_part(&rows, p->w->cols, call->kern->size);
+        if (!attn__mat_absent(p->dw))
             attn__carve_tensor(&rows, &tokens);
         arena.used = attn__max(arena.used, rows.used);
     }
@@ -10242,10 +10226,10 @@ static int attn__carve_mha_backward(attn__mha_backward *w, char *base)
         return 0;
     if (!base)
         w->mha.rest_bytes = attn__mha_backward_rest(w);
-    w->mha.plan.scratch = heads->plan.scratch = (char *)attn__carve_part(&arena, w->mha.rest_bytes, 1);
-    attn__carve_part(&arena, 1, ATTN__ALIGN); /* to align what the caller gives */
-    w->bytes = arena.used;
-    return arena.used != SIZE_MAX;
+    if (!attn__carve_rest(&w->mha, &arena))
+        return 0;
+    heads->plan.scratch = w->mha.plan.scratch;
+    return 1;
 }
 
 static void attn__mha_backward_plan(attn__mha_backward *w, attn__check *c, const attn_mha_grads *grads,
@@ -10254,11 +10238,17 @@ static void attn__mha_backward_plan(attn__mha_backward *w, attn__check *c, const
                                     const attn_ctx *ctx)
 {
     attn__call *call = &w->mha.plan.call;
-    w->bytes = 0;
-    attn__copy_struct(&w->grads, grads, sizeof w->grads);
+    attn_mha_grads *g = &w->grads;
+    attn_grads *dheads = &w->heads.grads;
+    attn__projection *p = w->mha.p;
+    attn__copy_struct(&w->heads, NULL, sizeof w->heads);
+    attn__copy_struct(g, grads, sizeof *g);
     attn__mha_begin(&w->mha, dout, q, k, v, weights, opts, ctx);
     attn__forget_outputs(&call->opts);
-    attn__mha_projections(w);
+    attn__set_gradient(&p[0], &dheads->q, &g->q, &g->wq, g->bq);
+    attn__set_gradient(&p[1], &dheads->k, &g->k, &g->wk, g->bk);
+    attn__set_gradient(&p[2], &dheads->v, &g->v, &g->wv, g->bv);
+    attn__set_gradient(&p[3], &call->out, NULL, &g->wo, g->bo);
     attn__check_begin(c);
     attn__require(c, grads != NULL, ATTN_ERR_NULL, "grads");
     attn__mha_grads_list(c, w);
@@ -10282,7 +10272,7 @@ ATTN_API attn_status attn_mha_backward(const attn_mha_grads *grads, attn_tensor 
     void *own;
     attn__check c;
     attn__mha_backward_plan(&w, &c, grads, &dout, &q, &k, &v, weights, opts, ctx);
-    scratch = attn__borrow(&c, &w.mha.plan.call.ctx, w.bytes, &own);
+    scratch = attn__borrow(&c, &w.mha.plan.call.ctx, w.mha.bytes, &own);
     if (scratch) {
         attn__carve_mha_backward(&w, scratch);
         attn__mha_backward_run(&w);
@@ -10300,7 +10290,7 @@ ATTN_API attn_status attn_mha_backward_scratch(size_t *bytes, const attn_mha_gra
     attn__mha_backward w;
     attn__check c;
     attn__mha_backward_plan(&w, &c, grads, &dout, &q, &k, &v, weights, opts, &bare);
-    return attn__tell_scratch(&c, bytes, w.bytes);
+    return attn__tell_scratch(&c, bytes, w.mha.bytes);
 }
 
 ATTN_API attn_status attn_mha_backward_explain(char *text, size_t size, const attn_mha_grads *grads, attn_tensor dout,
@@ -10312,7 +10302,8 @@ ATTN_API attn_status attn_mha_backward_explain(char *text, size_t size, const at
     attn__check c;
     attn__text t;
     attn__mha_backward_plan(&w, &c, grads, &dout, &q, &k, &v, weights, opts, ctx);
-    if (attn__plan_explain(text, size, &w.mha.plan, &c, w.bytes, 0) != ATTN_OK || attn__tensor_absent(&w.heads.dout))
+    if (attn__plan_explain(text, size, &w.mha.plan, &c, w.mha.bytes, 0) != ATTN_OK ||
+        attn__tensor_absent(&w.heads.dout))
         return c.status;
     for (t.at = text, t.left = size; t.left > 1 && *t.at; t.at++) /* behind what it says of the forward pass */
         t.left--;
