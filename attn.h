@@ -8661,22 +8661,13 @@ static void attn__mean_weights(const attn__mha *mha)
         }
 }
 
-static void attn__mha_list(attn__check *c, const attn__mha *mha) /* what comes after out */
+/* Lists a tensor, and requires that it has this shape. */
+ATTN__NOINLINE void attn__check_shape(attn__check *c, const char *name, const attn_tensor *t, int role, size_t B,
+                                      size_t H, size_t L, size_t D)
 {
-    const attn_mha_weights *w = &mha->w;
-    attn__check_tensor(c, "q", mha->p[0].x, ATTN__IN | ATTN__DECIDES);
-    attn__check_tensor(c, "k", mha->p[1].x, ATTN__IN);
-    attn__check_tensor(c, "v", mha->p[2].x, ATTN__IN);
-    attn__check_array(c, "weights", mha->given, 0, 1, ATTN__IN); /* no array, but absent or not, in its turn */
-    attn__check_mat(c, "weights.wq", &w->wq, ATTN__IN);
-    attn__check_mat(c, "weights.wk", &w->wk, ATTN__IN);
-    attn__check_mat(c, "weights.wv", &w->wv, ATTN__IN);
-    attn__check_mat(c, "weights.wo", &w->wo, ATTN__IN);
-    attn__check_array(c, "weights.bq", w->bq, w->wq.cols, sizeof *w->bq, ATTN__OPTIONAL);
-    attn__check_array(c, "weights.bk", w->bk, w->wk.cols, sizeof *w->bk, ATTN__OPTIONAL);
-    attn__check_array(c, "weights.bv", w->bv, w->wv.cols, sizeof *w->bv, ATTN__OPTIONAL);
-    attn__check_array(c, "weights.bo", w->bo, w->wo.cols, sizeof *w->bo, ATTN__OPTIONAL);
-    attn__plan_list_options(c, &mha->plan);
+    int absent = role & ATTN__OPTIONAL && attn__tensor_absent(t);
+    attn__check_tensor(c, name, t, role);
+    attn__require(c, absent || attn__is_shape(t, B, H, L, D), ATTN_ERR_SHAPE, name);
 }
 
 ATTN__NOINLINE int attn__is_product(size_t n, size_t a, size_t b) /* n = a b, of a > 0 */
@@ -8684,21 +8675,32 @@ ATTN__NOINLINE int attn__is_product(size_t n, size_t a, size_t b) /* n = a b, of
     return a > 0 && n % a == 0 && n / a == b;
 }
 
-ATTN__NOINLINE void attn__mha_shapes(attn__check *c, const attn__mha *mha, const char *out)
+/* Lists the arguments of a layer and requires their shapes; `out` may be called otherwise. */
+ATTN__NOINLINE void attn__mha_list(attn__check *c, const attn__mha *mha, const char *out, int role)
 {
     const attn_mha_weights *w = &mha->w;
     const attn_tensor *q = mha->p[0].x, *k = mha->p[1].x, *v = mha->p[2].x;
     size_t B = q->batch, H = w->heads, Hkv = w->kv_heads, D = mha->plan.call.q.dim, Dv = mha->plan.call.v.dim;
-    attn__require(c, attn__is_shape(mha->p[3].x, B, 1, q->len, w->wo.cols), ATTN_ERR_SHAPE, out);
-    attn__require(c, q->heads == 1, ATTN_ERR_SHAPE, "q");
-    attn__require(c, attn__is_shape(k, B, 1, k->len, k->dim), ATTN_ERR_SHAPE, "k");
-    attn__require(c, attn__is_shape(v, B, 1, k->len, v->dim), ATTN_ERR_SHAPE, "v");
+    attn__check_shape(c, out, mha->p[3].x, role, B, 1, q->len, w->wo.cols);
+    attn__check_shape(c, "q", q, ATTN__IN | ATTN__DECIDES, B, 1, q->len, q->dim);
+    attn__check_shape(c, "k", k, ATTN__IN, B, 1, k->len, k->dim);
+    attn__check_shape(c, "v", v, ATTN__IN, B, 1, k->len, v->dim);
+    attn__check_array(c, "weights", mha->given, 0, 1, ATTN__IN); /* no array, but absent or not, in its turn */
     attn__require(c, H > 0, ATTN_ERR_SHAPE, "weights.heads");
     attn__require(c, H == 0 || H % Hkv == 0, ATTN_ERR_SHAPE, "weights.kv_heads");
+    attn__check_mat(c, "weights.wq", &w->wq, ATTN__IN);
     attn__require(c, w->wq.rows == q->dim && D > 0 && attn__is_product(w->wq.cols, H, D), ATTN_ERR_SHAPE, "weights.wq");
+    attn__check_mat(c, "weights.wk", &w->wk, ATTN__IN);
     attn__require(c, w->wk.rows == k->dim && attn__is_product(w->wk.cols, Hkv, D), ATTN_ERR_SHAPE, "weights.wk");
+    attn__check_mat(c, "weights.wv", &w->wv, ATTN__IN);
     attn__require(c, w->wv.rows == v->dim && attn__is_product(w->wv.cols, Hkv, Dv), ATTN_ERR_SHAPE, "weights.wv");
+    attn__check_mat(c, "weights.wo", &w->wo, ATTN__IN);
     attn__require(c, attn__is_product(w->wo.rows, H, Dv), ATTN_ERR_SHAPE, "weights.wo");
+    attn__check_array(c, "weights.bq", w->bq, w->wq.cols, sizeof *w->bq, ATTN__OPTIONAL);
+    attn__check_array(c, "weights.bk", w->bk, w->wk.cols, sizeof *w->bk, ATTN__OPTIONAL);
+    attn__check_array(c, "weights.bv", w->bv, w->wv.cols, sizeof *w->bv, ATTN__OPTIONAL);
+    attn__check_array(c, "weights.bo", w->bo, w->wo.cols, sizeof *w->bo, ATTN__OPTIONAL);
+    attn__plan_list_options(c, &mha->plan);
 }
 
 static void attn__carve_tensor(attn__arena *arena, attn_tensor *t)
@@ -8815,15 +8817,13 @@ static void attn__mha_plan(attn__mha *mha, attn__check *c, const attn_tensor *ou
     attn__call *call = &mha->plan.call;
     attn__mha_begin(mha, out, q, k, v, weights, opts, ctx);
     attn__check_begin(c);
-    attn__check_tensor(c, "out", out, ATTN__OUT);
-    attn__mha_list(c, mha);
+    attn__mha_list(c, mha, "out", ATTN__OUT);
     attn__check_views(c);
     if (mha->w.heads > 1 && !attn__tensor_absent(&call->opts.weights) &&
         attn__is_shape(&call->opts.weights, q->batch, 1, q->len, k->len)) {
         mha->mean = call->opts.weights;
         call->opts.weights = attn__packed(attn__real(q->dtype), q->batch, q->len, mha->w.heads, k->len);
     }
-    attn__mha_shapes(c, mha, "out");
     attn__plan_resolve(&mha->plan, c);
     if (attn__is_sound(c) && call->kern)
         attn__require(c, attn__carve_mha(mha, NULL), ATTN_ERR_OVERFLOW, "q");
@@ -9829,37 +9829,13 @@ static int attn__backward_schedule(attn__backward *w)
     return arena.used != SIZE_MAX && attn__carve_sums(w, NULL);
 }
 
-static void attn__backward_list(attn__check *c, const attn__backward *w)
-{
-    const attn_grads *g = &w->grads;
-    const attn__call *call = &w->plan.call;
-    int sum = ATTN__OPTIONAL | ATTN__OUT | (g->accumulate ? ATTN__UNROUNDED : 0);
-    size_t H = call->q.heads;
-    attn__check_tensor(c, "grads.q", &g->q, sum);
-    attn__check_tensor(c, "grads.k", &g->k, sum);
-    attn__check_tensor(c, "grads.v", &g->v, sum);
-    attn__check_tensor(c, "grads.bias", &g->bias, sum | ATTN__ANY_FLOAT);
-    attn__check_mat(c, "grads.by_distance", &g->by_distance, sum | ATTN__ANY_FLOAT);
-    attn__check_array(c, "grads.sinks", g->sinks, H, sizeof *g->sinks, ATTN__OPTIONAL | ATTN__OUT);
-    attn__check_array(c, "grads.alibi_slopes", g->alibi_slopes, H, sizeof *g->alibi_slopes,
-                      ATTN__OPTIONAL | ATTN__OUT);
-    attn__check_tensor(c, "grads.dlse", &g->dlse, ATTN__OPTIONAL | ATTN__ANY_FLOAT);
-    attn__check_array(c, "grads.score_mod_grad", g->score_mod_grad ? g : NULL, 0, 1,
-                      call->opts.score_mod ? ATTN__IN : ATTN__OPTIONAL); /* no array, but absent or not, in its turn */
-    attn__check_tensor(c, "dout", &w->dout, ATTN__IN);
-    attn__check_tensor(c, "q", &call->q, ATTN__IN | ATTN__DECIDES);
-    attn__check_tensor(c, "k", &call->k, ATTN__IN);
-    attn__check_tensor(c, "v", &call->v, ATTN__IN);
-    attn__check_tensor(c, "out", &call->out, ATTN__IN);
-    attn__check_tensor(c, "lse", &w->lse, ATTN__IN | ATTN__COMPUTED);
-    attn__plan_list_options(c, &w->plan);
-}
-
-static int attn__is_gradient_shape(const attn_tensor *grad, const attn_tensor *t)
+/* Lists the gradient of an input, and requires its shape. */
+static void attn__check_gradient(attn__check *c, const char *name, const attn_tensor *grad, const attn_tensor *t,
+                                 int role)
 {
     int empty = t->heads == 0 || t->len == 0 || t->dim == 0; /* packed, that has batch_stride 0 too */
     size_t B = t->batch > 1 && t->batch_stride == 0 && (!empty || grad->batch == 1) ? 1 : t->batch;
-    return attn__tensor_absent(grad) || attn__is_shape(grad, B, t->heads, t->len, t->dim);
+    attn__check_shape(c, name, grad, role, B, t->heads, t->len, t->dim);
 }
 
 /* Is the bias what attn_relative makes, and the gradient by distance of its shape? */
@@ -9873,30 +9849,37 @@ static int attn__is_by_distance(const attn__backward *w)
                                    m->cols == attn__max(q->len + Lk, 1) - 1);
 }
 
-static void attn__backward_shapes(attn__backward *w, attn__check *c)
+/* Lists the arguments, and requires their shapes. */
+static void attn__backward_list(attn__check *c, const attn__backward *w)
 {
-    attn__call *call = &w->plan.call;
     const attn_grads *g = &w->grads;
-    const attn_tensor *q = &call->q, *k = &call->k, *v = &call->v, *bias = &call->opts.bias;
-    size_t B = q->batch, H = q->heads, Lq = q->len;
-    int has_bias = call->has_options && !attn__tensor_absent(bias);
-    attn__require(c, attn__is_gradient_shape(&g->q, q), ATTN_ERR_SHAPE, "grads.q");
-    attn__require(c, attn__is_gradient_shape(&g->k, k), ATTN_ERR_SHAPE, "grads.k");
-    attn__require(c, attn__is_gradient_shape(&g->v, v), ATTN_ERR_SHAPE, "grads.v");
-    attn__require(c,
-                  attn__tensor_absent(&g->bias) ||
-                      (has_bias && attn__is_shape(&g->bias, bias->batch, bias->heads, bias->len, bias->dim)),
-                  ATTN_ERR_SHAPE, "grads.bias");
+    const attn__call *call = &w->plan.call;
+    const attn_opts *o = &call->opts;
+    const attn_tensor *q = &call->q, *bias = &o->bias;
+    int array = ATTN__OPTIONAL | ATTN__OUT, sum = array | (g->accumulate ? ATTN__UNROUNDED : 0);
+    size_t B = q->batch, H = q->heads, Lq = q->len, Dv = call->v.dim;
+    attn__check_gradient(c, "grads.q", &g->q, q, sum);
+    attn__check_gradient(c, "grads.k", &g->k, &call->k, sum);
+    attn__check_gradient(c, "grads.v", &g->v, &call->v, sum);
+    attn__check_shape(c, "grads.bias", &g->bias, sum | ATTN__ANY_FLOAT, bias->batch, bias->heads, bias->len, bias->dim);
+    attn__require(c, attn__tensor_absent(&g->bias) || !attn__tensor_absent(bias), ATTN_ERR_SHAPE, "grads.bias");
+    attn__check_mat(c, "grads.by_distance", &g->by_distance, sum | ATTN__ANY_FLOAT);
     attn__require(c, attn__is_by_distance(w), ATTN_ERR_SHAPE, "grads.by_distance");
-    attn__require(c, !g->sinks || call->opts.sinks, ATTN_ERR_SHAPE, "grads.sinks");
-    attn__require(c, !g->alibi_slopes || call->opts.alibi_slopes, ATTN_ERR_SHAPE, "grads.alibi_slopes");
-    attn__require(c, attn__tensor_absent(&g->dlse) || attn__is_shape(&g->dlse, B, H, Lq, 1), ATTN_ERR_SHAPE,
-                  "grads.dlse");
-    attn__require(c, attn__is_shape(&w->dout, B, H, Lq, v->dim), ATTN_ERR_SHAPE, "dout");
+    attn__check_array(c, "grads.sinks", g->sinks, H, sizeof *g->sinks, array);
+    attn__require(c, !g->sinks || o->sinks, ATTN_ERR_SHAPE, "grads.sinks");
+    attn__check_array(c, "grads.alibi_slopes", g->alibi_slopes, H, sizeof *g->alibi_slopes, array);
+    attn__require(c, !g->alibi_slopes || o->alibi_slopes, ATTN_ERR_SHAPE, "grads.alibi_slopes");
+    attn__check_shape(c, "grads.dlse", &g->dlse, ATTN__OPTIONAL | ATTN__ANY_FLOAT, B, H, Lq, 1);
+    attn__check_array(c, "grads.score_mod_grad", g->score_mod_grad ? g : NULL, 0, 1,
+                      o->score_mod ? ATTN__IN : ATTN__OPTIONAL); /* no array, but absent or not, in its turn */
+    attn__check_shape(c, "dout", &w->dout, ATTN__IN, B, H, Lq, Dv);
+    attn__check_tensor(c, "q", q, ATTN__IN | ATTN__DECIDES);
+    attn__check_tensor(c, "k", &call->k, ATTN__IN);
+    attn__check_tensor(c, "v", &call->v, ATTN__IN);
     attn__require_inputs(c, call);
-    attn__require(c, attn__is_shape(&call->out, B, H, Lq, v->dim), ATTN_ERR_SHAPE, "out");
-    attn__require(c, attn__is_shape(&w->lse, B, H, Lq, 1), ATTN_ERR_SHAPE, "lse");
-    attn__require_options(c, call);
+    attn__check_shape(c, "out", &call->out, ATTN__IN, B, H, Lq, Dv);
+    attn__check_shape(c, "lse", &w->lse, ATTN__IN | ATTN__COMPUTED, B, H, Lq, 1);
+    attn__plan_list_options(c, &w->plan);
 }
 
 static void attn__forget_outputs(attn_opts *o) /* of the forward call */
@@ -9924,7 +9907,7 @@ static void attn__backward_plan(attn__backward *w, attn__check *check, const att
     attn__backward_list(check, w);
     attn__check_views(check);
     attn__require(check, call->ctx.scratch || call->ctx.scratch_size == 0, ATTN_ERR_NULL, "ctx.scratch");
-    attn__backward_shapes(w, check);
+    attn__require_options(check, call);
     call->opts.scale = attn__scale(call->opts.scale, call->q.dim);
     attn__choose_scale(call);
     call->kern = attn__ctx_kernels(&call->ctx, attn__real(call->q.dtype));
@@ -10150,10 +10133,8 @@ static void attn__mha_grads_list(attn__check *c, const attn__mha_backward *w)
                                                   {"grads.bq", "grads.bk", "grads.bv", "grads.bo"}};
     const attn__projection *p = w->mha.p;
     int role = ATTN__OUT | ATTN__OPTIONAL | (w->grads.accumulate ? ATTN__UNROUNDED : 0), i;
-    for (i = 0; i < 3; i++) {
-        attn__check_tensor(c, attn__names[0][i], p[i].dx, role);
-        attn__require(c, attn__is_gradient_shape(p[i].dx, p[i].x), ATTN_ERR_SHAPE, attn__names[0][i]);
-    }
+    for (i = 0; i < 3; i++)
+        attn__check_gradient(c, attn__names[0][i], p[i].dx, p[i].x, role);
     for (i = 0; i < 4; i++) {
         attn__check_mat(c, attn__names[1][i], p[i].dw, role);
         attn__require(c, attn__mat_absent(p[i].dw) || (p[i].dw->rows == p[i].w->rows && p[i].dw->cols == p[i].w->cols),
@@ -10252,11 +10233,9 @@ static void attn__mha_backward_plan(attn__mha_backward *w, attn__check *c, const
     attn__check_begin(c);
     attn__require(c, grads != NULL, ATTN_ERR_NULL, "grads");
     attn__mha_grads_list(c, w);
-    attn__check_tensor(c, "dout", dout, ATTN__IN);
-    attn__mha_list(c, &w->mha);
+    attn__mha_list(c, &w->mha, "dout", ATTN__IN);
     attn__check_views(c);
     attn__mha_backward_needs(w);
-    attn__mha_shapes(c, &w->mha, "dout");
     attn__plan_resolve(&w->mha.plan, c);
     attn__require(c, !call->opts.score_mod, ATTN_ERR_VALUE, "opts.score_mod");
     if (attn__is_sound(c) && call->kern)
