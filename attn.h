@@ -1850,7 +1850,7 @@ ATTN__NOINLINE void attn__check_mat(attn__check *c, const char *name, const attn
 }
 
 /* The same for one that is to have so many rows and columns. */
-static void attn__check_shape(attn__check *c, const char *name, const attn_mat *m, int role, size_t rows, size_t cols)
+static void attn__check_mat_of(attn__check *c, const char *name, const attn_mat *m, int role, size_t rows, size_t cols)
 {
     attn__check_mat(c, name, m, role);
     attn__require(c, m->rows == rows && m->cols == cols, ATTN_ERR_SHAPE, name);
@@ -1861,6 +1861,15 @@ ATTN__NOINLINE void attn__check_tensor(attn__check *c, const char *name, const a
     attn__view *v = attn__list(c, name, role, attn__tensor_absent(t));
     if (v)
         attn__view_tensor(v, t);
+}
+
+/* Lists a tensor, and requires that it has this shape. */
+ATTN__NOINLINE void attn__check_tensor_of(attn__check *c, const char *name, const attn_tensor *t, int role, size_t B,
+                                          size_t H, size_t L, size_t D)
+{
+    int absent = role & ATTN__OPTIONAL && attn__tensor_absent(t);
+    attn__check_tensor(c, name, t, role);
+    attn__require(c, absent || attn__is_shape(t, B, H, L, D), ATTN_ERR_SHAPE, name);
 }
 
 /* An array of `count` numbers or structs, listed as elements of a type of their size, or else as bytes. NULL: absent */
@@ -2240,7 +2249,7 @@ ATTN_API attn_status attn_mat_copy(attn_mat out, attn_mat in)
 {
     attn__check c;
     attn__check_begin(&c);
-    attn__check_shape(&c, "out", &out, ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_TYPE, in.rows, in.cols);
+    attn__check_mat_of(&c, "out", &out, ATTN__OUT | ATTN__IN_PLACE | ATTN__ANY_TYPE, in.rows, in.cols);
     attn__check_mat(&c, "in", &in, ATTN__ANY_TYPE);
     attn__check_views(&c);
     if (c.status == ATTN_OK)
@@ -3247,7 +3256,7 @@ static void attn__check_step(attn__check *c, const attn_mat *out, int role, size
                              const char *a_name, const attn_mat *a, const char *b_name, const attn_mat *b)
 {
     attn__check_begin(c);
-    attn__check_shape(c, "out", out, role, rows, cols);
+    attn__check_mat_of(c, "out", out, role, rows, cols);
     attn__check_mat(c, a_name, a, ATTN__IN);
     attn__check_mat(c, b_name, b, ATTN__IN);
 }
@@ -3825,7 +3834,7 @@ ATTN_API attn_status attn_scores_general(attn_mat out, attn_mat q, attn_mat k, a
     attn_mat qw = ATTN__ZERO, kt = attn_mat_t(k);
     attn__check c;
     attn__check_step(&c, &out, ATTN__OUT, q.rows, k.rows, "q", &q, "k", &k);
-    attn__check_shape(&c, "w", &w, ATTN__IN, q.cols, k.cols);
+    attn__check_mat_of(&c, "w", &w, ATTN__IN, q.cols, k.cols);
     attn__check_views(&c);
     attn__new_temporary(&c, &qw, q.dtype, q.rows, k.cols, "q");
     if (c.status == ATTN_OK) {
@@ -3854,9 +3863,9 @@ ATTN_API attn_status attn_scores_additive(attn_mat out, attn_mat q, attn_mat k, 
     attn_mat a = ATTN__ZERO, b = ATTN__ZERO; /* q wq and k wk */
     attn__check c;
     attn__check_step(&c, &out, ATTN__OUT, q.rows, k.rows, "q", &q, "k", &k);
-    attn__check_shape(&c, "wq", &wq, ATTN__IN, q.cols, v.rows);
-    attn__check_shape(&c, "wk", &wk, ATTN__IN, k.cols, v.rows);
-    attn__check_shape(&c, "v", &v, ATTN__IN, v.rows, 1);
+    attn__check_mat_of(&c, "wq", &wq, ATTN__IN, q.cols, v.rows);
+    attn__check_mat_of(&c, "wk", &wk, ATTN__IN, k.cols, v.rows);
+    attn__check_mat_of(&c, "v", &v, ATTN__IN, v.rows, 1);
     attn__check_views(&c);
     attn__new_temporary(&c, &a, q.dtype, q.rows, v.rows, "q");
     attn__new_temporary(&c, &b, q.dtype, k.rows, v.rows, "k");
@@ -4014,7 +4023,7 @@ static attn_status attn__checked_softmax(const attn_mat *out, const attn_mat *in
 {
     attn__check c;
     attn__check_begin(&c);
-    attn__check_shape(&c, "out", out, ATTN__OUT | ATTN__IN_PLACE, in->rows, in->cols);
+    attn__check_mat_of(&c, "out", out, ATTN__OUT | ATTN__IN_PLACE, in->rows, in->cols);
     attn__check_mat(&c, "in", in, ATTN__IN);
     attn__check_ctx(&c, ctx);
     attn__check_views(&c);
@@ -4130,9 +4139,9 @@ ATTN_API attn_status attn_softmax_backward(attn_mat din, attn_mat dout, attn_mat
     size_t r;
     attn__check c;
     attn__check_begin(&c);
-    attn__check_shape(&c, "din", &din, ATTN__OUT | ATTN__IN_PLACE, dout.rows, dout.cols);
+    attn__check_mat_of(&c, "din", &din, ATTN__OUT | ATTN__IN_PLACE, dout.rows, dout.cols);
     attn__check_mat(&c, "dout", &dout, ATTN__IN);
-    attn__check_shape(&c, "out", &out, ATTN__IN, dout.rows, dout.cols);
+    attn__check_mat_of(&c, "out", &out, ATTN__IN, dout.rows, dout.cols);
     attn__check_views(&c);
     for (r = 0; r < out.rows && out.cols > 0 && c.status == ATTN_OK; r++)
         attn__softmax_backward(&din, &dout, &out, r);
@@ -4202,13 +4211,13 @@ ATTN_API attn_status attn_attention(attn_mat out, attn_mat weights, attn_mat q, 
     int wanted = !attn__mat_absent(&weights), own_needed = !wanted || weights.dtype != attn__real(q.dtype);
     attn__check c;
     attn__check_begin(&c);
-    attn__check_shape(&c, "out", &out, ATTN__OUT, q.rows, v.cols);
+    attn__check_mat_of(&c, "out", &out, ATTN__OUT, q.rows, v.cols);
     if (wanted)
-        attn__check_shape(&c, "weights", &weights, ATTN__OUT | ATTN__ANY_FLOAT, q.rows, k.rows);
+        attn__check_mat_of(&c, "weights", &weights, ATTN__OUT | ATTN__ANY_FLOAT, q.rows, k.rows);
     attn__check_mat(&c, "q", &q, ATTN__IN);
     attn__require(&c, q.cols > 0 && q.cols == k.cols, ATTN_ERR_SHAPE, "q");
     attn__check_mat(&c, "k", &k, ATTN__IN);
-    attn__check_shape(&c, "v", &v, ATTN__IN, k.rows, v.cols);
+    attn__check_mat_of(&c, "v", &v, ATTN__IN, k.rows, v.cols);
     attn__check_views(&c);
     attn__require(&c, attn__is_factor(alpha, q.dtype), ATTN_ERR_VALUE, "scale");
     if (own_needed) {
@@ -8332,8 +8341,8 @@ ATTN_API attn_status attn_rope(attn_tensor out, attn_tensor in, const attn_rope_
     }
     attn__check_array(&c, "opts.frequencies", o.frequencies, o.dim / 2, sizeof *o.frequencies, ATTN__OPTIONAL);
     if (given) {
-        attn__check_shape(&c, "opts.cos", &o.cos, ATTN__ANY_FLOAT, o.cos.rows, o.dim / 2);
-        attn__check_shape(&c, "opts.sin", &o.sin, ATTN__ANY_FLOAT, o.cos.rows, o.dim / 2);
+        attn__check_mat_of(&c, "opts.cos", &o.cos, ATTN__ANY_FLOAT, o.cos.rows, o.dim / 2);
+        attn__check_mat_of(&c, "opts.sin", &o.sin, ATTN__ANY_FLOAT, o.cos.rows, o.dim / 2);
     }
     attn__check_views(&c);
     attn__require(&c, o.dim % 2 == 0 && o.dim <= in.dim, ATTN_ERR_VALUE, "opts.dim");
@@ -8661,15 +8670,6 @@ static void attn__mean_weights(const attn__mha *mha)
         }
 }
 
-/* Lists a tensor, and requires that it has this shape. */
-ATTN__NOINLINE void attn__check_shape(attn__check *c, const char *name, const attn_tensor *t, int role, size_t B,
-                                      size_t H, size_t L, size_t D)
-{
-    int absent = role & ATTN__OPTIONAL && attn__tensor_absent(t);
-    attn__check_tensor(c, name, t, role);
-    attn__require(c, absent || attn__is_shape(t, B, H, L, D), ATTN_ERR_SHAPE, name);
-}
-
 ATTN__NOINLINE int attn__is_product(size_t n, size_t a, size_t b) /* n = a b, of a > 0 */
 {
     return a > 0 && n % a == 0 && n / a == b;
@@ -8681,10 +8681,10 @@ ATTN__NOINLINE void attn__mha_list(attn__check *c, const attn__mha *mha, const c
     const attn_mha_weights *w = &mha->w;
     const attn_tensor *q = mha->p[0].x, *k = mha->p[1].x, *v = mha->p[2].x;
     size_t B = q->batch, H = w->heads, Hkv = w->kv_heads, D = mha->plan.call.q.dim, Dv = mha->plan.call.v.dim;
-    attn__check_shape(c, out, mha->p[3].x, role, B, 1, q->len, w->wo.cols);
-    attn__check_shape(c, "q", q, ATTN__IN | ATTN__DECIDES, B, 1, q->len, q->dim);
-    attn__check_shape(c, "k", k, ATTN__IN, B, 1, k->len, k->dim);
-    attn__check_shape(c, "v", v, ATTN__IN, B, 1, k->len, v->dim);
+    attn__check_tensor_of(c, out, mha->p[3].x, role, B, 1, q->len, w->wo.cols);
+    attn__check_tensor_of(c, "q", q, ATTN__IN | ATTN__DECIDES, B, 1, q->len, q->dim);
+    attn__check_tensor_of(c, "k", k, ATTN__IN, B, 1, k->len, k->dim);
+    attn__check_tensor_of(c, "v", v, ATTN__IN, B, 1, k->len, v->dim);
     attn__check_array(c, "weights", mha->given, 0, 1, ATTN__IN); /* no array, but absent or not, in its turn */
     attn__require(c, H > 0, ATTN_ERR_SHAPE, "weights.heads");
     attn__require(c, H == 0 || H % Hkv == 0, ATTN_ERR_SHAPE, "weights.kv_heads");
@@ -9835,7 +9835,7 @@ static void attn__check_gradient(attn__check *c, const char *name, const attn_te
 {
     int empty = t->heads == 0 || t->len == 0 || t->dim == 0; /* packed, that has batch_stride 0 too */
     size_t B = t->batch > 1 && t->batch_stride == 0 && (!empty || grad->batch == 1) ? 1 : t->batch;
-    attn__check_shape(c, name, grad, role, B, t->heads, t->len, t->dim);
+    attn__check_tensor_of(c, name, grad, role, B, t->heads, t->len, t->dim);
 }
 
 /* Is the bias what attn_relative makes, and the gradient by distance of its shape? */
@@ -9861,7 +9861,8 @@ static void attn__backward_list(attn__check *c, const attn__backward *w)
     attn__check_gradient(c, "grads.q", &g->q, q, sum);
     attn__check_gradient(c, "grads.k", &g->k, &call->k, sum);
     attn__check_gradient(c, "grads.v", &g->v, &call->v, sum);
-    attn__check_shape(c, "grads.bias", &g->bias, sum | ATTN__ANY_FLOAT, bias->batch, bias->heads, bias->len, bias->dim);
+    attn__check_tensor_of(c, "grads.bias", &g->bias, sum | ATTN__ANY_FLOAT, bias->batch, bias->heads, bias->len,
+                          bias->dim);
     attn__require(c, attn__tensor_absent(&g->bias) || !attn__tensor_absent(bias), ATTN_ERR_SHAPE, "grads.bias");
     attn__check_mat(c, "grads.by_distance", &g->by_distance, sum | ATTN__ANY_FLOAT);
     attn__require(c, attn__is_by_distance(w), ATTN_ERR_SHAPE, "grads.by_distance");
@@ -9869,16 +9870,16 @@ static void attn__backward_list(attn__check *c, const attn__backward *w)
     attn__require(c, !g->sinks || o->sinks, ATTN_ERR_SHAPE, "grads.sinks");
     attn__check_array(c, "grads.alibi_slopes", g->alibi_slopes, H, sizeof *g->alibi_slopes, array);
     attn__require(c, !g->alibi_slopes || o->alibi_slopes, ATTN_ERR_SHAPE, "grads.alibi_slopes");
-    attn__check_shape(c, "grads.dlse", &g->dlse, ATTN__OPTIONAL | ATTN__ANY_FLOAT, B, H, Lq, 1);
+    attn__check_tensor_of(c, "grads.dlse", &g->dlse, ATTN__OPTIONAL | ATTN__ANY_FLOAT, B, H, Lq, 1);
     attn__check_array(c, "grads.score_mod_grad", g->score_mod_grad ? g : NULL, 0, 1,
                       o->score_mod ? ATTN__IN : ATTN__OPTIONAL); /* no array, but absent or not, in its turn */
-    attn__check_shape(c, "dout", &w->dout, ATTN__IN, B, H, Lq, Dv);
+    attn__check_tensor_of(c, "dout", &w->dout, ATTN__IN, B, H, Lq, Dv);
     attn__check_tensor(c, "q", q, ATTN__IN | ATTN__DECIDES);
     attn__check_tensor(c, "k", &call->k, ATTN__IN);
     attn__check_tensor(c, "v", &call->v, ATTN__IN);
     attn__require_inputs(c, call);
-    attn__check_shape(c, "out", &call->out, ATTN__IN, B, H, Lq, Dv);
-    attn__check_shape(c, "lse", &w->lse, ATTN__IN | ATTN__COMPUTED, B, H, Lq, 1);
+    attn__check_tensor_of(c, "out", &call->out, ATTN__IN, B, H, Lq, Dv);
+    attn__check_tensor_of(c, "lse", &w->lse, ATTN__IN | ATTN__COMPUTED, B, H, Lq, 1);
     attn__plan_list_options(c, &w->plan);
 }
 
